@@ -1,0 +1,141 @@
+package round
+
+import "time"
+
+// Event is what happened. The set is closed.
+type Event interface{ event() }
+
+type (
+	// Start begins the round.
+	Start struct{}
+	// Received is a device's answer to a turn, already checked by the secure
+	// aggregation; Turn Gathering is the device being present.
+	Received struct {
+		Device Device
+		Turn   State
+	}
+	// Lost says a device is gone or was thrown out: nothing waits for it. It may
+	// come back as long as it has missed no turn.
+	Lost struct{ Device Device }
+	// Back says a lost device is connected again.
+	Back struct{ Device Device }
+	// Deadline says the timeout of a state has passed; one of another state is
+	// stale and ignored.
+	Deadline struct{ State State }
+	// Sharded answers Cut.
+	Sharded struct{ Shards []Shard }
+	// Stored answers PersistSurvivors and PersistIntent.
+	Stored struct{}
+	// ShardFailed says that a shard cannot be used, found outside the machine.
+	ShardFailed struct {
+		Shard  int
+		Reason string
+	}
+	// Released answers Release: the round is committed.
+	Released struct{}
+	// ReleaseFailed answers Release: nothing was released, the round was charged.
+	ReleaseFailed struct{ Reason string }
+	// Abort ends the round from outside: the coordinator is stopping.
+	Abort struct{ Reason string }
+)
+
+func (Start) event()         {}
+func (Received) event()      {}
+func (Lost) event()          {}
+func (Back) event()          {}
+func (Deadline) event()      {}
+func (Sharded) event()       {}
+func (Stored) event()        {}
+func (ShardFailed) event()   {}
+func (Released) event()      {}
+func (ReleaseFailed) event() {}
+func (Abort) event()         {}
+
+// Effect is what the driver must do, in the order given. The set is closed.
+type Effect interface{ effect() }
+
+type (
+	// Await arms the deadline of the state just entered; the one before is void.
+	Await struct {
+		State   State
+		Timeout time.Duration
+	}
+	// Assign sends the assignment to the devices that are present.
+	Assign struct{ Devices []Device }
+	// Cut asks for a random cut into shards, answered by Sharded.
+	Cut struct{ Devices []Device }
+	// SendRoster sends a shard its roster, U1.
+	SendRoster struct{ Shard int }
+	// DeliverShares sends a shard's members the shares meant for them; U2.
+	DeliverShares struct {
+		Shard   int
+		Members []Device
+	}
+	// PersistSurvivors stores U3 of every live shard, answered by Stored.
+	PersistSurvivors struct{ Sets []Survivors }
+	// AnnounceSurvivors sends U3.
+	AnnounceSurvivors struct {
+		Shard   int
+		Members []Device
+	}
+	// PersistIntent stores that unmasking begins, answered by Stored. From then
+	// on the round is committed or charged.
+	PersistIntent struct{}
+	// SendSignatures sends a shard the signatures over its survivors; U4.
+	SendSignatures struct {
+		Shard   int
+		Members []Device
+	}
+	// FailShard leaves a shard out.
+	FailShard struct {
+		Shard  int
+		Reason string
+	}
+	// Drop tells devices that the round goes on without them.
+	Drop struct {
+		Devices []Device
+		Reason  string
+	}
+	// Reject tells a device that its message was not taken.
+	Reject struct {
+		Device  Device
+		Turn    State
+		Refusal Refusal
+	}
+	// Release unmasks the live shards, adds noise and commits, answered by
+	// Released or ReleaseFailed. With NoiseOnly there is no sum: noise alone.
+	Release struct {
+		Shards    []int
+		NoiseOnly bool
+	}
+	// Charge writes the round's cost to the ledger without a release.
+	Charge struct{ Reason string }
+	// Finish ends the round; no effect follows it.
+	Finish struct {
+		State   State // Done or Abandoned
+		Reason  string
+		Charged bool
+	}
+)
+
+// Survivors is one shard's U3.
+type Survivors struct {
+	Shard   int
+	Members []Device
+}
+
+func (Await) effect()             {}
+func (Assign) effect()            {}
+func (Cut) effect()               {}
+func (SendRoster) effect()        {}
+func (DeliverShares) effect()     {}
+func (PersistSurvivors) effect()  {}
+func (AnnounceSurvivors) effect() {}
+func (PersistIntent) effect()     {}
+func (SendSignatures) effect()    {}
+func (FailShard) effect()         {}
+func (Drop) effect()              {}
+func (Reject) effect()            {}
+func (Release) effect()           {}
+func (Charge) effect()            {}
+func (Finish) effect()            {}
