@@ -1,0 +1,145 @@
+package secagg
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+// Turn numbers the five exchanges of a round.
+type Turn int
+
+// The five turns.
+const (
+	TurnAdvertise Turn = 1 + iota
+	TurnShare
+	TurnMask
+	TurnConfirm
+	TurnReveal
+	TurnDone // nothing is next
+)
+
+func (t Turn) String() string {
+	switch t {
+	case TurnAdvertise:
+		return "advertise"
+	case TurnShare:
+		return "share"
+	case TurnMask:
+		return "mask"
+	case TurnConfirm:
+		return "confirm"
+	case TurnReveal:
+		return "reveal"
+	case TurnDone:
+		return "done"
+	}
+	return "none"
+}
+
+// Hash is a SHA-256 value: the plan hash P or the roster hash R.
+type Hash [sha256.Size]byte
+
+// ID is a device's identity: its Ed25519 public key.
+type ID [ed25519.PublicKeySize]byte
+
+// Suite names how shares are sealed.
+type Suite uint8
+
+const (
+	// SuiteX25519 seals with AES-128-GCM under a key from X25519 between the
+	// per-round sealing keys. Deterministic given the injected randomness.
+	SuiteX25519 Suite = 1
+	// SuiteHybrid seals with HPKE, ML-KEM-768 + X25519 (X-Wing). Costs 1,120
+	// bytes more per peer. Encapsulation draws from crypto/rand: crypto/hpke
+	// takes no reader.
+	SuiteHybrid Suite = 2
+)
+
+// Hard limits. A Config cannot exceed them, nor can a decoded message.
+const (
+	MaxShard = 1024    // devices in a shard
+	MaxDim   = 1 << 26 // symbols in a vector
+	MaxWidth = 32      // bits of the ring Z/2^b
+)
+
+// Config is what a round's devices and server agree on, all of it public and
+// all of it bound into the plan hash.
+type Config struct {
+	Dim       int // symbols per vector, 1..MaxDim
+	Width     int // b: the ring is Z/2^b, 1..32
+	MaxSymbol int // Q: every honest symbol lies in -Q..Q, at least 1
+
+	ShardMax int // g_max: no shard is larger, 2..MaxShard
+	ShardMin int // floor: a device refuses a smaller shard, 2..ShardMax
+
+	CorruptPPM uint32 // corrupted devices to withstand, parts per million, < 500000 unless SemiHonest
+	BreachBits int    // per shard: breach probability at most 2^-BreachBits, 0..128
+	SemiHonest bool   // the server follows the protocol; only t > corrupted is asked
+
+	Suite      Suite
+	Identified bool     // rosters carry identities instead of certified per-round keys
+	Authority  [32]byte // Ed25519 key that certifies per-round keys; zero if Identified
+}
+
+// Validate names the first relation that does not hold. Overflow is refused
+// here: 2*ShardMax*MaxSymbol+1 values must fit the ring.
+func (c Config) Validate() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case c.Dim < 1 || c.Dim > MaxDim:
+		return bad("Dim %d not in 1..%d", c.Dim, MaxDim)
+	case c.Width < 1 || c.Width > MaxWidth:
+		return bad("Width %d not in 1..%d", c.Width, MaxWidth)
+	case c.MaxSymbol < 1 || int64(c.MaxSymbol) > 1<<31-1:
+		return bad("MaxSymbol %d not in 1..%d", c.MaxSymbol, int64(1<<31-1))
+	case c.ShardMax < 2 || c.ShardMax > MaxShard:
+		return bad("ShardMax %d not in 2..%d", c.ShardMax, MaxShard)
+	case c.ShardMin < 2 || c.ShardMin > c.ShardMax:
+		return bad("ShardMin %d not in 2..ShardMax=%d", c.ShardMin, c.ShardMax)
+	case c.CorruptPPM >= 1000000:
+		return bad("CorruptPPM %d not below 1000000", c.CorruptPPM)
+	case c.BreachBits < 0 || c.BreachBits > 128:
+		return bad("BreachBits %d not in 0..128", c.BreachBits)
+	case c.Suite != SuiteX25519 && c.Suite != SuiteHybrid:
+		return bad("Suite %d unknown", c.Suite)
+	case c.Identified && c.Authority != [32]byte{}:
+		return bad("Authority given though Identified")
+	case !c.Identified && c.Authority == [32]byte{}:
+		return bad("Authority missing")
+	}
+	if need := RingWidth(c.ShardMax, c.MaxSymbol); need > c.Width {
+		return fmt.Errorf("%w: Width %d, but %d symbols of -%d..%d need %d bits",
+			ErrOverflow, c.Width, c.ShardMax, c.MaxSymbol, c.MaxSymbol, need)
+	}
+	return nil
+}
+
+// RingWidth is the least b with 2*shard*maxSymbol+1 <= 2^b.
+func RingWidth(shard, maxSymbol int) int {
+	return bits.Len64(2 * uint64(shard) * uint64(maxSymbol))
+}
+
+// PlanHash is P: the hash of everything a device is asked to do in a round,
+// the roster excepted. assignment is the canonical encoding of the rest of the
+// plan (slices, hyperparameters, scheme, clip norm, program and base hashes).
+func PlanHash(task string, round uint64, cfg Config, assignment []byte) Hash {
+	b := []byte("starling/secagg/1 plan")
+	b = binary.BigEndian.AppendUint64(b, uint64(len(task)))
+	b = append(b, task...)
+	b = binary.BigEndian.AppendUint64(b, round)
+	enc, _ := cfg.AppendBinary(nil)
+	b = binary.BigEndian.AppendUint64(b, uint64(len(enc)))
+	b = append(b, enc...)
+	b = binary.BigEndian.AppendUint64(b, uint64(len(assignment)))
+	b = append(b, assignment...)
+	return sha256.Sum256(b)
+}
+
+// Threshold is t for a shard of n devices: the least t whose breach probability
+// is at most 2^-BreachBits. ErrConfig if no t <= n is enough.
+func (c Config) Threshold(n int) (int, error) { return 0, errSkeleton }

@@ -1,0 +1,375 @@
+package secagg
+
+import "bytes"
+
+// Kinds of message: the first element of each. docs/PROTOCOL.md has the CDDL.
+const (
+	kindAdvertise = 1 + iota
+	kindRoster
+	kindShares
+	kindDelivery
+	kindMasked
+	kindSurvivors
+	kindConfirmation
+	kindConfirmations
+	kindReveal
+)
+
+const (
+	sigSize     = 64
+	scalarSize  = 32
+	pointSize   = 32
+	maskKeySize = 32
+	maxSealKey  = 1216 // ML-KEM-768 + X25519 encapsulation key
+	maxSealed   = 1120 + 2*scalarSize + 16
+)
+
+// Keys are a device's keys for one round.
+type Keys struct {
+	Verify [32]byte // Ed25519: checks the device's signatures of this round
+	Mask   [32]byte // X25519: pairwise masks
+	Seal   []byte   // X25519 (32 bytes) or ML-KEM-768 + X25519 (1,216 bytes): shares are sealed to it
+}
+
+// An Advertise is turn 1, device to server.
+type Advertise struct {
+	Plan     Hash // P
+	Keys     Keys
+	Sign     [sigSize]byte // by Keys.Verify over (P, keys)
+	Identity ID            // equals Keys.Verify if Identified
+	Vouch    [sigSize]byte // by Identity over (P, keys); zero if Identified
+}
+
+// An Entry is one device in a roster.
+type Entry struct {
+	Keys        Keys
+	Sign        [sigSize]byte // by Keys.Verify over (P, keys)
+	Certificate [sigSize]byte // by the Authority over (P, keys); zero if Identified
+}
+
+// A Roster is turn 1, server to device: the shard, sorted by Keys.Verify.
+type Roster struct {
+	Plan    Hash
+	Shard   int // number of the shard in the round
+	Entries []Entry
+}
+
+// Shares is turn 2, device to server.
+type Shares struct {
+	Roster Hash   // R
+	Commit []byte // 2*t points: of the mask key's polynomial, then the self-mask's
+	Sealed []byte // n-1 sealed pairs of shares, in roster order, oneself left out
+}
+
+// A Delivery is turn 2, server to device.
+type Delivery struct {
+	Roster Hash
+	U2     Set
+	Sealed []byte // |U2|-1 sealed pairs meant for this device, in roster order
+}
+
+// Masked is turn 3, device to server: a masked vector. It can only be made by
+// Client.Mask, or decoded.
+type Masked struct {
+	roster Hash
+	packed []byte // Dim values of Width bits, little-endian bit order
+}
+
+// Survivors is turn 3, server to device. Persist its encoding before it is
+// sent: a server that announced two sets could unmask a device.
+type Survivors struct {
+	Roster Hash
+	U2, U3 Set
+}
+
+// A Confirmation is turn 4, device to server.
+type Confirmation struct {
+	Roster Hash
+	Sign   [sigSize]byte // by Keys.Verify over (R, U2, U3)
+}
+
+// Confirmations is turn 4, server to device.
+type Confirmations struct {
+	Roster Hash
+	U4     Set
+	Signs  []byte // |U4| signatures, in roster order
+}
+
+// A Reveal is turn 5, device to server: for each member of Held one share, of
+// the self-mask if the member is in U3, of the mask key if only in U2. There is
+// room for one share per member, never for two.
+type Reveal struct {
+	Roster Hash
+	Held   Set
+	Shares []byte // |Held| scalars, in roster order
+}
+
+// Plan-bound and roster-bound accessors.
+
+// Roster returns R, the roster the vector was masked under.
+func (m *Masked) Roster() Hash { return m.roster }
+
+// Size is the length of the packed vector in bytes.
+func (m *Masked) Size() int { return len(m.packed) }
+
+func (k *Keys) appendTo(b []byte) []byte {
+	b = appendBytes(b, k.Verify[:])
+	b = appendBytes(b, k.Mask[:])
+	return appendBytes(b, k.Seal)
+}
+
+func (k *Keys) read(r *reader) {
+	r.fixed(k.Verify[:], "verify key")
+	r.fixed(k.Mask[:], "mask key")
+	k.Seal = bytes.Clone(r.bytes(32, maxSealKey, "seal key"))
+}
+
+// begin reads the head of a message: array of n, kind, and its 32-byte binding.
+func begin(data []byte, n int, kind uint64, bind *Hash) *reader {
+	r := &reader{b: data}
+	r.array(n, n, "message")
+	if got := r.uint(1<<16, "kind"); r.err == nil && got != kind {
+		r.fail("kind %d, want %d", got, kind)
+	}
+	r.fixed(bind[:], "hash")
+	return r
+}
+
+func appendBegin(b []byte, n int, kind uint64, bind *Hash) []byte {
+	return appendBytes(appendUint(appendArray(b, n), kind), bind[:])
+}
+
+// AppendBinary appends the canonical encoding. The error is always nil.
+func (m *Advertise) AppendBinary(b []byte) ([]byte, error) {
+	b = appendBegin(b, 8, kindAdvertise, &m.Plan)
+	b = m.Keys.appendTo(b)
+	b = appendBytes(b, m.Sign[:])
+	b = appendBytes(b, m.Identity[:])
+	return appendBytes(b, m.Vouch[:]), nil
+}
+
+// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
+func (m *Advertise) UnmarshalBinary(data []byte) error {
+	var v Advertise
+	r := begin(data, 8, kindAdvertise, &v.Plan)
+	v.Keys.read(r)
+	r.fixed(v.Sign[:], "signature")
+	r.fixed(v.Identity[:], "identity")
+	r.fixed(v.Vouch[:], "identity signature")
+	if err := r.done(); err != nil {
+		return err
+	}
+	*m = v
+	return nil
+}
+
+// AppendBinary appends the canonical encoding. The error is always nil.
+func (m *Roster) AppendBinary(b []byte) ([]byte, error) {
+	b = appendBegin(b, 4, kindRoster, &m.Plan)
+	b = appendUint(b, uint64(m.Shard))
+	b = appendArray(b, len(m.Entries))
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		b = appendArray(b, 5)
+		b = e.Keys.appendTo(b)
+		b = appendBytes(b, e.Sign[:])
+		b = appendBytes(b, e.Certificate[:])
+	}
+	return b, nil
+}
+
+// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
+func (m *Roster) UnmarshalBinary(data []byte) error {
+	var v Roster
+	r := begin(data, 4, kindRoster, &v.Plan)
+	v.Shard = int(r.uint(1<<31-1, "shard"))
+	n := r.array(1, MaxShard, "entries")
+	for i := 0; i < n && r.err == nil; i++ {
+		var e Entry
+		r.array(5, 5, "entry")
+		e.Keys.read(r)
+		r.fixed(e.Sign[:], "signature")
+		r.fixed(e.Certificate[:], "certificate")
+		v.Entries = append(v.Entries, e)
+	}
+	if err := r.done(); err != nil {
+		return err
+	}
+	*m = v
+	return nil
+}
+
+// AppendBinary appends the canonical encoding. The error is always nil.
+func (m *Shares) AppendBinary(b []byte) ([]byte, error) {
+	b = appendBegin(b, 4, kindShares, &m.Roster)
+	b = appendBytes(b, m.Commit)
+	return appendBytes(b, m.Sealed), nil
+}
+
+// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
+func (m *Shares) UnmarshalBinary(data []byte) error {
+	var v Shares
+	r := begin(data, 4, kindShares, &v.Roster)
+	v.Commit = bytes.Clone(r.bytes(0, 2*MaxShard*pointSize, "commitments"))
+	v.Sealed = bytes.Clone(r.bytes(0, MaxShard*maxSealed, "sealed shares"))
+	if err := r.done(); err != nil {
+		return err
+	}
+	*m = v
+	return nil
+}
+
+// AppendBinary appends the canonical encoding. The error is always nil.
+func (m *Delivery) AppendBinary(b []byte) ([]byte, error) {
+	b = appendBegin(b, 4, kindDelivery, &m.Roster)
+	b = appendBytes(b, m.U2)
+	return appendBytes(b, m.Sealed), nil
+}
+
+// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
+func (m *Delivery) UnmarshalBinary(data []byte) error {
+	var v Delivery
+	r := begin(data, 4, kindDelivery, &v.Roster)
+	v.U2 = bytes.Clone(r.bytes(1, MaxShard/8, "U2"))
+	v.Sealed = bytes.Clone(r.bytes(0, MaxShard*maxSealed, "sealed shares"))
+	if err := r.done(); err != nil {
+		return err
+	}
+	*m = v
+	return nil
+}
+
+// AppendBinary appends the canonical encoding. The error is always nil.
+func (m *Masked) AppendBinary(b []byte) ([]byte, error) {
+	b = appendBegin(b, 3, kindMasked, &m.roster)
+	return appendBytes(b, m.packed), nil
+}
+
+// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding. The
+// vector is not copied: m keeps data.
+func (m *Masked) UnmarshalBinary(data []byte) error {
+	var v Masked
+	r := begin(data, 3, kindMasked, &v.roster)
+	v.packed = r.bytes(1, MaxDim*MaxWidth/8, "packed vector")
+	if err := r.done(); err != nil {
+		return err
+	}
+	*m = v
+	return nil
+}
+
+// AppendBinary appends the canonical encoding. The error is always nil.
+func (m *Survivors) AppendBinary(b []byte) ([]byte, error) {
+	b = appendBegin(b, 4, kindSurvivors, &m.Roster)
+	b = appendBytes(b, m.U2)
+	return appendBytes(b, m.U3), nil
+}
+
+// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
+func (m *Survivors) UnmarshalBinary(data []byte) error {
+	var v Survivors
+	r := begin(data, 4, kindSurvivors, &v.Roster)
+	v.U2 = bytes.Clone(r.bytes(1, MaxShard/8, "U2"))
+	v.U3 = bytes.Clone(r.bytes(1, MaxShard/8, "U3"))
+	if err := r.done(); err != nil {
+		return err
+	}
+	*m = v
+	return nil
+}
+
+// AppendBinary appends the canonical encoding. The error is always nil.
+func (m *Confirmation) AppendBinary(b []byte) ([]byte, error) {
+	b = appendBegin(b, 3, kindConfirmation, &m.Roster)
+	return appendBytes(b, m.Sign[:]), nil
+}
+
+// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
+func (m *Confirmation) UnmarshalBinary(data []byte) error {
+	var v Confirmation
+	r := begin(data, 3, kindConfirmation, &v.Roster)
+	r.fixed(v.Sign[:], "signature")
+	if err := r.done(); err != nil {
+		return err
+	}
+	*m = v
+	return nil
+}
+
+// AppendBinary appends the canonical encoding. The error is always nil.
+func (m *Confirmations) AppendBinary(b []byte) ([]byte, error) {
+	b = appendBegin(b, 4, kindConfirmations, &m.Roster)
+	b = appendBytes(b, m.U4)
+	return appendBytes(b, m.Signs), nil
+}
+
+// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
+func (m *Confirmations) UnmarshalBinary(data []byte) error {
+	var v Confirmations
+	r := begin(data, 4, kindConfirmations, &v.Roster)
+	v.U4 = bytes.Clone(r.bytes(1, MaxShard/8, "U4"))
+	v.Signs = bytes.Clone(r.bytes(0, MaxShard*sigSize, "signatures"))
+	if err := r.done(); err != nil {
+		return err
+	}
+	*m = v
+	return nil
+}
+
+// AppendBinary appends the canonical encoding. The error is always nil.
+func (m *Reveal) AppendBinary(b []byte) ([]byte, error) {
+	b = appendBegin(b, 4, kindReveal, &m.Roster)
+	b = appendBytes(b, m.Held)
+	return appendBytes(b, m.Shares), nil
+}
+
+// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
+func (m *Reveal) UnmarshalBinary(data []byte) error {
+	var v Reveal
+	r := begin(data, 4, kindReveal, &v.Roster)
+	v.Held = bytes.Clone(r.bytes(1, MaxShard/8, "held"))
+	v.Shares = bytes.Clone(r.bytes(0, MaxShard*scalarSize, "shares"))
+	if err := r.done(); err != nil {
+		return err
+	}
+	*m = v
+	return nil
+}
+
+// AppendBinary appends the canonical encoding. The error is always nil.
+func (c Config) AppendBinary(b []byte) ([]byte, error) {
+	flags := uint64(0)
+	if c.SemiHonest {
+		flags |= 1
+	}
+	if c.Identified {
+		flags |= 2
+	}
+	b = appendArray(b, 10)
+	for _, v := range []int{c.Dim, c.Width, c.MaxSymbol, c.ShardMax, c.ShardMin, int(c.CorruptPPM), c.BreachBits, int(flags), int(c.Suite)} {
+		b = appendUint(b, uint64(v))
+	}
+	return appendBytes(b, c.Authority[:]), nil
+}
+
+// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding. It does
+// not validate: NewClient and NewKeying do.
+func (c *Config) UnmarshalBinary(data []byte) error {
+	var v Config
+	r := &reader{b: data}
+	r.array(10, 10, "config")
+	for _, p := range []*int{&v.Dim, &v.Width, &v.MaxSymbol, &v.ShardMax, &v.ShardMin} {
+		*p = int(r.uint(1<<31-1, "config"))
+	}
+	v.CorruptPPM = uint32(r.uint(1<<31-1, "corrupt"))
+	v.BreachBits = int(r.uint(1<<31-1, "breach bits"))
+	flags := r.uint(3, "flags")
+	v.SemiHonest, v.Identified = flags&1 != 0, flags&2 != 0
+	v.Suite = Suite(r.uint(255, "suite"))
+	r.fixed(v.Authority[:], "authority")
+	if err := r.done(); err != nil {
+		return err
+	}
+	*c = v
+	return nil
+}
