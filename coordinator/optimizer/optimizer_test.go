@@ -1,0 +1,162 @@
+package optimizer
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+)
+
+func must(t *testing.T, cfg Config, n int) *Optimizer {
+	t.Helper()
+	o, err := New(cfg, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func near(t *testing.T, what string, got []float32, want ...float64) {
+	t.Helper()
+	for i := range want {
+		if math.Abs(float64(got[i])-want[i]) > 1e-6*(1+math.Abs(want[i])) {
+			t.Fatalf("%s: %v, want %v", what, got, want)
+		}
+	}
+}
+
+func TestFedAvg(t *testing.T) {
+	o := must(t, Config{Name: FedAvg, LearningRate: 0.5}, 3)
+	x := []float32{1, 2, 3}
+	if err := o.Step(x, []float32{2, -4, 0}, nil); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "x", x, 2, 0, 3)
+}
+
+func TestFedAvgM(t *testing.T) {
+	o := must(t, Config{Name: FedAvgM, LearningRate: 1, Momentum: 0.5}, 1)
+	x := []float32{0}
+	for range 3 { // m = 1, 1.5, 1.75
+		if err := o.Step(x, []float32{1}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	near(t, "x", x, 4.25)
+}
+
+// TestFedAdam works algorithm 2 of Reddi et al. by hand: v0 = eps^2, no bias
+// correction.
+func TestFedAdam(t *testing.T) {
+	const b1, b2, eps, lr, d = 0.9, 0.99, 0.1, 0.3, 2.0
+	o := must(t, Config{Name: FedAdam, LearningRate: lr, Beta1: b1, Beta2: b2, Epsilon: eps}, 1)
+	x := []float32{1}
+	m, v, want := 0.0, eps*eps, 1.0
+	for range 4 {
+		m = b1*m + (1-b1)*d
+		v = b2*v + (1-b2)*d*d
+		want += lr * m / (math.Sqrt(v) + eps)
+		if err := o.Step(x, []float32{d}, nil); err != nil {
+			t.Fatal(err)
+		}
+		near(t, "x", x, want)
+	}
+	first := 1 + lr*(1-b1)*d/(math.Sqrt(b2*eps*eps+(1-b2)*d*d)+eps)
+	corrected := 1 + lr*d/(math.Sqrt(d*d)+eps)
+	if math.Abs(first-corrected) < 0.1 {
+		t.Fatal("the case does not tell bias correction apart")
+	}
+}
+
+// TestSubsetKeepsTheRest: coordinates outside the round's rank keep value and
+// state, so that training them later is as if the round had not been.
+func TestSubsetKeepsTheRest(t *testing.T) {
+	for _, name := range []Name{FedAvg, FedAvgM, FedAdam} {
+		cfg := Config{Name: name, LearningRate: 0.7, Momentum: 0.9, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3}
+		whole, parts := must(t, cfg, 4), must(t, cfg, 4)
+		x := []float32{1, 2, 3, 4}
+		y := slices.Clone(x)
+		for i := range 3 {
+			d := []float32{1, float32(i), -2, 0.5}
+			if err := whole.Step(x, d, nil); err != nil {
+				t.Fatal(err)
+			}
+			for _, idx := range [][]int{{3, 0}, {1, 2}} {
+				sub, sd := []float32{y[idx[0]], y[idx[1]]}, []float32{d[idx[0]], d[idx[1]]}
+				if err := parts.Step(sub, sd, idx); err != nil {
+					t.Fatal(err)
+				}
+				y[idx[0]], y[idx[1]] = sub[0], sub[1]
+			}
+		}
+		if !slices.Equal(x, y) || !bytes.Equal(whole.State(), parts.State()) {
+			t.Errorf("%s: %v in parts, %v whole", name, y, x)
+		}
+	}
+}
+
+func TestStateSurvives(t *testing.T) {
+	cfg := Config{Name: FedAdam, LearningRate: 1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3}
+	a := must(t, cfg, 2)
+	x := []float32{1, 2}
+	if err := a.Step(x, []float32{1, -1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	b := must(t, cfg, 2)
+	if err := b.Restore(a.State()); err != nil {
+		t.Fatal(err)
+	}
+	y := slices.Clone(x)
+	if err := errors.Join(a.Step(x, []float32{0.5, 2}, nil), b.Step(y, []float32{0.5, 2}, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(x, y) {
+		t.Errorf("restored %v, kept %v", y, x)
+	}
+	if err := b.Restore(make([]byte, 15)); !errors.Is(err, ErrState) {
+		t.Errorf("a short state: %v", err)
+	}
+	if len(must(t, Config{Name: FedAvg, LearningRate: 1}, 5).State()) != 0 {
+		t.Error("FedAvg has state")
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	good := Config{Name: FedAdam, LearningRate: 1, Momentum: 0.9, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3}
+	for name, edit := range map[string]func(*Config){
+		"name":          func(c *Config) { c.Name = "sgd" },
+		"learning rate": func(c *Config) { c.LearningRate = 0 },
+		"nan":           func(c *Config) { c.LearningRate = math.NaN() },
+		"momentum":      func(c *Config) { c.Name, c.Momentum = FedAvgM, 1 },
+		"beta1":         func(c *Config) { c.Beta1 = -0.1 },
+		"beta2":         func(c *Config) { c.Beta2 = 1 },
+		"epsilon":       func(c *Config) { c.Epsilon = 0 },
+	} {
+		c := good
+		edit(&c)
+		if _, err := New(c, 1); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+	if _, err := New(good, -1); err == nil {
+		t.Error("a negative length was taken")
+	}
+	o := must(t, good, 2)
+	x := []float32{1, 2}
+	for name, err := range map[string]error{
+		"lengths": o.Step(x, []float32{1}, nil),
+		"size":    o.Step(x[:1], []float32{1}, nil),
+		"index":   o.Step(x, []float32{1, 1}, []int{0}),
+		"range":   o.Step(x, []float32{1, 1}, []int{0, 2}),
+		"nan":     o.Step(x, []float32{1, float32(math.NaN())}, nil),
+		"inf":     o.Step(x, []float32{float32(math.Inf(1)), 1}, nil),
+	} {
+		if err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+	if x[0] != 1 || x[1] != 2 {
+		t.Errorf("a refused step changed the parameters: %v", x)
+	}
+}
