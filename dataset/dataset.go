@@ -1,0 +1,62 @@
+package dataset
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Example is one labelled text.
+type Example struct {
+	Text  string
+	Label int    // index into Set.Labels
+	User  string // who it belongs to; "" where the source does not say
+}
+
+// Set is a list of examples over one list of labels.
+type Set struct {
+	Labels   []string
+	Examples []Example
+}
+
+// Pick returns the examples at the given indices, sharing the label list.
+func (s *Set) Pick(indices []int) *Set {
+	out := &Set{Labels: s.Labels, Examples: make([]Example, len(indices))}
+	for i, at := range indices {
+		out.Examples[i] = s.Examples[at]
+	}
+	return out
+}
+
+// Relabel returns the set over another label list, matched by name, so that
+// a file holding only some of a job's classes agrees with the job. It returns
+// an error that names a label the list does not have.
+func (s *Set) Relabel(labels []string) (*Set, error) {
+	to := make([]int, len(s.Labels))
+	for i, name := range s.Labels {
+		if to[i] = slices.Index(labels, name); to[i] < 0 {
+			return nil, fmt.Errorf("dataset: label %q is not one of %q", name, labels)
+		}
+	}
+	out := &Set{Labels: labels, Examples: slices.Clone(s.Examples)}
+	for i := range out.Examples {
+		out.Examples[i].Label = to[out.Examples[i].Label]
+	}
+	return out, nil
+}
+
+// byName builds a Set from examples that carry label names: labels are
+// numbered in alphabetical order, whatever order they came in.
+func byName(examples []Example, names []string) *Set {
+	labels := slices.Clone(names)
+	slices.SortFunc(labels, cmp.Compare[string])
+	labels = slices.Compact(labels)
+	index := make(map[string]int, len(labels))
+	for i, l := range labels {
+		index[l] = i
+	}
+	for i := range examples {
+		examples[i].Label = index[names[i]]
+	}
+	return &Set{Labels: labels, Examples: examples}
+}

@@ -1,0 +1,207 @@
+package dataset
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestReadFormats(t *testing.T) {
+	want := &Set{Labels: []string{"acq", "earn"}, Examples: []Example{{Text: "net profit", Label: 1}, {Text: "buys unit", Label: 0}}}
+	tabbed := "earn\tnet profit\n\nacq\tbuys unit\r\n"
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	z.Write([]byte(tabbed))
+	z.Close()
+	for name, content := range map[string]string{
+		"a.tsv": tabbed, "a.txt": tabbed, "a.txt.gz": zipped.String(),
+		"a.jsonl": `{"text":"net profit","label":"earn"}` + "\n" + `{"label":"acq","text":"buys unit"}`,
+	} {
+		got, err := Read(strings.NewReader(content), name)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	users, err := Read(strings.NewReader(`{"text":"a","label":3,"user":"u1"}`+"\n"+`{"text":"b","label":1,"user":7}`), "x.jsonl")
+	if err != nil || users.Examples[1].User != "7" || users.Labels[users.Examples[0].Label] != "3" {
+		t.Errorf("numbers as labels and users: %+v, %v", users, err)
+	}
+}
+
+func TestReadNamesTheBadLine(t *testing.T) {
+	for _, c := range []struct{ name, content, want string }{
+		{"a.tsv", "earn\tgood\nno tab here\n", "a.tsv:2: no tab"},
+		{"a.tsv", "\ttext\n", "a.tsv:1: label is empty"},
+		{"a.tsv", "earn\tx\n\n\nearn\t \n", "a.tsv:4: text is empty"},
+		{"a.tsv", "earn\t\xff\n", "a.tsv:1: not valid UTF-8"},
+		{"a.tsv", strings.Repeat("l", 257) + "\tx\n", "a.tsv:1: label has 257 bytes"},
+		{"a.tsv", "earn\tok\nearn\t" + strings.Repeat("x", MaxLine) + "\n", "a.tsv:2: longer than"},
+		{"a.jsonl", `{"text":"a"}`, `a.jsonl:1: "label" is missing`},
+		{"a.jsonl", `{"label":"a"}`, `a.jsonl:1: "text" is missing`},
+		{"a.jsonl", `{"text":"a","label":["x"]}`, `a.jsonl:1: "label" must be`},
+		{"a.jsonl", `{"text":`, "a.jsonl:1: not a JSON object"},
+	} {
+		_, err := Read(strings.NewReader(c.content), c.name)
+		var line *LineError
+		if !errors.As(err, &line) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.30q: error %v, want %q", c.content, err, c.want)
+		}
+	}
+	if _, err := Read(strings.NewReader("\n"), "a.tsv"); !errors.Is(err, ErrEmpty) {
+		t.Errorf("an empty file gave %v", err)
+	}
+	if _, err := Read(strings.NewReader("x"), "a.csv"); err == nil || !strings.Contains(err.Error(), `".csv"`) {
+		t.Errorf("an unknown format gave %v", err)
+	}
+}
+
+func TestLoadR8(t *testing.T) {
+	path := filepath.Join("..", "..", "shared", "data", "r8", "R8.train.txt.gz")
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("real data not beside the repository: %v", err)
+	}
+	s, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"acq", "crude", "earn", "grain", "interest", "money-fx", "ship", "trade"}; !slices.Equal(s.Labels, want) {
+		t.Errorf("labels %q", s.Labels)
+	}
+	if len(s.Examples) != 5485 {
+		t.Errorf("%d examples, want 5485", len(s.Examples))
+	}
+}
+
+func TestRelabel(t *testing.T) {
+	s := &Set{Labels: []string{"b", "c"}, Examples: []Example{{Label: 0}, {Label: 1}}}
+	out, err := s.Relabel([]string{"a", "b", "c"})
+	if err != nil || out.Examples[0].Label != 1 || out.Examples[1].Label != 2 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if _, err := s.Relabel([]string{"a", "b"}); err == nil || !strings.Contains(err.Error(), `"c"`) {
+		t.Errorf("a label outside the job gave %v", err)
+	}
+}
+
+func labelled100(labels int) *Set {
+	s := &Set{}
+	for l := range labels {
+		s.Labels = append(s.Labels, fmt.Sprint(l))
+		for i := range 100 {
+			s.Examples = append(s.Examples, Example{Text: fmt.Sprint(i), Label: l, User: fmt.Sprint("u", i%17)})
+		}
+	}
+	return s
+}
+
+func TestDirichletIsAPartition(t *testing.T) {
+	s := labelled100(8)
+	for _, alpha := range []float64{0.01, 0.1, 1, 1000} {
+		parts, err := Dirichlet(s, 20, alpha, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, _ := Dirichlet(s, 20, alpha, 3)
+		if !reflect.DeepEqual(parts, again) {
+			t.Errorf("alpha %v: the seed does not decide", alpha)
+		}
+		all := slices.Concat(parts...)
+		slices.Sort(all)
+		if len(all) != len(s.Examples) || len(slices.Compact(all)) != len(s.Examples) {
+			t.Errorf("alpha %v: not every example has exactly one client", alpha)
+		}
+		// The share of a client's commonest label says how skewed clients are.
+		skew, n := 0.0, 0
+		for _, part := range parts {
+			count := make([]int, 8)
+			for _, i := range part {
+				count[s.Examples[i].Label]++
+			}
+			if len(part) > 0 {
+				skew += float64(slices.Max(count)) / float64(len(part))
+				n++
+			}
+		}
+		skew /= float64(n)
+		if alpha == 1000 && skew > 0.25 || alpha == 0.01 && skew < 0.7 {
+			t.Errorf("alpha %v: the commonest label holds %.2f of a client", alpha, skew)
+		}
+	}
+	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if _, err := Dirichlet(s, 20, bad, 3); err == nil {
+			t.Errorf("alpha %v was accepted", bad)
+		}
+	}
+}
+
+func TestByUserKeepsUsersWhole(t *testing.T) {
+	s := labelled100(4)
+	parts, err := ByUser(s, 5, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := map[string]int{}
+	total := 0
+	for c, part := range parts {
+		total += len(part)
+		for _, i := range part {
+			if other, seen := owner[s.Examples[i].User]; seen && other != c {
+				t.Fatalf("user %s has two clients", s.Examples[i].User)
+			}
+			owner[s.Examples[i].User] = c
+		}
+	}
+	if total != len(s.Examples) || len(owner) != 17 {
+		t.Errorf("%d examples of %d users", total, len(owner))
+	}
+	if _, err := ByUser(&Set{Labels: []string{"a"}, Examples: []Example{{}}}, 2, 1); err == nil {
+		t.Error("an example without a user was accepted")
+	}
+}
+
+func TestSplitIsStratified(t *testing.T) {
+	parts, err := Split(labelled100(3), 9, 0.7, 0.1, 0.2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{70, 10, 20} {
+		count := make([]int, 3)
+		for _, ex := range parts[i].Examples {
+			count[ex.Label]++
+		}
+		if !slices.Equal(count, []int{want, want, want}) {
+			t.Errorf("part %d has %v of each label, want %d", i, count, want)
+		}
+	}
+	if _, err := Split(labelled100(3), 9, 0.7, 0.4); err == nil {
+		t.Error("more than the whole was accepted")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte("earn\tnet\n"), true)
+	f.Add([]byte(`{"text":"a","label":1,"user":"u"}`), false)
+	f.Fuzz(func(t *testing.T, data []byte, tabbed bool) {
+		name := "f.jsonl"
+		if tabbed {
+			name = "f.tsv"
+		}
+		s, err := Read(bytes.NewReader(data), name)
+		if err != nil {
+			return
+		}
+		for _, ex := range s.Examples {
+			if ex.Label < 0 || ex.Label >= len(s.Labels) || strings.TrimSpace(ex.Text) == "" {
+				t.Fatalf("unusable example %+v", ex)
+			}
+		}
+	})
+}

@@ -1,0 +1,171 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// source is the generator behind every seeded choice of this package. It is
+// for data, never for protocol secrets.
+func source(seed uint64, stream ...uint64) *rand.Rand {
+	var key [32]byte
+	put := func(at int, v uint64) {
+		for i := range 8 {
+			key[at+i] ^= byte(v >> (8 * i))
+		}
+	}
+	put(0, seed)
+	for i, s := range stream {
+		put(8*(1+i%3), s+uint64(i/3)<<56)
+	}
+	return rand.New(rand.NewChaCha8(key))
+}
+
+// Dirichlet spreads a set over clients so that each label's examples are
+// divided in proportions drawn from Dirichlet(alpha, ..., alpha): the smaller
+// alpha, the fewer labels a client sees (Hsu, Qi, Brown 2019). It returns the
+// indices of each client's examples; every example goes to exactly one
+// client, and a client may be left with none. alpha must be positive and
+// finite, clients at least 1.
+func Dirichlet(s *Set, clients int, alpha float64, seed uint64) ([][]int, error) {
+	if clients < 1 {
+		return nil, fmt.Errorf("dataset: clients is %d, want at least 1", clients)
+	}
+	if !(alpha > 0) || math.IsInf(alpha, 0) {
+		return nil, fmt.Errorf("dataset: Dirichlet alpha is %v, want a positive number", alpha)
+	}
+	rng := source(seed, 0xD1)
+	byLabel := make([][]int, len(s.Labels))
+	for i, ex := range s.Examples {
+		byLabel[ex.Label] = append(byLabel[ex.Label], i)
+	}
+	out := make([][]int, clients)
+	for _, members := range byLabel {
+		rng.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+		from, reached := 0, 0.0
+		for c, share := range dirichlet(rng, clients, alpha) {
+			reached += share
+			to := int(math.Round(reached * float64(len(members))))
+			if c == clients-1 {
+				to = len(members)
+			}
+			to = min(max(to, from), len(members))
+			out[c] = append(out[c], members[from:to]...)
+			from = to
+		}
+	}
+	for _, part := range out {
+		rng.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+	}
+	return out, nil
+}
+
+// dirichlet draws shares that sum to 1. It works with logarithms: at
+// alpha = 0.01 the gamma variates underflow.
+func dirichlet(rng *rand.Rand, n int, alpha float64) []float64 {
+	logs := make([]float64, n)
+	for i := range logs {
+		logs[i] = logGamma(rng, alpha)
+	}
+	top := slices.Max(logs)
+	total := 0.0
+	for i, l := range logs {
+		logs[i] = math.Exp(l - top)
+		total += logs[i]
+	}
+	for i := range logs {
+		logs[i] /= total
+	}
+	return logs
+}
+
+// logGamma draws the logarithm of a Gamma(shape, 1) variate (Marsaglia and
+// Tsang 2000, with their boost U^(1/shape) for shape < 1).
+func logGamma(rng *rand.Rand, shape float64) float64 {
+	boost := 0.0
+	if shape < 1 {
+		boost = math.Log(1-rng.Float64()) / shape
+		shape++
+	}
+	d := shape - 1.0/3
+	c := 1 / math.Sqrt(9*d)
+	for {
+		x := rng.NormFloat64()
+		v := 1 + c*x
+		if v <= 0 {
+			continue
+		}
+		v = v * v * v
+		if math.Log(1-rng.Float64()) < 0.5*x*x+d-d*v+d*math.Log(v) {
+			return math.Log(d*v) + boost
+		}
+	}
+}
+
+// ByUser gives each user's examples to one client. Users are dealt out in
+// random order; with more clients than users the rest stay empty. It returns
+// an error if an example has no user.
+func ByUser(s *Set, clients int, seed uint64) ([][]int, error) {
+	if clients < 1 {
+		return nil, fmt.Errorf("dataset: clients is %d, want at least 1", clients)
+	}
+	users := map[string][]int{}
+	var names []string
+	for i, ex := range s.Examples {
+		if ex.User == "" {
+			return nil, fmt.Errorf("dataset: example %d has no user, so the set cannot be divided by user", i+1)
+		}
+		if users[ex.User] == nil {
+			names = append(names, ex.User)
+		}
+		users[ex.User] = append(users[ex.User], i)
+	}
+	slices.Sort(names)
+	rng := source(seed, 0xB1)
+	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	out := make([][]int, clients)
+	for i, name := range names {
+		out[i%clients] = append(out[i%clients], users[name]...)
+	}
+	return out, nil
+}
+
+// Split divides a set at random into parts of the given fractions, label by
+// label, so that rare labels reach every part. Fractions must be positive and
+// sum to at most 1; what is over is left out.
+func Split(s *Set, seed uint64, fractions ...float64) ([]*Set, error) {
+	total := 0.0
+	for i, f := range fractions {
+		if !(f > 0) {
+			return nil, fmt.Errorf("dataset: fraction %d is %v, want a positive number", i+1, f)
+		}
+		total += f
+	}
+	if total > 1+1e-9 {
+		return nil, fmt.Errorf("dataset: fractions sum to %v, the limit is 1", total)
+	}
+	rng := source(seed, 0x51)
+	byLabel := make([][]int, len(s.Labels))
+	for i, ex := range s.Examples {
+		byLabel[ex.Label] = append(byLabel[ex.Label], i)
+	}
+	parts := make([][]int, len(fractions))
+	for _, members := range byLabel {
+		rng.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+		from, reached := 0, 0.0
+		for p, f := range fractions {
+			reached += f
+			to := min(int(math.Round(reached*float64(len(members)))), len(members))
+			parts[p] = append(parts[p], members[from:to]...)
+			from = to
+		}
+	}
+	out := make([]*Set, len(parts))
+	for i, part := range parts {
+		rng.Shuffle(len(part), func(a, b int) { part[a], part[b] = part[b], part[a] })
+		out[i] = s.Pick(part)
+	}
+	return out, nil
+}
