@@ -1,0 +1,62 @@
+# Starling. `make help` lists what there is to do; each target installs or
+# builds what it needs. Needs on a fresh machine: Go, Node, make, git.
+
+GO      ?= go
+TAGS    := ops_sequential
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+BIN     := bin/starling
+
+# Tools run from the module proxy at these versions; nothing is installed.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+# Packages with goroutines: the race detector's share of CI.
+RACE := ./coordinator/... ./edge/... ./internal/... ./wasm ./secagg ./dp
+
+export CGO_ENABLED ?= 0
+
+.DEFAULT_GOAL := help
+
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## Build bin/starling
+	$(GO) build -tags $(TAGS) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/starling
+
+demo: build ## Fine-tune a model across 24 edges, privately, on this machine (ARGS="--data FILE" for your own text)
+	$(BIN) demo $(ARGS)
+
+test: ## Run the tests
+	$(GO) test -tags $(TAGS) ./...
+
+race: ## Run the race detector on the packages with goroutines (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -tags $(TAGS) $(RACE)
+
+lint: ## gofmt, go vet, staticcheck, go.mod tidiness; govulncheck where its database is reachable
+	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w needed: $$files"; exit 1; }
+	$(GO) vet -tags $(TAGS) ./...
+	GOOS=js GOARCH=wasm $(GO) vet ./cmd/starling-web ./edge ./wasm
+	$(GO) run $(STATICCHECK) -tags $(TAGS) ./...
+	$(GO) mod tidy -diff
+	@if out=$$($(GO) run $(GOVULNCHECK) -tags $(TAGS) ./... 2>&1); then echo "$$out"; \
+	elif echo "$$out" | grep -qiE 'dial|lookup|fetch|forbidden|403|no such host|connection'; then echo "govulncheck: database not reachable, skipped"; \
+	else echo "$$out"; exit 1; fi
+
+bench: build ## Run every benchmark and the comparisons with peers (long)
+	$(GO) test -tags $(TAGS) -run xxx -bench . -benchmem ./...
+	@for s in bench/*/run.sh; do echo "== $$s"; sh $$s || exit 1; done
+
+generate: ## Remake the generated files that are in git
+	$(GO) generate -tags $(TAGS) ./...
+
+base: build ## Remake the embedded default base from generated public text (about 15 minutes)
+	$(BIN) pretrain --generated --out model/base/default
+
+web: ## Build the browser's edge and the pages
+	sh web/build.sh
+
+clean: ## Remove what was built
+	rm -rf bin dist web/static/starling.wasm* starling-demo
+
+.PHONY: help build demo test race lint bench generate base web clean

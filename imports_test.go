@@ -1,0 +1,125 @@
+// Package starling holds no code: its test keeps the rooms of the house apart.
+package starling
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/starling-fl/starling/"
+
+// mayImport is the table of docs/ARCHITECTURE.md: for each package the others
+// of this project that it may import. A name ending in /... stands for a
+// package and what lies below it.
+var mayImport = map[string][]string{
+	"quant": {}, "dp": {}, "secagg": {}, "tokenizer": {}, "dataset": {}, "model": {}, "wasm": {},
+	"coordinator/round": {}, "coordinator/optimizer": {}, "internal/wire": {}, "web": {},
+
+	"model/base":        {"model"},
+	"model/nn":          {"model", "tokenizer"},
+	"wasm/compiler/...": {"wasm", "wasm/compiler/..."},
+	"coordinator/store": {"dp", "model"},
+	"edge":              {"model", "wasm", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire"},
+	"coordinator": {"coordinator/...", "model", "model/nn", "wasm", "wasm/compiler", "quant", "dp", "secagg",
+		"internal/wire"},
+	"internal/sim":     {"coordinator", "edge", "dataset", "model", "model/nn"},
+	"cmd/starling":     {"..."},
+	"cmd/starling-web": {"edge"},
+}
+
+// noGoMLX must stay small enough for a browser.
+var noGoMLX = []string{"edge", "wasm", "model", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "cmd/starling-web"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+func list(t *testing.T, env ...string) map[string]listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,Deps", "./...")
+	cmd.Env = append(cmd.Environ(), env...)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	found := map[string]listed{}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return found
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if name, ok := strings.CutPrefix(p.ImportPath, module); ok {
+			found[name] = p
+		}
+	}
+}
+
+func covers(pattern, name string) bool {
+	if below, ok := strings.CutSuffix(pattern, "..."); ok {
+		return strings.HasPrefix(name+"/", below) || below == ""
+	}
+	return pattern == name
+}
+
+func rule(name string) (allowed []string, ok bool) {
+	for pattern, allowed := range mayImport {
+		if covers(pattern, name) {
+			return allowed, true
+		}
+	}
+	return nil, false
+}
+
+func TestImportTable(t *testing.T) {
+	for _, env := range []string{"GOOS=linux", "GOOS=js"} {
+		arch := "GOARCH=amd64"
+		if env == "GOOS=js" {
+			arch = "GOARCH=wasm"
+		}
+		packages := list(t, env, arch)
+		if len(packages) == 0 {
+			t.Fatal("no packages listed")
+		}
+		for name, p := range packages {
+			allowed, ok := rule(name)
+			if !ok {
+				t.Errorf("%s has no row in the import table", name)
+				continue
+			}
+			for _, imp := range p.Imports {
+				target, own := strings.CutPrefix(imp, module)
+				if own && !slices.ContainsFunc(allowed, func(pattern string) bool { return covers(pattern, target) }) {
+					t.Errorf("%s (%s): %s may not import %s", env, arch, name, target)
+				}
+			}
+			if slices.Contains(noGoMLX, name) {
+				for _, dep := range p.Deps {
+					if strings.HasPrefix(dep, "github.com/gomlx/") {
+						t.Errorf("%s (%s): %s reaches %s, which does not belong in a browser", env, arch, name, dep)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Randomness that protects somebody never comes from math/rand.
+func TestNoMathRandWhereSecretsAre(t *testing.T) {
+	packages := list(t)
+	for _, name := range []string{"secagg", "quant", "dp"} {
+		for _, imp := range packages[name].Imports {
+			if strings.HasPrefix(imp, "math/rand") {
+				t.Errorf("%s imports %s", name, imp)
+			}
+		}
+	}
+}
