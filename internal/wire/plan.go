@@ -1,0 +1,162 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"fmt"
+)
+
+// A Blob names an immutable byte string served at BlobPath.
+type Blob struct {
+	_      struct{} `cbor:",toarray"`
+	SHA256 [32]byte
+	Size   uint64 // bytes
+}
+
+// IsZero reports whether the reference names nothing.
+func (b Blob) IsZero() bool { return b.Size == 0 && b.SHA256 == [32]byte{} }
+
+// A Job is what stays the same for all rounds. Its hash (TaskID) is the task
+// that every plan binds, so that no constant can change in mid-job unseen.
+type Job struct {
+	_         struct{} `cbor:",toarray"`
+	Instance  [16]byte // drawn when the job is created: two runs of one job file are two tasks
+	Name      string
+	Labels    []string // class names in the order of the head's outputs
+	Base      Blob     // frozen base: model.Base's own encoding
+	RankMin   uint16
+	RankMax   uint16
+	Alpha     float64 // LoRA scale is Alpha/rank
+	HeadOnly  bool    // train the classification head only
+	Sequence  uint32  // tokens of an example
+	Batch     uint32  // examples of a local step
+	Optimizer string  // local optimizer: sgd, momentum, adamw
+	Rounds    uint64  // rounds that the job means to commit
+
+	ClipNorm float64 // L2 bound on an update
+	Uplink   string  // masked scheme of quant, "nf4"
+
+	ShardMax   uint16   // g_max
+	ShardFloor uint16   // smallest shard the coordinator will form
+	RingBits   uint8    // width of the masked ring, from ShardMax and the scheme
+	Corrupt    float64  // tolerated share of corrupted devices, from which the threshold follows
+	SemiHonest bool     // the coordinator is presumed to follow the protocol
+	Hybrid     bool     // shares are sealed with ML-KEM-768 + X25519
+	RosterKey  [32]byte // Ed25519 key with which the coordinator certifies roster entries
+
+	Privacy   Privacy
+	Deadlines Deadlines
+}
+
+// Privacy is what the coordinator claims about the released adapters. A device
+// shows it to its owner; it cannot check the noise.
+type Privacy struct {
+	_               struct{} `cbor:",toarray"`
+	Private         bool     // false: reproducible demonstration, every secret is seeded
+	SamplingRate    float64
+	NoiseMultiplier float64 // delivered
+	Delta           float64
+	Budget          float64 // epsilon at which the job stops
+	Population      uint64  // devices the budget is stated for
+	Simulated       bool    // the budget is for a simulated population, not for those enrolled
+}
+
+// Deadlines are the longest durations of a round's states, milliseconds.
+type Deadlines struct {
+	_       struct{} `cbor:",toarray"`
+	Gather  uint32
+	Key     uint32
+	Share   uint32
+	Collect uint32
+	Confirm uint32
+	Unmask  uint32
+}
+
+// A Plan is one round's assignment without the roster: P is its hash. All
+// devices of a round see the same bytes.
+type Plan struct {
+	_        struct{} `cbor:",toarray"`
+	Task     [32]byte // TaskID of the job
+	Round    uint64   // counts attempts: never reused, not even after a crash
+	Step     uint64   // committed rounds before this one
+	Rank     uint16
+	Values   uint32 // length of the update: adapter slices at Rank and the head
+	Seed     []byte // 32 bytes: the adapter is drawn from it (nothing released yet); else empty
+	Slice    Slice  // the adapter's values at Rank where Seed is empty
+	Rotation [32]byte
+	Steps    uint32  // local steps
+	Rate     float64 // local learning rate
+	Programs []Program
+}
+
+// A Slice is the downlink: Plan.Values values, encoded by quant's unmasked
+// scheme and then by a byte codec. Blob is what is served, SHA256 hashes the
+// bytes before the codec (what a Patch leads to).
+type Slice struct {
+	_      struct{} `cbor:",toarray"`
+	Blob   Blob
+	Scheme string
+	Codec  string
+	Coded  Blob // the scheme's bytes before the codec
+}
+
+// A Program is one compiled form of the round's training step.
+type Program struct {
+	_    struct{} `cbor:",toarray"`
+	Host string   // shape of code: "wazero", "v8"; results are equal
+	Blob Blob
+}
+
+// labels under which hashes are taken: one hash never serves two purposes.
+const (
+	taskLabel = "starling/1 task\x00"
+	planLabel = "starling/1 plan\x00"
+)
+
+// AppendBinary encodes the job canonically behind dst.
+func (j *Job) AppendBinary(dst []byte) ([]byte, error) { return appendValue(dst, j, "job", MaxJob) }
+
+// AppendBinary encodes the plan canonically behind dst.
+func (p *Plan) AppendBinary(dst []byte) ([]byte, error) { return appendValue(dst, p, "plan", MaxPlan) }
+
+// ParseJob decodes a job and refuses values out of range.
+func ParseJob(b []byte) (*Job, error) { j := new(Job); return j, parseValue(b, j, "job", MaxJob) }
+
+// ParsePlan decodes a plan and refuses values out of range.
+func ParsePlan(b []byte) (*Plan, error) { p := new(Plan); return p, parseValue(b, p, "plan", MaxPlan) }
+
+// TaskID hashes an encoded job.
+func TaskID(job []byte) [32]byte { return labelled(taskLabel, job) }
+
+// PlanHash hashes an encoded plan: P of the protocol.
+func PlanHash(plan []byte) [32]byte { return labelled(planLabel, plan) }
+
+func labelled(label string, b []byte) [32]byte {
+	h := sha256.New()
+	h.Write([]byte(label))
+	h.Write(b)
+	return [32]byte(h.Sum(nil))
+}
+
+func appendValue(dst []byte, v interface{ validate() error }, name string, most int) ([]byte, error) {
+	if err := v.validate(); err != nil {
+		return dst, err
+	}
+	b, err := encMode.Marshal(v)
+	if err != nil {
+		return dst, fmt.Errorf("wire: %s: %w", name, err)
+	}
+	if err := within(name, len(b), 1, most); err != nil {
+		return dst, err
+	}
+	return append(dst, b...), nil
+}
+
+func parseValue(b []byte, v interface{ validate() error }, name string, most int) error {
+	if err := within(name, len(b), 1, most); err != nil {
+		return err
+	}
+	if err := decodeBody(b, v); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return v.validate()
+}

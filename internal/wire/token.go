@@ -1,0 +1,85 @@
+package wire
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// tokenPrefix starts every join token: what it is and in which form.
+const tokenPrefix = "starling1_"
+
+// MaxSecret is the longest enrolment secret, bytes.
+const MaxSecret = 64
+
+// ErrToken is a join token that cannot be read.
+var ErrToken = errors.New("wire: not a join token")
+
+// A Token is all that a device needs to join: where the coordinator is, which
+// certificate it shows, and the enrolment secret. It is a secret itself.
+type Token struct {
+	_      struct{} `cbor:",toarray"`
+	URL    string   // http://host:port or https://host:port, without a path
+	Pin    []byte   // SHA-256 of the certificate (DER) that TLS must show; empty: the system's roots, or no TLS
+	Secret []byte
+}
+
+// String writes the token as one word.
+func (t Token) String() string {
+	b, err := encMode.Marshal(&t)
+	if err != nil {
+		return ""
+	}
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(b)
+}
+
+// ParseToken reads a token and checks its parts.
+func ParseToken(s string) (Token, error) {
+	var t Token
+	if len(s) > 2048 {
+		return t, fmt.Errorf("%w: longer than 2048 bytes", ErrToken)
+	}
+	rest, ok := strings.CutPrefix(strings.TrimSpace(s), tokenPrefix)
+	if !ok {
+		return t, fmt.Errorf("%w: does not start with %q", ErrToken, tokenPrefix)
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(rest)
+	if err != nil {
+		return t, fmt.Errorf("%w: %w", ErrToken, err)
+	}
+	if err := decodeBody(b, &t); err != nil {
+		return t, fmt.Errorf("%w: %w", ErrToken, err)
+	}
+	return t, t.Validate()
+}
+
+// Validate checks a token's parts.
+func (t Token) Validate() error {
+	u, err := url.Parse(t.URL)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrToken, err)
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", strings.Trim(u.Path, "/") != "", u.User != nil, u.RawQuery != "":
+		return fmt.Errorf("%w: address %q is not http://host:port or https://host:port", ErrToken, t.URL)
+	case len(t.Pin) != 0 && len(t.Pin) != 32:
+		return fmt.Errorf("%w: pin has %d bytes, 32 expected", ErrToken, len(t.Pin))
+	case len(t.Pin) != 0 && u.Scheme != "https":
+		return fmt.Errorf("%w: a pin needs https", ErrToken)
+	case len(t.Secret) > MaxSecret:
+		return fmt.Errorf("%w: secret has %d bytes, limit %d", ErrToken, len(t.Secret), MaxSecret)
+	}
+	return nil
+}
+
+// Endpoint is the WebSocket address, BlobURL the address of a blob.
+func (t Token) Endpoint() string {
+	return "ws" + strings.TrimPrefix(strings.TrimRight(t.URL, "/"), "http") + Path
+}
+
+// BlobURL is where the blob with the given hash is served.
+func (t Token) BlobURL(sha256 [32]byte) string {
+	return strings.TrimRight(t.URL, "/") + BlobPath + fmt.Sprintf("%x", sha256)
+}

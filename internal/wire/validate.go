@@ -1,0 +1,190 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+func (h *Hello) validate() error {
+	return errors.Join(
+		within("hello.min_version", h.MinVersion, 1, h.MaxVersion),
+		within("hello.agent", len(h.Agent), 0, MaxName))
+}
+
+func (w *Welcome) validate() error {
+	return within("welcome.version", w.Version, 1, math.MaxUint32)
+}
+
+func (e *Enrol) validate() error {
+	if n := len(e.Task); n != 0 && n != 32 {
+		return &LimitError{Field: "enrol.task", Have: uint64(n), Least: 32, Most: 32}
+	}
+	return within("enrol.session", len(e.Session), 0, MaxSession)
+}
+
+func (e *Enrolled) validate() error {
+	return errors.Join(
+		within("enrolled.session", len(e.Session), 16, MaxSession),
+		within("enrolled.job", len(e.Job), 0, MaxJob))
+}
+
+func (w *Wait) validate() error { return within("wait.reason", len(w.Reason), 0, MaxText) }
+
+func (a *Assignment) validate() error {
+	if err := errors.Join(
+		within("assignment.plan", len(a.Plan), 1, MaxPlan),
+		within("assignment.patches", len(a.Patches), 0, MaxPatches)); err != nil {
+		return err
+	}
+	for i := range a.Patches {
+		if err := errors.Join(
+			a.Patches[i].Blob.validate("assignment.patch.blob"),
+			within("assignment.patch.codec", len(a.Patches[i].Codec), 1, MaxName)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Turn) validate() error {
+	return errors.Join(
+		within("turn.number", t.Number, 1, 5),
+		within("turn.payload", len(t.Payload), 0, MaxTurn))
+}
+
+func (u *Update) validate() error {
+	if err := errors.Join(
+		within("update.total", u.Total, 1, MaxUpdate),
+		within("update.offset", u.Offset, 0, u.Total),
+		within("update.data", len(u.Data), 1, MaxChunk)); err != nil {
+		return err
+	}
+	return within("update.end", u.Offset+uint64(len(u.Data)), 1, u.Total)
+}
+
+func (u *UpdateAck) validate() error {
+	return within("update-ack.received", u.Received, 0, MaxUpdate)
+}
+
+func (r *Resume) validate() error {
+	return errors.Join(
+		within("resume.held", r.Held, 0, 0x1f),
+		within("resume.received", r.Received, 0, MaxUpdate))
+}
+
+func (o *Outcome) validate() error {
+	return errors.Join(
+		within("outcome.result", o.Result, OutcomeCommitted, OutcomeDropped),
+		within("outcome.reason", len(o.Reason), 0, MaxText))
+}
+
+func (r *Refuse) validate() error {
+	return errors.Join(
+		within("refuse.code", r.Code, 300, 399),
+		within("refuse.reason", len(r.Reason), 0, MaxText))
+}
+
+func (f *Finished) validate() error { return within("finished.reason", len(f.Reason), 0, MaxText) }
+
+func (e *Error) validate() error {
+	return errors.Join(
+		within("error.code", e.Code, 100, 399),
+		within("error.text", len(e.Text), 0, MaxText))
+}
+
+func (b Blob) validate(field string) error { return within(field+".size", b.Size, 1, MaxBlob) }
+
+func (j *Job) validate() error {
+	if err := errors.Join(
+		within("job.name", len(j.Name), 1, MaxLabel),
+		within("job.labels", len(j.Labels), 2, MaxLabels),
+		j.Base.validate("job.base"),
+		within("job.rank_max", j.RankMax, 1, MaxRank),
+		within("job.rank_min", j.RankMin, 1, j.RankMax),
+		within("job.sequence", j.Sequence, 1, 1<<16),
+		within("job.batch", j.Batch, 1, 1<<16),
+		within("job.optimizer", len(j.Optimizer), 1, MaxName),
+		within("job.rounds", j.Rounds, 1, 1<<40),
+		within("job.uplink", len(j.Uplink), 1, MaxName),
+		within("job.shard_max", j.ShardMax, 2, MaxShard),
+		within("job.shard_floor", j.ShardFloor, 2, j.ShardMax),
+		within("job.ring_bits", j.RingBits, 1, 32),
+		positive("job.alpha", j.Alpha),
+		positive("job.clip_norm", j.ClipNorm),
+		unit("job.corrupt", j.Corrupt),
+		unit("job.privacy.sampling_rate", j.Privacy.SamplingRate),
+		unit("job.privacy.delta", j.Privacy.Delta),
+		nonNegative("job.privacy.noise_multiplier", j.Privacy.NoiseMultiplier),
+		nonNegative("job.privacy.budget", j.Privacy.Budget),
+	); err != nil {
+		return err
+	}
+	seen := make(map[string]bool, len(j.Labels))
+	for _, l := range j.Labels {
+		if err := within("job.label", len(l), 1, MaxLabel); err != nil {
+			return err
+		}
+		if seen[l] {
+			return fmt.Errorf("wire: job.labels: %q stands twice", l)
+		}
+		seen[l] = true
+	}
+	return nil
+}
+
+func (p *Plan) validate() error {
+	if err := errors.Join(
+		within("plan.round", p.Round, 1, 1<<62),
+		within("plan.rank", p.Rank, 1, MaxRank),
+		within("plan.values", p.Values, 1, MaxParams),
+		within("plan.steps", p.Steps, 1, 1<<20),
+		within("plan.programs", len(p.Programs), 0, MaxPrograms),
+		positive("plan.rate", p.Rate),
+	); err != nil {
+		return err
+	}
+	for _, g := range p.Programs {
+		if err := errors.Join(
+			within("plan.program.host", len(g.Host), 1, MaxName),
+			g.Blob.validate("plan.program.blob")); err != nil {
+			return err
+		}
+	}
+	switch len(p.Seed) {
+	case 32:
+		if p.Slice != (Slice{}) {
+			return errors.New("wire: plan has both seed and slice")
+		}
+		return nil
+	case 0:
+		return errors.Join(
+			p.Slice.Blob.validate("plan.slice.blob"),
+			p.Slice.Coded.validate("plan.slice.coded"),
+			within("plan.slice.scheme", len(p.Slice.Scheme), 1, MaxName),
+			within("plan.slice.codec", len(p.Slice.Codec), 1, MaxName))
+	default:
+		return &LimitError{Field: "plan.seed", Have: uint64(len(p.Seed)), Least: 32, Most: 32}
+	}
+}
+
+func positive(field string, v float64) error {
+	if !(v > 0) || math.IsInf(v, 0) {
+		return fmt.Errorf("wire: %s is %v, must be positive", field, v)
+	}
+	return nil
+}
+
+func nonNegative(field string, v float64) error {
+	if !(v >= 0) || math.IsInf(v, 0) {
+		return fmt.Errorf("wire: %s is %v, must not be negative", field, v)
+	}
+	return nil
+}
+
+func unit(field string, v float64) error {
+	if !(v >= 0 && v <= 1) {
+		return fmt.Errorf("wire: %s is %v, must lie in 0..1", field, v)
+	}
+	return nil
+}
