@@ -1,0 +1,323 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Names of the files of a base in Hugging Face layout.
+const (
+	ConfigFile    = "config.json"
+	WeightsFile   = "model.safetensors"
+	TokenizerFile = "tokenizer.json"
+)
+
+// maxBase bounds a base file read from disk: 4 GiB.
+const maxBase = 4 << 30
+
+// Format is how a base's large tensors are stored.
+type Format string
+
+const (
+	F32  Format = "f32"
+	BF16 Format = "bf16"
+	NF4  Format = "nf4" // matrices in NF4, the rest in f32
+)
+
+// ShapeError says that a base's tensor does not fit its configuration.
+type ShapeError struct {
+	Tensor    string
+	Got, Want []int // Got is nil where the tensor is missing
+}
+
+func (e *ShapeError) Error() string {
+	if e.Got == nil {
+		return fmt.Sprintf("model: base has no tensor %q (want shape %v)", e.Tensor, e.Want)
+	}
+	return fmt.Sprintf("model: base tensor %q has shape %v, want %v", e.Tensor, e.Got, e.Want)
+}
+
+// Base is a frozen encoder with its tokenizer. It is immutable once made.
+type Base struct {
+	Config    Config
+	Tensors   []Tensor // Config.BaseTensors order, float32
+	Tokenizer []byte   // tokenizer.json
+	stored    *SafeTensors
+}
+
+// NewBase checks the tensors against the configuration and packs them in the
+// given format. What the base then computes with is what the format holds, so
+// every device that loads it has the same weights, bit for bit.
+func NewBase(c Config, tensors []Tensor, tokenizer []byte, format Format) (*Base, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	byName := map[string]Tensor{}
+	for _, t := range tensors {
+		byName[t.Name] = t
+	}
+	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}}
+	for _, spec := range c.BaseTensors() {
+		t, ok := byName[spec.Name]
+		if !ok {
+			return nil, &ShapeError{Tensor: spec.Name, Want: spec.Shape}
+		}
+		if !slices.Equal(t.Shape, spec.Shape) || len(t.Data) != Elements(spec.Shape) {
+			return nil, &ShapeError{spec.Name, t.Shape, spec.Shape}
+		}
+		var err error
+		matrix := len(t.Shape) == 2 && !strings.HasPrefix(t.Name, "pooler.")
+		switch {
+		case format == NF4 && matrix:
+			err = st.AddNF4(t.Name, t.Shape, t.Data)
+		case format == BF16 && matrix:
+			err = st.Add(t.Name, "BF16", t.Shape, t.Data)
+		case format == F32 || format == BF16 || format == NF4:
+			err = st.Add(t.Name, "F32", t.Shape, t.Data)
+		default:
+			return nil, fmt.Errorf("%w: format %q, want f32, bf16 or nf4", ErrConfig, format)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return newBase(c, st, tokenizer)
+}
+
+func newBase(c Config, st *SafeTensors, tokenizer []byte) (*Base, error) {
+	if len(tokenizer) > maxJSON {
+		return nil, fmt.Errorf("%w: tokenizer.json has %d bytes, limit %d", ErrConfig, len(tokenizer), maxJSON)
+	}
+	b := &Base{Config: c, Tokenizer: tokenizer, stored: st}
+	for _, spec := range c.BaseTensors() {
+		name := spec.Name
+		if _, ok := st.Lookup(name); !ok {
+			name = "bert." + name // as models with a head store their encoder
+		}
+		t, err := st.Tensor(name)
+		switch {
+		case err == nil && !slices.Equal(t.Shape, spec.Shape):
+			return nil, &ShapeError{spec.Name, t.Shape, spec.Shape}
+		case err == nil:
+			t.Name = spec.Name
+		case hasTensor(st, name):
+			return nil, err
+		case strings.HasPrefix(spec.Name, "pooler."):
+			t = identityPooler(spec)
+		default:
+			return nil, &ShapeError{Tensor: spec.Name, Want: spec.Shape}
+		}
+		for i, x := range t.Data {
+			if x-x != 0 {
+				return nil, fmt.Errorf("model: base tensor %q has a value %v at %d", spec.Name, x, i)
+			}
+		}
+		b.Tensors = append(b.Tensors, t)
+	}
+	b.foldTokenType()
+	return b, nil
+}
+
+func hasTensor(st *SafeTensors, name string) bool { _, ok := st.Lookup(name); return ok }
+
+func identityPooler(spec TensorSpec) Tensor {
+	t := Tensor{spec.Name, spec.Shape, make([]float32, Elements(spec.Shape))}
+	if len(spec.Shape) == 2 {
+		for i := range spec.Shape[0] {
+			t.Data[i*spec.Shape[1]+i] = 1
+		}
+	}
+	return t
+}
+
+// foldTokenType adds the embedding of segment 0, which BERT adds to every
+// token of a single text, to the position embeddings.
+func (b *Base) foldTokenType() {
+	for _, prefix := range []string{"", "bert."} {
+		t, err := b.stored.Tensor(prefix + "embeddings.token_type_embeddings.weight")
+		h := b.Config.HiddenSize
+		if err != nil || len(t.Shape) != 2 || t.Shape[1] != h || t.Shape[0] < 1 {
+			continue
+		}
+		pos := b.Tensor("embeddings.position_embeddings.weight")
+		for i := range pos {
+			pos[i] += t.Data[i%h]
+		}
+		return
+	}
+}
+
+// Tensor returns the values of a tensor by name, nil where there is none. The
+// caller must not change them.
+func (b *Base) Tensor(name string) []float32 {
+	for _, t := range b.Tensors {
+		if t.Name == name {
+			return t.Data
+		}
+	}
+	return nil
+}
+
+// Metadata keys of a blob.
+const (
+	blobConfig    = "config.json"
+	blobTokenizer = "tokenizer.json"
+)
+
+// Blob packs the base into one self-contained file for /blob/<sha256>: a
+// safetensors file with config.json and tokenizer.json in its metadata. The
+// same base gives the same bytes.
+func (b *Base) Blob() ([]byte, error) {
+	cfg, err := json.Marshal(b.Config)
+	if err != nil {
+		return nil, err
+	}
+	meta := map[string]string{"format": "pt", blobConfig: string(cfg), blobTokenizer: string(b.Tokenizer)}
+	return (&SafeTensors{Metadata: meta, Tensors: b.stored.Tensors}).Encode()
+}
+
+// BlobSHA256 is the hex SHA-256 of a blob: its address.
+func BlobSHA256(blob []byte) string {
+	h := sha256.Sum256(blob)
+	return hex.EncodeToString(h[:])
+}
+
+// ParseBlob reads what Blob wrote. The base may keep blob.
+func ParseBlob(blob []byte) (*Base, error) {
+	st, err := ParseSafeTensors(blob)
+	if err != nil {
+		return nil, err
+	}
+	cfg, ok := st.Metadata[blobConfig]
+	if !ok {
+		return nil, fmt.Errorf("%w: a base's blob carries %q in its metadata", ErrSafetensors, blobConfig)
+	}
+	c, err := ParseConfig([]byte(cfg))
+	if err != nil {
+		return nil, err
+	}
+	return newBase(c, st, []byte(st.Metadata[blobTokenizer]))
+}
+
+// LoadBase reads a folder in Hugging Face layout: config.json,
+// model.safetensors and tokenizer.json.
+func LoadBase(fsys fs.FS) (*Base, error) {
+	cfg, err := readFile(fsys, ConfigFile, maxJSON)
+	if err != nil {
+		return nil, err
+	}
+	c, err := ParseConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	weights, err := readFile(fsys, WeightsFile, maxBase)
+	if err != nil {
+		return nil, err
+	}
+	st, err := ParseSafeTensors(weights)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", WeightsFile, err)
+	}
+	tok, err := readFile(fsys, TokenizerFile, maxJSON)
+	if err != nil {
+		return nil, err
+	}
+	return newBase(c, st, tok)
+}
+
+// LoadBaseDir is LoadBase on a directory.
+func LoadBaseDir(dir string) (*Base, error) {
+	b, err := LoadBase(os.DirFS(dir))
+	if err != nil {
+		return nil, fmt.Errorf("base %s: %w", dir, err)
+	}
+	return b, nil
+}
+
+func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("model: %s is larger than %d bytes", name, limit)
+	}
+	return data, nil
+}
+
+// Files returns the folder's files by name. The safetensors file is the one
+// the base was read from or packed into, in canonical order.
+func (b *Base) Files() (map[string][]byte, error) {
+	cfg, err := json.MarshalIndent(b.hfConfig(), "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}, Tensors: b.stored.Tensors}
+	weights, err := st.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{
+		ConfigFile: append(cfg, '\n'), WeightsFile: weights, TokenizerFile: b.Tokenizer,
+	}, nil
+}
+
+// hfConfig adds the keys that Hugging Face loaders look for.
+func (b *Base) hfConfig() any {
+	type quantization struct {
+		Method string `json:"quant_method"`
+		Load4  bool   `json:"load_in_4bit"`
+		Type   string `json:"bnb_4bit_quant_type"`
+	}
+	out := struct {
+		Architectures []string `json:"architectures"`
+		Config
+		TypeVocab    int           `json:"type_vocab_size"`
+		Quantization *quantization `json:"quantization_config,omitempty"`
+	}{Architectures: []string{"BertModel"}, Config: b.Config, TypeVocab: 1}
+	if hasTensor(b.stored, "embeddings.word_embeddings.weight"+nf4State) {
+		out.Quantization = &quantization{"bitsandbytes", true, "nf4"}
+	}
+	return out
+}
+
+// WriteDir writes the folder, creating it where needed.
+func (b *Base) WriteDir(dir string) error {
+	files, err := b.Files()
+	if err != nil {
+		return err
+	}
+	return writeFiles(dir, files)
+}
+
+// writeFiles writes each file beside its final name and renames it, so that a
+// crash leaves either the old or the new one.
+func writeFiles(dir string, files map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var errs []error
+	for name, data := range files {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path+".tmp", data, 0o644); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, os.Rename(path+".tmp", path))
+	}
+	return errors.Join(errs...)
+}

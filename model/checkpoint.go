@@ -1,0 +1,218 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// Files of a checkpoint folder. The first two are PEFT's.
+const (
+	AdapterFile       = "adapter_model.safetensors"
+	AdapterConfigFile = "adapter_config.json"
+	CheckpointFile    = "starling.json"
+	CheckpointBase    = "base" // the base in Hugging Face layout, so that the folder is complete
+)
+
+const peftPrefix = "base_model.model."
+
+// CheckpointInfo is what a checkpoint records beside its weights
+// (starling.json).
+type CheckpointInfo struct {
+	Job          string             `json:"job,omitempty"`
+	Round        int                `json:"round"`
+	Seq          int                `json:"seq"` // tokens a text is cut or padded to
+	Labels       []string           `json:"labels"`
+	LoRA         LoRA               `json:"lora"`
+	BaseSHA256   string             `json:"base_sha256"`             // of the base's blob
+	RankAccuracy map[string]float64 `json:"rank_accuracy,omitempty"` // by rank in decimal, on held-out data
+	BestRank     int                `json:"best_rank"`               // chosen on validation data; 0 where none was
+	Privacy      string             `json:"privacy,omitempty"`       // the guarantee in one line, or why there is none
+}
+
+func (c CheckpointInfo) validate() error {
+	switch {
+	case c.Seq < 1 || c.Seq > maxPositions:
+		return fmt.Errorf("%w: %s: seq is %d, want 1..%d", ErrConfig, CheckpointFile, c.Seq, maxPositions)
+	case len(c.Labels) < 2 || len(c.Labels) > maxClasses:
+		return fmt.Errorf("%w: %s: %d labels, want 2..%d", ErrConfig, CheckpointFile, len(c.Labels), maxClasses)
+	case c.BestRank < 0 || c.BestRank > c.LoRA.RMax:
+		return fmt.Errorf("%w: %s: best_rank is %d, want 0..r_max %d", ErrConfig, CheckpointFile, c.BestRank, c.LoRA.RMax)
+	}
+	for k := range c.RankAccuracy {
+		if r, err := strconv.Atoi(k); err != nil || r < 0 || r > c.LoRA.RMax {
+			return fmt.Errorf("%w: %s: rank_accuracy has the rank %q, want 0..%d", ErrConfig, CheckpointFile, k, c.LoRA.RMax)
+		}
+	}
+	return nil
+}
+
+// Checkpoint is a released adapter with what is needed to use it.
+type Checkpoint struct {
+	CheckpointInfo
+	Base    *Base
+	Adapter *Adapter
+}
+
+// peftName is the name that PEFT gives a trainable tensor.
+func peftName(e Entry) string {
+	if e.Kind == KindHead {
+		return peftPrefix + e.Name
+	}
+	return peftPrefix + "bert." + e.Name
+}
+
+// EncodeAdapter packs an adapter at r_max as safetensors with PEFT's names.
+func EncodeAdapter(a *Adapter) ([]byte, error) {
+	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}}
+	for i, e := range a.layout.entries {
+		if err := st.Add(peftName(e), "F32", e.Shape, a.tensors[i]); err != nil {
+			return nil, err
+		}
+	}
+	return st.Encode()
+}
+
+// ParseAdapter reads what EncodeAdapter wrote, for the given layout. A tensor
+// that is missing or does not fit is refused by name; extra ones as well.
+func ParseAdapter(l *Layout, data []byte) (*Adapter, error) {
+	st, err := ParseSafeTensors(data)
+	if err != nil {
+		return nil, err
+	}
+	a := &Adapter{layout: l}
+	for _, e := range l.entries {
+		raw, ok := st.Lookup(peftName(e))
+		if !ok {
+			return nil, fmt.Errorf("model: adapter has no tensor %q", peftName(e))
+		}
+		if !slices.Equal(raw.Shape, e.Shape) {
+			return nil, fmt.Errorf("model: adapter tensor %q has shape %v, want %v", raw.Name, raw.Shape, e.Shape)
+		}
+		v, err := raw.Float32()
+		if err != nil {
+			return nil, err
+		}
+		a.tensors = append(a.tensors, v)
+	}
+	if len(st.Tensors) != len(l.entries) {
+		return nil, fmt.Errorf("model: adapter has %d tensors, want %d", len(st.Tensors), len(l.entries))
+	}
+	return a, nil
+}
+
+// peftConfig is adapter_config.json. PEFT reads lora_alpha/r as the scale at
+// r_max; Starling uses alpha/b at rank b, with alpha = lora_alpha.
+type peftConfig struct {
+	PeftType      string         `json:"peft_type"`
+	TaskType      string         `json:"task_type"`
+	R             int            `json:"r"`
+	Alpha         float64        `json:"lora_alpha"`
+	Dropout       float64        `json:"lora_dropout"`
+	TargetModules []string       `json:"target_modules"`
+	ModulesToSave []string       `json:"modules_to_save"`
+	Bias          string         `json:"bias"`
+	BaseModel     string         `json:"base_model_name_or_path"`
+	FanInFanOut   bool           `json:"fan_in_fan_out"`
+	InferenceMode bool           `json:"inference_mode"`
+	InitWeights   bool           `json:"init_lora_weights"`
+	RankPattern   map[string]int `json:"rank_pattern"`
+	AlphaPattern  map[string]int `json:"alpha_pattern"`
+	UseRSLoRA     bool           `json:"use_rslora"`
+	UseDoRA       bool           `json:"use_dora"`
+}
+
+// WriteCheckpoint writes the folder: adapter_model.safetensors,
+// adapter_config.json, starling.json and base/. LoRA and BaseSHA256 are filled
+// in from the adapter and the base.
+func WriteCheckpoint(dir string, c *Checkpoint) error {
+	lay := c.Adapter.layout
+	info := c.CheckpointInfo
+	info.LoRA = lay.LoRA
+	if err := info.validate(); err != nil {
+		return err
+	}
+	if len(info.Labels) != lay.Classes {
+		return fmt.Errorf("%w: %d labels for %d classes", ErrConfig, len(info.Labels), lay.Classes)
+	}
+	blob, err := c.Base.Blob()
+	if err != nil {
+		return err
+	}
+	info.BaseSHA256 = BlobSHA256(blob)
+	weights, err := EncodeAdapter(c.Adapter)
+	if err != nil {
+		return err
+	}
+	peft, err := json.MarshalIndent(peftConfig{
+		PeftType: "LORA", TaskType: "SEQ_CLS", R: lay.LoRA.RMax, Alpha: lay.LoRA.Alpha,
+		TargetModules: []string{"query", "value"}, ModulesToSave: []string{"classifier"}, Bias: "none",
+		BaseModel: CheckpointBase, InferenceMode: true, InitWeights: true,
+		RankPattern: map[string]int{}, AlphaPattern: map[string]int{},
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	meta, err := json.MarshalIndent(info, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := c.Base.WriteDir(filepath.Join(dir, CheckpointBase)); err != nil {
+		return err
+	}
+	return writeFiles(dir, map[string][]byte{
+		AdapterFile: weights, AdapterConfigFile: append(peft, '\n'), CheckpointFile: append(meta, '\n'),
+	})
+}
+
+// ReadCheckpoint reads a folder written by WriteCheckpoint and checks that its
+// parts fit each other.
+func ReadCheckpoint(dir string) (*Checkpoint, error) {
+	c, err := readCheckpoint(dir)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint %s: %w", dir, err)
+	}
+	return c, nil
+}
+
+func readCheckpoint(dir string) (*Checkpoint, error) {
+	fsys := os.DirFS(dir)
+	meta, err := readFile(fsys, CheckpointFile, maxJSON)
+	if err != nil {
+		return nil, err
+	}
+	c := &Checkpoint{}
+	if err := json.Unmarshal(meta, &c.CheckpointInfo); err != nil {
+		return nil, fmt.Errorf("%s: %w", CheckpointFile, err)
+	}
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if c.Base, err = LoadBaseDir(filepath.Join(dir, CheckpointBase)); err != nil {
+		return nil, err
+	}
+	blob, err := c.Base.Blob()
+	if err != nil {
+		return nil, err
+	}
+	if got := BlobSHA256(blob); got != c.BaseSHA256 {
+		return nil, fmt.Errorf("model: the base's SHA-256 is %s, the adapter was trained on %s", got, c.BaseSHA256)
+	}
+	lay, err := NewLayout(c.Base.Config, c.LoRA, len(c.Labels))
+	if err != nil {
+		return nil, err
+	}
+	if c.Seq > c.Base.Config.MaxPositions {
+		return nil, errors.New("model: seq exceeds the base's positions")
+	}
+	weights, err := readFile(fsys, AdapterFile, maxBase)
+	if err != nil {
+		return nil, err
+	}
+	c.Adapter, err = ParseAdapter(lay, weights)
+	return c, err
+}

@@ -1,0 +1,134 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// nf4Block is the number of values that share one absmax.
+const nf4Block = 64
+
+// nf4Levels is the NormalFloat4 codebook of QLoRA (Dettmers et al. 2023) as
+// bitsandbytes stores it.
+var nf4Levels = [16]float32{
+	-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453,
+	-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0,
+	0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+	0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1,
+}
+
+// NF4 in a safetensors file follows bitsandbytes: the weight's own name holds
+// the packed codes, U8 [ceil(n/2), 1] with the first element in the high
+// nibble; beside it lie .absmax F32 [ceil(n/64)], .quant_map F32 [16] and
+// .quant_state.bitsandbytes__nf4, a U8 tensor of JSON with the true shape.
+const (
+	nf4Absmax = ".absmax"
+	nf4Map    = ".quant_map"
+	nf4State  = ".quant_state.bitsandbytes__nf4"
+)
+
+type nf4Meta struct {
+	QuantType string `json:"quant_type"`
+	BlockSize int    `json:"blocksize"`
+	DType     string `json:"dtype"`
+	Shape     []int  `json:"shape"`
+}
+
+// AddNF4 appends a tensor quantized to NF4 in blocks of 64: 4.5 bits a value.
+func (s *SafeTensors) AddNF4(name string, shape []int, data []float32) error {
+	if Elements(shape) != len(data) {
+		return fmt.Errorf("%w: tensor %q has %d values for shape %v", ErrSafetensors, name, len(data), shape)
+	}
+	codes := make([]byte, (len(data)+1)/2)
+	absmax := make([]float32, 0, (len(data)+nf4Block-1)/nf4Block)
+	for at := 0; at < len(data); at += nf4Block {
+		block := data[at:min(at+nf4Block, len(data))]
+		m := float32(0)
+		for _, x := range block {
+			m = max(m, float32(math.Abs(float64(x))))
+		}
+		absmax = append(absmax, m)
+		for i, x := range block {
+			c := byte(7)
+			if m > 0 {
+				c = nf4Nearest(x / m)
+			}
+			j := at + i
+			codes[j/2] |= c << (4 * (1 - j%2))
+		}
+	}
+	meta, err := json.Marshal(nf4Meta{"nf4", nf4Block, "float32", shape})
+	if err != nil {
+		return err
+	}
+	s.Tensors = append(s.Tensors,
+		RawTensor{name, "U8", []int{len(codes), 1}, codes},
+		RawTensor{name + nf4State, "U8", []int{len(meta)}, meta})
+	if err := s.Add(name+nf4Absmax, "F32", []int{len(absmax)}, absmax); err != nil {
+		return err
+	}
+	return s.Add(name+nf4Map, "F32", []int{16}, nf4Levels[:])
+}
+
+func nf4Nearest(x float32) byte {
+	best, dist := 0, float32(math.Inf(1))
+	for i, l := range nf4Levels {
+		if d := float32(math.Abs(float64(x - l))); d < dist {
+			best, dist = i, d
+		}
+	}
+	return byte(best)
+}
+
+// Tensor decodes a tensor by name into float32 with its true shape, whether it
+// is stored as floats or as NF4.
+func (s *SafeTensors) Tensor(name string) (Tensor, error) {
+	raw, ok := s.Lookup(name)
+	if !ok {
+		return Tensor{}, fmt.Errorf("%w: no tensor %q", ErrSafetensors, name)
+	}
+	state, ok := s.Lookup(name + nf4State)
+	if !ok {
+		v, err := raw.Float32()
+		return Tensor{name, raw.Shape, v}, err
+	}
+	bad := func(what string) (Tensor, error) {
+		return Tensor{}, fmt.Errorf("%w: NF4 tensor %q: %s", ErrSafetensors, name, what)
+	}
+	var meta nf4Meta
+	if err := json.Unmarshal(state.Data, &meta); err != nil {
+		return bad(err.Error())
+	}
+	if meta.QuantType != "nf4" || meta.BlockSize < 1 || meta.BlockSize > 1<<16 {
+		return bad(fmt.Sprintf("quant_type %q with blocks of %d", meta.QuantType, meta.BlockSize))
+	}
+	// The element count is bounded by the codes that are really there.
+	n, err := byteSize(headerEntry{DType: "U8", Shape: meta.Shape})
+	if err != nil || raw.DType != "U8" || int64(len(raw.Data)) != (n+1)/2 {
+		return bad(fmt.Sprintf("%d bytes of codes for shape %v", len(raw.Data), meta.Shape))
+	}
+	scales, ok := s.Lookup(name + nf4Absmax)
+	if !ok {
+		return bad("no " + nf4Absmax)
+	}
+	absmax, err := scales.Float32()
+	if err != nil {
+		return bad(err.Error())
+	}
+	if blocks := (n + int64(meta.BlockSize) - 1) / int64(meta.BlockSize); int64(len(absmax)) != blocks {
+		return bad(fmt.Sprintf("%d values of absmax for %d blocks", len(absmax), blocks))
+	}
+	levels := nf4Levels[:]
+	if m, ok := s.Lookup(name + nf4Map); ok {
+		if levels, err = m.Float32(); err != nil || len(levels) != 16 {
+			return bad("quant_map does not hold 16 floats")
+		}
+	}
+	out := make([]float32, n)
+	for i := range out {
+		c := raw.Data[i/2] >> (4 * (1 - i%2)) & 15
+		out[i] = levels[c] * absmax[i/meta.BlockSize]
+	}
+	return Tensor{name, meta.Shape, out}, nil
+}

@@ -1,0 +1,115 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// maskedScore is added to attention scores of padding; exp of it is 0.
+const maskedScore = -1e4
+
+// encoder writes the forward pass. Tensors that are not yet parameters of the
+// graph are added as frozen ones under their model names.
+type encoder struct {
+	cfg    model.Config
+	scale  float64 // of the low-rank product; 0 leaves LoRA out
+	params *params
+}
+
+// hidden returns the last layer's states [B*S, hidden] and keep [B,S]: 1 for a
+// token, 0 for padding. tokens is int32 [B,S].
+func (e encoder) hidden(tokens *graph.Node) (x, keep *graph.Node) {
+	g := tokens.Graph()
+	b, s := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
+	h, n := e.cfg.HiddenSize, b*s
+
+	words := e.params.frozen("embeddings.word_embeddings.weight", e.cfg.VocabSize, h)
+	x = graph.Gather(words, graph.Reshape(tokens, n, 1))
+	positions := e.params.frozen("embeddings.position_embeddings.weight", e.cfg.MaxPositions, h)
+	if s < e.cfg.MaxPositions {
+		positions = graph.Slice(positions, graph.AxisRange(0, s), graph.AxisRange())
+	}
+	positions = graph.BroadcastToDims(graph.Reshape(positions, 1, s, h), b, s, h)
+	x = graph.Add(x, graph.Reshape(positions, n, h))
+	x = e.norm(x, "embeddings.LayerNorm")
+
+	zero := graph.BroadcastToDims(graph.Const(g, int32(0)), b, s)
+	pad := graph.ConvertDType(graph.Equal(tokens, zero), dtypes.Float32)
+	keep = graph.Sub(graph.OnesLike(pad), pad)
+	bias := graph.MulScalar(pad, maskedScore)
+	for l := range e.cfg.NumHiddenLayers {
+		x = e.layer(x, bias, model.LayerPrefix(l))
+	}
+	return x, keep
+}
+
+func (e encoder) norm(x *graph.Node, name string) *graph.Node {
+	h := e.cfg.HiddenSize
+	return layerNorm(x, e.params.frozen(name+".weight", h), e.params.frozen(name+".bias", h), e.cfg.LayerNormEps)
+}
+
+func (e encoder) dense(x *graph.Node, name string, out int) *graph.Node {
+	in := x.Shape().Dimensions[1]
+	return linear(x, e.params.frozen(name+".weight", out, in), e.params.frozen(name+".bias", out))
+}
+
+// adapted is a dense layer plus its low-rank update, where the graph has one.
+func (e encoder) adapted(x *graph.Node, name string) *graph.Node {
+	y := e.dense(x, name, e.cfg.HiddenSize)
+	if e.scale == 0 {
+		return y
+	}
+	low := linear(x, e.params.byName[name+".lora_A.weight"], nil)
+	return graph.Add(y, graph.MulScalar(linear(low, e.params.byName[name+".lora_B.weight"], nil), e.scale))
+}
+
+// layer is one post-norm encoder layer; bias [B,S] masks padding.
+func (e encoder) layer(x, bias *graph.Node, prefix string) *graph.Node {
+	h := e.cfg.HiddenSize
+	q := e.adapted(x, prefix+"attention.self.query")
+	k := e.dense(x, prefix+"attention.self.key", h)
+	v := e.adapted(x, prefix+"attention.self.value")
+	a := e.attention(q, k, v, bias)
+	x = e.norm(graph.Add(x, e.dense(a, prefix+"attention.output.dense", h)), prefix+"attention.output.LayerNorm")
+	f := gelu(e.dense(x, prefix+"intermediate.dense", e.cfg.IntermediateSize), e.cfg.HiddenAct)
+	return e.norm(graph.Add(x, e.dense(f, prefix+"output.dense", h)), prefix+"output.LayerNorm")
+}
+
+// attention is multi-head softmax(q k^T / sqrt d + bias) v; q, k, v [B*S, h].
+func (e encoder) attention(q, k, v, bias *graph.Node) *graph.Node {
+	b, s := bias.Shape().Dimensions[0], bias.Shape().Dimensions[1]
+	heads := e.cfg.NumAttentionHeads
+	d := e.cfg.HiddenSize / heads
+	split := func(x *graph.Node) *graph.Node { // [B*S, h] -> [B*heads, S, d]
+		x = graph.TransposeAllDims(graph.Reshape(x, b, s, heads, d), 0, 2, 1, 3)
+		return graph.Reshape(x, b*heads, s, d)
+	}
+	scores := graph.DotGeneral(split(graph.MulScalar(q, 1/math.Sqrt(float64(d)))), []int{2}, []int{0},
+		split(k), []int{2}, []int{0})
+	mask := graph.BroadcastToDims(graph.Reshape(bias, b, 1, 1, s), b, heads, s, s)
+	p := softmax(graph.Add(scores, graph.Reshape(mask, b*heads, s, s)))
+	y := graph.DotGeneral(p, []int{2}, []int{0}, split(v), []int{1}, []int{0})
+	y = graph.TransposeAllDims(graph.Reshape(y, b, heads, s, d), 0, 2, 1, 3)
+	return graph.Reshape(y, b*s, heads*d)
+}
+
+// pooled is the mean of the token states, padding left out: [B, h].
+func (e encoder) pooled(x, keep *graph.Node) *graph.Node {
+	b, s := keep.Shape().Dimensions[0], keep.Shape().Dimensions[1]
+	// 1e-9 vanishes beside a count and keeps 0/0 away from an empty row.
+	share := graph.Div(keep, graph.AddScalar(lastSum(keep), 1e-9))
+	x = graph.Reshape(x, b, s, e.cfg.HiddenSize)
+	y := graph.DotGeneral(graph.Reshape(share, b, 1, s), []int{2}, []int{0}, x, []int{1}, []int{0})
+	return graph.Reshape(y, b, e.cfg.HiddenSize)
+}
+
+// logits is the whole classifier: [B, classes].
+func (e encoder) logits(tokens *graph.Node, classes int) *graph.Node {
+	x, keep := e.hidden(tokens)
+	features := e.dense(e.pooled(x, keep), "pooler.dense", e.cfg.HiddenSize)
+	return e.dense(features, "classifier", classes)
+}

@@ -1,0 +1,73 @@
+package nn
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// backend is the process's Go backend. Operations run one after the other:
+// with parallel scheduling it can deadlock on two cores.
+var backend = sync.OnceValues(func() (compute.Backend, error) {
+	return gobackend.New("ops_sequential")
+})
+
+// program is a compiled graph with its parameters and outputs.
+type program struct {
+	backend compute.Backend
+	graph   *graph.Graph
+	params  []Param
+	outputs []Output
+}
+
+// compile builds and compiles a graph on the Go backend.
+func compile(name string, build func(*graph.Graph) ([]Param, []Output, error)) (*program, error) {
+	be, err := backend()
+	if err != nil {
+		return nil, fmt.Errorf("nn: starting the Go backend: %w", err)
+	}
+	p := &program{backend: be}
+	var buildErr error
+	err = catch(func() {
+		p.graph = graph.NewGraph(be, name)
+		if p.params, p.outputs, buildErr = build(p.graph); buildErr != nil {
+			return
+		}
+		nodes := make([]*graph.Node, len(p.outputs))
+		for i, o := range p.outputs {
+			nodes[i] = o.Node
+		}
+		buildErr = p.graph.Compile(nodes...)
+	})
+	if err == nil {
+		err = buildErr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("nn: compiling %s: %w", name, err)
+	}
+	return p, nil
+}
+
+// buffer copies a flat slice into a device buffer of the parameter's shape.
+func (p *program) buffer(param Param, flat any) (compute.Buffer, error) {
+	b, err := p.backend.BufferFromFlatData(0, flat, shapes.Make(param.DType, param.Shape...))
+	if err != nil {
+		return nil, fmt.Errorf("nn: parameter %q %v: %w", param.Name, param.Shape, err)
+	}
+	return b, nil
+}
+
+// run executes once; buffers are in the parameters' order and stay valid.
+func (p *program) run(buffers []compute.Buffer) ([]compute.Buffer, error) {
+	return p.graph.Executable().Execute(buffers, make([]bool, len(buffers)), 0)
+}
+
+// floats copies a float32 buffer to the host.
+func floats(b compute.Buffer, n int) ([]float32, error) {
+	out := make([]float32, n)
+	return out, b.ToFlatData(out)
+}

@@ -1,0 +1,136 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// catch turns GoMLX's panics into errors.
+func catch(f func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case error:
+			err = fmt.Errorf("nn: %w", r)
+		default:
+			err = fmt.Errorf("nn: %v", r)
+		}
+	}()
+	f()
+	return nil
+}
+
+// params collects the parameters of a graph under construction.
+type params struct {
+	g      *graph.Graph
+	list   []Param
+	byName map[string]*graph.Node
+}
+
+func newParams(g *graph.Graph) *params { return &params{g: g, byName: map[string]*graph.Node{}} }
+
+func (p *params) add(name string, role Role, dtype dtypes.DType, shape ...int) *graph.Node {
+	n := graph.Parameter(p.g, name, shapes.Make(dtype, shape...))
+	p.list = append(p.list, Param{name, role, dtype, shape, n})
+	p.byName[name] = n
+	return n
+}
+
+// frozen returns the named parameter, adding it as a frozen one at first use.
+func (p *params) frozen(name string, shape ...int) *graph.Node {
+	if n, ok := p.byName[name]; ok {
+		return n
+	}
+	return p.add(name, Frozen, dtypes.Float32, shape...)
+}
+
+// scaleBy multiplies every element by a scalar node.
+func scaleBy(x, s *graph.Node) *graph.Node {
+	return graph.Mul(x, graph.BroadcastToDims(s, x.Shape().Dimensions...))
+}
+
+// rows repeats the vector v [k] for each of n rows: [n,k].
+func rows(v *graph.Node, n int) *graph.Node {
+	return graph.BroadcastToDims(graph.Reshape(v, 1, v.Shape().Dimensions[0]), n, v.Shape().Dimensions[0])
+}
+
+// lastSum sums over the last axis and broadcasts the sum back along it.
+func lastSum(x *graph.Node) *graph.Node { return spread(graph.ReduceSum(x, -1), x) }
+
+// spread broadcasts v, which lacks x's last axis, along that axis.
+func spread(v, x *graph.Node) *graph.Node {
+	dims := v.Shape().Dimensions
+	return graph.BroadcastToDims(graph.Reshape(v, append(append([]int(nil), dims...), 1)...), x.Shape().Dimensions...)
+}
+
+// linear is x w^T + bias: x [n,in], w [out,in], bias [out] or nil.
+func linear(x, w, bias *graph.Node) *graph.Node {
+	y := graph.DotGeneral(x, []int{1}, nil, w, []int{1}, nil)
+	if bias == nil {
+		return y
+	}
+	return graph.Add(y, rows(bias, y.Shape().Dimensions[0]))
+}
+
+// layerNorm normalises the rows of x [n,k]. Rsqrt has no gradient in GoMLX,
+// hence 1/Sqrt.
+func layerNorm(x, gain, bias *graph.Node, eps float64) *graph.Node {
+	n, k := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
+	centred := graph.Sub(x, graph.DivScalar(lastSum(x), k))
+	variance := graph.DivScalar(graph.ReduceSum(graph.Mul(centred, centred), -1), k)
+	// An eps below the rounding of float32 still has to keep 1/0 away.
+	inv := graph.Div(graph.OnesLike(variance), graph.Sqrt(graph.AddScalar(variance, math.Max(eps, 1e-12))))
+	y := graph.Mul(centred, spread(inv, x))
+	return graph.Add(graph.Mul(y, rows(gain, n)), rows(bias, n))
+}
+
+// gelu is the tanh form ("gelu_new"), with x*x*x for the cube, or the exact
+// erf form.
+func gelu(x *graph.Node, act string) *graph.Node {
+	half := graph.MulScalar(x, 0.5)
+	if act == "gelu" {
+		return graph.Mul(half, graph.AddScalar(graph.Erf(graph.MulScalar(x, math.Sqrt2/2)), 1))
+	}
+	cube := graph.Mul(graph.Mul(x, x), x)
+	inner := graph.MulScalar(graph.Add(x, graph.MulScalar(cube, 0.044715)), math.Sqrt(2/math.Pi))
+	return graph.Mul(half, graph.AddScalar(graph.Tanh(inner), 1))
+}
+
+// softmax over the last axis.
+func softmax(x *graph.Node) *graph.Node {
+	e := graph.Exp(graph.Sub(x, spread(graph.StopGradient(graph.ReduceMax(x, -1)), x)))
+	return graph.Div(e, lastSum(e))
+}
+
+// crossEntropy is the weighted mean of -log softmax(logits)[label]; logits
+// [n,c], labels int32 [n], weights [n]. No weight at all gives 0.
+func crossEntropy(logits, labels, weights *graph.Node) *graph.Node {
+	g := logits.Graph()
+	n, c := logits.Shape().Dimensions[0], logits.Shape().Dimensions[1]
+	top := graph.StopGradient(graph.ReduceMax(logits, -1)) // [n]
+	shifted := graph.Sub(logits, spread(top, logits))
+	lse := graph.Log(graph.ReduceSum(graph.Exp(shifted), -1))
+	class := graph.Iota(g, shapes.Make(dtypes.Int32, n, c), 1)
+	hit := graph.ConvertDType(graph.Equal(class, spread(labels, logits)), dtypes.Float32)
+	ce := graph.Sub(lse, graph.ReduceSum(graph.Mul(hit, shifted), -1))
+	total := graph.ReduceSum(graph.Mul(weights, ce), -1)
+	return graph.Div(total, graph.AddScalar(graph.ReduceSum(weights, -1), 1e-9))
+}
+
+// adamDirection returns AdamW's bias-corrected direction and the new moments.
+func adamDirection(grad, step, m, v *graph.Node) (dir, newM, newV *graph.Node) {
+	newM = graph.Add(graph.MulScalar(m, adamBeta1), graph.MulScalar(grad, 1-adamBeta1))
+	newV = graph.Add(graph.MulScalar(v, adamBeta2), graph.MulScalar(graph.Mul(grad, grad), 1-adamBeta2))
+	correct := func(beta float64) *graph.Node { // 1 / (1 - beta^step)
+		power := graph.Exp(graph.MulScalar(step, math.Log(beta)))
+		one := graph.OnesLike(power)
+		return graph.Div(one, graph.Sub(one, power))
+	}
+	mHat := scaleBy(newM, correct(adamBeta1))
+	vHat := scaleBy(newV, correct(adamBeta2))
+	return graph.Div(mHat, graph.AddScalar(graph.Sqrt(vHat), adamEps)), newM, newV
+}

@@ -1,0 +1,217 @@
+package nn
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// predictBatch is the number of rows of one forward pass.
+const predictBatch = 16
+
+// Predictor classifies texts with an adapter at any rank. The low-rank product
+// is merged into query and value on the host (W + alpha/b * B A), so that one
+// graph serves every rank at the cost of the bare encoder. Texts are grouped
+// by length: padding is masked, so a text's logits do not depend on how much of
+// it there is, up to rounding. The same call gives the same bits. Safe for
+// concurrent use.
+type Predictor struct {
+	layout *model.Layout
+	base   *model.Base
+	seq    int
+
+	mu       sync.Mutex
+	programs map[int]*program // by sequence length; under mu
+	frozen   map[string]compute.Buffer
+}
+
+// NewPredictor prepares inference for token rows of length seq.
+func NewPredictor(layout *model.Layout, base *model.Base, seq int) (*Predictor, error) {
+	if seq < 1 || seq > layout.Config.MaxPositions {
+		return nil, fmt.Errorf("nn: seq is %d, want 1..max_position_embeddings %d", seq, layout.Config.MaxPositions)
+	}
+	p := &Predictor{layout: layout, base: base, seq: seq, programs: map[int]*program{}}
+	prog, err := p.program(seq)
+	if err != nil {
+		return nil, err
+	}
+	p.frozen, err = frozenBuffers(prog, base)
+	return p, err
+}
+
+// program returns the compiled forward pass for a sequence length.
+func (p *Predictor) program(seq int) (*program, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if prog, ok := p.programs[seq]; ok {
+		return prog, nil
+	}
+	prog, err := compile(fmt.Sprintf("predict-s%d", seq), func(g *graph.Graph) ([]Param, []Output, error) {
+		ps := newParams(g)
+		tokens := ps.add(TokensName, Input, dtypes.Int32, predictBatch, seq)
+		c := p.layout.Config
+		for l := range c.NumHiddenLayers {
+			for _, m := range []string{"query", "value"} {
+				ps.add(model.LayerPrefix(l)+"attention.self."+m+".weight", State, dtypes.Float32, c.HiddenSize, c.HiddenSize)
+			}
+		}
+		ps.add("classifier.weight", State, dtypes.Float32, p.layout.Classes, c.HiddenSize)
+		ps.add("classifier.bias", State, dtypes.Float32, p.layout.Classes)
+		logits := encoder{cfg: c, params: ps}.logits(tokens, p.layout.Classes)
+		return ps.list, []Output{{Name: "logits", Node: logits}}, nil
+	})
+	if err == nil {
+		p.programs[seq] = prog
+	}
+	return prog, err
+}
+
+// Logits returns one row of class scores a text. adapter is a slice at the
+// given rank (Layout.Size(rank) values); tokens holds rows of seq ids, padding
+// 0 at the end. It checks ctx between batches.
+func (p *Predictor) Logits(ctx context.Context, adapter []float32, rank int, tokens [][]int32) ([][]float32, error) {
+	if err := p.layout.CheckRank(rank); err != nil {
+		return nil, err
+	}
+	if want := p.layout.Size(rank); len(adapter) != want {
+		return nil, fmt.Errorf("nn: adapter has %d values at rank %d, want %d", len(adapter), rank, want)
+	}
+	groups := map[int][]int{} // by sequence length
+	for i, row := range tokens {
+		if err := checkTokens(row, p.seq, p.layout.Config.VocabSize); err != nil {
+			return nil, fmt.Errorf("text %d: %w", i, err)
+		}
+		s := p.bucket(row)
+		groups[s] = append(groups[s], i)
+	}
+	merged := p.merge(adapter, rank)
+	out := make([][]float32, len(tokens))
+	for s, rows := range groups {
+		prog, err := p.program(s)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.forward(ctx, prog, s, merged, tokens, rows, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// bucket is the shortest of seq, seq/2, seq/4, seq/8 that holds the row.
+func (p *Predictor) bucket(row []int32) int {
+	used := len(row)
+	for used > 1 && row[used-1] == 0 {
+		used--
+	}
+	s := p.seq
+	for range 3 {
+		if s%2 == 0 && used <= s/2 {
+			s /= 2
+		}
+	}
+	return s
+}
+
+// merge returns the values of the predictor's State parameters by name.
+func (p *Predictor) merge(adapter []float32, rank int) map[string][]float32 {
+	values := map[string][]float32{}
+	spans := p.layout.Spans(rank)
+	h := p.layout.Config.HiddenSize
+	for i, s := range spans {
+		v := adapter[s.Offset : s.Offset+s.Len]
+		switch s.Kind {
+		case model.KindHead:
+			values[s.Name] = v
+		case model.KindA: // followed by its B
+			name := s.Name[:len(s.Name)-len(".lora_A.weight")] + ".weight"
+			w := append([]float32(nil), p.base.Tensor(name)...)
+			if rank > 0 {
+				b := adapter[spans[i+1].Offset : spans[i+1].Offset+spans[i+1].Len]
+				scale := float32(p.layout.LoRA.Scale(rank))
+				for o := range h {
+					for k := range rank {
+						f := scale * b[o*rank+k]
+						for j, a := range v[k*h : (k+1)*h] {
+							w[o*h+j] += f * a
+						}
+					}
+				}
+			}
+			values[name] = w
+		}
+	}
+	return values
+}
+
+// forward classifies the named rows of tokens in batches and writes out.
+func (p *Predictor) forward(ctx context.Context, prog *program, seq int, merged map[string][]float32, tokens [][]int32, rows []int, out [][]float32) error {
+	buffers := make([]compute.Buffer, len(prog.params))
+	for i, param := range prog.params {
+		switch param.Role {
+		case Frozen:
+			buffers[i] = p.frozen[param.Name]
+		case State:
+			b, err := prog.buffer(param, merged[param.Name])
+			if err != nil {
+				return err
+			}
+			defer b.Finalize()
+			buffers[i] = b
+		}
+	}
+	classes := p.layout.Classes
+	flat := make([]int32, predictBatch*seq)
+	for len(rows) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		now := rows[:min(predictBatch, len(rows))]
+		rows = rows[len(now):]
+		clear(flat)
+		for i, r := range now {
+			copy(flat[i*seq:(i+1)*seq], tokens[r])
+		}
+		in, err := prog.buffer(prog.params[0], flat)
+		if err != nil {
+			return err
+		}
+		buffers[0] = in
+		res, err := prog.run(buffers)
+		if err != nil {
+			return err
+		}
+		scores, err := floats(res[0], predictBatch*classes)
+		if err != nil {
+			return err
+		}
+		_, _ = in.Finalize(), res[0].Finalize() // back to the backend's pool
+		for i, r := range now {
+			out[r] = append([]float32(nil), scores[i*classes:(i+1)*classes]...)
+		}
+	}
+	return nil
+}
+
+// Predict returns the index of each text's best class (the lowest on a tie).
+func (p *Predictor) Predict(ctx context.Context, adapter []float32, rank int, tokens [][]int32) ([]int, error) {
+	logits, err := p.Logits(ctx, adapter, rank, tokens)
+	if err != nil {
+		return nil, err
+	}
+	best := make([]int, len(logits))
+	for i, row := range logits {
+		for c, x := range row {
+			if x > row[best[i]] {
+				best[i] = c
+			}
+		}
+	}
+	return best, nil
+}

@@ -1,0 +1,184 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// Role says what a parameter of a program is.
+type Role uint8
+
+const (
+	Input  Role = iota // written by the host before each step
+	State              // lives from step to step; some output becomes it
+	Frozen             // written once
+)
+
+func (r Role) String() string { return [...]string{"input", "state", "frozen"}[r] }
+
+// Names of a step's inputs and of its first output.
+const (
+	TokensName       = "tokens"        // int32 [B,S]; id 0 is padding and is masked
+	LabelsName       = "labels"        // int32 [B]
+	WeightsName      = "weights"       // float32 [B]; 0 leaves an example out
+	LearningRateName = "learning_rate" // float32 []
+	StepName         = "step"          // float32 []; 1 in a round's first step
+	LossName         = "loss"          // float32 []; the weighted mean before the update
+)
+
+// Param is one parameter of a built graph.
+type Param struct {
+	Name  string
+	Role  Role
+	DType dtypes.DType
+	Shape []int
+	Node  *graph.Node
+}
+
+// Output is one result of a built graph. State names the parameter that it
+// becomes in the next step; it is empty for the loss.
+type Output struct {
+	Name  string
+	State string
+	Node  *graph.Node
+}
+
+// Optimizer is the local optimizer of a device. Its state starts at zero in
+// every round.
+type Optimizer string
+
+const (
+	SGD      Optimizer = "sgd"
+	Momentum Optimizer = "momentum" // heavy ball, 0.9
+	AdamW    Optimizer = "adamw"    // beta 0.9 and 0.999, eps 1e-8, bias-corrected
+)
+
+// Coefficients of the optimizers.
+const (
+	momentumBeta = 0.9
+	adamBeta1    = 0.9
+	adamBeta2    = 0.999
+	adamEps      = 1e-8
+)
+
+// StepSpec describes one training step of an adapter at a rank.
+type StepSpec struct {
+	Config      model.Config
+	LoRA        model.LoRA
+	Classes     int
+	Rank        int // 1..r_max; 0 trains the head alone
+	Batch       int // examples, 1..4096
+	Seq         int // tokens of an example, 1..max_position_embeddings
+	Optimizer   Optimizer
+	WeightDecay float64 // AdamW's decoupled decay, >= 0
+}
+
+// Layout checks the specification and returns the layout of its adapter.
+func (s StepSpec) Layout() (*model.Layout, error) {
+	lay, err := model.NewLayout(s.Config, s.LoRA, s.Classes)
+	if err != nil {
+		return nil, err
+	}
+	if err := lay.CheckRank(s.Rank); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.Batch < 1 || s.Batch > 4096:
+		return nil, fmt.Errorf("nn: batch is %d, want 1..4096", s.Batch)
+	case s.Seq < 1 || s.Seq > s.Config.MaxPositions:
+		return nil, fmt.Errorf("nn: seq is %d, want 1..max_position_embeddings %d", s.Seq, s.Config.MaxPositions)
+	case s.Optimizer != SGD && s.Optimizer != Momentum && s.Optimizer != AdamW:
+		return nil, fmt.Errorf("nn: optimizer is %q, want sgd, momentum or adamw", s.Optimizer)
+	case !(s.WeightDecay >= 0 && s.WeightDecay < 1):
+		return nil, fmt.Errorf("nn: weight decay is %v, want within [0, 1)", s.WeightDecay)
+	}
+	return lay, nil
+}
+
+// Build adds the step to an empty graph: forward, backward, update. Parameters
+// come in the order inputs, trained tensors (the layout's order), optimizer
+// states, frozen tensors; the outputs are the loss and then the new value of
+// every state in the parameters' order.
+func (s StepSpec) Build(g *graph.Graph) (params []Param, outputs []Output, err error) {
+	lay, err := s.Layout()
+	if err != nil {
+		return nil, nil, err
+	}
+	err = catch(func() { params, outputs = s.build(g, lay) })
+	return params, outputs, err
+}
+
+func (s StepSpec) build(g *graph.Graph, lay *model.Layout) ([]Param, []Output) {
+	p := newParams(g)
+	tokens := p.add(TokensName, Input, dtypes.Int32, s.Batch, s.Seq)
+	labels := p.add(LabelsName, Input, dtypes.Int32, s.Batch)
+	weights := p.add(WeightsName, Input, dtypes.Float32, s.Batch)
+	lr := p.add(LearningRateName, Input, dtypes.Float32)
+	step := p.add(StepName, Input, dtypes.Float32)
+
+	var names []string
+	var trained []*graph.Node
+	for _, span := range lay.Spans(s.Rank) {
+		if span.Len > 0 {
+			names = append(names, span.Name)
+			trained = append(trained, p.add(span.Name, State, dtypes.Float32, span.Shape...))
+		}
+	}
+	moments := make([][]*graph.Node, len(names)) // by trained tensor
+	for _, suffix := range optimizerStates(s.Optimizer) {
+		for i, name := range names {
+			moments[i] = append(moments[i], p.add(name+suffix, State, dtypes.Float32, trained[i].Shape().Dimensions...))
+		}
+	}
+	enc := encoder{cfg: s.Config, scale: 0, params: p}
+	if s.Rank > 0 {
+		enc.scale = s.LoRA.Scale(s.Rank)
+	}
+	logits := enc.logits(tokens, s.Classes)
+	loss := crossEntropy(logits, labels, weights)
+	grads := graph.Gradient(loss, trained...)
+
+	outputs := []Output{{Name: LossName, Node: loss}}
+	for i, name := range names {
+		outputs = append(outputs, Output{Name: name + ".new", State: name,
+			Node: s.update(trained[i], grads[i], lr, step, moments[i])})
+	}
+	for k, suffix := range optimizerStates(s.Optimizer) {
+		for i, name := range names {
+			outputs = append(outputs, Output{Name: name + suffix + ".new", State: name + suffix, Node: moments[i][k]})
+		}
+	}
+	return p.list, outputs
+}
+
+// optimizerStates names the suffixes of an optimizer's state tensors.
+func optimizerStates(o Optimizer) []string {
+	switch o {
+	case Momentum:
+		return []string{".momentum"}
+	case AdamW:
+		return []string{".adam_m", ".adam_v"}
+	}
+	return nil
+}
+
+// update returns the new value of a tensor and replaces its moments by theirs.
+func (s StepSpec) update(x, grad, lr, step *graph.Node, moments []*graph.Node) *graph.Node {
+	switch s.Optimizer {
+	case Momentum:
+		moments[0] = graph.Add(graph.MulScalar(moments[0], momentumBeta), grad)
+		return graph.Sub(x, scaleBy(moments[0], lr))
+	case AdamW:
+		var dir *graph.Node
+		dir, moments[0], moments[1] = adamDirection(grad, step, moments[0], moments[1])
+		if s.WeightDecay > 0 {
+			dir = graph.Add(dir, graph.MulScalar(x, s.WeightDecay))
+		}
+		return graph.Sub(x, scaleBy(dir, lr))
+	}
+	return graph.Sub(x, scaleBy(grad, lr))
+}

@@ -1,0 +1,225 @@
+package nn
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/gomlx/compute"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// Batch is one training batch. Rows beyond the data are padding: tokens 0 and
+// weight 0.
+type Batch struct {
+	Tokens  []int32   // [B*S], row-major
+	Labels  []int32   // [B], 0..classes-1
+	Weights []float32 // [B], >= 0; nil means 1 for every row
+}
+
+// Trainer runs training steps on GoMLX's Go backend: the reference for the
+// compiled program. It is safe for concurrent use; concurrent calls run side
+// by side.
+type Trainer struct {
+	spec   StepSpec
+	layout *model.Layout
+	prog   *program
+	frozen map[string]compute.Buffer // read-only after NewTrainer
+}
+
+// NewTrainer compiles the step and loads the frozen weights. A base that does
+// not fit the specification is refused with the name of the tensor.
+func NewTrainer(spec StepSpec, base *model.Base) (*Trainer, error) {
+	lay, err := spec.Layout()
+	if err != nil {
+		return nil, err
+	}
+	t := &Trainer{spec: spec, layout: lay, frozen: map[string]compute.Buffer{}}
+	if t.prog, err = compile(fmt.Sprintf("step-b%d", spec.Rank), spec.Build); err != nil {
+		return nil, err
+	}
+	t.frozen, err = frozenBuffers(t.prog, base)
+	return t, err
+}
+
+// frozenBuffers loads a program's frozen parameters from the base.
+func frozenBuffers(p *program, base *model.Base) (map[string]compute.Buffer, error) {
+	buffers := map[string]compute.Buffer{}
+	for _, param := range p.params {
+		if param.Role != Frozen {
+			continue
+		}
+		v := base.Tensor(param.Name)
+		if v == nil {
+			return nil, &model.ShapeError{Tensor: param.Name, Want: param.Shape}
+		}
+		if len(v) != model.Elements(param.Shape) {
+			return nil, &model.ShapeError{Tensor: param.Name, Got: []int{len(v)}, Want: param.Shape}
+		}
+		b, err := p.buffer(param, v)
+		if err != nil {
+			return nil, err
+		}
+		buffers[param.Name] = b
+	}
+	return buffers, nil
+}
+
+// Spec is the specification that the trainer was made for.
+func (t *Trainer) Spec() StepSpec { return t.spec }
+
+// Train takes one step a batch from start, an adapter slice at the trainer's
+// rank in the layout's order, with fresh optimizer state, and returns what
+// changed and the loss before each step. It checks ctx between steps.
+func (t *Trainer) Train(ctx context.Context, start []float32, batches []Batch, learningRate float32) (delta, losses []float32, err error) {
+	if want := t.layout.Size(t.spec.Rank); len(start) != want {
+		return nil, nil, fmt.Errorf("nn: start has %d values at rank %d, want %d", len(start), t.spec.Rank, want)
+	}
+	state := map[string]compute.Buffer{}
+	defer func() {
+		for _, b := range state {
+			_ = b.Finalize() // the Go backend's returns the memory to its pool
+		}
+	}()
+	at := 0
+	for _, p := range t.prog.params {
+		if p.Role != State {
+			continue
+		}
+		n := model.Elements(p.Shape)
+		values := make([]float32, n)
+		if at < len(start) { // trained tensors come first, in order; moments start at zero
+			copy(values, start[at:at+n])
+			at += n
+		}
+		if state[p.Name], err = t.prog.buffer(p, values); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i, batch := range batches {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		loss, err := t.step(state, batch, learningRate, float32(i+1))
+		if err != nil {
+			return nil, nil, err
+		}
+		losses = append(losses, loss)
+	}
+	delta = make([]float32, 0, len(start))
+	for _, span := range t.layout.Spans(t.spec.Rank) {
+		if span.Len == 0 {
+			continue
+		}
+		v, err := floats(state[span.Name], span.Len)
+		if err != nil {
+			return nil, nil, err
+		}
+		delta = append(delta, v...)
+	}
+	for i := range delta {
+		delta[i] -= start[i]
+	}
+	return delta, losses, nil
+}
+
+// step runs one step and replaces the state by its new values.
+func (t *Trainer) step(state map[string]compute.Buffer, batch Batch, learningRate, count float32) (float32, error) {
+	weights := batch.Weights
+	if weights == nil {
+		weights = make([]float32, t.spec.Batch)
+		for i := range weights {
+			weights[i] = 1
+		}
+	}
+	for i, l := range batch.Labels {
+		if l < 0 || int(l) >= t.spec.Classes {
+			return 0, fmt.Errorf("nn: label %d in row %d, want 0..%d", l, i, t.spec.Classes-1)
+		}
+	}
+	if err := checkTokens(batch.Tokens, t.spec.Batch*t.spec.Seq, t.spec.Config.VocabSize); err != nil {
+		return 0, err
+	}
+	inputs := map[string]any{
+		TokensName: batch.Tokens, LabelsName: batch.Labels, WeightsName: weights,
+		LearningRateName: []float32{learningRate}, StepName: []float32{count},
+	}
+	buffers := make([]compute.Buffer, len(t.prog.params))
+	for i, p := range t.prog.params {
+		switch p.Role {
+		case State:
+			buffers[i] = state[p.Name]
+		case Frozen:
+			buffers[i] = t.frozen[p.Name]
+		default:
+			b, err := t.prog.buffer(p, inputs[p.Name])
+			if err != nil {
+				return 0, err
+			}
+			defer b.Finalize()
+			buffers[i] = b
+		}
+	}
+	results, err := t.prog.run(buffers)
+	if err != nil {
+		return 0, err
+	}
+	var loss float32
+	for i, o := range t.prog.outputs {
+		if o.State == "" {
+			v, err := floats(results[i], 1)
+			if err != nil {
+				return 0, err
+			}
+			loss = v[0]
+			_ = results[i].Finalize()
+			continue
+		}
+		_ = state[o.State].Finalize()
+		state[o.State] = results[i]
+	}
+	return loss, nil
+}
+
+func checkTokens(tokens []int32, want, vocab int) error {
+	if len(tokens) != want {
+		return fmt.Errorf("nn: batch has %d tokens, want %d", len(tokens), want)
+	}
+	for i, id := range tokens {
+		if id < 0 || int(id) >= vocab {
+			return fmt.Errorf("nn: token id %d at %d, want 0..%d", id, i, vocab-1)
+		}
+	}
+	return nil
+}
+
+// Trainers keeps one compiled Trainer a rank. It is safe for concurrent use.
+type Trainers struct {
+	spec StepSpec
+	base *model.Base
+
+	mu     sync.Mutex
+	byRank map[int]*Trainer // under mu
+}
+
+// NewTrainers prepares trainers for every rank of spec; spec.Rank is ignored.
+func NewTrainers(spec StepSpec, base *model.Base) *Trainers {
+	return &Trainers{spec: spec, base: base, byRank: map[int]*Trainer{}}
+}
+
+// At returns the trainer of a rank, compiled at the first call.
+func (t *Trainers) At(rank int) (*Trainer, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if tr, ok := t.byRank[rank]; ok {
+		return tr, nil
+	}
+	spec := t.spec
+	spec.Rank = rank
+	tr, err := NewTrainer(spec, t.base)
+	if err == nil {
+		t.byRank[rank] = tr
+	}
+	return tr, err
+}
