@@ -1,0 +1,56 @@
+package wasm
+
+// PageSize is WebAssembly's memory page in bytes.
+const PageSize = 65536
+
+// Hard limits of the format, the same for everyone.
+const (
+	maxManifestBytes = 256 << 10
+	maxFunctions     = 4096
+	maxTypes         = 1024
+	maxParams        = 16
+	maxResults       = 1
+	maxLocals        = 4096
+	maxBodyBytes     = 512 << 10
+	maxBlockDepth    = 64
+	maxCallDepth     = 16
+	maxTensors       = 4096
+	maxRank          = 8
+	maxElements      = 1 << 28 // of one tensor: 1 GiB of floats
+	maxSegments      = 4096
+	maxDataSegments  = 4096
+	maxLoopConstant  = 1 << 30 // counters, steps and bounds of static loops, exclusive
+	maxLoopCharge    = 1 << 20 // units charged for one count of a dynamic loop, exclusive
+)
+
+// Limits bounds what a host grants a program. A zero field means the default.
+type Limits struct {
+	// ModuleBytes is the largest module accepted, in bytes. Default 4 MiB.
+	ModuleBytes int
+	// MemoryPages is the largest memory accepted, in pages of 64 KiB.
+	// Default 16384 (1 GiB).
+	MemoryPages uint32
+	// SegmentCost is the most that one segment may cost between two looks at the
+	// context, in units of about one instruction (one to a few nanoseconds at
+	// worst; see docs/WASM.md). Default 2^28.
+	SegmentCost uint64
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.ModuleBytes <= 0 {
+		l.ModuleBytes = 4 << 20
+	}
+	if l.MemoryPages == 0 {
+		l.MemoryPages = 16384
+	}
+	if l.MemoryPages > 65536 {
+		l.MemoryPages = 65536
+	}
+	if l.SegmentCost == 0 {
+		l.SegmentCost = 1 << 28
+	}
+	if l.SegmentCost > 1<<40 {
+		l.SegmentCost = 1 << 40
+	}
+	return l
+}

@@ -1,0 +1,346 @@
+package wasm
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"sort"
+)
+
+// Format is the version of the program format that this package reads and writes.
+const Format = 1
+
+// SectionName is the name of the custom section that holds the Manifest.
+const SectionName = "starling.program"
+
+// align is the alignment of every tensor and region in memory, in bytes: one
+// v128 register.
+const align = 16
+
+// Manifest describes a program: where its tensors lie in memory and what its
+// segments are. It travels in the module's custom section as canonical JSON:
+// exactly the bytes that Encode writes, so a manifest has one encoding.
+type Manifest struct {
+	Format   int    `json:"format"`          // always Format
+	Name     string `json:"name"`            // free text for people, e.g. "bert-tiny r8 b16 s32 adamw"
+	Compiler string `json:"compiler"`        // what emitted it, with version
+	Host     string `json:"host"`            // code shape: "wazero" or "v8"; runs on either, equal results
+	FLOPs    uint64 `json:"flops,omitempty"` // floating-point operations of one step; 0: not recorded
+
+	Arena    Region    `json:"arena"`              // scratch, packed panels included; the host keeps out
+	Inputs   []Tensor  `json:"inputs,omitempty"`   // written by the host before a step
+	Outputs  []Tensor  `json:"outputs,omitempty"`  // read by the host after a step
+	State    []Tensor  `json:"state,omitempty"`    // read and, in place, replaced by a step
+	Frozen   []Tensor  `json:"frozen,omitempty"`   // written once, before the first step
+	Prepare  []Segment `json:"prepare,omitempty"`  // exports p0.., run once all frozen tensors are written
+	Segments []Segment `json:"segments,omitempty"` // exports s0.., one step in order
+}
+
+// Region is a span of linear memory in bytes. Offset is a multiple of 16.
+type Region struct {
+	Offset uint32 `json:"offset"`
+	Size   uint32 `json:"size"`
+}
+
+// DType is the element type of a tensor in memory.
+type DType string
+
+// The element types: little-endian, 4 bytes each.
+const (
+	Float32 DType = "f32"
+	Int32   DType = "i32"
+)
+
+// Tensor is a dense row-major array in linear memory.
+type Tensor struct {
+	Name   string `json:"name"` // unique in the manifest
+	DType  DType  `json:"dtype"`
+	Shape  []int  `json:"shape"`         // empty: a scalar
+	Offset uint32 `json:"offset"`        // bytes, a multiple of 16
+	NF4    *NF4   `json:"nf4,omitempty"` // frozen f32 tensors may lie in memory as 4-bit codes
+}
+
+// NF4 says that a tensor's memory holds NormalFloat-4 codes (QLoRA, Dettmers et
+// al. 2023, section 3) instead of floats: see QuantizeNF4 for the layout.
+type NF4 struct {
+	Block  int    `json:"block"`  // values that share a scale; a multiple of 16
+	Scales uint32 `json:"scales"` // offset of the scales, a multiple of 16
+}
+
+// Segment describes one exported function of a program.
+type Segment struct {
+	Name  string `json:"name,omitempty"`  // for profiles
+	FLOPs uint64 `json:"flops,omitempty"` // 0: not recorded
+}
+
+// Len returns the number of elements of t.
+func (t *Tensor) Len() int {
+	n := 1
+	for _, d := range t.Shape {
+		n *= d
+	}
+	return n
+}
+
+// rowsCols splits an NF4 tensor's shape into rows of its last axis.
+func (t *Tensor) rowsCols() (rows, cols int) {
+	cols = t.Shape[len(t.Shape)-1]
+	return t.Len() / cols, cols
+}
+
+// blocks returns the number of NF4 blocks of t.
+func (t *Tensor) blocks() uint64 {
+	rows, cols := t.rowsCols()
+	return uint64(rows) * uint64((cols+t.NF4.Block-1)/t.NF4.Block)
+}
+
+// DataSize returns the bytes of t at Offset: 4 a value, or the NF4 codes.
+func (t *Tensor) DataSize() uint64 {
+	if t.NF4 == nil {
+		return 4 * uint64(t.Len())
+	}
+	return t.blocks() * uint64(t.NF4.Block/2)
+}
+
+// ScalesSize returns the bytes of t's scales at NF4.Scales; 0 for plain tensors.
+func (t *Tensor) ScalesSize() uint64 {
+	if t.NF4 == nil {
+		return 0
+	}
+	return 4 * t.blocks()
+}
+
+// Encode returns the canonical encoding of m, or why m is not valid.
+func (m *Manifest) Encode() ([]byte, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	return m.marshal()
+}
+
+func (m *Manifest) marshal() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // names hold none of <>&; keep the encoding plain for other languages
+	if err := enc.Encode(m); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// AppendSection appends m as a whole custom section (id, size, name, payload)
+// of a module.
+func (m *Manifest) AppendSection(dst []byte) ([]byte, error) {
+	payload, err := m.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if len(payload) > maxManifestBytes {
+		return nil, refuse("manifest", "encoding of %d bytes, limit %d", len(payload), maxManifestBytes)
+	}
+	body := appendU32(nil, uint32(len(SectionName)))
+	body = append(body, SectionName...)
+	dst = append(dst, sectionCustom)
+	dst = appendU32(dst, uint32(len(body)+len(payload)))
+	dst = append(dst, body...)
+	return append(dst, payload...), nil
+}
+
+// DecodeManifest reads the payload of a "starling.program" section. It accepts
+// exactly what Encode writes: other spellings of the same manifest are refused.
+func DecodeManifest(payload []byte) (*Manifest, error) {
+	// The bound on the payload bounds the decoded form: every element of the
+	// lists takes at least 2 bytes of it.
+	if len(payload) > maxManifestBytes {
+		return nil, refuse("manifest", "%d bytes, limit %d", len(payload), maxManifestBytes)
+	}
+	m := new(Manifest)
+	if err := json.Unmarshal(payload, m); err != nil {
+		return nil, refuse("manifest", "%v", err)
+	}
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	again, err := m.marshal()
+	if err != nil {
+		return nil, refuse("manifest", "%v", err)
+	}
+	if !bytes.Equal(again, payload) {
+		return nil, refuse("manifest", "not in canonical encoding")
+	}
+	return m, nil
+}
+
+// validate checks everything that does not need the module: names, types,
+// shapes, and that regions are aligned and pairwise disjoint.
+func (m *Manifest) validate() error {
+	const where = "manifest"
+	if m.Format != Format {
+		return refuse(where, "format %d, this loader reads %d", m.Format, Format)
+	}
+	for _, s := range []struct{ field, v string }{{"name", m.Name}, {"compiler", m.Compiler}, {"host", m.Host}} {
+		if !plainText(s.v, 256, " ._/=+:,-") {
+			return refuse(where, "%s %.40q: letters, digits and \" ._/=+:,-\", at most 256", s.field, s.v)
+		}
+	}
+	if len(m.Segments) == 0 {
+		return refuse(where, "no segments")
+	}
+	if n := max(len(m.Segments), len(m.Prepare)); n > maxSegments {
+		return refuse(where, "%d segments, limit %d", n, maxSegments)
+	}
+	for _, list := range [][]Segment{m.Prepare, m.Segments} {
+		for _, s := range list {
+			if !plainText(s.Name, 256, " ._/=+:,-") {
+				return refuse(where, "segment name %.40q: letters, digits and \" ._/=+:,-\", at most 256", s.Name)
+			}
+		}
+	}
+	if n := len(m.Inputs) + len(m.Outputs) + len(m.State) + len(m.Frozen); n > maxTensors {
+		return refuse(where, "%d tensors, limit %d", n, maxTensors)
+	}
+	if m.Arena.Offset%align != 0 {
+		return refuse(where, "arena offset %d is not a multiple of %d", m.Arena.Offset, align)
+	}
+	seen := make(map[string]bool)
+	for _, role := range m.roles() {
+		for i := range role.tensors {
+			t := &role.tensors[i]
+			if err := t.validate(role.name); err != nil {
+				return err
+			}
+			if seen[t.Name] {
+				return refuse(where, "%s %q: the name is taken", role.name, t.Name)
+			}
+			seen[t.Name] = true
+		}
+	}
+	return m.checkOverlap()
+}
+
+type roleList struct {
+	name    string
+	tensors []Tensor
+}
+
+func (m *Manifest) roles() [4]roleList {
+	return [4]roleList{{"input", m.Inputs}, {"output", m.Outputs}, {"state", m.State}, {"frozen", m.Frozen}}
+}
+
+func (t *Tensor) validate(role string) error {
+	const where = "manifest"
+	if t.Name == "" || !plainText(t.Name, 128, "._/-") {
+		return refuse(where, "%s name %.40q: letters, digits and \"._/-\", 1 to 128", role, t.Name)
+	}
+	if t.DType != Float32 && t.DType != Int32 {
+		return refuse(where, "%s %q: dtype %.20q, known are f32 and i32", role, t.Name, string(t.DType))
+	}
+	if t.Shape == nil {
+		return refuse(where, "%s %q: shape missing", role, t.Name)
+	}
+	if len(t.Shape) > maxRank {
+		return refuse(where, "%s %q: rank %d, limit %d", role, t.Name, len(t.Shape), maxRank)
+	}
+	n := uint64(1)
+	for _, d := range t.Shape {
+		if d < 1 || d > maxElements {
+			return refuse(where, "%s %q: dimension %d, want 1 to %d", role, t.Name, d, maxElements)
+		}
+		// Both factors are at most 2^28, so the product cannot wrap.
+		if n *= uint64(d); n > maxElements {
+			return refuse(where, "%s %q: more than %d elements", role, t.Name, maxElements)
+		}
+	}
+	if t.Offset%align != 0 {
+		return refuse(where, "%s %q: offset %d is not a multiple of %d", role, t.Name, t.Offset, align)
+	}
+	if t.NF4 == nil {
+		return nil
+	}
+	switch q := t.NF4; {
+	case role != "frozen" || t.DType != Float32 || len(t.Shape) == 0:
+		return refuse(where, "%s %q: only frozen f32 tensors with an axis may be NF4", role, t.Name)
+	case q.Block < 16 || q.Block > 4096 || q.Block%16 != 0:
+		return refuse(where, "%s %q: NF4 block %d, want a multiple of 16 up to 4096", role, t.Name, q.Block)
+	case q.Scales%align != 0:
+		return refuse(where, "%s %q: scales offset %d is not a multiple of %d", role, t.Name, q.Scales, align)
+	}
+	return nil
+}
+
+// span is a named piece of memory, for the overlap check.
+type span struct {
+	name     string
+	from, to uint64
+}
+
+func (m *Manifest) spans() []span {
+	spans := []span{{"arena", uint64(m.Arena.Offset), uint64(m.Arena.Offset) + uint64(m.Arena.Size)}}
+	for _, role := range m.roles() {
+		for i := range role.tensors {
+			t := &role.tensors[i]
+			o := uint64(t.Offset)
+			spans = append(spans, span{role.name + " " + t.Name, o, o + t.DataSize()})
+			if t.NF4 != nil {
+				o = uint64(t.NF4.Scales)
+				spans = append(spans, span{role.name + " " + t.Name + " scales", o, o + t.ScalesSize()})
+			}
+		}
+	}
+	return spans
+}
+
+// checkOverlap refuses tensors that share memory with each other or the arena.
+func (m *Manifest) checkOverlap() error {
+	spans := m.spans()
+	sort.Slice(spans, func(i, j int) bool { return spans[i].from < spans[j].from })
+	var end uint64
+	var last string
+	for _, s := range spans {
+		if s.from == s.to {
+			continue
+		}
+		if s.from < end {
+			return refuse("manifest", "%s and %s overlap", last, s.name)
+		}
+		end, last = s.to, s.name
+	}
+	return nil
+}
+
+// checkMemory refuses tensors outside a memory of size bytes.
+func (m *Manifest) checkMemory(size uint64) error {
+	for _, s := range m.spans() {
+		if s.to > size {
+			return refuse("manifest", "%s ends at %d, memory at %d", s.name, s.to, size)
+		}
+	}
+	return nil
+}
+
+// plainText reports whether s is at most limit bytes of ASCII letters, digits and
+// the extra characters.
+func plainText(s string, limit int, extra string) bool {
+	if len(s) > limit {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		default:
+			if !bytes.ContainsRune([]byte(extra), rune(c)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// segmentExport names the i-th segment's export: "p3" for prepare, "s3" for a step.
+func segmentExport(prepare bool, i int) string {
+	if prepare {
+		return fmt.Sprintf("p%d", i)
+	}
+	return fmt.Sprintf("s%d", i)
+}
