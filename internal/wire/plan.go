@@ -37,11 +37,12 @@ type Job struct {
 
 	ShardMax   uint16   // g_max
 	ShardFloor uint16   // smallest shard the coordinator will form
-	RingBits   uint8    // width of the masked ring, from ShardMax and the scheme
-	Corrupt    float64  // tolerated share of corrupted devices, from which the threshold follows
+	CorruptPPM uint32   // tolerated corrupted devices per million, from which the threshold follows
+	BreachBits uint16   // the chance that a shard is broken is to be below 2^-BreachBits; 0: bare majority
 	SemiHonest bool     // the coordinator is presumed to follow the protocol
 	Hybrid     bool     // shares are sealed with ML-KEM-768 + X25519
-	RosterKey  [32]byte // Ed25519 key with which the coordinator certifies roster entries
+	Identified bool     // rosters carry identity keys; else per-round keys certified by RosterKey
+	RosterKey  [32]byte // Ed25519 key that certifies roster entries; zero where Identified
 
 	Privacy   Privacy
 	Deadlines Deadlines
@@ -71,8 +72,10 @@ type Deadlines struct {
 	Unmask  uint32
 }
 
-// A Plan is one round's assignment without the roster: P is its hash. All
-// devices of a round see the same bytes.
+// A Plan is one round's assignment without the roster. All devices of a round
+// see the same bytes; P is secagg's hash over them, the task (in hexadecimal),
+// the round and the parameters of masking, which both sides derive from the job
+// and from Values.
 type Plan struct {
 	_        struct{} `cbor:",toarray"`
 	Task     [32]byte // TaskID of the job
@@ -88,15 +91,15 @@ type Plan struct {
 	Programs []Program
 }
 
-// A Slice is the downlink: Plan.Values values, encoded by quant's unmasked
-// scheme and then by a byte codec. Blob is what is served, SHA256 hashes the
-// bytes before the codec (what a Patch leads to).
+// A Slice is the downlink: Plan.Values values as quant's downlink message for
+// a device that holds nothing. Digest is quant.Digest of the values that it
+// decodes to; a Patch must lead to the same.
 type Slice struct {
 	_      struct{} `cbor:",toarray"`
 	Blob   Blob
-	Scheme string
-	Codec  string
-	Coded  Blob // the scheme's bytes before the codec
+	Digest [32]byte
+	Format string // quant's unmasked scheme, "bf16"
+	Codec  string // byte codec, "zstd"
 }
 
 // A Program is one compiled form of the round's training step.
@@ -106,11 +109,8 @@ type Program struct {
 	Blob Blob
 }
 
-// labels under which hashes are taken: one hash never serves two purposes.
-const (
-	taskLabel = "starling/1 task\x00"
-	planLabel = "starling/1 plan\x00"
-)
+// taskLabel separates the hash of a job from every other hash.
+const taskLabel = "starling/1 task\x00"
 
 // AppendBinary encodes the job canonically behind dst.
 func (j *Job) AppendBinary(dst []byte) ([]byte, error) { return appendValue(dst, j, "job", MaxJob) }
@@ -125,15 +125,10 @@ func ParseJob(b []byte) (*Job, error) { j := new(Job); return j, parseValue(b, j
 func ParsePlan(b []byte) (*Plan, error) { p := new(Plan); return p, parseValue(b, p, "plan", MaxPlan) }
 
 // TaskID hashes an encoded job.
-func TaskID(job []byte) [32]byte { return labelled(taskLabel, job) }
-
-// PlanHash hashes an encoded plan: P of the protocol.
-func PlanHash(plan []byte) [32]byte { return labelled(planLabel, plan) }
-
-func labelled(label string, b []byte) [32]byte {
+func TaskID(job []byte) [32]byte {
 	h := sha256.New()
-	h.Write([]byte(label))
-	h.Write(b)
+	h.Write([]byte(taskLabel))
+	h.Write(job)
 	return [32]byte(h.Sum(nil))
 }
 

@@ -50,19 +50,18 @@ type Wait struct {
 // An Assignment puts the device into a round.
 type Assignment struct {
 	_       struct{} `cbor:",toarray"`
-	Plan    []byte   // encoded Plan; its PlanHash is what turn 1 signs
+	Plan    []byte   // encoded Plan; turn 1 signs its hash P
 	Patches []Patch  // shorter ways to the plan's slice; may be empty
 	Millis  uint32   // milliseconds left for turn 1
 }
 
-// A Patch turns the encoded slice of an earlier version into the assigned one:
-// the bytes are XORed, the shorter one zero-padded. The result must have the
-// hash of the plan's slice.
+// A Patch is the plan's slice as the difference to values that a device may
+// still hold: quant's downlink message against them. What it decodes to must
+// have the digest that the plan's slice names.
 type Patch struct {
-	_     struct{} `cbor:",toarray"`
-	From  [32]byte // SHA-256 of the decoded-by-codec slice that the device must hold
-	Blob  Blob
-	Codec string
+	_    struct{} `cbor:",toarray"`
+	From [32]byte // quant.Digest of the values held, cut to the plan's rank
+	Blob Blob
 }
 
 // A Turn carries secagg's own canonical bytes. Number is 1..5; turn 3 from the

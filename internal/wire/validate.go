@@ -38,9 +38,7 @@ func (a *Assignment) validate() error {
 		return err
 	}
 	for i := range a.Patches {
-		if err := errors.Join(
-			a.Patches[i].Blob.validate("assignment.patch.blob"),
-			within("assignment.patch.codec", len(a.Patches[i].Codec), 1, MaxName)); err != nil {
+		if err := a.Patches[i].Blob.validate("assignment.patch.blob"); err != nil {
 			return err
 		}
 	}
@@ -109,10 +107,9 @@ func (j *Job) validate() error {
 		within("job.uplink", len(j.Uplink), 1, MaxName),
 		within("job.shard_max", j.ShardMax, 2, MaxShard),
 		within("job.shard_floor", j.ShardFloor, 2, j.ShardMax),
-		within("job.ring_bits", j.RingBits, 1, 32),
+		within("job.corrupt_ppm", j.CorruptPPM, 0, 1_000_000),
 		positive("job.alpha", j.Alpha),
 		positive("job.clip_norm", j.ClipNorm),
-		unit("job.corrupt", j.Corrupt),
 		unit("job.privacy.sampling_rate", j.Privacy.SamplingRate),
 		unit("job.privacy.delta", j.Privacy.Delta),
 		nonNegative("job.privacy.noise_multiplier", j.Privacy.NoiseMultiplier),
@@ -160,8 +157,7 @@ func (p *Plan) validate() error {
 	case 0:
 		return errors.Join(
 			p.Slice.Blob.validate("plan.slice.blob"),
-			p.Slice.Coded.validate("plan.slice.coded"),
-			within("plan.slice.scheme", len(p.Slice.Scheme), 1, MaxName),
+			within("plan.slice.format", len(p.Slice.Format), 1, MaxName),
 			within("plan.slice.codec", len(p.Slice.Codec), 1, MaxName))
 	default:
 		return &LimitError{Field: "plan.seed", Have: uint64(len(p.Seed)), Least: 32, Most: 32}
