@@ -1,0 +1,154 @@
+package quant
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/golang/snappy"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Codec is a lossless byte compressor for what is not masked. Masked bytes are
+// uniform: no codec can shorten them.
+type Codec struct {
+	spec *codecSpec
+}
+
+type codecSpec struct {
+	id     byte // in the header of a compressed vector; never reused
+	name   string
+	encode func(dst, src []byte) ([]byte, error) // appends
+	// decode fills dst, which is as long as the plain bytes are known to be.
+	decode func(dst, src []byte) error
+}
+
+var codecs = []*codecSpec{&codecNone, &codecSnappy, &codecS2, &codecZstd}
+
+// LookupCodec returns the codec of that name: none (or ""), snappy, s2 or
+// zstd. The error wraps ErrUnknown.
+func LookupCodec(name string) (Codec, error) {
+	if name == "" {
+		name = codecNone.name
+	}
+	for _, c := range codecs {
+		if c.name == name {
+			return Codec{c}, nil
+		}
+	}
+	return Codec{}, fmt.Errorf("%w: codec %q (have %s)", ErrUnknown, name, strings.Join(CodecNames(), ", "))
+}
+
+// CodecNames lists the codecs.
+func CodecNames() []string {
+	names := make([]string, len(codecs))
+	for i, c := range codecs {
+		names[i] = c.name
+	}
+	return names
+}
+
+// Name returns the name by which LookupCodec finds the codec.
+func (c Codec) Name() string { return c.spec.name }
+
+// Append appends src, compressed, to dst.
+func (c Codec) Append(dst, src []byte) ([]byte, error) { return c.spec.encode(dst, src) }
+
+// Decode fills dst with the decompressed src; the error wraps ErrCorrupt
+// unless src holds exactly len(dst) bytes.
+func (c Codec) Decode(dst, src []byte) error { return c.spec.decode(dst, src) }
+
+var codecNone = codecSpec{id: 0, name: "none",
+	encode: func(dst, src []byte) ([]byte, error) { return append(dst, src...), nil },
+	decode: func(dst, src []byte) error {
+		if len(src) != len(dst) {
+			return fmt.Errorf("%w: %d bytes, need %d", ErrCorrupt, len(src), len(dst))
+		}
+		copy(dst, src)
+		return nil
+	}}
+
+// codecSnappy is the block format, without framing or checksums.
+var codecSnappy = codecSpec{id: 1, name: "snappy",
+	encode: func(dst, src []byte) ([]byte, error) {
+		n := snappy.MaxEncodedLen(len(src))
+		if n < 0 {
+			return dst, fmt.Errorf("%w: %d bytes are too many for snappy", ErrRange, len(src))
+		}
+		at := len(dst)
+		dst = grow(dst, n)
+		return dst[:at+len(snappy.Encode(dst[at:], src))], nil
+	},
+	decode: func(dst, src []byte) error {
+		n, err := snappy.DecodedLen(src)
+		if err != nil || n != len(dst) {
+			return fmt.Errorf("%w: snappy: holds %d bytes, need %d: %v", ErrCorrupt, n, len(dst), err)
+		}
+		if _, err := snappy.Decode(dst, src); err != nil {
+			return fmt.Errorf("%w: snappy: %v", ErrCorrupt, err)
+		}
+		return nil
+	}}
+
+var codecS2 = codecSpec{id: 2, name: "s2",
+	encode: func(dst, src []byte) ([]byte, error) {
+		n := s2.MaxEncodedLen(len(src))
+		if n < 0 {
+			return dst, fmt.Errorf("%w: %d bytes are too many for s2", ErrRange, len(src))
+		}
+		at := len(dst)
+		dst = grow(dst, n)
+		return dst[:at+len(s2.EncodeBetter(dst[at:], src))], nil
+	},
+	decode: func(dst, src []byte) error {
+		n, err := s2.DecodedLen(src)
+		if err != nil || n != len(dst) {
+			return fmt.Errorf("%w: s2: holds %d bytes, need %d: %v", ErrCorrupt, n, len(dst), err)
+		}
+		if _, err := s2.Decode(dst, src); err != nil {
+			return fmt.Errorf("%w: s2: %v", ErrCorrupt, err)
+		}
+		return nil
+	}}
+
+// codecZstd is one zstd frame with its content size and without checksum.
+var codecZstd = codecSpec{id: 3, name: "zstd",
+	encode: func(dst, src []byte) ([]byte, error) {
+		enc, err := zstdEncoder()
+		if err != nil {
+			return dst, fmt.Errorf("quant: zstd: %w", err)
+		}
+		return enc.EncodeAll(src, dst), nil
+	},
+	decode: func(dst, src []byte) error {
+		dec, err := zstdDecoder()
+		if err != nil {
+			return fmt.Errorf("quant: zstd: %w", err)
+		}
+		// The decoder is limited to dst's capacity; one that ends early, or
+		// would not fit, is refused without growing.
+		out, err := dec.DecodeAll(src, dst[:0:len(dst)])
+		if err != nil {
+			return fmt.Errorf("%w: zstd: %v", ErrCorrupt, err)
+		}
+		if len(out) != len(dst) {
+			return fmt.Errorf("%w: zstd: holds %d bytes, need %d", ErrCorrupt, len(out), len(dst))
+		}
+		if len(dst) > 0 && &out[0] != &dst[0] {
+			copy(dst, out)
+		}
+		return nil
+	}}
+
+// The zstd encoder and decoder are stateless through EncodeAll and DecodeAll
+// and safe for concurrent use; making one takes longer than using it.
+var (
+	zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression),
+			zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	})
+	zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
+	})
+)

@@ -1,0 +1,193 @@
+package quant
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+)
+
+const (
+	clipMargin = 1 - 0x1p-20 // vectors are clipped to this share of the norm
+	maxShrinks = 64          // attempts after the redraw, each 0.99 times shorter
+	shrink     = 0.99
+)
+
+// Report says what Encode had to do to a vector. It depends on the device's
+// data and must stay on the device.
+type Report struct {
+	Norm    float64 // L2 norm of the input
+	Draws   int     // roundings drawn: 1 normally
+	Scale   float64 // product of clipping and shrinking applied, 1 if neither
+	Norm2   int64   // sum of the squared symbols, <= B2
+	Dropped bool    // no attempt met the bound: the vector is all zeros
+}
+
+// scratch is the working memory of one call, pooled by the lattice.
+type scratch struct {
+	y, tmp []float32
+	rnd    []byte
+}
+
+func newScratch(size int) *scratch {
+	return &scratch{y: make([]float32, size), tmp: make([]float32, size), rnd: make([]byte, 4*chunk)}
+}
+
+// chunk is the number of values rounded per refill of the random buffer.
+const chunk = 4096
+
+// Encode returns the D symbols of x, which has length Dim. It clips x to the
+// clip norm, rotates it, and rounds each coordinate to one of its two
+// neighbouring symbols so that the expectation is the coordinate. The sum of
+// the squared symbols is at most B2, always. x is not changed.
+//
+// rnd is the secret randomness, crypto/rand.Reader outside tests: 16 bytes of
+// it key an AES-128 counter stream, 32 bits of which round a coordinate.
+//
+// Unbiasedness: for a coordinate v in grid units, |v| <= Q, between symbols a
+// distance w apart, |E[symbol] - v| <= w * 2^-23. (Coordinates beyond Q, and
+// vectors that are redrawn or shrunk, are biased by design; DecodeMean makes
+// up for the first on average.)
+//
+// Errors wrap ErrLength or ErrNotFinite, or are rnd's.
+func (l *Lattice) Encode(x []float32, rnd io.Reader) ([]int32, error) {
+	out := make([]int32, l.D())
+	if _, err := l.EncodeInto(out, x, rnd); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// EncodeInto is Encode into dst, which has length D, without allocating.
+func (l *Lattice) EncodeInto(dst []int32, x []float32, rnd io.Reader) (Report, error) {
+	if len(x) != l.d {
+		return Report{}, fmt.Errorf("%w: vector of %d values, lattice is for %d", ErrLength, len(x), l.d)
+	}
+	if len(dst) != l.D() {
+		return Report{}, fmt.Errorf("%w: room for %d symbols, need %d", ErrLength, len(dst), l.D())
+	}
+	norm, err := norm(x)
+	if err != nil {
+		return Report{}, err
+	}
+	stream, err := newStream(rnd)
+	if err != nil {
+		return Report{}, err
+	}
+	rep := Report{Norm: norm, Scale: 1}
+	if limit := l.clip * clipMargin; norm > limit {
+		rep.Scale = limit / norm
+	}
+	s := l.scratch.Get().(*scratch)
+	defer l.scratch.Put(s)
+	copy(s.y, x)
+	clear(s.y[len(x):])
+	l.rot.forward(s.y, s.tmp)
+
+	// Draw, redraw once, then shrink by 0.99 and draw again, up to 64 times.
+	for attempt := 0; attempt <= 1+maxShrinks; attempt++ {
+		if attempt > 1 {
+			rep.Scale *= shrink
+		}
+		rep.Draws++
+		rep.Norm2 = l.round(dst, s, float32(rep.Scale/(float64(l.rot.r)*l.delta)), stream)
+		if rep.Norm2 <= l.b2 {
+			return rep, nil
+		}
+	}
+	clear(dst)
+	rep.Norm2, rep.Scale, rep.Dropped = 0, 0, true
+	return rep, nil
+}
+
+// round rounds s.y*scale onto the lattice and returns the sum of squares.
+func (l *Lattice) round(dst []int32, s *scratch, scale float32, stream cipher.Stream) int64 {
+	var norm2 int64
+	for i := 0; i < len(dst); i += chunk {
+		n := min(chunk, len(dst)-i)
+		random := s.rnd[:4*n]
+		clear(random)
+		stream.XORKeyStream(random, random)
+		if l.cells == nil {
+			norm2 += roundUniform(dst[i:i+n], s.y[i:i+n], random, scale, l.scheme.spec.q)
+		} else {
+			norm2 += roundCells(dst[i:i+n], s.y[i:i+n], random, scale, l.cells)
+		}
+	}
+	return norm2
+}
+
+// unit maps 32 random bits to the middle of one of 2^23 equal parts of (0, 1).
+// The result is exact in float32.
+func unit(u uint32) float32 {
+	return math.Float32frombits(0x3f800000|u>>9) - (1 - 0x1p-24)
+}
+
+// roundUniform rounds to every integer in -q..q. The value between the
+// neighbours decides: the upper one is taken if the uniform number is below
+// the distance from the lower one.
+func roundUniform(dst []int32, y []float32, random []byte, scale float32, q int32) (norm2 int64) {
+	limit := float32(q)
+	for i, v := range y {
+		v = min(max(v*scale, -limit), limit)
+		lo := float32(math.Floor(float64(v)))
+		s := int32(lo)
+		if unit(binary.LittleEndian.Uint32(random[4*i:])) < v-lo {
+			s++
+		}
+		dst[i] = s
+		norm2 += int64(s) * int64(s)
+	}
+	return norm2
+}
+
+// roundCells rounds to the symbols behind cells, see cellsOf.
+func roundCells(dst []int32, y []float32, random []byte, scale float32, cells []cell) (norm2 int64) {
+	q := int32(len(cells) / 2)
+	limit := float32(q)
+	for i, v := range y {
+		v = min(max(v*scale, -limit), limit)
+		c := cells[int32(v+limit)]
+		s := int32(c.lo)
+		if unit(binary.LittleEndian.Uint32(random[4*i:]))*c.width < v-c.lo {
+			s += int32(c.width)
+		}
+		dst[i] = s
+		norm2 += int64(s) * int64(s)
+	}
+	return norm2
+}
+
+// norm returns the L2 norm of x, accumulated in float64 where squares of
+// float32 neither overflow nor vanish.
+func norm(x []float32) (float64, error) {
+	var sum float64
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	if math.IsNaN(sum) || math.IsInf(sum, 0) {
+		for i, v := range x {
+			if v-v != 0 {
+				return 0, fmt.Errorf("%w: value %d is %g", ErrNotFinite, i, v)
+			}
+		}
+	}
+	return math.Sqrt(sum), nil
+}
+
+// newStream starts the secret generator: AES-128 in counter mode from a zero
+// block under a key of 16 bytes read from rnd, used for one vector only.
+func newStream(rnd io.Reader) (cipher.Stream, error) {
+	var key [16]byte
+	if _, err := io.ReadFull(rnd, key[:]); err != nil {
+		return nil, fmt.Errorf("quant: read the rounding key: %w", err)
+	}
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		return nil, fmt.Errorf("quant: rounding key: %w", err)
+	}
+	var zero [aes.BlockSize]byte
+	return cipher.NewCTR(block, zero[:]), nil
+}
