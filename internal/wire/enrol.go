@@ -26,9 +26,10 @@ func DeviceProof(secret []byte, h *Hello, w *Welcome, identity [32]byte) [32]byt
 	return proof(secret, transcript(deviceProofLabel, h, w, identity))
 }
 
-// CoordinatorProof shows that the coordinator knows the enrolment secret.
-func CoordinatorProof(secret []byte, h *Hello, w *Welcome, identity [32]byte) [32]byte {
-	return proof(secret, transcript(coordProofLabel, h, w, identity))
+// CoordinatorProof shows that the coordinator knows the enrolment secret, and
+// that the job whose TaskID is task is the one it means.
+func CoordinatorProof(secret []byte, h *Hello, w *Welcome, identity, task [32]byte) [32]byte {
+	return proof(secret, append(transcript(coordProofLabel, h, w, identity), task[:]...))
 }
 
 // EqualProof compares two proofs in constant time.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 )
 
@@ -81,14 +82,22 @@ type Plan struct {
 	Task     [32]byte // TaskID of the job
 	Round    uint64   // counts attempts: never reused, not even after a crash
 	Step     uint64   // committed rounds before this one
-	Rank     uint16
+	Rank     uint16 // 0: the head alone
 	Values   uint32 // length of the update: adapter slices at Rank and the head
-	Seed     []byte // 32 bytes: the adapter is drawn from it (nothing released yet); else empty
+	Seed     []byte // 8 bytes, little-endian: model.NewAdapter's seed (nothing released yet); else empty
 	Slice    Slice  // the adapter's values at Rank where Seed is empty
 	Rotation [32]byte
 	Steps    uint32  // local steps
 	Rate     float64 // local learning rate
 	Programs []Program
+}
+
+// AdapterSeed is the seed of a fresh adapter, false where the plan has a slice.
+func (p *Plan) AdapterSeed() (uint64, bool) {
+	if len(p.Seed) != 8 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(p.Seed), true
 }
 
 // A Slice is the downlink: Plan.Values values as quant's downlink message for

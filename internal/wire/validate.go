@@ -99,7 +99,7 @@ func (j *Job) validate() error {
 		within("job.labels", len(j.Labels), 2, MaxLabels),
 		j.Base.validate("job.base"),
 		within("job.rank_max", j.RankMax, 1, MaxRank),
-		within("job.rank_min", j.RankMin, 1, j.RankMax),
+		within("job.rank_min", j.RankMin, 0, j.RankMax),
 		within("job.sequence", j.Sequence, 1, 1<<16),
 		within("job.batch", j.Batch, 1, 1<<16),
 		within("job.optimizer", len(j.Optimizer), 1, MaxName),
@@ -133,7 +133,7 @@ func (j *Job) validate() error {
 func (p *Plan) validate() error {
 	if err := errors.Join(
 		within("plan.round", p.Round, 1, 1<<62),
-		within("plan.rank", p.Rank, 1, MaxRank),
+		within("plan.rank", p.Rank, 0, MaxRank),
 		within("plan.values", p.Values, 1, MaxParams),
 		within("plan.steps", p.Steps, 1, 1<<20),
 		within("plan.programs", len(p.Programs), 0, MaxPrograms),
@@ -149,7 +149,7 @@ func (p *Plan) validate() error {
 		}
 	}
 	switch len(p.Seed) {
-	case 32:
+	case 8:
 		if p.Slice != (Slice{}) {
 			return errors.New("wire: plan has both seed and slice")
 		}
@@ -160,7 +160,7 @@ func (p *Plan) validate() error {
 			within("plan.slice.format", len(p.Slice.Format), 1, MaxName),
 			within("plan.slice.codec", len(p.Slice.Codec), 1, MaxName))
 	default:
-		return &LimitError{Field: "plan.seed", Have: uint64(len(p.Seed)), Least: 32, Most: 32}
+		return &LimitError{Field: "plan.seed", Have: uint64(len(p.Seed)), Least: 8, Most: 8}
 	}
 }
 

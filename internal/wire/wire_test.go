@@ -20,7 +20,7 @@ func job() *Job {
 }
 
 func plan() *Plan {
-	return &Plan{Task: [32]byte{1}, Round: 7, Step: 3, Rank: 4, Values: 1000, Seed: make([]byte, 32), Rotation: [32]byte{2},
+	return &Plan{Task: [32]byte{1}, Round: 7, Step: 3, Rank: 4, Values: 1000, Seed: make([]byte, 8), Rotation: [32]byte{2},
 		Steps: 4, Rate: 0.1, Programs: []Program{{Host: "wazero", Blob: Blob{SHA256: [32]byte{3}, Size: 4}}}}
 }
 
@@ -286,7 +286,7 @@ func TestProofsBindEverySide(t *testing.T) {
 	if !EqualProof(p, DeviceProof([]byte("s"), h, w, id)) {
 		t.Error("proof does not repeat")
 	}
-	if p == CoordinatorProof([]byte("s"), h, w, id) || p == DeviceProof([]byte("t"), h, w, id) ||
+	if p == CoordinatorProof([]byte("s"), h, w, id, [32]byte{}) || p == DeviceProof([]byte("t"), h, w, id) ||
 		p == DeviceProof([]byte("s"), &Hello{MinVersion: 1, MaxVersion: 1, Nonce: [32]byte{1}}, w, id) ||
 		p == DeviceProof([]byte("s"), h, &Welcome{Version: 1, Challenge: [32]byte{1}}, id) ||
 		p == DeviceProof([]byte("s"), h, w, [32]byte{2}) {
