@@ -82,10 +82,10 @@ type Plan struct {
 	Task     [32]byte // TaskID of the job
 	Round    uint64   // counts attempts: never reused, not even after a crash
 	Step     uint64   // committed rounds before this one
-	Rank     uint16 // 0: the head alone
-	Values   uint32 // length of the update: adapter slices at Rank and the head
-	Seed     []byte // 8 bytes, little-endian: model.NewAdapter's seed (nothing released yet); else empty
-	Slice    Slice  // the adapter's values at Rank where Seed is empty
+	Rank     uint16   // 0: the head alone
+	Values   uint32   // length of the update: adapter slices at Rank and the head
+	Seed     []byte   // 8 bytes, little-endian: model.NewAdapter's seed (nothing released yet); else empty
+	Slice    Slice    // the adapter's values at Rank where Seed is empty
 	Rotation [32]byte
 	Steps    uint32  // local steps
 	Rate     float64 // local learning rate
