@@ -1,0 +1,278 @@
+package store
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Outcome of a round; empty while it runs.
+type Outcome string
+
+// The outcomes.
+const (
+	Committed Outcome = "committed"
+	Abandoned Outcome = "abandoned" // free
+	Charged   Outcome = "charged"   // paid for, nothing released
+)
+
+// Round is what is fixed when a round is drawn.
+type Round struct {
+	Version     uint64 // of the checkpoint it starts from; 0 is the initial adapter
+	Rank        int
+	Certificate []byte // of the sampling
+}
+
+// Checkpoint is a released model. Version counts from 1.
+type Checkpoint struct {
+	Version   uint64
+	Round     uint64
+	Adapter   []byte
+	Optimizer []byte
+	Ledger    [32]byte // hash of the entry that paid for it
+}
+
+// JournalLine is one line of a round's journal.
+type JournalLine struct {
+	Round         uint64
+	State, Detail string
+}
+
+// BeginRound writes a drawn round and returns its number: one more than any
+// before it, never given twice.
+func (s *Store) BeginRound(r Round) (uint64, error) {
+	var id uint64
+	err := s.tx(func(tx *sql.Tx) error {
+		if err := tx.QueryRow(`SELECT coalesce(max(id), 0) + 1 FROM round`).Scan(&id); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`INSERT INTO round (id, version, rank, certificate, at) VALUES (?, ?, ?, ?, ?)`,
+			id, r.Version, r.Rank, r.Certificate, s.opt.Now().Unix())
+		return err
+	})
+	return id, err
+}
+
+// Journal appends a line to the round's journal.
+func (s *Store) Journal(round uint64, state, detail string) error {
+	return s.tx(func(tx *sql.Tx) error { return s.journal(tx, round, state, detail) })
+}
+
+func (s *Store) journal(tx *sql.Tx, round uint64, state, detail string) error {
+	_, err := tx.Exec(`INSERT INTO journal (round, at, state, detail) VALUES (?, ?, ?, ?)`,
+		round, s.opt.Now().Unix(), state, detail)
+	return err
+}
+
+// Lines returns the journal of all rounds in the order written.
+func (s *Store) Lines() ([]JournalLine, error) {
+	rows, err := s.db.Query(`SELECT round, state, detail FROM journal ORDER BY id`)
+	if err != nil {
+		return nil, prefixed(err)
+	}
+	defer rows.Close()
+	var lines []JournalLine
+	for rows.Next() {
+		var l JournalLine
+		if err := rows.Scan(&l.Round, &l.State, &l.Detail); err != nil {
+			return nil, prefixed(err)
+		}
+		lines = append(lines, l)
+	}
+	return lines, rows.Err()
+}
+
+// PersistSurvivors writes each shard's survivor set, by shard number, in its
+// announced encoding. It must return before any of them is announced.
+func (s *Store) PersistSurvivors(round uint64, sets map[int][]byte) error {
+	return s.tx(func(tx *sql.Tx) error {
+		for shard, body := range sets {
+			if _, err := tx.Exec(`INSERT INTO survivors (round, shard, body) VALUES (?, ?, ?)`, round, shard, body); err != nil {
+				return err
+			}
+		}
+		return s.journal(tx, round, "confirming", fmt.Sprintf("survivor sets of %d shards", len(sets)))
+	})
+}
+
+// PersistIntent writes that unmasking begins and what it will cost. It must
+// return before anything that lets anybody unmask is sent.
+func (s *Store) PersistIntent(round uint64, cost Entry) error {
+	cost.Round = round
+	body, err := json.Marshal(cost)
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return s.tx(func(tx *sql.Tx) error {
+		if _, err := tx.Exec(`INSERT INTO intent (round, body) VALUES (?, ?)`, round, string(body)); err != nil {
+			return err
+		}
+		return s.journal(tx, round, "unmasking", "intent")
+	})
+}
+
+// Commit charges the round and writes its checkpoint, in one transaction. The
+// checkpoint's version follows the last one.
+func (s *Store) Commit(e Entry, c Checkpoint) (Entry, error) {
+	if e.Kind != Commit && e.Kind != NoiseOnly {
+		return e, fmt.Errorf("store: a checkpoint cannot be paid by a %q", e.Kind)
+	}
+	if c.Round != e.Round {
+		return e, fmt.Errorf("store: checkpoint of round %d, entry of round %d", c.Round, e.Round)
+	}
+	err := s.tx(func(tx *sql.Tx) error {
+		var err error
+		if e, err = s.appendEntry(tx, e); err != nil {
+			return err
+		}
+		var last uint64
+		if err := tx.QueryRow(`SELECT coalesce(max(version), 0) FROM checkpoint`).Scan(&last); err != nil {
+			return err
+		}
+		if c.Version != last+1 {
+			return fmt.Errorf("checkpoint %d after %d", c.Version, last)
+		}
+		digest := digestOf(c)
+		if _, err := tx.Exec(`INSERT INTO checkpoint (version, round, ledger, adapter, optimizer, digest) VALUES (?, ?, ?, ?, ?, ?)`,
+			c.Version, c.Round, e.Hash[:], c.Adapter, c.Optimizer, digest[:]); err != nil {
+			return err
+		}
+		s.opt.fault("checkpoint written")
+		if c.Version > uint64(s.opt.KeepCheckpoints) {
+			if _, err := tx.Exec(`UPDATE checkpoint SET adapter = NULL, optimizer = NULL WHERE version = ?`,
+				c.Version-uint64(s.opt.KeepCheckpoints)); err != nil {
+				return err
+			}
+		}
+		return s.settle(tx, e.Round, Committed, "")
+	})
+	return e, err
+}
+
+func digestOf(c Checkpoint) [32]byte {
+	h := sha256.New()
+	fmt.Fprintf(h, "starling checkpoint 1\n%d %d %d %d\n", c.Version, c.Round, len(c.Adapter), len(c.Optimizer))
+	h.Write(c.Adapter)
+	h.Write(c.Optimizer)
+	return [32]byte(h.Sum(nil))
+}
+
+// settle writes how a round ended.
+func (s *Store) settle(tx *sql.Tx, round uint64, o Outcome, reason string) error {
+	res, err := tx.Exec(`UPDATE round SET outcome = ?, reason = ? WHERE id = ? AND outcome = ''`, o, reason, round)
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(err, fmt.Errorf("round %d is not running", round))
+	}
+	if err := s.journal(tx, round, string(o), reason); err != nil {
+		return err
+	}
+	s.opt.fault("outcome written")
+	return nil
+}
+
+// Charge pays for a round that released nothing.
+func (s *Store) Charge(e Entry, reason string) (Entry, error) {
+	err := s.tx(func(tx *sql.Tx) error {
+		var err error
+		e, err = s.charge(tx, e, reason)
+		return err
+	})
+	return e, err
+}
+
+func (s *Store) charge(tx *sql.Tx, e Entry, reason string) (Entry, error) {
+	e.Kind, e.Reason = Charge, reason
+	e, err := s.appendEntry(tx, e)
+	if err != nil {
+		return e, err
+	}
+	return e, s.settle(tx, e.Round, Charged, reason)
+}
+
+// Abandon ends a round that cost nothing. It refuses one whose intent is
+// written: that one must be committed or charged.
+func (s *Store) Abandon(round uint64, reason string) error {
+	return s.tx(func(tx *sql.Tx) error {
+		var intents int
+		if err := tx.QueryRow(`SELECT count(*) FROM intent WHERE round = ?`, round).Scan(&intents); err != nil {
+			return err
+		}
+		if intents > 0 {
+			return fmt.Errorf("round %d has begun to unmask and cannot be abandoned free of charge", round)
+		}
+		return s.settle(tx, round, Abandoned, reason)
+	})
+}
+
+// Last returns the last checkpoint, or nil where none is committed.
+func (s *Store) Last() (*Checkpoint, error) {
+	var c Checkpoint
+	var ledger, digest []byte
+	err := s.db.QueryRow(`SELECT version, round, ledger, adapter, optimizer, digest FROM checkpoint ORDER BY version DESC LIMIT 1`).
+		Scan(&c.Version, &c.Round, &ledger, &c.Adapter, &c.Optimizer, &digest)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, prefixed(err)
+	}
+	copy(c.Ledger[:], ledger)
+	if sum := digestOf(c); string(digest) != string(sum[:]) {
+		return nil, fmt.Errorf("store: checkpoint %d is damaged: its digest does not fit", c.Version)
+	}
+	return &c, nil
+}
+
+// recover verifies the ledger and settles the rounds that were running when the
+// coordinator stopped: those with an intent are charged, the others abandoned.
+func (s *Store) recover() error {
+	s.recovered = nil
+	return s.tx(func(tx *sql.Tx) error {
+		if _, err := checkLedger(tx); err != nil {
+			return err
+		}
+		type open struct {
+			id     uint64
+			intent sql.NullString
+		}
+		rows, err := tx.Query(`SELECT round.id, intent.body FROM round LEFT JOIN intent ON intent.round = round.id
+			WHERE outcome = '' ORDER BY round.id`)
+		if err != nil {
+			return err
+		}
+		var running []open
+		for rows.Next() {
+			var o open
+			if err := rows.Scan(&o.id, &o.intent); err != nil {
+				return errors.Join(err, rows.Close())
+			}
+			running = append(running, o)
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+		for _, o := range running {
+			if !o.intent.Valid {
+				if err := s.settle(tx, o.id, Abandoned, "the coordinator stopped"); err != nil {
+					return err
+				}
+				s.recovered = append(s.recovered, fmt.Sprintf("round %d was running and is abandoned", o.id))
+				continue
+			}
+			var e Entry
+			if err := json.Unmarshal([]byte(o.intent.String), &e); err != nil {
+				return fmt.Errorf("intent of round %d: %w", o.id, err)
+			}
+			if _, err := s.charge(tx, e, "the coordinator stopped after unmasking began"); err != nil {
+				return err
+			}
+			s.recovered = append(s.recovered, fmt.Sprintf("round %d had begun to unmask and is charged", o.id))
+		}
+		return nil
+	})
+}

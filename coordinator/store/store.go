@@ -1,0 +1,369 @@
+// Package store is the coordinator's durable state: the privacy ledger, the
+// journal of rounds, the checkpoints and the enrolled identities, in one SQLite
+// file.
+//
+// What it guarantees, against crashes at any point:
+//
+//   - A checkpoint and the ledger entry that pays for it are written in one
+//     transaction. What is broadcast was committed before.
+//   - The intent to unmask is written, with the entry that will be charged,
+//     before anything is unmasked. Open charges every intent that has no entry:
+//     a crash may lose a round, it never loses its cost.
+//   - A round is charged at most once, and its number is never given again.
+//   - The ledger is append-only and hash-chained; Open verifies it and that it
+//     agrees with the checkpoints, and refuses a broken one.
+//   - One writer: an operating-system lock on the folder refuses a second
+//     coordinator, and every transaction checks a fencing token for the case that
+//     the lock does not work (network file systems).
+//
+// Threat model: the store defends against crashes, accidents and two
+// coordinators. An operator who rewrites the whole file rewrites history; who
+// wants to detect that keeps the ledger's head hash somewhere else (it is
+// printed, and stands beside each exported checkpoint). The store holds no
+// un-noised sum, no update, no share and no mask; it holds the coordinator's
+// signing key, so the folder is made with mode 0700.
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite", without cgo
+)
+
+// Errors that callers branch on.
+var (
+	// ErrLocked: another coordinator has the folder open.
+	ErrLocked = errors.New("store: another coordinator is using this folder")
+	// ErrFenced: another coordinator has opened the folder since.
+	ErrFenced = errors.New("store: another coordinator has taken over this folder")
+	// ErrOtherJob: the folder belongs to a job with other constants.
+	ErrOtherJob = errors.New("store: the folder belongs to another job")
+	// ErrLedger: the ledger is broken, or does not agree with the checkpoints.
+	ErrLedger = errors.New("store: the ledger is broken")
+	// ErrCharged: the round has been charged already.
+	ErrCharged = errors.New("store: the round is already charged")
+	// ErrNoStore: there is no store in the folder.
+	ErrNoStore = errors.New("store: no coordinator has run in this folder")
+	// ErrFull: no more identities may be enrolled.
+	ErrFull = errors.New("store: no more devices may be enrolled")
+)
+
+// FileName of the database inside the folder.
+const FileName = "starling.db"
+
+const schemaVersion = "1"
+
+const schema = `
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE identity (
+  id INTEGER PRIMARY KEY,
+  key BLOB NOT NULL UNIQUE CHECK (length(key) = 32),
+  at INTEGER NOT NULL
+);
+CREATE TABLE round (
+  id INTEGER PRIMARY KEY,
+  version INTEGER NOT NULL,
+  rank INTEGER NOT NULL,
+  certificate BLOB NOT NULL,
+  at INTEGER NOT NULL,
+  outcome TEXT NOT NULL DEFAULT '',
+  reason TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE journal (
+  id INTEGER PRIMARY KEY,
+  round INTEGER NOT NULL REFERENCES round(id),
+  at INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  detail TEXT NOT NULL
+);
+CREATE TABLE survivors (
+  round INTEGER NOT NULL REFERENCES round(id),
+  shard INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (round, shard)
+) WITHOUT ROWID;
+CREATE TABLE intent (round INTEGER PRIMARY KEY REFERENCES round(id), body TEXT NOT NULL);
+CREATE TABLE ledger (
+  seq INTEGER PRIMARY KEY,
+  round INTEGER NOT NULL UNIQUE REFERENCES round(id),
+  body TEXT NOT NULL,
+  prev BLOB NOT NULL CHECK (length(prev) = 32),
+  hash BLOB NOT NULL CHECK (length(hash) = 32)
+);
+CREATE TABLE checkpoint (
+  version INTEGER PRIMARY KEY,
+  round INTEGER NOT NULL UNIQUE REFERENCES ledger(round),
+  ledger BLOB NOT NULL,
+  adapter BLOB,
+  optimizer BLOB,
+  digest BLOB NOT NULL CHECK (length(digest) = 32)
+);
+CREATE TRIGGER ledger_update BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_delete BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER journal_update BEFORE UPDATE ON journal BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER journal_delete BEFORE DELETE ON journal BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+`
+
+// Options of Open. Job and Task identify the job; KeepCheckpoints is how many
+// of the last checkpoints keep their parameters (older rows keep the digest).
+type Options struct {
+	Task            string
+	Job             [32]byte
+	KeepCheckpoints int              // 0: 8
+	MaxIdentities   int              // 0: 100000
+	Now             func() time.Time // nil: time.Now
+
+	// fault is called at named points between statements: crash tests copy the
+	// file there. Set in this package's tests only.
+	fault func(point string)
+}
+
+// Store is an open store. Its methods may be called from several goroutines;
+// each is one transaction.
+type Store struct {
+	db    *sql.DB
+	lock  *folderLock
+	fence string
+	opt   Options
+	// recovered are the rounds that Open charged or closed, for the log.
+	recovered []string
+}
+
+// Open opens the folder's store, makes it where there is none, verifies the
+// ledger and charges what a crash left uncharged.
+func Open(dir string, opt Options) (*Store, error) {
+	if opt.KeepCheckpoints <= 0 {
+		opt.KeepCheckpoints = 8
+	}
+	if opt.MaxIdentities <= 0 {
+		opt.MaxIdentities = 100_000
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.fault == nil {
+		opt.fault = func(string) {}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	lock, err := lockFolder(filepath.Join(dir, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{lock: lock, opt: opt}
+	if err := s.open(dir); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) open(dir string) error {
+	path := filepath.Join(dir, FileName)
+	db, err := sql.Open("sqlite", dsn(path,
+		"_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_txlock=immediate"))
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	// One connection: transactions queue here and not on SQLite's lock.
+	db.SetMaxOpenConns(1)
+	s.db = db
+	var token [16]byte
+	if _, err := rand.Read(token[:]); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	s.fence = hex.EncodeToString(token[:])
+	if err := s.begin(); err != nil {
+		return err
+	}
+	return s.recover()
+}
+
+func dsn(path, query string) string {
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: query}
+	return u.String()
+}
+
+// begin makes or checks the schema and takes the fence.
+func (s *Store) begin() error {
+	return s.txUnfenced(func(tx *sql.Tx) error {
+		var tables int
+		if err := tx.QueryRow(`SELECT count(*) FROM sqlite_master WHERE name = 'meta'`).Scan(&tables); err != nil {
+			return err
+		}
+		if tables == 0 {
+			if _, err := tx.Exec(schema); err != nil {
+				return err
+			}
+			for k, v := range map[string]string{
+				"schema": schemaVersion, "task": s.opt.Task, "job": hex.EncodeToString(s.opt.Job[:]),
+			} {
+				if err := setMeta(tx, k, v); err != nil {
+					return err
+				}
+			}
+		}
+		if v, err := getMeta(tx, "schema"); err != nil {
+			return err
+		} else if v != schemaVersion {
+			return fmt.Errorf("the file has schema %q, this program knows %q", v, schemaVersion)
+		}
+		task, err := getMeta(tx, "task")
+		if err != nil {
+			return err
+		}
+		job, err := getMeta(tx, "job")
+		if err != nil {
+			return err
+		}
+		if job != hex.EncodeToString(s.opt.Job[:]) {
+			return fmt.Errorf("%w: it holds task %q (job %.8s), this one is %q (job %.8s)",
+				ErrOtherJob, task, job, s.opt.Task, hex.EncodeToString(s.opt.Job[:]))
+		}
+		return setMeta(tx, "fence", s.fence)
+	})
+}
+
+// Close releases the folder.
+func (s *Store) Close() error {
+	var err error
+	if s.db != nil {
+		err = s.db.Close()
+	}
+	return errors.Join(err, s.lock.release())
+}
+
+// Recovered says what Open had to settle after a crash, one line a round.
+func (s *Store) Recovered() []string { return s.recovered }
+
+// tx runs one write transaction after checking the fence.
+func (s *Store) tx(f func(*sql.Tx) error) error {
+	return s.txUnfenced(func(tx *sql.Tx) error {
+		v, err := getMeta(tx, "fence")
+		if err != nil {
+			return err
+		}
+		if v != s.fence {
+			return ErrFenced
+		}
+		return f(tx)
+	})
+}
+
+func (s *Store) txUnfenced(f func(*sql.Tx) error) error {
+	tx, err := s.db.BeginTx(context.Background(), nil)
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	if err := f(tx); err != nil {
+		return prefixed(errors.Join(err, tx.Rollback()))
+	}
+	s.opt.fault("before commit")
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	s.opt.fault("after commit")
+	return nil
+}
+
+// prefixed adds "store:" to errors of the driver; ours carry it.
+func prefixed(err error) error {
+	for _, own := range []error{ErrFenced, ErrOtherJob, ErrLedger, ErrCharged, ErrFull} {
+		if errors.Is(err, own) {
+			return err
+		}
+	}
+	return fmt.Errorf("store: %w", err)
+}
+
+type querier interface {
+	QueryRow(query string, args ...any) *sql.Row
+	Query(query string, args ...any) (*sql.Rows, error)
+}
+
+func getMeta(q querier, key string) (string, error) {
+	var v string
+	err := q.QueryRow(`SELECT value FROM meta WHERE key = ?`, key).Scan(&v)
+	if err != nil {
+		return "", fmt.Errorf("meta %q: %w", key, err)
+	}
+	return v, nil
+}
+
+func setMeta(tx *sql.Tx, key, value string) error {
+	_, err := tx.Exec(`INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, value)
+	return err
+}
+
+// Secret returns the job's secret of that name, 32 bytes, and makes it from
+// fresh, the caller's randomness, the first time: the authority's signing seed.
+func (s *Store) Secret(name string, fresh func() ([]byte, error)) ([]byte, error) {
+	var out []byte
+	err := s.tx(func(tx *sql.Tx) error {
+		v, err := getMeta(tx, "secret "+name)
+		if err == nil {
+			out, err = hex.DecodeString(v)
+			return err
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if out, err = fresh(); err != nil {
+			return err
+		}
+		return setMeta(tx, "secret "+name, hex.EncodeToString(out))
+	})
+	return out, err
+}
+
+// Enrol adds an identity; added is false where it was enrolled before. Beyond
+// Options.MaxIdentities it returns ErrFull.
+func (s *Store) Enrol(key [32]byte) (added bool, err error) {
+	err = s.tx(func(tx *sql.Tx) error {
+		var known, count int
+		if err := tx.QueryRow(`SELECT count(*) FROM identity WHERE key = ?`, key[:]).Scan(&known); err != nil || known > 0 {
+			return err
+		}
+		if err := tx.QueryRow(`SELECT count(*) FROM identity`).Scan(&count); err != nil {
+			return err
+		}
+		if count >= s.opt.MaxIdentities {
+			return fmt.Errorf("%w: the limit is %d", ErrFull, s.opt.MaxIdentities)
+		}
+		added = true
+		_, err := tx.Exec(`INSERT INTO identity (key, at) VALUES (?, ?)`, key[:], s.opt.Now().Unix())
+		return err
+	})
+	return added && err == nil, err
+}
+
+// Enrolled returns all identities in the order of their enrolment; the index of
+// an identity never changes.
+func (s *Store) Enrolled() ([][32]byte, error) {
+	rows, err := s.db.Query(`SELECT key FROM identity ORDER BY id`)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	defer rows.Close()
+	var keys [][32]byte
+	for rows.Next() {
+		var b []byte
+		if err := rows.Scan(&b); err != nil {
+			return nil, fmt.Errorf("store: %w", err)
+		}
+		keys = append(keys, [32]byte(b))
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	return keys, nil
+}

@@ -1,0 +1,361 @@
+package store
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var job = [32]byte{1, 2, 3}
+
+func options() Options {
+	return Options{Task: "t", Job: job, Now: func() time.Time { return time.Unix(1_700_000_000, 0) }}
+}
+
+func open(t *testing.T, dir string) *Store {
+	t.Helper()
+	s, err := Open(dir, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func entry(round uint64, k Kind) Entry {
+	return Entry{Round: round, Kind: k, SigmaGrid: 300, Dimension: 8192, B2: 175_000,
+		Simulated: &Spent{SamplingRate: 0.01, NoiseMultiplier: 0.8, Population: 1_000_000, Epsilon: 0.1 * float64(round), Delta: 1e-6},
+		Delivered: &Spent{SamplingRate: 1, NoiseMultiplier: 0.002, Population: 24, Epsilon: 1e5, Delta: 1e-6}}
+}
+
+func begin(t *testing.T, s *Store, version uint64) uint64 {
+	t.Helper()
+	id, err := s.BeginRound(Round{Version: version, Rank: 3, Certificate: []byte("cert")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func commit(t *testing.T, s *Store, version uint64) uint64 {
+	t.Helper()
+	id := begin(t, s, version-1)
+	if err := s.PersistIntent(id, entry(id, Commit)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(entry(id, Commit), Checkpoint{Version: version, Round: id, Adapter: []byte{byte(version)}, Optimizer: []byte("o")}); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestResume(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	commit(t, s, 1)
+	id := begin(t, s, 1)
+	if err := s.Abandon(id, "too few"); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, s, 2)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	s = open(t, dir)
+	if r := s.Recovered(); len(r) != 0 {
+		t.Errorf("recovered after a clean close: %q", r)
+	}
+	c, err := s.Last()
+	if err != nil || c.Version != 2 || c.Round != 3 || !bytes.Equal(c.Adapter, []byte{2}) || string(c.Optimizer) != "o" {
+		t.Fatalf("last checkpoint %+v, %v", c, err)
+	}
+	l, err := s.Ledger()
+	if err != nil || len(l.Entries) != 2 || l.Entries[1].Round != 3 || l.Head != l.Entries[1].Hash || c.Ledger != l.Head {
+		t.Fatalf("ledger %+v, %v", l, err)
+	}
+	if got := l.Entries[1].Simulated; got == nil || got.Epsilon != entry(3, Commit).Simulated.Epsilon {
+		t.Errorf("simulated guarantee came back as %+v", got)
+	}
+	if id := begin(t, s, 2); id != 4 {
+		t.Errorf("next round is %d, want 4", id)
+	}
+}
+
+func TestReadLedgerBesideARunningCoordinator(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := ReadLedger(dir); !errors.Is(err, ErrNoStore) {
+		t.Fatalf("empty folder: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(t.TempDir(), FileName), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir)
+	commit(t, s, 1)
+	l, err := ReadLedger(dir)
+	if err != nil || l.Task != "t" || len(l.Entries) != 1 {
+		t.Fatalf("while open: %+v, %v", l, err)
+	}
+	if len(l.HeadString()) != 64 {
+		t.Errorf("head %q", l.HeadString())
+	}
+	commit(t, s, 2)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = ReadLedger(dir); err != nil || len(l.Entries) != 2 {
+		t.Fatalf("after close: %+v, %v", l, err)
+	}
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, FileName), []byte("not a database, but long enough to be read as one........"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadLedger(other); err == nil {
+		t.Error("a file of text was read as a ledger")
+	}
+}
+
+func TestOneWriter(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	if _, err := Open(dir, options()); !errors.Is(err, ErrLocked) {
+		t.Fatalf("second coordinator: %v", err)
+	}
+	// A file system whose locks do not work: the second coordinator gets in, and
+	// the first can write no more.
+	if err := os.Remove(filepath.Join(dir, "lock")); err != nil {
+		t.Fatal(err)
+	}
+	second := open(t, dir)
+	for name, err := range map[string]error{
+		"enrol":   errOf(s.Enrol([32]byte{1})),
+		"begin":   errOf(s.BeginRound(Round{})),
+		"journal": s.Journal(1, "x", ""),
+		"charge":  errOf(s.Charge(entry(1, Charge), "")),
+	} {
+		if !errors.Is(err, ErrFenced) {
+			t.Errorf("%s by the first coordinator: %v", name, err)
+		}
+	}
+	commit(t, second, 1)
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+func TestOtherJob(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	opt := options()
+	opt.Job[0]++
+	if _, err := Open(dir, opt); !errors.Is(err, ErrOtherJob) {
+		t.Fatalf("another job: %v", err)
+	}
+}
+
+func TestIdentities(t *testing.T) {
+	dir := t.TempDir()
+	opt := options()
+	opt.MaxIdentities = 2
+	s, err := Open(dir, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i, want := range []struct {
+		key   byte
+		added bool
+	}{{5, true}, {5, false}, {4, true}} {
+		added, err := s.Enrol([32]byte{want.key})
+		if err != nil || added != want.added {
+			t.Fatalf("enrol %d: %v, %v", i, added, err)
+		}
+	}
+	if _, err := s.Enrol([32]byte{9}); !errors.Is(err, ErrFull) {
+		t.Errorf("beyond the limit: %v", err)
+	}
+	if added, err := s.Enrol([32]byte{4}); err != nil || added {
+		t.Errorf("a known identity when full: %v, %v", added, err)
+	}
+	keys, err := s.Enrolled()
+	if err != nil || len(keys) != 2 || keys[0] != [32]byte{5} || keys[1] != [32]byte{4} {
+		t.Errorf("enrolled %v, %v", keys, err)
+	}
+}
+
+func TestSecret(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	a, err := s.Secret("authority", func() ([]byte, error) { return []byte{1, 2}, nil })
+	if err != nil || !bytes.Equal(a, []byte{1, 2}) {
+		t.Fatal(a, err)
+	}
+	b, err := s.Secret("authority", func() ([]byte, error) { return nil, errors.New("asked again") })
+	if err != nil || !bytes.Equal(a, b) {
+		t.Fatal(b, err)
+	}
+	want := errors.New("no entropy")
+	if _, err := s.Secret("other", func() ([]byte, error) { return nil, want }); !errors.Is(err, want) {
+		t.Error(err)
+	}
+}
+
+func TestRoundRules(t *testing.T) {
+	s := open(t, t.TempDir())
+	id := begin(t, s, 0)
+	if err := s.PersistSurvivors(id, map[int][]byte{0: {1}, 1: {2}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PersistSurvivors(id, map[int][]byte{1: {3}}); err == nil {
+		t.Error("a shard's survivor set was written twice")
+	}
+	if err := s.PersistIntent(id, entry(id, Commit)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PersistIntent(id, entry(id, Commit)); err == nil {
+		t.Error("an intent was written twice")
+	}
+	if err := s.Abandon(id, "x"); err == nil {
+		t.Error("a round with an intent was abandoned free of charge")
+	}
+	c := Checkpoint{Version: 1, Round: id}
+	if _, err := s.Commit(entry(id, Charge), c); err == nil {
+		t.Error("a checkpoint was paid by a charge")
+	}
+	if _, err := s.Commit(entry(id+1, Commit), c); err == nil {
+		t.Error("a checkpoint was paid by another round")
+	}
+	if _, err := s.Commit(entry(id, Commit), Checkpoint{Version: 2, Round: id}); err == nil {
+		t.Error("version 2 was committed before 1")
+	}
+	if l, err := s.Ledger(); err != nil || len(l.Entries) != 0 {
+		t.Fatalf("a refused commit left an entry: %+v, %v", l, err)
+	}
+	if _, err := s.Commit(entry(id, NoiseOnly), c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Charge(entry(id, Charge), "again"); !errors.Is(err, ErrCharged) {
+		t.Errorf("charged twice: %v", err)
+	}
+	if _, err := s.Commit(entry(id, Commit), Checkpoint{Version: 2, Round: id}); !errors.Is(err, ErrCharged) {
+		t.Errorf("committed twice: %v", err)
+	}
+	if err := s.Abandon(id, "x"); err == nil {
+		t.Error("a committed round was abandoned")
+	}
+	id = begin(t, s, 1)
+	if e, err := s.Charge(entry(id, Commit), "alarm"); err != nil || e.Kind != Charge || e.Seq != 2 {
+		t.Fatalf("charge: %+v, %v", e, err)
+	}
+	lines, err := s.Lines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []string
+	for _, l := range lines {
+		states = append(states, l.State)
+	}
+	if got := strings.Join(states, " "); got != "confirming unmasking committed charged" {
+		t.Errorf("journal: %s", got)
+	}
+}
+
+func TestOldCheckpointsDropTheirParameters(t *testing.T) {
+	dir := t.TempDir()
+	opt := options()
+	opt.KeepCheckpoints = 2
+	s, err := Open(dir, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for v := range uint64(4) {
+		commit(t, s, v+1)
+	}
+	var kept int
+	if err := s.db.QueryRow(`SELECT count(*) FROM checkpoint WHERE adapter IS NOT NULL`).Scan(&kept); err != nil || kept != 2 {
+		t.Errorf("%d checkpoints with parameters, %v", kept, err)
+	}
+	if l, err := s.Ledger(); err != nil || len(l.Entries) != 4 {
+		t.Errorf("ledger after pruning: %v, %v", l, err)
+	}
+}
+
+// TestTamper: whatever is changed in the ledger behind the program's back, Open
+// and ReadLedger name it.
+func TestTamper(t *testing.T) {
+	for name, sqls := range map[string][]string{
+		"body":                          {`UPDATE ledger SET body = replace(body, '0.8', '0.9') WHERE seq = 2`},
+		"middle cut":                    {`DELETE FROM ledger WHERE seq = 2`},
+		"tail cut":                      {`DELETE FROM ledger WHERE seq = 3`},
+		"all cut":                       {`DELETE FROM ledger`},
+		"tail and its checkpoint moved": {`UPDATE checkpoint SET version = 7 WHERE version = 3`},
+		"checkpoint cut":                {`DELETE FROM checkpoint WHERE version = 3`},
+		"hash":                          {`UPDATE ledger SET hash = zeroblob(32) WHERE seq = 3`},
+		"order":                         {`UPDATE ledger SET seq = 9 WHERE seq = 1`},
+		"round":                         {`UPDATE ledger SET round = 77 WHERE seq = 3`},
+		"commit to charge":              {`UPDATE checkpoint SET ledger = zeroblob(32) WHERE version = 1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := open(t, dir)
+			for v := range uint64(3) {
+				commit(t, s, v+1)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			db, err := sql.Open("sqlite", filepath.Join(dir, FileName))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range sqls {
+				if strings.Contains(q, " ledger") {
+					if _, err := db.Exec(q); err == nil && !strings.Contains(q, "checkpoint SET") {
+						t.Errorf("%s: the trigger let it through", q)
+					}
+				}
+			}
+			for _, q := range append([]string{`PRAGMA foreign_keys=0`, `DROP TRIGGER ledger_update`, `DROP TRIGGER ledger_delete`}, sqls...) {
+				if _, err := db.Exec(q); err != nil {
+					t.Fatal(q, err)
+				}
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ReadLedger(dir); !errors.Is(err, ErrLedger) {
+				t.Errorf("ReadLedger: %v", err)
+			}
+			s, err = Open(dir, options())
+			var le *LedgerError
+			if !errors.As(err, &le) {
+				t.Errorf("Open: %v", err)
+				if err == nil {
+					s.Close()
+				}
+			}
+		})
+	}
+}
+
+func TestDamagedCheckpoint(t *testing.T) {
+	s := open(t, t.TempDir())
+	if c, err := s.Last(); c != nil || err != nil {
+		t.Fatal(c, err)
+	}
+	commit(t, s, 1)
+	if _, err := s.db.Exec(`UPDATE checkpoint SET adapter = x'ff'`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Last(); err == nil {
+		t.Error("a damaged checkpoint was loaded")
+	}
+}
