@@ -1,0 +1,163 @@
+package dp
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+)
+
+// ErrCertificate reports a sampling certificate that does not match the draw,
+// the population or the rate it is held against.
+var ErrCertificate = errors.New("bad sampling certificate")
+
+// MethodPoisson names the one way of choosing a cohort that amplification by
+// sampling is proved for: an independent coin of probability q for each member.
+const MethodPoisson = "poisson/v1"
+
+// Certificate says how a cohort was chosen: by which method and generator, with
+// which coin, over which population. It holds a commitment to who was chosen,
+// not the choice, because amplification needs that hidden; Nonce opens it.
+type Certificate struct {
+	Method     string   `json:"method"`     // MethodPoisson, or another name: then q counts as 1
+	Generator  string   `json:"generator"`  // where the coins came from
+	Rate       float64  `json:"rate"`       // q of every coin, exact
+	Population int      `json:"population"` // members that had a coin
+	Roll       [32]byte `json:"roll"`       // hash of the population's identity keys, in order
+	Commitment [32]byte `json:"commitment"` // SHA-256(nonce, inclusion bits)
+
+	Nonce [32]byte `json:"-"` // secret: opens Commitment for an auditor
+}
+
+// DrawCohort flips one independent coin of probability exactly q for each
+// enrolled identity key and returns who is in. It reads rnd once for each
+// round; a failing rnd is an error and nobody is in. Two equal or empty keys
+// are an error: one identity has one coin.
+//
+// A cohort is drawn once a round. It is never drawn again for a reconnect, and
+// nobody is replaced: that would change the coin.
+func DrawCohort(enrolled [][]byte, q float64, rnd io.Reader) (in []bool, cert Certificate, err error) {
+	if !(q > 0 && q <= 1) || q < 0x1p-64 {
+		return nil, cert, fmt.Errorf("dp: sampling rate %v, want in [2^-64, 1]: %w", q, ErrCertificate)
+	}
+	if len(enrolled) == 0 {
+		return nil, cert, fmt.Errorf("dp: draw of an empty population: %w", ErrCertificate)
+	}
+	seen := make(map[string]struct{}, len(enrolled))
+	for i, k := range enrolled {
+		if len(k) == 0 {
+			return nil, cert, fmt.Errorf("dp: identity %d of %d is empty: %w", i, len(enrolled), ErrCertificate)
+		}
+		if _, dup := seen[string(k)]; dup {
+			return nil, cert, fmt.Errorf("dp: identity %d of %d (%x) is enrolled twice: %w", i, len(enrolled), k[:min(8, len(k))], ErrCertificate)
+		}
+		seen[string(k)] = struct{}{}
+	}
+	// q = m * 2^-s exactly, m below 2^53, s at most 117: 128 bits decide a coin.
+	threshold, _ := new(big.Float).SetMantExp(new(big.Float).SetFloat64(q), 128).Int(nil)
+	var limit [17]byte // q*2^128, big-endian; 17 bytes because of q = 1
+	threshold.FillBytes(limit[:])
+
+	buf := make([]byte, 32+16*len(enrolled))
+	if _, err := io.ReadFull(rnd, buf); err != nil {
+		return nil, cert, fmt.Errorf("dp: reading the coins of %d identities: %w: %w", len(enrolled), ErrEntropy, err)
+	}
+	defer clear(buf)
+	in = make([]bool, len(enrolled))
+	for i := range in {
+		coin := buf[32+16*i:][:16]
+		in[i] = limit[0] == 1 || bytes.Compare(coin, limit[1:]) < 0
+	}
+	cert = Certificate{
+		Method:     MethodPoisson,
+		Generator:  generatorName(rnd),
+		Rate:       q,
+		Population: len(enrolled),
+		Roll:       rollHash(enrolled),
+		Nonce:      [32]byte(buf[:32]),
+	}
+	cert.Commitment = commitment(cert.Nonce, in)
+	return in, cert, nil
+}
+
+func generatorName(rnd io.Reader) string {
+	if rnd == rand.Reader {
+		return "crypto/rand"
+	}
+	return fmt.Sprintf("injected %T", rnd)
+}
+
+// rollHash is SHA-256 over the length-prefixed identity keys.
+func rollHash(enrolled [][]byte) [32]byte {
+	h := sha256.New()
+	h.Write([]byte("starling dp roll v1\x00"))
+	var n [8]byte
+	for _, k := range enrolled {
+		binary.BigEndian.PutUint64(n[:], uint64(len(k)))
+		h.Write(n[:])
+		h.Write(k)
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+func commitment(nonce [32]byte, in []bool) [32]byte {
+	h := sha256.New()
+	h.Write([]byte("starling dp cohort v1\x00"))
+	h.Write(nonce[:])
+	b := make([]byte, len(in))
+	for i, x := range in {
+		if x {
+			b[i] = 1
+		}
+	}
+	h.Write(b)
+	return [32]byte(h.Sum(nil))
+}
+
+// Verify holds a certificate and its nonce against the population and the
+// cohort it claims to be about. It cannot show that the coins were fair: that
+// rests on the generator it names.
+func (c Certificate) Verify(enrolled [][]byte, in []bool) error {
+	if len(enrolled) != c.Population || len(in) != c.Population {
+		return fmt.Errorf("dp: certificate over %d members held against %d members and %d choices: %w", c.Population, len(enrolled), len(in), ErrCertificate)
+	}
+	if rollHash(enrolled) != c.Roll {
+		return fmt.Errorf("dp: certificate is about another population: %w", ErrCertificate)
+	}
+	if commitment(c.Nonce, in) != c.Commitment {
+		return fmt.Errorf("dp: certificate is about another cohort: %w", ErrCertificate)
+	}
+	return nil
+}
+
+// AccountedRate returns the sampling rate that accountants may use: the coin's
+// own where the certificate stands for independent coins of a finite known
+// probability, else 1 (no amplification).
+func (c Certificate) AccountedRate() float64 {
+	if c.Method != MethodPoisson || c.Population < 1 || !(c.Rate > 0 && c.Rate <= 1) {
+		return 1
+	}
+	return c.Rate
+}
+
+// Hash names the certificate in a ledger event. The secret nonce is not in it.
+func (c Certificate) Hash() [32]byte {
+	h := sha256.New()
+	h.Write([]byte("starling dp certificate v1\x00"))
+	var b []byte
+	for _, s := range []string{c.Method, c.Generator} {
+		b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	b = binary.BigEndian.AppendUint64(b, math.Float64bits(c.Rate))
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Population))
+	h.Write(b)
+	h.Write(c.Roll[:])
+	h.Write(c.Commitment[:])
+	return [32]byte(h.Sum(nil))
+}

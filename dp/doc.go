@@ -1,0 +1,30 @@
+// Package dp makes a federated release differentially private and says by how
+// much: clipping, an exact discrete Gaussian, Poisson cohorts, a ledger event
+// for every release, and accountants whose epsilon is an upper bound.
+//
+// # What is protected from whom
+//
+// The adversary sees every released model and every public constant of the
+// job. Two worlds are adjacent when one device (or one provider, where the
+// job says so) is present in one and absent in the other ("add/remove", an
+// absent device contributes the zero vector). The coordinator itself sees
+// exact sums: this package does not protect against it. Amplification by
+// sampling holds only against those who do not see who took part.
+//
+// # Sources
+//
+//   - Canonne, Kamath, Steinke 2020, "The Discrete Gaussian for Differential
+//     Privacy" (algorithms 1-3): [Sampler].
+//   - Mironov, Talwar, Zhang 2019, "Rényi Differential Privacy of the Sampled
+//     Gaussian Mechanism": accountant [RDP]. Conversion: Canonne, Kamath,
+//     Steinke 2020, proposition 12.
+//   - Koskela, Jälkö, Honkela 2020; Gopi, Lee, Wutschitz 2021; Zhu, Dong, Wang
+//     2022: privacy loss distributions, accountant [Tight].
+//   - Andrew, Thakkar, McMahan, Ramaswamy 2021, "Differentially Private
+//     Learning with Adaptive Clipping": [AdaptiveClip].
+//   - McMahan, Ramage, Talwar, Zhang 2018: simulating a larger cohort's noise.
+//
+// The package imports nothing else of this module, keeps no state on disk and
+// starts no goroutine except those of a [Pool]. Randomness is always an
+// injected reader; a reader that fails makes the operation fail.
+package dp

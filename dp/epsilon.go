@@ -1,0 +1,151 @@
+package dp
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// part is a number of identical rounds as an accountant sees them.
+type part struct {
+	q, z   float64
+	rounds int
+	// visible: the adversary sees whose coin came up (no amplification, but
+	// rounds without a member cost that member nothing).
+	visible bool
+}
+
+// minDiscreteSigma2: from 20 grid units on, noise on the integers is within
+// exp(eta) of a post-processed continuous Gaussian of variance sigma^2 - 4.
+const minDiscreteSigma2 = 400
+
+// discreteEta is eta of one coordinate: 4*exp(-8 pi^2), a little above.
+var discreteEta = 4.001 * math.Exp(-8*math.Pi*math.Pi)
+
+// composition is a list of events, merged.
+type composition struct {
+	parts       []part
+	rounds      int
+	eta         float64 // sum over rounds of the discrete noise's log-ratio bound
+	integerOnly bool    // some noise is too narrow for the continuous bound
+	sampled     bool    // some part has q < 1
+}
+
+func compose(events []Event, visible, simulated bool) (composition, error) {
+	var c composition
+	for i, e := range events {
+		if err := e.Check(); err != nil {
+			return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), err)
+		}
+		p := part{q: e.SamplingRate, z: e.NoiseMultiplier * e.NoiseScale * (1 - 0x1p-52), rounds: int(e.Count), visible: visible}
+		if e.NoiseScale == 1 {
+			p.z = e.NoiseMultiplier
+		}
+		if simulated && e.SimulatedRate != 0 {
+			p.q, p.z = e.SimulatedRate, e.NoiseMultiplier
+		}
+		if e.B2 > 0 {
+			v := e.Sigma2.Float()
+			if v >= minDiscreteSigma2 {
+				shrink := math.Sqrt((v - 4) / v)
+				p.z *= shrink * (1 - 0x1p-51)
+				c.eta += float64(e.Count) * float64(e.Dim) * discreteEta
+			} else {
+				c.integerOnly = true
+			}
+		}
+		if p.q == 1 {
+			p.visible = false
+		} else {
+			c.sampled = true
+		}
+		c.rounds += p.rounds
+		if at := slices.IndexFunc(c.parts, func(x part) bool {
+			return x.q == p.q && x.z == p.z && x.visible == p.visible
+		}); at >= 0 {
+			c.parts[at].rounds += p.rounds
+		} else {
+			c.parts = append(c.parts, p)
+		}
+	}
+	return c, nil
+}
+
+// Epsilon composes the events and returns the guarantee at delta: an upper
+// bound, whatever the order of the events and however later ones depend on
+// earlier results. No events give epsilon 0. Delivered noise is accounted; see
+// [SimulatedEpsilon] for a simulated population and [VisibleEpsilon] for
+// adversaries who see who took part.
+//
+// Tight needs noise of at least 20 grid units in every event with discrete
+// noise; where one has less, the result is the Rényi bound at integer orders and
+// its Accountant says RDP.
+func Epsilon(events []Event, delta float64, acct Accountant) (Guarantee, error) {
+	return account(events, delta, acct, false, false)
+}
+
+// VisibleEpsilon is Epsilon against an adversary who sees in which rounds each
+// member took part, as shard peers and network observers do.
+func VisibleEpsilon(events []Event, delta float64, acct Accountant) (Guarantee, error) {
+	return account(events, delta, acct, true, false)
+}
+
+// SimulatedEpsilon is the epsilon that the simulated population would have had. It
+// is nobody's guarantee: those who took part have [Epsilon].
+func SimulatedEpsilon(events []Event, delta float64, acct Accountant) (Guarantee, error) {
+	return account(events, delta, acct, false, true)
+}
+
+func account(events []Event, delta float64, acct Accountant, visible, simulated bool) (Guarantee, error) {
+	if _, err := CheckDelta(delta, 0); err != nil {
+		return Guarantee{}, err
+	}
+	acct, err := ParseAccountant(string(acct))
+	if err != nil {
+		return Guarantee{}, err
+	}
+	c, err := compose(events, visible, simulated)
+	if err != nil {
+		return Guarantee{}, err
+	}
+	g := Guarantee{
+		Delta:      delta,
+		Adjacency:  AdjacencyAddRemove,
+		Accountant: acct,
+		Sampling:   SamplingNone,
+		Rounds:     c.rounds,
+		Simulated:  simulated,
+	}
+	if c.sampled {
+		g.Sampling = SamplingPoisson
+		if visible {
+			g.Sampling = SamplingVisible
+		}
+	}
+	if len(c.parts) == 0 {
+		return g, nil
+	}
+	// exp(eta) closeness of every round turns (eps, d) into (eps + 2 eta, d*exp(eta)).
+	inner := delta * math.Exp(-c.eta) * (1 - 0x1p-51)
+	if c.eta == 0 {
+		inner = delta
+	}
+	eps, order := rdpEpsilon(c.parts, inner, c.integerOnly)
+	if math.IsInf(eps, 1) || math.IsNaN(eps) {
+		return Guarantee{}, fmt.Errorf("dp: no finite epsilon at delta %v over %d rounds", delta, c.rounds)
+	}
+	eps += 2 * c.eta
+	g.RDPEpsilon, g.RDPOrder = eps, order
+	g.Epsilon = eps
+	if acct == RDP || c.integerOnly {
+		g.Accountant = RDP
+		return g, nil
+	}
+	b, err := tightEpsilon(c.parts, inner, eps, order)
+	if err != nil {
+		return Guarantee{}, err
+	}
+	g.EpsilonLower = b.lower
+	g.Epsilon = min(b.upper+2*c.eta, eps)
+	return g, nil
+}

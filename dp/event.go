@@ -1,0 +1,185 @@
+package dp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrEvent reports a ledger event whose fields contradict each other or whose
+// encoding is not the canonical one.
+var ErrEvent = errors.New("bad ledger event")
+
+// Kind says why a round is in the ledger.
+type Kind uint8
+
+// The kinds. All of them cost the same: what was noised may have been seen.
+const (
+	KindRelease   Kind = 1 // a noisy sum was released
+	KindNoiseOnly Kind = 2 // the cohort was below its floor: noise alone was released
+	KindCharged   Kind = 3 // unmasking had begun, nothing was released (crash, alarm): charged all the same
+)
+
+func (k Kind) String() string {
+	switch k {
+	case KindRelease:
+		return "release"
+	case KindNoiseOnly:
+		return "noise-only"
+	case KindCharged:
+		return "charged"
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// Mechanism is one Poisson-subsampled Gaussian: each member is in with an
+// independent coin of probability SamplingRate, and the noise's standard
+// deviation is NoiseMultiplier times the L2 sensitivity.
+type Mechanism struct {
+	SamplingRate    float64 `json:"sampling_rate"`    // q, in (0, 1]
+	NoiseMultiplier float64 `json:"noise_multiplier"` // z > 0
+}
+
+func (m Mechanism) check() error {
+	if !(m.SamplingRate > 0 && m.SamplingRate <= 1) {
+		return fmt.Errorf("dp: sampling rate %v, want in (0, 1]: %w", m.SamplingRate, ErrEvent)
+	}
+	if !(m.NoiseMultiplier > 0) || math.IsInf(m.NoiseMultiplier, 1) {
+		return fmt.Errorf("dp: noise multiplier %v, want finite and positive: %w", m.NoiseMultiplier, ErrEvent)
+	}
+	return nil
+}
+
+// Event is what one round, or Count identical rounds, costs: an entry of the
+// privacy ledger and an input of the accountants.
+//
+// An event made by [Release] records the discrete noise that was really added
+// (B2, Sigma2, Dim) and is accounted as such. An event with B2 = 0 stands for
+// the continuous Gaussian of Mechanism, as planning and the command line use it.
+type Event struct {
+	Mechanism // as delivered: the coin that was flipped; z before NoiseScale
+
+	Round uint64 `json:"round"`
+	Count uint32 `json:"count"` // identical rounds, at least 1; a ledger entry has 1
+	Kind  Kind   `json:"kind"`
+
+	// NoiseScale is C_small/C_large of a simulated larger cohort, 1 for none:
+	// the delivered noise multiplier is NoiseMultiplier*NoiseScale.
+	NoiseScale float64 `json:"noise_scale"`
+	// SimulatedRate is the sampling rate of the simulated population; 0 where
+	// NoiseScale is 1.
+	SimulatedRate float64 `json:"simulated_rate,omitempty"`
+
+	B2     int64    `json:"b2,omitempty"`    // squared integer L2 sensitivity, grid units
+	Sigma2 Variance `json:"sigma2,omitzero"` // variance drawn per coordinate, squared grid units
+	Dim    uint64   `json:"dim,omitempty"`   // coordinates released
+
+	// Certificate is the hash of the cohort's sampling certificate, zero for none.
+	Certificate [32]byte `json:"-"`
+}
+
+// Rounds makes an event of count identical rounds of a continuous sampled Gaussian,
+// for planning.
+func Rounds(m Mechanism, count int) Event {
+	return Event{Mechanism: m, Count: uint32(min(max(count, 0), math.MaxUint32)), Kind: KindRelease, NoiseScale: 1}
+}
+
+// Check validates an event's fields against each other.
+func (e Event) Check() error {
+	if err := e.Mechanism.check(); err != nil {
+		return err
+	}
+	if e.Count < 1 {
+		return fmt.Errorf("dp: event of round %d: count is 0, want at least 1: %w", e.Round, ErrEvent)
+	}
+	if e.Kind < KindRelease || e.Kind > KindCharged {
+		return fmt.Errorf("dp: event of round %d: kind %d is unknown: %w", e.Round, e.Kind, ErrEvent)
+	}
+	if !(e.NoiseScale > 0 && e.NoiseScale <= 1) {
+		return fmt.Errorf("dp: event of round %d: noise scale %v, want in (0, 1]: %w", e.Round, e.NoiseScale, ErrEvent)
+	}
+	if (e.NoiseScale < 1) != (e.SimulatedRate != 0) {
+		return fmt.Errorf("dp: event of round %d: noise scale %v with simulated sampling rate %v: one needs the other: %w", e.Round, e.NoiseScale, e.SimulatedRate, ErrEvent)
+	}
+	if !(e.SimulatedRate >= 0 && e.SimulatedRate <= 1) || math.Signbit(e.SimulatedRate) {
+		return fmt.Errorf("dp: event of round %d: simulated sampling rate %v, want in [0, 1]: %w", e.Round, e.SimulatedRate, ErrEvent)
+	}
+	if e.B2 < 0 {
+		return fmt.Errorf("dp: event of round %d: squared sensitivity %d is negative: %w", e.Round, e.B2, ErrEvent)
+	}
+	if (e.B2 == 0) != (e.Sigma2 == Variance{}) || (e.B2 == 0) != (e.Dim == 0) {
+		return fmt.Errorf("dp: event of round %d: b2 %d, sigma^2 %s, dim %d: all or none: %w", e.Round, e.B2, e.Sigma2, e.Dim, ErrEvent)
+	}
+	if e.B2 == 0 {
+		return nil
+	}
+	if err := e.Sigma2.check(); err != nil {
+		return fmt.Errorf("dp: event of round %d: %w: %w", e.Round, err, ErrEvent)
+	}
+	want, err := NewVariance(e.NoiseMultiplier, e.B2, e.NoiseScale)
+	if err != nil {
+		return fmt.Errorf("dp: event of round %d: %w: %w", e.Round, err, ErrEvent)
+	}
+	if want != e.Sigma2 {
+		return fmt.Errorf("dp: event of round %d: sigma^2 %s, but z^2*b2*scale^2 is %s: %w", e.Round, e.Sigma2, want, ErrEvent)
+	}
+	return nil
+}
+
+const (
+	eventVersion = 1
+	eventSize    = 1 + 1 + 8 + 4 + 8*4 + 8 + 16 + 1 + 8 + 32
+)
+
+// AppendBinary appends the canonical encoding: a fixed size, big-endian,
+// floats as IEEE 754 bits. Equal events have equal encodings.
+func (e Event) AppendBinary(b []byte) ([]byte, error) {
+	if err := e.Check(); err != nil {
+		return b, err
+	}
+	b = append(b, eventVersion, byte(e.Kind))
+	b = binary.BigEndian.AppendUint64(b, e.Round)
+	b = binary.BigEndian.AppendUint32(b, e.Count)
+	for _, f := range []float64{e.SamplingRate, e.NoiseMultiplier, e.NoiseScale, e.SimulatedRate} {
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(f))
+	}
+	b = binary.BigEndian.AppendUint64(b, uint64(e.B2))
+	b = binary.BigEndian.AppendUint64(b, e.Sigma2.Hi)
+	b = binary.BigEndian.AppendUint64(b, e.Sigma2.Lo)
+	b = append(b, e.Sigma2.Shift)
+	b = binary.BigEndian.AppendUint64(b, e.Dim)
+	return append(b, e.Certificate[:]...), nil
+}
+
+// MarshalBinary returns the canonical encoding.
+func (e Event) MarshalBinary() ([]byte, error) { return e.AppendBinary(make([]byte, 0, eventSize)) }
+
+// UnmarshalBinary decodes a canonical encoding and checks the event.
+func (e *Event) UnmarshalBinary(b []byte) error {
+	if len(b) != eventSize {
+		return fmt.Errorf("dp: event of %d bytes, want %d: %w", len(b), eventSize, ErrEvent)
+	}
+	if b[0] != eventVersion {
+		return fmt.Errorf("dp: event version %d, want %d: %w", b[0], eventVersion, ErrEvent)
+	}
+	u64 := func(at int) uint64 { return binary.BigEndian.Uint64(b[at:]) }
+	f64 := func(at int) float64 { return math.Float64frombits(u64(at)) }
+	out := Event{
+		Mechanism:     Mechanism{SamplingRate: f64(14), NoiseMultiplier: f64(22)},
+		Kind:          Kind(b[1]),
+		Round:         u64(2),
+		Count:         binary.BigEndian.Uint32(b[10:]),
+		NoiseScale:    f64(30),
+		SimulatedRate: f64(38),
+		B2:            int64(u64(46)),
+		Sigma2:        Variance{Hi: u64(54), Lo: u64(62), Shift: b[70]},
+		Dim:           u64(71),
+		Certificate:   [32]byte(b[79:111]),
+	}
+	if err := out.Check(); err != nil {
+		return err
+	}
+	*e = out
+	return nil
+}

@@ -1,0 +1,73 @@
+package dp
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Accountant names a way to compose rounds into one epsilon.
+type Accountant string
+
+// The accountants.
+const (
+	// Tight is the privacy loss distribution accountant, capped by RDP.
+	Tight Accountant = "tight"
+	// RDP is the Rényi accountant of the sampled Gaussian.
+	RDP Accountant = "rdp"
+)
+
+// ErrAccountant reports an accountant that does not exist.
+var ErrAccountant = errors.New("unknown accountant")
+
+// ParseAccountant maps a name to an accountant; the empty name is Tight.
+func ParseAccountant(name string) (Accountant, error) {
+	switch a := Accountant(name); a {
+	case "":
+		return Tight, nil
+	case Tight, RDP:
+		return a, nil
+	}
+	return "", fmt.Errorf("dp: accountant %q, want %q or %q: %w", name, Tight, RDP, ErrAccountant)
+}
+
+// Names used in a Guarantee.
+const (
+	AdjacencyAddRemove = "add/remove"
+	SamplingPoisson    = "poisson, participation hidden"
+	SamplingNone       = "none (q = 1)"
+	SamplingVisible    = "poisson, participation visible"
+)
+
+// Guarantee is an epsilon with everything without which it means nothing. It
+// is one value: String prints all of it.
+type Guarantee struct {
+	Epsilon      float64    `json:"epsilon"`       // upper bound
+	EpsilonLower float64    `json:"epsilon_lower"` // the true epsilon is not below this
+	Delta        float64    `json:"delta"`
+	Adjacency    string     `json:"adjacency"`  // what two adjacent worlds differ in
+	Accountant   Accountant `json:"accountant"` // what Epsilon was computed with
+	Sampling     string     `json:"sampling"`   // what was assumed of the cohorts
+	Rounds       int        `json:"rounds"`
+
+	RDPEpsilon float64 `json:"rdp_epsilon"` // the Rényi accountant's upper bound
+	RDPOrder   float64 `json:"rdp_order"`   // and the order it was attained at
+
+	// Simulated marks an epsilon of a simulated population: nobody who took part
+	// has it.
+	Simulated bool `json:"simulated,omitempty"`
+}
+
+// String states the whole guarantee in one line.
+func (g Guarantee) String() string {
+	var b strings.Builder
+	if g.Simulated {
+		b.WriteString("SIMULATED ")
+	}
+	fmt.Fprintf(&b, "epsilon %.6g (lower bound %.6g) at delta %.3g, %s adjacency, %s accountant", g.Epsilon, g.EpsilonLower, g.Delta, g.Adjacency, g.Accountant)
+	if g.Accountant == RDP {
+		fmt.Fprintf(&b, " at order %.6g", g.RDPOrder)
+	}
+	fmt.Fprintf(&b, ", %d rounds, sampling: %s", g.Rounds, g.Sampling)
+	return b.String()
+}

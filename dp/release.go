@@ -1,0 +1,76 @@
+package dp
+
+import "fmt"
+
+// ReleaseSpec says what is released and under which constants of the job.
+type ReleaseSpec struct {
+	Round uint64
+	// SamplingRate is the coin that was really flipped for every enrolled
+	// identity, over-selection included; 1 where anything but independent coins
+	// chose the cohort (see [Certificate.AccountedRate]).
+	SamplingRate    float64
+	B2              int64   // squared integer L2 norm that every device's symbols obey
+	NoiseMultiplier float64 // z: noise standard deviation over sqrt(B2)
+	// NoiseScale simulates the noise of a larger cohort: C_small/C_large, in
+	// (0, 1]. 1: what is accounted is what is delivered.
+	NoiseScale float64
+	// SimulatedRate is the sampling rate of the simulated population. It is
+	// needed where NoiseScale is below 1, and 0 elsewhere.
+	SimulatedRate float64
+	// NoiseOnly marks a round whose cohort was below its floor: sum must then
+	// be all zero.
+	NoiseOnly bool
+	// Certificate is the hash of the cohort's sampling certificate, zero for none.
+	Certificate [32]byte
+}
+
+// Event returns the ledger event of a release of dim coordinates under r.
+func (r ReleaseSpec) Event(dim int) (Event, error) {
+	v, err := NewVariance(r.NoiseMultiplier, r.B2, r.NoiseScale)
+	if err != nil {
+		return Event{}, err
+	}
+	e := Event{
+		Mechanism:     Mechanism{SamplingRate: r.SamplingRate, NoiseMultiplier: r.NoiseMultiplier},
+		Round:         r.Round,
+		Count:         1,
+		Kind:          KindRelease,
+		NoiseScale:    r.NoiseScale,
+		SimulatedRate: r.SimulatedRate,
+		B2:            r.B2,
+		Sigma2:        v,
+		Dim:           uint64(max(dim, 0)),
+		Certificate:   r.Certificate,
+	}
+	if r.NoiseOnly {
+		e.Kind = KindNoiseOnly
+	}
+	return e, e.Check()
+}
+
+// Release adds exact discrete Gaussian noise of variance z^2*B2*scale^2
+// (rounded up, see [NewVariance]) to sum in place and returns the event that
+// must be in the ledger before anything derived from sum leaves. sum is the
+// integer sum over the whole cohort, all D coordinates of it at once.
+//
+// On an error sum is cleared: an un-noised sum never survives a failed release.
+func Release(sum []int64, r ReleaseSpec, noise Noise) (Event, error) {
+	e, err := r.Event(len(sum))
+	if err != nil {
+		clear(sum)
+		return Event{}, err
+	}
+	if r.NoiseOnly {
+		for i, x := range sum {
+			if x != 0 {
+				clear(sum)
+				return Event{}, fmt.Errorf("dp: release of round %d: a noise-only round has a sum that is not zero at coordinate %d", r.Round, i)
+			}
+		}
+	}
+	if err := noise.AddNoise(sum, e.Sigma2); err != nil {
+		clear(sum)
+		return Event{}, fmt.Errorf("dp: release of round %d: %w", r.Round, err)
+	}
+	return e, nil
+}
