@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 // copyFolder takes an image of a store as the operating system holds it: what a
@@ -77,21 +79,21 @@ func TestCrashAtEveryPoint(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i, kind := range []Kind{Commit, Charge, NoiseOnly, "abandon", Commit} {
+	for i, kind := range []dp.Kind{dp.KindRelease, dp.KindCharged, dp.KindNoiseOnly, 0, dp.KindRelease} {
 		id := begin(t, s, acked.committed)
 		acked.nextMin = id + 1
 		check(s.Journal(id, "keying", ""))
-		if kind == "abandon" {
+		if kind == 0 {
 			check(s.Abandon(id, "too few"))
 			continue
 		}
 		check(s.PersistSurvivors(id, map[int][]byte{0: {byte(i)}}))
-		check(s.PersistIntent(id, entry(id, Commit)))
+		check(s.PersistIntent(event(id, dp.KindRelease)))
 		acked.intent = id
-		if kind == Charge {
-			check(errOf(s.Charge(entry(id, Charge), "alarm")))
+		if kind == dp.KindCharged {
+			check(errOf(s.Charge(event(id, dp.KindCharged), Note{Reason: "alarm"})))
 		} else {
-			check(errOf(s.Commit(entry(id, kind), Checkpoint{Version: acked.committed + 1, Round: id, Adapter: []byte{1}})))
+			check(errOf(s.Commit(event(id, kind), note(id), Checkpoint{Version: acked.committed + 1, Round: id, Adapter: []byte{1}})))
 			acked.committed++
 		}
 		acked.charged++
@@ -169,12 +171,12 @@ func victim(dir string) {
 		if id, err = s.BeginRound(Round{Version: version, Rank: 1, Certificate: []byte{}}); err != nil {
 			break
 		}
-		if err = s.PersistIntent(id, entry(id, Commit)); err != nil {
+		if err = s.PersistIntent(event(id, dp.KindRelease)); err != nil {
 			break
 		}
 		fmt.Println("intent", id)
 		version++
-		if _, err = s.Commit(entry(id, Commit), Checkpoint{Version: version, Round: id, Adapter: make([]byte, 20_000)}); err != nil {
+		if _, err = s.Commit(event(id, dp.KindRelease), note(id), Checkpoint{Version: version, Round: id, Adapter: make([]byte, 20_000)}); err != nil {
 			break
 		}
 		fmt.Println("committed", version)
@@ -234,7 +236,7 @@ func TestKill(t *testing.T) {
 			t.Errorf("run %d: the ledger did not grow", run)
 		}
 		entries = len(l.Entries)
-		if e := l.Entries[entries-1]; e.Round < intent {
+		if e := l.Entries[entries-1]; e.Event.Round < intent {
 			t.Errorf("run %d: intent of round %d is not charged, last entry %+v", run, intent, e)
 		}
 		if err := s.Close(); err != nil {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
@@ -10,67 +9,35 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/starling-fl/starling/dp"
 )
 
-// Kind says what an entry paid for.
-type Kind string
-
-// The kinds of entries. All cost the same: what was released, or might have
-// been, does not depend on who took part.
-const (
-	Commit    Kind = "commit" // a checkpoint with the round's updates
-	NoiseOnly Kind = "noise"  // a checkpoint with noise alone: the drawn cohort was below its floor
-	Charge    Kind = "charge" // no checkpoint: the round failed after unmasking began
-)
-
-// Spent is one guarantee as it stands after an entry: a mechanism run once more,
-// and what all entries so far come to. The parts of the guarantee are one value.
-type Spent struct {
-	// SamplingRate and NoiseMultiplier of this round's release.
-	SamplingRate    float64 `json:"sampling_rate"`
-	NoiseMultiplier float64 `json:"noise_multiplier"`
-	// Population the guarantee is stated for.
-	Population int `json:"population"`
-	// Epsilon at Delta after this entry, an upper bound.
-	Epsilon    float64 `json:"epsilon"`
-	Delta      float64 `json:"delta"`
-	Adjacency  string  `json:"adjacency"`
-	Accountant string  `json:"accountant"`
-	Sampling   string  `json:"sampling"`
-	// Epsilon if every participation is seen: no amplification by sampling.
-	EpsilonVisible float64 `json:"epsilon_visible"`
+// Note is what stands beside a ledger event for whoever reads it. It is derived
+// or commentary: the chain covers the event, from which every guarantee can be
+// computed again.
+type Note struct {
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason,omitempty"` // of a charge
+	// Simulated is the guarantee of a simulated larger population after this
+	// entry, or nil; Delivered that of the devices that can really take part. Both
+	// are nil in a run that is not private.
+	Simulated *dp.Guarantee `json:"simulated,omitempty"`
+	Delivered *dp.Guarantee `json:"delivered,omitempty"`
 }
 
-// Entry is one line of the ledger.
+// Entry is one line of the ledger: the hash-chained event and its note.
 type Entry struct {
-	Seq   uint64    `json:"seq"` // from 1, without gaps
-	Round uint64    `json:"round"`
-	At    time.Time `json:"at"`
-	Kind  Kind      `json:"kind"`
-	// Reason of a charge.
-	Reason string `json:"reason,omitempty"`
-	// Simulated is the guarantee for a larger population, or nil.
-	Simulated *Spent `json:"simulated,omitempty"`
-	// Delivered is the guarantee for the devices that can really take part; nil
-	// in a reproducible run, which is not private.
-	Delivered *Spent `json:"delivered,omitempty"`
-	// SigmaGrid is the noise's standard deviation in grid units, Dimension the
-	// number of noised coordinates, B2 the squared sensitivity in grid units.
-	SigmaGrid float64 `json:"sigma_grid"`
-	Dimension int     `json:"dimension"`
-	B2        int64   `json:"b2"`
-	// Certificate is the digest of the round's sampling certificate.
-	Certificate string `json:"certificate,omitempty"`
-
-	Prev [32]byte `json:"-"`
-	Hash [32]byte `json:"-"`
+	dp.Entry
+	Note
 }
 
 // Ledger is a verified ledger.
 type Ledger struct {
 	Task    string
+	Private bool // false: a reproducible run, whose noise is not secret
 	Entries []Entry
-	Head    [32]byte // hash of the last entry; zero where there is none
+	Head    [32]byte // hash of the last entry; the chain's beginning where there is none
 }
 
 // LedgerError says where a ledger breaks; it is ErrLedger.
@@ -86,55 +53,68 @@ func (e *LedgerError) Error() string {
 // Is makes every LedgerError an ErrLedger.
 func (e *LedgerError) Is(target error) bool { return target == ErrLedger }
 
-const ledgerDomain = "starling ledger 1\n"
-
-// link is the chain: SHA-256 over the domain, the hash before and the body as
-// it is stored.
-func link(prev [32]byte, body []byte) [32]byte {
-	h := sha256.New()
-	h.Write([]byte(ledgerDomain))
-	h.Write(prev[:])
-	h.Write(body)
-	return [32]byte(h.Sum(nil))
+// Events returns what the accountants take.
+func (l Ledger) Events() []dp.Event {
+	events := make([]dp.Event, len(l.Entries))
+	for i, e := range l.Entries {
+		events[i] = e.Event
+	}
+	return events
 }
 
+// readLedger reads the entries and verifies the chain.
 func readLedger(q querier) (Ledger, error) {
 	var l Ledger
-	rows, err := q.Query(`SELECT seq, round, body, prev, hash FROM ledger ORDER BY seq`)
+	job, err := getMeta(q, "job")
+	if err != nil {
+		return l, err
+	}
+	l.Head = dp.GenesisHash([]byte(job))
+	if l.Task, err = getMeta(q, "task"); err != nil {
+		return l, err
+	}
+	private, err := getMeta(q, "private")
+	if err != nil {
+		return l, err
+	}
+	l.Private = private == "true"
+	rows, err := q.Query(`SELECT seq, round, event, note, hash FROM ledger ORDER BY seq`)
 	if err != nil {
 		return l, err
 	}
 	defer rows.Close()
+	var chain []dp.Entry
 	for rows.Next() {
-		var seq, round uint64
-		var body string
-		var prev, hash []byte
-		if err := rows.Scan(&seq, &round, &body, &prev, &hash); err != nil {
+		var e Entry
+		var round uint64
+		var event, hash []byte
+		var note string
+		if err := rows.Scan(&e.Seq, &round, &event, &note, &hash); err != nil {
 			return l, err
 		}
-		want := uint64(len(l.Entries)) + 1
-		if seq != want {
-			return l, &LedgerError{want, fmt.Sprintf("it is missing, entry %d follows", seq)}
+		at := uint64(len(chain))
+		if err := e.Event.UnmarshalBinary(event); err != nil {
+			return l, &LedgerError{at, err.Error()}
 		}
-		if string(prev) != string(l.Head[:]) {
-			return l, &LedgerError{seq, "it does not continue the entry before"}
+		if e.Event.Round != round {
+			return l, &LedgerError{at, fmt.Sprintf("its event is of round %d, it stands in round %d", e.Event.Round, round)}
 		}
-		sum := link(l.Head, []byte(body))
-		if string(hash) != string(sum[:]) {
-			return l, &LedgerError{seq, "its hash does not fit its content"}
+		if err := json.Unmarshal([]byte(note), &e.Note); err != nil {
+			return l, &LedgerError{at, err.Error()}
 		}
-		var e Entry
-		if err := json.Unmarshal([]byte(body), &e); err != nil {
-			return l, &LedgerError{seq, err.Error()}
-		}
-		if e.Seq != seq || e.Round != round {
-			return l, &LedgerError{seq, fmt.Sprintf("it calls itself entry %d of round %d and stands in round %d", e.Seq, e.Round, round)}
-		}
-		e.Prev, e.Hash = l.Head, sum
-		l.Head = sum
+		copy(e.Hash[:], hash)
 		l.Entries = append(l.Entries, e)
+		chain = append(chain, e.Entry)
 	}
-	return l, rows.Err()
+	if err := rows.Err(); err != nil {
+		return l, err
+	}
+	head, err := dp.VerifyChain(l.Head, chain)
+	if err != nil {
+		return l, fmt.Errorf("%w: %w", ErrLedger, err)
+	}
+	l.Head = head
+	return l, nil
 }
 
 // checkLedger verifies the chain and that the checkpoints agree with it: one
@@ -162,11 +142,11 @@ func checkLedger(q querier) (Ledger, error) {
 		if v != version {
 			return l, &LedgerError{uint64(i), fmt.Sprintf("checkpoint %d is missing", version)}
 		}
-		for i < len(l.Entries) && l.Entries[i].Kind == Charge {
+		for i < len(l.Entries) && l.Entries[i].Event.Kind == dp.KindCharged {
 			i++
 		}
-		if i == len(l.Entries) || l.Entries[i].Round != round || string(hash) != string(l.Entries[i].Hash[:]) {
-			return l, &LedgerError{uint64(i) + 1, fmt.Sprintf("it does not pay for checkpoint %d of round %d", v, round)}
+		if i == len(l.Entries) || l.Entries[i].Event.Round != round || string(hash) != string(l.Entries[i].Hash[:]) {
+			return l, &LedgerError{uint64(i), fmt.Sprintf("it does not pay for checkpoint %d of round %d", v, round)}
 		}
 		i++
 	}
@@ -174,7 +154,7 @@ func checkLedger(q querier) (Ledger, error) {
 		return l, err
 	}
 	for ; i < len(l.Entries); i++ {
-		if l.Entries[i].Kind != Charge {
+		if l.Entries[i].Event.Kind != dp.KindCharged {
 			return l, &LedgerError{l.Entries[i].Seq, "its checkpoint is missing"}
 		}
 	}
@@ -182,30 +162,40 @@ func checkLedger(q querier) (Ledger, error) {
 }
 
 // appendEntry charges a round inside a transaction.
-func (s *Store) appendEntry(tx *sql.Tx, e Entry) (Entry, error) {
+func (s *Store) appendEntry(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
+	e := Entry{Entry: dp.Entry{Event: ev}, Note: note}
 	var charged int
-	if err := tx.QueryRow(`SELECT count(*) FROM ledger WHERE round = ?`, e.Round).Scan(&charged); err != nil {
+	if err := tx.QueryRow(`SELECT count(*) FROM ledger WHERE round = ?`, ev.Round).Scan(&charged); err != nil {
 		return e, err
 	}
 	if charged > 0 {
-		return e, fmt.Errorf("%w: round %d", ErrCharged, e.Round)
+		return e, fmt.Errorf("%w: round %d", ErrCharged, ev.Round)
 	}
+	prev := dp.GenesisHash([]byte(hex.EncodeToString(s.opt.Job[:])))
 	var seq uint64
 	var head []byte
 	err := tx.QueryRow(`SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1`).Scan(&seq, &head)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	switch {
+	case err == nil:
+		e.Seq = seq + 1
+		copy(prev[:], head)
+	case !errors.Is(err, sql.ErrNoRows):
 		return e, err
 	}
-	copy(e.Prev[:], head)
-	e.Seq = seq + 1
-	e.At = s.opt.Now().UTC().Truncate(time.Second)
-	body, err := json.Marshal(e)
+	if e.Hash, err = dp.NextHash(prev, e.Seq, ev); err != nil {
+		return e, err
+	}
+	event, err := ev.MarshalBinary()
 	if err != nil {
 		return e, err
 	}
-	e.Hash = link(e.Prev, body)
-	_, err = tx.Exec(`INSERT INTO ledger (seq, round, body, prev, hash) VALUES (?, ?, ?, ?, ?)`,
-		e.Seq, e.Round, string(body), e.Prev[:], e.Hash[:])
+	e.At = s.opt.Now().UTC().Truncate(time.Second)
+	body, err := json.Marshal(e.Note)
+	if err != nil {
+		return e, err
+	}
+	_, err = tx.Exec(`INSERT INTO ledger (seq, round, event, note, hash) VALUES (?, ?, ?, ?, ?)`,
+		e.Seq, ev.Round, event, string(body), e.Hash[:])
 	s.opt.fault("ledger entry written")
 	return e, err
 }
@@ -213,7 +203,6 @@ func (s *Store) appendEntry(tx *sql.Tx, e Entry) (Entry, error) {
 // Ledger returns the verified ledger of the open store.
 func (s *Store) Ledger() (Ledger, error) {
 	l, err := checkLedger(s.db)
-	l.Task = s.opt.Task
 	if err != nil {
 		return l, prefixed(err)
 	}
@@ -243,14 +232,9 @@ func ReadLedger(dir string) (l Ledger, err error) {
 	if v, err := getMeta(tx, "schema"); err != nil || v != schemaVersion {
 		return l, fmt.Errorf("store: %s is not a store of this program (schema %q): %w", path, v, errors.Join(err, ErrNoStore))
 	}
-	task, err := getMeta(tx, "task")
-	if err != nil {
-		return l, prefixed(err)
-	}
 	if l, err = checkLedger(tx); err != nil {
 		return l, prefixed(err)
 	}
-	l.Task = task
 	return l, nil
 }
 

@@ -3,9 +3,10 @@ package store
 import (
 	"crypto/sha256"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 // Outcome of a round; empty while it runs.
@@ -99,14 +100,14 @@ func (s *Store) PersistSurvivors(round uint64, sets map[int][]byte) error {
 
 // PersistIntent writes that unmasking begins and what it will cost. It must
 // return before anything that lets anybody unmask is sent.
-func (s *Store) PersistIntent(round uint64, cost Entry) error {
-	cost.Round = round
-	body, err := json.Marshal(cost)
+func (s *Store) PersistIntent(cost dp.Event) error {
+	round := cost.Round
+	body, err := cost.MarshalBinary()
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	return s.tx(func(tx *sql.Tx) error {
-		if _, err := tx.Exec(`INSERT INTO intent (round, body) VALUES (?, ?)`, round, string(body)); err != nil {
+		if _, err := tx.Exec(`INSERT INTO intent (round, body) VALUES (?, ?)`, round, body); err != nil {
 			return err
 		}
 		return s.journal(tx, round, "unmasking", "intent")
@@ -115,16 +116,16 @@ func (s *Store) PersistIntent(round uint64, cost Entry) error {
 
 // Commit charges the round and writes its checkpoint, in one transaction. The
 // checkpoint's version follows the last one.
-func (s *Store) Commit(e Entry, c Checkpoint) (Entry, error) {
-	if e.Kind != Commit && e.Kind != NoiseOnly {
-		return e, fmt.Errorf("store: a checkpoint cannot be paid by a %q", e.Kind)
+func (s *Store) Commit(ev dp.Event, note Note, c Checkpoint) (e Entry, err error) {
+	if ev.Kind != dp.KindRelease && ev.Kind != dp.KindNoiseOnly {
+		return e, fmt.Errorf("store: a checkpoint cannot be paid by an event of kind %v", ev.Kind)
 	}
-	if c.Round != e.Round {
-		return e, fmt.Errorf("store: checkpoint of round %d, entry of round %d", c.Round, e.Round)
+	if c.Round != ev.Round {
+		return e, fmt.Errorf("store: checkpoint of round %d, event of round %d", c.Round, ev.Round)
 	}
-	err := s.tx(func(tx *sql.Tx) error {
+	err = s.tx(func(tx *sql.Tx) error {
 		var err error
-		if e, err = s.appendEntry(tx, e); err != nil {
+		if e, err = s.appendEntry(tx, ev, note); err != nil {
 			return err
 		}
 		var last uint64
@@ -146,7 +147,7 @@ func (s *Store) Commit(e Entry, c Checkpoint) (Entry, error) {
 				return err
 			}
 		}
-		return s.settle(tx, e.Round, Committed, "")
+		return s.settle(tx, ev.Round, Committed, "")
 	})
 	return e, err
 }
@@ -175,23 +176,24 @@ func (s *Store) settle(tx *sql.Tx, round uint64, o Outcome, reason string) error
 	return nil
 }
 
-// Charge pays for a round that released nothing.
-func (s *Store) Charge(e Entry, reason string) (Entry, error) {
-	err := s.tx(func(tx *sql.Tx) error {
+// Charge pays for a round that released nothing; the event's kind becomes
+// dp.KindCharged.
+func (s *Store) Charge(ev dp.Event, note Note) (e Entry, err error) {
+	err = s.tx(func(tx *sql.Tx) error {
 		var err error
-		e, err = s.charge(tx, e, reason)
+		e, err = s.charge(tx, ev, note)
 		return err
 	})
 	return e, err
 }
 
-func (s *Store) charge(tx *sql.Tx, e Entry, reason string) (Entry, error) {
-	e.Kind, e.Reason = Charge, reason
-	e, err := s.appendEntry(tx, e)
+func (s *Store) charge(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
+	ev.Kind = dp.KindCharged
+	e, err := s.appendEntry(tx, ev, note)
 	if err != nil {
 		return e, err
 	}
-	return e, s.settle(tx, e.Round, Charged, reason)
+	return e, s.settle(tx, ev.Round, Charged, note.Reason)
 }
 
 // Abandon ends a round that cost nothing. It refuses one whose intent is
@@ -238,7 +240,7 @@ func (s *Store) recover() error {
 		}
 		type open struct {
 			id     uint64
-			intent sql.NullString
+			intent []byte
 		}
 		rows, err := tx.Query(`SELECT round.id, intent.body FROM round LEFT JOIN intent ON intent.round = round.id
 			WHERE outcome = '' ORDER BY round.id`)
@@ -257,18 +259,18 @@ func (s *Store) recover() error {
 			return err
 		}
 		for _, o := range running {
-			if !o.intent.Valid {
+			if o.intent == nil {
 				if err := s.settle(tx, o.id, Abandoned, "the coordinator stopped"); err != nil {
 					return err
 				}
 				s.recovered = append(s.recovered, fmt.Sprintf("round %d was running and is abandoned", o.id))
 				continue
 			}
-			var e Entry
-			if err := json.Unmarshal([]byte(o.intent.String), &e); err != nil {
+			var ev dp.Event
+			if err := ev.UnmarshalBinary(o.intent); err != nil {
 				return fmt.Errorf("intent of round %d: %w", o.id, err)
 			}
-			if _, err := s.charge(tx, e, "the coordinator stopped after unmasking began"); err != nil {
+			if _, err := s.charge(tx, ev, Note{Reason: "the coordinator stopped after unmasking began"}); err != nil {
 				return err
 			}
 			s.recovered = append(s.recovered, fmt.Sprintf("round %d had begun to unmask and is charged", o.id))

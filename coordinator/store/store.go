@@ -34,6 +34,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite", without cgo
@@ -91,12 +92,12 @@ CREATE TABLE survivors (
   body BLOB NOT NULL,
   PRIMARY KEY (round, shard)
 ) WITHOUT ROWID;
-CREATE TABLE intent (round INTEGER PRIMARY KEY REFERENCES round(id), body TEXT NOT NULL);
+CREATE TABLE intent (round INTEGER PRIMARY KEY REFERENCES round(id), body BLOB NOT NULL);
 CREATE TABLE ledger (
   seq INTEGER PRIMARY KEY,
   round INTEGER NOT NULL UNIQUE REFERENCES round(id),
-  body TEXT NOT NULL,
-  prev BLOB NOT NULL CHECK (length(prev) = 32),
+  event BLOB NOT NULL,
+  note TEXT NOT NULL,
   hash BLOB NOT NULL CHECK (length(hash) = 32)
 );
 CREATE TABLE checkpoint (
@@ -118,6 +119,7 @@ CREATE TRIGGER journal_delete BEFORE DELETE ON journal BEGIN SELECT RAISE(ABORT,
 type Options struct {
 	Task            string
 	Job             [32]byte
+	NotPrivate      bool             // a reproducible run: its ledger says so
 	KeepCheckpoints int              // 0: 8
 	MaxIdentities   int              // 0: 100000
 	Now             func() time.Time // nil: time.Now
@@ -206,6 +208,7 @@ func (s *Store) begin() error {
 			}
 			for k, v := range map[string]string{
 				"schema": schemaVersion, "task": s.opt.Task, "job": hex.EncodeToString(s.opt.Job[:]),
+				"private": strconv.FormatBool(!s.opt.NotPrivate),
 			} {
 				if err := setMeta(tx, k, v); err != nil {
 					return err

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 var job = [32]byte{1, 2, 3}
@@ -27,10 +29,21 @@ func open(t *testing.T, dir string) *Store {
 	return s
 }
 
-func entry(round uint64, k Kind) Entry {
-	return Entry{Round: round, Kind: k, SigmaGrid: 300, Dimension: 8192, B2: 175_000,
-		Simulated: &Spent{SamplingRate: 0.01, NoiseMultiplier: 0.8, Population: 1_000_000, Epsilon: 0.1 * float64(round), Delta: 1e-6},
-		Delivered: &Spent{SamplingRate: 1, NoiseMultiplier: 0.002, Population: 24, Epsilon: 1e5, Delta: 1e-6}}
+const b2 = 175_000
+
+// event is a simulated release as dp makes it.
+func event(round uint64, k dp.Kind) dp.Event {
+	ev, err := dp.ReleaseSpec{Round: round, SamplingRate: 1, B2: b2, NoiseMultiplier: 0.8, NoiseScale: 0.0024,
+		SimulatedRate: 0.01, Certificate: [32]byte{byte(round)}}.Event(8192)
+	if err != nil {
+		panic(err)
+	}
+	ev.Kind = k
+	return ev
+}
+
+func note(round uint64) Note {
+	return Note{Simulated: &dp.Guarantee{Epsilon: float64(round), Delta: 1e-6, Simulated: true}, Delivered: &dp.Guarantee{Epsilon: 1e5}}
 }
 
 func begin(t *testing.T, s *Store, version uint64) uint64 {
@@ -45,10 +58,10 @@ func begin(t *testing.T, s *Store, version uint64) uint64 {
 func commit(t *testing.T, s *Store, version uint64) uint64 {
 	t.Helper()
 	id := begin(t, s, version-1)
-	if err := s.PersistIntent(id, entry(id, Commit)); err != nil {
+	if err := s.PersistIntent(event(id, dp.KindRelease)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Commit(entry(id, Commit), Checkpoint{Version: version, Round: id, Adapter: []byte{byte(version)}, Optimizer: []byte("o")}); err != nil {
+	if _, err := s.Commit(event(id, dp.KindRelease), note(id), Checkpoint{Version: version, Round: id, Adapter: []byte{byte(version)}, Optimizer: []byte("o")}); err != nil {
 		t.Fatal(err)
 	}
 	return id
@@ -76,10 +89,10 @@ func TestResume(t *testing.T) {
 		t.Fatalf("last checkpoint %+v, %v", c, err)
 	}
 	l, err := s.Ledger()
-	if err != nil || len(l.Entries) != 2 || l.Entries[1].Round != 3 || l.Head != l.Entries[1].Hash || c.Ledger != l.Head {
+	if err != nil || len(l.Entries) != 2 || l.Entries[1].Event.Round != 3 || l.Head != l.Entries[1].Hash || c.Ledger != l.Head {
 		t.Fatalf("ledger %+v, %v", l, err)
 	}
-	if got := l.Entries[1].Simulated; got == nil || got.Epsilon != entry(3, Commit).Simulated.Epsilon {
+	if got := l.Entries[1].Simulated; got == nil || got.Epsilon != 3 || !got.Simulated {
 		t.Errorf("simulated guarantee came back as %+v", got)
 	}
 	if id := begin(t, s, 2); id != 4 {
@@ -136,7 +149,7 @@ func TestOneWriter(t *testing.T) {
 		"enrol":   errOf(s.Enrol([32]byte{1})),
 		"begin":   errOf(s.BeginRound(Round{})),
 		"journal": s.Journal(1, "x", ""),
-		"charge":  errOf(s.Charge(entry(1, Charge), "")),
+		"charge":  errOf(s.Charge(event(1, dp.KindCharged), Note{})),
 	} {
 		if !errors.Is(err, ErrFenced) {
 			t.Errorf("%s by the first coordinator: %v", name, err)
@@ -216,42 +229,42 @@ func TestRoundRules(t *testing.T) {
 	if err := s.PersistSurvivors(id, map[int][]byte{1: {3}}); err == nil {
 		t.Error("a shard's survivor set was written twice")
 	}
-	if err := s.PersistIntent(id, entry(id, Commit)); err != nil {
+	if err := s.PersistIntent(event(id, dp.KindRelease)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PersistIntent(id, entry(id, Commit)); err == nil {
+	if err := s.PersistIntent(event(id, dp.KindRelease)); err == nil {
 		t.Error("an intent was written twice")
 	}
 	if err := s.Abandon(id, "x"); err == nil {
 		t.Error("a round with an intent was abandoned free of charge")
 	}
 	c := Checkpoint{Version: 1, Round: id}
-	if _, err := s.Commit(entry(id, Charge), c); err == nil {
+	if _, err := s.Commit(event(id, dp.KindCharged), note(id), c); err == nil {
 		t.Error("a checkpoint was paid by a charge")
 	}
-	if _, err := s.Commit(entry(id+1, Commit), c); err == nil {
+	if _, err := s.Commit(event(id+1, dp.KindRelease), note(id), c); err == nil {
 		t.Error("a checkpoint was paid by another round")
 	}
-	if _, err := s.Commit(entry(id, Commit), Checkpoint{Version: 2, Round: id}); err == nil {
+	if _, err := s.Commit(event(id, dp.KindRelease), note(id), Checkpoint{Version: 2, Round: id}); err == nil {
 		t.Error("version 2 was committed before 1")
 	}
 	if l, err := s.Ledger(); err != nil || len(l.Entries) != 0 {
 		t.Fatalf("a refused commit left an entry: %+v, %v", l, err)
 	}
-	if _, err := s.Commit(entry(id, NoiseOnly), c); err != nil {
+	if _, err := s.Commit(event(id, dp.KindNoiseOnly), note(id), c); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Charge(entry(id, Charge), "again"); !errors.Is(err, ErrCharged) {
+	if _, err := s.Charge(event(id, dp.KindCharged), Note{Reason: "again"}); !errors.Is(err, ErrCharged) {
 		t.Errorf("charged twice: %v", err)
 	}
-	if _, err := s.Commit(entry(id, Commit), Checkpoint{Version: 2, Round: id}); !errors.Is(err, ErrCharged) {
+	if _, err := s.Commit(event(id, dp.KindRelease), note(id), Checkpoint{Version: 2, Round: id}); !errors.Is(err, ErrCharged) {
 		t.Errorf("committed twice: %v", err)
 	}
 	if err := s.Abandon(id, "x"); err == nil {
 		t.Error("a committed round was abandoned")
 	}
 	id = begin(t, s, 1)
-	if e, err := s.Charge(entry(id, Commit), "alarm"); err != nil || e.Kind != Charge || e.Seq != 2 {
+	if e, err := s.Charge(event(id, dp.KindRelease), Note{Reason: "alarm"}); err != nil || e.Event.Kind != dp.KindCharged || e.Seq != 1 || e.Reason != "alarm" {
 		t.Fatalf("charge: %+v, %v", e, err)
 	}
 	lines, err := s.Lines()
@@ -292,15 +305,15 @@ func TestOldCheckpointsDropTheirParameters(t *testing.T) {
 // and ReadLedger name it.
 func TestTamper(t *testing.T) {
 	for name, sqls := range map[string][]string{
-		"body":                          {`UPDATE ledger SET body = replace(body, '0.8', '0.9') WHERE seq = 2`},
-		"middle cut":                    {`DELETE FROM ledger WHERE seq = 2`},
-		"tail cut":                      {`DELETE FROM ledger WHERE seq = 3`},
+		"body": {`UPDATE ledger SET event = (SELECT event FROM ledger WHERE seq = 0) WHERE seq = 1`}, "nonce": {`UPDATE ledger SET event = substr(event, 1, 79) || zeroblob(32) WHERE seq = 1`},
+		"middle cut":                    {`DELETE FROM ledger WHERE seq = 1`},
+		"tail cut":                      {`DELETE FROM ledger WHERE seq = 2`},
 		"all cut":                       {`DELETE FROM ledger`},
 		"tail and its checkpoint moved": {`UPDATE checkpoint SET version = 7 WHERE version = 3`},
 		"checkpoint cut":                {`DELETE FROM checkpoint WHERE version = 3`},
-		"hash":                          {`UPDATE ledger SET hash = zeroblob(32) WHERE seq = 3`},
-		"order":                         {`UPDATE ledger SET seq = 9 WHERE seq = 1`},
-		"round":                         {`UPDATE ledger SET round = 77 WHERE seq = 3`},
+		"hash":                          {`UPDATE ledger SET hash = zeroblob(32) WHERE seq = 2`},
+		"order":                         {`UPDATE ledger SET seq = 9 WHERE seq = 0`},
+		"round":                         {`UPDATE ledger SET round = 77 WHERE seq = 2`},
 		"commit to charge":              {`UPDATE checkpoint SET ledger = zeroblob(32) WHERE version = 1`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -335,8 +348,7 @@ func TestTamper(t *testing.T) {
 				t.Errorf("ReadLedger: %v", err)
 			}
 			s, err = Open(dir, options())
-			var le *LedgerError
-			if !errors.As(err, &le) {
+			if !errors.Is(err, ErrLedger) {
 				t.Errorf("Open: %v", err)
 				if err == nil {
 					s.Close()
