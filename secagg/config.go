@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"math/big"
 	"math/bits"
 )
 
@@ -116,6 +117,11 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: Width %d, but %d symbols of -%d..%d need %d bits",
 			ErrOverflow, c.Width, c.ShardMax, c.MaxSymbol, c.MaxSymbol, need)
 	}
+	for _, n := range []int{c.ShardMin, c.ShardMax} {
+		if _, err := c.Threshold(n); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -128,7 +134,7 @@ func RingWidth(shard, maxSymbol int) int {
 // the roster excepted. assignment is the canonical encoding of the rest of the
 // plan (slices, hyperparameters, scheme, clip norm, program and base hashes).
 func PlanHash(task string, round uint64, cfg Config, assignment []byte) Hash {
-	b := []byte("starling/secagg/1 plan")
+	b := []byte(labelPlan)
 	b = binary.BigEndian.AppendUint64(b, uint64(len(task)))
 	b = append(b, task...)
 	b = binary.BigEndian.AppendUint64(b, round)
@@ -140,6 +146,21 @@ func PlanHash(task string, round uint64, cfg Config, assignment []byte) Hash {
 	return sha256.Sum256(b)
 }
 
-// Threshold is t for a shard of n devices: the least t whose breach probability
-// is at most 2^-BreachBits. ErrConfig if no t <= n is enough.
-func (c Config) Threshold(n int) (int, error) { return 0, errSkeleton }
+// Threshold is t for a shard of n devices: the least t such that, with each
+// device corrupted independently with probability CorruptPPM/1e6, the shard is
+// broken with probability at most 2^-BreachBits. Exact integer arithmetic: every
+// implementation gets the same t. ErrConfig if no t <= n is enough.
+func (c Config) Threshold(n int) (int, error) {
+	if n < 2 || n > MaxShard {
+		return 0, fmt.Errorf("%w: shard of %d devices", ErrConfig, n)
+	}
+	p := big.NewRat(int64(c.CorruptPPM), 1000000)
+	t, ok := chooseThreshold(n, c.SemiHonest, c.BreachBits, func(k int) tail {
+		return binomialTail(n, p, k)
+	})
+	if !ok {
+		return 0, fmt.Errorf("%w: a shard of %d cannot withstand %d ppm corrupted devices to 2^-%d with any threshold",
+			ErrConfig, n, c.CorruptPPM, c.BreachBits)
+	}
+	return t, nil
+}

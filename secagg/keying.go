@@ -1,28 +1,218 @@
 package secagg
 
 import (
+	"bytes"
 	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
 	"io"
+	"slices"
 )
 
-// A Keying is the server's side of turn 1, before there are shards.
-type Keying struct{ cfg Config }
+// A Keying is the server's side of turn 1, before there are shards. Not safe for
+// concurrent use.
+type Keying struct {
+	cfg       Config
+	plan      Hash
+	authority ed25519.PrivateKey
 
-// NewKeying opens turn 1 of a round. authority is the private half of
-// Config.Authority; nil if Identified.
-func NewKeying(cfg Config, plan Hash, authority ed25519.PrivateKey) (*Keying, error) {
-	return nil, errSkeleton
+	devices []member
+	byID    map[ID]int
+	taken   map[[32]byte]bool // verify and mask keys seen: no key serves twice
+	closed  bool
 }
 
-// Add takes turn 1 of an enrolled device; from is the identity the session
-// proved. Errors are DeviceErrors.
-func (k *Keying) Add(from ID, m *Advertise) error { return errSkeleton }
+// A member is a device that advertised.
+type member struct {
+	id     ID
+	entry  Entry
+	digest Hash // of its Advertise
+}
+
+// NewKeying opens turn 1 of a round. authority is the private half of
+// Config.Authority, nil if Identified. Errors wrap ErrConfig or ErrOverflow.
+func NewKeying(cfg Config, plan Hash, authority ed25519.PrivateKey) (*Keying, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Identified {
+		if authority != nil {
+			return nil, fmt.Errorf("%w: authority key given though Identified", ErrConfig)
+		}
+	} else if len(authority) != ed25519.PrivateKeySize ||
+		!bytes.Equal(authority.Public().(ed25519.PublicKey), cfg.Authority[:]) {
+		return nil, fmt.Errorf("%w: authority key does not belong to Authority", ErrConfig)
+	}
+	return &Keying{cfg: cfg, plan: plan, authority: authority, byID: map[ID]int{}, taken: map[[32]byte]bool{}}, nil
+}
+
+// Add takes turn 1 of an enrolled device; from is the identity its session
+// proved. Errors are DeviceErrors wrapping ErrLate, ErrRepeated, ErrConflict,
+// ErrBinding, ErrStranger, ErrKey or ErrSignature.
+func (k *Keying) Add(from ID, m *Advertise) error {
+	enc, _ := m.AppendBinary(nil)
+	digest := Hash(sha256.Sum256(enc))
+	if err := k.check(from, m, digest); err != nil {
+		return &DeviceError{Device: from, Turn: TurnAdvertise, Err: err}
+	}
+	e := Entry{Keys: m.Keys, Sign: m.Sign}
+	e.Keys.Seal = bytes.Clone(m.Keys.Seal)
+	k.byID[from] = len(k.devices)
+	k.devices = append(k.devices, member{id: from, entry: e, digest: digest})
+	k.taken[m.Keys.Verify], k.taken[m.Keys.Mask] = true, true
+	return nil
+}
+
+func (k *Keying) check(from ID, m *Advertise, digest Hash) error {
+	if i, ok := k.byID[from]; ok {
+		if k.devices[i].digest == digest {
+			return ErrRepeated
+		}
+		return fmt.Errorf("%w: second set of keys", ErrConflict)
+	}
+	switch {
+	case k.closed:
+		return ErrLate
+	case m.Plan != k.plan:
+		return fmt.Errorf("%w: advertisement", ErrBinding)
+	case m.Identity != from:
+		return fmt.Errorf("%w: advertisement names identity %x", ErrStranger, m.Identity[:4])
+	case k.cfg.Identified && m.Keys.Verify != [32]byte(from):
+		return fmt.Errorf("%w: verify key is not the identity", ErrKey)
+	case !k.cfg.Identified && m.Keys.Verify == [32]byte(from):
+		return fmt.Errorf("%w: verify key is the identity", ErrKey)
+	case k.taken[m.Keys.Verify] || k.taken[m.Keys.Mask]:
+		return fmt.Errorf("%w: another device's key", ErrKey)
+	}
+	if err := m.Keys.check(k.cfg.Suite); err != nil {
+		return err
+	}
+	if !verify(m.Keys.Verify[:], keyStatement(labelKeys, &k.plan, &m.Keys), m.Sign[:]) {
+		return fmt.Errorf("%w: keys", ErrSignature)
+	}
+	if k.cfg.Identified {
+		if m.Vouch != [sigSize]byte{} {
+			return fmt.Errorf("%w: identity signature though identified", ErrSignature)
+		}
+		return nil
+	}
+	if !verify(from[:], keyStatement(labelVouch, &k.plan, &m.Keys), m.Vouch[:]) {
+		return fmt.Errorf("%w: identity", ErrSignature)
+	}
+	return nil
+}
 
 // Len is the number of devices so far.
-func (k *Keying) Len() int { return 0 }
+func (k *Keying) Len() int { return len(k.devices) }
 
 // Cut closes turn 1 and cuts k = ceil(n/ShardMax) shards whose sizes differ by at
-// most one, from a uniform permutation drawn from rand. It fails with
-// ErrBelowFloor, and may be retried after more devices came, if a shard would
-// fall below ShardMin.
-func (k *Keying) Cut(rand io.Reader) ([]*Server, error) { return nil, errSkeleton }
+// most one, from a uniform permutation drawn from rand. While a shard would fall
+// below ShardMin it fails with ErrBelowFloor and turn 1 stays open.
+func (k *Keying) Cut(rand io.Reader) ([]*Server, error) {
+	if k.closed {
+		return nil, &StateError{Call: "Cut", Turn: TurnShare, Err: ErrLate}
+	}
+	sizes := shardSizes(len(k.devices), k.cfg.ShardMax)
+	if len(sizes) == 0 || sizes[len(sizes)-1] < k.cfg.ShardMin {
+		return nil, fmt.Errorf("%w: %d devices make no shards of at least %d", ErrBelowFloor, len(k.devices), k.cfg.ShardMin)
+	}
+	order, err := permutation(len(k.devices), rand)
+	if err != nil {
+		return nil, err
+	}
+	var shards []*Server
+	for number, size := range sizes {
+		members := make([]member, size)
+		for i, j := range order[:size] {
+			members[i] = k.devices[j]
+		}
+		order = order[size:]
+		s, err := newServer(k.cfg, k.plan, number, members, k.authority)
+		if err != nil {
+			return nil, err
+		}
+		shards = append(shards, s)
+	}
+	k.closed = true
+	return shards, nil
+}
+
+// shardSizes is how n devices are cut: larger shards first.
+func shardSizes(n, max int) []int {
+	if n == 0 {
+		return nil
+	}
+	count := (n + max - 1) / max
+	sizes := make([]int, count)
+	for i := range sizes {
+		sizes[i] = n / count
+		if i < n%count {
+			sizes[i]++
+		}
+	}
+	return sizes
+}
+
+// permutation is Fisher and Yates's shuffle with numbers drawn without bias.
+func permutation(n int, rand io.Reader) ([]int, error) {
+	p := make([]int, n)
+	for i := range p {
+		p[i] = i
+	}
+	for i := n - 1; i > 0; i-- {
+		j, err := uniform(i+1, rand)
+		if err != nil {
+			return nil, err
+		}
+		p[i], p[j] = p[j], p[i]
+	}
+	return p, nil
+}
+
+// uniform is in 0..n-1: a 64-bit draw, redrawn where it would favour small values.
+func uniform(n int, rand io.Reader) (int, error) {
+	limit := -uint64(n) % uint64(n) // 2^64 mod n: the lowest draws are one too many
+	for {
+		var b [8]byte
+		if _, err := io.ReadFull(rand, b[:]); err != nil {
+			return 0, fmt.Errorf("secagg: reading randomness: %w", err)
+		}
+		if v := binary.LittleEndian.Uint64(b[:]); v >= limit {
+			return int(v % uint64(n)), nil
+		}
+	}
+}
+
+// newServer sorts the members, certifies their keys and opens turn 2.
+func newServer(cfg Config, plan Hash, number int, members []member, authority ed25519.PrivateKey) (*Server, error) {
+	t, err := cfg.Threshold(len(members))
+	if err != nil {
+		return nil, err
+	}
+	if need := RingWidth(len(members), cfg.MaxSymbol); need > cfg.Width {
+		return nil, fmt.Errorf("%w: shard of %d needs %d bits", ErrOverflow, len(members), need)
+	}
+	slices.SortFunc(members, func(a, b member) int {
+		return bytes.Compare(a.entry.Keys.Verify[:], b.entry.Keys.Verify[:])
+	})
+	s := &Server{cfg: cfg, turn: TurnShare, threshold: t, index: make(map[ID]int, len(members))}
+	s.message = Roster{Plan: plan, Shard: number}
+	for i, m := range members {
+		if authority != nil {
+			copy(m.entry.Certificate[:], ed25519.Sign(authority, keyStatement(labelCert, &plan, &m.entry.Keys)))
+		}
+		s.message.Entries = append(s.message.Entries, m.entry)
+		s.index[m.id] = i
+		s.members = append(s.members, m.id)
+	}
+	n := len(members)
+	s.roster = s.message.Hash()
+	s.u2, s.u3, s.u4, s.u5 = newSet(n), newSet(n), newSet(n), newSet(n)
+	for t := range s.digest {
+		s.digest[t] = make([]Hash, n)
+	}
+	s.commit, s.sealed = make([][]byte, n), make([][]byte, n)
+	s.signs, s.reveals = make([][sigSize]byte, n), make([]*Reveal, n)
+	return s, nil
+}

@@ -20,8 +20,8 @@ const (
 	scalarSize  = 32
 	pointSize   = 32
 	maskKeySize = 32
-	maxSealKey  = 1216 // ML-KEM-768 + X25519 encapsulation key
-	maxSealed   = 1120 + 2*scalarSize + 16
+	maxSealKey  = 32 + kemKey
+	maxSealed   = kemSize + boxSize
 )
 
 // Keys are a device's keys for one round.

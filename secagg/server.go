@@ -1,76 +1,269 @@
 package secagg
 
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+)
+
 // A Server is the server's side of one shard, from turn 2 on. It keeps one
 // running sum, never a vector. Not safe for concurrent use; shards are
 // independent of each other.
-type Server struct{ cfg Config }
+type Server struct {
+	cfg       Config
+	turn      Turn // whose messages are taken
+	threshold int
+	roster    Hash
+	message   Roster
+	members   []ID       // by roster index
+	index     map[ID]int // inverse of members
+
+	// u2..u5 collect who has sent turns 2..5; each is final once its turn is closed.
+	u2, u3, u4, u5 Set
+	digest         [TurnDone][]Hash // by turn and index: what was received, to tell a repetition from a conflict
+
+	commit  [][]byte // by dealer, until the end
+	sealed  [][]byte // by dealer, until turn 3 is closed
+	sum     []uint32 // running sum of the masked vectors mod 2^32, from the first one
+	signs   [][sigSize]byte
+	reveals []*Reveal
+}
 
 // Shard is the shard's number in the round.
-func (s *Server) Shard() int { return 0 }
+func (s *Server) Shard() int { return s.message.Shard }
 
 // Size is |U1|.
-func (s *Server) Size() int { return 0 }
+func (s *Server) Size() int { return len(s.members) }
 
 // Threshold is t, from the size.
-func (s *Server) Threshold() int { return 0 }
+func (s *Server) Threshold() int { return s.threshold }
 
 // Members lists identities in roster order.
-func (s *Server) Members() []ID { return nil }
+func (s *Server) Members() []ID { return append([]ID(nil), s.members...) }
 
 // Has reports whether a device is of this shard.
-func (s *Server) Has(device ID) bool { return false }
+func (s *Server) Has(device ID) bool { _, ok := s.index[device]; return ok }
 
-// Turn is the turn whose messages are being taken: TurnShare .. TurnReveal, then
+// Turn is the turn whose messages are being taken, TurnShare..TurnReveal, then
 // TurnDone.
-func (s *Server) Turn() Turn { return TurnDone }
+func (s *Server) Turn() Turn { return s.turn }
 
-// Got reports how many devices have sent the current turn's message, and how many can.
-func (s *Server) Got() (have, of int) { return 0, 0 }
+// Roster is turn 1's answer: the same message for every member. Treat it as
+// read-only.
+func (s *Server) Roster() *Roster { return &s.message }
 
-// Roster is the same message for every member.
-func (s *Server) Roster() *Roster { return nil }
+// InU2 reports whether a device shared its secrets in time.
+func (s *Server) InU2(device ID) bool { return s.in(s.u2, device) }
 
-// AddShares takes turn 2 of a device.
-func (s *Server) AddShares(from ID, m *Shares) error { return errSkeleton }
+// InU3 reports whether a device's vector is in the sum.
+func (s *Server) InU3(device ID) bool { return s.in(s.u3, device) }
 
-// CloseSharing fixes U2. A ShardError if fewer than t devices shared.
-func (s *Server) CloseSharing() error { return errSkeleton }
+// InU4 reports whether a device confirmed in time.
+func (s *Server) InU4(device ID) bool { return s.in(s.u4, device) }
 
-// Delivery is a member of U2's own message; nil for anyone else.
-func (s *Server) Delivery(to ID) *Delivery { return nil }
+func (s *Server) in(set Set, device ID) bool {
+	i, ok := s.index[device]
+	return ok && set.Has(i)
+}
 
-// Add takes turn 3 of a device: adds the vector to the running sum and forgets it.
-func (s *Server) Add(from ID, m *Masked) error { return errSkeleton }
+// Survivors is how many vectors are in the sum: with honest devices
+// |sum| <= MaxSymbol*Survivors.
+func (s *Server) Survivors() int { return s.u3.Len() }
 
-// CloseCollecting fixes U3. Persist the encoding of the result before sending
-// it. A ShardError if fewer than t devices masked.
-func (s *Server) CloseCollecting() (*Survivors, error) { return nil, errSkeleton }
+// Got reports how many devices have sent the current turn's message, of how many
+// that may.
+func (s *Server) Got() (have, of int) {
+	switch s.turn {
+	case TurnShare:
+		return s.u2.Len(), len(s.members)
+	case TurnMask:
+		return s.u3.Len(), s.u2.Len()
+	case TurnConfirm:
+		return s.u4.Len(), s.u3.Len()
+	case TurnReveal:
+		return s.u5.Len(), s.u4.Len()
+	}
+	return 0, 0
+}
 
-// AddConfirmation takes turn 4 of a device.
-func (s *Server) AddConfirmation(from ID, m *Confirmation) error { return errSkeleton }
+// receive checks what every device message must satisfy: sent by a member of
+// the set that may speak, in turn, once, under this roster. It returns the
+// sender's index and the message's hash.
+func (s *Server) receive(from ID, t Turn, may Set, roster Hash, enc []byte) (int, Hash, error) {
+	fail := func(err error) (int, Hash, error) {
+		return 0, Hash{}, &DeviceError{Device: from, Turn: t, Err: err}
+	}
+	i, ok := s.index[from]
+	if !ok {
+		return fail(fmt.Errorf("%w: not in shard %d", ErrStranger, s.Shard()))
+	}
+	digest := Hash(sha256.Sum256(enc))
+	if seen := s.digest[t][i]; seen == digest {
+		return fail(ErrRepeated)
+	} else if seen != (Hash{}) {
+		return fail(ErrConflict)
+	}
+	switch {
+	case roster != s.roster:
+		return fail(ErrBinding)
+	case s.turn < t:
+		return fail(ErrOutOfTurn)
+	case s.turn > t:
+		return fail(ErrLate)
+	case may != nil && !may.Has(i):
+		return fail(fmt.Errorf("%w: dropped before this turn", ErrStranger))
+	}
+	return i, digest, nil
+}
 
-// CloseConfirming fixes U4. A ShardError if fewer than t devices signed.
-func (s *Server) CloseConfirming() (*Confirmations, error) { return nil, errSkeleton }
+func (s *Server) closing(call string, t Turn, have Set) error {
+	if s.turn != t {
+		cause := ErrOutOfTurn
+		if s.turn > t {
+			cause = ErrLate
+		}
+		return &StateError{Call: call, Turn: s.turn, Err: cause}
+	}
+	if n := have.Len(); n < s.threshold {
+		return &ShardError{Shard: s.Shard(), Turn: t,
+			Err: fmt.Errorf("%w: %d of %d devices, threshold %d", ErrBelowThreshold, n, len(s.members), s.threshold)}
+	}
+	return nil
+}
 
-// AddReveal takes turn 5 of a device of U4.
-func (s *Server) AddReveal(from ID, m *Reveal) error { return errSkeleton }
+// AddShares takes turn 2 of a device. Commitments are kept as bytes: they are
+// looked at when a secret is rebuilt.
+func (s *Server) AddShares(from ID, m *Shares) error {
+	enc, _ := m.AppendBinary(nil)
+	i, digest, err := s.receive(from, TurnShare, nil, m.Roster, enc)
+	if err != nil {
+		return err
+	}
+	if want := 2 * s.threshold * pointSize; len(m.Commit) != want {
+		return &DeviceError{from, TurnShare, fmt.Errorf("%w: commitments of %d bytes, want %d", ErrLength, len(m.Commit), want)}
+	}
+	if want := (len(s.members) - 1) * s.cfg.Suite.sealedSize(); len(m.Sealed) != want {
+		return &DeviceError{from, TurnShare, fmt.Errorf("%w: sealed shares of %d bytes, want %d", ErrLength, len(m.Sealed), want)}
+	}
+	s.commit[i], s.sealed[i] = bytes.Clone(m.Commit), bytes.Clone(m.Sealed)
+	s.digest[TurnShare][i] = digest
+	s.u2.add(i)
+	return nil
+}
 
-// Ready reports whether t reveals are in: Unmask can be tried.
-func (s *Server) Ready() bool { return false }
+// CloseSharing fixes U2. A ShardError if fewer than t devices shared: nothing is
+// changed, the turn stays open.
+func (s *Server) CloseSharing() error {
+	if err := s.closing("CloseSharing", TurnShare, s.u2); err != nil {
+		return err
+	}
+	s.turn = TurnMask
+	return nil
+}
 
-// Unmask rebuilds the secrets and returns the exact sum of U3's vectors, centre
-// lifted into -2^(b-1)..2^(b-1)-1, one value per symbol, and closes the shard. A ShardError with
-// ErrBelowThreshold or ErrShare leaves the server open for more reveals.
-func (s *Server) Unmask() ([]int64, error) { return nil, errSkeleton }
+// Delivery is turn 2's answer to a member of U2; nil for anyone else, before
+// CloseSharing, and after CloseCollecting.
+func (s *Server) Delivery(to ID) *Delivery {
+	i, ok := s.index[to]
+	if !ok || s.turn != TurnMask || !s.u2.Has(i) {
+		return nil
+	}
+	size := s.cfg.Suite.sealedSize()
+	m := &Delivery{Roster: s.roster, U2: s.u2.clone(), Sealed: make([]byte, 0, (s.u2.Len()-1)*size)}
+	for dealer := range s.members {
+		if dealer == i || !s.u2.Has(dealer) {
+			continue
+		}
+		at := i // position in the dealer's list, which leaves the dealer out
+		if i > dealer {
+			at--
+		}
+		m.Sealed = append(m.Sealed, s.sealed[dealer][at*size:(at+1)*size]...)
+	}
+	return m
+}
 
-// Survivors is |U3| after CloseCollecting: |sum| <= MaxSymbol*Survivors for honest devices.
-func (s *Server) Survivors() int { return 0 }
+// Add takes turn 3 of a device: adds the vector to the running sum and keeps no
+// reference to it.
+func (s *Server) Add(from ID, m *Masked) error {
+	var head Masked // what the hash covers: the vector is large, so hash it in place
+	head.roster = m.roster
+	enc, _ := head.AppendBinary(nil)
+	sum := sha256.Sum256(m.packed)
+	i, digest, err := s.receive(from, TurnMask, s.u2, m.roster, append(enc, sum[:]...))
+	if err != nil {
+		return err
+	}
+	if err := checkPacked(m.packed, s.cfg.Dim, s.cfg.Width); err != nil {
+		return &DeviceError{from, TurnMask, err}
+	}
+	if s.sum == nil {
+		s.sum = make([]uint32, s.cfg.Dim)
+	}
+	addPacked(s.sum, m.packed, s.cfg.Width)
+	s.digest[TurnMask][i] = digest
+	s.u3.add(i)
+	return nil
+}
 
-// Close erases what the server holds. Idempotent.
-func (s *Server) Close() {}
+// CloseCollecting fixes U3. Persist the encoding of the result before sending it
+// to the members of U3. A ShardError if fewer than t devices masked: nothing is
+// changed, the turn stays open.
+func (s *Server) CloseCollecting() (*Survivors, error) {
+	if err := s.closing("CloseCollecting", TurnMask, s.u3); err != nil {
+		return nil, err
+	}
+	s.turn = TurnConfirm
+	s.sealed = nil
+	return s.SurvivorSet(), nil
+}
 
-// InU3 reports whether a device is a survivor, after CloseCollecting.
-func (s *Server) InU3(device ID) bool { return false }
+// SurvivorSet is turn 3's answer again, for a device that reconnects; nil before
+// CloseCollecting.
+func (s *Server) SurvivorSet() *Survivors {
+	if s.turn < TurnConfirm {
+		return nil
+	}
+	return &Survivors{Roster: s.roster, U2: s.u2.clone(), U3: s.u3.clone()}
+}
 
-// InU4 reports whether a device confirmed, after CloseConfirming.
-func (s *Server) InU4(device ID) bool { return false }
+// AddConfirmation takes turn 4 of a survivor.
+func (s *Server) AddConfirmation(from ID, m *Confirmation) error {
+	enc, _ := m.AppendBinary(nil)
+	i, digest, err := s.receive(from, TurnConfirm, s.u3, m.Roster, enc)
+	if err != nil {
+		return err
+	}
+	if !verify(s.message.Entries[i].Keys.Verify[:], setStatement(&s.roster, s.u2, s.u3), m.Sign[:]) {
+		return &DeviceError{from, TurnConfirm, fmt.Errorf("%w: survivor set", ErrSignature)}
+	}
+	s.signs[i] = m.Sign
+	s.digest[TurnConfirm][i] = digest
+	s.u4.add(i)
+	return nil
+}
+
+// CloseConfirming fixes U4. A ShardError if fewer than t devices signed: nothing
+// is changed, the turn stays open.
+func (s *Server) CloseConfirming() (*Confirmations, error) {
+	if err := s.closing("CloseConfirming", TurnConfirm, s.u4); err != nil {
+		return nil, err
+	}
+	s.turn = TurnReveal
+	return s.ConfirmationSet(), nil
+}
+
+// ConfirmationSet is turn 4's answer again, for a device that reconnects; nil
+// before CloseConfirming.
+func (s *Server) ConfirmationSet() *Confirmations {
+	if s.turn < TurnReveal {
+		return nil
+	}
+	m := &Confirmations{Roster: s.roster, U4: s.u4.clone()}
+	for i := range s.members {
+		if s.u4.Has(i) {
+			m.Signs = append(m.Signs, s.signs[i][:]...)
+		}
+	}
+	return m
+}

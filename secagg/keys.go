@@ -1,0 +1,153 @@
+package secagg
+
+import (
+	"crypto/ecdh"
+	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"filippo.io/edwards25519"
+)
+
+// Labels separate every use of a hash, a signature and a derived key.
+const (
+	salt          = "starling/secagg/1"
+	labelPlan     = "starling/secagg/1 plan"
+	labelRoster   = "starling/secagg/1 roster"
+	labelKeys     = "starling/secagg/1 keys"
+	labelVouch    = "starling/secagg/1 vouch"
+	labelCert     = "starling/secagg/1 certificate"
+	labelSets     = "starling/secagg/1 sets"
+	labelMaskKey  = "mask key"
+	labelSelfMask = "self mask"
+	labelPairMask = "pair mask"
+	labelShare    = "share"
+)
+
+// derive is HKDF-SHA256 with the package's salt and info = label || bind || extra.
+func derive(out []byte, secret []byte, label string, bind *Hash, extra ...byte) {
+	info := make([]byte, 0, len(label)+len(bind)+len(extra))
+	info = append(append(append(info, label...), bind[:]...), extra...)
+	k, err := hkdf.Key(sha256.New, secret, []byte(salt), string(info), len(out))
+	if err != nil {
+		panic(err) // only for outputs beyond 255 hashes
+	}
+	copy(out, k)
+	clear(k)
+}
+
+// pair encodes two roster indices, two bytes each, big-endian.
+func pair(a, b int) []byte {
+	var p [4]byte
+	binary.BigEndian.PutUint16(p[:], uint16(a))
+	binary.BigEndian.PutUint16(p[2:], uint16(b))
+	return p[:]
+}
+
+// maskPrivate is the X25519 key that a shared scalar stands for.
+func maskPrivate(scalar []byte, plan *Hash) *ecdh.PrivateKey {
+	var k [32]byte
+	derive(k[:], scalar, labelMaskKey, plan)
+	return x25519Private(&k)
+}
+
+// x25519Private takes 32 bytes and clears them. Clamping is crypto/ecdh's.
+func x25519Private(k *[32]byte) *ecdh.PrivateKey {
+	priv, err := ecdh.X25519().NewPrivateKey(k[:])
+	if err != nil {
+		panic(err) // any 32 bytes are a key
+	}
+	clear(k[:])
+	return priv
+}
+
+// selfMaskKey is the generator key that a shared scalar stands for.
+func selfMaskKey(scalar []byte, roster *Hash) (k maskKey) {
+	derive(k[:], scalar, labelSelfMask, roster)
+	return k
+}
+
+// pairMaskKey is the generator key of the pair (i, j): both compute the same.
+func pairMaskKey(priv *ecdh.PrivateKey, peer []byte, roster *Hash, i, j int) (k maskKey, err error) {
+	ss, err := agree(priv, peer)
+	if err != nil {
+		return k, err
+	}
+	derive(k[:], ss, labelPairMask, roster, pair(min(i, j), max(i, j))...)
+	clear(ss)
+	return k, nil
+}
+
+// agree is X25519; it refuses public keys of low order, as crypto/ecdh does.
+func agree(priv *ecdh.PrivateKey, peer []byte) ([]byte, error) {
+	pub, err := ecdh.X25519().NewPublicKey(peer)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	ss, err := priv.ECDH(pub)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	return ss, nil
+}
+
+// randomScalar is uniform: 64 random bytes reduced.
+func randomScalar(rand io.Reader) (*edwards25519.Scalar, error) {
+	var b [64]byte
+	if _, err := io.ReadFull(rand, b[:]); err != nil {
+		return nil, fmt.Errorf("secagg: reading randomness: %w", err)
+	}
+	s, err := edwards25519.NewScalar().SetUniformBytes(b[:])
+	clear(b[:])
+	return s, err
+}
+
+// random32 reads 32 random bytes.
+func random32(rand io.Reader) (b [32]byte, err error) {
+	if _, err = io.ReadFull(rand, b[:]); err != nil {
+		err = fmt.Errorf("secagg: reading randomness: %w", err)
+	}
+	return b, err
+}
+
+// keyStatement is what turn 1's signatures cover: (P, keys) under a label.
+func keyStatement(label string, plan *Hash, k *Keys) []byte {
+	b := append([]byte(label), plan[:]...)
+	return k.appendTo(b)
+}
+
+// setStatement is what turn 4's signatures cover: (R, U2, U3).
+func setStatement(roster *Hash, u2, u3 Set) []byte {
+	b := append([]byte(labelSets), roster[:]...)
+	return append(append(b, u2...), u3...)
+}
+
+func verify(key []byte, statement, sign []byte) bool {
+	return ed25519.Verify(key, statement, sign)
+}
+
+// Hash is R: it covers P, the shard's number and every signed entry.
+func (m *Roster) Hash() Hash {
+	b, _ := m.AppendBinary([]byte(labelRoster))
+	return sha256.Sum256(b)
+}
+
+// probe is a fixed key pair: agreeing with it tells whether a public key has low order.
+var probe = maskPrivate(make([]byte, 32), new(Hash))
+
+// check refuses keys of the wrong shape or of low order.
+func (k *Keys) check(suite Suite) error {
+	if len(k.Seal) != suite.sealKeySize() {
+		return fmt.Errorf("%w: sealing key of %d bytes, want %d", ErrKey, len(k.Seal), suite.sealKeySize())
+	}
+	if _, err := agree(probe, k.Mask[:]); err != nil {
+		return fmt.Errorf("mask key: %w", err)
+	}
+	if _, err := agree(probe, k.Seal[:32]); err != nil {
+		return fmt.Errorf("sealing key: %w", err)
+	}
+	return checkKEM(suite, k.Seal)
+}

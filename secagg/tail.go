@@ -1,0 +1,110 @@
+package secagg
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+)
+
+// Tails are computed with integers: numerator and denominator are exact, and
+// only the logarithm at the end is rounded (to a relative error below 2^-50, as
+// math.Log2 of a 53-bit mantissa plus an integer exponent).
+
+// A tail is the exact probability num/den.
+type tail struct{ num, den *big.Int }
+
+// binomialTail is P[Bin(n, p) >= k].
+func binomialTail(n int, p *big.Rat, k int) tail {
+	a, m := p.Num(), p.Denom()
+	b := new(big.Int).Sub(m, a)
+	num, term := new(big.Int), new(big.Int)
+	for i := max(k, 0); i <= n; i++ {
+		term.Binomial(int64(n), int64(i))
+		term.Mul(term, new(big.Int).Exp(a, big.NewInt(int64(i)), nil))
+		term.Mul(term, new(big.Int).Exp(b, big.NewInt(int64(n-i)), nil))
+		num.Add(num, term)
+	}
+	return tail{num, new(big.Int).Exp(m, big.NewInt(int64(n)), nil)}
+}
+
+// hypergeometricTail is P[X >= k], X the marked among n drawn without
+// replacement from population, marked of which are marked.
+func hypergeometricTail(population, marked, n, k int) tail {
+	num, term := new(big.Int), new(big.Int)
+	for i := max(k, 0); i <= min(n, marked); i++ {
+		if n-i > population-marked {
+			continue
+		}
+		term.Binomial(int64(marked), int64(i))
+		term.Mul(term, new(big.Int).Binomial(int64(population-marked), int64(n-i)))
+		num.Add(num, term)
+	}
+	return tail{num, new(big.Int).Binomial(int64(population), int64(n))}
+}
+
+// atMost reports, exactly, whether the probability is at most 2^-bits.
+func (t tail) atMost(bits int) bool {
+	return new(big.Int).Lsh(t.num, uint(bits)).Cmp(t.den) <= 0
+}
+
+// log2 is -Inf for an impossible event.
+func (t tail) log2() float64 {
+	if t.num.Sign() == 0 {
+		return math.Inf(-1)
+	}
+	return log2Int(t.num) - log2Int(t.den)
+}
+
+func log2Int(x *big.Int) float64 {
+	shift := max(x.BitLen()-64, 0)
+	m := new(big.Int).Rsh(x, uint(shift))
+	return math.Log2(float64(m.Uint64())) + float64(shift)
+}
+
+// decimal is the exact rational that a float64's shortest decimal form denotes:
+// 0.05 is 1/20.
+func decimal(what string, p float64) (*big.Rat, error) {
+	if !(p >= 0 && p <= 1) {
+		return nil, fmt.Errorf("%w: %s %v not in 0..1", ErrConfig, what, p)
+	}
+	r, ok := new(big.Rat).SetString(strconv.FormatFloat(p, 'g', -1, 64))
+	if !ok {
+		return nil, fmt.Errorf("%w: %s %v", ErrConfig, what, p)
+	}
+	return r, nil
+}
+
+// breachCount is the least number of corrupted members that breaks a shard of n
+// with threshold t.
+//
+// A server that deviates can tell some honest devices that v survived and the
+// others that v dropped. It needs t signatures for each story. Corrupted members
+// sign both, honest ones one: 2t <= (n-c)+2c = n+c, so c >= 2t-n. A server that
+// follows the protocol needs c >= t shares of its own.
+func breachCount(n, t int, semiHonest bool) int {
+	if semiHonest {
+		return t
+	}
+	return max(2*t-n, 0)
+}
+
+// leastThreshold is the least sensible t: a majority, so that no two disjoint
+// sets of t exist; two where the server is trusted to follow the protocol.
+func leastThreshold(n int, semiHonest bool) int {
+	if semiHonest {
+		return min(2, n)
+	}
+	return n/2 + 1
+}
+
+// chooseThreshold is the least t with breach probability at most 2^-bits, given
+// the tail of the number of corrupted members.
+func chooseThreshold(n int, semiHonest bool, bits int, corruptedAtLeast func(c int) tail) (int, bool) {
+	for t := leastThreshold(n, semiHonest); t <= n; t++ {
+		if corruptedAtLeast(breachCount(n, t, semiHonest)).atMost(bits) {
+			return t, true
+		}
+	}
+	return 0, false
+}

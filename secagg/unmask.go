@@ -1,0 +1,228 @@
+package secagg
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"filippo.io/edwards25519"
+)
+
+// AddReveal takes turn 5 of a device of U4.
+func (s *Server) AddReveal(from ID, m *Reveal) error {
+	enc, _ := m.AppendBinary(nil)
+	i, digest, err := s.receive(from, TurnReveal, s.u4, m.Roster, enc)
+	if err != nil {
+		return err
+	}
+	bad := func(err error) error { return &DeviceError{from, TurnReveal, err} }
+	switch {
+	case !m.Held.fits(len(s.members)) || !m.Held.subset(s.u2):
+		return bad(fmt.Errorf("%w: shares of devices outside U2", ErrSet))
+	case !m.Held.Has(i):
+		return bad(fmt.Errorf("%w: no share of itself", ErrSet))
+	case len(m.Shares) != m.Held.Len()*scalarSize:
+		return bad(fmt.Errorf("%w: shares of %d bytes, want %d", ErrLength, len(m.Shares), m.Held.Len()*scalarSize))
+	}
+	for j := 0; j < len(m.Shares); j += scalarSize {
+		if _, err := new(edwards25519.Scalar).SetCanonicalBytes(m.Shares[j : j+scalarSize]); err != nil {
+			return bad(fmt.Errorf("%w: share %d is no scalar", ErrRange, j/scalarSize))
+		}
+	}
+	s.reveals[i] = &Reveal{Roster: m.Roster, Held: m.Held.clone(), Shares: bytes.Clone(m.Shares)}
+	s.digest[TurnReveal][i] = digest
+	s.u5.add(i)
+	return nil
+}
+
+// Ready reports whether t reveals are in, so that Unmask can succeed.
+func (s *Server) Ready() bool { return s.turn == TurnReveal && s.u5.Len() >= s.threshold }
+
+// Unmask rebuilds the secrets and returns the exact sum of U3's vectors, centre
+// lifted into -2^(b-1)..2^(b-1)-1, one value per symbol, and closes the shard.
+// A ShardError wrapping ErrBelowThreshold, ErrShare or ErrCommitment changes
+// nothing: more reveals may mend it, except ErrCommitment, where a dealer that
+// dropped had not shared the key in its roster.
+func (s *Server) Unmask() ([]int64, error) {
+	if err := s.closing("Unmask", TurnReveal, s.u5); err != nil {
+		return nil, err
+	}
+	var plus, minus []maskKey // masks that are in the sum, by sign
+	defer func() { clear(plus); clear(minus) }()
+	r := rebuilder{s: s, coefficients: map[string][]*edwards25519.Scalar{}}
+	defer r.erase()
+	for i := range s.members {
+		if !s.u2.Has(i) {
+			continue
+		}
+		secret, err := r.rebuild(i)
+		if err != nil {
+			return nil, &ShardError{Shard: s.Shard(), Turn: TurnReveal, Err: err}
+		}
+		if s.u3.Has(i) {
+			plus = append(plus, selfMaskKey(secret[:], &s.roster))
+			clear(secret[:])
+			continue
+		}
+		plus, minus, err = s.pairMasks(i, secret, plus, minus)
+		clear(secret[:])
+		if err != nil {
+			return nil, &ShardError{Shard: s.Shard(), Turn: TurnReveal, Err: err}
+		}
+	}
+	// The sum holds every mask that did not cancel: take plus off, put minus back.
+	sum := slices.Clone(s.sum)
+	addMasks(sum, minus, plus, s.cfg.Width)
+	out := make([]int64, len(sum))
+	for i, x := range sum {
+		out[i] = centre(x, s.cfg.Width)
+	}
+	clear(sum)
+	s.Close()
+	return out, nil
+}
+
+// pairMasks appends the masks that survivors added with a view to device i,
+// which dropped. A survivor before i added its mask, one after i took it off.
+func (s *Server) pairMasks(i int, secret [scalarSize]byte, plus, minus []maskKey) (p, m []maskKey, err error) {
+	priv := maskPrivate(secret[:], &s.message.Plan)
+	if !bytes.Equal(priv.PublicKey().Bytes(), s.message.Entries[i].Keys.Mask[:]) {
+		return plus, minus, fmt.Errorf("%w: device %x shared another key than the roster's, and dropped", ErrCommitment, s.members[i][:4])
+	}
+	for v := range s.members {
+		if !s.u3.Has(v) {
+			continue
+		}
+		k, err := pairMaskKey(priv, s.message.Entries[v].Keys.Mask[:], &s.roster, i, v)
+		if err != nil {
+			return plus, minus, err
+		}
+		if v < i {
+			plus = append(plus, k)
+		} else {
+			minus = append(minus, k)
+		}
+	}
+	return plus, minus, nil
+}
+
+// A rebuilder finds secrets from the reveals. Devices caught with a wrong share
+// are asked last for the secrets that follow.
+type rebuilder struct {
+	s            *Server
+	suspects     Set
+	coefficients map[string][]*edwards25519.Scalar // Lagrange's, by the set of holders
+}
+
+func (r *rebuilder) erase() { clear(r.coefficients) }
+
+// rebuild returns the self-mask scalar of a survivor, the mask key's scalar of a
+// device that dropped. The scalar is right if it opens the dealer's first
+// commitment; only if it does not are single shares verified.
+func (r *rebuilder) rebuild(dealer int) (secret [scalarSize]byte, err error) {
+	s := r.s
+	commit := s.commit[dealer][:s.threshold*pointSize] // the mask key's
+	if s.u3.Has(dealer) {
+		commit = s.commit[dealer][s.threshold*pointSize:]
+	}
+	if r.suspects == nil {
+		r.suspects = newSet(len(s.members))
+	}
+	var holders []int
+	for _, suspect := range []bool{false, true} {
+		for i := range s.members {
+			if s.u5.Has(i) && s.reveals[i].Held.Has(dealer) && r.suspects.Has(i) == suspect {
+				holders = append(holders, i)
+			}
+		}
+	}
+	if len(holders) < s.threshold {
+		return secret, fmt.Errorf("%w: %d shares of device %x, threshold %d", ErrShare, len(holders), s.members[dealer][:4], s.threshold)
+	}
+	a := r.combine(dealer, holders[:s.threshold])
+	if !opens(commit[:pointSize], a) {
+		if a, err = r.sift(dealer, commit, holders); err != nil {
+			return secret, err
+		}
+	}
+	copy(secret[:], a.Bytes())
+	a.Set(edwards25519.NewScalar())
+	return secret, nil
+}
+
+// sift verifies the holders' shares one by one and rebuilds from valid ones.
+func (r *rebuilder) sift(dealer int, commit []byte, holders []int) (*edwards25519.Scalar, error) {
+	s := r.s
+	v, err := newVerifier(commit)
+	if err != nil {
+		return nil, fmt.Errorf("device %x: %w", s.members[dealer][:4], err)
+	}
+	var good []int
+	for _, i := range holders {
+		if v.valid(i, r.share(dealer, i)) {
+			good = append(good, i)
+		} else {
+			r.suspects.add(i)
+		}
+		if len(good) == s.threshold {
+			a := r.combine(dealer, good)
+			if !opens(commit[:pointSize], a) {
+				// The dealer's commitments are not of the prime-order group.
+				return nil, fmt.Errorf("%w: of device %x", ErrCommitment, s.members[dealer][:4])
+			}
+			return a, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %d of %d shares of device %x are valid, threshold %d",
+		ErrShare, len(good), len(holders), s.members[dealer][:4], s.threshold)
+}
+
+// share is the share of dealer's secret that holder revealed.
+func (r *rebuilder) share(dealer, holder int) *edwards25519.Scalar {
+	m := r.s.reveals[holder]
+	at := 0
+	for i := range dealer {
+		if m.Held.Has(i) {
+			at++
+		}
+	}
+	a, err := new(edwards25519.Scalar).SetCanonicalBytes(m.Shares[at*scalarSize : (at+1)*scalarSize])
+	if err != nil {
+		panic(err) // AddReveal has checked
+	}
+	return a
+}
+
+func (r *rebuilder) combine(dealer int, holders []int) *edwards25519.Scalar {
+	set := newSet(len(r.s.members))
+	sorted := slices.Sorted(slices.Values(holders))
+	shares := make([]*edwards25519.Scalar, len(sorted))
+	for j, i := range sorted {
+		set.add(i)
+		shares[j] = r.share(dealer, i)
+	}
+	c := r.coefficients[string(set)]
+	if c == nil {
+		c = lagrange(sorted)
+		r.coefficients[string(set)] = c
+	}
+	a := combine(c, shares)
+	zero := edwards25519.NewScalar()
+	for _, x := range shares {
+		x.Set(zero)
+	}
+	return a
+}
+
+// Close erases what the server holds of the shard. Idempotent; Unmask does it too.
+func (s *Server) Close() {
+	clear(s.sum)
+	for _, m := range s.reveals {
+		if m != nil {
+			clear(m.Shares)
+		}
+	}
+	s.sum, s.sealed, s.commit, s.signs = nil, nil, nil, nil
+	clear(s.reveals)
+	s.turn = TurnDone
+}
