@@ -4,6 +4,7 @@ package wasm
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"sync"
 
@@ -11,34 +12,64 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// compiled is wazero's cache of machine code, by content, shared by all programs
-// of the process. It holds machine code only and lives as long as the process.
-var compiled = sync.OnceValue(wazero.NewCompilationCache)
-
+// wazeroModule is machine code that all open programs of equal bytes share. Every
+// module has a runtime of its own, so that closing it frees all that it holds,
+// and no memory beyond its own declared size can be had in it.
 type wazeroModule struct {
+	key     moduleKey
 	runtime wazero.Runtime
 	code    wazero.CompiledModule
+	users   int // guarded by shared.mu
 }
 
-// compileHost compiles a verified program. Every program has a runtime of its
-// own, so that closing it frees all it holds, and no memory beyond its own
-// declared size can be had in it.
+type moduleKey struct {
+	sum         [sha256.Size]byte
+	interpreter bool
+}
+
+// shared holds the modules in use, by content. A module leaves with its last
+// user, so that a stream of programs cannot fill the process.
+var shared = struct {
+	mu      sync.Mutex
+	modules map[moduleKey]*wazeroModule
+}{modules: make(map[moduleKey]*wazeroModule)}
+
+// compileHost compiles a verified program, or finds it compiled.
 func compileHost(ctx context.Context, program []byte, pages uint32, cfg Config) (hostModule, error) {
+	key := moduleKey{sha256.Sum256(program), cfg.Interpreter}
+	// Held while compiling: many trainers that load one program at once compile
+	// it once. Compilation takes some 10 ms and its input is bounded.
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	m := shared.modules[key]
+	if m == nil {
+		var err error
+		if m, err = compileWazero(ctx, program, pages, cfg); err != nil {
+			return nil, err
+		}
+		m.key = key
+		shared.modules[key] = m
+	}
+	m.users++
+	return m, nil
+}
+
+func compileWazero(ctx context.Context, program []byte, pages uint32, cfg Config) (*wazeroModule, error) {
 	rc := wazero.NewRuntimeConfig()
 	if cfg.Interpreter {
 		rc = wazero.NewRuntimeConfigInterpreter()
 	}
 	// WithCloseOnContextDone is left off: it makes loops up to 15 times slower.
 	// Segments end by themselves, as the verifier proved.
-	rc = rc.WithMemoryLimitPages(max(pages, 1)).WithCompilationCache(compiled()).
-		WithCoreFeatures(api.CoreFeaturesV2).WithCustomSections(false).WithDebugInfoEnabled(false)
+	rc = rc.WithMemoryLimitPages(max(pages, 1)).WithCoreFeatures(api.CoreFeaturesV2).
+		WithCustomSections(false).WithDebugInfoEnabled(false)
 	rt := wazero.NewRuntimeWithConfig(ctx, rc)
 	code, err := rt.CompileModule(ctx, program)
 	if err != nil {
 		_ = rt.Close(ctx)
 		return nil, refuse("module", "%v", err) // what the verifier leaves to the engine: types
 	}
-	return &wazeroModule{rt, code}, nil
+	return &wazeroModule{runtime: rt, code: code}, nil
 }
 
 func (m *wazeroModule) instantiate(ctx context.Context, prepare, segments int, budget bool) (hostInstance, error) {
@@ -59,7 +90,15 @@ func (m *wazeroModule) instantiate(ctx context.Context, prepare, segments int, b
 	return in, nil
 }
 
-func (m *wazeroModule) close() error { return m.runtime.Close(context.Background()) }
+func (m *wazeroModule) close() error {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if m.users--; m.users > 0 {
+		return nil
+	}
+	delete(shared.modules, m.key)
+	return m.runtime.Close(context.Background())
+}
 
 type wazeroInstance struct {
 	module            api.Module

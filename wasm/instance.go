@@ -82,10 +82,9 @@ func (in *Instance) WriteFrozen(name string, data []float32) error {
 	if t.NF4 == nil {
 		return in.freeze(t, rawBytes(data), nil)
 	}
-	rows, cols := t.rowsCols()
 	codes := make([]byte, t.DataSize())
 	scales := make([]float32, t.ScalesSize()/4)
-	QuantizeNF4(codes, scales, data, rows, cols, t.NF4.Block)
+	QuantizeNF4(codes, scales, data, t.NF4.Block)
 	return in.freeze(t, codes, scales)
 }
 

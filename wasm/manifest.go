@@ -82,24 +82,12 @@ func (t *Tensor) Len() int {
 	return n
 }
 
-// rowsCols splits an NF4 tensor's shape into rows of its last axis.
-func (t *Tensor) rowsCols() (rows, cols int) {
-	cols = t.Shape[len(t.Shape)-1]
-	return t.Len() / cols, cols
-}
-
-// blocks returns the number of NF4 blocks of t.
-func (t *Tensor) blocks() uint64 {
-	rows, cols := t.rowsCols()
-	return uint64(rows) * uint64((cols+t.NF4.Block-1)/t.NF4.Block)
-}
-
 // DataSize returns the bytes of t at Offset: 4 a value, or the NF4 codes.
 func (t *Tensor) DataSize() uint64 {
 	if t.NF4 == nil {
 		return 4 * uint64(t.Len())
 	}
-	return t.blocks() * uint64(t.NF4.Block/2)
+	return uint64(NF4CodesSize(t.Len()))
 }
 
 // ScalesSize returns the bytes of t's scales at NF4.Scales; 0 for plain tensors.
@@ -107,7 +95,7 @@ func (t *Tensor) ScalesSize() uint64 {
 	if t.NF4 == nil {
 		return 0
 	}
-	return 4 * t.blocks()
+	return 4 * uint64(NF4ScalesLen(t.Len(), t.NF4.Block))
 }
 
 // Encode returns the canonical encoding of m, or why m is not valid.

@@ -11,35 +11,25 @@ var NF4Levels = [16]float32{
 	0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1,
 }
 
-// nf4Zero is the code of level 0; it fills the end of a short block.
+// nf4Zero is the code of level 0; it fills the end of an odd tensor.
 const nf4Zero = 7
 
-// NF4CodesSize returns the bytes of codes of a rows x cols matrix: two codes a
-// byte, every row padded to whole blocks.
-func NF4CodesSize(rows, cols, block int) int {
-	return NF4ScalesLen(rows, cols, block) * (block / 2)
-}
+// NF4CodesSize returns the bytes of codes of n values: two a byte.
+func NF4CodesSize(n int) int { return (n + 1) / 2 }
 
-// NF4ScalesLen returns the number of blocks, hence of scales, of a rows x cols
-// matrix: blocks run along a row and never cross into the next.
-func NF4ScalesLen(rows, cols, block int) int {
-	return rows * ((cols + block - 1) / block)
-}
+// NF4ScalesLen returns the number of blocks, hence of scales, of n values.
+func NF4ScalesLen(n, block int) int { return (n + block - 1) / block }
 
-// QuantizeNF4 fills codes and scales from the row-major rows x cols matrix src.
-// A block's scale is its largest magnitude; a value takes the nearest level of
-// value/scale, the lower one on a tie. Even columns lie in the low nibble. A
-// block of zeros has scale 0. src must be finite; lengths must be those of
-// NF4CodesSize and NF4ScalesLen.
-func QuantizeNF4(codes []byte, scales []float32, src []float32, rows, cols, block int) {
-	blocks := (cols + block - 1) / block
-	for r := range rows {
-		row := src[r*cols : (r+1)*cols]
-		for b := range blocks {
-			part := row[b*block : min((b+1)*block, cols)]
-			i := r*blocks + b
-			scales[i] = quantizeBlock(codes[i*block/2:(i+1)*block/2], part)
-		}
+// QuantizeNF4 fills codes and scales from the flattened tensor src, in the layout
+// of bitsandbytes: blocks of block values, the last one may be short; a block's
+// scale is its largest magnitude; the first value of a byte is in its high
+// nibble. A value takes the nearest level of value/scale, the lower one on a tie.
+// A block of zeros has scale 0. src must be finite; lengths must be those of
+// NF4CodesSize and NF4ScalesLen; block must be even.
+func QuantizeNF4(codes []byte, scales []float32, src []float32, block int) {
+	for b := range scales {
+		from, to := b*block, min((b+1)*block, len(src))
+		scales[b] = quantizeBlock(codes[from/2:(to+1)/2], src[from:to])
 	}
 }
 
@@ -48,7 +38,7 @@ func quantizeBlock(codes []byte, part []float32) (scale float32) {
 		scale = max(scale, float32(math.Abs(float64(v))))
 	}
 	for j := range codes {
-		codes[j] = nf4Code(part, 2*j, scale) | nf4Code(part, 2*j+1, scale)<<4
+		codes[j] = nf4Code(part, 2*j, scale)<<4 | nf4Code(part, 2*j+1, scale)
 	}
 	return scale
 }
@@ -78,15 +68,11 @@ var nf4Middle = func() (m [15]float32) {
 	return m
 }()
 
-// DequantizeNF4 is the inverse of QuantizeNF4 up to rounding: it fills the
-// rows x cols matrix dst.
-func DequantizeNF4(dst []float32, codes []byte, scales []float32, rows, cols, block int) {
-	blocks := (cols + block - 1) / block
-	for r := range rows {
-		for c := range cols {
-			i := r*blocks + c/block
-			code := codes[i*block/2+c%block/2] >> (4 * (c & 1)) & 15
-			dst[r*cols+c] = NF4Levels[code] * scales[i]
-		}
+// DequantizeNF4 is the inverse of QuantizeNF4 up to rounding: it fills dst from
+// codes and scales of as many values.
+func DequantizeNF4(dst []float32, codes []byte, scales []float32, block int) {
+	for i := range dst {
+		code := codes[i/2] >> (4 * (1 - i&1)) & 15
+		dst[i] = NF4Levels[code] * scales[i/block]
 	}
 }

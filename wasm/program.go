@@ -56,8 +56,8 @@ type hostInstance interface {
 }
 
 // Load verifies a program and compiles it. What fails verification is refused
-// with a *RefusedError, before any engine sees it. Compiled code is cached by
-// content for the life of the process.
+// with a *RefusedError, before any engine sees it. Natively, programs of equal
+// bytes share their compiled code while any of them is open.
 func Load(ctx context.Context, program []byte, cfg Config) (*Program, error) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		return nil, errors.New("wasm: tensors are copied as they lie in memory; this host is big-endian")

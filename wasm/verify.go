@@ -9,9 +9,9 @@ import (
 type Report struct {
 	MemoryPages  uint32
 	Functions    int
-	CodeBytes    int // function bodies
-	StaticLoops  int // loops with a proved constant trip count
-	DynamicLoops int // loops that draw on the budget
+	CodeBytes    int  // function bodies
+	StaticLoops  int  // loops with a proved constant trip count
+	DynamicLoops int  // loops that draw on the budget
 	Budgeted     bool // the module declares the budget global
 	// CostLimit is the most a segment may cost: static cost plus loop budget.
 	CostLimit uint64
