@@ -1,0 +1,171 @@
+package edge
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+const (
+	fetchTries   = 6                // connections used for one blob, each going on where the last broke
+	fetchPiece   = 1 << 18          // bytes between two progress events
+	fetchStalled = 30 * time.Second // without a byte: the connection is given up
+)
+
+// errWrongBytes is a blob whose bytes are not those that its name promises.
+var errWrongBytes = errors.New("bytes do not have the hash they are named by")
+
+// fetcher gets blobs by hash. Safe for concurrent use: it has no mutable state
+// but files that are written under another name and renamed.
+type fetcher struct {
+	client *http.Client
+	token  wire.Token
+	dir    string // cache; empty: none
+	most   uint64 // largest blob, bytes
+}
+
+// get returns a blob's bytes, checked against hash and size. keep puts them
+// into the cache. progress may be nil.
+func (f *fetcher) get(ctx context.Context, b wire.Blob, keep bool, progress func(done, total int64)) ([]byte, error) {
+	if b.Size > f.most {
+		return nil, fmt.Errorf("blob of %d bytes, limit %d", b.Size, f.most)
+	}
+	if data, ok := f.cached(b); ok {
+		return data, nil
+	}
+	var body bytes.Buffer // grows with what arrives, not with what was announced
+	wait := backoff{least: 200 * time.Millisecond, most: 5 * time.Second}
+	for try := 1; ; try++ {
+		before := body.Len()
+		err := f.read(ctx, b, &body, progress)
+		if err == nil {
+			break
+		}
+		if permanent := new(statusError); errors.As(err, &permanent) || ctx.Err() != nil || (try >= fetchTries && body.Len() == before) {
+			return nil, fmt.Errorf("blob %x: %w", b.SHA256[:6], err)
+		}
+		if body.Len() > before {
+			try = 0 // it moves: a long download may break often
+		}
+		if err := sleep(ctx, wait.next(0)); err != nil {
+			return nil, err
+		}
+	}
+	data := body.Bytes()
+	if sha256.Sum256(data) != b.SHA256 {
+		return nil, fmt.Errorf("blob %x: %w", b.SHA256[:6], errWrongBytes)
+	}
+	if keep {
+		f.store(b, data)
+	}
+	return data, nil
+}
+
+// statusError is an answer that trying again does not change.
+type statusError struct{ status string }
+
+func (e *statusError) Error() string { return "coordinator answers " + e.status }
+
+// read appends to body what is missing from it.
+func (f *fetcher) read(ctx context.Context, b wire.Blob, body *bytes.Buffer, progress func(done, total int64)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stalled := time.AfterFunc(fetchStalled, func() { cancel(errors.New("no byte for " + fetchStalled.String())) })
+	defer stalled.Stop()
+
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.token.BlobURL(b.SHA256), nil)
+	if err != nil {
+		return err
+	}
+	want := http.StatusOK
+	if body.Len() > 0 {
+		want = http.StatusPartialContent
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", body.Len()))
+		req.Header.Set("If-Range", fmt.Sprintf(`"%x"`, b.SHA256))
+	}
+	resp, err := f.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusOK:
+		body.Reset() // the whole of it, from the start
+	case resp.StatusCode != want:
+		if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
+			return fmt.Errorf("coordinator answers %s", resp.Status)
+		}
+		return &statusError{resp.Status}
+	default:
+		if got, expect := resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-%d/%d", body.Len(), b.Size-1, b.Size); got != expect {
+			return &statusError{fmt.Sprintf("range %q, %q expected", got, expect)}
+		}
+	}
+	for {
+		n, err := io.CopyN(body, resp.Body, min(fetchPiece, int64(b.Size)-int64(body.Len())+1))
+		if n > 0 {
+			stalled.Reset(fetchStalled)
+		}
+		if uint64(body.Len()) > b.Size {
+			return &statusError{fmt.Sprintf("more than the %d bytes announced", b.Size)}
+		}
+		if progress != nil {
+			progress(int64(body.Len()), int64(b.Size))
+		}
+		switch {
+		case err == nil:
+		case uint64(body.Len()) == b.Size && err == io.EOF:
+			return nil
+		case err == io.EOF:
+			return io.ErrUnexpectedEOF
+		default:
+			return errors.Join(err, context.Cause(ctx))
+		}
+	}
+}
+
+func (f *fetcher) path(b wire.Blob) string { return filepath.Join(f.dir, fmt.Sprintf("%x", b.SHA256)) }
+
+// cached reads a blob from the cache; a file with other bytes is removed.
+func (f *fetcher) cached(b wire.Blob) ([]byte, bool) {
+	if f.dir == "" {
+		return nil, false
+	}
+	info, err := os.Stat(f.path(b))
+	if err != nil || uint64(info.Size()) != b.Size {
+		return nil, false
+	}
+	data, err := os.ReadFile(f.path(b))
+	if err != nil {
+		return nil, false
+	}
+	if sha256.Sum256(data) != b.SHA256 {
+		os.Remove(f.path(b))
+		return nil, false
+	}
+	return data, true
+}
+
+// store keeps a blob. The cache is a convenience: a full disk is no error.
+func (f *fetcher) store(b wire.Blob, data []byte) {
+	if f.dir == "" || os.MkdirAll(f.dir, 0o700) != nil {
+		return
+	}
+	tmp, err := os.CreateTemp(f.dir, ".blob-*")
+	if err != nil {
+		return
+	}
+	_, err = tmp.Write(data)
+	if errors.Join(err, tmp.Close()) != nil || os.Rename(tmp.Name(), f.path(b)) != nil {
+		os.Remove(tmp.Name())
+	}
+}

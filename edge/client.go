@@ -1,0 +1,316 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// client is one device's participation. Unless said otherwise its fields
+// belong to the goroutine that called Run.
+type client struct {
+	cfg     Config     // immutable
+	token   wire.Token // immutable
+	events  *events    // safe for concurrent use
+	blobs   *fetcher   // safe for concurrent use
+	trainer Trainer    // safe for concurrent use
+
+	life context.Context // Run's: what is started under it ends with Run
+	wg   sync.WaitGroup  // everything started under life
+
+	conn     Conn // nil while not connected
+	session  []byte
+	resuming bool // between a reconnect into a round and the coordinator's Resume
+
+	job      *job
+	prepared bool
+	prep     chan error       // the preparation's result; nil when none is running
+	early    *wire.Assignment // came before the job was prepared
+	round    *round
+	answered uint64 // the highest round this device has answered
+}
+
+// Run joins the coordinator that the token names and takes part until the job
+// is finished (nil), ctx ends (its error), or something that trying again does
+// not mend (see the errors of this package). It reconnects by itself. All that
+// it starts has ended when it returns.
+func Run(ctx context.Context, cfg Config) (err error) {
+	token, err := cfg.validate()
+	if err != nil {
+		return err
+	}
+	c := &client{cfg: cfg, token: token, events: &events{to: cfg.Progress}, trainer: cfg.Trainer}
+	orElse(&c.cfg.HTTP, httpClient(token))
+	c.blobs = &fetcher{client: c.cfg.HTTP, token: token, dir: cfg.CacheDir, most: c.cfg.MaxBlob}
+	if c.cfg.Dial == nil {
+		c.cfg.Dial = dialSocket
+	}
+	if c.trainer == nil {
+		c.trainer = NewProgramTrainer(1)
+		defer func() { err = errors.Join(err, c.trainer.Close()) }()
+	}
+	if cfg.HTTP == nil {
+		defer c.cfg.HTTP.CloseIdleConnections()
+	}
+	life, cancel := context.WithCancel(ctx)
+	c.life = life
+	defer c.wg.Wait()
+	defer cancel()
+	defer func() {
+		if c.round != nil {
+			c.end()
+		}
+	}()
+	return c.run(life)
+}
+
+// run connects again and again.
+func (c *client) run(ctx context.Context) error {
+	wait := backoff{least: c.cfg.BackoffMin, most: c.cfg.BackoffMax}
+	for {
+		joined, err := c.connect(ctx)
+		if joined {
+			wait.reset()
+		}
+		switch {
+		case err == nil:
+			c.events.send(Event{State: Finished})
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case fatal(err):
+			return err
+		}
+		floor := time.Duration(0)
+		if pace := new(paceError); errors.As(err, &pace) {
+			floor = pace.wait
+		}
+		pause := wait.next(floor)
+		c.cfg.Log.Info("not connected", "err", err, "again_in", pause)
+		c.events.send(Event{State: Backoff, Text: err.Error(), Total: pause.Milliseconds()})
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// longestPause bounds what a coordinator can make a device wait.
+const longestPause = 6 * time.Hour
+
+// paceError is the end of a session after which the coordinator named a time
+// to come back.
+type paceError struct {
+	wait time.Duration
+	why  string
+}
+
+func (e *paceError) Error() string { return e.why }
+
+func pace(millis uint32, why string) error {
+	return &paceError{min(time.Duration(millis)*time.Millisecond, longestPause), why}
+}
+
+// fatal tells what trying again does not mend.
+func fatal(err error) bool {
+	for _, cause := range []error{ErrVersion, ErrSecret, ErrJobChanged, ErrNotPrivate, ErrData, ErrBase, ErrJob, ErrPin, ErrConfig} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	refused, broken := new(RefusedError), new(ProtocolError)
+	return errors.As(err, &refused) || errors.As(err, &broken)
+}
+
+// connect is one connection's life: nil when the job is finished. joined tells
+// whether the coordinator let this device in.
+func (c *client) connect(ctx context.Context) (joined bool, err error) {
+	c.events.send(Event{State: Connecting})
+	dialCtx, cancel := context.WithTimeout(ctx, c.cfg.Handshake)
+	conn, err := c.cfg.Dial(dialCtx, c.token)
+	cancel()
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel = context.WithCancel(ctx)
+	in := make(chan received)
+	var reader sync.WaitGroup
+	c.conn = conn
+	defer func() {
+		c.conn, c.resuming = nil, false
+		cancel()
+		conn.Close()
+		reader.Wait()
+	}()
+	reader.Go(func() { read(ctx, conn, in) })
+	if err := c.join(ctx, in); err != nil {
+		return false, c.sayGoodbye(ctx, err)
+	}
+	return true, c.sayGoodbye(ctx, c.serve(ctx, in))
+}
+
+// sayGoodbye tells a coordinator that broke the protocol so, as far as it
+// still listens.
+func (c *client) sayGoodbye(ctx context.Context, err error) error {
+	if broken := new(ProtocolError); errors.As(err, &broken) {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		c.send(ctx, &wire.Error{Code: wire.CodeProtocol, Text: "the coordinator broke the protocol"})
+	}
+	return err
+}
+
+// received is a message or the end of the connection.
+type received struct {
+	m   wire.Message
+	err error
+}
+
+// read hands on messages until the connection ends.
+func read(ctx context.Context, conn Conn, in chan<- received) {
+	for {
+		var r received
+		frame, err := conn.Read(ctx)
+		if err != nil {
+			r.err = err
+		} else if r.m, err = wire.Decode(frame, wire.FromCoordinator); err != nil {
+			r.err = &ProtocolError{err}
+		}
+		select {
+		case in <- r:
+		case <-ctx.Done():
+			return
+		}
+		if r.err != nil {
+			return
+		}
+	}
+}
+
+// send writes a message if there is a connection to send it on. Between a
+// reconnect and the coordinator's Resume nothing of the round is sent: it will
+// be asked for.
+func (c *client) send(ctx context.Context, m wire.Message) error {
+	if c.conn == nil {
+		return nil
+	}
+	switch m.Kind() {
+	case wire.KindTurn, wire.KindUpdate:
+		if c.resuming {
+			return nil
+		}
+	}
+	frame, err := wire.Append(nil, m)
+	if err != nil {
+		return err
+	}
+	return c.conn.Write(ctx, frame)
+}
+
+// serve handles messages until the connection ends or the job is finished.
+func (c *client) serve(ctx context.Context, in <-chan received) error {
+	c.startPrepare()
+	for {
+		var done <-chan worked
+		var over <-chan time.Time
+		if c.round != nil {
+			done, over = c.round.work, c.round.over
+		}
+		var err error
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err = <-c.prep:
+			err = c.finishPrepare(ctx, err)
+		case w := <-done:
+			err = c.finishWork(ctx, w)
+		case <-over:
+			c.drop("the coordinator did not end the round")
+		case r := <-in:
+			if r.err != nil {
+				return r.err
+			}
+			var finished bool
+			if finished, err = c.handle(ctx, r.m); finished {
+				return nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// handle acts on one message. finished: the job is over.
+func (c *client) handle(ctx context.Context, m wire.Message) (finished bool, err error) {
+	switch m := m.(type) {
+	case *wire.Wait:
+		if m.Disconnect {
+			return false, pace(m.RetryMillis, m.Reason)
+		}
+		c.events.send(Event{State: Waiting, Text: m.Reason, Total: int64(m.RetryMillis)})
+	case *wire.Assignment:
+		if !c.prepared {
+			c.early = m
+			return false, nil
+		}
+		return false, c.assign(ctx, m)
+	case *wire.Turn:
+		return false, c.turn(ctx, m)
+	case *wire.Resume:
+		return false, c.resume(ctx, m)
+	case *wire.UpdateAck:
+	case *wire.Outcome:
+		c.early = nil
+		c.outcome(m)
+	case *wire.Finished:
+		if c.round != nil {
+			c.drop("the job is finished")
+		}
+		return true, nil
+	case *wire.Error:
+		return false, refusedBy(m)
+	default:
+		return false, &ProtocolError{fmt.Errorf("%s in mid-session", m.Kind())}
+	}
+	return false, nil
+}
+
+// refusedBy turns the coordinator's Error into what Run does about it.
+func refusedBy(m *wire.Error) error {
+	switch {
+	case m.Code == wire.CodeVersion:
+		return fmt.Errorf("%w: %s", ErrVersion, m.Text)
+	case m.RetryMillis == 0:
+		return &RefusedError{Code: m.Code, Text: m.Text}
+	}
+	return pace(m.RetryMillis, m.Text)
+}
+
+// startPrepare begins the job's preparation where it is neither done nor
+// running.
+func (c *client) startPrepare() {
+	if c.prepared || c.prep != nil {
+		return
+	}
+	done, j := make(chan error, 1), c.job
+	c.prep = done
+	c.wg.Go(func() { done <- c.prepare(c.life, j) })
+}
+
+func (c *client) finishPrepare(ctx context.Context, err error) error {
+	c.prep = nil
+	if err != nil {
+		return err // the next connection tries again, unless it is fatal
+	}
+	c.prepared = true
+	if early := c.early; early != nil {
+		c.early = nil
+		return c.assign(ctx, early)
+	}
+	c.events.send(Event{State: Waiting})
+	return nil
+}

@@ -1,0 +1,104 @@
+package edge
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// Source yields the device's examples once the job's labels are known. It
+// refuses examples that the job has no label for.
+type Source func(labels []string) (*dataset.Set, error)
+
+// Examples is the source of a set in memory.
+func Examples(set *dataset.Set) Source { return set.Relabel }
+
+// File is the source of a data file in one of dataset's formats. It is read
+// when the job is known.
+func File(path string) Source {
+	return func(labels []string) (*dataset.Set, error) {
+		set, err := dataset.Load(path)
+		if err != nil {
+			return nil, err
+		}
+		return set.Relabel(labels)
+	}
+}
+
+// Config says how a device takes part. Zero values mean the stated default.
+type Config struct {
+	Token    string             // the join token; see wire.Token
+	Identity ed25519.PrivateKey // the device's enduring identity; see LoadIdentity
+	Data     Source
+
+	Trainer  Trainer      // default: NewProgramTrainer(1), closed with the client
+	Progress func(Event)  // called for every event, in order, one at a time; must not block long
+	Log      *slog.Logger // default: discard
+	Agent    string       // what the operator's log calls this program; default "starling"
+
+	MinShard         int    // smallest shard to take part in; default 3
+	MaxSteps         int    // most local steps a plan may ask for; default 10000
+	MaxBlob          uint64 // bytes, largest blob to fetch; default 1 GiB
+	AcceptNotPrivate bool   // join a job that says of itself that it is not private
+	CacheDir         string // where base and programs are kept between runs; empty: memory only
+
+	BackoffMin time.Duration // first wait before reconnecting; default 500ms
+	BackoffMax time.Duration // longest; default 1 min
+	Handshake  time.Duration // longest wait for the coordinator's answer while joining; default 15s
+
+	// Dial opens a connection; default: a WebSocket with the token's pin.
+	Dial func(ctx context.Context, t wire.Token) (Conn, error)
+	// HTTP fetches blobs; default: a client with the token's pin.
+	HTTP *http.Client
+	// Seed replaces every secret source of randomness where it is not empty.
+	// Only for reproducible demonstrations: nothing is private then.
+	Seed []byte
+}
+
+// ErrConfig is a configuration that cannot work.
+var ErrConfig = errors.New("edge: bad configuration")
+
+func (c *Config) validate() (wire.Token, error) {
+	t, err := wire.ParseToken(c.Token)
+	if err != nil {
+		return t, fmt.Errorf("%w: token: %w", ErrConfig, err)
+	}
+	switch {
+	case len(c.Identity) != ed25519.PrivateKeySize:
+		return t, fmt.Errorf("%w: identity: %d bytes, %d expected", ErrConfig, len(c.Identity), ed25519.PrivateKeySize)
+	case c.Data == nil:
+		return t, fmt.Errorf("%w: no data", ErrConfig)
+	case c.MinShard < 0 || c.MaxSteps < 0:
+		return t, fmt.Errorf("%w: min_shard and max_steps must not be negative", ErrConfig)
+	case c.BackoffMin < 0 || c.BackoffMax < 0 || c.Handshake < 0:
+		return t, fmt.Errorf("%w: durations must not be negative", ErrConfig)
+	case len(c.Agent) > wire.MaxName:
+		return t, fmt.Errorf("%w: agent is longer than %d bytes", ErrConfig, wire.MaxName)
+	}
+	orElse(&c.Log, slog.New(slog.DiscardHandler))
+	orElse(&c.Agent, "starling "+host)
+	orElse(&c.MinShard, 3)
+	orElse(&c.MaxSteps, 10_000)
+	orElse(&c.MaxBlob, 1<<30)
+	orElse(&c.BackoffMin, 500*time.Millisecond)
+	orElse(&c.BackoffMax, time.Minute)
+	orElse(&c.Handshake, 15*time.Second)
+	if c.BackoffMax < c.BackoffMin {
+		return t, fmt.Errorf("%w: backoff_max %v is below backoff_min %v", ErrConfig, c.BackoffMax, c.BackoffMin)
+	}
+	return t, nil
+}
+
+func orElse[T comparable](v *T, otherwise T) {
+	var zero T
+	if *v == zero {
+		*v = otherwise
+	}
+}

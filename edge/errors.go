@@ -1,0 +1,80 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// Causes for which Run returns: trying again cannot help.
+var (
+	ErrVersion    = errors.New("edge: no common protocol version")
+	ErrSecret     = errors.New("edge: the coordinator does not know the enrolment secret")
+	ErrJobChanged = errors.New("edge: the coordinator changed the job")
+	ErrNotPrivate = errors.New("edge: the job says that it is not private")
+	ErrData       = errors.New("edge: local data cannot be used")
+	ErrBase       = errors.New("edge: the base model cannot be used")
+	ErrJob        = errors.New("edge: the job cannot be joined")
+	ErrPin        = errors.New("edge: the coordinator's certificate is not the one in the join token")
+)
+
+// Causes for which a device declines a round. They stand in a *RefusalError.
+var (
+	ErrPlan       = errors.New("plan refused")
+	ErrReplay     = errors.New("round was answered before")
+	ErrShardFloor = errors.New("shard is below this device's floor")
+	ErrBlob       = errors.New("blob cannot be had")
+	ErrProgram    = errors.New("program does not fit the assignment")
+	ErrTraining   = errors.New("training failed")
+	ErrSecagg     = errors.New("aggregation refused")
+)
+
+// A RefusedError is the coordinator's final no.
+type RefusedError struct {
+	Code uint16
+	Text string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("edge: the coordinator refused this device: %s (code %d)", e.Text, e.Code)
+}
+
+// A ProtocolError is a coordinator that breaks the protocol. The session ends
+// and Run returns it: an honest coordinator does not do this.
+type ProtocolError struct{ Err error }
+
+func (e *ProtocolError) Error() string {
+	return "edge: coordinator broke the protocol: " + e.Err.Error()
+}
+func (e *ProtocolError) Unwrap() error { return e.Err }
+
+// A RefusalError is this device's leave from one round; the session goes on.
+type RefusalError struct {
+	Round uint64
+	Cause error // one of the causes above
+	Err   error
+}
+
+func (e *RefusalError) Error() string {
+	return fmt.Sprintf("edge: round %d: %v: %v", e.Round, e.Cause, e.Err)
+}
+func (e *RefusalError) Unwrap() []error { return []error{e.Cause, e.Err} }
+
+// refusal gives what the coordinator is told: a code and a fixed text, nothing
+// that could depend on local data.
+func (e *RefusalError) message() *wire.Refuse {
+	code := wire.CodePlan
+	for cause, c := range map[error]uint16{
+		ErrShardFloor: wire.CodeShardFloor,
+		ErrBlob:       wire.CodeBlob,
+		ErrProgram:    wire.CodeProgram,
+		ErrTraining:   wire.CodeTraining,
+		ErrSecagg:     wire.CodeSecagg,
+	} {
+		if errors.Is(e.Cause, cause) {
+			code = c
+		}
+	}
+	return &wire.Refuse{Round: e.Round, Code: code, Reason: e.Cause.Error()}
+}

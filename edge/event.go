@@ -1,0 +1,52 @@
+package edge
+
+import "sync"
+
+// A State is where a device stands, as shown to its owner.
+type State string
+
+// The states, in the order in which a round meets them.
+const (
+	Connecting State = "connecting"
+	Preparing  State = "preparing" // fetching the base, reading local data
+	Waiting    State = "waiting"   // for the next round
+	Keying     State = "keying"
+	Fetching   State = "fetching" // a blob; Done of Total bytes
+	Training   State = "training" // Done of Total steps
+	Uploading  State = "uploading"
+	Collecting State = "collecting" // waiting for the shard's other devices
+	Revealing  State = "revealing"
+	Committed  State = "committed" // the round released a new adapter
+	Abandoned  State = "abandoned" // the round released nothing
+	Dropped    State = "dropped"   // the round went on without this device
+	Refused    State = "refused"   // this device declined; Text says why
+	Backoff    State = "backoff"   // not connected; Text says why
+	Finished   State = "finished"
+)
+
+// An Event is one line of progress.
+type Event struct {
+	State State  `json:"state"`
+	Round uint64 `json:"round,omitempty"` // counts attempts
+	Step  uint64 `json:"step,omitempty"`  // committed rounds before this one
+	Rank  int    `json:"rank,omitempty"`
+	Shard int    `json:"shard,omitempty"` // devices in this device's shard
+	Done  int64  `json:"done,omitempty"`
+	Total int64  `json:"total,omitempty"`
+	Text  string `json:"text,omitempty"`
+}
+
+// events passes events on, one at a time.
+type events struct {
+	mu sync.Mutex
+	to func(Event) // called under mu
+}
+
+func (e *events) send(v Event) {
+	if e.to == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.to(v)
+}

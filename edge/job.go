@@ -1,0 +1,140 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// job is what a device knows of the job it joined. The announced constants do
+// not change; the rest is filled once by prepare, but for held and heldRank,
+// which are the client's goroutine's.
+type job struct {
+	wire.Job
+	task   [32]byte
+	scheme quant.Scheme
+
+	base   *model.Base
+	layout *model.Layout
+	data   *local
+
+	held     *model.Adapter // what was received last, to take differences against
+	heldRank int            // rank it was received at; -1: nothing held
+}
+
+// parseJob reads an announced job and refuses one that this device cannot or
+// will not be part of.
+func (c *client) parseJob(b []byte) (*job, error) {
+	announced, err := wire.ParseJob(b)
+	if err != nil {
+		return nil, &ProtocolError{err}
+	}
+	j := &job{Job: *announced, task: wire.TaskID(b), heldRank: -1}
+	if !j.Privacy.Private && !c.cfg.AcceptNotPrivate {
+		return nil, ErrNotPrivate
+	}
+	if j.scheme, err = quant.Lookup(j.Uplink); err != nil {
+		return nil, fmt.Errorf("%w: uplink: %w", ErrJob, err)
+	}
+	if uint64(j.Base.Size) > c.cfg.MaxBlob {
+		return nil, fmt.Errorf("%w: base has %d bytes, limit %d", ErrJob, j.Base.Size, c.cfg.MaxBlob)
+	}
+	return j, nil
+}
+
+// prepare fetches the base and tokenizes the local data: once a job, in a
+// goroutine of its own.
+func (c *client) prepare(ctx context.Context, j *job) error {
+	c.events.send(Event{State: Preparing, Text: j.Name})
+	blob, err := c.blobs.get(ctx, j.Base, true, func(done, total int64) {
+		c.events.send(Event{State: Fetching, Done: done, Total: total, Text: "base"})
+	})
+	if permanent := new(statusError); errors.Is(err, errWrongBytes) || errors.As(err, &permanent) {
+		return fmt.Errorf("%w: %w", ErrBase, err)
+	} else if err != nil {
+		return err
+	}
+	if j.base, err = model.ParseBlob(blob); err != nil {
+		return fmt.Errorf("%w: %w", ErrBase, err)
+	}
+	lora := model.LoRA{RMax: int(j.RankMax), Alpha: j.Alpha}
+	if j.layout, err = model.NewLayout(j.base.Config, lora, len(j.Labels)); err != nil {
+		return fmt.Errorf("%w: %w", ErrBase, err)
+	}
+	if most := j.base.Config.MaxPositions; int(j.Sequence) > most {
+		return fmt.Errorf("%w: job wants sequences of %d tokens, the base has %d positions", ErrBase, j.Sequence, most)
+	}
+	tok, err := tokenizer.Parse(j.base.Tokenizer)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrBase, err)
+	}
+	set, err := c.cfg.Data(j.Labels)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrData, err)
+	}
+	if len(set.Examples) == 0 {
+		return fmt.Errorf("%w: no examples", ErrData)
+	}
+	for _, e := range set.Examples {
+		if e.Label < 0 || e.Label >= len(j.Labels) {
+			return fmt.Errorf("%w: label number %d, the job has %d labels", ErrData, e.Label, len(j.Labels))
+		}
+	}
+	j.data = tokenize(set, tok, int(j.Sequence))
+	j.held = model.NewAdapter(j.layout, 0)
+	return nil
+}
+
+// checkPlan holds a plan against the job and this device's limits.
+func (c *client) checkPlan(p *wire.Plan) error {
+	j := c.job
+	least, most := j.RankMin, j.RankMax
+	if j.HeadOnly {
+		least, most = 0, 0
+	}
+	switch {
+	case p.Task != j.task:
+		return errors.New("plan is of another task")
+	case p.Rank < least || p.Rank > most:
+		return fmt.Errorf("rank %d, the job has %d..%d", p.Rank, least, most)
+	case int(p.Values) != j.layout.Size(int(p.Rank)):
+		return fmt.Errorf("%d values, the layout has %d at rank %d", p.Values, j.layout.Size(int(p.Rank)), p.Rank)
+	case int(p.Steps) > c.cfg.MaxSteps:
+		return fmt.Errorf("%d local steps, limit %d", p.Steps, c.cfg.MaxSteps)
+	}
+	if _, fresh := p.AdapterSeed(); !fresh {
+		if err := quant.CheckNames(p.Slice.Format, p.Slice.Codec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// masking derives the lattice and the aggregation's parameters from job and
+// plan; the coordinator does the same, and P binds the result.
+func (j *job) masking(p *wire.Plan) (*quant.Lattice, secagg.Config, error) {
+	lattice, err := quant.NewLattice(j.scheme, int(p.Values), j.ClipNorm, p.Rotation)
+	if err != nil {
+		return nil, secagg.Config{}, err
+	}
+	width, err := quant.Width(j.scheme, int(j.ShardMax))
+	if err != nil {
+		return nil, secagg.Config{}, err
+	}
+	cfg := secagg.Config{
+		Dim: lattice.D(), Width: width, MaxSymbol: int(lattice.MaxSymbol()),
+		ShardMax: int(j.ShardMax), ShardMin: int(j.ShardFloor),
+		CorruptPPM: j.CorruptPPM, BreachBits: int(j.BreachBits), SemiHonest: j.SemiHonest,
+		Suite: secagg.SuiteX25519, Identified: j.Identified, Authority: j.RosterKey,
+	}
+	if j.Hybrid {
+		cfg.Suite = secagg.SuiteHybrid
+	}
+	return lattice, cfg, cfg.Validate()
+}

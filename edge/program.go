@@ -1,0 +1,258 @@
+package edge
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/wasm"
+)
+
+// Names of a training program's inputs; the trained tensors go by
+// their layout's names and the frozen ones by the base's.
+const (
+	inputTokens  = "tokens"        // i32 [B,S]
+	inputLabels  = "labels"        // i32 [B]
+	inputWeights = "weights"       // f32 [B]
+	inputRate    = "learning_rate" // f32 []
+	inputStep    = "step"          // f32 [], 1 in a round's first step
+)
+
+// ErrMisfit is a program whose tensors are not those of its assignment.
+var ErrMisfit = errors.New("edge: program and assignment differ")
+
+// ProgramTrainer runs the coordinator's compiled training step in package
+// wasm. It keeps a few programs with their frozen weights in memory between
+// rounds.
+type ProgramTrainer struct {
+	slots chan struct{} // one token for each training that may run
+
+	mu   sync.Mutex
+	idle []*bench // by mu; most recently used last, at most cap(slots)
+}
+
+// bench is an instance with a base's frozen weights in it. It belongs to one
+// training at a time.
+type bench struct {
+	sum      [sha256.Size]byte
+	base     *model.Base
+	program  *wasm.Program
+	instance *wasm.Instance
+}
+
+// NewProgramTrainer lets at most parallel trainings run at once; the others
+// wait. Each needs a core and the program's memory.
+func NewProgramTrainer(parallel int) *ProgramTrainer {
+	return &ProgramTrainer{slots: make(chan struct{}, max(1, parallel))}
+}
+
+// Train implements Trainer.
+func (p *ProgramTrainer) Train(ctx context.Context, t Task) ([]float32, error) {
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	b, err := p.take(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	delta, err := b.train(ctx, t)
+	if err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return delta, p.put(b)
+}
+
+// Close frees what is kept. No training may be running.
+func (p *ProgramTrainer) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, b := range p.idle {
+		errs = append(errs, b.close())
+	}
+	p.idle = nil
+	return errors.Join(errs...)
+}
+
+// take returns a bench for the task: one that is idle, or a new one.
+func (p *ProgramTrainer) take(ctx context.Context, t Task) (*bench, error) {
+	sum := sha256.Sum256(t.Program)
+	p.mu.Lock()
+	for i, b := range p.idle {
+		if b.sum == sum && b.base == t.Base {
+			p.idle = slices.Delete(p.idle, i, i+1)
+			p.mu.Unlock()
+			return b, nil
+		}
+	}
+	// Room for what is about to be made: an idle one of another rank goes.
+	var old *bench
+	if len(p.idle) >= cap(p.slots) {
+		old, p.idle = p.idle[0], slices.Delete(p.idle, 0, 1)
+	}
+	p.mu.Unlock()
+	if old != nil {
+		if err := old.close(); err != nil {
+			return nil, err
+		}
+	}
+	return newBench(ctx, t, sum)
+}
+
+func (p *ProgramTrainer) put(b *bench) error {
+	p.mu.Lock()
+	p.idle = append(p.idle, b)
+	var old *bench
+	if len(p.idle) > cap(p.slots) {
+		old, p.idle = p.idle[0], slices.Delete(p.idle, 0, 1)
+	}
+	p.mu.Unlock()
+	if old != nil {
+		return old.close()
+	}
+	return nil
+}
+
+// newBench loads the program, checks it against the task and writes the frozen
+// weights.
+func newBench(ctx context.Context, t Task, sum [sha256.Size]byte) (*bench, error) {
+	program, err := wasm.Load(ctx, t.Program, wasm.Config{})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMisfit, err)
+	}
+	b := &bench{sum: sum, base: t.Base, program: program}
+	if err := checkProgram(program.Manifest(), t); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	if b.instance, err = program.NewInstance(ctx); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	for _, f := range program.Manifest().Frozen {
+		if err := b.instance.WriteFrozen(f.Name, t.Base.Tensor(f.Name)); err != nil {
+			return nil, errors.Join(err, b.close())
+		}
+	}
+	return b, nil
+}
+
+func (b *bench) close() error {
+	var err error
+	if b.instance != nil {
+		err = b.instance.Close()
+	}
+	return errors.Join(err, b.program.Close())
+}
+
+// checkProgram refuses a program unless its tensors are exactly the task's:
+// the inputs with the batch's shape, every trained tensor of the layout at the
+// rank, optimizer state named after them, and frozen tensors of the base.
+func checkProgram(m *wasm.Manifest, t Task) error {
+	want := map[string]wasm.Tensor{
+		inputTokens:  {DType: wasm.Int32, Shape: []int{t.Batch, t.Sequence}},
+		inputLabels:  {DType: wasm.Int32, Shape: []int{t.Batch}},
+		inputWeights: {DType: wasm.Float32, Shape: []int{t.Batch}},
+		inputRate:    {DType: wasm.Float32},
+		inputStep:    {DType: wasm.Float32},
+	}
+	for _, in := range m.Inputs {
+		w, ok := want[in.Name]
+		if !ok || in.DType != w.DType || !slices.Equal(in.Shape, w.Shape) {
+			return fmt.Errorf("%w: input %s %s%v", ErrMisfit, in.Name, in.DType, in.Shape)
+		}
+	}
+	for _, name := range []string{inputTokens, inputLabels, inputWeights, inputRate} {
+		if !slices.ContainsFunc(m.Inputs, func(x wasm.Tensor) bool { return x.Name == name }) {
+			return fmt.Errorf("%w: no input %s", ErrMisfit, name)
+		}
+	}
+	state := make(map[string]wasm.Tensor, len(m.State))
+	for _, s := range m.State {
+		state[s.Name] = s
+	}
+	for _, span := range t.Layout.Spans(t.Rank) {
+		if span.Len == 0 {
+			continue
+		}
+		s, ok := state[span.Name]
+		if !ok || s.DType != wasm.Float32 || !slices.Equal(s.Shape, span.Shape) {
+			return fmt.Errorf("%w: state %s is %s%v, f32%v expected", ErrMisfit, span.Name, s.DType, s.Shape, span.Shape)
+		}
+	}
+	for _, f := range m.Frozen {
+		n := len(t.Base.Tensor(f.Name))
+		if f.DType != wasm.Float32 || n == 0 || n != elements(f.Shape) {
+			return fmt.Errorf("%w: frozen %s is %s%v, the base has %d values", ErrMisfit, f.Name, f.DType, f.Shape, n)
+		}
+	}
+	return nil
+}
+
+func elements(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// train writes the start, runs the steps and reads the difference.
+func (b *bench) train(ctx context.Context, t Task) ([]float32, error) {
+	in, m := b.instance, b.program.Manifest()
+	spans := make(map[string]model.Span)
+	for _, s := range t.Layout.Spans(t.Rank) {
+		spans[s.Name] = s
+	}
+	for _, s := range m.State {
+		values := make([]float32, elements(s.Shape)) // an optimizer starts from zero in every round
+		if span, ok := spans[s.Name]; ok {
+			values = t.Start[span.Offset : span.Offset+span.Len]
+		}
+		if err := in.WriteFloat32(s.Name, values); err != nil {
+			return nil, err
+		}
+	}
+	hasStep := slices.ContainsFunc(m.Inputs, func(x wasm.Tensor) bool { return x.Name == inputStep })
+	for i, batch := range t.Batches {
+		err := errors.Join(
+			in.WriteInt32(inputTokens, batch.Tokens),
+			in.WriteInt32(inputLabels, batch.Labels),
+			in.WriteFloat32(inputWeights, batch.Weights),
+			in.WriteFloat32(inputRate, []float32{t.Rate}))
+		if hasStep {
+			err = errors.Join(err, in.WriteFloat32(inputStep, []float32{float32(i + 1)}))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := in.Step(ctx); err != nil {
+			return nil, fmt.Errorf("step %d: %w", i+1, err)
+		}
+		if t.Progress != nil {
+			t.Progress(i+1, len(t.Batches))
+		}
+	}
+	delta := make([]float32, len(t.Start))
+	for _, s := range spans {
+		if s.Len == 0 {
+			continue
+		}
+		if err := in.ReadFloat32(s.Name, delta[s.Offset:s.Offset+s.Len]); err != nil {
+			return nil, err
+		}
+	}
+	for i := range delta {
+		delta[i] -= t.Start[i]
+		if v := float64(delta[i]); math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("value %d of the update is %v", i, v)
+		}
+	}
+	return delta, nil
+}

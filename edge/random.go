@@ -1,0 +1,54 @@
+package edge
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"io"
+)
+
+// Purposes of randomness. Each has a stream of its own, so that a seeded run
+// repeats whatever the order in which goroutines draw.
+const (
+	forSecagg   = "secagg"
+	forRounding = "rounding"
+	forBatches  = "batches"
+	forSession  = "session"
+)
+
+// random is the source for one purpose in one round: crypto/rand, or the
+// AES-256-CTR stream under a key derived from a reproducible run's seed.
+func random(seed []byte, purpose string, round uint64) io.Reader {
+	if len(seed) == 0 {
+		return rand.Reader
+	}
+	m := hmac.New(sha256.New, seed)
+	m.Write([]byte(purpose))
+	m.Write(binary.LittleEndian.AppendUint64(nil, round))
+	block, err := aes.NewCipher(m.Sum(nil))
+	if err != nil {
+		panic(err) // 32 bytes are a valid key
+	}
+	return cipher.StreamReader{S: cipher.NewCTR(block, make([]byte, aes.BlockSize)), R: zeros{}}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// uniform draws from 0..n-1 without bias.
+func uniform(r io.Reader, n int) (int, error) {
+	limit := ^uint64(0) - ^uint64(0)%uint64(n)
+	for {
+		var b [8]byte
+		if _, err := io.ReadFull(r, b[:]); err != nil {
+			return 0, err
+		}
+		if v := binary.LittleEndian.Uint64(b[:]); v < limit {
+			return int(v % uint64(n)), nil
+		}
+	}
+}

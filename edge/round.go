@@ -1,0 +1,335 @@
+package edge
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/secagg"
+)
+
+// round is this device's part in one round. It outlives connections: what was
+// sent is kept, so that a reconnect sends the same bytes.
+type round struct {
+	plan      *wire.Plan
+	planBytes []byte
+	sec       *secagg.Client
+	stop      context.CancelFunc // ends the work
+	work      chan worked        // one result; nil once it was taken
+	symbols   []int32            // the work's result until it is masked
+	delivered bool               // turn 2 was answered: U2 is known
+
+	sent   [6][]byte    // by turn: payload sent; turn 3 is upload
+	upload *wire.Upload // turn 3
+	seen   [6][32]byte  // by turn: hash of the coordinator's payload; zero: not seen
+
+	over <-chan time.Time // fires when the coordinator has left the round open for too long
+}
+
+// event is the start of an event about the round.
+func (r *round) event(s State) Event {
+	return Event{State: s, Round: r.plan.Round, Step: r.plan.Step, Rank: int(r.plan.Rank), Shard: r.sec.ShardSize()}
+}
+
+// assign takes an assignment: checks it, sends turn 1 and starts the work.
+func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
+	plan, err := wire.ParsePlan(a.Plan)
+	if err != nil {
+		return &ProtocolError{err}
+	}
+	if r := c.round; r != nil && plan.Round == r.plan.Round {
+		if bytes.Equal(a.Plan, r.planBytes) {
+			return nil // said again after a reconnect
+		}
+		return c.leave(&RefusalError{Round: plan.Round, Cause: ErrPlan, Err: errors.New("two plans for one round")})
+	}
+	if plan.Round <= c.answered {
+		return c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrReplay, Err: fmt.Errorf("last was %d", c.answered)})
+	}
+	if c.round != nil {
+		c.drop("the coordinator went on to another round")
+	}
+	if err := c.checkPlan(plan); err != nil {
+		c.answered = plan.Round
+		return c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err})
+	}
+	lattice, cfg, err := c.job.masking(plan)
+	if err != nil {
+		c.answered = plan.Round
+		return c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err})
+	}
+	p := secagg.PlanHash(hex.EncodeToString(plan.Task[:]), plan.Round, cfg, a.Plan)
+	sec, err := secagg.NewClient(cfg, p, c.cfg.Identity, random(c.cfg.Seed, forSecagg, plan.Round))
+	if err != nil {
+		return err
+	}
+	hello, err := sec.Advertise()
+	if err != nil {
+		return err
+	}
+	// One pair of key sets for one round, whatever comes: from here on the
+	// round counts as answered.
+	c.answered = plan.Round
+	workCtx, stop := context.WithCancel(c.life)
+	r := &round{plan: plan, planBytes: a.Plan, sec: sec, stop: stop, work: make(chan worked, 1), over: time.After(longest(c.job.Deadlines))}
+	c.round = r
+	c.events.send(r.event(Keying))
+	c.startWork(workCtx, r, lattice, a.Patches)
+	return c.sendTurn(ctx, secagg.TurnAdvertise, hello)
+}
+
+// longest is when a device stops believing in a round: twice the sum of the
+// states' deadlines and a minute.
+func longest(d wire.Deadlines) time.Duration {
+	sum := uint64(d.Gather) + uint64(d.Key) + uint64(d.Share) + uint64(d.Collect) + uint64(d.Confirm) + uint64(d.Unmask)
+	return 2*time.Duration(sum)*time.Millisecond + time.Minute
+}
+
+func (c *client) startWork(ctx context.Context, r *round, lattice *quant.Lattice, patches []wire.Patch) {
+	j, w := c.job, work{plan: r.plan, lattice: lattice}
+	if rank := int(r.plan.Rank); len(patches) > 0 && rank <= j.heldRank {
+		w.held = j.held.Slice(rank)
+		from := quant.Digest(w.held)
+		for i := range patches {
+			if patches[i].From == from {
+				w.patch = &patches[i].Blob
+			}
+		}
+	}
+	out := r.work
+	c.wg.Go(func() { out <- c.do(ctx, j, w) })
+}
+
+// finishWork takes the work's result.
+func (c *client) finishWork(ctx context.Context, w worked) error {
+	r := c.round
+	r.work = nil
+	r.stop()
+	if w.err != nil {
+		if refusal := new(RefusalError); errors.As(w.err, &refusal) {
+			return c.leave(refusal)
+		}
+		return w.err
+	}
+	if err := c.job.held.SetSlice(int(r.plan.Rank), w.start); err != nil {
+		return err
+	}
+	c.job.heldRank = max(c.job.heldRank, int(r.plan.Rank))
+	r.symbols = w.symbols
+	return c.maskAndSend(ctx)
+}
+
+// turn handles one of the coordinator's turns.
+func (c *client) turn(ctx context.Context, m *wire.Turn) error {
+	r := c.round
+	if r == nil || m.Round != r.plan.Round {
+		if m.Round <= c.answered {
+			return nil // of a round this device has left
+		}
+		return &ProtocolError{fmt.Errorf("turn %d of round %d, which was not assigned", m.Number, m.Round)}
+	}
+	sum := sha256.Sum256(m.Payload)
+	switch r.seen[m.Number] {
+	case sum:
+		return nil // said again after a reconnect
+	case [32]byte{}:
+	default:
+		return c.leave(&RefusalError{Round: m.Round, Cause: ErrSecagg, Err: fmt.Errorf("turn %d came twice with different bytes", m.Number)})
+	}
+	// Even where the answer cannot be sent now, it has been computed and is kept.
+	r.seen[m.Number] = sum
+	err := c.answer(ctx, r, m)
+	if asked := new(RefusalError); errors.As(err, &asked) {
+		return c.leave(asked)
+	}
+	return err
+}
+
+// answer computes and sends what follows from a turn. Errors of the
+// aggregation protocol come back as a *RefusalError.
+func (c *client) answer(ctx context.Context, r *round, m *wire.Turn) error {
+	refuse := func(cause, err error) error { return &RefusalError{Round: m.Round, Cause: cause, Err: err} }
+	switch secagg.Turn(m.Number) {
+	case secagg.TurnAdvertise:
+		var roster secagg.Roster
+		if err := roster.UnmarshalBinary(m.Payload); err != nil {
+			return refuse(ErrSecagg, err)
+		}
+		if n := len(roster.Entries); n < c.cfg.MinShard {
+			return refuse(ErrShardFloor, fmt.Errorf("%d devices, floor %d", n, c.cfg.MinShard))
+		}
+		shares, err := r.sec.Share(&roster)
+		if err != nil {
+			return refuse(ErrSecagg, err)
+		}
+		return c.sendTurn(ctx, secagg.TurnShare, shares)
+	case secagg.TurnShare:
+		var delivery secagg.Delivery
+		if err := delivery.UnmarshalBinary(m.Payload); err != nil {
+			return refuse(ErrSecagg, err)
+		}
+		if err := r.sec.Deliver(&delivery); err != nil {
+			return refuse(ErrSecagg, err)
+		}
+		r.delivered = true
+		return c.maskAndSend(ctx)
+	case secagg.TurnMask:
+		var survivors secagg.Survivors
+		if err := survivors.UnmarshalBinary(m.Payload); err != nil {
+			return refuse(ErrSecagg, err)
+		}
+		confirmation, err := r.sec.Confirm(&survivors)
+		if err != nil {
+			return refuse(ErrSecagg, err)
+		}
+		return c.sendTurn(ctx, secagg.TurnConfirm, confirmation)
+	case secagg.TurnConfirm:
+		var confirmations secagg.Confirmations
+		if err := confirmations.UnmarshalBinary(m.Payload); err != nil {
+			return refuse(ErrSecagg, err)
+		}
+		reveal, err := r.sec.Reveal(&confirmations)
+		if err != nil {
+			return refuse(ErrSecagg, err)
+		}
+		c.events.send(r.event(Revealing))
+		return c.sendTurn(ctx, secagg.TurnReveal, reveal)
+	}
+	return refuse(ErrSecagg, fmt.Errorf("turn %d is not the coordinator's", m.Number))
+}
+
+// maskAndSend masks the update once both its symbols and U2 are there.
+func (c *client) maskAndSend(ctx context.Context) error {
+	r := c.round
+	if r.symbols == nil || !r.delivered {
+		return nil
+	}
+	masked, err := r.sec.Mask(r.symbols)
+	clear(r.symbols)
+	r.symbols = nil
+	if err != nil {
+		return c.leave(&RefusalError{Round: r.plan.Round, Cause: ErrSecagg, Err: err})
+	}
+	if r.upload, err = wire.NewUpload(r.plan.Round, maskedUpdate{masked}); err != nil {
+		return err
+	}
+	return c.sendUpload(ctx, 0)
+}
+
+// maskedUpdate lets secagg's masked vector, and nothing else, become an upload.
+type maskedUpdate struct{ *secagg.Masked }
+
+// MaskedUpdate implements wire.Masked.
+func (maskedUpdate) MaskedUpdate() {}
+
+// sendUpload sends the masked update from offset on.
+func (c *client) sendUpload(ctx context.Context, offset uint64) error {
+	r := c.round
+	if r.upload == nil {
+		return nil
+	}
+	at := r.event(Uploading)
+	at.Total = int64(r.upload.Size())
+	for {
+		at.Done = int64(offset)
+		c.events.send(at)
+		chunk, next := r.upload.Chunk(offset)
+		if chunk == nil {
+			c.events.send(r.event(Collecting))
+			return nil
+		}
+		if err := c.send(ctx, chunk); err != nil {
+			return err
+		}
+		offset = next
+	}
+}
+
+// sendTurn keeps a turn's bytes and sends them.
+func (c *client) sendTurn(ctx context.Context, t secagg.Turn, m encoding.BinaryAppender) error {
+	payload, err := m.AppendBinary(nil)
+	if err != nil {
+		return err
+	}
+	c.round.sent[t] = payload
+	return c.send(ctx, &wire.Turn{Round: c.round.plan.Round, Number: uint8(t), Payload: payload})
+}
+
+// resume sends again, byte for byte, what the coordinator does not hold.
+func (c *client) resume(ctx context.Context, m *wire.Resume) error {
+	r := c.round
+	if r == nil || m.Round != r.plan.Round {
+		c.resuming = false
+		if m.Round > c.answered {
+			return &ProtocolError{fmt.Errorf("resume of round %d, which was not assigned", m.Round)}
+		}
+		// This device has left that round, or lost it with its memory: it never
+		// takes part in it again.
+		return c.refuse(ctx, &RefusalError{Round: m.Round, Cause: ErrReplay, Err: errors.New("the round's secrets are gone")})
+	}
+	c.resuming = false
+	held := func(t secagg.Turn) bool { return m.Held&(1<<(t-1)) != 0 }
+	for t := secagg.TurnAdvertise; t <= secagg.TurnReveal; t++ {
+		switch {
+		case held(t):
+		case t == secagg.TurnMask:
+			if err := c.sendUpload(ctx, m.Received); err != nil {
+				return err
+			}
+		case r.sent[t] != nil:
+			if err := c.send(ctx, &wire.Turn{Round: r.plan.Round, Number: uint8(t), Payload: r.sent[t]}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// outcome ends the round.
+func (c *client) outcome(m *wire.Outcome) {
+	r := c.round
+	if r == nil || m.Round != r.plan.Round {
+		return
+	}
+	state := map[uint8]State{wire.OutcomeCommitted: Committed, wire.OutcomeAbandoned: Abandoned, wire.OutcomeDropped: Dropped}[m.Result]
+	v := r.event(state)
+	v.Text = m.Reason
+	c.end()
+	c.events.send(v)
+}
+
+// end forgets the round and its secrets.
+func (c *client) end() {
+	c.round.stop()
+	c.round.sec.Abort()
+	clear(c.round.symbols)
+	c.round = nil
+}
+
+// drop ends the round without a word from the coordinator.
+func (c *client) drop(why string) {
+	v := c.round.event(Dropped)
+	v.Text = why
+	c.end()
+	c.events.send(v)
+}
+
+// leave ends the round by this device's own decision.
+func (c *client) leave(why *RefusalError) error {
+	c.end()
+	return c.refuse(c.life, why)
+}
+
+// refuse tells the coordinator that this device is not part of a round.
+func (c *client) refuse(ctx context.Context, why *RefusalError) error {
+	c.cfg.Log.Warn("round refused", "round", why.Round, "cause", why.Cause, "err", why.Err)
+	c.events.send(Event{State: Refused, Round: why.Round, Text: why.Error()})
+	return c.send(ctx, why.message())
+}

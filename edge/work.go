@@ -1,0 +1,124 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/quant"
+)
+
+// work is a round's local part, done beside the exchange of keys and shares.
+type work struct {
+	plan    *wire.Plan
+	lattice *quant.Lattice
+	patch   *wire.Blob // the slice as a difference to held; nil: fetch it whole
+	held    []float32
+}
+
+// worked is what a work hands back.
+type worked struct {
+	start   []float32 // the adapter's slice as received
+	symbols []int32   // the clipped and quantized update
+	err     error     // a *RefusalError or ctx's
+}
+
+// do fetches, trains, clips and quantizes.
+func (c *client) do(ctx context.Context, j *job, w work) worked {
+	fail := func(cause, err error) worked {
+		if ctx.Err() != nil {
+			return worked{err: ctx.Err()}
+		}
+		return worked{err: &RefusalError{Round: w.plan.Round, Cause: cause, Err: err}}
+	}
+	start, err := c.slice(ctx, j, w)
+	if err != nil {
+		return fail(ErrBlob, err)
+	}
+	program, err := c.program(ctx, w.plan)
+	if err != nil {
+		return fail(ErrBlob, err)
+	}
+	batches, err := j.data.batches(random(c.cfg.Seed, forBatches, w.plan.Round), int(w.plan.Steps), int(j.Batch), int(j.Sequence))
+	if err != nil {
+		return fail(ErrTraining, err)
+	}
+	at := Event{State: Training, Round: w.plan.Round, Step: w.plan.Step, Rank: int(w.plan.Rank), Total: int64(w.plan.Steps)}
+	c.events.send(at)
+	update, err := c.trainer.Train(ctx, Task{
+		Base: j.base, Layout: j.layout, Rank: int(w.plan.Rank), Start: start, Batches: batches,
+		Optimizer: j.Optimizer, Rate: float32(w.plan.Rate), Batch: int(j.Batch), Sequence: int(j.Sequence), Program: program,
+		Progress: func(done, total int) {
+			at.Done, at.Total = int64(done), int64(total)
+			c.events.send(at)
+		},
+	})
+	if errors.Is(err, ErrMisfit) {
+		return fail(ErrProgram, err)
+	} else if err != nil {
+		return fail(ErrTraining, err)
+	}
+	if len(update) != int(w.plan.Values) {
+		return fail(ErrTraining, fmt.Errorf("trainer returned %d values, %d expected", len(update), w.plan.Values))
+	}
+	if _, err := dp.Clip(update, j.ClipNorm); err != nil {
+		return fail(ErrTraining, err)
+	}
+	symbols, err := w.lattice.Encode(update, random(c.cfg.Seed, forRounding, w.plan.Round))
+	clear(update)
+	if err != nil {
+		return fail(ErrTraining, err)
+	}
+	return worked{start: start, symbols: symbols}
+}
+
+// slice yields the adapter's values at the plan's rank.
+func (c *client) slice(ctx context.Context, j *job, w work) ([]float32, error) {
+	if seed, fresh := w.plan.AdapterSeed(); fresh {
+		return model.NewAdapter(j.layout, seed).Slice(int(w.plan.Rank)), nil
+	}
+	if w.patch != nil {
+		if values, err := c.unpack(ctx, w, *w.patch, w.held); err == nil {
+			return values, nil
+		}
+		// The whole slice leads to the same values.
+	}
+	return c.unpack(ctx, w, w.plan.Slice.Blob, nil)
+}
+
+func (c *client) unpack(ctx context.Context, w work, b wire.Blob, held []float32) ([]float32, error) {
+	msg, err := c.blobs.get(ctx, b, false, func(done, total int64) {
+		c.events.send(Event{State: Fetching, Round: w.plan.Round, Done: done, Total: total, Text: "adapter"})
+	})
+	if err != nil {
+		return nil, err
+	}
+	values, err := quant.UnpackUpdate(msg, held, int(w.plan.Values))
+	if err != nil {
+		return nil, err
+	}
+	if quant.Digest(values) != w.plan.Slice.Digest {
+		return nil, errors.New("slice does not decode to what the plan names")
+	}
+	return values, nil
+}
+
+// program fetches the training step compiled for this host; any other host's
+// gives the same results, slower.
+func (c *client) program(ctx context.Context, p *wire.Plan) ([]byte, error) {
+	if len(p.Programs) == 0 {
+		return nil, nil
+	}
+	chosen := p.Programs[0]
+	for _, g := range p.Programs {
+		if g.Host == host {
+			chosen = g
+		}
+	}
+	return c.blobs.get(ctx, chosen.Blob, true, func(done, total int64) {
+		c.events.send(Event{State: Fetching, Round: p.Round, Done: done, Total: total, Text: "program"})
+	})
+}
