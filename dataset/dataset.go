@@ -11,17 +11,19 @@ type Example struct {
 	Text  string
 	Label int    // index into Set.Labels
 	User  string // who it belongs to; "" where the source does not say
+	Line  int    // line of its file, from 1; 0 where it has none
 }
 
 // Set is a list of examples over one list of labels.
 type Set struct {
+	Name     string // the file, as it was given; "" for a set without one
 	Labels   []string
 	Examples []Example
 }
 
 // Pick returns the examples at the given indices, sharing the label list.
 func (s *Set) Pick(indices []int) *Set {
-	out := &Set{Labels: s.Labels, Examples: make([]Example, len(indices))}
+	out := &Set{Name: s.Name, Labels: s.Labels, Examples: make([]Example, len(indices))}
 	for i, at := range indices {
 		out.Examples[i] = s.Examples[at]
 	}
@@ -29,25 +31,28 @@ func (s *Set) Pick(indices []int) *Set {
 }
 
 // Relabel returns the set over another label list, matched by name, so that
-// a file holding only some of a job's classes agrees with the job. It returns
-// an error that names a label the list does not have.
+// a file holding only some of a job's classes agrees with the job. An example
+// whose label the list does not have is a *LineError that names its file and
+// line.
 func (s *Set) Relabel(labels []string) (*Set, error) {
 	to := make([]int, len(s.Labels))
 	for i, name := range s.Labels {
-		if to[i] = slices.Index(labels, name); to[i] < 0 {
-			return nil, fmt.Errorf("dataset: label %q is not one of %q", name, labels)
-		}
+		to[i] = slices.Index(labels, name)
 	}
-	out := &Set{Labels: labels, Examples: slices.Clone(s.Examples)}
+	out := &Set{Name: s.Name, Labels: labels, Examples: slices.Clone(s.Examples)}
 	for i := range out.Examples {
-		out.Examples[i].Label = to[out.Examples[i].Label]
+		ex := &out.Examples[i]
+		if to[ex.Label] < 0 {
+			return nil, &LineError{s.Name, ex.Line, fmt.Errorf("label %q is not one of %q", s.Labels[ex.Label], labels)}
+		}
+		ex.Label = to[ex.Label]
 	}
 	return out, nil
 }
 
 // byName builds a Set from examples that carry label names: labels are
 // numbered in alphabetical order, whatever order they came in.
-func byName(examples []Example, names []string) *Set {
+func byName(file string, examples []Example, names []string) *Set {
 	labels := slices.Clone(names)
 	slices.SortFunc(labels, cmp.Compare[string])
 	labels = slices.Compact(labels)
@@ -58,5 +63,5 @@ func byName(examples []Example, names []string) *Set {
 	for i := range examples {
 		examples[i].Label = index[names[i]]
 	}
-	return &Set{Labels: labels, Examples: examples}
+	return &Set{Name: file, Labels: labels, Examples: examples}
 }

@@ -15,7 +15,6 @@ import (
 )
 
 func TestReadFormats(t *testing.T) {
-	want := &Set{Labels: []string{"acq", "earn"}, Examples: []Example{{Text: "net profit", Label: 1}, {Text: "buys unit", Label: 0}}}
 	tabbed := "earn\tnet profit\n\nacq\tbuys unit\r\n"
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
@@ -25,6 +24,12 @@ func TestReadFormats(t *testing.T) {
 		"a.tsv": tabbed, "a.txt": tabbed, "a.txt.gz": zipped.String(),
 		"a.jsonl": `{"text":"net profit","label":"earn"}` + "\n" + `{"label":"acq","text":"buys unit"}`,
 	} {
+		second := 3
+		if name == "a.jsonl" {
+			second = 2
+		}
+		want := &Set{Name: name, Labels: []string{"acq", "earn"},
+			Examples: []Example{{Text: "net profit", Label: 1, Line: 1}, {Text: "buys unit", Label: 0, Line: second}}}
 		got, err := Read(strings.NewReader(content), name)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v", name, got, err)
@@ -81,12 +86,12 @@ func TestLoadR8(t *testing.T) {
 }
 
 func TestRelabel(t *testing.T) {
-	s := &Set{Labels: []string{"b", "c"}, Examples: []Example{{Label: 0}, {Label: 1}}}
+	s := &Set{Name: "f.tsv", Labels: []string{"b", "c"}, Examples: []Example{{Label: 0, Line: 1}, {Label: 1, Line: 4}}}
 	out, err := s.Relabel([]string{"a", "b", "c"})
 	if err != nil || out.Examples[0].Label != 1 || out.Examples[1].Label != 2 {
 		t.Errorf("%+v, %v", out, err)
 	}
-	if _, err := s.Relabel([]string{"a", "b"}); err == nil || !strings.Contains(err.Error(), `"c"`) {
+	if _, err := s.Relabel([]string{"a", "b"}); err == nil || !strings.Contains(err.Error(), `f.tsv:4: label "c" is not one of`) {
 		t.Errorf("a label outside the job gave %v", err)
 	}
 }

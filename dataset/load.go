@@ -102,7 +102,7 @@ func readLines(r io.Reader, name string, parse func([]byte) (labelled, error)) (
 			}
 			distinct[l.Label] = l.Label
 		}
-		examples = append(examples, Example{Text: l.Text, User: l.User})
+		examples = append(examples, Example{Text: l.Text, User: l.User, Line: line})
 		names = append(names, distinct[l.Label])
 	}
 	if err := sc.Err(); errors.Is(err, bufio.ErrTooLong) {
@@ -113,7 +113,7 @@ func readLines(r io.Reader, name string, parse func([]byte) (labelled, error)) (
 	if len(examples) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, ErrEmpty)
 	}
-	return byName(examples, names), nil
+	return byName(name, examples, names), nil
 }
 
 func (l labelled) check() error {
