@@ -2,7 +2,6 @@
 # builds what it needs. Needs on a fresh machine: Go, Node, make, git.
 
 GO      ?= go
-TAGS    := ops_sequential
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 BIN     := bin/starling
@@ -22,33 +21,33 @@ help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build bin/starling
-	$(GO) build -tags $(TAGS) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/starling
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/starling
 
 demo: build ## Fine-tune a model across 24 edges, privately, on this machine (ARGS="--data FILE" for your own text)
 	$(BIN) demo $(ARGS)
 
 test: ## Run the tests
-	$(GO) test -tags $(TAGS) ./...
+	$(GO) test ./...
 
 race: ## Run the race detector on the packages with goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -tags $(TAGS) $(RACE)
+	CGO_ENABLED=1 $(GO) test -race $(RACE)
 
 lint: ## gofmt, go vet, staticcheck, go.mod tidiness; govulncheck where its database is reachable
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w needed: $$files"; exit 1; }
-	$(GO) vet -tags $(TAGS) ./...
+	$(GO) vet ./...
 	GOOS=js GOARCH=wasm $(GO) vet ./cmd/starling-web ./edge ./wasm
-	$(GO) run $(STATICCHECK) -tags $(TAGS) ./...
+	$(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
-	@if out=$$($(GO) run $(GOVULNCHECK) -tags $(TAGS) ./... 2>&1); then echo "$$out"; \
+	@if out=$$($(GO) run $(GOVULNCHECK) ./... 2>&1); then echo "$$out"; \
 	elif echo "$$out" | grep -qiE 'dial|lookup|fetch|forbidden|403|no such host|connection'; then echo "govulncheck: database not reachable, skipped"; \
 	else echo "$$out"; exit 1; fi
 
 bench: build ## Run every benchmark and the comparisons with peers (long)
-	$(GO) test -tags $(TAGS) -run xxx -bench . -benchmem ./...
+	$(GO) test -run xxx -bench . -benchmem ./...
 	@for s in bench/*/run.sh; do echo "== $$s"; sh $$s || exit 1; done
 
 generate: ## Remake the generated files that are in git
-	$(GO) generate -tags $(TAGS) ./...
+	$(GO) generate ./...
 
 base: build ## Remake the embedded default base from generated public text (about 15 minutes)
 	$(BIN) pretrain --generated --out model/base/default
