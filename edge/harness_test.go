@@ -1,0 +1,444 @@
+package edge
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// pipe is one end of a connection in memory.
+type pipe struct {
+	in, out chan []byte
+	closed  chan struct{} // shared by both ends
+	once    *sync.Once
+	sent    *[][]byte // what was written at this end, for comparing
+	mu      sync.Mutex
+}
+
+func newPipe() (device, coordinator *pipe) {
+	a, b, closed, once := make(chan []byte, 256), make(chan []byte, 256), make(chan struct{}), new(sync.Once)
+	return &pipe{in: a, out: b, closed: closed, once: once, sent: new([][]byte)}, &pipe{in: b, out: a, closed: closed, once: once, sent: new([][]byte)}
+}
+
+func (p *pipe) Read(ctx context.Context) ([]byte, error) {
+	select { // what was sent before the end is still read
+	case f := <-p.in:
+		return f, nil
+	default:
+	}
+	select {
+	case f := <-p.in:
+		return f, nil
+	case <-p.closed:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *pipe) Write(ctx context.Context, frame []byte) error {
+	select {
+	case <-p.closed:
+		return io.ErrClosedPipe
+	default:
+	}
+	p.mu.Lock()
+	*p.sent = append(*p.sent, bytes.Clone(frame))
+	p.mu.Unlock()
+	select {
+	case p.out <- bytes.Clone(frame):
+		return nil
+	case <-p.closed:
+		return io.ErrClosedPipe
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *pipe) Close() error { p.once.Do(func() { close(p.closed) }); return nil }
+
+// house is a coordinator played by a test: it speaks the protocol step by step
+// as the test asks, honestly or not.
+type house struct {
+	t         *testing.T
+	token     wire.Token
+	job       *wire.Job
+	jobBytes  []byte
+	task      [32]byte
+	layout    *model.Layout
+	authority ed25519.PrivateKey
+	dials     chan *pipe // coordinator's ends
+
+	mu    sync.Mutex
+	blobs map[string][]byte // by path
+	gets  []string          // Range headers of blob requests
+}
+
+var testLabels = []string{"one", "two"}
+
+// tinyBase is an encoder of a few hundred weights.
+func tinyBase(t testing.TB) *model.Base {
+	t.Helper()
+	tok, err := tokenizer.Train(slices.Values([]string{"the quick brown fox", "jumps over the lazy dog"}), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := tok.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := model.BERT(tok.VocabSize(), 16, 1, 2, 8)
+	var tensors []model.Tensor
+	for i, s := range c.BaseTensors() {
+		data := make([]float32, model.Elements(s.Shape))
+		for k := range data {
+			data[k] = float32((k*7+i*13)%11-5) / 20
+		}
+		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: data})
+	}
+	base, err := model.NewBase(c, tensors, text, model.F32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	base := tinyBase(t)
+	blob, err := base.Blob()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, authority, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{
+		t: t, token: wire.Token{URL: "http://coordinator.test", Secret: []byte("secret")},
+		authority: authority, dials: make(chan *pipe, 64), blobs: map[string][]byte{},
+	}
+	h.job = &wire.Job{
+		Instance: [16]byte{1}, Name: "test", Labels: testLabels, Base: h.blob(blob),
+		RankMin: 1, RankMax: 4, Alpha: 4, Sequence: 8, Batch: 2, Optimizer: "sgd", Rounds: 3,
+		ClipNorm: 1, Uplink: "nf4", ShardMax: 8, ShardFloor: 3, RosterKey: [32]byte(authority.Public().(ed25519.PublicKey)),
+		Privacy:   wire.Privacy{Private: true, SamplingRate: 1, NoiseMultiplier: 1, Delta: 1e-6, Budget: 2, Population: 10},
+		Deadlines: wire.Deadlines{Gather: 1000, Key: 1000, Share: 1000, Collect: 1000, Confirm: 1000, Unmask: 1000},
+	}
+	h.layout, err = model.NewLayout(base.Config, model.LoRA{RMax: 4, Alpha: 4}, len(testLabels))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.announce()
+	return h
+}
+
+// announce takes the job as it now stands.
+func (h *house) announce() {
+	var err error
+	if h.jobBytes, err = h.job.AppendBinary(nil); err != nil {
+		h.t.Fatal(err)
+	}
+	h.task = wire.TaskID(h.jobBytes)
+}
+
+// blob puts data where devices fetch it.
+func (h *house) blob(data []byte) wire.Blob {
+	b := wire.Blob{SHA256: sha256.Sum256(data), Size: uint64(len(data))}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.blobs[fmt.Sprintf("%s%x", wire.BlobPath, b.SHA256)] = data
+	return b
+}
+
+// RoundTrip serves blobs in memory.
+func (h *house) RoundTrip(r *http.Request) (*http.Response, error) {
+	h.mu.Lock()
+	data, ok := h.blobs[r.URL.Path]
+	h.gets = append(h.gets, r.Header.Get("Range"))
+	h.mu.Unlock()
+	w := httptest.NewRecorder()
+	if ok {
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+	} else {
+		http.NotFound(w, r)
+	}
+	return w.Result(), nil
+}
+
+func (h *house) plan(round uint64) *wire.Plan {
+	return &wire.Plan{Task: h.task, Round: round, Rank: 2, Values: uint32(h.layout.Size(2)), Seed: make([]byte, 8),
+		Rotation: [32]byte{byte(round)}, Steps: 3, Rate: 0.1}
+}
+
+func examples(n int) *dataset.Set {
+	s := &dataset.Set{Labels: testLabels}
+	for i := range n {
+		s.Examples = append(s.Examples, dataset.Example{Text: strings.Repeat("fox ", i%3+1), Label: i % 2})
+	}
+	return s
+}
+
+// config is a device's configuration that reaches the house.
+func (h *house) config(tr Trainer) Config {
+	h.t.Helper()
+	key, err := NewIdentity()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return Config{
+		Token: h.token.String(), Identity: key, Data: Examples(examples(5)), Trainer: tr,
+		HTTP:       &http.Client{Transport: h},
+		BackoffMin: time.Millisecond, BackoffMax: 2 * time.Millisecond,
+		Dial: func(context.Context, wire.Token) (Conn, error) {
+			device, coordinator := newPipe()
+			h.dials <- coordinator
+			return device, nil
+		},
+	}
+}
+
+// device is a running client.
+type device struct {
+	done   chan error
+	cancel context.CancelFunc
+	mu     sync.Mutex
+	events []Event
+}
+
+func (h *house) start(cfg Config) *device {
+	ctx, cancel := context.WithCancel(context.Background())
+	d := &device{done: make(chan error, 1), cancel: cancel}
+	cfg.Progress = func(e Event) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.events = append(d.events, e)
+	}
+	go func() { d.done <- Run(ctx, cfg) }()
+	h.t.Cleanup(func() { cancel(); <-d.done })
+	return d
+}
+
+// wait returns what Run returned.
+func (d *device) wait(t *testing.T) error {
+	t.Helper()
+	err := <-d.done
+	d.done <- err // for the cleanup
+	return err
+}
+
+func (d *device) saw(s State) (Event, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range slices.Backward(d.events) {
+		if e.State == s {
+			return e, true
+		}
+	}
+	return Event{}, false
+}
+
+// peer is the house's end of a session.
+type peer struct {
+	h       *house
+	pipe    *pipe
+	id      secagg.ID
+	session []byte
+	enrol   *wire.Enrol
+}
+
+func (p *peer) send(m wire.Message) {
+	p.h.t.Helper()
+	frame, err := wire.Append(nil, m)
+	if err != nil {
+		p.h.t.Fatal(err)
+	}
+	p.pipe.Write(context.Background(), frame)
+}
+
+// next is the device's next message.
+func (p *peer) next() wire.Message {
+	p.h.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	frame, err := p.pipe.Read(ctx)
+	if err != nil {
+		p.h.t.Fatalf("no message from the device: %v", err)
+	}
+	m, err := wire.Decode(frame, wire.FromDevice)
+	if err != nil {
+		p.h.t.Fatal(err)
+	}
+	return m
+}
+
+func want[M wire.Message](p *peer) M {
+	p.h.t.Helper()
+	m, ok := p.next().(M)
+	if !ok {
+		p.h.t.Fatalf("device sent %#v, %T expected", m, *new(M))
+	}
+	return m
+}
+
+// accept takes the next connection as far as the challenge's answer.
+func (h *house) accept() (p *peer, hello *wire.Hello, welcome *wire.Welcome) {
+	h.t.Helper()
+	p = &peer{h: h, pipe: <-h.dials}
+	hello = want[*wire.Hello](p)
+	welcome = &wire.Welcome{Version: wire.Version, Challenge: [32]byte{1, 2, 3}}
+	p.send(welcome)
+	p.enrol = want[*wire.Enrol](p)
+	p.id = p.enrol.Identity
+	if !ed25519.Verify(p.id[:], wire.EnrolBytes(hello, welcome, p.id, p.enrol.Session), p.enrol.Signature[:]) {
+		h.t.Fatal("signature over the challenge is wrong")
+	}
+	if p.enrol.Proof != wire.DeviceProof(h.token.Secret, hello, welcome, p.id) {
+		h.t.Fatal("device does not know the secret")
+	}
+	return p, hello, welcome
+}
+
+// admit takes the next connection into a session.
+func (h *house) admit(resumed bool) *peer {
+	h.t.Helper()
+	p, hello, welcome := h.accept()
+	p.session = make([]byte, 32)
+	rand.Read(p.session)
+	p.send(&wire.Enrolled{
+		Proof: wire.CoordinatorProof(h.token.Secret, hello, welcome, p.id, h.task), Session: p.session, Resumed: resumed, Job: h.jobBytes,
+	})
+	return p
+}
+
+// assign sends a plan and returns its bytes.
+func (p *peer) assign(plan *wire.Plan, patches ...wire.Patch) []byte {
+	p.h.t.Helper()
+	b, err := plan.AppendBinary(nil)
+	if err != nil {
+		p.h.t.Fatal(err)
+	}
+	p.send(&wire.Assignment{Plan: b, Patches: patches, Millis: 1000})
+	return b
+}
+
+// turnFrom reads a turn of the device into a secagg message.
+func turnFrom[T any, P interface {
+	*T
+	UnmarshalBinary([]byte) error
+}](p *peer, number uint8) P {
+	p.h.t.Helper()
+	m := want[*wire.Turn](p)
+	if m.Number != number {
+		p.h.t.Fatalf("turn %d, %d expected", m.Number, number)
+	}
+	v := P(new(T))
+	if err := v.UnmarshalBinary(m.Payload); err != nil {
+		p.h.t.Fatal(err)
+	}
+	return v
+}
+
+func (p *peer) turn(round uint64, number uint8, m interface {
+	AppendBinary([]byte) ([]byte, error)
+}) *wire.Turn {
+	p.h.t.Helper()
+	b, err := m.AppendBinary(nil)
+	if err != nil {
+		p.h.t.Fatal(err)
+	}
+	t := &wire.Turn{Round: round, Number: number, Payload: b, Millis: 1000}
+	p.send(t)
+	return t
+}
+
+// update gathers the chunks of turn 3, from what as holds already.
+func (p *peer) update(as *wire.Assembly) *secagg.Masked {
+	p.h.t.Helper()
+	for {
+		if b, whole := as.Bytes(); whole {
+			m := new(secagg.Masked)
+			if err := m.UnmarshalBinary(b); err != nil {
+				p.h.t.Fatal(err)
+			}
+			return m
+		}
+		if err := as.Add(want[*wire.Update](p)); err != nil {
+			p.h.t.Fatal(err)
+		}
+	}
+}
+
+// masking is the coordinator's own derivation, written apart from the edge's.
+func (h *house) masking(plan *wire.Plan, planBytes []byte) (*quant.Lattice, secagg.Config, secagg.Hash) {
+	h.t.Helper()
+	scheme, err := quant.Lookup(h.job.Uplink)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	l, err := quant.NewLattice(scheme, int(plan.Values), h.job.ClipNorm, plan.Rotation)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	width, err := quant.Width(scheme, int(h.job.ShardMax))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	cfg := secagg.Config{Dim: l.D(), Width: width, MaxSymbol: int(l.MaxSymbol()), ShardMax: int(h.job.ShardMax), ShardMin: int(h.job.ShardFloor),
+		Suite: secagg.SuiteX25519, Authority: h.job.RosterKey}
+	return l, cfg, secagg.PlanHash(hex.EncodeToString(h.task[:]), plan.Round, cfg, planBytes)
+}
+
+// constant is a trainer whose update is the same value everywhere.
+type constant struct {
+	value float32
+	gate  chan struct{} // not nil: training waits for it
+	tasks chan Task     // not nil: gets each task
+}
+
+func (c *constant) Train(ctx context.Context, t Task) ([]float32, error) {
+	if c.tasks != nil {
+		c.tasks <- t
+	}
+	if c.gate != nil {
+		select {
+		case <-c.gate:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	if c.value > 1e30 {
+		return nil, errors.New("diverged")
+	}
+	delta := make([]float32, len(t.Start))
+	for i := range delta {
+		delta[i] = c.value
+	}
+	return delta, nil
+}
+
+func (*constant) Close() error { return nil }
