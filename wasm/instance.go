@@ -188,6 +188,43 @@ func (in *Instance) Snapshot(w io.Writer) error {
 	return in.dump(w, roleList{"frozen", m.Frozen}, roleList{"state", m.State}, roleList{"input", m.Inputs})
 }
 
+// Restore reads what Snapshot wrote for a program with the same tensors: it sets
+// all frozen tensors, none of which may be written yet, and the state and the
+// inputs.
+func (in *Instance) Restore(r io.Reader) error {
+	if in.closed {
+		return ErrClosed
+	}
+	m := in.program.manifest
+	if in.missing != len(m.Frozen) {
+		return fmt.Errorf("%w: frozen tensors are already written", ErrLayout)
+	}
+	for _, role := range []roleList{{"frozen", m.Frozen}, {"state", m.State}, {"input", m.Inputs}} {
+		for i := range role.tensors {
+			t := &role.tensors[i]
+			data, scales := make([]byte, t.DataSize()), make([]byte, t.ScalesSize())
+			for _, part := range [][]byte{data, scales} {
+				if _, err := io.ReadFull(r, part); err != nil {
+					return fmt.Errorf("wasm: snapshot, %s %q: %w", role.name, t.Name, err)
+				}
+			}
+			if err := in.host.write(t.Offset, data); err != nil {
+				return err
+			}
+			if t.NF4 != nil {
+				if err := in.host.write(t.NF4.Scales, scales); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for i := range in.written {
+		in.written[i] = true
+	}
+	in.missing = 0
+	return nil
+}
+
 func (in *Instance) dump(w io.Writer, roles ...roleList) error {
 	if in.closed {
 		return ErrClosed

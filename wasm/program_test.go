@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math"
 	"strings"
 	"sync"
@@ -262,6 +263,19 @@ func TestFrozenNF4(t *testing.T) {
 	q, p := snap.Bytes()[32:32+part], snap.Bytes()[32+part:32+2*part]
 	if !bytes.Equal(q, p) {
 		t.Error("WriteFrozen and WriteFrozenNF4 differ")
+	}
+	other := instance(t, in.Program())
+	check(t, other.Restore(bytes.NewReader(snap.Bytes())), other.Step(t.Context()), in.Step(t.Context()))
+	a, err := in.StateSHA256()
+	check(t, err)
+	if b, err := other.StateSHA256(); err != nil || a != b {
+		t.Errorf("a restored instance computes %x, %v, the original %x", b, err, a)
+	}
+	if err := other.Restore(bytes.NewReader(snap.Bytes())); !errors.Is(err, ErrLayout) {
+		t.Errorf("restored twice: %v", err)
+	}
+	if err := instance(t, in.Program()).Restore(bytes.NewReader(snap.Bytes()[1:])); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("short snapshot: %v", err)
 	}
 	back := make([]float32, 99)
 	DequantizeNF4(back, q[:len(c)], s, 64)
