@@ -50,7 +50,7 @@ func (l *Lattice) DecodeMean(sum []int64, nbar float64) ([]float32, error) {
 	s := l.scratch.Get().(*scratch)
 	defer l.scratch.Put(s)
 	for i, t := range sum {
-		s.y[i] = float32(float64(t) * scale)
+		s.tmp[i] = float32(float64(t) * scale)
 	}
 	l.rot.inverse(s.y, s.tmp)
 	out := make([]float32, l.d)

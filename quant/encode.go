@@ -82,8 +82,7 @@ func (l *Lattice) EncodeInto(dst []int32, x []float32, rnd io.Reader) (Report, e
 	}
 	s := l.scratch.Get().(*scratch)
 	defer l.scratch.Put(s)
-	copy(s.y, x)
-	clear(s.y[len(x):])
+	unit := load(s.tmp, x, norm)
 	l.rot.forward(s.y, s.tmp)
 
 	// Draw, redraw once, then shrink by 0.99 and draw again, up to 64 times.
@@ -92,7 +91,7 @@ func (l *Lattice) EncodeInto(dst []int32, x []float32, rnd io.Reader) (Report, e
 			rep.Scale *= shrink
 		}
 		rep.Draws++
-		rep.Norm2 = l.round(dst, s, float32(rep.Scale/(float64(l.rot.r)*l.delta)), stream)
+		rep.Norm2 = l.round(dst, s, float32(rep.Scale*unit/(float64(l.rot.r)*l.delta)), stream)
 		if rep.Norm2 <= l.b2 {
 			return rep, nil
 		}
@@ -100,6 +99,23 @@ func (l *Lattice) EncodeInto(dst []int32, x []float32, rnd io.Reader) (Report, e
 	clear(dst)
 	rep.Norm2, rep.Scale, rep.Dropped = 0, 0, true
 	return rep, nil
+}
+
+// load copies x to dst, filled up with zeros, and returns what one unit there
+// is worth: 1, or a power of two near the norm if that is so large or small
+// that the rotation could leave the range of float32.
+func load(dst, x []float32, norm float64) (unit float64) {
+	clear(dst[len(x):])
+	if norm == 0 || norm > 0x1p-80 && norm < 0x1p80 {
+		copy(dst, x)
+		return 1
+	}
+	_, exp := math.Frexp(norm)
+	unit = math.Ldexp(1, exp)
+	for i, v := range x {
+		dst[i] = float32(float64(v) / unit)
+	}
+	return unit
 }
 
 // round rounds s.y*scale onto the lattice and returns the sum of squares.
@@ -113,28 +129,33 @@ func (l *Lattice) round(dst []int32, s *scratch, scale float32, stream cipher.St
 		if l.cells == nil {
 			norm2 += roundUniform(dst[i:i+n], s.y[i:i+n], random, scale, l.scheme.spec.q)
 		} else {
-			norm2 += roundCells(dst[i:i+n], s.y[i:i+n], random, scale, l.cells)
+			norm2 += roundCells(dst[i:i+n], s.y[i:i+n], random, scale, l.scheme.spec.q, l.cells)
 		}
 	}
 	return norm2
 }
 
-// unit maps 32 random bits to the middle of one of 2^23 equal parts of (0, 1).
+// uniform maps 32 random bits to the middle of one of 2^23 equal parts of (0, 1).
 // The result is exact in float32.
-func unit(u uint32) float32 {
+func uniform(u uint32) float32 {
 	return math.Float32frombits(0x3f800000|u>>9) - (1 - 0x1p-24)
 }
 
 // roundUniform rounds to every integer in -q..q. The value between the
 // neighbours decides: the upper one is taken if the uniform number is below
-// the distance from the lower one.
-func roundUniform(dst []int32, y []float32, random []byte, scale float32, q int32) (norm2 int64) {
+// the distance from the lower one. random has four bytes a value.
+func roundUniform(dst []int32, y []float32, random []byte, scale float32, q int32) int64 {
+	done, norm2 := roundUniformFast(dst, y, random, scale, q)
+	return norm2 + roundUniformGeneric(dst[done:], y[done:], random[4*done:], scale, q)
+}
+
+func roundUniformGeneric(dst []int32, y []float32, random []byte, scale float32, q int32) (norm2 int64) {
 	limit := float32(q)
 	for i, v := range y {
 		v = min(max(v*scale, -limit), limit)
 		lo := float32(math.Floor(float64(v)))
 		s := int32(lo)
-		if unit(binary.LittleEndian.Uint32(random[4*i:])) < v-lo {
+		if uniform(binary.LittleEndian.Uint32(random[4*i:])) < v-lo {
 			s++
 		}
 		dst[i] = s
@@ -144,15 +165,19 @@ func roundUniform(dst []int32, y []float32, random []byte, scale float32, q int3
 }
 
 // roundCells rounds to the symbols behind cells, see cellsOf.
-func roundCells(dst []int32, y []float32, random []byte, scale float32, cells []cell) (norm2 int64) {
-	q := int32(len(cells) / 2)
+func roundCells(dst []int32, y []float32, random []byte, scale float32, q int32, cells []int32) int64 {
+	done, norm2 := roundCellsFast(dst, y, random, scale, q, cells)
+	return norm2 + roundCellsGeneric(dst[done:], y[done:], random[4*done:], scale, q, cells)
+}
+
+func roundCellsGeneric(dst []int32, y []float32, random []byte, scale float32, q int32, cells []int32) (norm2 int64) {
 	limit := float32(q)
 	for i, v := range y {
 		v = min(max(v*scale, -limit), limit)
-		c := cells[int32(v+limit)]
-		s := int32(c.lo)
-		if unit(binary.LittleEndian.Uint32(random[4*i:]))*c.width < v-c.lo {
-			s += int32(c.width)
+		c := cells[int32(math.Floor(float64(v)))+q]
+		s, width := int32(int16(c)), c>>16
+		if uniform(binary.LittleEndian.Uint32(random[4*i:]))*float32(width) < v-float32(s) {
+			s += width
 		}
 		dst[i] = s
 		norm2 += int64(s) * int64(s)

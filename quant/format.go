@@ -2,6 +2,7 @@ package quant
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -19,7 +20,7 @@ type formatSpec struct {
 	id   byte // in the header of a compressed vector; never reused
 	name string
 	size func(n int) int // bytes for n values
-	// encode fills dst, size(len(x)) bytes, from finite x.
+	// encode fills dst, size(len(x)) bytes; it refuses what is not finite.
 	encode func(dst []byte, x []float32) error
 	// decode fills dst from src, size(len(dst)) bytes.
 	decode func(dst []float32, src []byte) error
@@ -57,9 +58,6 @@ func (f Format) Size(n int) int { return f.spec.size(n) }
 // Append appends the packed values of x, f.Size(len(x)) bytes, to dst. The
 // error wraps ErrNotFinite or ErrRange.
 func (f Format) Append(dst []byte, x []float32) ([]byte, error) {
-	if err := checkFinite(x); err != nil {
-		return dst, err
-	}
 	n, size := len(dst), f.Size(len(x))
 	dst = grow(dst, size)
 	if err := f.spec.encode(dst[n:], x); err != nil {
@@ -90,11 +88,7 @@ func grow(b []byte, n int) []byte {
 // checkFinite returns an error that wraps ErrNotFinite at the first NaN or
 // infinity.
 func checkFinite(x []float32) error {
-	var sum float32
-	for _, v := range x {
-		sum += v - v
-	}
-	if sum == 0 {
+	if topBits(x) < 0x7f800000 {
 		return nil
 	}
 	for i, v := range x {
@@ -105,13 +99,20 @@ func checkFinite(x []float32) error {
 	return nil
 }
 
-// absMax returns the largest magnitude in x.
-func absMax(x []float32) float32 {
-	var m float32
-	for _, v := range x {
-		m = max(m, v, -v)
+// absMax returns the largest magnitude in x. Magnitudes are compared as
+// integers, in which order infinity and then NaN come last.
+func absMax(x []float32) float32 { return math.Float32frombits(topBits(x)) }
+
+func topBits(x []float32) uint32 {
+	var a, b uint32
+	for ; len(x) >= 2; x = x[2:] {
+		a = max(a, math.Float32bits(x[0])&0x7fffffff)
+		b = max(b, math.Float32bits(x[1])&0x7fffffff)
 	}
-	return m
+	if len(x) == 1 {
+		a = max(a, math.Float32bits(x[0])&0x7fffffff)
+	}
+	return max(a, b)
 }
 
 // blocks returns the number of blocks of n values.

@@ -9,6 +9,9 @@ import (
 var (
 	formatF32 = formatSpec{id: 1, name: "f32", size: func(n int) int { return 4 * n },
 		encode: func(dst []byte, x []float32) error {
+			if err := checkFinite(x); err != nil {
+				return err
+			}
 			for i, v := range x {
 				binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(v))
 			}
@@ -27,6 +30,9 @@ var (
 
 	formatF16 = formatSpec{id: 2, name: "f16", size: func(n int) int { return 2 * n },
 		encode: func(dst []byte, x []float32) error {
+			if err := checkFinite(x); err != nil {
+				return err
+			}
 			for i, v := range x {
 				h := toHalf(v)
 				if h&0x7c00 == 0x7c00 {
@@ -49,6 +55,9 @@ var (
 
 	formatBF16 = formatSpec{id: 3, name: "bf16", size: func(n int) int { return 2 * n },
 		encode: func(dst []byte, x []float32) error {
+			if err := checkFinite(x); err != nil {
+				return err
+			}
 			for i, v := range x {
 				b := math.Float32bits(v)
 				b += 0x7fff + b>>16&1 // to nearest, ties to even

@@ -16,6 +16,9 @@ var (
 			for b := 0; len(x) > 0; b++ {
 				n := min(blockLen, len(x))
 				amax := absMax(x[:n])
+				if amax-amax != 0 {
+					return checkFinite(x)
+				}
 				putScale(scales, b, amax)
 				inv := inverseScale(127, amax)
 				for i, v := range x[:n] {
@@ -52,6 +55,9 @@ var (
 			for b := 0; b*blockLen < len(x); b++ {
 				part := x[b*blockLen : min((b+1)*blockLen, len(x))]
 				amax := absMax(part)
+				if amax-amax != 0 {
+					return checkFinite(part)
+				}
 				putScale(scales, b, amax)
 				inv := inverseScale(7, amax)
 				for i, v := range part {

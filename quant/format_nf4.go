@@ -16,7 +16,9 @@ var formatNF4 = formatSpec{id: 6, name: "nf4",
 		scales := borrowScales(blocks(len(x)))
 		defer scalePool.Put(scales)
 		codes := (len(x) + 1) / 2
-		nf4Encode(dst[:codes], *scales, x)
+		if err := nf4Encode(dst[:codes], *scales, x); err != nil {
+			return err
+		}
 		for b, v := range *scales {
 			putScale(dst[codes:], b, v)
 		}
@@ -55,7 +57,9 @@ var formatNF4DQ = formatSpec{id: 7, name: "nf4dq",
 		scales := borrowScales(blocks(len(x)))
 		defer scalePool.Put(scales)
 		codes := (len(x) + 1) / 2
-		nf4Encode(dst[:codes], *scales, x)
+		if err := nf4Encode(dst[:codes], *scales, x); err != nil {
+			return err
+		}
 		encodeScales(dst[codes:], *scales)
 		return nil
 	},
@@ -166,21 +170,46 @@ var dynamicMap = func() (m [256]float32) {
 // dynamicZero is the code of 0.
 const dynamicZero = 127
 
+// dynamicStart gives, for the sign, exponent and upper seven bits of the
+// mantissa of a value, the last code whose value is at or below all values
+// that share them. Exponents below -21 share the first entries of each sign.
+var dynamicStart = func() (start [2 * dynamicCells]uint8) {
+	for i := range dynamicCells {
+		lowest := math.Float32frombits(uint32(i+dynamicBase) << 16)
+		if i == 0 {
+			lowest = 0
+		}
+		code := dynamicZero
+		for code < 255 && dynamicMap[code+1] <= lowest {
+			code++
+		}
+		start[i] = uint8(code)
+		// With the sign set, the largest magnitude is the lowest value.
+		lowest = -math.Float32frombits(uint32(i+dynamicBase+1)<<16 - 1)
+		code = 0
+		for code < 255 && dynamicMap[code+1] <= lowest {
+			code++
+		}
+		start[dynamicCells+i] = uint8(code)
+	}
+	return start
+}()
+
+const (
+	dynamicBase  = (127 - 22) << 7 // upper 15 bits of the magnitude 2^-22
+	dynamicCells = 22<<7 + 1       // up to and including 1
+)
+
 // dynamicCode returns the code nearest to v in [-1, 1], the lower of equals.
 func dynamicCode(v float32) byte {
-	lo, hi := 0, len(dynamicMap)-1 // lo: last entry <= v, by bisection
-	for hi-lo > 1 {
-		mid := (lo + hi) / 2
-		if dynamicMap[mid] <= v {
-			lo = mid
-		} else {
-			hi = mid
-		}
+	bits := math.Float32bits(v)
+	i := max(int(bits&0x7fffffff>>16)-dynamicBase, 0)
+	lo := int(dynamicStart[i+int(bits>>31)*dynamicCells])
+	for lo < 255 && dynamicMap[lo+1] <= v {
+		lo++
 	}
-	if abs32(v-dynamicMap[hi]) < abs32(v-dynamicMap[lo]) {
-		return byte(hi)
+	if lo < 255 && dynamicMap[lo+1]-v < v-dynamicMap[lo] {
+		lo++
 	}
 	return byte(lo)
 }
-
-func abs32(v float32) float32 { return max(v, -v) }

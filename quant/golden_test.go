@@ -63,7 +63,9 @@ func TestGoldenNF4(t *testing.T) {
 			x[i] = math.Float32frombits(b)
 		}
 		codes, scales := make([]byte, (c.N+1)/2), make([]float32, blocks(c.N))
-		nf4Encode(codes, scales, x)
+		if err := nf4Encode(codes, scales, x); err != nil {
+			t.Fatal(err)
+		}
 		if got := hex.EncodeToString(codes); got != c.Packed {
 			t.Errorf("n=%d: codes are %s, want %s", c.N, got, c.Packed)
 		}

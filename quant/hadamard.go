@@ -2,12 +2,25 @@ package quant
 
 import "math"
 
-// hadamardRows replaces each consecutive r values of x by their Walsh-Hadamard
-// transform in natural order, not normalised. r is a power of two of at least
-// 64 that divides len(x).
-func hadamardRows(x []float32, r int) {
-	for ; len(x) >= r; x = x[r:] {
-		hadamardGeneric(x[:r])
+// hadamardRows negates the values of x whose bit in signs is set, then replaces
+// each consecutive r values by their Walsh-Hadamard transform in natural order,
+// not normalised. r is a power of two of at least 64 that divides len(x).
+func hadamardRows(x []float32, r int, signs []uint64) {
+	// Rows are taken a few at a time, so that they stay in the first-level cache
+	// through all levels.
+	run := r
+	for run < maxBlock {
+		run *= 2
+	}
+	for len(x) > 0 {
+		n := min(run, len(x))
+		if !hadamardFast(x[:n], r, signs[:n/64]) {
+			applySigns(x[:n], signs[:n/64])
+			for k := 0; k < n; k += r {
+				hadamardGeneric(x[k : k+r])
+			}
+		}
+		x, signs = x[n:], signs[n/64:]
 	}
 }
 

@@ -15,12 +15,9 @@ type Lattice struct {
 	clip    float64
 	delta   float64
 	b2      int64
-	cells   []cell // by floor(value)+Q; nil for uniform schemes
+	cells   []int32 // by floor(value)+Q, see cellsOf; nil for uniform schemes
 	scratch sync.Pool
 }
-
-// cell is the pair of neighbouring symbols around a value: lo and lo+width.
-type cell struct{ lo, width float32 }
 
 // NewLattice prepares scheme s for vectors of length d with L2 norm at most
 // clip, rotated by the signs of the public round seed. The error wraps
@@ -39,8 +36,8 @@ func NewLattice(s Scheme, d int, clip float64, seed [32]byte) (*Lattice, error) 
 	r, m := blockShape(d)
 	size := float64(r * m)
 	delta := roundUp24(s.spec.l * clip / (float64(s.spec.q) * math.Sqrt(size)))
-	if delta < 0x1p-100 || delta > 0x1p100 {
-		return nil, fmt.Errorf("%w: clip norm %g gives step %g, must be within 2^-100..2^100", ErrRange, clip, delta)
+	if delta < 0x1p-80 || delta > 0x1p60 {
+		return nil, fmt.Errorf("%w: clip norm %g gives step %g, must be within 2^-80..2^60", ErrRange, clip, delta)
 	}
 	rot, err := newRotation(r, m, seed)
 	if err != nil {
@@ -68,14 +65,15 @@ func roundUp24(x float64) float64 {
 }
 
 // cellsOf tabulates, for every integer i in -Q..Q at index i+Q, the pair of
-// symbols whose interval holds [i, i+1).
-func cellsOf(s Scheme) []cell {
+// neighbouring symbols whose interval holds [i, i+1): the lower one in the low
+// 16 bits, signed, and the distance to the upper one in the high 16 bits.
+func cellsOf(s Scheme) []int32 {
 	symbols := s.spec.symbols
 	if symbols == nil {
 		return nil
 	}
 	q := s.spec.q
-	cells := make([]cell, 2*q+1)
+	cells := make([]int32, 2*q+1)
 	k := 0
 	for i := -q; i <= q; i++ {
 		for k+1 < len(symbols) && symbols[k+1] <= i {
@@ -85,7 +83,7 @@ func cellsOf(s Scheme) []cell {
 		if k+1 < len(symbols) {
 			width = symbols[k+1] - symbols[k]
 		}
-		cells[i+q] = cell{lo: float32(symbols[k]), width: float32(width)}
+		cells[i+q] = width<<16 | int32(uint16(symbols[k]))
 	}
 	return cells
 }

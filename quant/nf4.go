@@ -1,8 +1,6 @@
 package quant
 
-import (
-	"math"
-)
+import "math"
 
 // nf4Levels is the codebook of 4-bit NormalFloat as bitsandbytes has it.
 var nf4Levels = [16]float32{
@@ -36,7 +34,7 @@ var nf4Cells = func() (cells [257]nf4Cell) {
 	k := 0
 	for i := range cells {
 		cells[i] = nf4Cell{bound: float32(math.Inf(1)), code: uint32(k)}
-		if k < len(nf4Bounds) && nf4CellOf(nf4Bounds[k]) == i {
+		if k < len(nf4Bounds) && int(nf4CellOf(nf4Bounds[k])) == i {
 			cells[i].bound = nf4Bounds[k]
 			k++
 		}
@@ -44,32 +42,53 @@ var nf4Cells = func() (cells [257]nf4Cell) {
 	return cells
 }()
 
-func nf4CellOf(scaled float32) int { return int(float32(scaled*128) + 128) }
+func nf4CellOf(scaled float32) int32 { return int32(float32(scaled*128) + 128) }
 
-// nf4Code returns the code of a value scaled to [-1, 1].
+// nf4Code returns the code of a value scaled to [-1, 1]; rounding may have
+// left it one unit in the last place outside.
 func nf4Code(scaled float32) byte {
-	c := nf4Cells[nf4CellOf(scaled)]
-	if scaled > c.bound {
-		c.code++
-	}
-	return byte(c.code)
+	c := &nf4Cells[nf4CellOf(scaled)]
+	// The sign bit of the difference is the comparison, without a branch.
+	return byte(c.code + math.Float32bits(c.bound-scaled)>>31)
 }
 
 // nf4Encode packs x, two codes a byte with the first in the high half, into
-// codes, and the largest magnitude of each block of 64 into scales.
-func nf4Encode(codes []byte, scales, x []float32) {
-	done := nf4EncodeFast(codes, scales, x)
-	nf4EncodeGeneric(codes[done/2:], scales[done/blockLen:], x[done:])
+// codes, and the largest magnitude of each block of 64 into scales. It returns
+// an error that wraps ErrNotFinite if x holds a value that is not finite.
+func nf4Encode(codes []byte, scales, x []float32) error {
+	for len(x) > 0 {
+		done := nf4EncodeFast(codes, scales, x)
+		x, codes, scales = x[done*blockLen:], codes[done*blockLen/2:], scales[done:]
+		if len(x) == 0 {
+			break
+		}
+		// What stopped the fast path is one block; without one, all blocks are left.
+		n := min(blockLen, len(x))
+		if !useAVX2 {
+			n = len(x)
+		}
+		if !nf4EncodeGeneric(codes[:(n+1)/2], scales, x[:n]) {
+			return checkFinite(x)
+		}
+		x, codes, scales = x[n:], codes[(n+1)/2:], scales[blocks(n):]
+	}
+	return nil
 }
 
-func nf4EncodeGeneric(codes []byte, scales, x []float32) {
+// nf4EncodeGeneric is the plain twin. It returns false at a block that holds a
+// value that is not finite.
+func nf4EncodeGeneric(codes []byte, scales, x []float32) bool {
 	for b := 0; len(x) > 0; b++ {
 		n := min(blockLen, len(x))
 		amax := absMax(x[:n])
 		scales[b] = amax
+		if amax-amax != 0 {
+			return false
+		}
 		nf4EncodeBlock(codes[:(n+1)/2], x[:n], amax)
 		x, codes = x[n:], codes[(n+1)/2:]
 	}
+	return true
 }
 
 // nf4EncodeBlock packs a block with a given scale. As bitsandbytes does, it
@@ -82,12 +101,12 @@ func nf4EncodeBlock(codes []byte, x []float32, amax float32) {
 	}
 	n := len(x) / 2
 	for i := range codes[:n] {
-		hi := nf4Code(min(max(x[2*i]*inv, -1), 1))
-		lo := nf4Code(min(max(x[2*i+1]*inv, -1), 1))
+		hi := nf4Code(x[2*i] * inv)
+		lo := nf4Code(x[2*i+1] * inv)
 		codes[i] = hi<<4 | lo
 	}
 	if len(x)&1 == 1 {
-		codes[n] = nf4Code(min(max(x[2*n]*inv, -1), 1))<<4 | nf4Zero
+		codes[n] = nf4Code(x[2*n]*inv)<<4 | nf4Zero
 	}
 }
 
@@ -98,7 +117,7 @@ func nf4EncodeTiny(codes []byte, x []float32, amax float32) {
 	for i := range 2 * len(codes) {
 		code := byte(nf4Zero)
 		if i < len(x) && amax != 0 {
-			code = nf4Code(min(max(float32(float64(x[i])/float64(amax)), -1), 1))
+			code = nf4Code(float32(float64(x[i]) / float64(amax)))
 		}
 		codes[i/2] |= code << (4 * (1 - i&1))
 	}
@@ -107,7 +126,7 @@ func nf4EncodeTiny(codes []byte, x []float32, amax float32) {
 // nf4Decode fills dst from packed codes and one scale per block.
 func nf4Decode(dst []float32, codes []byte, scales []float32) {
 	done := nf4DecodeFast(dst, codes, scales)
-	nf4DecodeGeneric(dst[done:], codes[done/2:], scales[done/blockLen:])
+	nf4DecodeGeneric(dst[done*blockLen:], codes[done*blockLen/2:], scales[done:])
 }
 
 func nf4DecodeGeneric(dst []float32, codes []byte, scales []float32) {

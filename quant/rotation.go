@@ -55,6 +55,7 @@ func blockShape(d int) (r, m int) {
 type rotation struct {
 	r, m   int
 	s1, s2 []uint64 // one bit a value, set means negate; bit i%64 of word i/64
+	plus   []uint64 // no value negated
 }
 
 // newRotation derives the signs of a rotation of m rows of r from the public
@@ -77,26 +78,23 @@ func newRotation(r, m int, seed [32]byte) (*rotation, error) {
 	for i := range words {
 		words[i] = binary.LittleEndian.Uint64(stream[8*i:])
 	}
-	return &rotation{r: r, m: m, s1: words[:len(words)/2], s2: words[len(words)/2:]}, nil
+	n := len(words) / 2
+	return &rotation{r: r, m: m, s1: words[:n], s2: words[n:], plus: make([]uint64, n)}, nil
 }
 
-// forward rotates x in place, times R. tmp has the same length as x.
-func (t *rotation) forward(x, tmp []float32) {
-	applySigns(x, t.s1)
-	hadamardRows(x, t.r)
-	transpose(tmp, x, t.m, t.r)
-	copy(x, tmp)
-	applySigns(x, t.s2)
-	hadamardRows(x, t.r)
+// forward rotates src, times R, into dst. Both have D values; src is used up.
+func (t *rotation) forward(dst, src []float32) {
+	hadamardRows(src, t.r, t.s1)
+	transpose(dst, src, t.m, t.r)
+	hadamardRows(dst, t.r, t.s2)
 }
 
-// inverse undoes forward, times R: inverse(forward(x)) = R*R*x. A Hadamard
-// matrix is its own inverse times R, and signs are their own inverse.
-func (t *rotation) inverse(x, tmp []float32) {
-	hadamardRows(x, t.r)
-	applySigns(x, t.s2)
-	transpose(tmp, x, t.r, t.m)
-	copy(x, tmp)
-	hadamardRows(x, t.r)
-	applySigns(x, t.s1)
+// inverse undoes forward, times R: after both, a vector is R*R times itself. A
+// Hadamard matrix is its own inverse times R, and signs are their own inverse.
+func (t *rotation) inverse(dst, src []float32) {
+	hadamardRows(src, t.r, t.plus)
+	applySigns(src, t.s2)
+	transpose(dst, src, t.r, t.m)
+	hadamardRows(dst, t.r, t.plus)
+	applySigns(dst, t.s1)
 }

@@ -1,0 +1,112 @@
+package quant
+
+import (
+	"crypto/rand"
+	"testing"
+)
+
+// benchDim is the length of a rank-16 adapter of BERT-small with its head.
+const benchDim = 135_176
+
+// BenchmarkEncode rotates, rounds and packs one update at width 11.
+func BenchmarkEncode(b *testing.B) {
+	for _, name := range []string{"nf4", "int4", "fixed32"} {
+		b.Run(name, func(b *testing.B) {
+			s, err := Lookup(name)
+			if err != nil {
+				b.Fatal(err)
+			}
+			l, err := NewLattice(s, benchDim, 1, [32]byte{1})
+			if err != nil {
+				b.Fatal(err)
+			}
+			width, err := Width(s, 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			x := testVector(1, benchDim)
+			symbols := make([]int32, l.D())
+			var packed []byte
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := l.EncodeInto(symbols, x, rand.Reader); err != nil {
+					b.Fatal(err)
+				}
+				if packed, err = AppendPacked(packed[:0], symbols, width); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkDecodeMean decodes the sum of a cohort.
+func BenchmarkDecodeMean(b *testing.B) {
+	l, err := NewLattice(NF4, benchDim, 1, [32]byte{1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	sum := make([]int64, l.D())
+	for i := range sum {
+		sum[i] = int64(i%25 - 12)
+	}
+	for b.Loop() {
+		if _, err := l.DecodeMean(sum, 64); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRotate is the rotation alone; plain is the twin without assembly.
+func BenchmarkRotate(b *testing.B) {
+	r, m := blockShape(benchDim)
+	rot, err := newRotation(r, m, [32]byte{1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	x, y := testVector(1, r*m), make([]float32, r*m)
+	b.Run("fast", func(b *testing.B) {
+		b.SetBytes(int64(4 * len(x)))
+		for b.Loop() {
+			rot.forward(y, x)
+			clear(x)
+		}
+	})
+	b.Run("plain", func(b *testing.B) {
+		b.SetBytes(int64(4 * len(x)))
+		for b.Loop() {
+			for k := 0; k < len(x); k += r {
+				hadamardGeneric(x[k : k+r])
+			}
+			transpose(y, x, m, r)
+			for k := 0; k < len(x); k += r {
+				hadamardGeneric(y[k : k+r])
+			}
+			clear(x)
+		}
+	})
+}
+
+// BenchmarkNF4 reports bytes of float32 a second.
+func BenchmarkNF4(b *testing.B) {
+	const n = 1 << 18
+	x := testVector(1, n)
+	codes, scales := make([]byte, n/2), make([]float32, n/blockLen)
+	packed := make([]byte, formatNF4.size(n))
+	run := func(name string, f func() error) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(4 * n)
+			for b.Loop() {
+				if err := f(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	run("encode", func() error { return formatNF4.encode(packed, x) })
+	run("decode", func() error { return formatNF4.decode(x, packed) })
+	run("encode-dq", func() error { return formatNF4DQ.encode(packed[:formatNF4DQ.size(n)], x) })
+	run("decode-dq", func() error { return formatNF4DQ.decode(x, packed[:formatNF4DQ.size(n)]) })
+	run("encode-plain", func() error { nf4EncodeGeneric(codes, scales, x); return nil })
+	run("decode-plain", func() error { nf4DecodeGeneric(x, codes, scales); return nil })
+}

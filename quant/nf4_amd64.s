@@ -1,0 +1,470 @@
+//go:build !purego
+
+#include "textflag.h"
+
+// Order of dwords that undoes the lane-wise packing of four registers.
+DATA unlane<>+0(SB)/8, $0x0000000400000000
+DATA unlane<>+8(SB)/8, $0x0000000500000001
+DATA unlane<>+16(SB)/8, $0x0000000600000002
+DATA unlane<>+24(SB)/8, $0x0000000700000003
+GLOBL unlane<>(SB), RODATA|NOPTR, $32
+
+// Right shifts that bring the nibble of each lane to the bottom, high first.
+DATA nibble<>+0(SB)/8, $0x0000000000000004
+DATA nibble<>+8(SB)/8, $0x000000080000000c
+DATA nibble<>+16(SB)/8, $0x0000001000000014
+DATA nibble<>+24(SB)/8, $0x000000180000001c
+GLOBL nibble<>(SB), RODATA|NOPTR, $32
+
+DATA oneF<>+0(SB)/4, $0x3f800000
+GLOBL oneF<>(SB), RODATA|NOPTR, $4
+
+// Bytes 16, 1: a pair of codes becomes 16*first + second.
+DATA pair<>+0(SB)/4, $0x01100110
+GLOBL pair<>(SB), RODATA|NOPTR, $4
+
+// func nf4EncodeAVX2(codes *byte, scales, x *float32, blocks int, bounds *float32) (done int)
+//
+// The frame holds the 15 bounds, each spread over a register.
+TEXT ·nf4EncodeAVX2(SB), NOSPLIT, $480-48
+	MOVQ codes+0(FP), DI
+	MOVQ scales+8(FP), BX
+	MOVQ x+16(FP), SI
+	MOVQ blocks+24(FP), CX
+	MOVQ bounds+32(FP), DX
+	XORQ R8, R8
+
+	VBROADCASTSS 0(DX), Y0
+	VMOVUPS      Y0, bounds-480(SP)
+	VBROADCASTSS 4(DX), Y0
+	VMOVUPS      Y0, bounds-448(SP)
+	VBROADCASTSS 8(DX), Y0
+	VMOVUPS      Y0, bounds-416(SP)
+	VBROADCASTSS 12(DX), Y0
+	VMOVUPS      Y0, bounds-384(SP)
+	VBROADCASTSS 16(DX), Y0
+	VMOVUPS      Y0, bounds-352(SP)
+	VBROADCASTSS 20(DX), Y0
+	VMOVUPS      Y0, bounds-320(SP)
+	VBROADCASTSS 24(DX), Y0
+	VMOVUPS      Y0, bounds-288(SP)
+	VBROADCASTSS 28(DX), Y0
+	VMOVUPS      Y0, bounds-256(SP)
+	VBROADCASTSS 32(DX), Y0
+	VMOVUPS      Y0, bounds-224(SP)
+	VBROADCASTSS 36(DX), Y0
+	VMOVUPS      Y0, bounds-192(SP)
+	VBROADCASTSS 40(DX), Y0
+	VMOVUPS      Y0, bounds-160(SP)
+	VBROADCASTSS 44(DX), Y0
+	VMOVUPS      Y0, bounds-128(SP)
+	VBROADCASTSS 48(DX), Y0
+	VMOVUPS      Y0, bounds-96(SP)
+	VBROADCASTSS 52(DX), Y0
+	VMOVUPS      Y0, bounds-64(SP)
+	VBROADCASTSS 56(DX), Y0
+	VMOVUPS      Y0, bounds-32(SP)
+
+	VPCMPEQD     Y15, Y15, Y15
+	VPSRLD       $1, Y15, Y15    // everything but the sign
+	VPBROADCASTD pair<>(SB), Y14
+	VMOVDQU      unlane<>(SB), Y13
+	MOVL         $0x7f800000, R10
+
+loop:
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VMOVUPS 128(SI), Y4
+	VMOVUPS 160(SI), Y5
+	VMOVUPS 192(SI), Y6
+	VMOVUPS 224(SI), Y7
+
+	// The largest magnitude, compared as integers so that a NaN is the largest.
+	VPAND   Y15, Y0, Y8
+	VPAND   Y15, Y1, Y9
+	VPMAXUD Y9, Y8, Y8
+	VPAND   Y15, Y2, Y9
+	VPMAXUD Y9, Y8, Y8
+	VPAND   Y15, Y3, Y9
+	VPMAXUD Y9, Y8, Y8
+	VPAND   Y15, Y4, Y9
+	VPMAXUD Y9, Y8, Y8
+	VPAND   Y15, Y5, Y9
+	VPMAXUD Y9, Y8, Y8
+	VPAND   Y15, Y6, Y9
+	VPMAXUD Y9, Y8, Y8
+	VPAND   Y15, Y7, Y9
+	VPMAXUD Y9, Y8, Y8
+	VEXTRACTI128 $1, Y8, X9
+	VPMAXUD      X9, X8, X8
+	VPSHUFD      $0x4E, X8, X9
+	VPMAXUD      X9, X8, X8
+	VPSHUFD      $0xB1, X8, X9
+	VPMAXUD      X9, X8, X8
+	VMOVD        X8, R9
+	CMPL         R9, R10
+	JGE          stop            // not finite
+	VMOVSS       oneF<>(SB), X9
+	VDIVSS       X8, X9, X9
+	VMOVD        X9, R11
+	CMPL         R11, R10
+	JGE          stop            // zero, or too small for a reciprocal
+	MOVL         R9, (BX)
+	VBROADCASTSS X9, Y12
+
+	VMULPS Y12, Y0, Y0
+	VMULPS Y12, Y1, Y1
+	VMULPS Y12, Y2, Y2
+	VMULPS Y12, Y3, Y3
+	VCMPPS $14, bounds-480(SP), Y0, Y8
+	VCMPPS $14, bounds-448(SP), Y0, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-416(SP), Y0, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-384(SP), Y0, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-352(SP), Y0, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-320(SP), Y0, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-288(SP), Y0, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-256(SP), Y0, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-224(SP), Y0, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-192(SP), Y0, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-160(SP), Y0, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-128(SP), Y0, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-96(SP), Y0, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-64(SP), Y0, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-32(SP), Y0, Y11
+	VPADDD Y11, Y8, Y8
+	VPABSD Y8, Y0
+	VCMPPS $14, bounds-480(SP), Y1, Y8
+	VCMPPS $14, bounds-448(SP), Y1, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-416(SP), Y1, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-384(SP), Y1, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-352(SP), Y1, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-320(SP), Y1, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-288(SP), Y1, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-256(SP), Y1, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-224(SP), Y1, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-192(SP), Y1, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-160(SP), Y1, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-128(SP), Y1, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-96(SP), Y1, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-64(SP), Y1, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-32(SP), Y1, Y11
+	VPADDD Y11, Y8, Y8
+	VPABSD Y8, Y1
+	VCMPPS $14, bounds-480(SP), Y2, Y8
+	VCMPPS $14, bounds-448(SP), Y2, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-416(SP), Y2, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-384(SP), Y2, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-352(SP), Y2, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-320(SP), Y2, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-288(SP), Y2, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-256(SP), Y2, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-224(SP), Y2, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-192(SP), Y2, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-160(SP), Y2, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-128(SP), Y2, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-96(SP), Y2, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-64(SP), Y2, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-32(SP), Y2, Y11
+	VPADDD Y11, Y8, Y8
+	VPABSD Y8, Y2
+	VCMPPS $14, bounds-480(SP), Y3, Y8
+	VCMPPS $14, bounds-448(SP), Y3, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-416(SP), Y3, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-384(SP), Y3, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-352(SP), Y3, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-320(SP), Y3, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-288(SP), Y3, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-256(SP), Y3, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-224(SP), Y3, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-192(SP), Y3, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-160(SP), Y3, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-128(SP), Y3, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-96(SP), Y3, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-64(SP), Y3, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-32(SP), Y3, Y11
+	VPADDD Y11, Y8, Y8
+	VPABSD Y8, Y3
+	VPACKSSDW  Y1, Y0, Y0
+	VPACKSSDW  Y3, Y2, Y2
+	VPACKUSWB  Y2, Y0, Y0
+	VPERMD     Y0, Y13, Y0
+	VPMADDUBSW Y14, Y0, Y0
+
+	VMULPS Y12, Y4, Y4
+	VMULPS Y12, Y5, Y5
+	VMULPS Y12, Y6, Y6
+	VMULPS Y12, Y7, Y7
+	VCMPPS $14, bounds-480(SP), Y4, Y8
+	VCMPPS $14, bounds-448(SP), Y4, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-416(SP), Y4, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-384(SP), Y4, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-352(SP), Y4, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-320(SP), Y4, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-288(SP), Y4, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-256(SP), Y4, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-224(SP), Y4, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-192(SP), Y4, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-160(SP), Y4, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-128(SP), Y4, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-96(SP), Y4, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-64(SP), Y4, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-32(SP), Y4, Y11
+	VPADDD Y11, Y8, Y8
+	VPABSD Y8, Y4
+	VCMPPS $14, bounds-480(SP), Y5, Y8
+	VCMPPS $14, bounds-448(SP), Y5, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-416(SP), Y5, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-384(SP), Y5, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-352(SP), Y5, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-320(SP), Y5, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-288(SP), Y5, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-256(SP), Y5, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-224(SP), Y5, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-192(SP), Y5, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-160(SP), Y5, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-128(SP), Y5, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-96(SP), Y5, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-64(SP), Y5, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-32(SP), Y5, Y11
+	VPADDD Y11, Y8, Y8
+	VPABSD Y8, Y5
+	VCMPPS $14, bounds-480(SP), Y6, Y8
+	VCMPPS $14, bounds-448(SP), Y6, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-416(SP), Y6, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-384(SP), Y6, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-352(SP), Y6, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-320(SP), Y6, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-288(SP), Y6, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-256(SP), Y6, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-224(SP), Y6, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-192(SP), Y6, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-160(SP), Y6, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-128(SP), Y6, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-96(SP), Y6, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-64(SP), Y6, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-32(SP), Y6, Y11
+	VPADDD Y11, Y8, Y8
+	VPABSD Y8, Y6
+	VCMPPS $14, bounds-480(SP), Y7, Y8
+	VCMPPS $14, bounds-448(SP), Y7, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-416(SP), Y7, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-384(SP), Y7, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-352(SP), Y7, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-320(SP), Y7, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-288(SP), Y7, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-256(SP), Y7, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-224(SP), Y7, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-192(SP), Y7, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-160(SP), Y7, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-128(SP), Y7, Y11
+	VPADDD Y11, Y8, Y8
+	VCMPPS $14, bounds-96(SP), Y7, Y9
+	VPADDD Y9, Y8, Y8
+	VCMPPS $14, bounds-64(SP), Y7, Y10
+	VPADDD Y10, Y8, Y8
+	VCMPPS $14, bounds-32(SP), Y7, Y11
+	VPADDD Y11, Y8, Y8
+	VPABSD Y8, Y7
+	VPACKSSDW  Y5, Y4, Y4
+	VPACKSSDW  Y7, Y6, Y6
+	VPACKUSWB  Y6, Y4, Y4
+	VPERMD     Y4, Y13, Y4
+	VPMADDUBSW Y14, Y4, Y4
+
+	VPACKUSWB Y4, Y0, Y0
+	VPERMQ    $0xD8, Y0, Y0
+	VMOVDQU   Y0, (DI)
+	ADDQ      $256, SI
+	ADDQ      $32, DI
+	ADDQ      $4, BX
+	INCQ      R8
+	CMPQ      R8, CX
+	JLT       loop
+
+stop:
+	MOVQ R8, done+40(FP)
+	VZEROUPPER
+	RET
+
+// func nf4DecodeAVX2(dst *float32, codes *byte, scales *float32, blocks int, levels *float32)
+TEXT ·nf4DecodeAVX2(SB), NOSPLIT, $0-40
+	MOVQ    dst+0(FP), DI
+	MOVQ    codes+8(FP), SI
+	MOVQ    scales+16(FP), BX
+	MOVQ    blocks+24(FP), CX
+	MOVQ    levels+32(FP), DX
+	VMOVUPS (DX), Y15
+	VMOVUPS 32(DX), Y14
+	VMOVDQU nibble<>(SB), Y13
+
+loop:
+	VBROADCASTSS (BX), Y12
+	VMULPS       Y12, Y15, Y11 // levels of codes 0..7
+	VMULPS       Y12, Y14, Y10 // levels of codes 8..15
+
+	VPBROADCASTD 0(SI), Y0
+	VPSRLVD      Y13, Y0, Y0
+	VPERMPS      Y11, Y0, Y1
+	VPERMPS      Y10, Y0, Y2
+	VPSLLD       $28, Y0, Y0
+	VBLENDVPS    Y0, Y2, Y1, Y1
+	VMOVUPS      Y1, 0(DI)
+	VPBROADCASTD 4(SI), Y3
+	VPSRLVD      Y13, Y3, Y3
+	VPERMPS      Y11, Y3, Y4
+	VPERMPS      Y10, Y3, Y5
+	VPSLLD       $28, Y3, Y3
+	VBLENDVPS    Y3, Y5, Y4, Y4
+	VMOVUPS      Y4, 32(DI)
+	VPBROADCASTD 8(SI), Y6
+	VPSRLVD      Y13, Y6, Y6
+	VPERMPS      Y11, Y6, Y7
+	VPERMPS      Y10, Y6, Y8
+	VPSLLD       $28, Y6, Y6
+	VBLENDVPS    Y6, Y8, Y7, Y7
+	VMOVUPS      Y7, 64(DI)
+	VPBROADCASTD 12(SI), Y0
+	VPSRLVD      Y13, Y0, Y0
+	VPERMPS      Y11, Y0, Y1
+	VPERMPS      Y10, Y0, Y2
+	VPSLLD       $28, Y0, Y0
+	VBLENDVPS    Y0, Y2, Y1, Y1
+	VMOVUPS      Y1, 96(DI)
+	VPBROADCASTD 16(SI), Y3
+	VPSRLVD      Y13, Y3, Y3
+	VPERMPS      Y11, Y3, Y4
+	VPERMPS      Y10, Y3, Y5
+	VPSLLD       $28, Y3, Y3
+	VBLENDVPS    Y3, Y5, Y4, Y4
+	VMOVUPS      Y4, 128(DI)
+	VPBROADCASTD 20(SI), Y6
+	VPSRLVD      Y13, Y6, Y6
+	VPERMPS      Y11, Y6, Y7
+	VPERMPS      Y10, Y6, Y8
+	VPSLLD       $28, Y6, Y6
+	VBLENDVPS    Y6, Y8, Y7, Y7
+	VMOVUPS      Y7, 160(DI)
+	VPBROADCASTD 24(SI), Y0
+	VPSRLVD      Y13, Y0, Y0
+	VPERMPS      Y11, Y0, Y1
+	VPERMPS      Y10, Y0, Y2
+	VPSLLD       $28, Y0, Y0
+	VBLENDVPS    Y0, Y2, Y1, Y1
+	VMOVUPS      Y1, 192(DI)
+	VPBROADCASTD 28(SI), Y3
+	VPSRLVD      Y13, Y3, Y3
+	VPERMPS      Y11, Y3, Y4
+	VPERMPS      Y10, Y3, Y5
+	VPSLLD       $28, Y3, Y3
+	VBLENDVPS    Y3, Y5, Y4, Y4
+	VMOVUPS      Y4, 224(DI)
+	ADDQ $256, DI
+	ADDQ $32, SI
+	ADDQ $4, BX
+	DECQ CX
+	JNZ  loop
+	VZEROUPPER
+	RET

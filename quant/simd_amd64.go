@@ -1,0 +1,102 @@
+//go:build !purego
+
+package quant
+
+import "golang.org/x/sys/cpu"
+
+// useAVX2 selects the assembly. Each routine has a plain twin that computes
+// the same bits; simd_test.go holds the two together.
+var useAVX2 = cpu.X86.HasAVX2
+
+// hadamard64 transforms each 64 consecutive values of x (blocks of them, at
+// least one), after negating those whose bit in signs is set.
+//
+//go:noescape
+func hadamard64(x *float32, signs *uint64, blocks int)
+
+// hadamardRadix2, 4 and 8 do one, two and three levels of the transform,
+// starting at distance h (a multiple of 8), on n values.
+//
+//go:noescape
+func hadamardRadix2(x *float32, n, h int)
+
+//go:noescape
+func hadamardRadix4(x *float32, n, h int)
+
+//go:noescape
+func hadamardRadix8(x *float32, n, h int)
+
+// roundUniformAVX2 is roundUniform for n values, a multiple of 8.
+//
+//go:noescape
+func roundUniformAVX2(dst *int32, y *float32, random *byte, n int, scale, limit float32) (norm2 int64)
+
+// roundCellsAVX2 is roundCells for n values, a multiple of 8. Entry i of table
+// has the lower symbol in its low and the width in its high 16 bits.
+//
+//go:noescape
+func roundCellsAVX2(dst *int32, y *float32, random *byte, n int, scale, limit float32, table *int32) (norm2 int64)
+
+// nf4EncodeAVX2 encodes blocks of 64 until it meets one whose scale has no
+// reciprocal in float32 or that holds a value that is not finite, and returns
+// how many it did.
+//
+//go:noescape
+func nf4EncodeAVX2(codes *byte, scales, x *float32, blocks int, bounds *float32) (done int)
+
+//go:noescape
+func nf4DecodeAVX2(dst *float32, codes *byte, scales *float32, blocks int, levels *float32)
+
+func hadamardFast(x []float32, r int, signs []uint64) bool {
+	if !useAVX2 || len(x) == 0 {
+		return false
+	}
+	hadamard64(&x[0], &signs[0], len(x)/64)
+	for h := 64; h < r; {
+		switch {
+		case 8*h <= r:
+			hadamardRadix8(&x[0], len(x), h)
+			h *= 8
+		case 4*h <= r:
+			hadamardRadix4(&x[0], len(x), h)
+			h *= 4
+		default:
+			hadamardRadix2(&x[0], len(x), h)
+			h *= 2
+		}
+	}
+	return true
+}
+
+func roundUniformFast(dst []int32, y []float32, random []byte, scale float32, q int32) (done int, norm2 int64) {
+	n := len(dst) &^ 7
+	if !useAVX2 || n == 0 {
+		return 0, 0
+	}
+	return n, roundUniformAVX2(&dst[0], &y[0], &random[0], n, scale, float32(q))
+}
+
+func roundCellsFast(dst []int32, y []float32, random []byte, scale float32, q int32, table []int32) (done int, norm2 int64) {
+	n := len(dst) &^ 7
+	if !useAVX2 || n == 0 {
+		return 0, 0
+	}
+	return n, roundCellsAVX2(&dst[0], &y[0], &random[0], n, scale, float32(q), &table[0])
+}
+
+// nf4EncodeFast encodes a run of whole blocks from the front.
+func nf4EncodeFast(codes []byte, scales, x []float32) (done int) {
+	if n := len(x) / blockLen; useAVX2 && n > 0 {
+		done = nf4EncodeAVX2(&codes[0], &scales[0], &x[0], n, &nf4Bounds[0])
+	}
+	return done
+}
+
+func nf4DecodeFast(dst []float32, codes []byte, scales []float32) (done int) {
+	n := len(dst) / blockLen
+	if useAVX2 && n > 0 {
+		nf4DecodeAVX2(&dst[0], &codes[0], &scales[0], n, &nf4Levels[0])
+		return n
+	}
+	return 0
+}
