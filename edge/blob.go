@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/starling-fl/starling/internal/wire"
@@ -24,14 +26,24 @@ const (
 // errWrongBytes is a blob whose bytes are not those that its name promises.
 var errWrongBytes = errors.New("bytes do not have the hash they are named by")
 
-// fetcher gets blobs by hash. Safe for concurrent use: it has no mutable state
-// but files that are written under another name and renamed.
+// fetcher gets blobs by hash. Safe for concurrent use.
 type fetcher struct {
 	client *http.Client
 	token  wire.Token
-	dir    string // cache; empty: none
-	most   uint64 // largest blob, bytes
+	dir    string        // cache; empty: none
+	most   uint64        // largest blob, bytes
+	down   *atomic.Int64 // counts bytes received
+
+	mu     sync.Mutex
+	memory map[[32]byte][]byte // by mu; small blobs to keep, memoryMost bytes in all
+	held   int                 // by mu; bytes in memory
 }
+
+// Programs are asked for again in every round with their rank.
+const (
+	memoryMost = 32 << 20
+	memoryEach = 4 << 20
+)
 
 // get returns a blob's bytes, checked against hash and size. keep puts them
 // into the cache. progress may be nil.
@@ -112,6 +124,7 @@ func (f *fetcher) read(ctx context.Context, b wire.Blob, body *bytes.Buffer, pro
 	}
 	for {
 		n, err := io.CopyN(body, resp.Body, min(fetchPiece, int64(b.Size)-int64(body.Len())+1))
+		f.down.Add(n)
 		if n > 0 {
 			stalled.Reset(fetchStalled)
 		}
@@ -137,6 +150,12 @@ func (f *fetcher) path(b wire.Blob) string { return filepath.Join(f.dir, fmt.Spr
 
 // cached reads a blob from the cache; a file with other bytes is removed.
 func (f *fetcher) cached(b wire.Blob) ([]byte, bool) {
+	f.mu.Lock()
+	data, ok := f.memory[b.SHA256]
+	f.mu.Unlock()
+	if ok && uint64(len(data)) == b.Size {
+		return data, true
+	}
 	if f.dir == "" {
 		return nil, false
 	}
@@ -144,7 +163,7 @@ func (f *fetcher) cached(b wire.Blob) ([]byte, bool) {
 	if err != nil || uint64(info.Size()) != b.Size {
 		return nil, false
 	}
-	data, err := os.ReadFile(f.path(b))
+	data, err = os.ReadFile(f.path(b))
 	if err != nil {
 		return nil, false
 	}
@@ -155,8 +174,32 @@ func (f *fetcher) cached(b wire.Blob) ([]byte, bool) {
 	return data, true
 }
 
+// remember keeps a small blob in memory; where there is no room, others go.
+func (f *fetcher) remember(b wire.Blob, data []byte) {
+	if len(data) > memoryEach {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.memory == nil {
+		f.memory = make(map[[32]byte][]byte)
+	}
+	for sum, old := range f.memory {
+		if f.held+len(data) <= memoryMost {
+			break
+		}
+		delete(f.memory, sum)
+		f.held -= len(old)
+	}
+	if _, there := f.memory[b.SHA256]; !there {
+		f.held += len(data)
+	}
+	f.memory[b.SHA256] = data
+}
+
 // store keeps a blob. The cache is a convenience: a full disk is no error.
 func (f *fetcher) store(b wire.Blob, data []byte) {
+	f.remember(b, data)
 	if f.dir == "" || os.MkdirAll(f.dir, 0o700) != nil {
 		return
 	}

@@ -44,17 +44,17 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	c := &client{cfg: cfg, token: token, events: &events{to: cfg.Progress}, trainer: cfg.Trainer}
-	orElse(&c.cfg.HTTP, httpClient(token))
-	c.blobs = &fetcher{client: c.cfg.HTTP, token: token, dir: cfg.CacheDir, most: c.cfg.MaxBlob}
+	if cfg.HTTP == nil {
+		c.cfg.HTTP = NewHTTPClient(token, nil)
+		defer c.cfg.HTTP.CloseIdleConnections()
+	}
+	c.blobs = &fetcher{client: c.cfg.HTTP, token: token, dir: cfg.CacheDir, most: c.cfg.MaxBlob, down: &c.events.down}
 	if c.cfg.Dial == nil {
-		c.cfg.Dial = dialSocket
+		c.cfg.Dial = func(ctx context.Context, t wire.Token) (Conn, error) { return DialSocket(ctx, t, nil) }
 	}
 	if c.trainer == nil {
 		c.trainer = NewProgramTrainer(1)
 		defer func() { err = errors.Join(err, c.trainer.Close()) }()
-	}
-	if cfg.HTTP == nil {
-		defer c.cfg.HTTP.CloseIdleConnections()
 	}
 	life, cancel := context.WithCancel(ctx)
 	c.life = life
@@ -78,7 +78,6 @@ func (c *client) run(ctx context.Context) error {
 		}
 		switch {
 		case err == nil:
-			c.events.send(Event{State: Finished})
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -145,7 +144,7 @@ func (c *client) connect(ctx context.Context) (joined bool, err error) {
 		conn.Close()
 		reader.Wait()
 	}()
-	reader.Go(func() { read(ctx, conn, in) })
+	reader.Go(func() { c.read(ctx, conn, in) })
 	if err := c.join(ctx, in); err != nil {
 		return false, c.sayGoodbye(ctx, err)
 	}
@@ -170,10 +169,11 @@ type received struct {
 }
 
 // read hands on messages until the connection ends.
-func read(ctx context.Context, conn Conn, in chan<- received) {
+func (c *client) read(ctx context.Context, conn Conn, in chan<- received) {
 	for {
 		var r received
 		frame, err := conn.Read(ctx)
+		c.events.down.Add(int64(len(frame)))
 		if err != nil {
 			r.err = err
 		} else if r.m, err = wire.Decode(frame, wire.FromCoordinator); err != nil {
@@ -207,6 +207,7 @@ func (c *client) send(ctx context.Context, m wire.Message) error {
 	if err != nil {
 		return err
 	}
+	c.events.up.Add(int64(len(frame)))
 	return c.conn.Write(ctx, frame)
 }
 
@@ -270,6 +271,7 @@ func (c *client) handle(ctx context.Context, m wire.Message) (finished bool, err
 		if c.round != nil {
 			c.drop("the job is finished")
 		}
+		c.events.send(Event{State: Finished, Step: m.Version, Text: m.Reason})
 		return true, nil
 	case *wire.Error:
 		return false, refusedBy(m)

@@ -1,6 +1,9 @@
 package edge
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // A State is where a device stands, as shown to its owner.
 type State string
@@ -34,10 +37,14 @@ type Event struct {
 	Done  int64  `json:"done,omitempty"`
 	Total int64  `json:"total,omitempty"`
 	Text  string `json:"text,omitempty"`
+	Up    int64  `json:"up"`   // bytes of messages sent so far
+	Down  int64  `json:"down"` // bytes of messages and blobs received so far
 }
 
 // events passes events on, one at a time.
 type events struct {
+	up, down atomic.Int64
+
 	mu sync.Mutex
 	to func(Event) // called under mu
 }
@@ -48,5 +55,6 @@ func (e *events) send(v Event) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	v.Up, v.Down = e.up.Load(), e.down.Load()
 	e.to(v)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/coder/websocket"
@@ -88,11 +89,16 @@ func (s *socket) Close() error {
 	return err
 }
 
-// dialSocket is the default of Config.Dial.
-func dialSocket(ctx context.Context, t wire.Token) (Conn, error) {
-	ws, _, err := websocket.Dial(ctx, t.Endpoint(), dialOptions(t))
+// DialSocket connects to the token's coordinator by WebSocket: what Config.Dial
+// does by default. netDial opens the connection below it; nil means the
+// system's. In a browser netDial is not used.
+func DialSocket(ctx context.Context, t wire.Token, netDial NetDialer) (Conn, error) {
+	ws, _, err := websocket.Dial(ctx, t.Endpoint(), dialOptions(t, netDial))
 	if err != nil {
 		return nil, fmt.Errorf("edge: dial %s: %w", t.URL, err)
 	}
 	return newSocket(ws), nil
 }
+
+// A NetDialer opens a transport connection, as net.Dialer.DialContext does.
+type NetDialer func(ctx context.Context, network, address string) (net.Conn, error)

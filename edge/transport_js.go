@@ -12,6 +12,8 @@ import (
 const host = "v8"
 
 // dialOptions: a browser checks certificates itself and lets no page pin one.
-func dialOptions(wire.Token) *websocket.DialOptions { return nil }
+func dialOptions(wire.Token, NetDialer) *websocket.DialOptions { return nil }
 
-func httpClient(wire.Token) *http.Client { return &http.Client{} }
+// NewHTTPClient makes the client that blobs are fetched with by default: the
+// browser's own fetch.
+func NewHTTPClient(wire.Token, NetDialer) *http.Client { return &http.Client{} }

@@ -16,14 +16,18 @@ import (
 // host names the code shape of programs that this build runs best.
 const host = "wazero"
 
-func dialOptions(t wire.Token) *websocket.DialOptions {
-	return &websocket.DialOptions{HTTPClient: httpClient(t), CompressionMode: websocket.CompressionDisabled}
+func dialOptions(t wire.Token, netDial NetDialer) *websocket.DialOptions {
+	return &websocket.DialOptions{HTTPClient: NewHTTPClient(t, netDial), CompressionMode: websocket.CompressionDisabled}
 }
 
-// httpClient trusts exactly the pinned certificate where the token has a pin,
-// and the system's roots otherwise.
-func httpClient(t wire.Token) *http.Client {
+// NewHTTPClient makes the client that blobs are fetched with by default. It
+// trusts exactly the pinned certificate where the token has a pin, and the
+// system's roots otherwise. netDial nil means the system's dialer.
+func NewHTTPClient(t wire.Token, netDial NetDialer) *http.Client {
 	tr := http.DefaultTransport.(*http.Transport).Clone()
+	if netDial != nil {
+		tr.DialContext = netDial
+	}
 	tr.DisableCompression = true // blobs are hashed as stored; Range offsets count their bytes
 	if len(t.Pin) != 0 {
 		pin := [32]byte(t.Pin)
