@@ -134,10 +134,10 @@ func (in *Instance) freeze(t tensorRef, data []byte, scales []float32) error {
 	return nil
 }
 
-// Step runs one training step: the prepare segments if they have not run yet,
-// then every step segment in order. It looks at ctx before each. After an error
-// the state tensors are undefined: write them anew before the next Step.
-func (in *Instance) Step(ctx context.Context) error {
+// Prepare runs the prepare segments, if they have not run yet: what the program
+// computes once from its frozen tensors. Step does so too; calling Prepare first
+// keeps the work out of the first step.
+func (in *Instance) Prepare(ctx context.Context) error {
 	if in.closed {
 		return ErrClosed
 	}
@@ -148,11 +148,22 @@ func (in *Instance) Step(ctx context.Context) error {
 			}
 		}
 	}
-	if !in.prepared {
-		if err := in.runAll(ctx, true, in.program.report.Prepare); err != nil {
-			return err
-		}
-		in.prepared = true
+	if in.prepared {
+		return nil
+	}
+	if err := in.runAll(ctx, true, in.program.report.Prepare); err != nil {
+		return err
+	}
+	in.prepared = true
+	return nil
+}
+
+// Step runs one training step: Prepare if that is still to do, then every step
+// segment in order. It looks at ctx before each segment. After an error the state
+// tensors are undefined: write them anew before the next Step.
+func (in *Instance) Step(ctx context.Context) error {
+	if err := in.Prepare(ctx); err != nil {
+		return err
 	}
 	return in.runAll(ctx, false, in.program.report.Segments)
 }
@@ -202,19 +213,12 @@ func (in *Instance) Restore(r io.Reader) error {
 	for _, role := range []roleList{{"frozen", m.Frozen}, {"state", m.State}, {"input", m.Inputs}} {
 		for i := range role.tensors {
 			t := &role.tensors[i]
-			data, scales := make([]byte, t.DataSize()), make([]byte, t.ScalesSize())
-			for _, part := range [][]byte{data, scales} {
-				if _, err := io.ReadFull(r, part); err != nil {
-					return fmt.Errorf("wasm: snapshot, %s %q: %w", role.name, t.Name, err)
-				}
+			err := in.copyIn(r, t.Offset, t.DataSize())
+			if err == nil && t.NF4 != nil {
+				err = in.copyIn(r, t.NF4.Scales, t.ScalesSize())
 			}
-			if err := in.host.write(t.Offset, data); err != nil {
-				return err
-			}
-			if t.NF4 != nil {
-				if err := in.host.write(t.NF4.Scales, scales); err != nil {
-					return err
-				}
+			if err != nil {
+				return fmt.Errorf("wasm: snapshot, %s %q: %w", role.name, t.Name, err)
 			}
 		}
 	}
@@ -222,6 +226,23 @@ func (in *Instance) Restore(r io.Reader) error {
 		in.written[i] = true
 	}
 	in.missing = 0
+	return nil
+}
+
+// copyIn moves size bytes from r to memory, a piece at a time.
+func (in *Instance) copyIn(r io.Reader, offset uint32, size uint64) error {
+	buf := make([]byte, min(size, 1<<18))
+	for size > 0 {
+		part := buf[:min(size, uint64(len(buf)))]
+		if _, err := io.ReadFull(r, part); err != nil {
+			return err
+		}
+		if err := in.host.write(offset, part); err != nil {
+			return err
+		}
+		offset += uint32(len(part))
+		size -= uint64(len(part))
+	}
 	return nil
 }
 
