@@ -26,7 +26,7 @@ type Model struct {
 // Params are a threshold and what it gives. Logarithms are to base 2; null in
 // JSON (negative infinity here) stands for an impossible event.
 type Params struct {
-	Model  // with its defaults filled in, and the threshold
+	Model      // with its defaults filled in, and the threshold
 	Shards int // per round
 
 	BreachCount  int     // least number of corrupted members that breaks a shard
