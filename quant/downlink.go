@@ -130,6 +130,9 @@ func UnpackUpdate(msg []byte, held []float32, n int) ([]float32, error) {
 		}
 		return out, addTo(out, held)
 	}
+	if kind == kindPatch {
+		return unpackPatch(body, held, n)
+	}
 	return nil, fmt.Errorf("%w: update of kind %d with %d bytes", ErrCorrupt, kind, len(body))
 }
 

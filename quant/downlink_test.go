@@ -66,6 +66,55 @@ func TestUpdateChain(t *testing.T) {
 	}
 }
 
+// TestPatch checks, for every format and awkward lengths, that a patch leads to
+// the very values of the full message, whatever is held, and is never larger.
+func TestPatch(t *testing.T) {
+	for _, format := range FormatNames() {
+		for _, codec := range []string{"none", "s2", "zstd"} {
+			for _, n := range []int{1, 2, 63, 65, 4097} {
+				target := testVector(1, n)
+				full, decoded, err := PackUpdate(target, nil, format, codec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				near := testVector(2, n)
+				for i := range near {
+					near[i] = decoded[i] + 1e-4*near[i]
+				}
+				huge := testVector(3, n)
+				huge[0] = 1e20 // does not fit f16
+				patches := 0
+				for _, held := range [][]float32{decoded, near, testVector(4, n), huge, make([]float32, n)} {
+					msg, err := PackPatch(full, held)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if msg == nil {
+						continue
+					}
+					patches++
+					if len(msg) >= len(full) {
+						t.Errorf("%s, n=%d: patch of %d bytes, full has %d", format, n, len(msg), len(full))
+					}
+					got, err := UnpackUpdate(msg, held, n)
+					if err != nil || !equalBits(got, decoded) {
+						t.Errorf("%s with %s, n=%d: patch does not lead to the same values: %v", format, codec, n, err)
+					}
+					if _, err := UnpackUpdate(msg, nil, n); !errors.Is(err, ErrBase) {
+						t.Errorf("%s: patch for one that holds nothing: %v", format, err)
+					}
+				}
+				if n == 4097 && patches < 2 {
+					t.Errorf("%s with %s: %d patches", format, codec, patches)
+				}
+			}
+		}
+	}
+	if _, err := PackPatch([]byte{kindDifference, 1, 2, 3}, nil); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("patch of a difference: %v", err)
+	}
+}
+
 func TestUpdateRefuses(t *testing.T) {
 	msg, _, err := PackUpdate([]float32{1, 2, 3}, nil, "f32", "none")
 	if err != nil {
@@ -98,6 +147,17 @@ func FuzzUnpackUpdate(f *testing.F) {
 			msg, _, err := PackUpdate(target, h, format, "zstd")
 			if err != nil {
 				f.Fatal(err)
+			}
+			f.Add(msg)
+			if h != nil && msg[0] == kindFull {
+				continue
+			}
+			full, _, err := PackUpdate(target, nil, format, "s2")
+			if err != nil {
+				f.Fatal(err)
+			}
+			if msg, err = PackPatch(full, held); err != nil || msg == nil {
+				f.Fatalf("no patch: %v", err)
 			}
 			f.Add(msg)
 		}
