@@ -278,3 +278,12 @@ func (s *Store) recover() error {
 		return nil
 	})
 }
+
+// NextRound is the number that BeginRound will give.
+func (s *Store) NextRound() (uint64, error) {
+	var id uint64
+	if err := s.db.QueryRow(`SELECT coalesce(max(id), 0) + 1 FROM round`).Scan(&id); err != nil {
+		return 0, prefixed(err)
+	}
+	return id, nil
+}

@@ -1,0 +1,92 @@
+package coordinator
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// blobs serves immutable byte strings by their SHA-256: the base, programs and
+// adapter slices. Permanent ones stay, those of a round are dropped when two
+// more rounds have been assigned.
+type blobs struct {
+	mu    sync.RWMutex
+	data  map[[32]byte][]byte // guarded by mu
+	round [][][32]byte        // guarded by mu: names of the last rounds' blobs, oldest first
+}
+
+func newBlobs() *blobs { return &blobs{data: map[[32]byte][]byte{}} }
+
+// keptRounds is how many rounds a slice can still be fetched for.
+const keptRounds = 3
+
+// keep adds a blob for good.
+func (b *blobs) keep(data []byte) wire.Blob {
+	ref := blobRef(data)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.data[ref.SHA256] = data
+	return ref
+}
+
+// assign replaces the oldest round's blobs by these, and returns their names. A
+// blob that is permanent or of another kept round is not dropped.
+func (b *blobs) assign(data ...[]byte) []wire.Blob {
+	refs := make([]wire.Blob, len(data))
+	var names [][32]byte
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, d := range data {
+		refs[i] = blobRef(d)
+		if _, known := b.data[refs[i].SHA256]; !known {
+			b.data[refs[i].SHA256] = d
+			names = append(names, refs[i].SHA256)
+		}
+	}
+	b.round = append(b.round, names)
+	if len(b.round) > keptRounds {
+		for _, n := range b.round[0] {
+			delete(b.data, n)
+		}
+		b.round = b.round[1:]
+	}
+	return refs
+}
+
+func (b *blobs) get(name [32]byte) []byte {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.data[name]
+}
+
+// ServeHTTP answers GET and HEAD of BlobPath + hex SHA-256, with ranges.
+func (b *blobs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	text := strings.TrimPrefix(r.URL.Path, wire.BlobPath)
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != 32 || strings.ToLower(text) != text {
+		http.Error(w, "a blob is named by 64 lower-case hexadecimal digits", http.StatusBadRequest)
+		return
+	}
+	data := b.get([32]byte(raw))
+	if data == nil {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("ETag", fmt.Sprintf("%q", text))
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("X-Content-Type-Options", "nosniff")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+}

@@ -1,0 +1,128 @@
+package coordinator
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/model"
+)
+
+// Evaluator measures a released adapter on public data: never on devices'.
+type Evaluator interface {
+	// Evaluate returns the accuracy in [0, 1] at each of the ranks, in their
+	// order. Rank 0 is the head alone.
+	Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]float64, error)
+}
+
+// Compile makes the training step's program for one rank and one host ("wazero"
+// or "v8").
+type Compile func(spec ProgramSpec) ([]byte, error)
+
+// ProgramSpec says which training step is wanted.
+type ProgramSpec struct {
+	Job  Job
+	Base *model.Base
+	Rank int
+	Host string
+}
+
+// Config is what a coordinator needs beside the job.
+type Config struct {
+	Job Job
+	// Dir holds the store and the released checkpoint; it is made where there is
+	// none, and resumed where it holds this job.
+	Dir  string
+	Base *model.Base
+	// Evaluator may be nil: then no accuracy is reported.
+	Evaluator Evaluator
+	// Log may be nil.
+	Log *slog.Logger
+	// Progress is called in order from one goroutine at every change; it must
+	// return soon. May be nil.
+	Progress func(Progress)
+	// Seed makes the run reproducible: every source of randomness is derived from
+	// it, results are marked not private and have no epsilon. At least 16 bytes;
+	// nil takes crypto/rand.
+	Seed []byte
+	// Static is the dashboard, served at /; nil serves none.
+	Static fs.FS
+	// Compile and Hosts say which programs of the training step are offered in
+	// each assignment. A nil Compile offers none: devices bring their trainer.
+	Compile Compile
+	Hosts   []string
+}
+
+// RankAccuracy is the accuracy of the released adapter cut to a rank, on public
+// validation data.
+type RankAccuracy struct {
+	Rank     int     `json:"rank"`
+	Accuracy float64 `json:"accuracy"`
+}
+
+// The states of Progress beside those of a round.
+const (
+	StateWaiting   = "waiting"   // for enough devices to enrol
+	StateCommitted = "committed" // a round is over, its checkpoint is released
+	StateAbandoned = "abandoned" // a round is over, nothing is released
+	StateFinished  = "finished"  // the job is over
+)
+
+// Progress is where the job stands.
+type Progress struct {
+	Job    string   `json:"job"`
+	Labels []string `json:"labels"`
+	// Round is the round being made, 1..Rounds; Attempt counts the abandoned
+	// ones, too, and is never reused.
+	Round   int    `json:"round"`
+	Rounds  int    `json:"rounds"`
+	Attempt uint64 `json:"attempt"`
+	State   string `json:"state"`
+	Rank    int    `json:"rank"`
+
+	Enrolled  int `json:"enrolled"`
+	Connected int `json:"connected"`
+	Cohort    int `json:"cohort"`  // drawn in this round
+	Dropped   int `json:"dropped"` // of the cohort, so far in this round
+	Answered  int `json:"answered"`
+
+	// Validation is the last released adapter's accuracy on public validation
+	// data, at the ranks that were measured.
+	Validation []RankAccuracy `json:"validation,omitempty"`
+	// Simulated and Delivered are the guarantees after the last committed round:
+	// both nil in a reproducible run, Simulated nil without simulation.
+	Simulated *dp.Guarantee `json:"simulated,omitempty"`
+	Delivered *dp.Guarantee `json:"delivered,omitempty"`
+	Private   bool          `json:"private"`
+
+	// BytesUp and BytesDown are what crossed the sockets since the start, up
+	// being towards the coordinator.
+	BytesUp   int64 `json:"bytes_up"`
+	BytesDown int64 `json:"bytes_down"`
+
+	Reason  string        `json:"reason,omitempty"`
+	Elapsed time.Duration `json:"elapsed_ns"`
+}
+
+// Result is what a job came to.
+type Result struct {
+	Rounds     int // committed
+	Abandoned  int // rounds of this run that released nothing
+	Dropped    int // devices that were drawn and left a round, over all rounds of this run
+	Adapter    *model.Adapter
+	Checkpoint string // folder of the released checkpoint
+	Validation []RankAccuracy
+	BestRank   int // the rank of the best validation accuracy; 0 where none was measured
+
+	Simulated, Delivered *dp.Guarantee
+	Private              bool
+
+	// BytesUp and BytesDown in all, and divided by device and round for the
+	// devices that answered the round's first turn.
+	BytesUp, BytesDown                             int64
+	BytesUpPerDeviceRound, BytesDownPerDeviceRound float64
+	// LedgerHead is the hash of the ledger's last entry, hexadecimal.
+	LedgerHead string
+}

@@ -1,0 +1,307 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/optimizer"
+	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+)
+
+// Why Run ends before the job is done.
+var (
+	// ErrBudget: the next round would pass the privacy budget.
+	ErrBudget = dp.ErrBudget
+	// ErrAbandoned: too many rounds in a row released nothing.
+	ErrAbandoned = errors.New("coordinator: too many rounds in a row were abandoned")
+)
+
+// Coordinator runs one job.
+type Coordinator struct {
+	cfg   Config
+	t     *terms
+	log   *slog.Logger
+	rnd   randomness
+	store *store.Store
+	blobs *blobs
+
+	programs  *programs
+	metrics   metrics
+	authority ed25519.PrivateKey
+	jobBytes  []byte
+	task      [32]byte // TaskID of jobBytes
+	taskName  string   // in hexadecimal, as secagg binds it
+	seed      uint64   // of the initial adapter
+
+	events   chan event
+	done     chan struct{} // closed when the engine takes no more events
+	lastWord wire.Message  // what late devices are told; written before done is closed
+	life     context.Context
+	end      context.CancelCauseFunc
+	live     sync.WaitGroup // connections
+
+	enterMu sync.Mutex // guards closed, and live.Add against live.Wait
+	closed  bool
+
+	mu     sync.Mutex
+	status Progress // guarded by mu
+	result Result   // guarded by mu
+
+	// The rest is owned by the engine: New until Run, then Run's goroutine.
+	started   time.Time
+	version   uint64 // committed rounds
+	nextRound uint64
+	adapter   *model.Adapter
+	optimizer *optimizer.Optimizer
+	indices   map[int][]int // by rank: places in the optimizer's state
+	spent     []dp.Event
+	head      [32]byte // of the ledger
+	held      []heldSlice
+	devices   map[[32]byte]*device
+	order     []*device // by round.Device
+	connected int
+	running   *running // nil between rounds
+	progress  Progress
+	pace      time.Duration // smoothed duration of a round
+	inARow    int           // rounds abandoned in a row
+	total     Result
+	deviceRds int // devices that answered turn 1, over all rounds
+}
+
+// device is an enrolled identity; owned by the engine.
+type device struct {
+	id    [32]byte
+	n     round.Device
+	sess  *session // nil: not connected
+	token []byte   // of the last session
+	away  time.Time
+}
+
+// New validates the job, opens or makes the store, verifies the ledger and
+// resumes from the last committed round. Every refusal of a job is here; nothing
+// has happened then.
+func New(cfg Config) (*Coordinator, error) {
+	if cfg.Dir == "" {
+		return nil, fmt.Errorf("coordinator: no folder for the state is given")
+	}
+	if cfg.Seed != nil && len(cfg.Seed) < 16 {
+		return nil, fmt.Errorf("coordinator: seed has %d bytes, must have at least 16", len(cfg.Seed))
+	}
+	t, err := newTerms(cfg.Job, cfg.Base)
+	if err != nil {
+		return nil, err
+	}
+	c := &Coordinator{
+		cfg: cfg, t: t, log: cfg.Log, rnd: randomness{cfg.Seed}, blobs: newBlobs(),
+		events: make(chan event, 16), done: make(chan struct{}),
+		devices: map[[32]byte]*device{}, indices: map[int][]int{},
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	c.life, c.end = context.WithCancelCause(context.Background())
+	digest, err := t.digest(c.rnd.secret())
+	if err != nil {
+		return nil, err
+	}
+	c.store, err = store.Open(cfg.Dir, store.Options{
+		Task: t.job.Name, Job: digest, NotPrivate: !c.rnd.secret(), MaxIdentities: t.job.Cohort.MaxEnrolled,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.resume(); err != nil {
+		return nil, errors.Join(err, c.store.Close())
+	}
+	return c, nil
+}
+
+// resume takes from the store what earlier runs left, and makes what is made once.
+func (c *Coordinator) resume() error {
+	for _, line := range c.store.Recovered() {
+		c.log.Warn("recovered", "what", line)
+	}
+	once := func(name string, n int) ([]byte, error) {
+		return c.store.Secret(name, func() ([]byte, error) { return c.rnd.read(name, 0, n) })
+	}
+	instance, err := once("instance", 16)
+	if err != nil {
+		return err
+	}
+	authority, err := once("authority", ed25519.SeedSize)
+	if err != nil {
+		return err
+	}
+	seed, err := once("adapter", 8)
+	if err != nil {
+		return err
+	}
+	c.authority = ed25519.NewKeyFromSeed(authority)
+	c.seed = binary.LittleEndian.Uint64(seed)
+	job := c.t.wireJob([16]byte(instance), c.authority.Public().(ed25519.PublicKey), c.rnd.secret())
+	if c.jobBytes, err = job.AppendBinary(nil); err != nil {
+		return jobErrorf("%w", err)
+	}
+	c.task = wire.TaskID(c.jobBytes)
+	c.taskName = hex.EncodeToString(c.task[:])
+	c.blobs.keep(c.t.baseBlob)
+	c.programs = newPrograms(c.cfg, c.t, c.blobs)
+
+	ledger, err := c.store.Ledger()
+	if err != nil {
+		return err
+	}
+	c.spent, c.head = ledger.Events(), ledger.Head
+	c.adapter = model.NewAdapter(c.t.layout, c.seed)
+	if c.optimizer, err = optimizer.New(c.t.job.serverConfig(), c.t.layout.Size(c.t.lora.RMax)); err != nil {
+		return err
+	}
+	last, err := c.store.Last()
+	if err != nil {
+		return err
+	}
+	if last != nil {
+		c.version = last.Version
+		if c.adapter, err = model.ParseAdapter(c.t.layout, last.Adapter); err != nil {
+			return fmt.Errorf("coordinator: checkpoint %d: %w", last.Version, err)
+		}
+		if err := c.optimizer.Restore(last.Optimizer); err != nil {
+			return fmt.Errorf("coordinator: checkpoint %d: %w", last.Version, err)
+		}
+	}
+	if c.nextRound, err = c.store.NextRound(); err != nil {
+		return err
+	}
+	known, err := c.store.Enrolled()
+	if err != nil {
+		return err
+	}
+	for _, id := range known {
+		c.addDevice(id)
+	}
+	c.progress = Progress{
+		Job: c.t.job.Name, Labels: c.t.job.Labels, Rounds: c.t.job.Rounds, Round: int(c.version),
+		State: StateWaiting, Private: c.rnd.secret(),
+	}
+	if err := c.guarantees(); err != nil {
+		return err
+	}
+	c.total.Private = c.rnd.secret()
+	c.publish()
+	return nil
+}
+
+// guarantees puts what the ledger comes to into the progress.
+func (c *Coordinator) guarantees() error {
+	if !c.rnd.secret() {
+		return nil
+	}
+	d, err := dp.Epsilon(c.spent, c.t.budget.Delta, c.t.budget.Accountant)
+	if err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	c.progress.Delivered = &d
+	if c.t.job.simulated() {
+		s, err := dp.SimulatedEpsilon(c.spent, c.t.budget.Delta, c.t.budget.Accountant)
+		if err != nil {
+			return fmt.Errorf("coordinator: %w", err)
+		}
+		c.progress.Simulated = &s
+	}
+	return nil
+}
+
+func (c *Coordinator) addDevice(id [32]byte) *device {
+	d := &device{id: id, n: round.Device(len(c.order))}
+	c.devices[id] = d
+	c.order = append(c.order, d)
+	c.metrics.enrolled.Store(int64(len(c.order)))
+	return d
+}
+
+// sessionToken makes a token that a device shows when it reconnects.
+func (c *Coordinator) sessionToken() ([]byte, error) {
+	b := make([]byte, 32)
+	if _, err := rand.Read(b); err != nil {
+		return nil, fmt.Errorf("coordinator: %w", err)
+	}
+	return b, nil
+}
+
+// enter counts a connection, unless the coordinator is closing.
+func (c *Coordinator) enter() bool {
+	c.enterMu.Lock()
+	defer c.enterMu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.live.Add(1)
+	return true
+}
+
+// Close ends what is left: connections, then the store. Call it after Run has
+// returned, or instead of it.
+func (c *Coordinator) Close() error {
+	c.enterMu.Lock()
+	again := c.closed
+	c.closed = true
+	c.enterMu.Unlock()
+	if again {
+		return nil
+	}
+	c.end(errClosing)
+	c.live.Wait()
+	return c.store.Close()
+}
+
+// Wait blocks until every device session has ended by itself, or ctx is done:
+// after Run it gives devices the time to read their last message.
+func (c *Coordinator) Wait(ctx context.Context) {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		c.live.Wait()
+	}()
+	select {
+	case <-gone:
+	case <-ctx.Done():
+		c.end(errClosing)
+		<-gone
+	}
+}
+
+// Status is the last progress.
+func (c *Coordinator) Status() Progress {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.status
+}
+
+// Result is what the job has come to so far.
+func (c *Coordinator) Result() Result {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.result
+}
+
+// Token is what `starling join` is given, for a coordinator that devices reach at
+// baseURL (http://host:port or https://host:port) with the certificate pin.
+func (c *Coordinator) Token(baseURL string, pin []byte) wire.Token {
+	return wire.Token{URL: baseURL, Pin: pin, Secret: []byte(c.t.job.Enrolment.Secret)}
+}
+
+// checkpointDir is where the released checkpoint is exported.
+func (c *Coordinator) checkpointDir() string { return filepath.Join(c.cfg.Dir, "checkpoint") }

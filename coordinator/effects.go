@@ -1,0 +1,306 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/secagg"
+)
+
+// runRound makes one attempt. released says whether a checkpoint was committed;
+// an error ends Run.
+func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
+	r, err := c.draw()
+	if err != nil {
+		return false, err
+	}
+	c.running = r
+	defer func() {
+		c.running = nil
+		for _, s := range r.shards {
+			s.Close()
+		}
+		if r.noise != nil {
+			r.noise.Close()
+		}
+		c.metrics.roundNanos.Add(int64(time.Since(r.began)))
+	}()
+	c.progress = Progress{
+		Job: c.progress.Job, Labels: c.progress.Labels, Rounds: c.progress.Rounds, Private: c.progress.Private,
+		Validation: c.progress.Validation, Simulated: c.progress.Simulated, Delivered: c.progress.Delivered,
+		Round: int(c.version) + 1, Attempt: r.id, Rank: r.rank, Cohort: len(r.parts), State: round.Gathering.String(),
+	}
+	c.metrics.round.Store(int64(r.id))
+	c.metrics.rank.Store(int64(r.rank))
+	c.metrics.cohort.Store(int64(len(r.parts)))
+	c.metrics.drawn.Add(int64(len(r.parts)))
+	if err := c.prepare(ctx, r); err != nil {
+		// Nothing was said yet; what failed will fail again.
+		return false, errors.Join(&fatalError{err}, c.store.Abandon(r.id, "it could not be prepared"))
+	}
+	c.step(round.Start{})
+	for _, d := range c.order {
+		if d.sess != nil && r.parts[d.n] != nil && r.finish == nil {
+			c.step(round.Received{Device: d.n, Turn: round.Gathering})
+		}
+	}
+	for r.finish == nil && r.fatal == nil {
+		if err := c.pump(ctx, time.Time{}); err != nil {
+			if ctx.Err() != nil && r.fatal == nil {
+				c.step(round.Abort{Reason: "the coordinator is stopping"})
+			}
+			return false, errors.Join(err, r.fatal)
+		}
+	}
+	return r.finish != nil && r.finish.State == round.Done, r.fatal
+}
+
+// step drives the machine with one event and everything that follows from it.
+func (c *Coordinator) step(ev round.Event) {
+	r := c.running
+	for queue := []round.Event{ev}; len(queue) > 0; queue = queue[1:] {
+		for _, e := range r.m.Step(queue[0]) {
+			follow, err := c.do(r, e)
+			if err != nil {
+				r.fatal = &fatalError{err}
+				return
+			}
+			if follow != nil {
+				queue = append(queue, follow)
+			}
+		}
+	}
+}
+
+// do carries out one effect. What it returns follows all effects of the step;
+// an error is fatal: the store or the program is broken.
+func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
+	switch e := e.(type) {
+	case round.Await:
+		r.deadline = time.Now().Add(e.Timeout)
+		in, dropped := r.m.Counts()
+		c.progress.State, c.progress.Dropped, c.progress.Answered = e.State.String(), dropped, 0
+		c.publish()
+		return nil, c.store.Journal(r.id, e.State.String(), fmt.Sprintf("rank %d, %d devices, %d out", r.rank, in, dropped))
+	case round.Assign:
+		c.broadcast(r, e.Devices, frame(&wire.Assignment{
+			Plan: r.plan, Patches: r.patches, Millis: millis(c.t.job.Deadlines.Key),
+		}))
+	case round.Cut:
+		return c.cutShards(r)
+	case round.SendRoster:
+		s := r.shards[e.Shard]
+		f, err := c.turnFrame(r, secagg.TurnAdvertise, s.Roster(), c.t.job.Deadlines.Share)
+		if err != nil {
+			return nil, err
+		}
+		c.broadcast(r, c.deviceNumbers(s.Members()), f)
+	case round.DeliverShares:
+		s := r.shards[e.Shard]
+		if err := s.CloseSharing(); err != nil {
+			return shardFailed(e.Shard, err)
+		}
+		for _, n := range e.Members {
+			f, err := c.turnFrame(r, secagg.TurnShare, s.Delivery(c.order[n].id), c.t.job.Deadlines.Collect)
+			if err != nil {
+				return nil, err
+			}
+			c.broadcast(r, []round.Device{n}, f)
+		}
+	case round.PersistSurvivors:
+		return c.persistSurvivors(r, e)
+	case round.AnnounceSurvivors:
+		if f := r.survivors[e.Shard]; f != nil {
+			c.broadcast(r, e.Members, f)
+		}
+	case round.PersistIntent:
+		r.deadline = time.Time{}
+		if err := c.store.PersistIntent(r.event); err != nil {
+			return nil, err
+		}
+		return round.Stored{}, nil
+	case round.SendSignatures:
+		s := r.shards[e.Shard]
+		signs, err := s.CloseConfirming()
+		if err != nil {
+			return shardFailed(e.Shard, err)
+		}
+		f, err := c.turnFrame(r, secagg.TurnConfirm, signs, c.t.job.Deadlines.Unmask)
+		if err != nil {
+			return nil, err
+		}
+		c.broadcast(r, e.Members, f)
+	case round.FailShard:
+		c.metrics.shardsFailed.Add(1)
+		c.log.Warn("shard failed", "round", r.id, "shard", e.Shard, "reason", e.Reason)
+		c.tellDropped(r, c.deviceNumbers(r.shards[e.Shard].Members()), "its shard failed")
+		r.shards[e.Shard].Close()
+	case round.Drop:
+		c.tellDropped(r, e.Devices, e.Reason)
+	case round.Reject:
+		if d := c.order[e.Device]; d.sess != nil {
+			c.fault(d.sess, fmt.Sprintf("%v: %v", e.Turn, e.Refusal))
+		}
+	case round.Release:
+		return c.finishRound(r, e)
+	case round.Charge:
+		return nil, c.charge(r, e.Reason)
+	case round.Finish:
+		return nil, c.finished(r, e)
+	default:
+		return nil, fmt.Errorf("coordinator: effect %T is unknown", e)
+	}
+	return nil, nil
+}
+
+// shardFailed turns secagg's verdict on a shard into an event; any other error
+// is fatal.
+func shardFailed(shard int, err error) (round.Event, error) {
+	var bad *secagg.ShardError
+	if errors.As(err, &bad) {
+		return round.ShardFailed{Shard: shard, Reason: bad.Err.Error()}, nil
+	}
+	return nil, fmt.Errorf("coordinator: shard %d: %w", shard, err)
+}
+
+// cutShards closes turn 1.
+func (c *Coordinator) cutShards(r *running) (round.Event, error) {
+	r.deadline = time.Time{}
+	shards, err := r.keying.Cut(c.rnd.stream("shards", r.id))
+	if errors.Is(err, secagg.ErrBelowFloor) {
+		return round.Abort{Reason: err.Error()}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("coordinator: cutting shards: %w", err)
+	}
+	r.shards = shards
+	r.survivors = make([][]byte, len(shards))
+	var ev round.Sharded
+	for _, s := range shards {
+		members := c.deviceNumbers(s.Members())
+		c.deviceRds += len(members)
+		ev.Shards = append(ev.Shards, round.Shard{Members: members, Threshold: s.Threshold()})
+	}
+	return ev, nil
+}
+
+// persistSurvivors closes turn 3 of every shard and stores the sets that will
+// be announced, byte for byte.
+func (c *Coordinator) persistSurvivors(r *running, e round.PersistSurvivors) (round.Event, error) {
+	r.deadline = time.Time{}
+	sets := map[int][]byte{}
+	for _, set := range e.Sets {
+		sv, err := r.shards[set.Shard].CloseCollecting()
+		if err != nil {
+			return nil, fmt.Errorf("coordinator: shard %d: %w", set.Shard, err)
+		}
+		if sets[set.Shard], err = sv.AppendBinary(nil); err != nil {
+			return nil, err
+		}
+		if r.survivors[set.Shard], err = c.turnFrame(r, secagg.TurnMask, sv, c.t.job.Deadlines.Confirm); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.store.PersistSurvivors(r.id, sets); err != nil {
+		return nil, err
+	}
+	return round.Stored{}, nil
+}
+
+// finished settles the round in the store, where finishRound or charge has not
+// done it, and tells the devices that are still in it.
+func (c *Coordinator) finished(r *running, e round.Finish) error {
+	r.finish = &e
+	r.deadline = time.Time{}
+	out := &wire.Outcome{Round: r.id, Result: wire.OutcomeCommitted}
+	if e.State == round.Abandoned {
+		out.Result, out.Reason = wire.OutcomeAbandoned, clip(e.Reason)
+		c.total.Abandoned++
+		c.progress.State, c.progress.Reason = StateAbandoned, e.Reason
+		c.log.Warn("round abandoned", "round", r.id, "charged", e.Charged, "reason", e.Reason)
+		if !e.Charged {
+			c.metrics.abandoned.Add(1)
+			if err := c.store.Abandon(r.id, e.Reason); err != nil {
+				return err
+			}
+		}
+	}
+	_, dropped := r.m.Counts()
+	c.progress.Dropped = dropped
+	c.total.Dropped += dropped
+	c.metrics.dropped.Add(int64(dropped))
+	took := time.Since(r.began)
+	if c.pace == 0 {
+		c.pace = took
+	}
+	c.pace = (3*c.pace + took) / 4
+	out.RetryMillis = uint32(min(c.pace.Milliseconds()/4, 1<<31))
+	f := frame(out)
+	for n, p := range r.parts {
+		if d := c.order[n]; d.sess != nil && !p.dropped && p.heldTurns != 0 {
+			d.sess.send(f)
+		}
+	}
+	c.publish()
+	return nil
+}
+
+// tellDropped tells devices that the round goes on without them.
+func (c *Coordinator) tellDropped(r *running, devices []round.Device, reason string) {
+	for _, n := range devices {
+		p, d := r.parts[n], c.order[n]
+		if p == nil || p.dropped {
+			continue
+		}
+		p.dropped, p.last, p.assembly = true, nil, nil
+		if d.sess != nil && p.heldTurns != 0 {
+			d.sess.send(frame(&wire.Outcome{
+				Round: r.id, Result: wire.OutcomeDropped, Reason: clip(reason),
+				RetryMillis: uint32(c.retryAfter().Milliseconds()),
+			}))
+		} else if d.sess != nil {
+			c.wait(d)
+		}
+	}
+}
+
+// broadcast sends one frame to devices and keeps it to repeat on a reconnect.
+func (c *Coordinator) broadcast(r *running, devices []round.Device, f []byte) {
+	for _, n := range devices {
+		r.parts[n].last = f
+		if d := c.order[n]; d.sess != nil {
+			d.sess.send(f)
+		}
+	}
+}
+
+// turnFrame frames one of secagg's messages to devices.
+func (c *Coordinator) turnFrame(r *running, turn secagg.Turn, m interface {
+	AppendBinary([]byte) ([]byte, error)
+}, limit time.Duration) ([]byte, error) {
+	payload, err := m.AppendBinary(nil)
+	if err != nil {
+		return nil, fmt.Errorf("coordinator: turn %v: %w", turn, err)
+	}
+	b, err := wire.Append(nil, &wire.Turn{Round: r.id, Number: uint8(turn), Payload: payload, Millis: millis(limit)})
+	if err != nil {
+		return nil, fmt.Errorf("coordinator: turn %v: %w", turn, err)
+	}
+	return b, nil
+}
+
+func (c *Coordinator) deviceNumbers(ids []secagg.ID) []round.Device {
+	ns := make([]round.Device, len(ids))
+	for i, id := range ids {
+		ns[i] = c.devices[id].n
+	}
+	return ns
+}
+
+func millis(d time.Duration) uint32 { return uint32(min(d.Milliseconds(), 1<<32-1)) }
+
+func clip(s string) string { return s[:min(len(s), wire.MaxText)] }

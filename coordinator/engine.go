@@ -1,0 +1,380 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// event is what connections tell the engine. The set is closed.
+type event interface{ engineEvent() }
+
+type (
+	// joinEvent is a device that proved its identity; answer gets nil, or why not.
+	joinEvent struct {
+		s        *session
+		token    []byte // of the session it wants to resume
+		enrolled *wire.Enrolled
+		answer   chan<- error
+	}
+	messageEvent struct {
+		s   *session
+		msg wire.Message
+	}
+	// brokenEvent ends a session with an error that the device is told.
+	brokenEvent struct {
+		s   *session
+		msg *wire.Error
+	}
+	leftEvent struct{ s *session }
+)
+
+func (joinEvent) engineEvent()    {}
+func (messageEvent) engineEvent() {}
+func (brokenEvent) engineEvent()  {}
+func (leftEvent) engineEvent()    {}
+
+// fatalError ends Run; everything else ends a round at most.
+type fatalError struct{ err error }
+
+func (e *fatalError) Error() string { return e.err.Error() }
+func (e *fatalError) Unwrap() error { return e.err }
+
+// post hands an event to the engine; false where ctx or the engine is over.
+func (c *Coordinator) post(ctx context.Context, ev event) bool {
+	select {
+	case <-c.done:
+		return false
+	default:
+	}
+	select {
+	case c.events <- ev:
+		return true
+	case <-c.done:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Run makes rounds until the job is done (nil), the budget is spent (ErrBudget),
+// too many rounds in a row were abandoned (ErrAbandoned), ctx is done, or the
+// store fails. It tells the devices and returns; call it once.
+func (c *Coordinator) Run(ctx context.Context) error {
+	c.started = time.Now()
+	err := c.rounds(ctx)
+	c.stop(err)
+	return err
+}
+
+func (c *Coordinator) rounds(ctx context.Context) error {
+	job := c.t.job
+	for c.version < uint64(job.Rounds) {
+		if err := c.gatherPopulation(ctx); err != nil {
+			return err
+		}
+		released, err := c.runRound(ctx)
+		if err != nil {
+			return err
+		}
+		if released {
+			c.inARow = 0
+			continue
+		}
+		if c.inARow++; c.inARow >= job.Cohort.MaxAbandoned {
+			return fmt.Errorf("%w: %d, the last because: %s", ErrAbandoned, c.inARow, c.progress.Reason)
+		}
+		if err := c.pause(ctx, min(time.Second<<min(c.inARow-1, 5), 30*time.Second)); err != nil {
+			return err
+		}
+	}
+	return c.finalEvaluation(ctx)
+}
+
+// gatherPopulation waits until the population is enrolled and enough of it is
+// connected for a round to have a chance.
+func (c *Coordinator) gatherPopulation(ctx context.Context) error {
+	for len(c.order) < c.t.job.Cohort.Population || c.connected < c.t.job.Shard.Floor {
+		if c.progress.State != StateWaiting {
+			c.progress.State = StateWaiting
+			c.publish()
+		}
+		if err := c.pump(ctx, time.Time{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Coordinator) pause(ctx context.Context, d time.Duration) error {
+	for until := time.Now().Add(d); time.Now().Before(until); {
+		if err := c.pump(ctx, until); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pump takes one event, or what is due at the latest at until.
+func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
+	wake := until
+	sooner := func(t time.Time) {
+		if !t.IsZero() && (wake.IsZero() || t.Before(wake)) {
+			wake = t
+		}
+	}
+	if r := c.running; r != nil {
+		sooner(r.deadline)
+		for d := range r.away {
+			sooner(d.away)
+		}
+	}
+	var due <-chan time.Time
+	if !wake.IsZero() {
+		timer := time.NewTimer(time.Until(wake))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case ev := <-c.events:
+		c.handle(ev)
+	case <-due:
+		c.expire(time.Now())
+	}
+	if r := c.running; r != nil {
+		return r.fatal
+	}
+	return nil
+}
+
+// expire acts on what is due.
+func (c *Coordinator) expire(now time.Time) {
+	r := c.running
+	if r == nil {
+		return
+	}
+	for d := range r.away {
+		if !now.Before(d.away) {
+			delete(r.away, d)
+			c.step(round.Lost{Device: d.n})
+		}
+	}
+	if !r.deadline.IsZero() && !now.Before(r.deadline) {
+		r.deadline = time.Time{}
+		c.step(round.Deadline{State: r.m.State()})
+	}
+}
+
+func (c *Coordinator) handle(ev event) {
+	switch ev := ev.(type) {
+	case joinEvent:
+		ev.answer <- c.join(ev)
+	case messageEvent:
+		if ev.s.device != nil && ev.s.device.sess == ev.s && !ev.s.dead {
+			c.message(ev.s, ev.msg)
+		}
+	case brokenEvent:
+		c.metrics.faults.Add(1)
+		ev.s.finish(frame(ev.msg))
+	case leftEvent:
+		c.left(ev.s)
+	}
+}
+
+// join takes a proved identity in: one session an identity, the newer one only
+// where it shows the older one's token.
+func (c *Coordinator) join(ev joinEvent) error {
+	d := c.devices[ev.s.id]
+	resumed := d != nil && d.token != nil && string(ev.token) == string(d.token)
+	if d != nil && d.sess != nil {
+		if !resumed {
+			return refuse(wire.CodeDuplicate, 5*time.Second, "this identity is connected already")
+		}
+		d.sess.kill(errReplaced)
+		c.detach(d)
+	}
+	if c.connected >= 2*c.t.job.Cohort.MaxConnected {
+		return refuse(wire.CodeBusy, c.retryAfter(), "too many devices are connected")
+	}
+	token, err := c.sessionToken()
+	if err != nil {
+		return refuse(wire.CodeInternal, time.Minute, "no randomness")
+	}
+	if d == nil {
+		d = c.addDevice(ev.s.id)
+		c.log.Info("enrolled", "device", short(d.id), "enrolled", len(c.order))
+	}
+	d.token, d.sess, ev.s.device = token, ev.s, d
+	c.connected++
+	c.metrics.connected.Store(int64(c.connected))
+	ev.enrolled.Session, ev.enrolled.Resumed = token, resumed
+	ev.s.send(frame(ev.enrolled))
+	c.seat(d, resumed)
+	if c.running == nil {
+		c.publish()
+	}
+	return nil
+}
+
+// seat gives a device that connected its place in the running round, or tells
+// it to wait. Who was not drawn, came late, or lost its state is told the same.
+func (c *Coordinator) seat(d *device, resumed bool) {
+	r := c.running
+	if r == nil {
+		if c.connected > c.t.job.Cohort.MaxConnected {
+			c.wait(d)
+		}
+		return
+	}
+	p := r.parts[d.n]
+	if p == nil || p.bad || p.dropped {
+		c.wait(d)
+		return
+	}
+	if r.m.Wants(d.n, round.Gathering) == round.Accepted {
+		c.step(round.Received{Device: d.n, Turn: round.Gathering})
+		return
+	}
+	// It has a place. Without its session it has lost the round's keys, unless it
+	// has not used any yet.
+	if r.m.Wants(d.n, r.m.State()) == round.Out || !resumed && p.heldTurns != 0 {
+		c.wait(d)
+		return
+	}
+	delete(r.away, d)
+	c.step(round.Back{Device: d.n})
+	if resumed && p.last != nil {
+		var received uint64
+		if p.assembly != nil {
+			received = p.assembly.Received()
+		}
+		if p.heldTurns&(1<<2) != 0 {
+			received = p.updateSize
+		}
+		d.sess.send(frame(&wire.Resume{Round: r.id, Held: p.heldTurns, Received: received}))
+	}
+	if p.last != nil {
+		d.sess.send(p.last)
+	}
+}
+
+// wait is pace steering: when to come back, spread so that not all come at once.
+func (c *Coordinator) wait(d *device) {
+	d.sess.send(frame(&wire.Wait{
+		RetryMillis: uint32(c.retryAfter().Milliseconds()),
+		Disconnect:  c.connected > c.t.job.Cohort.MaxConnected,
+		Reason:      "not in this round",
+	}))
+}
+
+// retryAfter estimates when the next round gathers, times a factor drawn from
+// 1..1.5.
+func (c *Coordinator) retryAfter() time.Duration {
+	left := c.pace
+	if r := c.running; r != nil {
+		left = max(0, c.pace-time.Since(r.began))
+	}
+	var b [1]byte
+	_, _ = rand.Read(b[:]) // the spread may be anything
+	left = max(left, 500*time.Millisecond)
+	return min(left+left*time.Duration(b[0])/512, 24*time.Hour)
+}
+
+// left notes that a session is over.
+func (c *Coordinator) left(s *session) {
+	d := s.device
+	if d == nil || d.sess != s {
+		return
+	}
+	c.detach(d)
+	if r := c.running; r != nil && r.parts[d.n] != nil {
+		d.away = time.Now().Add(c.t.job.Deadlines.Reconnect)
+		r.away[d] = struct{}{}
+	} else {
+		c.publish()
+	}
+}
+
+func (c *Coordinator) detach(d *device) {
+	d.sess.dead = true
+	d.sess.device = nil
+	d.sess = nil
+	c.connected--
+	c.metrics.connected.Store(int64(c.connected))
+}
+
+// fault counts a rejected message; who sends too many is cut off.
+func (c *Coordinator) fault(s *session, what string) {
+	c.metrics.faults.Add(1)
+	s.faults++
+	c.log.Debug("rejected", "device", short(s.id), "what", what)
+	if s.faults > maxFaults {
+		s.finish(frame(&wire.Error{Code: wire.CodeProtocol, Text: errFaults.Error()}))
+	}
+}
+
+// stop tells all devices how it ended and lets nothing more in.
+func (c *Coordinator) stop(err error) {
+	var last wire.Message
+	reason := "the job is done"
+	switch {
+	case err == nil:
+		last = &wire.Finished{Version: c.version, Reason: reason}
+	case errors.Is(err, ErrBudget):
+		reason = "the privacy budget is spent"
+		last = &wire.Finished{Version: c.version, Reason: reason}
+	case errors.Is(err, ErrAbandoned):
+		reason = "too many rounds were abandoned"
+		last = &wire.Finished{Version: c.version, Reason: reason}
+	default:
+		reason = "the coordinator is stopping"
+		last = &wire.Error{Code: wire.CodeShutdown, Text: reason, RetryMillis: uint32((5 * time.Second).Milliseconds())}
+	}
+	f := frame(last)
+	c.lastWord = last
+	close(c.done)
+	for _, d := range c.order {
+		if d.sess != nil {
+			d.sess.finish(f)
+		}
+	}
+	if err != nil {
+		c.log.Warn("stopped", "reason", reason, "error", err)
+		reason = err.Error()
+	}
+	c.progress.State, c.progress.Reason = StateFinished, reason
+	c.publish()
+}
+
+// publish makes the progress and the result visible.
+func (c *Coordinator) publish() {
+	p := &c.progress
+	p.Enrolled, p.Connected = len(c.order), c.connected
+	p.BytesUp, p.BytesDown = c.metrics.bytesUp.Load(), c.metrics.bytesDown.Load()
+	if !c.started.IsZero() {
+		p.Elapsed = time.Since(c.started)
+	}
+	t := &c.total
+	t.Rounds, t.Adapter, t.Checkpoint = int(c.version), c.adapter.Clone(), c.checkpointDir()
+	t.Validation = p.Validation
+	t.Simulated, t.Delivered = p.Simulated, p.Delivered
+	t.BytesUp, t.BytesDown = p.BytesUp, p.BytesDown
+	if c.deviceRds > 0 {
+		t.BytesUpPerDeviceRound = float64(p.BytesUp) / float64(c.deviceRds)
+		t.BytesDownPerDeviceRound = float64(p.BytesDown) / float64(c.deviceRds)
+	}
+	t.LedgerHead = fmt.Sprintf("%x", c.head)
+	c.mu.Lock()
+	c.status, c.result = *p, *t
+	c.mu.Unlock()
+	if c.cfg.Progress != nil {
+		c.cfg.Progress(*p)
+	}
+}

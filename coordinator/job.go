@@ -1,0 +1,258 @@
+package coordinator
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Job is everything that is fixed before the first round. None of it may
+// change afterwards: the store holds its hash and refuses another. Begin with
+// DefaultJob: the defaults stand beside the fields, and a zero that is not
+// called a default is refused, not replaced.
+type Job struct {
+	// Name is the task's name; it is bound into the plan every device signs.
+	Name string `yaml:"name"`
+	// Labels are the classes in the order of their indices; at least 2.
+	Labels []string `yaml:"labels"`
+	// Rounds is the number of committed rounds; abandoned ones do not count.
+	// Default 20.
+	Rounds int `yaml:"rounds"`
+	// Base is a model folder in Hugging Face layout; empty is the embedded
+	// default base. The command line reads it; the coordinator is given the
+	// loaded base.
+	Base string `yaml:"base"`
+
+	Adapter   AdapterJob   `yaml:"adapter"`
+	Training  TrainingJob  `yaml:"training"`
+	Cohort    CohortJob    `yaml:"cohort"`
+	Shard     ShardJob     `yaml:"shard"`
+	Privacy   PrivacyJob   `yaml:"privacy"`
+	Wire      WireJob      `yaml:"wire"`
+	Server    ServerJob    `yaml:"server"`
+	Deadlines DeadlinesJob `yaml:"deadlines"`
+	Enrolment EnrolmentJob `yaml:"enrolment"`
+}
+
+// AdapterJob describes the low-rank adapter that is trained.
+type AdapterJob struct {
+	// RankMin..RankMax is the range from which each round's rank is drawn,
+	// uniformly and independently of any data. Defaults 1 and 8.
+	RankMin int `yaml:"rank_min"`
+	RankMax int `yaml:"rank_max"`
+	// Alpha scales the adapter by Alpha/b at rank b. Default 8.
+	Alpha float64 `yaml:"alpha"`
+	// Sequence is the tokens per example. Default 32, at most the base's positions.
+	Sequence int `yaml:"sequence"`
+	// HeadOnly trains the classification head and leaves the adapter at its
+	// initial zero: the comparison run, not a product.
+	HeadOnly bool `yaml:"head_only"`
+}
+
+// TrainingJob describes the local training of one device in one round.
+type TrainingJob struct {
+	// Steps of Batch examples each. Defaults 4 and 8.
+	Steps int `yaml:"steps"`
+	Batch int `yaml:"batch"`
+	// Optimizer is "sgd", "momentum" or "adamw". Default sgd.
+	Optimizer string `yaml:"optimizer"`
+	// LearningRate of the local steps. Default 0.1.
+	LearningRate float64 `yaml:"learning_rate"`
+}
+
+// CohortJob describes who takes part.
+type CohortJob struct {
+	// Population is the number of identities that must be enrolled before the
+	// first round; with SamplingRate it fixes the denominator
+	// nbar = SamplingRate*Population for the whole job. Default 24.
+	Population int `yaml:"population"`
+	// SamplingRate is the probability of each identity's coin, over-selection
+	// included; in (0, 1]. Default 1.
+	SamplingRate float64 `yaml:"sampling_rate"`
+	// Floor is the least cohort drawn that is asked for updates: a smaller
+	// one commits noise only, and is charged. 0 is max(2, nbar/2) rounded down.
+	Floor int `yaml:"floor"`
+	// MaxEnrolled bounds the enrolled identities. Default 100000.
+	MaxEnrolled int `yaml:"max_enrolled"`
+	// MaxConnected bounds the open connections: beyond it a device is told to
+	// hang up and come back. Default 10000.
+	MaxConnected int `yaml:"max_connected"`
+	// MaxAbandoned is the number of rounds abandoned in a row after which the
+	// job stops with an error. Default 10.
+	MaxAbandoned int `yaml:"max_abandoned"`
+}
+
+// ShardJob describes secure aggregation.
+type ShardJob struct {
+	// Size is the largest shard; the ring's width follows from it. Default 64.
+	Size int `yaml:"size"`
+	// Floor is the smallest shard a device accepts. 0 is 8, or more where the
+	// threshold needs more, or the cohort's floor where that is less than 8.
+	Floor int `yaml:"floor"`
+	// Corrupt is the fraction of corrupted devices the threshold is chosen
+	// against. Default 0.05.
+	Corrupt float64 `yaml:"corrupt"`
+	// BreachBits asks that a shard be broken with probability at most
+	// 2^-BreachBits; 0 is a bare majority. Default 44.
+	BreachBits int `yaml:"breach_bits"`
+	// SemiHonest chooses the threshold against a coordinator that follows the
+	// protocol; more dropouts are tolerated. Default false.
+	SemiHonest bool `yaml:"semi_honest"`
+	// Hybrid seals shares with ML-KEM-768 + X25519. Default false.
+	Hybrid bool `yaml:"hybrid"`
+	// Identified puts identities into rosters instead of per-round keys.
+	// Default false.
+	Identified bool `yaml:"identified"`
+}
+
+// PrivacyJob is the target and the means.
+type PrivacyJob struct {
+	// Epsilon is the budget; the run stops before a round that would pass it.
+	// Default 2. It applies to the simulated guarantee when SimulatedPopulation
+	// is set, else to the delivered one.
+	Epsilon float64 `yaml:"epsilon"`
+	// Delta; 0 is min(1e-6, N^-1.1), N being the population the budget applies to.
+	Delta float64 `yaml:"delta"`
+	// NoiseMultiplier z; 0 calibrates it from Epsilon, Delta, sampling rate and
+	// rounds. Given, it must keep all rounds within Epsilon.
+	NoiseMultiplier float64 `yaml:"noise_multiplier"`
+	// ClipNorm is the L2 bound of one device's update. Default 1.
+	ClipNorm float64 `yaml:"clip_norm"`
+	// Accountant is "tight" or "rdp". Default tight.
+	Accountant string `yaml:"accountant"`
+	// SimulatedPopulation N and SimulatedCohort simulate a larger cohort
+	// (McMahan et al. 2018): sigma = (nbar/SimulatedCohort)*z*S, with sampling
+	// rate SimulatedCohort/N. Both or neither. Everything a simulated run
+	// prints is labelled. Default: no simulation.
+	SimulatedPopulation int `yaml:"simulated_population"`
+	SimulatedCohort     int `yaml:"simulated_cohort"`
+}
+
+// WireJob says how vectors are written.
+type WireJob struct {
+	// Uplink is a masked scheme: nf4 int4 int5 int3 tern fixed16 fixed32.
+	// Default nf4.
+	Uplink string `yaml:"uplink"`
+	// Downlink is an unmasked scheme: f32 f16 bf16 int8 int4 nf4 nf4dq. Default bf16.
+	Downlink string `yaml:"downlink"`
+	// DownlinkCodec is a byte codec: none snappy s2 zstd. Default none.
+	DownlinkCodec string `yaml:"downlink_codec"`
+}
+
+// ServerJob is the optimizer that applies a round's mean update.
+type ServerJob struct {
+	// Optimizer is "fedavg", "fedavgm" or "fedadam". Default fedavg.
+	Optimizer string `yaml:"optimizer"`
+	// LearningRate of the server. Default 1.
+	LearningRate float64 `yaml:"learning_rate"`
+	// Momentum of fedavgm in [0, 1). Default 0.9.
+	Momentum float64 `yaml:"momentum"`
+	// Beta1, Beta2, Epsilon of fedadam. Defaults 0.9, 0.99, 1e-3.
+	Beta1   float64 `yaml:"beta1"`
+	Beta2   float64 `yaml:"beta2"`
+	Epsilon float64 `yaml:"epsilon"`
+}
+
+// DeadlinesJob bounds each state of a round: none waits longer.
+type DeadlinesJob struct {
+	Gather  time.Duration `yaml:"gather"`  // default 30s
+	Key     time.Duration `yaml:"key"`     // default 30s
+	Share   time.Duration `yaml:"share"`   // default 30s
+	Collect time.Duration `yaml:"collect"` // default 5m; includes training
+	Confirm time.Duration `yaml:"confirm"` // default 30s
+	Unmask  time.Duration `yaml:"unmask"`  // default 30s
+	// Reconnect is how long a device whose connection broke is waited for
+	// before the round goes on without it. Default 5s.
+	Reconnect time.Duration `yaml:"reconnect"`
+}
+
+// EnrolmentJob says who may enrol.
+type EnrolmentJob struct {
+	// Secret must be shown by a device at its first join; empty enrols anybody
+	// who reaches the socket (the demo on loopback). 16 to 64 bytes.
+	Secret string `yaml:"secret"`
+}
+
+// ParseJob reads a job file: strict YAML, an unknown key is an error that
+// names it and its line. The result carries the defaults and is validated.
+func ParseJob(r io.Reader) (Job, error) {
+	const maxJob = 1 << 20
+	b, err := io.ReadAll(io.LimitReader(r, maxJob+1))
+	if err != nil {
+		return Job{}, fmt.Errorf("job: %w", err)
+	}
+	if len(b) > maxJob {
+		return Job{}, fmt.Errorf("job: larger than %d bytes", maxJob)
+	}
+	j := DefaultJob()
+	dec := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
+	if err := dec.Decode(&j); err != nil && err != io.EOF {
+		return Job{}, fmt.Errorf("job: %w", err)
+	}
+	j = j.derive()
+	if err := j.validate(); err != nil {
+		return Job{}, err
+	}
+	return j, nil
+}
+
+// LoadJob is ParseJob on a file.
+func LoadJob(path string) (Job, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Job{}, fmt.Errorf("job: %w", err)
+	}
+	defer f.Close()
+	j, err := ParseJob(f)
+	if err != nil {
+		return Job{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return j, nil
+}
+
+// DefaultJob returns the defaults; Name and Labels are left to fill in.
+func DefaultJob() Job {
+	return Job{
+		Rounds:   20,
+		Adapter:  AdapterJob{RankMin: 1, RankMax: 8, Alpha: 8, Sequence: 32},
+		Training: TrainingJob{Steps: 4, Batch: 8, Optimizer: "sgd", LearningRate: 0.1},
+		Cohort:   CohortJob{Population: 24, SamplingRate: 1, MaxEnrolled: 100_000, MaxConnected: 10_000, MaxAbandoned: 10},
+		Shard:    ShardJob{Size: 64, Corrupt: 0.05, BreachBits: 44},
+		Privacy:  PrivacyJob{Epsilon: 2, ClipNorm: 1, Accountant: "tight"},
+		Wire:     WireJob{Uplink: "nf4", Downlink: "bf16", DownlinkCodec: "none"},
+		Server: ServerJob{
+			Optimizer: "fedavg", LearningRate: 1, Momentum: 0.9,
+			Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3,
+		},
+		Deadlines: DeadlinesJob{
+			Gather: 30 * time.Second, Key: 30 * time.Second, Share: 30 * time.Second,
+			Collect: 5 * time.Minute, Confirm: 30 * time.Second, Unmask: 30 * time.Second,
+			Reconnect: 5 * time.Second,
+		},
+	}
+}
+
+// derive fills the fields whose default follows from others.
+func (j Job) derive() Job {
+	if j.Cohort.Floor == 0 {
+		j.Cohort.Floor = max(2, int(j.nbar()/2))
+	}
+	if j.Shard.Floor == 0 {
+		j.Shard.Floor = max(2, min(8, j.Cohort.Floor))
+		c := j.secaggConfig(1, 32, 1)
+		for j.Shard.Floor < j.Shard.Size && c.CorruptPPM > 0 {
+			if _, err := c.Threshold(j.Shard.Floor); err == nil {
+				break
+			}
+			j.Shard.Floor++
+		}
+	}
+	return j
+}
+
+// nbar is the fixed denominator: the expected cohort.
+func (j Job) nbar() float64 { return j.Cohort.SamplingRate * float64(j.Cohort.Population) }

@@ -1,0 +1,189 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+)
+
+// ErrPlain is a plain listener on an address that others can reach.
+var ErrPlain = errors.New("coordinator: without TLS only loopback addresses are served")
+
+// Endpoint is a bound listener and how devices reach it.
+type Endpoint struct {
+	Listener net.Listener
+	URL      string // http://host:port or https://host:port
+	Pin      []byte // SHA-256 of the certificate; nil without TLS
+
+	counter *countingListener
+}
+
+// Listen binds addr. With TLS it shows a self-signed certificate that is kept in
+// dir and pinned by the join token; without, addr must be a loopback address.
+func Listen(addr, dir string, secure bool) (*Endpoint, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("coordinator: address %q: %w", addr, err)
+	}
+	if !secure {
+		ip := net.ParseIP(host)
+		if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return nil, fmt.Errorf("%w, not %q", ErrPlain, addr)
+		}
+	}
+	var cert tls.Certificate
+	if secure {
+		if cert, err = certificate(dir); err != nil {
+			return nil, err
+		}
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("coordinator: %w", err)
+	}
+	counter := &countingListener{Listener: ln}
+	e := &Endpoint{Listener: counter, URL: "http://" + ln.Addr().String(), counter: counter}
+	if secure {
+		// HTTP/1.1 only: WebSocket needs it.
+		e.Listener = tls.NewListener(counter, &tls.Config{
+			Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
+		})
+		e.URL = "https://" + ln.Addr().String()
+		sum := sha256.Sum256(cert.Certificate[0])
+		e.Pin = sum[:]
+	}
+	return e, nil
+}
+
+// certificate loads the self-signed certificate of dir, or makes it.
+func certificate(dir string) (tls.Certificate, error) {
+	path := filepath.Join(dir, "tls.pem")
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if b, err = selfSigned(); err == nil {
+			if err = os.MkdirAll(dir, 0o700); err == nil {
+				err = os.WriteFile(path, b, 0o600)
+			}
+		}
+	}
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("coordinator: certificate: %w", err)
+	}
+	cert, err := tls.X509KeyPair(b, b)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("coordinator: certificate %s: %w", path, err)
+	}
+	return cert, nil
+}
+
+// selfSigned makes a P-256 key and a certificate for it. Devices trust its pin,
+// not its name or dates.
+func selfSigned() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, err
+	}
+	t := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "starling coordinator"}, DNSNames: []string{"localhost"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(10, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, t, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = errors.Join(
+		pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.Encode(&out, &pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
+	return out.Bytes(), err
+}
+
+// Serve serves devices on the endpoint until ctx is done, then closes the
+// listener and returns; connections of devices end with Close or by themselves.
+func (c *Coordinator) Serve(ctx context.Context, e *Endpoint) error {
+	if e.counter != nil {
+		e.counter.sink.Store(&c.metrics)
+	}
+	srv := &http.Server{
+		Handler:           c.Handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			if e.counter != nil {
+				ctx = context.WithValue(ctx, countedKey{}, true)
+			}
+			return ctx
+		},
+	}
+	stop := context.AfterFunc(ctx, func() { srv.Close() })
+	defer stop()
+	if err := srv.Serve(e.Listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	return nil
+}
+
+// countingListener counts the bytes of its connections as they cross the
+// socket, TLS and HTTP included.
+type countingListener struct {
+	net.Listener
+	sink atomic.Pointer[metrics]
+}
+
+func (l *countingListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &countingConn{conn, l}, nil
+}
+
+type countingConn struct {
+	net.Conn
+	l *countingListener
+}
+
+func (c *countingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if m := c.l.sink.Load(); m != nil {
+		m.bytesUp.Add(int64(n))
+	}
+	return n, err
+}
+
+func (c *countingConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if m := c.l.sink.Load(); m != nil {
+		m.bytesDown.Add(int64(n))
+	}
+	return n, err
+}

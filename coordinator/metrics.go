@@ -1,0 +1,64 @@
+package coordinator
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// metrics are the coordinator's counters, all of them in this file. They carry
+// counts of devices, rounds, bytes and seconds, for the operator: nothing that
+// derives from an update.
+type metrics struct {
+	connected, enrolled                               atomic.Int64
+	sessions, refused, kicked, faults                 atomic.Int64
+	committed, noiseOnly, abandoned, charged          atomic.Int64
+	drawn, dropped, shardsFailed, alarms              atomic.Int64
+	bytesUp, bytesDown                                atomic.Int64
+	unmaskNanos, noiseNanos, releaseNanos, roundNanos atomic.Int64
+	round, rank, cohort, version                      atomic.Int64
+}
+
+// write prints the Prometheus text format, version 0.0.4.
+func (m *metrics) write(w io.Writer) error {
+	var b strings.Builder
+	put := func(kind, name, help string, v any) {
+		fmt.Fprintf(&b, "# HELP starling_%s %s\n# TYPE starling_%s %s\nstarling_%s %v\n", name, help, name, kind, name, v)
+	}
+	n := func(a *atomic.Int64) int64 { return a.Load() }
+	s := func(a *atomic.Int64) float64 { return time.Duration(a.Load()).Seconds() }
+	put("gauge", "connected_devices", "Open device sessions.", n(&m.connected))
+	put("gauge", "enrolled_devices", "Enrolled identities.", n(&m.enrolled))
+	put("gauge", "round", "The attempt that is running, or the last one.", n(&m.round))
+	put("gauge", "rank", "Adapter rank of that round.", n(&m.rank))
+	put("gauge", "cohort_devices", "Devices drawn for that round.", n(&m.cohort))
+	put("gauge", "version", "Released checkpoints.", n(&m.version))
+	put("counter", "sessions_total", "Device sessions that were opened.", n(&m.sessions))
+	put("counter", "sessions_refused_total", "Sessions refused before enrolment.", n(&m.refused))
+	put("counter", "sessions_kicked_total", "Sessions closed because the device was slow or broke the protocol.", n(&m.kicked))
+	put("counter", "device_faults_total", "Device messages that were rejected.", n(&m.faults))
+	put("counter", "rounds_committed_total", "Rounds that released a checkpoint.", n(&m.committed))
+	put("counter", "rounds_noise_only_total", "Rounds among them that released noise only.", n(&m.noiseOnly))
+	put("counter", "rounds_abandoned_total", "Rounds abandoned free of charge.", n(&m.abandoned))
+	put("counter", "rounds_charged_total", "Rounds charged without a release.", n(&m.charged))
+	put("counter", "devices_drawn_total", "Devices drawn, over all rounds.", n(&m.drawn))
+	put("counter", "devices_dropped_total", "Drawn devices that left their round.", n(&m.dropped))
+	put("counter", "shards_failed_total", "Shards left out of their round.", n(&m.shardsFailed))
+	put("counter", "alarms_total", "Rounds whose sum was out of range.", n(&m.alarms))
+	put("counter", "received_bytes_total", "Bytes received on all sockets.", n(&m.bytesUp))
+	put("counter", "sent_bytes_total", "Bytes sent on all sockets.", n(&m.bytesDown))
+	put("counter", "unmask_seconds_total", "Time spent unmasking.", s(&m.unmaskNanos))
+	put("counter", "noise_seconds_total", "Time the release waited for noise.", s(&m.noiseNanos))
+	put("counter", "release_seconds_total", "Time from the last reveal to the commit.", s(&m.releaseNanos))
+	put("counter", "round_seconds_total", "Time spent in rounds.", s(&m.roundNanos))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_ = m.write(w) // the reader is gone: nobody to tell
+}

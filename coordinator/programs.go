@@ -1,0 +1,40 @@
+package coordinator
+
+import (
+	"fmt"
+
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// programs compiles the training step once for each rank and host, and keeps the
+// result as a blob, named by its content.
+type programs struct {
+	cfg   Config
+	t     *terms
+	blobs *blobs
+	refs  map[int][]wire.Program // by rank
+}
+
+func newPrograms(cfg Config, t *terms, b *blobs) *programs {
+	return &programs{cfg: cfg, t: t, blobs: b, refs: map[int][]wire.Program{}}
+}
+
+// at returns the rank's programs, one a host; none where none are compiled.
+func (p *programs) at(rank int) ([]wire.Program, error) {
+	if p.cfg.Compile == nil {
+		return nil, nil
+	}
+	if refs, ok := p.refs[rank]; ok {
+		return refs, nil
+	}
+	var refs []wire.Program
+	for _, host := range p.cfg.Hosts {
+		code, err := p.cfg.Compile(ProgramSpec{Job: p.t.job, Base: p.t.base, Rank: rank, Host: host})
+		if err != nil {
+			return nil, fmt.Errorf("coordinator: program of rank %d for %s: %w", rank, host, err)
+		}
+		refs = append(refs, wire.Program{Host: host, Blob: p.blobs.keep(code)})
+	}
+	p.refs[rank] = refs
+	return refs, nil
+}

@@ -1,0 +1,66 @@
+package coordinator
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// randomness hands out a reader for each purpose. Without a seed all of them
+// are crypto/rand; with one each is an AES-256-CTR stream of its own, so that a
+// run repeats whatever the order in which purposes are served.
+type randomness struct{ seed []byte }
+
+func (r randomness) secret() bool { return r.seed == nil }
+
+// stream is the reader for a purpose in a round (0: none).
+func (r randomness) stream(purpose string, round uint64) io.Reader {
+	if r.seed == nil {
+		return rand.Reader
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "starling reproducible\x00%d\x00", len(r.seed))
+	h.Write(r.seed)
+	fmt.Fprintf(h, "\x00%s\x00%d", purpose, round)
+	block, err := aes.NewCipher(h.Sum(nil))
+	if err != nil {
+		panic(err) // 32 bytes always make a key
+	}
+	return &ctrReader{cipher.NewCTR(block, make([]byte, aes.BlockSize))}
+}
+
+type ctrReader struct{ s cipher.Stream }
+
+func (c *ctrReader) Read(p []byte) (int, error) {
+	clear(p)
+	c.s.XORKeyStream(p, p)
+	return len(p), nil
+}
+
+// read returns n bytes of a purpose's stream.
+func (r randomness) read(purpose string, round uint64, n int) ([]byte, error) {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(r.stream(purpose, round), b); err != nil {
+		return nil, fmt.Errorf("coordinator: randomness for %s: %w", purpose, err)
+	}
+	return b, nil
+}
+
+// uniform draws from lo..hi without bias.
+func uniform(rnd io.Reader, lo, hi int) (int, error) {
+	n := uint64(hi-lo) + 1
+	limit := -n % n // 2^64 mod n: values below it would be one too many
+	var b [8]byte
+	for {
+		if _, err := io.ReadFull(rnd, b[:]); err != nil {
+			return 0, err
+		}
+		if v := binary.LittleEndian.Uint64(b[:]); v >= limit {
+			return lo + int(v%n), nil
+		}
+	}
+}

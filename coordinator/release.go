@@ -1,0 +1,251 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/secagg"
+)
+
+// finishRound is the release pipeline in one straight line: unmask, check the
+// range, add noise, decode with the fixed denominator, apply, commit, and only
+// then show. The un-noised sum lives in this frame and nowhere else. The event
+// it returns is Released or ReleaseFailed; an error is fatal.
+func (c *Coordinator) finishRound(r *running, e round.Release) (round.Event, error) {
+	began := time.Now()
+	c.progress.State = round.Releasing.String()
+	c.publish()
+	r.deadline = time.Time{}
+
+	sum := make([]int64, r.lattice.D())
+	defer clear(sum)
+	if !e.NoiseOnly {
+		good, err := c.unmask(r, e.Shards, sum)
+		if errors.Is(err, quant.ErrRange) {
+			// A hostile symbol near a wrap can make one victim's effect many times
+			// larger than the noise was made for: nothing may come of this sum.
+			c.metrics.alarms.Add(1)
+			c.log.Error("ALARM: sum out of range, the round is charged and nothing released", "round", r.id)
+			return c.releaseFailed(r, "alarm: a shard's sum is out of range")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if good == 0 {
+			return c.releaseFailed(r, "no shard could be unmasked")
+		}
+	}
+	c.metrics.unmaskNanos.Add(int64(time.Since(began)))
+
+	noising := time.Now()
+	spec := r.spec
+	spec.NoiseOnly = e.NoiseOnly
+	event, err := dp.Release(sum, spec, r.noise)
+	if err != nil {
+		return nil, fmt.Errorf("coordinator: noise: %w", err)
+	}
+	c.metrics.noiseNanos.Add(int64(time.Since(noising)))
+
+	mean, err := r.lattice.DecodeMean(sum, c.t.nbar)
+	if err != nil {
+		return nil, fmt.Errorf("coordinator: %w", err)
+	}
+	if err := c.apply(r.rank, mean); err != nil {
+		return nil, err
+	}
+	if err := c.commit(r, event); err != nil {
+		return nil, err
+	}
+	c.metrics.releaseNanos.Add(int64(time.Since(began)))
+	c.metrics.committed.Add(1)
+	if e.NoiseOnly {
+		c.metrics.noiseOnly.Add(1)
+	}
+	if err := c.show(r); err != nil {
+		return nil, err
+	}
+	return round.Released{}, nil
+}
+
+// unmask adds the sums of the shards that can be unmasked, each checked for its
+// range, and returns how many there were. Shards are independent: they are
+// unmasked side by side.
+func (c *Coordinator) unmask(r *running, shards []int, sum []int64) (good int, err error) {
+	parts := make([][]int64, len(shards))
+	errs := make([]error, len(shards))
+	var wg sync.WaitGroup
+	for i, n := range shards {
+		wg.Go(func() { parts[i], errs[i] = r.shards[n].Unmask() })
+	}
+	wg.Wait()
+	for i, part := range parts {
+		var bad *secagg.ShardError
+		if errors.As(errs[i], &bad) {
+			c.metrics.shardsFailed.Add(1)
+			c.log.Warn("shard failed", "round", r.id, "shard", shards[i], "reason", bad.Err)
+			continue
+		}
+		if errs[i] != nil {
+			return 0, fmt.Errorf("coordinator: unmasking shard %d: %w", shards[i], errs[i])
+		}
+		defer clear(part)
+		if err := r.lattice.CheckSum(part, r.shards[shards[i]].Survivors()); err != nil {
+			return 0, err
+		}
+		for j, v := range part {
+			sum[j] += v
+		}
+		good++
+	}
+	return good, nil
+}
+
+// apply takes the optimizer's step on the values of the round's rank.
+func (c *Coordinator) apply(rank int, mean []float32) error {
+	index, ok := c.indices[rank]
+	if !ok {
+		var err error
+		if index, err = c.t.indexAt(rank); err != nil {
+			return err
+		}
+		c.indices[rank] = index
+	}
+	values := c.adapter.Slice(rank)
+	if err := c.optimizer.Step(values, mean, index); err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	if err := c.adapter.SetSlice(rank, values); err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	return nil
+}
+
+// commit writes checkpoint and charge in one transaction.
+func (c *Coordinator) commit(r *running, event dp.Event) error {
+	adapter, err := model.EncodeAdapter(c.adapter)
+	if err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	entry, err := c.store.Commit(event, r.note, store.Checkpoint{
+		Version: c.version + 1, Round: r.id, Adapter: adapter, Optimizer: c.optimizer.State(),
+	})
+	if err != nil {
+		return err
+	}
+	c.version++
+	c.spent = append(c.spent, event)
+	c.head = entry.Hash
+	c.progress.Simulated, c.progress.Delivered = r.note.Simulated, r.note.Delivered
+	c.metrics.version.Store(int64(c.version))
+	c.log.Info("committed", "round", r.id, "version", c.version, "rank", r.rank, "kind", event.Kind)
+	return nil
+}
+
+// show measures and exports what was committed.
+func (c *Coordinator) show(r *running) error {
+	if err := c.evaluate(c.life, []int{r.rank}); err != nil {
+		return err
+	}
+	c.progress.State, c.progress.Reason = StateCommitted, ""
+	return c.export()
+}
+
+// evaluate asks for the accuracy on public validation data and merges it.
+func (c *Coordinator) evaluate(ctx context.Context, ranks []int) error {
+	if c.cfg.Evaluator == nil {
+		return nil
+	}
+	acc, err := c.cfg.Evaluator.Evaluate(ctx, c.adapter.Clone(), ranks)
+	if err != nil {
+		return fmt.Errorf("coordinator: evaluation: %w", err)
+	}
+	if len(acc) != len(ranks) {
+		return fmt.Errorf("coordinator: evaluation of %d ranks gave %d figures", len(ranks), len(acc))
+	}
+	c.progress.Validation = nil
+	for i, rank := range ranks {
+		c.progress.Validation = append(c.progress.Validation, RankAccuracy{rank, acc[i]})
+	}
+	return nil
+}
+
+// finalEvaluation measures every rank of the released adapter and chooses the
+// best: on validation data, which a test split is not.
+func (c *Coordinator) finalEvaluation(ctx context.Context) error {
+	if c.cfg.Evaluator == nil {
+		return nil
+	}
+	if err := c.evaluate(ctx, c.t.ranks()); err != nil {
+		return err
+	}
+	best := c.progress.Validation[0]
+	for _, v := range c.progress.Validation {
+		if v.Accuracy > best.Accuracy {
+			best = v
+		}
+	}
+	c.total.BestRank = best.Rank
+	return c.export()
+}
+
+// export writes the released checkpoint as a folder.
+func (c *Coordinator) export() error {
+	info := model.CheckpointInfo{
+		Job: c.t.job.Name, Round: int(c.version), Seq: c.t.job.Adapter.Sequence, Labels: c.t.job.Labels,
+		LoRA: c.t.lora, BaseSHA256: fmt.Sprintf("%x", c.t.baseRef.SHA256), BestRank: c.total.BestRank,
+		RankAccuracy: map[string]float64{}, Privacy: c.guaranteeText(),
+	}
+	for _, v := range c.progress.Validation {
+		info.RankAccuracy[strconv.Itoa(v.Rank)] = v.Accuracy
+	}
+	err := model.WriteCheckpoint(c.checkpointDir(), &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: c.adapter})
+	if err != nil {
+		return fmt.Errorf("coordinator: checkpoint folder: %w", err)
+	}
+	return nil
+}
+
+// guaranteeText is the guarantee in one line, for the exported checkpoint.
+func (c *Coordinator) guaranteeText() string {
+	if !c.rnd.secret() {
+		return "not private: a reproducible run"
+	}
+	text := ""
+	if s := c.progress.Simulated; s != nil {
+		text = fmt.Sprintf("simulated for a population of %d: %v; ", c.t.job.Privacy.SimulatedPopulation, *s)
+	}
+	return fmt.Sprintf("%sdelivered to the population of %d: %v; central noise, trusted coordinator; ledger %x",
+		text, c.t.job.Cohort.Population, *c.progress.Delivered, c.head)
+}
+
+// releaseFailed charges the round and ends it without a release.
+func (c *Coordinator) releaseFailed(r *running, reason string) (round.Event, error) {
+	if err := c.charge(r, reason); err != nil {
+		return nil, err
+	}
+	return round.ReleaseFailed{Reason: reason}, nil
+}
+
+// charge pays for a round that released nothing.
+func (c *Coordinator) charge(r *running, reason string) error {
+	note := r.note
+	note.Reason = reason
+	entry, err := c.store.Charge(r.event, note)
+	if err != nil {
+		return err
+	}
+	c.spent = append(c.spent, entry.Event)
+	c.head = entry.Hash
+	c.progress.Simulated, c.progress.Delivered = r.note.Simulated, r.note.Delivered
+	c.metrics.charged.Add(1)
+	return nil
+}

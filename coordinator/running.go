@@ -1,0 +1,203 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/secagg"
+)
+
+// running is the round under way; owned by the engine.
+type running struct {
+	id        uint64
+	rank      int
+	rotation  [32]byte
+	m         *round.Machine
+	lattice   *quant.Lattice
+	plan      []byte // canonical bytes: what P hashes
+	patches   []wire.Patch
+	keying    *secagg.Keying
+	shards    []*secagg.Server
+	survivors [][]byte // by shard: the frame that announces U3
+	packed    uint64   // bytes of an update's packed symbols
+
+	spec  dp.ReleaseSpec
+	event dp.Event // what the round costs
+	note  store.Note
+	noise *dp.Pool
+
+	parts    map[round.Device]*participant
+	away     map[*device]struct{} // broken connections that are still waited for
+	deadline time.Time            // of the state
+	began    time.Time
+	finish   *round.Finish
+	fatal    error
+}
+
+// participant is what the engine knows of a drawn device in the round.
+type participant struct {
+	bad        bool           // refused: it does not come back into this round
+	last       []byte         // our last message to it, to repeat on a reconnect
+	heldTurns  uint8          // bit i-1: its turn i is held
+	dropped    bool           // told that the round goes on without it
+	assembly   *wire.Assembly // of its update, until it is whole
+	updateSize uint64
+}
+
+// draw makes a round: rank, rotation and cohort, each from its own randomness,
+// and asks the budget before anything is written or said.
+func (c *Coordinator) draw() (*running, error) {
+	fail := func(err error) (*running, error) {
+		return nil, &fatalError{fmt.Errorf("coordinator: drawing round %d: %w", c.nextRound, err)}
+	}
+	id := c.nextRound
+	r := &running{
+		id: id, parts: map[round.Device]*participant{}, away: map[*device]struct{}{}, began: time.Now(),
+	}
+	var err error
+	if !c.t.job.Adapter.HeadOnly {
+		if r.rank, err = uniform(c.rnd.stream("rank", id), c.t.job.Adapter.RankMin, c.t.job.Adapter.RankMax); err != nil {
+			return fail(err)
+		}
+	}
+	rotation, err := c.rnd.read("rotation", id, 32)
+	if err != nil {
+		return fail(err)
+	}
+	r.rotation = [32]byte(rotation)
+	if r.lattice, err = c.t.lattice(r.rank, r.rotation); err != nil {
+		return fail(err)
+	}
+	// The roll is in the order of the keys, so that a seeded draw does not depend
+	// on who enrolled first.
+	roll := slices.Clone(c.order)
+	slices.SortFunc(roll, func(a, b *device) int { return slices.Compare(a.id[:], b.id[:]) })
+	keys := make([][]byte, len(roll))
+	for i, d := range roll {
+		keys[i] = d.id[:]
+	}
+	in, cert, err := dp.DrawCohort(keys, c.t.job.Cohort.SamplingRate, c.rnd.stream("cohort", id))
+	if err != nil {
+		return fail(err)
+	}
+	var cohort []round.Device
+	for i, drawn := range in {
+		if drawn {
+			cohort = append(cohort, roll[i].n)
+			r.parts[roll[i].n] = &participant{}
+		}
+	}
+	r.spec = c.t.release(id, r.lattice.B2(), cert)
+	if r.event, err = r.spec.Event(r.lattice.D()); err != nil {
+		return fail(err)
+	}
+	if err := c.askBudget(r); err != nil {
+		return nil, err
+	}
+	if r.m, err = round.New(c.roundConfig(cohort)); err != nil {
+		return fail(err)
+	}
+	// The nonce opens the certificate's commitment for an auditor who is given
+	// this file; nobody else is.
+	certificate, err := json.Marshal(struct {
+		dp.Certificate
+		Nonce [32]byte `json:"nonce"`
+	}{cert, cert.Nonce})
+	if err != nil {
+		return fail(err)
+	}
+	given, err := c.store.BeginRound(store.Round{Version: c.version, Rank: r.rank, Certificate: certificate})
+	if err != nil {
+		return nil, &fatalError{err}
+	}
+	if given != id {
+		return fail(fmt.Errorf("the store gave number %d", given))
+	}
+	c.nextRound++
+	return r, nil
+}
+
+// askBudget refuses a round that would pass the budget, and notes what the
+// ledger will come to.
+func (c *Coordinator) askBudget(r *running) error {
+	if !c.rnd.secret() {
+		return nil // nothing is promised
+	}
+	g, err := c.t.budget.Allow(c.spent, r.event, c.t.job.simulated())
+	if err != nil {
+		if errors.Is(err, ErrBudget) {
+			return fmt.Errorf("coordinator: stopped before round %d: %w", r.id, err)
+		}
+		return &fatalError{err}
+	}
+	r.note.Delivered = &g
+	if c.t.job.simulated() {
+		r.note.Simulated = &g
+		d, err := dp.Epsilon(append(slices.Clip(c.spent), r.event), c.t.budget.Delta, c.t.budget.Accountant)
+		if err != nil {
+			return &fatalError{err}
+		}
+		r.note.Delivered = &d
+	}
+	return nil
+}
+
+func (c *Coordinator) roundConfig(cohort []round.Device) round.Config {
+	j := c.t.job
+	cfg := round.Config{Cohort: cohort, Floor: j.Cohort.Floor}
+	for s, timeout := range map[round.State]time.Duration{
+		round.Gathering: j.Deadlines.Gather, round.Keying: j.Deadlines.Key, round.Sharing: j.Deadlines.Share,
+		round.Collecting: j.Deadlines.Collect, round.Confirming: j.Deadlines.Confirm, round.Unmasking: j.Deadlines.Unmask,
+	} {
+		quorum := j.Shard.Floor
+		if s >= round.Sharing {
+			quorum = 2 // the shards' thresholds decide
+		}
+		cfg.Limits[s] = round.Limit{Timeout: timeout, Quorum: quorum}
+	}
+	return cfg
+}
+
+// prepare makes what devices are assigned: the slice, the programs, the plan.
+func (c *Coordinator) prepare(ctx context.Context, r *running) error {
+	plan := &wire.Plan{
+		Task: c.task, Round: r.id, Step: c.version, Rank: uint16(r.rank), Values: uint32(r.lattice.Dim()),
+		Rotation: r.rotation, Steps: uint32(c.t.job.Training.Steps), Rate: c.t.job.Training.LearningRate,
+	}
+	var err error
+	if plan.Programs, err = c.programs.at(r.rank); err != nil {
+		return err
+	}
+	if err := c.downlink(r, plan); err != nil {
+		return err
+	}
+	if r.plan, err = plan.AppendBinary(nil); err != nil {
+		return err
+	}
+	authority := c.authority.Public().(ed25519.PublicKey)
+	signer := c.authority
+	if c.t.job.Shard.Identified {
+		signer = nil
+	}
+	masking := c.t.masking(r.lattice, authority)
+	p := secagg.PlanHash(c.taskName, r.id, masking, r.plan)
+	if r.keying, err = secagg.NewKeying(masking, p, signer); err != nil {
+		return err
+	}
+	// The bytes of an update that are not its symbols: a generous bound on
+	// secagg's framing of it.
+	r.packed = (uint64(masking.Dim)*uint64(masking.Width) + 7) / 8
+	// Noise is drawn while devices train, so that the release does not wait.
+	r.noise, err = dp.NewPool(ctx, r.event.Sigma2, r.lattice.D(), c.rnd.stream("noise", r.id))
+	return err
+}

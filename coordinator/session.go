@@ -1,0 +1,323 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// Bounds of one session.
+const (
+	handshakeTimeout = 15 * time.Second
+	writeTimeout     = 30 * time.Second // for one frame
+	pingEvery        = 20 * time.Second
+	pingTimeout      = 60 * time.Second // long enough for a full chunk on a slow line
+	queueFrames      = 64               // frames waiting for a slow reader before it is cut off
+	maxFaults        = 32               // rejected messages before a device is cut off
+)
+
+var (
+	errSlow     = errors.New("reads too slowly")
+	errFaults   = errors.New("broke the protocol too often")
+	errReplaced = errors.New("another connection took the session over")
+	errClosing  = errors.New("the coordinator is closing")
+)
+
+// session is one connection. The engine holds it and only calls send, finish
+// and kill; the rest belongs to the connection's two goroutines.
+type session struct {
+	id      [32]byte
+	counted bool                    // the listener counts this connection's bytes
+	out     chan []byte             // to the writer; nil ends it. Written by the engine only.
+	cancel  context.CancelCauseFunc // safe from any goroutine
+	device  *device                 // owned by the engine
+	faults  int                     // owned by the engine
+	dead    bool                    // owned by the engine: killed or finished
+}
+
+// send queues a frame, and cuts the device off where its queue is full: a slow
+// reader is never waited for.
+func (s *session) send(frame []byte) {
+	if s.dead {
+		return
+	}
+	select {
+	case s.out <- frame:
+	default:
+		s.kill(errSlow)
+	}
+}
+
+// finish queues a last frame and closes the session once it is written.
+func (s *session) finish(frame []byte) {
+	s.send(frame)
+	if s.dead {
+		return
+	}
+	s.dead = true
+	select {
+	case s.out <- nil:
+	default:
+		s.cancel(errSlow)
+	}
+}
+
+func (s *session) kill(cause error) {
+	s.dead = true
+	s.cancel(cause)
+}
+
+// frame encodes a message of ours; one that cannot be encoded is a bug.
+func frame(m wire.Message) []byte {
+	b, err := wire.Append(nil, m)
+	if err != nil {
+		panic(fmt.Sprintf("coordinator: own message: %v", err))
+	}
+	return b
+}
+
+// refusal is an error that the device is told.
+type refusal struct{ msg *wire.Error }
+
+func (r *refusal) Error() string { return r.msg.Text }
+
+func refuse(code uint16, retry time.Duration, format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	return &refusal{&wire.Error{Code: code, Text: text[:min(len(text), wire.MaxText)], RetryMillis: uint32(retry.Milliseconds())}}
+}
+
+// serveJoin is the WebSocket endpoint: one call a connection.
+func (c *Coordinator) serveJoin(w http.ResponseWriter, r *http.Request) {
+	if !c.enter() {
+		http.Error(w, "the coordinator is closing", http.StatusServiceUnavailable)
+		return
+	}
+	defer c.live.Done()
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		c.metrics.refused.Add(1)
+		return // Accept has answered
+	}
+	defer conn.CloseNow()
+	conn.SetReadLimit(wire.MaxFrame)
+	ctx, cancel := context.WithCancelCause(c.life)
+	defer cancel(nil)
+	s := &session{out: make(chan []byte, queueFrames), cancel: cancel, counted: isCounted(r.Context())}
+	// The engine may have taken the session in even where the handshake failed
+	// after that: it always hears of the end.
+	defer func() { c.post(c.life, leftEvent{s}) }()
+	if err := c.handshake(ctx, conn, s); err != nil {
+		c.metrics.refused.Add(1)
+		c.log.Info("session refused", "remote", r.RemoteAddr, "reason", err)
+		var told *refusal
+		if errors.As(err, &told) {
+			wctx, stop := context.WithTimeout(ctx, writeTimeout)
+			defer stop()
+			if conn.Write(wctx, websocket.MessageBinary, frame(told.msg)) == nil {
+				conn.Close(websocket.StatusPolicyViolation, "refused")
+			}
+		}
+		return
+	}
+	c.metrics.sessions.Add(1)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		c.write(ctx, conn, s)
+	}()
+	err = c.read(ctx, conn, s)
+	cancel(err)
+	<-written
+	if cause := context.Cause(ctx); errors.Is(cause, errSlow) || errors.Is(cause, errFaults) {
+		c.metrics.kicked.Add(1)
+	}
+	c.log.Debug("session over", "device", short(s.id), "reason", context.Cause(ctx))
+}
+
+// handshake proves versions, the enrolment secret and the identity, enrols the
+// device, and hands the session to the engine.
+func (c *Coordinator) handshake(ctx context.Context, conn *websocket.Conn, s *session) error {
+	ctx, stop := context.WithTimeout(ctx, handshakeTimeout)
+	defer stop()
+	m, err := c.next(ctx, conn, s)
+	if err != nil {
+		return err
+	}
+	hello, ok := m.(*wire.Hello)
+	if !ok {
+		return refuse(wire.CodeProtocol, 0, "the first message is %v, must be hello", m.Kind())
+	}
+	if hello.MinVersion > wire.Version || hello.MaxVersion < wire.Version {
+		return refuse(wire.CodeVersion, 0, "coordinator speaks protocol %d, device %d..%d", wire.Version, hello.MinVersion, hello.MaxVersion)
+	}
+	welcome := &wire.Welcome{Version: wire.Version}
+	if _, err := rand.Read(welcome.Challenge[:]); err != nil {
+		return refuse(wire.CodeInternal, time.Minute, "no randomness")
+	}
+	if err := conn.Write(ctx, websocket.MessageBinary, frame(welcome)); err != nil {
+		return err
+	}
+	if m, err = c.next(ctx, conn, s); err != nil {
+		return err
+	}
+	enrol, ok := m.(*wire.Enrol)
+	if !ok {
+		return refuse(wire.CodeProtocol, 0, "the second message is %v, must be enrol", m.Kind())
+	}
+	secret := []byte(c.t.job.Enrolment.Secret)
+	if !wire.EqualProof(enrol.Proof, wire.DeviceProof(secret, hello, welcome, enrol.Identity)) {
+		return refuse(wire.CodeEnrolment, 0, "wrong enrolment secret")
+	}
+	if !ed25519.Verify(enrol.Identity[:], wire.EnrolBytes(hello, welcome, enrol.Identity, enrol.Session), enrol.Signature[:]) {
+		return refuse(wire.CodeIdentity, 0, "the signature over the challenge is wrong")
+	}
+	s.id = enrol.Identity
+	if _, err := c.store.Enrol(enrol.Identity); err != nil {
+		if errors.Is(err, store.ErrFull) {
+			return refuse(wire.CodeBusy, time.Hour, "no more devices may enrol")
+		}
+		c.log.Error("enrolment failed", "device", short(s.id), "error", err)
+		return refuse(wire.CodeInternal, time.Minute, "enrolment failed")
+	}
+	enrolled := &wire.Enrolled{Proof: wire.CoordinatorProof(secret, hello, welcome, enrol.Identity, c.task), Job: c.jobBytes}
+	if string(enrol.Task) == string(c.task[:]) {
+		enrolled.Job = nil
+	}
+	answer := make(chan error, 1)
+	if !c.post(ctx, joinEvent{s, enrol.Session, enrolled, answer}) {
+		return c.lateJoin(ctx, conn, enrolled)
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-c.done:
+		return c.lateJoin(ctx, conn, enrolled)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// lateJoin answers a device that comes when the job is over.
+func (c *Coordinator) lateJoin(ctx context.Context, conn *websocket.Conn, enrolled *wire.Enrolled) error {
+	select {
+	case <-c.done:
+	default:
+		return context.Cause(ctx)
+	}
+	last := c.lastWord
+	if _, finished := last.(*wire.Finished); finished {
+		token, err := c.sessionToken()
+		if err != nil {
+			return err
+		}
+		enrolled.Session = token
+		if err := conn.Write(ctx, websocket.MessageBinary, frame(enrolled)); err != nil {
+			return err
+		}
+	}
+	if err := conn.Write(ctx, websocket.MessageBinary, frame(last)); err != nil {
+		return err
+	}
+	conn.Close(websocket.StatusNormalClosure, "")
+	return errClosing
+}
+
+func (c *Coordinator) next(ctx context.Context, conn *websocket.Conn, s *session) (wire.Message, error) {
+	kind, b, err := conn.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !s.counted {
+		c.metrics.bytesUp.Add(int64(len(b)))
+	}
+	if kind != websocket.MessageBinary {
+		return nil, refuse(wire.CodeProtocol, 0, "text frames are not understood")
+	}
+	m, err := wire.Decode(b, wire.FromDevice)
+	if err != nil {
+		return nil, refuse(wire.CodeProtocol, 0, "%v", err)
+	}
+	return m, nil
+}
+
+// read hands every message to the engine until the connection ends.
+func (c *Coordinator) read(ctx context.Context, conn *websocket.Conn, s *session) error {
+	for {
+		m, err := c.next(ctx, conn, s)
+		if err != nil {
+			var told *refusal
+			if errors.As(err, &told) {
+				c.sayLast(ctx, s, told.msg)
+			}
+			return err
+		}
+		switch m.(type) {
+		case *wire.Hello, *wire.Enrol:
+			err := &wire.Error{Code: wire.CodeProtocol, Text: fmt.Sprintf("%v after enrolment", m.Kind())}
+			c.sayLast(ctx, s, err)
+			return err
+		}
+		if !c.post(ctx, messageEvent{s, m}) {
+			<-ctx.Done() // the engine has queued its last word
+			return errClosing
+		}
+	}
+}
+
+// sayLast lets the engine end the session with an error and waits for the
+// writer to have sent it.
+func (c *Coordinator) sayLast(ctx context.Context, s *session, msg *wire.Error) {
+	c.post(ctx, brokenEvent{s, msg})
+	<-ctx.Done()
+}
+
+// write sends what the engine queued, and pings: a peer that is gone without a
+// word, or dribbles, is found within pingEvery + pingTimeout.
+func (c *Coordinator) write(ctx context.Context, conn *websocket.Conn, s *session) {
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
+	for {
+		select {
+		case b := <-s.out:
+			if b == nil {
+				// Close waits for the peer's answer, reading it in the reader.
+				conn.Close(websocket.StatusNormalClosure, "")
+				s.cancel(errClosing)
+				return
+			}
+			wctx, stop := context.WithTimeout(ctx, writeTimeout)
+			err := conn.Write(wctx, websocket.MessageBinary, b)
+			stop()
+			if err != nil {
+				s.cancel(fmt.Errorf("write: %w", err))
+				return
+			}
+			if !s.counted {
+				c.metrics.bytesDown.Add(int64(len(b)))
+			}
+		case <-ping.C:
+			pctx, stop := context.WithTimeout(ctx, pingTimeout)
+			err := conn.Ping(pctx)
+			stop()
+			if err != nil {
+				s.cancel(fmt.Errorf("ping: %w", err))
+				return
+			}
+		case <-ctx.Done():
+			conn.CloseNow()
+			return
+		}
+	}
+}
+
+// short names a device in the log.
+func short(id [32]byte) string { return fmt.Sprintf("%x", id[:4]) }

@@ -1,0 +1,248 @@
+package coordinator
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/secagg"
+)
+
+// terms are the constants that follow from the job and the base: fixed before
+// the first round, never recomputed from what happens.
+type terms struct {
+	job    Job
+	base   *model.Base
+	layout *model.Layout
+	lora   model.LoRA
+	scheme quant.Scheme
+	width  int // bits of the ring
+
+	nbar   float64 // denominator
+	z      float64 // noise multiplier of the budget's guarantee
+	budget dp.Budget
+
+	baseBlob []byte
+	baseRef  wire.Blob
+}
+
+// newTerms refuses a job that does not fit its base or cannot meet its target.
+func newTerms(job Job, base *model.Base) (*terms, error) {
+	job = job.derive()
+	if err := job.validate(); err != nil {
+		return nil, err
+	}
+	if base == nil {
+		return nil, jobErrorf("base: none is loaded")
+	}
+	t := &terms{job: job, base: base, nbar: job.nbar()}
+	t.lora = model.LoRA{RMax: job.Adapter.RankMax, Alpha: job.Adapter.Alpha}
+	var err error
+	if t.layout, err = model.NewLayout(base.Config, t.lora, len(job.Labels)); err != nil {
+		return nil, jobErrorf("base: %w", err)
+	}
+	if most := base.Config.MaxPositions; job.Adapter.Sequence > most {
+		return nil, jobErrorf("adapter.sequence is %d, the base has %d positions", job.Adapter.Sequence, most)
+	}
+	if t.scheme, err = quant.Lookup(job.Wire.Uplink); err != nil {
+		return nil, jobErrorf("wire.uplink: %w", err)
+	}
+	if t.width, err = quant.Width(t.scheme, job.Shard.Size); err != nil {
+		return nil, jobErrorf("wire.uplink: %w", err)
+	}
+	if t.baseBlob, err = base.Blob(); err != nil {
+		return nil, fmt.Errorf("coordinator: base: %w", err)
+	}
+	t.baseRef = blobRef(t.baseBlob)
+	acct, err := dp.ParseAccountant(job.Privacy.Accountant)
+	if err != nil {
+		return nil, jobErrorf("privacy: %w", err)
+	}
+	t.budget = dp.Budget{Epsilon: job.Privacy.Epsilon, Delta: job.delta(), Accountant: acct}
+	if err := t.calibrate(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func blobRef(b []byte) wire.Blob {
+	return wire.Blob{SHA256: sha256.Sum256(b), Size: uint64(len(b))}
+}
+
+// ranks lists the ranks that a round may draw.
+func (t *terms) ranks() []int {
+	if t.job.Adapter.HeadOnly {
+		return []int{0}
+	}
+	var r []int
+	for b := t.job.Adapter.RankMin; b <= t.job.Adapter.RankMax; b++ {
+		r = append(r, b)
+	}
+	return r
+}
+
+// lattice of a round.
+func (t *terms) lattice(rank int, rotation [32]byte) (*quant.Lattice, error) {
+	return quant.NewLattice(t.scheme, t.layout.Size(rank), t.job.Privacy.ClipNorm, rotation)
+}
+
+// release is what a round's noise is made from; cert says how its cohort was drawn.
+func (t *terms) release(round uint64, b2 int64, cert dp.Certificate) dp.ReleaseSpec {
+	r := dp.ReleaseSpec{
+		Round: round, SamplingRate: cert.AccountedRate(), B2: b2,
+		NoiseMultiplier: t.z, NoiseScale: t.job.noiseScale(), Certificate: cert.Hash(),
+	}
+	if t.job.simulated() {
+		r.SimulatedRate = t.job.budgetRate()
+	}
+	return r
+}
+
+// calibrate chooses z, or takes the job's, and verifies on the discrete noise
+// that will really be drawn that all rounds stay within the budget, whichever
+// ranks they draw.
+func (t *terms) calibrate() error {
+	p := t.job.Privacy
+	z := p.NoiseMultiplier
+	if z == 0 {
+		var err error
+		z, err = dp.CalibrateNoise(p.Epsilon, t.budget.Delta, t.job.budgetRate(), t.job.Rounds, t.budget.Accountant)
+		if err != nil {
+			return jobErrorf("privacy: epsilon %v at delta %.3g over %d rounds cannot be met: %w", p.Epsilon, t.budget.Delta, t.job.Rounds, err)
+		}
+	}
+	// The discrete bound costs a little more than the continuous one that z was
+	// calibrated with; three decimal steps are ample.
+	for try := 0; ; try++ {
+		t.z = z
+		err := t.verifyBudget()
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, dp.ErrBudget) || p.NoiseMultiplier != 0 || try == 60 {
+			return jobErrorf("privacy: noise_multiplier %v does not keep %d rounds within epsilon %v: %w", z, t.job.Rounds, p.Epsilon, err)
+		}
+		z = math.Ceil(z*(1+2e-5*math.Ldexp(1, min(try, 10)))*1e9) / 1e9
+	}
+}
+
+// verifyBudget asks for all rounds at the ranks with the fewest and the most
+// coordinates.
+func (t *terms) verifyBudget() error {
+	ranks := t.ranks()
+	for _, rank := range []int{ranks[0], ranks[len(ranks)-1]} {
+		l, err := t.lattice(rank, [32]byte{})
+		if err != nil {
+			return err
+		}
+		cert := dp.Certificate{Method: dp.MethodPoisson, Rate: t.job.Cohort.SamplingRate, Population: t.job.Cohort.Population}
+		ev, err := t.release(1, l.B2(), cert).Event(l.D())
+		if err != nil {
+			return err
+		}
+		spent := ev
+		if t.job.Rounds > 1 {
+			spent.Count = uint32(t.job.Rounds - 1)
+			_, err = t.budget.Allow([]dp.Event{spent}, ev, t.job.simulated())
+		} else {
+			_, err = t.budget.Allow(nil, ev, t.job.simulated())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// digest identifies the job for the store: every constant, the base, and
+// whether it is private.
+func (t *terms) digest(private bool) ([32]byte, error) {
+	j := t.job
+	// Where and how long does not change what is released: these may be edited
+	// between two starts.
+	j.Deadlines, j.Enrolment, j.Base = DeadlinesJob{}, EnrolmentJob{}, ""
+	j.Cohort.MaxConnected, j.Cohort.MaxEnrolled, j.Cohort.MaxAbandoned = 0, 0, 0
+	b, err := json.Marshal(j)
+	if err != nil {
+		return [32]byte{}, fmt.Errorf("coordinator: %w", err)
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "starling job 1\x00%t\x00%v\x00%d\x00", private, t.z, len(b))
+	h.Write(b)
+	h.Write(t.baseRef.SHA256[:])
+	return [32]byte(h.Sum(nil)), nil
+}
+
+// wireJob is what devices are told.
+func (t *terms) wireJob(instance [16]byte, authority ed25519.PublicKey, private bool) *wire.Job {
+	j := t.job
+	millis := func(d interface{ Milliseconds() int64 }) uint32 {
+		return uint32(min(d.Milliseconds(), math.MaxUint32))
+	}
+	w := &wire.Job{
+		Instance: instance, Name: j.Name, Labels: j.Labels, Base: t.baseRef,
+		RankMin: uint16(j.Adapter.RankMin), RankMax: uint16(j.Adapter.RankMax), Alpha: j.Adapter.Alpha,
+		HeadOnly: j.Adapter.HeadOnly, Sequence: uint32(j.Adapter.Sequence),
+		Batch: uint32(j.Training.Batch), Optimizer: j.Training.Optimizer, Rounds: uint64(j.Rounds),
+		ClipNorm: j.Privacy.ClipNorm, Uplink: j.Wire.Uplink,
+		ShardMax: uint16(j.Shard.Size), ShardFloor: uint16(j.Shard.Floor),
+		CorruptPPM: t.job.secaggConfig(1, 32, 1).CorruptPPM, BreachBits: uint16(j.Shard.BreachBits),
+		SemiHonest: j.Shard.SemiHonest, Hybrid: j.Shard.Hybrid, Identified: j.Shard.Identified,
+		Privacy: wire.Privacy{
+			Private: private, SamplingRate: j.Cohort.SamplingRate, NoiseMultiplier: t.z * j.noiseScale(),
+			Delta: t.budget.Delta, Budget: t.budget.Epsilon,
+			Population: uint64(j.budgetPopulation()), Simulated: j.simulated(),
+		},
+		Deadlines: wire.Deadlines{
+			Gather: millis(j.Deadlines.Gather), Key: millis(j.Deadlines.Key), Share: millis(j.Deadlines.Share),
+			Collect: millis(j.Deadlines.Collect), Confirm: millis(j.Deadlines.Confirm), Unmask: millis(j.Deadlines.Unmask),
+		},
+	}
+	if !j.Shard.Identified {
+		copy(w.RosterKey[:], authority)
+	}
+	return w
+}
+
+// masking is secagg's configuration of a round; both sides derive it from the
+// job and the number of values.
+func (t *terms) masking(l *quant.Lattice, authority ed25519.PublicKey) secagg.Config {
+	c := t.job.secaggConfig(l.D(), t.width, int(l.MaxSymbol()))
+	if !c.Identified {
+		copy(c.Authority[:], authority)
+	}
+	return c
+}
+
+// indexAt maps each value of a rank's slice to its place in the slice at the
+// largest rank.
+func (t *terms) indexAt(rank int) ([]int, error) {
+	// Numbers are cut to the rank in two halves, each small enough for float32.
+	const radix = 1 << 20
+	full := t.layout.Size(t.lora.RMax)
+	a := model.NewAdapter(t.layout, 0)
+	v := make([]float32, full)
+	index := make([]int, t.layout.Size(rank))
+	for _, half := range []int{1, radix} {
+		for i := range v {
+			v[i] = float32(i / half % radix)
+		}
+		if err := a.SetSlice(t.lora.RMax, v); err != nil {
+			return nil, fmt.Errorf("coordinator: %w", err)
+		}
+		for i, x := range a.Slice(rank) {
+			index[i] += int(x) * half
+		}
+	}
+	return index, nil
+}
+
+func seedBytes(seed uint64) []byte { return binary.LittleEndian.AppendUint64(nil, seed) }

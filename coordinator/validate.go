@@ -1,0 +1,243 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/optimizer"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/secagg"
+)
+
+// ErrJob is a job that cannot be run; the text names the broken relation.
+var ErrJob = errors.New("job")
+
+func jobErrorf(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrJob, fmt.Errorf(format, args...))
+}
+
+// validate names the first relation of the job's fields that does not hold. It
+// is the only place where they are checked; what needs the base model is
+// checked where the base is loaded.
+func (j Job) validate() error {
+	finite := func(name string, v float64) error {
+		if !(v > 0) || math.IsInf(v, 0) {
+			return jobErrorf("%s is %v, must be positive", name, v)
+		}
+		return nil
+	}
+	between := func(name string, v, lo, hi int) error {
+		if v < lo || v > hi {
+			return jobErrorf("%s is %d, must be in %d..%d", name, v, lo, hi)
+		}
+		return nil
+	}
+	if j.Name == "" || len(j.Name) > 256 {
+		return jobErrorf("name has %d bytes, must have 1..256", len(j.Name))
+	}
+	if len(j.Labels) < 2 {
+		return jobErrorf("labels has %d entries, must have at least 2", len(j.Labels))
+	}
+	seen := map[string]bool{}
+	for i, l := range j.Labels {
+		if l == "" || seen[l] {
+			return jobErrorf("labels[%d] = %q is empty or stands twice", i, l)
+		}
+		seen[l] = true
+	}
+	a, tr, co, sh, p := j.Adapter, j.Training, j.Cohort, j.Shard, j.Privacy
+	for _, err := range []error{
+		between("rounds", j.Rounds, 1, 1_000_000),
+		between("adapter.rank_max", a.RankMax, 1, 4096),
+		between("adapter.rank_min", a.RankMin, 1, a.RankMax),
+		finite("adapter.alpha", a.Alpha),
+		between("adapter.sequence", a.Sequence, 3, 65536),
+		between("training.steps", tr.Steps, 1, 1<<20),
+		between("training.batch", tr.Batch, 1, 1<<16),
+		finite("training.learning_rate", tr.LearningRate),
+		between("cohort.population", co.Population, 1, 1<<30),
+		between("cohort.floor", co.Floor, 2, math.MaxInt32),
+		between("cohort.max_enrolled", co.MaxEnrolled, co.Population, 1<<30),
+		between("cohort.max_connected", co.MaxConnected, co.Floor, 1<<30),
+		between("cohort.max_abandoned", co.MaxAbandoned, 1, 1<<30),
+		between("shard.size", sh.Size, 2, secagg.MaxShard),
+		between("shard.floor", sh.Floor, 2, sh.Size),
+		between("shard.breach_bits", sh.BreachBits, 0, 128),
+		finite("privacy.epsilon", p.Epsilon),
+		finite("privacy.clip_norm", p.ClipNorm),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	switch tr.Optimizer {
+	case "sgd", "momentum", "adamw":
+	default:
+		return jobErrorf("training.optimizer is %q, must be sgd, momentum or adamw", tr.Optimizer)
+	}
+	if !(co.SamplingRate > 0 && co.SamplingRate <= 1) {
+		return jobErrorf("cohort.sampling_rate is %v, must be in (0, 1]", co.SamplingRate)
+	}
+	if !(sh.Corrupt >= 0 && sh.Corrupt < 1) {
+		return jobErrorf("shard.corrupt is %v, must be in [0, 1)", sh.Corrupt)
+	}
+	// Shards of a cohort differ by at most one in size: the smallest has at least
+	// n/ceil(n/size) rounded down, and must reach the floor for every n from the
+	// cohort's floor on.
+	if least := smallestShard(co.Floor, sh.Size); least < sh.Floor {
+		return jobErrorf("shard.floor is %d, but a cohort of %d cuts into shards of %d: raise cohort.floor or lower shard.floor",
+			sh.Floor, co.Floor, least)
+	}
+	if err := j.validatePrivacy(); err != nil {
+		return err
+	}
+	if err := j.serverConfig().Validate(); err != nil {
+		return jobErrorf("server: %w", err)
+	}
+	if err := quant.CheckNames(j.Wire.Downlink, j.Wire.DownlinkCodec); err != nil {
+		return jobErrorf("wire: %w", err)
+	}
+	scheme, err := quant.Lookup(j.Wire.Uplink)
+	if err != nil {
+		return jobErrorf("wire.uplink: %w", err)
+	}
+	width, err := quant.Width(scheme, sh.Size)
+	if err != nil {
+		return jobErrorf("wire.uplink with shard.size %d: %w", sh.Size, err)
+	}
+	lattice, err := quant.NewLattice(scheme, 64, p.ClipNorm, [32]byte{})
+	if err != nil {
+		return jobErrorf("wire.uplink with privacy.clip_norm %v: %w", p.ClipNorm, err)
+	}
+	c := j.secaggConfig(lattice.D(), width, int(lattice.MaxSymbol()))
+	if err := c.Validate(); err != nil {
+		return jobErrorf("shard (corrupt %v, breach_bits %d): %w", sh.Corrupt, sh.BreachBits, err)
+	}
+	for _, d := range []struct {
+		name string
+		v    time.Duration
+	}{
+		{"gather", j.Deadlines.Gather}, {"key", j.Deadlines.Key}, {"share", j.Deadlines.Share},
+		{"collect", j.Deadlines.Collect}, {"confirm", j.Deadlines.Confirm}, {"unmask", j.Deadlines.Unmask},
+		{"reconnect", j.Deadlines.Reconnect},
+	} {
+		if d.v < time.Millisecond || d.v > 30*24*time.Hour {
+			return jobErrorf("deadlines.%s is %v, must be in 1ms..720h", d.name, d.v)
+		}
+	}
+	if n := len(j.Enrolment.Secret); n != 0 && (n < 16 || n > 64) {
+		return jobErrorf("enrolment.secret has %d bytes, must have 16..64 or none", n)
+	}
+	return nil
+}
+
+// validatePrivacy checks the target, and that the cohort can be expected to
+// meet its floor in every round.
+func (j Job) validatePrivacy() error {
+	p, co := j.Privacy, j.Cohort
+	if _, err := dp.ParseAccountant(p.Accountant); err != nil || p.Accountant == "" {
+		return jobErrorf("privacy.accountant is %q, must be tight or rdp", p.Accountant)
+	}
+	if p.NoiseMultiplier < 0 || math.IsNaN(p.NoiseMultiplier) || math.IsInf(p.NoiseMultiplier, 0) {
+		return jobErrorf("privacy.noise_multiplier is %v, must be positive, or 0 to calibrate it", p.NoiseMultiplier)
+	}
+	if (p.SimulatedPopulation == 0) != (p.SimulatedCohort == 0) {
+		return jobErrorf("privacy.simulated_population is %d and privacy.simulated_cohort %d: give both or neither",
+			p.SimulatedPopulation, p.SimulatedCohort)
+	}
+	if p.SimulatedPopulation != 0 {
+		if p.SimulatedCohort < 1 || p.SimulatedCohort > p.SimulatedPopulation {
+			return jobErrorf("privacy.simulated_cohort is %d, must be in 1..simulated_population = %d",
+				p.SimulatedCohort, p.SimulatedPopulation)
+		}
+		if float64(p.SimulatedCohort) <= j.nbar() {
+			return jobErrorf("privacy.simulated_cohort is %d, must be larger than the expected cohort %v: nothing would be simulated",
+				p.SimulatedCohort, j.nbar())
+		}
+	}
+	if _, err := dp.CheckDelta(j.delta(), j.budgetPopulation()); err != nil {
+		return jobErrorf("privacy.delta: %w", err)
+	}
+	if float64(co.Floor) > j.nbar() {
+		return jobErrorf("cohort.floor is %d, above the expected cohort %v = sampling_rate %v * population %d",
+			co.Floor, j.nbar(), co.SamplingRate, co.Population)
+	}
+	if chance, limit := dp.CohortFloorFailure(co.Population, co.SamplingRate, co.Floor, j.Rounds), j.delta()/100; chance > limit {
+		return jobErrorf("a cohort drawn from %d devices at rate %v misses cohort.floor = %d in one of %d rounds with probability %.3g, limit delta/100 = %.3g",
+			co.Population, co.SamplingRate, co.Floor, j.Rounds, chance, limit)
+	}
+	return nil
+}
+
+// smallestShard is the smallest shard that any cohort of n or more is cut into.
+func smallestShard(n, size int) int {
+	if n <= size {
+		// A cohort of size+1 is cut in two: that may be the smallest.
+		return min(n, (size+1)/2)
+	}
+	k := (n + size - 1) / size
+	return min(n/k, (k*size+1)/(k+1))
+}
+
+// simulated reports whether the budget applies to a simulated population.
+func (j Job) simulated() bool { return j.Privacy.SimulatedPopulation > 0 }
+
+// budgetPopulation is N of the guarantee that the budget applies to.
+func (j Job) budgetPopulation() int {
+	if j.simulated() {
+		return j.Privacy.SimulatedPopulation
+	}
+	return j.Cohort.Population
+}
+
+// budgetRate is the sampling rate of the guarantee that the budget applies to.
+func (j Job) budgetRate() float64 {
+	if j.simulated() {
+		return float64(j.Privacy.SimulatedCohort) / float64(j.Privacy.SimulatedPopulation)
+	}
+	return j.Cohort.SamplingRate
+}
+
+// noiseScale is C_small/C_large of the simulation, 1 without.
+func (j Job) noiseScale() float64 {
+	if j.simulated() {
+		return j.nbar() / float64(j.Privacy.SimulatedCohort)
+	}
+	return 1
+}
+
+func (j Job) delta() float64 {
+	if j.Privacy.Delta != 0 {
+		return j.Privacy.Delta
+	}
+	return dp.DefaultDelta(j.budgetPopulation())
+}
+
+func (j Job) serverConfig() optimizer.Config {
+	s := j.Server
+	return optimizer.Config{
+		Name: optimizer.Name(s.Optimizer), LearningRate: s.LearningRate, Momentum: s.Momentum,
+		Beta1: s.Beta1, Beta2: s.Beta2, Epsilon: s.Epsilon,
+	}
+}
+
+// secaggConfig is the masking of a round with vectors of dim symbols; the
+// authority's key is filled in where it is known.
+func (j Job) secaggConfig(dim, width, maxSymbol int) secagg.Config {
+	c := secagg.Config{
+		Dim: dim, Width: width, MaxSymbol: maxSymbol,
+		ShardMax: j.Shard.Size, ShardMin: j.Shard.Floor,
+		CorruptPPM: uint32(math.Round(j.Shard.Corrupt * 1e6)), BreachBits: j.Shard.BreachBits,
+		SemiHonest: j.Shard.SemiHonest, Suite: secagg.SuiteX25519, Identified: j.Shard.Identified,
+	}
+	if j.Shard.Hybrid {
+		c.Suite = secagg.SuiteHybrid
+	}
+	if !c.Identified {
+		c.Authority = [32]byte{1} // any key: the real one differs by run, not by job
+	}
+	return c
+}
