@@ -200,7 +200,14 @@ func (h *house) keyed(round uint64) (*peer, []byte, *secagg.Keying) {
 	k, err := secagg.NewKeying(cfg, hash, h.authority)
 	ok(t, err)
 	ok(t, k.Add(p.id, turnFrom[secagg.Advertise](p, 1)))
-	for range 2 {
+	addPeers(t, k, cfg, hash, 2)
+	return p, planBytes, k
+}
+
+// addPeers adds devices that the test plays itself.
+func addPeers(t *testing.T, k *secagg.Keying, cfg secagg.Config, hash secagg.Hash, n int) {
+	t.Helper()
+	for range n {
 		key, err := NewIdentity()
 		ok(t, err)
 		c, err := secagg.NewClient(cfg, hash, key, rand.Reader)
@@ -209,5 +216,4 @@ func (h *house) keyed(round uint64) (*peer, []byte, *secagg.Keying) {
 		ok(t, err)
 		ok(t, k.Add(secagg.ID(key.Public().(ed25519.PublicKey)), adv))
 	}
-	return p, planBytes, k
 }
