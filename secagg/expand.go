@@ -13,6 +13,9 @@ import (
 
 type maskKey [16]byte
 
+// maxStreams bounds the key streams summed at a time, and so memory: about 1 KB each.
+const maxStreams = 4096
+
 // addMasks adds to v the masks of plus and takes off those of minus, mod 2^32
 // if lanes are 32 bits wide, else mod 2^16: in both cases right mod 2^width.
 //
@@ -22,6 +25,11 @@ type maskKey [16]byte
 // s-e is exactly the sum of the words with the remaining lanes, because addition
 // mod 2^64 is associative. addMasksPlain is the same in plain code.
 func addMasks(v []uint32, plus, minus []maskKey, width int) {
+	for len(plus) > maxStreams || len(minus) > maxStreams {
+		p, m := min(len(plus), maxStreams), min(len(minus), maxStreams)
+		addMasks(v, plus[:p], minus[:m], width)
+		plus, minus = plus[p:], minus[m:]
+	}
 	const block = 4096 // bytes of key stream at a time: buffers stay in the first cache level
 	var (
 		zero [block]byte
