@@ -71,3 +71,42 @@ func floats(b compute.Buffer, n int) ([]float32, error) {
 	out := make([]float32, n)
 	return out, b.ToFlatData(out)
 }
+
+// advance runs one step: inputs are flat slices by name, frozen buffers stay,
+// state buffers are replaced by their new values. It returns the loss.
+func (p *program) advance(state, frozen map[string]compute.Buffer, inputs map[string]any) (loss float32, err error) {
+	buffers := make([]compute.Buffer, len(p.params))
+	for i, param := range p.params {
+		switch param.Role {
+		case State:
+			buffers[i] = state[param.Name]
+		case Frozen:
+			buffers[i] = frozen[param.Name]
+		default:
+			b, err := p.buffer(param, inputs[param.Name])
+			if err != nil {
+				return 0, err
+			}
+			defer b.Finalize() // gives the memory back to the backend's pool
+			buffers[i] = b
+		}
+	}
+	results, err := p.run(buffers)
+	if err != nil {
+		return 0, err
+	}
+	for i, o := range p.outputs {
+		if o.State != "" {
+			_ = state[o.State].Finalize()
+			state[o.State] = results[i]
+			continue
+		}
+		v, err := floats(results[i], 1)
+		if err != nil {
+			return 0, err
+		}
+		loss = v[0]
+		_ = results[i].Finalize()
+	}
+	return loss, nil
+}

@@ -145,41 +145,7 @@ func (t *Trainer) step(state map[string]compute.Buffer, batch Batch, learningRat
 		TokensName: batch.Tokens, LabelsName: batch.Labels, WeightsName: weights,
 		LearningRateName: []float32{learningRate}, StepName: []float32{count},
 	}
-	buffers := make([]compute.Buffer, len(t.prog.params))
-	for i, p := range t.prog.params {
-		switch p.Role {
-		case State:
-			buffers[i] = state[p.Name]
-		case Frozen:
-			buffers[i] = t.frozen[p.Name]
-		default:
-			b, err := t.prog.buffer(p, inputs[p.Name])
-			if err != nil {
-				return 0, err
-			}
-			defer b.Finalize()
-			buffers[i] = b
-		}
-	}
-	results, err := t.prog.run(buffers)
-	if err != nil {
-		return 0, err
-	}
-	var loss float32
-	for i, o := range t.prog.outputs {
-		if o.State == "" {
-			v, err := floats(results[i], 1)
-			if err != nil {
-				return 0, err
-			}
-			loss = v[0]
-			_ = results[i].Finalize()
-			continue
-		}
-		_ = state[o.State].Finalize()
-		state[o.State] = results[i]
-	}
-	return loss, nil
+	return t.prog.advance(state, t.frozen, inputs)
 }
 
 func checkTokens(tokens []int32, want, vocab int) error {

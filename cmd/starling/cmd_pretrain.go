@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+)
+
+// generatedLines and generatedSeed define the corpus of --generated, and so
+// the default base.
+const (
+	generatedLines = 30000
+	generatedSeed  = 1
+)
+
+type pretrainReport struct {
+	Out       string  `json:"out"`
+	SHA256    string  `json:"sha256"` // of the base's blob
+	Bytes     int     `json:"bytes"`  // of the folder
+	Steps     int     `json:"steps"`
+	FirstLoss float64 `json:"first_loss"`
+	LastLoss  float64 `json:"last_loss"`
+	Seconds   float64 `json:"seconds"`
+	Generator string  `json:"generator,omitempty"` // version, with --generated
+}
+
+func newPretrainCmd(a *app) *cobra.Command {
+	var (
+		corpus    []string
+		generated bool
+		out       string
+		format    string
+		hidden    = 64
+		layers    = 2
+		heads     = 0
+		vocab     = 4096
+		seq       = 64
+		spec      = nn.DefaultPretrain(model.BERT(vocab, hidden, layers, heads, seq))
+	)
+	cmd := &cobra.Command{
+		Use:   "pretrain --corpus FILE... --out DIR",
+		Short: "Train a base by masked-language modelling on public text",
+		Long: `Train a tokenizer and a BERT-style encoder by masked-language modelling on
+text that is public, one document a line, and write them as a folder in
+Hugging Face layout: config.json, model.safetensors, tokenizer.json.
+
+--generated trains on generated text instead: that makes the default base.
+The same corpus, sizes and seed give the same files on one kind of processor.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case out == "":
+				return usagef("--out is missing: the folder to write")
+			case generated == (len(corpus) > 0):
+				return usagef("give either --corpus FILE... or --generated")
+			}
+			text, fileErr := corpusText(corpus)
+			if generated {
+				text = dataset.PublicCorpus(generatedSeed, generatedLines)
+			}
+			spec.Config = model.BERT(vocab, hidden, layers, heads, seq)
+			spec.Seq = seq
+			if err := spec.Config.Validate(); err != nil {
+				return usageError{err}
+			}
+			r := pretrainReport{Out: out, Steps: spec.Steps}
+			began := time.Now()
+			base, err := nn.MakeBase(cmd.Context(), spec, text, model.Format(format), trainProgress(a.Stderr, spec.Steps, &r))
+			if *fileErr != nil {
+				err = *fileErr
+			}
+			if err != nil {
+				return err
+			}
+			if err := base.WriteDir(out); err != nil {
+				return err
+			}
+			files, err := base.Files()
+			if err != nil {
+				return err
+			}
+			for _, f := range files {
+				r.Bytes += len(f)
+			}
+			blob, err := base.Blob()
+			if err != nil {
+				return err
+			}
+			r.SHA256, r.Seconds = model.BlobSHA256(blob), time.Since(began).Seconds()
+			if generated {
+				r.Generator = dataset.GeneratorVersion
+				if err := os.WriteFile(filepath.Join(out, "GENERATOR"), []byte(r.Generator+"\n"), 0o644); err != nil {
+					return err
+				}
+			}
+			return a.emit(r, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "base written to %s: %d bytes, loss %.3f -> %.3f in %d steps, sha256 %s\n",
+					r.Out, r.Bytes, r.FirstLoss, r.LastLoss, r.Steps, r.SHA256)
+				return err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&corpus, "corpus", nil, "text file, one document a line (repeatable)")
+	f.BoolVar(&generated, "generated", false, "train on generated public text instead of a corpus")
+	f.StringVar(&out, "out", "", "folder to write")
+	f.StringVar(&format, "format", string(model.NF4), "how matrices are stored: nf4, bf16 or f32")
+	f.IntVar(&hidden, "hidden", hidden, "width")
+	f.IntVar(&layers, "layers", layers, "layers")
+	f.IntVar(&heads, "heads", heads, "attention heads (0: one for 32 columns)")
+	f.IntVar(&vocab, "vocab", vocab, "vocabulary size")
+	f.IntVar(&seq, "seq", seq, "tokens of a row, and the positions of the base")
+	f.IntVar(&spec.Batch, "batch", spec.Batch, "rows of a step")
+	f.IntVar(&spec.Steps, "steps", spec.Steps, "training steps")
+	f.Float64Var(&spec.LearningRate, "lr", spec.LearningRate, "peak learning rate")
+	f.Uint64Var(&spec.Seed, "seed", spec.Seed, "seed of initialisation, order and masks")
+	return cmd
+}
+
+// trainProgress prints a line every couple of seconds and fills the report's
+// losses, each the mean of a twentieth of the steps.
+func trainProgress(w io.Writer, steps int, r *pretrainReport) nn.Progress {
+	began := time.Now()
+	last := began
+	share := max(1, steps/20)
+	recent := 0.0
+	return func(step int, loss float32) {
+		if step <= share {
+			r.FirstLoss += float64(loss) / float64(share)
+		}
+		if step > steps-share {
+			r.LastLoss += float64(loss) / float64(share)
+		}
+		if recent == 0 {
+			recent = float64(loss)
+		}
+		recent += 0.05 * (float64(loss) - recent)
+		if now := time.Now(); now.Sub(last) > 2*time.Second || step == steps {
+			last = now
+			left := now.Sub(began) / time.Duration(step) * time.Duration(steps-step)
+			fmt.Fprintf(w, "step %d/%d  loss %.3f  %s left\n", step, steps, recent, left.Round(time.Second))
+		}
+	}
+}
+
+// corpusText yields the lines of files in order. What went wrong is left in
+// the returned error once the sequence has been walked.
+func corpusText(files []string) (iter.Seq[string], *error) {
+	failed := new(error)
+	return func(yield func(string) bool) {
+		for _, name := range files {
+			ok, err := readLines(name, yield)
+			if err != nil && *failed == nil {
+				*failed = err
+			}
+			if !ok || err != nil {
+				return
+			}
+		}
+	}, failed
+}
+
+// maxLine bounds one document of a corpus.
+const maxLine = 1 << 20
+
+func readLines(name string, yield func(string) bool) (bool, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, maxLine)
+	for sc.Scan() {
+		if line := sc.Text(); line != "" && !yield(line) {
+			return false, nil
+		}
+	}
+	if err := sc.Err(); err != nil {
+		return false, fmt.Errorf("%s: %w", name, err)
+	}
+	return true, nil
+}

@@ -1,0 +1,31 @@
+// Package base holds the default base: a small BERT-style encoder with its
+// tokenizer, trained by `starling pretrain --generated` (make base) on
+// generated public text only, and embedded in the binary.
+package base
+
+import (
+	"embed"
+	"io/fs"
+	"sync"
+
+	"github.com/starling-fl/starling/model"
+)
+
+//go:embed default
+var files embed.FS
+
+// Generator is the version of the text generator that the base was trained
+// on, as `starling pretrain` recorded it.
+//
+//go:embed default/GENERATOR
+var Generator string
+
+// Default returns the embedded base. It is read once and shared; the caller
+// must not change it.
+var Default = sync.OnceValues(func() (*model.Base, error) {
+	sub, err := fs.Sub(files, "default")
+	if err != nil {
+		return nil, err
+	}
+	return model.LoadBase(sub)
+})
