@@ -139,7 +139,7 @@ type WireJob struct {
 	Uplink string `yaml:"uplink"`
 	// Downlink is an unmasked scheme: f32 f16 bf16 int8 int4 nf4 nf4dq. Default bf16.
 	Downlink string `yaml:"downlink"`
-	// DownlinkCodec is a byte codec: none snappy s2 zstd. Default none.
+	// DownlinkCodec is a byte codec: none snappy s2 zstd. Default zstd.
 	DownlinkCodec string `yaml:"downlink_codec"`
 }
 
@@ -223,7 +223,7 @@ func DefaultJob() Job {
 		Cohort:   CohortJob{Population: 24, SamplingRate: 1, MaxEnrolled: 100_000, MaxConnected: 10_000, MaxAbandoned: 10},
 		Shard:    ShardJob{Size: 64, Corrupt: 0.05, BreachBits: 44},
 		Privacy:  PrivacyJob{Epsilon: 2, ClipNorm: 1, Accountant: "tight"},
-		Wire:     WireJob{Uplink: "nf4", Downlink: "bf16", DownlinkCodec: "none"},
+		Wire:     WireJob{Uplink: "nf4", Downlink: "bf16", DownlinkCodec: "zstd"},
 		Server: ServerJob{
 			Optimizer: "fedavg", LearningRate: 1, Momentum: 0.9,
 			Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3,

@@ -1,0 +1,146 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// tinyJob is a job for n players that trains nothing in particular.
+func tinyJob(n int) Job {
+	j := DefaultJob()
+	j.Name, j.Labels, j.Rounds = "tiny", []string{"a", "b"}, 2
+	j.Adapter = AdapterJob{RankMin: 1, RankMax: 3, Alpha: 4, Sequence: 8}
+	j.Cohort.Population, j.Cohort.Floor = n, min(n, 3)
+	j.Shard = ShardJob{Size: 64, Floor: 3}
+	j.Deadlines = DeadlinesJob{
+		Gather: 5 * time.Second, Key: 5 * time.Second, Share: 5 * time.Second, Collect: 5 * time.Second,
+		Confirm: 5 * time.Second, Unmask: 5 * time.Second, Reconnect: 50 * time.Millisecond,
+	}
+	return j
+}
+
+// table is a coordinator under test with its players.
+type table struct {
+	t       *testing.T
+	c       *Coordinator
+	server  *httptest.Server
+	token   wire.Token
+	players []*player
+	wg      sync.WaitGroup
+	ctx     context.Context
+	errs    []error
+
+	mu   sync.Mutex
+	seen []Progress
+}
+
+func setTable(t *testing.T, cfg Config, players int, bend func(i int, p *player)) *table {
+	t.Helper()
+	tb := &table{t: t}
+	if cfg.Dir == "" {
+		cfg.Dir = t.TempDir()
+	}
+	if cfg.Base == nil {
+		cfg.Base = tinyBase(t)
+	}
+	cfg.Progress = func(p Progress) {
+		tb.mu.Lock()
+		tb.seen = append(tb.seen, p)
+		tb.mu.Unlock()
+	}
+	var err error
+	if tb.c, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	tb.server = httptest.NewServer(tb.c.Handler())
+	tb.token = tb.c.Token(tb.server.URL, nil)
+	for i := range players {
+		p := newPlayer(t, tb.token)
+		if bend != nil {
+			bend(i, p)
+		}
+		tb.players = append(tb.players, p)
+	}
+	return tb
+}
+
+// run plays until the job is over, at most a minute.
+func (tb *table) run() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	tb.ctx = ctx
+	tb.errs = make([]error, len(tb.players))
+	for i, p := range tb.players {
+		tb.wg.Go(func() { tb.errs[i] = p.run(ctx) })
+	}
+	err := tb.c.Run(ctx)
+	tb.c.Wait(ctx)
+	cancel()
+	tb.wg.Wait()
+	tb.server.Close()
+	return errors.Join(err, tb.c.Close())
+}
+
+// TestRounds plays whole rounds over sockets: what is released is the mean of
+// what was sent, plus noise as large as the ledger says.
+func TestRounds(t *testing.T) {
+	const n = 6
+	job := tinyJob(n)
+	job.Rounds = 3
+	job.Adapter.RankMin = 3
+	job.Privacy.NoiseMultiplier = 1e-3 // nearly none, so that the mean shows
+	job.Privacy.Epsilon = 1e12
+	cfg := Config{Job: job, Dir: t.TempDir()}
+	var first []float32
+	tb := setTable(t, cfg, n, func(i int, p *player) {
+		p.delta = func(d int) []float32 {
+			x := make([]float32, d)
+			for k := range x {
+				x[k] = 0.01 * float32(k%5)
+			}
+			return x
+		}
+	})
+	first = tb.c.adapter.Slice(3)
+	if err := tb.run(); err != nil {
+		t.Fatal(err)
+	}
+	res := tb.c.Result()
+	if res.Rounds != 3 || res.Dropped != 0 || res.Abandoned != 0 {
+		t.Errorf("result %+v", res)
+	}
+	got := res.Adapter.Slice(3)
+	var worst float64
+	for k := range got {
+		want := first[k] + 3*0.01*float32(k%5)
+		worst = max(worst, math.Abs(float64(got[k]-want)))
+	}
+	// A grid step is about L*S/(Q*sqrt(D)) = 2.6/(12*sqrt(128)) = 0.02; rounding
+	// errors of 6 devices and 3 rounds average to about a fifth of it.
+	if worst > 0.05 || worst == 0 {
+		t.Errorf("the released adapter is off by %v", worst)
+	}
+	for i, p := range tb.players {
+		if tb.errs[i] != nil || p.finished == nil || p.finished.Version != 3 || len(p.outcomes) != 3 {
+			t.Errorf("player %d: %v, finished %+v, outcomes %v", i, tb.errs[i], p.finished, p.outcomes)
+		}
+	}
+	if l, err := store.ReadLedger(cfg.Dir); err != nil || len(l.Entries) != 3 || !l.Private {
+		t.Errorf("ledger %+v, %v", l, err)
+	}
+	if res.BytesUp < 3*n*100 || res.BytesDown < 3*n*100 || res.BytesUpPerDeviceRound == 0 {
+		t.Errorf("bytes %d up, %d down", res.BytesUp, res.BytesDown)
+	}
+}
