@@ -1,0 +1,50 @@
+package sim
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// conn is a device's connection under a script and a meter. round is shared by
+// a device's connections, one after the other.
+type conn struct {
+	edge.Conn
+	script *script
+	meter  *meter
+	round  *atomic.Int64 // the assigned round, 1-based
+}
+
+func (c *conn) Read(ctx context.Context) ([]byte, error) {
+	frame, err := c.Conn.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// What cannot be decoded is the device's to judge.
+	if m, err := wire.Decode(frame, wire.FromCoordinator); err == nil {
+		c.meter.frame(m, frame)
+		if a, ok := m.(*wire.Assignment); ok {
+			if plan, err := wire.ParsePlan(a.Plan); err == nil {
+				c.round.Store(int64(plan.Step) + 1)
+				c.script.fleet.see(int(plan.Step) + 1)
+			}
+		}
+	}
+	return frame, nil
+}
+
+func (c *conn) Write(ctx context.Context, frame []byte) error {
+	m, err := wire.Decode(frame, wire.FromDevice)
+	if err != nil {
+		return err
+	}
+	if round := int(c.round.Load()); c.script.due(m, round) {
+		if frame, err = c.script.play(ctx, frame, c.Conn, round); err != nil {
+			return err
+		}
+	}
+	c.meter.frame(m, frame)
+	return c.Conn.Write(ctx, frame)
+}

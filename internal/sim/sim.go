@@ -1,0 +1,211 @@
+package sim
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// Config is a coordinator and its fleet.
+type Config struct {
+	Coordinator coordinator.Config
+	Clients     []*dataset.Set // one device each
+	Faults      map[int]Fault  // by client
+	// Seed makes the devices reproducible: identities, rounding, masks, order of
+	// examples. Nil takes crypto/rand. It goes with Coordinator.Seed.
+	Seed    []byte
+	Trainer edge.Trainer // shared by the fleet; nil: two compiled programs at a time. Closed by Run.
+	Log     *slog.Logger // of the devices; nil: discard
+	// Device is told what each device does. It must be safe for concurrent use.
+	Device func(client int, e edge.Event)
+	// MinShard is the devices' floor; 0: edge's default.
+	MinShard int
+}
+
+// Result is what the job came to.
+type Result struct {
+	coordinator.Result
+	Traffic Traffic
+	Devices []DeviceResult
+}
+
+// DeviceResult is one device's own account.
+type DeviceResult struct {
+	Committed, Abandoned, Dropped, Refused int   // rounds
+	Err                                    error // what edge.Run returned; nil: it saw the job's end
+	Vanished                               bool  // by its script
+}
+
+// farewell is how long devices may take to notice that the job is over.
+const farewell = 10 * time.Second
+
+// Run runs the job to its end. It returns the coordinator's error, if any;
+// devices' errors are in the result. All that it started has ended.
+func Run(ctx context.Context, cfg Config) (_ Result, err error) {
+	if len(cfg.Clients) == 0 {
+		return Result{}, errors.New("sim: no clients")
+	}
+	if cfg.Trainer == nil {
+		cfg.Trainer = edge.NewProgramTrainer(2)
+	}
+	defer func() { err = errors.Join(err, cfg.Trainer.Close()) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	co, err := coordinator.New(cfg.Coordinator)
+	if err != nil {
+		return Result{}, err
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return Result{}, errors.Join(err, co.Close())
+	}
+	server := &http.Server{Handler: co.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	serving := make(chan error, 1)
+	go func() { serving <- server.Serve(ln) }()
+
+	f := &fleet{cfg: cfg, token: wire.Token{
+		URL: "http://" + ln.Addr().String(), Secret: []byte(cfg.Coordinator.Job.Enrolment.Secret),
+	}}
+	if err := f.start(ctx); err != nil {
+		cancel()
+		f.wg.Wait()
+		return Result{}, errors.Join(err, server.Close(), co.Close())
+	}
+	runErr := co.Run(ctx)
+	f.end(cancel)
+	err = errors.Join(runErr, co.Close(), server.Close())
+	if e := <-serving; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	return Result{Result: co.Result(), Traffic: total(f.meters), Devices: f.results}, err
+}
+
+// fleet is the devices of a run.
+type fleet struct {
+	cfg     Config
+	token   wire.Token
+	wg      sync.WaitGroup
+	meters  []*meter
+	results []DeviceResult // each written by its device's goroutine until wg is done
+	clock   clock
+}
+
+// start starts every device.
+func (f *fleet) start(ctx context.Context) error {
+	f.results = make([]DeviceResult, len(f.cfg.Clients))
+	for i := range f.cfg.Clients {
+		c, err := f.device(i)
+		if err != nil {
+			return err
+		}
+		ctx, vanish := context.WithCancel(ctx)
+		m := &meter{rounds: make(map[uint64]struct{}), kinds: make(map[string]blobKind)}
+		f.meters = append(f.meters, m)
+		s := &script{vanish: vanish, fleet: &f.clock}
+		if fault, ok := f.cfg.Faults[i]; ok {
+			s.fault = &fault
+		}
+		f.connect(&c, m, s)
+		f.wg.Go(func() {
+			defer vanish()
+			defer c.HTTP.CloseIdleConnections()
+			r := &f.results[i]
+			c.Progress = func(e edge.Event) {
+				r.count(e)
+				if f.cfg.Device != nil {
+					f.cfg.Device(i, e)
+				}
+			}
+			r.Err = edge.Run(ctx, c)
+			r.Vanished = s.fault != nil && s.fault.Kind == Vanish && s.done
+		})
+	}
+	return nil
+}
+
+// device is client i's configuration.
+func (f *fleet) device(i int) (edge.Config, error) {
+	c := edge.Config{
+		Token: f.token.String(), Data: edge.Examples(f.cfg.Clients[i]), Trainer: f.cfg.Trainer, Agent: fmt.Sprintf("sim/%d", i),
+		MinShard: f.cfg.MinShard, BackoffMin: 20 * time.Millisecond, BackoffMax: 500 * time.Millisecond,
+	}
+	if f.cfg.Log != nil {
+		c.Log = f.cfg.Log.With("device", i)
+	}
+	if len(f.cfg.Seed) != 0 {
+		c.Seed = derive(f.cfg.Seed, "device", i)
+		c.Identity = ed25519.NewKeyFromSeed(derive(f.cfg.Seed, "identity", i))
+		c.AcceptNotPrivate = true
+		return c, nil
+	}
+	var err error
+	c.Identity, err = edge.NewIdentity()
+	return c, err
+}
+
+func derive(seed []byte, purpose string, i int) []byte {
+	m := hmac.New(sha256.New, seed)
+	m.Write([]byte(purpose))
+	m.Write(binary.LittleEndian.AppendUint64(nil, uint64(i)))
+	return m.Sum(nil)
+}
+
+// connect puts the meter and the script into a device's connections.
+func (f *fleet) connect(c *edge.Config, m *meter, s *script) {
+	round := new(atomic.Int64)
+	c.HTTP = m.blobClient(f.token)
+	c.Dial = func(ctx context.Context, t wire.Token) (edge.Conn, error) {
+		if err := s.mayDial(); err != nil {
+			return nil, err
+		}
+		under, err := edge.DialSocket(ctx, t, m.socket.dialer())
+		if err != nil {
+			return nil, err
+		}
+		return &conn{Conn: under, script: s, meter: m, round: round}, nil
+	}
+}
+
+// end waits for the devices: they have been told that the job is over; those
+// that have not heard it are stopped.
+func (f *fleet) end(cancel context.CancelFunc) {
+	done := make(chan struct{})
+	go func() { f.wg.Wait(); close(done) }()
+	t := time.NewTimer(farewell)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+	cancel()
+	<-done
+}
+
+// count follows a device's events. They come one at a time.
+func (r *DeviceResult) count(e edge.Event) {
+	switch e.State {
+	case edge.Committed:
+		r.Committed++
+	case edge.Abandoned:
+		r.Abandoned++
+	case edge.Dropped:
+		r.Dropped++
+	case edge.Refused:
+		r.Refused++
+	}
+}

@@ -1,0 +1,241 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// constant moves every value by the same amount.
+type constant float32
+
+func (c constant) Train(_ context.Context, t edge.Task) ([]float32, error) {
+	delta := make([]float32, len(t.Start))
+	for i := range delta {
+		delta[i] = float32(c)
+	}
+	return delta, nil
+}
+
+func (constant) Close() error { return nil }
+
+// tinyBase is an encoder of a few thousand weights.
+func tinyBase(t testing.TB) *model.Base {
+	t.Helper()
+	tok, err := tokenizer.Train(slices.Values([]string{"the quick brown fox", "jumps over the lazy dog"}), 64)
+	ok(t, err)
+	text, err := tok.MarshalJSON()
+	ok(t, err)
+	c := model.BERT(tok.VocabSize(), 32, 1, 2, 16)
+	var tensors []model.Tensor
+	for i, s := range c.BaseTensors() {
+		data := make([]float32, model.Elements(s.Shape))
+		for k := range data {
+			data[k] = float32((k*7+i*13)%11-5) / 20
+		}
+		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: data})
+	}
+	base, err := model.NewBase(c, tensors, text, model.F32)
+	ok(t, err)
+	return base
+}
+
+// config is a job over n devices whose noise is far below the updates: the
+// simulated cohort is enormous.
+func config(t testing.TB, n int) Config {
+	t.Helper()
+	job := coordinator.DefaultJob()
+	job.Name, job.Labels, job.Rounds = "test", []string{"one", "two"}, 3
+	job.Adapter = coordinator.AdapterJob{RankMin: 1, RankMax: 2, Alpha: 2, Sequence: 16}
+	job.Cohort.Population, job.Cohort.Floor = n, 3
+	job.Shard = coordinator.ShardJob{Size: 32, Floor: 3}
+	job.Privacy.SimulatedPopulation, job.Privacy.SimulatedCohort = 10_000_000, 100_000
+	job.Deadlines.Reconnect = 500 * time.Millisecond
+	cfg := Config{
+		Coordinator: coordinator.Config{Job: job, Dir: t.TempDir(), Base: tinyBase(t)},
+		Trainer:     constant(0.02),
+	}
+	for i := range n {
+		cfg.Clients = append(cfg.Clients, &dataset.Set{Labels: job.Labels, Examples: []dataset.Example{
+			{Text: fmt.Sprintf("fox %d", i), Label: i % 2}, {Text: "dog", Label: (i + 1) % 2},
+		}})
+	}
+	return cfg
+}
+
+// firstColumns is the mean of B[:, 0] over the adapter: it starts at zero and
+// is trained in every round whatever its rank.
+func firstColumns(a *model.Adapter) (mean float64) {
+	v, n := a.Slice(1), 0
+	for _, s := range a.Layout().Spans(1) {
+		if s.Kind == model.KindB {
+			for _, x := range v[s.Offset : s.Offset+s.Len] {
+				mean += float64(x)
+				n++
+			}
+		}
+	}
+	return mean / float64(n)
+}
+
+// A fleet of 24 of which two vanish in mid-round: every round commits, and the
+// sum is that of the devices that stayed, divided by the fixed 24.
+func TestTwoOfTwentyFourVanish(t *testing.T) {
+	cfg := config(t, 24)
+	cfg.Faults = map[int]Fault{
+		5:  {Round: 2, Turn: 3, Kind: Vanish}, // before its update: not in round 2's sum
+		17: {Round: 2, Turn: 5, Kind: Vanish}, // after its update: in round 2's sum
+	}
+	r, err := Run(t.Context(), cfg)
+	ok(t, err)
+	if r.Rounds != 3 || r.Abandoned != 0 {
+		t.Fatalf("%d rounds, %d abandoned", r.Rounds, r.Abandoned)
+	}
+	want := 0.02 * (24.0 + 23 + 22) / 24
+	if got := firstColumns(r.Adapter); math.Abs(got-want) > 0.02*want {
+		t.Errorf("adapter moved by %.5f, %.5f expected", got, want)
+	}
+	for i, d := range r.Devices {
+		if _, faulty := cfg.Faults[i]; faulty != d.Vanished {
+			t.Errorf("device %d vanished: %v", i, d.Vanished)
+		} else if !faulty && (d.Err != nil || d.Committed != 3) {
+			t.Errorf("device %d: %+v", i, d)
+		}
+	}
+	checkTraffic(t, r.Traffic, 24+24+22)
+}
+
+func checkTraffic(t *testing.T, tr Traffic, rounds int) {
+	t.Helper()
+	b := tr.Breakdown
+	if sum := b.Vector + b.Keys + b.Assignment + b.Session + b.Framing + b.Slices + b.Programs + b.Base + b.WebSocket; sum != tr.Up+tr.Down {
+		t.Errorf("parts add up to %d, the sockets carried %d", sum, tr.Up+tr.Down)
+	}
+	if tr.DeviceRounds != rounds {
+		t.Errorf("%d device rounds, %d expected", tr.DeviceRounds, rounds)
+	}
+	for name, v := range map[string]int64{"vector": b.Vector, "keys": b.Keys, "assignment": b.Assignment, "session": b.Session,
+		"framing": b.Framing, "slices": b.Slices, "base": b.Base, "websocket": b.WebSocket} {
+		if v <= 0 {
+			t.Errorf("no bytes for %s: %+v", name, b)
+		}
+	}
+	if tr.PerDeviceRound.Up <= 0 || tr.PerDeviceRound.Down <= 0 {
+		t.Errorf("per device and round: %+v", tr.PerDeviceRound)
+	}
+}
+
+// Devices that lose their connection at any turn, come late or are away for a
+// round cost neither the round nor, where they come back in time, their update.
+func TestFaultsThatAreSurvived(t *testing.T) {
+	cfg := config(t, 9)
+	cfg.Coordinator.Job.Deadlines.Reconnect = 5 * time.Second
+	cfg.Faults = map[int]Fault{
+		1: {Round: 1, Turn: 1, Kind: Drop},
+		2: {Round: 2, Turn: 2, Kind: Drop},
+		3: {Round: 1, Turn: 3, Kind: Drop},
+		4: {Round: 2, Turn: 4, Kind: Drop},
+		5: {Round: 1, Turn: 5, Kind: Drop},
+		6: {Round: 2, Turn: 3, Kind: Slow, Delay: 50 * time.Millisecond},
+	}
+	r, err := Run(t.Context(), cfg)
+	ok(t, err)
+	want := 3 * 0.02
+	if got := firstColumns(r.Adapter); r.Rounds != 3 || r.Dropped != 0 || math.Abs(got-want) > 0.02*want {
+		t.Errorf("%d rounds, %d dropped, adapter moved by %.5f, %.5f expected", r.Rounds, r.Dropped, got, want)
+	}
+	for i, d := range r.Devices {
+		if d.Err != nil || d.Committed != 3 {
+			t.Errorf("device %d: %+v", i, d)
+		}
+	}
+}
+
+// A hostile device costs itself its place in the round, not the round.
+func TestHostileDevices(t *testing.T) {
+	cfg := config(t, 9)
+	cfg.Faults = map[int]Fault{
+		2: {Round: 1, Turn: 2, Kind: Garbage},
+		4: {Round: 2, Turn: 1, Kind: Garbage},
+		7: {Round: 2, Turn: 3, Kind: Absent},
+	}
+	r, err := Run(t.Context(), cfg)
+	ok(t, err)
+	want := 0.02 * (8 + 7 + 9) / 9
+	if got := firstColumns(r.Adapter); r.Rounds != 3 || got > 3*0.02*1.02 || got < 0.02*(8+7+6)/9*0.98 {
+		t.Errorf("%d rounds, adapter moved by %.5f, about %.5f expected", r.Rounds, got, want)
+	}
+	for i, d := range r.Devices {
+		if _, faulty := cfg.Faults[i]; !faulty && (d.Err != nil || d.Committed != 3) {
+			t.Errorf("honest device %d: %+v", i, d)
+		}
+	}
+}
+
+// A reproducible run repeats bit for bit.
+func TestReproducible(t *testing.T) {
+	run := func() []byte {
+		cfg := config(t, 5)
+		cfg.Coordinator.Job.Rounds = 2
+		cfg.Seed = bytes.Repeat([]byte{7}, 32)
+		cfg.Coordinator.Seed = cfg.Seed
+		r, err := Run(t.Context(), cfg)
+		ok(t, err)
+		b, err := model.EncodeAdapter(r.Adapter)
+		ok(t, err)
+		if r.Private || r.Delivered != nil {
+			t.Error("a seeded run claims privacy")
+		}
+		return b
+	}
+	if !bytes.Equal(run(), run()) {
+		t.Error("two runs differ")
+	}
+}
+
+func TestRunIsStopped(t *testing.T) {
+	cfg := config(t, 4)
+	cfg.Coordinator.Job.Cohort.Population = 5 // one that never comes
+	cfg.Coordinator.Job.Deadlines.Gather = time.Hour
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := Run(ctx, cfg); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	if _, err := Run(t.Context(), Config{}); err == nil {
+		t.Error("no clients: accepted")
+	}
+	cfg := config(t, 4)
+	cfg.Coordinator.Job.Privacy.ClipNorm = 0
+	if _, err := Run(t.Context(), cfg); err == nil {
+		t.Error("clip norm of zero: accepted")
+	}
+	if _, err := os.Stat(cfg.Coordinator.Dir); err != nil {
+		t.Error(err)
+	}
+}
