@@ -49,10 +49,12 @@ type Config struct {
 	Seed []byte
 	// Static is the dashboard, served at /; nil serves none.
 	Static fs.FS
-	// Compile and Hosts say which programs of the training step are offered in
-	// each assignment. A nil Compile offers none: devices bring their trainer.
+	// Hosts are the code shapes of the training step's programs that assignments
+	// offer; nil is Hosts, all of them. Empty but not nil offers none: devices must
+	// bring a trainer of their own.
+	Hosts []string
+	// Compile makes the programs; nil is CompileStep.
 	Compile Compile
-	Hosts   []string
 }
 
 // RankAccuracy is the accuracy of the released adapter cut to a rank, on public

@@ -62,6 +62,9 @@ type TrainingJob struct {
 	Optimizer string `yaml:"optimizer"`
 	// LearningRate of the local steps. Default 0.1.
 	LearningRate float64 `yaml:"learning_rate"`
+	// CompactBase keeps the base's matrices as 4-bit codes in a device's memory;
+	// it needs a base that is stored as NF4. Default false.
+	CompactBase bool `yaml:"compact_base"`
 }
 
 // CohortJob describes who takes part.

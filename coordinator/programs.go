@@ -16,14 +16,17 @@ type programs struct {
 }
 
 func newPrograms(cfg Config, t *terms, b *blobs) *programs {
+	if cfg.Compile == nil {
+		cfg.Compile = CompileStep
+	}
+	if cfg.Hosts == nil {
+		cfg.Hosts = Hosts
+	}
 	return &programs{cfg: cfg, t: t, blobs: b, refs: map[int][]wire.Program{}}
 }
 
-// at returns the rank's programs, one a host; none where none are compiled.
+// at returns the rank's programs, one a host.
 func (p *programs) at(rank int) ([]wire.Program, error) {
-	if p.cfg.Compile == nil {
-		return nil, nil
-	}
 	if refs, ok := p.refs[rank]; ok {
 		return refs, nil
 	}

@@ -55,6 +55,9 @@ func setTable(t *testing.T, cfg Config, players int, bend func(i int, p *player)
 	if cfg.Base == nil {
 		cfg.Base = tinyBase(t)
 	}
+	if cfg.Hosts == nil {
+		cfg.Hosts = []string{} // players do not train
+	}
 	cfg.Progress = func(p Progress) {
 		tb.mu.Lock()
 		tb.seen = append(tb.seen, p)

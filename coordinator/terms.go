@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/wasm"
 )
 
 // terms are the constants that follow from the job and the base: fixed before
@@ -52,6 +53,11 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	if most := base.Config.MaxPositions; job.Adapter.Sequence > most {
 		return nil, jobErrorf("adapter.sequence is %d, the base has %d positions", job.Adapter.Sequence, most)
 	}
+	if job.Training.CompactBase {
+		if err := survivesNF4(base); err != nil {
+			return nil, err
+		}
+	}
 	if t.scheme, err = quant.Lookup(job.Wire.Uplink); err != nil {
 		return nil, jobErrorf("wire.uplink: %w", err)
 	}
@@ -71,6 +77,27 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// survivesNF4 refuses a base whose matrices are not 4-bit already: devices would
+// train against other weights than those that are evaluated and released.
+func survivesNF4(base *model.Base) error {
+	const block = 64
+	for _, tensor := range base.Tensors {
+		if len(tensor.Shape) != 2 {
+			continue
+		}
+		codes := make([]byte, wasm.NF4CodesSize(len(tensor.Data)))
+		scales := make([]float32, wasm.NF4ScalesLen(len(tensor.Data), block))
+		wasm.QuantizeNF4(codes, scales, tensor.Data, block)
+		for i, v := range tensor.Data {
+			code := codes[i/2] >> (4 * (1 - i%2)) & 15
+			if wasm.NF4Levels[code]*scales[i/block] != v {
+				return jobErrorf("training.compact_base is set, but the base's %q is not stored as NF4", tensor.Name)
+			}
+		}
+	}
+	return nil
 }
 
 func blobRef(b []byte) wire.Blob {

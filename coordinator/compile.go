@@ -1,0 +1,63 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/wasm/compiler"
+)
+
+// Hosts are the shapes of code that CompileStep makes: one for wazero, one for
+// browsers and node. Their results are equal, bit for bit.
+var Hosts = []string{compiler.HostWazero, compiler.HostV8}
+
+// CompileStep is the Compile of a service: model/nn's training step, made into a
+// WebAssembly program by wasm/compiler.
+func CompileStep(spec ProgramSpec) ([]byte, error) {
+	j := spec.Job
+	step := nn.StepSpec{
+		Config: spec.Base.Config, LoRA: model.LoRA{RMax: j.Adapter.RankMax, Alpha: j.Adapter.Alpha},
+		Classes: len(j.Labels), Rank: spec.Rank, Batch: j.Training.Batch, Seq: j.Adapter.Sequence,
+		Optimizer: nn.Optimizer(j.Training.Optimizer),
+	}
+	var params []nn.Param
+	var outputs []nn.Output
+	recorded, err := compiler.Record(func(g *graph.Graph) []*graph.Node {
+		var err error
+		if params, outputs, err = step.Build(g); err != nil {
+			panic(err) // Record returns it
+		}
+		nodes := make([]*graph.Node, len(outputs))
+		for i, o := range outputs {
+			nodes[i] = o.Node
+		}
+		return nodes
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := compiler.Spec{Name: fmt.Sprintf("%s rank %d", j.Name, spec.Rank), Host: spec.Host}
+	for _, p := range params {
+		switch p.Role {
+		case nn.State:
+			s.Params = append(s.Params, compiler.Param{Name: p.Name, Role: compiler.State})
+		case nn.Frozen:
+			// 4-bit in memory where the base is no more than that: lossless, an
+			// eighth of the memory.
+			nf4 := j.Training.CompactBase && len(p.Shape) == 2
+			s.Params = append(s.Params, compiler.Param{Name: p.Name, Role: compiler.Frozen, NF4: nf4})
+		}
+	}
+	for _, o := range outputs {
+		s.Outputs = append(s.Outputs, compiler.Output{Name: o.Name, State: o.State})
+	}
+	code, err := compiler.CompileGraph(recorded, s)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("rank %d for %s", spec.Rank, spec.Host), err)
+	}
+	return code, nil
+}

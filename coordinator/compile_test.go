@@ -1,0 +1,57 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/wasm"
+)
+
+// TestCompileStep: the program of a rank has the tensors of its assignment, is
+// the same every time, and differs by rank and host only.
+func TestCompileStep(t *testing.T) {
+	job := tinyJob(3)
+	job.Training = TrainingJob{Steps: 1, Batch: 2, Optimizer: "adamw", LearningRate: 0.1}
+	base := tinyBase(t)
+	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 3, Alpha: 4}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, rank := range []int{0, 1, 3} {
+		for _, host := range Hosts {
+			spec := ProgramSpec{Job: job, Base: base, Rank: rank, Host: host}
+			code, err := CompileStep(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := CompileStep(spec)
+			if err != nil || !bytes.Equal(code, again) {
+				t.Fatalf("rank %d for %s differs when compiled again: %v", rank, host, err)
+			}
+			if seen[string(code)] {
+				t.Errorf("rank %d for %s equals another program", rank, host)
+			}
+			seen[string(code)] = true
+			p, err := wasm.Load(context.Background(), code, wasm.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := p.Manifest()
+			state := map[string]int{}
+			for _, s := range m.State {
+				state[s.Name] = s.Len()
+			}
+			for _, span := range layout.Spans(rank) {
+				if span.Len > 0 && state[span.Name] != span.Len {
+					t.Errorf("rank %d: state %q has %d values, the layout %d", rank, span.Name, state[span.Name], span.Len)
+				}
+			}
+			if err := p.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
