@@ -141,7 +141,7 @@ func account(events []Event, delta float64, acct Accountant, visible, simulated 
 		g.Accountant = RDP
 		return g, nil
 	}
-	b, err := tightEpsilon(c.parts, inner, eps, order)
+	b, err := tightEpsilon(c.parts, inner, eps)
 	if err != nil {
 		return Guarantee{}, err
 	}

@@ -1,9 +1,262 @@
 package dp
 
+import (
+	"errors"
+	"math"
+)
+
 // bounds hold an epsilon.
 type bounds struct{ lower, upper float64 }
 
-// tightEpsilon bounds epsilon at delta of the composed parts.
-func tightEpsilon(parts []part, delta, rdp, order float64) (bounds, error) {
-	return bounds{0, rdp}, nil
+// targetGap is the relative distance of the bounds at which refinement ends.
+const targetGap = 2e-5
+
+// tailShare is the part of delta spent on losses beyond the grid, which count as
+// infinite. Cutting there also keeps the tilted mass from piling up at its end.
+const tailShare = 1e-6
+
+// tightEpsilon bounds epsilon at delta of the composed parts, both directions of
+// add/remove. rdp is the Rényi accountant's result, a valid upper bound.
+func tightEpsilon(parts []part, delta, rdp float64) (bounds, error) {
+	if b, ok := closedForm(parts, delta); ok {
+		return b, nil
+	}
+	remove, err := direction(parts, delta, false, rdp, 0)
+	if err != nil {
+		return bounds{}, err
+	}
+	if symmetric(parts) || addBelow(parts, delta, remove.upper) {
+		return remove, nil
+	}
+	add, err := direction(parts, delta, true, rdp, remove.upper)
+	if err != nil {
+		return bounds{}, err
+	}
+	return bounds{lower: max(remove.lower, add.lower), upper: max(remove.upper, add.upper)}, nil
+}
+
+// symmetric: without amplification x -> 1-x swaps the two worlds.
+func symmetric(parts []part) bool {
+	for _, p := range parts {
+		if p.q < 1 && !p.visible {
+			return false
+		}
+	}
+	return true
+}
+
+// closedForm solves what needs no convolution: Gaussians without sampling
+// (their composition is one Gaussian), and a single sampled round.
+func closedForm(parts []part, delta float64) (bounds, bool) {
+	const ulps = 1e-11 // relative error of the closed forms
+	wrap := func(eps float64) bounds {
+		return bounds{lower: eps * (1 - ulps), upper: eps * (1 + ulps)}
+	}
+	mu2, all := 0.0, true
+	for _, p := range parts {
+		mu2 += float64(p.rounds) / (p.z * p.z)
+		all = all && p.q == 1
+	}
+	mu := math.Sqrt(mu2)
+	if all {
+		return wrap(gaussianEpsilon(math.Log(delta), mu)), true
+	}
+	if len(parts) != 1 || parts[0].rounds != 1 {
+		return bounds{}, false
+	}
+	// Direction remove: delta(eps) = q*deltaGauss(eps'), exp(eps) = 1 + q*(exp(eps')-1).
+	// A visible coin leaves delta(eps) = q*deltaGauss(eps).
+	q := parts[0].q
+	if delta >= q {
+		return bounds{}, true
+	}
+	inner := gaussianEpsilon(math.Log(delta/q), mu)
+	if parts[0].visible {
+		return wrap(inner), true
+	}
+	eps := inner + math.Log(q)
+	if inner < 600 {
+		eps = math.Log1p(q * math.Expm1(inner))
+	}
+	b := wrap(eps)
+	// Direction add: delta(eps) = c*deltaGauss(-log(c/(q*exp(eps)))), c = 1-(1-q)*exp(eps),
+	// 0 where c is not positive. It is the smaller one for a single round;
+	// checked here rather than trusted.
+	if c := -math.Expm1(b.lower + math.Log1p(-q)); c > 0 {
+		if math.Log(c)+gaussianLogDelta(b.lower+math.Log(q/c), mu) > math.Log(delta)+1e-9 {
+			return bounds{}, false
+		}
+	}
+	return b, true
+}
+
+// addBelow says whether a Chernoff bound already shows that direction "add"
+// needs no more than eps. The moments are the rigorous ones of momentReal in
+// the other direction, by Mironov et al. 2019 theorem 5 at most those of "remove"; it
+// takes the coarse plan only to choose where to look, and a cell grid to prove.
+func addBelow(parts []part, delta, eps float64) bool {
+	pl := newPlan(parts, true, delta*1e-9)
+	most, total := 0.0, 0.0 // the largest loss of this direction is bounded
+	for _, p := range parts {
+		total += float64(p.rounds)
+		most -= float64(p.rounds) * math.Log1p(-p.q)
+	}
+	if most < eps*(1-1e-9) {
+		return true
+	}
+	// The least s with K(s) - s*eps + s*log(s) - (s+1)*log(1+s) well below log(delta):
+	// the smaller s, the coarser a grid shows it.
+	at := 0.0
+	for s := 0.25; s < 1e7; s *= 1.5 {
+		k, _, _ := pl.cumulant(s)
+		if k-s*eps+s*math.Log(s)-(s+1)*math.Log1p(s) < math.Log(delta)-1 {
+			at = s
+			break
+		}
+	}
+	if at == 0 {
+		return false
+	}
+	// Proof: the same bound on pessimistic grids.
+	h := 1 / (at + 1) / 4
+	k, lost := 0.0, 0.0
+	for _, p := range parts {
+		h := min(h, 0.25*math.Sqrt(12/(total*at*(at+1))))
+		c, err := newCells(p, h, delta*1e-6/total, 1e-3/total)
+		if err != nil {
+			return false
+		}
+		g := newGrid(c, p.rounds, true)
+		k += float64(p.rounds) * (g.logMoment(g.pess, h, at) + cellError)
+		lost += float64(p.rounds) * g.infinite
+	}
+	logDelta := k - at*eps + at*math.Log(at) - (at+1)*math.Log1p(at)
+	return math.Exp(logDelta)+lost <= delta
+}
+
+// direction bounds epsilon in one direction. It starts on a coarse grid and
+// refines: the error is of second order in the step. An upper bound of enough is
+// good enough.
+func direction(parts []part, delta float64, flip bool, rdp, enough float64) (bounds, error) {
+	total := 0.0
+	for _, p := range parts {
+		total += float64(p.rounds)
+	}
+	tail := delta * tailShare / total
+	pl := newPlan(parts, flip, tail)
+	out := bounds{lower: 0, upper: rdp}
+	slope, eps := pl.guess(delta)
+	h, before := 0.0, math.Inf(1)
+	for round := range 12 {
+		tilt, lo, hi, sLo, sHi := pl.choose(slope, eps, delta)
+		if !(hi > lo) {
+			return out, nil
+		}
+		if h == 0 {
+			h = (hi - lo) / (1 << 13)
+			h = min(h, 0.3*math.Sqrt(12/(total*(slope+1)*(slope+1)+1)))
+		}
+		h = max(h, 1.01*(hi-lo)/maxCells)
+		c, err := attempt(parts, flip, h, tail, total, tilt, lo, hi, sLo, sHi)
+		if errors.Is(err, errTooFine) || errors.Is(err, errNoBounds) {
+			if round == 0 {
+				h *= 4
+				continue
+			}
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+		b, newSlope, inside := c.epsilon(delta, out.upper)
+		if inside {
+			out.lower, out.upper = max(out.lower, b.lower), min(out.upper, b.upper)
+		}
+		gap := out.upper - out.lower
+		if gap <= targetGap*out.upper || out.upper < 1e-12 || out.upper <= enough {
+			return out, nil
+		}
+		if !inside {
+			slope, h = slope/2, 0
+			continue
+		}
+		if !(newSlope > 0.05*slope) {
+			slope *= 3 // the answer is beyond the window or below the rounding error
+			continue
+		}
+		if gap > 0.8*before {
+			return out, nil // rounding, not the step, limits it
+		}
+		eps, before = out.upper, gap
+		if newSlope > 1e-2 {
+			slope = newSlope
+		}
+		shrink := math.Sqrt(0.7 * targetGap * out.upper / (b.upper - b.lower + 1e-300))
+		if shrink > 0.9 {
+			shrink = 0.9
+		}
+		h *= max(shrink, 1.0/64)
+	}
+	return out, nil
+}
+
+func attempt(parts []part, flip bool, h, tail, total, tilt, lo, hi, sLo, sHi float64) (*composed, error) {
+	grids := make([]grid, 0, len(parts))
+	for _, p := range parts {
+		right := tail
+		if flip {
+			// Losses far below zero only need to be counted, not resolved.
+			right = 1e-8 / total
+		}
+		c, err := newCells(p, h, tail, right)
+		if err != nil {
+			return nil, err
+		}
+		grids = append(grids, newGrid(c, p.rounds, flip))
+	}
+	return newComposed(grids, h, tilt, lo, hi, sLo, sHi)
+}
+
+// epsilon solves delta(eps) = delta for both bounds. slope is -d log(delta)/d eps
+// there. inside says that the answer lies in the window.
+func (c *composed) epsilon(delta, cap float64) (b bounds, slope float64, inside bool) {
+	top := c.start + float64(c.n)*c.h
+	floor := max(c.start, 0)
+	solve := func(f func(eps float64) float64) (lo, hi float64) {
+		lo, hi = floor, min(max(cap, floor), top)
+		if f(lo) <= delta {
+			return lo, lo
+		}
+		flo, fhi := math.Log(f(lo)/delta), math.Log(f(hi)/delta+1e-300)
+		if fhi > 0 {
+			return hi, hi
+		}
+		for i := 0; i < 100 && hi-lo > 1e-10*hi+1e-300; i++ {
+			mid := (lo + hi) / 2
+			if i%3 != 2 && !math.IsInf(fhi, 0) {
+				// Secant on the logarithm, kept away from the ends.
+				mid = lo + (hi-lo)*flo/(flo-fhi)
+				mid = min(max(mid, lo+1e-3*(hi-lo)), hi-1e-3*(hi-lo))
+			}
+			v := math.Log(f(mid)/delta + 1e-300)
+			if v > 0 {
+				lo, flo = mid, v
+			} else {
+				hi, fhi = mid, v
+			}
+		}
+		return lo, hi
+	}
+	_, b.upper = solve(func(e float64) float64 { _, u := c.delta(e); return u })
+	b.lower, _ = solve(func(e float64) float64 { l, _ := c.delta(e); return l })
+	_, u0 := c.delta(b.upper)
+	_, u1 := c.delta(b.upper + 4*c.h)
+	slope = math.Log(u0/u1) / (4 * c.h)
+	inside = floor == 0 || b.lower > floor
+	b.upper += c.slack
+	b.lower = max(0, b.lower-c.slack)
+	if _, u := c.delta(0); floor == 0 && u <= delta {
+		b.upper = 0
+	}
+	return b, slope, inside
 }

@@ -1,0 +1,67 @@
+package dp
+
+import (
+	"encoding/csv"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+type golden map[string]string
+
+func (g golden) num(t *testing.T, key string) float64 {
+	t.Helper()
+	f, err := strconv.ParseFloat(g[key], 64)
+	if err != nil {
+		t.Fatalf("golden %s: %v", key, err)
+	}
+	return f
+}
+
+func readGoldens(t *testing.T) []golden {
+	t.Helper()
+	f, err := os.Open(filepath.Join("..", "..", "shared", "goldens", "dp_accounting.csv"))
+	if err != nil {
+		t.Skipf("goldens are not beside this checkout: %v", err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []golden
+	for _, r := range rows[1:] {
+		g := golden{}
+		for i, k := range rows[0] {
+			g[k] = r[i]
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+func TestGoldenEpsilon(t *testing.T) {
+	for _, g := range readGoldens(t) {
+		if g["kind"] != "eps" {
+			continue
+		}
+		q, z, delta := g.num(t, "q"), g.num(t, "sigma"), g.num(t, "delta")
+		rounds := int(g.num(t, "T"))
+		start := time.Now()
+		got, err := Epsilon([]Event{Rounds(Mechanism{q, z}, rounds)}, delta, Tight)
+		took := time.Since(start)
+		if err != nil {
+			t.Errorf("%v: %v", g, err)
+			continue
+		}
+		lo, hi := g.num(t, "eps_tight_lo"), g.num(t, "eps_tight_hi")
+		t.Logf("%-14s q=%-8.3g z=%-6.4g T=%-6d d=%-8.3g  up/hi-1=%9.2e gap=%9.2e rdp/real-1=%9.2e  %v",
+			g["tag"], q, z, rounds, delta, got.Epsilon/hi-1, (got.Epsilon-got.EpsilonLower)/got.Epsilon, got.RDPEpsilon/g.num(t, "eps_rdp_real_orders")-1, took.Round(time.Microsecond*100))
+		if got.Epsilon < lo || got.Epsilon > hi*(1+1e-4) || got.EpsilonLower > hi || math.IsNaN(got.Epsilon) {
+			t.Errorf("q=%v z=%v T=%d delta=%v: [%v, %v], golden [%v, %v]", q, z, rounds, delta, got.EpsilonLower, got.Epsilon, lo, hi)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package dp
+
+import "math"
+
+// optimistic returns the mass under P at nodes 0..n of a pair that the true
+// one dominates, because it is a post-processing of it: fractions of neighbouring
+// cells are merged so that the likelihood ratio of what is merged is exactly
+// that of a node. To node i, cell i offers a surplus above[i] and cell i-1 a deficit
+// below[i-1]; equal amounts of both make the node. Where a cell has a rest that no
+// partner takes, the rest is merged with mass of a node further out. Mass that fits
+// nowhere is dropped, which lowers delta too.
+//
+// Going up while masses grow and down while they fall keeps the fractions near
+// one half: the other way round every deviation would be amplified.
+func (c *cells) optimistic() []float64 {
+	n := len(c.above)
+	eh := math.Expm1(c.h)
+	m := merger{
+		cells: c,
+		out:   make([]float64, n+1),
+		up:    eh,                // deficit against node i of unit mass at node i-1
+		down:  -math.Expm1(-c.h), // surplus against node i of unit mass at node i+1
+		eh:    eh,
+	}
+	peak, best := 0, 0.0
+	for i := range n {
+		if v := c.above[i] + c.below[i]; v > best {
+			peak, best = i, v
+		}
+	}
+	// Upwards: nodes 1..peak. rest is the fraction of cell i-1 not yet used.
+	rest := 1.0
+	for i := 1; i <= peak; i++ {
+		deficit := rest * c.below[i-1]
+		switch {
+		case deficit <= 0: // nothing to merge with: all of cell i goes up
+			rest = 1
+		case deficit <= c.above[i]:
+			f := deficit / c.above[i]
+			m.out[i] += rest*m.mass(i-1) + f*m.mass(i)
+			rest = 1 - f
+		default:
+			f := c.above[i] / c.below[i-1]
+			m.out[i] += f*m.mass(i-1) + m.mass(i)
+			m.lower(i-1, rest-f)
+			rest = 0
+		}
+	}
+	left := rest // of the peak's cell
+	// Downwards: nodes n-1..peak+1. rest is the fraction of cell i not yet used.
+	rest = 1.0
+	for i := n - 1; i > peak; i-- {
+		avail := 1.0
+		if i-1 == peak {
+			avail = left
+		}
+		surplus := rest * c.above[i]
+		deficit := avail * c.below[i-1]
+		switch {
+		case surplus <= 0:
+			rest = avail
+		case surplus <= deficit:
+			f := surplus / c.below[i-1]
+			m.out[i] += rest*m.mass(i) + f*m.mass(i-1)
+			rest = avail - f
+		default:
+			f := deficit / c.above[i]
+			m.out[i] += f*m.mass(i) + avail*m.mass(i-1)
+			m.raise(i, rest-f)
+			rest = 0
+		}
+		if i-1 == peak {
+			left = rest
+		}
+	}
+	// What is left of the peak's cell has its partners on one side or the other.
+	if left > 0 {
+		m.raise(peak, m.lowerPart(peak, left))
+	}
+	if c.atom > 0 {
+		m.out[c.atomAt] += c.atom
+	}
+	return m.out
+}
+
+type merger struct {
+	cells    *cells
+	out      []float64
+	up, down float64
+	eh       float64
+}
+
+// mass is P of cell i.
+func (m *merger) mass(i int) float64 {
+	return (m.cells.above[i]*(1+m.eh) + m.cells.below[i]) / m.eh
+}
+
+// lowerPart merges a fraction f of cell j with mass at node j-1 into node j
+// and returns the fraction for which there was none.
+func (m *merger) lowerPart(j int, f float64) (rest float64) {
+	if f <= 0 || j < 1 || m.cells.above[j] <= 0 {
+		return max(f, 0)
+	}
+	need := f * m.cells.above[j] / m.up
+	take := min(need, m.out[j-1])
+	part := f * take / need
+	m.out[j-1] -= take
+	m.out[j] += take + part*m.mass(j)
+	return f - part
+}
+
+func (m *merger) lower(j int, f float64) { m.lowerPart(j, f) }
+
+// raise merges a fraction f of cell j with mass at node j+2 into node j+1.
+func (m *merger) raise(j int, f float64) {
+	if f <= 0 || j+2 >= len(m.out) || m.cells.below[j] <= 0 {
+		return
+	}
+	need := f * m.cells.below[j] / m.down
+	take := min(need, m.out[j+2])
+	part := f * take / need
+	m.out[j+2] -= take
+	m.out[j+1] += take + part*m.mass(j)
+}

@@ -1,0 +1,189 @@
+package dp
+
+import "math"
+
+// plan holds the single-round losses on a coarse grid of x, to choose a grid
+// step, a tilt and a window. Nothing rigorous rests on it.
+type plan struct {
+	parts []planPart
+	// flip: the direction "remove" (loss log P/Q under P) or "add" (log Q/P under Q).
+	flip bool
+}
+
+type planPart struct {
+	rounds    float64
+	end       float64   // the largest loss
+	loss, log []float64 // loss and log of the probability weight
+}
+
+func newPlan(parts []part, flip bool, tail float64) plan {
+	pl := plan{flip: flip}
+	t := tailPoint(tail)
+	for _, p := range parts {
+		q := p.q
+		if p.visible {
+			q = 1
+		}
+		pp := planPart{rounds: float64(p.rounds)}
+		h := min(0.2*p.z, 0.4*p.z*p.z)
+		lo, hi := -p.z*t, 1+p.z*t
+		pp.end = math.Inf(-1)
+		for i, n := 0, math.Ceil((hi-lo)/h); float64(i) <= n; i++ {
+			x := lo + float64(i)*h
+			u := (2*x - 1) / (2 * p.z * p.z)
+			var l float64
+			switch {
+			case q == 1:
+				l = u
+			case u > 36:
+				l = u + math.Log(q)
+			default:
+				l = math.Log1p(q * math.Expm1(u))
+			}
+			w := -x*x/(2*p.z*p.z) + math.Log(h/p.z) - 0.5*math.Log(2*math.Pi)
+			if p.visible {
+				w += math.Log(p.q)
+			}
+			if flip {
+				l = -l
+			} else {
+				w += l
+			}
+			pp.loss = append(pp.loss, l)
+			pp.log = append(pp.log, w)
+			pp.end = max(pp.end, l)
+		}
+		if p.visible && p.q < 1 {
+			pp.loss = append(pp.loss, 0)
+			pp.log = append(pp.log, math.Log1p(-p.q))
+		}
+		pl.parts = append(pl.parts, pp)
+	}
+	return pl
+}
+
+// cumulant returns K(s), the log of the composed loss's moment generating
+// function, and its first two derivatives.
+func (pl plan) cumulant(s float64) (k, k1, k2 float64) {
+	for _, p := range pl.parts {
+		top := math.Inf(-1)
+		for i, l := range p.loss {
+			top = max(top, p.log[i]+s*l)
+		}
+		var m0, m1, m2 float64
+		for i, l := range p.loss {
+			e := p.log[i] + s*l - top
+			if e < -60 {
+				continue
+			}
+			w := math.Exp(e)
+			m0 += w
+			m1 += w * l
+			m2 += w * l * l
+		}
+		m1 /= m0
+		m2 = max(m2/m0-m1*m1, 0)
+		k += p.rounds * (top + math.Log(m0))
+		k1 += p.rounds * m1
+		k2 += p.rounds * m2
+	}
+	return k, k1, k2
+}
+
+// guess returns an epsilon near which delta holds, by Chernoff's bound on
+// the truncated losses, and the tilt at which the bound is attained: the slope of
+// -log delta there.
+func (pl plan) guess(delta float64) (slope, eps float64) {
+	eps = math.Inf(1)
+	try := func(t float64) {
+		k, _, _ := pl.cumulant(t)
+		if e := (k - math.Log(delta) + t*math.Log(t) - (t+1)*math.Log1p(t)) / t; e < eps {
+			eps, slope = e, t
+		}
+	}
+	for t := 1e-3; t < 1e9; t *= 2 {
+		try(t)
+	}
+	for f := math.Sqrt2; f > 1.04; f = math.Sqrt(f) {
+		c := slope
+		try(c * f)
+		try(c / f)
+	}
+	return slope, max(eps, 0)
+}
+
+// choose picks a tilt and a window for a delta expected near eps, where log delta
+// falls with the given slope. The slope itself is the natural tilt. Where
+// rare large losses make the tail heavy, such a tilt would move all mass to the far
+// end, and a smaller one needs a far narrower window; the transform's absolute error
+// limits how small.
+func (pl plan) choose(slope, eps, delta float64) (tilt, lo, hi, sLo, sHi float64) {
+	best, least := math.Inf(1), math.Inf(1)
+	rounds := 0.0
+	for _, p := range pl.parts {
+		rounds += p.rounds
+	}
+	for t := slope; t > 1e-3*slope && t > 1e-3; t /= 2 {
+		k, _, _ := pl.cumulant(t)
+		// log of the weight that the tilted mass has at eps, and of the largest
+		// factor it is multiplied with (see composed.delta).
+		scale := k - t*eps + t*math.Log(t) - (t+1)*math.Log1p(t)
+		exact := scale+math.Log(rounds*2e-13) < math.Log(delta)-13
+		if !exact && (best < math.Inf(1) || scale > least) {
+			continue
+		}
+		l, u, sl, sh := pl.window(t, min(-16, math.Log(2e-7*delta)-scale))
+		if !exact {
+			least = scale
+			tilt, lo, hi, sLo, sHi = t, l, u, sl, sh
+		} else if w := u - l; w < 0.7*best {
+			best = w
+			tilt, lo, hi, sLo, sHi = t, l, u, sl, sh
+		}
+	}
+	return tilt, lo, hi, sLo, sHi
+}
+
+// window returns losses lo < hi outside of which the composed loss, tilted by
+// exp(s*L), falls with probability below exp(logTail) each (Chernoff), and the
+// exponents that show it.
+func (pl plan) window(s, logTail float64) (lo, hi, sLo, sHi float64) {
+	k, k1, k2 := pl.cumulant(s)
+	sd := math.Sqrt(k2) + 1e-300
+	find := func(sign float64) (edge, at float64) {
+		rate := func(d float64) (float64, float64) {
+			kk, kk1, _ := pl.cumulant(s + sign*d)
+			return kk - k - sign*d*kk1, kk1
+		}
+		a, b := 0.0, math.Sqrt(-2*logTail)/sd
+		edge = k1
+		for range 60 {
+			r, m := rate(b)
+			if r <= logTail {
+				break
+			}
+			if b*sd > 1e4 || math.Abs(m-edge) < 1e-6*math.Abs(m) {
+				// The end of the support; grids reach a little further.
+				return m + sign*0.02*math.Abs(m-k1), s + sign*b
+			}
+			edge = m
+			a, b = b, 2*b
+		}
+		for range 25 {
+			mid := (a + b) / 2
+			if r, _ := rate(mid); r <= logTail {
+				b = mid
+			} else {
+				a = mid
+			}
+			if b-a < 0.02*b {
+				break
+			}
+		}
+		_, edge = rate(b)
+		return edge, s + sign*b
+	}
+	hi, sHi = find(1)
+	lo, sLo = find(-1)
+	return lo, hi, sLo, sHi
+}
