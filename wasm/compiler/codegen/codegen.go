@@ -1,0 +1,109 @@
+// Package codegen writes the WebAssembly of a plan: one function for each distinct loop, shared by all places that
+// differ only in addresses; packing and inner kernels of matrix products; and the exported segments that call them.
+//
+// All loops have constant trip counts, in the shapes that package wasm's verifier can prove to end.
+//
+// Two code shapes exist because hosts differ. wazero checks bounds once for a base and constant offsets within a basic
+// block, so its bodies are unrolled with offsets; V8 guards memory by page faults and compiles short bodies better.
+// Every value is computed by the same floating-point operations in the same order in both.
+package codegen
+
+import (
+	"fmt"
+
+	"github.com/starling-fl/starling/wasm/compiler/emit"
+	"github.com/starling-fl/starling/wasm/compiler/ir"
+	"github.com/starling-fl/starling/wasm/compiler/plan"
+)
+
+// Shape is what differs between hosts.
+type Shape struct {
+	Unroll    int // vectors a trip of an elementwise loop
+	DotUnroll int // terms a trip of the inner loop of a matrix product
+}
+
+// The code shapes.
+var (
+	Wazero = Shape{Unroll: 4, DotUnroll: 8}
+	V8     = Shape{Unroll: 2, DotUnroll: 1}
+)
+
+// Unit is the least piece of work that can be put into a segment: one call with constant addresses.
+type Unit struct {
+	Func *emit.Func
+	Args []int32
+	Cost float64 // expected nanoseconds
+	// FLOPs counts the floating-point operations of matrix products.
+	FLOPs uint64
+}
+
+// Generator writes functions into a module.
+type Generator struct {
+	M       *emit.Module
+	Shape   Shape
+	scratch int // address of the packing scratch
+	Scratch int // bytes of it that are needed
+	table   int // address of the NF4 pair table
+	// NeedTable is set when NF4 code was written, which reads the pair table.
+	NeedTable bool
+}
+
+// New returns a generator; scratch and table are addresses set aside for packing and for the NF4 table.
+func New(m *emit.Module, shape Shape, scratch, table int) *Generator {
+	return &Generator{M: m, Shape: shape, scratch: scratch, table: table}
+}
+
+// Step writes the code of one step and returns the calls that run it.
+func (g *Generator) Step(s plan.Step) ([]Unit, error) {
+	switch s := s.(type) {
+	case *plan.Loop:
+		u, ok := g.loop(s)
+		if !ok {
+			return nil, nil
+		}
+		return []Unit{u}, nil
+	case *plan.Dot:
+		return g.dot(s), nil
+	case *plan.Direct:
+		u, err := g.direct(s)
+		if err != nil {
+			return nil, err
+		}
+		return []Unit{u}, nil
+	}
+	return nil, fmt.Errorf("codegen: unknown step %T", s)
+}
+
+// Segment writes a function without parameters that runs units one after the other.
+func (g *Generator) Segment(units []Unit) *emit.Func {
+	f := g.M.NewFunc()
+	for _, u := range units {
+		for _, a := range u.Args {
+			f.I32(a)
+		}
+		f.Call(u.Func)
+	}
+	return g.M.Adopt(f)
+}
+
+func repeat(t emit.ValType, n int) []emit.ValType {
+	ts := make([]emit.ValType, n)
+	for i := range ts {
+		ts[i] = t
+	}
+	return ts
+}
+
+// loadOp and storeOp are the scalar accesses of a dtype in memory.
+func loadOp(d ir.DType) emit.Opcode {
+	return [...]emit.Opcode{ir.F32: emit.F32Load, ir.I32: emit.I32Load, ir.I64: emit.I64Load, ir.Bool: emit.I32Load8U}[d]
+}
+
+func storeOp(d ir.DType) emit.Opcode {
+	return [...]emit.Opcode{ir.F32: emit.F32Store, ir.I32: emit.I32Store, ir.I64: emit.I64Store, ir.Bool: emit.I32Store8}[d]
+}
+
+// valType is the type of a scalar of a dtype on the stack.
+func valType(d ir.DType) emit.ValType {
+	return [...]emit.ValType{ir.F32: emit.F32, ir.I32: emit.I32, ir.I64: emit.I64, ir.Bool: emit.I32}[d]
+}

@@ -1,0 +1,421 @@
+package codegen
+
+import (
+	"github.com/starling-fl/starling/wasm/compiler/emit"
+	"github.com/starling-fl/starling/wasm/compiler/plan"
+)
+
+// Matrix products follow Goto and van de Geijn ("Anatomy of high-performance matrix multiplication", 2008), cut down to
+// one core and 16 vector registers: a block of B, kc x nc, is packed into panels of 8 columns and stays in the second
+// cache; 4 rows of A are packed at a time, each element repeated in all four lanes, and stay in the first; a 4 x 8 tile
+// of C is held in 8 registers while k runs. Partial sums over blocks of k go through C, so that every element of C is
+// the sum of its terms in ascending order of k, whatever the blocking.
+const (
+	tileRows = 4
+	tileCols = 8
+	maxKC    = 256
+	maxNC    = 512
+	maxMC    = 512
+
+	scratchA = 0                         // offset of the packed rows of A
+	scratchB = tileRows * maxKC * 2 * 16 // offset of the packed block of B
+)
+
+// section is a run of equal blocks of an axis.
+type section struct{ at, size int }
+
+// sections cuts n into blocks of at most limit, all equal where a divisor of at least half the limit exists.
+func sections(n, limit int) []section {
+	size := min(n, limit)
+	for s := size; s >= (limit+1)/2 && s > 0; s-- {
+		if n%s == 0 {
+			size = s
+			break
+		}
+	}
+	var out []section
+	for at := 0; at < n; at += size {
+		out = append(out, section{at, min(size, n-at)})
+	}
+	return out
+}
+
+// product is one block of a matrix product with everything that is fixed in its code. Strides are in bytes, those of
+// a 4-bit B in elements.
+type product struct {
+	outerBatch, outerN, outerK, outerM []plan.Axis
+	mc, nc, kc                         int
+	am, ak                             int // strides of A
+	bk, bn                             int // strides of B
+	cm                                 int // stride of C
+	nf4                                bool
+	start                              int // first element of a 4-bit B, modulo 8
+}
+
+func (g *Generator) dot(d *plan.Dot) []Unit {
+	pop := func(axes []plan.Axis) ([]plan.Axis, plan.Axis) {
+		if len(axes) == 0 {
+			return nil, plan.Axis{Size: 1, C: 1}
+		}
+		return axes[:len(axes)-1], axes[len(axes)-1]
+	}
+	scale := func(axes []plan.Axis) []plan.Axis {
+		out := make([]plan.Axis, len(axes))
+		for i, a := range axes {
+			out[i] = plan.Axis{Size: a.Size, A: 4 * a.A, B: 4 * a.B, C: 4 * a.C}
+			if d.B.Buf.NF4 {
+				out[i].B = a.B
+			}
+		}
+		return out
+	}
+	mo, m := pop(scale(d.M))
+	no, n := pop(scale(d.N))
+	ko, k := pop(scale(d.K))
+	base := product{outerBatch: scale(d.Batch), outerN: no, outerK: ko, outerM: mo, am: m.A, ak: k.A, bk: k.B, bn: n.B,
+		cm: m.C, nf4: d.B.Buf.NF4}
+	addrB := d.B.Addr()
+	if base.nf4 {
+		addrB = d.B.Off / 4
+	}
+	var units []Unit
+	emitUnits := func(p product, a, b, c int, acc int32) {
+		flops := 2 * uint64(p.mc*p.nc*p.kc)
+		for _, axes := range [][]plan.Axis{p.outerBatch, p.outerN, p.outerK, p.outerM} {
+			for _, ax := range axes {
+				flops *= uint64(ax.Size)
+			}
+		}
+		trips, outer := 1, plan.Axis{}
+		if flops > 1<<27 && len(p.outerBatch) > 0 {
+			outer = p.outerBatch[0]
+			trips = outer.Size
+			p.outerBatch = p.outerBatch[1:]
+			flops /= uint64(trips)
+		}
+		f := g.driver(p)
+		for i := range trips {
+			u := Unit{Func: f, FLOPs: flops, Cost: float64(flops)/40 + float64(p.kc*p.nc)*0.3}
+			u.Args = []int32{int32(a + i*outer.A), int32(b + i*outer.B), int32(c + i*outer.C), acc}
+			if p.nf4 {
+				u.Args = append(u.Args, int32(d.B.Buf.Addr), int32(d.B.Buf.Scales))
+			}
+			units = append(units, u)
+		}
+	}
+	for _, ms := range sections(m.Size, maxMC) {
+		for _, ns := range sections(n.Size, maxNC) {
+			for _, ks := range sections(k.Size, maxKC) {
+				p := base
+				p.mc, p.nc, p.kc = ms.size, ns.size, ks.size
+				g.Scratch = max(g.Scratch, scratchB+(p.nc+tileCols-1)/tileCols*tileCols*4*p.kc)
+				if p.nf4 {
+					p.start = (addrB + ns.at*n.B + ks.at*k.B) % 8
+				}
+				acc := int32(0)
+				if ks.at > 0 {
+					acc = 1
+				}
+				emitUnits(p, d.A.Addr()+ms.at*m.A+ks.at*k.A, addrB+ns.at*n.B+ks.at*k.B,
+					d.C.Addr()+ms.at*m.C+4*ns.at, acc)
+			}
+		}
+	}
+	return units
+}
+
+// driver writes the loops around one block: batch, outer columns, outer k { pack B; outer rows { rows of C } }.
+func (g *Generator) driver(p product) *emit.Func {
+	pack := g.packB(p)
+	rows := g.rows(p)
+	params := 4
+	if p.nf4 {
+		params = 6
+	}
+	f := g.M.NewFunc(repeat(emit.I32, params)...)
+	a, b, c, acc := f.Param(0), f.Param(1), f.Param(2), f.Param(3)
+	cur := f.New(emit.I32)
+	move := func(ax plan.Axis) {
+		f.AddConst(a, ax.A)
+		f.AddConst(b, ax.B)
+		f.AddConst(c, ax.C)
+	}
+	// over runs body for every index of the axes and leaves the addresses as they were.
+	var over func(axes []plan.Axis, body func())
+	over = func(axes []plan.Axis, body func()) {
+		if len(axes) == 0 {
+			body()
+			return
+		}
+		ax := axes[0]
+		i := f.New(emit.I32)
+		f.Loop(i, ax.Size, 1, func() {
+			over(axes[1:], body)
+			move(ax)
+		})
+		f.Free(i)
+		move(plan.Axis{A: -ax.Size * ax.A, B: -ax.Size * ax.B, C: -ax.Size * ax.C})
+	}
+	over(p.outerBatch, func() {
+		over(p.outerN, func() {
+			f.Get(acc)
+			f.Set(cur)
+			over(p.outerK, func() {
+				f.Get(b)
+				if p.nf4 {
+					f.Get(f.Param(4))
+					f.Get(f.Param(5))
+				}
+				f.Call(pack)
+				over(p.outerM, func() {
+					f.Get(a)
+					f.Get(c)
+					f.Get(cur)
+					f.Call(rows)
+				})
+				f.I32(1)
+				f.Set(cur)
+			})
+		})
+	})
+	return g.M.Adopt(f)
+}
+
+// rows writes func(a, c, acc): all rows of one block, against the packed block of B.
+func (g *Generator) rows(p product) *emit.Func {
+	full := p.mc / tileRows
+	var tile, last *emit.Func
+	if full > 0 {
+		tile = g.panel(p, tileRows)
+	}
+	if p.mc%tileRows > 0 {
+		last = g.panel(p, p.mc%tileRows)
+	}
+	f := g.M.NewFunc(emit.I32, emit.I32, emit.I32)
+	a, c, acc := f.Param(0), f.Param(1), f.Param(2)
+	one := func(rows int, tile *emit.Func) {
+		g.packA(f, a, p, rows)
+		f.Get(c)
+		f.Get(acc)
+		f.Call(tile)
+	}
+	if full > 0 {
+		i := f.New(emit.I32)
+		f.Loop(i, full, 1, func() {
+			one(tileRows, tile)
+			f.AddConst(a, tileRows*p.am)
+			f.AddConst(c, tileRows*p.cm)
+		})
+	}
+	if last != nil {
+		one(p.mc%tileRows, last)
+	}
+	return g.M.Adopt(f)
+}
+
+// packA packs kc columns of the given number of rows, every element four times: scratch[k][row].
+func (g *Generator) packA(f *emit.Func, a emit.Local, p product, rows int) {
+	src, dst, i := f.New(emit.I32), f.New(emit.I32), f.New(emit.I32)
+	f.Get(a)
+	f.Set(src)
+	f.I32(int32(g.scratch + scratchA))
+	f.Set(dst)
+	block := func(n int) {
+		for u := range n {
+			for r := range rows {
+				f.Get(dst)
+				loadAt(f, src, u*p.ak+r*p.am)
+				f.SIMD(emit.F32x4Splat)
+				f.VLoad(emit.V128Store, uint32((u*rows+r)*16))
+			}
+		}
+		f.AddConst(src, n*p.ak)
+		f.AddConst(dst, n*rows*16)
+	}
+	chunks(f, i, p.kc, 4, block)
+	f.Free(src, dst, i)
+}
+
+// loadAt pushes the float32 at base + offset; offsets may be negative.
+func loadAt(f *emit.Func, base emit.Local, offset int) {
+	f.Get(base)
+	if offset < 0 {
+		f.I32(int32(offset))
+		f.Op(emit.I32Add)
+		offset = 0
+	}
+	f.Load(emit.F32Load, uint32(offset))
+}
+
+// chunks covers n steps by a loop of the given width and a remainder.
+func chunks(f *emit.Func, i emit.Local, n, width int, block func(n int)) {
+	switch full := n / width; {
+	case full == 1:
+		block(width)
+	case full > 1:
+		f.Loop(i, full, 1, func() { block(width) })
+	}
+	if n%width > 0 {
+		block(n % width)
+	}
+}
+
+// packB writes func(b): packs a block of B into panels of 8 columns, scratch[panel][k][column].
+func (g *Generator) packB(p product) *emit.Func {
+	if p.nf4 {
+		return g.packNF4(p)
+	}
+	f := g.M.NewFunc(emit.I32)
+	b := f.Param(0)
+	src, dst, i, j := f.New(emit.I32), f.New(emit.I32), f.New(emit.I32), f.New(emit.I32)
+	f.I32(int32(g.scratch + scratchB))
+	f.Set(dst)
+	panel := func(cols int) {
+		f.Get(b)
+		f.Set(src)
+		chunks(f, i, p.kc, 4, func(n int) {
+			for u := range n {
+				at := u * p.bk
+				if p.bn == 4 && cols == tileCols && at >= 0 {
+					for h := range 2 {
+						f.Get(dst)
+						f.Get(src)
+						f.VLoad(emit.V128Load, uint32(at+16*h))
+						f.VLoad(emit.V128Store, uint32(u*32+16*h))
+					}
+					continue
+				}
+				for c := range cols {
+					f.Get(dst)
+					loadAt(f, src, at+c*p.bn)
+					f.Store(emit.F32Store, uint32(u*32+4*c))
+				}
+			}
+			f.AddConst(src, n*p.bk)
+			f.AddConst(dst, n*32)
+		})
+	}
+	if full := p.nc / tileCols; full > 0 {
+		f.Loop(j, full, 1, func() {
+			panel(tileCols)
+			f.AddConst(b, tileCols*p.bn)
+		})
+	}
+	if p.nc%tileCols > 0 {
+		panel(p.nc % tileCols)
+	}
+	return g.M.Adopt(f)
+}
+
+// panel writes func(c, acc): a strip of C, rows high and nc wide, from the packed rows and the packed block; C is
+// added to where acc is set, else overwritten.
+func (g *Generator) panel(p product, rows int) *emit.Func {
+	f := g.M.NewFunc(emit.I32, emit.I32)
+	c, acc := f.Param(0), f.Param(1)
+	pa, pb, i, j := f.New(emit.I32), f.New(emit.I32), f.New(emit.I32), f.New(emit.I32)
+	f.I32(int32(g.scratch + scratchB))
+	f.Set(pb)
+	tile := func(cols int) {
+		vecs := (cols + 3) / 4
+		sum := make([][]emit.Local, rows)
+		for r := range sum {
+			sum[r] = make([]emit.Local, vecs)
+			for v := range sum[r] {
+				sum[r][v] = f.New(emit.V128)
+			}
+		}
+		each := func(do func(r, v int)) {
+			for r := range sum {
+				for v := range sum[r] {
+					do(r, v)
+				}
+			}
+		}
+		lanes := func(v int) int { return min(4, cols-4*v) }
+		f.Get(acc)
+		f.If()
+		each(func(r, v int) {
+			if lanes(v) == 4 {
+				f.Get(c)
+				f.VLoad(emit.V128Load, uint32(r*p.cm+16*v))
+			} else {
+				for l := range lanes(v) {
+					f.Get(c)
+					f.Load(emit.F32Load, uint32(r*p.cm+16*v+4*l))
+					if l == 0 {
+						f.SIMD(emit.F32x4Splat)
+					} else {
+						f.SIMDLane(emit.F32x4ReplaceLane, l)
+					}
+				}
+			}
+			f.Set(sum[r][v])
+		})
+		f.Else()
+		each(func(r, v int) {
+			f.V32(0)
+			f.Set(sum[r][v])
+		})
+		f.End()
+		f.I32(int32(g.scratch + scratchA))
+		f.Set(pa)
+		bs := make([]emit.Local, vecs)
+		for v := range bs {
+			bs[v] = f.New(emit.V128)
+		}
+		a := f.New(emit.V128)
+		chunks(f, i, p.kc, g.Shape.DotUnroll, func(n int) {
+			for u := range n {
+				for v := range bs {
+					f.Get(pb)
+					f.VLoad(emit.V128Load, uint32(32*u+16*v))
+					f.Set(bs[v])
+				}
+				for r := range rows {
+					f.Get(pa)
+					f.VLoad(emit.V128Load, uint32((u*rows+r)*16))
+					f.Set(a)
+					for v := range bs {
+						f.Get(a)
+						f.Get(bs[v])
+						f.SIMD(emit.F32x4Mul)
+						f.Get(sum[r][v])
+						f.SIMD(emit.F32x4Add)
+						f.Set(sum[r][v])
+					}
+				}
+			}
+			f.AddConst(pa, n*rows*16)
+			f.AddConst(pb, n*32)
+		})
+		each(func(r, v int) {
+			f.Get(c)
+			if lanes(v) == 4 {
+				f.Get(sum[r][v])
+				f.VLoad(emit.V128Store, uint32(r*p.cm+16*v))
+				return
+			}
+			for l := range lanes(v) {
+				if l > 0 {
+					f.Get(c)
+				}
+				f.Get(sum[r][v])
+				f.SIMDLane(emit.F32x4ExtractLane, l)
+				f.Store(emit.F32Store, uint32(r*p.cm+16*v+4*l))
+			}
+		})
+		each(func(r, v int) { f.Free(sum[r][v]) })
+		f.Free(bs...)
+		f.Free(a)
+	}
+	if full := p.nc / tileCols; full > 0 {
+		f.Loop(j, full, 1, func() {
+			tile(tileCols)
+			f.AddConst(c, 4*tileCols)
+		})
+	}
+	if p.nc%tileCols > 0 {
+		tile(p.nc % tileCols)
+	}
+	return g.M.Adopt(f)
+}

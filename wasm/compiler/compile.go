@@ -1,0 +1,268 @@
+package compiler
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/wasm"
+	"github.com/starling-fl/starling/wasm/compiler/codegen"
+	"github.com/starling-fl/starling/wasm/compiler/emit"
+	"github.com/starling-fl/starling/wasm/compiler/ir"
+	"github.com/starling-fl/starling/wasm/compiler/plan"
+)
+
+// Version is written into every program's manifest. It changes with everything that changes programs' bytes.
+const Version = "starling-wasm/1"
+
+// The hosts that code is shaped for. Programs run on both, with equal results.
+const (
+	HostWazero = "wazero"
+	HostV8     = "v8"
+)
+
+// Role says what a parameter of the graph is to the program.
+type Role int
+
+// The roles.
+const (
+	Input  Role = iota // written before every step
+	State              // kept and replaced by every step
+	Frozen             // written once
+)
+
+// Param gives a parameter of the graph its role. Parameters that are not named are inputs.
+type Param struct {
+	Name string
+	Role Role
+	NF4  bool // frozen float32 only: stands in memory as 4-bit codes (wasm.QuantizeNF4)
+}
+
+// Output names a result of the graph.
+type Output struct {
+	Name  string
+	State string // the state parameter whose new value this is, or empty
+}
+
+// Spec says what a graph does not.
+type Spec struct {
+	Name    string // of the program, for people
+	Host    string // HostWazero or HostV8
+	Params  []Param
+	Outputs []Output // one for each node that the build function returns, in order
+}
+
+// Compile builds a graph and turns it into a program: a WebAssembly module as package wasm defines it. Parameters and
+// outputs are float32 or int32. The same graph and Spec give the same bytes.
+func Compile(build func(g *graph.Graph) []*graph.Node, spec Spec) (program []byte, err error) {
+	g, err := Record(build)
+	if err != nil {
+		return nil, err
+	}
+	return CompileGraph(g, spec)
+}
+
+// Record builds a graph and returns what was recorded. Panics of graph building are returned as errors.
+func Record(build func(g *graph.Graph) []*graph.Node) (rec *ir.Graph, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			if e, ok := r.(error); ok {
+				err = fmt.Errorf("compiler: building the graph: %w", e)
+			} else {
+				err = fmt.Errorf("compiler: building the graph: %v", r)
+			}
+		}
+	}()
+	b := New()
+	b.record = true
+	g := graph.NewGraph(compute.Backend(b), "program")
+	outputs := build(g)
+	if err := g.Compile(outputs...); err != nil {
+		return nil, fmt.Errorf("compiler: %w", err)
+	}
+	return g.Executable().(*recording).graph, nil
+}
+
+// CompileGraph compiles a recorded graph.
+func CompileGraph(g *ir.Graph, spec Spec) ([]byte, error) {
+	if len(spec.Outputs) != len(g.Outputs) {
+		return nil, fmt.Errorf("compiler: %d outputs named, the graph has %d", len(spec.Outputs), len(g.Outputs))
+	}
+	roles := make([]Param, len(g.Params))
+	for i, p := range g.Params {
+		roles[i].Name = p.Name
+		if p.DType != ir.F32 && p.DType != ir.I32 {
+			return nil, fmt.Errorf("compiler: parameter %q is %s; programs take f32 and i32", p.Name, p.DType)
+		}
+	}
+	index := func(name string) int {
+		return slices.IndexFunc(g.Params, func(p *ir.Node) bool { return p.Name == name })
+	}
+	for _, p := range spec.Params {
+		i := index(p.Name)
+		if i < 0 {
+			return nil, fmt.Errorf("compiler: the graph has no parameter %q", p.Name)
+		}
+		if p.NF4 && (p.Role != Frozen || g.Params[i].DType != ir.F32 || len(g.Params[i].Dims) == 0) {
+			return nil, fmt.Errorf("compiler: parameter %q cannot be NF4: not a frozen float32 tensor", p.Name)
+		}
+		roles[i] = p
+	}
+	cfg := plan.Config{Becomes: make([]int, len(g.Outputs)), NF4: make([]bool, len(g.Params))}
+	replaced := map[int]bool{}
+	for i, o := range spec.Outputs {
+		cfg.Becomes[i] = -1
+		if o.State == "" {
+			if d := g.Outputs[i].DType; d != ir.F32 && d != ir.I32 {
+				return nil, fmt.Errorf("compiler: output %q is %s; programs give f32 and i32", o.Name, d)
+			}
+			continue
+		}
+		j := index(o.State)
+		switch {
+		case j < 0 || roles[j].Role != State:
+			return nil, fmt.Errorf("compiler: output %q becomes %q, which is not a state parameter", o.Name, o.State)
+		case replaced[j]:
+			return nil, fmt.Errorf("compiler: two outputs become the state %q", o.State)
+		case g.Params[j].DType != g.Outputs[i].DType || !slices.Equal(g.Params[j].Dims, g.Outputs[i].Dims):
+			return nil, fmt.Errorf("compiler: output %q is %s%v, the state %q is %s%v", o.Name, g.Outputs[i].DType,
+				g.Outputs[i].Dims, o.State, g.Params[j].DType, g.Params[j].Dims)
+		}
+		replaced[j] = true
+		cfg.Becomes[i] = j
+	}
+	for i, r := range roles {
+		cfg.NF4[i] = r.NF4
+	}
+	m, p, err := assemble(g, cfg, spec.Host)
+	if err != nil {
+		return nil, err
+	}
+	m.manifest.Name = spec.Name
+	tensor := func(name string, n *ir.Node, b *plan.Buffer) wasm.Tensor {
+		t := wasm.Tensor{Name: name, DType: wasm.Float32, Shape: append([]int{}, n.Dims...), Offset: uint32(b.Addr)}
+		if n.DType == ir.I32 {
+			t.DType = wasm.Int32
+		}
+		if b.NF4 {
+			t.NF4 = &wasm.NF4{Block: codegen.NF4Block, Scales: uint32(b.Scales)}
+		}
+		return t
+	}
+	for i, n := range g.Params {
+		t := tensor(n.Name, n, p.Params[i])
+		switch roles[i].Role {
+		case Input:
+			m.manifest.Inputs = append(m.manifest.Inputs, t)
+		case State:
+			m.manifest.State = append(m.manifest.State, t)
+		case Frozen:
+			m.manifest.Frozen = append(m.manifest.Frozen, t)
+		}
+	}
+	for i, o := range spec.Outputs {
+		if o.State == "" {
+			m.manifest.Outputs = append(m.manifest.Outputs, tensor(o.Name, g.Outputs[i], p.Outputs[i]))
+		}
+	}
+	return m.bytes()
+}
+
+// assembled is a module with its manifest, before the tensors are named.
+type assembled struct {
+	module   *emit.Module
+	manifest *wasm.Manifest
+}
+
+func (a *assembled) bytes() ([]byte, error) {
+	b, err := a.manifest.AppendSection(a.module.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("compiler: %w", err)
+	}
+	return b, nil
+}
+
+const (
+	tableAddr    = 1024     // the NF4 pair table, where it is needed
+	dataAddr     = 4096     // constants and tensors
+	segmentNanos = 3e6      // expected time of a segment
+	pageBytes    = 64 << 10 // of WebAssembly memory
+	maxPages     = 1 << 14  // 1 GiB: what the loader allows
+)
+
+// assemble plans a graph and writes its code.
+func assemble(g *ir.Graph, cfg plan.Config, host string) (*assembled, *plan.Plan, error) {
+	shape := codegen.Wazero
+	switch host {
+	case HostWazero:
+	case HostV8:
+		shape = codegen.V8
+	default:
+		return nil, nil, fmt.Errorf("compiler: unknown host %q, need %q or %q", host, HostWazero, HostV8)
+	}
+	p, err := plan.Build(g, cfg)
+	if err != nil {
+		return nil, nil, fmt.Errorf("compiler: %w", err)
+	}
+	arena, end := p.Layout(dataAddr)
+	if end > math.MaxInt32/2 {
+		return nil, nil, fmt.Errorf("compiler: program needs %d bytes of memory, limit %d", end, maxPages*pageBytes)
+	}
+	m := &emit.Module{}
+	gen := codegen.New(m, shape, end, tableAddr)
+	man := &wasm.Manifest{Format: wasm.Format, Compiler: Version, Host: host}
+	var batch []codegen.Unit
+	var cost float64
+	var segments []*emit.Func
+	flush := func() {
+		if len(batch) == 0 {
+			return
+		}
+		seg := wasm.Segment{}
+		for _, u := range batch {
+			seg.FLOPs += u.FLOPs
+		}
+		man.FLOPs += seg.FLOPs
+		man.Segments = append(man.Segments, seg)
+		segments = append(segments, gen.Segment(batch))
+		batch, cost = nil, 0
+	}
+	for _, s := range p.Steps {
+		units, err := gen.Step(s)
+		if err != nil {
+			return nil, nil, fmt.Errorf("compiler: %w", err)
+		}
+		for _, u := range units {
+			if cost+u.Cost > segmentNanos {
+				flush()
+			}
+			batch = append(batch, u)
+			cost += u.Cost
+		}
+	}
+	flush()
+	if len(segments) == 0 { // nothing to compute: an empty step
+		man.Segments = append(man.Segments, wasm.Segment{})
+		segments = append(segments, gen.Segment(nil))
+	}
+	for i, f := range segments {
+		m.Export(fmt.Sprintf("s%d", i), f)
+	}
+	if gen.NeedTable {
+		m.Data(tableAddr, codegen.NF4Table(wasm.NF4Levels))
+	}
+	for _, c := range p.Consts {
+		m.Data(uint32(c.Addr), c.Const)
+	}
+	total := end + gen.Scratch
+	pages := max(1, (total+pageBytes-1)/pageBytes)
+	if pages > maxPages {
+		return nil, nil, fmt.Errorf("compiler: program needs %d bytes of memory, limit %d", total, maxPages*pageBytes)
+	}
+	m.Pages(uint32(pages))
+	man.Arena = wasm.Region{Offset: uint32(arena), Size: uint32((total - arena + 15) &^ 15)}
+	return &assembled{module: m, manifest: man}, p, nil
+}

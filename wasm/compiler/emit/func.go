@@ -1,0 +1,243 @@
+package emit
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Local names a local variable or parameter of one function.
+type Local uint32
+
+// Func is the code of one function under construction. Its methods append one instruction each, in the order called.
+type Func struct {
+	// Index is the function's index in its module, the operand of Call.
+	Index   uint32
+	typ     uint32
+	nparams uint32
+	locals  []ValType
+	code    []byte
+	free    map[ValType][]Local
+}
+
+// Param returns the i-th parameter.
+func (f *Func) Param(i int) Local { return Local(i) }
+
+// New returns a local variable of type t. One that was given back with Free may be used again, so its value is
+// undefined until it is set.
+func (f *Func) New(t ValType) Local {
+	if l := f.free[t]; len(l) > 0 {
+		f.free[t] = l[:len(l)-1]
+		return l[len(l)-1]
+	}
+	f.locals = append(f.locals, t)
+	return Local(len(f.locals) - 1)
+}
+
+// Free gives locals back, so that New may return them again.
+func (f *Func) Free(ls ...Local) {
+	if f.free == nil {
+		f.free = map[ValType][]Local{}
+	}
+	for _, l := range ls {
+		t := f.locals[l]
+		f.free[t] = append(f.free[t], l)
+	}
+}
+
+// Size returns how many bytes of code were written so far.
+func (f *Func) Size() int { return len(f.code) }
+
+// Code returns the code written so far, without the locals; two functions with equal types, locals and code do the same.
+func (f *Func) Code() []byte { return f.code }
+
+// Key identifies type, locals and code.
+func (f *Func) Key() string {
+	b := AppendUint(nil, uint64(f.typ))
+	for _, t := range f.locals {
+		b = append(b, byte(t))
+	}
+	return string(append(append(b, 0), f.code...))
+}
+
+func (f *Func) encode() []byte {
+	var runs []byte
+	n := 0
+	ls := f.locals[f.nparams:]
+	for i := 0; i < len(ls); {
+		j := i
+		for j < len(ls) && ls[j] == ls[i] {
+			j++
+		}
+		runs = AppendUint(runs, uint64(j-i))
+		runs = append(runs, byte(ls[i]))
+		n++
+		i = j
+	}
+	b := AppendUint(nil, uint64(n))
+	b = append(b, runs...)
+	b = append(b, f.code...)
+	return append(b, 0x0b)
+}
+
+// Op appends a plain one-byte instruction.
+func (f *Func) Op(op Opcode) { f.code = append(f.code, byte(op)) }
+
+// SIMD appends a vector instruction without immediates.
+func (f *Func) SIMD(op SIMDOp) {
+	f.code = append(f.code, 0xfd)
+	f.code = AppendUint(f.code, uint64(op))
+}
+
+// SIMDLane appends a vector instruction with a lane immediate.
+func (f *Func) SIMDLane(op SIMDOp, lane int) {
+	f.SIMD(op)
+	f.code = append(f.code, byte(lane))
+}
+
+// Shuffle appends i8x16.shuffle.
+func (f *Func) Shuffle(lanes [16]byte) {
+	f.SIMD(I8x16Shuffle)
+	f.code = append(f.code, lanes[:]...)
+}
+
+// Shuffle32 appends i8x16.shuffle moving 32-bit lanes: each of the four is 0..3 for the first, 4..7 for the second operand.
+func (f *Func) Shuffle32(a, b, c, d int) {
+	var l [16]byte
+	for i, s := range [4]int{a, b, c, d} {
+		for j := range 4 {
+			l[4*i+j] = byte(4*s + j)
+		}
+	}
+	f.Shuffle(l)
+}
+
+func (f *Func) memarg(offset uint32, align byte) {
+	f.code = append(f.code, align)
+	f.code = AppendUint(f.code, uint64(offset))
+}
+
+// Load appends a scalar load or store with a constant offset.
+func (f *Func) Load(op Opcode, offset uint32) {
+	f.code = append(f.code, byte(op))
+	f.memarg(offset, naturalAlign(op))
+}
+
+// Store is Load under the name that reads better for stores.
+func (f *Func) Store(op Opcode, offset uint32) { f.Load(op, offset) }
+
+// VLoad appends a vector load or store with a constant offset.
+func (f *Func) VLoad(op SIMDOp, offset uint32) {
+	f.SIMD(op)
+	f.memarg(offset, vectorAlign(op))
+}
+
+// VStoreLane appends a lane store such as v128.store32_lane.
+func (f *Func) VStoreLane(op SIMDOp, offset uint32, lane int) {
+	f.VLoad(op, offset)
+	f.code = append(f.code, byte(lane))
+}
+
+// Get appends local.get.
+func (f *Func) Get(l Local) { f.code = AppendUint(append(f.code, 0x20), uint64(l)) }
+
+// Set appends local.set.
+func (f *Func) Set(l Local) { f.code = AppendUint(append(f.code, 0x21), uint64(l)) }
+
+// Tee appends local.tee.
+func (f *Func) Tee(l Local) { f.code = AppendUint(append(f.code, 0x22), uint64(l)) }
+
+// I32 appends i32.const.
+func (f *Func) I32(v int32) { f.code = AppendInt(append(f.code, 0x41), int64(v)) }
+
+// I64 appends i64.const.
+func (f *Func) I64(v int64) { f.code = AppendInt(append(f.code, 0x42), v) }
+
+// F32 appends f32.const, bit for bit.
+func (f *Func) F32(v float32) {
+	f.code = binary.LittleEndian.AppendUint32(append(f.code, 0x43), math.Float32bits(v))
+}
+
+// F64 appends f64.const, bit for bit.
+func (f *Func) F64(v float64) {
+	f.code = binary.LittleEndian.AppendUint64(append(f.code, 0x44), math.Float64bits(v))
+}
+
+// V32 appends v128.const with four equal 32-bit lanes.
+func (f *Func) V32(bits uint32) {
+	f.SIMD(V128Const)
+	for range 4 {
+		f.code = binary.LittleEndian.AppendUint32(f.code, bits)
+	}
+}
+
+// VBytes appends v128.const.
+func (f *Func) VBytes(b [16]byte) {
+	f.SIMD(V128Const)
+	f.code = append(f.code, b[:]...)
+}
+
+// Call appends a call of g.
+func (f *Func) Call(g *Func) { f.code = AppendUint(append(f.code, 0x10), uint64(g.Index)) }
+
+// Block opens a block without result; Else and End close arms and blocks.
+func (f *Func) Block() { f.code = append(f.code, 0x02, 0x40) }
+
+// If opens an if without result.
+func (f *Func) If() { f.code = append(f.code, 0x04, 0x40) }
+
+// IfType opens an if with a result.
+func (f *Func) IfType(t ValType) { f.code = append(f.code, 0x04, byte(t)) }
+
+// Else starts the other arm of an if.
+func (f *Func) Else() { f.code = append(f.code, 0x05) }
+
+// End closes a block, loop or if.
+func (f *Func) End() { f.code = append(f.code, 0x0b) }
+
+// Br appends an unconditional branch to the n-th enclosing label.
+func (f *Func) Br(n int) { f.code = AppendUint(append(f.code, 0x0c), uint64(n)) }
+
+// BrIf appends a conditional branch to the n-th enclosing label.
+func (f *Func) BrIf(n int) { f.code = AppendUint(append(f.code, 0x0d), uint64(n)) }
+
+// Loop runs body trips times, trips >= 1, counting the local i from trips*step down to 0 by step. It has the shape
+// that the loader can prove to end: "i32.const c; local.set i; loop ... i -= step; br_if 0; end". body must not write i.
+func (f *Func) Loop(i Local, trips, step int, body func()) {
+	f.I32(int32(trips * step))
+	f.Set(i)
+	f.code = append(f.code, 0x03, 0x40)
+	body()
+	f.Get(i)
+	f.I32(int32(step))
+	f.Op(I32Sub)
+	f.Tee(i)
+	f.BrIf(0)
+	f.End()
+}
+
+// LoopUp runs body with the local i = 0, step, 2*step, ... while i < limit (limit >= 1): the other provable shape.
+func (f *Func) LoopUp(i Local, limit, step int, body func()) {
+	f.I32(0)
+	f.Set(i)
+	f.code = append(f.code, 0x03, 0x40)
+	body()
+	f.Get(i)
+	f.I32(int32(step))
+	f.Op(I32Add)
+	f.Tee(i)
+	f.I32(int32(limit))
+	f.Op(I32LtU)
+	f.BrIf(0)
+	f.End()
+}
+
+// AddConst adds a constant to an i32 local, writing nothing for zero.
+func (f *Func) AddConst(l Local, v int) {
+	if v == 0 {
+		return
+	}
+	f.Get(l)
+	f.I32(int32(v))
+	f.Op(I32Add)
+	f.Set(l)
+}

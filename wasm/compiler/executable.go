@@ -1,0 +1,136 @@
+package compiler
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"reflect"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+	"github.com/pkg/errors"
+
+	"github.com/starling-fl/starling/wasm"
+	"github.com/starling-fl/starling/wasm/compiler/ir"
+	"github.com/starling-fl/starling/wasm/compiler/plan"
+)
+
+// executable runs a compiled graph through package wasm. Tensors of every dtype travel as 32-bit words.
+type executable struct {
+	backend  *Backend
+	program  *wasm.Program
+	instance *wasm.Instance
+	params   []*ir.Node
+	outputs  []*ir.Node
+}
+
+var _ compute.Executable = (*executable)(nil)
+
+func words(n *ir.Node) int { return max(1, (n.Bytes()+3)/4) }
+
+func newExecutable(b *Backend, name string, g *ir.Graph) (*executable, error) {
+	m, p, err := assemble(g, plan.Config{}, b.host)
+	if err != nil {
+		return nil, err
+	}
+	tensor := func(role string, i int, n *ir.Node, b *plan.Buffer) wasm.Tensor {
+		return wasm.Tensor{Name: fmt.Sprintf("%s%d", role, i), DType: wasm.Int32, Shape: []int{words(n)}, Offset: uint32(b.Addr)}
+	}
+	m.manifest.Name = "graph"
+	for i, n := range g.Params {
+		m.manifest.Inputs = append(m.manifest.Inputs, tensor("in", i, n, p.Params[i]))
+	}
+	for i, n := range g.Outputs {
+		m.manifest.Outputs = append(m.manifest.Outputs, tensor("out", i, n, p.Outputs[i]))
+	}
+	bin, err := m.bytes()
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	e := &executable{backend: b, params: g.Params, outputs: g.Outputs}
+	if e.program, err = wasm.Load(ctx, bin, wasm.Config{}); err != nil {
+		return nil, errors.WithMessagef(err, "loading computation %q", name)
+	}
+	if e.instance, err = e.program.NewInstance(ctx); err != nil {
+		e.program.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *executable) Finalize() {
+	e.instance.Close()
+	e.program.Close()
+}
+
+func (e *executable) Inputs() (names []string, inputShapes []shapes.Shape) {
+	for _, p := range e.params {
+		names = append(names, p.Name)
+		inputShapes = append(inputShapes, shapeOf(p))
+	}
+	return names, inputShapes
+}
+
+func (e *executable) Outputs() (outputShapes []shapes.Shape) {
+	for _, o := range e.outputs {
+		outputShapes = append(outputShapes, shapeOf(o))
+	}
+	return outputShapes
+}
+
+func (e *executable) Execute(inputs []compute.Buffer, donate []bool, _ compute.DeviceNum) ([]compute.Buffer, error) {
+	if len(inputs) != len(e.params) {
+		return nil, errors.Errorf("%d inputs given, the computation takes %d", len(inputs), len(e.params))
+	}
+	for i, in := range inputs {
+		b, ok := in.(*buffer)
+		if !ok || b == nil {
+			return nil, errors.Errorf("input %d is a %T, not a buffer of %s", i, in, BackendName)
+		}
+		if !b.flat.IsValid() {
+			return nil, errors.WithMessagef(errFinalized, "input %d", i)
+		}
+		if want := shapeOf(e.params[i]); !b.shape.Equal(want) {
+			return nil, errors.Errorf("input %d is %s, the computation takes %s", i, b.shape, want)
+		}
+		raw, err := binary.Append(nil, binary.LittleEndian, b.flat.Interface())
+		if err != nil {
+			return nil, err
+		}
+		w := make([]int32, words(e.params[i]))
+		raw = append(raw, make([]byte, 4*len(w)-len(raw))...)
+		for j := range w {
+			w[j] = int32(binary.LittleEndian.Uint32(raw[4*j:]))
+		}
+		if err := e.instance.WriteInt32(fmt.Sprintf("in%d", i), w); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.instance.Step(context.Background()); err != nil {
+		return nil, err
+	}
+	for i, in := range inputs {
+		if i < len(donate) && donate[i] {
+			_ = in.Finalize() // never fails
+		}
+	}
+	outs := make([]compute.Buffer, len(e.outputs))
+	for i, n := range e.outputs {
+		w := make([]int32, words(n))
+		if err := e.instance.ReadInt32(fmt.Sprintf("out%d", i), w); err != nil {
+			return nil, err
+		}
+		raw := make([]byte, 0, 4*len(w))
+		for _, v := range w {
+			raw = binary.LittleEndian.AppendUint32(raw, uint32(v))
+		}
+		shape := shapeOf(n)
+		flat := reflect.MakeSlice(reflect.SliceOf(shape.DType.GoType()), n.Len(), n.Len())
+		if _, err := binary.Decode(raw[:n.Bytes()], binary.LittleEndian, flat.Interface()); err != nil {
+			return nil, err
+		}
+		outs[i] = &buffer{backend: e.backend, shape: shape, flat: flat}
+	}
+	return outs, nil
+}
