@@ -15,6 +15,7 @@ const maskedScore = -1e4
 // encoder writes the forward pass. Tensors that are not yet parameters of the
 // graph are added as frozen ones under their model names.
 type encoder struct {
+	elementary
 	cfg    model.Config
 	scale  float64 // of the low-rank product; 0 leaves LoRA out
 	params *params
@@ -75,7 +76,7 @@ func (e encoder) layer(x, bias *graph.Node, prefix string) *graph.Node {
 	v := e.adapted(x, prefix+"attention.self.value")
 	a := e.attention(q, k, v, bias)
 	x = e.norm(graph.Add(x, e.dense(a, prefix+"attention.output.dense", h)), prefix+"attention.output.LayerNorm")
-	f := gelu(e.dense(x, prefix+"intermediate.dense", e.cfg.IntermediateSize), e.cfg.HiddenAct)
+	f := e.gelu(e.dense(x, prefix+"intermediate.dense", e.cfg.IntermediateSize), e.cfg.HiddenAct)
 	return e.norm(graph.Add(x, e.dense(f, prefix+"output.dense", h)), prefix+"output.LayerNorm")
 }
 
@@ -91,7 +92,7 @@ func (e encoder) attention(q, k, v, bias *graph.Node) *graph.Node {
 	scores := graph.DotGeneral(split(graph.MulScalar(q, 1/math.Sqrt(float64(d)))), []int{2}, []int{0},
 		split(k), []int{2}, []int{0})
 	mask := graph.BroadcastToDims(graph.Reshape(bias, b, 1, 1, s), b, heads, s, s)
-	p := softmax(graph.Add(scores, graph.Reshape(mask, b*heads, s, s)))
+	p := e.softmax(graph.Add(scores, graph.Reshape(mask, b*heads, s, s)))
 	y := graph.DotGeneral(p, []int{2}, []int{0}, split(v), []int{1}, []int{0})
 	y = graph.TransposeAllDims(graph.Reshape(y, b, heads, s, d), 0, 2, 1, 3)
 	return graph.Reshape(y, b*s, heads*d)

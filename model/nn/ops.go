@@ -88,32 +88,62 @@ func layerNorm(x, gain, bias *graph.Node, eps float64) *graph.Node {
 	return graph.Add(graph.Mul(y, rows(gain, n)), rows(bias, n))
 }
 
+// elementary holds the functions with two forms. smooth writes exp and tanh by
+// expm1: Go's exp on amd64 is SSE assembly, which runs some 50 times slower
+// after AVX code, as GoMLX's kernels of a GOEXPERIMENT=simd build are; expm1
+// is plain Go. Absolute error 6e-8. Only pretraining, which such a build is
+// for, uses it: programs for devices keep exp and tanh.
+type elementary struct{ smooth bool }
+
+func (f elementary) exp(x *graph.Node) *graph.Node {
+	if !f.smooth {
+		return graph.Exp(x)
+	}
+	y := graph.AddScalar(graph.StopGradient(graph.Expm1(x)), 1)
+	return withSlope(y, x, y)
+}
+
+func (f elementary) tanh(x *graph.Node) *graph.Node {
+	if !f.smooth {
+		return graph.Tanh(x)
+	}
+	e := graph.AddScalar(graph.StopGradient(graph.Expm1(graph.MulScalar(x, 2))), 2) // e^2x + 1
+	y := graph.AddScalar(graph.Div(graph.MulScalar(graph.OnesLike(x), -2), e), 1)
+	return withSlope(y, x, graph.Sub(graph.OnesLike(y), graph.Mul(y, y)))
+}
+
+// withSlope is y, which must not depend on x for the gradient, with dy/dx =
+// slope: GoMLX has no gradient of expm1.
+func withSlope(y, x, slope *graph.Node) *graph.Node {
+	return graph.Add(y, graph.Mul(graph.StopGradient(slope), graph.Sub(x, graph.StopGradient(x))))
+}
+
 // gelu is the tanh form ("gelu_new"), with x*x*x for the cube, or the exact
 // erf form.
-func gelu(x *graph.Node, act string) *graph.Node {
+func (f elementary) gelu(x *graph.Node, act string) *graph.Node {
 	half := graph.MulScalar(x, 0.5)
 	if act == "gelu" {
 		return graph.Mul(half, graph.AddScalar(graph.Erf(graph.MulScalar(x, math.Sqrt2/2)), 1))
 	}
 	cube := graph.Mul(graph.Mul(x, x), x)
 	inner := graph.MulScalar(graph.Add(x, graph.MulScalar(cube, 0.044715)), math.Sqrt(2/math.Pi))
-	return graph.Mul(half, graph.AddScalar(graph.Tanh(inner), 1))
+	return graph.Mul(half, graph.AddScalar(f.tanh(inner), 1))
 }
 
 // softmax over the last axis.
-func softmax(x *graph.Node) *graph.Node {
-	e := graph.Exp(graph.Sub(x, spread(graph.StopGradient(graph.ReduceMax(x, -1)), x)))
+func (f elementary) softmax(x *graph.Node) *graph.Node {
+	e := f.exp(graph.Sub(x, spread(graph.StopGradient(graph.ReduceMax(x, -1)), x)))
 	return graph.Div(e, lastSum(e))
 }
 
 // crossEntropy is the weighted mean of -log softmax(logits)[label]; logits
 // [n,c], labels int32 [n], weights [n]. No weight at all gives 0.
-func crossEntropy(logits, labels, weights *graph.Node) *graph.Node {
+func (f elementary) crossEntropy(logits, labels, weights *graph.Node) *graph.Node {
 	g := logits.Graph()
 	n, c := logits.Shape().Dimensions[0], logits.Shape().Dimensions[1]
 	top := graph.StopGradient(graph.ReduceMax(logits, -1)) // [n]
 	shifted := graph.Sub(logits, spread(top, logits))
-	lse := graph.Log(graph.ReduceSum(graph.Exp(shifted), -1))
+	lse := graph.Log(graph.ReduceSum(f.exp(shifted), -1))
 	class := graph.Iota(g, shapes.Make(dtypes.Int32, n, c), 1)
 	hit := graph.ConvertDType(graph.Equal(class, spread(labels, logits)), dtypes.Float32)
 	ce := graph.Sub(lse, graph.ReduceSum(graph.Mul(hit, shifted), -1))

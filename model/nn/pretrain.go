@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -15,15 +16,25 @@ import (
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// PretrainSpec describes masked-language-model pretraining (Devlin et al.
-// 2019): 15% of the tokens are predicted; of these 80% are replaced by [MASK],
-// 10% by a random token, 10% left. Optimizer: AdamW with linear warm-up over a
-// tenth of the steps and linear decay to zero.
+// PretrainSpec describes pretraining by masked-language modelling (Devlin et
+// al. 2019): 30% of the tokens are predicted (Wettig et al. 2023 on why more
+// than 15); of these 80% are replaced by [MASK], 10% by a random token, 10%
+// left. Each is predicted twice: from its own
+// state, and from the mean of all states of its row through a linear layer (in
+// the spirit of Condenser, Gao and Callan 2021). The second prediction makes
+// the pooled state say what a text is about, which is what a classifier on a
+// frozen base lives on; rare tokens count more in it than frequent ones.
+//
+// The softmax runs over the step's own vocabulary, the tokens of its rows and
+// as many random others as fit, instead of the whole one. Optimizer: AdamW with
+// linear warm-up over a tenth of the steps and linear decay to zero; embeddings
+// outside the step's vocabulary rest.
 type PretrainSpec struct {
 	Config       model.Config
 	Batch        int // rows of a step
 	Seq          int // tokens of a row
 	Steps        int
+	Candidates   int     // size of a step's vocabulary
 	LearningRate float64 // peak
 	WeightDecay  float64
 	Seed         uint64 // of initialisation, order and masks; public
@@ -32,17 +43,27 @@ type PretrainSpec struct {
 // DefaultPretrain fills in what a base of this configuration trains well with.
 func DefaultPretrain(c model.Config) PretrainSpec {
 	return PretrainSpec{
-		Config: c, Batch: 32, Seq: c.MaxPositions, Steps: 2000,
-		LearningRate: 2e-3, WeightDecay: 0.01, Seed: 1,
+		Config: c, Batch: 32, Seq: c.MaxPositions, Steps: 2500, Candidates: min(1024, c.VocabSize),
+		LearningRate: 3e-3, WeightDecay: 0.01, Seed: 1,
 	}
 }
 
 const (
-	maskShare  = 0.15
-	initStd    = 0.02
+	maskShare = 0.3
+	initStd   = 0.02
+	// frequent is the frequency at which a token's weight in the row's
+	// prediction has fallen to a half.
+	frequent = 1e-3
+
+	wordsName  = "embeddings.word_embeddings.weight"
 	mlmBias    = "cls.predictions.bias"
+	rowDense   = "row.dense" // of the prediction from the row's mean
 	targetName = "targets"
 	placeName  = "places"
+	rowName    = "rows"
+	rowWeights = "row_weights"
+	adamM      = ".adam_m"
+	adamV      = ".adam_v"
 )
 
 // ErrCorpus says that a corpus cannot be trained on.
@@ -65,25 +86,45 @@ func (s PretrainSpec) validate() error {
 		return fmt.Errorf("nn: pretraining batch is %d, want 1..4096", s.Batch)
 	case s.Steps < 1 || s.Steps > 1e7:
 		return fmt.Errorf("nn: pretraining steps is %d, want 1..1e7", s.Steps)
+	case s.Candidates < 8 || s.Candidates > s.Config.VocabSize:
+		return fmt.Errorf("nn: pretraining candidates is %d, want 8..vocab_size %d", s.Candidates, s.Config.VocabSize)
 	case !(s.LearningRate > 0 && s.LearningRate < 1):
 		return fmt.Errorf("nn: pretraining learning rate is %v, want within (0, 1)", s.LearningRate)
 	}
 	return nil
 }
 
-// build writes the MLM step: every tensor but the pooler is trained; the
-// output layer is the word embedding, transposed, plus a bias.
+// trained lists the tensors of a step that change, over the step's vocabulary
+// of n tokens: all but the pooler, and what only pretraining needs.
+func (s PretrainSpec) trained(n int) []model.TensorSpec {
+	c := s.Config
+	c.VocabSize = n
+	all := c.BaseTensors()
+	return append(all[:len(all)-2:len(all)-2],
+		model.TensorSpec{Name: mlmBias, Shape: []int{n}},
+		model.TensorSpec{Name: rowDense + ".weight", Shape: []int{c.HiddenSize, c.HiddenSize}},
+		model.TensorSpec{Name: rowDense + ".bias", Shape: []int{c.HiddenSize}})
+}
+
+// local says whether a tensor holds one row a token: its rows move between the
+// whole vocabulary and the step's.
+func local(name string) bool { return name == wordsName || name == mlmBias }
+
+// build writes the step. Token ids are indices into the step's vocabulary,
+// whose first is padding.
 func (s PretrainSpec) build(g *graph.Graph) ([]Param, []Output, error) {
 	p := newParams(g)
 	k := s.masked()
 	tokens := p.add(TokensName, Input, dtypes.Int32, s.Batch, s.Seq)
 	places := p.add(placeName, Input, dtypes.Int32, k)
+	rowOf := p.add(rowName, Input, dtypes.Int32, k)
 	targets := p.add(targetName, Input, dtypes.Int32, k)
 	weights := p.add(WeightsName, Input, dtypes.Float32, k)
+	rowW := p.add(rowWeights, Input, dtypes.Float32, k)
 	lr := p.add(LearningRateName, Input, dtypes.Float32)
 	step := p.add(StepName, Input, dtypes.Float32)
 
-	specs := s.trained()
+	specs := s.trained(s.Candidates)
 	vars := make([]*graph.Node, len(specs))
 	for i, t := range specs {
 		vars[i] = p.add(t.Name, State, dtypes.Float32, t.Shape...)
@@ -91,15 +132,22 @@ func (s PretrainSpec) build(g *graph.Graph) ([]Param, []Output, error) {
 	m := make([]*graph.Node, len(specs))
 	v := make([]*graph.Node, len(specs))
 	for i, t := range specs {
-		m[i] = p.add(t.Name+".adam_m", State, dtypes.Float32, t.Shape...)
-		v[i] = p.add(t.Name+".adam_v", State, dtypes.Float32, t.Shape...)
+		m[i] = p.add(t.Name+adamM, State, dtypes.Float32, t.Shape...)
+		v[i] = p.add(t.Name+adamV, State, dtypes.Float32, t.Shape...)
 	}
-	x, _ := encoder{cfg: s.Config, params: p}.hidden(tokens)
-	picked := graph.Gather(x, graph.Reshape(places, k, 1))
-	logits := linear(picked, p.byName["embeddings.word_embeddings.weight"], p.byName[mlmBias])
-	loss := crossEntropy(logits, targets, weights)
-	grads := graph.Gradient(loss, vars...)
-	outputs := []Output{{Name: LossName, Node: loss}}
+	cfg := s.Config
+	cfg.VocabSize = s.Candidates
+	e := encoder{cfg: cfg, params: p, elementary: elementary{smooth: true}}
+	x, keep := e.hidden(tokens)
+	words, bias := p.byName[wordsName], p.byName[mlmBias]
+	predict := func(state, at, w *graph.Node) *graph.Node {
+		picked := graph.Gather(state, graph.Reshape(at, k, 1))
+		return e.crossEntropy(linear(picked, words, bias), targets, w)
+	}
+	own := predict(x, places, weights)
+	row := predict(e.dense(e.pooled(x, keep), rowDense, cfg.HiddenSize), rowOf, rowW)
+	grads := graph.Gradient(graph.Add(own, row), vars...)
+	outputs := []Output{{Name: LossName, Node: own}}
 	for i, t := range specs {
 		dir, newM, newV := adamDirection(grads[i], step, m[i], v[i])
 		if s.WeightDecay > 0 && len(t.Shape) == 2 {
@@ -107,35 +155,34 @@ func (s PretrainSpec) build(g *graph.Graph) ([]Param, []Output, error) {
 		}
 		outputs = append(outputs,
 			Output{State: t.Name, Node: graph.Sub(vars[i], scaleBy(dir, lr))},
-			Output{State: t.Name + ".adam_m", Node: newM},
-			Output{State: t.Name + ".adam_v", Node: newV})
+			Output{State: t.Name + adamM, Node: newM},
+			Output{State: t.Name + adamV, Node: newV})
 	}
 	return p.list, outputs, nil
 }
 
-// trained lists the tensors that pretraining changes.
-func (s PretrainSpec) trained() []model.TensorSpec {
-	all := s.Config.BaseTensors()
-	return append(all[:len(all)-2:len(all)-2], // without the pooler
-		model.TensorSpec{Name: mlmBias, Shape: []int{s.Config.VocabSize}})
-}
-
-// initial returns BERT's initialisation: matrices N(0, 0.02^2), gains 1,
-// biases 0; the row of [PAD] is zero.
+// initial returns BERT's initialisation over the whole vocabulary: matrices
+// N(0, 0.02^2), gains 1, biases 0, the row of padding 0; the row's dense layer
+// starts as the identity.
 func (s PretrainSpec) initial(rng *rand.Rand) map[string][]float32 {
 	values := map[string][]float32{}
-	for _, t := range s.trained() {
+	h := s.Config.HiddenSize
+	for _, t := range s.trained(s.Config.VocabSize) {
 		v := make([]float32, model.Elements(t.Shape))
 		for i := range v {
 			switch {
+			case t.Name == rowDense+".weight":
+				if i%(h+1) == 0 {
+					v[i] = 1
+				}
 			case len(t.Shape) == 2:
 				v[i] = float32(rng.NormFloat64() * initStd)
-			case t.Name[len(t.Name)-6:] == "weight":
+			case strings.HasSuffix(t.Name, "weight"):
 				v[i] = 1
 			}
 		}
-		if t.Name == "embeddings.word_embeddings.weight" {
-			clear(v[:s.Config.HiddenSize])
+		if t.Name == wordsName {
+			clear(v[:h])
 		}
 		values[t.Name] = v
 	}
@@ -160,9 +207,9 @@ func Rows(tok *tokenizer.WordPiece, texts func(func(string) bool), seq int) [][]
 	return out
 }
 
-// Pretrain trains an encoder on rows of seq token ids and returns its tensors,
-// the pooler fitted to the same rows included. The same inputs give the same
-// tensors. It checks ctx between steps.
+// Pretrain trains an encoder on rows of seq token ids and returns its tensors
+// without the pooler. The same inputs give the same tensors on one kind of
+// processor. It checks ctx between steps.
 func Pretrain(ctx context.Context, s PretrainSpec, tok *tokenizer.WordPiece, rows [][]int32, progress Progress) ([]model.Tensor, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -184,28 +231,19 @@ func Pretrain(ctx context.Context, s PretrainSpec, tok *tokenizer.WordPiece, row
 		return nil, err
 	}
 	rng := rand.New(rand.NewPCG(s.Seed, 0x6d6c6d))
-	state := map[string]compute.Buffer{}
-	start := s.initial(rng)
-	for _, p := range prog.params {
-		if p.Role == State {
-			v := start[p.Name]
-			if v == nil {
-				v = make([]float32, model.Elements(p.Shape))
-			}
-			if state[p.Name], err = prog.buffer(p, v); err != nil {
-				return nil, err
-			}
-		}
+	run := &pretraining{spec: s, prog: prog, values: s.initial(rng), state: map[string]compute.Buffer{}}
+	if err := run.begin(); err != nil {
+		return nil, err
 	}
-	feed := &maskFeed{spec: s, tok: tok, rows: rows, rng: rng}
+	feed := newMaskFeed(s, tok, rows, rng)
 	for i := range s.Steps {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		in := feed.next()
+		vocab, in := feed.next()
 		in[LearningRateName] = []float32{s.rate(i)}
 		in[StepName] = []float32{float32(i + 1)}
-		loss, err := prog.advance(state, nil, in)
+		loss, err := run.step(vocab, in)
 		if err != nil {
 			return nil, err
 		}
@@ -213,18 +251,7 @@ func Pretrain(ctx context.Context, s PretrainSpec, tok *tokenizer.WordPiece, row
 			progress(i+1, loss)
 		}
 	}
-	var tensors []model.Tensor
-	for _, t := range s.trained() {
-		if t.Name == mlmBias {
-			continue
-		}
-		v, err := floats(state[t.Name], model.Elements(t.Shape))
-		if err != nil {
-			return nil, err
-		}
-		tensors = append(tensors, model.Tensor{Name: t.Name, Shape: t.Shape, Data: v})
-	}
-	return tensors, nil
+	return run.finish()
 }
 
 // rate is the learning rate of step i (from 0).
@@ -235,42 +262,88 @@ func (s PretrainSpec) rate(i int) float32 {
 	return float32(s.LearningRate * math.Min(1, math.Min(up, down)))
 }
 
-// maskFeed draws batches and masks them.
-type maskFeed struct {
-	spec  PretrainSpec
-	tok   *tokenizer.WordPiece
-	rows  [][]int32
-	rng   *rand.Rand
-	order []int
+// pretraining holds the training state: tensors with a row a token on the host,
+// the others in the backend's buffers.
+type pretraining struct {
+	spec   PretrainSpec
+	prog   *program
+	values map[string][]float32 // by tensor; the moments' names have suffixes
+	state  map[string]compute.Buffer
 }
 
-func (f *maskFeed) next() map[string]any {
-	s := f.spec
-	tokens := make([]int32, 0, s.Batch*s.Seq)
-	for range s.Batch {
-		if len(f.order) == 0 {
-			f.order = f.rng.Perm(len(f.rows))
-		}
-		tokens = append(tokens, f.rows[f.order[0]]...)
-		f.order = f.order[1:]
-	}
-	var open []int // places that may be masked
-	for i, id := range tokens {
-		if id != f.tok.PadID() && id != f.tok.ClsID() && id != f.tok.SepID() {
-			open = append(open, i)
+func (r *pretraining) begin() error {
+	for _, t := range r.spec.trained(r.spec.Config.VocabSize) {
+		for _, suffix := range []string{adamM, adamV} {
+			r.values[t.Name+suffix] = make([]float32, len(r.values[t.Name]))
 		}
 	}
-	f.rng.Shuffle(len(open), func(i, j int) { open[i], open[j] = open[j], open[i] })
-	k := s.masked()
-	places, targets, weights := make([]int32, k), make([]int32, k), make([]float32, k)
-	for i, at := range open[:min(k, max(1, int(maskShare*float64(len(open)))), len(open))] {
-		places[i], targets[i], weights[i] = int32(at), tokens[at], 1
-		switch r := f.rng.Float64(); {
-		case r < 0.8:
-			tokens[at] = f.tok.MaskID()
-		case r < 0.9:
-			tokens[at] = int32(f.rng.IntN(f.tok.VocabSize()))
+	for _, p := range r.prog.params {
+		if p.Role != State || r.isLocal(p) {
+			continue
 		}
+		b, err := r.prog.buffer(p, r.values[p.Name])
+		if err != nil {
+			return err
+		}
+		r.state[p.Name] = b
 	}
-	return map[string]any{TokensName: tokens, placeName: places, targetName: targets, WeightsName: weights}
+	return nil
+}
+
+func (r *pretraining) isLocal(p Param) bool {
+	return p.Role == State && local(strings.TrimSuffix(strings.TrimSuffix(p.Name, adamM), adamV))
+}
+
+// step runs one step over the tokens of vocab.
+func (r *pretraining) step(vocab []int32, in map[string]any) (float32, error) {
+	var locals []Param
+	for _, p := range r.prog.params {
+		if !r.isLocal(p) {
+			continue
+		}
+		locals = append(locals, p)
+		width := model.Elements(p.Shape) / len(vocab)
+		rows := make([]float32, 0, len(vocab)*width)
+		for _, id := range vocab {
+			rows = append(rows, r.values[p.Name][int(id)*width:(int(id)+1)*width]...)
+		}
+		b, err := r.prog.buffer(p, rows)
+		if err != nil {
+			return 0, err
+		}
+		r.state[p.Name] = b
+	}
+	loss, err := r.prog.advance(r.state, nil, in)
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range locals {
+		rows, err := floats(r.state[p.Name], model.Elements(p.Shape))
+		if err != nil {
+			return 0, err
+		}
+		width := len(rows) / len(vocab)
+		for i, id := range vocab {
+			copy(r.values[p.Name][int(id)*width:], rows[i*width:(i+1)*width])
+		}
+		_ = r.state[p.Name].Finalize()
+	}
+	return loss, nil
+}
+
+// finish returns the encoder's tensors.
+func (r *pretraining) finish() ([]model.Tensor, error) {
+	var out []model.Tensor
+	all := r.spec.Config.BaseTensors()
+	for _, t := range all[:len(all)-2] {
+		v := r.values[t.Name]
+		if !local(t.Name) {
+			var err error
+			if v, err = floats(r.state[t.Name], model.Elements(t.Shape)); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, model.Tensor{Name: t.Name, Shape: t.Shape, Data: v})
+	}
+	return out, nil
 }

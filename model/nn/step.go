@@ -139,7 +139,7 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout) ([]Param, []Output) {
 		enc.scale = s.LoRA.Scale(s.Rank)
 	}
 	logits := enc.logits(tokens, s.Classes)
-	loss := crossEntropy(logits, labels, weights)
+	loss := enc.crossEntropy(logits, labels, weights)
 	grads := graph.Gradient(loss, trained...)
 
 	outputs := []Output{{Name: LossName, Node: loss}}
