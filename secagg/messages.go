@@ -104,13 +104,14 @@ type Reveal struct {
 	Shares []byte // |Held| scalars, in roster order
 }
 
-// Plan-bound and roster-bound accessors.
-
 // Roster returns R, the roster the vector was masked under.
 func (m *Masked) Roster() Hash { return m.roster }
 
 // Size is the length of the packed vector in bytes.
 func (m *Masked) Size() int { return len(m.packed) }
+
+// MaskedUpdate marks the one type that may be framed as an update.
+func (m *Masked) MaskedUpdate() {}
 
 func (k *Keys) appendTo(b []byte) []byte {
 	b = appendBytes(b, k.Verify[:])
