@@ -26,7 +26,7 @@ func (b Budget) Allow(spent []Event, next Event, simulated bool) (Guarantee, err
 		return Guarantee{}, fmt.Errorf("dp: budget epsilon %v, want positive", b.Epsilon)
 	}
 	events := append(spent[:len(spent):len(spent)], next)
-	g, err := account(events, b.Delta, b.Accountant, false, simulated)
+	g, err := account(events, b.Delta, b.Accountant, query{simulated: simulated})
 	if err != nil {
 		return Guarantee{}, err
 	}

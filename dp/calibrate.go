@@ -1,61 +1,251 @@
 package dp
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
 
-// CalibrateNoise returns the least noise multiplier z for which rounds rounds
-// at sampling rate q stay within (epsilon, delta), rounded up to 7 significant
-// digits and verified: Epsilon at the returned z is at most epsilon.
+// ErrUnreachable reports a target that no value of the parameter can meet.
+var ErrUnreachable = errors.New("privacy target out of reach")
+
+// Limits of the searches: no sensible job is outside of them.
+const (
+	minNoise  = 1e-2
+	maxNoise  = 1e7
+	maxRounds = 1 << 30
+	minRate   = 1e-12
+)
+
+// CalibrateNoise returns a noise multiplier z, rounded up to 7 significant
+// digits, for which rounds rounds at sampling rate q stay within (epsilon, delta): Epsilon
+// at the returned z has been computed and is at most epsilon. z exceeds the least
+// such value by less than 5e-5 relative.
 func CalibrateNoise(epsilon, delta, q float64, rounds int, acct Accountant) (z float64, err error) {
-	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
-		return 0, fmt.Errorf("dp: target epsilon %v, want finite and positive", epsilon)
+	if err := checkTarget(epsilon, delta); err != nil {
+		return 0, err
 	}
-	if rounds < 1 {
-		return 0, fmt.Errorf("dp: %d rounds, want at least 1", rounds)
+	if rounds < 1 || rounds > maxRounds {
+		return 0, fmt.Errorf("dp: %d rounds, want 1 to %d", rounds, maxRounds)
 	}
-	f := func(z float64) (float64, error) {
-		g, err := Epsilon([]Event{Rounds(Mechanism{SamplingRate: q, NoiseMultiplier: z}, rounds)}, delta, acct)
-		return g.Epsilon, err
+	f := func(z float64, a Accountant) (float64, error) {
+		return epsilonOf(Mechanism{SamplingRate: q, NoiseMultiplier: z}, rounds, delta, a, false)
 	}
-	return calibrate(epsilon, f)
+	start, err := least(epsilon, 1, minNoise, maxNoise, 1e-7, 0.05, func(z float64) (float64, error) { return f(z, RDP) })
+	if err != nil {
+		return 0, fmt.Errorf("dp: noise for epsilon %v: %w", epsilon, err)
+	}
+	if acct == RDP {
+		return verified(start, epsilon, 7, func(z float64) (float64, error) { return f(z, RDP) })
+	}
+	z, err = refine(epsilon, start, minNoise, maxNoise, func(z float64, coarse bool) (float64, error) {
+		return epsilonOf(Mechanism{SamplingRate: q, NoiseMultiplier: z}, rounds, delta, acct, coarse)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("dp: noise for epsilon %v: %w", epsilon, err)
+	}
+	return verified(z, epsilon, 7, func(z float64) (float64, error) { return f(z, acct) })
 }
 
-func calibrate(epsilon float64, f func(z float64) (float64, error)) (float64, error) {
-	lo, hi := 0.0, 1.0
-	for range 60 {
-		e, err := f(hi)
-		if err != nil {
-			return 0, err
+// CalibrateRounds returns the largest number of rounds of m within (epsilon,
+// delta), 0 where not even one fits.
+func CalibrateRounds(epsilon, delta float64, m Mechanism, acct Accountant) (rounds int, err error) {
+	if err := checkTarget(epsilon, delta); err != nil {
+		return 0, err
+	}
+	f := func(n int, a Accountant) (bool, error) {
+		e, err := epsilonOf(m, n, delta, a, false)
+		return e <= epsilon, err
+	}
+	if ok, err := f(1, acct); err != nil || !ok {
+		return 0, err
+	}
+	// The Rényi bound is cheap and never above: start where it stops.
+	lo := 1
+	for _, a := range []Accountant{RDP, acct} {
+		hi := lo
+		for step := max(1, lo/8); ; step *= 2 {
+			hi = min(lo+step, maxRounds)
+			ok, err := f(hi, a)
+			if err != nil {
+				return 0, err
+			}
+			if !ok {
+				break
+			}
+			lo = hi
+			if hi == maxRounds {
+				return maxRounds, nil
+			}
 		}
-		if e <= epsilon {
+		for hi-lo > 1 {
+			mid := lo + (hi-lo)/2
+			ok, err := f(mid, a)
+			if err != nil {
+				return 0, err
+			}
+			if ok {
+				lo = mid
+			} else {
+				hi = mid
+			}
+		}
+		if acct == RDP {
 			break
 		}
-		lo, hi = hi, hi*2
 	}
-	for hi-lo > 1e-8*hi {
-		mid := (lo + hi) / 2
-		e, err := f(mid)
-		if err == nil && e <= epsilon {
-			hi = mid
-		} else {
-			lo = mid
+	return lo, nil
+}
+
+// CalibrateSamplingRate returns a sampling rate, rounded down to 7 significant
+// digits, at which rounds rounds with noise multiplier z stay within (epsilon, delta);
+// 1 where no sampling is needed. It falls short of the largest such rate by less
+// than 5e-5 relative.
+func CalibrateSamplingRate(epsilon, delta, z float64, rounds int, acct Accountant) (q float64, err error) {
+	if err := checkTarget(epsilon, delta); err != nil {
+		return 0, err
+	}
+	if rounds < 1 || rounds > maxRounds {
+		return 0, fmt.Errorf("dp: %d rounds, want 1 to %d", rounds, maxRounds)
+	}
+	f := func(inv float64, a Accountant) (float64, error) {
+		return epsilonOf(Mechanism{SamplingRate: min(1, 1/inv), NoiseMultiplier: z}, rounds, delta, a, false)
+	}
+	if e, err := f(1, acct); err != nil || e <= epsilon {
+		return 1, err
+	}
+	// Searched as 1/q, so that epsilon falls with it as it falls with z.
+	start, err := least(epsilon, 100, 1, 1/minRate, 1e-7, 0.05, func(x float64) (float64, error) { return f(x, RDP) })
+	if err != nil {
+		return 0, fmt.Errorf("dp: sampling rate for epsilon %v: %w", epsilon, err)
+	}
+	inv := start
+	if acct != RDP {
+		inv, err = refine(epsilon, start, 1, 1/minRate, func(x float64, coarse bool) (float64, error) {
+			return epsilonOf(Mechanism{SamplingRate: min(1, 1/x), NoiseMultiplier: z}, rounds, delta, acct, coarse)
+		})
+		if err != nil {
+			return 0, fmt.Errorf("dp: sampling rate for epsilon %v: %w", epsilon, err)
 		}
 	}
-	z := roundUp(hi, 7)
-	e, err := f(z)
+	for range 4 {
+		q = roundDown(1/inv, 7)
+		if e, err := f(1/q, acct); err != nil || e <= epsilon {
+			return q, err
+		}
+		inv *= 1 + 1e-5
+	}
+	return 0, fmt.Errorf("dp: sampling rate %v does not verify: %w", q, ErrUnreachable)
+}
+
+func checkTarget(epsilon, delta float64) error {
+	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
+		return fmt.Errorf("dp: target epsilon %v, want finite and positive", epsilon)
+	}
+	_, err := CheckDelta(delta, 0)
+	return err
+}
+
+func epsilonOf(m Mechanism, rounds int, delta float64, acct Accountant, coarse bool) (float64, error) {
+	g, err := account([]Event{Rounds(m, rounds)}, delta, acct, query{coarse: coarse})
+	return g.Epsilon, err
+}
+
+// refine is least in two steps: cheap bounds first, full ones near the end.
+func refine(target, start, low, high float64, f func(x float64, coarse bool) (float64, error)) (float64, error) {
+	x, err := least(target, start, low, high, 5e-4, 0.05, func(x float64) (float64, error) { return f(x, true) })
 	if err != nil {
 		return 0, err
 	}
-	if e > epsilon {
-		return 0, fmt.Errorf("dp: calibration failed: z %v gives epsilon %v, target %v", z, e, epsilon)
+	return least(target, x, low, high, 4e-6, 1e-3, func(x float64) (float64, error) { return f(x, false) })
+}
+
+// least finds the smallest x in [low, high], to a relative tolerance, with
+// f(x) <= target, f falling: bracketing from start, then the secant rule on logarithms,
+// kept inside the bracket. The x it returns was evaluated.
+func least(target, start, low, high, tol, step float64, f func(x float64) (float64, error)) (float64, error) {
+	// Where f has no finite value x is too small.
+	at := func(lx float64) float64 {
+		e, err := f(math.Exp(lx))
+		if err != nil || math.IsInf(e, 1) {
+			return 1e3
+		}
+		return max(math.Log(e/target), -1e3)
 	}
-	return z, nil
+	x := math.Log(min(max(start, low), high))
+	y := at(x)
+	lo, hi := x, x
+	ylo, yhi := y, y
+	step = max(step, min(math.Abs(y)*0.7, 1))
+	for yhi > 0 {
+		if hi >= math.Log(high) {
+			return 0, ErrUnreachable
+		}
+		lo, ylo = hi, yhi
+		hi = min(hi+step, math.Log(high))
+		yhi = at(hi)
+		step *= 2
+	}
+	for ylo <= 0 {
+		if lo <= math.Log(low) {
+			return math.Exp(lo), nil
+		}
+		hi, yhi = lo, ylo
+		lo = max(lo-step, math.Log(low))
+		ylo = at(lo)
+		step *= 2
+	}
+	for i := 0; hi-lo > tol && i < 60; i++ {
+		mid := (lo + hi) / 2
+		if i%3 != 2 && ylo < 900 && yhi > -900 {
+			mid = lo + (hi-lo)*ylo/(ylo-yhi)
+			// A little to the side where the other end comes close too.
+			edge := max(tol/4, 0.01*(hi-lo))
+			if mid-lo < hi-mid {
+				mid += edge
+			} else {
+				mid -= edge
+			}
+			mid = min(max(mid, lo+tol/4), hi-tol/4)
+		}
+		if ym := at(mid); ym <= 0 {
+			hi, yhi = mid, ym
+		} else {
+			lo, ylo = mid, ym
+		}
+	}
+	return math.Exp(hi), nil
+}
+
+// verified rounds x up and evaluates f there; the tight bound's last digits
+// may wobble by its gap, hence the few steps.
+func verified(x, target float64, digits int, f func(x float64) (float64, error)) (float64, error) {
+	for range 6 {
+		r := roundUp(x, digits)
+		e, err := f(r)
+		if err != nil {
+			return 0, err
+		}
+		if e <= target {
+			return r, nil
+		}
+		x *= 1 + 5e-6
+	}
+	return 0, fmt.Errorf("dp: %v does not verify: %w", x, ErrUnreachable)
 }
 
 // roundUp rounds x > 0 up to a number of significant decimal digits.
-func roundUp(x float64, digits int) float64 {
-	unit := math.Pow(10, float64(digits-1)-math.Floor(math.Log10(x)))
-	return math.Ceil(x*unit) / unit
+func roundUp(x float64, digits int) float64 { return roundDigits(x, digits, math.Ceil) }
+
+// roundDown rounds x > 0 down.
+func roundDown(x float64, digits int) float64 { return roundDigits(x, digits, math.Floor) }
+
+func roundDigits(x float64, digits int, round func(float64) float64) float64 {
+	exp := digits - 1 - int(math.Floor(math.Log10(x)))
+	if exp >= 0 {
+		unit := math.Pow(10, float64(exp))
+		return round(x*unit) / unit
+	}
+	unit := math.Pow(10, float64(-exp))
+	return round(x/unit) * unit
 }

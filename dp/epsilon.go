@@ -81,22 +81,28 @@ func compose(events []Event, visible, simulated bool) (composition, error) {
 // noise; where one has less, the result is the Rényi bound at integer orders and
 // its Accountant says RDP.
 func Epsilon(events []Event, delta float64, acct Accountant) (Guarantee, error) {
-	return account(events, delta, acct, false, false)
+	return account(events, delta, acct, query{})
 }
 
 // VisibleEpsilon is Epsilon against an adversary who sees in which rounds each
 // member took part, as shard peers and network observers do.
 func VisibleEpsilon(events []Event, delta float64, acct Accountant) (Guarantee, error) {
-	return account(events, delta, acct, true, false)
+	return account(events, delta, acct, query{visible: true})
 }
 
 // SimulatedEpsilon is the epsilon that the simulated population would have had. It
 // is nobody's guarantee: those who took part have [Epsilon].
 func SimulatedEpsilon(events []Event, delta float64, acct Accountant) (Guarantee, error) {
-	return account(events, delta, acct, false, true)
+	return account(events, delta, acct, query{simulated: true})
 }
 
-func account(events []Event, delta float64, acct Accountant, visible, simulated bool) (Guarantee, error) {
+// query says which of the epsilons of some events is wanted.
+type query struct {
+	visible, simulated bool
+	coarse             bool // a bound that may be 2e-3 too high will do
+}
+
+func account(events []Event, delta float64, acct Accountant, want query) (Guarantee, error) {
 	if _, err := CheckDelta(delta, 0); err != nil {
 		return Guarantee{}, err
 	}
@@ -104,7 +110,7 @@ func account(events []Event, delta float64, acct Accountant, visible, simulated 
 	if err != nil {
 		return Guarantee{}, err
 	}
-	c, err := compose(events, visible, simulated)
+	c, err := compose(events, want.visible, want.simulated)
 	if err != nil {
 		return Guarantee{}, err
 	}
@@ -114,11 +120,11 @@ func account(events []Event, delta float64, acct Accountant, visible, simulated 
 		Accountant: acct,
 		Sampling:   SamplingNone,
 		Rounds:     c.rounds,
-		Simulated:  simulated,
+		Simulated:  want.simulated,
 	}
 	if c.sampled {
 		g.Sampling = SamplingPoisson
-		if visible {
+		if want.visible {
 			g.Sampling = SamplingVisible
 		}
 	}
@@ -141,7 +147,11 @@ func account(events []Event, delta float64, acct Accountant, visible, simulated 
 		g.Accountant = RDP
 		return g, nil
 	}
-	b, err := tightEpsilon(c.parts, inner, eps)
+	gap := fineGap
+	if want.coarse {
+		gap = coarseGap
+	}
+	b, err := tightEpsilon(c.parts, inner, eps, gap)
 	if err != nil {
 		return Guarantee{}, err
 	}

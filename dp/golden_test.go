@@ -65,3 +65,29 @@ func TestGoldenEpsilon(t *testing.T) {
 		}
 	}
 }
+
+func TestGoldenNoise(t *testing.T) {
+	for _, g := range readGoldens(t) {
+		if g["kind"] != "sigma" {
+			continue
+		}
+		q, delta, eps := g.num(t, "q"), g.num(t, "delta"), g.num(t, "eps_target")
+		rounds := int(g.num(t, "T"))
+		for _, c := range []struct {
+			acct Accountant
+			want float64
+			tol  float64
+		}{{Tight, g.num(t, "sigma_tight"), 1e-4}, {RDP, g.num(t, "sigma_rdp_go"), 1e-6}} {
+			start := time.Now()
+			z, err := CalibrateNoise(eps, delta, q, rounds, c.acct)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s %s q=%v T=%d: %v, golden %v (%+.2e) %v", g["tag"], c.acct, q, rounds, z, c.want, z/c.want-1, time.Since(start).Round(time.Millisecond))
+			// The Rényi goldens were made with a list of orders: every order can only help.
+			if z/c.want-1 > c.tol || c.acct == Tight && z/c.want-1 < -c.tol {
+				t.Errorf("q=%v T=%d delta=%v epsilon=%v %s: z %v, golden %v", q, rounds, delta, eps, c.acct, z, c.want)
+			}
+		}
+	}
+}

@@ -8,27 +8,31 @@ import (
 // bounds hold an epsilon.
 type bounds struct{ lower, upper float64 }
 
-// targetGap is the relative distance of the bounds at which refinement ends.
-const targetGap = 2e-5
+// The relative distance of the bounds at which refinement ends: for results, and
+// on the way to a calibrated parameter.
+const (
+	fineGap   = 2e-5
+	coarseGap = 2e-3
+)
 
 // tailShare is the part of delta spent on losses beyond the grid, which count as
 // infinite. Cutting there also keeps the tilted mass from piling up at its end.
 const tailShare = 1e-6
 
 // tightEpsilon bounds epsilon at delta of the composed parts, both directions of
-// add/remove. rdp is the Rényi accountant's result, a valid upper bound.
-func tightEpsilon(parts []part, delta, rdp float64) (bounds, error) {
+// add/remove. rdp is the Rényi accountant's result, a valid upper bound. The bounds are refined until they are gap apart, relatively.
+func tightEpsilon(parts []part, delta, rdp, gap float64) (bounds, error) {
 	if b, ok := closedForm(parts, delta); ok {
 		return b, nil
 	}
-	remove, err := direction(parts, delta, false, rdp, 0)
+	remove, err := direction(parts, delta, false, rdp, 0, gap)
 	if err != nil {
 		return bounds{}, err
 	}
 	if symmetric(parts) || addBelow(parts, delta, remove.upper) {
 		return remove, nil
 	}
-	add, err := direction(parts, delta, true, rdp, remove.upper)
+	add, err := direction(parts, delta, true, rdp, remove.upper, gap)
 	if err != nil {
 		return bounds{}, err
 	}
@@ -137,7 +141,7 @@ func addBelow(parts []part, delta, eps float64) bool {
 // direction bounds epsilon in one direction. It starts on a coarse grid and
 // refines: the error is of second order in the step. An upper bound of enough is
 // good enough.
-func direction(parts []part, delta float64, flip bool, rdp, enough float64) (bounds, error) {
+func direction(parts []part, delta float64, flip bool, rdp, enough, target float64) (bounds, error) {
 	total := 0.0
 	for _, p := range parts {
 		total += float64(p.rounds)
@@ -173,7 +177,7 @@ func direction(parts []part, delta float64, flip bool, rdp, enough float64) (bou
 			out.lower, out.upper = max(out.lower, b.lower), min(out.upper, b.upper)
 		}
 		gap := out.upper - out.lower
-		if gap <= targetGap*out.upper || out.upper < 1e-12 || out.upper <= enough {
+		if gap <= target*out.upper || out.upper < 1e-12 || out.upper <= enough {
 			return out, nil
 		}
 		if !inside {
@@ -191,7 +195,7 @@ func direction(parts []part, delta float64, flip bool, rdp, enough float64) (bou
 		if newSlope > 1e-2 {
 			slope = newSlope
 		}
-		shrink := math.Sqrt(0.7 * targetGap * out.upper / (b.upper - b.lower + 1e-300))
+		shrink := math.Sqrt(0.7 * target * out.upper / (b.upper - b.lower + 1e-300))
 		if shrink > 0.9 {
 			shrink = 0.9
 		}
