@@ -249,6 +249,9 @@ func (c *client) serve(ctx context.Context, in <-chan received) error {
 func (c *client) handle(ctx context.Context, m wire.Message) (finished bool, err error) {
 	switch m := m.(type) {
 	case *wire.Wait:
+		if c.round != nil {
+			c.drop("the round went on without this device")
+		}
 		if m.Disconnect {
 			return false, pace(m.RetryMillis, m.Reason)
 		}

@@ -353,6 +353,23 @@ func TestSessionThatIsNotResumed(t *testing.T) {
 	}
 }
 
+// A device that comes back too late is told to wait, and forgets the round.
+func TestRoundThatWentOn(t *testing.T) {
+	h := newHouse(t)
+	d := h.start(h.config(&constant{gate: make(chan struct{})}))
+	p := h.admit(false)
+	p.assign(h.plan(1))
+	want[*wire.Turn](p)
+	p.pipe.Close()
+	p = h.admit(true)
+	p.send(&wire.Wait{RetryMillis: 1, Reason: "not in this round"})
+	p.assign(h.plan(2))
+	want[*wire.Turn](p)
+	if e, saw := d.saw(Dropped); !saw || e.Round != 1 {
+		t.Errorf("round 1 ended as %+v", e)
+	}
+}
+
 func TestConfigIsChecked(t *testing.T) {
 	h := newHouse(t)
 	for name, change := range map[string]func(*Config){

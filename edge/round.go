@@ -310,7 +310,7 @@ func (c *client) end() {
 	c.round.stop()
 	c.round.sec.Abort()
 	clear(c.round.symbols)
-	c.round = nil
+	c.round, c.resuming = nil, false
 }
 
 // drop ends the round without a word from the coordinator.

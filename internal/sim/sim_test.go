@@ -72,7 +72,7 @@ func config(t testing.TB, n int) Config {
 	job.Cohort.Population, job.Cohort.Floor = n, 3
 	job.Shard = coordinator.ShardJob{Size: 32, Floor: 3}
 	job.Privacy.SimulatedPopulation, job.Privacy.SimulatedCohort = 10_000_000, 100_000
-	job.Deadlines.Reconnect = 500 * time.Millisecond
+	job.Deadlines.Gather, job.Deadlines.Reconnect = 2*time.Second, 500*time.Millisecond
 	cfg := Config{
 		Coordinator: coordinator.Config{Job: job, Dir: t.TempDir(), Base: tinyBase(t)},
 		Trainer:     constant(0.02),
@@ -183,9 +183,11 @@ func TestHostileDevices(t *testing.T) {
 	}
 	r, err := Run(t.Context(), cfg)
 	ok(t, err)
-	want := 0.02 * (8 + 7 + 9) / 9
-	if got := firstColumns(r.Adapter); r.Rounds != 3 || got > 3*0.02*1.02 || got < 0.02*(8+7+6)/9*0.98 {
-		t.Errorf("%d rounds, adapter moved by %.5f, about %.5f expected", r.Rounds, got, want)
+	// The two hostile ones are out from their round on, the absent one in round
+	// 2; whether it is back in time for round 3 is a matter of milliseconds.
+	least, most := 0.02*(8+6+6)/9, 0.02*(8+6+7)/9
+	if got := firstColumns(r.Adapter); r.Rounds != 3 || got < least*0.98 || got > most*1.02 {
+		t.Errorf("%d rounds, adapter moved by %.5f, %.5f to %.5f expected", r.Rounds, got, least, most)
 	}
 	for i, d := range r.Devices {
 		if _, faulty := cfg.Faults[i]; !faulty && (d.Err != nil || d.Committed != 3) {
