@@ -1,0 +1,96 @@
+#!/bin/sh
+# Times the compiled training programs beside their peers, all in one run and one
+# thread, and prints markdown: matrix products against OpenBLAS, training steps
+# against GoMLX's Go backend (plain and with GOEXPERIMENT=simd), PyTorch and
+# TensorFlow.js, and whether the hosts computed the same bits.
+#
+#   sh bench/wasm/run.sh            everything; peers are installed under $WORK
+#   PEERS=0 sh bench/wasm/run.sh    no downloads: programs and GoMLX only
+#   WORK=DIR                        where to work (default: a temporary directory,
+#                                   removed at the end); PYTHON=... a Python that
+#                                   already has torch and numpy
+set -eu
+
+cd "$(dirname "$0")/../.."
+GO=${GO:-go}
+PEERS=${PEERS:-1}
+STEPS=${STEPS:-5}
+if [ -z "${WORK:-}" ]; then
+	WORK=$(mktemp -d)
+	trap 'rm -rf "$WORK"' EXIT
+fi
+mkdir -p "$WORK"
+WORK=$(cd "$WORK" && pwd)
+here=$PWD/bench/wasm
+out=$WORK/results.jsonl
+: >"$out"
+say() { echo "bench/wasm: $*" >&2; }
+
+say "building"
+$GO build -o "$WORK/steps" ./bench/wasm/steps
+simd=1
+GOEXPERIMENT=simd $GO build -o "$WORK/steps-simd" ./bench/wasm/steps || simd=0
+"$WORK/steps" emit "$WORK"
+
+python=${PYTHON:-}
+tfjs=$WORK/tfjs
+if [ "$PEERS" = 1 ]; then
+	if [ -z "$python" ]; then
+		say "installing PyTorch and numpy into a throw-away environment (some 5 GB)"
+		{ python3 -m venv "$WORK/venv" && "$WORK/venv/bin/pip" install -q torch numpy; } >&2 && python=$WORK/venv/bin/python ||
+			say "PyTorch did not install; its rows are left out"
+	fi
+	if [ ! -d "$tfjs/node_modules/@tensorflow/tfjs-backend-wasm" ]; then
+		say "installing TensorFlow.js"
+		mkdir -p "$tfjs"
+		(cd "$tfjs" && npm init -y >/dev/null && npm i --silent --no-audit --no-fund @tensorflow/tfjs@4.22.0 @tensorflow/tfjs-backend-wasm@4.22.0) >&2 ||
+			{ say "TensorFlow.js did not install; its rows are left out"; rm -rf "$tfjs"; }
+	fi
+else
+	rm -rf "$tfjs"
+fi
+
+for shape in 512,512,512 512,512,16 512,16,512; do
+	case=gemm-$(echo $shape | tr , x)
+	say "$case"
+	if [ -n "$python" ]; then OPENBLAS_NUM_THREADS=1 "$python" "$here/gemm.py" $shape >>"$out"; fi
+	"$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 3 -steps 50 >>"$out"
+	node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --warm 20 --steps 50 --json >>"$out"
+done
+
+for case in tiny-b8-s64 tiny-b16-s32 small-b8-s64 small-nf4-b8-s64; do
+	say "$case"
+	"$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -steps "$STEPS" >>"$out"
+	node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --warm 3 --steps "$STEPS" --json >>"$out"
+	case $case in *nf4*) continue ;; esac
+	if [ $simd = 1 ]; then "$WORK/steps-simd" gomlx "$WORK" $case -steps "$STEPS" -label "gomlx simd" >>"$out"; fi
+	"$WORK/steps" gomlx "$WORK" $case -steps 2 -label "gomlx plain" >>"$out"
+	if [ -n "$python" ]; then
+		node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --steps 1 --state "$WORK/$case.state" >/dev/null
+		"$python" "$here/torch_step.py" "$WORK" $case --steps "$STEPS" --reference "$WORK/$case.state" >>"$out"
+	fi
+	if [ -d "$tfjs" ]; then
+		(cd "$tfjs" && node "$here/tfjs_step.mjs" "$WORK" $case) | tail -n 1 >>"$out"
+		(cd "$tfjs" && node "$here/tfjs_step.mjs" "$WORK" $case --explicit) | tail -n 1 >>"$out"
+	fi
+done
+
+echo "## WebAssembly programs, one thread, one run ($(uname -sm), $($GO version | cut -d' ' -f3), node $(node --version))"
+"$WORK/steps" report "$WORK"
+
+echo
+echo "### Bit-identity: SHA-256 of the state after 20 steps"
+echo
+echo "| program | wazero | wazero, interpreter | node |"
+echo "| --- | --- | --- | --- |"
+hash() { sed 's/.*"state_sha256":"\([0-9a-f]*\)".*/\1/' | cut -c1-16; }
+same=0
+for case in tiny-b8-s64 tiny-b16-s32 small-nf4-b8-s64; do
+	a=$("$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 | hash)
+	b=-
+	case $case in tiny-b16*) b=$("$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 -interpreter | hash) ;; esac
+	c=$(node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --steps 20 --json | hash)
+	echo "| $case | $a | $b | $c |"
+	[ "$a" = "$c" ] && { [ "$b" = - ] || [ "$a" = "$b" ]; } || same=1
+done
+[ $same = 0 ] || { say "the hosts disagree"; exit 1; }

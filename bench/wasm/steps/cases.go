@@ -1,0 +1,135 @@
+package main
+
+import (
+	"hash/fnv"
+	"math"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/wasm/compiler"
+)
+
+// benchCase is one program to time: a matrix product or a training step.
+type benchCase struct {
+	Name string       `json:"name"`
+	GEMM []int        `json:"gemm,omitempty"` // M, K, N
+	Step *nn.StepSpec `json:"step,omitempty"`
+	NF4  bool         `json:"nf4,omitempty"` // frozen matrices in 4 bits
+}
+
+// cases lists what is timed. The tiny shape is the default model's, BERT-small
+// is 4 layers, 512 wide, 8 heads, vocabulary 30522.
+func cases() []benchCase {
+	tiny, small := model.BERT(2048, 128, 2, 4, 128), model.BERT(30522, 512, 4, 8, 512)
+	step := func(c model.Config, batch, seq int) *nn.StepSpec {
+		return &nn.StepSpec{Config: c, LoRA: model.LoRA{RMax: 16, Alpha: 16}, Classes: 4, Rank: 16,
+			Batch: batch, Seq: seq, Optimizer: nn.AdamW, WeightDecay: 0.01}
+	}
+	return []benchCase{
+		{Name: "gemm-512x512x512", GEMM: []int{512, 512, 512}},
+		{Name: "gemm-512x512x16", GEMM: []int{512, 512, 16}},
+		{Name: "gemm-512x16x512", GEMM: []int{512, 16, 512}},
+		{Name: "tiny-b8-s64", Step: step(tiny, 8, 64)},
+		{Name: "tiny-b16-s32", Step: step(tiny, 16, 32)},
+		{Name: "small-b8-s64", Step: step(small, 8, 64)},
+		{Name: "small-nf4-b8-s64", Step: step(small, 8, 64), NF4: true},
+	}
+}
+
+// compile makes the program of a case for a host.
+func (c *benchCase) compile(host string) ([]byte, error) {
+	spec := compiler.Spec{Name: c.Name, Host: host}
+	if c.GEMM != nil {
+		spec.Outputs = []compiler.Output{{Name: "c"}}
+		m, k, n := c.GEMM[0], c.GEMM[1], c.GEMM[2]
+		return compiler.Compile(func(g *graph.Graph) []*graph.Node {
+			a := graph.Parameter(g, "a", shapes.Make(dtypes.Float32, m, k))
+			b := graph.Parameter(g, "b", shapes.Make(dtypes.Float32, k, n))
+			return []*graph.Node{graph.Dot(a, b).Product()}
+		}, spec)
+	}
+	// A first build, on the compiler's own backend, tells names and roles.
+	params, outputs, err := c.Step.Build(graph.NewGraph(compiler.New(), c.Name))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range params {
+		switch p.Role {
+		case nn.State:
+			spec.Params = append(spec.Params, compiler.Param{Name: p.Name, Role: compiler.State})
+		case nn.Frozen:
+			matrix := len(p.Shape) == 2 && !strings.HasPrefix(p.Name, "pooler.")
+			spec.Params = append(spec.Params, compiler.Param{Name: p.Name, Role: compiler.Frozen, NF4: c.NF4 && matrix})
+		}
+	}
+	for _, o := range outputs {
+		spec.Outputs = append(spec.Outputs, compiler.Output{Name: o.Name, State: o.State})
+	}
+	return compiler.Compile(func(g *graph.Graph) []*graph.Node {
+		_, outputs, err := c.Step.Build(g)
+		if err != nil {
+			panic(err)
+		}
+		nodes := make([]*graph.Node, len(outputs))
+		for i, o := range outputs {
+			nodes[i] = o.Node
+		}
+		return nodes
+	}, spec)
+}
+
+// floats gives the value of a float32 tensor: the same for every engine, as it
+// depends on the name and the index alone.
+func floats(name string, n int) []float32 {
+	v := make([]float32, n)
+	switch {
+	case strings.HasSuffix(name, ".adam_m"), strings.HasSuffix(name, ".adam_v"):
+		return v
+	case name == nn.LearningRateName:
+		return []float32{1e-3}
+	case name == nn.StepName:
+		return []float32{1}
+	case strings.HasSuffix(name, "LayerNorm.weight"), name == nn.WeightsName:
+		for i := range v {
+			v[i] = 1
+		}
+		return v
+	}
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	state := h.Sum64()
+	for i := range v { // uniform within +-0.06: a spread of about 0.035
+		state = state*6364136223846793005 + 1442695040888963407
+		v[i] = float32(float64(state>>40)/(1<<24)-.5) * .12
+	}
+	return v
+}
+
+// tokens fills rows of ids; the last quarter of every row is padding.
+func tokens(batch, seq, vocab int) []int32 {
+	v := make([]int32, batch*seq)
+	for i := range v {
+		if i%seq < seq-seq/4 {
+			v[i] = int32(1 + (i*7919+13)%(vocab-1))
+		}
+	}
+	return v
+}
+
+func labels(batch, classes int) []int32 {
+	v := make([]int32, batch)
+	for i := range v {
+		v[i] = int32(i % classes)
+	}
+	return v
+}
+
+// gemmFLOPs counts a multiply-add as two.
+func gemmFLOPs(mkn []int) uint64 {
+	return uint64(2 * math.Abs(float64(mkn[0]*mkn[1]*mkn[2])))
+}

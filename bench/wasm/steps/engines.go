@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/wasm"
+)
+
+var hosts = []string{"wazero", "v8"}
+
+// emit writes DIR/CASE.HOST.wasm, DIR/CASE.bin and DIR/CASE.json.
+func emit(ctx context.Context, dir string) error {
+	for _, c := range cases() {
+		for _, host := range hosts {
+			start := time.Now()
+			program, err := c.compile(host)
+			if err != nil {
+				return fmt.Errorf("%s for %s: %w", c.Name, host, err)
+			}
+			file := filepath.Join(dir, c.Name+"."+host+".wasm")
+			fmt.Fprintf(os.Stderr, "%s: %d bytes in %v\n", file, len(program), time.Since(start).Round(time.Millisecond))
+			if err := os.WriteFile(file, program, 0o600); err != nil {
+				return err
+			}
+			if host != hosts[0] {
+				continue
+			}
+			if err := c.snapshot(ctx, program, filepath.Join(dir, c.Name+".bin")); err != nil {
+				return fmt.Errorf("%s: %w", c.Name, err)
+			}
+		}
+		info, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, c.Name+".json"), info, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// snapshot writes the case's inputs as the program's memory holds them. The
+// tensors lie in the same order in the programs for both hosts.
+func (c *benchCase) snapshot(ctx context.Context, program []byte, file string) error {
+	p, err := wasm.Load(ctx, program, wasm.Config{})
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	in, err := p.NewInstance(ctx)
+	if err != nil {
+		return err
+	}
+	m := p.Manifest()
+	for _, t := range m.Frozen {
+		if err := in.WriteFrozen(t.Name, floats(t.Name, t.Len())); err != nil {
+			return err
+		}
+	}
+	for _, t := range append(m.State, m.Inputs...) {
+		switch {
+		case t.Name == nn.TokensName:
+			err = in.WriteInt32(t.Name, tokens(c.Step.Batch, c.Step.Seq, c.Step.Config.VocabSize))
+		case t.Name == nn.LabelsName:
+			err = in.WriteInt32(t.Name, labels(c.Step.Batch, c.Step.Classes))
+		default:
+			err = in.WriteFloat32(t.Name, floats(t.Name, t.Len()))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	if err := in.Snapshot(w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
+
+// runWazero is run_program.mjs in Go.
+func runWazero(ctx context.Context, programFile, inputs string, warm, steps int, interpreter bool) (*result, error) {
+	program, err := os.ReadFile(programFile)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	p, err := wasm.Load(ctx, program, wasm.Config{Interpreter: interpreter})
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	m := p.Manifest()
+	r := &result{Name: m.Name, Engine: "wazero", Bytes: len(program), CompileMS: ms(time.Since(start)),
+		Memory: uint64(p.Report().MemoryPages) * wasm.PageSize, FLOPs: m.FLOPs, Steps: warm + steps}
+	start = time.Now()
+	in, err := p.NewInstance(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.StartMS = ms(time.Since(start))
+	f, err := os.Open(inputs)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.Restore(bufio.NewReaderSize(f, 1<<20)); err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	runtime.GC()
+	start = time.Now()
+	if err := in.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	r.PrepareMS = ms(time.Since(start))
+	var times []float64
+	for i := range warm + steps {
+		start := time.Now()
+		if err := in.Step(ctx); err != nil {
+			return nil, err
+		}
+		if i >= warm {
+			times = append(times, ms(time.Since(start)))
+		}
+	}
+	r.times(times)
+	r.Outputs = make(map[string][]float32)
+	for _, t := range m.Outputs {
+		v := make([]float32, t.Len())
+		if err := in.ReadFloat32(t.Name, v); err != nil {
+			return nil, err
+		}
+		r.Outputs[t.Name] = v[:min(16, len(v))]
+	}
+	sum, err := in.StateSHA256()
+	if err != nil {
+		return nil, err
+	}
+	r.State = fmt.Sprintf("%x", sum)
+	r.PeakRSS = peakRSS()
+	return r, nil
+}
+
+// runGoMLX times the same step on GoMLX's Go backend, one core.
+func runGoMLX(ctx context.Context, dir, name string, warm, steps int) (*result, error) {
+	runtime.GOMAXPROCS(1)
+	data, err := os.ReadFile(filepath.Join(dir, name+".json"))
+	if err != nil {
+		return nil, err
+	}
+	var c benchCase
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, err
+	}
+	if c.Step == nil {
+		return nil, fmt.Errorf("%s is not a training step", name)
+	}
+	var tensors []model.Tensor
+	for _, spec := range c.Step.Config.BaseTensors() {
+		tensors = append(tensors, model.Tensor{Name: spec.Name, Shape: spec.Shape, Data: floats(spec.Name, model.Elements(spec.Shape))})
+	}
+	base, err := model.NewBase(c.Step.Config, tensors, nil, model.F32)
+	if err != nil {
+		return nil, err
+	}
+	trainer, err := nn.NewTrainer(*c.Step, base)
+	if err != nil {
+		return nil, err
+	}
+	layout, err := c.Step.Layout()
+	if err != nil {
+		return nil, err
+	}
+	var start []float32
+	for _, span := range layout.Spans(c.Step.Rank) {
+		start = append(start, floats(span.Name, span.Len)...)
+	}
+	batch := nn.Batch{Tokens: tokens(c.Step.Batch, c.Step.Seq, c.Step.Config.VocabSize), Labels: labels(c.Step.Batch, c.Step.Classes)}
+	r := &result{Name: name, Engine: "gomlx", Steps: warm + steps}
+	var times []float64
+	for i := range warm + steps {
+		began := time.Now()
+		_, losses, err := trainer.Train(ctx, start, []nn.Batch{batch}, floats(nn.LearningRateName, 1)[0])
+		if err != nil {
+			return nil, err
+		}
+		if i >= warm {
+			times = append(times, ms(time.Since(began)))
+		}
+		r.Outputs = map[string][]float32{nn.LossName: losses}
+	}
+	r.times(times)
+	r.PeakRSS = peakRSS()
+	return r, nil
+}
+
+// peakRSS returns the process's largest resident set so far, in bytes.
+func peakRSS() int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return u.Maxrss
+	}
+	return u.Maxrss * 1024
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// report prints the tables from DIR/results.jsonl: one result a line, of every
+// engine. Times are the fastest step; ratios are within this one run.
+func report(w io.Writer, dir string) error {
+	f, err := os.Open(filepath.Join(dir, "results.jsonl"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var all []result
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var r result
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			return fmt.Errorf("%.80s: %w", lines.Text(), err)
+		}
+		all = append(all, r)
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	for _, c := range cases() {
+		var rows []result
+		for _, r := range all {
+			if r.Name == c.Name {
+				rows = append(rows, r)
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		if c.GEMM != nil {
+			printGEMM(w, &c, rows)
+		} else {
+			printStep(w, &c, rows)
+		}
+	}
+	return nil
+}
+
+func printGEMM(w io.Writer, c *benchCase, rows []result) {
+	flops := float64(gemmFLOPs(c.GEMM))
+	fmt.Fprintf(w, "\n### %s\n\n| engine | ms | GFLOP/s | of OpenBLAS |\n| --- | --- | --- | --- |\n", c.Name)
+	peer := find(rows, "numpy")
+	for _, r := range rows {
+		of := ""
+		if peer != nil {
+			of = fmt.Sprintf("%.2fx", peer.MinMS/r.MinMS)
+		}
+		fmt.Fprintf(w, "| %s | %.3f | %.1f | %s |\n", r.Engine, r.MinMS, flops/r.MinMS/1e6, of)
+	}
+}
+
+func printStep(w io.Writer, c *benchCase, rows []result) {
+	var flops uint64
+	for _, r := range rows {
+		flops = max(flops, r.FLOPs)
+	}
+	fmt.Fprintf(w, "\n### %s: %.3f GFLOP a step\n\n", c.Name, float64(flops)/1e9)
+	fmt.Fprintf(w, "| engine | ms a step | GFLOP/s | of PyTorch's speed | module | compile ms | start ms | prepare ms | peak MB | loss |\n"+
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	peer := find(rows, "torch")
+	for _, r := range rows {
+		of, module, compile, start, prepare := "", "", "", "", ""
+		if peer != nil {
+			of = fmt.Sprintf("%.3fx", peer.MinMS/r.MinMS)
+		}
+		if r.Bytes > 0 {
+			module = fmt.Sprintf("%.1f KB", float64(r.Bytes)/1000)
+			compile, start, prepare = fmt.Sprintf("%.1f", r.CompileMS), fmt.Sprintf("%.1f", r.StartMS), fmt.Sprintf("%.1f", r.PrepareMS)
+		}
+		loss := ""
+		if v := r.Outputs["loss"]; len(v) > 0 {
+			loss = fmt.Sprintf("%.6f", v[0])
+		}
+		fmt.Fprintf(w, "| %s | %.1f | %.2f | %s | %s | %s | %s | %s | %.0f | %s |\n", r.Engine, r.MinMS,
+			float64(flops)/r.MinMS/1e6, of, module, compile, start, prepare, float64(r.PeakRSS)/1e6, loss)
+	}
+	ratios(w, rows)
+}
+
+// ratios prints how much faster the programs are than the other ways to run the
+// same step.
+func ratios(w io.Writer, rows []result) {
+	var out []string
+	for _, ours := range []string{"wazero", "node"} {
+		us := find(rows, ours)
+		if us == nil {
+			continue
+		}
+		for _, peer := range []string{"gomlx plain", "gomlx simd", "tfjs", "torch"} {
+			for i := range rows {
+				if them := &rows[i]; strings.HasPrefix(them.Engine, peer) {
+					out = append(out, fmt.Sprintf("- %s: %.2fx as fast as %s", us.Engine, them.MinMS/us.MinMS, them.Engine))
+				}
+			}
+		}
+	}
+	if len(out) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(out, "\n"))
+	}
+}
+
+// find returns the first result of an engine, by the beginning of its name.
+func find(rows []result, engine string) *result {
+	for i := range rows {
+		if strings.HasPrefix(rows[i].Engine, engine) {
+			return &rows[i]
+		}
+	}
+	return nil
+}

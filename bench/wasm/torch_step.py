@@ -1,0 +1,162 @@
+"""Times the benchmark's training step in PyTorch on the CPU, one thread.
+
+    python torch_step.py DIR CASE [--steps N] [--warm N] [--reference STATE.bin]
+
+It reads the same inputs as the program (DIR/CASE.bin in the layout of the
+manifest in DIR/CASE.wazero.wasm) and computes the same model: a post-norm
+encoder with LoRA on query and value, a frozen base, masked mean pooling, an
+affine pooler, cross entropy, AdamW. --reference compares the trained tensors
+after ONE step with those of a program (run_program.mjs --state), so that the
+timing is known to be of the same mathematics.
+"""
+
+import argparse
+import json
+import math
+import resource
+import time
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+
+def uleb(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, at
+
+
+def manifest(path):
+    """Returns the starling.program section of a module."""
+    data = open(path, "rb").read()
+    at = 8
+    while at < len(data):
+        kind = data[at]
+        size, at = uleb(data, at + 1)
+        if kind == 0:
+            n, start = uleb(data, at)
+            if data[start : start + n] == b"starling.program":
+                return json.loads(data[start + n : at + size])
+        at += size
+    raise SystemExit(f"{path}: no starling.program section")
+
+
+def read_tensors(m, path):
+    """Reads frozen, state and inputs in manifest order."""
+    data, at, out = open(path, "rb").read(), 0, {}
+    for role in ("frozen", "state", "inputs"):
+        for t in m.get(role, []):
+            n = math.prod(t["shape"])
+            kind = np.int32 if t["dtype"] == "i32" else np.float32
+            out[t["name"]] = np.frombuffer(data, kind, n, at).reshape(t["shape"]).copy()
+            at += 4 * n
+    return out
+
+
+class Model:
+    def __init__(self, spec, tensors, state):
+        self.spec, self.t = spec, {k: torch.from_numpy(v) for k, v in tensors.items()}
+        self.trained = [t["name"] for t in state if not t["name"].endswith((".adam_m", ".adam_v"))]
+        for name in self.trained:
+            self.t[name].requires_grad_()
+
+    def dense(self, x, name):
+        return F.linear(x, self.t[name + ".weight"], self.t[name + ".bias"])
+
+    def adapted(self, x, name, scale):
+        low = F.linear(x, self.t[name + ".lora_A.weight"])
+        return self.dense(x, name) + scale * F.linear(low, self.t[name + ".lora_B.weight"])
+
+    def norm(self, x, name):
+        return F.layer_norm(x, x.shape[-1:], self.t[name + ".weight"], self.t[name + ".bias"], 1e-12)
+
+    def loss(self):
+        t, cfg = self.t, self.spec["Config"]
+        tokens = t["tokens"].long()
+        b, s = tokens.shape
+        h, heads = cfg["hidden_size"], cfg["num_attention_heads"]
+        scale = self.spec["LoRA"]["alpha"] / self.spec["Rank"]
+        x = F.embedding(tokens, t["embeddings.word_embeddings.weight"]) + t["embeddings.position_embeddings.weight"][:s]
+        x = self.norm(x, "embeddings.LayerNorm")
+        keep = (tokens != 0).float()
+        bias = ((1 - keep) * -1e4)[:, None, None, :]
+
+        def split(v):
+            return v.view(b, s, heads, h // heads).transpose(1, 2)
+
+        for i in range(cfg["num_hidden_layers"]):
+            p = f"encoder.layer.{i}."
+            q = self.adapted(x, p + "attention.self.query", scale)
+            k = self.dense(x, p + "attention.self.key")
+            v = self.adapted(x, p + "attention.self.value", scale)
+            scores = split(q) @ split(k).transpose(-1, -2) / math.sqrt(h // heads) + bias
+            a = (scores.softmax(-1) @ split(v)).transpose(1, 2).reshape(b, s, h)
+            x = self.norm(x + self.dense(a, p + "attention.output.dense"), p + "attention.output.LayerNorm")
+            f = F.gelu(self.dense(x, p + "intermediate.dense"), approximate="tanh")
+            x = self.norm(x + self.dense(f, p + "output.dense"), p + "output.LayerNorm")
+        share = keep / (keep.sum(-1, keepdim=True) + 1e-9)
+        pooled = (share[:, None, :] @ x)[:, 0]
+        logits = self.dense(self.dense(pooled, "pooler.dense"), "classifier")
+        ce = F.cross_entropy(logits, t["labels"].long(), reduction="none")
+        return (ce * t["weights"]).sum() / (t["weights"].sum() + 1e-9)
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("dir")
+    ap.add_argument("case")
+    ap.add_argument("--steps", type=int, default=5)
+    ap.add_argument("--warm", type=int, default=2)
+    ap.add_argument("--reference")
+    args = ap.parse_args()
+    torch.set_num_threads(1)
+    base = f"{args.dir}/{args.case}"
+    spec = json.load(open(base + ".json"))["step"]
+    m = manifest(base + ".wazero.wasm")
+    model = Model(spec, read_tensors(m, base + ".bin"), m["state"])
+    rate = float(model.t["learning_rate"])
+    params = [model.t[n] for n in model.trained]
+    start = [p.detach().clone() for p in params]
+    opt = torch.optim.AdamW(params, lr=rate, betas=(0.9, 0.999), eps=1e-8, weight_decay=spec["WeightDecay"])
+    report = {"name": args.case, "engine": f"torch {torch.__version__}", "steps": args.warm + args.steps, "outputs": {}}
+    times = []
+    for i in range(args.warm + args.steps):
+        t0 = time.perf_counter()
+        opt.zero_grad()
+        loss = model.loss()
+        loss.backward()
+        opt.step()
+        if i >= args.warm:
+            times.append(1e3 * (time.perf_counter() - t0))
+        if i == 0:
+            report["outputs"]["loss"] = [float(loss.detach())]
+            if args.reference:
+                report["delta_error"] = compare(args.reference, m, dict(zip(model.trained, params)), dict(zip(model.trained, start)))
+    times.sort()
+    report |= {"min_ms": times[0], "median_ms": times[len(times) // 2]}
+    report["peak_rss_bytes"] = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps(report))
+
+
+def compare(path, m, now, start):
+    """Relative L2 error of a program's update against this one's."""
+    data, at, diff, norm = open(path, "rb").read(), 0, 0.0, 0.0
+    for t in m["state"]:
+        n = math.prod(t["shape"])
+        v = torch.frombuffer(bytearray(data[at : at + 4 * n]), dtype=torch.float32).reshape(t["shape"])
+        at += 4 * n
+        if t["name"] in now:
+            ours, theirs = v - start[t["name"]], now[t["name"]].detach() - start[t["name"]]
+            diff += float(((ours - theirs).double() ** 2).sum())
+            norm += float((theirs.double() ** 2).sum())
+    return math.sqrt(diff / norm)
+
+
+if __name__ == "__main__":
+    main()
