@@ -85,9 +85,12 @@ type Coordinator struct {
 type device struct {
 	id    [32]byte
 	n     round.Device
-	sess  *session // nil: not connected
-	token []byte   // of the last session
-	away  time.Time
+	sess  *session  // nil: not connected
+	token []byte    // of the last session
+	gone  time.Time // when its last session ended; zero: it had none in this process
+	away  time.Time // when the running round stops waiting for it, while it is in running.away
+	// sentAway: it was told to hang up and come back, and is expected.
+	sentAway bool
 }
 
 // New validates the job, opens or makes the store, verifies the ledger and

@@ -44,8 +44,15 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 	}
 	c.step(round.Start{})
 	for _, d := range c.order {
-		if d.sess != nil && r.parts[d.n] != nil && r.finish == nil {
+		switch {
+		case r.parts[d.n] == nil || r.finish != nil:
+		case d.sess != nil:
 			c.step(round.Received{Device: d.n, Turn: round.Gathering})
+		case !d.gone.IsZero() && !d.sentAway:
+			// Its connection broke some time ago. One that was told to come back, or
+			// that this process has not seen yet, has until the deadline.
+			d.away = d.gone.Add(c.t.job.Deadlines.Reconnect)
+			r.away[d] = struct{}{}
 		}
 	}
 	for r.finish == nil && r.fatal == nil {

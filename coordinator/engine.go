@@ -211,7 +211,7 @@ func (c *Coordinator) join(ev joinEvent) error {
 		d = c.addDevice(ev.s.id)
 		c.log.Info("enrolled", "device", short(d.id), "enrolled", len(c.order))
 	}
-	d.token, d.sess, ev.s.device = token, ev.s, d
+	d.token, d.sess, ev.s.device, d.sentAway = token, ev.s, d, false
 	c.connected++
 	c.metrics.connected.Store(int64(c.connected))
 	ev.enrolled.Session, ev.enrolled.Resumed = token, resumed
@@ -239,6 +239,7 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 		return
 	}
 	if r.m.Wants(d.n, round.Gathering) == round.Accepted {
+		delete(r.away, d)
 		c.step(round.Received{Device: d.n, Turn: round.Gathering})
 		return
 	}
@@ -267,9 +268,10 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 
 // wait is pace steering: when to come back, spread so that not all come at once.
 func (c *Coordinator) wait(d *device) {
+	d.sentAway = c.connected > c.t.job.Cohort.MaxConnected
 	d.sess.send(frame(&wire.Wait{
 		RetryMillis: uint32(c.retryAfter().Milliseconds()),
-		Disconnect:  c.connected > c.t.job.Cohort.MaxConnected,
+		Disconnect:  d.sentAway,
 		Reason:      "not in this round",
 	}))
 }
@@ -303,6 +305,7 @@ func (c *Coordinator) left(s *session) {
 }
 
 func (c *Coordinator) detach(d *device) {
+	d.gone = time.Now()
 	d.sess.dead = true
 	d.sess.device = nil
 	d.sess = nil

@@ -97,9 +97,9 @@ func (m *Machine) closeIfSettled() []Effect {
 	if !m.started || m.storing || m.cutting || !m.state.Waits() || !m.settled() {
 		return nil
 	}
-	// Nobody has to have come for gathering to be settled when all are lost; the
-	// deadline decides then, since any of them may still come.
-	if m.state == Gathering && len(m.answeredNow(-1)) < len(m.order) {
+	// Who is lost while the round gathers may still come: with too few present the
+	// deadline decides.
+	if m.state == Gathering && len(m.answeredNow(-1)) < m.cfg.Limits[Gathering].Quorum {
 		return nil
 	}
 	return m.closeState()
