@@ -155,9 +155,7 @@ func (c Config) Threshold(n int) (int, error) {
 		return 0, fmt.Errorf("%w: shard of %d devices", ErrConfig, n)
 	}
 	p := big.NewRat(int64(c.CorruptPPM), 1000000)
-	t, ok := chooseThreshold(n, c.SemiHonest, c.BreachBits, func(k int) tail {
-		return binomialTail(n, p, k)
-	})
+	t, ok := chooseThreshold(n, c.SemiHonest, c.BreachBits, binomialTailFunc(n, p))
 	if !ok {
 		return 0, fmt.Errorf("%w: a shard of %d cannot withstand %d ppm corrupted devices to 2^-%d with any threshold",
 			ErrConfig, n, c.CorruptPPM, c.BreachBits)

@@ -88,7 +88,7 @@ func (m Model) corruptedTail() (func(int) tail, error) {
 		return nil, err
 	}
 	if m.Population == 0 {
-		return func(k int) tail { return binomialTail(m.Shard, p, k) }, nil
+		return binomialTailFunc(m.Shard, p), nil
 	}
 	// The shard is a uniform subset of the enrolled devices; a fraction of a
 	// corrupted device counts as one.

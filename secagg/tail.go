@@ -14,18 +14,39 @@ import (
 // A tail is the exact probability num/den.
 type tail struct{ num, den *big.Int }
 
-// binomialTail is P[Bin(n, p) >= k].
-func binomialTail(n int, p *big.Rat, k int) tail {
+// binomialTails are P[Bin(n, p) >= k] for k = 0..n+1, over one denominator.
+func binomialTails(n int, p *big.Rat) (num []*big.Int, den *big.Int) {
 	a, m := p.Num(), p.Denom()
 	b := new(big.Int).Sub(m, a)
-	num, term := new(big.Int), new(big.Int)
-	for i := max(k, 0); i <= n; i++ {
-		term.Binomial(int64(n), int64(i))
-		term.Mul(term, new(big.Int).Exp(a, big.NewInt(int64(i)), nil))
-		term.Mul(term, new(big.Int).Exp(b, big.NewInt(int64(n-i)), nil))
-		num.Add(num, term)
+	pow := []*big.Int{big.NewInt(1)} // of 1-p's numerator
+	for i := range n {
+		pow = append(pow, new(big.Int).Mul(pow[i], b))
 	}
-	return tail{num, new(big.Int).Exp(m, big.NewInt(int64(n)), nil)}
+	num = make([]*big.Int, n+2)
+	num[n+1] = new(big.Int)
+	// From the top: C(n,i) * a^i * b^(n-i), the first two factors kept up.
+	choose, rise := big.NewInt(1), new(big.Int).Exp(a, big.NewInt(int64(n)), nil)
+	for i := n; i >= 0; i-- {
+		term := new(big.Int).Mul(choose, rise)
+		num[i] = term.Mul(term, pow[n-i]).Add(term, num[i+1])
+		choose.Mul(choose, big.NewInt(int64(i))).Quo(choose, big.NewInt(int64(n-i+1)))
+		if a.Sign() != 0 {
+			rise.Quo(rise, a)
+		} else if i == 1 {
+			rise.SetInt64(1) // 0^0
+		}
+	}
+	return num, new(big.Int).Exp(m, big.NewInt(int64(n)), nil)
+}
+
+// binomialTail is P[Bin(n, p) >= k].
+func binomialTail(n int, p *big.Rat, k int) tail {
+	return binomialTailFunc(n, p)(k)
+}
+
+func binomialTailFunc(n int, p *big.Rat) func(k int) tail {
+	num, den := binomialTails(n, p)
+	return func(k int) tail { return tail{num[min(max(k, 0), n+1)], den} }
 }
 
 // hypergeometricTail is P[X >= k], X the marked among n drawn without
