@@ -59,6 +59,9 @@ func (p *ProgramTrainer) Train(ctx context.Context, t Task) ([]float32, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	b, err := p.take(ctx, t)
 	if err != nil {
 		return nil, err
@@ -96,7 +99,8 @@ func (p *ProgramTrainer) take(ctx context.Context, t Task) (*bench, error) {
 	// Room for what is about to be made: an idle one of another rank goes.
 	var old *bench
 	if len(p.idle) >= cap(p.slots) {
-		old, p.idle = p.idle[0], slices.Delete(p.idle, 0, 1)
+		old = p.idle[0]
+		p.idle = slices.Delete(p.idle, 0, 1)
 	}
 	p.mu.Unlock()
 	if old != nil {
@@ -112,7 +116,8 @@ func (p *ProgramTrainer) put(b *bench) error {
 	p.idle = append(p.idle, b)
 	var old *bench
 	if len(p.idle) > cap(p.slots) {
-		old, p.idle = p.idle[0], slices.Delete(p.idle, 0, 1)
+		old = p.idle[0]
+		p.idle = slices.Delete(p.idle, 0, 1)
 	}
 	p.mu.Unlock()
 	if old != nil {

@@ -217,17 +217,11 @@ func (c *client) maskAndSend(ctx context.Context) error {
 	if err != nil {
 		return c.leave(&RefusalError{Round: r.plan.Round, Cause: ErrSecagg, Err: err})
 	}
-	if r.upload, err = wire.NewUpload(r.plan.Round, maskedUpdate{masked}); err != nil {
+	if r.upload, err = wire.NewUpload(r.plan.Round, masked); err != nil {
 		return err
 	}
 	return c.sendUpload(ctx, 0)
 }
-
-// maskedUpdate lets secagg's masked vector, and nothing else, become an upload.
-type maskedUpdate struct{ *secagg.Masked }
-
-// MaskedUpdate implements wire.Masked.
-func (maskedUpdate) MaskedUpdate() {}
 
 // sendUpload sends the masked update from offset on.
 func (c *client) sendUpload(ctx context.Context, offset uint64) error {

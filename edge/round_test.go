@@ -81,7 +81,7 @@ func (h *house) round(plan *wire.Plan, peers []*peer, cut func(turn uint8, i int
 	return mean
 }
 
-func ok(t *testing.T, err error) {
+func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

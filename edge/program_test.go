@@ -1,0 +1,222 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/wasm/compiler"
+)
+
+// step is the training step of the test base.
+func step(base *model.Base, rank int, optimizer nn.Optimizer) nn.StepSpec {
+	return nn.StepSpec{Config: base.Config, LoRA: model.LoRA{RMax: 4, Alpha: 4}, Classes: 2, Rank: rank, Batch: 2, Seq: 8, Optimizer: optimizer}
+}
+
+// compile makes a program of a step for this host.
+func compile(t testing.TB, s nn.StepSpec, nf4 bool) []byte {
+	t.Helper()
+	var params []nn.Param
+	var outputs []nn.Output
+	recorded, err := compiler.Record(func(g *graph.Graph) []*graph.Node {
+		var err error
+		if params, outputs, err = s.Build(g); err != nil {
+			panic(err)
+		}
+		nodes := make([]*graph.Node, len(outputs))
+		for i, o := range outputs {
+			nodes[i] = o.Node
+		}
+		return nodes
+	})
+	ok(t, err)
+	spec := compiler.Spec{Name: "test", Host: host}
+	for _, p := range params {
+		switch p.Role {
+		case nn.State:
+			spec.Params = append(spec.Params, compiler.Param{Name: p.Name, Role: compiler.State})
+		case nn.Frozen:
+			spec.Params = append(spec.Params, compiler.Param{Name: p.Name, Role: compiler.Frozen, NF4: nf4 && len(p.Shape) == 2 && !strings.HasPrefix(p.Name, "pooler.")})
+		}
+	}
+	for _, o := range outputs {
+		spec.Outputs = append(spec.Outputs, compiler.Output{Name: o.Name, State: o.State})
+	}
+	program, err := compiler.CompileGraph(recorded, spec)
+	ok(t, err)
+	return program
+}
+
+// task is a few steps from a fresh adapter.
+func task(t testing.TB, base *model.Base, rank int, program []byte) Task {
+	t.Helper()
+	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 4, Alpha: 4}, 2)
+	ok(t, err)
+	b := func(x int32) Batch {
+		tokens := make([]int32, 16)
+		for i := range 12 { // the rest is padding
+			tokens[i] = 1 + (x*5+int32(i)*3)%int32(base.Config.VocabSize-1)
+		}
+		return Batch{Tokens: tokens, Labels: []int32{x % 2, (x + 1) % 2}, Weights: []float32{1, 1}}
+	}
+	last := b(4)
+	last.Weights[1] = 0
+	return Task{
+		Base: base, Layout: layout, Rank: rank, Start: model.NewAdapter(layout, 3).Slice(rank),
+		Batches: []Batch{b(1), b(2), b(3), last}, Rate: 0.1, Batch: 2, Sequence: 8, Program: program,
+	}
+}
+
+// The program and the reference on GoMLX's own backend change the adapter
+// alike, at every rank and with every optimizer.
+func TestProgramAgainstReference(t *testing.T) {
+	base := tinyBase(t)
+	trainer := NewProgramTrainer(1)
+	defer trainer.Close()
+	for _, optimizer := range []nn.Optimizer{nn.SGD, nn.Momentum, nn.AdamW} {
+		for _, rank := range []int{0, 1, 4} {
+			s := step(base, rank, optimizer)
+			reference, err := nn.NewTrainer(s, base)
+			ok(t, err)
+			tk := task(t, base, rank, compile(t, s, false))
+			var batches []nn.Batch
+			for _, b := range tk.Batches {
+				batches = append(batches, nn.Batch{Tokens: b.Tokens, Labels: b.Labels, Weights: b.Weights})
+			}
+			want, _, err := reference.Train(t.Context(), tk.Start, batches, tk.Rate)
+			ok(t, err)
+			start := slices.Clone(tk.Start)
+			var steps []int
+			tk.Progress = func(done, total int) { steps = append(steps, done*100+total) }
+			got, err := trainer.Train(t.Context(), tk)
+			ok(t, err)
+			var diff, size float64
+			for i := range want {
+				diff += math.Pow(float64(got[i]-want[i]), 2)
+				size += math.Pow(float64(want[i]), 2)
+			}
+			if size == 0 || diff > 1e-8*size {
+				t.Errorf("%s at rank %d: differs by %.2g of %.2g", optimizer, rank, math.Sqrt(diff), math.Sqrt(size))
+			}
+			if !slices.Equal(tk.Start, start) {
+				t.Error("the trainer changed the start")
+			}
+			if !slices.Equal(steps, []int{104, 204, 304, 404}) {
+				t.Errorf("progress %v", steps)
+			}
+			again, err := trainer.Train(t.Context(), tk)
+			ok(t, err)
+			if !slices.Equal(got, again) {
+				t.Errorf("%s at rank %d: a second training on the same instance differs", optimizer, rank)
+			}
+		}
+	}
+}
+
+// A base that is stored in four bits trains the same whether the program keeps
+// it in four bits or in float32.
+func TestNF4BaseIsLossless(t *testing.T) {
+	plain := tinyBase(t)
+	base, err := model.NewBase(plain.Config, plain.Tensors, plain.Tokenizer, model.NF4)
+	ok(t, err)
+	trainer := NewProgramTrainer(1)
+	defer trainer.Close()
+	s := step(base, 2, nn.SGD)
+	wide, err := trainer.Train(t.Context(), task(t, base, 2, compile(t, s, false)))
+	ok(t, err)
+	narrow, err := trainer.Train(t.Context(), task(t, base, 2, compile(t, s, true)))
+	ok(t, err)
+	for i := range wide {
+		if d := math.Abs(float64(wide[i] - narrow[i])); d > 1e-6 {
+			t.Fatalf("value %d: %v in float32, %v in four bits", i, wide[i], narrow[i])
+		}
+	}
+}
+
+func TestProgramsThatDoNotFit(t *testing.T) {
+	base := tinyBase(t)
+	trainer := NewProgramTrainer(1)
+	defer trainer.Close()
+	good := compile(t, step(base, 2, nn.SGD), false)
+	for name, test := range map[string]struct {
+		text   string
+		change func(*Task)
+	}{
+		"no program":      {"", func(k *Task) { k.Program = nil }},
+		"not a program":   {"", func(k *Task) { k.Program = []byte("\x00asm....") }},
+		"other rank":      {"lora_A", func(k *Task) { *k = task(t, base, 1, good) }},
+		"other batch":     {"tokens", func(k *Task) { k.Batch = 3 }},
+		"other sequence":  {"tokens", func(k *Task) { k.Sequence = 9 }},
+		"more to train":   {"lora", func(k *Task) { k.Program = compile(t, step(base, 0, nn.SGD), false) }},
+		"another encoder": {"", func(k *Task) { k.Program = compile(t, otherEncoder(base), false) }},
+	} {
+		k := task(t, base, 2, good)
+		test.change(&k)
+		if _, err := trainer.Train(t.Context(), k); !errors.Is(err, ErrMisfit) || !strings.Contains(err.Error(), test.text) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := trainer.Train(t.Context(), task(t, base, 2, good)); err != nil {
+		t.Errorf("after all these: %v", err)
+	}
+}
+
+func otherEncoder(base *model.Base) nn.StepSpec {
+	s := step(base, 2, nn.SGD)
+	s.Config.VocabSize += 8
+	return s
+}
+
+// Training that diverges is an error, not an update.
+func TestDivergenceIsAnError(t *testing.T) {
+	base := tinyBase(t)
+	trainer := NewProgramTrainer(1)
+	defer trainer.Close()
+	k := task(t, base, 2, compile(t, step(base, 2, nn.SGD), false))
+	k.Rate = 1e38
+	if _, err := trainer.Train(t.Context(), k); err == nil {
+		t.Error("no error")
+	}
+}
+
+// Many clients share a trainer: each gets its own result, whatever the others do.
+func TestSharedTrainer(t *testing.T) {
+	base := tinyBase(t)
+	trainer := NewProgramTrainer(2)
+	defer trainer.Close()
+	programs := map[int][]byte{1: compile(t, step(base, 1, nn.SGD), false), 4: compile(t, step(base, 4, nn.SGD), false)}
+	want := map[int][]float32{}
+	for rank, p := range programs {
+		var err error
+		want[rank], err = trainer.Train(t.Context(), task(t, base, rank, p))
+		ok(t, err)
+	}
+	var wg sync.WaitGroup
+	for i := range 12 {
+		rank := []int{1, 4}[i%2]
+		k := task(t, base, rank, programs[rank])
+		wg.Go(func() {
+			got, err := trainer.Train(t.Context(), k)
+			if err != nil || !slices.Equal(got, want[rank]) {
+				t.Errorf("training %d at rank %d differs: %v", i, rank, err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(trainer.idle); n > 2 {
+		t.Errorf("%d instances kept", n)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := trainer.Train(ctx, task(t, base, 1, programs[1])); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
