@@ -58,6 +58,9 @@ func (s *SafeTensors) AddNF4(name string, shape []int, data []float32) error {
 			codes[j/2] |= c << (4 * (1 - j%2))
 		}
 	}
+	if len(data)%2 == 1 {
+		codes[len(codes)-1] |= 7 // the unused nibble holds 0's code, as bitsandbytes pads
+	}
 	meta, err := json.Marshal(nf4Meta{"nf4", nf4Block, "float32", shape})
 	if err != nil {
 		return err

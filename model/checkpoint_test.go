@@ -1,0 +1,85 @@
+package model
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func tinyCheckpoint(t testing.TB) *Checkpoint {
+	t.Helper()
+	b, err := NewBase(tinyConfig(), tinyTensors(), []byte("{}"), NF4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Checkpoint{
+		CheckpointInfo: CheckpointInfo{Job: "j", Round: 3, Seq: 5, Labels: []string{"a", "b", "c"},
+			RankAccuracy: map[string]float64{"1": 0.5, "4": 0.75}, BestRank: 4, Privacy: "none: a test"},
+		Base: b, Adapter: NewAdapter(tinyLayout(t), 9),
+	}
+}
+
+func TestCheckpointRoundTrips(t *testing.T) {
+	c := tinyCheckpoint(t)
+	dir := filepath.Join(t.TempDir(), "new")
+	if err := WriteCheckpoint(dir, c); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadCheckpoint(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Adapter.Slice(4), c.Adapter.Slice(4)) || got.BestRank != 4 || got.RankAccuracy["4"] != 0.75 ||
+		got.LoRA != c.Adapter.Layout().LoRA || !slices.Equal(got.Labels, c.Labels) || got.Privacy != c.Privacy {
+		t.Errorf("came back as %+v", got.CheckpointInfo)
+	}
+	// PEFT finds what it looks for.
+	st, err := os.ReadFile(filepath.Join(dir, AdapterFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := ParseSafeTensors(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, ok := parsed.Lookup("base_model.model.bert.encoder.layer.0.attention.self.query.lora_A.weight")
+	if !ok || !slices.Equal(a.Shape, []int{4, 8}) {
+		t.Errorf("lora_A: %v %v", ok, a.Shape)
+	}
+}
+
+func TestReadCheckpointRefuses(t *testing.T) {
+	for name, tc := range map[string]struct{ file, old, new, want string }{
+		"another base":   {CheckpointFile, `"base_sha256": "`, `"base_sha256": "00`, "SHA-256"},
+		"a rank too far": {CheckpointFile, `"best_rank": 4`, `"best_rank": 5`, "best_rank"},
+		"r_max":          {CheckpointFile, `"r_max": 4`, `"r_max": 5`, "lora_A"},
+		"labels":         {CheckpointFile, `"c"`, `"c","d"`, "classifier.weight"},
+		"seq":            {CheckpointFile, `"seq": 5`, `"seq": 7`, "seq"},
+		"no adapter":     {AdapterFile, "", "", AdapterFile},
+	} {
+		dir := t.TempDir()
+		if err := WriteCheckpoint(dir, tinyCheckpoint(t)); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, tc.file)
+		if tc.old == "" {
+			os.Remove(path)
+		} else {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(data), tc.old) {
+				t.Fatalf("%s: %s holds no %q", name, tc.file, tc.old)
+			}
+			if err := os.WriteFile(path, []byte(strings.Replace(string(data), tc.old, tc.new, 1)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := ReadCheckpoint(dir); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want it to name %q", name, err, tc.want)
+		}
+	}
+}
