@@ -84,6 +84,13 @@ func newRootCmd(a *app) *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "report as JSON on standard output")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
+		newDemoCmd(a),
+		newServeCmd(a),
+		newJoinCmd(a),
+		newInvoicesCmd(a),
+		newInspectCmd(a),
+		newPretrainCmd(a),
+		newSecaggCmd(a),
 		newVersionCmd(a),
 	)
 	return root

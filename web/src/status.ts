@@ -19,7 +19,7 @@ export interface Status {
   validation?: { rank: number; accuracy: number }[];
   simulated?: Guarantee | null;
   delivered?: Guarantee | null;
-  reproducible?: boolean;
+  private: boolean;
   bytes_up: number;
   bytes_down: number;
   reason?: string;
@@ -47,7 +47,7 @@ export function statusLines(s: Status): [string, string][] {
     const best = s.validation.reduce((a, b) => (b.accuracy > a.accuracy ? b : a));
     lines.push(["Validation", `${(100 * best.accuracy).toFixed(1)} % at rank ${best.rank}`]);
   }
-  if (s.reproducible) lines.push(["Privacy", "none: reproducible run"]);
+  if (!s.private) lines.push(["Privacy", "none: reproducible run"]);
   if (s.simulated) lines.push(["Simulated", guarantee(s.simulated)]);
   if (s.delivered) lines.push(["Delivered", guarantee(s.delivered)]);
   lines.push(["Received", bytes(s.bytes_up)], ["Sent", bytes(s.bytes_down)]);

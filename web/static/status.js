@@ -21,7 +21,7 @@ export function statusLines(s) {
         const best = s.validation.reduce((a, b) => (b.accuracy > a.accuracy ? b : a));
         lines.push(["Validation", `${(100 * best.accuracy).toFixed(1)} % at rank ${best.rank}`]);
     }
-    if (s.reproducible)
+    if (!s.private)
         lines.push(["Privacy", "none: reproducible run"]);
     if (s.simulated)
         lines.push(["Simulated", guarantee(s.simulated)]);

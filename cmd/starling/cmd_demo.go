@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/sim"
+)
+
+type demoFlags struct {
+	data, out, record       string
+	reproducible            bool
+	headOnly, verbose       bool
+	rounds, clients, vanish int
+	alpha, epsilon          float64
+	seed                    uint64
+}
+
+// The demo's fleet stands for one of this size, sampled at 1%.
+const (
+	simulatedPopulation = 1_000_000
+	simulatedCohort     = 10_000
+)
+
+func newDemoCmd(a *app) *cobra.Command {
+	var f demoFlags
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Fine-tune a model across a fleet on this machine, privately, end to end",
+		Long: `Start a coordinator and a fleet of edges in one process, connected by real
+WebSockets, and fine-tune the default base with DP-DyLoRA: every round draws a
+rank, every edge trains in its sandbox, clips, quantizes and masks, the
+coordinator unmasks only the sum and adds noise. Some edges vanish in
+mid-round. The data is generated invoices, or your own labelled file.`,
+		Example: "  starling demo\n  starling demo --data reviews.jsonl.gz --alpha 0.1\n  starling demo --reproducible --json",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, f) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: .tsv or .txt (label<TAB>text), .jsonl (text, label, user); plain or .gz")
+	fl.StringVar(&f.out, "out", "starling-demo", "folder that gets a folder of its own for this run")
+	fl.BoolVar(&f.reproducible, "reproducible", false, "seed every source of randomness: repeats bit for bit, not private")
+	fl.BoolVar(&f.headOnly, "head-only", false, "train the classification head alone, for comparison")
+	fl.StringVar(&f.record, "record", "", "with --head-only: put the accuracy into this file of records")
+	fl.IntVar(&f.rounds, "rounds", 20, "rounds to commit")
+	fl.IntVar(&f.clients, "clients", 24, "edges, all drawn in each round")
+	fl.IntVar(&f.vanish, "vanish", 2, "edges that vanish in mid-round")
+	fl.Float64Var(&f.alpha, "alpha", 1, "Dirichlet concentration that divides a file without users over the edges; smaller is more skewed")
+	fl.Float64Var(&f.epsilon, "epsilon", 2, "privacy budget, for the simulated population")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of the generated data and of every split; with --reproducible of everything")
+	fl.BoolVar(&f.verbose, "verbose", false, "log sessions and states to standard error")
+	return cmd
+}
+
+func (f demoFlags) validate() error {
+	switch {
+	case f.clients < 4 || f.clients > 512:
+		return usagef("--clients is %d, want 4..512", f.clients)
+	case f.vanish < 0 || f.vanish > f.clients/4:
+		return usagef("--vanish is %d, want 0..%d: a quarter of the edges", f.vanish, f.clients/4)
+	case f.record != "" && !f.headOnly:
+		return usagef("--record needs --head-only")
+	}
+	return nil
+}
+
+// load returns the task's data and the name its head-only figure is kept under.
+func (f demoFlags) load() (*fleetData, string, error) {
+	if f.data == "" {
+		d, err := generatedData(f.seed, f.clients)
+		return d, generatedTask(dataset.GeneratorVersion, f.seed), err
+	}
+	task, err := fileTask(f.data)
+	if err != nil {
+		return nil, "", err
+	}
+	d, err := fileData(f.data, f.seed, f.clients, f.alpha)
+	return d, task, err
+}
+
+// job is the demo's job: all edges drawn each round, in one shard.
+func (f demoFlags) job(d *fleetData) coordinator.Job {
+	job := coordinator.DefaultJob()
+	job.Name = "demo: " + d.Name
+	job.Labels = d.Labels
+	job.Rounds = f.rounds
+	job.Adapter.HeadOnly = f.headOnly
+	job.Cohort.Population = f.clients
+	job.Cohort.SamplingRate = 1
+	job.Shard.Size = max(64, f.clients)
+	// A shard this small cannot hold off both a lying coordinator and corrupted
+	// devices and still lose two: the demo asks for a bare majority.
+	job.Shard.Corrupt, job.Shard.BreachBits = 0, 0
+	job.Privacy.Epsilon = f.epsilon
+	job.Privacy.SimulatedPopulation = simulatedPopulation
+	job.Privacy.SimulatedCohort = simulatedCohort
+	return job
+}
+
+// faults spreads the vanishing edges over the run: each leaves for good in the
+// middle of a round, one just before its masked update, one just before it
+// would reveal its shares, and so on in turn.
+func (f demoFlags) faults() map[int]sim.Fault {
+	out := map[int]sim.Fault{}
+	for i := range f.vanish {
+		turn := 3
+		if i%2 == 1 {
+			turn = 5
+		}
+		out[(i+1)*f.clients/(f.vanish+1)] = sim.Fault{
+			Round: 1 + (i+1)*f.rounds/(f.vanish+2), Turn: turn, Kind: sim.Vanish,
+		}
+	}
+	return out
+}
+
+func runDemo(ctx context.Context, a *app, f demoFlags) error {
+	start := time.Now()
+	if err := f.validate(); err != nil {
+		return err
+	}
+	data, task, err := f.load()
+	if err != nil {
+		return err
+	}
+	job := f.job(data)
+	b, err := loadBase(job.Base)
+	if err != nil {
+		return err
+	}
+	layout, err := jobLayout(job, b)
+	if err != nil {
+		return err
+	}
+	validation, err := newEvaluator(b, layout, data.Validation, job.Adapter.Sequence)
+	if err != nil {
+		return err
+	}
+	test, err := newEvaluator(b, layout, data.Test, job.Adapter.Sequence)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(f.out, time.Now().Format("20060102-150405"))
+	if err := ensureDir(dir); err != nil {
+		return err
+	}
+	view := newProgressView(a.Stderr)
+	cfg := sim.Config{
+		Coordinator: coordinator.Config{Job: job, Dir: dir, Base: b, Evaluator: validation, Progress: view.show,
+			Compile: coordinator.CompileStep, Hosts: []string{coordinator.Hosts[0]}},
+		Clients: data.Clients,
+		Faults:  f.faults(),
+	}
+	if f.verbose {
+		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
+		cfg.Coordinator.Log = cfg.Log
+	}
+	if f.reproducible {
+		cfg.Seed = binary.LittleEndian.AppendUint64(make([]byte, 24), f.seed)
+		cfg.Coordinator.Seed = cfg.Seed
+	}
+	fmt.Fprintf(a.Stderr, "%s: %d edges, %d labels, %d validation and %d test texts; %d of the edges will vanish in mid-round\n",
+		data.Name, len(data.Clients), len(data.Labels), len(data.Validation.Examples), len(data.Test.Examples), f.vanish)
+	if f.reproducible {
+		fmt.Fprintln(a.Stderr, "reproducible: every secret is seeded, NOT PRIVATE")
+	}
+	result, err := sim.Run(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	r := report{Task: data.Name, Reproducible: f.reproducible, Devices: len(data.Clients),
+		BytesUp: result.Traffic.PerDeviceRound.Up, BytesDown: result.Traffic.PerDeviceRound.Down}
+	if err := r.measure(ctx, job, layout, result.Result, validation, test); err != nil {
+		return err
+	}
+	r.Seconds = time.Since(start).Seconds()
+	if f.record != "" {
+		at := strconv.Itoa(0)
+		if err := recordHeadOnly(f.record, headOnlyRecord{task, r.RankAccuracy[at], r.RankMacroF1[at]}); err != nil {
+			return err
+		}
+	}
+	known, err := findHeadOnly(task)
+	if err != nil {
+		return err
+	}
+	if known != nil && !f.headOnly {
+		r.HeadOnly, r.HeadOnlyMacroF1 = &known.Accuracy, &known.MacroF1
+	}
+	return a.emit(r, r.print)
+}

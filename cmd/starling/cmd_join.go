@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+type joinReport struct {
+	RoundsCommitted int    `json:"rounds_committed"`
+	RoundsDropped   int    `json:"rounds_dropped"`
+	RoundsAbandoned int    `json:"rounds_abandoned"`
+	Examples        int    `json:"examples"`
+	Reason          string `json:"reason"` // why the job ended
+}
+
+func newJoinCmd(a *app) *cobra.Command {
+	var data, identity, cache string
+	var notPrivate bool
+	cmd := &cobra.Command{
+		Use:   "join TOKEN|URL --data FILE",
+		Short: "Take part in a job as an edge; your data stays on this machine",
+		Long: `Take part in a job as an edge. The argument is the join token that
+'starling serve' prints, or the coordinator's plain http(s) URL where it asks
+for no enrolment secret. Training runs in a sandboxed program the coordinator
+compiled; what leaves this machine is one clipped, quantized and masked update
+a round. The command ends when the job does and reconnects until then.`,
+		Example: "  starling join starling1_... --data my.tsv\n  starling join http://127.0.0.1:8080 --data my.jsonl.gz --identity phone.pem",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("join takes one argument, the join token or URL")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if data == "" {
+				return usagef("--data is required: a labelled file (.tsv, .txt, .jsonl; plain or .gz)")
+			}
+			return runJoin(cmd.Context(), a, args[0], data, identity, cache, notPrivate)
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", "", "labelled file to train on: .tsv or .txt (label<TAB>text), .jsonl (text, label); plain or .gz")
+	cmd.Flags().StringVar(&identity, "identity", "", "identity file (default starling/identity.pem in the user's configuration folder)")
+	cmd.Flags().StringVar(&cache, "cache", "", "folder for the base and programs (default starling in the user's cache folder)")
+	cmd.Flags().BoolVar(&notPrivate, "accept-not-private", false, "join a reproducible run, whose secrets are all known to the coordinator")
+	return cmd
+}
+
+func runJoin(ctx context.Context, a *app, where, data, identity, cache string, notPrivate bool) error {
+	token, err := joinToken(where)
+	if err != nil {
+		return usageError{err}
+	}
+	// Read once before the network, so that a bad line is told at once.
+	set, err := dataset.Load(data)
+	if err != nil {
+		return err
+	}
+	if identity, err = userPath(identity, os.UserConfigDir, "identity.pem"); err != nil {
+		return err
+	}
+	if cache, err = userPath(cache, os.UserCacheDir, ""); err != nil {
+		return err
+	}
+	key, err := edge.LoadIdentity(identity)
+	if err != nil {
+		return err
+	}
+	report := joinReport{Examples: len(set.Examples)}
+	fmt.Fprintf(a.Stderr, "%d examples of %d labels in %s\n", len(set.Examples), len(set.Labels), data)
+	err = edge.Run(ctx, edge.Config{
+		Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: notPrivate,
+		Progress: func(e edge.Event) {
+			switch e.State {
+			case edge.Committed:
+				report.RoundsCommitted++
+			case edge.Dropped:
+				report.RoundsDropped++
+			case edge.Abandoned:
+				report.RoundsAbandoned++
+			case edge.Finished:
+				report.Reason = e.Text
+			}
+			printEdgeEvent(a.Stderr, e)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return a.emit(report, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "took part in %d rounds (%d dropped, %d abandoned); the job ended: %s\n",
+			report.RoundsCommitted, report.RoundsDropped, report.RoundsAbandoned, report.Reason)
+		return err
+	})
+}
+
+// joinToken accepts a token, or a bare URL as a token without pin and secret.
+func joinToken(where string) (string, error) {
+	if strings.HasPrefix(where, "http://") || strings.HasPrefix(where, "https://") {
+		t := wire.Token{URL: strings.TrimRight(where, "/")}
+		if err := t.Validate(); err != nil {
+			return "", err
+		}
+		return t.String(), nil
+	}
+	t, err := wire.ParseToken(where)
+	if err != nil {
+		return "", fmt.Errorf("%w; want the token that 'starling serve' prints, or an http(s) URL", err)
+	}
+	return t.String(), nil
+}
+
+// userPath is given, or a file below the user's own folder.
+func userPath(given string, dir func() (string, error), name string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	d, err := dir()
+	if err != nil {
+		return "", fmt.Errorf("no default folder: %w", err)
+	}
+	d = filepath.Join(d, "starling")
+	if err := os.MkdirAll(d, 0o700); err != nil {
+		return "", err
+	}
+	return filepath.Join(d, name), nil
+}
+
+// printEdgeEvent writes what the owner of a device wants to see: not every
+// training step.
+func printEdgeEvent(w io.Writer, e edge.Event) {
+	if (e.State == edge.Training || e.State == edge.Fetching || e.State == edge.Uploading) && e.Done > 0 {
+		return
+	}
+	line := string(e.State)
+	if e.Round > 0 {
+		line += fmt.Sprintf(" round %d", e.Round)
+	}
+	if e.Rank > 0 {
+		line += fmt.Sprintf(" rank %d", e.Rank)
+	}
+	if e.Text != "" {
+		line += ": " + e.Text
+	}
+	fmt.Fprintln(w, line)
+}

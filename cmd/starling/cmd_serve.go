@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/base"
+	"github.com/starling-fl/starling/web"
+)
+
+type serveFlags struct {
+	job, dir, listen, url, validation, test string
+	tls, verbose                            bool
+}
+
+func newServeCmd(a *app) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve --job job.yaml --dir DIR",
+		Short: "Run a coordinator for a fleet that comes and goes",
+		Long: `Run a coordinator: it enrols devices, runs rounds until the job's rounds are
+committed or its privacy budget is spent, and writes a checkpoint after each.
+State lives in --dir; started again with the same job it continues with the
+next round, the ledger intact. The join token is printed on standard error.`,
+		Example: "  starling serve --job job.yaml --dir run1 --listen 0.0.0.0:8443 --tls --url https://fl.example.org:8443",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.job == "" || f.dir == "" {
+				return usagef("--job and --dir are required: see docs/JOB.md for the job file")
+			}
+			return runServe(cmd.Context(), a, f)
+		},
+	}
+	cmd.Flags().StringVar(&f.job, "job", "", "job file (YAML)")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "folder for the ledger, journal and checkpoints")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on")
+	cmd.Flags().StringVar(&f.url, "url", "", "how devices reach this address, if not by the one listened on")
+	cmd.Flags().BoolVar(&f.tls, "tls", false, "serve TLS with a certificate kept in --dir, pinned by the join token")
+	cmd.Flags().StringVar(&f.validation, "validation", "", "public labelled file that scores every round and chooses the rank")
+	cmd.Flags().StringVar(&f.test, "test", "", "public labelled file for the result table")
+	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "log sessions and states to standard error")
+	return cmd
+}
+
+// loadBase is the folder a job names, or the embedded default.
+func loadBase(path string) (*model.Base, error) {
+	if path == "" {
+		return base.Default()
+	}
+	return model.LoadBaseDir(path)
+}
+
+// loadPublic reads a public set over the job's labels; nil for no path.
+func loadPublic(path string, labels []string) (*dataset.Set, error) {
+	if path == "" {
+		return nil, nil
+	}
+	set, err := dataset.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	if set, err = set.Relabel(labels); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return set, nil
+}
+
+func runServe(ctx context.Context, a *app, f serveFlags) error {
+	start := time.Now()
+	job, err := coordinator.LoadJob(f.job)
+	if err != nil {
+		return err
+	}
+	b, err := loadBase(job.Base)
+	if err != nil {
+		return err
+	}
+	layout, err := jobLayout(job, b)
+	if err != nil {
+		return err
+	}
+	validation, err := loadPublic(f.validation, job.Labels)
+	if err != nil {
+		return err
+	}
+	test, err := loadPublic(f.test, job.Labels)
+	if err != nil {
+		return err
+	}
+	view := newProgressView(a.Stderr)
+	cfg := coordinator.Config{Job: job, Dir: f.dir, Base: b, Static: web.Static(), Progress: view.show,
+		Compile: coordinator.CompileStep, Hosts: coordinator.Hosts}
+	if f.verbose {
+		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
+	}
+	var chooser *evaluator
+	if validation != nil {
+		if chooser, err = newEvaluator(b, layout, validation, job.Adapter.Sequence); err != nil {
+			return err
+		}
+		cfg.Evaluator = chooser
+	}
+	c, err := coordinator.New(cfg)
+	if err != nil {
+		return err
+	}
+	runErr := serveAndRun(ctx, a, c, job.Enrolment.Secret, f)
+	result := c.Result()
+	if err := errors.Join(runErr, c.Close()); err != nil {
+		return err
+	}
+	if test == nil || chooser == nil {
+		return a.emit(result, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "%d rounds committed; checkpoint in %s\nsimulated: %s\ndelivered: %s\n",
+				result.Rounds, result.Checkpoint, guaranteeText(result.Simulated), guaranteeText(result.Delivered))
+			return err
+		})
+	}
+	reporter, err := newEvaluator(b, layout, test, job.Adapter.Sequence)
+	if err != nil {
+		return err
+	}
+	r := report{Task: job.Name, Reproducible: false}
+	if err := r.measure(ctx, job, layout, result, chooser, reporter); err != nil {
+		return err
+	}
+	r.Seconds = time.Since(start).Seconds()
+	return a.emit(r, r.print)
+}
+
+// serveAndRun serves devices until the job is done.
+func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, secret string, f serveFlags) error {
+	endpoint, err := coordinator.Listen(f.listen, f.dir, f.tls)
+	if err != nil {
+		return err
+	}
+	token := wire.Token{URL: endpoint.URL, Pin: endpoint.Pin, Secret: []byte(secret)}
+	if f.url != "" {
+		token.URL = strings.TrimRight(f.url, "/")
+	}
+	if err := token.Validate(); err != nil {
+		endpoint.Listener.Close()
+		return usageError{err}
+	}
+	fmt.Fprintf(a.Stderr, "listening on %s\njoin with: starling join %s --data FILE\nor open %s/#%s in a browser\n",
+		endpoint.Listener.Addr(), token, token.URL, token)
+	serving, stop := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- c.Serve(serving, endpoint) }()
+	runErr := c.Run(ctx)
+	stop()
+	if errors.Is(runErr, context.Canceled) {
+		runErr = errors.New("interrupted; start the same command again to go on with the next round")
+	}
+	return errors.Join(runErr, <-served)
+}
+
+// ensureDir makes a folder for results.
+func ensureDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("results folder: %w", err)
+	}
+	return nil
+}
