@@ -103,13 +103,13 @@ func newCells(p part, h, left, right float64) (*cells, error) {
 	start := x
 	for i := range n {
 		t := shift + (kLo+float64(i))*h // of the cell's lower node
-		ea := math.Exp(off+t) * scale
+		la := off + t                   // exp(la)*Q*g is what is integrated
 		if q < 1 && kLo+float64(i) < 0 {
 			// The first cell: g = exp(-t)*(1 + G) - 1, G = q/(1-q)*exp((2x-1)/(2z^2)).
 			lead := math.Exp(-0.5/z2 - ratio - t)
 			lift := math.Expm1(-t)
 			next := edge(kLo + float64(i) + 1)
-			c.above[i], c.below[i] = integrate(x, next, z, eh, func(_, x float64) float64 { return lift + lead*math.Exp(x/z2) })
+			c.above[i], c.below[i] = integrate(x, next, z, eh, la, func(_, x float64) float64 { return lift + lead*math.Exp(x/z2) })
 			x = next
 		} else {
 			next, rho := 0.0, 1.0 // g = rho*expm1((x-edge)/z2)
@@ -122,11 +122,11 @@ func newCells(p part, h, left, right float64) (*cells, error) {
 				rho = -math.Expm1(-t)
 				next = x + z2*math.Log1p(math.Exp(t)*eh/math.Expm1(t))
 			}
-			c.above[i], c.below[i] = integrate(x, next, z, eh, func(u, _ float64) float64 { return rho * math.Expm1(u/z2) })
+			c.above[i], c.below[i] = integrate(x, next, z, eh, la, func(u, _ float64) float64 { return rho * math.Expm1(u/z2) })
 			x = next
 		}
-		c.above[i] *= ea
-		c.below[i] *= ea
+		c.above[i] *= scale
+		c.below[i] *= scale
 	}
 	pOf := func(t0, t1 float64) float64 { return scale * ((1-q)*upperTail(t0) + q*upperTail(t1)) }
 	c.pRight, c.qRight = pOf(x/z, (x-1)/z), scale*upperTail(x/z)
@@ -170,12 +170,12 @@ var (
 
 type legendre [][2]float64
 
-// integrate returns the integrals of phi_z*g and phi_z*(top-g) over [x0, x1],
-// phi_z the density of N(0, z^2). With w the width in units of the scale on which
+// integrate returns the integrals of exp(la)*phi_z*g and exp(la)*phi_z*(top-g) over
+// [x0, x1], phi_z the density of N(0, z^2). With w the width in units of the scale on which
 // the integrand changes, the relative error of the m-point rule is below
 // w^(2m)*(m!)^4/((2m+1)*((2m)!)^2*(2m)!): 6e-14 (2 points, w < 0.004), 4e-14 (4, w < 0.3),
 // 1e-18 (8, w < 2); wider cells are cut.
-func integrate(x0, x1, z, top float64, g func(u, x float64) float64) (above, below float64) {
+func integrate(x0, x1, z, top, la float64, g func(u, x float64) float64) (above, below float64) {
 	if !(x1 > x0) {
 		return 0, 0
 	}
@@ -197,7 +197,7 @@ func integrate(x0, x1, z, top float64, g func(u, x float64) float64) (above, bel
 		for _, nw := range rule {
 			u := start + width*nw[0]
 			x := x0 + u
-			f := nw[1] * math.Exp(-x*x*inv)
+			f := nw[1] * math.Exp(la-x*x*inv)
 			v := g(u, x)
 			above += f * v
 			below += f * max(top-v, 0)

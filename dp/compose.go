@@ -30,9 +30,9 @@ func newGrid(c *cells, rounds int, flip bool) grid {
 	}
 	// Loss -node under Q; mass under Q is mass under P times exp(-node).
 	for i := range n {
-		e := math.Exp(-(c.base + float64(i)*c.h))
-		g.pess[i] *= e
-		g.opt[i] *= e
+		e := -(c.base + float64(i)*c.h)
+		g.pess[i] = scaled(g.pess[i], e)
+		g.opt[i] = scaled(g.opt[i], e)
 	}
 	for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
 		g.pess[i], g.pess[j] = g.pess[j], g.pess[i]

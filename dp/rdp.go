@@ -85,10 +85,13 @@ func momentReal(q, z, a float64) logReal {
 	lo, hi := -13*z, a+13*z
 	for i := math.Floor(lo / h); i*h <= hi; i++ {
 		x := i * h
-		u := q * math.Expm1((2*x-1)/(2*z*z))
+		e := (2*x - 1) / (2 * z * z)
+		u := q * math.Expm1(min(e, 600))
 		l := a * math.Log1p(u)
 		var logF float64
 		switch {
+		case e > 600:
+			logF = a * (e + math.Log(q))
 		case math.Abs(a*u) < 1e-2:
 			logF = math.Log(binomialTail(a, u))
 		case l > 36:
@@ -150,13 +153,11 @@ func rdpToEpsilon(rho, a, delta float64) float64 {
 func rdpEpsilonAt(parts []part, a, delta float64) float64 {
 	rho := 0.0
 	for _, p := range parts {
-		if p.q < 1 && !p.visible {
-			// The last term of the binomial sum alone; far beyond the useful orders
-			// it saves an integral over tens of thousands of points.
-			least := (a*math.Log(p.q) + a*(a-1)/(2*p.z*p.z)) / (a - 1)
-			if least > 1e4 {
-				return math.Inf(1)
-			}
+		if p.q < 1 && !p.visible && a+26*p.z > 3e4*min(0.5*p.z, 0.55*p.z*p.z) {
+			// An order far beyond the useful ones, whose integral would take long:
+			// the divergence without sampling is a bound.
+			rho += float64(p.rounds) * a / (2 * p.z * p.z)
+			continue
 		}
 		rho += float64(p.rounds) * p.renyi(a)
 	}

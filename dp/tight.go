@@ -25,6 +25,14 @@ func tightEpsilon(parts []part, delta, rdp, gap float64) (bounds, error) {
 	if b, ok := closedForm(parts, delta); ok {
 		return b, nil
 	}
+	if !symmetric(parts) {
+		for _, p := range parts {
+			if (p.q == 1 || p.visible) && p.z < 0.1 {
+				// Its losses span more than float64 has exponents for in direction add.
+				return bounds{upper: rdp}, nil
+			}
+		}
+	}
 	remove, err := direction(parts, delta, false, rdp, 0, gap)
 	if err != nil {
 		return bounds{}, err

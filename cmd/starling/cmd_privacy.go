@@ -1,0 +1,242 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/dp"
+)
+
+// privacyReport is what "privacy epsilon" and "privacy noise" print with --json.
+// Epsilon is never alone: delta, adjacency, accountant and sampling are in the
+// same object.
+type privacyReport struct {
+	dp.Guarantee
+	SamplingRate    float64 `json:"sampling_rate"`
+	NoiseMultiplier float64 `json:"noise_multiplier"`
+	// Visible is the same job against an adversary who sees who took part in
+	// which round: amplification by sampling is gone.
+	Visible *dp.Guarantee `json:"visible,omitempty"`
+	// Target is the epsilon that was asked for (noise only).
+	Target float64 `json:"target_epsilon,omitempty"`
+	// RDPNoiseMultiplier is what the Rényi accountant would have asked for.
+	RDPNoiseMultiplier float64 `json:"rdp_noise_multiplier,omitempty"`
+	Curve              string  `json:"curve,omitempty"` // the file that was written
+}
+
+// privacyFlags are the flags that several privacy commands share.
+type privacyFlags struct {
+	rate, noise, delta, epsilon float64
+	rounds, population          int
+	accountant, curve           string
+}
+
+func newPrivacyCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "privacy",
+		Short: "Plan, explain and audit differential privacy",
+		Long: `Compute what a training run costs in privacy before it starts, say in plain
+words what is protected from whom, and print what a run has spent.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newPrivacyEpsilonCmd(a), newPrivacyNoiseCmd(a), newPrivacyExplainCmd(a), newPrivacyLedgerCmd(a))
+	return cmd
+}
+
+func (f *privacyFlags) mechanism(cmd *cobra.Command) {
+	cmd.Flags().Float64Var(&f.rate, "sampling-rate", 0, "probability of each member's coin in each round, over-selection included; 1: no sampling (required)")
+	cmd.Flags().IntVar(&f.rounds, "rounds", 0, "number of rounds (required)")
+	cmd.Flags().Float64Var(&f.delta, "delta", 0, "delta (default min(1e-6, N^-1.1) with --population, else required)")
+	cmd.Flags().IntVar(&f.population, "population", 0, "number of members N, to choose or check delta")
+	cmd.Flags().StringVar(&f.accountant, "accountant", "tight", `"tight" (privacy loss distributions, capped by rdp) or "rdp"`)
+	cmd.Flags().StringVar(&f.curve, "curve", "", "also write epsilon over the rounds to FILE.svg, FILE.png or FILE.csv")
+}
+
+func (f *privacyFlags) noiseFlag(cmd *cobra.Command) {
+	cmd.Flags().Float64Var(&f.noise, "noise-multiplier", 0, "noise standard deviation over L2 sensitivity, z (required)")
+}
+
+// check validates what the flags share and fills in delta.
+func (f *privacyFlags) check(cmd *cobra.Command, a *app, required ...string) (dp.Accountant, error) {
+	for _, name := range required {
+		if !cmd.Flags().Changed(name) {
+			return "", usagef("--%s is required", name)
+		}
+	}
+	acct, err := dp.ParseAccountant(f.accountant)
+	if err != nil {
+		return "", usageError{err}
+	}
+	if f.population < 0 {
+		return "", usagef("--population %d, want at least 1", f.population)
+	}
+	if !cmd.Flags().Changed("delta") {
+		if f.population == 0 {
+			return "", usagef("--delta or --population is required")
+		}
+		f.delta = dp.DefaultDelta(f.population)
+	}
+	warning, err := dp.CheckDelta(f.delta, f.population)
+	if err != nil {
+		return "", usageError{err}
+	}
+	if warning != "" {
+		fmt.Fprintln(a.Stderr, "warning:", warning)
+	}
+	if f.rounds < 1 {
+		return "", usagef("--rounds %d, want at least 1", f.rounds)
+	}
+	if !(f.rate > 0 && f.rate <= 1) {
+		return "", usagef("--sampling-rate %v, want in (0, 1]", f.rate)
+	}
+	if f.curve != "" {
+		if err := checkCurveName(f.curve); err != nil {
+			return "", err
+		}
+	}
+	return acct, nil
+}
+
+// events is the planned job.
+func (f *privacyFlags) events() []dp.Event {
+	return []dp.Event{dp.Rounds(dp.Mechanism{SamplingRate: f.rate, NoiseMultiplier: f.noise}, f.rounds)}
+}
+
+// account fills a report for the flags' job.
+func (f *privacyFlags) account(acct dp.Accountant) (privacyReport, error) {
+	r := privacyReport{SamplingRate: f.rate, NoiseMultiplier: f.noise}
+	var err error
+	if r.Guarantee, err = dp.Epsilon(f.events(), f.delta, acct); err != nil {
+		if errors.Is(err, dp.ErrEvent) {
+			return r, usageError{err}
+		}
+		return r, err
+	}
+	if f.rate < 1 {
+		v, err := dp.VisibleEpsilon(f.events(), f.delta, acct)
+		if err != nil {
+			return r, err
+		}
+		r.Visible = &v
+	}
+	return r, nil
+}
+
+func newPrivacyEpsilonCmd(a *app) *cobra.Command {
+	var f privacyFlags
+	cmd := &cobra.Command{
+		Use:   "epsilon",
+		Short: "The epsilon of a number of rounds",
+		Example: `  starling privacy epsilon --sampling-rate 0.01 --noise-multiplier 1 --rounds 2000 --delta 1e-6
+  starling privacy epsilon --sampling-rate 0.01 --noise-multiplier 1 --rounds 2000 --population 1000000 --curve epsilon.svg`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			acct, err := f.check(cmd, a, "sampling-rate", "noise-multiplier", "rounds")
+			if err != nil {
+				return err
+			}
+			if !(f.noise > 0) {
+				return usagef("--noise-multiplier %v, want positive", f.noise)
+			}
+			r, err := f.account(acct)
+			if err != nil {
+				return err
+			}
+			if err := f.writeCurve(&r, acct); err != nil {
+				return err
+			}
+			return a.emit(r, func(w io.Writer) error { return printPrivacy(w, r) })
+		},
+	}
+	f.mechanism(cmd)
+	f.noiseFlag(cmd)
+	return cmd
+}
+
+func newPrivacyNoiseCmd(a *app) *cobra.Command {
+	var f privacyFlags
+	cmd := &cobra.Command{
+		Use:   "noise",
+		Short: "The noise multiplier that keeps a number of rounds within an epsilon",
+		Long: `Find the least noise multiplier for a target epsilon. It is rounded up to 7
+digits and verified: the epsilon printed is that of the multiplier printed.`,
+		Example: "  starling privacy noise --epsilon 2 --delta 1e-6 --sampling-rate 0.01 --rounds 200",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			acct, err := f.check(cmd, a, "epsilon", "sampling-rate", "rounds")
+			if err != nil {
+				return err
+			}
+			if !(f.epsilon > 0) {
+				return usagef("--epsilon %v, want positive", f.epsilon)
+			}
+			if f.noise, err = dp.CalibrateNoise(f.epsilon, f.delta, f.rate, f.rounds, acct); err != nil {
+				return err
+			}
+			r, err := f.account(acct)
+			if err != nil {
+				return err
+			}
+			r.Target = f.epsilon
+			if acct != dp.RDP {
+				if r.RDPNoiseMultiplier, err = dp.CalibrateNoise(f.epsilon, f.delta, f.rate, f.rounds, dp.RDP); err != nil {
+					return err
+				}
+			}
+			if err := f.writeCurve(&r, acct); err != nil {
+				return err
+			}
+			return a.emit(r, func(w io.Writer) error {
+				fmt.Fprintf(w, "noise multiplier  %.7g\n", r.NoiseMultiplier)
+				if r.RDPNoiseMultiplier > 0 {
+					fmt.Fprintf(w, "  the rdp accountant would ask for %.7g\n", r.RDPNoiseMultiplier)
+				}
+				return printPrivacy(w, r)
+			})
+		},
+	}
+	f.mechanism(cmd)
+	cmd.Flags().Float64Var(&f.epsilon, "epsilon", 0, "target epsilon (required)")
+	return cmd
+}
+
+// writeCurve writes the file of --curve.
+func (f *privacyFlags) writeCurve(r *privacyReport, acct dp.Accountant) error {
+	if f.curve == "" {
+		return nil
+	}
+	r.Curve = f.curve
+	c, err := newPrivacyCurve(dp.Mechanism{SamplingRate: f.rate, NoiseMultiplier: f.noise}, f.rounds, f.delta, acct)
+	if err != nil {
+		return err
+	}
+	c.target = r.Target
+	return c.write(f.curve)
+}
+
+// printPrivacy prints the guarantee, and what becomes of it where who took
+// part is seen.
+func printPrivacy(w io.Writer, r privacyReport) error {
+	fmt.Fprintf(w, "epsilon           %.6g\n", r.Epsilon)
+	if r.Accountant == dp.Tight {
+		fmt.Fprintf(w, "  at least        %.6g (lower bound of the same accountant)\n", r.EpsilonLower)
+	}
+	fmt.Fprintf(w, "delta             %.3g\n", r.Delta)
+	fmt.Fprintf(w, "adjacency         %s\n", r.Adjacency)
+	fmt.Fprintf(w, "accountant        %s (rdp alone: %.6g at order %.5g)\n", r.Accountant, r.RDPEpsilon, r.RDPOrder)
+	fmt.Fprintf(w, "sampling          %s\n", r.Sampling)
+	fmt.Fprintf(w, "rounds            %d\n", r.Rounds)
+	if r.Visible != nil {
+		fmt.Fprintf(w, "\nAgainst someone who sees who took part in which round (shard peers, the\nnetwork), sampling protects nobody and the same job is\n")
+		fmt.Fprintf(w, "epsilon           %.6g at delta %.3g, %s adjacency, %s accountant\n", r.Visible.Epsilon, r.Visible.Delta, r.Visible.Adjacency, r.Visible.Accountant)
+	}
+	fmt.Fprintf(w, "\nProtected: one member's presence, from whoever sees released models. Not from the\ncoordinator, which sees exact sums. \"starling privacy explain\" says more.\n")
+	if r.Curve != "" {
+		fmt.Fprintf(w, "curve             %s\n", r.Curve)
+	}
+	return nil
+}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/starling-fl/starling/dp"
+)
+
+// privacyCurve is epsilon over the rounds of one job.
+type privacyCurve struct {
+	mechanism dp.Mechanism
+	delta     float64
+	target    float64 // a horizontal line, 0 for none
+	points    []curvePoint
+}
+
+type curvePoint struct {
+	rounds                     int
+	tight, lower, rdp, visible float64 // tight and lower are 0 with the rdp accountant
+}
+
+// curvePoints is about how many numbers of rounds a curve is computed at.
+const curvePoints = 28
+
+func checkCurveName(name string) error {
+	switch ext := strings.ToLower(filepath.Ext(name)); ext {
+	case ".svg", ".png", ".csv":
+		return nil
+	default:
+		return usagef("--curve %q: want a name that ends in .svg, .png or .csv", name)
+	}
+}
+
+// newPrivacyCurve computes the curve from the first round to the last; the
+// points are evenly spaced in the square root, along which epsilon is near a line.
+func newPrivacyCurve(m dp.Mechanism, rounds int, delta float64, acct dp.Accountant) (*privacyCurve, error) {
+	c := &privacyCurve{mechanism: m, delta: delta}
+	last := 0
+	for i := 1; i <= curvePoints; i++ {
+		n := int(math.Ceil(float64(rounds) * math.Pow(float64(i)/curvePoints, 2)))
+		if n == last {
+			continue
+		}
+		last = n
+		events := []dp.Event{dp.Rounds(m, n)}
+		g, err := dp.Epsilon(events, delta, acct)
+		if err != nil {
+			return nil, err
+		}
+		p := curvePoint{rounds: n, rdp: g.RDPEpsilon}
+		if acct == dp.Tight {
+			p.tight, p.lower = g.Epsilon, g.EpsilonLower
+		}
+		if m.SamplingRate < 1 {
+			v, err := dp.VisibleEpsilon(events, delta, acct)
+			if err != nil {
+				return nil, err
+			}
+			p.visible = v.Epsilon
+		}
+		c.points = append(c.points, p)
+	}
+	return c, nil
+}
+
+// write writes the curve in the format that the name's ending asks for. A
+// file that could not be written whole is removed.
+func (c *privacyCurve) write(name string) (err error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, f.Close())
+		if err != nil {
+			os.Remove(name)
+		}
+	}()
+	if strings.EqualFold(filepath.Ext(name), ".csv") {
+		return c.writeCSV(f)
+	}
+	p, err := c.plot()
+	if err != nil {
+		return err
+	}
+	w, err := p.WriterTo(17*vg.Centimeter, 11*vg.Centimeter, strings.ToLower(filepath.Ext(name))[1:])
+	if err != nil {
+		return err
+	}
+	_, err = w.WriteTo(f)
+	return err
+}
+
+func (c *privacyCurve) writeCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	if err := out.Write([]string{"rounds", "sampling_rate", "noise_multiplier", "delta", "adjacency", "epsilon", "epsilon_lower", "rdp_epsilon", "visible_epsilon"}); err != nil {
+		return err
+	}
+	num := func(x float64) string {
+		if x == 0 {
+			return ""
+		}
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	for _, p := range c.points {
+		eps := p.tight
+		if eps == 0 {
+			eps = p.rdp
+		}
+		row := []string{strconv.Itoa(p.rounds), num(c.mechanism.SamplingRate), num(c.mechanism.NoiseMultiplier), num(c.delta), dp.AdjacencyAddRemove, num(eps), num(p.lower), num(p.rdp), num(p.visible)}
+		if err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// The colours are from Okabe and Ito's palette, told apart by all eyes.
+var (
+	curveBlue   = color.NRGBA{R: 0, G: 114, B: 178, A: 255}
+	curveOrange = color.NRGBA{R: 213, G: 94, B: 0, A: 255}
+	curveGrey   = color.NRGBA{R: 110, G: 110, B: 110, A: 255}
+	curveInk    = color.NRGBA{R: 40, G: 40, B: 40, A: 255}
+	curveRule   = color.NRGBA{R: 226, G: 226, B: 226, A: 255}
+)
+
+func (c *privacyCurve) plot() (*plot.Plot, error) {
+	p := plot.New()
+	p.Title.Text = fmt.Sprintf("Privacy cost: q = %.4g, z = %.5g, delta = %.3g, %s", c.mechanism.SamplingRate, c.mechanism.NoiseMultiplier, c.delta, dp.AdjacencyAddRemove)
+	p.Title.TextStyle.Font.Size = vg.Points(11)
+	p.Title.TextStyle.Color = curveInk
+	p.Title.Padding = vg.Points(10)
+	p.X.Label.Text, p.Y.Label.Text = "rounds", "epsilon"
+	p.X.Min, p.Y.Min = 0, 0
+	for _, ax := range []*plot.Axis{&p.X, &p.Y} {
+		ax.Label.TextStyle.Font.Size = vg.Points(10)
+		ax.Label.TextStyle.Color = curveInk
+		ax.Label.Padding = vg.Points(4)
+		ax.Tick.Label.Font.Size = vg.Points(9)
+		ax.Tick.Label.Color = curveInk
+		ax.LineStyle.Color = curveInk
+		ax.LineStyle.Width = vg.Points(0.6)
+		ax.Tick.LineStyle.Color = curveInk
+		ax.Tick.LineStyle.Width = vg.Points(0.6)
+		ax.Tick.Marker = fewTicks{}
+		ax.Padding = 0
+	}
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = curveRule, curveRule
+	grid.Vertical.Width, grid.Horizontal.Width = vg.Points(0.5), vg.Points(0.5)
+	p.Add(grid)
+
+	top := 0.0
+	add := func(name string, col color.Color, width float64, dashes []vg.Length, y func(curvePoint) float64) error {
+		xy := plotter.XYs{}
+		for _, pt := range c.points {
+			if v := y(pt); v > 0 {
+				xy = append(xy, plotter.XY{X: float64(pt.rounds), Y: v})
+				top = max(top, v)
+			}
+		}
+		if len(xy) == 0 {
+			return nil
+		}
+		if len(xy) == 1 {
+			s, err := plotter.NewScatter(xy)
+			if err != nil {
+				return err
+			}
+			s.GlyphStyle = draw.GlyphStyle{Color: col, Radius: vg.Points(3), Shape: draw.CircleGlyph{}}
+			p.Add(s)
+			p.Legend.Add(name, s)
+			return nil
+		}
+		l, err := plotter.NewLine(xy)
+		if err != nil {
+			return err
+		}
+		l.LineStyle = draw.LineStyle{Color: col, Width: vg.Points(width), Dashes: dashes}
+		p.Add(l)
+		p.Legend.Add(name, l)
+		return nil
+	}
+	dash := []vg.Length{vg.Points(5), vg.Points(3)}
+	dots := []vg.Length{vg.Points(1.5), vg.Points(2.5)}
+	if err := errors.Join(
+		add("participation seen by the adversary", curveOrange, 1.4, dash, func(q curvePoint) float64 { return q.visible }),
+		add("Rényi bound", curveGrey, 1.2, dots, func(q curvePoint) float64 { return q.rdp }),
+		add("tight bound", curveBlue, 2, nil, func(q curvePoint) float64 { return q.tight }),
+	); err != nil {
+		return nil, err
+	}
+	if c.target > 0 {
+		l, err := plotter.NewLine(plotter.XYs{{X: 0, Y: c.target}, {X: float64(c.points[len(c.points)-1].rounds), Y: c.target}})
+		if err != nil {
+			return nil, err
+		}
+		l.LineStyle = draw.LineStyle{Color: curveInk, Width: vg.Points(0.8), Dashes: []vg.Length{vg.Points(8), vg.Points(3), vg.Points(2), vg.Points(3)}}
+		p.Add(l)
+		p.Legend.Add(fmt.Sprintf("budget %.4g", c.target), l)
+		top = max(top, c.target)
+	}
+	p.X.Max = float64(c.points[len(c.points)-1].rounds)
+	p.Y.Max = top * 1.08
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.XOffs, p.Legend.YOffs = vg.Points(10), vg.Points(-6)
+	p.Legend.TextStyle.Font.Size = vg.Points(9)
+	p.Legend.TextStyle.Color = curveInk
+	p.Legend.TextStyle.Handler = text.Plain{Fonts: p.Title.TextStyle.Handler.Cache()}
+	p.Legend.Padding = vg.Points(3)
+	p.Legend.ThumbnailWidth = vg.Points(26)
+	return p, nil
+}
+
+// fewTicks labels an axis at 4 to 8 round values.
+type fewTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (fewTicks) Ticks(lo, hi float64) []plot.Tick {
+	raw := (hi - lo) / 6
+	unit := math.Pow(10, math.Floor(math.Log10(raw)))
+	step := unit
+	for _, f := range []float64{1, 2, 5, 10} {
+		if step = f * unit; step >= raw {
+			break
+		}
+	}
+	digits := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
+	var ticks []plot.Tick
+	for i := math.Ceil(lo / step); i*step <= hi*(1+1e-9); i++ {
+		v := i * step
+		label := strconv.FormatFloat(v, 'f', digits, 64)
+		if math.Abs(hi) >= 1e6 || digits > 5 {
+			label = strconv.FormatFloat(v, 'g', 4, 64)
+		}
+		ticks = append(ticks, plot.Tick{Value: v, Label: label})
+	}
+	return ticks
+}

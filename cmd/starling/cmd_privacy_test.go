@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runPrivacy runs a privacy command and returns its standard output.
+func runPrivacy(t *testing.T, asJSON bool, args ...string) (string, error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := newPrivacyCmd(&app{Stdout: &out, Stderr: &errs, JSON: asJSON})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs(args)
+	cmd.SetOut(&errs)
+	cmd.SetErr(&errs)
+	err := cmd.Execute()
+	return out.String(), err
+}
+
+func TestPrivacyEpsilonJSON(t *testing.T) {
+	out, err := runPrivacy(t, true, "epsilon", "--sampling-rate", "0.01", "--noise-multiplier", "1", "--rounds", "200", "--delta", "1e-6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r map[string]any
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("%v in %q", err, out)
+	}
+	for key, want := range map[string]float64{"epsilon": 1.149624, "epsilon_lower": 1.149624, "rdp_epsilon": 1.641427, "rdp_order": 8.676, "noise_multiplier": 1, "delta": 1e-6, "rounds": 200} {
+		got, ok := r[key].(float64)
+		if !ok || math.Abs(got/want-1) > 2e-3 {
+			t.Errorf("%s = %v, want about %v", key, r[key], want)
+		}
+	}
+	for key, want := range map[string]string{"adjacency": "add/remove", "accountant": "tight", "sampling": "poisson, participation hidden"} {
+		if r[key] != want {
+			t.Errorf("%s = %v, want %q", key, r[key], want)
+		}
+	}
+	if v, ok := r["visible"].(map[string]any); !ok || v["epsilon"].(float64) < 5 {
+		t.Errorf("visible = %v, want a far larger epsilon", r["visible"])
+	}
+}
+
+func TestPrivacyNoiseVerifies(t *testing.T) {
+	out, err := runPrivacy(t, true, "noise", "--epsilon", "2", "--delta", "1e-6", "--sampling-rate", "0.01", "--rounds", "200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r privacyReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(r.NoiseMultiplier/0.837510-1) > 1e-4 || r.Epsilon > 2 || r.Epsilon < 1.9998 {
+		t.Errorf("noise multiplier %v with epsilon %v, want about 0.837510 and just below 2", r.NoiseMultiplier, r.Epsilon)
+	}
+}
+
+func TestPrivacyUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{"epsilon", "--noise-multiplier", "1", "--rounds", "10", "--delta", "1e-6"},
+		{"epsilon", "--sampling-rate", "0.1", "--noise-multiplier", "1", "--rounds", "10"},
+		{"epsilon", "--sampling-rate", "1.5", "--noise-multiplier", "1", "--rounds", "10", "--delta", "1e-6"},
+		{"epsilon", "--sampling-rate", "0.1", "--noise-multiplier", "-1", "--rounds", "10", "--delta", "1e-6"},
+		{"epsilon", "--sampling-rate", "0.1", "--noise-multiplier", "1", "--rounds", "0", "--delta", "1e-6"},
+		{"epsilon", "--sampling-rate", "0.1", "--noise-multiplier", "1", "--rounds", "10", "--delta", "0.01", "--population", "1000"},
+		{"epsilon", "--sampling-rate", "0.1", "--noise-multiplier", "1", "--rounds", "10", "--delta", "1e-6", "--accountant", "moments"},
+		{"epsilon", "--sampling-rate", "0.1", "--noise-multiplier", "1", "--rounds", "10", "--delta", "1e-6", "--curve", "c.pdf"},
+		{"noise", "--epsilon", "0", "--sampling-rate", "0.1", "--rounds", "10", "--delta", "1e-6"},
+		{"explain", "--population", "10"},
+		{"ledger"},
+	} {
+		if _, err := runPrivacy(t, false, args...); !errors.As(err, &usageError{}) {
+			t.Errorf("%v: error %v, want wrong usage", args, err)
+		}
+	}
+}
+
+func TestPrivacyCurves(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"c.svg", "c.png", "c.csv"} {
+		file := filepath.Join(dir, name)
+		if _, err := runPrivacy(t, false, "epsilon", "--sampling-rate", "0.1", "--noise-multiplier", "2", "--rounds", "40", "--delta", "1e-6", "--curve", file); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch name {
+		case "c.svg":
+			if !bytes.Contains(data, []byte("<svg")) || !bytes.Contains(data, []byte("epsilon")) {
+				t.Errorf("%s is no plot of epsilon", name)
+			}
+		case "c.png":
+			img, err := png.Decode(bytes.NewReader(data))
+			if err != nil || img.Bounds().Dx() < 400 {
+				t.Errorf("%s: %v", name, err)
+			}
+		case "c.csv":
+			rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+			if err != nil || len(rows) < 10 || rows[0][0] != "rounds" || rows[len(rows)-1][0] != "40" {
+				t.Errorf("%s: %v, rows %v", name, err, rows)
+			}
+		}
+	}
+}
+
+func TestPrivacyExplainNamesEveryParty(t *testing.T) {
+	out, err := runPrivacy(t, false, "explain", "--population", "1000", "--sampling-rate", "0.1", "--noise-multiplier", "1.1", "--rounds", "100",
+		"--simulated-population", "1000000", "--simulated-cohort", "10000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat := strings.Join(strings.Fields(out), " ")
+	for _, want := range []string{"the coordinator", "Shard peers", "SIMULATED", "at delta 2.51e-07", "add/remove adjacency", "Next to nothing"} {
+		if !strings.Contains(flat, want) {
+			t.Errorf("explain does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestPrivacyLedgerOfNothing(t *testing.T) {
+	if _, err := runPrivacy(t, false, "ledger", t.TempDir()); err == nil {
+		t.Error("a folder without a ledger was read")
+	}
+}
