@@ -3,6 +3,7 @@ package nn
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -131,6 +132,14 @@ func (t *Trainer) step(state map[string]compute.Buffer, batch Batch, learningRat
 		weights = make([]float32, t.spec.Batch)
 		for i := range weights {
 			weights[i] = 1
+		}
+	}
+	if len(batch.Labels) != t.spec.Batch || len(weights) != t.spec.Batch {
+		return 0, fmt.Errorf("nn: batch has %d labels and %d weights, want %d of each", len(batch.Labels), len(weights), t.spec.Batch)
+	}
+	for i, w := range weights {
+		if !(w >= 0) || math.IsInf(float64(w), 1) {
+			return 0, fmt.Errorf("nn: weight %v in row %d, want a finite number of at least 0", w, i)
 		}
 	}
 	for i, l := range batch.Labels {

@@ -1,0 +1,18 @@
+package nn
+
+// Training is a set of defaults that were tuned together on the default base.
+type Training struct {
+	Optimizer    Optimizer
+	Alpha        float64 // of LoRA: the scale at rank b is Alpha/b
+	LearningRate float32
+	ClipNorm     float64 // L2 bound of one device's update
+}
+
+// DefaultTraining returns the defaults for a local optimizer, with which the
+// loss falls at rank 1 and at r_max alike.
+func DefaultTraining(o Optimizer) Training {
+	if o == AdamW {
+		return Training{AdamW, 8, 0.02, 4}
+	}
+	return Training{o, 1, 0.5, 4}
+}
