@@ -41,6 +41,8 @@ type table struct {
 	wg      sync.WaitGroup
 	ctx     context.Context
 	errs    []error
+	// reconnects: players whose connection broke come back at once.
+	reconnects bool
 
 	mu   sync.Mutex
 	seen []Progress
@@ -86,7 +88,14 @@ func (tb *table) run() error {
 	tb.ctx = ctx
 	tb.errs = make([]error, len(tb.players))
 	for i, p := range tb.players {
-		tb.wg.Go(func() { tb.errs[i] = p.run(ctx) })
+		tb.wg.Go(func() {
+			for {
+				tb.errs[i] = p.run(ctx)
+				if !tb.reconnects || !errors.Is(tb.errs[i], errHungUp) {
+					return
+				}
+			}
+		})
 	}
 	err := tb.c.Run(ctx)
 	tb.c.Wait(ctx)

@@ -1,0 +1,421 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// fixedDelta makes every player send the same update.
+func fixedDelta(v float32) func(int) []float32 {
+	return func(n int) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = v
+		}
+		return x
+	}
+}
+
+// loud is a job whose noise is far below one update, so that who was in a sum
+// can be read from the released adapter.
+func loud(n, rounds int) Job {
+	j := tinyJob(n)
+	j.Rounds = rounds
+	j.Adapter.RankMin = 3
+	j.Privacy.NoiseMultiplier, j.Privacy.Epsilon = 1e-3, 1e12
+	return j
+}
+
+// moved is the mean change of the head's values: with fixedDelta(v), v times
+// the devices in all sums, over the fixed denominator.
+func moved(tb *table) float64 {
+	a := tb.c.Result().Adapter
+	v, sum, n := a.Slice(0), 0.0, 0
+	for _, x := range v {
+		sum += float64(x)
+		n++
+	}
+	return sum / float64(n)
+}
+
+// TestDropoutAtEveryTurn: a device that hangs up before any turn costs the round
+// nothing but its own update, and the denominator stays what it was.
+func TestDropoutAtEveryTurn(t *testing.T) {
+	const n, v = 6, 0.05
+	for turn := 1; turn <= 5; turn++ {
+		job := loud(n, 1)
+		tb := setTable(t, Config{Job: job}, n, func(i int, p *player) {
+			p.delta = fixedDelta(v)
+			if i == 2 {
+				p.before = func(_ *player, at int, m wire.Message) (wire.Message, bool) { return m, at == turn }
+			}
+		})
+		if err := tb.run(); err != nil {
+			t.Fatalf("turn %d: %v", turn, err)
+		}
+		res := tb.c.Result()
+		if res.Rounds != 1 || res.Abandoned != 0 || res.Dropped != 1 {
+			t.Errorf("turn %d: %d rounds, %d abandoned, %d dropped", turn, res.Rounds, res.Abandoned, res.Dropped)
+		}
+		in := float64(n - 1)
+		if turn > 3 {
+			in = n // its update is in the sum
+		}
+		if got, want := moved(tb), v*in/n; math.Abs(got-want) > 0.004 {
+			t.Errorf("turn %d: moved by %v, want %v: sum over the fixed denominator", turn, got, want)
+		}
+	}
+}
+
+// TestReconnectAtEveryTurn: a device whose connection breaks resumes, and its
+// update counts; no message is taken twice.
+func TestReconnectAtEveryTurn(t *testing.T) {
+	const n, v = 5, 0.05
+	for turn := 1; turn <= 5; turn++ {
+		for _, sent := range []bool{false, true} { // whether the turn got out before
+			job := loud(n, 1)
+			job.Deadlines.Reconnect = 3 * time.Second
+			tb := setTable(t, Config{Job: job}, n, nil)
+			for i, p := range tb.players {
+				p.delta = fixedDelta(v)
+				if i != 1 {
+					continue
+				}
+				broke := false
+				p.before = func(p *player, at int, m wire.Message) (wire.Message, bool) {
+					if at != turn || broke {
+						return m, false
+					}
+					broke = true
+					if sent {
+						if err := p.send(tb.ctx, m); err != nil {
+							t.Error(err)
+						}
+					}
+					return m, true
+				}
+			}
+			tb.reconnects = true
+			if err := tb.run(); err != nil {
+				t.Fatalf("turn %d: %v", turn, err)
+			}
+			res := tb.c.Result()
+			if got := moved(tb); res.Dropped != 0 || res.Abandoned != 0 || math.Abs(got-v) > 0.004 {
+				t.Errorf("turn %d, sent %v: moved by %v, want %v; %d dropped, errors %v", turn, sent, got, v, res.Dropped, tb.errs)
+			}
+		}
+	}
+}
+
+// TestBadMessages: what a device sends wrongly in a turn throws out that device
+// alone.
+func TestBadMessages(t *testing.T) {
+	const n, v = 6, 0.05
+	garbage := func(number int) func(*player, int, wire.Message) (wire.Message, bool) {
+		return func(p *player, at int, m wire.Message) (wire.Message, bool) {
+			if at != number {
+				return m, false
+			}
+			if u, ok := m.(*wire.Update); ok {
+				u.Data = u.Data[:len(u.Data)/2]
+				u.Total = uint64(len(u.Data))
+				return u, false
+			}
+			return &wire.Turn{Round: p.round, Number: uint8(number), Payload: []byte("garbage")}, false
+		}
+	}
+	flipped := func(number int) func(*player, int, wire.Message) (wire.Message, bool) {
+		return func(p *player, at int, m wire.Message) (wire.Message, bool) {
+			if tn, ok := m.(*wire.Turn); ok && at == number {
+				tn.Payload = slices.Clone(tn.Payload)
+				tn.Payload[len(tn.Payload)-5] ^= 1
+			}
+			return m, false
+		}
+	}
+	for name, c := range map[string]struct {
+		before func(*player, int, wire.Message) (wire.Message, bool)
+		in     int // updates in the sum
+	}{
+		"garbage as turn 1":       {garbage(1), n - 1},
+		"garbage as turn 2":       {garbage(2), n - 1},
+		"a short update":          {garbage(3), n - 1},
+		"garbage as turn 4":       {garbage(4), n},
+		"garbage as turn 5":       {garbage(5), n},
+		"a bad signature, turn 1": {flipped(1), n - 1},
+		"a bad signature, turn 4": {flipped(4), n},
+	} {
+		tb := setTable(t, Config{Job: loud(n, 1)}, n, func(i int, p *player) {
+			p.delta = fixedDelta(v)
+			if i == 4 {
+				p.before = c.before
+			}
+		})
+		if err := tb.run(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		res := tb.c.Result()
+		if got, want := moved(tb), v*float64(c.in)/n; res.Dropped != 1 || math.Abs(got-want) > 0.004 {
+			t.Errorf("%s: moved by %v, want %v; %d dropped", name, got, want, res.Dropped)
+		}
+		if o := tb.players[4].outcomes; len(o) == 0 || o[0] != wire.OutcomeDropped {
+			if !strings.Contains(name, "turn 1") { // who has no turn in is told to wait
+				t.Errorf("%s: the device was told %v", name, o)
+			}
+		}
+	}
+}
+
+// TestAlarm: an update that was tampered with behind the mask makes the sum
+// leave its range: nothing is released, and the round is charged.
+func TestAlarm(t *testing.T) {
+	const n = 4
+	job := loud(n, 2)
+	dir := t.TempDir()
+	tb := setTable(t, Config{Job: job, Dir: dir}, n, func(i int, p *player) {
+		p.delta = fixedDelta(0.05)
+		if i == 0 {
+			p.before = func(p *player, turn int, m wire.Message) (wire.Message, bool) {
+				if u, ok := m.(*wire.Update); ok && p.round == 1 {
+					for k := len(u.Data) / 2; k < len(u.Data); k++ {
+						u.Data[k] ^= 0xa5 // adds to the masked lanes: the mask comes off, this does not
+					}
+				}
+				return m, false
+			}
+		}
+	})
+	if err := tb.run(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := store.ReadLedger(dir)
+	if err != nil || len(l.Entries) != 3 {
+		t.Fatalf("ledger of %d entries, %v", len(l.Entries), err)
+	}
+	if e := l.Entries[0]; e.Event.Kind != dp.KindCharged || !strings.Contains(e.Reason, "range") || e.Event.Round != 1 {
+		t.Errorf("first entry %+v", e)
+	}
+	res := tb.c.Result()
+	if res.Rounds != 2 || res.Abandoned != 1 || tb.c.metrics.alarms.Load() != 1 {
+		t.Errorf("result %+v, alarms %d", res, tb.c.metrics.alarms.Load())
+	}
+	if got := moved(tb); math.Abs(got-0.1) > 0.01 {
+		t.Errorf("moved by %v, want 0.1: nothing of the alarmed round", got)
+	}
+}
+
+// TestBudgetStopsBeforeTheRound: a charged round eats budget, and the run ends
+// before the round that would pass it; starting again changes nothing.
+func TestBudgetStopsBeforeTheRound(t *testing.T) {
+	const n = 4
+	job := tinyJob(n)
+	job.Rounds = 2
+	job.Adapter.RankMin = 3
+	dir := t.TempDir()
+	bend := func(i int, p *player) {
+		if i == 0 {
+			p.before = func(p *player, turn int, m wire.Message) (wire.Message, bool) {
+				if u, ok := m.(*wire.Update); ok && p.round == 1 {
+					for k := len(u.Data) / 2; k < len(u.Data); k++ {
+						u.Data[k] ^= 0xa5
+					}
+				}
+				return m, false
+			}
+		}
+	}
+	base := tinyBase(t)
+	tb := setTable(t, Config{Job: job, Dir: dir, Base: base}, n, bend)
+	err := tb.run()
+	if !errors.Is(err, ErrBudget) {
+		t.Fatalf("ended with %v", err)
+	}
+	check := func(tb *table) {
+		t.Helper()
+		res := tb.c.Result()
+		if res.Rounds != 1 || res.Delivered == nil || res.Delivered.Epsilon > job.Privacy.Epsilon || res.Delivered.Rounds != 2 {
+			t.Errorf("rounds %d, delivered %v", res.Rounds, res.Delivered)
+		}
+	}
+	check(tb)
+	for i, p := range tb.players {
+		if p.finished == nil || !strings.Contains(p.finished.Reason, "budget") {
+			t.Errorf("player %d was told %+v", i, p.finished)
+		}
+	}
+	tb = setTable(t, Config{Job: job, Dir: dir, Base: base}, n, nil)
+	if err := tb.run(); !errors.Is(err, ErrBudget) {
+		t.Fatalf("the second start ended with %v", err)
+	}
+	check(tb)
+	if l, err := store.ReadLedger(dir); err != nil || len(l.Entries) != 2 {
+		t.Errorf("%d entries, %v", len(l.Entries), err)
+	}
+}
+
+// TestNoiseOnly: a cohort below the floor asks nobody, is committed with noise
+// alone, and costs what any round costs.
+func TestNoiseOnly(t *testing.T) {
+	const n = 4
+	job := tinyJob(n)
+	dir := t.TempDir()
+	tb := setTable(t, Config{Job: job, Dir: dir}, n, nil)
+	tb.c.t.job.Cohort.Floor = n + 1 // no valid job draws below its floor often enough to wait for it
+	before := tb.c.adapter.Slice(3)
+	if err := tb.run(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := store.ReadLedger(dir)
+	if err != nil || len(l.Entries) != 2 {
+		t.Fatalf("%d entries, %v", len(l.Entries), err)
+	}
+	for _, e := range l.Entries {
+		if e.Event.Kind != dp.KindNoiseOnly || e.Event.B2 == 0 {
+			t.Errorf("entry %+v", e.Event)
+		}
+	}
+	if slices.Equal(before, tb.c.Result().Adapter.Slice(3)) {
+		t.Error("no noise was added")
+	}
+	for i, p := range tb.players {
+		if len(p.plans) != 0 {
+			t.Errorf("player %d was asked for an update", i)
+		}
+	}
+	if g := l.Entries[1].Delivered; g == nil || g.Rounds != 2 || g.Epsilon > job.Privacy.Epsilon {
+		t.Errorf("guarantee %v", g)
+	}
+}
+
+// TestRefusedSessions: versions, secrets, identities and frames are checked
+// before anybody gets an assignment, and the device is told why.
+func TestRefusedSessions(t *testing.T) {
+	job := tinyJob(3)
+	job.Enrolment.Secret = "correct horse battery"
+	tb := setTable(t, Config{Job: job}, 0, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	ran := make(chan error, 1)
+	go func() { ran <- tb.c.Run(ctx) }()
+
+	code := func(name string, want uint16, says string, err error) {
+		t.Helper()
+		var e *wire.Error
+		if !errors.As(err, &e) || e.Code != want || !strings.Contains(e.Text, says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	dial := func(p *player) *player {
+		conn, _, err := websocket.Dial(ctx, p.token.Endpoint(), &websocket.DialOptions{HTTPClient: httpClient})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.CloseNow() })
+		p.conn = conn
+		return p
+	}
+	next := func(p *player) error { _, err := p.receive(ctx); return err }
+
+	p := dial(newPlayer(t, tb.token))
+	_ = p.send(ctx, &wire.Hello{MinVersion: 2, MaxVersion: 7})
+	code("another version", wire.CodeVersion, "protocol 1, device 2..7", next(p))
+
+	p = newPlayer(t, tb.token)
+	p.token.Secret = []byte("wrong horse battery")
+	code("a wrong secret", wire.CodeEnrolment, "secret", p.dial(ctx))
+	p.conn.CloseNow()
+
+	p = newPlayer(t, tb.token)
+	_, other, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := &forger{player: p, signer: other}
+	code("a forged identity", wire.CodeIdentity, "signature", forged.dial(ctx))
+
+	p = dial(newPlayer(t, tb.token))
+	_ = p.conn.Write(ctx, websocket.MessageBinary, []byte{99, 1, 2})
+	code("an unknown kind", wire.CodeProtocol, "kind", next(p))
+
+	p = dial(newPlayer(t, tb.token))
+	_ = p.conn.Write(ctx, websocket.MessageText, []byte("hello"))
+	code("a text frame", wire.CodeProtocol, "text", next(p))
+
+	p = dial(newPlayer(t, tb.token))
+	_ = p.send(ctx, &wire.Refuse{Round: 1, Code: wire.CodeData})
+	code("a message before hello", wire.CodeProtocol, "hello", next(p))
+
+	p = dial(newPlayer(t, tb.token))
+	_ = p.conn.Write(ctx, websocket.MessageBinary, make([]byte, wire.MaxFrame+1))
+	if err := next(p); websocket.CloseStatus(err) != websocket.StatusMessageTooBig {
+		t.Errorf("an oversize frame: %v", err)
+	}
+
+	good := newPlayer(t, tb.token)
+	if err := good.dial(ctx); err != nil {
+		t.Fatal(err)
+	}
+	twin := newPlayer(t, tb.token)
+	twin.key = good.key
+	code("an identity that is connected", wire.CodeDuplicate, "connected already", twin.dial(ctx))
+	twin.conn.CloseNow()
+	// With the session's token the newer connection wins.
+	twin.session = good.session
+	if err := twin.dial(ctx); err != nil {
+		t.Errorf("a reconnect beside the old connection: %v", err)
+	}
+	if err := next(good); err == nil {
+		t.Error("the old connection lives on")
+	}
+	good.conn.CloseNow()
+	// Enrolled devices may not speak of rounds that are not, for ever.
+	for range maxFaults + 1 {
+		if err := twin.send(ctx, &wire.Turn{Round: 77, Number: 1}); err != nil {
+			break
+		}
+	}
+	code("a flood", wire.CodeProtocol, "too often", next(twin))
+	twin.conn.CloseNow()
+
+	if n := len(tb.c.Status().Labels); n != 2 {
+		t.Errorf("status has %d labels", n)
+	}
+	cancel()
+	if err := <-ran; !errors.Is(err, context.Canceled) {
+		t.Errorf("Run ended with %v", err)
+	}
+	if err := tb.c.Close(); err != nil {
+		t.Error(err)
+	}
+	tb.server.Close()
+	if refused := tb.c.metrics.refused.Load(); refused < 7 {
+		t.Errorf("%d sessions refused", refused)
+	}
+}
+
+// forger signs the challenge with a key that is not its identity's.
+type forger struct {
+	*player
+	signer ed25519.PrivateKey
+}
+
+func (f *forger) dial(ctx context.Context) error {
+	id := f.id()
+	f.key = append(slices.Clone(f.signer[:32]), id[:]...) // the public half stays, the seed does not
+	err := f.player.dial(ctx)
+	f.conn.CloseNow()
+	return err
+}
