@@ -102,3 +102,16 @@ func orElse[T comparable](v *T, otherwise T) {
 		*v = otherwise
 	}
 }
+
+// ProtocolVersion is the version of the protocol that this package speaks.
+const ProtocolVersion = wire.Version
+
+// AddressToken is the join token of a coordinator that asks for no enrolment
+// secret: its address, http://host:port or https://host:port, alone.
+func AddressToken(address string) (string, error) {
+	t := wire.Token{URL: address}
+	if err := t.Validate(); err != nil {
+		return "", err
+	}
+	return t.String(), nil
+}

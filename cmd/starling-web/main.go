@@ -1,0 +1,229 @@
+//go:build js
+
+// Command starling-web is a device in a browser: package edge compiled for
+// GOOS=js, offered to the page that loads it.
+//
+// It sets globalThis.starling to an object with
+//
+//	version            the protocol version
+//	join(options, on)  a Promise; takes part until the job ends
+//	stop()             ends join's promise with an error
+//
+// and calls globalThis.starlingReady, if there is one. options holds url (the
+// coordinator's address, http(s) or ws(s)), token (a join token; without one
+// the address alone, for coordinators that ask for no secret), fileName and
+// data (the labelled file, a Uint8Array; its name decides its format) and
+// identity (a Uint8Array that an earlier join returned). on is called with
+// {type, state, round, rank, bytesUp, bytesDown, progress, text} at every
+// change. The promise yields {rounds, bytesUp, bytesDown, identity}.
+//
+// The file's content stays in this process: what leaves it is what package
+// edge sends.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"syscall/js"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/edge"
+)
+
+func main() {
+	w := &web{}
+	js.Global().Set("starling", map[string]any{
+		"version": edge.ProtocolVersion,
+		"join":    js.FuncOf(w.join),
+		"stop":    js.FuncOf(w.stop),
+	})
+	if ready := js.Global().Get("starlingReady"); ready.Type() == js.TypeFunction {
+		ready.Invoke()
+	}
+	select {} // the page ends the worker
+}
+
+// web is the page's client. One join may run at a time.
+type web struct {
+	mu     sync.Mutex
+	cancel context.CancelFunc // by mu; nil: no join is running
+}
+
+// errBusy is a second join beside a running one.
+var errBusy = errors.New("this page is taking part already")
+
+func (w *web) join(_ js.Value, args []js.Value) any {
+	return promise(func() (any, error) {
+		if len(args) != 2 || args[0].Type() != js.TypeObject || args[1].Type() != js.TypeFunction {
+			return nil, errors.New("join takes an object of options and a function")
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		w.mu.Lock()
+		if w.cancel != nil {
+			w.mu.Unlock()
+			return nil, errBusy
+		}
+		w.cancel = cancel
+		w.mu.Unlock()
+		defer func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.cancel = nil
+		}()
+		return run(ctx, args[0], args[1])
+	})
+}
+
+func (w *web) stop(js.Value, []js.Value) any {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cancel != nil {
+		w.cancel()
+	}
+	return nil
+}
+
+// run is one join from beginning to end.
+func run(ctx context.Context, options, on js.Value) (any, error) {
+	set, err := dataset.Read(bytes.NewReader(octets(options.Get("data"))), text(options.Get("fileName")))
+	if err != nil {
+		return nil, err
+	}
+	cfg := edge.Config{Data: edge.Examples(set)}
+	if cfg.Token, err = token(text(options.Get("token")), text(options.Get("url"))); err != nil {
+		return nil, err
+	}
+	if kept := octets(options.Get("identity")); len(kept) != 0 {
+		cfg.Identity, err = edge.ParseIdentity(kept)
+	} else {
+		cfg.Identity, err = edge.NewIdentity()
+	}
+	if err != nil {
+		return nil, err
+	}
+	rounds := 0
+	var last edge.Event
+	cfg.Progress = func(e edge.Event) {
+		if e.State == edge.Committed {
+			rounds++
+		}
+		last = e
+		on.Invoke(event(e))
+	}
+	if err := edge.Run(ctx, cfg); err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"rounds": rounds, "bytesUp": float64(last.Up), "bytesDown": float64(last.Down),
+		"identity": array(edge.FormatIdentity(cfg.Identity)),
+	}, nil
+}
+
+// token is the join token, or one made from the page's address. A browser
+// cannot pin a certificate: it has checked the page's own already.
+func token(given, address string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", fmt.Errorf("address of the coordinator: %w", err)
+	}
+	scheme := map[string]string{"ws": "http", "wss": "https", "http": "http", "https": "https"}[u.Scheme]
+	if scheme == "" {
+		return "", fmt.Errorf("address of the coordinator: scheme %q", u.Scheme)
+	}
+	return edge.AddressToken(scheme + "://" + u.Host)
+}
+
+// event is what the page is told.
+func event(e edge.Event) map[string]any {
+	m := map[string]any{
+		"type": "state", "state": string(e.State), "bytesUp": float64(e.Up), "bytesDown": float64(e.Down), "text": words(e),
+	}
+	if e.Round != 0 {
+		m["type"], m["round"], m["rank"] = "round", int(e.Step)+1, e.Rank
+	}
+	if e.Total > 0 && (e.State == edge.Fetching || e.State == edge.Training || e.State == edge.Uploading) {
+		m["progress"] = float64(e.Done) / float64(e.Total)
+	}
+	if e.State == edge.Refused {
+		m["type"] = "error"
+	}
+	if e.State == edge.Finished {
+		m["type"] = "done"
+	}
+	return m
+}
+
+// words describes an event to the owner of the page.
+func words(e edge.Event) string {
+	switch e.State {
+	case edge.Preparing:
+		return "reading the file"
+	case edge.Waiting:
+		return "waiting for the next round"
+	case edge.Keying:
+		return "agreeing on keys"
+	case edge.Fetching:
+		return "fetching the " + e.Text
+	case edge.Collecting:
+		return "waiting for the other devices"
+	case edge.Revealing:
+		return "helping to unmask the sum"
+	case edge.Committed:
+		return "round committed"
+	}
+	if e.Text != "" {
+		return string(e.State) + ": " + e.Text
+	}
+	return string(e.State)
+}
+
+// promise runs work in a goroutine of its own: the browser's event loop must
+// not be blocked by a callback.
+func promise(work func() (any, error)) js.Value {
+	executor := js.FuncOf(func(_ js.Value, settle []js.Value) any {
+		go func() {
+			v, err := work()
+			if err != nil {
+				settle[1].Invoke(js.Global().Get("Error").New(err.Error()))
+				return
+			}
+			settle[0].Invoke(v)
+		}()
+		return nil
+	})
+	defer executor.Release() // a Promise calls its executor at once
+	return js.Global().Get("Promise").New(executor)
+}
+
+// text is a string, "" where the value is none.
+func text(v js.Value) string {
+	if v.Type() != js.TypeString {
+		return ""
+	}
+	return v.String()
+}
+
+// octets copies a Uint8Array, nil where the value is none.
+func octets(v js.Value) []byte {
+	if v.Type() != js.TypeObject || !v.InstanceOf(js.Global().Get("Uint8Array")) {
+		return nil
+	}
+	b := make([]byte, v.Length())
+	js.CopyBytesToGo(b, v)
+	return b
+}
+
+// array copies bytes to a Uint8Array.
+func array(b []byte) js.Value {
+	v := js.Global().Get("Uint8Array").New(len(b))
+	js.CopyBytesToJS(v, b)
+	return v
+}
