@@ -80,6 +80,11 @@ type verifier struct {
 	report *Report
 	cost   []uint64
 	depth  []int // of calls below a function
+
+	// Buffers of the function under verification, reused for the next.
+	code  []instr
+	ends  []int32
+	stack []block
 }
 
 func (v *verifier) segment(prepare bool, i int) (SegmentReport, error) {
@@ -121,12 +126,13 @@ func (v *verifier) function(index int) error {
 		return err
 	}
 	v.report.CodeBytes += len(v.module.bodies[index])
-	b.stack = append(b.stack, block{op: opBlock})
+	b.stack = append(v.stack[:0], block{op: opBlock})
 	for k := range b.code {
 		if err := v.step(b, k); err != nil {
 			return err
 		}
 	}
+	v.code, v.ends, v.stack = b.code, b.ends, b.stack
 	return nil
 }
 
@@ -144,7 +150,7 @@ func (v *verifier) decode(index int) (*body, error) {
 	if locals > maxLocals {
 		r.fail("%d locals, limit %d", locals, maxLocals)
 	}
-	b := &body{index: index, offset: r.base}
+	b := &body{index: index, offset: r.base, code: v.code[:0], ends: v.ends[:0]}
 	open := []int32{-1} // the function itself
 	for r.err == nil && len(open) > 0 {
 		k := int32(len(b.code))
