@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/quant"
+)
+
+type bandwidthFlags struct {
+	preset              string
+	schemes, codecs     []string
+	ranks               []int
+	params              int
+	train               bool
+	base, data          string
+	alpha               float64
+	cohort, shard       int
+	rounds, jobRounds   int
+	downlink            string
+	clip, epsilon, rate float64
+	csv, plot           string
+	seed                uint64
+}
+
+func newBandwidthCmd(a *app) *cobra.Command {
+	var f bandwidthFlags
+	cmd := &cobra.Command{
+		Use:   "bandwidth",
+		Short: "Measure what each quantization scheme costs on the wire, and what it loses",
+		Long: `Run real rounds for each scheme, codec and rank - a coordinator and a fleet of
+devices in this process, joined by real sockets - and count every byte where it
+crosses the devices' sockets, keys and framing included. Beside the bytes stands
+the error of the mean update, before noise, and its energy relative to that of
+the noise that differential privacy adds anyway.
+
+Masked schemes run the whole protocol. Schemes without a mask are there for
+comparison: the service has no mode that sends an update in the clear.
+
+Updates are drawn at random for --params values, or trained with --train on the
+base model and your data.`,
+		Example: `  starling bandwidth
+  starling bandwidth --schemes nf4,int4,int5 --masked-only --params 135176 --cohort 64 --shard 64
+  starling bandwidth --train --data reviews.jsonl.gz --ranks 1,4,8
+  starling bandwidth --preset docvqa-winner
+  starling bandwidth --preset dp-dylora --csv dylora.csv --plot dylora`,
+		Args: noArgs,
+	}
+	fl := cmd.Flags()
+	var maskedOnly, clearOnly bool
+	fl.StringVar(&f.preset, "preset", "", "docvqa-winner: the PFL-DocVQA competition's winner; dp-dylora: BERT-small at several ranks")
+	fl.StringSliceVar(&f.schemes, "schemes", nil, "masked and unmasked schemes by name, or masked:NAME, clear:NAME; default all")
+	fl.BoolVar(&maskedOnly, "masked-only", false, "masked schemes only")
+	fl.BoolVar(&clearOnly, "clear-only", false, "schemes without a mask only")
+	fl.StringSliceVar(&f.codecs, "codecs", []string{"none", "zstd"}, "byte codecs of what is not masked: none, snappy, s2, zstd, or all")
+	fl.IntVar(&f.params, "params", 135_176, "values in an update, where nothing is trained")
+	fl.IntSliceVar(&f.ranks, "ranks", nil, "LoRA ranks, with --train or --preset dp-dylora; default 8, or the preset's")
+	fl.BoolVar(&f.train, "train", false, "take updates from local training on --base and --data")
+	fl.StringVar(&f.base, "base", "", "with --train: model folder; default the embedded base")
+	fl.StringVar(&f.data, "data", "", "with --train: labelled file, see starling demo; default generated invoices")
+	fl.Float64Var(&f.alpha, "alpha", 1, "with --data: Dirichlet concentration over devices where the file names no users")
+	fl.IntVar(&f.cohort, "cohort", 64, "devices in a round")
+	fl.IntVar(&f.shard, "shard", 64, "largest shard, from which the ring's width follows")
+	fl.IntVar(&f.rounds, "rounds", 3, "rounds to measure; the first sends a seed down, later ones the adapter")
+	fl.IntVar(&f.jobRounds, "job-rounds", 200, "rounds of the job that totals are for")
+	fl.StringVar(&f.downlink, "downlink", "bf16", "format of the adapter on its way down, with masked schemes; without a mask it is the scheme's")
+	fl.Float64Var(&f.clip, "clip", 1, "L2 clip norm")
+	fl.Float64Var(&f.epsilon, "epsilon", 2, "the noise that errors are compared with is that of this epsilon at delta 1e-6 over --job-rounds")
+	fl.Float64Var(&f.rate, "sampling-rate", 0.01, "the noise that errors are compared with is that of this sampling rate")
+	fl.StringVar(&f.csv, "csv", "", "also write the rows to this file")
+	fl.StringVar(&f.plot, "plot", "", "also plot error against bits: NAME.svg and NAME.png")
+	fl.Uint64Var(&f.seed, "seed", 1, "with --train: seed of generated data and splits")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := f.apply(cmd.Flags().Changed); err != nil {
+			return err
+		}
+		schemes, err := f.chosen(maskedOnly, clearOnly)
+		if err != nil {
+			return err
+		}
+		return runBandwidth(cmd.Context(), a, f, schemes)
+	}
+	return cmd
+}
+
+// schemeChoice is one scheme to measure.
+type schemeChoice struct {
+	name   string
+	masked bool
+}
+
+// chosen resolves --schemes and the two restrictions.
+func (f *bandwidthFlags) chosen(maskedOnly, clearOnly bool) ([]schemeChoice, error) {
+	if maskedOnly && clearOnly {
+		return nil, usagef("--masked-only and --clear-only exclude each other")
+	}
+	var all, out []schemeChoice
+	for _, name := range []string{"nf4", "int4", "int5", "int3", "tern", "fixed16", "fixed32"} {
+		all = append(all, schemeChoice{name, true})
+	}
+	for _, name := range quant.FormatNames() {
+		all = append(all, schemeChoice{name, false})
+	}
+	for _, c := range all {
+		if c.masked && clearOnly || !c.masked && maskedOnly {
+			continue
+		}
+		if len(f.schemes) == 0 || slices.Contains(f.schemes, c.name) || slices.Contains(f.schemes, c.String()) {
+			out = append(out, c)
+		}
+	}
+	for _, want := range f.schemes {
+		if !slices.ContainsFunc(all, func(c schemeChoice) bool { return c.name == want || c.String() == want }) {
+			return nil, usagef("--schemes: no scheme %q; masked: %s; without a mask: %s", want,
+				strings.Join(quant.SchemeNames(), ", "), strings.Join(quant.FormatNames(), ", "))
+		}
+	}
+	if len(out) == 0 {
+		return nil, usagef("--schemes leaves nothing to measure")
+	}
+	return out, nil
+}
+
+func (c schemeChoice) String() string {
+	if c.masked {
+		return "masked:" + c.name
+	}
+	return "clear:" + c.name
+}
+
+// validate names the first flag that cannot be.
+func (f *bandwidthFlags) validate() error {
+	if slices.Equal(f.codecs, []string{"all"}) {
+		f.codecs = quant.CodecNames()
+	}
+	for _, c := range f.codecs {
+		if _, err := quant.LookupCodec(c); err != nil || c == "" {
+			return usagef("--codecs: no codec %q; there are %s", c, strings.Join(quant.CodecNames(), ", "))
+		}
+	}
+	if _, err := quant.LookupFormat(f.downlink); err != nil {
+		return usagef("--downlink: no format %q; there are %s", f.downlink, strings.Join(quant.FormatNames(), ", "))
+	}
+	switch {
+	case f.params < 32 || f.params > quant.MaxDimension:
+		return usagef("--params is %d, want 32..%d", f.params, quant.MaxDimension)
+	case f.cohort < 3 || f.cohort > 1024:
+		return usagef("--cohort is %d, want 3..1024", f.cohort)
+	case f.shard < 3 || f.shard > 1024:
+		return usagef("--shard is %d, want 3..1024", f.shard)
+	case f.rounds < 2 || f.rounds > 100:
+		return usagef("--rounds is %d, want 2..100", f.rounds)
+	case f.jobRounds < 1 || f.jobRounds > 1_000_000:
+		return usagef("--job-rounds is %d, want 1..1000000", f.jobRounds)
+	case !(f.clip > 0) || f.clip > 1e6:
+		return usagef("--clip is %v, want above 0, at most 1e6", f.clip)
+	case !(f.rate > 0 && f.rate <= 1):
+		return usagef("--sampling-rate is %v, want above 0, at most 1", f.rate)
+	case !(f.epsilon > 0):
+		return usagef("--epsilon is %v, must be positive", f.epsilon)
+	case !f.train && (f.base != "" || f.data != ""):
+		return usagef("--base and --data need --train")
+	case !f.train && f.preset != presetDyLoRA && len(f.ranks) > 0:
+		return usagef("--ranks needs --train or --preset %s", presetDyLoRA)
+	}
+	for _, r := range f.ranks {
+		if r < 1 || r > 1024 {
+			return usagef("--ranks: %d, want 1..1024", r)
+		}
+	}
+	return nil
+}
+
+func runBandwidth(ctx context.Context, a *app, f bandwidthFlags, schemes []schemeChoice) error {
+	if err := f.validate(); err != nil {
+		return err
+	}
+	z, err := dp.CalibrateNoise(f.epsilon, bandwidthDelta, f.rate, f.jobRounds, dp.Tight)
+	if err != nil {
+		return err
+	}
+	r := &bandwidthReport{Preset: f.preset, Cohort: f.cohort, Shard: f.shard, Rounds: f.rounds, JobRounds: f.jobRounds,
+		NoiseMultiplier: z, Epsilon: f.epsilon, Delta: bandwidthDelta, SamplingRate: f.rate, Published: f.published()}
+	sizes, err := f.sizes()
+	if err != nil {
+		return err
+	}
+	for _, size := range sizes {
+		s, what, err := f.subject(ctx, a, size)
+		if err != nil {
+			return err
+		}
+		r.Updates = what
+		for _, c := range schemes {
+			for _, codec := range f.codecs {
+				row, err := f.measure(ctx, a, size, s, c, codec, z)
+				if err != nil {
+					return err
+				}
+				r.Rows = append(r.Rows, row)
+			}
+		}
+	}
+	if err := f.files(r); err != nil {
+		return err
+	}
+	return a.emit(r, r.print)
+}
+
+// bandwidthDelta is the delta that --epsilon is stated with.
+const bandwidthDelta = 1e-6
+
+// size is one length of update to measure.
+type size struct{ rank, params int }
+
+// sizes are the lengths to measure; trained ones are known later.
+func (f *bandwidthFlags) sizes() ([]size, error) {
+	switch {
+	case f.train:
+		ranks := f.ranks
+		if len(ranks) == 0 {
+			ranks = []int{8}
+		}
+		var out []size
+		for _, r := range ranks {
+			out = append(out, size{rank: r})
+		}
+		return out, nil
+	case f.preset == presetDyLoRA:
+		return dyLoRASizes(f.ranks)
+	}
+	return []size{{params: f.params}}, nil
+}
+
+// subject draws or trains the updates of one size.
+func (f *bandwidthFlags) subject(ctx context.Context, a *app, at size) (*subject, string, error) {
+	if !f.train {
+		s, err := standIn(at.params, f.cohort)
+		return s, "drawn at random: one shared direction with 0.6 of the norm, scales that differ between rows", err
+	}
+	b, err := loadBase(f.base)
+	if err != nil {
+		return nil, "", err
+	}
+	var d *fleetData
+	if f.data == "" {
+		d, err = generatedData(f.seed, f.cohort)
+	} else {
+		d, err = fileData(f.data, f.seed, f.cohort, f.alpha)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	fmt.Fprintf(a.Stderr, "rank %d: training one round on %d devices of %s\n", at.rank, f.cohort, d.Name)
+	s, err := trained(ctx, b, d, at.rank)
+	return s, fmt.Sprintf("one round of local training on %s", d.Name), err
+}
+
+// measure measures one row.
+func (f *bandwidthFlags) measure(ctx context.Context, a *app, at size, s *subject, c schemeChoice, codec string, z float64) (bandwidthRow, error) {
+	set := setting{Scheme: c.name, Masked: c.masked, Codec: codec, Downlink: f.downlink, Cohort: f.cohort, Shard: f.shard,
+		Rounds: f.rounds, Clip: f.clip, Noise: z}
+	start := time.Now()
+	var m measurement
+	var err error
+	if c.masked {
+		m, err = measureMasked(ctx, set, s)
+	} else {
+		set.Downlink = c.name
+		m, err = measureClear(ctx, set, s)
+	}
+	if err != nil {
+		return bandwidthRow{}, fmt.Errorf("%s with %s: %w", c, codec, err)
+	}
+	row := newBandwidthRow(set, m, s.params(), at.rank, f.jobRounds)
+	fmt.Fprintf(a.Stderr, "%-14s %-6s %9d values: %6.3f bits up, %.1f s\n", c, codec, s.params(), row.Bits, time.Since(start).Seconds())
+	return row, nil
+}
+
+// files writes what --csv and --plot ask for.
+func (f *bandwidthFlags) files(r *bandwidthReport) error {
+	write := func(path string, to func(io.Writer) error) error {
+		if err := ensureDir(filepath.Dir(path)); err != nil {
+			return err
+		}
+		file, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		if err := to(file); err != nil {
+			file.Close()
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		return file.Close()
+	}
+	if f.csv != "" {
+		if err := write(f.csv, r.writeCSV); err != nil {
+			return err
+		}
+	}
+	if f.plot == "" {
+		return nil
+	}
+	for _, format := range []string{"svg", "png"} {
+		if err := write(f.plot+"."+format, func(w io.Writer) error { return r.plot(w, format) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}

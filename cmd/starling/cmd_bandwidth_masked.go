@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/sim"
+	"github.com/starling-fl/starling/quant"
+)
+
+// setting is one row to measure.
+type setting struct {
+	Scheme        string
+	Masked        bool
+	Codec         string // of what is not masked
+	Downlink      string // format of the adapter's values on their way down
+	Cohort, Shard int
+	Rounds        int
+	Clip          float64
+	Noise         float64 // noise multiplier z that errors are compared with
+}
+
+// parts is what a device's bytes of one round were for, up and down together.
+type parts struct {
+	Vector     float64 `json:"vector"`     // the update
+	Slices     float64 `json:"slices"`     // the adapter's values, HTTP included
+	Keys       float64 `json:"keys"`       // keys, shares, rosters, signatures
+	Assignment float64 `json:"assignment"` // plans
+	Session    float64 `json:"session"`    // joining (once), acknowledgements, outcomes
+	Framing    float64 `json:"framing"`    // message heads around vectors and keys
+	WebSocket  float64 `json:"websocket"`  // frame heads, masks, the HTTP upgrade
+}
+
+// measurement is what one setting came to, bytes a device and round.
+type measurement struct {
+	Up, Down  float64
+	Parts     parts
+	Base      float64 // base weights, once a device
+	Quantized float64 // bytes of the update before mask and codec
+	Width     int     // bits of a coordinate on the ring; 0: not masked
+	Padded    int     // coordinates of the update on the wire
+	// Recompressed is the size of the update's bytes after the codec, relative to
+	// before: what compressing a masked vector would gain.
+	Recompressed float64
+	fidelity
+}
+
+// fidelity compares the mean update that arrives, before noise, with the mean
+// of the clipped updates.
+type fidelity struct {
+	RelativeMSE float64
+	Cosine      float64
+	NoiseRatio  float64 // squared error over the expected squared DP noise
+}
+
+// compare needs the variance of the DP noise on one coordinate of the mean.
+func compare(got []float32, want []float64, noise float64) fidelity {
+	var diff, dot, size, length float64
+	for i, w := range want {
+		g := float64(got[i])
+		diff += (g - w) * (g - w)
+		dot += g * w
+		size += w * w
+		length += g * g
+	}
+	return fidelity{RelativeMSE: diff / size, Cosine: dot / math.Sqrt(size*length), NoiseRatio: diff / (float64(len(want)) * noise)}
+}
+
+// meanOf returns the mean of updates clipped to norm.
+func meanOf(updates [][]float32, norm float64) []float64 {
+	mean := make([]float64, len(updates[0]))
+	for _, u := range updates {
+		scale := clipScale(u, norm) / float64(len(updates))
+		for i, v := range u {
+			mean[i] += scale * float64(v)
+		}
+	}
+	return mean
+}
+
+func clipScale(u []float32, norm float64) float64 {
+	var sum float64
+	for _, v := range u {
+		sum += float64(v) * float64(v)
+	}
+	if length := math.Sqrt(sum); length > norm {
+		return norm / length
+	}
+	return 1
+}
+
+// replay is a trainer that hands out given updates in turn: the measurement is
+// of bytes, not of training.
+type replay struct {
+	mu      sync.Mutex
+	updates [][]float32
+	next    int // by mu
+}
+
+func (r *replay) Train(_ context.Context, t edge.Task) ([]float32, error) {
+	r.mu.Lock()
+	u := r.updates[r.next%len(r.updates)]
+	r.next++
+	r.mu.Unlock()
+	if len(u) != len(t.Start) {
+		return nil, fmt.Errorf("bandwidth: update of %d values for a task of %d", len(u), len(t.Start))
+	}
+	return append([]float32(nil), u...), nil
+}
+
+func (*replay) Close() error { return nil }
+
+// job is the job that a setting measures: every device in every round.
+func (set setting) job(s *subject) coordinator.Job {
+	job := coordinator.DefaultJob()
+	job.Name, job.Labels, job.Rounds = "bandwidth", s.labels, set.Rounds
+	job.Adapter.RankMin, job.Adapter.RankMax, job.Adapter.Alpha = s.rank, s.rank, s.layout.LoRA.Alpha
+	job.Adapter.Sequence = 16
+	job.Cohort.Population, job.Cohort.Floor = set.Cohort, set.Cohort
+	shards := (set.Cohort + set.Shard - 1) / set.Shard
+	job.Shard.Size = set.Shard
+	job.Shard.Floor = min(set.Cohort/shards, (set.Shard+1)/2)
+	if job.Shard.Floor < 20 {
+		// Too few for the default protection: a bare majority.
+		job.Shard.Corrupt, job.Shard.BreachBits = 0, 0
+	}
+	job.Privacy.ClipNorm = set.Clip
+	job.Privacy.SimulatedPopulation, job.Privacy.SimulatedCohort = simulatedPopulation, simulatedCohort
+	job.Wire = coordinator.WireJob{Uplink: set.Scheme, Downlink: set.Downlink, DownlinkCodec: set.Codec}
+	for _, d := range []*time.Duration{&job.Deadlines.Gather, &job.Deadlines.Key, &job.Deadlines.Share, &job.Deadlines.Collect,
+		&job.Deadlines.Confirm, &job.Deadlines.Unmask, &job.Deadlines.Reconnect} {
+		*d = 10 * time.Minute // a measurement waits for every device
+	}
+	return job
+}
+
+// measureMasked runs a job with real devices against a real coordinator and
+// counts at the devices' sockets.
+func measureMasked(ctx context.Context, set setting, s *subject) (measurement, error) {
+	var m measurement
+	dir, err := os.MkdirTemp("", "starling-bandwidth-")
+	if err != nil {
+		return m, err
+	}
+	defer os.RemoveAll(dir)
+	cfg := sim.Config{
+		Coordinator: coordinator.Config{Job: set.job(s), Dir: dir, Base: s.base},
+		Trainer:     &replay{updates: s.updates}, MinShard: min(3, set.Cohort),
+	}
+	for range set.Cohort {
+		cfg.Clients = append(cfg.Clients, &dataset.Set{Labels: s.labels, Examples: []dataset.Example{{Text: "a model"}}})
+	}
+	r, err := sim.Run(ctx, cfg)
+	if err != nil {
+		return m, err
+	}
+	if r.Abandoned != 0 || r.Dropped != 0 || r.Traffic.DeviceRounds != set.Cohort*set.Rounds {
+		return m, fmt.Errorf("bandwidth: %d rounds abandoned and %d devices dropped: the figures would not be those of a round", r.Abandoned, r.Dropped)
+	}
+	n := float64(r.Traffic.DeviceRounds)
+	b := r.Traffic.Breakdown
+	m.Up, m.Down = r.Traffic.PerDeviceRound.Up, r.Traffic.PerDeviceRound.Down
+	m.Base = float64(b.Base) / float64(set.Cohort)
+	m.Parts = parts{
+		Vector: float64(b.Vector) / n, Slices: float64(b.Slices) / n, Keys: float64(b.Keys) / n, Assignment: float64(b.Assignment) / n,
+		Session: float64(b.Session) / n, Framing: float64(b.Framing) / n, WebSocket: float64(b.WebSocket) / n,
+	}
+	return m, m.arithmetic(set, s)
+}
+
+// arithmetic sends the same updates through encoding, summing and decoding,
+// without noise, and looks at what a masked vector would compress to.
+func (m *measurement) arithmetic(set setting, s *subject) error {
+	scheme, err := quant.Lookup(set.Scheme)
+	if err != nil {
+		return err
+	}
+	var seed [32]byte
+	if _, err := rand.Read(seed[:]); err != nil {
+		return err
+	}
+	l, err := quant.NewLattice(scheme, s.params(), set.Clip, seed)
+	if err != nil {
+		return err
+	}
+	if m.Width, err = quant.Width(scheme, set.Shard); err != nil {
+		return err
+	}
+	m.Padded = l.D()
+	alone, err := quant.Width(scheme, 1)
+	if err != nil {
+		return err
+	}
+	m.Quantized = float64((l.D()*alone + 7) / 8)
+	sum, symbols := make([]int64, l.D()), make([]int32, l.D())
+	for _, u := range s.updates {
+		if _, err := l.EncodeInto(symbols, u, rand.Reader); err != nil {
+			return err
+		}
+		for i, q := range symbols {
+			sum[i] += int64(q)
+		}
+	}
+	n := float64(len(s.updates))
+	got, err := l.DecodeMean(sum, n)
+	if err != nil {
+		return err
+	}
+	// On the sum of symbols the noise has variance z^2*B2 a coordinate.
+	step := l.Delta() / (n * math.Erf(scheme.ClipPoint()/math.Sqrt2))
+	m.fidelity = compare(got, meanOf(s.updates, set.Clip), set.Noise*set.Noise*float64(l.B2())*step*step)
+
+	// A mask is uniform on the ring: masking is adding it.
+	mask := make([]byte, 4*l.D())
+	if _, err := rand.Read(mask); err != nil {
+		return err
+	}
+	for i := range symbols {
+		v := uint32(symbols[i]) + uint32(mask[4*i]) + uint32(mask[4*i+1])<<8 + uint32(mask[4*i+2])<<16 + uint32(mask[4*i+3])<<24
+		symbols[i] = int32(v<<(32-m.Width)) >> (32 - m.Width)
+	}
+	packed, err := quant.AppendPacked(nil, symbols, m.Width)
+	if err != nil {
+		return err
+	}
+	m.Recompressed, err = recompressed(set.Codec, packed)
+	return err
+}
+
+// recompressed returns the size of data after the codec, relative to before.
+func recompressed(codec string, data []byte) (float64, error) {
+	c, err := quant.LookupCodec(codec)
+	if err != nil {
+		return 0, err
+	}
+	if len(data) == 0 {
+		return 0, errors.New("bandwidth: nothing to compress")
+	}
+	out, err := c.Append(nil, data)
+	return float64(len(out)) / float64(len(data)), err
+}

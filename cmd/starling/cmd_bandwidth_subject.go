@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// subject is what a measurement sends around: a model, a rank, and one update
+// a device.
+type subject struct {
+	base    *model.Base
+	layout  *model.Layout
+	rank    int
+	labels  []string
+	updates [][]float32
+}
+
+// params is the number of values in an update.
+func (s *subject) params() int { return s.layout.Size(s.rank) }
+
+// standIn is a small model whose adapter with head has exactly that number of
+// values: devices check a plan against a model's layout, so a number that is
+// given needs a model that has it. Its weights are zeros and nothing is trained;
+// the updates are drawn by drawUpdates. It looks for width h, layers n, rank
+// b <= h and classes c with 4*n*h*b + (h+1)*c = params and the fewest weights.
+func standIn(params, devices int) (*subject, error) {
+	h, n, b, c := standInShape(params)
+	if h == 0 {
+		return nil, usagef("--params is %d: no adapter with head has that many values", params)
+	}
+	tok, err := tokenizer.Train(slices.Values([]string{"a model that stands in for one of the same size"}), 64)
+	if err != nil {
+		return nil, err
+	}
+	text, err := tok.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	config := model.BERT(tok.VocabSize(), h, n, 1, 16)
+	var tensors []model.Tensor
+	for _, s := range config.BaseTensors() {
+		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: make([]float32, model.Elements(s.Shape))})
+	}
+	base, err := model.NewBase(config, tensors, text, model.NF4)
+	if err != nil {
+		return nil, err
+	}
+	layout, err := model.NewLayout(config, model.LoRA{RMax: b, Alpha: standInAlpha}, c)
+	if err != nil {
+		return nil, err
+	}
+	s := &subject{base: base, layout: layout, rank: b, updates: drawUpdates(params, devices)}
+	for i := range c {
+		s.labels = append(s.labels, fmt.Sprint("class ", i))
+	}
+	return s, nil
+}
+
+// standInShape searches few classes first: labels travel in the job.
+func standInShape(params int) (h, n, b, c int) {
+	for _, most := range []int{32, 4000} { // classes; a job has at most 4096 labels
+		for width := 8; width <= 2048; width += 8 {
+			for layers := 1; layers <= 4; layers++ {
+				if h != 0 && layers*width*width >= n*h*h {
+					break
+				}
+				for classes := 2; classes <= most && (width+1)*classes < params; classes++ {
+					rest := params - (width+1)*classes
+					if rest%(4*layers*width) == 0 && rest/(4*layers*width) <= width {
+						h, n, b, c = width, layers, rest/(4*layers*width), classes
+						break
+					}
+				}
+			}
+		}
+		if h != 0 {
+			break
+		}
+	}
+	return h, n, b, c
+}
+
+const standInAlpha = 1
+
+// drawUpdates draws updates of norm 1 that share a direction, as devices that
+// train on related data do (their mean has norm 0.6), with scales that differ
+// from one run of 512 values to the next by a factor of e, as those of
+// matrices do. Seeded: two runs measure the same vectors.
+func drawUpdates(params, devices int) [][]float32 {
+	const shared = 0.6
+	rnd := rand.New(rand.NewPCG(1, uint64(params)))
+	draw := func() []float32 {
+		x := make([]float32, params)
+		var scale, norm float64
+		for i := range x {
+			if i%512 == 0 {
+				scale = math.Exp(rnd.NormFloat64())
+			}
+			x[i] = float32(scale * rnd.NormFloat64())
+			norm += float64(x[i]) * float64(x[i])
+		}
+		for i := range x {
+			x[i] /= float32(math.Sqrt(norm))
+		}
+		return x
+	}
+	common := draw()
+	updates := make([][]float32, devices)
+	for k := range updates {
+		u := draw()
+		for i := range u {
+			u[i] = float32(shared*float64(common[i]) + math.Sqrt(1-shared*shared)*float64(u[i]))
+		}
+		updates[k] = u
+	}
+	return updates
+}
+
+// trained lets every client train for a round from where one round has led, so
+// that both factors of the adapter move, and takes what changed as its update.
+func trained(ctx context.Context, base *model.Base, data *fleetData, rank int) (*subject, error) {
+	lora := model.LoRA{RMax: rank, Alpha: trainAlpha}
+	layout, err := model.NewLayout(base.Config, lora, len(data.Labels))
+	if err != nil {
+		return nil, err
+	}
+	tok, err := tokenizer.Parse(base.Tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	t, err := nn.NewTrainer(nn.StepSpec{Config: base.Config, LoRA: lora, Classes: len(data.Labels), Rank: rank,
+		Batch: trainBatch, Seq: trainSequence, Optimizer: nn.SGD}, base)
+	if err != nil {
+		return nil, err
+	}
+	train := func(start []float32, set *dataset.Set) ([]float32, error) {
+		delta, _, err := t.Train(ctx, start, batches(set, tok), trainRate)
+		return delta, err
+	}
+	start := model.NewAdapter(layout, 1).Slice(rank)
+	const warm = 4 // clients whose mean is the first round
+	for _, set := range data.Clients[:min(warm, len(data.Clients))] {
+		delta, err := train(start, set)
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range delta {
+			start[i] += v / warm
+		}
+	}
+	s := &subject{base: base, layout: layout, rank: rank, labels: data.Labels}
+	for _, set := range data.Clients {
+		delta, err := train(start, set)
+		if err != nil {
+			return nil, err
+		}
+		s.updates = append(s.updates, delta)
+	}
+	return s, nil
+}
+
+// Local training of one round, as coordinator.DefaultJob has it.
+const (
+	trainAlpha    = 8
+	trainBatch    = 8
+	trainSteps    = 4
+	trainSequence = 32
+	trainRate     = 0.1
+)
+
+// batches takes a client's first examples, again from the start where they run out.
+func batches(set *dataset.Set, tok *tokenizer.WordPiece) []nn.Batch {
+	out := make([]nn.Batch, trainSteps)
+	for k := range out {
+		for i := range trainBatch {
+			e := set.Examples[(k*trainBatch+i)%len(set.Examples)]
+			out[k].Tokens = append(out[k].Tokens, tok.EncodeFixed(e.Text, trainSequence)...)
+			out[k].Labels = append(out[k].Labels, int32(e.Label))
+		}
+	}
+	return out
+}
