@@ -13,10 +13,12 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/starling-fl/starling/dp"
 )
@@ -98,11 +100,15 @@ func (c *privacyCurve) write(name string) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := p.WriterTo(17*vg.Centimeter, 11*vg.Centimeter, strings.ToLower(filepath.Ext(name))[1:])
-	if err != nil {
+	const width, height = 17 * vg.Centimeter, 11 * vg.Centimeter
+	var canvas vg.CanvasWriterTo
+	if strings.EqualFold(filepath.Ext(name), ".png") {
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(200))}
+	} else if canvas, err = draw.NewFormattedCanvas(width, height, "svg"); err != nil {
 		return err
 	}
-	_, err = w.WriteTo(f)
+	p.Draw(draw.Crop(draw.New(canvas), vg.Points(8), vg.Points(-18), vg.Points(8), vg.Points(-8)))
+	_, err = canvas.WriteTo(f)
 	return err
 }
 
@@ -142,11 +148,15 @@ var (
 
 func (c *privacyCurve) plot() (*plot.Plot, error) {
 	p := plot.New()
-	p.Title.Text = fmt.Sprintf("Privacy cost: q = %.4g, z = %.5g, delta = %.3g, %s", c.mechanism.SamplingRate, c.mechanism.NoiseMultiplier, c.delta, dp.AdjacencyAddRemove)
+	sans := font.Font{Typeface: "Liberation", Variant: "Sans"}
+	for _, style := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
+		style.Font = sans
+	}
+	p.Title.Text = fmt.Sprintf("Privacy cost at δ = %.3g, %s, q = %.4g, z = %.5g", c.delta, dp.AdjacencyAddRemove, c.mechanism.SamplingRate, c.mechanism.NoiseMultiplier)
 	p.Title.TextStyle.Font.Size = vg.Points(11)
 	p.Title.TextStyle.Color = curveInk
 	p.Title.Padding = vg.Points(10)
-	p.X.Label.Text, p.Y.Label.Text = "rounds", "epsilon"
+	p.X.Label.Text, p.Y.Label.Text = "rounds", "epsilon (ε)"
 	p.X.Min, p.Y.Min = 0, 0
 	for _, ax := range []*plot.Axis{&p.X, &p.Y} {
 		ax.Label.TextStyle.Font.Size = vg.Points(10)
@@ -166,13 +176,13 @@ func (c *privacyCurve) plot() (*plot.Plot, error) {
 	grid.Vertical.Width, grid.Horizontal.Width = vg.Points(0.5), vg.Points(0.5)
 	p.Add(grid)
 
-	top := 0.0
+	top, bottom := 0.0, math.Inf(1)
 	add := func(name string, col color.Color, width float64, dashes []vg.Length, y func(curvePoint) float64) error {
 		xy := plotter.XYs{}
 		for _, pt := range c.points {
 			if v := y(pt); v > 0 {
 				xy = append(xy, plotter.XY{X: float64(pt.rounds), Y: v})
-				top = max(top, v)
+				top, bottom = max(top, v), min(bottom, v)
 			}
 		}
 		if len(xy) == 0 {
@@ -201,7 +211,7 @@ func (c *privacyCurve) plot() (*plot.Plot, error) {
 	dots := []vg.Length{vg.Points(1.5), vg.Points(2.5)}
 	if err := errors.Join(
 		add("participation seen by the adversary", curveOrange, 1.4, dash, func(q curvePoint) float64 { return q.visible }),
-		add("Rényi bound", curveGrey, 1.2, dots, func(q curvePoint) float64 { return q.rdp }),
+		add("Rényi bound (rdp)", curveGrey, 1.2, dots, func(q curvePoint) float64 { return q.rdp }),
 		add("tight bound", curveBlue, 2, nil, func(q curvePoint) float64 { return q.tight }),
 	); err != nil {
 		return nil, err
@@ -220,9 +230,14 @@ func (c *privacyCurve) plot() (*plot.Plot, error) {
 	p.Y.Max = top * 1.08
 	p.Legend.Top, p.Legend.Left = true, true
 	p.Legend.XOffs, p.Legend.YOffs = vg.Points(10), vg.Points(-6)
+	if last := c.points[len(c.points)-1]; last.visible > 5*max(last.tight, last.rdp) {
+		// One linear axis would press the curves that matter onto the floor.
+		p.Y.Scale = plot.LogScale{}
+		p.Y.Tick.Marker = decadeTicks{}
+		p.Y.Min, p.Y.Max = math.Pow(10, math.Floor(math.Log10(bottom)*2)/2), top*6
+	}
 	p.Legend.TextStyle.Font.Size = vg.Points(9)
 	p.Legend.TextStyle.Color = curveInk
-	p.Legend.TextStyle.Handler = text.Plain{Fonts: p.Title.TextStyle.Handler.Cache()}
 	p.Legend.Padding = vg.Points(3)
 	p.Legend.ThumbnailWidth = vg.Points(26)
 	return p, nil
@@ -250,6 +265,29 @@ func (fewTicks) Ticks(lo, hi float64) []plot.Tick {
 			label = strconv.FormatFloat(v, 'g', 4, 64)
 		}
 		ticks = append(ticks, plot.Tick{Value: v, Label: label})
+	}
+	return ticks
+}
+
+// decadeTicks labels a logarithmic axis at 1, 2 and 5 of every decade.
+type decadeTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (decadeTicks) Ticks(lo, hi float64) []plot.Tick {
+	var ticks []plot.Tick
+	wide := hi/lo > 3e3
+	for e := math.Floor(math.Log10(lo)); math.Pow(10, e) <= hi; e++ {
+		for f := 1.0; f < 10; f++ {
+			v := f * math.Pow(10, e)
+			if v < lo*(1-1e-9) || v > hi*(1+1e-9) {
+				continue
+			}
+			label := ""
+			if f == 1 || !wide && (f == 2 || f == 5) {
+				label = strconv.FormatFloat(v, 'g', 4, 64)
+			}
+			ticks = append(ticks, plot.Tick{Value: v, Label: label})
+		}
 	}
 	return ticks
 }
