@@ -50,6 +50,8 @@ else
 	rm -rf "$tfjs"
 fi
 
+"$WORK/steps" wazero "$WORK/peak-mul-add.wasm" "$WORK/peak-mul-add.bin" -warm 3 -steps 100 >>"$out"
+node "$here/run_program.mjs" "$WORK/peak-mul-add.wasm" "$WORK/peak-mul-add.bin" --warm 20 --steps 100 --json >>"$out"
 for shape in 512,512,512 512,512,16 512,16,512; do
 	case=gemm-$(echo $shape | tr , x)
 	say "$case"

@@ -18,8 +18,19 @@ import (
 
 var hosts = []string{"wazero", "v8"}
 
-// emit writes DIR/CASE.HOST.wasm, DIR/CASE.bin and DIR/CASE.json.
+// emit writes DIR/CASE.HOST.wasm, DIR/CASE.bin and DIR/CASE.json, and the peak
+// program.
 func emit(ctx context.Context, dir string) error {
+	peak, err := peakProgram()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, peakName+".wasm"), peak, 0o600); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, peakName+".bin"), nil, 0o600); err != nil {
+		return err
+	}
 	for _, c := range cases() {
 		for _, host := range hosts {
 			start := time.Now()

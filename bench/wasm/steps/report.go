@@ -31,6 +31,13 @@ func report(w io.Writer, dir string) error {
 	if err := lines.Err(); err != nil {
 		return err
 	}
+	peaks := make(map[string]float64) // by engine
+	for _, r := range all {
+		if r.Name == peakName {
+			peaks[r.Engine] = r.GFLOPS
+			fmt.Fprintf(w, "- %s: %.1f GFLOP/s in a loop of multiplications and additions in registers: the ceiling of 128-bit SIMD without fused multiply-add here\n", r.Engine, r.GFLOPS)
+		}
+	}
 	for _, c := range cases() {
 		var rows []result
 		for _, r := range all {
@@ -42,7 +49,7 @@ func report(w io.Writer, dir string) error {
 			continue
 		}
 		if c.GEMM != nil {
-			printGEMM(w, &c, rows)
+			printGEMM(w, &c, rows, peaks)
 		} else {
 			printStep(w, &c, rows)
 		}
@@ -50,16 +57,20 @@ func report(w io.Writer, dir string) error {
 	return nil
 }
 
-func printGEMM(w io.Writer, c *benchCase, rows []result) {
+func printGEMM(w io.Writer, c *benchCase, rows []result, peaks map[string]float64) {
 	flops := float64(gemmFLOPs(c.GEMM))
-	fmt.Fprintf(w, "\n### %s\n\n| engine | ms | GFLOP/s | of OpenBLAS |\n| --- | --- | --- | --- |\n", c.Name)
+	fmt.Fprintf(w, "\n### %s\n\n| engine | ms | GFLOP/s | of OpenBLAS | of the engine's ceiling |\n| --- | --- | --- | --- | --- |\n", c.Name)
 	peer := find(rows, "numpy")
 	for _, r := range rows {
 		of := ""
 		if peer != nil {
 			of = fmt.Sprintf("%.2fx", peer.MinMS/r.MinMS)
 		}
-		fmt.Fprintf(w, "| %s | %.3f | %.1f | %s |\n", r.Engine, r.MinMS, flops/r.MinMS/1e6, of)
+		ceiling := ""
+		if p := peaks[r.Engine]; p > 0 {
+			ceiling = fmt.Sprintf("%.2fx", flops/r.MinMS/1e6/p)
+		}
+		fmt.Fprintf(w, "| %s | %.3f | %.1f | %s | %s |\n", r.Engine, r.MinMS, flops/r.MinMS/1e6, of, ceiling)
 	}
 }
 
