@@ -188,10 +188,12 @@ func (a *assembled) bytes() ([]byte, error) {
 const (
 	tableAddr    = 1024     // the NF4 pair table, where it is needed
 	dataAddr     = 4096     // constants and tensors
-	segmentNanos = 3e6      // expected time of a segment
 	pageBytes    = 64 << 10 // of WebAssembly memory
 	maxPages     = 1 << 14  // 1 GiB: what the loader allows
 )
+
+// segmentNanos is the expected time after which a segment ends.
+var segmentNanos = 2.5e6
 
 // assemble plans a graph and writes its code.
 func assemble(g *ir.Graph, cfg plan.Config, host string) (*assembled, *plan.Plan, error) {

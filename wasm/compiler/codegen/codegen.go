@@ -20,12 +20,17 @@ import (
 type Shape struct {
 	Unroll    int // vectors a trip of an elementwise loop
 	DotUnroll int // terms a trip of the inner loop of a matrix product
+	Rows      int // of C held in registers
+	Cols      int // of C held in registers, a multiple of 4
+	// Touch reads the highest address of a block of accesses first, so that a host which checks bounds in software
+	// checks once.
+	Touch bool
 }
 
 // The code shapes.
 var (
-	Wazero = Shape{Unroll: 4, DotUnroll: 8}
-	V8     = Shape{Unroll: 2, DotUnroll: 1}
+	Wazero = Shape{Unroll: 4, DotUnroll: 8, Rows: 4, Cols: 8, Touch: true}
+	V8     = Shape{Unroll: 2, DotUnroll: 1, Rows: 4, Cols: 8}
 )
 
 // Unit is the least piece of work that can be put into a segment: one call with constant addresses.

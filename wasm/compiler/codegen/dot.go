@@ -11,14 +11,13 @@ import (
 // of C is held in 8 registers while k runs. Partial sums over blocks of k go through C, so that every element of C is
 // the sum of its terms in ascending order of k, whatever the blocking.
 const (
-	tileRows = 4
-	tileCols = 8
-	maxKC    = 256
-	maxNC    = 512
-	maxMC    = 512
+	maxKC   = 256
+	maxNC   = 512
+	maxMC   = 512
+	maxRows = 8 // of any shape's tile
 
-	scratchA = 0                         // offset of the packed rows of A
-	scratchB = tileRows * maxKC * 2 * 16 // offset of the packed block of B
+	scratchA = 0                    // offset of the packed rows of A
+	scratchB = maxRows * maxKC * 16 // offset of the packed block of B
 )
 
 // section is a run of equal blocks of an axis.
@@ -108,7 +107,7 @@ func (g *Generator) dot(d *plan.Dot) []Unit {
 			for _, ks := range sections(k.Size, maxKC) {
 				p := base
 				p.mc, p.nc, p.kc = ms.size, ns.size, ks.size
-				g.Scratch = max(g.Scratch, scratchB+(p.nc+tileCols-1)/tileCols*tileCols*4*p.kc)
+				g.Scratch = max(g.Scratch, scratchB+(p.nc+g.Shape.Cols-1)/g.Shape.Cols*g.Shape.Cols*4*p.kc)
 				if p.nf4 {
 					p.start = (addrB + ns.at*n.B + ks.at*k.B) % 8
 				}
@@ -183,13 +182,13 @@ func (g *Generator) driver(p product) *emit.Func {
 
 // rows writes func(a, c, acc): all rows of one block, against the packed block of B.
 func (g *Generator) rows(p product) *emit.Func {
-	full := p.mc / tileRows
+	full := p.mc / g.Shape.Rows
 	var tile, last *emit.Func
 	if full > 0 {
-		tile = g.panel(p, tileRows)
+		tile = g.panel(p, g.Shape.Rows)
 	}
-	if p.mc%tileRows > 0 {
-		last = g.panel(p, p.mc%tileRows)
+	if p.mc%g.Shape.Rows > 0 {
+		last = g.panel(p, p.mc%g.Shape.Rows)
 	}
 	f := g.M.NewFunc(emit.I32, emit.I32, emit.I32)
 	a, c, acc := f.Param(0), f.Param(1), f.Param(2)
@@ -202,13 +201,13 @@ func (g *Generator) rows(p product) *emit.Func {
 	if full > 0 {
 		i := f.New(emit.I32)
 		f.Loop(i, full, 1, func() {
-			one(tileRows, tile)
-			f.AddConst(a, tileRows*p.am)
-			f.AddConst(c, tileRows*p.cm)
+			one(g.Shape.Rows, tile)
+			f.AddConst(a, g.Shape.Rows*p.am)
+			f.AddConst(c, g.Shape.Rows*p.cm)
 		})
 	}
 	if last != nil {
-		one(p.mc%tileRows, last)
+		one(p.mc%g.Shape.Rows, last)
 	}
 	return g.M.Adopt(f)
 }
@@ -221,6 +220,8 @@ func (g *Generator) packA(f *emit.Func, a emit.Local, p product, rows int) {
 	f.I32(int32(g.scratch + scratchA))
 	f.Set(dst)
 	block := func(n int) {
+		g.touch(f, src, (n-1)*p.ak+(rows-1)*p.am+4)
+		g.touch(f, dst, n*rows*16)
 		for u := range n {
 			for r := range rows {
 				f.Get(dst)
@@ -234,6 +235,19 @@ func (g *Generator) packA(f *emit.Func, a emit.Local, p product, rows int) {
 	}
 	chunks(f, i, p.kc, 4, block)
 	f.Free(src, dst, i)
+}
+
+// touch reads the byte before base + end and drops it: wazero then knows that lower offsets from the same base are in
+// bounds, for the rest of the basic block, and checks once instead of at every access.
+func (g *Generator) touch(f *emit.Func, base emit.Local, end int) { touch(f, g.Shape, base, end) }
+
+func touch(f *emit.Func, shape Shape, base emit.Local, end int) {
+	if !shape.Touch || end <= 16 {
+		return
+	}
+	f.Get(base)
+	f.Load(emit.I32Load8U, uint32(end-1))
+	f.Op(emit.Drop)
 }
 
 // loadAt pushes the float32 at base + offset; offsets may be negative.
@@ -268,41 +282,44 @@ func (g *Generator) packB(p product) *emit.Func {
 	f := g.M.NewFunc(emit.I32)
 	b := f.Param(0)
 	src, dst, i, j := f.New(emit.I32), f.New(emit.I32), f.New(emit.I32), f.New(emit.I32)
+	wide := 4 * g.Shape.Cols // bytes of one k of a panel
 	f.I32(int32(g.scratch + scratchB))
 	f.Set(dst)
 	panel := func(cols int) {
 		f.Get(b)
 		f.Set(src)
 		chunks(f, i, p.kc, 4, func(n int) {
+			g.touch(f, src, (n-1)*p.bk+(cols-1)*p.bn+4)
+			g.touch(f, dst, n*wide)
 			for u := range n {
 				at := u * p.bk
-				if p.bn == 4 && cols == tileCols && at >= 0 {
-					for h := range 2 {
+				if p.bn == 4 && cols == g.Shape.Cols && at >= 0 {
+					for h := range cols / 4 {
 						f.Get(dst)
 						f.Get(src)
 						f.VLoad(emit.V128Load, uint32(at+16*h))
-						f.VLoad(emit.V128Store, uint32(u*32+16*h))
+						f.VLoad(emit.V128Store, uint32(u*wide+16*h))
 					}
 					continue
 				}
 				for c := range cols {
 					f.Get(dst)
 					loadAt(f, src, at+c*p.bn)
-					f.Store(emit.F32Store, uint32(u*32+4*c))
+					f.Store(emit.F32Store, uint32(u*wide+4*c))
 				}
 			}
 			f.AddConst(src, n*p.bk)
-			f.AddConst(dst, n*32)
+			f.AddConst(dst, n*wide)
 		})
 	}
-	if full := p.nc / tileCols; full > 0 {
+	if full := p.nc / g.Shape.Cols; full > 0 {
 		f.Loop(j, full, 1, func() {
-			panel(tileCols)
-			f.AddConst(b, tileCols*p.bn)
+			panel(g.Shape.Cols)
+			f.AddConst(b, g.Shape.Cols*p.bn)
 		})
 	}
-	if p.nc%tileCols > 0 {
-		panel(p.nc % tileCols)
+	if p.nc%g.Shape.Cols > 0 {
+		panel(p.nc % g.Shape.Cols)
 	}
 	return g.M.Adopt(f)
 }
@@ -313,6 +330,7 @@ func (g *Generator) panel(p product, rows int) *emit.Func {
 	f := g.M.NewFunc(emit.I32, emit.I32)
 	c, acc := f.Param(0), f.Param(1)
 	pa, pb, i, j := f.New(emit.I32), f.New(emit.I32), f.New(emit.I32), f.New(emit.I32)
+	wide := 4 * g.Shape.Cols
 	f.I32(int32(g.scratch + scratchB))
 	f.Set(pb)
 	tile := func(cols int) {
@@ -332,6 +350,7 @@ func (g *Generator) panel(p product, rows int) *emit.Func {
 			}
 		}
 		lanes := func(v int) int { return min(4, cols-4*v) }
+		g.touch(f, c, (rows-1)*p.cm+4*cols)
 		f.Get(acc)
 		f.If()
 		each(func(r, v int) {
@@ -365,10 +384,12 @@ func (g *Generator) panel(p product, rows int) *emit.Func {
 		}
 		a := f.New(emit.V128)
 		chunks(f, i, p.kc, g.Shape.DotUnroll, func(n int) {
+			g.touch(f, pa, n*rows*16)
+			g.touch(f, pb, n*wide)
 			for u := range n {
 				for v := range bs {
 					f.Get(pb)
-					f.VLoad(emit.V128Load, uint32(32*u+16*v))
+					f.VLoad(emit.V128Load, uint32(wide*u+16*v))
 					f.Set(bs[v])
 				}
 				for r := range rows {
@@ -376,17 +397,17 @@ func (g *Generator) panel(p product, rows int) *emit.Func {
 					f.VLoad(emit.V128Load, uint32((u*rows+r)*16))
 					f.Set(a)
 					for v := range bs {
+						f.Get(sum[r][v])
 						f.Get(a)
 						f.Get(bs[v])
 						f.SIMD(emit.F32x4Mul)
-						f.Get(sum[r][v])
 						f.SIMD(emit.F32x4Add)
 						f.Set(sum[r][v])
 					}
 				}
 			}
 			f.AddConst(pa, n*rows*16)
-			f.AddConst(pb, n*32)
+			f.AddConst(pb, n*wide)
 		})
 		each(func(r, v int) {
 			f.Get(c)
@@ -408,14 +429,14 @@ func (g *Generator) panel(p product, rows int) *emit.Func {
 		f.Free(bs...)
 		f.Free(a)
 	}
-	if full := p.nc / tileCols; full > 0 {
+	if full := p.nc / g.Shape.Cols; full > 0 {
 		f.Loop(j, full, 1, func() {
-			tile(tileCols)
-			f.AddConst(c, 4*tileCols)
+			tile(g.Shape.Cols)
+			f.AddConst(c, 4*g.Shape.Cols)
 		})
 	}
-	if p.nc%tileCols > 0 {
-		tile(p.nc % tileCols)
+	if p.nc%g.Shape.Cols > 0 {
+		tile(p.nc % g.Shape.Cols)
 	}
 	return g.M.Adopt(f)
 }

@@ -271,6 +271,8 @@ func (k *kernel) blocks(d, n int, vector func(u int), element func()) {
 	}
 	main := n / (4 * unroll)
 	run(main, 4*unroll, func() {
+		k.touchLeaves(4 * unroll)
+		k.touchOuts(4 * unroll)
 		for u := range unroll {
 			vector(u)
 			k.forget()
@@ -285,6 +287,23 @@ func (k *kernel) blocks(d, n int, vector func(u int), element func()) {
 		element()
 		k.forget()
 	})
+}
+
+// touchLeaves reads ahead the last of n elements along the vectorised loop of every operand; see touch.
+func (k *kernel) touchLeaves(n int) {
+	for i, m := range k.leaves {
+		if s := m.strides[k.order[k.vecAt]]; s > 0 {
+			touch(k.f, k.shape, m.local, (n-1)*s+k.l.Leaves[i].DType.Size())
+		}
+	}
+}
+
+func (k *kernel) touchOuts(n int) {
+	for i, m := range k.outs {
+		if s := m.strides[k.order[k.vecAt]]; s > 0 {
+			touch(k.f, k.shape, m.local, (n-1)*s+k.l.Outs[i].DType.Size())
+		}
+	}
 }
 
 // hold computes what changes in the loop just entered (depth d) and stays the same in the loops inside.

@@ -112,17 +112,21 @@ func (g *Generator) packNF4(p product) *emit.Func {
 	one := f.New(emit.F32)
 	f.I32(int32(g.scratch + scratchB))
 	f.Set(dst)
-	aligned := p.bk%8 == 0 && p.bn == 1 && p.startAligned()
+	wide := 4 * g.Shape.Cols
+	aligned := g.Shape.Cols%8 == 0 && p.bk%8 == 0 && p.bn == 1 && p.startAligned()
 	columns := p.bn%8 == 0 && p.bk == 1 && p.kc%8 == 0 && p.startAligned()
 	panel := func(cols int) {
 		f.Get(e0)
 		f.Set(e)
 		switch {
-		case aligned && cols == tileCols:
+		case aligned && cols == g.Shape.Cols:
 			chunks(f, i, p.kc, 1, func(n int) {
-				g.nf4Eight(f, e, codes, scales, dst, t, scale, 0)
-				f.AddConst(e, p.bk)
-				f.AddConst(dst, 32)
+				for h := 0; h < cols; h += 8 {
+					g.nf4Eight(f, e, codes, scales, dst, t, scale, 4*h)
+					f.AddConst(e, 8)
+				}
+				f.AddConst(e, p.bk-cols)
+				f.AddConst(dst, wide)
 			})
 		case columns:
 			// Eight values of k of one column at a time, every column of the panel.
@@ -140,12 +144,12 @@ func (g *Generator) packNF4(p product) *emit.Func {
 						f.Load(emit.F32Load, uint32(g.table+4*(k%2)))
 						f.Get(one)
 						f.Op(emit.F32Mul)
-						f.Store(emit.F32Store, uint32(32*k+4*c))
+						f.Store(emit.F32Store, uint32(wide*k+4*c))
 					}
 					f.AddConst(col, p.bn)
 				}
 				f.AddConst(e, 8)
-				f.AddConst(dst, 256)
+				f.AddConst(dst, 8*wide)
 			})
 			f.Free(col)
 		default:
@@ -156,18 +160,18 @@ func (g *Generator) packNF4(p product) *emit.Func {
 					f.Store(emit.F32Store, uint32(4*c))
 				}
 				f.AddConst(e, p.bk)
-				f.AddConst(dst, 32)
+				f.AddConst(dst, wide)
 			})
 		}
 	}
-	if full := p.nc / tileCols; full > 0 {
+	if full := p.nc / g.Shape.Cols; full > 0 {
 		f.Loop(j, full, 1, func() {
-			panel(tileCols)
-			f.AddConst(e0, tileCols*p.bn)
+			panel(g.Shape.Cols)
+			f.AddConst(e0, g.Shape.Cols*p.bn)
 		})
 	}
-	if p.nc%tileCols > 0 {
-		panel(p.nc % tileCols)
+	if p.nc%g.Shape.Cols > 0 {
+		panel(p.nc % g.Shape.Cols)
 	}
 	return g.M.Adopt(f)
 }

@@ -97,6 +97,9 @@ func (k *kernel) reduceColumns() {
 			f.Set(accs[u])
 		}
 		k.nest(d+1, len(k.order), func() {
+			if vector {
+				k.touchLeaves(4 * vectors)
+			}
 			for u := range accs {
 				f.Get(accs[u])
 				k.emit(o.Value, u, vector)
@@ -187,6 +190,7 @@ func (k *kernel) reduceRow() {
 		m := n
 		if naccs == 4 {
 			run(n/16, 16, func() {
+				k.touchLeaves(16)
 				for u := range 4 {
 					add(accs[u], u, true)
 				}
