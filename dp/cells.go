@@ -27,9 +27,6 @@ type cells struct {
 	above []float64
 	below []float64
 
-	atom   float64 // probability of loss 0 exactly, under both
-	atomAt int     // its node
-
 	pLeft, qLeft   float64 // mass left of all cells
 	pRight, qRight float64 // mass right of them
 }
@@ -43,9 +40,6 @@ func newCells(p part, h, left, right float64) (*cells, error) {
 		xMax--
 	}
 	q := p.q
-	if p.visible {
-		q = 1
-	}
 	c := &cells{h: h}
 	// Node k has loss off + shift + k*h; off is the least loss there is.
 	var off, shift, ratio float64
@@ -81,8 +75,9 @@ func newCells(p part, h, left, right float64) (*cells, error) {
 	if q < 1 {
 		kLo = max(kLo, -1)
 	}
-	if p.visible {
-		kLo, kHi = min(kLo, -1), max(kHi, 1)
+	zero := math.Floor((-off - shift) / h) // the cell of loss 0
+	if p.seen < 1 {
+		kLo, kHi = min(kLo, zero), max(kHi, zero+1)
 	}
 	kHi = max(kHi, kLo+2)
 	if !(kHi-kLo < maxCells) {
@@ -91,10 +86,7 @@ func newCells(p part, h, left, right float64) (*cells, error) {
 	n := int(kHi - kLo)
 	c.base = off + shift + kLo*h
 	c.above, c.below = make([]float64, n), make([]float64, n)
-	scale := 1.0
-	if p.visible {
-		scale, c.atom, c.atomAt = p.q, 1-p.q, int(-kLo)
-	}
+	scale := p.seen
 	eh := math.Expm1(h)
 	x := edge(kLo)
 	if math.IsInf(x, -1) {
@@ -127,6 +119,11 @@ func newCells(p part, h, left, right float64) (*cells, error) {
 		}
 		c.above[i] *= scale
 		c.below[i] *= scale
+	}
+	if i := int(zero - kLo); p.seen < 1 {
+		// Without the seen coin the loss is 0.
+		c.above[i] += (1 - p.seen) * max(0, -math.Expm1(off+shift+zero*h))
+		c.below[i] += (1 - p.seen) * max(0, math.Expm1(off+shift+(zero+1)*h))
 	}
 	pOf := func(t0, t1 float64) float64 { return scale * ((1-q)*upperTail(t0) + q*upperTail(t1)) }
 	c.pRight, c.qRight = pOf(x/z, (x-1)/z), scale*upperTail(x/z)
@@ -219,9 +216,6 @@ func (c *cells) pessimistic() []float64 {
 	for i := range n {
 		out[i] += c.below[i] / eh
 		out[i+1] += c.above[i] * r
-	}
-	if c.atom > 0 {
-		out[c.atomAt] += c.atom
 	}
 	return out
 }

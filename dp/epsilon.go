@@ -10,9 +10,10 @@ import (
 type part struct {
 	q, z   float64
 	rounds int
-	// visible: the adversary sees whose coin came up (no amplification, but
-	// rounds without a member cost that member nothing).
-	visible bool
+	// seen is the probability of a second coin, which the adversary sees: with it
+	// the round is one of a sampled Gaussian of rate q, without it the round costs this
+	// member nothing. 1 where there is no such coin.
+	seen float64
 }
 
 // minDiscreteSigma2: from 20 grid units on, noise on the integers is within
@@ -37,7 +38,7 @@ func compose(events []Event, visible, simulated bool) (composition, error) {
 		if err := e.Check(); err != nil {
 			return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), err)
 		}
-		p := part{q: e.SamplingRate, z: e.NoiseMultiplier * e.NoiseScale * (1 - 0x1p-52), rounds: int(e.Count), visible: visible}
+		p := part{q: e.SamplingRate, z: e.NoiseMultiplier * e.NoiseScale * (1 - 0x1p-52), rounds: int(e.Count), seen: 1}
 		if e.NoiseScale == 1 {
 			p.z = e.NoiseMultiplier
 		}
@@ -54,21 +55,28 @@ func compose(events []Event, visible, simulated bool) (composition, error) {
 				c.integerOnly = true
 			}
 		}
-		if p.q == 1 {
-			p.visible = false
-		} else {
+		if p.q < 1 {
 			c.sampled = true
+			if visible {
+				p.q, p.seen = 1, p.q
+			}
 		}
-		c.rounds += p.rounds
-		if at := slices.IndexFunc(c.parts, func(x part) bool {
-			return x.q == p.q && x.z == p.z && x.visible == p.visible
-		}); at >= 0 {
-			c.parts[at].rounds += p.rounds
-		} else {
-			c.parts = append(c.parts, p)
-		}
+		c.add(p)
 	}
 	return c, nil
+}
+
+// add merges a part with an equal one.
+func (c *composition) add(p part) {
+	c.rounds += p.rounds
+	at := slices.IndexFunc(c.parts, func(x part) bool {
+		return x.q == p.q && x.z == p.z && x.seen == p.seen
+	})
+	if at >= 0 {
+		c.parts[at].rounds += p.rounds
+		return
+	}
+	c.parts = append(c.parts, p)
 }
 
 // Epsilon composes the events and returns the guarantee at delta: an upper
@@ -114,6 +122,11 @@ func account(events []Event, delta float64, acct Accountant, want query) (Guaran
 	if err != nil {
 		return Guarantee{}, err
 	}
+	return c.account(delta, acct, want)
+}
+
+// account bounds epsilon of a composition.
+func (c composition) account(delta float64, acct Accountant, want query) (Guarantee, error) {
 	g := Guarantee{
 		Delta:      delta,
 		Adjacency:  AdjacencyAddRemove,

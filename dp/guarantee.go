@@ -34,6 +34,7 @@ func ParseAccountant(name string) (Accountant, error) {
 // Names used in a Guarantee.
 const (
 	AdjacencyAddRemove = "add/remove"
+	AdjacencyProvider  = "add/remove of one provider"
 	SamplingPoisson    = "poisson, participation hidden"
 	SamplingNone       = "none (q = 1)"
 	SamplingVisible    = "poisson, participation visible"

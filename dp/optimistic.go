@@ -77,9 +77,6 @@ func (c *cells) optimistic() []float64 {
 	if left > 0 {
 		m.raise(peak, m.lowerPart(peak, left))
 	}
-	if c.atom > 0 {
-		m.out[c.atomAt] += c.atom
-	}
 	return m.out
 }
 

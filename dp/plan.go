@@ -21,9 +21,6 @@ func newPlan(parts []part, flip bool, tail float64) plan {
 	t := tailPoint(tail)
 	for _, p := range parts {
 		q := p.q
-		if p.visible {
-			q = 1
-		}
 		pp := planPart{rounds: float64(p.rounds)}
 		h := min(0.2*p.z, 0.4*p.z*p.z)
 		lo, hi := -p.z*t, 1+p.z*t
@@ -41,9 +38,7 @@ func newPlan(parts []part, flip bool, tail float64) plan {
 				l = math.Log1p(q * math.Expm1(u))
 			}
 			w := -x*x/(2*p.z*p.z) + math.Log(h/p.z) - 0.5*math.Log(2*math.Pi)
-			if p.visible {
-				w += math.Log(p.q)
-			}
+			w += math.Log(p.seen)
 			if flip {
 				l = -l
 			} else {
@@ -53,9 +48,10 @@ func newPlan(parts []part, flip bool, tail float64) plan {
 			pp.log = append(pp.log, w)
 			pp.end = max(pp.end, l)
 		}
-		if p.visible && p.q < 1 {
+		if p.seen < 1 {
 			pp.loss = append(pp.loss, 0)
-			pp.log = append(pp.log, math.Log1p(-p.q))
+			pp.log = append(pp.log, math.Log1p(-p.seen))
+			pp.end = max(pp.end, 0)
 		}
 		pl.parts = append(pl.parts, pp)
 	}

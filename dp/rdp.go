@@ -35,18 +35,19 @@ func (l logReal) log1p() float64 {
 // logMomentM1 is log(A-1), A = E_Q[(P/Q)^a], a > 1. Minus 1, because A is within
 // 1e-14 of 1 where q is 1e-5, and T rounds of that count.
 func (p part) logMomentM1(a float64) logReal {
+	logSeen := math.Log(p.seen)
 	switch {
-	case p.q == 1 || p.visible:
+	case p.q == 1:
 		x := a * (a - 1) / (2 * p.z * p.z)
 		logE := x // log(exp(x) - 1)
 		if x < 36 {
 			logE = math.Log(math.Expm1(x))
 		}
-		return logReal(logE + math.Log(p.q))
+		return logReal(logE + logSeen)
 	case a == math.Trunc(a) && a <= 256:
-		return momentInteger(p.q, p.z, int(a))
+		return momentInteger(p.q, p.z, int(a)) + logReal(logSeen)
 	}
-	return momentReal(p.q, p.z, a)
+	return momentReal(p.q, p.z, a) + logReal(logSeen)
 }
 
 // momentInteger is the binomial sum for integer orders:
@@ -153,7 +154,7 @@ func rdpToEpsilon(rho, a, delta float64) float64 {
 func rdpEpsilonAt(parts []part, a, delta float64) float64 {
 	rho := 0.0
 	for _, p := range parts {
-		if p.q < 1 && !p.visible && a+26*p.z > 3e4*min(0.5*p.z, 0.55*p.z*p.z) {
+		if p.q < 1 && a+26*p.z > 3e4*min(0.5*p.z, 0.55*p.z*p.z) {
 			// An order far beyond the useful ones, whose integral would take long:
 			// the divergence without sampling is a bound.
 			rho += float64(p.rounds) * a / (2 * p.z * p.z)

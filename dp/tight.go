@@ -27,7 +27,7 @@ func tightEpsilon(parts []part, delta, rdp, gap float64) (bounds, error) {
 	}
 	if !symmetric(parts) {
 		for _, p := range parts {
-			if (p.q == 1 || p.visible) && p.z < 0.1 {
+			if p.q == 1 && p.z < 0.1 {
 				// Its losses span more than float64 has exponents for in direction add.
 				return bounds{upper: rdp}, nil
 			}
@@ -50,7 +50,7 @@ func tightEpsilon(parts []part, delta, rdp, gap float64) (bounds, error) {
 // symmetric: without amplification x -> 1-x swaps the two worlds.
 func symmetric(parts []part) bool {
 	for _, p := range parts {
-		if p.q < 1 && !p.visible {
+		if p.q < 1 {
 			return false
 		}
 	}
@@ -67,25 +67,21 @@ func closedForm(parts []part, delta float64) (bounds, bool) {
 	mu2, all := 0.0, true
 	for _, p := range parts {
 		mu2 += float64(p.rounds) / (p.z * p.z)
-		all = all && p.q == 1
+		all = all && p.q == 1 && p.seen == 1
 	}
 	mu := math.Sqrt(mu2)
 	if all {
 		return wrap(gaussianEpsilon(math.Log(delta), mu)), true
 	}
-	if len(parts) != 1 || parts[0].rounds != 1 {
+	if len(parts) != 1 || parts[0].rounds != 1 || parts[0].seen < 1 {
 		return bounds{}, false
 	}
 	// Direction remove: delta(eps) = q*deltaGauss(eps'), exp(eps) = 1 + q*(exp(eps')-1).
-	// A visible coin leaves delta(eps) = q*deltaGauss(eps).
 	q := parts[0].q
 	if delta >= q {
 		return bounds{}, true
 	}
 	inner := gaussianEpsilon(math.Log(delta/q), mu)
-	if parts[0].visible {
-		return wrap(inner), true
-	}
 	eps := inner + math.Log(q)
 	if inner < 600 {
 		eps = math.Log1p(q * math.Expm1(inner))
