@@ -48,8 +48,7 @@ func CompileStep(spec ProgramSpec) ([]byte, error) {
 		case nn.Frozen:
 			// 4-bit in memory where the base is no more than that: lossless, an
 			// eighth of the memory.
-			nf4 := j.Training.CompactBase && len(p.Shape) == 2
-			s.Params = append(s.Params, compiler.Param{Name: p.Name, Role: compiler.Frozen, NF4: nf4})
+			s.Params = append(s.Params, compiler.Param{Name: p.Name, Role: compiler.Frozen, NF4: spec.Compact[p.Name]})
 		}
 	}
 	for _, o := range outputs {

@@ -27,6 +27,8 @@ type ProgramSpec struct {
 	Base *model.Base
 	Rank int
 	Host string
+	// Compact names the frozen matrices that stay 4-bit codes in memory.
+	Compact map[string]bool
 }
 
 // Config is what a coordinator needs beside the job.
@@ -69,6 +71,7 @@ const (
 	StateWaiting   = "waiting"   // for enough devices to enrol
 	StateCommitted = "committed" // a round is over, its checkpoint is released
 	StateAbandoned = "abandoned" // a round is over, nothing is released
+	StateMeasuring = "measuring" // all rounds are made, every rank is measured
 	StateFinished  = "finished"  // the job is over
 )
 
@@ -90,9 +93,11 @@ type Progress struct {
 	Dropped   int `json:"dropped"` // of the cohort, so far in this round
 	Answered  int `json:"answered"`
 
-	// Validation is the last released adapter's accuracy on public validation
-	// data, at the ranks that were measured.
-	Validation []RankAccuracy `json:"validation,omitempty"`
+	// Validation is the accuracy of the adapter of ValidationRound on public
+	// validation data, at the ranks that were measured. Measuring runs beside the
+	// rounds and may lag.
+	Validation      []RankAccuracy `json:"validation,omitempty"`
+	ValidationRound int            `json:"validation_round,omitempty"`
 	// Simulated and Delivered are the guarantees after the last committed round:
 	// both nil in a reproducible run, Simulated nil without simulation.
 	Simulated *dp.Guarantee `json:"simulated,omitempty"`

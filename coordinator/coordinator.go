@@ -53,6 +53,9 @@ type Coordinator struct {
 	end      context.CancelCauseFunc
 	live     sync.WaitGroup // connections
 
+	evaluations sync.WaitGroup
+	evalCtx     context.Context // Run's, until it returns; set before the first evaluation
+
 	enterMu sync.Mutex // guards closed, and live.Add against live.Wait
 	closed  bool
 
@@ -77,6 +80,8 @@ type Coordinator struct {
 	progress  Progress
 	pace      time.Duration // smoothed duration of a round
 	inARow    int           // rounds abandoned in a row
+	measuring measuring
+	broken    error // ends Run
 	total     Result
 	deviceRds int // devices that answered turn 1, over all rounds
 }

@@ -67,8 +67,13 @@ func (c *Coordinator) post(ctx context.Context, ev event) bool {
 // store fails. It tells the devices and returns; call it once.
 func (c *Coordinator) Run(ctx context.Context) error {
 	c.started = time.Now()
+	// What runs beside the engine ends with it.
+	evalCtx, cancel := context.WithCancel(ctx)
+	c.evalCtx = evalCtx
 	err := c.rounds(ctx)
 	c.stop(err)
+	cancel()
+	c.evaluations.Wait()
 	return err
 }
 
@@ -148,10 +153,10 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 	case <-due:
 		c.expire(time.Now())
 	}
-	if r := c.running; r != nil {
+	if r := c.running; r != nil && r.fatal != nil {
 		return r.fatal
 	}
-	return nil
+	return c.broken
 }
 
 // expire acts on what is due.
@@ -185,6 +190,8 @@ func (c *Coordinator) handle(ev event) {
 		ev.s.finish(frame(ev.msg))
 	case leftEvent:
 		c.left(ev.s)
+	case evaluatedEvent:
+		c.evaluated(ev)
 	}
 }
 

@@ -121,7 +121,9 @@ func TestNewRefusals(t *testing.T) {
 	refused("a short seed", "seed", func(c *Config) { c.Seed = []byte("abc") })
 	refused("a full-precision base as compact", "compact_base", func(c *Config) {
 		c.Base = tinyBase(t)
-		c.Base.Tensors[0].Data[3], c.Base.Tensors[0].Data[4] = 1, 0.3
+		for _, x := range c.Base.Tensors {
+			x.Data[0], x.Data[1] = 1, 0.3
+		}
 		c.Job.Training.CompactBase = true
 	})
 	refused("a zero clip norm", "clip_norm", func(c *Config) { c.Job.Privacy.ClipNorm = 0 })

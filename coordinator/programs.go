@@ -32,7 +32,7 @@ func (p *programs) at(rank int) ([]wire.Program, error) {
 	}
 	var refs []wire.Program
 	for _, host := range p.cfg.Hosts {
-		code, err := p.cfg.Compile(ProgramSpec{Job: p.t.job, Base: p.t.base, Rank: rank, Host: host})
+		code, err := p.cfg.Compile(ProgramSpec{Job: p.t.job, Base: p.t.base, Rank: rank, Host: host, Compact: p.t.compact})
 		if err != nil {
 			return nil, fmt.Errorf("coordinator: program of rank %d for %s: %w", rank, host, err)
 		}

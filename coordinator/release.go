@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -150,61 +149,23 @@ func (c *Coordinator) commit(r *running, event dp.Event) error {
 	return nil
 }
 
-// show measures and exports what was committed.
+// show exports what was committed and has it measured. A figure of an earlier
+// version does not go into the new checkpoint.
 func (c *Coordinator) show(r *running) error {
-	if err := c.evaluate(c.life, []int{r.rank}); err != nil {
-		return err
-	}
 	c.progress.State, c.progress.Reason = StateCommitted, ""
-	return c.export()
+	c.measure(r.rank)
+	return c.export(nil)
 }
 
-// evaluate asks for the accuracy on public validation data and merges it.
-func (c *Coordinator) evaluate(ctx context.Context, ranks []int) error {
-	if c.cfg.Evaluator == nil {
-		return nil
-	}
-	acc, err := c.cfg.Evaluator.Evaluate(ctx, c.adapter.Clone(), ranks)
-	if err != nil {
-		return fmt.Errorf("coordinator: evaluation: %w", err)
-	}
-	if len(acc) != len(ranks) {
-		return fmt.Errorf("coordinator: evaluation of %d ranks gave %d figures", len(ranks), len(acc))
-	}
-	c.progress.Validation = nil
-	for i, rank := range ranks {
-		c.progress.Validation = append(c.progress.Validation, RankAccuracy{rank, acc[i]})
-	}
-	return nil
-}
-
-// finalEvaluation measures every rank of the released adapter and chooses the
-// best: on validation data, which a test split is not.
-func (c *Coordinator) finalEvaluation(ctx context.Context) error {
-	if c.cfg.Evaluator == nil {
-		return nil
-	}
-	if err := c.evaluate(ctx, c.t.ranks()); err != nil {
-		return err
-	}
-	best := c.progress.Validation[0]
-	for _, v := range c.progress.Validation {
-		if v.Accuracy > best.Accuracy {
-			best = v
-		}
-	}
-	c.total.BestRank = best.Rank
-	return c.export()
-}
-
-// export writes the released checkpoint as a folder.
-func (c *Coordinator) export() error {
+// export writes the released checkpoint as a folder, with the accuracy that was
+// measured of it.
+func (c *Coordinator) export(measured []RankAccuracy) error {
 	info := model.CheckpointInfo{
 		Job: c.t.job.Name, Round: int(c.version), Seq: c.t.job.Adapter.Sequence, Labels: c.t.job.Labels,
 		LoRA: c.t.lora, BaseSHA256: fmt.Sprintf("%x", c.t.baseRef.SHA256), BestRank: c.total.BestRank,
 		RankAccuracy: map[string]float64{}, Privacy: c.guaranteeText(),
 	}
-	for _, v := range c.progress.Validation {
+	for _, v := range measured {
 		info.RankAccuracy[strconv.Itoa(v.Rank)] = v.Accuracy
 	}
 	err := model.WriteCheckpoint(c.checkpointDir(), &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: c.adapter})

@@ -31,6 +31,7 @@ type terms struct {
 	z      float64 // noise multiplier of the budget's guarantee
 	budget dp.Budget
 
+	compact  map[string]bool // matrices that devices keep as 4-bit codes
 	baseBlob []byte
 	baseRef  wire.Blob
 }
@@ -54,8 +55,8 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 		return nil, jobErrorf("adapter.sequence is %d, the base has %d positions", job.Adapter.Sequence, most)
 	}
 	if job.Training.CompactBase {
-		if err := survivesNF4(base); err != nil {
-			return nil, err
+		if t.compact = compactable(base); len(t.compact) == 0 {
+			return nil, jobErrorf("training.compact_base is set, but no matrix of the base is stored as NF4")
 		}
 	}
 	if t.scheme, err = quant.Lookup(job.Wire.Uplink); err != nil {
@@ -79,25 +80,32 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	return t, nil
 }
 
-// survivesNF4 refuses a base whose matrices are not 4-bit already: devices would
-// train against other weights than those that are evaluated and released.
-func survivesNF4(base *model.Base) error {
+// survivesNF4 reports whether a tensor's values are 4-bit codes already: then a
+// device that keeps the codes trains against the weights that are evaluated and
+// released, to the bit.
+func survivesNF4(data []float32) bool {
 	const block = 64
-	for _, tensor := range base.Tensors {
-		if len(tensor.Shape) != 2 {
-			continue
-		}
-		codes := make([]byte, wasm.NF4CodesSize(len(tensor.Data)))
-		scales := make([]float32, wasm.NF4ScalesLen(len(tensor.Data), block))
-		wasm.QuantizeNF4(codes, scales, tensor.Data, block)
-		for i, v := range tensor.Data {
-			code := codes[i/2] >> (4 * (1 - i%2)) & 15
-			if wasm.NF4Levels[code]*scales[i/block] != v {
-				return jobErrorf("training.compact_base is set, but the base's %q is not stored as NF4", tensor.Name)
-			}
+	codes := make([]byte, wasm.NF4CodesSize(len(data)))
+	scales := make([]float32, wasm.NF4ScalesLen(len(data), block))
+	wasm.QuantizeNF4(codes, scales, data, block)
+	for i, v := range data {
+		code := codes[i/2] >> (4 * (1 - i%2)) & 15
+		if wasm.NF4Levels[code]*scales[i/block] != v {
+			return false
 		}
 	}
-	return nil
+	return true
+}
+
+// compactable names the base's matrices that survive NF4.
+func compactable(base *model.Base) map[string]bool {
+	names := map[string]bool{}
+	for _, t := range base.Tensors {
+		if len(t.Shape) == 2 && survivesNF4(t.Data) {
+			names[t.Name] = true
+		}
+	}
+	return names
 }
 
 func blobRef(b []byte) wire.Blob {

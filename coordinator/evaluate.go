@@ -1,0 +1,107 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// measuring is the evaluation that runs beside the rounds; owned by the engine.
+// Where it is slower than the rounds, versions in between are skipped.
+type measuring struct {
+	busy bool
+	next *measurement // the latest version that waits
+}
+
+type measurement struct {
+	version uint64
+	adapter *model.Adapter
+	ranks   []int
+}
+
+// evaluatedEvent is the end of an evaluation.
+type evaluatedEvent struct {
+	m        *measurement
+	accuracy []RankAccuracy
+	err      error
+}
+
+func (evaluatedEvent) engineEvent() {}
+
+// measure asks for the accuracy of the present adapter on public validation data,
+// without waiting for it.
+func (c *Coordinator) measure(ranks ...int) {
+	if c.cfg.Evaluator == nil {
+		return
+	}
+	m := &measurement{c.version, c.adapter.Clone(), ranks}
+	if c.measuring.busy {
+		c.measuring.next = m
+		return
+	}
+	c.startMeasuring(m)
+}
+
+func (c *Coordinator) startMeasuring(m *measurement) {
+	c.measuring.busy = true
+	c.evaluations.Go(func() {
+		accuracy, err := c.evaluate(c.evalCtx, m.adapter, m.ranks)
+		c.post(c.evalCtx, evaluatedEvent{m, accuracy, err})
+	})
+}
+
+// evaluate calls the evaluator and checks what it says.
+func (c *Coordinator) evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]RankAccuracy, error) {
+	figures, err := c.cfg.Evaluator.Evaluate(ctx, a, ranks)
+	if err != nil {
+		return nil, fmt.Errorf("coordinator: evaluation: %w", err)
+	}
+	if len(figures) != len(ranks) {
+		return nil, fmt.Errorf("coordinator: evaluation of %d ranks gave %d figures", len(ranks), len(figures))
+	}
+	accuracy := make([]RankAccuracy, len(ranks))
+	for i, f := range figures {
+		accuracy[i] = RankAccuracy{ranks[i], f}
+	}
+	return accuracy, nil
+}
+
+// evaluated takes the figures of a version in.
+func (c *Coordinator) evaluated(ev evaluatedEvent) {
+	c.measuring.busy = false
+	if ev.err != nil {
+		c.broken = ev.err
+		return
+	}
+	c.progress.Validation, c.progress.ValidationRound = ev.accuracy, int(ev.m.version)
+	c.publish()
+	if next := c.measuring.next; next != nil {
+		c.measuring.next = nil
+		c.startMeasuring(next)
+	}
+}
+
+// finalEvaluation measures every rank of the released adapter and chooses the
+// best: on validation data, which a test split is not.
+func (c *Coordinator) finalEvaluation(ctx context.Context) error {
+	if c.cfg.Evaluator == nil {
+		return nil
+	}
+	c.measuring.next = nil
+	c.progress.State = StateMeasuring
+	c.publish()
+	accuracy, err := c.evaluate(ctx, c.adapter.Clone(), c.t.ranks())
+	if err != nil {
+		return err
+	}
+	c.progress.Validation, c.progress.ValidationRound = accuracy, int(c.version)
+	best := accuracy[0]
+	for _, v := range accuracy {
+		if v.Accuracy > best.Accuracy {
+			best = v
+		}
+	}
+	c.total.BestRank = best.Rank
+	return c.export(accuracy)
+}
