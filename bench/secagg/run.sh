@@ -15,7 +15,7 @@ trap 'rm -rf "$tmp"' EXIT INT TERM
 echo "== secagg, native (shard 64, d=135,176, 11-bit ring; unmask: cohort 1,000) =="
 CGO_ENABLED=0 go test -run '^$' -bench 'Client|Unmask|AddMasks' -benchtime 5x -cpu 1 ./secagg | tee "$tmp/native"
 
-echo "== secagg client, wasm under node (figures are wall time) =="
+echo "== secagg client, wasm under node =="
 if command -v node >/dev/null; then
 	GOOS=js GOARCH=wasm go test -exec "$(go env GOROOT)/lib/wasm/go_js_wasm_exec" \
 		-run '^$' -bench 'Client/suite=1' -benchtime 3x ./secagg | tee "$tmp/wasm"
