@@ -6,12 +6,15 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 var (
@@ -24,7 +27,7 @@ var (
 // out of the plot, whose axis is logarithmic.
 const smallestPlotted = 1e-10
 
-// plotPoint is one scheme in the plot.
+// plotPoint is one scheme in the plot: logarithms to base 10 of bits and error.
 type plotPoint struct {
 	label string
 	x, y  float64
@@ -44,7 +47,7 @@ func (r *bandwidthReport) points(masked bool) []plotPoint {
 	}
 	var out []plotPoint
 	for name, x := range best {
-		out = append(out, plotPoint{name, x.Bits, x.RelativeMSE})
+		out = append(out, plotPoint{name, math.Log10(x.Bits), math.Log10(x.RelativeMSE)})
 	}
 	slices.SortFunc(out, func(a, b plotPoint) int {
 		if a.x != b.x {
@@ -63,20 +66,18 @@ func (r *bandwidthReport) plot(w io.Writer, format string) error {
 	for _, x := range r.Rows {
 		params = max(params, x.Params)
 	}
-	p.Title.Text = fmt.Sprintf("Uplink of %d values: %d devices, shards of %d", params, r.Cohort, r.Shard)
+	p.Title.Text = fmt.Sprintf("Uplink of %s values: %d devices, shards of %d", thousands(params), r.Cohort, r.Shard)
 	p.Title.TextStyle.Font.Size = vg.Points(11)
 	p.Title.Padding = vg.Points(6)
 	p.X.Label.Text = "bits per parameter, measured at the socket, all included"
 	p.Y.Label.Text = "relative squared error of the mean update"
+	// Both axes are logarithms on a linear scale: with a logarithmic scale the
+	// library reserves room for a centred label as if it stood at the end.
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Scale = plot.LogScale{}
 		axis.Label.TextStyle.Font.Size = vg.Points(10)
 		axis.Tick.Label.Font.Size = vg.Points(9)
-		axis.Padding = vg.Points(4)
+		axis.Padding = 0
 	}
-	p.X.Tick.Marker = plot.ConstantTicks(bitTicks())
-	p.Y.Tick.Marker = plot.ConstantTicks(decades())
-
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = gridColor, gridColor
 	p.Add(grid)
@@ -87,6 +88,8 @@ func (r *bandwidthReport) plot(w io.Writer, format string) error {
 		return fmt.Errorf("bandwidth: every scheme measured is exact: nothing to plot")
 	}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = limits(all)
+	p.X.Tick.Marker = plot.ConstantTicks(bitTicks(p.X.Min, p.X.Max))
+	p.Y.Tick.Marker = plot.ConstantTicks(decades(p.Y.Min, p.Y.Max))
 	for _, series := range []struct {
 		name   string
 		points []plotPoint
@@ -113,15 +116,29 @@ func (r *bandwidthReport) plot(w io.Writer, format string) error {
 			return err
 		}
 	}
+	p.Add(frame{})
 	p.Legend.Top = true
 	p.Legend.TextStyle.Font.Size = vg.Points(9)
 	p.Legend.Padding = vg.Points(2)
 	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(6), -vg.Points(6)
-	out, err := p.WriterTo(15*vg.Centimeter, 10*vg.Centimeter, format)
-	if err != nil {
-		return err
+	return render(p, w, format)
+}
+
+// render writes the plot: vectors as SVG, or pixels for print at 220 dpi as PNG.
+func render(p *plot.Plot, w io.Writer, format string) error {
+	const width, height = 14 * vg.Centimeter, 9.5 * vg.Centimeter
+	var canvas interface {
+		vg.CanvasSizer
+		io.WriterTo
 	}
-	_, err = out.WriteTo(w)
+	if format == "png" {
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(220))}
+	} else {
+		canvas = vgsvg.New(width, height)
+	}
+	const margin = 5
+	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin, -margin))
+	_, err := canvas.WriteTo(w)
 	return err
 }
 
@@ -140,14 +157,28 @@ func addLabels(p *plot.Plot, points, all []plotPoint, c color.Color) error {
 		l.Offset = vg.Point{X: vg.Points(4), Y: vg.Points(1.5)}
 		for _, o := range all {
 			// Near in x, a little above in y: the label would run over it.
-			if dx, dy := math.Log(o.x/q.x), math.Log(o.y/q.y); o != q && dx > -0.05 && dx < 0.25 && dy >= 0 && dy < 2.2 {
+			if dx, dy := o.x-q.x, o.y-q.y; o != q && dx > -0.02 && dx < 0.07 && dy >= 0 && dy < 0.7 {
 				style.YAlign = text.YTop
 				l.Offset.Y = -vg.Points(1.5)
 			}
 		}
-		p.Add(l)
+		p.Add(inside{l})
 	}
 	return nil
+}
+
+// inside draws labels without asking for room: limits leaves enough, and a
+// label that asks for some makes the whole frame shrink.
+type inside struct{ labels *plotter.Labels }
+
+func (i inside) Plot(c draw.Canvas, p *plot.Plot) { i.labels.Plot(c, p) }
+
+// frame closes the axes to a box.
+type frame struct{}
+
+func (frame) Plot(c draw.Canvas, _ *plot.Plot) {
+	style := draw.LineStyle{Color: color.Black, Width: vg.Points(0.5)}
+	c.StrokeLines(style, []vg.Point{{X: c.Min.X, Y: c.Max.Y}, {X: c.Max.X, Y: c.Max.Y}, {X: c.Max.X, Y: c.Min.Y}})
 }
 
 // limits frames the points with room for their labels.
@@ -157,25 +188,40 @@ func limits(points []plotPoint) (x0, x1, y0, y1 float64) {
 		x0, x1 = min(x0, q.x), max(x1, q.x)
 		y0, y1 = min(y0, q.y), max(y1, q.y)
 	}
-	return x0 / 1.12, x1 * 1.25, y0 / 6, y1 * 60
+	return x0 - 0.05, x1 + 0.1, y0 - 0.7, y1 + 1.9
 }
 
-// bitTicks marks the widths one thinks in.
-func bitTicks() (ticks []plot.Tick) {
+// bitTicks marks the widths one thinks in. A tick outside the axis would make
+// room for its label.
+func bitTicks(lo, hi float64) (ticks []plot.Tick) {
 	for _, v := range []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96, 128} {
-		ticks = append(ticks, plot.Tick{Value: v, Label: fmt.Sprint(v)})
+		if at := math.Log10(v); at >= lo && at <= hi {
+			ticks = append(ticks, plot.Tick{Value: at, Label: fmt.Sprint(v)})
+		}
 	}
 	return ticks
 }
 
-// decades marks every other power of ten.
-func decades() (ticks []plot.Tick) {
+// decades marks every power of ten and names every other.
+func decades(lo, hi float64) (ticks []plot.Tick) {
 	for e := -14; e <= 4; e++ {
-		t := plot.Tick{Value: math.Pow(10, float64(e))}
+		t := plot.Tick{Value: float64(e)}
+		if t.Value < lo || t.Value > hi {
+			continue
+		}
 		if e%2 == 0 {
-			t.Label = fmt.Sprintf("1e%+d", e)
+			t.Label = fmt.Sprintf("1e%d", e)
 		}
 		ticks = append(ticks, t)
 	}
 	return ticks
+}
+
+// thousands groups digits by three.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
