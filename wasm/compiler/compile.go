@@ -186,10 +186,10 @@ func (a *assembled) bytes() ([]byte, error) {
 }
 
 const (
-	tableAddr    = 1024     // the NF4 pair table, where it is needed
-	dataAddr     = 4096     // constants and tensors
-	pageBytes    = 64 << 10 // of WebAssembly memory
-	maxPages     = 1 << 14  // 1 GiB: what the loader allows
+	tableAddr = 1024     // the NF4 pair table, where it is needed
+	dataAddr  = 4096     // constants and tensors
+	pageBytes = 64 << 10 // of WebAssembly memory
+	maxPages  = 1 << 14  // 1 GiB: what the loader allows
 )
 
 // segmentNanos is the expected time after which a segment ends.
