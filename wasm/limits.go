@@ -10,8 +10,10 @@ const (
 	maxTypes         = 1024
 	maxParams        = 16
 	maxResults       = 1
-	maxLocals        = 4096
-	maxBodyBytes     = 512 << 10
+	maxLocals        = 1024
+	maxBodyBytes     = 64 << 10
+	maxFlow          = 1 << 15 // of a function: joins of control flow times locals or joins, see checkFlow
+	maxModuleFlow    = 1 << 18
 	maxBlockDepth    = 64
 	maxCallDepth     = 16
 	maxTensors       = 4096
@@ -25,7 +27,7 @@ const (
 
 // Limits bounds what a host grants a program. A zero field means the default.
 type Limits struct {
-	// ModuleBytes is the largest module accepted, in bytes. Default 4 MiB.
+	// ModuleBytes is the largest module accepted, in bytes. Default 1 MiB.
 	ModuleBytes int
 	// MemoryPages is the largest memory accepted, in pages of 64 KiB.
 	// Default 16384 (1 GiB).
@@ -38,7 +40,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	if l.ModuleBytes <= 0 {
-		l.ModuleBytes = 4 << 20
+		l.ModuleBytes = 1 << 20
 	}
 	if l.MemoryPages == 0 {
 		l.MemoryPages = 16384

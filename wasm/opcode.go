@@ -138,6 +138,22 @@ func (r *reader) simd() uint16 {
 	return uint16(sub & 0xff)
 }
 
+// joins reports whether an engine may start a new basic block at an instruction:
+// structured control, and arithmetic that traps or is compiled with branches.
+func (in instr) joins() bool {
+	switch op := in.op; {
+	case op >= opBlock && op <= opIf, op == opElse, op == opEnd, op == opBr, op == opBrIf, op == opReturn:
+		return true
+	case op >= 0x6d && op <= 0x70, op >= 0x7f && op <= 0x82: // integer division
+		return true
+	case op >= 0xa8 && op <= 0xab, op >= 0xae && op <= 0xb1: // truncation of floats
+		return true
+	case op >= 0xfc00 && op <= 0xfcff: // saturating truncation, copy and fill
+		return true
+	}
+	return false
+}
+
 // cost returns the units charged for one execution of an instruction, without
 // what it calls. Divisions and square roots take about as long as eight others.
 func (in instr) cost() uint64 {

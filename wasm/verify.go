@@ -80,6 +80,7 @@ type verifier struct {
 	report *Report
 	cost   []uint64
 	depth  []int // of calls below a function
+	flow   int   // so far, see checkFlow
 
 	// Buffers of the function under verification, reused for the next.
 	code  []instr
@@ -150,13 +151,18 @@ func (v *verifier) decode(index int) (*body, error) {
 	if locals > maxLocals {
 		r.fail("%d locals, limit %d", locals, maxLocals)
 	}
+	locals += uint64(len(v.module.types[v.module.funcs[index]].params))
 	b := &body{index: index, offset: r.base, code: v.code[:0], ends: v.ends[:0]}
+	control := 1
 	open := []int32{-1} // the function itself
 	for r.err == nil && len(open) > 0 {
 		k := int32(len(b.code))
 		in := readInstr(r)
 		b.code = append(b.code, in)
 		b.ends = append(b.ends, -1)
+		if in.joins() {
+			control++
+		}
 		switch in.op {
 		case opBlock, opLoop, opIf:
 			if open = append(open, k); len(open) > maxBlockDepth {
@@ -172,7 +178,19 @@ func (v *verifier) decode(index int) (*body, error) {
 	if r.err == nil && r.left() != 0 {
 		r.fail("%d bytes after the end", r.left())
 	}
+	v.checkFlow(r, max(int(locals), control)*control)
 	return b, r.err
+}
+
+// checkFlow bounds what compiling may take. Engines that turn locals into single
+// assignments may need a value for every local at every join of control flow, and
+// walk the joins of a function more than once for each: wazero takes about a
+// microsecond and 80 bytes for each pair of local and join, half a minute and
+// 1.5 GB for one function of 128 KiB that is made for it.
+func (v *verifier) checkFlow(r *reader, flow int) {
+	if v.flow += flow; r.err == nil && (flow > maxFlow || v.flow > maxModuleFlow) {
+		r.fail("joins of control flow times locals or joins: %d here, %d up to here, limits %d and %d", flow, v.flow, maxFlow, maxModuleFlow)
+	}
 }
 
 // step accounts for one instruction and holds it against the rules.

@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -20,6 +21,8 @@ func with(change func(m *mod)) *mod {
 	change(m)
 	return m
 }
+
+func repeat(n int, parts ...any) []byte { return bytes.Repeat(code(parts...), n) }
 
 func raw(id int, payload []byte) *mod {
 	return with(func(m *mod) { m.raw = map[int][]byte{id: payload} })
@@ -140,7 +143,13 @@ var hostile = map[string]struct {
 	"bodies missing":   {raw(10, []byte{0}), "0 bodies for 4"},
 	"many functions":   {raw(3, u32(1<<30)), "limit 4096"},
 	"many locals":      {with(func(m *mod) { m.funcs[2] = fn{locals: 1 << 31} }), "locals, limit"},
-	"deep nest":        {segment0([]byte(strings.Repeat("\x02\x40", 80)), []byte(strings.Repeat("\x0b", 80))), "nested deeper than 64"},
+	"many joins":       {with(func(m *mod) { m.funcs[2] = fn{locals: 1000, body: repeat(40, get(1), opIf, 0x40, opEnd)} }), "joins of control flow"},
+	"many joins in all": {with(func(m *mod) {
+		for range 20 {
+			m.funcs = append(m.funcs, fn{locals: 400, body: repeat(20, get(1), opIf, 0x40, opEnd)})
+		}
+	}), "joins of control flow"},
+	"deep nest": {segment0([]byte(strings.Repeat("\x02\x40", 80)), []byte(strings.Repeat("\x0b", 80))), "nested deeper than 64"},
 	"deep calls": {with(func(m *mod) {
 		m.funcs = []fn{{}, {}, {}, {}}
 		m.noFuel = true
