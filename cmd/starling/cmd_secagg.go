@@ -51,9 +51,16 @@ func newSecaggParamsCmd(a *app) *cobra.Command {
 2^-breach-bits over all its shards, or judge the one given, and print exactly how
 likely a shard fails for dropouts and is broken by corrupted members who collude
 with the server: per shard, per round and per job. What cannot be met is refused.`,
-		Example: "  starling secagg params --shard 64 --dropout 0.1 --corrupt 0.05 --cohort 1000 --rounds 2000",
+		Example: "  starling secagg params --shard 64 --dropout 0.1 --corrupt 0.05\n  starling secagg params --shard 128 --dropout 0.3 --corrupt 0.1 --semi-honest",
 		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("cohort") {
+				// The reference cohort, where it makes sense at all.
+				m.Cohort = max(m.Cohort, m.Shard)
+				if m.Population > 0 {
+					m.Cohort = min(m.Cohort, m.Population)
+				}
+			}
 			p, err := secagg.Choose(m)
 			if err != nil {
 				if errors.Is(err, secagg.ErrConfig) {
@@ -80,8 +87,8 @@ with the server: per shard, per round and per job. What cannot be met is refused
 	f.Float64Var(&m.Dropout, "dropout", 0.1, "share of devices that drop after sharing their secrets")
 	f.Float64Var(&m.Corrupt, "corrupt", 0.05, "share of devices that collude with the server")
 	f.BoolVar(&m.SemiHonest, "semi-honest", false, "trust the server to follow the protocol")
-	f.IntVar(&m.Cohort, "cohort", 0, "devices in a round (0: one shard)")
-	f.IntVar(&m.Rounds, "rounds", 0, "rounds of the job (0: one)")
+	f.IntVar(&m.Cohort, "cohort", 1000, "devices in a round")
+	f.IntVar(&m.Rounds, "rounds", 2000, "rounds of the job")
 	f.IntVar(&m.Population, "population", 0, "enrolled devices the shards are drawn from (0: unlimited)")
 	f.IntVar(&m.BreachBits, "breach-bits", 40, "breach probability per round at most 2^-bits")
 	f.Float64Var(&m.MaxFailure, "max-failure", 0.01, "probability that a shard fails, at most")
