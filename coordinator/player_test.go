@@ -27,6 +27,7 @@ type player struct {
 	t     testing.TB
 	token wire.Token
 	key   ed25519.PrivateKey
+	http  *http.Client
 	delta func(n int) []float32 // default: zero
 
 	// before is called ahead of each turn of a round with the message about to be
@@ -58,14 +59,14 @@ func newPlayer(t testing.TB, token wire.Token) *player {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &player{t: t, token: token, key: key}
+	return &player{t: t, token: token, key: key, http: httpClient}
 }
 
 func (p *player) id() [32]byte { return [32]byte(p.key.Public().(ed25519.PublicKey)) }
 
 // dial connects and enrols. The Enrolled answer, or the peer's error.
 func (p *player) dial(ctx context.Context) error {
-	conn, _, err := websocket.Dial(ctx, p.token.Endpoint(), &websocket.DialOptions{HTTPClient: httpClient})
+	conn, _, err := websocket.Dial(ctx, p.token.Endpoint(), &websocket.DialOptions{HTTPClient: p.http})
 	if err != nil {
 		return err
 	}
@@ -387,7 +388,7 @@ var httpClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true
 
 // fetch gets a blob.
 func (p *player) fetch(b wire.Blob) ([]byte, error) {
-	res, err := httpClient.Get(p.token.BlobURL(b.SHA256))
+	res, err := p.http.Get(p.token.BlobURL(b.SHA256))
 	if err != nil {
 		return nil, err
 	}

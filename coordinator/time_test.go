@@ -1,0 +1,318 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/quant"
+)
+
+// pipeNet is a listener and a dialer over net.Pipe: no system call, so that a
+// synctest bubble's clock moves as soon as everybody waits.
+type pipeNet struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newPipeNet() *pipeNet { return &pipeNet{conns: make(chan net.Conn), done: make(chan struct{})} }
+
+func (p *pipeNet) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipeNet) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
+func (p *pipeNet) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+func (p *pipeNet) client() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			near, far := net.Pipe()
+			select {
+			case p.conns <- far:
+				return near, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		},
+	}}
+}
+
+// bubble runs a coordinator for n players inside a synctest bubble. play is
+// called with the players enrolled and Run under way; it returns when the test
+// has seen enough, and cancels Run.
+func bubble(t *testing.T, job Job, n int, play func(ctx context.Context, tb *table)) (runErr error) {
+	t.Helper()
+	dir, base := t.TempDir(), tinyBase(t)
+	// The compressor's pool is made at its first use, and must not belong to a bubble.
+	full, _, err := quant.PackUpdate([]float32{1}, nil, "f32", "zstd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := quant.UnpackUpdate(full, nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		tb := &table{t: t}
+		var err error
+		tb.c, err = New(Config{Job: job, Dir: dir, Base: base, Hosts: []string{}, Progress: func(p Progress) {
+			tb.mu.Lock()
+			tb.seen = append(tb.seen, p)
+			tb.mu.Unlock()
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pipes := newPipeNet()
+		srv := &http.Server{Handler: tb.c.Handler()}
+		served := make(chan error, 1)
+		go func() { served <- srv.Serve(pipes) }()
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- tb.c.Run(ctx) }()
+		tb.token = tb.c.Token("http://coordinator.test", nil)
+		for range n {
+			p := newPlayer(t, tb.token)
+			p.http = pipes.client()
+			tb.players = append(tb.players, p)
+			if err := p.dial(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		play(ctx, tb)
+		cancel()
+		runErr = <-ran
+		for _, p := range tb.players {
+			p.conn.CloseNow()
+		}
+		if err := errors.Join(tb.c.Close(), srv.Close()); err != nil {
+			t.Error(err)
+		}
+		<-served
+	})
+	return runErr
+}
+
+// progressOf returns the first progress in a state after index from.
+func (tb *table) progressOf(state string, from int) (Progress, int, bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	for i := from; i < len(tb.seen); i++ {
+		if tb.seen[i].State == state {
+			return tb.seen[i], i, true
+		}
+	}
+	return Progress{}, 0, false
+}
+
+// TestMuteDevices: devices that take their assignment and say nothing hold the
+// round open for exactly the deadline of turn 1, and it costs nothing.
+func TestMuteDevices(t *testing.T) {
+	job := tinyJob(4)
+	job.Deadlines.Key = 17 * time.Second
+	job.Cohort.MaxAbandoned = 1
+	err := bubble(t, job, 4, func(ctx context.Context, tb *table) {
+		for _, p := range tb.players {
+			go func() {
+				for {
+					if _, err := p.receive(ctx); err != nil {
+						return
+					}
+				}
+			}()
+		}
+		time.Sleep(time.Minute)
+		keying, _, ok := tb.progressOf("keying", 0)
+		over, _, ok2 := tb.progressOf(StateAbandoned, 0)
+		if !ok || !ok2 || over.Elapsed-keying.Elapsed != job.Deadlines.Key {
+			t.Errorf("keying from %v, abandoned at %v", keying.Elapsed, over.Elapsed)
+		}
+		if tb.c.Result().Rounds != 0 || tb.c.Status().State != StateFinished {
+			t.Errorf("status %+v", tb.c.Status())
+		}
+	})
+	if !errors.Is(err, ErrAbandoned) {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
+// TestOneMuteDevice: one device that stops after a turn delays each later state
+// by nothing, and its own by the deadline at most.
+func TestOneMuteDevice(t *testing.T) {
+	job := loud(4, 1)
+	job.Deadlines.Collect = 40 * time.Second
+	err := bubble(t, job, 4, func(ctx context.Context, tb *table) {
+		tb.players[3].before = func(_ *player, turn int, m wire.Message) (wire.Message, bool) {
+			if turn >= 3 {
+				return nil, false // it trains for ever
+			}
+			return m, false
+		}
+		var wg sync.WaitGroup
+		for _, p := range tb.players {
+			p.delta = fixedDelta(0.05)
+			wg.Go(func() { _ = p.play(ctx) })
+		}
+		wg.Wait() // Finished reaches all of them
+		collecting, i, _ := tb.progressOf("collecting", 0)
+		confirming, _, _ := tb.progressOf("confirming", i)
+		committed, _, ok := tb.progressOf(StateCommitted, i)
+		if !ok || confirming.Elapsed-collecting.Elapsed != job.Deadlines.Collect || committed.Elapsed != confirming.Elapsed {
+			t.Errorf("collecting at %v, confirming at %v, committed at %v", collecting.Elapsed, confirming.Elapsed, committed.Elapsed)
+		}
+		if got := tb.c.Result(); got.Rounds != 1 || got.Dropped != 1 {
+			t.Errorf("result %+v", got)
+		}
+	})
+	if err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
+// TestSlowReader: a device that does not read is cut off by the write timeout,
+// and by a full queue, and never delays the others.
+func TestSlowReader(t *testing.T) {
+	job := loud(5, 1)
+	job.Deadlines.Reconnect = time.Second
+	err := bubble(t, job, 5, func(ctx context.Context, tb *table) {
+		var wg sync.WaitGroup
+		for _, p := range tb.players[1:] {
+			wg.Go(func() { _ = p.play(ctx) })
+		}
+		// Player 0 never reads: over a pipe not one byte of its assignment leaves.
+		wg.Wait()
+		if got := tb.c.Result(); got.Rounds != 1 || got.Dropped != 1 {
+			t.Errorf("result %+v", got)
+		}
+		time.Sleep(writeTimeout + 10*time.Second)
+		synctest.Wait()
+		if _, err := tb.players[0].receive(ctx); err == nil {
+			t.Error("the connection of the device that does not read lives on")
+		}
+	})
+	if err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
+// TestSilentPeers: a connection that never says hello is closed by the handshake
+// timeout, one that answers no ping within ping interval and timeout.
+func TestSilentPeers(t *testing.T) {
+	job := tinyJob(9) // two of nine come: no round begins
+	err := bubble(t, job, 2, func(ctx context.Context, tb *table) {
+		mute := newPlayer(t, tb.token)
+		mute.http = tb.players[0].http
+		conn, _, err := websocket.Dial(ctx, mute.token.Endpoint(), &websocket.DialOptions{HTTPClient: mute.http})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mute.conn = conn
+		go func() { // player 0 reads, and so answers pings
+			for {
+				if _, err := tb.players[0].receive(ctx); err != nil {
+					return
+				}
+			}
+		}()
+		start := time.Now()
+		if _, err := mute.receive(ctx); err == nil || time.Since(start) != handshakeTimeout {
+			t.Errorf("no hello: %v after %v", err, time.Since(start))
+		}
+		conn.CloseNow()
+		if n := tb.c.Status().Connected; n != 2 {
+			t.Errorf("%d connected before the first ping", n)
+		}
+		time.Sleep(pingEvery + pingTimeout)
+		synctest.Wait()
+		if n := tb.c.Status().Connected; n != 1 {
+			t.Errorf("%d connected after the ping's timeout", n)
+		}
+		time.Sleep(time.Hour)
+		if n := tb.c.Status().Connected; n != 1 {
+			t.Errorf("%d connected an hour later: the one that answers pings was cut off", n)
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
+// TestLateJoiners: a device that enrols while a round runs is told to wait, and
+// is in the next one; the running round's cohort does not grow.
+func TestLateJoiners(t *testing.T) {
+	job := loud(3, 2)
+	err := bubble(t, job, 3, func(ctx context.Context, tb *table) {
+		late := newPlayer(t, tb.token)
+		late.http = tb.players[0].http
+		var wg sync.WaitGroup
+		joined := make(chan struct{})
+		tb.players[0].before = func(_ *player, turn int, m wire.Message) (wire.Message, bool) {
+			if turn == 3 {
+				<-joined
+			}
+			return m, false
+		}
+		for _, p := range tb.players {
+			wg.Go(func() { _ = p.play(ctx) })
+		}
+		time.Sleep(time.Millisecond)
+		if err := late.dial(ctx); err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() { _ = late.play(ctx) })
+		synctest.Wait()
+		late.mu.Lock()
+		if late.waits != 1 || len(late.plans) != 0 {
+			t.Errorf("the late device was told to wait %d times and got %d plans", late.waits, len(late.plans))
+		}
+		late.mu.Unlock()
+		close(joined)
+		wg.Wait()
+		late.conn.CloseNow()
+		if len(late.plans) != 1 || late.plans[0].Step != 1 || tb.c.Result().Rounds != 2 {
+			t.Errorf("the late device got %d plans", len(late.plans))
+		}
+	})
+	if err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
+// TestGoneDevicesAreNotAwaited: a device whose connection broke keeps a round
+// gathering for Reconnect, not for the deadline; one that this process has not
+// seen yet has the deadline.
+func TestGoneDevicesAreNotAwaited(t *testing.T) {
+	job := loud(4, 2)
+	job.Deadlines.Gather, job.Deadlines.Reconnect = time.Hour, 7*time.Second
+	err := bubble(t, job, 4, func(ctx context.Context, tb *table) {
+		tb.players[2].before = func(_ *player, turn int, m wire.Message) (wire.Message, bool) { return m, turn == 3 }
+		var wg sync.WaitGroup
+		for _, p := range tb.players {
+			wg.Go(func() { _ = p.play(ctx) })
+		}
+		wg.Wait()
+		_, i, _ := tb.progressOf(StateCommitted, 0)
+		committed, _, ok := tb.progressOf(StateCommitted, i+1)
+		if !ok || committed.Elapsed != job.Deadlines.Reconnect {
+			t.Errorf("both rounds took %v, want the one wait of %v", committed.Elapsed, job.Deadlines.Reconnect)
+		}
+	})
+	if err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}
