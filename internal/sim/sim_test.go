@@ -196,6 +196,41 @@ func TestHostileDevices(t *testing.T) {
 	}
 }
 
+// A device whose masked update is garbage cannot be told apart before the sum
+// is there; the sum is then out of range, its round is charged and releases
+// nothing.
+func TestPoison(t *testing.T) {
+	cfg := config(t, 5)
+	cfg.Coordinator.Job.Rounds = 2
+	cfg.Faults = map[int]Fault{3: {Round: 1, Turn: 3, Kind: Poison}}
+	r, err := Run(t.Context(), cfg)
+	ok(t, err)
+	want := 2 * 0.02
+	if got := firstColumns(r.Adapter); r.Rounds != 2 || r.Abandoned != 1 || math.Abs(got-want) > 0.02*want {
+		t.Errorf("%d rounds, %d abandoned, adapter moved by %.5f, %.5f expected", r.Rounds, r.Abandoned, got, want)
+	}
+}
+
+// The fleet trains in the coordinator's programs where no trainer is given.
+func TestFleetTrainsInPrograms(t *testing.T) {
+	cfg := config(t, 4)
+	cfg.Trainer = nil
+	r, err := Run(t.Context(), cfg)
+	ok(t, err)
+	if got := firstColumns(r.Adapter); r.Rounds != 3 || got == 0 {
+		t.Errorf("%d rounds, adapter moved by %g", r.Rounds, got)
+	}
+	for i, d := range r.Devices {
+		if d.Err != nil || d.Committed != 3 || d.Refused != 0 {
+			t.Errorf("device %d: %+v", i, d)
+		}
+	}
+	// Two ranks at most, each program fetched once by each device.
+	if b := r.Traffic.Breakdown; b.Programs <= 0 || b.Programs > 4*2*200_000 {
+		t.Errorf("%d bytes of programs", b.Programs)
+	}
+}
+
 // A reproducible run repeats bit for bit.
 func TestReproducible(t *testing.T) {
 	run := func() []byte {
