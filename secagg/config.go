@@ -76,7 +76,7 @@ type Config struct {
 	ShardMax int // g_max: no shard is larger, 2..MaxShard
 	ShardMin int // floor: a device refuses a smaller shard, 2..ShardMax
 
-	CorruptPPM uint32 // corrupted devices to withstand, parts per million, < 500000 unless SemiHonest
+	CorruptPPM uint32 // corrupted devices to withstand, parts per million
 	BreachBits int    // per shard: breach probability at most 2^-BreachBits, 0..128
 	SemiHonest bool   // the server follows the protocol; only t > corrupted is asked
 
