@@ -177,8 +177,9 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	r := report{Task: data.Name, Reproducible: f.reproducible, Devices: len(data.Clients),
+	r := report{Task: data.Name, Devices: len(data.Clients),
 		BytesUp: result.Traffic.PerDeviceRound.Up, BytesDown: result.Traffic.PerDeviceRound.Down}
+	r.settle(result.Result)
 	if err := r.measure(ctx, job, layout, result.Result, validation, test); err != nil {
 		return err
 	}

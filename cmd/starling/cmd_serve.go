@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/web"
@@ -23,6 +21,7 @@ import (
 type serveFlags struct {
 	job, dir, listen, url, validation, test string
 	tls, verbose                            bool
+	linger                                  time.Duration
 }
 
 func newServeCmd(a *app) *cobra.Command {
@@ -50,6 +49,7 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	cmd.Flags().BoolVar(&f.tls, "tls", false, "serve TLS with a certificate kept in --dir, pinned by the join token")
 	cmd.Flags().StringVar(&f.validation, "validation", "", "public labelled file that scores every round and chooses the rank")
 	cmd.Flags().StringVar(&f.test, "test", "", "public labelled file for the result table")
+	cmd.Flags().DurationVar(&f.linger, "linger", 3*time.Second, "how long devices may still ask after the job's end")
 	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "log sessions and states to standard error")
 	return cmd
 }
@@ -116,40 +116,37 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	runErr := serveAndRun(ctx, a, c, job.Enrolment.Secret, f)
+	runErr := serveAndRun(ctx, a, c, f)
 	result := c.Result()
 	if err := errors.Join(runErr, c.Close()); err != nil {
 		return err
 	}
-	if test == nil || chooser == nil {
-		return a.emit(result, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%d rounds committed; checkpoint in %s\nsimulated: %s\ndelivered: %s\n",
-				result.Rounds, result.Checkpoint, guaranteeText(result.Simulated), guaranteeText(result.Delivered))
+	r := report{Task: job.Name, Devices: job.Cohort.Population}
+	r.settle(result)
+	if test != nil && chooser != nil {
+		reporter, err := newEvaluator(b, layout, test, job.Adapter.Sequence)
+		if err != nil {
 			return err
-		})
-	}
-	reporter, err := newEvaluator(b, layout, test, job.Adapter.Sequence)
-	if err != nil {
-		return err
-	}
-	r := report{Task: job.Name, Reproducible: false}
-	if err := r.measure(ctx, job, layout, result, chooser, reporter); err != nil {
-		return err
+		}
+		if err := r.measure(ctx, job, layout, result, chooser, reporter); err != nil {
+			return err
+		}
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return a.emit(r, r.print)
 }
 
 // serveAndRun serves devices until the job is done.
-func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, secret string, f serveFlags) error {
+func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, f serveFlags) error {
 	endpoint, err := coordinator.Listen(f.listen, f.dir, f.tls)
 	if err != nil {
 		return err
 	}
-	token := wire.Token{URL: endpoint.URL, Pin: endpoint.Pin, Secret: []byte(secret)}
+	url := endpoint.URL
 	if f.url != "" {
-		token.URL = strings.TrimRight(f.url, "/")
+		url = strings.TrimRight(f.url, "/")
 	}
+	token := c.Token(url, endpoint.Pin)
 	if err := token.Validate(); err != nil {
 		endpoint.Listener.Close()
 		return usageError{err}
@@ -160,11 +157,25 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, secret
 	served := make(chan error, 1)
 	go func() { served <- c.Serve(serving, endpoint) }()
 	runErr := c.Run(ctx)
+	farewell(ctx, c, f.linger)
 	stop()
 	if errors.Is(runErr, context.Canceled) {
 		runErr = errors.New("interrupted; start the same command again to go on with the next round")
 	}
 	return errors.Join(runErr, <-served)
+}
+
+// farewell lets connected devices read that the job is over, and those that
+// are just reconnecting ask.
+func farewell(ctx context.Context, c *coordinator.Coordinator, linger time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, max(linger, time.Second))
+	defer cancel()
+	late := time.After(linger)
+	c.Wait(ctx)
+	select {
+	case <-late:
+	case <-ctx.Done():
+	}
 }
 
 // ensureDir makes a folder for results.

@@ -82,12 +82,17 @@ func (r *report) measure(ctx context.Context, job coordinator.Job, layout *model
 		return err
 	}
 	r.BaseAccuracy, r.majority = untouched.Accuracy, test.majority()
+	return nil
+}
+
+// settle takes over what the coordinator says of the job.
+func (r *report) settle(result coordinator.Result) {
 	r.Rounds, r.Dropped, r.Checkpoint = result.Rounds, result.Dropped, result.Checkpoint
-	if !r.Reproducible {
+	r.Reproducible = !result.Private
+	if result.Private {
 		r.Simulated, r.EpsilonSimulated = reported(result.Simulated)
 		r.Delivered, r.EpsilonDelivered = reported(result.Delivered)
 	}
-	return nil
 }
 
 func reported(g *dp.Guarantee) (string, *float64) {
@@ -110,6 +115,26 @@ func (e *evaluator) majority() float64 {
 
 func (r report) print(w io.Writer) error {
 	var b strings.Builder
+	if len(r.ranks) > 0 {
+		r.printAccuracy(&b)
+	}
+	if r.Reproducible {
+		b.WriteString("Not private: --reproducible seeds every secret, so no epsilon holds.\n")
+	} else {
+		fmt.Fprintf(&b, "Simulated  %s\nDelivered  %s\n", orNone(r.Simulated), orNone(r.Delivered))
+		if r.Simulated != "" {
+			b.WriteString("The budget applies to the simulated guarantee: the noise is what a cohort of the simulated size would add,\nscaled to the devices that took part here. These devices themselves got the delivered one.\n")
+		}
+		b.WriteString("Either protects against whoever sees released adapters; secure aggregation keeps single updates from the coordinator.\n")
+	}
+	fmt.Fprintf(&b, "\n%d rounds, %d devices, %d device-rounds dropped, %.1f s\n", r.Rounds, r.Devices, r.Dropped, r.Seconds)
+	fmt.Fprintf(&b, "Each device and round: %s up, %s down\n", byteText(int64(r.BytesUp)), byteText(int64(r.BytesDown)))
+	fmt.Fprintf(&b, "Files: %s\n", r.Checkpoint)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r report) printAccuracy(b *strings.Builder) {
 	row := func(name string, accuracy, f1 *float64, note string) {
 		cells := [2]string{"–", "–"}
 		for i, v := range []*float64{accuracy, f1} {
@@ -117,9 +142,9 @@ func (r report) print(w io.Writer) error {
 				cells[i] = fmt.Sprintf("%.1f %%", 100**v)
 			}
 		}
-		fmt.Fprintf(&b, "  %-30s %10s %10s  %s\n", name, cells[0], cells[1], note)
+		fmt.Fprintf(b, "  %-30s %10s %10s  %s\n", name, cells[0], cells[1], note)
 	}
-	fmt.Fprintf(&b, "\nResult on the test split of %s\n\n  %-30s %10s %10s\n", r.Task, "", "accuracy", "macro-F1")
+	fmt.Fprintf(b, "\nResult on the test split of %s\n\n  %-30s %10s %10s\n", r.Task, "", "accuracy", "macro-F1")
 	row("commonest label", &r.majority, nil, "")
 	row("untouched base", &r.BaseAccuracy, nil, "")
 	if r.HeadOnly != nil {
@@ -139,20 +164,6 @@ func (r report) print(w io.Writer) error {
 		row(label, &accuracy, &f1, note)
 	}
 	b.WriteString("\n")
-	if r.Reproducible {
-		b.WriteString("Not private: --reproducible seeds every secret, so no epsilon holds.\n")
-	} else {
-		fmt.Fprintf(&b, "Simulated  %s\nDelivered  %s\n", orNone(r.Simulated), orNone(r.Delivered))
-		if r.Simulated != "" {
-			b.WriteString("The budget applies to the simulated guarantee: the noise is what a cohort of the simulated size would add,\nscaled to the devices that took part here. These devices themselves got the delivered one.\n")
-		}
-		b.WriteString("Either protects against whoever sees released adapters; secure aggregation keeps single updates from the coordinator.\n")
-	}
-	fmt.Fprintf(&b, "\n%d rounds, %d devices, %d device-rounds dropped, %.1f s\n", r.Rounds, r.Devices, r.Dropped, r.Seconds)
-	fmt.Fprintf(&b, "Each device and round: %s up, %s down\n", byteText(int64(r.BytesUp)), byteText(int64(r.BytesDown)))
-	fmt.Fprintf(&b, "Files: %s\n", r.Checkpoint)
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 func orNone(s string) string {

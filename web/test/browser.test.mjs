@@ -23,12 +23,12 @@ function start(args) {
   return run;
 }
 
-async function until(what, probe, limit = 120_000) {
+async function until(what, probe, story = () => "", limit = 120_000) {
   const end = Date.now() + limit;
   for (;;) {
     const found = await probe();
     if (found) return found;
-    if (Date.now() > end) throw new Error(`timed out waiting for ${what}`);
+    if (Date.now() > end) throw new Error(`timed out waiting for ${what}\n${story()}`);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }
@@ -87,11 +87,13 @@ privacy: {epsilon: 2, simulated_population: 1000000, simulated_cohort: 10000}
   await tab.click("#join");
   const shot = process.env.SCREENSHOT;
 
+  let text = "";
+  const story = () => `the page says: ${text}\n${faults.join("\n")}\n${server.err}`;
   await until("the browser to finish", async () => {
-    const text = await tab.textContent("#edge-state");
-    if (await tab.locator("#edge-state.failed").count()) throw new Error(`the page says: ${text}\n${server.err}`);
+    text = await tab.textContent("#edge-state");
+    if (await tab.locator("#edge-state.failed").count()) throw new Error(story());
     return text.startsWith("Finished");
-  });
+  }, story);
   if (shot) await tab.screenshot({ path: shot });
   assert.match(await tab.textContent("#edge-state"), new RegExp(`took part in ${rounds} rounds`));
 
