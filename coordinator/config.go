@@ -115,21 +115,24 @@ type Progress struct {
 
 // Result is what a job came to.
 type Result struct {
-	Rounds     int // committed
-	Abandoned  int // rounds of this run that released nothing
-	Dropped    int // devices that were drawn and left a round, over all rounds of this run
-	Adapter    *model.Adapter
-	Checkpoint string // folder of the released checkpoint
-	Validation []RankAccuracy
-	BestRank   int // the rank of the best validation accuracy; 0 where none was measured
+	Rounds     int            `json:"rounds"`    // committed
+	Abandoned  int            `json:"abandoned"` // rounds of this run that released nothing
+	Dropped    int            `json:"dropped"`   // devices that were drawn and left a round, over all rounds of this run
+	Adapter    *model.Adapter `json:"-"`
+	Checkpoint string         `json:"checkpoint"` // folder of the released checkpoint
+	Validation []RankAccuracy `json:"validation,omitempty"`
+	BestRank   int            `json:"best_rank"` // the rank of the best validation accuracy; 0 where none was measured
 
-	Simulated, Delivered *dp.Guarantee
-	Private              bool
+	Simulated *dp.Guarantee `json:"simulated,omitempty"`
+	Delivered *dp.Guarantee `json:"delivered,omitempty"`
+	Private   bool          `json:"private"`
 
 	// BytesUp and BytesDown in all, and divided by device and round for the
 	// devices that answered the round's first turn.
-	BytesUp, BytesDown                             int64
-	BytesUpPerDeviceRound, BytesDownPerDeviceRound float64
+	BytesUp                 int64   `json:"bytes_up"`
+	BytesDown               int64   `json:"bytes_down"`
+	BytesUpPerDeviceRound   float64 `json:"bytes_up_per_device_round"`
+	BytesDownPerDeviceRound float64 `json:"bytes_down_per_device_round"`
 	// LedgerHead is the hash of the ledger's last entry, hexadecimal.
-	LedgerHead string
+	LedgerHead string `json:"ledger_head"`
 }

@@ -45,6 +45,7 @@ type player struct {
 	errs     []*wire.Error
 	finished *wire.Finished
 	plans    []*wire.Plan
+	patches  []wire.Patch // of the present plan
 
 	round  uint64
 	client *secagg.Client
@@ -232,6 +233,7 @@ func (p *player) assigned(ctx context.Context, a *wire.Assignment) error {
 	}
 	p.mu.Lock()
 	p.plans = append(p.plans, plan)
+	p.patches = a.Patches
 	p.mu.Unlock()
 	scheme, err := quant.Lookup(p.job.Uplink)
 	if err != nil {

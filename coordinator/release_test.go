@@ -1,0 +1,374 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/quant"
+)
+
+// wide is a base with a large head, so that one release has 100,000 noised
+// coordinates.
+func wide(t *testing.T, job *Job, labels int) *model.Base {
+	t.Helper()
+	c := model.BERT(16, 24, 1, 1, 8)
+	var tensors []model.Tensor
+	for _, s := range c.BaseTensors() {
+		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: make([]float32, model.Elements(s.Shape))})
+	}
+	b, err := model.NewBase(c, tensors, []byte(`{}`), model.F32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Adapter.HeadOnly = true
+	job.Labels = nil
+	for i := range labels {
+		job.Labels = append(job.Labels, fmt.Sprint("class ", i))
+	}
+	return b
+}
+
+// TestNoiseOnTheWholePath: with every device sending zeros, what the coordinator
+// releases is discrete Gaussian noise of the variance that the ledger states,
+// over the fixed denominator. Chi-square over 100,000 coordinates; the variance
+// of the sum of squares is 2/d, so 4.9 standard deviations, 1.1% of sigma, reject
+// a right implementation once in a million runs.
+func TestNoiseOnTheWholePath(t *testing.T) {
+	const n = 3
+	job := tinyJob(n)
+	job.Rounds = 1
+	base := wide(t, &job, 4000)
+	dir := t.TempDir()
+	tb := setTable(t, Config{Job: job, Base: base, Dir: dir}, n, nil)
+	// Stochastic rounding of zeros is zero: 0 is a symbol.
+	if err := tb.run(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := store.ReadLedger(dir)
+	if err != nil || len(l.Entries) != 1 {
+		t.Fatal(err)
+	}
+	ev := l.Entries[0].Event
+	lattice, err := tb.c.t.lattice(0, [32]byte{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One grid unit of the sum, in units of the released mean; the rotation is
+	// orthonormal and keeps the sum of squares up to the padding's share.
+	unit := unitOf(t, lattice, n)
+	values := tb.c.Result().Adapter.Slice(0)
+	var squares float64
+	for _, x := range values {
+		squares += float64(x) * float64(x)
+	}
+	d := float64(len(values))
+	got := squares / (unit * unit * ev.Sigma2.Float()) / d
+	if d < 99_000 || math.Abs(got-1) > 4.9*math.Sqrt(2/d) {
+		t.Errorf("variance over %v coordinates is %v of the ledger's", d, got)
+	}
+	if want := ev.NoiseMultiplier * ev.NoiseMultiplier * float64(lattice.B2()); math.Abs(ev.Sigma2.Float()/want-1) > 1e-6 || ev.B2 != lattice.B2() {
+		t.Errorf("the ledger's variance %v is not z^2*B2 = %v", ev.Sigma2.Float(), want)
+	}
+	if int(ev.Dim) != lattice.D() || ev.Certificate == [32]byte{} || ev.SamplingRate != 1 {
+		t.Errorf("event %+v", ev)
+	}
+}
+
+// unitOf is what one grid unit of the sum is worth in the decoded mean, found
+// from the lattice's own decoding of a single unit.
+func unitOf(t *testing.T, l *quant.Lattice, n float64) float64 {
+	t.Helper()
+	sum := make([]int64, l.D())
+	sum[0] = 1 << 20
+	mean, err := l.DecodeMean(sum, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A unit vector's image has norm 1, less what falls on padding: taken over
+	// many coordinates.
+	var squares float64
+	for _, x := range mean {
+		squares += float64(x) * float64(x)
+	}
+	return math.Sqrt(squares*float64(l.D())/float64(l.Dim())) / (1 << 20)
+}
+
+// TestSimulatedNoise: a simulated cohort scales the noise and changes the
+// guarantee the budget applies to; both are recorded, and labelled.
+func TestSimulatedNoise(t *testing.T) {
+	job := tinyJob(4)
+	job.Rounds = 1
+	job.Privacy.SimulatedPopulation, job.Privacy.SimulatedCohort = 1_000_000, 10_000
+	dir := t.TempDir()
+	tb := setTable(t, Config{Job: job, Dir: dir}, 4, nil)
+	if err := tb.run(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := store.ReadLedger(dir)
+	if err != nil || len(l.Entries) != 1 {
+		t.Fatal(err)
+	}
+	e := l.Entries[0]
+	if e.Event.NoiseScale != 4.0/10_000 || e.Event.SimulatedRate != 0.01 {
+		t.Errorf("event %+v", e.Event)
+	}
+	if e.Simulated == nil || !e.Simulated.Simulated || e.Simulated.Epsilon > job.Privacy.Epsilon || e.Simulated.Delta != dp.DefaultDelta(1_000_000) {
+		t.Errorf("simulated %v", e.Simulated)
+	}
+	if e.Delivered == nil || e.Delivered.Simulated || e.Delivered.Epsilon < 1000 {
+		t.Errorf("delivered %v: almost no noise was added", e.Delivered)
+	}
+	ck, err := model.ReadCheckpoint(tb.c.Result().Checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, says := range []string{"simulated for a population of 1000000", "delivered to the population of 4", l.HeadString()} {
+		if !strings.Contains(ck.Privacy, says) {
+			t.Errorf("the checkpoint says %q, not %q", ck.Privacy, says)
+		}
+	}
+}
+
+// TestReproducible: a seeded run repeats bit for bit, whoever enrols first, and
+// claims nothing.
+func TestReproducible(t *testing.T) {
+	seed := bytes.Repeat([]byte{7}, 32)
+	var runs [][]byte
+	var keys []*player
+	for run := range 2 {
+		dir := t.TempDir()
+		job := tinyJob(4)
+		job.Rounds = 2
+		tb := setTable(t, Config{Job: job, Dir: dir, Seed: seed}, 4, func(i int, p *player) {
+			if run == 1 {
+				p.key = keys[3-i].key
+			}
+		})
+		keys = tb.players
+		if err := tb.run(); err != nil {
+			t.Fatal(err)
+		}
+		res := tb.c.Result()
+		if res.Private || res.Delivered != nil || res.Simulated != nil {
+			t.Errorf("a seeded run claims %+v", res)
+		}
+		b, err := model.EncodeAdapter(res.Adapter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, b)
+		if l, err := store.ReadLedger(dir); err != nil || l.Private || l.Entries[0].Delivered != nil {
+			t.Errorf("ledger private %v, %v", l.Private, err)
+		}
+		ck, err := model.ReadCheckpoint(res.Checkpoint)
+		if err != nil || !strings.Contains(ck.Privacy, "not private") {
+			t.Errorf("checkpoint says %q, %v", ck.Privacy, err)
+		}
+		for _, p := range tb.players {
+			if p.job.Privacy.Private {
+				t.Error("devices are told that the run is private")
+			}
+		}
+	}
+	if !bytes.Equal(runs[0], runs[1]) {
+		t.Error("two runs with one seed differ")
+	}
+	job := tinyJob(4)
+	a := setTable(t, Config{Job: job}, 4, nil)
+	b := setTable(t, Config{Job: job}, 4, nil)
+	if a.c.seed == b.c.seed || bytes.Equal(a.c.authority, b.c.authority) || a.c.task == b.c.task {
+		t.Error("two secret runs share randomness")
+	}
+	for _, tb := range []*table{a, b} {
+		tb.server.Close()
+		if err := tb.c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSampling: with coins, only who is drawn is asked; the ledger and the
+// certificate say how; nobody joins the round by reconnecting.
+func TestSampling(t *testing.T) {
+	const n = 16
+	job := tinyJob(n)
+	job.Rounds = 5
+	job.Cohort.SamplingRate, job.Cohort.Floor = 0.9, 3
+	dir := t.TempDir()
+	tb := setTable(t, Config{Job: job, Dir: dir}, n, nil)
+	if tb.c.t.nbar != 0.9*n {
+		t.Errorf("denominator %v, want 14.4", tb.c.t.nbar)
+	}
+	if err := tb.run(); err != nil {
+		t.Fatal(err)
+	}
+	drawn := map[uint64]int{}
+	for _, p := range tb.players {
+		for _, plan := range p.plans {
+			drawn[plan.Round]++
+		}
+	}
+	l, err := store.ReadLedger(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := 0
+	for _, e := range l.Entries {
+		if e.Event.SamplingRate != 0.9 || e.Delivered.Sampling != dp.SamplingPoisson {
+			t.Errorf("entry %+v", e)
+		}
+		all += drawn[e.Event.Round]
+	}
+	if len(l.Entries) != 5 || all == 5*n || all < 5*n/2 {
+		t.Errorf("%d entries, %d of %d asked", len(l.Entries), all, 5*n)
+	}
+	if tb.c.metrics.drawn.Load() != int64(all) {
+		t.Errorf("%d drawn, %d asked", tb.c.metrics.drawn.Load(), all)
+	}
+}
+
+// TestDownlink: round 1 is a seed; afterwards the plan names a slice by content,
+// and a device that holds the last one gets there by a shorter way.
+func TestDownlink(t *testing.T) {
+	const n = 3
+	for _, format := range []string{"bf16", "nf4", "f32"} {
+		job := loud(n, 4)
+		job.Adapter.RankMin = 1
+		job.Wire.Downlink, job.Wire.DownlinkCodec = format, "zstd"
+		base := wide(t, &job, 200)
+		job.Adapter.HeadOnly = false
+		var mu sync.Mutex
+		var held [][]float32 // by rank of the plan, what the device decoded
+		patched := 0
+		var tb *table
+		tb = setTable(t, Config{Job: job, Base: base}, n, func(i int, p *player) {
+			p.delta = fixedDelta(0.0005)
+			if i != 0 {
+				return
+			}
+			p.before = func(p *player, turn int, m wire.Message) (wire.Message, bool) {
+				if turn != 1 {
+					return m, false
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				start := decodeSlice(t, tb, p, &patched, held)
+				held = append(held, start)
+				return m, false
+			}
+		})
+		if err := tb.run(); err != nil {
+			t.Fatal(err)
+		}
+		if len(held) != 4 || patched == 0 {
+			t.Errorf("%s: %d slices, %d by difference", format, len(held), patched)
+		}
+	}
+}
+
+// decodeSlice fetches what a plan starts from, in every way it offers, and checks
+// that all ways lead to the same values.
+func decodeSlice(t *testing.T, tb *table, p *player, patched *int, held [][]float32) []float32 {
+	t.Helper()
+	plan := p.plan
+	layout := tb.c.t.layout
+	if seed, ok := plan.AdapterSeed(); ok {
+		if plan.Step != 0 {
+			t.Errorf("a seed in step %d", plan.Step)
+		}
+		return model.NewAdapter(layout, seed).Slice(tb.c.t.lora.RMax)
+	}
+	full, err := p.fetch(plan.Slice.Blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, err := quant.UnpackUpdate(full, nil, int(plan.Values))
+	if err != nil || quant.Digest(start) != plan.Slice.Digest {
+		t.Fatalf("slice of step %d: %v", plan.Step, err)
+	}
+	for _, patch := range p.patches {
+		msg, err := p.fetch(patch.Blob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range held {
+			rank := slices.IndexFunc(tb.c.t.ranks(), func(r int) bool { return layout.Size(r) == len(h) }) + 1
+			if rank < int(plan.Rank) {
+				continue
+			}
+			cut, err := tb.c.cut(heldSlice{rank, h}, int(plan.Rank))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if quant.Digest(cut) != patch.From {
+				continue
+			}
+			got, err := quant.UnpackUpdate(msg, cut, int(plan.Values))
+			if err != nil || quant.Digest(got) != plan.Slice.Digest || len(msg) >= len(full) {
+				t.Errorf("difference of %d bytes to a slice of %d: %v", len(msg), len(full), err)
+			}
+			*patched++
+		}
+	}
+	return start
+}
+
+// scores is an evaluator that likes one rank best.
+type scores struct {
+	mu    sync.Mutex
+	calls [][]int
+	err   error
+}
+
+func (s *scores) Evaluate(_ context.Context, a *model.Adapter, ranks []int) ([]float64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, ranks)
+	out := make([]float64, len(ranks))
+	for i, r := range ranks {
+		out[i] = 1 - math.Abs(float64(r)-2)/10
+	}
+	return out, s.err
+}
+
+// TestEvaluation: the released adapter is measured beside the rounds and at the
+// end, the best rank is chosen on validation data, and the checkpoint says so.
+func TestEvaluation(t *testing.T) {
+	s := &scores{}
+	var log bytes.Buffer
+	tb := setTable(t, Config{Job: tinyJob(3), Evaluator: s, Log: slog.New(slog.NewTextHandler(&log, nil))}, 3, nil)
+	if err := tb.run(); err != nil {
+		t.Fatal(err)
+	}
+	res := tb.c.Result()
+	if res.BestRank != 2 || len(res.Validation) != 3 || res.Validation[1] != (RankAccuracy{2, 1}) {
+		t.Errorf("result %+v", res)
+	}
+	if last := s.calls[len(s.calls)-1]; !slices.Equal(last, []int{1, 2, 3}) || len(s.calls) < 2 {
+		t.Errorf("calls %v", s.calls)
+	}
+	ck, err := model.ReadCheckpoint(res.Checkpoint)
+	if err != nil || ck.BestRank != 2 || ck.RankAccuracy["2"] != 1 || ck.Round != 2 || ck.Seq != 8 {
+		t.Errorf("checkpoint %+v, %v", ck.CheckpointInfo, err)
+	}
+	if !strings.Contains(log.String(), "committed") {
+		t.Errorf("log: %s", log.String())
+	}
+	s = &scores{err: errors.New("no data")}
+	tb = setTable(t, Config{Job: tinyJob(3), Evaluator: s}, 3, nil)
+	if err := tb.run(); !errors.Is(err, s.err) {
+		t.Errorf("a failing evaluation: %v", err)
+	}
+}
