@@ -90,6 +90,8 @@ func newRootCmd(a *app) *cobra.Command {
 		newInvoicesCmd(a),
 		newInspectCmd(a),
 		newPretrainCmd(a),
+		newPredictCmd(a),
+		newBandwidthCmd(a),
 		newSecaggCmd(a),
 		newVersionCmd(a),
 	)

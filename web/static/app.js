@@ -37,7 +37,7 @@ async function refresh() {
         byId("job").textContent = status.job || "Starling";
         const bar = byId("rounds");
         bar.max = Math.max(1, status.rounds);
-        bar.value = status.state === "finished" ? status.rounds : Math.max(0, status.round - 1);
+        bar.value = ["measuring", "finished"].includes(status.state) ? status.rounds : Math.max(0, status.round - 1);
         list.replaceChildren(...statusLines(status).flatMap(([name, value]) => {
             const term = document.createElement("dt");
             const text = document.createElement("dd");
