@@ -237,11 +237,12 @@ func TestLyingDelivery(t *testing.T) {
 }
 
 func TestLyingSurvivors(t *testing.T) {
-	r := newRound(t, "lying survivors", testConfig(5, 11, 12, 5), 5)
+	r := newRound(t, "lying survivors", testConfig(5, 11, 12, 6), 6)
 	r.key()
 	s := r.shards[0]
 	ids := s.Members()
-	r.byID[ids[4]].lastTurn = TurnShare // drops after sharing
+	r.byID[ids[4]].lastTurn = TurnShare     // drops after sharing
+	r.byID[ids[5]].lastTurn = TurnAdvertise // never shares: t = 4 of 6 are left
 	r.must(r.share(s))
 	sv, err := r.mask(s)
 	r.must(err)
@@ -254,9 +255,10 @@ func TestLyingSurvivors(t *testing.T) {
 		{"another roster", func(m *Survivors) { m.Roster[0] ^= 1 }, ErrBinding},
 		{"another U2 than masked over", func(m *Survivors) { m.U2[0] = 0b01111 }, ErrSet},
 		{"U3 outside U2", func(m *Survivors) { m.U3[0] |= 1 << 5 }, ErrSet},
+		{"U3 outside the roster", func(m *Survivors) { m.U3[0] |= 1 << 6 }, ErrSet},
 		{"U3 of another length", func(m *Survivors) { m.U3 = append(m.U3, 0) }, ErrSet},
 		{"U3 without this device", func(m *Survivors) { m.U3[0] = 0b01011 }, ErrSet},
-		{"U3 below the threshold", func(m *Survivors) { m.U3[0] = 0b00101 }, ErrBelowThreshold},
+		{"U3 below the threshold", func(m *Survivors) { m.U3[0] = 0b00111 }, ErrBelowThreshold},
 	} {
 		m := over(t, sv)
 		c.lie(m)
@@ -266,7 +268,7 @@ func TestLyingSurvivors(t *testing.T) {
 	r.must(err)
 	// Another story about who dropped, after the first was signed.
 	lie := over(t, sv)
-	lie.U3[0] = 0b00111
+	lie.U3[0] = 0b10111
 	err = unchanged(t, "a second survivor set", func() error { _, err := d.c.Confirm(lie); return err }, d.c)
 	if !errors.Is(err, ErrConflict) {
 		t.Error(err)
