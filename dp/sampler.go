@@ -189,7 +189,7 @@ func (s *bitSource) bernoulliExp1(a, b uint64) bool {
 	for (k == 1 || s.bernoulli(1, k)) && s.bernoulli(a, b) {
 		k++
 	}
-	return k&1 == 1
+	return k&1 == 1 && s.err == nil
 }
 
 // bernoulliExp is true with probability exp(-(hi*2^64+lo)/b), b < 2^63.
@@ -246,5 +246,5 @@ func (w *wideGaussian) accept(src *bitSource, abs uint64) bool {
 	for (k == 1 || src.bernoulli(1, k)) && src.bernoulliBig(r, w.m) {
 		k++
 	}
-	return k&1 == 1
+	return k&1 == 1 && src.err == nil
 }
