@@ -1,0 +1,258 @@
+package coordinator
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+func TestBlobs(t *testing.T) {
+	b := newBlobs()
+	kept := b.keep([]byte("the base, which stays"))
+	get := func(path string, header ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("GET", path, nil)
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		w := httptest.NewRecorder()
+		b.ServeHTTP(w, r)
+		return w
+	}
+	name := fmt.Sprintf("%s%x", wire.BlobPath, kept.SHA256)
+	w := get(name)
+	if w.Code != 200 || w.Body.String() != "the base, which stays" || w.Header().Get("ETag") != fmt.Sprintf("%q", fmt.Sprintf("%x", kept.SHA256)) {
+		t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
+	}
+	if w := get(name, "Range", "bytes=4-7"); w.Code != http.StatusPartialContent || w.Body.String() != "base" {
+		t.Errorf("range: %d %q", w.Code, w.Body)
+	}
+	if w := get(name, "If-None-Match", w.Header().Get("ETag")); w.Code != http.StatusNotModified || w.Body.Len() != 0 {
+		t.Errorf("cached: %d", w.Code)
+	}
+	if w := get(wire.BlobPath + strings.Repeat("0", 64)); w.Code != http.StatusNotFound {
+		t.Errorf("unknown: %d", w.Code)
+	}
+	for _, bad := range []string{"", "xyz", strings.ToUpper(name[len(wire.BlobPath):]), "../../etc/passwd", name[len(wire.BlobPath):] + "00"} {
+		if w := get(wire.BlobPath + bad); w.Code != http.StatusBadRequest {
+			t.Errorf("%q: %d", bad, w.Code)
+		}
+	}
+	post := httptest.NewRecorder()
+	b.ServeHTTP(post, httptest.NewRequest("POST", name, strings.NewReader("x")))
+	if post.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", post.Code)
+	}
+	// A round's blobs go after keptRounds more; the kept one stays even where a
+	// round assigns the same bytes.
+	first := b.assign([]byte("round 0"), []byte("the base, which stays"))
+	for i := range keptRounds {
+		if b.get(first[0].SHA256) == nil {
+			t.Errorf("dropped after %d rounds", i)
+		}
+		b.assign(fmt.Appendf(nil, "round %d", i+1))
+	}
+	if b.get(first[0].SHA256) != nil || b.get(kept.SHA256) == nil {
+		t.Error("the oldest round's slice is still there, or the base is gone")
+	}
+}
+
+func TestOperatorsEndpoints(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	fmt.Fprint(z, "\x00asm")
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tb := setTable(t, Config{Job: tinyJob(3), Static: fstest.MapFS{
+		"index.html":       {Data: []byte("<title>Starling</title>")},
+		"app.js":           {Data: []byte("go()")},
+		"starling.wasm.gz": {Data: packed.Bytes()},
+	}}, 3, nil)
+	if err := runKeeping(tb); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		tb.server.Close()
+		if err := tb.c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	get := func(path string) (*http.Response, string) {
+		t.Helper()
+		r, err := http.NewRequest("GET", tb.server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept-Encoding", "gzip")
+		res, err := httpClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, string(b)
+	}
+	if res, body := get("/healthz"); res.StatusCode != 200 || body != "ok\n" {
+		t.Errorf("healthz: %s %q", res.Status, body)
+	}
+	res, body := get("/v1/status")
+	var p Progress
+	if err := json.Unmarshal([]byte(body), &p); err != nil || p.State != StateFinished || p.Job != "tiny" || p.Round != 2 || res.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("status %s, %v", body, err)
+	}
+	_, body = get("/metrics")
+	for _, want := range []string{
+		"starling_rounds_committed_total 2\n", "# TYPE starling_connected_devices gauge\n", "starling_devices_drawn_total 6\n",
+		"starling_alarms_total 0\n", "starling_version 2\n",
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("metrics lack %q:\n%s", want, body)
+		}
+	}
+	for line := range strings.Lines(body) {
+		var name string
+		var v float64
+		if n, err := fmt.Sscan(line, &name, &v); !strings.HasPrefix(line, "#") && (n != 2 || err != nil) {
+			t.Errorf("metrics line %q", line)
+		}
+	}
+	if res, body := get("/"); !strings.Contains(body, "Starling") || !strings.Contains(res.Header.Get("Content-Security-Policy"), "wasm-unsafe-eval") {
+		t.Errorf("/: %q, %v", body, res.Header)
+	}
+	if res, body := get("/starling.wasm"); res.Header.Get("Content-Type") != "application/wasm" || res.Header.Get("Content-Encoding") != "gzip" || body != packed.String() {
+		t.Errorf("wasm: %v", res.Header)
+	}
+	if res, _ := get("/app.js"); !strings.Contains(res.Header.Get("Content-Type"), "javascript") {
+		t.Errorf("script: %v", res.Header)
+	}
+	if res, _ := get("/nothing"); res.StatusCode != http.StatusNotFound {
+		t.Errorf("unknown file: %s", res.Status)
+	}
+	// A browser page of another origin may not open a device's socket.
+	r, err := http.NewRequest("GET", tb.server.URL+wire.Path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range map[string]string{"Origin": "https://evil.example", "Connection": "Upgrade", "Upgrade": "websocket",
+		"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="} {
+		r.Header.Set(k, v)
+	}
+	if res, err := httpClient.Do(r); err != nil || res.StatusCode != http.StatusForbidden {
+		t.Errorf("another origin: %v, %v", res.Status, err)
+	} else {
+		res.Body.Close()
+	}
+	// Who comes when the job is over is told so.
+	late := newPlayer(t, tb.token)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := late.run(ctx); err != nil || late.finished == nil || late.finished.Version != 2 {
+		t.Errorf("a late device: %v, %+v", err, late.finished)
+	}
+}
+
+// runKeeping is run without closing the coordinator and its server.
+func runKeeping(tb *table) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	tb.errs = make([]error, len(tb.players))
+	for i, p := range tb.players {
+		tb.wg.Go(func() { tb.errs[i] = p.run(ctx) })
+	}
+	err := tb.c.Run(ctx)
+	tb.wg.Wait()
+	return errors.Join(append(tb.errs, err)...)
+}
+
+// TestListen: plain only on loopback; with TLS the certificate is kept and is
+// the one that the token pins; bytes are counted at the socket.
+func TestListen(t *testing.T) {
+	for _, addr := range []string{"0.0.0.0:0", ":0", "192.0.2.1:0"} {
+		if _, err := Listen(addr, t.TempDir(), false); !errors.Is(err, ErrPlain) {
+			t.Errorf("plain on %s: %v", addr, err)
+		}
+	}
+	if _, err := Listen("nonsense", t.TempDir(), true); err == nil {
+		t.Error("an address without a port was taken")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(t.TempDir(), "tls.pem"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var pins [2][]byte
+	for i := range pins {
+		e, err := Listen("127.0.0.1:0", dir, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pins[i] = e.Pin
+		if err := e.Listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(pins[0], pins[1]) || len(pins[0]) != 32 {
+		t.Errorf("pins %x and %x", pins[0], pins[1])
+	}
+
+	job := tinyJob(3)
+	c, err := New(Config{Job: job, Dir: dir, Base: tinyBase(t), Hosts: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := Listen("127.0.0.1:0", dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tb := &table{t: t, c: c, token: c.Token(e.URL, e.Pin)}
+	if _, err := wire.ParseToken(tb.token.String()); err != nil {
+		t.Errorf("token: %v", err)
+	}
+	pinned := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+		InsecureSkipVerify: true, // the pin is what is checked
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if sum := sha256.Sum256(s.PeerCertificates[0].Raw); !bytes.Equal(sum[:], e.Pin) {
+				return errors.New("another certificate")
+			}
+			return nil
+		},
+	}}}
+	for range 3 {
+		p := newPlayer(t, tb.token)
+		p.http = pinned
+		tb.players = append(tb.players, p)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- c.Serve(ctx, e) }()
+	if err := runKeeping(tb); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := errors.Join(<-served, c.Close()); err != nil {
+		t.Error(err)
+	}
+	res := c.Result()
+	// TLS and HTTP are counted, too: more than the messages alone.
+	if res.BytesUp < 3*2000 || res.BytesDown < 3*2000 || res.BytesUpPerDeviceRound < 1000 {
+		t.Errorf("bytes %d up, %d down", res.BytesUp, res.BytesDown)
+	}
+}
