@@ -64,7 +64,7 @@ func (m Model) validate() error {
 	case m.Threshold < 0 || m.Threshold > m.Shard:
 		return bad("threshold %d not in 1..shard=%d", m.Threshold, m.Shard)
 	case m.Threshold > 0 && m.Threshold < leastThreshold(m.Shard, m.SemiHonest):
-		return bad("threshold %d below %d: two disjoint sets of devices could each unmask", m.Threshold, leastThreshold(m.Shard, m.SemiHonest))
+		return bad("threshold %d below %d, the least for a shard of %d", m.Threshold, leastThreshold(m.Shard, m.SemiHonest), m.Shard)
 	case m.Cohort < m.Shard:
 		return bad("cohort %d below one shard of %d", m.Cohort, m.Shard)
 	case m.Rounds < 1:

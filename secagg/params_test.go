@@ -55,7 +55,8 @@ func TestChooseRefuses(t *testing.T) {
 		{Model{Shard: 64, Dropout: 0.3, Corrupt: 0.05, Cohort: 1000}, "larger shards, or the semi-honest"},
 		{Model{Shard: 16, Dropout: 0.1, Corrupt: 0.3}, "no threshold"},
 		{Model{Shard: 64, Threshold: 40, Corrupt: 0.05}, "take 43"},
-		{Model{Shard: 64, Threshold: 30}, "disjoint"},
+		{Model{Shard: 64, Threshold: 30}, "threshold 30 below 33"},
+		{Model{Shard: 64, Threshold: 21, SemiHonest: true}, "threshold 21 below 22"},
 		{Model{Shard: 1}, "shard 1"},
 		{Model{Shard: 64, Dropout: 1.5}, "dropout 1.5"},
 		{Model{Shard: 64, Corrupt: math.NaN()}, "corrupt NaN"},
@@ -178,6 +179,12 @@ func TestConfigThreshold(t *testing.T) {
 			if !semi && 2*got <= n {
 				t.Errorf("n=%d: t=%d is no majority", n, got)
 			}
+		}
+	}
+	// A third, where nothing is corrupted and the server is honest.
+	for n, want := range map[int]int{2: 2, 3: 2, 6: 2, 7: 3, 64: 22, 128: 43} {
+		if got, err := (Config{SemiHonest: true}).Threshold(n); err != nil || got != want {
+			t.Errorf("a third of %d: %d, %v", n, got, err)
 		}
 	}
 	// The demonstration's profile.

@@ -111,10 +111,11 @@ func breachCount(n, t int, semiHonest bool) int {
 }
 
 // leastThreshold is the least sensible t: a majority, so that no two disjoint
-// sets of t exist; two where the server is trusted to follow the protocol.
+// sets of t exist. Where the server is trusted to follow the protocol a third, so
+// that no sum covers only a handful of a large shard.
 func leastThreshold(n int, semiHonest bool) int {
 	if semiHonest {
-		return min(2, n)
+		return max(2, (n+2)/3)
 	}
 	return n/2 + 1
 }

@@ -84,7 +84,7 @@ def cbor(v):
 # --- protocol --------------------------------------------------------------------
 def threshold(n, cfg):
     p, bound = Fraction(cfg["corrupt_ppm"], 10**6), Fraction(1, 2 ** cfg["breach_bits"])
-    t = 2 if cfg["semi_honest"] else n // 2 + 1
+    t = max(2, -(-n // 3)) if cfg["semi_honest"] else n // 2 + 1
     while True:
         c = t if cfg["semi_honest"] else 2 * t - n
         if sum(math.comb(n, i) * p**i * (1 - p)**(n - i) for i in range(c, n + 1)) <= bound: return t
