@@ -73,7 +73,7 @@ func compileWazero(ctx context.Context, program []byte, pages uint32, cfg Config
 }
 
 func (m *wazeroModule) instantiate(ctx context.Context, prepare, segments int, budget bool) (hostInstance, error) {
-	mod, err := m.runtime.InstantiateModule(ctx, m.code, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	mod, err := m.runtime.InstantiateModule(withMemory(ctx), m.code, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
 		return nil, fmt.Errorf("wasm: instantiate: %w", err)
 	}

@@ -5,16 +5,19 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"sync"
 	"unsafe"
 )
 
-// Instance is a program with a memory of its own. It belongs to one goroutine at
-// a time.
+// Instance is a program with a memory of its own. Calls exclude one another: a
+// Close waits for the Step that is running.
 type Instance struct {
-	program  *Program
-	host     hostInstance
-	written  []bool // by index of the frozen tensor
-	missing  int    // frozen tensors still to be written
+	program *Program
+
+	mu       sync.Mutex
+	host     hostInstance // this and all below: guarded by mu
+	written  []bool       // by index of the frozen tensor
+	missing  int          // frozen tensors still to be written
 	prepared bool
 	closed   bool
 }
@@ -34,6 +37,8 @@ func (in *Instance) WriteInt32(name string, data []int32) error {
 }
 
 func (in *Instance) writePlain(name string, dtype DType, n int, data []byte) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	t, err := in.tensor(name, dtype, n, "input", "state")
 	if err != nil {
 		return err
@@ -53,6 +58,8 @@ func (in *Instance) ReadInt32(name string, dst []int32) error {
 }
 
 func (in *Instance) readPlain(name string, dtype DType, n int, dst []byte) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	t, err := in.tensor(name, dtype, n, "output", "state", "input")
 	if err != nil {
 		return err
@@ -75,6 +82,8 @@ func (in *Instance) tensor(name string, dtype DType, n int, roles ...string) (te
 // WriteFrozen sets a frozen float32 tensor, once. Where the program keeps the
 // tensor as NF4 it is quantized on the way.
 func (in *Instance) WriteFrozen(name string, data []float32) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	t, err := in.tensor(name, Float32, len(data), "frozen")
 	if err != nil {
 		return err
@@ -90,6 +99,8 @@ func (in *Instance) WriteFrozen(name string, data []float32) error {
 
 // WriteFrozenInt32 sets a frozen int32 tensor, once.
 func (in *Instance) WriteFrozenInt32(name string, data []int32) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	t, err := in.tensor(name, Int32, len(data), "frozen")
 	if err != nil {
 		return err
@@ -100,6 +111,8 @@ func (in *Instance) WriteFrozenInt32(name string, data []int32) error {
 // WriteFrozenNF4 sets a frozen NF4 tensor, once, from codes and scales in the
 // layout of QuantizeNF4.
 func (in *Instance) WriteFrozenNF4(name string, codes []byte, scales []float32) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	if in.closed {
 		return ErrClosed
 	}
@@ -138,6 +151,12 @@ func (in *Instance) freeze(t tensorRef, data []byte, scales []float32) error {
 // computes once from its frozen tensors. Step does so too; calling Prepare first
 // keeps the work out of the first step.
 func (in *Instance) Prepare(ctx context.Context) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.prepare(ctx)
+}
+
+func (in *Instance) prepare(ctx context.Context) error {
 	if in.closed {
 		return ErrClosed
 	}
@@ -162,7 +181,9 @@ func (in *Instance) Prepare(ctx context.Context) error {
 // segment in order. It looks at ctx before each segment. After an error the state
 // tensors are undefined: write them anew before the next Step.
 func (in *Instance) Step(ctx context.Context) error {
-	if err := in.Prepare(ctx); err != nil {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if err := in.prepare(ctx); err != nil {
 		return err
 	}
 	return in.runAll(ctx, false, in.program.report.Segments)
@@ -203,6 +224,8 @@ func (in *Instance) Snapshot(w io.Writer) error {
 // all frozen tensors, none of which may be written yet, and the state and the
 // inputs.
 func (in *Instance) Restore(r io.Reader) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	if in.closed {
 		return ErrClosed
 	}
@@ -247,6 +270,8 @@ func (in *Instance) copyIn(r io.Reader, offset uint32, size uint64) error {
 }
 
 func (in *Instance) dump(w io.Writer, roles ...roleList) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	if in.closed {
 		return ErrClosed
 	}
@@ -287,6 +312,8 @@ func (in *Instance) Close() error {
 }
 
 func (in *Instance) release() error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	if in.closed {
 		return nil
 	}

@@ -111,7 +111,8 @@ func (p *Program) NewInstance(ctx context.Context) (*Instance, error) {
 	return in, nil
 }
 
-// Close closes the program and every instance of it. No instance may be in use.
+// Close closes the program and every instance of it, after the steps that are
+// running.
 func (p *Program) Close() error {
 	p.mu.Lock()
 	if p.closed {
