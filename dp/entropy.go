@@ -125,3 +125,68 @@ func (s *bitSource) bernoulliBig(a, b *big.Int) bool {
 	}
 	return false
 }
+
+// bernoulliScaled is bernoulliBig for the same b again and again: bTop holds the
+// top 62 bits of b, b = bTop*2^shift + a rest. One 32-bit draw decides, except with
+// probability about 2^-31.
+func (s *bitSource) bernoulliScaled(a, b *big.Int, bTop uint64, shift uint, tmp *big.Int) bool {
+	aTop := tmp.Rsh(a, shift).Uint64()
+	u := uint64(s.uint32())
+	// a/b lies between aTop/(bTop+1) and (aTop+1)/bTop.
+	hi, lo := bits.Mul64(u+1, bTop+1)
+	if hi < aTop>>32 || hi == aTop>>32 && lo <= aTop<<32 {
+		return s.err == nil
+	}
+	hi, lo = bits.Mul64(u, bTop)
+	if hi > (aTop+1)>>32 || hi == (aTop+1)>>32 && lo >= (aTop+1)<<32 {
+		return false
+	}
+	rest := new(big.Int).Lsh(a, 32)
+	rest.Sub(rest, new(big.Int).Mul(b, new(big.Int).SetUint64(u)))
+	if rest.Sign() <= 0 {
+		return false
+	}
+	return rest.Cmp(b) >= 0 || s.bernoulliBig(rest, b)
+}
+
+// factorials[k] is k!, and inverse[k] the integer part of 2^32/k!.
+var factorials, inverse = func() (f, inv [13]uint64) {
+	f[0] = 1
+	inv[0] = 1 << 32
+	for k := 1; k < len(f); k++ {
+		f[k] = f[k-1] * uint64(k)
+		inv[k] = 1 << 32 / f[k]
+	}
+	return f, inv
+}()
+
+// bernoulliExpOne is true with probability exp(-1). The number K of the first
+// failing coin in Bernoulli(1), Bernoulli(1/2), Bernoulli(1/3), ... has
+// P[K > k] = 1/k!, so one uniform real gives it: K > k where the real is below 1/k!.
+// K is odd with probability exp(-1).
+func (s *bitSource) bernoulliExpOne() bool {
+	u := uint64(s.uint32())
+	if u > inv2 {
+		return false // K = 2
+	}
+	for k := 2; k < len(factorials); k++ {
+		if u > inverse[k] {
+			return k&1 == 1 && s.err == nil
+		}
+		if u == inverse[k] {
+			// The real lies in [u, u+1)*2^-32, and so does 1/k!.
+			if below := s.bernoulli(1<<32-u*factorials[k], factorials[k]); below {
+				return k&1 == 0 && s.err == nil // K = k+1
+			}
+			return k&1 == 1 && s.err == nil
+		}
+	}
+	// The real is below 1/12!: go on coin by coin.
+	k := uint64(len(factorials))
+	for s.bernoulli(1, k) {
+		k++
+	}
+	return k&1 == 1 && s.err == nil
+}
+
+const inv2 = 1 << 31

@@ -93,7 +93,19 @@ type gaussian struct {
 }
 
 // wideGaussian holds the same numbers where they do not fit 64 bits.
-type wideGaussian struct{ n, td, m *big.Int }
+type wideGaussian struct {
+	n, td, m *big.Int
+	mTop     uint64 // the top 62 bits of m
+	mShift   uint
+
+	x, q, r, tmp big.Int // scratch of accept
+}
+
+func newWide(n, td, m *big.Int) *wideGaussian {
+	w := &wideGaussian{n: n, td: td, m: m, mShift: uint(max(0, m.BitLen()-62))}
+	w.mTop = new(big.Int).Rsh(m, w.mShift).Uint64()
+	return w
+}
 
 func newGaussian(v Variance) (*gaussian, error) {
 	if err := v.check(); err != nil {
@@ -109,7 +121,7 @@ func newGaussian(v Variance) (*gaussian, error) {
 		g.n, g.d, g.m = n.Uint64(), d.Uint64(), m.Uint64()
 		return g, nil
 	}
-	g.wide = &wideGaussian{n: n, td: new(big.Int).Mul(t, d), m: m}
+	g.wide = newWide(n, new(big.Int).Mul(t, d), m)
 	return g, nil
 }
 
@@ -158,7 +170,7 @@ func (g *gaussian) laplace(src *bitSource) int64 {
 			continue
 		}
 		var v uint64
-		for src.bernoulliExp1(1, 1) {
+		for src.bernoulliExpOne() {
 			v++
 		}
 		neg := src.bit() == 1
@@ -199,7 +211,7 @@ func (s *bitSource) bernoulliExp(hi, lo, b uint64) bool {
 	}
 	q, r := bits.Div64(hi, lo, b)
 	for range q {
-		if !s.bernoulliExp1(1, 1) {
+		if !s.bernoulliExpOne() {
 			return false
 		}
 		if s.err != nil {
@@ -213,7 +225,7 @@ func (s *bitSource) bernoulliExp(hi, lo, b uint64) bool {
 // by the first factor exp(-1) that comes out false.
 func (s *bitSource) bernoulliExpFar() bool {
 	for s.err == nil {
-		if !s.bernoulliExp1(1, 1) {
+		if !s.bernoulliExpOne() {
 			return false
 		}
 	}
@@ -224,26 +236,26 @@ func (s *bitSource) bernoulliExpFar() bool {
 func (s *bitSource) acceptFar(g *gaussian, abs uint64) bool {
 	v := Variance{Lo: g.n, Shift: uint8(bits.TrailingZeros64(g.d))}
 	td := new(big.Int).Mul(new(big.Int).SetUint64(g.t), v.den())
-	w := &wideGaussian{n: v.num(), td: td, m: new(big.Int).SetUint64(g.m)}
-	return w.accept(s, abs)
+	return newWide(v.num(), td, new(big.Int).SetUint64(g.m)).accept(s, abs)
 }
 
 // accept is a coin of probability exp(-(abs*td - n)^2/m).
 func (w *wideGaussian) accept(src *bitSource, abs uint64) bool {
-	x := new(big.Int).SetUint64(abs)
+	x, q, r := &w.x, &w.q, &w.r
+	x.SetUint64(abs)
 	x.Mul(x, w.td).Sub(x, w.n)
-	x.Mul(x, x)
-	q, r := new(big.Int).QuoRem(x, w.m, new(big.Int))
+	w.tmp.Mul(x, x)
+	q.QuoRem(&w.tmp, w.m, r)
 	if !q.IsUint64() {
 		return src.bernoulliExpFar()
 	}
 	for range q.Uint64() {
-		if !src.bernoulliExp1(1, 1) || src.err != nil {
+		if !src.bernoulliExpOne() || src.err != nil {
 			return false
 		}
 	}
 	k := uint64(1)
-	for (k == 1 || src.bernoulli(1, k)) && src.bernoulliBig(r, w.m) {
+	for (k == 1 || src.bernoulli(1, k)) && src.bernoulliScaled(r, w.m, w.mTop, w.mShift, &w.tmp) {
 		k++
 	}
 	return k&1 == 1 && src.err == nil

@@ -144,7 +144,7 @@ func TestWideArithmeticIsTheNarrowOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, d := new(big.Int).SetUint64(g.n), new(big.Int).SetUint64(g.d)
-	w := &wideGaussian{n: n, td: d.Mul(d, new(big.Int).SetUint64(g.t)), m: new(big.Int).SetUint64(g.m)}
+	w := newWide(n, d.Mul(d, new(big.Int).SetUint64(g.t)), new(big.Int).SetUint64(g.m))
 	// Acceptance by exact rational thresholds: compare the frequency over many coins.
 	const coins = 60_000
 	for _, abs := range []uint64{0, 7, 30, 90} {
@@ -205,6 +205,21 @@ func TestBernoulliIsExact(t *testing.T) {
 	} {
 		if got := newBitSource(word(c.bits...), 4).bernoulli(c.a, c.b); got != c.want {
 			t.Errorf("%d/%d against %x: %v", c.a, c.b, c.bits, got)
+		}
+	}
+	// exp(-1): true for a real in [1/6, 1/2), [1/120, 1/24), ...
+	for _, c := range []struct {
+		bits []uint32
+		want bool
+	}{
+		{[]uint32{0x7fffffff}, true}, {[]uint32{0x80000001}, false}, {[]uint32{0x80000000}, false},
+		{[]uint32{0x2aaaaaab}, true}, {[]uint32{0x2aaaaaaa, 0xaaaaaaab}, true}, // 1/6 = 0x0.2aaaaaaa...
+		{[]uint32{0x2aaaaaaa, 0xaaaaaaaa, 0xaaaaaaaa, 0xaaaaaaaa, 0}, false},
+		{[]uint32{0x0aaaaaaa, 0xaaaaaaaa, 0xaaaaaaaa, 0xaaaaaaab, 0}, false}, // just above 1/24: K = 4
+		{[]uint32{0x0aaaaaaa, 0xaaaaaaa0}, true},                             // just below: K = 5
+	} {
+		if got := newBitSource(word(c.bits...), 4).bernoulliExpOne(); got != c.want {
+			t.Errorf("exp(-1) against %x: %v", c.bits, got)
 		}
 	}
 	for _, c := range []struct {
