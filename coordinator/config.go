@@ -102,7 +102,10 @@ type Progress struct {
 	// both nil in a reproducible run, Simulated nil without simulation.
 	Simulated *dp.Guarantee `json:"simulated,omitempty"`
 	Delivered *dp.Guarantee `json:"delivered,omitempty"`
-	Private   bool          `json:"private"`
+	// Visible is the delivered guarantee against those who see who takes part, as
+	// shard peers and network observers do; nil where the sampling rate is 1.
+	Visible *dp.Guarantee `json:"visible,omitempty"`
+	Private bool          `json:"private"`
 
 	// BytesUp and BytesDown are what crossed the sockets since the start, up
 	// being towards the coordinator.
@@ -125,6 +128,7 @@ type Result struct {
 
 	Simulated *dp.Guarantee `json:"simulated,omitempty"`
 	Delivered *dp.Guarantee `json:"delivered,omitempty"`
+	Visible   *dp.Guarantee `json:"visible,omitempty"`
 	Private   bool          `json:"private"`
 
 	// BytesUp and BytesDown in all, and divided by device and round for the

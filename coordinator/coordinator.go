@@ -19,6 +19,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/secagg"
 )
 
 // Why Run ends before the job is done.
@@ -51,13 +52,10 @@ type Coordinator struct {
 	lastWord wire.Message  // what late devices are told; written before done is closed
 	life     context.Context
 	end      context.CancelCauseFunc
-	live     sync.WaitGroup // connections
+	gate     gate // connections
 
 	evaluations sync.WaitGroup
 	evalCtx     context.Context // Run's, until it returns; set before the first evaluation
-
-	enterMu sync.Mutex // guards closed, and live.Add against live.Wait
-	closed  bool
 
 	mu     sync.Mutex
 	status Progress // guarded by mu
@@ -125,6 +123,7 @@ func New(cfg Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.gate.limit = 2*t.job.Cohort.MaxConnected + 256
 	c.store, err = store.Open(cfg.Dir, store.Options{
 		Task: t.job.Name, Job: digest, NotPrivate: !c.rnd.secret(), MaxIdentities: t.job.Cohort.MaxEnrolled,
 	})
@@ -200,6 +199,13 @@ func (c *Coordinator) resume() error {
 	for _, id := range known {
 		c.addDevice(id)
 	}
+	if m, err := c.Masking(); err == nil {
+		c.log.Info("masking", "shards", m.Shards, "shard", m.Shard, "threshold", m.Threshold,
+			"log2_breach_shard", m.Breach, "log2_breach_round", m.BreachRound, "log2_breach_job", m.BreachJob)
+	}
+	if warning, err := dp.CheckDelta(c.t.budget.Delta, c.t.job.budgetPopulation()); err == nil && warning != "" {
+		c.log.Warn("delta", "warning", warning)
+	}
 	c.progress = Progress{
 		Job: c.t.job.Name, Labels: c.t.job.Labels, Rounds: c.t.job.Rounds, Round: int(c.version),
 		State: StateWaiting, Private: c.rnd.secret(),
@@ -222,6 +228,13 @@ func (c *Coordinator) guarantees() error {
 		return fmt.Errorf("coordinator: %w", err)
 	}
 	c.progress.Delivered = &d
+	if c.t.job.Cohort.SamplingRate < 1 {
+		v, err := dp.VisibleEpsilon(c.spent, c.t.budget.Delta, c.t.budget.Accountant)
+		if err != nil {
+			return fmt.Errorf("coordinator: %w", err)
+		}
+		c.progress.Visible = &v
+	}
 	if c.t.job.simulated() {
 		s, err := dp.SimulatedEpsilon(c.spent, c.t.budget.Delta, c.t.budget.Accountant)
 		if err != nil {
@@ -249,47 +262,30 @@ func (c *Coordinator) sessionToken() ([]byte, error) {
 	return b, nil
 }
 
-// enter counts a connection, unless the coordinator is closing.
-func (c *Coordinator) enter() bool {
-	c.enterMu.Lock()
-	defer c.enterMu.Unlock()
-	if c.closed {
-		return false
-	}
-	c.live.Add(1)
-	return true
-}
-
 // Close ends what is left: connections, then the store. Call it after Run has
 // returned, or instead of it.
 func (c *Coordinator) Close() error {
-	c.enterMu.Lock()
-	again := c.closed
-	c.closed = true
-	c.enterMu.Unlock()
+	gone, again := c.gate.close()
 	if again {
 		return nil
 	}
 	c.end(errClosing)
-	c.live.Wait()
+	<-gone
 	return c.store.Close()
 }
 
 // Wait blocks until every device session has ended by itself, or ctx is done:
 // after Run it gives devices the time to read their last message.
 func (c *Coordinator) Wait(ctx context.Context) {
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		c.live.Wait()
-	}()
 	select {
-	case <-gone:
+	case <-c.gate.idle():
 	case <-ctx.Done():
-		c.end(errClosing)
-		<-gone
 	}
 }
+
+// Masking says what the job's secure aggregation withstands, for an expected
+// cohort: thresholds and breach probabilities per shard, round and job.
+func (c *Coordinator) Masking() (secagg.Params, error) { return c.t.job.maskingParams() }
 
 // Status is the last progress.
 func (c *Coordinator) Status() Progress {

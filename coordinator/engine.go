@@ -374,7 +374,7 @@ func (c *Coordinator) publish() {
 	t := &c.total
 	t.Rounds, t.Adapter, t.Checkpoint = int(c.version), c.adapter.Clone(), c.checkpointDir()
 	t.Validation = p.Validation
-	t.Simulated, t.Delivered = p.Simulated, p.Delivered
+	t.Simulated, t.Delivered, t.Visible = p.Simulated, p.Delivered, p.Visible
 	t.BytesUp, t.BytesDown = p.BytesUp, p.BytesDown
 	if c.deviceRds > 0 {
 		t.BytesUpPerDeviceRound = float64(p.BytesUp) / float64(c.deviceRds)

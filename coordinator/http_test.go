@@ -195,8 +195,12 @@ func TestListen(t *testing.T) {
 		t.Error("an address without a port was taken")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(t.TempDir(), "tls.pem"), []byte("x"), 0o600); err != nil {
+	broken := t.TempDir()
+	if err := os.WriteFile(filepath.Join(broken, "tls.pem"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := Listen("127.0.0.1:0", broken, true); err == nil {
+		t.Error("a broken certificate was shown")
 	}
 	var pins [2][]byte
 	for i := range pins {

@@ -99,8 +99,9 @@ type ShardJob struct {
 	// Corrupt is the fraction of corrupted devices the threshold is chosen
 	// against. Default 0.05.
 	Corrupt float64 `yaml:"corrupt"`
-	// BreachBits asks that a shard be broken with probability at most
-	// 2^-BreachBits; 0 is a bare majority. Default 44.
+	// BreachBits asks that no shard of a round be broken but with probability
+	// 2^-BreachBits, over all shards of twice the expected cohort; 0 is a bare
+	// majority. Default 40.
 	BreachBits int `yaml:"breach_bits"`
 	// SemiHonest chooses the threshold against a coordinator that follows the
 	// protocol; more dropouts are tolerated. Default false.
@@ -224,7 +225,7 @@ func DefaultJob() Job {
 		Adapter:  AdapterJob{RankMin: 1, RankMax: 8, Alpha: 8, Sequence: 32},
 		Training: TrainingJob{Steps: 4, Batch: 8, Optimizer: "sgd", LearningRate: 0.1},
 		Cohort:   CohortJob{Population: 24, SamplingRate: 1, MaxEnrolled: 100_000, MaxConnected: 10_000, MaxAbandoned: 10},
-		Shard:    ShardJob{Size: 64, Corrupt: 0.05, BreachBits: 44},
+		Shard:    ShardJob{Size: 64, Corrupt: 0.05, BreachBits: 40},
 		Privacy:  PrivacyJob{Epsilon: 2, ClipNorm: 1, Accountant: "tight"},
 		Wire:     WireJob{Uplink: "nf4", Downlink: "bf16", DownlinkCodec: "zstd"},
 		Server: ServerJob{

@@ -143,7 +143,7 @@ func (c *Coordinator) commit(r *running, event dp.Event) error {
 	c.version++
 	c.spent = append(c.spent, event)
 	c.head = entry.Hash
-	c.progress.Simulated, c.progress.Delivered = r.note.Simulated, r.note.Delivered
+	c.progress.Simulated, c.progress.Delivered, c.progress.Visible = r.note.Simulated, r.note.Delivered, r.note.Visible
 	c.metrics.version.Store(int64(c.version))
 	c.log.Info("committed", "round", r.id, "version", c.version, "rank", r.rank, "kind", event.Kind)
 	return nil
@@ -184,6 +184,9 @@ func (c *Coordinator) guaranteeText() string {
 	if s := c.progress.Simulated; s != nil {
 		text = fmt.Sprintf("simulated for a population of %d: %v; ", c.t.job.Privacy.SimulatedPopulation, *s)
 	}
+	if v := c.progress.Visible; v != nil {
+		text += fmt.Sprintf("against those who see who takes part: %v; ", *v)
+	}
 	return fmt.Sprintf("%sdelivered to the population of %d: %v; central noise, trusted coordinator; ledger %x",
 		text, c.t.job.Cohort.Population, *c.progress.Delivered, c.head)
 }
@@ -206,7 +209,7 @@ func (c *Coordinator) charge(r *running, reason string) error {
 	}
 	c.spent = append(c.spent, entry.Event)
 	c.head = entry.Hash
-	c.progress.Simulated, c.progress.Delivered = r.note.Simulated, r.note.Delivered
+	c.progress.Simulated, c.progress.Delivered, c.progress.Visible = r.note.Simulated, r.note.Delivered, r.note.Visible
 	c.metrics.charged.Add(1)
 	return nil
 }

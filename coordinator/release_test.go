@@ -226,7 +226,8 @@ func TestSampling(t *testing.T) {
 	}
 	all := 0
 	for _, e := range l.Entries {
-		if e.Event.SamplingRate != 0.8 || e.Delivered.Sampling != dp.SamplingPoisson {
+		if e.Event.SamplingRate != 0.8 || e.Delivered.Sampling != dp.SamplingPoisson ||
+			e.Visible == nil || e.Visible.Epsilon < e.Delivered.Epsilon {
 			t.Errorf("entry %+v", e)
 		}
 		all += drawn[e.Event.Round]

@@ -97,11 +97,12 @@ func refuse(code uint16, retry time.Duration, format string, args ...any) error 
 
 // serveJoin is the WebSocket endpoint: one call a connection.
 func (c *Coordinator) serveJoin(w http.ResponseWriter, r *http.Request) {
-	if !c.enter() {
-		http.Error(w, "the coordinator is closing", http.StatusServiceUnavailable)
+	if !c.gate.enter() {
+		w.Header().Set("Retry-After", "30")
+		http.Error(w, "the coordinator is closing or has too many connections", http.StatusServiceUnavailable)
 		return
 	}
-	defer c.live.Done()
+	defer c.gate.leave()
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		c.metrics.refused.Add(1)

@@ -229,7 +229,7 @@ func (t *terms) wireJob(instance [16]byte, authority ed25519.PublicKey, private 
 		Batch: uint32(j.Training.Batch), Optimizer: j.Training.Optimizer, Rounds: uint64(j.Rounds),
 		ClipNorm: j.Privacy.ClipNorm, Uplink: j.Wire.Uplink,
 		ShardMax: uint16(j.Shard.Size), ShardFloor: uint16(j.Shard.Floor),
-		CorruptPPM: t.job.secaggConfig(1, 32, 1).CorruptPPM, BreachBits: uint16(j.Shard.BreachBits),
+		CorruptPPM: t.job.secaggConfig(1, 32, 1).CorruptPPM, BreachBits: uint16(j.shardBreachBits()),
 		SemiHonest: j.Shard.SemiHonest, Hybrid: j.Shard.Hybrid, Identified: j.Shard.Identified,
 		Privacy: wire.Privacy{
 			Private: private, SamplingRate: j.Cohort.SamplingRate, NoiseMultiplier: t.z * j.noiseScale(),

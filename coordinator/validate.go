@@ -224,13 +224,39 @@ func (j Job) serverConfig() optimizer.Config {
 	}
 }
 
+// shardBreachBits is the bound for one shard that gives the round's.
+func (j Job) shardBreachBits() int {
+	if j.Shard.BreachBits == 0 {
+		return 0
+	}
+	shards := math.Ceil(2 * j.nbar() / float64(j.Shard.Size))
+	return min(j.Shard.BreachBits+int(math.Ceil(math.Log2(max(shards, 1)))), 128)
+}
+
+// maskingParams evaluates what the masking of an expected cohort withstands:
+// breach probabilities per shard, round and job.
+func (j Job) maskingParams() (secagg.Params, error) {
+	cohort := max(int(j.nbar()), j.Cohort.Floor)
+	k := (cohort + j.Shard.Size - 1) / j.Shard.Size
+	m := secagg.Model{
+		Shard: (cohort + k - 1) / k, Corrupt: j.Shard.Corrupt, SemiHonest: j.Shard.SemiHonest,
+		Cohort: cohort, Rounds: j.Rounds, BreachBits: max(1, j.Shard.BreachBits), Dropout: 0.1, MaxFailure: 1,
+	}
+	t, err := j.secaggConfig(1, 32, 1).Threshold(m.Shard)
+	if err != nil {
+		return secagg.Params{}, err
+	}
+	m.Threshold = t
+	return secagg.Evaluate(m)
+}
+
 // secaggConfig is the masking of a round with vectors of dim symbols; the
 // authority's key is filled in where it is known.
 func (j Job) secaggConfig(dim, width, maxSymbol int) secagg.Config {
 	c := secagg.Config{
 		Dim: dim, Width: width, MaxSymbol: maxSymbol,
 		ShardMax: j.Shard.Size, ShardMin: j.Shard.Floor,
-		CorruptPPM: uint32(math.Round(j.Shard.Corrupt * 1e6)), BreachBits: j.Shard.BreachBits,
+		CorruptPPM: uint32(math.Round(j.Shard.Corrupt * 1e6)), BreachBits: j.shardBreachBits(),
 		SemiHonest: j.Shard.SemiHonest, Suite: secagg.SuiteX25519, Identified: j.Shard.Identified,
 	}
 	if j.Shard.Hybrid {

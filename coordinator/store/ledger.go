@@ -24,6 +24,8 @@ type Note struct {
 	// are nil in a run that is not private.
 	Simulated *dp.Guarantee `json:"simulated,omitempty"`
 	Delivered *dp.Guarantee `json:"delivered,omitempty"`
+	// Visible is Delivered against those who see who takes part; nil at q = 1.
+	Visible *dp.Guarantee `json:"visible,omitempty"`
 }
 
 // Entry is one line of the ledger: the hash-chained event and its note.
