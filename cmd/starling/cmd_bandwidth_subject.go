@@ -66,9 +66,9 @@ func standIn(params, devices int) (*subject, error) {
 
 // standInShape searches few classes first: labels travel in the job.
 func standInShape(params int) (h, n, b, c int) {
-	for _, most := range []int{32, 4000} { // classes; a job has at most 4096 labels
+	for _, most := range []int{16, 64, 4000} { // classes; a job has at most 4096 labels
 		for width := 8; width <= 2048; width += 8 {
-			for layers := 1; layers <= 4; layers++ {
+			for layers := 1; layers <= 16; layers++ {
 				if h != 0 && layers*width*width >= n*h*h {
 					break
 				}
