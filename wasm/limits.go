@@ -33,8 +33,8 @@ type Limits struct {
 	// Default 16384 (1 GiB).
 	MemoryPages uint32
 	// SegmentCost is the most that one segment may cost between two looks at the
-	// context, in units of about one instruction (one to a few nanoseconds at
-	// worst; see docs/WASM.md). Default 2^28.
+	// context, in units of an eighth of an instruction (docs/WASM.md). Default
+	// 2^30: some 40 ms of dense vector code.
 	SegmentCost uint64
 }
 
@@ -49,7 +49,7 @@ func (l Limits) withDefaults() Limits {
 		l.MemoryPages = 65536
 	}
 	if l.SegmentCost == 0 {
-		l.SegmentCost = 1 << 28
+		l.SegmentCost = 1 << 30
 	}
 	if l.SegmentCost > 1<<40 {
 		l.SegmentCost = 1 << 40

@@ -232,7 +232,7 @@ func (v *verifier) step(b *body, k int) error {
 		if k == 0 || b.code[k-1].op != opI32Const {
 			return b.refuse(k, "memory.copy and memory.fill need a constant length directly before them")
 		}
-		top.cost = addSat(top.cost, uint64(uint32(b.code[k-1].arg))/align)
+		top.cost = addSat(top.cost, costPlain*uint64(uint32(b.code[k-1].arg))/align)
 	}
 	return nil
 }

@@ -66,8 +66,8 @@ var forever = map[string]struct {
 	"long":                   {segment0(static(0, 0, nil, upTail(0, 1, 1<<29))), "costs up to"},
 	"long nest":              {segment0(static(0, 0, static(1, 0, static(2, 0, nil, upTail(2, 1, 1<<20)), upTail(1, 1, 1<<20)), upTail(0, 1, 1<<20))), "costs up to"},
 	"longest nest":           {segment0(static(0, 0, static(1, 0, static(2, 0, nil, upTail(2, 1, 1<<30-1)), upTail(1, 1, 1<<30-1)), upTail(0, 1, 1<<30-1))), "costs up to 18446744073709551615"},
-	"budget: cheap":          {segment0(dynamic(0, 1, 6, nil)), "below the iteration's cost of 7"},
-	"budget: big step":       {segment0(dynamic(0, 4, 2, code(1, 1, 1))), "below the iteration's cost of 10"},
+	"budget: cheap":          {segment0(dynamic(0, 1, 27, nil)), "below the iteration's cost of 28"},
+	"budget: big step":       {segment0(dynamic(0, 4, 7, code(1, 1, 1))), "below the iteration's cost of 31"},
 	"budget: free":           {segment0(dynamic(0, 8, 0, nil)), "written outside a charge"},
 	"budget: negative":       {segment0(dynamic(0, 8, -5, nil)), "written outside a charge"},
 	"budget: huge charge":    {segment0(dynamic(0, 8, 1<<20, nil)), "written outside a charge"},
@@ -229,7 +229,7 @@ func TestRefusedByLimits(t *testing.T) {
 func TestLoopBounds(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	const counter = 1024
-	bump := func(at, by int) []byte { // 6 instructions
+	bump := func(at, by int) []byte { // 27 units
 		return code(i32c(0), i32c(0), 0x28, 2, u32(at), i32c(by), opI32Add, 0x36, 2, u32(at))
 	}
 	for range 60 {
@@ -276,8 +276,8 @@ func TestLoopBounds(t *testing.T) {
 		if int(runs[0]) != trips {
 			t.Fatalf("%d runs, counted %d", runs[0], trips)
 		}
-		if cost := p.Report().Segments[0].Cost; cost < uint64(6*trips) {
-			t.Fatalf("proved cost %d, but %d instructions ran", cost, 6*trips)
+		if cost := p.Report().Segments[0].Cost; cost < uint64(27*trips) {
+			t.Fatalf("proved cost %d, but %d units ran", cost, 27*trips)
 		}
 		check(t, p.Close())
 	}
@@ -286,13 +286,14 @@ func TestLoopBounds(t *testing.T) {
 // TestBudget: a budgeted loop runs as often as its counter says, and the budget
 // that it draws pays for every run.
 func TestBudget(t *testing.T) {
-	const runs, least = 1024, 1500 // the toy's other segments need some
+	const runs, charge = 1024, 60
+	const least = 2000 // the toy's other segments need some
 	for _, c := range []struct{ n, step, want int }{
 		{1, 1, 1}, {10, 1, 10}, {10, 3, 4}, {9, 3, 3}, {0, 1, 1}, {1000, 7, 143}, {5, 1000, 1}, {1 << 20, 1 << 10, 1024},
 	} {
-		m := segment0(i32c(c.n), set(0), dynamic(0, c.step, 20, code(i32c(0), i32c(0), 0x28, 2, u32(runs), i32c(1), opI32Add, 0x36, 2, u32(runs))))
+		m := segment0(i32c(c.n), set(0), dynamic(0, c.step, charge, code(i32c(0), i32c(0), 0x28, 2, u32(runs), i32c(1), opI32Add, 0x36, 2, u32(runs))))
 		m.manifest.Outputs = append(m.manifest.Outputs, Tensor{Name: "runs", DType: Int32, Shape: []int{}, Offset: runs})
-		for name, limit := range map[string]uint64{"enough": 20*uint64(c.n) + 100, "short": 20 * uint64(c.n)} {
+		for name, limit := range map[string]uint64{"enough": charge*uint64(c.n) + 500, "short": charge * uint64(c.n)} {
 			p, err := Load(t.Context(), m.assemble(), Config{Limits: Limits{SegmentCost: max(limit, least)}})
 			check(t, err)
 			in := instance(t, p)
