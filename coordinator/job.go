@@ -46,7 +46,7 @@ type AdapterJob struct {
 	RankMax int `yaml:"rank_max"`
 	// Alpha scales the adapter by Alpha/b at rank b. Default 8.
 	Alpha float64 `yaml:"alpha"`
-	// Sequence is the tokens per example. Default 32, at most the base's positions.
+	// Sequence is the tokens per example. Default 64, at most the base's positions.
 	Sequence int `yaml:"sequence"`
 	// HeadOnly trains the classification head and leaves the adapter at its
 	// initial zero: the comparison run, not a product.
@@ -58,9 +58,9 @@ type TrainingJob struct {
 	// Steps of Batch examples each. Defaults 4 and 8.
 	Steps int `yaml:"steps"`
 	Batch int `yaml:"batch"`
-	// Optimizer is "sgd", "momentum" or "adamw". Default sgd.
+	// Optimizer is "sgd", "momentum" or "adamw". Default adamw.
 	Optimizer string `yaml:"optimizer"`
-	// LearningRate of the local steps. Default 0.1.
+	// LearningRate of the local steps. Default 0.02.
 	LearningRate float64 `yaml:"learning_rate"`
 	// CompactBase keeps the base's matrices as 4-bit codes in a device's memory;
 	// it needs a base that is stored as NF4. Default false.
@@ -124,7 +124,7 @@ type PrivacyJob struct {
 	// NoiseMultiplier z; 0 calibrates it from Epsilon, Delta, sampling rate and
 	// rounds. Given, it must keep all rounds within Epsilon.
 	NoiseMultiplier float64 `yaml:"noise_multiplier"`
-	// ClipNorm is the L2 bound of one device's update. Default 1.
+	// ClipNorm is the L2 bound of one device's update. Default 4.
 	ClipNorm float64 `yaml:"clip_norm"`
 	// Accountant is "tight" or "rdp". Default tight.
 	Accountant string `yaml:"accountant"`
@@ -222,11 +222,11 @@ func LoadJob(path string) (Job, error) {
 func DefaultJob() Job {
 	return Job{
 		Rounds:   20,
-		Adapter:  AdapterJob{RankMin: 1, RankMax: 8, Alpha: 8, Sequence: 32},
-		Training: TrainingJob{Steps: 4, Batch: 8, Optimizer: "sgd", LearningRate: 0.1},
+		Adapter:  AdapterJob{RankMin: 1, RankMax: 8, Alpha: 8, Sequence: 64},
+		Training: TrainingJob{Steps: 4, Batch: 8, Optimizer: "adamw", LearningRate: 0.02},
 		Cohort:   CohortJob{Population: 24, SamplingRate: 1, MaxEnrolled: 100_000, MaxConnected: 10_000, MaxAbandoned: 10},
 		Shard:    ShardJob{Size: 64, Corrupt: 0.05, BreachBits: 40},
-		Privacy:  PrivacyJob{Epsilon: 2, ClipNorm: 1, Accountant: "tight"},
+		Privacy:  PrivacyJob{Epsilon: 2, ClipNorm: 4, Accountant: "tight"},
 		Wire:     WireJob{Uplink: "nf4", Downlink: "bf16", DownlinkCodec: "zstd"},
 		Server: ServerJob{
 			Optimizer: "fedavg", LearningRate: 1, Momentum: 0.9,

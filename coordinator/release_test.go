@@ -244,9 +244,10 @@ func TestSampling(t *testing.T) {
 // and a device that holds the last one gets there by a shorter way.
 func TestDownlink(t *testing.T) {
 	const n = 3
-	for _, format := range []string{"bf16", "nf4", "f32"} {
+	// The first slice can be reached from the seed, whatever ranks are drawn.
+	for _, format := range []string{"bf16", "nf4"} {
 		job := loud(n, 4)
-		job.Adapter.RankMin = 1
+		job.Adapter.RankMin = 2
 		job.Wire.Downlink, job.Wire.DownlinkCodec = format, "zstd"
 		base := wide(t, &job, 200)
 		job.Adapter.HeadOnly = false
@@ -305,7 +306,10 @@ func decodeSlice(t *testing.T, tb *table, p *player, patched *int, held [][]floa
 			t.Fatal(err)
 		}
 		for _, h := range held {
-			rank := slices.IndexFunc(tb.c.t.ranks(), func(r int) bool { return layout.Size(r) == len(h) }) + 1
+			rank := 0
+			for layout.Size(rank) != len(h) {
+				rank++
+			}
 			if rank < int(plan.Rank) {
 				continue
 			}

@@ -18,6 +18,7 @@ func tinyJob(n int) Job {
 	j := DefaultJob()
 	j.Name, j.Labels, j.Rounds = "tiny", []string{"a", "b"}, 2
 	j.Adapter = AdapterJob{RankMin: 1, RankMax: 3, Alpha: 4, Sequence: 8}
+	j.Privacy.ClipNorm = 1
 	j.Cohort.Population, j.Cohort.Floor = n, min(n, 3)
 	j.Shard = ShardJob{Size: 64, Floor: 3}
 	j.Deadlines = DeadlinesJob{
