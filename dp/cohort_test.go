@@ -1,0 +1,208 @@
+package dp
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"math"
+	"testing"
+)
+
+func enrolled(n int) [][]byte {
+	out := make([][]byte, n)
+	for i := range out {
+		out[i] = binary.BigEndian.AppendUint32(bytes.Repeat([]byte{7}, 28), uint32(i))
+	}
+	return out
+}
+
+// Each member is in with probability q, and every pair independently: counts of
+// members and of pairs within 5.2 standard deviations of q and q^2 (false-reject rate
+// 2e-7 for each of the 3 + 3 figures a rate).
+func TestCohortCoinsAreIndependent(t *testing.T) {
+	const members, draws = 12, 20_000
+	keys := enrolled(members)
+	rnd := drbg(33)
+	for _, q := range []float64{0.5, 0.1, 0.37} {
+		var single [members]float64
+		var pair [members][members]float64
+		both, size, sizeSq := 0.0, 0.0, 0.0
+		var last []bool
+		for range draws {
+			in, _, err := DrawCohort(keys, q, rnd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0.0
+			for i := range in {
+				if !in[i] {
+					continue
+				}
+				n++
+				single[i]++
+				for j := range i {
+					if in[j] {
+						pair[i][j]++
+					}
+				}
+				if last != nil && last[i] {
+					both++ // in two rounds running
+				}
+			}
+			size += n
+			sizeSq += n * n
+			last = in
+		}
+		within := func(what string, got, n, p float64) {
+			if sd := math.Sqrt(n * p * (1 - p)); math.Abs(got-n*p) > 5.2*sd {
+				t.Errorf("q=%v: %s %v of %v, want %v +- %v", q, what, got, n, n*p, sd)
+			}
+		}
+		for i := range members {
+			within("member", single[i], draws, q)
+			for j := range i {
+				within("pair", pair[i][j], draws, q*q)
+			}
+		}
+		within("rounds running", both, members*(draws-1), q*q)
+		// A cohort of fixed size would have no variance; a Poisson one has n*q*(1-q).
+		v := sizeSq/draws - size/draws*size/draws
+		if want := members * q * (1 - q); math.Abs(v/want-1) > 5.2*math.Sqrt(2.0/draws)*1.2 {
+			t.Errorf("q=%v: the cohort's size has variance %v, want %v", q, v, want)
+		}
+	}
+}
+
+func TestCohortCoinIsExact(t *testing.T) {
+	// q = 0.1 as a float64 is 0x1.999999999999ap-4: the first 128 bits of it.
+	const q = 0.1
+	coin := func(hi, lo uint64) []byte {
+		b := make([]byte, 32)
+		b = binary.BigEndian.AppendUint64(b, hi)
+		return binary.BigEndian.AppendUint64(b, lo)
+	}
+	edge := uint64(math.Ldexp(q, 64))
+	for _, c := range []struct {
+		hi, lo uint64
+		want   bool
+	}{{edge - 1, math.MaxUint64, true}, {edge, 0, false}, {0, 0, true}, {math.MaxUint64, math.MaxUint64, false}} {
+		in, _, err := DrawCohort(enrolled(1), q, bytes.NewReader(coin(c.hi, c.lo)))
+		if err != nil || in[0] != c.want {
+			t.Errorf("coin %x %x: %v, %v", c.hi, c.lo, in, err)
+		}
+	}
+	in, _, err := DrawCohort(enrolled(1), 1, bytes.NewReader(coin(math.MaxUint64, math.MaxUint64)))
+	if err != nil || !in[0] {
+		t.Errorf("q = 1 left somebody out: %v", err)
+	}
+	in, _, err = DrawCohort(enrolled(1), 0x1p-64, bytes.NewReader(coin(1, 0)))
+	if err != nil || in[0] {
+		t.Errorf("q = 2^-64: %v, %v", in, err)
+	}
+}
+
+func TestCertificate(t *testing.T) {
+	keys := enrolled(50)
+	in, cert, err := DrawCohort(keys, 0.3, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cert.Verify(keys, in); err != nil {
+		t.Error(err)
+	}
+	if cert.Generator != "crypto/rand" || cert.AccountedRate() != 0.3 || cert.Population != 50 {
+		t.Errorf("%+v", cert)
+	}
+	other := append([]bool(nil), in...)
+	other[3] = !other[3]
+	swapped := append([][]byte(nil), keys...)
+	swapped[0], swapped[1] = swapped[1], swapped[0]
+	wrongNonce := cert
+	wrongNonce.Nonce[0] ^= 1
+	for name, err := range map[string]error{
+		"another cohort": cert.Verify(keys, other), "another population": cert.Verify(swapped, in),
+		"fewer": cert.Verify(keys[:49], in[:49]), "another nonce": wrongNonce.Verify(keys, in),
+	} {
+		if !errors.Is(err, ErrCertificate) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if in2, c2, _ := DrawCohort(keys, 0.3, drbg(2)); c2.Hash() == cert.Hash() || c2.Generator == "crypto/rand" || len(in2) != 50 {
+		t.Errorf("another draw has the same certificate: %+v", c2)
+	}
+	hidden := cert
+	hidden.Nonce = [32]byte{}
+	if hidden.Hash() != cert.Hash() {
+		t.Error("the certificate's hash depends on the secret nonce")
+	}
+	// Where the sampler was something else the accountant is told q = 1.
+	for _, c := range []Certificate{{}, {Method: "shuffle", Rate: 0.1, Population: 10}, {Method: MethodPoisson, Rate: math.NaN(), Population: 10}, {Method: MethodPoisson, Rate: 0.1}} {
+		if q := c.AccountedRate(); q != 1 {
+			t.Errorf("%+v is accounted with q = %v", c, q)
+		}
+	}
+	for name, f := range map[string]func() error{
+		"q 0":       func() error { _, _, err := DrawCohort(keys, 0, rand.Reader); return err },
+		"q NaN":     func() error { _, _, err := DrawCohort(keys, math.NaN(), rand.Reader); return err },
+		"q 2":       func() error { _, _, err := DrawCohort(keys, 2, rand.Reader); return err },
+		"nobody":    func() error { _, _, err := DrawCohort(nil, 0.5, rand.Reader); return err },
+		"twice":     func() error { _, _, err := DrawCohort(append(keys, keys[0]), 0.5, rand.Reader); return err },
+		"empty key": func() error { _, _, err := DrawCohort([][]byte{{}}, 0.5, rand.Reader); return err },
+	} {
+		if err := f(); !errors.Is(err, ErrCertificate) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestDelta(t *testing.T) {
+	if d := DefaultDelta(1000); math.Abs(d-1e-6) > 1e-20 {
+		t.Errorf("N = 1000: %v", d)
+	}
+	if d := DefaultDelta(10_000_000); math.Abs(d/math.Pow(1e7, -1.1)-1) > 1e-12 {
+		t.Errorf("N = 1e7: %v", d)
+	}
+	for _, c := range []struct {
+		delta float64
+		n     int
+		warn  bool
+		bad   bool
+	}{{1e-6, 1000, false, false}, {1e-3, 1000, true, false}, {1.1e-3, 1000, false, true}, {0, 0, false, true}, {1, 0, false, true}, {math.NaN(), 0, false, true}, {0.9, 0, false, false}} {
+		w, err := CheckDelta(c.delta, c.n)
+		if (w != "") != c.warn || (err != nil) != c.bad || c.bad && !errors.Is(err, ErrDelta) {
+			t.Errorf("%+v: %q, %v", c, w, err)
+		}
+	}
+}
+
+func TestCohortFloorFailure(t *testing.T) {
+	// By the definition, for small populations.
+	for _, c := range []struct {
+		n      int
+		q      float64
+		floor  int
+		rounds int
+	}{{10, 0.5, 3, 1}, {24, 0.9, 12, 20}, {30, 0.2, 1, 5}, {12, 0.99, 12, 1}} {
+		p := 0.0
+		for k := range c.floor {
+			p += math.Exp(lchoose(c.n, k) + float64(k)*math.Log(c.q) + float64(c.n-k)*math.Log1p(-c.q))
+		}
+		got := CohortFloorFailure(c.n, c.q, c.floor, c.rounds)
+		if want := min(1, p*float64(c.rounds)); got < want*(1-1e-12) || got > want*(1+1e-6) {
+			t.Errorf("%+v: %v, want %v", c, got, want)
+		}
+	}
+	for _, c := range []struct {
+		n, floor int
+		q        float64
+		want     float64
+	}{{24, 12, 1, 0}, {10, 11, 1, 1}, {10, 0, 0.1, 0}, {10, 1, 0, 1}} {
+		if got := CohortFloorFailure(c.n, c.q, c.floor, 3); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	if p := CohortFloorFailure(1_000_000, 0.01, 5000, 2000); p > 1e-300 {
+		t.Errorf("ten thousand expected, half of it asked for: %v", p)
+	}
+}

@@ -1,0 +1,183 @@
+package dp
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+)
+
+func testEvent(t testing.TB, round uint64) Event {
+	t.Helper()
+	e, err := ReleaseSpec{Round: round, SamplingRate: 0.01, B2: 2_936_012, NoiseMultiplier: 1.2457365, NoiseScale: 1, Certificate: [32]byte{1, 2, 3}}.Event(135_680)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func testLedger(t testing.TB, n int) ([32]byte, []Entry) {
+	t.Helper()
+	genesis := GenesisHash([]byte("job"))
+	head := genesis
+	var entries []Entry
+	for i := range n {
+		e := Entry{Seq: uint64(i), Event: testEvent(t, uint64(i+1))}
+		var err error
+		if e.Hash, err = NextHash(head, e.Seq, e.Event); err != nil {
+			t.Fatal(err)
+		}
+		head = e.Hash
+		entries = append(entries, e)
+	}
+	return genesis, entries
+}
+
+func TestEventEncodingIsCanonical(t *testing.T) {
+	sim := testEvent(t, 7)
+	sim.NoiseScale, sim.SimulatedRate = 0.25, 0.001
+	sim.Sigma2, _ = NewVariance(sim.NoiseMultiplier, sim.B2, 0.25)
+	for _, e := range []Event{testEvent(t, 1), sim, Rounds(Mechanism{1, 0.3}, 2000)} {
+		b, err := e.MarshalBinary()
+		if err != nil || len(b) != eventSize {
+			t.Fatalf("%d bytes, %v", len(b), err)
+		}
+		var back Event
+		if err := back.UnmarshalBinary(b); err != nil || back != e {
+			t.Errorf("decoded %+v (%v), want %+v", back, err, e)
+		}
+		for i := range b {
+			for _, flip := range []byte{1, 0x80} {
+				c := bytes.Clone(b)
+				c[i] ^= flip
+				var other Event
+				if err := other.UnmarshalBinary(c); err == nil && other == e {
+					t.Errorf("a change of byte %d decodes to the same event", i)
+				}
+			}
+		}
+		for _, c := range [][]byte{nil, b[:len(b)-1], append(bytes.Clone(b), 0)} {
+			if err := new(Event).UnmarshalBinary(c); !errors.Is(err, ErrEvent) {
+				t.Errorf("%d bytes: %v", len(c), err)
+			}
+		}
+	}
+}
+
+func TestEventCheckNamesWhatIsWrong(t *testing.T) {
+	for name, change := range map[string]func(*Event){
+		"rate":           func(e *Event) { e.SamplingRate = 1.5 },
+		"rate NaN":       func(e *Event) { e.SamplingRate = math.NaN() },
+		"noise":          func(e *Event) { e.NoiseMultiplier = 0 },
+		"more noise":     func(e *Event) { e.NoiseMultiplier *= 2 }, // claims more than Sigma2 has
+		"less b2":        func(e *Event) { e.B2 /= 2 },
+		"sigma2":         func(e *Event) { e.Sigma2.Lo += 2 },
+		"sigma2 form":    func(e *Event) { e.Sigma2.Lo <<= 1; e.Sigma2.Shift++ },
+		"count":          func(e *Event) { e.Count = 0 },
+		"kind":           func(e *Event) { e.Kind = 9 },
+		"scale":          func(e *Event) { e.NoiseScale = 0 },
+		"dim":            func(e *Event) { e.Dim = 0 },
+		"simulated rate": func(e *Event) { e.SimulatedRate = 0.5 },
+		"negative zero":  func(e *Event) { e.SimulatedRate = math.Copysign(0, -1) },
+	} {
+		e := testEvent(t, 1)
+		change(&e)
+		if err := e.Check(); !errors.Is(err, ErrEvent) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Epsilon([]Event{testEvent(t, 1), e}, 1e-6, RDP); err == nil {
+			t.Errorf("%s: accounted", name)
+		}
+	}
+}
+
+func TestChainShowsEveryChange(t *testing.T) {
+	genesis, good := testLedger(t, 6)
+	head, err := VerifyChain(genesis, good)
+	if err != nil || head != good[5].Hash {
+		t.Fatalf("%v", err)
+	}
+	if h, err := VerifyChain(genesis, nil); err != nil || h != genesis {
+		t.Errorf("empty ledger: %x, %v", h, err)
+	}
+	for name, change := range map[string]func([]Entry) []Entry{
+		"field":       func(e []Entry) []Entry { e[2].Event.Round = 99; return e },
+		"kind":        func(e []Entry) []Entry { e[5].Event.Kind = KindCharged; return e },
+		"certificate": func(e []Entry) []Entry { e[0].Event.Certificate[31] ^= 1; return e },
+		"hash":        func(e []Entry) []Entry { e[3].Hash[0] ^= 1; return e },
+		"swap":        func(e []Entry) []Entry { e[1], e[2] = e[2], e[1]; return e },
+		"swap, renumbered": func(e []Entry) []Entry {
+			e[1], e[2] = e[2], e[1]
+			e[1].Seq, e[2].Seq = 1, 2
+			return e
+		},
+		"removed": func(e []Entry) []Entry { return slices.Delete(e, 2, 3) },
+		"removed, renumbered": func(e []Entry) []Entry {
+			e = slices.Delete(e, 2, 3)
+			for i := range e {
+				e[i].Seq = uint64(i)
+			}
+			return e
+		},
+		"first removed": func(e []Entry) []Entry { return e[1:] },
+		"repeated":      func(e []Entry) []Entry { return append(e, e[5]) },
+		"invalid event": func(e []Entry) []Entry { e[4].Event.SamplingRate = 2; return e },
+	} {
+		if _, err := VerifyChain(genesis, change(slices.Clone(good))); !errors.Is(err, ErrChain) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := VerifyChain(GenesisHash([]byte("another job")), good); !errors.Is(err, ErrChain) {
+		t.Errorf("another job's ledger: %v", err)
+	}
+	// What a chain alone cannot show: a cut at the end. The head does.
+	if h, err := VerifyChain(genesis, good[:5]); err != nil || h == head {
+		t.Errorf("cut ledger: head %x, %v", h, err)
+	}
+}
+
+func TestBudgetStopsBeforeTheRound(t *testing.T) {
+	next := testEvent(t, 0)
+	for _, acct := range []Accountant{Tight, RDP} {
+		max, err := CalibrateRounds(1.5, 1e-6, next.Mechanism, acct)
+		if err != nil || max < 10 {
+			t.Fatalf("%s: %d rounds, %v", acct, max, err)
+		}
+		b := Budget{Epsilon: 1.5, Delta: 1e-6, Accountant: acct}
+		spent := next
+		spent.Count = uint32(max - 2) // discrete noise costs a little: one round of leeway
+		g, err := b.Allow([]Event{spent}, next, false)
+		if err != nil || g.Epsilon > 1.5 || g.Rounds != max-1 {
+			t.Errorf("%s: round %d of %d: %v, %v", acct, max-1, max, g, err)
+		}
+		spent.Count = uint32(max)
+		g, err = b.Allow([]Event{spent}, next, false)
+		if !errors.Is(err, ErrBudget) || g.Epsilon <= 1.5 {
+			t.Errorf("%s: round %d of %d: %v, %v", acct, max+1, max, g, err)
+		}
+	}
+	if _, err := (Budget{Delta: 1e-6}).Allow(nil, next, false); err == nil {
+		t.Error("a budget of nothing was accepted")
+	}
+}
+
+func FuzzEvent(f *testing.F) {
+	for _, e := range []Event{testEvent(f, 1), Rounds(Mechanism{0.5, 2}, 3)} {
+		b, err := e.MarshalBinary()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var e Event
+		if e.UnmarshalBinary(b) != nil {
+			return
+		}
+		c, err := e.MarshalBinary()
+		if err != nil || !bytes.Equal(b, c) {
+			t.Fatalf("decoded %+v encodes to %x (%v), was %x", e, c, err, b)
+		}
+	})
+}
