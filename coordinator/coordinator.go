@@ -47,12 +47,13 @@ type Coordinator struct {
 	taskName  string   // in hexadecimal, as secagg binds it
 	seed      uint64   // of the initial adapter
 
-	events   chan event
-	done     chan struct{} // closed when the engine takes no more events
-	lastWord wire.Message  // what late devices are told; written before done is closed
-	life     context.Context
-	end      context.CancelCauseFunc
-	gate     gate // connections
+	maxPending uint64
+	events     chan event
+	done       chan struct{} // closed when the engine takes no more events
+	lastWord   wire.Message  // what late devices are told; written before done is closed
+	life       context.Context
+	end        context.CancelCauseFunc
+	gate       gate // connections
 
 	evaluations sync.WaitGroup
 	evalCtx     context.Context // Run's, until it returns; set before the first evaluation
@@ -113,7 +114,7 @@ func New(cfg Config) (*Coordinator, error) {
 	c := &Coordinator{
 		cfg: cfg, t: t, log: cfg.Log, rnd: randomness{cfg.Seed}, blobs: newBlobs(),
 		events: make(chan event, 16), done: make(chan struct{}),
-		devices: map[[32]byte]*device{}, indices: map[int][]int{},
+		maxPending: maxPending, devices: map[[32]byte]*device{}, indices: map[int][]int{},
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)

@@ -263,7 +263,8 @@ func (c *Coordinator) tellDropped(r *running, devices []round.Device, reason str
 		if p == nil || p.dropped {
 			continue
 		}
-		p.dropped, p.last, p.assembly = true, nil, nil
+		p.dropped, p.last = true, nil
+		r.forget(p)
 		if d.sess != nil && p.heldTurns != 0 {
 			d.sess.send(frame(&wire.Outcome{
 				Round: r.id, Result: wire.OutcomeDropped, Reason: clip(reason),

@@ -92,7 +92,8 @@ func (c *Coordinator) exclude(r *running, d *device, reason string) {
 	p := r.parts[d.n]
 	p.bad = true
 	if reason == "" {
-		p.dropped, p.last, p.assembly = true, nil, nil // it said so itself
+		p.dropped, p.last = true, nil // it said so itself
+		r.forget(p)
 	} else {
 		c.tellDropped(r, []round.Device{d.n}, reason)
 	}
@@ -137,6 +138,10 @@ func (c *Coordinator) takeTurn(r *running, d *device, m *wire.Turn) error {
 	return fmt.Errorf("turn %d does not travel as a turn message", m.Number)
 }
 
+// maxPending bounds the bytes of all updates that have come in part: beyond it a
+// device that sends more is out of the round.
+const maxPending = 1 << 30
+
 // updateOverhead bounds what secagg adds to the packed symbols.
 const updateOverhead = 256
 
@@ -153,15 +158,20 @@ func (c *Coordinator) takeChunk(r *running, d *device, m *wire.Update) error {
 			return err
 		}
 	}
+	before := p.assembly.Received()
+	if r.pending+uint64(len(m.Data)) > c.maxPending {
+		return fmt.Errorf("updates of %d bytes are coming in, limit %d", r.pending, c.maxPending)
+	}
 	if err := p.assembly.Add(m); err != nil {
 		return err
 	}
+	r.pending += p.assembly.Received() - before
 	b, whole := p.assembly.Bytes()
 	if !whole {
 		return errPartial
 	}
 	p.updateSize = uint64(len(b))
-	p.assembly = nil
+	r.forget(p)
 	var masked secagg.Masked
 	if err := masked.UnmarshalBinary(b); err != nil {
 		return err

@@ -47,6 +47,7 @@ type player struct {
 	plans    []*wire.Plan
 	patches  []wire.Patch // of the present plan
 
+	shard  int
 	round  uint64
 	client *secagg.Client
 	upload *wire.Upload
@@ -287,6 +288,7 @@ func (p *player) answer(ctx context.Context, m *wire.Turn) error {
 		if err := v.UnmarshalBinary(m.Payload); err != nil {
 			return err
 		}
+		p.shard = v.Shard
 		r, err := p.client.Share(&v)
 		if err != nil {
 			return err

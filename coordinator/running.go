@@ -38,6 +38,7 @@ type running struct {
 
 	parts    map[round.Device]*participant
 	away     map[*device]struct{} // broken connections that are still waited for
+	pending  uint64               // bytes of updates that have come in part
 	deadline time.Time            // of the state
 	began    time.Time
 	finish   *round.Finish
@@ -52,6 +53,14 @@ type participant struct {
 	dropped    bool           // told that the round goes on without it
 	assembly   *wire.Assembly // of its update, until it is whole
 	updateSize uint64
+}
+
+// forget drops what has come of a device's update.
+func (r *running) forget(p *participant) {
+	if p.assembly != nil {
+		r.pending -= p.assembly.Received()
+		p.assembly = nil
+	}
 }
 
 // draw makes a round: rank, rotation and cohort, each from its own randomness,
