@@ -65,7 +65,10 @@ for case in tiny-b8-s64 tiny-b16-s32 small-b8-s64 small-nf4-b8-s64; do
 	"$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -steps "$STEPS" >>"$out"
 	node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --warm 3 --steps "$STEPS" --json >>"$out"
 	case $case in *nf4*) continue ;; esac
-	if [ $simd = 1 ]; then "$WORK/steps-simd" gomlx "$WORK" $case -steps "$STEPS" -label "gomlx simd" >>"$out"; fi
+	if [ $simd = 1 ]; then
+		"$WORK/steps-simd" gomlx "$WORK" $case -steps "$STEPS" -label "gomlx simd" >>"$out"
+		"$WORK/steps-simd" gomlx "$WORK" $case -steps "$STEPS" -smooth -label "gomlx simd, expm1 for exp" >>"$out"
+	fi
 	"$WORK/steps" gomlx "$WORK" $case -steps 2 -label "gomlx plain" >>"$out"
 	if [ -n "$python" ]; then
 		node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --steps 1 --state "$WORK/$case.state" >/dev/null

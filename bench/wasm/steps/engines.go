@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/wasm"
 )
@@ -169,59 +168,6 @@ func runWazero(ctx context.Context, programFile, inputs string, warm, steps int,
 		return nil, err
 	}
 	r.State = fmt.Sprintf("%x", sum)
-	r.PeakRSS = peakRSS()
-	return r, nil
-}
-
-// runGoMLX times the same step on GoMLX's Go backend, one core.
-func runGoMLX(ctx context.Context, dir, name string, warm, steps int) (*result, error) {
-	runtime.GOMAXPROCS(1)
-	data, err := os.ReadFile(filepath.Join(dir, name+".json"))
-	if err != nil {
-		return nil, err
-	}
-	var c benchCase
-	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, err
-	}
-	if c.Step == nil {
-		return nil, fmt.Errorf("%s is not a training step", name)
-	}
-	var tensors []model.Tensor
-	for _, spec := range c.Step.Config.BaseTensors() {
-		tensors = append(tensors, model.Tensor{Name: spec.Name, Shape: spec.Shape, Data: floats(spec.Name, model.Elements(spec.Shape))})
-	}
-	base, err := model.NewBase(c.Step.Config, tensors, nil, model.F32)
-	if err != nil {
-		return nil, err
-	}
-	trainer, err := nn.NewTrainer(*c.Step, base)
-	if err != nil {
-		return nil, err
-	}
-	layout, err := c.Step.Layout()
-	if err != nil {
-		return nil, err
-	}
-	var start []float32
-	for _, span := range layout.Spans(c.Step.Rank) {
-		start = append(start, floats(span.Name, span.Len)...)
-	}
-	batch := nn.Batch{Tokens: tokens(c.Step.Batch, c.Step.Seq, c.Step.Config.VocabSize), Labels: labels(c.Step.Batch, c.Step.Classes)}
-	r := &result{Name: name, Engine: "gomlx", Steps: warm + steps}
-	var times []float64
-	for i := range warm + steps {
-		began := time.Now()
-		_, losses, err := trainer.Train(ctx, start, []nn.Batch{batch}, floats(nn.LearningRateName, 1)[0])
-		if err != nil {
-			return nil, err
-		}
-		if i >= warm {
-			times = append(times, ms(time.Since(began)))
-		}
-		r.Outputs = map[string][]float32{nn.LossName: losses}
-	}
-	r.times(times)
 	r.PeakRSS = peakRSS()
 	return r, nil
 }

@@ -4,7 +4,7 @@
 //
 //	steps emit DIR            programs for both hosts, their inputs and a description
 //	steps wazero PROGRAM INPUTS [-steps n] [-warm n] [-interpreter] [-label s]
-//	steps gomlx DIR CASE [-steps n] [-warm n] [-label s]
+//	steps gomlx DIR CASE [-steps n] [-warm n] [-label s] [-smooth]
 //	steps report DIR          the markdown tables from DIR/results.jsonl
 //
 // Each timing is one JSON object on standard output.
@@ -47,6 +47,7 @@ func run(ctx context.Context, args []string) error {
 	steps := flags.Int("steps", 3, "timed steps")
 	warm := flags.Int("warm", 1, "steps before them")
 	label := flags.String("label", "", "name of the engine in the report")
+	smooth := flags.Bool("smooth", false, "gomlx: write exp and tanh by expm1")
 	interpreter := flags.Bool("interpreter", false, "run in wazero's interpreter")
 	if err := flags.Parse(args[3:]); err != nil {
 		return err
@@ -57,7 +58,7 @@ func run(ctx context.Context, args []string) error {
 	case "wazero":
 		r, err = runWazero(ctx, args[1], args[2], *warm, *steps, *interpreter)
 	case "gomlx":
-		r, err = runGoMLX(ctx, args[1], args[2], *warm, *steps)
+		r, err = runGoMLX(ctx, args[1], args[2], *warm, *steps, *smooth)
 	default:
 		return fmt.Errorf("unknown command %q", args[0])
 	}

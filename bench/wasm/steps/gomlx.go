@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+)
+
+// runGoMLX times the same graph on GoMLX's Go backend, on one core.
+func runGoMLX(ctx context.Context, dir, name string, warm, steps int, smooth bool) (*result, error) {
+	runtime.GOMAXPROCS(1)
+	data, err := os.ReadFile(filepath.Join(dir, name+".json"))
+	if err != nil {
+		return nil, err
+	}
+	var c benchCase
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, err
+	}
+	if c.Step == nil {
+		return nil, fmt.Errorf("%s is not a training step", name)
+	}
+	backend, err := gobackend.New("ops_sequential")
+	if err != nil {
+		return nil, err
+	}
+	if smooth {
+		backend = smoothBackend{backend}
+	}
+	g := graph.NewGraph(backend, name)
+	params, outputs, err := c.Step.Build(g)
+	if err != nil {
+		return nil, err
+	}
+	var nodes []*graph.Node
+	state := make(map[string]int) // output that becomes a parameter
+	for i, o := range outputs {
+		nodes = append(nodes, o.Node)
+		if o.State != "" {
+			state[o.State] = i
+		}
+	}
+	if err := g.Compile(nodes...); err != nil {
+		return nil, err
+	}
+	buffers := make([]compute.Buffer, len(params))
+	for i, p := range params {
+		if buffers[i], err = backend.BufferFromFlatData(0, c.value(p), shapes.Make(p.DType, p.Shape...)); err != nil {
+			return nil, err
+		}
+	}
+	r := &result{Name: name, Engine: "gomlx", Steps: warm + steps, Outputs: make(map[string][]float32)}
+	var times []float64
+	for i := range warm + steps {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		results, err := g.Executable().Execute(buffers, make([]bool, len(buffers)), 0)
+		if err != nil {
+			return nil, err
+		}
+		if i >= warm {
+			times = append(times, ms(time.Since(began)))
+		}
+		loss := make([]float32, 1)
+		if err := results[0].ToFlatData(loss); err != nil {
+			return nil, err
+		}
+		r.Outputs[nn.LossName] = loss
+		for j, p := range params {
+			if at, ok := state[p.Name]; ok {
+				_ = buffers[j].Finalize()
+				buffers[j] = results[at]
+			}
+		}
+	}
+	r.times(times)
+	r.PeakRSS = peakRSS()
+	return r, nil
+}
+
+// value is what a parameter begins with.
+func (c *benchCase) value(p nn.Param) any {
+	switch {
+	case p.Name == nn.TokensName:
+		return tokens(c.Step.Batch, c.Step.Seq, c.Step.Config.VocabSize)
+	case p.DType == dtypes.Int32:
+		return labels(c.Step.Batch, c.Step.Classes)
+	}
+	return floats(p.Name, model.Elements(p.Shape))
+}
+
+// smoothBackend writes exp and tanh by expm1. Go's exp on amd64 is SSE assembly
+// and runs some 50 times slower after the AVX code of a GOEXPERIMENT=simd build;
+// expm1 is plain Go. So it is the Go backend's SIMD build at its best.
+type smoothBackend struct{ compute.Backend }
+
+func (b smoothBackend) Builder(name string) compute.Builder {
+	return smoothBuilder{b.Backend.Builder(name)}
+}
+
+type smoothBuilder struct{ compute.Builder }
+
+func (b smoothBuilder) Main() compute.Function { return smoothFunction{b.Builder.Main()} }
+
+type smoothFunction struct{ compute.Function }
+
+// constant is v in the shape of x.
+func (f smoothFunction) constant(v float32, x compute.Value) (compute.Value, error) {
+	shape, err := f.Shape(x)
+	if err != nil {
+		return nil, err
+	}
+	c, err := f.Constant([]float32{v})
+	if err != nil {
+		return nil, err
+	}
+	return f.BroadcastInDim(c, shape, nil)
+}
+
+func (f smoothFunction) Exp(x compute.Value) (compute.Value, error) {
+	y, err := f.Expm1(x)
+	if err != nil {
+		return nil, err
+	}
+	one, err := f.constant(1, x)
+	if err != nil {
+		return nil, err
+	}
+	return f.Add(y, one)
+}
+
+// Tanh is t/(t+2) with t = expm1(2x).
+func (f smoothFunction) Tanh(x compute.Value) (compute.Value, error) {
+	double, err := f.Add(x, x)
+	if err != nil {
+		return nil, err
+	}
+	t, err := f.Expm1(double)
+	if err != nil {
+		return nil, err
+	}
+	two, err := f.constant(2, x)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := f.Add(t, two)
+	if err != nil {
+		return nil, err
+	}
+	return f.Div(t, sum)
+}
