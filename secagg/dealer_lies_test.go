@@ -1,6 +1,7 @@
 package secagg
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -54,6 +55,16 @@ func TestBadShares(t *testing.T) {
 		t.Error("wrong sum")
 	}
 
+	// Who is caught once is asked last from then on.
+	s, r, _ = badShares(t, 9, []int{0, 3}, nil, 2)
+	b := rebuilder{s: s, coefficients: map[string][]*edwards25519.Scalar{}}
+	if _, err := b.rebuild(1); err != nil || b.suspects.Len() != 2 || !b.suspects.Has(0) || !b.suspects.Has(3) {
+		t.Errorf("suspects %v, %v", b.suspects, err)
+	}
+	if _, err := b.rebuild(2); err != nil || len(b.coefficients) != 2 {
+		t.Errorf("%d sets of holders were tried, %v: the liars were asked again", len(b.coefficients), err)
+	}
+
 	s, r, kept := badShares(t, 9, []int{0, 3}, []int{6}, 2) // 4 right ones until 6 comes
 	err = unchanged(t, "four right shares", func() error { _, err := s.Unmask(); return err }, s)
 	var shardErr *ShardError
@@ -98,6 +109,21 @@ func TestGarbageDealer(t *testing.T) {
 			}
 			copy(m.Commit[t*pointSize:], p.Add(p, torsion).Bytes())
 		}, ErrShare},
+		{"torsion that odd abscissas do not see", false, func(m *Shares, t int) {
+			// A point of order 2 on the first two commitments: T*(1+x) vanishes for odd x, so
+			// that three of five shares verify, but not at 0.
+			two, err := new(edwards25519.Point).SetBytes(append([]byte{0xec}, append(bytes.Repeat([]byte{0xff}, 30), 0x7f)...))
+			if err != nil {
+				panic(err)
+			}
+			for k := t; k < t+2; k++ {
+				p, err := new(edwards25519.Point).SetBytes(m.Commit[k*pointSize : (k+1)*pointSize])
+				if err != nil {
+					panic(err)
+				}
+				copy(m.Commit[k*pointSize:], p.Add(p, two).Bytes())
+			}
+		}, ErrCommitment},
 		{"sealed garbage for everyone, dropped", true, func(m *Shares, _ int) { clear(m.Sealed) }, ErrShare},
 		{"sealed garbage for one", false, func(m *Shares, _ int) { clear(m.Sealed[:boxSize]) }, nil},
 	} {

@@ -112,6 +112,10 @@ func TestIdentified(t *testing.T) {
 	}
 	r.shards, err = r.keying.Cut(r.rand)
 	r.must(err)
+	c := r.devices[0].c
+	lie := copyRoster(r.shards[0].Roster())
+	lie.Entries[1].Certificate[0] = 1
+	refused(t, "a certificate in an identified roster", unchanged(t, "share", func() error { _, err := c.Share(lie); return err }, c), ErrRoster, TurnShare)
 	r.check(r.shards[0])
 	// Devices see their peers' identities, and their keys outlive the round.
 	for _, d := range r.devices {

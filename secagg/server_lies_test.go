@@ -70,6 +70,16 @@ func TestLyingRoster(t *testing.T) {
 			m.Entries[0] = signEntry(r.plan, outsider, outsider, Keys{Mask: [32]byte(fresh), Seal: fresh})
 			sortRoster(m)
 		}, ErrSignature},
+		{"a peer certified, but by its own key not signed", func(m *Roster) {
+			m.Entries[0] = signEntry(r.plan, r.auth, outsider, Keys{Mask: [32]byte(fresh), Seal: fresh})
+			m.Entries[0].Sign[5] ^= 1
+			sortRoster(m)
+		}, ErrSignature},
+		{"one verify key for two sets of keys", func(m *Roster) {
+			m.Entries[0] = signEntry(r.plan, r.auth, outsider, Keys{Mask: [32]byte(fresh), Seal: fresh})
+			m.Entries[1] = signEntry(r.plan, r.auth, outsider, Keys{Mask: [32]byte{9}, Seal: fresh})
+			sortRoster(m)
+		}, ErrRoster},
 		{"this device's own keys swapped", func(m *Roster) { copy(m.Entries[2].Keys.Mask[:], fresh) }, ErrRoster},
 		{"this device left out", func(m *Roster) { m.Entries = slices.Delete(m.Entries, 2, 3) }, ErrRoster},
 		{"a peer twice", func(m *Roster) { m.Entries[1] = m.Entries[0] }, ErrRoster},
