@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/wasm/compiler"
 )
 
 // predictChunk is how many lines are read before they are labelled.
@@ -79,7 +80,7 @@ func predictLines(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank int, in
 	if err != nil {
 		return fmt.Errorf("the checkpoint's tokenizer: %w", err)
 	}
-	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, ck.Seq)
+	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, ck.Seq, compiler.New())
 	if err != nil {
 		return err
 	}

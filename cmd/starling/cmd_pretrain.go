@@ -14,12 +14,13 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/wasm/compiler"
 )
 
 // generatedLines and generatedSeed define the corpus of --generated, and so
 // the default base.
 const (
-	generatedLines = 30000
+	generatedLines = 60000
 	generatedSeed  = 1
 )
 
@@ -55,7 +56,8 @@ text that is public, one document a line, and write them as a folder in
 Hugging Face layout: config.json, model.safetensors, tokenizer.json.
 
 --generated trains on generated text instead: that makes the default base.
-The same corpus, sizes and seed give the same files on one kind of processor.`,
+The same corpus, sizes and seed give the same files: training runs in a
+compiled program, which computes the same bits everywhere.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -73,6 +75,7 @@ The same corpus, sizes and seed give the same files on one kind of processor.`,
 			if err := spec.Config.Validate(); err != nil {
 				return usageError{err}
 			}
+			spec.Backend = compiler.New()
 			r := pretrainReport{Out: out, Steps: spec.Steps}
 			began := time.Now()
 			base, err := nn.MakeBase(cmd.Context(), spec, text, model.Format(format), trainProgress(a.Stderr, spec.Steps, &r))

@@ -8,6 +8,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/wasm/compiler"
 )
 
 // evaluator scores adapters on a labelled set that is public or held out; no
@@ -27,7 +28,7 @@ func newEvaluator(base *model.Base, layout *model.Layout, set *dataset.Set, sequ
 	if len(set.Examples) == 0 {
 		return nil, fmt.Errorf("no examples to evaluate on")
 	}
-	p, err := nn.NewPredictor(layout, base, sequence)
+	p, err := nn.NewPredictor(layout, base, sequence, compiler.New())
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// backend is the process's Go backend. Operations run one after the other:
+// goBackend is the process's Go backend. Operations run one after the other:
 // with parallel scheduling it can deadlock on two cores.
-var backend = sync.OnceValues(func() (compute.Backend, error) {
+var goBackend = sync.OnceValues(func() (compute.Backend, error) {
 	return gobackend.New("ops_sequential")
 })
 
@@ -24,15 +24,17 @@ type program struct {
 	outputs []Output
 }
 
-// compile builds and compiles a graph on the Go backend.
-func compile(name string, build func(*graph.Graph) ([]Param, []Output, error)) (*program, error) {
-	be, err := backend()
-	if err != nil {
-		return nil, fmt.Errorf("nn: starting the Go backend: %w", err)
+// compile builds and compiles a graph on a backend, nil being the Go backend.
+func compile(be compute.Backend, name string, build func(*graph.Graph) ([]Param, []Output, error)) (*program, error) {
+	if be == nil {
+		var err error
+		if be, err = goBackend(); err != nil {
+			return nil, fmt.Errorf("nn: starting the Go backend: %w", err)
+		}
 	}
 	p := &program{backend: be}
 	var buildErr error
-	err = catch(func() {
+	err := catch(func() {
 		p.graph = graph.NewGraph(be, name)
 		if p.params, p.outputs, buildErr = build(p.graph); buildErr != nil {
 			return

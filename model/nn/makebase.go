@@ -31,7 +31,7 @@ func MakeBase(ctx context.Context, spec PretrainSpec, corpus iter.Seq[string], f
 	if err != nil {
 		return nil, err
 	}
-	weight, bias, err := FitPooler(ctx, spec.Config, tensors, rows[:min(poolerRows, len(rows))], poolerRidge)
+	weight, bias, err := FitPooler(ctx, spec.Backend, spec.Config, tensors, rows[:min(poolerRows, len(rows))], poolerRidge)
 	if err != nil {
 		return nil, err
 	}

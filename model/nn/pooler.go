@@ -19,8 +19,8 @@ import (
 // the symmetric (ZCA) root. Untrained features of a small encoder share a large
 // common part and a few strong directions; a linear head learns in few steps
 // only once they are removed, and nothing but public text is needed for that.
-func FitPooler(ctx context.Context, c model.Config, tensors []model.Tensor, rows [][]int32, ridge float64) (weight, bias model.Tensor, err error) {
-	feats, err := pooledStates(ctx, c, tensors, rows)
+func FitPooler(ctx context.Context, be compute.Backend, c model.Config, tensors []model.Tensor, rows [][]int32, ridge float64) (weight, bias model.Tensor, err error) {
+	feats, err := pooledStates(ctx, be, c, tensors, rows)
 	if err != nil {
 		return weight, bias, err
 	}
@@ -69,12 +69,12 @@ func FitPooler(ctx context.Context, c model.Config, tensors []model.Tensor, rows
 }
 
 // pooledStates runs the encoder and returns the masked mean of each row.
-func pooledStates(ctx context.Context, c model.Config, tensors []model.Tensor, rows [][]int32) ([][]float32, error) {
+func pooledStates(ctx context.Context, be compute.Backend, c model.Config, tensors []model.Tensor, rows [][]int32) ([][]float32, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("%w: no rows to fit the pooler on", ErrCorpus)
 	}
 	seq := len(rows[0])
-	prog, err := compile("pooled", func(g *graph.Graph) ([]Param, []Output, error) {
+	prog, err := compile(be, "pooled", func(g *graph.Graph) ([]Param, []Output, error) {
 		p := newParams(g)
 		tokens := p.add(TokensName, Input, dtypes.Int32, predictBatch, seq)
 		e := encoder{cfg: c, params: p}

@@ -22,21 +22,23 @@ const predictBatch = 16
 // it there is, up to rounding. The same call gives the same bits. Safe for
 // concurrent use.
 type Predictor struct {
-	layout *model.Layout
-	base   *model.Base
-	seq    int
+	layout  *model.Layout
+	base    *model.Base
+	seq     int
+	backend compute.Backend
 
 	mu       sync.Mutex
 	programs map[int]*program // by sequence length; under mu
 	frozen   map[string]compute.Buffer
 }
 
-// NewPredictor prepares inference for token rows of length seq.
-func NewPredictor(layout *model.Layout, base *model.Base, seq int) (*Predictor, error) {
+// NewPredictor prepares inference for token rows of length seq on a backend;
+// nil is the Go backend.
+func NewPredictor(layout *model.Layout, base *model.Base, seq int, be compute.Backend) (*Predictor, error) {
 	if seq < 1 || seq > layout.Config.MaxPositions {
 		return nil, fmt.Errorf("nn: seq is %d, want 1..max_position_embeddings %d", seq, layout.Config.MaxPositions)
 	}
-	p := &Predictor{layout: layout, base: base, seq: seq, programs: map[int]*program{}}
+	p := &Predictor{layout: layout, base: base, seq: seq, backend: be, programs: map[int]*program{}}
 	prog, err := p.program(seq)
 	if err != nil {
 		return nil, err
@@ -52,7 +54,7 @@ func (p *Predictor) program(seq int) (*program, error) {
 	if prog, ok := p.programs[seq]; ok {
 		return prog, nil
 	}
-	prog, err := compile(fmt.Sprintf("predict-s%d", seq), func(g *graph.Graph) ([]Param, []Output, error) {
+	prog, err := compile(p.backend, fmt.Sprintf("predict-s%d", seq), func(g *graph.Graph) ([]Param, []Output, error) {
 		ps := newParams(g)
 		tokens := ps.add(TokensName, Input, dtypes.Int32, predictBatch, seq)
 		c := p.layout.Config

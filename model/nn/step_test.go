@@ -214,7 +214,7 @@ func TestWeightsAndPaddingCarryNothing(t *testing.T) {
 	short := []int32{2, 10, 20, 21, 3, 0}
 	long := append(slices.Clone(short), 0, 0, 0, 0, 0, 0)
 	logits := func(seq int, row []int32) []float32 {
-		p, err := NewPredictor(lay, base, seq)
+		p, err := NewPredictor(lay, base, seq, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestDyLoRAGolden(t *testing.T) {
 				}
 			}
 		}
-		prog, err := compile("golden", func(g *graph.Graph) ([]Param, []Output, error) {
+		prog, err := compile(nil, "golden", func(g *graph.Graph) ([]Param, []Output, error) {
 			p := newParams(g)
 			x := p.add("x", Input, dtypes.Float32, 1, in)
 			an := p.add("m.lora_A.weight", State, dtypes.Float32, r.B, in)
@@ -421,7 +421,7 @@ func TestPredictorAgreesWithTheStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		lay, _ := s.Layout()
-		p, err := NewPredictor(lay, base, s.Seq)
+		p, err := NewPredictor(lay, base, s.Seq, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

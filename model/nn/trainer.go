@@ -37,7 +37,7 @@ func NewTrainer(spec StepSpec, base *model.Base) (*Trainer, error) {
 		return nil, err
 	}
 	t := &Trainer{spec: spec, layout: lay, frozen: map[string]compute.Buffer{}}
-	if t.prog, err = compile(fmt.Sprintf("step-b%d", spec.Rank), spec.Build); err != nil {
+	if t.prog, err = compile(nil, fmt.Sprintf("step-b%d", spec.Rank), spec.Build); err != nil {
 		return nil, err
 	}
 	t.frozen, err = frozenBuffers(t.prog, base)
