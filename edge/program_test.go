@@ -75,52 +75,6 @@ func task(t testing.TB, base *model.Base, rank int, program []byte) Task {
 	}
 }
 
-// The program and the reference on GoMLX's own backend change the adapter
-// alike, at every rank and with every optimizer.
-func TestProgramAgainstReference(t *testing.T) {
-	base := tinyBase(t)
-	trainer := NewProgramTrainer(1)
-	defer trainer.Close()
-	for _, optimizer := range []nn.Optimizer{nn.SGD, nn.Momentum, nn.AdamW} {
-		for _, rank := range []int{0, 1, 4} {
-			s := step(base, rank, optimizer)
-			reference, err := nn.NewTrainer(s, base)
-			ok(t, err)
-			tk := task(t, base, rank, compile(t, s, false))
-			var batches []nn.Batch
-			for _, b := range tk.Batches {
-				batches = append(batches, nn.Batch{Tokens: b.Tokens, Labels: b.Labels, Weights: b.Weights})
-			}
-			want, _, err := reference.Train(t.Context(), tk.Start, batches, tk.Rate)
-			ok(t, err)
-			start := slices.Clone(tk.Start)
-			var steps []int
-			tk.Progress = func(done, total int) { steps = append(steps, done*100+total) }
-			got, err := trainer.Train(t.Context(), tk)
-			ok(t, err)
-			var diff, size float64
-			for i := range want {
-				diff += math.Pow(float64(got[i]-want[i]), 2)
-				size += math.Pow(float64(want[i]), 2)
-			}
-			if size == 0 || diff > 1e-8*size {
-				t.Errorf("%s at rank %d: differs by %.2g of %.2g", optimizer, rank, math.Sqrt(diff), math.Sqrt(size))
-			}
-			if !slices.Equal(tk.Start, start) {
-				t.Error("the trainer changed the start")
-			}
-			if !slices.Equal(steps, []int{104, 204, 304, 404}) {
-				t.Errorf("progress %v", steps)
-			}
-			again, err := trainer.Train(t.Context(), tk)
-			ok(t, err)
-			if !slices.Equal(got, again) {
-				t.Errorf("%s at rank %d: a second training on the same instance differs", optimizer, rank)
-			}
-		}
-	}
-}
-
 // A base that is stored in four bits trains the same whether the program keeps
 // it in four bits or in float32.
 func TestNF4BaseIsLossless(t *testing.T) {
