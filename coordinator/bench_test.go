@@ -1,0 +1,117 @@
+package coordinator
+
+import (
+	"crypto/rand"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+)
+
+// benchCoordinator has d = 135,168 values in one head: as many as BERT-small's
+// adapter at rank 16 with its own.
+func benchCoordinator(b *testing.B) *Coordinator {
+	job := tinyJob(4)
+	job.Adapter = AdapterJob{RankMin: 1, RankMax: 1, Alpha: 1, Sequence: 8, HeadOnly: true}
+	job.Labels = nil
+	for i := range 4096 {
+		job.Labels = append(job.Labels, fmt.Sprint(i))
+	}
+	c := model.BERT(16, 32, 1, 1, 8)
+	var tensors []model.Tensor
+	for _, s := range c.BaseTensors() {
+		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: make([]float32, model.Elements(s.Shape))})
+	}
+	base, err := model.NewBase(c, tensors, []byte(`{}`), model.F32)
+	if err != nil {
+		b.Fatal(err)
+	}
+	co, err := New(Config{Job: job, Dir: b.TempDir(), Base: base, Hosts: []string{}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := co.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return co
+}
+
+// BenchmarkRelease is what a round costs after unmasking: noise from the pool,
+// decoding, the optimizer's step, and the transaction on disk.
+func BenchmarkRelease(b *testing.B) {
+	c := benchCoordinator(b)
+	lattice, err := c.t.lattice(0, [32]byte{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	cert := dp.Certificate{Method: dp.MethodPoisson, Rate: 1, Population: 4}
+	sum := make([]int64, lattice.D())
+	b.ReportMetric(float64(lattice.Dim()), "values")
+	for b.Loop() {
+		b.StopTimer()
+		id, err := c.store.BeginRound(store.Round{Version: c.version, Certificate: []byte{}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		r := &running{id: id, lattice: lattice, spec: c.t.release(id, lattice.B2(), cert)}
+		if r.event, err = r.spec.Event(lattice.D()); err != nil {
+			b.Fatal(err)
+		}
+		if r.noise, err = dp.NewPool(b.Context(), r.event.Sigma2, lattice.D(), rand.Reader); err != nil {
+			b.Fatal(err)
+		}
+		for r.noise.Ready() < lattice.D() {
+			time.Sleep(time.Millisecond)
+		}
+		clear(sum)
+		b.StartTimer()
+		event, err := dp.Release(sum, r.spec, r.noise)
+		if err != nil {
+			b.Fatal(err)
+		}
+		mean, err := lattice.DecodeMean(sum, c.t.nbar)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := c.apply(0, mean); err != nil {
+			b.Fatal(err)
+		}
+		if err := c.commit(r, event); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		r.noise.Close()
+		b.StartTimer()
+	}
+}
+
+// BenchmarkAssembly is what a masked update costs between socket and
+// aggregation: decoding its frame and gathering it.
+func BenchmarkAssembly(b *testing.B) {
+	size := uint64(135_680 * 11 / 8)
+	data := make([]byte, size)
+	f, err := wire.Append(nil, &wire.Turn{Round: 1, Number: 2, Payload: data}) // same work as a chunk of that size
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(size))
+	for b.Loop() {
+		m, err := wire.Decode(f, wire.FromDevice)
+		if err != nil {
+			b.Fatal(err)
+		}
+		a, err := wire.NewAssembly(1, size)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := a.Add(&wire.Update{Round: 1, Total: size, Data: m.(*wire.Turn).Payload}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
