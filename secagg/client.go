@@ -58,7 +58,8 @@ func NewClient(cfg Config, plan Hash, identity ed25519.PrivateKey, rand io.Reade
 }
 
 // begin checks that a call belongs to turn t. For calls that take a message, msg
-// is its encoding: a message seen before is told from a different one.
+// is its encoding: a message seen before is told from a different one. Any other
+// call may be made once.
 func (c *Client) begin(call string, t Turn, msg []byte) error {
 	cause := error(nil)
 	switch {
@@ -66,9 +67,7 @@ func (c *Client) begin(call string, t Turn, msg []byte) error {
 		cause = ErrErased
 	case c.next < t:
 		cause = ErrOutOfTurn
-	case c.next > t && msg == nil:
-		cause = ErrConflict
-	case c.next > t && c.got[t] == sha256.Sum256(msg):
+	case c.next > t && msg != nil && c.got[t] == sha256.Sum256(msg):
 		cause = ErrRepeated
 	case c.next > t:
 		cause = ErrConflict
