@@ -5,7 +5,7 @@
 //
 // It sets globalThis.starling to an object with
 //
-//	version            the protocol version
+//	version            the protocol version, a string
 //	join(options, on)  a Promise; takes part until the job ends
 //	stop()             ends join's promise with an error
 //
@@ -27,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"sync"
 	"syscall/js"
 
@@ -37,7 +38,7 @@ import (
 func main() {
 	w := &web{}
 	js.Global().Set("starling", map[string]any{
-		"version": edge.ProtocolVersion,
+		"version": strconv.Itoa(edge.ProtocolVersion),
 		"join":    js.FuncOf(w.join),
 		"stop":    js.FuncOf(w.stop),
 	})
