@@ -49,7 +49,7 @@ func (e *ShapeError) Error() string {
 // Base is a frozen encoder with its tokenizer. It is immutable once made.
 type Base struct {
 	Config    Config
-	Tensors   []Tensor // Config.BaseTensors order, float32
+	Tensors   []Tensor // Config.BaseTensors order, float32; nil after OpenBlob
 	Tokenizer []byte   // tokenizer.json
 	stored    *SafeTensors
 }
@@ -93,38 +93,89 @@ func NewBase(c Config, tensors []Tensor, tokenizer []byte, format Format) (*Base
 	return newBase(c, st, tokenizer)
 }
 
+// newBase checks the stored tensors and decodes them all.
 func newBase(c Config, st *SafeTensors, tokenizer []byte) (*Base, error) {
+	b, err := openBase(c, st, tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	for _, spec := range c.BaseTensors() {
+		t, err := b.decode(spec)
+		if err != nil {
+			return nil, err
+		}
+		b.Tensors = append(b.Tensors, t)
+	}
+	return b, nil
+}
+
+// openBase checks every stored tensor's shape and values without decoding it.
+func openBase(c Config, st *SafeTensors, tokenizer []byte) (*Base, error) {
 	if len(tokenizer) > maxJSON {
 		return nil, fmt.Errorf("%w: tokenizer.json has %d bytes, limit %d", ErrConfig, len(tokenizer), maxJSON)
 	}
 	b := &Base{Config: c, Tokenizer: tokenizer, stored: st}
 	for _, spec := range c.BaseTensors() {
-		name := spec.Name
-		if _, ok := st.Lookup(name); !ok {
-			name = "bert." + name // as models with a head store their encoder
-		}
-		t, err := st.Tensor(name)
-		switch {
-		case err == nil && !slices.Equal(t.Shape, spec.Shape):
-			return nil, &ShapeError{spec.Name, t.Shape, spec.Shape}
-		case err == nil:
-			t.Name = spec.Name
-		case hasTensor(st, name):
-			return nil, err
-		case strings.HasPrefix(spec.Name, "pooler."):
-			t = identityPooler(spec)
-		default:
+		name := b.storedName(spec.Name)
+		if !hasTensor(st, name) {
+			if strings.HasPrefix(spec.Name, "pooler.") {
+				continue // the identity
+			}
 			return nil, &ShapeError{Tensor: spec.Name, Want: spec.Shape}
 		}
-		for i, x := range t.Data {
-			if x-x != 0 {
-				return nil, fmt.Errorf("model: base tensor %q has a value %v at %d", spec.Name, x, i)
-			}
+		shape, err := st.checkFinite(name)
+		if err != nil {
+			return nil, err
 		}
-		b.Tensors = append(b.Tensors, t)
+		if !slices.Equal(shape, spec.Shape) {
+			return nil, &ShapeError{spec.Name, shape, spec.Shape}
+		}
 	}
-	b.foldTokenType()
 	return b, nil
+}
+
+// storedName is a tensor's name in the file: models with a head store their
+// encoder under "bert.".
+func (b *Base) storedName(name string) string {
+	if hasTensor(b.stored, name) || !hasTensor(b.stored, "bert."+name) {
+		return name
+	}
+	return "bert." + name
+}
+
+const (
+	positionsName = "embeddings.position_embeddings.weight"
+	segmentsName  = "embeddings.token_type_embeddings.weight"
+)
+
+// decode returns one tensor of the base. The embedding of segment 0, which
+// BERT adds to every token of a single text, is added to the positions.
+func (b *Base) decode(spec TensorSpec) (Tensor, error) {
+	name := b.storedName(spec.Name)
+	if !hasTensor(b.stored, name) && strings.HasPrefix(spec.Name, "pooler.") {
+		return identityPooler(spec), nil
+	}
+	t, err := b.stored.Tensor(name)
+	if err != nil {
+		return t, err
+	}
+	t.Name = spec.Name
+	if seg := b.segments(); spec.Name == positionsName && seg != nil {
+		for i := range t.Data {
+			t.Data[i] += seg[i%len(seg)]
+		}
+	}
+	return t, nil
+}
+
+// segments returns the embedding of segment 0, nil where the file has none.
+func (b *Base) segments() []float32 {
+	t, err := b.stored.Tensor(b.storedName(segmentsName))
+	h := b.Config.HiddenSize
+	if err != nil || len(t.Shape) != 2 || t.Shape[1] != h || t.Shape[0] < 1 {
+		return nil
+	}
+	return t.Data[:h]
 }
 
 func hasTensor(st *SafeTensors, name string) bool { _, ok := st.Lookup(name); return ok }
@@ -139,32 +190,51 @@ func identityPooler(spec TensorSpec) Tensor {
 	return t
 }
 
-// foldTokenType adds the embedding of segment 0, which BERT adds to every
-// token of a single text, to the position embeddings.
-func (b *Base) foldTokenType() {
-	for _, prefix := range []string{"", "bert."} {
-		t, err := b.stored.Tensor(prefix + "embeddings.token_type_embeddings.weight")
-		h := b.Config.HiddenSize
-		if err != nil || len(t.Shape) != 2 || t.Shape[1] != h || t.Shape[0] < 1 {
-			continue
-		}
-		pos := b.Tensor("embeddings.position_embeddings.weight")
-		for i := range pos {
-			pos[i] += t.Data[i%h]
-		}
-		return
-	}
-}
-
 // Tensor returns the values of a tensor by name, nil where there is none. The
-// caller must not change them.
+// caller must not change them. After OpenBlob each call decodes anew.
 func (b *Base) Tensor(name string) []float32 {
 	for _, t := range b.Tensors {
 		if t.Name == name {
 			return t.Data
 		}
 	}
+	if b.Tensors != nil {
+		return nil
+	}
+	for _, spec := range b.Config.BaseTensors() {
+		if spec.Name == name {
+			if t, err := b.decode(spec); err == nil {
+				return t.Data
+			}
+		}
+	}
 	return nil
+}
+
+// Len is the number of values of a tensor by name, 0 where there is none,
+// without decoding it.
+func (b *Base) Len(name string) int {
+	for _, spec := range b.Config.BaseTensors() {
+		if spec.Name == name {
+			return Elements(spec.Shape)
+		}
+	}
+	return 0
+}
+
+// StoredNF4 returns views of a tensor's codes (first value in the high nibble)
+// and a copy of its scales, one for 64 values, where the base holds it in NF4
+// with the standard levels; ok is false where it does not.
+func (b *Base) StoredNF4(name string) (codes []byte, absmax []float32, ok bool) {
+	stored := b.storedName(name)
+	if name == positionsName && b.segments() != nil {
+		return nil, nil, false
+	}
+	g, err := b.stored.nf4Group(stored)
+	if err != nil || g == nil || g.meta.BlockSize != nf4Block || !slices.Equal(g.levels, nf4Levels[:]) {
+		return nil, nil, false
+	}
+	return g.codes, g.absmax, true
 }
 
 // Metadata keys of a blob.
@@ -193,6 +263,17 @@ func BlobSHA256(blob []byte) string {
 
 // ParseBlob reads what Blob wrote. The base may keep blob.
 func ParseBlob(blob []byte) (*Base, error) {
+	return parseBlob(blob, newBase)
+}
+
+// OpenBlob is ParseBlob for a device with little memory: it makes the same
+// checks but holds no decoded tensor. Tensors is nil; Tensor and StoredNF4
+// read from blob, which the base keeps.
+func OpenBlob(blob []byte) (*Base, error) {
+	return parseBlob(blob, openBase)
+}
+
+func parseBlob(blob []byte, make func(Config, *SafeTensors, []byte) (*Base, error)) (*Base, error) {
 	st, err := ParseSafeTensors(blob)
 	if err != nil {
 		return nil, err
@@ -205,7 +286,7 @@ func ParseBlob(blob []byte) (*Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newBase(c, st, []byte(st.Metadata[blobTokenizer]))
+	return make(c, st, []byte(st.Metadata[blobTokenizer]))
 }
 
 // LoadBase reads a folder in Hugging Face layout: config.json,

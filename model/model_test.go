@@ -178,10 +178,26 @@ func TestBaseRoundTrips(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		o, err := OpenBlob(blob)
+		if err != nil || o.Tensors != nil {
+			t.Fatalf("%s: opened with %d decoded tensors, %v", format, len(o.Tensors), err)
+		}
 		worst := 0.0
 		for i, src := range tinyTensors() {
 			if !slices.Equal(b.Tensors[i].Data, p.Tensors[i].Data) || !slices.Equal(b.Tensors[i].Data, d.Tensors[i].Data) {
 				t.Errorf("%s: %s differs between memory, folder and blob", format, src.Name)
+			}
+			if !slices.Equal(o.Tensor(src.Name), b.Tensors[i].Data) || o.Len(src.Name) != len(src.Data) {
+				t.Errorf("%s: %s differs when decoded on demand", format, src.Name)
+			}
+			codes, absmax, ok := o.StoredNF4(src.Name)
+			if want := format == NF4 && len(src.Shape) == 2 && !strings.HasPrefix(src.Name, "pooler."); ok != want {
+				t.Errorf("%s: %s is stored in NF4: %v, want %v", format, src.Name, ok, want)
+			}
+			for j, x := range b.Tensors[i].Data {
+				if ok && nf4Levels[codes[j/2]>>(4*(1-j%2))&15]*absmax[j/64] != x {
+					t.Fatalf("%s: value %d differs from its code", src.Name, j)
+				}
 			}
 			for j, x := range src.Data {
 				worst = max(worst, math.Abs(float64(x-b.Tensors[i].Data[j])))
@@ -267,6 +283,9 @@ func TestBaseTakesModelsWithAHeadAndSegments(t *testing.T) {
 		if got[i] != src[i]+seg[i%8] {
 			t.Fatalf("position value %d is %v, want %v", i, got[i], src[i]+seg[i%8])
 		}
+	}
+	if _, _, ok := b.StoredNF4("embeddings.position_embeddings.weight"); ok {
+		t.Error("folded positions count as stored codes")
 	}
 	if w := b.Tensor("pooler.dense.weight"); w[0] != 1 || w[1] != 0 || w[9] != 1 {
 		t.Errorf("a missing pooler became %v, want the identity", w[:10])

@@ -84,54 +84,113 @@ func nf4Nearest(x float32) byte {
 	return byte(best)
 }
 
-// Tensor decodes a tensor by name into float32 with its true shape, whether it
-// is stored as floats or as NF4.
-func (s *SafeTensors) Tensor(name string) (Tensor, error) {
+// nf4Group is a tensor stored in NF4 with what belongs to it.
+type nf4Group struct {
+	meta   nf4Meta
+	codes  []byte // view
+	absmax []float32
+	levels []float32
+}
+
+// nf4Group finds and checks an NF4 tensor; nil without an error where the
+// tensor is not stored in NF4.
+func (s *SafeTensors) nf4Group(name string) (*nf4Group, error) {
 	raw, ok := s.Lookup(name)
 	if !ok {
-		return Tensor{}, fmt.Errorf("%w: no tensor %q", ErrSafetensors, name)
+		return nil, fmt.Errorf("%w: no tensor %q", ErrSafetensors, name)
 	}
 	state, ok := s.Lookup(name + nf4State)
 	if !ok {
-		v, err := raw.Float32()
-		return Tensor{name, raw.Shape, v}, err
+		return nil, nil
 	}
-	bad := func(what string) (Tensor, error) {
-		return Tensor{}, fmt.Errorf("%w: NF4 tensor %q: %s", ErrSafetensors, name, what)
+	bad := func(what string) (*nf4Group, error) {
+		return nil, fmt.Errorf("%w: NF4 tensor %q: %s", ErrSafetensors, name, what)
 	}
-	var meta nf4Meta
-	if err := json.Unmarshal(state.Data, &meta); err != nil {
+	g := &nf4Group{codes: raw.Data, levels: nf4Levels[:]}
+	if err := json.Unmarshal(state.Data, &g.meta); err != nil {
 		return bad(err.Error())
 	}
-	if meta.QuantType != "nf4" || meta.BlockSize < 1 || meta.BlockSize > 1<<16 {
-		return bad(fmt.Sprintf("quant_type %q with blocks of %d", meta.QuantType, meta.BlockSize))
+	if g.meta.QuantType != "nf4" || g.meta.BlockSize < 1 || g.meta.BlockSize > 1<<16 {
+		return bad(fmt.Sprintf("quant_type %q with blocks of %d", g.meta.QuantType, g.meta.BlockSize))
 	}
 	// The element count is bounded by the codes that are really there.
-	n, err := byteSize(headerEntry{DType: "U8", Shape: meta.Shape})
+	n, err := byteSize(headerEntry{DType: "U8", Shape: g.meta.Shape})
 	if err != nil || raw.DType != "U8" || int64(len(raw.Data)) != (n+1)/2 {
-		return bad(fmt.Sprintf("%d bytes of codes for shape %v", len(raw.Data), meta.Shape))
+		return bad(fmt.Sprintf("%d bytes of codes for shape %v", len(raw.Data), g.meta.Shape))
 	}
 	scales, ok := s.Lookup(name + nf4Absmax)
 	if !ok {
 		return bad("no " + nf4Absmax)
 	}
-	absmax, err := scales.Float32()
-	if err != nil {
+	if g.absmax, err = scales.Float32(); err != nil {
 		return bad(err.Error())
 	}
-	if blocks := (n + int64(meta.BlockSize) - 1) / int64(meta.BlockSize); int64(len(absmax)) != blocks {
-		return bad(fmt.Sprintf("%d values of absmax for %d blocks", len(absmax), blocks))
+	if blocks := (n + int64(g.meta.BlockSize) - 1) / int64(g.meta.BlockSize); int64(len(g.absmax)) != blocks {
+		return bad(fmt.Sprintf("%d values of absmax for %d blocks", len(g.absmax), blocks))
 	}
-	levels := nf4Levels[:]
 	if m, ok := s.Lookup(name + nf4Map); ok {
-		if levels, err = m.Float32(); err != nil || len(levels) != 16 {
+		if g.levels, err = m.Float32(); err != nil || len(g.levels) != 16 {
 			return bad("quant_map does not hold 16 floats")
 		}
 	}
-	out := make([]float32, n)
-	for i := range out {
-		c := raw.Data[i/2] >> (4 * (1 - i%2)) & 15
-		out[i] = levels[c] * absmax[i/meta.BlockSize]
+	return g, nil
+}
+
+// Tensor decodes a tensor by name into float32 with its true shape, whether it
+// is stored as floats or as NF4.
+func (s *SafeTensors) Tensor(name string) (Tensor, error) {
+	g, err := s.nf4Group(name)
+	if err != nil {
+		return Tensor{}, err
 	}
-	return Tensor{name, meta.Shape, out}, nil
+	if g == nil {
+		raw, _ := s.Lookup(name)
+		v, err := raw.Float32()
+		return Tensor{name, raw.Shape, v}, err
+	}
+	out := make([]float32, Elements(g.meta.Shape))
+	for i := range out {
+		c := g.codes[i/2] >> (4 * (1 - i%2)) & 15
+		out[i] = g.levels[c] * g.absmax[i/g.meta.BlockSize]
+	}
+	return Tensor{name, g.meta.Shape, out}, nil
+}
+
+// checkFinite refuses a tensor with a value that is not finite, or that is no
+// float tensor, and returns its true shape. It decodes a chunk at a time.
+func (s *SafeTensors) checkFinite(name string) ([]int, error) {
+	g, err := s.nf4Group(name)
+	if err != nil {
+		return nil, err
+	}
+	finite := func(v []float32) error {
+		for _, x := range v {
+			if x-x != 0 {
+				return fmt.Errorf("%w: tensor %q has a value %v", ErrSafetensors, name, x)
+			}
+		}
+		return nil
+	}
+	if g != nil {
+		for _, l := range g.levels {
+			if !(l >= -1 && l <= 1) { // so that a finite scale gives finite values
+				return nil, fmt.Errorf("%w: NF4 tensor %q has the level %v, want within -1..1", ErrSafetensors, name, l)
+			}
+		}
+		return g.meta.Shape, finite(g.absmax)
+	}
+	raw, _ := s.Lookup(name)
+	const chunk = 1 << 16 // bytes, a multiple of every width
+	for data := raw.Data; ; data = data[chunk:] {
+		v, err := decodeFloats(raw.DType, data[:min(chunk, len(data))])
+		if err != nil {
+			return nil, fmt.Errorf("%w: tensor %q: %w", ErrSafetensors, name, err)
+		}
+		if err := finite(v); err != nil {
+			return nil, err
+		}
+		if len(data) <= chunk {
+			return raw.Shape, nil
+		}
+	}
 }

@@ -75,6 +75,10 @@ type StepSpec struct {
 	Seq         int // tokens of an example, 1..max_position_embeddings
 	Optimizer   Optimizer
 	WeightDecay float64 // AdamW's decoupled decay, >= 0
+
+	// Smooth writes exp and tanh by expm1: for the Go backend in a
+	// GOEXPERIMENT=simd build, see elementary. Programs leave it false.
+	Smooth bool
 }
 
 // Layout checks the specification and returns the layout of its adapter.
@@ -134,7 +138,7 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout) ([]Param, []Output) {
 			moments[i] = append(moments[i], p.add(name+suffix, State, dtypes.Float32, trained[i].Shape().Dimensions...))
 		}
 	}
-	enc := encoder{cfg: s.Config, scale: 0, params: p}
+	enc := encoder{cfg: s.Config, scale: 0, params: p, elementary: elementary{s.Smooth}}
 	if s.Rank > 0 {
 		enc.scale = s.LoRA.Scale(s.Rank)
 	}
