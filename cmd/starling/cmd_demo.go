@@ -17,7 +17,7 @@ import (
 )
 
 type demoFlags struct {
-	data, out, record       string
+	data, base, out, record string
 	reproducible            bool
 	headOnly, verbose       bool
 	rounds, clients, vanish int
@@ -47,6 +47,7 @@ mid-round. The data is generated invoices, or your own labelled file.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: .tsv or .txt (label<TAB>text), .jsonl (text, label, user); plain or .gz")
+	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout instead of the embedded default")
 	fl.StringVar(&f.out, "out", "starling-demo", "folder that gets a folder of its own for this run")
 	fl.BoolVar(&f.reproducible, "reproducible", false, "seed every source of randomness: repeats bit for bit, not private")
 	fl.BoolVar(&f.headOnly, "head-only", false, "train the classification head alone, for comparison")
@@ -93,6 +94,7 @@ func (f demoFlags) job(d *fleetData) coordinator.Job {
 	job.Name = "demo: " + d.Name
 	job.Labels = d.Labels
 	job.Rounds = f.rounds
+	job.Base = f.base
 	job.Adapter.HeadOnly = f.headOnly
 	job.Cohort.Population = f.clients
 	job.Cohort.SamplingRate = 1
