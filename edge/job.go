@@ -13,8 +13,8 @@ import (
 )
 
 // job is what a device knows of the job it joined. The announced constants do
-// not change; the rest is filled once by prepare, but for held and heldRank,
-// which are the client's goroutine's.
+// not change; the rest is filled once by prepare, but for held, which is the
+// client's goroutine's.
 type job struct {
 	wire.Job
 	task   [32]byte
@@ -24,8 +24,49 @@ type job struct {
 	layout *model.Layout
 	data   *local
 
-	held     *model.Adapter // what was received last, to take differences against
-	heldRank int            // rank it was received at; -1: nothing held
+	held []heldSlice // what was received last, newest first, to take differences against
+}
+
+// heldSlice is an adapter's slice as a past round's plan named it.
+type heldSlice struct {
+	rank   int
+	values []float32
+}
+
+// keptSlices is how many slices a device keeps to take differences against.
+const keptSlices = 3
+
+// remember keeps a slice.
+func (j *job) remember(rank int, values []float32) {
+	j.held = append([]heldSlice{{rank, values}}, j.held[:min(len(j.held), keptSlices-1)]...)
+}
+
+// against finds the patch that this device holds the base of, and the base cut
+// to the rank; nil where there is none.
+func (j *job) against(patches []wire.Patch, rank int) (*wire.Blob, []float32, error) {
+	if len(patches) == 0 {
+		return nil, nil, nil
+	}
+	for _, h := range j.held {
+		if h.rank < rank {
+			continue // part of the slice is missing
+		}
+		values := h.values
+		if h.rank > rank {
+			a := model.NewAdapter(j.layout, 0)
+			if err := a.SetSlice(h.rank, h.values); err != nil {
+				return nil, nil, err
+			}
+			values = a.Slice(rank)
+		}
+		digest := quant.Digest(values)
+		for i := range patches {
+			if patches[i].From == digest {
+				return &patches[i].Blob, values, nil
+			}
+		}
+	}
+	return nil, nil, nil
 }
 
 // parseJob reads an announced job and refuses one that this device cannot or
@@ -35,7 +76,7 @@ func (c *client) parseJob(b []byte) (*job, error) {
 	if err != nil {
 		return nil, &ProtocolError{err}
 	}
-	j := &job{Job: *announced, task: wire.TaskID(b), heldRank: -1}
+	j := &job{Job: *announced, task: wire.TaskID(b)}
 	if !j.Privacy.Private && !c.cfg.AcceptNotPrivate {
 		return nil, ErrNotPrivate
 	}
@@ -87,7 +128,6 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 		}
 	}
 	j.data = tokenize(set, tok, int(j.Sequence))
-	j.held = model.NewAdapter(j.layout, 0)
 	return nil
 }
 

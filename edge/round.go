@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
 )
@@ -81,7 +82,9 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 	r := &round{plan: plan, planBytes: a.Plan, sec: sec, stop: stop, work: make(chan worked, 1), over: time.After(longest(c.job.Deadlines))}
 	c.round = r
 	c.events.send(r.event(Keying))
-	c.startWork(workCtx, r, lattice, a.Patches)
+	if err := c.startWork(workCtx, r, lattice, a.Patches); err != nil {
+		return err
+	}
 	return c.sendTurn(ctx, secagg.TurnAdvertise, hello)
 }
 
@@ -92,19 +95,15 @@ func longest(d wire.Deadlines) time.Duration {
 	return 2*time.Duration(sum)*time.Millisecond + time.Minute
 }
 
-func (c *client) startWork(ctx context.Context, r *round, lattice *quant.Lattice, patches []wire.Patch) {
+func (c *client) startWork(ctx context.Context, r *round, lattice *quant.Lattice, patches []wire.Patch) error {
 	j, w := c.job, work{plan: r.plan, lattice: lattice}
-	if rank := int(r.plan.Rank); len(patches) > 0 && rank <= j.heldRank {
-		w.held = j.held.Slice(rank)
-		from := quant.Digest(w.held)
-		for i := range patches {
-			if patches[i].From == from {
-				w.patch = &patches[i].Blob
-			}
-		}
+	var err error
+	if w.patch, w.held, err = j.against(patches, int(r.plan.Rank)); err != nil {
+		return err
 	}
 	out := r.work
 	c.wg.Go(func() { out <- c.do(ctx, j, w) })
+	return nil
 }
 
 // finishWork takes the work's result.
@@ -118,10 +117,12 @@ func (c *client) finishWork(ctx context.Context, w worked) error {
 		}
 		return w.err
 	}
-	if err := c.job.held.SetSlice(int(r.plan.Rank), w.start); err != nil {
-		return err
+	if seed, fresh := r.plan.AdapterSeed(); fresh {
+		most := int(c.job.RankMax)
+		c.job.remember(most, model.NewAdapter(c.job.layout, seed).Slice(most))
+	} else {
+		c.job.remember(int(r.plan.Rank), w.start)
 	}
-	c.job.heldRank = max(c.job.heldRank, int(r.plan.Rank))
 	r.symbols = w.symbols
 	return c.maskAndSend(ctx)
 }

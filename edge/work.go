@@ -81,17 +81,17 @@ func (c *client) slice(ctx context.Context, j *job, w work) ([]float32, error) {
 		return model.NewAdapter(j.layout, seed).Slice(int(w.plan.Rank)), nil
 	}
 	if w.patch != nil {
-		if values, err := c.unpack(ctx, w, *w.patch, w.held); err == nil {
+		if values, err := c.unpack(ctx, w, *w.patch, w.held, "adapter difference"); err == nil {
 			return values, nil
 		}
 		// The whole slice leads to the same values.
 	}
-	return c.unpack(ctx, w, w.plan.Slice.Blob, nil)
+	return c.unpack(ctx, w, w.plan.Slice.Blob, nil, "adapter")
 }
 
-func (c *client) unpack(ctx context.Context, w work, b wire.Blob, held []float32) ([]float32, error) {
+func (c *client) unpack(ctx context.Context, w work, b wire.Blob, held []float32, what string) ([]float32, error) {
 	msg, err := c.blobs.get(ctx, b, false, func(done, total int64) {
-		c.events.send(Event{State: Fetching, Round: w.plan.Round, Done: done, Total: total, Text: "adapter"})
+		c.events.send(Event{State: Fetching, Round: w.plan.Round, Done: done, Total: total, Text: what})
 	})
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@
 // coordinator's address, http(s) or ws(s)), token (a join token; without one
 // the address alone, for coordinators that ask for no secret), fileName and
 // data (the labelled file, a Uint8Array; its name decides its format) and
-// identity (a Uint8Array that an earlier join returned). on is called with
+// identity (32 bytes that an earlier join returned). on is called with
 // {type, state, round, rank, bytesUp, bytesDown, progress, text} at every
 // change. The promise yields {rounds, bytesUp, bytesDown, identity}.
 //
@@ -24,6 +24,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"net/url"
@@ -99,8 +100,10 @@ func run(ctx context.Context, options, on js.Value) (any, error) {
 	if cfg.Token, err = token(text(options.Get("token")), text(options.Get("url"))); err != nil {
 		return nil, err
 	}
-	if kept := octets(options.Get("identity")); len(kept) != 0 {
-		cfg.Identity, err = edge.ParseIdentity(kept)
+	if seed := octets(options.Get("identity")); len(seed) == ed25519.SeedSize {
+		cfg.Identity = ed25519.NewKeyFromSeed(seed)
+	} else if len(seed) != 0 {
+		return nil, fmt.Errorf("identity has %d bytes, %d expected", len(seed), ed25519.SeedSize)
 	} else {
 		cfg.Identity, err = edge.NewIdentity()
 	}
@@ -121,7 +124,7 @@ func run(ctx context.Context, options, on js.Value) (any, error) {
 	}
 	return map[string]any{
 		"rounds": rounds, "bytesUp": float64(last.Up), "bytesDown": float64(last.Down),
-		"identity": array(edge.FormatIdentity(cfg.Identity)),
+		"identity": array(cfg.Identity.Seed()),
 	}, nil
 }
 

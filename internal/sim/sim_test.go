@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -228,6 +229,27 @@ func TestFleetTrainsInPrograms(t *testing.T) {
 	// Two ranks at most, each program fetched once by each device.
 	if b := r.Traffic.Breakdown; b.Programs <= 0 || b.Programs > 4*2*200_000 {
 		t.Errorf("%d bytes of programs", b.Programs)
+	}
+}
+
+// Devices that hold a past round's slice fetch the difference to it.
+func TestDownlinkDifferences(t *testing.T) {
+	cfg := config(t, 4)
+	var mu sync.Mutex
+	fetched := map[string]int{} // by mu
+	cfg.Device = func(_ int, e edge.Event) {
+		if e.State == edge.Fetching && e.Done == e.Total {
+			mu.Lock()
+			defer mu.Unlock()
+			fetched[e.Text]++
+		}
+	}
+	cfg.Coordinator.Job.Adapter.RankMin = 2 // every slice is of the same rank
+	_, err := Run(t.Context(), cfg)
+	ok(t, err)
+	// Round 1 starts from the seed, rounds 2 and 3 differ little from it.
+	if fetched["adapter difference"] != 2*4 || fetched["adapter"] != 0 {
+		t.Errorf("fetched %v", fetched)
 	}
 }
 
