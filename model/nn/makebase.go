@@ -26,6 +26,7 @@ func MakeBase(ctx context.Context, spec PretrainSpec, corpus iter.Seq[string], f
 		return nil, fmt.Errorf("%w: tokenizer: %w", ErrCorpus, err)
 	}
 	spec.Config.VocabSize = tok.VocabSize()
+	spec.Candidates = min(spec.Candidates, tok.VocabSize())
 	rows := Rows(tok, corpus, spec.Seq)
 	tensors, err := Pretrain(ctx, spec, tok, rows, progress)
 	if err != nil {

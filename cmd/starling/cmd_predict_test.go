@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/base"
+)
+
+// writeCheckpoint makes a checkpoint of the default base whose head always
+// chooses the label at index best.
+func writeCheckpoint(t *testing.T, best int) string {
+	t.Helper()
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := []string{"earn", "grain", "ship"}
+	lay, err := model.NewLayout(b.Config, model.LoRA{RMax: 2, Alpha: 2}, len(labels))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := model.NewAdapter(lay, 1)
+	v := a.Slice(0)
+	v[len(v)-len(labels)+best] = 5 // its bias
+	if err := a.SetSlice(0, v); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	err = model.WriteCheckpoint(dir, &model.Checkpoint{
+		CheckpointInfo: model.CheckpointInfo{Seq: 16, Labels: labels, BestRank: 1}, Base: b, Adapter: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func predictWith(t *testing.T, stdin string, args ...string) (out string, code int) {
+	t.Helper()
+	var stdout bytes.Buffer
+	code = run(context.Background(), append([]string{"predict"}, args...), strings.NewReader(stdin), &stdout, io.Discard)
+	return stdout.String(), code
+}
+
+func TestPredictLabelsEveryLine(t *testing.T) {
+	dir := writeCheckpoint(t, 1)
+	out, code := predictWith(t, "wheat prices\n\nthird line", "--checkpoint", dir)
+	if code != 0 || out != "grain\ngrain\ngrain\n" {
+		t.Errorf("exit %d, output %q", code, out)
+	}
+	file := filepath.Join(t.TempDir(), "lines.txt")
+	if err := os.WriteFile(file, []byte(strings.Repeat("a line\n", predictChunk+3)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, code = predictWith(t, "", "--checkpoint", dir, "--rank", "2", "--json", file)
+	rows := strings.Split(strings.TrimSpace(out), "\n")
+	if code != 0 || len(rows) != predictChunk+3 {
+		t.Fatalf("exit %d, %d rows", code, len(rows))
+	}
+	var last prediction
+	if err := json.Unmarshal([]byte(rows[len(rows)-1]), &last); err != nil {
+		t.Fatal(err)
+	}
+	// softmax of (0, 5, 0) at 5
+	if last.Line != predictChunk+3 || last.Label != "grain" || last.Probability < 0.986 || last.Probability > 0.987 {
+		t.Errorf("last row %+v", last)
+	}
+	if _, code := predictWith(t, "", "--checkpoint", dir, "--rank", "3"); code != 2 {
+		t.Errorf("a rank beyond r_max: exit %d, want 2", code)
+	}
+}
