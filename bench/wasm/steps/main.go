@@ -88,6 +88,10 @@ type result struct {
 	PeakRSS   int64                `json:"peak_rss_bytes,omitempty"`
 	Outputs   map[string][]float32 `json:"outputs,omitempty"`
 	State     string               `json:"state_sha256,omitempty"`
+
+	// DeltaError is the relative L2 distance of a peer's update after one step to
+	// the program's.
+	DeltaError float64 `json:"delta_error,omitempty"`
 }
 
 func (r *result) times(ms []float64) {
