@@ -101,7 +101,7 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	} else if err != nil {
 		return err
 	}
-	if j.base, err = model.ParseBlob(blob); err != nil {
+	if j.base, err = model.OpenBlob(blob); err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
 	}
 	lora := model.LoRA{RMax: int(j.RankMax), Alpha: j.Alpha}

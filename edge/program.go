@@ -140,12 +140,23 @@ func newBench(ctx context.Context, t Task, sum [sha256.Size]byte) (*bench, error
 	if b.instance, err = program.NewInstance(ctx); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
-	for _, f := range program.Manifest().Frozen {
-		if err := b.instance.WriteFrozen(f.Name, t.Base.Tensor(f.Name)); err != nil {
+	for i := range program.Manifest().Frozen {
+		if err := b.freeze(&program.Manifest().Frozen[i], t.Base); err != nil {
 			return nil, errors.Join(err, b.close())
 		}
 	}
 	return b, nil
+}
+
+// freeze writes one of the base's tensors: as the codes it is stored in where
+// the program wants those, else decoded, one tensor at a time.
+func (b *bench) freeze(f *wasm.Tensor, base *model.Base) error {
+	if f.NF4 != nil {
+		if codes, scales, stored := base.StoredNF4(f.Name); stored && len(scales) == wasm.NF4ScalesLen(elements(f.Shape), f.NF4.Block) {
+			return b.instance.WriteFrozenNF4(f.Name, codes, scales)
+		}
+	}
+	return b.instance.WriteFrozen(f.Name, base.Tensor(f.Name))
 }
 
 func (b *bench) close() error {
@@ -192,7 +203,7 @@ func checkProgram(m *wasm.Manifest, t Task) error {
 		}
 	}
 	for _, f := range m.Frozen {
-		n := len(t.Base.Tensor(f.Name))
+		n := t.Base.Len(f.Name)
 		if f.DType != wasm.Float32 || n == 0 || n != elements(f.Shape) {
 			return fmt.Errorf("%w: frozen %s is %s%v, the base has %d values", ErrMisfit, f.Name, f.DType, f.Shape, n)
 		}
