@@ -16,6 +16,8 @@ const (
 	maxMC   = 512
 	maxRows = 8 // of any shape's tile
 
+	maxUnitFLOPs = 1 << 27 // of one call: 3 ms at 40 GFLOP/s
+
 	scratchA = 0                    // offset of the packed rows of A
 	scratchB = maxRows * maxKC * 16 // offset of the packed block of B
 )
@@ -78,29 +80,47 @@ func (g *Generator) dot(d *plan.Dot) []Unit {
 		addrB = d.B.Off / 4
 	}
 	var units []Unit
-	emitUnits := func(p product, a, b, c int, acc int32) {
+	// emitUnits cuts a block that takes too long for one call along one of its outer loops. Cutting the loop over k
+	// is allowed like the others: the parts run in order and add to C.
+	var emitUnits func(p product, a, b, c int, acc int32)
+	emitUnits = func(p product, a, b, c int, acc int32) {
 		flops := 2 * uint64(p.mc*p.nc*p.kc)
-		for _, axes := range [][]plan.Axis{p.outerBatch, p.outerN, p.outerK, p.outerM} {
-			for _, ax := range axes {
+		outer := []*[]plan.Axis{&p.outerBatch, &p.outerN, &p.outerK, &p.outerM}
+		for _, axes := range outer {
+			for _, ax := range *axes {
 				flops *= uint64(ax.Size)
 			}
 		}
-		trips, outer := 1, plan.Axis{}
-		if flops > 1<<27 && len(p.outerBatch) > 0 {
-			outer = p.outerBatch[0]
-			trips = outer.Size
-			p.outerBatch = p.outerBatch[1:]
-			flops /= uint64(trips)
-		}
-		f := g.driver(p)
-		for i := range trips {
-			u := Unit{Func: f, FLOPs: flops, Cost: float64(flops)/40 + float64(p.kc*p.nc)*0.3}
-			u.Args = []int32{int32(a + i*outer.A), int32(b + i*outer.B), int32(c + i*outer.C), acc}
-			if p.nf4 {
-				u.Args = append(u.Args, int32(d.B.Buf.Addr), int32(d.B.Buf.Scales))
+		if flops > maxUnitFLOPs {
+			for _, axes := range outer {
+				if len(*axes) == 0 || (*axes)[0].Size == 1 {
+					continue
+				}
+				ax := (*axes)[0]
+				parts := 2
+				for parts < ax.Size && (ax.Size%parts != 0 || flops/uint64(parts) > maxUnitFLOPs) {
+					parts++
+				}
+				each := ax
+				each.Size /= parts
+				*axes = append([]plan.Axis{each}, (*axes)[1:]...)
+				for i := range parts {
+					at := i * each.Size
+					partAcc := acc
+					if i > 0 && axes == &p.outerK {
+						partAcc = 1
+					}
+					emitUnits(p, a+at*ax.A, b+at*ax.B, c+at*ax.C, partAcc)
+				}
+				return
 			}
-			units = append(units, u)
 		}
+		u := Unit{Func: g.driver(p), FLOPs: flops, Cost: float64(flops)/40 + float64(p.kc*p.nc)*0.3}
+		u.Args = []int32{int32(a), int32(b), int32(c), acc}
+		if p.nf4 {
+			u.Args = append(u.Args, int32(d.B.Buf.Addr), int32(d.B.Buf.Scales))
+		}
+		units = append(units, u)
 	}
 	for _, ms := range sections(m.Size, maxMC) {
 		for _, ns := range sections(n.Size, maxNC) {
@@ -147,6 +167,10 @@ func (g *Generator) driver(p product) *emit.Func {
 			return
 		}
 		ax := axes[0]
+		if ax.Size == 1 {
+			over(axes[1:], body)
+			return
+		}
 		i := f.New(emit.I32)
 		f.Loop(i, ax.Size, 1, func() {
 			over(axes[1:], body)
