@@ -37,9 +37,9 @@ func runGoMLX(ctx context.Context, dir, name string, warm, steps int, smooth boo
 	if err != nil {
 		return nil, err
 	}
-	if smooth {
-		backend = smoothBackend{backend}
-	}
+	// Go's exp on amd64 is SSE assembly and runs far slower after the AVX code of a
+	// GOEXPERIMENT=simd build: written by expm1 the SIMD build is at its best.
+	c.Step.Smooth = smooth
 	g := graph.NewGraph(backend, name)
 	params, outputs, err := c.Step.Build(g)
 	if err != nil {
@@ -102,65 +102,4 @@ func (c *benchCase) value(p nn.Param) any {
 		return labels(c.Step.Batch, c.Step.Classes)
 	}
 	return floats(p.Name, model.Elements(p.Shape))
-}
-
-// smoothBackend writes exp and tanh by expm1. Go's exp on amd64 is SSE assembly
-// and runs some 50 times slower after the AVX code of a GOEXPERIMENT=simd build;
-// expm1 is plain Go. So it is the Go backend's SIMD build at its best.
-type smoothBackend struct{ compute.Backend }
-
-func (b smoothBackend) Builder(name string) compute.Builder {
-	return smoothBuilder{b.Backend.Builder(name)}
-}
-
-type smoothBuilder struct{ compute.Builder }
-
-func (b smoothBuilder) Main() compute.Function { return smoothFunction{b.Builder.Main()} }
-
-type smoothFunction struct{ compute.Function }
-
-// constant is v in the shape of x.
-func (f smoothFunction) constant(v float32, x compute.Value) (compute.Value, error) {
-	shape, err := f.Shape(x)
-	if err != nil {
-		return nil, err
-	}
-	c, err := f.Constant([]float32{v})
-	if err != nil {
-		return nil, err
-	}
-	return f.BroadcastInDim(c, shape, nil)
-}
-
-func (f smoothFunction) Exp(x compute.Value) (compute.Value, error) {
-	y, err := f.Expm1(x)
-	if err != nil {
-		return nil, err
-	}
-	one, err := f.constant(1, x)
-	if err != nil {
-		return nil, err
-	}
-	return f.Add(y, one)
-}
-
-// Tanh is t/(t+2) with t = expm1(2x).
-func (f smoothFunction) Tanh(x compute.Value) (compute.Value, error) {
-	double, err := f.Add(x, x)
-	if err != nil {
-		return nil, err
-	}
-	t, err := f.Expm1(double)
-	if err != nil {
-		return nil, err
-	}
-	two, err := f.constant(2, x)
-	if err != nil {
-		return nil, err
-	}
-	sum, err := f.Add(t, two)
-	if err != nil {
-		return nil, err
-	}
-	return f.Div(t, sum)
 }
