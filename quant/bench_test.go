@@ -8,6 +8,31 @@ import (
 // benchDim is the length of a rank-16 adapter of BERT-small with its head.
 const benchDim = 135_176
 
+// loop runs f b.N times and reports processor time beside wall time: a busy
+// neighbour on the machine counts for less. bytes 0 reports milliseconds,
+// otherwise GB/s.
+func loop(b *testing.B, bytes int, f func() error) {
+	b.Helper()
+	if err := f(); err != nil {
+		b.Fatal(err)
+	}
+	if bytes != 0 {
+		b.SetBytes(int64(bytes))
+	}
+	began := cpuTime()
+	for b.Loop() {
+		if err := f(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	each := (cpuTime() - began).Seconds() / float64(b.N)
+	if bytes == 0 {
+		b.ReportMetric(1e3*each, "cpu-ms")
+	} else {
+		b.ReportMetric(float64(bytes)/each/1e9, "cpu-GB/s")
+	}
+}
+
 // BenchmarkEncode rotates, rounds and packs one update at width 11.
 func BenchmarkEncode(b *testing.B) {
 	for _, name := range []string{"nf4", "int4", "fixed32"} {
@@ -28,14 +53,13 @@ func BenchmarkEncode(b *testing.B) {
 			symbols := make([]int32, l.D())
 			var packed []byte
 			b.ReportAllocs()
-			for b.Loop() {
+			loop(b, 0, func() (err error) {
 				if _, err := l.EncodeInto(symbols, x, rand.Reader); err != nil {
-					b.Fatal(err)
+					return err
 				}
-				if packed, err = AppendPacked(packed[:0], symbols, width); err != nil {
-					b.Fatal(err)
-				}
-			}
+				packed, err = AppendPacked(packed[:0], symbols, width)
+				return err
+			})
 		})
 	}
 }
@@ -50,11 +74,10 @@ func BenchmarkDecodeMean(b *testing.B) {
 	for i := range sum {
 		sum[i] = int64(i%25 - 12)
 	}
-	for b.Loop() {
-		if _, err := l.DecodeMean(sum, 64); err != nil {
-			b.Fatal(err)
-		}
-	}
+	loop(b, 0, func() error {
+		_, err := l.DecodeMean(sum, 64)
+		return err
+	})
 }
 
 // BenchmarkRotate is the rotation alone; plain is the twin without assembly.
@@ -66,15 +89,14 @@ func BenchmarkRotate(b *testing.B) {
 	}
 	x, y := testVector(1, r*m), make([]float32, r*m)
 	b.Run("fast", func(b *testing.B) {
-		b.SetBytes(int64(4 * len(x)))
-		for b.Loop() {
+		loop(b, 4*len(x), func() error {
 			rot.forward(y, x)
 			clear(x)
-		}
+			return nil
+		})
 	})
 	b.Run("plain", func(b *testing.B) {
-		b.SetBytes(int64(4 * len(x)))
-		for b.Loop() {
+		loop(b, 4*len(x), func() error {
 			for k := 0; k < len(x); k += r {
 				hadamardGeneric(x[k : k+r])
 			}
@@ -83,7 +105,8 @@ func BenchmarkRotate(b *testing.B) {
 				hadamardGeneric(y[k : k+r])
 			}
 			clear(x)
-		}
+			return nil
+		})
 	})
 }
 
@@ -94,14 +117,7 @@ func BenchmarkNF4(b *testing.B) {
 	codes, scales := make([]byte, n/2), make([]float32, n/blockLen)
 	packed := make([]byte, formatNF4.size(n))
 	run := func(name string, f func() error) {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(4 * n)
-			for b.Loop() {
-				if err := f(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+		b.Run(name, func(b *testing.B) { loop(b, 4*n, f) })
 	}
 	run("encode", func() error { return formatNF4.encode(packed, x) })
 	run("decode", func() error { return formatNF4.decode(x, packed) })

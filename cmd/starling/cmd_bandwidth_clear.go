@@ -94,13 +94,9 @@ func measureClear(ctx context.Context, set setting, s *subject) (m measurement, 
 	if err != nil {
 		return m, err
 	}
-	packed, err := f.Append(nil, s.updates[0])
-	if err != nil {
-		return m, err
-	}
-	m.Quantized = float64(len(packed))
-	m.Recompressed, err = recompressed(set.Codec, packed)
-	return m, err
+	m.Quantized = float64(f.Size(s.params()))
+	m.Recompressed = m.Parts.Vector / m.Quantized
+	return m, nil
 }
 
 // note keeps the first error.
