@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/starling-fl/starling/model"
 )
@@ -88,9 +89,14 @@ func (c *Coordinator) finalEvaluation(ctx context.Context) error {
 	if c.cfg.Evaluator == nil {
 		return nil
 	}
-	c.measuring.next = nil
 	c.progress.State = StateMeasuring
 	c.publish()
+	c.measuring.next = nil
+	for c.measuring.busy {
+		if err := c.pump(ctx, time.Time{}); err != nil {
+			return err
+		}
+	}
 	accuracy, err := c.evaluate(ctx, c.adapter.Clone(), c.t.ranks())
 	if err != nil {
 		return err

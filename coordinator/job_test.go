@@ -173,9 +173,9 @@ func TestCalibration(t *testing.T) {
 		if err := terms.verifyBudget(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		terms.z *= 0.97
+		terms.z *= 0.999
 		if err := terms.verifyBudget(); !errors.Is(err, ErrBudget) {
-			t.Errorf("%s: 3%% less noise would do, too (%v)", name, err)
+			t.Errorf("%s: a thousandth less noise would do, too (%v)", name, err)
 		}
 		if terms.nbar != 24 {
 			t.Errorf("%s: denominator %v", name, terms.nbar)

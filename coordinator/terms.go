@@ -154,19 +154,36 @@ func (t *terms) calibrate() error {
 			return jobErrorf("privacy: epsilon %v at delta %.3g over %d rounds cannot be met: %w", p.Epsilon, t.budget.Delta, t.job.Rounds, err)
 		}
 	}
-	// The discrete bound costs a little more than the continuous one that z was
-	// calibrated with; three decimal steps are ample.
-	for try := 0; ; try++ {
-		t.z = z
-		err := t.verifyBudget()
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, dp.ErrBudget) || p.NoiseMultiplier != 0 || try == 60 {
-			return jobErrorf("privacy: noise_multiplier %v does not keep %d rounds within epsilon %v: %w", z, t.job.Rounds, p.Epsilon, err)
-		}
-		z = math.Ceil(z*(1+2e-5*math.Ldexp(1, min(try, 10)))*1e9) / 1e9
+	t.z = z
+	err := t.verifyBudget()
+	if err == nil {
+		return nil
 	}
+	if !errors.Is(err, dp.ErrBudget) || p.NoiseMultiplier != 0 {
+		return jobErrorf("privacy: noise_multiplier %v does not keep %d rounds within epsilon %v: %w", z, t.job.Rounds, p.Epsilon, err)
+	}
+	// The discrete noise costs more than the continuous one that z was calibrated
+	// with: next to nothing, or several percent where it is so small that only
+	// integer orders hold for it. Find the least z that does, to 1e-5.
+	low, high := z, z
+	for step := 1e-4; ; step *= 2 {
+		if high = z * (1 + step); step > 8 {
+			return jobErrorf("privacy: epsilon %v over %d rounds cannot be met with discrete noise: %w", p.Epsilon, t.job.Rounds, err)
+		}
+		if t.z = high; t.verifyBudget() == nil {
+			break
+		}
+		low = high
+	}
+	for high-low > 1e-5*high {
+		if t.z = (low + high) / 2; t.verifyBudget() == nil {
+			high = t.z
+		} else {
+			low = t.z
+		}
+	}
+	t.z = math.Ceil(high*1e9) / 1e9
+	return t.verifyBudget()
 }
 
 // verifyBudget asks for all rounds at the ranks with the fewest and the most
