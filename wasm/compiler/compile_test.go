@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -184,4 +185,40 @@ func TestLimits(t *testing.T) {
 			t.Errorf("nf4 %v: program of %d bytes, limit %d; memory %d, limit %d", c.b.nf4, len(bin), c.bytes, memory, c.memory)
 		}
 	}
+}
+
+// TestExecuteAgain runs one executable on equal and on other buffers, from several goroutines.
+func TestExecuteAgain(t *testing.T) {
+	b := compiler.New()
+	bl := b.Builder("double")
+	fn := bl.Main()
+	shape := shapes.Make(dtypes.Float32, 3)
+	x := must(fn.Parameter("x", shape, nil))
+	n := must(fn.Parameter("n", shapes.Make(dtypes.Int64, 3), nil))
+	if err := fn.Return([]compute.Value{must(fn.Add(x, x)), must(fn.Neg(n))}, nil); err != nil {
+		t.Fatal(err)
+	}
+	ex := must(bl.Compile())
+	defer ex.Finalize()
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			xs := must(b.BufferFromFlatData(0, []float32{float32(i), 2, 3}, shape))
+			ns := must(b.BufferFromFlatData(0, []int64{int64(i), 1 << 40, -3}, shapes.Make(dtypes.Int64, 3)))
+			for range 3 {
+				out, err := ex.Execute([]compute.Buffer{xs, ns}, nil, 0)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got := flatten(t, out[0]).([]float32); got[0] != 2*float32(i) || got[2] != 6 {
+					t.Errorf("got %v for %d", got, i)
+				}
+				if got := flatten(t, out[1]).([]int64); got[0] != -int64(i) || got[1] != -1<<40 || got[2] != 3 {
+					t.Errorf("got %v for %d", got, i)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
@@ -15,18 +16,23 @@ import (
 	"github.com/starling-fl/starling/wasm/compiler/plan"
 )
 
-// executable runs a compiled graph through package wasm. Tensors of every dtype travel as 32-bit words.
+// executable runs a compiled graph through package wasm. Tensors that are not float32 travel as 32-bit words.
 type executable struct {
-	backend  *Backend
-	program  *wasm.Program
+	backend *Backend
+	program *wasm.Program
+	params  []*ir.Node
+	outputs []*ir.Node
+
+	mu       sync.Mutex // of what follows: an instance runs one step at a time
 	instance *wasm.Instance
-	params   []*ir.Node
-	outputs  []*ir.Node
+	written  []reflect.Value // what each input's memory holds: buffers never change, so equal ones are not written again
 }
 
 var _ compute.Executable = (*executable)(nil)
 
 func words(n *ir.Node) int { return max(1, (n.Bytes()+3)/4) }
+
+func asFloats(n *ir.Node) bool { return n.DType == ir.F32 && n.Len() > 0 }
 
 func newExecutable(b *Backend, name string, g *ir.Graph) (*executable, error) {
 	m, p, err := assemble(g, plan.Config{}, b.host)
@@ -34,7 +40,11 @@ func newExecutable(b *Backend, name string, g *ir.Graph) (*executable, error) {
 		return nil, err
 	}
 	tensor := func(role string, i int, n *ir.Node, b *plan.Buffer) wasm.Tensor {
-		return wasm.Tensor{Name: fmt.Sprintf("%s%d", role, i), DType: wasm.Int32, Shape: []int{words(n)}, Offset: uint32(b.Addr)}
+		t := wasm.Tensor{Name: fmt.Sprintf("%s%d", role, i), DType: wasm.Int32, Shape: []int{words(n)}, Offset: uint32(b.Addr)}
+		if asFloats(n) {
+			t.DType = wasm.Float32
+		}
+		return t
 	}
 	m.manifest.Name = "graph"
 	for i, n := range g.Params {
@@ -48,7 +58,7 @@ func newExecutable(b *Backend, name string, g *ir.Graph) (*executable, error) {
 		return nil, err
 	}
 	ctx := context.Background()
-	e := &executable{backend: b, params: g.Params, outputs: g.Outputs}
+	e := &executable{backend: b, params: g.Params, outputs: g.Outputs, written: make([]reflect.Value, len(g.Params))}
 	if e.program, err = wasm.Load(ctx, bin, wasm.Config{}); err != nil {
 		return nil, errors.WithMessagef(err, "loading computation %q", name)
 	}
@@ -83,6 +93,8 @@ func (e *executable) Execute(inputs []compute.Buffer, donate []bool, _ compute.D
 	if len(inputs) != len(e.params) {
 		return nil, errors.Errorf("%d inputs given, the computation takes %d", len(inputs), len(e.params))
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	for i, in := range inputs {
 		b, ok := in.(*buffer)
 		if !ok || b == nil {
@@ -94,16 +106,7 @@ func (e *executable) Execute(inputs []compute.Buffer, donate []bool, _ compute.D
 		if want := shapeOf(e.params[i]); !b.shape.Equal(want) {
 			return nil, errors.Errorf("input %d is %s, the computation takes %s", i, b.shape, want)
 		}
-		raw, err := binary.Append(nil, binary.LittleEndian, b.flat.Interface())
-		if err != nil {
-			return nil, err
-		}
-		w := make([]int32, words(e.params[i]))
-		raw = append(raw, make([]byte, 4*len(w)-len(raw))...)
-		for j := range w {
-			w[j] = int32(binary.LittleEndian.Uint32(raw[4*j:]))
-		}
-		if err := e.instance.WriteInt32(fmt.Sprintf("in%d", i), w); err != nil {
+		if err := e.write(i, b.flat); err != nil {
 			return nil, err
 		}
 	}
@@ -117,20 +120,61 @@ func (e *executable) Execute(inputs []compute.Buffer, donate []bool, _ compute.D
 	}
 	outs := make([]compute.Buffer, len(e.outputs))
 	for i, n := range e.outputs {
-		w := make([]int32, words(n))
-		if err := e.instance.ReadInt32(fmt.Sprintf("out%d", i), w); err != nil {
+		flat, err := e.read(i, n)
+		if err != nil {
 			return nil, err
 		}
-		raw := make([]byte, 0, 4*len(w))
-		for _, v := range w {
-			raw = binary.LittleEndian.AppendUint32(raw, uint32(v))
-		}
-		shape := shapeOf(n)
-		flat := reflect.MakeSlice(reflect.SliceOf(shape.DType.GoType()), n.Len(), n.Len())
-		if _, err := binary.Decode(raw[:n.Bytes()], binary.LittleEndian, flat.Interface()); err != nil {
-			return nil, err
-		}
-		outs[i] = &buffer{backend: e.backend, shape: shape, flat: flat}
+		outs[i] = &buffer{backend: e.backend, shape: shapeOf(n), flat: flat}
 	}
 	return outs, nil
+}
+
+// write copies input i into the program's memory, unless it stands there already.
+func (e *executable) write(i int, flat reflect.Value) error {
+	if last := e.written[i]; last.IsValid() && last.Len() > 0 && last.Pointer() == flat.Pointer() {
+		return nil
+	}
+	e.written[i] = reflect.Value{}
+	name := fmt.Sprintf("in%d", i)
+	if asFloats(e.params[i]) {
+		if err := e.instance.WriteFloat32(name, flat.Interface().([]float32)); err != nil {
+			return err
+		}
+		e.written[i] = flat
+		return nil
+	}
+	raw, err := binary.Append(nil, binary.LittleEndian, flat.Interface())
+	if err != nil {
+		return err
+	}
+	w := make([]int32, words(e.params[i]))
+	raw = append(raw, make([]byte, 4*len(w)-len(raw))...)
+	for j := range w {
+		w[j] = int32(binary.LittleEndian.Uint32(raw[4*j:]))
+	}
+	if err := e.instance.WriteInt32(name, w); err != nil {
+		return err
+	}
+	e.written[i] = flat
+	return nil
+}
+
+// read copies output i out of the program's memory.
+func (e *executable) read(i int, n *ir.Node) (reflect.Value, error) {
+	name := fmt.Sprintf("out%d", i)
+	if asFloats(n) {
+		v := make([]float32, n.Len())
+		return reflect.ValueOf(v), e.instance.ReadFloat32(name, v)
+	}
+	w := make([]int32, words(n))
+	if err := e.instance.ReadInt32(name, w); err != nil {
+		return reflect.Value{}, err
+	}
+	raw := make([]byte, 0, 4*len(w))
+	for _, v := range w {
+		raw = binary.LittleEndian.AppendUint32(raw, uint32(v))
+	}
+	flat := reflect.MakeSlice(reflect.SliceOf(goType(n.DType).GoType()), n.Len(), n.Len())
+	_, err := binary.Decode(raw[:n.Bytes()], binary.LittleEndian, flat.Interface())
+	return flat, err
 }
