@@ -109,3 +109,49 @@ func TestErase(t *testing.T) {
 		c.Abort()
 	}
 }
+
+// TestEraseOnTheWay: each secret is cleared in place by the last turn that needs it.
+func TestEraseOnTheWay(t *testing.T) {
+	r := newRound(t, "erase on the way", testConfig(5, 11, 12, 3), 3)
+	r.key()
+	s := r.shards[0]
+	r.must(r.share(s))
+	d := r.devices[0]
+	agreed, signer, shares := d.c.agreed, d.c.signer, d.c.shares
+	if len(agreed) != 3 || len(signer) == 0 || len(shares) != 3 || d.c.maskA == [32]byte{} {
+		t.Fatal("nothing to erase: the test has lost its point")
+	}
+	sv, err := r.mask(s)
+	r.must(err)
+	for _, a := range agreed {
+		if a != (shared{}) {
+			t.Error("agreed keys outlive the delivery")
+		}
+	}
+	if d.c.sealing != nil || d.c.maskA != [32]byte{} || d.c.selfA != [32]byte{} {
+		t.Error("sealing key or mask secrets outlive the vector")
+	}
+	if slices.Max(signer) == 0 || shares[0] == [plainSize]byte{} {
+		t.Fatal("erased too early")
+	}
+	cs, err := r.confirm(s, sv)
+	r.must(err)
+	if slices.Max(signer) != 0 {
+		t.Error("the signing key outlives the confirmation")
+	}
+	r.reveal(s, cs)
+	for _, p := range shares {
+		if p != [plainSize]byte{} {
+			t.Error("shares outlive the reveal")
+		}
+	}
+	// On the server: the sum and the shares go with Unmask.
+	sum := s.sum
+	revealed := s.reveals[0].Shares
+	if _, err := s.Unmask(); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Max(sum) != 0 || slices.Max(revealed) != 0 {
+		t.Error("the server keeps its sum or shares after unmasking")
+	}
+}
