@@ -1,0 +1,147 @@
+package plan
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/starling-fl/starling/wasm/compiler/ir"
+)
+
+// TestDelinear checks random reshapes point by point: where delinear finds indices, they must name the same element.
+func TestDelinear(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	found := 0
+	for range 3000 {
+		dims := make([]int, 1+rnd.IntN(3))
+		for i := range dims {
+			dims[i] = 1 + rnd.IntN(6)
+		}
+		d := newDomain(dims)
+		to := []int{ir.Len(dims)}
+		for range 2 { // another shape of equal size
+			i := rnd.IntN(len(to))
+			for f := 2 + rnd.IntN(3); f > 1; f-- {
+				if to[i]%f == 0 {
+					to = append(append(slices.Clone(to[:i]), to[i]/f, f), to[i+1:]...)
+					break
+				}
+			}
+		}
+		var idx []affine
+		ok := false
+		err := overSplits(d, func() (err error) {
+			idx, ok, err = delinear(linear(identity(d), dims, len(d.sizes())), d.sizes(), to)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			continue
+		}
+		found++
+		sizes := d.sizes()
+		at := make([]int, len(sizes))
+		value := func(a affine) int {
+			v := a.c
+			for j, m := range a.m {
+				v += m * at[j]
+			}
+			return v
+		}
+		for n := range ir.Len(dims) {
+			rest := n
+			for j := len(sizes) - 1; j >= 0; j-- {
+				at[j] = rest % sizes[j]
+				rest /= sizes[j]
+			}
+			lin := 0
+			for i, a := range idx {
+				v := value(a)
+				if v < 0 || v >= to[i] {
+					t.Fatalf("%v -> %v: index %d of axis %d", dims, to, v, i)
+				}
+				lin = lin*to[i] + v
+			}
+			if lin != n {
+				t.Fatalf("%v -> %v: point %d became %d", dims, to, n, lin)
+			}
+		}
+	}
+	if found < 1500 {
+		t.Errorf("only %d of 3000 reshapes are affine", found)
+	}
+}
+
+// TestLayoutKeepsLivesApart checks that buffers which live at the same time do not share memory.
+func TestLayoutKeepsLivesApart(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	g := ir.New()
+	nodes := []*ir.Node{g.Parameter("x", ir.F32, []int{40, 40})}
+	for range 60 {
+		a, b := nodes[rnd.IntN(len(nodes))], nodes[rnd.IntN(len(nodes))]
+		nodes = append(nodes, g.Add(ir.Dot, ir.F32, []int{40, 40}, ir.Attr{Dot: &ir.DotAxes{LhsContract: []int{1}, RhsContract: []int{0}}}, a, b))
+	}
+	g.Outputs = nodes[len(nodes)-3:]
+	p, err := Build(g, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arena, end := p.Layout(0)
+	sum := 0
+	for i, a := range p.Arena {
+		if a.first < 0 {
+			continue
+		}
+		sum += a.Bytes
+		if a.Addr < arena || a.Addr+a.Bytes > end {
+			t.Fatalf("buffer at %d..%d, arena is %d..%d", a.Addr, a.Addr+a.Bytes, arena, end)
+		}
+		for _, b := range p.Arena[:i] {
+			if b.first >= 0 && a.first <= b.last && b.first <= a.last && a.Addr < b.Addr+b.Bytes && b.Addr < a.Addr+a.Bytes {
+				t.Fatalf("buffers %d and %d overlap in time and memory", a.Node.ID, b.Node.ID)
+			}
+		}
+	}
+	if end-arena >= sum {
+		t.Errorf("arena of %d bytes shares nothing: buffers sum to %d", end-arena, sum)
+	}
+}
+
+// TestTransposesCostNothing plans attention's head split: one product, no copies.
+func TestTransposesCostNothing(t *testing.T) {
+	g := ir.New()
+	b, s, h, d := 2, 6, 3, 4
+	split := func(name string) *ir.Node {
+		x := g.Parameter(name, ir.F32, []int{b * s, h * d})
+		x = g.Add(ir.Reshape, ir.F32, []int{b, s, h, d}, ir.Attr{}, x)
+		x = g.Add(ir.Transpose, ir.F32, []int{b, h, s, d}, ir.Attr{Axes: []int{0, 2, 1, 3}}, x)
+		return g.Add(ir.Reshape, ir.F32, []int{b * h, s, d}, ir.Attr{}, x)
+	}
+	scores := g.Add(ir.Dot, ir.F32, []int{b * h, s, s}, ir.Attr{Dot: &ir.DotAxes{LhsContract: []int{2}, LhsBatch: []int{0},
+		RhsContract: []int{2}, RhsBatch: []int{0}}}, split("q"), split("k"))
+	g.Outputs = []*ir.Node{scores}
+	p, err := Build(g, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Steps) != 1 || len(p.Arena) != 0 {
+		t.Fatalf("%d steps and %d temporary buffers, want one product", len(p.Steps), len(p.Arena))
+	}
+	dot := p.Steps[0].(*Dot)
+	want := []Axis{{b, s * h * d, s * h * d, h * s * s}, {h, d, d, s * s}}
+	if !slices.Equal(dot.Batch, want) {
+		t.Errorf("batch loops %v, want %v", dot.Batch, want)
+	}
+}
+
+// TestOverSplitsEnds bounds how often a loop is cut.
+func TestOverSplitsEnds(t *testing.T) {
+	d := newDomain([]int{1 << 20})
+	err := overSplits(d, func() error { return &splitError{0, 1} })
+	if err == nil || errors.As(err, new(*splitError)) {
+		t.Errorf("endless splitting gave %v", err)
+	}
+}
