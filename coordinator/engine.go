@@ -372,7 +372,10 @@ func (c *Coordinator) publish() {
 		p.Elapsed = time.Since(c.started)
 	}
 	t := &c.total
-	t.Rounds, t.Adapter, t.Checkpoint = int(c.version), c.adapter.Clone(), c.checkpointDir()
+	if t.Adapter == nil || t.Rounds != int(c.version) {
+		t.Adapter = c.adapter.Clone()
+	}
+	t.Rounds, t.Checkpoint = int(c.version), c.checkpointDir()
 	t.Validation = p.Validation
 	t.Simulated, t.Delivered, t.Visible = p.Simulated, p.Delivered, p.Visible
 	t.BytesUp, t.BytesDown = p.BytesUp, p.BytesDown

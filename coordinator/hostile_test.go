@@ -87,7 +87,7 @@ func TestReconnectAtEveryTurn(t *testing.T) {
 	for turn := 1; turn <= 5; turn++ {
 		for _, sent := range []bool{false, true} { // whether the turn got out before
 			job := loud(n, 1)
-			job.Deadlines.Reconnect = 3 * time.Second
+			job.Deadlines.Reconnect = 30 * time.Second
 			tb := setTable(t, Config{Job: job}, n, nil)
 			for i, p := range tb.players {
 				p.delta = fixedDelta(v)

@@ -22,8 +22,8 @@ func tinyJob(n int) Job {
 	j.Cohort.Population, j.Cohort.Floor = n, min(n, 3)
 	j.Shard = ShardJob{Size: 64, Floor: 3}
 	j.Deadlines = DeadlinesJob{
-		Gather: 5 * time.Second, Key: 5 * time.Second, Share: 5 * time.Second, Collect: 5 * time.Second,
-		Confirm: 5 * time.Second, Unmask: 5 * time.Second, Reconnect: 50 * time.Millisecond,
+		Gather: time.Minute, Key: time.Minute, Share: time.Minute, Collect: time.Minute,
+		Confirm: time.Minute, Unmask: time.Minute, Reconnect: 50 * time.Millisecond,
 	}
 	return j
 }
@@ -82,9 +82,9 @@ func setTable(t *testing.T, cfg Config, players int, bend func(i int, p *player)
 	return tb
 }
 
-// run plays until the job is over, at most a minute.
+// run plays until the job is over, at most two minutes.
 func (tb *table) run() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	tb.ctx = ctx
 	tb.errs = make([]error, len(tb.players))
