@@ -87,6 +87,8 @@ type composed struct {
 	lost     float64      // pessimistic: probability of a loss above the window or infinite
 	wrapped  float64      // optimistic: tilted probability outside the window
 	slack    float64      // bound on rounding of the losses themselves
+	shift    int64        // index of start, counted from the origin of the transform
+	freq     []frequency  // in place of y, for a precise one
 }
 
 // cellError bounds the relative error of a cell's masses: quadrature, the
@@ -103,32 +105,18 @@ func newComposed(grids []grid, h, tilt, lo, hi, sLo, sHi float64) (*composed, er
 	}
 	n = max(n, 64)
 	c := &composed{h: h, n: n, tilt: tilt}
-	total, first, last := 0.0, 0.0, 0.0 // rounds; lowest and highest total loss
-	var momentHi, optHi, optLo float64
+	var m moments
+	if err := m.collect(c, grids, h, tilt, sLo, sHi); err != nil {
+		return nil, err
+	}
 	power := make([]complex128, n)
 	var weight []float64                  // prod over parts of (|phi| + rho)^(rounds-1), larger of the two
 	rho := 2 * float64(log2(n)) * fftUnit // two sequences of 1-norm 1 in one transform
 	for at, g := range grids {
-		r := float64(g.rounds)
-		kp, ko := g.logMoment(g.pess, h, tilt), g.logMoment(g.opt, h, tilt)
-		if math.IsNaN(kp) || math.IsInf(kp, 0) || math.IsNaN(ko) || math.IsInf(ko, 0) {
-			return nil, errNoBounds
-		}
-		c.logUp += r * kp
-		c.logLow += r * ko
-		momentHi += r * g.logMoment(g.pess, h, sHi)
-		optLo += r * g.logMoment(g.opt, h, sLo)
-		optHi += r * g.logMoment(g.opt, h, sHi)
-		c.lost += r * g.infinite
-		total += r
-		first += r * g.base
-		last += r * (g.base + float64(len(g.pess)-1)*h)
-		c.slack += r * math.Abs(g.base) * 0x1p-51
-
 		a := make([]complex128, n)
 		for i := range g.pess {
 			e := tilt * (g.base + float64(i)*h)
-			a[i&(n-1)] += complex(scaled(g.pess[i], e-kp), scaled(g.opt[i], e-ko))
+			a[i&(n-1)] += complex(scaled(g.pess[i], e-m.up[at]), scaled(g.opt[i], e-m.low[at]))
 		}
 		fft(a)
 		if at == 0 {
@@ -139,28 +127,69 @@ func newComposed(grids []grid, h, tilt, lo, hi, sLo, sHi float64) (*composed, er
 		}
 		raise(power, weight, a, g.rounds, rho, at == 0)
 	}
-	c.boundErrors(weight, total, rho)
+	c.boundErrors(weight, m.rounds, rho)
 	ifft(power)
 	c.y = power
-	c.cellErr = 1.01*total*cellError + 1e-9
-	// Residue classes mod n*h: the window [start, start+n*h) has each once.
-	shift := math.Floor((lo - first) / h)
-	c.start = first + shift*h
-	c.slack += 0x1p-50 * (math.Abs(first) + math.Abs(c.start) + float64(n)*h)
-	rot := int(math.Mod(shift, float64(n)))
+	c.finish(grids, &m, lo, sLo, sHi)
+	rot := int(c.shift % int64(n))
 	if rot < 0 {
 		rot += n
 	}
 	rotate(c.y, rot)
-	top := c.start + float64(n)*h
-	if last > top-h {
-		c.lost += math.Exp(momentHi - sHi*top)
-		c.wrapped += math.Exp(min(0, optHi-c.logLow-(sHi-tilt)*top))
-	}
-	if first < c.start {
-		c.wrapped += math.Exp(min(0, optLo-c.logLow+(tilt-sLo)*c.start))
-	}
 	return c, nil
+}
+
+// moments are sums over the parts that both ways of composing need.
+type moments struct {
+	rounds      float64
+	first, last float64   // lowest and highest total loss
+	up, low     []float64 // log of each part's tilted mass, pessimistic and optimistic
+	pessHi      float64   // log moments of the total at the exponents of the window
+	optHi       float64
+	optLo       float64
+}
+
+func (m *moments) collect(c *composed, grids []grid, h, tilt, sLo, sHi float64) error {
+	for _, g := range grids {
+		r := float64(g.rounds)
+		kp, ko := g.logMoment(g.pess, h, tilt), g.logMoment(g.opt, h, tilt)
+		if math.IsNaN(kp) || math.IsInf(kp, 0) || math.IsNaN(ko) || math.IsInf(ko, 0) {
+			return errNoBounds
+		}
+		m.up, m.low = append(m.up, kp), append(m.low, ko)
+		c.logUp += r * kp
+		c.logLow += r * ko
+		m.pessHi += r * g.logMoment(g.pess, h, sHi)
+		m.optHi += r * g.logMoment(g.opt, h, sHi)
+		m.optLo += r * g.logMoment(g.opt, h, sLo)
+		c.lost += r * g.infinite
+		m.rounds += r
+		m.first += r * g.base
+		m.last += r * (g.base + float64(len(g.pess)-1)*h)
+		c.slack += r * math.Abs(g.base) * 0x1p-51
+	}
+	return nil
+}
+
+// finish places the window and counts what is outside of it.
+func (c *composed) finish(grids []grid, m *moments, lo, sLo, sHi float64) {
+	c.cellErr = 1.01*m.rounds*cellError + 1e-9
+	// Residue classes mod n*h: the window [start, start+n*h) has each once.
+	c.shift = int64(math.Floor((lo - m.first) / c.h))
+	c.start = m.first + float64(c.shift)*c.h
+	c.slack += 0x1p-50 * (math.Abs(m.first) + math.Abs(c.start) + float64(c.n)*c.h)
+	least := 0.0
+	for _, g := range grids {
+		least += float64(g.rounds) * g.base
+	}
+	top := c.start + float64(c.n)*c.h
+	if m.last > top-c.h {
+		c.lost += math.Exp(m.pessHi - sHi*top)
+		c.wrapped += math.Exp(min(0, m.optHi-c.logLow-(sHi-c.tilt)*top))
+	}
+	if least < c.start {
+		c.wrapped += math.Exp(min(0, m.optLo-c.logLow+(c.tilt-sLo)*c.start))
+	}
 }
 
 // boundErrors fills errEach and errSum. Every frequency of the product is off
@@ -286,6 +315,10 @@ func (c *composed) delta(eps float64) (lower, upper float64) {
 		s += c.h
 	}
 	var up, low, norm float64
+	if c.freq != nil {
+		up, low = c.preciseSums(first, s)
+		first = c.n
+	}
 	step, stepF := math.Exp(-c.tilt*c.h), math.Exp(-c.h)
 	for i := first; i < c.n; {
 		// Weights by recurrence, anew every 256 nodes.

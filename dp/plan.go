@@ -112,23 +112,19 @@ func (pl plan) guess(delta float64) (slope, eps float64) {
 // falls with the given slope. The slope itself is the natural tilt. Where
 // rare large losses make the tail heavy, such a tilt would move all mass to the far
 // end, and a smaller one needs a far narrower window; the transform's absolute error
-// limits how small.
-func (pl plan) choose(slope, eps, delta float64) (tilt, lo, hi, sLo, sHi float64) {
+// limits how small: rounding is that error, about.
+func (pl plan) choose(slope, eps, delta, rounding float64) (tilt, lo, hi, sLo, sHi float64) {
 	best, least := math.Inf(1), math.Inf(1)
-	rounds := 0.0
-	for _, p := range pl.parts {
-		rounds += p.rounds
-	}
 	for t := slope; t > 1e-3*slope && t > 1e-3; t /= 2 {
 		k, _, _ := pl.cumulant(t)
 		// log of the weight that the tilted mass has at eps, and of the largest
 		// factor it is multiplied with (see composed.delta).
 		scale := k - t*eps + t*math.Log(t) - (t+1)*math.Log1p(t)
-		exact := scale+math.Log(rounds*2e-13) < math.Log(delta)-13
+		exact := scale+math.Log(rounding) < math.Log(delta)-13
 		if !exact && (best < math.Inf(1) || scale > least) {
 			continue
 		}
-		l, u, sl, sh := pl.window(t, min(-16, math.Log(2e-7*delta)-scale))
+		l, u, sl, sh := pl.window(t, min(-20, math.Log(2e-9*delta)-scale))
 		if !exact {
 			least = scale
 			tilt, lo, hi, sLo, sHi = t, l, u, sl, sh

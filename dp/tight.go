@@ -152,11 +152,16 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 	}
 	tail := delta * tailShare / total
 	pl := newPlan(parts, flip, tail)
-	out := bounds{lower: 0, upper: rdp}
+	out := bounds{lower: 0, upper: rdp} // always valid
 	slope, eps := pl.guess(delta)
-	h, before := 0.0, math.Inf(1)
-	for round := range 12 {
-		tilt, lo, hi, sLo, sHi := pl.choose(slope, eps, delta)
+	h, before, lastH := 0.0, math.Inf(1), math.Inf(1)
+	precise := false
+	for round := range 14 {
+		rounding, most := total*2e-13, maxCells
+		if precise {
+			rounding, most = 2e-14, maxPrecise
+		}
+		tilt, lo, hi, sLo, sHi := pl.choose(slope, eps, delta, rounding)
 		if !(hi > lo) {
 			return out, nil
 		}
@@ -164,8 +169,11 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 			h = (hi - lo) / (1 << 13)
 			h = min(h, 0.3*math.Sqrt(12/(total*(slope+1)*(slope+1)+1)))
 		}
-		h = max(h, 1.01*(hi-lo)/maxCells)
-		c, err := attempt(parts, flip, h, tail, total, tilt, lo, hi, sLo, sHi)
+		h = max(h, 1.01*(hi-lo)/float64(most))
+		if h > 0.9*lastH && !math.IsInf(before, 1) {
+			return out, nil // no finer grid fits
+		}
+		c, err := attempt(parts, flip, precise, h, tail, total, tilt, lo, hi, sLo, sHi)
 		if errors.Is(err, errTooFine) || errors.Is(err, errNoBounds) {
 			if round == 0 {
 				h *= 4
@@ -184,31 +192,43 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 		if gap <= target*out.upper || out.upper < 1e-12 || out.upper <= enough {
 			return out, nil
 		}
+		if !precise && c.rounding(b.upper, delta) > 0.1*target*max(newSlope, slope)*out.upper {
+			precise, before, lastH = true, math.Inf(1), math.Inf(1)
+			eps = out.upper
+			if newSlope > 0.05*slope {
+				slope = newSlope
+			}
+			continue
+		}
 		if !inside {
-			slope, h = slope/2, 0
+			slope, h, before = slope/2, 0, math.Inf(1)
 			continue
 		}
 		if !(newSlope > 0.05*slope) {
-			slope *= 3 // the answer is beyond the window or below the rounding error
+			slope, before = slope*3, math.Inf(1) // the answer is beyond the window or below the rounding error
 			continue
 		}
-		if gap > 0.8*before {
+		if gap > 0.8*before && round > 2 {
 			return out, nil // rounding, not the step, limits it
 		}
-		eps, before = out.upper, gap
+		eps = out.upper
 		if newSlope > 1e-2 {
 			slope = newSlope
 		}
-		shrink := math.Sqrt(0.7 * target * out.upper / (b.upper - b.lower + 1e-300))
-		if shrink > 0.9 {
-			shrink = 0.9
+		// The error is of second order in the step, of first where the grid does not
+		// resolve the bulk of rare members yet: go by what the last step did.
+		power := 2.0
+		if !math.IsInf(before, 1) && h < 0.9*lastH {
+			power = min(max(math.Log(before/gap)/math.Log(lastH/h), 0.7), 2)
 		}
+		before, lastH = gap, h
+		shrink := min(math.Pow(0.7*target*out.upper/gap, 1/power), 0.9)
 		h *= max(shrink, 1.0/64)
 	}
 	return out, nil
 }
 
-func attempt(parts []part, flip bool, h, tail, total, tilt, lo, hi, sLo, sHi float64) (*composed, error) {
+func attempt(parts []part, flip, precise bool, h, tail, total, tilt, lo, hi, sLo, sHi float64) (*composed, error) {
 	grids := make([]grid, 0, len(parts))
 	for _, p := range parts {
 		right := tail
@@ -222,7 +242,16 @@ func attempt(parts []part, flip bool, h, tail, total, tilt, lo, hi, sLo, sHi flo
 		}
 		grids = append(grids, newGrid(c, p.rounds, flip))
 	}
+	if precise {
+		return newPrecise(grids, h, tilt, lo, hi, sLo, sHi)
+	}
 	return newComposed(grids, h, tilt, lo, hi, sLo, sHi)
+}
+
+// rounding is the part of delta at eps that stands for rounding errors.
+func (c *composed) rounding(eps, delta float64) float64 {
+	norm := 1 / (c.h*c.tilt*(c.tilt+1) + 1e-300)
+	return (c.errSum + c.errEach*norm) * math.Exp(c.logUp-c.tilt*eps) / delta
 }
 
 // epsilon solves delta(eps) = delta for both bounds. slope is -d log(delta)/d eps
@@ -230,41 +259,55 @@ func attempt(parts []part, flip bool, h, tail, total, tilt, lo, hi, sLo, sHi flo
 func (c *composed) epsilon(delta, cap float64) (b bounds, slope float64, inside bool) {
 	top := c.start + float64(c.n)*c.h
 	floor := max(c.start, 0)
-	solve := func(f func(eps float64) float64) (lo, hi float64) {
-		lo, hi = floor, min(max(cap, floor), top)
-		if f(lo) <= delta {
-			return lo, lo
-		}
-		flo, fhi := math.Log(f(lo)/delta), math.Log(f(hi)/delta+1e-300)
-		if fhi > 0 {
-			return hi, hi
-		}
-		for i := 0; i < 100 && hi-lo > 1e-10*hi+1e-300; i++ {
-			mid := (lo + hi) / 2
-			if i%3 != 2 && !math.IsInf(fhi, 0) {
-				// Secant on the logarithm, kept away from the ends.
-				mid = lo + (hi-lo)*flo/(flo-fhi)
-				mid = min(max(mid, lo+1e-3*(hi-lo)), hi-1e-3*(hi-lo))
-			}
-			v := math.Log(f(mid)/delta + 1e-300)
-			if v > 0 {
-				lo, flo = mid, v
-			} else {
-				hi, fhi = mid, v
-			}
-		}
-		return lo, hi
+	upper := func(e float64) float64 { _, u := c.delta(e); return u }
+	lower := func(e float64) float64 { l, _ := c.delta(e); return l }
+	switch end := min(max(cap, floor), top); {
+	case upper(floor) <= delta:
+		b.upper = floor
+	case upper(end) > delta:
+		b.upper = end
+	default:
+		_, b.upper = crossing(upper, delta, floor, end)
 	}
-	_, b.upper = solve(func(e float64) float64 { _, u := c.delta(e); return u })
-	b.lower, _ = solve(func(e float64) float64 { l, _ := c.delta(e); return l })
+	// Far below, the lower bound of delta drowns in rounding and is 0: look for the
+	// crossing from above.
+	for step := 1e-6 * b.upper; step > 0; step *= 2 {
+		at := max(floor, b.upper-step)
+		if lower(at) > delta {
+			b.lower, _ = crossing(lower, delta, at, b.upper)
+			break
+		}
+		if at == floor {
+			break
+		}
+	}
 	_, u0 := c.delta(b.upper)
 	_, u1 := c.delta(b.upper + 4*c.h)
 	slope = math.Log(u0/u1) / (4 * c.h)
-	inside = floor == 0 || b.lower > floor
+	inside = floor == 0 || b.upper > floor*(1+1e-9)
 	b.upper += c.slack
 	b.lower = max(0, b.lower-c.slack)
 	if _, u := c.delta(0); floor == 0 && u <= delta {
 		b.upper = 0
 	}
 	return b, slope, inside
+}
+
+// crossing brackets the point where f falls below delta, f(lo) > delta >= f(hi), to
+// 1e-10 relative: by secants on the logarithm, kept away from the ends, and bisection.
+func crossing(f func(eps float64) float64, delta, lo, hi float64) (below, above float64) {
+	flo, fhi := math.Log(f(lo)/delta), math.Log(f(hi)/delta+1e-300)
+	for i := 0; i < 100 && hi-lo > 1e-10*hi+1e-300; i++ {
+		mid := (lo + hi) / 2
+		if i%3 != 2 && !math.IsInf(fhi, 0) {
+			mid = lo + (hi-lo)*flo/(flo-fhi)
+			mid = min(max(mid, lo+1e-3*(hi-lo)), hi-1e-3*(hi-lo))
+		}
+		if v := math.Log(f(mid)/delta + 1e-300); v > 0 {
+			lo, flo = mid, v
+		} else {
+			hi, fhi = mid, v
+		}
+	}
+	return lo, hi
 }

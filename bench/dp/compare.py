@@ -1,0 +1,135 @@
+"""Accuracy and time of privacy accountants on the same jobs, one process each.
+
+usage: compare.py path/to/starling output.csv
+
+For every job: epsilon of each accountant and, where it gives one, its lower
+bound; seconds of one evaluation. Starling is timed as a whole process, start-up
+included; its peers without the import of their libraries. "best" is the smallest
+upper bound of all, "excess" how far an accountant is above it, relatively; for
+values below starling's rigorous lower bound, "below" is printed: such a value is
+not an upper bound.
+"""
+
+import csv
+import importlib.util
+import json
+import subprocess
+import sys
+import time
+import types
+import warnings
+
+warnings.filterwarnings("ignore")
+
+JOBS = [  # q, z, T, delta
+    (0.01, 1.0, 2000, 1e-6),
+    (0.01, 1.245736, 2000, 1e-6),
+    (0.01, 0.801816, 100, 1e-6),
+    (0.2, 0.770484375, 10, 1e-5),
+    (0.04, 1.5, 2250, 1e-5),
+    (0.0001, 50.0, 100000, 1e-6),
+    (0.0001, 0.6, 2000, 1e-7),
+    (0.001, 0.6, 100000, 1e-9),
+    (0.01, 1.0, 2000, 1e-12),
+    (1.0, 5.0, 100, 1e-6),
+]
+
+
+def starling(binary, accountant):
+    def run(q, z, t, delta):
+        out = subprocess.run(
+            [binary, "privacy", "epsilon", "--json", "--accountant", accountant,
+             "--sampling-rate", repr(q), "--noise-multiplier", repr(z), "--rounds", str(t), "--delta", repr(delta)],
+            check=True, capture_output=True, text=True).stdout
+        r = json.loads(out)
+        return r["epsilon"], r["epsilon_lower"] or None
+    return run
+
+
+def google(kind):
+    import dp_accounting as dpa
+    from dp_accounting import pld, rdp
+
+    def run(q, z, t, delta):
+        event = dpa.SelfComposedDpEvent(dpa.PoissonSampledDpEvent(q, dpa.GaussianDpEvent(z)), t)
+        if q == 1:
+            event = dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(z), t)
+        acc = rdp.RdpAccountant() if kind == "rdp" else pld.PLDAccountant(value_discretization_interval=1e-4)
+        acc.compose(event)
+        return acc.get_epsilon(delta), None
+    return run
+
+
+def opacus(kind):
+    # The accountants live in opacus.accountants; importing opacus itself pulls in
+    # torch, so the package is entered by the side door.
+    spec = importlib.util.find_spec("opacus")
+    if spec is None:
+        raise ImportError("opacus")
+    root = types.ModuleType("opacus")
+    root.__path__ = list(spec.submodule_search_locations)
+    sys.modules["opacus"] = root
+    for name in ("opacus.accountants",):
+        m = types.ModuleType(name)
+        m.__path__ = [p + "/" + name.split(".")[1] for p in root.__path__]
+        sys.modules[name] = m
+    if kind == "rdp":
+        from opacus.accountants.analysis import rdp as privacy_analysis
+        alphas = [1 + x / 10.0 for x in range(1, 100)] + list(range(12, 64))
+
+        def run(q, z, t, delta):
+            r = privacy_analysis.compute_rdp(q=q, noise_multiplier=z, steps=t, orders=alphas)
+            return float(privacy_analysis.get_privacy_spent(orders=alphas, rdp=r, delta=delta)[0]), None
+        return run
+    from opacus.accountants.analysis import prv as prv_pkg
+
+    def run(q, z, t, delta):
+        prv = prv_pkg.PoissonSubsampledGaussianPRV(q, z)
+        domain = prv_pkg.compute_safe_domain_size(prvs=[prv], max_self_compositions=[t], eps_error=0.01, delta_error=delta / 1000)
+        mesh = 2 * 0.01 / (t ** 0.5) / 10
+        from opacus.accountants.analysis.prv import Domain, compose_heterogeneous, discretize
+        import numpy as np
+        mesh = 0.01 / np.sqrt(t / 2 * np.log(12 / (delta / 1000)))
+        dom = Domain.create_aligned(-domain, domain, mesh)
+        tprv = prv_pkg.TruncatedPrivacyRandomVariable(prv, dom.t_min, dom.t_max) if hasattr(prv_pkg, "TruncatedPrivacyRandomVariable") else prv
+        d = compose_heterogeneous([discretize(tprv, dom)], [t])
+        lo, _, hi = d.compute_epsilon(delta, delta / 1000, 0.01)
+        return float(hi), float(lo)
+    return run
+
+
+def main():
+    binary, target = sys.argv[1], sys.argv[2]
+    peers = {"starling tight": lambda: starling(binary, "tight"), "starling rdp": lambda: starling(binary, "rdp"),
+             "google pld": lambda: google("pld"), "google rdp": lambda: google("rdp"),
+             "opacus rdp": lambda: opacus("rdp"), "opacus prv": lambda: opacus("prv")}
+    runs = {}
+    for name, make in peers.items():
+        try:
+            runs[name] = make()
+        except Exception as e:
+            print(f"{name}: left out: {type(e).__name__}: {e}", file=sys.stderr)
+    rows = []
+    for job in JOBS:
+        results = {}
+        for name, run in runs.items():
+            start = time.perf_counter()
+            try:
+                hi, lo = run(*job)
+            except Exception as e:
+                print(f"{name} {job}: {type(e).__name__}: {e}", file=sys.stderr)
+                continue
+            results[name] = (hi, lo, time.perf_counter() - start)
+        truth = results["starling tight"][1]
+        best = min(hi for hi, _, _ in results.values() if hi >= truth * (1 - 1e-9))
+        for name, (hi, lo, s) in results.items():
+            note = "below" if hi < truth * (1 - 1e-9) else f"{hi / best - 1:.2e}"
+            rows.append([*job, name, f"{hi:.9g}", "" if lo is None else f"{lo:.9g}", note, f"{s:.3f}"])
+    with open(target, "w", newline="") as f:
+        out = csv.writer(f)
+        out.writerow(["q", "z", "rounds", "delta", "accountant", "epsilon", "lower", "excess", "seconds"])
+        out.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+package dp
+
+import (
+	"math"
+	"testing"
+)
+
+// The precise composition and the plain one are twins: where both are accurate
+// they give the same bounds.
+func TestPreciseIsThePlainComposition(t *testing.T) {
+	for _, c := range []struct {
+		p    part
+		h    float64
+		tilt float64
+		lo   float64
+		hi   float64
+	}{
+		{part{q: 0.01, z: 1, rounds: 2000, seen: 1}, 1e-3, 4, -3, 12},
+		{part{q: 0.3, z: 2, rounds: 7, seen: 1}, 1e-3, 4, -4, 9},
+		{part{q: 1e-3, z: 1, rounds: 1000, seen: 1}, 1e-4, 5, -0.3, 4},
+		{part{q: 1, z: 3, rounds: 5, seen: 0.2}, 1e-3, 3, -6, 8},
+	} {
+		cl, err := newCells(c.p, c.h, 1e-20, 1e-20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := []grid{newGrid(cl, c.p.rounds, false)}
+		a, err := newComposed(g, c.h, c.tilt, c.lo, c.hi, c.tilt-1, c.tilt+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := newPrecise(g, c.h, c.tilt, c.lo, c.hi, c.tilt-1, c.tilt+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for eps := 0.0; eps < c.hi*0.6; eps += c.hi / 23 {
+			la, ua := a.delta(eps)
+			lb, ub := b.delta(eps)
+			if la > ub || lb > ua || ua > 1e-6 && (math.Abs(ua/ub-1) > 1e-6 || la > 0 && math.Abs(la/lb-1) > 1e-6) {
+				t.Errorf("%+v eps=%v: plain [%v %v], precise [%v %v]", c.p, eps, la, ua, lb, ub)
+			}
+		}
+	}
+}
