@@ -5,12 +5,10 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"golang.org/x/term"
 
 	"github.com/starling-fl/starling/coordinator"
-	"github.com/starling-fl/starling/dp"
 )
 
 // progressView shows a running job on standard error: a line for each
@@ -115,14 +113,3 @@ func byteText(n int64) string {
 	}
 	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
 }
-
-// guaranteeText is a guarantee in full, or what stands in its place.
-func guaranteeText(g *dp.Guarantee) string {
-	if g == nil {
-		return "none"
-	}
-	return g.String()
-}
-
-// since rounds a duration to what a person reads.
-func since(start time.Time) time.Duration { return time.Since(start).Round(100 * time.Millisecond) }
