@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/starling-fl/starling/secagg"
 )
 
 // Job is everything that is fixed before the first round. None of it may
@@ -246,16 +248,23 @@ func (j Job) derive() Job {
 		j.Cohort.Floor = max(2, int(j.nbar()/2))
 	}
 	if j.Shard.Floor == 0 {
-		j.Shard.Floor = max(2, min(8, j.Cohort.Floor))
-		c := j.secaggConfig(1, 32, 1)
-		for j.Shard.Floor < j.Shard.Size && c.CorruptPPM > 0 {
-			if _, err := c.Threshold(j.Shard.Floor); err == nil {
-				break
-			}
-			j.Shard.Floor++
-		}
+		j.Shard.Floor = j.leastShard(max(2, min(8, j.Cohort.Floor)))
 	}
 	return j
+}
+
+// leastShard is about the smallest shard from n on for which a threshold
+// exists; it grows by an eighth at a time, since each answer takes exact sums.
+func (j Job) leastShard(n int) int {
+	if !(j.Shard.Corrupt > 0 && j.Shard.Corrupt < 1) || j.Shard.Size > secagg.MaxShard {
+		return n
+	}
+	for c := j.secaggConfig(1, 32, 1); n < j.Shard.Size; n = min(n+1+n/8, j.Shard.Size) {
+		if _, err := c.Threshold(n); err == nil {
+			break
+		}
+	}
+	return n
 }
 
 // nbar is the fixed denominator: the expected cohort.

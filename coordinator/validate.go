@@ -58,7 +58,7 @@ func (j Job) validate() error {
 		between("training.steps", tr.Steps, 1, 1<<20),
 		between("training.batch", tr.Batch, 1, 1<<16),
 		finite("training.learning_rate", tr.LearningRate),
-		between("cohort.population", co.Population, 1, 1<<30),
+		between("cohort.population", co.Population, 1, 1<<24),
 		between("cohort.floor", co.Floor, 2, math.MaxInt32),
 		between("cohort.max_enrolled", co.MaxEnrolled, co.Population, 1<<30),
 		between("cohort.max_connected", co.MaxConnected, co.Floor, 1<<30),
