@@ -17,7 +17,7 @@ func TestSplitViews(t *testing.T) {
 		n, corrupted int
 		semiHonest   bool
 	}{
-		{3, 0, false}, {4, 1, false}, {4, 2, false}, {5, 0, false}, {5, 1, false}, {4, 1, true},
+		{3, 0, false}, {4, 1, false}, {4, 2, false}, {5, 1, false}, {4, 1, true},
 	} {
 		cfg := testConfig(2, 11, 12, c.n)
 		cfg.SemiHonest = c.semiHonest
