@@ -148,6 +148,16 @@ func (f *fetcher) read(ctx context.Context, b wire.Blob, body *bytes.Buffer, pro
 
 func (f *fetcher) path(b wire.Blob) string { return filepath.Join(f.dir, fmt.Sprintf("%x", b.SHA256)) }
 
+// onDisk tells whether a blob can be had again without the network. What lies
+// in memory as well would not be given back by forgetting it.
+func (f *fetcher) onDisk(b wire.Blob) bool {
+	if f.dir == "" || b.Size <= memoryEach {
+		return false
+	}
+	info, err := os.Stat(f.path(b))
+	return err == nil && uint64(info.Size()) == b.Size
+}
+
 // cached reads a blob from the cache; a file with other bytes is removed.
 func (f *fetcher) cached(b wire.Blob) ([]byte, bool) {
 	f.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
@@ -20,7 +21,7 @@ type job struct {
 	task   [32]byte
 	scheme quant.Scheme
 
-	base   *model.Base
+	base   *model.Base // nil where it lies in the cache on disk
 	layout *model.Layout
 	data   *local
 
@@ -101,17 +102,23 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	} else if err != nil {
 		return err
 	}
-	if j.base, err = model.OpenBlob(blob); err != nil {
+	base, err := model.OpenBlob(blob)
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
+	}
+	if c.blobs.onDisk(j.Base) {
+		defer debug.FreeOSMemory() // it is read again where it is needed
+	} else {
+		j.base = base
 	}
 	lora := model.LoRA{RMax: int(j.RankMax), Alpha: j.Alpha}
-	if j.layout, err = model.NewLayout(j.base.Config, lora, len(j.Labels)); err != nil {
+	if j.layout, err = model.NewLayout(base.Config, lora, len(j.Labels)); err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
 	}
-	if most := j.base.Config.MaxPositions; int(j.Sequence) > most {
+	if most := base.Config.MaxPositions; int(j.Sequence) > most {
 		return fmt.Errorf("%w: job wants sequences of %d tokens, the base has %d positions", ErrBase, j.Sequence, most)
 	}
-	tok, err := tokenizer.Parse(j.base.Tokenizer)
+	tok, err := tokenizer.Parse(base.Tokenizer)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
 	}
@@ -129,6 +136,19 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	}
 	j.data = tokenize(set, tok, int(j.Sequence))
 	return nil
+}
+
+// openBase yields the base: the one in memory, or the cache's, checked again.
+func (c *client) openBase(ctx context.Context, j *job) (*model.Base, error) {
+	if j.base != nil {
+		return j.base, nil
+	}
+	defer debug.FreeOSMemory() // what the checks have left
+	blob, err := c.blobs.get(ctx, j.Base, true, nil)
+	if err != nil {
+		return nil, err
+	}
+	return model.OpenBlob(blob)
 }
 
 // checkPlan holds a plan against the job and this device's limits.

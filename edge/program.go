@@ -1,11 +1,13 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -39,8 +41,8 @@ type ProgramTrainer struct {
 // bench is an instance with a base's frozen weights in it. It belongs to one
 // training at a time.
 type bench struct {
-	sum      [sha256.Size]byte
-	base     *model.Base
+	sum      [sha256.Size]byte // of the program
+	base     [sha256.Size]byte // of the base's blob
 	program  *wasm.Program
 	instance *wasm.Instance
 }
@@ -90,7 +92,7 @@ func (p *ProgramTrainer) take(ctx context.Context, t Task) (*bench, error) {
 	sum := sha256.Sum256(t.Program)
 	p.mu.Lock()
 	for i, b := range p.idle {
-		if b.sum == sum && b.base == t.Base {
+		if b.sum == sum && b.base == t.BaseSHA256 {
 			p.idle = slices.Delete(p.idle, i, i+1)
 			p.mu.Unlock()
 			return b, nil
@@ -133,20 +135,52 @@ func newBench(ctx context.Context, t Task, sum [sha256.Size]byte) (*bench, error
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMisfit, err)
 	}
-	b := &bench{sum: sum, base: t.Base, program: program}
-	if err := checkProgram(program.Manifest(), t); err != nil {
+	b := &bench{sum: sum, base: t.BaseSHA256, program: program}
+	if err := b.fill(ctx, t); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
-	if b.instance, err = program.NewInstance(ctx); err != nil {
-		return nil, errors.Join(err, b.close())
-	}
-	for i := range program.Manifest().Frozen {
-		if err := b.freeze(&program.Manifest().Frozen[i], t.Base); err != nil {
-			return nil, errors.Join(err, b.close())
-		}
+	if b.large() {
+		debug.FreeOSMemory() // the base
 	}
 	return b, nil
 }
+
+// fill makes the instance and writes the base's tensors into it.
+func (b *bench) fill(ctx context.Context, t Task) error {
+	base, err := t.Base(ctx)
+	if err != nil {
+		return err
+	}
+	m := b.program.Manifest()
+	if err := checkProgram(m, t, base); err != nil {
+		return err
+	}
+	if b.instance, err = b.program.NewInstance(ctx); err != nil {
+		return err
+	}
+	// The largest first: what one tensor takes beside the program's memory is
+	// then least while that memory fills up.
+	frozen := slices.Clone(m.Frozen)
+	slices.SortStableFunc(frozen, func(x, y wasm.Tensor) int { return cmp.Compare(elements(y.Shape), elements(x.Shape)) })
+	for i := range frozen {
+		if elements(frozen[i].Shape) >= largeTensor {
+			debug.FreeOSMemory() // what the tensor before this one, or the download, has left
+		}
+		if err := b.freeze(&frozen[i], base); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// large tells whether the base is worth giving its memory back.
+func (b *bench) large() bool {
+	return slices.ContainsFunc(b.program.Manifest().Frozen, func(f wasm.Tensor) bool { return elements(f.Shape) >= largeTensor })
+}
+
+// largeTensor is the number of values from which a decoded tensor's memory is
+// given back to the system at once: a small device has little to spare.
+const largeTensor = 1 << 20
 
 // freeze writes one of the base's tensors: as the codes it is stored in where
 // the program wants those, else decoded, one tensor at a time.
@@ -170,7 +204,7 @@ func (b *bench) close() error {
 // checkProgram refuses a program unless its tensors are exactly the task's:
 // the inputs with the batch's shape, every trained tensor of the layout at the
 // rank, optimizer state named after them, and frozen tensors of the base.
-func checkProgram(m *wasm.Manifest, t Task) error {
+func checkProgram(m *wasm.Manifest, t Task, base *model.Base) error {
 	want := map[string]wasm.Tensor{
 		inputTokens:  {DType: wasm.Int32, Shape: []int{t.Batch, t.Sequence}},
 		inputLabels:  {DType: wasm.Int32, Shape: []int{t.Batch}},
@@ -203,7 +237,7 @@ func checkProgram(m *wasm.Manifest, t Task) error {
 		}
 	}
 	for _, f := range m.Frozen {
-		n := t.Base.Len(f.Name)
+		n := base.Len(f.Name)
 		if f.DType != wasm.Float32 || n == 0 || n != elements(f.Shape) {
 			return fmt.Errorf("%w: frozen %s is %s%v, the base has %d values", ErrMisfit, f.Name, f.DType, f.Shape, n)
 		}

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"math"
 	"slices"
@@ -55,6 +56,13 @@ func compile(t testing.TB, s nn.StepSpec, nf4 bool) []byte {
 	return program
 }
 
+func baseHash(t testing.TB, base *model.Base) [32]byte {
+	t.Helper()
+	blob, err := base.Blob()
+	ok(t, err)
+	return sha256.Sum256(blob)
+}
+
 // task is a few steps from a fresh adapter.
 func task(t testing.TB, base *model.Base, rank int, program []byte) Task {
 	t.Helper()
@@ -70,7 +78,8 @@ func task(t testing.TB, base *model.Base, rank int, program []byte) Task {
 	last := b(4)
 	last.Weights[1] = 0
 	return Task{
-		Base: base, Layout: layout, Rank: rank, Start: model.NewAdapter(layout, 3).Slice(rank),
+		Base:       func(context.Context) (*model.Base, error) { return base, nil },
+		BaseSHA256: baseHash(t, base), Layout: layout, Rank: rank, Start: model.NewAdapter(layout, 3).Slice(rank),
 		Batches: []Batch{b(1), b(2), b(3), last}, Rate: 0.1, Batch: 2, Sequence: 8, Program: program,
 	}
 }

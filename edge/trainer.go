@@ -18,7 +18,12 @@ type Trainer interface {
 
 // A Task is a round's local work, checked against the plan.
 type Task struct {
-	Base    *model.Base
+	// Base opens the frozen base; BaseSHA256 is the hash of its blob. A device
+	// does not hold a base in memory that it can read again: a trainer that has
+	// taken the weights lets go of it.
+	Base       func(ctx context.Context) (*model.Base, error)
+	BaseSHA256 [32]byte
+
 	Layout  *model.Layout
 	Rank    int       // 0: the head alone
 	Start   []float32 // Layout.Size(Rank) values; the trainer must not change them

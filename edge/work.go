@@ -49,7 +49,9 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 	at := Event{State: Training, Round: w.plan.Round, Step: w.plan.Step, Rank: int(w.plan.Rank), Total: int64(w.plan.Steps)}
 	c.events.send(at)
 	update, err := c.trainer.Train(ctx, Task{
-		Base: j.base, Layout: j.layout, Rank: int(w.plan.Rank), Start: start, Batches: batches,
+		Base:       func(ctx context.Context) (*model.Base, error) { return c.openBase(ctx, j) },
+		BaseSHA256: j.Base.SHA256,
+		Layout:     j.layout, Rank: int(w.plan.Rank), Start: start, Batches: batches,
 		Optimizer: j.Optimizer, Rate: float32(w.plan.Rate), Batch: int(j.Batch), Sequence: int(j.Sequence), Program: program,
 		Progress: func(done, total int) {
 			at.Done, at.Total = int64(done), int64(total)

@@ -73,6 +73,7 @@ func config(t testing.TB, n int) Config {
 	job.Cohort.Population, job.Cohort.Floor = n, 3
 	job.Shard = coordinator.ShardJob{Size: 32, Floor: 3}
 	job.Privacy.SimulatedPopulation, job.Privacy.SimulatedCohort = 10_000_000, 100_000
+	job.Privacy.ClipNorm, job.Privacy.NoiseMultiplier = 1, 3 // leaves budget for a round that is charged
 	job.Deadlines.Gather, job.Deadlines.Reconnect = 2*time.Second, 500*time.Millisecond
 	cfg := Config{
 		Coordinator: coordinator.Config{Job: job, Dir: t.TempDir(), Base: tinyBase(t)},
