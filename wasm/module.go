@@ -103,7 +103,7 @@ func (m *module) section(id byte, r *reader) error {
 		n := r.count(maxFunctions, "functions")
 		m.funcs = make([]uint32, n)
 		for i := range m.funcs {
-			if m.funcs[i] = r.u32(); r.err == nil && int(m.funcs[i]) >= len(m.types) {
+			if m.funcs[i] = r.u32(); r.err == nil && uint64(m.funcs[i]) >= uint64(len(m.types)) {
 				r.fail("function %d: type %d of %d", i, m.funcs[i], len(m.types))
 			}
 		}
@@ -275,7 +275,7 @@ func (m *module) segmentIndex(prepare bool, i int) (uint32, error) {
 	if !ok || e.kind != 0 {
 		return 0, refuse("export section", "segment %q is not exported as a function", name)
 	}
-	if int(e.index) >= len(m.funcs) {
+	if uint64(e.index) >= uint64(len(m.funcs)) {
 		return 0, refuse("export section", "segment %q: function %d of %d", name, e.index, len(m.funcs))
 	}
 	if t := m.types[m.funcs[e.index]]; len(t.params)+len(t.results) != 0 {

@@ -32,7 +32,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) < 2 {
-		return errors.New("usage: steps emit|wazero|gomlx|report DIR|PROGRAM ...")
+		return errors.New("usage: steps emit|wazero|gomlx|report, then a directory or a program")
 	}
 	switch args[0] {
 	case "emit":
