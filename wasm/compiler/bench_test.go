@@ -13,7 +13,8 @@ import (
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
-// BenchmarkStep times one training step in wazero and prints FLOPs, module size, memory and wazero's compile time.
+// BenchmarkStep times one training step in wazero and prints its FLOPs, the module's size, its memory and the time that
+// verifying, compiling and writing the weights took.
 func BenchmarkStep(b *testing.B) {
 	nf4 := bertSmall
 	nf4.nf4 = true
@@ -25,7 +26,7 @@ func BenchmarkStep(b *testing.B) {
 			bin, s := program(b, c.bert, compiler.HostWazero)
 			start := time.Now()
 			in := instance(b, bin, s, wasm.Config{})
-			_ = start
+			load := time.Since(start)
 			m := in.Program().Manifest()
 			ctx := context.Background()
 			if err := in.Step(ctx); err != nil {
@@ -41,9 +42,41 @@ func BenchmarkStep(b *testing.B) {
 			b.ReportMetric(float64(m.FLOPs)/1e9, "GFLOP")
 			b.ReportMetric(float64(m.FLOPs)/1e9/sec, "GFLOP/s")
 			b.ReportMetric(float64(len(bin))/1024, "module-KB")
-			b.ReportMetric(float64(m.Arena.Size)/1e6, "arena-MB")
+			b.ReportMetric(float64(m.Arena.Offset+m.Arena.Size)/1e6, "memory-MB")
+			b.ReportMetric(float64(load.Milliseconds()), "load-ms")
 			b.ReportMetric(float64(len(m.Segments)), "segments")
 		})
+	}
+}
+
+// BenchmarkGoMLX times the same steps on GoMLX's pure-Go backend; build with GOEXPERIMENT=simd for its SIMD kernels, and
+// run with GOMAXPROCS=1 to compare one thread.
+func BenchmarkGoMLX(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		bert bert
+	}{{"tiny-b16s32", bertTiny}, {"tiny-b8s64", bertTiny8}, {"small-b8s64", bertSmall}} {
+		b.Run(c.name, func(b *testing.B) {
+			_, s := program(b, c.bert, compiler.HostWazero)
+			run := reference(goBackend(b), c.bert)
+			for b.Loop() {
+				run(s)
+			}
+		})
+	}
+}
+
+// BenchmarkCompile times the compiler itself: recording, planning and writing BERT-small's step.
+func BenchmarkCompile(b *testing.B) {
+	var s step
+	g, err := compiler.Record(func(g *graph.Graph) []*graph.Node { return bertSmall.build(g, &s) })
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := compiler.CompileGraph(g, s.spec("small", compiler.HostWazero)); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
