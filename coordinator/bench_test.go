@@ -55,7 +55,7 @@ func BenchmarkRelease(b *testing.B) {
 	b.ReportMetric(float64(lattice.Dim()), "values")
 	for b.Loop() {
 		b.StopTimer()
-		id, err := c.store.BeginRound(store.Round{Version: c.version, Certificate: []byte{}})
+		id, err := c.store.BeginRound(store.Round{Version: c.version, Certificate: cert})
 		if err != nil {
 			b.Fatal(err)
 		}

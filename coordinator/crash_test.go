@@ -103,7 +103,7 @@ func TestCrashInEveryState(t *testing.T) {
 		if err != nil || len(l.Entries) != want+job.Rounds-int(im.version) {
 			t.Errorf("%s: %d entries at the end, %v", im.p.State, len(l.Entries), err)
 		}
-		if got := moved(tb); math.Abs(got-v*float64(job.Rounds)) > 0.004 {
+		if got := moved(tb); math.Abs(got-v*float64(job.Rounds)) > 0.0049 { // five; a missing update is 0.005
 			t.Errorf("%s: moved by %v, want %v", im.p.State, got, v*float64(job.Rounds))
 		}
 	}
@@ -155,7 +155,7 @@ func victim(dir string) {
 // TestKill kills a real coordinator with SIGKILL, between rounds and in the
 // middle of one, and starts it again until the job is done.
 func TestKill(t *testing.T) {
-	const n, v = 4, 0.02
+	const n, v = 4, 0.05
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -224,12 +224,8 @@ func TestKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head := ck.Adapter.Slice(0)
-	var mean float64
-	for _, x := range head {
-		mean += float64(x) / float64(len(head))
-	}
-	if want := v * float64(committed); math.Abs(mean-want) > 0.006 {
+	mean := movedOf(ck.Adapter)
+	if want := v * float64(committed); math.Abs(mean-want) > 0.009 { // six standard deviations; a missing update is 0.0125
 		t.Errorf("the adapter moved by %v, want %v", mean, want)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
 )
 
 // fixedDelta makes every player send the same update.
@@ -39,14 +40,22 @@ func loud(n, rounds int) Job {
 	return j
 }
 
-// moved is the mean change of the head's values: with fixedDelta(v), v times
-// the devices in all sums, over the fixed denominator.
-func moved(tb *table) float64 {
-	a := tb.c.Result().Adapter
-	v, sum, n := a.Slice(0), 0.0, 0
-	for _, x := range v {
-		sum += float64(x)
-		n++
+// moved is the mean change of the values that start at zero, B and the head at
+// rank 3: with fixedDelta(v), v times the devices in all sums, over the fixed
+// denominator. Stochastic rounding gives a round of n devices a standard
+// deviation of about 0.0104/sqrt(66 n): 0.0006 for four devices.
+func moved(tb *table) float64 { return movedOf(tb.c.Result().Adapter) }
+
+func movedOf(a *model.Adapter) float64 {
+	v, sum, n := a.Slice(3), 0.0, 0
+	for _, s := range a.Layout().Spans(3) {
+		if s.Kind == model.KindA {
+			continue
+		}
+		for _, x := range v[s.Offset : s.Offset+s.Len] {
+			sum += float64(x)
+			n++
+		}
 	}
 	return sum / float64(n)
 }

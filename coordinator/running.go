@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"crypto/ed25519"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -116,16 +115,7 @@ func (c *Coordinator) draw() (*running, error) {
 	if r.m, err = round.New(c.roundConfig(cohort)); err != nil {
 		return fail(err)
 	}
-	// The nonce opens the certificate's commitment for an auditor who is given
-	// this file; nobody else is.
-	certificate, err := json.Marshal(struct {
-		dp.Certificate
-		Nonce [32]byte `json:"nonce"`
-	}{cert, cert.Nonce})
-	if err != nil {
-		return fail(err)
-	}
-	given, err := c.store.BeginRound(store.Round{Version: c.version, Rank: r.rank, Certificate: certificate})
+	given, err := c.store.BeginRound(store.Round{Version: c.version, Rank: r.rank, Certificate: cert})
 	if err != nil {
 		return nil, &fatalError{err}
 	}

@@ -168,7 +168,7 @@ func victim(dir string) {
 	}
 	for err == nil {
 		var id uint64
-		if id, err = s.BeginRound(Round{Version: version, Rank: 1, Certificate: []byte{}}); err != nil {
+		if id, err = s.BeginRound(Round{Version: version, Rank: 1, Certificate: cert}); err != nil {
 			break
 		}
 		if err = s.PersistIntent(event(id, dp.KindRelease)); err != nil {

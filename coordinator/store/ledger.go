@@ -28,10 +28,12 @@ type Note struct {
 	Visible *dp.Guarantee `json:"visible,omitempty"`
 }
 
-// Entry is one line of the ledger: the hash-chained event and its note.
+// Entry is one line of the ledger: the hash-chained event, its note, and how the
+// round's cohort was drawn, which the event names by its hash.
 type Entry struct {
 	dp.Entry
 	Note
+	Cohort dp.Certificate // without the nonce that opens its commitment
 }
 
 // Ledger is a verified ledger.
@@ -80,7 +82,8 @@ func readLedger(q querier) (Ledger, error) {
 		return l, err
 	}
 	l.Private = private == "true"
-	rows, err := q.Query(`SELECT seq, round, event, note, hash FROM ledger ORDER BY seq`)
+	rows, err := q.Query(`SELECT seq, round, event, note, hash, certificate
+		FROM ledger LEFT JOIN round ON round.id = ledger.round ORDER BY seq`)
 	if err != nil {
 		return l, err
 	}
@@ -91,7 +94,8 @@ func readLedger(q querier) (Ledger, error) {
 		var round uint64
 		var event, hash []byte
 		var note string
-		if err := rows.Scan(&e.Seq, &round, &event, &note, &hash); err != nil {
+		var certificate sql.NullString
+		if err := rows.Scan(&e.Seq, &round, &event, &note, &hash, &certificate); err != nil {
 			return l, err
 		}
 		at := uint64(len(chain))
@@ -103,6 +107,12 @@ func readLedger(q querier) (Ledger, error) {
 		}
 		if err := json.Unmarshal([]byte(note), &e.Note); err != nil {
 			return l, &LedgerError{at, err.Error()}
+		}
+		if err := json.Unmarshal([]byte(certificate.String), &e.Cohort); err != nil {
+			return l, &LedgerError{at, fmt.Sprintf("its round's sampling certificate: %v", err)}
+		}
+		if e.Cohort.Hash() != e.Event.Certificate {
+			return l, &LedgerError{at, "its event names another sampling certificate"}
 		}
 		copy(e.Hash[:], hash)
 		l.Entries = append(l.Entries, e)

@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/sha256"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -23,7 +24,7 @@ const (
 type Round struct {
 	Version     uint64 // of the checkpoint it starts from; 0 is the initial adapter
 	Rank        int
-	Certificate []byte // of the sampling
+	Certificate dp.Certificate // of the sampling; its secret nonce is stored apart
 }
 
 // Checkpoint is a released model. Version counts from 1.
@@ -45,12 +46,16 @@ type JournalLine struct {
 // before it, never given twice.
 func (s *Store) BeginRound(r Round) (uint64, error) {
 	var id uint64
-	err := s.tx(func(tx *sql.Tx) error {
+	certificate, err := json.Marshal(r.Certificate)
+	if err != nil {
+		return 0, fmt.Errorf("store: %w", err)
+	}
+	err = s.tx(func(tx *sql.Tx) error {
 		if err := tx.QueryRow(`SELECT coalesce(max(id), 0) + 1 FROM round`).Scan(&id); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`INSERT INTO round (id, version, rank, certificate, at) VALUES (?, ?, ?, ?, ?)`,
-			id, r.Version, r.Rank, r.Certificate, s.opt.Now().Unix())
+		_, err := tx.Exec(`INSERT INTO round (id, version, rank, certificate, opening, at) VALUES (?, ?, ?, ?, ?, ?)`,
+			id, r.Version, r.Rank, string(certificate), r.Certificate.Nonce[:], s.opt.Now().Unix())
 		return err
 	})
 	return id, err

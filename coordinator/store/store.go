@@ -74,7 +74,8 @@ CREATE TABLE round (
   id INTEGER PRIMARY KEY,
   version INTEGER NOT NULL,
   rank INTEGER NOT NULL,
-  certificate BLOB NOT NULL,
+  certificate TEXT NOT NULL,
+  opening BLOB NOT NULL,
   at INTEGER NOT NULL,
   outcome TEXT NOT NULL DEFAULT '',
   reason TEXT NOT NULL DEFAULT ''

@@ -31,10 +31,12 @@ func open(t *testing.T, dir string) *Store {
 
 const b2 = 175_000
 
+var cert = dp.Certificate{Method: dp.MethodPoisson, Generator: "test", Rate: 1, Population: 24, Nonce: [32]byte{9}}
+
 // event is a simulated release as dp makes it.
 func event(round uint64, k dp.Kind) dp.Event {
 	ev, err := dp.ReleaseSpec{Round: round, SamplingRate: 1, B2: b2, NoiseMultiplier: 0.8, NoiseScale: 0.0024,
-		SimulatedRate: 0.01, Certificate: [32]byte{byte(round)}}.Event(8192)
+		SimulatedRate: 0.01, Certificate: cert.Hash()}.Event(8192)
 	if err != nil {
 		panic(err)
 	}
@@ -48,7 +50,7 @@ func note(round uint64) Note {
 
 func begin(t *testing.T, s *Store, version uint64) uint64 {
 	t.Helper()
-	id, err := s.BeginRound(Round{Version: version, Rank: 3, Certificate: []byte("cert")})
+	id, err := s.BeginRound(Round{Version: version, Rank: 3, Certificate: cert})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +93,9 @@ func TestResume(t *testing.T) {
 	l, err := s.Ledger()
 	if err != nil || len(l.Entries) != 2 || l.Entries[1].Event.Round != 3 || l.Head != l.Entries[1].Hash || c.Ledger != l.Head {
 		t.Fatalf("ledger %+v, %v", l, err)
+	}
+	if got := l.Entries[1].Cohort; got.Population != 24 || got.Nonce != [32]byte{} {
+		t.Errorf("certificate came back as %+v", got)
 	}
 	if got := l.Entries[1].Simulated; got == nil || got.Epsilon != 3 || !got.Simulated {
 		t.Errorf("simulated guarantee came back as %+v", got)
@@ -147,7 +152,7 @@ func TestOneWriter(t *testing.T) {
 	second := open(t, dir)
 	for name, err := range map[string]error{
 		"enrol":   errOf(s.Enrol([32]byte{1})),
-		"begin":   errOf(s.BeginRound(Round{})),
+		"begin":   errOf(s.BeginRound(Round{Certificate: cert})),
 		"journal": s.Journal(1, "x", ""),
 		"charge":  errOf(s.Charge(event(1, dp.KindCharged), Note{})),
 	} {
@@ -314,6 +319,8 @@ func TestTamper(t *testing.T) {
 		"hash":                          {`UPDATE ledger SET hash = zeroblob(32) WHERE seq = 2`},
 		"order":                         {`UPDATE ledger SET seq = 9 WHERE seq = 0`},
 		"round":                         {`UPDATE ledger SET round = 77 WHERE seq = 2`},
+		"certificate":                   {`UPDATE round SET certificate = replace(certificate, '24', '25')`},
+		"round gone":                    {`DELETE FROM round WHERE id = 2`},
 		"commit to charge":              {`UPDATE checkpoint SET ledger = zeroblob(32) WHERE version = 1`},
 	} {
 		t.Run(name, func(t *testing.T) {
