@@ -144,14 +144,14 @@ func runWazero(ctx context.Context, programFile, inputs string, warm, steps int,
 		return nil, err
 	}
 	r.PrepareMS = ms(time.Since(start))
-	var times []float64
+	times := new(clock)
 	for i := range warm + steps {
-		start := time.Now()
+		times.begin()
 		if err := in.Step(ctx); err != nil {
 			return nil, err
 		}
 		if i >= warm {
-			times = append(times, ms(time.Since(start)))
+			times.end()
 		}
 	}
 	r.times(times)
@@ -182,4 +182,13 @@ func peakRSS() int64 {
 		return u.Maxrss
 	}
 	return u.Maxrss * 1024
+}
+
+// cpuTime returns the processor time that the process has used.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

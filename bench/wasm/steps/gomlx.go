@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -63,18 +62,18 @@ func runGoMLX(ctx context.Context, dir, name string, warm, steps int, smooth boo
 		}
 	}
 	r := &result{Name: name, Engine: "gomlx", Steps: warm + steps, Outputs: make(map[string][]float32)}
-	var times []float64
+	times := new(clock)
 	for i := range warm + steps {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		began := time.Now()
+		times.begin()
 		results, err := g.Executable().Execute(buffers, make([]bool, len(buffers)), 0)
 		if err != nil {
 			return nil, err
 		}
 		if i >= warm {
-			times = append(times, ms(time.Since(began)))
+			times.end()
 		}
 		loss := make([]float32, 1)
 		if err := results[0].ToFlatData(loss); err != nil {
