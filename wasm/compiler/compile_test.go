@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -221,4 +222,28 @@ func TestExecuteAgain(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestEmpty reduces and multiplies over nothing.
+func TestEmpty(t *testing.T) {
+	b := compiler.New()
+	bl := b.Builder("empty")
+	fn := bl.Main()
+	x := must(fn.Parameter("x", shapes.Make(dtypes.Float32, 3, 0), nil))
+	y := must(fn.Parameter("y", shapes.Make(dtypes.Float32, 0, 2), nil))
+	outs := []compute.Value{must(fn.ReduceSum(x, 1)), must(fn.ReduceProduct(x, 1)), must(fn.ReduceMax(x, 1)),
+		must(fn.DotGeneral(x, []int{1}, nil, y, []int{0}, nil, compute.DotGeneralConfig{})), must(fn.Neg(x))}
+	if err := fn.Return(outs, nil); err != nil {
+		t.Fatal(err)
+	}
+	ex := must(bl.Compile())
+	defer ex.Finalize()
+	out := must(ex.Execute([]compute.Buffer{must(b.BufferFromFlatData(0, []float32{}, shapes.Make(dtypes.Float32, 3, 0))),
+		must(b.BufferFromFlatData(0, []float32{}, shapes.Make(dtypes.Float32, 0, 2)))}, nil, 0))
+	inf := float32(math.Inf(-1))
+	for i, want := range [][]float32{{0, 0, 0}, {1, 1, 1}, {inf, inf, inf}, {0, 0, 0, 0, 0, 0}, {}} {
+		if got := flatten(t, out[i]).([]float32); !slices.Equal(got, want) {
+			t.Errorf("output %d is %v, want %v", i, got, want)
+		}
+	}
 }

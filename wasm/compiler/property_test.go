@@ -289,6 +289,26 @@ var cases = func() map[string]func(g *gen) compute.Value {
 	m["ReduceWindow"] = func(g *gen) compute.Value {
 		return must(g.fn.ReduceWindow(g.float(-1, 1, 2, 9, 8), compute.ReduceOpMax, []int{1, 3, 2}, []int{1, 2, 1}, nil, []int{1, 1, 2}, [][2]int{{0, 0}, {1, 1}, {0, 1}}))
 	}
+	m["Wide"] = func(g *gen) compute.Value { // more operands than a function takes parameters
+		y := g.float(-1, 1, 6, 6)
+		for i := range 24 {
+			x := g.float(-1, 1, 6, 6)
+			y = must(g.fn.Mul(must(g.fn.Add(y, x)), must(g.fn.Transpose(x, 1, 0))))
+			if i%5 == 0 {
+				y = must(g.fn.Add(y, must(g.fn.Reverse(x, 0))))
+			}
+		}
+		return y
+	}
+	m["WideReduce"] = func(g *gen) compute.Value {
+		xs := make([]compute.Value, 9)
+		y := g.float(-1, 1, 5, 6)
+		for i := range xs {
+			xs[i] = g.float(-1, 1, 5, 6)
+			y = must(g.fn.Add(y, must(g.fn.Mul(xs[i], must(g.fn.Reverse(xs[i], 1))))))
+		}
+		return must(g.fn.ReduceSum(y, 1))
+	}
 	m["Softmax"] = func(g *gen) compute.Value {
 		x := g.float(-3, 3, g.dims(2)...)
 		d := g.shape(x)

@@ -511,7 +511,7 @@ func (g *Generator) window(f *emit.Func, n *ir.Node, out emit.Local) {
 			f.LoopUp(at[d], n.Dims[d], 1, func() { outer(d + 1) })
 			return
 		}
-		pushConst(f, n.DType, identityBits(n.Reduce, n.DType))
+		pushConst(f, n.DType, ir.Neutral(n.Reduce, n.DType))
 		f.Set(acc)
 		inner(0)
 		f.Get(dst)

@@ -13,40 +13,6 @@ func combine(op ir.Op) ir.Op {
 		ir.ReduceAnd: ir.And, ir.ReduceOr: ir.Or, ir.ReduceXor: ir.Xor}[op]
 }
 
-// identityBits is the neutral element of a reduction.
-func identityBits(op ir.Op, d ir.DType) uint64 {
-	switch op {
-	case ir.ReduceProd:
-		switch d {
-		case ir.F32:
-			return uint64(math.Float32bits(1))
-		}
-		return 1
-	case ir.ReduceAnd:
-		if d == ir.Bool {
-			return 1
-		}
-		return math.MaxUint64
-	case ir.ReduceMax:
-		switch d {
-		case ir.F32:
-			return uint64(math.Float32bits(float32(math.Inf(-1))))
-		case ir.I32:
-			return 1 << 31
-		}
-		return 1 << 63
-	case ir.ReduceMin:
-		switch d {
-		case ir.F32:
-			return uint64(math.Float32bits(float32(math.Inf(1))))
-		case ir.I32:
-			return math.MaxInt32
-		}
-		return math.MaxInt64
-	}
-	return 0
-}
-
 // writeReduce writes a reduction: kept loops outside, a set of accumulators, reduced loops inside.
 func (k *kernel) writeReduce() {
 	k.hold(0)
@@ -66,7 +32,7 @@ func (k *kernel) reduceScalar() {
 	f := k.f
 	o := k.l.Outs[0]
 	acc := f.New(valType(o.DType))
-	pushConst(f, o.DType, identityBits(k.l.Reduce, o.DType))
+	pushConst(f, o.DType, ir.Neutral(k.l.Reduce, o.DType))
 	f.Set(acc)
 	k.nest(k.l.Kept, len(k.order), func() {
 		f.Get(acc)
@@ -87,7 +53,7 @@ func (k *kernel) reduceColumns() {
 	d := k.vecAt
 	o := k.l.Outs[0]
 	op := combine(k.l.Reduce)
-	id := uint32(identityBits(k.l.Reduce, o.DType))
+	id := uint32(ir.Neutral(k.l.Reduce, o.DType))
 	block := func(vectors int, vector bool) {
 		k.hold(d + 1)
 		accs := make([]emit.Local, vectors)
@@ -148,7 +114,7 @@ func (k *kernel) reduceRow() {
 	d := k.vecAt // the last loop
 	o := k.l.Outs[0]
 	op := combine(k.l.Reduce)
-	id := uint32(identityBits(k.l.Reduce, o.DType))
+	id := uint32(ir.Neutral(k.l.Reduce, o.DType))
 	n := k.l.Sizes[k.order[d]]
 	naccs := 1
 	if n >= 16 {

@@ -39,6 +39,9 @@ func (l *lowering) dot(n *ir.Node) error {
 		aAt[x.LhsContract[i]], bAt[x.RhsContract[i]] = len(dims), len(dims)
 		dims = append(dims, a.Dims[x.LhsContract[i]])
 	}
+	if ir.Len(dims) == 0 && n.Len() > 0 { // a sum of no terms
+		return l.fill(n, 0)
+	}
 	d := newDomain(dims)
 	step := &Dot{SourceA: a, SourceB: b, FLOPs: 2 * uint64(ir.Len(dims))}
 	err := overSplits(d, func() error {

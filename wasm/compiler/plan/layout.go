@@ -26,7 +26,7 @@ func (p *Plan) Layout(base int) (arena, end int) {
 			at = up(at + 4*((n+63)/64))
 			return
 		}
-		at = up(at + b.Bytes)
+		at = up(at + max(b.Bytes, 4)) // empty tensors have addresses of their own too
 	}
 	for _, b := range p.Consts {
 		put(b)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -180,11 +181,14 @@ func (l *lowering) loopOf(nodes []*ir.Node) (int, error) {
 	}
 	for {
 		loop, err := l.tryLoop(nodes[:count])
-		if errors.Is(err, errForeign) || err == nil && len(loop.Leaves)+len(loop.Outs) > 15 && count > 1 {
+		if errors.Is(err, errForeign) || err == nil && len(loop.Leaves)+len(loop.Outs) > maxParams && count > 1 {
 			count--
 			continue
 		}
 		if err != nil {
+			return 0, err
+		}
+		if err := l.wide(loop, first); err != nil {
 			return 0, err
 		}
 		l.plan.Steps = append(l.plan.Steps, loop)
@@ -231,6 +235,9 @@ func identity(d *domain) []affine {
 // reduce plans a reduction: kept axes outside, reduced ones inside.
 func (l *lowering) reduce(n *ir.Node) error {
 	x := n.In[0]
+	if x.Len() == 0 {
+		return l.fill(n, ir.Neutral(n.Op, n.DType))
+	}
 	var order []int
 	for i := range x.Dims {
 		if !slices.Contains(n.Axes, i) {
@@ -273,8 +280,36 @@ func (l *lowering) reduce(n *ir.Node) error {
 		return err
 	}
 	coalesce(loop)
+	if err := l.wide(loop, n); err != nil {
+		return err
+	}
 	l.plan.Steps = append(l.plan.Steps, loop)
 	return nil
+}
+
+// fill stores one value, given by its bits, in every element of a node.
+func (l *lowering) fill(n *ir.Node, bits uint64) error {
+	data := binary.LittleEndian.AppendUint64(nil, bits)[:n.DType.Size()]
+	value := &ir.Node{ID: -2, Op: ir.Const, DType: n.DType, Attr: ir.Attr{Data: data}}
+	filled := &ir.Node{ID: -1, Op: ir.Broadcast, DType: n.DType, Dims: n.Dims, In: []*ir.Node{value}}
+	return l.copyInto(filled, Ref{l.bufs[n], 0}, ir.Strides(n.Dims))
+}
+
+// wide asks for an operand of root to be stored, where the loop would need more parameters than a function may have.
+func (l *lowering) wide(loop *Loop, root *ir.Node) error {
+	if len(loop.Leaves)+len(loop.Outs) <= maxParams {
+		return nil
+	}
+	for queue := slices.Clone(root.In); len(queue) > 0; queue = queue[1:] {
+		n := queue[0]
+		switch {
+		case n.Op.IsElementwise() && !l.stored[n]:
+			return &needError{n}
+		case n.Op.IsView() && !l.stored[n]:
+			queue = append(queue, n.In...)
+		}
+	}
+	return fmt.Errorf("plan: %v reads %d operands, limit %d", root, len(loop.Leaves), maxParams-len(loop.Outs))
 }
 
 // copyTo copies a node's value, dense, to a buffer.
@@ -306,6 +341,9 @@ func (l *lowering) copyInto(n *ir.Node, dst Ref, strides []int) error {
 		return err
 	}
 	coalesce(loop)
+	if err := l.wide(loop, &ir.Node{Op: ir.Barrier, In: []*ir.Node{n}}); err != nil {
+		return err
+	}
 	l.plan.Steps = append(l.plan.Steps, loop)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 const (
 	maxLeaves = 10  // operands of one loop: its function has one parameter each, and the loader allows 16
+	maxParams = 16  // of a function: one an operand or result of a loop
 	maxCost   = 400 // of one expression, so that bodies stay small
 )
 
