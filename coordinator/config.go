@@ -51,6 +51,10 @@ type Config struct {
 	Seed []byte
 	// Static is the dashboard, served at /; nil serves none.
 	Static fs.FS
+	// OpenFigures serves the operator's figures, /metrics and the counts of devices
+	// in /v1/status, to whoever reaches the listener. Otherwise they are for
+	// requests from this machine: cohort and dropout counts are not for everybody.
+	OpenFigures bool
 	// Hosts are the code shapes of the training step's programs that assignments
 	// offer; nil is Hosts, all of them. Empty but not nil offers none: devices must
 	// bring a trainer of their own.

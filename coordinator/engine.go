@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"time"
@@ -199,7 +200,7 @@ func (c *Coordinator) handle(ev event) {
 // where it shows the older one's token.
 func (c *Coordinator) join(ev joinEvent) error {
 	d := c.devices[ev.s.id]
-	resumed := d != nil && d.token != nil && string(ev.token) == string(d.token)
+	resumed := d != nil && d.token != nil && subtle.ConstantTimeCompare(ev.token, d.token) == 1
 	if d != nil && d.sess != nil {
 		if !resumed {
 			return refuse(wire.CodeDuplicate, 5*time.Second, "this identity is connected already")
@@ -320,12 +321,17 @@ func (c *Coordinator) detach(d *device) {
 	c.metrics.connected.Store(int64(c.connected))
 }
 
-// fault counts a rejected message; who sends too many is cut off.
+// fault notes a rejected message.
 func (c *Coordinator) fault(s *session, what string) {
 	c.metrics.faults.Add(1)
-	s.faults++
 	c.log.Debug("rejected", "device", short(s.id), "what", what)
-	if s.faults > maxFaults {
+	c.useless(s)
+}
+
+// useless counts a message that changed nothing, since the device's last one
+// that did; who sends too many is cut off.
+func (c *Coordinator) useless(s *session) {
+	if s.faults++; s.faults > maxFaults {
 		s.finish(frame(&wire.Error{Code: wire.CodeProtocol, Text: errFaults.Error()}))
 	}
 }

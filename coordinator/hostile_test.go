@@ -404,6 +404,18 @@ func TestRefusedSessions(t *testing.T) {
 	}
 	code("a flood", wire.CodeProtocol, "too often", next(twin))
 	twin.conn.CloseNow()
+	// Nor may they repeat themselves for ever.
+	chatter := newPlayer(t, tb.token)
+	if err := chatter.dial(ctx); err != nil {
+		t.Fatal(err)
+	}
+	tb.c.events <- messageEvent{&session{}, nil} // a session the engine does not know changes nothing
+	for range maxFaults + 1 {
+		if err := chatter.send(ctx, &wire.Refuse{Round: 1, Code: wire.CodeData}); err != nil {
+			break
+		}
+	}
+	code("repetition", wire.CodeProtocol, "too often", next(chatter))
 
 	if n := len(tb.c.Status().Labels); n != 2 {
 		t.Errorf("status has %d labels", n)

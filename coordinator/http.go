@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"mime"
+	"net"
 	"net/http"
 	"path"
 	"strings"
@@ -17,20 +18,45 @@ func (c *Coordinator) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+wire.Path, c.serveJoin)
 	mux.Handle(wire.BlobPath, c.blobs)
-	mux.Handle("GET /metrics", &c.metrics)
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		if !c.mayAskFigures(r) {
+			http.Error(w, "metrics are for requests from the coordinator's machine", http.StatusForbidden)
+			return
+		}
+		c.metrics.ServeHTTP(w, r)
+	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok\n"))
 	})
-	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) {
+		p := c.Status()
+		if !c.mayAskFigures(r) {
+			p.Connected, p.Cohort, p.Dropped, p.Answered = 0, 0, 0, 0
+			p.BytesUp, p.BytesDown, p.Reason = 0, 0, ""
+		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
-		_ = json.NewEncoder(w).Encode(c.Status()) // the reader is gone: nobody to tell
+		_ = json.NewEncoder(w).Encode(p) // the reader is gone: nobody to tell
 	})
 	if c.cfg.Static != nil {
 		mux.Handle("/", static(c.cfg.Static))
 	}
 	return mux
+}
+
+// mayAskFigures reports whether a request may see counts of devices: it comes
+// from this machine, or the operator has opened them.
+func (c *Coordinator) mayAskFigures(r *http.Request) bool {
+	if c.cfg.OpenFigures {
+		return true
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
 }
 
 // policy lets the dashboard load only what comes with it, and run WebAssembly.

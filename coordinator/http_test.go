@@ -116,7 +116,7 @@ func TestOperatorsEndpoints(t *testing.T) {
 	}
 	res, body := get("/v1/status")
 	var p Progress
-	if err := json.Unmarshal([]byte(body), &p); err != nil || p.State != StateFinished || p.Job != "tiny" || p.Round != 2 || res.Header.Get("Cache-Control") != "no-store" {
+	if err := json.Unmarshal([]byte(body), &p); err != nil || p.State != StateFinished || p.Cohort != 3 || p.Job != "tiny" || p.Round != 2 || res.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("status %s, %v", body, err)
 	}
 	_, body = get("/metrics")
@@ -134,6 +134,24 @@ func TestOperatorsEndpoints(t *testing.T) {
 		if n, err := fmt.Sscan(line, &name, &v); !strings.HasPrefix(line, "#") && (n != 2 || err != nil) {
 			t.Errorf("metrics line %q", line)
 		}
+	}
+	// From elsewhere there are no counts of devices.
+	far := httptest.NewRecorder()
+	tb.c.Handler().ServeHTTP(far, httptest.NewRequest("GET", "/v1/status", nil)) // from 192.0.2.1
+	p = Progress{}
+	if err := json.Unmarshal(far.Body.Bytes(), &p); err != nil || p.State != StateFinished || p.Cohort != 0 || p.BytesUp != 0 {
+		t.Errorf("status for a stranger: %s, %v", far.Body, err)
+	}
+	far = httptest.NewRecorder()
+	tb.c.Handler().ServeHTTP(far, httptest.NewRequest("GET", "/metrics", nil))
+	if far.Code != http.StatusForbidden {
+		t.Errorf("metrics for a stranger: %d", far.Code)
+	}
+	tb.c.cfg.OpenFigures = true
+	far = httptest.NewRecorder()
+	tb.c.Handler().ServeHTTP(far, httptest.NewRequest("GET", "/metrics", nil))
+	if far.Code != 200 {
+		t.Errorf("opened metrics for a stranger: %d", far.Code)
 	}
 	if res, body := get("/"); !strings.Contains(body, "Starling") || !strings.Contains(res.Header.Get("Content-Security-Policy"), "wasm-unsafe-eval") {
 		t.Errorf("/: %q, %v", body, res.Header)

@@ -43,6 +43,8 @@ func (c *Coordinator) inRound(s *session, id uint64) *running {
 		// A message of the round before that crossed its end is no offence.
 		if id >= c.nextRound || id == 0 {
 			c.fault(s, fmt.Sprintf("a message of round %d", id))
+		} else {
+			c.useless(s)
 		}
 		return nil
 	}
@@ -65,8 +67,12 @@ func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, take func(*r
 		if turn == secagg.TurnMask {
 			s.send(frame(&wire.UpdateAck{Round: r.id, Received: r.parts[d.n].updateSize}))
 		}
+		c.useless(s)
 		return
 	case round.Late, round.Out:
+		if turn != secagg.TurnMask { // the rest of a long upload may be on its way
+			c.useless(s)
+		}
 		return // it has been told, or will be with the outcome
 	default:
 		c.fault(s, fmt.Sprintf("turn %d of round %d: %v", turn, id, refusal))
@@ -77,6 +83,7 @@ func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, take func(*r
 	case err == nil:
 		r.parts[d.n].heldTurns |= 1 << (turn - 1)
 		c.progress.Answered++
+		s.faults = 0
 		c.step(round.Received{Device: d.n, Turn: state})
 	case errors.Is(err, errPartial), errors.Is(err, secagg.ErrRepeated), errors.Is(err, secagg.ErrLate):
 	default:

@@ -22,7 +22,7 @@ const (
 	pingEvery        = 20 * time.Second
 	pingTimeout      = 60 * time.Second // long enough for a full chunk on a slow line
 	queueFrames      = 64               // frames waiting for a slow reader before it is cut off
-	maxFaults        = 32               // rejected messages before a device is cut off
+	maxFaults        = 32               // useless messages in a row before a device is cut off
 )
 
 var (
