@@ -44,12 +44,6 @@ func (f *Func) Free(ls ...Local) {
 	}
 }
 
-// Size returns how many bytes of code were written so far.
-func (f *Func) Size() int { return len(f.code) }
-
-// Code returns the code written so far, without the locals; two functions with equal types, locals and code do the same.
-func (f *Func) Code() []byte { return f.code }
-
 // Key identifies type, locals and code.
 func (f *Func) Key() string {
 	b := AppendUint(nil, uint64(f.typ))

@@ -79,10 +79,9 @@ type Axis struct{ Size, A, B, C int }
 
 // Dot is C = A * B, summed over K and repeated over Batch.
 type Dot struct {
-	A, B, C          Ref
-	Batch, M, N, K   []Axis
-	FLOPs            uint64
-	SourceA, SourceB *ir.Node
+	A, B, C        Ref
+	Batch, M, N, K []Axis
+	FLOPs          uint64
 }
 
 // Direct is an operation that is written out as plain loops over its operands in memory: gathers, scatters, windows.
