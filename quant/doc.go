@@ -15,7 +15,8 @@
 //   - Vectors sent in the clear (coordinator to device, base weights,
 //     trusted-aggregator mode). A [Format] packs blocks of 64 values, among
 //     them the 4-bit NormalFloat of Dettmers et al. (2023), "QLoRA", with its
-//     double quantization; a byte [Codec] may follow.
+//     double quantization; a byte [Codec] may follow. [PackUpdate] and
+//     [PackPatch] send to a device that holds an older version what is new.
 //
 // Threat model. The rotation seed is public: the rotation hides nothing. The
 // randomness of the rounding is secret: whoever knew it could undo the
@@ -25,4 +26,8 @@
 // checked on the integers that leave the device, after all floating point.
 // Decoders treat their input as hostile: lengths are bounded before anything
 // is allocated.
+//
+// On amd64 with AVX2 the inner loops are assembly; the build tag purego leaves
+// it out. Both compute the same bits. docs/BANDWIDTH.md lists the constants
+// that two sides must agree on, and what each scheme was measured to cost.
 package quant

@@ -41,6 +41,26 @@ DATA signShift<>+112(SB)/8, $0x0000000200000003
 DATA signShift<>+120(SB)/8, $0x0000000000000001
 GLOBL signShift<>(SB), RODATA|NOPTR, $128
 
+// SIGNED loads eight values at offset and negates those whose sign bit is set:
+// shift brings their bits in Y14 to the top.
+#define SIGNED(offset, shift, r) \
+	VPSLLVD signShift<>+shift(SB), Y14, Y13; \
+	VPAND   Y15, Y13, Y13; \
+	VXORPS  offset(DI), Y13, r
+
+// WITHIN does the levels at distance 1, 2 and 4: x + swapped x, where the upper
+// of each pair is negated first.
+#define WITHIN(r) \
+	VPERMILPS  $0xB1, r, Y8; \
+	VXORPS     negate1<>(SB), r, r; \
+	VADDPS     Y8, r, r; \
+	VPERMILPS  $0x4E, r, Y8; \
+	VXORPS     negate2<>(SB), r, r; \
+	VADDPS     Y8, r, r; \
+	VPERM2F128 $0x01, r, r, Y8; \
+	VXORPS     negate4<>(SB), r, r; \
+	VADDPS     Y8, r, r
+
 // func hadamard64(x *float32, signs *uint64, blocks int)
 TEXT ·hadamard64(SB), NOSPLIT, $0-24
 	MOVQ x+0(FP), DI
@@ -51,105 +71,24 @@ TEXT ·hadamard64(SB), NOSPLIT, $0-24
 
 loop:
 	VPBROADCASTD 0(SI), Y14
-	VPSLLVD signShift<>+0(SB), Y14, Y13
-	VPAND   Y15, Y13, Y13
-	VXORPS  0(DI), Y13, Y0
-	VPSLLVD signShift<>+32(SB), Y14, Y13
-	VPAND   Y15, Y13, Y13
-	VXORPS  32(DI), Y13, Y1
-	VPSLLVD signShift<>+64(SB), Y14, Y13
-	VPAND   Y15, Y13, Y13
-	VXORPS  64(DI), Y13, Y2
-	VPSLLVD signShift<>+96(SB), Y14, Y13
-	VPAND   Y15, Y13, Y13
-	VXORPS  96(DI), Y13, Y3
+	SIGNED(0, 0, Y0)
+	SIGNED(32, 32, Y1)
+	SIGNED(64, 64, Y2)
+	SIGNED(96, 96, Y3)
 	VPBROADCASTD 4(SI), Y14
-	VPSLLVD signShift<>+0(SB), Y14, Y13
-	VPAND   Y15, Y13, Y13
-	VXORPS  128(DI), Y13, Y4
-	VPSLLVD signShift<>+32(SB), Y14, Y13
-	VPAND   Y15, Y13, Y13
-	VXORPS  160(DI), Y13, Y5
-	VPSLLVD signShift<>+64(SB), Y14, Y13
-	VPAND   Y15, Y13, Y13
-	VXORPS  192(DI), Y13, Y6
-	VPSLLVD signShift<>+96(SB), Y14, Y13
-	VPAND   Y15, Y13, Y13
-	VXORPS  224(DI), Y13, Y7
+	SIGNED(128, 0, Y4)
+	SIGNED(160, 32, Y5)
+	SIGNED(192, 64, Y6)
+	SIGNED(224, 96, Y7)
 
-	// distance 1, 2, 4: inside a register
-	VPERMILPS  $0xB1, Y0, Y8
-	VXORPS     negate1<>(SB), Y0, Y0
-	VADDPS     Y8, Y0, Y0
-	VPERMILPS  $0x4E, Y0, Y8
-	VXORPS     negate2<>(SB), Y0, Y0
-	VADDPS     Y8, Y0, Y0
-	VPERM2F128 $0x01, Y0, Y0, Y8
-	VXORPS     negate4<>(SB), Y0, Y0
-	VADDPS     Y8, Y0, Y0
-	VPERMILPS  $0xB1, Y1, Y8
-	VXORPS     negate1<>(SB), Y1, Y1
-	VADDPS     Y8, Y1, Y1
-	VPERMILPS  $0x4E, Y1, Y8
-	VXORPS     negate2<>(SB), Y1, Y1
-	VADDPS     Y8, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y8
-	VXORPS     negate4<>(SB), Y1, Y1
-	VADDPS     Y8, Y1, Y1
-	VPERMILPS  $0xB1, Y2, Y8
-	VXORPS     negate1<>(SB), Y2, Y2
-	VADDPS     Y8, Y2, Y2
-	VPERMILPS  $0x4E, Y2, Y8
-	VXORPS     negate2<>(SB), Y2, Y2
-	VADDPS     Y8, Y2, Y2
-	VPERM2F128 $0x01, Y2, Y2, Y8
-	VXORPS     negate4<>(SB), Y2, Y2
-	VADDPS     Y8, Y2, Y2
-	VPERMILPS  $0xB1, Y3, Y8
-	VXORPS     negate1<>(SB), Y3, Y3
-	VADDPS     Y8, Y3, Y3
-	VPERMILPS  $0x4E, Y3, Y8
-	VXORPS     negate2<>(SB), Y3, Y3
-	VADDPS     Y8, Y3, Y3
-	VPERM2F128 $0x01, Y3, Y3, Y8
-	VXORPS     negate4<>(SB), Y3, Y3
-	VADDPS     Y8, Y3, Y3
-	VPERMILPS  $0xB1, Y4, Y8
-	VXORPS     negate1<>(SB), Y4, Y4
-	VADDPS     Y8, Y4, Y4
-	VPERMILPS  $0x4E, Y4, Y8
-	VXORPS     negate2<>(SB), Y4, Y4
-	VADDPS     Y8, Y4, Y4
-	VPERM2F128 $0x01, Y4, Y4, Y8
-	VXORPS     negate4<>(SB), Y4, Y4
-	VADDPS     Y8, Y4, Y4
-	VPERMILPS  $0xB1, Y5, Y8
-	VXORPS     negate1<>(SB), Y5, Y5
-	VADDPS     Y8, Y5, Y5
-	VPERMILPS  $0x4E, Y5, Y8
-	VXORPS     negate2<>(SB), Y5, Y5
-	VADDPS     Y8, Y5, Y5
-	VPERM2F128 $0x01, Y5, Y5, Y8
-	VXORPS     negate4<>(SB), Y5, Y5
-	VADDPS     Y8, Y5, Y5
-	VPERMILPS  $0xB1, Y6, Y8
-	VXORPS     negate1<>(SB), Y6, Y6
-	VADDPS     Y8, Y6, Y6
-	VPERMILPS  $0x4E, Y6, Y8
-	VXORPS     negate2<>(SB), Y6, Y6
-	VADDPS     Y8, Y6, Y6
-	VPERM2F128 $0x01, Y6, Y6, Y8
-	VXORPS     negate4<>(SB), Y6, Y6
-	VADDPS     Y8, Y6, Y6
-	VPERMILPS  $0xB1, Y7, Y8
-	VXORPS     negate1<>(SB), Y7, Y7
-	VADDPS     Y8, Y7, Y7
-	VPERMILPS  $0x4E, Y7, Y8
-	VXORPS     negate2<>(SB), Y7, Y7
-	VADDPS     Y8, Y7, Y7
-	VPERM2F128 $0x01, Y7, Y7, Y8
-	VXORPS     negate4<>(SB), Y7, Y7
-	VADDPS     Y8, Y7, Y7
+	WITHIN(Y0)
+	WITHIN(Y1)
+	WITHIN(Y2)
+	WITHIN(Y3)
+	WITHIN(Y4)
+	WITHIN(Y5)
+	WITHIN(Y6)
+	WITHIN(Y7)
 
 	// distance 8, 16, 32: between registers
 	VADDPS Y1, Y0, Y8

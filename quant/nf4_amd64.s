@@ -23,6 +23,49 @@ GLOBL oneF<>(SB), RODATA|NOPTR, $4
 DATA pair<>+0(SB)/4, $0x01100110
 GLOBL pair<>(SB), RODATA|NOPTR, $4
 
+// COUNT adds 1 to the count in Y8 (as -1) in the lanes of r above a bound.
+#define COUNT(r, bound) \
+	VCMPPS $14, bound, r, Y9; \
+	VPADDD Y9, Y8, Y8
+
+// CODE turns the values in r into codes: how many of the 15 bounds lie below.
+#define CODE(r) \
+	VMULPS Y12, r, r; \
+	VCMPPS $14, bounds-480(SP), r, Y8; \
+	COUNT(r, bounds-448(SP)); \
+	COUNT(r, bounds-416(SP)); \
+	COUNT(r, bounds-384(SP)); \
+	COUNT(r, bounds-352(SP)); \
+	COUNT(r, bounds-320(SP)); \
+	COUNT(r, bounds-288(SP)); \
+	COUNT(r, bounds-256(SP)); \
+	COUNT(r, bounds-224(SP)); \
+	COUNT(r, bounds-192(SP)); \
+	COUNT(r, bounds-160(SP)); \
+	COUNT(r, bounds-128(SP)); \
+	COUNT(r, bounds-96(SP)); \
+	COUNT(r, bounds-64(SP)); \
+	COUNT(r, bounds-32(SP)); \
+	VPABSD Y8, r
+
+// PAIRS packs the codes of four registers into 16 words of 16*first + second.
+#define PAIRS(a, b, c, d) \
+	VPACKSSDW  b, a, a; \
+	VPACKSSDW  d, c, c; \
+	VPACKUSWB  c, a, a; \
+	VPERMD     a, Y13, a; \
+	VPMADDUBSW Y14, a, a
+
+// LEVELS looks up eight codes, four bytes at offset, in the scaled levels.
+#define LEVELS(offset, t, lo, hi) \
+	VPBROADCASTD offset(SI), t; \
+	VPSRLVD      Y13, t, t; \
+	VPERMPS      Y11, t, lo; \
+	VPERMPS      Y10, t, hi; \
+	VPSLLD       $28, t, t; \
+	VBLENDVPS    t, hi, lo, lo; \
+	VMOVUPS      lo, 8*offset(DI)
+
 // func nf4EncodeAVX2(codes *byte, scales, x *float32, blocks int, bounds *float32) (done int)
 //
 // The frame holds the 15 bounds, each spread over a register.
@@ -114,266 +157,16 @@ loop:
 	MOVL         R9, (BX)
 	VBROADCASTSS X9, Y12
 
-	VMULPS Y12, Y0, Y0
-	VMULPS Y12, Y1, Y1
-	VMULPS Y12, Y2, Y2
-	VMULPS Y12, Y3, Y3
-	VCMPPS $14, bounds-480(SP), Y0, Y8
-	VCMPPS $14, bounds-448(SP), Y0, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-416(SP), Y0, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-384(SP), Y0, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-352(SP), Y0, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-320(SP), Y0, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-288(SP), Y0, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-256(SP), Y0, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-224(SP), Y0, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-192(SP), Y0, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-160(SP), Y0, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-128(SP), Y0, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-96(SP), Y0, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-64(SP), Y0, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-32(SP), Y0, Y11
-	VPADDD Y11, Y8, Y8
-	VPABSD Y8, Y0
-	VCMPPS $14, bounds-480(SP), Y1, Y8
-	VCMPPS $14, bounds-448(SP), Y1, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-416(SP), Y1, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-384(SP), Y1, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-352(SP), Y1, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-320(SP), Y1, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-288(SP), Y1, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-256(SP), Y1, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-224(SP), Y1, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-192(SP), Y1, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-160(SP), Y1, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-128(SP), Y1, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-96(SP), Y1, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-64(SP), Y1, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-32(SP), Y1, Y11
-	VPADDD Y11, Y8, Y8
-	VPABSD Y8, Y1
-	VCMPPS $14, bounds-480(SP), Y2, Y8
-	VCMPPS $14, bounds-448(SP), Y2, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-416(SP), Y2, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-384(SP), Y2, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-352(SP), Y2, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-320(SP), Y2, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-288(SP), Y2, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-256(SP), Y2, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-224(SP), Y2, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-192(SP), Y2, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-160(SP), Y2, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-128(SP), Y2, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-96(SP), Y2, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-64(SP), Y2, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-32(SP), Y2, Y11
-	VPADDD Y11, Y8, Y8
-	VPABSD Y8, Y2
-	VCMPPS $14, bounds-480(SP), Y3, Y8
-	VCMPPS $14, bounds-448(SP), Y3, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-416(SP), Y3, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-384(SP), Y3, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-352(SP), Y3, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-320(SP), Y3, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-288(SP), Y3, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-256(SP), Y3, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-224(SP), Y3, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-192(SP), Y3, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-160(SP), Y3, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-128(SP), Y3, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-96(SP), Y3, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-64(SP), Y3, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-32(SP), Y3, Y11
-	VPADDD Y11, Y8, Y8
-	VPABSD Y8, Y3
-	VPACKSSDW  Y1, Y0, Y0
-	VPACKSSDW  Y3, Y2, Y2
-	VPACKUSWB  Y2, Y0, Y0
-	VPERMD     Y0, Y13, Y0
-	VPMADDUBSW Y14, Y0, Y0
-
-	VMULPS Y12, Y4, Y4
-	VMULPS Y12, Y5, Y5
-	VMULPS Y12, Y6, Y6
-	VMULPS Y12, Y7, Y7
-	VCMPPS $14, bounds-480(SP), Y4, Y8
-	VCMPPS $14, bounds-448(SP), Y4, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-416(SP), Y4, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-384(SP), Y4, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-352(SP), Y4, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-320(SP), Y4, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-288(SP), Y4, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-256(SP), Y4, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-224(SP), Y4, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-192(SP), Y4, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-160(SP), Y4, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-128(SP), Y4, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-96(SP), Y4, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-64(SP), Y4, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-32(SP), Y4, Y11
-	VPADDD Y11, Y8, Y8
-	VPABSD Y8, Y4
-	VCMPPS $14, bounds-480(SP), Y5, Y8
-	VCMPPS $14, bounds-448(SP), Y5, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-416(SP), Y5, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-384(SP), Y5, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-352(SP), Y5, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-320(SP), Y5, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-288(SP), Y5, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-256(SP), Y5, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-224(SP), Y5, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-192(SP), Y5, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-160(SP), Y5, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-128(SP), Y5, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-96(SP), Y5, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-64(SP), Y5, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-32(SP), Y5, Y11
-	VPADDD Y11, Y8, Y8
-	VPABSD Y8, Y5
-	VCMPPS $14, bounds-480(SP), Y6, Y8
-	VCMPPS $14, bounds-448(SP), Y6, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-416(SP), Y6, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-384(SP), Y6, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-352(SP), Y6, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-320(SP), Y6, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-288(SP), Y6, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-256(SP), Y6, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-224(SP), Y6, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-192(SP), Y6, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-160(SP), Y6, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-128(SP), Y6, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-96(SP), Y6, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-64(SP), Y6, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-32(SP), Y6, Y11
-	VPADDD Y11, Y8, Y8
-	VPABSD Y8, Y6
-	VCMPPS $14, bounds-480(SP), Y7, Y8
-	VCMPPS $14, bounds-448(SP), Y7, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-416(SP), Y7, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-384(SP), Y7, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-352(SP), Y7, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-320(SP), Y7, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-288(SP), Y7, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-256(SP), Y7, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-224(SP), Y7, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-192(SP), Y7, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-160(SP), Y7, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-128(SP), Y7, Y11
-	VPADDD Y11, Y8, Y8
-	VCMPPS $14, bounds-96(SP), Y7, Y9
-	VPADDD Y9, Y8, Y8
-	VCMPPS $14, bounds-64(SP), Y7, Y10
-	VPADDD Y10, Y8, Y8
-	VCMPPS $14, bounds-32(SP), Y7, Y11
-	VPADDD Y11, Y8, Y8
-	VPABSD Y8, Y7
-	VPACKSSDW  Y5, Y4, Y4
-	VPACKSSDW  Y7, Y6, Y6
-	VPACKUSWB  Y6, Y4, Y4
-	VPERMD     Y4, Y13, Y4
-	VPMADDUBSW Y14, Y4, Y4
-
+	CODE(Y0)
+	CODE(Y1)
+	CODE(Y2)
+	CODE(Y3)
+	PAIRS(Y0, Y1, Y2, Y3)
+	CODE(Y4)
+	CODE(Y5)
+	CODE(Y6)
+	CODE(Y7)
+	PAIRS(Y4, Y5, Y6, Y7)
 	VPACKUSWB Y4, Y0, Y0
 	VPERMQ    $0xD8, Y0, Y0
 	VMOVDQU   Y0, (DI)
@@ -405,62 +198,14 @@ loop:
 	VMULPS       Y12, Y15, Y11 // levels of codes 0..7
 	VMULPS       Y12, Y14, Y10 // levels of codes 8..15
 
-	VPBROADCASTD 0(SI), Y0
-	VPSRLVD      Y13, Y0, Y0
-	VPERMPS      Y11, Y0, Y1
-	VPERMPS      Y10, Y0, Y2
-	VPSLLD       $28, Y0, Y0
-	VBLENDVPS    Y0, Y2, Y1, Y1
-	VMOVUPS      Y1, 0(DI)
-	VPBROADCASTD 4(SI), Y3
-	VPSRLVD      Y13, Y3, Y3
-	VPERMPS      Y11, Y3, Y4
-	VPERMPS      Y10, Y3, Y5
-	VPSLLD       $28, Y3, Y3
-	VBLENDVPS    Y3, Y5, Y4, Y4
-	VMOVUPS      Y4, 32(DI)
-	VPBROADCASTD 8(SI), Y6
-	VPSRLVD      Y13, Y6, Y6
-	VPERMPS      Y11, Y6, Y7
-	VPERMPS      Y10, Y6, Y8
-	VPSLLD       $28, Y6, Y6
-	VBLENDVPS    Y6, Y8, Y7, Y7
-	VMOVUPS      Y7, 64(DI)
-	VPBROADCASTD 12(SI), Y0
-	VPSRLVD      Y13, Y0, Y0
-	VPERMPS      Y11, Y0, Y1
-	VPERMPS      Y10, Y0, Y2
-	VPSLLD       $28, Y0, Y0
-	VBLENDVPS    Y0, Y2, Y1, Y1
-	VMOVUPS      Y1, 96(DI)
-	VPBROADCASTD 16(SI), Y3
-	VPSRLVD      Y13, Y3, Y3
-	VPERMPS      Y11, Y3, Y4
-	VPERMPS      Y10, Y3, Y5
-	VPSLLD       $28, Y3, Y3
-	VBLENDVPS    Y3, Y5, Y4, Y4
-	VMOVUPS      Y4, 128(DI)
-	VPBROADCASTD 20(SI), Y6
-	VPSRLVD      Y13, Y6, Y6
-	VPERMPS      Y11, Y6, Y7
-	VPERMPS      Y10, Y6, Y8
-	VPSLLD       $28, Y6, Y6
-	VBLENDVPS    Y6, Y8, Y7, Y7
-	VMOVUPS      Y7, 160(DI)
-	VPBROADCASTD 24(SI), Y0
-	VPSRLVD      Y13, Y0, Y0
-	VPERMPS      Y11, Y0, Y1
-	VPERMPS      Y10, Y0, Y2
-	VPSLLD       $28, Y0, Y0
-	VBLENDVPS    Y0, Y2, Y1, Y1
-	VMOVUPS      Y1, 192(DI)
-	VPBROADCASTD 28(SI), Y3
-	VPSRLVD      Y13, Y3, Y3
-	VPERMPS      Y11, Y3, Y4
-	VPERMPS      Y10, Y3, Y5
-	VPSLLD       $28, Y3, Y3
-	VBLENDVPS    Y3, Y5, Y4, Y4
-	VMOVUPS      Y4, 224(DI)
+	LEVELS(0, Y0, Y1, Y2)
+	LEVELS(4, Y3, Y4, Y5)
+	LEVELS(8, Y6, Y7, Y8)
+	LEVELS(12, Y0, Y1, Y2)
+	LEVELS(16, Y3, Y4, Y5)
+	LEVELS(20, Y6, Y7, Y8)
+	LEVELS(24, Y0, Y1, Y2)
+	LEVELS(28, Y3, Y4, Y5)
 	ADDQ $256, DI
 	ADDQ $32, SI
 	ADDQ $4, BX
