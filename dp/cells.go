@@ -47,6 +47,9 @@ func newCells(p part, h, left, right float64) (*cells, error) {
 		off = math.Log1p(-q)
 		ratio = off - math.Log(q)
 		shift = bulkShift(q, z, h)
+		if p.seen < 1 {
+			shift = math.Mod(-off, h) // loss 0 is a node: that is where most of the mass is
+		}
 	}
 	edge := func(k float64) float64 { // x where the loss is that of node k
 		t := shift + k*h

@@ -21,7 +21,7 @@ type grid struct {
 
 // newGrid lays out a part's cells for one direction.
 func newGrid(c *cells, rounds int, flip bool) grid {
-	g := grid{rounds: rounds, base: c.base, pess: c.pessimistic(), opt: c.optimistic()}
+	g := grid{rounds: rounds, base: c.base, pess: c.pessimistic(), opt: c.optimistic(flip)}
 	n := len(g.pess)
 	if !flip {
 		g.pess[0] += c.pLeft // rounded up

@@ -7,16 +7,18 @@ import "math"
 // cells are merged so that the likelihood ratio of what is merged is exactly
 // that of a node. To node i, cell i offers a surplus above[i] and cell i-1 a deficit
 // below[i-1]; equal amounts of both make the node. Where a cell has a rest that no
-// partner takes, the rest is merged with mass of a node further out. Mass that fits
-// nowhere is dropped, which lowers delta too.
+// partner takes, the rest is merged with mass of a node further out, and what fits
+// nowhere is rounded to the node where it counts less: the lower one in direction
+// remove, the upper one (flip) in direction add.
 //
 // Going up while masses grow and down while they fall keeps the fractions near
 // one half: the other way round every deviation would be amplified.
-func (c *cells) optimistic() []float64 {
+func (c *cells) optimistic(flip bool) []float64 {
 	n := len(c.above)
 	eh := math.Expm1(c.h)
 	m := merger{
 		cells: c,
+		flip:  flip,
 		out:   make([]float64, n+1),
 		up:    eh,                // deficit against node i of unit mass at node i-1
 		down:  -math.Expm1(-c.h), // surplus against node i of unit mass at node i+1
@@ -34,6 +36,7 @@ func (c *cells) optimistic() []float64 {
 		deficit := rest * c.below[i-1]
 		switch {
 		case deficit <= 0: // nothing to merge with: all of cell i goes up
+			m.round(i-1, rest)
 			rest = 1
 		case deficit <= c.above[i]:
 			f := deficit / c.above[i]
@@ -42,7 +45,7 @@ func (c *cells) optimistic() []float64 {
 		default:
 			f := c.above[i] / c.below[i-1]
 			m.out[i] += f*m.mass(i-1) + m.mass(i)
-			m.lower(i-1, rest-f)
+			m.round(i-1, m.lower(i-1, rest-f))
 			rest = 0
 		}
 	}
@@ -58,6 +61,7 @@ func (c *cells) optimistic() []float64 {
 		deficit := avail * c.below[i-1]
 		switch {
 		case surplus <= 0:
+			m.round(i, rest)
 			rest = avail
 		case surplus <= deficit:
 			f := surplus / c.below[i-1]
@@ -66,7 +70,7 @@ func (c *cells) optimistic() []float64 {
 		default:
 			f := deficit / c.above[i]
 			m.out[i] += f*m.mass(i) + avail*m.mass(i-1)
-			m.raise(i, rest-f)
+			m.round(i, m.raise(i, rest-f))
 			rest = 0
 		}
 		if i-1 == peak {
@@ -74,14 +78,13 @@ func (c *cells) optimistic() []float64 {
 		}
 	}
 	// What is left of the peak's cell has its partners on one side or the other.
-	if left > 0 {
-		m.raise(peak, m.lowerPart(peak, left))
-	}
+	m.round(peak, m.raise(peak, m.lower(peak, left)))
 	return m.out
 }
 
 type merger struct {
 	cells    *cells
+	flip     bool
 	out      []float64
 	up, down float64
 	eh       float64
@@ -92,13 +95,13 @@ func (m *merger) mass(i int) float64 {
 	return (m.cells.above[i]*(1+m.eh) + m.cells.below[i]) / m.eh
 }
 
-// lowerPart merges a fraction f of cell j with mass at node j-1 into node j
-// and returns the fraction for which there was none.
-func (m *merger) lowerPart(j int, f float64) (rest float64) {
-	if f <= 0 || j < 1 || m.cells.above[j] <= 0 {
-		return max(f, 0)
-	}
+// lower merges a fraction f of cell j with mass at node j-1 into node j and
+// returns the fraction for which there was none.
+func (m *merger) lower(j int, f float64) (rest float64) {
 	need := f * m.cells.above[j] / m.up
+	if !(need > 0) || j < 1 {
+		return f
+	}
 	take := min(need, m.out[j-1])
 	part := f * take / need
 	m.out[j-1] -= take
@@ -106,16 +109,28 @@ func (m *merger) lowerPart(j int, f float64) (rest float64) {
 	return f - part
 }
 
-func (m *merger) lower(j int, f float64) { m.lowerPart(j, f) }
-
-// raise merges a fraction f of cell j with mass at node j+2 into node j+1.
-func (m *merger) raise(j int, f float64) {
-	if f <= 0 || j+2 >= len(m.out) || m.cells.below[j] <= 0 {
-		return
-	}
+// raise merges a fraction f of cell j with mass at node j+2 into node j+1 and
+// returns the fraction for which there was none.
+func (m *merger) raise(j int, f float64) (rest float64) {
 	need := f * m.cells.below[j] / m.down
+	if !(need > 0) || j+2 >= len(m.out) {
+		return f
+	}
 	take := min(need, m.out[j+2])
 	part := f * take / need
 	m.out[j+2] -= take
 	m.out[j+1] += take + part*m.mass(j)
+	return f - part
+}
+
+// round puts a fraction f of cell j at one of its nodes: its mass under P at the
+// lower one, or its mass under Q at the upper one.
+func (m *merger) round(j int, f float64) {
+	switch {
+	case !(f > 0):
+	case m.flip:
+		m.out[j+1] += f * (m.mass(j) + m.cells.below[j]) // exp(upper node)*Q(cell)
+	default:
+		m.out[j] += f * m.mass(j)
+	}
 }

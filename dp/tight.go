@@ -15,6 +15,9 @@ const (
 	coarseGap = 2e-3
 )
 
+// minTightNoise: below it only closed forms and the Rényi bound are used.
+const minTightNoise = 0.05
+
 // tailShare is the part of delta spent on losses beyond the grid, which count as
 // infinite. Cutting there also keeps the tilted mass from piling up at its end.
 const tailShare = 1e-6
@@ -25,12 +28,11 @@ func tightEpsilon(parts []part, delta, rdp, gap float64) (bounds, error) {
 	if b, ok := closedForm(parts, delta); ok {
 		return b, nil
 	}
-	if !symmetric(parts) {
-		for _, p := range parts {
-			if p.q == 1 && p.z < 0.1 {
-				// Its losses span more than float64 has exponents for in direction add.
-				return bounds{upper: rdp}, nil
-			}
+	for _, p := range parts {
+		// No use is made of so little noise but to state that it protects nobody; its
+		// losses span more than a grid holds, or than float64 has exponents for.
+		if p.z < minTightNoise || p.q == 1 && p.z < 0.1 && !symmetric(parts) {
+			return bounds{upper: rdp}, nil
 		}
 	}
 	remove, err := direction(parts, delta, false, rdp, 0, gap)

@@ -1,0 +1,54 @@
+package dp
+
+import (
+	"fmt"
+	"testing"
+)
+
+func BenchmarkEpsilon(b *testing.B) {
+	for _, c := range []struct {
+		q, z   float64
+		rounds int
+		delta  float64
+	}{{0.01, 1, 2000, 1e-6}, {0.01, 1, 2000, 1e-12}, {0.01, 0.6, 300, 1e-6}, {0.0001, 1, 100000, 1e-6}, {1e-5, 1, 100000, 1e-12}} {
+		for _, acct := range []Accountant{Tight, RDP} {
+			b.Run(fmt.Sprintf("%s/q=%g,z=%g,T=%d,delta=%g", acct, c.q, c.z, c.rounds, c.delta), func(b *testing.B) {
+				var g Guarantee
+				for b.Loop() {
+					var err error
+					if g, err = Epsilon([]Event{Rounds(Mechanism{c.q, c.z}, c.rounds)}, c.delta, acct); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if acct == Tight {
+					b.ReportMetric((g.Epsilon-g.EpsilonLower)/g.Epsilon, "gap")
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkCalibrateNoise(b *testing.B) {
+	for _, acct := range []Accountant{Tight, RDP} {
+		b.Run(string(acct), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := CalibrateNoise(2, 1e-6, 0.01, 2000, acct); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkClip(b *testing.B) {
+	x := make([]float32, 1<<20)
+	b.SetBytes(int64(4 * len(x)))
+	for b.Loop() {
+		for i := range x {
+			x[i] = 1
+		}
+		if _, err := Clip(x, 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
