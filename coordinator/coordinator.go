@@ -6,9 +6,11 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -81,6 +83,7 @@ type Coordinator struct {
 	inARow    int           // rounds abandoned in a row
 	measuring measuring
 	broken    error // ends Run
+	published time.Time
 	total     Result
 	deviceRds int // devices that answered turn 1, over all rounds
 }
@@ -216,7 +219,21 @@ func (c *Coordinator) resume() error {
 	}
 	c.total.Private = c.rnd.secret()
 	c.publish()
-	return nil
+	return c.catchUp()
+}
+
+// catchUp exports the last checkpoint where a crash came between its commit and
+// its export.
+func (c *Coordinator) catchUp() error {
+	if c.version == 0 {
+		return nil
+	}
+	var info model.CheckpointInfo
+	b, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.CheckpointFile))
+	if err == nil && json.Unmarshal(b, &info) == nil && info.Round == int(c.version) {
+		return nil
+	}
+	return c.export(nil)
 }
 
 // guarantees puts what the ledger comes to into the progress.

@@ -83,6 +83,12 @@ func TestCrashInEveryState(t *testing.T) {
 		tb := setTable(t, Config{Job: job, Dir: im.dir, Base: base}, n, func(i int, p *player) {
 			p.delta, p.key = fixedDelta(v), keys[i].key
 		})
+		if im.version > 0 {
+			ck, err := model.ReadCheckpoint(tb.c.checkpointDir())
+			if err != nil || ck.Round != int(im.version) {
+				t.Errorf("%s: the exported checkpoint is of round %d, version %d is committed; %v", im.p.State, ck.Round, im.version, err)
+			}
+		}
 		begun := im.p.State == "unmasking" || im.p.State == "releasing"
 		want := im.entries
 		if begun {

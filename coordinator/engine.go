@@ -371,6 +371,7 @@ func (c *Coordinator) stop(err error) {
 
 // publish makes the progress and the result visible.
 func (c *Coordinator) publish() {
+	c.published = time.Now()
 	p := &c.progress
 	p.Enrolled, p.Connected = len(c.order), c.connected
 	p.BytesUp, p.BytesDown = c.metrics.bytesUp.Load(), c.metrics.bytesDown.Load()

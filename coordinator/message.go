@@ -3,6 +3,7 @@ package coordinator
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/internal/wire"
@@ -84,6 +85,9 @@ func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, take func(*r
 		r.parts[d.n].heldTurns |= 1 << (turn - 1)
 		c.progress.Answered++
 		s.faults = 0
+		if time.Since(c.published) > 100*time.Millisecond {
+			c.publish()
+		}
 		c.step(round.Received{Device: d.n, Turn: state})
 	case errors.Is(err, errPartial), errors.Is(err, secagg.ErrRepeated), errors.Is(err, secagg.ErrLate):
 	default:
