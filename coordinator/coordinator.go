@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -231,7 +232,10 @@ func (c *Coordinator) catchUp() error {
 	var info model.CheckpointInfo
 	b, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.CheckpointFile))
 	if err == nil && json.Unmarshal(b, &info) == nil && info.Round == int(c.version) {
-		return nil
+		written, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.AdapterFile))
+		if want, e := model.EncodeAdapter(c.adapter); err == nil && e == nil && bytes.Equal(written, want) {
+			return nil
+		}
 	}
 	return c.export(nil)
 }
