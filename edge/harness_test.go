@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -29,57 +28,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// pipe is one end of a connection in memory.
-type pipe struct {
-	in, out chan []byte
-	closed  chan struct{} // shared by both ends
-	once    *sync.Once
-	sent    *[][]byte // what was written at this end, for comparing
-	mu      sync.Mutex
-}
-
-func newPipe() (device, coordinator *pipe) {
-	a, b, closed, once := make(chan []byte, 256), make(chan []byte, 256), make(chan struct{}), new(sync.Once)
-	return &pipe{in: a, out: b, closed: closed, once: once, sent: new([][]byte)}, &pipe{in: b, out: a, closed: closed, once: once, sent: new([][]byte)}
-}
-
-func (p *pipe) Read(ctx context.Context) ([]byte, error) {
-	select { // what was sent before the end is still read
-	case f := <-p.in:
-		return f, nil
-	default:
-	}
-	select {
-	case f := <-p.in:
-		return f, nil
-	case <-p.closed:
-		return nil, io.EOF
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (p *pipe) Write(ctx context.Context, frame []byte) error {
-	select {
-	case <-p.closed:
-		return io.ErrClosedPipe
-	default:
-	}
-	p.mu.Lock()
-	*p.sent = append(*p.sent, bytes.Clone(frame))
-	p.mu.Unlock()
-	select {
-	case p.out <- bytes.Clone(frame):
-		return nil
-	case <-p.closed:
-		return io.ErrClosedPipe
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (p *pipe) Close() error { p.once.Do(func() { close(p.closed) }); return nil }
 
 // house is a coordinator played by a test: it speaks the protocol step by step
 // as the test asks, honestly or not.
@@ -145,7 +93,7 @@ func newHouse(t *testing.T) *house {
 	h.job = &wire.Job{
 		Instance: [16]byte{1}, Name: "test", Labels: testLabels, Base: h.blob(blob),
 		RankMin: 1, RankMax: 4, Alpha: 4, Sequence: 8, Batch: 2, Optimizer: "sgd", Rounds: 3,
-		ClipNorm: 1, Uplink: "nf4", ShardMax: 8, ShardFloor: 3, RosterKey: [32]byte(authority.Public().(ed25519.PublicKey)),
+		ClipNorm: 1, Uplink: "fixed16", ShardMax: 8, ShardFloor: 3, RosterKey: [32]byte(authority.Public().(ed25519.PublicKey)),
 		Privacy:   wire.Privacy{Private: true, SamplingRate: 1, NoiseMultiplier: 1, Delta: 1e-6, Budget: 2, Population: 10},
 		Deadlines: wire.Deadlines{Gather: 1000, Key: 1000, Share: 1000, Collect: 1000, Confirm: 1000, Unmask: 1000},
 	}

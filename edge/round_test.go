@@ -88,8 +88,10 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// mean checks that an average update is value everywhere, within the error of
-// rounding.
+// checkMean checks that an average update is value everywhere, within the error
+// of rounding. With fixed16 that has a standard deviation of about 1.5% of 0.02
+// in each of 162 coordinates at three devices: 2% for their mean and 5% for
+// their root mean square are 17 and 40 standard deviations off.
 func checkMean(t *testing.T, got []float32, value float64) {
 	t.Helper()
 	var sum, square float64
@@ -97,10 +99,8 @@ func checkMean(t *testing.T, got []float32, value float64) {
 		sum += float64(v) / float64(len(got))
 		square += (float64(v) - value) * (float64(v) - value) / float64(len(got))
 	}
-	// The lattice step at this size is about a tenth of the value; the error of
-	// one coordinate has that order, that of the mean is smaller.
-	if math.Abs(sum-value) > 0.05*value || math.Sqrt(square) > 0.3*value {
-		t.Errorf("mean update is %.4f with error %.4f, %.4f expected", sum, math.Sqrt(square), value)
+	if math.Abs(sum-value) > 0.02*value || math.Sqrt(square) > 0.05*value {
+		t.Errorf("mean update is %.5f with error %.5f, %.4f expected", sum, math.Sqrt(square), value)
 	}
 }
 
