@@ -63,16 +63,14 @@ def google(kind):
 def opacus(kind):
     # The accountants live in opacus.accountants; importing opacus itself pulls in
     # torch, so the package is entered by the side door.
-    spec = importlib.util.find_spec("opacus")
-    if spec is None:
-        raise ImportError("opacus")
-    root = types.ModuleType("opacus")
-    root.__path__ = list(spec.submodule_search_locations)
-    sys.modules["opacus"] = root
-    for name in ("opacus.accountants",):
-        m = types.ModuleType(name)
-        m.__path__ = [p + "/" + name.split(".")[1] for p in root.__path__]
-        sys.modules[name] = m
+    if "opacus" not in sys.modules:
+        spec = importlib.util.find_spec("opacus")
+        if spec is None:
+            raise ImportError("opacus")
+        for name in ("opacus", "opacus.accountants"):
+            m = types.ModuleType(name)
+            m.__path__ = [p + name.removeprefix("opacus").replace(".", "/") for p in spec.submodule_search_locations]
+            sys.modules[name] = m
     if kind == "rdp":
         from opacus.accountants.analysis import rdp as privacy_analysis
         alphas = [1 + x / 10.0 for x in range(1, 100)] + list(range(12, 64))
@@ -81,19 +79,19 @@ def opacus(kind):
             r = privacy_analysis.compute_rdp(q=q, noise_multiplier=z, steps=t, orders=alphas)
             return float(privacy_analysis.get_privacy_spent(orders=alphas, rdp=r, delta=delta)[0]), None
         return run
-    from opacus.accountants.analysis import prv as prv_pkg
+    import numpy as np
+    from opacus.accountants.analysis import prv as p
 
     def run(q, z, t, delta):
-        prv = prv_pkg.PoissonSubsampledGaussianPRV(q, z)
-        domain = prv_pkg.compute_safe_domain_size(prvs=[prv], max_self_compositions=[t], eps_error=0.01, delta_error=delta / 1000)
-        mesh = 2 * 0.01 / (t ** 0.5) / 10
-        from opacus.accountants.analysis.prv import Domain, compose_heterogeneous, discretize
-        import numpy as np
-        mesh = 0.01 / np.sqrt(t / 2 * np.log(12 / (delta / 1000)))
-        dom = Domain.create_aligned(-domain, domain, mesh)
-        tprv = prv_pkg.TruncatedPrivacyRandomVariable(prv, dom.t_min, dom.t_max) if hasattr(prv_pkg, "TruncatedPrivacyRandomVariable") else prv
-        d = compose_heterogeneous([discretize(tprv, dom)], [t])
-        lo, _, hi = d.compute_epsilon(delta, delta / 1000, 0.01)
+        # As opacus.accountants.PRVAccountant does it, at its default errors.
+        eps_error, delta_error = 0.01, delta / 1000
+        prv = p.PoissonSubsampledGaussianPRV(q, z)
+        half = p.compute_safe_domain_size(prvs=[prv], max_self_compositions=[t], eps_error=eps_error, delta_error=delta_error)
+        mesh = eps_error / np.sqrt(t / 2 * np.log(12 / delta_error))
+        domain = p.Domain.create_aligned(-half, half, mesh)
+        truncated = p.TruncatedPrivacyRandomVariable(prv, domain.t_min, domain.t_max)
+        composed = p.compose_heterogeneous([p.discretize(truncated, domain)], [t])
+        lo, _, hi = composed.compute_epsilon(delta, delta_error, eps_error)
         return float(hi), float(lo)
     return run
 
@@ -120,6 +118,8 @@ def main():
                 print(f"{name} {job}: {type(e).__name__}: {e}", file=sys.stderr)
                 continue
             results[name] = (hi, lo, time.perf_counter() - start)
+        if "starling tight" not in results:
+            sys.exit(f"starling failed on {job}: nothing to compare with")
         truth = results["starling tight"][1]
         best = min(hi for hi, _, _ in results.values() if hi >= truth * (1 - 1e-9))
         for name, (hi, lo, s) in results.items():

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dp"
 )
 
 // runPrivacy runs a privacy command and returns its standard output.
@@ -132,5 +136,57 @@ func TestPrivacyExplainNamesEveryParty(t *testing.T) {
 func TestPrivacyLedgerOfNothing(t *testing.T) {
 	if _, err := runPrivacy(t, false, "ledger", t.TempDir()); err == nil {
 		t.Error("a folder without a ledger was read")
+	}
+}
+
+// A store written as the coordinator writes it, read back by the command.
+func TestPrivacyLedger(t *testing.T) {
+	dir := t.TempDir()
+	s, err := store.Open(dir, store.Options{Task: "invoices", Job: [32]byte{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		_, cert, err := dp.DrawCohort([][]byte{{1}, {2}, {3}}, 0.5, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := s.BeginRound(store.Round{Rank: 2, Certificate: cert})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, err := dp.ReleaseSpec{Round: id, SamplingRate: 0.01, B2: 1_000_000, NoiseMultiplier: 5, NoiseScale: 0.5, SimulatedRate: 0.001, Certificate: cert.Hash()}.Event(100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := dp.Epsilon([]dp.Event{ev}, 1e-6, dp.Tight)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Charge(ev, store.Note{Reason: "alarm", Delivered: &g}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := runPrivacy(t, true, "ledger", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r ledgerReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Task != "invoices" || len(r.Entries) != 3 || r.Entries[2].Kind != "charged" || r.Entries[2].Reason != "alarm" || r.Head != r.Entries[2].Hash {
+		t.Errorf("%+v", r)
+	}
+	if r.Delivered == nil || r.Delivered.Rounds != 3 || r.Delivered.Delta != 1e-6 || r.Simulated == nil || !r.Simulated.Simulated ||
+		!(r.Simulated.Epsilon < r.Delivered.Epsilon && r.Delivered.Epsilon < r.Visible.Epsilon) {
+		t.Errorf("delivered %v, visible %v, simulated %v", r.Delivered, r.Visible, r.Simulated)
+	}
+	text, err := runPrivacy(t, false, "ledger", dir)
+	if err != nil || !strings.Contains(text, "chain verified") || !strings.Contains(text, "SIMULATED") {
+		t.Errorf("%v\n%s", err, text)
 	}
 }
