@@ -47,11 +47,11 @@ func copyFolder(t *testing.T, from, to string) {
 func TestCrashAtEveryPoint(t *testing.T) {
 	dir, images := t.TempDir(), t.TempDir()
 	type image struct {
-		dir, point       string
-		charged          int // entries acknowledged
-		committed        uint64
-		intent           uint64 // round with an acknowledged intent and no acknowledged entry
-		running, nextMin uint64
+		dir, point string
+		charged    int // entries acknowledged
+		committed  uint64
+		intent     uint64 // round with an acknowledged intent and no acknowledged entry
+		nextMin    uint64
 	}
 	var taken []image
 	var acked image
