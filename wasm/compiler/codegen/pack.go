@@ -7,6 +7,12 @@ import (
 // packA packs kc columns of the given number of rows, every element four times: scratch[k][row].
 func (g *Generator) packA(f *emit.Func, a emit.Local, p product, rows int) {
 	src, dst, i := f.New(emit.I32), f.New(emit.I32), f.New(emit.I32)
+	// The elements of a column are live at once: a splat in wazero merges into its register's old value, so that in one
+	// register each would wait for the last.
+	wide := make([]emit.Local, rows)
+	for r := range wide {
+		wide[r] = f.New(emit.V128)
+	}
 	f.Get(a)
 	f.Set(src)
 	f.I32(int32(g.scratch + scratchA))
@@ -16,9 +22,13 @@ func (g *Generator) packA(f *emit.Func, a emit.Local, p product, rows int) {
 		g.touch(f, dst, n*rows*16)
 		for u := range n {
 			for r := range rows {
-				f.Get(dst)
 				loadAt(f, src, u*p.ak+r*p.am)
 				f.SIMD(emit.F32x4Splat)
+				f.Set(wide[r])
+			}
+			for r := range rows {
+				f.Get(dst)
+				f.Get(wide[r])
 				f.VLoad(emit.V128Store, uint32((u*rows+r)*16))
 			}
 		}
@@ -27,6 +37,7 @@ func (g *Generator) packA(f *emit.Func, a emit.Local, p product, rows int) {
 	}
 	chunks(f, i, p.kc, 4, block)
 	f.Free(src, dst, i)
+	f.Free(wide...)
 }
 
 // packB writes func(b): packs a block of B into panels of 8 columns, scratch[panel][k][column].

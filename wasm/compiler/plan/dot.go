@@ -43,7 +43,7 @@ func (l *lowering) dot(n *ir.Node) error {
 		return l.fill(n, 0)
 	}
 	d := newDomain(dims)
-	step := &Dot{FLOPs: 2 * uint64(ir.Len(dims))}
+	step := &Dot{}
 	err := overSplits(d, func() error {
 		idx := identity(d)
 		pick := func(at []int) []affine {

@@ -81,7 +81,6 @@ type Axis struct{ Size, A, B, C int }
 type Dot struct {
 	A, B, C        Ref
 	Batch, M, N, K []Axis
-	FLOPs          uint64
 }
 
 // Direct is an operation that is written out as plain loops over its operands in memory: gathers, scatters, windows.
