@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +28,7 @@ var errWrongBytes = errors.New("bytes do not have the hash they are named by")
 
 // fetcher gets blobs by hash. Safe for concurrent use.
 type fetcher struct {
-	client *http.Client
+	client blobClient
 	token  wire.Token
 	dir    string        // cache; empty: none
 	most   uint64        // largest blob, bytes
@@ -82,6 +82,20 @@ func (f *fetcher) get(ctx context.Context, b wire.Blob, keep bool, progress func
 	return data, nil
 }
 
+// answer is what a server said to a request for a blob.
+type answer struct {
+	status       int
+	contentRange string
+	body         io.ReadCloser
+}
+
+// The statuses that matter here.
+const (
+	statusOK      = 200
+	statusPartial = 206
+	statusTooMany = 429
+)
+
 // statusError is an answer that trying again does not change.
 type statusError struct{ status string }
 
@@ -94,36 +108,31 @@ func (f *fetcher) read(ctx context.Context, b wire.Blob, body *bytes.Buffer, pro
 	stalled := time.AfterFunc(fetchStalled, func() { cancel(errors.New("no byte for " + fetchStalled.String())) })
 	defer stalled.Stop()
 
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.token.BlobURL(b.SHA256), nil)
+	from := uint64(body.Len())
+	resp, err := f.client.open(ctx, f.token.BlobURL(b.SHA256), from, fmt.Sprintf(`"%x"`, b.SHA256))
 	if err != nil {
-		return err
+		return errors.Join(err, context.Cause(ctx))
 	}
-	want := http.StatusOK
-	if body.Len() > 0 {
-		want = http.StatusPartialContent
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", body.Len()))
-		req.Header.Set("If-Range", fmt.Sprintf(`"%x"`, b.SHA256))
+	defer resp.body.Close()
+	want := statusOK
+	if from > 0 {
+		want = statusPartial
 	}
-	resp, err := f.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
 	switch {
-	case resp.StatusCode == http.StatusOK:
+	case resp.status == statusOK:
 		body.Reset() // the whole of it, from the start
-	case resp.StatusCode != want:
-		if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
-			return fmt.Errorf("coordinator answers %s", resp.Status)
+	case resp.status != want:
+		if resp.status >= 500 || resp.status == statusTooMany {
+			return fmt.Errorf("coordinator answers %d", resp.status)
 		}
-		return &statusError{resp.Status}
+		return &statusError{strconv.Itoa(resp.status)}
 	default:
-		if got, expect := resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-%d/%d", body.Len(), b.Size-1, b.Size); got != expect {
+		if got, expect := resp.contentRange, fmt.Sprintf("bytes %d-%d/%d", body.Len(), b.Size-1, b.Size); got != expect {
 			return &statusError{fmt.Sprintf("range %q, %q expected", got, expect)}
 		}
 	}
 	for {
-		n, err := io.CopyN(body, resp.Body, min(fetchPiece, int64(b.Size)-int64(body.Len())+1))
+		n, err := io.CopyN(body, resp.body, min(fetchPiece, int64(b.Size)-int64(body.Len())+1))
 		f.down.Add(n)
 		if n > 0 {
 			stalled.Reset(fetchStalled)

@@ -1,3 +1,5 @@
+//go:build !js
+
 package edge
 
 import (
@@ -26,7 +28,7 @@ func blobServer(t *testing.T, handler http.HandlerFunc) *fetcher {
 	t.Cleanup(s.Close)
 	client := NewHTTPClient(wire.Token{}, nil)
 	t.Cleanup(client.CloseIdleConnections)
-	return &fetcher{client: client, token: wire.Token{URL: s.URL}, most: 1 << 24, down: new(atomic.Int64)}
+	return &fetcher{client: blobClient{client}, token: wire.Token{URL: s.URL}, most: 1 << 24, down: new(atomic.Int64)}
 }
 
 func ref(data []byte) wire.Blob {
@@ -172,10 +174,10 @@ func (stalledBody) Close() error               { return nil }
 func TestBlobThatStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
-		f := &fetcher{token: wire.Token{URL: "http://x"}, most: 10, down: new(atomic.Int64), client: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		f := &fetcher{token: wire.Token{URL: "http://x"}, most: 10, down: new(atomic.Int64), client: blobClient{&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			tries++
 			return &http.Response{StatusCode: 200, Body: stalledBody{r.Context()}, Request: r}, nil
-		})}}
+		})}}}
 		start := time.Now()
 		_, err := f.get(t.Context(), wire.Blob{Size: 5}, false, nil)
 		if err == nil || !strings.Contains(err.Error(), "no byte for") || tries != fetchTries {
@@ -190,9 +192,9 @@ func TestBlobThatStalls(t *testing.T) {
 func TestBlobEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		f := &fetcher{token: wire.Token{URL: "http://x"}, most: 10, down: new(atomic.Int64), client: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		f := &fetcher{token: wire.Token{URL: "http://x"}, most: 10, down: new(atomic.Int64), client: blobClient{&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			return nil, errors.New("no route")
-		})}}
+		})}}}
 		time.AfterFunc(100*time.Millisecond, cancel)
 		if _, err := f.get(ctx, wire.Blob{Size: 5}, false, nil); err == nil {
 			t.Error("no error")

@@ -44,11 +44,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	c := &client{cfg: cfg, token: token, events: &events{to: cfg.Progress}, trainer: cfg.Trainer}
-	if cfg.HTTP == nil {
-		c.cfg.HTTP = NewHTTPClient(token, nil)
-		defer c.cfg.HTTP.CloseIdleConnections()
-	}
-	c.blobs = &fetcher{client: c.cfg.HTTP, token: token, dir: cfg.CacheDir, most: c.cfg.MaxBlob, down: &c.events.down}
+	client, done := newBlobClient(token, cfg.HTTP)
+	defer done()
+	c.blobs = &fetcher{client: client, token: token, dir: cfg.CacheDir, most: c.cfg.MaxBlob, down: &c.events.down}
 	if c.cfg.Dial == nil {
 		c.cfg.Dial = func(ctx context.Context, t wire.Token) (Conn, error) { return DialSocket(ctx, t, nil) }
 	}

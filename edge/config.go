@@ -55,7 +55,8 @@ type Config struct {
 
 	// Dial opens a connection; default: a WebSocket with the token's pin.
 	Dial func(ctx context.Context, t wire.Token) (Conn, error)
-	// HTTP fetches blobs; default: a client with the token's pin.
+	// HTTP fetches blobs; default: a client with the token's pin. Not used in a
+	// browser.
 	HTTP *http.Client
 	// Seed replaces every secret source of randomness where it is not empty.
 	// Only for reproducible demonstrations: nothing is private then.

@@ -3,9 +3,11 @@
 package edge
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net/http"
 
 	"github.com/coder/websocket"
@@ -45,4 +47,34 @@ func NewHTTPClient(t wire.Token, netDial NetDialer) *http.Client {
 		}
 	}
 	return &http.Client{Transport: tr}
+}
+
+// blobClient asks for blobs.
+type blobClient struct{ http *http.Client }
+
+// newBlobClient uses given where there is one. done ends what was started.
+func newBlobClient(t wire.Token, given *http.Client) (c blobClient, done func()) {
+	if given != nil {
+		return blobClient{given}, func() {}
+	}
+	own := NewHTTPClient(t, nil)
+	return blobClient{own}, own.CloseIdleConnections
+}
+
+// open asks for a blob from a byte on, if it still has the tag. The caller
+// closes the body.
+func (c blobClient) open(ctx context.Context, url string, from uint64, etag string) (*answer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	if from > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+		req.Header.Set("If-Range", etag)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	return &answer{resp.StatusCode, resp.Header.Get("Content-Range"), resp.Body}, nil
 }
