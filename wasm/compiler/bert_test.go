@@ -179,7 +179,7 @@ func (b bert) build(g *graph.Graph, s *step) []*graph.Node {
 		}
 		d := h / b.heads
 		split := func(x *graph.Node) *graph.Node {
-			x = graph.TransposeAllDims(graph.Reshape(x, b.batch, b.seq, b.heads, d), 0, 2, 1, 3)
+			x = graph.TransposeAllAxes(graph.Reshape(x, b.batch, b.seq, b.heads, d), 0, 2, 1, 3)
 			return graph.Reshape(x, b.batch*b.heads, b.seq, d)
 		}
 		q, k, v := adapted(x, "query"), dense(x, p+"key", h), adapted(x, "value")
@@ -187,7 +187,7 @@ func (b bert) build(g *graph.Graph, s *step) []*graph.Node {
 		mask := graph.BroadcastToDims(graph.Reshape(bias, b.batch, 1, 1, b.seq), b.batch, b.heads, b.seq, b.seq)
 		a := softmax(graph.Add(scores, graph.Reshape(mask, b.batch*b.heads, b.seq, b.seq)))
 		y := graph.DotGeneral(a, []int{2}, []int{0}, split(v), []int{1}, []int{0})
-		y = graph.TransposeAllDims(graph.Reshape(y, b.batch, b.heads, b.seq, d), 0, 2, 1, 3)
+		y = graph.TransposeAllAxes(graph.Reshape(y, b.batch, b.heads, b.seq, d), 0, 2, 1, 3)
 		x = norm(graph.Add(x, dense(graph.Reshape(y, n, h), p+"output", h)), p+"norm1")
 		x = norm(graph.Add(x, dense(gelu(dense(x, p+"up", b.ffn)), p+"down", h)), p+"norm2")
 	}

@@ -13,7 +13,6 @@ type expr struct {
 	l      *lowering
 	sizes  []int
 	own    map[*ir.Node]bool // stored nodes that this loop computes itself, at the identity index
-	ident  string            // key of the identity index
 	loop   *Loop
 	memo   map[string]*Value
 	leaves map[string]int
