@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/gomlx/compute"
+
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/tokenizer"
 )
@@ -13,7 +15,7 @@ import (
 // poolerRows and poolerRidge are FitPooler's defaults in MakeBase.
 const (
 	poolerRows  = 4000
-	poolerRidge = 0.01
+	poolerRidge = 2.0
 )
 
 // MakeBase trains a tokenizer and an encoder on a corpus and packs them. The
@@ -32,13 +34,36 @@ func MakeBase(ctx context.Context, spec PretrainSpec, corpus iter.Seq[string], f
 	if err != nil {
 		return nil, err
 	}
-	weight, bias, err := FitPooler(ctx, spec.Backend, spec.Config, tensors, rows[:min(poolerRows, len(rows))], poolerRidge)
-	if err != nil {
-		return nil, err
-	}
 	js, err := json.Marshal(tok)
 	if err != nil {
 		return nil, err
 	}
-	return model.NewBase(spec.Config, append(tensors, weight, bias), js, format)
+	// The pooler is fitted to the encoder as it is stored: quantized.
+	plain, err := model.NewBase(spec.Config, append(tensors, identityPooler(spec.Config)...), js, format)
+	if err != nil {
+		return nil, err
+	}
+	return WithPooler(ctx, spec.Backend, plain, rows[:min(poolerRows, len(rows))], format)
+}
+
+// WithPooler returns the base with its pooler fitted to rows (FitPooler) and
+// the rest unchanged: NF4 and bf16 store again what they have stored. format is
+// the base's.
+func WithPooler(ctx context.Context, be compute.Backend, b *model.Base, rows [][]int32, format model.Format) (*model.Base, error) {
+	n := len(b.Tensors) - 2
+	weight, bias, err := FitPooler(ctx, be, b.Config, b.Tensors[:n:n], rows, poolerRidge)
+	if err != nil {
+		return nil, err
+	}
+	return model.NewBase(b.Config, append(b.Tensors[:n:n], weight, bias), b.Tokenizer, format)
+}
+
+// identityPooler is the pooler of a base before it is fitted.
+func identityPooler(c model.Config) []model.Tensor {
+	h := c.HiddenSize
+	w := model.Tensor{Name: "pooler.dense.weight", Shape: []int{h, h}, Data: make([]float32, h*h)}
+	for i := range h {
+		w.Data[i*h+i] = 1
+	}
+	return []model.Tensor{w, {Name: "pooler.dense.bias", Shape: []int{h}, Data: make([]float32, h)}}
 }

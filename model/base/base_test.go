@@ -1,0 +1,68 @@
+package base
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// blobSHA256 is the SHA-256 of the embedded base's blob, and so its address. A
+// base that `make base` has remade needs the new value here.
+const blobSHA256 = "957814f8a7422d0281381f6edc651a8d51d134d1d2abc9f31a5728ee049a4cac"
+
+// maxBytes is the most that the base may add to the binary.
+const maxBytes = 2 << 20
+
+func TestDefaultIsWhatWasMade(t *testing.T) {
+	b, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob, err := b.Blob()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := model.BlobSHA256(blob); got != blobSHA256 {
+		t.Errorf("the base's SHA-256 is %s, want %s", got, blobSHA256)
+	}
+	if got := strings.TrimSpace(Generator); got != dataset.GeneratorVersion {
+		t.Errorf("the base was trained on %s, the generator is now %s: run make base", got, dataset.GeneratorVersion)
+	}
+	size := 0
+	err = fs.WalkDir(files, "default", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		size += int(info.Size())
+		return err
+	})
+	if err != nil || size > maxBytes {
+		t.Errorf("%d bytes embedded, limit %d (%v)", size, maxBytes, err)
+	}
+}
+
+func TestDefaultTokenizerFits(t *testing.T) {
+	b, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := tokenizer.Parse(b.Tokenizer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tok.VocabSize() != b.Config.VocabSize || tok.PadID() != 0 {
+		t.Errorf("tokenizer has %d entries and pad id %d, the base %d", tok.VocabSize(), tok.PadID(), b.Config.VocabSize)
+	}
+	// The tokenizer is the one that the public corpus gives: text of the
+	// trade stays whole.
+	for _, word := range strings.Fields("invoice total due company said profit") {
+		if ids := tok.Encode(word); len(ids) != 1 || ids[0] == tok.UnknownID() {
+			t.Errorf("%q takes %d tokens", word, len(ids))
+		}
+	}
+}
