@@ -90,7 +90,7 @@ echo "| program | wazero | wazero, interpreter | node |"
 echo "| --- | --- | --- | --- |"
 hash() { sed 's/.*"state_sha256":"\([0-9a-f]*\)".*/\1/' | cut -c1-16; }
 same=0
-for case in tiny-b8-s64 tiny-b16-s32 small-nf4-b8-s64; do
+for case in tiny-b8-s64 tiny-b16-s32 small-b8-s64 small-nf4-b8-s64; do
 	a=$("$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 | hash)
 	b=-
 	case $case in tiny-b16*) b=$("$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 -interpreter | hash) ;; esac
