@@ -114,26 +114,37 @@ func (pl plan) guess(delta float64) (slope, eps float64) {
 // end, and a smaller one needs a far narrower window; the transform's absolute error
 // limits how small: rounding is that error, about.
 func (pl plan) choose(slope, eps, delta, rounding float64) (tilt, lo, hi, sLo, sHi float64) {
-	best, least := math.Inf(1), math.Inf(1)
-	for t := slope; t > 1e-3*slope && t > 1e-3; t /= 2 {
+	type candidate struct{ tilt, scale float64 }
+	var fit []candidate // from the slope downwards
+	least := candidate{slope, math.Inf(1)}
+	for t := slope; t > 1e-3*slope && t > 1e-3; t /= 1.25 {
 		k, _, _ := pl.cumulant(t)
 		// log of the weight that the tilted mass has at eps, and of the largest
 		// factor it is multiplied with (see composed.delta).
 		scale := k - t*eps + t*math.Log(t) - (t+1)*math.Log1p(t)
-		exact := scale+math.Log(rounding) < math.Log(delta)-13
-		if !exact && (best < math.Inf(1) || scale > least) {
-			continue
-		}
-		l, u, sl, sh := pl.window(t, min(-20, math.Log(2e-9*delta)-scale))
-		if !exact {
-			least = scale
-			tilt, lo, hi, sLo, sHi = t, l, u, sl, sh
-		} else if w := u - l; w < 0.7*best {
-			best = w
-			tilt, lo, hi, sLo, sHi = t, l, u, sl, sh
+		// A relative error r in delta is one of r/(slope*eps) in epsilon.
+		if scale+math.Log(rounding) < math.Log(delta)+math.Log(2e-6*max(1, slope*eps)) {
+			fit = append(fit, candidate{t, scale})
+		} else if scale < least.scale {
+			least = candidate{t, scale}
 		}
 	}
-	return tilt, lo, hi, sLo, sHi
+	if len(fit) == 0 {
+		fit = []candidate{least}
+	}
+	best := math.Inf(1)
+	for step, i := max(1, len(fit)/4), 0; ; i += step {
+		i = min(i, len(fit)-1)
+		c := fit[i]
+		l, u, sl, sh := pl.window(c.tilt, min(-20, math.Log(2e-9*delta)-c.scale))
+		if w := u - l; w < 0.8*best || i == 0 {
+			best = w
+			tilt, lo, hi, sLo, sHi = c.tilt, l, u, sl, sh
+		}
+		if i == len(fit)-1 {
+			return tilt, lo, hi, sLo, sHi
+		}
+	}
 }
 
 // window returns losses lo < hi outside of which the composed loss, tilted by

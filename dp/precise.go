@@ -10,7 +10,7 @@ import "math"
 // that nothing is cancelled.
 
 // maxPrecise bounds the size of a precise transform (64 bytes an entry and more).
-const maxPrecise = 1 << 21
+const maxPrecise = 1 << 22
 
 // frequency is one point of the product of all parts' characteristic functions.
 type frequency struct {

@@ -71,6 +71,10 @@ def opacus(kind):
             m = types.ModuleType(name)
             m.__path__ = [p + name.removeprefix("opacus").replace(".", "/") for p in spec.submodule_search_locations]
             sys.modules[name] = m
+        # Named in the accountants' type hints only, and all that wants torch.
+        optimizers = types.ModuleType("opacus.optimizers")
+        optimizers.DPOptimizer = object
+        sys.modules["opacus.optimizers"] = optimizers
     if kind == "rdp":
         from opacus.accountants.analysis import rdp as privacy_analysis
         alphas = [1 + x / 10.0 for x in range(1, 100)] + list(range(12, 64))
