@@ -42,11 +42,12 @@ func compose(events []Event, visible, simulated bool) (composition, error) {
 		if e.NoiseScale == 1 {
 			p.z = e.NoiseMultiplier
 		}
+		v := e.Sigma2.Float()
 		if simulated && e.SimulatedRate != 0 {
 			p.q, p.z = e.SimulatedRate, e.NoiseMultiplier
+			v = v / (e.NoiseScale * e.NoiseScale) * (1 - 0x1p-50) // the noise of that population
 		}
 		if e.B2 > 0 {
-			v := e.Sigma2.Float()
 			if v >= minDiscreteSigma2 {
 				shrink := math.Sqrt((v - 4) / v)
 				p.z *= shrink * (1 - 0x1p-51)

@@ -101,6 +101,9 @@ func (v Variance) den() *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(v
 
 // Float returns sigma^2 as the nearest float64.
 func (v Variance) Float() float64 {
+	if v == (Variance{}) {
+		return 0
+	}
 	f, _ := new(big.Rat).SetFrac(v.num(), v.den()).Float64()
 	return f
 }

@@ -36,6 +36,10 @@ type ledgerLine struct {
 	Sigma2          string  `json:"sigma2"` // exact, grid units squared
 	Dim             uint64  `json:"dim"`
 	Certificate     string  `json:"certificate,omitempty"`
+	// How the cohort was drawn, from the certificate.
+	Method     string `json:"method,omitempty"`
+	Generator  string `json:"generator,omitempty"`
+	Population int    `json:"population,omitempty"`
 	Reason          string  `json:"reason,omitempty"`
 	Hash            string  `json:"hash"`
 }
@@ -87,6 +91,7 @@ func newLedgerReport(l store.Ledger, delta float64, acct dp.Accountant) (ledgerR
 		}
 		if ev.Certificate != ([32]byte{}) {
 			line.Certificate = hex.EncodeToString(ev.Certificate[:])
+			line.Method, line.Generator, line.Population = e.Cohort.Method, e.Cohort.Generator, e.Cohort.Population
 		}
 		r.Entries = append(r.Entries, line)
 		simulated = simulated || ev.NoiseScale < 1
@@ -136,6 +141,9 @@ func (r ledgerReport) print(w io.Writer) error {
 	}
 	if len(r.Entries) == 0 {
 		return nil
+	}
+	if last := r.Entries[len(r.Entries)-1]; last.Method != "" {
+		fmt.Fprintf(w, "\ncohorts    %s from %s, last over %d members\n", last.Method, last.Generator, last.Population)
 	}
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -178,7 +178,7 @@ func TestPrivacyLedger(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Task != "invoices" || len(r.Entries) != 3 || r.Entries[2].Kind != "charged" || r.Entries[2].Reason != "alarm" || r.Head != r.Entries[2].Hash {
+	if r.Task != "invoices" || len(r.Entries) != 3 || r.Entries[2].Kind != "charged" || r.Entries[2].Reason != "alarm" || r.Entries[0].Generator != "crypto/rand" || r.Entries[0].Population != 3 || r.Head != r.Entries[2].Hash {
 		t.Errorf("%+v", r)
 	}
 	if r.Delivered == nil || r.Delivered.Rounds != 3 || r.Delivered.Delta != 1e-6 || r.Simulated == nil || !r.Simulated.Simulated ||
@@ -186,7 +186,7 @@ func TestPrivacyLedger(t *testing.T) {
 		t.Errorf("delivered %v, visible %v, simulated %v", r.Delivered, r.Visible, r.Simulated)
 	}
 	text, err := runPrivacy(t, false, "ledger", dir)
-	if err != nil || !strings.Contains(text, "chain verified") || !strings.Contains(text, "SIMULATED") {
+	if err != nil || !strings.Contains(text, "chain verified") || !strings.Contains(text, "SIMULATED") || !strings.Contains(text, "crypto/rand") {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
