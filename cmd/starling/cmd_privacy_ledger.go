@@ -40,8 +40,8 @@ type ledgerLine struct {
 	Method     string `json:"method,omitempty"`
 	Generator  string `json:"generator,omitempty"`
 	Population int    `json:"population,omitempty"`
-	Reason          string  `json:"reason,omitempty"`
-	Hash            string  `json:"hash"`
+	Reason     string `json:"reason,omitempty"`
+	Hash       string `json:"hash"`
 }
 
 func newPrivacyLedgerCmd(a *app) *cobra.Command {
