@@ -92,6 +92,7 @@ func newRootCmd(a *app) *cobra.Command {
 		newPretrainCmd(a),
 		newPredictCmd(a),
 		newBandwidthCmd(a),
+		newPrivacyCmd(a),
 		newSecaggCmd(a),
 		newVersionCmd(a),
 	)

@@ -20,7 +20,8 @@ type fleetData struct {
 
 // Sizes of the generated invoice task.
 const (
-	invoicesPerClient   = 96
+	invoicesPerClient   = 160
+	providersPerClient  = 10
 	validationInvoices  = 320
 	testInvoices        = 1600
 	invoicesPerProvider = 8 // of the two public parts: many providers, few documents each
@@ -29,7 +30,8 @@ const (
 // generatedData makes the invoice task for a number of clients.
 func generatedData(seed uint64, clients int) (*fleetData, error) {
 	d := &fleetData{Name: "invoices", Labels: dataset.InvoiceLabels()}
-	train, err := dataset.Invoices(dataset.InvoiceConfig{Seed: seed, Split: "train", Clients: clients, PerClient: invoicesPerClient})
+	train, err := dataset.Invoices(dataset.InvoiceConfig{Seed: seed, Split: "train", Clients: clients,
+		PerClient: invoicesPerClient, Providers: providersPerClient})
 	if err != nil {
 		return nil, err
 	}
