@@ -207,7 +207,12 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 			continue
 		}
 		if !(newSlope > 0.05*slope) {
-			slope, before = slope*3, math.Inf(1) // the answer is beyond the window or below the rounding error
+			before = math.Inf(1)
+			if b.upper >= c.start+float64(c.n)*c.h*(1-1e-9) {
+				slope *= 3 // the answer is beyond the window
+			} else {
+				h /= 8 // the grid is too coarse to show a slope
+			}
 			continue
 		}
 		if gap > 0.8*before && round > 2 {
@@ -225,6 +230,9 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 		}
 		before, lastH = gap, h
 		shrink := min(math.Pow(0.7*target*out.upper/gap, 1/power), 0.9)
+		if precise {
+			shrink = max(shrink, 1.0/8) // each step costs
+		}
 		h *= max(shrink, 1.0/64)
 	}
 	return out, nil
