@@ -1,0 +1,53 @@
+package nn
+
+import (
+	"context"
+	"testing"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// BenchmarkStep times one training step of the default base's size on the Go
+// backend, the reference that compiled programs replace.
+func BenchmarkStep(b *testing.B) {
+	s := StepSpec{Config: model.BERT(4096, 64, 2, 0, 64), LoRA: model.LoRA{RMax: 8, Alpha: 8}, Classes: 8,
+		Rank: 8, Batch: 8, Seq: 64, Optimizer: AdamW}
+	tr, err := NewTrainer(s, testBase(b, s.Config))
+	if err != nil {
+		b.Fatal(err)
+	}
+	start, batch := slice(b, s), testBatches(s, 1)
+	for b.Loop() {
+		if _, _, err := tr.Train(context.Background(), start, batch, 0.01); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkPredict times the labelling of 64 texts of full length.
+func BenchmarkPredict(b *testing.B) {
+	s := StepSpec{Config: model.BERT(4096, 64, 2, 0, 64), LoRA: model.LoRA{RMax: 8, Alpha: 8}, Classes: 8,
+		Rank: 8, Batch: 64, Seq: 64, Optimizer: SGD}
+	lay, err := s.Layout()
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := NewPredictor(lay, testBase(b, s.Config), s.Seq, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var rows [][]int32
+	for i := range s.Batch {
+		row := make([]int32, s.Seq)
+		for j := range row {
+			row[j] = int32(1 + (i*31+j*17)%4095)
+		}
+		rows = append(rows, row)
+	}
+	adapter := slice(b, s)
+	for b.Loop() {
+		if _, err := p.Predict(context.Background(), adapter, s.Rank, rows); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
