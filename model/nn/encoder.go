@@ -86,7 +86,7 @@ func (e encoder) attention(q, k, v, bias *graph.Node) *graph.Node {
 	heads := e.cfg.NumAttentionHeads
 	d := e.cfg.HiddenSize / heads
 	split := func(x *graph.Node) *graph.Node { // [B*S, h] -> [B*heads, S, d]
-		x = graph.TransposeAllDims(graph.Reshape(x, b, s, heads, d), 0, 2, 1, 3)
+		x = graph.TransposeAllAxes(graph.Reshape(x, b, s, heads, d), 0, 2, 1, 3)
 		return graph.Reshape(x, b*heads, s, d)
 	}
 	scores := graph.DotGeneral(split(graph.MulScalar(q, 1/math.Sqrt(float64(d)))), []int{2}, []int{0},
@@ -94,7 +94,7 @@ func (e encoder) attention(q, k, v, bias *graph.Node) *graph.Node {
 	mask := graph.BroadcastToDims(graph.Reshape(bias, b, 1, 1, s), b, heads, s, s)
 	p := e.softmax(graph.Add(scores, graph.Reshape(mask, b*heads, s, s)))
 	y := graph.DotGeneral(p, []int{2}, []int{0}, split(v), []int{1}, []int{0})
-	y = graph.TransposeAllDims(graph.Reshape(y, b, heads, s, d), 0, 2, 1, 3)
+	y = graph.TransposeAllAxes(graph.Reshape(y, b, heads, s, d), 0, 2, 1, 3)
 	return graph.Reshape(y, b*s, heads*d)
 }
 

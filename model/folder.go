@@ -1,0 +1,125 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// LoadBase reads a folder in Hugging Face layout: config.json,
+// model.safetensors and tokenizer.json.
+func LoadBase(fsys fs.FS) (*Base, error) {
+	cfg, err := readFile(fsys, ConfigFile, maxJSON)
+	if err != nil {
+		return nil, err
+	}
+	c, err := ParseConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	weights, err := readFile(fsys, WeightsFile, maxBase)
+	if err != nil {
+		return nil, err
+	}
+	st, err := ParseSafeTensors(weights)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", WeightsFile, err)
+	}
+	tok, err := readFile(fsys, TokenizerFile, maxJSON)
+	if err != nil {
+		return nil, err
+	}
+	return newBase(c, st, tok)
+}
+
+// LoadBaseDir is LoadBase on a directory.
+func LoadBaseDir(dir string) (*Base, error) {
+	b, err := LoadBase(os.DirFS(dir))
+	if err != nil {
+		return nil, fmt.Errorf("base %s: %w", dir, err)
+	}
+	return b, nil
+}
+
+func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("model: %s is larger than %d bytes", name, limit)
+	}
+	return data, nil
+}
+
+// Files returns the folder's files by name. The safetensors file is the one
+// the base was read from or packed into, in canonical order.
+func (b *Base) Files() (map[string][]byte, error) {
+	cfg, err := json.MarshalIndent(b.hfConfig(), "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}, Tensors: b.stored.Tensors}
+	weights, err := st.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{
+		ConfigFile: append(cfg, '\n'), WeightsFile: weights, TokenizerFile: b.Tokenizer,
+	}, nil
+}
+
+// hfConfig adds the keys that Hugging Face loaders look for.
+func (b *Base) hfConfig() any {
+	type quantization struct {
+		Method string `json:"quant_method"`
+		Load4  bool   `json:"load_in_4bit"`
+		Type   string `json:"bnb_4bit_quant_type"`
+	}
+	out := struct {
+		Architectures []string `json:"architectures"`
+		Config
+		TypeVocab    int           `json:"type_vocab_size"`
+		Quantization *quantization `json:"quantization_config,omitempty"`
+	}{Architectures: []string{"BertModel"}, Config: b.Config, TypeVocab: 1}
+	if hasTensor(b.stored, "embeddings.word_embeddings.weight"+nf4State) {
+		out.Quantization = &quantization{"bitsandbytes", true, "nf4"}
+	}
+	return out
+}
+
+// WriteDir writes the folder, creating it where needed.
+func (b *Base) WriteDir(dir string) error {
+	files, err := b.Files()
+	if err != nil {
+		return err
+	}
+	return writeFiles(dir, files)
+}
+
+// writeFiles writes each file beside its final name and renames it, so that a
+// crash leaves either the old or the new one.
+func writeFiles(dir string, files map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var errs []error
+	for name, data := range files {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path+".tmp", data, 0o644); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, os.Rename(path+".tmp", path))
+	}
+	return errors.Join(errs...)
+}
