@@ -11,7 +11,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # Packages with goroutines: the race detector's share of CI.
-RACE := ./coordinator/... ./edge/... ./internal/... ./wasm ./secagg ./dp
+RACE := ./coordinator/... ./edge/... ./internal/... ./wasm ./secagg ./dp ./quant
 
 export CGO_ENABLED ?= 0
 
@@ -44,7 +44,7 @@ lint: ## gofmt, go vet, staticcheck, go.mod tidiness; govulncheck where its data
 
 bench: build ## Run every benchmark and the comparisons with peers (long)
 	$(GO) test -run xxx -bench . -benchmem ./...
-	@for s in bench/*/run.sh; do echo "== $$s"; sh $$s || exit 1; done
+	@for s in bench/*/run.sh; do echo "== $$s"; $$s || exit 1; done
 
 generate: ## Remake the generated files that are in git
 	$(GO) generate ./...

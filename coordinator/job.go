@@ -46,7 +46,7 @@ type AdapterJob struct {
 	// uniformly and independently of any data. Defaults 1 and 8.
 	RankMin int `yaml:"rank_min"`
 	RankMax int `yaml:"rank_max"`
-	// Alpha scales the adapter by Alpha/b at rank b. Default 8.
+	// Alpha scales the adapter by Alpha/b at rank b. Default 4.
 	Alpha float64 `yaml:"alpha"`
 	// Sequence is the tokens per example. Default 64, at most the base's positions.
 	Sequence int `yaml:"sequence"`
@@ -62,7 +62,7 @@ type TrainingJob struct {
 	Batch int `yaml:"batch"`
 	// Optimizer is "sgd", "momentum" or "adamw". Default adamw.
 	Optimizer string `yaml:"optimizer"`
-	// LearningRate of the local steps. Default 0.02.
+	// LearningRate of the local steps. Default 0.03.
 	LearningRate float64 `yaml:"learning_rate"`
 	// CompactBase keeps the base's matrices as 4-bit codes in a device's memory;
 	// it needs a base that is stored as NF4. Default false.
@@ -126,7 +126,7 @@ type PrivacyJob struct {
 	// NoiseMultiplier z; 0 calibrates it from Epsilon, Delta, sampling rate and
 	// rounds. Given, it must keep all rounds within Epsilon.
 	NoiseMultiplier float64 `yaml:"noise_multiplier"`
-	// ClipNorm is the L2 bound of one device's update. Default 4.
+	// ClipNorm is the L2 bound of one device's update. Default 2.
 	ClipNorm float64 `yaml:"clip_norm"`
 	// Accountant is "tight" or "rdp". Default tight.
 	Accountant string `yaml:"accountant"`
@@ -151,11 +151,11 @@ type WireJob struct {
 
 // ServerJob is the optimizer that applies a round's mean update.
 type ServerJob struct {
-	// Optimizer is "fedavg", "fedavgm" or "fedadam". Default fedavg.
+	// Optimizer is "fedavg", "fedavgm" or "fedadam". Default fedavgm.
 	Optimizer string `yaml:"optimizer"`
 	// LearningRate of the server. Default 1.
 	LearningRate float64 `yaml:"learning_rate"`
-	// Momentum of fedavgm in [0, 1). Default 0.9.
+	// Momentum of fedavgm in [0, 1). Default 0.5.
 	Momentum float64 `yaml:"momentum"`
 	// Beta1, Beta2, Epsilon of fedadam. Defaults 0.9, 0.99, 1e-3.
 	Beta1   float64 `yaml:"beta1"`
@@ -224,14 +224,14 @@ func LoadJob(path string) (Job, error) {
 func DefaultJob() Job {
 	return Job{
 		Rounds:   20,
-		Adapter:  AdapterJob{RankMin: 1, RankMax: 8, Alpha: 8, Sequence: 64},
-		Training: TrainingJob{Steps: 4, Batch: 8, Optimizer: "adamw", LearningRate: 0.02},
+		Adapter:  AdapterJob{RankMin: 1, RankMax: 8, Alpha: 4, Sequence: 64},
+		Training: TrainingJob{Steps: 4, Batch: 8, Optimizer: "adamw", LearningRate: 0.03},
 		Cohort:   CohortJob{Population: 24, SamplingRate: 1, MaxEnrolled: 100_000, MaxConnected: 10_000, MaxAbandoned: 10},
 		Shard:    ShardJob{Size: 64, Corrupt: 0.05, BreachBits: 40},
-		Privacy:  PrivacyJob{Epsilon: 2, ClipNorm: 4, Accountant: "tight"},
+		Privacy:  PrivacyJob{Epsilon: 2, ClipNorm: 2, Accountant: "tight"},
 		Wire:     WireJob{Uplink: "nf4", Downlink: "bf16", DownlinkCodec: "zstd"},
 		Server: ServerJob{
-			Optimizer: "fedavg", LearningRate: 1, Momentum: 0.9,
+			Optimizer: "fedavgm", LearningRate: 1, Momentum: 0.5,
 			Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3,
 		},
 		Deadlines: DeadlinesJob{

@@ -16,6 +16,7 @@ import (
 // tinyJob is a job for n players that trains nothing in particular.
 func tinyJob(n int) Job {
 	j := DefaultJob()
+	j.Server.Optimizer = "fedavg" // the mean itself, which the tests compute by hand
 	j.Name, j.Labels, j.Rounds = "tiny", []string{"a", "b"}, 2
 	j.Adapter = AdapterJob{RankMin: 1, RankMax: 3, Alpha: 4, Sequence: 8}
 	j.Privacy.ClipNorm = 1

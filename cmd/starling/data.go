@@ -20,9 +20,9 @@ type fleetData struct {
 
 // Sizes of the generated invoice task.
 const (
-	invoicesPerClient   = 160
-	providersPerClient  = 10
-	validationInvoices  = 320
+	invoicesPerClient   = 192
+	providersPerClient  = 12
+	validationInvoices  = 800
 	testInvoices        = 1600
 	invoicesPerProvider = 8 // of the two public parts: many providers, few documents each
 )

@@ -70,6 +70,7 @@ func tinyBase(t testing.TB) *model.Base {
 func config(t testing.TB, n int) Config {
 	t.Helper()
 	job := coordinator.DefaultJob()
+	job.Server.Optimizer = "fedavg" // the mean itself, which the tests compute by hand
 	job.Name, job.Labels, job.Rounds = "test", []string{"one", "two"}, 3
 	job.Adapter = coordinator.AdapterJob{RankMin: 1, RankMax: 2, Alpha: 2, Sequence: 16}
 	job.Cohort.Population, job.Cohort.Floor = n, 3

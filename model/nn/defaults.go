@@ -12,7 +12,7 @@ type Training struct {
 // loss falls at rank 1 and at r_max alike.
 func DefaultTraining(o Optimizer) Training {
 	if o == AdamW {
-		return Training{AdamW, 8, 0.03, 2}
+		return Training{AdamW, 4, 0.03, 2}
 	}
 	return Training{o, 1, 0.5, 4}
 }
