@@ -56,7 +56,7 @@ func TestBadShares(t *testing.T) {
 	}
 
 	// Who is caught once is asked last from then on.
-	s, r, _ = badShares(t, 9, []int{0, 3}, nil, 2)
+	s, _, _ = badShares(t, 9, []int{0, 3}, nil, 2)
 	b := rebuilder{s: s, coefficients: map[string][]*edwards25519.Scalar{}}
 	if _, err := b.rebuild(1); err != nil || b.suspects.Len() != 2 || !b.suspects.Has(0) || !b.suspects.Has(3) {
 		t.Errorf("suspects %v, %v", b.suspects, err)

@@ -335,9 +335,9 @@ func TestLyingConfirmations(t *testing.T) {
 		}
 	}
 	for i := range ids {
-		key, self := string(kept[i][:scalarSize]), string(kept[i][scalarSize:])
-		if sent[key] != (i == 4) || sent[self] != (i != 4) {
-			t.Errorf("device %d: key share sent %v, self-mask share sent %v", i, sent[key], sent[self])
+		key, self := sent[string(kept[i][:scalarSize])], sent[string(kept[i][scalarSize:])]
+		if key != (i == 4) || self != (i != 4) {
+			t.Errorf("device %d: key share sent %v, self-mask share sent %v", i, key, self)
 		}
 	}
 	if rv.Held.Len() != 5 {

@@ -117,10 +117,12 @@ func (r *bandwidthReport) plot(w io.Writer, format string) error {
 		}
 	}
 	p.Add(frame{})
-	p.Legend.Top = true
+	// Text to the right of its mark: a viewer without the plot's fonts lets it
+	// run on instead of over the mark.
+	p.Legend.Top, p.Legend.Left = true, true
 	p.Legend.TextStyle.Font.Size = vg.Points(9)
 	p.Legend.Padding = vg.Points(2)
-	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(6), -vg.Points(6)
+	p.Legend.XOffs, p.Legend.YOffs = vg.Points(6), -vg.Points(6)
 	return render(p, w, format)
 }
 
