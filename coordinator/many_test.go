@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/starling-fl/starling/internal/wire"
@@ -82,6 +83,7 @@ func TestRandomHostility(t *testing.T) {
 				})
 			}
 			time.Sleep(time.Hour)
+			synctest.Wait() // what the players wrote is seen from here on
 			for i, p := range tb.players[3:] {
 				if ended[i+3] != nil || p.finished == nil || len(p.outcomes) < 2 {
 					t.Errorf("seed %d: honest device %d: %v, outcomes %v", seed, i+3, ended[i+3], p.outcomes)
