@@ -179,9 +179,10 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	r := report{Task: data.Name, Devices: len(data.Clients),
-		BytesUp: result.Traffic.PerDeviceRound.Up, BytesDown: result.Traffic.PerDeviceRound.Down}
+	r := report{Task: data.Name, Devices: len(data.Clients)}
 	r.settle(result.Result)
+	// The devices' own count leaves out what they fetch once.
+	r.BytesUp, r.BytesDown = result.Traffic.PerDeviceRound.Up, result.Traffic.PerDeviceRound.Down
 	if err := r.measure(ctx, job, layout, result.Result, validation, test); err != nil {
 		return err
 	}

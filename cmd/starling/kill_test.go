@@ -177,8 +177,11 @@ enrolment: {secret: a secret of the test}
 	if len(after.Entries) < rounds {
 		t.Errorf("%d ledger entries for %d rounds", len(after.Entries), rounds)
 	}
-	var result struct{ Checkpoint string }
-	if err := json.Unmarshal(second.out.Bytes(), &result); err != nil || result.Checkpoint == "" {
+	var result struct {
+		Checkpoint string
+		Up         float64 `json:"bytes_up_per_device_round"`
+	}
+	if err := json.Unmarshal(second.out.Bytes(), &result); err != nil || result.Checkpoint == "" || result.Up < 500 {
 		t.Fatalf("result %q: %v", second.out.String(), err)
 	}
 }

@@ -88,6 +88,7 @@ func (r *report) measure(ctx context.Context, job coordinator.Job, layout *model
 // settle takes over what the coordinator says of the job.
 func (r *report) settle(result coordinator.Result) {
 	r.Rounds, r.Dropped, r.Checkpoint = result.Rounds, result.Dropped, result.Checkpoint
+	r.BytesUp, r.BytesDown = result.BytesUpPerDeviceRound, result.BytesDownPerDeviceRound
 	r.Reproducible = !result.Private
 	if result.Private {
 		r.Simulated, r.EpsilonSimulated = reported(result.Simulated)
