@@ -9,6 +9,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/starling-fl/starling/model/nn"
+
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -222,13 +224,14 @@ func LoadJob(path string) (Job, error) {
 
 // DefaultJob returns the defaults; Name and Labels are left to fill in.
 func DefaultJob() Job {
+	local := nn.DefaultTraining(nn.AdamW)
 	return Job{
 		Rounds:   20,
-		Adapter:  AdapterJob{RankMin: 1, RankMax: 8, Alpha: 4, Sequence: 64},
-		Training: TrainingJob{Steps: 4, Batch: 8, Optimizer: "adamw", LearningRate: 0.03},
+		Adapter:  AdapterJob{RankMin: 1, RankMax: 8, Alpha: local.Alpha, Sequence: 64},
+		Training: TrainingJob{Steps: 4, Batch: 8, Optimizer: string(local.Optimizer), LearningRate: local.LearningRate},
 		Cohort:   CohortJob{Population: 24, SamplingRate: 1, MaxEnrolled: 100_000, MaxConnected: 10_000, MaxAbandoned: 10},
 		Shard:    ShardJob{Size: 64, Corrupt: 0.05, BreachBits: 40},
-		Privacy:  PrivacyJob{Epsilon: 2, ClipNorm: 2, Accountant: "tight"},
+		Privacy:  PrivacyJob{Epsilon: 2, ClipNorm: local.ClipNorm, Accountant: "tight"},
 		Wire:     WireJob{Uplink: "nf4", Downlink: "bf16", DownlinkCodec: "zstd"},
 		Server: ServerJob{
 			Optimizer: "fedavgm", LearningRate: 1, Momentum: 0.5,

@@ -1,10 +1,10 @@
 package nn
 
-// Training is a set of defaults that were tuned together on the default base.
+// Training is the set of a job's defaults that were tuned together on the default base.
 type Training struct {
 	Optimizer    Optimizer
 	Alpha        float64 // of LoRA: the scale at rank b is Alpha/b
-	LearningRate float32
+	LearningRate float64
 	ClipNorm     float64 // L2 bound of one device's update
 }
 

@@ -248,7 +248,7 @@ func TestEveryRankLearns(t *testing.T) {
 			var losses []float32
 			v := slice(t, s)
 			for range 10 {
-				delta, l, err := tr.Train(context.Background(), v, batches, d.LearningRate)
+				delta, l, err := tr.Train(context.Background(), v, batches, float32(d.LearningRate))
 				if err != nil {
 					t.Fatal(err)
 				}
