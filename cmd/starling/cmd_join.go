@@ -106,11 +106,7 @@ func runJoin(ctx context.Context, a *app, where, data, identity, cache string, n
 // joinToken accepts a token, or a bare URL as a token without pin and secret.
 func joinToken(where string) (string, error) {
 	if strings.HasPrefix(where, "http://") || strings.HasPrefix(where, "https://") {
-		t := wire.Token{URL: strings.TrimRight(where, "/")}
-		if err := t.Validate(); err != nil {
-			return "", err
-		}
-		return t.String(), nil
+		return edge.AddressToken(strings.TrimRight(where, "/"))
 	}
 	t, err := wire.ParseToken(where)
 	if err != nil {
