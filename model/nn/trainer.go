@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/gomlx/compute"
 
@@ -66,9 +65,6 @@ func frozenBuffers(p *program, base *model.Base) (map[string]compute.Buffer, err
 	}
 	return buffers, nil
 }
-
-// Spec is the specification that the trainer was made for.
-func (t *Trainer) Spec() StepSpec { return t.spec }
 
 // Train takes one step a batch from start, an adapter slice at the trainer's
 // rank in the layout's order, with fresh optimizer state, and returns what
@@ -167,34 +163,4 @@ func checkTokens(tokens []int32, want, vocab int) error {
 		}
 	}
 	return nil
-}
-
-// Trainers keeps one compiled Trainer a rank. It is safe for concurrent use.
-type Trainers struct {
-	spec StepSpec
-	base *model.Base
-
-	mu     sync.Mutex
-	byRank map[int]*Trainer // under mu
-}
-
-// NewTrainers prepares trainers for every rank of spec; spec.Rank is ignored.
-func NewTrainers(spec StepSpec, base *model.Base) *Trainers {
-	return &Trainers{spec: spec, base: base, byRank: map[int]*Trainer{}}
-}
-
-// At returns the trainer of a rank, compiled at the first call.
-func (t *Trainers) At(rank int) (*Trainer, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if tr, ok := t.byRank[rank]; ok {
-		return tr, nil
-	}
-	spec := t.spec
-	spec.Rank = rank
-	tr, err := NewTrainer(spec, t.base)
-	if err == nil {
-		t.byRank[rank] = tr
-	}
-	return tr, err
 }

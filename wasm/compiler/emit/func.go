@@ -188,9 +188,6 @@ func (f *Func) Else() { f.code = append(f.code, 0x05) }
 // End closes a block, loop or if.
 func (f *Func) End() { f.code = append(f.code, 0x0b) }
 
-// Br appends an unconditional branch to the n-th enclosing label.
-func (f *Func) Br(n int) { f.code = AppendUint(append(f.code, 0x0c), uint64(n)) }
-
 // BrIf appends a conditional branch to the n-th enclosing label.
 func (f *Func) BrIf(n int) { f.code = AppendUint(append(f.code, 0x0d), uint64(n)) }
 

@@ -134,7 +134,6 @@ const (
 	I64TruncSatF32S  uint32 = 4
 	I64TruncSatF64S  uint32 = 6
 	MemoryCopyOpcode uint32 = 10
-	MemoryFillOpcode uint32 = 11
 )
 
 // TruncSat appends one of the saturating conversions.
@@ -147,12 +146,6 @@ func (f *Func) TruncSat(op uint32) {
 func (f *Func) MemoryCopy(n uint32) {
 	f.I32(int32(n))
 	f.code = append(f.code, truncSatPrefix, byte(MemoryCopyOpcode), 0, 0)
-}
-
-// MemoryFill appends memory.fill of n bytes; destination and value are on the stack.
-func (f *Func) MemoryFill(n uint32) {
-	f.I32(int32(n))
-	f.code = append(f.code, truncSatPrefix, byte(MemoryFillOpcode), 0)
 }
 
 func naturalAlign(op Opcode) byte {
