@@ -363,7 +363,7 @@ func TestCalibrations(t *testing.T) {
 			t.Fatal(err)
 		}
 		check := func(name string, m Mechanism, rounds int, within bool) {
-			e, err := epsilonOf(m, rounds, delta, acct, false)
+			e, err := epsilonOf(Rounds(m, rounds), delta, acct, false)
 			if err != nil || (e <= eps) != within {
 				t.Errorf("%s %s: epsilon %v (%v), want within %v: %v", acct, name, e, err, eps, within)
 			}

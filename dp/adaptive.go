@@ -3,14 +3,13 @@ package dp
 import (
 	"fmt"
 	"math"
-	"math/bits"
 )
 
 // AdaptiveClip moves the clip norm of the next round towards a quantile of the
 // devices' update norms (Andrew et al. 2021). Each device reports one bit, whether
 // its norm was within the clip norm, as an extra coordinate of its masked
 // vector; only the noisy count is ever known. The bit's cost is part of the same
-// release: see [SplitNoise] and [CountWeight].
+// release: see [SplitNoise] and [CountCode].
 type AdaptiveClip struct {
 	Quantile float64 // gamma in (0, 1), of the norms that shall not be clipped; 0.5 in the paper
 	Rate     float64 // eta > 0 of the geometric update; 0.2 in the paper
@@ -65,39 +64,72 @@ func SplitNoise(z, sigmaB float64) (zDelta float64, err error) {
 	return z / math.Sqrt((1-r)*(1+r)), nil
 }
 
-// CountWeight lays the same split out on the integer lattice, where one noise
-// draw covers all coordinates. The bit is sent as +-s in m extra coordinates (0 when
-// absent), m*s*s at least the returned w2; the vector's squared sensitivity becomes
-// b2 + m*s*s, the noise sigma^2 = z^2*(b2 + m*s*s), and the noise of the decoded
-// count (sum of the extra coordinates over 2*m*s) has a standard deviation of at
-// most sigmaB. The update's own noise multiplier is then sigma/sqrt(b2), as SplitNoise
-// says.
-func CountWeight(b2 int64, z, sigmaB float64) (w2 int64, err error) {
-	if b2 <= 0 {
-		return 0, fmt.Errorf("dp: squared sensitivity %d, want positive", b2)
-	}
-	if _, err := SplitNoise(z, sigmaB); err != nil {
-		return 0, err
-	}
-	// sigma/(2*sqrt(w2)) <= sigmaB  <=>  w2 >= z^2*b2/(4*sigmaB^2 - z^2)
-	w := z * z * float64(b2) / ((2*sigmaB - z) * (2*sigmaB + z)) * (1 + 0x1p-50)
-	if !(w < 1<<62) {
-		return 0, fmt.Errorf("dp: count weight %v overflows; take more count noise than %v", w, sigmaB)
-	}
-	return max(1, int64(math.Ceil(w))), nil
+// CountCode lays the clipping bits out on the integer lattice, behind a vector's
+// symbols, where one noise draw covers all coordinates: whoever contributes sends
+// +Symbol in each of Coordinates extra coordinates where its norm was within the
+// clip norm, -Symbol where it was not; an absent one sends nothing. The zero value
+// is no count.
+//
+// The vector's squared sensitivity becomes b2 + B2(), its noise
+// sigma^2 = z^2*(b2 + B2()); the update's own noise multiplier is then
+// sigma/sqrt(b2), as [SplitNoise] says.
+type CountCode struct {
+	Coordinates int   // m
+	Symbol      int32 // s, at least 1 where there are coordinates
 }
 
-// GroupBound is the largest absolute value of a masked sum of a shard whose
-// devices each add up to providers vectors of symbols in -q..q: shard*providers*q. The
-// ring must hold 2*GroupBound + 1 values. Overflow is an error.
-func GroupBound(shard, providers int, q int64) (int64, error) {
-	if shard < 1 || providers < 1 || q < 1 {
-		return 0, fmt.Errorf("dp: shard %d, providers %d, symbol bound %d: want all at least 1", shard, providers, q)
+// MaxCountCoordinates bounds CountCode.Coordinates.
+const MaxCountCoordinates = 1 << 20
+
+// NewCountCode returns the code with the fewest coordinates, and then the
+// smallest symbol of at most maxSymbol, for which the decoded count has noise of
+// standard deviation at most sigmaB: sigma/(2*sqrt(B2())) <= sigmaB. b2 is the
+// squared sensitivity of the symbols before the count, z the noise multiplier of
+// both together. sigmaB must exceed z/2.
+func NewCountCode(b2 int64, maxSymbol int32, z, sigmaB float64) (CountCode, error) {
+	if b2 <= 0 || maxSymbol < 1 {
+		return CountCode{}, fmt.Errorf("dp: squared sensitivity %d and largest symbol %d, want both positive", b2, maxSymbol)
 	}
-	hi, n := bits.Mul64(uint64(shard), uint64(providers))
-	hi2, n := bits.Mul64(n, uint64(q))
-	if hi != 0 || hi2 != 0 || n > math.MaxInt64/2 {
-		return 0, fmt.Errorf("dp: shard %d of %d providers with symbols up to %d overflows 64 bits", shard, providers, q)
+	if _, err := SplitNoise(z, sigmaB); err != nil {
+		return CountCode{}, err
 	}
-	return int64(n), nil
+	// sigma/(2*sqrt(w)) <= sigmaB  <=>  w >= z^2*b2/(4*sigmaB^2 - z^2)
+	w := z * z * float64(b2) / ((2*sigmaB - z) * (2*sigmaB + z)) * (1 + 0x1p-50)
+	q := float64(maxSymbol)
+	m := max(1, math.Ceil(w/(q*q)))
+	if !(m <= MaxCountCoordinates) {
+		return CountCode{}, fmt.Errorf("dp: count noise %v needs %.4g extra coordinates, limit %d: take more count noise", sigmaB, m, MaxCountCoordinates)
+	}
+	s := min(max(1, math.Ceil(math.Sqrt(w/m))), q)
+	for m*s*s < w { // rounding
+		m++
+	}
+	return CountCode{Coordinates: int(m), Symbol: int32(s)}, nil
+}
+
+// B2 is the squared norm of one contribution to the count.
+func (c CountCode) B2() int64 { return int64(c.Coordinates) * int64(c.Symbol) * int64(c.Symbol) }
+
+// Encode writes one contribution to dst, which has Coordinates elements.
+func (c CountCode) Encode(dst []int32, within bool) {
+	s := c.Symbol
+	if !within {
+		s = -s
+	}
+	for i := range dst[:c.Coordinates] {
+		dst[i] = s
+	}
+}
+
+// Decode returns the sum over all contributions of (bit - 1/2) from the sum of
+// their coordinates, noisy or not; 0 without a count.
+func (c CountCode) Decode(sum []int64) float64 {
+	if c.Coordinates == 0 {
+		return 0
+	}
+	total := 0.0
+	for _, v := range sum[:c.Coordinates] {
+		total += float64(v)
+	}
+	return total / (2 * float64(c.Coordinates) * float64(c.Symbol))
 }

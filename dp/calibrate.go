@@ -22,15 +22,19 @@ const (
 // at the returned z has been computed and is at most epsilon. z exceeds the least
 // such value by less than 5e-5 relative.
 func CalibrateNoise(epsilon, delta, q float64, rounds int, acct Accountant) (z float64, err error) {
+	return calibrateNoise(epsilon, delta, rounds, acct, func(z float64) Event {
+		return Rounds(Mechanism{SamplingRate: q, NoiseMultiplier: z}, rounds)
+	})
+}
+
+func calibrateNoise(epsilon, delta float64, rounds int, acct Accountant, event func(z float64) Event) (z float64, err error) {
 	if err := checkTarget(epsilon, delta); err != nil {
 		return 0, err
 	}
 	if rounds < 1 || rounds > maxRounds {
 		return 0, fmt.Errorf("dp: %d rounds, want 1 to %d", rounds, maxRounds)
 	}
-	f := func(z float64, a Accountant) (float64, error) {
-		return epsilonOf(Mechanism{SamplingRate: q, NoiseMultiplier: z}, rounds, delta, a, false)
-	}
+	f := func(z float64, a Accountant) (float64, error) { return epsilonOf(event(z), delta, a, false) }
 	start, err := least(epsilon, 1, minNoise, maxNoise, 1e-7, 0.05, func(z float64) (float64, error) { return f(z, RDP) })
 	if err != nil {
 		return 0, fmt.Errorf("dp: noise for epsilon %v: %w", epsilon, err)
@@ -39,7 +43,7 @@ func CalibrateNoise(epsilon, delta, q float64, rounds int, acct Accountant) (z f
 		return verified(start, epsilon, 7, func(z float64) (float64, error) { return f(z, RDP) })
 	}
 	z, err = refine(epsilon, start, minNoise, maxNoise, func(z float64, coarse bool) (float64, error) {
-		return epsilonOf(Mechanism{SamplingRate: q, NoiseMultiplier: z}, rounds, delta, acct, coarse)
+		return epsilonOf(event(z), delta, acct, coarse)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("dp: noise for epsilon %v: %w", epsilon, err)
@@ -54,7 +58,7 @@ func CalibrateRounds(epsilon, delta float64, m Mechanism, acct Accountant) (roun
 		return 0, err
 	}
 	f := func(n int, a Accountant) (bool, error) {
-		e, err := epsilonOf(m, n, delta, a, false)
+		e, err := epsilonOf(Rounds(m, n), delta, a, false)
 		return e <= epsilon, err
 	}
 	if ok, err := f(1, acct); err != nil || !ok {
@@ -109,7 +113,7 @@ func CalibrateSamplingRate(epsilon, delta, z float64, rounds int, acct Accountan
 		return 0, fmt.Errorf("dp: %d rounds, want 1 to %d", rounds, maxRounds)
 	}
 	f := func(inv float64, a Accountant) (float64, error) {
-		return epsilonOf(Mechanism{SamplingRate: min(1, 1/inv), NoiseMultiplier: z}, rounds, delta, a, false)
+		return epsilonOf(Rounds(Mechanism{SamplingRate: min(1, 1/inv), NoiseMultiplier: z}, rounds), delta, a, false)
 	}
 	if e, err := f(1, acct); err != nil || e <= epsilon {
 		return 1, err
@@ -122,7 +126,7 @@ func CalibrateSamplingRate(epsilon, delta, z float64, rounds int, acct Accountan
 	inv := start
 	if acct != RDP {
 		inv, err = refine(epsilon, start, 1, 1/minRate, func(x float64, coarse bool) (float64, error) {
-			return epsilonOf(Mechanism{SamplingRate: min(1, 1/x), NoiseMultiplier: z}, rounds, delta, acct, coarse)
+			return epsilonOf(Rounds(Mechanism{SamplingRate: min(1, 1/x), NoiseMultiplier: z}, rounds), delta, acct, coarse)
 		})
 		if err != nil {
 			return 0, fmt.Errorf("dp: sampling rate for epsilon %v: %w", epsilon, err)
@@ -146,8 +150,8 @@ func checkTarget(epsilon, delta float64) error {
 	return err
 }
 
-func epsilonOf(m Mechanism, rounds int, delta float64, acct Accountant, coarse bool) (float64, error) {
-	g, err := account([]Event{Rounds(m, rounds)}, delta, acct, query{coarse: coarse})
+func epsilonOf(e Event, delta float64, acct Accountant, coarse bool) (float64, error) {
+	g, err := account([]Event{e}, delta, acct, query{coarse: coarse})
 	return g.Epsilon, err
 }
 

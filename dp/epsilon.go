@@ -29,7 +29,9 @@ type composition struct {
 	rounds      int
 	eta         float64 // sum over rounds of the discrete noise's log-ratio bound
 	integerOnly bool    // some noise is too narrow for the continuous bound
-	sampled     bool    // some part has q < 1
+	sampled     bool    // some coin is below 1
+	seen        bool    // some coin below 1 is seen
+	adjacency   string
 }
 
 func compose(events []Event, visible, simulated bool) (composition, error) {
@@ -56,12 +58,17 @@ func compose(events []Event, visible, simulated bool) (composition, error) {
 				c.integerOnly = true
 			}
 		}
-		if p.q < 1 {
-			c.sampled = true
-			if visible {
-				p.q, p.seen = 1, p.q
-			}
+		adjacency := AdjacencyAddRemove
+		if e.ProviderRate != 0 {
+			adjacency = AdjacencyProvider
+			p.q, p.seen = GroupSampling{p.q, e.ProviderRate, e.Hidden && !visible}.coins()
+		} else if visible {
+			p.q, p.seen = 1, p.q
 		}
+		if i > 0 && adjacency != c.adjacency {
+			return c, fmt.Errorf("dp: event %d of %d is about %s, those before it about %s: they have no common guarantee: %w", i, len(events), adjacency, c.adjacency, ErrEvent)
+		}
+		c.adjacency = adjacency
 		c.add(p)
 	}
 	return c, nil
@@ -70,6 +77,8 @@ func compose(events []Event, visible, simulated bool) (composition, error) {
 // add merges a part with an equal one.
 func (c *composition) add(p part) {
 	c.rounds += p.rounds
+	c.sampled = c.sampled || p.q < 1 || p.seen < 1
+	c.seen = c.seen || p.seen < 1
 	at := slices.IndexFunc(c.parts, func(x part) bool {
 		return x.q == p.q && x.z == p.z && x.seen == p.seen
 	})
@@ -89,6 +98,9 @@ func (c *composition) add(p part) {
 // Tight needs noise of at least 20 grid units in every event with discrete
 // noise; where one has less, the result is the Rényi bound at integer orders and
 // its Accountant says RDP.
+//
+// Events about providers and events about devices have no common guarantee:
+// together they are ErrEvent.
 func Epsilon(events []Event, delta float64, acct Accountant) (Guarantee, error) {
 	return account(events, delta, acct, query{})
 }
@@ -130,7 +142,7 @@ func account(events []Event, delta float64, acct Accountant, want query) (Guaran
 func (c composition) account(delta float64, acct Accountant, want query) (Guarantee, error) {
 	g := Guarantee{
 		Delta:      delta,
-		Adjacency:  AdjacencyAddRemove,
+		Adjacency:  c.adjacency,
 		Accountant: acct,
 		Sampling:   SamplingNone,
 		Rounds:     c.rounds,
@@ -138,11 +150,12 @@ func (c composition) account(delta float64, acct Accountant, want query) (Guaran
 	}
 	if c.sampled {
 		g.Sampling = SamplingPoisson
-		if want.visible {
+		if c.seen {
 			g.Sampling = SamplingVisible
 		}
 	}
 	if len(c.parts) == 0 {
+		g.Adjacency = AdjacencyAddRemove
 		return g, nil
 	}
 	// exp(eta) closeness of every round turns (eps, d) into (eps + 2 eta, d*exp(eta)).

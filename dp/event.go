@@ -75,6 +75,14 @@ type Event struct {
 	Sigma2 Variance `json:"sigma2,omitzero"` // variance drawn per coordinate, squared grid units
 	Dim    uint64   `json:"dim,omitempty"`   // coordinates released
 
+	// ProviderRate is the probability of the coin that each provider has inside
+	// its device, in (0, 1]; 0 where a whole device is the unit of privacy. B2 and
+	// the noise multiplier are then one provider's, and SamplingRate (SimulatedRate)
+	// is the coin of the device that all its providers share: see [GroupSampling].
+	ProviderRate float64 `json:"provider_rate,omitempty"`
+	// Hidden claims that who took part is hidden; only where ProviderRate is set.
+	Hidden bool `json:"participation_hidden,omitempty"`
+
 	// Certificate is the hash of the cohort's sampling certificate, zero for none.
 	Certificate [32]byte `json:"-"`
 }
@@ -105,6 +113,12 @@ func (e Event) Check() error {
 	if !(e.SimulatedRate >= 0 && e.SimulatedRate <= 1) || math.Signbit(e.SimulatedRate) {
 		return fmt.Errorf("dp: event of round %d: simulated sampling rate %v, want in [0, 1]: %w", e.Round, e.SimulatedRate, ErrEvent)
 	}
+	if !(e.ProviderRate >= 0 && e.ProviderRate <= 1) || math.Signbit(e.ProviderRate) {
+		return fmt.Errorf("dp: event of round %d: provider rate %v, want in [0, 1]: %w", e.Round, e.ProviderRate, ErrEvent)
+	}
+	if e.Hidden && e.ProviderRate == 0 {
+		return fmt.Errorf("dp: event of round %d: hidden participation is claimed without providers: %w", e.Round, ErrEvent)
+	}
 	if e.B2 < 0 {
 		return fmt.Errorf("dp: event of round %d: squared sensitivity %d is negative: %w", e.Round, e.B2, ErrEvent)
 	}
@@ -128,17 +142,24 @@ func (e Event) Check() error {
 }
 
 const (
-	eventVersion = 1
+	eventVersion = 1 // a device is the unit
 	eventSize    = 1 + 1 + 8 + 4 + 8*4 + 8 + 16 + 1 + 8 + 32
+
+	providerEventVersion = 2 // a provider is: the rate of its coin and the claim follow
+	providerEventSize    = eventSize + 8 + 1
 )
 
-// AppendBinary appends the canonical encoding: a fixed size, big-endian,
-// floats as IEEE 754 bits. Equal events have equal encodings.
+// AppendBinary appends the canonical encoding: a fixed size for each unit of
+// privacy, big-endian, floats as IEEE 754 bits. Equal events have equal encodings.
 func (e Event) AppendBinary(b []byte) ([]byte, error) {
 	if err := e.Check(); err != nil {
 		return b, err
 	}
-	b = append(b, eventVersion, byte(e.Kind))
+	version := byte(eventVersion)
+	if e.ProviderRate != 0 {
+		version = providerEventVersion
+	}
+	b = append(b, version, byte(e.Kind))
 	b = binary.BigEndian.AppendUint64(b, e.Round)
 	b = binary.BigEndian.AppendUint32(b, e.Count)
 	for _, f := range []float64{e.SamplingRate, e.NoiseMultiplier, e.NoiseScale, e.SimulatedRate} {
@@ -149,19 +170,33 @@ func (e Event) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.BigEndian.AppendUint64(b, e.Sigma2.Lo)
 	b = append(b, e.Sigma2.Shift)
 	b = binary.BigEndian.AppendUint64(b, e.Dim)
-	return append(b, e.Certificate[:]...), nil
+	b = append(b, e.Certificate[:]...)
+	if version == providerEventVersion {
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(e.ProviderRate))
+		hidden := byte(0)
+		if e.Hidden {
+			hidden = 1
+		}
+		b = append(b, hidden)
+	}
+	return b, nil
 }
 
 // MarshalBinary returns the canonical encoding.
-func (e Event) MarshalBinary() ([]byte, error) { return e.AppendBinary(make([]byte, 0, eventSize)) }
+func (e Event) MarshalBinary() ([]byte, error) {
+	return e.AppendBinary(make([]byte, 0, providerEventSize))
+}
 
 // UnmarshalBinary decodes a canonical encoding and checks the event.
 func (e *Event) UnmarshalBinary(b []byte) error {
-	if len(b) != eventSize {
-		return fmt.Errorf("dp: event of %d bytes, want %d: %w", len(b), eventSize, ErrEvent)
+	if len(b) == 0 {
+		return fmt.Errorf("dp: event of 0 bytes: %w", ErrEvent)
 	}
-	if b[0] != eventVersion {
-		return fmt.Errorf("dp: event version %d, want %d: %w", b[0], eventVersion, ErrEvent)
+	switch want := map[byte]int{eventVersion: eventSize, providerEventVersion: providerEventSize}[b[0]]; {
+	case want == 0:
+		return fmt.Errorf("dp: event version %d, want %d or %d: %w", b[0], eventVersion, providerEventVersion, ErrEvent)
+	case len(b) != want:
+		return fmt.Errorf("dp: event of version %d has %d bytes, want %d: %w", b[0], len(b), want, ErrEvent)
 	}
 	u64 := func(at int) uint64 { return binary.BigEndian.Uint64(b[at:]) }
 	f64 := func(at int) float64 { return math.Float64frombits(u64(at)) }
@@ -176,6 +211,13 @@ func (e *Event) UnmarshalBinary(b []byte) error {
 		Sigma2:        Variance{Hi: u64(54), Lo: u64(62), Shift: b[70]},
 		Dim:           u64(71),
 		Certificate:   [32]byte(b[79:111]),
+	}
+	if b[0] == providerEventVersion {
+		out.ProviderRate = f64(111)
+		if b[119] > 1 || out.ProviderRate == 0 {
+			return fmt.Errorf("dp: event of version %d with provider rate %v and flag %d: %w", b[0], out.ProviderRate, b[119], ErrEvent)
+		}
+		out.Hidden = b[119] == 1
 	}
 	if err := out.Check(); err != nil {
 		return err

@@ -6,9 +6,6 @@ import (
 	"math"
 )
 
-// ErrVisible reports amplification claimed for a coin that the adversary sees.
-var ErrVisible = errors.New("participation is visible: its coin does not amplify")
-
 // ErrNorm reports a vector above its integer norm bound.
 var ErrNorm = errors.New("norm above the bound")
 
@@ -30,69 +27,41 @@ type GroupSampling struct {
 	Hidden bool
 }
 
-func (g GroupSampling) check() error {
-	if !(g.ClientRate > 0 && g.ClientRate <= 1) || !(g.ProviderRate > 0 && g.ProviderRate <= 1) {
-		return fmt.Errorf("dp: client rate %v and provider rate %v, want both in (0, 1]", g.ClientRate, g.ProviderRate)
+// coins returns what an accountant makes of the two: the rate of the coin that
+// amplifies, and that of a coin whose outcome is seen (1: there is none). A seen coin
+// does not amplify, but the rounds that it keeps a client out of cost nothing.
+func (g GroupSampling) coins() (q, seen float64) {
+	if !g.Hidden {
+		return g.ProviderRate, g.ClientRate
 	}
-	return nil
+	q = g.ClientRate * g.ProviderRate
+	if g.ClientRate < 1 && g.ProviderRate < 1 {
+		q = math.Nextafter(q, 1) // the product may have been rounded down
+	}
+	return q, 1
 }
 
-// ProductRate returns ClientRate*ProviderRate, or ErrVisible where the clients'
-// participation is not claimed to be hidden.
-func (g GroupSampling) ProductRate() (float64, error) {
-	if err := g.check(); err != nil {
-		return 0, err
-	}
-	if !g.Hidden && g.ClientRate < 1 {
-		return 0, fmt.Errorf("dp: rate %v*%v: %w", g.ClientRate, g.ProviderRate, ErrVisible)
-	}
-	return g.ClientRate * g.ProviderRate, nil
+// Rounds makes an event of count identical rounds of a continuous Gaussian of
+// noise multiplier z over one provider's sensitivity, for planning: [Epsilon] of it is
+// the guarantee of one provider.
+func (g GroupSampling) Rounds(z float64, count int) Event {
+	e := Rounds(Mechanism{SamplingRate: g.ClientRate, NoiseMultiplier: z}, count)
+	e.ProviderRate, e.Hidden = g.ProviderRate, g.Hidden
+	return e
 }
 
-// AccountedRate is the sampling rate for a ledger event: the product where
-// participation is hidden, else the provider's rate alone (every round counted as one
-// in which the client took part, which is an upper bound).
-func (g GroupSampling) AccountedRate() (float64, error) {
-	if g.Hidden {
-		return g.ProductRate()
+// CalibrateNoise is the function of that name for one provider's guarantee.
+func (g GroupSampling) CalibrateNoise(epsilon, delta float64, rounds int, acct Accountant) (z float64, err error) {
+	if !(g.ProviderRate > 0) {
+		return 0, fmt.Errorf("dp: provider rate %v, want in (0, 1]", g.ProviderRate)
 	}
-	return g.ProviderRate, g.check()
-}
-
-// Epsilon returns the guarantee of one provider over a number of rounds with
-// noise multiplier z. With visible participation the number of rounds in which the
-// client took part is averaged over exactly: it is part of what the adversary sees.
-func (g GroupSampling) Epsilon(z float64, rounds int, delta float64, acct Accountant) (Guarantee, error) {
-	if err := g.check(); err != nil {
-		return Guarantee{}, err
-	}
-	if !(z > 0) || math.IsInf(z, 1) || rounds < 1 {
-		return Guarantee{}, fmt.Errorf("dp: noise multiplier %v over %d rounds, want finite, positive and at least 1", z, rounds)
-	}
-	if _, err := CheckDelta(delta, 0); err != nil {
-		return Guarantee{}, err
-	}
-	acct, err := ParseAccountant(string(acct))
-	if err != nil {
-		return Guarantee{}, err
-	}
-	p := part{q: g.ProviderRate, z: z, rounds: rounds, seen: g.ClientRate}
-	var want query
-	if g.Hidden {
-		p.q, p.seen = g.ClientRate*g.ProviderRate, 1
-	} else if g.ClientRate < 1 {
-		want.visible = true
-	}
-	c := composition{sampled: p.q < 1 || p.seen < 1}
-	c.add(p)
-	out, err := c.account(delta, acct, want)
-	out.Adjacency = AdjacencyProvider
-	return out, err
+	return calibrateNoise(epsilon, delta, rounds, acct, func(z float64) Event { return g.Rounds(z, rounds) })
 }
 
 // AddProvider adds one provider's symbols to its client's vector after checking
 // the provider's own integer norm: sum of squares at most b2. That bound, per
-// provider, is the sensitivity; the client's vector as a whole has none.
+// provider, is the sensitivity; the client's vector as a whole has none. sum is
+// unchanged where the error is not nil.
 func AddProvider(sum []int32, symbols []int32, b2 int64) error {
 	if len(sum) != len(symbols) {
 		return fmt.Errorf("dp: provider's vector has %d symbols, the client's %d", len(symbols), len(sum))

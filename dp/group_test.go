@@ -11,27 +11,129 @@ import (
 func TestVisibleParticipationVoidsTheProduct(t *testing.T) {
 	const z, rounds, delta = 0.770484375, 10, 1e-5
 	hidden := GroupSampling{ClientRate: 0.2, ProviderRate: 1, Hidden: true}
-	claimed, err := hidden.Epsilon(z, rounds, delta, Tight)
+	claimed, err := Epsilon([]Event{hidden.Rounds(z, rounds)}, delta, Tight)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(claimed.Epsilon-8) > 0.01 {
+	if math.Abs(claimed.Epsilon-8) > 0.01 || claimed.Sampling != SamplingPoisson || claimed.Adjacency != AdjacencyProvider {
 		t.Errorf("hidden: %v, want about 8", claimed)
 	}
 	seen := GroupSampling{ClientRate: 0.2, ProviderRate: 1}
-	really, err := seen.Epsilon(z, rounds, delta, Tight)
+	really, err := Epsilon([]Event{seen.Rounds(z, rounds)}, delta, Tight)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%v\n%v", claimed, really)
-	if math.Abs(really.Epsilon-14.46) > 0.1 {
+	if math.Abs(really.Epsilon-14.46) > 0.1 || really.Sampling != SamplingVisible || really.Adjacency != AdjacencyProvider {
 		t.Errorf("visible: %v, want about 14.46", really)
 	}
-	if _, err := seen.ProductRate(); !errors.Is(err, ErrVisible) {
-		t.Errorf("the product rate of visible participation was given out: %v", err)
+	// Whoever sees who took part of a job that claims they are hidden has the same.
+	shown, err := VisibleEpsilon([]Event{hidden.Rounds(z, rounds)}, delta, Tight)
+	if err != nil || shown.Epsilon != really.Epsilon {
+		t.Errorf("%v, %v, want %v", shown, err, really)
 	}
-	if q, err := seen.AccountedRate(); err != nil || q != 1 {
-		t.Errorf("accounted rate %v, %v, want 1", q, err)
+}
+
+// A provider's own coin is flipped inside its device: it amplifies in either case.
+func TestProviderCoins(t *testing.T) {
+	const z, rounds, delta = 1.1, 50, 1e-6
+	for _, c := range []struct {
+		g    GroupSampling
+		like Event // a plain sampled Gaussian with the same cost
+	}{
+		{GroupSampling{1, 0.05, false}, Rounds(Mechanism{0.05, z}, rounds)},
+		{GroupSampling{1, 0.05, true}, Rounds(Mechanism{0.05, z}, rounds)},
+		{GroupSampling{0.25, 0.2, true}, Rounds(Mechanism{0.25 * 0.2, z}, rounds)},
+	} {
+		for _, acct := range []Accountant{Tight, RDP} {
+			got, err := Epsilon([]Event{c.g.Rounds(z, rounds)}, delta, acct)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := Epsilon([]Event{c.like}, delta, acct)
+			if err != nil || math.Abs(got.Epsilon/want.Epsilon-1) > 1e-9 {
+				t.Errorf("%+v: %v, want %v, %v", c.g, got, want, err)
+			}
+		}
+	}
+	// A seen coin lies between no coin at all and a hidden one.
+	order := []GroupSampling{{0.25, 0.2, true}, {0.25, 0.2, false}, {1, 0.2, false}}
+	last := 0.0
+	for _, g := range order {
+		e, err := Epsilon([]Event{g.Rounds(z, rounds)}, delta, Tight)
+		if err != nil || e.Epsilon <= last*1.01 {
+			t.Errorf("%+v: %v after %v, %v", g, e, last, err)
+		}
+		last = e.Epsilon
+	}
+	// Calibrated as it is accounted.
+	g := GroupSampling{0.25, 0.2, false}
+	noise, err := g.CalibrateNoise(2, delta, rounds, Tight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := Epsilon([]Event{g.Rounds(noise, rounds)}, delta, Tight)
+	if err != nil || e.Epsilon > 2 || e.Epsilon < 2*(1-1e-4) {
+		t.Errorf("calibrated to %v: %v, %v", noise, e, err)
+	}
+	if _, err := (GroupSampling{ClientRate: 1}).CalibrateNoise(2, delta, rounds, Tight); err == nil {
+		t.Error("a provider rate of 0 was calibrated")
+	}
+}
+
+// A mixture over the seen coin, by its definition: delta averaged over the
+// binomial number of rounds that the client was in.
+func TestSeenCoinByDefinition(t *testing.T) {
+	const z, rounds, delta, client, provider = 0.9, 5, 1e-6, 0.3, 0.1
+	g, err := Epsilon([]Event{GroupSampling{client, provider, false}.Rounds(z, rounds)}, delta, Tight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean := func(eps float64) (lo, hi float64) {
+		for k := 1; k <= rounds; k++ {
+			w := math.Exp(lchoose(rounds, k) + float64(k)*math.Log(client) + float64(rounds-k)*math.Log1p(-client))
+			c := composition{}
+			c.add(part{q: provider, z: z, rounds: k, seen: 1})
+			// The deltas of k rounds are found from their epsilons by bisection.
+			a, b := math.Log(1e-30), 0.0
+			for range 40 {
+				m := (a + b) / 2
+				e, err := c.account(math.Exp(m), Tight, query{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.Epsilon > eps {
+					a = m
+				} else {
+					b = m
+				}
+			}
+			lo, hi = lo+w*math.Exp(a)*(1-1e-3), hi+w*math.Exp(b)*(1+1e-3)
+		}
+		return lo, hi
+	}
+	if lo, hi := mean(g.Epsilon); lo > delta*1.002 || hi < delta*0.995 {
+		t.Errorf("at %v the average delta is in [%v, %v], want %v", g, lo, hi, delta)
+	}
+}
+
+func TestUnitsDoNotMix(t *testing.T) {
+	device := Rounds(Mechanism{0.1, 1}, 3)
+	provider := GroupSampling{0.1, 0.5, false}.Rounds(1, 3)
+	if g, err := Epsilon([]Event{device, provider}, 1e-6, Tight); !errors.Is(err, ErrEvent) {
+		t.Errorf("%v, %v", g, err)
+	}
+	for _, bad := range []func(*Event){
+		func(e *Event) { e.ProviderRate = -0.1 },
+		func(e *Event) { e.ProviderRate = 1.1 },
+		func(e *Event) { e.ProviderRate = math.NaN() },
+		func(e *Event) { e.ProviderRate = math.Copysign(0, -1) },
+		func(e *Event) { e.ProviderRate, e.Hidden = 0, true },
+	} {
+		e := provider
+		bad(&e)
+		if err := e.Check(); !errors.Is(err, ErrEvent) {
+			t.Errorf("%+v: %v", e, err)
+		}
 	}
 }
 
@@ -93,17 +195,6 @@ func TestAddProviderHoldsEachProviderToItsOwnBound(t *testing.T) {
 	}
 }
 
-func TestGroupBound(t *testing.T) {
-	if b, err := GroupBound(64, 20, 12); err != nil || b != 64*20*12 {
-		t.Errorf("%v %v", b, err)
-	}
-	for _, c := range [][3]int64{{0, 1, 1}, {1, 0, 1}, {1, 1, 0}, {1 << 31, 1 << 31, 2}, {1 << 40, 1 << 40, 1}} {
-		if b, err := GroupBound(int(c[0]), int(c[1]), c[2]); err == nil {
-			t.Errorf("%v: %d", c, b)
-		}
-	}
-}
-
 func TestSplitNoise(t *testing.T) {
 	for _, z := range []float64{0.3, 1, 7} {
 		for _, sb := range []float64{z, 5 * z, 100 * z} {
@@ -116,21 +207,63 @@ func TestSplitNoise(t *testing.T) {
 				t.Errorf("z=%v sigma_b=%v: the parts compose to %v", z, sb, got)
 			}
 			const b2 = 1_000_000
-			w2, err := CountWeight(b2, z, sb)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sigma := z * math.Sqrt(float64(b2+w2))
-			if noise := sigma / (2 * math.Sqrt(float64(w2))); noise > sb*(1+1e-12) {
-				t.Errorf("z=%v sigma_b=%v: weight %d leaves count noise %v", z, sb, w2, noise)
-			}
-			if own := sigma / math.Sqrt(b2); math.Abs(own/zd-1) > 1e-5 {
-				t.Errorf("z=%v sigma_b=%v: the update gets %v, SplitNoise says %v", z, sb, own, zd)
+			for _, q := range []int32{1, 12, 1 << 20} {
+				c, err := NewCountCode(b2, q, z, sb)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sigma := z * math.Sqrt(float64(b2+c.B2()))
+				if noise := sigma / (2 * math.Sqrt(float64(c.B2()))); noise > sb*(1+1e-12) {
+					t.Errorf("z=%v sigma_b=%v: %+v leaves count noise %v", z, sb, c, noise)
+				}
+				if c.Symbol < 1 || c.Symbol > q || c.Coordinates < 1 {
+					t.Errorf("%+v with symbols up to %d", c, q)
+				}
+				// Symbols are whole numbers: a little more than asked for is spent.
+				if own := sigma / math.Sqrt(b2); own < zd*(1-1e-12) || own/zd-1 > 3/math.Sqrt(float64(c.B2())) {
+					t.Errorf("z=%v sigma_b=%v: the update gets %v, SplitNoise says %v", z, sb, own, zd)
+				}
 			}
 		}
 		if _, err := SplitNoise(z, z/2); err == nil {
 			t.Error("a count that takes the whole budget was accepted")
 		}
+	}
+	if c, err := NewCountCode(1<<60, 1, 1, 1); err == nil {
+		t.Errorf("%+v for a weight of 2^58 in ternary symbols", c)
+	}
+	for _, bad := range []int32{0, -1} {
+		if c, err := NewCountCode(100, bad, 1, 1); err == nil {
+			t.Errorf("%+v for a largest symbol of %d", c, bad)
+		}
+	}
+}
+
+// The count of devices that are in, whatever the symbols.
+func TestCountCode(t *testing.T) {
+	for _, c := range []CountCode{{1, 1}, {3, 12}, {40, 7}} {
+		sum, dst := make([]int64, c.Coordinates), make([]int32, c.Coordinates)
+		want := 0.0
+		for i := range 10 {
+			norm2 := int64(0)
+			c.Encode(dst, i < 7)
+			for j, s := range dst {
+				sum[j] += int64(s)
+				norm2 += int64(s) * int64(s)
+			}
+			if norm2 != c.B2() {
+				t.Fatalf("%+v: squared norm %d, B2 %d", c, norm2, c.B2())
+			}
+			if want--; i < 7 {
+				want += 2
+			}
+		}
+		if got := c.Decode(sum); got != want/2 {
+			t.Errorf("%+v: count %v, want %v", c, got, want/2)
+		}
+	}
+	if got := (CountCode{}).Decode(nil); got != 0 {
+		t.Errorf("no count is %v", got)
 	}
 }
 

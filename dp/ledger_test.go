@@ -38,9 +38,15 @@ func TestEventEncodingIsCanonical(t *testing.T) {
 	sim := testEvent(t, 7)
 	sim.NoiseScale, sim.SimulatedRate = 0.25, 0.001
 	sim.Sigma2, _ = NewVariance(sim.NoiseMultiplier, sim.B2, 0.25)
-	for _, e := range []Event{testEvent(t, 1), sim, Rounds(Mechanism{1, 0.3}, 2000)} {
+	provider := testEvent(t, 9)
+	provider.ProviderRate, provider.Hidden = 0.25, true
+	for _, e := range []Event{testEvent(t, 1), sim, Rounds(Mechanism{1, 0.3}, 2000), provider, GroupSampling{0.5, 1, false}.Rounds(1, 3)} {
+		size := eventSize
+		if e.ProviderRate != 0 {
+			size = providerEventSize
+		}
 		b, err := e.MarshalBinary()
-		if err != nil || len(b) != eventSize {
+		if err != nil || len(b) != size {
 			t.Fatalf("%d bytes, %v", len(b), err)
 		}
 		var back Event
@@ -163,7 +169,7 @@ func TestBudgetStopsBeforeTheRound(t *testing.T) {
 }
 
 func FuzzEvent(f *testing.F) {
-	for _, e := range []Event{testEvent(f, 1), Rounds(Mechanism{0.5, 2}, 3)} {
+	for _, e := range []Event{testEvent(f, 1), Rounds(Mechanism{0.5, 2}, 3), GroupSampling{0.5, 0.25, true}.Rounds(2, 3)} {
 		b, err := e.MarshalBinary()
 		if err != nil {
 			f.Fatal(err)

@@ -9,7 +9,7 @@ type ReleaseSpec struct {
 	// identity, over-selection included; 1 where anything but independent coins
 	// chose the cohort (see [Certificate.AccountedRate]).
 	SamplingRate    float64
-	B2              int64   // squared integer L2 norm that every device's symbols obey
+	B2              int64   // squared integer L2 norm that the symbols of every device (or provider) obey
 	NoiseMultiplier float64 // z: noise standard deviation over sqrt(B2)
 	// NoiseScale simulates the noise of a larger cohort: C_small/C_large, in
 	// (0, 1]. 1: what is accounted is what is delivered.
@@ -17,6 +17,11 @@ type ReleaseSpec struct {
 	// SimulatedRate is the sampling rate of the simulated population. It is
 	// needed where NoiseScale is below 1, and 0 elsewhere.
 	SimulatedRate float64
+	// ProviderRate is the coin of every provider inside its device, 0 where the
+	// device is the unit of privacy; B2 is then one provider's. Hidden claims that
+	// who took part is hidden. See [GroupSampling].
+	ProviderRate float64
+	Hidden       bool
 	// NoiseOnly marks a round whose cohort was below its floor: sum must then
 	// be all zero.
 	NoiseOnly bool
@@ -37,6 +42,8 @@ func (r ReleaseSpec) Event(dim int) (Event, error) {
 		Kind:          KindRelease,
 		NoiseScale:    r.NoiseScale,
 		SimulatedRate: r.SimulatedRate,
+		ProviderRate:  r.ProviderRate,
+		Hidden:        r.Hidden,
 		B2:            r.B2,
 		Sigma2:        v,
 		Dim:           uint64(max(dim, 0)),
