@@ -2,16 +2,27 @@ package dataset
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 )
 
 // Example is one labelled text.
 type Example struct {
-	Text  string
-	Label int    // index into Set.Labels
-	User  string // who it belongs to; "" where the source does not say
-	Line  int    // line of its file, from 1; 0 where it has none
+	Text     string
+	Label    int    // index into Set.Labels
+	User     string // who it belongs to; "" where the source does not say
+	Provider string // who it is about or comes from; "" where the source does not say
+	Line     int    // line of its file, from 1; 0 where it has none
+}
+
+// Group names the group that group-level privacy counts the example to: its
+// provider, or its user where no provider is given; "" where neither is.
+func (e Example) Group() string {
+	if e.Provider != "" {
+		return e.Provider
+	}
+	return e.User
 }
 
 // Set is a list of examples over one list of labels.
@@ -28,6 +39,33 @@ func (s *Set) Pick(indices []int) *Set {
 		out.Examples[i] = s.Examples[at]
 	}
 	return out
+}
+
+// Groups divides the set by Example.Group, in the order of the groups' names,
+// each with the set's file and labels. An example without a group is a
+// *LineError.
+func (s *Set) Groups() (names []string, parts []*Set, err error) {
+	at := map[string]int{}
+	for _, e := range s.Examples {
+		g := e.Group()
+		if g == "" {
+			return nil, nil, &LineError{s.Name, e.Line, errors.New("names no provider and no user, and the job protects providers")}
+		}
+		if _, known := at[g]; !known {
+			at[g] = 0
+			names = append(names, g)
+		}
+	}
+	slices.Sort(names)
+	for i, g := range names {
+		at[g] = i
+		parts = append(parts, &Set{Name: s.Name, Labels: s.Labels})
+	}
+	for _, e := range s.Examples {
+		p := parts[at[e.Group()]]
+		p.Examples = append(p.Examples, e)
+	}
+	return names, parts, nil
 }
 
 // Relabel returns the set over another label list, matched by name, so that

@@ -41,6 +41,56 @@ func TestReadFormats(t *testing.T) {
 	}
 }
 
+func TestGroups(t *testing.T) {
+	s, err := Read(strings.NewReader(`{"text":"a","label":"x","user":"u","provider":"q"}
+{"text":"b","label":"y","user":"u"}
+{"text":"c","label":"x","provider":12}
+{"text":"d","label":"x","user":"v","provider":"q"}`), "g.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, parts, err := s.Groups()
+	if err != nil || !slices.Equal(names, []string{"12", "q", "u"}) {
+		t.Fatalf("groups %q, %v", names, err)
+	}
+	var texts []string
+	for _, p := range parts {
+		all := ""
+		for _, e := range p.Examples {
+			all += e.Text
+		}
+		texts = append(texts, all)
+		if p.Name != s.Name || !slices.Equal(p.Labels, s.Labels) {
+			t.Errorf("part %+v", p)
+		}
+	}
+	if !slices.Equal(texts, []string{"c", "ad", "b"}) {
+		t.Errorf("texts %q", texts)
+	}
+	s.Examples = append(s.Examples, Example{Line: 9})
+	if _, _, err := s.Groups(); err == nil || !strings.Contains(err.Error(), "g.jsonl:9: names no provider") {
+		t.Errorf("an example of nobody: %v", err)
+	}
+}
+
+// Generated clients have whole providers of their own.
+func TestInvoiceProvidersAreOneClients(t *testing.T) {
+	s, err := Invoices(InvoiceConfig{Seed: 1, Split: "train", Clients: 20, PerClient: 50, Providers: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, label := map[string]string{}, map[string]int{}
+	for _, e := range s.Examples {
+		if other, seen := owner[e.Provider]; seen && (other != e.User || label[e.Provider] != e.Label) {
+			t.Fatalf("provider %q bills %s and %s", e.Provider, other, e.User)
+		}
+		owner[e.Provider], label[e.Provider] = e.User, e.Label
+	}
+	if len(owner) != 100 {
+		t.Errorf("%d providers, want 100", len(owner))
+	}
+}
+
 func TestReadNamesTheBadLine(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"a.tsv", "earn\tgood\nno tab here\n", "a.tsv:2: no tab"},
@@ -52,6 +102,7 @@ func TestReadNamesTheBadLine(t *testing.T) {
 		{"a.jsonl", `{"text":"a"}`, `a.jsonl:1: "label" is missing`},
 		{"a.jsonl", `{"label":"a"}`, `a.jsonl:1: "text" is missing`},
 		{"a.jsonl", `{"text":"a","label":["x"]}`, `a.jsonl:1: "label" must be`},
+		{"a.jsonl", `{"text":"a","label":"a","provider":{}}`, `a.jsonl:1: "provider" must be`},
 		{"a.jsonl", `{"text":`, "a.jsonl:1: not a JSON object"},
 	} {
 		_, err := Read(strings.NewReader(c.content), c.name)

@@ -62,7 +62,7 @@ func Invoices(cfg InvoiceConfig) (*Set, error) {
 		rng := source(cfg.Seed, 0x14, uint64(split), uint64(client))
 		for range cfg.PerClient {
 			p := known[rng.IntN(len(known))]
-			set.Examples = append(set.Examples, Example{Text: p.document(rng), Label: p.trade, User: user})
+			set.Examples = append(set.Examples, Example{Text: p.document(rng), Label: p.trade, User: user, Provider: p.key})
 		}
 	}
 	return set, nil
@@ -92,6 +92,7 @@ func publicInvoices(seed uint64) iter.Seq[string] {
 // one of its documents to the next.
 type provider struct {
 	trade int
+	key   string // unlike names, no two providers share one
 	name  string
 	goods []string
 	units []string
@@ -142,7 +143,8 @@ func newProvider(seed, split, n uint64) *provider {
 	}
 	p.goods = choose(rng, goods, 6)
 	p.units = choose(rng, t.units, 2)
-	p.name = properName(4*n + split)
+	p.key = properName(4*n + split)
+	p.name = p.key
 	// Not every sender says in its name what it sells.
 	switch rng.IntN(4) {
 	case 0:

@@ -37,8 +37,8 @@ func (e *LineError) Unwrap() error { return e.Err }
 var ErrEmpty = errors.New("dataset: no examples")
 
 // Load reads a data file: lines of label<TAB>text (.tsv, .txt), or JSON Lines
-// with "text", "label" and optionally "user" (.jsonl, .ndjson); either may
-// be gzipped (.gz). A line that cannot be used is a *LineError: nothing is
+// with "text", "label" and optionally "user" and "provider" (.jsonl, .ndjson);
+// either may be gzipped (.gz). A line that cannot be used is a *LineError: nothing is
 // skipped silently, except blank lines.
 func Load(path string) (*Set, error) {
 	f, err := os.Open(path)
@@ -66,14 +66,15 @@ func Read(r io.Reader, name string) (*Set, error) {
 	case ".jsonl", ".ndjson":
 		return readLines(r, name, parseJSON)
 	default:
-		return nil, fmt.Errorf("%s: unknown format %q: want .tsv or .txt (label<TAB>text) or .jsonl (text, label, user), plain or .gz", name, ext)
+		return nil, fmt.Errorf("%s: unknown format %q: want .tsv or .txt (label<TAB>text) or .jsonl (text, label, user, provider), plain or .gz", name, ext)
 	}
 }
 
 type labelled struct {
-	Text  string `json:"text"`
-	Label string `json:"label"`
-	User  string `json:"user"`
+	Text     string `json:"text"`
+	Label    string `json:"label"`
+	User     string `json:"user"`
+	Provider string `json:"provider"`
 }
 
 func readLines(r io.Reader, name string, parse func([]byte) (labelled, error)) (*Set, error) {
@@ -102,7 +103,7 @@ func readLines(r io.Reader, name string, parse func([]byte) (labelled, error)) (
 			}
 			distinct[l.Label] = l.Label
 		}
-		examples = append(examples, Example{Text: l.Text, User: l.User, Line: line})
+		examples = append(examples, Example{Text: l.Text, User: l.User, Provider: l.Provider, Line: line})
 		names = append(names, distinct[l.Label])
 	}
 	if err := sc.Err(); errors.Is(err, bufio.ErrTooLong) {
@@ -124,7 +125,7 @@ func (l labelled) check() error {
 		return fmt.Errorf("label has %d bytes, the limit is %d", len(l.Label), MaxLabel)
 	case strings.TrimSpace(l.Text) == "":
 		return errors.New("text is empty")
-	case !utf8.ValidString(l.Text) || !utf8.ValidString(l.Label) || !utf8.ValidString(l.User):
+	case !utf8.ValidString(l.Text) || !utf8.ValidString(l.Label) || !utf8.ValidString(l.User) || !utf8.ValidString(l.Provider):
 		return errors.New("not valid UTF-8")
 	}
 	return nil
@@ -140,9 +141,10 @@ func parseTabbed(line []byte) (labelled, error) {
 
 func parseJSON(line []byte) (labelled, error) {
 	var raw struct {
-		Text  *string         `json:"text"`
-		Label json.RawMessage `json:"label"`
-		User  json.RawMessage `json:"user"`
+		Text     *string         `json:"text"`
+		Label    json.RawMessage `json:"label"`
+		User     json.RawMessage `json:"user"`
+		Provider json.RawMessage `json:"provider"`
 	}
 	if err := json.Unmarshal(line, &raw); err != nil {
 		return labelled{}, fmt.Errorf("not a JSON object: %w", err)
@@ -158,7 +160,10 @@ func parseJSON(line []byte) (labelled, error) {
 	if l.Label == "" {
 		return l, errors.New(`"label" is missing`)
 	}
-	l.User, err = scalar("user", raw.User)
+	if l.User, err = scalar("user", raw.User); err != nil {
+		return l, err
+	}
+	l.Provider, err = scalar("provider", raw.Provider)
 	return l, err
 }
 

@@ -84,10 +84,11 @@ func writeJSONLines(path string, set *dataset.Set) (err error) {
 	enc := json.NewEncoder(w)
 	for _, ex := range set.Examples {
 		line := struct {
-			Text  string `json:"text"`
-			Label string `json:"label"`
-			User  string `json:"user,omitempty"`
-		}{ex.Text, set.Labels[ex.Label], ex.User}
+			Text     string `json:"text"`
+			Label    string `json:"label"`
+			User     string `json:"user,omitempty"`
+			Provider string `json:"provider,omitempty"`
+		}{ex.Text, set.Labels[ex.Label], ex.User, ex.Provider}
 		if err := enc.Encode(line); err != nil {
 			return err
 		}

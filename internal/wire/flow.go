@@ -5,7 +5,7 @@ import "fmt"
 // Version is the protocol version that this package speaks. A device offers
 // the range it understands in Hello, the coordinator answers with one of it in
 // Welcome, or with an Error of code CodeVersion.
-const Version = 1
+const Version = 2
 
 // Path is where the coordinator accepts WebSocket connections; BlobPath is
 // followed by the lower-case hexadecimal SHA-256 of an immutable blob.
@@ -32,6 +32,8 @@ const (
 	MaxRank      = 4096            // LoRA rank
 	MaxParams    = 1 << 30         // values in an update
 	MaxShard     = 1 << 14         // devices in a shard
+	MaxProviders = 1 << 16         // providers that a device may hold
+	MaxCount     = 1 << 20         // extra coordinates of the clipping count
 	MaxSession   = 32              // bytes of a session token
 	maxArray     = 8192            // elements of any CBOR array
 	maxNested    = 8               // nesting of any message

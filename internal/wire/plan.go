@@ -33,8 +33,9 @@ type Job struct {
 	Optimizer string  // local optimizer: sgd, momentum, adamw
 	Rounds    uint64  // rounds that the job means to commit
 
-	ClipNorm float64 // L2 bound on an update
-	Uplink   string  // masked scheme of quant, "nf4"
+	Uplink       string  // masked scheme of quant, "nf4"
+	Providers    uint32  // most providers that a device may hold, each a unit of privacy; 0: the device is the unit
+	ProviderRate float64 // probability of each provider's coin in each round; 0 where Providers is
 
 	ShardMax   uint16   // g_max
 	ShardFloor uint16   // smallest shard the coordinator will form
@@ -59,6 +60,7 @@ type Privacy struct {
 	Delta           float64
 	Budget          float64 // epsilon at which the job stops
 	Population      uint64  // devices the budget is stated for
+	Hidden          bool    // the budget takes it that nobody sees who takes part (with Providers only)
 	Simulated       bool    // the budget is for a simulated population, not for those enrolled
 }
 
@@ -87,6 +89,9 @@ type Plan struct {
 	Seed     []byte   // 8 bytes, little-endian: model.NewAdapter's seed (nothing released yet); else empty
 	Slice    Slice    // the adapter's values at Rank where Seed is empty
 	Rotation [32]byte
+	ClipNorm float64 // L2 bound on the update of a device, or of each of its providers
+	Counts   uint32  // extra coordinates of the clipping count, behind the lattice's; 0: none
+	Count    uint32  // what they hold: plus this where the update was within ClipNorm, else minus it
 	Steps    uint32  // local steps
 	Rate     float64 // local learning rate
 	Programs []Program

@@ -109,13 +109,17 @@ func (j *Job) validate() error {
 		within("job.shard_floor", j.ShardFloor, 2, j.ShardMax),
 		within("job.corrupt_ppm", j.CorruptPPM, 0, 1_000_000),
 		positive("job.alpha", j.Alpha),
-		positive("job.clip_norm", j.ClipNorm),
+		within("job.providers", j.Providers, 0, MaxProviders),
+		unit("job.provider_rate", j.ProviderRate),
 		unit("job.privacy.sampling_rate", j.Privacy.SamplingRate),
 		unit("job.privacy.delta", j.Privacy.Delta),
 		nonNegative("job.privacy.noise_multiplier", j.Privacy.NoiseMultiplier),
 		nonNegative("job.privacy.budget", j.Privacy.Budget),
 	); err != nil {
 		return err
+	}
+	if (j.Providers == 0) != (j.ProviderRate == 0) {
+		return fmt.Errorf("wire: job.providers is %d and job.provider_rate %v: both or neither", j.Providers, j.ProviderRate)
 	}
 	seen := make(map[string]bool, len(j.Labels))
 	for _, l := range j.Labels {
@@ -138,8 +142,14 @@ func (p *Plan) validate() error {
 		within("plan.steps", p.Steps, 1, 1<<20),
 		within("plan.programs", len(p.Programs), 0, MaxPrograms),
 		positive("plan.rate", p.Rate),
+		positive("plan.clip_norm", p.ClipNorm),
+		within("plan.counts", p.Counts, 0, MaxCount),
+		within("plan.count", p.Count, 0, math.MaxInt32),
 	); err != nil {
 		return err
+	}
+	if (p.Counts == 0) != (p.Count == 0) {
+		return fmt.Errorf("wire: plan.counts is %d and plan.count %d: both or neither", p.Counts, p.Count)
 	}
 	for _, g := range p.Programs {
 		if err := errors.Join(

@@ -14,14 +14,14 @@ func job() *Job {
 	return &Job{
 		Instance: [16]byte{1}, Name: "invoices", Labels: []string{"a", "b"}, Base: Blob{SHA256: [32]byte{9}, Size: 10},
 		RankMin: 1, RankMax: 8, Alpha: 16, Sequence: 32, Batch: 8, Optimizer: "sgd", Rounds: 20,
-		ClipNorm: 1, Uplink: "nf4", ShardMax: 64, ShardFloor: 3, CorruptPPM: 50_000, BreachBits: 44,
+		Uplink: "nf4", Providers: 12, ProviderRate: 0.5, ShardMax: 64, ShardFloor: 3, CorruptPPM: 50_000, BreachBits: 44,
 		Privacy: Privacy{Private: true, SamplingRate: 0.5, NoiseMultiplier: 1, Delta: 1e-6, Budget: 2, Population: 100},
 	}
 }
 
 func plan() *Plan {
 	return &Plan{Task: [32]byte{1}, Round: 7, Step: 3, Rank: 4, Values: 1000, Seed: make([]byte, 8), Rotation: [32]byte{2},
-		Steps: 4, Rate: 0.1, Programs: []Program{{Host: "wazero", Blob: Blob{SHA256: [32]byte{3}, Size: 4}}}}
+		ClipNorm: 1, Counts: 3, Count: 12, Steps: 4, Rate: 0.1, Programs: []Program{{Host: "wazero", Blob: Blob{SHA256: [32]byte{3}, Size: 4}}}}
 }
 
 type maskedBytes []byte
@@ -177,7 +177,9 @@ func TestFieldsOutOfRangeAreRefused(t *testing.T) {
 		"job.labels":                func(j *Job) { j.Labels = []string{"a", "a"} },
 		"job.label ":                func(j *Job) { j.Labels = []string{"a", ""} },
 		"job.rank_min":              func(j *Job) { j.RankMin = 9 },
-		"job.clip_norm":             func(j *Job) { j.ClipNorm = 0 },
+		"job.providers":             func(j *Job) { j.Providers = MaxProviders + 1 },
+		"job.provider_rate":         func(j *Job) { j.ProviderRate = 1.5 },
+		"both or neither":           func(j *Job) { j.Providers = 0 },
 		"job.alpha":                 func(j *Job) { j.Alpha = math.Inf(1) },
 		"job.corrupt_ppm":           func(j *Job) { j.CorruptPPM = 1_000_001 },
 		"job.shard_floor":           func(j *Job) { j.ShardFloor = 1 },
@@ -197,6 +199,10 @@ func TestFieldsOutOfRangeAreRefused(t *testing.T) {
 		"both seed":        func(p *Plan) { p.Slice.Format = "f32" },
 		"plan.slice.blob":  func(p *Plan) { p.Seed = nil },
 		"plan.rate":        func(p *Plan) { p.Rate = -1 },
+		"plan.clip_norm":   func(p *Plan) { p.ClipNorm = 0 },
+		"plan.counts":      func(p *Plan) { p.Counts = MaxCount + 1 },
+		"plan.count ":      func(p *Plan) { p.Count = 1 << 31 },
+		"both or neither":  func(p *Plan) { p.Count = 0 },
 		"plan.programs":    func(p *Plan) { p.Programs = make([]Program, MaxPrograms+1) },
 		"plan.program.bl":  func(p *Plan) { p.Programs[0].Blob.Size = 0 },
 		"plan.steps is 0,": func(p *Plan) { p.Steps = 0 },
@@ -217,6 +223,7 @@ func TestEveryFieldOfThePlanMovesItsBytes(t *testing.T) {
 		func(p *Plan) { p.Task[31]++ }, func(p *Plan) { p.Round++ }, func(p *Plan) { p.Step++ }, func(p *Plan) { p.Rank++ },
 		func(p *Plan) { p.Values++ }, func(p *Plan) { p.Seed[0]++ }, func(p *Plan) { p.Rotation[0]++ }, func(p *Plan) { p.Steps++ },
 		func(p *Plan) { p.Rate *= 2 }, func(p *Plan) { p.Programs[0].Blob.SHA256[0]++ },
+		func(p *Plan) { p.ClipNorm *= 2 }, func(p *Plan) { p.Counts++ }, func(p *Plan) { p.Count++ },
 	} {
 		p := plan()
 		change(p)
