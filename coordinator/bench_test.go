@@ -46,27 +46,27 @@ func benchCoordinator(b *testing.B) *Coordinator {
 // decoding, the optimizer's step, and the transaction on disk.
 func BenchmarkRelease(b *testing.B) {
 	c := benchCoordinator(b)
-	lattice, err := c.t.lattice(0, [32]byte{})
+	v, err := c.t.vector(0, c.clip, [32]byte{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	cert := dp.Certificate{Method: dp.MethodPoisson, Rate: 1, Population: 4}
-	sum := make([]int64, lattice.D())
-	b.ReportMetric(float64(lattice.Dim()), "values")
+	sum := make([]int64, v.size())
+	b.ReportMetric(float64(v.lattice.Dim()), "values")
 	for b.Loop() {
 		b.StopTimer()
 		id, err := c.store.BeginRound(store.Round{Version: c.version, Certificate: cert})
 		if err != nil {
 			b.Fatal(err)
 		}
-		r := &running{id: id, lattice: lattice, spec: c.t.release(id, lattice.B2(), cert)}
-		if r.event, err = r.spec.Event(lattice.D()); err != nil {
+		r := &running{id: id, vector: v, spec: c.t.release(id, v.b2(), cert)}
+		if r.event, err = r.spec.Event(v.size()); err != nil {
 			b.Fatal(err)
 		}
-		if r.noise, err = dp.NewPool(b.Context(), r.event.Sigma2, lattice.D(), rand.Reader); err != nil {
+		if r.noise, err = dp.NewPool(b.Context(), r.event.Sigma2, v.size(), rand.Reader); err != nil {
 			b.Fatal(err)
 		}
-		for r.noise.Ready() < lattice.D() {
+		for r.noise.Ready() < v.size() {
 			time.Sleep(time.Millisecond)
 		}
 		clear(sum)
@@ -75,14 +75,14 @@ func BenchmarkRelease(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		mean, err := lattice.DecodeMean(sum, c.t.nbar)
+		mean, clip, err := c.t.decode(v, sum)
 		if err != nil {
 			b.Fatal(err)
 		}
 		if err := c.apply(0, mean); err != nil {
 			b.Fatal(err)
 		}
-		if err := c.commit(r, event); err != nil {
+		if err := c.commit(r, event, clip); err != nil {
 			b.Fatal(err)
 		}
 		b.StopTimer()

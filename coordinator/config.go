@@ -107,9 +107,12 @@ type Progress struct {
 	Simulated *dp.Guarantee `json:"simulated,omitempty"`
 	Delivered *dp.Guarantee `json:"delivered,omitempty"`
 	// Visible is the delivered guarantee against those who see who takes part, as
-	// shard peers and network observers do; nil where the sampling rate is 1.
+	// shard peers and network observers do; nil where it is the same.
 	Visible *dp.Guarantee `json:"visible,omitempty"`
 	Private bool          `json:"private"`
+
+	// ClipNorm is that of the round, or of the next one.
+	ClipNorm float64 `json:"clip_norm"`
 
 	// BytesUp and BytesDown are what crossed the sockets since the start, up
 	// being towards the coordinator.

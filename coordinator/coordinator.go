@@ -69,6 +69,7 @@ type Coordinator struct {
 	started   time.Time
 	version   uint64 // committed rounds
 	nextRound uint64
+	clip      float64 // clip norm of the next round
 	adapter   *model.Adapter
 	optimizer *optimizer.Optimizer
 	indices   map[int][]int // by rank: places in the optimizer's state
@@ -177,6 +178,7 @@ func (c *Coordinator) resume() error {
 		return err
 	}
 	c.spent, c.head = ledger.Events(), ledger.Head
+	c.clip = c.t.job.Privacy.ClipNorm
 	c.adapter = model.NewAdapter(c.t.layout, c.seed)
 	if c.optimizer, err = optimizer.New(c.t.job.serverConfig(), c.t.layout.Size(c.t.lora.RMax)); err != nil {
 		return err
@@ -186,7 +188,7 @@ func (c *Coordinator) resume() error {
 		return err
 	}
 	if last != nil {
-		c.version = last.Version
+		c.version, c.clip = last.Version, last.ClipNorm
 		if c.adapter, err = model.ParseAdapter(c.t.layout, last.Adapter); err != nil {
 			return fmt.Errorf("coordinator: checkpoint %d: %w", last.Version, err)
 		}
@@ -208,12 +210,12 @@ func (c *Coordinator) resume() error {
 		c.log.Info("masking", "shards", m.Shards, "shard", m.Shard, "threshold", m.Threshold,
 			"log2_breach_shard", m.Breach, "log2_breach_round", m.BreachRound, "log2_breach_job", m.BreachJob)
 	}
-	if warning, err := dp.CheckDelta(c.t.budget.Delta, c.t.job.budgetPopulation()); err == nil && warning != "" {
+	if warning, err := dp.CheckDelta(c.t.budget.Delta, c.t.job.protected()); err == nil && warning != "" {
 		c.log.Warn("delta", "warning", warning)
 	}
 	c.progress = Progress{
 		Job: c.t.job.Name, Labels: c.t.job.Labels, Rounds: c.t.job.Rounds, Round: int(c.version),
-		State: StateWaiting, Private: c.rnd.secret(),
+		State: StateWaiting, Private: c.rnd.secret(), ClipNorm: c.clip,
 	}
 	if err := c.guarantees(); err != nil {
 		return err
@@ -250,7 +252,7 @@ func (c *Coordinator) guarantees() error {
 		return fmt.Errorf("coordinator: %w", err)
 	}
 	c.progress.Delivered = &d
-	if c.t.job.Cohort.SamplingRate < 1 {
+	if c.t.job.hides() {
 		v, err := dp.VisibleEpsilon(c.spent, c.t.budget.Delta, c.t.budget.Accountant)
 		if err != nil {
 			return fmt.Errorf("coordinator: %w", err)

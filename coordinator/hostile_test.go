@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -345,8 +346,8 @@ func TestRefusedSessions(t *testing.T) {
 	}
 
 	p := dial(newPlayer(t, tb.token))
-	_ = p.send(ctx, &wire.Hello{MinVersion: 2, MaxVersion: 7})
-	code("another version", wire.CodeVersion, "protocol 1, device 2..7", next(p))
+	_ = p.send(ctx, &wire.Hello{MinVersion: wire.Version + 1, MaxVersion: 9})
+	code("another version", wire.CodeVersion, fmt.Sprintf("protocol %d, device %d..9", wire.Version, wire.Version+1), next(p))
 
 	p = newPlayer(t, tb.token)
 	p.token.Secret = []byte("wrong horse battery")

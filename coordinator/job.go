@@ -36,6 +36,8 @@ type Job struct {
 	Cohort    CohortJob    `yaml:"cohort"`
 	Shard     ShardJob     `yaml:"shard"`
 	Privacy   PrivacyJob   `yaml:"privacy"`
+	Providers ProvidersJob `yaml:"providers"`
+	Clipping  ClippingJob  `yaml:"clipping"`
 	Wire      WireJob      `yaml:"wire"`
 	Server    ServerJob    `yaml:"server"`
 	Deadlines DeadlinesJob `yaml:"deadlines"`
@@ -128,7 +130,8 @@ type PrivacyJob struct {
 	// NoiseMultiplier z; 0 calibrates it from Epsilon, Delta, sampling rate and
 	// rounds. Given, it must keep all rounds within Epsilon.
 	NoiseMultiplier float64 `yaml:"noise_multiplier"`
-	// ClipNorm is the L2 bound of one device's update. Default 2.
+	// ClipNorm is the L2 bound of one device's update, or of each provider's;
+	// with adaptive clipping that of the first round. Default 2.
 	ClipNorm float64 `yaml:"clip_norm"`
 	// Accountant is "tight" or "rdp". Default tight.
 	Accountant string `yaml:"accountant"`
@@ -138,6 +141,49 @@ type PrivacyJob struct {
 	// prints is labelled. Default: no simulation.
 	SimulatedPopulation int `yaml:"simulated_population"`
 	SimulatedCohort     int `yaml:"simulated_cohort"`
+}
+
+// ProvidersJob makes each provider in a device's data (whose documents it holds)
+// the unit of privacy, in place of the device: group-level privacy with virtual
+// clients. A device trains one update a provider, clips each by itself and sends
+// the sum.
+type ProvidersJob struct {
+	// Most is the largest number of providers that a device may hold; the ring
+	// has room for all of them. One that holds more cannot take part. Default 0:
+	// the device is the unit.
+	Most int `yaml:"most"`
+	// Expected number of providers in a device: with it and SamplingRate the
+	// denominator is fixed. 0 is Most.
+	Expected float64 `yaml:"expected"`
+	// SamplingRate is the probability of each provider's own coin, flipped inside
+	// its device in every round; in (0, 1]. Default 1.
+	SamplingRate float64 `yaml:"sampling_rate"`
+	// Hidden claims that nobody against whom the budget holds sees which devices
+	// take part. Then cohort.sampling_rate, a coin that all providers of a device
+	// share, amplifies too. Default false.
+	Hidden bool `yaml:"hidden"`
+}
+
+// ClippingJob adapts the clip norm to the updates (Andrew et al. 2021): each
+// unit adds a bit, whether it was within the norm, to its masked and noised
+// vector.
+type ClippingJob struct {
+	// Adaptive turns it on. Default false.
+	Adaptive bool `yaml:"adaptive"`
+	// Quantile of the norms that shall be within the clip norm, in (0, 1).
+	// Default 0.5.
+	Quantile float64 `yaml:"quantile"`
+	// Rate of the geometric step. Default 0.2.
+	Rate float64 `yaml:"rate"`
+	// CountNoise is the standard deviation of the bits' noisy count over the
+	// expected number of units. What it takes of the budget the update lacks:
+	// its noise multiplier falls from z to
+	// (z^-2 - (2*CountNoise*units)^-2)^(-1/2). 0 is 0.05, or what leaves the
+	// update 97 % where the cohort is too small for that.
+	CountNoise float64 `yaml:"count_noise"`
+	// Least and Greatest bound the norm. 0 is privacy.clip_norm/1000 and *1000.
+	Least    float64 `yaml:"least"`
+	Greatest float64 `yaml:"greatest"`
 }
 
 // WireJob says how vectors are written.
@@ -226,13 +272,15 @@ func LoadJob(path string) (Job, error) {
 func DefaultJob() Job {
 	local := nn.DefaultTraining(nn.AdamW)
 	return Job{
-		Rounds:   20,
-		Adapter:  AdapterJob{RankMin: 1, RankMax: 8, Alpha: local.Alpha, Sequence: 64},
-		Training: TrainingJob{Steps: 4, Batch: 8, Optimizer: string(local.Optimizer), LearningRate: local.LearningRate},
-		Cohort:   CohortJob{Population: 24, SamplingRate: 1, MaxEnrolled: 100_000, MaxConnected: 10_000, MaxAbandoned: 10},
-		Shard:    ShardJob{Size: 64, Corrupt: 0.05, BreachBits: 40},
-		Privacy:  PrivacyJob{Epsilon: 2, ClipNorm: local.ClipNorm, Accountant: "tight"},
-		Wire:     WireJob{Uplink: "nf4", Downlink: "bf16", DownlinkCodec: "zstd"},
+		Rounds:    20,
+		Adapter:   AdapterJob{RankMin: 1, RankMax: 8, Alpha: local.Alpha, Sequence: 64},
+		Training:  TrainingJob{Steps: 4, Batch: 8, Optimizer: string(local.Optimizer), LearningRate: local.LearningRate},
+		Cohort:    CohortJob{Population: 24, SamplingRate: 1, MaxEnrolled: 100_000, MaxConnected: 10_000, MaxAbandoned: 10},
+		Shard:     ShardJob{Size: 64, Corrupt: 0.05, BreachBits: 40},
+		Privacy:   PrivacyJob{Epsilon: 2, ClipNorm: local.ClipNorm, Accountant: "tight"},
+		Providers: ProvidersJob{SamplingRate: 1},
+		Clipping:  ClippingJob{Quantile: 0.5, Rate: 0.2},
+		Wire:      WireJob{Uplink: "nf4", Downlink: "bf16", DownlinkCodec: "zstd"},
 		Server: ServerJob{
 			Optimizer: "fedavgm", LearningRate: 1, Momentum: 0.5,
 			Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3,
@@ -253,6 +301,15 @@ func (j Job) derive() Job {
 	if j.Shard.Floor == 0 {
 		j.Shard.Floor = j.leastShard(max(2, min(8, j.Cohort.Floor)))
 	}
+	if j.Providers.Most > 0 && j.Providers.Expected == 0 {
+		j.Providers.Expected = float64(j.Providers.Most)
+	}
+	if j.Clipping.Adaptive && j.Clipping.Least == 0 {
+		j.Clipping.Least = j.Privacy.ClipNorm / 1000
+	}
+	if j.Clipping.Adaptive && j.Clipping.Greatest == 0 {
+		j.Clipping.Greatest = j.Privacy.ClipNorm * 1000
+	}
 	return j
 }
 
@@ -270,5 +327,5 @@ func (j Job) leastShard(n int) int {
 	return n
 }
 
-// nbar is the fixed denominator: the expected cohort.
+// nbar is the expected cohort.
 func (j Job) nbar() float64 { return j.Cohort.SamplingRate * float64(j.Cohort.Population) }

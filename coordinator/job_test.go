@@ -161,6 +161,14 @@ func TestCalibration(t *testing.T) {
 		"simulated": func(j *Job) { j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 1_000_000, 10_000 },
 		"rdp":       func(j *Job) { j.Privacy.Accountant = "rdp" },
 		"one round": func(j *Job) { j.Rounds = 1 },
+		"adaptive":  func(j *Job) { j.Clipping.Adaptive = true },
+		"providers": func(j *Job) {
+			j.Providers = ProvidersJob{Most: 8, Expected: 4, SamplingRate: 0.25} // one of a device in expectation
+		},
+		"hidden": func(j *Job) {
+			j.Cohort.Population, j.Cohort.SamplingRate, j.Cohort.Floor = 48, 0.5, 3
+			j.Providers = ProvidersJob{Most: 8, Expected: 2, SamplingRate: 0.5, Hidden: true}
+		},
 	} {
 		j := tinyJob(24)
 		j.Rounds = 20
@@ -177,8 +185,8 @@ func TestCalibration(t *testing.T) {
 		if err := terms.verifyBudget(); !errors.Is(err, ErrBudget) {
 			t.Errorf("%s: a thousandth less noise would do, too (%v)", name, err)
 		}
-		if terms.nbar != 24 {
-			t.Errorf("%s: denominator %v", name, terms.nbar)
+		if terms.units != 24 {
+			t.Errorf("%s: denominator %v", name, terms.units)
 		}
 	}
 }

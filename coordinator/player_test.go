@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"sync"
 	"testing"
@@ -29,6 +30,7 @@ type player struct {
 	key   ed25519.PrivateKey
 	http  *http.Client
 	delta func(n int) []float32 // default: zero
+	units int                   // providers that contribute, each delta; default: 1
 
 	// before is called ahead of each turn of a round with the message about to be
 	// sent (for turn 3 the *wire.Upload); it may replace or drop it, or hang up.
@@ -240,15 +242,16 @@ func (p *player) assigned(ctx context.Context, a *wire.Assignment) error {
 	if err != nil {
 		return err
 	}
-	if p.lat, err = quant.NewLattice(scheme, int(plan.Values), p.job.ClipNorm, plan.Rotation); err != nil {
+	if p.lat, err = quant.NewLattice(scheme, int(plan.Values), plan.ClipNorm, plan.Rotation); err != nil {
 		return err
 	}
-	width, err := quant.Width(scheme, int(p.job.ShardMax))
+	vectors := max(1, int(p.job.Providers))
+	width, err := quant.Width(scheme, int(p.job.ShardMax)*vectors)
 	if err != nil {
 		return err
 	}
 	cfg := secagg.Config{
-		Dim: p.lat.D(), Width: width, MaxSymbol: int(p.lat.MaxSymbol()), ShardMax: int(p.job.ShardMax),
+		Dim: p.lat.D() + int(plan.Counts), Width: width, MaxSymbol: int(p.lat.MaxSymbol()) * vectors, ShardMax: int(p.job.ShardMax),
 		ShardMin: int(p.job.ShardFloor), CorruptPPM: p.job.CorruptPPM, BreachBits: int(p.job.BreachBits),
 		SemiHonest: p.job.SemiHonest, Suite: secagg.SuiteX25519, Identified: p.job.Identified, Authority: p.job.RosterKey,
 	}
@@ -332,9 +335,25 @@ func (p *player) mask(ctx context.Context) error {
 	if p.delta != nil {
 		copy(x, p.delta(len(x)))
 	}
-	symbols, err := p.lat.Encode(x, rand.Reader)
-	if err != nil {
-		return err
+	within, norm2 := int32(p.plan.Count), 0.0
+	for _, v := range x {
+		norm2 += float64(v) * float64(v)
+	}
+	if math.Sqrt(norm2) > p.plan.ClipNorm {
+		within = -within
+	}
+	symbols := make([]int32, p.lat.D()+int(p.plan.Counts))
+	for range max(1, p.units) {
+		one, err := p.lat.Encode(x, rand.Reader)
+		if err != nil {
+			return err
+		}
+		for i, s := range one {
+			symbols[i] += s
+		}
+		for i := range p.plan.Counts {
+			symbols[p.lat.D()+int(i)] += within
+		}
 	}
 	masked, err := p.client.Mask(symbols)
 	if err != nil {

@@ -25,7 +25,7 @@ func (c *Coordinator) finishRound(r *running, e round.Release) (round.Event, err
 	c.publish()
 	r.deadline = time.Time{}
 
-	sum := make([]int64, r.lattice.D())
+	sum := make([]int64, r.vector.size())
 	defer clear(sum)
 	if !e.NoiseOnly {
 		good, err := c.unmask(r, e.Shards, sum)
@@ -54,14 +54,14 @@ func (c *Coordinator) finishRound(r *running, e round.Release) (round.Event, err
 	}
 	c.metrics.noiseNanos.Add(int64(time.Since(noising)))
 
-	mean, err := r.lattice.DecodeMean(sum, c.t.nbar)
+	mean, clip, err := c.t.decode(r.vector, sum)
 	if err != nil {
 		return nil, fmt.Errorf("coordinator: %w", err)
 	}
 	if err := c.apply(r.rank, mean); err != nil {
 		return nil, err
 	}
-	if err := c.commit(r, event); err != nil {
+	if err := c.commit(r, event, clip); err != nil {
 		return nil, err
 	}
 	c.metrics.releaseNanos.Add(int64(time.Since(began)))
@@ -97,7 +97,7 @@ func (c *Coordinator) unmask(r *running, shards []int, sum []int64) (good int, e
 			return 0, fmt.Errorf("coordinator: unmasking shard %d: %w", shards[i], errs[i])
 		}
 		defer clear(part)
-		if err := r.lattice.CheckSum(part, r.shards[shards[i]].Survivors()); err != nil {
+		if err := r.vector.checkSum(part, r.shards[shards[i]].Survivors()*c.t.job.vectors()); err != nil {
 			return 0, err
 		}
 		for j, v := range part {
@@ -128,24 +128,26 @@ func (c *Coordinator) apply(rank int, mean []float32) error {
 	return nil
 }
 
-// commit writes checkpoint and charge in one transaction.
-func (c *Coordinator) commit(r *running, event dp.Event) error {
+// commit writes checkpoint and charge in one transaction; clip is the clip norm
+// of the next round.
+func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 	adapter, err := model.EncodeAdapter(c.adapter)
 	if err != nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
 	entry, err := c.store.Commit(event, r.note, store.Checkpoint{
-		Version: c.version + 1, Round: r.id, Adapter: adapter, Optimizer: c.optimizer.State(),
+		Version: c.version + 1, Round: r.id, Adapter: adapter, Optimizer: c.optimizer.State(), ClipNorm: clip,
 	})
 	if err != nil {
 		return err
 	}
 	c.version++
+	c.clip, c.progress.ClipNorm = clip, clip
 	c.spent = append(c.spent, event)
 	c.head = entry.Hash
 	c.progress.Simulated, c.progress.Delivered, c.progress.Visible = r.note.Simulated, r.note.Delivered, r.note.Visible
 	c.metrics.version.Store(int64(c.version))
-	c.log.Info("committed", "round", r.id, "version", c.version, "rank", r.rank, "kind", event.Kind)
+	c.log.Info("committed", "round", r.id, "version", c.version, "rank", r.rank, "kind", event.Kind, "next_clip_norm", clip)
 	return nil
 }
 

@@ -42,47 +42,63 @@ func wide(t *testing.T, job *Job, labels int) *model.Base {
 
 // TestNoiseOnTheWholePath: with every device sending zeros, what the coordinator
 // releases is discrete Gaussian noise of the variance that the ledger states,
-// over the fixed denominator. Chi-square over 100,000 coordinates; the variance
-// of the sum of squares is 2/d, so 4.9 standard deviations, 1.1% of sigma, reject
-// a right implementation once in a million runs.
+// over the fixed denominator, whatever the unit of privacy and with a clipping
+// count in the same draw. Chi-square over 100,000 coordinates; the variance of
+// the sum of squares is 2/d, so 4.9 standard deviations, 1.1% of sigma, reject a
+// right implementation once in a million runs.
 func TestNoiseOnTheWholePath(t *testing.T) {
 	const n = 3
-	job := tinyJob(n)
-	job.Rounds = 1
-	base := wide(t, &job, 4000)
-	dir := t.TempDir()
-	tb := setTable(t, Config{Job: job, Base: base, Dir: dir}, n, nil)
-	// Stochastic rounding of zeros is zero: 0 is a symbol.
-	if err := tb.run(); err != nil {
-		t.Fatal(err)
-	}
-	l, err := store.ReadLedger(dir)
-	if err != nil || len(l.Entries) != 1 {
-		t.Fatal(err)
-	}
-	ev := l.Entries[0].Event
-	lattice, err := tb.c.t.lattice(0, [32]byte{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// One grid unit of the sum, in units of the released mean; the rotation is
-	// orthonormal and keeps the sum of squares up to the padding's share.
-	unit := unitOf(t, lattice, n)
-	values := tb.c.Result().Adapter.Slice(0)
-	var squares float64
-	for _, x := range values {
-		squares += float64(x) * float64(x)
-	}
-	d := float64(len(values))
-	got := squares / (unit * unit * ev.Sigma2.Float()) / d
-	if d < 99_000 || math.Abs(got-1) > 4.9*math.Sqrt(2/d) {
-		t.Errorf("variance over %v coordinates is %v of the ledger's", d, got)
-	}
-	if want := ev.NoiseMultiplier * ev.NoiseMultiplier * float64(lattice.B2()); math.Abs(ev.Sigma2.Float()/want-1) > 1e-6 || ev.B2 != lattice.B2() {
-		t.Errorf("the ledger's variance %v is not z^2*B2 = %v", ev.Sigma2.Float(), want)
-	}
-	if int(ev.Dim) != lattice.D() || ev.Certificate == [32]byte{} || ev.SamplingRate != 1 {
-		t.Errorf("event %+v", ev)
+	for name, c := range map[string]struct {
+		edit        func(*Job)
+		denominator float64
+	}{
+		"devices": {func(*Job) {}, n},
+		"providers, adaptive": {func(j *Job) {
+			j.Providers = ProvidersJob{Most: 6, Expected: 4, SamplingRate: 0.5}
+			j.Clipping.Adaptive = true
+		}, n * 4 * 0.5},
+	} {
+		job := tinyJob(n)
+		job.Rounds = 1
+		c.edit(&job)
+		base := wide(t, &job, 4000)
+		dir := t.TempDir()
+		tb := setTable(t, Config{Job: job, Base: base, Dir: dir}, n, nil)
+		// Stochastic rounding of zeros is zero: 0 is a symbol.
+		if err := tb.run(); err != nil {
+			t.Fatal(err)
+		}
+		l, err := store.ReadLedger(dir)
+		if err != nil || len(l.Entries) != 1 {
+			t.Fatal(err)
+		}
+		ev := l.Entries[0].Event
+		v, err := tb.c.t.vector(0, job.Privacy.ClipNorm, [32]byte{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// One grid unit of the sum, in units of the released mean; the rotation is
+		// orthonormal and keeps the sum of squares up to the padding's share.
+		unit := unitOf(t, v.lattice, c.denominator)
+		values := tb.c.Result().Adapter.Slice(0)
+		var squares float64
+		for _, x := range values {
+			squares += float64(x) * float64(x)
+		}
+		d := float64(len(values))
+		got := squares / (unit * unit * ev.Sigma2.Float()) / d
+		if d < 99_000 || math.Abs(got-1) > 4.9*math.Sqrt(2/d) {
+			t.Errorf("%s: variance over %v coordinates is %v of the ledger's", name, d, got)
+		}
+		if want := ev.NoiseMultiplier * ev.NoiseMultiplier * float64(v.b2()); math.Abs(ev.Sigma2.Float()/want-1) > 1e-6 || ev.B2 != v.b2() {
+			t.Errorf("%s: the ledger's variance %v is not z^2*B2 = %v", name, ev.Sigma2.Float(), want)
+		}
+		if int(ev.Dim) != v.size() || ev.Certificate == [32]byte{} || ev.SamplingRate != 1 {
+			t.Errorf("%s: event %+v", name, ev)
+		}
+		if job.Clipping.Adaptive != (v.b2() > v.lattice.B2()) || (job.Providers.Most > 0) != (ev.ProviderRate == 0.5) {
+			t.Errorf("%s: squared sensitivity %d of which the update's is %d, provider rate %v", name, v.b2(), v.lattice.B2(), ev.ProviderRate)
+		}
 	}
 }
 
@@ -208,8 +224,8 @@ func TestSampling(t *testing.T) {
 	job.Cohort.SamplingRate, job.Cohort.Floor = 0.8, 3 // all drawn every time: once in 10^9 runs
 	dir := t.TempDir()
 	tb := setTable(t, Config{Job: job, Dir: dir}, n, nil)
-	if tb.c.t.nbar != 0.8*n {
-		t.Errorf("denominator %v, want 16", tb.c.t.nbar)
+	if tb.c.t.units != 0.8*n {
+		t.Errorf("denominator %v, want 16", tb.c.t.units)
 	}
 	if err := tb.run(); err != nil {
 		t.Fatal(err)

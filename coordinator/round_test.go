@@ -38,6 +38,7 @@ type table struct {
 	players []*player
 	wg      sync.WaitGroup
 	ctx     context.Context
+	stop    context.CancelFunc // ends run
 	errs    []error
 	// reconnects: players whose connection broke come back at once.
 	reconnects bool
@@ -87,7 +88,7 @@ func setTable(t *testing.T, cfg Config, players int, bend func(i int, p *player)
 func (tb *table) run() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	tb.ctx = ctx
+	tb.ctx, tb.stop = ctx, cancel
 	tb.errs = make([]error, len(tb.players))
 	for i, p := range tb.players {
 		tb.wg.Go(func() {

@@ -12,7 +12,6 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
-	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -22,7 +21,7 @@ type running struct {
 	rank      int
 	rotation  [32]byte
 	m         *round.Machine
-	lattice   *quant.Lattice
+	vector    vector
 	plan      []byte // canonical bytes: what P hashes
 	patches   []wire.Patch
 	keying    *secagg.Keying
@@ -83,7 +82,7 @@ func (c *Coordinator) draw() (*running, error) {
 		return fail(err)
 	}
 	r.rotation = [32]byte(rotation)
-	if r.lattice, err = c.t.lattice(r.rank, r.rotation); err != nil {
+	if r.vector, err = c.t.vector(r.rank, c.clip, r.rotation); err != nil {
 		return fail(err)
 	}
 	// The roll is in the order of the keys, so that a seeded draw does not depend
@@ -105,8 +104,8 @@ func (c *Coordinator) draw() (*running, error) {
 			r.parts[roll[i].n] = &participant{}
 		}
 	}
-	r.spec = c.t.release(id, r.lattice.B2(), cert)
-	if r.event, err = r.spec.Event(r.lattice.D()); err != nil {
+	r.spec = c.t.release(id, r.vector.b2(), cert)
+	if r.event, err = r.spec.Event(r.vector.size()); err != nil {
 		return fail(err)
 	}
 	if err := c.askBudget(r); err != nil {
@@ -148,7 +147,7 @@ func (c *Coordinator) askBudget(r *running) error {
 		}
 		r.note.Delivered = &d
 	}
-	if c.t.job.Cohort.SamplingRate < 1 {
+	if c.t.job.hides() {
 		v, err := dp.VisibleEpsilon(append(slices.Clip(c.spent), r.event), c.t.budget.Delta, c.t.budget.Accountant)
 		if err != nil {
 			return &fatalError{err}
@@ -177,8 +176,9 @@ func (c *Coordinator) roundConfig(cohort []round.Device) round.Config {
 // prepare makes what devices are assigned: the slice, the programs, the plan.
 func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	plan := &wire.Plan{
-		Task: c.task, Round: r.id, Step: c.version, Rank: uint16(r.rank), Values: uint32(r.lattice.Dim()),
-		Rotation: r.rotation, Steps: uint32(c.t.job.Training.Steps), Rate: c.t.job.Training.LearningRate,
+		Task: c.task, Round: r.id, Step: c.version, Rank: uint16(r.rank), Values: uint32(r.vector.lattice.Dim()),
+		Rotation: r.rotation, ClipNorm: c.clip, Counts: uint32(r.vector.count.Coordinates), Count: uint32(r.vector.count.Symbol),
+		Steps: uint32(c.t.job.Training.Steps), Rate: c.t.job.Training.LearningRate,
 	}
 	var err error
 	if plan.Programs, err = c.programs.at(r.rank); err != nil {
@@ -195,7 +195,7 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	if c.t.job.Shard.Identified {
 		signer = nil
 	}
-	masking := c.t.masking(r.lattice, authority)
+	masking := c.t.masking(r.vector, authority)
 	p := secagg.PlanHash(c.taskName, r.id, masking, r.plan)
 	if r.keying, err = secagg.NewKeying(masking, p, signer); err != nil {
 		return err
@@ -204,6 +204,6 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	// secagg's framing of it.
 	r.packed = (uint64(masking.Dim)*uint64(masking.Width) + 7) / 8
 	// Noise is drawn while devices train, so that the release does not wait.
-	r.noise, err = dp.NewPool(ctx, r.event.Sigma2, r.lattice.D(), c.rnd.stream("noise", r.id))
+	r.noise, err = dp.NewPool(ctx, r.event.Sigma2, r.vector.size(), c.rnd.stream("noise", r.id))
 	return err
 }

@@ -27,9 +27,10 @@ type terms struct {
 	scheme quant.Scheme
 	width  int // bits of the ring
 
-	nbar   float64 // denominator
-	z      float64 // noise multiplier of the budget's guarantee
-	budget dp.Budget
+	units    float64 // expected number of contributions to a round: the denominator
+	z        float64 // noise multiplier of the budget's guarantee
+	budget   dp.Budget
+	clipping *dp.AdaptiveClip // nil: the clip norm stays
 
 	compact  map[string]bool // matrices that devices keep as 4-bit codes
 	baseBlob []byte
@@ -45,7 +46,7 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	if base == nil {
 		return nil, jobErrorf("base: none is loaded")
 	}
-	t := &terms{job: job, base: base, nbar: job.nbar()}
+	t := &terms{job: job, base: base, units: job.nbar() * job.perDevice()}
 	t.lora = model.LoRA{RMax: job.Adapter.RankMax, Alpha: job.Adapter.Alpha}
 	var err error
 	if t.layout, err = model.NewLayout(base.Config, t.lora, len(job.Labels)); err != nil {
@@ -62,7 +63,7 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	if t.scheme, err = quant.Lookup(job.Wire.Uplink); err != nil {
 		return nil, jobErrorf("wire.uplink: %w", err)
 	}
-	if t.width, err = quant.Width(t.scheme, job.Shard.Size); err != nil {
+	if t.width, err = quant.Width(t.scheme, job.Shard.Size*job.vectors()); err != nil {
 		return nil, jobErrorf("wire.uplink: %w", err)
 	}
 	if t.baseBlob, err = base.Blob(); err != nil {
@@ -72,6 +73,9 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	acct, err := dp.ParseAccountant(job.Privacy.Accountant)
 	if err != nil {
 		return nil, jobErrorf("privacy: %w", err)
+	}
+	if c := job.Clipping; c.Adaptive {
+		t.clipping = &dp.AdaptiveClip{Quantile: c.Quantile, Rate: c.Rate, Min: c.Least, Max: c.Greatest}
 	}
 	t.budget = dp.Budget{Epsilon: job.Privacy.Epsilon, Delta: job.delta(), Accountant: acct}
 	if err := t.calibrate(); err != nil {
@@ -124,11 +128,6 @@ func (t *terms) ranks() []int {
 	return r
 }
 
-// lattice of a round.
-func (t *terms) lattice(rank int, rotation [32]byte) (*quant.Lattice, error) {
-	return quant.NewLattice(t.scheme, t.layout.Size(rank), t.job.Privacy.ClipNorm, rotation)
-}
-
 // release is what a round's noise is made from; cert says how its cohort was drawn.
 func (t *terms) release(round uint64, b2 int64, cert dp.Certificate) dp.ReleaseSpec {
 	r := dp.ReleaseSpec{
@@ -137,6 +136,9 @@ func (t *terms) release(round uint64, b2 int64, cert dp.Certificate) dp.ReleaseS
 	}
 	if t.job.simulated() {
 		r.SimulatedRate = t.job.budgetRate()
+	}
+	if t.job.Providers.Most > 0 {
+		r.ProviderRate, r.Hidden = t.job.Providers.SamplingRate, t.job.Providers.Hidden
 	}
 	return r
 }
@@ -149,12 +151,20 @@ func (t *terms) calibrate() error {
 	z := p.NoiseMultiplier
 	if z == 0 {
 		var err error
-		z, err = dp.CalibrateNoise(p.Epsilon, t.budget.Delta, t.job.budgetRate(), t.job.Rounds, t.budget.Accountant)
+		if g := t.job.Providers; g.Most > 0 {
+			sampling := dp.GroupSampling{ClientRate: t.job.budgetRate(), ProviderRate: g.SamplingRate, Hidden: g.Hidden}
+			z, err = sampling.CalibrateNoise(p.Epsilon, t.budget.Delta, t.job.Rounds, t.budget.Accountant)
+		} else {
+			z, err = dp.CalibrateNoise(p.Epsilon, t.budget.Delta, t.job.budgetRate(), t.job.Rounds, t.budget.Accountant)
+		}
 		if err != nil {
 			return jobErrorf("privacy: epsilon %v at delta %.3g over %d rounds cannot be met: %w", p.Epsilon, t.budget.Delta, t.job.Rounds, err)
 		}
 	}
 	t.z = z
+	if _, err := t.vector(t.ranks()[0], p.ClipNorm, [32]byte{}); err != nil {
+		return jobErrorf("clipping.count_noise %v of %.4g expected contributions: %w", t.job.Clipping.CountNoise, t.budgetUnits(), err)
+	}
 	err := t.verifyBudget()
 	if err == nil {
 		return nil
@@ -186,17 +196,32 @@ func (t *terms) calibrate() error {
 	return t.verifyBudget()
 }
 
+// budgetUnits is the expected number of contributions to a round of the
+// population that the budget is about.
+func (t *terms) budgetUnits() float64 { return t.units / t.job.noiseScale() }
+
+// countNoise is the standard deviation of the clipping count's noise in the
+// budget's population, in contributions.
+func (t *terms) countNoise() float64 {
+	if f := t.job.Clipping.CountNoise; f != 0 {
+		return f * t.budgetUnits()
+	}
+	// Andrew et al. 2021 take 5 % of the cohort. In a small one that would leave
+	// the update nothing: twice z costs it 3 % more noise.
+	return max(0.05*t.budgetUnits(), 2*t.z)
+}
+
 // verifyBudget asks for all rounds at the ranks with the fewest and the most
 // coordinates.
 func (t *terms) verifyBudget() error {
 	ranks := t.ranks()
 	for _, rank := range []int{ranks[0], ranks[len(ranks)-1]} {
-		l, err := t.lattice(rank, [32]byte{})
+		v, err := t.vector(rank, t.job.Privacy.ClipNorm, [32]byte{})
 		if err != nil {
 			return err
 		}
 		cert := dp.Certificate{Method: dp.MethodPoisson, Rate: t.job.Cohort.SamplingRate, Population: t.job.Cohort.Population}
-		ev, err := t.release(1, l.B2(), cert).Event(l.D())
+		ev, err := t.release(1, v.b2(), cert).Event(v.size())
 		if err != nil {
 			return err
 		}
@@ -244,19 +269,22 @@ func (t *terms) wireJob(instance [16]byte, authority ed25519.PublicKey, private 
 		RankMin: uint16(j.Adapter.RankMin), RankMax: uint16(j.Adapter.RankMax), Alpha: j.Adapter.Alpha,
 		HeadOnly: j.Adapter.HeadOnly, Sequence: uint32(j.Adapter.Sequence),
 		Batch: uint32(j.Training.Batch), Optimizer: j.Training.Optimizer, Rounds: uint64(j.Rounds),
-		ClipNorm: j.Privacy.ClipNorm, Uplink: j.Wire.Uplink,
+		Uplink:   j.Wire.Uplink,
 		ShardMax: uint16(j.Shard.Size), ShardFloor: uint16(j.Shard.Floor),
 		CorruptPPM: t.job.secaggConfig(1, 32, 1).CorruptPPM, BreachBits: uint16(j.shardBreachBits()),
 		SemiHonest: j.Shard.SemiHonest, Hybrid: j.Shard.Hybrid, Identified: j.Shard.Identified,
 		Privacy: wire.Privacy{
 			Private: private, SamplingRate: j.Cohort.SamplingRate, NoiseMultiplier: t.z * j.noiseScale(),
 			Delta: t.budget.Delta, Budget: t.budget.Epsilon,
-			Population: uint64(j.budgetPopulation()), Simulated: j.simulated(),
+			Population: uint64(j.budgetPopulation()), Hidden: j.Providers.Hidden, Simulated: j.simulated(),
 		},
 		Deadlines: wire.Deadlines{
 			Gather: millis(j.Deadlines.Gather), Key: millis(j.Deadlines.Key), Share: millis(j.Deadlines.Share),
 			Collect: millis(j.Deadlines.Collect), Confirm: millis(j.Deadlines.Confirm), Unmask: millis(j.Deadlines.Unmask),
 		},
+	}
+	if j.Providers.Most > 0 {
+		w.Providers, w.ProviderRate = uint32(j.Providers.Most), j.Providers.SamplingRate
 	}
 	if !j.Shard.Identified {
 		copy(w.RosterKey[:], authority)
@@ -266,8 +294,8 @@ func (t *terms) wireJob(instance [16]byte, authority ed25519.PublicKey, private 
 
 // masking is secagg's configuration of a round; both sides derive it from the
 // job and the number of values.
-func (t *terms) masking(l *quant.Lattice, authority ed25519.PublicKey) secagg.Config {
-	c := t.job.secaggConfig(l.D(), t.width, int(l.MaxSymbol()))
+func (t *terms) masking(v vector, authority ed25519.PublicKey) secagg.Config {
+	c := t.job.secaggConfig(v.size(), t.width, int(v.lattice.MaxSymbol())*t.job.vectors())
 	if !c.Identified {
 		copy(c.Authority[:], authority)
 	}

@@ -94,6 +94,9 @@ func (j Job) validate() error {
 	if err := j.validatePrivacy(); err != nil {
 		return err
 	}
+	if err := j.validateUnit(); err != nil {
+		return err
+	}
 	if err := j.serverConfig().Validate(); err != nil {
 		return jobErrorf("server: %w", err)
 	}
@@ -104,15 +107,15 @@ func (j Job) validate() error {
 	if err != nil {
 		return jobErrorf("wire.uplink: %w", err)
 	}
-	width, err := quant.Width(scheme, sh.Size)
+	width, err := quant.Width(scheme, sh.Size*j.vectors())
 	if err != nil {
-		return jobErrorf("wire.uplink with shard.size %d: %w", sh.Size, err)
+		return jobErrorf("wire.uplink with shard.size %d and %d vectors a device: %w", sh.Size, j.vectors(), err)
 	}
 	lattice, err := quant.NewLattice(scheme, 64, p.ClipNorm, [32]byte{})
 	if err != nil {
 		return jobErrorf("wire.uplink with privacy.clip_norm %v: %w", p.ClipNorm, err)
 	}
-	c := j.secaggConfig(lattice.D(), width, int(lattice.MaxSymbol()))
+	c := j.secaggConfig(lattice.D(), width, int(lattice.MaxSymbol())*j.vectors())
 	if err := c.Validate(); err != nil {
 		return jobErrorf("shard (corrupt %v, breach_bits %d): %w", sh.Corrupt, sh.BreachBits, err)
 	}
@@ -158,7 +161,7 @@ func (j Job) validatePrivacy() error {
 				p.SimulatedCohort, j.nbar())
 		}
 	}
-	if _, err := dp.CheckDelta(j.delta(), j.budgetPopulation()); err != nil {
+	if _, err := dp.CheckDelta(j.delta(), j.protected()); err != nil {
 		return jobErrorf("privacy.delta: %w", err)
 	}
 	if float64(co.Floor) > j.nbar() {
@@ -213,7 +216,7 @@ func (j Job) delta() float64 {
 	if j.Privacy.Delta != 0 {
 		return j.Privacy.Delta
 	}
-	return dp.DefaultDelta(j.budgetPopulation())
+	return dp.DefaultDelta(j.protected())
 }
 
 func (j Job) serverConfig() optimizer.Config {

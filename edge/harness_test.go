@@ -40,6 +40,7 @@ type house struct {
 	layout    *model.Layout
 	authority ed25519.PrivateKey
 	dials     chan *pipe // coordinator's ends
+	counted   float64    // decoded clipping count of the last round
 
 	mu    sync.Mutex
 	blobs map[string][]byte // by path
@@ -93,7 +94,7 @@ func newHouse(t *testing.T) *house {
 	h.job = &wire.Job{
 		Instance: [16]byte{1}, Name: "test", Labels: testLabels, Base: h.blob(blob),
 		RankMin: 1, RankMax: 4, Alpha: 4, Sequence: 8, Batch: 2, Optimizer: "sgd", Rounds: 3,
-		ClipNorm: 1, Uplink: "fixed16", ShardMax: 8, ShardFloor: 3, RosterKey: [32]byte(authority.Public().(ed25519.PublicKey)),
+		Uplink: "fixed16", ShardMax: 8, ShardFloor: 3, RosterKey: [32]byte(authority.Public().(ed25519.PublicKey)),
 		Privacy:   wire.Privacy{Private: true, SamplingRate: 1, NoiseMultiplier: 1, Delta: 1e-6, Budget: 2, Population: 10},
 		Deadlines: wire.Deadlines{Gather: 1000, Key: 1000, Share: 1000, Collect: 1000, Confirm: 1000, Unmask: 1000},
 	}
@@ -140,7 +141,7 @@ func (h *house) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (h *house) plan(round uint64) *wire.Plan {
 	return &wire.Plan{Task: h.task, Round: round, Rank: 2, Values: uint32(h.layout.Size(2)), Seed: make([]byte, 8),
-		Rotation: [32]byte{byte(round)}, Steps: 3, Rate: 0.1}
+		Rotation: [32]byte{byte(round)}, ClipNorm: 1, Steps: 3, Rate: 0.1}
 }
 
 func examples(n int) *dataset.Set {
@@ -348,15 +349,16 @@ func (h *house) masking(plan *wire.Plan, planBytes []byte) (*quant.Lattice, seca
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	l, err := quant.NewLattice(scheme, int(plan.Values), h.job.ClipNorm, plan.Rotation)
+	l, err := quant.NewLattice(scheme, int(plan.Values), plan.ClipNorm, plan.Rotation)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	width, err := quant.Width(scheme, int(h.job.ShardMax))
+	providers := max(1, int(h.job.Providers))
+	width, err := quant.Width(scheme, providers*int(h.job.ShardMax))
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	cfg := secagg.Config{Dim: l.D(), Width: width, MaxSymbol: int(l.MaxSymbol()), ShardMax: int(h.job.ShardMax), ShardMin: int(h.job.ShardFloor),
+	cfg := secagg.Config{Dim: l.D() + int(plan.Counts), Width: width, MaxSymbol: providers * int(l.MaxSymbol()), ShardMax: int(h.job.ShardMax), ShardMin: int(h.job.ShardFloor),
 		Suite: secagg.SuiteX25519, Authority: h.job.RosterKey}
 	return l, cfg, secagg.PlanHash(hex.EncodeToString(h.task[:]), plan.Round, cfg, planBytes)
 }

@@ -40,7 +40,7 @@ func TestHostileHandshake(t *testing.T) {
 			admit(h, func(m *wire.Enrolled) { m.Proof = [32]byte{} })
 		}},
 		"another's job": {ErrSecret, func(h *house) {
-			h.job.ClipNorm = 1000
+			h.job.Alpha = 1000
 			other, _ := h.job.AppendBinary(nil)
 			admit(h, func(m *wire.Enrolled) { m.Job = other })
 		}},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
@@ -23,7 +24,7 @@ type job struct {
 
 	base   *model.Base // nil where it lies in the cache on disk
 	layout *model.Layout
-	data   *local
+	units  []unit // whose contributions the noise hides
 
 	held []heldSlice // what was received last, newest first, to take differences against
 }
@@ -134,8 +135,8 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 			return fmt.Errorf("%w: label number %d, the job has %d labels", ErrData, e.Label, len(j.Labels))
 		}
 	}
-	j.data = tokenize(set, tok, int(j.Sequence))
-	return nil
+	j.units, err = divide(set, tok, j)
+	return err
 }
 
 // openBase yields the base: the one in memory, or the cache's, checked again.
@@ -167,6 +168,8 @@ func (c *client) checkPlan(p *wire.Plan) error {
 		return fmt.Errorf("%d values, the layout has %d at rank %d", p.Values, j.layout.Size(int(p.Rank)), p.Rank)
 	case int(p.Steps) > c.cfg.MaxSteps:
 		return fmt.Errorf("%d local steps, limit %d", p.Steps, c.cfg.MaxSteps)
+	case int64(p.Count) > int64(j.scheme.MaxSymbol()):
+		return fmt.Errorf("clipping count of %d a coordinate, limit %d", p.Count, j.scheme.MaxSymbol())
 	}
 	if _, fresh := p.AdapterSeed(); !fresh {
 		if err := quant.CheckNames(p.Slice.Format, p.Slice.Codec); err != nil {
@@ -176,19 +179,23 @@ func (c *client) checkPlan(p *wire.Plan) error {
 	return nil
 }
 
-// masking derives the lattice and the aggregation's parameters from job and
-// plan; the coordinator does the same, and P binds the result.
-func (j *job) masking(p *wire.Plan) (*quant.Lattice, secagg.Config, error) {
-	lattice, err := quant.NewLattice(j.scheme, int(p.Values), j.ClipNorm, p.Rotation)
+// masking derives the lattice, the clipping count and the aggregation's
+// parameters from job and plan; the coordinator does the same, and P binds the
+// result. A device that holds several providers sends their sum: the ring has
+// room for the most that every device may hold.
+func (j *job) masking(p *wire.Plan) (*quant.Lattice, dp.CountCode, secagg.Config, error) {
+	count := dp.CountCode{Coordinates: int(p.Counts), Symbol: int32(p.Count)}
+	lattice, err := quant.NewLattice(j.scheme, int(p.Values), p.ClipNorm, p.Rotation)
 	if err != nil {
-		return nil, secagg.Config{}, err
+		return nil, count, secagg.Config{}, err
 	}
-	width, err := quant.Width(j.scheme, int(j.ShardMax))
+	vectors := max(1, int(j.Providers))
+	width, err := quant.Width(j.scheme, int(j.ShardMax)*vectors)
 	if err != nil {
-		return nil, secagg.Config{}, err
+		return nil, count, secagg.Config{}, err
 	}
 	cfg := secagg.Config{
-		Dim: lattice.D(), Width: width, MaxSymbol: int(lattice.MaxSymbol()),
+		Dim: lattice.D() + count.Coordinates, Width: width, MaxSymbol: int(lattice.MaxSymbol()) * vectors,
 		ShardMax: int(j.ShardMax), ShardMin: int(j.ShardFloor),
 		CorruptPPM: j.CorruptPPM, BreachBits: int(j.BreachBits), SemiHonest: j.SemiHonest,
 		Suite: secagg.SuiteX25519, Identified: j.Identified, Authority: j.RosterKey,
@@ -196,5 +203,5 @@ func (j *job) masking(p *wire.Plan) (*quant.Lattice, secagg.Config, error) {
 	if j.Hybrid {
 		cfg.Suite = secagg.SuiteHybrid
 	}
-	return lattice, cfg, cfg.Validate()
+	return lattice, count, cfg, cfg.Validate()
 }

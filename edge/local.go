@@ -5,10 +5,63 @@ import (
 	"io"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// local is the device's data, tokenized for the job. It is immutable.
+// unit is what the job protects: this device with all its data, or one
+// provider in it. It is immutable.
+type unit struct {
+	name string // "" for the device
+	data *local
+}
+
+// divide makes the job's units of a set of examples. More providers than the job
+// takes are refused: leaving some out silently would make who is left depend on
+// who else is there, and no epsilon would hold for them.
+func divide(set *dataset.Set, tok *tokenizer.WordPiece, j *job) ([]unit, error) {
+	if j.Providers == 0 {
+		return []unit{{data: tokenize(set, tok, int(j.Sequence))}}, nil
+	}
+	names, parts, err := set.Groups()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrData, err)
+	}
+	if len(names) > int(j.Providers) {
+		return nil, fmt.Errorf("%w: %d providers, the job takes at most %d a device (providers.most): divide them over several devices or leave some out",
+			ErrData, len(names), j.Providers)
+	}
+	units := make([]unit, len(names))
+	for i := range units {
+		units[i] = unit{names[i], tokenize(parts[i], tok, int(j.Sequence))}
+	}
+	return units, nil
+}
+
+// draw flips each provider's coin for a round. The device itself is always in:
+// its coin was flipped by the coordinator.
+func (j *job) draw(rnd io.Reader) ([]unit, error) {
+	if j.Providers == 0 {
+		return j.units, nil
+	}
+	names := make([][]byte, len(j.units))
+	for i, u := range j.units {
+		names[i] = []byte(u.name)
+	}
+	in, _, err := dp.DrawCohort(names, j.ProviderRate, rnd)
+	if err != nil {
+		return nil, err
+	}
+	var drawn []unit
+	for i, u := range j.units {
+		if in[i] {
+			drawn = append(drawn, u)
+		}
+	}
+	return drawn, nil
+}
+
+// local is a unit's data, tokenized for the job. It is immutable.
 type local struct {
 	tokens [][]int32 // each of the job's sequence length, padded
 	labels []int32

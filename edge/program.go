@@ -301,7 +301,7 @@ func (b *bench) train(ctx context.Context, t Task) ([]float32, error) {
 	for i := range delta {
 		delta[i] -= t.Start[i]
 		if v := float64(delta[i]); math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("value %d of the update is %v", i, v)
+			return nil, fmt.Errorf("%w: value %d of the update is %v", ErrDiverged, i, v)
 		}
 	}
 	return delta, nil

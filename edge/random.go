@@ -13,10 +13,11 @@ import (
 // Purposes of randomness. Each has a stream of its own, so that a seeded run
 // repeats whatever the order in which goroutines draw.
 const (
-	forSecagg   = "secagg"
-	forRounding = "rounding"
-	forBatches  = "batches"
-	forSession  = "session"
+	forSecagg    = "secagg"
+	forRounding  = "rounding"
+	forBatches   = "batches"
+	forProviders = "providers"
+	forSession   = "session"
 )
 
 // random is the source for one purpose in one round: crypto/rand, or the

@@ -12,7 +12,6 @@ import (
 
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -61,7 +60,7 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 		c.answered = plan.Round
 		return c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err})
 	}
-	lattice, cfg, err := c.job.masking(plan)
+	lattice, count, cfg, err := c.job.masking(plan)
 	if err != nil {
 		c.answered = plan.Round
 		return c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err})
@@ -82,7 +81,7 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 	r := &round{plan: plan, planBytes: a.Plan, sec: sec, stop: stop, work: make(chan worked, 1), over: time.After(longest(c.job.Deadlines))}
 	c.round = r
 	c.events.send(r.event(Keying))
-	if err := c.startWork(workCtx, r, lattice, a.Patches); err != nil {
+	if err := c.startWork(workCtx, r, work{plan: plan, lattice: lattice, count: count}, a.Patches); err != nil {
 		return err
 	}
 	return c.sendTurn(ctx, secagg.TurnAdvertise, hello)
@@ -95,8 +94,8 @@ func longest(d wire.Deadlines) time.Duration {
 	return 2*time.Duration(sum)*time.Millisecond + time.Minute
 }
 
-func (c *client) startWork(ctx context.Context, r *round, lattice *quant.Lattice, patches []wire.Patch) error {
-	j, w := c.job, work{plan: r.plan, lattice: lattice}
+func (c *client) startWork(ctx context.Context, r *round, w work, patches []wire.Patch) error {
+	j := c.job
 	var err error
 	if w.patch, w.held, err = j.against(patches, int(r.plan.Rank)); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/secagg"
 )
@@ -73,7 +74,8 @@ func (h *house) round(plan *wire.Plan, peers []*peer, cut func(turn uint8, i int
 	}
 	sum, err := s.Unmask()
 	ok(t, err)
-	mean, err := lattice.DecodeMean(sum, float64(len(peers)))
+	h.counted = dp.CountCode{Coordinates: int(plan.Counts), Symbol: int32(plan.Count)}.Decode(sum[lattice.D():])
+	mean, err := lattice.DecodeMean(sum[:lattice.D()], float64(len(peers)))
 	ok(t, err)
 	for _, p := range peers {
 		p.send(&wire.Outcome{Round: plan.Round, Result: wire.OutcomeCommitted})

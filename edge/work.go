@@ -3,7 +3,6 @@ package edge
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
@@ -15,6 +14,7 @@ import (
 type work struct {
 	plan    *wire.Plan
 	lattice *quant.Lattice
+	count   dp.CountCode
 	patch   *wire.Blob // the slice as a difference to held; nil: fetch it whole
 	held    []float32
 }
@@ -22,7 +22,7 @@ type work struct {
 // worked is what a work hands back.
 type worked struct {
 	start   []float32 // the adapter's slice as received
-	symbols []int32   // the clipped and quantized update
+	symbols []int32   // the clipped and quantized update, or the sum of the providers'
 	err     error     // a *RefusalError or ctx's
 }
 
@@ -42,36 +42,15 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 	if err != nil {
 		return fail(ErrBlob, err)
 	}
-	batches, err := j.data.batches(random(c.cfg.Seed, forBatches, w.plan.Round), int(w.plan.Steps), int(j.Batch), int(j.Sequence))
-	if err != nil {
-		return fail(ErrTraining, err)
-	}
-	at := Event{State: Training, Round: w.plan.Round, Step: w.plan.Step, Rank: int(w.plan.Rank), Total: int64(w.plan.Steps)}
-	c.events.send(at)
-	update, err := c.trainer.Train(ctx, Task{
+	symbols, err := c.train(ctx, j, w, Task{
 		Base:       func(ctx context.Context) (*model.Base, error) { return c.openBase(ctx, j) },
 		BaseSHA256: j.Base.SHA256,
-		Layout:     j.layout, Rank: int(w.plan.Rank), Start: start, Batches: batches,
+		Layout:     j.layout, Rank: int(w.plan.Rank), Start: start,
 		Optimizer: j.Optimizer, Rate: float32(w.plan.Rate), Batch: int(j.Batch), Sequence: int(j.Sequence), Program: program,
-		Progress: func(done, total int) {
-			at.Done, at.Total = int64(done), int64(total)
-			c.events.send(at)
-		},
 	})
 	if errors.Is(err, ErrMisfit) {
 		return fail(ErrProgram, err)
 	} else if err != nil {
-		return fail(ErrTraining, err)
-	}
-	if len(update) != int(w.plan.Values) {
-		return fail(ErrTraining, fmt.Errorf("trainer returned %d values, %d expected", len(update), w.plan.Values))
-	}
-	if _, err := dp.Clip(update, j.ClipNorm); err != nil {
-		return fail(ErrTraining, err)
-	}
-	symbols, err := w.lattice.Encode(update, random(c.cfg.Seed, forRounding, w.plan.Round))
-	clear(update)
-	if err != nil {
 		return fail(ErrTraining, err)
 	}
 	return worked{start: start, symbols: symbols}

@@ -24,7 +24,7 @@ type Note struct {
 	// are nil in a run that is not private.
 	Simulated *dp.Guarantee `json:"simulated,omitempty"`
 	Delivered *dp.Guarantee `json:"delivered,omitempty"`
-	// Visible is Delivered against those who see who takes part; nil at q = 1.
+	// Visible is Delivered against those who see who takes part; nil where it is the same.
 	Visible *dp.Guarantee `json:"visible,omitempty"`
 }
 

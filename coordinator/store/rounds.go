@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/starling-fl/starling/dp"
 )
@@ -33,6 +34,7 @@ type Checkpoint struct {
 	Round     uint64
 	Adapter   []byte
 	Optimizer []byte
+	ClipNorm  float64  // of the round that follows
 	Ledger    [32]byte // hash of the entry that paid for it
 }
 
@@ -141,8 +143,8 @@ func (s *Store) Commit(ev dp.Event, note Note, c Checkpoint) (e Entry, err error
 			return fmt.Errorf("checkpoint %d after %d", c.Version, last)
 		}
 		digest := digestOf(c)
-		if _, err := tx.Exec(`INSERT INTO checkpoint (version, round, ledger, adapter, optimizer, digest) VALUES (?, ?, ?, ?, ?, ?)`,
-			c.Version, c.Round, e.Hash[:], c.Adapter, c.Optimizer, digest[:]); err != nil {
+		if _, err := tx.Exec(`INSERT INTO checkpoint (version, round, ledger, adapter, optimizer, clip_norm, digest) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			c.Version, c.Round, e.Hash[:], c.Adapter, c.Optimizer, c.ClipNorm, digest[:]); err != nil {
 			return err
 		}
 		s.opt.fault("checkpoint written")
@@ -159,7 +161,7 @@ func (s *Store) Commit(ev dp.Event, note Note, c Checkpoint) (e Entry, err error
 
 func digestOf(c Checkpoint) [32]byte {
 	h := sha256.New()
-	fmt.Fprintf(h, "starling checkpoint 1\n%d %d %d %d\n", c.Version, c.Round, len(c.Adapter), len(c.Optimizer))
+	fmt.Fprintf(h, "starling checkpoint 2\n%d %d %d %d %016x\n", c.Version, c.Round, len(c.Adapter), len(c.Optimizer), math.Float64bits(c.ClipNorm))
 	h.Write(c.Adapter)
 	h.Write(c.Optimizer)
 	return [32]byte(h.Sum(nil))
@@ -220,8 +222,8 @@ func (s *Store) Abandon(round uint64, reason string) error {
 func (s *Store) Last() (*Checkpoint, error) {
 	var c Checkpoint
 	var ledger, digest []byte
-	err := s.db.QueryRow(`SELECT version, round, ledger, adapter, optimizer, digest FROM checkpoint ORDER BY version DESC LIMIT 1`).
-		Scan(&c.Version, &c.Round, &ledger, &c.Adapter, &c.Optimizer, &digest)
+	err := s.db.QueryRow(`SELECT version, round, ledger, adapter, optimizer, clip_norm, digest FROM checkpoint ORDER BY version DESC LIMIT 1`).
+		Scan(&c.Version, &c.Round, &ledger, &c.Adapter, &c.Optimizer, &c.ClipNorm, &digest)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

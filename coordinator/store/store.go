@@ -61,7 +61,7 @@ var (
 // FileName of the database inside the folder.
 const FileName = "starling.db"
 
-const schemaVersion = "1"
+const schemaVersion = "2"
 
 const schema = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -107,6 +107,7 @@ CREATE TABLE checkpoint (
   ledger BLOB NOT NULL,
   adapter BLOB,
   optimizer BLOB,
+  clip_norm REAL NOT NULL,
   digest BLOB NOT NULL CHECK (length(digest) = 32)
 );
 CREATE TRIGGER ledger_update BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;

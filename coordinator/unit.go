@@ -1,0 +1,65 @@
+package coordinator
+
+import (
+	"math"
+
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// perDevice is the expected number of units that a device in the cohort
+// contributes: 1, or its providers that win their coin.
+func (j Job) perDevice() float64 {
+	if j.Providers.Most == 0 {
+		return 1
+	}
+	return j.Providers.SamplingRate * j.Providers.Expected
+}
+
+// vectors is the largest number of vectors that a device's sum holds.
+func (j Job) vectors() int { return max(1, j.Providers.Most) }
+
+// protected is the number of units that the guarantee is stated for: devices, or
+// the providers expected in them.
+func (j Job) protected() int {
+	n := float64(j.budgetPopulation())
+	if j.Providers.Most > 0 {
+		n *= max(1, j.Providers.Expected)
+	}
+	return int(math.Ceil(min(n, math.MaxInt32)))
+}
+
+// hides reports whether the guarantee rests on nobody seeing who takes part.
+func (j Job) hides() bool {
+	return j.Cohort.SamplingRate < 1 && (j.Providers.Most == 0 || j.Providers.Hidden)
+}
+
+// validateUnit checks what is protected and how its norm is found.
+func (j Job) validateUnit() error {
+	p, c := j.Providers, j.Clipping
+	if p.Most < 0 || p.Most > wire.MaxProviders {
+		return jobErrorf("providers.most is %d, must be in 0..%d", p.Most, wire.MaxProviders)
+	}
+	if !(p.SamplingRate > 0 && p.SamplingRate <= 1) {
+		return jobErrorf("providers.sampling_rate is %v, must be in (0, 1]", p.SamplingRate)
+	}
+	if p.Most == 0 && (p.Expected != 0 || p.SamplingRate != 1 || p.Hidden) {
+		return jobErrorf("providers.most is 0, so that a device is what is protected: expected, sampling_rate and hidden then have no meaning")
+	}
+	if p.Most > 0 && !(p.Expected > 0 && p.Expected <= float64(p.Most)) {
+		return jobErrorf("providers.expected is %v, must be in (0, providers.most = %d]", p.Expected, p.Most)
+	}
+	if !(c.CountNoise >= 0) || math.IsInf(c.CountNoise, 1) {
+		return jobErrorf("clipping.count_noise is %v, must be positive, or 0 to choose it", c.CountNoise)
+	}
+	if !c.Adaptive {
+		return nil
+	}
+	if err := (dp.AdaptiveClip{Quantile: c.Quantile, Rate: c.Rate, Min: c.Least, Max: c.Greatest}).Check(); err != nil {
+		return jobErrorf("clipping: %w", err)
+	}
+	if n := j.Privacy.ClipNorm; n < c.Least || n > c.Greatest {
+		return jobErrorf("privacy.clip_norm is %v, must be within clipping.least = %v and clipping.greatest = %v", n, c.Least, c.Greatest)
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package coordinator
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/quant"
+)
+
+// TestProvidersAddUp: a device sends the sum of its providers' vectors, beyond
+// one vector's symbols; the mean is over the expected number of providers, and
+// the ledger is about one of them.
+func TestProvidersAddUp(t *testing.T) {
+	const n = 4
+	job := loud(n, 2)
+	job.Providers = ProvidersJob{Most: 7, Expected: 5, SamplingRate: 0.8}
+	dir := t.TempDir()
+	tb := setTable(t, Config{Job: job, Dir: dir}, n, func(i int, p *player) {
+		p.delta, p.units = fixedDelta(0.05), []int{7, 7, 7, 3}[i]
+	})
+	if err := tb.run(); err != nil {
+		t.Fatal(err)
+	}
+	// 24 contributions a round over an expected 4*5*0.8 = 16.
+	if got := moved(tb); math.Abs(got-2*0.05*24/16) > 0.012 {
+		t.Errorf("moved by %v, want %v", got, 2*0.05*24/16)
+	}
+	l, err := store.ReadLedger(dir)
+	if err != nil || len(l.Entries) != 2 {
+		t.Fatal(err)
+	}
+	for _, e := range l.Entries {
+		v, err := tb.c.t.vector(3, 1, [32]byte{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Event.B2 != v.lattice.B2() || e.Event.ProviderRate != 0.8 || e.Event.Hidden || e.Delivered.Adjacency != dp.AdjacencyProvider || e.Visible != nil {
+			t.Errorf("entry %+v", e)
+		}
+	}
+	plan := tb.players[0].plans[0]
+	if j := tb.players[0].job; j.Providers != 7 || j.ProviderRate != 0.8 || plan.ClipNorm != 1 || plan.Counts != 0 {
+		t.Errorf("devices are told %+v, %+v", j, plan)
+	}
+}
+
+// TestProviderCoinOfTheLedger: the device's coin,
+// which its providers share, amplifies only where the job claims that nobody sees it.
+func TestProviderCoinOfTheLedger(t *testing.T) {
+	noise := func(hidden bool) float64 {
+		job := tinyJob(40)
+		job.Rounds = 10
+		job.Cohort.SamplingRate, job.Cohort.Floor = 0.5, 3
+		job.Providers = ProvidersJob{Most: 4, Expected: 4, SamplingRate: 0.2, Hidden: hidden}
+		terms, err := newTerms(job, tinyBase(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := dp.GroupSampling{ClientRate: 0.5, ProviderRate: 0.2, Hidden: hidden}.CalibrateNoise(2, job.delta(), 10, dp.Tight)
+		if err != nil || terms.z < want || terms.z > want*1.01 {
+			t.Errorf("hidden %v: noise multiplier %v, want about %v, %v", hidden, terms.z, want, err)
+		}
+		cert := dp.Certificate{Method: dp.MethodPoisson, Rate: 0.5, Population: 40}
+		ev, err := terms.release(1, 1000, cert).Event(10)
+		if err != nil || ev.SamplingRate != 0.5 || ev.ProviderRate != 0.2 || ev.Hidden != hidden {
+			t.Errorf("event %+v, %v", ev, err)
+		}
+		// Mutation: a cohort that was not drawn by coins has no rate.
+		cert.Method = "first come"
+		if ev, err = terms.release(1, 1000, cert).Event(10); err != nil || ev.SamplingRate != 1 {
+			t.Errorf("a cohort of those who came first is accounted with %v, %v", ev.SamplingRate, err)
+		}
+		if got := job.derive().hides(); got != hidden {
+			t.Errorf("hidden %v: a second guarantee is shown: %v", hidden, got)
+		}
+		return terms.z
+	}
+	if seen, hidden := noise(false), noise(true); seen < hidden*1.2 {
+		t.Errorf("noise multiplier %v where who takes part is seen, %v where it is hidden", seen, hidden)
+	}
+	// N of delta is the number of providers.
+	job := tinyJob(1000)
+	if job = job.derive(); job.delta() != dp.DefaultDelta(1000) {
+		t.Errorf("delta %v", job.delta())
+	}
+	job.Providers = ProvidersJob{Most: 2000, Expected: 1500, SamplingRate: 1}
+	if job = job.derive(); job.delta() != dp.DefaultDelta(1_500_000) {
+		t.Errorf("delta %v for 1.5 million providers", job.delta())
+	}
+}
+
+// adaptiveJob's clip norm moves by a step that the noise hardly changes.
+func adaptiveJob(n, rounds int) Job {
+	job := loud(n, rounds)
+	job.Clipping = ClippingJob{Adaptive: true, Quantile: 0.5, Rate: 0.2, CountNoise: 1e-3}
+	return job
+}
+
+// TestAdaptiveClip: the clip norm of each round follows from the noisy count of
+// the one before, over the fixed denominator; devices are told, and a restart
+// goes on from it.
+func TestAdaptiveClip(t *testing.T) {
+	const n = 4
+	dir := t.TempDir()
+	var keys []*player
+	norms := []float64{1}
+	for start := range 2 {
+		job := adaptiveJob(n, 4)
+		tb := setTable(t, Config{Job: job, Dir: dir}, n, func(i int, p *player) {
+			p.delta = fixedDelta(10) // beyond any norm here
+			if start == 1 {
+				p.key = keys[i].key
+			}
+			p.before = func(p *player, turn int, m wire.Message) (wire.Message, bool) {
+				// In the second round one device goes before it sends its update.
+				gone := i == 0 && turn == 3 && p.plan.Step == 1
+				return m, gone
+			}
+		})
+		keys = tb.players
+		if start == 0 {
+			tb.onProgress = func(p Progress) {
+				if p.State == StateCommitted && p.Round == 2 {
+					tb.stop()
+				}
+			}
+		}
+		if got := tb.c.clip; math.Abs(got-norms[len(norms)-1]) > 0.003 {
+			t.Errorf("start %d: clip norm %v, want %v", start, got, norms[len(norms)-1])
+		}
+		if err := tb.run(); start == 1 && err != nil {
+			t.Fatal(err)
+		}
+		// Nobody was within. With all four in, b = 0: C grows by exp(0.2*0.5). With
+		// one absent, who counts as a half, b = 1/8: by exp(0.2*0.375). A mean over the
+		// realised three would make b = 0 again.
+		if start == 0 {
+			norms = append(norms, math.Exp(0.1), math.Exp(0.1+0.075))
+		} else {
+			norms = append(norms, math.Exp(0.2+0.075), math.Exp(0.3+0.075))
+		}
+		if got := tb.c.clip; math.Abs(got-norms[len(norms)-1]) > 0.003 {
+			t.Errorf("start %d: clip norm %v in the end, want %v", start, got, norms[len(norms)-1])
+		}
+		for _, p := range tb.players[1:] {
+			for _, plan := range p.plans {
+				if math.Abs(plan.ClipNorm-norms[plan.Step]) > 0.003 || plan.Counts == 0 {
+					t.Errorf("plan of step %d has clip norm %v, want %v", plan.Step, plan.ClipNorm, norms[plan.Step])
+				}
+			}
+		}
+	}
+	l, err := store.ReadLedger(dir)
+	if err != nil || len(l.Entries) != 4 {
+		t.Fatalf("%d entries, %v", len(l.Entries), err)
+	}
+	for _, e := range l.Entries { // the count is inside the one release
+		if e.Event.Kind != dp.KindRelease || int(e.Event.Dim) <= 128 {
+			t.Errorf("event %+v", e.Event)
+		}
+	}
+}
+
+// TestAdaptiveBudgetSplit: the count takes its part of one Gaussian, as Andrew et
+// al. 2021 say; leaving its sensitivity out would release more than is accounted.
+func TestAdaptiveBudgetSplit(t *testing.T) {
+	for name, edit := range map[string]func(*Job){
+		"default":   func(*Job) {},
+		"given":     func(j *Job) { j.Clipping.CountNoise = 0.5 },
+		"tern":      func(j *Job) { j.Wire.Uplink = "tern" },
+		"fixed32":   func(j *Job) { j.Wire.Uplink = "fixed32" },
+		"simulated": func(j *Job) { j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 1_000_000, 10_000 },
+		"providers": func(j *Job) { j.Providers = ProvidersJob{Most: 10, SamplingRate: 0.5} },
+	} {
+		job := tinyJob(24)
+		job.Clipping.Adaptive = true
+		edit(&job)
+		terms, err := newTerms(job, tinyBase(t))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		v, err := terms.vector(2, 1, [32]byte{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, err := terms.release(1, v.b2(), dp.Certificate{Method: dp.MethodPoisson, Rate: 1, Population: 24}).Event(v.size())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What the released vector is worth, each part by itself, in the budget's
+		// population: z of the update, and noise of the count in contributions.
+		sigma := math.Sqrt(ev.Sigma2.Float()) / job.noiseScale()
+		zUpdate := sigma / math.Sqrt(float64(v.lattice.B2()))
+		count := sigma / (2 * math.Sqrt(float64(v.count.B2())))
+		if together := 1 / math.Sqrt(1/(zUpdate*zUpdate)+1/(4*count*count)); math.Abs(together/terms.z-1) > 1e-6 {
+			t.Errorf("%s: update and count compose to a noise multiplier of %v, accounted is %v", name, together, terms.z)
+		}
+		if most := terms.countNoise(); count > most*(1+1e-9) {
+			t.Errorf("%s: count noise %v, want at most %v", name, count, most)
+		}
+		// Mutation: sigma from the lattice's bound alone.
+		if mutant := terms.z * math.Sqrt(float64(v.lattice.B2())); mutant/math.Sqrt(float64(v.b2())) >= terms.z {
+			t.Errorf("%s: leaving the count out of the sensitivity costs nothing", name)
+		}
+		if job.Clipping.CountNoise == 0 && zUpdate > terms.z*1.06 {
+			t.Errorf("%s: the count costs the update %v of %v", name, zUpdate, terms.z)
+		}
+	}
+	job := tinyJob(24)
+	job.Clipping = ClippingJob{Adaptive: true, Quantile: 0.5, Rate: 0.2, CountNoise: 0.01}
+	if _, err := newTerms(job, tinyBase(t)); !errors.Is(err, ErrJob) || !strings.Contains(err.Error(), "clipping.count_noise") {
+		t.Errorf("a count that takes more than there is: %v", err)
+	}
+}
+
+// TestVectorRange: the alarm knows how many providers a shard's devices hold, and
+// looks at the count too.
+func TestVectorRange(t *testing.T) {
+	job := tinyJob(4)
+	job.Clipping.Adaptive = true
+	terms, err := newTerms(job, tinyBase(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := terms.vector(1, 1, [32]byte{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, q, s := v.lattice.D(), int64(v.lattice.MaxSymbol()), int64(v.count.Symbol)
+	for _, c := range []struct {
+		at   int
+		x    int64
+		good bool
+	}{{0, 20 * q, true}, {0, -20 * q, true}, {d - 1, 20*q + 1, false}, {d, 20 * s, true}, {v.size() - 1, -20*s - 1, false}, {d, 20*s + 1, false}} {
+		sum := make([]int64, v.size())
+		sum[c.at] = c.x
+		if err := v.checkSum(sum, 20); c.good != (err == nil) || !c.good && !errors.Is(err, quant.ErrRange) {
+			t.Errorf("%d at coordinate %d of %d+%d: %v", c.x, c.at, d, v.count.Coordinates, err)
+		}
+	}
+	if err := v.checkSum(make([]int64, d), 20); err == nil {
+		t.Error("a sum without its count was taken")
+	}
+}
+
+// TestUnitRefusals: relations of the new keys, named.
+func TestUnitRefusals(t *testing.T) {
+	const head = "name: x\nlabels: [a, b]\n"
+	for _, c := range []struct{ yaml, names string }{
+		{"providers: {most: -1}\n", "providers.most"},
+		{"providers: {most: 65537}\n", "providers.most"},
+		{"providers: {most: 4, sampling_rate: 0}\n", "providers.sampling_rate"},
+		{"providers: {most: 4, expected: 5}\n", "providers.expected"},
+		{"providers: {most: 4, expected: -1}\n", "providers.expected"},
+		{"providers: {sampling_rate: 0.5}\n", "providers.most is 0"},
+		{"providers: {hidden: true}\n", "providers.most is 0"},
+		{"wire: {uplink: fixed16}\nproviders: {most: 50}\n", "50 vectors a device"},
+		{"clipping: {adaptive: true, quantile: 1}\n", "quantile"},
+		{"clipping: {adaptive: true, rate: .inf}\n", "rate"},
+		{"clipping: {adaptive: true, least: 3}\n", "clipping.least"},
+		{"clipping: {adaptive: true, greatest: 1}\n", "clipping.greatest"},
+		{"clipping: {adaptive: true, count_noise: -1}\n", "clipping.count_noise"},
+	} {
+		if _, err := ParseJob(strings.NewReader(head + c.yaml)); err == nil || !strings.Contains(err.Error(), c.names) {
+			t.Errorf("%q: %v, does not name %q", c.yaml, err, c.names)
+		}
+	}
+	j, err := ParseJob(strings.NewReader(head + "providers: {most: 6}\nclipping: {adaptive: true}\n"))
+	if err != nil || j.Providers != (ProvidersJob{Most: 6, Expected: 6, SamplingRate: 1}) || j.Clipping.Least != 0.002 || j.Clipping.Greatest != 2000 {
+		t.Errorf("%+v, %+v, %v", j.Providers, j.Clipping, err)
+	}
+}
