@@ -137,6 +137,7 @@ type Result struct {
 	Delivered *dp.Guarantee `json:"delivered,omitempty"`
 	Visible   *dp.Guarantee `json:"visible,omitempty"`
 	Private   bool          `json:"private"`
+	ClipNorm  float64       `json:"clip_norm"` // after the last round
 
 	// BytesUp and BytesDown in all, and divided by device and round for the
 	// devices that answered the round's first turn.

@@ -252,7 +252,7 @@ func (c *Coordinator) guarantees() error {
 		return fmt.Errorf("coordinator: %w", err)
 	}
 	c.progress.Delivered = &d
-	if c.t.job.hides() {
+	if c.t.job.Cohort.SamplingRate < 1 && c.t.job.hides() {
 		v, err := dp.VisibleEpsilon(c.spent, c.t.budget.Delta, c.t.budget.Accountant)
 		if err != nil {
 			return fmt.Errorf("coordinator: %w", err)

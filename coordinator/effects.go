@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
@@ -36,6 +37,7 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 	}
 	c.metrics.round.Store(int64(r.id))
 	c.metrics.rank.Store(int64(r.rank))
+	c.metrics.clipNorm.Store(math.Float64bits(c.clip))
 	c.metrics.cohort.Store(int64(len(r.parts)))
 	c.metrics.drawn.Add(int64(len(r.parts)))
 	if err := c.prepare(ctx, r); err != nil {

@@ -384,7 +384,7 @@ func (c *Coordinator) publish() {
 	}
 	t.Rounds, t.Checkpoint = int(c.version), c.checkpointDir()
 	t.Validation = p.Validation
-	t.Simulated, t.Delivered, t.Visible = p.Simulated, p.Delivered, p.Visible
+	t.Simulated, t.Delivered, t.Visible, t.ClipNorm = p.Simulated, p.Delivered, p.Visible, c.clip
 	t.BytesUp, t.BytesDown = p.BytesUp, p.BytesDown
 	if c.deviceRds > 0 {
 		t.BytesUpPerDeviceRound = float64(p.BytesUp) / float64(c.deviceRds)

@@ -146,7 +146,9 @@ type PrivacyJob struct {
 // ProvidersJob makes each provider in a device's data (whose documents it holds)
 // the unit of privacy, in place of the device: group-level privacy with virtual
 // clients. A device trains one update a provider, clips each by itself and sends
-// the sum.
+// the sum. The device's own coin, cohort.sampling_rate, is shared by all its
+// providers and does not amplify, since the sum of the others would show how it
+// fell: only their own coins do, and rounds without the device cost them nothing.
 type ProvidersJob struct {
 	// Most is the largest number of providers that a device may hold; the ring
 	// has room for all of them. One that holds more cannot take part. Default 0:
@@ -158,10 +160,6 @@ type ProvidersJob struct {
 	// SamplingRate is the probability of each provider's own coin, flipped inside
 	// its device in every round; in (0, 1]. Default 1.
 	SamplingRate float64 `yaml:"sampling_rate"`
-	// Hidden claims that nobody against whom the budget holds sees which devices
-	// take part. Then cohort.sampling_rate, a coin that all providers of a device
-	// share, amplifies too. Default false.
-	Hidden bool `yaml:"hidden"`
 }
 
 // ClippingJob adapts the clip norm to the updates (Andrew et al. 2021): each

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -20,6 +21,7 @@ type metrics struct {
 	bytesUp, bytesDown                                atomic.Int64
 	unmaskNanos, noiseNanos, releaseNanos, roundNanos atomic.Int64
 	round, rank, cohort, version                      atomic.Int64
+	clipNorm                                          atomic.Uint64 // bits of a float64
 }
 
 // write prints the Prometheus text format, version 0.0.4.
@@ -35,6 +37,7 @@ func (m *metrics) write(w io.Writer) error {
 	put("gauge", "round", "The attempt that is running, or the last one.", n(&m.round))
 	put("gauge", "rank", "Adapter rank of that round.", n(&m.rank))
 	put("gauge", "cohort_devices", "Devices drawn for that round.", n(&m.cohort))
+	put("gauge", "clip_norm", "Clip norm of that round.", math.Float64frombits(m.clipNorm.Load()))
 	put("gauge", "version", "Released checkpoints.", n(&m.version))
 	put("counter", "sessions_total", "Device sessions that were opened.", n(&m.sessions))
 	put("counter", "sessions_refused_total", "Sessions refused before enrolment.", n(&m.refused))

@@ -138,7 +138,7 @@ func (t *terms) release(round uint64, b2 int64, cert dp.Certificate) dp.ReleaseS
 		r.SimulatedRate = t.job.budgetRate()
 	}
 	if t.job.Providers.Most > 0 {
-		r.ProviderRate, r.Hidden = t.job.Providers.SamplingRate, t.job.Providers.Hidden
+		r.ProviderRate, r.Hidden = t.job.Providers.SamplingRate, t.job.hides()
 	}
 	return r
 }
@@ -152,7 +152,7 @@ func (t *terms) calibrate() error {
 	if z == 0 {
 		var err error
 		if g := t.job.Providers; g.Most > 0 {
-			sampling := dp.GroupSampling{ClientRate: t.job.budgetRate(), ProviderRate: g.SamplingRate, Hidden: g.Hidden}
+			sampling := dp.GroupSampling{ClientRate: t.job.budgetRate(), ProviderRate: g.SamplingRate, Hidden: t.job.hides()}
 			z, err = sampling.CalibrateNoise(p.Epsilon, t.budget.Delta, t.job.Rounds, t.budget.Accountant)
 		} else {
 			z, err = dp.CalibrateNoise(p.Epsilon, t.budget.Delta, t.job.budgetRate(), t.job.Rounds, t.budget.Accountant)
@@ -276,7 +276,7 @@ func (t *terms) wireJob(instance [16]byte, authority ed25519.PublicKey, private 
 		Privacy: wire.Privacy{
 			Private: private, SamplingRate: j.Cohort.SamplingRate, NoiseMultiplier: t.z * j.noiseScale(),
 			Delta: t.budget.Delta, Budget: t.budget.Epsilon,
-			Population: uint64(j.budgetPopulation()), Hidden: j.Providers.Hidden, Simulated: j.simulated(),
+			Population: uint64(j.budgetPopulation()), Simulated: j.simulated(),
 		},
 		Deadlines: wire.Deadlines{
 			Gather: millis(j.Deadlines.Gather), Key: millis(j.Deadlines.Key), Share: millis(j.Deadlines.Share),

@@ -29,10 +29,10 @@ func (j Job) protected() int {
 	return int(math.Ceil(min(n, math.MaxInt32)))
 }
 
-// hides reports whether the guarantee rests on nobody seeing who takes part.
-func (j Job) hides() bool {
-	return j.Cohort.SamplingRate < 1 && (j.Providers.Most == 0 || j.Providers.Hidden)
-}
+// hides reports whether the device's coin may amplify where nobody sees who takes
+// part. Where a device holds several providers, the sum of the others would show
+// how it fell.
+func (j Job) hides() bool { return j.Providers.Most <= 1 }
 
 // validateUnit checks what is protected and how its norm is found.
 func (j Job) validateUnit() error {
@@ -43,8 +43,8 @@ func (j Job) validateUnit() error {
 	if !(p.SamplingRate > 0 && p.SamplingRate <= 1) {
 		return jobErrorf("providers.sampling_rate is %v, must be in (0, 1]", p.SamplingRate)
 	}
-	if p.Most == 0 && (p.Expected != 0 || p.SamplingRate != 1 || p.Hidden) {
-		return jobErrorf("providers.most is 0, so that a device is what is protected: expected, sampling_rate and hidden then have no meaning")
+	if p.Most == 0 && (p.Expected != 0 || p.SamplingRate != 1) {
+		return jobErrorf("providers.most is 0, so that a device is what is protected: expected and sampling_rate then have no meaning")
 	}
 	if p.Most > 0 && !(p.Expected > 0 && p.Expected <= float64(p.Most)) {
 		return jobErrorf("providers.expected is %v, must be in (0, providers.most = %d]", p.Expected, p.Most)

@@ -49,39 +49,37 @@ func TestProvidersAddUp(t *testing.T) {
 	}
 }
 
-// TestProviderCoinOfTheLedger: the device's coin,
-// which its providers share, amplifies only where the job claims that nobody sees it.
+// TestProviderCoinOfTheLedger: the device's coin, which its providers share,
+// amplifies only where nothing can show it: where a device holds one provider.
 func TestProviderCoinOfTheLedger(t *testing.T) {
-	noise := func(hidden bool) float64 {
+	noise := func(most int) float64 {
 		job := tinyJob(40)
 		job.Rounds = 10
 		job.Cohort.SamplingRate, job.Cohort.Floor = 0.5, 3
-		job.Providers = ProvidersJob{Most: 4, Expected: 4, SamplingRate: 0.2, Hidden: hidden}
+		job.Providers = ProvidersJob{Most: most, SamplingRate: 0.2}
 		terms, err := newTerms(job, tinyBase(t))
 		if err != nil {
 			t.Fatal(err)
 		}
+		hidden := most == 1
 		want, err := dp.GroupSampling{ClientRate: 0.5, ProviderRate: 0.2, Hidden: hidden}.CalibrateNoise(2, job.delta(), 10, dp.Tight)
 		if err != nil || terms.z < want || terms.z > want*1.01 {
-			t.Errorf("hidden %v: noise multiplier %v, want about %v, %v", hidden, terms.z, want, err)
+			t.Errorf("%d providers: noise multiplier %v, want about %v, %v", most, terms.z, want, err)
 		}
 		cert := dp.Certificate{Method: dp.MethodPoisson, Rate: 0.5, Population: 40}
 		ev, err := terms.release(1, 1000, cert).Event(10)
 		if err != nil || ev.SamplingRate != 0.5 || ev.ProviderRate != 0.2 || ev.Hidden != hidden {
-			t.Errorf("event %+v, %v", ev, err)
+			t.Errorf("%d providers: event %+v, %v", most, ev, err)
 		}
-		// Mutation: a cohort that was not drawn by coins has no rate.
+		// A cohort that was not drawn by coins has no rate.
 		cert.Method = "first come"
 		if ev, err = terms.release(1, 1000, cert).Event(10); err != nil || ev.SamplingRate != 1 {
 			t.Errorf("a cohort of those who came first is accounted with %v, %v", ev.SamplingRate, err)
 		}
-		if got := job.derive().hides(); got != hidden {
-			t.Errorf("hidden %v: a second guarantee is shown: %v", hidden, got)
-		}
 		return terms.z
 	}
-	if seen, hidden := noise(false), noise(true); seen < hidden*1.2 {
-		t.Errorf("noise multiplier %v where who takes part is seen, %v where it is hidden", seen, hidden)
+	if several, one := noise(4), noise(1); several < one*1.2 {
+		t.Errorf("noise multiplier %v for several providers in a device, %v for one", several, one)
 	}
 	// N of delta is the number of providers.
 	job := tinyJob(1000)
@@ -259,7 +257,6 @@ func TestUnitRefusals(t *testing.T) {
 		{"providers: {most: 4, expected: 5}\n", "providers.expected"},
 		{"providers: {most: 4, expected: -1}\n", "providers.expected"},
 		{"providers: {sampling_rate: 0.5}\n", "providers.most is 0"},
-		{"providers: {hidden: true}\n", "providers.most is 0"},
 		{"wire: {uplink: fixed16}\nproviders: {most: 50}\n", "50 vectors a device"},
 		{"clipping: {adaptive: true, quantile: 1}\n", "quantile"},
 		{"clipping: {adaptive: true, rate: .inf}\n", "rate"},

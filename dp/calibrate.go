@@ -54,11 +54,15 @@ func calibrateNoise(epsilon, delta float64, rounds int, acct Accountant, event f
 // CalibrateRounds returns the largest number of rounds of m within (epsilon,
 // delta), 0 where not even one fits.
 func CalibrateRounds(epsilon, delta float64, m Mechanism, acct Accountant) (rounds int, err error) {
+	return calibrateRounds(epsilon, delta, acct, func(n int) Event { return Rounds(m, n) })
+}
+
+func calibrateRounds(epsilon, delta float64, acct Accountant, event func(n int) Event) (rounds int, err error) {
 	if err := checkTarget(epsilon, delta); err != nil {
 		return 0, err
 	}
 	f := func(n int, a Accountant) (bool, error) {
-		e, err := epsilonOf(Rounds(m, n), delta, a, false)
+		e, err := epsilonOf(event(n), delta, a, false)
 		return e <= epsilon, err
 	}
 	if ok, err := f(1, acct); err != nil || !ok {

@@ -80,7 +80,8 @@ type Event struct {
 	// the noise multiplier are then one provider's, and SamplingRate (SimulatedRate)
 	// is the coin of the device that all its providers share: see [GroupSampling].
 	ProviderRate float64 `json:"provider_rate,omitempty"`
-	// Hidden claims that who took part is hidden; only where ProviderRate is set.
+	// Hidden states that nothing shows who took part, see [GroupSampling.Hidden];
+	// only where ProviderRate is set.
 	Hidden bool `json:"participation_hidden,omitempty"`
 
 	// Certificate is the hash of the cohort's sampling certificate, zero for none.

@@ -14,16 +14,20 @@ var ErrNorm = errors.New("norm above the bound")
 // each provider by another. All providers of a client share the client's coin. Two
 // adjacent worlds differ in one provider.
 //
-// The product of the two rates may be used only against adversaries who do not see
-// which clients took part. Whoever sees that, knows the outcome of the first coin;
-// only the second, flipped inside the client, still hides a provider. The published
+// The product of the two rates may be used only where nothing shows which clients
+// took part. Whoever sees that, knows the outcome of the first coin; only the second,
+// flipped inside the client, still hides a provider. And the release itself shows
+// it where a client holds several providers: an adversary who knows all others (which
+// differential privacy grants) sees the sum move by the client's other
+// contributions, which the noise for one provider does not hide. The published
 // competition baseline with noise multiplier 0.7715 reaches epsilon 14.46 instead of 8
-// that way.
+// that way. See docs/PRIVACY.md, section 8.
 type GroupSampling struct {
 	ClientRate   float64 // in (0, 1]
 	ProviderRate float64 // in (0, 1]
-	// Hidden claims that nobody whom the guarantee is about sees which clients took
-	// part in which round.
+	// Hidden states that neither an observer nor the releases show which clients
+	// took part in which round. The second is true only where every client holds at
+	// most one provider.
 	Hidden bool
 }
 
@@ -56,6 +60,14 @@ func (g GroupSampling) CalibrateNoise(epsilon, delta float64, rounds int, acct A
 		return 0, fmt.Errorf("dp: provider rate %v, want in (0, 1]", g.ProviderRate)
 	}
 	return calibrateNoise(epsilon, delta, rounds, acct, func(z float64) Event { return g.Rounds(z, rounds) })
+}
+
+// CalibrateRounds is the function of that name for one provider's guarantee.
+func (g GroupSampling) CalibrateRounds(epsilon, delta, z float64, acct Accountant) (rounds int, err error) {
+	if !(g.ProviderRate > 0) {
+		return 0, fmt.Errorf("dp: provider rate %v, want in (0, 1]", g.ProviderRate)
+	}
+	return calibrateRounds(epsilon, delta, acct, func(n int) Event { return g.Rounds(z, n) })
 }
 
 // AddProvider adds one provider's symbols to its client's vector after checking

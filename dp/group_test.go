@@ -33,6 +33,53 @@ func TestVisibleParticipationVoidsTheProduct(t *testing.T) {
 	}
 }
 
+// Nobody sees who takes part, and still the product of the rates is no bound: a
+// client's other providers, known to the adversary, give the client away. The exact
+// hockey-stick divergences of one round, by quadrature: with the rest of the client
+// at distance rest along the provider's own direction (1), the worlds are
+//
+//	P = (1-c) N(0, z^2) + c ((1-p) N(rest, z^2) + p N(rest+1, z^2))
+//	Q = (1-c) N(0, z^2) + c N(rest, z^2).
+func TestTheReleaseShowsWhoTookPart(t *testing.T) {
+	const z, client, provider, delta = 0.8, 0.2, 0.5, 1e-5
+	density := func(x, at float64) float64 {
+		return math.Exp(-(x-at)*(x-at)/(2*z*z)) / (z * math.Sqrt(2*math.Pi))
+	}
+	divergence := func(eps, rest float64) float64 { // the larger direction
+		remove, add := 0.0, 0.0
+		const h = 1e-3
+		for x := -10.0; x < rest+12; x += h {
+			q := (1-client)*density(x, 0) + client*density(x, rest)
+			p := q + client*provider*(density(x, rest+1)-density(x, rest))
+			remove += h * max(0, p-math.Exp(eps)*q)
+			add += h * max(0, q-math.Exp(eps)*p)
+		}
+		return max(remove, add)
+	}
+	epsilon := func(hidden bool) float64 {
+		g, err := Epsilon([]Event{GroupSampling{client, provider, hidden}.Rounds(z, 1)}, delta, Tight)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.Epsilon
+	}
+	product, seen := epsilon(true), epsilon(false)
+	if alone := divergence(product, 0); alone > delta*(1+1e-3) || alone < delta*(1-1e-2) {
+		t.Errorf("a client with one provider: delta %v at the product's epsilon %v, want %v", alone, product, delta)
+	}
+	if several := divergence(product, 12); several < 2*delta {
+		t.Errorf("a client with thirteen providers: delta %v at the product's epsilon %v: it would do", several, product)
+	}
+	for _, rest := range []float64{-12, -1, 0, 0.5, 1, 2, 5, 12, 40} {
+		if d := divergence(seen, rest); d > delta*(1+1e-3) {
+			t.Errorf("rest at %v: delta %v at the seen coin's epsilon %v", rest, d, seen)
+		}
+	}
+	if far := divergence(seen, 40); far < delta*(1-1e-2) {
+		t.Errorf("the seen coin's epsilon is not reached: delta %v", far)
+	}
+}
+
 // A provider's own coin is flipped inside its device: it amplifies in either case.
 func TestProviderCoins(t *testing.T) {
 	const z, rounds, delta = 1.1, 50, 1e-6
@@ -74,6 +121,12 @@ func TestProviderCoins(t *testing.T) {
 	e, err := Epsilon([]Event{g.Rounds(noise, rounds)}, delta, Tight)
 	if err != nil || e.Epsilon > 2 || e.Epsilon < 2*(1-1e-4) {
 		t.Errorf("calibrated to %v: %v, %v", noise, e, err)
+	}
+	if n, err := g.CalibrateRounds(2, delta, noise, Tight); err != nil || n < rounds || n > rounds+1 {
+		t.Errorf("%d rounds at the noise that was calibrated for %d, %v", n, rounds, err)
+	}
+	if _, err := (GroupSampling{ClientRate: 1}).CalibrateRounds(2, delta, 1, Tight); err == nil {
+		t.Error("a provider rate of 0 was calibrated")
 	}
 	if _, err := (GroupSampling{ClientRate: 1}).CalibrateNoise(2, delta, rounds, Tight); err == nil {
 		t.Error("a provider rate of 0 was calibrated")

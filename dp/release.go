@@ -18,8 +18,8 @@ type ReleaseSpec struct {
 	// needed where NoiseScale is below 1, and 0 elsewhere.
 	SimulatedRate float64
 	// ProviderRate is the coin of every provider inside its device, 0 where the
-	// device is the unit of privacy; B2 is then one provider's. Hidden claims that
-	// who took part is hidden. See [GroupSampling].
+	// device is the unit of privacy; B2 is then one provider's. Hidden states that
+	// nothing shows who took part. See [GroupSampling].
 	ProviderRate float64
 	Hidden       bool
 	// NoiseOnly marks a round whose cohort was below its floor: sum must then

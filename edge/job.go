@@ -91,10 +91,26 @@ func (c *client) parseJob(b []byte) (*job, error) {
 	return j, nil
 }
 
+// claim is what the job says of itself, for the device's owner.
+func (j *job) claim() string {
+	p := j.Privacy
+	if !p.Private {
+		return j.Name + " (not private: a reproducible demonstration)"
+	}
+	unit, whose := "this device", "devices"
+	if j.Providers > 0 {
+		unit, whose = "each provider in this device's data", "devices with their providers"
+	}
+	if p.Simulated {
+		return fmt.Sprintf("%s (simulates the noise of %d %s: it does not protect %s)", j.Name, p.Population, whose, unit)
+	}
+	return fmt.Sprintf("%s (says it protects %s: epsilon up to %.4g at delta %.3g)", j.Name, unit, p.Budget, p.Delta)
+}
+
 // prepare fetches the base and tokenizes the local data: once a job, in a
 // goroutine of its own.
 func (c *client) prepare(ctx context.Context, j *job) error {
-	c.events.send(Event{State: Preparing, Text: j.Name})
+	c.events.send(Event{State: Preparing, Text: j.claim()})
 	blob, err := c.blobs.get(ctx, j.Base, true, func(done, total int64) {
 		c.events.send(Event{State: Fetching, Done: done, Total: total, Text: "base"})
 	})

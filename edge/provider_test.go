@@ -81,6 +81,9 @@ func TestEachProviderIsClippedByItself(t *testing.T) {
 	if h.counted != 3*(2*0.5-3*0.5) {
 		t.Errorf("count %v of three devices with 2 providers within and 3 beyond", h.counted)
 	}
+	if e, _ := devices[0].saw(Preparing); !strings.Contains(e.Text, "protects each provider in this device's data: epsilon up to 2 at delta 1e-06") {
+		t.Errorf("the owner is told %q", e.Text)
+	}
 	if e, _ := devices[0].saw(Training); e.Total != 5*int64(plan.Steps) || e.Done != e.Total {
 		t.Errorf("progress %+v", e)
 	}

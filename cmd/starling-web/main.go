@@ -169,7 +169,7 @@ func event(e edge.Event) map[string]any {
 func words(e edge.Event) string {
 	switch e.State {
 	case edge.Preparing:
-		return "reading the file"
+		return "reading the file for " + e.Text
 	case edge.Waiting:
 		return "waiting for the next round"
 	case edge.Keying:

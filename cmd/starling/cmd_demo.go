@@ -22,6 +22,9 @@ type demoFlags struct {
 	headOnly, verbose       bool
 	rounds, clients, vanish int
 	alpha, epsilon          float64
+	unit                    string
+	providerRate            float64
+	adaptive                bool
 	seed                    uint64
 }
 
@@ -41,12 +44,12 @@ WebSockets, and fine-tune the default base with DP-DyLoRA: every round draws a
 rank, every edge trains in its sandbox, clips, quantizes and masks, the
 coordinator unmasks only the sum and adds noise. Some edges vanish in
 mid-round. The data is generated invoices, or your own labelled file.`,
-		Example: "  starling demo\n  starling demo --data reviews.jsonl.gz --alpha 0.1\n  starling demo --reproducible --json",
+		Example: "  starling demo\n  starling demo --data reviews.jsonl.gz --alpha 0.1\n  starling demo --privacy-unit provider --adaptive-clip\n  starling demo --reproducible --json",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, f) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: .tsv or .txt (label<TAB>text), .jsonl (text, label, user); plain or .gz")
+	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: .tsv or .txt (label<TAB>text), .jsonl (text, label, user, provider); plain or .gz")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout instead of the embedded default")
 	fl.StringVar(&f.out, "out", "starling-demo", "folder that gets a folder of its own for this run")
 	fl.BoolVar(&f.reproducible, "reproducible", false, "seed every source of randomness: repeats bit for bit, not private")
@@ -57,6 +60,9 @@ mid-round. The data is generated invoices, or your own labelled file.`,
 	fl.IntVar(&f.vanish, "vanish", 2, "edges that vanish in mid-round")
 	fl.Float64Var(&f.alpha, "alpha", 1, "Dirichlet concentration that divides a file without users over the edges; smaller is more skewed")
 	fl.Float64Var(&f.epsilon, "epsilon", 2, "privacy budget, for the simulated population")
+	fl.StringVar(&f.unit, "privacy-unit", "device", "whose presence is hidden: device, or provider: each sender of invoices (each provider or user of --data) in every edge")
+	fl.Float64Var(&f.providerRate, "provider-rate", 0.25, "with --privacy-unit provider: probability of each provider's coin in a round; training takes as many times longer as it lets providers in")
+	fl.BoolVar(&f.adaptive, "adaptive-clip", false, "let the clip norm follow the median of the updates' norms, privately")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the generated data and of every split; with --reproducible of everything")
 	fl.BoolVar(&f.verbose, "verbose", false, "log sessions and states to standard error")
 	return cmd
@@ -68,6 +74,10 @@ func (f demoFlags) validate() error {
 		return usagef("--clients is %d, want 4..512", f.clients)
 	case f.vanish < 0 || f.vanish > f.clients/4:
 		return usagef("--vanish is %d, want 0..%d: a quarter of the edges", f.vanish, f.clients/4)
+	case f.unit != "device" && f.unit != "provider":
+		return usagef("--privacy-unit is %q, want device or provider", f.unit)
+	case !(f.providerRate > 0 && f.providerRate <= 1):
+		return usagef("--provider-rate is %v, want in (0, 1]", f.providerRate)
 	case f.record != "" && !f.headOnly:
 		return usagef("--record needs --head-only")
 	}
@@ -89,7 +99,7 @@ func (f demoFlags) load() (*fleetData, string, error) {
 }
 
 // job is the demo's job: all edges drawn each round, in one shard.
-func (f demoFlags) job(d *fleetData) coordinator.Job {
+func (f demoFlags) job(d *fleetData) (coordinator.Job, error) {
 	job := coordinator.DefaultJob()
 	job.Name = "demo: " + d.Name
 	job.Labels = d.Labels
@@ -105,7 +115,15 @@ func (f demoFlags) job(d *fleetData) coordinator.Job {
 	job.Privacy.Epsilon = f.epsilon
 	job.Privacy.SimulatedPopulation = simulatedPopulation
 	job.Privacy.SimulatedCohort = simulatedCohort
-	return job
+	job.Clipping.Adaptive = f.adaptive
+	if f.unit == "provider" {
+		most, mean, err := d.providers()
+		if err != nil {
+			return job, err
+		}
+		job.Providers.Most, job.Providers.Expected, job.Providers.SamplingRate = most, mean, f.providerRate
+	}
+	return job, nil
 }
 
 // faults spreads the vanishing edges over the run: each leaves for good in the
@@ -134,7 +152,10 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	job := f.job(data)
+	job, err := f.job(data)
+	if err != nil {
+		return err
+	}
 	b, err := loadBase(job.Base)
 	if err != nil {
 		return err
@@ -180,7 +201,7 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 		return err
 	}
 	r := report{Task: data.Name, Devices: len(data.Clients)}
-	r.settle(result.Result)
+	r.settle(job, result.Result)
 	// The devices' own count leaves out what they fetch once.
 	r.BytesUp, r.BytesDown = result.Traffic.PerDeviceRound.Up, result.Traffic.PerDeviceRound.Down
 	if err := r.measure(ctx, job, layout, result.Result, validation, test); err != nil {
@@ -197,7 +218,7 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	if known != nil && !f.headOnly {
+	if known != nil && !f.headOnly && f.unit == "device" && !f.adaptive { // it was measured so
 		r.HeadOnly, r.HeadOnlyMacroF1 = &known.Accuracy, &known.MacroF1
 	}
 	return a.emit(r, r.print)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -17,10 +18,14 @@ type privacyReport struct {
 	dp.Guarantee
 	SamplingRate    float64 `json:"sampling_rate"`
 	NoiseMultiplier float64 `json:"noise_multiplier"`
+	// ProviderRate is the coin of each provider inside its device; 0 where the
+	// device is what is protected.
+	ProviderRate float64 `json:"provider_rate,omitempty"`
+	Hidden       bool    `json:"participation_hidden,omitempty"`
 	// Visible is the same job against an adversary who sees who took part in
 	// which round: amplification by sampling is gone.
 	Visible *dp.Guarantee `json:"visible,omitempty"`
-	// Target is the epsilon that was asked for (noise only).
+	// Target is the epsilon that was asked for (noise, rounds and rate).
 	Target float64 `json:"target_epsilon,omitempty"`
 	// RDPNoiseMultiplier is what the Rényi accountant would have asked for.
 	RDPNoiseMultiplier float64 `json:"rdp_noise_multiplier,omitempty"`
@@ -32,6 +37,8 @@ type privacyFlags struct {
 	rate, noise, delta, epsilon float64
 	rounds, population          int
 	accountant, curve           string
+	providerRate                float64 // 0: the device is the unit
+	hidden                      bool
 }
 
 func newPrivacyCmd(a *app) *cobra.Command {
@@ -43,13 +50,25 @@ words what is protected from whom, and print what a run has spent.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPrivacyEpsilonCmd(a), newPrivacyNoiseCmd(a), newPrivacyExplainCmd(a), newPrivacyLedgerCmd(a))
+	cmd.AddCommand(newPrivacyEpsilonCmd(a), newPrivacyNoiseCmd(a), newPrivacyRoundsCmd(a), newPrivacyRateCmd(a), newPrivacyExplainCmd(a), newPrivacyLedgerCmd(a))
 	return cmd
 }
 
-func (f *privacyFlags) mechanism(cmd *cobra.Command) {
-	cmd.Flags().Float64Var(&f.rate, "sampling-rate", 0, "probability of each member's coin in each round, over-selection included; 1: no sampling (required)")
+func (f *privacyFlags) rateFlag(cmd *cobra.Command) {
+	cmd.Flags().Float64Var(&f.rate, "sampling-rate", 0, "probability of each device's coin in each round, over-selection included; 1: no sampling (required)")
+	cmd.Flags().Float64Var(&f.providerRate, "provider-rate", 0, "protect each provider in a device, with a coin of this probability inside it, 1 for none; 0: protect devices")
+	cmd.Flags().BoolVar(&f.hidden, "participation-hidden", false, "with --provider-rate: nothing shows which devices take part, so that their coin amplifies too; true only where each holds one provider at most")
+}
+
+func (f *privacyFlags) roundsFlag(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.rounds, "rounds", 0, "number of rounds (required)")
+}
+
+func (f *privacyFlags) epsilonFlag(cmd *cobra.Command) {
+	cmd.Flags().Float64Var(&f.epsilon, "epsilon", 0, "target epsilon (required)")
+}
+
+func (f *privacyFlags) guaranteeFlags(cmd *cobra.Command) {
 	cmd.Flags().Float64Var(&f.delta, "delta", 0, "delta (default min(1e-6, N^-1.1) with --population, else required)")
 	cmd.Flags().IntVar(&f.population, "population", 0, "number of members N, to choose or check delta")
 	cmd.Flags().StringVar(&f.accountant, "accountant", "tight", `"tight" (privacy loss distributions, capped by rdp) or "rdp"`)
@@ -58,6 +77,13 @@ func (f *privacyFlags) mechanism(cmd *cobra.Command) {
 
 func (f *privacyFlags) noiseFlag(cmd *cobra.Command) {
 	cmd.Flags().Float64Var(&f.noise, "noise-multiplier", 0, "noise standard deviation over L2 sensitivity, z (required)")
+}
+
+// mechanism adds the flags of a planned number of rounds.
+func (f *privacyFlags) mechanism(cmd *cobra.Command) {
+	f.rateFlag(cmd)
+	f.roundsFlag(cmd)
+	f.guaranteeFlags(cmd)
 }
 
 // check validates what the flags share and fills in delta.
@@ -87,11 +113,20 @@ func (f *privacyFlags) check(cmd *cobra.Command, a *app, required ...string) (dp
 	if warning != "" {
 		fmt.Fprintln(a.Stderr, "warning:", warning)
 	}
-	if f.rounds < 1 {
-		return "", usagef("--rounds %d, want at least 1", f.rounds)
+	for _, name := range required { // what is not required is the answer
+		switch {
+		case name == "rounds" && f.rounds < 1:
+			return "", usagef("--rounds %d, want at least 1", f.rounds)
+		case name == "sampling-rate" && !(f.rate > 0 && f.rate <= 1):
+			return "", usagef("--sampling-rate %v, want in (0, 1]", f.rate)
+		case name == "noise-multiplier" && !(f.noise > 0 && f.noise <= math.MaxFloat64):
+			return "", usagef("--noise-multiplier %v, want positive", f.noise)
+		case name == "epsilon" && !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
+			return "", usagef("--epsilon %v, want positive", f.epsilon)
+		}
 	}
-	if !(f.rate > 0 && f.rate <= 1) {
-		return "", usagef("--sampling-rate %v, want in (0, 1]", f.rate)
+	if err := f.checkUnit(); err != nil {
+		return "", err
 	}
 	if f.curve != "" {
 		if err := checkCurveName(f.curve); err != nil {
@@ -101,23 +136,42 @@ func (f *privacyFlags) check(cmd *cobra.Command, a *app, required ...string) (dp
 	return acct, nil
 }
 
-// events is the planned job.
-func (f *privacyFlags) events() []dp.Event {
-	return []dp.Event{dp.Rounds(dp.Mechanism{SamplingRate: f.rate, NoiseMultiplier: f.noise}, f.rounds)}
+func (f *privacyFlags) checkUnit() error {
+	if !(f.providerRate >= 0 && f.providerRate <= 1) {
+		return usagef("--provider-rate %v, want in [0, 1]", f.providerRate)
+	}
+	if f.hidden && f.providerRate == 0 {
+		return usagef("--participation-hidden is about providers: give --provider-rate")
+	}
+	return nil
+}
+
+// group is how providers are sampled; only where providerRate is set.
+func (f *privacyFlags) group() dp.GroupSampling {
+	return dp.GroupSampling{ClientRate: f.rate, ProviderRate: f.providerRate, Hidden: f.hidden}
+}
+
+// planned is a number of rounds of the flags' job.
+func (f *privacyFlags) planned(rounds int) dp.Event {
+	if f.providerRate > 0 {
+		return f.group().Rounds(f.noise, rounds)
+	}
+	return dp.Rounds(dp.Mechanism{SamplingRate: f.rate, NoiseMultiplier: f.noise}, rounds)
 }
 
 // account fills a report for the flags' job.
 func (f *privacyFlags) account(acct dp.Accountant) (privacyReport, error) {
-	r := privacyReport{SamplingRate: f.rate, NoiseMultiplier: f.noise}
+	r := privacyReport{SamplingRate: f.rate, NoiseMultiplier: f.noise, ProviderRate: f.providerRate, Hidden: f.hidden}
+	events := []dp.Event{f.planned(f.rounds)}
 	var err error
-	if r.Guarantee, err = dp.Epsilon(f.events(), f.delta, acct); err != nil {
+	if r.Guarantee, err = dp.Epsilon(events, f.delta, acct); err != nil {
 		if errors.Is(err, dp.ErrEvent) {
 			return r, usageError{err}
 		}
 		return r, err
 	}
-	if f.rate < 1 {
-		v, err := dp.VisibleEpsilon(f.events(), f.delta, acct)
+	if f.rate < 1 && r.Sampling != dp.SamplingVisible {
+		v, err := dp.VisibleEpsilon(events, f.delta, acct)
 		if err != nil {
 			return r, err
 		}
@@ -132,15 +186,13 @@ func newPrivacyEpsilonCmd(a *app) *cobra.Command {
 		Use:   "epsilon",
 		Short: "The epsilon of a number of rounds",
 		Example: `  starling privacy epsilon --sampling-rate 0.01 --noise-multiplier 1 --rounds 2000 --delta 1e-6
-  starling privacy epsilon --sampling-rate 0.01 --noise-multiplier 1 --rounds 2000 --population 1000000 --curve epsilon.svg`,
+  starling privacy epsilon --sampling-rate 0.01 --noise-multiplier 1 --rounds 2000 --population 1000000 --curve epsilon.svg
+  starling privacy epsilon --sampling-rate 0.2 --provider-rate 0.5 --noise-multiplier 1 --rounds 100 --delta 1e-5`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			acct, err := f.check(cmd, a, "sampling-rate", "noise-multiplier", "rounds")
 			if err != nil {
 				return err
-			}
-			if !(f.noise > 0) {
-				return usagef("--noise-multiplier %v, want positive", f.noise)
 			}
 			r, err := f.account(acct)
 			if err != nil {
@@ -157,51 +209,12 @@ func newPrivacyEpsilonCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func newPrivacyNoiseCmd(a *app) *cobra.Command {
-	var f privacyFlags
-	cmd := &cobra.Command{
-		Use:   "noise",
-		Short: "The noise multiplier that keeps a number of rounds within an epsilon",
-		Long: `Find the least noise multiplier for a target epsilon. It is rounded up to 7
-digits and verified: the epsilon printed is that of the multiplier printed.`,
-		Example: "  starling privacy noise --epsilon 2 --delta 1e-6 --sampling-rate 0.01 --rounds 200",
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			acct, err := f.check(cmd, a, "epsilon", "sampling-rate", "rounds")
-			if err != nil {
-				return err
-			}
-			if !(f.epsilon > 0) {
-				return usagef("--epsilon %v, want positive", f.epsilon)
-			}
-			if f.noise, err = dp.CalibrateNoise(f.epsilon, f.delta, f.rate, f.rounds, acct); err != nil {
-				return err
-			}
-			r, err := f.account(acct)
-			if err != nil {
-				return err
-			}
-			r.Target = f.epsilon
-			if acct != dp.RDP {
-				if r.RDPNoiseMultiplier, err = dp.CalibrateNoise(f.epsilon, f.delta, f.rate, f.rounds, dp.RDP); err != nil {
-					return err
-				}
-			}
-			if err := f.writeCurve(&r, acct); err != nil {
-				return err
-			}
-			return a.emit(r, func(w io.Writer) error {
-				fmt.Fprintf(w, "noise multiplier  %.7g\n", r.NoiseMultiplier)
-				if r.RDPNoiseMultiplier > 0 {
-					fmt.Fprintf(w, "  the rdp accountant would ask for %.7g\n", r.RDPNoiseMultiplier)
-				}
-				return printPrivacy(w, r)
-			})
-		},
+// protectedUnit is what the worlds that a guarantee compares differ in.
+func protectedUnit(adjacency string) string {
+	if adjacency == dp.AdjacencyProvider {
+		return "one provider in a device"
 	}
-	f.mechanism(cmd)
-	cmd.Flags().Float64Var(&f.epsilon, "epsilon", 0, "target epsilon (required)")
-	return cmd
+	return "one device"
 }
 
 // writeCurve writes the file of --curve.
@@ -210,7 +223,7 @@ func (f *privacyFlags) writeCurve(r *privacyReport, acct dp.Accountant) error {
 		return nil
 	}
 	r.Curve = f.curve
-	c, err := newPrivacyCurve(dp.Mechanism{SamplingRate: f.rate, NoiseMultiplier: f.noise}, f.rounds, f.delta, acct)
+	c, err := newPrivacyCurve(f, acct)
 	if err != nil {
 		return err
 	}
@@ -234,7 +247,10 @@ func printPrivacy(w io.Writer, r privacyReport) error {
 		fmt.Fprintf(w, "\nAgainst someone who sees who took part in which round (shard peers, the\nnetwork), sampling protects nobody and the same job is\n")
 		fmt.Fprintf(w, "epsilon           %.6g at delta %.3g, %s adjacency, %s accountant\n", r.Visible.Epsilon, r.Visible.Delta, r.Visible.Adjacency, r.Visible.Accountant)
 	}
-	fmt.Fprintf(w, "\nProtected: one member's presence, from whoever sees released models. Not from the\ncoordinator, which sees exact sums. \"starling privacy explain\" says more.\n")
+	if r.Hidden {
+		fmt.Fprint(w, "\n--participation-hidden holds only where each device has one provider at most: the\nsum of its others shows in the released model that a device took part.\n")
+	}
+	fmt.Fprintf(w, "\nProtected: the presence of %s, from whoever sees released models. Not from\nthe coordinator, which sees exact sums. \"starling privacy explain\" says more.\n", protectedUnit(r.Adjacency))
 	if r.Curve != "" {
 		fmt.Fprintf(w, "curve             %s\n", r.Curve)
 	}

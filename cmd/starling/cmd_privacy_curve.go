@@ -25,10 +25,11 @@ import (
 
 // privacyCurve is epsilon over the rounds of one job.
 type privacyCurve struct {
-	mechanism dp.Mechanism
-	delta     float64
-	target    float64 // a horizontal line, 0 for none
-	points    []curvePoint
+	rate, noise float64
+	delta       float64
+	adjacency   string
+	target      float64 // a horizontal line, 0 for none
+	points      []curvePoint
 }
 
 type curvePoint struct {
@@ -50,26 +51,27 @@ func checkCurveName(name string) error {
 
 // newPrivacyCurve computes the curve from the first round to the last; the
 // points are evenly spaced in the square root, along which epsilon is near a line.
-func newPrivacyCurve(m dp.Mechanism, rounds int, delta float64, acct dp.Accountant) (*privacyCurve, error) {
-	c := &privacyCurve{mechanism: m, delta: delta}
+func newPrivacyCurve(f *privacyFlags, acct dp.Accountant) (*privacyCurve, error) {
+	c := &privacyCurve{rate: f.rate, noise: f.noise, delta: f.delta}
 	last := 0
 	for i := 1; i <= curvePoints; i++ {
-		n := int(math.Ceil(float64(rounds) * math.Pow(float64(i)/curvePoints, 2)))
+		n := int(math.Ceil(float64(f.rounds) * math.Pow(float64(i)/curvePoints, 2)))
 		if n == last {
 			continue
 		}
 		last = n
-		events := []dp.Event{dp.Rounds(m, n)}
-		g, err := dp.Epsilon(events, delta, acct)
+		events := []dp.Event{f.planned(n)}
+		g, err := dp.Epsilon(events, f.delta, acct)
 		if err != nil {
 			return nil, err
 		}
+		c.adjacency = g.Adjacency
 		p := curvePoint{rounds: n, rdp: g.RDPEpsilon}
 		if acct == dp.Tight {
 			p.tight, p.lower = g.Epsilon, g.EpsilonLower
 		}
-		if m.SamplingRate < 1 {
-			v, err := dp.VisibleEpsilon(events, delta, acct)
+		if f.rate < 1 && g.Sampling != dp.SamplingVisible {
+			v, err := dp.VisibleEpsilon(events, f.delta, acct)
 			if err != nil {
 				return nil, err
 			}
@@ -128,7 +130,7 @@ func (c *privacyCurve) writeCSV(w io.Writer) error {
 		if eps == 0 {
 			eps = p.rdp
 		}
-		row := []string{strconv.Itoa(p.rounds), num(c.mechanism.SamplingRate), num(c.mechanism.NoiseMultiplier), num(c.delta), dp.AdjacencyAddRemove, num(eps), num(p.lower), num(p.rdp), num(p.visible)}
+		row := []string{strconv.Itoa(p.rounds), num(c.rate), num(c.noise), num(c.delta), c.adjacency, num(eps), num(p.lower), num(p.rdp), num(p.visible)}
 		if err := out.Write(row); err != nil {
 			return err
 		}
@@ -152,7 +154,7 @@ func (c *privacyCurve) plot() (*plot.Plot, error) {
 	for _, style := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
 		style.Font = sans
 	}
-	p.Title.Text = fmt.Sprintf("Privacy cost at δ = %.3g, %s, q = %.4g, z = %.5g", c.delta, dp.AdjacencyAddRemove, c.mechanism.SamplingRate, c.mechanism.NoiseMultiplier)
+	p.Title.Text = fmt.Sprintf("Privacy cost at δ = %.3g, %s, q = %.4g, z = %.5g", c.delta, c.adjacency, c.rate, c.noise)
 	p.Title.TextStyle.Font.Size = vg.Points(11)
 	p.Title.TextStyle.Color = curveInk
 	p.Title.Padding = vg.Points(10)

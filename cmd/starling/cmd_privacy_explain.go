@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,10 @@ type explained struct {
 	NoiseScale      float64        `json:"noise_scale"` // below 1: a larger cohort's noise is simulated
 	SimulatedRate   float64        `json:"simulated_rate,omitempty"`
 	SimulatedOf     int            `json:"simulated_population,omitempty"`
+	ProviderRate    float64        `json:"provider_rate,omitempty"` // 0: devices are protected
+	Hidden          bool           `json:"participation_hidden,omitempty"`
+	Providers       float64        `json:"providers,omitempty"`         // expected in a device
+	Adaptive        float64        `json:"adaptive_quantile,omitempty"` // of the clip norm; 0: it stays
 	Shard           int            `json:"shard,omitempty"`
 	Delivered       dp.Guarantee   `json:"delivered"`
 	Visible         dp.Guarantee   `json:"visible"`
@@ -51,6 +56,12 @@ func newPrivacyExplainCmd(a *app) *cobra.Command {
 					return err
 				}
 				e.Name, e.Shard = job.Name, job.Shard.Size
+				if p := job.Providers; p.Most > 0 {
+					e.Providers, f.providerRate, f.hidden = p.Expected, p.SamplingRate, p.Most == 1
+				}
+				if job.Clipping.Adaptive {
+					e.Adaptive = job.Clipping.Quantile
+				}
 				f.rate, f.rounds, f.population = job.Cohort.SamplingRate, job.Rounds, job.Cohort.Population
 				f.noise, f.epsilon, f.delta = job.Privacy.NoiseMultiplier, job.Privacy.Epsilon, job.Privacy.Delta
 				f.accountant = job.Privacy.Accountant
@@ -90,7 +101,11 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 	if (simulatedOf > 0) != (simulatedCohort > 0) || simulatedCohort > simulatedOf {
 		return usagef("simulated population %d with simulated cohort %d: want both or neither, the cohort the smaller", simulatedOf, simulatedCohort)
 	}
+	if err := f.checkUnit(); err != nil {
+		return err
+	}
 	e.Population, e.SamplingRate, e.Rounds, e.NoiseScale = f.population, f.rate, f.rounds, 1
+	e.ProviderRate, e.Hidden = f.providerRate, f.hidden
 	n, rate := f.population, f.rate // of the population that the budget is about
 	if simulatedOf > 0 {
 		n, rate = simulatedOf, float64(simulatedCohort)/float64(simulatedOf)
@@ -100,11 +115,13 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 			return usagef("simulated cohort %d is not above the real one, %v in expectation", simulatedCohort, f.rate*float64(f.population))
 		}
 	}
-	delta := f.delta
-	if delta == 0 {
-		delta = dp.DefaultDelta(n)
+	if e.Providers > 1 {
+		n = int(math.Ceil(min(float64(n)*e.Providers, math.MaxInt32))) // delta is about each of them
 	}
-	if _, err := dp.CheckDelta(delta, n); err != nil {
+	if f.delta == 0 {
+		f.delta = dp.DefaultDelta(n)
+	}
+	if _, err := dp.CheckDelta(f.delta, n); err != nil {
 		return usageError{err}
 	}
 	e.NoiseMultiplier = f.noise
@@ -112,21 +129,24 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 		if !(f.epsilon > 0) {
 			return usagef("--noise-multiplier or --epsilon is required")
 		}
-		if e.NoiseMultiplier, err = dp.CalibrateNoise(f.epsilon, delta, rate, f.rounds, acct); err != nil {
+		budget := *f
+		budget.rate = rate
+		if e.NoiseMultiplier, err = budget.calibrate(acct); err != nil {
 			return err
 		}
+		f.noise = e.NoiseMultiplier
 	}
-	event := dp.Rounds(dp.Mechanism{SamplingRate: f.rate, NoiseMultiplier: e.NoiseMultiplier}, f.rounds)
+	event := f.planned(f.rounds)
 	event.NoiseScale, event.SimulatedRate = e.NoiseScale, e.SimulatedRate
 	events := []dp.Event{event}
-	if e.Delivered, err = dp.Epsilon(events, delta, acct); err != nil {
+	if e.Delivered, err = dp.Epsilon(events, f.delta, acct); err != nil {
 		return err
 	}
-	if e.Visible, err = dp.VisibleEpsilon(events, delta, acct); err != nil {
+	if e.Visible, err = dp.VisibleEpsilon(events, f.delta, acct); err != nil {
 		return err
 	}
 	if simulatedOf > 0 {
-		s, err := dp.SimulatedEpsilon(events, delta, acct)
+		s, err := dp.SimulatedEpsilon(events, f.delta, acct)
 		if err != nil {
 			return err
 		}
@@ -145,13 +165,27 @@ func (e *explained) statements() []explainPoint {
 	if e.SamplingRate == 1 {
 		sampled = fmt.Sprintf("All %d enrolled devices are asked in every round: there is no amplification by sampling.", e.Population)
 	}
+	protected := "The presence of one whole device with all of its data: the released models are almost as likely with it as without it. Not single facts that many devices share, and not statistics of the population: learning those is the purpose."
+	if e.ProviderRate > 0 {
+		protected = "The presence of one provider (whoever a device's documents come from) with all its documents in one device: the released models are almost as likely with it as without it. A provider whose documents lie in several devices is protected less, a device with several providers less than each of them. Not facts that many providers share: learning those is the purpose."
+		sampled += fmt.Sprintf(" In it, each provider is in with probability %.4g, by a coin that the device flips and shows nobody.", e.ProviderRate)
+		if e.ProviderRate == 1 {
+			sampled += " In it, all its providers are in."
+		}
+	}
 	points := []explainPoint{
-		{"What is protected?", "The presence of one whole device with all of its data: the released models are almost as likely with it as without it. Not single facts that many devices share, and not statistics of the population: learning those is the purpose."},
+		{"What is protected?", protected},
 		{"From whom?", "From everyone who sees released adapters, every round's of them, now or later, with any other knowledge and any computing power. The guarantee is: " + e.Delivered.String() + "."},
 		{"How much is that?", odds(e.Delivered)},
 		{"Who takes part?", sampled},
 	}
-	if e.SamplingRate < 1 {
+	switch {
+	case e.SamplingRate < 1 && e.ProviderRate > 0 && !e.Hidden:
+		points = append(points, explainPoint{
+			"And from someone who sees which devices took part?",
+			"The same: the guarantee takes it that they are seen. All providers of a device share its coin, and the contribution of the others can show how it fell even in the released models; only the coins inside the device leave anybody in doubt. A round without the device costs its providers nothing.",
+		})
+	case e.SamplingRate < 1:
 		points = append(points, explainPoint{
 			"And from someone who sees who took part?",
 			"Less. Shard peers, the coordinator and whoever watches the network see it, and against them sampling does nothing: " + e.Visible.String() + ".",
@@ -159,6 +193,7 @@ func (e *explained) statements() []explainPoint {
 	}
 	points = append(points,
 		explainPoint{"And from the coordinator?", "Differential privacy does not protect from the coordinator: it sees the exact sum of each shard before it adds the noise. Secure aggregation does: it keeps single updates from the coordinator, which sees only the sum over " + shard + ". A sum over few devices, or over devices of which all but one collude with it, is no protection."},
+		explainPoint{"How is one contribution bounded?", e.bound()},
 		explainPoint{"What is assumed?", "That the coordinator adds the noise and draws the cohorts as it says (its ledger records both, nobody can prove it). That devices clip as they should: one that does not hurts the model or itself, and one that sends values out of range can enlarge a peer's effect; an alarm shows that, the round is charged. That a device's dropping out does not change who else drops out."},
 		explainPoint{"What else leaves a device?", "No plain metric. The coordinator counts who was asked and who answered. Losses and accuracies are measured on data of the operator."},
 		explainPoint{"When does it end?", fmt.Sprintf("After %d rounds. Every round is charged in the ledger in the transaction that commits the model, before anyone sees it; a round that would pass the budget is not started.", e.Rounds)},
@@ -172,12 +207,25 @@ func (e *explained) statements() []explainPoint {
 	return points
 }
 
+// bound says how the norm of one contribution is kept and chosen.
+func (e *explained) bound() string {
+	what, who := "Each device's update", "devices"
+	if e.ProviderRate > 0 {
+		what, who = "The update of each provider, by itself,", "providers"
+	}
+	s := what + " is clipped to a norm before it is masked."
+	if e.Adaptive > 0 {
+		s += fmt.Sprintf(" The norm follows the updates: each contribution adds one bit, whether it was within the norm, to its masked vector, and the noisy count moves the norm towards the one that %.4g %% of the %s keep to. The bit is part of the same release and of the same epsilon.", 100*e.Adaptive, who)
+	}
+	return s
+}
+
 // odds puts an epsilon into words that need no logarithm.
 func odds(g dp.Guarantee) string {
 	if g.Epsilon > 20 {
-		return fmt.Sprintf("Next to nothing: an epsilon of %.4g lets an observer become certain of a device's presence. Treat this job as one without differential privacy.", g.Epsilon)
+		return fmt.Sprintf("Next to nothing: an epsilon of %.4g lets an observer become certain of the presence of %s. Treat this job as one without differential privacy.", g.Epsilon, protectedUnit(g.Adjacency))
 	}
-	return fmt.Sprintf("Whoever thought a device's presence as likely as not can come to believe in it with at most %.4g %%, unless an event of probability %.3g happens.", 100*belief(g.Epsilon), g.Delta)
+	return fmt.Sprintf("Whoever thought the presence of %s as likely as not can come to believe in it with at most %.4g %%, unless an event of probability %.3g happens.", protectedUnit(g.Adjacency), 100*belief(g.Epsilon), g.Delta)
 }
 
 func (e *explained) print(w io.Writer) error {

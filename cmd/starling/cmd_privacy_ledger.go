@@ -32,6 +32,8 @@ type ledgerLine struct {
 	SamplingRate    float64 `json:"sampling_rate"`
 	NoiseMultiplier float64 `json:"noise_multiplier"`
 	NoiseScale      float64 `json:"noise_scale"`
+	ProviderRate    float64 `json:"provider_rate,omitempty"` // 0: a device is protected
+	Hidden          bool    `json:"participation_hidden,omitempty"`
 	B2              int64   `json:"b2"`
 	Sigma2          string  `json:"sigma2"` // exact, grid units squared
 	Dim             uint64  `json:"dim"`
@@ -85,7 +87,7 @@ func newLedgerReport(l store.Ledger, delta float64, acct dp.Accountant) (ledgerR
 		ev := e.Event
 		line := ledgerLine{
 			Seq: e.Seq, Round: ev.Round, Kind: ev.Kind.String(),
-			SamplingRate: ev.SamplingRate, NoiseMultiplier: ev.NoiseMultiplier, NoiseScale: ev.NoiseScale,
+			SamplingRate: ev.SamplingRate, NoiseMultiplier: ev.NoiseMultiplier, NoiseScale: ev.NoiseScale, ProviderRate: ev.ProviderRate, Hidden: ev.Hidden,
 			B2: ev.B2, Sigma2: ev.Sigma2.String(), Dim: ev.Dim,
 			Reason: e.Note.Reason, Hash: hex.EncodeToString(e.Hash[:]),
 		}
@@ -150,7 +152,11 @@ func (r ledgerReport) print(w io.Writer) error {
 	fmt.Fprintln(t, "seq\tround\tkind\tq\tz\tscale\tsigma\tdim\thash\treason")
 	for _, e := range r.Entries {
 		z := e.NoiseMultiplier * e.NoiseScale
-		fmt.Fprintf(t, "%d\t%d\t%s\t%.4g\t%.5g\t%.4g\t%.5g\t%d\t%s\t%s\n", e.Seq, e.Round, e.Kind, e.SamplingRate, e.NoiseMultiplier, e.NoiseScale, z*math.Sqrt(float64(e.B2)), e.Dim, e.Hash[:12], e.Reason)
+		q := fmt.Sprintf("%.4g", e.SamplingRate)
+		if e.ProviderRate > 0 { // the device's coin and the provider's
+			q += fmt.Sprintf(" · %.4g", e.ProviderRate)
+		}
+		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%.5g\t%.4g\t%.5g\t%d\t%s\t%s\n", e.Seq, e.Round, e.Kind, q, e.NoiseMultiplier, e.NoiseScale, z*math.Sqrt(float64(e.B2)), e.Dim, e.Hash[:12], e.Reason)
 	}
 	return t.Flush()
 }

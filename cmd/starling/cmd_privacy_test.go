@@ -69,6 +69,42 @@ func TestPrivacyNoiseVerifies(t *testing.T) {
 	}
 }
 
+// Each of the three parameters can be the answer, and gives back the others.
+func TestPrivacyCalibrations(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		ok   func(privacyReport) bool
+	}{
+		{[]string{"rounds", "--epsilon", "2", "--delta", "1e-6", "--sampling-rate", "0.01", "--noise-multiplier", "0.83752"},
+			func(r privacyReport) bool { return r.Rounds >= 200 && r.Rounds <= 201 }},
+		{[]string{"rate", "--epsilon", "2", "--delta", "1e-6", "--rounds", "200", "--noise-multiplier", "0.83751"},
+			func(r privacyReport) bool { return math.Abs(r.SamplingRate/0.01-1) < 1e-3 }},
+		// The baseline of the competition, and what is left of its claim.
+		{[]string{"noise", "--epsilon", "8", "--delta", "1e-5", "--rounds", "10", "--sampling-rate", "0.2", "--provider-rate", "1", "--participation-hidden"},
+			func(r privacyReport) bool {
+				return math.Abs(r.NoiseMultiplier/0.770660-1) < 1e-3 && r.Visible != nil && r.Visible.Epsilon > 14
+			}},
+		{[]string{"epsilon", "--noise-multiplier", "0.771484375", "--delta", "1e-5", "--rounds", "10", "--sampling-rate", "0.2", "--provider-rate", "1"},
+			func(r privacyReport) bool {
+				return math.Abs(r.Epsilon-14.46) < 0.01 && r.Visible == nil && r.Adjacency == dp.AdjacencyProvider
+			}},
+		{[]string{"rounds", "--epsilon", "8", "--delta", "1e-5", "--noise-multiplier", "1", "--sampling-rate", "0.2", "--provider-rate", "0.3"},
+			func(r privacyReport) bool { return r.Rounds > 10 && r.Epsilon <= 8 && r.Epsilon > 7.8 }},
+	} {
+		out, err := runPrivacy(t, true, c.args...)
+		var r privacyReport
+		if err == nil {
+			err = json.Unmarshal([]byte(out), &r)
+		}
+		if err != nil || !c.ok(r) {
+			t.Errorf("%v: %+v, %v", c.args, r, err)
+		}
+	}
+	if _, err := runPrivacy(t, true, "rounds", "--epsilon", "0.01", "--delta", "1e-6", "--sampling-rate", "1", "--noise-multiplier", "1"); err == nil || !strings.Contains(err.Error(), "one round alone") {
+		t.Errorf("a target below one round: %v", err)
+	}
+}
+
 func TestPrivacyUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"epsilon", "--noise-multiplier", "1", "--rounds", "10", "--delta", "1e-6"},
@@ -80,6 +116,11 @@ func TestPrivacyUsage(t *testing.T) {
 		{"epsilon", "--sampling-rate", "0.1", "--noise-multiplier", "1", "--rounds", "10", "--delta", "1e-6", "--accountant", "moments"},
 		{"epsilon", "--sampling-rate", "0.1", "--noise-multiplier", "1", "--rounds", "10", "--delta", "1e-6", "--curve", "c.pdf"},
 		{"noise", "--epsilon", "0", "--sampling-rate", "0.1", "--rounds", "10", "--delta", "1e-6"},
+		{"rounds", "--epsilon", "1", "--sampling-rate", "0.1", "--delta", "1e-6"},
+		{"rounds", "--epsilon", "1", "--sampling-rate", "0.1", "--noise-multiplier", "0", "--delta", "1e-6"},
+		{"rate", "--epsilon", "1", "--noise-multiplier", "1", "--delta", "1e-6"},
+		{"epsilon", "--sampling-rate", "0.1", "--noise-multiplier", "1", "--rounds", "10", "--delta", "1e-6", "--provider-rate", "1.5"},
+		{"epsilon", "--sampling-rate", "0.1", "--noise-multiplier", "1", "--rounds", "10", "--delta", "1e-6", "--participation-hidden"},
 		{"explain", "--population", "10"},
 		{"ledger"},
 	} {
@@ -127,6 +168,29 @@ func TestPrivacyExplainNamesEveryParty(t *testing.T) {
 	}
 	flat := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{"the coordinator", "Shard peers", "SIMULATED", "at delta 2.51e-07", "add/remove adjacency", "Next to nothing"} {
+		if !strings.Contains(flat, want) {
+			t.Errorf("explain does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestPrivacyExplainProviders(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	job := `name: invoices
+labels: [a, b]
+cohort: {population: 200, sampling_rate: 0.5, floor: 20}
+providers: {most: 24, expected: 10, sampling_rate: 0.2}
+clipping: {adaptive: true, quantile: 0.7}
+`
+	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := runPrivacy(t, false, "explain", "--job", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat := strings.Join(strings.Fields(out), " ")
+	for _, want := range []string{"presence of one provider", "add/remove of one provider adjacency", "with probability 0.2, by a coin that the device flips", "participation visible", "70 % of the providers"} {
 		if !strings.Contains(flat, want) {
 			t.Errorf("explain does not say %q:\n%s", want, out)
 		}

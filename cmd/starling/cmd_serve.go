@@ -122,7 +122,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 		return err
 	}
 	r := report{Task: job.Name, Devices: job.Cohort.Population}
-	r.settle(result)
+	r.settle(job, result)
 	if test != nil && chooser != nil {
 		reporter, err := newEvaluator(b, layout, test, job.Adapter.Sequence)
 		if err != nil {

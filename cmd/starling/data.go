@@ -53,6 +53,19 @@ func generatedData(seed uint64, clients int) (*fleetData, error) {
 	return d, err
 }
 
+// providers counts those of each client: the most, and the mean.
+func (d *fleetData) providers() (most int, mean float64, err error) {
+	for _, c := range d.Clients {
+		names, _, err := c.Groups()
+		if err != nil {
+			return 0, 0, err
+		}
+		most = max(most, len(names))
+		mean += float64(len(names)) / float64(len(d.Clients))
+	}
+	return most, mean, nil
+}
+
 // fileData divides a labelled file: 80% to the clients (by user where the
 // file names users, else by label with Dirichlet(alpha)), 10% to validation
 // and 10% to test.

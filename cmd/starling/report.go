@@ -32,8 +32,13 @@ type report struct {
 
 	EpsilonSimulated *float64 `json:"epsilon_simulated"` // nil in a reproducible run
 	EpsilonDelivered *float64 `json:"epsilon_delivered"`
+	EpsilonVisible   *float64 `json:"epsilon_visible,omitempty"` // delivered, against those who see who took part
 	Simulated        string   `json:"guarantee_simulated,omitempty"`
 	Delivered        string   `json:"guarantee_delivered,omitempty"`
+	Visible          string   `json:"guarantee_visible,omitempty"`
+
+	// ClipNorm is that after the last round where it adapts; nil where it stays.
+	ClipNorm *float64 `json:"clip_norm,omitempty"`
 
 	Rounds     int     `json:"rounds"`
 	Devices    int     `json:"devices"`
@@ -46,6 +51,7 @@ type report struct {
 	majority float64   // share of the commonest label in the test split
 	ranks    []int     // in the order of the table
 	chosenBy []float64 // validation accuracy, same order
+	clipNorm float64   // of the first round
 }
 
 // jobLayout is the layout of a job's adapter over a base.
@@ -86,13 +92,18 @@ func (r *report) measure(ctx context.Context, job coordinator.Job, layout *model
 }
 
 // settle takes over what the coordinator says of the job.
-func (r *report) settle(result coordinator.Result) {
+func (r *report) settle(job coordinator.Job, result coordinator.Result) {
 	r.Rounds, r.Dropped, r.Checkpoint = result.Rounds, result.Dropped, result.Checkpoint
 	r.BytesUp, r.BytesDown = result.BytesUpPerDeviceRound, result.BytesDownPerDeviceRound
 	r.Reproducible = !result.Private
 	if result.Private {
 		r.Simulated, r.EpsilonSimulated = reported(result.Simulated)
 		r.Delivered, r.EpsilonDelivered = reported(result.Delivered)
+		r.Visible, r.EpsilonVisible = reported(result.Visible)
+	}
+	if job.Clipping.Adaptive {
+		r.ClipNorm = &result.ClipNorm
+		r.clipNorm = job.Privacy.ClipNorm
 	}
 }
 
@@ -123,12 +134,18 @@ func (r report) print(w io.Writer) error {
 		b.WriteString("Not private: --reproducible seeds every secret, so no epsilon holds.\n")
 	} else {
 		fmt.Fprintf(&b, "Simulated  %s\nDelivered  %s\n", orNone(r.Simulated), orNone(r.Delivered))
+		if r.Visible != "" {
+			fmt.Fprintf(&b, "Visible    %s\nDelivered is for those who do not see who takes part. Shard peers and the network do: for them it is Visible.\n", r.Visible)
+		}
 		if r.Simulated != "" {
 			b.WriteString("The budget applies to the simulated guarantee: the noise is what a cohort of the simulated size would add,\nscaled to the devices that took part here. These devices themselves got the delivered one.\n")
 		}
 		b.WriteString("Either protects against whoever sees released adapters; secure aggregation keeps single updates from the coordinator.\n")
 	}
 	fmt.Fprintf(&b, "\n%d rounds, %d devices, %d device-rounds dropped, %.1f s\n", r.Rounds, r.Devices, r.Dropped, r.Seconds)
+	if r.ClipNorm != nil {
+		fmt.Fprintf(&b, "Clip norm: %.4g in the first round, %.4g after the last\n", r.clipNorm, *r.ClipNorm)
+	}
 	fmt.Fprintf(&b, "Each device and round: %s up, %s down\n", byteText(int64(r.BytesUp)), byteText(int64(r.BytesDown)))
 	fmt.Fprintf(&b, "Files: %s\n", r.Checkpoint)
 	_, err := io.WriteString(w, b.String())

@@ -60,7 +60,6 @@ type Privacy struct {
 	Delta           float64
 	Budget          float64 // epsilon at which the job stops
 	Population      uint64  // devices the budget is stated for
-	Hidden          bool    // the budget takes it that nobody sees who takes part (with Providers only)
 	Simulated       bool    // the budget is for a simulated population, not for those enrolled
 }
 

@@ -4,6 +4,7 @@ export interface Guarantee {
   epsilon: number;
   delta: number;
   accountant: string;
+  adjacency: string;
 }
 
 export interface Status {
@@ -19,6 +20,8 @@ export interface Status {
   validation?: { rank: number; accuracy: number }[];
   simulated?: Guarantee | null;
   delivered?: Guarantee | null;
+  visible?: Guarantee | null;
+  clip_norm: number;
   private: boolean;
   bytes_up: number;
   bytes_down: number;
@@ -32,7 +35,8 @@ export function bytes(n: number): string {
 }
 
 function guarantee(g: Guarantee): string {
-  return `ε ${g.epsilon.toPrecision(3)} at δ ${g.delta.toExponential(1)} (${g.accountant})`;
+  const unit = g.adjacency.includes("provider") ? "provider" : "device";
+  return `ε ${g.epsilon.toPrecision(3)} at δ ${g.delta.toExponential(1)} for a ${unit} (${g.accountant})`;
 }
 
 export function statusLines(s: Status): [string, string][] {
@@ -42,6 +46,7 @@ export function statusLines(s: Status): [string, string][] {
     ["Rank", s.rank ? String(s.rank) : "–"],
     ["Devices", `${s.connected} connected, ${s.enrolled} enrolled`],
     ["Cohort", `${s.cohort}, ${s.dropped} dropped`],
+    ["Clip norm", s.clip_norm.toPrecision(3)],
   ];
   if (s.validation?.length) {
     const best = s.validation.reduce((a, b) => (b.accuracy > a.accuracy ? b : a));
@@ -50,6 +55,7 @@ export function statusLines(s: Status): [string, string][] {
   if (!s.private) lines.push(["Privacy", "none: reproducible run"]);
   if (s.simulated) lines.push(["Simulated", guarantee(s.simulated)]);
   if (s.delivered) lines.push(["Delivered", guarantee(s.delivered)]);
+  if (s.visible) lines.push(["If participation is seen", guarantee(s.visible)]);
   lines.push(["Received", bytes(s.bytes_up)], ["Sent", bytes(s.bytes_down)]);
   return lines;
 }

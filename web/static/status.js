@@ -7,7 +7,8 @@ export function bytes(n) {
     return `${(n / 1e6).toFixed(2)} MB`;
 }
 function guarantee(g) {
-    return `ε ${g.epsilon.toPrecision(3)} at δ ${g.delta.toExponential(1)} (${g.accountant})`;
+    const unit = g.adjacency.includes("provider") ? "provider" : "device";
+    return `ε ${g.epsilon.toPrecision(3)} at δ ${g.delta.toExponential(1)} for a ${unit} (${g.accountant})`;
 }
 export function statusLines(s) {
     const lines = [
@@ -16,6 +17,7 @@ export function statusLines(s) {
         ["Rank", s.rank ? String(s.rank) : "–"],
         ["Devices", `${s.connected} connected, ${s.enrolled} enrolled`],
         ["Cohort", `${s.cohort}, ${s.dropped} dropped`],
+        ["Clip norm", s.clip_norm.toPrecision(3)],
     ];
     if (s.validation?.length) {
         const best = s.validation.reduce((a, b) => (b.accuracy > a.accuracy ? b : a));
@@ -27,6 +29,8 @@ export function statusLines(s) {
         lines.push(["Simulated", guarantee(s.simulated)]);
     if (s.delivered)
         lines.push(["Delivered", guarantee(s.delivered)]);
+    if (s.visible)
+        lines.push(["If participation is seen", guarantee(s.visible)]);
     lines.push(["Received", bytes(s.bytes_up)], ["Sent", bytes(s.bytes_down)]);
     return lines;
 }

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/dp"
+)
+
+func newPrivacyNoiseCmd(a *app) *cobra.Command {
+	var f privacyFlags
+	cmd := &cobra.Command{
+		Use:   "noise",
+		Short: "The noise multiplier that keeps a number of rounds within an epsilon",
+		Long: `Find the least noise multiplier for a target epsilon. It is rounded up to 7
+digits and verified: the epsilon printed is that of the multiplier printed.`,
+		Example: "  starling privacy noise --epsilon 2 --delta 1e-6 --sampling-rate 0.01 --rounds 200",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			acct, err := f.check(cmd, a, "epsilon", "sampling-rate", "rounds")
+			if err != nil {
+				return err
+			}
+			if f.noise, err = f.calibrate(acct); err != nil {
+				return err
+			}
+			r, err := f.account(acct)
+			if err != nil {
+				return err
+			}
+			r.Target = f.epsilon
+			if acct != dp.RDP {
+				if r.RDPNoiseMultiplier, err = f.calibrate(dp.RDP); err != nil {
+					return err
+				}
+			}
+			if err := f.writeCurve(&r, acct); err != nil {
+				return err
+			}
+			return a.emit(r, func(w io.Writer) error {
+				fmt.Fprintf(w, "noise multiplier  %.7g\n", r.NoiseMultiplier)
+				if r.RDPNoiseMultiplier > 0 {
+					fmt.Fprintf(w, "  the rdp accountant would ask for %.7g\n", r.RDPNoiseMultiplier)
+				}
+				return printPrivacy(w, r)
+			})
+		},
+	}
+	f.mechanism(cmd)
+	f.epsilonFlag(cmd)
+	return cmd
+}
+
+func newPrivacyRoundsCmd(a *app) *cobra.Command {
+	var f privacyFlags
+	cmd := &cobra.Command{
+		Use:     "rounds",
+		Short:   "The largest number of rounds within an epsilon",
+		Example: "  starling privacy rounds --epsilon 2 --delta 1e-6 --sampling-rate 0.01 --noise-multiplier 1",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			acct, err := f.check(cmd, a, "epsilon", "sampling-rate", "noise-multiplier")
+			if err != nil {
+				return err
+			}
+			if f.providerRate > 0 {
+				f.rounds, err = f.group().CalibrateRounds(f.epsilon, f.delta, f.noise, acct)
+			} else {
+				f.rounds, err = dp.CalibrateRounds(f.epsilon, f.delta, dp.Mechanism{SamplingRate: f.rate, NoiseMultiplier: f.noise}, acct)
+			}
+			if err != nil {
+				return err
+			}
+			if f.rounds == 0 {
+				return fmt.Errorf("one round alone passes epsilon %v: take more noise, a smaller sampling rate or a larger delta", f.epsilon)
+			}
+			return f.report(a, acct, fmt.Sprintf("rounds            %d\n", f.rounds))
+		},
+	}
+	f.rateFlag(cmd)
+	f.noiseFlag(cmd)
+	f.epsilonFlag(cmd)
+	f.guaranteeFlags(cmd)
+	return cmd
+}
+
+func newPrivacyRateCmd(a *app) *cobra.Command {
+	var f privacyFlags
+	cmd := &cobra.Command{
+		Use:     "rate",
+		Short:   "The largest sampling rate at which a number of rounds stays within an epsilon",
+		Example: "  starling privacy rate --epsilon 2 --delta 1e-6 --noise-multiplier 1 --rounds 2000",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			acct, err := f.check(cmd, a, "epsilon", "noise-multiplier", "rounds")
+			if err != nil {
+				return err
+			}
+			if f.rate, err = dp.CalibrateSamplingRate(f.epsilon, f.delta, f.noise, f.rounds, acct); err != nil {
+				return err
+			}
+			return f.report(a, acct, fmt.Sprintf("sampling rate     %.7g\n", f.rate))
+		},
+	}
+	f.noiseFlag(cmd)
+	f.roundsFlag(cmd)
+	f.epsilonFlag(cmd)
+	f.guaranteeFlags(cmd)
+	return cmd
+}
+
+// report prints an answer and the guarantee that it has.
+func (f *privacyFlags) report(a *app, acct dp.Accountant, answer string) error {
+	r, err := f.account(acct)
+	if err != nil {
+		return err
+	}
+	r.Target = f.epsilon
+	if err := f.writeCurve(&r, acct); err != nil {
+		return err
+	}
+	return a.emit(r, func(w io.Writer) error {
+		if _, err := io.WriteString(w, answer); err != nil {
+			return err
+		}
+		return printPrivacy(w, r)
+	})
+}
+
+// calibrate is the noise multiplier that meets --epsilon.
+func (f *privacyFlags) calibrate(acct dp.Accountant) (float64, error) {
+	if f.providerRate > 0 {
+		return f.group().CalibrateNoise(f.epsilon, f.delta, f.rounds, acct)
+	}
+	return dp.CalibrateNoise(f.epsilon, f.delta, f.rate, f.rounds, acct)
+}
