@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/edge"
+)
+
+// A fleet whose devices hold providers: each provider is clipped by itself to a
+// norm that follows them, a device that holds too many stays out, and the ledger
+// is about one provider.
+func TestProvidersWithAnAdaptiveClipNorm(t *testing.T) {
+	const n, providers = 6, 5
+	cfg := config(t, n)
+	job := &cfg.Coordinator.Job
+	job.Adapter.RankMin = 2
+	job.Wire.Uplink = "fixed32"
+	job.Providers = coordinator.ProvidersJob{Most: providers, SamplingRate: 1}
+	job.Clipping = coordinator.ClippingJob{Adaptive: true, Quantile: 0.5, Rate: 0.2, CountNoise: 1e-3}
+	for i := range cfg.Clients {
+		set := &dataset.Set{Labels: job.Labels}
+		for p := range providers + i/(n-1) { // the last device has one too many
+			set.Examples = append(set.Examples, dataset.Example{Text: "fox", Label: p % 2, Provider: fmt.Sprintf("%d of %d", p, i)})
+		}
+		cfg.Clients[i] = set
+	}
+	// Far beyond the norm of 0.1, so that all are clipped: the norm grows by
+	// exp(0.2*(1/2 - b)), where the missing device counts as a half: b = 1/12.
+	cfg.Trainer = constant(1)
+	job.Privacy.ClipNorm = 0.1
+	r, err := Run(t.Context(), cfg)
+	ok(t, err)
+	if r.Rounds != 3 {
+		t.Fatalf("%d rounds", r.Rounds)
+	}
+	step := math.Exp(0.2 * (0.5 - 1.0/12))
+	if want := 0.1 * step * step * step; math.Abs(r.ClipNorm/want-1) > 0.01 {
+		t.Errorf("clip norm %v after three rounds, want %v", r.ClipNorm, want)
+	}
+	for i, d := range r.Devices {
+		if i < n-1 && (d.Err != nil || d.Committed != 3) || i == n-1 && !errors.Is(d.Err, edge.ErrData) {
+			t.Errorf("device %d: %+v", i, d)
+		}
+	}
+	l, err := store.ReadLedger(cfg.Coordinator.Dir)
+	ok(t, err)
+	// Every provider of five devices moves each of d values by clip/sqrt(d), and
+	// the denominator is that of six devices.
+	var want float64
+	norm := 0.1
+	for _, e := range l.Entries {
+		want += 5.0 / 6 * norm / math.Sqrt(float64(r.Adapter.Layout().Size(2)))
+		norm *= step
+		if e.Event.ProviderRate != 1 || e.Delivered.Adjacency != dp.AdjacencyProvider {
+			t.Errorf("entry %+v", e)
+		}
+	}
+	if got := firstColumns(r.Adapter); math.Abs(got/want-1) > 0.03 {
+		t.Errorf("adapter moved by %.5f, want %.5f", got, want)
+	}
+}
