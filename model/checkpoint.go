@@ -127,8 +127,10 @@ type peftConfig struct {
 }
 
 // WriteCheckpoint writes the folder: adapter_model.safetensors,
-// adapter_config.json, starling.json and base/. LoRA and BaseSHA256 are filled
-// in from the adapter and the base.
+// adapter_config.json, starling.json and base/. LoRA is filled in from the
+// adapter, and BaseSHA256, where it is empty, from the base. A base that an
+// earlier checkpoint has put there is not written again: it does not change from
+// round to round, and may be large.
 func WriteCheckpoint(dir string, c *Checkpoint) error {
 	lay := c.Adapter.layout
 	info := c.CheckpointInfo
@@ -139,11 +141,13 @@ func WriteCheckpoint(dir string, c *Checkpoint) error {
 	if len(info.Labels) != lay.Classes {
 		return fmt.Errorf("%w: %d labels for %d classes", ErrConfig, len(info.Labels), lay.Classes)
 	}
-	blob, err := c.Base.Blob()
-	if err != nil {
-		return err
+	if info.BaseSHA256 == "" {
+		blob, err := c.Base.Blob()
+		if err != nil {
+			return err
+		}
+		info.BaseSHA256 = BlobSHA256(blob)
 	}
-	info.BaseSHA256 = BlobSHA256(blob)
 	weights, err := EncodeAdapter(c.Adapter)
 	if err != nil {
 		return err
@@ -161,12 +165,27 @@ func WriteCheckpoint(dir string, c *Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Base.WriteDir(filepath.Join(dir, CheckpointBase)); err != nil {
-		return err
+	if !holdsBase(dir, info.BaseSHA256) {
+		if err := c.Base.WriteDir(filepath.Join(dir, CheckpointBase)); err != nil {
+			return err
+		}
 	}
 	return writeFiles(dir, map[string][]byte{
 		AdapterFile: weights, AdapterConfigFile: append(peft, '\n'), CheckpointFile: append(meta, '\n'),
 	})
+}
+
+// holdsBase reports whether an earlier checkpoint in dir is over the base of that
+// hash, all of it: starling.json is written after the base.
+func holdsBase(dir, sha256 string) bool {
+	for _, name := range []string{ConfigFile, WeightsFile, TokenizerFile} {
+		if _, err := os.Stat(filepath.Join(dir, CheckpointBase, name)); err != nil {
+			return false
+		}
+	}
+	var info CheckpointInfo
+	meta, err := readFile(os.DirFS(dir), CheckpointFile, maxJSON)
+	return err == nil && json.Unmarshal(meta, &info) == nil && info.BaseSHA256 == sha256
 }
 
 // ReadCheckpoint reads a folder written by WriteCheckpoint and checks that its

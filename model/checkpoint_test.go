@@ -50,6 +50,49 @@ func TestCheckpointRoundTrips(t *testing.T) {
 	}
 }
 
+// A base is written once, and again where it is gone or another.
+func TestCheckpointKeepsItsBase(t *testing.T) {
+	dir := t.TempDir()
+	weights := filepath.Join(dir, CheckpointBase, WeightsFile)
+	write := func(c *Checkpoint) os.FileInfo {
+		t.Helper()
+		if err := WriteCheckpoint(dir, c); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadCheckpoint(dir); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(weights)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	c := tinyCheckpoint(t)
+	first := write(c)
+	c.Round++
+	if again := write(c); !os.SameFile(first, again) {
+		t.Error("the same base was written again")
+	}
+	if err := os.Remove(filepath.Join(dir, CheckpointBase, TokenizerFile)); err != nil {
+		t.Fatal(err)
+	}
+	if again := write(c); os.SameFile(first, again) {
+		t.Error("a base that had lost its tokenizer was kept")
+	}
+	second := write(c)
+	other := tinyCheckpoint(t)
+	other.Base.Tensors[0].Data[0]++
+	base, err := NewBase(other.Base.Config, other.Base.Tensors, other.Base.Tokenizer, F32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Base = base
+	if again := write(other); os.SameFile(second, again) {
+		t.Error("another base was not written")
+	}
+}
+
 func TestReadCheckpointRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ file, old, new, want string }{
 		"another base":   {CheckpointFile, `"base_sha256": "`, `"base_sha256": "00`, "SHA-256"},

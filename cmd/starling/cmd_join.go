@@ -48,7 +48,7 @@ a round. The command ends when the job does and reconnects until then.`,
 			return runJoin(cmd.Context(), a, args[0], data, identity, cache, notPrivate)
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "", "labelled file to train on: .tsv or .txt (label<TAB>text), .jsonl (text, label); plain or .gz")
+	cmd.Flags().StringVar(&data, "data", "", "labelled file to train on: .tsv or .txt (label<TAB>text), .jsonl (text, label, provider); plain or .gz")
 	cmd.Flags().StringVar(&identity, "identity", "", "identity file (default starling/identity.pem in the user's configuration folder)")
 	cmd.Flags().StringVar(&cache, "cache", "", "folder for the base and programs (default starling in the user's cache folder)")
 	cmd.Flags().BoolVar(&notPrivate, "accept-not-private", false, "join a reproducible run, whose secrets are all known to the coordinator")

@@ -10,24 +10,23 @@ function byId<T extends HTMLElement>(id: string): T {
 
 const identityKey = "starling-identity";
 
-// The identity lets a device be enrolled once; without storage (a private
-// window) each visit is a new device.
-function loadIdentity(): Uint8Array | undefined {
+// The identity lets a device be enrolled once. It is made and kept before the
+// first join, so that a page that is closed in mid-job comes back as the same
+// device; without storage (a private window) each visit is a new one.
+function deviceIdentity(): Uint8Array {
   try {
     const hex = localStorage.getItem(identityKey) ?? "";
-    if (!/^[0-9a-f]{64}$/.test(hex)) return undefined;
-    return Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+    if (/^[0-9a-f]{64}$/.test(hex)) return Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
   } catch {
-    return undefined;
+    // Storage is off.
   }
-}
-
-function saveIdentity(identity: Uint8Array): void {
+  const made = crypto.getRandomValues(new Uint8Array(32));
   try {
-    localStorage.setItem(identityKey, Array.from(identity, (b) => b.toString(16).padStart(2, "0")).join(""));
+    localStorage.setItem(identityKey, Array.from(made, (b) => b.toString(16).padStart(2, "0")).join(""));
   } catch {
-    // Storage is off: the next visit will enrol again.
+    // The next visit will enrol again.
   }
+  return made;
 }
 
 async function refresh(): Promise<void> {
@@ -94,7 +93,7 @@ async function join(): Promise<void> {
     token: location.hash.slice(1) || undefined,
     fileName: file.name,
     data: new Uint8Array(await file.arrayBuffer()),
-    identity: loadIdentity(),
+    identity: deviceIdentity(),
   };
   worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
   worker.onerror = (event) => stop(`The worker failed: ${event.message}`, true);
@@ -108,7 +107,6 @@ async function join(): Promise<void> {
         stop(said.reason, true);
         return;
       case "finished":
-        saveIdentity(said.summary.identity);
         byId("sent").textContent = bytes(said.summary.bytesUp);
         byId("received").textContent = bytes(said.summary.bytesDown);
         byId<HTMLProgressElement>("edge-progress").value = 1;

@@ -57,6 +57,8 @@ adapter: {rank_min: 1, rank_max: 2}
 cohort: {population: ${natives + 1}, sampling_rate: 1, floor: ${natives}}
 shard: {size: 8, floor: 3, corrupt: 0, breach_bits: 0}
 privacy: {epsilon: 2, simulated_population: 1000000, simulated_cohort: 10000}
+providers: {most: 6, sampling_rate: 0.5}
+clipping: {adaptive: true}
 `);
   const server = start(["serve", "--json", "--job", job, "--dir", join(dir, "state"), "--listen", "127.0.0.1:0",
     "--validation", join(validation, "validation-0.jsonl")]);
@@ -86,6 +88,9 @@ privacy: {epsilon: 2, simulated_population: 1000000, simulated_cohort: 10000}
   await tab.setInputFiles("#file", files[natives]);
   await tab.click("#join");
   const shot = process.env.SCREENSHOT;
+  // Kept from the start: a page closed in mid-job comes back as this device.
+  const identity = await until("the identity", () => tab.evaluate(() => localStorage.getItem("starling-identity")));
+  assert.match(identity, /^[0-9a-f]{64}$/);
 
   let text = "";
   const story = () => `the page says: ${text}\n${faults.join("\n")}\n${server.err}`;
@@ -96,11 +101,14 @@ privacy: {epsilon: 2, simulated_population: 1000000, simulated_cohort: 10000}
   }, story);
   if (shot) await tab.screenshot({ path: shot });
   assert.match(await tab.textContent("#edge-state"), new RegExp(`took part in ${rounds} rounds`));
+  assert.equal(await tab.evaluate(() => localStorage.getItem("starling-identity")), identity);
+  assert.match(await tab.textContent("#status"), /for a provider/);
 
   assert.equal(await server.done, 0, server.err);
   const result = JSON.parse(server.out.trim().split("\n").at(-1));
   assert.equal(result.rounds, rounds);
   assert.equal(result.dropped, 0, "a device was dropped");
+  assert.notEqual(result.clip_norm, 2, "the clip norm has not moved");
   for (const run of running.slice(1)) assert.equal(await run.done, 0, run.err);
   assert.deepEqual(faults, []);
 });
