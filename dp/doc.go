@@ -5,11 +5,11 @@
 // # What is protected from whom
 //
 // The adversary sees every released model and every public constant of the
-// job. Two worlds are adjacent when one device (or one provider, where the
-// job says so) is present in one and absent in the other ("add/remove", an
-// absent device contributes the zero vector). The coordinator itself sees
-// exact sums: this package does not protect against it. Amplification by
-// sampling holds only against those who do not see who took part.
+// job. Two worlds are adjacent when one device (or one provider in a device,
+// where the events say so: see [GroupSampling]) is present in one and absent in
+// the other ("add/remove", an absent one contributes the zero vector). The
+// coordinator itself sees exact sums: this package does not protect against it.
+// Amplification by sampling holds only against those who do not see who took part.
 //
 // # Sources
 //
