@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -35,6 +37,9 @@ type pretrainReport struct {
 	Generator string  `json:"generator,omitempty"` // version, with --generated
 }
 
+// pretrainState is the file in --out that an interrupted run leaves.
+const pretrainState = "pretraining.safetensors"
+
 func newPretrainCmd(a *app) *cobra.Command {
 	var (
 		corpus    []string
@@ -57,7 +62,8 @@ Hugging Face layout: config.json, model.safetensors, tokenizer.json.
 
 --generated trains on generated text instead: that makes the default base.
 The same corpus, sizes and seed give the same files: training runs in a
-compiled program, which computes the same bits everywhere.`,
+compiled program, which computes the same bits everywhere. An interrupted run
+leaves its state in --out; the same command goes on from there.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -76,16 +82,23 @@ compiled program, which computes the same bits everywhere.`,
 				return usageError{err}
 			}
 			spec.Backend = compiler.New()
+			spec.StatePath = filepath.Join(out, pretrainState)
 			r := pretrainReport{Out: out, Steps: spec.Steps}
 			began := time.Now()
 			base, err := nn.MakeBase(cmd.Context(), spec, text, model.Format(format), trainProgress(a.Stderr, spec.Steps, &r))
 			if *fileErr != nil {
 				err = *fileErr
 			}
+			if errors.Is(err, context.Canceled) {
+				return fmt.Errorf("interrupted; the same command goes on from %s", spec.StatePath)
+			}
 			if err != nil {
 				return err
 			}
 			if err := base.WriteDir(out); err != nil {
+				return err
+			}
+			if err := os.Remove(spec.StatePath); err != nil {
 				return err
 			}
 			files, err := base.Files()
@@ -131,26 +144,31 @@ compiled program, which computes the same bits everywhere.`,
 }
 
 // trainProgress prints a line every couple of seconds and fills the report's
-// losses, each the mean of a twentieth of the steps.
+// losses of this run, each the mean of a twentieth of the steps.
 func trainProgress(w io.Writer, steps int, r *pretrainReport) nn.Progress {
 	began := time.Now()
 	last := began
+	first := 0 // step of this run, later than 1 where it goes on
 	share := max(1, steps/20)
 	recent := 0.0
 	return func(step int, loss float32) {
-		if step <= share {
-			r.FirstLoss += float64(loss) / float64(share)
+		if first == 0 {
+			first, began, recent = step, time.Now(), float64(loss)
+			last = began
+			if step > 1 {
+				fmt.Fprintf(w, "going on after step %d\n", step-1)
+			}
+		}
+		if step < first+share {
+			r.FirstLoss += float64(loss) / float64(min(share, steps-first+1))
 		}
 		if step > steps-share {
-			r.LastLoss += float64(loss) / float64(share)
-		}
-		if recent == 0 {
-			recent = float64(loss)
+			r.LastLoss += float64(loss) / float64(min(share, steps-first+1))
 		}
 		recent += 0.05 * (float64(loss) - recent)
 		if now := time.Now(); now.Sub(last) > 2*time.Second || step == steps {
 			last = now
-			left := now.Sub(began) / time.Duration(step) * time.Duration(steps-step)
+			left := now.Sub(began) / time.Duration(step-first+1) * time.Duration(steps-step)
 			fmt.Fprintf(w, "step %d/%d  loss %.3f  %s left\n", step, steps, recent, left.Round(time.Second))
 		}
 	}

@@ -39,6 +39,11 @@ type PretrainSpec struct {
 	WeightDecay  float64
 	Seed         uint64 // of initialisation, order and masks; public
 
+	// StatePath is a file that keeps the state of an interrupted run, about every
+	// minute and where ctx ends: the next run with the same inputs goes on from
+	// there. The caller removes it once the result is safe. Empty keeps nothing.
+	StatePath string
+
 	// Backend runs the steps; nil is the Go backend. The compiler's programs
 	// are several times faster.
 	Backend compute.Backend
@@ -73,7 +78,8 @@ const (
 // ErrCorpus says that a corpus cannot be trained on.
 var ErrCorpus = errors.New("nn: unusable corpus")
 
-// Progress is told after each step of pretraining.
+// Progress is told after each step of pretraining; a resumed run begins after the
+// steps that were done.
 type Progress func(step int, loss float32)
 
 // masked is the number of predicted tokens of a step.
@@ -262,17 +268,31 @@ func Pretrain(ctx context.Context, s PretrainSpec, tok *tokenizer.WordPiece, row
 	if err != nil {
 		return nil, err
 	}
+	keep, err := newSaved(s, tok, rows)
+	if err != nil {
+		return nil, err
+	}
+	done, values, err := keep.load(s)
+	if err != nil {
+		return nil, err
+	}
 	rng := rand.New(rand.NewPCG(s.Seed, 0x6d6c6d))
 	run := &pretraining{spec: s, prog: prog, values: s.initial(rng), state: map[string]compute.Buffer{}}
-	if err := run.begin(); err != nil {
+	if err := run.begin(values); err != nil {
 		return nil, err
 	}
 	feed := newMaskFeed(s, tok, rows, rng)
 	for i := range s.Steps {
+		vocab, in := feed.next()
+		if i < done {
+			continue
+		}
 		if err := ctx.Err(); err != nil {
+			if i > done {
+				err = errors.Join(err, keep.save(run, i, true))
+			}
 			return nil, err
 		}
-		vocab, in := feed.next()
 		in[LearningRateName] = []float32{s.rate(i)}
 		in[StepName] = []float32{float32(i + 1)}
 		loss, err := run.step(vocab, in)
@@ -281,6 +301,9 @@ func Pretrain(ctx context.Context, s PretrainSpec, tok *tokenizer.WordPiece, row
 		}
 		if progress != nil {
 			progress(i+1, loss)
+		}
+		if err := keep.save(run, i+1, i+1 == s.Steps); err != nil {
+			return nil, err
 		}
 	}
 	return run.finish()
@@ -303,11 +326,15 @@ type pretraining struct {
 	state  map[string]compute.Buffer
 }
 
-func (r *pretraining) begin() error {
+// begin sets the moments to zero, or everything to what an interrupted run left.
+func (r *pretraining) begin(left map[string][]float32) error {
 	for _, t := range r.spec.trained(r.spec.Config.VocabSize) {
 		for _, suffix := range []string{adamM, adamV} {
 			r.values[t.Name+suffix] = make([]float32, len(r.values[t.Name]))
 		}
+	}
+	if left != nil {
+		r.values = left
 	}
 	for _, p := range r.prog.params {
 		if p.Role != State || r.isLocal(p) {

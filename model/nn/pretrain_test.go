@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -126,6 +128,63 @@ func TestPretrainLearnsAndRepeats(t *testing.T) {
 	y, errY := b.Blob()
 	if errX != nil || errY != nil || !slices.Equal(x, y) {
 		t.Errorf("the same seed made another base (%v, %v)", errX, errY)
+	}
+}
+
+// TestPretrainGoesOn interrupts a run twice: what it leaves leads to the same
+// base, and is not mistaken for the state of another run.
+func TestPretrainGoesOn(t *testing.T) {
+	const steps = 9
+	blob := func(b *model.Base, err error) []byte {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := b.Blob()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	want := blob(MakeBase(context.Background(), toySpec(steps), toyCorpus(64), model.F32, nil))
+
+	spec := toySpec(steps)
+	spec.StatePath = filepath.Join(t.TempDir(), "new", "state")
+	var ran []int
+	for _, stop := range []int{3, 7} {
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err := MakeBase(ctx, spec, toyCorpus(64), model.F32, func(step int, _ float32) {
+			ran = append(ran, step)
+			if step == stop {
+				cancel()
+			}
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("interrupted at %d: %v", stop, err)
+		}
+	}
+	other := spec
+	other.Seed++
+	if _, err := MakeBase(context.Background(), other, toyCorpus(64), model.F32, nil); err == nil || !strings.Contains(err.Error(), "other settings") {
+		t.Errorf("another seed went on from the state: %v", err)
+	}
+	got := blob(MakeBase(context.Background(), spec, toyCorpus(64), model.F32, func(step int, _ float32) { ran = append(ran, step) }))
+	if !slices.Equal(got, want) {
+		t.Error("a run that was interrupted makes another base")
+	}
+	if !slices.Equal(ran, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}) {
+		t.Errorf("steps %v", ran)
+	}
+	// What is left at the end holds the result: nothing is trained again.
+	again := blob(MakeBase(context.Background(), spec, toyCorpus(64), model.F32, func(int, float32) { t.Error("a step was made again") }))
+	if !slices.Equal(again, want) {
+		t.Error("the finished state makes another base")
+	}
+	if err := os.WriteFile(spec.StatePath, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := MakeBase(context.Background(), spec, toyCorpus(64), model.F32, nil); err == nil || !strings.Contains(err.Error(), "remove it") {
+		t.Errorf("a broken state: %v", err)
 	}
 }
 
