@@ -20,18 +20,6 @@ type Source func(labels []string) (*dataset.Set, error)
 // Examples is the source of a set in memory.
 func Examples(set *dataset.Set) Source { return set.Relabel }
 
-// File is the source of a data file in one of dataset's formats. It is read
-// when the job is known.
-func File(path string) Source {
-	return func(labels []string) (*dataset.Set, error) {
-		set, err := dataset.Load(path)
-		if err != nil {
-			return nil, err
-		}
-		return set.Relabel(labels)
-	}
-}
-
 // Config says how a device takes part. Zero values mean the stated default.
 type Config struct {
 	Token    string             // the join token; see wire.Token

@@ -303,10 +303,12 @@ func TestDataWithOtherLabels(t *testing.T) {
 	cfg := h.config(&constant{})
 	path := t.TempDir() + "/data.tsv"
 	ok(t, writeFile(path, "one\tthe fox\nthree\tthe dog\n"))
-	cfg.Data = File(path)
+	set, err := dataset.Load(path)
+	ok(t, err)
+	cfg.Data = Examples(set)
 	d := h.start(cfg)
 	h.admit(false)
-	err := d.wait(t)
+	err = d.wait(t)
 	line := new(dataset.LineError)
 	if !errors.Is(err, ErrData) || !errors.As(err, &line) || line.Line != 2 || !strings.Contains(err.Error(), path+":2") {
 		t.Errorf("label that the job does not have: %v", err)
