@@ -61,7 +61,7 @@ func BenchmarkLoops(b *testing.B) {
 func BenchmarkVerify(b *testing.B) {
 	m := toy()
 	body := static(0, 0, static(1, 0, code(get(0), get(1), opI32Add, opDrop), upTail(1, 1, 99)), upTail(0, 1, 99))
-	for range 1000 {
+	for range 600 { // near the limit on joins times locals
 		m.funcs = append(m.funcs, fn{locals: 4, body: code(body, body, body)})
 	}
 	program := m.assemble()
