@@ -3,6 +3,7 @@ package dp
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -317,6 +318,38 @@ func TestCountCode(t *testing.T) {
 	}
 	if got := (CountCode{}).Decode(nil); got != 0 {
 		t.Errorf("no count is %v", got)
+	}
+}
+
+// Noise in the count must not move the place where the norm settles: of devices
+// with norms spread over (0, 10), and a count as noisy as a small cohort's.
+func TestAdaptiveClipUnderNoise(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const devices, noise, rounds = 24, 0.42, 4000
+	for _, quantile := range []float64{0.1, 0.5, 0.8, 0.9} {
+		a := AdaptiveClip{Quantile: quantile, Rate: 0.05, Min: 1e-3, Max: 1e3}
+		c, within := 10*quantile, 0.0
+		for range rounds {
+			b := min(c/10, 1)
+			within += b / rounds
+			var err error
+			if c, err = a.Next(c, devices*(b-0.5+noise*rng.NormFloat64()), devices); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if math.Abs(within-quantile) > 0.05 {
+			t.Errorf("quantile %v: %.3f of the devices are within the norm on average, which ends at %.4g", quantile, within, c)
+		}
+	}
+}
+
+// The longest step is that of a true fraction at the end farther off.
+func TestAdaptiveClipStepIsBounded(t *testing.T) {
+	a := AdaptiveClip{Quantile: 0.9, Rate: 0.2, Min: 1e-3, Max: 1e3}
+	for count, want := range map[float64]float64{1e9: math.Exp(-0.2 * 0.9), -1e9: math.Exp(0.2 * 0.9)} {
+		if got, err := a.Next(1, count, 10); err != nil || math.Abs(got-want) > 1e-12 {
+			t.Errorf("a count of %v moves the norm by %v, %v, want %v", count, got, err, want)
+		}
 	}
 }
 
