@@ -154,8 +154,8 @@ type ProvidersJob struct {
 	// has room for all of them. One that holds more cannot take part. Default 0:
 	// the device is the unit.
 	Most int `yaml:"most"`
-	// Expected number of providers in a device: with it and SamplingRate the
-	// denominator is fixed. 0 is Most.
+	// Expected number of providers in a device, at least 1: with it and
+	// SamplingRate the denominator is fixed. 0 is Most.
 	Expected float64 `yaml:"expected"`
 	// SamplingRate is the probability of each provider's own coin, flipped inside
 	// its device in every round; in (0, 1]. Default 1.
@@ -174,8 +174,8 @@ type ClippingJob struct {
 	// Rate of the geometric step. Default 0.2.
 	Rate float64 `yaml:"rate"`
 	// CountNoise is the standard deviation of the bits' noisy count over the
-	// expected number of units. What it takes of the budget the update lacks:
-	// its noise multiplier falls from z to
+	// expected number of units. What it takes of the budget the update lacks: the
+	// update's own noise multiplier grows from z to
 	// (z^-2 - (2*CountNoise*units)^-2)^(-1/2). 0 is 0.05, or what leaves the
 	// update 97 % where the cohort is too small for that.
 	CountNoise float64 `yaml:"count_noise"`

@@ -77,11 +77,32 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	if c := job.Clipping; c.Adaptive {
 		t.clipping = &dp.AdaptiveClip{Quantile: c.Quantile, Rate: c.Rate, Min: c.Least, Max: c.Greatest}
 	}
+	if err := t.checkNorms(); err != nil {
+		return nil, err
+	}
 	t.budget = dp.Budget{Epsilon: job.Privacy.Epsilon, Delta: job.delta(), Accountant: acct}
 	if err := t.calibrate(); err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+// checkNorms refuses a job whose clip norm is, or may become, one that has no
+// lattice: no round could be drawn from there on, not even after a restart.
+func (t *terms) checkNorms() error {
+	norms := map[string]float64{"privacy.clip_norm": t.job.Privacy.ClipNorm}
+	if t.clipping != nil {
+		norms["clipping.least"], norms["clipping.greatest"] = t.clipping.Min, t.clipping.Max
+	}
+	ranks := t.ranks()
+	for _, rank := range []int{ranks[0], ranks[len(ranks)-1]} {
+		for key, norm := range norms {
+			if _, err := quant.NewLattice(t.scheme, t.layout.Size(rank), norm, [32]byte{}); err != nil {
+				return jobErrorf("%s at rank %d: %w", key, rank, err)
+			}
+		}
+	}
+	return nil
 }
 
 // survivesNF4 reports whether a tensor's values are 4-bit codes already: then a
@@ -163,7 +184,7 @@ func (t *terms) calibrate() error {
 	}
 	t.z = z
 	if _, err := t.vector(t.ranks()[0], p.ClipNorm, [32]byte{}); err != nil {
-		return jobErrorf("clipping.count_noise %v of %.4g expected contributions: %w", t.job.Clipping.CountNoise, t.budgetUnits(), err)
+		return jobErrorf("clipping.count_noise %v over %.4g expected contributions: %w", t.job.Clipping.CountNoise, t.budgetUnits(), err)
 	}
 	err := t.verifyBudget()
 	if err == nil {

@@ -26,7 +26,7 @@ func (j Job) protected() int {
 	if j.Providers.Most > 0 {
 		n *= max(1, j.Providers.Expected)
 	}
-	return int(math.Ceil(min(n, math.MaxInt32)))
+	return int(math.Ceil(min(n, math.MaxInt>>1)))
 }
 
 // hides reports whether the device's coin may amplify where nobody sees who takes
@@ -46,13 +46,22 @@ func (j Job) validateUnit() error {
 	if p.Most == 0 && (p.Expected != 0 || p.SamplingRate != 1) {
 		return jobErrorf("providers.most is 0, so that a device is what is protected: expected and sampling_rate then have no meaning")
 	}
-	if p.Most > 0 && !(p.Expected > 0 && p.Expected <= float64(p.Most)) {
-		return jobErrorf("providers.expected is %v, must be in (0, providers.most = %d]", p.Expected, p.Most)
+	// A device without a provider has no data and cannot join.
+	if p.Most > 0 && !(p.Expected >= 1 && p.Expected <= float64(p.Most)) {
+		return jobErrorf("providers.expected is %v, must be in 1..providers.most = %d", p.Expected, p.Most)
+	}
+	// The mean is over this number: near 0 it would make numbers of the noise that
+	// no float holds, and tiny coins take the accountant minutes.
+	if n := j.nbar() * j.perDevice(); n < 1 {
+		return jobErrorf("providers.sampling_rate is %v: %.3g providers are expected in a round, must be at least 1", p.SamplingRate, n)
 	}
 	if !(c.CountNoise >= 0) || math.IsInf(c.CountNoise, 1) {
 		return jobErrorf("clipping.count_noise is %v, must be positive, or 0 to choose it", c.CountNoise)
 	}
 	if !c.Adaptive {
+		if d := DefaultJob().Clipping; c.Quantile != d.Quantile || c.Rate != d.Rate || c.CountNoise != 0 || c.Least != 0 || c.Greatest != 0 {
+			return jobErrorf("clipping.adaptive is false: the other keys of clipping then have no meaning")
+		}
 		return nil
 	}
 	if err := (dp.AdaptiveClip{Quantile: c.Quantile, Rate: c.Rate, Min: c.Least, Max: c.Greatest}).Check(); err != nil {

@@ -256,6 +256,9 @@ func TestUnitRefusals(t *testing.T) {
 		{"providers: {most: 4, sampling_rate: 0}\n", "providers.sampling_rate"},
 		{"providers: {most: 4, expected: 5}\n", "providers.expected"},
 		{"providers: {most: 4, expected: -1}\n", "providers.expected"},
+		{"providers: {most: 4, expected: 1e-40}\n", "providers.expected"},
+		{"providers: {most: 4, sampling_rate: 1e-12}\n", "providers.sampling_rate"},
+		{"providers: {most: 1, sampling_rate: 1e-300}\n", "providers.sampling_rate"},
 		{"providers: {sampling_rate: 0.5}\n", "providers.most is 0"},
 		{"wire: {uplink: fixed16}\nproviders: {most: 50}\n", "50 vectors a device"},
 		{"clipping: {adaptive: true, quantile: 1}\n", "quantile"},
@@ -263,6 +266,9 @@ func TestUnitRefusals(t *testing.T) {
 		{"clipping: {adaptive: true, least: 3}\n", "clipping.least"},
 		{"clipping: {adaptive: true, greatest: 1}\n", "clipping.greatest"},
 		{"clipping: {adaptive: true, count_noise: -1}\n", "clipping.count_noise"},
+		{"clipping: {quantile: 0.9}\n", "clipping.adaptive is false"},
+		{"clipping: {rate: .nan}\n", "clipping.adaptive is false"},
+		{"clipping: {greatest: .inf}\n", "clipping.adaptive is false"},
 	} {
 		if _, err := ParseJob(strings.NewReader(head + c.yaml)); err == nil || !strings.Contains(err.Error(), c.names) {
 			t.Errorf("%q: %v, does not name %q", c.yaml, err, c.names)
@@ -271,5 +277,35 @@ func TestUnitRefusals(t *testing.T) {
 	j, err := ParseJob(strings.NewReader(head + "providers: {most: 6}\nclipping: {adaptive: true}\n"))
 	if err != nil || j.Providers != (ProvidersJob{Most: 6, Expected: 6, SamplingRate: 1}) || j.Clipping.Least != 0.002 || j.Clipping.Greatest != 2000 {
 		t.Errorf("%+v, %+v, %v", j.Providers, j.Clipping, err)
+	}
+}
+
+// TestNormsWithoutALattice: a clip norm may only go where devices can follow. One
+// that had no lattice would end the job in its middle, for good.
+func TestNormsWithoutALattice(t *testing.T) {
+	for key, edit := range map[string]func(*Job){
+		"clipping.greatest": func(j *Job) { j.Clipping.Greatest = 1e300 },
+		"clipping.least":    func(j *Job) { j.Clipping.Least = 1e-300 },
+		"privacy.clip_norm": func(j *Job) { j.Privacy.ClipNorm, j.Clipping.Adaptive = 4e-23, false }, // it has one at 64 values
+	} {
+		job := tinyJob(24)
+		job.Clipping.Adaptive = true
+		edit(&job)
+		if _, err := newTerms(job, tinyBase(t)); !errors.Is(err, ErrJob) || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// TestDeltaOfManyUnits: delta is held against all of them, however many.
+func TestDeltaOfManyUnits(t *testing.T) {
+	job := tinyJob(24)
+	job.Privacy.SimulatedPopulation, job.Privacy.SimulatedCohort, job.Privacy.Delta = 10_000_000_000, 100_000, 2e-10
+	if err := job.derive().validate(); !errors.Is(err, dp.ErrDelta) {
+		t.Errorf("delta 2e-10 for 10^10 devices: %v", err)
+	}
+	job.Privacy.Delta = 0
+	if d := job.delta(); d >= 1e-10 {
+		t.Errorf("default delta %v for 10^10 devices", d)
 	}
 }
