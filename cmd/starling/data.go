@@ -55,15 +55,17 @@ func generatedData(seed uint64, clients int) (*fleetData, error) {
 
 // providers counts those of each client: the most, and the mean.
 func (d *fleetData) providers() (most int, mean float64, err error) {
+	all := 0
 	for _, c := range d.Clients {
 		names, _, err := c.Groups()
 		if err != nil {
 			return 0, 0, err
 		}
 		most = max(most, len(names))
-		mean += float64(len(names)) / float64(len(d.Clients))
+		all += len(names)
 	}
-	return most, mean, nil
+	// One division: a sum of fractions may come out above most.
+	return most, float64(all) / float64(len(d.Clients)), nil
 }
 
 // fileData divides a labelled file: 80% to the clients (by user where the
