@@ -244,7 +244,11 @@ func printPrivacy(w io.Writer, r privacyReport) error {
 	fmt.Fprintf(w, "sampling          %s\n", r.Sampling)
 	fmt.Fprintf(w, "rounds            %d\n", r.Rounds)
 	if r.Visible != nil {
-		fmt.Fprintf(w, "\nAgainst someone who sees who took part in which round (shard peers, the\nnetwork), sampling protects nobody and the same job is\n")
+		sampling := "sampling"
+		if r.ProviderRate > 0 {
+			sampling = "the device's coin"
+		}
+		fmt.Fprintf(w, "\nAgainst someone who sees who took part in which round (shard peers, the\nnetwork), %s protects nobody and the same job is\n", sampling)
 		fmt.Fprintf(w, "epsilon           %.6g at delta %.3g, %s adjacency, %s accountant\n", r.Visible.Epsilon, r.Visible.Delta, r.Visible.Adjacency, r.Visible.Accountant)
 	}
 	if r.Hidden {

@@ -56,6 +56,7 @@ func newPrivacyExplainCmd(a *app) *cobra.Command {
 					return err
 				}
 				e.Name, e.Shard = job.Name, job.Shard.Size
+				f.providerRate, f.hidden = 0, false // the job says it, no flag
 				if p := job.Providers; p.Most > 0 {
 					e.Providers, f.providerRate, f.hidden = p.Expected, p.SamplingRate, p.Most == 1
 				}
@@ -116,7 +117,7 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 		}
 	}
 	if e.Providers > 1 {
-		n = int(math.Ceil(min(float64(n)*e.Providers, math.MaxInt32))) // delta is about each of them
+		n = int(math.Ceil(min(float64(n)*e.Providers, math.MaxInt>>1))) // delta is about each of them
 	}
 	if f.delta == 0 {
 		f.delta = dp.DefaultDelta(n)
@@ -168,9 +169,10 @@ func (e *explained) statements() []explainPoint {
 	protected := "The presence of one whole device with all of its data: the released models are almost as likely with it as without it. Not single facts that many devices share, and not statistics of the population: learning those is the purpose."
 	if e.ProviderRate > 0 {
 		protected = "The presence of one provider (whoever a device's documents come from) with all its documents in one device: the released models are almost as likely with it as without it. A provider whose documents lie in several devices is protected less, a device with several providers less than each of them. Not facts that many providers share: learning those is the purpose."
-		sampled += fmt.Sprintf(" In it, each provider is in with probability %.4g, by a coin that the device flips and shows nobody.", e.ProviderRate)
 		if e.ProviderRate == 1 {
-			sampled += " In it, all its providers are in."
+			sampled += " With it, all its providers are in."
+		} else {
+			sampled += fmt.Sprintf(" In it, each provider is in with probability %.4g, by a coin that the device flips and shows nobody.", e.ProviderRate)
 		}
 	}
 	points := []explainPoint{
@@ -186,9 +188,13 @@ func (e *explained) statements() []explainPoint {
 			"The same: the guarantee takes it that they are seen. All providers of a device share its coin, and the contribution of the others can show how it fell even in the released models; only the coins inside the device leave anybody in doubt. A round without the device costs its providers nothing.",
 		})
 	case e.SamplingRate < 1:
+		sampling := "sampling does"
+		if e.ProviderRate > 0 {
+			sampling = "the device's coin does"
+		}
 		points = append(points, explainPoint{
 			"And from someone who sees who took part?",
-			"Less. Shard peers, the coordinator and whoever watches the network see it, and against them sampling does nothing: " + e.Visible.String() + ".",
+			"Less. Shard peers, the coordinator and whoever watches the network see it, and against them " + sampling + " nothing: " + e.Visible.String() + ".",
 		})
 	}
 	points = append(points,

@@ -254,3 +254,29 @@ func TestPrivacyLedger(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
+
+// What is protected, and by which coins, is the job file's word: no flag and no
+// leftover sentence says otherwise.
+func TestPrivacyExplainSaysWhatTheJobProtects(t *testing.T) {
+	const head = "name: x\nlabels: [a, b]\nrounds: 5\ncohort: {population: 200, sampling_rate: 0.5, floor: 20}\n"
+	for _, c := range []struct {
+		job, want, not string
+		args           []string
+	}{
+		{"", "presence of one whole device", "provider", []string{"--provider-rate", "0.5", "--participation-hidden"}},
+		{"providers: {most: 4}\n", "all its providers are in", "shows nobody", nil},
+		{"providers: {most: 1, sampling_rate: 0.5}\n", "the device's coin does nothing", "sampling does nothing", nil},
+	} {
+		file := filepath.Join(t.TempDir(), "job.yaml")
+		if err := os.WriteFile(file, []byte(head+c.job), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := runPrivacy(t, false, append([]string{"explain", "--job", file}, c.args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if flat := strings.Join(strings.Fields(out), " "); !strings.Contains(flat, c.want) || strings.Contains(flat, c.not) {
+			t.Errorf("%q %q: does not say %q, or says %q:\n%s", c.job, c.args, c.want, c.not, out)
+		}
+	}
+}
