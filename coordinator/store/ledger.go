@@ -241,8 +241,14 @@ func ReadLedger(dir string) (l Ledger, err error) {
 		return l, fmt.Errorf("store: %w", err)
 	}
 	defer tx.Rollback()
-	if v, err := getMeta(tx, "schema"); err != nil || v != schemaVersion {
-		return l, fmt.Errorf("store: %s is not a store of this program (schema %q): %w", path, v, errors.Join(err, ErrNoStore))
+	v, err := getMeta(tx, "schema")
+	if err != nil {
+		return l, fmt.Errorf("store: %s is not a store of this program: %w", path, errors.Join(err, ErrNoStore))
+	}
+	// Schema 1 differs in the checkpoints' clip norm alone. What was spent under it
+	// stays spent, and must stay readable.
+	if v != schemaVersion && v != "1" {
+		return l, fmt.Errorf("store: %s has schema %q, this program reads 1 and %s", path, v, schemaVersion)
 	}
 	if l, err = checkLedger(tx); err != nil {
 		return l, prefixed(err)

@@ -138,6 +138,34 @@ func TestReadLedgerBesideARunningCoordinator(t *testing.T) {
 	}
 }
 
+// A ledger of a program before this one is still an account of what was spent,
+// though the store cannot go on. One of a program to come is refused by its number.
+func TestLedgerOfAnotherSchema(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	commit(t, s, 1)
+	for _, change := range []string{`ALTER TABLE checkpoint DROP COLUMN clip_norm`, `UPDATE meta SET value = '1' WHERE key = 'schema'`} {
+		if _, err := s.db.Exec(change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l, err := ReadLedger(dir); err != nil || len(l.Entries) != 1 {
+		t.Errorf("schema 1: %+v, %v", l, err)
+	}
+	if _, err := s.db.Exec(`UPDATE meta SET value = '3' WHERE key = 'schema'`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadLedger(dir); err == nil || errors.Is(err, ErrNoStore) || !strings.Contains(err.Error(), `schema "3"`) {
+		t.Errorf("schema 3: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, options()); err == nil || !strings.Contains(err.Error(), `schema "3", this program knows "2"`) {
+		t.Errorf("schema 3 to go on with: %v", err)
+	}
+}
+
 func TestOneWriter(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
