@@ -202,10 +202,6 @@ func TestAdaptiveBudgetSplit(t *testing.T) {
 		if most := terms.countNoise(); count > most*(1+1e-9) {
 			t.Errorf("%s: count noise %v, want at most %v", name, count, most)
 		}
-		// Mutation: sigma from the lattice's bound alone.
-		if mutant := terms.z * math.Sqrt(float64(v.lattice.B2())); mutant/math.Sqrt(float64(v.b2())) >= terms.z {
-			t.Errorf("%s: leaving the count out of the sensitivity costs nothing", name)
-		}
 		if job.Clipping.CountNoise == 0 && zUpdate > terms.z*1.06 {
 			t.Errorf("%s: the count costs the update %v of %v", name, zUpdate, terms.z)
 		}
@@ -307,5 +303,26 @@ func TestDeltaOfManyUnits(t *testing.T) {
 	job.Privacy.Delta = 0
 	if d := job.delta(); d >= 1e-10 {
 		t.Errorf("default delta %v for 10^10 devices", d)
+	}
+}
+
+// TestSimulatedProviders: noise and count are made for the budget's population,
+// whose coin and cohort are not those of the devices here.
+func TestSimulatedProviders(t *testing.T) {
+	job := tinyJob(24)
+	job.Privacy.SimulatedPopulation, job.Privacy.SimulatedCohort = 1_000_000, 10_000
+	job.Providers = ProvidersJob{Most: 6, Expected: 4, SamplingRate: 0.5}
+	job.Clipping.Adaptive, job.Clipping.CountNoise = true, 0.05
+	terms, err := newTerms(job, tinyBase(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := dp.GroupSampling{ClientRate: 0.01, ProviderRate: 0.5}.CalibrateNoise(2, job.delta(), job.Rounds, dp.Tight)
+	if err != nil || terms.z < want || terms.z > want*1.01 {
+		t.Errorf("noise multiplier %v, want %v, %v", terms.z, want, err)
+	}
+	// 10,000 devices of 4 providers that win their coin half the time.
+	if got := terms.countNoise(); math.Abs(got-0.05*20_000) > 1e-6 {
+		t.Errorf("count noise %v contributions, want 1000", got)
 	}
 }

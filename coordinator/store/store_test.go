@@ -138,6 +138,20 @@ func TestReadLedgerBesideARunningCoordinator(t *testing.T) {
 	}
 }
 
+// The clip norm is part of what the digest holds: a restart must not train on
+// with another one.
+func TestDamagedClipNorm(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	commit(t, s, 1)
+	if _, err := s.db.Exec(`UPDATE checkpoint SET clip_norm = clip_norm + 1`); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := s.Last(); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 // A ledger of a program before this one is still an account of what was spent,
 // though the store cannot go on. One of a program to come is refused by its number.
 func TestLedgerOfAnotherSchema(t *testing.T) {
