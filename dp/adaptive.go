@@ -41,12 +41,10 @@ func (a AdaptiveClip) Next(c, count, expected float64) (float64, error) {
 	if !(c > 0) || math.IsInf(c, 1) || math.IsNaN(count) || math.IsInf(count, 0) || !(expected > 0) {
 		return 0, fmt.Errorf("dp: adaptive clip of norm %v, count %v over %v: want finite, norm and denominator positive", c, count, expected)
 	}
-	// Noise may carry b outside of [0, 1]. The step is cut to the longest that a
-	// true fraction could ask for, alike in both directions: cutting b itself would
-	// cut more of the noise on one side, and the norm would run away from every
-	// quantile but the median.
-	most := max(a.Quantile, 1-a.Quantile)
-	step := min(max(count/expected+0.5-a.Quantile, -most), most)
+	// Noise may carry b outside of [0, 1], and it is taken as it comes, as in the
+	// paper: cutting it would cut more on one side, and the norm would run away from
+	// every quantile but the median.
+	step := count/expected + 0.5 - a.Quantile
 	return min(max(c*math.Exp(-a.Rate*step), a.Min), a.Max), nil
 }
 

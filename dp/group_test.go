@@ -343,10 +343,13 @@ func TestAdaptiveClipUnderNoise(t *testing.T) {
 	}
 }
 
-// The longest step is that of a true fraction at the end farther off.
-func TestAdaptiveClipStepIsBounded(t *testing.T) {
+// The step is the paper's formula, whatever the noise; the range ends it.
+func TestAdaptiveClipStep(t *testing.T) {
 	a := AdaptiveClip{Quantile: 0.9, Rate: 0.2, Min: 1e-3, Max: 1e3}
-	for count, want := range map[float64]float64{1e9: math.Exp(-0.2 * 0.9), -1e9: math.Exp(0.2 * 0.9)} {
+	for count, want := range map[float64]float64{
+		5: math.Exp(-0.2 * (1 - 0.9)), -5: math.Exp(0.2 * 0.9), 20: math.Exp(-0.2 * (2.5 - 0.9)), -20: math.Exp(0.2 * (1.5 + 0.9)),
+		1e9: 1e-3, -1e9: 1e3,
+	} {
 		if got, err := a.Next(1, count, 10); err != nil || math.Abs(got-want) > 1e-12 {
 			t.Errorf("a count of %v moves the norm by %v, %v, want %v", count, got, err, want)
 		}
