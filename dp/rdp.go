@@ -92,11 +92,12 @@ func momentReal(q, z, a float64) logReal {
 		var logF float64
 		switch {
 		case e > 600:
-			logF = a * (e + math.Log(q))
+			l = e + math.Log(q) // log(u), and log(1+u)
+			logF = a*l + math.Log1p(-a*math.Exp(-(a-1)*l))
 		case math.Abs(a*u) < 1e-2:
 			logF = math.Log(binomialTail(a, u))
-		case l > 36:
-			logF = l
+		case l > 36: // a*u counts where a is close to 1
+			logF = l + math.Log1p(-a*math.Exp(math.Log(u)-l))
 		default:
 			logF = math.Log(math.Expm1(l) - a*u)
 		}
