@@ -135,22 +135,35 @@ func newCells(p part, h, left, right float64) (*cells, error) {
 }
 
 // bulkShift places the grid of a sampled part: for rare members nearly all mass
-// lies within less than a step of the least loss log(1-q). With shift s the first
-// two cells together have exactly the likelihood ratio of the node between
-// them, exp(s)*(1-q), so that merging them loses nothing.
+// lies within a few steps, or far less than one, of loss 0. With a node at t above the
+// least loss log(1-q) the two cells beside it together have exactly its likelihood
+// ratio, exp(t)*(1-q), so that merging them loses nothing.
 func bulkShift(q, z, h float64) float64 {
-	lo, hi := 0.0, h
+	at := func(t float64) float64 { // x where the loss is t above the least
+		if t <= 0 {
+			return math.Inf(-1)
+		}
+		return 0.5 + z*z*(math.Log(math.Expm1(t))+math.Log1p(-q)-math.Log(q))
+	}
+	mass := func(a, b float64) float64 { // of N(0,1) between a and b
+		if a > 0 {
+			return upperTail(a) - upperTail(b)
+		}
+		return upperTail(-b) - upperTail(-a)
+	}
+	zero := -math.Log1p(-q)
+	lo, hi := max(0, zero-h), zero+h
 	for range 60 {
-		s := (lo + hi) / 2
-		x := 0.5 + z*z*(math.Log(math.Expm1(s+h))+math.Log1p(-q)-math.Log(q))
-		mean := q / (1 - q) * upperTail((1-x)/z) / (upperTail(-x/z) + 1e-300)
-		if mean > math.Expm1(s) {
-			lo = s
+		t := (lo + hi) / 2
+		x0, x1 := at(t-h), at(t+h)
+		mean := q / (1 - q) * mass((x0-1)/z, (x1-1)/z) / (mass(x0/z, x1/z) + 1e-300)
+		if mean > math.Expm1(t) {
+			lo = t
 		} else {
-			hi = s
+			hi = t
 		}
 	}
-	return min(max(hi, 1e-3*h), 0.999*h)
+	return min(max(math.Mod(hi, h), 1e-9*h), (1-1e-9)*h)
 }
 
 // Gauss-Legendre nodes and weights on [0, 1].

@@ -20,8 +20,6 @@ func (c *cells) optimistic(flip bool) []float64 {
 		cells: c,
 		flip:  flip,
 		out:   make([]float64, n+1),
-		up:    eh,                // deficit against node i of unit mass at node i-1
-		down:  -math.Expm1(-c.h), // surplus against node i of unit mass at node i+1
 		eh:    eh,
 	}
 	peak, best := 0, 0.0
@@ -83,11 +81,10 @@ func (c *cells) optimistic(flip bool) []float64 {
 }
 
 type merger struct {
-	cells    *cells
-	flip     bool
-	out      []float64
-	up, down float64
-	eh       float64
+	cells *cells
+	flip  bool
+	out   []float64
+	eh    float64
 }
 
 // mass is P of cell i.
@@ -95,32 +92,44 @@ func (m *merger) mass(i int) float64 {
 	return (m.cells.above[i]*(1+m.eh) + m.cells.below[i]) / m.eh
 }
 
-// lower merges a fraction f of cell j with mass at node j-1 into node j and
+// reach is how many nodes away lower and raise look for partners, where a cell's
+// own neighbours are used up.
+const reach = 64
+
+// lower merges a fraction f of cell j with mass at nodes below j into node j and
 // returns the fraction for which there was none.
 func (m *merger) lower(j int, f float64) (rest float64) {
-	need := f * m.cells.above[j] / m.up
-	if !(need > 0) || j < 1 {
-		return f
+	for k := j - 1; k >= 0 && k >= j-reach && f > 0; k-- {
+		// The deficit against node j of unit mass at node k.
+		need := f * m.cells.above[j] / math.Expm1(float64(j-k)*m.cells.h)
+		if !(need > 0) {
+			break
+		}
+		take := min(need, m.out[k])
+		part := f * take / need
+		m.out[k] -= take
+		m.out[j] += take + part*m.mass(j)
+		f -= part
 	}
-	take := min(need, m.out[j-1])
-	part := f * take / need
-	m.out[j-1] -= take
-	m.out[j] += take + part*m.mass(j)
-	return f - part
+	return f
 }
 
-// raise merges a fraction f of cell j with mass at node j+2 into node j+1 and
-// returns the fraction for which there was none.
+// raise merges a fraction f of cell j with mass at nodes above j+1 into node j+1
+// and returns the fraction for which there was none.
 func (m *merger) raise(j int, f float64) (rest float64) {
-	need := f * m.cells.below[j] / m.down
-	if !(need > 0) || j+2 >= len(m.out) {
-		return f
+	for k := j + 2; k < len(m.out) && k <= j+1+reach && f > 0; k++ {
+		// The surplus against node j+1 of unit mass at node k.
+		need := f * m.cells.below[j] / -math.Expm1(-float64(k-j-1)*m.cells.h)
+		if !(need > 0) {
+			break
+		}
+		take := min(need, m.out[k])
+		part := f * take / need
+		m.out[k] -= take
+		m.out[j+1] += take + part*m.mass(j)
+		f -= part
 	}
-	take := min(need, m.out[j+2])
-	part := f * take / need
-	m.out[j+2] -= take
-	m.out[j+1] += take + part*m.mass(j)
-	return f - part
+	return f
 }
 
 // round puts a fraction f of cell j at one of its nodes: its mass under P at the
