@@ -184,5 +184,8 @@ func (c composition) account(delta float64, acct Accountant, want query) (Guaran
 	}
 	g.EpsilonLower = b.lower
 	g.Epsilon = min(b.upper+2*c.eta, eps)
+	if g.Epsilon == eps && b.lower < eps { // nothing tighter was found
+		g.Accountant = RDP
+	}
 	return g, nil
 }
