@@ -82,13 +82,17 @@ type composed struct {
 	logLow   float64
 	y        []complex128 // real: pessimistic, imaginary: optimistic
 	errEach  float64      // bound on the inverse transform's error in every entry of either
-	errSum   float64      // bound on the weighted sum of the errors made before it
+	errSum   float64      // bound on the weighted sum of the errors made before it, over an endless window
+	errEnd   float64      // what the window's end adds to it, times exp(-tilt*distance)
 	cellErr  float64      // bound on the relative error of either from the cells, and of the sums
 	lost     float64      // pessimistic: probability of a loss above the window or infinite
 	wrapped  float64      // optimistic: tilted probability outside the window
 	slack    float64      // bound on rounding of the losses themselves
 	shift    int64        // index of start, counted from the origin of the transform
 	freq     []frequency  // in place of y, for a precise one
+	ends     sums         // of freq at the end of the window
+	begins   sums         // and at index begun, which was asked for last
+	begun    int
 }
 
 // cellError bounds the relative error of a cell's masses: quadrature, the
@@ -130,7 +134,7 @@ func newComposed(grids []grid, h, tilt, lo, hi, sLo, sHi float64) (*composed, er
 	c.boundErrors(weight, m.rounds, rho)
 	ifft(power)
 	c.y = power
-	c.finish(grids, &m, lo, sLo, sHi)
+	c.finish(grids, &m, lo, hi, sLo, sHi)
 	rot := int(c.shift % int64(n))
 	if rot < 0 {
 		rot += n
@@ -172,52 +176,62 @@ func (m *moments) collect(c *composed, grids []grid, h, tilt, sLo, sHi float64) 
 }
 
 // finish places the window and counts what is outside of it.
-func (c *composed) finish(grids []grid, m *moments, lo, sLo, sHi float64) {
+func (c *composed) finish(grids []grid, m *moments, lo, hi, sLo, sHi float64) {
 	c.cellErr = 1.01*m.rounds*cellError + 1e-9
 	// Residue classes mod n*h: the window [start, start+n*h) has each once.
 	c.shift = int64(math.Floor((lo - m.first) / c.h))
+	lowest := 0.0
+	for _, g := range grids {
+		lowest += float64(g.rounds) * g.base
+	}
+	// Where n leaves room, the window begins at the least loss there is: nothing
+	// is outside below.
+	least := int64(math.Round((lowest - m.first) / c.h))
+	if below := c.shift - least; below < int64(c.n)-int64(math.Ceil((hi-lo)/c.h)) {
+		c.shift = least
+	}
 	c.start = m.first + float64(c.shift)*c.h
 	c.slack += 0x1p-50 * (math.Abs(m.first) + math.Abs(c.start) + float64(c.n)*c.h)
-	least := 0.0
-	for _, g := range grids {
-		least += float64(g.rounds) * g.base
-	}
 	top := c.start + float64(c.n)*c.h
 	if m.last > top-c.h {
 		c.lost += math.Exp(m.pessHi - sHi*top)
 		c.wrapped += math.Exp(min(0, m.optHi-c.logLow-(sHi-c.tilt)*top))
 	}
-	if least < c.start {
+	if least < c.shift {
 		c.wrapped += math.Exp(min(0, m.optLo-c.logLow+(c.tilt-sLo)*c.start))
 	}
 }
 
-// boundErrors fills errEach and errSum. Every frequency of the product is off
+// boundErrors fills errEach, errSum and errEnd. Every frequency of the product is off
 // by at most (T*rho + 8*T*u)*(|phi|+rho)^(T-1), T the rounds: the transforms' error,
 // amplified by the powers, and the powers' own. What of it reaches the weighted
 // sum of delta() is found by Parseval's identity: the weights
 // exp(-tilt*s)*(1-exp(-s)), s = s0, s0+h, ..., 0 <= s0 < h, have a transform below
-// |x1-x2|/(|1-x1|*|1-x2|) + h/|1-x1|, x1 = exp(-tilt*h+i*theta), x2 = x1*exp(-h).
+// |x1-x2|/(|1-x1|*|1-x2|) + h/|1-x1|, x1 = exp(-tilt*h+i*theta), x2 = x1*exp(-h). That
+// they end with the window takes away the same with s0 the distance of its end, which
+// is below exp(-tilt*s0)*(|x1-x2|/(|1-x1|*|1-x2|) + 1/|1-x1|).
 func (c *composed) boundErrors(weight []float64, total, rho float64) {
 	r1, r2 := math.Exp(-c.tilt*c.h), math.Exp(-(c.tilt+1)*c.h)
 	d1, d2 := -math.Expm1(-c.tilt*c.h), -math.Expm1(-(c.tilt+1)*c.h)
 	gap := r1 * -math.Expm1(-c.h)
 	each := total*rho + 8*total*0x1p-53
-	sum, weighted := 0.0, 0.0
+	sum, weighted, end := 0.0, 0.0, 0.0
 	for i, w := range weight {
 		sum += w
 		if w < 1e-60 {
 			weighted += w * (1/(d1*d2) + c.h/d1)
+			end += w * (1/(d1*d2) + 1/d1)
 			continue
 		}
 		s := math.Sin(math.Pi * float64(bits.Reverse64(uint64(i))>>11) * 0x1p-53)
 		a1 := math.Sqrt(d1*d1 + 4*r1*s*s)
 		a2 := math.Sqrt(d2*d2 + 4*r2*s*s)
 		weighted += w * (gap/(a1*a2) + c.h/a1)
+		end += w * (gap/(a1*a2) + 1/a1)
 	}
 	n := float64(c.n)
 	// Both sequences travel in one, which doubles what an error can do.
-	c.errSum = 2.02 * each * weighted / n
+	c.errSum, c.errEnd = 2.02*each*weighted/n, 2.02*each*end/n
 	c.errEach = 2.02 * rho * sum / n
 }
 
@@ -306,6 +320,14 @@ func powered(x complex128, n int, rho float64) (complex128, float64) {
 	return r, w
 }
 
+// peak is the largest of the weights exp(-tilt*d)*(1-exp(-d)).
+func (c *composed) peak() float64 {
+	if c.tilt <= 0 {
+		return 1
+	}
+	return math.Exp(c.tilt*math.Log(c.tilt) - (c.tilt+1)*math.Log1p(c.tilt))
+}
+
 // delta bounds the composed delta at eps.
 func (c *composed) delta(eps float64) (lower, upper float64) {
 	first := max(0, int(math.Ceil((eps-c.start)/c.h)))
@@ -314,6 +336,7 @@ func (c *composed) delta(eps float64) (lower, upper float64) {
 		first++
 		s += c.h
 	}
+	begin := min(first, c.n)
 	var up, low, norm float64
 	if c.freq != nil {
 		up, low = c.preciseSums(first, s)
@@ -341,12 +364,9 @@ func (c *composed) delta(eps float64) (lower, upper float64) {
 			f *= stepF
 		}
 	}
-	up = max(up, 0) + norm*c.errEach + c.errSum
-	peak := 1.0 // largest weight
-	if c.tilt > 0 {
-		peak = math.Exp(c.tilt*math.Log(c.tilt) - (c.tilt+1)*math.Log1p(c.tilt))
-	}
-	low -= norm*c.errEach + c.errSum + c.wrapped*peak
+	missed := norm*c.errEach + c.errSum + c.errEnd*math.Exp(-c.tilt*(s+float64(c.n-begin)*c.h))
+	up = max(up, 0) + missed
+	low -= missed + c.wrapped*c.peak()
 	upper = up*math.Exp(c.logUp-c.tilt*eps)*(1+c.cellErr) + c.lost
 	if low > 0 {
 		lower = low * math.Exp(c.logLow-c.tilt*eps) * (1 - c.cellErr)

@@ -113,17 +113,19 @@ func (pl plan) guess(delta float64) (slope, eps float64) {
 // rare large losses make the tail heavy, such a tilt would move all mass to the far
 // end, and a smaller one needs a far narrower window; the transform's absolute error
 // limits how small: rounding is that error, about.
-func (pl plan) choose(slope, eps, delta, rounding float64) (tilt, lo, hi, sLo, sHi float64) {
+func (pl plan) choose(slope, eps, delta, rounding, target float64) (tilt, lo, hi, sLo, sHi float64) {
 	type candidate struct{ tilt, scale float64 }
+	// What may be missed of delta, as a logarithm: a relative error r in delta is one of
+	// r/(slope*eps) in epsilon.
+	spare := math.Log(delta) + math.Log(target*max(1, slope*eps))
 	var fit []candidate // from the slope downwards
 	least := candidate{slope, math.Inf(1)}
-	for t := slope; t > 1e-3*slope && t > 1e-3; t /= 1.25 {
+	for t := slope; t > 1e-3*slope && t > 1e-3; t /= 1.1 {
 		k, _, _ := pl.cumulant(t)
 		// log of the weight that the tilted mass has at eps, and of the largest
 		// factor it is multiplied with (see composed.delta).
 		scale := k - t*eps + t*math.Log(t) - (t+1)*math.Log1p(t)
-		// A relative error r in delta is one of r/(slope*eps) in epsilon.
-		if scale+math.Log(rounding) < math.Log(delta)+math.Log(2e-6*max(1, slope*eps)) {
+		if scale+math.Log(rounding) < spare+math.Log(0.2) {
 			fit = append(fit, candidate{t, scale})
 		} else if scale < least.scale {
 			least = candidate{t, scale}
@@ -133,11 +135,11 @@ func (pl plan) choose(slope, eps, delta, rounding float64) (tilt, lo, hi, sLo, s
 		fit = []candidate{least}
 	}
 	best := math.Inf(1)
-	for step, i := max(1, len(fit)/4), 0; ; i += step {
+	for step, i := max(1, len(fit)/8), 0; ; i += step {
 		i = min(i, len(fit)-1)
 		c := fit[i]
-		l, u, sl, sh := pl.window(c.tilt, min(-20, math.Log(2e-9*delta)-c.scale))
-		if w := u - l; w < 0.8*best || i == 0 {
+		l, u, sl, sh := pl.window(c.tilt, min(-14, spare+math.Log(0.02)-c.scale))
+		if w := u - l; w < 0.9*best || i == 0 {
 			best = w
 			tilt, lo, hi, sLo, sHi = c.tilt, l, u, sl, sh
 		}

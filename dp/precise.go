@@ -12,12 +12,16 @@ import "math"
 // maxPrecise bounds the size of a precise transform (64 bytes an entry and more).
 const maxPrecise = 1 << 22
 
-// frequency is one point of the product of all parts' characteristic functions.
+// frequency is one point of the product of all parts' characteristic functions,
+// times what the weights of delta() have there, for either sequence.
 type frequency struct {
-	at        int        // position in bit-reversed order
-	pess, opt complex128 // values
-	share     float64    // how often it counts: 2 with its conjugate, else 1
+	at                int        // position in bit-reversed order
+	pessFall, optFall complex128 // times (x1-x2)/((1-x1)*(1-x2)), see preciseSums
+	pessRest, optRest complex128 // times 1/(1-x1)
 }
+
+// sums are the real parts of all frequencies, turned to one index.
+type sums struct{ pessFall, pessRest, optFall, optRest float64 }
 
 // newPrecise is newComposed in double arithmetic.
 func newPrecise(grids []grid, h, tilt, lo, hi, sLo, sHi float64) (*composed, error) {
@@ -73,33 +77,41 @@ func newPrecise(grids []grid, h, tilt, lo, hi, sLo, sHi float64) (*composed, err
 			errs[k] += r*rho/max(small, 1e-300) + 4*0x1p-53*r*(math.Abs(lu)+math.Abs(au)+math.Abs(lv)+math.Abs(av))
 		}
 	}
-	c.finish(grids, &m, lo, sLo, sHi)
+	c.finish(grids, &m, lo, hi, sLo, sHi)
 	d1, d2, r1, gap := c.weightTerms()
-	bound := 0.0
+	r2 := r1 * math.Exp(-h)
+	bound, boundEnd := 0.0, 0.0
 	for k, i := range index {
 		l := max(logs[k][0], logs[k][2])
-		s := math.Sin(phaseOf(int(i), n, 1) / 2)
-		a1 := math.Sqrt(d1*d1 + 4*r1*s*s)
-		a2 := math.Sqrt(d2*d2 + 4*r1*s*s)
-		w := 2 * (gap/(a1*a2) + h/a1)
+		sin, cosHalf := math.Sincos(phaseOf(int(i), n, 1) / 2)
+		a1 := math.Sqrt(d1*d1 + 4*r1*sin*sin)
+		a2 := math.Sqrt(d2*d2 + 4*r2*sin*sin)
 		share := 2.0
 		if conjugateAt(int(i)) == int(i) {
 			share = 1
 		}
-		// 30u covers the exponential, the phases and the sum over frequencies.
-		bound += share * w * math.Exp(min(l, 1)) * min(math.Expm1(min(errs[k], 700))+30*0x1p-53, 1e6)
+		// 40u covers the exponential, the phases and the sum over frequencies.
+		err := math.Exp(min(l, 1)) * min(math.Expm1(min(errs[k], 700))+40*0x1p-53, 1e6)
+		if l < -90 { // left out
+			err += math.Exp(l)
+		}
+		bound += share * err * (gap/(a1*a2) + h/a1)
+		boundEnd += share * err * (gap/(a1*a2) + 1/a1)
 		if l < -90 {
-			bound += share * w * math.Exp(l)
 			continue
 		}
-		c.freq = append(c.freq, frequency{
-			at:    int(i),
-			pess:  polar(logs[k][0], logs[k][1]),
-			opt:   polar(logs[k][2], logs[k][3]),
-			share: share,
-		})
+		// x = r*exp(-i*w), 1-x = (1-r) + 2r*sin(w/2)^2 + i*r*sin(w).
+		sinW := 2 * sin * cosHalf
+		q1 := complex(d1+2*r1*sin*sin, r1*sinW)
+		q2 := complex(d2+2*r2*sin*sin, r2*sinW)
+		rest := complex(share/float64(n), 0) / q1
+		fall := rest * complex(gap*(1-2*sin*sin), -gap*sinW) / q2
+		u, v := polar(logs[k][0], logs[k][1]), polar(logs[k][2], logs[k][3])
+		c.freq = append(c.freq, frequency{int(i), u * fall, v * fall, u * rest, v * rest})
 	}
-	c.errSum = bound / float64(n)
+	c.errSum, c.errEnd = 1.01*bound/float64(n), 1.01*boundEnd/float64(n)
+	c.ends = c.turned(c.shift + int64(n))
+	c.begun, c.begins = -1, sums{}
 	return c, nil
 }
 
@@ -141,48 +153,44 @@ func (c *composed) weightTerms() (d1, d2, r1, gap float64) {
 
 // preciseSums are the weighted sums of delta(): over k from first to the end of
 // the window of y[k]*exp(-tilt*d)*(1-exp(-d)), d = s + (k-first)*h. y[k] is the inverse
-// transform, so the sum over k is a geometric series for every frequency.
+// transform, so the sum over k is a geometric series for every frequency:
+//
+//	a/(1-x1) - b/(1-x2) = b*(x1-x2)/((1-x1)*(1-x2)) + (a-b)/(1-x1),
+//
+// a = exp(-tilt*s), b = a*exp(-s), less the same from the end of the window on.
 func (c *composed) preciseSums(first int, s float64) (up, low float64) {
 	if first >= c.n {
 		return 0, 0
 	}
-	d1, d2, r1, gap := c.weightTerms()
-	r2 := r1 * math.Exp(-c.h)
-	series := func(d, sin, cosHalf float64) (re, im float64) {
-		// a/(1-x1) - b/(1-x2) = b*(x1-x2)/((1-x1)*(1-x2)) + (a-b)/(1-x1),
-		// x = r*exp(-i*w), 1-x = (1-r) + 2r*sin(w/2)^2 + i*r*sin(w).
-		a := math.Exp(-c.tilt * d)
-		b := a * math.Exp(-d)
-		sinW, cosW := 2*sin*cosHalf, 1-2*sin*sin
-		q1 := complex(d1+2*r1*sin*sin, r1*sinW)
-		q2 := complex(d2+2*r2*sin*sin, r2*sinW)
-		x := complex(gap*cosW, -gap*sinW)
-		v := complex(b, 0)*x/(q1*q2) + complex(-a*math.Expm1(-d), 0)/q1
-		return real(v), imag(v)
+	if c.begun != first { // the sums are the same all over a cell
+		c.begun, c.begins = first, c.turned(c.shift+int64(first))
 	}
-	k0 := c.shift + int64(first)
-	end := c.shift + int64(c.n)
-	dEnd := s + float64(c.n-first)*c.h
-	var sumU, sumV, carryU, carryV float64
+	add := func(t sums, d, sign float64) {
+		a := sign * math.Exp(-c.tilt*d)
+		b, rest := a*math.Exp(-d), -a*math.Expm1(-d)
+		up += b*t.pessFall + rest*t.pessRest
+		low += b*t.optFall + rest*t.optRest
+	}
+	add(c.begins, s, 1)
+	add(c.ends, s+float64(c.n-first)*c.h, -1)
+	return up, low
+}
+
+// turned sums the frequencies as they are at index k of the losses.
+func (c *composed) turned(k int64) sums {
+	var t, carry sums
+	add := func(sum, carry *float64, x float64) {
+		y := x - *carry
+		t := *sum + y
+		*carry = (t - *sum) - y
+		*sum = t
+	}
 	for _, f := range c.freq {
-		w := phaseOf(f.at, c.n, 1)
-		sin, cosHalf := math.Sincos(w / 2)
-		re, im := series(s, sin, cosHalf)
-		ps, pc := math.Sincos(phaseOf(f.at, c.n, k0))
-		v := complex(re, im) * complex(pc, -ps)
-		if c.tilt*dEnd < 60 {
-			re, im = series(dEnd, sin, cosHalf)
-			ps, pc = math.Sincos(phaseOf(f.at, c.n, end))
-			v -= complex(re, im) * complex(pc, -ps)
-		}
-		add := func(sum, carry *float64, x float64) {
-			y := x - *carry
-			t := *sum + y
-			*carry = (t - *sum) - y
-			*sum = t
-		}
-		add(&sumU, &carryU, f.share*real(v*f.pess))
-		add(&sumV, &carryV, f.share*real(v*f.opt))
+		sin, cos := math.Sincos(phaseOf(f.at, c.n, k))
+		add(&t.pessFall, &carry.pessFall, real(f.pessFall)*cos+imag(f.pessFall)*sin)
+		add(&t.pessRest, &carry.pessRest, real(f.pessRest)*cos+imag(f.pessRest)*sin)
+		add(&t.optFall, &carry.optFall, real(f.optFall)*cos+imag(f.optFall)*sin)
+		add(&t.optRest, &carry.optRest, real(f.optRest)*cos+imag(f.optRest)*sin)
 	}
-	return sumU / float64(c.n), sumV / float64(c.n)
+	return t
 }

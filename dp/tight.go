@@ -157,13 +157,10 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 	out := bounds{lower: 0, upper: rdp} // always valid
 	slope, eps := pl.guess(delta)
 	h, before, lastH := 0.0, math.Inf(1), math.Inf(1)
-	precise := false
+	precise, most := false, maxCells
+	rounding := total * 2e-13 // a guess, until a composition says
 	for round := range 14 {
-		rounding, most := total*2e-13, maxCells
-		if precise {
-			rounding, most = 2e-14, maxPrecise
-		}
-		tilt, lo, hi, sLo, sHi := pl.choose(slope, eps, delta, rounding)
+		tilt, lo, hi, sLo, sHi := pl.choose(slope, eps, delta, rounding, target)
 		if !(hi > lo) {
 			return out, nil
 		}
@@ -171,7 +168,14 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 			h = (hi - lo) / (1 << 13)
 			h = min(h, 0.3*math.Sqrt(12/(total*(slope+1)*(slope+1)+1)))
 		}
+		// A grid scatters each loss over its cell.
+		spread := 6 * math.Sqrt(total) * h
+		lo, hi = lo-spread, hi+spread
 		h = max(h, 1.01*(hi-lo)/float64(most))
+		// Transforms have sizes of powers of two: rather a little coarser than twice as long.
+		if _, over := math.Frexp((hi - lo) / h); math.Ldexp(h, over-1)*1.15 > hi-lo {
+			h = math.Ldexp(hi-lo, 1-over) * (1 + 1e-9)
+		}
 		if h > 0.9*lastH && !math.IsInf(before, 1) {
 			return out, nil // no finer grid fits
 		}
@@ -186,7 +190,7 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 		if err != nil {
 			return out, err
 		}
-		b, newSlope, inside := c.epsilon(delta, out.upper)
+		b, newSlope, inside := c.epsilon(delta, out)
 		if inside {
 			out.lower, out.upper = max(out.lower, b.lower), min(out.upper, b.upper)
 		}
@@ -195,13 +199,15 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 			return out, nil
 		}
 		if !precise && c.rounding(b.upper, delta) > 0.1*target*max(newSlope, slope)*out.upper {
-			precise, before, lastH = true, math.Inf(1), math.Inf(1)
+			precise, most, rounding = true, maxPrecise, 2e-14
+			before, lastH = math.Inf(1), math.Inf(1)
 			eps = out.upper
 			if newSlope > 0.05*slope {
 				slope = newSlope
 			}
 			continue
 		}
+		rounding = 2 * c.errSum / c.peak()
 		if !inside {
 			slope, h, before = slope/2, 0, math.Inf(1)
 			continue
@@ -230,8 +236,8 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 		}
 		before, lastH = gap, h
 		shrink := min(math.Pow(0.7*target*out.upper/gap, 1/power), 0.9)
-		if precise {
-			shrink = max(shrink, 1.0/8) // each step costs
+		if precise && power < 1.8 {
+			shrink = max(shrink, 1.0/8) // each step costs: none too many, none too fine
 		}
 		h *= max(shrink, 1.0/64)
 	}
@@ -261,59 +267,76 @@ func attempt(parts []part, flip, precise bool, h, tail, total, tilt, lo, hi, sLo
 // rounding is the part of delta at eps that stands for rounding errors.
 func (c *composed) rounding(eps, delta float64) float64 {
 	norm := 1 / (c.h*c.tilt*(c.tilt+1) + 1e-300)
-	return (c.errSum + c.errEach*norm) * math.Exp(c.logUp-c.tilt*eps) / delta
+	end := c.errEnd * math.Exp(-c.tilt*(c.start+float64(c.n)*c.h-eps))
+	return (c.errSum + c.errEach*norm + end) * math.Exp(c.logUp-c.tilt*eps) / delta
 }
 
-// epsilon solves delta(eps) = delta for both bounds. slope is -d log(delta)/d eps
-// there. inside says that the answer lies in the window.
-func (c *composed) epsilon(delta, cap float64) (b bounds, slope float64, inside bool) {
+// epsilon solves delta(eps) = delta for both bounds, where known holds it already.
+// slope is -d log(delta)/d eps there. inside says that the answer lies in the window.
+func (c *composed) epsilon(delta float64, known bounds) (b bounds, slope float64, inside bool) {
 	top := c.start + float64(c.n)*c.h
 	floor := max(c.start, 0)
-	upper := func(e float64) float64 { _, u := c.delta(e); return u }
-	lower := func(e float64) float64 { l, _ := c.delta(e); return l }
-	switch end := min(max(cap, floor), top); {
-	case upper(floor) <= delta:
-		b.upper = floor
-	case upper(end) > delta:
-		b.upper = end
-	default:
-		_, b.upper = crossing(upper, delta, floor, end)
+	// Logarithms of the bounds over delta: every evaluation has both.
+	upper := func(e float64) float64 { _, u := c.delta(e); return math.Log(u / delta) }
+	lower := func(e float64) float64 { l, _ := c.delta(e); return math.Log(l/delta + 1e-300) }
+	from, to := floor, min(max(known.upper, floor), top)
+	if known.lower > floor && known.lower < to && upper(known.lower) > 0 {
+		from = known.lower
 	}
+	switch atFrom, atTo := upper(from), upper(to); {
+	case atFrom <= 0:
+		b.upper = from
+	case atTo > 0:
+		b.upper = to
+	default:
+		_, b.upper = crossing(upper, from, to, atFrom, atTo)
+	}
+	_, u0 := c.delta(b.upper)
+	_, u1 := c.delta(b.upper + 4*c.h)
+	slope = math.Log(u0/u1) / (4 * c.h)
+	inside = floor == 0 || b.upper > floor*(1+1e-9)
 	// Far below, the lower bound of delta drowns in rounding and is 0: look for the
-	// crossing from above.
-	for step := 1e-6 * b.upper; step > 0; step *= 2 {
+	// crossing from above, first where it is when both fall alike.
+	atUpper := lower(b.upper)
+	step := 1e-6 * b.upper
+	if atUpper > -100 && slope > 0 {
+		step = max(-1.1*atUpper/slope, 1e-9*b.upper)
+	}
+	for ; step > 0; step *= 4 {
 		at := max(floor, b.upper-step)
-		if lower(at) > delta {
-			b.lower, _ = crossing(lower, delta, at, b.upper)
+		if l := lower(at); l > 0 {
+			b.lower, _ = crossing(lower, at, b.upper, l, atUpper)
 			break
 		}
 		if at == floor {
 			break
 		}
 	}
-	_, u0 := c.delta(b.upper)
-	_, u1 := c.delta(b.upper + 4*c.h)
-	slope = math.Log(u0/u1) / (4 * c.h)
-	inside = floor == 0 || b.upper > floor*(1+1e-9)
 	b.upper += c.slack
 	b.lower = max(0, b.lower-c.slack)
-	if _, u := c.delta(0); floor == 0 && u <= delta {
+	if floor == 0 && upper(0) <= 0 {
 		b.upper = 0
 	}
 	return b, slope, inside
 }
 
-// crossing brackets the point where f falls below delta, f(lo) > delta >= f(hi), to
-// 1e-10 relative: by secants on the logarithm, kept away from the ends, and bisection.
-func crossing(f func(eps float64) float64, delta, lo, hi float64) (below, above float64) {
-	flo, fhi := math.Log(f(lo)/delta), math.Log(f(hi)/delta+1e-300)
-	for i := 0; i < 100 && hi-lo > 1e-10*hi+1e-300; i++ {
+// crossing brackets the point where f falls below 0, f(lo) = flo > 0 >= f(hi) = fhi,
+// to 1e-9 relative: by secants, kept inside the bracket, and bisection.
+func crossing(f func(eps float64) float64, lo, hi, flo, fhi float64) (below, above float64) {
+	for i := 0; i < 100 && hi-lo > 1e-9*hi+1e-300; i++ {
 		mid := (lo + hi) / 2
-		if i%3 != 2 && !math.IsInf(fhi, 0) {
+		if i%4 != 3 && fhi > -600 {
 			mid = lo + (hi-lo)*flo/(flo-fhi)
-			mid = min(max(mid, lo+1e-3*(hi-lo)), hi-1e-3*(hi-lo))
+			// A little to the side of the farther end, which comes close that way.
+			edge := max(0.45e-9*hi, 1e-3*(hi-lo))
+			if mid-lo < hi-mid {
+				mid += edge
+			} else {
+				mid -= edge
+			}
+			mid = min(max(mid, lo+0.1*edge), hi-0.1*edge)
 		}
-		if v := math.Log(f(mid)/delta + 1e-300); v > 0 {
+		if v := f(mid); v > 0 {
 			lo, flo = mid, v
 		} else {
 			hi, fhi = mid, v
