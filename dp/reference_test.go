@@ -97,3 +97,38 @@ func TestAccountantIsTheOneUsed(t *testing.T) {
 		}
 	}
 }
+
+// Few rounds of rare members: between Google's dp-accounting 0.6.0's optimistic and pessimistic
+// estimates at a discretisation of 5e-6, and with bounds as close as elsewhere.
+func TestFewRoundsOfRareMembers(t *testing.T) {
+	e := Rounds(Mechanism{0.00045169618473658656, 0.3665962200587577}, 6)
+	g, err := Epsilon([]Event{e}, 5.721675982336019e-08, Tight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const optimistic, pessimistic = 6.5838221783618875, 6.583838245148276
+	if g.Epsilon < optimistic || g.Epsilon > pessimistic*(1+2e-5) || g.EpsilonLower > pessimistic {
+		t.Errorf("%v, want between %v and %v", g, optimistic, pessimistic)
+	}
+	if gap := g.Epsilon/g.EpsilonLower - 1; gap > 3e-5 {
+		t.Errorf("bounds are %v apart", gap)
+	}
+}
+
+// Calibration for few rounds of rare members, where the tight bound was far slower
+// to find once.
+func TestCalibrateFewRounds(t *testing.T) {
+	for _, c := range []struct {
+		epsilon, delta, q float64
+		rounds            int
+	}{{2, 1e-6, 1e-3, 2}, {1, 1e-8, 1e-4, 20}} {
+		z, err := CalibrateNoise(c.epsilon, c.delta, c.q, c.rounds, Tight)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := Epsilon([]Event{Rounds(Mechanism{c.q, z}, c.rounds)}, c.delta, Tight)
+		if err != nil || g.Epsilon > c.epsilon || g.Epsilon < c.epsilon*(1-1e-3) {
+			t.Errorf("%+v: z = %v gives %v, %v", c, z, g, err)
+		}
+	}
+}
