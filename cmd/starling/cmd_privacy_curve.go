@@ -26,6 +26,7 @@ import (
 // privacyCurve is epsilon over the rounds of one job.
 type privacyCurve struct {
 	rate, noise float64
+	provider    float64 // rate of each provider's coin; 0: devices are protected
 	delta       float64
 	adjacency   string
 	target      float64 // a horizontal line, 0 for none
@@ -52,7 +53,7 @@ func checkCurveName(name string) error {
 // newPrivacyCurve computes the curve from the first round to the last; the
 // points are evenly spaced in the square root, along which epsilon is near a line.
 func newPrivacyCurve(f *privacyFlags, acct dp.Accountant) (*privacyCurve, error) {
-	c := &privacyCurve{rate: f.rate, noise: f.noise, delta: f.delta}
+	c := &privacyCurve{rate: f.rate, noise: f.noise, provider: f.providerRate, delta: f.delta}
 	last := 0
 	for i := 1; i <= curvePoints; i++ {
 		n := int(math.Ceil(float64(f.rounds) * math.Pow(float64(i)/curvePoints, 2)))
@@ -116,7 +117,7 @@ func (c *privacyCurve) write(name string) (err error) {
 
 func (c *privacyCurve) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	if err := out.Write([]string{"rounds", "sampling_rate", "noise_multiplier", "delta", "adjacency", "epsilon", "epsilon_lower", "rdp_epsilon", "visible_epsilon"}); err != nil {
+	if err := out.Write([]string{"rounds", "sampling_rate", "noise_multiplier", "delta", "adjacency", "epsilon", "epsilon_lower", "rdp_epsilon", "visible_epsilon", "provider_rate"}); err != nil {
 		return err
 	}
 	num := func(x float64) string {
@@ -130,7 +131,7 @@ func (c *privacyCurve) writeCSV(w io.Writer) error {
 		if eps == 0 {
 			eps = p.rdp
 		}
-		row := []string{strconv.Itoa(p.rounds), num(c.rate), num(c.noise), num(c.delta), c.adjacency, num(eps), num(p.lower), num(p.rdp), num(p.visible)}
+		row := []string{strconv.Itoa(p.rounds), num(c.rate), num(c.noise), num(c.delta), c.adjacency, num(eps), num(p.lower), num(p.rdp), num(p.visible), num(c.provider)}
 		if err := out.Write(row); err != nil {
 			return err
 		}
@@ -154,7 +155,11 @@ func (c *privacyCurve) plot() (*plot.Plot, error) {
 	for _, style := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
 		style.Font = sans
 	}
-	p.Title.Text = fmt.Sprintf("Privacy cost at δ = %.3g, %s, q = %.4g, z = %.5g", c.delta, c.adjacency, c.rate, c.noise)
+	q := fmt.Sprintf("q = %.4g", c.rate)
+	if c.provider > 0 { // the device's coin and the provider's
+		q += fmt.Sprintf(" · %.4g", c.provider)
+	}
+	p.Title.Text = fmt.Sprintf("Privacy cost at δ = %.3g, %s, %s, z = %.5g", c.delta, c.adjacency, q, c.noise)
 	p.Title.TextStyle.Font.Size = vg.Points(11)
 	p.Title.TextStyle.Color = curveInk
 	p.Title.Padding = vg.Points(10)
