@@ -96,6 +96,8 @@ func momentReal(q, z, a float64) logReal {
 			logF = a*l + math.Log1p(-a*math.Exp(-(a-1)*l))
 		case math.Abs(a*u) < 1e-2:
 			logF = math.Log(binomialTail(a, u))
+		case (a-1)*l > 40*a:
+			logF = l
 		case l > 36: // a*u counts where a is close to 1
 			logF = l + math.Log1p(-a*math.Exp(math.Log(u)-l))
 		default:
