@@ -112,23 +112,23 @@ func (pl plan) guess(delta float64) (slope, eps float64) {
 // falls with the given slope. The slope itself is the natural tilt. Where
 // rare large losses make the tail heavy, such a tilt would move all mass to the far
 // end, and a smaller one needs a far narrower window; the transform's absolute error
-// limits how small: rounding is that error, about.
-func (pl plan) choose(slope, eps, delta, rounding, target float64) (tilt, lo, hi, sLo, sHi float64) {
-	type candidate struct{ tilt, scale float64 }
+// limits how small: rounding says what that error is, about.
+func (pl plan) choose(slope, eps, delta float64, rounding func(tilt float64) float64, target float64) (tilt, lo, hi, sLo, sHi float64) {
+	type candidate struct{ tilt, k, scale float64 }
 	// What may be missed of delta, as a logarithm: a relative error r in delta is one of
 	// r/(slope*eps) in epsilon.
 	spare := math.Log(delta) + math.Log(target*max(1, slope*eps))
 	var fit []candidate // from the slope downwards
-	least := candidate{slope, math.Inf(1)}
+	least := candidate{slope, 0, math.Inf(1)}
 	for t := slope; t > 1e-3*slope && t > 1e-3; t /= 1.1 {
 		k, _, _ := pl.cumulant(t)
 		// log of the weight that the tilted mass has at eps, and of the largest
 		// factor it is multiplied with (see composed.delta).
 		scale := k - t*eps + t*math.Log(t) - (t+1)*math.Log1p(t)
-		if scale+math.Log(rounding) < spare+math.Log(0.2) {
-			fit = append(fit, candidate{t, scale})
+		if scale+math.Log(rounding(t)) < spare+math.Log(0.1) {
+			fit = append(fit, candidate{t, k, scale})
 		} else if scale < least.scale {
-			least = candidate{t, scale}
+			least = candidate{t, k, scale}
 		}
 	}
 	if len(fit) == 0 {
@@ -138,7 +138,10 @@ func (pl plan) choose(slope, eps, delta, rounding, target float64) (tilt, lo, hi
 	for step, i := max(1, len(fit)/8), 0; ; i += step {
 		i = min(i, len(fit)-1)
 		c := fit[i]
-		l, u, sl, sh := pl.window(c.tilt, min(-14, spare+math.Log(0.02)-c.scale))
+		// Mass beyond the window wraps to where it weighs at most as much as any; mass
+		// above it counts as infinite loss besides, at full weight.
+		wrapped, lost := min(-14, spare+math.Log(0.02)-c.scale), spare+math.Log(0.02)-c.k
+		l, u, sl, sh := pl.window(c.tilt, func(edge float64) float64 { return min(wrapped, lost+c.tilt*edge) })
 		if w := u - l; w < 0.9*best || i == 0 {
 			best = w
 			tilt, lo, hi, sLo, sHi = c.tilt, l, u, sl, sh
@@ -150,9 +153,9 @@ func (pl plan) choose(slope, eps, delta, rounding, target float64) (tilt, lo, hi
 }
 
 // window returns losses lo < hi outside of which the composed loss, tilted by
-// exp(s*L), falls with probability below exp(logTail) each (Chernoff), and the
-// exponents that show it.
-func (pl plan) window(s, logTail float64) (lo, hi, sLo, sHi float64) {
+// exp(s*L), falls with a log probability below logTail of the edge each (Chernoff), and
+// the exponents that show it.
+func (pl plan) window(s float64, logTail func(edge float64) float64) (lo, hi, sLo, sHi float64) {
 	k, k1, k2 := pl.cumulant(s)
 	sd := math.Sqrt(k2) + 1e-300
 	find := func(sign float64) (edge, at float64) {
@@ -160,11 +163,11 @@ func (pl plan) window(s, logTail float64) (lo, hi, sLo, sHi float64) {
 			kk, kk1, _ := pl.cumulant(s + sign*d)
 			return kk - k - sign*d*kk1, kk1
 		}
-		a, b := 0.0, math.Sqrt(-2*logTail)/sd
+		a, b := 0.0, math.Sqrt(max(2, -2*logTail(k1)))/sd
 		edge = k1
 		for range 60 {
 			r, m := rate(b)
-			if r <= logTail {
+			if r <= logTail(m) {
 				break
 			}
 			if b*sd > 1e4 || math.Abs(m-edge) < 1e-6*math.Abs(m) {
@@ -176,7 +179,7 @@ func (pl plan) window(s, logTail float64) (lo, hi, sLo, sHi float64) {
 		}
 		for range 25 {
 			mid := (a + b) / 2
-			if r, _ := rate(mid); r <= logTail {
+			if r, m := rate(mid); r <= logTail(m) {
 				b = mid
 			} else {
 				a = mid

@@ -158,7 +158,8 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 	slope, eps := pl.guess(delta)
 	h, before, lastH := 0.0, math.Inf(1), math.Inf(1)
 	precise, most := false, maxCells
-	rounding := total * 2e-13 // a guess, until a composition says
+	guess := func(r float64) func(float64) float64 { return func(float64) float64 { return r } }
+	rounding := guess(total * 2e-13) // until a composition says
 	for round := range 14 {
 		tilt, lo, hi, sLo, sHi := pl.choose(slope, eps, delta, rounding, target)
 		if !(hi > lo) {
@@ -199,7 +200,7 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 			return out, nil
 		}
 		if !precise && c.rounding(b.upper, delta) > 0.1*target*max(newSlope, slope)*out.upper {
-			precise, most, rounding = true, maxPrecise, 2e-14
+			precise, most, rounding = true, maxPrecise, guess(2e-14)
 			before, lastH = math.Inf(1), math.Inf(1)
 			eps = out.upper
 			if newSlope > 0.05*slope {
@@ -207,7 +208,9 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 			}
 			continue
 		}
-		rounding = 2 * c.errSum / c.peak()
+		flat := func(t float64) float64 { return 1 + 1/(t*(hi-lo)) } // the weights at frequency 0
+		unit := 2 * c.errSum / c.peak() / flat(tilt)
+		rounding = func(t float64) float64 { return unit * flat(t) }
 		if !inside {
 			slope, h, before = slope/2, 0, math.Inf(1)
 			continue
@@ -216,6 +219,8 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 			before = math.Inf(1)
 			if b.upper >= c.start+float64(c.n)*c.h*(1-1e-9) {
 				slope *= 3 // the answer is beyond the window
+			} else if h < 1.02*(hi-lo)/float64(most) {
+				return out, nil
 			} else {
 				h /= 8 // the grid is too coarse to show a slope
 			}
