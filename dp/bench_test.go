@@ -10,7 +10,7 @@ func BenchmarkEpsilon(b *testing.B) {
 		q, z   float64
 		rounds int
 		delta  float64
-	}{{0.01, 1, 2000, 1e-6}, {0.01, 1, 2000, 1e-12}, {0.01, 0.6, 300, 1e-6}, {0.0001, 1, 100000, 1e-6}, {1e-5, 1, 100000, 1e-12}} {
+	}{{0.01, 1, 2000, 1e-6}, {0.01, 1, 2000, 1e-12}, {0.01, 0.6, 300, 1e-6}, {0.0001, 1, 100000, 1e-6}, {1e-5, 1, 100000, 1e-12}, {1.4e-4, 0.37, 7, 1e-7}} {
 		for _, acct := range []Accountant{Tight, RDP} {
 			b.Run(fmt.Sprintf("%s/q=%g,z=%g,T=%d,delta=%g", acct, c.q, c.z, c.rounds, c.delta), func(b *testing.B) {
 				var g Guarantee
