@@ -210,12 +210,12 @@ func (c *Coordinator) resume() error {
 		c.log.Info("masking", "shards", m.Shards, "shard", m.Shard, "threshold", m.Threshold,
 			"log2_breach_shard", m.Breach, "log2_breach_round", m.BreachRound, "log2_breach_job", m.BreachJob)
 	}
-	if warning, err := dp.CheckDelta(c.t.budget.Delta, c.t.job.protected()); err == nil && warning != "" {
+	if warning, err := dp.CheckDelta(c.t.budget.Delta, c.t.job.Protected()); err == nil && warning != "" {
 		c.log.Warn("delta", "warning", warning)
 	}
 	c.progress = Progress{
 		Job: c.t.job.Name, Labels: c.t.job.Labels, Rounds: c.t.job.Rounds, Round: int(c.version),
-		State: StateWaiting, Private: c.rnd.secret(), ClipNorm: c.clip,
+		State: StateWaiting, Private: c.rnd.secret(),
 	}
 	if err := c.guarantees(); err != nil {
 		return err
@@ -252,7 +252,7 @@ func (c *Coordinator) guarantees() error {
 		return fmt.Errorf("coordinator: %w", err)
 	}
 	c.progress.Delivered = &d
-	if c.t.job.Cohort.SamplingRate < 1 && c.t.job.hides() {
+	if c.t.job.twofold() {
 		v, err := dp.VisibleEpsilon(c.spent, c.t.budget.Delta, c.t.budget.Accountant)
 		if err != nil {
 			return fmt.Errorf("coordinator: %w", err)

@@ -33,7 +33,7 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 	c.progress = Progress{
 		Job: c.progress.Job, Labels: c.progress.Labels, Rounds: c.progress.Rounds, Private: c.progress.Private,
 		Validation: c.progress.Validation, ValidationRound: c.progress.ValidationRound, Simulated: c.progress.Simulated, Delivered: c.progress.Delivered, Visible: c.progress.Visible,
-		Round: int(c.version) + 1, Attempt: r.id, Rank: r.rank, Cohort: len(r.parts), ClipNorm: c.clip, State: round.Gathering.String(),
+		Round: int(c.version) + 1, Attempt: r.id, Rank: r.rank, Cohort: len(r.parts), State: round.Gathering.String(),
 	}
 	c.metrics.round.Store(int64(r.id))
 	c.metrics.rank.Store(int64(r.rank))

@@ -373,7 +373,7 @@ func (c *Coordinator) stop(err error) {
 func (c *Coordinator) publish() {
 	c.published = time.Now()
 	p := &c.progress
-	p.Enrolled, p.Connected = len(c.order), c.connected
+	p.Enrolled, p.Connected, p.ClipNorm = len(c.order), c.connected, c.clip
 	p.BytesUp, p.BytesDown = c.metrics.bytesUp.Load(), c.metrics.bytesDown.Load()
 	if !c.started.IsZero() {
 		p.Elapsed = time.Since(c.started)

@@ -142,7 +142,7 @@ func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 		return err
 	}
 	c.version++
-	c.clip, c.progress.ClipNorm = clip, clip
+	c.clip = clip
 	c.spent = append(c.spent, event)
 	c.head = entry.Hash
 	c.progress.Simulated, c.progress.Delivered, c.progress.Visible = r.note.Simulated, r.note.Delivered, r.note.Visible

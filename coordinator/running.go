@@ -147,7 +147,7 @@ func (c *Coordinator) askBudget(r *running) error {
 		}
 		r.note.Delivered = &d
 	}
-	if c.t.job.Cohort.SamplingRate < 1 && c.t.job.hides() {
+	if c.t.job.twofold() {
 		v, err := dp.VisibleEpsilon(append(slices.Clip(c.spent), r.event), c.t.budget.Delta, c.t.budget.Accountant)
 		if err != nil {
 			return &fatalError{err}

@@ -159,7 +159,7 @@ func (t *terms) release(round uint64, b2 int64, cert dp.Certificate) dp.ReleaseS
 		r.SimulatedRate = t.job.budgetRate()
 	}
 	if t.job.Providers.Most > 0 {
-		r.ProviderRate, r.Hidden = t.job.Providers.SamplingRate, t.job.hides()
+		r.ProviderRate, r.Hidden = t.job.Providers.SamplingRate, t.job.Hides()
 	}
 	return r
 }
@@ -173,7 +173,7 @@ func (t *terms) calibrate() error {
 	if z == 0 {
 		var err error
 		if g := t.job.Providers; g.Most > 0 {
-			sampling := dp.GroupSampling{ClientRate: t.job.budgetRate(), ProviderRate: g.SamplingRate, Hidden: t.job.hides()}
+			sampling := dp.GroupSampling{ClientRate: t.job.budgetRate(), ProviderRate: g.SamplingRate, Hidden: t.job.Hides()}
 			z, err = sampling.CalibrateNoise(p.Epsilon, t.budget.Delta, t.job.Rounds, t.budget.Accountant)
 		} else {
 			z, err = dp.CalibrateNoise(p.Epsilon, t.budget.Delta, t.job.budgetRate(), t.job.Rounds, t.budget.Accountant)

@@ -19,9 +19,9 @@ func (j Job) perDevice() float64 {
 // vectors is the largest number of vectors that a device's sum holds.
 func (j Job) vectors() int { return max(1, j.Providers.Most) }
 
-// protected is the number of units that the guarantee is stated for: devices, or
-// the providers expected in them.
-func (j Job) protected() int {
+// Protected is the number of units that the budget's guarantee is stated for, and
+// that delta is held against: devices, or the providers expected in them.
+func (j Job) Protected() int {
 	n := float64(j.budgetPopulation())
 	if j.Providers.Most > 0 {
 		n *= max(1, j.Providers.Expected)
@@ -29,10 +29,14 @@ func (j Job) protected() int {
 	return int(math.Ceil(min(n, math.MaxInt>>1)))
 }
 
-// hides reports whether the device's coin may amplify where nobody sees who takes
+// Hides reports whether the device's coin may amplify where nobody sees who takes
 // part. Where a device holds several providers, the sum of the others would show
 // how it fell.
-func (j Job) hides() bool { return j.Providers.Most <= 1 }
+func (j Job) Hides() bool { return j.Providers.Most <= 1 }
+
+// twofold reports whether those who see who takes part have a guarantee of their
+// own.
+func (j Job) twofold() bool { return j.Cohort.SamplingRate < 1 && j.Hides() }
 
 // validateUnit checks what is protected and how its norm is found.
 func (j Job) validateUnit() error {

@@ -161,7 +161,7 @@ func (j Job) validatePrivacy() error {
 				p.SimulatedCohort, j.nbar())
 		}
 	}
-	if _, err := dp.CheckDelta(j.delta(), j.protected()); err != nil {
+	if _, err := dp.CheckDelta(j.delta(), j.Protected()); err != nil {
 		return jobErrorf("privacy.delta: %w", err)
 	}
 	if float64(co.Floor) > j.nbar() {
@@ -216,7 +216,7 @@ func (j Job) delta() float64 {
 	if j.Privacy.Delta != 0 {
 		return j.Privacy.Delta
 	}
-	return dp.DefaultDelta(j.protected())
+	return dp.DefaultDelta(j.Protected())
 }
 
 func (j Job) serverConfig() optimizer.Config {

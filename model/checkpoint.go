@@ -170,7 +170,7 @@ func WriteCheckpoint(dir string, c *Checkpoint) error {
 			return err
 		}
 	}
-	return writeFiles(dir, map[string][]byte{
+	return WriteFiles(dir, map[string][]byte{
 		AdapterFile: weights, AdapterConfigFile: append(peft, '\n'), CheckpointFile: append(meta, '\n'),
 	})
 }

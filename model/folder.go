@@ -103,12 +103,12 @@ func (b *Base) WriteDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	return writeFiles(dir, files)
+	return WriteFiles(dir, files)
 }
 
-// writeFiles writes each file beside its final name and renames it, so that a
+// WriteFiles writes each file beside its final name and renames it, so that a
 // crash leaves either the old or the new one.
-func writeFiles(dir string, files map[string][]byte) error {
+func WriteFiles(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}

@@ -146,8 +146,7 @@ leaves its state in --out; the same command goes on from there.`,
 // trainProgress prints a line every couple of seconds and fills the report's
 // losses of this run, each the mean of a twentieth of the steps.
 func trainProgress(w io.Writer, steps int, r *pretrainReport) nn.Progress {
-	began := time.Now()
-	last := began
+	var began, last time.Time
 	first := 0 // step of this run, later than 1 where it goes on
 	share := max(1, steps/20)
 	recent := 0.0

@@ -35,6 +35,7 @@ type privacyReport struct {
 // privacyFlags are the flags that several privacy commands share.
 type privacyFlags struct {
 	rate, noise, delta, epsilon float64
+	rdpNoise                    float64 // what the Rényi accountant would have asked for
 	rounds, population          int
 	accountant, curve           string
 	providerRate                float64 // 0: the device is the unit
@@ -161,7 +162,8 @@ func (f *privacyFlags) planned(rounds int) dp.Event {
 
 // account fills a report for the flags' job.
 func (f *privacyFlags) account(acct dp.Accountant) (privacyReport, error) {
-	r := privacyReport{SamplingRate: f.rate, NoiseMultiplier: f.noise, ProviderRate: f.providerRate, Hidden: f.hidden}
+	r := privacyReport{SamplingRate: f.rate, NoiseMultiplier: f.noise, ProviderRate: f.providerRate, Hidden: f.hidden,
+		Target: f.epsilon, RDPNoiseMultiplier: f.rdpNoise}
 	events := []dp.Event{f.planned(f.rounds)}
 	var err error
 	if r.Guarantee, err = dp.Epsilon(events, f.delta, acct); err != nil {
@@ -194,19 +196,30 @@ func newPrivacyEpsilonCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := f.account(acct)
-			if err != nil {
-				return err
-			}
-			if err := f.writeCurve(&r, acct); err != nil {
-				return err
-			}
-			return a.emit(r, func(w io.Writer) error { return printPrivacy(w, r) })
+			return f.report(a, acct, "")
 		},
 	}
 	f.mechanism(cmd)
 	f.noiseFlag(cmd)
 	return cmd
+}
+
+// report prints an answer, where one was looked for, and the guarantee that goes
+// with it.
+func (f *privacyFlags) report(a *app, acct dp.Accountant, answer string) error {
+	r, err := f.account(acct)
+	if err != nil {
+		return err
+	}
+	if err := f.writeCurve(&r, acct); err != nil {
+		return err
+	}
+	return a.emit(r, func(w io.Writer) error {
+		if _, err := io.WriteString(w, answer); err != nil {
+			return err
+		}
+		return printPrivacy(w, r)
+	})
 }
 
 // protectedUnit is what the worlds that a guarantee compares differ in.

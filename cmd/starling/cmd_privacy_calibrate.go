@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -26,26 +25,14 @@ digits and verified: the epsilon printed is that of the multiplier printed.`,
 			if f.noise, err = f.calibrate(acct); err != nil {
 				return err
 			}
-			r, err := f.account(acct)
-			if err != nil {
-				return err
-			}
-			r.Target = f.epsilon
+			answer := fmt.Sprintf("noise multiplier  %.7g\n", f.noise)
 			if acct != dp.RDP {
-				if r.RDPNoiseMultiplier, err = f.calibrate(dp.RDP); err != nil {
+				if f.rdpNoise, err = f.calibrate(dp.RDP); err != nil {
 					return err
 				}
+				answer += fmt.Sprintf("  the rdp accountant would ask for %.7g\n", f.rdpNoise)
 			}
-			if err := f.writeCurve(&r, acct); err != nil {
-				return err
-			}
-			return a.emit(r, func(w io.Writer) error {
-				fmt.Fprintf(w, "noise multiplier  %.7g\n", r.NoiseMultiplier)
-				if r.RDPNoiseMultiplier > 0 {
-					fmt.Fprintf(w, "  the rdp accountant would ask for %.7g\n", r.RDPNoiseMultiplier)
-				}
-				return printPrivacy(w, r)
-			})
+			return f.report(a, acct, answer)
 		},
 	}
 	f.mechanism(cmd)
@@ -109,24 +96,6 @@ func newPrivacyRateCmd(a *app) *cobra.Command {
 	f.epsilonFlag(cmd)
 	f.guaranteeFlags(cmd)
 	return cmd
-}
-
-// report prints an answer and the guarantee that it has.
-func (f *privacyFlags) report(a *app, acct dp.Accountant, answer string) error {
-	r, err := f.account(acct)
-	if err != nil {
-		return err
-	}
-	r.Target = f.epsilon
-	if err := f.writeCurve(&r, acct); err != nil {
-		return err
-	}
-	return a.emit(r, func(w io.Writer) error {
-		if _, err := io.WriteString(w, answer); err != nil {
-			return err
-		}
-		return printPrivacy(w, r)
-	})
 }
 
 // calibrate is the noise multiplier that meets --epsilon.

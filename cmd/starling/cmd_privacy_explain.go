@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +29,8 @@ type explained struct {
 	Visible         dp.Guarantee   `json:"visible"`
 	Simulated       *dp.Guarantee  `json:"simulated,omitempty"`
 	Statements      []explainPoint `json:"statements"`
+
+	protected int // units of a job file; 0 where it was given as flags
 }
 
 // explainPoint answers one question of a reader who has to decide.
@@ -55,10 +56,10 @@ func newPrivacyExplainCmd(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				e.Name, e.Shard = job.Name, job.Shard.Size
+				e.Name, e.Shard, e.protected = job.Name, job.Shard.Size, job.Protected()
 				f.providerRate, f.hidden = 0, false // the job says it, no flag
 				if p := job.Providers; p.Most > 0 {
-					e.Providers, f.providerRate, f.hidden = p.Expected, p.SamplingRate, p.Most == 1
+					e.Providers, f.providerRate, f.hidden = p.Expected, p.SamplingRate, job.Hides()
 				}
 				if job.Clipping.Adaptive {
 					e.Adaptive = job.Clipping.Quantile
@@ -116,8 +117,8 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 			return usagef("simulated cohort %d is not above the real one, %v in expectation", simulatedCohort, f.rate*float64(f.population))
 		}
 	}
-	if e.Providers > 1 {
-		n = int(math.Ceil(min(float64(n)*e.Providers, math.MaxInt>>1))) // delta is about each of them
+	if e.protected > 0 {
+		n = e.protected
 	}
 	if f.delta == 0 {
 		f.delta = dp.DefaultDelta(n)

@@ -117,11 +117,8 @@ func (f *saved) save(r *pretraining, steps int, now bool) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
+	if err := model.WriteFiles(filepath.Dir(f.path), map[string][]byte{filepath.Base(f.path): data}); err != nil {
 		return fmt.Errorf("nn: pretraining's state: %w", err)
 	}
-	if err := os.WriteFile(f.path+".tmp", data, 0o644); err != nil {
-		return fmt.Errorf("nn: pretraining's state: %w", err)
-	}
-	return os.Rename(f.path+".tmp", f.path)
+	return nil
 }
