@@ -24,7 +24,7 @@ type job struct {
 
 	base   *model.Base // nil where it lies in the cache on disk
 	layout *model.Layout
-	units  []unit // whose contributions the noise hides
+	data   *Data // whose contributions the noise hides
 
 	held []heldSlice // what was received last, newest first, to take differences against
 }
@@ -151,7 +151,7 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 			return fmt.Errorf("%w: label number %d, the job has %d labels", ErrData, e.Label, len(j.Labels))
 		}
 	}
-	j.units, err = divide(set, tok, j)
+	j.data, err = NewData(set, tok, int(j.Sequence), int(j.Providers), j.ProviderRate)
 	return err
 }
 

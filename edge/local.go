@@ -9,6 +9,13 @@ import (
 	"github.com/starling-fl/starling/tokenizer"
 )
 
+// Data is a device's examples, tokenized for a job and divided into the units
+// that the job protects. It is immutable and safe for concurrent use.
+type Data struct {
+	units []unit
+	rate  float64 // of each provider's coin; 0: the device is the unit
+}
+
 // unit is what the job protects: this device with all its data, or one
 // provider in it. It is immutable.
 type unit struct {
@@ -16,44 +23,51 @@ type unit struct {
 	data *local
 }
 
-// divide makes the job's units of a set of examples. More providers than the job
-// takes are refused: leaving some out silently would make who is left depend on
-// who else is there, and no epsilon would hold for them.
-func divide(set *dataset.Set, tok *tokenizer.WordPiece, j *job) ([]unit, error) {
-	if j.Providers == 0 {
-		return []unit{{data: tokenize(set, tok, int(j.Sequence))}}, nil
+// NewData tokenizes a set for a job of the sequence length in tokens and divides
+// it. providers is the most that a device may hold where the job protects those,
+// each with a coin of the rate; 0: the device with all its data is the unit.
+//
+// More providers than the job takes are refused: leaving some out silently would
+// make who is left depend on who else is there, and no epsilon would hold for
+// them.
+func NewData(set *dataset.Set, tok *tokenizer.WordPiece, sequence, providers int, rate float64) (*Data, error) {
+	if providers == 0 {
+		return &Data{units: []unit{{data: tokenize(set, tok, sequence)}}}, nil
 	}
 	names, parts, err := set.Groups()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrData, err)
 	}
-	if len(names) > int(j.Providers) {
+	if len(names) > providers {
 		return nil, fmt.Errorf("%w: %d providers, the job takes at most %d a device (providers.most): divide them over several devices or leave some out",
-			ErrData, len(names), j.Providers)
+			ErrData, len(names), providers)
 	}
-	units := make([]unit, len(names))
-	for i := range units {
-		units[i] = unit{names[i], tokenize(parts[i], tok, int(j.Sequence))}
+	d := &Data{units: make([]unit, len(names)), rate: rate}
+	for i := range d.units {
+		d.units[i] = unit{names[i], tokenize(parts[i], tok, sequence)}
 	}
-	return units, nil
+	return d, nil
 }
+
+// providers tells whether they are the units.
+func (d *Data) providers() bool { return d.rate != 0 }
 
 // draw flips each provider's coin for a round. The device itself is always in:
 // its coin was flipped by the coordinator.
-func (j *job) draw(rnd io.Reader) ([]unit, error) {
-	if j.Providers == 0 {
-		return j.units, nil
+func (d *Data) draw(rnd io.Reader) ([]unit, error) {
+	if !d.providers() {
+		return d.units, nil
 	}
-	names := make([][]byte, len(j.units))
-	for i, u := range j.units {
+	names := make([][]byte, len(d.units))
+	for i, u := range d.units {
 		names[i] = []byte(u.name)
 	}
-	in, _, err := dp.DrawCohort(names, j.ProviderRate, rnd)
+	in, _, err := dp.DrawCohort(names, d.rate, rnd)
 	if err != nil {
 		return nil, err
 	}
 	var drawn []unit
-	for i, u := range j.units {
+	for i, u := range d.units {
 		if in[i] {
 			drawn = append(drawn, u)
 		}

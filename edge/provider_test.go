@@ -160,7 +160,7 @@ func TestACountThatDoesNotFitIsRefused(t *testing.T) {
 // rounds a rate of 0.3 is met within 5 standard deviations, and pairs are
 // independent.
 func TestProviderCoins(t *testing.T) {
-	j := &job{Job: wire.Job{Providers: 3, ProviderRate: 0.3}}
+	j := &Data{rate: 0.3}
 	for i := range 3 {
 		j.units = append(j.units, unit{name: fmt.Sprint("p", i)})
 	}

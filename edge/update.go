@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,46 +43,4 @@ func (u *update) add(delta []float32) error {
 	}
 	u.count.Encode(u.one[u.lattice.D():], norm <= u.lattice.Clip())
 	return dp.AddProvider(u.sum, u.one, u.lattice.B2()+u.count.B2())
-}
-
-// train lets each drawn unit train from the same start and adds up what they
-// contribute. It reports progress over all of them.
-func (c *client) train(ctx context.Context, j *job, w work, t Task) ([]int32, error) {
-	units, err := j.draw(random(c.cfg.Seed, forProviders, w.plan.Round))
-	if err != nil {
-		return nil, err
-	}
-	u := newUpdate(w.lattice, w.count, random(c.cfg.Seed, forRounding, w.plan.Round))
-	shuffle := random(c.cfg.Seed, forBatches, w.plan.Round)
-	steps := int64(w.plan.Steps)
-	at := Event{State: Training, Round: w.plan.Round, Step: w.plan.Step, Rank: int(w.plan.Rank), Total: steps * int64(len(units))}
-	c.events.send(at)
-	for i, one := range units {
-		if t.Batches, err = one.data.batches(shuffle, int(steps), t.Batch, t.Sequence); err != nil {
-			return nil, err
-		}
-		t.Progress = func(done, _ int) {
-			at.Done = int64(i)*steps + int64(done)
-			c.events.send(at)
-		}
-		delta, err := c.trainer.Train(ctx, t)
-		if err == nil && len(delta) != int(w.plan.Values) {
-			err = fmt.Errorf("trainer returned %d values, %d expected", len(delta), w.plan.Values)
-		}
-		if err == nil {
-			err = u.add(delta)
-			clear(delta)
-		}
-		if errors.Is(err, ErrDiverged) && j.Providers > 0 {
-			// One provider's data must not decide over the others' contributions:
-			// this one counts as absent.
-			c.cfg.Log.Warn("a provider's training diverged", "round", w.plan.Round)
-			continue
-		}
-		if err != nil {
-			clear(u.sum)
-			return nil, err
-		}
-	}
-	return u.sum, nil
 }

@@ -42,11 +42,20 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 	if err != nil {
 		return fail(ErrBlob, err)
 	}
-	symbols, err := c.train(ctx, j, w, Task{
-		Base:       func(ctx context.Context) (*model.Base, error) { return c.openBase(ctx, j) },
-		BaseSHA256: j.Base.SHA256,
-		Layout:     j.layout, Rank: int(w.plan.Rank), Start: start,
-		Optimizer: j.Optimizer, Rate: float32(w.plan.Rate), Batch: int(j.Batch), Sequence: int(j.Sequence), Program: program,
+	at := Event{State: Training, Round: w.plan.Round, Step: w.plan.Step, Rank: int(w.plan.Rank)}
+	symbols, err := Contribute(ctx, c.trainer, j.data, Contribution{
+		Round: w.plan.Round, Lattice: w.lattice, Count: w.count, Steps: int(w.plan.Steps),
+		Task: Task{
+			Base:       func(ctx context.Context) (*model.Base, error) { return c.openBase(ctx, j) },
+			BaseSHA256: j.Base.SHA256,
+			Layout:     j.layout, Rank: int(w.plan.Rank), Start: start,
+			Optimizer: j.Optimizer, Rate: float32(w.plan.Rate), Batch: int(j.Batch), Sequence: int(j.Sequence), Program: program,
+		},
+		Seed: c.cfg.Seed, Log: c.cfg.Log,
+		Progress: func(done, total int64) {
+			at.Done, at.Total = done, total
+			c.events.send(at)
+		},
 	})
 	if errors.Is(err, ErrMisfit) {
 		return fail(ErrProgram, err)

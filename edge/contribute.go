@@ -1,0 +1,78 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/quant"
+)
+
+// Contribution is what a round asks of a device, whoever asks: a coordinator
+// through a plan, or a simulation in the same process.
+type Contribution struct {
+	Round   uint64
+	Lattice *quant.Lattice // of one unit's vector: dimension, clip norm, rotation
+	Count   dp.CountCode   // of the units within the clip norm; zero: not asked for
+	Steps   int            // local steps of each unit
+	Task    Task           // the training; Batches and Progress are filled in here
+
+	// Seed replaces the device's secret randomness; empty: crypto/rand. Only for
+	// runs that protect nobody.
+	Seed []byte
+	// Progress is told the steps done of all units' steps; may be nil.
+	Progress func(done, total int64)
+	Log      *slog.Logger // may be nil
+}
+
+// Contribute is a device's whole part in a round but for the masks: each unit
+// that is in trains from the same start, is clipped and quantized by itself, and
+// the sum of their vectors is returned: Lattice.D() symbols and behind them
+// Count's. It is the one path from data to symbols.
+//
+// The result depends on nothing but its arguments where Seed is given: not on
+// who else contributes, nor on how many run at once.
+func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution) ([]int32, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Progress == nil {
+		c.Progress = func(int64, int64) {}
+	}
+	units, err := data.draw(random(c.Seed, forProviders, c.Round))
+	if err != nil {
+		return nil, err
+	}
+	u := newUpdate(c.Lattice, c.Count, random(c.Seed, forRounding, c.Round))
+	shuffle := random(c.Seed, forBatches, c.Round)
+	t, steps := c.Task, int64(c.Steps)
+	total := steps * int64(len(units))
+	c.Progress(0, total)
+	for i, one := range units {
+		if t.Batches, err = one.data.batches(shuffle, c.Steps, t.Batch, t.Sequence); err != nil {
+			return nil, err
+		}
+		t.Progress = func(done, _ int) { c.Progress(int64(i)*steps+int64(done), total) }
+		delta, err := trainer.Train(ctx, t)
+		if err == nil && len(delta) != len(t.Start) {
+			err = fmt.Errorf("trainer returned %d values, %d expected", len(delta), len(t.Start))
+		}
+		if err == nil {
+			err = u.add(delta)
+			clear(delta)
+		}
+		if errors.Is(err, ErrDiverged) && data.providers() {
+			// One provider's data must not decide over the others' contributions:
+			// this one counts as absent.
+			c.Log.Warn("a provider's training diverged", "round", c.Round)
+			continue
+		}
+		if err != nil {
+			clear(u.sum)
+			return nil, err
+		}
+	}
+	return u.sum, nil
+}
