@@ -17,15 +17,16 @@ const module = "github.com/starling-fl/starling/"
 // of this project that it may import. A name ending in /... stands for a
 // package and what lies below it.
 var mayImport = map[string][]string{
-	"quant": {}, "dp": {}, "secagg": {}, "tokenizer": {}, "dataset": {}, "model": {}, "wasm": {},
+	"nf4": {}, "dp": {}, "secagg": {}, "tokenizer": {}, "dataset": {},
 	"coordinator/round": {}, "coordinator/optimizer": {}, "internal/wire": {}, "web": {},
 
+	"model": {"nf4"}, "wasm": {"nf4"}, "quant": {"nf4"},
 	"model/base":        {"model"},
 	"model/nn":          {"model", "tokenizer"},
-	"wasm/compiler/...": {"wasm", "wasm/compiler/..."},
+	"wasm/compiler/...": {"nf4", "wasm", "wasm/compiler/..."},
 	"coordinator/store": {"dp", "model"},
-	"edge":              {"model", "wasm", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire"},
-	"coordinator": {"coordinator/...", "model", "model/nn", "wasm", "wasm/compiler", "quant", "dp", "secagg",
+	"edge":              {"model", "wasm", "nf4", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire"},
+	"coordinator": {"coordinator/...", "model", "model/nn", "wasm", "wasm/compiler", "nf4", "quant", "dp", "secagg",
 		"internal/wire"},
 	// sim counts bytes by message and plays hostile devices, so it reads frames.
 	"internal/sim":     {"coordinator", "edge", "dataset", "model", "model/nn", "internal/wire"},
@@ -35,7 +36,7 @@ var mayImport = map[string][]string{
 }
 
 // noGoMLX must stay small enough for a browser.
-var noGoMLX = []string{"edge", "wasm", "model", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "cmd/starling-web"}
+var noGoMLX = []string{"edge", "wasm", "model", "nf4", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "cmd/starling-web"}
 
 type listed struct {
 	ImportPath string
@@ -117,7 +118,7 @@ func TestImportTable(t *testing.T) {
 // Randomness that protects somebody never comes from math/rand.
 func TestNoMathRandWhereSecretsAre(t *testing.T) {
 	packages := list(t)
-	for _, name := range []string{"secagg", "quant", "dp"} {
+	for _, name := range []string{"secagg", "quant", "nf4", "dp"} {
 		for _, imp := range packages[name].Imports {
 			if strings.HasPrefix(imp, "math/rand") {
 				t.Errorf("%s imports %s", name, imp)

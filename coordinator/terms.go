@@ -8,13 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/nf4"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
-	"github.com/starling-fl/starling/wasm"
 )
 
 // terms are the constants that follow from the job and the base: fixed before
@@ -109,17 +110,14 @@ func (t *terms) checkNorms() error {
 // device that keeps the codes trains against the weights that are evaluated and
 // released, to the bit.
 func survivesNF4(data []float32) bool {
-	const block = 64
-	codes := make([]byte, wasm.NF4CodesSize(len(data)))
-	scales := make([]float32, wasm.NF4ScalesLen(len(data), block))
-	wasm.QuantizeNF4(codes, scales, data, block)
-	for i, v := range data {
-		code := codes[i/2] >> (4 * (1 - i%2)) & 15
-		if wasm.NF4Levels[code]*scales[i/block] != v {
-			return false
-		}
+	codes := make([]byte, nf4.CodesLen(len(data)))
+	scales := make([]float32, nf4.Blocks(len(data), nf4.Block))
+	if nf4.Encode(codes, scales, data, nf4.Block) != nil {
+		return false
 	}
-	return true
+	back := make([]float32, len(data))
+	nf4.Decode(back, codes, scales, nf4.Block)
+	return slices.Equal(back, data)
 }
 
 // compactable names the base's matrices that survive NF4.

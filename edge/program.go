@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/nf4"
 	"github.com/starling-fl/starling/wasm"
 )
 
@@ -186,7 +187,7 @@ const largeTensor = 1 << 20
 // the program wants those, else decoded, one tensor at a time.
 func (b *bench) freeze(f *wasm.Tensor, base *model.Base) error {
 	if f.NF4 != nil {
-		if codes, scales, stored := base.StoredNF4(f.Name); stored && len(scales) == wasm.NF4ScalesLen(elements(f.Shape), f.NF4.Block) {
+		if codes, scales, stored := base.StoredNF4(f.Name); stored && len(scales) == nf4.Blocks(elements(f.Shape), f.NF4.Block) {
 			return b.instance.WriteFrozenNF4(f.Name, codes, scales)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/starling-fl/starling/nf4"
 )
 
 // Names of the files of a base in Hugging Face layout.
@@ -226,7 +228,7 @@ func (b *Base) StoredNF4(name string) (codes []byte, absmax []float32, ok bool) 
 		return nil, nil, false
 	}
 	g, err := b.stored.nf4Group(stored)
-	if err != nil || g == nil || g.meta.BlockSize != nf4Block || !slices.Equal(g.levels, nf4Levels[:]) {
+	if err != nil || g == nil || g.meta.BlockSize != nf4.Block || g.levels != nf4.Levels {
 		return nil, nil, false
 	}
 	return g.codes, g.absmax, true

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/nf4"
 )
 
 func tinyConfig() Config { return BERT(20, 8, 2, 2, 6) }
@@ -195,7 +197,7 @@ func TestBaseRoundTrips(t *testing.T) {
 				t.Errorf("%s: %s is stored in NF4: %v, want %v", format, src.Name, ok, want)
 			}
 			for j, x := range b.Tensors[i].Data {
-				if ok && nf4Levels[codes[j/2]>>(4*(1-j%2))&15]*absmax[j/64] != x {
+				if ok && nf4.Levels[codes[j/2]>>(4*(1-j%2))&15]*absmax[j/64] != x {
 					t.Fatalf("%s: value %d differs from its code", src.Name, j)
 				}
 			}

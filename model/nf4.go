@@ -3,20 +3,9 @@ package model
 import (
 	"encoding/json"
 	"fmt"
-	"math"
+
+	"github.com/starling-fl/starling/nf4"
 )
-
-// nf4Block is the number of values that share one absmax.
-const nf4Block = 64
-
-// nf4Levels is the NormalFloat4 codebook of QLoRA (Dettmers et al. 2023) as
-// bitsandbytes stores it.
-var nf4Levels = [16]float32{
-	-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453,
-	-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0,
-	0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
-	0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1,
-}
 
 // NF4 in a safetensors file follows bitsandbytes: the weight's own name holds
 // the packed codes, U8 [ceil(n/2), 1] with the first element in the high
@@ -40,28 +29,11 @@ func (s *SafeTensors) AddNF4(name string, shape []int, data []float32) error {
 	if Elements(shape) != len(data) {
 		return fmt.Errorf("%w: tensor %q has %d values for shape %v", ErrSafetensors, name, len(data), shape)
 	}
-	codes := make([]byte, (len(data)+1)/2)
-	absmax := make([]float32, 0, (len(data)+nf4Block-1)/nf4Block)
-	for at := 0; at < len(data); at += nf4Block {
-		block := data[at:min(at+nf4Block, len(data))]
-		m := float32(0)
-		for _, x := range block {
-			m = max(m, float32(math.Abs(float64(x))))
-		}
-		absmax = append(absmax, m)
-		for i, x := range block {
-			c := byte(7)
-			if m > 0 {
-				c = nf4Nearest(x / m)
-			}
-			j := at + i
-			codes[j/2] |= c << (4 * (1 - j%2))
-		}
+	codes, absmax := make([]byte, nf4.CodesLen(len(data))), make([]float32, nf4.Blocks(len(data), nf4.Block))
+	if err := nf4.Encode(codes, absmax, data, nf4.Block); err != nil {
+		return fmt.Errorf("%w: tensor %q: %w", ErrSafetensors, name, err)
 	}
-	if len(data)%2 == 1 {
-		codes[len(codes)-1] |= 7 // the unused nibble holds 0's code, as bitsandbytes pads
-	}
-	meta, err := json.Marshal(nf4Meta{"nf4", nf4Block, "float32", shape})
+	meta, err := json.Marshal(nf4Meta{"nf4", nf4.Block, "float32", shape})
 	if err != nil {
 		return err
 	}
@@ -71,17 +43,7 @@ func (s *SafeTensors) AddNF4(name string, shape []int, data []float32) error {
 	if err := s.Add(name+nf4Absmax, "F32", []int{len(absmax)}, absmax); err != nil {
 		return err
 	}
-	return s.Add(name+nf4Map, "F32", []int{16}, nf4Levels[:])
-}
-
-func nf4Nearest(x float32) byte {
-	best, dist := 0, float32(math.Inf(1))
-	for i, l := range nf4Levels {
-		if d := float32(math.Abs(float64(x - l))); d < dist {
-			best, dist = i, d
-		}
-	}
-	return byte(best)
+	return s.Add(name+nf4Map, "F32", []int{len(nf4.Levels)}, nf4.Levels[:])
 }
 
 // nf4Group is a tensor stored in NF4 with what belongs to it.
@@ -89,7 +51,7 @@ type nf4Group struct {
 	meta   nf4Meta
 	codes  []byte // view
 	absmax []float32
-	levels []float32
+	levels [16]float32
 }
 
 // nf4Group finds and checks an NF4 tensor; nil without an error where the
@@ -106,7 +68,7 @@ func (s *SafeTensors) nf4Group(name string) (*nf4Group, error) {
 	bad := func(what string) (*nf4Group, error) {
 		return nil, fmt.Errorf("%w: NF4 tensor %q: %s", ErrSafetensors, name, what)
 	}
-	g := &nf4Group{codes: raw.Data, levels: nf4Levels[:]}
+	g := &nf4Group{codes: raw.Data, levels: nf4.Levels}
 	if err := json.Unmarshal(state.Data, &g.meta); err != nil {
 		return bad(err.Error())
 	}
@@ -129,9 +91,11 @@ func (s *SafeTensors) nf4Group(name string) (*nf4Group, error) {
 		return bad(fmt.Sprintf("%d values of absmax for %d blocks", len(g.absmax), blocks))
 	}
 	if m, ok := s.Lookup(name + nf4Map); ok {
-		if g.levels, err = m.Float32(); err != nil || len(g.levels) != 16 {
+		levels, err := m.Float32()
+		if err != nil || len(levels) != len(g.levels) {
 			return bad("quant_map does not hold 16 floats")
 		}
+		g.levels = [16]float32(levels)
 	}
 	return g, nil
 }
@@ -149,10 +113,7 @@ func (s *SafeTensors) Tensor(name string) (Tensor, error) {
 		return Tensor{name, raw.Shape, v}, err
 	}
 	out := make([]float32, Elements(g.meta.Shape))
-	for i := range out {
-		c := g.codes[i/2] >> (4 * (1 - i%2)) & 15
-		out[i] = g.levels[c] * g.absmax[i/g.meta.BlockSize]
-	}
+	nf4.DecodeLevels(out, g.codes, g.absmax, g.meta.BlockSize, &g.levels)
 	return Tensor{name, g.meta.Shape, out}, nil
 }
 

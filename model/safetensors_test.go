@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/starling-fl/starling/nf4"
 )
 
 // file puts a header before a body.
@@ -150,12 +152,12 @@ func TestNF4Golden(t *testing.T) {
 	if err := json.Unmarshal(data, &golden); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(golden.Codebook, nf4Levels[:]) {
-		t.Errorf("levels %v, want %v", nf4Levels, golden.Codebook)
+	if !slices.Equal(golden.Codebook, nf4.Levels[:]) {
+		t.Errorf("levels %v, want %v", nf4.Levels, golden.Codebook)
 	}
 	compared := 0
 	for i, c := range golden.Cases {
-		if c.BlockSize != nf4Block {
+		if c.BlockSize != nf4.Block {
 			continue
 		}
 		in := make([]float32, len(c.Input))

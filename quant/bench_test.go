@@ -114,7 +114,6 @@ func BenchmarkRotate(b *testing.B) {
 func BenchmarkNF4(b *testing.B) {
 	const n = 1 << 18
 	x := testVector(1, n)
-	codes, scales := make([]byte, n/2), make([]float32, n/blockLen)
 	packed := make([]byte, formatNF4.size(n))
 	run := func(name string, f func() error) {
 		b.Run(name, func(b *testing.B) { loop(b, 4*n, f) })
@@ -123,6 +122,4 @@ func BenchmarkNF4(b *testing.B) {
 	run("decode", func() error { return formatNF4.decode(x, packed) })
 	run("encode-dq", func() error { return formatNF4DQ.encode(packed[:formatNF4DQ.size(n)], x) })
 	run("decode-dq", func() error { return formatNF4DQ.decode(x, packed[:formatNF4DQ.size(n)]) })
-	run("encode-plain", func() error { nf4EncodeGeneric(codes, scales, x); return nil })
-	run("decode-plain", func() error { nf4DecodeGeneric(x, codes, scales); return nil })
 }

@@ -37,7 +37,7 @@ func goldenVector(n int) []float32 {
 // codes, scales, decoded values, and the codes of doubly quantized scales. The
 // mean scale depends on torch's order of summation, and its dynamic map on
 // torch.linspace (48 of 256 entries are one unit in the last place away from
-// testdata/nf4.json, which is what this package holds): what follows from these
+// ../nf4/testdata/nf4.json, which is what this package holds): what follows from these
 // two agrees within a few units in the last place of the largest scale.
 func TestBitsandbytes(t *testing.T) {
 	raw, err := os.ReadFile("testdata/bitsandbytes.json")

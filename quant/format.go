@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/starling-fl/starling/nf4"
 )
 
 // blockLen is the number of values that share one scale.
-const blockLen = 64
+const blockLen = nf4.Block
 
 // Format is a way to store a vector in the clear. Formats are values;
 // LookupFormat finds one by name.

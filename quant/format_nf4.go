@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"sync"
+
+	"github.com/starling-fl/starling/nf4"
 )
 
 // formatNF4 is 4-bit NormalFloat as bitsandbytes stores it: codes, two a byte,
@@ -16,7 +18,7 @@ var formatNF4 = formatSpec{id: 6, name: "nf4",
 		scales := borrowScales(blocks(len(x)))
 		defer scalePool.Put(scales)
 		codes := (len(x) + 1) / 2
-		if err := nf4Encode(dst[:codes], *scales, x); err != nil {
+		if err := encodeNF4(dst[:codes], *scales, x); err != nil {
 			return err
 		}
 		for b, v := range *scales {
@@ -35,8 +37,8 @@ var formatNF4 = formatSpec{id: 6, name: "nf4",
 			}
 			(*scales)[b] = v
 		}
-		nf4Decode(dst, src[:codes], *scales)
-		return checkPad(src[:codes], len(dst), nf4Zero)
+		nf4.Decode(dst, src[:codes], *scales, blockLen)
+		return checkPad(src[:codes], len(dst), nf4.Zero)
 	}}
 
 // formatNF4DQ is formatNF4 with double quantization of the scales: their mean
@@ -57,7 +59,7 @@ var formatNF4DQ = formatSpec{id: 7, name: "nf4dq",
 		scales := borrowScales(blocks(len(x)))
 		defer scalePool.Put(scales)
 		codes := (len(x) + 1) / 2
-		if err := nf4Encode(dst[:codes], *scales, x); err != nil {
+		if err := encodeNF4(dst[:codes], *scales, x); err != nil {
 			return err
 		}
 		encodeScales(dst[codes:], *scales)
@@ -73,9 +75,17 @@ var formatNF4DQ = formatSpec{id: 7, name: "nf4dq",
 		if err := decodeScales(*scales, src[codes:]); err != nil {
 			return err
 		}
-		nf4Decode(dst, src[:codes], *scales)
-		return checkPad(src[:codes], len(dst), nf4Zero)
+		nf4.Decode(dst, src[:codes], *scales, blockLen)
+		return checkPad(src[:codes], len(dst), nf4.Zero)
 	}}
+
+// encodeNF4 is nf4.Encode with this package's error for what is not finite.
+func encodeNF4(codes []byte, scales, x []float32) error {
+	if nf4.Encode(codes, scales, x, blockLen) != nil {
+		return checkFinite(x) // nothing else is refused
+	}
+	return nil
+}
 
 // nestedLen is the number of scales that share a scale of their own.
 const nestedLen = 256

@@ -37,16 +37,6 @@ func roundUniformAVX2(dst *int32, y *float32, random *byte, n int, scale, limit 
 //go:noescape
 func roundCellsAVX2(dst *int32, y *float32, random *byte, n int, scale, limit float32, table *int32) (norm2 int64)
 
-// nf4EncodeAVX2 encodes blocks of 64 until it meets one whose scale has no
-// reciprocal in float32 or that holds a value that is not finite, and returns
-// how many it did.
-//
-//go:noescape
-func nf4EncodeAVX2(codes *byte, scales, x *float32, blocks int, bounds *float32) (done int)
-
-//go:noescape
-func nf4DecodeAVX2(dst *float32, codes *byte, scales *float32, blocks int, levels *float32)
-
 func hadamardFast(x []float32, r int, signs []uint64) bool {
 	if !useAVX2 || len(x) == 0 {
 		return false
@@ -82,21 +72,4 @@ func roundCellsFast(dst []int32, y []float32, random []byte, scale float32, q in
 		return 0, 0
 	}
 	return n, roundCellsAVX2(&dst[0], &y[0], &random[0], n, scale, float32(q), &table[0])
-}
-
-// nf4EncodeFast encodes a run of whole blocks from the front.
-func nf4EncodeFast(codes []byte, scales, x []float32) (done int) {
-	if n := len(x) / blockLen; useAVX2 && n > 0 {
-		done = nf4EncodeAVX2(&codes[0], &scales[0], &x[0], n, &nf4Bounds[0])
-	}
-	return done
-}
-
-func nf4DecodeFast(dst []float32, codes []byte, scales []float32) (done int) {
-	n := len(dst) / blockLen
-	if useAVX2 && n > 0 {
-		nf4DecodeAVX2(&dst[0], &codes[0], &scales[0], n, &nf4Levels[0])
-		return n
-	}
-	return 0
 }

@@ -14,7 +14,3 @@ func roundUniformFast(dst []int32, y []float32, random []byte, scale float32, q 
 func roundCellsFast(dst []int32, y []float32, random []byte, scale float32, q int32, table []int32) (done int, norm2 int64) {
 	return 0, 0
 }
-
-func nf4EncodeFast(codes []byte, scales, x []float32) (done int) { return 0 }
-
-func nf4DecodeFast(dst []float32, codes []byte, scales []float32) (done int) { return 0 }

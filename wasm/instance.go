@@ -7,6 +7,8 @@ import (
 	"io"
 	"sync"
 	"unsafe"
+
+	"github.com/starling-fl/starling/nf4"
 )
 
 // Instance is a program with a memory of its own. Calls exclude one another: a
@@ -93,7 +95,9 @@ func (in *Instance) WriteFrozen(name string, data []float32) error {
 	}
 	codes := make([]byte, t.DataSize())
 	scales := make([]float32, t.ScalesSize()/4)
-	QuantizeNF4(codes, scales, data, t.NF4.Block)
+	if err := nf4.Encode(codes, scales, data, t.NF4.Block); err != nil {
+		return fmt.Errorf("wasm: frozen %q: %w", name, err)
+	}
 	return in.freeze(t, codes, scales)
 }
 
@@ -109,7 +113,7 @@ func (in *Instance) WriteFrozenInt32(name string, data []int32) error {
 }
 
 // WriteFrozenNF4 sets a frozen NF4 tensor, once, from codes and scales in the
-// layout of QuantizeNF4.
+// layout of package nf4.
 func (in *Instance) WriteFrozenNF4(name string, codes []byte, scales []float32) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"sort"
+
+	"github.com/starling-fl/starling/nf4"
 )
 
 // Format is the version of the program format that this package reads and writes.
@@ -61,7 +63,7 @@ type Tensor struct {
 }
 
 // NF4 says that a tensor's memory holds NormalFloat-4 codes (QLoRA, Dettmers et
-// al. 2023, section 3) instead of floats: see QuantizeNF4 for the layout.
+// al. 2023, section 3) instead of floats: see package nf4 for the layout.
 type NF4 struct {
 	Block  int    `json:"block"`  // values that share a scale; a multiple of 16
 	Scales uint32 `json:"scales"` // offset of the scales, a multiple of 16
@@ -87,7 +89,7 @@ func (t *Tensor) DataSize() uint64 {
 	if t.NF4 == nil {
 		return 4 * uint64(t.Len())
 	}
-	return uint64(NF4CodesSize(t.Len()))
+	return uint64(nf4.CodesLen(t.Len()))
 }
 
 // ScalesSize returns the bytes of t's scales at NF4.Scales; 0 for plain tensors.
@@ -95,7 +97,7 @@ func (t *Tensor) ScalesSize() uint64 {
 	if t.NF4 == nil {
 		return 0
 	}
-	return 4 * uint64(NF4ScalesLen(t.Len(), t.NF4.Block))
+	return 4 * uint64(nf4.Blocks(t.Len(), t.NF4.Block))
 }
 
 // Encode returns the canonical encoding of m, or why m is not valid.

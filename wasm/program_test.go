@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/starling-fl/starling/nf4"
 )
 
 // configs are the engines that a test can run a program in on this platform.
@@ -246,9 +248,8 @@ func TestFrozenNF4(t *testing.T) {
 	for i := range src {
 		src[i] = float32(math.Sin(float64(i)))
 	}
-	c, s := make([]byte, NF4CodesSize(99)), make([]float32, NF4ScalesLen(99, 64))
-	QuantizeNF4(c, s, src, 64)
-	check(t, in.WriteFrozen("q", src))
+	c, s := make([]byte, nf4.CodesLen(99)), make([]float32, nf4.Blocks(99, 64))
+	check(t, nf4.Encode(c, s, src, 64), in.WriteFrozen("q", src))
 	if err := in.WriteFrozenNF4("p", c[1:], s); !errors.Is(err, ErrLayout) {
 		t.Errorf("short codes: %v", err)
 	}
@@ -278,7 +279,7 @@ func TestFrozenNF4(t *testing.T) {
 		t.Errorf("short snapshot: %v", err)
 	}
 	back := make([]float32, 99)
-	DequantizeNF4(back, q[:len(c)], s, 64)
+	nf4.Decode(back, q[:len(c)], s, 64)
 	for i := range back {
 		// The widest gap between levels is 0.304 of the scale.
 		if d := math.Abs(float64(back[i] - src[i])); d > .153 {

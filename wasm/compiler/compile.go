@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/nf4"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler/codegen"
 	"github.com/starling-fl/starling/wasm/compiler/emit"
@@ -38,7 +39,7 @@ const (
 type Param struct {
 	Name string
 	Role Role
-	NF4  bool // frozen float32 only: stands in memory as 4-bit codes (wasm.QuantizeNF4)
+	NF4  bool // frozen float32 only: stands in memory as 4-bit codes (package nf4)
 }
 
 // Output names a result of the graph.
@@ -254,7 +255,7 @@ func assemble(g *ir.Graph, cfg plan.Config, host string) (*assembled, *plan.Plan
 		m.Export(fmt.Sprintf("s%d", i), f)
 	}
 	if gen.NeedTable {
-		m.Data(tableAddr, codegen.NF4Table(wasm.NF4Levels))
+		m.Data(tableAddr, codegen.NF4Table(nf4.Levels))
 	}
 	for _, c := range p.Consts {
 		m.Data(uint32(c.Addr), c.Const)

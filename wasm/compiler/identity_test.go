@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/starling-fl/starling/nf4"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
@@ -155,10 +156,12 @@ func TestNF4EqualsDecoded(t *testing.T) {
 		plain, d := program(t, b, compiler.HostWazero)
 		for i, p := range s.params {
 			if p.NF4 {
-				codes := make([]byte, wasm.NF4CodesSize(len(p.f32)))
-				scales := make([]float32, wasm.NF4ScalesLen(len(p.f32), 64))
-				wasm.QuantizeNF4(codes, scales, p.f32, 64)
-				wasm.DequantizeNF4(d.params[i].f32, codes, scales, 64)
+				codes := make([]byte, nf4.CodesLen(len(p.f32)))
+				scales := make([]float32, nf4.Blocks(len(p.f32), 64))
+				if err := nf4.Encode(codes, scales, p.f32, 64); err != nil {
+					t.Fatal(err)
+				}
+				nf4.Decode(d.params[i].f32, codes, scales, 64)
 			}
 		}
 		got := steps(t, instance(t, packed, s, wasm.Config{}), 3)

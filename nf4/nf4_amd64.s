@@ -66,10 +66,10 @@ GLOBL pair<>(SB), RODATA|NOPTR, $4
 	VBLENDVPS    t, hi, lo, lo; \
 	VMOVUPS      lo, 8*offset(DI)
 
-// func nf4EncodeAVX2(codes *byte, scales, x *float32, blocks int, bounds *float32) (done int)
+// func encodeAVX2(codes *byte, scales, x *float32, blocks int, bounds *float32) (done int)
 //
 // The frame holds the 15 bounds, each spread over a register.
-TEXT ·nf4EncodeAVX2(SB), NOSPLIT, $480-48
+TEXT ·encodeAVX2(SB), NOSPLIT, $480-48
 	MOVQ codes+0(FP), DI
 	MOVQ scales+8(FP), BX
 	MOVQ x+16(FP), SI
@@ -182,8 +182,8 @@ stop:
 	VZEROUPPER
 	RET
 
-// func nf4DecodeAVX2(dst *float32, codes *byte, scales *float32, blocks int, levels *float32)
-TEXT ·nf4DecodeAVX2(SB), NOSPLIT, $0-40
+// func decodeAVX2(dst *float32, codes *byte, scales *float32, blocks int, levels *float32)
+TEXT ·decodeAVX2(SB), NOSPLIT, $0-40
 	MOVQ    dst+0(FP), DI
 	MOVQ    codes+8(FP), SI
 	MOVQ    scales+16(FP), BX

@@ -1,4 +1,4 @@
-package quant
+package nf4
 
 import (
 	"encoding/hex"
@@ -8,10 +8,9 @@ import (
 	"testing"
 )
 
-type nf4Golden struct {
+type golden struct {
 	Codebook []float64 `json:"codebook"`
 	Bounds   []uint32  `json:"bounds_f32_bits"`
-	Dynamic  []float64 `json:"dynamic_map_8bit_signed"`
 	TieRule  []struct {
 		Bits uint32 `json:"value_bits"`
 		Code byte   `json:"bnb_code"`
@@ -26,34 +25,29 @@ type nf4Golden struct {
 	} `json:"cases"`
 }
 
-// TestGoldenNF4 holds the format to bitsandbytes, by values that an
+// TestGolden holds the format to bitsandbytes, by values that an
 // independent program computed.
-func TestGoldenNF4(t *testing.T) {
+func TestGolden(t *testing.T) {
 	raw, err := os.ReadFile("testdata/nf4.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var g nf4Golden
+	var g golden
 	if err := json.Unmarshal(raw, &g); err != nil {
 		t.Fatal(err)
 	}
 	for i, v := range g.Codebook {
-		if float64(nf4Levels[i]) != v {
-			t.Errorf("level %d is %v, want %v", i, nf4Levels[i], v)
+		if float64(Levels[i]) != v {
+			t.Errorf("level %d is %v, want %v", i, Levels[i], v)
 		}
 	}
 	for i, v := range g.Bounds {
-		if math.Float32bits(nf4Bounds[i]) != v {
-			t.Errorf("bound %d is %#x, want %#x", i, math.Float32bits(nf4Bounds[i]), v)
-		}
-	}
-	for i, v := range g.Dynamic {
-		if float64(dynamicMap[i]) != float64(float32(v)) {
-			t.Errorf("dynamic map %d is %v, want %v", i, dynamicMap[i], v)
+		if math.Float32bits(bounds[i]) != v {
+			t.Errorf("bound %d is %#x, want %#x", i, math.Float32bits(bounds[i]), v)
 		}
 	}
 	for _, tie := range g.TieRule {
-		if got := nf4Code(math.Float32frombits(tie.Bits)); got != tie.Code {
+		if got := code(math.Float32frombits(tie.Bits)); got != tie.Code {
 			t.Errorf("code of midpoint %#x is %d, want %d", tie.Bits, got, tie.Code)
 		}
 	}
@@ -62,8 +56,8 @@ func TestGoldenNF4(t *testing.T) {
 		for i, b := range c.Input {
 			x[i] = math.Float32frombits(b)
 		}
-		codes, scales := make([]byte, (c.N+1)/2), make([]float32, blocks(c.N))
-		if err := nf4Encode(codes, scales, x); err != nil {
+		codes, scales := make([]byte, CodesLen(c.N)), make([]float32, Blocks(c.N, Block))
+		if err := Encode(codes, scales, x, Block); err != nil {
 			t.Fatal(err)
 		}
 		if got := hex.EncodeToString(codes); got != c.Packed {
@@ -75,7 +69,7 @@ func TestGoldenNF4(t *testing.T) {
 			}
 		}
 		y := make([]float32, c.N)
-		nf4Decode(y, codes, scales)
+		Decode(y, codes, scales, Block)
 		var sum float64
 		for i := range x {
 			sum += math.Abs(float64(x[i]) - float64(y[i]))
