@@ -59,7 +59,7 @@ func BenchmarkRelease(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		r := &running{id: id, vector: v, spec: c.t.release(id, v.b2(), cert)}
+		r := &running{Draw: &Draw{id: id, vector: v, spec: c.t.release(id, v.b2(), cert)}}
 		if r.event, err = r.spec.Event(v.size()); err != nil {
 			b.Fatal(err)
 		}

@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-fl/starling/coordinator/optimizer"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
@@ -35,10 +34,10 @@ var (
 
 // Coordinator runs one job.
 type Coordinator struct {
+	*Core // owned by the engine but for its constants
+
 	cfg   Config
-	t     *terms
 	log   *slog.Logger
-	rnd   randomness
 	store *store.Store
 	blobs *blobs
 
@@ -48,7 +47,6 @@ type Coordinator struct {
 	jobBytes  []byte
 	task      [32]byte // TaskID of jobBytes
 	taskName  string   // in hexadecimal, as secagg binds it
-	seed      uint64   // of the initial adapter
 
 	maxPending uint64
 	events     chan event
@@ -67,12 +65,6 @@ type Coordinator struct {
 
 	// The rest is owned by the engine: New until Run, then Run's goroutine.
 	started   time.Time
-	version   uint64 // committed rounds
-	nextRound uint64
-	clip      float64 // clip norm of the next round
-	adapter   *model.Adapter
-	optimizer *optimizer.Optimizer
-	indices   map[int][]int // by rank: places in the optimizer's state
 	spent     []dp.Event
 	head      [32]byte // of the ledger
 	held      []heldSlice
@@ -109,17 +101,15 @@ func New(cfg Config) (*Coordinator, error) {
 	if cfg.Dir == "" {
 		return nil, fmt.Errorf("coordinator: no folder for the state is given")
 	}
-	if cfg.Seed != nil && len(cfg.Seed) < 16 {
-		return nil, fmt.Errorf("coordinator: seed has %d bytes, must have at least 16", len(cfg.Seed))
-	}
-	t, err := newTerms(cfg.Job, cfg.Base)
+	core, err := NewCore(cfg.Job, cfg.Base, cfg.Seed)
 	if err != nil {
 		return nil, err
 	}
+	t := core.t
 	c := &Coordinator{
-		cfg: cfg, t: t, log: cfg.Log, rnd: randomness{cfg.Seed}, blobs: newBlobs(),
+		Core: core, cfg: cfg, log: cfg.Log, blobs: newBlobs(),
 		events: make(chan event, 16), done: make(chan struct{}),
-		maxPending: maxPending, devices: map[[32]byte]*device{}, indices: map[int][]int{},
+		maxPending: maxPending, devices: map[[32]byte]*device{},
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -163,7 +153,9 @@ func (c *Coordinator) resume() error {
 		return err
 	}
 	c.authority = ed25519.NewKeyFromSeed(authority)
-	c.seed = binary.LittleEndian.Uint64(seed)
+	if err := c.begin(binary.LittleEndian.Uint64(seed)); err != nil {
+		return err
+	}
 	job := c.t.wireJob([16]byte(instance), c.authority.Public().(ed25519.PublicKey), c.rnd.secret())
 	if c.jobBytes, err = job.AppendBinary(nil); err != nil {
 		return jobErrorf("%w", err)
@@ -178,22 +170,13 @@ func (c *Coordinator) resume() error {
 		return err
 	}
 	c.spent, c.head = ledger.Events(), ledger.Head
-	c.clip = c.t.job.Privacy.ClipNorm
-	c.adapter = model.NewAdapter(c.t.layout, c.seed)
-	if c.optimizer, err = optimizer.New(c.t.job.serverConfig(), c.t.layout.Size(c.t.lora.RMax)); err != nil {
-		return err
-	}
 	last, err := c.store.Last()
 	if err != nil {
 		return err
 	}
 	if last != nil {
-		c.version, c.clip = last.Version, last.ClipNorm
-		if c.adapter, err = model.ParseAdapter(c.t.layout, last.Adapter); err != nil {
-			return fmt.Errorf("coordinator: checkpoint %d: %w", last.Version, err)
-		}
-		if err := c.optimizer.Restore(last.Optimizer); err != nil {
-			return fmt.Errorf("coordinator: checkpoint %d: %w", last.Version, err)
+		if err := c.restore(last.Version, last.ClipNorm, last.Adapter, last.Optimizer); err != nil {
+			return err
 		}
 	}
 	if c.nextRound, err = c.store.NextRound(); err != nil {

@@ -26,11 +26,9 @@ func (c *Coordinator) downlink(r *running, plan *wire.Plan) error {
 		c.remember(heldSlice{c.t.lora.RMax, c.adapter.Slice(c.t.lora.RMax)})
 		return nil
 	}
-	j := c.t.job.Wire
-	target := c.adapter.Slice(r.rank)
-	full, decoded, err := quant.PackUpdate(target, nil, j.Downlink, j.DownlinkCodec)
+	full, decoded, err := c.Slice(r.rank)
 	if err != nil {
-		return fmt.Errorf("coordinator: downlink: %w", err)
+		return err
 	}
 	digest := quant.Digest(decoded)
 	data := [][]byte{full}
@@ -53,6 +51,7 @@ func (c *Coordinator) downlink(r *running, plan *wire.Plan) error {
 		}
 	}
 	refs := c.blobs.assign(data...)
+	j := c.t.job.Wire
 	plan.Slice = wire.Slice{Blob: refs[0], Digest: digest, Format: j.Downlink, Codec: j.DownlinkCodec}
 	for i, f := range from {
 		r.patches = append(r.patches, wire.Patch{From: f, Blob: refs[i+1]})

@@ -46,21 +46,11 @@ func (c *Coordinator) finishRound(r *running, e round.Release) (round.Event, err
 	c.metrics.unmaskNanos.Add(int64(time.Since(began)))
 
 	noising := time.Now()
-	spec := r.spec
-	spec.NoiseOnly = e.NoiseOnly
-	event, err := dp.Release(sum, spec, r.noise)
+	event, clip, err := c.Release(r.Draw, sum, e.NoiseOnly, r.noise)
 	if err != nil {
-		return nil, fmt.Errorf("coordinator: noise: %w", err)
-	}
-	c.metrics.noiseNanos.Add(int64(time.Since(noising)))
-
-	mean, clip, err := c.t.decode(r.vector, sum)
-	if err != nil {
-		return nil, fmt.Errorf("coordinator: %w", err)
-	}
-	if err := c.apply(r.rank, mean); err != nil {
 		return nil, err
 	}
+	c.metrics.noiseNanos.Add(int64(time.Since(noising)))
 	if err := c.commit(r, event, clip); err != nil {
 		return nil, err
 	}
@@ -108,26 +98,6 @@ func (c *Coordinator) unmask(r *running, shards []int, sum []int64) (good int, e
 	return good, nil
 }
 
-// apply takes the optimizer's step on the values of the round's rank.
-func (c *Coordinator) apply(rank int, mean []float32) error {
-	index, ok := c.indices[rank]
-	if !ok {
-		var err error
-		if index, err = c.t.indexAt(rank); err != nil {
-			return err
-		}
-		c.indices[rank] = index
-	}
-	values := c.adapter.Slice(rank)
-	if err := c.optimizer.Step(values, mean, index); err != nil {
-		return fmt.Errorf("coordinator: %w", err)
-	}
-	if err := c.adapter.SetSlice(rank, values); err != nil {
-		return fmt.Errorf("coordinator: %w", err)
-	}
-	return nil
-}
-
 // commit writes checkpoint and charge in one transaction; clip is the clip norm
 // of the next round.
 func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
@@ -141,8 +111,7 @@ func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 	if err != nil {
 		return err
 	}
-	c.version++
-	c.clip = clip
+	c.Commit(clip)
 	c.spent = append(c.spent, event)
 	c.head = entry.Hash
 	c.progress.Simulated, c.progress.Delivered, c.progress.Visible = r.note.Simulated, r.note.Delivered, r.note.Visible

@@ -17,11 +17,8 @@ import (
 
 // running is the round under way; owned by the engine.
 type running struct {
-	id        uint64
-	rank      int
-	rotation  [32]byte
+	*Draw
 	m         *round.Machine
-	vector    vector
 	plan      []byte // canonical bytes: what P hashes
 	patches   []wire.Patch
 	keying    *secagg.Keying
@@ -29,8 +26,6 @@ type running struct {
 	survivors [][]byte // by shard: the frame that announces U3
 	packed    uint64   // bytes of an update's packed symbols
 
-	spec  dp.ReleaseSpec
-	event dp.Event // what the round costs
 	note  store.Note
 	noise *dp.Pool
 
@@ -68,23 +63,7 @@ func (c *Coordinator) draw() (*running, error) {
 		return nil, &fatalError{fmt.Errorf("coordinator: drawing round %d: %w", c.nextRound, err)}
 	}
 	id := c.nextRound
-	r := &running{
-		id: id, parts: map[round.Device]*participant{}, away: map[*device]struct{}{}, began: time.Now(),
-	}
-	var err error
-	if !c.t.job.Adapter.HeadOnly {
-		if r.rank, err = uniform(c.rnd.stream("rank", id), c.t.job.Adapter.RankMin, c.t.job.Adapter.RankMax); err != nil {
-			return fail(err)
-		}
-	}
-	rotation, err := c.rnd.read("rotation", id, 32)
-	if err != nil {
-		return fail(err)
-	}
-	r.rotation = [32]byte(rotation)
-	if r.vector, err = c.t.vector(r.rank, c.clip, r.rotation); err != nil {
-		return fail(err)
-	}
+	r := &running{parts: map[round.Device]*participant{}, away: map[*device]struct{}{}, began: time.Now()}
 	// The roll is in the order of the keys, so that a seeded draw does not depend
 	// on who enrolled first.
 	roll := slices.Clone(c.order)
@@ -93,20 +72,14 @@ func (c *Coordinator) draw() (*running, error) {
 	for i, d := range roll {
 		keys[i] = d.id[:]
 	}
-	in, cert, err := dp.DrawCohort(keys, c.t.job.Cohort.SamplingRate, c.rnd.stream("cohort", id))
-	if err != nil {
+	var err error
+	if r.Draw, err = c.Draw(dp.Roll(keys)); err != nil {
 		return fail(err)
 	}
 	var cohort []round.Device
-	for i, drawn := range in {
-		if drawn {
-			cohort = append(cohort, roll[i].n)
-			r.parts[roll[i].n] = &participant{}
-		}
-	}
-	r.spec = c.t.release(id, r.vector.b2(), cert)
-	if r.event, err = r.spec.Event(r.vector.size()); err != nil {
-		return fail(err)
+	for _, i := range r.cohort {
+		cohort = append(cohort, roll[i].n)
+		r.parts[roll[i].n] = &participant{}
 	}
 	if err := c.askBudget(r); err != nil {
 		return nil, err
@@ -114,7 +87,7 @@ func (c *Coordinator) draw() (*running, error) {
 	if r.m, err = round.New(c.roundConfig(cohort)); err != nil {
 		return fail(err)
 	}
-	given, err := c.store.BeginRound(store.Round{Version: c.version, Rank: r.rank, Certificate: cert})
+	given, err := c.store.BeginRound(store.Round{Version: c.version, Rank: r.rank, Certificate: r.cert})
 	if err != nil {
 		return nil, &fatalError{err}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"math"
 	"math/big"
@@ -42,8 +43,9 @@ type Certificate struct {
 // A cohort is drawn once a round. It is never drawn again for a reconnect, and
 // nobody is replaced: that would change the coin.
 func DrawCohort(enrolled [][]byte, q float64, rnd io.Reader) (in []bool, cert Certificate, err error) {
-	if !(q > 0 && q <= 1) || q < 0x1p-64 {
-		return nil, cert, fmt.Errorf("dp: sampling rate %v, want in [2^-64, 1]: %w", q, ErrCertificate)
+	limit, err := coinLimit(q)
+	if err != nil {
+		return nil, cert, err
 	}
 	if len(enrolled) == 0 {
 		return nil, cert, fmt.Errorf("dp: draw of an empty population: %w", ErrCertificate)
@@ -58,11 +60,6 @@ func DrawCohort(enrolled [][]byte, q float64, rnd io.Reader) (in []bool, cert Ce
 		}
 		seen[string(k)] = struct{}{}
 	}
-	// q = m * 2^-s exactly, m below 2^53, s at most 117: 128 bits decide a coin.
-	threshold, _ := new(big.Float).SetMantExp(new(big.Float).SetFloat64(q), 128).Int(nil)
-	var limit [17]byte // q*2^128, big-endian; 17 bytes because of q = 1
-	threshold.FillBytes(limit[:])
-
 	buf := make([]byte, 32+16*len(enrolled))
 	if _, err := io.ReadFull(rnd, buf); err != nil {
 		return nil, cert, fmt.Errorf("dp: reading the coins of %d identities: %w: %w", len(enrolled), ErrEntropy, err)
@@ -70,8 +67,7 @@ func DrawCohort(enrolled [][]byte, q float64, rnd io.Reader) (in []bool, cert Ce
 	defer clear(buf)
 	in = make([]bool, len(enrolled))
 	for i := range in {
-		coin := buf[32+16*i:][:16]
-		in[i] = limit[0] == 1 || bytes.Compare(coin, limit[1:]) < 0
+		in[i] = limit.in(buf[32+16*i:][:16])
 	}
 	cert = Certificate{
 		Method:     MethodPoisson,
@@ -84,6 +80,24 @@ func DrawCohort(enrolled [][]byte, q float64, rnd io.Reader) (in []bool, cert Ce
 	cert.Commitment = commitment(cert.Nonce, in)
 	return in, cert, nil
 }
+
+// limit is q*2^128, big-endian: a coin of 128 bits below it is in; 17 bytes
+// because of q = 1.
+type limit [17]byte
+
+// coinLimit is exact: q = m * 2^-s with m below 2^53 and s at most 117.
+func coinLimit(q float64) (limit, error) {
+	var l limit
+	if !(q > 0 && q <= 1) || q < 0x1p-64 {
+		return l, fmt.Errorf("dp: sampling rate %v, want in [2^-64, 1]: %w", q, ErrCertificate)
+	}
+	threshold, _ := new(big.Float).SetMantExp(new(big.Float).SetFloat64(q), 128).Int(nil)
+	threshold.FillBytes(l[:])
+	return l, nil
+}
+
+// in tells which side a coin of 16 bytes has fallen on.
+func (l *limit) in(coin []byte) bool { return l[0] == 1 || bytes.Compare(coin, l[1:]) < 0 }
 
 func generatorName(rnd io.Reader) string {
 	if rnd == rand.Reader {
@@ -105,10 +119,16 @@ func rollHash(enrolled [][]byte) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-func commitment(nonce [32]byte, in []bool) [32]byte {
+// newCommitment awaits the inclusion bits, a byte each.
+func newCommitment(nonce [32]byte) hash.Hash {
 	h := sha256.New()
 	h.Write([]byte("starling dp cohort v1\x00"))
 	h.Write(nonce[:])
+	return h
+}
+
+func commitment(nonce [32]byte, in []bool) [32]byte {
+	h := newCommitment(nonce)
 	b := make([]byte, len(in))
 	for i, x := range in {
 		if x {

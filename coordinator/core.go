@@ -1,0 +1,183 @@
+package coordinator
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/starling-fl/starling/coordinator/optimizer"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/quant"
+)
+
+// Core is a job's arithmetic: how a round is drawn, and what becomes of the sum
+// of its contributions. It has no I/O, no clock and no goroutine; whoever holds
+// it owns it. A service draws and releases through it, and so does a simulation:
+// with the same seed and the same sums both come to the same adapter.
+type Core struct {
+	t    *terms
+	rnd  randomness
+	seed uint64 // of the initial adapter
+
+	version   uint64  // committed rounds
+	nextRound uint64  // attempts, never reused
+	clip      float64 // clip norm of the next round
+	adapter   *model.Adapter
+	optimizer *optimizer.Optimizer
+	indices   map[int][]int // by rank: places in the optimizer's state
+}
+
+// NewCore validates the job against its base and starts before its first round.
+// seed makes every draw repeatable and the run not private; nil takes
+// crypto/rand.
+func NewCore(job Job, base *model.Base, seed []byte) (*Core, error) {
+	if seed != nil && len(seed) < 16 {
+		return nil, fmt.Errorf("coordinator: seed has %d bytes, must have at least 16", len(seed))
+	}
+	t, err := newTerms(job, base)
+	if err != nil {
+		return nil, err
+	}
+	c := &Core{t: t, rnd: randomness{seed}, nextRound: 1, indices: map[int][]int{}}
+	start, err := c.rnd.read("adapter", 0, 8)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.begin(binary.LittleEndian.Uint64(start))
+}
+
+// begin sets what stands before the first round.
+func (c *Core) begin(seed uint64) error {
+	var err error
+	c.seed, c.clip = seed, c.t.job.Privacy.ClipNorm
+	c.adapter = model.NewAdapter(c.t.layout, seed)
+	c.optimizer, err = optimizer.New(c.t.job.serverConfig(), c.t.layout.Size(c.t.lora.RMax))
+	return err
+}
+
+// restore takes a committed state over.
+func (c *Core) restore(version uint64, clip float64, adapter, state []byte) error {
+	a, err := model.ParseAdapter(c.t.layout, adapter)
+	if err == nil {
+		err = c.optimizer.Restore(state)
+	}
+	if err != nil {
+		return fmt.Errorf("coordinator: checkpoint %d: %w", version, err)
+	}
+	c.version, c.clip, c.adapter = version, clip, a
+	return nil
+}
+
+// Coins flips a coin of probability q for every member of a population and
+// returns the numbers of those who are in.
+type Coins func(q float64, rnd io.Reader) (in []int, cert dp.Certificate, err error)
+
+// Draw is a round as it was drawn: before anybody has answered.
+type Draw struct {
+	id       uint64 // of the attempt; contributions' randomness is keyed by it
+	rank     int    // 0: the head alone
+	rotation [32]byte
+	cohort   []int // members of the population that are in
+	vector   vector
+	spec     dp.ReleaseSpec
+	event    dp.Event // what the round costs
+	cert     dp.Certificate
+}
+
+// Draw makes the next round: rank, rotation and cohort, each from its own
+// randomness. It asks no budget.
+func (c *Core) Draw(coins Coins) (*Draw, error) {
+	id := c.nextRound
+	d := &Draw{id: id}
+	var err error
+	if !c.t.job.Adapter.HeadOnly {
+		if d.rank, err = uniform(c.rnd.stream("rank", id), c.t.job.Adapter.RankMin, c.t.job.Adapter.RankMax); err != nil {
+			return nil, err
+		}
+	}
+	rotation, err := c.rnd.read("rotation", id, 32)
+	if err != nil {
+		return nil, err
+	}
+	d.rotation = [32]byte(rotation)
+	if d.vector, err = c.t.vector(d.rank, c.clip, d.rotation); err != nil {
+		return nil, err
+	}
+	if d.cohort, d.cert, err = coins(c.t.job.Cohort.SamplingRate, c.rnd.stream("cohort", id)); err != nil {
+		return nil, err
+	}
+	d.spec = c.t.release(id, d.vector.b2(), d.cert)
+	d.event, err = d.spec.Event(d.vector.size())
+	return d, err
+}
+
+// ID is the number of the attempt, Rank the rank drawn (0: the head alone).
+func (d *Draw) ID() uint64 { return d.id }
+func (d *Draw) Rank() int  { return d.rank }
+
+// Cohort lists the members of the population that are in, ascending.
+func (d *Draw) Cohort() []int { return d.cohort }
+
+// Lattice and Count make one unit's vector of Size coordinates.
+func (d *Draw) Lattice() *quant.Lattice { return d.vector.lattice }
+func (d *Draw) Count() dp.CountCode     { return d.vector.count }
+func (d *Draw) Size() int               { return d.vector.size() }
+
+// Slice is what devices start a round of the rank from: the initial adapter, which
+// its seed gives (message is nil), and later the adapter's slice as the job's
+// downlink format rounds it, with the message that says so.
+func (c *Core) Slice(rank int) (message []byte, values []float32, err error) {
+	target := c.adapter.Slice(rank)
+	if c.version == 0 {
+		return nil, target, nil
+	}
+	j := c.t.job.Wire
+	if message, values, err = quant.PackUpdate(target, nil, j.Downlink, j.DownlinkCodec); err != nil {
+		return nil, nil, fmt.Errorf("coordinator: downlink: %w", err)
+	}
+	return message, values, nil
+}
+
+// Noise is the source of the round's noise, for Release.
+func (c *Core) Noise(d *Draw) io.Reader { return c.rnd.stream("noise", d.id) }
+
+// Release adds the noise to a round's exact sum, in place, decodes it with the
+// fixed denominator and takes the server optimizer's step. noiseOnly: the cohort
+// was below its floor and the sum is zero. The event is what the ledger is
+// charged; clip is the next round's clip norm, which Commit takes.
+func (c *Core) Release(d *Draw, sum []int64, noiseOnly bool, noise dp.Noise) (event dp.Event, clip float64, err error) {
+	spec := d.spec
+	spec.NoiseOnly = noiseOnly
+	if event, err = dp.Release(sum, spec, noise); err != nil {
+		return event, 0, fmt.Errorf("coordinator: noise: %w", err)
+	}
+	mean, clip, err := c.t.decode(d.vector, sum)
+	if err != nil {
+		return event, 0, fmt.Errorf("coordinator: %w", err)
+	}
+	return event, clip, c.apply(d.rank, mean)
+}
+
+// Commit counts a released round.
+func (c *Core) Commit(clip float64) { c.version, c.clip = c.version+1, clip }
+
+// apply takes the optimizer's step on the values of the round's rank.
+func (c *Core) apply(rank int, mean []float32) error {
+	index, ok := c.indices[rank]
+	if !ok {
+		var err error
+		if index, err = c.t.indexAt(rank); err != nil {
+			return err
+		}
+		c.indices[rank] = index
+	}
+	values := c.adapter.Slice(rank)
+	if err := c.optimizer.Step(values, mean, index); err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	if err := c.adapter.SetSlice(rank, values); err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package dp
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+)
+
+// Roll returns a draw over a population of identity keys, see [DrawCohort], that
+// names who is in by place.
+func Roll(enrolled [][]byte) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+	return func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+		in, cert, err := DrawCohort(enrolled, q, rnd)
+		if err != nil {
+			return nil, cert, err
+		}
+		var who []int
+		for i, drawn := range in {
+			if drawn {
+				who = append(who, i)
+			}
+		}
+		return who, cert, nil
+	}
+}
+
+// drawPiece is how many members' coins Numbered holds at a time: 64 kB.
+const drawPiece = 4096
+
+// Numbered returns a draw over n members without identity keys, as a simulation
+// has them, that names who is in by number, ascending. Every member's coin is the
+// one that Roll flips for the same place. A million members take 64 kB and no
+// table.
+func Numbered(n int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+	return func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+		limit, err := coinLimit(q)
+		if err != nil {
+			return nil, Certificate{}, err
+		}
+		if n < 1 {
+			return nil, Certificate{}, fmt.Errorf("dp: draw of an empty population: %w", ErrCertificate)
+		}
+		cert := Certificate{Method: MethodPoisson, Generator: generatorName(rnd), Rate: q, Population: n}
+		if _, err := io.ReadFull(rnd, cert.Nonce[:]); err != nil {
+			return nil, cert, fmt.Errorf("dp: reading the coins of %d members: %w: %w", n, ErrEntropy, err)
+		}
+		cert.Roll = sha256.Sum256(fmt.Appendf(nil, "starling dp numbered v1\x00%d", n))
+		commit := newCommitment(cert.Nonce)
+		var who []int
+		var coins [16 * drawPiece]byte
+		var in [drawPiece]byte
+		defer clear(coins[:])
+		for from := 0; from < n; from += drawPiece {
+			some := min(drawPiece, n-from)
+			if _, err := io.ReadFull(rnd, coins[:16*some]); err != nil {
+				return nil, cert, fmt.Errorf("dp: reading the coins of %d members: %w: %w", n, ErrEntropy, err)
+			}
+			for i := range some {
+				in[i] = 0
+				if limit.in(coins[16*i:][:16]) {
+					in[i] = 1
+					who = append(who, from+i)
+				}
+			}
+			commit.Write(in[:some])
+		}
+		cert.Commitment = [32]byte(commit.Sum(nil))
+		return who, cert, nil
+	}
+}
