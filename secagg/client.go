@@ -150,7 +150,6 @@ func (c *Client) Share(m *Roster) (*Shares, error) {
 
 	var f [2]polynomial
 	defer func() { f[0].erase(); f[1].erase() }()
-	out := &Shares{Roster: roster, Commit: make([]byte, 0, 2*t*pointSize)}
 	for k, secret := range [2][]byte{c.maskA[:], c.selfA[:]} {
 		a, err := edwards25519.NewScalar().SetCanonicalBytes(secret)
 		if err != nil {
@@ -159,6 +158,14 @@ func (c *Client) Share(m *Roster) (*Shares, error) {
 		if f[k], err = newPolynomial(a, t, c.rand); err != nil {
 			return nil, err
 		}
+	}
+	// The secrets' randomness comes first, so that what is sent does not depend on
+	// how signatures are checked.
+	if err := checkSignatures(&c.cfg, &c.plan, m, c.rand); err != nil {
+		return nil, err
+	}
+	out := &Shares{Roster: roster, Commit: make([]byte, 0, 2*t*pointSize)}
+	for k := range f {
 		out.Commit = f[k].commit(out.Commit)
 	}
 	agreed := make([]shared, n)

@@ -50,7 +50,7 @@ func (c *Client) Reveal(m *Confirmations) (*Reveal, error) {
 		return nil, err
 	}
 	if err := c.checkConfirmations(m); err != nil {
-		return nil, refuse(TurnReveal, err)
+		return nil, err
 	}
 	out := &Reveal{Roster: c.roster, Held: newSet(len(c.entries))}
 	for i := range c.entries {
@@ -72,26 +72,34 @@ func (c *Client) Reveal(m *Confirmations) (*Reveal, error) {
 }
 
 func (c *Client) checkConfirmations(m *Confirmations) error {
+	var err error
 	switch {
 	case m.Roster != c.roster:
-		return fmt.Errorf("%w: confirmations", ErrBinding)
+		err = fmt.Errorf("%w: confirmations", ErrBinding)
 	case !m.U4.fits(len(c.entries)) || !m.U4.subset(c.u3):
-		return fmt.Errorf("%w: U4 is no subset of U3", ErrSet)
+		err = fmt.Errorf("%w: U4 is no subset of U3", ErrSet)
 	case len(m.Signs) != m.U4.Len()*sigSize:
-		return fmt.Errorf("%w: signatures of %d bytes, want %d", ErrLength, len(m.Signs), m.U4.Len()*sigSize)
+		err = fmt.Errorf("%w: signatures of %d bytes, want %d", ErrLength, len(m.Signs), m.U4.Len()*sigSize)
 	case m.U4.Len() < c.threshold:
-		return fmt.Errorf("%w: %d devices signed the survivor set, threshold %d", ErrBelowThreshold, m.U4.Len(), c.threshold)
+		err = fmt.Errorf("%w: %d devices signed the survivor set, threshold %d", ErrBelowThreshold, m.U4.Len(), c.threshold)
+	}
+	if err != nil {
+		return refuse(TurnReveal, err)
 	}
 	statement := setStatement(&c.roster, c.u2, c.u3)
 	signs := m.Signs
+	var all []signed
+	var signers []int
 	for i := range c.entries {
-		if !m.U4.Has(i) {
-			continue
+		if m.U4.Has(i) {
+			all = append(all, signed{&c.entries[i].Keys.Verify, statement, (*[sigSize]byte)(signs)})
+			signers = append(signers, i)
+			signs = signs[sigSize:]
 		}
-		if !verify(c.entries[i].Keys.Verify[:], statement, signs[:sigSize]) {
-			return fmt.Errorf("%w: device %d did not sign the sets this device signed", ErrSignature, i)
-		}
-		signs = signs[sigSize:]
 	}
-	return nil
+	bad, err := verifyAll(c.rand, all)
+	if err == nil && bad >= 0 {
+		err = refuse(TurnReveal, fmt.Errorf("%w: device %d did not sign the sets this device signed", ErrSignature, signers[bad]))
+	}
+	return err
 }

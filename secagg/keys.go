@@ -2,7 +2,6 @@ package secagg
 
 import (
 	"crypto/ecdh"
-	"crypto/ed25519"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
@@ -123,10 +122,6 @@ func keyStatement(label string, plan *Hash, k *Keys) []byte {
 func setStatement(roster *Hash, u2, u3 Set) []byte {
 	b := append([]byte(labelSets), roster[:]...)
 	return append(append(b, u2...), u3...)
-}
-
-func verify(key []byte, statement, sign []byte) bool {
-	return ed25519.Verify(key, statement, sign)
 }
 
 // Hash is R: it covers P, the shard's number and every signed entry.

@@ -3,11 +3,12 @@ package secagg
 import (
 	"bytes"
 	"fmt"
+	"io"
 )
 
-// checkRoster is what a device checks before it shares a secret: own plan, size,
-// order, every key, every signature, every certificate, and its own keys in their
-// place. It returns the device's index.
+// checkRoster is what a device checks before it shares a secret, but for the
+// signatures: own plan, size, order, every key, and its own keys in their place.
+// It returns the device's index.
 func checkRoster(cfg *Config, plan *Hash, m *Roster, own *Keys) (int, error) {
 	n := len(m.Entries)
 	switch {
@@ -38,21 +39,38 @@ func checkRoster(cfg *Config, plan *Hash, m *Roster, own *Keys) (int, error) {
 		if err := e.Keys.check(cfg.Suite); err != nil {
 			return 0, fmt.Errorf("entry %d: %w", i, err)
 		}
-		if !verify(e.Keys.Verify[:], keyStatement(labelKeys, plan, &e.Keys), e.Sign[:]) {
-			return 0, fmt.Errorf("%w: entry %d, keys", ErrSignature, i)
-		}
-		if cfg.Identified {
-			if e.Certificate != [sigSize]byte{} {
-				return 0, fmt.Errorf("%w: entry %d has a certificate though rosters are identified", ErrRoster, i)
-			}
-			continue
-		}
-		if !verify(cfg.Authority[:], keyStatement(labelCert, plan, &e.Keys), e.Certificate[:]) {
-			return 0, fmt.Errorf("%w: entry %d, certificate", ErrSignature, i)
+		if cfg.Identified && e.Certificate != [sigSize]byte{} {
+			return 0, fmt.Errorf("%w: entry %d has a certificate though rosters are identified", ErrRoster, i)
 		}
 	}
 	if index < 0 {
 		return 0, fmt.Errorf("%w: this device is not in it", ErrRoster)
 	}
 	return index, nil
+}
+
+// checkSignatures checks every entry's signature and certificate, all at once.
+func checkSignatures(cfg *Config, plan *Hash, m *Roster, rand io.Reader) error {
+	each := 2
+	if cfg.Identified {
+		each = 1
+	}
+	all := make([]signed, 0, each*len(m.Entries))
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		all = append(all, signed{&e.Keys.Verify, keyStatement(labelKeys, plan, &e.Keys), &e.Sign})
+		if !cfg.Identified {
+			all = append(all, signed{&cfg.Authority, keyStatement(labelCert, plan, &e.Keys), &e.Certificate})
+		}
+	}
+	switch bad, err := verifyAll(rand, all); {
+	case err != nil:
+		return err
+	case bad < 0:
+		return nil
+	case bad%each == 1:
+		return refuse(TurnShare, fmt.Errorf("%w: entry %d, certificate", ErrSignature, bad/each))
+	default:
+		return refuse(TurnShare, fmt.Errorf("%w: entry %d, keys", ErrSignature, bad/each))
+	}
 }
