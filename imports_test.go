@@ -18,7 +18,7 @@ const module = "github.com/starling-fl/starling/"
 // package and what lies below it.
 var mayImport = map[string][]string{
 	"nf4": {}, "dp": {}, "secagg": {}, "tokenizer": {}, "dataset": {},
-	"coordinator/round": {}, "coordinator/optimizer": {}, "internal/wire": {}, "web": {},
+	"coordinator/round": {}, "coordinator/optimizer": {}, "internal/wire": {}, "internal/watchdog": {}, "web": {},
 
 	"model": {"nf4"}, "wasm": {"nf4"}, "quant": {"nf4"},
 	"model/base":        {"model"},

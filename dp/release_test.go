@@ -6,6 +6,8 @@ import (
 	"math"
 	"sync"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/watchdog"
 )
 
 // noiseTest is the two-sided chi-square test of d coordinates of pure noise
@@ -181,7 +183,7 @@ func TestPoolIsSafeForConcurrentUse(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	watchdog.Wait(t, "the readers", wg.Wait)
 	// sigma is 2^20: a value shared by two of 8000 samples is common (chance), ten
 	// in a row shared are not.
 	seen := map[[3]int64]bool{}

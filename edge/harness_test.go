@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
@@ -42,9 +43,44 @@ type house struct {
 	dials     chan *pipe // coordinator's ends
 	counted   float64    // decoded clipping count of the last round
 
-	mu    sync.Mutex
-	blobs map[string][]byte // by path
-	gets  []string          // Range headers of blob requests
+	mu      sync.Mutex
+	blobs   map[string][]byte // by path
+	gets    []string          // Range headers of blob requests
+	said    []string          // what went over all connections
+	devices []*device
+}
+
+// note keeps what a test that stalls prints.
+func (h *house) note(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.said = append(h.said, fmt.Sprintf(format, args...))
+}
+
+// sides are the coordinator that the test plays, and its devices.
+func (h *house) sides() []watchdog.Side {
+	return []watchdog.Side{
+		func() string {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return "coordinator: " + strings.Join(h.said, ", ")
+		},
+		func() string {
+			h.mu.Lock()
+			devices := slices.Clone(h.devices)
+			h.mu.Unlock()
+			var b strings.Builder
+			for i, d := range devices {
+				d.mu.Lock()
+				fmt.Fprintf(&b, "device %d after %d events", i, len(d.events))
+				for _, e := range d.events[max(0, len(d.events)-3):] {
+					fmt.Fprintf(&b, " %+v", e)
+				}
+				d.mu.Unlock()
+			}
+			return b.String()
+		},
+	}
 }
 
 var testLabels = []string{"one", "two"}
@@ -173,6 +209,7 @@ func (h *house) config(tr Trainer) Config {
 
 // device is a running client.
 type device struct {
+	h      *house
 	done   chan error
 	cancel context.CancelFunc
 	mu     sync.Mutex
@@ -181,21 +218,24 @@ type device struct {
 
 func (h *house) start(cfg Config) *device {
 	ctx, cancel := context.WithCancel(context.Background())
-	d := &device{done: make(chan error, 1), cancel: cancel}
+	d := &device{h: h, done: make(chan error, 1), cancel: cancel}
 	cfg.Progress = func(e Event) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.events = append(d.events, e)
 	}
+	h.mu.Lock()
+	h.devices = append(h.devices, d)
+	h.mu.Unlock()
 	go func() { d.done <- Run(ctx, cfg) }()
-	h.t.Cleanup(func() { cancel(); <-d.done })
+	h.t.Cleanup(func() { cancel(); watchdog.Recv(h.t, "the device's end", d.done, h.sides()...) })
 	return d
 }
 
 // wait returns what Run returned.
 func (d *device) wait(t *testing.T) error {
 	t.Helper()
-	err := <-d.done
+	err := watchdog.Recv(t, "what Run returns", d.done, d.h.sides()...)
 	d.done <- err // for the cleanup
 	return err
 }
@@ -226,22 +266,37 @@ func (p *peer) send(m wire.Message) {
 	if err != nil {
 		p.h.t.Fatal(err)
 	}
-	p.pipe.Write(context.Background(), frame)
+	p.h.note("sends %v to %x", m.Kind(), p.id[:2])
+	ctx, cancel := context.WithTimeout(context.Background(), watchdog.Silence)
+	defer cancel()
+	if err := p.pipe.Write(ctx, frame); errors.Is(err, context.DeadlineExceeded) {
+		p.h.t.Fatalf("the device does not read: %v", err)
+	}
 }
 
 // next is the device's next message.
 func (p *peer) next() wire.Message {
 	p.h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	frame, err := p.pipe.Read(ctx)
-	if err != nil {
-		p.h.t.Fatalf("no message from the device: %v", err)
+	type read struct {
+		frame []byte
+		err   error
 	}
-	m, err := wire.Decode(frame, wire.FromDevice)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	got := make(chan read, 1)
+	go func() {
+		frame, err := p.pipe.Read(ctx)
+		got <- read{frame, err}
+	}()
+	r := watchdog.Recv(p.h.t, "the device's next message", got, p.h.sides()...)
+	if r.err != nil {
+		p.h.t.Fatalf("no message from the device: %v", r.err)
+	}
+	m, err := wire.Decode(r.frame, wire.FromDevice)
 	if err != nil {
 		p.h.t.Fatal(err)
 	}
+	p.h.note("gets %v from %x", m.Kind(), p.id[:2])
 	return m
 }
 
@@ -254,10 +309,16 @@ func want[M wire.Message](p *peer) M {
 	return m
 }
 
+// dialed takes the next connection.
+func (h *house) dialed() *peer {
+	h.t.Helper()
+	return &peer{h: h, pipe: watchdog.Recv(h.t, "a device's connection", h.dials, h.sides()...)}
+}
+
 // accept takes the next connection as far as the challenge's answer.
 func (h *house) accept() (p *peer, hello *wire.Hello, welcome *wire.Welcome) {
 	h.t.Helper()
-	p = &peer{h: h, pipe: <-h.dials}
+	p = h.dialed()
 	hello = want[*wire.Hello](p)
 	welcome = &wire.Welcome{Version: wire.Version, Challenge: [32]byte{1, 2, 3}}
 	p.send(welcome)

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
@@ -27,12 +29,12 @@ func TestHostileHandshake(t *testing.T) {
 		play func(h *house)
 	}{
 		"other version": {ErrVersion, func(h *house) {
-			p := &peer{h: h, pipe: <-h.dials}
+			p := h.dialed()
 			want[*wire.Hello](p)
 			p.send(&wire.Welcome{Version: wire.Version + 1})
 		}},
 		"no common version": {ErrVersion, func(h *house) {
-			p := &peer{h: h, pipe: <-h.dials}
+			p := h.dialed()
 			want[*wire.Hello](p)
 			p.send(&wire.Error{Code: wire.CodeVersion, Text: "coordinator speaks 7..9"})
 		}},
@@ -210,7 +212,7 @@ func TestTrainingStartsFromTheSlice(t *testing.T) {
 	h.start(h.config(&constant{value: 0.01, tasks: tasks}))
 	p := h.admit(false)
 	decoded := h.withSlice(p, func(*wire.Slice) {})
-	task := <-tasks
+	task := watchdog.Recv(t, "the first training", tasks, h.sides()...)
 	if quant.Digest(task.Start) != quant.Digest(decoded) || task.Rank != 2 || len(task.Batches) != 3 || task.Batch != 2 || task.Sequence != 8 {
 		t.Errorf("task starts elsewhere: %+v", task)
 	}
@@ -233,8 +235,32 @@ func TestTrainingStartsFromTheSlice(t *testing.T) {
 	pl.Slice = wire.Slice{Blob: h.blob(whole), Digest: quant.Digest(now), Format: "f32", Codec: "none"}
 	delete(h.blobs, strings.TrimPrefix(h.token.BlobURL(pl.Slice.Blob.SHA256), h.token.URL)) // only the patch can be had
 	p.assign(pl, wire.Patch{From: [32]byte{1}, Blob: pl.Slice.Blob}, wire.Patch{From: quant.Digest(decoded), Blob: h.blob(patch)})
-	task = <-tasks
+	task = watchdog.Recv(t, "the second training", tasks, h.sides()...)
 	if quant.Digest(task.Start) != quant.Digest(now) {
+		t.Error("patched slice differs")
+	}
+}
+
+// What a device has fetched it can take differences to, even where it was
+// dropped before its training ended: a straggler does not fetch every slice whole.
+func TestASliceIsHeldBeforeTrainingEnds(t *testing.T) {
+	h := newHouse(t)
+	tasks := make(chan Task, 1)
+	h.start(h.config(&constant{value: 0.01, tasks: tasks, gate: make(chan struct{})})) // it trains until it is stopped
+	p := h.admit(false)
+	decoded := h.withSlice(p, func(*wire.Slice) {})
+	watchdog.Recv(t, "the first training", tasks, h.sides()...)
+	want[*wire.Turn](p)
+	p.send(&wire.Outcome{Round: 1, Result: wire.OutcomeDropped})
+	whole, now, err := quant.PackUpdate(make([]float32, len(decoded)), nil, "f32", "none")
+	ok(t, err)
+	patch, _, err := quant.PackUpdate(now, decoded, "f32", "zstd")
+	ok(t, err)
+	pl := h.plan(2)
+	pl.Seed = nil
+	pl.Slice = wire.Slice{Blob: wire.Blob{SHA256: sha256.Sum256(whole), Size: uint64(len(whole))}, Digest: quant.Digest(now), Format: "f32", Codec: "none"}
+	p.assign(pl, wire.Patch{From: quant.Digest(decoded), Blob: h.blob(patch)}) // only the patch can be had
+	if task := watchdog.Recv(t, "the second training", tasks, h.sides()...); quant.Digest(task.Start) != quant.Digest(now) {
 		t.Error("patched slice differs")
 	}
 }

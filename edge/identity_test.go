@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/watchdog"
 )
 
 func writeFile(path, text string) error { return os.WriteFile(path, []byte(text), 0o600) }
@@ -44,7 +46,7 @@ func TestIdentityOfTwoThatStartAtOnce(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	watchdog.Wait(t, "eight loads of one identity", wg.Wait)
 	for _, k := range keys {
 		if len(k) == 0 || !bytes.Equal(k, keys[0]) {
 			t.Fatal("two identities")

@@ -39,8 +39,8 @@ type heldSlice struct {
 const keptSlices = 3
 
 // remember keeps a slice.
-func (j *job) remember(rank int, values []float32) {
-	j.held = append([]heldSlice{{rank, values}}, j.held[:min(len(j.held), keptSlices-1)]...)
+func (j *job) remember(s heldSlice) {
+	j.held = append([]heldSlice{s}, j.held[:min(len(j.held), keptSlices-1)]...)
 }
 
 // against finds the patch that this device holds the base of, and the base cut

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -173,7 +174,7 @@ func TestSharedTrainer(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	watchdog.Wait(t, "twelve trainings", wg.Wait)
 	if n := len(trainer.idle); n > 2 {
 		t.Errorf("%d instances kept", n)
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/internal/wire"
-	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -23,6 +22,7 @@ type round struct {
 	sec       *secagg.Client
 	stop      context.CancelFunc // ends the work
 	work      chan worked        // one result; nil once it was taken
+	start     chan heldSlice     // the adapter's slice, as soon as the work has it
 	symbols   []int32            // the work's result until it is masked
 	delivered bool               // turn 2 was answered: U2 is known
 
@@ -78,7 +78,7 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 	// round counts as answered.
 	c.answered = plan.Round
 	workCtx, stop := context.WithCancel(c.life)
-	r := &round{plan: plan, planBytes: a.Plan, sec: sec, stop: stop, work: make(chan worked, 1), over: time.After(longest(c.job.Deadlines))}
+	r := &round{plan: plan, planBytes: a.Plan, sec: sec, stop: stop, work: make(chan worked, 1), start: make(chan heldSlice, 1), over: time.After(longest(c.job.Deadlines))}
 	c.round = r
 	c.events.send(r.event(Keying))
 	if err := c.startWork(workCtx, r, work{plan: plan, lattice: lattice, count: count}, a.Patches); err != nil {
@@ -100,6 +100,7 @@ func (c *client) startWork(ctx context.Context, r *round, w work, patches []wire
 	if w.patch, w.held, err = j.against(patches, int(r.plan.Rank)); err != nil {
 		return err
 	}
+	w.start = r.start
 	out := r.work
 	c.wg.Go(func() { out <- c.do(ctx, j, w) })
 	return nil
@@ -115,12 +116,6 @@ func (c *client) finishWork(ctx context.Context, w worked) error {
 			return c.leave(refusal)
 		}
 		return w.err
-	}
-	if seed, fresh := r.plan.AdapterSeed(); fresh {
-		most := int(c.job.RankMax)
-		c.job.remember(most, model.NewAdapter(c.job.layout, seed).Slice(most))
-	} else {
-		c.job.remember(int(r.plan.Rank), w.start)
 	}
 	r.symbols = w.symbols
 	return c.maskAndSend(ctx)
@@ -299,9 +294,16 @@ func (c *client) outcome(m *wire.Outcome) {
 	c.events.send(v)
 }
 
-// end forgets the round and its secrets.
+// end forgets the round and its secrets, and keeps the slice that it began
+// with: the next round may come as a difference to it, whether this one's work
+// came to its end or was cut short.
 func (c *client) end() {
 	c.round.stop()
+	select {
+	case s := <-c.round.start:
+		c.job.remember(s)
+	default: // it was not there yet
+	}
 	c.round.sec.Abort()
 	clear(c.round.symbols)
 	c.round, c.resuming = nil, false

@@ -17,13 +17,13 @@ type work struct {
 	count   dp.CountCode
 	patch   *wire.Blob // the slice as a difference to held; nil: fetch it whole
 	held    []float32
+	start   chan<- heldSlice // gets the slice once it is there; it never blocks
 }
 
 // worked is what a work hands back.
 type worked struct {
-	start   []float32 // the adapter's slice as received
-	symbols []int32   // the clipped and quantized update, or the sum of the providers'
-	err     error     // a *RefusalError or ctx's
+	symbols []int32 // the clipped and quantized update, or the sum of the providers'
+	err     error   // a *RefusalError or ctx's
 }
 
 // do fetches, trains, clips and quantizes.
@@ -38,6 +38,7 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 	if err != nil {
 		return fail(ErrBlob, err)
 	}
+	w.start <- w.keep(j, start)
 	program, err := c.program(ctx, w.plan)
 	if err != nil {
 		return fail(ErrBlob, err)
@@ -62,7 +63,17 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 	} else if err != nil {
 		return fail(ErrTraining, err)
 	}
-	return worked{start: start, symbols: symbols}
+	return worked{symbols: symbols}
+}
+
+// keep is what a later round may be a difference to: the slice as received, or
+// all of the adapter where its seed is known.
+func (w work) keep(j *job, start []float32) heldSlice {
+	if seed, fresh := w.plan.AdapterSeed(); fresh {
+		most := int(j.RankMax)
+		return heldSlice{most, model.NewAdapter(j.layout, seed).Slice(most)}
+	}
+	return heldSlice{int(w.plan.Rank), start}
 }
 
 // slice yields the adapter's values at the plan's rank.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/nf4"
 )
 
@@ -110,7 +111,7 @@ func TestManyTrainers(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	watchdog.Wait(t, "the instances", wg.Wait)
 	for k, got := range results {
 		for i, v := range got {
 			if want := 1 + 20*float32(k)*toyX[i]*2*toyF[i]; v != want {

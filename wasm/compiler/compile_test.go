@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
@@ -221,7 +222,7 @@ func TestExecuteAgain(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	watchdog.Wait(t, "the compilations", wg.Wait)
 }
 
 // TestEmpty reduces and multiplies over nothing.
