@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/watchdog"
 )
 
 const module = "github.com/starling-fl/starling/"
@@ -46,7 +48,7 @@ type listed struct {
 
 func list(t *testing.T, env ...string) map[string]listed {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,Deps", "./...")
+	cmd := exec.CommandContext(watchdog.Context(t), "go", "list", "-e", "-json=ImportPath,Imports,Deps", "./...")
 	cmd.Env = append(cmd.Environ(), env...)
 	out, err := cmd.Output()
 	if err != nil {

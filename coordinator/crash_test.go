@@ -18,6 +18,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 )
@@ -196,9 +197,9 @@ func TestKill(t *testing.T) {
 				}
 			}
 		}
-		cmd.Wait()
+		watchdog.Wait(t, "the killed coordinator", func() { cmd.Wait() })
 		stop()
-		<-done
+		watchdog.Recv(t, "the fleet's end", done)
 		l, err := store.ReadLedger(dir)
 		if err != nil {
 			t.Fatalf("run %d: %v", run, err)

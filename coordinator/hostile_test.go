@@ -16,6 +16,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 )
@@ -422,7 +423,7 @@ func TestRefusedSessions(t *testing.T) {
 		t.Errorf("status has %d labels", n)
 	}
 	cancel()
-	if err := <-ran; !errors.Is(err, context.Canceled) {
+	if err := watchdog.Recv(t, "what Run returns", ran, tb.sides()...); !errors.Is(err, context.Canceled) {
 		t.Errorf("Run ended with %v", err)
 	}
 	if err := tb.c.Close(); err != nil {

@@ -19,6 +19,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -196,8 +197,9 @@ func runKeeping(tb *table) error {
 	for i, p := range tb.players {
 		tb.wg.Go(func() { tb.errs[i] = p.run(ctx) })
 	}
-	err := tb.c.Run(ctx)
-	tb.wg.Wait()
+	var err error
+	watchdog.Wait(tb.t, "the job's end", func() { err = tb.c.Run(ctx) }, tb.sides()...)
+	tb.played()
 	return errors.Join(append(tb.errs, err)...)
 }
 
@@ -269,7 +271,7 @@ func TestListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	if err := errors.Join(<-served, c.Close()); err != nil {
+	if err := errors.Join(watchdog.Recv(t, "what Serve returns", served, tb.sides()...), c.Close()); err != nil {
 		t.Error(err)
 	}
 	res := c.Result()

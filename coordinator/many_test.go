@@ -95,7 +95,7 @@ func TestRandomHostility(t *testing.T) {
 			for _, p := range tb.players {
 				p.conn.CloseNow()
 			}
-			tb.wg.Wait()
+			tb.allEnd(tb.wg.Wait)
 		})
 		if err != nil {
 			t.Errorf("seed %d: Run ended with %v", seed, err)

@@ -3,13 +3,16 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -84,6 +87,28 @@ func setTable(t *testing.T, cfg Config, players int, bend func(i int, p *player)
 	return tb
 }
 
+// sides are the coordinator and its players.
+func (tb *table) sides() []watchdog.Side {
+	return []watchdog.Side{
+		func() string { return fmt.Sprintf("coordinator: %+v", tb.c.Status()) },
+		func() string {
+			var b strings.Builder
+			for i, p := range tb.players {
+				p.mu.Lock()
+				fmt.Fprintf(&b, "player %d: %d plans, outcomes %v, %d waits, %d acks, errors %v; ", i, len(p.plans), p.outcomes, p.waits, p.acks, p.errs)
+				p.mu.Unlock()
+			}
+			return b.String()
+		},
+	}
+}
+
+// played waits for all players to have ended.
+func (tb *table) played() {
+	tb.t.Helper()
+	watchdog.Wait(tb.t, "the players' end", tb.wg.Wait, tb.sides()...)
+}
+
 // run plays until the job is over, at most two minutes.
 func (tb *table) run() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -100,10 +125,11 @@ func (tb *table) run() error {
 			}
 		})
 	}
-	err := tb.c.Run(ctx)
+	var err error
+	watchdog.Wait(tb.t, "the job's end", func() { err = tb.c.Run(ctx) }, tb.sides()...)
 	tb.c.Wait(ctx)
 	cancel()
-	tb.wg.Wait()
+	tb.played()
 	tb.server.Close()
 	return errors.Join(err, tb.c.Close())
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/quant"
 )
@@ -96,16 +97,26 @@ func bubble(t *testing.T, job Job, n int, play func(ctx context.Context, tb *tab
 		}
 		play(ctx, tb)
 		cancel()
-		runErr = <-ran
+		tb.allEnd(func() { runErr = <-ran })
 		for _, p := range tb.players {
 			p.conn.CloseNow()
 		}
 		if err := errors.Join(tb.c.Close(), srv.Close()); err != nil {
 			t.Error(err)
 		}
-		<-served
+		tb.allEnd(func() { <-served })
 	})
 	return runErr
+}
+
+// aDay is longer than anything that a bubble's test is about. Coordinators ping
+// for ever, so that a bubble never finds itself deadlocked.
+const aDay = 24 * time.Hour
+
+// allEnd bounds a wait of a bubble.
+func (tb *table) allEnd(wait func()) {
+	tb.t.Helper()
+	watchdog.Within(tb.t, aDay, "the end", wait, tb.sides()...)
 }
 
 // progressOf returns the first progress in a state after index from.
@@ -168,7 +179,7 @@ func TestOneMuteDevice(t *testing.T) {
 			p.delta = fixedDelta(0.05)
 			wg.Go(func() { _ = p.play(ctx) })
 		}
-		wg.Wait() // Finished reaches all of them
+		tb.allEnd(wg.Wait) // Finished reaches all of them
 		collecting, i, _ := tb.progressOf("collecting", 0)
 		confirming, _, _ := tb.progressOf("confirming", i)
 		committed, _, ok := tb.progressOf(StateCommitted, i)
@@ -195,7 +206,7 @@ func TestSlowReader(t *testing.T) {
 			wg.Go(func() { _ = p.play(ctx) })
 		}
 		// Player 0 never reads: over a pipe not one byte of its assignment leaves.
-		wg.Wait()
+		tb.allEnd(wg.Wait)
 		if got := tb.c.Result(); got.Rounds != 1 || got.Dropped != 1 {
 			t.Errorf("result %+v", got)
 		}
@@ -263,7 +274,10 @@ func TestLateJoiners(t *testing.T) {
 		joined := make(chan struct{})
 		tb.players[0].before = func(_ *player, turn int, m wire.Message) (wire.Message, bool) {
 			if turn == 3 {
-				<-joined
+				select {
+				case <-joined:
+				case <-ctx.Done():
+				}
 			}
 			return m, false
 		}
@@ -282,7 +296,7 @@ func TestLateJoiners(t *testing.T) {
 		}
 		late.mu.Unlock()
 		close(joined)
-		wg.Wait()
+		tb.allEnd(wg.Wait)
 		late.conn.CloseNow()
 		if len(late.plans) != 1 || late.plans[0].Step != 1 || tb.c.Result().Rounds != 2 {
 			t.Errorf("the late device got %d plans", len(late.plans))
@@ -305,7 +319,7 @@ func TestGoneDevicesAreNotAwaited(t *testing.T) {
 		for _, p := range tb.players {
 			wg.Go(func() { _ = p.play(ctx) })
 		}
-		wg.Wait()
+		tb.allEnd(wg.Wait)
 		_, i, _ := tb.progressOf(StateCommitted, 0)
 		committed, _, ok := tb.progressOf(StateCommitted, i+1)
 		if !ok || committed.Elapsed != job.Deadlines.Reconnect {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 )
@@ -53,7 +54,7 @@ func BenchmarkPeakMemory(b *testing.B) {
 			ok(b, os.WriteFile(filepath.Join(dir, "base"), blob, 0o600))
 			ok(b, os.WriteFile(filepath.Join(dir, "program"), program, 0o600))
 			for b.Loop() {
-				cmd := exec.Command(os.Args[0], "-test.run=^TestMemoryChild$")
+				cmd := exec.CommandContext(watchdog.Context(b), os.Args[0], "-test.run=^TestMemoryChild$")
 				cmd.Env = append(os.Environ(), memoryEnv+"="+dir, "GOMAXPROCS=1")
 				out, err := cmd.CombinedOutput()
 				if err != nil {

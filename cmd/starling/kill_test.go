@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/watchdog"
 )
 
 // process is a starling command of its own, as an operator would start it.
 type process struct {
+	t     *testing.T
 	cmd   *exec.Cmd
 	lines chan string // of standard error
 
@@ -30,7 +32,7 @@ type process struct {
 
 func start(t *testing.T, binary string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(binary, args...), lines: make(chan string, 4096)}
+	p := &process{t: t, cmd: exec.Command(binary, args...), lines: make(chan string, 4096)}
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -54,8 +56,10 @@ func start(t *testing.T, binary string, args ...string) *process {
 
 // end waits for the process and everything it wrote.
 func (p *process) end() error {
-	for range p.lines {
-	}
+	watchdog.Wait(p.t, "the end of what the process writes", func() {
+		for range p.lines {
+		}
+	}, p.said)
 	if p.cmd.ProcessState != nil {
 		return nil
 	}
@@ -104,12 +108,12 @@ func freePort(t *testing.T) string {
 func TestServeSurvivesKill(t *testing.T) {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "starling")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(watchdog.Context(t), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	const devices, rounds = 4, 4
 	data := filepath.Join(dir, "data")
-	if out, err := exec.Command(binary, "invoices", "--out", data, "--clients", fmt.Sprint(devices)).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(watchdog.Context(t), binary, "invoices", "--out", data, "--clients", fmt.Sprint(devices)).CombinedOutput(); err != nil {
 		t.Fatalf("invoices: %v\n%s", err, out)
 	}
 	job := filepath.Join(dir, "job.yaml")

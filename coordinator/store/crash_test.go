@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/watchdog"
 )
 
 // copyFolder takes an image of a store as the operating system holds it: what a
@@ -190,7 +191,7 @@ func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	var entries int
 	for run := range 6 {
-		cmd := exec.Command(os.Args[0])
+		cmd := exec.CommandContext(watchdog.Context(t), os.Args[0])
 		cmd.Env = append(os.Environ(), childDir+"="+dir)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -222,7 +223,7 @@ func TestKill(t *testing.T) {
 		if err := lines.Err(); err != nil && err != io.EOF {
 			t.Log(err)
 		}
-		cmd.Wait()
+		watchdog.Wait(t, "the killed process", func() { cmd.Wait() })
 		s := open(t, dir)
 		l, err := s.Ledger()
 		if err != nil {

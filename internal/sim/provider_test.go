@@ -35,7 +35,7 @@ func TestProvidersWithAnAdaptiveClipNorm(t *testing.T) {
 	// exp(0.2*(1/2 - b)), where the missing device counts as a half: b = 1/12.
 	cfg.Trainer = constant(1)
 	job.Privacy.ClipNorm = 0.1
-	r, err := Run(t.Context(), cfg)
+	r, err := play(t, cfg)
 	ok(t, err)
 	if r.Rounds != 3 {
 		t.Fatalf("%d rounds", r.Rounds)

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/tokenizer"
 )
@@ -91,6 +92,39 @@ func config(t testing.TB, n int) Config {
 	return cfg
 }
 
+// play is Run with a bound, and with what both sides said last where that is met.
+func play(t testing.TB, cfg Config) (r Result, err error) {
+	t.Helper()
+	var mu sync.Mutex
+	var progress coordinator.Progress
+	events, device := map[int]edge.Event{}, cfg.Device
+	cfg.Coordinator.Progress = func(p coordinator.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		progress = p
+	}
+	cfg.Device = func(i int, e edge.Event) {
+		mu.Lock()
+		events[i] = e
+		mu.Unlock()
+		if device != nil {
+			device(i, e)
+		}
+	}
+	watchdog.Wait(t, "the job's end", func() { r, err = Run(t.Context(), cfg) },
+		func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			return fmt.Sprintf("coordinator: %+v", progress)
+		},
+		func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			return fmt.Sprintf("devices: %+v", events)
+		})
+	return r, err
+}
+
 // firstColumns is the mean of B[:, 0] over the adapter: it starts at zero and
 // is trained in every round whatever its rank.
 func firstColumns(a *model.Adapter) (mean float64) {
@@ -114,7 +148,7 @@ func TestTwoOfTwentyFourVanish(t *testing.T) {
 		5:  {Round: 2, Turn: 3, Kind: Vanish}, // before its update: not in round 2's sum
 		17: {Round: 2, Turn: 5, Kind: Vanish}, // after its update: in round 2's sum
 	}
-	r, err := Run(t.Context(), cfg)
+	r, err := play(t, cfg)
 	ok(t, err)
 	if r.Rounds != 3 || r.Abandoned != 0 {
 		t.Fatalf("%d rounds, %d abandoned", r.Rounds, r.Abandoned)
@@ -166,7 +200,7 @@ func TestFaultsThatAreSurvived(t *testing.T) {
 		5: {Round: 1, Turn: 5, Kind: Drop},
 		6: {Round: 2, Turn: 3, Kind: Slow, Delay: 50 * time.Millisecond},
 	}
-	r, err := Run(t.Context(), cfg)
+	r, err := play(t, cfg)
 	ok(t, err)
 	want := 3 * 0.02
 	if got := firstColumns(r.Adapter); r.Rounds != 3 || r.Dropped != 0 || math.Abs(got-want) > 0.02*want {
@@ -187,7 +221,7 @@ func TestHostileDevices(t *testing.T) {
 		4: {Round: 2, Turn: 1, Kind: Garbage},
 		7: {Round: 2, Turn: 3, Kind: Absent},
 	}
-	r, err := Run(t.Context(), cfg)
+	r, err := play(t, cfg)
 	ok(t, err)
 	// The two hostile ones are out from their round on, the absent one in round
 	// 2; whether it is back in time for round 3 is a matter of milliseconds.
@@ -209,7 +243,7 @@ func TestPoison(t *testing.T) {
 	cfg := config(t, 5)
 	cfg.Coordinator.Job.Rounds = 2
 	cfg.Faults = map[int]Fault{3: {Round: 1, Turn: 3, Kind: Poison}}
-	r, err := Run(t.Context(), cfg)
+	r, err := play(t, cfg)
 	ok(t, err)
 	want := 2 * 0.02
 	if got := firstColumns(r.Adapter); r.Rounds != 2 || r.Abandoned != 1 || math.Abs(got-want) > 0.02*want {
@@ -222,7 +256,7 @@ func TestFleetTrainsInPrograms(t *testing.T) {
 	cfg := config(t, 4)
 	cfg.Trainer = nil
 	cfg.Coordinator.Job.Wire.Uplink = "nf4"
-	r, err := Run(t.Context(), cfg)
+	r, err := play(t, cfg)
 	ok(t, err)
 	if got := firstColumns(r.Adapter); r.Rounds != 3 || got == 0 {
 		t.Errorf("%d rounds, adapter moved by %g", r.Rounds, got)
@@ -252,7 +286,7 @@ func TestDownlinkDifferences(t *testing.T) {
 	}
 	cfg.Coordinator.Job.Adapter.RankMin = 2 // every slice is of the same rank
 	cfg.Trainer = constant(0)               // noise alone moves the adapter: half of it stays within a bf16 step
-	_, err := Run(t.Context(), cfg)
+	_, err := play(t, cfg)
 	ok(t, err)
 	if fetched["adapter difference"] != 2*4 || fetched["adapter"] != 0 {
 		t.Errorf("fetched %v", fetched)
@@ -266,7 +300,7 @@ func TestReproducible(t *testing.T) {
 		cfg.Coordinator.Job.Rounds = 2
 		cfg.Seed = bytes.Repeat([]byte{7}, 32)
 		cfg.Coordinator.Seed = cfg.Seed
-		r, err := Run(t.Context(), cfg)
+		r, err := play(t, cfg)
 		ok(t, err)
 		b, err := model.EncodeAdapter(r.Adapter)
 		ok(t, err)
@@ -286,7 +320,9 @@ func TestRunIsStopped(t *testing.T) {
 	cfg.Coordinator.Job.Deadlines.Gather = time.Hour
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := Run(ctx, cfg); err == nil {
+	var err error
+	watchdog.Wait(t, "the stopped run", func() { _, err = Run(ctx, cfg) })
+	if err == nil {
 		t.Error("no error")
 	}
 }
@@ -297,7 +333,7 @@ func TestRefusals(t *testing.T) {
 	}
 	cfg := config(t, 4)
 	cfg.Coordinator.Job.Privacy.ClipNorm = 0
-	if _, err := Run(t.Context(), cfg); err == nil {
+	if _, err := play(t, cfg); err == nil {
 		t.Error("clip norm of zero: accepted")
 	}
 	if _, err := os.Stat(cfg.Coordinator.Dir); err != nil {

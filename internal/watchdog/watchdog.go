@@ -4,6 +4,7 @@
 package watchdog
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -82,6 +83,14 @@ func Within(t testing.TB, limit time.Duration, what string, wait func(), sides .
 		w := &waiting{sides: sides}
 		t.Fatalf("%s: not within %v\n%s", what, limit, w.report())
 	}
+}
+
+// Context is for the commands and calls that a test waits for: it ends with the
+// test, and after Longest.
+func Context(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), Longest)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // waiting is one wait under way.

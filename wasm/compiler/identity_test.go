@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/nf4"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -50,7 +51,7 @@ func nodeSteps(t *testing.T, bin []byte, in *wasm.Instance, n string) string {
 	if err := os.WriteFile(inputs, snap.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(node, "../../bench/wasm/run_program.mjs", prog, inputs, "--steps", n, "--json").Output()
+	out, err := exec.CommandContext(watchdog.Context(t), node, "../../bench/wasm/run_program.mjs", prog, inputs, "--steps", n, "--json").Output()
 	if err != nil {
 		t.Fatalf("node: %v", err)
 	}
