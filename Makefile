@@ -32,6 +32,9 @@ test: ## Run the tests
 race: ## Run the race detector on the packages with goroutines (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race $(RACE)
 
+stress: ## Repeat the tests under load until FOR is up (FOR=30m, PKG=./...); logs of failures are kept
+	.ci/stress $(or $(FOR),30m) $(PKG)
+
 lint: ## gofmt, go vet, staticcheck, go.mod tidiness; govulncheck where its database is reachable
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w needed: $$files"; exit 1; }
 	$(GO) vet ./...
@@ -58,4 +61,4 @@ web: ## Build the browser's edge and the pages
 clean: ## Remove what was built
 	rm -rf bin dist web/static/starling.wasm* starling-demo
 
-.PHONY: help build demo test race lint bench generate base web clean
+.PHONY: help build demo test race stress lint bench generate base web clean
