@@ -1,14 +1,10 @@
 package edge
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -39,12 +35,6 @@ type fetcher struct {
 	held   int                 // by mu; bytes in memory
 }
 
-// Programs are asked for again in every round with their rank.
-const (
-	memoryMost = 32 << 20
-	memoryEach = 4 << 20
-)
-
 // get returns a blob's bytes, checked against hash and size. keep puts them
 // into the cache. progress may be nil.
 func (f *fetcher) get(ctx context.Context, b wire.Blob, keep bool, progress func(done, total int64)) ([]byte, error) {
@@ -54,30 +44,34 @@ func (f *fetcher) get(ctx context.Context, b wire.Blob, keep bool, progress func
 	if data, ok := f.cached(b); ok {
 		return data, nil
 	}
-	var body bytes.Buffer // grows with what arrives, not with what was announced
+	body := f.newBody(b, keep)
+	defer body.discard()
 	wait := backoff{least: 200 * time.Millisecond, most: 5 * time.Second}
 	for try := 1; ; try++ {
-		before := body.Len()
-		err := f.read(ctx, b, &body, progress)
+		before := body.size
+		err := f.read(ctx, b, body, progress)
 		if err == nil {
 			break
 		}
-		if permanent := new(statusError); errors.As(err, &permanent) || ctx.Err() != nil || (try >= fetchTries && body.Len() == before) {
+		if permanent := new(statusError); errors.As(err, &permanent) || ctx.Err() != nil || (try >= fetchTries && body.size == before) {
 			return nil, fmt.Errorf("blob %x: %w", b.SHA256[:6], err)
 		}
-		if body.Len() > before {
+		if body.size > before {
 			try = 0 // it moves: a long download may break often
 		}
 		if err := sleep(ctx, wait.next(0)); err != nil {
 			return nil, err
 		}
 	}
-	data := body.Bytes()
-	if sha256.Sum256(data) != b.SHA256 {
+	if [32]byte(body.hash.Sum(nil)) != b.SHA256 {
 		return nil, fmt.Errorf("blob %x: %w", b.SHA256[:6], errWrongBytes)
 	}
+	data, err := body.bytes()
+	if err != nil {
+		return nil, fmt.Errorf("blob %x: %w", b.SHA256[:6], err)
+	}
 	if keep {
-		f.store(b, data)
+		f.keep(b, body, data)
 	}
 	return data, nil
 }
@@ -102,132 +96,62 @@ type statusError struct{ status string }
 func (e *statusError) Error() string { return "coordinator answers " + e.status }
 
 // read appends to body what is missing from it.
-func (f *fetcher) read(ctx context.Context, b wire.Blob, body *bytes.Buffer, progress func(done, total int64)) error {
+func (f *fetcher) read(ctx context.Context, b wire.Blob, body *body, progress func(done, total int64)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stalled := time.AfterFunc(fetchStalled, func() { cancel(errors.New("no byte for " + fetchStalled.String())) })
 	defer stalled.Stop()
 
-	from := uint64(body.Len())
-	resp, err := f.client.open(ctx, f.token.BlobURL(b.SHA256), from, fmt.Sprintf(`"%x"`, b.SHA256))
+	resp, err := f.client.open(ctx, f.token.BlobURL(b.SHA256), body.size, fmt.Sprintf(`"%x"`, b.SHA256))
 	if err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
 	defer resp.body.Close()
 	want := statusOK
-	if from > 0 {
+	if body.size > 0 {
 		want = statusPartial
 	}
 	switch {
 	case resp.status == statusOK:
-		body.Reset() // the whole of it, from the start
+		if err := body.restart(); err != nil { // the whole of it, from the start
+			return err
+		}
 	case resp.status != want:
 		if resp.status >= 500 || resp.status == statusTooMany {
 			return fmt.Errorf("coordinator answers %d", resp.status)
 		}
 		return &statusError{strconv.Itoa(resp.status)}
 	default:
-		if got, expect := resp.contentRange, fmt.Sprintf("bytes %d-%d/%d", body.Len(), b.Size-1, b.Size); got != expect {
+		if got, expect := resp.contentRange, fmt.Sprintf("bytes %d-%d/%d", body.size, b.Size-1, b.Size); got != expect {
 			return &statusError{fmt.Sprintf("range %q, %q expected", got, expect)}
 		}
 	}
+	piece := make([]byte, min(fetchPiece, b.Size-body.size+1)) // one more, to see that there is no more
+	told := body.size
 	for {
-		n, err := io.CopyN(body, resp.body, min(fetchPiece, int64(b.Size)-int64(body.Len())+1))
-		f.down.Add(n)
+		n, err := resp.body.Read(piece)
+		f.down.Add(int64(n))
 		if n > 0 {
 			stalled.Reset(fetchStalled)
 		}
-		if uint64(body.Len()) > b.Size {
+		if body.size+uint64(n) > b.Size {
 			return &statusError{fmt.Sprintf("more than the %d bytes announced", b.Size)}
 		}
-		if progress != nil {
-			progress(int64(body.Len()), int64(b.Size))
+		if err := body.write(piece[:n]); err != nil {
+			return err
+		}
+		if progress != nil && (body.size-told >= fetchPiece || err != nil) {
+			told = body.size
+			progress(int64(body.size), int64(b.Size))
 		}
 		switch {
 		case err == nil:
-		case uint64(body.Len()) == b.Size && err == io.EOF:
+		case body.size == b.Size && err == io.EOF:
 			return nil
 		case err == io.EOF:
 			return io.ErrUnexpectedEOF
 		default:
 			return errors.Join(err, context.Cause(ctx))
 		}
-	}
-}
-
-func (f *fetcher) path(b wire.Blob) string { return filepath.Join(f.dir, fmt.Sprintf("%x", b.SHA256)) }
-
-// onDisk tells whether a blob can be had again without the network. What lies
-// in memory as well would not be given back by forgetting it.
-func (f *fetcher) onDisk(b wire.Blob) bool {
-	if f.dir == "" || b.Size <= memoryEach {
-		return false
-	}
-	info, err := os.Stat(f.path(b))
-	return err == nil && uint64(info.Size()) == b.Size
-}
-
-// cached reads a blob from the cache; a file with other bytes is removed.
-func (f *fetcher) cached(b wire.Blob) ([]byte, bool) {
-	f.mu.Lock()
-	data, ok := f.memory[b.SHA256]
-	f.mu.Unlock()
-	if ok && uint64(len(data)) == b.Size {
-		return data, true
-	}
-	if f.dir == "" {
-		return nil, false
-	}
-	info, err := os.Stat(f.path(b))
-	if err != nil || uint64(info.Size()) != b.Size {
-		return nil, false
-	}
-	data, err = os.ReadFile(f.path(b))
-	if err != nil {
-		return nil, false
-	}
-	if sha256.Sum256(data) != b.SHA256 {
-		os.Remove(f.path(b))
-		return nil, false
-	}
-	return data, true
-}
-
-// remember keeps a small blob in memory; where there is no room, others go.
-func (f *fetcher) remember(b wire.Blob, data []byte) {
-	if len(data) > memoryEach {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.memory == nil {
-		f.memory = make(map[[32]byte][]byte)
-	}
-	for sum, old := range f.memory {
-		if f.held+len(data) <= memoryMost {
-			break
-		}
-		delete(f.memory, sum)
-		f.held -= len(old)
-	}
-	if _, there := f.memory[b.SHA256]; !there {
-		f.held += len(data)
-	}
-	f.memory[b.SHA256] = data
-}
-
-// store keeps a blob. The cache is a convenience: a full disk is no error.
-func (f *fetcher) store(b wire.Blob, data []byte) {
-	f.remember(b, data)
-	if f.dir == "" || os.MkdirAll(f.dir, 0o700) != nil {
-		return
-	}
-	tmp, err := os.CreateTemp(f.dir, ".blob-*")
-	if err != nil {
-		return
-	}
-	_, err = tmp.Write(data)
-	if errors.Join(err, tmp.Close()) != nil || os.Rename(tmp.Name(), f.path(b)) != nil {
-		os.Remove(tmp.Name())
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -22,6 +23,9 @@ func dialOptions(t wire.Token, netDial NetDialer) *websocket.DialOptions {
 	return &websocket.DialOptions{HTTPClient: NewHTTPClient(t, netDial), CompressionMode: websocket.CompressionDisabled}
 }
 
+// blobIdle is how long a connection waits for the next blob to be asked for.
+const blobIdle = 3 * time.Second
+
 // NewHTTPClient makes the client that blobs are fetched with by default. It
 // trusts exactly the pinned certificate where the token has a pin, and the
 // system's roots otherwise. netDial nil means the system's dialer.
@@ -30,6 +34,9 @@ func NewHTTPClient(t wire.Token, netDial NetDialer) *http.Client {
 	if netDial != nil {
 		tr.DialContext = netDial
 	}
+	// Blobs are fetched in bursts, a round's at once: between them a device holds one
+	// connection, its session's, and not two.
+	tr.IdleConnTimeout = blobIdle
 	tr.DisableCompression = true // blobs are hashed as stored; Range offsets count their bytes
 	if len(t.Pin) != 0 {
 		pin := [32]byte(t.Pin)
