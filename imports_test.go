@@ -19,17 +19,28 @@ const module = "github.com/starling-fl/starling/"
 // of this project that it may import. A name ending in /... stands for a
 // package and what lies below it.
 var mayImport = map[string][]string{
-	"nf4": {}, "dp": {}, "secagg": {}, "tokenizer": {}, "dataset": {},
-	"coordinator/round": {}, "coordinator/optimizer": {}, "internal/wire": {}, "internal/watchdog": {}, "web": {},
+	"coordinator/optimizer": {},
+	"coordinator/round":     {},
+	"dataset":               {},
+	"dp":                    {},
+	"internal/durable":      {},
+	"internal/watchdog":     {},
+	"internal/wire":         {},
+	"nf4":                   {},
+	"secagg":                {},
+	"tokenizer":             {},
+	"web":                   {},
 
-	"model": {"nf4"}, "wasm": {"nf4"}, "quant": {"nf4"},
+	"model":             {"nf4", "internal/durable"},
+	"quant":             {"nf4"},
+	"wasm":              {"nf4"},
 	"model/base":        {"model"},
 	"model/nn":          {"model", "tokenizer"},
 	"wasm/compiler/...": {"nf4", "wasm", "wasm/compiler/..."},
 	"coordinator/store": {"dp", "model"},
-	"edge":              {"model", "wasm", "nf4", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire"},
+	"edge":              {"model", "wasm", "nf4", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "internal/durable"},
 	"coordinator": {"coordinator/...", "model", "model/nn", "wasm", "wasm/compiler", "nf4", "quant", "dp", "secagg",
-		"internal/wire"},
+		"internal/wire", "internal/durable"},
 	// sim counts bytes by message and plays hostile devices, so it reads frames.
 	"internal/sim":     {"coordinator", "edge", "dataset", "model", "model/nn", "internal/wire"},
 	"cmd/starling":     {"..."},

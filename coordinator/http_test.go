@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -278,5 +279,31 @@ func TestListen(t *testing.T) {
 	// TLS and HTTP are counted, too: more than the messages alone.
 	if res.BytesUp < 3*2000 || res.BytesDown < 3*2000 || res.BytesUpPerDeviceRound < 1000 {
 		t.Errorf("bytes %d up, %d down", res.BytesUp, res.BytesDown)
+	}
+}
+
+// TestCertificateOnce: of processes that start at once in a new folder all show
+// the same certificate, and none reads half of another's.
+func TestCertificateOnce(t *testing.T) {
+	for range 20 {
+		dir := filepath.Join(t.TempDir(), "new")
+		certs := make([][]byte, 8)
+		var all sync.WaitGroup
+		for i := range certs {
+			all.Go(func() {
+				c, err := certificate(dir)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				certs[i] = c.Certificate[0]
+			})
+		}
+		all.Wait()
+		for i, c := range certs {
+			if !bytes.Equal(c, certs[0]) {
+				t.Fatalf("certificates 0 and %d differ", i)
+			}
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/big"
 	"net"
@@ -21,6 +22,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"time"
+
+	"github.com/starling-fl/starling/internal/durable"
 )
 
 // ErrPlain is a plain listener on an address that others can reach.
@@ -76,12 +79,8 @@ func Listen(addr, dir string, secure bool) (*Endpoint, error) {
 func certificate(dir string) (tls.Certificate, error) {
 	path := filepath.Join(dir, "tls.pem")
 	b, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		if b, err = selfSigned(); err == nil {
-			if err = os.MkdirAll(dir, 0o700); err == nil {
-				err = os.WriteFile(path, b, 0o600)
-			}
-		}
+	if errors.Is(err, fs.ErrNotExist) {
+		b, err = createCertificate(path)
 	}
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("coordinator: certificate: %w", err)
@@ -91,6 +90,25 @@ func certificate(dir string) (tls.Certificate, error) {
 		return tls.Certificate{}, fmt.Errorf("coordinator: certificate %s: %w", path, err)
 	}
 	return cert, nil
+}
+
+// createCertificate makes a certificate and keeps it. Its pin is in tokens that
+// were handed out: it must outlive a power cut, and of two processes that start
+// at once both must show the same.
+func createCertificate(path string) ([]byte, error) {
+	b, err := selfSigned()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	if err := durable.Create(path, b, 0o600); errors.Is(err, fs.ErrExist) {
+		return os.ReadFile(path)
+	} else if err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // selfSigned makes a P-256 key and a certificate for it. Devices trust its pin,

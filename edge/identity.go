@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/starling-fl/starling/internal/durable"
 )
 
 // pemType is the block that an identity file holds: the 32-byte Ed25519 seed.
@@ -69,27 +71,17 @@ func FormatIdentity(key ed25519.PrivateKey) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: key.Seed()})
 }
 
-// createIdentity writes a new identity under a temporary name and links it into
-// place, so that of two processes that start at once both use the same one.
+// createIdentity keeps a new identity; of two processes that start at once both
+// use the same one.
 func createIdentity(path string) (ed25519.PrivateKey, error) {
 	key, err := NewIdentity()
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(dir, ".identity-*") // mode 0600
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(FormatIdentity(key))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return nil, err
-	}
-	if err := os.Link(f.Name(), path); errors.Is(err, fs.ErrExist) {
+	if err := durable.Create(path, FormatIdentity(key), 0o600); errors.Is(err, fs.ErrExist) {
 		return LoadIdentity(path)
 	} else if err != nil {
 		return nil, err

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/starling-fl/starling/internal/durable"
 )
 
 // LoadBase reads a folder in Hugging Face layout: config.json,
@@ -106,20 +108,15 @@ func (b *Base) WriteDir(dir string) error {
 	return WriteFiles(dir, files)
 }
 
-// WriteFiles writes each file beside its final name and renames it, so that a
-// crash leaves either the old or the new one.
+// WriteFiles writes each file so that a crash or a power cut leaves either the
+// old or the new one whole, and the new ones once it has returned.
 func WriteFiles(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	var errs []error
 	for name, data := range files {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path+".tmp", data, 0o644); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, os.Rename(path+".tmp", path))
+		errs = append(errs, durable.Replace(filepath.Join(dir, name), data, 0o644))
 	}
 	return errors.Join(errs...)
 }
