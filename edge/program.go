@@ -191,7 +191,11 @@ func (b *bench) freeze(f *wasm.Tensor, base *model.Base) error {
 			return b.instance.WriteFrozenNF4(f.Name, codes, scales)
 		}
 	}
-	return b.instance.WriteFrozen(f.Name, base.Tensor(f.Name))
+	values, err := base.Tensor(f.Name)
+	if err != nil {
+		return err
+	}
+	return b.instance.WriteFrozen(f.Name, values)
 }
 
 func (b *bench) close() error {

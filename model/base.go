@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,6 +31,9 @@ const (
 	NF4  Format = "nf4" // matrices in NF4, the rest in f32
 )
 
+// ErrNoTensor is a name that no tensor of the base has.
+var ErrNoTensor = errors.New("model: no such tensor")
+
 // ShapeError says that a base's tensor does not fit its configuration.
 type ShapeError struct {
 	Tensor    string
@@ -49,6 +53,7 @@ type Base struct {
 	Tensors   []Tensor // Config.BaseTensors order, float32; nil after OpenBlob
 	Tokenizer []byte   // tokenizer.json
 	stored    *SafeTensors
+	segment   []float32 // embedding of segment 0, which positions take in; nil: none
 }
 
 // NewBase checks the tensors against the configuration and packs them in the
@@ -112,6 +117,9 @@ func openBase(c Config, st *SafeTensors, tokenizer []byte) (*Base, error) {
 		return nil, fmt.Errorf("%w: tokenizer.json has %d bytes, limit %d", ErrConfig, len(tokenizer), maxJSON)
 	}
 	b := &Base{Config: c, Tokenizer: tokenizer, stored: st}
+	if err := b.readSegment(); err != nil {
+		return nil, err
+	}
 	for _, spec := range c.BaseTensors() {
 		name := b.storedName(spec.Name)
 		if !hasTensor(st, name) {
@@ -157,7 +165,7 @@ func (b *Base) decode(spec TensorSpec) (Tensor, error) {
 		return t, err
 	}
 	t.Name = spec.Name
-	if seg := b.segments(); spec.Name == positionsName && seg != nil {
+	if seg := b.segment; spec.Name == positionsName && seg != nil {
 		for i := range t.Data {
 			t.Data[i] += seg[i%len(seg)]
 		}
@@ -165,14 +173,27 @@ func (b *Base) decode(spec TensorSpec) (Tensor, error) {
 	return t, nil
 }
 
-// segments returns the embedding of segment 0, nil where the file has none.
-func (b *Base) segments() []float32 {
-	t, err := b.stored.Tensor(b.storedName(segmentsName))
-	h := b.Config.HiddenSize
-	if err != nil || len(t.Shape) != 2 || t.Shape[1] != h || t.Shape[0] < 1 {
+// readSegment keeps the embedding of segment 0 where the file has one. Without
+// it the same file would be another model, so one that cannot be read is refused.
+func (b *Base) readSegment() error {
+	name := b.storedName(segmentsName)
+	if !hasTensor(b.stored, name) {
 		return nil
 	}
-	return t.Data[:h]
+	h := b.Config.HiddenSize
+	shape, err := b.stored.checkFinite(name)
+	if err != nil {
+		return err
+	}
+	if len(shape) != 2 || shape[1] != h || shape[0] < 1 {
+		return &ShapeError{segmentsName, shape, []int{1, h}}
+	}
+	t, err := b.stored.Tensor(name)
+	if err != nil {
+		return err
+	}
+	b.segment = slices.Clone(t.Data[:h])
+	return nil
 }
 
 func hasTensor(st *SafeTensors, name string) bool { _, ok := st.Lookup(name); return ok }
@@ -187,25 +208,24 @@ func identityPooler(spec TensorSpec) Tensor {
 	return t
 }
 
-// Tensor returns the values of a tensor by name, nil where there is none. The
-// caller must not change them. After OpenBlob each call decodes anew.
-func (b *Base) Tensor(name string) []float32 {
+// Tensor returns the values of a tensor by name; one that the base does not have
+// is ErrNoTensor. The caller must not change them. After OpenBlob each call
+// decodes anew.
+func (b *Base) Tensor(name string) ([]float32, error) {
 	for _, t := range b.Tensors {
 		if t.Name == name {
-			return t.Data
+			return t.Data, nil
 		}
 	}
-	if b.Tensors != nil {
-		return nil
-	}
-	for _, spec := range b.Config.BaseTensors() {
-		if spec.Name == name {
-			if t, err := b.decode(spec); err == nil {
-				return t.Data
+	if b.Tensors == nil {
+		for _, spec := range b.Config.BaseTensors() {
+			if spec.Name == name {
+				t, err := b.decode(spec)
+				return t.Data, err
 			}
 		}
 	}
-	return nil
+	return nil, fmt.Errorf("%w: %q", ErrNoTensor, name)
 }
 
 // Len is the number of values of a tensor by name, 0 where there is none,
@@ -224,7 +244,7 @@ func (b *Base) Len(name string) int {
 // with the standard levels; ok is false where it does not.
 func (b *Base) StoredNF4(name string) (codes []byte, absmax []float32, ok bool) {
 	stored := b.storedName(name)
-	if name == positionsName && b.segments() != nil {
+	if name == positionsName && b.segment != nil {
 		return nil, nil, false
 	}
 	g, err := b.stored.nf4Group(stored)

@@ -189,7 +189,7 @@ func TestBaseRoundTrips(t *testing.T) {
 			if !slices.Equal(b.Tensors[i].Data, p.Tensors[i].Data) || !slices.Equal(b.Tensors[i].Data, d.Tensors[i].Data) {
 				t.Errorf("%s: %s differs between memory, folder and blob", format, src.Name)
 			}
-			if !slices.Equal(o.Tensor(src.Name), b.Tensors[i].Data) || o.Len(src.Name) != len(src.Data) {
+			if !slices.Equal(tensor(t, o, src.Name), b.Tensors[i].Data) || o.Len(src.Name) != len(src.Data) {
 				t.Errorf("%s: %s differs when decoded on demand", format, src.Name)
 			}
 			codes, absmax, ok := o.StoredNF4(src.Name)
@@ -280,7 +280,7 @@ func TestBaseTakesModelsWithAHeadAndSegments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, src := b.Tensor("embeddings.position_embeddings.weight"), tinyTensors()[1].Data
+	got, src := tensor(t, b, "embeddings.position_embeddings.weight"), tinyTensors()[1].Data
 	for i := range got {
 		if got[i] != src[i]+seg[i%8] {
 			t.Fatalf("position value %d is %v, want %v", i, got[i], src[i]+seg[i%8])
@@ -289,7 +289,64 @@ func TestBaseTakesModelsWithAHeadAndSegments(t *testing.T) {
 	if _, _, ok := b.StoredNF4("embeddings.position_embeddings.weight"); ok {
 		t.Error("folded positions count as stored codes")
 	}
-	if w := b.Tensor("pooler.dense.weight"); w[0] != 1 || w[1] != 0 || w[9] != 1 {
+	if w := tensor(t, b, "pooler.dense.weight"); w[0] != 1 || w[1] != 0 || w[9] != 1 {
 		t.Errorf("a missing pooler became %v, want the identity", w[:10])
+	}
+}
+
+func tensor(t *testing.T, b *Base, name string) []float32 {
+	t.Helper()
+	v, err := b.Tensor(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestNothingVanishes: a base with a segment embedding that cannot be read is
+// refused, not loaded as another model, and a tensor that cannot be decoded is an
+// error, not an empty tensor.
+func TestNothingVanishes(t *testing.T) {
+	stored := func(shape []int, data []float32) *SafeTensors {
+		st := &SafeTensors{}
+		for _, x := range tinyTensors() {
+			if err := st.Add(x.Name, "F32", x.Shape, x.Data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := st.Add("embeddings.token_type_embeddings.weight", "F32", shape, data); err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}
+	nan := make([]float32, 16)
+	nan[3] = float32(math.NaN())
+	for what, st := range map[string]*SafeTensors{
+		"too narrow": stored([]int{2, 7}, make([]float32, 14)), "no matrix": stored([]int{16}, make([]float32, 16)),
+		"no segments": stored([]int{0, 8}, nil), "not finite": stored([]int{2, 8}, nan),
+	} {
+		_, opened := openBase(tinyConfig(), st, nil)
+		_, loaded := newBase(tinyConfig(), st, nil)
+		for _, err := range []error{opened, loaded} {
+			if err == nil || !strings.Contains(err.Error(), "token_type_embeddings") {
+				t.Errorf("segment embeddings, %s: %v", what, err)
+			}
+		}
+	}
+
+	b, err := openBase(tinyConfig(), stored([]int{2, 8}, make([]float32, 16)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Tensor("no such tensor"); !errors.Is(err, ErrNoTensor) {
+		t.Errorf("no such tensor: %v", err)
+	}
+	for i := range b.stored.Tensors { // damaged after it was checked
+		b.stored.Tensors[i].DType = "U8"
+	}
+	for _, spec := range b.Config.BaseTensors() {
+		if v, err := b.Tensor(spec.Name); err == nil {
+			t.Errorf("%s decodes to %d values after its type was lost", spec.Name, len(v))
+		}
 	}
 }

@@ -3,6 +3,7 @@ package nn
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -92,7 +93,10 @@ func (p *Predictor) Logits(ctx context.Context, adapter []float32, rank int, tok
 		s := p.bucket(row)
 		groups[s] = append(groups[s], i)
 	}
-	merged := p.merge(adapter, rank)
+	merged, err := p.merge(adapter, rank)
+	if err != nil {
+		return nil, err
+	}
 	out := make([][]float32, len(tokens))
 	for s, rows := range groups {
 		prog, err := p.program(s)
@@ -122,7 +126,7 @@ func (p *Predictor) bucket(row []int32) int {
 }
 
 // merge returns the values of the predictor's State parameters by name.
-func (p *Predictor) merge(adapter []float32, rank int) map[string][]float32 {
+func (p *Predictor) merge(adapter []float32, rank int) (map[string][]float32, error) {
 	values := map[string][]float32{}
 	spans := p.layout.Spans(rank)
 	h := p.layout.Config.HiddenSize
@@ -133,7 +137,11 @@ func (p *Predictor) merge(adapter []float32, rank int) map[string][]float32 {
 			values[s.Name] = v
 		case model.KindA: // followed by its B
 			name := s.Name[:len(s.Name)-len(".lora_A.weight")] + ".weight"
-			w := append([]float32(nil), p.base.Tensor(name)...)
+			w, err := p.base.Tensor(name)
+			if err != nil {
+				return nil, err
+			}
+			w = slices.Clone(w)
 			if rank > 0 {
 				b := adapter[spans[i+1].Offset : spans[i+1].Offset+spans[i+1].Len]
 				scale := float32(p.layout.LoRA.Scale(rank))
@@ -149,7 +157,7 @@ func (p *Predictor) merge(adapter []float32, rank int) map[string][]float32 {
 			values[name] = w
 		}
 	}
-	return values
+	return values, nil
 }
 
 // forward classifies the named rows of tokens in batches and writes out.

@@ -50,9 +50,9 @@ func frozenBuffers(p *program, base *model.Base) (map[string]compute.Buffer, err
 		if param.Role != Frozen {
 			continue
 		}
-		v := base.Tensor(param.Name)
-		if v == nil {
-			return nil, &model.ShapeError{Tensor: param.Name, Want: param.Shape}
+		v, err := base.Tensor(param.Name)
+		if err != nil {
+			return nil, fmt.Errorf("nn: frozen %q of shape %v: %w", param.Name, param.Shape, err)
 		}
 		if len(v) != model.Elements(param.Shape) {
 			return nil, &model.ShapeError{Tensor: param.Name, Got: []int{len(v)}, Want: param.Shape}
