@@ -82,10 +82,12 @@ func (c *client) slice(ctx context.Context, j *job, w work) ([]float32, error) {
 		return model.NewAdapter(j.layout, seed).Slice(int(w.plan.Rank)), nil
 	}
 	if w.patch != nil {
-		if values, err := c.unpack(ctx, w, *w.patch, w.held, "adapter difference"); err == nil {
-			return values, nil
+		values, err := c.unpack(ctx, w, *w.patch, w.held, "adapter difference")
+		if err == nil || ctx.Err() != nil {
+			return values, err
 		}
-		// The whole slice leads to the same values.
+		// The whole slice leads to the same values, and costs more to fetch.
+		c.cfg.Log.Warn("adapter difference unusable, fetching the whole slice", "round", w.plan.Round, "err", err)
 	}
 	return c.unpack(ctx, w, w.plan.Slice.Blob, nil, "adapter")
 }
