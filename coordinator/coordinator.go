@@ -261,12 +261,10 @@ func (c *Coordinator) addDevice(id [32]byte) *device {
 }
 
 // sessionToken makes a token that a device shows when it reconnects.
-func (c *Coordinator) sessionToken() ([]byte, error) {
+func sessionToken() []byte {
 	b := make([]byte, 32)
-	if _, err := rand.Read(b); err != nil {
-		return nil, fmt.Errorf("coordinator: %w", err)
-	}
-	return b, nil
+	rand.Read(b) // ends the program where the system has no randomness
+	return b
 }
 
 // Close ends what is left: connections, then the store. Call it after Run has

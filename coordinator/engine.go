@@ -2,10 +2,10 @@ package coordinator
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
@@ -211,10 +211,7 @@ func (c *Coordinator) join(ev joinEvent) error {
 	if c.connected >= 2*c.t.job.Cohort.MaxConnected {
 		return refuse(wire.CodeBusy, c.retryAfter(), "too many devices are connected")
 	}
-	token, err := c.sessionToken()
-	if err != nil {
-		return refuse(wire.CodeInternal, time.Minute, "no randomness")
-	}
+	token := sessionToken()
 	if d == nil {
 		d = c.addDevice(ev.s.id)
 		c.log.Info("enrolled", "device", short(d.id), "enrolled", len(c.order))
@@ -291,10 +288,9 @@ func (c *Coordinator) retryAfter() time.Duration {
 	if r := c.running; r != nil {
 		left = max(0, c.pace-time.Since(r.began))
 	}
-	var b [1]byte
-	_, _ = rand.Read(b[:]) // the spread may be anything
 	left = max(left, 500*time.Millisecond)
-	return min(left+left*time.Duration(b[0])/512, 24*time.Hour)
+	spread := time.Duration(rand.Int64N(int64(left)/2 + 1)) // protects nobody: it need not be secret
+	return min(left+spread, 24*time.Hour)
 }
 
 // left notes that a session is over.

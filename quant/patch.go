@@ -3,6 +3,7 @@ package quant
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
 
@@ -36,8 +37,10 @@ func PackPatch(full []byte, held []float32) ([]byte, error) {
 		return nil, err
 	}
 	old, err := f.Append(nil, held)
-	if err != nil {
+	if errors.Is(err, ErrRange) || errors.Is(err, ErrNotFinite) {
 		return nil, nil // what is held does not fit the format: nothing to predict from
+	} else if err != nil {
+		return nil, err
 	}
 	if c.spec == &codecNone {
 		c.spec = &codecZstd

@@ -200,7 +200,7 @@ func (in *Instance) runAll(ctx context.Context, prepare bool, segments []Segment
 			return err
 		}
 		if err := in.host.call(ctx, prepare, i, segments[i].Budget); err != nil {
-			return fmt.Errorf("%w: segment %s: %v", ErrTrap, segmentExport(prepare, i), err)
+			return fmt.Errorf("%w: segment %s: %w", ErrTrap, segmentExport(prepare, i), err)
 		}
 	}
 	return nil

@@ -228,6 +228,8 @@ func TestTrap(t *testing.T) {
 				for range 2 {
 					if err := in.Step(t.Context()); !errors.Is(err, ErrTrap) || !strings.Contains(err.Error(), "s0") {
 						t.Errorf("step: %v", err)
+					} else if causes, ok := err.(interface{ Unwrap() []error }); !ok || len(causes.Unwrap()) != 2 {
+						t.Errorf("step: %#v does not hold the engine's error", err)
 					}
 				}
 				check(t, in.WriteFloat32("lr", []float32{0}), in.Step(t.Context()))
