@@ -43,6 +43,7 @@ var mayImport = map[string][]string{
 		"internal/wire", "internal/durable"},
 	// sim counts bytes by message and plays hostile devices, so it reads frames.
 	"internal/sim":     {"coordinator", "edge", "dataset", "model", "model/nn", "internal/wire"},
+	"simulate":         {"coordinator", "edge", "dataset", "model", "dp", "tokenizer", "internal/durable"},
 	"cmd/starling":     {"..."},
 	"cmd/starling-web": {"edge", "dataset"},
 	"bench/...":        {"..."},

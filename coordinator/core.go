@@ -69,6 +69,63 @@ func (c *Core) restore(version uint64, clip float64, adapter, state []byte) erro
 	return nil
 }
 
+// Job is the job with every default filled in.
+func (c *Core) Job() Job { return c.t.job }
+
+// Layout of the adapter; Base is the frozen model and its blob's SHA-256.
+func (c *Core) Layout() *model.Layout         { return c.t.layout }
+func (c *Core) Base() (*model.Base, [32]byte) { return c.t.base, c.t.baseRef.SHA256 }
+
+// Adapter is a copy of the released adapter; Version counts committed rounds.
+func (c *Core) Adapter() *model.Adapter { return c.adapter.Clone() }
+func (c *Core) Version() uint64         { return c.version }
+
+// Budget is what all rounds together may cost; NewCore has verified that they do
+// not cost more. NoiseMultiplier is z of that guarantee.
+func (c *Core) Budget() dp.Budget        { return c.t.budget }
+func (c *Core) NoiseMultiplier() float64 { return c.t.z }
+
+// Ranks lists the ranks that a round may draw. Units is the fixed denominator:
+// the expected number of contributions. UplinkBits is the width of a masked
+// coordinate on the wire.
+func (c *Core) Ranks() []int    { return c.t.ranks() }
+func (c *Core) Units() float64  { return c.t.units }
+func (c *Core) UplinkBits() int { return c.t.width }
+
+// ProgramSpec is the training step of a rank for a host.
+func (c *Core) ProgramSpec(rank int, host string) ProgramSpec {
+	return ProgramSpec{Job: c.t.job, Base: c.t.base, Rank: rank, Host: host, Compact: c.t.compact}
+}
+
+// Snapshot is everything of a Core that changes from round to round.
+type Snapshot struct {
+	Version, NextRound uint64
+	ClipNorm           float64
+	Adapter            []byte // as model.EncodeAdapter writes it
+	Optimizer          []byte
+}
+
+// Snapshot copies the state between two rounds.
+func (c *Core) Snapshot() (Snapshot, error) {
+	a, err := model.EncodeAdapter(c.adapter)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("coordinator: %w", err)
+	}
+	return Snapshot{c.version, c.nextRound, c.clip, a, c.optimizer.State()}, nil
+}
+
+// Restore goes on from a Snapshot of the same job, base and seed.
+func (c *Core) Restore(s Snapshot) error {
+	if s.NextRound <= s.Version || !(s.ClipNorm > 0) {
+		return fmt.Errorf("coordinator: snapshot of version %d has next round %d and clip norm %v", s.Version, s.NextRound, s.ClipNorm)
+	}
+	if err := c.restore(s.Version, s.ClipNorm, s.Adapter, s.Optimizer); err != nil {
+		return err
+	}
+	c.nextRound = s.NextRound
+	return nil
+}
+
 // Coins flips a coin of probability q for every member of a population and
 // returns the numbers of those who are in.
 type Coins func(q float64, rnd io.Reader) (in []int, cert dp.Certificate, err error)
@@ -85,8 +142,8 @@ type Draw struct {
 	cert     dp.Certificate
 }
 
-// Draw makes the next round: rank, rotation and cohort, each from its own
-// randomness. It asks no budget.
+// Draw makes the next attempt at a round: rank, rotation and cohort, each from
+// its own randomness. It asks no budget.
 func (c *Core) Draw(coins Coins) (*Draw, error) {
 	id := c.nextRound
 	d := &Draw{id: id}
@@ -108,8 +165,11 @@ func (c *Core) Draw(coins Coins) (*Draw, error) {
 		return nil, err
 	}
 	d.spec = c.t.release(id, d.vector.b2(), d.cert)
-	d.event, err = d.spec.Event(d.vector.size())
-	return d, err
+	if d.event, err = d.spec.Event(d.vector.size()); err != nil {
+		return nil, err
+	}
+	c.nextRound++
+	return d, nil
 }
 
 // ID is the number of the attempt, Rank the rank drawn (0: the head alone).
@@ -123,6 +183,9 @@ func (d *Draw) Cohort() []int { return d.cohort }
 func (d *Draw) Lattice() *quant.Lattice { return d.vector.lattice }
 func (d *Draw) Count() dp.CountCode     { return d.vector.count }
 func (d *Draw) Size() int               { return d.vector.size() }
+
+// Variance is what the round's noise is drawn with.
+func (d *Draw) Variance() dp.Variance { return d.event.Sigma2 }
 
 // Slice is what devices start a round of the rank from: the initial adapter, which
 // its seed gives (message is nil), and later the adapter's slice as the job's

@@ -59,10 +59,10 @@ func (r *running) forget(p *participant) {
 // draw makes a round: rank, rotation and cohort, each from its own randomness,
 // and asks the budget before anything is written or said.
 func (c *Coordinator) draw() (*running, error) {
-	fail := func(err error) (*running, error) {
-		return nil, &fatalError{fmt.Errorf("coordinator: drawing round %d: %w", c.nextRound, err)}
-	}
 	id := c.nextRound
+	fail := func(err error) (*running, error) {
+		return nil, &fatalError{fmt.Errorf("coordinator: drawing round %d: %w", id, err)}
+	}
 	r := &running{parts: map[round.Device]*participant{}, away: map[*device]struct{}{}, began: time.Now()}
 	// The roll is in the order of the keys, so that a seeded draw does not depend
 	// on who enrolled first.
@@ -94,7 +94,6 @@ func (c *Coordinator) draw() (*running, error) {
 	if given != id {
 		return fail(fmt.Errorf("the store gave number %d", given))
 	}
-	c.nextRound++
 	return r, nil
 }
 

@@ -39,33 +39,60 @@ func InvoiceLabels() []string { return slices.Clone(invoiceLabels) }
 // swaps, drops and splits characters. The same configuration gives the same
 // set, and a client's documents do not depend on how many clients there are.
 func Invoices(cfg InvoiceConfig) (*Set, error) {
-	split := slices.Index(splits, cfg.Split)
-	providers := cfg.Providers
+	split, providers, err := cfg.check()
+	if err != nil {
+		return nil, err
+	}
+	set := &Set{Labels: InvoiceLabels(), Examples: make([]Example, 0, cfg.Clients*cfg.PerClient)}
+	for client := range cfg.Clients {
+		set.Examples = cfg.client(set.Examples, split, providers, client)
+	}
+	return set, nil
+}
+
+// InvoicesOf makes what Invoices makes for one client, 0..Clients-1, and nothing
+// of the others'.
+func InvoicesOf(cfg InvoiceConfig, client int) (*Set, error) {
+	split, providers, err := cfg.check()
+	if err != nil {
+		return nil, err
+	}
+	if client < 0 || client >= cfg.Clients {
+		return nil, fmt.Errorf("dataset: invoices: client %d, want one of 0..%d", client, cfg.Clients-1)
+	}
+	return &Set{Labels: InvoiceLabels(), Examples: cfg.client(nil, split, providers, client)}, nil
+}
+
+func (cfg InvoiceConfig) check() (split, providers int, err error) {
+	split = slices.Index(splits, cfg.Split)
+	providers = cfg.Providers
 	if providers == 0 {
 		providers = defaultProviders
 	}
 	switch {
 	case split < 0:
-		return nil, fmt.Errorf("dataset: invoices: split is %q, want one of %q", cfg.Split, splits)
+		err = fmt.Errorf("dataset: invoices: split is %q, want one of %q", cfg.Split, splits)
 	case cfg.Clients < 1 || cfg.PerClient < 1 || providers < 1:
-		return nil, fmt.Errorf("dataset: invoices: clients %d, documents per client %d and providers %d must all be at least 1", cfg.Clients, cfg.PerClient, providers)
+		err = fmt.Errorf("dataset: invoices: clients %d, documents per client %d and providers %d must all be at least 1", cfg.Clients, cfg.PerClient, providers)
 	case uint64(cfg.Clients) > maxProviders/uint64(providers):
-		return nil, fmt.Errorf("dataset: invoices: %d clients of %d providers are beyond the %d providers that can be named", cfg.Clients, providers, int64(maxProviders))
+		err = fmt.Errorf("dataset: invoices: %d clients of %d providers are beyond the %d providers that can be named", cfg.Clients, providers, int64(maxProviders))
 	}
-	set := &Set{Labels: InvoiceLabels(), Examples: make([]Example, 0, cfg.Clients*cfg.PerClient)}
-	for client := range cfg.Clients {
-		user := fmt.Sprintf("%s-%d", cfg.Split, client)
-		known := make([]*provider, providers)
-		for k := range known {
-			known[k] = newProvider(cfg.Seed, uint64(split), uint64(client*providers+k))
-		}
-		rng := source(cfg.Seed, 0x14, uint64(split), uint64(client))
-		for range cfg.PerClient {
-			p := known[rng.IntN(len(known))]
-			set.Examples = append(set.Examples, Example{Text: p.document(rng), Label: p.trade, User: user, Provider: p.key})
-		}
+	return split, providers, err
+}
+
+// client appends a client's documents.
+func (cfg InvoiceConfig) client(to []Example, split, providers, client int) []Example {
+	user := fmt.Sprintf("%s-%d", cfg.Split, client)
+	known := make([]*provider, providers)
+	for k := range known {
+		known[k] = newProvider(cfg.Seed, uint64(split), uint64(client*providers+k))
 	}
-	return set, nil
+	rng := source(cfg.Seed, 0x14, uint64(split), uint64(client))
+	for range cfg.PerClient {
+		p := known[rng.IntN(len(known))]
+		to = append(to, Example{Text: p.document(rng), Label: p.trade, User: user, Provider: p.key})
+	}
+	return to
 }
 
 var splits = []string{"train", "validation", "test"}

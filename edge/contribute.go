@@ -25,6 +25,9 @@ type Contribution struct {
 	// Progress is told the steps done of all units' steps; may be nil.
 	Progress func(done, total int64)
 	Log      *slog.Logger // may be nil
+	// Norm is told the L2 norm of each unit's update before it is clipped; may be
+	// nil. For simulations on public data: a device tells nobody.
+	Norm func(float64)
 }
 
 // Contribute is a device's whole part in a round but for the masks: each unit
@@ -60,7 +63,10 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 			err = fmt.Errorf("trainer returned %d values, %d expected", len(delta), len(t.Start))
 		}
 		if err == nil {
-			err = u.add(delta)
+			var norm float64
+			if norm, err = u.add(delta); err == nil && c.Norm != nil {
+				c.Norm(norm)
+			}
 			clear(delta)
 		}
 		if errors.Is(err, ErrDiverged) && data.providers() {

@@ -3,6 +3,7 @@ package edge
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -34,6 +35,18 @@ func random(seed []byte, purpose string, round uint64) io.Reader {
 		panic(err) // 32 bytes are a valid key
 	}
 	return cipher.StreamReader{S: cipher.NewCTR(block, make([]byte, aes.BlockSize)), R: zeros{}}
+}
+
+// Reproducible gives device i of a reproducible fleet its seed and its identity:
+// the same over sockets and in a simulation.
+func Reproducible(fleet []byte, i int) (seed []byte, identity ed25519.PrivateKey) {
+	derive := func(purpose string) []byte {
+		m := hmac.New(sha256.New, fleet)
+		m.Write([]byte(purpose))
+		m.Write(binary.LittleEndian.AppendUint64(nil, uint64(i)))
+		return m.Sum(nil)
+	}
+	return derive("device"), ed25519.NewKeyFromSeed(derive("identity"))
 }
 
 type zeros struct{}

@@ -29,18 +29,19 @@ func newUpdate(l *quant.Lattice, count dp.CountCode, rounding io.Reader) *update
 	return &update{lattice: l, count: count, sum: make([]int32, size), one: make([]int32, size), rounding: rounding}
 }
 
-// add takes a unit's trained difference, which it clips in place.
-func (u *update) add(delta []float32) error {
+// add takes a unit's trained difference, which it clips in place, and returns
+// the norm it had.
+func (u *update) add(delta []float32) (norm float64, err error) {
 	defer clear(u.one)
-	norm, err := dp.Clip(delta, u.lattice.Clip())
+	norm, err = dp.Clip(delta, u.lattice.Clip())
 	if errors.Is(err, dp.ErrNotFinite) {
-		return fmt.Errorf("%w: %w", ErrDiverged, err)
+		return norm, fmt.Errorf("%w: %w", ErrDiverged, err)
 	} else if err != nil {
-		return err
+		return norm, err
 	}
 	if _, err := u.lattice.EncodeInto(u.one[:u.lattice.D()], delta, u.rounding); err != nil {
-		return err
+		return norm, err
 	}
 	u.count.Encode(u.one[u.lattice.D():], norm <= u.lattice.Clip())
-	return dp.AddProvider(u.sum, u.one, u.lattice.B2()+u.count.B2())
+	return norm, dp.AddProvider(u.sum, u.one, u.lattice.B2()+u.count.B2())
 }

@@ -10,18 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/tokenizer"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
-// predictChunk is how many texts are read before they are labelled.
+// predictChunk is how many lines are read before they are labelled.
 const predictChunk = 256
 
 type prediction struct {
-	Line        int     `json:"line"` // of the file, from 1
+	Line        int     `json:"line"` // from 1
 	Label       string  `json:"label"`
 	Probability float64 `json:"probability"` // softmax, not calibrated
 }
@@ -30,18 +29,13 @@ func newPredictCmd(a *app) *cobra.Command {
 	var (
 		dir  string
 		rank int
-
-		columns dataset.Columns
 	)
 	cmd := &cobra.Command{
 		Use:   "predict --checkpoint DIR [--rank B] [FILE]",
-		Short: "Label texts with a released adapter",
-		Long: `Label each text of FILE, or of standard input, with the adapter of a checkpoint
-folder at a rank; without --rank at the one that validation chose. FILE is one
-text a line, JSON Lines (.jsonl), CSV with a header (.csv) or label<TAB>text
-(.tsv), plain or .gz; standard input is one text a line. An empty line of plain
-text gets a label like any other, so that lines and labels stay in step. --json
-names the line of each.`,
+		Short: "Label lines of text with a released adapter",
+		Long: `Label each line of FILE, or of standard input, with the adapter of a checkpoint
+folder at a rank; without --rank at the one that validation chose. An empty
+line gets a label like any other, so that lines and labels stay in step.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("want at most one file, got %d", len(args))
@@ -64,26 +58,24 @@ names the line of each.`,
 			if rank < 0 || rank > ck.LoRA.RMax {
 				return usagef("--rank is %d, the adapter has ranks 0 (head only) to %d", rank, ck.LoRA.RMax)
 			}
-			in, name := a.Stdin, ""
+			in := a.Stdin
 			if len(args) == 1 {
 				f, err := os.Open(args[0])
 				if err != nil {
 					return err
 				}
 				defer f.Close()
-				in, name = f, args[0]
+				in = f
 			}
-			return predictTexts(cmd, a, ck, rank, columns, in, name)
+			return predictLines(cmd, a, ck, rank, in)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "checkpoint", "", "folder of a released adapter")
 	cmd.Flags().IntVar(&rank, "rank", 0, "rank to use (default: the one that validation chose)")
-	textColumnFlag(cmd.Flags(), &columns)
 	return cmd
 }
 
-// predictTexts labels the texts of a file, in which format its name says.
-func predictTexts(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank int, columns dataset.Columns, in io.Reader, name string) error {
+func predictLines(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank int, in io.Reader) error {
 	tok, err := tokenizer.Parse(ck.Base.Tokenizer)
 	if err != nil {
 		return fmt.Errorf("the checkpoint's tokenizer: %w", err)
@@ -95,15 +87,16 @@ func predictTexts(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank int, co
 	slice := ck.Adapter.Slice(rank)
 	out := bufio.NewWriter(a.Stdout)
 	enc := json.NewEncoder(out)
-	var lines []int // of the rows
+	line := 0
 	flush := func(rows [][]int32) error {
 		logits, err := p.Logits(cmd.Context(), slice, rank, rows)
 		if err != nil {
 			return err
 		}
-		for i, l := range logits {
+		for _, l := range logits {
+			line++
 			class, prob := softmaxBest(l)
-			r := prediction{lines[i], ck.Labels[class], prob}
+			r := prediction{line, ck.Labels[class], prob}
 			if a.JSON {
 				err = enc.Encode(r)
 			} else {
@@ -115,17 +108,20 @@ func predictTexts(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank int, co
 		}
 		return out.Flush()
 	}
+	sc := bufio.NewScanner(in)
+	sc.Buffer(nil, maxLine)
 	var rows [][]int32
-	err = columns.Texts(in, name, func(at int, text string) error {
-		rows, lines = append(rows, tok.EncodeFixed(text, ck.Seq)), append(lines, at)
-		if len(rows) < predictChunk {
-			return nil
+	for sc.Scan() {
+		rows = append(rows, tok.EncodeFixed(sc.Text(), ck.Seq))
+		if len(rows) == predictChunk {
+			if err := flush(rows); err != nil {
+				return err
+			}
+			rows = rows[:0]
 		}
-		defer func() { rows, lines = rows[:0], lines[:0] }()
-		return flush(rows)
-	})
-	if err != nil {
-		return columnHint(err)
+	}
+	if err := sc.Err(); err != nil {
+		return fmt.Errorf("line %d: %w", line+len(rows)+1, err)
 	}
 	return flush(rows)
 }

@@ -2,10 +2,6 @@ package sim
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -148,21 +144,13 @@ func (f *fleet) device(i int) (edge.Config, error) {
 		c.Log = f.cfg.Log.With("device", i)
 	}
 	if len(f.cfg.Seed) != 0 {
-		c.Seed = derive(f.cfg.Seed, "device", i)
-		c.Identity = ed25519.NewKeyFromSeed(derive(f.cfg.Seed, "identity", i))
+		c.Seed, c.Identity = edge.Reproducible(f.cfg.Seed, i)
 		c.AcceptNotPrivate = true
 		return c, nil
 	}
 	var err error
 	c.Identity, err = edge.NewIdentity()
 	return c, err
-}
-
-func derive(seed []byte, purpose string, i int) []byte {
-	m := hmac.New(sha256.New, seed)
-	m.Write([]byte(purpose))
-	m.Write(binary.LittleEndian.AppendUint64(nil, uint64(i)))
-	return m.Sum(nil)
 }
 
 // connect puts the meter and the script into a device's connections.

@@ -1,0 +1,251 @@
+package simulate
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// Config says what is simulated.
+type Config struct {
+	Job        coordinator.Job // cohort.population is Population.Len()
+	Base       *model.Base
+	Population Population
+	// Data names what the population holds and how it was divided, exactly enough
+	// that two names differ where the examples do; a state is continued under the
+	// same name only.
+	Data string
+	// Seed derives every draw, coin, order and rounding; at least 16 bytes. Two
+	// runs with the same seed and settings are equal bit for bit.
+	Seed []byte
+
+	Workers int                 // clients that train side by side; at least 1
+	Trainer edge.Trainer        // nil: compiled programs, one a worker; closed by Close
+	Compile coordinator.Compile // nil: coordinator.CompileStep
+
+	Evaluator coordinator.Evaluator // on public validation data; nil: nothing is measured
+	// Every is the number of rounds between two measurements at Ranks; 0 measures
+	// only the end, where every rank is measured once.
+	Every int
+	Ranks []int // empty: the rank of the round
+
+	// State is the file that a run goes on from after an interruption, written
+	// after every round; empty keeps none.
+	State string
+	// Progress is called after each round, in order; may be nil.
+	Progress func(Round)
+}
+
+// Result is what a simulation came to.
+type Result struct {
+	Rounds     []Round        `json:"rounds"`
+	Adapter    *model.Adapter `json:"-"`
+	Validation []RankAccuracy `json:"validation,omitempty"` // every rank, of the last adapter
+	BestRank   int            `json:"best_rank,omitempty"`  // by Validation
+
+	// Guarantee is what the simulated deployment would have spent.
+	Guarantee       dp.Guarantee `json:"guarantee"`
+	NoiseMultiplier float64      `json:"noise_multiplier"`
+	// Rho is the noise's expected norm over the clip norm at the largest rank:
+	// z*sqrt(d)/(q*N) (docs/SIMULATE.md).
+	Rho    float64 `json:"rho"`
+	Values int     `json:"values"` // trained, at the largest rank
+
+	Seconds float64 `json:"seconds"` // of this process; an interrupted run counts from its last start
+}
+
+// Run is a simulation. It belongs to one goroutine.
+type Run struct {
+	cfg       Config
+	core      *coordinator.Core
+	job       coordinator.Job
+	tokenizer *tokenizer.WordPiece
+	programs  map[int][]byte // by rank
+	roll      []int          // clients in the order of the coins; nil: their own
+	coins     coordinator.Coins
+	events    []dp.Event
+	rounds    []Round
+	own       bool // the trainer is ours to close
+}
+
+// ErrConfig is a configuration that cannot work.
+var ErrConfig = errors.New("simulate")
+
+// largestRoll is the population up to which coins are flipped in the order of
+// the identities that a reproducible fleet over sockets has: more devices than
+// one coordinator enrols have no fleet to be equal to.
+const largestRoll = 100_000
+
+// New validates the job, which verifies the budget for all its rounds at once,
+// and takes up an interrupted run where the state file holds one.
+func New(cfg Config) (_ *Run, err error) {
+	switch {
+	case cfg.Population == nil || cfg.Population.Len() < 1:
+		return nil, fmt.Errorf("%w: no population", ErrConfig)
+	case cfg.Population.Len() != cfg.Job.Cohort.Population:
+		return nil, fmt.Errorf("%w: population of %d clients, cohort.population is %d", ErrConfig, cfg.Population.Len(), cfg.Job.Cohort.Population)
+	case cfg.Workers < 1:
+		return nil, fmt.Errorf("%w: workers is %d, must be at least 1", ErrConfig, cfg.Workers)
+	case len(cfg.Seed) < 16:
+		return nil, fmt.Errorf("%w: seed has %d bytes, must have at least 16", ErrConfig, len(cfg.Seed))
+	case cfg.Every < 0:
+		return nil, fmt.Errorf("%w: every is %d, must not be negative", ErrConfig, cfg.Every)
+	}
+	cfg.Job.Cohort.MaxEnrolled = max(cfg.Job.Cohort.MaxEnrolled, cfg.Population.Len()) // a limit of sockets
+	r := &Run{cfg: cfg, programs: map[int][]byte{}}
+	if r.core, err = coordinator.NewCore(cfg.Job, cfg.Base, cfg.Seed); err != nil {
+		return nil, err
+	}
+	r.job = r.core.Job()
+	if r.tokenizer, err = tokenizer.Parse(cfg.Base.Tokenizer); err != nil {
+		return nil, fmt.Errorf("%w: base: %w", ErrConfig, err)
+	}
+	if most := slices.Max(r.core.Ranks()); len(cfg.Ranks) > 0 && (slices.Min(cfg.Ranks) < 0 || slices.Max(cfg.Ranks) > most) {
+		return nil, fmt.Errorf("%w: ranks to measure are %v, the job has up to %d", ErrConfig, cfg.Ranks, most)
+	}
+	r.coins = coordinator.Coins(dp.Numbered(cfg.Population.Len()))
+	if cfg.Population.Len() <= largestRoll {
+		r.roll = roll(cfg.Seed, cfg.Population.Len())
+	}
+	if cfg.Compile == nil {
+		r.cfg.Compile = coordinator.CompileStep
+	}
+	if err := r.takeUp(); err != nil {
+		return nil, err
+	}
+	if cfg.Trainer == nil {
+		r.cfg.Trainer, r.own = edge.NewProgramTrainer(cfg.Workers), true
+	}
+	return r, nil
+}
+
+// roll orders the clients by the identities that a reproducible fleet gives them.
+func roll(seed []byte, n int) []int {
+	keys := make([][]byte, n)
+	order := make([]int, n)
+	for i := range n {
+		_, identity := edge.Reproducible(seed, i)
+		keys[i], order[i] = identity[32:], i // the public half
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(bytes.Compare(keys[a], keys[b]), cmp.Compare(a, b)) })
+	return order
+}
+
+// order is the client whose coin is the member's.
+func (r *Run) order(member int) int {
+	if r.roll == nil {
+		return member
+	}
+	return r.roll[member]
+}
+
+// Close ends what New started.
+func (r *Run) Close() error {
+	if r.own {
+		return r.cfg.Trainer.Close()
+	}
+	return nil
+}
+
+// Done is the number of rounds that are made: more than 0 right after New where
+// an interrupted run was taken up.
+func (r *Run) Done() int { return len(r.rounds) }
+
+// Core is the job as it stands; Run's caller must not draw from it.
+func (r *Run) Core() *coordinator.Core { return r.core }
+
+// Rounds makes the rounds that are left, then measures every rank.
+func (r *Run) Rounds(ctx context.Context) (Result, error) {
+	began := time.Now()
+	for int(r.core.Version()) < r.job.Rounds {
+		round, err := r.round(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		r.rounds = append(r.rounds, round)
+		if err := r.keep(); err != nil {
+			return Result{}, err
+		}
+		if r.cfg.Progress != nil {
+			r.cfg.Progress(round)
+		}
+	}
+	result := Result{
+		Rounds: r.rounds, Adapter: r.core.Adapter(), NoiseMultiplier: r.core.NoiseMultiplier(),
+		Values: r.core.Layout().Size(slices.Max(r.core.Ranks())),
+	}
+	result.Rho = r.rho()
+	var err error
+	if result.Guarantee, err = r.guarantee(); err != nil {
+		return result, err
+	}
+	if r.cfg.Evaluator != nil {
+		if result.Validation, err = r.measure(ctx, r.core.Ranks()); err != nil {
+			return result, err
+		}
+		best := slices.MaxFunc(result.Validation, func(a, b RankAccuracy) int { return cmp.Compare(a.Accuracy, b.Accuracy) })
+		result.BestRank = best.Rank
+	}
+	result.Seconds = time.Since(began).Seconds()
+	return result, nil
+}
+
+func (r *Run) round(ctx context.Context) (Round, error) {
+	d, err := r.core.Draw(r.coins)
+	if err != nil {
+		return Round{}, err
+	}
+	s, err := r.prepare(d)
+	if err != nil {
+		return Round{}, err
+	}
+	t, err := r.collect(ctx, s)
+	if err != nil {
+		return Round{}, err
+	}
+	round, err := r.release(ctx, s, t)
+	if err != nil {
+		return round, err
+	}
+	if r.cfg.Evaluator != nil && r.cfg.Every > 0 && round.Version%r.cfg.Every == 0 && round.Version < r.job.Rounds {
+		ranks := r.cfg.Ranks
+		if len(ranks) == 0 {
+			ranks = []int{round.Rank}
+		}
+		if round.Accuracy, err = r.measure(ctx, ranks); err != nil {
+			return round, err
+		}
+	}
+	return round, nil
+}
+
+func (r *Run) measure(ctx context.Context, ranks []int) ([]RankAccuracy, error) {
+	figures, err := r.cfg.Evaluator.Evaluate(ctx, r.core.Adapter(), ranks)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]RankAccuracy, len(ranks))
+	for i, f := range figures {
+		out[i] = RankAccuracy{Rank: ranks[i], Accuracy: f}
+	}
+	return out, nil
+}
+
+// guarantee accounts the noise that the deployment would really draw.
+func (r *Run) guarantee() (dp.Guarantee, error) {
+	b := r.core.Budget()
+	if r.job.Privacy.SimulatedPopulation > 0 {
+		return dp.SimulatedEpsilon(r.events, b.Delta, b.Accountant)
+	}
+	return dp.Epsilon(r.events, b.Delta, b.Accountant)
+}

@@ -1,0 +1,339 @@
+package simulate_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/sim"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/simulate"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tinyBase is an encoder of a few thousand weights.
+func tinyBase(t testing.TB) *model.Base {
+	t.Helper()
+	tok, err := tokenizer.Train(slices.Values([]string{"the quick brown fox", "jumps over the lazy dog"}), 64)
+	ok(t, err)
+	text, err := tok.MarshalJSON()
+	ok(t, err)
+	c := model.BERT(tok.VocabSize(), 32, 1, 2, 16)
+	var tensors []model.Tensor
+	for i, s := range c.BaseTensors() {
+		data := make([]float32, model.Elements(s.Shape))
+		for k := range data {
+			data[k] = float32((k*7+i*13)%11-5) / 20
+		}
+		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: data})
+	}
+	base, err := model.NewBase(c, tensors, text, model.F32)
+	ok(t, err)
+	return base
+}
+
+var seed = bytes.Repeat([]byte{7}, 32)
+
+// clients makes n sets of a few examples; every fifth is empty where asked.
+func clients(n int, holes bool) simulate.Each {
+	var out simulate.Each
+	for i := range n {
+		s := &dataset.Set{Labels: []string{"one", "two"}}
+		if !holes || i%5 != 4 {
+			for k := range 3 + i%3 {
+				s.Examples = append(s.Examples, dataset.Example{Text: fmt.Sprintf("fox %d jumps %d", i, k), Label: (i + k) % 2})
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// job is one over n devices, of which half take part in a round.
+func job(n int) coordinator.Job {
+	j := coordinator.DefaultJob()
+	j.Name, j.Labels, j.Rounds = "test", []string{"one", "two"}, 5
+	j.Adapter = coordinator.AdapterJob{RankMin: 1, RankMax: 3, Alpha: 2, Sequence: 8}
+	j.Training.Steps, j.Training.Batch = 2, 2
+	j.Cohort.Population, j.Cohort.SamplingRate, j.Cohort.Floor = n, 1, 3
+	j.Shard = coordinator.ShardJob{Size: 32, Floor: 3}
+	j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 1_000_000, 10_000
+	return j
+}
+
+func config(t testing.TB, n int, holes bool) simulate.Config {
+	return simulate.Config{Job: job(n), Base: tinyBase(t), Population: clients(n, holes), Seed: seed, Workers: 1}
+}
+
+func play(t testing.TB, cfg simulate.Config) simulate.Result {
+	t.Helper()
+	r, err := simulate.New(cfg)
+	ok(t, err)
+	result, err := r.Rounds(t.Context())
+	ok(t, errors.Join(err, r.Close()))
+	return result
+}
+
+func digest(t testing.TB, a *model.Adapter) [32]byte {
+	t.Helper()
+	b, err := model.EncodeAdapter(a)
+	ok(t, err)
+	return sha256.Sum256(b)
+}
+
+// The same seed, over real sockets with masks and in process without: the same
+// adapter, bit for bit. Coins decide who takes part, so the order of the roll
+// counts, and an adaptive clip norm and providers go the same way.
+func TestEqualToAFleetOverSockets(t *testing.T) {
+	for name, change := range map[string]func(*coordinator.Job){
+		"all":      func(*coordinator.Job) {},
+		"adaptive": func(j *coordinator.Job) { j.Clipping.Adaptive = true },
+		"sampled": func(j *coordinator.Job) {
+			j.Cohort.SamplingRate = 0.9
+			j.Privacy.Delta = 1e-7
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const n = 40
+			cfg := config(t, n, false)
+			change(&cfg.Job)
+			inProcess := play(t, cfg)
+
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			over, err := sim.Run(ctx, sim.Config{
+				Coordinator: coordinator.Config{Job: cfg.Job, Dir: t.TempDir(), Base: cfg.Base, Seed: seed, Hosts: coordinator.Hosts[:1]},
+				Clients:     cfg.Population.(simulate.Each), Seed: seed,
+			})
+			ok(t, err)
+			if over.Dropped != 0 || over.Abandoned != 0 {
+				t.Skipf("%d devices dropped and %d rounds were abandoned on this machine: not the same rounds", over.Dropped, over.Abandoned)
+			}
+			if digest(t, over.Adapter) != digest(t, inProcess.Adapter) {
+				t.Error("adapters differ")
+			}
+			if zero := model.NewAdapter(over.Adapter.Layout(), 0); digest(t, zero) == digest(t, inProcess.Adapter) {
+				t.Error("nothing was trained")
+			}
+		})
+	}
+}
+
+// Sums of integers do not depend on who adds first.
+func TestEqualForAnyNumberOfWorkers(t *testing.T) {
+	cfg := config(t, 30, true)
+	want := play(t, cfg)
+	for _, workers := range []int{2, 3, 8} {
+		cfg.Workers = workers
+		got := play(t, cfg)
+		if digest(t, got.Adapter) != digest(t, want.Adapter) {
+			t.Errorf("%d workers: another adapter", workers)
+		}
+		if a, b := fmt.Sprintf("%+v", got.Rounds), fmt.Sprintf("%+v", want.Rounds); a != b {
+			t.Errorf("%d workers:\n%s\n%s", workers, a, b)
+		}
+	}
+	if want.Rounds[0].Empty != 6 || want.Rounds[0].Cohort != 30 {
+		t.Errorf("round 1: %+v, want 6 of 30 without examples", want.Rounds[0])
+	}
+	other := cfg
+	other.Seed = bytes.Repeat([]byte{8}, 32)
+	if digest(t, play(t, other).Adapter) == digest(t, want.Adapter) {
+		t.Error("another seed, the same adapter")
+	}
+}
+
+// A client without examples is a zero contribution; it is not replaced.
+func TestEmptyClientsCountAsZero(t *testing.T) {
+	cfg := config(t, 10, true)
+	cfg.Job.Rounds, cfg.Job.Wire.Uplink = 1, "fixed16" // whose rounding is far below the difference
+	cfg.Trainer = constant(0.001)
+	full := cfg
+	full.Population = clients(10, false)
+	a, b := play(t, cfg).Rounds[0].SignalNorm, play(t, full).Rounds[0].SignalNorm
+	if ratio := a / b; ratio < 0.78 || ratio > 0.82 { // 8 of 10; rounding moves it by far less
+		t.Errorf("8 of 10 clients have examples: signal %v of %v", a, b)
+	}
+}
+
+// constant moves every value by the same amount.
+type constant float32
+
+func (c constant) Train(_ context.Context, t edge.Task) ([]float32, error) {
+	delta := make([]float32, len(t.Start))
+	for i := range delta {
+		delta[i] = float32(c)
+	}
+	return delta, nil
+}
+
+func (constant) Close() error { return nil }
+
+// An interruption anywhere leads to the same result: the state of any round, and
+// a stop in mid-round.
+func TestInterruptedRunsGoOn(t *testing.T) {
+	cfg := config(t, 20, false)
+	want := play(t, cfg)
+	for stop := 1; stop < cfg.Job.Rounds; stop++ {
+		cfg.State = filepath.Join(t.TempDir(), "state")
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg.Progress = func(r simulate.Round) {
+			if r.Version == stop {
+				cancel() // the next round is broken off in its middle
+			}
+		}
+		r, err := simulate.New(cfg)
+		ok(t, err)
+		if _, err := r.Rounds(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatalf("stopped after round %d: %v", stop, err)
+		}
+		ok(t, r.Close())
+		cfg.Progress = nil
+		r, err = simulate.New(cfg)
+		ok(t, err)
+		if r.Done() != stop {
+			t.Errorf("goes on at round %d, want %d", r.Done(), stop)
+		}
+		got, err := r.Rounds(t.Context())
+		ok(t, errors.Join(err, r.Close()))
+		if digest(t, got.Adapter) != digest(t, want.Adapter) || got.Guarantee != want.Guarantee || len(got.Rounds) != len(want.Rounds) {
+			t.Errorf("stopped after round %d: another result", stop)
+		}
+	}
+}
+
+func TestStatesThatDoNotFit(t *testing.T) {
+	cfg := config(t, 10, false)
+	cfg.State = filepath.Join(t.TempDir(), "state")
+	cfg.Job.Rounds = 2
+	play(t, cfg)
+	good, err := os.ReadFile(cfg.State)
+	ok(t, err)
+	refused := func(what string, cfg simulate.Config) {
+		t.Helper()
+		if _, err := simulate.New(cfg); !errors.Is(err, simulate.ErrState) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	other := cfg
+	other.Job.Training.LearningRate *= 2
+	refused("another job", other)
+	other = cfg
+	other.Seed = bytes.Repeat([]byte{9}, 32)
+	refused("another seed", other)
+	other = cfg
+	other.Data = "another file"
+	refused("other data", other)
+	for _, at := range []int{0, 40, len(good) - 1} {
+		bad := bytes.Clone(good)
+		bad[at] ^= 1
+		ok(t, os.WriteFile(cfg.State, bad, 0o600))
+		refused(fmt.Sprintf("bit %d of a byte turned", at), cfg)
+	}
+	ok(t, os.WriteFile(cfg.State, good[:20], 0o600))
+	refused("a short file", cfg)
+}
+
+func TestConfigurationsThatAreRefused(t *testing.T) {
+	for what, change := range map[string]func(*simulate.Config){
+		"no population":    func(c *simulate.Config) { c.Population = nil },
+		"another size":     func(c *simulate.Config) { c.Population = clients(9, false) },
+		"no workers":       func(c *simulate.Config) { c.Workers = 0 },
+		"a short seed":     func(c *simulate.Config) { c.Seed = []byte("short") },
+		"a rank too large": func(c *simulate.Config) { c.Ranks = []int{4} },
+		"a negative pace":  func(c *simulate.Config) { c.Every = -1 },
+	} {
+		cfg := config(t, 10, false)
+		change(&cfg)
+		if _, err := simulate.New(cfg); !errors.Is(err, simulate.ErrConfig) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	// A budget that the rounds cannot keep is refused before the first of them.
+	cfg := config(t, 10, false)
+	cfg.Job.Privacy.NoiseMultiplier = 0.3
+	if _, err := simulate.New(cfg); !errors.Is(err, coordinator.ErrJob) {
+		t.Errorf("too little noise: %v", err)
+	}
+}
+
+// A million registered clients stay within 300 MB, and take a share of the coins.
+func TestAMillionClients(t *testing.T) {
+	const n = 1_000_000
+	set := &dataset.Set{Labels: []string{"one", "two"}}
+	parts := make([][]int, n)
+	for i := range 2 * n {
+		set.Examples = append(set.Examples, dataset.Example{Text: "fox", Label: i % 2})
+		parts[i%n] = append(parts[i%n], i)
+	}
+	before := heap()
+	population, err := simulate.NewPartition(set, parts)
+	ok(t, err)
+	parts = nil
+	cfg := config(t, 10, false)
+	cfg.Job = job(n)
+	cfg.Job.Rounds = 2
+	cfg.Job.Cohort.SamplingRate, cfg.Job.Cohort.Floor = 1e-4, 20
+	cfg.Population, cfg.Trainer = population, constant(0.001)
+	r, err := simulate.New(cfg)
+	ok(t, err)
+	result, err := r.Rounds(t.Context())
+	ok(t, errors.Join(err, r.Close()))
+	if grown := heap() - before; grown > 100<<20 {
+		t.Errorf("a million clients take %d MB beside their examples", grown>>20)
+	}
+	runtime.KeepAlive(r)
+	for _, round := range result.Rounds {
+		if round.Cohort < 50 || round.Cohort > 160 || round.Empty != 0 { // mean 100, standard deviation 10
+			t.Errorf("%+v", round)
+		}
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// Noise has the norm that rho says.
+func TestNoiseNorm(t *testing.T) {
+	cfg := config(t, 20, false)
+	cfg.Job.Adapter.RankMin, cfg.Job.Adapter.RankMax = 3, 3
+	cfg.Job.Wire.Uplink = "fixed16" // whose grid is finer than the noise
+	cfg.Trainer = constant(0)
+	result := play(t, cfg)
+	for _, r := range result.Rounds {
+		// d is some hundred, so the norm of the noise stays within a few percent of
+		// its expectation.
+		if ratio := r.NoiseNorm / (result.Rho * r.ClipNorm); ratio < 0.8 || ratio > 1.25 {
+			t.Errorf("noise norm %v, rho says %v", r.NoiseNorm, result.Rho*r.ClipNorm)
+		}
+	}
+	if e := result.Guarantee.Epsilon; !(e > 0 && e <= cfg.Job.Privacy.Epsilon) {
+		t.Errorf("epsilon %v of a budget of %v", e, cfg.Job.Privacy.Epsilon)
+	}
+}

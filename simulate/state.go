@@ -1,0 +1,162 @@
+package simulate
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/durable"
+)
+
+// ErrState is a state file that belongs to another run, or is damaged.
+var ErrState = errors.New("simulate: state file")
+
+// state is what a run goes on from: everything between two rounds.
+type state struct {
+	Version  int      `cbor:"1,keyasint"` // of this format
+	Settings [32]byte `cbor:"2,keyasint"`
+	Core     coordinator.Snapshot
+	Rounds   []byte   // JSON, as Result has them
+	Events   [][]byte // canonical
+}
+
+const (
+	stateVersion = 1
+	maxState     = 1 << 30 // bytes that are read
+)
+
+// settings identifies what a state may be continued under.
+func (r *Run) settings() ([32]byte, error) {
+	job := r.job
+	job.Base = "" // its hash counts, not its name
+	b, err := json.Marshal(job)
+	if err != nil {
+		return [32]byte{}, err
+	}
+	h := sha256.New()
+	_, base := r.core.Base()
+	fmt.Fprintf(h, "starling simulation 1\x00%d\x00%v\x00%d\x00%v\x00", r.cfg.Population.Len(), r.core.NoiseMultiplier(), r.cfg.Every, r.cfg.Ranks)
+	h.Write(base[:])
+	h.Write(r.cfg.Seed)
+	fmt.Fprintf(h, "\x00%d\x00%s", len(r.cfg.Data), r.cfg.Data)
+	h.Write(b)
+	return [32]byte(h.Sum(nil)), nil
+}
+
+// keep writes the state whole or not at all.
+func (r *Run) keep() error {
+	if r.cfg.State == "" {
+		return nil
+	}
+	s := state{Version: stateVersion}
+	var err error
+	if s.Settings, err = r.settings(); err != nil {
+		return err
+	}
+	if s.Core, err = r.core.Snapshot(); err != nil {
+		return err
+	}
+	if s.Rounds, err = json.Marshal(r.rounds); err != nil {
+		return err
+	}
+	for _, e := range r.events {
+		b, err := e.MarshalBinary()
+		if err != nil {
+			return err
+		}
+		s.Events = append(s.Events, b)
+	}
+	b, err := cbor.Marshal(s)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(b)
+	return durable.Replace(r.cfg.State, append(sum[:], b...), 0o644)
+}
+
+// takeUp goes on from the state file, if there is one.
+func (r *Run) takeUp() error {
+	if r.cfg.State == "" {
+		return nil
+	}
+	info, err := os.Stat(r.cfg.State)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Size() > maxState {
+		return fmt.Errorf("%w %s: %d bytes, the limit is %d", ErrState, r.cfg.State, info.Size(), maxState)
+	}
+	b, err := os.ReadFile(r.cfg.State)
+	if err != nil {
+		return err
+	}
+	if err := r.parse(b); err != nil {
+		return fmt.Errorf("%w %s: %w; remove it to start anew", ErrState, r.cfg.State, err)
+	}
+	return nil
+}
+
+func (r *Run) parse(b []byte) error {
+	if len(b) < sha256.Size {
+		return fmt.Errorf("has %d bytes", len(b))
+	}
+	if sum := sha256.Sum256(b[sha256.Size:]); !bytes.Equal(sum[:], b[:sha256.Size]) {
+		return errors.New("is damaged")
+	}
+	var s state
+	if err := cbor.Unmarshal(b[sha256.Size:], &s); err != nil {
+		return err
+	}
+	want, err := r.settings()
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.Version != stateVersion:
+		return fmt.Errorf("has version %d, this program writes %d", s.Version, stateVersion)
+	case s.Settings != want:
+		return errors.New("belongs to other settings")
+	}
+	var rounds []Round
+	if err := json.Unmarshal(s.Rounds, &rounds); err != nil {
+		return err
+	}
+	events := make([]dp.Event, len(s.Events))
+	for i, e := range s.Events {
+		if err := events[i].UnmarshalBinary(e); err != nil {
+			return err
+		}
+	}
+	if len(rounds) != len(events) || uint64(len(rounds)) != s.Core.Version {
+		return fmt.Errorf("has %d rounds and %d events at version %d", len(rounds), len(events), s.Core.Version)
+	}
+	if err := r.core.Restore(s.Core); err != nil {
+		return err
+	}
+	r.rounds, r.events = rounds, events
+	return nil
+}
+
+// rho is the expected norm of the noise in the mean update over the clip norm, at
+// the largest rank: what decides a privacy experiment.
+func (r *Run) rho() float64 {
+	d := r.core.Layout().Size(slices.Max(r.core.Ranks()))
+	units := r.core.Units() // of the small cohort; the noise is scaled alike
+	if s := r.job.Privacy.SimulatedCohort; s > 0 {
+		units *= float64(s) / (r.job.Cohort.SamplingRate * float64(r.job.Cohort.Population))
+	}
+	return r.core.NoiseMultiplier() * math.Sqrt(float64(d)) / units
+}
