@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -242,7 +243,7 @@ func ParseJob(r io.Reader) (Job, error) {
 	}
 	j := DefaultJob()
 	dec := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
-	if err := dec.Decode(&j); err != nil && err != io.EOF {
+	if err := dec.Decode(&j); err != nil && !errors.Is(err, io.EOF) {
 		return Job{}, fmt.Errorf("job: %w", err)
 	}
 	j = j.derive()

@@ -55,7 +55,7 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("model: read %s: %w", name, err)
 	}
 	if int64(len(data)) > limit {
 		return nil, fmt.Errorf("model: %s is larger than %d bytes", name, limit)

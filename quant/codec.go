@@ -82,11 +82,14 @@ var codecSnappy = codecSpec{id: 1, name: "snappy",
 	},
 	decode: func(dst, src []byte) error {
 		n, err := snappy.DecodedLen(src)
-		if err != nil || n != len(dst) {
-			return fmt.Errorf("%w: snappy: holds %d bytes, need %d: %v", ErrCorrupt, n, len(dst), err)
+		if err != nil {
+			return fmt.Errorf("%w: snappy: %w", ErrCorrupt, err)
+		}
+		if n != len(dst) {
+			return fmt.Errorf("%w: snappy: holds %d bytes, need %d", ErrCorrupt, n, len(dst))
 		}
 		if _, err := snappy.Decode(dst, src); err != nil {
-			return fmt.Errorf("%w: snappy: %v", ErrCorrupt, err)
+			return fmt.Errorf("%w: snappy: %w", ErrCorrupt, err)
 		}
 		return nil
 	}}
@@ -103,11 +106,14 @@ var codecS2 = codecSpec{id: 2, name: "s2",
 	},
 	decode: func(dst, src []byte) error {
 		n, err := s2.DecodedLen(src)
-		if err != nil || n != len(dst) {
-			return fmt.Errorf("%w: s2: holds %d bytes, need %d: %v", ErrCorrupt, n, len(dst), err)
+		if err != nil {
+			return fmt.Errorf("%w: s2: %w", ErrCorrupt, err)
+		}
+		if n != len(dst) {
+			return fmt.Errorf("%w: s2: holds %d bytes, need %d", ErrCorrupt, n, len(dst))
 		}
 		if _, err := s2.Decode(dst, src); err != nil {
-			return fmt.Errorf("%w: s2: %v", ErrCorrupt, err)
+			return fmt.Errorf("%w: s2: %w", ErrCorrupt, err)
 		}
 		return nil
 	}}
@@ -130,7 +136,7 @@ var codecZstd = codecSpec{id: 3, name: "zstd",
 		// would not fit, is refused without growing.
 		out, err := dec.DecodeAll(src, dst[:0:len(dst)])
 		if err != nil {
-			return fmt.Errorf("%w: zstd: %v", ErrCorrupt, err)
+			return fmt.Errorf("%w: zstd: %w", ErrCorrupt, err)
 		}
 		if len(out) != len(dst) {
 			return fmt.Errorf("%w: zstd: holds %d bytes, need %d", ErrCorrupt, len(out), len(dst))
