@@ -233,7 +233,8 @@ func (c *Coordinator) join(ev joinEvent) error {
 func (c *Coordinator) seat(d *device, resumed bool) {
 	r := c.running
 	if r == nil {
-		if c.connected > c.t.job.Cohort.MaxConnected {
+		// One that was away when its round ended may still believe in it.
+		if resumed || c.connected > c.t.job.Cohort.MaxConnected {
 			c.wait(d)
 		}
 		return
@@ -256,6 +257,11 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 	}
 	delete(r.away, d)
 	c.step(round.Back{Device: d.n})
+	if p.heldTurns == 0 && p.last != nil {
+		// The assignment, which may have been lost with the connection: a device that
+		// has not seen it has nothing to resume.
+		d.sess.send(p.last)
+	}
 	if resumed && p.last != nil {
 		var received uint64
 		if p.assembly != nil {
@@ -266,7 +272,7 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 		}
 		d.sess.send(frame(&wire.Resume{Round: r.id, Held: p.heldTurns, Received: received}))
 	}
-	if p.last != nil {
+	if p.heldTurns != 0 && p.last != nil {
 		d.sess.send(p.last)
 	}
 }
