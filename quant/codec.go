@@ -71,15 +71,7 @@ var codecNone = codecSpec{id: 0, name: "none",
 
 // codecSnappy is the block format, without framing or checksums.
 var codecSnappy = codecSpec{id: 1, name: "snappy",
-	encode: func(dst, src []byte) ([]byte, error) {
-		n := snappy.MaxEncodedLen(len(src))
-		if n < 0 {
-			return dst, fmt.Errorf("%w: %d bytes are too many for snappy", ErrRange, len(src))
-		}
-		at := len(dst)
-		dst = grow(dst, n)
-		return dst[:at+len(snappy.Encode(dst[at:], src))], nil
-	},
+	encode: encodeSnappy,
 	decode: func(dst, src []byte) error {
 		n, err := snappy.DecodedLen(src)
 		if err != nil {
@@ -95,15 +87,7 @@ var codecSnappy = codecSpec{id: 1, name: "snappy",
 	}}
 
 var codecS2 = codecSpec{id: 2, name: "s2",
-	encode: func(dst, src []byte) ([]byte, error) {
-		n := s2.MaxEncodedLen(len(src))
-		if n < 0 {
-			return dst, fmt.Errorf("%w: %d bytes are too many for s2", ErrRange, len(src))
-		}
-		at := len(dst)
-		dst = grow(dst, n)
-		return dst[:at+len(s2.EncodeBetter(dst[at:], src))], nil
-	},
+	encode: encodeS2,
 	decode: func(dst, src []byte) error {
 		n, err := s2.DecodedLen(src)
 		if err != nil {
@@ -120,13 +104,7 @@ var codecS2 = codecSpec{id: 2, name: "s2",
 
 // codecZstd is one zstd frame with its content size and without checksum.
 var codecZstd = codecSpec{id: 3, name: "zstd",
-	encode: func(dst, src []byte) ([]byte, error) {
-		enc, err := zstdEncoder()
-		if err != nil {
-			return dst, fmt.Errorf("quant: zstd: %w", err)
-		}
-		return enc.EncodeAll(src, dst), nil
-	},
+	encode: encodeZstd,
 	decode: func(dst, src []byte) error {
 		dec, err := zstdDecoder()
 		if err != nil {
@@ -147,14 +125,8 @@ var codecZstd = codecSpec{id: 3, name: "zstd",
 		return nil
 	}}
 
-// The zstd encoder and decoder are stateless through EncodeAll and DecodeAll
-// and safe for concurrent use; making one takes longer than using it.
-var (
-	zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
-		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression),
-			zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
-	})
-	zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
-	})
-)
+// The zstd decoder is stateless through DecodeAll and safe for concurrent use;
+// making one takes longer than using it.
+var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
+})
