@@ -135,7 +135,7 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 		}
 	}
 	if r := c.running; r != nil {
-		sooner(r.deadline)
+		sooner(r.due.next)
 		for d := range r.away {
 			sooner(d.away)
 		}
@@ -154,8 +154,14 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 	case <-due:
 		c.expire(time.Now())
 	}
-	if r := c.running; r != nil && r.fatal != nil {
-		return r.fatal
+	if r := c.running; r != nil {
+		// One transaction for all sets that were fixed by what has come in already.
+		if len(r.unsaved) > 0 && (len(c.events) == 0 || len(r.unsaved) >= maxUnsaved) {
+			c.saveSurvivors(r)
+		}
+		if r.fatal != nil {
+			return r.fatal
+		}
 	}
 	return c.broken
 }
@@ -172,9 +178,8 @@ func (c *Coordinator) expire(now time.Time) {
 			c.step(round.Lost{Device: d.n})
 		}
 	}
-	if !r.deadline.IsZero() && !now.Before(r.deadline) {
-		r.deadline = time.Time{}
-		c.step(round.Deadline{State: r.m.State()})
+	for _, ev := range r.due.expired(now) {
+		c.step(ev)
 	}
 }
 
