@@ -149,7 +149,7 @@ func (c *Core) Draw(coins Coins) (*Draw, error) {
 	d := &Draw{id: id}
 	var err error
 	if !c.t.job.Adapter.HeadOnly {
-		if d.rank, err = uniform(c.rnd.stream("rank", id), c.t.job.Adapter.RankMin, c.t.job.Adapter.RankMax); err != nil {
+		if d.rank, err = drawRank(c.rnd.stream("rank", id), c.t.job.Adapter); err != nil {
 			return nil, err
 		}
 	}
@@ -230,7 +230,7 @@ func (c *Core) apply(rank int, mean []float32) error {
 	index, ok := c.indices[rank]
 	if !ok {
 		var err error
-		if index, err = c.t.indexAt(rank); err != nil {
+		if index, err = c.t.layout.Index(rank); err != nil {
 			return err
 		}
 		c.indices[rank] = index

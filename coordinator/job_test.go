@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/model"
 )
 
 const goodJob = `
@@ -190,30 +189,6 @@ func TestCalibration(t *testing.T) {
 		}
 		if terms.units != 24 {
 			t.Errorf("%s: denominator %v", name, terms.units)
-		}
-	}
-}
-
-// TestIndex: at every rank the index finds the values of the slice in the
-// largest one.
-func TestIndex(t *testing.T) {
-	terms, err := newTerms(tinyJob(4), tinyBase(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := model.NewAdapter(terms.layout, 3)
-	full := a.Slice(3)
-	for rank := range 4 {
-		index, err := terms.indexAt(rank)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen := map[int]bool{}
-		for i, v := range a.Slice(rank) {
-			if full[index[i]] != v || seen[index[i]] {
-				t.Fatalf("rank %d: value %d is at %d", rank, i, index[i])
-			}
-			seen[index[i]] = true
 		}
 	}
 }

@@ -5,9 +5,10 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"io"
+
+	"github.com/starling-fl/starling/internal/uniform"
 )
 
 // randomness hands out a reader for each purpose. Without a seed all of them
@@ -50,17 +51,8 @@ func (r randomness) read(purpose string, round uint64, n int) ([]byte, error) {
 	return b, nil
 }
 
-// uniform draws from lo..hi without bias.
-func uniform(rnd io.Reader, lo, hi int) (int, error) {
-	n := uint64(hi-lo) + 1
-	limit := -n % n // 2^64 mod n: values below it would be one too many
-	var b [8]byte
-	for {
-		if _, err := io.ReadFull(rnd, b[:]); err != nil {
-			return 0, err
-		}
-		if v := binary.LittleEndian.Uint64(b[:]); v >= limit {
-			return lo + int(v%n), nil
-		}
-	}
+// drawRank draws one of the ranks that a job allows.
+func drawRank(rnd io.Reader, a AdapterJob) (int, error) {
+	i, err := uniform.Below(rnd, a.RankMax-a.RankMin+1)
+	return a.RankMin + i, err
 }

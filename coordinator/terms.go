@@ -321,27 +321,4 @@ func (t *terms) masking(v vector, authority ed25519.PublicKey) secagg.Config {
 	return c
 }
 
-// indexAt maps each value of a rank's slice to its place in the slice at the
-// largest rank.
-func (t *terms) indexAt(rank int) ([]int, error) {
-	// Numbers are cut to the rank in two halves, each small enough for float32.
-	const radix = 1 << 20
-	full := t.layout.Size(t.lora.RMax)
-	a := model.NewAdapter(t.layout, 0)
-	v := make([]float32, full)
-	index := make([]int, t.layout.Size(rank))
-	for _, half := range []int{1, radix} {
-		for i := range v {
-			v[i] = float32(i / half % radix)
-		}
-		if err := a.SetSlice(t.lora.RMax, v); err != nil {
-			return nil, fmt.Errorf("coordinator: %w", err)
-		}
-		for i, x := range a.Slice(rank) {
-			index[i] += int(x) * half
-		}
-	}
-	return index, nil
-}
-
 func seedBytes(seed uint64) []byte { return binary.LittleEndian.AppendUint64(nil, seed) }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/starling-fl/starling/internal/l2"
 )
 
 // ErrNotFinite reports a NaN or an infinity where a number is needed.
@@ -24,7 +26,7 @@ func Clip(x []float32, norm float64) (before float64, err error) {
 	if !(norm > 0) || math.IsInf(norm, 1) {
 		return 0, fmt.Errorf("dp: clip norm %v, want finite and positive", norm)
 	}
-	before = l2(x)
+	before = l2.Norm(x)
 	if math.IsNaN(before) || math.IsInf(before, 0) {
 		for i, v := range x {
 			if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
@@ -47,26 +49,7 @@ func Clip(x []float32, norm float64) (before float64, err error) {
 		for i, v := range x {
 			x[i] = float32(float64(v) * scale)
 		}
-		after = l2(x)
+		after = l2.Norm(x)
 	}
 	return before, nil
-}
-
-// l2 is the norm in float64. Squares of float32 values neither overflow nor
-// underflow in float64, so no scaling is needed. Four sums hide the latency.
-func l2(x []float32) float64 {
-	var s0, s1, s2, s3 float64
-	i := 0
-	for ; i+4 <= len(x); i += 4 {
-		a, b, c, d := float64(x[i]), float64(x[i+1]), float64(x[i+2]), float64(x[i+3])
-		s0 += a * a
-		s1 += b * b
-		s2 += c * c
-		s3 += d * d
-	}
-	for ; i < len(x); i++ {
-		a := float64(x[i])
-		s0 += a * a
-	}
-	return math.Sqrt((s0 + s1) + (s2 + s3))
 }

@@ -3,6 +3,8 @@ package dp
 import (
 	"math"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/l2"
 )
 
 // The bugs that design reviews of private training list, each put in: the check
@@ -19,7 +21,7 @@ func TestMutationClipPerSlice(t *testing.T) {
 			x[i] = 5
 		}
 		clip(x)
-		return l2(x) <= norm
+		return l2.Norm(x) <= norm
 	}
 	if !check(func(x []float32) { Clip(x, norm) }) {
 		t.Error("one clip over the concatenated update leaves it above the norm")

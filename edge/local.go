@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/uniform"
 	"github.com/starling-fl/starling/tokenizer"
 )
 
@@ -108,7 +109,7 @@ func (l *local) batches(rnd io.Reader, steps, size, sequence int) ([]Batch, erro
 	for s := range out {
 		if at >= n {
 			for i := n - 1; i > 0; i-- {
-				j, err := uniform(rnd, i+1)
+				j, err := uniform.Below(rnd, i+1)
 				if err != nil {
 					return nil, err
 				}

@@ -52,17 +52,3 @@ func Reproducible(fleet []byte, i int) (seed []byte, identity ed25519.PrivateKey
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
-
-// uniform draws from 0..n-1 without bias.
-func uniform(r io.Reader, n int) (int, error) {
-	limit := ^uint64(0) - ^uint64(0)%uint64(n)
-	for {
-		var b [8]byte
-		if _, err := io.ReadFull(r, b[:]); err != nil {
-			return 0, err
-		}
-		if v := binary.LittleEndian.Uint64(b[:]); v < limit {
-			return int(v % uint64(n)), nil
-		}
-	}
-}

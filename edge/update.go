@@ -29,19 +29,16 @@ func newUpdate(l *quant.Lattice, count dp.CountCode, rounding io.Reader) *update
 	return &update{lattice: l, count: count, sum: make([]int32, size), one: make([]int32, size), rounding: rounding}
 }
 
-// add takes a unit's trained difference, which it clips in place, and returns
-// the norm it had.
+// add takes a unit's trained difference, which the lattice clips as it rounds it,
+// and returns the norm it had.
 func (u *update) add(delta []float32) (norm float64, err error) {
 	defer clear(u.one)
-	norm, err = dp.Clip(delta, u.lattice.Clip())
-	if errors.Is(err, dp.ErrNotFinite) {
-		return norm, fmt.Errorf("%w: %w", ErrDiverged, err)
+	encoded, err := u.lattice.EncodeInto(u.one[:u.lattice.D()], delta, u.rounding)
+	if errors.Is(err, quant.ErrNotFinite) {
+		return 0, fmt.Errorf("%w: %w", ErrDiverged, err)
 	} else if err != nil {
-		return norm, err
+		return 0, err
 	}
-	if _, err := u.lattice.EncodeInto(u.one[:u.lattice.D()], delta, u.rounding); err != nil {
-		return norm, err
-	}
-	u.count.Encode(u.one[u.lattice.D():], norm <= u.lattice.Clip())
-	return norm, dp.AddProvider(u.sum, u.one, u.lattice.B2()+u.count.B2())
+	u.count.Encode(u.one[u.lattice.D():], encoded.Norm <= u.lattice.Clip())
+	return encoded.Norm, dp.AddProvider(u.sum, u.one, u.lattice.B2()+u.count.B2())
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/starling-fl/starling/internal/l2"
 )
 
 const (
@@ -188,18 +190,11 @@ func roundCellsGeneric(dst []int32, y []float32, random []byte, scale float32, q
 // norm returns the L2 norm of x, accumulated in float64 where squares of
 // float32 neither overflow nor vanish.
 func norm(x []float32) (float64, error) {
-	var sum float64
-	for _, v := range x {
-		sum += float64(v) * float64(v)
+	n := l2.Norm(x)
+	if n-n != 0 {
+		return 0, checkFinite(x)
 	}
-	if math.IsNaN(sum) || math.IsInf(sum, 0) {
-		for i, v := range x {
-			if v-v != 0 {
-				return 0, fmt.Errorf("%w: value %d is %g", ErrNotFinite, i, v)
-			}
-		}
-	}
-	return math.Sqrt(sum), nil
+	return n, nil
 }
 
 // newStream starts the secret generator: AES-128 in counter mode from a zero

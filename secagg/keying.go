@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/starling-fl/starling/internal/uniform"
 )
 
 // A Keying is the server's side of turn 1, before there are shards. Not safe for
@@ -161,27 +162,13 @@ func permutation(n int, rand io.Reader) ([]int, error) {
 		p[i] = i
 	}
 	for i := n - 1; i > 0; i-- {
-		j, err := uniform(i+1, rand)
+		j, err := uniform.Below(rand, i+1)
 		if err != nil {
 			return nil, err
 		}
 		p[i], p[j] = p[j], p[i]
 	}
 	return p, nil
-}
-
-// uniform is in 0..n-1: a 64-bit draw, redrawn where it would favour small values.
-func uniform(n int, rand io.Reader) (int, error) {
-	limit := -uint64(n) % uint64(n) // 2^64 mod n: the lowest draws are one too many
-	for {
-		var b [8]byte
-		if _, err := io.ReadFull(rand, b[:]); err != nil {
-			return 0, fmt.Errorf("secagg: reading randomness: %w", err)
-		}
-		if v := binary.LittleEndian.Uint64(b[:]); v >= limit {
-			return int(v % uint64(n)), nil
-		}
-	}
 }
 
 // newServer sorts the members, certifies their keys and opens turn 2.

@@ -1,0 +1,63 @@
+package edge
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/l2"
+	"github.com/starling-fl/starling/quant"
+)
+
+// TestClippedOnce: the lattice alone clips, by the one norm that the count goes
+// by too: what was trained stays as it was, and what is sent is within the bound.
+func TestClippedOnce(t *testing.T) {
+	scheme, err := quant.Lookup("fixed16")
+	ok(t, err)
+	lattice, err := quant.NewLattice(scheme, 300, 1, [32]byte{1})
+	ok(t, err)
+	rnd := rand.NewChaCha8([32]byte{2})
+	count := dp.CountCode{Coordinates: 4, Symbol: 3}
+	for _, size := range []float64{0.5, 0.9999, 1.001, 40} {
+		delta := make([]float32, 300)
+		for i := range delta {
+			delta[i] = float32(size / math.Sqrt(300))
+		}
+		before := slices.Clone(delta)
+		u := newUpdate(lattice, count, rnd)
+		norm, err := u.add(delta)
+		ok(t, err)
+		if !slices.Equal(delta, before) {
+			t.Errorf("norm %v: what was trained has changed", size)
+		}
+		if norm != l2.Norm(before) {
+			t.Errorf("norm %v, want %v", norm, l2.Norm(before))
+		}
+		var sum2 int64
+		for _, s := range u.sum[:lattice.D()] {
+			sum2 += int64(s) * int64(s)
+		}
+		if sum2 > lattice.B2() {
+			t.Errorf("norm %v: squared norm %d, bound %d", size, sum2, lattice.B2())
+		}
+		mean, err := lattice.DecodeMean(widen(u.sum[:lattice.D()]), 1)
+		ok(t, err)
+		if got, want := l2.Norm(mean), min(size, 1); math.Abs(got-want) > 0.02 {
+			t.Errorf("norm %v arrives as %v", size, got)
+		}
+		within := u.sum[lattice.D()] > 0
+		if within != (size <= 1) {
+			t.Errorf("norm %v counts as within the bound: %v", size, within)
+		}
+	}
+}
+
+func widen(x []int32) []int64 {
+	out := make([]int64, len(x))
+	for i, v := range x {
+		out[i] = int64(v)
+	}
+	return out
+}
