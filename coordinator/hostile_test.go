@@ -339,10 +339,7 @@ func TestRefusedSessions(t *testing.T) {
 		return p
 	}
 	next := func(p *player) error {
-		m, err := p.receive(ctx)
-		if _, told := m.(*wire.Wait); told { // a device that comes back between rounds
-			_, err = p.receive(ctx)
-		}
+		_, err := p.receive(ctx)
 		if err != nil {
 			p.conn.CloseNow()
 		}

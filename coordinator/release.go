@@ -23,7 +23,7 @@ func (c *Coordinator) finishRound(r *running, e round.Release) (round.Event, err
 	began := time.Now()
 	c.progress.State = round.Releasing.String()
 	c.publish()
-	r.due.stop()
+	r.deadline = time.Time{}
 
 	sum := make([]int64, r.vector.size())
 	defer clear(sum)
@@ -131,15 +131,21 @@ func (c *Coordinator) show(r *running) error {
 // export writes the released checkpoint as a folder, with the accuracy that was
 // measured of it.
 func (c *Coordinator) export(measured []RankAccuracy) error {
+	ranks := c.t.ranks()
+	largest, err := c.t.vector(ranks[len(ranks)-1], c.t.job.Privacy.ClipNorm, [32]byte{})
+	if err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
 	info := model.CheckpointInfo{
 		Job: c.t.job.Name, Round: int(c.version), Seq: c.t.job.Adapter.Sequence, Labels: c.t.job.Labels,
 		LoRA: c.t.lora, BaseSHA256: fmt.Sprintf("%x", c.t.baseRef.SHA256), BestRank: c.total.BestRank,
 		RankAccuracy: map[string]float64{}, Privacy: c.guaranteeText(),
+		Devices: c.t.job.Cohort.Population, UpdateBytes: (largest.size()*c.t.width + 7) / 8,
 	}
 	for _, v := range measured {
 		info.RankAccuracy[strconv.Itoa(v.Rank)] = v.Accuracy
 	}
-	err := model.WriteCheckpoint(c.checkpointDir(), &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: c.adapter})
+	err = model.WriteCheckpoint(c.checkpointDir(), &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: c.adapter})
 	if err != nil {
 		return fmt.Errorf("coordinator: checkpoint folder: %w", err)
 	}

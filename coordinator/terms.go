@@ -53,7 +53,7 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	if t.layout, err = model.NewLayout(base.Config, t.lora, len(job.Labels)); err != nil {
 		return nil, jobErrorf("base: %w", err)
 	}
-	if most := base.Config.MaxPositions; job.Adapter.Sequence > most {
+	if most := base.Config.MaxTokens(); job.Adapter.Sequence > most {
 		return nil, jobErrorf("adapter.sequence is %d, the base has %d positions", job.Adapter.Sequence, most)
 	}
 	if job.Training.CompactBase {

@@ -132,7 +132,7 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	if j.layout, err = model.NewLayout(base.Config, lora, len(j.Labels)); err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
 	}
-	if most := base.Config.MaxPositions; int(j.Sequence) > most {
+	if most := base.Config.MaxTokens(); int(j.Sequence) > most {
 		return fmt.Errorf("%w: job wants sequences of %d tokens, the base has %d positions", ErrBase, j.Sequence, most)
 	}
 	tok, err := tokenizer.Parse(base.Tokenizer)

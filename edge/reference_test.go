@@ -8,16 +8,30 @@ package edge
 
 import (
 	"math"
+	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 )
 
 // The program and the reference on GoMLX's own backend change the adapter
 // alike, at every rank and with every optimizer.
 func TestProgramAgainstReference(t *testing.T) {
-	base := tinyBase(t)
+	againstReference(t, tinyBase(t))
+}
+
+// The same for the bases that transformers has saved.
+func TestProgramAgainstReferenceByArchitecture(t *testing.T) {
+	for _, kind := range []string{"bert", "roberta", "distilbert"} {
+		base, err := model.LoadBaseDir(filepath.Join("..", "model", "nn", "testdata", kind))
+		ok(t, err)
+		againstReference(t, base)
+	}
+}
+
+func againstReference(t *testing.T, base *model.Base) {
 	trainer := NewProgramTrainer(1)
 	defer trainer.Close()
 	for _, optimizer := range []nn.Optimizer{nn.SGD, nn.Momentum, nn.AdamW} {

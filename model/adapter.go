@@ -13,8 +13,9 @@ type Adapter struct {
 }
 
 // NewAdapter returns a fresh adapter: A Kaiming-uniform with a = sqrt 5, that
-// is uniform in +-1/sqrt(in) (PEFT), B zero, head zero, so that the adapter
-// changes nothing at the start and every device can rebuild it from the seed.
+// is uniform in +-1/sqrt(in) (PEFT), B zero, the head's last map zero, so that
+// the adapter changes nothing at the start and every device can rebuild it from
+// the seed. Maps of the head before the last start as A does.
 // The generator is SplitMix64 keyed by seed: the values are part of the
 // protocol (round 1 announces only the seed), and are not secret.
 func NewAdapter(l *Layout, seed uint64) *Adapter {
@@ -22,7 +23,7 @@ func NewAdapter(l *Layout, seed uint64) *Adapter {
 	state := seed
 	for i, e := range l.entries {
 		t := make([]float32, Elements(e.Shape))
-		if e.Kind == KindA {
+		if e.Start == StartUniform {
 			bound := 1 / math.Sqrt(float64(e.Shape[1]))
 			for j := range t {
 				u := float64(splitMix64(&state)>>11) / (1 << 53)

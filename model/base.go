@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/starling-fl/starling/nf4"
 )
 
 // Names of the files of a base in Hugging Face layout.
@@ -41,6 +39,10 @@ type ShapeError struct {
 }
 
 func (e *ShapeError) Error() string {
+	if e.Got == nil && strings.HasPrefix(e.Tensor, "pooler.") {
+		return fmt.Sprintf("model: base has no tensor %q, which its classifier's pooling reads (want shape %v): "+
+			"with \"pooling\": \"mean\" in its config.json the head reads the mean of the tokens instead", e.Tensor, e.Want)
+	}
 	if e.Got == nil {
 		return fmt.Sprintf("model: base has no tensor %q (want shape %v)", e.Tensor, e.Want)
 	}
@@ -53,13 +55,15 @@ type Base struct {
 	Tensors   []Tensor // Config.BaseTensors order, float32; nil after OpenBlob
 	Tokenizer []byte   // tokenizer.json
 	stored    *SafeTensors
-	segment   []float32 // embedding of segment 0, which positions take in; nil: none
 }
 
 // NewBase checks the tensors against the configuration and packs them in the
 // given format. What the base then computes with is what the format holds, so
 // every device that loads it has the same weights, bit for bit.
 func NewBase(c Config, tensors []Tensor, tokenizer []byte, format Format) (*Base, error) {
+	if format != F32 && format != BF16 && format != NF4 {
+		return nil, fmt.Errorf("%w: format %q, want f32, bf16 or nf4", ErrConfig, format)
+	}
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -77,22 +81,25 @@ func NewBase(c Config, tensors []Tensor, tokenizer []byte, format Format) (*Base
 			return nil, &ShapeError{spec.Name, t.Shape, spec.Shape}
 		}
 		var err error
-		matrix := len(t.Shape) == 2 && !strings.HasPrefix(t.Name, "pooler.")
 		switch {
-		case format == NF4 && matrix:
+		case format == NF4 && packs(spec):
 			err = st.AddNF4(t.Name, t.Shape, t.Data)
-		case format == BF16 && matrix:
+		case format == BF16 && packs(spec):
 			err = st.Add(t.Name, "BF16", t.Shape, t.Data)
-		case format == F32 || format == BF16 || format == NF4:
-			err = st.Add(t.Name, "F32", t.Shape, t.Data)
 		default:
-			return nil, fmt.Errorf("%w: format %q, want f32, bf16 or nf4", ErrConfig, format)
+			err = st.Add(t.Name, "F32", t.Shape, t.Data)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	return newBase(c, st, tokenizer)
+}
+
+// packs says whether a tensor's values may be fewer than 32 bits: matrices, but for
+// the small ones that every other value passes through.
+func packs(t TensorSpec) bool {
+	return len(t.Shape) == 2 && !strings.HasPrefix(t.Name, "pooler.") && t.Name != typesName
 }
 
 // newBase checks the stored tensors and decodes them all.
@@ -102,7 +109,7 @@ func newBase(c Config, st *SafeTensors, tokenizer []byte) (*Base, error) {
 		return nil, err
 	}
 	for _, spec := range c.BaseTensors() {
-		t, err := b.decode(spec)
+		t, err := b.stored.Tensor(spec.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -117,18 +124,14 @@ func openBase(c Config, st *SafeTensors, tokenizer []byte) (*Base, error) {
 		return nil, fmt.Errorf("%w: tokenizer.json has %d bytes, limit %d", ErrConfig, len(tokenizer), maxJSON)
 	}
 	b := &Base{Config: c, Tokenizer: tokenizer, stored: st}
-	if err := b.readSegment(); err != nil {
-		return nil, err
+	if c.TypeVocabSize == 0 && hasTensor(st, typesName) { // left out, it would be another model
+		return nil, fmt.Errorf("%w: type_vocab_size is 0, but there are %s", ErrConfig, typesName)
 	}
 	for _, spec := range c.BaseTensors() {
-		name := b.storedName(spec.Name)
-		if !hasTensor(st, name) {
-			if strings.HasPrefix(spec.Name, "pooler.") {
-				continue // the identity
-			}
+		if !hasTensor(st, spec.Name) {
 			return nil, &ShapeError{Tensor: spec.Name, Want: spec.Shape}
 		}
-		shape, err := st.checkFinite(name)
+		shape, err := st.checkFinite(spec.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -139,74 +142,7 @@ func openBase(c Config, st *SafeTensors, tokenizer []byte) (*Base, error) {
 	return b, nil
 }
 
-// storedName is a tensor's name in the file: models with a head store their
-// encoder under "bert.".
-func (b *Base) storedName(name string) string {
-	if hasTensor(b.stored, name) || !hasTensor(b.stored, "bert."+name) {
-		return name
-	}
-	return "bert." + name
-}
-
-const (
-	positionsName = "embeddings.position_embeddings.weight"
-	segmentsName  = "embeddings.token_type_embeddings.weight"
-)
-
-// decode returns one tensor of the base. The embedding of segment 0, which
-// BERT adds to every token of a single text, is added to the positions.
-func (b *Base) decode(spec TensorSpec) (Tensor, error) {
-	name := b.storedName(spec.Name)
-	if !hasTensor(b.stored, name) && strings.HasPrefix(spec.Name, "pooler.") {
-		return identityPooler(spec), nil
-	}
-	t, err := b.stored.Tensor(name)
-	if err != nil {
-		return t, err
-	}
-	t.Name = spec.Name
-	if seg := b.segment; spec.Name == positionsName && seg != nil {
-		for i := range t.Data {
-			t.Data[i] += seg[i%len(seg)]
-		}
-	}
-	return t, nil
-}
-
-// readSegment keeps the embedding of segment 0 where the file has one. Without
-// it the same file would be another model, so one that cannot be read is refused.
-func (b *Base) readSegment() error {
-	name := b.storedName(segmentsName)
-	if !hasTensor(b.stored, name) {
-		return nil
-	}
-	h := b.Config.HiddenSize
-	shape, err := b.stored.checkFinite(name)
-	if err != nil {
-		return err
-	}
-	if len(shape) != 2 || shape[1] != h || shape[0] < 1 {
-		return &ShapeError{segmentsName, shape, []int{1, h}}
-	}
-	t, err := b.stored.Tensor(name)
-	if err != nil {
-		return err
-	}
-	b.segment = slices.Clone(t.Data[:h])
-	return nil
-}
-
 func hasTensor(st *SafeTensors, name string) bool { _, ok := st.Lookup(name); return ok }
-
-func identityPooler(spec TensorSpec) Tensor {
-	t := Tensor{spec.Name, spec.Shape, make([]float32, Elements(spec.Shape))}
-	if len(spec.Shape) == 2 {
-		for i := range spec.Shape[0] {
-			t.Data[i*spec.Shape[1]+i] = 1
-		}
-	}
-	return t
-}
 
 // Tensor returns the values of a tensor by name; one that the base does not have
 // is ErrNoTensor. The caller must not change them. After OpenBlob each call
@@ -220,7 +156,7 @@ func (b *Base) Tensor(name string) ([]float32, error) {
 	if b.Tensors == nil {
 		for _, spec := range b.Config.BaseTensors() {
 			if spec.Name == name {
-				t, err := b.decode(spec)
+				t, err := b.stored.Tensor(spec.Name)
 				return t.Data, err
 			}
 		}
@@ -243,12 +179,8 @@ func (b *Base) Len(name string) int {
 // and a copy of its scales, one for 64 values, where the base holds it in NF4
 // with the standard levels; ok is false where it does not.
 func (b *Base) StoredNF4(name string) (codes []byte, absmax []float32, ok bool) {
-	stored := b.storedName(name)
-	if name == positionsName && b.segment != nil {
-		return nil, nil, false
-	}
-	g, err := b.stored.nf4Group(stored)
-	if err != nil || g == nil || g.meta.BlockSize != nf4.Block || g.levels != nf4.Levels {
+	g, err := b.stored.nf4Group(name)
+	if err != nil || g == nil || !g.standard() {
 		return nil, nil, false
 	}
 	return g.codes, g.absmax, true

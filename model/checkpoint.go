@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 )
 
@@ -17,8 +16,6 @@ const (
 	CheckpointFile    = "starling.json"
 	CheckpointBase    = "base" // the base in Hugging Face layout, so that the folder is complete
 )
-
-const peftPrefix = "base_model.model."
 
 // CheckpointInfo is what a checkpoint records beside its weights
 // (starling.json).
@@ -32,6 +29,8 @@ type CheckpointInfo struct {
 	RankAccuracy map[string]float64 `json:"rank_accuracy,omitempty"` // by rank in decimal, on held-out data
 	BestRank     int                `json:"best_rank"`               // chosen on validation data; 0 where none was
 	Privacy      string             `json:"privacy,omitempty"`       // the guarantee in one line, or why there is none
+	Devices      int                `json:"devices,omitempty"`       // enrolled, with data of their own
+	UpdateBytes  int                `json:"update_bytes,omitempty"`  // of the largest masked update that a device sends in a round
 }
 
 func (c CheckpointInfo) validate() error {
@@ -58,76 +57,8 @@ type Checkpoint struct {
 	Adapter *Adapter
 }
 
-// peftName is the name that PEFT gives a trainable tensor.
-func peftName(e Entry) string {
-	if e.Kind == KindHead {
-		return peftPrefix + e.Name
-	}
-	return peftPrefix + "bert." + e.Name
-}
-
-// EncodeAdapter packs an adapter at r_max as safetensors with PEFT's names.
-func EncodeAdapter(a *Adapter) ([]byte, error) {
-	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}}
-	for i, e := range a.layout.entries {
-		if err := st.Add(peftName(e), "F32", e.Shape, a.tensors[i]); err != nil {
-			return nil, err
-		}
-	}
-	return st.Encode()
-}
-
-// ParseAdapter reads what EncodeAdapter wrote, for the given layout. A tensor
-// that is missing or does not fit is refused by name; extra ones as well.
-func ParseAdapter(l *Layout, data []byte) (*Adapter, error) {
-	st, err := ParseSafeTensors(data)
-	if err != nil {
-		return nil, err
-	}
-	a := &Adapter{layout: l}
-	for _, e := range l.entries {
-		raw, ok := st.Lookup(peftName(e))
-		if !ok {
-			return nil, fmt.Errorf("model: adapter has no tensor %q", peftName(e))
-		}
-		if !slices.Equal(raw.Shape, e.Shape) {
-			return nil, fmt.Errorf("model: adapter tensor %q has shape %v, want %v", raw.Name, raw.Shape, e.Shape)
-		}
-		v, err := raw.Float32()
-		if err != nil {
-			return nil, err
-		}
-		a.tensors = append(a.tensors, v)
-	}
-	if len(st.Tensors) != len(l.entries) {
-		return nil, fmt.Errorf("model: adapter has %d tensors, want %d", len(st.Tensors), len(l.entries))
-	}
-	return a, nil
-}
-
-// peftConfig is adapter_config.json. PEFT reads lora_alpha/r as the scale at
-// r_max; Starling uses alpha/b at rank b, with alpha = lora_alpha.
-type peftConfig struct {
-	PeftType      string         `json:"peft_type"`
-	TaskType      string         `json:"task_type"`
-	R             int            `json:"r"`
-	Alpha         float64        `json:"lora_alpha"`
-	Dropout       float64        `json:"lora_dropout"`
-	TargetModules []string       `json:"target_modules"`
-	ModulesToSave []string       `json:"modules_to_save"`
-	Bias          string         `json:"bias"`
-	BaseModel     string         `json:"base_model_name_or_path"`
-	FanInFanOut   bool           `json:"fan_in_fan_out"`
-	InferenceMode bool           `json:"inference_mode"`
-	InitWeights   bool           `json:"init_lora_weights"`
-	RankPattern   map[string]int `json:"rank_pattern"`
-	AlphaPattern  map[string]int `json:"alpha_pattern"`
-	UseRSLoRA     bool           `json:"use_rslora"`
-	UseDoRA       bool           `json:"use_dora"`
-}
-
 // WriteCheckpoint writes the folder: adapter_model.safetensors,
-// adapter_config.json, starling.json and base/. LoRA is filled in from the
+// adapter_config.json, starling.json, README.md and base/. LoRA is filled in from the
 // adapter, and BaseSHA256, where it is empty, from the base. A base that an
 // earlier checkpoint has put there is not written again: it does not change from
 // round to round, and may be large.
@@ -152,26 +83,25 @@ func WriteCheckpoint(dir string, c *Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	peft, err := json.MarshalIndent(peftConfig{
-		PeftType: "LORA", TaskType: "SEQ_CLS", R: lay.LoRA.RMax, Alpha: lay.LoRA.Alpha,
-		TargetModules: []string{"query", "value"}, ModulesToSave: []string{"classifier"}, Bias: "none",
-		BaseModel: CheckpointBase, InferenceMode: true, InitWeights: true,
-		RankPattern: map[string]int{}, AlphaPattern: map[string]int{},
-	}, "", "  ")
+	peft, err := marshalFile(newPEFTConfig(lay, lay.LoRA.RMax))
 	if err != nil {
 		return err
 	}
-	meta, err := json.MarshalIndent(info, "", "  ")
+	meta, err := marshalFile(info)
 	if err != nil {
 		return err
 	}
 	if !holdsBase(dir, info.BaseSHA256) {
-		if err := c.Base.WriteDir(filepath.Join(dir, CheckpointBase)); err != nil {
+		base, err := Release{Base: c.Base, Labels: info.Labels}.Files()
+		if err != nil {
+			return err
+		}
+		if err := WriteFiles(filepath.Join(dir, CheckpointBase), base); err != nil {
 			return err
 		}
 	}
 	return WriteFiles(dir, map[string][]byte{
-		AdapterFile: weights, AdapterConfigFile: append(peft, '\n'), CheckpointFile: append(meta, '\n'),
+		AdapterFile: weights, AdapterConfigFile: peft, CheckpointFile: meta, CardFile: c.Card(lay.LoRA.RMax, "peft"),
 	})
 }
 
@@ -225,7 +155,7 @@ func readCheckpoint(dir string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Seq > c.Base.Config.MaxPositions {
+	if c.Seq > c.Base.Config.MaxTokens() {
 		return nil, errors.New("model: seq exceeds the base's positions")
 	}
 	weights, err := readFile(fsys, AdapterFile, maxBase)

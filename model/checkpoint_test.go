@@ -44,7 +44,7 @@ func TestCheckpointRoundTrips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, ok := parsed.Lookup("base_model.model.bert.encoder.layer.0.attention.self.query.lora_A.weight")
+	a, ok := parsed.Lookup("base_model.model.starling.encoder.layer.0.attention.self.query.lora_A.weight")
 	if !ok || !slices.Equal(a.Shape, []int{4, 8}) {
 		t.Errorf("lora_A: %v %v", ok, a.Shape)
 	}

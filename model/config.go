@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Limits on a configuration, so that a hostile config.json cannot make a
@@ -14,29 +16,49 @@ const (
 	maxLayers    = 128
 	maxPositions = 1 << 14
 	maxClasses   = 1 << 16
+	maxTypes     = 256
 )
 
 // ErrConfig is the cause of every refused configuration.
 var ErrConfig = errors.New("model: invalid configuration")
 
-// Config is the shape of a BERT-style encoder, with the JSON keys of a Hugging
-// Face config.json.
+// Pooling says what of the last layer's states the head reads.
+type Pooling string
+
+const (
+	// PoolHF is what the family's ForSequenceClassification does: the first
+	// token's state through the family's own head.
+	PoolHF Pooling = "hf"
+	// PoolFirst is the first token's state itself, PoolMean the mean over all
+	// tokens, as sentence-transformers' folders ask for.
+	PoolFirst Pooling = "first"
+	PoolMean  Pooling = "mean"
+	// PoolMeanAffine is PoolMean through an affine map, the tensors
+	// pooler.dense: `starling pretrain` fits one so that the head sees features
+	// of like scale.
+	PoolMeanAffine Pooling = "mean_affine"
+)
+
+// Config is the shape of an encoder, with the JSON keys of a Hugging Face BERT's
+// config.json whatever the family; see ParseConfig.
 type Config struct {
-	ModelType         string  `json:"model_type"` // "bert"
+	ModelType         string  `json:"model_type"` // "bert", "roberta" or "distilbert"
 	VocabSize         int     `json:"vocab_size"`
 	HiddenSize        int     `json:"hidden_size"`
 	NumHiddenLayers   int     `json:"num_hidden_layers"`
 	NumAttentionHeads int     `json:"num_attention_heads"`
 	IntermediateSize  int     `json:"intermediate_size"`
-	MaxPositions      int     `json:"max_position_embeddings"`
+	MaxPositions      int     `json:"max_position_embeddings"` // rows of the table
+	TypeVocabSize     int     `json:"type_vocab_size"`         // 0: the encoder has no token types
 	LayerNormEps      float64 `json:"layer_norm_eps"`
-	HiddenAct         string  `json:"hidden_act"`   // "gelu_new" (tanh form) or "gelu" (erf form)
-	PadTokenID        int     `json:"pad_token_id"` // always 0: padding is masked by id
-	Pooling           string  `json:"pooling"`      // "mean": masked mean over tokens, then the pooler's affine map
+	HiddenAct         string  `json:"hidden_act"`   // "gelu" (erf form), "gelu_new" (tanh form) or "relu"
+	PadTokenID        int     `json:"pad_token_id"` // tokens with it are masked
+	Pooling           Pooling `json:"pooling"`
 }
 
-// BERT returns the configuration of an encoder with the usual ratios: a
-// feed-forward four times as wide, heads of 32 columns unless heads is given.
+// BERT returns the configuration of an encoder as `starling pretrain` makes it,
+// with the usual ratios: a feed-forward four times as wide, heads of 32 columns
+// unless heads is given.
 func BERT(vocab, hidden, layers, heads, positions int) Config {
 	if heads == 0 {
 		heads = max(1, hidden/32)
@@ -44,7 +66,7 @@ func BERT(vocab, hidden, layers, heads, positions int) Config {
 	return Config{
 		ModelType: "bert", VocabSize: vocab, HiddenSize: hidden, NumHiddenLayers: layers,
 		NumAttentionHeads: heads, IntermediateSize: 4 * hidden, MaxPositions: positions,
-		LayerNormEps: 1e-12, HiddenAct: "gelu_new", Pooling: "mean",
+		LayerNormEps: 1e-12, HiddenAct: "gelu_new", Pooling: PoolMeanAffine,
 	}
 }
 
@@ -52,6 +74,10 @@ func BERT(vocab, hidden, layers, heads, positions int) Config {
 func (c Config) Validate() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
+	}
+	arch, known := architectures[c.ModelType]
+	if !known {
+		return bad("model_type is %q, want one of %q", c.ModelType, slices.Sorted(maps.Keys(architectures)))
 	}
 	for _, f := range []struct {
 		name       string
@@ -69,33 +95,103 @@ func (c Config) Validate() error {
 		}
 	}
 	switch {
-	case c.ModelType != "bert":
-		return bad("model_type is %q, want \"bert\"", c.ModelType)
 	case c.HiddenSize%c.NumAttentionHeads != 0:
 		return bad("hidden_size %d is not a multiple of num_attention_heads %d", c.HiddenSize, c.NumAttentionHeads)
-	case c.HiddenAct != "gelu_new" && c.HiddenAct != "gelu":
-		return bad("hidden_act is %q, want \"gelu_new\" or \"gelu\"", c.HiddenAct)
-	case c.PadTokenID != 0:
-		return bad("pad_token_id is %d, want 0", c.PadTokenID)
-	case c.Pooling != "mean":
-		return bad("pooling is %q, want \"mean\"", c.Pooling)
+	case c.HiddenAct != "gelu_new" && c.HiddenAct != "gelu" && c.HiddenAct != "relu":
+		return bad("hidden_act is %q, want \"gelu\", \"gelu_new\" or \"relu\"", c.HiddenAct)
+	case c.PadTokenID < 0 || c.PadTokenID >= c.VocabSize:
+		return bad("pad_token_id is %d, want 0..vocab_size-1 %d", c.PadTokenID, c.VocabSize-1)
+	case c.MaxTokens() < 1:
+		return bad("max_position_embeddings is %d, the first token's position is %d", c.MaxPositions, c.FirstPosition())
+	case c.TypeVocabSize < 0 || c.TypeVocabSize > maxTypes || !arch.types && c.TypeVocabSize > 0:
+		return bad("type_vocab_size is %d, want 0..%d, and 0 where %s has none", c.TypeVocabSize, maxTypes, c.ModelType)
+	case arch.types && c.TypeVocabSize == 0 && c.Pooling == PoolHF:
+		return bad("type_vocab_size is 0: every Hugging Face %s has token types", c.ModelType)
+	case c.Pooling != PoolHF && c.Pooling != PoolFirst && c.Pooling != PoolMean && c.Pooling != PoolMeanAffine:
+		return bad("pooling is %q, want \"hf\", \"first\", \"mean\" or \"mean_affine\"", c.Pooling)
 	case !(c.LayerNormEps > 0 && c.LayerNormEps < 1):
 		return bad("layer_norm_eps is %v, want within (0, 1)", c.LayerNormEps)
 	}
 	return nil
 }
 
-// ParseConfig reads a config.json. Keys that it does not know are ignored, as
-// Hugging Face files carry many; missing keys take BERT's defaults.
+// ParseConfig reads a config.json: that of a Hugging Face checkpoint of a known
+// family, or one that Starling wrote for a model of its own (see WriteDir), which
+// carries this package's Config whole. Keys that do not change what is computed
+// are ignored; missing ones take the family's defaults; a value that asks for
+// something else than what is computed here is refused.
 func ParseConfig(data []byte) (Config, error) {
 	if len(data) > maxJSON {
 		return Config{}, fmt.Errorf("%w: config.json has %d bytes, limit %d", ErrConfig, len(data), maxJSON)
 	}
-	c := Config{LayerNormEps: 1e-12, HiddenAct: "gelu", Pooling: "mean"}
-	if err := json.Unmarshal(data, &c); err != nil {
+	keys := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &keys); err != nil {
 		return Config{}, fmt.Errorf("%w: config.json: %w", ErrConfig, err)
 	}
+	var kind string
+	if err := json.Unmarshal(keys["model_type"], &kind); err != nil {
+		return Config{}, fmt.Errorf("%w: config.json has no model_type", ErrConfig)
+	}
+	if kind == ownModelType {
+		var c Config
+		if err := json.Unmarshal(keys[ownConfigKey], &c); err != nil {
+			return Config{}, fmt.Errorf("%w: config.json: %s: %w", ErrConfig, ownConfigKey, err)
+		}
+		return c, c.Validate()
+	}
+	c := Config{ModelType: kind, LayerNormEps: 1e-12, HiddenAct: "gelu", Pooling: PoolHF}
+	arch, known := architectures[kind]
+	if !known {
+		return Config{}, c.Validate()
+	}
+	if arch.types {
+		c.TypeVocabSize = 2 // BertConfig's default
+	}
+	if arch == &robertaArchitecture {
+		c.PadTokenID = 1
+	}
+	for theirs, ours := range arch.aliases {
+		if v, ok := keys[theirs]; ok {
+			keys[ours] = v
+		}
+	}
+	if err := refuseConfig(keys); err != nil {
+		return Config{}, err
+	}
+	canonical, err := json.Marshal(keys)
+	if err != nil {
+		return Config{}, fmt.Errorf("%w: config.json: %w", ErrConfig, err)
+	}
+	if err := json.Unmarshal(canonical, &c); err != nil {
+		return Config{}, fmt.Errorf("%w: config.json: %w", ErrConfig, err)
+	}
+	if c.HiddenAct == "gelu_pytorch_tanh" {
+		c.HiddenAct = "gelu_new" // the same function
+	}
 	return c, c.Validate()
+}
+
+// refuseConfig refuses what would make the checkpoint compute something else than
+// the encoder of this package.
+func refuseConfig(keys map[string]json.RawMessage) error {
+	for key, want := range map[string]string{
+		"position_embedding_type": `"absolute"`,
+		"is_decoder":              "false",
+		"add_cross_attention":     "false",
+	} {
+		if got, ok := keys[key]; ok && string(got) != want && string(got) != "null" {
+			return fmt.Errorf("%w: config.json: %s is %.40s, only %s is supported", ErrConfig, key, got, want)
+		}
+	}
+	var q struct {
+		Method string `json:"quant_method"`
+		Type   string `json:"bnb_4bit_quant_type"`
+	}
+	if raw, ok := keys["quantization_config"]; ok && json.Unmarshal(raw, &q) == nil && (q.Method != "bitsandbytes" || q.Type != "nf4") {
+		return fmt.Errorf("%w: config.json: quantization_config is %.40q %.40q, only unquantized weights and bitsandbytes' nf4 are read",
+			ErrConfig, q.Method, q.Type)
+	}
+	return nil
 }
 
 // LoRA describes the adapter: low-rank updates of the query and value
@@ -140,45 +236,3 @@ type TensorSpec struct {
 	Name  string
 	Shape []int
 }
-
-// BaseTensors lists the frozen tensors of an encoder in their canonical order,
-// with Hugging Face's BertModel names. Linear weights are [out, in]. The
-// pooler is an affine map of the pooled state (no tanh): pretraining fits it on
-// public text so that the head sees features of like scale; a base without one
-// gets the identity.
-func (c Config) BaseTensors() []TensorSpec {
-	h, f := c.HiddenSize, c.IntermediateSize
-	specs := []TensorSpec{
-		{"embeddings.word_embeddings.weight", []int{c.VocabSize, h}},
-		{"embeddings.position_embeddings.weight", []int{c.MaxPositions, h}},
-		{"embeddings.LayerNorm.weight", []int{h}},
-		{"embeddings.LayerNorm.bias", []int{h}},
-	}
-	for l := range c.NumHiddenLayers {
-		p := LayerPrefix(l)
-		specs = append(specs,
-			TensorSpec{p + "attention.self.query.weight", []int{h, h}},
-			TensorSpec{p + "attention.self.query.bias", []int{h}},
-			TensorSpec{p + "attention.self.key.weight", []int{h, h}},
-			TensorSpec{p + "attention.self.key.bias", []int{h}},
-			TensorSpec{p + "attention.self.value.weight", []int{h, h}},
-			TensorSpec{p + "attention.self.value.bias", []int{h}},
-			TensorSpec{p + "attention.output.dense.weight", []int{h, h}},
-			TensorSpec{p + "attention.output.dense.bias", []int{h}},
-			TensorSpec{p + "attention.output.LayerNorm.weight", []int{h}},
-			TensorSpec{p + "attention.output.LayerNorm.bias", []int{h}},
-			TensorSpec{p + "intermediate.dense.weight", []int{f, h}},
-			TensorSpec{p + "intermediate.dense.bias", []int{f}},
-			TensorSpec{p + "output.dense.weight", []int{h, f}},
-			TensorSpec{p + "output.dense.bias", []int{h}},
-			TensorSpec{p + "output.LayerNorm.weight", []int{h}},
-			TensorSpec{p + "output.LayerNorm.bias", []int{h}},
-		)
-	}
-	return append(specs,
-		TensorSpec{"pooler.dense.weight", []int{h, h}},
-		TensorSpec{"pooler.dense.bias", []int{h}})
-}
-
-// LayerPrefix is the name prefix of encoder layer l.
-func LayerPrefix(l int) string { return fmt.Sprintf("encoder.layer.%d.", l) }

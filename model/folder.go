@@ -7,13 +7,23 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-
-	"github.com/starling-fl/starling/internal/durable"
+	"path"
+	"strings"
 )
 
-// LoadBase reads a folder in Hugging Face layout: config.json,
-// model.safetensors and tokenizer.json.
+// Further files of a folder in Hugging Face layout.
+const (
+	indexFile   = "model.safetensors.index.json" // of sharded weights
+	poolingFile = "1_Pooling/config.json"        // sentence-transformers'
+	maxShards   = 1024
+)
+
+// LoadBase reads a folder in Hugging Face layout: config.json, tokenizer.json and
+// model.safetensors, whole or in shards. Weights may be f32, f16, bf16 or
+// bitsandbytes' nf4, and lie under their encoder's names or under those of a model
+// with a head, which is left out (LoadHead reads it). What the base keeps is under
+// canonical names, so that the same weights give the same Blob however a folder
+// holds them. 1_Pooling/config.json decides the pooling where config.json has none.
 func LoadBase(fsys fs.FS) (*Base, error) {
 	cfg, err := readFile(fsys, ConfigFile, maxJSON)
 	if err != nil {
@@ -23,19 +33,39 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	weights, err := readFile(fsys, WeightsFile, maxBase)
-	if err != nil {
-		return nil, err
+	var ours struct {
+		Pooling string   `json:"pooling"`
+		NF4     []string `json:"starling_nf4"`
+		Kind    string   `json:"model_type"`
 	}
-	st, err := ParseSafeTensors(weights)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", WeightsFile, err)
+	if err := json.Unmarshal(cfg, &ours); err != nil {
+		return nil, fmt.Errorf("%w: config.json: %w", ErrConfig, err)
+	}
+	if ours.Pooling == "" && ours.Kind != ownModelType {
+		if c.Pooling, err = folderPooling(fsys); err != nil {
+			return nil, err
+		}
 	}
 	tok, err := readFile(fsys, TokenizerFile, maxJSON)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: transformers writes one with AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)", err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return newBase(c, st, tok)
+	files, err := readWeights(fsys)
+	if err != nil {
+		return nil, err
+	}
+	st, err := canonical(c, files, ours.Kind == ownModelType)
+	if err != nil {
+		return nil, err
+	}
+	b, err := newBase(c, st, tok)
+	if err != nil || len(ours.NF4) == 0 || len(b.packed()) > 0 {
+		return b, err
+	}
+	return repack(b, ours.NF4)
 }
 
 // LoadBaseDir is LoadBase on a directory.
@@ -47,76 +77,215 @@ func LoadBaseDir(dir string) (*Base, error) {
 	return b, nil
 }
 
+// repack makes 4-bit codes of the named tensors: Starling has written them as plain
+// floats for others to read, each the value of a code, and packing those again gives
+// the codes that they came from.
+func repack(b *Base, names []string) (*Base, error) {
+	packed := map[string]bool{}
+	for _, n := range names {
+		packed[n] = true
+	}
+	st := &SafeTensors{Metadata: b.stored.Metadata}
+	for i, t := range b.Tensors {
+		if !packed[t.Name] {
+			st.Tensors = append(st.Tensors, b.stored.Tensors[i])
+		} else if err := st.AddNF4(t.Name, t.Shape, t.Data); err != nil {
+			return nil, err
+		}
+	}
+	return newBase(b.Config, st, b.Tokenizer)
+}
+
+// folderPooling reads sentence-transformers' file; a folder without one means its
+// family's own classifier.
+func folderPooling(fsys fs.FS) (Pooling, error) {
+	data, err := readFile(fsys, poolingFile, maxJSON)
+	if errors.Is(err, fs.ErrNotExist) {
+		return PoolHF, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	modes := map[string]any{}
+	if err := json.Unmarshal(data, &modes); err != nil {
+		return "", fmt.Errorf("%w: %s: %w", ErrConfig, poolingFile, err)
+	}
+	var on []string
+	for key, v := range modes {
+		if set, _ := v.(bool); set && strings.HasPrefix(key, "pooling_mode_") {
+			on = append(on, key)
+		}
+	}
+	if mode, ok := modes["pooling_mode"].(string); ok { // later versions name it
+		on = []string{"pooling_mode_" + mode + "_tokens"}
+	}
+	if len(on) == 1 {
+		switch on[0] {
+		case "pooling_mode_mean_tokens":
+			return PoolMean, nil
+		case "pooling_mode_cls_token", "pooling_mode_cls_tokens":
+			return PoolFirst, nil
+		}
+	}
+	return "", fmt.Errorf("%w: %s asks for %q: only the mean over tokens or the first token alone is supported", ErrConfig, poolingFile, on)
+}
+
+// readWeights reads a folder's safetensors files.
+func readWeights(fsys fs.FS) ([]*SafeTensors, error) {
+	names := []string{WeightsFile}
+	index, err := readFile(fsys, indexFile, maxJSON)
+	if err == nil {
+		if names, err = shardNames(index); err != nil {
+			return nil, err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var files []*SafeTensors
+	left := int64(maxBase)
+	for _, name := range names {
+		data, err := readFile(fsys, name, left)
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, old := fs.Stat(fsys, "pytorch_model.bin"); old == nil {
+				return nil, fmt.Errorf("%w: pytorch_model.bin is not read, as it can hold code: "+
+					"transformers writes %s with AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER)", err, WeightsFile)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		left -= int64(len(data))
+		st, err := ParseSafeTensors(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		files = append(files, st)
+	}
+	return files, nil
+}
+
+// shardNames lists the files of an index, each once, in the order of their names.
+func shardNames(index []byte) ([]string, error) {
+	var doc struct {
+		Map map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(index, &doc); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrConfig, indexFile, err)
+	}
+	names := map[string]bool{}
+	for tensor, name := range doc.Map {
+		if path.Base(name) != name || name == "." || !strings.HasSuffix(name, ".safetensors") {
+			return nil, fmt.Errorf("%w: %s: tensor %.80q lies in %.80q, want a safetensors file in the same folder",
+				ErrConfig, indexFile, tensor, name)
+		}
+		names[name] = true
+	}
+	if len(names) == 0 || len(names) > maxShards {
+		return nil, fmt.Errorf("%w: %s names %d files, want 1..%d", ErrConfig, indexFile, len(names), maxShards)
+	}
+	return sortedKeys(names), nil
+}
+
+// canonical picks the encoder's tensors out of the files.
+func canonical(c Config, files []*SafeTensors, own bool) (*SafeTensors, error) {
+	out := &SafeTensors{Metadata: map[string]string{"format": "pt"}}
+	// A base without token types is written with one of zeros for transformers.
+	if st, name := find(c, files, typesName); st != nil && c.TypeVocabSize == 0 && !own {
+		raw, _ := st.Lookup(name)
+		return nil, &ShapeError{typesName, raw.Shape, []int{0, c.HiddenSize}}
+	}
+	for _, spec := range c.BaseTensors() {
+		st, name := find(c, files, spec.Name)
+		if st == nil {
+			return nil, &ShapeError{Tensor: spec.Name, Want: spec.Shape}
+		}
+		raw, _ := st.Lookup(name)
+		g, err := st.nf4Group(name)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case g != nil && !g.standard():
+			t, err := st.Tensor(name)
+			if err == nil {
+				err = out.Add(spec.Name, "F32", t.Shape, t.Data)
+			}
+			if err != nil {
+				return nil, err
+			}
+		case g != nil:
+			for _, suffix := range []string{"", nf4State, nf4Absmax, nf4Map} {
+				if part, ok := st.Lookup(name + suffix); ok {
+					part.Name = spec.Name + suffix
+					out.Tensors = append(out.Tensors, part)
+				}
+			}
+		case raw.DType == "F64":
+			v, err := raw.Float32()
+			if err == nil {
+				err = out.Add(spec.Name, "F32", raw.Shape, v)
+			}
+			if err != nil {
+				return nil, err
+			}
+		default:
+			raw.Name = spec.Name
+			out.Tensors = append(out.Tensors, raw)
+		}
+	}
+	return out, nil
+}
+
+// find looks a tensor up under the names that checkpoints use: the encoder's own,
+// that of a model with a head, Starling's own model, and TensorFlow's for LayerNorm.
+func find(c Config, files []*SafeTensors, name string) (*SafeTensors, string) {
+	var names []string
+	for _, prefix := range []string{"", c.arch().prefix, ownPrefix} {
+		names = append(names, prefix+name)
+		for now, then := range map[string]string{"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"} {
+			if stem, ok := strings.CutSuffix(name, now); ok {
+				names = append(names, prefix+stem+then)
+			}
+		}
+	}
+	for _, n := range names {
+		for _, st := range files {
+			if hasTensor(st, n) {
+				return st, n
+			}
+		}
+	}
+	return nil, ""
+}
+
 func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("model: read %s: %w", name, err)
+	// A file says how long it is: growing a buffer to gigabytes doubles them.
+	size := int64(512)
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		size = min(info.Size(), limit) + 1
 	}
-	if int64(len(data)) > limit {
+	buf := make([]byte, 0, size)
+	r := io.LimitReader(f, limit+1)
+	for {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if int64(len(buf)) > limit {
 		return nil, fmt.Errorf("model: %s is larger than %d bytes", name, limit)
 	}
-	return data, nil
-}
-
-// Files returns the folder's files by name. The safetensors file is the one
-// the base was read from or packed into, in canonical order.
-func (b *Base) Files() (map[string][]byte, error) {
-	cfg, err := json.MarshalIndent(b.hfConfig(), "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}, Tensors: b.stored.Tensors}
-	weights, err := st.Encode()
-	if err != nil {
-		return nil, err
-	}
-	return map[string][]byte{
-		ConfigFile: append(cfg, '\n'), WeightsFile: weights, TokenizerFile: b.Tokenizer,
-	}, nil
-}
-
-// hfConfig adds the keys that Hugging Face loaders look for.
-func (b *Base) hfConfig() any {
-	type quantization struct {
-		Method string `json:"quant_method"`
-		Load4  bool   `json:"load_in_4bit"`
-		Type   string `json:"bnb_4bit_quant_type"`
-	}
-	out := struct {
-		Architectures []string `json:"architectures"`
-		Config
-		TypeVocab    int           `json:"type_vocab_size"`
-		Quantization *quantization `json:"quantization_config,omitempty"`
-	}{Architectures: []string{"BertModel"}, Config: b.Config, TypeVocab: 1}
-	if hasTensor(b.stored, "embeddings.word_embeddings.weight"+nf4State) {
-		out.Quantization = &quantization{"bitsandbytes", true, "nf4"}
-	}
-	return out
-}
-
-// WriteDir writes the folder, creating it where needed.
-func (b *Base) WriteDir(dir string) error {
-	files, err := b.Files()
-	if err != nil {
-		return err
-	}
-	return WriteFiles(dir, files)
-}
-
-// WriteFiles writes each file so that a crash or a power cut leaves either the
-// old or the new one whole, and the new ones once it has returned.
-func WriteFiles(dir string, files map[string][]byte) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	var errs []error
-	for name, data := range files {
-		errs = append(errs, durable.Replace(filepath.Join(dir, name), data, 0o644))
-	}
-	return errors.Join(errs...)
+	return buf, nil
 }

@@ -1,6 +1,15 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
+
+// Suffixes of LoRA's tensors, PEFT's.
+const (
+	loraA = ".lora_A.weight"
+	loraB = ".lora_B.weight"
+)
 
 // Kinds of trainable tensors.
 type Kind uint8
@@ -16,7 +25,16 @@ type Entry struct {
 	Name  string
 	Kind  Kind
 	Shape []int // at r_max
+	Start Start
 }
+
+// Start is what a tensor of a fresh adapter holds.
+type Start uint8
+
+const (
+	StartZero    Start = iota
+	StartUniform       // in +-1/sqrt(columns), drawn from the adapter's seed
+)
 
 // ShapeAt is the entry's shape at rank b.
 func (e Entry) ShapeAt(b int) []int {
@@ -32,15 +50,15 @@ func (e Entry) ShapeAt(b int) []int {
 // Layout is the one order of the trainable tensors that turns an adapter with
 // its head, at rank b, into one vector and back:
 //
-//	for each layer l = 0..L-1:
-//	    encoder.layer.l.attention.self.query.lora_A.weight  [b, hidden]
-//	    encoder.layer.l.attention.self.query.lora_B.weight  [hidden, b]
-//	    encoder.layer.l.attention.self.value.lora_A.weight  [b, hidden]
-//	    encoder.layer.l.attention.self.value.lora_B.weight  [hidden, b]
-//	classifier.weight  [classes, hidden]
-//	classifier.bias    [classes]
+//	for each layer l = 0..L-1, m its query and then its value projection:
+//	    m.lora_A.weight  [b, hidden]
+//	    m.lora_B.weight  [hidden, b]
+//	for each trained map m of the head (Config.Head), out its columns or the classes:
+//	    m.weight  [out, hidden]
+//	    m.bias    [out]
 //
-// each row-major. Rank 0 is the head alone. A Layout is immutable.
+// each row-major, names as the base's family has them. Rank 0 is the head alone.
+// A Layout is immutable.
 type Layout struct {
 	Config  Config
 	LoRA    LoRA
@@ -63,21 +81,37 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 	lay := &Layout{Config: c, LoRA: l, Classes: classes}
 	h, r := c.HiddenSize, l.RMax
 	for i := range c.NumHiddenLayers {
-		for _, m := range []string{"query", "value"} {
-			p := LayerPrefix(i) + "attention.self." + m
+		layer := c.Layer(i)
+		for _, p := range []string{layer.Query, layer.Value} {
 			lay.entries = append(lay.entries,
-				Entry{p + ".lora_A.weight", KindA, []int{r, h}},
-				Entry{p + ".lora_B.weight", KindB, []int{h, r}})
+				Entry{p + loraA, KindA, []int{r, h}, StartUniform},
+				Entry{p + loraB, KindB, []int{h, r}, StartZero})
 		}
 	}
-	lay.entries = append(lay.entries,
-		Entry{"classifier.weight", KindHead, []int{classes, h}},
-		Entry{"classifier.bias", KindHead, []int{classes}})
+	head := c.Head()
+	for i, d := range head {
+		out, start := h, StartUniform
+		if i == len(head)-1 {
+			out, start = classes, StartZero
+		}
+		if d.Trained {
+			lay.entries = append(lay.entries,
+				Entry{d.Name + ".weight", KindHead, []int{out, h}, start},
+				Entry{d.Name + ".bias", KindHead, []int{out}, StartZero})
+		}
+	}
 	return lay, nil
 }
 
 // Entries lists the tensors in order. The caller must not change it.
 func (l *Layout) Entries() []Entry { return l.entries }
+
+// Adapted is the name of the linear map that a LoRA tensor changes.
+func (e Entry) Adapted() string {
+	name, _ := strings.CutSuffix(e.Name, loraA)
+	name, _ = strings.CutSuffix(name, loraB)
+	return name
+}
 
 // CheckRank refuses a rank outside 0..r_max.
 func (l *Layout) CheckRank(b int) error {

@@ -54,6 +54,11 @@ type nf4Group struct {
 	levels [16]float32
 }
 
+// standard says whether packing the decoded values again gives the same codes.
+func (g *nf4Group) standard() bool {
+	return g.meta.BlockSize == nf4.Block && g.levels == nf4.Levels
+}
+
 // nf4Group finds and checks an NF4 tensor; nil without an error where the
 // tensor is not stored in NF4.
 func (s *SafeTensors) nf4Group(name string) (*nf4Group, error) {

@@ -3,6 +3,8 @@ package secagg
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/ecdh"
+	"crypto/hpke"
 	"fmt"
 )
 
@@ -39,8 +41,8 @@ func (s Suite) sealedSize() int {
 // A sealer holds one device's private sealing keys.
 type sealer struct {
 	suite Suite
-	dh    dhKey
-	kem   kemPrivate // SuiteHybrid only
+	dh    *ecdh.PrivateKey
+	kem   hpke.PrivateKey // SuiteHybrid only
 }
 
 // newSealer derives the keys from 32 or, for the hybrid, 64 random bytes, and
@@ -51,11 +53,11 @@ func newSealer(suite Suite, seed []byte) (*sealer, []byte, error) {
 	s := &sealer{suite: suite, dh: x25519Private(&k)}
 	public := s.dh.PublicKey().Bytes()
 	if suite == SuiteHybrid {
-		k, kemPublic, err := newKEM(seed[32:64])
-		if err != nil {
-			return nil, nil, err
+		var err error
+		if s.kem, err = hpke.MLKEM768X25519().NewPrivateKey(seed[32:64]); err != nil {
+			return nil, nil, fmt.Errorf("secagg: hybrid key: %w", err)
 		}
-		s.kem, public = k, append(public, kemPublic...)
+		public = append(public, s.kem.PublicKey().Bytes()...)
 	}
 	return s, public, nil
 }
@@ -64,7 +66,7 @@ func checkKEM(suite Suite, public []byte) error {
 	if suite != SuiteHybrid {
 		return nil
 	}
-	if err := checkKEMKey(public[32:]); err != nil {
+	if _, err := hpke.MLKEM768X25519().NewPublicKey(public[32:]); err != nil {
 		return fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	return nil
@@ -113,11 +115,17 @@ func (s *sealer) seal(b []byte, ss *shared, peer []byte, plain *[plainSize]byte,
 	info := boxInfo(roster, dealer, holder)
 	var extra []byte
 	if s.suite == SuiteHybrid {
-		enc, secret, err := encapsulate(peer[32:], info)
+		pk, err := hpke.MLKEM768X25519().NewPublicKey(peer[32:])
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrKey, err)
 		}
-		extra = secret
+		enc, ctx, err := hpke.NewSender(pk, hpke.HKDFSHA256(), hpke.ExportOnly(), info)
+		if err != nil {
+			return nil, fmt.Errorf("secagg: encapsulating: %w", err)
+		}
+		if extra, err = ctx.Export(labelShare, 32); err != nil {
+			return nil, fmt.Errorf("secagg: exporting: %w", err)
+		}
 		b = append(b, enc...)
 	}
 	b = boxAEAD(ss, extra, roster, dealer, holder).Seal(b, zeroNonce[:], plain[:], info)
@@ -131,8 +139,11 @@ func (s *sealer) open(plain *[plainSize]byte, ss *shared, sealed []byte, roster 
 	info := boxInfo(roster, dealer, holder)
 	var extra []byte
 	if s.suite == SuiteHybrid {
-		var err error
-		if extra, err = decapsulate(s.kem, sealed[:kemSize], info); err != nil {
+		ctx, err := hpke.NewRecipient(sealed[:kemSize], s.kem, hpke.HKDFSHA256(), hpke.ExportOnly(), info)
+		if err != nil {
+			return false
+		}
+		if extra, err = ctx.Export(labelShare, 32); err != nil {
 			return false
 		}
 		sealed = sealed[kemSize:]

@@ -91,6 +91,8 @@ func newRootCmd(a *app) *cobra.Command {
 		newInspectCmd(a),
 		newPretrainCmd(a),
 		newPredictCmd(a),
+		newExportCmd(a),
+		newImportCmd(a),
 		newBandwidthCmd(a),
 		newPrivacyCmd(a),
 		newSecaggCmd(a),

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -298,7 +297,8 @@ func (f *bandwidthFlags) files(r *bandwidthReport) error {
 			return err
 		}
 		if err := to(file); err != nil {
-			return fmt.Errorf("%s: %w", path, errors.Join(err, file.Close()))
+			file.Close()
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		return file.Close()
 	}

@@ -50,7 +50,7 @@ mid-round. The data is generated invoices, or your own labelled file.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: .tsv or .txt (label<TAB>text), .jsonl (text, label, user, provider); plain or .gz")
-	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout instead of the embedded default")
+	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache, instead of the embedded default")
 	fl.StringVar(&f.out, "out", "starling-demo", "folder that gets a folder of its own for this run")
 	fl.BoolVar(&f.reproducible, "reproducible", false, "seed every source of randomness: repeats bit for bit, not private")
 	fl.BoolVar(&f.headOnly, "head-only", false, "train the classification head alone, for comparison")

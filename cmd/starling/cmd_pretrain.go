@@ -44,6 +44,7 @@ func newPretrainCmd(a *app) *cobra.Command {
 	var (
 		corpus    []string
 		generated bool
+		packed    bool
 		out       string
 		format    string
 		hidden    = 64
@@ -95,14 +96,18 @@ leaves its state in --out; the same command goes on from there.`,
 			if err != nil {
 				return err
 			}
-			if err := base.WriteDir(out); err != nil {
+			folder := model.Release{Base: base}.Files
+			if packed {
+				folder = base.Files
+			}
+			files, err := folder()
+			if err != nil {
+				return err
+			}
+			if err := model.WriteFiles(out, files); err != nil {
 				return err
 			}
 			if err := os.Remove(spec.StatePath); err != nil {
-				return err
-			}
-			files, err := base.Files()
-			if err != nil {
 				return err
 			}
 			for _, f := range files {
@@ -131,6 +136,7 @@ leaves its state in --out; the same command goes on from there.`,
 	f.BoolVar(&generated, "generated", false, "train on generated public text instead of a corpus")
 	f.StringVar(&out, "out", "", "folder to write")
 	f.StringVar(&format, "format", string(model.NF4), "how matrices are stored: nf4, bf16 or f32")
+	f.BoolVar(&packed, "packed", false, "with --format nf4: write the 4-bit codes themselves, an eighth of the size, which no other program reads")
 	f.IntVar(&hidden, "hidden", hidden, "width")
 	f.IntVar(&layers, "layers", layers, "layers")
 	f.IntVar(&heads, "heads", heads, "attention heads (0: one for 32 columns)")

@@ -54,12 +54,17 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	return cmd
 }
 
-// loadBase is the folder a job names, or the embedded default.
+// loadBase is the folder, or the model in the local Hugging Face cache, that a job
+// names, or the embedded default.
 func loadBase(path string) (*model.Base, error) {
 	if path == "" {
 		return base.Default()
 	}
-	return model.LoadBaseDir(path)
+	dir, err := model.FindBase(path)
+	if err != nil {
+		return nil, err
+	}
+	return model.LoadBaseDir(dir)
 }
 
 // loadPublic reads a public set over the job's labels; nil for no path.
@@ -148,7 +153,8 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, f serv
 	}
 	token := c.Token(url, endpoint.Pin)
 	if err := token.Validate(); err != nil {
-		return usageError{errors.Join(err, endpoint.Listener.Close())}
+		endpoint.Listener.Close()
+		return usageError{err}
 	}
 	fmt.Fprintf(a.Stderr, "listening on %s\njoin with: starling join %s --data FILE\nor open %s/#%s in a browser\n",
 		endpoint.Listener.Addr(), token, token.URL, token)

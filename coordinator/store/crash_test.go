@@ -2,7 +2,6 @@ package store
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -221,7 +220,7 @@ func TestKill(t *testing.T) {
 				}
 			}
 		}
-		if err := lines.Err(); err != nil && !errors.Is(err, io.EOF) {
+		if err := lines.Err(); err != nil && err != io.EOF {
 			t.Log(err)
 		}
 		watchdog.Wait(t, "the killed process", func() { cmd.Wait() })

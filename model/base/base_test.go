@@ -12,7 +12,7 @@ import (
 
 // blobSHA256 is the SHA-256 of the embedded base's blob, and so its address. A
 // base that `make base` has remade needs the new value here.
-const blobSHA256 = "957814f8a7422d0281381f6edc651a8d51d134d1d2abc9f31a5728ee049a4cac"
+const blobSHA256 = "a1c4f36d36e7e0fef0f7e5483f7e11f9f2567e136f96e07336ba9f4621aac834"
 
 // maxBytes is the most that the base may add to the binary.
 const maxBytes = 2 << 20

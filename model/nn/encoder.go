@@ -31,19 +31,26 @@ func (e encoder) hidden(tokens *graph.Node) (x, keep *graph.Node) {
 	words := e.params.frozen("embeddings.word_embeddings.weight", e.cfg.VocabSize, h)
 	x = graph.Gather(words, graph.Reshape(tokens, n, 1))
 	positions := e.params.frozen("embeddings.position_embeddings.weight", e.cfg.MaxPositions, h)
-	if s < e.cfg.MaxPositions {
-		positions = graph.Slice(positions, graph.AxisRange(0, s), graph.AxisRange())
+	if first := e.cfg.FirstPosition(); s < e.cfg.MaxPositions {
+		positions = graph.Slice(positions, graph.AxisRange(first, first+s), graph.AxisRange())
+	}
+	if t := e.cfg.TypeVocabSize; t > 0 { // every token of a single text is of type 0
+		types := e.params.frozen("embeddings.token_type_embeddings.weight", t, h)
+		if t > 1 {
+			types = graph.Slice(types, graph.AxisRange(0, 1), graph.AxisRange())
+		}
+		positions = graph.Add(positions, graph.BroadcastToDims(types, s, h))
 	}
 	positions = graph.BroadcastToDims(graph.Reshape(positions, 1, s, h), b, s, h)
 	x = graph.Add(x, graph.Reshape(positions, n, h))
-	x = e.norm(x, "embeddings.LayerNorm")
+	x = e.norm(x, e.cfg.EmbeddingNorm())
 
-	zero := graph.BroadcastToDims(graph.Const(g, int32(0)), b, s)
-	pad := graph.ConvertDType(graph.Equal(tokens, zero), dtypes.Float32)
+	padding := graph.BroadcastToDims(graph.Const(g, int32(e.cfg.PadTokenID)), b, s)
+	pad := graph.ConvertDType(graph.Equal(tokens, padding), dtypes.Float32)
 	keep = graph.Sub(graph.OnesLike(pad), pad)
 	bias := graph.MulScalar(pad, maskedScore)
 	for l := range e.cfg.NumHiddenLayers {
-		x = e.layer(x, bias, model.LayerPrefix(l))
+		x = e.layer(x, bias, e.cfg.Layer(l))
 	}
 	return x, keep
 }
@@ -69,15 +76,15 @@ func (e encoder) adapted(x *graph.Node, name string) *graph.Node {
 }
 
 // layer is one post-norm encoder layer; bias [B,S] masks padding.
-func (e encoder) layer(x, bias *graph.Node, prefix string) *graph.Node {
+func (e encoder) layer(x, bias *graph.Node, l model.Layer) *graph.Node {
 	h := e.cfg.HiddenSize
-	q := e.adapted(x, prefix+"attention.self.query")
-	k := e.dense(x, prefix+"attention.self.key", h)
-	v := e.adapted(x, prefix+"attention.self.value")
+	q := e.adapted(x, l.Query)
+	k := e.dense(x, l.Key, h)
+	v := e.adapted(x, l.Value)
 	a := e.attention(q, k, v, bias)
-	x = e.norm(graph.Add(x, e.dense(a, prefix+"attention.output.dense", h)), prefix+"attention.output.LayerNorm")
-	f := e.gelu(e.dense(x, prefix+"intermediate.dense", e.cfg.IntermediateSize), e.cfg.HiddenAct)
-	return e.norm(graph.Add(x, e.dense(f, prefix+"output.dense", h)), prefix+"output.LayerNorm")
+	x = e.norm(graph.Add(x, e.dense(a, l.AttentionOutput, h)), l.AttentionNorm)
+	f := e.activation(e.dense(x, l.Intermediate, e.cfg.IntermediateSize), e.cfg.HiddenAct)
+	return e.norm(graph.Add(x, e.dense(f, l.Output, h)), l.OutputNorm)
 }
 
 // attention is multi-head softmax(q k^T / sqrt d + bias) v; q, k, v [B*S, h].
@@ -108,9 +115,29 @@ func (e encoder) pooled(x, keep *graph.Node) *graph.Node {
 	return graph.Reshape(y, b, e.cfg.HiddenSize)
 }
 
+// state is what of the last layer the head reads: [B, h].
+func (e encoder) state(x, keep *graph.Node) *graph.Node {
+	if p := e.cfg.Pooling; p == model.PoolMean || p == model.PoolMeanAffine {
+		return e.pooled(x, keep)
+	}
+	b, s, h := keep.Shape().Dimensions[0], keep.Shape().Dimensions[1], e.cfg.HiddenSize
+	x = graph.Slice(graph.Reshape(x, b, s, h), graph.AxisRange(), graph.AxisRange(0, 1), graph.AxisRange())
+	return graph.Reshape(x, b, h)
+}
+
 // logits is the whole classifier: [B, classes].
 func (e encoder) logits(tokens *graph.Node, classes int) *graph.Node {
-	x, keep := e.hidden(tokens)
-	features := e.dense(e.pooled(x, keep), "pooler.dense", e.cfg.HiddenSize)
-	return e.dense(features, "classifier", classes)
+	x := e.state(e.hidden(tokens))
+	head := e.cfg.Head()
+	for i, d := range head {
+		out := e.cfg.HiddenSize
+		if i == len(head)-1 {
+			out = classes
+		}
+		x = e.dense(x, d.Name, out)
+		if d.Activation != "" {
+			x = e.activation(x, d.Activation)
+		}
+	}
+	return x
 }

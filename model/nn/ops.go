@@ -118,9 +118,15 @@ func withSlope(y, x, slope *graph.Node) *graph.Node {
 	return graph.Add(graph.StopGradient(y), graph.Mul(graph.StopGradient(slope), graph.Sub(x, graph.StopGradient(x))))
 }
 
-// gelu is the tanh form ("gelu_new"), with x*x*x for the cube, or the exact
-// erf form.
-func (f elementary) gelu(x *graph.Node, act string) *graph.Node {
+// activation is the function that a configuration names. gelu has the tanh form
+// ("gelu_new"), with x*x*x for the cube, and the exact erf form ("gelu").
+func (f elementary) activation(x *graph.Node, act string) *graph.Node {
+	switch act {
+	case "tanh":
+		return f.tanh(x)
+	case "relu":
+		return graph.Max(x, graph.ZerosLike(x))
+	}
 	half := graph.MulScalar(x, 0.5)
 	if act == "gelu" {
 		return graph.Mul(half, graph.AddScalar(graph.Erf(graph.MulScalar(x, math.Sqrt2/2)), 1))

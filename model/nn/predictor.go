@@ -3,7 +3,6 @@ package nn
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -36,8 +35,8 @@ type Predictor struct {
 // NewPredictor prepares inference for token rows of length seq on a backend;
 // nil is the Go backend.
 func NewPredictor(layout *model.Layout, base *model.Base, seq int, be compute.Backend) (*Predictor, error) {
-	if seq < 1 || seq > layout.Config.MaxPositions {
-		return nil, fmt.Errorf("nn: seq is %d, want 1..max_position_embeddings %d", seq, layout.Config.MaxPositions)
+	if seq < 1 || seq > layout.Config.MaxTokens() {
+		return nil, fmt.Errorf("nn: seq is %d, want 1..%d, the positions of the base", seq, layout.Config.MaxTokens())
 	}
 	p := &Predictor{layout: layout, base: base, seq: seq, backend: be, programs: map[int]*program{}}
 	prog, err := p.program(seq)
@@ -59,13 +58,14 @@ func (p *Predictor) program(seq int) (*program, error) {
 		ps := newParams(g)
 		tokens := ps.add(TokensName, Input, dtypes.Int32, predictBatch, seq)
 		c := p.layout.Config
-		for l := range c.NumHiddenLayers {
-			for _, m := range []string{"query", "value"} {
-				ps.add(model.LayerPrefix(l)+"attention.self."+m+".weight", State, dtypes.Float32, c.HiddenSize, c.HiddenSize)
+		for _, e := range p.layout.Entries() {
+			switch e.Kind {
+			case model.KindHead:
+				ps.add(e.Name, State, dtypes.Float32, e.Shape...)
+			case model.KindA: // merged into the map that it changes
+				ps.add(e.Adapted()+".weight", State, dtypes.Float32, c.HiddenSize, c.HiddenSize)
 			}
 		}
-		ps.add("classifier.weight", State, dtypes.Float32, p.layout.Classes, c.HiddenSize)
-		ps.add("classifier.bias", State, dtypes.Float32, p.layout.Classes)
 		logits := encoder{cfg: c, params: ps}.logits(tokens, p.layout.Classes)
 		return ps.list, []Output{{Name: "logits", Node: logits}}, nil
 	})
@@ -77,7 +77,7 @@ func (p *Predictor) program(seq int) (*program, error) {
 
 // Logits returns one row of class scores a text. adapter is a slice at the
 // given rank (Layout.Size(rank) values); tokens holds rows of seq ids, padding
-// 0 at the end. It checks ctx between batches.
+// at the end. It checks ctx between batches.
 func (p *Predictor) Logits(ctx context.Context, adapter []float32, rank int, tokens [][]int32) ([][]float32, error) {
 	if err := p.layout.CheckRank(rank); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (p *Predictor) Logits(ctx context.Context, adapter []float32, rank int, tok
 		s := p.bucket(row)
 		groups[s] = append(groups[s], i)
 	}
-	merged, err := p.merge(adapter, rank)
+	merged, err := p.layout.Merge(p.base, adapter, rank)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (p *Predictor) Logits(ctx context.Context, adapter []float32, rank int, tok
 // bucket is the shortest of seq, seq/2, seq/4, seq/8 that holds the row.
 func (p *Predictor) bucket(row []int32) int {
 	used := len(row)
-	for used > 1 && row[used-1] == 0 {
+	for pad := int32(p.layout.Config.PadTokenID); used > 1 && row[used-1] == pad; {
 		used--
 	}
 	s := p.seq
@@ -123,41 +123,6 @@ func (p *Predictor) bucket(row []int32) int {
 		}
 	}
 	return s
-}
-
-// merge returns the values of the predictor's State parameters by name.
-func (p *Predictor) merge(adapter []float32, rank int) (map[string][]float32, error) {
-	values := map[string][]float32{}
-	spans := p.layout.Spans(rank)
-	h := p.layout.Config.HiddenSize
-	for i, s := range spans {
-		v := adapter[s.Offset : s.Offset+s.Len]
-		switch s.Kind {
-		case model.KindHead:
-			values[s.Name] = v
-		case model.KindA: // followed by its B
-			name := s.Name[:len(s.Name)-len(".lora_A.weight")] + ".weight"
-			w, err := p.base.Tensor(name)
-			if err != nil {
-				return nil, err
-			}
-			w = slices.Clone(w)
-			if rank > 0 {
-				b := adapter[spans[i+1].Offset : spans[i+1].Offset+spans[i+1].Len]
-				scale := float32(p.layout.LoRA.Scale(rank))
-				for o := range h {
-					for k := range rank {
-						f := scale * b[o*rank+k]
-						for j, a := range v[k*h : (k+1)*h] {
-							w[o*h+j] += f * a
-						}
-					}
-				}
-			}
-			values[name] = w
-		}
-	}
-	return values, nil
 }
 
 // forward classifies the named rows of tokens in batches and writes out.
@@ -184,7 +149,9 @@ func (p *Predictor) forward(ctx context.Context, prog *program, seq int, merged 
 		}
 		now := rows[:min(predictBatch, len(rows))]
 		rows = rows[len(now):]
-		clear(flat)
+		for i := range flat {
+			flat[i] = int32(p.layout.Config.PadTokenID)
+		}
 		for i, r := range now {
 			copy(flat[i*seq:(i+1)*seq], tokens[r])
 		}

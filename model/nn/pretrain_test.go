@@ -32,7 +32,7 @@ func TestHandWrittenGradients(t *testing.T) {
 		var outs []Output
 		for _, smooth := range []bool{false, true} {
 			f := elementary{smooth}
-			state := f.gelu(x, "gelu_new")
+			state := f.activation(x, "gelu_new")
 			var loss, root *graph.Node
 			if smooth {
 				loss, root = candidateLoss(state, words, bias, targets, w)

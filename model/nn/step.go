@@ -22,7 +22,7 @@ func (r Role) String() string { return [...]string{"input", "state", "frozen"}[r
 
 // Names of a step's inputs and of its first output.
 const (
-	TokensName       = "tokens"        // int32 [B,S]; id 0 is padding and is masked
+	TokensName       = "tokens"        // int32 [B,S]; the base's padding id is masked
 	LabelsName       = "labels"        // int32 [B]
 	WeightsName      = "weights"       // float32 [B]; 0 leaves an example out
 	LearningRateName = "learning_rate" // float32 []
@@ -93,8 +93,8 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 	switch {
 	case s.Batch < 1 || s.Batch > 4096:
 		return nil, fmt.Errorf("nn: batch is %d, want 1..4096", s.Batch)
-	case s.Seq < 1 || s.Seq > s.Config.MaxPositions:
-		return nil, fmt.Errorf("nn: seq is %d, want 1..max_position_embeddings %d", s.Seq, s.Config.MaxPositions)
+	case s.Seq < 1 || s.Seq > s.Config.MaxTokens():
+		return nil, fmt.Errorf("nn: seq is %d, want 1..%d, the positions of the base", s.Seq, s.Config.MaxTokens())
 	case s.Optimizer != SGD && s.Optimizer != Momentum && s.Optimizer != AdamW:
 		return nil, fmt.Errorf("nn: optimizer is %q, want sgd, momentum or adamw", s.Optimizer)
 	case !(s.WeightDecay >= 0 && s.WeightDecay < 1):

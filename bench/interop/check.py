@@ -1,0 +1,282 @@
+"""Holds Starling against transformers, PEFT and tokenizers: random checkpoints of
+every architecture, and a real one where it is given. Prints a table in markdown and
+exits with 1 where a figure misses its limit."""
+
+import argparse, json, os, subprocess, sys, tempfile, warnings
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+warnings.filterwarnings("ignore")
+
+import torch
+import transformers
+from peft import LoraConfig, PeftModel, get_peft_model
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+
+LIMIT = 1e-4
+rows, failed = [], 0
+
+
+def report(case, what, value, limit=LIMIT):
+    global failed
+    ok = value <= limit
+    failed += not ok
+    rows.append((case, what, f"{value:.1e}" if isinstance(value, float) else str(value), "ok" if ok else "MISS"))
+    print(f"  {case}: {what}: {value}{'' if ok else '   MISS'}", file=sys.stderr)
+
+
+def relative(got, want):
+    got, want = torch.as_tensor(got).double(), torch.as_tensor(want).double()
+    return float((got - want).abs().max() / want.abs().max().clamp_min(1e-12))
+
+
+class Starling:
+    def __init__(self, binary, probe):
+        self.binary, self.probe = binary, probe
+
+    def run(self, *args, input=None):
+        p = subprocess.run([self.binary, *args], input=input, capture_output=True, text=True)
+        if p.returncode:
+            raise SystemExit(f"starling {' '.join(args)}: {p.stderr}")
+        return p.stdout
+
+    def ask(self, **request):
+        p = subprocess.run([self.probe], input=json.dumps(request), capture_output=True, text=True)
+        if p.returncode:
+            raise SystemExit(f"probe: {p.stderr}")
+        return json.loads(p.stdout)
+
+
+def wordpiece(folder, vocab):
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    pieces += [chr(c) for c in range(97, 123)] + ["##" + chr(c) for c in range(97, 123)]
+    pieces += [f"w{i}" for i in range(vocab - len(pieces))]
+    tok = Tokenizer(models.WordPiece({p: i for i, p in enumerate(pieces)}, unk_token="[UNK]"))
+    tok.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tok.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tok.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    tok.add_special_tokens(pieces[:5])
+    tok.save(os.path.join(folder, "tokenizer.json"))
+
+
+def configs():
+    from transformers import BertConfig, DistilBertConfig, RobertaConfig
+
+    base = dict(vocab_size=120, num_labels=3)
+    for i, (h, l, n, f, p, act) in enumerate([(32, 2, 2, 64, 24, "gelu"), (48, 3, 4, 100, 20, "gelu_new"), (64, 1, 1, 256, 40, "relu")]):
+        shape = dict(hidden_size=h, num_hidden_layers=l, num_attention_heads=n, intermediate_size=f)
+        yield f"bert-{i}", BertConfig(**base, **shape, max_position_embeddings=p, hidden_act=act, type_vocab_size=1 + i)
+        yield f"roberta-{i}", RobertaConfig(**base, **shape, max_position_embeddings=p + 2, hidden_act=act, type_vocab_size=1, pad_token_id=1,
+                                            layer_norm_eps=1e-5)
+        yield f"distilbert-{i}", DistilBertConfig(**base, dim=h, n_layers=l, n_heads=n, hidden_dim=f, max_position_embeddings=p,
+                                                  activation=act if act != "gelu_new" else "gelu")
+
+
+def batch(config, rows=4, seq=16, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(5, config.vocab_size, (rows, seq), generator=g)
+    for r in range(rows):
+        tokens[r, seq - 3 * r:] = config.pad_token_id
+    return tokens, torch.arange(rows) % 3
+
+
+def logits_of(model, tokens, pad):
+    model.eval()
+    with torch.no_grad():
+        return model(input_ids=tokens, attention_mask=tokens.ne(pad).long()).logits
+
+
+def randomize(model, seed):
+    g = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.add_(torch.randn(p.shape, generator=g) * (0.15 if p.dim() > 1 else 0.1))
+
+
+def check_random(s, work, name, config):
+    """One configuration: import, logits, gradients, export at ranks, import of the export."""
+    torch.manual_seed(1)
+    model = AutoModelForSequenceClassification.from_config(config)
+    randomize(model, 2)
+    folder = os.path.join(work, name)
+    model.save_pretrained(folder, max_shard_size="60KB" if name.endswith("1") else "5GB")
+    wordpiece(folder, config.vocab_size)
+    tokens, labels = batch(config)
+    pad = config.pad_token_id
+    seq = str(tokens.shape[1])
+
+    own = os.path.join(work, name + "-own")
+    s.run("import", "--base", folder, "--labels", "a,b,c", "--sequence", seq, "--out", own)
+    got = s.ask(op="logits", checkpoint=own, rank=0, tokens=tokens.tolist())
+    report(name, "logits of the checkpoint", relative(got, logits_of(model, tokens, pad)))
+
+    query, value = ("q_lin", "v_lin") if config.model_type == "distilbert" else ("query", "value")
+    heads = ["pre_classifier", "classifier"] if config.model_type == "distilbert" else ["classifier"]
+    lora = get_peft_model(model, LoraConfig(task_type="SEQ_CLS", r=4, lora_alpha=6, target_modules=[query, value], modules_to_save=heads))
+    g = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for n, p in lora.named_parameters():
+            if "lora_" in n or "modules_to_save" in n:
+                p.copy_(torch.randn(p.shape, generator=g) * 0.2)
+    adapter = os.path.join(work, name + "-peft")
+    lora.save_pretrained(adapter)
+    taken = os.path.join(work, name + "-taken")
+    s.run("import", "--base", folder, "--adapter", adapter, "--labels", "a,b,c", "--sequence", seq, "--out", taken)
+    want = logits_of(lora, tokens, pad)
+    report(name, "logits of a PEFT adapter", relative(s.ask(op="logits", checkpoint=taken, rank=4, tokens=tokens.tolist()), want))
+
+    lora.eval()
+    lora.zero_grad()
+    torch.nn.functional.cross_entropy(lora(input_ids=tokens, attention_mask=tokens.ne(pad).long()).logits, labels).backward()
+    grads = s.ask(op="gradient", checkpoint=taken, rank=4, tokens=tokens.tolist(), labels=labels.tolist())
+    worst = 0.0
+    for n, p in lora.named_parameters():
+        if p.grad is None:
+            continue
+        key = n.removeprefix("base_model.model.").replace(".default", "").replace(".modules_to_save", "")
+        key = key.removeprefix(config.model_type + ".")
+        worst = max(worst, relative(grads.pop(key), p.grad.flatten()))
+    grads.pop("loss")
+    report(name, "tensors without a gradient in autograd", len(grads), 0)
+    report(name, "gradients of LoRA and head", worst)
+    check_export(s, work, name, taken, tokens, pad, [1, 3, 4])
+
+
+def check_export(s, work, name, checkpoint, tokens, pad, ranks):
+    worst = {"peft": 0.0, "merged": 0.0}
+    for rank in ranks:
+        want = s.ask(op="logits", checkpoint=checkpoint, rank=rank, tokens=tokens.tolist())
+        for form in worst:
+            out = os.path.join(work, f"{name}-{form}-{rank}")
+            s.run("export", "--checkpoint", checkpoint, "--rank", str(rank), "--format", form, "--out", out)
+            where = os.path.join(out, "base") if form == "peft" else out
+            model = AutoModelForSequenceClassification.from_pretrained(where, trust_remote_code=True)
+            if form == "peft":
+                model = PeftModel.from_pretrained(model, out)
+            worst[form] = max(worst[form], relative(logits_of(model, tokens, pad), want))
+    report(name, f"exported for PEFT at ranks {ranks}", worst["peft"])
+    report(name, f"exported merged at ranks {ranks}", worst["merged"])
+
+
+def check_refused(s, work, name, export):
+    """What no class of transformers computes must not load without its own module, nor its adapter elsewhere."""
+    silent = 0
+    try:
+        AutoModelForSequenceClassification.from_pretrained(os.path.join(export, "base"), trust_remote_code=False)
+        silent += 1
+    except Exception:
+        pass
+    from transformers import BertConfig
+
+    other = AutoModelForSequenceClassification.from_config(BertConfig(hidden_size=64, num_hidden_layers=2, num_attention_heads=2,
+                                                                      intermediate_size=256, vocab_size=4096, num_labels=3))
+    try:
+        PeftModel.from_pretrained(other, export)
+        silent += 1
+    except Exception:
+        pass
+    report(name, "loaded silently by a class that computes something else", silent, 0)
+
+
+def check_own(s, work):
+    """The default base's kind: mean pooling, affine map, 4-bit matrices."""
+    name, out = "starling", os.path.join(work, "pretrained")
+    corpus = os.path.join(work, "corpus.txt")
+    with open(corpus, "w") as f:
+        for i in range(400):
+            f.write(f"the {['red', 'green', 'blue'][i % 3]} house number {i} stands on the {['hill', 'shore'][i % 2]} of the town\n")
+    s.run("pretrain", "--corpus", corpus, "--out", out, "--hidden", "32", "--layers", "2", "--vocab", "90", "--seq", "16", "--steps", "20", "--batch", "8")
+    base = os.path.join(work, "starling-own")
+    s.run("import", "--base", out, "--labels", "a,b,c", "--sequence", "16", "--out", base)
+    config = transformers.AutoConfig.from_pretrained(out, trust_remote_code=True)
+    model = AutoModelForSequenceClassification.from_pretrained(os.path.join(base, "base"), trust_remote_code=True)
+    lora = get_peft_model(model, LoraConfig(task_type="SEQ_CLS", r=3, lora_alpha=5, target_modules=["query", "value"], modules_to_save=["classifier"]))
+    g = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for n, p in lora.named_parameters():
+            if "lora_" in n or "modules_to_save" in n:
+                p.copy_(torch.randn(p.shape, generator=g) * 0.3)
+    adapter = os.path.join(work, "starling-peft")
+    lora.save_pretrained(adapter)
+    taken = os.path.join(work, "starling-taken")
+    s.run("import", "--base", out, "--adapter", adapter, "--labels", "a,b,c", "--sequence", "16", "--out", taken)
+    g = torch.Generator().manual_seed(0)
+    tokens = torch.randint(5, config.vocab_size, (4, 16), generator=g)
+    for r in range(4):
+        tokens[r, 16 - 3 * r:] = 0
+    want = logits_of(lora, tokens, 0)
+    report(name, "logits of a PEFT adapter", relative(s.ask(op="logits", checkpoint=taken, rank=3, tokens=tokens.tolist()), want))
+    check_export(s, work, name, taken, tokens, 0, [1, 2, 3])
+    check_refused(s, work, name, os.path.join(work, "starling-peft-3"))
+    # The lines of the model card, run as they stand.
+    card = open(os.path.join(work, "starling-peft-3", "README.md")).read()
+    code = card.split("```python\n")[1].split("```")[0]
+    p = subprocess.run([sys.executable, "-c", code], cwd=os.path.join(work, "starling-peft-3"), capture_output=True, text=True)
+    report(name, f"model card's lines fail{': ' + p.stderr[-300:] if p.returncode else ''}", p.returncode, 0)
+
+
+TEXTS = ["The quarterly profit rose 8.5 pct to 1.2 mln dlrs, company said", "", "Łódź café — naïve résumé", "don't stop; it's 3:30!",
+         "wheat and corn exports fell sharply in the second half of the year " * 4, "日本語 текст ελληνικά", "a\tb\nc\u00a0d\u200be"]
+
+
+def check_real(s, work, folder):
+    """MiniLM as sentence-transformers ships it: mean pooling, token types."""
+    name = "minilm"
+    tok = AutoTokenizer.from_pretrained(folder)
+    plain = Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
+    plain.no_padding(), plain.no_truncation()
+    got = s.ask(op="ids", base=os.path.join(folder, "tokenizer.json"), texts=TEXTS)
+    report(name, "texts whose ids differ", sum(plain.encode(t, add_special_tokens=False).ids != g for t, g in zip(TEXTS, got)), 0)
+    own = os.path.join(work, "minilm")
+    s.run("import", "--base", folder, "--labels", "a,b,c", "--sequence", "64", "--out", own)
+    enc = tok(TEXTS, padding="max_length", truncation=True, max_length=64, return_tensors="pt")
+    tokens = enc.input_ids
+    model = AutoModel.from_pretrained(folder).eval()
+    with torch.no_grad():
+        x = model(**enc).last_hidden_state
+    m = enc.attention_mask.unsqueeze(-1)
+    mean = (x * m).sum(1) / m.sum(1)
+    # The head is zero in a fresh checkpoint: give it one that shows the whole state.
+    from safetensors.torch import load_file, save_file
+
+    path = os.path.join(own, "adapter_model.safetensors")
+    t = load_file(path)
+    g = torch.Generator().manual_seed(7)
+    for k in t:
+        t[k] = torch.randn(t[k].shape, generator=g) * 0.1
+    save_file(t, path, metadata={"format": "pt"})
+    w, b = t["base_model.model.classifier.weight"], t["base_model.model.classifier.bias"]
+    report(name, "logits of the untouched encoder's mean state",
+           relative(s.ask(op="logits", checkpoint=own, rank=0, tokens=tokens.tolist()), mean @ w.T + b))
+    check_export(s, work, name, own, tokens, 0, [1])
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--starling", required=True)
+    p.add_argument("--probe", required=True)
+    p.add_argument("--minilm", help="folder of all-MiniLM-L6-v2")
+    p.add_argument("--only", default="", help="run only the cases whose names begin so")
+    a = p.parse_args()
+    torch.set_num_threads(1)
+    s = Starling(a.starling, a.probe)
+    with tempfile.TemporaryDirectory() as work:
+        os.environ["HF_HOME"] = work  # where transformers keeps the modules that it runs
+        for name, config in configs():
+            if name.startswith(a.only):
+                check_random(s, work, name, config)
+        if "starling".startswith(a.only):
+            check_own(s, work)
+        if a.minilm and "minilm".startswith(a.only):
+            check_real(s, work, a.minilm)
+    print(f"transformers {transformers.__version__}, torch {torch.__version__}\n")
+    print("| case | what | worst | |\n| --- | --- | --- | --- |")
+    for r in rows:
+        print("| " + " | ".join(r) + " |")
+    print(f"\n{len(rows) - failed} passed, {failed} failed")
+    sys.exit(failed > 0)
+
+
+main()

@@ -1,0 +1,116 @@
+// Command probe answers what bench/interop/check.py asks of Starling: the ids of
+// texts, a checkpoint's logits, the gradient of its loss. One request in JSON on
+// standard input, one answer on standard output.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/wasm/compiler"
+)
+
+type request struct {
+	Op         string    `json:"op"` // "ids", "logits" or "gradient"
+	Checkpoint string    `json:"checkpoint"`
+	Base       string    `json:"base"` // of "ids"
+	Rank       int       `json:"rank"`
+	Texts      []string  `json:"texts"`
+	Tokens     [][]int32 `json:"tokens"` // rows of one length
+	Labels     []int32   `json:"labels"`
+}
+
+func main() {
+	if err := answer(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "probe:", err)
+		os.Exit(1)
+	}
+}
+
+func answer(in io.Reader, out io.Writer) error {
+	var r request
+	if err := json.NewDecoder(in).Decode(&r); err != nil {
+		return err
+	}
+	var v any
+	var err error
+	switch r.Op {
+	case "ids":
+		v, err = ids(r)
+	case "logits":
+		v, err = logits(r)
+	case "gradient":
+		v, err = gradient(r)
+	default:
+		err = fmt.Errorf("op is %q", r.Op)
+	}
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(v)
+}
+
+func ids(r request) ([][]int32, error) {
+	data, err := os.ReadFile(r.Base)
+	if err != nil {
+		return nil, err
+	}
+	tok, err := tokenizer.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]int32, len(r.Texts))
+	for i, text := range r.Texts {
+		out[i] = append([]int32{}, tok.Encode(text)...)
+	}
+	return out, nil
+}
+
+func logits(r request) ([][]float32, error) {
+	ck, err := model.ReadCheckpoint(r.Checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, len(r.Tokens[0]), compiler.New())
+	if err != nil {
+		return nil, err
+	}
+	return p.Logits(context.Background(), ck.Adapter.Slice(r.Rank), r.Rank, r.Tokens)
+}
+
+// gradient is by tensor: a step of plain descent at rate 1 moves by minus it.
+func gradient(r request) (map[string][]float32, error) {
+	ck, err := model.ReadCheckpoint(r.Checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	lay := ck.Adapter.Layout()
+	trainer, err := nn.NewTrainer(nn.StepSpec{Config: lay.Config, LoRA: lay.LoRA, Classes: lay.Classes, Rank: r.Rank,
+		Batch: len(r.Tokens), Seq: len(r.Tokens[0]), Optimizer: nn.SGD}, ck.Base)
+	if err != nil {
+		return nil, err
+	}
+	var flat []int32
+	for _, row := range r.Tokens {
+		flat = append(flat, row...)
+	}
+	delta, losses, err := trainer.Train(context.Background(), ck.Adapter.Slice(r.Rank), []nn.Batch{{Tokens: flat, Labels: r.Labels}}, 1)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]float32{"loss": losses}
+	for _, s := range lay.Spans(r.Rank) {
+		g := make([]float32, s.Len)
+		for i := range g {
+			g[i] = -delta[s.Offset+i]
+		}
+		out[s.Name] = g
+	}
+	return out, nil
+}

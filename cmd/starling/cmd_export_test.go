@@ -1,0 +1,134 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/base"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// exportedCheckpoint is a checkpoint over the default base whose adapter changes
+// something at every rank.
+func exportedCheckpoint(t *testing.T) (dir string, ck *model.Checkpoint) {
+	t.Helper()
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lay, err := model.NewLayout(b.Config, model.LoRA{RMax: 4, Alpha: 6}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := model.NewAdapter(lay, 7)
+	v := a.Slice(4)
+	for i := range v {
+		v[i] += 0.3 * float32(math.Sin(float64(i)*1.3))
+	}
+	if err := a.SetSlice(4, v); err != nil {
+		t.Fatal(err)
+	}
+	ck = &model.Checkpoint{Base: b, Adapter: a, CheckpointInfo: model.CheckpointInfo{
+		Job: "letters", Round: 5, Seq: 32, Labels: []string{"a", "b", "c"}, BestRank: 2,
+		RankAccuracy: map[string]float64{"2": 0.75, "4": 0.5}, Privacy: "epsilon 2 at delta 1e-6", Devices: 24, UpdateBytes: 1234}}
+	dir = filepath.Join(t.TempDir(), "checkpoint")
+	if err := model.WriteCheckpoint(dir, ck); err != nil {
+		t.Fatal(err)
+	}
+	return dir, ck
+}
+
+func logitsOf(t *testing.T, ck *model.Checkpoint, rank int) []float32 {
+	t.Helper()
+	tok, err := tokenizer.Parse(ck.Base.Tokenizer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, ck.Seq, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := p.Logits(t.Context(), ck.Adapter.Slice(rank), rank, [][]int32{tok.EncodeFixed("invoice total due", ck.Seq)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l[0]
+}
+
+// What is exported at a rank and imported again scores as that rank does.
+func TestExportAndImportAgree(t *testing.T) {
+	dir, ck := exportedCheckpoint(t)
+	for rank, flag := range map[int]string{1: "1", 2: "best", 4: "4"} {
+		want := logitsOf(t, ck, rank)
+		out := filepath.Join(t.TempDir(), "out")
+		if code, _, stderr := runCLI(t, "export", "--checkpoint", dir, "--rank", flag, "--out", out); code != 0 {
+			t.Fatal(stderr)
+		}
+		merged := filepath.Join(t.TempDir(), "merged")
+		if code, _, stderr := runCLI(t, "export", "--checkpoint", dir, "--rank", flag, "--format", "merged", "--out", merged); code != 0 {
+			t.Fatal(stderr)
+		}
+		for name, args := range map[string][]string{
+			"peft":   {"--base", filepath.Join(out, "base"), "--adapter", out},
+			"merged": {"--base", merged},
+		} {
+			again := filepath.Join(t.TempDir(), "again")
+			args = append([]string{"import", "--labels", "a,b,c", "--sequence", "32", "--out", again}, args...)
+			if code, _, stderr := runCLI(t, args...); code != 0 {
+				t.Fatal(stderr)
+			}
+			back, err := model.ReadCheckpoint(again)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := rank
+			if name == "merged" {
+				at = 0
+			}
+			for i, x := range logitsOf(t, back, at) {
+				if d := math.Abs(float64(x - want[i])); d > 1e-5*math.Abs(float64(want[i])) {
+					t.Errorf("%s at rank %d: logit %d is %v, want %v", name, rank, i, x, want[i])
+				}
+			}
+		}
+		card, err := os.ReadFile(filepath.Join(out, model.CardFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"Epsilon 2 at delta", "24 devices", "1234 bytes a round", "trust_remote_code=True", "PeftModel"} {
+			if !strings.Contains(string(card), text) {
+				t.Errorf("the card does not say %q", text)
+			}
+		}
+	}
+}
+
+func TestExportRefuses(t *testing.T) {
+	dir, _ := exportedCheckpoint(t)
+	out := filepath.Join(t.TempDir(), "out")
+	for want, args := range map[string][]string{
+		"best or 0":   {"--rank", "5"},
+		"--format":    {"--format", "onnx"},
+		"head alone":  {"--rank", "0"},
+		"--out":       {"--out", ""},
+		"of its own":  {"--out", dir},
+		"starling.js": {"--checkpoint", filepath.Dir(dir)},
+	} {
+		args = append([]string{"export", "--checkpoint", dir, "--out", out}, args...)
+		if code, _, stderr := runCLI(t, args...); code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: %d %q, want it to say %q", args, code, stderr, want)
+		}
+	}
+}
+
+func runCLI(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs strings.Builder
+	code = run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}

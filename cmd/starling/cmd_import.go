@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+type importReport struct {
+	Out     string   `json:"out"`
+	Rank    int      `json:"rank"`
+	Alpha   float64  `json:"alpha"`
+	Labels  []string `json:"labels"`
+	Trained int      `json:"trained"` // values
+	SHA256  string   `json:"base_sha256"`
+}
+
+func newImportCmd(a *app) *cobra.Command {
+	var base, adapter, out string
+	var labels []string
+	var sequence int
+	cmd := &cobra.Command{
+		Use:   "import --base FOLDER|NAME --labels A,B,... --out DIR [--adapter FOLDER]",
+		Short: "Take a Hugging Face model and a PEFT adapter as a checkpoint",
+		Long: `Make a checkpoint folder of a base, a PEFT LoRA adapter on its query and value
+projections and its classification head, for starling predict and export. The
+head is the adapter's (modules_to_save), else the base's own, else a fresh one.
+--labels names the classes in the order of the head's outputs.`,
+		Example: "  starling import --base sentence-transformers/all-MiniLM-L6-v2 --adapter lora --labels no,yes --out start",
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if base == "" || out == "" || len(labels) < 2 {
+				return usagef("--base, --out and at least two --labels are required")
+			}
+			ck, err := importCheckpoint(base, adapter, labels, sequence)
+			if err != nil {
+				return err
+			}
+			if err := model.WriteCheckpoint(out, ck); err != nil {
+				return err
+			}
+			blob, err := ck.Base.Blob()
+			if err != nil {
+				return err
+			}
+			l := ck.Adapter.Layout()
+			r := importReport{out, l.LoRA.RMax, l.LoRA.Alpha, labels, l.Size(l.LoRA.RMax), model.BlobSHA256(blob)}
+			return a.emit(r, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "checkpoint in %s: rank %d, alpha %v, %d classes, %d trained values\n",
+					r.Out, r.Rank, r.Alpha, len(r.Labels), r.Trained)
+				return err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache")
+	f.StringVar(&adapter, "adapter", "", "folder of a PEFT adapter (none: the base with its own head)")
+	f.StringSliceVar(&labels, "labels", nil, "classes in the order of the head's outputs")
+	f.StringVar(&out, "out", "", "checkpoint folder to write")
+	f.IntVar(&sequence, "sequence", 0, "tokens of a text (0: 128, or what the base has positions for)")
+	return cmd
+}
+
+func importCheckpoint(base, adapter string, labels []string, sequence int) (*model.Checkpoint, error) {
+	dir, err := model.FindBase(base)
+	if err != nil {
+		return nil, err
+	}
+	b, err := model.LoadBaseDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tokenizer.Parse(b.Tokenizer); err != nil {
+		return nil, fmt.Errorf("base %s: %w", base, err)
+	}
+	head, err := model.LoadHead(os.DirFS(dir), b.Config)
+	if err != nil {
+		return nil, fmt.Errorf("base %s: %w", base, err)
+	}
+	if sequence == 0 {
+		sequence = min(128, b.Config.MaxTokens())
+	}
+	ck := &model.Checkpoint{Base: b, CheckpointInfo: model.CheckpointInfo{Seq: sequence, Labels: labels,
+		Privacy: "none: imported, what it was trained on is not known here"}}
+	if adapter == "" {
+		ck.Adapter, err = model.HeadAdapter(b.Config, len(labels), head)
+	} else {
+		ck.Adapter, err = model.LoadPEFT(os.DirFS(adapter), b.Config, len(labels), head)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ck, nil
+}

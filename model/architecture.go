@@ -1,0 +1,162 @@
+package model
+
+import "fmt"
+
+// An architecture is one family of Hugging Face checkpoints whose encoder is a
+// stack of post-norm transformer layers: how it names what they are made of, and
+// what its ForSequenceClassification puts on top.
+type architecture struct {
+	prefix    string            // of the encoder's tensors in a model with a head
+	aliases   map[string]string // keys of config.json that have names of their own
+	embedding string            // LayerNorm after the embeddings
+	layer     func(l int) Layer
+	types     bool // token types are part of it
+	offset    func(pad int) int
+	head      []Dense // of ForSequenceClassification; the last one gives the classes
+}
+
+var architectures = map[string]*architecture{
+	"bert":       &bertArchitecture,
+	"roberta":    &robertaArchitecture,
+	"distilbert": &distilbertArchitecture,
+}
+
+// Layer names the modules of one encoder layer; their tensors are name.weight
+// and name.bias.
+type Layer struct {
+	Query, Key, Value, AttentionOutput, AttentionNorm string
+	Intermediate, Output, OutputNorm                  string
+}
+
+// Dense is one affine map of a head, from hidden_size columns to as many, the
+// last one to the classes.
+type Dense struct {
+	Name       string
+	Activation string // "", "tanh" or "relu"
+	Trained    bool   // by the job; else part of the base
+}
+
+func (c Config) arch() *architecture {
+	if a, ok := architectures[c.ModelType]; ok {
+		return a
+	}
+	return &bertArchitecture // of a configuration that Validate refuses
+}
+
+// Layer names the modules of encoder layer l.
+func (c Config) Layer(l int) Layer { return c.arch().layer(l) }
+
+// EmbeddingNorm names the LayerNorm after the embeddings.
+func (c Config) EmbeddingNorm() string { return c.arch().embedding }
+
+// Head lists the maps from the pooled state to the classes.
+func (c Config) Head() []Dense {
+	switch c.Pooling {
+	case PoolHF:
+		return c.arch().head
+	case PoolMeanAffine:
+		return []Dense{{Name: "pooler.dense"}, {Name: "classifier", Trained: true}}
+	}
+	return []Dense{{Name: "classifier", Trained: true}}
+}
+
+// FirstPosition is the row of the position embeddings that the first token of a
+// text takes: RoBERTa counts from behind its padding id.
+func (c Config) FirstPosition() int {
+	if f := c.arch().offset; f != nil {
+		return f(c.PadTokenID)
+	}
+	return 0
+}
+
+// MaxTokens is the longest text, special tokens included.
+func (c Config) MaxTokens() int { return c.MaxPositions - c.FirstPosition() }
+
+// Names of the embedding tables, the same in every family.
+const (
+	wordsName     = "embeddings.word_embeddings.weight"
+	positionsName = "embeddings.position_embeddings.weight"
+	typesName     = "embeddings.token_type_embeddings.weight"
+)
+
+// BaseTensors lists the frozen tensors of an encoder in their canonical order,
+// under the names that its family's Hugging Face model has. Linear weights are
+// [out, in].
+func (c Config) BaseTensors() []TensorSpec {
+	h, f := c.HiddenSize, c.IntermediateSize
+	specs := []TensorSpec{{wordsName, []int{c.VocabSize, h}}, {positionsName, []int{c.MaxPositions, h}}}
+	if c.TypeVocabSize > 0 {
+		specs = append(specs, TensorSpec{typesName, []int{c.TypeVocabSize, h}})
+	}
+	pair := func(name string, shape ...int) {
+		specs = append(specs, TensorSpec{name + ".weight", shape}, TensorSpec{name + ".bias", shape[:1]})
+	}
+	pair(c.EmbeddingNorm(), h)
+	for i := range c.NumHiddenLayers {
+		l := c.Layer(i)
+		pair(l.Query, h, h)
+		pair(l.Key, h, h)
+		pair(l.Value, h, h)
+		pair(l.AttentionOutput, h, h)
+		pair(l.AttentionNorm, h)
+		pair(l.Intermediate, f, h)
+		pair(l.Output, h, f)
+		pair(l.OutputNorm, h)
+	}
+	for _, d := range c.Head() {
+		if !d.Trained {
+			pair(d.Name, h, h)
+		}
+	}
+	return specs
+}
+
+// bert: BertModel (Devlin et al. 2019), and MiniLM and all others that were made
+// in its shape.
+var bertArchitecture = architecture{
+	prefix:    "bert.",
+	embedding: "embeddings.LayerNorm",
+	layer:     bertLayer,
+	types:     true,
+	head:      []Dense{{Name: "pooler.dense", Activation: "tanh"}, {Name: "classifier", Trained: true}},
+}
+
+func bertLayer(l int) Layer {
+	p := fmt.Sprintf("encoder.layer.%d.", l)
+	return Layer{
+		Query: p + "attention.self.query", Key: p + "attention.self.key", Value: p + "attention.self.value",
+		AttentionOutput: p + "attention.output.dense", AttentionNorm: p + "attention.output.LayerNorm",
+		Intermediate: p + "intermediate.dense", Output: p + "output.dense", OutputNorm: p + "output.LayerNorm",
+	}
+}
+
+// roberta: RobertaModel (Liu et al. 2019). Its head's first layer belongs to no
+// pretrained checkpoint: it is trained with the rest.
+var robertaArchitecture = architecture{
+	prefix:    "roberta.",
+	embedding: "embeddings.LayerNorm",
+	layer:     bertLayer,
+	types:     true,
+	offset:    func(pad int) int { return pad + 1 },
+	head: []Dense{{Name: "classifier.dense", Activation: "tanh", Trained: true},
+		{Name: "classifier.out_proj", Trained: true}},
+}
+
+// distilbert: DistilBertModel (Sanh et al. 2019): no token types, no pooler.
+var distilbertArchitecture = architecture{
+	prefix: "distilbert.",
+	aliases: map[string]string{
+		"dim": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads",
+		"hidden_dim": "intermediate_size", "activation": "hidden_act",
+	},
+	embedding: "embeddings.LayerNorm",
+	layer: func(l int) Layer {
+		p := fmt.Sprintf("transformer.layer.%d.", l)
+		return Layer{
+			Query: p + "attention.q_lin", Key: p + "attention.k_lin", Value: p + "attention.v_lin",
+			AttentionOutput: p + "attention.out_lin", AttentionNorm: p + "sa_layer_norm",
+			Intermediate: p + "ffn.lin1", Output: p + "ffn.lin2", OutputNorm: p + "output_layer_norm",
+		}
+	},
+	head: []Dense{{Name: "pre_classifier", Activation: "relu", Trained: true}, {Name: "classifier", Trained: true}},
+}

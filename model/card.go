@@ -1,0 +1,92 @@
+package model
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// CardFile is the model card, in the form that Hugging Face's hub shows.
+const CardFile = "README.md"
+
+// Card describes the release of an adapter at a rank in a format of `starling
+// export`: what it was made from, what of its makers' data it may tell, what it
+// cost, and the lines that load it.
+func (c *Checkpoint) Card(rank int, format string) []byte {
+	var b strings.Builder
+	lay := c.Adapter.layout
+	library := "peft"
+	if format == "merged" {
+		library = "transformers"
+	}
+	fmt.Fprintf(&b, "---\nlibrary_name: %s\npipeline_tag: text-classification\ntags: [starling, federated, lora]\n---\n\n", library)
+	name := c.Job
+	if name == "" {
+		name = "A classifier"
+	}
+	fmt.Fprintf(&b, "# %s\n\n", name)
+	fmt.Fprintf(&b, "A %s encoder (%d layers, %d wide) with a LoRA adapter at rank %d (alpha %v) and a head of %d classes, "+
+		"made with Starling in %d rounds of federated fine-tuning.\n\n",
+		lay.Config.ModelType, lay.Config.NumHiddenLayers, lay.Config.HiddenSize, rank, lay.LoRA.Alpha, lay.Classes, c.Round)
+	b.WriteString("## Data\n\nTrained on texts that never left the devices they lie on")
+	if c.Devices > 0 {
+		fmt.Fprintf(&b, ": %d devices took part", c.Devices)
+	}
+	fmt.Fprintf(&b, ". A text is read up to %d tokens. Classes: %s.\n\n", c.Seq, strings.Join(c.Labels, ", "))
+	b.WriteString("## Privacy\n\n")
+	if c.Privacy == "" {
+		b.WriteString("No guarantee is recorded.\n\n")
+	} else {
+		fmt.Fprintf(&b, "%s.\n\n", strings.ToUpper(c.Privacy[:1])+c.Privacy[1:])
+	}
+	if c.UpdateBytes > 0 {
+		fmt.Fprintf(&b, "## Cost\n\nA device sends up to %d bytes a round, masked: the update at rank %d.\n\n", c.UpdateBytes, lay.LoRA.RMax)
+	}
+	if len(c.RankAccuracy) > 0 {
+		b.WriteString("## Accuracy on public validation data\n\n| rank | accuracy |\n| --- | --- |\n")
+		for r := range lay.LoRA.RMax + 1 {
+			if v, ok := c.RankAccuracy[strconv.Itoa(r)]; ok {
+				note := ""
+				if r == c.BestRank {
+					note = ", the best"
+				}
+				fmt.Fprintf(&b, "| %d%s | %.1f %% |\n", r, note, 100*v)
+			}
+		}
+		fmt.Fprintf(&b, "\nA rank is a cut of the same adapter, with the scale alpha/rank. This folder holds rank %d: "+
+			"`starling export --rank best` cuts it to the best.\n\n", rank)
+	}
+	b.WriteString("## Use\n\n```python\n" + c.usage(format) + "```\n")
+	return []byte(b.String())
+}
+
+// usage is the lines that load a release.
+func (c *Checkpoint) usage(format string) string {
+	config := c.Adapter.layout.Config
+	trust := ""
+	if !config.standard() {
+		trust = ", trust_remote_code=True" // modeling_starling.py, read it first
+	}
+	lines := "import torch\nfrom transformers import AutoModelForSequenceClassification, AutoTokenizer\n"
+	where := `""`
+	if format == "peft" {
+		lines += "from peft import PeftModel\n"
+		where = `"` + CheckpointBase + `"`
+	}
+	lines += "\nfolder = \".\"  # this one\n"
+	path := "folder"
+	if format == "peft" {
+		path = "folder + \"/\" + " + where
+	}
+	lines += fmt.Sprintf("tokenizer = AutoTokenizer.from_pretrained(%s)\n", path)
+	lines += fmt.Sprintf("model = AutoModelForSequenceClassification.from_pretrained(%s%s)", path, trust)
+	if trust != "" {
+		lines += "  # runs " + modelingFile
+	}
+	lines += "\n"
+	if format == "peft" {
+		lines += "model = PeftModel.from_pretrained(model, folder)\n"
+	}
+	lines += fmt.Sprintf("inputs = tokenizer([\"a text\"], truncation=True, max_length=%d, padding=True, return_tensors=\"pt\")\n", c.Seq)
+	return lines + "with torch.no_grad():\n    logits = model.eval()(**inputs).logits\nprint(model.config.id2label[int(logits[0].argmax())])\n"
+}

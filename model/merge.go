@@ -1,0 +1,46 @@
+package model
+
+import "slices"
+
+// Merge returns the values of what an adapter changes, by name: the adapted maps
+// with the low-rank product added, W + alpha/b * B A, and the head's tensors.
+// slice is the adapter at rank b, Layout.Size(b) values; it panics on another
+// length. The base's own values stay.
+func (l *Layout) Merge(base *Base, slice []float32, b int) (map[string][]float32, error) {
+	values := map[string][]float32{}
+	spans := l.Spans(b)
+	for i, s := range spans {
+		v := slice[s.Offset : s.Offset+s.Len]
+		switch s.Kind {
+		case KindHead:
+			values[s.Name] = v
+		case KindA: // followed by its B
+			up := spans[i+1]
+			name := s.Adapted() + ".weight"
+			frozen, err := base.Tensor(name)
+			if err != nil {
+				return nil, err
+			}
+			w := slices.Clone(frozen)
+			if b > 0 {
+				addProduct(w, slice[up.Offset:up.Offset+up.Len], v, b, float32(l.LoRA.Scale(b)))
+			}
+			values[name] = w
+		}
+	}
+	return values, nil
+}
+
+// addProduct adds scale * b a to w; b [out, rank], a [rank, in], w [out, in].
+func addProduct(w, b, a []float32, rank int, scale float32) {
+	in := len(a) / rank
+	for o := range len(b) / rank {
+		row := w[o*in : (o+1)*in]
+		for k := range rank {
+			f := scale * b[o*rank+k]
+			for j, x := range a[k*in : (k+1)*in] {
+				row[j] += f * x
+			}
+		}
+	}
+}

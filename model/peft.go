@@ -1,0 +1,159 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// peftPrefix is what PEFT puts before the names of the model that it wraps.
+const peftPrefix = "base_model.model."
+
+// ErrPEFT is an adapter of PEFT's that Starling cannot take.
+var ErrPEFT = errors.New("model: unusable PEFT adapter")
+
+// peftConfig is adapter_config.json. PEFT scales the product by lora_alpha/r:
+// Starling's alpha/b at rank b, r being the rank that the file holds.
+type peftConfig struct {
+	PeftType      string         `json:"peft_type"`
+	TaskType      string         `json:"task_type"`
+	R             int            `json:"r"`
+	Alpha         float64        `json:"lora_alpha"`
+	Dropout       float64        `json:"lora_dropout"`
+	TargetModules any            `json:"target_modules"` // names, or one regular expression
+	ModulesToSave []string       `json:"modules_to_save"`
+	Bias          string         `json:"bias"`
+	BaseModel     string         `json:"base_model_name_or_path"`
+	FanInFanOut   bool           `json:"fan_in_fan_out"`
+	InferenceMode bool           `json:"inference_mode"`
+	InitWeights   any            `json:"init_lora_weights"`
+	RankPattern   map[string]any `json:"rank_pattern"`
+	AlphaPattern  map[string]any `json:"alpha_pattern"`
+	UseRSLoRA     bool           `json:"use_rslora"`
+	UseDoRA       bool           `json:"use_dora"`
+}
+
+// newPEFTConfig describes an adapter cut to a rank. Where transformers has no class
+// for the model, the targets are a regular expression that matches nothing in its
+// own ones: the adapter is then refused there, and not applied to a model with
+// another head.
+func newPEFTConfig(l *Layout, rank int) peftConfig {
+	c := peftConfig{
+		PeftType: "LORA", TaskType: "SEQ_CLS", R: rank, Alpha: l.LoRA.Alpha, Bias: "none",
+		BaseModel: CheckpointBase, InferenceMode: true, InitWeights: true,
+		RankPattern: map[string]any{}, AlphaPattern: map[string]any{},
+	}
+	layer := l.Config.Layer(0)
+	query, value := lastName(layer.Query), lastName(layer.Value)
+	c.TargetModules = []string{query, value}
+	if !l.Config.standard() {
+		c.TargetModules = regexp.QuoteMeta(ownPrefix) + ".*(" + query + "|" + value + ")"
+	}
+	for _, e := range l.entries {
+		if m, _, _ := strings.Cut(e.Name, "."); e.Kind == KindHead && !slices.Contains(c.ModulesToSave, m) {
+			c.ModulesToSave = append(c.ModulesToSave, m)
+		}
+	}
+	return c
+}
+
+func lastName(module string) string { return module[strings.LastIndexByte(module, '.')+1:] }
+
+// peftName is the name that PEFT gives a trainable tensor.
+func (c Config) peftName(e Entry) string {
+	if e.Kind == KindHead {
+		return peftPrefix + e.Name
+	}
+	return peftPrefix + c.checkpointPrefix() + e.Name
+}
+
+// EncodeAdapter packs an adapter at r_max as safetensors with PEFT's names.
+func EncodeAdapter(a *Adapter) ([]byte, error) { return encodeAdapter(a, a.layout.LoRA.RMax) }
+
+// encodeAdapter is EncodeAdapter cut to rank b, 0..r_max.
+func encodeAdapter(a *Adapter, b int) ([]byte, error) {
+	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}}
+	v := a.Slice(b)
+	for _, s := range a.layout.Spans(b) {
+		if s.Len == 0 {
+			continue
+		}
+		if err := st.Add(a.layout.Config.peftName(s.Entry), "F32", s.Shape, v[s.Offset:s.Offset+s.Len]); err != nil {
+			return nil, err
+		}
+	}
+	return st.Encode()
+}
+
+// PEFTFiles returns the adapter at rank b, 1..r_max, as a folder that PEFT loads:
+// adapter_config.json and adapter_model.safetensors.
+func PEFTFiles(a *Adapter, b int) (map[string][]byte, error) {
+	if err := a.layout.CheckRank(b); err != nil {
+		return nil, err
+	}
+	if b == 0 {
+		return nil, fmt.Errorf("%w: rank 0 is the head alone, which PEFT has no adapter for: export it merged", ErrPEFT)
+	}
+	weights, err := encodeAdapter(a, b)
+	if err != nil {
+		return nil, err
+	}
+	config, err := marshalFile(newPEFTConfig(a.layout, b))
+	return map[string][]byte{AdapterFile: weights, AdapterConfigFile: config}, err
+}
+
+// ParseAdapter reads what EncodeAdapter wrote, for the given layout. A tensor
+// that is missing or does not fit is refused by name; extra ones as well.
+func ParseAdapter(l *Layout, data []byte) (*Adapter, error) {
+	st, err := ParseSafeTensors(data)
+	if err != nil {
+		return nil, err
+	}
+	a := &Adapter{layout: l}
+	for _, e := range l.entries {
+		v, err := adapterTensor(st, l.Config.peftName(e), e.Shape)
+		if err != nil {
+			return nil, err
+		}
+		a.tensors = append(a.tensors, v)
+	}
+	if len(st.Tensors) != len(l.entries) {
+		return nil, fmt.Errorf("model: adapter has %d tensors, want %d", len(st.Tensors), len(l.entries))
+	}
+	return a, nil
+}
+
+func adapterTensor(st *SafeTensors, name string, shape []int) ([]float32, error) {
+	raw, ok := st.Lookup(name)
+	if !ok {
+		return nil, fmt.Errorf("model: adapter has no tensor %q", name)
+	}
+	if !slices.Equal(raw.Shape, shape) {
+		return nil, fmt.Errorf("model: adapter tensor %q has shape %v, want %v", name, raw.Shape, shape)
+	}
+	return raw.Float32()
+}
+
+// EncodeSlice packs the adapter cut to rank b under the layout's own names, with
+// rank, alpha and the scale in the metadata.
+func EncodeSlice(a *Adapter, b int) ([]byte, error) {
+	if err := a.layout.CheckRank(b); err != nil {
+		return nil, err
+	}
+	st := &SafeTensors{Metadata: map[string]string{"format": "pt", "rank": fmt.Sprint(b), "alpha": fmt.Sprint(a.layout.LoRA.Alpha)}}
+	if b > 0 {
+		st.Metadata["scale"] = fmt.Sprint(a.layout.LoRA.Scale(b))
+	}
+	v := a.Slice(b)
+	for _, s := range a.layout.Spans(b) {
+		if s.Len == 0 {
+			continue
+		}
+		if err := st.Add(s.Name, "F32", s.Shape, v[s.Offset:s.Offset+s.Len]); err != nil {
+			return nil, err
+		}
+	}
+	return st.Encode()
+}

@@ -1,0 +1,166 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// LoadPEFT reads a PEFT LoRA adapter's folder, from whatever trained it, over a
+// base: rank and scale are the file's. It must adapt query and value of every
+// layer and nothing else, which is what Starling trains. labels are the classes
+// in the order of the head's outputs. A head that the adapter lacks
+// (modules_to_save) is taken from head, which LoadHead reads from a base's folder,
+// or starts fresh.
+func LoadPEFT(fsys fs.FS, c Config, labels int, head map[string]Tensor) (*Adapter, error) {
+	data, err := readFile(fsys, AdapterConfigFile, maxJSON)
+	if err != nil {
+		return nil, err
+	}
+	var p peftConfig
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrPEFT, AdapterConfigFile, err)
+	}
+	alpha, err := p.starlingAlpha()
+	if err != nil {
+		return nil, err
+	}
+	lay, err := NewLayout(c, LoRA{RMax: p.R, Alpha: alpha}, labels)
+	if err != nil {
+		return nil, err
+	}
+	weights, err := readFile(fsys, AdapterFile, maxBase)
+	if err != nil {
+		return nil, err
+	}
+	st, err := ParseSafeTensors(weights)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", AdapterFile, err)
+	}
+	return takePEFT(lay, st, head)
+}
+
+// starlingAlpha refuses what is computed otherwise, and returns the alpha whose
+// scale at rank r is the file's.
+func (p peftConfig) starlingAlpha() (float64, error) {
+	for _, bad := range []struct {
+		set  bool
+		what string
+	}{
+		{p.PeftType != "LORA", fmt.Sprintf("peft_type is %.40q, want LORA", p.PeftType)},
+		{p.UseDoRA, "use_dora is set"},
+		{p.FanInFanOut, "fan_in_fan_out is set"},
+		{len(p.RankPattern) > 0, "rank_pattern gives layers ranks of their own"},
+		{len(p.AlphaPattern) > 0, "alpha_pattern gives layers scales of their own"},
+		{p.Bias != "" && p.Bias != "none", fmt.Sprintf("bias is %.40q, want none", p.Bias)},
+	} {
+		if bad.set {
+			return 0, fmt.Errorf("%w: %s: %s", ErrPEFT, AdapterConfigFile, bad.what)
+		}
+	}
+	if p.UseRSLoRA { // scales by alpha / sqrt r
+		return p.Alpha * math.Sqrt(float64(p.R)), nil
+	}
+	return p.Alpha, nil
+}
+
+// takePEFT fills a layout from PEFT's tensors, and refuses those that it has no
+// place for.
+func takePEFT(l *Layout, st *SafeTensors, head map[string]Tensor) (*Adapter, error) {
+	a := NewAdapter(l, 0)
+	if err := a.setHead(head); err != nil {
+		return nil, err
+	}
+	left := map[string]RawTensor{}
+	for _, t := range st.Tensors {
+		name := strings.TrimPrefix(t.Name, peftPrefix)
+		for _, p := range []string{l.Config.arch().prefix, ownPrefix} {
+			name = strings.TrimPrefix(name, p)
+		}
+		left[strings.Replace(name, ".modules_to_save.default.", ".", 1)] = t
+	}
+	for i, e := range l.entries {
+		raw, ok := left[e.Name]
+		delete(left, e.Name)
+		if !ok && e.Kind == KindHead {
+			continue // the base's, or a fresh one
+		}
+		if !ok {
+			return nil, fmt.Errorf("%w: %s has no tensor for %s", ErrPEFT, AdapterFile, e.Name)
+		}
+		if !slices.Equal(raw.Shape, e.Shape) {
+			return nil, fmt.Errorf("%w: tensor %q has shape %v, want %v", ErrPEFT, raw.Name, raw.Shape, e.Shape)
+		}
+		v, err := raw.Float32()
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range v {
+			if x-x != 0 {
+				return nil, fmt.Errorf("%w: tensor %q has a value %v", ErrPEFT, raw.Name, x)
+			}
+		}
+		a.tensors[i] = v
+	}
+	if len(left) > 0 {
+		names := slices.Sorted(maps.Keys(left))
+		return nil, fmt.Errorf("%w: %d tensors change what Starling keeps frozen, %.120q the first: only query and value and the head are trained",
+			ErrPEFT, len(names), left[names[0]].Name)
+	}
+	return a, nil
+}
+
+// LoadHead reads the tensors of a classification head from a base's folder, by
+// the layout's names; empty where the folder has none.
+func LoadHead(fsys fs.FS, c Config) (map[string]Tensor, error) {
+	files, err := readWeights(fsys)
+	if err != nil {
+		return nil, err
+	}
+	head := map[string]Tensor{}
+	for _, d := range c.Head() {
+		for _, name := range []string{d.Name + ".weight", d.Name + ".bias"} {
+			for _, st := range files {
+				if !d.Trained || !hasTensor(st, name) {
+					continue
+				}
+				t, err := st.Tensor(name)
+				if err != nil {
+					return nil, err
+				}
+				head[name] = t
+			}
+		}
+	}
+	return head, nil
+}
+
+// HeadAdapter is an adapter of rank 1 that changes nothing but the head, which is
+// the given one where it has tensors.
+func HeadAdapter(c Config, labels int, head map[string]Tensor) (*Adapter, error) {
+	lay, err := NewLayout(c, LoRA{RMax: 1, Alpha: 1}, labels)
+	if err != nil {
+		return nil, err
+	}
+	a := NewAdapter(lay, 0)
+	return a, a.setHead(head)
+}
+
+// setHead takes over the tensors of a head that the layout has.
+func (a *Adapter) setHead(head map[string]Tensor) error {
+	for i, e := range a.layout.entries {
+		t, ok := head[e.Name]
+		if !ok || e.Kind != KindHead {
+			continue
+		}
+		if !slices.Equal(t.Shape, e.Shape) {
+			return fmt.Errorf("%w: the base's own %s has shape %v, want %v for the labels given", ErrPEFT, e.Name, t.Shape, e.Shape)
+		}
+		a.tensors[i] = t.Data
+	}
+	return nil
+}

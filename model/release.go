@@ -1,0 +1,255 @@
+package model
+
+import (
+	_ "embed"
+	"encoding/json"
+	"strconv"
+)
+
+// What Starling writes where no class of transformers computes a model: a
+// model_type of its own, so that none takes it for what it is not, and the module
+// that loads it with trust_remote_code.
+const (
+	ownModelType = "starling"
+	ownConfigKey = "starling_config" // this package's Config
+	ownPrefix    = "starling."       // of the encoder in that module
+	modelingFile = "modeling_starling.py"
+	ownClass     = "StarlingForSequenceClassification"
+
+	tokenizerConfigFile = "tokenizer_config.json"
+)
+
+//go:embed modeling_starling.py
+var modelingSource []byte
+
+// Release is a model as other programs read it: a folder in Hugging Face layout
+// with plain float weights, which transformers loads and which gives the same
+// logits. Where the head is none of transformers' own, config.json says so with a
+// model_type of its own and the folder holds the module that loads it.
+type Release struct {
+	Base   *Base
+	Labels []string             // classes; nil where there is no head
+	Values map[string][]float32 // of Layout.Merge: they take the base's place, and a head beside it; nil: the base alone
+}
+
+// standard says whether transformers has a class that computes the model.
+func (c Config) standard() bool { return c.Pooling == PoolHF }
+
+// checkpointPrefix is that of the encoder in a model with a head.
+func (c Config) checkpointPrefix() string {
+	if c.standard() {
+		return c.arch().prefix
+	}
+	return ownPrefix
+}
+
+// Files returns the folder's files by name.
+func (r Release) Files() (map[string][]byte, error) {
+	weights, err := r.weights()
+	if err != nil {
+		return nil, err
+	}
+	config, err := marshalFile(r.config())
+	if err != nil {
+		return nil, err
+	}
+	c := r.Base.Config
+	tok, err := marshalFile(tokenizerConfig(c, r.Base.Tokenizer))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{
+		ConfigFile: config, WeightsFile: weights, TokenizerFile: r.Base.Tokenizer, tokenizerConfigFile: tok,
+	}
+	if !c.standard() {
+		files[modelingFile] = modelingSource
+	}
+	return files, nil
+}
+
+func marshalFile(v any) ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	return append(data, '\n'), err
+}
+
+// weights encodes the tensors: as they are stored where those are plain floats,
+// else decoded.
+func (r Release) weights() ([]byte, error) {
+	b := r.Base
+	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}}
+	prefix := ""
+	if r.Values != nil || !b.Config.standard() {
+		prefix = b.Config.checkpointPrefix()
+	}
+	used := map[string]bool{}
+	for _, spec := range b.Config.BaseTensors() {
+		name := prefix + spec.Name
+		if !b.Config.standard() && isHead(b.Config, spec.Name) {
+			name = spec.Name
+		}
+		if v, ok := r.Values[spec.Name]; ok {
+			used[spec.Name] = true
+			if err := st.Add(name, "F32", spec.Shape, v); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		raw, _ := b.stored.Lookup(spec.Name)
+		if hasTensor(b.stored, spec.Name+nf4State) {
+			t, err := b.stored.Tensor(spec.Name)
+			if err == nil {
+				err = st.Add(name, "F32", t.Shape, t.Data)
+			}
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		raw.Name = name
+		st.Tensors = append(st.Tensors, raw)
+	}
+	if c := b.Config; c.arch().types && c.TypeVocabSize == 0 { // transformers' class has some
+		if err := st.Add(prefix+typesName, "F32", []int{1, c.HiddenSize}, make([]float32, c.HiddenSize)); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range sortedKeys(r.Values) {
+		if used[name] {
+			continue
+		}
+		v := r.Values[name]
+		shape := []int{len(v)}
+		if h := b.Config.HiddenSize; name[len(name)-len("weight"):] == "weight" {
+			shape = []int{len(v) / h, h}
+		}
+		if err := st.Add(name, "F32", shape, v); err != nil {
+			return nil, err
+		}
+	}
+	return st.Encode()
+}
+
+// isHead says whether a tensor is of a frozen map of the head.
+func isHead(c Config, name string) bool {
+	for _, d := range c.Head() {
+		if name == d.Name+".weight" || name == d.Name+".bias" {
+			return true
+		}
+	}
+	return false
+}
+
+// config is config.json.
+func (r Release) config() map[string]any {
+	c := r.Base.Config
+	out := c.huggingFace()
+	class := map[string]string{"bert": "Bert", "roberta": "Roberta", "distilbert": "DistilBert"}[c.ModelType]
+	out["architectures"] = []string{class + "Model"}
+	if r.Values != nil {
+		out["architectures"] = []string{class + "ForSequenceClassification"}
+	}
+	if !c.standard() {
+		encoder := out
+		delete(encoder, "architectures")
+		out = map[string]any{
+			"model_type": ownModelType, "architectures": []string{ownClass}, "encoder": encoder, "pooling": c.Pooling,
+			ownConfigKey: c, "hidden_size": c.HiddenSize, "vocab_size": c.VocabSize, "pad_token_id": c.PadTokenID,
+			"auto_map": map[string]string{
+				"AutoConfig":                         "modeling_starling.StarlingConfig",
+				"AutoModel":                          "modeling_starling." + ownClass,
+				"AutoModelForSequenceClassification": "modeling_starling." + ownClass,
+			},
+		}
+	}
+	if names := r.Base.packed(); r.Values == nil && len(names) > 0 {
+		out["starling_nf4"] = names
+	}
+	if len(r.Labels) > 0 {
+		names, ids := map[string]string{}, map[string]int{}
+		for i, l := range r.Labels {
+			names[strconv.Itoa(i)], ids[l] = l, i
+		}
+		out["id2label"], out["label2id"] = names, ids
+	}
+	return out
+}
+
+// packed lists the tensors that are stored as 4-bit codes.
+func (b *Base) packed() []string {
+	var names []string
+	for _, spec := range b.Config.BaseTensors() {
+		if hasTensor(b.stored, spec.Name+nf4State) {
+			names = append(names, spec.Name)
+		}
+	}
+	return names
+}
+
+// huggingFace is the configuration under the family's own keys.
+func (c Config) huggingFace() map[string]any {
+	out := map[string]any{
+		"model_type": c.ModelType, "vocab_size": c.VocabSize, "hidden_size": c.HiddenSize,
+		"num_hidden_layers": c.NumHiddenLayers, "num_attention_heads": c.NumAttentionHeads,
+		"intermediate_size": c.IntermediateSize, "max_position_embeddings": c.MaxPositions,
+		"hidden_act": c.HiddenAct, "pad_token_id": c.PadTokenID, "layer_norm_eps": c.LayerNormEps,
+	}
+	arch := c.arch()
+	if arch.types {
+		out["type_vocab_size"] = max(1, c.TypeVocabSize)
+	}
+	for theirs, ours := range arch.aliases {
+		out[theirs] = out[ours]
+		delete(out, ours)
+	}
+	return out
+}
+
+// tokenizerConfig lets AutoTokenizer load tokenizer.json whatever the model_type.
+func tokenizerConfig(c Config, tokenizer []byte) map[string]any {
+	out := map[string]any{"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": c.MaxTokens(),
+		"model_input_names": []string{"input_ids", "attention_mask"}}
+	var doc struct {
+		Added []struct {
+			Content string `json:"content"`
+		} `json:"added_tokens"`
+	}
+	if json.Unmarshal(tokenizer, &doc) != nil {
+		return out // a tokenizer that is no Hugging Face one has no names to give
+	}
+	roles := map[string]string{
+		"[PAD]": "pad_token", "[UNK]": "unk_token", "[CLS]": "cls_token", "[SEP]": "sep_token", "[MASK]": "mask_token",
+		"<pad>": "pad_token", "<unk>": "unk_token", "<s>": "cls_token", "</s>": "sep_token", "<mask>": "mask_token",
+	}
+	for _, t := range doc.Added {
+		if role, ok := roles[t.Content]; ok {
+			out[role] = t.Content
+		}
+	}
+	return out
+}
+
+// Files returns the base's folder by name as Starling keeps it: matrices stay 4-bit
+// codes where they are, which no other program reads. WriteDir writes what others
+// read.
+func (b *Base) Files() (map[string][]byte, error) {
+	config, err := marshalFile(map[string]any{"model_type": ownModelType, ownConfigKey: b.Config})
+	if err != nil {
+		return nil, err
+	}
+	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}, Tensors: b.stored.Tensors}
+	weights, err := st.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{ConfigFile: config, WeightsFile: weights, TokenizerFile: b.Tokenizer}, nil
+}
+
+// WriteDir writes the base as a folder that other programs read, creating it where
+// needed. LoadBase makes the same base of it, to the bit.
+func (b *Base) WriteDir(dir string) error {
+	files, err := Release{Base: b}.Files()
+	if err != nil {
+		return err
+	}
+	return WriteFiles(dir, files)
+}
