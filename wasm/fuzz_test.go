@@ -11,6 +11,7 @@ import (
 // that a program which overran its proved bound would show as a hang.
 func FuzzLoad(f *testing.F) {
 	f.Add(toy().assemble())
+	f.Add(gemm().assemble())
 	for _, table := range []map[string]struct {
 		m    *mod
 		want string

@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
+	"strings"
 
 	"github.com/starling-fl/starling/nf4"
 )
 
 // Format is the version of the program format that this package reads and writes.
-const Format = 1
+const Format = 2
 
 // SectionName is the name of the custom section that holds the Manifest.
 const SectionName = "starling.program"
@@ -36,6 +38,7 @@ type Manifest struct {
 	Frozen   []Tensor  `json:"frozen,omitempty"`   // written once, before the first step
 	Prepare  []Segment `json:"prepare,omitempty"`  // exports p0.., run once all frozen tensors are written
 	Segments []Segment `json:"segments,omitempty"` // exports s0.., one step in order
+	Products []Product `json:"products,omitempty"` // what some of the segments compute, in their order
 }
 
 // Region is a span of linear memory in bytes. Offset is a multiple of 16.
@@ -162,7 +165,8 @@ func DecodeManifest(payload []byte) (*Manifest, error) {
 }
 
 // validate checks everything that does not need the module: names, types,
-// shapes, and that regions are aligned and pairwise disjoint.
+// shapes, that regions are aligned and pairwise disjoint, and that products keep to
+// them.
 func (m *Manifest) validate() error {
 	const where = "manifest"
 	if m.Format != Format {
@@ -205,7 +209,11 @@ func (m *Manifest) validate() error {
 			seen[t.Name] = true
 		}
 	}
-	return m.checkOverlap()
+	memory, err := m.checkOverlap()
+	if err != nil {
+		return err
+	}
+	return m.checkProducts(memory)
 }
 
 type roleList struct {
@@ -258,51 +266,51 @@ func (t *Tensor) validate(role string) error {
 	return nil
 }
 
-// span is a named piece of memory, for the overlap check.
+// span is a piece of memory, in bytes.
 type span struct {
-	name     string
-	from, to uint64
+	role, name string
+	from, to   uint64
+	float      bool // holds plain float32 values
 }
 
+func (s span) String() string { return strings.TrimSpace(s.role + " " + s.name) }
+
 func (m *Manifest) spans() []span {
-	spans := []span{{"arena", uint64(m.Arena.Offset), uint64(m.Arena.Offset) + uint64(m.Arena.Size)}}
+	arena := uint64(m.Arena.Offset)
+	spans := []span{{role: "arena", from: arena, to: arena + uint64(m.Arena.Size), float: true}}
 	for _, role := range m.roles() {
 		for i := range role.tensors {
 			t := &role.tensors[i]
 			o := uint64(t.Offset)
-			spans = append(spans, span{role.name + " " + t.Name, o, o + t.DataSize()})
+			spans = append(spans, span{role.name, t.Name, o, o + t.DataSize(), t.DType == Float32 && t.NF4 == nil})
 			if t.NF4 != nil {
 				o = uint64(t.NF4.Scales)
-				spans = append(spans, span{role.name + " " + t.Name + " scales", o, o + t.ScalesSize()})
+				spans = append(spans, span{role: role.name, name: t.Name + " scales", from: o, to: o + t.ScalesSize()})
 			}
 		}
 	}
 	return spans
 }
 
-// checkOverlap refuses tensors that share memory with each other or the arena.
-func (m *Manifest) checkOverlap() error {
+// checkOverlap refuses tensors that share memory with each other or the arena. It
+// returns the memory in use, by address.
+func (m *Manifest) checkOverlap() (declared, error) {
 	spans := m.spans()
 	sort.Slice(spans, func(i, j int) bool { return spans[i].from < spans[j].from })
-	var end uint64
-	var last string
-	for _, s := range spans {
-		if s.from == s.to {
-			continue
+	spans = slices.DeleteFunc(spans, func(s span) bool { return s.from == s.to })
+	for i := range len(spans) - 1 {
+		if spans[i+1].from < spans[i].to {
+			return nil, refuse("manifest", "%s and %s overlap", spans[i], spans[i+1])
 		}
-		if s.from < end {
-			return refuse("manifest", "%s and %s overlap", last, s.name)
-		}
-		end, last = s.to, s.name
 	}
-	return nil
+	return spans, nil
 }
 
 // checkMemory refuses tensors outside a memory of size bytes.
 func (m *Manifest) checkMemory(size uint64) error {
 	for _, s := range m.spans() {
 		if s.to > size {
-			return refuse("manifest", "%s ends at %d, memory at %d", s.name, s.to, size)
+			return refuse("manifest", "%s ends at %d, memory at %d", s, s.to, size)
 		}
 	}
 	return nil

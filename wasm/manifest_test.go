@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math/big"
 	"strings"
 	"testing"
 )
@@ -26,7 +27,7 @@ func TestManifestRefused(t *testing.T) {
 		change func(m *Manifest)
 		want   string
 	}{
-		"format":           {func(m *Manifest) { m.Format = 2 }, "format 2"},
+		"format":           {func(m *Manifest) { m.Format = 1 }, "format 1"},
 		"name":             {func(m *Manifest) { m.Name = "a\n" }, "name"},
 		"long name":        {func(m *Manifest) { m.Name = strings.Repeat("a", 257) }, "name"},
 		"markup":           {func(m *Manifest) { m.Compiler = "<b>" }, "compiler"},
@@ -77,12 +78,12 @@ func TestManifestCanonical(t *testing.T) {
 		"space":         s + " ",
 		"two values":    s + "{}",
 		"spread out":    strings.Replace(s, `,"name"`, `, "name"`, 1),
-		"unknown field": strings.Replace(s, `{"format":1`, `{"extra":1,"format":1`, 1),
+		"unknown field": strings.Replace(s, `{"format":2`, `{"extra":1,"format":2`, 1),
 		"other case":    strings.Replace(s, `"name"`, `"Name"`, 1),
-		"order":         strings.Replace(s, `"format":1,"name":"toy"`, `"name":"toy","format":1`, 1),
+		"order":         strings.Replace(s, `"format":2,"name":"toy"`, `"name":"toy","format":2`, 1),
 		"escape":        strings.Replace(s, `"toy"`, `"t\u006fy"`, 1),
 		"number":        strings.Replace(s, `"flops":40`, `"flops":4e1`, 1),
-		"twice":         strings.Replace(s, `"format":1`, `"format":1,"format":1`, 1),
+		"twice":         strings.Replace(s, `"format":2`, `"format":2,"format":2`, 1),
 		"empty list":    strings.Replace(s, `"prepare":[{"name":"pack"}]`, `"prepare":[]`, 1),
 		"null":          "null",
 		"nothing":       "",
@@ -98,10 +99,36 @@ func TestManifestCanonical(t *testing.T) {
 	}
 }
 
+// inMemory tells, in arithmetic that cannot wrap, whether a product stays within 4 GiB.
+func inMemory(p *Product) bool {
+	for o, at := range map[int]uint32{operandA: p.A, operandB: p.B, operandC: p.C} {
+		if o == operandB && p.NF4 != "" {
+			continue
+		}
+		lo, hi := big.NewInt(int64(at)), big.NewInt(int64(at)+4)
+		for _, g := range p.groups() {
+			for _, a := range g {
+				d := new(big.Int).Mul(big.NewInt(int64(a[o])), big.NewInt(int64(a[0])-1))
+				if d.Mul(d, big.NewInt(4)).Sign() < 0 {
+					lo.Add(lo, d)
+				} else {
+					hi.Add(hi, d)
+				}
+			}
+		}
+		if lo.Sign() < 0 || hi.Cmp(big.NewInt(1<<32)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func FuzzDecodeManifest(f *testing.F) {
-	payload, err := toy().manifest.Encode()
-	check(f, err)
-	f.Add(payload)
+	for _, m := range []*mod{toy(), gemm()} {
+		payload, err := m.manifest.Encode()
+		check(f, err)
+		f.Add(payload)
+	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		m, err := DecodeManifest(payload)
 		if err != nil {
@@ -113,6 +140,11 @@ func FuzzDecodeManifest(f *testing.F) {
 		again, err := m.Encode()
 		if err != nil || !bytes.Equal(again, payload) {
 			t.Fatalf("decoded %q, encoded %q, %v", payload, again, err)
+		}
+		for i := range m.Products {
+			if !inMemory(&m.Products[i]) {
+				t.Fatalf("%q: product %d reaches outside of any memory", payload, i)
+			}
 		}
 	})
 }

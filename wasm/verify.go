@@ -70,6 +70,9 @@ func verify(program []byte, limits Limits) (*module, *Report, error) {
 		}
 		report.Segments = append(report.Segments, s)
 	}
+	if err := m.manifest.checkProductWork(report.Segments); err != nil {
+		return nil, nil, err
+	}
 	return m, report, nil
 }
 

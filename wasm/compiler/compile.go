@@ -17,7 +17,7 @@ import (
 )
 
 // Version is written into every program's manifest. It changes with everything that changes programs' bytes.
-const Version = "starling-wasm/1"
+const Version = "starling-wasm/2"
 
 // The hosts that code is shaped for. Programs run on both, with equal results.
 const (
@@ -238,12 +238,22 @@ func assemble(g *ir.Graph, cfg plan.Config, host string) (*assembled, *plan.Plan
 		if err != nil {
 			return nil, nil, fmt.Errorf("compiler: %w", err)
 		}
+		product, ok := declare(s)
+		if ok { // a declared product has its segments to itself
+			flush()
+			product.First = len(segments)
+		}
 		for _, u := range units {
 			if cost+u.Cost > segmentNanos {
 				flush()
 			}
 			batch = append(batch, u)
 			cost += u.Cost
+		}
+		if ok {
+			flush()
+			product.Count = len(segments) - product.First
+			man.Products = append(man.Products, product)
 		}
 	}
 	flush()

@@ -9,7 +9,7 @@ import (
 // one core and 16 vector registers: a block of B, kc x nc, is packed into panels of 8 columns and stays in the second
 // cache; 4 rows of A are packed at a time, each element repeated in all four lanes, and stay in the first; a 4 x 8 tile
 // of C is held in 8 registers while k runs. Partial sums over blocks of k go through C, so that every element of C is
-// the sum of its terms in ascending order of k, whatever the blocking.
+// the sum of its terms in ascending order of k, outer axes of k first, whatever the blocking.
 const (
 	maxKC   = 256
 	maxNC   = 512
@@ -122,25 +122,48 @@ func (g *Generator) dot(d *plan.Dot) []Unit {
 		}
 		units = append(units, u)
 	}
+	ksections := sections(k.Size, maxKC)
+	koffsets := []plan.Axis{{}}
+	if len(ksections) > 1 {
+		// A driver would run all rounds of the outer loops for one block of the innermost, which is not the declared order:
+		// they are written out instead.
+		koffsets, base.outerK = offsets(ko), nil
+	}
 	for _, ms := range sections(m.Size, maxMC) {
 		for _, ns := range sections(n.Size, maxNC) {
-			for _, ks := range sections(k.Size, maxKC) {
+			for i := range len(koffsets) * len(ksections) {
+				ks, ko := ksections[i%len(ksections)], koffsets[i/len(ksections)]
 				p := base
 				p.mc, p.nc, p.kc = ms.size, ns.size, ks.size
 				g.Scratch = max(g.Scratch, scratchB+(p.nc+g.Shape.Cols-1)/g.Shape.Cols*g.Shape.Cols*4*p.kc)
 				if p.nf4 {
-					p.start = (addrB + ns.at*n.B + ks.at*k.B) % 8
+					p.start = (addrB + ns.at*n.B + ks.at*k.B + ko.B) & 7
 				}
 				acc := int32(0)
-				if ks.at > 0 {
+				if i > 0 {
 					acc = 1
 				}
-				emitUnits(p, d.A.Addr()+ms.at*m.A+ks.at*k.A, addrB+ns.at*n.B+ks.at*k.B,
+				emitUnits(p, d.A.Addr()+ms.at*m.A+ks.at*k.A+ko.A, addrB+ns.at*n.B+ks.at*k.B+ko.B,
 					d.C.Addr()+ms.at*m.C+4*ns.at, acc)
 			}
 		}
 	}
 	return units
+}
+
+// offsets returns where every round of nested axes stands, in order.
+func offsets(axes []plan.Axis) []plan.Axis {
+	at := []plan.Axis{{}}
+	for _, ax := range axes {
+		var next []plan.Axis
+		for _, o := range at {
+			for i := range ax.Size {
+				next = append(next, plan.Axis{A: o.A + i*ax.A, B: o.B + i*ax.B})
+			}
+		}
+		at = next
+	}
+	return at
 }
 
 // driver writes the loops around one block: batch, outer columns, outer k { pack B; outer rows { rows of C } }.

@@ -1,0 +1,28 @@
+package compiler
+
+import (
+	"github.com/starling-fl/starling/wasm"
+	"github.com/starling-fl/starling/wasm/compiler/plan"
+)
+
+// declare describes a matrix product to hosts that have kernels of their own. A product of a constant is not declared:
+// constants stand in no tensor of the manifest.
+func declare(s plan.Step) (p wasm.Product, ok bool) {
+	d, ok := s.(*plan.Dot)
+	if !ok || d.A.Buf.Const != nil || d.B.Buf.Const != nil {
+		return p, false
+	}
+	p = wasm.Product{A: uint32(d.A.Addr()), B: uint32(d.B.Addr()), C: uint32(d.C.Addr()),
+		Batch: axes(d.Batch), Rows: axes(d.M), Cols: axes(d.N), Terms: axes(d.K)}
+	if d.B.Buf.NF4 {
+		p.NF4, p.B = d.B.Buf.Node.Name, uint32(d.B.Off/4)
+	}
+	return p, true
+}
+
+func axes(list []plan.Axis) (out []wasm.Axis) {
+	for _, a := range list {
+		out = append(out, wasm.Axis{a.Size, a.A, a.B, a.C})
+	}
+	return out
+}
