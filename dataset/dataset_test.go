@@ -114,7 +114,7 @@ func TestReadNamesTheBadLine(t *testing.T) {
 	if _, err := Read(strings.NewReader("\n"), "a.tsv"); !errors.Is(err, ErrEmpty) {
 		t.Errorf("an empty file gave %v", err)
 	}
-	if _, err := Read(strings.NewReader("x"), "a.csv"); err == nil || !strings.Contains(err.Error(), `".csv"`) {
+	if _, err := Read(strings.NewReader("x"), "a.xls"); err == nil || !strings.Contains(err.Error(), `".xls"`) {
 		t.Errorf("an unknown format gave %v", err)
 	}
 }
@@ -243,19 +243,28 @@ func TestSplitIsStratified(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add([]byte("earn\tnet\n"), true)
-	f.Add([]byte(`{"text":"a","label":1,"user":"u"}`), false)
-	f.Fuzz(func(t *testing.T, data []byte, tabbed bool) {
-		name := "f.jsonl"
-		if tabbed {
-			name = "f.tsv"
+	f.Add([]byte("earn\tnet\n"), byte(0))
+	f.Add([]byte(`{"text":"a","label":1,"user":"u"}`), byte(1))
+	f.Add([]byte("\xef\xbb\xbflabel;text;user\nearn;\"net\nprofit\";u\n"), byte(2))
+	f.Add([]byte("label\ttext\nearn\t\"net\n"), byte(3))
+	f.Fuzz(func(t *testing.T, data []byte, format byte) {
+		c := Columns{}
+		name := []string{"f.tsv", "f.jsonl", "f.csv", "f.txt"}[format%4]
+		if format%4 == 3 {
+			c.Text = "text"
 		}
-		s, err := Read(bytes.NewReader(data), name)
+		_ = c.Texts(bytes.NewReader(data), name, func(line int, text string) error {
+			if line < 1 || len(text) > MaxLine+64<<10 {
+				t.Fatalf("line %d has a text of %d bytes", line, len(text))
+			}
+			return nil
+		})
+		s, err := c.Read(bytes.NewReader(data), name)
 		if err != nil {
 			return
 		}
 		for _, ex := range s.Examples {
-			if ex.Label < 0 || ex.Label >= len(s.Labels) || strings.TrimSpace(ex.Text) == "" {
+			if ex.Label < 0 || ex.Label >= len(s.Labels) || strings.TrimSpace(ex.Text) == "" || ex.Line < 1 {
 				t.Fatalf("unusable example %+v", ex)
 			}
 		}

@@ -3,8 +3,8 @@ package dataset
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// MaxLine bounds one line of a data file, in bytes.
+	// MaxLine bounds one line of a data file, or one record of a CSV file, in bytes.
 	MaxLine = 1 << 20
 	// MaxLabel bounds a label's name, in bytes.
 	MaxLabel = 256
@@ -36,85 +36,138 @@ func (e *LineError) Unwrap() error { return e.Err }
 // ErrEmpty is returned for a file without examples.
 var ErrEmpty = errors.New("dataset: no examples")
 
-// Load reads a data file: lines of label<TAB>text (.tsv, .txt), or JSON Lines
-// with "text", "label" and optionally "user" and "provider" (.jsonl, .ndjson);
-// either may be gzipped (.gz). A line that cannot be used is a *LineError: nothing is
-// skipped silently, except blank lines.
-func Load(path string) (*Set, error) {
+// Columns names the columns of a table, or the keys of JSON Lines, that hold
+// the texts and the labels; "" means "text" and "label". Where either is given
+// a .tsv or .txt file is a table too, whose first line names its columns.
+// Names are matched exactly or, where none is so, without regard to case.
+type Columns struct{ Text, Label string }
+
+func (c Columns) text() string  { return cmp.Or(c.Text, "text") }
+func (c Columns) label() string { return cmp.Or(c.Label, "label") }
+
+// Load is Columns.Load with the default names.
+func Load(path string) (*Set, error) { return Columns{}.Load(path) }
+
+// Read is Columns.Read with the default names.
+func Read(r io.Reader, name string) (*Set, error) { return Columns{}.Read(r, name) }
+
+// Load reads a labelled file: lines of label<TAB>text (.tsv, .txt), JSON Lines
+// with "text", "label" and optionally "user" and "provider" (.jsonl, .ndjson),
+// or CSV whose header names columns likewise (.csv, RFC 4180, with commas or
+// semicolons); each may be gzipped (.gz). A UTF-8 byte order mark is skipped. A
+// line that cannot be used is a *LineError: nothing is skipped silently, except
+// blank lines.
+func (c Columns) Load(path string) (*Set, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return Read(f, path)
+	return c.Read(f, path)
 }
 
 // Read is Load for an open file; name decides the format.
-func Read(r io.Reader, name string) (*Set, error) {
-	base, gz := strings.CutSuffix(name, ".gz")
-	if gz {
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		defer z.Close()
-		r = z
-	}
-	switch ext := filepath.Ext(base); ext {
-	case ".tsv", ".txt":
-		return readLines(r, name, parseTabbed)
-	case ".jsonl", ".ndjson":
-		return readLines(r, name, parseJSON)
-	default:
-		return nil, fmt.Errorf("%s: unknown format %q: want .tsv or .txt (label<TAB>text) or .jsonl (text, label, user, provider), plain or .gz", name, ext)
-	}
-}
-
-type labelled struct {
-	Text     string `json:"text"`
-	Label    string `json:"label"`
-	User     string `json:"user"`
-	Provider string `json:"provider"`
-}
-
-func readLines(r io.Reader, name string, parse func([]byte) (labelled, error)) (*Set, error) {
+func (c Columns) Read(r io.Reader, name string) (*Set, error) {
 	var examples []Example
 	var names []string
 	distinct := map[string]string{} // also makes equal labels share memory
-	sc := bufio.NewScanner(r)
-	sc.Buffer(make([]byte, 64<<10), MaxLine)
-	line := 0
-	for sc.Scan() {
-		line++
-		raw := bytes.TrimSuffix(sc.Bytes(), []byte("\r"))
-		if len(bytes.TrimSpace(raw)) == 0 {
-			continue
-		}
-		l, err := parse(raw)
-		if err == nil {
-			err = l.check()
-		}
-		if err != nil {
-			return nil, &LineError{name, line, err}
+	err := c.scan(r, name, true, func(line int, l labelled) error {
+		if err := l.check(); err != nil {
+			return err
 		}
 		if _, known := distinct[l.Label]; !known {
 			if len(distinct) == MaxLabels {
-				return nil, &LineError{name, line, fmt.Errorf("more than %d distinct labels: is the first column the label?", MaxLabels)}
+				return fmt.Errorf("more than %d distinct labels: is the column of labels the right one?", MaxLabels)
 			}
 			distinct[l.Label] = l.Label
 		}
 		examples = append(examples, Example{Text: l.Text, User: l.User, Provider: l.Provider, Line: line})
 		names = append(names, distinct[l.Label])
-	}
-	if err := sc.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, &LineError{name, line + 1, fmt.Errorf("longer than %d bytes", MaxLine)}
-	} else if err != nil {
-		return nil, fmt.Errorf("%s: after line %d: %w", name, line, err)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(examples) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, ErrEmpty)
 	}
 	return byName(name, examples, names), nil
+}
+
+// Texts calls each with every text of a file and its line, from 1, until each
+// returns an error. JSON Lines and CSV need no labels; of a line
+// label<TAB>text (.tsv) it is the text; a file of any other name holds one text
+// a line, an empty line being an empty text. name decides the format, "" being
+// that of plain lines.
+func (c Columns) Texts(r io.Reader, name string, each func(line int, text string) error) error {
+	return c.scan(r, name, false, func(line int, l labelled) error {
+		if !utf8.ValidString(l.Text) || strings.IndexByte(l.Text, 0) >= 0 {
+			return errNotText
+		}
+		return each(line, l.Text)
+	})
+}
+
+// labelled is one record. Label is "" where none is wanted and there is none.
+type labelled struct{ Text, Label, User, Provider string }
+
+// scan reads records in the format of the file's name; without want a label may
+// be missing.
+func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l labelled) error) error {
+	base, gz := strings.CutSuffix(name, ".gz")
+	if gz {
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		defer z.Close()
+		r = z
+	}
+	in, err := textReader(r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", cmp.Or(name, "input"), err)
+	}
+	s := scanner{columns: c, name: cmp.Or(name, "input"), want: want, each: each}
+	switch ext := filepath.Ext(base); {
+	case ext == ".csv":
+		return s.table(in, separator(in), false)
+	case (ext == ".tsv" || want && ext == ".txt") && c != (Columns{}):
+		return s.table(in, '\t', true)
+	case ext == ".jsonl" || ext == ".ndjson":
+		return s.lines(in, s.parseJSON)
+	case ext == ".tsv" || want && ext == ".txt":
+		return s.lines(in, s.parseTabbed)
+	case want:
+		return fmt.Errorf("%s: unknown format %q: want .tsv or .txt (label<TAB>text), "+
+			".jsonl or .csv with a header (text, label, user, provider), plain or .gz", name, ext)
+	}
+	return s.lines(in, nil)
+}
+
+// Causes for which a file is no text.
+var (
+	errNotText = errors.New("not text in UTF-8")
+	errGzip    = errors.New("is compressed: its name must end in .gz")
+	errUTF16   = errors.New("is text in UTF-16: save it as UTF-8")
+)
+
+// textReader skips a UTF-8 byte order mark and refuses what cannot be text.
+func textReader(r io.Reader) (*bufio.Reader, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	start, err := in.Peek(3)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(start, []byte("\xef\xbb\xbf")):
+		_, err = in.Discard(3)
+		return in, err
+	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
+		return nil, errGzip
+	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
+		return nil, errUTF16
+	}
+	return in, nil
 }
 
 func (l labelled) check() error {
@@ -129,57 +182,4 @@ func (l labelled) check() error {
 		return errors.New("not valid UTF-8")
 	}
 	return nil
-}
-
-func parseTabbed(line []byte) (labelled, error) {
-	label, text, ok := strings.Cut(string(line), "\t")
-	if !ok {
-		return labelled{}, errors.New("no tab: want label<TAB>text")
-	}
-	return labelled{Text: text, Label: strings.TrimSpace(label)}, nil
-}
-
-func parseJSON(line []byte) (labelled, error) {
-	var raw struct {
-		Text     *string         `json:"text"`
-		Label    json.RawMessage `json:"label"`
-		User     json.RawMessage `json:"user"`
-		Provider json.RawMessage `json:"provider"`
-	}
-	if err := json.Unmarshal(line, &raw); err != nil {
-		return labelled{}, fmt.Errorf("not a JSON object: %w", err)
-	}
-	if raw.Text == nil {
-		return labelled{}, errors.New(`"text" is missing`)
-	}
-	l := labelled{Text: *raw.Text}
-	var err error
-	if l.Label, err = scalar("label", raw.Label); err != nil {
-		return l, err
-	}
-	if l.Label == "" {
-		return l, errors.New(`"label" is missing`)
-	}
-	if l.User, err = scalar("user", raw.User); err != nil {
-		return l, err
-	}
-	l.Provider, err = scalar("provider", raw.Provider)
-	return l, err
-}
-
-// scalar accepts a string or a number, since both are in use as class names
-// and user ids.
-func scalar(field string, raw json.RawMessage) (string, error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return "", nil
-	}
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s, nil
-	}
-	var n json.Number
-	if json.Unmarshal(raw, &n) == nil {
-		return n.String(), nil
-	}
-	return "", fmt.Errorf("%q must be a string or a number", field)
 }

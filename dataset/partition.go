@@ -108,28 +108,61 @@ func logGamma(rng *rand.Rand, shape float64) float64 {
 // random order; with more clients than users the rest stay empty. It returns
 // an error if an example has no user.
 func ByUser(s *Set, clients int, seed uint64) ([][]int, error) {
+	return by(s, clients, seed, "user", func(e Example) string { return e.User })
+}
+
+// ByGroup is ByUser for Example.Group.
+func ByGroup(s *Set, clients int, seed uint64) ([][]int, error) {
+	return by(s, clients, seed, "provider and no user", Example.Group)
+}
+
+func by(s *Set, clients int, seed uint64, what string, key func(Example) string) ([][]int, error) {
 	if clients < 1 {
 		return nil, fmt.Errorf("dataset: clients is %d, want at least 1", clients)
 	}
-	users := map[string][]int{}
+	owners := map[string][]int{}
 	var names []string
 	for i, ex := range s.Examples {
-		if ex.User == "" {
-			return nil, fmt.Errorf("dataset: example %d has no user, so the set cannot be divided by user", i+1)
+		name := key(ex)
+		if name == "" {
+			return nil, fmt.Errorf("dataset: example %d has no %s, so the set cannot be divided by it", i+1, what)
 		}
-		if users[ex.User] == nil {
-			names = append(names, ex.User)
+		if owners[name] == nil {
+			names = append(names, name)
 		}
-		users[ex.User] = append(users[ex.User], i)
+		owners[name] = append(owners[name], i)
 	}
 	slices.Sort(names)
 	rng := source(seed, 0xB1)
 	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	out := make([][]int, clients)
 	for i, name := range names {
-		out[i%clients] = append(out[i%clients], users[name]...)
+		out[i%clients] = append(out[i%clients], owners[name]...)
 	}
 	return out, nil
+}
+
+// FillEmpty gives each part of a partition that has nothing one index of the
+// largest part, and returns how many there were. It changes parts; with fewer
+// indices than parts some stay empty.
+func FillEmpty(parts [][]int) (filled int) {
+	for i := range parts {
+		if len(parts[i]) > 0 {
+			continue
+		}
+		largest := 0
+		for j := range parts {
+			if len(parts[j]) > len(parts[largest]) {
+				largest = j
+			}
+		}
+		if from := parts[largest]; len(from) > 1 {
+			parts[i] = []int{from[len(from)-1]}
+			parts[largest] = from[:len(from)-1]
+			filled++
+		}
+	}
+	return filled
 }
 
 // Split divides a set at random into parts of the given fractions, label by

@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/edge"
 )
 
 // app carries what every command shares: the three streams and the global
@@ -58,7 +60,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "starling: %v\n", err)
+	fmt.Fprintf(stderr, "starling: %s\n", edge.Words(err))
 	var usage usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintln(stderr, "Run 'starling help' or add --help to the command for its usage.")

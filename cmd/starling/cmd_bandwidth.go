@@ -12,11 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/quant"
 )
 
 type bandwidthFlags struct {
+	columns             dataset.Columns
 	preset              string
 	schemes, codecs     []string
 	ranks               []int
@@ -67,6 +69,7 @@ base model and your data.`,
 	fl.BoolVar(&f.train, "train", false, "take updates from local training on --base and --data")
 	fl.StringVar(&f.base, "base", "", "with --train: model folder; default the embedded base")
 	fl.StringVar(&f.data, "data", "", "with --train: labelled file, see starling demo; default generated invoices")
+	columnFlags(fl, &f.columns)
 	fl.Float64Var(&f.alpha, "alpha", 1, "with --data: Dirichlet concentration over devices where the file names no users")
 	fl.IntVar(&f.cohort, "cohort", 64, "devices in a round")
 	fl.IntVar(&f.shard, "shard", 64, "largest shard, from which the ring's width follows")
@@ -255,7 +258,7 @@ func (f *bandwidthFlags) subject(ctx context.Context, a *app, at size) (*subject
 	if f.data == "" {
 		d, err = generatedData(f.seed, f.cohort)
 	} else {
-		d, err = fileData(f.data, f.seed, f.cohort, f.alpha)
+		d, err = fileDivision{path: f.data, columns: f.columns, seed: f.seed, clients: f.cohort, alpha: f.alpha}.load()
 	}
 	if err != nil {
 		return nil, "", err

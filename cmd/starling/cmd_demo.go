@@ -26,6 +26,7 @@ type demoFlags struct {
 	providerRate            float64
 	adaptive                bool
 	seed                    uint64
+	columns                 dataset.Columns
 }
 
 // The demo's fleet stands for one of this size, sampled at 1%.
@@ -49,7 +50,8 @@ mid-round. The data is generated invoices, or your own labelled file.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, f) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: .tsv or .txt (label<TAB>text), .jsonl (text, label, user, provider); plain or .gz")
+	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: "+labelledFormats)
+	columnFlags(fl, &f.columns)
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache, instead of the embedded default")
 	fl.StringVar(&f.out, "out", "starling-demo", "folder that gets a folder of its own for this run")
 	fl.BoolVar(&f.reproducible, "reproducible", false, "seed every source of randomness: repeats bit for bit, not private")
@@ -94,7 +96,7 @@ func (f demoFlags) load() (*fleetData, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	d, err := fileData(f.data, f.seed, f.clients, f.alpha)
+	d, err := fileDivision{f.data, f.columns, f.seed, f.clients, f.alpha, f.unit == "provider"}.load()
 	return d, task, err
 }
 
@@ -193,6 +195,9 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	}
 	fmt.Fprintf(a.Stderr, "%s: %d edges, %d labels, %d validation and %d test texts; %d of the edges will vanish in mid-round\n",
 		data.Name, len(data.Clients), len(data.Labels), len(data.Validation.Examples), len(data.Test.Examples), f.vanish)
+	for _, note := range data.Notes {
+		fmt.Fprintln(a.Stderr, "note: "+note)
+	}
 	if f.reproducible {
 		fmt.Fprintln(a.Stderr, "reproducible: every secret is seeded, NOT PRIVATE")
 	}

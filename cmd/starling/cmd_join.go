@@ -26,6 +26,7 @@ type joinReport struct {
 func newJoinCmd(a *app) *cobra.Command {
 	var data, identity, cache string
 	var notPrivate bool
+	var columns dataset.Columns
 	cmd := &cobra.Command{
 		Use:   "join TOKEN|URL --data FILE",
 		Short: "Take part in a job as an edge; your data stays on this machine",
@@ -43,25 +44,26 @@ a round. The command ends when the job does and reconnects until then.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if data == "" {
-				return usagef("--data is required: a labelled file (.tsv, .txt, .jsonl; plain or .gz)")
+				return usagef("--data is required: a labelled file: %s", labelledFormats)
 			}
-			return runJoin(cmd.Context(), a, args[0], data, identity, cache, notPrivate)
+			return runJoin(cmd.Context(), a, args[0], data, columns, identity, cache, notPrivate)
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "", "labelled file to train on: .tsv or .txt (label<TAB>text), .jsonl (text, label, provider); plain or .gz")
+	cmd.Flags().StringVar(&data, "data", "", "labelled file to train on: "+labelledFormats)
+	columnFlags(cmd.Flags(), &columns)
 	cmd.Flags().StringVar(&identity, "identity", "", "identity file (default starling/identity.pem in the user's configuration folder)")
 	cmd.Flags().StringVar(&cache, "cache", "", "folder for the base and programs (default starling in the user's cache folder)")
 	cmd.Flags().BoolVar(&notPrivate, "accept-not-private", false, "join a reproducible run, whose secrets are all known to the coordinator")
 	return cmd
 }
 
-func runJoin(ctx context.Context, a *app, where, data, identity, cache string, notPrivate bool) error {
+func runJoin(ctx context.Context, a *app, where, data string, columns dataset.Columns, identity, cache string, notPrivate bool) error {
 	token, err := joinToken(where)
 	if err != nil {
 		return usageError{err}
 	}
 	// Read once before the network, so that a bad line is told at once.
-	set, err := dataset.Load(data)
+	set, err := loadLabelled(data, columns)
 	if err != nil {
 		return err
 	}

@@ -10,17 +10,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/tokenizer"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
-// predictChunk is how many lines are read before they are labelled.
+// predictChunk is how many texts are read before they are labelled.
 const predictChunk = 256
 
 type prediction struct {
-	Line        int     `json:"line"` // from 1
+	Line        int     `json:"line"` // of the file, from 1
 	Label       string  `json:"label"`
 	Probability float64 `json:"probability"` // softmax, not calibrated
 }
@@ -29,13 +30,18 @@ func newPredictCmd(a *app) *cobra.Command {
 	var (
 		dir  string
 		rank int
+
+		columns dataset.Columns
 	)
 	cmd := &cobra.Command{
 		Use:   "predict --checkpoint DIR [--rank B] [FILE]",
-		Short: "Label lines of text with a released adapter",
-		Long: `Label each line of FILE, or of standard input, with the adapter of a checkpoint
-folder at a rank; without --rank at the one that validation chose. An empty
-line gets a label like any other, so that lines and labels stay in step.`,
+		Short: "Label texts with a released adapter",
+		Long: `Label each text of FILE, or of standard input, with the adapter of a checkpoint
+folder at a rank; without --rank at the one that validation chose. FILE is one
+text a line, JSON Lines (.jsonl), CSV with a header (.csv) or label<TAB>text
+(.tsv), plain or .gz; standard input is one text a line. An empty line of plain
+text gets a label like any other, so that lines and labels stay in step. --json
+names the line of each.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("want at most one file, got %d", len(args))
@@ -58,24 +64,26 @@ line gets a label like any other, so that lines and labels stay in step.`,
 			if rank < 0 || rank > ck.LoRA.RMax {
 				return usagef("--rank is %d, the adapter has ranks 0 (head only) to %d", rank, ck.LoRA.RMax)
 			}
-			in := a.Stdin
+			in, name := a.Stdin, ""
 			if len(args) == 1 {
 				f, err := os.Open(args[0])
 				if err != nil {
 					return err
 				}
 				defer f.Close()
-				in = f
+				in, name = f, args[0]
 			}
-			return predictLines(cmd, a, ck, rank, in)
+			return predictTexts(cmd, a, ck, rank, columns, in, name)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "checkpoint", "", "folder of a released adapter")
 	cmd.Flags().IntVar(&rank, "rank", 0, "rank to use (default: the one that validation chose)")
+	textColumnFlag(cmd.Flags(), &columns)
 	return cmd
 }
 
-func predictLines(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank int, in io.Reader) error {
+// predictTexts labels the texts of a file, in which format its name says.
+func predictTexts(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank int, columns dataset.Columns, in io.Reader, name string) error {
 	tok, err := tokenizer.Parse(ck.Base.Tokenizer)
 	if err != nil {
 		return fmt.Errorf("the checkpoint's tokenizer: %w", err)
@@ -87,16 +95,15 @@ func predictLines(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank int, in
 	slice := ck.Adapter.Slice(rank)
 	out := bufio.NewWriter(a.Stdout)
 	enc := json.NewEncoder(out)
-	line := 0
+	var lines []int // of the rows
 	flush := func(rows [][]int32) error {
 		logits, err := p.Logits(cmd.Context(), slice, rank, rows)
 		if err != nil {
 			return err
 		}
-		for _, l := range logits {
-			line++
+		for i, l := range logits {
 			class, prob := softmaxBest(l)
-			r := prediction{line, ck.Labels[class], prob}
+			r := prediction{lines[i], ck.Labels[class], prob}
 			if a.JSON {
 				err = enc.Encode(r)
 			} else {
@@ -108,20 +115,17 @@ func predictLines(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank int, in
 		}
 		return out.Flush()
 	}
-	sc := bufio.NewScanner(in)
-	sc.Buffer(nil, maxLine)
 	var rows [][]int32
-	for sc.Scan() {
-		rows = append(rows, tok.EncodeFixed(sc.Text(), ck.Seq))
-		if len(rows) == predictChunk {
-			if err := flush(rows); err != nil {
-				return err
-			}
-			rows = rows[:0]
+	err = columns.Texts(in, name, func(at int, text string) error {
+		rows, lines = append(rows, tok.EncodeFixed(text, ck.Seq)), append(lines, at)
+		if len(rows) < predictChunk {
+			return nil
 		}
-	}
-	if err := sc.Err(); err != nil {
-		return fmt.Errorf("line %d: %w", line+len(rows)+1, err)
+		defer func() { rows, lines = rows[:0], lines[:0] }()
+		return flush(rows)
+	})
+	if err != nil {
+		return columnHint(err)
 	}
 	return flush(rows)
 }

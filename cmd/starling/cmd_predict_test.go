@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,5 +76,52 @@ func TestPredictLabelsEveryLine(t *testing.T) {
 	}
 	if _, code := predictWith(t, "", "--checkpoint", dir, "--rank", "3"); code != 2 {
 		t.Errorf("a rank beyond r_max: exit %d, want 2", code)
+	}
+}
+
+// What is no text is refused, and what is a table is read as one: a label for
+// each of its lines would look right and be wrong.
+func TestPredictReadsTheFormat(t *testing.T) {
+	checkpoint := writeCheckpoint(t, 2)
+	folder := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	io.WriteString(z, "one\ntwo\n")
+	z.Close()
+	for path, lines := range map[string][]int{
+		write("a.jsonl", "{\"text\":\"one\"}\n\n{\"text\":\"two\",\"label\":\"earn\"}\n"): {1, 3},
+		write("a.csv", "text,id\n\"one\nline\",1\ntwo,2\n"):                               {2, 4},
+		write("a.txt.gz", zipped.String()):                                                {1, 2},
+	} {
+		out, code := predictWith(t, "", "--checkpoint", checkpoint, "--json", path)
+		var got []int
+		for row := range strings.Lines(out) {
+			var p prediction
+			if err := json.Unmarshal([]byte(row), &p); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, p.Line)
+		}
+		if code != 0 || !slices.Equal(got, lines) {
+			t.Errorf("%s: exit %d, lines %v, want %v", path, code, got, lines)
+		}
+	}
+	for _, path := range []string{
+		write("b.jsonl", "plain text\n"), write("b.txt", zipped.String()), write("b.bin", "\x7fELF\x00\x00"), write("b.csv", "body\nx\n"),
+	} {
+		if out, code := predictWith(t, "", "--checkpoint", checkpoint, path); code != 1 || out != "" {
+			t.Errorf("%s: exit %d, output %q", path, code, out)
+		}
+	}
+	out, code := predictWith(t, "", "--checkpoint", checkpoint, "--text-column", "body", filepath.Join(folder, "b.csv"))
+	if code != 0 || out != "ship\n" {
+		t.Errorf("a chosen column: exit %d, output %q", code, out)
 	}
 }

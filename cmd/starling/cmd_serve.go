@@ -22,6 +22,7 @@ type serveFlags struct {
 	job, dir, listen, url, validation, test string
 	tls, verbose                            bool
 	linger                                  time.Duration
+	columns                                 dataset.Columns // of the public files
 }
 
 func newServeCmd(a *app) *cobra.Command {
@@ -49,6 +50,7 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	cmd.Flags().BoolVar(&f.tls, "tls", false, "serve TLS with a certificate kept in --dir, pinned by the join token")
 	cmd.Flags().StringVar(&f.validation, "validation", "", "public labelled file that scores every round and chooses the rank")
 	cmd.Flags().StringVar(&f.test, "test", "", "public labelled file for the result table")
+	columnFlags(cmd.Flags(), &f.columns)
 	cmd.Flags().DurationVar(&f.linger, "linger", 3*time.Second, "how long devices may still ask after the job's end")
 	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "log sessions and states to standard error")
 	return cmd
@@ -68,18 +70,15 @@ func loadBase(path string) (*model.Base, error) {
 }
 
 // loadPublic reads a public set over the job's labels; nil for no path.
-func loadPublic(path string, labels []string) (*dataset.Set, error) {
+func loadPublic(path string, columns dataset.Columns, labels []string) (*dataset.Set, error) {
 	if path == "" {
 		return nil, nil
 	}
-	set, err := dataset.Load(path)
+	set, err := loadLabelled(path, columns)
 	if err != nil {
 		return nil, err
 	}
-	if set, err = set.Relabel(labels); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return set, nil
+	return set.Relabel(labels)
 }
 
 func runServe(ctx context.Context, a *app, f serveFlags) error {
@@ -96,11 +95,11 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	validation, err := loadPublic(f.validation, job.Labels)
+	validation, err := loadPublic(f.validation, f.columns, job.Labels)
 	if err != nil {
 		return err
 	}
-	test, err := loadPublic(f.test, job.Labels)
+	test, err := loadPublic(f.test, f.columns, job.Labels)
 	if err != nil {
 		return err
 	}

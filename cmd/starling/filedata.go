@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/starling-fl/starling/dataset"
+)
+
+// fileDivision says how a labelled file becomes a fleet's data.
+type fileDivision struct {
+	path    string
+	columns dataset.Columns
+	seed    uint64
+	clients int
+	alpha   float64 // of Dirichlet, where clients are not users
+	byGroup bool    // providers are protected: none is spread over clients
+}
+
+// load divides the file: 80 % to the clients, 10 % to validation, 10 % to test.
+// Validation chooses the rank and is scored without noise, so whoever the file
+// names is in one of the three alone, as far as there are enough of them.
+func (f fileDivision) load() (*fleetData, error) {
+	all, err := loadLabelled(f.path, f.columns)
+	if err != nil {
+		return nil, err
+	}
+	if len(all.Labels) < 2 {
+		return nil, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", f.path, all.Labels[0])
+	}
+	d := &fleetData{Name: filepath.Base(f.path), Labels: all.Labels}
+	parts, err := f.split(all, d)
+	if err != nil {
+		return nil, err
+	}
+	train := parts[0]
+	d.Validation, d.Test = parts[1], parts[2]
+	if len(d.Validation.Examples) == 0 || len(d.Test.Examples) == 0 {
+		return nil, fmt.Errorf("%s: %d examples are too few to hold out validation and test", f.path, len(all.Examples))
+	}
+	if len(train.Examples) < f.clients {
+		return nil, fmt.Errorf("%s: %d of %d examples are left to train on, fewer than %d edges: give more, or --clients",
+			f.path, len(train.Examples), len(all.Examples), f.clients)
+	}
+	divided, err := f.divide(train, d)
+	if err != nil {
+		return nil, err
+	}
+	if n := dataset.FillEmpty(divided); n > 0 {
+		d.note("%d edges would have had no example at alpha %v: each was given one", n, f.alpha)
+	}
+	for _, p := range divided {
+		d.Clients = append(d.Clients, train.Pick(p))
+	}
+	return d, nil
+}
+
+func (d *fleetData) note(format string, args ...any) {
+	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
+}
+
+// split holds out validation and test: other users and providers than those
+// trained on, or where these are too few, other ones of the protected kind.
+func (f fileDivision) split(all *dataset.Set, d *fleetData) ([]*dataset.Set, error) {
+	fractions := []float64{0.8, 0.1, 0.1}
+	users := slices.ContainsFunc(all.Examples, func(e dataset.Example) bool { return e.User != "" })
+	providers := slices.ContainsFunc(all.Examples, func(e dataset.Example) bool { return e.Provider != "" })
+	var owners []dataset.Owner
+	switch {
+	case users && providers && f.byGroup:
+		owners = []dataset.Owner{dataset.OwnerBoth, dataset.OwnerGroup, dataset.OwnerUser}
+	case users && providers:
+		owners = []dataset.Owner{dataset.OwnerBoth, dataset.OwnerUser, dataset.OwnerProvider}
+	case users:
+		owners = []dataset.Owner{dataset.OwnerUser}
+	case providers:
+		owners = []dataset.Owner{dataset.OwnerProvider}
+	}
+	for i, owner := range owners {
+		parts, err := dataset.SplitWhole(all, owner, f.seed, fractions...)
+		if errors.Is(err, dataset.ErrCoarse) {
+			continue
+		}
+		if i > 0 {
+			d.note("users and providers are too entangled to part: validation and test hold texts of no %s that is trained on, "+
+				"but not so for both", owner)
+		}
+		return parts, err
+	}
+	if len(owners) > 0 {
+		d.note("too few are named to hold any %s out whole: validation and test hold other texts of those trained on, "+
+			"whose privacy covers neither the choice of the rank nor the accuracies", owners[len(owners)-1])
+	}
+	return dataset.Split(all, f.seed, fractions...)
+}
+
+// divide spreads the training part over the clients: whole users where there
+// are enough, whole providers where those are protected, else by label.
+func (f fileDivision) divide(train *dataset.Set, d *fleetData) ([][]int, error) {
+	count := func(key func(dataset.Example) string) (n int, all bool) {
+		names := map[string]struct{}{}
+		all = true
+		for _, e := range train.Examples {
+			name := key(e)
+			names[name] = struct{}{}
+			all = all && name != ""
+		}
+		return len(names), all
+	}
+	users, named := count(func(e dataset.Example) string { return e.User })
+	if named && users >= f.clients {
+		return dataset.ByUser(train, f.clients, f.seed)
+	}
+	if groups, grouped := count(dataset.Example.Group); f.byGroup && grouped {
+		if groups < f.clients {
+			return nil, fmt.Errorf("%s: %d providers are left to train on, fewer than %d edges, and none may be spread over two: give --clients %d or fewer",
+				f.path, groups, f.clients, groups)
+		}
+		if named {
+			d.note("%d users are left to train on, fewer than %d edges: divided by provider instead", users, f.clients)
+		}
+		return dataset.ByGroup(train, f.clients, f.seed)
+	}
+	if named {
+		d.note("%d users are left to train on, fewer than %d edges: divided by label instead (Dirichlet, alpha %v); "+
+			"--clients %d gives each edge users of its own", users, f.clients, f.alpha, users)
+	}
+	return dataset.Dirichlet(train, f.clients, f.alpha, f.seed)
+}

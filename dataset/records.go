@@ -1,0 +1,236 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// scanner takes a file's records apart.
+type scanner struct {
+	columns Columns
+	name    string // of the file, for errors
+	want    bool   // a label
+	each    func(line int, l labelled) error
+}
+
+// A ColumnError is a column, or a JSON key, that a record does not have.
+type ColumnError struct {
+	Column string   // that was looked for
+	Label  bool     // it is the labels', not the texts'
+	Have   []string // the record's own, in order
+}
+
+func (e *ColumnError) Error() string {
+	const most = 12
+	var have []string
+	for _, name := range e.Have[:min(len(e.Have), most)] {
+		have = append(have, fmt.Sprintf("%.40q", name))
+	}
+	if len(e.Have) > most {
+		have = append(have, "...")
+	}
+	if len(have) == 0 {
+		return fmt.Sprintf("%q is missing", e.Column)
+	}
+	return fmt.Sprintf("%q is missing; there are %s", e.Column, strings.Join(have, ", "))
+}
+
+// lines reads one record a line. Without parse the line is the text, and blank
+// ones count.
+func (s *scanner) lines(in *bufio.Reader, parse func([]byte) (labelled, error)) error {
+	sc := bufio.NewScanner(in)
+	sc.Buffer(make([]byte, 64<<10), MaxLine)
+	line := 0
+	for sc.Scan() {
+		line++
+		raw := bytes.TrimSuffix(sc.Bytes(), []byte("\r"))
+		l := labelled{}
+		var err error
+		if parse == nil {
+			l.Text = string(raw)
+		} else if len(bytes.TrimSpace(raw)) == 0 {
+			continue
+		} else {
+			l, err = parse(raw)
+		}
+		if err == nil {
+			err = s.each(line, l)
+		}
+		if err != nil {
+			return &LineError{s.name, line, err}
+		}
+	}
+	if err := sc.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return &LineError{s.name, line + 1, fmt.Errorf("longer than %d bytes", MaxLine)}
+	} else if err != nil {
+		return fmt.Errorf("%s: after line %d: %w", s.name, line, err)
+	}
+	return nil
+}
+
+func (s *scanner) parseTabbed(line []byte) (labelled, error) {
+	label, text, ok := strings.Cut(string(line), "\t")
+	switch {
+	case ok:
+		return labelled{Text: text, Label: strings.TrimSpace(label)}, nil
+	case s.want:
+		return labelled{}, errors.New("no tab: want label<TAB>text")
+	}
+	return labelled{Text: label}, nil
+}
+
+func (s *scanner) parseJSON(line []byte) (labelled, error) {
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(line, &raw); err != nil {
+		return labelled{}, fmt.Errorf("not a JSON object: %w", err)
+	}
+	if raw == nil {
+		return labelled{}, errors.New("not a JSON object: null")
+	}
+	keys := slices.Sorted(maps.Keys(raw))
+	value := func(column string) json.RawMessage {
+		if at := find(keys, column); at >= 0 {
+			return raw[keys[at]]
+		}
+		return nil
+	}
+	var l labelled
+	text := value(s.columns.text())
+	if len(text) == 0 || string(text) == "null" {
+		return l, &ColumnError{Column: s.columns.text(), Have: keys}
+	}
+	if json.Unmarshal(text, &l.Text) != nil {
+		return l, fmt.Errorf("%q must be a string", s.columns.text())
+	}
+	for _, f := range []struct {
+		column string
+		to     *string
+	}{{s.columns.label(), &l.Label}, {"user", &l.User}, {"provider", &l.Provider}} {
+		var err error
+		if *f.to, err = scalar(f.column, value(f.column)); err != nil {
+			return l, err
+		}
+	}
+	if l.Label == "" && s.want {
+		return l, &ColumnError{Column: s.columns.label(), Label: true, Have: keys}
+	}
+	return l, nil
+}
+
+// scalar accepts a string or a number, since both are in use as class names
+// and user ids.
+func scalar(field string, raw json.RawMessage) (string, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", nil
+	}
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s, nil
+	}
+	var n json.Number
+	if json.Unmarshal(raw, &n) == nil {
+		return n.String(), nil
+	}
+	return "", fmt.Errorf("%q must be a string or a number", field)
+}
+
+// find returns the index of a column by its name, else by its name in another
+// case, else -1.
+func find(names []string, column string) int {
+	if at := slices.Index(names, column); at >= 0 {
+		return at
+	}
+	return slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, column) })
+}
+
+// separator is the comma, or what stands in the header in its place.
+func separator(in *bufio.Reader) rune {
+	start, _ := in.Peek(4 << 10) // an error comes again when it is read
+	header, _, _ := bytes.Cut(start, []byte("\n"))
+	for _, sep := range ",;\t" {
+		if bytes.ContainsRune(header, sep) {
+			return sep
+		}
+	}
+	return ','
+}
+
+// errLong is a record beyond its bound: most often a quote that never closes.
+var errLong = fmt.Errorf("longer than %d bytes: is a quote not closed?", MaxLine)
+
+// bounded ends with errLong where more than left bytes are asked of it.
+type bounded struct {
+	r    io.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errLong
+	}
+	n, err := b.r.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// table reads records under a header. lazy takes quotes as they come, as tab-
+// separated files hold them.
+func (s *scanner) table(in *bufio.Reader, sep rune, lazy bool) error {
+	limit := &bounded{r: in}
+	r := csv.NewReader(limit)
+	r.Comma, r.LazyQuotes, r.ReuseRecord = sep, lazy, true
+	next := func() ([]string, error) {
+		limit.left = MaxLine + 64<<10 // beyond the record: what is read ahead
+		row, err := r.Read()
+		if bad := new(csv.ParseError); errors.As(err, &bad) {
+			return nil, &LineError{s.name, bad.Line, bad.Err}
+		} else if err != nil && err != io.EOF {
+			return nil, fmt.Errorf("%s: %w", s.name, err)
+		}
+		return row, err
+	}
+	row, err := next()
+	if err == io.EOF {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	header := slices.Clone(row)
+	for i := range header {
+		header[i] = strings.TrimSpace(header[i])
+	}
+	text, label := find(header, s.columns.text()), find(header, s.columns.label())
+	switch {
+	case text < 0:
+		return &LineError{s.name, 1, &ColumnError{Column: s.columns.text(), Have: header}}
+	case label < 0 && s.want:
+		return &LineError{s.name, 1, &ColumnError{Column: s.columns.label(), Label: true, Have: header}}
+	}
+	user, provider := find(header, "user"), find(header, "provider")
+	cell := func(at int) string {
+		if at < 0 {
+			return ""
+		}
+		return strings.Clone(row[at]) // a cell shares its record's memory
+	}
+	for {
+		if row, err = next(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		line, _ := r.FieldPos(0)
+		l := labelled{Text: cell(text), Label: strings.TrimSpace(cell(label)), User: cell(user), Provider: cell(provider)}
+		if err := s.each(line, l); err != nil {
+			return &LineError{s.name, line, err}
+		}
+	}
+}

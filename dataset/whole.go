@@ -1,0 +1,130 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+)
+
+// Owner says whose examples a split keeps together.
+type Owner string
+
+// The owners.
+const (
+	OwnerBoth     Owner = "user and provider" // whoever is linked by a user or a provider, however indirectly
+	OwnerUser     Owner = "user"
+	OwnerProvider Owner = "provider"
+	OwnerGroup    Owner = "provider, or user where none is named" // Example.Group
+)
+
+// owners numbers each example's owner, from 0. An example that names none is
+// one of its own.
+func (s *Set) owners(o Owner) (of []int, n int) {
+	parent := make([]int, len(s.Examples)) // a forest over examples
+	for i := range parent {
+		parent[i] = i
+	}
+	root := func(i int) int {
+		for parent[i] != i {
+			parent[i] = parent[parent[i]]
+			i = parent[i]
+		}
+		return i
+	}
+	first := map[[2]string]int{} // the first example that names a user or provider
+	link := func(i int, kind, name string) {
+		if name == "" {
+			return
+		}
+		if j, seen := first[[2]string{kind, name}]; seen {
+			parent[root(i)] = root(j)
+		} else {
+			first[[2]string{kind, name}] = i
+		}
+	}
+	for i, e := range s.Examples {
+		switch o {
+		case OwnerBoth:
+			link(i, "user", e.User)
+			link(i, "provider", e.Provider)
+		case OwnerUser:
+			link(i, "user", e.User)
+		case OwnerProvider:
+			link(i, "provider", e.Provider)
+		case OwnerGroup:
+			link(i, "group", e.Group())
+		}
+	}
+	number := map[int]int{}
+	of = make([]int, len(parent))
+	for i := range parent {
+		r := root(i)
+		if _, known := number[r]; !known {
+			number[r] = len(number)
+		}
+		of[i] = number[r]
+	}
+	return of, len(number)
+}
+
+// ErrCoarse is a set whose owners are too few, or too unequal, for SplitWhole.
+var ErrCoarse = errors.New("dataset: too few owners to keep each in one part")
+
+// SplitWhole divides a set at random into parts of about the given fractions
+// so that no owner's examples are in two parts. Fractions must be positive and
+// sum to 1. Where owners are so large that a part would differ from its
+// fraction by more than 0.2 of the whole, or would be empty, it returns
+// ErrCoarse.
+func SplitWhole(s *Set, owner Owner, seed uint64, fractions ...float64) ([]*Set, error) {
+	total := 0.0
+	for i, f := range fractions {
+		if !(f > 0) {
+			return nil, fmt.Errorf("dataset: fraction %d is %v, want a positive number", i+1, f)
+		}
+		total += f
+	}
+	if total < 1-1e-9 || total > 1+1e-9 {
+		return nil, fmt.Errorf("dataset: fractions sum to %v, want 1", total)
+	}
+	of, n := s.owners(owner)
+	size := make([]int, n)
+	for _, o := range of {
+		size[o]++
+	}
+	// Owners come in random order, whatever their size; each goes where most room
+	// is left.
+	order := source(seed, 0x52).Perm(n)
+	room := make([]float64, len(fractions))
+	for p, f := range fractions {
+		room[p] = f * float64(len(s.Examples))
+	}
+	part := make([]int, n)
+	for _, o := range order {
+		most := 0
+		for p := range room {
+			if room[p] > room[most] {
+				most = p
+			}
+		}
+		part[o] = most
+		room[most] -= float64(size[o])
+	}
+	parts := make([][]int, len(fractions))
+	for i, o := range of {
+		parts[part[o]] = append(parts[part[o]], i)
+	}
+	out := make([]*Set, len(parts))
+	for p, indices := range parts {
+		share := float64(len(indices)) / float64(len(s.Examples))
+		if d := share - fractions[p]; len(indices) == 0 || d > 0.2 || d < -0.2 {
+			return nil, fmt.Errorf("%w: %d of them, of %d examples", ErrCoarse, n, len(s.Examples))
+		}
+		shuffle(source(seed, 0x53, uint64(p)), indices)
+		out[p] = s.Pick(indices)
+	}
+	return out, nil
+}
+
+func shuffle(rng *rand.Rand, v []int) {
+	rng.Shuffle(len(v), func(i, j int) { v[i], v[j] = v[j], v[i] })
+}

@@ -1,0 +1,26 @@
+package edge
+
+import "strings"
+
+// packages are the names that errors of this project's packages start with.
+const packages = " codegen compiler coordinator dataset dp edge model nf4 nn optimizer plan quant round secagg sim starling store tokenizer wasm wire "
+
+// Words is an error's text as the owner of a device reads it: without the
+// names of this project's packages, which errors of Go programs start with and
+// which say nothing to them.
+func Words(err error) string {
+	if err == nil {
+		return ""
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		var kept []string
+		for _, part := range strings.Split(line, ": ") {
+			if part == "" || strings.Contains(part, " ") || !strings.Contains(packages, " "+part+" ") {
+				kept = append(kept, part)
+			}
+		}
+		lines[i] = strings.Join(kept, ": ")
+	}
+	return strings.Join(lines, "\n")
+}
