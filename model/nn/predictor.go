@@ -1,8 +1,10 @@
 package nn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -17,10 +19,10 @@ const predictBatch = 16
 
 // Predictor classifies texts with an adapter at any rank. The low-rank product
 // is merged into query and value on the host (W + alpha/b * B A), so that one
-// graph serves every rank at the cost of the bare encoder. Texts are grouped
-// by length: padding is masked, so a text's logits do not depend on how much of
-// it there is, up to rounding. The same call gives the same bits. Safe for
-// concurrent use.
+// graph serves every rank at the cost of the bare encoder. Texts are batched in
+// the order of their lengths, each batch padded to an eighth of seq: padding is
+// masked, so a text's logits do not depend on how much of it there is, up to
+// rounding. The same call gives the same bits. Safe for concurrent use.
 type Predictor struct {
 	layout  *model.Layout
 	base    *model.Base
@@ -85,44 +87,57 @@ func (p *Predictor) Logits(ctx context.Context, adapter []float32, rank int, tok
 	if want := p.layout.Size(rank); len(adapter) != want {
 		return nil, fmt.Errorf("nn: adapter has %d values at rank %d, want %d", len(adapter), rank, want)
 	}
-	groups := map[int][]int{} // by sequence length
+	used := make([]int, len(tokens)) // by text: tokens before the padding
+	order := make([]int, len(tokens))
 	for i, row := range tokens {
 		if err := checkTokens(row, p.seq, p.layout.Config.VocabSize); err != nil {
 			return nil, fmt.Errorf("text %d: %w", i, err)
 		}
-		s := p.bucket(row)
-		groups[s] = append(groups[s], i)
+		used[i], order[i] = p.length(row), i
 	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(used[a], used[b]) })
 	merged, err := p.layout.Merge(p.base, adapter, rank)
 	if err != nil {
 		return nil, err
 	}
 	out := make([][]float32, len(tokens))
-	for s, rows := range groups {
+	for len(order) > 0 {
+		// Whole batches as long as one sequence length holds the longest of them.
+		s, n := 0, 0
+		for n < len(order) {
+			next := min(n+predictBatch, len(order))
+			if at := p.padded(used[order[next-1]]); s != 0 && at != s {
+				break
+			} else {
+				s, n = at, next
+			}
+		}
 		prog, err := p.program(s)
 		if err != nil {
 			return nil, err
 		}
-		if err := p.forward(ctx, prog, s, merged, tokens, rows, out); err != nil {
+		if err := p.forward(ctx, prog, s, merged, tokens, order[:n], out); err != nil {
 			return nil, err
 		}
+		order = order[n:]
 	}
 	return out, nil
 }
 
-// bucket is the shortest of seq, seq/2, seq/4, seq/8 that holds the row.
-func (p *Predictor) bucket(row []int32) int {
-	used := len(row)
-	for pad := int32(p.layout.Config.PadTokenID); used > 1 && row[used-1] == pad; {
-		used--
+// length is how many tokens stand before the padding.
+func (p *Predictor) length(row []int32) int {
+	n := len(row)
+	for pad := int32(p.layout.Config.PadTokenID); n > 0 && row[n-1] == pad; {
+		n--
 	}
-	s := p.seq
-	for range 3 {
-		if s%2 == 0 && used <= s/2 {
-			s /= 2
-		}
-	}
-	return s
+	return n
+}
+
+// padded is the sequence length of a batch whose longest text has used tokens:
+// one of at most eight, so that few programs are compiled.
+func (p *Predictor) padded(used int) int {
+	step := (p.seq + 7) / 8
+	return min(p.seq, max(1, (used+step-1)/step)*step)
 }
 
 // forward classifies the named rows of tokens in batches and writes out.

@@ -401,6 +401,44 @@ func TestTrainerRefuses(t *testing.T) {
 	}
 }
 
+// Texts of all lengths in one call, in any order, get the logits that each gets
+// by itself.
+func TestPredictorBatchesByLength(t *testing.T) {
+	s := testSpec(2)
+	lay, _ := s.Layout()
+	p, err := NewPredictor(lay, testBase(t, s.Config), s.Seq, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]int32
+	for i := range 3*predictBatch + 5 {
+		row := make([]int32, s.Seq)
+		for j := range 1 + i*7%s.Seq {
+			row[j] = int32(2 + (i*5+j*3)%20)
+		}
+		rows = append(rows, row)
+	}
+	rows = append(rows, make([]int32, s.Seq)) // empty
+	all, err := p.Logits(context.Background(), slice(t, s), s.Rank, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range rows {
+		alone, err := p.Logits(context.Background(), slice(t, s), s.Rank, [][]int32{row})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := range alone[0] {
+			if math.Abs(float64(alone[0][c]-all[i][c])) > 1e-5 {
+				t.Fatalf("text %d: %v among others, %v alone", i, all[i], alone[0])
+			}
+		}
+	}
+	if n := len(p.programs); n > 8 {
+		t.Errorf("%d programs", n)
+	}
+}
+
 // TestPredictorAgreesWithTheStep compares the merged forward pass with the
 // step's own loss at every rank.
 func TestPredictorAgreesWithTheStep(t *testing.T) {
