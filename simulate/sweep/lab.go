@@ -1,0 +1,134 @@
+package sweep
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/simulate"
+)
+
+// Lab is what simulations are made with: the same for all of a grid.
+type Lab struct {
+	Base    *model.Base
+	Workers int    // clients that train side by side, at least 1
+	Engine  string // of the local steps: bits differ between engines
+	Version string // of this program
+	// Data yields a labelled file with a part held out for validation and one for
+	// test; an empty path, generated invoices without the training part.
+	Data func(path string, seed uint64) (*Data, error)
+	// Evaluator scores adapters on a set.
+	Evaluator func(base *model.Base, layout *model.Layout, set *dataset.Set, sequence int) (Evaluator, error)
+	// Progress is called after each round of a run; may be nil.
+	Progress func(p Point, r simulate.Round, of int)
+}
+
+// Data is a labelled file, divided.
+type Data struct {
+	Name   string
+	SHA256 string // of the file's bytes, hexadecimal; "" for generated data
+	Labels []string
+	// Train is divided over the clients; nil: every client's documents are
+	// generated.
+	Train      *dataset.Set
+	Validation *dataset.Set // chooses the rank
+	Test       *dataset.Set // reports
+}
+
+// Evaluator scores adapters on labelled data that no client holds.
+type Evaluator interface {
+	coordinator.Evaluator
+	// Score returns accuracy and macro-F1 at a rank, in [0, 1].
+	Score(ctx context.Context, a *model.Adapter, rank int) (accuracy, macroF1 float64, err error)
+}
+
+// Seed is what a setting's seed stands for everywhere in a run.
+func Seed(seed uint64) []byte { return binary.LittleEndian.AppendUint64(make([]byte, 24), seed) }
+
+// providersPerClient of generated invoices.
+const providersPerClient = 6
+
+// population puts the clients together.
+func (d *Data) population(s Settings) (simulate.Population, string, error) {
+	if d.Train == nil {
+		return simulate.Invoices{Config: dataset.InvoiceConfig{
+			Seed: s.Seed, Split: "train", Clients: s.Population, PerClient: s.Examples, Providers: providersPerClient,
+		}}, fmt.Sprintf("%s of %d for a client", d.Name, s.Examples), nil
+	}
+	var parts [][]int
+	var err error
+	how := ""
+	if slices.ContainsFunc(d.Train.Examples, func(e dataset.Example) bool { return e.User == "" }) {
+		n := min(s.Population, max(1, len(d.Train.Examples)/s.Examples))
+		parts, err = dataset.Dirichlet(d.Train, n, s.Alpha, s.Seed)
+		how = fmt.Sprintf("%s over %d by Dirichlet(%v)", d.SHA256, n, s.Alpha)
+	} else {
+		users := map[string]bool{}
+		for _, e := range d.Train.Examples {
+			users[e.User] = true
+		}
+		n := min(s.Population, len(users))
+		parts, err = dataset.ByUser(d.Train, n, s.Seed)
+		how = fmt.Sprintf("%s over %d by user", d.SHA256, n)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	p, err := simulate.NewPartition(d.Train, parts)
+	if err != nil {
+		return nil, "", err
+	}
+	if p.Len() == s.Population {
+		return p, how, nil
+	}
+	return simulate.Reused{Of: p, N: s.Population}, how + ", reused", nil
+}
+
+// Setup is a run that is ready to be made.
+type Setup struct {
+	Data       *Data
+	Config     simulate.Config
+	Job        coordinator.Job
+	Validation Evaluator
+	Test       Evaluator
+}
+
+// Setup loads the data, divides it and fills in the job.
+func (l *Lab) Setup(s Settings) (*Setup, error) {
+	d, err := l.Data(s.Data, s.Seed)
+	if err != nil {
+		return nil, err
+	}
+	job, err := s.JobOf(d.Name, d.Labels)
+	if err != nil {
+		return nil, err
+	}
+	population, how, err := d.population(s)
+	if err != nil {
+		return nil, err
+	}
+	layout, err := model.NewLayout(l.Base.Config, model.LoRA{RMax: job.Adapter.RankMax, Alpha: job.Adapter.Alpha}, len(job.Labels))
+	if err != nil {
+		return nil, err
+	}
+	validation := d.Validation
+	if s.Validation > 0 && len(validation.Examples) > s.Validation {
+		validation = &dataset.Set{Name: validation.Name, Labels: validation.Labels, Examples: validation.Examples[:s.Validation]}
+	}
+	out := &Setup{Data: d, Job: job}
+	if out.Validation, err = l.Evaluator(l.Base, layout, validation, job.Adapter.Sequence); err != nil {
+		return nil, err
+	}
+	if out.Test, err = l.Evaluator(l.Base, layout, d.Test, job.Adapter.Sequence); err != nil {
+		return nil, err
+	}
+	out.Config = simulate.Config{
+		Job: job, Base: l.Base, Population: population, Data: how, Seed: Seed(s.Seed), Workers: l.Workers,
+		Evaluator: out.Validation, Every: s.Every, Ranks: s.Ranks,
+	}
+	return out, nil
+}

@@ -1,0 +1,228 @@
+package sweep
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Plan is a grid of simulations.
+type Plan struct {
+	Name string
+	Axes []Axis
+	// Compare names, by axis, the points that all others are held against in pairs:
+	// equal in every other axis and in the seed.
+	Compare map[string]string
+	Points  []Point
+}
+
+// Axis is one setting, or several that change together, and its values.
+type Axis struct {
+	Name   string
+	Values []string
+}
+
+// Point is one simulation of the grid.
+type Point struct {
+	On       map[string]string // by axis: the value's name
+	Settings Settings
+}
+
+// file is a sweep file. Single settings of every point stand beside these keys.
+type file struct {
+	Name    string            `yaml:"name"`
+	Job     string            `yaml:"job"` // a job file, relative to the sweep file
+	Seeds   []uint64          `yaml:"seeds"`
+	Set     yaml.MapSlice     `yaml:"set"`  // settings of every point
+	Vary    yaml.MapSlice     `yaml:"vary"` // axes, in order
+	Compare map[string]string `yaml:"compare"`
+}
+
+const (
+	maxFile   = 1 << 20
+	maxPoints = 10_000
+)
+
+// Load reads a sweep file. Paths in it are relative to its folder.
+func Load(path string) (*Plan, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("sweep: %w", err)
+	}
+	defer f.Close()
+	p, err := Parse(f, filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
+// Parse reads a sweep: strict YAML. dir is where relative paths begin.
+func Parse(r io.Reader, dir string) (*Plan, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("sweep: %w", err)
+	}
+	if len(b) > maxFile {
+		return nil, badSetting("sweep file larger than %d bytes", maxFile)
+	}
+	var f file
+	if err := yaml.UnmarshalWithOptions(b, &f, yaml.Strict()); err != nil {
+		return nil, badSetting("%s", yaml.FormatError(err, false, true))
+	}
+	base := DefaultSettings()
+	if base.Job, err = readJob(f.Job, dir); err != nil {
+		return nil, err
+	}
+	for _, item := range f.Set {
+		if base, err = base.With(fmt.Sprint(item.Key), item.Value); err != nil {
+			return nil, err
+		}
+	}
+	if len(f.Seeds) == 0 {
+		f.Seeds = []uint64{1}
+	}
+	p := &Plan{Name: f.Name, Compare: f.Compare, Points: []Point{{On: map[string]string{}, Settings: base}}}
+	for _, item := range f.Vary {
+		if err := p.vary(fmt.Sprint(item.Key), item.Value); err != nil {
+			return nil, err
+		}
+	}
+	seeds := Axis{Name: "seed"}
+	for _, s := range f.Seeds {
+		seeds.Values = append(seeds.Values, fmt.Sprint(s))
+	}
+	err = p.cross(seeds, func(at Point, i int) (Point, error) {
+		at.Settings.Seed = f.Seeds[i]
+		return at, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.Points {
+		if d := &p.Points[i].Settings.Data; *d != "" && !filepath.IsAbs(*d) {
+			*d = filepath.Join(dir, *d)
+		}
+	}
+	return p, p.check()
+}
+
+func readJob(path, dir string) (map[string]any, error) {
+	keys := map[string]any{}
+	if path == "" {
+		return keys, nil
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("sweep: job: %w", err)
+	}
+	if len(b) > maxFile {
+		return nil, badSetting("%s is larger than %d bytes", path, maxFile)
+	}
+	if err := yaml.Unmarshal(b, &keys); err != nil {
+		return nil, badSetting("%s: %s", path, yaml.FormatError(err, false, true))
+	}
+	return keys, nil
+}
+
+// vary adds an axis: a list of values of one key, or named groups of keys.
+func (p *Plan) vary(name string, value any) error {
+	switch v := value.(type) {
+	case []any:
+		if len(v) == 0 {
+			return badSetting("vary.%s has no values", name)
+		}
+		a := Axis{Name: name}
+		for _, x := range v {
+			a.Values = append(a.Values, text(x))
+		}
+		return p.cross(a, func(at Point, i int) (Point, error) {
+			s, err := at.Settings.With(name, v[i])
+			at.Settings = s
+			return at, err
+		})
+	case map[string]any:
+		a := Axis{Name: name}
+		if len(v) == 0 {
+			return badSetting("vary.%s has no values", name)
+		}
+		a.Values = slices.Sorted(maps.Keys(v))
+		return p.cross(a, func(at Point, i int) (Point, error) {
+			group, ok := v[a.Values[i]].(map[string]any)
+			if !ok {
+				return at, badSetting("vary.%s.%s is not a group of keys", name, a.Values[i])
+			}
+			var err error
+			for _, k := range slices.Sorted(maps.Keys(group)) {
+				if at.Settings, err = at.Settings.With(k, group[k]); err != nil {
+					return at, err
+				}
+			}
+			return at, nil
+		})
+	}
+	return badSetting("vary.%s is neither a list of values nor named groups of keys", name)
+}
+
+// cross multiplies the points by an axis.
+func (p *Plan) cross(a Axis, apply func(at Point, i int) (Point, error)) error {
+	if slices.ContainsFunc(p.Axes, func(x Axis) bool { return x.Name == a.Name }) {
+		return badSetting("vary.%s stands twice", a.Name)
+	}
+	if len(p.Points)*len(a.Values) > maxPoints {
+		return badSetting("the grid has more than %d points", maxPoints)
+	}
+	var points []Point
+	for _, at := range p.Points {
+		for i, value := range a.Values {
+			next := Point{On: maps.Clone(at.On), Settings: at.Settings}
+			next.On[a.Name] = value
+			next, err := apply(next, i)
+			if err != nil {
+				return err
+			}
+			points = append(points, next)
+		}
+	}
+	p.Points = points
+	p.Axes = append(p.Axes, a)
+	return nil
+}
+
+// check refuses a plan of which two points are the same, or that compares with a
+// point it does not have.
+func (p *Plan) check() error {
+	for axis, value := range p.Compare {
+		i := slices.IndexFunc(p.Axes, func(a Axis) bool { return a.Name == axis })
+		if i < 0 {
+			return badSetting("compare.%s is no axis of vary", axis)
+		}
+		if !slices.Contains(p.Axes[i].Values, value) {
+			return badSetting("compare.%s is %q, want one of %s", axis, value, strings.Join(p.Axes[i].Values, ", "))
+		}
+	}
+	seen := map[string]bool{}
+	for _, at := range p.Points {
+		if err := at.Settings.Check(); err != nil {
+			return err
+		}
+		id, err := at.Settings.ID()
+		if err != nil {
+			return err
+		}
+		if seen[id] {
+			return badSetting("two points of the grid are the same simulation: %v", at.On)
+		}
+		seen[id] = true
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package sweep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/simulate"
+)
+
+// Record is what a run came to, with everything that it was made from.
+type Record struct {
+	ID       string            `json:"id"`
+	On       map[string]string `json:"on"` // by axis of the grid
+	Settings Settings          `json:"settings"`
+	Engine   string            `json:"engine"`
+	Version  string            `json:"version"`
+	Base     string            `json:"base"` // SHA-256 of the base, hexadecimal
+	Data     string            `json:"data"` // how the population was put together
+
+	Values          int     `json:"values"` // trained, at the largest rank
+	Rho             float64 `json:"rho"`
+	NoiseMultiplier float64 `json:"noise_multiplier"`
+	Epsilon         float64 `json:"epsilon"` // of the simulated deployment
+	Delta           float64 `json:"delta"`
+	Guarantee       string  `json:"guarantee"`
+
+	// Means over the rounds.
+	SignalNorm float64 `json:"signal_norm"`
+	NoiseNorm  float64 `json:"noise_norm"`
+	Clipped    float64 `json:"clipped"`
+	Cohort     float64 `json:"cohort"`
+	BytesUp    float64 `json:"bytes_up"` // of one device and round, the masked vector
+	BytesDown  float64 `json:"bytes_down"`
+
+	Rank       int     `json:"rank"`       // chosen by validation
+	Validation float64 `json:"validation"` // accuracy at it
+	Accuracy   float64 `json:"accuracy"`   // on the test split, at it
+	MacroF1    float64 `json:"macro_f1"`
+
+	ByRank []simulate.RankAccuracy `json:"by_rank"` // validation, every rank
+	Curve  []simulate.Round        `json:"rounds"`
+
+	Seconds float64 `json:"seconds"` // of the last process that worked on it
+}
+
+// Names of the files in a run's folder.
+const (
+	recordFile  = "result.json"
+	stateFile   = "state"
+	adapterFile = "adapter.safetensors"
+)
+
+// ErrOther is a folder whose run was made with something else.
+var ErrOther = errors.New("made with another base or engine")
+
+// Make makes the point's run in its folder below dir, or takes up where it was
+// interrupted. A run that is done is read; done tells which.
+func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bool, err error) {
+	id, err := p.Settings.ID()
+	if err != nil {
+		return nil, false, err
+	}
+	folder := filepath.Join(dir, id)
+	base, err := l.base()
+	if err != nil {
+		return nil, false, err
+	}
+	if r, err := readRecord(folder); err == nil {
+		if r.Base != base || r.Engine != l.Engine {
+			return nil, true, fmt.Errorf("%s: %w: base %.12s, engine %s; use another folder", folder, ErrOther, r.Base, r.Engine)
+		}
+		r.On = p.On
+		return r, true, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, false, err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, false, err
+	}
+	began := time.Now()
+	s, err := l.Setup(p.Settings)
+	if err != nil {
+		return nil, false, err
+	}
+	s.Config.State = filepath.Join(folder, stateFile)
+	if l.Progress != nil {
+		s.Config.Progress = func(round simulate.Round) { l.Progress(p, round, s.Job.Rounds) }
+	}
+	run, err := simulate.New(s.Config)
+	if err != nil {
+		return nil, false, err
+	}
+	result, err := run.Rounds(ctx)
+	if err = errors.Join(err, run.Close()); err != nil {
+		return nil, false, err
+	}
+	r = &Record{
+		ID: id, On: p.On, Settings: p.Settings, Engine: l.Engine, Version: l.Version, Base: base, Data: s.Config.Data,
+	}
+	if err := r.fill(ctx, s, result); err != nil {
+		return nil, false, err
+	}
+	r.Seconds = time.Since(began).Seconds()
+	return r, false, r.write(folder, result.Adapter)
+}
+
+func (l *Lab) base() (string, error) {
+	b, err := l.Base.Blob()
+	if err != nil {
+		return "", err
+	}
+	return hash(b), nil
+}
+
+// fill computes the record's figures; the test split is asked once, at the rank
+// that validation chose.
+func (r *Record) fill(ctx context.Context, s *Setup, result simulate.Result) error {
+	r.Values, r.Rho, r.NoiseMultiplier = result.Values, result.Rho, result.NoiseMultiplier
+	r.Epsilon, r.Delta, r.Guarantee = result.Guarantee.Epsilon, result.Guarantee.Delta, result.Guarantee.String()
+	r.ByRank, r.Curve, r.Rank = result.Validation, result.Rounds, result.BestRank
+	for _, v := range result.Validation {
+		if v.Rank == r.Rank {
+			r.Validation = v.Accuracy
+		}
+	}
+	n := float64(len(result.Rounds))
+	for _, round := range result.Rounds {
+		r.SignalNorm += round.SignalNorm / n
+		r.NoiseNorm += round.NoiseNorm / n
+		r.Clipped += round.Clipped / n
+		r.Cohort += float64(round.Cohort) / n
+		r.BytesUp += float64(round.BytesUp) / n
+		r.BytesDown += float64(round.BytesDown) / n
+	}
+	var err error
+	r.Accuracy, r.MacroF1, err = s.Test.Score(ctx, result.Adapter, r.Rank)
+	return err
+}
+
+// write keeps the adapter, then the record that says the run is done; the state
+// is not needed any more.
+func (r *Record) write(folder string, a *model.Adapter) error {
+	b, err := model.EncodeAdapter(a)
+	if err != nil {
+		return err
+	}
+	if err := durable.Replace(filepath.Join(folder, adapterFile), b, 0o644); err != nil {
+		return err
+	}
+	if b, err = json.MarshalIndent(r, "", " "); err != nil {
+		return err
+	}
+	if err := durable.Replace(filepath.Join(folder, recordFile), append(b, '\n'), 0o644); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(folder, stateFile)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+const maxRecord = 64 << 20
+
+func readRecord(folder string) (*Record, error) {
+	path := filepath.Join(folder, recordFile)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxRecord {
+		return nil, fmt.Errorf("%s: %d bytes, the limit is %d", path, info.Size(), maxRecord)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var r Record
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &r, nil
+}

@@ -1,0 +1,242 @@
+package sweep
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/starling-fl/starling/coordinator"
+)
+
+// ErrSettings is a setting that cannot be simulated; the text names it.
+var ErrSettings = errors.New("settings")
+
+func badSetting(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrSettings, fmt.Errorf(format, args...))
+}
+
+// Settings are one simulation as data: two that are equal come to the same
+// result, bit for bit, under the same engine. Keys stand in a sweep file as they
+// do here; those of the job file stand under their dotted names.
+type Settings struct {
+	// Data is a labelled file; empty generates invoices for every client.
+	Data string `json:"data" yaml:"data"`
+	// Population is N, the registered clients of the deployment; SamplingRate is
+	// the probability q of each one's coin in a round.
+	Population   int     `json:"population" yaml:"population"`
+	SamplingRate float64 `json:"sampling_rate" yaml:"sampling_rate"`
+	// Cohort is the expected number of clients that are really trained in a round,
+	// with the noise of q*N; 0 trains the true cohort.
+	Cohort int `json:"cohort" yaml:"cohort"`
+	// Alpha is the Dirichlet concentration that divides a file which names no users,
+	// Examples the mean number of examples a client then holds.
+	Alpha    float64 `json:"alpha" yaml:"alpha"`
+	Examples int     `json:"examples" yaml:"examples"`
+	// Seed of everything, the division of the data included.
+	Seed uint64 `json:"seed" yaml:"-"`
+	// Every is the number of rounds between two measurements; 0: only at the end.
+	Every int `json:"every" yaml:"every"`
+	// Ranks to measure then; empty: the round's.
+	Ranks []int `json:"ranks,omitempty" yaml:"ranks"`
+	// Validation bounds the texts that are scored each time, 0: all of them.
+	Validation int `json:"validation" yaml:"validation"`
+
+	// Job holds keys of the job file, nested; what it does not name has the job
+	// file's default.
+	Job map[string]any `json:"job,omitempty" yaml:"-"`
+}
+
+// DefaultSettings scale a million devices, sampled at 1 %, to a hundred.
+func DefaultSettings() Settings {
+	return Settings{Population: 1_000_000, SamplingRate: 0.01, Cohort: 100, Alpha: 1, Examples: 16, Every: 10, Validation: 400}
+}
+
+// Check names the first setting that is out of range.
+func (s Settings) Check() error {
+	switch {
+	case s.Population < 2 || s.Population > 1<<24:
+		return badSetting("population is %d, must be in 2..%d", s.Population, 1<<24)
+	case !(s.SamplingRate > 0 && s.SamplingRate <= 1):
+		return badSetting("sampling_rate is %v, must be in (0, 1]", s.SamplingRate)
+	case s.Cohort < 0 || s.Cohort > s.Population:
+		return badSetting("cohort is %d, must be in 0..population = %d", s.Cohort, s.Population)
+	case !(s.Alpha > 0) || math.IsInf(s.Alpha, 0):
+		return badSetting("alpha is %v, must be positive", s.Alpha)
+	case s.Examples < 1 || s.Examples > 1<<20:
+		return badSetting("examples is %d, must be in 1..%d", s.Examples, 1<<20)
+	case s.Every < 0 || s.Validation < 0:
+		return badSetting("every is %d and validation %d, must not be negative", s.Every, s.Validation)
+	case s.Cohort > 0 && float64(s.Cohort) >= s.SamplingRate*float64(s.Population):
+		return badSetting("cohort is %d, the true one sampling_rate*population = %v: nothing is left to scale; use 0 for the true cohort",
+			s.Cohort, s.SamplingRate*float64(s.Population))
+	}
+	return nil
+}
+
+// ID names the settings: the same for the same settings only.
+func (s Settings) ID() (string, error) {
+	b, err := json.Marshal(s) // maps are written in the order of their keys
+	if err != nil {
+		return "", fmt.Errorf("settings: %w", err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8]), nil
+}
+
+// JobOf is the job over the data's labels: the settings' keys, and what the
+// population asks for.
+func (s Settings) JobOf(name string, labels []string) (coordinator.Job, error) {
+	if err := s.Check(); err != nil {
+		return coordinator.Job{}, err
+	}
+	keys := clone(s.Job)
+	for _, own := range []string{"cohort.population", "cohort.sampling_rate", "privacy.simulated_population", "privacy.simulated_cohort", "base"} {
+		if _, ok := lookup(keys, own); ok {
+			return coordinator.Job{}, badSetting("%s follows from population, sampling_rate and cohort, or from --base: it cannot be set in the job", own)
+		}
+	}
+	for key, value := range map[string]any{"name": name, "labels": labels} {
+		if _, ok := keys[key]; !ok {
+			keys[key] = value
+		}
+	}
+	rate := s.SamplingRate
+	if s.Cohort > 0 {
+		rate = float64(s.Cohort) / float64(s.Population)
+		set(keys, "privacy.simulated_population", s.Population)
+		set(keys, "privacy.simulated_cohort", int(math.Round(s.SamplingRate*float64(s.Population))))
+		// Floors and thresholds are about the deployment's cohort, which these few
+		// clients stand for; their masks cancel anyway.
+		set(keys, "cohort.floor", 2)
+		set(keys, "shard.floor", 2)
+		set(keys, "shard.breach_bits", 0)
+	}
+	set(keys, "cohort.population", s.Population)
+	set(keys, "cohort.sampling_rate", rate)
+	if _, ok := lookup(keys, "cohort.max_enrolled"); !ok {
+		set(keys, "cohort.max_enrolled", max(s.Population, 100_000))
+	}
+	b, err := yaml.Marshal(keys)
+	if err != nil {
+		return coordinator.Job{}, fmt.Errorf("%w: %w", ErrSettings, err)
+	}
+	job, err := coordinator.ParseJob(strings.NewReader(string(b)))
+	if err != nil {
+		return job, fmt.Errorf("%w: %w", ErrSettings, err)
+	}
+	return job, nil
+}
+
+// With returns the settings with one key changed: one of their own, or a dotted
+// one of the job file.
+func (s Settings) With(key string, value any) (Settings, error) {
+	s.Job = clone(s.Job)
+	if strings.Contains(key, ".") || key == "rounds" {
+		set(s.Job, key, value)
+		return s, nil
+	}
+	b, err := yaml.Marshal(map[string]any{key: value})
+	if err != nil {
+		return s, badSetting("%s: %w", key, err)
+	}
+	if err := yaml.UnmarshalWithOptions(b, &s, yaml.Strict()); err != nil {
+		return s, badSetting("%s: %s", key, yaml.FormatError(err, false, false))
+	}
+	return s, nil
+}
+
+// Flat lists every setting under its dotted name, for a table.
+func (s Settings) Flat() (map[string]string, error) {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(b, &tree); err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	if job, ok := tree["job"].(map[string]any); ok {
+		delete(tree, "job")
+		maps.Copy(tree, job)
+	}
+	out := map[string]string{}
+	flatten("", tree, out)
+	return out, nil
+}
+
+func flatten(prefix string, tree map[string]any, out map[string]string) {
+	for k, v := range tree {
+		if sub, ok := v.(map[string]any); ok {
+			flatten(prefix+k+".", sub, out)
+			continue
+		}
+		out[prefix+k] = text(v)
+	}
+}
+
+// text writes a value as a table shows it.
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case float64:
+		return fmt.Sprint(v)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}
+
+// set puts a value under a dotted key.
+func set(tree map[string]any, key string, value any) {
+	for {
+		head, rest, more := strings.Cut(key, ".")
+		if !more {
+			tree[head] = value
+			return
+		}
+		sub, ok := tree[head].(map[string]any)
+		if !ok {
+			sub = map[string]any{}
+			tree[head] = sub
+		}
+		tree, key = sub, rest
+	}
+}
+
+func lookup(tree map[string]any, key string) (any, bool) {
+	for {
+		head, rest, more := strings.Cut(key, ".")
+		v, ok := tree[head]
+		if !more || !ok {
+			return v, ok
+		}
+		if tree, ok = v.(map[string]any); !ok {
+			return nil, false
+		}
+		key = rest
+	}
+}
+
+// clone copies a tree's maps; values are never changed in place.
+func clone(tree map[string]any) map[string]any {
+	out := make(map[string]any, len(tree))
+	for _, k := range slices.Sorted(maps.Keys(tree)) {
+		v := tree[k]
+		if sub, ok := v.(map[string]any); ok {
+			v = clone(sub)
+		}
+		out[k] = v
+	}
+	return out
+}

@@ -1,0 +1,243 @@
+package sweep
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/simulate"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const grid = `
+name: small
+set:
+  population: 2000
+  sampling_rate: 0.5
+  cohort: 40
+  examples: 4
+  every: 2
+  rounds: 3
+  adapter.sequence: 8
+  training.steps: 1
+  training.batch: 2
+  privacy.delta: 1.0e-4
+vary:
+  method:
+    DyLoRA: {adapter.rank_min: 1, adapter.rank_max: 2}
+    LoRA: {adapter.rank_min: 2, adapter.rank_max: 2}
+  privacy.epsilon: [2, 8]
+compare: {method: LoRA}
+seeds: [1, 2]
+`
+
+func TestParseMultipliesAxes(t *testing.T) {
+	p, err := Parse(strings.NewReader(grid), "here")
+	ok(t, err)
+	if len(p.Points) != 8 || len(p.Axes) != 3 {
+		t.Fatalf("%d points over %d axes, want 2 x 2 x 2 over 3", len(p.Points), len(p.Axes))
+	}
+	at := p.Points[0]
+	if want := map[string]string{"method": "DyLoRA", "privacy.epsilon": "2", "seed": "1"}; fmt.Sprint(at.On) != fmt.Sprint(want) {
+		t.Errorf("first point is %v, want %v", at.On, want)
+	}
+	job, err := at.Settings.JobOf("x", []string{"a", "b"})
+	ok(t, err)
+	if job.Adapter.RankMin != 1 || job.Adapter.RankMax != 2 || job.Privacy.Epsilon != 2 || job.Rounds != 3 {
+		t.Errorf("%+v", job)
+	}
+	if job.Privacy.SimulatedCohort != 1000 || job.Cohort.SamplingRate != 40.0/2000 {
+		t.Errorf("simulates %d at rate %v", job.Privacy.SimulatedCohort, job.Cohort.SamplingRate)
+	}
+	last, err := p.Points[7].Settings.JobOf("x", []string{"a", "b"})
+	ok(t, err)
+	if last.Adapter.RankMin != 2 || last.Privacy.Epsilon != 8 || p.Points[7].Settings.Seed != 2 {
+		t.Errorf("last point is %+v", p.Points[7])
+	}
+	if first, err := at.Settings.JobOf("x", []string{"a", "b"}); err != nil || first.Privacy.Epsilon != 2 {
+		t.Error("points share their settings")
+	}
+}
+
+func TestSweepFilesThatAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"vary: {population: []}":                               "no values",
+		"vary: {population: 7}":                                "neither a list",
+		"vary: {method: {a: 1}}":                               "not a group",
+		"vary: {populatoin: [1000, 2000]}":                     "populatoin",
+		"colour: red":                                          "colour",
+		"set: {population: 1}":                                 "population is 1",
+		"set: {population: 100, sampling_rate: 0.1}":           "nothing is left to scale",
+		"set: {alpha: 0}":                                      "alpha is 0",
+		"vary: {alpha: [1, 1]}":                                "same simulation",
+		"vary: {alpha: [1, 2]}\ncompare: {alpha: 3}":           "want one of 1, 2",
+		"compare: {method: x}":                                 "no axis",
+		"vary: {a.b: [" + strings.Repeat("1,", 10_001) + "1]}": "more than",
+	} {
+		_, err := Parse(strings.NewReader(text), "")
+		if !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: %v", text, err)
+		}
+	}
+	// What the job file refuses is refused with its words, before anything runs.
+	s := DefaultSettings()
+	s.Job = map[string]any{"adapter": map[string]any{"rank_max": 0}}
+	if _, err := s.JobOf("x", []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), "adapter.rank_max is 0") {
+		t.Errorf("a rank of 0: %v", err)
+	}
+	s.Job = map[string]any{"cohort": map[string]any{"population": 3}}
+	if _, err := s.JobOf("x", []string{"a", "b"}); !errors.Is(err, ErrSettings) {
+		t.Errorf("a population in the job: %v", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(grid)
+	f.Add("vary: {x: [1, [2], {a: b}]}")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := Parse(strings.NewReader(text), "")
+		if err == nil && len(p.Points) > maxPoints {
+			t.Errorf("%d points", len(p.Points))
+		}
+	})
+}
+
+// labelOf scores an adapter by its bytes: it needs no model.
+type labelOf struct{ n int }
+
+func (e labelOf) Evaluate(_ context.Context, a *model.Adapter, ranks []int) ([]float64, error) {
+	out := make([]float64, len(ranks))
+	for i, r := range ranks {
+		out[i], _, _ = e.Score(nil, a, r)
+	}
+	return out, nil
+}
+
+func (e labelOf) Score(_ context.Context, a *model.Adapter, rank int) (accuracy, macroF1 float64, err error) {
+	sum := 0.0
+	for _, v := range a.Slice(rank) {
+		sum += float64(v) * float64(v)
+	}
+	return sum / (1 + sum), float64(rank) / float64(e.n), nil
+}
+
+func lab(t testing.TB) *Lab {
+	t.Helper()
+	tok, err := tokenizer.Train(slices.Values([]string{"the quick brown fox"}), 48)
+	ok(t, err)
+	text, err := tok.MarshalJSON()
+	ok(t, err)
+	c := model.BERT(tok.VocabSize(), 16, 1, 2, 16)
+	var tensors []model.Tensor
+	for i, s := range c.BaseTensors() {
+		data := make([]float32, model.Elements(s.Shape))
+		for k := range data {
+			data[k] = float32((k*7+i*13)%11-5) / 20
+		}
+		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: data})
+	}
+	base, err := model.NewBase(c, tensors, text, model.F32)
+	ok(t, err)
+	set := func(n int) *dataset.Set {
+		s := &dataset.Set{Labels: []string{"a", "b"}}
+		for i := range n {
+			s.Examples = append(s.Examples, dataset.Example{Text: fmt.Sprintf("fox %d", i), Label: i % 2})
+		}
+		return s
+	}
+	return &Lab{
+		Base: base, Workers: 2, Engine: "program", Version: "test",
+		Data: func(string, uint64) (*Data, error) {
+			return &Data{Name: "foxes", SHA256: "f0", Labels: []string{"a", "b"}, Train: set(80), Validation: set(10), Test: set(20)}, nil
+		},
+		Evaluator: func(_ *model.Base, _ *model.Layout, s *dataset.Set, _ int) (Evaluator, error) {
+			return labelOf{len(s.Examples)}, nil
+		},
+	}
+}
+
+// A grid is made once: what is done is read again, and what was interrupted goes
+// on to the same record.
+func TestGridIsMadeOnce(t *testing.T) {
+	p, err := Parse(strings.NewReader(grid), "")
+	ok(t, err)
+	p.Points = p.Points[:3]
+	dir, l := t.TempDir(), lab(t)
+	ok(t, p.Keep(dir))
+	runs := filepath.Join(dir, RunsFolder)
+	var first []*Record
+	for _, at := range p.Points {
+		r, done, err := l.Make(t.Context(), at, runs)
+		ok(t, err)
+		if done {
+			t.Error("done before it was made")
+		}
+		first = append(first, r)
+	}
+	ok(t, KeepTable(dir))
+	table, err := os.ReadFile(filepath.Join(dir, TableFile))
+	ok(t, err)
+	rows, err := csv.NewReader(strings.NewReader(string(table))).ReadAll()
+	ok(t, err)
+	if len(rows) != 4 {
+		t.Fatalf("%d rows, want a header and 3", len(rows))
+	}
+	for _, column := range []string{"on:method", "privacy.epsilon", "seed", "version", "engine", "rho", "signal_norm", "clipped", "bytes_up", "seconds", "test_accuracy"} {
+		if !slices.Contains(rows[0], column) {
+			t.Errorf("the table has no column %s", column)
+		}
+	}
+	for i, at := range p.Points {
+		r, done, err := l.Make(t.Context(), at, runs)
+		ok(t, err)
+		if !done || r.Accuracy != first[i].Accuracy {
+			t.Errorf("point %d: done %v, accuracy %v, was %v", i, done, r.Accuracy, first[i].Accuracy)
+		}
+		if _, err := os.Stat(filepath.Join(runs, r.ID, stateFile)); err == nil {
+			t.Error("the state of a run that is done is kept")
+		}
+	}
+	again := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	broken := *l
+	broken.Progress = func(Point, simulate.Round, int) { cancel() }
+	if _, _, err := broken.Make(ctx, p.Points[0], again); !errors.Is(err, context.Canceled) {
+		t.Fatalf("interrupted: %v", err)
+	}
+	r, _, err := l.Make(t.Context(), p.Points[0], again)
+	ok(t, err)
+	if r.Accuracy != first[0].Accuracy || r.SignalNorm != first[0].SignalNorm || r.Epsilon != first[0].Epsilon {
+		t.Errorf("interrupted and taken up: %+v, want %+v", r, first[0])
+	}
+	other := *l
+	other.Engine = "another"
+	if _, _, err := other.Make(t.Context(), p.Points[0], runs); !errors.Is(err, ErrOther) {
+		t.Errorf("another engine: %v", err)
+	}
+}
+
+func TestReadRefusesStrangers(t *testing.T) {
+	dir := t.TempDir()
+	if _, _, err := Read(dir); err == nil {
+		t.Error("an empty folder was read")
+	}
+	ok(t, os.WriteFile(filepath.Join(dir, IndexFile), []byte(`{"runs":[{"id":"../../etc"}]}`), 0o600))
+	if _, _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "no name of ours") {
+		t.Errorf("a run outside of the folder: %v", err)
+	}
+}

@@ -1,0 +1,156 @@
+package sweep
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/starling-fl/starling/internal/durable"
+)
+
+// Index is what a grid's folder says of itself, for reports.
+type Index struct {
+	Name    string            `json:"name"`
+	Axes    []Axis            `json:"axes"`
+	Compare map[string]string `json:"compare,omitempty"`
+	Runs    []Run             `json:"runs"` // in the order of the grid
+}
+
+// Run names a point of the grid by its folder.
+type Run struct {
+	ID string            `json:"id"`
+	On map[string]string `json:"on"`
+}
+
+// Names of the files in a grid's folder; runs lie in RunsFolder.
+const (
+	IndexFile  = "sweep.json"
+	TableFile  = "results.csv"
+	RunsFolder = "runs"
+)
+
+// Keep writes the index.
+func (p *Plan) Keep(dir string) error {
+	x := Index{Name: p.Name, Axes: p.Axes, Compare: p.Compare}
+	for _, at := range p.Points {
+		id, err := at.Settings.ID()
+		if err != nil {
+			return err
+		}
+		x.Runs = append(x.Runs, Run{id, at.On})
+	}
+	b, err := json.MarshalIndent(x, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, RunsFolder), 0o755); err != nil {
+		return err
+	}
+	return durable.Replace(filepath.Join(dir, IndexFile), append(b, '\n'), 0o644)
+}
+
+// Read returns a grid's index and the runs that are done, in the order of the grid.
+func Read(dir string) (*Index, []*Record, error) {
+	b, err := os.ReadFile(filepath.Join(dir, IndexFile))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s is not a sweep's folder: %w", dir, err)
+	}
+	var x Index
+	if err := json.Unmarshal(b, &x); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", filepath.Join(dir, IndexFile), err)
+	}
+	var done []*Record
+	for _, run := range x.Runs {
+		if id, err := hex.DecodeString(run.ID); err != nil || len(id) != 8 {
+			return nil, nil, fmt.Errorf("%s: run %q has no name of ours", filepath.Join(dir, IndexFile), run.ID)
+		}
+		r, err := readRecord(filepath.Join(dir, RunsFolder, run.ID))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		r.On = run.On
+		done = append(done, r)
+	}
+	return &x, done, nil
+}
+
+// Table writes one row a run: its place in the grid, every setting, and what it
+// came to.
+func Table(x *Index, records []*Record) ([]byte, error) {
+	var settings []string
+	flats := make([]map[string]string, len(records))
+	for i, r := range records {
+		flat, err := r.Settings.Flat()
+		if err != nil {
+			return nil, err
+		}
+		flats[i] = flat
+		for k := range maps.Keys(flat) {
+			if !slices.Contains(settings, k) {
+				settings = append(settings, k)
+			}
+		}
+	}
+	slices.Sort(settings)
+	header := []string{"run"}
+	for _, a := range x.Axes {
+		header = append(header, "on:"+a.Name)
+	}
+	header = append(header, settings...)
+	header = append(header, "engine", "version", "base", "values", "rho", "noise_multiplier", "epsilon_spent", "delta_spent",
+		"signal_norm", "noise_norm", "clipped", "cohort_mean", "bytes_up", "bytes_down", "rank", "validation_accuracy", "test_accuracy", "test_macro_f1", "seconds")
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	if err := w.Write(header); err != nil {
+		return nil, err
+	}
+	num := func(v float64) string { return strconv.FormatFloat(v, 'g', 10, 64) }
+	for i, r := range records {
+		row := []string{r.ID}
+		for _, a := range x.Axes {
+			row = append(row, r.On[a.Name])
+		}
+		for _, k := range settings {
+			row = append(row, flats[i][k])
+		}
+		row = append(row, r.Engine, r.Version, r.Base, strconv.Itoa(r.Values), num(r.Rho), num(r.NoiseMultiplier), num(r.Epsilon), num(r.Delta),
+			num(r.SignalNorm), num(r.NoiseNorm), num(r.Clipped), num(r.Cohort), num(r.BytesUp), num(r.BytesDown),
+			strconv.Itoa(r.Rank), num(r.Validation), num(r.Accuracy), num(r.MacroF1), num(r.Seconds))
+		if err := w.Write(row); err != nil {
+			return nil, err
+		}
+	}
+	w.Flush()
+	return out.Bytes(), w.Error()
+}
+
+// KeepTable writes the table of what is done.
+func KeepTable(dir string) error {
+	x, records, err := Read(dir)
+	if err != nil {
+		return err
+	}
+	b, err := Table(x, records)
+	if err != nil {
+		return err
+	}
+	return durable.Replace(filepath.Join(dir, TableFile), b, 0o644)
+}
+
+func hash(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
