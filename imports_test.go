@@ -47,6 +47,8 @@ var mayImport = map[string][]string{
 	// sim counts bytes by message and plays hostile devices, so it reads frames.
 	"internal/sim":     {"coordinator", "edge", "dataset", "model", "model/nn", "internal/wire"},
 	"simulate":         {"coordinator", "edge", "dataset", "model", "dp", "tokenizer", "internal/durable"},
+	"simulate/sweep":   {"simulate", "coordinator", "dataset", "model", "internal/durable"},
+	"simulate/report":  {"simulate/sweep", "simulate", "internal/durable"},
 	"cmd/starling":     {"..."},
 	"cmd/starling-web": {"edge", "dataset"},
 	"bench/...":        {"..."},

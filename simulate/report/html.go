@@ -1,0 +1,91 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"strings"
+)
+
+//go:embed report.html.tmpl
+var page string
+
+var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
+	"percent": percent,
+	"signed":  func(v float64) string { return fmt.Sprintf("%+.1f", 100*v) },
+	"g":       func(v float64) string { return fmt.Sprintf("%.3g", v) },
+	"human":   human,
+	"image": func(svg []byte) template.URL {
+		// Ours, and as an image it cannot run anything.
+		return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg))
+	},
+	"short": func(s string) string { return s[:min(len(s), 12)] },
+}).Parse(page))
+
+// html is one page without a reference to anything outside of it.
+func (r *Report) html() ([]byte, error) {
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, r); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// latex writes the tables for booktabs.
+func (r *Report) latex() []byte {
+	var b bytes.Buffer
+	row := func(cells ...string) { fmt.Fprintf(&b, "%s \\\\\n", strings.Join(cells, " & ")) }
+	names := func() (out []string) {
+		for _, a := range r.Axes {
+			out = append(out, escape(a.Name))
+		}
+		return out
+	}
+	fmt.Fprintf(&b, "%% %s: %d of %d runs. Needs booktabs.\n", escape(r.Name), r.Done, r.Of)
+	fmt.Fprintf(&b, "\\begin{tabular}{%srrrrrr}\n\\toprule\n", strings.Repeat("l", len(r.Axes)))
+	row(append(names(), "values", "$\\rho$", "$\\varepsilon$", "seeds", "accuracy", "macro-F1")...)
+	b.WriteString("\\midrule\n")
+	for _, c := range r.Cells {
+		var line []string
+		for _, a := range r.Axes {
+			line = append(line, escape(c.On[a.Name]))
+		}
+		row(append(line, fmt.Sprint(c.Values), fmt.Sprintf("%.3g", c.Rho), fmt.Sprintf("%.3g", c.Epsilon), fmt.Sprint(c.Accuracy.N),
+			fmt.Sprintf("$%s \\pm %s$", percent(c.Accuracy.Mean), percent(c.Accuracy.SD)),
+			fmt.Sprintf("$%s \\pm %s$", percent(c.MacroF1.Mean), percent(c.MacroF1.SD)))...)
+	}
+	b.WriteString("\\bottomrule\n\\end{tabular}\n")
+	if len(r.Pairs) == 0 {
+		return b.Bytes()
+	}
+	fmt.Fprintf(&b, "\n%% Paired differences in accuracy, points, with 95 %% bootstrap intervals.\n\\begin{tabular}{%slrrr}\n\\toprule\n", strings.Repeat("l", len(r.Axes)))
+	row(append(names(), "against", "seeds", "difference", "95\\,\\%")...)
+	b.WriteString("\\midrule\n")
+	for _, p := range r.Pairs {
+		var line []string
+		for _, a := range r.Axes {
+			line = append(line, escape(p.On[a.Name]))
+		}
+		row(append(line, escape(r.Against(p)), fmt.Sprint(p.N), fmt.Sprintf("$%+.1f$", 100*p.Mean), fmt.Sprintf("$%+.1f \\ldots %+.1f$", 100*p.Low, 100*p.High))...)
+	}
+	b.WriteString("\\bottomrule\n\\end{tabular}\n")
+	return b.Bytes()
+}
+
+// Against names what a cell is compared with: the axes in which they differ.
+func (r *Report) Against(p Paired) string {
+	var out []string
+	for _, a := range r.Axes {
+		if p.On[a.Name] != p.Against[a.Name] {
+			out = append(out, p.Against[a.Name])
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+var tex = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "\n", " ")
+
+// escape makes a stranger's text harmless in LaTeX.
+func escape(s string) string { return tex.Replace(s) }

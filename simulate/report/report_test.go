@@ -1,0 +1,158 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/starling-fl/starling/simulate"
+	"github.com/starling-fl/starling/simulate/sweep"
+)
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// grid writes a folder as sweep does, its figures made up: method A is better
+// than B by 2 points for every seed, and the seeds differ by much more.
+func grid(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	p, err := sweep.Parse(strings.NewReader(`
+name: made up <b>&_
+vary:
+  method:
+    A_1: {adapter.rank_min: 1, adapter.rank_max: 8}
+    B: {adapter.rank_min: 8, adapter.rank_max: 8}
+  privacy.epsilon: [1, 2, 8]
+compare: {method: B}
+seeds: [1, 2, 3]
+`), "")
+	ok(t, err)
+	ok(t, p.Keep(dir))
+	for _, at := range p.Points {
+		id, err := at.Settings.ID()
+		ok(t, err)
+		var epsilon, seed float64
+		fmt.Sscan(at.On["privacy.epsilon"], &epsilon)
+		fmt.Sscan(at.On["seed"], &seed)
+		r := sweep.Record{ID: id, On: at.On, Settings: at.Settings, Engine: "program", Version: "v1", Base: strings.Repeat("ab", 32), Data: "x",
+			Values: 4616, Rho: 0.02 / epsilon, Epsilon: epsilon, Delta: 1e-6, BytesUp: 9000, BytesDown: 12000,
+			Accuracy: 0.6 + 0.03*math.Log(epsilon) + 0.05*seed, MacroF1: 0.5}
+		if at.On["method"] == "A_1" {
+			r.Accuracy += 0.02 + 0.001*(seed-2)
+			r.BytesUp = 4000
+		}
+		for v := 1; v <= 20; v++ {
+			round := simulate.Round{Version: v}
+			if v%5 == 0 {
+				round.Accuracy = []simulate.RankAccuracy{{Rank: 1, Accuracy: 0.1}, {Rank: 8, Accuracy: r.Accuracy * (1 - 1/float64(v))}}
+			}
+			r.Curve = append(r.Curve, round)
+		}
+		b, err := json.Marshal(r)
+		ok(t, err)
+		folder := filepath.Join(dir, sweep.RunsFolder, id)
+		ok(t, os.MkdirAll(folder, 0o755))
+		ok(t, os.WriteFile(filepath.Join(folder, "result.json"), b, 0o600))
+	}
+	return dir
+}
+
+// Pairs are over seeds: what the seeds have in common does not blur the difference.
+func TestPairedDifferences(t *testing.T) {
+	r, err := New(grid(t))
+	ok(t, err)
+	if len(r.Cells) != 6 || len(r.Pairs) != 3 || r.Done != 18 {
+		t.Fatalf("%d cells, %d pairs, %d runs", len(r.Cells), len(r.Pairs), r.Done)
+	}
+	for _, p := range r.Pairs {
+		if p.N != 3 || math.Abs(p.Mean-0.02) > 1e-12 || math.Abs(p.Low-0.019) > 1e-9 || math.Abs(p.High-0.021) > 1e-9 {
+			t.Errorf("%+v, want 0.02 in 0.019..0.021", p)
+		}
+		if r.Against(p) != "B" {
+			t.Errorf("against %q", r.Against(p))
+		}
+	}
+	if sd := r.Cells[0].Accuracy.SD; math.Abs(sd-0.051) > 1e-9 { // seeds 0.051 apart
+		t.Errorf("standard deviation %v", sd)
+	}
+}
+
+// The numbers are scipy.stats.bootstrap((x,), np.mean, method="percentile",
+// n_resamples=400000) on the same ten values.
+func TestBootstrapAgainstSciPy(t *testing.T) {
+	low, high := bootstrap([]float64{0.1, 0.9, 0.35, 1.4, -0.2, 0.6, 0.75, 0.05, 0.5, 0.9})
+	const scipyLow, scipyHigh = 0.26, 0.82
+	if math.Abs(low-scipyLow) > 0.01 || math.Abs(high-scipyHigh) > 0.01 {
+		t.Errorf("%.4f to %.4f, want %.4f to %.4f", low, high, scipyLow, scipyHigh)
+	}
+	if l, h := bootstrap([]float64{0.3}); l != 0.3 || h != 0.3 {
+		t.Errorf("one value: %v to %v", l, h)
+	}
+}
+
+func TestReportOpensOffline(t *testing.T) {
+	dir := grid(t)
+	r, err := New(dir)
+	ok(t, err)
+	out := t.TempDir()
+	paths, err := r.Write(out)
+	ok(t, err)
+	page, err := os.ReadFile(filepath.Join(out, "report.html"))
+	ok(t, err)
+	if m := regexp.MustCompile(`(?i)(src|href)\s*=\s*"(?:[^d]|d[^a])[^"]*"`).Find(page); m != nil {
+		t.Errorf("the page refers to %s", m)
+	}
+	if bytes.Contains(page, []byte("made up <b>")) || !bytes.Contains(page, []byte("made up &lt;b&gt;")) {
+		t.Error("a name's markup reaches the page")
+	}
+	tex, err := os.ReadFile(filepath.Join(out, "tables.tex"))
+	ok(t, err)
+	if !bytes.Contains(tex, []byte(`A\_1`)) || !bytes.Contains(tex, []byte(`$+2.0$`)) {
+		t.Errorf("tables:\n%s", tex)
+	}
+	pngs := 0
+	for _, p := range paths {
+		if filepath.Ext(p) != ".png" {
+			continue
+		}
+		pngs++
+		f, err := os.Open(p)
+		ok(t, err)
+		img, err := png.Decode(f)
+		ok(t, errors.Join(err, f.Close()))
+		if b := img.Bounds(); b.Dx() < 800 {
+			t.Errorf("%s is %v", p, b)
+		}
+	}
+	if pngs != 3 {
+		t.Errorf("%d plots, want privacy-utility, bytes-utility and learning curves", pngs)
+	}
+	again, err := New(dir)
+	ok(t, err)
+	if b, err := again.html(); err != nil || !bytes.Equal(b, page) {
+		t.Error("the same runs, another report")
+	}
+}
+
+func TestAnEmptyGrid(t *testing.T) {
+	dir := t.TempDir()
+	p, err := sweep.Parse(strings.NewReader("seeds: [1]"), "")
+	ok(t, err)
+	ok(t, p.Keep(dir))
+	if _, err := New(dir); !errors.Is(err, ErrEmpty) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,168 @@
+package report
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/starling-fl/starling/simulate/sweep"
+)
+
+// seedAxis is the axis that repeats a point.
+const seedAxis = "seed"
+
+// Summary is a figure over the seeds of one point.
+type Summary struct {
+	N    int     `json:"n"`
+	Mean float64 `json:"mean"`
+	SD   float64 `json:"sd"` // of a sample; 0 where N is 1
+}
+
+func summarize(x []float64) Summary {
+	s := Summary{N: len(x)}
+	for _, v := range x {
+		s.Mean += v / float64(len(x))
+	}
+	if len(x) > 1 {
+		for _, v := range x {
+			s.SD += (v - s.Mean) * (v - s.Mean) / float64(len(x)-1)
+		}
+		s.SD = math.Sqrt(s.SD)
+	}
+	return s
+}
+
+// Cell is a point of the grid over its seeds.
+type Cell struct {
+	On       map[string]string `json:"on"` // by axis, without the seed
+	Accuracy Summary           `json:"accuracy"`
+	MacroF1  Summary           `json:"macro_f1"`
+	Rho      float64           `json:"rho"`
+	Signal   float64           `json:"signal_norm"`
+	Noise    float64           `json:"noise_norm"`
+	Clipped  float64           `json:"clipped"`
+	Values   int               `json:"values"`
+	Epsilon  float64           `json:"epsilon"`
+	Delta    float64           `json:"delta"`
+	// Bytes of one device in all rounds, up and down, base and page left out.
+	Bytes float64 `json:"bytes"`
+
+	runs map[string]*sweep.Record // by seed
+}
+
+// Paired is how a cell differs from the one it is compared with: over the seeds
+// that both have, which share data, division and cohorts.
+type Paired struct {
+	On        map[string]string `json:"on"`
+	Against   map[string]string `json:"against"`
+	N         int               `json:"n"`
+	Mean      float64           `json:"mean"` // accuracy minus the other's
+	Low, High float64           // 95 % bootstrap percentile interval of the mean
+}
+
+// cells groups the records by everything but the seed, in the order they came.
+func cells(x *sweep.Index, records []*sweep.Record) []*Cell {
+	var out []*Cell
+	at := map[string]*Cell{}
+	for _, r := range records {
+		on := without(r.On, seedAxis)
+		key := keyOf(x, on)
+		c := at[key]
+		if c == nil {
+			c = &Cell{On: on, Rho: r.Rho, Values: r.Values, runs: map[string]*sweep.Record{}}
+			at[key] = c
+			out = append(out, c)
+		}
+		c.runs[r.On[seedAxis]] = r
+	}
+	for _, c := range out {
+		var accuracy, f1 []float64
+		n := float64(len(c.runs))
+		for _, seed := range slices.Sorted(maps.Keys(c.runs)) {
+			r := c.runs[seed]
+			accuracy, f1 = append(accuracy, r.Accuracy), append(f1, r.MacroF1)
+			c.Signal += r.SignalNorm / n
+			c.Noise += r.NoiseNorm / n
+			c.Clipped += r.Clipped / n
+			c.Bytes += (r.BytesUp + r.BytesDown) * float64(len(r.Curve)) / n
+			c.Epsilon, c.Delta = max(c.Epsilon, r.Epsilon), r.Delta
+		}
+		c.Accuracy, c.MacroF1 = summarize(accuracy), summarize(f1)
+	}
+	return out
+}
+
+func without(on map[string]string, axis string) map[string]string {
+	out := maps.Clone(on)
+	delete(out, axis)
+	return out
+}
+
+func keyOf(x *sweep.Index, on map[string]string) string {
+	var b strings.Builder
+	for _, a := range x.Axes {
+		b.WriteString(on[a.Name])
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// pairs compares every cell with the one that has the index's compared values and
+// is equal in the rest.
+func pairs(x *sweep.Index, all []*Cell) []Paired {
+	if len(x.Compare) == 0 {
+		return nil
+	}
+	at := map[string]*Cell{}
+	for _, c := range all {
+		at[keyOf(x, c.On)] = c
+	}
+	var out []Paired
+	for _, c := range all {
+		on := maps.Clone(c.On)
+		maps.Copy(on, x.Compare)
+		other := at[keyOf(x, on)]
+		if other == nil || other == c {
+			continue
+		}
+		var d []float64
+		for _, seed := range slices.Sorted(maps.Keys(c.runs)) {
+			if b := other.runs[seed]; b != nil {
+				d = append(d, c.runs[seed].Accuracy-b.Accuracy)
+			}
+		}
+		if len(d) == 0 {
+			continue
+		}
+		p := Paired{On: c.On, Against: on, N: len(d), Mean: summarize(d).Mean}
+		p.Low, p.High = bootstrap(d)
+		out = append(out, p)
+	}
+	return out
+}
+
+// resamples of the bootstrap: enough that the interval's ends do not move in the
+// digits that are printed.
+const resamples = 20_000
+
+// bootstrap is the 95 % percentile interval of the mean (Efron and Tibshirani
+// 1993, 13.3). Its draws are fixed, so that a report is made the same twice. With
+// three seeds it can be no wider than from the least difference to the greatest.
+func bootstrap(x []float64) (low, high float64) {
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], uint64(len(x)))
+	rng := rand.New(rand.NewChaCha8(key))
+	means := make([]float64, resamples)
+	for i := range means {
+		for range x {
+			means[i] += x[rng.IntN(len(x))]
+		}
+		means[i] /= float64(len(x))
+	}
+	slices.SortFunc(means, cmp.Compare[float64])
+	return means[int(0.025*resamples)], means[int(0.975*resamples)-1]
+}
