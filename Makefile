@@ -35,12 +35,14 @@ race: ## Run the race detector on the packages with goroutines (needs a C compil
 stress: ## Repeat the tests under load until FOR is up (FOR=30m, PKG=./...); logs of failures are kept
 	.ci/stress $(or $(FOR),30m) $(PKG)
 
-lint: ## gofmt, go vet, staticcheck, go.mod tidiness; govulncheck where its database is reachable
+lint: ## gofmt, go vet, staticcheck, vanishing errors, go.mod tidiness; govulncheck where its database is reachable
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w needed: $$files"; exit 1; }
 	$(GO) vet ./...
 	GOOS=js GOARCH=wasm $(GO) vet ./cmd/starling-web ./edge ./wasm
 	$(GO) run $(STATICCHECK) ./...
-	$(GO) mod tidy -diff
+	$(GO) build -C lint -o ../bin/lint . && $(GO) vet -vettool=bin/lint ./...
+	$(GO) test -C lint ./...
+	$(GO) mod tidy -diff && $(GO) mod -C lint tidy -diff
 	@if out=$$($(GO) run $(GOVULNCHECK) ./... 2>&1); then echo "$$out"; \
 	elif echo "$$out" | grep -qiE 'dial|lookup|fetch|forbidden|403|no such host|connection'; then echo "govulncheck: database not reachable, skipped"; \
 	else echo "$$out"; exit 1; fi

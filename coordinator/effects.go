@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
@@ -90,7 +92,11 @@ func (c *Coordinator) step(ev round.Event) {
 func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 	switch e := e.(type) {
 	case round.Await:
-		r.deadline = time.Now().Add(e.Timeout)
+		r.due.arm(e.Shard, e.State, time.Now().Add(e.Timeout))
+		if e.Shard != round.Whole && (e.State <= r.reached || r.m.State() != e.State) {
+			return nil, nil // not the last shard to get there
+		}
+		r.reached = e.State
 		in, dropped := r.m.Counts()
 		c.progress.State, c.progress.Dropped, c.progress.Answered = e.State.String(), dropped, 0
 		c.publish()
@@ -121,17 +127,16 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 			c.broadcast(r, []round.Device{n}, f)
 		}
 	case round.PersistSurvivors:
-		return c.persistSurvivors(r, e)
+		return nil, c.closeCollecting(r, e.Shard)
 	case round.AnnounceSurvivors:
 		if f := r.survivors[e.Shard]; f != nil {
 			c.broadcast(r, e.Members, f)
 		}
 	case round.PersistIntent:
-		r.deadline = time.Time{}
 		if err := c.store.PersistIntent(r.event); err != nil {
 			return nil, err
 		}
-		return round.Stored{}, nil
+		return round.Stored{Shard: round.Whole}, nil
 	case round.SendSignatures:
 		s := r.shards[e.Shard]
 		signs, err := s.CloseConfirming()
@@ -178,7 +183,6 @@ func shardFailed(shard int, err error) (round.Event, error) {
 
 // cutShards closes turn 1.
 func (c *Coordinator) cutShards(r *running) (round.Event, error) {
-	r.deadline = time.Time{}
 	shards, err := r.keying.Cut(c.rnd.stream("shards", r.id))
 	if errors.Is(err, secagg.ErrBelowFloor) {
 		return round.Abort{Reason: err.Error()}, nil
@@ -197,34 +201,52 @@ func (c *Coordinator) cutShards(r *running) (round.Event, error) {
 	return ev, nil
 }
 
-// persistSurvivors closes turn 3 of every shard and stores the sets that will
-// be announced, byte for byte.
-func (c *Coordinator) persistSurvivors(r *running, e round.PersistSurvivors) (round.Event, error) {
-	r.deadline = time.Time{}
-	sets := map[int][]byte{}
-	for _, set := range e.Sets {
-		sv, err := r.shards[set.Shard].CloseCollecting()
-		if err != nil {
-			return nil, fmt.Errorf("coordinator: shard %d: %w", set.Shard, err)
-		}
-		if sets[set.Shard], err = sv.AppendBinary(nil); err != nil {
-			return nil, err
-		}
-		if r.survivors[set.Shard], err = c.turnFrame(r, secagg.TurnMask, sv, c.t.job.Deadlines.Confirm); err != nil {
-			return nil, err
-		}
+// closeCollecting closes turn 3 of a shard. Its set is announced once it is on the
+// disk, byte for byte.
+func (c *Coordinator) closeCollecting(r *running, shard int) error {
+	sv, err := r.shards[shard].CloseCollecting()
+	if err != nil {
+		return fmt.Errorf("coordinator: shard %d: %w", shard, err)
+	}
+	set, err := sv.AppendBinary(nil)
+	if err != nil {
+		return fmt.Errorf("coordinator: shard %d: %w", shard, err)
+	}
+	if r.survivors[shard], err = c.turnFrame(r, secagg.TurnMask, sv, c.t.job.Deadlines.Confirm); err != nil {
+		return err
+	}
+	if r.unsaved == nil {
+		r.unsaved = map[int][]byte{}
+	}
+	r.unsaved[shard] = set
+	return nil
+}
+
+// maxUnsaved is how many shards wait at most for others to share a transaction.
+const maxUnsaved = 16
+
+// saveSurvivors stores the survivor sets that were fixed and lets their shards go
+// on.
+func (c *Coordinator) saveSurvivors(r *running) {
+	sets := r.unsaved
+	r.unsaved = nil
+	if r.finish != nil || r.fatal != nil {
+		return
 	}
 	if err := c.store.PersistSurvivors(r.id, sets); err != nil {
-		return nil, err
+		r.fatal = &fatalError{err}
+		return
 	}
-	return round.Stored{}, nil
+	for _, shard := range slices.Sorted(maps.Keys(sets)) {
+		c.step(round.Stored{Shard: shard})
+	}
 }
 
 // finished settles the round in the store, where finishRound or charge has not
 // done it, and tells the devices that are still in it.
 func (c *Coordinator) finished(r *running, e round.Finish) error {
 	r.finish = &e
-	r.deadline = time.Time{}
+	r.due.stop()
 	out := &wire.Outcome{Round: r.id, Result: wire.OutcomeCommitted}
 	if e.State == round.Abandoned {
 		out.Result, out.Reason = wire.OutcomeAbandoned, clip(e.Reason)

@@ -135,7 +135,7 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 		}
 	}
 	if r := c.running; r != nil {
-		sooner(r.deadline)
+		sooner(r.due.next)
 		for d := range r.away {
 			sooner(d.away)
 		}
@@ -154,8 +154,14 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 	case <-due:
 		c.expire(time.Now())
 	}
-	if r := c.running; r != nil && r.fatal != nil {
-		return r.fatal
+	if r := c.running; r != nil {
+		// One transaction for all sets that were fixed by what has come in already.
+		if len(r.unsaved) > 0 && (len(c.events) == 0 || len(r.unsaved) >= maxUnsaved) {
+			c.saveSurvivors(r)
+		}
+		if r.fatal != nil {
+			return r.fatal
+		}
 	}
 	return c.broken
 }
@@ -172,9 +178,8 @@ func (c *Coordinator) expire(now time.Time) {
 			c.step(round.Lost{Device: d.n})
 		}
 	}
-	if !r.deadline.IsZero() && !now.Before(r.deadline) {
-		r.deadline = time.Time{}
-		c.step(round.Deadline{State: r.m.State()})
+	for _, ev := range r.due.expired(now) {
+		c.step(ev)
 	}
 }
 
@@ -233,7 +238,8 @@ func (c *Coordinator) join(ev joinEvent) error {
 func (c *Coordinator) seat(d *device, resumed bool) {
 	r := c.running
 	if r == nil {
-		if c.connected > c.t.job.Cohort.MaxConnected {
+		// One that was away when its round ended may still believe in it.
+		if resumed || c.connected > c.t.job.Cohort.MaxConnected {
 			c.wait(d)
 		}
 		return
@@ -256,6 +262,11 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 	}
 	delete(r.away, d)
 	c.step(round.Back{Device: d.n})
+	if p.heldTurns == 0 && p.last != nil {
+		// The assignment, which may have been lost with the connection: a device that
+		// has not seen it has nothing to resume.
+		d.sess.send(p.last)
+	}
 	if resumed && p.last != nil {
 		var received uint64
 		if p.assembly != nil {
@@ -266,7 +277,7 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 		}
 		d.sess.send(frame(&wire.Resume{Round: r.id, Held: p.heldTurns, Received: received}))
 	}
-	if p.last != nil {
+	if p.heldTurns != 0 && p.last != nil {
 		d.sess.send(p.last)
 	}
 }

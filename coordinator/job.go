@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -220,6 +221,11 @@ type DeadlinesJob struct {
 	// Reconnect is how long a device whose connection broke is waited for
 	// before the round goes on without it. Default 5s.
 	Reconnect time.Duration `yaml:"reconnect"`
+	// Enough is the fraction of the shards, in (0, 1], that must have ended their
+	// turns before the round hurries the others: each of their states has Grace
+	// left, and who is slower drops out. 0 is 0.9 and 5s.
+	Enough float64       `yaml:"enough" json:",omitempty"`
+	Grace  time.Duration `yaml:"grace" json:",omitempty"`
 }
 
 // EnrolmentJob says who may enrol.
@@ -242,7 +248,7 @@ func ParseJob(r io.Reader) (Job, error) {
 	}
 	j := DefaultJob()
 	dec := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
-	if err := dec.Decode(&j); err != nil && err != io.EOF {
+	if err := dec.Decode(&j); err != nil && !errors.Is(err, io.EOF) {
 		return Job{}, fmt.Errorf("job: %w", err)
 	}
 	j = j.derive()
@@ -286,7 +292,7 @@ func DefaultJob() Job {
 		Deadlines: DeadlinesJob{
 			Gather: 30 * time.Second, Key: 30 * time.Second, Share: 30 * time.Second,
 			Collect: 5 * time.Minute, Confirm: 30 * time.Second, Unmask: 30 * time.Second,
-			Reconnect: 5 * time.Second,
+			Reconnect: 5 * time.Second, Enough: 0.9, Grace: 5 * time.Second,
 		},
 	}
 }
@@ -295,6 +301,12 @@ func DefaultJob() Job {
 func (j Job) derive() Job {
 	if j.Cohort.Floor == 0 {
 		j.Cohort.Floor = max(2, int(j.nbar()/2))
+	}
+	if j.Deadlines.Enough == 0 {
+		j.Deadlines.Enough = 0.9
+	}
+	if j.Deadlines.Grace == 0 {
+		j.Deadlines.Grace = 5 * time.Second
 	}
 	if j.Shard.Floor == 0 {
 		j.Shard.Floor = j.leastShard(max(2, min(8, j.Cohort.Floor)))

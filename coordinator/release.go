@@ -23,7 +23,7 @@ func (c *Coordinator) finishRound(r *running, e round.Release) (round.Event, err
 	began := time.Now()
 	c.progress.State = round.Releasing.String()
 	c.publish()
-	r.deadline = time.Time{}
+	r.due.stop()
 
 	sum := make([]int64, r.vector.size())
 	defer clear(sum)

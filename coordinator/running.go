@@ -29,13 +29,15 @@ type running struct {
 	note  store.Note
 	noise *dp.Pool
 
-	parts    map[round.Device]*participant
-	away     map[*device]struct{} // broken connections that are still waited for
-	pending  uint64               // bytes of updates that have come in part
-	deadline time.Time            // of the state
-	began    time.Time
-	finish   *round.Finish
-	fatal    error
+	parts   map[round.Device]*participant
+	away    map[*device]struct{} // broken connections that are still waited for
+	pending uint64               // bytes of updates that have come in part
+	due     deadlines
+	reached round.State    // what the journal says last
+	unsaved map[int][]byte // survivor sets, by shard, that are not on the disk yet
+	began   time.Time
+	finish  *round.Finish
+	fatal   error
 }
 
 // participant is what the engine knows of a drawn device in the round.
@@ -131,16 +133,12 @@ func (c *Coordinator) askBudget(r *running) error {
 
 func (c *Coordinator) roundConfig(cohort []round.Device) round.Config {
 	j := c.t.job
-	cfg := round.Config{Cohort: cohort, Floor: j.Cohort.Floor}
+	cfg := round.Config{Cohort: cohort, Floor: j.Cohort.Floor, Enough: j.Deadlines.Enough, Grace: j.Deadlines.Grace}
 	for s, timeout := range map[round.State]time.Duration{
 		round.Gathering: j.Deadlines.Gather, round.Keying: j.Deadlines.Key, round.Sharing: j.Deadlines.Share,
 		round.Collecting: j.Deadlines.Collect, round.Confirming: j.Deadlines.Confirm, round.Unmasking: j.Deadlines.Unmask,
 	} {
-		quorum := j.Shard.Floor
-		if s >= round.Sharing {
-			quorum = 2 // the shards' thresholds decide
-		}
-		cfg.Limits[s] = round.Limit{Timeout: timeout, Quorum: quorum}
+		cfg.Limits[s] = round.Limit{Timeout: timeout, Quorum: j.Shard.Floor}
 	}
 	return cfg
 }

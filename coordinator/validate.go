@@ -125,11 +125,14 @@ func (j Job) validate() error {
 	}{
 		{"gather", j.Deadlines.Gather}, {"key", j.Deadlines.Key}, {"share", j.Deadlines.Share},
 		{"collect", j.Deadlines.Collect}, {"confirm", j.Deadlines.Confirm}, {"unmask", j.Deadlines.Unmask},
-		{"reconnect", j.Deadlines.Reconnect},
+		{"reconnect", j.Deadlines.Reconnect}, {"grace", j.Deadlines.Grace},
 	} {
 		if d.v < time.Millisecond || d.v > 30*24*time.Hour {
 			return jobErrorf("deadlines.%s is %v, must be in 1ms..720h", d.name, d.v)
 		}
+	}
+	if e := j.Deadlines.Enough; !(e > 0 && e <= 1) {
+		return jobErrorf("deadlines.enough is %v, must be in (0, 1]", e)
 	}
 	if n := len(j.Enrolment.Secret); n != 0 && (n < 16 || n > 64) {
 		return jobErrorf("enrolment.secret has %d bytes, must have 16..64 or none", n)

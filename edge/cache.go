@@ -115,7 +115,7 @@ func (p *body) bytes() ([]byte, error) {
 // discard removes the file where there is one.
 func (p *body) discard() {
 	if p.file != nil {
-		p.file.Close()
+		_ = p.file.Close() // what it holds is thrown away
 		os.Remove(p.file.Name())
 		p.file = nil
 	}

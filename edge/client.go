@@ -155,7 +155,9 @@ func (c *client) sayGoodbye(ctx context.Context, err error) error {
 	if broken := new(ProtocolError); errors.As(err, &broken) {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		c.send(ctx, &wire.Error{Code: wire.CodeProtocol, Text: "the coordinator broke the protocol"})
+		if said := c.send(ctx, &wire.Error{Code: wire.CodeProtocol, Text: "the coordinator broke the protocol"}); said != nil {
+			c.cfg.Log.Debug("the coordinator no longer listens", "err", said)
+		}
 	}
 	return err
 }

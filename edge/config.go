@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/starling-fl/starling/dataset"
@@ -45,7 +44,7 @@ type Config struct {
 	Dial func(ctx context.Context, t wire.Token) (Conn, error)
 	// HTTP fetches blobs; default: a client with the token's pin. Not used in a
 	// browser.
-	HTTP *http.Client
+	HTTP *HTTPClient
 	// Seed replaces every secret source of randomness where it is not empty.
 	// Only for reproducible demonstrations: nothing is private then.
 	Seed []byte

@@ -197,7 +197,7 @@ func (h *house) config(tr Trainer) Config {
 	}
 	return Config{
 		Token: h.token.String(), Identity: key, Data: Examples(examples(5)), Trainer: tr,
-		HTTP:       &http.Client{Transport: h},
+		HTTP:       httpClient(h),
 		BackoffMin: time.Millisecond, BackoffMax: 2 * time.Millisecond,
 		Dial: func(context.Context, wire.Token) (Conn, error) {
 			device, coordinator := newPipe()

@@ -106,8 +106,7 @@ func TestHostileFrames(t *testing.T) {
 		"turn of a round that was not assigned": func(h *house, p *peer) {
 			p.send(&wire.Turn{Round: 9, Number: 1})
 		},
-		"resume of a round that was not assigned": func(h *house, p *peer) { p.send(&wire.Resume{Round: 9}) },
-		"plan that is none":                       func(h *house, p *peer) { p.send(&wire.Assignment{Plan: []byte{1}}) },
+		"plan that is none": func(h *house, p *peer) { p.send(&wire.Assignment{Plan: []byte{1}}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t)
@@ -119,6 +118,32 @@ func TestHostileFrames(t *testing.T) {
 				t.Errorf("%v, a ProtocolError expected", err)
 			}
 		})
+	}
+}
+
+// A device that is asked to resume what it holds nothing of, because the
+// assignment was lost with its connection, says so and takes the next round.
+func TestResumeOfWhatIsNotHeld(t *testing.T) {
+	h := newHouse(t)
+	d := h.start(h.config(&constant{value: 0.01}))
+	p := h.admit(false)
+	p.send(&wire.Resume{Round: 9})
+	if m := want[*wire.Refuse](p); m.Round != 9 || m.Code != wire.CodePlan {
+		t.Errorf("%+v", m)
+	}
+	// In mid-round, too.
+	p.assign(h.plan(10))
+	want[*wire.Turn](p)
+	p.send(&wire.Resume{Round: 11, Held: 1})
+	if m := want[*wire.Refuse](p); m.Round != 11 {
+		t.Errorf("%+v", m)
+	}
+	if e, dropped := d.saw(Dropped); !dropped || e.Round != 10 {
+		t.Errorf("the round before: %+v", e)
+	}
+	p.assign(h.plan(12))
+	if m := want[*wire.Turn](p); m.Round != 12 {
+		t.Errorf("%+v", m)
 	}
 }
 

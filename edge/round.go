@@ -251,17 +251,21 @@ func (c *client) sendTurn(ctx context.Context, t secagg.Turn, m encoding.BinaryA
 	return c.send(ctx, &wire.Turn{Round: c.round.plan.Round, Number: uint8(t), Payload: payload})
 }
 
-// resume sends again, byte for byte, what the coordinator does not hold.
+// resume sends again, byte for byte, what the coordinator does not hold. A
+// device that holds nothing of the round says so and waits for another.
 func (c *client) resume(ctx context.Context, m *wire.Resume) error {
 	r := c.round
 	if r == nil || m.Round != r.plan.Round {
 		c.resuming = false
-		if m.Round > c.answered {
-			return &ProtocolError{fmt.Errorf("resume of round %d, which was not assigned", m.Round)}
+		if r != nil {
+			c.drop("the coordinator went on to another round")
 		}
-		// This device has left that round, or lost it with its memory: it never
-		// takes part in it again.
-		return c.refuse(ctx, &RefusalError{Round: m.Round, Cause: ErrReplay, Err: errors.New("the round's secrets are gone")})
+		// This device has left that round, lost it with its memory, or never saw
+		// its assignment: it takes no part in it.
+		return c.refuse(ctx, &RefusalError{Round: m.Round, Cause: ErrReplay, Err: errors.New("this device holds nothing of it")})
+	}
+	if !c.resuming {
+		return nil // the round began on this connection: all of it was sent
 	}
 	c.resuming = false
 	held := func(t secagg.Turn) bool { return m.Held&(1<<(t-1)) != 0 }

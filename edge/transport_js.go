@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"syscall/js"
-
-	"github.com/coder/websocket"
 
 	"github.com/starling-fl/starling/internal/wire"
 )
@@ -16,15 +13,16 @@ import (
 // host names the code shape of programs that this build runs best.
 const host = "v8"
 
-// dialOptions: a browser checks certificates itself and lets no page pin one.
-func dialOptions(wire.Token, NetDialer) *websocket.DialOptions { return nil }
+// HTTPClient stands for what is not used in a browser: blobs are fetched by the
+// browser itself.
+type HTTPClient struct{}
 
 // blobClient asks for blobs with the browser's fetch. net/http would do the
 // same, but brings a TLS stack that is never used: a third of the binary.
 type blobClient struct{}
 
 // newBlobClient: Config.HTTP is not used in a browser.
-func newBlobClient(wire.Token, *http.Client) (blobClient, func()) {
+func newBlobClient(wire.Token, *HTTPClient) (blobClient, func()) {
 	return blobClient{}, func() {}
 }
 

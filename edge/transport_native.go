@@ -7,7 +7,9 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
@@ -19,8 +21,90 @@ import (
 // host names the code shape of programs that this build runs best.
 const host = "wazero"
 
-func dialOptions(t wire.Token, netDial NetDialer) *websocket.DialOptions {
-	return &websocket.DialOptions{HTTPClient: NewHTTPClient(t, netDial), CompressionMode: websocket.CompressionDisabled}
+// HTTPClient fetches blobs.
+type HTTPClient = http.Client
+
+const (
+	pingEvery   = 20 * time.Second // a peer that answers no ping within the next period is gone
+	writeWithin = 2 * time.Minute  // for one frame
+)
+
+// errText is a text message where only binary ones are sent.
+var errText = errors.New("edge: coordinator sent a text message")
+
+// socket is a Conn over a WebSocket.
+type socket struct {
+	ws   *websocket.Conn
+	stop context.CancelFunc // ends the pinging goroutine
+	done chan struct{}      // closed when it has ended
+}
+
+func newSocket(ws *websocket.Conn) *socket {
+	ws.SetReadLimit(wire.MaxFrame)
+	ctx, stop := context.WithCancel(context.Background())
+	s := &socket{ws: ws, stop: stop, done: make(chan struct{})}
+	go s.ping(ctx)
+	return s
+}
+
+// ping keeps the connection alive through middle boxes and notices a dead one.
+func (s *socket) ping(ctx context.Context) {
+	defer close(s.done)
+	t := time.NewTicker(pingEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			ctx, cancel := context.WithTimeout(ctx, pingEvery)
+			err := s.ws.Ping(ctx)
+			cancel()
+			if err != nil {
+				s.ws.CloseNow()
+				return
+			}
+		}
+	}
+}
+
+func (s *socket) Read(ctx context.Context) ([]byte, error) {
+	kind, frame, err := s.ws.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if kind != websocket.MessageBinary {
+		return nil, errText
+	}
+	return frame, nil
+}
+
+func (s *socket) Write(ctx context.Context, frame []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	return s.ws.Write(ctx, websocket.MessageBinary, frame)
+}
+
+func (s *socket) Close() error {
+	s.stop()
+	err := s.ws.CloseNow()
+	<-s.done
+	return err
+}
+
+// A NetDialer opens a transport connection, as net.Dialer.DialContext does.
+type NetDialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// DialSocket connects to the token's coordinator by WebSocket: what Config.Dial
+// does by default. netDial opens the connection below it; nil means the
+// system's.
+func DialSocket(ctx context.Context, t wire.Token, netDial NetDialer) (Conn, error) {
+	options := &websocket.DialOptions{HTTPClient: NewHTTPClient(t, netDial), CompressionMode: websocket.CompressionDisabled}
+	ws, _, err := websocket.Dial(ctx, t.Endpoint(), options)
+	if err != nil {
+		return nil, fmt.Errorf("edge: dial %s: %w", t.URL, err)
+	}
+	return newSocket(ws), nil
 }
 
 // blobIdle is how long a connection waits for the next blob to be asked for.

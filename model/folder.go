@@ -281,7 +281,7 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("model: read %s: %w", name, err)
 		}
 	}
 	if int64(len(buf)) > limit {

@@ -71,56 +71,40 @@ var codecNone = codecSpec{id: 0, name: "none",
 
 // codecSnappy is the block format, without framing or checksums.
 var codecSnappy = codecSpec{id: 1, name: "snappy",
-	encode: func(dst, src []byte) ([]byte, error) {
-		n := snappy.MaxEncodedLen(len(src))
-		if n < 0 {
-			return dst, fmt.Errorf("%w: %d bytes are too many for snappy", ErrRange, len(src))
-		}
-		at := len(dst)
-		dst = grow(dst, n)
-		return dst[:at+len(snappy.Encode(dst[at:], src))], nil
-	},
+	encode: encodeSnappy,
 	decode: func(dst, src []byte) error {
 		n, err := snappy.DecodedLen(src)
-		if err != nil || n != len(dst) {
-			return fmt.Errorf("%w: snappy: holds %d bytes, need %d: %v", ErrCorrupt, n, len(dst), err)
+		if err != nil {
+			return fmt.Errorf("%w: snappy: %w", ErrCorrupt, err)
+		}
+		if n != len(dst) {
+			return fmt.Errorf("%w: snappy: holds %d bytes, need %d", ErrCorrupt, n, len(dst))
 		}
 		if _, err := snappy.Decode(dst, src); err != nil {
-			return fmt.Errorf("%w: snappy: %v", ErrCorrupt, err)
+			return fmt.Errorf("%w: snappy: %w", ErrCorrupt, err)
 		}
 		return nil
 	}}
 
 var codecS2 = codecSpec{id: 2, name: "s2",
-	encode: func(dst, src []byte) ([]byte, error) {
-		n := s2.MaxEncodedLen(len(src))
-		if n < 0 {
-			return dst, fmt.Errorf("%w: %d bytes are too many for s2", ErrRange, len(src))
-		}
-		at := len(dst)
-		dst = grow(dst, n)
-		return dst[:at+len(s2.EncodeBetter(dst[at:], src))], nil
-	},
+	encode: encodeS2,
 	decode: func(dst, src []byte) error {
 		n, err := s2.DecodedLen(src)
-		if err != nil || n != len(dst) {
-			return fmt.Errorf("%w: s2: holds %d bytes, need %d: %v", ErrCorrupt, n, len(dst), err)
+		if err != nil {
+			return fmt.Errorf("%w: s2: %w", ErrCorrupt, err)
+		}
+		if n != len(dst) {
+			return fmt.Errorf("%w: s2: holds %d bytes, need %d", ErrCorrupt, n, len(dst))
 		}
 		if _, err := s2.Decode(dst, src); err != nil {
-			return fmt.Errorf("%w: s2: %v", ErrCorrupt, err)
+			return fmt.Errorf("%w: s2: %w", ErrCorrupt, err)
 		}
 		return nil
 	}}
 
 // codecZstd is one zstd frame with its content size and without checksum.
 var codecZstd = codecSpec{id: 3, name: "zstd",
-	encode: func(dst, src []byte) ([]byte, error) {
-		enc, err := zstdEncoder()
-		if err != nil {
-			return dst, fmt.Errorf("quant: zstd: %w", err)
-		}
-		return enc.EncodeAll(src, dst), nil
-	},
+	encode: encodeZstd,
 	decode: func(dst, src []byte) error {
 		dec, err := zstdDecoder()
 		if err != nil {
@@ -130,7 +114,7 @@ var codecZstd = codecSpec{id: 3, name: "zstd",
 		// would not fit, is refused without growing.
 		out, err := dec.DecodeAll(src, dst[:0:len(dst)])
 		if err != nil {
-			return fmt.Errorf("%w: zstd: %v", ErrCorrupt, err)
+			return fmt.Errorf("%w: zstd: %w", ErrCorrupt, err)
 		}
 		if len(out) != len(dst) {
 			return fmt.Errorf("%w: zstd: holds %d bytes, need %d", ErrCorrupt, len(out), len(dst))
@@ -141,14 +125,8 @@ var codecZstd = codecSpec{id: 3, name: "zstd",
 		return nil
 	}}
 
-// The zstd encoder and decoder are stateless through EncodeAll and DecodeAll
-// and safe for concurrent use; making one takes longer than using it.
-var (
-	zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
-		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression),
-			zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
-	})
-	zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
-	})
-)
+// The zstd decoder is stateless through DecodeAll and safe for concurrent use;
+// making one takes longer than using it.
+var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
+})

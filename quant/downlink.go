@@ -143,7 +143,7 @@ func addTo(diff, held []float32) error {
 		diff[i] += held[i]
 	}
 	if err := checkFinite(diff); err != nil {
-		return fmt.Errorf("%w: difference overflows: %v", ErrCorrupt, err)
+		return fmt.Errorf("%w: difference overflows: %w", ErrCorrupt, err)
 	}
 	return nil
 }

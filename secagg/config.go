@@ -108,6 +108,8 @@ func (c Config) Validate() error {
 		return bad("BreachBits %d not in 0..128", c.BreachBits)
 	case c.Suite != SuiteX25519 && c.Suite != SuiteHybrid:
 		return bad("Suite %d unknown", c.Suite)
+	case c.Suite == SuiteHybrid && !hybridOffered:
+		return bad("Suite %d is not in this build", c.Suite)
 	case c.Identified && c.Authority != [32]byte{}:
 		return bad("Authority given though Identified")
 	case !c.Identified && c.Authority == [32]byte{}:

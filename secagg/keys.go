@@ -1,7 +1,6 @@
 package secagg
 
 import (
-	"crypto/ecdh"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
@@ -47,18 +46,15 @@ func pair(a, b int) []byte {
 }
 
 // maskPrivate is the X25519 key that a shared scalar stands for.
-func maskPrivate(scalar []byte, plan *Hash) *ecdh.PrivateKey {
+func maskPrivate(scalar []byte, plan *Hash) dhKey {
 	var k [32]byte
 	derive(k[:], scalar, labelMaskKey, plan)
 	return x25519Private(&k)
 }
 
-// x25519Private takes 32 bytes and clears them. Clamping is crypto/ecdh's.
-func x25519Private(k *[32]byte) *ecdh.PrivateKey {
-	priv, err := ecdh.X25519().NewPrivateKey(k[:])
-	if err != nil {
-		panic(err) // any 32 bytes are a key
-	}
+// x25519Private takes 32 bytes and clears them. Clamping is X25519's.
+func x25519Private(k *[32]byte) dhKey {
+	priv := newDHKey(k)
 	clear(k[:])
 	return priv
 }
@@ -70,7 +66,7 @@ func selfMaskKey(scalar []byte, roster *Hash) (k maskKey) {
 }
 
 // pairMaskKey is the generator key of the pair (i, j): both compute the same.
-func pairMaskKey(priv *ecdh.PrivateKey, peer []byte, roster *Hash, i, j int) (k maskKey, err error) {
+func pairMaskKey(priv dhKey, peer []byte, roster *Hash, i, j int) (k maskKey, err error) {
 	ss, err := agree(priv, peer)
 	if err != nil {
 		return k, err
@@ -78,19 +74,6 @@ func pairMaskKey(priv *ecdh.PrivateKey, peer []byte, roster *Hash, i, j int) (k 
 	derive(k[:], ss, labelPairMask, roster, pair(min(i, j), max(i, j))...)
 	clear(ss)
 	return k, nil
-}
-
-// agree is X25519; it refuses public keys of low order, as crypto/ecdh does.
-func agree(priv *ecdh.PrivateKey, peer []byte) ([]byte, error) {
-	pub, err := ecdh.X25519().NewPublicKey(peer)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKey, err)
-	}
-	ss, err := priv.ECDH(pub)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKey, err)
-	}
-	return ss, nil
 }
 
 // randomScalar is uniform: 64 random bytes reduced.

@@ -3,8 +3,6 @@ package secagg
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/ecdh"
-	"crypto/hpke"
 	"fmt"
 )
 
@@ -41,8 +39,8 @@ func (s Suite) sealedSize() int {
 // A sealer holds one device's private sealing keys.
 type sealer struct {
 	suite Suite
-	dh    *ecdh.PrivateKey
-	kem   hpke.PrivateKey // SuiteHybrid only
+	dh    dhKey
+	kem   kemPrivate // SuiteHybrid only
 }
 
 // newSealer derives the keys from 32 or, for the hybrid, 64 random bytes, and
@@ -53,11 +51,11 @@ func newSealer(suite Suite, seed []byte) (*sealer, []byte, error) {
 	s := &sealer{suite: suite, dh: x25519Private(&k)}
 	public := s.dh.PublicKey().Bytes()
 	if suite == SuiteHybrid {
-		var err error
-		if s.kem, err = hpke.MLKEM768X25519().NewPrivateKey(seed[32:64]); err != nil {
-			return nil, nil, fmt.Errorf("secagg: hybrid key: %w", err)
+		k, kemPublic, err := newKEM(seed[32:64])
+		if err != nil {
+			return nil, nil, err
 		}
-		public = append(public, s.kem.PublicKey().Bytes()...)
+		s.kem, public = k, append(public, kemPublic...)
 	}
 	return s, public, nil
 }
@@ -66,7 +64,7 @@ func checkKEM(suite Suite, public []byte) error {
 	if suite != SuiteHybrid {
 		return nil
 	}
-	if _, err := hpke.MLKEM768X25519().NewPublicKey(public[32:]); err != nil {
+	if err := checkKEMKey(public[32:]); err != nil {
 		return fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	return nil
@@ -115,17 +113,11 @@ func (s *sealer) seal(b []byte, ss *shared, peer []byte, plain *[plainSize]byte,
 	info := boxInfo(roster, dealer, holder)
 	var extra []byte
 	if s.suite == SuiteHybrid {
-		pk, err := hpke.MLKEM768X25519().NewPublicKey(peer[32:])
+		enc, secret, err := encapsulate(peer[32:], info)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrKey, err)
+			return nil, err
 		}
-		enc, ctx, err := hpke.NewSender(pk, hpke.HKDFSHA256(), hpke.ExportOnly(), info)
-		if err != nil {
-			return nil, fmt.Errorf("secagg: encapsulating: %w", err)
-		}
-		if extra, err = ctx.Export(labelShare, 32); err != nil {
-			return nil, fmt.Errorf("secagg: exporting: %w", err)
-		}
+		extra = secret
 		b = append(b, enc...)
 	}
 	b = boxAEAD(ss, extra, roster, dealer, holder).Seal(b, zeroNonce[:], plain[:], info)
@@ -139,11 +131,8 @@ func (s *sealer) open(plain *[plainSize]byte, ss *shared, sealed []byte, roster 
 	info := boxInfo(roster, dealer, holder)
 	var extra []byte
 	if s.suite == SuiteHybrid {
-		ctx, err := hpke.NewRecipient(sealed[:kemSize], s.kem, hpke.HKDFSHA256(), hpke.ExportOnly(), info)
-		if err != nil {
-			return false
-		}
-		if extra, err = ctx.Export(labelShare, 32); err != nil {
+		var err error
+		if extra, err = decapsulate(s.kem, sealed[:kemSize], info); err != nil {
 			return false
 		}
 		sealed = sealed[kemSize:]

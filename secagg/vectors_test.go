@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/ecdh"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
@@ -33,7 +32,7 @@ func TestRFC7748(t *testing.T) {
 		t.Errorf("Alice's public key %s", got)
 	}
 	for _, x := range []struct {
-		k   *ecdh.PrivateKey
+		k   dhKey
 		pub []byte
 	}{{alice, bob.PublicKey().Bytes()}, {bob, alice.PublicKey().Bytes()}} {
 		ss, err := agree(x.k, x.pub)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -300,8 +301,7 @@ func (f *bandwidthFlags) files(r *bandwidthReport) error {
 			return err
 		}
 		if err := to(file); err != nil {
-			file.Close()
-			return fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: %w", path, errors.Join(err, file.Close()))
 		}
 		return file.Close()
 	}

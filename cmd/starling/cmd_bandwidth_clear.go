@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -61,9 +62,14 @@ func measureClear(ctx context.Context, set setting, s *subject) (m measurement, 
 		return m, err
 	}
 	srv := &http.Server{Handler: mux}
-	ended := make(chan struct{})
-	go func() { defer close(ended); srv.Serve(ln) }()
-	defer func() { srv.Close(); <-ended }()
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(ln) }()
+	defer func() {
+		srv.Close()
+		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
+	}()
 
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 8) // devices at a time
@@ -158,7 +164,7 @@ func (c *clearJob) device(ctx context.Context, url string, update []float32) err
 	defer fetcher.CloseIdleConnections()
 	ws, _, err := websocket.Dial(ctx, url+wire.Path, &websocket.DialOptions{HTTPClient: dialer, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
-		return err
+		return fmt.Errorf("bandwidth: join: %w", err)
 	}
 	defer ws.CloseNow()
 	ws.SetReadLimit(wire.MaxFrame)

@@ -152,8 +152,7 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, f serv
 	}
 	token := c.Token(url, endpoint.Pin)
 	if err := token.Validate(); err != nil {
-		endpoint.Listener.Close()
-		return usageError{err}
+		return usageError{errors.Join(err, endpoint.Listener.Close())}
 	}
 	fmt.Fprintf(a.Stderr, "listening on %s\njoin with: starling join %s --data FILE\nor open %s/#%s in a browser\n",
 		endpoint.Listener.Addr(), token, token.URL, token)

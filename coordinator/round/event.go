@@ -2,6 +2,9 @@ package round
 
 import "time"
 
+// Whole stands for the cohort where an event or an effect names a shard.
+const Whole = -1
+
 // Event is what happened. The set is closed.
 type Event interface{ event() }
 
@@ -19,13 +22,17 @@ type (
 	Lost struct{ Device Device }
 	// Back says a lost device is connected again.
 	Back struct{ Device Device }
-	// Deadline says the timeout of a state has passed; one of another state is
-	// stale and ignored.
-	Deadline struct{ State State }
+	// Deadline says that the timeout of a state has passed for a shard, or for the
+	// Whole cohort before there are shards; one of another state is stale and
+	// ignored.
+	Deadline struct {
+		Shard int
+		State State
+	}
 	// Sharded answers Cut.
 	Sharded struct{ Shards []Shard }
-	// Stored answers PersistSurvivors and PersistIntent.
-	Stored struct{}
+	// Stored answers PersistSurvivors with its shard, PersistIntent with Whole.
+	Stored struct{ Shard int }
 	// ShardFailed says that a shard cannot be used, found outside the machine.
 	ShardFailed struct {
 		Shard  int
@@ -55,8 +62,11 @@ func (Abort) event()         {}
 type Effect interface{ effect() }
 
 type (
-	// Await arms the deadline of the state just entered; the one before is void.
+	// Await arms the deadline of a shard's state, or of the Whole cohort's; that of
+	// its state before is void. Of the same state again, the earlier counts: the
+	// round hurries.
 	Await struct {
+		Shard   int
 		State   State
 		Timeout time.Duration
 	}
@@ -71,15 +81,20 @@ type (
 		Shard   int
 		Members []Device
 	}
-	// PersistSurvivors stores U3 of every live shard, answered by Stored.
-	PersistSurvivors struct{ Sets []Survivors }
+	// PersistSurvivors stores a shard's U3, answered by Stored, now or later: the
+	// other shards go on meanwhile.
+	PersistSurvivors struct {
+		Shard   int
+		Members []Device
+	}
 	// AnnounceSurvivors sends U3.
 	AnnounceSurvivors struct {
 		Shard   int
 		Members []Device
 	}
-	// PersistIntent stores that unmasking begins, answered by Stored. From then
-	// on the round is committed or charged.
+	// PersistIntent stores that unmasking begins, answered by Stored: once a round,
+	// before the first shard's signatures. From then on the round is committed or
+	// charged.
 	PersistIntent struct{}
 	// SendSignatures sends a shard the signatures over its survivors; U4.
 	SendSignatures struct {
@@ -117,12 +132,6 @@ type (
 		Charged bool
 	}
 )
-
-// Survivors is one shard's U3.
-type Survivors struct {
-	Shard   int
-	Members []Device
-}
 
 func (Await) effect()             {}
 func (Assign) effect()            {}

@@ -9,15 +9,23 @@
 //
 // Rules the machine holds, whatever the events:
 //
-//   - Every state has a deadline and a quorum, and never waits for one device:
-//     it closes at its deadline or when every device in it is settled (has
-//     answered, or is lost), never at a count.
+//   - Every state has a deadline and never waits for one device: it closes at its
+//     deadline or when every device in it is settled (has answered, or is lost),
+//     never at a count of devices.
+//   - Until the cohort is cut it goes from state to state as one and needs a
+//     quorum. From then on each shard advances on its own and needs its threshold;
+//     no shard waits for another but in Releasing, which begins when every shard
+//     has revealed or failed. Once enough shards have revealed, the others have a
+//     grace in each state that is left to them, so that a slow device costs itself
+//     and neither its shard nor the round.
 //   - U1 contains U2 contains U3 contains U4: a device that misses a turn is out
 //     for the rest of the round.
-//   - Survivor sets are stored before they are announced.
-//   - The intent to unmask is stored before the first message that lets anyone
-//     unmask. Before it, a round may be abandoned and costs no privacy budget;
-//     after it, the round is released or charged.
+//   - A shard's survivor set is stored before it is announced.
+//   - The intent to unmask is stored once, before the first message of any shard
+//     that lets anyone unmask. Before it, a round may be abandoned and costs no
+//     privacy budget; after it, the round is released or charged. What it costs is
+//     fixed before it starts: noise and denominator do not depend on how many
+//     shards are released, so no shard that fails, early or late, changes the cost.
 //   - A cohort drawn below the floor goes straight to releasing: noise only.
 //   - A shard below its threshold fails alone.
 //
@@ -35,8 +43,8 @@ import (
 // Device is the coordinator's handle of an enrolled identity.
 type Device int
 
-// State is a state of the round. Gathering to Unmasking name a turn, too: the
-// message of a device that the state waits for.
+// State is a state of the round, or of a shard in it. Gathering to Unmasking name
+// a turn, too: the message of a device that the state waits for.
 type State uint8
 
 // The states in their order. Every round ends in Done or Abandoned.
@@ -72,8 +80,9 @@ func (s State) Waits() bool { return s <= Unmasking }
 type Limit struct {
 	// Timeout after which the state closes with whoever has answered.
 	Timeout time.Duration
-	// Quorum is the number of devices that must have answered when the state
-	// closes; with fewer the round is abandoned.
+	// Quorum is the number of devices that must have answered when the cohort's
+	// Gathering or Keying closes; with fewer the round is abandoned. From Sharing on
+	// the shards' thresholds decide.
 	Quorum int
 }
 
@@ -85,6 +94,11 @@ type Config struct {
 	Floor int
 	// Limits of Gathering to Unmasking.
 	Limits [Unmasking + 1]Limit
+	// Enough is the fraction of the shards that have not failed, in (0, 1], that must
+	// have revealed before the others are hurried; with 1 none is.
+	Enough float64
+	// Grace is what a state of a shard may still take once the round hurries.
+	Grace time.Duration
 }
 
 // Shard is a group that masks among itself.
@@ -98,75 +112,100 @@ type member struct {
 	any      bool  // whether a turn was answered
 	lost     bool  // not connected: does not hold a state open
 	out      bool  // missed a turn
-	shard    int   // -1 before the cut
+	group    *group
 }
 
-type shard struct {
-	Shard
-	failed bool
+// gone tells whether a device is missing.
+func (mb *member) gone() bool { return mb.out || mb.lost }
+
+// group is who goes from state to state together: the cohort, then each shard.
+type group struct {
+	index     int
+	order     []Device // ascending: effects are deterministic
+	threshold int
+	state     State // Releasing: has revealed
+	failed    bool
+	storing   bool // a Persist effect was given; waiting for Stored
+
+	// Of the members that are not out: how many have answered the present state, and
+	// how many hold it open, having neither answered nor been lost.
+	answered, open int
 }
 
 // Machine is one round. It is not safe for concurrent use: one goroutine owns it.
 type Machine struct {
 	cfg     Config
-	state   State
 	started bool
+	end     State // Done or Abandoned, once it is
 	members map[Device]*member
-	order   []Device // cohort, ascending: effects are deterministic
-	shards  []shard
+	cohort  group
+	shards  []*group
+	at      [numStates]int // shards that have not failed, by state
+	gone    int            // members that are out or lost
+	failure string         // why a shard failed last
 
 	cutting bool // Cut was asked for; waiting for Sharded
-	storing bool // a Persist effect was given; waiting for Stored
-	charged bool // the intent is stored: the round counts, whatever happens
+	asked   bool // PersistIntent was given: the round counts, whatever happens
+	charged bool // the intent is stored
+	hurried bool // enough shards have revealed
 }
 
 // New checks the configuration and returns a machine that waits for Start.
 func New(cfg Config) (*Machine, error) {
 	m := &Machine{cfg: cfg, members: make(map[Device]*member, len(cfg.Cohort))}
+	m.cohort = group{index: Whole, order: slices.Sorted(slices.Values(cfg.Cohort)), open: len(cfg.Cohort)}
 	for _, d := range cfg.Cohort {
 		if m.members[d] != nil {
 			return nil, fmt.Errorf("round: device %d is in the cohort twice", d)
 		}
-		m.members[d] = &member{shard: -1}
-		m.order = append(m.order, d)
+		m.members[d] = &member{group: &m.cohort}
 	}
-	slices.Sort(m.order)
 	if cfg.Floor < 1 {
 		return nil, fmt.Errorf("round: floor is %d, must be at least 1", cfg.Floor)
 	}
 	for s := Gathering; s <= Unmasking; s++ {
-		if l := cfg.Limits[s]; l.Timeout <= 0 || l.Quorum < 1 {
+		if l := cfg.Limits[s]; l.Timeout <= 0 || l.Quorum < 1 && s < Sharing {
 			return nil, fmt.Errorf("round: %v has timeout %v and quorum %d, both must be positive", s, l.Timeout, l.Quorum)
 		}
+	}
+	if !(cfg.Enough > 0 && cfg.Enough <= 1) {
+		return nil, fmt.Errorf("round: enough is %v, must be in (0, 1]", cfg.Enough)
+	}
+	if cfg.Grace <= 0 && cfg.Enough < 1 {
+		return nil, fmt.Errorf("round: grace is %v, must be positive", cfg.Grace)
 	}
 	return m, nil
 }
 
-// State is where the round stands.
-func (m *Machine) State() State { return m.state }
+// State is where the round stands: of its shards, the one furthest behind.
+func (m *Machine) State() State {
+	switch {
+	case m.end != 0:
+		return m.end
+	case m.shards == nil:
+		return m.cohort.state
+	}
+	for s, n := range m.at {
+		if n > 0 {
+			return State(s)
+		}
+	}
+	return Releasing // no shard lives; seen only within Step
+}
 
 // Charged reports whether the intent to unmask is stored.
 func (m *Machine) Charged() bool { return m.charged }
 
 // Counts returns the devices that are still in the round and the cohort's
 // devices that are out or lost.
-func (m *Machine) Counts() (in, dropped int) {
-	for _, d := range m.order {
-		if mb := m.members[d]; mb.out || mb.lost {
-			dropped++
-		} else {
-			in++
-		}
-	}
-	return in, dropped
-}
+func (m *Machine) Counts() (in, dropped int) { return len(m.members) - m.gone, m.gone }
 
-// Shard returns the index of the device's shard, or -1.
+// Shard returns the index of the device's shard, or Whole.
 func (m *Machine) Shard(d Device) int {
 	if mb := m.members[d]; mb != nil {
-		return mb.shard
+		return mb.group.index
 	}
-	return -1
+	return Whole
 }
 
 // Refusal is why a message is not taken.
@@ -196,48 +235,65 @@ func (m *Machine) Wants(d Device, turn State) Refusal {
 		return Stranger
 	case mb.any && turn <= mb.answered:
 		return Repeated
-	case mb.out, mb.shard >= 0 && m.shards[mb.shard].failed:
+	case mb.out, mb.group.failed:
 		return Out
-	case turn > m.state || !turn.Waits() || !m.started:
+	case m.end != 0:
+		return Late
+	case turn > mb.group.state || !turn.Waits() || !m.started:
 		return Early
-	case turn < m.state || m.storing || m.cutting:
+	case turn < mb.group.state || m.busy(mb.group):
 		return Late
 	}
 	return Accepted
 }
 
-// live returns the devices that have answered every turn before the state,
-// whose shard lives, ascending.
-func (m *Machine) live() []Device {
+// busy tells whether a group's state has closed and the driver has not answered.
+func (m *Machine) busy(g *group) bool { return g.storing || g == &m.cohort && m.cutting }
+
+// has tells whether a device has answered its group's present state.
+func (mb *member) has() bool { return mb.any && mb.answered == mb.group.state }
+
+// set changes what a device is and keeps the counts that say who is waited for,
+// so that no event costs a walk over the cohort.
+func (m *Machine) set(mb *member, change func()) {
+	count := func(by int) {
+		if mb.gone() {
+			m.gone += by
+		}
+		switch {
+		case mb.out:
+		case mb.has():
+			mb.group.answered += by
+		case !mb.lost:
+			mb.group.open += by
+		}
+	}
+	count(-1)
+	change()
+	count(1)
+}
+
+// enter puts a group into a state and counts anew who is waited for.
+func (m *Machine) enter(g *group, s State) {
+	if g != &m.cohort {
+		m.at[g.state]--
+		m.at[s]++
+	}
+	g.state, g.answered, g.open = s, 0, 0
+	for _, d := range g.order {
+		if !m.members[d].gone() {
+			g.open++ // nobody has answered yet
+		}
+	}
+}
+
+// present returns who of a group has answered its state, ascending.
+func (m *Machine) present(g *group) []Device {
 	var ds []Device
-	for _, d := range m.order {
-		mb := m.members[d]
-		if !mb.out && (mb.shard < 0 || !m.shards[mb.shard].failed) {
+	for _, d := range g.order {
+		if mb := m.members[d]; !mb.out && mb.has() {
 			ds = append(ds, d)
 		}
 	}
 	return ds
-}
-
-// answered returns who of the shard (-1: of all) has answered the present state.
-func (m *Machine) answeredNow(shard int) []Device {
-	var ds []Device
-	for _, d := range m.live() {
-		mb := m.members[d]
-		if mb.any && mb.answered == m.state && (shard < 0 || mb.shard == shard) {
-			ds = append(ds, d)
-		}
-	}
-	return ds
-}
-
-// settled reports whether every live device has answered or is lost.
-func (m *Machine) settled() bool {
-	for _, d := range m.live() {
-		mb := m.members[d]
-		if !mb.lost && !(mb.any && mb.answered == m.state) {
-			return false
-		}
-	}
-	return true
 }

@@ -1,6 +1,7 @@
 package round
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -8,7 +9,7 @@ import (
 )
 
 func config(n, floor, quorum int) Config {
-	cfg := Config{Floor: floor}
+	cfg := Config{Floor: floor, Enough: 1}
 	for i := range n {
 		cfg.Cohort = append(cfg.Cohort, Device(i))
 	}
@@ -25,8 +26,15 @@ func TestNewRefuses(t *testing.T) {
 	noTimeout := config(3, 2, 2)
 	noTimeout.Limits[Sharing].Timeout = 0
 	noQuorum := config(3, 2, 0)
+	noneEnough := config(3, 2, 2)
+	noneEnough.Enough = 0
+	tooMuch := config(3, 2, 2)
+	tooMuch.Enough = 1.5
+	noGrace := config(3, 2, 2)
+	noGrace.Enough = 0.5
 	for name, cfg := range map[string]Config{
 		"duplicate device": twice, "no floor": noFloor, "no timeout": noTimeout, "no quorum": noQuorum,
+		"nothing is enough": noneEnough, "more than all": tooMuch, "no grace": noGrace,
 	} {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("%s was taken", name)
@@ -41,60 +49,121 @@ type driver struct {
 	m *Machine
 	r *rand.Rand
 
-	stored    bool // survivor sets
-	intent    bool
-	u         map[int][][]Device // shard -> U1, U2, U3, U4
-	released  bool
+	answers []Event       // what the effects given so far are answered with, some time
+	armed   map[int]Await // by shard: the deadline that runs
+	stored  map[int]bool  // by shard: its survivor set
+	asked   bool          // for the intent
+	intent  bool          // it is stored
+	u       map[int][][]Device
+	failed  map[int]bool
+
+	released  []int
+	releases  int
 	charged   bool
 	finished  *Finish
 	noiseOnly bool
 }
 
+func newDriver(t *testing.T, cfg Config, r *rand.Rand) *driver {
+	m, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &driver{t: t, m: m, r: r, armed: map[int]Await{}, stored: map[int]bool{}, u: map[int][][]Device{}, failed: map[int]bool{}}
+}
+
+// answer gives one answer that is due, in any order; false where there is none.
+func (d *driver) answer() bool {
+	if len(d.answers) == 0 {
+		return false
+	}
+	i := d.r.IntN(len(d.answers))
+	ev := d.answers[i]
+	d.answers = slices.Delete(d.answers, i, i+1)
+	if s, ok := ev.(Stored); ok {
+		if s.Shard == Whole {
+			d.intent = true
+		} else {
+			d.stored[s.Shard] = true
+		}
+	}
+	d.step(ev)
+	return true
+}
+
+// settle answers all that is due.
+func (d *driver) settle() {
+	for d.finished == nil && d.answer() {
+	}
+}
+
 func (d *driver) step(ev Event) {
+	d.t.Helper()
 	before := d.m.State()
 	for _, e := range d.m.Step(ev) {
 		if d.finished != nil {
 			d.t.Fatalf("effect %T after Finish", e)
 		}
 		switch e := e.(type) {
+		case Await:
+			if was, ok := d.armed[e.Shard]; ok && was.State > e.State {
+				d.t.Fatalf("shard %d goes back from %v to %v", e.Shard, was.State, e.State)
+			}
+			d.armed[e.Shard] = e
 		case Cut:
+			delete(d.armed, Whole)
 			ds := slices.Clone(e.Devices)
 			d.r.Shuffle(len(ds), func(i, j int) { ds[i], ds[j] = ds[j], ds[i] })
-			k := 1 + d.r.IntN(2)
+			k := min(len(ds), 1+d.r.IntN(3))
 			var shards []Shard
 			for i := range k {
 				part := ds[i*len(ds)/k : (i+1)*len(ds)/k]
 				shards = append(shards, Shard{part, len(part)/2 + 1})
 				d.u[i] = [][]Device{part}
 			}
-			d.step(Sharded{shards})
+			d.answers = append(d.answers, Sharded{shards})
 		case DeliverShares:
 			d.narrow(e.Shard, e.Members)
 		case PersistSurvivors:
-			d.stored = true
-			d.step(Stored{})
+			delete(d.armed, e.Shard)
+			d.answers = append(d.answers, Stored{e.Shard})
 		case AnnounceSurvivors:
-			if !d.stored {
+			if !d.stored[e.Shard] {
 				d.t.Fatal("survivors announced before they were stored")
 			}
 			d.narrow(e.Shard, e.Members)
 		case PersistIntent:
-			d.intent = true
-			d.step(Stored{})
+			if d.asked {
+				d.t.Fatal("the intent is stored twice")
+			}
+			d.asked = true
+			d.answers = append(d.answers, Stored{Whole})
 		case SendSignatures:
 			if !d.intent {
 				d.t.Fatal("unmasking asked for before the intent was stored")
 			}
 			d.narrow(e.Shard, e.Members)
-		case Release:
-			if !d.intent || d.released {
-				d.t.Fatalf("release: intent %v, released before %v", d.intent, d.released)
+		case FailShard:
+			if d.failed[e.Shard] {
+				d.t.Fatalf("shard %d fails twice", e.Shard)
 			}
-			d.released, d.noiseOnly = true, e.NoiseOnly
+			d.failed[e.Shard] = true
+			delete(d.armed, e.Shard)
+		case Release:
+			d.releases++
+			d.released, d.noiseOnly = e.Shards, e.NoiseOnly
+			if !d.intent || d.releases > 1 || len(e.Shards) == 0 != e.NoiseOnly {
+				d.t.Fatalf("release: intent %v, %+v, number %d", d.intent, e, d.releases)
+			}
+			for _, s := range e.Shards {
+				if d.failed[s] || len(d.u[s]) != 4 {
+					d.t.Fatalf("release of shard %d, failed %v, after %d turns", s, d.failed[s], len(d.u[s]))
+				}
+			}
 			if d.r.IntN(8) == 0 {
-				d.step(ReleaseFailed{"chance"})
+				d.answers = append(d.answers, ReleaseFailed{"chance"})
 			} else {
-				d.step(Released{})
+				d.answers = append(d.answers, Released{})
 			}
 		case Charge:
 			d.charged = true
@@ -105,9 +174,49 @@ func (d *driver) step(ev Event) {
 	if d.m.State() < before {
 		d.t.Fatalf("state went back from %v to %v", before, d.m.State())
 	}
+	d.count()
+}
+
+// count holds the machine's counters against a walk over the cohort: the plain
+// twin of who holds a state open.
+func (d *driver) count() {
+	d.t.Helper()
+	gone := 0
+	groups := append([]*group{}, d.m.shards...)
+	if d.m.shards == nil {
+		groups = append(groups, &d.m.cohort)
+	}
+	at := [numStates]int{}
+	for _, g := range groups {
+		answered, open := 0, 0
+		for _, x := range g.order {
+			switch mb := d.m.members[x]; {
+			case mb.out:
+			case mb.any && mb.answered == g.state:
+				answered++
+			case !mb.lost:
+				open++
+			}
+		}
+		if d.m.started && g.state.Waits() && (answered != g.answered || open != g.open) {
+			d.t.Fatalf("shard %d in %v: counts %d answered, %d open; the members %d and %d", g.index, g.state, g.answered, g.open, answered, open)
+		}
+		if g.index != Whole && !g.failed {
+			at[g.state]++
+		}
+	}
+	for _, mb := range d.m.members {
+		if mb.out || mb.lost {
+			gone++
+		}
+	}
+	if gone != d.m.gone || at != d.m.at {
+		d.t.Fatalf("counts %d gone, shards at %v; the members %d, %v", d.m.gone, d.m.at, gone, at)
+	}
 }
 
 func (d *driver) narrow(shard int, members []Device) {
+	d.t.Helper()
 	sets := d.u[shard]
 	for _, x := range members {
 		if !slices.Contains(sets[len(sets)-1], x) {
@@ -120,51 +229,73 @@ func (d *driver) narrow(shard int, members []Device) {
 	d.u[shard] = append(sets, slices.Clone(members))
 }
 
-// TestRandomEvents plays random events, lawful and not, and checks the rules of
-// the package doc in every run.
+// expire lets a running deadline pass; false where none runs.
+func (d *driver) expire() bool {
+	shards := slices.Sorted(maps.Keys(d.armed))
+	if len(shards) == 0 {
+		return false
+	}
+	a := d.armed[shards[d.r.IntN(len(shards))]]
+	delete(d.armed, a.Shard)
+	d.step(Deadline{a.Shard, a.State})
+	return true
+}
+
+// TestRandomEvents plays random events, lawful and not, answers in any order, and
+// checks the rules of the package doc in every run. When the events are over,
+// deadlines alone must end the round.
 func TestRandomEvents(t *testing.T) {
 	ends := map[string]int{}
-	for seed := range uint64(3000) {
+	for seed := range uint64(6000) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		n := r.IntN(9)
+		n := r.IntN(13)
 		cfg := config(n, 1+r.IntN(3), 1+r.IntN(3))
-		m, err := New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := &driver{t: t, m: m, r: r, u: map[int][][]Device{}}
+		cfg.Enough, cfg.Grace = []float64{1, 0.5, 0.3}[r.IntN(3)], time.Millisecond
+		d := newDriver(t, cfg, r)
+		m := d.m
 		d.step(Start{})
 		diligence := r.IntN(10)
-		for steps := 0; d.finished == nil; steps++ {
-			if steps > 2000 {
-				t.Fatalf("seed %d: the round does not end in %v", seed, m.State())
-			}
+		for steps := 0; d.finished == nil && steps < 300; steps++ {
 			dev := Device(r.IntN(n + 1))
-			switch x := r.IntN(40); {
+			turn := m.State()
+			if mb := m.members[dev]; mb != nil {
+				turn = mb.group.state
+			}
+			switch x := r.IntN(46); {
 			case x < 22+diligence:
-				d.step(Received{dev, m.State()})
+				d.step(Received{dev, turn})
 			case x < 33:
 				d.step(Received{dev, State(r.IntN(int(numStates)))})
 			case x < 35:
 				d.step(Lost{dev})
 			case x < 37:
 				d.step(Back{dev})
+			case x < 38:
+				d.step(Deadline{r.IntN(4) - 1, State(r.IntN(int(numStates)))})
 			case x < 39:
-				d.step(Deadline{State(r.IntN(int(numStates)))})
+				d.expire()
+			case x < 45:
+				d.answer()
 			case r.IntN(20) == 0:
 				d.step(Abort{"chance"})
 			case r.IntN(5) == 0:
-				d.step(ShardFailed{r.IntN(3), "chance"})
+				d.step(ShardFailed{r.IntN(4) - 1, "chance"})
+			}
+		}
+		// Four turns of at most three shards, and two before the cut.
+		for steps := 0; d.finished == nil; steps++ {
+			if d.settle(); d.finished == nil && !d.expire() || steps > 14 {
+				t.Fatalf("seed %d: the round does not end in %v", seed, m.State())
 			}
 		}
 		f := *d.finished
-		if f.Charged != d.intent {
-			t.Fatalf("seed %d: charged %v, intent %v", seed, f.Charged, d.intent)
+		if f.Charged != d.asked {
+			t.Fatalf("seed %d: charged %v, intent %v", seed, f.Charged, d.asked)
 		}
-		if d.charged && (f.State != Abandoned || d.released) {
+		if d.charged && (f.State != Abandoned || d.released != nil && f.Reason != "chance") {
 			t.Fatalf("seed %d: charged without release, but %v released %v", seed, f.State, d.released)
 		}
-		if f.State == Done && !d.released {
+		if f.State == Done && d.releases != 1 {
 			t.Fatalf("seed %d: done without release", seed)
 		}
 		if d.noiseOnly && n >= cfg.Floor {
@@ -178,8 +309,14 @@ func TestRandomEvents(t *testing.T) {
 			key += " charged"
 		}
 		ends[key]++
+		if m.hurried {
+			ends["hurried"]++
+		}
+		if len(d.failed) > 0 && len(d.released) > 0 {
+			ends["shards failed and released"]++
+		}
 	}
-	for _, want := range []string{"done", "abandoned", "abandoned charged"} {
+	for _, want := range []string{"done", "abandoned", "abandoned charged", "hurried", "shards failed and released"} {
 		if ends[want] < 20 {
 			t.Errorf("only %d runs ended as %q: the test explores too little (%v)", ends[want], want, ends)
 		}
@@ -189,27 +326,25 @@ func TestRandomEvents(t *testing.T) {
 // TestDeadlinesAlone: whatever was answered, deadlines alone end the round.
 func TestDeadlinesAlone(t *testing.T) {
 	for stop := Gathering; stop <= Unmasking; stop++ {
-		m, err := New(config(4, 2, 2))
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := &driver{t: t, m: m, r: rand.New(rand.NewPCG(1, 1)), u: map[int][][]Device{}}
+		d := newDriver(t, config(4, 2, 2), rand.New(rand.NewPCG(1, 7)))
 		d.step(Start{})
 		for s := Gathering; s < stop; s++ {
 			for dev := range Device(4) {
 				d.step(Received{dev, s})
 			}
+			d.settle()
 		}
-		if m.State() != stop {
-			t.Fatalf("in %v, not %v", m.State(), stop)
+		if d.m.State() != stop {
+			t.Fatalf("in %v, not %v", d.m.State(), stop)
 		}
-		d.step(Deadline{stop - 1})
+		d.step(Deadline{d.m.Shard(0), stop - 1})
 		if d.finished != nil {
 			t.Fatalf("a stale deadline ended %v", stop)
 		}
-		d.step(Deadline{stop})
+		for d.finished == nil && d.expire() {
+		}
 		if d.finished == nil || d.finished.Charged != (stop == Unmasking) {
-			t.Fatalf("deadline in %v: %+v", stop, d.finished)
+			t.Fatalf("deadlines in %v: %+v", stop, d.finished)
 		}
 	}
 }
@@ -234,7 +369,7 @@ func TestCounts(t *testing.T) {
 	if m.Shard(0) != -1 || m.Shard(9) != -1 || m.Charged() {
 		t.Error("a shard or a charge before the cut")
 	}
-	m.Step(Deadline{Keying})
+	m.Step(Deadline{Whole, Keying})
 	if m.State() != Abandoned {
 		t.Errorf("nobody sent keys, but %v", m.State())
 	}

@@ -118,7 +118,7 @@ func parseState(t *testing.T, s string) State {
 }
 
 func parseConfig(t *testing.T, line string) Config {
-	cfg := Config{Floor: 2}
+	cfg := Config{Floor: 2, Enough: 1, Grace: 100 * time.Millisecond}
 	quorum := 2
 	for _, f := range strings.Fields(line)[1:] {
 		k, v, _ := strings.Cut(f, "=")
@@ -129,6 +129,8 @@ func parseConfig(t *testing.T, line string) Config {
 			cfg.Floor, _ = strconv.Atoi(v)
 		case "quorum":
 			quorum, _ = strconv.Atoi(v)
+		case "enough":
+			cfg.Enough, _ = strconv.ParseFloat(v, 64)
 		default:
 			t.Fatalf("key %q", k)
 		}
@@ -147,6 +149,16 @@ func parseEvents(t *testing.T, f []string) []Event {
 		return evs
 	}
 	rest := strings.Join(f[1:], " ")
+	shardOf := func(i int) int {
+		if i >= len(f) {
+			return Whole
+		}
+		n, err := strconv.Atoi(f[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
 	switch f[0] {
 	case "start":
 		return []Event{Start{}}
@@ -156,8 +168,8 @@ func parseEvents(t *testing.T, f []string) []Event {
 		return each(f[1], func(d Device) Event { return Lost{d} })
 	case "back":
 		return each(f[1], func(d Device) Event { return Back{d} })
-	case "deadline":
-		return []Event{Deadline{parseState(t, f[1])}}
+	case "deadline": // of a state, and a shard where there is one
+		return []Event{Deadline{shardOf(2), parseState(t, f[1])}}
 	case "sharded": // 1,2,3/2 4,5,6/2
 		var s Sharded
 		for _, a := range f[1:] {
@@ -167,7 +179,7 @@ func parseEvents(t *testing.T, f []string) []Event {
 		}
 		return []Event{s}
 	case "stored":
-		return []Event{Stored{}}
+		return []Event{Stored{shardOf(1)}}
 	case "shard-failed":
 		i, _ := strconv.Atoi(f[1])
 		return []Event{ShardFailed{i, strings.Join(f[2:], " ")}}
@@ -185,7 +197,10 @@ func parseEvents(t *testing.T, f []string) []Event {
 func formatEffect(e Effect) string {
 	switch e := e.(type) {
 	case Await:
-		return fmt.Sprintf("await %v %v", e.State, e.Timeout)
+		if e.Shard == Whole {
+			return fmt.Sprintf("await %v %v", e.State, e.Timeout)
+		}
+		return fmt.Sprintf("await %d %v %v", e.Shard, e.State, e.Timeout)
 	case Assign:
 		return fmt.Sprintf("assign %v", e.Devices)
 	case Cut:
@@ -195,11 +210,7 @@ func formatEffect(e Effect) string {
 	case DeliverShares:
 		return fmt.Sprintf("deliver-shares %d %v", e.Shard, e.Members)
 	case PersistSurvivors:
-		s := "persist-survivors"
-		for _, x := range e.Sets {
-			s += fmt.Sprintf(" %d:%v", x.Shard, x.Members)
-		}
-		return s
+		return fmt.Sprintf("persist-survivors %d %v", e.Shard, e.Members)
 	case AnnounceSurvivors:
 		return fmt.Sprintf("announce-survivors %d %v", e.Shard, e.Members)
 	case PersistIntent:

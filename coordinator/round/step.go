@@ -1,10 +1,14 @@
 package round
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
 // Step takes one event and returns what must be done because of it.
 func (m *Machine) Step(ev Event) []Effect {
-	if m.state == Done || m.state == Abandoned {
+	if m.end != 0 {
 		if r, ok := ev.(Received); ok {
 			return []Effect{Reject{r.Device, r.Turn, Late}}
 		}
@@ -20,39 +24,35 @@ func (m *Machine) Step(ev Event) []Effect {
 		if mb == nil || mb.lost {
 			return nil
 		}
-		mb.lost = true
-		return m.closeIfSettled()
+		m.set(mb, func() { mb.lost = true })
+		return m.closeIfSettled(mb.group)
 	case Back:
 		if mb := m.members[ev.Device]; mb != nil {
-			mb.lost = false
+			m.set(mb, func() { mb.lost = false })
 		}
 		return nil
 	case Deadline:
-		if ev.State != m.state || m.storing || m.cutting || !m.started || !m.state.Waits() {
+		g := m.group(ev.Shard)
+		if g == nil || g.failed || g.state != ev.State || !m.waits(g) {
 			return nil
 		}
-		return m.closeState()
+		return m.closeState(g)
 	case Sharded:
 		return m.sharded(ev.Shards)
 	case Stored:
-		return m.stored()
+		return m.stored(ev)
 	case ShardFailed:
-		if ev.Shard < 0 || ev.Shard >= len(m.shards) || m.shards[ev.Shard].failed {
-			return nil
+		if g := m.group(ev.Shard); g != nil && g != &m.cohort && !g.failed {
+			return append(m.fail(g, ev.Reason), m.releaseIfReady()...)
 		}
-		m.shards[ev.Shard].failed = true
-		effs := []Effect{FailShard(ev)}
-		if m.state == Releasing || m.storing {
-			return effs
-		}
-		return append(effs, m.closeIfSettled()...)
+		return nil
 	case Released:
-		m.must(m.state == Releasing && !m.storing, ev)
-		m.state = Done
+		m.must(m.releasing(), ev)
+		m.end = Done
 		return []Effect{Finish{State: Done, Charged: true}}
 	case ReleaseFailed:
-		m.must(m.state == Releasing && !m.storing, ev)
-		m.state = Abandoned
+		m.must(m.releasing(), ev)
+		m.end = Abandoned
 		return []Effect{Finish{State: Abandoned, Reason: ev.Reason, Charged: true}}
 	case Abort:
 		return m.abandon(ev.Reason)
@@ -63,25 +63,47 @@ func (m *Machine) Step(ev Event) []Effect {
 // must panics where the driver answers an effect that was not given.
 func (m *Machine) must(ok bool, ev Event) {
 	if !ok {
-		panic(fmt.Sprintf("round: %T in state %v", ev, m.state))
+		panic(fmt.Sprintf("round: %T in state %v", ev, m.State()))
 	}
 }
+
+// group is what an event means: the cohort until it is cut, a shard afterwards.
+func (m *Machine) group(shard int) *group {
+	switch {
+	case shard == Whole && m.shards == nil:
+		return &m.cohort
+	case shard >= 0 && shard < len(m.shards):
+		return m.shards[shard]
+	}
+	return nil
+}
+
+// waits tells whether a group waits for devices.
+func (m *Machine) waits(g *group) bool {
+	return m.started && g.state.Waits() && !m.busy(g) && (g != &m.cohort || m.shards == nil)
+}
+
+// releasing tells whether Release was given.
+func (m *Machine) releasing() bool { return m.cohort.state == Releasing && !m.cohort.storing }
 
 func (m *Machine) start() []Effect {
 	m.must(!m.started, Start{})
 	m.started = true
-	if len(m.order) < m.cfg.Floor {
+	if len(m.members) < m.cfg.Floor {
 		// The guarantee counts this round like any other: what is released must
 		// not tell that the cohort was small.
-		m.state = Releasing
-		m.storing = true
+		m.cohort.state, m.cohort.storing, m.asked = Releasing, true, true
 		return []Effect{PersistIntent{}}
 	}
-	return append([]Effect{m.await()}, m.closeIfSettled()...)
+	return append([]Effect{m.await(&m.cohort)}, m.closeIfSettled(&m.cohort)...)
 }
 
-func (m *Machine) await() Effect {
-	return Await{State: m.state, Timeout: m.cfg.Limits[m.state].Timeout}
+func (m *Machine) await(g *group) Effect {
+	timeout := m.cfg.Limits[g.state].Timeout
+	if m.hurried {
+		timeout = min(timeout, m.cfg.Grace)
+	}
+	return Await{g.index, g.state, timeout}
 }
 
 func (m *Machine) receive(ev Received) []Effect {
@@ -89,96 +111,129 @@ func (m *Machine) receive(ev Received) []Effect {
 		return []Effect{Reject{ev.Device, ev.Turn, r}}
 	}
 	mb := m.members[ev.Device]
-	mb.any, mb.answered, mb.lost = true, ev.Turn, false
-	return m.closeIfSettled()
+	m.set(mb, func() { mb.any, mb.answered, mb.lost = true, ev.Turn, false })
+	return m.closeIfSettled(mb.group)
 }
 
-func (m *Machine) closeIfSettled() []Effect {
-	if !m.started || m.storing || m.cutting || !m.state.Waits() || !m.settled() {
+func (m *Machine) closeIfSettled(g *group) []Effect {
+	if g.failed || g.open > 0 || !m.waits(g) {
 		return nil
 	}
 	// Who is lost while the round gathers may still come: with too few present the
 	// deadline decides.
-	if m.state == Gathering && len(m.answeredNow(-1)) < m.cfg.Limits[Gathering].Quorum {
+	if g.state == Gathering && g.answered < m.cfg.Limits[Gathering].Quorum {
 		return nil
 	}
-	return m.closeState()
+	return m.closeState(g)
 }
 
-// closeState ends a waiting state: drops who did not answer, fails the shards
-// below their threshold, checks the quorum, and goes on.
-func (m *Machine) closeState() []Effect {
+// closeState ends a group's waiting state: drops who did not answer, holds who did
+// against quorum or threshold, and goes on.
+func (m *Machine) closeState(g *group) []Effect {
 	var effs []Effect
 	var dropped []Device
-	for _, d := range m.live() {
-		mb := m.members[d]
-		if !mb.any || mb.answered != m.state {
-			mb.out = true
+	for _, d := range g.order {
+		if mb := m.members[d]; !mb.out && !mb.has() {
+			m.set(mb, func() { mb.out = true })
 			dropped = append(dropped, d)
 		}
 	}
 	if len(dropped) > 0 {
-		effs = append(effs, Drop{dropped, fmt.Sprintf("did not answer in %v", m.state)})
+		effs = append(effs, Drop{dropped, fmt.Sprintf("did not answer in %v", g.state)})
 	}
-	for i := range m.shards {
-		if m.shards[i].failed {
-			continue
+	if g == &m.cohort {
+		if q := m.cfg.Limits[g.state].Quorum; g.answered < q {
+			return append(effs, m.abandon(fmt.Sprintf("%d devices in %v, quorum %d", g.answered, g.state, q))...)
 		}
-		if n := len(m.answeredNow(i)); n < m.shards[i].Threshold {
-			m.shards[i].failed = true
-			effs = append(effs, FailShard{i, fmt.Sprintf("%d of %d answered in %v, threshold %d",
-				n, len(m.shards[i].Members), m.state, m.shards[i].Threshold)})
-		}
+	} else if g.answered < g.threshold {
+		effs = append(effs, m.fail(g, fmt.Sprintf("%d of %d answered in %v, threshold %d",
+			g.answered, len(g.order), g.state, g.threshold))...)
+		return append(effs, m.releaseIfReady()...)
 	}
-	if n, q := len(m.answeredNow(-1)), m.cfg.Limits[m.state].Quorum; n < q {
-		return append(effs, m.abandon(fmt.Sprintf("%d devices in %v, quorum %d", n, m.state, q))...)
-	}
-	return append(effs, m.advance()...)
+	return append(effs, m.advance(g)...)
 }
 
-// advance leaves a state that closed with a quorum.
-func (m *Machine) advance() []Effect {
-	switch m.state {
+// advance leaves a state that closed with enough devices.
+func (m *Machine) advance(g *group) []Effect {
+	switch present := m.present(g); g.state {
 	case Gathering:
-		present := m.answeredNow(-1)
-		m.state = Keying
-		return []Effect{m.await(), Assign{present}}
+		m.enter(g, Keying)
+		return []Effect{m.await(g), Assign{present}}
 	case Keying:
 		m.cutting = true
-		return []Effect{Cut{m.answeredNow(-1)}}
+		return []Effect{Cut{present}}
 	case Sharing:
-		var effs []Effect
-		for _, s := range m.survivors() {
-			effs = append(effs, DeliverShares(s))
-		}
-		m.state = Collecting
-		return append([]Effect{m.await()}, effs...)
+		m.enter(g, Collecting)
+		return []Effect{m.await(g), DeliverShares{g.index, present}}
 	case Collecting:
-		m.storing = true
-		return []Effect{PersistSurvivors{m.survivors()}}
+		g.storing = true
+		return []Effect{PersistSurvivors{g.index, present}}
 	case Confirming:
-		m.storing = true
+		if m.charged {
+			return m.unmask(g)
+		}
+		g.storing = true
+		if m.asked {
+			return nil // the intent is on its way to the disk
+		}
+		m.asked = true
 		return []Effect{PersistIntent{}}
 	case Unmasking:
-		var shards []int
-		for _, s := range m.survivors() {
-			shards = append(shards, s.Shard)
-		}
-		m.state = Releasing
-		return []Effect{Release{Shards: shards}}
+		m.enter(g, Releasing)
+		return m.releaseIfReady()
 	}
-	panic(fmt.Sprintf("round: %v does not wait", m.state))
+	panic(fmt.Sprintf("round: %v does not wait", g.state))
 }
 
-// survivors lists, for each live shard, who answered the present state.
-func (m *Machine) survivors() []Survivors {
-	var sets []Survivors
-	for i := range m.shards {
-		if !m.shards[i].failed {
-			sets = append(sets, Survivors{i, m.answeredNow(i)})
+// unmask sends a shard what lets it reveal; the intent is stored.
+func (m *Machine) unmask(g *group) []Effect {
+	present := m.present(g)
+	m.enter(g, Unmasking)
+	effs := []Effect{m.await(g), SendSignatures{g.index, present}}
+	// A device may have been lost while the intent was stored.
+	return append(effs, m.closeIfSettled(g)...)
+}
+
+// fail leaves a shard out.
+func (m *Machine) fail(g *group, reason string) []Effect {
+	m.at[g.state]--
+	g.failed, m.failure = true, reason
+	return []Effect{FailShard{g.index, reason}}
+}
+
+// releaseIfReady goes on when no shard is waited for any more, and hurries the
+// last ones when enough of the others have revealed.
+func (m *Machine) releaseIfReady() []Effect {
+	if m.end != 0 || m.cohort.state == Releasing {
+		return nil
+	}
+	live, ready := 0, m.at[Releasing]
+	for _, n := range m.at {
+		live += n
+	}
+	switch {
+	case live == 0:
+		return m.abandon("every shard failed, the last: " + m.failure)
+	case ready == live:
+		m.cohort.state = Releasing
+		var shards []int
+		for _, g := range m.shards {
+			if !g.failed {
+				shards = append(shards, g.index)
+			}
+		}
+		return []Effect{Release{Shards: shards}}
+	case m.hurried || float64(ready) < math.Ceil(m.cfg.Enough*float64(live)-1e-9):
+		return nil
+	}
+	m.hurried = true
+	var effs []Effect
+	for _, g := range m.shards {
+		if !g.failed && m.waits(g) {
+			effs = append(effs, m.await(g))
 		}
 	}
-	return sets
+	return effs
 }
 
 func (m *Machine) sharded(shards []Shard) []Effect {
@@ -186,58 +241,68 @@ func (m *Machine) sharded(shards []Shard) []Effect {
 	m.cutting = false
 	seen := 0
 	for i, s := range shards {
-		for _, d := range s.Members {
+		g := &group{index: i, order: slices.Sorted(slices.Values(s.Members)), threshold: s.Threshold, state: Sharing}
+		for _, d := range g.order {
 			mb := m.members[d]
-			m.must(mb != nil && !mb.out && mb.shard < 0, Sharded{})
-			mb.shard = i
+			m.must(mb != nil && !mb.out && mb.group == &m.cohort, Sharded{})
+			mb.group = g
 			seen++
 		}
-		m.shards = append(m.shards, shard{Shard: s})
+		m.shards = append(m.shards, g)
+		m.at[Sharing]++
 	}
-	m.must(seen == len(m.live()), Sharded{})
-	m.state = Sharing
-	effs := []Effect{m.await()}
-	for i := range m.shards {
-		effs = append(effs, SendRoster{i})
+	m.must(seen == m.cohort.answered && seen > 0, Sharded{})
+	var effs []Effect
+	for _, g := range m.shards {
+		m.enter(g, Sharing)
+		effs = append(effs, m.await(g), SendRoster{g.index})
+	}
+	// Devices may have been lost while the cohort was cut.
+	for _, g := range m.shards {
+		if m.end == 0 {
+			effs = append(effs, m.closeIfSettled(g)...)
+		}
 	}
 	return effs
 }
 
-func (m *Machine) stored() []Effect {
-	m.must(m.storing, Stored{})
-	m.storing = false
-	switch m.state {
-	case Collecting:
-		sets := m.survivors()
-		m.state = Confirming
-		effs := []Effect{m.await()}
-		for _, s := range sets {
-			effs = append(effs, AnnounceSurvivors(s))
-		}
-		// A device may have been lost while the sets were stored.
-		return append(effs, m.closeIfSettled()...)
-	case Confirming:
+func (m *Machine) stored(ev Stored) []Effect {
+	if ev.Shard == Whole {
+		m.must(m.asked && !m.charged, ev)
 		m.charged = true
-		sets := m.survivors()
-		m.state = Unmasking
-		effs := []Effect{m.await()}
-		for _, s := range sets {
-			effs = append(effs, SendSignatures(s))
+		if m.cohort.storing {
+			m.cohort.storing = false
+			return []Effect{Release{NoiseOnly: true}}
 		}
-		return append(effs, m.closeIfSettled()...)
-	case Releasing:
-		m.charged = true
-		return []Effect{Release{NoiseOnly: true}}
+		var effs []Effect
+		for _, g := range m.shards {
+			if g.state == Confirming && g.storing && m.end == 0 {
+				g.storing = false
+				if !g.failed {
+					effs = append(effs, m.unmask(g)...)
+				}
+			}
+		}
+		return effs
 	}
-	panic(fmt.Sprintf("round: nothing is stored in %v", m.state))
+	g := m.group(ev.Shard)
+	m.must(g != nil && g.state == Collecting && g.storing, ev)
+	g.storing = false
+	if g.failed {
+		return nil
+	}
+	present := m.present(g)
+	m.enter(g, Confirming)
+	effs := []Effect{m.await(g), AnnounceSurvivors{g.index, present}}
+	// A device may have been lost while the set was stored.
+	return append(effs, m.closeIfSettled(g)...)
 }
 
-// abandon ends the round without a release. Once the intent is stored the
+// abandon ends the round without a release. Once the intent may be on the disk the
 // round's cost is written first.
 func (m *Machine) abandon(reason string) []Effect {
-	m.state = Abandoned
-	m.storing, m.cutting = false, false
-	if m.charged {
+	m.end = Abandoned
+	if m.asked {
 		return []Effect{Charge{reason}, Finish{State: Abandoned, Reason: reason, Charged: true}}
 	}
 	return []Effect{Finish{State: Abandoned, Reason: reason}}

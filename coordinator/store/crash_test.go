@@ -2,6 +2,7 @@ package store
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -220,7 +221,7 @@ func TestKill(t *testing.T) {
 				}
 			}
 		}
-		if err := lines.Err(); err != nil && err != io.EOF {
+		if err := lines.Err(); err != nil && !errors.Is(err, io.EOF) {
 			t.Log(err)
 		}
 		watchdog.Wait(t, "the killed process", func() { cmd.Wait() })

@@ -20,7 +20,7 @@ func lockFolder(path string) (*folderLock, error) {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
+		_ = f.Close() // nothing was written
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, fmt.Errorf("%w (%s)", ErrLocked, path)
 		}

@@ -315,17 +315,19 @@ func (s *Store) Secret(name string, fresh func() ([]byte, error)) ([]byte, error
 	var out []byte
 	err := s.tx(func(tx *sql.Tx) error {
 		v, err := getMeta(tx, "secret "+name)
-		if err == nil {
-			out, err = hex.DecodeString(v)
+		if errors.Is(err, sql.ErrNoRows) {
+			if out, err = fresh(); err != nil {
+				return err
+			}
+			return setMeta(tx, "secret "+name, hex.EncodeToString(out))
+		}
+		if err != nil {
 			return err
 		}
-		if !errors.Is(err, sql.ErrNoRows) {
-			return err
+		if out, err = hex.DecodeString(v); err != nil {
+			return fmt.Errorf("secret %q: %w", name, err)
 		}
-		if out, err = fresh(); err != nil {
-			return err
-		}
-		return setMeta(tx, "secret "+name, hex.EncodeToString(out))
+		return nil
 	})
 	return out, err
 }

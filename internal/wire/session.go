@@ -84,7 +84,8 @@ type UpdateAck struct {
 }
 
 // A Resume follows Enrolled on a reconnect into a round. The device answers
-// with the same bytes of every turn that is due and not held.
+// with the same bytes of every turn that is due and not held, or with Refuse
+// where it holds nothing of the round. With nothing held it follows Assignment.
 type Resume struct {
 	_        struct{} `cbor:",toarray"`
 	Round    uint64

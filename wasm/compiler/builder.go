@@ -172,8 +172,10 @@ func encode(flat any) (d ir.DType, data []byte, n int, err error) {
 	default:
 		return 0, nil, 0, errors.Wrapf(compute.ErrNotImplemented, "%s does not offer constants of type %T", BackendName, flat)
 	}
-	data, err = binary.Append(nil, binary.LittleEndian, flat)
-	return d, data, n, err
+	if data, err = binary.Append(nil, binary.LittleEndian, flat); err != nil {
+		return 0, nil, 0, errors.Wrapf(err, "%d constants of type %T", n, flat)
+	}
+	return d, data, n, nil
 }
 
 func (f *function) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {

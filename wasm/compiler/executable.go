@@ -63,15 +63,14 @@ func newExecutable(b *Backend, name string, g *ir.Graph) (*executable, error) {
 		return nil, errors.WithMessagef(err, "loading computation %q", name)
 	}
 	if e.instance, err = e.program.NewInstance(ctx); err != nil {
-		e.program.Close()
-		return nil, err
+		return nil, errors.WithMessagef(err, "instance of computation %q (closing: %v)", name, e.program.Close())
 	}
 	return e, nil
 }
 
 func (e *executable) Finalize() {
-	e.instance.Close()
-	e.program.Close()
+	// compute.Executable has no way to say that what is thrown away is still there.
+	_, _ = e.instance.Close(), e.program.Close()
 }
 
 func (e *executable) Inputs() (names []string, inputShapes []shapes.Shape) {
@@ -145,7 +144,7 @@ func (e *executable) write(i int, flat reflect.Value) error {
 	}
 	raw, err := binary.Append(nil, binary.LittleEndian, flat.Interface())
 	if err != nil {
-		return err
+		return errors.Wrapf(err, "input %q", e.params[i].Name)
 	}
 	w := make([]int32, words(e.params[i]))
 	raw = append(raw, make([]byte, 4*len(w)-len(raw))...)
@@ -175,6 +174,8 @@ func (e *executable) read(i int, n *ir.Node) (reflect.Value, error) {
 		raw = binary.LittleEndian.AppendUint32(raw, uint32(v))
 	}
 	flat := reflect.MakeSlice(reflect.SliceOf(goType(n.DType).GoType()), n.Len(), n.Len())
-	_, err := binary.Decode(raw[:n.Bytes()], binary.LittleEndian, flat.Interface())
-	return flat, err
+	if _, err := binary.Decode(raw[:n.Bytes()], binary.LittleEndian, flat.Interface()); err != nil {
+		return flat, errors.Wrapf(err, "output of type %v", n.DType)
+	}
+	return flat, nil
 }

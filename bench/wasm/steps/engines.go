@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,12 +63,12 @@ func emit(ctx context.Context, dir string) error {
 
 // snapshot writes the case's inputs as the program's memory holds them. The
 // tensors lie in the same order in the programs for both hosts.
-func (c *benchCase) snapshot(ctx context.Context, program []byte, file string) error {
+func (c *benchCase) snapshot(ctx context.Context, program []byte, file string) (err error) {
 	p, err := wasm.Load(ctx, program, wasm.Config{})
 	if err != nil {
 		return err
 	}
-	defer p.Close()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	in, err := p.NewInstance(ctx)
 	if err != nil {
 		return err
@@ -108,7 +109,7 @@ func (c *benchCase) snapshot(ctx context.Context, program []byte, file string) e
 func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
 // runWazero is run_program.mjs in Go.
-func runWazero(ctx context.Context, programFile, inputs string, warm, steps int, interpreter bool) (*result, error) {
+func runWazero(ctx context.Context, programFile, inputs string, warm, steps int, interpreter bool) (_ *result, err error) {
 	program, err := os.ReadFile(programFile)
 	if err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ func runWazero(ctx context.Context, programFile, inputs string, warm, steps int,
 	if err != nil {
 		return nil, err
 	}
-	defer p.Close()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	m := p.Manifest()
 	r := &result{Name: m.Name, Engine: "wazero", Bytes: len(program), CompileMS: ms(time.Since(start)),
 		Memory: uint64(p.Report().MemoryPages) * wasm.PageSize, FLOPs: m.FLOPs, Steps: warm + steps}

@@ -27,7 +27,7 @@ func runGoMLX(ctx context.Context, dir, name string, warm, steps int, smooth boo
 	}
 	var c benchCase
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s.json: %w", name, err)
 	}
 	if c.Step == nil {
 		return nil, fmt.Errorf("%s is not a training step", name)

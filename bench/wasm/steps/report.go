@@ -30,7 +30,7 @@ func report(w io.Writer, dir string) error {
 		all = append(all, r)
 	}
 	if err := lines.Err(); err != nil {
-		return err
+		return fmt.Errorf("read results: %w", err)
 	}
 	peak := 0.0
 	for _, r := range all {

@@ -1,0 +1,58 @@
+package coordinator
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/round"
+)
+
+// deadlines are those of the round's shards, or of its cohort before there are
+// any: one at a time of each.
+type deadlines struct {
+	by   map[int]due
+	next time.Time // none is due earlier; zero: none runs
+}
+
+type due struct {
+	at    time.Time
+	state round.State
+}
+
+// arm starts a deadline. Of the same state again the earlier counts.
+func (d *deadlines) arm(shard int, s round.State, at time.Time) {
+	if was, ok := d.by[shard]; ok && was.state == s && was.at.Before(at) {
+		return
+	}
+	if d.by == nil {
+		d.by = map[int]due{}
+	}
+	if shard != round.Whole {
+		delete(d.by, round.Whole) // the cohort is cut
+	}
+	d.by[shard] = due{at, s}
+	if d.next.IsZero() || at.Before(d.next) {
+		d.next = at
+	}
+}
+
+// expired takes out those that have passed, in the order of their shards.
+func (d *deadlines) expired(now time.Time) (passed []round.Deadline) {
+	if d.next.IsZero() || now.Before(d.next) {
+		return nil
+	}
+	d.next = time.Time{}
+	for _, shard := range slices.Sorted(maps.Keys(d.by)) {
+		x := d.by[shard]
+		if !now.Before(x.at) {
+			delete(d.by, shard)
+			passed = append(passed, round.Deadline{Shard: shard, State: x.state})
+		} else if d.next.IsZero() || x.at.Before(d.next) {
+			d.next = x.at
+		}
+	}
+	return passed
+}
+
+func (d *deadlines) stop() { *d = deadlines{} }

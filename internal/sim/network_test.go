@@ -1,0 +1,160 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// network is a listener and dialers over net.Pipe: no system call, so that a
+// synctest bubble's clock moves as soon as everybody waits. A device's line can
+// be cut, for a time.
+type network struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newNetwork() *network {
+	return &network{conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+func (n *network) Accept() (net.Conn, error) {
+	select {
+	case c := <-n.conns:
+		return c, nil
+	case <-n.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (n *network) Close() error { n.once.Do(func() { close(n.done) }); return nil }
+
+// Addr is a loopback address: some of what is served is for this machine only.
+func (n *network) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+// line is one device's way to the network.
+type line struct {
+	net  *network
+	rate int // bytes a second downwards; 0: at once
+
+	mu   sync.Mutex
+	down bool                  // by mu
+	ends map[*farEnd]*pipeConn // by mu: open connections, the coordinator's end and the device's
+}
+
+var errLineDown = errors.New("network is unreachable")
+
+func (l *line) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.down {
+		return nil, errLineDown
+	}
+	near, far := net.Pipe()
+	end := &farEnd{Conn: far, closed: make(chan struct{}), rate: l.rate}
+	device := &pipeConn{Conn: near, line: l, far: end}
+	if l.ends == nil {
+		l.ends = map[*farEnd]*pipeConn{}
+	}
+	l.ends[end] = device
+	select {
+	case l.net.conns <- end:
+		return device, nil
+	case <-l.net.done:
+		return nil, errLineDown
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// cut ends every connection of the line as the device sees it, and takes what
+// comes to nowhere as the coordinator sees it: it is not told. No new one is made
+// for d.
+func (l *line) cut(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.down {
+		return
+	}
+	l.down = true
+	for far, near := range l.ends {
+		far.lose()
+		near.Conn.Close()
+	}
+	clear(l.ends)
+	time.AfterFunc(d, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.down = false
+	})
+}
+
+// pipeConn is a connection's end at the device.
+type pipeConn struct {
+	net.Conn
+	line *line
+	far  *farEnd
+}
+
+func (c *pipeConn) Close() error {
+	c.line.mu.Lock()
+	delete(c.line.ends, c.far)
+	c.line.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// farEnd is a connection's end at the coordinator. Once it is lost, writes go to
+// nowhere and reads wait, as those of a socket whose peer is gone without a word.
+type farEnd struct {
+	net.Conn
+	rate   int
+	once   sync.Once
+	closed chan struct{}
+	mu     sync.Mutex
+	lost   bool // by mu
+}
+
+func (c *farEnd) lose() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lost = true
+}
+
+func (c *farEnd) isLost() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lost
+}
+
+func (c *farEnd) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil && c.isLost() {
+		<-c.closed
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+func (c *farEnd) Write(b []byte) (int, error) {
+	if c.rate > 0 {
+		select {
+		case <-time.After(time.Duration(len(b)) * time.Second / time.Duration(c.rate)):
+		case <-c.closed:
+			return 0, net.ErrClosed
+		}
+	}
+	n, err := c.Conn.Write(b)
+	if errors.Is(err, io.ErrClosedPipe) && c.isLost() {
+		return len(b), nil
+	}
+	return n, err
+}
+
+func (c *farEnd) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}
