@@ -20,7 +20,7 @@ export CGO_ENABLED ?= 0
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## Build bin/starling
+build: ## Build bin/starling (with the pages, if make web has built them)
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/starling
 
 demo: build ## Fine-tune a model across 24 edges, privately, on this machine (ARGS="--data FILE" for your own text)
@@ -64,6 +64,6 @@ web: ## Build the browser's edge and the pages
 	sh web/build.sh
 
 clean: ## Remove what was built
-	rm -rf bin dist web/static/starling.wasm* starling-demo
+	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
 .PHONY: help build demo test race stress lint bench generate base web clean interop

@@ -51,6 +51,7 @@ var mayImport = map[string][]string{
 	"simulate/report":  {"simulate/sweep", "simulate", "internal/durable"},
 	"cmd/starling":     {"..."},
 	"cmd/starling-web": {"edge", "dataset"},
+	"web/typescript":   {"coordinator"},
 	"bench/...":        {"..."},
 }
 

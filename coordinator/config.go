@@ -2,8 +2,8 @@ package coordinator
 
 import (
 	"context"
-	"io/fs"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/starling-fl/starling/dp"
@@ -49,8 +49,8 @@ type Config struct {
 	// it, results are marked not private and have no epsilon. At least 16 bytes;
 	// nil takes crypto/rand.
 	Seed []byte
-	// Static is the dashboard, served at /; nil serves none.
-	Static fs.FS
+	// Pages are the join page and the dashboard, served at /; nil serves none.
+	Pages http.Handler
 	// OpenFigures serves the operator's figures, /metrics and the counts of devices
 	// in /v1/status, to whoever reaches the listener. Otherwise they are for
 	// requests from this machine: cohort and dropout counts are not for everybody.

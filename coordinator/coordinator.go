@@ -48,6 +48,7 @@ type Coordinator struct {
 	task      [32]byte // TaskID of jobBytes
 	taskName  string   // in hexadecimal, as secagg binds it
 
+	about      func() ([]byte, error) // what /v1/job says, computed once
 	maxPending uint64
 	events     chan event
 	done       chan struct{} // closed when the engine takes no more events
@@ -114,6 +115,7 @@ func New(cfg Config) (*Coordinator, error) {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
+	c.about = sync.OnceValues(c.aboutJSON)
 	c.life, c.end = context.WithCancelCause(context.Background())
 	digest, err := t.digest(c.rnd.secret())
 	if err != nil {

@@ -3,12 +3,8 @@ package coordinator
 import (
 	"context"
 	"encoding/json"
-	"io/fs"
-	"mime"
 	"net"
 	"net/http"
-	"path"
-	"strings"
 
 	"github.com/starling-fl/starling/internal/wire"
 )
@@ -39,8 +35,9 @@ func (c *Coordinator) Handler() http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		_ = json.NewEncoder(w).Encode(p) // the reader is gone: nobody to tell
 	})
-	if c.cfg.Static != nil {
-		mux.Handle("/", static(c.cfg.Static))
+	mux.HandleFunc("GET /v1/job", c.serveAbout)
+	if c.cfg.Pages != nil {
+		mux.Handle("/", c.cfg.Pages)
 	}
 	return mux
 }
@@ -57,43 +54,6 @@ func (c *Coordinator) mayAskFigures(r *http.Request) bool {
 	}
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()
-}
-
-// policy lets the dashboard load only what comes with it, and run WebAssembly.
-const policy = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'"
-
-// static serves the dashboard's files. A file that exists only compressed, with
-// .gz behind its name, is sent with that encoding.
-func static(files fs.FS) http.Handler {
-	plain := http.FileServerFS(files)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-			return
-		}
-		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		name := strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/")
-		if strings.HasSuffix(name, ".wasm") {
-			h.Set("Content-Type", "application/wasm")
-		}
-		if _, err := fs.Stat(files, name); err != nil && name != "" {
-			if b, err := fs.ReadFile(files, name+".gz"); err == nil {
-				if h.Get("Content-Type") == "" {
-					if t := mime.TypeByExtension(path.Ext(name)); t != "" {
-						h.Set("Content-Type", t)
-					}
-				}
-				h.Set("Content-Encoding", "gzip")
-				_, _ = w.Write(b)
-				return
-			}
-		}
-		plain.ServeHTTP(w, r)
-	})
 }
 
 type countedKey struct{}

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -14,10 +13,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/starling-fl/starling/internal/watchdog"
@@ -75,17 +74,14 @@ func TestBlobs(t *testing.T) {
 }
 
 func TestOperatorsEndpoints(t *testing.T) {
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	fmt.Fprint(z, "\x00asm")
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	tb := setTable(t, Config{Job: tinyJob(3), Static: fstest.MapFS{
-		"index.html":       {Data: []byte("<title>Starling</title>")},
-		"app.js":           {Data: []byte("go()")},
-		"starling.wasm.gz": {Data: packed.Bytes()},
-	}}, 3, nil)
+	pages := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, "<title>Starling</title>")
+	})
+	tb := setTable(t, Config{Job: tinyJob(3), Pages: pages}, 3, nil)
 	if err := runKeeping(tb); err != nil {
 		t.Fatal(err)
 	}
@@ -155,14 +151,8 @@ func TestOperatorsEndpoints(t *testing.T) {
 	if far.Code != 200 {
 		t.Errorf("opened metrics for a stranger: %d", far.Code)
 	}
-	if res, body := get("/"); !strings.Contains(body, "Starling") || !strings.Contains(res.Header.Get("Content-Security-Policy"), "wasm-unsafe-eval") {
-		t.Errorf("/: %q, %v", body, res.Header)
-	}
-	if res, body := get("/starling.wasm"); res.Header.Get("Content-Type") != "application/wasm" || res.Header.Get("Content-Encoding") != "gzip" || body != packed.String() {
-		t.Errorf("wasm: %v", res.Header)
-	}
-	if res, _ := get("/app.js"); !strings.Contains(res.Header.Get("Content-Type"), "javascript") {
-		t.Errorf("script: %v", res.Header)
+	if _, body := get("/"); !strings.Contains(body, "Starling") {
+		t.Errorf("/: %q", body)
 	}
 	if res, _ := get("/nothing"); res.StatusCode != http.StatusNotFound {
 		t.Errorf("unknown file: %s", res.Status)
@@ -187,6 +177,55 @@ func TestOperatorsEndpoints(t *testing.T) {
 	defer cancel()
 	if err := late.run(ctx); err != nil || late.finished == nil || late.finished.Version != 2 {
 		t.Errorf("a late device: %v, %+v", err, late.finished)
+	}
+}
+
+// TestAbout: a visitor is told what the job will give when all its rounds are
+// made, the same before, while and after they are.
+func TestAbout(t *testing.T) {
+	tb := setTable(t, Config{Job: tinyJob(3)}, 3, nil)
+	ask := func(remote string) About {
+		t.Helper()
+		r := httptest.NewRequest("GET", "/v1/job", nil)
+		r.RemoteAddr = remote
+		w := httptest.NewRecorder()
+		tb.c.Handler().ServeHTTP(w, r)
+		var a About
+		if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil || w.Code != 200 {
+			t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+		}
+		return a
+	}
+	before := ask("192.0.2.1:1")
+	budget := tb.c.t.budget
+	if before.Job != "tiny" || before.Rounds != 2 || before.ShardFloor != 3 || before.Protects != "device" || !before.Private {
+		t.Errorf("about %+v", before)
+	}
+	g := before.Delivered
+	if before.Simulated != nil {
+		g = before.Simulated
+	}
+	if g == nil || g.Rounds != 2 || g.Epsilon <= 0.5*budget.Epsilon || g.Epsilon > budget.Epsilon || g.Delta != budget.Delta {
+		t.Errorf("guarantee %+v for a budget of %+v", g, budget)
+	}
+	if before.BaseBytes != tb.c.t.baseRef.Size || before.NeedsSecret != (tb.c.t.job.Enrolment.Secret != "") {
+		t.Errorf("about %+v", before)
+	}
+	if err := runKeeping(tb); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		tb.server.Close()
+		if err := tb.c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if after := ask("192.0.2.1:1"); !reflect.DeepEqual(before, after) {
+		t.Errorf("it changed: %+v, %+v", before, after)
+	}
+	// What was spent is what had been promised, within the spread of the ranks.
+	if spent := tb.c.Status().Delivered; spent == nil || spent.Epsilon > before.Delivered.Epsilon*(1+1e-9) {
+		t.Errorf("spent %+v, promised %+v", spent, before.Delivered)
 	}
 }
 

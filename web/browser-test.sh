@@ -11,7 +11,6 @@ if [ -z "$browser" ]; then
   DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends chromium >/dev/null
   browser=$(command -v chromium)
 fi
-[ -x node_modules/.bin/tsc ] || npm ci --silent --no-fund --no-audit
-[ -f static/starling.wasm.gz ] || sh build.sh edge
+sh build.sh
 make -s -C .. build
 CHROMIUM=$browser node --test test/

@@ -1,28 +1,238 @@
-// Package web holds the coordinator's pages: a dashboard of the running job
-// and "join from this browser". They are written in TypeScript (src/),
-// compiled by make generate into static/, and embedded here. The browser's
-// edge client itself, starling.wasm, is cmd/starling-web built by make web;
-// a binary built without it serves a page that says so.
+// Package web holds the coordinator's pages: "join from this browser" and the
+// operator's dashboard. They are written in TypeScript (src/, edge/), built with
+// the browser's edge client (cmd/starling-web) into dist/ by make web, and
+// embedded here. What is built is not in git: a binary built without it serves
+// a page that says so.
 //
 // The page trusts its coordinator for the code it runs, as any web page must:
 // docs/PROTOCOL.md says what that leaves unprotected.
 package web
 
 import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
 	"embed"
+	"fmt"
+	"io"
 	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
 )
 
-//go:generate sh build.sh pages
+//go:generate go run ./typescript
 
-//go:embed static
-var files embed.FS
+//go:embed all:dist
+var built embed.FS
 
-// Static returns the pages, index.html at the top.
-func Static() fs.FS {
-	sub, err := fs.Sub(files, "static")
+//go:embed missing.html
+var missing []byte
+
+// Handler serves the pages that are built into this program.
+func Handler() http.Handler {
+	dist, err := fs.Sub(built, "dist")
 	if err != nil {
 		panic(err) // the directory is embedded above
 	}
-	return sub
+	return handler(dist)
+}
+
+// policy lets a page load only what comes with it, run WebAssembly, and be
+// framed by nobody. Styles of elements are set by scripts through the CSSOM,
+// which it does not concern.
+const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; " +
+	"img-src 'self' data:; connect-src 'self'; manifest-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+
+// asset is a file in the encodings it is stored in.
+type asset struct {
+	kind     string            // Content-Type
+	tag      string            // hash of the plain bytes
+	forever  bool              // named by its content
+	encoding map[string][]byte // by Content-Encoding; "" is the plain file
+}
+
+// suffixes are how stored encodings are named, in the order they are preferred in.
+var suffixes = []struct{ suffix, encoding string }{{".br", "br"}, {".gz", "gzip"}}
+
+// handler serves the files of dist. Each lies there plain or compressed, or both;
+// what lies in assets/ is named by its content and cached for good, everything
+// else is asked for again and answered by a 304.
+func handler(dist fs.FS) http.Handler {
+	assets := map[string]*asset{}
+	err := fs.WalkDir(dist, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") {
+			return err
+		}
+		b, err := fs.ReadFile(dist, name)
+		if err != nil {
+			return err
+		}
+		encoding := ""
+		for _, s := range suffixes {
+			if plain, ok := strings.CutSuffix(name, s.suffix); ok {
+				name, encoding = plain, s.encoding
+			}
+		}
+		a := assets[name]
+		if a == nil {
+			a = &asset{kind: contentType(name), forever: strings.HasPrefix(name, "assets/"), encoding: map[string][]byte{}}
+			assets[name] = a
+		}
+		a.encoding[encoding] = b
+		return nil
+	})
+	if err == nil {
+		for _, a := range assets {
+			if err = a.settle(); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		panic(fmt.Sprintf("web: the embedded pages: %v", err)) // they are part of the program
+	}
+	if assets["index.html"] == nil {
+		assets = map[string]*asset{"index.html": {kind: contentType("index.html"), encoding: map[string][]byte{"": missing}}}
+		if err := assets["index.html"].settle(); err != nil {
+			panic(err) // it is plain
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(assets, w, r) })
+}
+
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".wasm":
+		return "application/wasm"
+	case ".svg":
+		return "image/svg+xml"
+	case ".txt", ".csv", ".jsonl":
+		return "text/plain; charset=utf-8"
+	}
+	if t := mime.TypeByExtension(path.Ext(name)); t != "" {
+		return t
+	}
+	return "application/octet-stream"
+}
+
+// settle computes the tag. A file that lies only compressed is expanded when
+// somebody asks for it so.
+func (a *asset) settle() error {
+	plain, err := a.plain()
+	if err != nil {
+		return err
+	}
+	a.tag = fmt.Sprintf("%x", sha256.Sum256(plain))[:32]
+	return nil
+}
+
+func (a *asset) plain() ([]byte, error) {
+	if b, ok := a.encoding[""]; ok {
+		return b, nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(a.encoding["gzip"]))
+	if err != nil {
+		return nil, fmt.Errorf("an asset is stored without gzip: %w", err)
+	}
+	return io.ReadAll(z)
+}
+
+func serve(assets map[string]*asset, w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	name := strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/")
+	if name == "" {
+		name = "index.html"
+	}
+	a := assets[name]
+	if a == nil && assets[name+".html"] != nil {
+		a = assets[name+".html"] // /dashboard
+	}
+	if a == nil {
+		h.Set("Cache-Control", "no-store")
+		http.NotFound(w, r)
+		return
+	}
+	encoding, body := a.choose(r.Header.Get("Accept-Encoding"))
+	if body == nil {
+		plain, err := a.plain()
+		if err != nil {
+			http.Error(w, "this file is damaged", http.StatusInternalServerError)
+			return
+		}
+		body = plain
+	}
+	h.Set("Content-Type", a.kind)
+	h.Set("Vary", "Accept-Encoding")
+	if a.forever {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	} else {
+		h.Set("Cache-Control", "no-cache")
+	}
+	tag := `"` + a.tag + strings.TrimSuffix("-"+encoding, "-") + `"`
+	h.Set("ETag", tag)
+	if matches(r.Header.Get("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	if encoding != "" {
+		h.Set("Content-Encoding", encoding)
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method == http.MethodGet {
+		_, _ = w.Write(body) // the reader is gone: nobody to tell
+	}
+}
+
+// choose picks the first stored encoding that the client takes.
+func (a *asset) choose(accepted string) (encoding string, body []byte) {
+	for _, s := range suffixes {
+		if b, ok := a.encoding[s.encoding]; ok && takes(accepted, s.encoding) {
+			return s.encoding, b
+		}
+	}
+	return "", a.encoding[""]
+}
+
+// takes reports whether an Accept-Encoding header names the encoding, not with a
+// weight of zero.
+func takes(header, encoding string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if !strings.EqualFold(strings.TrimSpace(name), encoding) {
+			continue
+		}
+		q, ok := strings.CutPrefix(strings.ReplaceAll(weight, " ", ""), "q=")
+		v, err := strconv.ParseFloat(q, 64)
+		return !ok || err != nil || v > 0
+	}
+	return false
+}
+
+// matches compares weakly, as RFC 9110 asks for If-None-Match.
+func matches(header, tag string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		if part = strings.TrimPrefix(strings.TrimSpace(part), "W/"); part == tag || part == "*" {
+			return true
+		}
+	}
+	return false
 }

@@ -104,7 +104,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 		return err
 	}
 	view := newProgressView(a.Stderr)
-	cfg := coordinator.Config{Job: job, Dir: f.dir, Base: b, Static: web.Static(), Progress: view.show,
+	cfg := coordinator.Config{Job: job, Dir: f.dir, Base: b, Pages: web.Handler(), Progress: view.show,
 		Compile: coordinator.CompileStep, Hosts: coordinator.Hosts}
 	if f.verbose {
 		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))

@@ -1,32 +1,5 @@
-// The coordinator's /v1/status as lines of text.
-
-export interface Guarantee {
-  epsilon: number;
-  delta: number;
-  accountant: string;
-  adjacency: string;
-}
-
-export interface Status {
-  job: string;
-  round: number;
-  rounds: number;
-  state: string;
-  rank: number;
-  enrolled: number;
-  connected: number;
-  cohort: number;
-  dropped: number;
-  validation?: { rank: number; accuracy: number }[];
-  simulated?: Guarantee | null;
-  delivered?: Guarantee | null;
-  visible?: Guarantee | null;
-  clip_norm: number;
-  private: boolean;
-  bytes_up: number;
-  bytes_down: number;
-  reason?: string;
-}
+// The coordinator's answers as text.
+import type { About, Guarantee, Progress } from "./api.js";
 
 export function bytes(n: number): string {
   if (n < 1000) return `${n} B`;
@@ -39,7 +12,7 @@ function guarantee(g: Guarantee): string {
   return `ε ${g.epsilon.toPrecision(3)} at δ ${g.delta.toExponential(1)} for a ${unit} (${g.accountant})`;
 }
 
-export function statusLines(s: Status): [string, string][] {
+export function statusLines(s: Progress): [string, string][] {
   const lines: [string, string][] = [
     ["Round", `${s.round} of ${s.rounds}`],
     ["State", s.reason ? `${s.state}: ${s.reason}` : s.state],
@@ -58,4 +31,24 @@ export function statusLines(s: Status): [string, string][] {
   if (s.visible) lines.push(["If participation is seen", guarantee(s.visible)]);
   lines.push(["Received", bytes(s.bytes_up)], ["Sent", bytes(s.bytes_down)]);
   return lines;
+}
+
+/** What the job will give to somebody who joins, in plain sentences. */
+export function promise(a: About): string[] {
+  if (!a.private) return ["This run is a reproducible demonstration: every secret is known. It protects nobody."];
+  const unit = a.protects === "provider" ? "each provider in your file" : "this device";
+  const lines = [`Only the sum over at least ${a.shard_floor} devices can be read, never your update alone.`];
+  if (a.simulated) {
+    lines.push(`This job simulates the noise of ${(a.simulated_population ?? 0).toLocaleString("en")} devices: they would have ` +
+      `${bound(a.simulated)} after all ${a.rounds} rounds. You do not: the noise that hides ${unit} is smaller` +
+      (a.delivered ? ` (${bound(a.delivered)}).` : "."));
+  } else if (a.delivered) {
+    lines.push(`After all ${a.rounds} rounds the model protects ${unit} with ${bound(a.delivered)}.`);
+  }
+  if (a.visible) lines.push(`Against somebody who sees when you take part: ${bound(a.visible)}.`);
+  return lines;
+}
+
+function bound(g: Guarantee): string {
+  return `ε ≤ ${g.epsilon.toPrecision(3)} at δ ${g.delta.toExponential(1)}`;
 }

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { chromium } from "playwright-core";
+import { launch } from "./browsers.mjs";
 
 const binary = fileURLToPath(new URL("../../bin/starling", import.meta.url));
 const rounds = 2;
@@ -74,18 +74,15 @@ clipping: {adaptive: true}
     running.push(start(["join", token, "--data", files[i], "--identity", join(dir, `identity-${i}.pem`), "--cache", join(dir, "cache")]));
   }
 
-  const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-      "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-  });
+  const browser = await launch("chrome");
   t.after(() => browser.close());
-  const tab = await browser.newPage({ viewport: { width: 1000, height: 640 } });
+  const tab = await browser.newPage();
+  await tab.setViewport({ width: 1000, height: 640 });
   const faults = [];
   tab.on("pageerror", (error) => faults.push(String(error)));
   tab.on("console", (message) => { if (message.type() === "error") faults.push(message.text()); });
   await tab.goto(page);
-  await tab.setInputFiles("#file", files[natives]);
+  await (await tab.$("#file")).uploadFile(files[natives]);
   await tab.click("#join");
   const shot = process.env.SCREENSHOT;
   // Kept from the start: a page closed in mid-job comes back as this device.
@@ -95,14 +92,14 @@ clipping: {adaptive: true}
   let text = "";
   const story = () => `the page says: ${text}\n${faults.join("\n")}\n${server.err}`;
   await until("the browser to finish", async () => {
-    text = await tab.textContent("#edge-state");
-    if (await tab.locator("#edge-state.failed").count()) throw new Error(story());
+    text = await tab.$eval("#edge-state", (e) => e.textContent);
+    if (await tab.$("#edge-state.failed")) throw new Error(story());
     return text.startsWith("Finished");
   }, story);
   if (shot) await tab.screenshot({ path: shot });
-  assert.match(await tab.textContent("#edge-state"), new RegExp(`took part in ${rounds} rounds`));
+  assert.match(await tab.$eval("#edge-state", (e) => e.textContent), new RegExp(`took part in ${rounds} rounds`));
   assert.equal(await tab.evaluate(() => localStorage.getItem("starling-identity")), identity);
-  assert.match(await tab.textContent("#status"), /for a provider/);
+  assert.match(await tab.$eval("#status", (e) => e.textContent), /for a provider/);
 
   assert.equal(await server.done, 0, server.err);
   const result = JSON.parse(server.out.trim().split("\n").at(-1));

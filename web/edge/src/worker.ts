@@ -1,5 +1,6 @@
 // The edge client runs here, away from the page's thread: the page stays
 // responsive while a step trains, and can end the client by ending the worker.
+import "go-wasm-exec"; // sets globalThis.Go
 import type { Edge, FromWorker, ToWorker } from "./protocol.js";
 
 declare class Go {
@@ -16,16 +17,10 @@ interface Scope {
 
 const scope = globalThis as unknown as Scope;
 
-async function start(): Promise<Edge> {
-  const runtime = await fetch("wasm_exec.js");
-  if (!runtime.ok) {
-    throw new Error("this coordinator was built without the browser's edge: run `make web`, then build it again");
-  }
-  // wasm_exec.js is a classic script and this worker a module.
-  await import(new URL("wasm_exec.js", import.meta.url).href);
+async function start(program: string): Promise<Edge> {
   const go = new Go();
   const ready = new Promise<void>((resolve) => { scope.starlingReady = resolve; });
-  const { instance } = await WebAssembly.instantiateStreaming(fetch("starling.wasm"), go.importObject);
+  const { instance } = await WebAssembly.instantiateStreaming(fetch(program), go.importObject);
   const ended = go.run(instance).then(() => { throw new Error("the edge client ended before it was ready"); });
   await Promise.race([ready, ended]);
   if (!scope.starling) throw new Error("the edge client did not announce itself");
@@ -34,7 +29,7 @@ async function start(): Promise<Edge> {
 
 scope.onmessage = async (message) => {
   try {
-    const edge = await start();
+    const edge = await start(message.data.program);
     const summary = await edge.join(message.data.options, (event) => scope.postMessage({ kind: "event", event }));
     scope.postMessage({ kind: "finished", summary });
   } catch (error) {

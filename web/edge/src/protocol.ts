@@ -33,7 +33,7 @@ export interface Edge {
   stop(): void;
 }
 
-export type ToWorker = { kind: "join"; options: JoinOptions };
+export type ToWorker = { kind: "join"; program: string; options: JoinOptions };
 
 export type FromWorker =
   | { kind: "event"; event: EdgeEvent }

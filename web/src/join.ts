@@ -1,6 +1,12 @@
 // The page: what the job is doing, and a way to take part from this browser.
-import type { EdgeEvent, FromWorker, JoinOptions } from "./protocol.js";
-import { statusLines, bytes, type Status } from "./status.js";
+import "./style.css";
+import type { EdgeEvent, FromWorker, JoinOptions, ToWorker } from "../edge/src/protocol.js";
+import type { About, Progress } from "./api.js";
+import { bytes, promise, statusLines } from "./status.js";
+
+declare const WORKER_URL: string;
+declare const EDGE_URL: string;
+declare const EDGE_FULL_URL: string;
 
 function byId<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
@@ -34,7 +40,7 @@ async function refresh(): Promise<void> {
   try {
     const response = await fetch("v1/status", { cache: "no-store" });
     if (!response.ok) throw new Error(`the coordinator answered ${response.status}`);
-    const status = (await response.json()) as Status;
+    const status = (await response.json()) as Progress;
     byId("job").textContent = status.job || "Starling";
     const bar = byId<HTMLProgressElement>("rounds");
     bar.max = Math.max(1, status.rounds);
@@ -50,6 +56,19 @@ async function refresh(): Promise<void> {
   } catch (error) {
     byId("connection").textContent = `No word from the coordinator: ${error instanceof Error ? error.message : error}`;
   }
+}
+
+let about: About | undefined;
+
+async function describe(): Promise<void> {
+  const response = await fetch("v1/job");
+  if (!response.ok) throw new Error(`the coordinator answered ${response.status}`);
+  about = (await response.json()) as About;
+  byId("promise").replaceChildren(...promise(about).map((text) => {
+    const line = document.createElement("p");
+    line.textContent = text;
+    return line;
+  }));
 }
 
 let worker: Worker | undefined;
@@ -95,7 +114,12 @@ async function join(): Promise<void> {
     data: new Uint8Array(await file.arrayBuffer()),
     identity: deviceIdentity(),
   };
-  worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+  const program = about?.hybrid ? EDGE_FULL_URL : EDGE_URL;
+  if (!program) {
+    stop("This coordinator was built without the browser's edge: run `make web`, then `make build`.", true);
+    return;
+  }
+  worker = new Worker(WORKER_URL);
   worker.onerror = (event) => stop(`The worker failed: ${event.message}`, true);
   worker.onmessage = (message: MessageEvent<FromWorker>) => {
     const said = message.data;
@@ -113,10 +137,11 @@ async function join(): Promise<void> {
         stop(`Finished: this browser took part in ${said.summary.rounds} rounds.`, false);
     }
   };
-  worker.postMessage({ kind: "join", options });
+  worker.postMessage({ kind: "join", program: new URL(program, location.href).href, options } satisfies ToWorker);
 }
 
 byId("join").addEventListener("click", () => void join());
 byId("leave").addEventListener("click", () => stop("Left the job.", false));
 void refresh();
+describe().catch((error) => { byId("promise").textContent = `What the job protects is not known: ${error}`; });
 setInterval(() => void refresh(), 1000);

@@ -1,0 +1,129 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/starling-fl/starling/dp"
+)
+
+// About is what the job is, for somebody who thinks about joining: it does not
+// change while the job runs. The guarantees are what the job comes to when all
+// its rounds are made, not what has been spent so far.
+type About struct {
+	Job    string   `json:"job"`
+	Labels []string `json:"labels"`
+	Rounds int      `json:"rounds"`
+
+	// Private is false for a reproducible run: every secret is seeded.
+	Private bool `json:"private"`
+	// Protects is whose presence the noise hides: "device" or "provider".
+	Protects string `json:"protects"`
+	// Providers is how many providers a device may hold; 0 where devices are
+	// protected.
+	Providers int `json:"providers,omitempty"`
+	// Simulated is the guarantee of the simulated population, which nobody who
+	// joins has; nil without simulation.
+	Simulated *dp.Guarantee `json:"simulated,omitempty"`
+	// SimulatedPopulation is the number of devices whose noise is simulated; 0
+	// without simulation.
+	SimulatedPopulation int `json:"simulated_population,omitempty"`
+	// Delivered is the guarantee of those who join; nil where the run is not private.
+	Delivered *dp.Guarantee `json:"delivered,omitempty"`
+	// Visible is Delivered against those who see who takes part; nil where it is
+	// the same.
+	Visible *dp.Guarantee `json:"visible,omitempty"`
+
+	// ShardFloor is the least number of devices whose updates are added up before
+	// anything can be read.
+	ShardFloor int `json:"shard_floor"`
+	// SamplingRate is the probability with which a device is drawn for a round.
+	SamplingRate float64 `json:"sampling_rate"`
+	// BaseBytes is the size of the base that a device fetches once.
+	BaseBytes uint64 `json:"base_bytes"`
+	// Hybrid tells that shares are sealed with the post-quantum hybrid.
+	Hybrid bool `json:"hybrid,omitempty"`
+	// NeedsSecret tells that a join token is needed: the address is not enough.
+	NeedsSecret bool `json:"needs_secret"`
+}
+
+// About computes what the job is. The guarantees take a moment.
+func (c *Coordinator) About() (About, error) {
+	j := c.t.job
+	a := About{
+		Job: j.Name, Labels: j.Labels, Rounds: j.Rounds, Private: c.rnd.secret(), Protects: "device",
+		ShardFloor: j.Shard.Floor, SamplingRate: j.Cohort.SamplingRate, BaseBytes: c.t.baseRef.Size,
+		Hybrid: j.Shard.Hybrid, NeedsSecret: j.Enrolment.Secret != "",
+	}
+	if j.Providers.Most > 0 {
+		a.Protects, a.Providers = "provider", j.Providers.Most
+	}
+	if j.simulated() {
+		a.SimulatedPopulation = int(j.budgetPopulation())
+	}
+	if !a.Private {
+		return a, nil
+	}
+	for _, ask := range []struct {
+		to     **dp.Guarantee
+		wanted bool
+		bound  func([]dp.Event, float64, dp.Accountant) (dp.Guarantee, error)
+	}{
+		{&a.Delivered, true, dp.Epsilon},
+		{&a.Visible, j.twofold(), dp.VisibleEpsilon},
+		{&a.Simulated, j.simulated(), dp.SimulatedEpsilon},
+	} {
+		if !ask.wanted {
+			continue
+		}
+		g, err := c.t.promise(ask.bound)
+		if err != nil {
+			return a, fmt.Errorf("coordinator: %w", err)
+		}
+		*ask.to = &g
+	}
+	return a, nil
+}
+
+// promise is the larger of what all rounds come to at the ranks with the fewest
+// and the most coordinates.
+func (t *terms) promise(bound func([]dp.Event, float64, dp.Accountant) (dp.Guarantee, error)) (worst dp.Guarantee, err error) {
+	ranks := t.ranks()
+	for _, rank := range []int{ranks[0], ranks[len(ranks)-1]} {
+		ev, err := t.plannedEvent(rank)
+		if err != nil {
+			return worst, err
+		}
+		ev.Count = uint32(t.job.Rounds)
+		g, err := bound([]dp.Event{ev}, t.budget.Delta, t.budget.Accountant)
+		if err != nil {
+			return worst, err
+		}
+		if g.Epsilon >= worst.Epsilon {
+			worst = g
+		}
+	}
+	return worst, nil
+}
+
+// serveAbout answers /v1/job: the same for everybody, computed once.
+func (c *Coordinator) serveAbout(w http.ResponseWriter, r *http.Request) {
+	b, err := c.about()
+	if err != nil {
+		c.log.Error("the job's guarantees cannot be stated", "error", err)
+		http.Error(w, "the job's guarantees cannot be stated", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(b) // the reader is gone: nobody to tell
+}
+
+func (c *Coordinator) aboutJSON() ([]byte, error) {
+	a, err := c.About()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(a)
+}

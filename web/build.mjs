@@ -1,0 +1,129 @@
+// Builds the pages and the browser's edge into dist/, which package web embeds:
+//
+//   node build.mjs [pages|edge]    both without an argument
+//
+// Everything in dist/assets is named by a hash of its content and lies there as
+// brotli and gzip. dist/ is not in git.
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import * as esbuild from "esbuild";
+import { mergeData } from "./mergedata.mjs";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const dist = join(here, "dist");
+const assets = join(dist, "assets");
+const what = process.argv[2] ?? "all";
+
+// Inlining makes Go's WebAssembly a tenth larger after compression. Only where a
+// device spends its time does it stay.
+const inlined = ["filippo.io/...", "crypto/internal/fips140/aes/...", "crypto/internal/fips140/edwards25519/...",
+  "crypto/internal/fips140/sha256", "github.com/starling-fl/starling/quant", "github.com/starling-fl/starling/secagg"];
+const gcflags = ["-gcflags=all=-l", ...inlined.map((p) => `-gcflags=${p}=`)];
+
+/** The two builds of cmd/starling-web: what most jobs need, and everything. */
+const variants = [{ name: "edge", tags: "" }, { name: "edge-full", tags: "full" }];
+
+const digest = (b) => createHash("sha256").update(b).digest("hex");
+
+function go(args, env = {}) {
+  return execFileSync("go", args, { cwd: join(here, ".."), env: { ...process.env, ...env }, encoding: "utf8" });
+}
+
+/** Writes a file in the encodings it is served in; small ones are not worth any. */
+function emit(name, content) {
+  const body = Buffer.from(content);
+  const path = join(dist, name);
+  for (const old of [path, `${path}.br`, `${path}.gz`]) rmSync(old, { force: true });
+  if (body.length < 400) {
+    writeFileSync(path, body);
+    return body.length;
+  }
+  const small = brotliCompressSync(body, { params: {
+    [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_SIZE_HINT]: body.length,
+  } });
+  writeFileSync(`${path}.br`, small);
+  writeFileSync(`${path}.gz`, gzipSync(body, { level: 9 }));
+  return small.length;
+}
+
+/** Removes what an earlier build left under the same name with another hash. */
+function forget(prefix, extension, keep) {
+  for (const file of readdirSync(assets)) {
+    const plain = file.replace(/\.(br|gz)$/, "");
+    if (plain !== keep && plain.startsWith(`${prefix}-`) && plain.endsWith(extension)
+      && /^[0-9a-f]{12}$/.test(plain.slice(prefix.length + 1, -extension.length))) rmSync(join(assets, file));
+  }
+}
+
+function asset(prefix, extension, content) {
+  const name = `${prefix}-${digest(content).slice(0, 12)}${extension}`;
+  forget(prefix, extension, name);
+  const known = existsSync(join(assets, `${name}.br`)) || existsSync(join(assets, name));
+  const size = known ? undefined : emit(`assets/${name}`, content);
+  return { name, size };
+}
+
+function buildEdge() {
+  for (const { name, tags } of variants) {
+    const out = join(tmpdir(), `starling-${process.pid}-${name}.wasm`);
+    go(["build", "-trimpath", `-tags=${tags}`, ...gcflags, "-ldflags=-s -w", "-o", out, "./cmd/starling-web"],
+      { GOOS: "js", GOARCH: "wasm", CGO_ENABLED: "0" });
+    const made = asset(name, ".wasm", mergeData(readFileSync(out)));
+    rmSync(out);
+    console.log(`web/dist/assets/${made.name}: ${made.size ?? "unchanged"}${made.size ? " bytes" : ""}`);
+  }
+}
+
+/** The names of the edge's builds, "" where one was not built. */
+function edgeNames() {
+  const found = {};
+  for (const { name } of variants) {
+    found[name] = readdirSync(assets).map((f) => f.replace(/\.(br|gz)$/, ""))
+      .find((f) => new RegExp(`^${name}-[0-9a-f]{12}\\.wasm$`).test(f)) ?? "";
+  }
+  return found;
+}
+
+async function bundle(entry, options) {
+  const made = await esbuild.build({
+    absWorkingDir: here, entryPoints: [entry], bundle: true, write: false, minify: true, target: "es2022",
+    legalComments: "none", charset: "utf8", logLevel: "warning", ...options,
+  });
+  return made.outputFiles;
+}
+
+async function buildPages() {
+  // Go's own loader, of the Go that built the edge.
+  const runtime = join(go(["env", "GOROOT"]).trim(), "lib/wasm/wasm_exec.js");
+  const [worker] = await bundle("edge/src/worker.ts", { format: "iife", outfile: "worker.js", alias: { "go-wasm-exec": runtime } });
+  const workerName = asset("worker", ".js", worker.contents).name;
+  const edge = edgeNames();
+  for (const page of readdirSync(join(here, "pages")).filter((f) => f.endsWith(".html"))) {
+    const name = basename(page, ".html");
+    const entry = name === "index" ? "join" : name;
+    const files = await bundle(`src/${entry}.ts`, {
+      format: "esm", outdir: "out",
+      define: {
+        WORKER_URL: JSON.stringify(`assets/${workerName}`),
+        EDGE_URL: JSON.stringify(edge.edge && `assets/${edge.edge}`),
+        EDGE_FULL_URL: JSON.stringify(edge["edge-full"] && `assets/${edge["edge-full"]}`),
+      },
+    });
+    let html = readFileSync(join(here, "pages", page), "utf8");
+    for (const file of files) {
+      const extension = file.path.endsWith(".css") ? ".css" : ".js";
+      html = html.replaceAll(`${entry}${extension}"`, `assets/${asset(entry, extension, file.contents).name}"`);
+    }
+    emit(page, html);
+  }
+  emit("favicon.svg", readFileSync(join(here, "pages/favicon.svg")));
+}
+
+mkdirSync(assets, { recursive: true });
+if (what !== "pages") buildEdge();
+if (what !== "edge") await buildPages();

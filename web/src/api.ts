@@ -1,0 +1,63 @@
+// Generated from the Go structs by make generate. Not to be edited.
+
+export interface About {
+  job: string;
+  labels: string[];
+  rounds: number;
+  private: boolean;
+  protects: string;
+  providers?: number;
+  simulated?: Guarantee;
+  simulated_population?: number;
+  delivered?: Guarantee;
+  visible?: Guarantee;
+  shard_floor: number;
+  sampling_rate: number;
+  base_bytes: number;
+  hybrid?: boolean;
+  needs_secret: boolean;
+}
+
+export interface Guarantee {
+  epsilon: number;
+  epsilon_lower: number;
+  delta: number;
+  adjacency: string;
+  accountant: string;
+  sampling: string;
+  rounds: number;
+  rdp_epsilon: number;
+  rdp_order: number;
+  simulated?: boolean;
+}
+
+export interface Progress {
+  job: string;
+  labels: string[];
+  round: number;
+  rounds: number;
+  attempt: number;
+  state: string;
+  rank: number;
+  enrolled: number;
+  connected: number;
+  cohort: number;
+  dropped: number;
+  answered: number;
+  validation?: RankAccuracy[];
+  validation_round?: number;
+  simulated?: Guarantee;
+  delivered?: Guarantee;
+  visible?: Guarantee;
+  private: boolean;
+  clip_norm: number;
+  bytes_up: number;
+  bytes_down: number;
+  reason?: string;
+  elapsed_ns: number;
+}
+
+export interface RankAccuracy {
+  rank: number;
+  accuracy: number;
+}

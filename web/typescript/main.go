@@ -1,0 +1,113 @@
+// Command typescript writes the TypeScript types of what the coordinator's HTTP
+// endpoints answer, from the Go structs themselves: web/src/api.ts. It runs in
+// package web's folder, by make generate.
+package main
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator"
+)
+
+// answers are the endpoints' types; what they hold follows.
+var answers = []any{coordinator.About{}, coordinator.Progress{}}
+
+func main() {
+	log.SetFlags(0)
+	g := generator{seen: map[reflect.Type]bool{}}
+	for _, a := range answers {
+		g.named(reflect.TypeOf(a))
+	}
+	text := "// Generated from the Go structs by make generate. Not to be edited.\n\n" + strings.Join(g.decls, "\n")
+	if err := os.WriteFile("src/api.ts", []byte(text), 0o644); err != nil {
+		log.Fatal(err)
+	}
+}
+
+type generator struct {
+	seen  map[reflect.Type]bool
+	decls []string
+}
+
+// named declares a struct once and returns its name.
+func (g *generator) named(t reflect.Type) string {
+	if g.seen[t] {
+		return t.Name()
+	}
+	g.seen[t] = true
+	at := len(g.decls)
+	g.decls = append(g.decls, "") // before the types it holds
+	var b strings.Builder
+	fmt.Fprintf(&b, "export interface %s {\n", t.Name())
+	g.fields(&b, t)
+	b.WriteString("}\n")
+	g.decls[at] = b.String()
+	return t.Name()
+}
+
+func (g *generator) fields(b *strings.Builder, t reflect.Type) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || name == "-" {
+			continue
+		}
+		if f.Anonymous && name == "" {
+			g.fields(b, f.Type)
+			continue
+		}
+		if name == "" {
+			log.Fatalf("%s.%s has no name in JSON", t.Name(), f.Name)
+		}
+		mark := ""
+		if strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero") {
+			mark = "?"
+		}
+		typed := g.typed(f.Type)
+		if mark != "" {
+			typed = strings.TrimSuffix(typed, " | null") // left out instead
+		}
+		fmt.Fprintf(b, "  %s%s: %s;\n", name, mark, typed)
+	}
+}
+
+// typed is the TypeScript type of a Go type as encoding/json writes it.
+func (g *generator) typed(t reflect.Type) string {
+	if t == reflect.TypeFor[time.Duration]() {
+		return "number"
+	}
+	if t == reflect.TypeFor[time.Time]() || t.Implements(reflect.TypeFor[fmt.Stringer]()) && t.Kind() == reflect.String {
+		return "string"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "boolean"
+	case reflect.String:
+		return "string"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.Pointer:
+		return g.typed(t.Elem()) + " | null"
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "string" // base64
+		}
+		elem := g.typed(t.Elem())
+		if strings.Contains(elem, " ") {
+			elem = "(" + elem + ")"
+		}
+		return elem + "[]"
+	case reflect.Map:
+		return "Record<string, " + g.typed(t.Elem()) + ">"
+	case reflect.Struct:
+		return g.named(t)
+	}
+	log.Fatalf("no TypeScript type for %v", t)
+	return ""
+}

@@ -1,0 +1,121 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func gz(t *testing.T, s string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := io.WriteString(z, s); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func ask(h http.Handler, method, path string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// TestEncodings: brotli where the browser takes it, then gzip, then plain; what
+// is named by its content is cached for good, the rest answered by a 304.
+func TestEncodings(t *testing.T) {
+	h := handler(fstest.MapFS{
+		"index.html":               {Data: []byte("<title>join</title>")},
+		"dashboard.html":           {Data: []byte("<title>dashboard</title>")},
+		"assets/edge-ABCD.wasm.br": {Data: []byte("brotli bytes")},
+		"assets/edge-ABCD.wasm.gz": {Data: gz(t, "\x00asm")},
+		".gitkeep":                 {},
+	})
+	const wasm = "/assets/edge-ABCD.wasm"
+	for _, x := range []struct{ accept, encoding, body string }{
+		{"gzip, deflate, br, zstd", "br", "brotli bytes"},
+		{"gzip;q=1.0, br;q=0", "gzip", string(gz(t, "\x00asm"))},
+		{"gzip", "gzip", string(gz(t, "\x00asm"))},
+		{"", "", "\x00asm"},
+		{"identity", "", "\x00asm"},
+	} {
+		w := ask(h, "GET", wasm, "Accept-Encoding", x.accept)
+		if w.Code != 200 || w.Body.String() != x.body || w.Header().Get("Content-Encoding") != x.encoding ||
+			w.Header().Get("Content-Type") != "application/wasm" || w.Header().Get("Vary") != "Accept-Encoding" ||
+			!strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
+			t.Errorf("Accept-Encoding %q: %d %q %v", x.accept, w.Code, w.Body, w.Header())
+		}
+	}
+	tags := map[string]bool{}
+	for _, accept := range []string{"br", "gzip", ""} {
+		tags[ask(h, "GET", wasm, "Accept-Encoding", accept).Header().Get("ETag")] = true
+	}
+	if len(tags) != 3 {
+		t.Errorf("encodings share tags: %v", tags)
+	}
+	page := ask(h, "GET", "/")
+	tag := page.Header().Get("ETag")
+	if page.Code != 200 || page.Header().Get("Cache-Control") != "no-cache" || tag == "" {
+		t.Errorf("page: %d %v", page.Code, page.Header())
+	}
+	for _, held := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
+		if w := ask(h, "GET", "/", "If-None-Match", held); w.Code != http.StatusNotModified || w.Body.Len() != 0 {
+			t.Errorf("If-None-Match %s: %d", held, w.Code)
+		}
+	}
+	if w := ask(h, "GET", "/", "If-None-Match", `"other"`); w.Code != 200 {
+		t.Errorf("another tag: %d", w.Code)
+	}
+	if w := ask(h, "GET", "/dashboard"); !strings.Contains(w.Body.String(), "dashboard") {
+		t.Errorf("dashboard: %d %q", w.Code, w.Body)
+	}
+	if w := ask(h, "HEAD", "/"); w.Code != 200 || w.Body.Len() != 0 || w.Header().Get("Content-Length") != "19" {
+		t.Errorf("HEAD: %d %v", w.Code, w.Header())
+	}
+	if w := ask(h, "POST", "/"); w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", w.Code)
+	}
+	for _, path := range []string{"/nothing", "/.gitkeep", "/assets/", "/../web.go", "/assets/edge-ABCD.wasm.br"} {
+		if w := ask(h, "GET", path); w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+}
+
+// TestPolicy: no page of ours loads from elsewhere or is framed.
+func TestPolicy(t *testing.T) {
+	w := ask(Handler(), "GET", "/")
+	csp := w.Header().Get("Content-Security-Policy")
+	for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "script-src 'self' 'wasm-unsafe-eval'", "connect-src 'self'"} {
+		if !strings.Contains(csp, want) {
+			t.Errorf("policy lacks %q: %s", want, csp)
+		}
+	}
+	if strings.Contains(csp, "unsafe-inline") || strings.Contains(csp, "http") {
+		t.Errorf("policy: %s", csp)
+	}
+	if w.Header().Get("X-Content-Type-Options") != "nosniff" {
+		t.Error("types may be guessed")
+	}
+}
+
+// TestMissing: a program built without its pages says so, and what to do.
+func TestMissing(t *testing.T) {
+	w := ask(handler(fstest.MapFS{".gitkeep": {}}), "GET", "/")
+	if w.Code != 200 || !strings.Contains(w.Body.String(), "make web") {
+		t.Errorf("%d %q", w.Code, w.Body)
+	}
+}
