@@ -17,42 +17,57 @@ const module = "github.com/starling-fl/starling/"
 
 // mayImport is the table of docs/ARCHITECTURE.md: for each package the others
 // of this project that it may import. A name ending in /... stands for a
-// package and what lies below it.
-var mayImport = map[string][]string{
-	"coordinator/optimizer": {},
-	"coordinator/round":     {},
-	"dataset":               {},
-	"dp":                    {"internal/l2"},
-	"internal/durable":      {},
-	"internal/l2":           {},
-	"internal/uniform":      {},
-	"internal/watchdog":     {},
-	"internal/wire":         {},
-	"nf4":                   {},
-	"secagg":                {"internal/uniform"},
-	"tokenizer":             {},
-	"web":                   {},
+// package and what lies below it. Frames are read by internal/sim, which plays
+// hostile devices, and by bandwidth, which plays devices that send in the clear.
+var mayImport = parseTable(`
+bandwidth: coordinator dataset dp edge internal/sim internal/wire model model/nn quant tokenizer
+bench/...: ...
+cmd/starling: ...
+cmd/starling-web: dataset edge
+coordinator: coordinator/... dp internal/durable internal/uniform internal/wire model model/nn nf4 quant secagg wasm
+    wasm/compiler
+coordinator/optimizer:
+coordinator/round:
+coordinator/store: dp model
+dataset:
+dp: internal/l2
+edge: dataset dp internal/durable internal/uniform internal/wire model nf4 quant secagg tokenizer wasm
+internal/durable:
+internal/l2:
+internal/sim: coordinator dataset edge internal/wire model model/nn
+internal/uniform:
+internal/watchdog:
+internal/wire:
+model: internal/durable nf4
+model/base: model
+model/nn: model tokenizer
+nf4:
+quant: internal/l2 nf4
+secagg: internal/uniform
+simulate: coordinator dataset dp edge internal/durable model tokenizer
+simulate/report: internal/durable simulate simulate/sweep
+simulate/sweep: coordinator dataset internal/durable model simulate
+tokenizer:
+wasm: nf4
+wasm/compiler/...: nf4 wasm wasm/compiler/...
+web:
+web/typescript: coordinator
+`)
 
-	"model":             {"nf4", "internal/durable"},
-	"quant":             {"nf4", "internal/l2"},
-	"wasm":              {"nf4"},
-	"model/base":        {"model"},
-	"model/nn":          {"model", "tokenizer"},
-	"wasm/compiler/...": {"nf4", "wasm", "wasm/compiler/..."},
-	"coordinator/store": {"dp", "model"},
-	"edge": {"model", "wasm", "nf4", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "internal/durable",
-		"internal/uniform"},
-	"coordinator": {"coordinator/...", "model", "model/nn", "wasm", "wasm/compiler", "nf4", "quant", "dp", "secagg",
-		"internal/wire", "internal/durable", "internal/uniform"},
-	// sim counts bytes by message and plays hostile devices, so it reads frames.
-	"internal/sim":     {"coordinator", "edge", "dataset", "model", "model/nn", "internal/wire"},
-	"simulate":         {"coordinator", "edge", "dataset", "model", "dp", "tokenizer", "internal/durable"},
-	"simulate/sweep":   {"simulate", "coordinator", "dataset", "model", "internal/durable"},
-	"simulate/report":  {"simulate/sweep", "simulate", "internal/durable"},
-	"cmd/starling":     {"..."},
-	"cmd/starling-web": {"edge", "dataset"},
-	"web/typescript":   {"coordinator"},
-	"bench/...":        {"..."},
+// parseTable reads "package: imports"; a line that begins with a space goes on.
+func parseTable(text string) map[string][]string {
+	table := map[string][]string{}
+	name := ""
+	for line := range strings.Lines(text) {
+		if head, rest, ok := strings.Cut(line, ":"); ok {
+			name, line = head, rest
+			table[name] = []string{}
+		}
+		if name != "" {
+			table[name] = append(table[name], strings.Fields(line)...)
+		}
+	}
+	return table
 }
 
 // noGoMLX must stay small enough for a browser.

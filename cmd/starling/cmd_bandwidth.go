@@ -13,26 +13,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/bandwidth"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/quant"
 )
 
 type bandwidthFlags struct {
-	columns             dataset.Columns
-	preset              string
-	schemes, codecs     []string
-	ranks               []int
-	params              int
-	train               bool
-	base, data          string
-	alpha               float64
-	cohort, shard       int
-	rounds, jobRounds   int
-	downlink            string
-	clip, epsilon, rate float64
-	csv, plot           string
-	seed                uint64
+	bandwidth.Config
+	columns         dataset.Columns
+	preset          string
+	schemes, codecs []string
+	ranks           []int
+	params          int
+	train           bool
+	base, data      string
+	alpha           float64
+	epsilon, rate   float64
+	csv, plot       string
+	seed            uint64
 }
 
 func newBandwidthCmd(a *app) *cobra.Command {
@@ -72,12 +71,12 @@ base model and your data.`,
 	fl.StringVar(&f.data, "data", "", "with --train: labelled file, see starling demo; default generated invoices")
 	columnFlags(fl, &f.columns)
 	fl.Float64Var(&f.alpha, "alpha", 1, "with --data: Dirichlet concentration over devices where the file names no users")
-	fl.IntVar(&f.cohort, "cohort", 64, "devices in a round")
-	fl.IntVar(&f.shard, "shard", 64, "largest shard, from which the ring's width follows")
-	fl.IntVar(&f.rounds, "rounds", 3, "rounds to measure; the first sends a seed down, later ones the adapter")
-	fl.IntVar(&f.jobRounds, "job-rounds", 200, "rounds of the job that totals are for")
-	fl.StringVar(&f.downlink, "downlink", "bf16", "format of the adapter on its way down, with masked schemes; without a mask it is the scheme's")
-	fl.Float64Var(&f.clip, "clip", 1, "L2 clip norm")
+	fl.IntVar(&f.Cohort, "cohort", 64, "devices in a round")
+	fl.IntVar(&f.Shard, "shard", 64, "largest shard, from which the ring's width follows")
+	fl.IntVar(&f.Rounds, "rounds", 3, "rounds to measure; the first sends a seed down, later ones the adapter")
+	fl.IntVar(&f.JobRounds, "job-rounds", 200, "rounds of the job that totals are for")
+	fl.StringVar(&f.Downlink, "downlink", "bf16", "format of the adapter on its way down, with masked schemes; without a mask it is the scheme's")
+	fl.Float64Var(&f.Clip, "clip", 1, "L2 clip norm")
 	fl.Float64Var(&f.epsilon, "epsilon", 2, "the noise that errors are compared with is that of this epsilon at delta 1e-6 over --job-rounds")
 	fl.Float64Var(&f.rate, "sampling-rate", 0.01, "the noise that errors are compared with is that of this sampling rate")
 	fl.StringVar(&f.csv, "csv", "", "also write the rows to this file")
@@ -96,34 +95,60 @@ base model and your data.`,
 	return cmd
 }
 
-// schemeChoice is one scheme to measure.
-type schemeChoice struct {
-	name   string
-	masked bool
+// The presets.
+const (
+	presetDocVQA = "docvqa-winner"
+	presetDyLoRA = "dp-dylora"
+)
+
+// apply sets what a preset stands for, except where a flag was given.
+func (f *bandwidthFlags) apply(given func(string) bool) error {
+	set := func(flag string, do func()) {
+		if !given(flag) {
+			do()
+		}
+	}
+	switch f.preset {
+	case "":
+	case presetDocVQA:
+		// One client in each of two rounds. Aggregation needs company: rows are for
+		// a shard of three, the smallest that devices accept, of which each device
+		// is counted by itself.
+		set("params", func() { f.params = bandwidth.DocVQAParams })
+		set("cohort", func() { f.Cohort = 3 })
+		set("shard", func() { f.Shard = 3 })
+		set("rounds", func() { f.Rounds = 2 })
+		set("job-rounds", func() { f.JobRounds = 2 })
+		set("schemes", func() {
+			f.schemes = []string{"masked:nf4", "masked:int4", "masked:int5", "clear:f32", "clear:nf4", "clear:nf4dq"}
+		})
+		set("downlink", func() { f.Downlink = "nf4" })
+	case presetDyLoRA:
+		set("schemes", func() { f.schemes = []string{"masked:nf4", "masked:int4", "masked:int5", "clear:f32", "clear:nf4dq"} })
+		set("codecs", func() { f.codecs = []string{"zstd"} })
+	default:
+		return usagef("--preset: no preset %q; there are %s, %s", f.preset, presetDocVQA, presetDyLoRA)
+	}
+	return nil
 }
 
 // chosen resolves --schemes and the two restrictions.
-func (f *bandwidthFlags) chosen(maskedOnly, clearOnly bool) ([]schemeChoice, error) {
+func (f *bandwidthFlags) chosen(maskedOnly, clearOnly bool) ([]bandwidth.Scheme, error) {
 	if maskedOnly && clearOnly {
 		return nil, usagef("--masked-only and --clear-only exclude each other")
 	}
-	var all, out []schemeChoice
-	for _, name := range []string{"nf4", "int4", "int5", "int3", "tern", "fixed16", "fixed32"} {
-		all = append(all, schemeChoice{name, true})
-	}
-	for _, name := range quant.FormatNames() {
-		all = append(all, schemeChoice{name, false})
-	}
+	all := bandwidth.Schemes()
+	var out []bandwidth.Scheme
 	for _, c := range all {
-		if c.masked && clearOnly || !c.masked && maskedOnly {
+		if c.Masked && clearOnly || !c.Masked && maskedOnly {
 			continue
 		}
-		if len(f.schemes) == 0 || slices.Contains(f.schemes, c.name) || slices.Contains(f.schemes, c.String()) {
+		if len(f.schemes) == 0 || slices.Contains(f.schemes, c.Name) || slices.Contains(f.schemes, c.String()) {
 			out = append(out, c)
 		}
 	}
 	for _, want := range f.schemes {
-		if !slices.ContainsFunc(all, func(c schemeChoice) bool { return c.name == want || c.String() == want }) {
+		if !slices.ContainsFunc(all, func(c bandwidth.Scheme) bool { return c.Name == want || c.String() == want }) {
 			return nil, usagef("--schemes: no scheme %q; masked: %s; without a mask: %s", want,
 				strings.Join(quant.SchemeNames(), ", "), strings.Join(quant.FormatNames(), ", "))
 		}
@@ -134,14 +159,8 @@ func (f *bandwidthFlags) chosen(maskedOnly, clearOnly bool) ([]schemeChoice, err
 	return out, nil
 }
 
-func (c schemeChoice) String() string {
-	if c.masked {
-		return "masked:" + c.name
-	}
-	return "clear:" + c.name
-}
-
-// validate names the first flag that cannot be.
+// validate names the first flag that cannot be, of those that the measurement
+// does not know.
 func (f *bandwidthFlags) validate() error {
 	if slices.Equal(f.codecs, []string{"all"}) {
 		f.codecs = quant.CodecNames()
@@ -151,22 +170,9 @@ func (f *bandwidthFlags) validate() error {
 			return usagef("--codecs: no codec %q; there are %s", c, strings.Join(quant.CodecNames(), ", "))
 		}
 	}
-	if _, err := quant.LookupFormat(f.downlink); err != nil {
-		return usagef("--downlink: no format %q; there are %s", f.downlink, strings.Join(quant.FormatNames(), ", "))
-	}
 	switch {
 	case f.params < 32 || f.params > quant.MaxDimension:
 		return usagef("--params is %d, want 32..%d", f.params, quant.MaxDimension)
-	case f.cohort < 3 || f.cohort > 1024:
-		return usagef("--cohort is %d, want 3..1024", f.cohort)
-	case f.shard < 3 || f.shard > 1024:
-		return usagef("--shard is %d, want 3..1024", f.shard)
-	case f.rounds < 2 || f.rounds > 100:
-		return usagef("--rounds is %d, want 2..100", f.rounds)
-	case f.jobRounds < 1 || f.jobRounds > 1_000_000:
-		return usagef("--job-rounds is %d, want 1..1000000", f.jobRounds)
-	case !(f.clip > 0) || f.clip > 1e6:
-		return usagef("--clip is %v, want above 0, at most 1e6", f.clip)
 	case !(f.rate > 0 && f.rate <= 1):
 		return usagef("--sampling-rate is %v, want above 0, at most 1", f.rate)
 	case !(f.epsilon > 0):
@@ -181,35 +187,53 @@ func (f *bandwidthFlags) validate() error {
 			return usagef("--ranks: %d, want 1..1024", r)
 		}
 	}
-	return nil
+	if f.JobRounds < 1 {
+		return usagef("--job-rounds is %d, must be positive", f.JobRounds)
+	}
+	z, err := dp.CalibrateNoise(f.epsilon, bandwidthDelta, f.rate, f.JobRounds, dp.Tight)
+	if err != nil {
+		return err
+	}
+	f.NoiseMultiplier = z
+	return asFlag(f.Config.Validate())
 }
 
-func runBandwidth(ctx context.Context, a *app, f bandwidthFlags, schemes []schemeChoice) error {
+// asFlag names a setting by its flag.
+func asFlag(err error) error {
+	if s := new(bandwidth.SettingError); errors.As(err, &s) {
+		return usagef("--%s: %w", s.Setting, s.Err)
+	}
+	return err
+}
+
+func runBandwidth(ctx context.Context, a *app, f bandwidthFlags, schemes []bandwidth.Scheme) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
-	z, err := dp.CalibrateNoise(f.epsilon, bandwidthDelta, f.rate, f.jobRounds, dp.Tight)
-	if err != nil {
-		return err
+	r := &bandwidth.Report{Preset: f.preset, Cohort: f.Cohort, Shard: f.Shard, Rounds: f.Rounds, JobRounds: f.JobRounds,
+		NoiseMultiplier: f.NoiseMultiplier, Epsilon: f.epsilon, Delta: bandwidthDelta, SamplingRate: f.rate}
+	if f.preset == presetDocVQA {
+		r.Published = bandwidth.DocVQA()
 	}
-	r := &bandwidthReport{Preset: f.preset, Cohort: f.cohort, Shard: f.shard, Rounds: f.rounds, JobRounds: f.jobRounds,
-		NoiseMultiplier: z, Epsilon: f.epsilon, Delta: bandwidthDelta, SamplingRate: f.rate, Published: f.published()}
 	sizes, err := f.sizes()
 	if err != nil {
-		return err
+		return asFlag(err)
 	}
 	for _, size := range sizes {
 		s, what, err := f.subject(ctx, a, size)
 		if err != nil {
-			return err
+			return asFlag(err)
 		}
 		r.Updates = what
-		for _, c := range schemes {
+		for _, scheme := range schemes {
 			for _, codec := range f.codecs {
-				row, err := f.measure(ctx, a, size, s, c, codec, z)
+				start := time.Now()
+				row, err := f.Measure(ctx, s, scheme, codec)
 				if err != nil {
 					return err
 				}
+				fmt.Fprintf(a.Stderr, "%-14s %-6s %9d values: %6.3f bits up, %.1f s\n", scheme, codec, row.Params, row.Bits,
+					time.Since(start).Seconds())
 				r.Rows = append(r.Rows, row)
 			}
 		}
@@ -217,38 +241,35 @@ func runBandwidth(ctx context.Context, a *app, f bandwidthFlags, schemes []schem
 	if err := f.files(r); err != nil {
 		return err
 	}
-	return a.emit(r, r.print)
+	return a.emit(r, r.Print)
 }
 
 // bandwidthDelta is the delta that --epsilon is stated with.
 const bandwidthDelta = 1e-6
 
-// size is one length of update to measure.
-type size struct{ rank, params int }
-
 // sizes are the lengths to measure; trained ones are known later.
-func (f *bandwidthFlags) sizes() ([]size, error) {
+func (f *bandwidthFlags) sizes() ([]bandwidth.Size, error) {
 	switch {
 	case f.train:
 		ranks := f.ranks
 		if len(ranks) == 0 {
 			ranks = []int{8}
 		}
-		var out []size
+		var out []bandwidth.Size
 		for _, r := range ranks {
-			out = append(out, size{rank: r})
+			out = append(out, bandwidth.Size{Rank: r})
 		}
 		return out, nil
 	case f.preset == presetDyLoRA:
-		return dyLoRASizes(f.ranks)
+		return bandwidth.DyLoRASizes(f.ranks)
 	}
-	return []size{{params: f.params}}, nil
+	return []bandwidth.Size{{Params: f.params}}, nil
 }
 
 // subject draws or trains the updates of one size.
-func (f *bandwidthFlags) subject(ctx context.Context, a *app, at size) (*subject, string, error) {
+func (f *bandwidthFlags) subject(ctx context.Context, a *app, at bandwidth.Size) (*bandwidth.Subject, string, error) {
 	if !f.train {
-		s, err := standIn(at.params, f.cohort)
+		s, err := bandwidth.StandIn(at, f.Cohort)
 		return s, "drawn at random: one shared direction with 0.6 of the norm, scales that differ between rows", err
 	}
 	b, err := loadBase(f.base)
@@ -257,41 +278,20 @@ func (f *bandwidthFlags) subject(ctx context.Context, a *app, at size) (*subject
 	}
 	var d *fleetData
 	if f.data == "" {
-		d, err = generatedData(f.seed, f.cohort)
+		d, err = generatedData(f.seed, f.Cohort)
 	} else {
-		d, err = fileDivision{path: f.data, columns: f.columns, seed: f.seed, clients: f.cohort, alpha: f.alpha}.load()
+		d, err = fileDivision{path: f.data, columns: f.columns, seed: f.seed, clients: f.Cohort, alpha: f.alpha}.load()
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	fmt.Fprintf(a.Stderr, "rank %d: training one round on %d devices of %s\n", at.rank, f.cohort, d.Name)
-	s, err := trained(ctx, b, d, at.rank)
+	fmt.Fprintf(a.Stderr, "rank %d: training one round on %d devices of %s\n", at.Rank, f.Cohort, d.Name)
+	s, err := bandwidth.Trained(ctx, b, d.Labels, d.Clients, at.Rank)
 	return s, fmt.Sprintf("one round of local training on %s", d.Name), err
 }
 
-// measure measures one row.
-func (f *bandwidthFlags) measure(ctx context.Context, a *app, at size, s *subject, c schemeChoice, codec string, z float64) (bandwidthRow, error) {
-	set := setting{Scheme: c.name, Masked: c.masked, Codec: codec, Downlink: f.downlink, Cohort: f.cohort, Shard: f.shard,
-		Rounds: f.rounds, Clip: f.clip, Noise: z}
-	start := time.Now()
-	var m measurement
-	var err error
-	if c.masked {
-		m, err = measureMasked(ctx, set, s)
-	} else {
-		set.Downlink = c.name
-		m, err = measureClear(ctx, set, s)
-	}
-	if err != nil {
-		return bandwidthRow{}, fmt.Errorf("%s with %s: %w", c, codec, err)
-	}
-	row := newBandwidthRow(set, m, s.params(), at.rank, f.jobRounds)
-	fmt.Fprintf(a.Stderr, "%-14s %-6s %9d values: %6.3f bits up, %.1f s\n", c, codec, s.params(), row.Bits, time.Since(start).Seconds())
-	return row, nil
-}
-
 // files writes what --csv and --plot ask for.
-func (f *bandwidthFlags) files(r *bandwidthReport) error {
+func (f *bandwidthFlags) files(r *bandwidth.Report) error {
 	write := func(path string, to func(io.Writer) error) error {
 		if err := ensureDir(filepath.Dir(path)); err != nil {
 			return err
@@ -306,7 +306,7 @@ func (f *bandwidthFlags) files(r *bandwidthReport) error {
 		return file.Close()
 	}
 	if f.csv != "" {
-		if err := write(f.csv, r.writeCSV); err != nil {
+		if err := write(f.csv, r.WriteCSV); err != nil {
 			return err
 		}
 	}
@@ -314,7 +314,7 @@ func (f *bandwidthFlags) files(r *bandwidthReport) error {
 		return nil
 	}
 	for _, format := range []string{"svg", "png"} {
-		if err := write(f.plot+"."+format, func(w io.Writer) error { return r.plot(w, format) }); err != nil {
+		if err := write(f.plot+"."+format, func(w io.Writer) error { return r.Plot(w, format) }); err != nil {
 			return err
 		}
 	}

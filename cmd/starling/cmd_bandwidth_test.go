@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/bandwidth"
 )
 
 // bandwidthCommand runs the command by itself.
@@ -26,13 +28,13 @@ func bandwidthCommand(t *testing.T, out io.Writer, args ...string) error {
 }
 
 // runBandwidthTest runs the command and returns its report.
-func runBandwidthTest(t *testing.T, args ...string) bandwidthReport {
+func runBandwidthTest(t *testing.T, args ...string) bandwidth.Report {
 	t.Helper()
 	var out bytes.Buffer
 	if err := bandwidthCommand(t, &out, args...); err != nil {
 		t.Fatal(err)
 	}
-	var r bandwidthReport
+	var r bandwidth.Report
 	dec := json.NewDecoder(&out)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&r); err != nil {
@@ -51,9 +53,9 @@ func TestBandwidthMeasures(t *testing.T) {
 	if len(r.Rows) != 5 {
 		t.Fatalf("%d rows", len(r.Rows))
 	}
-	by := map[string]bandwidthRow{}
+	by := map[string]bandwidth.Row{}
 	for _, x := range r.Rows {
-		by[schemeChoice{x.Scheme, x.Masked}.String()] = x
+		by[bandwidth.Scheme{Name: x.Scheme, Masked: x.Masked}.String()] = x
 		p := x.Parts
 		if sum := p.Vector + p.Slices + p.Keys + p.Assignment + p.Session + p.Framing + p.WebSocket; math.Abs(sum-x.BytesUp-x.BytesDown) > 1e-6*sum {
 			t.Errorf("%s: parts add up to %v, the sockets carried %v", x.Scheme, sum, x.BytesUp+x.BytesDown)
@@ -114,7 +116,7 @@ func TestBandwidthMeasures(t *testing.T) {
 		t.Errorf("PNG: %v", err)
 	}
 	var table bytes.Buffer
-	if err := r.print(&table); err != nil || !strings.Contains(table.String(), "int5") {
+	if err := r.Print(&table); err != nil || !strings.Contains(table.String(), "int5") {
 		t.Errorf("table: %v\n%s", err, table.String())
 	}
 }
@@ -136,10 +138,6 @@ func TestBandwidthPreset(t *testing.T) {
 	if x := r.Rows[0]; x.MBJob*1e6 > 0.95*4*20000*4.5/8 {
 		t.Errorf("%v MB for the job", x.MBJob)
 	}
-	sizes, err := dyLoRASizes(nil)
-	if err != nil || sizes[len(sizes)-1] != (size{16, 135_176}) {
-		t.Errorf("sizes %v, %v", sizes, err)
-	}
 }
 
 func TestBandwidthRefuses(t *testing.T) {
@@ -152,20 +150,5 @@ func TestBandwidthRefuses(t *testing.T) {
 		if err := bandwidthCommand(t, io.Discard, strings.Fields(args)...); !errors.As(err, &usage) {
 			t.Errorf("bandwidth %s: %v, want a usage error", args, err)
 		}
-	}
-}
-
-// TestStandIn checks that a model is found for every number of values asked
-// for, with exactly that many.
-func TestStandIn(t *testing.T) {
-	for _, params := range []int{100, 999, 1000, 9001, 65_536, 135_176, 1_000_003, docVQAParams} {
-		h, n, b, c := standInShape(params)
-		if 4*n*h*b+(h+1)*c != params || b > h || c < 2 || c > 4000 {
-			t.Errorf("%d values: width %d, layers %d, rank %d, classes %d", params, h, n, b, c)
-		}
-	}
-	s, err := standIn(9000, 2)
-	if err != nil || s.params() != 9000 || len(s.updates[0]) != 9000 {
-		t.Errorf("stand-in: %v", err)
 	}
 }

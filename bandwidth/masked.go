@@ -1,4 +1,4 @@
-package main
+package bandwidth
 
 import (
 	"context"
@@ -7,30 +7,20 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/quant"
 )
 
-// setting is one row to measure.
-type setting struct {
-	Scheme        string
-	Masked        bool
-	Codec         string // of what is not masked
-	Downlink      string // format of the adapter's values on their way down
-	Cohort, Shard int
-	Rounds        int
-	Clip          float64
-	Noise         float64 // noise multiplier z that errors are compared with
-}
-
-// parts is what a device's bytes of one round were for, up and down together.
-type parts struct {
+// Parts is what a device's bytes of one round were for, up and down together.
+type Parts struct {
 	Vector     float64 `json:"vector"`     // the update
 	Slices     float64 `json:"slices"`     // the adapter's values, HTTP included
 	Keys       float64 `json:"keys"`       // keys, shares, rosters, signatures
@@ -43,7 +33,7 @@ type parts struct {
 // measurement is what one setting came to, bytes a device and round.
 type measurement struct {
 	Up, Down  float64
-	Parts     parts
+	Parts     Parts
 	Base      float64 // base weights, once a device
 	Quantized float64 // bytes of the update before mask and codec
 	Width     int     // bits of a coordinate on the ring; 0: not masked
@@ -76,27 +66,26 @@ func compare(got []float32, want []float64, noise float64) fidelity {
 }
 
 // meanOf returns the mean of updates clipped to norm.
-func meanOf(updates [][]float32, norm float64) []float64 {
+func meanOf(updates [][]float32, norm float64) ([]float64, error) {
 	mean := make([]float64, len(updates[0]))
 	for _, u := range updates {
-		scale := clipScale(u, norm) / float64(len(updates))
-		for i, v := range u {
-			mean[i] += scale * float64(v)
+		clipped := slices.Clone(u)
+		if _, err := dp.Clip(clipped, norm); err != nil {
+			return nil, err
+		}
+		for i, v := range clipped {
+			mean[i] += float64(v) / float64(len(updates))
 		}
 	}
-	return mean
+	return mean, nil
 }
 
-func clipScale(u []float32, norm float64) float64 {
-	var sum float64
-	for _, v := range u {
-		sum += float64(v) * float64(v)
-	}
-	if length := math.Sqrt(sum); length > norm {
-		return norm / length
-	}
-	return 1
-}
+// The population whose noise is simulated: what is measured is bytes and the error
+// of quantization, and a few devices alone would need more noise than signal.
+const (
+	simulatedPopulation = 1_000_000
+	simulatedCohort     = 10_000
+)
 
 // replay is a trainer that hands out given updates in turn: the measurement is
 // of bytes, not of training.
@@ -120,7 +109,7 @@ func (r *replay) Train(_ context.Context, t edge.Task) ([]float32, error) {
 func (*replay) Close() error { return nil }
 
 // job is the job that a setting measures: every device in every round.
-func (set setting) job(s *subject) coordinator.Job {
+func (set *setting) job(s *Subject) coordinator.Job {
 	job := coordinator.DefaultJob()
 	job.Name, job.Labels, job.Rounds = "bandwidth", s.labels, set.Rounds
 	job.Adapter.RankMin, job.Adapter.RankMax, job.Adapter.Alpha = s.rank, s.rank, s.layout.LoRA.Alpha
@@ -145,7 +134,7 @@ func (set setting) job(s *subject) coordinator.Job {
 
 // measureMasked runs a job with real devices against a real coordinator and
 // counts at the devices' sockets.
-func measureMasked(ctx context.Context, set setting, s *subject) (measurement, error) {
+func measureMasked(ctx context.Context, set *setting, s *Subject) (measurement, error) {
 	var m measurement
 	dir, err := os.MkdirTemp("", "starling-bandwidth-")
 	if err != nil {
@@ -170,7 +159,7 @@ func measureMasked(ctx context.Context, set setting, s *subject) (measurement, e
 	b := r.Traffic.Breakdown
 	m.Up, m.Down = r.Traffic.PerDeviceRound.Up, r.Traffic.PerDeviceRound.Down
 	m.Base = float64(b.Base) / float64(set.Cohort)
-	m.Parts = parts{
+	m.Parts = Parts{
 		Vector: float64(b.Vector) / n, Slices: float64(b.Slices) / n, Keys: float64(b.Keys) / n, Assignment: float64(b.Assignment) / n,
 		Session: float64(b.Session) / n, Framing: float64(b.Framing) / n, WebSocket: float64(b.WebSocket) / n,
 	}
@@ -179,7 +168,7 @@ func measureMasked(ctx context.Context, set setting, s *subject) (measurement, e
 
 // arithmetic sends the same updates through encoding, summing and decoding,
 // without noise, and looks at what a masked vector would compress to.
-func (m *measurement) arithmetic(set setting, s *subject) error {
+func (m *measurement) arithmetic(set *setting, s *Subject) error {
 	scheme, err := quant.Lookup(set.Scheme)
 	if err != nil {
 		return err
@@ -188,7 +177,7 @@ func (m *measurement) arithmetic(set setting, s *subject) error {
 	if _, err := rand.Read(seed[:]); err != nil {
 		return err
 	}
-	l, err := quant.NewLattice(scheme, s.params(), set.Clip, seed)
+	l, err := quant.NewLattice(scheme, s.Params(), set.Clip, seed)
 	if err != nil {
 		return err
 	}
@@ -217,7 +206,11 @@ func (m *measurement) arithmetic(set setting, s *subject) error {
 	}
 	// On the sum of symbols the noise has variance z^2*B2 a coordinate.
 	step := l.Delta() / (n * math.Erf(scheme.ClipPoint()/math.Sqrt2))
-	m.fidelity = compare(got, meanOf(s.updates, set.Clip), set.Noise*set.Noise*float64(l.B2())*step*step)
+	want, err := meanOf(s.updates, set.Clip)
+	if err != nil {
+		return err
+	}
+	m.fidelity = compare(got, want, set.NoiseMultiplier*set.NoiseMultiplier*float64(l.B2())*step*step)
 
 	// A mask is uniform on the ring: masking is adding it.
 	mask := make([]byte, 4*l.D())

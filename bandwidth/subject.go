@@ -1,4 +1,4 @@
-package main
+package bandwidth
 
 import (
 	"context"
@@ -13,28 +13,30 @@ import (
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// subject is what a measurement sends around: a model, a rank, and one update
+// Subject is what a measurement sends around: a model, a rank, and one update
 // a device.
-type subject struct {
+type Subject struct {
 	base    *model.Base
 	layout  *model.Layout
 	rank    int
+	shown   int // the rank that rows name
 	labels  []string
 	updates [][]float32
 }
 
-// params is the number of values in an update.
-func (s *subject) params() int { return s.layout.Size(s.rank) }
+// Params is the number of values in an update.
+func (s *Subject) Params() int { return s.layout.Size(s.rank) }
 
-// standIn is a small model whose adapter with head has exactly that number of
+// StandIn is a small model whose adapter with head has exactly size.Params
 // values: devices check a plan against a model's layout, so a number that is
 // given needs a model that has it. Its weights are zeros and nothing is trained;
 // the updates are drawn by drawUpdates. It looks for width h, layers n, rank
 // b <= h and classes c with 4*n*h*b + (h+1)*c = params and the fewest weights.
-func standIn(params, devices int) (*subject, error) {
+func StandIn(size Size, devices int) (*Subject, error) {
+	params := size.Params
 	h, n, b, c := standInShape(params)
 	if h == 0 {
-		return nil, usagef("--params is %d: no adapter with head has that many values", params)
+		return nil, &SettingError{"params", fmt.Errorf("%d: no adapter with head has that many values", params)}
 	}
 	tok, err := tokenizer.Train(slices.Values([]string{"a model that stands in for one of the same size"}), 64)
 	if err != nil {
@@ -57,7 +59,7 @@ func standIn(params, devices int) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &subject{base: base, layout: layout, rank: b, updates: drawUpdates(params, devices)}
+	s := &Subject{base: base, layout: layout, rank: b, shown: size.Rank, updates: drawUpdates(params, devices)}
 	for i := range c {
 		s.labels = append(s.labels, fmt.Sprint("class ", i))
 	}
@@ -124,11 +126,11 @@ func drawUpdates(params, devices int) [][]float32 {
 	return updates
 }
 
-// trained lets every client train for a round from where one round has led, so
+// Trained lets every client train for a round from where one round has led, so
 // that both factors of the adapter move, and takes what changed as its update.
-func trained(ctx context.Context, base *model.Base, data *fleetData, rank int) (*subject, error) {
+func Trained(ctx context.Context, base *model.Base, labels []string, clients []*dataset.Set, rank int) (*Subject, error) {
 	lora := model.LoRA{RMax: rank, Alpha: trainAlpha}
-	layout, err := model.NewLayout(base.Config, lora, len(data.Labels))
+	layout, err := model.NewLayout(base.Config, lora, len(labels))
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +138,7 @@ func trained(ctx context.Context, base *model.Base, data *fleetData, rank int) (
 	if err != nil {
 		return nil, err
 	}
-	t, err := nn.NewTrainer(nn.StepSpec{Config: base.Config, LoRA: lora, Classes: len(data.Labels), Rank: rank,
+	t, err := nn.NewTrainer(nn.StepSpec{Config: base.Config, LoRA: lora, Classes: len(labels), Rank: rank,
 		Batch: trainBatch, Seq: trainSequence, Optimizer: nn.SGD}, base)
 	if err != nil {
 		return nil, err
@@ -147,7 +149,7 @@ func trained(ctx context.Context, base *model.Base, data *fleetData, rank int) (
 	}
 	start := model.NewAdapter(layout, 1).Slice(rank)
 	const warm = 4 // clients whose mean is the first round
-	for _, set := range data.Clients[:min(warm, len(data.Clients))] {
+	for _, set := range clients[:min(warm, len(clients))] {
 		delta, err := train(start, set)
 		if err != nil {
 			return nil, err
@@ -156,8 +158,8 @@ func trained(ctx context.Context, base *model.Base, data *fleetData, rank int) (
 			start[i] += v / warm
 		}
 	}
-	s := &subject{base: base, layout: layout, rank: rank, labels: data.Labels}
-	for _, set := range data.Clients {
+	s := &Subject{base: base, layout: layout, rank: rank, shown: rank, labels: labels}
+	for _, set := range clients {
 		delta, err := train(start, set)
 		if err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-package main
+package bandwidth
 
 import (
 	"encoding/csv"
@@ -9,9 +9,9 @@ import (
 	"text/tabwriter"
 )
 
-// bandwidthRow is one measured setting. Bytes are of one device in one round,
+// Row is one measured setting. Bytes are of one device in one round,
 // on average over the measured rounds.
-type bandwidthRow struct {
+type Row struct {
 	Scheme    string  `json:"scheme"`
 	Masked    bool    `json:"masked"`
 	Codec     string  `json:"codec"`    // of what is not masked
@@ -23,7 +23,7 @@ type bandwidthRow struct {
 	Bits      float64 `json:"bits_per_parameter"`  // up, all included
 	BytesUp   float64 `json:"bytes_up"`
 	BytesDown float64 `json:"bytes_down"`
-	Parts     parts   `json:"parts"` // what BytesUp and BytesDown are made of
+	Parts     Parts   `json:"parts"` // what BytesUp and BytesDown are made of
 	// The update by itself: as float32, quantized (symbols packed as tightly as
 	// one device's need), and as it is sent: masked on the ring, or after the codec.
 	BytesRaw       float64 `json:"bytes_raw"`
@@ -42,32 +42,34 @@ type bandwidthRow struct {
 	Recompressed float64 `json:"recompressed"`
 }
 
-func newBandwidthRow(set setting, m measurement, params, rank, jobRounds int) bandwidthRow {
-	return bandwidthRow{
-		Scheme: set.Scheme, Masked: set.Masked, Codec: set.Codec, Downlink: set.Downlink, Rank: rank, Params: params,
+func newRow(set *setting, m measurement, s *Subject) Row {
+	params := s.Params()
+	return Row{
+		Scheme: set.Scheme, Masked: set.Masked, Codec: set.Codec, Downlink: set.Downlink, Rank: s.shown, Params: params,
 		RingBits: m.Width, Padded: m.Padded, Bits: 8 * m.Up / float64(params), BytesUp: m.Up, BytesDown: m.Down, Parts: m.Parts,
-		BytesRaw: 4 * float64(params), BytesQuantized: m.Quantized, BytesVector: m.Parts.Vector, MBRound: (m.Up + m.Down) / 1e6, MBJob: float64(jobRounds) * (m.Up + m.Down) / 1e6, BytesBase: m.Base,
+		BytesRaw: 4 * float64(params), BytesQuantized: m.Quantized, BytesVector: m.Parts.Vector,
+		MBRound: (m.Up + m.Down) / 1e6, MBJob: float64(set.JobRounds) * (m.Up + m.Down) / 1e6, BytesBase: m.Base,
 		RelativeMSE: m.RelativeMSE, Cosine: m.Cosine, NoiseRatio: m.NoiseRatio, Recompressed: m.Recompressed,
 	}
 }
 
-// bandwidthReport is what the command found.
-type bandwidthReport struct {
-	Preset          string         `json:"preset,omitempty"`
-	Updates         string         `json:"updates"` // where they came from
-	Cohort          int            `json:"cohort"`
-	Shard           int            `json:"shard"`
-	Rounds          int            `json:"rounds"`     // measured
-	JobRounds       int            `json:"job_rounds"` // that totals are for
-	NoiseMultiplier float64        `json:"noise_multiplier"`
-	Epsilon         float64        `json:"epsilon"`
-	Delta           float64        `json:"delta"`
-	SamplingRate    float64        `json:"sampling_rate"`
-	Rows            []bandwidthRow `json:"rows"`
-	Published       []published    `json:"published,omitempty"`
+// Report is what was found, row by row.
+type Report struct {
+	Preset          string      `json:"preset,omitempty"`
+	Updates         string      `json:"updates"` // where they came from
+	Cohort          int         `json:"cohort"`
+	Shard           int         `json:"shard"`
+	Rounds          int         `json:"rounds"`     // measured
+	JobRounds       int         `json:"job_rounds"` // that totals are for
+	NoiseMultiplier float64     `json:"noise_multiplier"`
+	Epsilon         float64     `json:"epsilon"`
+	Delta           float64     `json:"delta"`
+	SamplingRate    float64     `json:"sampling_rate"`
+	Rows            []Row       `json:"rows"`
+	Published       []Published `json:"published,omitempty"`
 }
 
-func (r *bandwidthReport) print(w io.Writer) error {
+func (r *Report) Print(w io.Writer) error {
 	fmt.Fprintf(w, "Bytes at the devices' sockets, a device and round: %d devices in shards of at most %d, %d rounds.\n", r.Cohort, r.Shard, r.Rounds)
 	fmt.Fprintf(w, "Updates: %s.\n", r.Updates)
 	fmt.Fprintf(w, "Noise for comparison: multiplier %.4f, epsilon %g at delta %g for %d rounds at sampling rate %g (add/remove, central).\n\n",
@@ -110,7 +112,7 @@ func (r *bandwidthReport) print(w io.Writer) error {
 }
 
 // notes says what the table does not show by itself.
-func (r *bandwidthReport) notes() string {
+func (r *Report) notes() string {
 	var b strings.Builder
 	b.WriteString("\nUp and down are everything that crossed the sockets, but for the base and programs, which are fetched once.\n")
 	b.WriteString("The first round sends a seed in place of the adapter; later ones the difference to what devices hold, if smaller.\n")
@@ -121,7 +123,7 @@ func (r *bandwidthReport) notes() string {
 }
 
 // printPublished puts others' figures beside ours.
-func (r *bandwidthReport) printPublished(w io.Writer) error {
+func (r *Report) printPublished(w io.Writer) error {
 	if len(r.Published) == 0 {
 		return nil
 	}
@@ -142,8 +144,8 @@ func (r *bandwidthReport) printPublished(w io.Writer) error {
 	return nil
 }
 
-// writeCSV writes one line a row under the names that --json uses.
-func (r *bandwidthReport) writeCSV(w io.Writer) error {
+// WriteCSV writes one line a row under the names that --json uses.
+func (r *Report) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	head := []string{"scheme", "masked", "codec", "downlink", "rank", "params", "cohort", "shard", "ring_bits", "bits_per_parameter", "bytes_up", "bytes_down",
 		"bytes_raw", "bytes_quantized", "bytes_vector", "slices", "keys", "assignment", "session", "framing", "websocket", "bytes_base", "megabytes_per_round", "megabytes_job",

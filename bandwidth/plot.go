@@ -1,4 +1,4 @@
-package main
+package bandwidth
 
 import (
 	"fmt"
@@ -34,8 +34,8 @@ type plotPoint struct {
 }
 
 // points takes one row a scheme: its best codec at the highest rank measured.
-func (r *bandwidthReport) points(masked bool) []plotPoint {
-	best := map[string]bandwidthRow{}
+func (r *Report) points(masked bool) []plotPoint {
+	best := map[string]Row{}
 	for _, x := range r.Rows {
 		if x.Masked != masked || x.RelativeMSE < smallestPlotted {
 			continue
@@ -58,9 +58,9 @@ func (r *bandwidthReport) points(masked bool) []plotPoint {
 	return out
 }
 
-// plot draws error against bits, one point a scheme, in the given format ("svg"
+// Plot draws error against bits, one point a scheme, in the given format ("svg"
 // or "png").
-func (r *bandwidthReport) plot(w io.Writer, format string) error {
+func (r *Report) Plot(w io.Writer, format string) error {
 	p := plot.New()
 	params := 0
 	for _, x := range r.Rows {

@@ -1,4 +1,4 @@
-package main
+package bandwidth
 
 import (
 	"context"
@@ -9,11 +9,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/coder/websocket"
 
+	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
@@ -30,8 +32,8 @@ const clearHead = 1 + 3*8
 
 // clearJob is both sides of a measurement without masks.
 type clearJob struct {
-	set     setting
-	subject *subject
+	set     *setting
+	subject *Subject
 	rounds  []*wire.Assignment
 	fetch   string // path of the adapter's values, from the second round on
 	values  []byte // what is there
@@ -39,14 +41,14 @@ type clearJob struct {
 	mu    sync.Mutex
 	up    float64   // by mu: all devices, all rounds
 	down  float64   // by mu
-	parts parts     // by mu: the same
+	parts Parts     // by mu: the same
 	mean  []float64 // by mu: of the last round
 	err   error     // by mu: the first
 }
 
 // measureClear plays the rounds of a setting without masks.
-func measureClear(ctx context.Context, set setting, s *subject) (m measurement, err error) {
-	c := &clearJob{set: set, subject: s, mean: make([]float64, s.params())}
+func measureClear(ctx context.Context, set *setting, s *Subject) (m measurement, err error) {
+	c := &clearJob{set: set, subject: s, mean: make([]float64, s.Params())}
 	if err := c.plan(); err != nil {
 		return m, err
 	}
@@ -87,20 +89,24 @@ func measureClear(ctx context.Context, set setting, s *subject) (m measurement, 
 	n := float64(set.Cohort * set.Rounds)
 	p := c.parts
 	m.Up, m.Down = c.up/n, c.down/n
-	m.Parts = parts{Vector: p.Vector / n, Slices: p.Slices / n, Assignment: p.Assignment / n, Session: p.Session / n,
+	m.Parts = Parts{Vector: p.Vector / n, Slices: p.Slices / n, Assignment: p.Assignment / n, Session: p.Session / n,
 		Framing: p.Framing / n, WebSocket: p.WebSocket / n}
-	m.Padded = s.params()
+	m.Padded = s.Params()
 	got := make([]float32, len(c.mean))
 	for i, v := range c.mean {
 		got[i] = float32(v)
 	}
-	sigma := set.Noise * set.Clip / float64(set.Cohort)
-	m.fidelity = compare(got, meanOf(s.updates, set.Clip), sigma*sigma)
+	sigma := set.NoiseMultiplier * set.Clip / float64(set.Cohort)
+	want, err := meanOf(s.updates, set.Clip)
+	if err != nil {
+		return m, err
+	}
+	m.fidelity = compare(got, want, sigma*sigma)
 	f, err := quant.LookupFormat(set.Scheme)
 	if err != nil {
 		return m, err
 	}
-	m.Quantized = float64(f.Size(s.params()))
+	m.Quantized = float64(f.Size(s.Params()))
 	m.Recompressed = m.Parts.Vector / m.Quantized
 	return m, nil
 }
@@ -119,7 +125,11 @@ func (c *clearJob) note(err error) {
 func (c *clearJob) plan() error {
 	held := model.NewAdapter(c.subject.layout, 1).Slice(c.subject.rank)
 	target := append([]float32(nil), held...)
-	for i, v := range meanOf(c.subject.updates, c.set.Clip) {
+	mean, err := meanOf(c.subject.updates, c.set.Clip)
+	if err != nil {
+		return err
+	}
+	for i, v := range mean {
 		target[i] += float32(v)
 	}
 	full, decoded, err := quant.PackUpdate(target, nil, c.set.Downlink, c.set.Codec)
@@ -140,7 +150,7 @@ func (c *clearJob) plan() error {
 		patches = []wire.Patch{{From: quant.Digest(held), Blob: wire.Blob{SHA256: digest, Size: uint64(len(patch))}}}
 	}
 	for k := range c.set.Rounds {
-		p := &wire.Plan{Round: uint64(k + 1), Step: uint64(k), Rank: uint16(c.subject.rank), Values: uint32(c.subject.params()), ClipNorm: 1, Steps: 1, Rate: 0.1}
+		p := &wire.Plan{Round: uint64(k + 1), Step: uint64(k), Rank: uint16(c.subject.rank), Values: uint32(c.subject.Params()), ClipNorm: 1, Steps: 1, Rate: 0.1}
 		a := &wire.Assignment{Millis: 60_000}
 		if k == 0 {
 			p.Seed = make([]byte, 8)
@@ -168,15 +178,15 @@ func (c *clearJob) device(ctx context.Context, url string, update []float32) err
 	}
 	defer ws.CloseNow()
 	ws.SetReadLimit(wire.MaxFrame)
-	var p parts
+	var p Parts
 	hear := func(book *float64) error {
 		_, frame, err := ws.Read(ctx)
 		*book += float64(len(frame))
 		return err
 	}
-	clipped, scale := append([]float32(nil), update...), clipScale(update, c.set.Clip)
-	for i := range clipped {
-		clipped[i] *= float32(scale)
+	clipped := slices.Clone(update)
+	if _, err := dp.Clip(clipped, c.set.Clip); err != nil {
+		return err
 	}
 	for round := range c.rounds {
 		if err := hear(&p.Assignment); err != nil {
@@ -223,7 +233,7 @@ func (c *clearJob) device(ctx context.Context, url string, update []float32) err
 	defer c.mu.Unlock()
 	c.up += sent + float64(blobs.up.Load())
 	c.down += received + float64(blobs.down.Load())
-	c.parts = parts{Vector: c.parts.Vector + p.Vector, Slices: c.parts.Slices + p.Slices, Assignment: c.parts.Assignment + p.Assignment,
+	c.parts = Parts{Vector: c.parts.Vector + p.Vector, Slices: c.parts.Slices + p.Slices, Assignment: c.parts.Assignment + p.Assignment,
 		Session: c.parts.Session + p.Session, Framing: c.parts.Framing + p.Framing, WebSocket: c.parts.WebSocket + p.WebSocket}
 	return nil
 }
@@ -269,7 +279,7 @@ func (c *clearJob) serveRound(ctx context.Context, ws *websocket.Conn, round int
 		total = int(binary.LittleEndian.Uint64(frame[9:]))
 		msg = append(msg, frame[clearHead:]...)
 	}
-	x, err := quant.Decompress(msg, c.subject.params())
+	x, err := quant.Decompress(msg, c.subject.Params())
 	if err != nil {
 		return err
 	}
