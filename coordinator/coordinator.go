@@ -72,6 +72,7 @@ type Coordinator struct {
 	devices   map[[32]byte]*device
 	order     []*device // by round.Device
 	connected int
+	ready     int      // of the connected: devices that can be assigned
 	running   *running // nil between rounds
 	progress  Progress
 	pace      time.Duration // smoothed duration of a round
@@ -89,10 +90,8 @@ type device struct {
 	n     round.Device
 	sess  *session  // nil: not connected
 	token []byte    // of the last session
-	gone  time.Time // when its last session ended; zero: it had none in this process
 	away  time.Time // when the running round stops waiting for it, while it is in running.away
-	// sentAway: it was told to hang up and come back, and is expected.
-	sentAway bool
+	presence
 }
 
 // New validates the job, opens or makes the store, verifies the ledger and

@@ -49,16 +49,12 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 	c.step(round.Start{})
 	for _, d := range c.order {
 		switch {
-		case r.parts[d.n] == nil || r.finish != nil:
-		case d.sess != nil:
-			c.step(round.Received{Device: d.n, Turn: round.Gathering})
-		case !d.gone.IsZero() && !d.sentAway:
-			// Its connection broke some time ago. One that was told to come back, or
-			// that this process has not seen yet, has until the deadline.
-			d.away = d.gone.Add(c.t.job.Deadlines.Reconnect)
-			r.away[d] = struct{}{}
+		case r.parts[d.n] == nil || r.m.State() != round.Gathering:
+		default:
+			c.present(r, d)
 		}
 	}
+	c.hopeless(time.Now())
 	for r.finish == nil && r.fatal == nil {
 		if err := c.pump(ctx, time.Time{}); err != nil {
 			if ctx.Err() != nil && r.fatal == nil {
@@ -287,14 +283,17 @@ func (c *Coordinator) tellDropped(r *running, devices []round.Device, reason str
 		if p == nil || p.dropped {
 			continue
 		}
+		assigned := p.last != nil
 		p.dropped, p.last = true, nil
 		r.forget(p)
-		if d.sess != nil && p.heldTurns != 0 {
-			d.sess.send(frame(&wire.Outcome{
-				Round: r.id, Result: wire.OutcomeDropped, Reason: clip(reason),
-				RetryMillis: uint32(c.retryAfter().Milliseconds()),
-			}))
-		} else if d.sess != nil {
+		switch {
+		case d.sess == nil:
+		case assigned:
+			if !p.bad {
+				c.silent(d)
+			}
+			d.sess.send(frame(dropped(r, reason, c.retryAfter())))
+		default:
 			c.wait(d)
 		}
 	}

@@ -103,9 +103,9 @@ func (c *Coordinator) rounds(ctx context.Context) error {
 }
 
 // gatherPopulation waits until the population is enrolled and enough of it is
-// connected for a round to have a chance.
+// ready for a round to have a chance.
 func (c *Coordinator) gatherPopulation(ctx context.Context) error {
-	for len(c.order) < c.t.job.Cohort.Population || c.connected < c.t.job.Shard.Floor {
+	for len(c.order) < c.t.job.Cohort.Population || c.ready < c.t.job.Shard.Floor {
 		if c.progress.State != StateWaiting {
 			c.progress.State = StateWaiting
 			c.publish()
@@ -178,6 +178,7 @@ func (c *Coordinator) expire(now time.Time) {
 			c.step(round.Lost{Device: d.n})
 		}
 	}
+	c.hopeless(now)
 	for _, ev := range r.due.expired(now) {
 		c.step(ev)
 	}
@@ -221,7 +222,8 @@ func (c *Coordinator) join(ev joinEvent) error {
 		d = c.addDevice(ev.s.id)
 		c.log.Info("enrolled", "device", short(d.id), "enrolled", len(c.order))
 	}
-	d.token, d.sess, ev.s.device, d.sentAway = token, ev.s, d, false
+	d.token, d.sess, ev.s.device = token, ev.s, d
+	d.joined, d.backBy = time.Now(), time.Time{}
 	c.connected++
 	c.metrics.connected.Store(int64(c.connected))
 	ev.enrolled.Session, ev.enrolled.Resumed = token, resumed
@@ -250,8 +252,7 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 		return
 	}
 	if r.m.Wants(d.n, round.Gathering) == round.Accepted {
-		delete(r.away, d)
-		c.step(round.Received{Device: d.n, Turn: round.Gathering})
+		c.present(r, d)
 		return
 	}
 	// It has a place. Without its session it has lost the round's keys, unless it
@@ -284,12 +285,11 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 
 // wait is pace steering: when to come back, spread so that not all come at once.
 func (c *Coordinator) wait(d *device) {
-	d.sentAway = c.connected > c.t.job.Cohort.MaxConnected
-	d.sess.send(frame(&wire.Wait{
-		RetryMillis: uint32(c.retryAfter().Milliseconds()),
-		Disconnect:  d.sentAway,
-		Reason:      "not in this round",
-	}))
+	retry, full := c.retryAfter(), c.connected > c.t.job.Cohort.MaxConnected
+	if full {
+		d.farewell(retry + c.t.job.Deadlines.Reconnect)
+	}
+	d.sess.send(frame(&wire.Wait{RetryMillis: millis(retry), Disconnect: full, Reason: "not in this round"}))
 }
 
 // retryAfter estimates when the next round gathers, times a factor drawn from
@@ -320,7 +320,7 @@ func (c *Coordinator) left(s *session) {
 }
 
 func (c *Coordinator) detach(d *device) {
-	d.gone = time.Now()
+	c.lost(d)
 	d.sess.dead = true
 	d.sess.device = nil
 	d.sess = nil

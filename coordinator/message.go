@@ -32,6 +32,8 @@ func (c *Coordinator) message(s *session, m wire.Message) {
 		c.log.Info("device ends the session", "device", short(s.id), "code", m.Code, "reason", m.Text)
 		s.kill(errors.New("the device ended it"))
 		c.left(s)
+	case *wire.Ready:
+		c.nowReady(s)
 	default:
 		c.fault(s, fmt.Sprintf("a %v message", m.Kind()))
 	}
@@ -85,6 +87,9 @@ func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, take func(*r
 		r.parts[d.n].heldTurns |= 1 << (turn - 1)
 		c.progress.Answered++
 		s.faults = 0
+		if turn == secagg.TurnMask {
+			d.missed = 0 // it works
+		}
 		if time.Since(c.published) > 100*time.Millisecond {
 			c.publish()
 		}

@@ -25,12 +25,13 @@ import (
 // player is a device whose every step a test can bend. It trains nothing: its
 // update is delta.
 type player struct {
-	t     testing.TB
-	token wire.Token
-	key   ed25519.PrivateKey
-	http  *http.Client
-	delta func(n int) []float32 // default: zero
-	units int                   // providers that contribute, each delta; default: 1
+	t       testing.TB
+	token   wire.Token
+	key     ed25519.PrivateKey
+	http    *http.Client
+	delta   func(n int) []float32 // default: zero
+	unready bool                  // does not say that it is ready
+	units   int                   // providers that contribute, each delta; default: 1
 
 	// before is called ahead of each turn of a round with the message about to be
 	// sent (for turn 3 the *wire.Upload); it may replace or drop it, or hang up.
@@ -113,7 +114,18 @@ func (p *player) dial(ctx context.Context) error {
 		return errors.New("the coordinator's proof is wrong")
 	}
 	p.session = enrolled.Session
+	if !p.unready {
+		// Beside what follows: over a pipe without a buffer the coordinator's last
+		// word and this one would wait for each other.
+		go writeReady(ctx, conn)
+	}
 	return nil
+}
+
+func writeReady(ctx context.Context, conn *websocket.Conn) {
+	if b, err := wire.Append(nil, &wire.Ready{}); err == nil {
+		_ = conn.Write(ctx, websocket.MessageBinary, b) // who is gone is not ready
+	}
 }
 
 func (p *player) send(ctx context.Context, m wire.Message) error {
@@ -167,6 +179,9 @@ func (p *player) play(ctx context.Context) error {
 			p.mu.Lock()
 			p.outcomes = append(p.outcomes, m.Result)
 			p.mu.Unlock()
+			if m.Result == wire.OutcomeDropped && !p.unready {
+				err = p.send(ctx, &wire.Ready{})
+			}
 		case *wire.UpdateAck:
 			p.mu.Lock()
 			p.acks++

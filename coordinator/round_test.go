@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -38,6 +39,7 @@ type table struct {
 	c       *Coordinator
 	server  *httptest.Server
 	token   wire.Token
+	client  *http.Client // of a bubble
 	players []*player
 	wg      sync.WaitGroup
 	ctx     context.Context

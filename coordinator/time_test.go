@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 )
 
@@ -59,7 +60,12 @@ func (p *pipeNet) client() *http.Client {
 // has seen enough, and cancels Run.
 func bubble(t *testing.T, job Job, n int, play func(ctx context.Context, tb *table)) (runErr error) {
 	t.Helper()
-	dir, base := t.TempDir(), tinyBase(t)
+	return bubbleIn(t, t.TempDir(), tinyBase(t), job, n, play)
+}
+
+// bubbleIn is bubble over the state that dir holds.
+func bubbleIn(t *testing.T, dir string, base *model.Base, job Job, n int, play func(ctx context.Context, tb *table)) (runErr error) {
+	t.Helper()
 	// The compressor's pool is made at its first use, and must not belong to a bubble.
 	full, _, err := quant.PackUpdate([]float32{1}, nil, "f32", "zstd")
 	if err != nil {
@@ -80,6 +86,7 @@ func bubble(t *testing.T, job Job, n int, play func(ctx context.Context, tb *tab
 			t.Fatal(err)
 		}
 		pipes := newPipeNet()
+		tb.client = pipes.client()
 		srv := &http.Server{Handler: tb.c.Handler()}
 		served := make(chan error, 1)
 		go func() { served <- srv.Serve(pipes) }()

@@ -28,8 +28,7 @@ type client struct {
 
 	job      *job
 	prepared bool
-	prep     chan error       // the preparation's result; nil when none is running
-	early    *wire.Assignment // came before the job was prepared
+	prep     chan error // the preparation's result; nil when none is running
 	round    *round
 	answered uint64 // the highest round this device has answered
 }
@@ -214,6 +213,11 @@ func (c *client) send(ctx context.Context, m wire.Message) error {
 // serve handles messages until the connection ends or the job is finished.
 func (c *client) serve(ctx context.Context, in <-chan received) error {
 	c.startPrepare()
+	if c.prepared {
+		if err := c.send(ctx, &wire.Ready{}); err != nil {
+			return err
+		}
+	}
 	for {
 		var done <-chan worked
 		var over <-chan time.Time
@@ -257,10 +261,6 @@ func (c *client) handle(ctx context.Context, m wire.Message) (finished bool, err
 		}
 		c.events.send(Event{State: Waiting, Text: m.Reason, Total: int64(m.RetryMillis)})
 	case *wire.Assignment:
-		if !c.prepared {
-			c.early = m
-			return false, nil
-		}
 		return false, c.assign(ctx, m)
 	case *wire.Turn:
 		return false, c.turn(ctx, m)
@@ -268,8 +268,10 @@ func (c *client) handle(ctx context.Context, m wire.Message) (finished bool, err
 		return false, c.resume(ctx, m)
 	case *wire.UpdateAck:
 	case *wire.Outcome:
-		c.early = nil
 		c.outcome(m)
+		if m.Result == wire.OutcomeDropped && c.prepared {
+			return false, c.send(ctx, &wire.Ready{})
+		}
 	case *wire.Finished:
 		if c.round != nil {
 			c.drop("the job is finished")
@@ -312,9 +314,8 @@ func (c *client) finishPrepare(ctx context.Context, err error) error {
 		return err // the next connection tries again, unless it is fatal
 	}
 	c.prepared = true
-	if early := c.early; early != nil {
-		c.early = nil
-		return c.assign(ctx, early)
+	if err := c.send(ctx, &wire.Ready{}); err != nil {
+		return err
 	}
 	c.events.send(Event{State: Waiting})
 	return nil

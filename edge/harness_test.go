@@ -258,6 +258,7 @@ type peer struct {
 	id      secagg.ID
 	session []byte
 	enrol   *wire.Enrol
+	ready   bool // the device has said so
 }
 
 func (p *peer) send(m wire.Message) {
@@ -274,8 +275,20 @@ func (p *peer) send(m wire.Message) {
 	}
 }
 
-// next is the device's next message.
+// next is the device's next message; that it is ready is noted on the way.
 func (p *peer) next() wire.Message {
+	p.h.t.Helper()
+	for {
+		m := p.read()
+		if _, ready := m.(*wire.Ready); !ready {
+			return m
+		}
+		p.ready = true
+	}
+}
+
+// read is whatever the device sends next.
+func (p *peer) read() wire.Message {
 	p.h.t.Helper()
 	type read struct {
 		frame []byte
@@ -351,6 +364,12 @@ func (p *peer) assign(plan *wire.Plan, patches ...wire.Patch) []byte {
 	b, err := plan.AppendBinary(nil)
 	if err != nil {
 		p.h.t.Fatal(err)
+	}
+	if !p.ready {
+		if m, ready := p.read().(*wire.Ready); !ready {
+			p.h.t.Fatalf("device sent %#v, it is not ready", m)
+		}
+		p.ready = true
 	}
 	p.send(&wire.Assignment{Plan: b, Patches: patches, Millis: 1000})
 	return b

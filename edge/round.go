@@ -50,6 +50,9 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 		}
 		return c.leave(&RefusalError{Round: plan.Round, Cause: ErrPlan, Err: errors.New("two plans for one round")})
 	}
+	if !c.prepared {
+		return c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: errors.New("it came before this device was ready")})
+	}
 	if plan.Round <= c.answered {
 		return c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrReplay, Err: fmt.Errorf("last was %d", c.answered)})
 	}

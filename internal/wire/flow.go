@@ -5,7 +5,7 @@ import "fmt"
 // Version is the protocol version that this package speaks. A device offers
 // the range it understands in Hello, the coordinator answers with one of it in
 // Welcome, or with an Error of code CodeVersion.
-const Version = 2
+const Version = 3
 
 // Path is where the coordinator accepts WebSocket connections; BlobPath is
 // followed by the lower-case hexadecimal SHA-256 of an immutable blob.
@@ -43,7 +43,8 @@ const (
 // A Kind names a message; it is the first byte of its frame.
 type Kind uint8
 
-// The kinds. The order is the order in which a session sees them first.
+// The kinds. Up to KindError the order is that in which a session sees
+// them first.
 const (
 	KindHello      Kind = 1 + iota // versions, nonce, session to resume
 	KindWelcome                    // version chosen, challenge
@@ -59,6 +60,7 @@ const (
 	KindRefuse                     // the device leaves the round, with a code
 	KindFinished                   // the job is over
 	KindError                      // the session ends
+	KindReady                      // the device can be assigned: it holds the job's base and its data
 	kindEnd
 )
 
@@ -79,6 +81,7 @@ const (
 //	                <-------------------  Welcome | Error(version)
 //	Enrol           ------------------->
 //	                <-------------------  Enrolled | Error
+//	Ready           ------------------->                     once the base is fetched; again after Outcome(dropped)
 //	                <-------------------  Resume             (only where a round is being resumed)
 //	                <-------------------  Wait               (not drawn: pace steering)
 //	                <-------------------  Assignment
@@ -117,6 +120,7 @@ var flow = [kindEnd]struct {
 	KindRefuse:     {"refuse", FromDevice, smallMessage, func() Message { return new(Refuse) }},
 	KindFinished:   {"finished", FromCoordinator, smallMessage, func() Message { return new(Finished) }},
 	KindError:      {"error", FromDevice | FromCoordinator, smallMessage, func() Message { return new(Error) }},
+	KindReady:      {"ready", FromDevice, smallMessage, func() Message { return new(Ready) }},
 }
 
 // String returns the kind's name in the protocol document.

@@ -47,6 +47,14 @@ type Wait struct {
 	Reason      string
 }
 
+// A Ready says that the device holds what every round needs, the base and its
+// own data, and may be assigned. It holds for the session, until an Outcome tells
+// the device that it was dropped: then the coordinator has heard nothing from it
+// for a state's whole time, and counts it as absent until it says Ready again.
+type Ready struct {
+	_ struct{} `cbor:",toarray"`
+}
+
 // An Assignment puts the device into a round.
 type Assignment struct {
 	_       struct{} `cbor:",toarray"`
@@ -169,3 +177,4 @@ func (*Outcome) Kind() Kind    { return KindOutcome }
 func (*Refuse) Kind() Kind     { return KindRefuse }
 func (*Finished) Kind() Kind   { return KindFinished }
 func (*Error) Kind() Kind      { return KindError }
+func (*Ready) Kind() Kind      { return KindReady }

@@ -29,6 +29,8 @@ func (e *Enrolled) validate() error {
 		within("enrolled.job", len(e.Job), 0, MaxJob))
 }
 
+func (*Ready) validate() error { return nil }
+
 func (w *Wait) validate() error { return within("wait.reason", len(w.Reason), 0, MaxText) }
 
 func (a *Assignment) validate() error {

@@ -58,6 +58,7 @@ func messages(t testing.TB) []Message {
 		&Outcome{Round: 7, Result: OutcomeCommitted},
 		&Refuse{Round: 7, Code: CodePlan, Reason: "no"},
 		&Finished{Version: 20},
+		&Ready{},
 		&Error{Code: CodeBusy, Text: "full", RetryMillis: 1},
 	}
 }

@@ -1,0 +1,137 @@
+package coordinator
+
+import (
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// presence is what the engine remembers of a device beside its session: enough
+// to tell, when the device is drawn and not there, whether it is worth waiting
+// for. None of it enters the draw, or what a round costs.
+type presence struct {
+	ready  bool      // in this session: it can be assigned
+	was    bool      // it was ready at some time in this process
+	joined time.Time // when the session began
+	gone   time.Time // when the last session ended; zero: it had none in this process
+	backBy time.Time // when it was told to be back, where it was told to hang up; else zero
+	missed int       // rounds in a row that it was connected in and silent
+	rests  time.Time // until when it is taken into no round because of that
+}
+
+// maxRests bounds the rest of a device that is silent in every round: it is taken
+// into one of 64.
+const maxRests = 6
+
+// nowReady takes a device's word that it can be assigned, and with it into a
+// round that gathers.
+func (c *Coordinator) nowReady(s *session) {
+	d := s.device
+	if d.ready {
+		c.useless(s)
+		return
+	}
+	d.ready, d.was = true, true
+	c.ready++
+	if r := c.running; r != nil && r.parts[d.n] != nil && r.m.Wants(d.n, round.Gathering) == round.Accepted {
+		c.present(r, d)
+		return
+	}
+	if c.running == nil {
+		c.publish()
+	}
+}
+
+// present counts a drawn device in where it is ready, and otherwise says until
+// when the gathering waits for it.
+func (c *Coordinator) present(r *running, d *device) {
+	delete(r.away, d)
+	now := time.Now()
+	if d.ready && !now.Before(d.rests) {
+		c.step(round.Received{Device: d.n, Turn: round.Gathering})
+		return
+	}
+	if d.away = c.expected(d); now.Before(d.away) {
+		r.away[d] = struct{}{}
+		return
+	}
+	c.step(round.Lost{Device: d.n})
+}
+
+// expected is until when a drawn device that cannot be assigned now is worth
+// waiting for.
+func (c *Coordinator) expected(d *device) time.Time {
+	limits := c.t.job.Deadlines
+	patience := limits.Reconnect
+	if !c.rnd.secret() {
+		patience = limits.Gather // a run that repeats must not depend on who is fast
+	}
+	switch {
+	case d.missed > 0:
+		return time.Time{} // the next word is its own
+	case d.sess != nil:
+		return d.joined.Add(patience)
+	case !d.backBy.IsZero():
+		return d.backBy
+	case d.was:
+		return d.gone.Add(limits.Reconnect)
+	case d.gone.IsZero():
+		return c.started.Add(limits.Gather)
+	}
+	return time.Time{} // it came and went without ever being ready
+}
+
+// hopeless closes a gathering that nobody will complete: too few are there, and
+// too few of the others have been of late. Without it the deadline would decide,
+// because of devices that were never ready.
+func (c *Coordinator) hopeless(now time.Time) {
+	r := c.running
+	if r == nil || r.finish != nil || r.fatal != nil || r.m.State() != round.Gathering || len(r.away) > 0 {
+		return
+	}
+	limits, hope := c.t.job.Deadlines, 0
+	for n := range r.parts {
+		d := c.order[n]
+		switch recent := now.Add(-limits.Gather); {
+		case d.missed > 0 && !d.ready:
+		case d.ready && !now.Before(d.rests), d.sess == nil && d.was && d.gone.After(recent):
+			hope++
+		}
+	}
+	if hope < c.t.job.Shard.Floor {
+		c.step(round.Deadline{Shard: round.Whole, State: round.Gathering})
+	}
+}
+
+// silent notes that a device was connected and let a state of the round pass
+// without a word. It is absent until it says that it is ready, and rests the
+// longer the oftener this happens in a row: it hangs, or is too slow for the job.
+func (c *Coordinator) silent(d *device) {
+	if d.ready {
+		d.ready = false
+		c.ready--
+	}
+	if d.missed++; d.missed > 1 {
+		d.rests = time.Now().Add(c.pace * time.Duration(1<<min(d.missed-1, maxRests)-1))
+	}
+}
+
+// farewell notes that a device was told to hang up, and until when it is expected.
+func (d *device) farewell(retry time.Duration) {
+	d.backBy = time.Now().Add(retry)
+}
+
+// lost notes that a device's session has ended.
+func (c *Coordinator) lost(d *device) {
+	if d.ready {
+		d.ready = false
+		c.ready--
+	}
+	d.gone = time.Now()
+}
+
+// dropped is what a silent device is told.
+func dropped(r *running, reason string, retry time.Duration) *wire.Outcome {
+	return &wire.Outcome{Round: r.id, Result: wire.OutcomeDropped, Reason: clip(reason), RetryMillis: millis(retry)}
+}
