@@ -18,10 +18,11 @@ import (
 type blobs struct {
 	mu    sync.RWMutex
 	data  map[[32]byte][]byte // guarded by mu
+	kept  map[[32]byte]bool   // guarded by mu: permanent
 	round [][][32]byte        // guarded by mu: names of the last rounds' blobs, oldest first
 }
 
-func newBlobs() *blobs { return &blobs{data: map[[32]byte][]byte{}} }
+func newBlobs() *blobs { return &blobs{data: map[[32]byte][]byte{}, kept: map[[32]byte]bool{}} }
 
 // keptRounds is how many rounds a slice can still be fetched for.
 const keptRounds = 3
@@ -31,7 +32,7 @@ func (b *blobs) keep(data []byte) wire.Blob {
 	ref := blobRef(data)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.data[ref.SHA256] = data
+	b.data[ref.SHA256], b.kept[ref.SHA256] = data, true
 	return ref
 }
 
@@ -59,10 +60,10 @@ func (b *blobs) assign(data ...[]byte) []wire.Blob {
 	return refs
 }
 
-func (b *blobs) get(name [32]byte) []byte {
+func (b *blobs) get(name [32]byte) (data []byte, kept bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return b.data[name]
+	return b.data[name], b.kept[name]
 }
 
 // ServeHTTP answers GET and HEAD of BlobPath + hex SHA-256, with ranges.
@@ -78,10 +79,13 @@ func (b *blobs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a blob is named by 64 lower-case hexadecimal digits", http.StatusBadRequest)
 		return
 	}
-	data := b.get([32]byte(raw))
+	data, kept := b.get([32]byte(raw))
 	if data == nil {
 		http.NotFound(w, r)
 		return
+	}
+	if kept {
+		fetchedOnce(r)
 	}
 	h := w.Header()
 	h.Set("ETag", fmt.Sprintf("%q", text))

@@ -38,8 +38,12 @@ type Config struct {
 	// none, and resumed where it holds this job.
 	Dir  string
 	Base *model.Base
-	// Evaluator may be nil: then no accuracy is reported.
+	// Evaluator measures every rank of the last adapter and so chooses one. It may
+	// be nil: then no accuracy is reported.
 	Evaluator Evaluator
+	// Live measures the adapters in between, beside the rounds; nil is Evaluator.
+	// One that takes a sample keeps the machine for the rounds.
+	Live Evaluator
 	// Log may be nil.
 	Log *slog.Logger
 	// Progress is called in order from one goroutine at every change; it must
@@ -145,6 +149,11 @@ type Result struct {
 	BytesDown               int64   `json:"bytes_down"`
 	BytesUpPerDeviceRound   float64 `json:"bytes_up_per_device_round"`
 	BytesDownPerDeviceRound float64 `json:"bytes_down_per_device_round"`
+	// BytesOnceUp and BytesOnceDown are for what a device fetches once and not in
+	// every round: the base, programs, the job, the page. They are part of BytesUp
+	// and BytesDown, and no part of what is divided by device and round.
+	BytesOnceUp   int64 `json:"bytes_once_up"`
+	BytesOnceDown int64 `json:"bytes_once_down"`
 	// LedgerHead is the hash of the ledger's last entry, hexadecimal.
 	LedgerHead string `json:"ledger_head"`
 }

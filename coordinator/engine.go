@@ -393,9 +393,10 @@ func (c *Coordinator) publish() {
 	t.Validation = p.Validation
 	t.Simulated, t.Delivered, t.Visible, t.ClipNorm = p.Simulated, p.Delivered, p.Visible, c.clip
 	t.BytesUp, t.BytesDown = p.BytesUp, p.BytesDown
+	t.BytesOnceUp, t.BytesOnceDown = c.metrics.onceUp.Load(), c.metrics.onceDown.Load()
 	if c.deviceRds > 0 {
-		t.BytesUpPerDeviceRound = float64(p.BytesUp) / float64(c.deviceRds)
-		t.BytesDownPerDeviceRound = float64(p.BytesDown) / float64(c.deviceRds)
+		t.BytesUpPerDeviceRound = float64(t.BytesUp-t.BytesOnceUp) / float64(c.deviceRds)
+		t.BytesDownPerDeviceRound = float64(t.BytesDown-t.BytesOnceDown) / float64(c.deviceRds)
 	}
 	t.LedgerHead = fmt.Sprintf("%x", c.head)
 	c.mu.Lock()

@@ -31,9 +31,9 @@ type evaluatedEvent struct {
 func (evaluatedEvent) engineEvent() {}
 
 // measure asks for the accuracy of the present adapter on public validation data,
-// without waiting for it.
+// without waiting for it. The last round's adapter is left to finalEvaluation.
 func (c *Coordinator) measure(ranks ...int) {
-	if c.cfg.Evaluator == nil {
+	if c.cfg.Evaluator == nil || c.version >= uint64(c.t.job.Rounds) {
 		return
 	}
 	m := &measurement{c.version, c.adapter.Clone(), ranks}
@@ -47,14 +47,18 @@ func (c *Coordinator) measure(ranks ...int) {
 func (c *Coordinator) startMeasuring(m *measurement) {
 	c.measuring.busy = true
 	c.evaluations.Go(func() {
-		accuracy, err := c.evaluate(c.evalCtx, m.adapter, m.ranks)
+		live := c.cfg.Live
+		if live == nil {
+			live = c.cfg.Evaluator
+		}
+		accuracy, err := evaluate(c.evalCtx, live, m.adapter, m.ranks)
 		c.post(c.evalCtx, evaluatedEvent{m, accuracy, err})
 	})
 }
 
-// evaluate calls the evaluator and checks what it says.
-func (c *Coordinator) evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]RankAccuracy, error) {
-	figures, err := c.cfg.Evaluator.Evaluate(ctx, a, ranks)
+// evaluate calls an evaluator and checks what it says.
+func evaluate(ctx context.Context, e Evaluator, a *model.Adapter, ranks []int) ([]RankAccuracy, error) {
+	figures, err := e.Evaluate(ctx, a, ranks)
 	if err != nil {
 		return nil, fmt.Errorf("coordinator: evaluation: %w", err)
 	}
@@ -97,7 +101,7 @@ func (c *Coordinator) finalEvaluation(ctx context.Context) error {
 			return err
 		}
 	}
-	accuracy, err := c.evaluate(ctx, c.adapter.Clone(), c.t.ranks())
+	accuracy, err := evaluate(ctx, c.cfg.Evaluator, c.adapter.Clone(), c.t.ranks())
 	if err != nil {
 		return err
 	}

@@ -35,9 +35,15 @@ func (c *Coordinator) Handler() http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		_ = json.NewEncoder(w).Encode(p) // the reader is gone: nobody to tell
 	})
-	mux.HandleFunc("GET /v1/job", c.serveAbout)
+	mux.HandleFunc("GET /v1/job", func(w http.ResponseWriter, r *http.Request) {
+		fetchedOnce(r)
+		c.serveAbout(w, r)
+	})
 	if c.cfg.Pages != nil {
-		mux.Handle("/", c.cfg.Pages)
+		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+			fetchedOnce(r)
+			c.cfg.Pages.ServeHTTP(w, r)
+		})
 	}
 	return mux
 }

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/starling-fl/starling/internal/watchdog"
@@ -63,12 +64,13 @@ func TestBlobs(t *testing.T) {
 	// round assigns the same bytes.
 	first := b.assign([]byte("round 0"), []byte("the base, which stays"))
 	for i := range keptRounds {
-		if b.get(first[0].SHA256) == nil {
+		if data, _ := b.get(first[0].SHA256); data == nil {
 			t.Errorf("dropped after %d rounds", i)
 		}
 		b.assign(fmt.Appendf(nil, "round %d", i+1))
 	}
-	if b.get(first[0].SHA256) != nil || b.get(kept.SHA256) == nil {
+	gone, _ := b.get(first[0].SHA256)
+	if stays, _ := b.get(kept.SHA256); gone != nil || stays == nil {
 		t.Error("the oldest round's slice is still there, or the base is gone")
 	}
 }
@@ -318,6 +320,61 @@ func TestListen(t *testing.T) {
 	// TLS and HTTP are counted, too: more than the messages alone.
 	if res.BytesUp < 3*2000 || res.BytesDown < 3*2000 || res.BytesUpPerDeviceRound < 1000 {
 		t.Errorf("bytes %d up, %d down", res.BytesUp, res.BytesDown)
+	}
+}
+
+// What a device fetches once, the page and the base, is no round's traffic.
+func TestFetchedOnceIsApart(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		dir := t.TempDir()
+		page := bytes.Repeat([]byte("page "), 20_000)
+		c, err := New(Config{Job: tinyJob(3), Dir: dir, Base: tinyBase(t), Hosts: []string{},
+			Pages: http.FileServerFS(fstest.MapFS{"index.html": {Data: page}})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := Listen("127.0.0.1:0", dir, secure)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() { served <- c.Serve(ctx, e) }()
+		round := c.blobs.assign(bytes.Repeat([]byte("slice"), 30_000))[0]
+		token := c.Token(e.URL, e.Pin)
+		// One connection for all, as a device's.
+		transport := &http.Transport{MaxConnsPerHost: 1, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+		get := func(url string) int64 {
+			resp, err := (&http.Client{Transport: transport}).Get(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			n, err := io.Copy(io.Discard, resp.Body)
+			if err != nil || resp.StatusCode != http.StatusOK {
+				t.Fatalf("%s: %d, %v", url, resp.StatusCode, err)
+			}
+			return n
+		}
+		once := get(e.URL + "/")
+		slice := get(token.BlobURL(round.SHA256))
+		once += get(token.BlobURL(c.t.baseRef.SHA256))
+		slice += get(token.BlobURL(round.SHA256))
+		transport.CloseIdleConnections()
+		cancel()
+		if err := watchdog.Recv(t, "what Serve returns", served); err != nil {
+			t.Error(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		all, apart := c.metrics.bytesDown.Load(), c.metrics.onceDown.Load()
+		if apart < once || apart > once+once/10+8000 || all-apart < slice || all-apart > slice+slice/10+8000 {
+			t.Errorf("TLS %t: %d bytes apart for %d, %d others for %d", secure, apart, once, all-apart, slice)
+		}
+		if up := c.metrics.onceUp.Load(); up <= 0 || up >= c.metrics.bytesUp.Load() {
+			t.Errorf("TLS %t: %d of %d bytes up", secure, up, c.metrics.bytesUp.Load())
+		}
 	}
 }
 

@@ -337,5 +337,8 @@ func (j Job) leastShard(n int) int {
 	return n
 }
 
+// LeastConnected is how many devices must be connected for a round to be made.
+func (j Job) LeastConnected() int { return j.derive().Shard.Floor }
+
 // nbar is the expected cohort.
 func (j Job) nbar() float64 { return j.Cohort.SamplingRate * float64(j.Cohort.Population) }

@@ -155,11 +155,16 @@ func (c *Coordinator) Serve(ctx context.Context, e *Endpoint) error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
-		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
-			if e.counter != nil {
-				ctx = context.WithValue(ctx, countedKey{}, true)
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			if counted := counting(conn); counted != nil {
+				ctx = context.WithValue(ctx, countedKey{}, counted)
 			}
 			return ctx
+		},
+		ConnState: func(conn net.Conn, state http.ConnState) {
+			if state == http.StateIdle || state == http.StateClosed {
+				counting(conn).settle()
+			}
 		},
 	}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
@@ -182,12 +187,44 @@ func (l *countingListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &countingConn{conn, l}, nil
+	return &countingConn{Conn: conn, l: l}, nil
 }
 
+// countingConn is a connection whose bytes are counted, also since its last
+// request has ended.
 type countingConn struct {
 	net.Conn
-	l *countingListener
+	l        *countingListener
+	up, down atomic.Int64 // since the last settle
+	once     atomic.Bool  // the present request is for what a device fetches once
+}
+
+// counting is the counting connection below a server's, nil where there is none.
+func counting(conn net.Conn) *countingConn {
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	c, _ := conn.(*countingConn)
+	return c
+}
+
+// fetchedOnce says that a request is for what a device fetches once.
+func fetchedOnce(r *http.Request) {
+	if c, ok := r.Context().Value(countedKey{}).(*countingConn); ok {
+		c.once.Store(true)
+	}
+}
+
+// settle accounts for a request that has ended, its headers and TLS included.
+func (c *countingConn) settle() {
+	if c == nil {
+		return
+	}
+	up, down := c.up.Swap(0), c.down.Swap(0)
+	if m := c.l.sink.Load(); m != nil && c.once.Swap(false) {
+		m.onceUp.Add(up)
+		m.onceDown.Add(down)
+	}
 }
 
 func (c *countingConn) Read(p []byte) (int, error) {
@@ -195,6 +232,7 @@ func (c *countingConn) Read(p []byte) (int, error) {
 	if m := c.l.sink.Load(); m != nil {
 		m.bytesUp.Add(int64(n))
 	}
+	c.up.Add(int64(n))
 	return n, err
 }
 
@@ -203,5 +241,6 @@ func (c *countingConn) Write(p []byte) (int, error) {
 	if m := c.l.sink.Load(); m != nil {
 		m.bytesDown.Add(int64(n))
 	}
+	c.down.Add(int64(n))
 	return n, err
 }

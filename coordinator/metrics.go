@@ -19,6 +19,7 @@ type metrics struct {
 	committed, noiseOnly, abandoned, charged          atomic.Int64
 	drawn, dropped, shardsFailed, alarms              atomic.Int64
 	bytesUp, bytesDown                                atomic.Int64
+	onceUp, onceDown                                  atomic.Int64 // of them, for what is fetched once
 	unmaskNanos, noiseNanos, releaseNanos, roundNanos atomic.Int64
 	round, rank, cohort, version                      atomic.Int64
 	clipNorm                                          atomic.Uint64 // bits of a float64
@@ -53,6 +54,8 @@ func (m *metrics) write(w io.Writer) error {
 	put("counter", "alarms_total", "Rounds whose sum was out of range.", n(&m.alarms))
 	put("counter", "received_bytes_total", "Bytes received on all sockets.", n(&m.bytesUp))
 	put("counter", "sent_bytes_total", "Bytes sent on all sockets.", n(&m.bytesDown))
+	put("counter", "received_once_bytes_total", "Of these, for what a device fetches once: base, programs, job, page.", n(&m.onceUp))
+	put("counter", "sent_once_bytes_total", "Of these, for what a device fetches once: base, programs, job, page.", n(&m.onceDown))
 	put("counter", "unmask_seconds_total", "Time spent unmasking.", s(&m.unmaskNanos))
 	put("counter", "noise_seconds_total", "Time the release waited for noise.", s(&m.noiseNanos))
 	put("counter", "release_seconds_total", "Time from the last reveal to the commit.", s(&m.releaseNanos))

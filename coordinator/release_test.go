@@ -367,9 +367,9 @@ func (s *scores) Evaluate(_ context.Context, a *model.Adapter, ranks []int) ([]f
 // TestEvaluation: the released adapter is measured beside the rounds and at the
 // end, the best rank is chosen on validation data, and the checkpoint says so.
 func TestEvaluation(t *testing.T) {
-	s := &scores{}
+	s, live := &scores{}, &scores{}
 	var log bytes.Buffer
-	tb := setTable(t, Config{Job: tinyJob(3), Evaluator: s, Log: slog.New(slog.NewTextHandler(&log, nil))}, 3, nil)
+	tb := setTable(t, Config{Job: tinyJob(3), Evaluator: s, Live: live, Log: slog.New(slog.NewTextHandler(&log, nil))}, 3, nil)
 	if err := tb.run(); err != nil {
 		t.Fatal(err)
 	}
@@ -377,8 +377,9 @@ func TestEvaluation(t *testing.T) {
 	if res.BestRank != 2 || len(res.Validation) != 3 || res.Validation[1] != (RankAccuracy{2, 1}) {
 		t.Errorf("result %+v", res)
 	}
-	if last := s.calls[len(s.calls)-1]; !slices.Equal(last, []int{1, 2, 3}) || len(s.calls) < 2 {
-		t.Errorf("calls %v", s.calls)
+	// Nothing is measured twice: the last of the two rounds at the end alone.
+	if len(s.calls) != 1 || !slices.Equal(s.calls[0], []int{1, 2, 3}) || len(live.calls) != 1 || len(live.calls[0]) != 1 {
+		t.Errorf("calls at the end %v, beside the rounds %v", s.calls, live.calls)
 	}
 	ck, err := model.ReadCheckpoint(res.Checkpoint)
 	if err != nil || ck.BestRank != 2 || ck.RankAccuracy["2"] != 1 || ck.Round != 2 || ck.Seq != 8 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
@@ -20,6 +21,7 @@ type demoFlags struct {
 	data, base, out, record string
 	reproducible            bool
 	headOnly, verbose       bool
+	everyRank               bool
 	rounds, clients, vanish int
 	alpha, epsilon          float64
 	unit                    string
@@ -49,7 +51,13 @@ mid-round. The data is generated invoices, or your own labelled file.`,
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, f) },
 	}
-	fl := cmd.Flags()
+	cmd.Flags().AddFlagSet(demoFlagSet(&f))
+	return cmd
+}
+
+// demoFlagSet is the command's flags, which fill f.
+func demoFlagSet(f *demoFlags) *pflag.FlagSet {
+	fl := pflag.NewFlagSet("demo", pflag.ContinueOnError)
 	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: "+labelledFormats)
 	columnFlags(fl, &f.columns)
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache, instead of the embedded default")
@@ -66,8 +74,9 @@ mid-round. The data is generated invoices, or your own labelled file.`,
 	fl.Float64Var(&f.providerRate, "provider-rate", 0.25, "with --privacy-unit provider: probability of each provider's coin in a round; training takes as many times longer as it lets providers in")
 	fl.BoolVar(&f.adaptive, "adaptive-clip", false, "let the clip norm follow the median of the updates' norms, privately")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the generated data and of every split; with --reproducible of everything")
+	fl.BoolVar(&f.everyRank, "test-every-rank", false, "score the test split at every rank, not only at the one that validation chose")
 	fl.BoolVar(&f.verbose, "verbose", false, "log sessions and states to standard error")
-	return cmd
+	return fl
 }
 
 func (f demoFlags) validate() error {
@@ -98,6 +107,31 @@ func (f demoFlags) load() (*fleetData, string, error) {
 	}
 	d, err := fileDivision{f.data, f.columns, f.seed, f.clients, f.alpha, f.unit == "provider"}.load()
 	return d, task, err
+}
+
+// settings are those that the accuracy of training the head alone depends on,
+// beside the task. A base of one's own is none that was measured.
+func (f demoFlags) settings() string {
+	clip := "fixed"
+	if f.adaptive {
+		clip = "adaptive"
+	}
+	unit := f.unit
+	if unit == "provider" {
+		unit = fmt.Sprintf("provider at rate %v", f.providerRate)
+	}
+	s := fmt.Sprintf("%d rounds, %d clients, %d vanish, epsilon %v, alpha %v, %s, clip norm %s",
+		f.rounds, f.clients, f.vanish, f.epsilon, f.alpha, unit, clip)
+	if f.base != "" {
+		s += ", base " + f.base
+	}
+	if f.columns != (dataset.Columns{}) {
+		s += fmt.Sprintf(", columns %q %q", f.columns.Text, f.columns.Label)
+	}
+	if f.data != "" && f.seed != 1 {
+		s += fmt.Sprintf(", seed %d", f.seed) // of the split
+	}
+	return s
 }
 
 // job is the demo's job: all edges drawn each round, in one shard.
@@ -166,21 +200,18 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	validation, err := newEvaluator(b, layout, data.Validation, job.Adapter.Sequence)
+	scores, err := newEvaluators(b, layout, job.Adapter.Sequence, data.Validation, data.Test)
 	if err != nil {
 		return err
 	}
-	test, err := newEvaluator(b, layout, data.Test, job.Adapter.Sequence)
-	if err != nil {
-		return err
-	}
+	validation, test := scores[0], scores[1]
 	dir := filepath.Join(f.out, time.Now().Format("20060102-150405"))
 	if err := ensureDir(dir); err != nil {
 		return err
 	}
-	view := newProgressView(a.Stderr)
+	view := newProgressView(a.Stderr, job, validation.liveNote())
 	cfg := sim.Config{
-		Coordinator: coordinator.Config{Job: job, Dir: dir, Base: b, Evaluator: validation, Progress: view.show,
+		Coordinator: coordinator.Config{Job: job, Dir: dir, Base: b, Evaluator: validation, Live: validation.sample(liveTexts), Progress: view.show,
 			Compile: coordinator.CompileStep, Hosts: []string{coordinator.Hosts[0]}},
 		Clients: data.Clients,
 		Faults:  f.faults(),
@@ -209,21 +240,22 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	r.settle(job, result.Result)
 	// The devices' own count leaves out what they fetch once.
 	r.BytesUp, r.BytesDown = result.Traffic.PerDeviceRound.Up, result.Traffic.PerDeviceRound.Down
-	if err := r.measure(ctx, job, layout, result.Result, validation, test); err != nil {
+	r.BytesOnceUp, r.BytesOnceDown = result.Traffic.OnceUp, result.Traffic.OnceDown
+	if err := r.measure(ctx, layout, result.Result, test, f.everyRank); err != nil {
 		return err
 	}
 	r.Seconds = time.Since(start).Seconds()
 	if f.record != "" {
 		at := strconv.Itoa(0)
-		if err := recordHeadOnly(f.record, headOnlyRecord{task, r.RankAccuracy[at], r.RankMacroF1[at]}); err != nil {
+		if err := recordHeadOnly(f.record, headOnlyRecord{task, f.settings(), r.RankAccuracy[at], r.RankMacroF1[at]}); err != nil {
 			return err
 		}
 	}
-	known, err := findHeadOnly(task)
+	known, err := findHeadOnly(task, f.settings())
 	if err != nil {
 		return err
 	}
-	if known != nil && !f.headOnly && f.unit == "device" && !f.adaptive { // it was measured so
+	if known != nil && !f.headOnly {
 		r.HeadOnly, r.HeadOnlyMacroF1 = &known.Accuracy, &known.MacroF1
 	}
 	return a.emit(r, r.print)

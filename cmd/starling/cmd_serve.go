@@ -20,7 +20,7 @@ import (
 
 type serveFlags struct {
 	job, dir, listen, url, validation, test string
-	tls, verbose                            bool
+	tls, verbose, everyRank                 bool
 	linger                                  time.Duration
 	columns                                 dataset.Columns // of the public files
 }
@@ -51,6 +51,7 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	cmd.Flags().StringVar(&f.validation, "validation", "", "public labelled file that scores every round and chooses the rank")
 	cmd.Flags().StringVar(&f.test, "test", "", "public labelled file for the result table")
 	columnFlags(cmd.Flags(), &f.columns)
+	cmd.Flags().BoolVar(&f.everyRank, "test-every-rank", false, "score --test at every rank, not only at the one that validation chose")
 	cmd.Flags().DurationVar(&f.linger, "linger", 3*time.Second, "how long devices may still ask after the job's end")
 	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "log sessions and states to standard error")
 	return cmd
@@ -103,18 +104,22 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	view := newProgressView(a.Stderr)
+	scores, err := newEvaluators(b, layout, job.Adapter.Sequence, validation, test)
+	if err != nil {
+		return err
+	}
+	note := ""
+	if chooser := scores[0]; chooser != nil {
+		note = chooser.liveNote()
+	}
+	view := newProgressView(a.Stderr, job, note)
 	cfg := coordinator.Config{Job: job, Dir: f.dir, Base: b, Pages: web.Handler(), Progress: view.show,
 		Compile: coordinator.CompileStep, Hosts: coordinator.Hosts}
 	if f.verbose {
 		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
 	}
-	var chooser *evaluator
-	if validation != nil {
-		if chooser, err = newEvaluator(b, layout, validation, job.Adapter.Sequence); err != nil {
-			return err
-		}
-		cfg.Evaluator = chooser
+	if chooser := scores[0]; chooser != nil {
+		cfg.Evaluator, cfg.Live = chooser, chooser.sample(liveTexts)
 	}
 	c, err := coordinator.New(cfg)
 	if err != nil {
@@ -127,12 +132,8 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	}
 	r := report{Task: job.Name, Devices: job.Cohort.Population}
 	r.settle(job, result)
-	if test != nil && chooser != nil {
-		reporter, err := newEvaluator(b, layout, test, job.Adapter.Sequence)
-		if err != nil {
-			return err
-		}
-		if err := r.measure(ctx, job, layout, result, chooser, reporter); err != nil {
+	if test != nil && validation != nil {
+		if err := r.measure(ctx, layout, result, scores[1], f.everyRank); err != nil {
 			return err
 		}
 	}

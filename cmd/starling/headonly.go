@@ -16,7 +16,8 @@ import (
 // task under the demo's own settings. It takes a run of its own, so the demo
 // quotes a recorded figure and says so.
 type headOnlyRecord struct {
-	Task     string  `json:"task"` // generatedTask, or the hash of a file
+	Task     string  `json:"task"`     // generatedTask, or the hash of a file
+	Settings string  `json:"settings"` // demoFlags.settings
 	Accuracy float64 `json:"accuracy"`
 	MacroF1  float64 `json:"macro_f1"`
 }
@@ -51,14 +52,15 @@ func headOnlyRecords(data []byte) ([]headOnlyRecord, error) {
 	return all, nil
 }
 
-// findHeadOnly returns the figure recorded for a task, nil if there is none.
-func findHeadOnly(task string) (*headOnlyRecord, error) {
+// findHeadOnly returns the figure recorded for a task under exactly these
+// settings, nil if there is none.
+func findHeadOnly(task, settings string) (*headOnlyRecord, error) {
 	all, err := headOnlyRecords(headOnlyJSON)
 	if err != nil {
 		return nil, err
 	}
 	for i := range all {
-		if all[i].Task == task {
+		if all[i].Task == task && all[i].Settings == settings {
 			return &all[i], nil
 		}
 	}
@@ -81,7 +83,7 @@ func recordHeadOnly(path string, r headOnlyRecord) error {
 	}
 	known := false
 	for i := range all {
-		if all[i].Task == r.Task {
+		if all[i].Task == r.Task && all[i].Settings == r.Settings {
 			all[i], known = r, true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -17,80 +18,197 @@ import (
 type progressView struct {
 	w       io.Writer
 	live    bool // w is a terminal: the last line may be rewritten
+	width   int  // columns
+	job     coordinator.Job
+	needed  int    // devices at least, for a round
+	note    string // for above the table
 	headed  bool
 	pending bool // a live line is standing
-	width   int
+
+	waiting string    // what was last said of what is waited for
+	said    time.Time // when
 }
 
-func newProgressView(w io.Writer) *progressView {
-	v := &progressView{w: w, width: 100}
+// defaultWidth is of output that goes to no terminal.
+const defaultWidth = 100
+
+// terminalWidth is w's width in columns, and whether w is a terminal.
+func terminalWidth(w io.Writer) (columns int, terminal bool) {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		v.live = true
-		if cols, _, err := term.GetSize(int(f.Fd())); err == nil {
-			v.width = cols
+		if cols, _, err := term.GetSize(int(f.Fd())); err == nil && cols > 0 {
+			return cols, true
 		}
+		return defaultWidth, true
 	}
+	return defaultWidth, false
+}
+
+func newProgressView(w io.Writer, job coordinator.Job, note string) *progressView {
+	v := &progressView{w: w, job: job, needed: job.LeastConnected(), note: note}
+	v.width, v.live = terminalWidth(w)
 	return v
 }
 
-// progressHeader names the columns of progressRow.
-const progressHeader = " round  state        rank  cohort  dropped  accuracy  epsilon  bytes up    bytes down"
+// progressColumns are those of the table, in order. Where the terminal is too
+// narrow those with the greatest number in least go first.
+var progressColumns = []struct {
+	title string
+	width int // to the right where positive, to the left where negative
+	least int // 0: always there
+	cell  func(coordinator.Progress) string
+}{
+	{" round", -7, 0, func(p coordinator.Progress) string { return fmt.Sprintf("%3d/%-3d", p.Round, p.Rounds) }},
+	{"state", -10, 0, func(p coordinator.Progress) string { return p.State }},
+	{"rank", 4, 0, func(p coordinator.Progress) string {
+		if p.Rank == 0 {
+			return "–"
+		}
+		return fmt.Sprint(p.Rank)
+	}},
+	{"devices", 7, 4, func(p coordinator.Progress) string { return fmt.Sprint(p.Cohort) }},
+	{"dropped", 7, 1, func(p coordinator.Progress) string { return fmt.Sprint(p.Dropped) }},
+	{"accuracy", 8, 0, accuracyText},
+	{"epsilon", 7, 0, epsilonText},
+	{"up", 8, 2, func(p coordinator.Progress) string { return byteText(p.BytesUp) }},
+	{"down", 8, 3, func(p coordinator.Progress) string { return byteText(p.BytesDown) }},
+}
+
+// row joins the cells that fit into a width.
+func row(width int, cell func(i int) string) string {
+	shown := func(least int) (columns int) {
+		for _, c := range progressColumns {
+			if c.least <= least {
+				columns += 1 + max(c.width, -c.width)
+			}
+		}
+		return columns - 1
+	}
+	least := 4
+	for least > 0 && shown(least) >= width {
+		least--
+	}
+	var cells []string
+	for i, c := range progressColumns {
+		if c.least <= least {
+			cells = append(cells, fmt.Sprintf("%*s", c.width, cell(i)))
+		}
+	}
+	return strings.TrimRight(strings.Join(cells, " "), " ")
+}
 
 func (v *progressView) show(p coordinator.Progress) {
-	settled := p.State == coordinator.StateCommitted || p.State == coordinator.StateAbandoned || p.State == coordinator.StateFinished
-	if !settled && !v.live {
+	switch p.State {
+	case coordinator.StateCommitted, coordinator.StateAbandoned:
+		v.clear()
+		v.head(p)
+		v.line(v.row(p))
+		if p.Reason != "" {
+			v.line(wrap("because: "+p.Reason, v.width, "        "))
+		}
+	case coordinator.StateFinished:
+		v.clear()
+	case coordinator.StateWaiting:
+		v.wait(p)
+	default:
+		v.waiting = ""
+		if !v.live {
+			return
+		}
+		v.clear()
+		v.head(p)
+		v.pend(v.row(p))
+	}
+}
+
+// wait says for what, at once and where it has changed after a while.
+func (v *progressView) wait(p coordinator.Progress) {
+	enrolled, population := p.Enrolled, v.job.Cohort.Population
+	if enrolled >= population && p.Connected >= v.needed {
+		return // all are there
+	}
+	text := fmt.Sprintf("waiting for devices: %d connected, %d needed for a round", p.Connected, v.needed)
+	if enrolled < population {
+		text = fmt.Sprintf("waiting for devices: %d of %d enrolled", enrolled, population)
+	}
+	if v.live {
+		v.clear()
+		v.pend(text)
 		return
 	}
+	if text == v.waiting || v.waiting != "" && time.Since(v.said) < 5*time.Second && enrolled < population {
+		return
+	}
+	v.waiting, v.said = text, time.Now()
+	v.line(text)
+}
+
+func (v *progressView) line(text string) { fmt.Fprintln(v.w, text) }
+
+// pend writes a line that the next one replaces.
+func (v *progressView) pend(text string) {
+	if runes := []rune(text); len(runes) >= v.width {
+		text = string(runes[:v.width-1])
+	}
+	fmt.Fprint(v.w, text)
+	v.pending = true
+}
+
+// clear takes the standing line away.
+func (v *progressView) clear() {
 	if v.pending {
 		fmt.Fprintf(v.w, "\r%s\r", strings.Repeat(" ", v.width-1))
 		v.pending = false
 	}
-	if p.State == coordinator.StateFinished {
-		return
-	}
-	if !v.headed {
-		fmt.Fprintln(v.w, progressHeader)
-		v.headed = true
-	}
-	row := progressRow(p)
-	if settled {
-		fmt.Fprintln(v.w, row)
-		return
-	}
-	if len(row) >= v.width {
-		row = row[:v.width-1]
-	}
-	fmt.Fprint(v.w, row)
-	v.pending = true
 }
 
-func progressRow(p coordinator.Progress) string {
-	accuracy := "      –"
-	if best, ok := bestOf(p.Validation); ok {
-		accuracy = fmt.Sprintf("%5.1f %%", 100*best.Accuracy)
+// head names the columns, and what the accuracies and the epsilons are of.
+func (v *progressView) head(p coordinator.Progress) {
+	if v.headed {
+		return
 	}
-	rank := "–"
-	if p.Rank > 0 {
-		rank = fmt.Sprint(p.Rank)
+	v.headed = true
+	for _, note := range []string{v.note, epsilonNote(p, v.job)} {
+		if note != "" {
+			v.line(wrap(note, v.width, ""))
+		}
 	}
-	row := fmt.Sprintf("%3d/%-3d %-12s %4s  %6d  %7d  %8s  %7s  %8s  %12s", p.Round, p.Rounds, p.State, rank, p.Cohort, p.Dropped,
-		accuracy, epsilonText(p), byteText(p.BytesUp), byteText(p.BytesDown))
-	if p.Reason != "" {
-		row += "  " + p.Reason
-	}
-	return row
+	v.line(row(v.width, func(i int) string { return progressColumns[i].title }))
 }
 
-// epsilonText is the guarantee that the budget applies to; the result table
-// labels both.
+func (v *progressView) row(p coordinator.Progress) string {
+	return row(v.width, func(i int) string { return progressColumns[i].cell(p) })
+}
+
+func accuracyText(p coordinator.Progress) string {
+	best, ok := bestOf(p.Validation)
+	if !ok {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f %%", 100*best.Accuracy)
+}
+
+// epsilonText is the guarantee that the budget applies to, of which
+// epsilonNote says the rest.
 func epsilonText(p coordinator.Progress) string {
 	switch {
 	case p.Simulated != nil:
-		return fmt.Sprintf("%.3f s", p.Simulated.Epsilon)
+		return fmt.Sprintf("%.3f", p.Simulated.Epsilon)
 	case p.Delivered != nil:
 		return fmt.Sprintf("%.3f", p.Delivered.Epsilon)
 	}
 	return "none"
+}
+
+// epsilonNote is what the epsilons of the table hold for.
+func epsilonNote(p coordinator.Progress, job coordinator.Job) string {
+	if g := p.Simulated; g != nil {
+		return fmt.Sprintf("epsilon: SIMULATED for a population of %d, at delta %.3g, %s accountant",
+			job.Privacy.SimulatedPopulation, g.Delta, g.Accountant)
+	}
+	if g := p.Delivered; g != nil {
+		return fmt.Sprintf("epsilon: at delta %.3g, %s accountant", g.Delta, g.Accountant)
+	}
+	return ""
 }
 
 func bestOf(all []coordinator.RankAccuracy) (best coordinator.RankAccuracy, ok bool) {
@@ -112,4 +230,28 @@ func byteText(n int64) string {
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
 	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+}
+
+// wrap breaks text between words so that lines have fewer than width columns,
+// each after the first behind indent. A longer word stands alone.
+func wrap(text string, width int, indent string) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		n := len([]rune(word))
+		switch {
+		case i == 0 && indent != "":
+			b.WriteString(indent)
+			column = len(indent)
+		case i > 0 && column+1+n >= width:
+			b.WriteString("\n" + indent)
+			column = len(indent)
+		case i > 0:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
 }

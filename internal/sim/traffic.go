@@ -17,8 +17,11 @@ import (
 // coordinator. TCP's and IP's own headers are not seen at the socket and not
 // counted.
 type Traffic struct {
-	Up, Down     int64
-	DeviceRounds int // rounds that a device was assigned, over all devices
+	Up, Down int64
+	// OnceUp and OnceDown are for what a device fetches once, not in every round:
+	// the base, programs, the job.
+	OnceUp, OnceDown int64
+	DeviceRounds     int // rounds that a device was assigned, over all devices
 	// PerDeviceRound is everything but Base and Programs, divided by DeviceRounds.
 	PerDeviceRound PerDeviceRound
 	Breakdown      Breakdown
@@ -207,7 +210,7 @@ func (m *meter) fetched(path string, up, down int64) {
 }
 
 // addTo sums a device's counts into the fleet's. All its connections have ended.
-func (m *meter) addTo(t *Traffic, once *PerDeviceRound) {
+func (m *meter) addTo(t *Traffic) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	parts := m.parts
@@ -219,19 +222,18 @@ func (m *meter) addTo(t *Traffic, once *PerDeviceRound) {
 	t.Up += m.socket.up.Load() + m.blobs.up.Load()
 	t.Down += m.socket.down.Load() + m.blobs.down.Load()
 	t.DeviceRounds += len(m.rounds)
-	once.Up += float64(m.onceUp)
-	once.Down += float64(m.onceDown)
+	t.OnceUp += m.onceUp
+	t.OnceDown += m.onceDown
 }
 
 // total closes the fleet's account.
 func total(meters []*meter) Traffic {
 	var t Traffic
-	var once PerDeviceRound
 	for _, m := range meters {
-		m.addTo(&t, &once)
+		m.addTo(&t)
 	}
 	if n := float64(t.DeviceRounds); n > 0 {
-		t.PerDeviceRound = PerDeviceRound{Up: (float64(t.Up) - once.Up) / n, Down: (float64(t.Down) - once.Down) / n}
+		t.PerDeviceRound = PerDeviceRound{Up: float64(t.Up-t.OnceUp) / n, Down: float64(t.Down-t.OnceDown) / n}
 	}
 	return t
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// print writes the report for people, within the terminal's width.
+func (r report) print(w io.Writer) error {
+	width, _ := terminalWidth(w)
+	var b strings.Builder
+	if len(r.ranks) > 0 {
+		r.printAccuracy(&b, width)
+	}
+	r.printPrivacy(&b, width)
+	say := func(format string, args ...any) { b.WriteString(wrap(fmt.Sprintf(format, args...), width, "") + "\n") }
+	b.WriteByte('\n')
+	say("%d rounds, %d devices, %d device-rounds dropped, %.1f s", r.Rounds, r.Devices, r.Dropped, r.Seconds)
+	if r.ClipNorm != nil {
+		say("Clip norm: %.4g in the first round, %.4g after the last", r.clipNorm, *r.ClipNorm)
+	}
+	say("Each device and round: %s up, %s down", byteText(int64(r.BytesUp)), byteText(int64(r.BytesDown)))
+	if r.BytesOnceDown > 0 {
+		say("Once, all devices together: %s up, %s down (base, programs, page)", byteText(r.BytesOnceUp), byteText(r.BytesOnceDown))
+	}
+	say("Files: %s", r.Checkpoint)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r report) printPrivacy(b *strings.Builder, width int) {
+	say := func(text string) { b.WriteString(wrap(text, width, "") + "\n") }
+	if r.Reproducible {
+		say("Not private: --reproducible seeds every secret, so no epsilon holds.")
+		return
+	}
+	claim := func(name, guarantee string) {
+		const indent = "           "
+		text := wrap(orNone(guarantee), width, indent)
+		b.WriteString(name + text[len(name):] + "\n")
+	}
+	claim("Simulated", r.Simulated)
+	claim("Delivered", r.Delivered)
+	if r.Visible != "" {
+		claim("Visible", r.Visible)
+		say("Delivered is for those who do not see who takes part. Shard peers and the network do: for them it is Visible.")
+	}
+	if r.Simulated != "" {
+		say("The budget applies to the simulated guarantee: the noise is what a cohort of the simulated size would add, " +
+			"scaled to the devices that took part here. These devices themselves got the delivered one.")
+	}
+	say("Either protects against whoever sees released adapters; secure aggregation keeps single updates from the coordinator.")
+}
+
+func (r report) printAccuracy(b *strings.Builder, width int) {
+	row := func(name string, accuracy, f1, validation *float64, mark string) {
+		cells := [3]string{"–", "–", "–"}
+		for i, v := range []*float64{accuracy, f1, validation} {
+			if v != nil {
+				cells[i] = fmt.Sprintf("%.1f %%", 100**v)
+			}
+		}
+		b.WriteString(strings.TrimRight(fmt.Sprintf("  %-19s %8s %8s %10s %s", name, cells[0], cells[1], cells[2], mark), " ") + "\n")
+	}
+	fmt.Fprintf(b, "\nResult on the test split of %s\n\n  %-19s %8s %8s %10s\n", r.Task, "", "accuracy", "macro-F1", "validation")
+	row("commonest label", &r.majority, nil, nil, "")
+	row("untouched base", &r.BaseAccuracy, nil, nil, "")
+	if r.HeadOnly != nil {
+		row("head only", r.HeadOnly, r.HeadOnlyMacroF1, nil, "(*)")
+	}
+	for _, rank := range r.ranks {
+		name := strconv.Itoa(rank)
+		label := "adapter at rank " + name
+		if rank == 0 {
+			label = "head only, this run"
+		}
+		mark := ""
+		if rank == r.BestRank && len(r.ranks) > 1 {
+			mark = "chosen"
+		}
+		row(label, ref(r.RankAccuracy, name), ref(r.RankMacroF1, name), ref(r.Validation, name), mark)
+	}
+	b.WriteByte('\n')
+	if r.HeadOnly != nil {
+		b.WriteString(wrap("(*) measured once under these settings; make bench remakes it", width, "") + "\n")
+	}
+	if len(r.RankAccuracy) < len(r.ranks) {
+		b.WriteString(wrap("Validation chose the rank; --test-every-rank tests the others too.", width, "") + "\n")
+	}
+}
+
+// ref points at a map's value; nil where there is none.
+func ref(m map[string]float64, key string) *float64 {
+	if v, ok := m[key]; ok {
+		return &v
+	}
+	return nil
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
