@@ -87,6 +87,9 @@ func newRootCmd(a *app) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
 		newDemoCmd(a),
+		newSimulateCmd(a),
+		newSweepCmd(a),
+		newReportCmd(a),
 		newServeCmd(a),
 		newJoinCmd(a),
 		newInvoicesCmd(a),

@@ -188,3 +188,11 @@ func readRecord(folder string) (*Record, error) {
 	}
 	return &r, nil
 }
+
+// ClipNorm is that of the last round.
+func (r *Record) ClipNorm() float64 {
+	if len(r.Curve) == 0 {
+		return 0
+	}
+	return r.Curve[len(r.Curve)-1].ClipNorm
+}

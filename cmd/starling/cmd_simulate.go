@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/simulate"
+	"github.com/starling-fl/starling/simulate/sweep"
+)
+
+type simulateFlags struct {
+	settings   sweep.Settings
+	job, base  string
+	out        string
+	rounds     int
+	epsilon    float64
+	trueCohort bool
+	workers    int
+	set        []string
+	columns    dataset.Columns
+}
+
+func newSimulateCmd(a *app) *cobra.Command {
+	f := simulateFlags{settings: sweep.DefaultSettings()}
+	cmd := &cobra.Command{
+		Use:   "simulate",
+		Short: "Ask what accuracy a deployment would reach, at what privacy and bytes, before deploying anything",
+		Long: `Run a job over a population of up to millions in this process: the same draws,
+the same training programs, the same clipping, quantization and noise as over
+sockets, without sockets and masks. By default a small cohort is trained with the
+noise that the true cohort's mean would carry; --true-cohort trains all of it.
+
+The population is a labelled file, divided by user where it names users, else by
+label with Dirichlet(alpha), and reused where it is smaller than the population; or
+generated invoices, different for every client. A part of the file is held out to
+choose the rank, another to report.
+
+An interrupted run goes on where it was when the same command is given again. Every
+secret is derived from --seed: nothing here protects anybody, and the epsilon is
+what the simulated deployment would spend.`,
+		Example: "  starling simulate --rounds 40\n  starling simulate --data reviews.jsonl --population 30000 --epsilon 4\n  starling simulate --job job.yaml --set adapter.rank_min=8 --set adapter.rank_max=8 --json",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.trueCohort {
+				f.settings.Cohort = 0
+			}
+			return runSimulate(cmd.Context(), a, f, cmd.Flags().Changed)
+		},
+	}
+	fl, s := cmd.Flags(), &f.settings
+	fl.StringVar(&f.job, "job", "", "job file; what it does not name has its default")
+	fl.StringVar(&s.Data, "data", "", "labelled file (.tsv, .csv, .jsonl, plain or .gz) instead of generated invoices")
+	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout instead of the embedded default")
+	fl.IntVar(&s.Population, "population", s.Population, "registered clients N")
+	fl.Float64Var(&s.SamplingRate, "sampling-rate", s.SamplingRate, "probability of each client's coin in a round")
+	fl.IntVar(&s.Cohort, "cohort", s.Cohort, "expected clients that are trained in a round, for sampling-rate*population")
+	fl.BoolVar(&f.trueCohort, "true-cohort", false, "train the true cohort, sampling-rate*population clients a round")
+	fl.IntVar(&f.rounds, "rounds", 20, "rounds (or rounds in the job file)")
+	fl.Float64Var(&f.epsilon, "epsilon", 2, "privacy budget (or privacy.epsilon in the job file)")
+	fl.Float64Var(&s.Alpha, "alpha", s.Alpha, "Dirichlet concentration that divides a file without users; smaller is more skewed")
+	fl.IntVar(&s.Examples, "examples", s.Examples, "mean number of examples a client holds")
+	fl.Uint64Var(&s.Seed, "seed", 1, "seed of everything")
+	fl.IntVar(&s.Every, "every", s.Every, "rounds between two measurements; 0: only at the end")
+	fl.IntVar(&s.Validation, "validation", s.Validation, "texts scored in each of them, 0: all that are held out")
+	fl.StringArrayVar(&f.set, "set", nil, "key=value of the job file, dotted (repeatable)")
+	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side; the result does not depend on it")
+	fl.StringVar(&f.out, "out", "starling-simulate", "folder that gets a folder of its own for these settings")
+	columnFlags(fl, &f.columns)
+	return cmd
+}
+
+// resolve puts flags and job file together.
+func (f simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) {
+	s := f.settings
+	s.Job = map[string]any{}
+	if f.job != "" {
+		b, err := os.ReadFile(f.job)
+		if err != nil {
+			return s, err
+		}
+		if err := yaml.Unmarshal(b, &s.Job); err != nil {
+			return s, fmt.Errorf("%s: %s", f.job, yaml.FormatError(err, false, true))
+		}
+	}
+	var err error
+	put := func(flag, key string, value any) {
+		if err == nil && (given(flag) || f.job == "") {
+			s, err = s.With(key, value)
+		}
+	}
+	put("rounds", "rounds", f.rounds)
+	put("epsilon", "privacy.epsilon", f.epsilon)
+	for _, pair := range f.set {
+		key, text, ok := strings.Cut(pair, "=")
+		if !ok || err != nil {
+			break
+		}
+		var value any
+		if e := yaml.Unmarshal([]byte(text), &value); e != nil {
+			return s, usagef("--set %s: %v", key, e)
+		}
+		s, err = s.With(key, value)
+	}
+	for _, pair := range f.set {
+		if !strings.Contains(pair, "=") {
+			return s, usagef("--set %q: want key=value", pair)
+		}
+	}
+	if err != nil {
+		return s, usageError{err}
+	}
+	if err := s.Check(); err != nil {
+		return s, usageError{err}
+	}
+	if f.workers < 1 {
+		return s, usagef("--workers is %d, must be at least 1", f.workers)
+	}
+	return s, nil
+}
+
+func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string) bool) error {
+	s, err := f.resolve(given)
+	if err != nil {
+		return err
+	}
+	b, err := loadBase(f.base)
+	if err != nil {
+		return err
+	}
+	lab := newLab(b, f.workers, f.columns)
+	view := &simulateView{w: a.Stderr}
+	lab.Progress = view.show
+	if err := ensureDir(f.out); err != nil {
+		return err
+	}
+	id, err := s.ID()
+	if err != nil {
+		return err
+	}
+	cohort := fmt.Sprintf("%d clients a round stand for %.0f", s.Cohort, s.SamplingRate*float64(s.Population))
+	if s.Cohort == 0 {
+		cohort = fmt.Sprintf("the true cohort, %.0f clients a round", s.SamplingRate*float64(s.Population))
+	}
+	fmt.Fprintf(a.Stderr, "%d registered clients, %s; folder %s\n", s.Population, cohort, filepath.Join(f.out, id))
+	r, done, err := lab.Make(ctx, sweep.Point{Settings: s}, f.out)
+	if err != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintln(a.Stderr, "interrupted: the same command goes on from here")
+		}
+		return err
+	}
+	if done {
+		fmt.Fprintln(a.Stderr, "these settings were simulated before: this is what they came to")
+	}
+	return a.emit(r, func(w io.Writer) error { return printRecord(w, r) })
+}
+
+// simulateView follows a simulation on standard error: a line a round.
+type simulateView struct {
+	w      io.Writer
+	headed bool
+	began  time.Time
+	first  int // the first round of this process
+}
+
+func (v *simulateView) show(_ sweep.Point, r simulate.Round, of int) {
+	if !v.headed {
+		fmt.Fprintln(v.w, "  round  rank  cohort  clipped   signal    noise  accuracy     left")
+		v.headed, v.began, v.first = true, time.Now(), r.Version
+	}
+	accuracy := "–"
+	if best, ok := bestOf(r.Accuracy); ok {
+		accuracy = fmt.Sprintf("%.1f %%", 100*best.Accuracy)
+	}
+	left := "–"
+	if made := r.Version - v.first; made > 0 {
+		left = (time.Since(v.began) / time.Duration(made) * time.Duration(of-r.Version)).Round(time.Second).String()
+	}
+	note := ""
+	if r.NoiseOnly {
+		note = "  noise only: the cohort is below its floor"
+	}
+	fmt.Fprintf(v.w, "%3d/%-3d  %4d  %6d  %5.0f %%  %7.4f  %7.4f  %8s  %7s%s\n", r.Version, of, r.Rank, r.Cohort, 100*r.Clipped,
+		r.SignalNorm, r.NoiseNorm, accuracy, left, note)
+}
+
+// printRecord is a simulation's result for people.
+func printRecord(w io.Writer, r *sweep.Record) error {
+	t := &tableWriter{w: w}
+	t.line("What the deployment would come to (a simulation protects nobody)")
+	t.line("")
+	t.line("  test accuracy   %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100*r.Accuracy, r.Rank, 100*r.Validation)
+	t.line("  macro-F1        %5.1f %%", 100*r.MacroF1)
+	t.line("  privacy         %s", r.Guarantee)
+	t.line("  noise           z %.4g; norm %.3g of the mean update's %.3g; rho %.3g", r.NoiseMultiplier, r.NoiseNorm, r.SignalNorm, r.Rho)
+	t.line("  clipped         %5.1f %% of updates", 100*r.Clipped)
+	t.line("  a device moves  %s up, %s down in a round it is drawn in (vector and slice, without keys)", byteText(int64(r.BytesUp)), byteText(int64(r.BytesDown)))
+	t.line("  took            %s", time.Duration(r.Seconds*float64(time.Second)).Round(time.Second/10))
+	if want := r.Rho * r.ClipNorm(); r.NoiseNorm < 0.5*want {
+		t.line("")
+		t.line("The noise came to %.3g where %.3g was expected: it is finer than the uplink's grid for so small a cohort.", r.NoiseNorm, want)
+		t.line("A larger --cohort or --set wire.uplink=fixed16 shows what the deployment's noise does.")
+	}
+	return t.err
+}
+
+// tableWriter keeps the first error.
+type tableWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (t *tableWriter) line(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.w, format+"\n", args...)
+	}
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/simulate"
+	grids "github.com/starling-fl/starling/simulate/report"
+	"github.com/starling-fl/starling/simulate/sweep"
+)
+
+type sweepFlags struct {
+	base, out string
+	workers   int
+	dryRun    bool
+	columns   dataset.Columns
+}
+
+func newSweepCmd(a *app) *cobra.Command {
+	var f sweepFlags
+	cmd := &cobra.Command{
+		Use:   "sweep FILE",
+		Short: "Simulate a grid of settings and keep one table of what each came to",
+		Long: `Simulate every combination of a sweep file's axes and seeds (docs/SIMULATE.md). Runs
+that are done are skipped, an interrupted one goes on: give the same command again.
+The folder gets results.csv, one row a run with every setting and figure;
+starling report DIR makes tables and plots of it.`,
+		Example: "  starling sweep examples/sweep.yaml --out methods\n  starling report methods",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("want one sweep file, got %d arguments", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runSweep(cmd.Context(), a, f, args[0]) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout instead of the embedded default")
+	fl.StringVar(&f.out, "out", "", "folder of the results (default: the sweep file's name without its ending)")
+	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side; results do not depend on it")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "check every run's settings and budget and list them, without running any")
+	columnFlags(fl, &f.columns)
+	return cmd
+}
+
+// swept is what a sweep says of itself.
+type swept struct {
+	Folder string `json:"folder"`
+	Table  string `json:"table"`
+	Made   int    `json:"made"`
+	Before int    `json:"done_before"`
+}
+
+func runSweep(ctx context.Context, a *app, f sweepFlags, path string) error {
+	plan, err := sweep.Load(path)
+	if err != nil {
+		return err
+	}
+	if f.workers < 1 {
+		return usagef("--workers is %d, must be at least 1", f.workers)
+	}
+	if f.out == "" {
+		f.out = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	}
+	b, err := loadBase(f.base)
+	if err != nil {
+		return err
+	}
+	lab := newLab(b, f.workers, f.columns)
+	// What would be refused is refused now, not after hours.
+	for i, p := range plan.Points {
+		if _, err := lab.Setup(p.Settings); err != nil {
+			return fmt.Errorf("run %d of %d (%s): %w", i+1, len(plan.Points), place(plan, p), err)
+		}
+		if f.dryRun {
+			fmt.Fprintf(a.Stderr, "%4d/%d  %s\n", i+1, len(plan.Points), place(plan, p))
+		}
+	}
+	out := swept{Folder: f.out, Table: filepath.Join(f.out, sweep.TableFile)}
+	if f.dryRun {
+		return a.emit(out, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "%d runs, each of them possible\n", len(plan.Points))
+			return err
+		})
+	}
+	if err := plan.Keep(f.out); err != nil {
+		return err
+	}
+	began := time.Now()
+	for i, p := range plan.Points {
+		head := fmt.Sprintf("%4d/%d  %s", i+1, len(plan.Points), place(plan, p))
+		lab.Progress = func(_ sweep.Point, r simulate.Round, of int) {
+			if r.Version%max(1, of/5) == 0 && r.Version < of {
+				fmt.Fprintf(a.Stderr, "%s  round %d/%d\n", head, r.Version, of)
+			}
+		}
+		r, done, err := lab.Make(ctx, p, filepath.Join(f.out, sweep.RunsFolder))
+		if err != nil {
+			if ctx.Err() != nil {
+				fmt.Fprintln(a.Stderr, "interrupted: the same command goes on from here")
+			}
+			return fmt.Errorf("%s: %w", place(plan, p), err)
+		}
+		if err := sweep.KeepTable(f.out); err != nil {
+			return err
+		}
+		note := fmt.Sprintf("%.0f s", r.Seconds)
+		if done {
+			out.Before++
+			note = "done before"
+		} else {
+			out.Made++
+		}
+		left := ""
+		if out.Made > 0 {
+			left = fmt.Sprintf(", about %s left", (time.Since(began) / time.Duration(out.Made) * time.Duration(len(plan.Points)-i-1)).Round(time.Second))
+		}
+		fmt.Fprintf(a.Stderr, "%s  %.1f %%  (%s%s)\n", head, 100*r.Accuracy, note, left)
+	}
+	return a.emit(out, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%d runs made, %d done before: %s\nNext: starling report %s\n", out.Made, out.Before, out.Table, f.out)
+		return err
+	})
+}
+
+// place names a point by its axes.
+func place(plan *sweep.Plan, p sweep.Point) string {
+	var parts []string
+	for _, axis := range plan.Axes {
+		parts = append(parts, axis.Name+" "+p.On[axis.Name])
+	}
+	return strings.Join(parts, ", ")
+}
+
+func newReportCmd(a *app) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "report DIR",
+		Short: "Make tables and plots of a sweep",
+		Long: `Read a sweep's folder and write report.html (one file that opens without a network),
+tables.tex, and every plot as SVG and PNG: means and spreads over seeds, paired
+differences with bootstrap intervals, privacy and bytes against utility. A sweep
+that is not done yet is reported as far as it is.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("want one sweep folder, got %d arguments", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := grids.New(args[0])
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				out = filepath.Join(args[0], "report")
+			}
+			paths, err := r.Write(out)
+			if err != nil {
+				return err
+			}
+			return a.emit(r, func(w io.Writer) error { return r.Print(w, paths) })
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "folder of the report (default: DIR/report)")
+	return cmd
+}

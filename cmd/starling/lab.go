@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/simulate/sweep"
+)
+
+// engineProgram is the compiled training program: the one a fleet runs.
+const engineProgram = "program"
+
+// newLab makes what the simulations of a command share.
+func newLab(base *model.Base, workers int, columns dataset.Columns) *sweep.Lab {
+	type key struct {
+		path string
+		seed uint64
+	}
+	var mu sync.Mutex
+	known := map[key]*sweep.Data{} // by mu: a grid asks for the same few again and again
+	return &sweep.Lab{
+		Base: base, Workers: workers, Engine: engineProgram, Version: version,
+		Data: func(path string, seed uint64) (*sweep.Data, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if d := known[key{path, seed}]; d != nil {
+				return d, nil
+			}
+			d, err := labData(path, seed, columns)
+			if err == nil {
+				known[key{path, seed}] = d
+			}
+			return d, err
+		},
+		Evaluator: func(b *model.Base, l *model.Layout, set *dataset.Set, sequence int) (sweep.Evaluator, error) {
+			e, err := newEvaluator(b, l, set, sequence)
+			if err != nil {
+				return nil, err
+			}
+			return labEvaluator{e}, nil
+		},
+	}
+}
+
+// labEvaluator is an evaluator that also says macro-F1.
+type labEvaluator struct{ *evaluator }
+
+func (e labEvaluator) Score(ctx context.Context, a *model.Adapter, rank int) (accuracy, macroF1 float64, err error) {
+	s, err := e.score(ctx, a, rank)
+	return s.Accuracy, s.MacroF1, err
+}
+
+// labData holds validation and test out of a file, or generates both.
+func labData(path string, seed uint64, columns dataset.Columns) (*sweep.Data, error) {
+	if path == "" {
+		d, err := generatedData(seed, 1) // clients make their own documents
+		if err != nil {
+			return nil, err
+		}
+		return &sweep.Data{Name: d.Name, Labels: d.Labels, Validation: d.Validation, Test: d.Test}, nil
+	}
+	sum, err := fileHash(path)
+	if err != nil {
+		return nil, err
+	}
+	f := fileDivision{path: path, columns: columns, seed: seed}
+	all, err := loadLabelled(path, columns)
+	if err != nil {
+		return nil, err
+	}
+	if len(all.Labels) < 2 {
+		return nil, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", path, all.Labels[0])
+	}
+	parts, err := f.split(all, &fleetData{})
+	if err != nil {
+		return nil, err
+	}
+	for i, what := range []string{"train on", "validate on", "test on"} {
+		if len(parts[i].Examples) == 0 {
+			return nil, fmt.Errorf("%s: %d examples are too few: none is left to %s", path, len(all.Examples), what)
+		}
+	}
+	return &sweep.Data{Name: filepath.Base(path), SHA256: sum, Labels: all.Labels, Train: parts[0], Validation: parts[1], Test: parts[2]}, nil
+}
+
+func fileHash(path string) (_ string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

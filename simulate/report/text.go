@@ -1,0 +1,46 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// Print writes the tables for a terminal, and where the rest lies.
+func (r *Report) Print(w io.Writer, paths []string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, a := range r.Axes {
+		fmt.Fprintf(t, "%s\t", a.Name)
+	}
+	fmt.Fprintln(t, "values\trho\tepsilon\tseeds\taccuracy\tmacro-F1")
+	for _, c := range r.Cells {
+		for _, a := range r.Axes {
+			fmt.Fprintf(t, "%s\t", c.On[a.Name])
+		}
+		fmt.Fprintf(t, "%d\t%.3g\t%.3g\t%d\t%s ± %s\t%s ± %s\n", c.Values, c.Rho, c.Epsilon, c.Accuracy.N,
+			percent(c.Accuracy.Mean), percent(c.Accuracy.SD), percent(c.MacroF1.Mean), percent(c.MacroF1.SD))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for i, p := range r.Pairs {
+		if i == 0 {
+			fmt.Fprintln(w, "\nAccuracy against the point compared with, in points, 95 % bootstrap interval")
+		}
+		name := ""
+		for _, a := range r.Axes {
+			name += p.On[a.Name] + "  "
+		}
+		fmt.Fprintf(w, "  %s– %s: %+.1f  (%+.1f … %+.1f, %d seeds)\n", name, r.Against(p), 100*p.Mean, 100*p.Low, 100*p.High, p.N)
+	}
+	if r.Done < r.Of {
+		fmt.Fprintf(w, "\n%d of %d runs are done.\n", r.Done, r.Of)
+	}
+	_, err := fmt.Fprintln(w, "\nFiles:")
+	for _, p := range paths {
+		if err == nil {
+			_, err = fmt.Fprintln(w, " ", p)
+		}
+	}
+	return err
+}
