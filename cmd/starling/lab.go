@@ -41,12 +41,13 @@ func newLab(base *model.Base, workers int, columns dataset.Columns) *sweep.Lab {
 			}
 			return d, err
 		},
-		Evaluator: func(b *model.Base, l *model.Layout, set *dataset.Set, sequence int) (sweep.Evaluator, error) {
-			e, err := newEvaluator(b, l, set, sequence)
-			if err != nil {
-				return nil, err
+		Evaluators: func(b *model.Base, l *model.Layout, sequence int, sets ...*dataset.Set) ([]sweep.Evaluator, error) {
+			made, err := newEvaluators(b, l, sequence, sets...)
+			out := make([]sweep.Evaluator, len(made))
+			for i, e := range made {
+				out[i] = labEvaluator{e}
 			}
-			return labEvaluator{e}, nil
+			return out, err
 		},
 	}
 }

@@ -21,8 +21,8 @@ type Lab struct {
 	// Data yields a labelled file with a part held out for validation and one for
 	// test; an empty path, generated invoices without the training part.
 	Data func(path string, seed uint64) (*Data, error)
-	// Evaluator scores adapters on a set.
-	Evaluator func(base *model.Base, layout *model.Layout, set *dataset.Set, sequence int) (Evaluator, error)
+	// Evaluators score adapters, one on each set; they share the base.
+	Evaluators func(base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]Evaluator, error)
 	// Progress is called after each round of a run; may be nil.
 	Progress func(p Point, r simulate.Round, of int)
 }
@@ -119,13 +119,11 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 	if s.Validation > 0 && len(validation.Examples) > s.Validation {
 		validation = &dataset.Set{Name: validation.Name, Labels: validation.Labels, Examples: validation.Examples[:s.Validation]}
 	}
-	out := &Setup{Data: d, Job: job}
-	if out.Validation, err = l.Evaluator(l.Base, layout, validation, job.Adapter.Sequence); err != nil {
+	evaluators, err := l.Evaluators(l.Base, layout, job.Adapter.Sequence, validation, d.Test)
+	if err != nil {
 		return nil, err
 	}
-	if out.Test, err = l.Evaluator(l.Base, layout, d.Test, job.Adapter.Sequence); err != nil {
-		return nil, err
-	}
+	out := &Setup{Data: d, Job: job, Validation: evaluators[0], Test: evaluators[1]}
 	out.Config = simulate.Config{
 		Job: job, Base: l.Base, Population: population, Data: how, Seed: Seed(s.Seed), Workers: l.Workers,
 		Evaluator: out.Validation, Every: s.Every, Ranks: s.Ranks,

@@ -165,8 +165,11 @@ func lab(t testing.TB) *Lab {
 		Data: func(string, uint64) (*Data, error) {
 			return &Data{Name: "foxes", SHA256: "f0", Labels: []string{"a", "b"}, Train: set(80), Validation: set(10), Test: set(20)}, nil
 		},
-		Evaluator: func(_ *model.Base, _ *model.Layout, s *dataset.Set, _ int) (Evaluator, error) {
-			return labelOf{len(s.Examples)}, nil
+		Evaluators: func(_ *model.Base, _ *model.Layout, _ int, sets ...*dataset.Set) (out []Evaluator, err error) {
+			for _, s := range sets {
+				out = append(out, labelOf{len(s.Examples)})
+			}
+			return out, nil
 		},
 	}
 }
