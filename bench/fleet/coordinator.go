@@ -1,0 +1,78 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/model"
+)
+
+// coordinate is the coordinator's process: its token on the first line, then a
+// report at the beginning and the end of each round.
+func coordinate(ctx context.Context, o options) error {
+	if err := files(uint64(o.Devices) + 200); err != nil {
+		return err
+	}
+	c := model.BERT(16, o.Hidden, 1, 4, 8)
+	var tensors []model.Tensor
+	for _, s := range c.BaseTensors() {
+		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: make([]float32, model.Elements(s.Shape))})
+	}
+	base, err := model.NewBase(c, tensors, []byte(`{}`), model.F32)
+	if err != nil {
+		return err
+	}
+	job := coordinator.DefaultJob()
+	job.Name, job.Labels, job.Rounds = "fleet", labels(), o.Rounds
+	job.Adapter.RankMin, job.Adapter.RankMax, job.Adapter.Sequence = 16, 16, 8
+	job.Cohort.Population, job.Cohort.MaxConnected = o.Devices, max(job.Cohort.MaxConnected, o.Devices)
+	job.Shard.Size = o.Shard
+	job.Privacy.Epsilon = 8
+	// Everything runs on one machine: a turn takes as long as all devices' work.
+	job.Deadlines = coordinator.DeadlinesJob{
+		Gather: 5 * time.Minute, Key: 10 * time.Minute, Share: 10 * time.Minute, Collect: 10 * time.Minute,
+		Confirm: 10 * time.Minute, Unmask: 10 * time.Minute, Reconnect: 5 * time.Second,
+	}
+	e, err := coordinator.Listen("127.0.0.1:0", o.dir, false)
+	if err != nil {
+		return err
+	}
+	out := json.NewEncoder(os.Stdout)
+	var attempt uint64
+	var began time.Time
+	var before float64
+	co, err := coordinator.New(coordinator.Config{Job: job, Dir: o.dir, Base: base, Hosts: []string{}, Progress: func(p coordinator.Progress) {
+		switch {
+		case p.Attempt != attempt && p.State != coordinator.StateWaiting:
+			attempt, began, before = p.Attempt, time.Now(), cpu()
+			_ = out.Encode(report{Begins: true})
+		case (p.State == coordinator.StateCommitted || p.State == coordinator.StateAbandoned) && !began.IsZero():
+			_ = out.Encode(report{Round: p.Round, State: p.State, Reason: p.Reason, Dropped: p.Dropped,
+				Wall: time.Since(began).Seconds(), CPU: cpu() - before, Peak: peak()})
+			began = time.Time{}
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	fmt.Println(co.Token(e.URL, e.Pin))
+	served := make(chan error, 1)
+	sctx, stop := context.WithCancel(context.Background())
+	go func() { served <- co.Serve(sctx, e) }()
+	err = co.Run(ctx)
+	wctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	co.Wait(wctx) // the devices hear that it is over
+	cancel()
+	stop()
+	<-served
+	if cerr := co.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}

@@ -1,0 +1,204 @@
+//go:build unix
+
+// Command fleet times rounds of a large fleet over real sockets: a coordinator in
+// a process of its own, and light devices that speak the real protocol with real
+// masking and train nothing. See run.sh.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+type options struct {
+	Devices int
+	Rounds  int
+	Shard   int
+	Hidden  int
+	Drop    float64
+	Late    time.Duration
+	dir     string
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.Devices, "devices", 1000, "devices, all drawn in every round")
+	flag.IntVar(&o.Rounds, "rounds", 3, "rounds")
+	flag.IntVar(&o.Shard, "shard", 64, "largest shard")
+	flag.IntVar(&o.Hidden, "hidden", 256, "width of the base; the update has about 66 values a unit of it")
+	flag.Float64Var(&o.Drop, "drop", 0.1, "chance that a device hangs up before its update and comes back a second later")
+	flag.DurationVar(&o.Late, "late", 0, "one device of the fleet sends its shares this late in every round")
+	role := flag.String("role", "", "for the coordinator's own process; not to be set by hand")
+	flag.StringVar(&o.dir, "dir", "", "the coordinator's folder, likewise")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	run := drive
+	if *role == "coordinator" {
+		run = coordinate
+	}
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "fleet:", err)
+		os.Exit(1)
+	}
+}
+
+// drive starts the coordinator, plays the devices and prints a line a round.
+func drive(ctx context.Context, o options) error {
+	if err := files(uint64(o.Devices) + 200); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "fleet-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self, append([]string{"-role", "coordinator", "-dir", dir}, os.Args[1:]...)...)
+	cmd.Stderr = os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		return errors.Join(errors.New("the coordinator did not start"), cmd.Wait())
+	}
+	token, err := wire.ParseToken(lines.Text())
+	if err != nil {
+		return err
+	}
+	f := newFleet(o, token)
+	go f.run(ctx)
+	fmt.Printf("%d devices, %.0f %% hang up before their update, shards of at most %d, %d processors\n", o.Devices, 100*o.Drop, o.Shard, runtime.NumCPU())
+	fmt.Println("round | dropped | wall s | others % | coordinator cpu s | devices cpu s | devices masking s | wall / devices' work | coordinator MB | devices MB")
+	before := take()
+	for lines.Scan() {
+		var r report
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			return fmt.Errorf("the coordinator says %q: %w", lines.Text(), err)
+		}
+		now := take()
+		if r.Begins { // what lies between rounds counts for none
+			before = now
+			f.masking.Store(0)
+			continue
+		}
+		d := now.minus(before)
+		before = now
+		if r.State != "committed" {
+			fmt.Printf("%5d | %s: %s\n", r.Round, r.State, r.Reason)
+			continue
+		}
+		// A processor that works for others is none of ours: the wall time that the
+		// round would take alone is that much shorter.
+		others := max(0, d.busy-r.CPU-d.cpu) / d.all
+		work := d.cpu / float64(runtime.NumCPU())
+		fmt.Printf("%5d | %7d | %6.2f | %8.0f | %17.2f | %13.2f | %17.2f | %6.2f, net %6.2f | %14.0f | %10.0f\n", r.Round, r.Dropped, r.Wall,
+			100*others, r.CPU, d.cpu, time.Duration(f.masking.Swap(0)).Seconds(), r.Wall/work, r.Wall*(1-others)/work, r.Peak, peak())
+	}
+	if ended := f.ended.Load(); ended > 0 {
+		fmt.Printf("%d devices ended for good, the first because: %v\n", ended, f.cause.Load())
+	}
+	return errors.Join(lines.Err(), cmd.Wait())
+}
+
+// report is what the coordinator's process says at the beginning and the end of a
+// round. CPU is seconds within the round, Peak megabytes since the start.
+type report struct {
+	Begins  bool
+	Round   int
+	State   string
+	Reason  string
+	Dropped int
+	Wall    float64
+	CPU     float64
+	Peak    float64
+}
+
+// files raises the limit of open files as far as it goes.
+func files(need uint64) error {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+		return err
+	}
+	l.Cur = l.Max
+	if l.Max < need {
+		return fmt.Errorf("%d open files are allowed, %d needed: raise the hard limit (ulimit -Hn)", l.Max, need)
+	}
+	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l)
+}
+
+// cpu is this process's processor time in seconds.
+func cpu() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
+}
+
+// peak is this process's largest resident memory in megabytes.
+func peak() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return float64(u.Maxrss) / 1e6
+	}
+	return float64(u.Maxrss) * 1024 / 1e6
+}
+
+// sample is processor time in seconds: this process's, and the machine's, busy
+// and in all (Linux; elsewhere others cannot be told and count as nobody).
+type sample struct{ cpu, busy, all float64 }
+
+func take() sample {
+	s := sample{cpu: cpu(), all: 1e-9}
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return s
+	}
+	var v [8]float64 // user nice system idle iowait irq softirq steal, in ticks of 10 ms
+	var name string
+	if _, err := fmt.Sscan(string(b), &name, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]); err != nil {
+		return s
+	}
+	for i, x := range v {
+		s.all += x / 100
+		if i != 3 && i != 4 {
+			s.busy += x / 100
+		}
+	}
+	return s
+}
+
+func (s sample) minus(b sample) sample {
+	return sample{s.cpu - b.cpu, s.busy - b.busy, max(s.all-b.all, 1e-9)}
+}
+
+// labels of a job need be two; nobody reads them.
+func labels() []string { return []string{"a", "b"} }
