@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/starling-fl/starling/internal/uniform"
 )
@@ -51,10 +53,34 @@ func NewKeying(cfg Config, plan Hash, authority ed25519.PrivateKey) (*Keying, er
 // Add takes turn 1 of an enrolled device; from is the identity its session
 // proved. Errors are DeviceErrors wrapping ErrLate, ErrRepeated, ErrConflict,
 // ErrBinding, ErrStranger, ErrKey or ErrSignature.
-func (k *Keying) Add(from ID, m *Advertise) error {
+func (k *Keying) Add(from ID, m *Advertise) error { return k.Admit(k.Judge(from, m)) }
+
+// A Judged is a device's message with all that is costly about it done: hashes and
+// signatures. Admit does the rest, once; see Server.Admit for the other turns.
+type Judged struct {
+	from    ID
+	turn    Turn
+	digest  Hash
+	verdict error // what is wrong with the content by itself
+
+	advertise *Advertise
+
+	roster Hash
+	accept func(i int) // changes the server's state for member i
+	packed []byte      // turn 3: the vector
+}
+
+// Judge does what Add does short of looking at or changing what others sent. It
+// may run beside every method of the Keying.
+func (k *Keying) Judge(from ID, m *Advertise) *Judged {
 	enc, _ := m.AppendBinary(nil)
-	digest := Hash(sha256.Sum256(enc))
-	if err := k.check(from, m, digest); err != nil {
+	return &Judged{from: from, turn: TurnAdvertise, digest: sha256.Sum256(enc), advertise: m, verdict: k.judge(from, m)}
+}
+
+// Admit is the rest of Add: cheap, and in the order of the caller's choice.
+func (k *Keying) Admit(j *Judged) error {
+	from, m, digest := j.from, j.advertise, j.digest
+	if err := k.check(j); err != nil {
 		return &DeviceError{Device: from, Turn: TurnAdvertise, Err: err}
 	}
 	e := Entry{Keys: m.Keys, Sign: m.Sign}
@@ -65,16 +91,25 @@ func (k *Keying) Add(from ID, m *Advertise) error {
 	return nil
 }
 
-func (k *Keying) check(from ID, m *Advertise, digest Hash) error {
-	if i, ok := k.byID[from]; ok {
-		if k.devices[i].digest == digest {
+func (k *Keying) check(j *Judged) error {
+	if i, ok := k.byID[j.from]; ok {
+		if k.devices[i].digest == j.digest {
 			return ErrRepeated
 		}
 		return fmt.Errorf("%w: second set of keys", ErrConflict)
 	}
-	switch {
+	switch m := j.advertise; {
 	case k.closed:
 		return ErrLate
+	case k.taken[m.Keys.Verify] || k.taken[m.Keys.Mask]:
+		return fmt.Errorf("%w: another device's key", ErrKey)
+	}
+	return j.verdict
+}
+
+// judge checks what an advertisement says by itself.
+func (k *Keying) judge(from ID, m *Advertise) error {
+	switch {
 	case m.Plan != k.plan:
 		return fmt.Errorf("%w: advertisement", ErrBinding)
 	case m.Identity != from:
@@ -83,8 +118,6 @@ func (k *Keying) check(from ID, m *Advertise, digest Hash) error {
 		return fmt.Errorf("%w: verify key is not the identity", ErrKey)
 	case !k.cfg.Identified && m.Keys.Verify == [32]byte(from):
 		return fmt.Errorf("%w: verify key is the identity", ErrKey)
-	case k.taken[m.Keys.Verify] || k.taken[m.Keys.Mask]:
-		return fmt.Errorf("%w: another device's key", ErrKey)
 	}
 	if err := m.Keys.check(k.cfg.Suite); err != nil {
 		return err
@@ -122,18 +155,20 @@ func (k *Keying) Cut(rand io.Reader) ([]*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	var shards []*Server
+	shards, errs := make([]*Server, len(sizes)), make([]error, len(sizes))
+	var wg sync.WaitGroup
 	for number, size := range sizes {
 		members := make([]member, size)
 		for i, j := range order[:size] {
 			members[i] = k.devices[j]
 		}
 		order = order[size:]
-		s, err := newServer(k.cfg, k.plan, number, members, k.authority)
-		if err != nil {
-			return nil, err
-		}
-		shards = append(shards, s)
+		// Each certifies its members by itself.
+		wg.Go(func() { shards[number], errs[number] = newServer(k.cfg, k.plan, number, members, k.authority) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	k.closed = true
 	return shards, nil
@@ -183,7 +218,7 @@ func newServer(cfg Config, plan Hash, number int, members []member, authority ed
 	slices.SortFunc(members, func(a, b member) int {
 		return bytes.Compare(a.entry.Keys.Verify[:], b.entry.Keys.Verify[:])
 	})
-	s := &Server{cfg: cfg, turn: TurnShare, threshold: t, index: make(map[ID]int, len(members))}
+	s := &Server{cfg: cfg, turn: TurnShare, adding: new(sync.Mutex), threshold: t, index: make(map[ID]int, len(members))}
 	s.message = Roster{Plan: plan, Shard: number}
 	for i, m := range members {
 		if authority != nil {

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"sync"
 )
 
 // A Server is the server's side of one shard, from turn 2 on. It keeps one
-// running sum, never a vector. Not safe for concurrent use; shards are
-// independent of each other.
+// running sum, never a vector. Not safe for concurrent use but for Sum and the
+// Judge methods; shards are independent of each other.
 type Server struct {
 	cfg       Config
 	turn      Turn // whose messages are taken
@@ -27,6 +28,10 @@ type Server struct {
 	sum     []uint32 // running sum of the masked vectors mod 2^32, from the first one
 	signs   [][sigSize]byte
 	reveals []*Reveal
+
+	adding *sync.Mutex // guards sum, added and closed
+	added  int         // vectors in sum
+	closed bool
 }
 
 // Shard is the shard's number in the round.
@@ -88,23 +93,32 @@ func (s *Server) Got() (have, of int) {
 
 // receive checks what every device message must satisfy: sent by a member of
 // the set that may speak, in turn, once, under this roster. It returns the
-// sender's index and the message's hash.
-func (s *Server) receive(from ID, t Turn, may Set, roster Hash, enc []byte) (int, Hash, error) {
-	fail := func(err error) (int, Hash, error) {
-		return 0, Hash{}, &DeviceError{Device: from, Turn: t, Err: err}
+// sender's index.
+func (s *Server) receive(j *Judged) (int, error) {
+	fail := func(err error) (int, error) {
+		return 0, &DeviceError{Device: j.from, Turn: j.turn, Err: err}
 	}
-	i, ok := s.index[from]
+	t := j.turn
+	i, ok := s.index[j.from]
 	if !ok {
 		return fail(fmt.Errorf("%w: not in shard %d", ErrStranger, s.Shard()))
 	}
-	digest := Hash(sha256.Sum256(enc))
-	if seen := s.digest[t][i]; seen == digest {
+	if seen := s.digest[t][i]; seen == j.digest {
 		return fail(ErrRepeated)
 	} else if seen != (Hash{}) {
 		return fail(ErrConflict)
 	}
+	var may Set // nil: every member
+	switch t {
+	case TurnMask:
+		may = s.u2
+	case TurnConfirm:
+		may = s.u3
+	case TurnReveal:
+		may = s.u4
+	}
 	switch {
-	case roster != s.roster:
+	case j.roster != s.roster:
 		return fail(ErrBinding)
 	case s.turn < t:
 		return fail(ErrOutOfTurn)
@@ -112,8 +126,24 @@ func (s *Server) receive(from ID, t Turn, may Set, roster Hash, enc []byte) (int
 		return fail(ErrLate)
 	case may != nil && !may.Has(i):
 		return fail(fmt.Errorf("%w: dropped before this turn", ErrStranger))
+	case j.verdict != nil:
+		return fail(j.verdict)
 	}
-	return i, digest, nil
+	return i, nil
+}
+
+// Admit takes a message that one of the Judge methods has looked at: the rest of
+// AddShares, Add, AddConfirmation and AddReveal, cheap and in the order of the
+// caller's choice. An admitted vector of turn 3 counts at once; Sum must add it
+// before Unmask.
+func (s *Server) Admit(j *Judged) error {
+	i, err := s.receive(j)
+	if err != nil {
+		return err
+	}
+	j.accept(i)
+	s.digest[j.turn][i] = j.digest
+	return nil
 }
 
 func (s *Server) closing(call string, t Turn, have Set) error {
@@ -133,22 +163,23 @@ func (s *Server) closing(call string, t Turn, have Set) error {
 
 // AddShares takes turn 2 of a device. Commitments are kept as bytes: they are
 // looked at when a secret is rebuilt.
-func (s *Server) AddShares(from ID, m *Shares) error {
+func (s *Server) AddShares(from ID, m *Shares) error { return s.Admit(s.JudgeShares(from, m)) }
+
+// JudgeShares may run beside every method of the Server.
+func (s *Server) JudgeShares(from ID, m *Shares) *Judged {
 	enc, _ := m.AppendBinary(nil)
-	i, digest, err := s.receive(from, TurnShare, nil, m.Roster, enc)
-	if err != nil {
-		return err
-	}
+	j := &Judged{from: from, turn: TurnShare, roster: m.Roster, digest: sha256.Sum256(enc)}
 	if want := 2 * s.threshold * pointSize; len(m.Commit) != want {
-		return &DeviceError{from, TurnShare, fmt.Errorf("%w: commitments of %d bytes, want %d", ErrLength, len(m.Commit), want)}
+		j.verdict = fmt.Errorf("%w: commitments of %d bytes, want %d", ErrLength, len(m.Commit), want)
+	} else if want := (len(s.members) - 1) * s.cfg.Suite.sealedSize(); len(m.Sealed) != want {
+		j.verdict = fmt.Errorf("%w: sealed shares of %d bytes, want %d", ErrLength, len(m.Sealed), want)
 	}
-	if want := (len(s.members) - 1) * s.cfg.Suite.sealedSize(); len(m.Sealed) != want {
-		return &DeviceError{from, TurnShare, fmt.Errorf("%w: sealed shares of %d bytes, want %d", ErrLength, len(m.Sealed), want)}
+	commit, sealed := bytes.Clone(m.Commit), bytes.Clone(m.Sealed)
+	j.accept = func(i int) {
+		s.commit[i], s.sealed[i] = commit, sealed
+		s.u2.add(i)
 	}
-	s.commit[i], s.sealed[i] = bytes.Clone(m.Commit), bytes.Clone(m.Sealed)
-	s.digest[TurnShare][i] = digest
-	s.u2.add(i)
-	return nil
+	return j
 }
 
 // CloseSharing fixes U2. A ShardError if fewer than t devices shared: nothing is
@@ -186,24 +217,41 @@ func (s *Server) Delivery(to ID) *Delivery {
 // Add takes turn 3 of a device: adds the vector to the running sum and keeps no
 // reference to it.
 func (s *Server) Add(from ID, m *Masked) error {
+	j := s.JudgeMasked(from, m)
+	if err := s.Admit(j); err != nil {
+		return err
+	}
+	s.Sum(j)
+	return nil
+}
+
+// JudgeMasked may run beside every method of the Server. The vector is not copied:
+// it must stay as it is until Sum.
+func (s *Server) JudgeMasked(from ID, m *Masked) *Judged {
 	var head Masked // what the hash covers: the vector is large, so hash it in place
 	head.roster = m.roster
 	enc, _ := head.AppendBinary(nil)
 	sum := sha256.Sum256(m.packed)
-	i, digest, err := s.receive(from, TurnMask, s.u2, m.roster, append(enc, sum[:]...))
-	if err != nil {
-		return err
-	}
-	if err := checkPacked(m.packed, s.cfg.Dim, s.cfg.Width); err != nil {
-		return &DeviceError{from, TurnMask, err}
+	return &Judged{from: from, turn: TurnMask, roster: m.roster, digest: sha256.Sum256(append(enc, sum[:]...)),
+		verdict: checkPacked(m.packed, s.cfg.Dim, s.cfg.Width), packed: m.packed,
+		accept: func(i int) { s.u3.add(i) }}
+}
+
+// Sum adds an admitted vector of turn 3 to the running sum. It may run beside every
+// method of the Server but Unmask; the order in which vectors are added does not
+// matter to their sum mod 2^w.
+func (s *Server) Sum(j *Judged) {
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	if j.packed == nil || s.closed {
+		return
 	}
 	if s.sum == nil {
 		s.sum = make([]uint32, s.cfg.Dim)
 	}
-	addPacked(s.sum, m.packed, s.cfg.Width)
-	s.digest[TurnMask][i] = digest
-	s.u3.add(i)
-	return nil
+	addPacked(s.sum, j.packed, s.cfg.Width)
+	j.packed = nil
+	s.added++
 }
 
 // CloseCollecting fixes U3. Persist the encoding of the result before sending it
@@ -229,18 +277,23 @@ func (s *Server) SurvivorSet() *Survivors {
 
 // AddConfirmation takes turn 4 of a survivor.
 func (s *Server) AddConfirmation(from ID, m *Confirmation) error {
+	return s.Admit(s.JudgeConfirmation(from, m))
+}
+
+// JudgeConfirmation may run beside every method of the Server once the turn before
+// is closed.
+func (s *Server) JudgeConfirmation(from ID, m *Confirmation) *Judged {
 	enc, _ := m.AppendBinary(nil)
-	i, digest, err := s.receive(from, TurnConfirm, s.u3, m.Roster, enc)
-	if err != nil {
-		return err
+	j := &Judged{from: from, turn: TurnConfirm, roster: m.Roster, digest: sha256.Sum256(enc)}
+	if i, ok := s.index[from]; ok && !verify(s.message.Entries[i].Keys.Verify[:], setStatement(&s.roster, s.u2, s.u3), m.Sign[:]) {
+		j.verdict = fmt.Errorf("%w: survivor set", ErrSignature)
 	}
-	if !verify(s.message.Entries[i].Keys.Verify[:], setStatement(&s.roster, s.u2, s.u3), m.Sign[:]) {
-		return &DeviceError{from, TurnConfirm, fmt.Errorf("%w: survivor set", ErrSignature)}
+	sign := m.Sign
+	j.accept = func(i int) {
+		s.signs[i] = sign
+		s.u4.add(i)
 	}
-	s.signs[i] = m.Sign
-	s.digest[TurnConfirm][i] = digest
-	s.u4.add(i)
-	return nil
+	return j
 }
 
 // CloseConfirming fixes U4. A ShardError if fewer than t devices signed: nothing

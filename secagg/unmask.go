@@ -2,6 +2,7 @@ package secagg
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -9,29 +10,37 @@ import (
 )
 
 // AddReveal takes turn 5 of a device of U4.
-func (s *Server) AddReveal(from ID, m *Reveal) error {
+func (s *Server) AddReveal(from ID, m *Reveal) error { return s.Admit(s.JudgeReveal(from, m)) }
+
+// JudgeReveal may run beside every method of the Server once turn 2 is closed.
+func (s *Server) JudgeReveal(from ID, m *Reveal) *Judged {
 	enc, _ := m.AppendBinary(nil)
-	i, digest, err := s.receive(from, TurnReveal, s.u4, m.Roster, enc)
-	if err != nil {
-		return err
+	j := &Judged{from: from, turn: TurnReveal, roster: m.Roster, digest: sha256.Sum256(enc)}
+	if i, ok := s.index[from]; ok {
+		j.verdict = s.judgeReveal(i, m)
 	}
-	bad := func(err error) error { return &DeviceError{from, TurnReveal, err} }
+	own := &Reveal{Roster: m.Roster, Held: m.Held.clone(), Shares: bytes.Clone(m.Shares)}
+	j.accept = func(i int) {
+		s.reveals[i] = own
+		s.u5.add(i)
+	}
+	return j
+}
+
+func (s *Server) judgeReveal(i int, m *Reveal) error {
 	switch {
 	case !m.Held.fits(len(s.members)) || !m.Held.subset(s.u2):
-		return bad(fmt.Errorf("%w: shares of devices outside U2", ErrSet))
+		return fmt.Errorf("%w: shares of devices outside U2", ErrSet)
 	case !m.Held.Has(i):
-		return bad(fmt.Errorf("%w: no share of itself", ErrSet))
+		return fmt.Errorf("%w: no share of itself", ErrSet)
 	case len(m.Shares) != m.Held.Len()*scalarSize:
-		return bad(fmt.Errorf("%w: shares of %d bytes, want %d", ErrLength, len(m.Shares), m.Held.Len()*scalarSize))
+		return fmt.Errorf("%w: shares of %d bytes, want %d", ErrLength, len(m.Shares), m.Held.Len()*scalarSize)
 	}
 	for j := 0; j < len(m.Shares); j += scalarSize {
 		if _, err := new(edwards25519.Scalar).SetCanonicalBytes(m.Shares[j : j+scalarSize]); err != nil {
-			return bad(fmt.Errorf("%w: share %d is no scalar", ErrRange, j/scalarSize))
+			return fmt.Errorf("%w: share %d is no scalar", ErrRange, j/scalarSize)
 		}
 	}
-	s.reveals[i] = &Reveal{Roster: m.Roster, Held: m.Held.clone(), Shares: bytes.Clone(m.Shares)}
-	s.digest[TurnReveal][i] = digest
-	s.u5.add(i)
 	return nil
 }
 
@@ -46,6 +55,12 @@ func (s *Server) Ready() bool { return s.turn == TurnReveal && s.u5.Len() >= s.t
 func (s *Server) Unmask() ([]int64, error) {
 	if err := s.closing("Unmask", TurnReveal, s.u5); err != nil {
 		return nil, err
+	}
+	s.adding.Lock()
+	added := s.added
+	s.adding.Unlock()
+	if want := s.u3.Len(); added != want { // the masks of what is missing would stay in
+		return nil, fmt.Errorf("secagg: shard %d: %d of %d admitted vectors were added", s.Shard(), added, want)
 	}
 	var plus, minus []maskKey // masks that are in the sum, by sign
 	defer func() { clear(plus); clear(minus) }()
@@ -216,6 +231,9 @@ func (r *rebuilder) combine(dealer int, holders []int) *edwards25519.Scalar {
 
 // Close erases what the server holds of the shard. Idempotent; Unmask does it too.
 func (s *Server) Close() {
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	s.closed = true
 	clear(s.sum)
 	for _, m := range s.reveals {
 		if m != nil {

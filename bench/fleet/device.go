@@ -24,13 +24,12 @@ import (
 
 // fleet is all devices.
 type fleet struct {
-	o       options
-	token   wire.Token
-	http    *http.Client
-	masking atomic.Int64 // nanoseconds in secagg.Client's calls; waiting for a processor included
-	ended   atomic.Int64 // devices that do not come back though the job goes on
-	cause   atomic.Value
-	late    atomic.Uint64 // round whose late device is chosen
+	o     options
+	token wire.Token
+	http  *http.Client
+	ended atomic.Int64 // devices that do not come back though the job goes on
+	cause atomic.Value
+	late  atomic.Uint64 // round whose late device is chosen
 }
 
 func newFleet(o options, token wire.Token) *fleet {
@@ -185,13 +184,6 @@ func (d *device) play(ctx context.Context) error {
 	}
 }
 
-// timed adds what a call takes to the fleet's masking time.
-func (f *fleet) timed(call func() error) error {
-	began := time.Now()
-	defer func() { f.masking.Add(int64(time.Since(began))) }()
-	return call()
-}
-
 func (d *device) assigned(ctx context.Context, a *wire.Assignment) error {
 	plan, err := wire.ParsePlan(a.Plan)
 	if err != nil {
@@ -223,8 +215,8 @@ func (d *device) assigned(ctx context.Context, a *wire.Assignment) error {
 		return err
 	}
 	d.plan, d.round, d.done = plan, plan.Round, 0
-	var m *secagg.Advertise
-	if err := d.timed(func() (err error) { m, err = d.mask.Advertise(); return err }); err != nil {
+	m, err := d.mask.Advertise()
+	if err != nil {
 		return err
 	}
 	return d.turn(ctx, 1, m)
@@ -261,31 +253,29 @@ func (d *device) turn(ctx context.Context, n uint8, m encoding) error {
 // answer takes the coordinator's answer to a turn and sends the next one.
 func (d *device) answer(ctx context.Context, m *wire.Turn) error {
 	var out encoding
-	err := d.timed(func() (err error) {
-		switch m.Number {
-		case 1:
-			var v secagg.Roster
-			if err = v.UnmarshalBinary(m.Payload); err == nil {
-				out, err = d.mask.Share(&v)
-			}
-		case 2:
-			var v secagg.Delivery
-			if err = v.UnmarshalBinary(m.Payload); err == nil {
-				err = d.mask.Deliver(&v)
-			}
-		case 3:
-			var v secagg.Survivors
-			if err = v.UnmarshalBinary(m.Payload); err == nil {
-				out, err = d.mask.Confirm(&v)
-			}
-		case 4:
-			var v secagg.Confirmations
-			if err = v.UnmarshalBinary(m.Payload); err == nil {
-				out, err = d.mask.Reveal(&v)
-			}
+	var err error
+	switch m.Number {
+	case 1:
+		var v secagg.Roster
+		if err = v.UnmarshalBinary(m.Payload); err == nil {
+			out, err = d.mask.Share(&v)
 		}
-		return err
-	})
+	case 2:
+		var v secagg.Delivery
+		if err = v.UnmarshalBinary(m.Payload); err == nil {
+			err = d.mask.Deliver(&v)
+		}
+	case 3:
+		var v secagg.Survivors
+		if err = v.UnmarshalBinary(m.Payload); err == nil {
+			out, err = d.mask.Confirm(&v)
+		}
+	case 4:
+		var v secagg.Confirmations
+		if err = v.UnmarshalBinary(m.Payload); err == nil {
+			out, err = d.mask.Reveal(&v)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -317,8 +307,8 @@ func (d *device) upload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var masked *secagg.Masked
-	if err := d.timed(func() (err error) { masked, err = d.mask.Mask(symbols); return err }); err != nil {
+	masked, err := d.mask.Mask(symbols)
+	if err != nil {
 		return err
 	}
 	up, err := wire.NewUpload(d.round, framed{masked})

@@ -93,7 +93,7 @@ func drive(ctx context.Context, o options) error {
 	f := newFleet(o, token)
 	go f.run(ctx)
 	fmt.Printf("%d devices, %.0f %% hang up before their update, shards of at most %d, %d processors\n", o.Devices, 100*o.Drop, o.Shard, runtime.NumCPU())
-	fmt.Println("round | dropped | wall s | others % | coordinator cpu s | devices cpu s | devices masking s | wall / devices' work | coordinator MB | devices MB")
+	fmt.Println("round | dropped | wall s | others % | coordinator cpu s | devices cpu s | wall / devices' work | coordinator MB | devices MB")
 	before := take()
 	for lines.Scan() {
 		var r report
@@ -103,7 +103,6 @@ func drive(ctx context.Context, o options) error {
 		now := take()
 		if r.Begins { // what lies between rounds counts for none
 			before = now
-			f.masking.Store(0)
 			continue
 		}
 		d := now.minus(before)
@@ -116,8 +115,8 @@ func drive(ctx context.Context, o options) error {
 		// round would take alone is that much shorter.
 		others := max(0, d.busy-r.CPU-d.cpu) / d.all
 		work := d.cpu / float64(runtime.NumCPU())
-		fmt.Printf("%5d | %7d | %6.2f | %8.0f | %17.2f | %13.2f | %17.2f | %6.2f, net %6.2f | %14.0f | %10.0f\n", r.Round, r.Dropped, r.Wall,
-			100*others, r.CPU, d.cpu, time.Duration(f.masking.Swap(0)).Seconds(), r.Wall/work, r.Wall*(1-others)/work, r.Peak, peak())
+		fmt.Printf("%5d | %7d | %6.2f | %8.0f | %17.2f | %13.2f | %6.2f, net %6.2f | %14.0f | %10.0f\n", r.Round, r.Dropped, r.Wall,
+			100*others, r.CPU, d.cpu, r.Wall/work, r.Wall*(1-others)/work, r.Peak, peak())
 	}
 	if ended := f.ended.Load(); ended > 0 {
 		fmt.Printf("%d devices ended for good, the first because: %v\n", ended, f.cause.Load())
