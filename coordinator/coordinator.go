@@ -58,6 +58,8 @@ type Coordinator struct {
 	gate       gate // connections
 
 	evaluations sync.WaitGroup
+	workers     workers
+	beside      sync.WaitGroup  // messages being judged
 	evalCtx     context.Context // Run's, until it returns; set before the first evaluation
 
 	mu     sync.Mutex
@@ -108,7 +110,7 @@ func New(cfg Config) (*Coordinator, error) {
 	t := core.t
 	c := &Coordinator{
 		Core: core, cfg: cfg, log: cfg.Log, blobs: newBlobs(),
-		events: make(chan event, 16), done: make(chan struct{}),
+		events: make(chan event, 16), done: make(chan struct{}), workers: newWorkers(),
 		maxPending: maxPending, devices: map[[32]byte]*device{},
 	}
 	if c.log == nil {

@@ -24,6 +24,7 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 	c.running = r
 	defer func() {
 		c.running = nil
+		r.adding.Wait()
 		for _, s := range r.shards {
 			s.Close()
 		}

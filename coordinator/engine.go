@@ -75,6 +75,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	c.stop(err)
 	cancel()
 	c.evaluations.Wait()
+	c.beside.Wait()
 	return err
 }
 
@@ -197,6 +198,8 @@ func (c *Coordinator) handle(ev event) {
 		ev.s.finish(frame(ev.msg))
 	case leftEvent:
 		c.left(ev.s)
+	case judgedEvent:
+		c.judged(ev)
 	case evaluatedEvent:
 		c.evaluated(ev)
 	}

@@ -20,9 +20,9 @@ var turnStates = map[secagg.Turn]round.State{
 func (c *Coordinator) message(s *session, m wire.Message) {
 	switch m := m.(type) {
 	case *wire.Turn:
-		c.turn(s, m.Round, secagg.Turn(m.Number), func(r *running) error { return c.takeTurn(r, s.device, m) })
+		c.turn(s, m.Round, secagg.Turn(m.Number), func(r *running) (judge, error) { return r.turnJudge(s.device, m) })
 	case *wire.Update:
-		c.turn(s, m.Round, secagg.TurnMask, func(r *running) error { return c.takeChunk(r, s.device, m) })
+		c.turn(s, m.Round, secagg.TurnMask, func(r *running) (judge, error) { return c.takeChunk(r, s.device, m) })
 	case *wire.Refuse:
 		if r := c.inRound(s, m.Round); r != nil {
 			c.log.Info("device left the round", "device", short(s.id), "round", r.id, "code", m.Code, "reason", m.Reason)
@@ -57,18 +57,19 @@ func (c *Coordinator) inRound(s *session, id uint64) *running {
 // errPartial says that a message was taken and the turn is not complete.
 var errPartial = errors.New("more is to come")
 
-// turn asks the machine before take hands anything to the aggregation.
-func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, take func(*running) error) {
+// turn asks the machine, and has the message judged where it is wanted: the
+// answer comes back as a judgedEvent.
+func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, take func(*running) (judge, error)) {
 	r := c.inRound(s, id)
 	if r == nil {
 		return
 	}
-	d, state := s.device, turnStates[turn]
-	switch refusal := r.m.Wants(d.n, state); refusal {
+	d, p := s.device, r.parts[s.device.n]
+	switch refusal := r.m.Wants(d.n, turnStates[turn]); refusal {
 	case round.Accepted:
 	case round.Repeated:
 		if turn == secagg.TurnMask {
-			s.send(frame(&wire.UpdateAck{Round: r.id, Received: r.parts[d.n].updateSize}))
+			s.send(frame(&wire.UpdateAck{Round: r.id, Received: p.updateSize}))
 		}
 		c.useless(s)
 		return
@@ -81,26 +82,73 @@ func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, take func(*r
 		c.fault(s, fmt.Sprintf("turn %d of round %d: %v", turn, id, refusal))
 		return
 	}
-	err := take(r)
+	if p.judging { // one message of a device at a time: the first decides
+		c.useless(s)
+		return
+	}
+	work, err := take(r)
+	switch {
+	case errors.Is(err, errPartial):
+	case err != nil:
+		c.refused(r, d, turn, err)
+	default:
+		p.judging = true
+		c.judge(judgedEvent{r: r, d: d, turn: turn}, work)
+	}
+}
+
+// judged admits a message whose arithmetic is done, if the machine still wants it.
+func (c *Coordinator) judged(ev judgedEvent) {
+	r, d := ev.r, ev.d
+	p := r.parts[d.n]
+	p.judging = false
+	r.forget(p)
+	if c.running != r || r.finish != nil || p.bad || r.m.Wants(d.n, turnStates[ev.turn]) != round.Accepted {
+		return // its turn closed meanwhile
+	}
+	err := ev.err
+	if err == nil && ev.turn == secagg.TurnAdvertise {
+		err = r.keying.Admit(ev.msg)
+	} else if err == nil {
+		err = r.shards[r.m.Shard(d.n)].Admit(ev.msg)
+	}
 	switch {
 	case err == nil:
-		r.parts[d.n].heldTurns |= 1 << (turn - 1)
-		c.progress.Answered++
-		s.faults = 0
-		if turn == secagg.TurnMask {
-			d.missed = 0 // it works
-		}
-		if time.Since(c.published) > 100*time.Millisecond {
-			c.publish()
-		}
-		c.step(round.Received{Device: d.n, Turn: state})
-	case errors.Is(err, errPartial), errors.Is(err, secagg.ErrRepeated), errors.Is(err, secagg.ErrLate):
+	case errors.Is(err, secagg.ErrRepeated), errors.Is(err, secagg.ErrLate):
+		return
 	default:
-		// What it sent is not in the sum; what it will send is not wanted.
-		c.metrics.faults.Add(1)
-		c.log.Warn("device is out of the round", "device", short(d.id), "round", r.id, "turn", int(turn), "reason", err)
-		c.exclude(r, d, "its message was refused")
+		c.refused(r, d, ev.turn, err)
+		return
 	}
+	if ev.turn == secagg.TurnMask {
+		d.missed = 0 // it works
+		c.sum(r, r.shards[r.m.Shard(d.n)], ev.msg)
+	}
+	p.heldTurns |= 1 << (ev.turn - 1)
+	if d.sess != nil {
+		d.sess.faults = 0
+		if ev.turn == secagg.TurnMask {
+			d.sess.send(frame(&wire.UpdateAck{Round: r.id, Received: p.updateSize}))
+		}
+	}
+	c.progress.Answered++
+	if time.Since(c.published) > 100*time.Millisecond {
+		c.publish()
+	}
+	c.step(round.Received{Device: d.n, Turn: turnStates[ev.turn]})
+	// Who is gone by now is not waited for longer than if its message had been
+	// judged while it was here.
+	if _, waited := r.away[d]; d.sess == nil && !waited && r.finish == nil && r.fatal == nil {
+		c.step(round.Lost{Device: d.n})
+	}
+}
+
+// refused puts the sender of a bad message out of the round: what it sent is not
+// in the sum; what it will send is not wanted.
+func (c *Coordinator) refused(r *running, d *device, turn secagg.Turn, err error) {
+	c.metrics.faults.Add(1)
+	c.log.Warn("device is out of the round", "device", short(d.id), "round", r.id, "turn", int(turn), "reason", err)
+	c.exclude(r, d, "its message was refused")
 }
 
 // exclude puts a device out of the round for good.
@@ -117,41 +165,25 @@ func (c *Coordinator) exclude(r *running, d *device, reason string) {
 	c.step(round.Lost{Device: d.n})
 }
 
-// takeTurn decodes turns 1, 2, 4 and 5 and hands them to the aggregation.
-func (c *Coordinator) takeTurn(r *running, d *device, m *wire.Turn) error {
+// turnJudge decodes and judges turns 1, 2, 4 and 5.
+func (r *running) turnJudge(d *device, m *wire.Turn) (judge, error) {
 	if secagg.Turn(m.Number) == secagg.TurnAdvertise {
-		var adv secagg.Advertise
-		if err := adv.UnmarshalBinary(m.Payload); err != nil {
-			return err
-		}
-		return r.keying.Add(d.id, &adv)
+		return judging(d.id, m.Payload, r.keying.Judge), nil
 	}
 	shard := r.m.Shard(d.n)
 	if shard < 0 {
-		return fmt.Errorf("turn %d without a shard", m.Number)
+		return nil, fmt.Errorf("turn %d without a shard", m.Number)
 	}
 	s := r.shards[shard]
 	switch secagg.Turn(m.Number) {
 	case secagg.TurnShare:
-		var v secagg.Shares
-		if err := v.UnmarshalBinary(m.Payload); err != nil {
-			return err
-		}
-		return s.AddShares(d.id, &v)
+		return judging(d.id, m.Payload, s.JudgeShares), nil
 	case secagg.TurnConfirm:
-		var v secagg.Confirmation
-		if err := v.UnmarshalBinary(m.Payload); err != nil {
-			return err
-		}
-		return s.AddConfirmation(d.id, &v)
+		return judging(d.id, m.Payload, s.JudgeConfirmation), nil
 	case secagg.TurnReveal:
-		var v secagg.Reveal
-		if err := v.UnmarshalBinary(m.Payload); err != nil {
-			return err
-		}
-		return s.AddReveal(d.id, &v)
+		return judging(d.id, m.Payload, s.JudgeReveal), nil
 	}
-	return fmt.Errorf("turn %d does not travel as a turn message", m.Number)
+	return nil, fmt.Errorf("turn %d does not travel as a turn message", m.Number)
 }
 
 // maxPending bounds the bytes of all updates that have come in part: beyond it a
@@ -161,40 +193,31 @@ const maxPending = 1 << 30
 // updateOverhead bounds what secagg adds to the packed symbols.
 const updateOverhead = 256
 
-// takeChunk gathers a masked update; the whole one is added to the shard's sum
-// and forgotten.
-func (c *Coordinator) takeChunk(r *running, d *device, m *wire.Update) error {
+// takeChunk gathers a masked update; the whole one is judged, added to the shard's
+// sum and forgotten.
+func (c *Coordinator) takeChunk(r *running, d *device, m *wire.Update) (judge, error) {
 	p := r.parts[d.n]
 	if p.assembly == nil {
 		if m.Total < r.packed || m.Total > r.packed+updateOverhead {
-			return fmt.Errorf("an update of %d bytes, %d to %d expected", m.Total, r.packed, r.packed+updateOverhead)
+			return nil, fmt.Errorf("an update of %d bytes, %d to %d expected", m.Total, r.packed, r.packed+updateOverhead)
 		}
 		var err error
 		if p.assembly, err = wire.NewAssembly(r.id, m.Total); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	before := p.assembly.Received()
 	if r.pending+uint64(len(m.Data)) > c.maxPending {
-		return fmt.Errorf("updates of %d bytes are coming in, limit %d", r.pending, c.maxPending)
+		return nil, fmt.Errorf("updates of %d bytes are coming in, limit %d", r.pending, c.maxPending)
 	}
 	if err := p.assembly.Add(m); err != nil {
-		return err
+		return nil, err
 	}
 	r.pending += p.assembly.Received() - before
 	b, whole := p.assembly.Bytes()
 	if !whole {
-		return errPartial
+		return nil, errPartial
 	}
 	p.updateSize = uint64(len(b))
-	r.forget(p)
-	var masked secagg.Masked
-	if err := masked.UnmarshalBinary(b); err != nil {
-		return err
-	}
-	if err := r.shards[r.m.Shard(d.n)].Add(d.id, &masked); err != nil {
-		return err
-	}
-	d.sess.send(frame(&wire.UpdateAck{Round: r.id, Received: p.updateSize}))
-	return nil
+	return judging(d.id, b, r.shards[r.m.Shard(d.n)].JudgeMasked), nil
 }

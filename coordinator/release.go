@@ -69,6 +69,7 @@ func (c *Coordinator) finishRound(r *running, e round.Release) (round.Event, err
 // range, and returns how many there were. Shards are independent: they are
 // unmasked side by side.
 func (c *Coordinator) unmask(r *running, shards []int, sum []int64) (good int, err error) {
+	r.adding.Wait()
 	parts := make([][]int64, len(shards))
 	errs := make([]error, len(shards))
 	var wg sync.WaitGroup

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
@@ -35,6 +36,7 @@ type running struct {
 	due     deadlines
 	reached round.State    // what the journal says last
 	unsaved map[int][]byte // survivor sets, by shard, that are not on the disk yet
+	adding  sync.WaitGroup // admitted vectors on their way into their sums
 	began   time.Time
 	finish  *round.Finish
 	fatal   error
@@ -46,7 +48,8 @@ type participant struct {
 	last       []byte         // our last message to it, to repeat on a reconnect
 	heldTurns  uint8          // bit i-1: its turn i is held
 	dropped    bool           // told that the round goes on without it
-	assembly   *wire.Assembly // of its update, until it is whole
+	assembly   *wire.Assembly // of its update, until it is judged
+	judging    bool           // a message of it is being judged
 	updateSize uint64
 }
 
