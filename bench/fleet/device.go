@@ -126,7 +126,7 @@ func (d *device) dial(ctx context.Context) error {
 	if !wire.EqualProof(enrolled.Proof, wire.CoordinatorProof(d.token.Secret, hello, welcome, id, d.task)) {
 		return errors.New("the coordinator's proof is wrong")
 	}
-	return nil
+	return d.send(ctx, &wire.Ready{})
 }
 
 func expect[M wire.Message](ctx context.Context, d *device) (m M, err error) {
@@ -171,6 +171,10 @@ func (d *device) play(ctx context.Context) error {
 		switch m := m.(type) {
 		case *wire.Finished:
 			return nil
+		case *wire.Outcome:
+			if m.Result == wire.OutcomeDropped {
+				err = d.send(ctx, &wire.Ready{})
+			}
 		case *wire.Assignment:
 			err = d.assigned(ctx, m)
 		case *wire.Turn:
