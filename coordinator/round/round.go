@@ -27,6 +27,9 @@
 //     fixed before it starts: noise and denominator do not depend on how many
 //     shards are released, so no shard that fails, early or late, changes the cost.
 //   - A cohort drawn below the floor goes straight to releasing: noise only.
+//   - Where coins drew the cohort (Config.Drawn) the draw is the intent: no end is
+//     free of charge, and a cohort of which too few are present or send keys is
+//     released as noise only, as if it had been drawn too small.
 //   - A shard below its threshold fails alone.
 //
 // Threat model: devices are hostile and may send any turn at any time, twice or
@@ -92,6 +95,10 @@ type Config struct {
 	Cohort []Device
 	// Floor is the least cohort that is asked for updates.
 	Floor int
+	// Drawn says that coins chose the cohort, and that the round's cost was stored
+	// with the draw. Were such a round dropped and drawn anew, those who are released
+	// would be likelier to hold whoever made the cohort large enough.
+	Drawn bool
 	// Limits of Gathering to Unmasking.
 	Limits [Unmasking + 1]Limit
 	// Enough is the fraction of the shards that have not failed, in (0, 1], that must
@@ -194,7 +201,7 @@ func (m *Machine) State() State {
 }
 
 // Charged reports whether the intent to unmask is stored.
-func (m *Machine) Charged() bool { return m.charged }
+func (m *Machine) Charged() bool { return m.charged || m.cfg.Drawn }
 
 // Counts returns the devices that are still in the round and the cohort's
 // devices that are out or lost.

@@ -250,6 +250,7 @@ func TestRandomEvents(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		n := r.IntN(13)
 		cfg := config(n, 1+r.IntN(3), 1+r.IntN(3))
+		cfg.Drawn = r.IntN(2) == 0
 		cfg.Enough, cfg.Grace = []float64{1, 0.5, 0.3}[r.IntN(3)], time.Millisecond
 		d := newDriver(t, cfg, r)
 		m := d.m
@@ -289,8 +290,11 @@ func TestRandomEvents(t *testing.T) {
 			}
 		}
 		f := *d.finished
-		if f.Charged != d.asked {
-			t.Fatalf("seed %d: charged %v, intent %v", seed, f.Charged, d.asked)
+		if f.Charged != (d.asked || cfg.Drawn) {
+			t.Fatalf("seed %d: charged %v, intent %v, drawn %v", seed, f.Charged, d.asked, cfg.Drawn)
+		}
+		if cfg.Drawn && !d.charged && d.releases == 0 {
+			t.Fatalf("seed %d: a drawn round ended free of charge: %+v", seed, f)
 		}
 		if d.charged && (f.State != Abandoned || d.released != nil && f.Reason != "chance") {
 			t.Fatalf("seed %d: charged without release, but %v released %v", seed, f.State, d.released)
@@ -298,7 +302,7 @@ func TestRandomEvents(t *testing.T) {
 		if f.State == Done && d.releases != 1 {
 			t.Fatalf("seed %d: done without release", seed)
 		}
-		if d.noiseOnly && n >= cfg.Floor {
+		if d.noiseOnly && n >= cfg.Floor && (!cfg.Drawn || len(d.u) > 0) {
 			t.Fatalf("seed %d: noise only with %d of floor %d", seed, n, cfg.Floor)
 		}
 		if n < cfg.Floor && !d.noiseOnly && f.Reason != "chance" {
@@ -345,6 +349,45 @@ func TestDeadlinesAlone(t *testing.T) {
 		}
 		if d.finished == nil || d.finished.Charged != (stop == Unmasking) {
 			t.Fatalf("deadlines in %v: %+v", stop, d.finished)
+		}
+	}
+}
+
+// TestTooFewOfADrawnCohort: with too few present or too few keys, coins that fell
+// are paid for by noise, as for a cohort that was drawn too small; later ends are
+// charged. Without coins nothing was flipped that an end could favour.
+func TestTooFewOfADrawnCohort(t *testing.T) {
+	for stop := Gathering; stop <= Confirming; stop++ {
+		for _, drawn := range []bool{true, false} {
+			cfg := config(4, 2, 3)
+			cfg.Drawn = drawn
+			d := newDriver(t, cfg, rand.New(rand.NewPCG(1, 1)))
+			answer := func(dev Device, turn State) {
+				d.step(Received{dev, turn})
+				d.settle()
+			}
+			d.step(Start{})
+			for s := Gathering; s < stop; s++ {
+				for dev := range Device(4) {
+					answer(dev, s)
+				}
+			}
+			if stop <= Keying {
+				answer(0, stop)
+			}
+			for d.finished == nil && d.expire() {
+				d.settle()
+			}
+			switch f := d.finished; {
+			case f == nil:
+				t.Errorf("%v: the round goes on with one device", stop)
+			case !drawn && (f.Charged || d.releases > 0 || d.charged):
+				t.Errorf("%v without coins: %+v, %d releases", stop, f, d.releases)
+			case drawn && stop <= Keying && (!d.noiseOnly || d.releases != 1 || !f.Charged):
+				t.Errorf("%v: %+v, %d releases, noise only %v", stop, f, d.releases, d.noiseOnly)
+			case drawn && stop > Keying && (!d.charged || d.releases > 0 || f.State != Abandoned):
+				t.Errorf("%v: %+v, charged %v, %d releases", stop, f, d.charged, d.releases)
+			}
 		}
 	}
 }

@@ -92,10 +92,15 @@ func (m *Machine) start() []Effect {
 	if len(m.members) < m.cfg.Floor {
 		// The guarantee counts this round like any other: what is released must
 		// not tell that the cohort was small.
-		m.cohort.state, m.cohort.storing, m.asked = Releasing, true, true
-		return []Effect{PersistIntent{}}
+		return []Effect{m.noiseOnly()}
 	}
 	return append([]Effect{m.await(&m.cohort)}, m.closeIfSettled(&m.cohort)...)
+}
+
+// noiseOnly goes to a release without a sum.
+func (m *Machine) noiseOnly() Effect {
+	m.cohort.state, m.cohort.storing, m.asked = Releasing, true, true
+	return PersistIntent{}
 }
 
 func (m *Machine) await(g *group) Effect {
@@ -143,6 +148,9 @@ func (m *Machine) closeState(g *group) []Effect {
 	}
 	if g == &m.cohort {
 		if q := m.cfg.Limits[g.state].Quorum; g.answered < q {
+			if m.cfg.Drawn {
+				return append(effs, m.noiseOnly())
+			}
 			return append(effs, m.abandon(fmt.Sprintf("%d devices in %v, quorum %d", g.answered, g.state, q))...)
 		}
 	} else if g.answered < g.threshold {
@@ -299,10 +307,10 @@ func (m *Machine) stored(ev Stored) []Effect {
 }
 
 // abandon ends the round without a release. Once the intent may be on the disk the
-// round's cost is written first.
+// round's cost is written first; of a drawn cohort it is from the start.
 func (m *Machine) abandon(reason string) []Effect {
 	m.end = Abandoned
-	if m.asked {
+	if m.asked || m.cfg.Drawn {
 		return []Effect{Charge{reason}, Finish{State: Abandoned, Reason: reason, Charged: true}}
 	}
 	return []Effect{Finish{State: Abandoned, Reason: reason}}

@@ -26,6 +26,11 @@ type Round struct {
 	Version     uint64 // of the checkpoint it starts from; 0 is the initial adapter
 	Rank        int
 	Certificate dp.Certificate // of the sampling; its secret nonce is stored apart
+	// Cost is what the round is charged from its draw on, nil where it owes
+	// nothing before PersistIntent. Where coins chose the cohort it is set: a round
+	// that could still be dropped free of charge and drawn again would make what is
+	// released depend on who was drawn.
+	Cost *dp.Event
 }
 
 // Checkpoint is a released model. Version counts from 1.
@@ -45,7 +50,8 @@ type JournalLine struct {
 }
 
 // BeginRound writes a drawn round and returns its number: one more than any
-// before it, never given twice.
+// before it, never given twice. With a Cost the intent is written in the same
+// transaction: from then on the round is committed or charged, whatever happens.
 func (s *Store) BeginRound(r Round) (uint64, error) {
 	var id uint64
 	certificate, err := json.Marshal(r.Certificate)
@@ -58,7 +64,14 @@ func (s *Store) BeginRound(r Round) (uint64, error) {
 		}
 		_, err := tx.Exec(`INSERT INTO round (id, version, rank, certificate, opening, at) VALUES (?, ?, ?, ?, ?, ?)`,
 			id, r.Version, r.Rank, string(certificate), r.Certificate.Nonce[:], s.opt.Now().Unix())
-		return err
+		if err != nil || r.Cost == nil {
+			return err
+		}
+		s.opt.fault("draw written")
+		if r.Cost.Round != id {
+			return fmt.Errorf("round %d is begun with the cost of round %d", id, r.Cost.Round)
+		}
+		return s.intend(tx, *r.Cost, "drawn")
 	})
 	return id, err
 }
@@ -106,19 +119,40 @@ func (s *Store) PersistSurvivors(round uint64, sets map[int][]byte) error {
 }
 
 // PersistIntent writes that unmasking begins and what it will cost. It must
-// return before anything that lets anybody unmask is sent.
+// return before anything that lets anybody unmask is sent, and is refused for a
+// round that has one: begun with a Cost it has it already.
 func (s *Store) PersistIntent(cost dp.Event) error {
-	round := cost.Round
+	return s.tx(func(tx *sql.Tx) error { return s.intend(tx, cost, "unmasking") })
+}
+
+// intend writes what a round will be charged.
+func (s *Store) intend(tx *sql.Tx, cost dp.Event, state string) error {
 	body, err := cost.MarshalBinary()
 	if err != nil {
-		return fmt.Errorf("store: %w", err)
+		return err
 	}
-	return s.tx(func(tx *sql.Tx) error {
-		if _, err := tx.Exec(`INSERT INTO intent (round, body) VALUES (?, ?)`, round, body); err != nil {
-			return err
-		}
-		return s.journal(tx, round, "unmasking", "intent")
-	})
+	if _, err := tx.Exec(`INSERT INTO intent (round, body) VALUES (?, ?)`, cost.Round, body); err != nil {
+		return err
+	}
+	return s.journal(tx, cost.Round, state, "intent")
+}
+
+// checkIntent holds an event against the round's stored intent: all of it but the
+// kind, which is known only in the end. Without an intent it is sql.ErrNoRows.
+func checkIntent(tx *sql.Tx, ev dp.Event) error {
+	var body []byte
+	if err := tx.QueryRow(`SELECT body FROM intent WHERE round = ?`, ev.Round).Scan(&body); err != nil {
+		return err
+	}
+	var intent dp.Event
+	if err := intent.UnmarshalBinary(body); err != nil {
+		return fmt.Errorf("intent of round %d: %w", ev.Round, err)
+	}
+	intent.Kind = ev.Kind
+	if intent != ev {
+		return fmt.Errorf("%w: round %d: %+v, intended were %+v", ErrIntent, ev.Round, ev, intent)
+	}
+	return nil
 }
 
 // Commit charges the round and writes its checkpoint, in one transaction. The
@@ -131,7 +165,13 @@ func (s *Store) Commit(ev dp.Event, note Note, c Checkpoint) (e Entry, err error
 		return e, fmt.Errorf("store: checkpoint of round %d, event of round %d", c.Round, ev.Round)
 	}
 	err = s.tx(func(tx *sql.Tx) error {
-		var err error
+		err := checkIntent(tx, ev)
+		if errors.Is(err, sql.ErrNoRows) {
+			err = fmt.Errorf("%w: round %d has none", ErrIntent, ev.Round)
+		}
+		if err != nil {
+			return err
+		}
 		if e, err = s.appendEntry(tx, ev, note); err != nil {
 			return err
 		}
@@ -196,6 +236,9 @@ func (s *Store) Charge(ev dp.Event, note Note) (e Entry, err error) {
 
 func (s *Store) charge(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
 	ev.Kind = dp.KindCharged
+	if err := checkIntent(tx, ev); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return Entry{}, err
+	}
 	e, err := s.appendEntry(tx, ev, note)
 	if err != nil {
 		return e, err
@@ -204,7 +247,7 @@ func (s *Store) charge(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
 }
 
 // Abandon ends a round that cost nothing. It refuses one whose intent is
-// written: that one must be committed or charged.
+// written, at its draw or later: that one must be committed or charged.
 func (s *Store) Abandon(round uint64, reason string) error {
 	return s.tx(func(tx *sql.Tx) error {
 		var intents int
@@ -212,7 +255,7 @@ func (s *Store) Abandon(round uint64, reason string) error {
 			return err
 		}
 		if intents > 0 {
-			return fmt.Errorf("round %d has begun to unmask and cannot be abandoned free of charge", round)
+			return fmt.Errorf("round %d owes its cost and cannot be abandoned free of charge", round)
 		}
 		return s.settle(tx, round, Abandoned, reason)
 	})
@@ -270,17 +313,17 @@ func (s *Store) recover() error {
 				if err := s.settle(tx, o.id, Abandoned, "the coordinator stopped"); err != nil {
 					return err
 				}
-				s.recovered = append(s.recovered, fmt.Sprintf("round %d was running and is abandoned", o.id))
+				s.recovered = append(s.recovered, fmt.Sprintf("round %d was running and is abandoned free of charge", o.id))
 				continue
 			}
 			var ev dp.Event
 			if err := ev.UnmarshalBinary(o.intent); err != nil {
 				return fmt.Errorf("intent of round %d: %w", o.id, err)
 			}
-			if _, err := s.charge(tx, ev, Note{Reason: "the coordinator stopped after unmasking began"}); err != nil {
+			if _, err := s.charge(tx, ev, Note{Reason: "the coordinator stopped in this round"}); err != nil {
 				return err
 			}
-			s.recovered = append(s.recovered, fmt.Sprintf("round %d had begun to unmask and is charged", o.id))
+			s.recovered = append(s.recovered, fmt.Sprintf("round %d was running and is charged", o.id))
 		}
 		return nil
 	})

@@ -7,8 +7,9 @@
 //   - A checkpoint and the ledger entry that pays for it are written in one
 //     transaction. What is broadcast was committed before.
 //   - The intent to unmask is written, with the entry that will be charged,
-//     before anything is unmasked. Open charges every intent that has no entry:
-//     a crash may lose a round, it never loses its cost.
+//     before anything is unmasked; where coins chose the cohort, with the draw
+//     itself. Open charges every intent that has no entry: a crash may lose a
+//     round, it never loses its cost. What is committed is held against it.
 //   - A round is charged at most once, and its number is never given again.
 //   - The ledger is append-only and hash-chained; Open verifies it and that it
 //     agrees with the checkpoints, and refuses a broken one.
@@ -52,6 +53,8 @@ var (
 	ErrLedger = errors.New("store: the ledger is broken")
 	// ErrCharged: the round has been charged already.
 	ErrCharged = errors.New("store: the round is already charged")
+	// ErrIntent: what is to be charged or released is not what was intended.
+	ErrIntent = errors.New("store: the event is not the one that was intended")
 	// ErrNoStore: there is no store in the folder.
 	ErrNoStore = errors.New("store: no coordinator has run in this folder")
 	// ErrFull: no more identities may be enrolled.
@@ -282,7 +285,7 @@ func (s *Store) txUnfenced(f func(*sql.Tx) error) error {
 
 // prefixed adds "store:" to errors of the driver; ours carry it.
 func prefixed(err error) error {
-	for _, own := range []error{ErrFenced, ErrOtherJob, ErrLedger, ErrCharged, ErrFull} {
+	for _, own := range []error{ErrFenced, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull} {
 		if errors.Is(err, own) {
 			return err
 		}

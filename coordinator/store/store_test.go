@@ -327,6 +327,75 @@ func TestRoundRules(t *testing.T) {
 	}
 }
 
+// TestTheDrawIsTheIntent: a round begun with its cost is owed from then on: it
+// cannot be dropped free of charge, and a crash right after the draw pays for it.
+func TestTheDrawIsTheIntent(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	cost := event(1, dp.KindRelease)
+	if _, err := s.BeginRound(Round{Certificate: cert, Cost: &dp.Event{}}); err == nil {
+		t.Error("an empty cost was stored")
+	}
+	late := event(2, dp.KindRelease)
+	if _, err := s.BeginRound(Round{Certificate: cert, Cost: &late}); err == nil {
+		t.Error("round 1 was begun with the cost of round 2")
+	}
+	id, err := s.BeginRound(Round{Certificate: cert, Cost: &cost})
+	if err != nil || id != 1 {
+		t.Fatal(id, err)
+	}
+	if err := s.Abandon(id, "too few"); err == nil {
+		t.Error("a drawn round was abandoned free of charge")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	l, err := s.Ledger()
+	if err != nil || len(l.Entries) != 1 || l.Entries[0].Event.Kind != dp.KindCharged || len(s.Recovered()) != 1 {
+		t.Errorf("after a crash behind the draw: %+v, %q, %v", l.Entries, s.Recovered(), err)
+	}
+}
+
+// TestWhatIsPaidIsWhatWasIntended: an event with less noise, another rate or
+// another size than the stored intent pays for nothing, though it is valid in
+// itself and the ledger would agree with it.
+func TestWhatIsPaidIsWhatWasIntended(t *testing.T) {
+	s := open(t, t.TempDir())
+	id := begin(t, s, 0)
+	if err := s.PersistIntent(event(id, dp.KindRelease)); err != nil {
+		t.Fatal(err)
+	}
+	spec := dp.ReleaseSpec{Round: id, SamplingRate: 1, B2: b2, NoiseMultiplier: 0.8, NoiseScale: 0.0024, SimulatedRate: 0.01, Certificate: cert.Hash()}
+	for name, edit := range map[string]func(*dp.ReleaseSpec){
+		"half the noise": func(r *dp.ReleaseSpec) { r.NoiseMultiplier /= 2 },
+		"half the scale": func(r *dp.ReleaseSpec) { r.NoiseScale /= 2 },
+		"another rate":   func(r *dp.ReleaseSpec) { r.SamplingRate = 0.5 },
+		"another norm":   func(r *dp.ReleaseSpec) { r.B2 /= 4 },
+		"another draw":   func(r *dp.ReleaseSpec) { r.Certificate[0]++ },
+	} {
+		other := spec
+		edit(&other)
+		ev, err := other.Event(8192)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Commit(ev, note(id), Checkpoint{Version: 1, Round: id}); !errors.Is(err, ErrIntent) {
+			t.Errorf("%s: commit: %v", name, err)
+		}
+		if _, err := s.Charge(ev, note(id)); !errors.Is(err, ErrIntent) {
+			t.Errorf("%s: charge: %v", name, err)
+		}
+	}
+	next := begin(t, s, 0)
+	if _, err := s.Commit(event(next, dp.KindRelease), note(next), Checkpoint{Version: 1, Round: next}); !errors.Is(err, ErrIntent) {
+		t.Errorf("a round without an intent was committed: %v", err)
+	}
+	if _, err := s.Commit(event(id, dp.KindNoiseOnly), note(id), Checkpoint{Version: 1, Round: id}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOldCheckpointsDropTheirParameters(t *testing.T) {
 	dir := t.TempDir()
 	opt := options()
