@@ -69,6 +69,7 @@ type Coordinator struct {
 	// The rest is owned by the engine: New until Run, then Run's goroutine.
 	started   time.Time
 	spent     []dp.Event
+	accounts  *accounts
 	head      [32]byte // of the ledger
 	held      []heldSlice
 	devices   map[[32]byte]*device
@@ -118,13 +119,20 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	c.about = sync.OnceValues(c.aboutJSON)
 	c.life, c.end = context.WithCancelCause(context.Background())
+	most := t.job.Cohort.MaxEnrolled
+	if c.rnd.secret() {
+		if most = t.mostEnrolled(); most < t.job.Cohort.MaxEnrolled {
+			c.log.Warn("enrolment ends where delta would be above 1/N", "delta", t.budget.Delta,
+				"most", most, "cohort.max_enrolled", t.job.Cohort.MaxEnrolled)
+		}
+	}
 	digest, err := t.digest(c.rnd.secret())
 	if err != nil {
 		return nil, err
 	}
 	c.gate.limit = 2*t.job.Cohort.MaxConnected + 256
 	c.store, err = store.Open(cfg.Dir, store.Options{
-		Task: t.job.Name, Job: digest, NotPrivate: !c.rnd.secret(), MaxIdentities: t.job.Cohort.MaxEnrolled,
+		Task: t.job.Name, Job: digest, NotPrivate: !c.rnd.secret(), MaxIdentities: most,
 	})
 	if err != nil {
 		return nil, err
@@ -230,29 +238,13 @@ func (c *Coordinator) catchUp() error {
 
 // guarantees puts what the ledger comes to into the progress.
 func (c *Coordinator) guarantees() error {
-	if !c.rnd.secret() {
-		return nil
+	var err error
+	if c.accounts, err = newAccounts(c.t, c.spent); err != nil || !c.rnd.secret() {
+		return err
 	}
-	d, err := dp.Epsilon(c.spent, c.t.budget.Delta, c.t.budget.Accountant)
-	if err != nil {
-		return fmt.Errorf("coordinator: %w", err)
-	}
-	c.progress.Delivered = &d
-	if c.t.job.twofold() {
-		v, err := dp.VisibleEpsilon(c.spent, c.t.budget.Delta, c.t.budget.Accountant)
-		if err != nil {
-			return fmt.Errorf("coordinator: %w", err)
-		}
-		c.progress.Visible = &v
-	}
-	if c.t.job.simulated() {
-		s, err := dp.SimulatedEpsilon(c.spent, c.t.budget.Delta, c.t.budget.Accountant)
-		if err != nil {
-			return fmt.Errorf("coordinator: %w", err)
-		}
-		c.progress.Simulated = &s
-	}
-	return nil
+	g, err := c.accounts.of(c.spent)
+	c.progress.Simulated, c.progress.Delivered, c.progress.Visible = g.simulated, g.delivered, g.visible
+	return err
 }
 
 func (c *Coordinator) addDevice(id [32]byte) *device {

@@ -45,7 +45,11 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 	c.metrics.drawn.Add(int64(len(r.parts)))
 	if err := c.prepare(ctx, r); err != nil {
 		// Nothing was said yet; what failed will fail again.
-		return false, errors.Join(&fatalError{err}, c.store.Abandon(r.id, "it could not be prepared"))
+		end := func() error { return c.store.Abandon(r.id, "it could not be prepared") }
+		if c.t.sampled() {
+			end = func() error { return c.charge(r, "it could not be prepared") }
+		}
+		return false, errors.Join(&fatalError{err}, end())
 	}
 	c.step(round.Start{})
 	for _, d := range c.order {
@@ -130,6 +134,9 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 			c.broadcast(r, e.Members, f)
 		}
 	case round.PersistIntent:
+		if c.t.sampled() { // stored with the draw
+			return round.Stored{Shard: round.Whole}, c.store.Journal(r.id, "unmasking", "intent of the draw")
+		}
 		if err := c.store.PersistIntent(r.event); err != nil {
 			return nil, err
 		}

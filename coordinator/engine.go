@@ -76,6 +76,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	cancel()
 	c.evaluations.Wait()
 	c.beside.Wait()
+	c.accounts.work.Wait()
 	return err
 }
 
@@ -86,6 +87,9 @@ func (c *Coordinator) rounds(ctx context.Context) error {
 			return err
 		}
 		released, err := c.runRound(ctx)
+		if errors.Is(err, ErrBudget) && c.version > 0 {
+			return errors.Join(err, c.finalEvaluation(ctx)) // what there is, is the result
+		}
 		if err != nil {
 			return err
 		}
@@ -106,9 +110,10 @@ func (c *Coordinator) rounds(ctx context.Context) error {
 // gatherPopulation waits until the population is enrolled and enough of it is
 // ready for a round to have a chance.
 func (c *Coordinator) gatherPopulation(ctx context.Context) error {
-	for len(c.order) < c.t.job.Cohort.Population || c.ready < c.t.job.Shard.Floor {
-		if c.progress.State != StateWaiting {
-			c.progress.State = StateWaiting
+	for len(c.order) < c.t.job.Cohort.Population || c.ready < c.t.quorum {
+		reason := fmt.Sprintf("a round needs %d of %d enrolled devices ready", c.t.quorum, c.t.job.Cohort.Population)
+		if c.progress.State != StateWaiting || c.progress.Reason != reason {
+			c.progress.State, c.progress.Reason = StateWaiting, reason
 			c.publish()
 		}
 		if err := c.pump(ctx, time.Time{}); err != nil {

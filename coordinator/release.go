@@ -106,7 +106,11 @@ func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 	if err != nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
-	entry, err := c.store.Commit(event, r.note, store.Checkpoint{
+	note, err := c.noted(r, "")
+	if err != nil {
+		return err
+	}
+	entry, err := c.store.Commit(event, note, store.Checkpoint{
 		Version: c.version + 1, Round: r.id, Adapter: adapter, Optimizer: c.optimizer.State(), ClipNorm: clip,
 	})
 	if err != nil {
@@ -115,7 +119,7 @@ func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 	c.Commit(clip)
 	c.spent = append(c.spent, event)
 	c.head = entry.Hash
-	c.progress.Simulated, c.progress.Delivered, c.progress.Visible = r.note.Simulated, r.note.Delivered, r.note.Visible
+	c.progress.Simulated, c.progress.Delivered, c.progress.Visible = note.Simulated, note.Delivered, note.Visible
 	c.metrics.version.Store(int64(c.version))
 	c.log.Info("committed", "round", r.id, "version", c.version, "rank", r.rank, "kind", event.Kind, "next_clip_norm", clip)
 	return nil
@@ -179,15 +183,17 @@ func (c *Coordinator) releaseFailed(r *running, reason string) (round.Event, err
 
 // charge pays for a round that released nothing.
 func (c *Coordinator) charge(r *running, reason string) error {
-	note := r.note
-	note.Reason = reason
+	note, err := c.noted(r, reason)
+	if err != nil {
+		return err
+	}
 	entry, err := c.store.Charge(r.event, note)
 	if err != nil {
 		return err
 	}
 	c.spent = append(c.spent, entry.Event)
 	c.head = entry.Hash
-	c.progress.Simulated, c.progress.Delivered, c.progress.Visible = r.note.Simulated, r.note.Delivered, r.note.Visible
+	c.progress.Simulated, c.progress.Delivered, c.progress.Visible = note.Simulated, note.Delivered, note.Visible
 	c.metrics.charged.Add(1)
 	return nil
 }

@@ -27,7 +27,6 @@ type running struct {
 	survivors [][]byte // by shard: the frame that announces U3
 	packed    uint64   // bytes of an update's packed symbols
 
-	note  store.Note
 	noise *dp.Pool
 
 	parts   map[round.Device]*participant
@@ -92,7 +91,11 @@ func (c *Coordinator) draw() (*running, error) {
 	if r.m, err = round.New(c.roundConfig(cohort)); err != nil {
 		return fail(err)
 	}
-	given, err := c.store.BeginRound(store.Round{Version: c.version, Rank: r.rank, Certificate: r.cert})
+	begun := store.Round{Version: c.version, Rank: r.rank, Certificate: r.cert}
+	if c.t.sampled() {
+		begun.Cost = &r.event
+	}
+	given, err := c.store.BeginRound(begun)
 	if err != nil {
 		return nil, &fatalError{err}
 	}
@@ -102,41 +105,39 @@ func (c *Coordinator) draw() (*running, error) {
 	return r, nil
 }
 
-// askBudget refuses a round that would pass the budget, and notes what the
-// ledger will come to.
+// askBudget refuses a round that would pass the budget.
 func (c *Coordinator) askBudget(r *running) error {
 	if !c.rnd.secret() {
 		return nil // nothing is promised
 	}
-	g, err := c.t.budget.Allow(c.spent, r.event, c.t.job.simulated())
-	if err != nil {
+	if err := c.t.checkDelta(len(c.order)); err != nil {
+		return &fatalError{err}
+	}
+	if err := c.accounts.allow(c.spent, r.event); err != nil {
 		if errors.Is(err, ErrBudget) {
 			return fmt.Errorf("coordinator: stopped before round %d: %w", r.id, err)
 		}
 		return &fatalError{err}
 	}
-	r.note.Delivered = &g
-	if c.t.job.simulated() {
-		r.note.Simulated = &g
-		d, err := dp.Epsilon(append(slices.Clip(c.spent), r.event), c.t.budget.Delta, c.t.budget.Accountant)
-		if err != nil {
-			return &fatalError{err}
-		}
-		r.note.Delivered = &d
-	}
-	if c.t.job.twofold() {
-		v, err := dp.VisibleEpsilon(append(slices.Clip(c.spent), r.event), c.t.budget.Delta, c.t.budget.Accountant)
-		if err != nil {
-			return &fatalError{err}
-		}
-		r.note.Visible = &v
-	}
 	return nil
+}
+
+// noted is what stands beside a round's ledger entry: what all rounds with it
+// come to.
+func (c *Coordinator) noted(r *running, reason string) (store.Note, error) {
+	note := store.Note{Reason: reason}
+	if !c.rnd.secret() {
+		return note, nil
+	}
+	g, err := c.accounts.of(append(slices.Clip(c.spent), r.event))
+	note.Simulated, note.Delivered, note.Visible = g.simulated, g.delivered, g.visible
+	return note, err
 }
 
 func (c *Coordinator) roundConfig(cohort []round.Device) round.Config {
 	j := c.t.job
-	cfg := round.Config{Cohort: cohort, Floor: j.Cohort.Floor, Enough: j.Deadlines.Enough, Grace: j.Deadlines.Grace}
+	cfg := round.Config{Cohort: cohort, Floor: j.Cohort.Floor, Drawn: c.t.sampled(),
+		Enough: j.Deadlines.Enough, Grace: j.Deadlines.Grace}
 	for s, timeout := range map[round.State]time.Duration{
 		round.Gathering: j.Deadlines.Gather, round.Keying: j.Deadlines.Key, round.Sharing: j.Deadlines.Share,
 		round.Collecting: j.Deadlines.Collect, round.Confirming: j.Deadlines.Confirm, round.Unmasking: j.Deadlines.Unmask,

@@ -28,6 +28,7 @@ type terms struct {
 	scheme quant.Scheme
 	width  int // bits of the ring
 
+	quorum   int     // devices that must be there before a round is drawn
 	units    float64 // expected number of contributions to a round: the denominator
 	z        float64 // noise multiplier of the budget's guarantee
 	budget   dp.Budget
@@ -81,7 +82,10 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	if err := t.checkNorms(); err != nil {
 		return nil, err
 	}
-	t.budget = dp.Budget{Epsilon: job.Privacy.Epsilon, Delta: job.delta(), Accountant: acct}
+	if t.quorum, err = job.quorum(); err != nil {
+		return nil, err
+	}
+	t.budget = dp.Budget{Epsilon: job.Privacy.Epsilon, Delta: job.delta(), Floor: job.FloorDelta(), Accountant: acct}
 	if err := t.calibrate(); err != nil {
 		return nil, err
 	}
@@ -172,9 +176,9 @@ func (t *terms) calibrate() error {
 		var err error
 		if g := t.job.Providers; g.Most > 0 {
 			sampling := dp.GroupSampling{ClientRate: t.job.budgetRate(), ProviderRate: g.SamplingRate, Hidden: t.job.Hides()}
-			z, err = sampling.CalibrateNoise(p.Epsilon, t.budget.Delta, t.job.Rounds, t.budget.Accountant)
+			z, err = sampling.CalibrateNoise(p.Epsilon, t.budget.Delta-t.budget.Floor, t.job.Rounds, t.budget.Accountant)
 		} else {
-			z, err = dp.CalibrateNoise(p.Epsilon, t.budget.Delta, t.job.budgetRate(), t.job.Rounds, t.budget.Accountant)
+			z, err = dp.CalibrateNoise(p.Epsilon, t.budget.Delta-t.budget.Floor, t.job.budgetRate(), t.job.Rounds, t.budget.Accountant)
 		}
 		if err != nil {
 			return jobErrorf("privacy: epsilon %v at delta %.3g over %d rounds cannot be met: %w", p.Epsilon, t.budget.Delta, t.job.Rounds, err)
@@ -240,27 +244,20 @@ func (t *terms) plannedEvent(rank int) (dp.Event, error) {
 	return t.release(1, v.b2(), cert).Event(v.size())
 }
 
-// verifyBudget asks for all rounds at the ranks with the fewest and the most
-// coordinates.
+// verifyBudget asks for all rounds at the rank that costs the most.
 func (t *terms) verifyBudget() error {
-	ranks := t.ranks()
-	for _, rank := range []int{ranks[0], ranks[len(ranks)-1]} {
-		ev, err := t.plannedEvent(rank)
-		if err != nil {
-			return err
-		}
-		spent := ev
-		if t.job.Rounds > 1 {
-			spent.Count = uint32(t.job.Rounds - 1)
-			_, err = t.budget.Allow([]dp.Event{spent}, ev, t.job.simulated())
-		} else {
-			_, err = t.budget.Allow(nil, ev, t.job.simulated())
-		}
-		if err != nil {
-			return err
-		}
+	next, err := t.costliest()
+	if err != nil {
+		return err
 	}
-	return nil
+	var spent []dp.Event
+	if t.job.Rounds > 1 {
+		before := next
+		before.Count = uint32(t.job.Rounds - 1)
+		spent = append(spent, before)
+	}
+	_, err = t.budget.Allow(spent, next, t.job.simulated())
+	return err
 }
 
 // digest identifies the job for the store: every constant, the base, and

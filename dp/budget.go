@@ -13,7 +13,22 @@ var ErrBudget = errors.New("privacy budget would be passed")
 type Budget struct {
 	Epsilon    float64
 	Delta      float64
+	Floor      float64 // part of Delta that floors have, see [FloorShare]; the accountant has the rest
 	Accountant Accountant
+}
+
+// Guarantee accounts events with f ([Epsilon], [VisibleEpsilon] or
+// [SimulatedEpsilon]) at the budget's delta less the floors' part, and states it at
+// all of delta.
+func (b Budget) Guarantee(f func([]Event, float64, Accountant) (Guarantee, error), events []Event) (Guarantee, error) {
+	g, err := f(events, b.Delta-b.Floor, b.Accountant)
+	if err != nil {
+		return Guarantee{}, err
+	}
+	if b.Floor > 0 {
+		g = g.Floored(b.Delta)
+	}
+	return g, nil
 }
 
 // Allow says whether next may follow spent. It returns the guarantee with next
@@ -26,7 +41,11 @@ func (b Budget) Allow(spent []Event, next Event, simulated bool) (Guarantee, err
 		return Guarantee{}, fmt.Errorf("dp: budget epsilon %v, want positive", b.Epsilon)
 	}
 	events := append(spent[:len(spent):len(spent)], next)
-	g, err := account(events, b.Delta, b.Accountant, query{simulated: simulated})
+	f := Epsilon
+	if simulated {
+		f = SimulatedEpsilon
+	}
+	g, err := b.Guarantee(f, events)
 	if err != nil {
 		return Guarantee{}, err
 	}

@@ -2,6 +2,7 @@ package dp
 
 import (
 	"bytes"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
@@ -29,10 +30,10 @@ type Certificate struct {
 	Generator  string   `json:"generator"`  // where the coins came from
 	Rate       float64  `json:"rate"`       // q of every coin, exact
 	Population int      `json:"population"` // members that had a coin
-	Roll       [32]byte `json:"roll"`       // hash of the population's identity keys, in order
+	Roll       [32]byte `json:"roll"`       // HMAC of the population's identity keys, in order, under the nonce
 	Commitment [32]byte `json:"commitment"` // SHA-256(nonce, inclusion bits)
 
-	Nonce [32]byte `json:"-"` // secret: opens Commitment for an auditor
+	Nonce [32]byte `json:"-"` // secret: opens Roll and Commitment for an auditor
 }
 
 // DrawCohort flips one independent coin of probability exactly q for each
@@ -74,7 +75,7 @@ func DrawCohort(enrolled [][]byte, q float64, rnd io.Reader) (in []bool, cert Ce
 		Generator:  generatorName(rnd),
 		Rate:       q,
 		Population: len(enrolled),
-		Roll:       rollHash(enrolled),
+		Roll:       rollMAC([32]byte(buf[:32]), enrolled),
 		Nonce:      [32]byte(buf[:32]),
 	}
 	cert.Commitment = commitment(cert.Nonce, in)
@@ -106,17 +107,31 @@ func generatorName(rnd io.Reader) string {
 	return fmt.Sprintf("injected %T", rnd)
 }
 
-// rollHash is SHA-256 over the length-prefixed identity keys.
+// rollMAC is HMAC-SHA-256 under the nonce over the length-prefixed identity keys.
+// Without the key, whoever can guess who is enrolled could check it against a
+// certificate, and two certificates of one population would be alike.
+func rollMAC(nonce [32]byte, enrolled [][]byte) [32]byte {
+	h := hmac.New(sha256.New, nonce[:])
+	h.Write([]byte("starling dp roll v2\x00"))
+	writeRoll(h, enrolled)
+	return [32]byte(h.Sum(nil))
+}
+
+// rollHash is what certificates had before there was a key: SHA-256.
 func rollHash(enrolled [][]byte) [32]byte {
 	h := sha256.New()
 	h.Write([]byte("starling dp roll v1\x00"))
+	writeRoll(h, enrolled)
+	return [32]byte(h.Sum(nil))
+}
+
+func writeRoll(h hash.Hash, enrolled [][]byte) {
 	var n [8]byte
 	for _, k := range enrolled {
 		binary.BigEndian.PutUint64(n[:], uint64(len(k)))
 		h.Write(n[:])
 		h.Write(k)
 	}
-	return [32]byte(h.Sum(nil))
 }
 
 // newCommitment awaits the inclusion bits, a byte each.
@@ -141,12 +156,13 @@ func commitment(nonce [32]byte, in []bool) [32]byte {
 
 // Verify holds a certificate and its nonce against the population and the
 // cohort it claims to be about. It cannot show that the coins were fair: that
-// rests on the generator it names.
+// rests on the generator it names. Certificates from before the roll had a key are
+// understood.
 func (c Certificate) Verify(enrolled [][]byte, in []bool) error {
 	if len(enrolled) != c.Population || len(in) != c.Population {
 		return fmt.Errorf("dp: certificate over %d members held against %d members and %d choices: %w", c.Population, len(enrolled), len(in), ErrCertificate)
 	}
-	if rollHash(enrolled) != c.Roll {
+	if rollMAC(c.Nonce, enrolled) != c.Roll && rollHash(enrolled) != c.Roll {
 		return fmt.Errorf("dp: certificate is about another population: %w", ErrCertificate)
 	}
 	if commitment(c.Nonce, in) != c.Commitment {

@@ -9,6 +9,33 @@ import (
 	"testing"
 )
 
+// TestRollTellsNobodyWhoIsEnrolled: whoever knows or guesses the population cannot
+// find it in a certificate without the nonce, nor see that two are about the same;
+// with the nonce it verifies, and so do those of before.
+func TestRollTellsNobodyWhoIsEnrolled(t *testing.T) {
+	keys := enrolled(20)
+	in, a, err := DrawCohort(keys, 0.5, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, b, err := DrawCohort(keys, 0.5, rand.Reader)
+	if err != nil || a.Roll == b.Roll || a.Roll == rollHash(keys) || a.Roll == rollMAC([32]byte{}, keys) {
+		t.Errorf("rolls %x and %x show the population, %v", a.Roll, b.Roll, err)
+	}
+	if err := a.Verify(keys, in); err != nil {
+		t.Error(err)
+	}
+	old := a
+	old.Roll = rollHash(keys)
+	if err := old.Verify(keys, in); err != nil {
+		t.Errorf("a certificate of before: %v", err)
+	}
+	a.Nonce[0]++
+	if err := a.Verify(keys, in); !errors.Is(err, ErrCertificate) {
+		t.Errorf("with another nonce: %v", err)
+	}
+}
+
 func enrolled(n int) [][]byte {
 	out := make([][]byte, n)
 	for i := range out {

@@ -46,9 +46,10 @@ type Guarantee struct {
 	Epsilon      float64    `json:"epsilon"`       // upper bound
 	EpsilonLower float64    `json:"epsilon_lower"` // the true epsilon is not below this
 	Delta        float64    `json:"delta"`
-	Adjacency    string     `json:"adjacency"`  // what two adjacent worlds differ in
-	Accountant   Accountant `json:"accountant"` // what Epsilon was computed with
-	Sampling     string     `json:"sampling"`   // what was assumed of the cohorts
+	FloorDelta   float64    `json:"floor_delta,omitempty"` // part of Delta kept for cohorts below a floor, see [FloorShare]
+	Adjacency    string     `json:"adjacency"`             // what two adjacent worlds differ in
+	Accountant   Accountant `json:"accountant"`            // what Epsilon was computed with
+	Sampling     string     `json:"sampling"`              // what was assumed of the cohorts
 	Rounds       int        `json:"rounds"`
 
 	RDPEpsilon float64 `json:"rdp_epsilon"` // the Rényi accountant's upper bound
@@ -68,6 +69,9 @@ func (g Guarantee) String() string {
 	fmt.Fprintf(&b, "epsilon %.6g (lower bound %.6g) at delta %.3g, %s adjacency, %s accountant", g.Epsilon, g.EpsilonLower, g.Delta, g.Adjacency, g.Accountant)
 	if g.Accountant == RDP {
 		fmt.Fprintf(&b, " at order %.6g", g.RDPOrder)
+	}
+	if g.FloorDelta > 0 {
+		fmt.Fprintf(&b, ", %.2g of delta for small cohorts", g.FloorDelta)
 	}
 	fmt.Fprintf(&b, ", %d rounds, sampling: %s", g.Rounds, g.Sampling)
 	return b.String()

@@ -245,7 +245,7 @@ func (r *Run) measure(ctx context.Context, ranks []int) ([]RankAccuracy, error) 
 func (r *Run) guarantee() (dp.Guarantee, error) {
 	b := r.core.Budget()
 	if r.job.Privacy.SimulatedPopulation > 0 {
-		return dp.SimulatedEpsilon(r.events, b.Delta, b.Accountant)
+		return b.Guarantee(dp.SimulatedEpsilon, r.events)
 	}
-	return dp.Epsilon(r.events, b.Delta, b.Accountant)
+	return b.Guarantee(dp.Epsilon, r.events)
 }

@@ -200,7 +200,7 @@ func (m *Machine) State() State {
 	return Releasing // no shard lives; seen only within Step
 }
 
-// Charged reports whether the intent to unmask is stored.
+// Charged reports whether the round is owed: the intent is stored, or was with the draw.
 func (m *Machine) Charged() bool { return m.charged || m.cfg.Drawn }
 
 // Counts returns the devices that are still in the round and the cohort's

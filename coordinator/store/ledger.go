@@ -245,10 +245,10 @@ func ReadLedger(dir string) (l Ledger, err error) {
 	if err != nil {
 		return l, fmt.Errorf("store: %s is not a store of this program: %w", path, errors.Join(err, ErrNoStore))
 	}
-	// Schema 1 differs in the checkpoints' clip norm alone. What was spent under it
-	// stays spent, and must stay readable.
-	if v != schemaVersion && v != "1" {
-		return l, fmt.Errorf("store: %s has schema %q, this program reads 1 and %s", path, v, schemaVersion)
+	// The ledger is the same in all of them. What was spent under an old one stays
+	// spent, and must stay readable.
+	if v != schemaVersion && v != "2" && v != "1" {
+		return l, fmt.Errorf("store: %s has schema %q, this program reads 1 to %s", path, v, schemaVersion)
 	}
 	if l, err = checkLedger(tx); err != nil {
 		return l, prefixed(err)

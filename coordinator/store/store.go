@@ -64,7 +64,9 @@ var (
 // FileName of the database inside the folder.
 const FileName = "starling.db"
 
-const schemaVersion = "2"
+// schemaVersion 3 has certificates whose roll is keyed by their nonce, and intents
+// that are written with the draw; its tables are those of 2.
+const schemaVersion = "3"
 
 const schema = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -220,10 +222,15 @@ func (s *Store) begin() error {
 				}
 			}
 		}
-		if v, err := getMeta(tx, "schema"); err != nil {
+		switch v, err := getMeta(tx, "schema"); {
+		case err != nil:
 			return err
-		} else if v != schemaVersion {
-			return fmt.Errorf("the file has schema %q, this program knows %q", v, schemaVersion)
+		case v == "2":
+			if err := setMeta(tx, "schema", schemaVersion); err != nil {
+				return err
+			}
+		case v != schemaVersion:
+			return fmt.Errorf("the file has schema %q, this program knows 2 and %s", v, schemaVersion)
 		}
 		task, err := getMeta(tx, "task")
 		if err != nil {

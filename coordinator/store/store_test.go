@@ -166,17 +166,17 @@ func TestLedgerOfAnotherSchema(t *testing.T) {
 	if l, err := ReadLedger(dir); err != nil || len(l.Entries) != 1 {
 		t.Errorf("schema 1: %+v, %v", l, err)
 	}
-	if _, err := s.db.Exec(`UPDATE meta SET value = '3' WHERE key = 'schema'`); err != nil {
+	if _, err := s.db.Exec(`UPDATE meta SET value = '4' WHERE key = 'schema'`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadLedger(dir); err == nil || errors.Is(err, ErrNoStore) || !strings.Contains(err.Error(), `schema "3"`) {
-		t.Errorf("schema 3: %v", err)
+	if _, err := ReadLedger(dir); err == nil || errors.Is(err, ErrNoStore) || !strings.Contains(err.Error(), `schema "4"`) {
+		t.Errorf("schema 4: %v", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, options()); err == nil || !strings.Contains(err.Error(), `schema "3", this program knows "2"`) {
-		t.Errorf("schema 3 to go on with: %v", err)
+	if _, err := Open(dir, options()); err == nil || !strings.Contains(err.Error(), `schema "4", this program knows 2 and 3`) {
+		t.Errorf("schema 4 to go on with: %v", err)
 	}
 }
 
@@ -324,6 +324,28 @@ func TestRoundRules(t *testing.T) {
 	}
 	if got := strings.Join(states, " "); got != "confirming unmasking committed charged" {
 		t.Errorf("journal: %s", got)
+	}
+}
+
+// TestStoreOfSchema2: what was made before rolls had a key is gone on with, and
+// its certificates still verify.
+func TestStoreOfSchema2(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	commit(t, s, 1)
+	if _, err := s.db.Exec(`UPDATE meta SET value = '2' WHERE key = 'schema'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := ReadLedger(dir); err != nil || len(l.Entries) != 1 {
+		t.Errorf("schema 2: %+v, %v", l, err)
+	}
+	s = open(t, dir)
+	commit(t, s, 2)
+	if v, err := getMeta(s.db, "schema"); err != nil || v != schemaVersion {
+		t.Errorf("schema %q after going on, %v", v, err)
 	}
 }
 

@@ -1,0 +1,53 @@
+package dp
+
+import "math"
+
+// FloorShare is the part of delta that is kept for floors where coins draw the
+// cohort: the accountant is asked at the rest, so that both together are delta.
+const FloorShare = 0.01
+
+// FloorDelta bounds what a floor adds to delta over a number of rounds. In each,
+// every one of members flips a coin of probability q, and the sum is released only
+// if at least floor of them are in; else noise alone.
+//
+// With the floor, one member's coin decides whether the others' sum is released at
+// all, if exactly floor-1 others are in and its own coin says in. Unless that
+// happens, the round is the sampled Gaussian that accountants know. So this is
+// rounds * q * P[Binomial(members-1, q) < floor], "below" in place of "one below"
+// because of those who are in and then drop out. docs/PRIVACY.md, section 5, has
+// the proof.
+func FloorDelta(members int, q float64, floor, rounds int) float64 {
+	if q >= 1 || floor < 1 {
+		return 0 // no coin decides anything
+	}
+	return q * CohortFloorFailure(members-1, q, floor, rounds)
+}
+
+// FloorQuorum returns the least number of members, at most most, that keeps
+// FloorDelta within limit; ok is false where even most does not.
+func FloorQuorum(most int, q float64, floor, rounds int, limit float64) (members int, ok bool) {
+	if q >= 1 {
+		return min(floor, most), floor <= most
+	}
+	if FloorDelta(most, q, floor, rounds) > limit {
+		return most, false
+	}
+	lo, hi := 0, most // FloorDelta falls with the members
+	for hi-lo > 1 {
+		mid := lo + (hi-lo)/2
+		if FloorDelta(mid, q, floor, rounds) > limit {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return hi, true
+}
+
+// Floored states a guarantee that was computed at part of delta as one at all of
+// it, the rest being kept for floors.
+func (g Guarantee) Floored(delta float64) Guarantee {
+	g.FloorDelta = math.Max(0, delta-g.Delta)
+	g.Delta = delta
+	return g
+}
