@@ -28,7 +28,7 @@ func (c *Coordinator) Handler() http.Handler {
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) {
 		p := c.Status()
 		if !c.mayAskFigures(r) {
-			p.Connected, p.Cohort, p.Dropped, p.Answered = 0, 0, 0, 0
+			p.Enrolled, p.Connected, p.Cohort, p.Dropped, p.Answered = 0, 0, 0, 0, 0
 			p.BytesUp, p.BytesDown, p.Reason = 0, 0, ""
 		}
 		w.Header().Set("Content-Type", "application/json")

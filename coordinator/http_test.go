@@ -139,7 +139,7 @@ func TestOperatorsEndpoints(t *testing.T) {
 	far := httptest.NewRecorder()
 	tb.c.Handler().ServeHTTP(far, httptest.NewRequest("GET", "/v1/status", nil)) // from 192.0.2.1
 	p = Progress{}
-	if err := json.Unmarshal(far.Body.Bytes(), &p); err != nil || p.State != StateFinished || p.Cohort != 0 || p.BytesUp != 0 {
+	if err := json.Unmarshal(far.Body.Bytes(), &p); err != nil || p.State != StateFinished || p.Enrolled != 0 || p.Cohort != 0 || p.BytesUp != 0 {
 		t.Errorf("status for a stranger: %s, %v", far.Body, err)
 	}
 	far = httptest.NewRecorder()

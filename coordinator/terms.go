@@ -297,7 +297,7 @@ func (t *terms) wireJob(instance [16]byte, authority ed25519.PublicKey, private 
 		Privacy: wire.Privacy{
 			Private: private, SamplingRate: j.Cohort.SamplingRate, NoiseMultiplier: t.z * j.noiseScale(),
 			Delta: t.budget.Delta, Budget: t.budget.Epsilon,
-			Population: uint64(j.budgetPopulation()), Simulated: j.simulated(),
+			Population: uint64(j.budgetPopulation()), Simulated: j.simulated(), Accountant: string(t.budget.Accountant),
 		},
 		Deadlines: wire.Deadlines{
 			Gather: millis(j.Deadlines.Gather), Key: millis(j.Deadlines.Key), Share: millis(j.Deadlines.Share),

@@ -9,11 +9,14 @@ import (
 // ErrUnreachable reports a target that no value of the parameter can meet.
 var ErrUnreachable = errors.New("privacy target out of reach")
 
+// MaxRounds is the most rounds that an account covers.
+const MaxRounds = 1 << 30
+
 // Limits of the searches: no sensible job is outside of them.
 const (
 	minNoise  = 1e-2
 	maxNoise  = 1e7
-	maxRounds = 1 << 30
+	maxRounds = MaxRounds
 	minRate   = 1e-12
 )
 

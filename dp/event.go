@@ -89,9 +89,13 @@ type Event struct {
 }
 
 // Rounds makes an event of count identical rounds of a continuous sampled Gaussian,
-// for planning.
+// for planning. A count outside of 1..[MaxRounds] makes an event that Check, and
+// with it every accountant, refuses.
 func Rounds(m Mechanism, count int) Event {
-	return Event{Mechanism: m, Count: uint32(min(max(count, 0), math.MaxUint32)), Kind: KindRelease, NoiseScale: 1}
+	if count < 1 || count > MaxRounds {
+		count = 0
+	}
+	return Event{Mechanism: m, Count: uint32(count), Kind: KindRelease, NoiseScale: 1}
 }
 
 // Check validates an event's fields against each other.
@@ -99,8 +103,8 @@ func (e Event) Check() error {
 	if err := e.Mechanism.check(); err != nil {
 		return err
 	}
-	if e.Count < 1 {
-		return fmt.Errorf("dp: event of round %d: count is 0, want at least 1: %w", e.Round, ErrEvent)
+	if e.Count < 1 || e.Count > MaxRounds {
+		return fmt.Errorf("dp: event of round %d: its count is not in 1..%d: %w", e.Round, MaxRounds, ErrEvent)
 	}
 	if e.Kind < KindRelease || e.Kind > KindCharged {
 		return fmt.Errorf("dp: event of round %d: kind %d is unknown: %w", e.Round, e.Kind, ErrEvent)

@@ -104,7 +104,14 @@ func (j *job) claim() string {
 	if p.Simulated {
 		return fmt.Sprintf("%s (simulates the noise of %d %s: it does not protect %s)", j.Name, p.Population, whose, unit)
 	}
-	return fmt.Sprintf("%s (says it protects %s: epsilon up to %.4g at delta %.3g)", j.Name, unit, p.Budget, p.Delta)
+	how := "add/remove adjacency"
+	if p.Accountant != "" {
+		how = p.Accountant + " accountant, " + how
+	}
+	if p.SamplingRate < 1 && j.Providers <= 1 {
+		how += ", from those who do not see who takes part"
+	}
+	return fmt.Sprintf("%s (says it protects %s: epsilon up to %.4g at delta %.3g, %s)", j.Name, unit, p.Budget, p.Delta, how)
 }
 
 // prepare fetches the base and tokenizes the local data: once a job, in a

@@ -116,8 +116,8 @@ func (f *privacyFlags) check(cmd *cobra.Command, a *app, required ...string) (dp
 	}
 	for _, name := range required { // what is not required is the answer
 		switch {
-		case name == "rounds" && f.rounds < 1:
-			return "", usagef("--rounds %d, want at least 1", f.rounds)
+		case name == "rounds" && (f.rounds < 1 || f.rounds > dp.MaxRounds):
+			return "", usagef("--rounds %d, want 1 to %d", f.rounds, dp.MaxRounds)
 		case name == "sampling-rate" && !(f.rate > 0 && f.rate <= 1):
 			return "", usagef("--sampling-rate %v, want in (0, 1]", f.rate)
 		case name == "noise-multiplier" && !(f.noise > 0 && f.noise <= math.MaxFloat64):

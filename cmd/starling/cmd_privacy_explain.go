@@ -97,6 +97,9 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 	if err != nil {
 		return usageError{err}
 	}
+	if f.rounds > dp.MaxRounds {
+		return usagef("rounds %d, want at most %d", f.rounds, dp.MaxRounds)
+	}
 	if f.population < 1 || f.rounds < 1 || !(f.rate > 0 && f.rate <= 1) {
 		return usagef("population %d, rounds %d, sampling rate %v: want at least 1, at least 1, and in (0, 1]", f.population, f.rounds, f.rate)
 	}

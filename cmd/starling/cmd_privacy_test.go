@@ -130,6 +130,24 @@ func TestPrivacyUsage(t *testing.T) {
 	}
 }
 
+// Numbers of rounds that no event counts are refused, with the limit: they were
+// cut to one, and the epsilon of fewer rounds was printed.
+func TestPrivacyRefusesTooManyRounds(t *testing.T) {
+	for _, args := range [][]string{
+		{"epsilon", "--sampling-rate", "1e-6", "--noise-multiplier", "10", "--delta", "1e-6", "--rounds"},
+		{"noise", "--epsilon", "2", "--sampling-rate", "1e-6", "--delta", "1e-6", "--rounds"},
+		{"rate", "--epsilon", "2", "--noise-multiplier", "10", "--delta", "1e-6", "--rounds"},
+		{"explain", "--population", "1000", "--sampling-rate", "0.1", "--noise-multiplier", "10", "--rounds"},
+	} {
+		for _, rounds := range []string{"8589934590", "1073741825"} {
+			_, err := runPrivacy(t, false, append(args, rounds)...)
+			if !errors.As(err, &usageError{}) || !strings.Contains(err.Error(), "1073741824") || !strings.Contains(err.Error(), rounds) {
+				t.Errorf("%v %s: %v", args, rounds, err)
+			}
+		}
+	}
+}
+
 func TestPrivacyCurves(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"c.svg", "c.png", "c.csv"} {

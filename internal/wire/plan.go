@@ -61,6 +61,7 @@ type Privacy struct {
 	Budget          float64 // epsilon at which the job stops
 	Population      uint64  // devices the budget is stated for
 	Simulated       bool    // the budget is for a simulated population, not for those enrolled
+	Accountant      string  // what the budget is kept with: "tight" or "rdp"; empty where it is not said
 }
 
 // Deadlines are the longest durations of a round's states, milliseconds.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 func (h *Hello) validate() error {
@@ -117,6 +118,7 @@ func (j *Job) validate() error {
 		unit("job.privacy.delta", j.Privacy.Delta),
 		nonNegative("job.privacy.noise_multiplier", j.Privacy.NoiseMultiplier),
 		nonNegative("job.privacy.budget", j.Privacy.Budget),
+		oneOf("job.privacy.accountant", j.Privacy.Accountant, "", "tight", "rdp"),
 	); err != nil {
 		return err
 	}
@@ -186,6 +188,13 @@ func positive(field string, v float64) error {
 func nonNegative(field string, v float64) error {
 	if !(v >= 0) || math.IsInf(v, 0) {
 		return fmt.Errorf("wire: %s is %v, must not be negative", field, v)
+	}
+	return nil
+}
+
+func oneOf(field, v string, names ...string) error {
+	if !slices.Contains(names, v) {
+		return fmt.Errorf("wire: %s is %.32q, must be one of %q", field, v, names)
 	}
 	return nil
 }

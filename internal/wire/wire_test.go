@@ -185,6 +185,7 @@ func TestFieldsOutOfRangeAreRefused(t *testing.T) {
 		"job.corrupt_ppm":           func(j *Job) { j.CorruptPPM = 1_000_001 },
 		"job.shard_floor":           func(j *Job) { j.ShardFloor = 1 },
 		"job.privacy.delta":         func(j *Job) { j.Privacy.Delta = math.NaN() },
+		"job.privacy.accountant":    func(j *Job) { j.Privacy.Accountant = "moments" },
 		"job.base.size":             func(j *Job) { j.Base = Blob{} },
 		"job.privacy.sampling_rate": func(j *Job) { j.Privacy.SamplingRate = 1.5 },
 	} {
