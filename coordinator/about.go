@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"github.com/starling-fl/starling/dp"
@@ -65,46 +64,19 @@ func (c *Coordinator) About() (About, error) {
 	if !a.Private {
 		return a, nil
 	}
-	for _, ask := range []struct {
-		to     **dp.Guarantee
-		wanted bool
-		bound  func([]dp.Event, float64, dp.Accountant) (dp.Guarantee, error)
-	}{
-		{&a.Delivered, true, dp.Epsilon},
-		{&a.Visible, j.twofold(), dp.VisibleEpsilon},
-		{&a.Simulated, j.simulated(), dp.SimulatedEpsilon},
-	} {
-		if !ask.wanted {
-			continue
-		}
-		g, err := c.t.promise(ask.bound)
-		if err != nil {
-			return a, fmt.Errorf("coordinator: %w", err)
-		}
-		*ask.to = &g
-	}
-	return a, nil
+	g, err := c.t.promise()
+	a.Delivered, a.Visible, a.Simulated = g.delivered, g.visible, g.simulated
+	return a, err
 }
 
-// promise is the larger of what all rounds come to at the ranks with the fewest
-// and the most coordinates.
-func (t *terms) promise(bound func([]dp.Event, float64, dp.Accountant) (dp.Guarantee, error)) (worst dp.Guarantee, err error) {
-	ranks := t.ranks()
-	for _, rank := range []int{ranks[0], ranks[len(ranks)-1]} {
-		ev, err := t.plannedEvent(rank)
-		if err != nil {
-			return worst, err
-		}
-		ev.Count = uint32(t.job.Rounds)
-		g, err := bound([]dp.Event{ev}, t.budget.Delta, t.budget.Accountant)
-		if err != nil {
-			return worst, err
-		}
-		if g.Epsilon >= worst.Epsilon {
-			worst = g
-		}
+// promise is what all rounds come to at the rank that costs the most.
+func (t *terms) promise() (guarantees, error) {
+	all, err := t.costliest()
+	if err != nil {
+		return guarantees{}, err
 	}
-	return worst, nil
+	all.Count = uint32(t.job.Rounds)
+	return t.guarantees([]dp.Event{all})
 }
 
 // serveAbout answers /v1/job: the same for everybody, computed once.

@@ -234,16 +234,6 @@ func (t *terms) countNoise() float64 {
 	return max(0.05*t.budgetUnits(), 2*t.z)
 }
 
-// plannedEvent is what a round at a rank will cost the ledger.
-func (t *terms) plannedEvent(rank int) (dp.Event, error) {
-	v, err := t.vector(rank, t.job.Privacy.ClipNorm, [32]byte{})
-	if err != nil {
-		return dp.Event{}, err
-	}
-	cert := dp.Certificate{Method: dp.MethodPoisson, Rate: t.job.Cohort.SamplingRate, Population: t.job.Cohort.Population}
-	return t.release(1, v.b2(), cert).Event(v.size())
-}
-
 // verifyBudget asks for all rounds at the rank that costs the most.
 func (t *terms) verifyBudget() error {
 	next, err := t.costliest()
