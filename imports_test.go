@@ -20,18 +20,19 @@ const module = "github.com/starling-fl/starling/"
 // package and what lies below it. Frames are read by internal/sim, which plays
 // hostile devices, and by bandwidth, which plays devices that send in the clear.
 var mayImport = parseTable(`
-bandwidth: coordinator dataset dp edge internal/sim internal/wire model model/nn quant tokenizer
+bandwidth: coordinator dataset dp edge internal/contract internal/sim internal/wire model model/nn quant tokenizer
 bench/...: ...
 cmd/starling: ...
 cmd/starling-web: dataset edge
-coordinator: coordinator/... dp internal/durable internal/uniform internal/wire model model/nn nf4 quant secagg wasm
+coordinator: coordinator/... dp internal/contract internal/durable internal/uniform internal/wire model model/nn nf4 quant secagg wasm
     wasm/compiler
 coordinator/optimizer:
 coordinator/round:
 coordinator/store: dp model
 dataset:
 dp: internal/l2
-edge: dataset dp internal/durable internal/uniform internal/wire model nf4 quant secagg tokenizer wasm
+edge: dataset dp internal/contract internal/durable internal/uniform internal/wire model nf4 quant secagg tokenizer wasm
+internal/contract: dp internal/wire model quant secagg
 internal/durable:
 internal/l2:
 internal/sim: coordinator dataset edge internal/wire model model/nn

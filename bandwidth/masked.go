@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/quant"
 )
@@ -169,23 +170,18 @@ func measureMasked(ctx context.Context, set *setting, s *Subject) (measurement, 
 // arithmetic sends the same updates through encoding, summing and decoding,
 // without noise, and looks at what a masked vector would compress to.
 func (m *measurement) arithmetic(set *setting, s *Subject) error {
-	scheme, err := quant.Lookup(set.Scheme)
+	terms, err := contract.Job{Uplink: set.Scheme, ShardMax: set.Shard}.Terms()
 	if err != nil {
 		return err
 	}
 	var seed [32]byte
-	if _, err := rand.Read(seed[:]); err != nil {
-		return err
-	}
-	l, err := quant.NewLattice(scheme, s.Params(), set.Clip, seed)
+	rand.Read(seed[:])
+	l, err := terms.Lattice(s.Params(), set.Clip, seed)
 	if err != nil {
 		return err
 	}
-	if m.Width, err = quant.Width(scheme, set.Shard); err != nil {
-		return err
-	}
-	m.Padded = l.D()
-	alone, err := quant.Width(scheme, 1)
+	m.Width, m.Padded = terms.Width, l.D()
+	alone, err := quant.Width(terms.Scheme, 1)
 	if err != nil {
 		return err
 	}
@@ -205,7 +201,7 @@ func (m *measurement) arithmetic(set *setting, s *Subject) error {
 		return err
 	}
 	// On the sum of symbols the noise has variance z^2*B2 a coordinate.
-	step := l.Delta() / (n * math.Erf(scheme.ClipPoint()/math.Sqrt2))
+	step := l.Delta() / (n * math.Erf(terms.Scheme.ClipPoint()/math.Sqrt2))
 	want, err := meanOf(s.updates, set.Clip)
 	if err != nil {
 		return err
@@ -214,9 +210,7 @@ func (m *measurement) arithmetic(set *setting, s *Subject) error {
 
 	// A mask is uniform on the ring: masking is adding it.
 	mask := make([]byte, 4*l.D())
-	if _, err := rand.Read(mask); err != nil {
-		return err
-	}
+	rand.Read(mask)
 	for i := range symbols {
 		v := uint32(symbols[i]) + uint32(mask[4*i]) + uint32(mask[4*i+1])<<8 + uint32(mask[4*i+2])<<16 + uint32(mask[4*i+3])<<24
 		symbols[i] = int32(v<<(32-m.Width)) >> (32 - m.Width)

@@ -64,7 +64,7 @@ func (t *terms) costliest() (dp.Event, error) {
 		if err != nil {
 			return dp.Event{}, err
 		}
-		b2, size = min(b2, v.b2()), max(size, v.size())
+		b2, size = min(b2, v.B2()), max(size, v.Size())
 	}
 	cert := dp.Certificate{Method: dp.MethodPoisson, Rate: t.job.Cohort.SamplingRate, Population: t.job.Cohort.Population}
 	return t.release(1, b2, cert).Event(size)

@@ -51,22 +51,22 @@ func BenchmarkRelease(b *testing.B) {
 		b.Fatal(err)
 	}
 	cert := dp.Certificate{Method: dp.MethodPoisson, Rate: 1, Population: 4}
-	sum := make([]int64, v.size())
-	b.ReportMetric(float64(v.lattice.Dim()), "values")
+	sum := make([]int64, v.Size())
+	b.ReportMetric(float64(v.Lattice.Dim()), "values")
 	for b.Loop() {
 		b.StopTimer()
 		id, err := c.store.BeginRound(store.Round{Version: c.version, Certificate: cert})
 		if err != nil {
 			b.Fatal(err)
 		}
-		r := &running{Draw: &Draw{id: id, vector: v, spec: c.t.release(id, v.b2(), cert)}}
-		if r.event, err = r.spec.Event(v.size()); err != nil {
+		r := &running{Draw: &Draw{id: id, vector: v, spec: c.t.release(id, v.B2(), cert)}}
+		if r.event, err = r.spec.Event(v.Size()); err != nil {
 			b.Fatal(err)
 		}
-		if r.noise, err = dp.NewPool(b.Context(), r.event.Sigma2, v.size(), rand.Reader); err != nil {
+		if r.noise, err = dp.NewPool(b.Context(), r.event.Sigma2, v.Size(), rand.Reader); err != nil {
 			b.Fatal(err)
 		}
-		for r.noise.Ready() < v.size() {
+		for r.noise.Ready() < v.Size() {
 			time.Sleep(time.Millisecond)
 		}
 		clear(sum)

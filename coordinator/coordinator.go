@@ -19,6 +19,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/secagg"
@@ -71,7 +72,7 @@ type Coordinator struct {
 	spent     []dp.Event
 	accounts  *accounts
 	head      [32]byte // of the ledger
-	held      []heldSlice
+	held      contract.Held
 	devices   map[[32]byte]*device
 	order     []*device // by round.Device
 	connected int
@@ -164,10 +165,11 @@ func (c *Coordinator) resume() error {
 		return err
 	}
 	c.authority = ed25519.NewKeyFromSeed(authority)
+	c.t.certifiedBy(c.authority.Public().(ed25519.PublicKey))
 	if err := c.begin(binary.LittleEndian.Uint64(seed)); err != nil {
 		return err
 	}
-	job := c.t.wireJob([16]byte(instance), c.authority.Public().(ed25519.PublicKey), c.rnd.secret())
+	job := c.t.wireJob([16]byte(instance), c.rnd.secret())
 	if c.jobBytes, err = job.AppendBinary(nil); err != nil {
 		return jobErrorf("%w", err)
 	}

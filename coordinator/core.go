@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/optimizer"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 )
@@ -90,7 +91,7 @@ func (c *Core) NoiseMultiplier() float64 { return c.t.z }
 // coordinate on the wire.
 func (c *Core) Ranks() []int    { return c.t.ranks() }
 func (c *Core) Units() float64  { return c.t.units }
-func (c *Core) UplinkBits() int { return c.t.width }
+func (c *Core) UplinkBits() int { return c.t.contract.Width }
 
 // ProgramSpec is the training step of a rank for a host.
 func (c *Core) ProgramSpec(rank int, host string) ProgramSpec {
@@ -136,7 +137,7 @@ type Draw struct {
 	rank     int    // 0: the head alone
 	rotation [32]byte
 	cohort   []int // members of the population that are in
-	vector   vector
+	vector   contract.Vector
 	spec     dp.ReleaseSpec
 	event    dp.Event // what the round costs
 	cert     dp.Certificate
@@ -164,8 +165,8 @@ func (c *Core) Draw(coins Coins) (*Draw, error) {
 	if d.cohort, d.cert, err = coins(c.t.job.Cohort.SamplingRate, c.rnd.stream("cohort", id)); err != nil {
 		return nil, err
 	}
-	d.spec = c.t.release(id, d.vector.b2(), d.cert)
-	if d.event, err = d.spec.Event(d.vector.size()); err != nil {
+	d.spec = c.t.release(id, d.vector.B2(), d.cert)
+	if d.event, err = d.spec.Event(d.vector.Size()); err != nil {
 		return nil, err
 	}
 	c.nextRound++
@@ -180,9 +181,9 @@ func (d *Draw) Rank() int  { return d.rank }
 func (d *Draw) Cohort() []int { return d.cohort }
 
 // Lattice and Count make one unit's vector of Size coordinates.
-func (d *Draw) Lattice() *quant.Lattice { return d.vector.lattice }
-func (d *Draw) Count() dp.CountCode     { return d.vector.count }
-func (d *Draw) Size() int               { return d.vector.size() }
+func (d *Draw) Lattice() *quant.Lattice { return d.vector.Lattice }
+func (d *Draw) Count() dp.CountCode     { return d.vector.Count }
+func (d *Draw) Size() int               { return d.vector.Size() }
 
 // Variance is what the round's noise is drawn with.
 func (d *Draw) Variance() dp.Variance { return d.event.Sigma2 }

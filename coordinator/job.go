@@ -329,7 +329,7 @@ func (j Job) leastShard(n int) int {
 	if !(j.Shard.Corrupt > 0 && j.Shard.Corrupt < 1) || j.Shard.Size > secagg.MaxShard {
 		return n
 	}
-	for c := j.secaggConfig(1, 32, 1); n < j.Shard.Size; n = min(n+1+n/8, j.Shard.Size) {
+	for c := j.contract(); n < j.Shard.Size; n = min(n+1+n/8, j.Shard.Size) {
 		if _, err := c.Threshold(n); err == nil {
 			break
 		}

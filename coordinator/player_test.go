@@ -266,7 +266,7 @@ func (p *player) assigned(ctx context.Context, a *wire.Assignment) error {
 		return err
 	}
 	cfg := secagg.Config{
-		Dim: p.lat.D() + int(plan.Counts), Width: width, MaxSymbol: int(p.lat.MaxSymbol()) * vectors, ShardMax: int(p.job.ShardMax),
+		Dim: p.lat.D() + int(plan.CountCoordinates), Width: width, MaxSymbol: int(p.lat.MaxSymbol()) * vectors, ShardMax: int(p.job.ShardMax),
 		ShardMin: int(p.job.ShardFloor), CorruptPPM: p.job.CorruptPPM, BreachBits: int(p.job.BreachBits),
 		SemiHonest: p.job.SemiHonest, Suite: secagg.SuiteX25519, Identified: p.job.Identified, Authority: p.job.RosterKey,
 	}
@@ -350,14 +350,14 @@ func (p *player) mask(ctx context.Context) error {
 	if p.delta != nil {
 		copy(x, p.delta(len(x)))
 	}
-	within, norm2 := int32(p.plan.Count), 0.0
+	within, norm2 := int32(p.plan.CountSymbol), 0.0
 	for _, v := range x {
 		norm2 += float64(v) * float64(v)
 	}
 	if math.Sqrt(norm2) > p.plan.ClipNorm {
 		within = -within
 	}
-	symbols := make([]int32, p.lat.D()+int(p.plan.Counts))
+	symbols := make([]int32, p.lat.D()+int(p.plan.CountCoordinates))
 	for range max(1, p.units) {
 		one, err := p.lat.Encode(x, rand.Reader)
 		if err != nil {
@@ -366,7 +366,7 @@ func (p *player) mask(ctx context.Context) error {
 		for i, s := range one {
 			symbols[i] += s
 		}
-		for i := range p.plan.Counts {
+		for i := range p.plan.CountCoordinates {
 			symbols[p.lat.D()+int(i)] += within
 		}
 	}

@@ -25,7 +25,7 @@ func (c *Coordinator) finishRound(r *running, e round.Release) (round.Event, err
 	c.publish()
 	r.due.stop()
 
-	sum := make([]int64, r.vector.size())
+	sum := make([]int64, r.vector.Size())
 	defer clear(sum)
 	if !e.NoiseOnly {
 		good, err := c.unmask(r, e.Shards, sum)
@@ -88,7 +88,7 @@ func (c *Coordinator) unmask(r *running, shards []int, sum []int64) (good int, e
 			return 0, fmt.Errorf("coordinator: unmasking shard %d: %w", shards[i], errs[i])
 		}
 		defer clear(part)
-		if err := r.vector.checkSum(part, r.shards[shards[i]].Survivors()*c.t.job.vectors()); err != nil {
+		if err := r.vector.CheckSum(part, r.shards[shards[i]].Survivors()*c.t.job.contract().Units()); err != nil {
 			return 0, err
 		}
 		for j, v := range part {
@@ -145,7 +145,7 @@ func (c *Coordinator) export(measured []RankAccuracy) error {
 		Job: c.t.job.Name, Round: int(c.version), Seq: c.t.job.Adapter.Sequence, Labels: c.t.job.Labels,
 		LoRA: c.t.lora, BaseSHA256: fmt.Sprintf("%x", c.t.baseRef.SHA256), BestRank: c.total.BestRank,
 		RankAccuracy: map[string]float64{}, Privacy: c.guaranteeText(),
-		Devices: c.t.job.Cohort.Population, UpdateBytes: (largest.size()*c.t.width + 7) / 8,
+		Devices: c.t.job.Cohort.Population, UpdateBytes: (largest.Size()*c.t.contract.Width + 7) / 8,
 	}
 	for _, v := range measured {
 		info.RankAccuracy[strconv.Itoa(v.Rank)] = v.Accuracy

@@ -79,7 +79,7 @@ func TestNoiseOnTheWholePath(t *testing.T) {
 		}
 		// One grid unit of the sum, in units of the released mean; the rotation is
 		// orthonormal and keeps the sum of squares up to the padding's share.
-		unit := unitOf(t, v.lattice, c.denominator)
+		unit := unitOf(t, v.Lattice, c.denominator)
 		values := tb.c.Result().Adapter.Slice(0)
 		var squares float64
 		for _, x := range values {
@@ -90,14 +90,14 @@ func TestNoiseOnTheWholePath(t *testing.T) {
 		if d < 99_000 || math.Abs(got-1) > 4.9*math.Sqrt(2/d) {
 			t.Errorf("%s: variance over %v coordinates is %v of the ledger's", name, d, got)
 		}
-		if want := ev.NoiseMultiplier * ev.NoiseMultiplier * float64(v.b2()); math.Abs(ev.Sigma2.Float()/want-1) > 1e-6 || ev.B2 != v.b2() {
+		if want := ev.NoiseMultiplier * ev.NoiseMultiplier * float64(v.B2()); math.Abs(ev.Sigma2.Float()/want-1) > 1e-6 || ev.B2 != v.B2() {
 			t.Errorf("%s: the ledger's variance %v is not z^2*B2 = %v", name, ev.Sigma2.Float(), want)
 		}
-		if int(ev.Dim) != v.size() || ev.Certificate == [32]byte{} || ev.SamplingRate != 1 {
+		if int(ev.Dim) != v.Size() || ev.Certificate == [32]byte{} || ev.SamplingRate != 1 {
 			t.Errorf("%s: event %+v", name, ev)
 		}
-		if job.Clipping.Adaptive != (v.b2() > v.lattice.B2()) || (job.Providers.Most > 0) != (ev.ProviderRate == 0.5) {
-			t.Errorf("%s: squared sensitivity %d of which the update's is %d, provider rate %v", name, v.b2(), v.lattice.B2(), ev.ProviderRate)
+		if job.Clipping.Adaptive != (v.B2() > v.Lattice.B2()) || (job.Providers.Most > 0) != (ev.ProviderRate == 0.5) {
+			t.Errorf("%s: squared sensitivity %d of which the update's is %d, provider rate %v", name, v.B2(), v.Lattice.B2(), ev.ProviderRate)
 		}
 	}
 }
@@ -329,10 +329,11 @@ func decodeSlice(t *testing.T, tb *table, p *player, patched *int, held [][]floa
 			if rank < int(plan.Rank) {
 				continue
 			}
-			cut, err := tb.c.cut(heldSlice{rank, h}, int(plan.Rank))
-			if err != nil {
+			a := model.NewAdapter(layout, 0)
+			if err := a.SetSlice(rank, h); err != nil {
 				t.Fatal(err)
 			}
+			cut := a.Slice(int(plan.Rank))
 			if quant.Digest(cut) != patch.From {
 				continue
 			}

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"slices"
@@ -150,8 +149,9 @@ func (c *Coordinator) roundConfig(cohort []round.Device) round.Config {
 // prepare makes what devices are assigned: the slice, the programs, the plan.
 func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	plan := &wire.Plan{
-		Task: c.task, Round: r.id, Step: c.version, Rank: uint16(r.rank), Values: uint32(r.vector.lattice.Dim()),
-		Rotation: r.rotation, ClipNorm: c.clip, Counts: uint32(r.vector.count.Coordinates), Count: uint32(r.vector.count.Symbol),
+		Task: c.task, Round: r.id, Step: c.version, Rank: uint16(r.rank), Values: uint32(r.vector.Lattice.Dim()),
+		Rotation: r.rotation, ClipNorm: c.clip,
+		CountCoordinates: uint32(r.vector.Count.Coordinates), CountSymbol: uint32(r.vector.Count.Symbol),
 		Steps: uint32(c.t.job.Training.Steps), Rate: c.t.job.Training.LearningRate,
 	}
 	var err error
@@ -164,12 +164,11 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	if r.plan, err = plan.AppendBinary(nil); err != nil {
 		return err
 	}
-	authority := c.authority.Public().(ed25519.PublicKey)
 	signer := c.authority
 	if c.t.job.Shard.Identified {
 		signer = nil
 	}
-	masking := c.t.masking(r.vector, authority)
+	masking := c.t.contract.Masking(r.vector)
 	p := secagg.PlanHash(c.taskName, r.id, masking, r.plan)
 	if r.keying, err = secagg.NewKeying(masking, p, signer); err != nil {
 		return err
@@ -178,6 +177,6 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	// secagg's framing of it.
 	r.packed = (uint64(masking.Dim)*uint64(masking.Width) + 7) / 8
 	// Noise is drawn while devices train, so that the release does not wait.
-	r.noise, err = dp.NewPool(ctx, r.event.Sigma2, r.vector.size(), c.rnd.stream("noise", r.id))
+	r.noise, err = dp.NewPool(ctx, r.event.Sigma2, r.vector.Size(), c.rnd.stream("noise", r.id))
 	return err
 }

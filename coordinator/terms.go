@@ -11,22 +11,20 @@ import (
 	"slices"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/nf4"
-	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/secagg"
 )
 
 // terms are the constants that follow from the job and the base: fixed before
 // the first round, never recomputed from what happens.
 type terms struct {
-	job    Job
-	base   *model.Base
-	layout *model.Layout
-	lora   model.LoRA
-	scheme quant.Scheme
-	width  int // bits of the ring
+	job      Job
+	base     *model.Base
+	layout   *model.Layout
+	lora     model.LoRA
+	contract contract.Terms // what devices derive too
 
 	quorum   int     // devices that must be there before a round is drawn
 	units    float64 // expected number of contributions to a round: the denominator
@@ -62,11 +60,8 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 			return nil, jobErrorf("training.compact_base is set, but no matrix of the base is stored as NF4")
 		}
 	}
-	if t.scheme, err = quant.Lookup(job.Wire.Uplink); err != nil {
-		return nil, jobErrorf("wire.uplink: %w", err)
-	}
-	if t.width, err = quant.Width(t.scheme, job.Shard.Size*job.vectors()); err != nil {
-		return nil, jobErrorf("wire.uplink: %w", err)
+	if t.contract, err = job.contract().Terms(); err != nil {
+		return nil, jobErrorf("wire.%w", err)
 	}
 	if t.baseBlob, err = base.Blob(); err != nil {
 		return nil, fmt.Errorf("coordinator: base: %w", err)
@@ -102,7 +97,7 @@ func (t *terms) checkNorms() error {
 	ranks := t.ranks()
 	for _, rank := range []int{ranks[0], ranks[len(ranks)-1]} {
 		for key, norm := range norms {
-			if _, err := quant.NewLattice(t.scheme, t.layout.Size(rank), norm, [32]byte{}); err != nil {
+			if _, err := t.contract.Lattice(t.layout.Size(rank), norm, [32]byte{}); err != nil {
 				return jobErrorf("%s at rank %d: %w", key, rank, err)
 			}
 		}
@@ -269,8 +264,15 @@ func (t *terms) digest(private bool) ([32]byte, error) {
 	return [32]byte(h.Sum(nil)), nil
 }
 
+// certifiedBy sets the key that certifies rosters, which differs by run.
+func (t *terms) certifiedBy(key ed25519.PublicKey) {
+	if !t.contract.Job.Identified {
+		t.contract.Job.RosterKey = [32]byte(key)
+	}
+}
+
 // wireJob is what devices are told.
-func (t *terms) wireJob(instance [16]byte, authority ed25519.PublicKey, private bool) *wire.Job {
+func (t *terms) wireJob(instance [16]byte, private bool) *wire.Job {
 	j := t.job
 	millis := func(d interface{ Milliseconds() int64 }) uint32 {
 		return uint32(min(d.Milliseconds(), math.MaxUint32))
@@ -280,10 +282,6 @@ func (t *terms) wireJob(instance [16]byte, authority ed25519.PublicKey, private 
 		RankMin: uint16(j.Adapter.RankMin), RankMax: uint16(j.Adapter.RankMax), Alpha: j.Adapter.Alpha,
 		HeadOnly: j.Adapter.HeadOnly, Sequence: uint32(j.Adapter.Sequence),
 		Batch: uint32(j.Training.Batch), Optimizer: j.Training.Optimizer, Rounds: uint64(j.Rounds),
-		Uplink:   j.Wire.Uplink,
-		ShardMax: uint16(j.Shard.Size), ShardFloor: uint16(j.Shard.Floor),
-		CorruptPPM: t.job.secaggConfig(1, 32, 1).CorruptPPM, BreachBits: uint16(j.shardBreachBits()),
-		SemiHonest: j.Shard.SemiHonest, Hybrid: j.Shard.Hybrid, Identified: j.Shard.Identified,
 		Privacy: wire.Privacy{
 			Private: private, SamplingRate: j.Cohort.SamplingRate, NoiseMultiplier: t.z * j.noiseScale(),
 			Delta: t.budget.Delta, Budget: t.budget.Epsilon,
@@ -295,22 +293,10 @@ func (t *terms) wireJob(instance [16]byte, authority ed25519.PublicKey, private 
 		},
 	}
 	if j.Providers.Most > 0 {
-		w.Providers, w.ProviderRate = uint32(j.Providers.Most), j.Providers.SamplingRate
+		w.ProviderRate = j.Providers.SamplingRate
 	}
-	if !j.Shard.Identified {
-		copy(w.RosterKey[:], authority)
-	}
+	t.contract.Job.Announce(w)
 	return w
-}
-
-// masking is secagg's configuration of a round; both sides derive it from the
-// job and the number of values.
-func (t *terms) masking(v vector, authority ed25519.PublicKey) secagg.Config {
-	c := t.job.secaggConfig(v.size(), t.width, int(v.lattice.MaxSymbol())*t.job.vectors())
-	if !c.Identified {
-		copy(c.Authority[:], authority)
-	}
-	return c
 }
 
 func seedBytes(seed uint64) []byte { return binary.LittleEndian.AppendUint64(nil, seed) }

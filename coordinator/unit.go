@@ -16,9 +16,6 @@ func (j Job) perDevice() float64 {
 	return j.Providers.SamplingRate * j.Providers.Expected
 }
 
-// vectors is the largest number of vectors that a device's sum holds.
-func (j Job) vectors() int { return max(1, j.Providers.Most) }
-
 // Protected is the number of units that the budget's guarantee is stated for, and
 // that delta is held against: devices, or the providers expected in them.
 func (j Job) Protected() int {

@@ -39,12 +39,12 @@ func TestProvidersAddUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Event.B2 != v.lattice.B2() || e.Event.ProviderRate != 0.8 || e.Event.Hidden || e.Delivered.Adjacency != dp.AdjacencyProvider || e.Visible != nil {
+		if e.Event.B2 != v.Lattice.B2() || e.Event.ProviderRate != 0.8 || e.Event.Hidden || e.Delivered.Adjacency != dp.AdjacencyProvider || e.Visible != nil {
 			t.Errorf("entry %+v", e)
 		}
 	}
 	plan := tb.players[0].plans[0]
-	if j := tb.players[0].job; j.Providers != 7 || j.ProviderRate != 0.8 || plan.ClipNorm != 1 || plan.Counts != 0 {
+	if j := tb.players[0].job; j.Providers != 7 || j.ProviderRate != 0.8 || plan.ClipNorm != 1 || plan.CountCoordinates != 0 {
 		t.Errorf("devices are told %+v, %+v", j, plan)
 	}
 }
@@ -147,7 +147,7 @@ func TestAdaptiveClip(t *testing.T) {
 		}
 		for _, p := range tb.players[1:] {
 			for _, plan := range p.plans {
-				if math.Abs(plan.ClipNorm-norms[plan.Step]) > 0.003 || plan.Counts == 0 {
+				if math.Abs(plan.ClipNorm-norms[plan.Step]) > 0.003 || plan.CountCoordinates == 0 {
 					t.Errorf("plan of step %d has clip norm %v, want %v", plan.Step, plan.ClipNorm, norms[plan.Step])
 				}
 			}
@@ -187,15 +187,15 @@ func TestAdaptiveBudgetSplit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ev, err := terms.release(1, v.b2(), dp.Certificate{Method: dp.MethodPoisson, Rate: 1, Population: 24}).Event(v.size())
+		ev, err := terms.release(1, v.B2(), dp.Certificate{Method: dp.MethodPoisson, Rate: 1, Population: 24}).Event(v.Size())
 		if err != nil {
 			t.Fatal(err)
 		}
 		// What the released vector is worth, each part by itself, in the budget's
 		// population: z of the update, and noise of the count in contributions.
 		sigma := math.Sqrt(ev.Sigma2.Float()) / job.noiseScale()
-		zUpdate := sigma / math.Sqrt(float64(v.lattice.B2()))
-		count := sigma / (2 * math.Sqrt(float64(v.count.B2())))
+		zUpdate := sigma / math.Sqrt(float64(v.Lattice.B2()))
+		count := sigma / (2 * math.Sqrt(float64(v.Count.B2())))
 		if together := 1 / math.Sqrt(1/(zUpdate*zUpdate)+1/(4*count*count)); math.Abs(together/terms.z-1) > 1e-6 {
 			t.Errorf("%s: update and count compose to a noise multiplier of %v, accounted is %v", name, together, terms.z)
 		}
@@ -226,19 +226,19 @@ func TestVectorRange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, q, s := v.lattice.D(), int64(v.lattice.MaxSymbol()), int64(v.count.Symbol)
+	d, q, s := v.Lattice.D(), int64(v.Lattice.MaxSymbol()), int64(v.Count.Symbol)
 	for _, c := range []struct {
 		at   int
 		x    int64
 		good bool
-	}{{0, 20 * q, true}, {0, -20 * q, true}, {d - 1, 20*q + 1, false}, {d, 20 * s, true}, {v.size() - 1, -20*s - 1, false}, {d, 20*s + 1, false}} {
-		sum := make([]int64, v.size())
+	}{{0, 20 * q, true}, {0, -20 * q, true}, {d - 1, 20*q + 1, false}, {d, 20 * s, true}, {v.Size() - 1, -20*s - 1, false}, {d, 20*s + 1, false}} {
+		sum := make([]int64, v.Size())
 		sum[c.at] = c.x
-		if err := v.checkSum(sum, 20); c.good != (err == nil) || !c.good && !errors.Is(err, quant.ErrRange) {
-			t.Errorf("%d at coordinate %d of %d+%d: %v", c.x, c.at, d, v.count.Coordinates, err)
+		if err := v.CheckSum(sum, 20); c.good != (err == nil) || !c.good && !errors.Is(err, quant.ErrRange) {
+			t.Errorf("%d at coordinate %d of %d+%d: %v", c.x, c.at, d, v.Count.Coordinates, err)
 		}
 	}
-	if err := v.checkSum(make([]int64, d), 20); err == nil {
+	if err := v.CheckSum(make([]int64, d), 20); err == nil {
 		t.Error("a sum without its count was taken")
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/optimizer"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
 )
@@ -103,20 +104,15 @@ func (j Job) validate() error {
 	if err := quant.CheckNames(j.Wire.Downlink, j.Wire.DownlinkCodec); err != nil {
 		return jobErrorf("wire: %w", err)
 	}
-	scheme, err := quant.Lookup(j.Wire.Uplink)
+	masked, err := j.contract().Terms()
 	if err != nil {
-		return jobErrorf("wire.uplink: %w", err)
+		return jobErrorf("wire.%w", err)
 	}
-	width, err := quant.Width(scheme, sh.Size*j.vectors())
-	if err != nil {
-		return jobErrorf("wire.uplink with shard.size %d and %d vectors a device: %w", sh.Size, j.vectors(), err)
-	}
-	lattice, err := quant.NewLattice(scheme, 64, p.ClipNorm, [32]byte{})
+	lattice, err := masked.Lattice(64, p.ClipNorm, [32]byte{})
 	if err != nil {
 		return jobErrorf("wire.uplink with privacy.clip_norm %v: %w", p.ClipNorm, err)
 	}
-	c := j.secaggConfig(lattice.D(), width, int(lattice.MaxSymbol())*j.vectors())
-	if err := c.Validate(); err != nil {
+	if err := masked.Masking(contract.Vector{Lattice: lattice}).Validate(); err != nil {
 		return jobErrorf("shard (corrupt %v, breach_bits %d): %w", sh.Corrupt, sh.BreachBits, err)
 	}
 	for _, d := range []struct {
@@ -248,7 +244,7 @@ func (j Job) maskingParams() (secagg.Params, error) {
 		Shard: (cohort + k - 1) / k, Corrupt: j.Shard.Corrupt, SemiHonest: j.Shard.SemiHonest,
 		Cohort: cohort, Rounds: j.Rounds, BreachBits: max(1, j.Shard.BreachBits), Dropout: 0.1, MaxFailure: 1,
 	}
-	t, err := j.secaggConfig(1, 32, 1).Threshold(m.Shard)
+	t, err := j.contract().Threshold(m.Shard)
 	if err != nil {
 		return secagg.Params{}, err
 	}
@@ -256,20 +252,16 @@ func (j Job) maskingParams() (secagg.Params, error) {
 	return secagg.Evaluate(m)
 }
 
-// secaggConfig is the masking of a round with vectors of dim symbols; the
-// authority's key is filled in where it is known.
-func (j Job) secaggConfig(dim, width, maxSymbol int) secagg.Config {
-	c := secagg.Config{
-		Dim: dim, Width: width, MaxSymbol: maxSymbol,
-		ShardMax: j.Shard.Size, ShardMin: j.Shard.Floor,
+// contract is what masking follows from; the roster's key differs by run, not by
+// job, and is any until it is known.
+func (j Job) contract() contract.Job {
+	c := contract.Job{
+		Uplink: j.Wire.Uplink, Providers: j.Providers.Most, ShardMax: j.Shard.Size, ShardFloor: j.Shard.Floor,
 		CorruptPPM: uint32(math.Round(j.Shard.Corrupt * 1e6)), BreachBits: j.shardBreachBits(),
-		SemiHonest: j.Shard.SemiHonest, Suite: secagg.SuiteX25519, Identified: j.Shard.Identified,
-	}
-	if j.Shard.Hybrid {
-		c.Suite = secagg.SuiteHybrid
+		SemiHonest: j.Shard.SemiHonest, Hybrid: j.Shard.Hybrid, Identified: j.Shard.Identified,
 	}
 	if !c.Identified {
-		c.Authority = [32]byte{1} // any key: the real one differs by run, not by job
+		c.RosterKey = [32]byte{1}
 	}
 	return c
 }

@@ -438,7 +438,7 @@ func (h *house) masking(plan *wire.Plan, planBytes []byte) (*quant.Lattice, seca
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	cfg := secagg.Config{Dim: l.D() + int(plan.Counts), Width: width, MaxSymbol: providers * int(l.MaxSymbol()), ShardMax: int(h.job.ShardMax), ShardMin: int(h.job.ShardFloor),
+	cfg := secagg.Config{Dim: l.D() + int(plan.CountCoordinates), Width: width, MaxSymbol: providers * int(l.MaxSymbol()), ShardMax: int(h.job.ShardMax), ShardMin: int(h.job.ShardFloor),
 		Suite: secagg.SuiteX25519, Authority: h.job.RosterKey}
 	return l, cfg, secagg.PlanHash(hex.EncodeToString(h.task[:]), plan.Round, cfg, planBytes)
 }

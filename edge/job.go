@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/secagg"
 	"github.com/starling-fl/starling/tokenizer"
 )
 
@@ -19,28 +18,14 @@ import (
 // client's goroutine's.
 type job struct {
 	wire.Job
-	task   [32]byte
-	scheme quant.Scheme
+	task  [32]byte
+	terms contract.Terms // what masking follows from
 
 	base   *model.Base // nil where it lies in the cache on disk
 	layout *model.Layout
 	data   *Data // whose contributions the noise hides
 
-	held []heldSlice // what was received last, newest first, to take differences against
-}
-
-// heldSlice is an adapter's slice as a past round's plan named it.
-type heldSlice struct {
-	rank   int
-	values []float32
-}
-
-// keptSlices is how many slices a device keeps to take differences against.
-const keptSlices = 3
-
-// remember keeps a slice.
-func (j *job) remember(s heldSlice) {
-	j.held = append([]heldSlice{s}, j.held[:min(len(j.held), keptSlices-1)]...)
+	held contract.Held // what was received last, to take differences against
 }
 
 // against finds the patch that this device holds the base of, and the base cut
@@ -49,17 +34,9 @@ func (j *job) against(patches []wire.Patch, rank int) (*wire.Blob, []float32, er
 	if len(patches) == 0 {
 		return nil, nil, nil
 	}
-	for _, h := range j.held {
-		if h.rank < rank {
-			continue // part of the slice is missing
-		}
-		values := h.values
-		if h.rank > rank {
-			a := model.NewAdapter(j.layout, 0)
-			if err := a.SetSlice(h.rank, h.values); err != nil {
-				return nil, nil, err
-			}
-			values = a.Slice(rank)
+	for values, err := range j.held.At(j.layout, rank) {
+		if err != nil {
+			return nil, nil, err
 		}
 		digest := quant.Digest(values)
 		for i := range patches {
@@ -82,8 +59,8 @@ func (c *client) parseJob(b []byte) (*job, error) {
 	if !j.Privacy.Private && !c.cfg.AcceptNotPrivate {
 		return nil, ErrNotPrivate
 	}
-	if j.scheme, err = quant.Lookup(j.Uplink); err != nil {
-		return nil, fmt.Errorf("%w: uplink: %w", ErrJob, err)
+	if j.terms, err = contract.Announced(announced).Terms(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrJob, err)
 	}
 	if uint64(j.Base.Size) > c.cfg.MaxBlob {
 		return nil, fmt.Errorf("%w: base has %d bytes, limit %d", ErrJob, j.Base.Size, c.cfg.MaxBlob)
@@ -191,8 +168,8 @@ func (c *client) checkPlan(p *wire.Plan) error {
 		return fmt.Errorf("%d values, the layout has %d at rank %d", p.Values, j.layout.Size(int(p.Rank)), p.Rank)
 	case int(p.Steps) > c.cfg.MaxSteps:
 		return fmt.Errorf("%d local steps, limit %d", p.Steps, c.cfg.MaxSteps)
-	case int64(p.Count) > int64(j.scheme.MaxSymbol()):
-		return fmt.Errorf("clipping count of %d a coordinate, limit %d", p.Count, j.scheme.MaxSymbol())
+	case int64(p.CountSymbol) > int64(j.terms.Scheme.MaxSymbol()):
+		return fmt.Errorf("clipping count of %d a coordinate, limit %d", p.CountSymbol, j.terms.Scheme.MaxSymbol())
 	}
 	if _, fresh := p.AdapterSeed(); !fresh {
 		if err := quant.CheckNames(p.Slice.Format, p.Slice.Codec); err != nil {
@@ -200,31 +177,4 @@ func (c *client) checkPlan(p *wire.Plan) error {
 		}
 	}
 	return nil
-}
-
-// masking derives the lattice, the clipping count and the aggregation's
-// parameters from job and plan; the coordinator does the same, and P binds the
-// result. A device that holds several providers sends their sum: the ring has
-// room for the most that every device may hold.
-func (j *job) masking(p *wire.Plan) (*quant.Lattice, dp.CountCode, secagg.Config, error) {
-	count := dp.CountCode{Coordinates: int(p.Counts), Symbol: int32(p.Count)}
-	lattice, err := quant.NewLattice(j.scheme, int(p.Values), p.ClipNorm, p.Rotation)
-	if err != nil {
-		return nil, count, secagg.Config{}, err
-	}
-	vectors := max(1, int(j.Providers))
-	width, err := quant.Width(j.scheme, int(j.ShardMax)*vectors)
-	if err != nil {
-		return nil, count, secagg.Config{}, err
-	}
-	cfg := secagg.Config{
-		Dim: lattice.D() + count.Coordinates, Width: width, MaxSymbol: int(lattice.MaxSymbol()) * vectors,
-		ShardMax: int(j.ShardMax), ShardMin: int(j.ShardFloor),
-		CorruptPPM: j.CorruptPPM, BreachBits: int(j.BreachBits), SemiHonest: j.SemiHonest,
-		Suite: secagg.SuiteX25519, Identified: j.Identified, Authority: j.RosterKey,
-	}
-	if j.Hybrid {
-		cfg.Suite = secagg.SuiteHybrid
-	}
-	return lattice, count, cfg, cfg.Validate()
 }

@@ -74,7 +74,7 @@ func TestEachProviderIsClippedByItself(t *testing.T) {
 	// The first kind is far beyond the clip norm of 1, the second far within.
 	devices, peers := h.fleet(&byLabel{value: [2]float32{5, 0.01}}, providersOf(5))
 	plan := h.plan(1)
-	plan.Counts, plan.Count = 3, 255
+	plan.CountCoordinates, plan.CountSymbol = 3, 255
 	mean := h.round(plan, peers, nil)
 	// Three providers of the first kind, two of the second.
 	checkMean(t, mean, 3/math.Sqrt(float64(plan.Values))+2*0.01)
@@ -94,7 +94,7 @@ func TestADivergedProviderIsAbsent(t *testing.T) {
 	h := providerHouse(t, 8, 1)
 	_, peers := h.fleet(&byLabel{value: [2]float32{float32(math.NaN()), 0.02}}, providersOf(4))
 	plan := h.plan(1)
-	plan.Counts, plan.Count = 2, 100
+	plan.CountCoordinates, plan.CountSymbol = 2, 100
 	checkMean(t, h.round(plan, peers, nil), 2*0.02)
 	if h.counted != 3*2*0.5 {
 		t.Errorf("count %v, want that of two providers of three devices", h.counted)
@@ -149,7 +149,7 @@ func TestACountThatDoesNotFitIsRefused(t *testing.T) {
 	h.start(h.config(&constant{}))
 	p := h.admit(false)
 	plan := h.plan(1)
-	plan.Counts, plan.Count = 1, 256 // fixed16 has symbols up to 255
+	plan.CountCoordinates, plan.CountSymbol = 1, 256 // fixed16 has symbols up to 255
 	p.assign(plan)
 	if m := want[*wire.Refuse](p); m.Code != wire.CodePlan {
 		t.Errorf("%+v", m)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/secagg"
 )
@@ -20,11 +21,11 @@ type round struct {
 	plan      *wire.Plan
 	planBytes []byte
 	sec       *secagg.Client
-	stop      context.CancelFunc // ends the work
-	work      chan worked        // one result; nil once it was taken
-	start     chan heldSlice     // the adapter's slice, as soon as the work has it
-	symbols   []int32            // the work's result until it is masked
-	delivered bool               // turn 2 was answered: U2 is known
+	stop      context.CancelFunc  // ends the work
+	work      chan worked         // one result; nil once it was taken
+	start     chan contract.Slice // the adapter's slice, as soon as the work has it
+	symbols   []int32             // the work's result until it is masked
+	delivered bool                // turn 2 was answered: U2 is known
 
 	sent   [6][]byte    // by turn: payload sent; turn 3 is upload
 	upload *wire.Upload // turn 3
@@ -63,7 +64,12 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 		c.answered = plan.Round
 		return c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err})
 	}
-	lattice, count, cfg, err := c.job.masking(plan)
+	vector, err := c.job.terms.Planned(plan)
+	var cfg secagg.Config
+	if err == nil {
+		cfg = c.job.terms.Masking(vector)
+		err = cfg.Validate()
+	}
 	if err != nil {
 		c.answered = plan.Round
 		return c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err})
@@ -81,10 +87,10 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 	// round counts as answered.
 	c.answered = plan.Round
 	workCtx, stop := context.WithCancel(c.life)
-	r := &round{plan: plan, planBytes: a.Plan, sec: sec, stop: stop, work: make(chan worked, 1), start: make(chan heldSlice, 1), over: time.After(longest(c.job.Deadlines))}
+	r := &round{plan: plan, planBytes: a.Plan, sec: sec, stop: stop, work: make(chan worked, 1), start: make(chan contract.Slice, 1), over: time.After(longest(c.job.Deadlines))}
 	c.round = r
 	c.events.send(r.event(Keying))
-	if err := c.startWork(workCtx, r, work{plan: plan, lattice: lattice, count: count}, a.Patches); err != nil {
+	if err := c.startWork(workCtx, r, work{plan: plan, lattice: vector.Lattice, count: vector.Count}, a.Patches); err != nil {
 		return err
 	}
 	return c.sendTurn(ctx, secagg.TurnAdvertise, hello)
@@ -308,7 +314,7 @@ func (c *client) end() {
 	c.round.stop()
 	select {
 	case s := <-c.round.start:
-		c.job.remember(s)
+		c.job.held.Remember(s)
 	default: // it was not there yet
 	}
 	c.round.sec.Abort()

@@ -74,7 +74,7 @@ func (h *house) round(plan *wire.Plan, peers []*peer, cut func(turn uint8, i int
 	}
 	sum, err := s.Unmask()
 	ok(t, err)
-	h.counted = dp.CountCode{Coordinates: int(plan.Counts), Symbol: int32(plan.Count)}.Decode(sum[lattice.D():])
+	h.counted = dp.CountCode{Coordinates: int(plan.CountCoordinates), Symbol: int32(plan.CountSymbol)}.Decode(sum[lattice.D():])
 	mean, err := lattice.DecodeMean(sum[:lattice.D()], float64(len(peers)))
 	ok(t, err)
 	for _, p := range peers {

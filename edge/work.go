@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
@@ -17,7 +18,7 @@ type work struct {
 	count   dp.CountCode
 	patch   *wire.Blob // the slice as a difference to held; nil: fetch it whole
 	held    []float32
-	start   chan<- heldSlice // gets the slice once it is there; it never blocks
+	start   chan<- contract.Slice // gets the slice once it is there; it never blocks
 }
 
 // worked is what a work hands back.
@@ -68,12 +69,12 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 
 // keep is what a later round may be a difference to: the slice as received, or
 // all of the adapter where its seed is known.
-func (w work) keep(j *job, start []float32) heldSlice {
+func (w work) keep(j *job, start []float32) contract.Slice {
 	if seed, fresh := w.plan.AdapterSeed(); fresh {
 		most := int(j.RankMax)
-		return heldSlice{most, model.NewAdapter(j.layout, seed).Slice(most)}
+		return contract.Slice{Rank: most, Values: model.NewAdapter(j.layout, seed).Slice(most)}
 	}
-	return heldSlice{int(w.plan.Rank), start}
+	return contract.Slice{Rank: int(w.plan.Rank), Values: start}
 }
 
 // slice yields the adapter's values at the plan's rank.

@@ -90,8 +90,10 @@ type Plan struct {
 	Slice    Slice    // the adapter's values at Rank where Seed is empty
 	Rotation [32]byte
 	ClipNorm float64 // L2 bound on the update of a device, or of each of its providers
-	Counts   uint32  // extra coordinates of the clipping count, behind the lattice's; 0: none
-	Count    uint32  // what they hold: plus this where the update was within ClipNorm, else minus it
+	// The clipping count: extra coordinates behind the lattice's (0: none), and what
+	// they hold, plus it where the update was within ClipNorm, else minus it.
+	CountCoordinates, CountSymbol uint32
+
 	Steps    uint32  // local steps
 	Rate     float64 // local learning rate
 	Programs []Program

@@ -147,13 +147,13 @@ func (p *Plan) validate() error {
 		within("plan.programs", len(p.Programs), 0, MaxPrograms),
 		positive("plan.rate", p.Rate),
 		positive("plan.clip_norm", p.ClipNorm),
-		within("plan.counts", p.Counts, 0, MaxCount),
-		within("plan.count", p.Count, 0, math.MaxInt32),
+		within("plan.count_coordinates", p.CountCoordinates, 0, MaxCount),
+		within("plan.count_symbol", p.CountSymbol, 0, math.MaxInt32),
 	); err != nil {
 		return err
 	}
-	if (p.Counts == 0) != (p.Count == 0) {
-		return fmt.Errorf("wire: plan.counts is %d and plan.count %d: both or neither", p.Counts, p.Count)
+	if (p.CountCoordinates == 0) != (p.CountSymbol == 0) {
+		return fmt.Errorf("wire: plan.count_coordinates is %d and plan.count_symbol %d: both or neither", p.CountCoordinates, p.CountSymbol)
 	}
 	for _, g := range p.Programs {
 		if err := errors.Join(

@@ -21,7 +21,7 @@ func job() *Job {
 
 func plan() *Plan {
 	return &Plan{Task: [32]byte{1}, Round: 7, Step: 3, Rank: 4, Values: 1000, Seed: make([]byte, 8), Rotation: [32]byte{2},
-		ClipNorm: 1, Counts: 3, Count: 12, Steps: 4, Rate: 0.1, Programs: []Program{{Host: "wazero", Blob: Blob{SHA256: [32]byte{3}, Size: 4}}}}
+		ClipNorm: 1, CountCoordinates: 3, CountSymbol: 12, Steps: 4, Rate: 0.1, Programs: []Program{{Host: "wazero", Blob: Blob{SHA256: [32]byte{3}, Size: 4}}}}
 }
 
 type maskedBytes []byte
@@ -196,18 +196,18 @@ func TestFieldsOutOfRangeAreRefused(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*Plan){
-		"plan.round":       func(p *Plan) { p.Round = 0 },
-		"plan.seed":        func(p *Plan) { p.Seed = []byte{1} },
-		"both seed":        func(p *Plan) { p.Slice.Format = "f32" },
-		"plan.slice.blob":  func(p *Plan) { p.Seed = nil },
-		"plan.rate":        func(p *Plan) { p.Rate = -1 },
-		"plan.clip_norm":   func(p *Plan) { p.ClipNorm = 0 },
-		"plan.counts":      func(p *Plan) { p.Counts = MaxCount + 1 },
-		"plan.count ":      func(p *Plan) { p.Count = 1 << 31 },
-		"both or neither":  func(p *Plan) { p.Count = 0 },
-		"plan.programs":    func(p *Plan) { p.Programs = make([]Program, MaxPrograms+1) },
-		"plan.program.bl":  func(p *Plan) { p.Programs[0].Blob.Size = 0 },
-		"plan.steps is 0,": func(p *Plan) { p.Steps = 0 },
+		"plan.round":             func(p *Plan) { p.Round = 0 },
+		"plan.seed":              func(p *Plan) { p.Seed = []byte{1} },
+		"both seed":              func(p *Plan) { p.Slice.Format = "f32" },
+		"plan.slice.blob":        func(p *Plan) { p.Seed = nil },
+		"plan.rate":              func(p *Plan) { p.Rate = -1 },
+		"plan.clip_norm":         func(p *Plan) { p.ClipNorm = 0 },
+		"plan.count_coordinates": func(p *Plan) { p.CountCoordinates = MaxCount + 1 },
+		"plan.count_symbol ":     func(p *Plan) { p.CountSymbol = 1 << 31 },
+		"both or neither":        func(p *Plan) { p.CountSymbol = 0 },
+		"plan.programs":          func(p *Plan) { p.Programs = make([]Program, MaxPrograms+1) },
+		"plan.program.bl":        func(p *Plan) { p.Programs[0].Blob.Size = 0 },
+		"plan.steps is 0,":       func(p *Plan) { p.Steps = 0 },
 	} {
 		p := plan()
 		change(p)
@@ -225,7 +225,7 @@ func TestEveryFieldOfThePlanMovesItsBytes(t *testing.T) {
 		func(p *Plan) { p.Task[31]++ }, func(p *Plan) { p.Round++ }, func(p *Plan) { p.Step++ }, func(p *Plan) { p.Rank++ },
 		func(p *Plan) { p.Values++ }, func(p *Plan) { p.Seed[0]++ }, func(p *Plan) { p.Rotation[0]++ }, func(p *Plan) { p.Steps++ },
 		func(p *Plan) { p.Rate *= 2 }, func(p *Plan) { p.Programs[0].Blob.SHA256[0]++ },
-		func(p *Plan) { p.ClipNorm *= 2 }, func(p *Plan) { p.Counts++ }, func(p *Plan) { p.Count++ },
+		func(p *Plan) { p.ClipNorm *= 2 }, func(p *Plan) { p.CountCoordinates++ }, func(p *Plan) { p.CountSymbol++ },
 	} {
 		p := plan()
 		change(p)

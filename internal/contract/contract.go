@@ -1,0 +1,146 @@
+// Package contract is what a coordinator and its devices must agree on without
+// saying it: what both derive from the announced job and a round's plan. That is
+// the lattice, the clipping count, the width of the ring, secagg's configuration,
+// and which slices differences are taken against. The hash that secagg signs
+// binds the result; two sides that derive differently never finish a round.
+package contract
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/secagg"
+)
+
+// ErrUplink is an uplink scheme that is unknown or cannot carry the job's sums.
+var ErrUplink = errors.New("uplink")
+
+// Job is the part of a job that masking follows from. Limits are secagg's.
+type Job struct {
+	Uplink    string // quant's name of the masked scheme
+	Providers int    // most providers that a device's sum may hold; 0: the device is the unit
+
+	ShardMax, ShardFloor int
+	CorruptPPM           uint32 // tolerated corrupted devices per million
+	BreachBits           int    // of a shard
+	SemiHonest           bool
+	Hybrid               bool     // shares are sealed with ML-KEM-768 + X25519
+	Identified           bool     // rosters carry identity keys
+	RosterKey            [32]byte // certifies rosters; zero where Identified
+}
+
+// Announced reads a device's Job from what the coordinator announced.
+func Announced(j *wire.Job) Job {
+	return Job{
+		Uplink: j.Uplink, Providers: int(j.Providers), ShardMax: int(j.ShardMax), ShardFloor: int(j.ShardFloor),
+		CorruptPPM: j.CorruptPPM, BreachBits: int(j.BreachBits), SemiHonest: j.SemiHonest, Hybrid: j.Hybrid,
+		Identified: j.Identified, RosterKey: j.RosterKey,
+	}
+}
+
+// Announce writes a coordinator's Job into what it announces: the inverse of
+// Announced.
+func (j Job) Announce(to *wire.Job) {
+	to.Uplink, to.Providers, to.ShardMax, to.ShardFloor = j.Uplink, uint32(j.Providers), uint16(j.ShardMax), uint16(j.ShardFloor)
+	to.CorruptPPM, to.BreachBits, to.SemiHonest, to.Hybrid = j.CorruptPPM, uint16(j.BreachBits), j.SemiHonest, j.Hybrid
+	to.Identified, to.RosterKey = j.Identified, j.RosterKey
+}
+
+// Units is the largest number of units of privacy, each clipped by itself, whose
+// vectors a device's sum holds.
+func (j Job) Units() int { return max(1, j.Providers) }
+
+// Threshold is the number of members of a shard of n whom unmasking needs.
+func (j Job) Threshold(n int) (int, error) { return j.masking().Threshold(n) }
+
+// masking is secagg's configuration but for what a round's vectors decide.
+func (j Job) masking() secagg.Config {
+	c := secagg.Config{
+		Dim: 1, Width: 32, MaxSymbol: 1, ShardMax: j.ShardMax, ShardMin: j.ShardFloor,
+		CorruptPPM: j.CorruptPPM, BreachBits: j.BreachBits, SemiHonest: j.SemiHonest,
+		Suite: secagg.SuiteX25519, Identified: j.Identified, Authority: j.RosterKey,
+	}
+	if j.Hybrid {
+		c.Suite = secagg.SuiteHybrid
+	}
+	return c
+}
+
+// Terms are what a Job fixes for all of its rounds.
+type Terms struct {
+	Job    Job
+	Scheme quant.Scheme
+	Width  int // bits of a coordinate on the ring
+}
+
+// Terms looks up the scheme and finds the ring that the sum of a full shard fits;
+// the error wraps ErrUplink.
+func (j Job) Terms() (Terms, error) {
+	scheme, err := quant.Lookup(j.Uplink)
+	if err != nil {
+		return Terms{}, fmt.Errorf("%w: %w", ErrUplink, err)
+	}
+	width, err := quant.Width(scheme, j.ShardMax*j.Units())
+	if err != nil {
+		return Terms{}, fmt.Errorf("%w: shards of %d, %d vectors a device: %w", ErrUplink, j.ShardMax, j.Units(), err)
+	}
+	return Terms{j, scheme, width}, nil
+}
+
+// Vector is what one unit of privacy (a device, or a provider in one) adds to a
+// round: the lattice's symbols and behind them, in a job that adapts the clip
+// norm, the count of those within it. One noise draw covers all of it.
+type Vector struct {
+	Lattice *quant.Lattice
+	Count   dp.CountCode
+}
+
+// Planned is the vector that a plan asks for.
+func (t Terms) Planned(p *wire.Plan) (Vector, error) {
+	l, err := t.Lattice(int(p.Values), p.ClipNorm, p.Rotation)
+	return Vector{l, dp.CountCode{Coordinates: int(p.CountCoordinates), Symbol: int32(p.CountSymbol)}}, err
+}
+
+// Lattice is the lattice of an update of so many values.
+func (t Terms) Lattice(values int, clip float64, rotation [32]byte) (*quant.Lattice, error) {
+	l, err := quant.NewLattice(t.Scheme, values, clip, rotation)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUplink, err)
+	}
+	return l, nil
+}
+
+// Size is the number of coordinates.
+func (v Vector) Size() int { return v.Lattice.D() + v.Count.Coordinates }
+
+// B2 bounds the squared integer norm of one unit's vector: the sensitivity.
+func (v Vector) B2() int64 { return v.Lattice.B2() + v.Count.B2() }
+
+// CheckSum refuses a shard's exact sum that no honest devices could have made,
+// n being the most units that they hold together.
+func (v Vector) CheckSum(sum []int64, n int) error {
+	if len(sum) != v.Size() {
+		return fmt.Errorf("%w: sum of %d coordinates, the round has %d", quant.ErrLength, len(sum), v.Size())
+	}
+	d := v.Lattice.D()
+	if err := v.Lattice.CheckSum(sum[:d], n); err != nil {
+		return err
+	}
+	limit := int64(v.Count.Symbol) * int64(n)
+	for i, x := range sum[d:] {
+		if x > limit || x < -limit {
+			return &quant.SumRangeError{Index: d + i, Value: x, Limit: limit, Survivors: n, Count: 1}
+		}
+	}
+	return nil
+}
+
+// Masking is secagg's configuration of a round. The caller validates it.
+func (t Terms) Masking(v Vector) secagg.Config {
+	c := t.Job.masking()
+	c.Dim, c.Width, c.MaxSymbol = v.Size(), t.Width, int(v.Lattice.MaxSymbol())*t.Job.Units()
+	return c
+}
