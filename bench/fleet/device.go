@@ -17,6 +17,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
@@ -198,22 +199,16 @@ func (d *device) assigned(ctx context.Context, a *wire.Assignment) error {
 			return err
 		}
 	}
-	scheme, err := quant.Lookup(d.job.Uplink)
+	terms, err := contract.Announced(d.job).Terms()
 	if err != nil {
 		return err
 	}
-	if d.lat, err = quant.NewLattice(scheme, int(plan.Values), plan.ClipNorm, plan.Rotation); err != nil {
-		return err
-	}
-	width, err := quant.Width(scheme, int(d.job.ShardMax))
+	vector, err := terms.Planned(plan)
 	if err != nil {
 		return err
 	}
-	cfg := secagg.Config{
-		Dim: d.lat.D() + int(plan.Counts), Width: width, MaxSymbol: int(d.lat.MaxSymbol()), ShardMax: int(d.job.ShardMax),
-		ShardMin: int(d.job.ShardFloor), CorruptPPM: d.job.CorruptPPM, BreachBits: int(d.job.BreachBits),
-		SemiHonest: d.job.SemiHonest, Suite: secagg.SuiteX25519, Identified: d.job.Identified, Authority: d.job.RosterKey,
-	}
+	d.lat = vector.Lattice
+	cfg := terms.Masking(vector)
 	hash := secagg.PlanHash(hex.EncodeToString(d.task[:]), plan.Round, cfg, a.Plan)
 	if d.mask, err = secagg.NewClient(cfg, hash, d.key, rand.Reader); err != nil {
 		return err
