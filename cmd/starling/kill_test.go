@@ -30,6 +30,16 @@ type process struct {
 	out bytes.Buffer // valid once ended
 }
 
+// build makes the command in a folder.
+func build(t *testing.T, dir string) string {
+	t.Helper()
+	binary := filepath.Join(dir, "starling")
+	if out, err := exec.CommandContext(watchdog.Context(t), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return binary
+}
+
 func start(t *testing.T, binary string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(binary, args...), lines: make(chan string, 4096)}
@@ -107,10 +117,7 @@ func freePort(t *testing.T) string {
 // can be used.
 func TestServeSurvivesKill(t *testing.T) {
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "starling")
-	if out, err := exec.CommandContext(watchdog.Context(t), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	binary := build(t, dir)
 	const devices, rounds = 4, 4
 	data := filepath.Join(dir, "data")
 	if out, err := exec.CommandContext(watchdog.Context(t), binary, "invoices", "--out", data, "--clients", fmt.Sprint(devices)).CombinedOutput(); err != nil {

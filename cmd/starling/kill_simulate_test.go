@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A simulation that is killed, several times and anywhere, comes to the adapter
+// that it would have come to: nothing of a round is kept but a whole one.
+func TestSimulateSurvivesKill(t *testing.T) {
+	dir := t.TempDir()
+	binary := build(t, dir)
+	command := func(out string) []string {
+		return []string{"simulate", "--rounds", "5", "--cohort", "30", "--examples", "4", "--every", "0", "--validation", "40",
+			"--set", "training.steps=1", "--set", "adapter.rank_max=2", "--out", out}
+	}
+	adapter := func(out string) []byte {
+		found, err := filepath.Glob(filepath.Join(out, "*", "adapter.safetensors"))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s holds %q: %v", out, found, err)
+		}
+		b, err := os.ReadFile(found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	whole := filepath.Join(dir, "whole")
+	if err := start(t, binary, command(whole)...).end(); err != nil {
+		t.Fatal(err)
+	}
+	broken := filepath.Join(dir, "broken")
+	for _, after := range []string{`^ *1/5 `, `^ *2/5 `, `^ *4/5 `} {
+		p := start(t, binary, command(broken)...)
+		p.await(t, after)
+		time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond) // anywhere in what follows
+		if err := p.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		p.end()
+	}
+	if err := start(t, binary, command(broken)...).end(); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(adapter(broken), adapter(whole)) {
+		t.Error("killed three times: another adapter")
+	}
+}
