@@ -50,6 +50,8 @@ type Coordinator struct {
 	taskName  string   // in hexadecimal, as secagg binds it
 
 	about      func() ([]byte, error) // what /v1/job says, computed once
+	watch      *watch                 // what the dashboard shows
+	adminToken string
 	maxPending uint64
 	events     chan event
 	done       chan struct{} // closed when the engine takes no more events
@@ -96,6 +98,7 @@ type device struct {
 	token []byte    // of the last session
 	away  time.Time // when the running round stops waiting for it, while it is in running.away
 	presence
+	browser bool // its last session came from a browser
 }
 
 // New validates the job, opens or makes the store, verifies the ledger and
@@ -113,11 +116,12 @@ func New(cfg Config) (*Coordinator, error) {
 	c := &Coordinator{
 		Core: core, cfg: cfg, log: cfg.Log, blobs: newBlobs(),
 		events: make(chan event, 16), done: make(chan struct{}), workers: newWorkers(),
-		maxPending: maxPending, devices: map[[32]byte]*device{},
+		maxPending: maxPending, watch: newWatch(), devices: map[[32]byte]*device{},
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
+	c.log = slog.New(tee{to: &c.watch.log, next: c.log.Handler()})
 	c.about = sync.OnceValues(c.aboutJSON)
 	c.life, c.end = context.WithCancelCause(context.Background())
 	most := t.job.Cohort.MaxEnrolled
@@ -154,6 +158,9 @@ func (c *Coordinator) resume() error {
 	}
 	instance, err := once("instance", 16)
 	if err != nil {
+		return err
+	}
+	if err := c.drawAdminToken(); err != nil {
 		return err
 	}
 	authority, err := once("authority", ed25519.SeedSize)

@@ -268,6 +268,7 @@ func (c *Coordinator) finished(r *running, e round.Finish) error {
 	c.progress.Dropped = dropped
 	c.total.Dropped += dropped
 	c.metrics.dropped.Add(int64(dropped))
+	c.record(r, e.State == round.Done, e.Reason, dropped)
 	took := time.Since(r.began)
 	if c.pace == 0 {
 		c.pace = took

@@ -230,7 +230,7 @@ func (c *Coordinator) join(ev joinEvent) error {
 		d = c.addDevice(ev.s.id)
 		c.log.Info("enrolled", "device", short(d.id), "enrolled", len(c.order))
 	}
-	d.token, d.sess, ev.s.device = token, ev.s, d
+	d.token, d.sess, ev.s.device, d.browser = token, ev.s, d, ev.s.browser
 	d.joined, d.backBy = time.Now(), time.Time{}
 	c.connected++
 	c.metrics.connected.Store(int64(c.connected))
@@ -410,6 +410,7 @@ func (c *Coordinator) publish() {
 	c.mu.Lock()
 	c.status, c.result = *p, *t
 	c.mu.Unlock()
+	c.watched()
 	if c.cfg.Progress != nil {
 		c.cfg.Progress(*p)
 	}

@@ -80,6 +80,7 @@ func (c *Coordinator) evaluated(ev evaluatedEvent) {
 		return
 	}
 	c.progress.Validation, c.progress.ValidationRound = ev.accuracy, int(ev.m.version)
+	c.watch.measured(int(ev.m.version), ev.accuracy)
 	c.publish()
 	if next := c.measuring.next; next != nil {
 		c.measuring.next = nil
@@ -106,6 +107,7 @@ func (c *Coordinator) finalEvaluation(ctx context.Context) error {
 		return err
 	}
 	c.progress.Validation, c.progress.ValidationRound = accuracy, int(c.version)
+	c.watch.measured(int(c.version), accuracy)
 	best := accuracy[0]
 	for _, v := range accuracy {
 		if v.Accuracy > best.Accuracy {

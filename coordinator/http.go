@@ -39,6 +39,7 @@ func (c *Coordinator) Handler() http.Handler {
 		fetchedOnce(r)
 		c.serveAbout(w, r)
 	})
+	c.adminRoutes(mux)
 	if c.cfg.Pages != nil {
 		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 			fetchedOnce(r)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/coder/websocket"
@@ -42,6 +43,7 @@ type session struct {
 	device  *device                 // owned by the engine
 	faults  int                     // owned by the engine
 	dead    bool                    // owned by the engine: killed or finished
+	browser bool                    // the device says that it is one
 }
 
 // send queues a frame, and cuts the device off where its queue is full: a slow
@@ -160,6 +162,7 @@ func (c *Coordinator) handshake(ctx context.Context, conn *websocket.Conn, s *se
 	if hello.MinVersion > wire.Version || hello.MaxVersion < wire.Version {
 		return refuse(wire.CodeVersion, 0, "coordinator speaks protocol %d, device %d..%d", wire.Version, hello.MinVersion, hello.MaxVersion)
 	}
+	s.browser = strings.HasSuffix(hello.Agent, " v8")
 	welcome := &wire.Welcome{Version: wire.Version}
 	rand.Read(welcome.Challenge[:]) // ends the program where the system has no randomness
 	if err := conn.Write(ctx, websocket.MessageBinary, frame(welcome)); err != nil {

@@ -61,3 +61,34 @@ export interface RankAccuracy {
   rank: number;
   accuracy: number;
 }
+
+export interface Overview {
+  progress: Progress;
+  state_left_ms: number;
+  cohort: string;
+  browsers: string;
+}
+
+export interface RoundRecord {
+  round: number;
+  attempt: number;
+  rank: number;
+  cohort: number;
+  dropped: number;
+  released: boolean;
+  reason?: string;
+  seconds: number;
+  clip_norm: number;
+  accuracy?: RankAccuracy[];
+  delivered?: Guarantee;
+  simulated?: Guarantee;
+  bytes_up: number;
+  bytes_down: number;
+}
+
+export interface Occurrence {
+  time: string;
+  level: string;
+  what: string;
+  details?: string[];
+}

@@ -15,7 +15,7 @@ import (
 )
 
 // answers are the endpoints' types; what they hold follows.
-var answers = []any{coordinator.About{}, coordinator.Progress{}}
+var answers = []any{coordinator.About{}, coordinator.Progress{}, coordinator.Overview{}, coordinator.RoundRecord{}, coordinator.Occurrence{}}
 
 func main() {
 	log.SetFlags(0)

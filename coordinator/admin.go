@@ -1,0 +1,199 @@
+package coordinator
+
+import (
+	"crypto/subtle"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/model"
+)
+
+// The operator's endpoints, below /v1/admin/, ask for the admin token as
+// "Authorization: Bearer". It is never taken from a cookie or an address: a page
+// of another origin cannot make a browser send it.
+
+// AdminToken is what the dashboard asks the operator for: 64 hexadecimal digits,
+// drawn once and kept in the store.
+func (c *Coordinator) AdminToken() string { return c.adminToken }
+
+// drawAdminToken is never seeded: it protects the operator, not a reproducible run.
+func (c *Coordinator) drawAdminToken() error {
+	b, err := c.store.Secret("admin", func() ([]byte, error) { return sessionToken(), nil })
+	c.adminToken = hex.EncodeToString(b)
+	return err
+}
+
+// admin lets through who shows the token.
+func (c *Coordinator) admin(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(c.adminToken)) != 1 {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="starling"`)
+			http.Error(w, "the admin token is missing or wrong", http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		serve(w, r)
+	}
+}
+
+func (c *Coordinator) adminRoutes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /v1/admin/events", c.admin(c.serveEvents))
+	mux.HandleFunc("GET /v1/admin/job.yaml", c.admin(c.serveJobFile))
+	mux.HandleFunc("GET /v1/admin/rounds.csv", c.admin(c.serveRounds))
+	mux.HandleFunc("GET /v1/admin/ledger.json", c.admin(c.serveLedger))
+	mux.HandleFunc("GET /v1/admin/adapter/{file}", c.admin(c.serveAdapter))
+}
+
+const (
+	eventsApart = 200 * time.Millisecond // between two overviews
+	eventsAlive = 10 * time.Second       // without a change
+)
+
+// serveEvents streams server-sent events: "overview", "rounds" and "events" at
+// once, then what has changed.
+func (c *Coordinator) serveEvents(w http.ResponseWriter, r *http.Request) {
+	if c.watch.watchers.Add(1) > maxWatchers {
+		c.watch.watchers.Add(-1)
+		http.Error(w, fmt.Sprintf("%d dashboards are open already", maxWatchers), http.StatusServiceUnavailable)
+		return
+	}
+	defer c.watch.watchers.Add(-1)
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	alive := time.NewTimer(eventsAlive)
+	defer alive.Stop()
+	var s seen
+	for {
+		b, changed, err := c.watch.news(&s)
+		if err != nil {
+			c.log.Error("the dashboard cannot be told", "error", err)
+			return
+		}
+		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // where it cannot be set, the socket's own holds
+		if _, err := w.Write(b); err != nil {
+			return
+		}
+		if out.Flush() != nil {
+			return
+		}
+		alive.Reset(eventsAlive)
+		select {
+		case <-changed:
+		case <-alive.C:
+		case <-r.Context().Done():
+			return
+		case <-c.life.Done():
+			return
+		}
+		select {
+		case <-time.After(eventsApart):
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// serveJobFile is the job with every default filled in, without its secret.
+func (c *Coordinator) serveJobFile(w http.ResponseWriter, _ *http.Request) {
+	j := c.t.job
+	j.Enrolment.Secret = ""
+	b, err := yaml.Marshal(j)
+	if err != nil {
+		c.log.Error("the job cannot be written", "error", err)
+		http.Error(w, "the job cannot be written", http.StatusInternalServerError)
+		return
+	}
+	attach(w, "application/yaml", "job.yaml")
+	_, _ = w.Write(b) // the reader is gone: nobody to tell
+}
+
+func attach(w http.ResponseWriter, kind, name string) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+}
+
+// serveRounds is the rounds since this process began, one a line.
+func (c *Coordinator) serveRounds(w http.ResponseWriter, _ *http.Request) {
+	c.watch.mu.Lock()
+	records := slices.Clone(c.watch.rounds)
+	c.watch.mu.Unlock()
+	attach(w, "text/csv; charset=utf-8", "rounds.csv")
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"round", "attempt", "rank", "cohort", "dropped", "released", "reason", "seconds", "clip_norm",
+		"accuracy", "accuracy_rank", "epsilon_delivered", "epsilon_simulated", "delta", "bytes_up", "bytes_down"})
+	float := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	for _, r := range records {
+		line := []string{strconv.Itoa(r.Round), strconv.FormatUint(r.Attempt, 10), strconv.Itoa(r.Rank), strconv.Itoa(r.Cohort),
+			strconv.Itoa(r.Dropped), strconv.FormatBool(r.Released), r.Reason, float(r.Seconds), float(r.ClipNorm), "", "", "", "", "",
+			strconv.FormatInt(r.BytesUp, 10), strconv.FormatInt(r.BytesDown, 10)}
+		if len(r.Accuracy) > 0 {
+			line[9], line[10] = float(r.Accuracy[0].Accuracy), strconv.Itoa(r.Accuracy[0].Rank)
+		}
+		if r.Delivered != nil {
+			line[11], line[13] = float(r.Delivered.Epsilon), float(r.Delivered.Delta)
+		}
+		if r.Simulated != nil {
+			line[12] = float(r.Simulated.Epsilon)
+		}
+		_ = out.Write(line) // its error is Flush's
+	}
+	out.Flush() // the reader is gone: nobody to tell
+}
+
+// serveLedger is the privacy ledger, verified.
+func (c *Coordinator) serveLedger(w http.ResponseWriter, _ *http.Request) {
+	ledger, err := c.store.Ledger()
+	if err != nil {
+		c.log.Error("the ledger cannot be read", "error", err)
+		http.Error(w, "the ledger cannot be read", http.StatusInternalServerError)
+		return
+	}
+	type line struct {
+		Seq   uint64   `json:"seq"`
+		Event dp.Event `json:"event"`
+		store.Note
+		Hash string `json:"hash"`
+	}
+	out := struct {
+		Task    string `json:"task"`
+		Private bool   `json:"private"`
+		Head    string `json:"head"`
+		Entries []line `json:"entries"`
+	}{ledger.Task, ledger.Private, ledger.HeadString(), []line{}}
+	for _, e := range ledger.Entries {
+		out.Entries = append(out.Entries, line{e.Seq, e.Event, e.Note, fmt.Sprintf("%x", e.Hash)})
+	}
+	attach(w, "application/json", "ledger.json")
+	_ = json.NewEncoder(w).Encode(out) // the reader is gone: nobody to tell
+}
+
+// serveAdapter is a file of the released checkpoint, in PEFT's layout.
+func (c *Coordinator) serveAdapter(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("file")
+	if name != model.AdapterFile && name != model.AdapterConfigFile && name != model.CheckpointFile {
+		http.NotFound(w, r)
+		return
+	}
+	b, err := os.ReadFile(filepath.Join(c.checkpointDir(), name))
+	if err != nil {
+		http.Error(w, "no round has been committed yet", http.StatusNotFound)
+		return
+	}
+	attach(w, "application/octet-stream", name)
+	_, _ = w.Write(b) // the reader is gone: nobody to tell
+}

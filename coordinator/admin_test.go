@@ -1,0 +1,203 @@
+package coordinator
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/round"
+)
+
+// dashboard is what a stream of events has told so far.
+type dashboard struct {
+	overview Overview
+	rounds   []RoundRecord
+}
+
+// until reads events until they have come to what passes.
+func (d *dashboard) until(t *testing.T, body *bufio.Reader, passes func() bool) {
+	t.Helper()
+	event := ""
+	for !passes() {
+		line, err := body.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%v; so far %+v", err, d)
+		}
+		if e, ok := strings.CutPrefix(line, "event: "); ok {
+			event = strings.TrimSpace(e)
+		}
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			switch event {
+			case "overview":
+				err = json.Unmarshal([]byte(data), &d.overview)
+			case "rounds":
+				err = json.Unmarshal([]byte(data), &d.rounds)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestDashboard: the operator's endpoints answer the token alone, and stream what
+// the round's cohort does while it does it.
+func TestDashboard(t *testing.T) {
+	job := tinyJob(3)
+	job.Enrolment.Secret = "a secret of sixteen bytes"
+	tb := setTable(t, Config{Job: job}, 3, nil)
+	token := tb.c.AdminToken()
+	if len(token) != 64 {
+		t.Fatalf("token %q", token)
+	}
+	get := func(ctx context.Context, path, token string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(ctx, "GET", tb.server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		res, err := httpClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { res.Body.Close() })
+		return res
+	}
+	paths := []string{"/v1/admin/events", "/v1/admin/job.yaml", "/v1/admin/rounds.csv", "/v1/admin/ledger.json", "/v1/admin/adapter/adapter_model.safetensors"}
+	for _, path := range paths {
+		for _, wrong := range []string{"", token[:63], token + "0", strings.Repeat("0", 64)} {
+			if res := get(t.Context(), path, wrong); res.StatusCode != http.StatusUnauthorized {
+				t.Errorf("%s with %q: %s", path, wrong, res.Status)
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	res := get(ctx, "/v1/admin/events", token)
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" || res.Header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("%s %v", res.Status, res.Header)
+	}
+	body := bufio.NewReader(res.Body)
+	var d dashboard
+	d.until(t, body, func() bool { return d.overview.Progress.State == StateWaiting })
+	if d.overview.Cohort != "" || len(d.rounds) != 0 {
+		t.Errorf("before the first round: %+v", d)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- runKeeping(tb) }()
+	d.until(t, body, func() bool { return d.overview.Progress.State == StateFinished && len(d.rounds) == 2 })
+	if r := d.rounds[1]; r.Round != 2 || !r.Released || r.Cohort != 3 || r.Dropped != 0 || r.Delivered == nil || r.BytesUp <= 0 || r.Seconds <= 0 {
+		t.Errorf("second round %+v", r)
+	}
+	if err := <-ran; err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cancel() // the server waits for the stream
+		tb.server.Close()
+		if err := tb.c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	read := func(path string) string {
+		t.Helper()
+		res := get(t.Context(), path, token)
+		b, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != 200 {
+			t.Fatalf("%s: %s %v", path, res.Status, err)
+		}
+		return string(b)
+	}
+	if file := read("/v1/admin/job.yaml"); strings.Contains(file, job.Enrolment.Secret) || !strings.Contains(file, "rounds: 2") {
+		t.Errorf("job file:\n%s", file)
+	}
+	lines, err := csv.NewReader(strings.NewReader(read("/v1/admin/rounds.csv"))).ReadAll()
+	if err != nil || len(lines) != 3 || lines[2][0] != "2" || lines[2][5] != "true" {
+		t.Errorf("rounds %v, %v", lines, err)
+	}
+	var ledger struct {
+		Head    string
+		Entries []struct{ Hash string }
+	}
+	if err := json.Unmarshal([]byte(read("/v1/admin/ledger.json")), &ledger); err != nil || len(ledger.Entries) != 2 || ledger.Entries[1].Hash != ledger.Head {
+		t.Errorf("ledger %+v, %v", ledger, err)
+	}
+	if b := read("/v1/admin/adapter/adapter_model.safetensors"); !strings.Contains(b[:min(len(b), 400)], "lora_A") {
+		t.Errorf("adapter begins %q", b[:min(len(b), 100)])
+	}
+	if res := get(t.Context(), "/v1/admin/adapter/starling.db", token); res.StatusCode != http.StatusNotFound {
+		t.Errorf("another file: %s", res.Status)
+	}
+	// Dashboards are bounded: each costs the engine a walk over the cohort.
+	for range maxWatchers {
+		tb.c.watch.watchers.Add(1)
+	}
+	if res := get(t.Context(), "/v1/admin/events", token); res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("one dashboard too many: %s", res.Status)
+	}
+}
+
+// TestOccurrences: the last lines are kept, each is told once, and long ones are cut.
+func TestOccurrences(t *testing.T) {
+	var o occurrences
+	told := 0
+	for i := range maxOccurrences + 50 {
+		o.add(Occurrence{What: string(rune('a' + i%26))})
+		if i%7 == 0 {
+			lines, n := o.after(told)
+			if n != i+1 || len(lines) != min(n-told, maxOccurrences) {
+				t.Fatalf("after %d of %d: %d lines, %d", told, i+1, len(lines), n)
+			}
+			told = n
+		}
+	}
+	lines, _ := o.after(0)
+	if len(lines) != maxOccurrences || lines[len(lines)-1].What != string(rune('a'+(maxOccurrences+49)%26)) {
+		t.Errorf("%d lines kept", len(lines))
+	}
+	if lines, _ := o.after(maxOccurrences + 50); len(lines) != 0 {
+		t.Errorf("%d lines again", len(lines))
+	}
+}
+
+// TestCohortMap: each standing of a drawn device is shown as itself.
+func TestCohortMap(t *testing.T) {
+	var order []*device
+	r := &running{away: map[*device]struct{}{}, parts: map[round.Device]*participant{}}
+	add := func(p participant, connected, away, browser bool) {
+		d := &device{n: round.Device(len(order)), browser: browser}
+		if connected {
+			d.sess = &session{}
+		}
+		if away {
+			r.away[d] = struct{}{}
+		}
+		order = append(order, d)
+		r.parts[d.n] = &p
+	}
+	add(participant{}, false, false, false)
+	add(participant{}, true, false, true)
+	add(participant{heldTurns: 1}, true, false, false)
+	add(participant{heldTurns: 0b111}, true, false, false)
+	add(participant{heldTurns: 0b11111}, false, false, false)
+	add(participant{heldTurns: 1}, false, true, false)
+	add(participant{heldTurns: 1, dropped: true}, false, true, false)
+	add(participant{bad: true}, true, false, false)
+	c := &Coordinator{order: order}
+	standing, browsers := c.cohortMap(r)
+	if want := string([]byte{StandingAbsent, StandingJoined, StandingTraining, StandingMasked, StandingRevealed, StandingAway, StandingDropped, StandingDropped}); standing != want {
+		t.Errorf("standing %q, want %q", standing, want)
+	}
+	if browsers != "nbnnnnnn" {
+		t.Errorf("browsers %q", browsers)
+	}
+}
