@@ -26,11 +26,12 @@ type client struct {
 	session  []byte
 	resuming bool // between a reconnect into a round and the coordinator's Resume
 
-	job      *job
-	prepared bool
-	prep     chan error // the preparation's result; nil when none is running
-	round    *round
-	answered uint64 // the highest round this device has answered
+	previewed bool // the data fits what the coordinator says of its job
+	job       *job
+	prepared  bool
+	prep      chan error // the preparation's result; nil when none is running
+	round     *round
+	answered  uint64 // the highest round this device has answered
 }
 
 // Run joins the coordinator that the token names and takes part until the job
@@ -68,17 +69,22 @@ func Run(ctx context.Context, cfg Config) (err error) {
 // run connects again and again.
 func (c *client) run(ctx context.Context) error {
 	wait := backoff{least: c.cfg.BackoffMin, most: c.cfg.BackoffMax}
+	joinedOnce, refusals := false, 0
 	for {
 		joined, err := c.connect(ctx)
 		if joined {
 			wait.reset()
+			joinedOnce, refusals = true, 0
+		}
+		if errors.Is(err, ErrDuplicate) && !joinedOnce {
+			refusals++
 		}
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case fatal(err):
+		case fatal(err), !joinedOnce && errors.Is(err, ErrUnreachable), refusals > mostRefusals:
 			return err
 		}
 		floor := time.Duration(0)
@@ -87,12 +93,16 @@ func (c *client) run(ctx context.Context) error {
 		}
 		pause := wait.next(floor)
 		c.cfg.Log.Info("not connected", "err", err, "again_in", pause)
-		c.events.send(Event{State: Backoff, Text: err.Error(), Total: pause.Milliseconds()})
+		c.events.send(Event{State: Backoff, Text: Words(err), Total: pause.Milliseconds()})
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
 }
+
+// mostRefusals is how often a device that never got in asks again while its
+// identity is connected: longer than a dead connection of its own is held.
+const mostRefusals = 24
 
 // longestPause bounds what a coordinator can make a device wait.
 const longestPause = 6 * time.Hour
@@ -100,14 +110,16 @@ const longestPause = 6 * time.Hour
 // paceError is the end of a session after which the coordinator named a time
 // to come back.
 type paceError struct {
-	wait time.Duration
-	why  string
+	wait  time.Duration
+	why   string
+	cause error // may be nil
 }
 
 func (e *paceError) Error() string { return e.why }
+func (e *paceError) Unwrap() error { return e.cause }
 
 func pace(millis uint32, why string) error {
-	return &paceError{min(time.Duration(millis)*time.Millisecond, longestPause), why}
+	return &paceError{wait: min(time.Duration(millis)*time.Millisecond, longestPause), why: why}
 }
 
 // fatal tells what trying again does not mend.
@@ -125,6 +137,9 @@ func fatal(err error) bool {
 // whether the coordinator let this device in.
 func (c *client) connect(ctx context.Context) (joined bool, err error) {
 	c.events.send(Event{State: Connecting})
+	if err := c.preview(ctx); err != nil {
+		return false, err
+	}
 	dialCtx, cancel := context.WithTimeout(ctx, c.cfg.Handshake)
 	conn, err := c.cfg.Dial(dialCtx, c.token)
 	cancel()
@@ -293,6 +308,8 @@ func refusedBy(m *wire.Error) error {
 		return fmt.Errorf("%w: %s", ErrVersion, m.Text)
 	case m.RetryMillis == 0:
 		return &RefusedError{Code: m.Code, Text: m.Text}
+	case m.Code == wire.CodeDuplicate:
+		return &paceError{min(time.Duration(m.RetryMillis)*time.Millisecond, longestPause), ErrDuplicate.Error(), ErrDuplicate}
 	}
 	return pace(m.RetryMillis, m.Text)
 }

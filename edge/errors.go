@@ -16,7 +16,13 @@ var (
 	ErrData       = errors.New("edge: local data cannot be used")
 	ErrBase       = errors.New("edge: the base model cannot be used")
 	ErrJob        = errors.New("edge: the job cannot be joined")
-	ErrPin        = errors.New("edge: the coordinator's certificate is not the one in the join token")
+	// ErrUnreachable is an address at which there is no coordinator, or none whose
+	// certificate is trusted. A device that was joined before goes on trying.
+	ErrUnreachable = errors.New("edge: no coordinator can be reached")
+	// ErrDuplicate is an identity that is connected already. It is tried again for
+	// two minutes: a connection of one's own that is dead may be held so long.
+	ErrDuplicate = errors.New("edge: this identity is connected already")
+	ErrPin       = errors.New("edge: the coordinator's certificate is not the one in the join token")
 )
 
 // Causes for which a device declines a round. They stand in a *RefusalError.

@@ -123,17 +123,9 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
 	}
-	set, err := c.cfg.Data(j.Labels)
+	set, err := c.examples(j.Labels, int(j.Providers))
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrData, err)
-	}
-	if len(set.Examples) == 0 {
-		return fmt.Errorf("%w: no examples", ErrData)
-	}
-	for _, e := range set.Examples {
-		if e.Label < 0 || e.Label >= len(j.Labels) {
-			return fmt.Errorf("%w: label number %d, the job has %d labels", ErrData, e.Label, len(j.Labels))
-		}
+		return err
 	}
 	j.data, err = NewData(set, tok, int(j.Sequence), int(j.Providers), j.ProviderRate)
 	return err

@@ -35,19 +35,27 @@ func NewData(set *dataset.Set, tok *tokenizer.WordPiece, sequence, providers int
 	if providers == 0 {
 		return &Data{units: []unit{{data: tokenize(set, tok, sequence)}}}, nil
 	}
-	names, parts, err := set.Groups()
+	names, parts, err := divide(set, providers)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrData, err)
-	}
-	if len(names) > providers {
-		return nil, fmt.Errorf("%w: %d providers, the job takes at most %d a device (providers.most): divide them over several devices or leave some out",
-			ErrData, len(names), providers)
+		return nil, err
 	}
 	d := &Data{units: make([]unit, len(names)), rate: rate}
 	for i := range d.units {
 		d.units[i] = unit{names[i], tokenize(parts[i], tok, sequence)}
 	}
 	return d, nil
+}
+
+// divide makes a set of each provider, of whom there may be most.
+func divide(set *dataset.Set, most int) (names []string, parts []*dataset.Set, err error) {
+	if names, parts, err = set.Groups(); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrData, err)
+	}
+	if len(names) > most {
+		return nil, nil, fmt.Errorf("%w: %d providers, the job takes at most %d a device (providers.most): divide them over several devices or leave some out",
+			ErrData, len(names), most)
+	}
+	return names, parts, nil
 }
 
 // providers tells whether they are the units.

@@ -100,9 +100,9 @@ type NetDialer func(ctx context.Context, network, address string) (net.Conn, err
 // system's.
 func DialSocket(ctx context.Context, t wire.Token, netDial NetDialer) (Conn, error) {
 	options := &websocket.DialOptions{HTTPClient: NewHTTPClient(t, netDial), CompressionMode: websocket.CompressionDisabled}
-	ws, _, err := websocket.Dial(ctx, t.Endpoint(), options)
+	ws, resp, err := websocket.Dial(ctx, t.Endpoint(), options)
 	if err != nil {
-		return nil, fmt.Errorf("edge: dial %s: %w", t.URL, err)
+		return nil, dialError(t, resp, err)
 	}
 	return newSocket(ws), nil
 }

@@ -47,7 +47,7 @@ func TestWordsKnowsEveryPackage(t *testing.T) {
 		if err == nil && strings.Contains(string(text), `"`+name+`: `) {
 			known++
 			if got := Words(errors.New(name + ": it failed")); got != "it failed" {
-				t.Errorf("%q of %s is left", got, path)
+				t.Errorf("%q of %s is left: words.go does not know the package", got, path)
 			}
 		}
 		return err

@@ -20,6 +20,7 @@ func TestProvidersWithAnAdaptiveClipNorm(t *testing.T) {
 	const n, providers = 6, 5
 	cfg := config(t, n)
 	job := &cfg.Coordinator.Job
+	job.Cohort.Population = n - 1 // the last client's data does not fit, so it does not enrol
 	job.Adapter.RankMin = 2
 	job.Wire.Uplink = "fixed32"
 	job.Providers = coordinator.ProvidersJob{Most: providers, SamplingRate: 1}
@@ -32,7 +33,7 @@ func TestProvidersWithAnAdaptiveClipNorm(t *testing.T) {
 		cfg.Clients[i] = set
 	}
 	// Far beyond the norm of 0.1, so that all are clipped: the norm grows by
-	// exp(0.2*(1/2 - b)), where the missing device counts as a half: b = 1/12.
+	// exp(0.2/2).
 	cfg.Trainer = constant(1)
 	job.Privacy.ClipNorm = 0.1
 	r, err := play(t, cfg)
@@ -40,7 +41,7 @@ func TestProvidersWithAnAdaptiveClipNorm(t *testing.T) {
 	if r.Rounds != 3 {
 		t.Fatalf("%d rounds", r.Rounds)
 	}
-	step := math.Exp(0.2 * (0.5 - 1.0/12))
+	step := math.Exp(0.2 * 0.5)
 	if want := 0.1 * step * step * step; math.Abs(r.ClipNorm/want-1) > 0.01 {
 		t.Errorf("clip norm %v after three rounds, want %v", r.ClipNorm, want)
 	}
@@ -51,12 +52,11 @@ func TestProvidersWithAnAdaptiveClipNorm(t *testing.T) {
 	}
 	l, err := store.ReadLedger(cfg.Coordinator.Dir)
 	ok(t, err)
-	// Every provider of five devices moves each of d values by clip/sqrt(d), and
-	// the denominator is that of six devices.
+	// Every provider of five devices moves each of d values by clip/sqrt(d).
 	var want float64
 	norm := 0.1
 	for _, e := range l.Entries {
-		want += 5.0 / 6 * norm / math.Sqrt(float64(r.Adapter.Layout().Size(2)))
+		want += norm / math.Sqrt(float64(r.Adapter.Layout().Size(2)))
 		norm *= step
 		if e.Event.ProviderRate != 1 || e.Delivered.Adjacency != dp.AdjacencyProvider {
 			t.Errorf("entry %+v", e)

@@ -64,6 +64,7 @@ type meter struct {
 	parts    Breakdown           // by mu
 	onceUp   int64               // by mu: bytes up for base and programs
 	onceDown int64               // by mu
+	job      int64               // by mu: bytes of asking what the job is, part of Session
 	frames   int64               // by mu: bytes of frames, both ways
 	rounds   map[uint64]struct{} // by mu: rounds assigned
 	kinds    map[string]blobKind // by mu: what a blob is, by path
@@ -78,6 +79,7 @@ const (
 	blobSlice blobKind = iota
 	blobProgram
 	blobBase
+	blobJob // what the job is, asked for before enrolling
 )
 
 // dialer opens connections that count into c.
@@ -197,7 +199,15 @@ func (b *meteredBody) Close() error {
 func (m *meter) fetched(path string, up, down int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch m.kinds[strings.ToLower(path)] {
+	kind := m.kinds[strings.ToLower(path)]
+	if path == "/v1/job" {
+		kind = blobJob
+	}
+	switch kind {
+	case blobJob:
+		m.parts.Session += up + down
+		m.job += up + down
+		m.onceUp, m.onceDown = m.onceUp+up, m.onceDown+down
 	case blobBase:
 		m.parts.Base += up + down
 		m.onceUp, m.onceDown = m.onceUp+up, m.onceDown+down
@@ -217,7 +227,7 @@ func (m *meter) addTo(t *Traffic) {
 	parts.WebSocket = m.socket.up.Load() + m.socket.down.Load() - m.frames
 	// What blob connections carried beyond any finished request, such as one
 	// that was cut, is the slices': it came in a round.
-	parts.Slices += m.blobs.up.Load() + m.blobs.down.Load() - parts.Base - parts.Programs - parts.Slices
+	parts.Slices += m.blobs.up.Load() + m.blobs.down.Load() - parts.Base - parts.Programs - parts.Slices - m.job
 	t.Breakdown.add(parts)
 	t.Up += m.socket.up.Load() + m.blobs.up.Load()
 	t.Down += m.socket.down.Load() + m.blobs.down.Load()
