@@ -22,8 +22,11 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 		return false, err
 	}
 	c.running = r
+	r.life, r.over = context.WithCancel(c.life)
 	defer func() {
 		c.running = nil
+		r.over()
+		r.unmasking.Wait()
 		r.adding.Wait()
 		for _, s := range r.shards {
 			s.Close()
@@ -164,7 +167,7 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 			c.fault(d.sess, fmt.Sprintf("%v: %v", e.Turn, e.Refusal))
 		}
 	case round.Release:
-		return c.finishRound(r, e)
+		return c.release(r, e)
 	case round.Charge:
 		return nil, c.charge(r, e.Reason)
 	case round.Finish:

@@ -77,7 +77,16 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	c.evaluations.Wait()
 	c.beside.Wait()
 	c.accounts.work.Wait()
-	return err
+	for {
+		select {
+		case ev := <-c.events: // it came after the end
+			if u, ok := ev.(unmaskedEvent); ok {
+				u.clear()
+			}
+		default:
+			return err
+		}
+	}
 }
 
 func (c *Coordinator) rounds(ctx context.Context) error {
@@ -203,6 +212,8 @@ func (c *Coordinator) handle(ev event) {
 		ev.s.finish(frame(ev.msg))
 	case leftEvent:
 		c.left(ev.s)
+	case unmaskedEvent:
+		c.unmasked(ev)
 	case judgedEvent:
 		c.judged(ev)
 	case evaluatedEvent:

@@ -15,20 +15,72 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
-// finishRound is the release pipeline in one straight line: unmask, check the
-// range, add noise, decode with the fixed denominator, apply, commit, and only
-// then show. The un-noised sum lives in this frame and nowhere else. The event
-// it returns is Released or ReleaseFailed; an error is fatal.
-func (c *Coordinator) finishRound(r *running, e round.Release) (round.Event, error) {
-	began := time.Now()
+// release begins the pipeline: the shards are unmasked beside the engine, side by
+// side, and finishRound goes on with what comes back. Noise alone needs no shards.
+func (c *Coordinator) release(r *running, e round.Release) (round.Event, error) {
 	c.progress.State = round.Releasing.String()
 	c.publish()
 	r.due.stop()
+	u := unmaskedEvent{r: r, e: e, began: time.Now(), parts: make([][]int64, len(e.Shards)), errs: make([]error, len(e.Shards))}
+	if e.NoiseOnly {
+		return c.finishRound(r, u)
+	}
+	r.unmasking.Go(func() {
+		r.adding.Wait()
+		var wg sync.WaitGroup
+		for i, n := range e.Shards {
+			wg.Go(func() { c.workers.do(func() { u.parts[i], u.errs[i] = r.shards[n].Unmask() }) })
+		}
+		wg.Wait()
+		if !c.post(r.life, u) {
+			u.clear()
+		}
+	})
+	return nil, nil
+}
 
+// unmaskedEvent is the exact sums of the shards, or why there is none.
+type unmaskedEvent struct {
+	r     *running
+	e     round.Release
+	began time.Time
+	parts [][]int64
+	errs  []error
+}
+
+func (unmaskedEvent) engineEvent() {}
+
+func (u unmaskedEvent) clear() {
+	for _, part := range u.parts {
+		clear(part)
+	}
+}
+
+// unmasked ends the round with what its shards came to, if it is still there.
+func (c *Coordinator) unmasked(u unmaskedEvent) {
+	defer u.clear()
+	r := u.r
+	if c.running != r || r.finish != nil || r.fatal != nil {
+		return // stopped and charged
+	}
+	ev, err := c.finishRound(r, u)
+	if err != nil {
+		r.fatal = &fatalError{err}
+		return
+	}
+	c.step(ev)
+}
+
+// finishRound is the rest of the pipeline in one straight line: check the range,
+// add noise, decode with the fixed denominator, apply, commit, and only then show.
+// The un-noised sums live from unmasking to the end of this frame and nowhere else.
+// The event it returns is Released or ReleaseFailed; an error is fatal.
+func (c *Coordinator) finishRound(r *running, u unmaskedEvent) (round.Event, error) {
+	began, e := u.began, u.e
 	sum := make([]int64, r.vector.Size())
 	defer clear(sum)
 	if !e.NoiseOnly {
-		good, err := c.unmask(r, e.Shards, sum)
+		good, err := c.addShards(r, u, sum)
 		if errors.Is(err, quant.ErrRange) {
 			// A hostile symbol near a wrap can make one victim's effect many times
 			// larger than the noise was made for: nothing may come of this sum.
@@ -65,19 +117,11 @@ func (c *Coordinator) finishRound(r *running, e round.Release) (round.Event, err
 	return round.Released{}, nil
 }
 
-// unmask adds the sums of the shards that can be unmasked, each checked for its
-// range, and returns how many there were. Shards are independent: they are
-// unmasked side by side.
-func (c *Coordinator) unmask(r *running, shards []int, sum []int64) (good int, err error) {
-	r.adding.Wait()
-	parts := make([][]int64, len(shards))
-	errs := make([]error, len(shards))
-	var wg sync.WaitGroup
-	for i, n := range shards {
-		wg.Go(func() { parts[i], errs[i] = r.shards[n].Unmask() })
-	}
-	wg.Wait()
-	for i, part := range parts {
+// addShards adds the sums of the shards that could be unmasked, each checked for
+// its range, and returns how many there were.
+func (c *Coordinator) addShards(r *running, u unmaskedEvent, sum []int64) (good int, err error) {
+	shards, errs := u.e.Shards, u.errs
+	for i, part := range u.parts {
 		var bad *secagg.ShardError
 		if errors.As(errs[i], &bad) {
 			c.metrics.shardsFailed.Add(1)
@@ -87,7 +131,6 @@ func (c *Coordinator) unmask(r *running, shards []int, sum []int64) (good int, e
 		if errs[i] != nil {
 			return 0, fmt.Errorf("coordinator: unmasking shard %d: %w", shards[i], errs[i])
 		}
-		defer clear(part)
 		if err := r.vector.CheckSum(part, r.shards[shards[i]].Survivors()*c.t.job.contract().Units()); err != nil {
 			return 0, err
 		}

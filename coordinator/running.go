@@ -28,16 +28,19 @@ type running struct {
 
 	noise *dp.Pool
 
-	parts   map[round.Device]*participant
-	away    map[*device]struct{} // broken connections that are still waited for
-	pending uint64               // bytes of updates that have come in part
-	due     deadlines
-	reached round.State    // what the journal says last
-	unsaved map[int][]byte // survivor sets, by shard, that are not on the disk yet
-	adding  sync.WaitGroup // admitted vectors on their way into their sums
-	began   time.Time
-	finish  *round.Finish
-	fatal   error
+	parts     map[round.Device]*participant
+	away      map[*device]struct{} // broken connections that are still waited for
+	pending   uint64               // bytes of updates that have come in part
+	due       deadlines
+	reached   round.State    // what the journal says last
+	unsaved   map[int][]byte // survivor sets, by shard, that are not on the disk yet
+	adding    sync.WaitGroup // admitted vectors on their way into their sums
+	unmasking sync.WaitGroup
+	life      context.Context // until the round is over, and over ends it
+	over      context.CancelFunc
+	began     time.Time
+	finish    *round.Finish
+	fatal     error
 }
 
 // participant is what the engine knows of a drawn device in the round.

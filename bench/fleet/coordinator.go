@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime/pprof"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
@@ -38,6 +39,17 @@ func coordinate(ctx context.Context, o options) error {
 	job.Deadlines = coordinator.DeadlinesJob{
 		Gather: 5 * time.Minute, Key: 10 * time.Minute, Share: 10 * time.Minute, Collect: 10 * time.Minute,
 		Confirm: 10 * time.Minute, Unmask: 10 * time.Minute, Reconnect: 5 * time.Second,
+	}
+	if o.Profile != "" {
+		f, err := os.Create(o.Profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	e, err := coordinator.Listen("127.0.0.1:0", o.dir, false)
 	if err != nil {

@@ -44,7 +44,7 @@ func (f *fleet) run(ctx context.Context) {
 		go func() {
 			_, key, err := ed25519.GenerateKey(rand.Reader)
 			for err == nil && ctx.Err() == nil {
-				d := &device{fleet: f, key: key}
+				d := &device{fleet: f, key: key, gone: make(chan struct{})}
 				joining <- struct{}{}
 				err = d.dial(ctx)
 				<-joining
@@ -88,6 +88,7 @@ type device struct {
 	lat   *quant.Lattice
 	plan  *wire.Plan
 	done  uint8 // the last turn sent
+	gone  chan struct{}
 }
 
 func (d *device) dial(ctx context.Context) error {
@@ -162,10 +163,31 @@ func (d *device) receive(ctx context.Context) (wire.Message, error) {
 	return m, err
 }
 
-// play answers until the job is over.
+// play answers until the job is over. Reading goes on meanwhile, as edge's does:
+// a device that waits for a processor must not seem dead.
 func (d *device) play(ctx context.Context) error {
-	for {
-		m, err := d.receive(ctx)
+	type read struct {
+		m   wire.Message
+		err error
+	}
+	in := make(chan read, 8)
+	go func() {
+		defer close(in)
+		for {
+			m, err := d.receive(ctx)
+			select {
+			case in <- read{m, err}:
+			case <-d.gone:
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	defer close(d.gone)
+	for got := range in {
+		m, err := got.m, got.err
 		if err != nil {
 			return err
 		}
@@ -187,6 +209,7 @@ func (d *device) play(ctx context.Context) error {
 			return err
 		}
 	}
+	return nil
 }
 
 func (d *device) assigned(ctx context.Context, a *wire.Assignment) error {
