@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 // crashJob is the same in the victim and in the test.
 func crashJob() Job {
 	j := loud(4, 6)
-	j.Deadlines.Reconnect = 20 * time.Millisecond
+	j.Deadlines.Reconnect = 2 * time.Second // nobody hangs up; a device may need a moment to say that it is ready
 	return j
 }
 

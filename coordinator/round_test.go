@@ -28,7 +28,7 @@ func tinyJob(n int) Job {
 	j.Shard = ShardJob{Size: 64, Floor: 3}
 	j.Deadlines = DeadlinesJob{
 		Gather: time.Minute, Key: time.Minute, Share: time.Minute, Collect: time.Minute,
-		Confirm: time.Minute, Unmask: time.Minute, Reconnect: 50 * time.Millisecond,
+		Confirm: time.Minute, Unmask: time.Minute, Reconnect: 500 * time.Millisecond,
 	}
 	return j
 }
