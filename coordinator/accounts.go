@@ -83,8 +83,8 @@ func (a *accounts) covers(e dp.Event) bool {
 // milestone is the number of rounds, at least n, whose guarantee is shown for n.
 func (a *accounts) milestone(n int) int {
 	total := a.t.job.Rounds
-	if total <= curvePoints || n >= total {
-		return n
+	if total <= curvePoints || n <= curvePoints/4 || n >= total {
+		return n // the first rounds, where the curve is steep, have one each
 	}
 	// Evenly spaced in the square root, along which epsilon is near a line.
 	step := math.Ceil(curvePoints*math.Sqrt(float64(n)/float64(total))) / curvePoints

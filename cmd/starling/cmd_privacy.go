@@ -251,6 +251,9 @@ func printPrivacy(w io.Writer, r privacyReport) error {
 	if r.Accountant == dp.Tight {
 		fmt.Fprintf(w, "  at least        %.6g (lower bound of the same accountant)\n", r.EpsilonLower)
 	}
+	if r.Accountant == dp.Tight && r.Epsilon > 1.001*r.EpsilonLower {
+		fmt.Fprintf(w, "  note            the bounds are %.2g %% apart: rates this small are not resolved further;\n                  the truth may be lower by that much, never higher\n", 100*(r.Epsilon/r.EpsilonLower-1))
+	}
 	fmt.Fprintf(w, "delta             %.3g\n", r.Delta)
 	fmt.Fprintf(w, "adjacency         %s\n", r.Adjacency)
 	fmt.Fprintf(w, "accountant        %s (rdp alone: %.6g at order %.5g)\n", r.Accountant, r.RDPEpsilon, r.RDPOrder)

@@ -30,7 +30,8 @@ type explained struct {
 	Simulated       *dp.Guarantee  `json:"simulated,omitempty"`
 	Statements      []explainPoint `json:"statements"`
 
-	protected int // units of a job file; 0 where it was given as flags
+	protected int     // units of a job file; 0 where it was given as flags
+	floor     float64 // part of the job's delta that its floors have
 }
 
 // explainPoint answers one question of a reader who has to decide.
@@ -56,7 +57,7 @@ func newPrivacyExplainCmd(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				e.Name, e.Shard, e.protected = job.Name, job.Shard.Size, job.Protected()
+				e.Name, e.Shard, e.protected, e.floor = job.Name, job.Shard.Size, job.Protected(), job.FloorDelta()
 				f.providerRate, f.hidden = 0, false // the job says it, no flag
 				if p := job.Providers; p.Most > 0 {
 					e.Providers, f.providerRate, f.hidden = p.Expected, p.SamplingRate, job.Hides()
@@ -135,7 +136,7 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 			return usagef("--noise-multiplier or --epsilon is required")
 		}
 		budget := *f
-		budget.rate = rate
+		budget.rate, budget.delta = rate, f.delta-e.floor
 		if e.NoiseMultiplier, err = budget.calibrate(acct); err != nil {
 			return err
 		}
@@ -144,14 +145,15 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 	event := f.planned(f.rounds)
 	event.NoiseScale, event.SimulatedRate = e.NoiseScale, e.SimulatedRate
 	events := []dp.Event{event}
-	if e.Delivered, err = dp.Epsilon(events, f.delta, acct); err != nil {
+	stated := dp.Budget{Delta: f.delta, Floor: e.floor, Accountant: acct}
+	if e.Delivered, err = stated.Guarantee(dp.Epsilon, events); err != nil {
 		return err
 	}
-	if e.Visible, err = dp.VisibleEpsilon(events, f.delta, acct); err != nil {
+	if e.Visible, err = stated.Guarantee(dp.VisibleEpsilon, events); err != nil {
 		return err
 	}
 	if simulatedOf > 0 {
-		s, err := dp.SimulatedEpsilon(events, f.delta, acct)
+		s, err := stated.Guarantee(dp.SimulatedEpsilon, events)
 		if err != nil {
 			return err
 		}

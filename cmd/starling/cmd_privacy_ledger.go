@@ -14,15 +14,22 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// ledgerReport is what a run has spent.
+// ledgerReport is what a run has spent, or several over one population.
 type ledgerReport struct {
+	Runs      []ledgerRun   `json:"runs,omitempty"` // where several are composed
 	Task      string        `json:"task"`
 	Private   bool          `json:"private"` // false: every secret was seeded
 	Entries   []ledgerLine  `json:"entries"`
-	Head      string        `json:"head"` // hash of the last entry
+	Head      string        `json:"head"` // hash of the last entry; of one run
 	Delivered *dp.Guarantee `json:"delivered,omitempty"`
 	Visible   *dp.Guarantee `json:"visible,omitempty"`
 	Simulated *dp.Guarantee `json:"simulated,omitempty"`
+}
+
+// ledgerRun is one of several runs, and what it spent by itself.
+type ledgerRun struct {
+	Dir string `json:"dir"`
+	ledgerReport
 }
 
 type ledgerLine struct {
@@ -50,45 +57,126 @@ func newPrivacyLedgerCmd(a *app) *cobra.Command {
 	var delta float64
 	var accountant string
 	cmd := &cobra.Command{
-		Use:   "ledger DIR",
-		Short: "Verify a run's privacy ledger and print what it has spent",
+		Use:   "ledger DIR...",
+		Short: "Verify privacy ledgers and print what they have spent, together where there are several",
 		Long: `Read the ledger in a coordinator's folder, check its hash chain, account for
 every entry again from what is recorded, and print both. A cut at the end of a
-ledger does not show in itself: compare the head with one kept elsewhere.`,
-		Example: "  starling privacy ledger ./run",
+ledger does not show in itself: compare the head with one kept elsewhere.
+
+Several folders are jobs over one population: a device in all of them spends what
+all of them do, which is more than any of them says. Their events are composed.`,
+		Example: "  starling privacy ledger ./run\n  starling privacy ledger ./run1 ./run2 --delta 1e-6",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("privacy ledger wants the coordinator's folder, got %d arguments", len(args))
+			if len(args) == 0 {
+				return usagef("privacy ledger wants a coordinator's folder, or several, got none")
 			}
 			acct, err := dp.ParseAccountant(accountant)
 			if err != nil {
 				return usageError{err}
 			}
-			l, err := store.ReadLedger(args[0])
-			if err != nil {
-				return err
-			}
-			r, err := newLedgerReport(l, delta, acct)
+			r, err := readLedgers(args, delta, acct)
 			if err != nil {
 				return err
 			}
 			return a.emit(r, r.print)
 		},
 	}
-	cmd.Flags().Float64Var(&delta, "delta", 0, "account at this delta (default: the run's own)")
+	cmd.Flags().Float64Var(&delta, "delta", 0, "account at this delta (default: the run's own; of several the smallest)")
 	cmd.Flags().StringVar(&accountant, "accountant", "tight", `"tight" or "rdp"`)
 	return cmd
 }
 
-func newLedgerReport(l store.Ledger, delta float64, acct dp.Accountant) (ledgerReport, error) {
+// readLedgers verifies the ledgers and composes them.
+func readLedgers(dirs []string, delta float64, acct dp.Accountant) (ledgerReport, error) {
+	var all ledgerReport
+	var together spending
+	heads := map[string]string{}
+	for _, dir := range dirs {
+		l, err := store.ReadLedger(dir)
+		if err != nil {
+			return all, err
+		}
+		if other, twice := heads[l.HeadString()]; twice {
+			return all, usagef("%s and %s hold the same ledger: it would be counted twice", other, dir)
+		}
+		heads[l.HeadString()] = dir
+		r, s, err := newLedgerReport(l, delta, acct)
+		if err != nil {
+			return all, fmt.Errorf("%s: %w", dir, err)
+		}
+		if len(dirs) == 1 {
+			return r, nil
+		}
+		if !l.Private {
+			return all, usagef("%s is of a reproducible run, which protects nobody: nothing composed with it is private", dir)
+		}
+		all.Runs = append(all.Runs, ledgerRun{dir, r})
+		together.add(s)
+	}
+	all.Private, all.Entries = true, []ledgerLine{}
+	return all, together.account(&all, acct)
+}
+
+// spending is what guarantees are computed from.
+type spending struct {
+	events       []dp.Event
+	delta, floor float64 // floor is the part of delta that floors have
+	simulated    bool
+}
+
+// add joins what another run over the same population spent. Its floors may fail
+// too; delta is the smaller.
+func (s *spending) add(o spending) {
+	s.events = append(s.events, o.events...)
+	s.floor += o.floor
+	s.simulated = s.simulated || o.simulated
+	if s.delta == 0 || o.delta != 0 && o.delta < s.delta {
+		s.delta = o.delta
+	}
+}
+
+// account fills in the guarantees.
+func (s spending) account(r *ledgerReport, acct dp.Accountant) error {
+	if len(s.events) == 0 {
+		return nil
+	}
+	if s.delta == 0 {
+		return usagef("the ledger names no delta: give --delta")
+	}
+	if _, err := dp.CheckDelta(s.delta, 0); err != nil {
+		return usageError{err}
+	}
+	if s.floor >= s.delta {
+		return usagef("--delta %.3g: cohorts below a floor have %.3g of it already, give more", s.delta, s.floor)
+	}
+	stated := dp.Budget{Delta: s.delta, Floor: s.floor, Accountant: acct}
+	for _, q := range []struct {
+		to   **dp.Guarantee
+		want bool
+		f    func([]dp.Event, float64, dp.Accountant) (dp.Guarantee, error)
+	}{{&r.Delivered, true, dp.Epsilon}, {&r.Visible, true, dp.VisibleEpsilon}, {&r.Simulated, s.simulated, dp.SimulatedEpsilon}} {
+		if !q.want {
+			continue
+		}
+		g, err := stated.Guarantee(q.f, s.events)
+		if err != nil {
+			return err
+		}
+		*q.to = &g
+	}
+	return nil
+}
+
+// newLedgerReport accounts one run's ledger, at its own delta where delta is 0.
+func newLedgerReport(l store.Ledger, delta float64, acct dp.Accountant) (ledgerReport, spending, error) {
 	r := ledgerReport{Task: l.Task, Private: l.Private, Head: l.HeadString(), Entries: []ledgerLine{}}
-	simulated := false
+	s := spending{delta: delta}
 	for _, e := range l.Entries {
 		ev := e.Event
 		line := ledgerLine{
 			Seq: e.Seq, Round: ev.Round, Kind: ev.Kind.String(),
-			SamplingRate: ev.SamplingRate, NoiseMultiplier: ev.NoiseMultiplier, NoiseScale: ev.NoiseScale, ProviderRate: ev.ProviderRate, Hidden: ev.Hidden,
-			B2: ev.B2, Sigma2: ev.Sigma2.String(), Dim: ev.Dim,
+			SamplingRate: ev.SamplingRate, NoiseMultiplier: ev.NoiseMultiplier, NoiseScale: ev.NoiseScale,
+			ProviderRate: ev.ProviderRate, Hidden: ev.Hidden, B2: ev.B2, Sigma2: ev.Sigma2.String(), Dim: ev.Dim,
 			Reason: e.Note.Reason, Hash: hex.EncodeToString(e.Hash[:]),
 		}
 		if ev.Certificate != ([32]byte{}) {
@@ -96,51 +184,54 @@ func newLedgerReport(l store.Ledger, delta float64, acct dp.Accountant) (ledgerR
 			line.Method, line.Generator, line.Population = e.Cohort.Method, e.Cohort.Generator, e.Cohort.Population
 		}
 		r.Entries = append(r.Entries, line)
-		simulated = simulated || ev.NoiseScale < 1
-		if g := e.Note.Delivered; g != nil && delta == 0 {
-			delta = g.Delta
+		s.simulated = s.simulated || ev.NoiseScale < 1
+		if g := e.Note.Delivered; g != nil {
+			s.floor = max(s.floor, g.FloorDelta)
+			if s.delta == 0 {
+				s.delta = g.Delta
+			}
 		}
 	}
-	if len(l.Entries) == 0 || !l.Private {
-		return r, nil
+	if !l.Private {
+		return r, s, nil
 	}
-	if delta == 0 {
-		return r, usagef("the ledger names no delta: give --delta")
+	s.events = l.Events()
+	return r, s, s.account(&r, acct)
+}
+
+func (r ledgerReport) printSpent(w io.Writer) {
+	if r.Delivered == nil {
+		return
 	}
-	if _, err := dp.CheckDelta(delta, 0); err != nil {
-		return r, usageError{err}
+	fmt.Fprintf(w, "\ndelivered  %s\n", r.Delivered)
+	if r.Visible.Epsilon != r.Delivered.Epsilon {
+		fmt.Fprintf(w, "to those who saw who took part\n           %s\n", r.Visible)
 	}
-	for _, q := range []struct {
-		to   **dp.Guarantee
-		want bool
-		f    func([]dp.Event, float64, dp.Accountant) (dp.Guarantee, error)
-	}{{&r.Delivered, true, dp.Epsilon}, {&r.Visible, true, dp.VisibleEpsilon}, {&r.Simulated, simulated, dp.SimulatedEpsilon}} {
-		if !q.want {
-			continue
-		}
-		g, err := q.f(l.Events(), delta, acct)
-		if err != nil {
-			return r, err
-		}
-		*q.to = &g
+	if r.Simulated != nil {
+		fmt.Fprintf(w, "of the simulated population, nobody's here\n           %s\n", r.Simulated)
 	}
-	return r, nil
+	if low := r.Delivered.EpsilonLower; r.Delivered.Accountant == dp.Tight && r.Delivered.Epsilon > 1.001*low {
+		fmt.Fprintf(w, "the bounds are %.2g %% apart: the truth may be lower by that much, never higher\n", 100*(r.Delivered.Epsilon/low-1))
+	}
 }
 
 func (r ledgerReport) print(w io.Writer) error {
+	if len(r.Runs) > 0 {
+		for _, run := range r.Runs {
+			fmt.Fprintf(w, "%s\n  task     %s, %d entries, chain verified\n  head     %s\n", run.Dir, run.Task, len(run.Entries), run.Head)
+			if run.Delivered != nil {
+				fmt.Fprintf(w, "  alone    %s\n", run.Delivered)
+			}
+		}
+		fmt.Fprintln(w, "\nWho is in all of these has, against all that they released together:")
+		r.printSpent(w)
+		return nil
+	}
 	fmt.Fprintf(w, "task       %s\nentries    %d, chain verified\nhead       %s\n", r.Task, len(r.Entries), r.Head)
 	if !r.Private {
 		fmt.Fprintln(w, "\nThis run was reproducible: its randomness was seeded. It protects nobody.")
 	}
-	if r.Delivered != nil {
-		fmt.Fprintf(w, "\ndelivered  %s\n", r.Delivered)
-		if r.Visible.Epsilon != r.Delivered.Epsilon {
-			fmt.Fprintf(w, "to those who saw who took part\n           %s\n", r.Visible)
-		}
-		if r.Simulated != nil {
-			fmt.Fprintf(w, "of the simulated population, nobody's here\n           %s\n", r.Simulated)
-		}
-	}
+	r.printSpent(w)
 	if len(r.Entries) == 0 {
 		return nil
 	}

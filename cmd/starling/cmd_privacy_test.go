@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -295,6 +296,85 @@ func TestPrivacyExplainSaysWhatTheJobProtects(t *testing.T) {
 		}
 		if flat := strings.Join(strings.Fields(out), " "); !strings.Contains(flat, c.want) || strings.Contains(flat, c.not) {
 			t.Errorf("%q %q: does not say %q, or says %q:\n%s", c.job, c.args, c.want, c.not, out)
+		}
+	}
+}
+
+// writeLedger makes a run's store with charged rounds, as a coordinator writes it.
+func writeLedger(t *testing.T, task string, job byte, rounds int, z, delta, floor float64) (dir string, events []dp.Event) {
+	t.Helper()
+	dir = t.TempDir()
+	s, err := store.Open(dir, store.Options{Task: task, Job: [32]byte{job}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for range rounds {
+		_, cert, err := dp.DrawCohort([][]byte{{1}, {2}, {3}}, 0.25, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := s.BeginRound(store.Round{Rank: 2, Certificate: cert})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, err := dp.ReleaseSpec{Round: id, SamplingRate: 0.25, B2: 1_000_000, NoiseMultiplier: z, NoiseScale: 1, Certificate: cert.Hash()}.Event(100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := dp.Epsilon([]dp.Event{ev}, delta-floor, dp.Tight)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g = g.Floored(delta)
+		if _, err := s.Charge(ev, store.Note{Reason: "test", Delivered: &g}); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, ev)
+	}
+	return dir, events
+}
+
+// Several jobs over one population compose: the epsilon is that of all their
+// rounds, at the smaller delta, less what the floors of all of them have of it.
+func TestPrivacyLedgersCompose(t *testing.T) {
+	one, first := writeLedger(t, "one", 1, 3, 3, 1e-6, 1e-8)
+	two, second := writeLedger(t, "two", 2, 2, 2, 1e-5, 1e-7)
+	out, err := runPrivacy(t, true, "ledger", one, two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r ledgerReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	all := append(slices.Clone(first), second...)
+	want, err := dp.Epsilon(all, 1e-6-1e-8-1e-7, dp.Tight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := dp.VisibleEpsilon(all, 1e-6-1e-8-1e-7, dp.Tight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Delivered == nil || math.Abs(r.Delivered.Epsilon/want.Epsilon-1) > 1e-6 || r.Delivered.Delta != 1e-6 || r.Delivered.Rounds != 5 ||
+		math.Abs(r.Visible.Epsilon/seen.Epsilon-1) > 1e-6 || math.Abs(r.Delivered.FloorDelta-1.1e-7) > 1e-15 {
+		t.Errorf("together %v, want %v; seen %v, want %v", r.Delivered, want, r.Visible, seen)
+	}
+	if len(r.Runs) != 2 || r.Runs[0].Delivered.Epsilon >= r.Delivered.Epsilon || r.Runs[1].Delivered.Delta != 1e-5 || len(r.Runs[0].Entries) != 3 {
+		t.Errorf("runs %+v", r.Runs)
+	}
+	text, err := runPrivacy(t, false, "ledger", one, two, "--delta", "1e-4")
+	if err != nil || !strings.Contains(text, "together") || !strings.Contains(text, "at delta 0.0001") || strings.Count(text, "chain verified") != 2 {
+		t.Errorf("%v\n%s", err, text)
+	}
+	for name, args := range map[string][]string{
+		"same ledger":    {"ledger", one, one},
+		"give more":      {"ledger", one, two, "--delta", "1e-7"},
+		"privacy ledger": {"ledger"},
+	} {
+		if _, err := runPrivacy(t, false, args...); !errors.As(err, &usageError{}) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v: %v, want %q", args, err, name)
 		}
 	}
 }

@@ -1,0 +1,162 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/starling-fl/starling/dp"
+)
+
+// accountedJob is a private one of so many rounds, drawn by coins.
+func accountedJob(tb testing.TB, rounds int) *terms {
+	job := tinyJob(2000)
+	job.Rounds = rounds
+	job.Adapter.RankMax = 8
+	job.Cohort.SamplingRate, job.Cohort.Floor = 0.1, 20
+	terms, err := newTerms(job, tinyBase(tb))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return terms
+}
+
+// drawn is what rounds of the ranks in turn cost.
+func drawn(tb testing.TB, t *terms, rounds int) []dp.Event {
+	var all []dp.Event
+	ranks := t.ranks()
+	for i := range rounds {
+		v, err := t.vector(ranks[i%len(ranks)], 1, [32]byte{})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		cert := dp.Certificate{Method: dp.MethodPoisson, Rate: t.job.Cohort.SamplingRate, Population: t.job.Cohort.Population}
+		ev, err := t.release(uint64(i+1), v.B2(), cert).Event(v.Size())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		all = append(all, ev)
+	}
+	return all
+}
+
+// TestAccountsBoundTheLedger: what is shown for a number of rounds is never below
+// what the ledger of those rounds comes to, close to it, and within the budget.
+func TestAccountsBoundTheLedger(t *testing.T) {
+	for _, rounds := range []int{12, 300} {
+		terms := accountedJob(t, rounds)
+		all := drawn(t, terms, rounds)
+		a, err := newAccounts(terms, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, err := terms.guarantees(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []int{1, 2, 7, rounds / 3, rounds - 1, rounds} {
+			if err := a.allow(all[:n-1], all[n-1]); err != nil {
+				t.Fatalf("round %d of %d: %v", n, rounds, err)
+			}
+			got, err := a.of(all[:n])
+			if err != nil {
+				t.Fatal(err)
+			}
+			exact, err := terms.guarantees(all[:n])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, g := range map[string][3]*dp.Guarantee{
+				"delivered": {got.delivered, exact.delivered, last.delivered}, "visible": {got.visible, exact.visible, last.visible},
+			} {
+				shown, truth, final := g[0], g[1], g[2]
+				if shown.Epsilon < truth.EpsilonLower || shown.Epsilon > truth.Epsilon*1.001+0.02*final.Epsilon || shown.Rounds < n || shown.Delta != truth.Delta {
+					t.Errorf("%d of %d rounds, %s: shown %v, the ledger comes to %v", n, rounds, name, shown, truth)
+				}
+			}
+			if got.delivered.Epsilon > 2 {
+				t.Errorf("%d of %d rounds: %v passes the budget", n, rounds, got.delivered)
+			}
+		}
+		if len(a.points) > 2*curvePoints {
+			t.Errorf("%d points for %d rounds", len(a.points), rounds)
+		}
+		if err := a.allow(all, all[0]); !errors.Is(err, ErrBudget) {
+			t.Errorf("one round beyond %d: %v", rounds, err)
+		}
+		a.work.Wait()
+	}
+}
+
+// TestAccountsOfAStrangeLedger: an event that the job could not have drawn is not
+// counted as one of its own: all is composed, and the budget asked with it.
+func TestAccountsOfAStrangeLedger(t *testing.T) {
+	terms := accountedJob(t, 12)
+	all := drawn(t, terms, 3)
+	spec := terms.release(1, all[0].B2, dp.Certificate{Method: "first come", Rate: 0.1, Population: 2000})
+	full, err := spec.Event(int(all[0].Dim))
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := all[0]
+	small.B2 /= 2
+	for name, ev := range map[string]dp.Event{"another rate": full, "less sensitivity": small} {
+		a, err := newAccounts(terms, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.covers(ev) {
+			t.Errorf("%s: the event is taken for the job's own", name)
+		}
+	}
+	a, err := newAccounts(terms, []dp.Event{full})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := a.of([]dp.Event{full, all[1]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact, err := terms.guarantees([]dp.Event{full, all[1]})
+	if err != nil || *got.delivered != *exact.delivered {
+		t.Errorf("%v, exactly %v, %v", got.delivered, exact.delivered, err)
+	}
+	if err := a.allow([]dp.Event{full, full, full, full}, all[1]); !errors.Is(err, ErrBudget) {
+		t.Errorf("after four rounds without amplification: %v", err)
+	}
+}
+
+// BenchmarkAccounting is what the engine does for a round's epsilon: with the
+// account made at the start, and composing all rounds anew as it did.
+func BenchmarkAccounting(b *testing.B) {
+	for _, rounds := range []int{200, 2000} {
+		terms := accountedJob(b, rounds)
+		all := drawn(b, terms, rounds)
+		b.Run(fmt.Sprintf("planned/T=%d", rounds), func(b *testing.B) {
+			for b.Loop() { // a whole job, its account included
+				a, err := newAccounts(terms, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for n := 1; n <= rounds; n++ {
+					if err := a.allow(all[:n-1], all[n-1]); err != nil {
+						b.Fatal(err)
+					}
+					if _, err := a.of(all[:n]); err != nil {
+						b.Fatal(err)
+					}
+				}
+				a.work.Wait()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rounds), "ns/round")
+		})
+		b.Run(fmt.Sprintf("anew/T=%d", rounds), func(b *testing.B) {
+			for i := 0; b.Loop(); i++ { // one round of it
+				if _, err := terms.guarantees(all[:1+i*37%rounds]); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N), "ns/round")
+		})
+	}
+}
