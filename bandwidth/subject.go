@@ -179,7 +179,7 @@ const (
 )
 
 // batches takes a client's first examples, again from the start where they run out.
-func batches(set *dataset.Set, tok *tokenizer.WordPiece) []nn.Batch {
+func batches(set *dataset.Set, tok tokenizer.Tokenizer) []nn.Batch {
 	out := make([]nn.Batch, trainSteps)
 	for k := range out {
 		for i := range trainBatch {

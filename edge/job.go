@@ -119,7 +119,7 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	if most := base.Config.MaxTokens(); int(j.Sequence) > most {
 		return fmt.Errorf("%w: job wants sequences of %d tokens, the base has %d positions", ErrBase, j.Sequence, most)
 	}
-	tok, err := tokenizer.Parse(base.Tokenizer)
+	tok, err := tokenizer.ParseFor(base.Tokenizer, base.Config.VocabSize, base.Config.PadTokenID)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
 	}

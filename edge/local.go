@@ -31,7 +31,7 @@ type unit struct {
 // More providers than the job takes are refused: leaving some out silently would
 // make who is left depend on who else is there, and no epsilon would hold for
 // them.
-func NewData(set *dataset.Set, tok *tokenizer.WordPiece, sequence, providers int, rate float64) (*Data, error) {
+func NewData(set *dataset.Set, tok tokenizer.Tokenizer, sequence, providers int, rate float64) (*Data, error) {
 	if providers == 0 {
 		return &Data{units: []unit{{data: tokenize(set, tok, sequence)}}}, nil
 	}
@@ -91,7 +91,7 @@ type local struct {
 }
 
 // tokenize turns examples into fixed-length token rows.
-func tokenize(set *dataset.Set, tok *tokenizer.WordPiece, sequence int) *local {
+func tokenize(set *dataset.Set, tok tokenizer.Tokenizer, sequence int) *local {
 	l := &local{tokens: make([][]int32, len(set.Examples)), labels: make([]int32, len(set.Examples))}
 	for i, e := range set.Examples {
 		l.tokens[i] = tok.EncodeFixed(e.Text, sequence)

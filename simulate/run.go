@@ -69,7 +69,7 @@ type Run struct {
 	cfg       Config
 	core      *coordinator.Core
 	job       coordinator.Job
-	tokenizer *tokenizer.WordPiece
+	tokenizer tokenizer.Tokenizer
 	programs  map[int][]byte // by rank
 	roll      []int          // clients in the order of the coins; nil: their own
 	coins     coordinator.Coins
@@ -107,7 +107,7 @@ func New(cfg Config) (_ *Run, err error) {
 		return nil, err
 	}
 	r.job = r.core.Job()
-	if r.tokenizer, err = tokenizer.Parse(cfg.Base.Tokenizer); err != nil {
+	if r.tokenizer, err = tokenizer.ParseFor(cfg.Base.Tokenizer, cfg.Base.Config.VocabSize, cfg.Base.Config.PadTokenID); err != nil {
 		return nil, fmt.Errorf("%w: base: %w", ErrConfig, err)
 	}
 	if most := slices.Max(r.core.Ranks()); len(cfg.Ranks) > 0 && (slices.Min(cfg.Ranks) < 0 || slices.Max(cfg.Ranks) > most) {

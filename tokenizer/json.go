@@ -5,9 +5,7 @@ import (
 	"fmt"
 )
 
-// document is the part of Hugging Face's tokenizer.json that says what a BERT
-// tokenizer does. Fields that would change the ids are read so that they can
-// be refused.
+// document is the part of Hugging Face's tokenizer.json that a WordPiece one needs.
 type document struct {
 	Version     string         `json:"version"`
 	Truncation  any            `json:"truncation"`
@@ -62,31 +60,42 @@ type wordPieceModel struct {
 	Vocab        map[string]int32 `json:"vocab"`
 }
 
-// Parse reads a Hugging Face tokenizer.json that holds an uncased BERT
-// WordPiece model. At most 64 MiB and 2^20 pieces are accepted; errors wrap
-// ErrVocab and name the field.
-func Parse(data []byte) (*WordPiece, error) {
-	if len(data) > maxParsedBytes {
-		return nil, fmt.Errorf("%w: tokenizer.json has %d bytes, the limit is %d", ErrVocab, len(data), maxParsedBytes)
+// parseJSON reads a tokenizer.json by the kind of its model.
+func parseJSON(data []byte) (Tokenizer, error) {
+	var kind struct {
+		Model typed `json:"model"`
 	}
+	if err := json.Unmarshal(data, &kind); err != nil {
+		return nil, fmt.Errorf("%w: tokenizer.json: %w", ErrVocab, err)
+	}
+	switch kind.Model.Type {
+	case "WordPiece":
+		return parseWordPiece(data)
+	case "BPE":
+		return parseBytePair(data)
+	case "Unigram":
+		return parseUnigram(data)
+	}
+	return nil, fmt.Errorf("%w: model.type is %.40q, want WordPiece, BPE or Unigram", ErrVocab, kind.Model.Type)
+}
+
+func parseWordPiece(data []byte) (*WordPiece, error) {
 	var d document
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, fmt.Errorf("%w: tokenizer.json: %w", ErrVocab, err)
 	}
 	m := d.Model
 	switch {
-	case m.Type != "WordPiece":
-		return nil, fmt.Errorf("%w: model.type is %q, only WordPiece is read", ErrVocab, m.Type)
 	case m.Continuation != continuation:
 		return nil, fmt.Errorf("%w: model.continuing_subword_prefix is %q, want %q", ErrVocab, m.Continuation, continuation)
 	case m.UnkToken != Unknown:
 		return nil, fmt.Errorf("%w: model.unk_token is %q, want %q", ErrVocab, m.UnkToken, Unknown)
 	case m.MaxRunes != maxWordRunes:
 		return nil, fmt.Errorf("%w: model.max_input_chars_per_word is %d, want %d", ErrVocab, m.MaxRunes, maxWordRunes)
-	case d.Normalizer == nil || d.Normalizer.Type != "BertNormalizer" || !d.Normalizer.Lowercase || !d.Normalizer.CleanText:
-		return nil, fmt.Errorf("%w: normalizer must be BertNormalizer with clean_text and lowercase", ErrVocab)
-	case d.Normalizer.StripAccents != nil && !*d.Normalizer.StripAccents:
-		return nil, fmt.Errorf("%w: normalizer.strip_accents must not be false", ErrVocab)
+	case d.Normalizer == nil || d.Normalizer.Type != "BertNormalizer" || !d.Normalizer.CleanText || !d.Normalizer.HandleChineseChars:
+		return nil, fmt.Errorf("%w: normalizer must be BertNormalizer with clean_text and handle_chinese_chars", ErrVocab)
+	case d.Normalizer.StripAccents != nil && *d.Normalizer.StripAccents != d.Normalizer.Lowercase:
+		return nil, fmt.Errorf("%w: normalizer.strip_accents must be null or what lowercase is", ErrVocab)
 	case d.PreTok == nil || d.PreTok.Type != "BertPreTokenizer":
 		return nil, fmt.Errorf("%w: pre_tokenizer must be BertPreTokenizer", ErrVocab)
 	}
@@ -97,7 +106,12 @@ func Parse(data []byte) (*WordPiece, error) {
 		}
 		pieces[id] = p
 	}
-	return FromVocab(pieces)
+	t, err := FromVocab(pieces)
+	if err != nil {
+		return nil, err
+	}
+	t.cased = !d.Normalizer.Lowercase
+	return t, nil
 }
 
 // MarshalJSON writes the tokenizer as a Hugging Face tokenizer.json. Equal
@@ -105,7 +119,7 @@ func Parse(data []byte) (*WordPiece, error) {
 func (t *WordPiece) MarshalJSON() ([]byte, error) {
 	d := document{
 		Version:    "1.0",
-		Normalizer: &normalizer{Type: "BertNormalizer", CleanText: true, HandleChineseChars: true, Lowercase: true},
+		Normalizer: &normalizer{Type: "BertNormalizer", CleanText: true, HandleChineseChars: true, Lowercase: !t.cased},
 		PreTok:     &typed{Type: "BertPreTokenizer"},
 		PostProc:   &postProcessor{Type: "BertProcessing", Sep: []any{Sep, t.sep}, Cls: []any{Cls, t.cls}},
 		Decoder:    &decoder{Type: "WordPiece", Prefix: continuation, Cleanup: true},

@@ -12,10 +12,15 @@ import (
 // dropped, CJK ideographs and punctuation stand alone, everything is lower
 // case without accents.
 func words(text string) iter.Seq[string] {
-	return func(yield func(word string) bool) { splitWords(text, yield) }
+	return func(yield func(word string) bool) { splitWords(text, false, yield) }
 }
 
-func splitWords(text string, yield func(word string) bool) {
+// words is the same, case and accents kept where the vocabulary has them.
+func (t *WordPiece) words(text string) iter.Seq[string] {
+	return func(yield func(word string) bool) { splitWords(text, t.cased, yield) }
+}
+
+func splitWords(text string, cased bool, yield func(word string) bool) {
 	var b strings.Builder
 	flush := func() bool {
 		if b.Len() == 0 {
@@ -25,13 +30,16 @@ func splitWords(text string, yield func(word string) bool) {
 		b.Reset()
 		return yield(w)
 	}
-	text = strings.ToLower(clean(text))
-	if !isASCII(text) {
-		text = norm.NFD.String(text)
+	text = clean(text)
+	if !cased {
+		text = strings.ToLower(text)
+		if !isASCII(text) {
+			text = norm.NFD.String(text)
+		}
 	}
 	for _, r := range text {
 		switch {
-		case unicode.Is(unicode.Mn, r): // the accents that NFD set apart
+		case !cased && unicode.Is(unicode.Mn, r): // the accents that NFD set apart
 		case isSpace(r):
 			if !flush() {
 				return

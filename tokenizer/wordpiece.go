@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -21,15 +20,9 @@ const (
 var specials = []string{Pad, Unknown, Cls, Sep, Mask}
 
 const (
-	continuation   = "##" // marks a piece that does not begin a word
-	maxWordRunes   = 100  // longer words become [UNK], as in BERT
-	maxVocab       = 1 << 20
-	maxPieceBytes  = 4 * maxWordRunes
-	maxParsedBytes = 64 << 20
+	continuation = "##" // marks a piece that does not begin a word
+	maxWordRunes = 100  // longer words become [UNK], as in BERT
 )
-
-// ErrVocab is wrapped by every error about a vocabulary that cannot be used.
-var ErrVocab = errors.New("tokenizer: unusable vocabulary")
 
 // WordPiece splits words greedily into the longest known pieces. It is
 // immutable once built and safe for concurrent use.
@@ -37,6 +30,7 @@ type WordPiece struct {
 	pieces  []string         // by id
 	ids     map[string]int32 // piece -> id
 	longest int              // bytes of the longest piece, bounds the search
+	cased   bool             // case and accents stay
 
 	pad, unknown, cls, sep, mask int32
 }
@@ -101,30 +95,25 @@ func (t *WordPiece) Piece(id int32) string {
 // Encode returns the ids of text without special tokens.
 func (t *WordPiece) Encode(text string) []int32 {
 	var ids []int32
-	for w := range words(text) {
+	for w := range t.words(text) {
 		ids = t.appendWord(ids, w)
 	}
 	return ids
 }
 
-// EncodeFixed returns exactly seq ids: [CLS], the text cut to fit, [SEP],
-// then padding. It panics if seq < 2, which is a programming error.
+// EncodeFixed frames the text by [CLS] and [SEP].
 func (t *WordPiece) EncodeFixed(text string, seq int) []int32 {
-	if seq < 2 {
-		panic(fmt.Sprintf("tokenizer: EncodeFixed needs a length of at least 2, got %d", seq))
-	}
-	out := append(make([]int32, 0, seq+maxWordRunes), t.cls)
-	for w := range words(text) {
-		if len(out) >= seq-1 { // what follows would only be cut
-			break
+	f := frame{[]int32{t.cls}, []int32{t.sep}, t.pad}
+	return f.fixed(seq, func(limit int) []int32 {
+		out := make([]int32, 0, limit+maxWordRunes)
+		for w := range t.words(text) {
+			if len(out) >= limit { // what follows would only be cut
+				break
+			}
+			out = t.appendWord(out, w)
 		}
-		out = t.appendWord(out, w)
-	}
-	out = append(out[:min(len(out), seq-1)], t.sep)
-	for len(out) < seq {
-		out = append(out, t.pad)
-	}
-	return out
+		return out
+	})
 }
 
 // appendWord appends the pieces of one word, or [UNK] if no split covers it.

@@ -61,6 +61,91 @@ def wordpiece(folder, vocab):
     tok.save(os.path.join(folder, "tokenizer.json"))
 
 
+CORPUS = ["the company said quarterly profit rose 8.5 pct to 1.2 mln dlrs", "don't stop; it's 3:30 pm and we'll wait -- they've left",
+          "wheat and corn exports fell sharply", "Łódź café naïve résumé Ångström über", "日本語 текст ελληνικά العربية", "a  b   c\n\nd\te"] * 20
+
+
+def bytelevel(folder, vocab):
+    from tokenizers import trainers
+
+    tok = Tokenizer(models.BPE())
+    tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    tok.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=vocab, special_tokens=names, show_progress=False,
+                                                        initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    tok.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    tok.save(os.path.join(folder, "tokenizer.json"))
+
+
+def unigram(folder, vocab):
+    """A SentencePiece model, and T5's tokenizer.json made of it."""
+    import sentencepiece
+
+    text = os.path.join(folder, "corpus.txt")
+    with open(text, "w") as f:
+        f.write("\n".join(CORPUS))
+    model = os.path.join(folder, "spiece")
+    sentencepiece.SentencePieceTrainer.train(input=text, model_prefix=model, vocab_size=vocab, pad_id=0, eos_id=1, unk_id=2, bos_id=-1,
+                                             hard_vocab_limit=False, minloglevel=2)
+    spm = sentencepiece.SentencePieceProcessor(model_file=model + ".model")
+    from tokenizers import decoders
+
+    from sentencepiece import sentencepiece_model_pb2
+
+    proto = sentencepiece_model_pb2.ModelProto()
+    proto.ParseFromString(open(model + ".model", "rb").read())
+    tok = Tokenizer(models.Unigram([(p.piece, p.score) for p in proto.pieces], unk_id=2))
+    tok.normalizer = normalizers.Precompiled(proto.normalizer_spec.precompiled_charsmap)
+    tok.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    tok.add_special_tokens(["<pad>", "</s>", "<unk>"])
+    tok.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    tok.save(os.path.join(folder, "tokenizer.json"))
+    return spm, model + ".model"
+
+
+def noise(n, seed=1):
+    """Random texts: words of the corpus, odd spaces, accents, scripts, control characters."""
+    import random
+
+    rng = random.Random(seed)
+    words = " ".join(CORPUS[:6]).split() + ["...", "--", "'", "'s", "½", "①", "ﬁ", "Ａ", "e\u0301", "\u200b", "\u00ad", "🙂", "٣", "Ⅷ", "ǅ", "İ", "ß", "한국어"]
+    spaces = [" ", "  ", "\t", "\n", "\u00a0", "\u3000", ""]
+    return ["".join(rng.choice(words) + rng.choice(spaces) for _ in range(rng.randrange(12))) for _ in range(n)]
+
+
+def check_tokenizers(s, work):
+    texts = noise(1500) + CORPUS[:6]
+
+    def compare(case, folder, want):
+        got = s.ask(op="ids", base=os.path.join(folder, "tokenizer.json") if os.path.isdir(folder) else folder, texts=texts)
+        wrong = [t for t, g, w in zip(texts, got, want) if g != w]
+        report("tokenizers", f"{case}: texts of {len(texts)} whose ids differ{': ' + repr(wrong[0]) if wrong else ''}", len(wrong), 0)
+
+    for case, cased in (("WordPiece, uncased", False), ("WordPiece, cased", True)):
+        folder = os.path.join(work, "wp" + str(cased))
+        os.makedirs(folder)
+        from tokenizers import trainers
+
+        tok = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        tok.normalizer = normalizers.BertNormalizer(lowercase=not cased)
+        tok.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        tok.train_from_iterator(CORPUS, trainers.WordPieceTrainer(vocab_size=300, show_progress=False,
+                                                                  special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]))
+        tok.save(os.path.join(folder, "tokenizer.json"))
+        compare(case, folder, [tok.encode(t, add_special_tokens=False).ids for t in texts])
+    folder = os.path.join(work, "bpe")
+    os.makedirs(folder)
+    bytelevel(folder, 420)
+    tok = Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
+    compare("byte-level BPE", folder, [tok.encode(t, add_special_tokens=False).ids for t in texts])
+    folder = os.path.join(work, "unigram")
+    os.makedirs(folder)
+    spm, path = unigram(folder, 220)
+    compare("SentencePiece unigram", path, [spm.encode(t) for t in texts])
+    tok = Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
+    compare("Unigram in tokenizer.json", folder, [tok.encode(t, add_special_tokens=False).ids for t in texts])
+
+
 def configs():
     from transformers import BertConfig, DistilBertConfig, RobertaConfig
 
@@ -68,7 +153,7 @@ def configs():
     for i, (h, l, n, f, p, act) in enumerate([(32, 2, 2, 64, 24, "gelu"), (48, 3, 4, 100, 20, "gelu_new"), (64, 1, 1, 256, 40, "relu")]):
         shape = dict(hidden_size=h, num_hidden_layers=l, num_attention_heads=n, intermediate_size=f)
         yield f"bert-{i}", BertConfig(**base, **shape, max_position_embeddings=p, hidden_act=act, type_vocab_size=1 + i)
-        yield f"roberta-{i}", RobertaConfig(**base, **shape, max_position_embeddings=p + 2, hidden_act=act, type_vocab_size=1, pad_token_id=1,
+        yield f"roberta-{i}", RobertaConfig(**{**base, "vocab_size": 400}, **shape, max_position_embeddings=p + 2, hidden_act=act, type_vocab_size=1, pad_token_id=1,
                                             layer_norm_eps=1e-5)
         yield f"distilbert-{i}", DistilBertConfig(**base, dim=h, n_layers=l, n_heads=n, hidden_dim=f, max_position_embeddings=p,
                                                   activation=act if act != "gelu_new" else "gelu")
@@ -102,7 +187,7 @@ def check_random(s, work, name, config):
     randomize(model, 2)
     folder = os.path.join(work, name)
     model.save_pretrained(folder, max_shard_size="60KB" if name.endswith("1") else "5GB")
-    wordpiece(folder, config.vocab_size)
+    (bytelevel if config.model_type == "roberta" else wordpiece)(folder, config.vocab_size)
     tokens, labels = batch(config)
     pad = config.pad_token_id
     seq = str(tokens.shape[1])
@@ -264,6 +349,8 @@ def main():
     s = Starling(a.starling, a.probe)
     with tempfile.TemporaryDirectory() as work:
         os.environ["HF_HOME"] = work  # where transformers keeps the modules that it runs
+        if "tokenizers".startswith(a.only):
+            check_tokenizers(s, work)
         for name, config in configs():
             if name.startswith(a.only):
                 check_random(s, work, name, config)

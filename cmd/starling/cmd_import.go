@@ -75,7 +75,7 @@ func importCheckpoint(base, adapter string, labels []string, sequence int) (*mod
 	if err != nil {
 		return nil, err
 	}
-	if _, err := tokenizer.Parse(b.Tokenizer); err != nil {
+	if _, err := tokenizer.ParseFor(b.Tokenizer, b.Config.VocabSize, b.Config.PadTokenID); err != nil {
 		return nil, fmt.Errorf("base %s: %w", base, err)
 	}
 	head, err := model.LoadHead(os.DirFS(dir), b.Config)

@@ -84,7 +84,7 @@ names the line of each.`,
 
 // predictTexts labels the texts of a file, in which format its name says.
 func predictTexts(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank int, columns dataset.Columns, in io.Reader, name string) error {
-	tok, err := tokenizer.Parse(ck.Base.Tokenizer)
+	tok, err := tokenizer.ParseFor(ck.Base.Tokenizer, ck.Base.Config.VocabSize, ck.Base.Config.PadTokenID)
 	if err != nil {
 		return fmt.Errorf("the checkpoint's tokenizer: %w", err)
 	}

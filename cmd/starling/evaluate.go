@@ -23,7 +23,7 @@ type evaluator struct {
 
 // newEvaluators makes one for each set; nil for nil. They share the base.
 func newEvaluators(base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]*evaluator, error) {
-	tok, err := tokenizer.Parse(base.Tokenizer)
+	tok, err := tokenizer.ParseFor(base.Tokenizer, base.Config.VocabSize, base.Config.PadTokenID)
 	if err != nil {
 		return nil, err
 	}

@@ -212,7 +212,7 @@ func TestPoolerWhitens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	feats, err := p.Logits(context.Background(), head, 0, Rows(tok, toyCorpus(400), 12))
+	feats, err := p.Logits(context.Background(), head, 0, Rows(tok.(*tokenizer.WordPiece), toyCorpus(400), 12))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,88 @@
+package tokenizer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// charsmap is SentencePiece's precompiled map of characters: a double-array trie
+// (Darts-clone) from strings to offsets into a text of replacements that end in 0.
+type charsmap struct {
+	units  []uint32
+	values string
+}
+
+// maxCharsmap bounds the map: SentencePiece's nmt_nfkc has some 240 kB.
+const maxCharsmap = 16 << 20
+
+// parseCharsmap reads the map; an empty one changes nothing.
+func parseCharsmap(blob []byte) (*charsmap, error) {
+	if len(blob) == 0 {
+		return nil, nil
+	}
+	bad := func(what string) (*charsmap, error) {
+		return nil, fmt.Errorf("%w: precompiled_charsmap: %s", ErrVocab, what)
+	}
+	if len(blob) > maxCharsmap || len(blob) < 4 {
+		return bad(fmt.Sprintf("%d bytes, want 4..%d", len(blob), maxCharsmap))
+	}
+	n := binary.LittleEndian.Uint32(blob)
+	if n == 0 || n%4 != 0 || uint64(n) > uint64(len(blob)-4) {
+		return bad(fmt.Sprintf("a trie of %d bytes in %d", n, len(blob)))
+	}
+	m := &charsmap{units: make([]uint32, n/4), values: string(blob[4+n:])}
+	for i := range m.units {
+		m.units[i] = binary.LittleEndian.Uint32(blob[4+4*i:])
+	}
+	if m.values == "" || m.values[len(m.values)-1] != 0 {
+		return bad("the replacements do not end in 0")
+	}
+	return m, nil
+}
+
+// next returns the replacement of the longest known prefix of text, or its first
+// character, and what follows. A byte that is no UTF-8 becomes U+FFFD. text must not
+// be empty.
+func (m *charsmap) next(text string) (part, rest string) {
+	if m != nil {
+		if value, n := m.longest(text); n > 0 {
+			if end := strings.IndexByte(m.values[value:], 0); end >= 0 {
+				return m.values[value : value+end], text[n:]
+			}
+		}
+	}
+	r, n := utf8.DecodeRuneInString(text)
+	if r == utf8.RuneError && n <= 1 {
+		return "\uFFFD", text[n:]
+	}
+	return text[:n], text[n:]
+}
+
+// longest walks the trie: the offset of the longest match and its length, 0 where
+// nothing matches. A damaged trie matches less; it cannot be left.
+func (m *charsmap) longest(text string) (value, length int) {
+	at := uint32(0)
+	unit := m.units[0]
+	at ^= trieOffset(unit)
+	for i := range len(text) {
+		at ^= uint32(text[i])
+		if uint64(at) >= uint64(len(m.units)) {
+			return value, length
+		}
+		unit = m.units[at]
+		if unit&(1<<31|0xff) != uint32(text[i]) {
+			return value, length
+		}
+		at ^= trieOffset(unit)
+		if unit>>8&1 == 1 && uint64(at) < uint64(len(m.units)) {
+			if v := int(m.units[at] & (1<<31 - 1)); v < len(m.values) {
+				value, length = v, i+1
+			}
+		}
+	}
+	return value, length
+}
+
+func trieOffset(unit uint32) uint32 { return unit >> 10 << (unit >> 6 & 8) }

@@ -1,0 +1,154 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// framing is the part of a tokenizer.json that frames a text: the post-processor and
+// the names of the special tokens.
+type framing struct {
+	PostProc *struct {
+		Type    string                   `json:"type"`
+		Sep     []json.RawMessage        `json:"sep"`
+		Cls     []json.RawMessage        `json:"cls"`
+		Single  []templatePart           `json:"single"`
+		Special map[string]templateToken `json:"special_tokens"`
+	} `json:"post_processor"`
+	AddedTokens []addedToken `json:"added_tokens"`
+	Padding     *struct {
+		ID int32 `json:"pad_id"`
+	} `json:"padding"`
+}
+
+type templatePart struct {
+	Special *struct {
+		ID string `json:"id"`
+	} `json:"SpecialToken"`
+	Sequence *struct {
+		ID string `json:"id"`
+	} `json:"Sequence"`
+}
+
+type templateToken struct {
+	IDs []int32 `json:"ids"`
+}
+
+// padNames are the spellings of padding, in the order they are looked for.
+var padNames = []string{"<pad>", Pad, "<|pad|>", "<|endoftext|>"}
+
+// parse makes the frame; every id must be below vocab.
+func (d framing) parse(vocab int) (frame, error) {
+	var f frame
+	var err error
+	if f.before, f.after, err = d.around(); err != nil {
+		return f, err
+	}
+	if f.pad, err = d.padding(); err != nil {
+		return f, err
+	}
+	for _, ids := range [][]int32{f.before, f.after, {f.pad}} {
+		for _, id := range ids {
+			if id < 0 || int(id) >= vocab {
+				return f, fmt.Errorf("%w: the special token %d is outside of the %d pieces", ErrVocab, id, vocab)
+			}
+		}
+	}
+	if n := len(f.before) + len(f.after); n > maxFrame {
+		return f, fmt.Errorf("%w: post_processor puts %d special tokens around a text, the limit is %d", ErrVocab, n, maxFrame)
+	}
+	return f, nil
+}
+
+func (d framing) around() (before, after []int32, err error) {
+	p := d.PostProc
+	if p == nil || p.Type == "ByteLevel" { // which only moves offsets
+		return nil, nil, nil
+	}
+	switch p.Type {
+	case "BertProcessing", "RobertaProcessing":
+		cls, err := pairID(p.Cls)
+		if err != nil {
+			return nil, nil, err
+		}
+		sep, err := pairID(p.Sep)
+		return []int32{cls}, []int32{sep}, err
+	case "TemplateProcessing":
+		seen := false
+		for _, part := range p.Single {
+			switch {
+			case part.Sequence != nil:
+				seen = true
+			case part.Special != nil:
+				ids := p.Special[part.Special.ID].IDs
+				if len(ids) == 0 {
+					return nil, nil, fmt.Errorf("%w: post_processor names the special token %.40q, which has no ids", ErrVocab, part.Special.ID)
+				}
+				if seen {
+					after = append(after, ids...)
+				} else {
+					before = append(before, ids...)
+				}
+			}
+		}
+		return before, after, nil
+	}
+	return nil, nil, fmt.Errorf("%w: post_processor is %.40q, want BertProcessing, RobertaProcessing, TemplateProcessing or ByteLevel", ErrVocab, p.Type)
+}
+
+// pairID is the id of a special token written as ["<s>", 0].
+func pairID(pair []json.RawMessage) (id int32, err error) {
+	if len(pair) == 2 {
+		if json.Unmarshal(pair[1], &id) == nil {
+			return id, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: post_processor: a special token must be a pair of name and id", ErrVocab)
+}
+
+func (d framing) padding() (int32, error) {
+	if d.Padding != nil {
+		return d.Padding.ID, nil
+	}
+	for _, name := range padNames {
+		for _, t := range d.AddedTokens {
+			if t.Content == name {
+				return t.ID, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("%w: no padding: neither padding.pad_id nor one of %q among added_tokens", ErrVocab, padNames)
+}
+
+// vocabulary lists pieces by id from a model's vocabulary and the added tokens,
+// which may lie beyond it.
+func vocabulary(vocab map[string]int32, added []addedToken) ([]string, error) {
+	last := int32(-1)
+	all := make(map[string]int32, len(vocab)+len(added))
+	for p, id := range vocab {
+		all[p] = id
+	}
+	for _, t := range added {
+		if id, ok := all[t.Content]; ok && id != t.ID {
+			return nil, fmt.Errorf("%w: added_tokens gives %.40q the id %d, the vocabulary %d", ErrVocab, t.Content, t.ID, id)
+		}
+		all[t.Content] = t.ID
+	}
+	for _, id := range all {
+		last = max(last, id)
+	}
+	if int(last) >= maxVocab || len(all) > maxVocab {
+		return nil, fmt.Errorf("%w: ids up to %d, the limit is %d", ErrVocab, last, maxVocab-1)
+	}
+	pieces := make([]string, last+1)
+	for p, id := range all {
+		switch {
+		case id < 0 || pieces[id] != "":
+			return nil, fmt.Errorf("%w: id %d of %.40q is negative or used twice", ErrVocab, id, p)
+		case p == "" || len(p) > maxPieceBytes:
+			return nil, fmt.Errorf("%w: piece %d (%.40q) must be 1..%d bytes", ErrVocab, id, p, maxPieceBytes)
+		}
+		pieces[id] = p
+	}
+	return pieces, nil
+}

@@ -1,0 +1,115 @@
+package tokenizer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// A Tokenizer turns text into ids. Implementations are immutable and safe for
+// concurrent use. Text never becomes special tokens, whatever it spells: a
+// document cannot end itself.
+type Tokenizer interface {
+	// Encode returns the ids of text without special tokens.
+	Encode(text string) []int32
+	// EncodeFixed returns exactly seq ids: the special tokens that frame a text,
+	// the text cut to fit between them, then padding. It panics if seq < 2, which
+	// is a programming error.
+	EncodeFixed(text string, seq int) []int32
+	// Decode joins pieces back into text, special tokens left out. What the
+	// tokenizer folds (case, spacing) stays folded.
+	Decode(ids []int32) string
+	// Piece returns the text of an id as the vocabulary has it; an id outside of it
+	// is the unknown one's.
+	Piece(id int32) string
+	// VocabSize is the number of ids, 0..VocabSize-1.
+	VocabSize() int
+	PadID() int32
+	// UnknownID is what stands for text that no piece covers; -1 where every text
+	// is covered.
+	UnknownID() int32
+}
+
+var (
+	_ Tokenizer = (*WordPiece)(nil)
+	_ Tokenizer = (*BytePair)(nil)
+	_ Tokenizer = (*Unigram)(nil)
+)
+
+// Limits of a vocabulary.
+const (
+	maxVocab       = 1 << 20
+	maxPieceBytes  = 4 * maxWordRunes
+	maxParsedBytes = 64 << 20
+)
+
+// ErrVocab is wrapped by every error about a vocabulary that cannot be used.
+var ErrVocab = errors.New("tokenizer: unusable vocabulary")
+
+// Parse reads a Hugging Face tokenizer.json that holds a WordPiece (BERT), a
+// byte-level BPE (RoBERTa, GPT-2) or a Unigram model (T5), or SentencePiece's own
+// file of a Unigram model. At most 64 MiB and 2^20 pieces are accepted; errors wrap
+// ErrVocab and name the field. What would give other ids than the tokenizer that
+// the file describes is refused.
+func Parse(data []byte) (Tokenizer, error) {
+	if len(data) > maxParsedBytes {
+		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrVocab, len(data), maxParsedBytes)
+	}
+	if b := bytes.TrimLeft(data, " \t\r\n"); len(b) > 0 && b[0] == '{' {
+		return parseJSON(data)
+	}
+	return parseSentencePiece(data)
+}
+
+// ParseFor is Parse for a model: every id must be one of its vocabulary's, and
+// padding the id that it masks.
+func ParseFor(data []byte, vocab, pad int) (Tokenizer, error) {
+	t, err := Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	if t.VocabSize() > vocab {
+		return nil, fmt.Errorf("%w: %d pieces, the model has embeddings for %d", ErrVocab, t.VocabSize(), vocab)
+	}
+	if int(t.PadID()) != pad {
+		return nil, fmt.Errorf("%w: padding has the id %d, the model's pad_token_id is %d", ErrVocab, t.PadID(), pad)
+	}
+	return t, nil
+}
+
+// frame is what special tokens a text is put between.
+type frame struct {
+	before, after []int32
+	pad           int32
+}
+
+// maxFrame bounds the special tokens around one text.
+const maxFrame = 2
+
+// fixed frames what encode gives, which need not look at text beyond limit ids.
+func (f frame) fixed(seq int, encode func(limit int) []int32) []int32 {
+	if seq < 2 {
+		panic(fmt.Sprintf("tokenizer: EncodeFixed needs a length of at least 2, got %d", seq))
+	}
+	room := seq - len(f.before) - len(f.after)
+	ids := encode(room)
+	out := append(make([]int32, 0, seq), f.before...)
+	out = append(out, ids[:min(len(ids), room)]...)
+	out = append(out, f.after...)
+	for len(out) < seq {
+		out = append(out, f.pad)
+	}
+	return out
+}
+
+// special says whether an id is part of the frame or padding.
+func (f frame) special(id int32) bool {
+	for _, s := range [][]int32{f.before, f.after, {f.pad}} {
+		for _, x := range s {
+			if x == id {
+				return true
+			}
+		}
+	}
+	return false
+}
