@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -258,7 +259,7 @@ func ParseJob(r io.Reader) (Job, error) {
 	return j, nil
 }
 
-// LoadJob is ParseJob on a file.
+// LoadJob is ParseJob on a file. A relative base is looked for beside it.
 func LoadJob(path string) (Job, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -268,6 +269,14 @@ func LoadJob(path string) (Job, error) {
 	j, err := ParseJob(f)
 	if err != nil {
 		return Job{}, fmt.Errorf("%s: %w", path, err)
+	}
+	// A base that lies beside the job file is that one, from whatever folder the
+	// job is started.
+	if j.Base != "" && !filepath.IsAbs(j.Base) {
+		beside := filepath.Join(filepath.Dir(path), j.Base)
+		if info, err := os.Stat(beside); err == nil && info.IsDir() {
+			j.Base = beside
+		}
 	}
 	return j, nil
 }

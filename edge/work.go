@@ -95,7 +95,7 @@ func (c *client) slice(ctx context.Context, j *job, w work) ([]float32, error) {
 
 func (c *client) unpack(ctx context.Context, w work, b wire.Blob, held []float32, what string) ([]float32, error) {
 	msg, err := c.blobs.get(ctx, b, false, func(done, total int64) {
-		c.events.send(Event{State: Fetching, Round: w.plan.Round, Done: done, Total: total, Text: what})
+		c.events.send(Event{State: Fetching, Round: w.plan.Round, Step: w.plan.Step, Rank: int(w.plan.Rank), Done: done, Total: total, Text: what})
 	})
 	if err != nil {
 		return nil, err
@@ -123,6 +123,6 @@ func (c *client) program(ctx context.Context, p *wire.Plan) ([]byte, error) {
 		}
 	}
 	return c.blobs.get(ctx, chosen.Blob, true, func(done, total int64) {
-		c.events.send(Event{State: Fetching, Round: p.Round, Done: done, Total: total, Text: "program"})
+		c.events.send(Event{State: Fetching, Round: p.Round, Step: p.Step, Rank: int(p.Rank), Done: done, Total: total, Text: "program"})
 	})
 }

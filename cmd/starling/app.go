@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,6 +61,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return 0
 	}
+	if i, ok := interruption(ctx); ok {
+		text := "interrupted"
+		if words := edge.Words(err); strings.HasPrefix(words, text) {
+			text = words // and how to go on
+		}
+		fmt.Fprintf(stderr, "starling: %s\n", text)
+		return i.exitCode()
+	}
 	fmt.Fprintf(stderr, "starling: %s\n", edge.Words(err))
 	var usage usageError
 	if errors.As(err, &usage) {
@@ -77,14 +86,15 @@ func newRootCmd(a *app) *cobra.Command {
 		SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command %q", args[0])
+				return unknownCommand(cmd, args[0])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "report as JSON on standard output")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(flagError)
+	root.SuggestionsMinimumDistance = 2
 	root.AddCommand(
 		newDemoCmd(a),
 		newSimulateCmd(a),

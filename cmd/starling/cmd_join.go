@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,13 +53,13 @@ a round. The command ends when the job does and reconnects until then.`,
 	}
 	cmd.Flags().StringVar(&data, "data", "", "labelled file to train on: "+labelledFormats)
 	columnFlags(cmd.Flags(), &columns)
-	cmd.Flags().StringVar(&identity, "identity", "", "identity file (default starling/identity.pem in the user's configuration folder)")
+	cmd.Flags().StringVar(&identity, "identity", "", "identity file (default: one for each data file, in the user's configuration folder)")
 	cmd.Flags().StringVar(&cache, "cache", "", "folder for the base and programs (default starling in the user's cache folder)")
 	cmd.Flags().BoolVar(&notPrivate, "accept-not-private", false, "join a reproducible run, whose secrets are all known to the coordinator")
 	return cmd
 }
 
-func runJoin(ctx context.Context, a *app, where, data string, columns dataset.Columns, identity, cache string, notPrivate bool) error {
+func runJoin(ctx context.Context, a *app, where, data string, columns dataset.Columns, identity, cache string, notPrivate bool) (err error) {
 	token, err := joinToken(where)
 	if err != nil {
 		return usageError{err}
@@ -67,18 +69,21 @@ func runJoin(ctx context.Context, a *app, where, data string, columns dataset.Co
 	if err != nil {
 		return err
 	}
-	if identity, err = userPath(identity, os.UserConfigDir, "identity.pem"); err != nil {
-		return err
+	if identity == "" {
+		if identity, err = identityPath(data); err != nil {
+			return err
+		}
 	}
 	if cache, err = userPath(cache, os.UserCacheDir, ""); err != nil {
 		return err
 	}
-	key, err := edge.LoadIdentity(identity)
+	key, release, err := takeIdentity(identity, token)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, release()) }()
 	report := joinReport{Examples: len(set.Examples)}
-	fmt.Fprintf(a.Stderr, "%d examples of %d labels in %s\n", len(set.Examples), len(set.Labels), data)
+	fmt.Fprintf(a.Stderr, "%d examples of %d labels in %s; identity %s\n", len(set.Examples), len(set.Labels), data, identity)
 	err = edge.Run(ctx, edge.Config{
 		Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: notPrivate,
 		Progress: func(e edge.Event) {
@@ -95,7 +100,13 @@ func runJoin(ctx context.Context, a *app, where, data string, columns dataset.Co
 			printEdgeEvent(a.Stderr, e)
 		},
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return fmt.Errorf("interrupted after %d rounds; the same command takes part again", report.RoundsCommitted)
+	case errors.Is(err, edge.ErrDuplicate):
+		return fmt.Errorf("%w, on another machine or by another program: %s; give this one its own: --identity FILE", err, identity)
+	default:
 		return err
 	}
 	return a.emit(report, func(w io.Writer) error {
@@ -140,14 +151,23 @@ func printEdgeEvent(w io.Writer, e edge.Event) {
 		return
 	}
 	line := string(e.State)
+	switch {
+	case e.State == edge.Waiting && e.Text == "":
+		line += " for the next round"
+	case e.State == edge.Collecting && e.Text == "":
+		line = "waiting for the other devices of"
+	}
 	if e.Round > 0 {
-		line += fmt.Sprintf(" round %d", e.Round)
+		line += fmt.Sprintf(" round %d", e.Step+1)
 	}
 	if e.Rank > 0 {
 		line += fmt.Sprintf(" rank %d", e.Rank)
 	}
 	if e.Text != "" {
 		line += ": " + e.Text
+	}
+	if e.State == edge.Backoff {
+		line += fmt.Sprintf("; again in %s", (time.Duration(e.Total) * time.Millisecond).Round(100*time.Millisecond))
 	}
 	fmt.Fprintln(w, line)
 }

@@ -164,7 +164,7 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, f serv
 	runErr := c.Run(ctx)
 	farewell(ctx, c, f.linger)
 	stop()
-	if errors.Is(runErr, context.Canceled) {
+	if ctx.Err() != nil && runErr != nil {
 		runErr = errors.New("interrupted; start the same command again to go on with the next round")
 	}
 	return errors.Join(runErr, <-served)

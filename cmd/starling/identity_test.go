@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-fl/starling/edge"
+)
+
+// Two files on one machine take part beside each other; the same one twice, or
+// one identity for both, is refused by the name of its file.
+func TestIdentityOfEachFile(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	folder := t.TempDir()
+	var paths []string
+	for _, name := range []string{"a.tsv", "b.tsv"} {
+		data := filepath.Join(folder, name)
+		if err := os.WriteFile(data, []byte("x\ty\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		path, err := identityPath(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	again, err := identityPath(filepath.Join(folder, ".", "a.tsv"))
+	if err != nil || again != paths[0] || paths[0] == paths[1] {
+		t.Errorf("identities %q, then %q: %v", paths, again, err)
+	}
+	key, release, err := takeIdentity(paths[0], "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, releaseOther, err := takeIdentity(paths[1], "one")
+	if err != nil || other.Equal(key) {
+		t.Fatalf("the other file: %v", err)
+	}
+	if _, _, err := takeIdentity(paths[0], "one"); err == nil || !strings.Contains(err.Error(), paths[0]) || !strings.Contains(err.Error(), "--identity") {
+		t.Errorf("twice at once: %v", err)
+	}
+	elsewhere, releaseElsewhere, err := takeIdentity(paths[0], "another coordinator")
+	if err != nil || !elsewhere.Equal(key) {
+		t.Errorf("at another coordinator: %v", err)
+	}
+	for _, r := range []func() error{release, releaseOther, releaseElsewhere} {
+		if err := r(); err != nil {
+			t.Error(err)
+		}
+	}
+	_, release, err = takeIdentity(paths[0], "one")
+	if err != nil {
+		t.Fatalf("after its end: %v", err)
+	}
+	if err := release(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Ctrl-C is told as what it is, with the exit code that shells know.
+func TestInterruptedJoin(t *testing.T) {
+	folder := t.TempDir()
+	data := filepath.Join(folder, "a.tsv")
+	if err := os.WriteFile(data, []byte("x\ty\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0") // nobody answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	var out, said bytes.Buffer
+	args := []string{"join", "http://" + l.Addr().String(), "--data", data, "--identity", filepath.Join(folder, "id.pem"), "--cache", folder}
+	code := run(ctx, args, strings.NewReader(""), &out, writerFunc(func(p []byte) (int, error) {
+		if strings.Contains(string(p), string(edge.Connecting)) {
+			cancel(interrupted{2})
+		}
+		return said.Write(p)
+	}))
+	if text := said.String(); code != 130 || !strings.Contains(text, "starling: interrupted after 0 rounds") || strings.Contains(text, "context canceled") {
+		t.Errorf("exit %d:\n%s", code, text)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
