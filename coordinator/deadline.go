@@ -18,12 +18,17 @@ type deadlines struct {
 type due struct {
 	at    time.Time
 	state round.State
+	since time.Time // when the state began
 }
 
 // arm starts a deadline. Of the same state again the earlier counts.
 func (d *deadlines) arm(shard int, s round.State, at time.Time) {
-	if was, ok := d.by[shard]; ok && was.state == s && was.at.Before(at) {
-		return
+	since := time.Now()
+	if was, ok := d.by[shard]; ok && was.state == s {
+		if was.at.Before(at) {
+			return
+		}
+		since = was.since
 	}
 	if d.by == nil {
 		d.by = map[int]due{}
@@ -31,10 +36,18 @@ func (d *deadlines) arm(shard int, s round.State, at time.Time) {
 	if shard != round.Whole {
 		delete(d.by, round.Whole) // the cohort is cut
 	}
-	d.by[shard] = due{at, s}
+	d.by[shard] = due{at, s, since}
 	if d.next.IsZero() || at.Before(d.next) {
 		d.next = at
 	}
+}
+
+// lasted is how long a shard's state, or the cohort's, has been open.
+func (d *deadlines) lasted(shard int, now time.Time) time.Duration {
+	if x, ok := d.by[shard]; ok {
+		return now.Sub(x.since)
+	}
+	return 0
 }
 
 // expired takes out those that have passed, in the order of their shards.

@@ -191,6 +191,7 @@ func (c *Coordinator) expire(now time.Time) {
 		if !now.Before(d.away) {
 			delete(r.away, d)
 			c.step(round.Lost{Device: d.n})
+			c.linger(r, d.n)
 		}
 	}
 	c.hopeless(now)
@@ -333,6 +334,7 @@ func (c *Coordinator) left(s *session) {
 	if r := c.running; r != nil && r.parts[d.n] != nil {
 		d.away = time.Now().Add(c.t.job.Deadlines.Reconnect)
 		r.away[d] = struct{}{}
+		c.linger(r, d.n)
 	} else {
 		c.publish()
 	}

@@ -220,7 +220,8 @@ type DeadlinesJob struct {
 	Confirm time.Duration `yaml:"confirm"` // default 30s
 	Unmask  time.Duration `yaml:"unmask"`  // default 30s
 	// Reconnect is how long a device whose connection broke is waited for
-	// before the round goes on without it. Default 5s.
+	// before the round goes on without it, as long as others still work or the
+	// round needs it; where nobody else works, a tenth of the work so far. Default 5s.
 	Reconnect time.Duration `yaml:"reconnect"`
 	// Enough is the fraction of the shards, in (0, 1], that must have ended their
 	// turns before the round hurries the others: each of their states has Grace

@@ -141,6 +141,7 @@ func (c *Coordinator) judged(ev judgedEvent) {
 	if _, waited := r.away[d]; d.sess == nil && !waited && r.finish == nil && r.fatal == nil {
 		c.step(round.Lost{Device: d.n})
 	}
+	c.linger(r, d.n)
 }
 
 // refused puts the sender of a bad message out of the round: what it sent is not

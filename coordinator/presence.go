@@ -64,6 +64,9 @@ func (c *Coordinator) present(r *running, d *device) {
 func (c *Coordinator) expected(d *device) time.Time {
 	limits := c.t.job.Deadlines
 	patience := limits.Reconnect
+	if c.pace > 0 {
+		patience = c.patience(c.pace)
+	}
 	if !c.rnd.secret() {
 		patience = limits.Gather // a run that repeats must not depend on who is fast
 	}
@@ -75,11 +78,52 @@ func (c *Coordinator) expected(d *device) time.Time {
 	case !d.backBy.IsZero():
 		return d.backBy
 	case d.was:
-		return d.gone.Add(limits.Reconnect)
+		return d.gone.Add(patience)
 	case d.gone.IsZero():
 		return c.started.Add(limits.Gather)
 	}
 	return time.Time{} // it came and went without ever being ready
+}
+
+// patience is how long those who may come back are waited for where nobody else
+// works: a tenth of the work that waits with them, within Reconnect. What the
+// dropouts of a round cost it is bounded by that, however long Reconnect is.
+func (c *Coordinator) patience(work time.Duration) time.Duration {
+	most := c.t.job.Deadlines.Reconnect
+	return min(most, max(most/20, work/10))
+}
+
+// linger shortens the wait for devices whose connection broke, once they are all
+// that a device's shard still waits for and it can do without them. Below its
+// threshold the shard needs them: there the wait is Reconnect.
+func (c *Coordinator) linger(r *running, n round.Device) {
+	if len(r.away) == 0 || r.m.State() == round.Gathering {
+		return
+	}
+	_, open, enough := r.m.Missing(n)
+	if open == 0 || !enough {
+		return
+	}
+	shard := r.m.Shard(n)
+	var awaited []*device
+	for d := range r.away {
+		if r.m.Shard(d.n) != shard {
+			continue
+		}
+		if holds, _, _ := r.m.Missing(d.n); holds {
+			awaited = append(awaited, d)
+		}
+	}
+	if len(awaited) < open {
+		return // others work
+	}
+	now := time.Now()
+	until := now.Add(c.patience(r.due.lasted(shard, now)))
+	for _, d := range awaited {
+		if until.Before(d.away) {
+			d.away = until
+		}
+	}
 }
 
 // hopeless closes a gathering that nobody will complete: too few are there, and

@@ -182,6 +182,68 @@ func TestWhoHangsAgainAndAgainRests(t *testing.T) {
 	}
 }
 
+// A dropout that is alone in being waited for costs a tenth of the others' work.
+func TestADropoutCostsATenth(t *testing.T) {
+	job := loud(4, 1)
+	job.Deadlines.Reconnect = 7 * time.Second
+	err := bubble(t, job, 4, func(ctx context.Context, tb *table) {
+		tb.players[0].before = func(_ *player, turn int, m wire.Message) (wire.Message, bool) {
+			if turn == 3 {
+				time.Sleep(4 * time.Second)
+			}
+			return m, false
+		}
+		tb.players[1].before = func(_ *player, turn int, m wire.Message) (wire.Message, bool) { return m, turn == 3 }
+		var wg sync.WaitGroup
+		for _, p := range tb.players {
+			wg.Go(func() { _ = p.play(ctx) })
+		}
+		tb.allEnd(wg.Wait)
+		collecting, i, _ := tb.progressOf("collecting", 0)
+		confirming, _, ok := tb.progressOf("confirming", i)
+		if took := confirming.Elapsed - collecting.Elapsed; !ok || took != 4400*time.Millisecond {
+			t.Errorf("collecting took %v beside 4s of work", took)
+		}
+	})
+	if err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
+// A shard that would fail without those who may come back waits for them.
+func TestAShardWaitsForWhomItNeeds(t *testing.T) {
+	job := loud(4, 1)
+	job.Deadlines.Reconnect = 7 * time.Second
+	err := bubble(t, job, 4, func(ctx context.Context, tb *table) {
+		var wg sync.WaitGroup
+		for i, p := range tb.players {
+			if i < 3 {
+				gone := false
+				p.before = func(_ *player, turn int, m wire.Message) (wire.Message, bool) {
+					cut := turn == 3 && !gone
+					gone = gone || cut
+					return m, cut
+				}
+			}
+			wg.Go(func() {
+				if err := p.play(ctx); err == nil {
+					return
+				}
+				time.Sleep(5 * time.Second)
+				_ = p.dial(ctx)
+				_ = p.play(ctx)
+			})
+		}
+		tb.allEnd(wg.Wait)
+		if got := tb.c.Result(); got.Rounds != 1 || got.Dropped != 0 || tb.c.Status().Elapsed != 5*time.Second {
+			t.Errorf("result %+v after %v", got, tb.c.Status().Elapsed)
+		}
+	})
+	if err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
 // All devices fetch a base for minutes: the job waits for them and loses no round.
 func TestAllFetch(t *testing.T) {
 	job := loud(4, 2)

@@ -215,6 +215,22 @@ func (m *Machine) Shard(d Device) int {
 	return Whole
 }
 
+// Missing tells of the group that a device goes with whether its state waits for
+// the device, connected or not, how many it waits for that are not lost, and
+// whether it could do without them: as many have answered as it needs.
+func (m *Machine) Missing(d Device) (holds bool, open int, enough bool) {
+	mb := m.members[d]
+	if mb == nil || mb.group.failed || !m.waits(mb.group) {
+		return false, 0, false
+	}
+	g := mb.group
+	need := g.threshold
+	if g == &m.cohort {
+		need = m.cfg.Limits[g.state].Quorum
+	}
+	return !mb.gone() && !mb.has(), g.open, g.answered >= need
+}
+
 // Refusal is why a message is not taken.
 type Refusal uint8
 
