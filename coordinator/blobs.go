@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -40,22 +41,27 @@ func (b *blobs) keep(data []byte) wire.Blob {
 // blob that is permanent or of another kept round is not dropped.
 func (b *blobs) assign(data ...[]byte) []wire.Blob {
 	refs := make([]wire.Blob, len(data))
-	var names [][32]byte
+	names := make([][32]byte, len(data))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, d := range data {
 		refs[i] = blobRef(d)
-		if _, known := b.data[refs[i].SHA256]; !known {
-			b.data[refs[i].SHA256] = d
-			names = append(names, refs[i].SHA256)
+		names[i] = refs[i].SHA256
+		if _, known := b.data[names[i]]; !known {
+			b.data[names[i]] = d
 		}
 	}
 	b.round = append(b.round, names)
 	if len(b.round) > keptRounds {
-		for _, n := range b.round[0] {
-			delete(b.data, n)
-		}
+		oldest := b.round[0]
 		b.round = b.round[1:]
+		// An adapter that did not move, or an attempt after one that was abandoned,
+		// has the same slice again: it is of the later round, too.
+		for _, n := range oldest {
+			if !b.kept[n] && !slices.ContainsFunc(b.round, func(later [][32]byte) bool { return slices.Contains(later, n) }) {
+				delete(b.data, n)
+			}
+		}
 	}
 	return refs
 }
