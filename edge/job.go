@@ -103,7 +103,7 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	} else if err != nil {
 		return err
 	}
-	base, err := model.OpenBlob(blob)
+	base, err := openBlob(j.Base.SHA256, blob)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
 	}
@@ -141,7 +141,7 @@ func (c *client) openBase(ctx context.Context, j *job) (*model.Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	return model.OpenBlob(blob)
+	return openBlob(j.Base.SHA256, blob)
 }
 
 // checkPlan holds a plan against the job and this device's limits.
