@@ -180,6 +180,6 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	// secagg's framing of it.
 	r.packed = (uint64(masking.Dim)*uint64(masking.Width) + 7) / 8
 	// Noise is drawn while devices train, so that the release does not wait.
-	r.noise, err = dp.NewPool(ctx, r.event.Sigma2, r.vector.Size(), c.rnd.stream("noise", r.id))
+	r.noise, err = dp.NewPool(ctx, r.event.Sigma2, r.vector.Size(), c.Noise(r.Draw))
 	return err
 }

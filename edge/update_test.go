@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -60,4 +61,24 @@ func widen(x []int32) []int64 {
 		out[i] = int64(v)
 	}
 	return out
+}
+
+// TestNormOfWhatIsSent: the squared norm of a unit's integers is held to the bound
+// again as they are added, whatever made them.
+func TestNormOfWhatIsSent(t *testing.T) {
+	scheme, err := quant.Lookup("nf4")
+	ok(t, err)
+	lattice, err := quant.NewLattice(scheme, 64, 1, [32]byte{1})
+	ok(t, err)
+	u := newUpdate(lattice, dp.CountCode{}, rand.NewChaCha8([32]byte{2}))
+	u.one, u.sum = append(u.one, 0), append(u.sum, 0)
+	u.one[len(u.one)-1] = int32(math.Sqrt(float64(lattice.B2()))) + 1
+	if _, err := u.add(make([]float32, 64)); !errors.Is(err, dp.ErrNorm) {
+		t.Errorf("integers beyond the bound were added: %v", err)
+	}
+	for i, s := range u.sum {
+		if s != 0 {
+			t.Fatalf("symbol %d of a refused unit is in the sum", i)
+		}
+	}
 }
