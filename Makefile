@@ -11,7 +11,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # Packages with goroutines: the race detector's share of CI.
-RACE := ./coordinator/... ./edge/... ./internal/... ./wasm ./secagg ./dp ./quant
+RACE := ./coordinator/... ./edge/... ./internal/... ./wasm ./wasm/kernel ./secagg ./dp ./quant
 
 export CGO_ENABLED ?= 0
 

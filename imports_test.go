@@ -49,8 +49,10 @@ simulate: coordinator dataset dp edge internal/durable model tokenizer
 simulate/report: internal/durable simulate simulate/sweep
 simulate/sweep: coordinator dataset internal/durable model simulate
 tokenizer:
-wasm: nf4
+wasm: nf4 wasm/kernel
 wasm/compiler/...: nf4 wasm wasm/compiler/...
+wasm/kernel: nf4
+wasm/kernel/asm:
 web:
 web/typescript: coordinator
 `)

@@ -35,6 +35,16 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// The kernels take every product that the verifier took.
+		products, err := newProducts(p.Manifest(), p.Report().MemoryPages, Config{Kernel: "go"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range p.Report().Segments {
+			if _, err := products.run(ctx, in.host, i); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for i := range p.Manifest().Frozen {
 			w := &p.Manifest().Frozen[i]
 			switch {

@@ -78,6 +78,8 @@ func (m *wazeroModule) instantiate(ctx context.Context, prepare, segments int, b
 		return nil, fmt.Errorf("wasm: instantiate: %w", err)
 	}
 	in := &wazeroInstance{module: mod, memory: mod.Memory()}
+	// The memory cannot grow, so this is all of it for as long as the instance lives.
+	in.all, _ = in.memory.Read(0, in.memory.Size())
 	if budget {
 		in.fuel = mod.ExportedGlobal("fuel").(api.MutableGlobal)
 	}
@@ -103,6 +105,7 @@ func (m *wazeroModule) close() error {
 type wazeroInstance struct {
 	module            api.Module
 	memory            api.Memory
+	all               []byte
 	fuel              api.MutableGlobal // nil: no loop draws on a budget
 	prepare, segments []api.Function
 }

@@ -194,10 +194,20 @@ func (in *Instance) Step(ctx context.Context) error {
 }
 
 func (in *Instance) runAll(ctx context.Context, prepare bool, segments []SegmentReport) error {
-	for i := range segments {
+	for i := 0; i < len(segments); i++ {
 		in.host.pause()
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if !prepare {
+			n, err := in.program.products.run(ctx, in.host, i)
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				i += n - 1
+				continue
+			}
 		}
 		if err := in.host.call(ctx, prepare, i, segments[i].Budget); err != nil {
 			return fmt.Errorf("%w: segment %s: %w", ErrTrap, segmentExport(prepare, i), err)

@@ -15,7 +15,17 @@ type Config struct {
 	// Interpreter runs the program in wazero's interpreter: the same bits, many
 	// times slower. It has no effect under GOOS=js.
 	Interpreter bool
+	// Kernel names what computes declared products: one of Kernels, or nothing for the
+	// first of them. The results are the same. It has no effect under GOOS=js or in
+	// the interpreter, which run the program's own code.
+	Kernel string
+	// Cores is the most goroutines that compute a declared product at once; less than
+	// 1 counts as 1. It has no effect where Kernel has none.
+	Cores int
 }
+
+// Twin names a program's own code, which runs everywhere, among Kernels.
+const Twin = "twin"
 
 // Program is a verified and compiled program. Any number of goroutines may share
 // it and make instances of it.
@@ -25,6 +35,7 @@ type Program struct {
 	sum      [sha256.Size]byte
 	tensors  map[string]tensorRef
 	host     hostModule
+	products *products // nil: the program's own code computes them
 
 	mu     sync.Mutex
 	closed bool              // guarded by mu
@@ -70,11 +81,15 @@ func Load(ctx context.Context, program []byte, cfg Config) (*Program, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	products, err := newProducts(m.manifest, m.pages, cfg)
+	if err != nil {
+		return nil, err
+	}
 	host, err := compileHost(ctx, program, m.pages, cfg)
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{manifest: m.manifest, report: report, sum: sha256.Sum256(program), host: host,
+	p := &Program{manifest: m.manifest, report: report, sum: sha256.Sum256(program), host: host, products: products,
 		tensors: make(map[string]tensorRef), open: make(map[*Instance]int)}
 	for _, role := range m.manifest.roles() {
 		for i := range role.tensors {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -64,8 +65,8 @@ func nodeSteps(t *testing.T, bin []byte, in *wasm.Instance, n string) string {
 	return r.Sum
 }
 
-// TestHostsAgree trains 20 steps in wazero's compiler, wazero's interpreter and V8, in both code shapes: the state must
-// be the same to the last bit.
+// TestHostsAgree trains 20 steps in wazero's compiler, with every kernel for the declared products, in wazero's
+// interpreter and in V8, in both code shapes: the state must be the same to the last bit.
 func TestHostsAgree(t *testing.T) {
 	adam := bertToy
 	adam.optimizer, adam.hidden, adam.ffn, adam.seq = "adamw", 20, 35, 9
@@ -90,7 +91,12 @@ func TestHostsAgree(t *testing.T) {
 					}
 				}
 				check(host+" shape in V8", nodeSteps(t, bin, instance(t, bin, s, wasm.Config{}), "20"))
-				check(host+" shape in wazero", steps(t, instance(t, bin, s, wasm.Config{}), 20))
+				for _, kernel := range append(wasm.Kernels(), "go") {
+					for _, cores := range []int{1, 2} {
+						in := instance(t, bin, s, wasm.Config{Kernel: kernel, Cores: cores})
+						check(fmt.Sprintf("%s shape in wazero, products by %s on %d cores", host, kernel, cores), steps(t, in, 20))
+					}
+				}
 				check(host+" shape in the interpreter", steps(t, instance(t, bin, s, wasm.Config{Interpreter: true}), 20))
 			}
 		})

@@ -1,0 +1,52 @@
+//go:build !js
+
+package wasm
+
+import (
+	"context"
+
+	"github.com/starling-fl/starling/wasm/kernel"
+)
+
+// What tests of compiled programs need to run one product by itself.
+
+// Memory returns an instance's memory.
+func (in *Instance) Memory() []byte { return in.host.(*wazeroInstance).all }
+
+// RunTwin runs the segments of a declared product.
+func (in *Instance) RunTwin(ctx context.Context, p *Product) error {
+	for i := p.First; i < p.First+p.Count; i++ {
+		if err := in.host.call(ctx, false, i, in.program.report.Segments[i].Budget); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RunKernel computes a declared product of m in memory.
+func (m *Manifest) RunKernel(ctx context.Context, p *Product, name string, memory []byte, cores int) error {
+	k, _ := kernel.ByName(name)
+	plan, err := kernel.Prepare(p.forKernel(m.Frozen), len(memory))
+	if err != nil {
+		return err
+	}
+	return k.Run(ctx, plan, memory, cores)
+}
+
+// Reach returns the memory from the first to the last byte of A (0), B (1) or C (2):
+// of an NF4 tensor all codes, and then all scales.
+func (m *Manifest) Reach(p *Product, operand int) (ranges [][2]uint64) {
+	if operand == 1 && p.NF4 != "" {
+		for i := range m.Frozen {
+			if t := &m.Frozen[i]; t.Name == p.NF4 {
+				codes, scales := uint64(t.Offset), uint64(t.NF4.Scales)
+				return [][2]uint64{{codes, codes + t.DataSize()}, {scales, scales + t.ScalesSize()}}
+			}
+		}
+	}
+	s, err := p.bytes("", operandA+operand, [3]uint32{p.A, p.B, p.C}[operand])
+	if err != nil {
+		panic(err)
+	}
+	return [][2]uint64{{s.from, s.to}}
+}

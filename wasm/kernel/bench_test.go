@@ -1,0 +1,57 @@
+//go:build unix
+
+package kernel
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// cpuTime returns the processor time of the process, which a busy machine does not
+// stretch.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkGEMM times products on one core, in processor time: rows x columns x
+// terms; A and B as they are (NN), B transposed (NT), A transposed (TN).
+func BenchmarkGEMM(b *testing.B) {
+	for _, s := range [][3]int{{512, 512, 512}, {512, 2048, 512}, {512, 512, 2048}, {512, 16, 512}, {512, 512, 16},
+		{16, 512, 512}, {64, 64, 64}, {64, 64, 32}, {512, 128, 128}} {
+		for _, layout := range []string{"NN", "NT", "TN"} {
+			m, n, k := s[0], s[1], s[2]
+			p := Product{B: 4 * m * k, C: 4 * (m*k + n*k), Rows: []Axis{{m, k, 0, n}}, Cols: []Axis{{n, 0, 1, 1}},
+				Terms: []Axis{{k, 1, n, 0}}}
+			switch layout {
+			case "NT":
+				p.Cols[0].B, p.Terms[0].B = k, 1
+			case "TN":
+				p.Rows[0].A, p.Terms[0].A = 1, m
+			}
+			memory := make([]float32, m*k+n*k+m*n)
+			fill(rand.New(rand.NewPCG(3, 4)), bytesOf(memory), 0)
+			pl, err := Prepare(p, 4*len(memory))
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, kernel := range Native() {
+				b.Run(fmt.Sprintf("%dx%dx%d/%s/%s", m, n, k, layout, kernel.name), func(b *testing.B) {
+					start := cpuTime(b)
+					for b.Loop() {
+						if err := kernel.Run(b.Context(), pl, bytesOf(memory), 1); err != nil {
+							b.Fatal(err)
+						}
+					}
+					b.ReportMetric(2*float64(m*n*k)*float64(b.N)/float64((cpuTime(b)-start).Nanoseconds()), "GFLOP/s")
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package kernel
+
+import "golang.org/x/sys/cpu"
+
+// native asks the processor and, for the registers, the system.
+func native() (list []*Kernel) {
+	if cpu.X86.HasAVX512F && cpu.X86.HasAVX2 {
+		list = append(list, avx512)
+	}
+	if cpu.X86.HasAVX2 {
+		list = append(list, avx2)
+	}
+	return list
+}
+
+var avx512 = &Kernel{name: "avx512", heights: []int{8, 4, 2, 1}, widths: 3, tiles: [][]func(*words){
+	{tile512x8x1, tile512x8x2, tile512x8x3},
+	{tile512x4x1, tile512x4x2, tile512x4x3},
+	{tile512x2x1, tile512x2x2, tile512x2x3},
+	{tile512x1x1, tile512x1x2, tile512x1x3},
+}, transpose: transpose256, gather: gather256, decode: decode256}
+
+var avx2 = &Kernel{name: "avx2", heights: []int{4, 2, 1}, widths: 1,
+	tiles:     [][]func(*words){{tile256x4}, {tile256x2}, {tile256x1}},
+	transpose: transpose256, gather: gather256, decode: decode256}

@@ -1,0 +1,52 @@
+package kernel
+
+// packCodes packs up to 16 columns of a 4-bit tensor: it decodes runs of codes that
+// stand together, and packs those as packPanel does.
+func (w *worker) packCodes(dst []float32, b int, cols, terms []int) {
+	n, by := run(cols)
+	even, step := run(terms)
+	switch {
+	case by == 1 && n == panel: // the values of a term stand together
+		for i, t := range terms {
+			w.values(dst[i*panel:][:panel], b+cols[0]+t)
+		}
+	case step == 1 && even == len(terms): // the values of a column stand together
+		var at [panel]int
+		var k [maxTerms]int
+		for c, col := range cols {
+			at[c] = c * maxTerms
+			w.values(w.decoded[at[c]:][:even], b+col+terms[0])
+		}
+		for i := range even {
+			k[i] = i
+		}
+		w.packPanel(dst, w.decoded[:], 0, at[:len(cols)], k[:even])
+	default:
+		clear(dst)
+		for i, t := range terms {
+			for c, col := range cols {
+				w.values(dst[i*panel+c:][:1], b+col+t)
+			}
+		}
+	}
+}
+
+// values decodes values from the given one on.
+func (w *worker) values(dst []float32, from int) {
+	q := w.p.NF4
+	codes := w.bytes[q.Codes:][:(q.Len+1)/2]
+	for len(dst) > 0 {
+		scale := w.floats[q.Scales/4+from/q.Block]
+		n := min(len(dst), q.Block-from%q.Block)
+		if fast := n &^ (panel - 1); from%2 == 0 && fast > 0 {
+			_ = codes[from/2+fast/2-1]
+			w.kernel.decode(&dst[0], &codes[from/2], fast, scale)
+			dst, from, n = dst[fast:], from+fast, n-fast
+		}
+		for i := range n {
+			code := codes[(from+i)/2] >> (4 * (1 - (from+i)&1)) & 15
+			dst[i] = levels[code] * scale
+		}
+		dst, from = dst[n:], from+n
+	}
+}

@@ -1,0 +1,154 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Blocks of a product: maxTerms x maxCols floats of B are packed at a time and stay
+// in the second cache, maxTerms x 8 of A in the first.
+const (
+	maxTerms = 256
+	maxCols  = 512
+	maxRows  = 512
+	high     = 8 // rows of A that are packed together
+)
+
+// perWorker is the least work that is worth another goroutine, in multiply-adds:
+// some 30 microseconds.
+const perWorker = 1 << 20
+
+// Run computes a product in memory on at most the given number of goroutines, the
+// caller's included. It looks at ctx between blocks of some milliseconds at most; C
+// is undefined after an error.
+func (k *Kernel) Run(ctx context.Context, pl *Plan, memory []byte, cores int) error {
+	if len(memory) < pl.memory {
+		return errRange
+	}
+	base := unsafe.Pointer(unsafe.SliceData(memory))
+	if uintptr(base)%4 != 0 {
+		return errors.New("kernel: memory is not aligned to 4 bytes")
+	}
+	j := &job{kernel: k, Plan: pl, ctx: ctx, bytes: memory[:pl.memory]}
+	j.floats = unsafe.Slice((*float32)(base), pl.memory/4)
+	workers := max(1, min(cores, pl.work/perWorker))
+	j.cut(workers)
+	workers = min(workers, j.tasks())
+	var wg sync.WaitGroup
+	for range workers - 1 {
+		wg.Go(j.work)
+	}
+	j.work()
+	wg.Wait()
+	return ctx.Err()
+}
+
+// job is one run of a product: a grid of tasks, each a block of C.
+type job struct {
+	*Plan
+	kernel *Kernel
+	ctx    context.Context
+	bytes  []byte
+	floats []float32
+
+	rowBlocks, colBlocks int
+	next                 atomic.Int64
+}
+
+// cut chooses the grid: no more columns in a task than fit the cache, and enough
+// tasks for all workers, by columns first, as tasks that share columns pack the
+// same ones.
+func (j *job) cut(workers int) {
+	j.rowBlocks, j.colBlocks = 1, (j.n+maxCols-1)/maxCols
+	if workers == 1 {
+		return
+	}
+	want := 2 * workers
+	if short := ceil(want, j.entries*j.colBlocks); short > 1 {
+		j.colBlocks = min(j.colBlocks*short, ceil(j.n, 4*panel))
+	}
+	if short := ceil(want, j.entries*j.colBlocks); short > 1 {
+		j.rowBlocks = min(short, ceil(j.rows, 4*high))
+	}
+}
+
+func ceil(n, by int) int { return (n + by - 1) / by }
+
+func (j *job) tasks() int { return j.entries * j.colBlocks * j.rowBlocks }
+
+// work computes tasks until there are none.
+func (j *job) work() {
+	w := workers.Get().(*worker)
+	w.job = j
+	for {
+		i := int(j.next.Add(1)) - 1
+		if i >= j.tasks() || !w.task(i) {
+			break
+		}
+	}
+	w.job = nil
+	workers.Put(w)
+}
+
+// workers holds the packing memory of goroutines between products.
+var workers = sync.Pool{New: func() any { return new(worker) }}
+
+// worker is one goroutine's share: packed panels and tables.
+type worker struct {
+	*job
+	b            []float32                 // packed columns
+	a            [maxTerms * high]float32  // packed rows
+	decoded      [maxTerms * panel]float32 // 4-bit values on their way to b
+	termA, termB [maxTerms]int             // where terms stand in A and B
+	rowA, rowC   [maxRows]int
+	colB         [maxCols]int
+	t            tile
+}
+
+// block returns where the i-th of n equal parts of size starts and ends, at
+// multiples of unit.
+func block(i, n, size, unit int) (from, to int) {
+	each := ceil(ceil(size, n), unit) * unit
+	return min(i*each, size), min((i+1)*each, size)
+}
+
+// task computes one block of C; false: the context has ended.
+func (w *worker) task(i int) bool {
+	j := w.job
+	row, i := i%j.rowBlocks, i/j.rowBlocks
+	col, entry := i%j.colBlocks, i/j.colBlocks
+	fromRow, toRow := block(row, j.rowBlocks, j.rows, high)
+	fromCol, toCol := block(col, j.colBlocks, j.n, panel)
+	if fromRow == toRow || fromCol == toCol {
+		return true
+	}
+	var a, b, c [1]int
+	locate(a[:], j.outer, entry, stepA)
+	locate(b[:], j.outer, entry, stepB)
+	locate(c[:], j.outer, entry, stepC)
+	cols := w.colB[:toCol-fromCol]
+	locate(cols, j.cols, fromCol, stepB)
+	firstB := j.p.B/4 + b[0]
+	if j.p.NF4 != nil {
+		firstB = j.p.B + b[0]
+	}
+	for term := 0; term < j.terms; term += maxTerms {
+		n := min(maxTerms, j.terms-term)
+		locate(w.termA[:n], j.p.Terms, term, stepA)
+		locate(w.termB[:n], j.p.Terms, term, stepB)
+		w.packB(firstB, cols, w.termB[:n])
+		for from := fromRow; from < toRow; from += maxRows {
+			if j.ctx.Err() != nil {
+				return false
+			}
+			rows := min(maxRows, toRow-from)
+			locate(w.rowA[:rows], j.p.Rows, from, stepA)
+			locate(w.rowC[:rows], j.p.Rows, from, stepC)
+			w.rows(j.p.A/4+a[0], j.p.C/4+c[0]+fromCol, rows, len(cols), n, term > 0)
+		}
+	}
+	return true
+}
