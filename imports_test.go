@@ -20,12 +20,12 @@ const module = "github.com/starling-fl/starling/"
 // package and what lies below it. Frames are read by internal/sim, which plays
 // hostile devices, and by bandwidth, which plays devices that send in the clear.
 var mayImport = parseTable(`
-bandwidth: coordinator dataset dp edge internal/contract internal/sim internal/wire model model/nn quant tokenizer
+bandwidth: coordinator dataset dp edge internal/contract internal/sim internal/wire job model model/nn quant secagg tokenizer
 bench/...: ...
 cmd/starling: ...
 cmd/starling-web: dataset edge
-coordinator: coordinator/... dp internal/contract internal/durable internal/uniform internal/wire model model/nn nf4 quant secagg wasm
-    wasm/compiler
+coordinator: coordinator/... dp internal/contract internal/durable internal/uniform internal/wire job model model/nn nf4 quant
+    secagg wasm wasm/compiler
 coordinator/optimizer:
 coordinator/round:
 coordinator/store: dp model
@@ -35,19 +35,20 @@ edge: dataset dp internal/contract internal/durable internal/uniform internal/wi
 internal/contract: dp internal/wire model quant secagg
 internal/durable:
 internal/l2:
-internal/sim: coordinator dataset edge internal/wire model model/nn
+internal/sim: coordinator dataset edge internal/wire job model model/nn
 internal/uniform:
 internal/watchdog:
 internal/wire:
 model: internal/durable nf4
 model/base: model
 model/nn: model tokenizer
+job: coordinator/optimizer dp internal/contract internal/wire quant secagg
 nf4:
 quant: internal/l2 nf4
 secagg: internal/uniform
-simulate: coordinator dataset dp edge internal/durable model tokenizer
+simulate: coordinator dataset dp edge internal/durable job model tokenizer
 simulate/report: internal/durable simulate simulate/sweep
-simulate/sweep: coordinator dataset internal/durable model simulate
+simulate/sweep: coordinator dataset internal/durable job model simulate
 tokenizer:
 wasm: nf4 wasm/kernel
 wasm/compiler/...: nf4 wasm wasm/compiler/...
@@ -74,7 +75,7 @@ func parseTable(text string) map[string][]string {
 }
 
 // noGoMLX must stay small enough for a browser.
-var noGoMLX = []string{"edge", "wasm", "model", "nf4", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "cmd/starling-web"}
+var noGoMLX = []string{"edge", "wasm", "model", "nf4", "job", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "cmd/starling-web"}
 
 type listed struct {
 	ImportPath string

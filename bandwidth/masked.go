@@ -17,7 +17,9 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/sim"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/secagg"
 )
 
 // Parts is what a device's bytes of one round were for, up and down together.
@@ -110,27 +112,27 @@ func (r *replay) Train(_ context.Context, t edge.Task) ([]float32, error) {
 func (*replay) Close() error { return nil }
 
 // job is the job that a setting measures: every device in every round.
-func (set *setting) job(s *Subject) coordinator.Job {
-	job := coordinator.DefaultJob()
-	job.Name, job.Labels, job.Rounds = "bandwidth", s.labels, set.Rounds
-	job.Adapter.RankMin, job.Adapter.RankMax, job.Adapter.Alpha = s.rank, s.rank, s.layout.LoRA.Alpha
-	job.Adapter.Sequence = 16
-	job.Cohort.Population, job.Cohort.Floor = set.Cohort, set.Cohort
+func (set *setting) job(s *Subject) job.Job {
+	j := job.Default()
+	j.Name, j.Labels, j.Rounds = "bandwidth", s.labels, set.Rounds
+	j.Adapter.RankMin, j.Adapter.RankMax, j.Adapter.Alpha = s.rank, s.rank, s.layout.LoRA.Alpha
+	j.Adapter.Sequence = 16
+	j.Cohort.Population, j.Cohort.Floor = set.Cohort, set.Cohort
 	shards := (set.Cohort + set.Shard - 1) / set.Shard
-	job.Shard.Size = set.Shard
-	job.Shard.Floor = min(set.Cohort/shards, (set.Shard+1)/2)
-	if job.Shard.Floor < 20 {
+	j.Shard.Size = set.Shard
+	j.Shard.Floor = min(set.Cohort/shards, (set.Shard+1)/2)
+	if j.Shard.Floor < 20 {
 		// Too few for the default protection: a bare majority.
-		job.Shard.Corrupt, job.Shard.BreachBits = 0, 0
+		j.Shard.Corrupt, j.Shard.BreachBits = 0, 0
 	}
-	job.Privacy.ClipNorm = set.Clip
-	job.Privacy.SimulatedPopulation, job.Privacy.SimulatedCohort = simulatedPopulation, simulatedCohort
-	job.Wire = coordinator.WireJob{Uplink: set.Scheme, Downlink: set.Downlink, DownlinkCodec: set.Codec}
-	for _, d := range []*time.Duration{&job.Deadlines.Gather, &job.Deadlines.Key, &job.Deadlines.Share, &job.Deadlines.Collect,
-		&job.Deadlines.Confirm, &job.Deadlines.Unmask, &job.Deadlines.Reconnect} {
+	j.Privacy.ClipNorm = set.Clip
+	j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = simulatedPopulation, simulatedCohort
+	j.Wire = job.Wire{Uplink: set.Scheme, Downlink: set.Downlink, DownlinkCodec: set.Codec}
+	for _, d := range []*time.Duration{&j.Deadlines.Gather, &j.Deadlines.Key, &j.Deadlines.Share, &j.Deadlines.Collect,
+		&j.Deadlines.Confirm, &j.Deadlines.Unmask, &j.Deadlines.Reconnect} {
 		*d = 10 * time.Minute // a measurement waits for every device
 	}
-	return job
+	return j
 }
 
 // measureMasked runs a job with real devices against a real coordinator and
@@ -170,7 +172,7 @@ func measureMasked(ctx context.Context, set *setting, s *Subject) (measurement, 
 // arithmetic sends the same updates through encoding, summing and decoding,
 // without noise, and looks at what a masked vector would compress to.
 func (m *measurement) arithmetic(set *setting, s *Subject) error {
-	terms, err := contract.Job{Uplink: set.Scheme, ShardMax: set.Shard}.Terms()
+	terms, err := contract.Job{Uplink: set.Scheme, Masking: secagg.Config{ShardMax: set.Shard}}.Terms()
 	if err != nil {
 		return err
 	}

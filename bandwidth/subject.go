@@ -169,7 +169,7 @@ func Trained(ctx context.Context, base *model.Base, labels []string, clients []*
 	return s, nil
 }
 
-// Local training of one round, as coordinator.DefaultJob has it.
+// Local training of one round, as job.Default has it.
 const (
 	trainAlpha    = 8
 	trainBatch    = 8

@@ -58,8 +58,8 @@ func (c *Coordinator) About() (About, error) {
 	if j.Providers.Most > 0 {
 		a.Protects, a.Providers = "provider", j.Providers.Most
 	}
-	if j.simulated() {
-		a.SimulatedPopulation = int(j.budgetPopulation())
+	if j.Simulated() {
+		a.SimulatedPopulation = int(j.BudgetPopulation())
 	}
 	if !a.Private {
 		return a, nil

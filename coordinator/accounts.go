@@ -125,7 +125,7 @@ func (a *accounts) allow(spent []dp.Event, next dp.Event) error {
 	}
 	if a.stranger || !a.covers(next) {
 		a.stranger = true
-		_, err := a.t.budget.Allow(spent, next, a.t.job.simulated())
+		_, err := a.t.budget.Allow(spent, next, a.t.job.Simulated())
 		return err
 	}
 	if n <= a.t.job.Rounds {
@@ -140,7 +140,7 @@ func (a *accounts) allow(spent []dp.Event, next dp.Event) error {
 		return err
 	}
 	bound := g.delivered
-	if a.t.job.simulated() {
+	if a.t.job.Simulated() {
 		bound = g.simulated
 	}
 	if b := a.t.budget; bound.Epsilon > b.Epsilon {
@@ -170,10 +170,10 @@ func (t *terms) guarantees(events []dp.Event) (guarantees, error) {
 		return &v
 	}
 	g.delivered = compose(dp.Epsilon)
-	if t.job.twofold() {
+	if t.job.Twofold() {
 		g.visible = compose(dp.VisibleEpsilon)
 	}
-	if t.job.simulated() {
+	if t.job.Simulated() {
 		g.simulated = compose(dp.SimulatedEpsilon)
 	}
 	return g, errors.Join(errs...)

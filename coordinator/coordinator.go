@@ -178,7 +178,7 @@ func (c *Coordinator) resume() error {
 	}
 	job := c.t.wireJob([16]byte(instance), c.rnd.secret())
 	if c.jobBytes, err = job.AppendBinary(nil); err != nil {
-		return jobErrorf("%w", err)
+		return refuseJob("%w", err)
 	}
 	c.task = wire.TaskID(c.jobBytes)
 	c.taskName = hex.EncodeToString(c.task[:])
@@ -294,7 +294,7 @@ func (c *Coordinator) Wait(ctx context.Context) {
 
 // Masking says what the job's secure aggregation withstands, for an expected
 // cohort: thresholds and breach probabilities per shard, round and job.
-func (c *Coordinator) Masking() (secagg.Params, error) { return c.t.job.maskingParams() }
+func (c *Coordinator) Masking() (secagg.Params, error) { return c.t.job.MaskingParams() }
 
 // Status is the last progress.
 func (c *Coordinator) Status() Progress {

@@ -53,7 +53,7 @@ func (c *Core) begin(seed uint64) error {
 	var err error
 	c.seed, c.clip = seed, c.t.job.Privacy.ClipNorm
 	c.adapter = model.NewAdapter(c.t.layout, seed)
-	c.optimizer, err = optimizer.New(c.t.job.serverConfig(), c.t.layout.Size(c.t.lora.RMax))
+	c.optimizer, err = optimizer.New(c.t.job.ServerOptimizer(), c.t.layout.Size(c.t.lora.RMax))
 	return err
 }
 

@@ -213,10 +213,10 @@ func TestFloorsAreInDelta(t *testing.T) {
 		t.Errorf("%v, want epsilon %v", g.delivered, want.Epsilon)
 	}
 	// What the floors really add, at the least number of devices, is within the part.
-	if d := dp.FloorDelta(terms.quorum, 0.8, job.Shard.Floor, job.draws()); d > terms.budget.Floor {
+	if d := dp.FloorDelta(terms.quorum, 0.8, job.Shard.Floor, job.Draws()); d > terms.budget.Floor {
 		t.Errorf("%d devices are enough, and the floor adds %v", terms.quorum, d)
 	}
-	if d := dp.FloorDelta(terms.quorum-1, 0.8, job.Shard.Floor, job.draws()); d <= terms.budget.Floor {
+	if d := dp.FloorDelta(terms.quorum-1, 0.8, job.Shard.Floor, job.Draws()); d <= terms.budget.Floor {
 		t.Errorf("%d devices would be enough", terms.quorum-1)
 	}
 	everybody := tinyJob(100)

@@ -1,354 +1,43 @@
 package coordinator
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"time"
 
-	"github.com/goccy/go-yaml"
-
-	"github.com/starling-fl/starling/model/nn"
-
-	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/job"
 )
 
-// Job is everything that is fixed before the first round. None of it may
-// change afterwards: the store holds its hash and refuses another. Begin with
-// DefaultJob: the defaults stand beside the fields, and a zero that is not
-// called a default is refused, not replaced.
-type Job struct {
-	// Name is the task's name; it is bound into the plan every device signs.
-	Name string `yaml:"name"`
-	// Labels are the classes in the order of their indices; at least 2.
-	Labels []string `yaml:"labels"`
-	// Rounds is the number of committed rounds; abandoned ones do not count.
-	// Default 20.
-	Rounds int `yaml:"rounds"`
-	// Base is a model folder in Hugging Face layout; empty is the embedded
-	// default base. The command line reads it; the coordinator is given the
-	// loaded base.
-	Base string `yaml:"base"`
+// Job is what a Coordinator is made for; package job reads it.
+type Job = job.Job
 
-	Adapter   AdapterJob   `yaml:"adapter"`
-	Training  TrainingJob  `yaml:"training"`
-	Cohort    CohortJob    `yaml:"cohort"`
-	Shard     ShardJob     `yaml:"shard"`
-	Privacy   PrivacyJob   `yaml:"privacy"`
-	Providers ProvidersJob `yaml:"providers"`
-	Clipping  ClippingJob  `yaml:"clipping"`
-	Wire      WireJob      `yaml:"wire"`
-	Server    ServerJob    `yaml:"server"`
-	Deadlines DeadlinesJob `yaml:"deadlines"`
-	Enrolment EnrolmentJob `yaml:"enrolment"`
+// refuseJob is a job that does not fit its base or cannot meet its target.
+func refuseJob(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", job.ErrInvalid, fmt.Errorf(format, args...))
 }
 
-// AdapterJob describes the low-rank adapter that is trained.
-type AdapterJob struct {
-	// RankMin..RankMax is the range from which each round's rank is drawn,
-	// uniformly and independently of any data. Defaults 1 and 8.
-	RankMin int `yaml:"rank_min"`
-	RankMax int `yaml:"rank_max"`
-	// Alpha scales the adapter by Alpha/b at rank b. Default 4.
-	Alpha float64 `yaml:"alpha"`
-	// Sequence is the tokens per example. Default 64, at most the base's positions.
-	Sequence int `yaml:"sequence"`
-	// HeadOnly trains the classification head and leaves the adapter at its
-	// initial zero: the comparison run, not a product.
-	HeadOnly bool `yaml:"head_only"`
+// contractOf is the part of a job that devices derive from, too.
+func contractOf(j Job) contract.Job {
+	return contract.Job{Uplink: j.Wire.Uplink, Providers: j.Providers.Most, Masking: j.Masking()}
 }
 
-// TrainingJob describes the local training of one device in one round.
-type TrainingJob struct {
-	// Steps of Batch examples each. Defaults 4 and 8.
-	Steps int `yaml:"steps"`
-	Batch int `yaml:"batch"`
-	// Optimizer is "sgd", "momentum" or "adamw". Default adamw.
-	Optimizer string `yaml:"optimizer"`
-	// LearningRate of the local steps. Default 0.03.
-	LearningRate float64 `yaml:"learning_rate"`
-	// CompactBase keeps the base's matrices as 4-bit codes in a device's memory;
-	// it needs a base that is stored as NF4. Default false.
-	CompactBase bool `yaml:"compact_base"`
-}
+// The names that these had here.
+type (
+	AdapterJob   = job.Adapter
+	TrainingJob  = job.Training
+	CohortJob    = job.Cohort
+	ShardJob     = job.Shard
+	PrivacyJob   = job.Privacy
+	ProvidersJob = job.Providers
+	ClippingJob  = job.Clipping
+	WireJob      = job.Wire
+	ServerJob    = job.Server
+	DeadlinesJob = job.Deadlines
+	EnrolmentJob = job.Enrolment
+)
 
-// CohortJob describes who takes part.
-type CohortJob struct {
-	// Population is the number of identities that must be enrolled before the
-	// first round; with SamplingRate it fixes the denominator
-	// nbar = SamplingRate*Population for the whole job. Default 24.
-	Population int `yaml:"population"`
-	// SamplingRate is the probability of each identity's coin, over-selection
-	// included; in (0, 1]. Default 1.
-	SamplingRate float64 `yaml:"sampling_rate"`
-	// Floor is the least cohort drawn that is asked for updates: a smaller
-	// one commits noise only, and is charged. 0 is max(2, nbar/2) rounded down.
-	Floor int `yaml:"floor"`
-	// MaxEnrolled bounds the enrolled identities. Default 100000.
-	MaxEnrolled int `yaml:"max_enrolled"`
-	// MaxConnected bounds the open connections: beyond it a device is told to
-	// hang up and come back. Default 10000.
-	MaxConnected int `yaml:"max_connected"`
-	// MaxAbandoned is the number of rounds abandoned in a row after which the
-	// job stops with an error. Default 10.
-	MaxAbandoned int `yaml:"max_abandoned"`
-}
-
-// ShardJob describes secure aggregation.
-type ShardJob struct {
-	// Size is the largest shard; the ring's width follows from it. Default 64.
-	Size int `yaml:"size"`
-	// Floor is the smallest shard a device accepts. 0 is 8, or more where the
-	// threshold needs more, or the cohort's floor where that is less than 8.
-	Floor int `yaml:"floor"`
-	// Corrupt is the fraction of corrupted devices the threshold is chosen
-	// against. Default 0.05.
-	Corrupt float64 `yaml:"corrupt"`
-	// BreachBits asks that no shard of a round be broken but with probability
-	// 2^-BreachBits, over all shards of twice the expected cohort; 0 is a bare
-	// majority. Default 40.
-	BreachBits int `yaml:"breach_bits"`
-	// SemiHonest chooses the threshold against a coordinator that follows the
-	// protocol; more dropouts are tolerated. Default false.
-	SemiHonest bool `yaml:"semi_honest"`
-	// Hybrid seals shares with ML-KEM-768 + X25519. Default false.
-	Hybrid bool `yaml:"hybrid"`
-	// Identified puts identities into rosters instead of per-round keys.
-	// Default false.
-	Identified bool `yaml:"identified"`
-}
-
-// PrivacyJob is the target and the means.
-type PrivacyJob struct {
-	// Epsilon is the budget; the run stops before a round that would pass it.
-	// Default 2. It applies to the simulated guarantee when SimulatedPopulation
-	// is set, else to the delivered one.
-	Epsilon float64 `yaml:"epsilon"`
-	// Delta; 0 is min(1e-6, N^-1.1), N being the population the budget applies to.
-	Delta float64 `yaml:"delta"`
-	// NoiseMultiplier z; 0 calibrates it from Epsilon, Delta, sampling rate and
-	// rounds. Given, it must keep all rounds within Epsilon.
-	NoiseMultiplier float64 `yaml:"noise_multiplier"`
-	// ClipNorm is the L2 bound of one device's update, or of each provider's;
-	// with adaptive clipping that of the first round. Default 2.
-	ClipNorm float64 `yaml:"clip_norm"`
-	// Accountant is "tight" or "rdp". Default tight.
-	Accountant string `yaml:"accountant"`
-	// SimulatedPopulation N and SimulatedCohort simulate a larger cohort
-	// (McMahan et al. 2018): sigma = (nbar/SimulatedCohort)*z*S, with sampling
-	// rate SimulatedCohort/N. Both or neither. Everything a simulated run
-	// prints is labelled. Default: no simulation.
-	SimulatedPopulation int `yaml:"simulated_population"`
-	SimulatedCohort     int `yaml:"simulated_cohort"`
-}
-
-// ProvidersJob makes each provider in a device's data (whose documents it holds)
-// the unit of privacy, in place of the device: group-level privacy with virtual
-// clients. A device trains one update a provider, clips each by itself and sends
-// the sum. The device's own coin, cohort.sampling_rate, is shared by all its
-// providers and does not amplify, since the sum of the others would show how it
-// fell: only their own coins do, and rounds without the device cost them nothing.
-type ProvidersJob struct {
-	// Most is the largest number of providers that a device may hold; the ring
-	// has room for all of them. One that holds more cannot take part. Default 0:
-	// the device is the unit.
-	Most int `yaml:"most"`
-	// Expected number of providers in a device, at least 1: with it and
-	// SamplingRate the denominator is fixed. 0 is Most.
-	Expected float64 `yaml:"expected"`
-	// SamplingRate is the probability of each provider's own coin, flipped inside
-	// its device in every round; in (0, 1]. Default 1.
-	SamplingRate float64 `yaml:"sampling_rate"`
-}
-
-// ClippingJob adapts the clip norm to the updates (Andrew et al. 2021): each
-// unit adds a bit, whether it was within the norm, to its masked and noised
-// vector.
-type ClippingJob struct {
-	// Adaptive turns it on. Default false.
-	Adaptive bool `yaml:"adaptive"`
-	// Quantile of the norms that shall be within the clip norm, in (0, 1).
-	// Default 0.5.
-	Quantile float64 `yaml:"quantile"`
-	// Rate of the geometric step. Default 0.2.
-	Rate float64 `yaml:"rate"`
-	// CountNoise is the standard deviation of the bits' noisy count over the
-	// expected number of units. What it takes of the budget the update lacks: the
-	// update's own noise multiplier grows from z to
-	// (z^-2 - (2*CountNoise*units)^-2)^(-1/2). 0 is 0.05, or what leaves the
-	// update 97 % where the cohort is too small for that.
-	CountNoise float64 `yaml:"count_noise"`
-	// Least and Greatest bound the norm. 0 is privacy.clip_norm/1000 and *1000.
-	Least    float64 `yaml:"least"`
-	Greatest float64 `yaml:"greatest"`
-}
-
-// WireJob says how vectors are written.
-type WireJob struct {
-	// Uplink is a masked scheme: nf4 int4 int5 int3 tern fixed16 fixed32.
-	// Default nf4.
-	Uplink string `yaml:"uplink"`
-	// Downlink is an unmasked scheme: f32 f16 bf16 int8 int4 nf4 nf4dq. Default bf16.
-	Downlink string `yaml:"downlink"`
-	// DownlinkCodec is a byte codec: none snappy s2 zstd. Default zstd.
-	DownlinkCodec string `yaml:"downlink_codec"`
-}
-
-// ServerJob is the optimizer that applies a round's mean update.
-type ServerJob struct {
-	// Optimizer is "fedavg", "fedavgm" or "fedadam". Default fedavgm.
-	Optimizer string `yaml:"optimizer"`
-	// LearningRate of the server. Default 1.
-	LearningRate float64 `yaml:"learning_rate"`
-	// Momentum of fedavgm in [0, 1). Default 0.5.
-	Momentum float64 `yaml:"momentum"`
-	// Beta1, Beta2, Epsilon of fedadam. Defaults 0.9, 0.99, 1e-3.
-	Beta1   float64 `yaml:"beta1"`
-	Beta2   float64 `yaml:"beta2"`
-	Epsilon float64 `yaml:"epsilon"`
-}
-
-// DeadlinesJob bounds each state of a round: none waits longer.
-type DeadlinesJob struct {
-	Gather  time.Duration `yaml:"gather"`  // default 30s
-	Key     time.Duration `yaml:"key"`     // default 30s
-	Share   time.Duration `yaml:"share"`   // default 30s
-	Collect time.Duration `yaml:"collect"` // default 5m; includes training
-	Confirm time.Duration `yaml:"confirm"` // default 30s
-	Unmask  time.Duration `yaml:"unmask"`  // default 30s
-	// Reconnect is how long a device whose connection broke is waited for
-	// before the round goes on without it, as long as others still work or the
-	// round needs it; where nobody else works, a tenth of the work so far. Default 5s.
-	Reconnect time.Duration `yaml:"reconnect"`
-	// Enough is the fraction of the shards, in (0, 1], that must have ended their
-	// turns before the round hurries the others: each of their states has Grace
-	// left, and who is slower drops out. 0 is 0.9 and 5s.
-	Enough float64       `yaml:"enough" json:",omitempty"`
-	Grace  time.Duration `yaml:"grace" json:",omitempty"`
-}
-
-// EnrolmentJob says who may enrol.
-type EnrolmentJob struct {
-	// Secret must be shown by a device at its first join; empty enrols anybody
-	// who reaches the socket (the demo on loopback). 16 to 64 bytes.
-	Secret string `yaml:"secret"`
-}
-
-// ParseJob reads a job file: strict YAML, an unknown key is an error that
-// names it and its line. The result carries the defaults and is validated.
-func ParseJob(r io.Reader) (Job, error) {
-	const maxJob = 1 << 20
-	b, err := io.ReadAll(io.LimitReader(r, maxJob+1))
-	if err != nil {
-		return Job{}, fmt.Errorf("job: %w", err)
-	}
-	if len(b) > maxJob {
-		return Job{}, fmt.Errorf("job: larger than %d bytes", maxJob)
-	}
-	j := DefaultJob()
-	dec := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
-	if err := dec.Decode(&j); err != nil && !errors.Is(err, io.EOF) {
-		return Job{}, fmt.Errorf("job: %w", err)
-	}
-	j = j.derive()
-	if err := j.validate(); err != nil {
-		return Job{}, err
-	}
-	return j, nil
-}
-
-// LoadJob is ParseJob on a file. A relative base is looked for beside it.
-func LoadJob(path string) (Job, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return Job{}, fmt.Errorf("job: %w", err)
-	}
-	defer f.Close()
-	j, err := ParseJob(f)
-	if err != nil {
-		return Job{}, fmt.Errorf("%s: %w", path, err)
-	}
-	// A base that lies beside the job file is that one, from whatever folder the
-	// job is started.
-	if j.Base != "" && !filepath.IsAbs(j.Base) {
-		beside := filepath.Join(filepath.Dir(path), j.Base)
-		if info, err := os.Stat(beside); err == nil && info.IsDir() {
-			j.Base = beside
-		}
-	}
-	return j, nil
-}
-
-// DefaultJob returns the defaults; Name and Labels are left to fill in.
-func DefaultJob() Job {
-	local := nn.DefaultTraining(nn.AdamW)
-	return Job{
-		Rounds:    20,
-		Adapter:   AdapterJob{RankMin: 1, RankMax: 8, Alpha: local.Alpha, Sequence: 64},
-		Training:  TrainingJob{Steps: 4, Batch: 8, Optimizer: string(local.Optimizer), LearningRate: local.LearningRate},
-		Cohort:    CohortJob{Population: 24, SamplingRate: 1, MaxEnrolled: 100_000, MaxConnected: 10_000, MaxAbandoned: 10},
-		Shard:     ShardJob{Size: 64, Corrupt: 0.05, BreachBits: 40},
-		Privacy:   PrivacyJob{Epsilon: 2, ClipNorm: local.ClipNorm, Accountant: "tight"},
-		Providers: ProvidersJob{SamplingRate: 1},
-		Clipping:  ClippingJob{Quantile: 0.5, Rate: 0.2},
-		Wire:      WireJob{Uplink: "nf4", Downlink: "bf16", DownlinkCodec: "zstd"},
-		Server: ServerJob{
-			Optimizer: "fedavgm", LearningRate: 1, Momentum: 0.5,
-			Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3,
-		},
-		Deadlines: DeadlinesJob{
-			Gather: 30 * time.Second, Key: 30 * time.Second, Share: 30 * time.Second,
-			Collect: 5 * time.Minute, Confirm: 30 * time.Second, Unmask: 30 * time.Second,
-			Reconnect: 5 * time.Second, Enough: 0.9, Grace: 5 * time.Second,
-		},
-	}
-}
-
-// derive fills the fields whose default follows from others.
-func (j Job) derive() Job {
-	if j.Cohort.Floor == 0 {
-		j.Cohort.Floor = max(2, int(j.nbar()/2))
-	}
-	if j.Deadlines.Enough == 0 {
-		j.Deadlines.Enough = 0.9
-	}
-	if j.Deadlines.Grace == 0 {
-		j.Deadlines.Grace = 5 * time.Second
-	}
-	if j.Shard.Floor == 0 {
-		j.Shard.Floor = j.leastShard(max(2, min(8, j.Cohort.Floor)))
-	}
-	if j.Providers.Most > 0 && j.Providers.Expected == 0 {
-		j.Providers.Expected = float64(j.Providers.Most)
-	}
-	if j.Clipping.Adaptive && j.Clipping.Least == 0 {
-		j.Clipping.Least = j.Privacy.ClipNorm / 1000
-	}
-	if j.Clipping.Adaptive && j.Clipping.Greatest == 0 {
-		j.Clipping.Greatest = j.Privacy.ClipNorm * 1000
-	}
-	return j
-}
-
-// leastShard is about the smallest shard from n on for which a threshold
-// exists; it grows by an eighth at a time, since each answer takes exact sums.
-func (j Job) leastShard(n int) int {
-	if !(j.Shard.Corrupt > 0 && j.Shard.Corrupt < 1) || j.Shard.Size > secagg.MaxShard {
-		return n
-	}
-	for c := j.contract(); n < j.Shard.Size; n = min(n+1+n/8, j.Shard.Size) {
-		if _, err := c.Threshold(n); err == nil {
-			break
-		}
-	}
-	return n
-}
-
-// LeastConnected is how many devices must be connected for a round to be made.
-func (j Job) LeastConnected() int { return j.derive().Shard.Floor }
-
-// nbar is the expected cohort.
-func (j Job) nbar() float64 { return j.Cohort.SamplingRate * float64(j.Cohort.Population) }
+var (
+	ErrJob     = job.ErrInvalid
+	DefaultJob = job.Default
+	ParseJob   = job.Parse
+	LoadJob    = job.Load
+)

@@ -2,100 +2,11 @@ package coordinator
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
 )
-
-const goodJob = `
-name: invoices
-labels: [invoice, receipt]
-rounds: 4
-cohort:
-  population: 24
-deadlines:
-  collect: 90s
-privacy:
-  epsilon: 3
-`
-
-func TestParseJob(t *testing.T) {
-	j, err := ParseJob(strings.NewReader(goodJob))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := DefaultJob()
-	want.Name, want.Labels, want.Rounds = "invoices", []string{"invoice", "receipt"}, 4
-	want.Deadlines.Collect, want.Privacy.Epsilon = 90*time.Second, 3
-	want.Cohort.Floor, want.Shard.Floor = 12, j.Shard.Floor
-	if !reflect.DeepEqual(j, want) {
-		t.Errorf("parsed\n%+v, want\n%+v", j, want)
-	}
-	if j.Shard.Floor < 8 || j.Shard.Floor > 12 {
-		t.Errorf("shard floor %d", j.Shard.Floor)
-	}
-	path := filepath.Join(t.TempDir(), "job.yaml")
-	if err := os.WriteFile(path, []byte(goodJob+"colour: red\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := LoadJob(path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "colour") {
-		t.Errorf("an unknown key: %v", err)
-	}
-	if _, err := LoadJob(path + "x"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no file: %v", err)
-	}
-}
-
-// TestJobRefusals: each broken relation is named.
-func TestJobRefusals(t *testing.T) {
-	for _, c := range []struct{ yaml, names string }{
-		{"name: x\nlabels: [a, b]\nprivacy:\n  clip_nrom: 1\n", "clip_nrom"},
-		{"name: x\nlabels: [a, b]\nname: y\n", "name"},
-		{"labels: [a, b]\n", "name"},
-		{"name: x\nlabels: [a]\n", "labels"},
-		{"name: x\nlabels: [a, a]\n", "twice"},
-		{"name: x\nlabels: [a, b]\nrounds: 0\n", "rounds"},
-		{"name: x\nlabels: [a, b]\nprivacy: {clip_norm: 0}\n", "clip_norm"},
-		{"name: x\nlabels: [a, b]\nprivacy: {clip_norm: .nan}\n", "clip_norm"},
-		{"name: x\nlabels: [a, b]\nprivacy: {epsilon: -1}\n", "epsilon"},
-		{"name: x\nlabels: [a, b]\nprivacy: {delta: 0.5}\n", "delta"},
-		{"name: x\nlabels: [a, b]\nprivacy: {accountant: moments}\n", "accountant"},
-		{"name: x\nlabels: [a, b]\nprivacy: {simulated_population: 1000}\n", "simulated_cohort"},
-		{"name: x\nlabels: [a, b]\nprivacy: {simulated_population: 1000, simulated_cohort: 10}\n", "nothing would be simulated"},
-		{"name: x\nlabels: [a, b]\nprivacy: {simulated_population: 1000, simulated_cohort: 2000}\n", "simulated_population"},
-		{"name: x\nlabels: [a, b]\nadapter: {rank_min: 4, rank_max: 2}\n", "rank_min"},
-		{"name: x\nlabels: [a, b]\nadapter: {alpha: 0}\n", "alpha"},
-		{"name: x\nlabels: [a, b]\ntraining: {optimizer: lion}\n", "optimizer"},
-		{"name: x\nlabels: [a, b]\ncohort: {sampling_rate: 1.5}\n", "sampling_rate"},
-		{"name: x\nlabels: [a, b]\ncohort: {floor: 30}\n", "above the expected cohort"},
-		{"name: x\nlabels: [a, b]\ncohort: {population: 40, sampling_rate: 0.5, floor: 12}\n", "misses cohort.floor"},
-		{"name: x\nlabels: [a, b]\ncohort: {floor: 3}\nshard: {floor: 8}\n", "shard.floor"},
-		{"name: x\nlabels: [a, b]\nshard: {corrupt: 1}\n", "corrupt"},
-		{"name: x\nlabels: [a, b]\nshard: {corrupt: 0.4}\n", "shard.floor"},
-		{"name: x\nlabels: [a, b]\nshard: {corrupt: 0.4, floor: 12}\n", "breach_bits"},
-		{"name: x\nlabels: [a, b]\nshard: {size: 5000}\n", "shard.size"},
-		{"name: x\nlabels: [a, b]\nwire: {uplink: f32}\n", "uplink"},
-		{"name: x\nlabels: [a, b]\nwire: {downlink: nf5}\n", "nf5"},
-		{"name: x\nlabels: [a, b]\nserver: {optimizer: sgd}\n", "server"},
-		{"name: x\nlabels: [a, b]\ndeadlines: {collect: 0s}\n", "deadlines.collect"},
-		{"name: x\nlabels: [a, b]\nenrolment: {secret: short}\n", "secret"},
-		{"name: x\nlabels: [a, b]\nrounds: many\n", "rounds"},
-		{"[", "job"},
-	} {
-		_, err := ParseJob(strings.NewReader(c.yaml))
-		if err == nil || !strings.Contains(err.Error(), c.names) {
-			t.Errorf("%q: %v, does not name %q", c.yaml, err, c.names)
-		}
-	}
-	if _, err := ParseJob(strings.NewReader(strings.Repeat("#", 1<<21))); err == nil {
-		t.Error("a job of two megabytes was read")
-	}
-}
 
 // TestNewRefusals: what needs the base, the noise or the folder to be seen.
 func TestNewRefusals(t *testing.T) {

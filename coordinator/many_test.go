@@ -143,23 +143,3 @@ func mischief(tb *table, r *rand.Rand) func(*player, int, wire.Message) (wire.Me
 		return m, false
 	}
 }
-
-// FuzzParseJob: whatever the file, parsing does not panic, and what it takes is
-// a job that validates.
-func FuzzParseJob(f *testing.F) {
-	f.Add(goodJob)
-	f.Add("name: x\nlabels: [a, b]\nprivacy: {simulated_population: 1000000, simulated_cohort: 10000}\n")
-	f.Add("name: x\nlabels: [a, b]\ncohort: {population: 100000, sampling_rate: 0.01}\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > 4096 {
-			return
-		}
-		j, err := ParseJob(strings.NewReader(text))
-		if err != nil {
-			return
-		}
-		if err := j.validate(); err != nil {
-			t.Errorf("a parsed job does not validate: %v", err)
-		}
-	})
-}

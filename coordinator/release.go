@@ -131,7 +131,7 @@ func (c *Coordinator) addShards(r *running, u unmaskedEvent, sum []int64) (good 
 		if errs[i] != nil {
 			return 0, fmt.Errorf("coordinator: unmasking shard %d: %w", shards[i], errs[i])
 		}
-		if err := r.vector.CheckSum(part, r.shards[shards[i]].Survivors()*c.t.job.contract().Units()); err != nil {
+		if err := r.vector.CheckSum(part, r.shards[shards[i]].Survivors()*c.t.contract.Job.Units()); err != nil {
 			return 0, err
 		}
 		for j, v := range part {

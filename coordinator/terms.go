@@ -39,29 +39,29 @@ type terms struct {
 
 // newTerms refuses a job that does not fit its base or cannot meet its target.
 func newTerms(job Job, base *model.Base) (*terms, error) {
-	job = job.derive()
-	if err := job.validate(); err != nil {
+	job = job.Derived()
+	if err := job.Validate(); err != nil {
 		return nil, err
 	}
 	if base == nil {
-		return nil, jobErrorf("base: none is loaded")
+		return nil, refuseJob("base: none is loaded")
 	}
-	t := &terms{job: job, base: base, units: job.nbar() * job.perDevice()}
+	t := &terms{job: job, base: base, units: job.ExpectedCohort() * job.UnitsPerDevice()}
 	t.lora = model.LoRA{RMax: job.Adapter.RankMax, Alpha: job.Adapter.Alpha}
 	var err error
 	if t.layout, err = model.NewLayout(base.Config, t.lora, len(job.Labels)); err != nil {
-		return nil, jobErrorf("base: %w", err)
+		return nil, refuseJob("base: %w", err)
 	}
 	if most := base.Config.MaxTokens(); job.Adapter.Sequence > most {
-		return nil, jobErrorf("adapter.sequence is %d, the base has %d positions", job.Adapter.Sequence, most)
+		return nil, refuseJob("adapter.sequence is %d, the base has %d positions", job.Adapter.Sequence, most)
 	}
 	if job.Training.CompactBase {
 		if t.compact = compactable(base); len(t.compact) == 0 {
-			return nil, jobErrorf("training.compact_base is set, but no matrix of the base is stored as NF4")
+			return nil, refuseJob("training.compact_base is set, but no matrix of the base is stored as NF4")
 		}
 	}
-	if t.contract, err = job.contract().Terms(); err != nil {
-		return nil, jobErrorf("wire.%w", err)
+	if t.contract, err = contractOf(job).Terms(); err != nil {
+		return nil, refuseJob("wire.%w", err)
 	}
 	if t.baseBlob, err = base.Blob(); err != nil {
 		return nil, fmt.Errorf("coordinator: base: %w", err)
@@ -69,7 +69,7 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	t.baseRef = blobRef(t.baseBlob)
 	acct, err := dp.ParseAccountant(job.Privacy.Accountant)
 	if err != nil {
-		return nil, jobErrorf("privacy: %w", err)
+		return nil, refuseJob("privacy: %w", err)
 	}
 	if c := job.Clipping; c.Adaptive {
 		t.clipping = &dp.AdaptiveClip{Quantile: c.Quantile, Rate: c.Rate, Min: c.Least, Max: c.Greatest}
@@ -77,10 +77,10 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	if err := t.checkNorms(); err != nil {
 		return nil, err
 	}
-	if t.quorum, err = job.quorum(); err != nil {
+	if t.quorum, err = job.Quorum(); err != nil {
 		return nil, err
 	}
-	t.budget = dp.Budget{Epsilon: job.Privacy.Epsilon, Delta: job.delta(), Floor: job.FloorDelta(), Accountant: acct}
+	t.budget = dp.Budget{Epsilon: job.Privacy.Epsilon, Delta: job.Delta(), Floor: job.FloorDelta(), Accountant: acct}
 	if err := t.calibrate(); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (t *terms) checkNorms() error {
 	for _, rank := range []int{ranks[0], ranks[len(ranks)-1]} {
 		for key, norm := range norms {
 			if _, err := t.contract.Lattice(t.layout.Size(rank), norm, [32]byte{}); err != nil {
-				return jobErrorf("%s at rank %d: %w", key, rank, err)
+				return refuseJob("%s at rank %d: %w", key, rank, err)
 			}
 		}
 	}
@@ -150,10 +150,10 @@ func (t *terms) ranks() []int {
 func (t *terms) release(round uint64, b2 int64, cert dp.Certificate) dp.ReleaseSpec {
 	r := dp.ReleaseSpec{
 		Round: round, SamplingRate: cert.AccountedRate(), B2: b2,
-		NoiseMultiplier: t.z, NoiseScale: t.job.noiseScale(), Certificate: cert.Hash(),
+		NoiseMultiplier: t.z, NoiseScale: t.job.NoiseScale(), Certificate: cert.Hash(),
 	}
-	if t.job.simulated() {
-		r.SimulatedRate = t.job.budgetRate()
+	if t.job.Simulated() {
+		r.SimulatedRate = t.job.BudgetRate()
 	}
 	if t.job.Providers.Most > 0 {
 		r.ProviderRate, r.Hidden = t.job.Providers.SamplingRate, t.job.Hides()
@@ -170,25 +170,25 @@ func (t *terms) calibrate() error {
 	if z == 0 {
 		var err error
 		if g := t.job.Providers; g.Most > 0 {
-			sampling := dp.GroupSampling{ClientRate: t.job.budgetRate(), ProviderRate: g.SamplingRate, Hidden: t.job.Hides()}
+			sampling := dp.GroupSampling{ClientRate: t.job.BudgetRate(), ProviderRate: g.SamplingRate, Hidden: t.job.Hides()}
 			z, err = sampling.CalibrateNoise(p.Epsilon, t.budget.Delta-t.budget.Floor, t.job.Rounds, t.budget.Accountant)
 		} else {
-			z, err = dp.CalibrateNoise(p.Epsilon, t.budget.Delta-t.budget.Floor, t.job.budgetRate(), t.job.Rounds, t.budget.Accountant)
+			z, err = dp.CalibrateNoise(p.Epsilon, t.budget.Delta-t.budget.Floor, t.job.BudgetRate(), t.job.Rounds, t.budget.Accountant)
 		}
 		if err != nil {
-			return jobErrorf("privacy: epsilon %v at delta %.3g over %d rounds cannot be met: %w", p.Epsilon, t.budget.Delta, t.job.Rounds, err)
+			return refuseJob("privacy: epsilon %v at delta %.3g over %d rounds cannot be met: %w", p.Epsilon, t.budget.Delta, t.job.Rounds, err)
 		}
 	}
 	t.z = z
 	if _, err := t.vector(t.ranks()[0], p.ClipNorm, [32]byte{}); err != nil {
-		return jobErrorf("clipping.count_noise %v over %.4g expected contributions: %w", t.job.Clipping.CountNoise, t.budgetUnits(), err)
+		return refuseJob("clipping.count_noise %v over %.4g expected contributions: %w", t.job.Clipping.CountNoise, t.budgetUnits(), err)
 	}
 	err := t.verifyBudget()
 	if err == nil {
 		return nil
 	}
 	if !errors.Is(err, dp.ErrBudget) || p.NoiseMultiplier != 0 {
-		return jobErrorf("privacy: noise_multiplier %v does not keep %d rounds within epsilon %v: %w", z, t.job.Rounds, p.Epsilon, err)
+		return refuseJob("privacy: noise_multiplier %v does not keep %d rounds within epsilon %v: %w", z, t.job.Rounds, p.Epsilon, err)
 	}
 	// The discrete noise costs more than the continuous one that z was calibrated
 	// with: next to nothing, or several percent where it is so small that only
@@ -196,7 +196,7 @@ func (t *terms) calibrate() error {
 	low, high := z, z
 	for step := 1e-4; ; step *= 2 {
 		if high = z * (1 + step); step > 8 {
-			return jobErrorf("privacy: epsilon %v over %d rounds cannot be met with discrete noise: %w", p.Epsilon, t.job.Rounds, err)
+			return refuseJob("privacy: epsilon %v over %d rounds cannot be met with discrete noise: %w", p.Epsilon, t.job.Rounds, err)
 		}
 		if t.z = high; t.verifyBudget() == nil {
 			break
@@ -216,7 +216,7 @@ func (t *terms) calibrate() error {
 
 // budgetUnits is the expected number of contributions to a round of the
 // population that the budget is about.
-func (t *terms) budgetUnits() float64 { return t.units / t.job.noiseScale() }
+func (t *terms) budgetUnits() float64 { return t.units / t.job.NoiseScale() }
 
 // countNoise is the standard deviation of the clipping count's noise in the
 // budget's population, in contributions.
@@ -241,7 +241,7 @@ func (t *terms) verifyBudget() error {
 		before.Count = uint32(t.job.Rounds - 1)
 		spent = append(spent, before)
 	}
-	_, err = t.budget.Allow(spent, next, t.job.simulated())
+	_, err = t.budget.Allow(spent, next, t.job.Simulated())
 	return err
 }
 
@@ -266,8 +266,8 @@ func (t *terms) digest(private bool) ([32]byte, error) {
 
 // certifiedBy sets the key that certifies rosters, which differs by run.
 func (t *terms) certifiedBy(key ed25519.PublicKey) {
-	if !t.contract.Job.Identified {
-		t.contract.Job.RosterKey = [32]byte(key)
+	if !t.contract.Job.Masking.Identified {
+		t.contract.Job.Masking.Authority = [32]byte(key)
 	}
 }
 
@@ -283,9 +283,9 @@ func (t *terms) wireJob(instance [16]byte, private bool) *wire.Job {
 		HeadOnly: j.Adapter.HeadOnly, Sequence: uint32(j.Adapter.Sequence),
 		Batch: uint32(j.Training.Batch), Optimizer: j.Training.Optimizer, Rounds: uint64(j.Rounds),
 		Privacy: wire.Privacy{
-			Private: private, SamplingRate: j.Cohort.SamplingRate, NoiseMultiplier: t.z * j.noiseScale(),
+			Private: private, SamplingRate: j.Cohort.SamplingRate, NoiseMultiplier: t.z * j.NoiseScale(),
 			Delta: t.budget.Delta, Budget: t.budget.Epsilon,
-			Population: uint64(j.budgetPopulation()), Simulated: j.simulated(), Accountant: string(t.budget.Accountant),
+			Population: uint64(j.BudgetPopulation()), Simulated: j.Simulated(), Accountant: string(t.budget.Accountant),
 		},
 		Deadlines: wire.Deadlines{
 			Gather: millis(j.Deadlines.Gather), Key: millis(j.Deadlines.Key), Share: millis(j.Deadlines.Share),

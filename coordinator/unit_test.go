@@ -62,7 +62,7 @@ func TestProviderCoinOfTheLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 		hidden := most == 1
-		want, err := dp.GroupSampling{ClientRate: 0.5, ProviderRate: 0.2, Hidden: hidden}.CalibrateNoise(2, job.delta(), 10, dp.Tight)
+		want, err := dp.GroupSampling{ClientRate: 0.5, ProviderRate: 0.2, Hidden: hidden}.CalibrateNoise(2, job.Delta(), 10, dp.Tight)
 		if err != nil || terms.z < want || terms.z > want*1.01 {
 			t.Errorf("%d providers: noise multiplier %v, want about %v, %v", most, terms.z, want, err)
 		}
@@ -83,12 +83,12 @@ func TestProviderCoinOfTheLedger(t *testing.T) {
 	}
 	// N of delta is the number of providers.
 	job := tinyJob(1000)
-	if job = job.derive(); job.delta() != dp.DefaultDelta(1000) {
-		t.Errorf("delta %v", job.delta())
+	if job = job.Derived(); job.Delta() != dp.DefaultDelta(1000) {
+		t.Errorf("delta %v", job.Delta())
 	}
 	job.Providers = ProvidersJob{Most: 2000, Expected: 1500, SamplingRate: 1}
-	if job = job.derive(); job.delta() != dp.DefaultDelta(1_500_000) {
-		t.Errorf("delta %v for 1.5 million providers", job.delta())
+	if job = job.Derived(); job.Delta() != dp.DefaultDelta(1_500_000) {
+		t.Errorf("delta %v for 1.5 million providers", job.Delta())
 	}
 }
 
@@ -193,7 +193,7 @@ func TestAdaptiveBudgetSplit(t *testing.T) {
 		}
 		// What the released vector is worth, each part by itself, in the budget's
 		// population: z of the update, and noise of the count in contributions.
-		sigma := math.Sqrt(ev.Sigma2.Float()) / job.noiseScale()
+		sigma := math.Sqrt(ev.Sigma2.Float()) / job.NoiseScale()
 		zUpdate := sigma / math.Sqrt(float64(v.Lattice.B2()))
 		count := sigma / (2 * math.Sqrt(float64(v.Count.B2())))
 		if together := 1 / math.Sqrt(1/(zUpdate*zUpdate)+1/(4*count*count)); math.Abs(together/terms.z-1) > 1e-6 {
@@ -243,39 +243,6 @@ func TestVectorRange(t *testing.T) {
 	}
 }
 
-// TestUnitRefusals: relations of the new keys, named.
-func TestUnitRefusals(t *testing.T) {
-	const head = "name: x\nlabels: [a, b]\n"
-	for _, c := range []struct{ yaml, names string }{
-		{"providers: {most: -1}\n", "providers.most"},
-		{"providers: {most: 65537}\n", "providers.most"},
-		{"providers: {most: 4, sampling_rate: 0}\n", "providers.sampling_rate"},
-		{"providers: {most: 4, expected: 5}\n", "providers.expected"},
-		{"providers: {most: 4, expected: -1}\n", "providers.expected"},
-		{"providers: {most: 4, expected: 1e-40}\n", "providers.expected"},
-		{"providers: {most: 4, sampling_rate: 1e-12}\n", "providers.sampling_rate"},
-		{"providers: {most: 1, sampling_rate: 1e-300}\n", "providers.sampling_rate"},
-		{"providers: {sampling_rate: 0.5}\n", "providers.most is 0"},
-		{"wire: {uplink: fixed16}\nproviders: {most: 50}\n", "50 vectors a device"},
-		{"clipping: {adaptive: true, quantile: 1}\n", "quantile"},
-		{"clipping: {adaptive: true, rate: .inf}\n", "rate"},
-		{"clipping: {adaptive: true, least: 3}\n", "clipping.least"},
-		{"clipping: {adaptive: true, greatest: 1}\n", "clipping.greatest"},
-		{"clipping: {adaptive: true, count_noise: -1}\n", "clipping.count_noise"},
-		{"clipping: {quantile: 0.9}\n", "clipping.adaptive is false"},
-		{"clipping: {rate: .nan}\n", "clipping.adaptive is false"},
-		{"clipping: {greatest: .inf}\n", "clipping.adaptive is false"},
-	} {
-		if _, err := ParseJob(strings.NewReader(head + c.yaml)); err == nil || !strings.Contains(err.Error(), c.names) {
-			t.Errorf("%q: %v, does not name %q", c.yaml, err, c.names)
-		}
-	}
-	j, err := ParseJob(strings.NewReader(head + "providers: {most: 6}\nclipping: {adaptive: true}\n"))
-	if err != nil || j.Providers != (ProvidersJob{Most: 6, Expected: 6, SamplingRate: 1}) || j.Clipping.Least != 0.002 || j.Clipping.Greatest != 2000 {
-		t.Errorf("%+v, %+v, %v", j.Providers, j.Clipping, err)
-	}
-}
-
 // TestNormsWithoutALattice: a clip norm may only go where devices can follow. One
 // that had no lattice would end the job in its middle, for good.
 func TestNormsWithoutALattice(t *testing.T) {
@@ -297,11 +264,11 @@ func TestNormsWithoutALattice(t *testing.T) {
 func TestDeltaOfManyUnits(t *testing.T) {
 	job := tinyJob(24)
 	job.Privacy.SimulatedPopulation, job.Privacy.SimulatedCohort, job.Privacy.Delta = 10_000_000_000, 100_000, 2e-10
-	if err := job.derive().validate(); !errors.Is(err, dp.ErrDelta) {
+	if err := job.Derived().Validate(); !errors.Is(err, dp.ErrDelta) {
 		t.Errorf("delta 2e-10 for 10^10 devices: %v", err)
 	}
 	job.Privacy.Delta = 0
-	if d := job.delta(); d >= 1e-10 {
+	if d := job.Delta(); d >= 1e-10 {
 		t.Errorf("default delta %v for 10^10 devices", d)
 	}
 }
@@ -317,7 +284,7 @@ func TestSimulatedProviders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := dp.GroupSampling{ClientRate: 0.01, ProviderRate: 0.5}.CalibrateNoise(2, job.delta(), job.Rounds, dp.Tight)
+	want, err := dp.GroupSampling{ClientRate: 0.01, ProviderRate: 0.5}.CalibrateNoise(2, job.Delta(), job.Rounds, dp.Tight)
 	if err != nil || terms.z < want || terms.z > want*1.01 {
 		t.Errorf("noise multiplier %v, want %v, %v", terms.z, want, err)
 	}

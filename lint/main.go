@@ -62,7 +62,7 @@ var passing = []string{
 	".Read(", ".Write(", ".Close(", ".CloseNow(", ".Flush(", ".WriteTo(", ".Parse(arguments", ".CallWithStack(",
 	"io.WriteString(", "io.ReadFull(", "io.Copy(", "fmt.Fprint",
 	"(*encoding/csv.Writer).Error(", "(*encoding/json.Encoder).Encode(",
-	"encoding/json.Marshal(", "encoding/json.MarshalIndent(", ".MarshalJSON(", ".AppendBinary(",
+	"encoding/json.Marshal(", "encoding/json.MarshalIndent(", ".MarshalJSON(", ".AppendBinary(", ".UnmarshalBinary(",
 }
 
 func main() { multichecker.Main(analyzers()...) }

@@ -19,6 +19,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/sim"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate"
 	"github.com/starling-fl/starling/tokenizer"
@@ -71,20 +72,20 @@ func clients(n int, holes bool) simulate.Each {
 	return out
 }
 
-// job is one over n devices, of which half take part in a round.
-func job(n int) coordinator.Job {
-	j := coordinator.DefaultJob()
+// tinyJob is one over n devices, of which half take part in a round.
+func tinyJob(n int) job.Job {
+	j := job.Default()
 	j.Name, j.Labels, j.Rounds = "test", []string{"one", "two"}, 5
-	j.Adapter = coordinator.AdapterJob{RankMin: 1, RankMax: 3, Alpha: 2, Sequence: 8}
+	j.Adapter = job.Adapter{RankMin: 1, RankMax: 3, Alpha: 2, Sequence: 8}
 	j.Training.Steps, j.Training.Batch = 2, 2
 	j.Cohort.Population, j.Cohort.SamplingRate, j.Cohort.Floor = n, 1, 3
-	j.Shard = coordinator.ShardJob{Size: 32, Floor: 3}
+	j.Shard = job.Shard{Size: 32, Floor: 3}
 	j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 1_000_000, 10_000
 	return j
 }
 
 func config(t testing.TB, n int, holes bool) simulate.Config {
-	return simulate.Config{Job: job(n), Base: tinyBase(t), Population: clients(n, holes), Seed: seed, Workers: 1}
+	return simulate.Config{Job: tinyJob(n), Base: tinyBase(t), Population: clients(n, holes), Seed: seed, Workers: 1}
 }
 
 func play(t testing.TB, cfg simulate.Config) simulate.Result {
@@ -274,7 +275,7 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 	// A budget that the rounds cannot keep is refused before the first of them.
 	cfg := config(t, 10, false)
 	cfg.Job.Privacy.NoiseMultiplier = 0.3
-	if _, err := simulate.New(cfg); !errors.Is(err, coordinator.ErrJob) {
+	if _, err := simulate.New(cfg); !errors.Is(err, job.ErrInvalid) {
 		t.Errorf("too little noise: %v", err)
 	}
 }
@@ -293,7 +294,7 @@ func TestAMillionClients(t *testing.T) {
 	ok(t, err)
 	parts = nil
 	cfg := config(t, 10, false)
-	cfg.Job = job(n)
+	cfg.Job = tinyJob(n)
 	cfg.Job.Rounds = 2
 	cfg.Job.Cohort.SamplingRate, cfg.Job.Cohort.Floor = 1e-4, 20
 	cfg.Population, cfg.Trainer = population, constant(0.001)

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/tokenizer"
 )
@@ -34,12 +34,12 @@ func fuzzed(t testing.TB, path string) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := coordinator.DefaultJob()
+	j := job.Default()
 	j.Name, j.Labels, j.Rounds = "fuzz", []string{"one", "two"}, 2
-	j.Adapter = coordinator.AdapterJob{RankMin: 1, RankMax: 1, Alpha: 1, Sequence: 4}
+	j.Adapter = job.Adapter{RankMin: 1, RankMax: 1, Alpha: 1, Sequence: 4}
 	j.Training.Steps, j.Training.Batch = 1, 1
 	j.Cohort.Population, j.Cohort.Floor = 3, 3
-	j.Shard = coordinator.ShardJob{Size: 8, Floor: 3}
+	j.Shard = job.Shard{Size: 8, Floor: 3}
 	j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 1000, 10
 	j.Privacy.Accountant = "rdp"
 	set := &dataset.Set{Labels: j.Labels, Examples: []dataset.Example{{Text: "one"}}}

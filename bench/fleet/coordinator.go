@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -29,14 +30,14 @@ func coordinate(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	job := coordinator.DefaultJob()
-	job.Name, job.Labels, job.Rounds = "fleet", labels(), o.Rounds
-	job.Adapter.RankMin, job.Adapter.RankMax, job.Adapter.Sequence = 16, 16, 8
-	job.Cohort.Population, job.Cohort.MaxConnected = o.Devices, max(job.Cohort.MaxConnected, o.Devices)
-	job.Shard.Size = o.Shard
-	job.Privacy.Epsilon = 8
+	j := job.Default()
+	j.Name, j.Labels, j.Rounds = "fleet", labels(), o.Rounds
+	j.Adapter.RankMin, j.Adapter.RankMax, j.Adapter.Sequence = 16, 16, 8
+	j.Cohort.Population, j.Cohort.MaxConnected = o.Devices, max(j.Cohort.MaxConnected, o.Devices)
+	j.Shard.Size = o.Shard
+	j.Privacy.Epsilon = 8
 	// Everything runs on one machine: a turn takes as long as all devices' work.
-	job.Deadlines = coordinator.DeadlinesJob{
+	j.Deadlines = job.Deadlines{
 		Gather: 5 * time.Minute, Key: 10 * time.Minute, Share: 10 * time.Minute, Collect: 10 * time.Minute,
 		Confirm: 10 * time.Minute, Unmask: 10 * time.Minute, Reconnect: 5 * time.Second,
 	}
@@ -59,7 +60,7 @@ func coordinate(ctx context.Context, o options) error {
 	var attempt uint64
 	var began time.Time
 	var before float64
-	co, err := coordinator.New(coordinator.Config{Job: job, Dir: o.dir, Base: base, Hosts: []string{}, Progress: func(p coordinator.Progress) {
+	co, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Hosts: []string{}, Progress: func(p coordinator.Progress) {
 		switch {
 		case p.Attempt != attempt && p.State != coordinator.StateWaiting:
 			attempt, began, before = p.Attempt, time.Now(), cpu()

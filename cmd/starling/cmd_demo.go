@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/sim"
+	"github.com/starling-fl/starling/job"
 )
 
 type demoFlags struct {
@@ -136,7 +137,7 @@ func (f demoFlags) settings() string {
 
 // job is the demo's job: all edges drawn each round, in one shard.
 func (f demoFlags) job(d *fleetData) (coordinator.Job, error) {
-	job := coordinator.DefaultJob()
+	job := job.Default()
 	job.Name = "demo: " + d.Name
 	job.Labels = d.Labels
 	job.Rounds = f.rounds

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/job"
 )
 
 // explained is a job in the terms of its privacy, and what follows from it.
@@ -53,7 +53,7 @@ func newPrivacyExplainCmd(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var e explained
 			if jobFile != "" {
-				job, err := coordinator.LoadJob(jobFile)
+				job, err := job.Load(jobFile)
 				if err != nil {
 					return err
 				}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/web"
@@ -84,7 +85,7 @@ func loadPublic(path string, columns dataset.Columns, labels []string) (*dataset
 
 func runServe(ctx context.Context, a *app, f serveFlags) error {
 	start := time.Now()
-	job, err := coordinator.LoadJob(f.job)
+	job, err := job.Load(f.job)
 	if err != nil {
 		return err
 	}

@@ -7,11 +7,11 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/job"
 )
 
 func TestExampleJobIsAccepted(t *testing.T) {
-	if _, err := coordinator.LoadJob("../../examples/job.yaml"); err != nil {
+	if _, err := job.Load("../../examples/job.yaml"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -22,7 +22,7 @@ func TestJobKeysAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := yaml.Marshal(coordinator.DefaultJob())
+	text, err := yaml.Marshal(job.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,11 +10,12 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/job"
 )
 
 func shown(width int, live bool, ps ...coordinator.Progress) string {
 	var out bytes.Buffer
-	job := coordinator.DefaultJob()
+	job := job.Default()
 	job.Privacy.SimulatedPopulation = 1_000_000
 	v := newProgressView(&out, job, "accuracy: on 128 of the 800 validation texts while rounds run, on all of them at the end")
 	v.width, v.live = width, live
@@ -75,7 +76,7 @@ func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		out := shown(60, live, coordinator.Progress{State: coordinator.StateWaiting, Enrolled: 3, Connected: 2},
 			coordinator.Progress{State: coordinator.StateWaiting, Enrolled: 24, Connected: 2})
-		for _, want := range []string{"waiting for devices: 3 of 24 enrolled", fmt.Sprintf("waiting for devices: 2 connected, %d needed for a round", coordinator.DefaultJob().LeastConnected())} {
+		for _, want := range []string{"waiting for devices: 3 of 24 enrolled", fmt.Sprintf("waiting for devices: 2 connected, %d needed for a round", job.Default().LeastConnected())} {
 			if !strings.Contains(out, want) {
 				t.Errorf("no %q in %q", want, out)
 			}

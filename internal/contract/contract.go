@@ -18,56 +18,38 @@ import (
 // ErrUplink is an uplink scheme that is unknown or cannot carry the job's sums.
 var ErrUplink = errors.New("uplink")
 
-// Job is the part of a job that masking follows from. Limits are secagg's.
+// Job is the part of a job that a round's vectors and their masking follow from.
 type Job struct {
-	Uplink    string // quant's name of the masked scheme
-	Providers int    // most providers that a device's sum may hold; 0: the device is the unit
-
-	ShardMax, ShardFloor int
-	CorruptPPM           uint32 // tolerated corrupted devices per million
-	BreachBits           int    // of a shard
-	SemiHonest           bool
-	Hybrid               bool     // shares are sealed with ML-KEM-768 + X25519
-	Identified           bool     // rosters carry identity keys
-	RosterKey            [32]byte // certifies rosters; zero where Identified
+	Uplink    string        // quant's name of the masked scheme
+	Providers int           // most providers that a device's sum may hold; 0: the device is the unit
+	Masking   secagg.Config // Dim, Width and MaxSymbol are any: a round's vectors decide them
 }
 
 // Announced reads a device's Job from what the coordinator announced.
 func Announced(j *wire.Job) Job {
-	return Job{
-		Uplink: j.Uplink, Providers: int(j.Providers), ShardMax: int(j.ShardMax), ShardFloor: int(j.ShardFloor),
-		CorruptPPM: j.CorruptPPM, BreachBits: int(j.BreachBits), SemiHonest: j.SemiHonest, Hybrid: j.Hybrid,
-		Identified: j.Identified, RosterKey: j.RosterKey,
-	}
-}
-
-// Announce writes a coordinator's Job into what it announces: the inverse of
-// Announced.
-func (j Job) Announce(to *wire.Job) {
-	to.Uplink, to.Providers, to.ShardMax, to.ShardFloor = j.Uplink, uint32(j.Providers), uint16(j.ShardMax), uint16(j.ShardFloor)
-	to.CorruptPPM, to.BreachBits, to.SemiHonest, to.Hybrid = j.CorruptPPM, uint16(j.BreachBits), j.SemiHonest, j.Hybrid
-	to.Identified, to.RosterKey = j.Identified, j.RosterKey
-}
-
-// Units is the largest number of units of privacy, each clipped by itself, whose
-// vectors a device's sum holds.
-func (j Job) Units() int { return max(1, j.Providers) }
-
-// Threshold is the number of members of a shard of n whom unmasking needs.
-func (j Job) Threshold(n int) (int, error) { return j.masking().Threshold(n) }
-
-// masking is secagg's configuration but for what a round's vectors decide.
-func (j Job) masking() secagg.Config {
 	c := secagg.Config{
-		Dim: 1, Width: 32, MaxSymbol: 1, ShardMax: j.ShardMax, ShardMin: j.ShardFloor,
-		CorruptPPM: j.CorruptPPM, BreachBits: j.BreachBits, SemiHonest: j.SemiHonest,
+		Dim: 1, Width: 32, MaxSymbol: 1, ShardMax: int(j.ShardMax), ShardMin: int(j.ShardFloor),
+		CorruptPPM: j.CorruptPPM, BreachBits: int(j.BreachBits), SemiHonest: j.SemiHonest,
 		Suite: secagg.SuiteX25519, Identified: j.Identified, Authority: j.RosterKey,
 	}
 	if j.Hybrid {
 		c.Suite = secagg.SuiteHybrid
 	}
-	return c
+	return Job{j.Uplink, int(j.Providers), c}
 }
+
+// Announce writes a coordinator's Job into what it announces: the inverse of
+// Announced.
+func (j Job) Announce(to *wire.Job) {
+	m := j.Masking
+	to.Uplink, to.Providers, to.ShardMax, to.ShardFloor = j.Uplink, uint32(j.Providers), uint16(m.ShardMax), uint16(m.ShardMin)
+	to.CorruptPPM, to.BreachBits, to.SemiHonest = m.CorruptPPM, uint16(m.BreachBits), m.SemiHonest
+	to.Hybrid, to.Identified, to.RosterKey = m.Suite == secagg.SuiteHybrid, m.Identified, m.Authority
+}
+
+// Units is the largest number of units of privacy, each clipped by itself, whose
+// vectors a device's sum holds.
+func (j Job) Units() int { return max(1, j.Providers) }
 
 // Terms are what a Job fixes for all of its rounds.
 type Terms struct {
@@ -83,9 +65,9 @@ func (j Job) Terms() (Terms, error) {
 	if err != nil {
 		return Terms{}, fmt.Errorf("%w: %w", ErrUplink, err)
 	}
-	width, err := quant.Width(scheme, j.ShardMax*j.Units())
+	width, err := quant.Width(scheme, j.Masking.ShardMax*j.Units())
 	if err != nil {
-		return Terms{}, fmt.Errorf("%w: shards of %d, %d vectors a device: %w", ErrUplink, j.ShardMax, j.Units(), err)
+		return Terms{}, fmt.Errorf("%w: shards of %d, %d vectors a device: %w", ErrUplink, j.Masking.ShardMax, j.Units(), err)
 	}
 	return Terms{j, scheme, width}, nil
 }
@@ -140,7 +122,7 @@ func (v Vector) CheckSum(sum []int64, n int) error {
 
 // Masking is secagg's configuration of a round. The caller validates it.
 func (t Terms) Masking(v Vector) secagg.Config {
-	c := t.Job.masking()
+	c := t.Job.Masking
 	c.Dim, c.Width, c.MaxSymbol = v.Size(), t.Width, int(v.Lattice.MaxSymbol())*t.Job.Units()
 	return c
 }

@@ -18,12 +18,14 @@ import (
 func TestBothSides(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
-		j := Job{Uplink: quant.SchemeNames()[rnd.IntN(len(quant.SchemeNames()))], Providers: rnd.IntN(50), ShardMax: 3 + rnd.IntN(1000),
-			CorruptPPM: rnd.Uint32N(1_000_000), BreachBits: rnd.IntN(129), SemiHonest: rnd.IntN(2) == 0, Hybrid: rnd.IntN(2) == 0, Identified: rnd.IntN(2) == 0}
-		j.ShardFloor = 3 + rnd.IntN(j.ShardMax-2)
-		if !j.Identified {
-			j.RosterKey = [32]byte{byte(rnd.Uint32()), 1}
+		c := secagg.Config{Dim: 1, Width: 32, MaxSymbol: 1, ShardMax: 3 + rnd.IntN(1000), CorruptPPM: rnd.Uint32N(1_000_000),
+			BreachBits: rnd.IntN(129), SemiHonest: rnd.IntN(2) == 0, Identified: rnd.IntN(2) == 0,
+			Suite: []secagg.Suite{secagg.SuiteX25519, secagg.SuiteHybrid}[rnd.IntN(2)]}
+		c.ShardMin = 3 + rnd.IntN(c.ShardMax-2)
+		if !c.Identified {
+			c.Authority = [32]byte{byte(rnd.Uint32()), 1}
 		}
+		j := Job{quant.SchemeNames()[rnd.IntN(len(quant.SchemeNames()))], rnd.IntN(50), c}
 		var said wire.Job
 		j.Announce(&said)
 		if heard := Announced(&said); heard != j {
@@ -34,7 +36,8 @@ func TestBothSides(t *testing.T) {
 
 // TestMasking holds the configuration to one written down by hand.
 func TestMasking(t *testing.T) {
-	job := Job{Uplink: "nf4", Providers: 4, ShardMax: 20, ShardFloor: 7, CorruptPPM: 100_000, BreachBits: 40, Hybrid: true, RosterKey: [32]byte{9}}
+	job := Announced(&wire.Job{Uplink: "nf4", Providers: 4, ShardMax: 20, ShardFloor: 7, CorruptPPM: 100_000, BreachBits: 40,
+		Hybrid: true, RosterKey: [32]byte{9}})
 	terms, err := job.Terms()
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +58,7 @@ func TestMasking(t *testing.T) {
 		t.Errorf("vector %+v of %d coordinates, bound %d", v, v.Size(), v.B2())
 	}
 	devices := job
-	devices.Providers, devices.Hybrid = 0, false
+	devices.Providers, devices.Masking.Suite = 0, secagg.SuiteX25519
 	terms, err = devices.Terms()
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +67,7 @@ func TestMasking(t *testing.T) {
 	if got := terms.Masking(v); got != want {
 		t.Errorf("without providers %+v, want %+v", got, want)
 	}
-	for _, bad := range []Job{{Uplink: "nf5", ShardMax: 20}, {Uplink: "fixed32", ShardMax: 1 << 30}} {
+	for _, bad := range []Job{{Uplink: "nf5"}, {Uplink: "fixed32", Masking: secagg.Config{ShardMax: 1 << 30}}} {
 		if _, err := bad.Terms(); !errors.Is(err, ErrUplink) {
 			t.Errorf("%+v: %v", bad, err)
 		}
@@ -74,7 +77,7 @@ func TestMasking(t *testing.T) {
 // TestCheckSum: what honest devices can sum to passes; one more, in the lattice's
 // part or the count's, does not.
 func TestCheckSum(t *testing.T) {
-	terms, err := Job{Uplink: "int4", ShardMax: 5, ShardFloor: 3}.Terms()
+	terms, err := Job{Uplink: "int4", Masking: secagg.Config{ShardMax: 5, ShardMin: 3}}.Terms()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/quant"
 )
 
@@ -145,7 +146,7 @@ func TestOutages(t *testing.T) {
 				cfg := config(t, 5)
 				cfg.Trainer = slowly{0.02, 25 * time.Second}
 				cfg.Coordinator.Job.Rounds = 8
-				cfg.Coordinator.Job.Deadlines = coordinator.DefaultJob().Deadlines
+				cfg.Coordinator.Job.Deadlines = job.Default().Deadlines
 				cut := false
 				b, err := bubble(t, cfg, nil, func(b *bubbled, p coordinator.Progress) {
 					if !cut && p.State == state && (p.Round == 2 || state == coordinator.StateCommitted) {

@@ -6,11 +6,11 @@ import (
 	"math"
 	"testing"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/job"
 )
 
 // A fleet whose devices hold providers: each provider is clipped by itself to a
@@ -19,14 +19,14 @@ import (
 func TestProvidersWithAnAdaptiveClipNorm(t *testing.T) {
 	const n, providers = 6, 5
 	cfg := config(t, n)
-	job := &cfg.Coordinator.Job
-	job.Cohort.Population = n - 1 // the last client's data does not fit, so it does not enrol
-	job.Adapter.RankMin = 2
-	job.Wire.Uplink = "fixed32"
-	job.Providers = coordinator.ProvidersJob{Most: providers, SamplingRate: 1}
-	job.Clipping = coordinator.ClippingJob{Adaptive: true, Quantile: 0.5, Rate: 0.2, CountNoise: 1e-3}
+	j := &cfg.Coordinator.Job
+	j.Cohort.Population = n - 1 // the last client's data does not fit, so it does not enrol
+	j.Adapter.RankMin = 2
+	j.Wire.Uplink = "fixed32"
+	j.Providers = job.Providers{Most: providers, SamplingRate: 1}
+	j.Clipping = job.Clipping{Adaptive: true, Quantile: 0.5, Rate: 0.2, CountNoise: 1e-3}
 	for i := range cfg.Clients {
-		set := &dataset.Set{Labels: job.Labels}
+		set := &dataset.Set{Labels: j.Labels}
 		for p := range providers + i/(n-1) { // the last device has one too many
 			set.Examples = append(set.Examples, dataset.Example{Text: "fox", Label: p % 2, Provider: fmt.Sprintf("%d of %d", p, i)})
 		}
@@ -35,7 +35,7 @@ func TestProvidersWithAnAdaptiveClipNorm(t *testing.T) {
 	// Far beyond the norm of 0.1, so that all are clipped: the norm grows by
 	// exp(0.2/2).
 	cfg.Trainer = constant(1)
-	job.Privacy.ClipNorm = 0.1
+	j.Privacy.ClipNorm = 0.1
 	r, err := play(t, cfg)
 	ok(t, err)
 	if r.Rounds != 3 {

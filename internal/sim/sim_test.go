@@ -17,6 +17,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/tokenizer"
 )
@@ -70,22 +71,22 @@ func tinyBase(t testing.TB) *model.Base {
 // of 0.04 err with a chance below 1e-50.
 func config(t testing.TB, n int) Config {
 	t.Helper()
-	job := coordinator.DefaultJob()
-	job.Server.Optimizer = "fedavg" // the mean itself, which the tests compute by hand
-	job.Name, job.Labels, job.Rounds = "test", []string{"one", "two"}, 3
-	job.Adapter = coordinator.AdapterJob{RankMin: 1, RankMax: 2, Alpha: 2, Sequence: 16}
-	job.Cohort.Population, job.Cohort.Floor = n, 3
-	job.Shard = coordinator.ShardJob{Size: 32, Floor: 3}
-	job.Privacy.SimulatedPopulation, job.Privacy.SimulatedCohort = 10_000_000, 100_000
-	job.Wire.Uplink = "fixed16"
-	job.Privacy.ClipNorm, job.Privacy.NoiseMultiplier = 1, 3 // leaves budget for a round that is charged
-	job.Deadlines.Gather, job.Deadlines.Reconnect = 2*time.Second, 500*time.Millisecond
+	j := job.Default()
+	j.Server.Optimizer = "fedavg" // the mean itself, which the tests compute by hand
+	j.Name, j.Labels, j.Rounds = "test", []string{"one", "two"}, 3
+	j.Adapter = job.Adapter{RankMin: 1, RankMax: 2, Alpha: 2, Sequence: 16}
+	j.Cohort.Population, j.Cohort.Floor = n, 3
+	j.Shard = job.Shard{Size: 32, Floor: 3}
+	j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 10_000_000, 100_000
+	j.Wire.Uplink = "fixed16"
+	j.Privacy.ClipNorm, j.Privacy.NoiseMultiplier = 1, 3 // leaves budget for a round that is charged
+	j.Deadlines.Gather, j.Deadlines.Reconnect = 2*time.Second, 500*time.Millisecond
 	cfg := Config{
-		Coordinator: coordinator.Config{Job: job, Dir: t.TempDir(), Base: tinyBase(t)},
+		Coordinator: coordinator.Config{Job: j, Dir: t.TempDir(), Base: tinyBase(t)},
 		Trainer:     constant(0.02),
 	}
 	for i := range n {
-		cfg.Clients = append(cfg.Clients, &dataset.Set{Labels: job.Labels, Examples: []dataset.Example{
+		cfg.Clients = append(cfg.Clients, &dataset.Set{Labels: j.Labels, Examples: []dataset.Example{
 			{Text: fmt.Sprintf("fox %d", i), Label: i % 2}, {Text: "dog", Label: (i + 1) % 2},
 		}})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -237,7 +238,7 @@ func TestWeightsAndPaddingCarryNothing(t *testing.T) {
 func TestEveryRankLearns(t *testing.T) {
 	for _, o := range []Optimizer{SGD, AdamW} {
 		for _, rank := range []int{0, 1, 8} {
-			d := DefaultTraining(o)
+			d := job.DefaultLocal(string(o))
 			s := StepSpec{Config: model.BERT(40, 32, 2, 2, 12), LoRA: model.LoRA{RMax: 8, Alpha: d.Alpha}, Classes: 3,
 				Rank: rank, Batch: 8, Seq: 12, Optimizer: o}
 			tr, err := NewTrainer(s, testBase(t, s.Config))

@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/job"
 )
 
 // ErrSettings is a setting that cannot be simulated; the text names it.
@@ -128,7 +129,7 @@ func (s Settings) JobOf(name string, labels []string) (coordinator.Job, error) {
 	if err != nil {
 		return coordinator.Job{}, fmt.Errorf("%w: %w", ErrSettings, err)
 	}
-	job, err := coordinator.ParseJob(strings.NewReader(string(b)))
+	job, err := job.Parse(strings.NewReader(string(b)))
 	if err != nil {
 		return job, fmt.Errorf("%w: %w", ErrSettings, err)
 	}

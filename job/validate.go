@@ -1,4 +1,4 @@
-package coordinator
+package job
 
 import (
 	"errors"
@@ -13,39 +13,39 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
-// ErrJob is a job that cannot be run; the text names the broken relation.
-var ErrJob = errors.New("job")
+// ErrInvalid is a job that cannot be run; the text names the broken relation.
+var ErrInvalid = errors.New("job")
 
-func jobErrorf(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", ErrJob, fmt.Errorf(format, args...))
+func refuse(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
 }
 
-// validate names the first relation of the job's fields that does not hold. It
+// Validate names the first relation of the job's fields that does not hold. It
 // is the only place where they are checked; what needs the base model is
 // checked where the base is loaded.
-func (j Job) validate() error {
+func (j Job) Validate() error {
 	finite := func(name string, v float64) error {
 		if !(v > 0) || math.IsInf(v, 0) {
-			return jobErrorf("%s is %v, must be positive", name, v)
+			return refuse("%s is %v, must be positive", name, v)
 		}
 		return nil
 	}
 	between := func(name string, v, lo, hi int) error {
 		if v < lo || v > hi {
-			return jobErrorf("%s is %d, must be in %d..%d", name, v, lo, hi)
+			return refuse("%s is %d, must be in %d..%d", name, v, lo, hi)
 		}
 		return nil
 	}
 	if j.Name == "" || len(j.Name) > 256 {
-		return jobErrorf("name has %d bytes, must have 1..256", len(j.Name))
+		return refuse("name has %d bytes, must have 1..256", len(j.Name))
 	}
 	if len(j.Labels) < 2 {
-		return jobErrorf("labels has %d entries, must have at least 2", len(j.Labels))
+		return refuse("labels has %d entries, must have at least 2", len(j.Labels))
 	}
 	seen := map[string]bool{}
 	for i, l := range j.Labels {
 		if l == "" || seen[l] {
-			return jobErrorf("labels[%d] = %q is empty or stands twice", i, l)
+			return refuse("labels[%d] = %q is empty or stands twice", i, l)
 		}
 		seen[l] = true
 	}
@@ -77,19 +77,19 @@ func (j Job) validate() error {
 	switch tr.Optimizer {
 	case "sgd", "momentum", "adamw":
 	default:
-		return jobErrorf("training.optimizer is %q, must be sgd, momentum or adamw", tr.Optimizer)
+		return refuse("training.optimizer is %q, must be sgd, momentum or adamw", tr.Optimizer)
 	}
 	if !(co.SamplingRate > 0 && co.SamplingRate <= 1) {
-		return jobErrorf("cohort.sampling_rate is %v, must be in (0, 1]", co.SamplingRate)
+		return refuse("cohort.sampling_rate is %v, must be in (0, 1]", co.SamplingRate)
 	}
 	if !(sh.Corrupt >= 0 && sh.Corrupt < 1) {
-		return jobErrorf("shard.corrupt is %v, must be in [0, 1)", sh.Corrupt)
+		return refuse("shard.corrupt is %v, must be in [0, 1)", sh.Corrupt)
 	}
 	// Shards of a cohort differ by at most one in size: the smallest has at least
 	// n/ceil(n/size) rounded down, and must reach the floor for every n from the
 	// cohort's floor on.
 	if least := smallestShard(co.Floor, sh.Size); least < sh.Floor {
-		return jobErrorf("shard.floor is %d, but a cohort of %d cuts into shards of %d: raise cohort.floor or lower shard.floor",
+		return refuse("shard.floor is %d, but a cohort of %d cuts into shards of %d: raise cohort.floor or lower shard.floor",
 			sh.Floor, co.Floor, least)
 	}
 	if err := j.validatePrivacy(); err != nil {
@@ -98,22 +98,22 @@ func (j Job) validate() error {
 	if err := j.validateUnit(); err != nil {
 		return err
 	}
-	if err := j.serverConfig().Validate(); err != nil {
-		return jobErrorf("server: %w", err)
+	if err := j.ServerOptimizer().Validate(); err != nil {
+		return refuse("server: %w", err)
 	}
 	if err := quant.CheckNames(j.Wire.Downlink, j.Wire.DownlinkCodec); err != nil {
-		return jobErrorf("wire: %w", err)
+		return refuse("wire: %w", err)
 	}
-	masked, err := j.contract().Terms()
+	masked, err := (contract.Job{Uplink: j.Wire.Uplink, Providers: j.Providers.Most, Masking: j.Masking()}).Terms()
 	if err != nil {
-		return jobErrorf("wire.%w", err)
+		return refuse("wire.%w", err)
 	}
 	lattice, err := masked.Lattice(64, p.ClipNorm, [32]byte{})
 	if err != nil {
-		return jobErrorf("wire.uplink with privacy.clip_norm %v: %w", p.ClipNorm, err)
+		return refuse("wire.uplink with privacy.clip_norm %v: %w", p.ClipNorm, err)
 	}
 	if err := masked.Masking(contract.Vector{Lattice: lattice}).Validate(); err != nil {
-		return jobErrorf("shard (corrupt %v, breach_bits %d): %w", sh.Corrupt, sh.BreachBits, err)
+		return refuse("shard (corrupt %v, breach_bits %d): %w", sh.Corrupt, sh.BreachBits, err)
 	}
 	for _, d := range []struct {
 		name string
@@ -124,14 +124,14 @@ func (j Job) validate() error {
 		{"reconnect", j.Deadlines.Reconnect}, {"grace", j.Deadlines.Grace},
 	} {
 		if d.v < time.Millisecond || d.v > 30*24*time.Hour {
-			return jobErrorf("deadlines.%s is %v, must be in 1ms..720h", d.name, d.v)
+			return refuse("deadlines.%s is %v, must be in 1ms..720h", d.name, d.v)
 		}
 	}
 	if e := j.Deadlines.Enough; !(e > 0 && e <= 1) {
-		return jobErrorf("deadlines.enough is %v, must be in (0, 1]", e)
+		return refuse("deadlines.enough is %v, must be in (0, 1]", e)
 	}
 	if n := len(j.Enrolment.Secret); n != 0 && (n < 16 || n > 64) {
-		return jobErrorf("enrolment.secret has %d bytes, must have 16..64 or none", n)
+		return refuse("enrolment.secret has %d bytes, must have 16..64 or none", n)
 	}
 	return nil
 }
@@ -141,34 +141,34 @@ func (j Job) validate() error {
 func (j Job) validatePrivacy() error {
 	p, co := j.Privacy, j.Cohort
 	if _, err := dp.ParseAccountant(p.Accountant); err != nil || p.Accountant == "" {
-		return jobErrorf("privacy.accountant is %q, must be tight or rdp", p.Accountant)
+		return refuse("privacy.accountant is %q, must be tight or rdp", p.Accountant)
 	}
 	if p.NoiseMultiplier < 0 || math.IsNaN(p.NoiseMultiplier) || math.IsInf(p.NoiseMultiplier, 0) {
-		return jobErrorf("privacy.noise_multiplier is %v, must be positive, or 0 to calibrate it", p.NoiseMultiplier)
+		return refuse("privacy.noise_multiplier is %v, must be positive, or 0 to calibrate it", p.NoiseMultiplier)
 	}
 	if (p.SimulatedPopulation == 0) != (p.SimulatedCohort == 0) {
-		return jobErrorf("privacy.simulated_population is %d and privacy.simulated_cohort %d: give both or neither",
+		return refuse("privacy.simulated_population is %d and privacy.simulated_cohort %d: give both or neither",
 			p.SimulatedPopulation, p.SimulatedCohort)
 	}
 	if p.SimulatedPopulation != 0 {
 		if p.SimulatedCohort < 1 || p.SimulatedCohort > p.SimulatedPopulation {
-			return jobErrorf("privacy.simulated_cohort is %d, must be in 1..simulated_population = %d",
+			return refuse("privacy.simulated_cohort is %d, must be in 1..simulated_population = %d",
 				p.SimulatedCohort, p.SimulatedPopulation)
 		}
-		if float64(p.SimulatedCohort) <= j.nbar() {
-			return jobErrorf("privacy.simulated_cohort is %d, must be larger than the expected cohort %v: nothing would be simulated",
-				p.SimulatedCohort, j.nbar())
+		if float64(p.SimulatedCohort) <= j.ExpectedCohort() {
+			return refuse("privacy.simulated_cohort is %d, must be larger than the expected cohort %v: nothing would be simulated",
+				p.SimulatedCohort, j.ExpectedCohort())
 		}
 	}
-	if _, err := dp.CheckDelta(j.delta(), j.Protected()); err != nil {
-		return jobErrorf("privacy.delta: %w", err)
+	if _, err := dp.CheckDelta(j.Delta(), j.Protected()); err != nil {
+		return refuse("privacy.delta: %w", err)
 	}
-	if float64(co.Floor) > j.nbar() {
-		return jobErrorf("cohort.floor is %d, above the expected cohort %v = sampling_rate %v * population %d",
-			co.Floor, j.nbar(), co.SamplingRate, co.Population)
+	if float64(co.Floor) > j.ExpectedCohort() {
+		return refuse("cohort.floor is %d, above the expected cohort %v = sampling_rate %v * population %d",
+			co.Floor, j.ExpectedCohort(), co.SamplingRate, co.Population)
 	}
-	if chance, limit := dp.CohortFloorFailure(co.Population, co.SamplingRate, co.Floor, j.Rounds), j.delta()/100; chance > limit {
-		return jobErrorf("a cohort drawn from %d devices at rate %v misses cohort.floor = %d in one of %d rounds with probability %.3g, limit delta/100 = %.3g",
+	if chance, limit := dp.CohortFloorFailure(co.Population, co.SamplingRate, co.Floor, j.Rounds), j.Delta()/100; chance > limit {
+		return refuse("a cohort drawn from %d devices at rate %v misses cohort.floor = %d in one of %d rounds with probability %.3g, limit delta/100 = %.3g",
 			co.Population, co.SamplingRate, co.Floor, j.Rounds, chance, limit)
 	}
 	return nil
@@ -184,41 +184,41 @@ func smallestShard(n, size int) int {
 	return min(n/k, (k*size+1)/(k+1))
 }
 
-// simulated reports whether the budget applies to a simulated population.
-func (j Job) simulated() bool { return j.Privacy.SimulatedPopulation > 0 }
+// Simulated reports whether the budget applies to a simulated population.
+func (j Job) Simulated() bool { return j.Privacy.SimulatedPopulation > 0 }
 
-// budgetPopulation is N of the guarantee that the budget applies to.
-func (j Job) budgetPopulation() int {
-	if j.simulated() {
+// BudgetPopulation is N of the guarantee that the budget applies to.
+func (j Job) BudgetPopulation() int {
+	if j.Simulated() {
 		return j.Privacy.SimulatedPopulation
 	}
 	return j.Cohort.Population
 }
 
-// budgetRate is the sampling rate of the guarantee that the budget applies to.
-func (j Job) budgetRate() float64 {
-	if j.simulated() {
+// BudgetRate is the sampling rate of the guarantee that the budget applies to.
+func (j Job) BudgetRate() float64 {
+	if j.Simulated() {
 		return float64(j.Privacy.SimulatedCohort) / float64(j.Privacy.SimulatedPopulation)
 	}
 	return j.Cohort.SamplingRate
 }
 
-// noiseScale is C_small/C_large of the simulation, 1 without.
-func (j Job) noiseScale() float64 {
-	if j.simulated() {
-		return j.nbar() / float64(j.Privacy.SimulatedCohort)
+// NoiseScale is C_small/C_large of the simulation, 1 without.
+func (j Job) NoiseScale() float64 {
+	if j.Simulated() {
+		return j.ExpectedCohort() / float64(j.Privacy.SimulatedCohort)
 	}
 	return 1
 }
 
-func (j Job) delta() float64 {
+func (j Job) Delta() float64 {
 	if j.Privacy.Delta != 0 {
 		return j.Privacy.Delta
 	}
 	return dp.DefaultDelta(j.Protected())
 }
 
-func (j Job) serverConfig() optimizer.Config {
+func (j Job) ServerOptimizer() optimizer.Config {
 	s := j.Server
 	return optimizer.Config{
 		Name: optimizer.Name(s.Optimizer), LearningRate: s.LearningRate, Momentum: s.Momentum,
@@ -231,20 +231,20 @@ func (j Job) shardBreachBits() int {
 	if j.Shard.BreachBits == 0 {
 		return 0
 	}
-	shards := math.Ceil(2 * j.nbar() / float64(j.Shard.Size))
+	shards := math.Ceil(2 * j.ExpectedCohort() / float64(j.Shard.Size))
 	return min(j.Shard.BreachBits+int(math.Ceil(math.Log2(max(shards, 1)))), 128)
 }
 
-// maskingParams evaluates what the masking of an expected cohort withstands:
+// MaskingParams evaluates what the masking of an expected cohort withstands:
 // breach probabilities per shard, round and job.
-func (j Job) maskingParams() (secagg.Params, error) {
-	cohort := max(int(j.nbar()), j.Cohort.Floor)
+func (j Job) MaskingParams() (secagg.Params, error) {
+	cohort := max(int(j.ExpectedCohort()), j.Cohort.Floor)
 	k := (cohort + j.Shard.Size - 1) / j.Shard.Size
 	m := secagg.Model{
 		Shard: (cohort + k - 1) / k, Corrupt: j.Shard.Corrupt, SemiHonest: j.Shard.SemiHonest,
 		Cohort: cohort, Rounds: j.Rounds, BreachBits: max(1, j.Shard.BreachBits), Dropout: 0.1, MaxFailure: 1,
 	}
-	t, err := j.contract().Threshold(m.Shard)
+	t, err := j.Masking().Threshold(m.Shard)
 	if err != nil {
 		return secagg.Params{}, err
 	}
@@ -252,16 +252,19 @@ func (j Job) maskingParams() (secagg.Params, error) {
 	return secagg.Evaluate(m)
 }
 
-// contract is what masking follows from; the roster's key differs by run, not by
-// job, and is any until it is known.
-func (j Job) contract() contract.Job {
-	c := contract.Job{
-		Uplink: j.Wire.Uplink, Providers: j.Providers.Most, ShardMax: j.Shard.Size, ShardFloor: j.Shard.Floor,
+// Masking is secagg's configuration but for what a round's vectors decide; the
+// roster's key differs by run, not by job, and is any until it is known.
+func (j Job) Masking() secagg.Config {
+	c := secagg.Config{
+		Dim: 1, Width: 32, MaxSymbol: 1, ShardMax: j.Shard.Size, ShardMin: j.Shard.Floor,
 		CorruptPPM: uint32(math.Round(j.Shard.Corrupt * 1e6)), BreachBits: j.shardBreachBits(),
-		SemiHonest: j.Shard.SemiHonest, Hybrid: j.Shard.Hybrid, Identified: j.Shard.Identified,
+		SemiHonest: j.Shard.SemiHonest, Suite: secagg.SuiteX25519, Identified: j.Shard.Identified,
+	}
+	if j.Shard.Hybrid {
+		c.Suite = secagg.SuiteHybrid
 	}
 	if !c.Identified {
-		c.RosterKey = [32]byte{1}
+		c.Authority = [32]byte{1}
 	}
 	return c
 }

@@ -1,0 +1,227 @@
+// Package job is the job file: everything that an operator fixes before the first
+// round, its defaults, what follows from it, and what cannot be. It reads YAML and
+// knows neither a model nor a network. docs/JOB.md lists the keys.
+package job
+
+import "time"
+
+// Job is everything that is fixed before the first round. None of it may
+// change afterwards: the store holds its hash and refuses another. Begin with
+// Default: the defaults stand beside the fields, and a zero that is not
+// called a default is refused, not replaced.
+type Job struct {
+	// Name is the task's name; it is bound into the plan every device signs.
+	Name string `yaml:"name"`
+	// Labels are the classes in the order of their indices; at least 2.
+	Labels []string `yaml:"labels"`
+	// Rounds is the number of committed rounds; abandoned ones do not count.
+	// Default 20.
+	Rounds int `yaml:"rounds"`
+	// Base is a model folder in Hugging Face layout; empty is the embedded
+	// default base. The command line reads it; the coordinator is given the
+	// loaded base.
+	Base string `yaml:"base"`
+
+	Adapter   Adapter   `yaml:"adapter"`
+	Training  Training  `yaml:"training"`
+	Cohort    Cohort    `yaml:"cohort"`
+	Shard     Shard     `yaml:"shard"`
+	Privacy   Privacy   `yaml:"privacy"`
+	Providers Providers `yaml:"providers"`
+	Clipping  Clipping  `yaml:"clipping"`
+	Wire      Wire      `yaml:"wire"`
+	Server    Server    `yaml:"server"`
+	Deadlines Deadlines `yaml:"deadlines"`
+	Enrolment Enrolment `yaml:"enrolment"`
+}
+
+// Adapter describes the low-rank adapter that is trained.
+type Adapter struct {
+	// RankMin..RankMax is the range from which each round's rank is drawn,
+	// uniformly and independently of any data. Defaults 1 and 8.
+	RankMin int `yaml:"rank_min"`
+	RankMax int `yaml:"rank_max"`
+	// Alpha scales the adapter by Alpha/b at rank b. Default 4.
+	Alpha float64 `yaml:"alpha"`
+	// Sequence is the tokens per example. Default 64, at most the base's positions.
+	Sequence int `yaml:"sequence"`
+	// HeadOnly trains the classification head and leaves the adapter at its
+	// initial zero: the comparison run, not a product.
+	HeadOnly bool `yaml:"head_only"`
+}
+
+// Training describes the local training of one device in one round.
+type Training struct {
+	// Steps of Batch examples each. Defaults 4 and 8.
+	Steps int `yaml:"steps"`
+	Batch int `yaml:"batch"`
+	// Optimizer is "sgd", "momentum" or "adamw". Default adamw.
+	Optimizer string `yaml:"optimizer"`
+	// LearningRate of the local steps. Default 0.03.
+	LearningRate float64 `yaml:"learning_rate"`
+	// CompactBase keeps the base's matrices as 4-bit codes in a device's memory;
+	// it needs a base that is stored as NF4. Default false.
+	CompactBase bool `yaml:"compact_base"`
+}
+
+// Cohort describes who takes part.
+type Cohort struct {
+	// Population is the number of identities that must be enrolled before the
+	// first round; with SamplingRate it fixes the denominator
+	// ExpectedCohort = SamplingRate*Population for the whole job. Default 24.
+	Population int `yaml:"population"`
+	// SamplingRate is the probability of each identity's coin, over-selection
+	// included; in (0, 1]. Default 1.
+	SamplingRate float64 `yaml:"sampling_rate"`
+	// Floor is the least cohort drawn that is asked for updates: a smaller
+	// one commits noise only, and is charged. 0 is max(2, nbar/2) rounded down.
+	Floor int `yaml:"floor"`
+	// MaxEnrolled bounds the enrolled identities. Default 100000.
+	MaxEnrolled int `yaml:"max_enrolled"`
+	// MaxConnected bounds the open connections: beyond it a device is told to
+	// hang up and come back. Default 10000.
+	MaxConnected int `yaml:"max_connected"`
+	// MaxAbandoned is the number of rounds abandoned in a row after which the
+	// job stops with an error. Default 10.
+	MaxAbandoned int `yaml:"max_abandoned"`
+}
+
+// Shard describes secure aggregation.
+type Shard struct {
+	// Size is the largest shard; the ring's width follows from it. Default 64.
+	Size int `yaml:"size"`
+	// Floor is the smallest shard a device accepts. 0 is 8, or more where the
+	// threshold needs more, or the cohort's floor where that is less than 8.
+	Floor int `yaml:"floor"`
+	// Corrupt is the fraction of corrupted devices the threshold is chosen
+	// against. Default 0.05.
+	Corrupt float64 `yaml:"corrupt"`
+	// BreachBits asks that no shard of a round be broken but with probability
+	// 2^-BreachBits, over all shards of twice the expected cohort; 0 is a bare
+	// majority. Default 40.
+	BreachBits int `yaml:"breach_bits"`
+	// SemiHonest chooses the threshold against a coordinator that follows the
+	// protocol; more dropouts are tolerated. Default false.
+	SemiHonest bool `yaml:"semi_honest"`
+	// Hybrid seals shares with ML-KEM-768 + X25519. Default false.
+	Hybrid bool `yaml:"hybrid"`
+	// Identified puts identities into rosters instead of per-round keys.
+	// Default false.
+	Identified bool `yaml:"identified"`
+}
+
+// Privacy is the target and the means.
+type Privacy struct {
+	// Epsilon is the budget; the run stops before a round that would pass it.
+	// Default 2. It applies to the simulated guarantee when SimulatedPopulation
+	// is set, else to the delivered one.
+	Epsilon float64 `yaml:"epsilon"`
+	// Delta; 0 is min(1e-6, N^-1.1), N being the population the budget applies to.
+	Delta float64 `yaml:"delta"`
+	// NoiseMultiplier z; 0 calibrates it from Epsilon, Delta, sampling rate and
+	// rounds. Given, it must keep all rounds within Epsilon.
+	NoiseMultiplier float64 `yaml:"noise_multiplier"`
+	// ClipNorm is the L2 bound of one device's update, or of each provider's;
+	// with adaptive clipping that of the first round. Default 2.
+	ClipNorm float64 `yaml:"clip_norm"`
+	// Accountant is "tight" or "rdp". Default tight.
+	Accountant string `yaml:"accountant"`
+	// SimulatedPopulation N and SimulatedCohort simulate a larger cohort
+	// (McMahan et al. 2018): sigma = (nbar/SimulatedCohort)*z*S, with sampling
+	// rate SimulatedCohort/N. Both or neither. Everything a simulated run
+	// prints is labelled. Default: no simulation.
+	SimulatedPopulation int `yaml:"simulated_population"`
+	SimulatedCohort     int `yaml:"simulated_cohort"`
+}
+
+// Providers makes each provider in a device's data (whose documents it holds)
+// the unit of privacy, in place of the device: group-level privacy with virtual
+// clients. A device trains one update a provider, clips each by itself and sends
+// the sum. The device's own coin, cohort.sampling_rate, is shared by all its
+// providers and does not amplify, since the sum of the others would show how it
+// fell: only their own coins do, and rounds without the device cost them nothing.
+type Providers struct {
+	// Most is the largest number of providers that a device may hold; the ring
+	// has room for all of them. One that holds more cannot take part. Default 0:
+	// the device is the unit.
+	Most int `yaml:"most"`
+	// Expected number of providers in a device, at least 1: with it and
+	// SamplingRate the denominator is fixed. 0 is Most.
+	Expected float64 `yaml:"expected"`
+	// SamplingRate is the probability of each provider's own coin, flipped inside
+	// its device in every round; in (0, 1]. Default 1.
+	SamplingRate float64 `yaml:"sampling_rate"`
+}
+
+// Clipping adapts the clip norm to the updates (Andrew et al. 2021): each
+// unit adds a bit, whether it was within the norm, to its masked and noised
+// vector.
+type Clipping struct {
+	// Adaptive turns it on. Default false.
+	Adaptive bool `yaml:"adaptive"`
+	// Quantile of the norms that shall be within the clip norm, in (0, 1).
+	// Default 0.5.
+	Quantile float64 `yaml:"quantile"`
+	// Rate of the geometric step. Default 0.2.
+	Rate float64 `yaml:"rate"`
+	// CountNoise is the standard deviation of the bits' noisy count over the
+	// expected number of units. What it takes of the budget the update lacks: the
+	// update's own noise multiplier grows from z to
+	// (z^-2 - (2*CountNoise*units)^-2)^(-1/2). 0 is 0.05, or what leaves the
+	// update 97 % where the cohort is too small for that.
+	CountNoise float64 `yaml:"count_noise"`
+	// Least and Greatest bound the norm. 0 is privacy.clip_norm/1000 and *1000.
+	Least    float64 `yaml:"least"`
+	Greatest float64 `yaml:"greatest"`
+}
+
+// Wire says how vectors are written.
+type Wire struct {
+	// Uplink is a masked scheme: nf4 int4 int5 int3 tern fixed16 fixed32.
+	// Default nf4.
+	Uplink string `yaml:"uplink"`
+	// Downlink is an unmasked scheme: f32 f16 bf16 int8 int4 nf4 nf4dq. Default bf16.
+	Downlink string `yaml:"downlink"`
+	// DownlinkCodec is a byte codec: none snappy s2 zstd. Default zstd.
+	DownlinkCodec string `yaml:"downlink_codec"`
+}
+
+// Server is the optimizer that applies a round's mean update.
+type Server struct {
+	// Optimizer is "fedavg", "fedavgm" or "fedadam". Default fedavgm.
+	Optimizer string `yaml:"optimizer"`
+	// LearningRate of the server. Default 1.
+	LearningRate float64 `yaml:"learning_rate"`
+	// Momentum of fedavgm in [0, 1). Default 0.5.
+	Momentum float64 `yaml:"momentum"`
+	// Beta1, Beta2, Epsilon of fedadam. Defaults 0.9, 0.99, 1e-3.
+	Beta1   float64 `yaml:"beta1"`
+	Beta2   float64 `yaml:"beta2"`
+	Epsilon float64 `yaml:"epsilon"`
+}
+
+// Deadlines bounds each state of a round: none waits longer.
+type Deadlines struct {
+	Gather  time.Duration `yaml:"gather"`  // default 30s
+	Key     time.Duration `yaml:"key"`     // default 30s
+	Share   time.Duration `yaml:"share"`   // default 30s
+	Collect time.Duration `yaml:"collect"` // default 5m; includes training
+	Confirm time.Duration `yaml:"confirm"` // default 30s
+	Unmask  time.Duration `yaml:"unmask"`  // default 30s
+	// Reconnect is how long a device whose connection broke is waited for
+	// before the round goes on without it, as long as others still work or the
+	// round needs it; where nobody else works, a tenth of the work so far. Default 5s.
+	Reconnect time.Duration `yaml:"reconnect"`
+	// Enough is the fraction of the shards, in (0, 1], that must have ended their
+	// turns before the round hurries the others: each of their states has Grace
+	// left, and who is slower drops out. 0 is 0.9 and 5s.
+	Enough float64       `yaml:"enough" json:",omitempty"`
+	Grace  time.Duration `yaml:"grace" json:",omitempty"`
+}
+
+// Enrolment says who may enrol.
+type Enrolment struct {
+	// Secret must be shown by a device at its first join; empty enrols anybody
+	// who reaches the socket (the demo on loopback). 16 to 64 bytes.
+	Secret string `yaml:"secret"`
+}

@@ -1,0 +1,131 @@
+package job
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/starling-fl/starling/secagg"
+)
+
+// Parse reads a job file: strict YAML, an unknown key is an error that
+// names it and its line. The result carries the defaults and is validated.
+func Parse(r io.Reader) (Job, error) {
+	const maxJob = 1 << 20
+	b, err := io.ReadAll(io.LimitReader(r, maxJob+1))
+	if err != nil {
+		return Job{}, fmt.Errorf("job: %w", err)
+	}
+	if len(b) > maxJob {
+		return Job{}, fmt.Errorf("job: larger than %d bytes", maxJob)
+	}
+	j := Default()
+	dec := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
+	if err := dec.Decode(&j); err != nil && !errors.Is(err, io.EOF) {
+		return Job{}, fmt.Errorf("job: %w", err)
+	}
+	j = j.Derived()
+	if err := j.Validate(); err != nil {
+		return Job{}, err
+	}
+	return j, nil
+}
+
+// Load is Parse on a file. A relative base is looked for beside it.
+func Load(path string) (Job, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Job{}, fmt.Errorf("job: %w", err)
+	}
+	defer f.Close()
+	j, err := Parse(f)
+	if err != nil {
+		return Job{}, fmt.Errorf("%s: %w", path, err)
+	}
+	// A base that lies beside the job file is that one, from whatever folder the
+	// job is started.
+	if j.Base != "" && !filepath.IsAbs(j.Base) {
+		beside := filepath.Join(filepath.Dir(path), j.Base)
+		if info, err := os.Stat(beside); err == nil && info.IsDir() {
+			j.Base = beside
+		}
+	}
+	return j, nil
+}
+
+// Default returns the defaults; Name and Labels are left to fill in.
+func Default() Job {
+	local := DefaultLocal("adamw")
+	return Job{
+		Rounds:    20,
+		Adapter:   Adapter{RankMin: 1, RankMax: 8, Alpha: local.Alpha, Sequence: 64},
+		Training:  Training{Steps: 4, Batch: 8, Optimizer: local.Optimizer, LearningRate: local.LearningRate},
+		Cohort:    Cohort{Population: 24, SamplingRate: 1, MaxEnrolled: 100_000, MaxConnected: 10_000, MaxAbandoned: 10},
+		Shard:     Shard{Size: 64, Corrupt: 0.05, BreachBits: 40},
+		Privacy:   Privacy{Epsilon: 2, ClipNorm: local.ClipNorm, Accountant: "tight"},
+		Providers: Providers{SamplingRate: 1},
+		Clipping:  Clipping{Quantile: 0.5, Rate: 0.2},
+		Wire:      Wire{Uplink: "nf4", Downlink: "bf16", DownlinkCodec: "zstd"},
+		Server: Server{
+			Optimizer: "fedavgm", LearningRate: 1, Momentum: 0.5,
+			Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3,
+		},
+		Deadlines: Deadlines{
+			Gather: 30 * time.Second, Key: 30 * time.Second, Share: 30 * time.Second,
+			Collect: 5 * time.Minute, Confirm: 30 * time.Second, Unmask: 30 * time.Second,
+			Reconnect: 5 * time.Second, Enough: 0.9, Grace: 5 * time.Second,
+		},
+	}
+}
+
+// Derived fills the fields whose default follows from others.
+func (j Job) Derived() Job {
+	if j.Cohort.Floor == 0 {
+		j.Cohort.Floor = max(2, int(j.ExpectedCohort()/2))
+	}
+	if j.Deadlines.Enough == 0 {
+		j.Deadlines.Enough = 0.9
+	}
+	if j.Deadlines.Grace == 0 {
+		j.Deadlines.Grace = 5 * time.Second
+	}
+	if j.Shard.Floor == 0 {
+		j.Shard.Floor = j.leastShard(max(2, min(8, j.Cohort.Floor)))
+	}
+	if j.Providers.Most > 0 && j.Providers.Expected == 0 {
+		j.Providers.Expected = float64(j.Providers.Most)
+	}
+	if j.Clipping.Adaptive && j.Clipping.Least == 0 {
+		j.Clipping.Least = j.Privacy.ClipNorm / 1000
+	}
+	if j.Clipping.Adaptive && j.Clipping.Greatest == 0 {
+		j.Clipping.Greatest = j.Privacy.ClipNorm * 1000
+	}
+	return j
+}
+
+// leastShard is about the smallest shard from n on for which a threshold
+// exists; it grows by an eighth at a time, since each answer takes exact sums.
+func (j Job) leastShard(n int) int {
+	if !(j.Shard.Corrupt > 0 && j.Shard.Corrupt < 1) || j.Shard.Size > secagg.MaxShard {
+		return n
+	}
+	for c := j.Masking(); n < j.Shard.Size; n = min(n+1+n/8, j.Shard.Size) {
+		if _, err := c.Threshold(n); err == nil {
+			break
+		}
+	}
+	return n
+}
+
+// LeastConnected is how many devices must be connected for a round to be made.
+func (j Job) LeastConnected() int { return j.Derived().Shard.Floor }
+
+// ExpectedCohort is the expected cohort.
+func (j Job) ExpectedCohort() float64 { return j.Cohort.SamplingRate * float64(j.Cohort.Population) }
