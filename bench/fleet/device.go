@@ -12,6 +12,7 @@ import (
 	"io"
 	mathrand "math/rand/v2"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -25,16 +26,18 @@ import (
 
 // fleet is all devices.
 type fleet struct {
-	o     options
-	token wire.Token
-	http  *http.Client
-	ended atomic.Int64 // devices that do not come back though the job goes on
-	cause atomic.Value
-	late  atomic.Uint64 // round whose late device is chosen
+	o      options
+	work   chan struct{} // a place a processor
+	broken atomic.Int64  // connections that ended by themselves
+	token  wire.Token
+	http   *http.Client
+	ended  atomic.Int64 // devices that do not come back though the job goes on
+	cause  atomic.Value
+	late   atomic.Uint64 // round whose late device is chosen
 }
 
 func newFleet(o options, token wire.Token) *fleet {
-	return &fleet{o: o, token: token, http: &http.Client{Transport: &http.Transport{MaxConnsPerHost: 64, MaxIdleConnsPerHost: 64}}}
+	return &fleet{o: o, token: token, work: make(chan struct{}, runtime.GOMAXPROCS(0)), http: &http.Client{Transport: &http.Transport{MaxConnsPerHost: 64, MaxIdleConnsPerHost: 64}}}
 }
 
 // run plays all devices until the job is over.
@@ -61,6 +64,10 @@ func (f *fleet) run(ctx context.Context) {
 					err = nil
 				case errors.As(err, &told) && told.RetryMillis > 0:
 					time.Sleep(time.Duration(told.RetryMillis) * time.Millisecond)
+					err = nil
+				case told == nil && ctx.Err() == nil: // the connection broke
+					f.broken.Add(1)
+					time.Sleep(time.Second)
 					err = nil
 				}
 			}
@@ -191,25 +198,35 @@ func (d *device) play(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		switch m := m.(type) {
-		case *wire.Finished:
-			return nil
-		case *wire.Outcome:
-			if m.Result == wire.OutcomeDropped {
-				err = d.send(ctx, &wire.Ready{})
-			}
-		case *wire.Assignment:
-			err = d.assigned(ctx, m)
-		case *wire.Turn:
-			if m.Round == d.round && m.Number == d.done {
-				err = d.answer(ctx, m)
-			}
-		}
-		if err != nil {
+		// As many at a time as there are processors: thousands that share two would
+		// leave none to answer pings in time, which no real device's work does.
+		d.work <- struct{}{}
+		done, err := d.take(ctx, m)
+		<-d.work
+		if done || err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// take answers one message; done says that the job is over.
+func (d *device) take(ctx context.Context, m wire.Message) (done bool, err error) {
+	switch m := m.(type) {
+	case *wire.Finished:
+		return true, nil
+	case *wire.Outcome:
+		if m.Result == wire.OutcomeDropped {
+			return false, d.send(ctx, &wire.Ready{})
+		}
+	case *wire.Assignment:
+		return false, d.assigned(ctx, m)
+	case *wire.Turn:
+		if m.Round == d.round && m.Number == d.done {
+			return false, d.answer(ctx, m)
+		}
+	}
+	return false, nil
 }
 
 func (d *device) assigned(ctx context.Context, a *wire.Assignment) error {
@@ -304,7 +321,9 @@ func (d *device) answer(ctx context.Context, m *wire.Turn) error {
 	switch m.Number {
 	case 1:
 		if last := d.late.Load(); d.o.Late > 0 && last < d.round && d.late.CompareAndSwap(last, d.round) {
+			<-d.work // it only waits
 			time.Sleep(d.o.Late)
+			d.work <- struct{}{}
 		}
 	case 2:
 		if mathrand.Float64() < d.o.Drop {

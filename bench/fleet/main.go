@@ -120,6 +120,7 @@ func drive(ctx context.Context, o options) error {
 		fmt.Printf("%5d | %7d | %6.2f | %8.0f | %17.2f | %13.2f | %6.2f, net %6.2f | %14.0f | %10.0f\n", r.Round, r.Dropped, r.Wall,
 			100*others, r.CPU, d.cpu, r.Wall/work, r.Wall*(1-others)/work, r.Peak, peak())
 	}
+	fmt.Printf("%d connections broke and were made again\n", f.broken.Load())
 	if ended := f.ended.Load(); ended > 0 {
 		fmt.Printf("%d devices ended for good, the first because: %v\n", ended, f.cause.Load())
 	}
