@@ -140,12 +140,18 @@ func (c *farEnd) Read(b []byte) (int, error) {
 }
 
 func (c *farEnd) Write(b []byte) (int, error) {
-	if c.rate > 0 {
+	for done := 0; c.rate > 0 && done < len(b); done += c.rate { // a second's bytes at a time
 		select {
-		case <-time.After(time.Duration(len(b)) * time.Second / time.Duration(c.rate)):
+		case <-time.After(time.Second):
 		case <-c.closed:
-			return 0, net.ErrClosed
+			return done, net.ErrClosed
 		}
+		if n, err := c.Conn.Write(b[done:min(len(b), done+c.rate)]); err != nil {
+			return done + n, err
+		}
+	}
+	if c.rate > 0 {
+		return len(b), nil
 	}
 	n, err := c.Conn.Write(b)
 	if errors.Is(err, io.ErrClosedPipe) && c.isLost() {

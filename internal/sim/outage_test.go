@@ -40,6 +40,7 @@ type bubbled struct {
 	t     *testing.T
 	cfg   Config
 	lines []*line
+	blobs []*line // blobs come by a line of their own, of the same network
 	co    *coordinator.Coordinator
 
 	mu     sync.Mutex
@@ -81,6 +82,7 @@ func bubble(t *testing.T, cfg Config, before func(b *bubbled), progress func(b *
 		defer cancel()
 		for range cfg.Clients {
 			b.lines = append(b.lines, &line{net: wires})
+			b.blobs = append(b.blobs, &line{net: wires})
 			b.events = append(b.events, map[edge.State]int{})
 		}
 		if before != nil {
@@ -104,7 +106,7 @@ func (b *bubbled) device(ctx context.Context, i int, token wire.Token) error {
 	if err != nil {
 		return err
 	}
-	client := edge.NewHTTPClient(token, b.lines[i].dial)
+	client := edge.NewHTTPClient(token, b.blobs[i].dial)
 	defer client.CloseIdleConnections()
 	return edge.Run(ctx, edge.Config{
 		Token: token.String(), Identity: key, Data: edge.Examples(b.cfg.Clients[i]), Trainer: b.cfg.Trainer, HTTP: client,
@@ -152,6 +154,7 @@ func TestOutages(t *testing.T) {
 					if !cut && p.State == state && (p.Round == 2 || state == coordinator.StateCommitted) {
 						cut = true
 						b.lines[0].cut(lasts * time.Second)
+						b.blobs[0].cut(lasts * time.Second)
 					}
 				})
 				if err != nil || !cut {

@@ -1,0 +1,46 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/edge"
+)
+
+// Twenty devices, half of which fetch the base for over six minutes, as 115 MB
+// take at 0.3 MB/s: the job begins its rounds with those that are ready, waits for
+// nobody else, and loses neither a round nor a device. The base is smaller here, and
+// its line slower by as much; the messages of rounds are not, and come at once.
+func TestSlowLines(t *testing.T) {
+	cfg := config(t, 20)
+	cfg.Trainer = slowly{0.02, 20 * time.Second}
+	cfg.Coordinator.Job.Rounds = 25
+	cfg.Coordinator.Job.Deadlines = coordinator.DefaultJob().Deadlines
+	cfg.Coordinator.Job.Cohort.MaxAbandoned = 1
+	blob, err := cfg.Coordinator.Base.Blob()
+	ok(t, err)
+	var first time.Duration // when the first round was committed
+	b, err := bubble(t, cfg, func(b *bubbled) {
+		for _, l := range b.blobs[10:] {
+			l.rate = len(blob) / 384
+		}
+	}, func(_ *bubbled, p coordinator.Progress) {
+		if p.State == coordinator.StateCommitted && first == 0 {
+			first = p.Elapsed
+		}
+	})
+	ok(t, err)
+	got, took := b.co.Result(), b.co.Status().Elapsed
+	if got.Rounds != 25 || got.Abandoned != 0 || first > time.Minute {
+		t.Errorf("%d rounds, %d abandoned, the first after %v", got.Rounds, got.Abandoned, first)
+	}
+	if most := 25*20*time.Second + 2*time.Minute; took > most {
+		t.Errorf("25 rounds of 20s took %v", took)
+	}
+	for i, err := range b.errs {
+		if err != nil || b.events[i][edge.Committed] == 0 {
+			t.Errorf("device %d: %v after %v", i, err, b.events[i])
+		}
+	}
+}
