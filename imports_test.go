@@ -21,6 +21,7 @@ const module = "github.com/starling-fl/starling/"
 // hostile devices, and by bandwidth, which plays devices that send in the clear.
 var mayImport = parseTable(`
 bandwidth: coordinator dataset dp edge internal/contract internal/sim internal/wire job model model/nn quant secagg tokenizer
+    trainer
 bench/...: ...
 cmd/starling: ...
 cmd/starling-web: dataset edge
@@ -31,7 +32,7 @@ coordinator/round:
 coordinator/store: dp model
 dataset:
 dp: internal/l2
-edge: dataset dp internal/contract internal/durable internal/uniform internal/wire model nf4 quant secagg tokenizer wasm
+edge: dataset dp internal/contract internal/durable internal/uniform internal/wire model nf4 quant secagg tokenizer trainer wasm
 internal/contract: dp internal/wire model quant secagg
 internal/durable:
 internal/l2:
@@ -41,7 +42,7 @@ internal/watchdog:
 internal/wire:
 model: internal/durable nf4
 model/base: model
-model/nn: model tokenizer
+model/nn: model tokenizer trainer
 job: coordinator/optimizer dp internal/contract internal/wire quant secagg
 nf4:
 quant: internal/l2 nf4
@@ -50,6 +51,7 @@ simulate: coordinator dataset dp edge internal/durable job model tokenizer
 simulate/report: internal/durable simulate simulate/sweep
 simulate/sweep: coordinator dataset internal/durable job model simulate
 tokenizer:
+trainer: model
 wasm: nf4 wasm/kernel
 wasm/compiler/...: nf4 wasm wasm/compiler/...
 wasm/kernel: nf4
@@ -75,7 +77,7 @@ func parseTable(text string) map[string][]string {
 }
 
 // noGoMLX must stay small enough for a browser.
-var noGoMLX = []string{"edge", "wasm", "model", "nf4", "job", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "cmd/starling-web"}
+var noGoMLX = []string{"edge", "wasm", "model", "nf4", "job", "trainer", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "cmd/starling-web"}
 
 type listed struct {
 	ImportPath string

@@ -2,6 +2,7 @@ package bandwidth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/trainer"
 )
 
 // Subject is what a measurement sends around: a model, a rank, and one update
@@ -128,7 +130,7 @@ func drawUpdates(params, devices int) [][]float32 {
 
 // Trained lets every client train for a round from where one round has led, so
 // that both factors of the adapter move, and takes what changed as its update.
-func Trained(ctx context.Context, base *model.Base, labels []string, clients []*dataset.Set, rank int) (*Subject, error) {
+func Trained(ctx context.Context, base *model.Base, labels []string, clients []*dataset.Set, rank int) (s *Subject, err error) {
 	lora := model.LoRA{RMax: rank, Alpha: trainAlpha}
 	layout, err := model.NewLayout(base.Config, lora, len(labels))
 	if err != nil {
@@ -138,14 +140,14 @@ func Trained(ctx context.Context, base *model.Base, labels []string, clients []*
 	if err != nil {
 		return nil, err
 	}
-	t, err := nn.NewTrainer(nn.StepSpec{Config: base.Config, LoRA: lora, Classes: len(labels), Rank: rank,
-		Batch: trainBatch, Seq: trainSequence, Optimizer: nn.SGD}, base)
-	if err != nil {
-		return nil, err
-	}
+	gomlx := nn.NewReference()
+	defer func() { err = errors.Join(err, gomlx.Close()) }()
 	train := func(start []float32, set *dataset.Set) ([]float32, error) {
-		delta, _, err := t.Train(ctx, start, batches(set, tok), trainRate)
-		return delta, err
+		return gomlx.Train(ctx, trainer.Task{
+			Base:   func(context.Context) (*model.Base, error) { return base, nil },
+			Layout: layout, Rank: rank, Start: start, Batches: batches(set, tok),
+			Optimizer: string(nn.SGD), Rate: trainRate, Batch: trainBatch, Sequence: trainSequence,
+		})
 	}
 	start := model.NewAdapter(layout, 1).Slice(rank)
 	const warm = 4 // clients whose mean is the first round
@@ -158,7 +160,7 @@ func Trained(ctx context.Context, base *model.Base, labels []string, clients []*
 			start[i] += v / warm
 		}
 	}
-	s := &Subject{base: base, layout: layout, rank: rank, shown: rank, labels: labels}
+	s = &Subject{base: base, layout: layout, rank: rank, shown: rank, labels: labels}
 	for _, set := range clients {
 		delta, err := train(start, set)
 		if err != nil {
@@ -179,8 +181,8 @@ const (
 )
 
 // batches takes a client's first examples, again from the start where they run out.
-func batches(set *dataset.Set, tok tokenizer.Tokenizer) []nn.Batch {
-	out := make([]nn.Batch, trainSteps)
+func batches(set *dataset.Set, tok tokenizer.Tokenizer) []trainer.Batch {
+	out := make([]trainer.Batch, trainSteps)
 	for k := range out {
 		for i := range trainBatch {
 			e := set.Examples[(k*trainBatch+i)%len(set.Examples)]

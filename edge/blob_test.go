@@ -26,7 +26,7 @@ func blobServer(t *testing.T, handler http.HandlerFunc) *fetcher {
 	t.Helper()
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
-	client := NewHTTPClient(wire.Token{}, nil)
+	client := newHTTPClient(wire.Token{}, nil)
 	t.Cleanup(client.CloseIdleConnections)
 	return &fetcher{client: blobClient{client}, token: wire.Token{URL: s.URL}, most: 1 << 24, down: new(atomic.Int64)}
 }

@@ -48,7 +48,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	defer done()
 	c.blobs = &fetcher{client: client, token: token, dir: cfg.CacheDir, most: c.cfg.MaxBlob, down: &c.events.down}
 	if c.cfg.Dial == nil {
-		c.cfg.Dial = func(ctx context.Context, t wire.Token) (Conn, error) { return DialSocket(ctx, t, nil) }
+		c.cfg.Dial = func(ctx context.Context, token string) (Conn, error) { return DialSocket(ctx, token, nil) }
 	}
 	if c.trainer == nil {
 		c.trainer = NewProgramTrainer(1)
@@ -141,7 +141,7 @@ func (c *client) connect(ctx context.Context) (joined bool, err error) {
 		return false, err
 	}
 	dialCtx, cancel := context.WithTimeout(ctx, c.cfg.Handshake)
-	conn, err := c.cfg.Dial(dialCtx, c.token)
+	conn, err := c.cfg.Dial(dialCtx, c.cfg.Token)
 	cancel()
 	if err != nil {
 		return false, err

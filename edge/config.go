@@ -21,7 +21,7 @@ func Examples(set *dataset.Set) Source { return set.Relabel }
 
 // Config says how a device takes part. Zero values mean the stated default.
 type Config struct {
-	Token    string             // the join token; see wire.Token
+	Token    string             // the join token, as the coordinator prints it
 	Identity ed25519.PrivateKey // the device's enduring identity; see LoadIdentity
 	Data     Source
 
@@ -41,7 +41,7 @@ type Config struct {
 	Handshake  time.Duration // longest wait for the coordinator's answer while joining; default 15s
 
 	// Dial opens a connection; default: a WebSocket with the token's pin.
-	Dial func(ctx context.Context, t wire.Token) (Conn, error)
+	Dial func(ctx context.Context, token string) (Conn, error)
 	// HTTP fetches blobs; default: a client with the token's pin. Not used in a
 	// browser.
 	HTTP *HTTPClient

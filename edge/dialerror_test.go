@@ -30,8 +30,8 @@ func reach(t *testing.T, token wire.Token, dial NetDialer) (error, int) {
 	defer cancel()
 	err = Run(ctx, Config{
 		Token: token.String(), Identity: key, Data: Examples(examples(4)), BackoffMin: time.Millisecond, BackoffMax: 2 * time.Millisecond,
-		HTTP: NewHTTPClient(token, dial),
-		Dial: func(ctx context.Context, token wire.Token) (Conn, error) { return DialSocket(ctx, token, dial) },
+		HTTP: newHTTPClient(token, dial),
+		Dial: func(ctx context.Context, token string) (Conn, error) { return DialSocket(ctx, token, dial) },
 		Progress: func(e Event) {
 			if e.State == Backoff {
 				if backoffs++; backoffs == 5 {

@@ -199,7 +199,7 @@ func (h *house) config(tr Trainer) Config {
 		Token: h.token.String(), Identity: key, Data: Examples(examples(5)), Trainer: tr,
 		HTTP:       httpClient(h),
 		BackoffMin: time.Millisecond, BackoffMax: 2 * time.Millisecond,
-		Dial: func(context.Context, wire.Token) (Conn, error) {
+		Dial: func(context.Context, string) (Conn, error) {
 			device, coordinator := newPipe()
 			h.dials <- coordinator
 			return device, nil

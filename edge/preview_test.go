@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/wire"
 )
 
 var errDialled = errors.New("the device would enrol")
@@ -42,7 +41,7 @@ func TestMisfitDoesNotEnrol(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg := Config{Token: h.token.String(), Identity: key, Data: Examples(c.data), HTTP: &http.Client{Transport: h},
-			Dial: func(context.Context, wire.Token) (Conn, error) { return nil, errDialled }}
+			Dial: func(context.Context, string) (Conn, error) { return nil, errDialled }}
 		token, err := cfg.validate()
 		if err != nil {
 			t.Fatal(err)

@@ -34,17 +34,14 @@ func TestProgramAgainstReferenceByArchitecture(t *testing.T) {
 func againstReference(t *testing.T, base *model.Base) {
 	trainer := NewProgramTrainer(1)
 	defer trainer.Close()
+	reference := nn.NewReference()
+	defer reference.Close()
 	for _, optimizer := range []nn.Optimizer{nn.SGD, nn.Momentum, nn.AdamW} {
 		for _, rank := range []int{0, 1, 4} {
 			s := step(base, rank, optimizer)
-			reference, err := nn.NewTrainer(s, base)
-			ok(t, err)
 			tk := task(t, base, rank, compile(t, s, false))
-			var batches []nn.Batch
-			for _, b := range tk.Batches {
-				batches = append(batches, nn.Batch{Tokens: b.Tokens, Labels: b.Labels, Weights: b.Weights})
-			}
-			want, _, err := reference.Train(t.Context(), tk.Start, batches, tk.Rate)
+			tk.Optimizer = string(optimizer)
+			want, err := reference.Train(t.Context(), tk)
 			ok(t, err)
 			start := slices.Clone(tk.Start)
 			var steps []int

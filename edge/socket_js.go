@@ -48,7 +48,11 @@ type handler struct {
 
 // DialSocket connects to the token's coordinator by the browser's WebSocket.
 // The browser checks certificates itself and lets no page pin one.
-func DialSocket(ctx context.Context, t wire.Token, _ NetDialer) (Conn, error) {
+func DialSocket(ctx context.Context, token string, _ NetDialer) (Conn, error) {
+	t, err := wire.ParseToken(token)
+	if err != nil {
+		return nil, fmt.Errorf("edge: token: %w", err)
+	}
 	s := &socket{some: make(chan struct{}, 1), closed: make(chan struct{})}
 	if err := s.open(t.Endpoint()); err != nil {
 		return nil, fmt.Errorf("edge: dial %s: %w", t.URL, err)

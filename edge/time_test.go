@@ -38,7 +38,7 @@ type dialed struct {
 	play func(p *pipe, n int)
 }
 
-func (d *dialed) dial(context.Context, wire.Token) (Conn, error) {
+func (d *dialed) dial(context.Context, string) (Conn, error) {
 	d.at = append(d.at, time.Now())
 	if d.play == nil {
 		return nil, errors.New("connection refused")

@@ -98,8 +98,12 @@ type NetDialer func(ctx context.Context, network, address string) (net.Conn, err
 // DialSocket connects to the token's coordinator by WebSocket: what Config.Dial
 // does by default. netDial opens the connection below it; nil means the
 // system's.
-func DialSocket(ctx context.Context, t wire.Token, netDial NetDialer) (Conn, error) {
-	options := &websocket.DialOptions{HTTPClient: NewHTTPClient(t, netDial), CompressionMode: websocket.CompressionDisabled}
+func DialSocket(ctx context.Context, token string, netDial NetDialer) (Conn, error) {
+	t, err := wire.ParseToken(token)
+	if err != nil {
+		return nil, fmt.Errorf("edge: token: %w", err)
+	}
+	options := &websocket.DialOptions{HTTPClient: newHTTPClient(t, netDial), CompressionMode: websocket.CompressionDisabled}
 	ws, resp, err := websocket.Dial(ctx, t.Endpoint(), options)
 	if err != nil {
 		return nil, dialError(t, resp, err)
@@ -113,7 +117,15 @@ const blobIdle = 3 * time.Second
 // NewHTTPClient makes the client that blobs are fetched with by default. It
 // trusts exactly the pinned certificate where the token has a pin, and the
 // system's roots otherwise. netDial nil means the system's dialer.
-func NewHTTPClient(t wire.Token, netDial NetDialer) *http.Client {
+func NewHTTPClient(token string, netDial NetDialer) (*http.Client, error) {
+	t, err := wire.ParseToken(token)
+	if err != nil {
+		return nil, fmt.Errorf("edge: token: %w", err)
+	}
+	return newHTTPClient(t, netDial), nil
+}
+
+func newHTTPClient(t wire.Token, netDial NetDialer) *http.Client {
 	tr := http.DefaultTransport.(*http.Transport).Clone()
 	if netDial != nil {
 		tr.DialContext = netDial
@@ -148,7 +160,7 @@ func newBlobClient(t wire.Token, given *http.Client) (c blobClient, done func())
 	if given != nil {
 		return blobClient{given}, func() {}
 	}
-	own := NewHTTPClient(t, nil)
+	own := newHTTPClient(t, nil)
 	return blobClient{own}, own.CloseIdleConnections
 }
 

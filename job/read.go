@@ -20,15 +20,15 @@ func Parse(r io.Reader) (Job, error) {
 	const maxJob = 1 << 20
 	b, err := io.ReadAll(io.LimitReader(r, maxJob+1))
 	if err != nil {
-		return Job{}, fmt.Errorf("job: %w", err)
+		return Job{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if len(b) > maxJob {
-		return Job{}, fmt.Errorf("job: larger than %d bytes", maxJob)
+		return Job{}, refuse("larger than %d bytes", maxJob)
 	}
 	j := Default()
 	dec := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
 	if err := dec.Decode(&j); err != nil && !errors.Is(err, io.EOF) {
-		return Job{}, fmt.Errorf("job: %w", err)
+		return Job{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	j = j.Derived()
 	if err := j.Validate(); err != nil {
@@ -41,7 +41,7 @@ func Parse(r io.Reader) (Job, error) {
 func Load(path string) (Job, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Job{}, fmt.Errorf("job: %w", err)
+		return Job{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	defer f.Close()
 	j, err := Parse(f)

@@ -106,12 +106,15 @@ func (b *bubbled) device(ctx context.Context, i int, token wire.Token) error {
 	if err != nil {
 		return err
 	}
-	client := edge.NewHTTPClient(token, b.blobs[i].dial)
+	client, err := edge.NewHTTPClient(token.String(), b.blobs[i].dial)
+	if err != nil {
+		return err
+	}
 	defer client.CloseIdleConnections()
 	return edge.Run(ctx, edge.Config{
 		Token: token.String(), Identity: key, Data: edge.Examples(b.cfg.Clients[i]), Trainer: b.cfg.Trainer, HTTP: client,
 		BackoffMin: 100 * time.Millisecond, BackoffMax: 5 * time.Second,
-		Dial: func(ctx context.Context, t wire.Token) (edge.Conn, error) {
+		Dial: func(ctx context.Context, t string) (edge.Conn, error) {
 			return edge.DialSocket(ctx, t, b.lines[i].dial)
 		},
 		Progress: func(e edge.Event) {

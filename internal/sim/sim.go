@@ -116,7 +116,9 @@ func (f *fleet) start(ctx context.Context) error {
 		if fault, ok := f.cfg.Faults[i]; ok {
 			s.fault = &fault
 		}
-		f.connect(&c, m, s)
+		if err := f.connect(&c, m, s); err != nil {
+			return err
+		}
 		f.wg.Go(func() {
 			defer vanish()
 			defer c.HTTP.CloseIdleConnections()
@@ -154,19 +156,24 @@ func (f *fleet) device(i int) (edge.Config, error) {
 }
 
 // connect puts the meter and the script into a device's connections.
-func (f *fleet) connect(c *edge.Config, m *meter, s *script) {
+func (f *fleet) connect(c *edge.Config, m *meter, s *script) error {
 	round := new(atomic.Int64)
-	c.HTTP = m.blobClient(f.token)
-	c.Dial = func(ctx context.Context, t wire.Token) (edge.Conn, error) {
+	client, err := m.blobClient(c.Token)
+	if err != nil {
+		return err
+	}
+	c.HTTP = client
+	c.Dial = func(ctx context.Context, token string) (edge.Conn, error) {
 		if err := s.mayDial(); err != nil {
 			return nil, err
 		}
-		under, err := edge.DialSocket(ctx, t, m.socket.dialer())
+		under, err := edge.DialSocket(ctx, token, m.socket.dialer())
 		if err != nil {
 			return nil, err
 		}
 		return &conn{Conn: under, script: s, meter: m, round: round}, nil
 	}
+	return nil
 }
 
 // end waits for the devices: they have been told that the job is over; those

@@ -152,10 +152,13 @@ func blobPath(b wire.Blob) string { return wire.Token{}.BlobURL(b.SHA256) }
 
 // blobClient fetches blobs over counted connections and notes what each was
 // for. A device fetches one blob at a time.
-func (m *meter) blobClient(t wire.Token) *http.Client {
-	client := edge.NewHTTPClient(t, m.blobs.dialer())
+func (m *meter) blobClient(token string) (*http.Client, error) {
+	client, err := edge.NewHTTPClient(token, m.blobs.dialer())
+	if err != nil {
+		return nil, err
+	}
 	client.Transport = &meteredTransport{meter: m, next: client.Transport}
-	return client
+	return client, nil
 }
 
 type meteredTransport struct {
@@ -206,8 +209,7 @@ func (m *meter) fetched(path string, up, down int64) {
 	switch kind {
 	case blobJob:
 		m.parts.Session += up + down
-		m.job += up + down
-		m.onceUp, m.onceDown = m.onceUp+up, m.onceDown+down
+		m.job += up + down // of joining, as the job in Enrolled was
 	case blobBase:
 		m.parts.Base += up + down
 		m.onceUp, m.onceDown = m.onceUp+up, m.onceDown+down

@@ -17,6 +17,7 @@ import (
 
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/trainer"
 )
 
 // randomTensors fills a configuration's tensors as an untrained encoder has
@@ -61,10 +62,10 @@ func testSpec(rank int) StepSpec {
 
 // testBatches makes rows in which the class is the token that follows the
 // first one, of different lengths.
-func testBatches(s StepSpec, n int) []Batch {
-	var out []Batch
+func testBatches(s StepSpec, n int) []trainer.Batch {
+	var out []trainer.Batch
 	for i := range n {
-		b := Batch{Tokens: make([]int32, s.Batch*s.Seq), Labels: make([]int32, s.Batch)}
+		b := trainer.Batch{Tokens: make([]int32, s.Batch*s.Seq), Labels: make([]int32, s.Batch)}
 		for r := range s.Batch {
 			class := (i + r*2) % s.Classes
 			row := b.Tokens[r*s.Seq:]
@@ -129,7 +130,7 @@ func TestGradientMatchesDifferences(t *testing.T) {
 // gradients that SGD reveals.
 func TestOptimizersMatchTheirFormulas(t *testing.T) {
 	base := testBase(t, testSpec(1).Config)
-	train := func(o Optimizer, decay float64, start []float32, batches []Batch, lr float32) []float32 {
+	train := func(o Optimizer, decay float64, start []float32, batches []trainer.Batch, lr float32) []float32 {
 		s := testSpec(1)
 		s.Optimizer, s.WeightDecay = o, decay
 		tr, err := NewTrainer(s, base)
@@ -149,7 +150,7 @@ func TestOptimizersMatchTheirFormulas(t *testing.T) {
 		x := slices.Clone(start)
 		m, v := make([]float64, len(x)), make([]float64, len(x))
 		for i, b := range batches {
-			g := train(SGD, 0, x, []Batch{b}, 1) // minus the gradient
+			g := train(SGD, 0, x, []trainer.Batch{b}, 1) // minus the gradient
 			for j := range x {
 				grad := -float64(g[j])
 				if o == Momentum {
@@ -189,15 +190,15 @@ func TestWeightsAndPaddingCarryNothing(t *testing.T) {
 	}
 	full := testBatches(s, 1)[0]
 	full.Weights = []float32{1, 1, 0, 0}
-	a, la, err := tr.Train(context.Background(), slice(t, s), []Batch{full}, 0.5)
+	a, la, err := tr.Train(context.Background(), slice(t, s), []trainer.Batch{full}, 0.5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The same two examples, the others gone.
-	cut := Batch{Tokens: slices.Clone(full.Tokens), Labels: slices.Clone(full.Labels), Weights: full.Weights}
+	cut := trainer.Batch{Tokens: slices.Clone(full.Tokens), Labels: slices.Clone(full.Labels), Weights: full.Weights}
 	clear(cut.Tokens[2*s.Seq:])
 	cut.Labels[2], cut.Labels[3] = 0, 0
-	b, lb, err := tr.Train(context.Background(), slice(t, s), []Batch{cut}, 0.5)
+	b, lb, err := tr.Train(context.Background(), slice(t, s), []trainer.Batch{cut}, 0.5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func TestWeightsAndPaddingCarryNothing(t *testing.T) {
 	}
 	none := cut
 	none.Weights = make([]float32, 4)
-	d, l, err := tr.Train(context.Background(), slice(t, s), []Batch{none}, 0.5)
+	d, l, err := tr.Train(context.Background(), slice(t, s), []trainer.Batch{none}, 0.5)
 	if err != nil || l[0] != 0 || slices.ContainsFunc(d, func(x float32) bool { return x != 0 }) {
 		t.Errorf("a batch without weight: loss %v, %v", l, err)
 	}
@@ -384,14 +385,14 @@ func TestTrainerRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, f := range map[string]func(b *Batch, v *[]float32){
-		"label": func(b *Batch, _ *[]float32) { b.Labels[1] = 3 }, "token": func(b *Batch, _ *[]float32) { b.Tokens[0] = 40 },
-		"tokens": func(b *Batch, _ *[]float32) { b.Tokens = b.Tokens[1:] }, "labels": func(b *Batch, _ *[]float32) { b.Labels = nil },
-		"start": func(_ *Batch, v *[]float32) { *v = (*v)[1:] },
+	for name, f := range map[string]func(b *trainer.Batch, v *[]float32){
+		"label": func(b *trainer.Batch, _ *[]float32) { b.Labels[1] = 3 }, "token": func(b *trainer.Batch, _ *[]float32) { b.Tokens[0] = 40 },
+		"tokens": func(b *trainer.Batch, _ *[]float32) { b.Tokens = b.Tokens[1:] }, "labels": func(b *trainer.Batch, _ *[]float32) { b.Labels = nil },
+		"start": func(_ *trainer.Batch, v *[]float32) { *v = (*v)[1:] },
 	} {
 		b, v := testBatches(s, 1)[0], slice(t, s)
 		f(&b, &v)
-		if _, _, err := tr.Train(context.Background(), v, []Batch{b}, 0.1); err == nil || !strings.Contains(err.Error(), name) {
+		if _, _, err := tr.Train(context.Background(), v, []trainer.Batch{b}, 0.1); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -8,15 +8,8 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/trainer"
 )
-
-// Batch is one training batch. Rows beyond the data are padding: tokens 0 and
-// weight 0.
-type Batch struct {
-	Tokens  []int32   // [B*S], row-major
-	Labels  []int32   // [B], 0..classes-1
-	Weights []float32 // [B], >= 0; nil means 1 for every row
-}
 
 // Trainer runs training steps on GoMLX's Go backend: the reference for the
 // compiled program. It is safe for concurrent use; concurrent calls run side
@@ -69,7 +62,7 @@ func frozenBuffers(p *program, base *model.Base) (map[string]compute.Buffer, err
 // Train takes one step a batch from start, an adapter slice at the trainer's
 // rank in the layout's order, with fresh optimizer state, and returns what
 // changed and the loss before each step. It checks ctx between steps.
-func (t *Trainer) Train(ctx context.Context, start []float32, batches []Batch, learningRate float32) (delta, losses []float32, err error) {
+func (t *Trainer) Train(ctx context.Context, start []float32, batches []trainer.Batch, learningRate float32) (delta, losses []float32, err error) {
 	if want := t.layout.Size(t.spec.Rank); len(start) != want {
 		return nil, nil, fmt.Errorf("nn: start has %d values at rank %d, want %d", len(start), t.spec.Rank, want)
 	}
@@ -122,7 +115,7 @@ func (t *Trainer) Train(ctx context.Context, start []float32, batches []Batch, l
 }
 
 // step runs one step and replaces the state by its new values.
-func (t *Trainer) step(state map[string]compute.Buffer, batch Batch, learningRate, count float32) (float32, error) {
+func (t *Trainer) step(state map[string]compute.Buffer, batch trainer.Batch, learningRate, count float32) (float32, error) {
 	weights := batch.Weights
 	if weights == nil {
 		weights = make([]float32, t.spec.Batch)

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
@@ -91,7 +92,7 @@ func gradient(r request) (map[string][]float32, error) {
 		return nil, err
 	}
 	lay := ck.Adapter.Layout()
-	trainer, err := nn.NewTrainer(nn.StepSpec{Config: lay.Config, LoRA: lay.LoRA, Classes: lay.Classes, Rank: r.Rank,
+	step, err := nn.NewTrainer(nn.StepSpec{Config: lay.Config, LoRA: lay.LoRA, Classes: lay.Classes, Rank: r.Rank,
 		Batch: len(r.Tokens), Seq: len(r.Tokens[0]), Optimizer: nn.SGD}, ck.Base)
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func gradient(r request) (map[string][]float32, error) {
 	for _, row := range r.Tokens {
 		flat = append(flat, row...)
 	}
-	delta, losses, err := trainer.Train(context.Background(), ck.Adapter.Slice(r.Rank), []nn.Batch{{Tokens: flat, Labels: r.Labels}}, 1)
+	delta, losses, err := step.Train(context.Background(), ck.Adapter.Slice(r.Rank), []trainer.Batch{{Tokens: flat, Labels: r.Labels}}, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,82 @@
+package nn
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/starling-fl/starling/trainer"
+)
+
+// Reference trains on GoMLX's Go backend: the same graphs as the compiled
+// programs, run by somebody else's code. It keeps the last step it compiled.
+type Reference struct {
+	mu   sync.Mutex
+	kept referenceKey
+	step *Trainer // by mu
+}
+
+var _ trainer.Trainer = (*Reference)(nil)
+
+// referenceKey is what a compiled step with its weights depends on.
+type referenceKey struct {
+	base [32]byte
+	spec StepSpec
+}
+
+// NewReference returns a trainer for any task.
+func NewReference() *Reference { return &Reference{} }
+
+// Train is trainer.Trainer's. It does not look at the task's program.
+func (r *Reference) Train(ctx context.Context, t trainer.Task) ([]float32, error) {
+	step, err := r.compile(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	delta, _, err := step.Train(ctx, t.Start, t.Batches, t.Rate)
+	if err != nil {
+		return nil, err
+	}
+	if t.Progress != nil {
+		t.Progress(len(t.Batches), len(t.Batches))
+	}
+	for i, v := range delta {
+		if v-v != 0 {
+			return nil, fmt.Errorf("nn: value %d of the update is %v: training diverged", i, v)
+		}
+	}
+	return delta, nil
+}
+
+// compile yields the step for a task; concurrent tasks of one kind wait for it.
+func (r *Reference) compile(ctx context.Context, t trainer.Task) (*Trainer, error) {
+	key := referenceKey{t.BaseSHA256, StepSpec{
+		Config: t.Layout.Config, LoRA: t.Layout.LoRA, Classes: t.Layout.Classes, Rank: t.Rank,
+		Batch: t.Batch, Seq: t.Sequence, Optimizer: Optimizer(t.Optimizer),
+	}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.step != nil && r.kept == key {
+		return r.step, nil
+	}
+	base, err := t.Base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// A device's base is its blob: the weights are decoded as they are needed, and
+	// the step has its own copy.
+	step, err := NewTrainer(key.spec, base)
+	if err != nil {
+		return nil, err
+	}
+	r.kept, r.step = key, step
+	return step, nil
+}
+
+// Close lets go of the weights.
+func (r *Reference) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept, r.step = referenceKey{}, nil
+	return nil
+}

@@ -1,0 +1,51 @@
+// Package trainer is the interface between a device's rounds and whatever trains:
+// a compiled program in a sandbox (package edge), GoMLX on the host (package
+// model/nn), or another. It says what goes in and what comes out, nothing of how.
+package trainer
+
+import (
+	"context"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// A Trainer runs a round's local steps. Implementations are safe for
+// concurrent use, so that many clients in one process can share one.
+type Trainer interface {
+	// Train starts from t.Start, runs one step for every batch and returns what
+	// changed: the values after minus t.Start, in the layout's order at t.Rank.
+	// Values that are not finite are an error. It looks at ctx often.
+	Train(ctx context.Context, t Task) (delta []float32, err error)
+	Close() error
+}
+
+// A Task is a round's local work, checked against the plan.
+type Task struct {
+	// Base opens the frozen base; BaseSHA256 is the hash of its blob. A device
+	// does not hold a base in memory that it can read again: a trainer that has
+	// taken the weights lets go of it.
+	Base       func(ctx context.Context) (*model.Base, error)
+	BaseSHA256 [32]byte
+
+	Layout  *model.Layout
+	Rank    int       // 0: the head alone
+	Start   []float32 // Layout.Size(Rank) values; the trainer must not change them
+	Batches []Batch   // all of one shape
+
+	Optimizer string
+	Rate      float32 // learning rate
+	Batch     int     // examples in a batch
+	Sequence  int     // tokens in an example
+
+	Program []byte // the compiled step for this host; nil where the plan names none
+
+	Progress func(done, total int) // after each step; may be nil
+}
+
+// A Batch is one step's examples: [Batch, Sequence] tokens in row-major order,
+// Batch labels and Batch weights. Rows with weight 0 fill up the shape.
+type Batch struct {
+	Tokens  []int32
+	Labels  []int32
+	Weights []float32
+}
