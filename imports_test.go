@@ -43,7 +43,7 @@ internal/wire:
 model: internal/durable nf4
 model/base: model
 model/nn: model tokenizer trainer
-job: coordinator/optimizer dp internal/contract internal/wire quant secagg
+job: coordinator/optimizer dp internal/contract internal/wire model quant secagg
 nf4:
 quant: internal/l2 nf4
 secagg: internal/uniform

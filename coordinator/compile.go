@@ -22,7 +22,8 @@ func CompileStep(spec ProgramSpec) ([]byte, error) {
 	step := nn.StepSpec{
 		Config: spec.Base.Config, LoRA: model.LoRA{RMax: j.Adapter.RankMax, Alpha: j.Adapter.Alpha},
 		Classes: len(j.Labels), Rank: spec.Rank, Batch: j.Training.Batch, Seq: j.Adapter.Sequence,
-		Optimizer: nn.Optimizer(j.Training.Optimizer),
+		Optimizer: nn.Optimizer(j.Training.Optimizer), WeightDecay: j.Training.WeightDecay,
+		HeadRate: j.Training.HeadLearningRate / j.Training.LearningRate,
 	}
 	var params []nn.Param
 	var outputs []nn.Output

@@ -36,7 +36,7 @@ func TestNewRefusals(t *testing.T) {
 		}
 		c.Job.Training.CompactBase = true
 	})
-	refused("a zero clip norm", "clip_norm", func(c *Config) { c.Job.Privacy.ClipNorm = 0 })
+	refused("a negative clip norm", "clip_norm", func(c *Config) { c.Job.Privacy.ClipNorm = -1 })
 
 	dir := t.TempDir()
 	c, err := New(Config{Job: tinyJob(4), Dir: dir, Base: base, Hosts: []string{}})

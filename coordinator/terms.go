@@ -39,12 +39,12 @@ type terms struct {
 
 // newTerms refuses a job that does not fit its base or cannot meet its target.
 func newTerms(job Job, base *model.Base) (*terms, error) {
-	job = job.Derived()
-	if err := job.Validate(); err != nil {
-		return nil, err
-	}
 	if base == nil {
 		return nil, refuseJob("base: none is loaded")
+	}
+	job = job.ForBase(base.Config).Derived()
+	if err := job.Validate(); err != nil {
+		return nil, err
 	}
 	t := &terms{job: job, base: base, units: job.ExpectedCohort() * job.UnitsPerDevice()}
 	t.lora = model.LoRA{RMax: job.Adapter.RankMax, Alpha: job.Adapter.Alpha}

@@ -41,7 +41,8 @@ type Adapter struct {
 	// uniformly and independently of any data. Defaults 1 and 8.
 	RankMin int `yaml:"rank_min"`
 	RankMax int `yaml:"rank_max"`
-	// Alpha scales the adapter by Alpha/b at rank b. Default 4.
+	// Alpha scales the adapter by Alpha/b at rank b. 0 follows from the base: see
+	// ForBase.
 	Alpha float64 `yaml:"alpha"`
 	// Sequence is the tokens per example. Default 64, at most the base's positions.
 	Sequence int `yaml:"sequence"`
@@ -57,8 +58,13 @@ type Training struct {
 	Batch int `yaml:"batch"`
 	// Optimizer is "sgd", "momentum" or "adamw". Default adamw.
 	Optimizer string `yaml:"optimizer"`
-	// LearningRate of the local steps. Default 0.03.
-	LearningRate float64 `yaml:"learning_rate"`
+	// LearningRate of the local steps, and of the head's values in them. 0 follows
+	// from the base: see ForBase; a head's rate of 0 beside a learning rate that is
+	// given is the same as that.
+	LearningRate     float64 `yaml:"learning_rate"`
+	HeadLearningRate float64 `yaml:"head_learning_rate"`
+	// WeightDecay of AdamW, decoupled, in [0, 1). Default 0.
+	WeightDecay float64 `yaml:"weight_decay"`
 	// CompactBase keeps the base's matrices as 4-bit codes in a device's memory;
 	// it needs a base that is stored as NF4. Default false.
 	CompactBase bool `yaml:"compact_base"`
@@ -122,7 +128,8 @@ type Privacy struct {
 	// rounds. Given, it must keep all rounds within Epsilon.
 	NoiseMultiplier float64 `yaml:"noise_multiplier"`
 	// ClipNorm is the L2 bound of one device's update, or of each provider's;
-	// with adaptive clipping that of the first round. Default 2.
+	// with adaptive clipping that of the first round. 0 follows from the base: see
+	// ForBase.
 	ClipNorm float64 `yaml:"clip_norm"`
 	// Accountant is "tight" or "rdp". Default tight.
 	Accountant string `yaml:"accountant"`

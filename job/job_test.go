@@ -58,7 +58,7 @@ func TestRefusals(t *testing.T) {
 		{"name: x\nlabels: [a]\n", "labels"},
 		{"name: x\nlabels: [a, a]\n", "twice"},
 		{"name: x\nlabels: [a, b]\nrounds: 0\n", "rounds"},
-		{"name: x\nlabels: [a, b]\nprivacy: {clip_norm: 0}\n", "clip_norm"},
+		{"name: x\nlabels: [a, b]\nprivacy: {clip_norm: -1}\n", "clip_norm"},
 		{"name: x\nlabels: [a, b]\nprivacy: {clip_norm: .nan}\n", "clip_norm"},
 		{"name: x\nlabels: [a, b]\nprivacy: {epsilon: -1}\n", "epsilon"},
 		{"name: x\nlabels: [a, b]\nprivacy: {delta: 0.5}\n", "delta"},
@@ -67,8 +67,11 @@ func TestRefusals(t *testing.T) {
 		{"name: x\nlabels: [a, b]\nprivacy: {simulated_population: 1000, simulated_cohort: 10}\n", "nothing would be simulated"},
 		{"name: x\nlabels: [a, b]\nprivacy: {simulated_population: 1000, simulated_cohort: 2000}\n", "simulated_population"},
 		{"name: x\nlabels: [a, b]\nadapter: {rank_min: 4, rank_max: 2}\n", "rank_min"},
-		{"name: x\nlabels: [a, b]\nadapter: {alpha: 0}\n", "alpha"},
+		{"name: x\nlabels: [a, b]\nadapter: {alpha: -1}\n", "alpha"},
 		{"name: x\nlabels: [a, b]\ntraining: {optimizer: lion}\n", "optimizer"},
+		{"name: x\nlabels: [a, b]\ntraining: {learning_rate: -0.1}\n", "training.learning_rate"},
+		{"name: x\nlabels: [a, b]\ntraining: {head_learning_rate: .nan}\n", "training.head_learning_rate"},
+		{"name: x\nlabels: [a, b]\ntraining: {weight_decay: 1}\n", "training.weight_decay"},
 		{"name: x\nlabels: [a, b]\ncohort: {sampling_rate: 1.5}\n", "sampling_rate"},
 		{"name: x\nlabels: [a, b]\ncohort: {floor: 30}\n", "above the expected cohort"},
 		{"name: x\nlabels: [a, b]\ncohort: {population: 40, sampling_rate: 0.5, floor: 12}\n", "misses cohort.floor"},
@@ -111,8 +114,8 @@ func TestUnitRefusals(t *testing.T) {
 		{"wire: {uplink: fixed16}\nproviders: {most: 50}\n", "50 vectors a device"},
 		{"clipping: {adaptive: true, quantile: 1}\n", "quantile"},
 		{"clipping: {adaptive: true, rate: .inf}\n", "rate"},
-		{"clipping: {adaptive: true, least: 3}\n", "clipping.least"},
-		{"clipping: {adaptive: true, greatest: 1}\n", "clipping.greatest"},
+		{"privacy: {clip_norm: 2}\nclipping: {adaptive: true, least: 3}\n", "clipping.least"},
+		{"privacy: {clip_norm: 2}\nclipping: {adaptive: true, greatest: 1}\n", "clipping.greatest"},
 		{"clipping: {adaptive: true, count_noise: -1}\n", "clipping.count_noise"},
 		{"clipping: {quantile: 0.9}\n", "clipping.adaptive is false"},
 		{"clipping: {rate: .nan}\n", "clipping.adaptive is false"},
@@ -122,7 +125,7 @@ func TestUnitRefusals(t *testing.T) {
 			t.Errorf("%q: %v, does not name %q", c.yaml, err, c.names)
 		}
 	}
-	j, err := Parse(strings.NewReader(head + "providers: {most: 6}\nclipping: {adaptive: true}\n"))
+	j, err := Parse(strings.NewReader(head + "privacy: {clip_norm: 2}\nproviders: {most: 6}\nclipping: {adaptive: true}\n"))
 	if err != nil || j.Providers != (Providers{Most: 6, Expected: 6, SamplingRate: 1}) || j.Clipping.Least != 0.002 || j.Clipping.Greatest != 2000 {
 		t.Errorf("%+v, %+v, %v", j.Providers, j.Clipping, err)
 	}

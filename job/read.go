@@ -61,14 +61,13 @@ func Load(path string) (Job, error) {
 
 // Default returns the defaults; Name and Labels are left to fill in.
 func Default() Job {
-	local := DefaultLocal("adamw")
 	return Job{
 		Rounds:    20,
-		Adapter:   Adapter{RankMin: 1, RankMax: 8, Alpha: local.Alpha, Sequence: 64},
-		Training:  Training{Steps: 4, Batch: 8, Optimizer: local.Optimizer, LearningRate: local.LearningRate},
+		Adapter:   Adapter{RankMin: 1, RankMax: 8, Sequence: 64},
+		Training:  Training{Steps: 4, Batch: 8, Optimizer: adamW},
 		Cohort:    Cohort{Population: 24, SamplingRate: 1, MaxEnrolled: 100_000, MaxConnected: 10_000, MaxAbandoned: 10},
 		Shard:     Shard{Size: 64, Corrupt: 0.05, BreachBits: 40},
-		Privacy:   Privacy{Epsilon: 2, ClipNorm: local.ClipNorm, Accountant: "tight"},
+		Privacy:   Privacy{Epsilon: 2, Accountant: "tight"},
 		Providers: Providers{SamplingRate: 1},
 		Clipping:  Clipping{Quantile: 0.5, Rate: 0.2},
 		Wire:      Wire{Uplink: "nf4", Downlink: "bf16", DownlinkCodec: "zstd"},
@@ -101,7 +100,7 @@ func (j Job) Derived() Job {
 	if j.Providers.Most > 0 && j.Providers.Expected == 0 {
 		j.Providers.Expected = float64(j.Providers.Most)
 	}
-	if j.Clipping.Adaptive && j.Clipping.Least == 0 {
+	if j.Clipping.Adaptive && j.Clipping.Least == 0 { // 0 until the base is known
 		j.Clipping.Least = j.Privacy.ClipNorm / 1000
 	}
 	if j.Clipping.Adaptive && j.Clipping.Greatest == 0 {

@@ -1,18 +1,104 @@
 package job
 
-// Local is the set of defaults of local training that were tuned together on the
-// default base, so that the loss falls at rank 1 and at rank_max alike.
+import (
+	"math"
+	"strconv"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// adamW is the optimizer whose defaults follow from the base.
+const adamW = "adamw"
+
+// Local is the set of a job's defaults that belong together and follow from the
+// base.
 type Local struct {
-	Optimizer    string
-	Alpha        float64 // of LoRA: the scale at rank b is Alpha/b
-	LearningRate float64
-	ClipNorm     float64 // L2 bound of one device's update
+	Optimizer        string
+	Alpha            float64 // of LoRA: the scale at rank b is Alpha/b
+	LearningRate     float64
+	HeadLearningRate float64
 }
 
-// DefaultLocal returns the defaults for a local optimizer: adamw, momentum or sgd.
-func DefaultLocal(optimizer string) Local {
-	if optimizer == "adamw" {
-		return Local{optimizer, 4, 0.03, 2}
+// What the rule below was tuned to: the default base, 64 wide with 2 layers.
+const (
+	mostRate  = 0.03
+	rateScale = mostRate * 64 * 2
+	headScale = mostRate * 8 // 8: the root of 64
+)
+
+// DefaultLocal returns the defaults for a local optimizer, adamw, momentum or sgd,
+// over a base: with them the loss falls at rank 1 and at rankMax alike.
+//
+// AdamW moves every value by about the learning rate, whatever its gradient. The
+// values of A that a step moves act together on the h columns of their input, and
+// the layers add up: the rate falls with h and with the number of layers. The head
+// has one layer, whose inputs are of either sign: its rate falls with the root of
+// h. A lower rate for B, which width asks nothing of, is made up for by alpha.
+//
+// SGD and momentum follow the gradient, which has a scale of its own; theirs were
+// tuned on the default base and stay.
+func DefaultLocal(optimizer string, c model.Config, rankMax int) Local {
+	if optimizer != adamW {
+		return Local{optimizer, 1, 0.5, 0.5}
 	}
-	return Local{optimizer, 1, 0.5, 4}
+	h := float64(c.HiddenSize)
+	return Local{
+		Optimizer:        optimizer,
+		Alpha:            float64(rankMax) * math.Min(2, math.Max(0.5, h/128)),
+		LearningRate:     digits(math.Min(mostRate, rateScale/(h*float64(c.NumHiddenLayers)))),
+		HeadLearningRate: digits(math.Min(mostRate, headScale/math.Sqrt(h))),
+	}
+}
+
+// DefaultClipNorm is the L2 bound of an update that a number of steps at these
+// learning rates makes, rankMax 0 being the head alone. AdamW's have 0.2 to 0.3 times
+// the norm that the rates allow, and the bound is a quarter of that; it is the same
+// at every rank, as the ranks share one adapter.
+func DefaultClipNorm(optimizer string, c model.Config, rankMax, classes, steps int, rate, headRate float64) float64 {
+	l, err := model.NewLayout(c, model.LoRA{RMax: max(1, rankMax), Alpha: 1}, classes)
+	if optimizer != adamW || err != nil {
+		return 4
+	}
+	head := float64(l.Size(0))
+	low := float64(l.Size(rankMax)) - head
+	return digits(float64(steps) / 4 * math.Sqrt(low*rate*rate+head*headRate*headRate))
+}
+
+// digits rounds to two significant digits, so that a job's constants can be read.
+func digits(x float64) float64 {
+	v, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)
+	if err != nil {
+		return x
+	}
+	return v
+}
+
+// ForBase fills the fields of a job whose default follows from the base's width and
+// depth and from the rank (DefaultLocal): adapter.alpha,
+// training.learning_rate and head_learning_rate, privacy.clip_norm. What the job
+// gives stays.
+func (j Job) ForBase(c model.Config) Job {
+	d := DefaultLocal(j.Training.Optimizer, c, j.Adapter.RankMax)
+	if j.Adapter.Alpha == 0 {
+		j.Adapter.Alpha = d.Alpha
+	}
+	tr := &j.Training
+	switch {
+	case tr.LearningRate == 0:
+		tr.LearningRate = d.LearningRate
+		if tr.HeadLearningRate == 0 {
+			tr.HeadLearningRate = d.HeadLearningRate
+		}
+	case tr.HeadLearningRate == 0:
+		tr.HeadLearningRate = tr.LearningRate
+	}
+	if j.Privacy.ClipNorm == 0 {
+		rankMax := j.Adapter.RankMax
+		if j.Adapter.HeadOnly {
+			rankMax = 0
+		}
+		j.Privacy.ClipNorm = DefaultClipNorm(tr.Optimizer, c, rankMax, len(j.Labels), tr.Steps,
+			tr.LearningRate, tr.HeadLearningRate)
+	}
+	return j
 }

@@ -65,10 +65,18 @@ func (j Job) validateUnit() error {
 		}
 		return nil
 	}
+	if j.Privacy.ClipNorm == 0 { // until the base is known: any bounds that are not given
+		if c.Greatest == 0 {
+			c.Greatest = max(1, 2*c.Least)
+		}
+		if c.Least == 0 {
+			c.Least = c.Greatest / 2
+		}
+	}
 	if err := (dp.AdaptiveClip{Quantile: c.Quantile, Rate: c.Rate, Min: c.Least, Max: c.Greatest}).Check(); err != nil {
 		return refuse("clipping: %w", err)
 	}
-	if n := j.Privacy.ClipNorm; n < c.Least || n > c.Greatest {
+	if n := j.Privacy.ClipNorm; n != 0 && (n < c.Least || n > c.Greatest) {
 		return refuse("privacy.clip_norm is %v, must be within clipping.least = %v and clipping.greatest = %v", n, c.Least, c.Greatest)
 	}
 	return nil

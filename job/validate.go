@@ -30,6 +30,12 @@ func (j Job) Validate() error {
 		}
 		return nil
 	}
+	byBase := func(name string, v float64) error { // 0 until the base is known
+		if v == 0 {
+			return nil
+		}
+		return finite(name, v)
+	}
 	between := func(name string, v, lo, hi int) error {
 		if v < lo || v > hi {
 			return refuse("%s is %d, must be in %d..%d", name, v, lo, hi)
@@ -54,11 +60,12 @@ func (j Job) Validate() error {
 		between("rounds", j.Rounds, 1, 1_000_000),
 		between("adapter.rank_max", a.RankMax, 1, 4096),
 		between("adapter.rank_min", a.RankMin, 1, a.RankMax),
-		finite("adapter.alpha", a.Alpha),
+		byBase("adapter.alpha", a.Alpha),
 		between("adapter.sequence", a.Sequence, 3, 65536),
 		between("training.steps", tr.Steps, 1, 1<<20),
 		between("training.batch", tr.Batch, 1, 1<<16),
-		finite("training.learning_rate", tr.LearningRate),
+		byBase("training.learning_rate", tr.LearningRate),
+		byBase("training.head_learning_rate", tr.HeadLearningRate),
 		between("cohort.population", co.Population, 1, 1<<24),
 		between("cohort.floor", co.Floor, 2, math.MaxInt32),
 		between("cohort.max_enrolled", co.MaxEnrolled, co.Population, 1<<30),
@@ -68,7 +75,7 @@ func (j Job) Validate() error {
 		between("shard.floor", sh.Floor, 2, sh.Size),
 		between("shard.breach_bits", sh.BreachBits, 0, 128),
 		finite("privacy.epsilon", p.Epsilon),
-		finite("privacy.clip_norm", p.ClipNorm),
+		byBase("privacy.clip_norm", p.ClipNorm),
 	} {
 		if err != nil {
 			return err
@@ -78,6 +85,9 @@ func (j Job) Validate() error {
 	case "sgd", "momentum", "adamw":
 	default:
 		return refuse("training.optimizer is %q, must be sgd, momentum or adamw", tr.Optimizer)
+	}
+	if !(tr.WeightDecay >= 0 && tr.WeightDecay < 1) {
+		return refuse("training.weight_decay is %v, must be in [0, 1)", tr.WeightDecay)
 	}
 	if !(co.SamplingRate > 0 && co.SamplingRate <= 1) {
 		return refuse("cohort.sampling_rate is %v, must be in (0, 1]", co.SamplingRate)
@@ -108,7 +118,11 @@ func (j Job) Validate() error {
 	if err != nil {
 		return refuse("wire.%w", err)
 	}
-	lattice, err := masked.Lattice(64, p.ClipNorm, [32]byte{})
+	norm := p.ClipNorm
+	if norm == 0 {
+		norm = 1
+	}
+	lattice, err := masked.Lattice(64, norm, [32]byte{})
 	if err != nil {
 		return refuse("wire.uplink with privacy.clip_norm %v: %w", p.ClipNorm, err)
 	}

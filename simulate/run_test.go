@@ -239,7 +239,7 @@ func TestStatesThatDoNotFit(t *testing.T) {
 		}
 	}
 	other := cfg
-	other.Job.Training.LearningRate *= 2
+	other.Job.Training.LearningRate = 0.0123
 	refused("another job", other)
 	other = cfg
 	other.Seed = bytes.Repeat([]byte{9}, 32)

@@ -197,6 +197,7 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	if err != nil {
 		return err
 	}
+	job = job.ForBase(b.Config)
 	layout, err := jobLayout(job, b)
 	if err != nil {
 		return err
@@ -211,6 +212,7 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 		return err
 	}
 	view := newProgressView(a.Stderr, job, validation.liveNote())
+	view.learning = validation.sample(liveTexts).learning(job.Rounds)
 	cfg := sim.Config{
 		Coordinator: coordinator.Config{Job: job, Dir: dir, Base: b, Evaluator: validation, Live: validation.sample(liveTexts), Progress: view.show,
 			Compile: coordinator.CompileStep, Hosts: []string{coordinator.Hosts[0]}},

@@ -93,6 +93,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	job = job.ForBase(b.Config)
 	layout, err := jobLayout(job, b)
 	if err != nil {
 		return err
@@ -114,6 +115,9 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 		note = chooser.liveNote()
 	}
 	view := newProgressView(a.Stderr, job, note)
+	if chooser := scores[0]; chooser != nil {
+		view.learning = chooser.sample(liveTexts).learning(job.Rounds)
+	}
 	cfg := coordinator.Config{Job: job, Dir: f.dir, Base: b, Pages: web.Handler(), Progress: view.show,
 		Compile: coordinator.CompileStep, Hosts: coordinator.Hosts}
 	if f.verbose {

@@ -25,6 +25,8 @@ type progressView struct {
 	headed  bool
 	pending bool // a live line is standing
 
+	learning *learning // nil: nothing is measured
+
 	waiting string    // what was last said of what is waited for
 	said    time.Time // when
 }
@@ -104,6 +106,11 @@ func (v *progressView) show(p coordinator.Progress) {
 		v.line(v.row(p))
 		if p.Reason != "" {
 			v.line(wrap("because: "+p.Reason, v.width, "        "))
+		}
+		if n := len(p.Validation); n > 0 {
+			if said := v.learning.observe(p.ValidationRound, p.Validation[n-1].Accuracy); said != "" {
+				v.line(wrap(said, v.width, "        "))
+			}
 		}
 	case coordinator.StateFinished:
 		v.clear()

@@ -333,9 +333,9 @@ func TestRefusals(t *testing.T) {
 		t.Error("no clients: accepted")
 	}
 	cfg := config(t, 4)
-	cfg.Coordinator.Job.Privacy.ClipNorm = 0
+	cfg.Coordinator.Job.Privacy.ClipNorm = -1
 	if _, err := play(t, cfg); err == nil {
-		t.Error("clip norm of zero: accepted")
+		t.Error("negative clip norm: accepted")
 	}
 	if _, err := os.Stat(cfg.Coordinator.Dir); err != nil {
 		t.Error(err)

@@ -65,6 +65,9 @@ const (
 	adamEps      = 1e-8
 )
 
+// maxHeadRate bounds StepSpec.HeadRate.
+const maxHeadRate = 1e6
+
 // StepSpec describes one training step of an adapter at a rank.
 type StepSpec struct {
 	Config      model.Config
@@ -75,6 +78,7 @@ type StepSpec struct {
 	Seq         int // tokens of an example, 1..max_position_embeddings
 	Optimizer   Optimizer
 	WeightDecay float64 // AdamW's decoupled decay, >= 0
+	HeadRate    float64 // the head's learning rate over the others'; 0 is 1
 
 	// Smooth writes exp and tanh by expm1: for the Go backend in a
 	// GOEXPERIMENT=simd build, see elementary. Programs leave it false.
@@ -97,6 +101,8 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 		return nil, fmt.Errorf("nn: seq is %d, want 1..%d, the positions of the base", s.Seq, s.Config.MaxTokens())
 	case s.Optimizer != SGD && s.Optimizer != Momentum && s.Optimizer != AdamW:
 		return nil, fmt.Errorf("nn: optimizer is %q, want sgd, momentum or adamw", s.Optimizer)
+	case !(s.HeadRate >= 0 && s.HeadRate <= maxHeadRate):
+		return nil, fmt.Errorf("nn: the head's learning rate is %v times the others', want within 0..%v", s.HeadRate, maxHeadRate)
 	case !(s.WeightDecay >= 0 && s.WeightDecay < 1):
 		return nil, fmt.Errorf("nn: weight decay is %v, want within [0, 1)", s.WeightDecay)
 	}
@@ -124,10 +130,20 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout) ([]Param, []Output) {
 	lr := p.add(LearningRateName, Input, dtypes.Float32)
 	step := p.add(StepName, Input, dtypes.Float32)
 
+	headRate := lr
+	if s.HeadRate > 0 && s.HeadRate != 1 {
+		headRate = graph.MulScalar(lr, s.HeadRate)
+	}
 	var names []string
+	var rates []*graph.Node // by trained tensor
 	var trained []*graph.Node
 	for _, span := range lay.Spans(s.Rank) {
 		if span.Len > 0 {
+			rate := lr
+			if span.Kind == model.KindHead {
+				rate = headRate
+			}
+			rates = append(rates, rate)
 			names = append(names, span.Name)
 			trained = append(trained, p.add(span.Name, State, dtypes.Float32, span.Shape...))
 		}
@@ -149,7 +165,7 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout) ([]Param, []Output) {
 	outputs := []Output{{Name: LossName, Node: loss}}
 	for i, name := range names {
 		outputs = append(outputs, Output{Name: name + ".new", State: name,
-			Node: s.update(trained[i], grads[i], lr, step, moments[i])})
+			Node: s.update(trained[i], grads[i], rates[i], step, moments[i])})
 	}
 	for k, suffix := range optimizerStates(s.Optimizer) {
 		for i, name := range names {

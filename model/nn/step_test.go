@@ -239,9 +239,10 @@ func TestWeightsAndPaddingCarryNothing(t *testing.T) {
 func TestEveryRankLearns(t *testing.T) {
 	for _, o := range []Optimizer{SGD, AdamW} {
 		for _, rank := range []int{0, 1, 8} {
-			d := job.DefaultLocal(string(o))
-			s := StepSpec{Config: model.BERT(40, 32, 2, 2, 12), LoRA: model.LoRA{RMax: 8, Alpha: d.Alpha}, Classes: 3,
-				Rank: rank, Batch: 8, Seq: 12, Optimizer: o}
+			c := model.BERT(40, 32, 2, 2, 12)
+			d := job.DefaultLocal(string(o), c, 8)
+			s := StepSpec{Config: c, LoRA: model.LoRA{RMax: 8, Alpha: d.Alpha}, Classes: 3,
+				Rank: rank, Batch: 8, Seq: 12, Optimizer: o, HeadRate: d.HeadLearningRate / d.LearningRate}
 			tr, err := NewTrainer(s, testBase(t, s.Config))
 			if err != nil {
 				t.Fatal(err)

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"math"
+)
+
+// learning watches whether a job's validation accuracy rises, so that one that does
+// not is said and not shown as progress.
+type learning struct {
+	majority float64 // accuracy of always saying the commonest label
+	texts    int     // that an accuracy is a mean over
+	rounds   int     // of the job
+
+	seen      int // measurements so far
+	best      float64
+	at        int // round of the best
+	last      int // round of the last measurement
+	saidFloor bool
+	saidStall int // round of the best that a stall was last said of
+}
+
+// learning watches what this evaluator measures.
+func (e *evaluator) learning(rounds int) *learning {
+	return &learning{majority: e.majority(), texts: len(e.labels), rounds: rounds}
+}
+
+// leastSeen is how many measurements say something.
+const leastSeen = 4
+
+// observe takes a measurement in and returns what is to be said of it, mostly
+// nothing. Fluctuations count for nothing: a rise is one of more than a standard
+// error, and to be above the commonest label takes two.
+func (l *learning) observe(round int, accuracy float64) string {
+	if l == nil || round <= l.last || l.texts == 0 {
+		return ""
+	}
+	l.last = round
+	l.seen++
+	deviation := math.Sqrt(math.Max(l.best*(1-l.best), 0.01) / float64(l.texts))
+	if l.seen == 1 || accuracy > l.best+deviation {
+		l.best, l.at = accuracy, round
+	}
+	if l.seen < leastSeen {
+		return ""
+	}
+	floor := l.majority + 2*math.Sqrt(l.majority*(1-l.majority)/float64(l.texts))
+	if l.best <= floor {
+		if l.saidFloor {
+			return ""
+		}
+		l.saidFloor = true
+		return fmt.Sprintf("not learning: the best of %d measurements is %.1f %%, and always saying the commonest label gives %.1f %%. "+
+			"See whether texts and labels fit each other; else lower training.learning_rate", l.seen, 100*l.best, 100*l.majority)
+	}
+	if patience := max(leastSeen, l.rounds/4); round-l.at >= patience && l.saidStall != l.at {
+		l.saidStall = l.at
+		return fmt.Sprintf("no rise since round %d (%.1f %%): more rounds cost budget and may bring nothing. "+
+			"A lower training.learning_rate, more training.steps or a larger cohort may", l.at, 100*l.best)
+	}
+	return ""
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestLearningIsSaid(t *testing.T) {
+	say := func(l learning, accuracies ...float64) (said []string) {
+		for i, a := range accuracies {
+			if s := l.observe(i+1, a); s != "" {
+				said = append(said, s)
+			}
+		}
+		return said
+	}
+	job := learning{majority: 0.5, texts: 400, rounds: 12}
+	if said := say(job, 0.5, 0.52, 0.49, 0.51, 0.53, 0.5); len(said) != 1 || !strings.Contains(said[0], "not learning") || !strings.Contains(said[0], "50.0 %") {
+		t.Errorf("at the commonest label: %q", said)
+	}
+	// 76 % from the third round to the seventh, as a rate far too high gives.
+	if said := say(job, 0.6, 0.7, 0.76, 0.75, 0.765, 0.75, 0.76); len(said) != 1 || !strings.Contains(said[0], "no rise since round 3") {
+		t.Errorf("standing still: %q", said)
+	}
+	if said := say(job, 0.55, 0.62, 0.7, 0.74, 0.8, 0.83, 0.86, 0.88, 0.91, 0.93); len(said) != 0 {
+		t.Errorf("rising: %q", said)
+	}
+	var none *learning
+	if said := none.observe(1, 0.5); said != "" {
+		t.Errorf("without validation: %q", said)
+	}
+}

@@ -1,0 +1,30 @@
+package job
+
+import (
+	"math"
+	"testing"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// The rule at the bases that it was tuned and measured on, and at sizes whose usual
+// rates are known (Hu et al. 2022, table 9: RoBERTa base 5e-4, large 2e-4 to 4e-4).
+func TestDefaultsFollowTheBase(t *testing.T) {
+	for _, c := range []struct {
+		name                    string
+		hidden, layers          int
+		alpha, rate, head, clip float64
+	}{
+		{"the default base", 64, 2, 4, 0.03, 0.03, 2},
+		{"MiniLM", 384, 6, 16, 0.0017, 0.012, 0.81},
+		{"BERT base", 768, 12, 16, 0.00042, 0.0087, 0.72},
+		{"RoBERTa large", 1024, 24, 16, 0.00016, 0.0075, 0.7},
+	} {
+		cfg := model.BERT(100, c.hidden, c.layers, 2, 64)
+		d := DefaultLocal("adamw", cfg, 8)
+		clip := DefaultClipNorm("adamw", cfg, 8, 8, 4, d.LearningRate, d.HeadLearningRate)
+		if d.Alpha != c.alpha || d.LearningRate != c.rate || d.HeadLearningRate != c.head || math.Abs(clip-c.clip) > 0.1*c.clip {
+			t.Errorf("%s: %+v, clip norm %v, want %+v", c.name, d, clip, c)
+		}
+	}
+}
