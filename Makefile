@@ -26,8 +26,8 @@ build: ## Build bin/starling (with the pages, if make web has built them)
 demo: build ## Fine-tune a model across 24 edges, privately, on this machine (ARGS="--data FILE" for your own text)
 	$(BIN) demo $(ARGS)
 
-test: ## Run the tests
-	$(GO) test ./...
+test: ## Run the tests (PKG=./edge for one package's)
+	$(GO) test $(or $(PKG),./...)
 
 race: ## Run the race detector on the packages with goroutines (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race $(RACE)

@@ -135,3 +135,17 @@ func TestHeadOnlyIsOfItsSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestDeliveredMeaning: a number that no reader can place is called what it is,
+// and the simulated one is not called so twice.
+func TestDeliveredMeaning(t *testing.T) {
+	for epsilon, protects := range map[float64]bool{1.2: true, 20: true, 5.7e6: false} {
+		r := report{Simulated: "SIMULATED epsilon 2 at delta 1e-6", Delivered: "epsilon X", EpsilonDelivered: &epsilon}
+		var b strings.Builder
+		r.printPrivacy(&b, 100)
+		if out := b.String(); strings.Contains(out, "no protection at this size") == protects || strings.Contains(out, "SIMULATED") ||
+			!strings.Contains(out, "Simulated  epsilon 2") {
+			t.Errorf("epsilon %v:\n%s", epsilon, out)
+		}
+	}
+}

@@ -41,8 +41,9 @@ func (r report) printPrivacy(b *strings.Builder, width int) {
 		text := wrap(orNone(guarantee), width, indent)
 		b.WriteString(name + text[len(name):] + "\n")
 	}
-	claim("Simulated", r.Simulated)
-	claim("Delivered", r.Delivered)
+	// The label says that it is simulated.
+	claim("Simulated", strings.TrimPrefix(r.Simulated, "SIMULATED "))
+	claim("Delivered", meaning(r.EpsilonDelivered)+r.Delivered)
 	if r.Visible != "" {
 		claim("Visible", r.Visible)
 		say("Delivered is for those who do not see who takes part. Shard peers and the network do: for them it is Visible.")
@@ -52,6 +53,18 @@ func (r report) printPrivacy(b *strings.Builder, width int) {
 			"scaled to the devices that took part here. These devices themselves got the delivered one.")
 	}
 	say("Either protects against whoever sees released adapters; secure aggregation keeps single updates from the coordinator.")
+}
+
+// noProtection is the epsilon from which on a guarantee is said to be none: whoever
+// guesses who took part may be right in all but exp(-20) of cases.
+const noProtection = 20
+
+// meaning says what a number that no reader can place comes to.
+func meaning(epsilon *float64) string {
+	if epsilon != nil && *epsilon > noProtection {
+		return "no protection at this size: "
+	}
+	return ""
 }
 
 func (r report) printAccuracy(b *strings.Builder, width int) {
