@@ -57,7 +57,7 @@ wasm/compiler/...: nf4 wasm wasm/compiler/...
 wasm/kernel: nf4
 wasm/kernel/asm:
 web:
-web/typescript: coordinator
+web/typescript: coordinator edge
 `)
 
 // parseTable reads "package: imports"; a line that begins with a space goes on.

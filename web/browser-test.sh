@@ -1,16 +1,20 @@
 #!/bin/sh
-# Lets a real browser join a real job. Installs Chromium from Debian where
-# there is none; CHROMIUM names another browser's executable.
+# Lets Debian's Chromium and Firefox join a real job and watch its dashboard.
+# Installs what is missing; CHROMIUM and FIREFOX name other executables,
+# BROWSERS (default "chrome firefox") chooses. Screenshots lie in test/shots.
 set -eu
 cd "$(dirname "$0")"
 
-browser=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
-if [ -z "$browser" ]; then
+missing=
+[ -n "${CHROMIUM:=$(command -v chromium || true)}" ] || missing="$missing chromium"
+[ -n "${FIREFOX:=$(command -v firefox-esr || true)}" ] || missing="$missing firefox-esr"
+if [ -n "$missing" ]; then
   sudo=$([ "$(id -u)" = 0 ] || echo sudo)
   $sudo apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends chromium >/dev/null
-  browser=$(command -v chromium)
+  # shellcheck disable=SC2086 # a list of words
+  DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null
 fi
+export CHROMIUM="${CHROMIUM:-$(command -v chromium)}" FIREFOX="${FIREFOX:-$(command -v firefox-esr)}"
 sh build.sh
 make -s -C .. build
-CHROMIUM=$browser node --test test/
+node --test --test-concurrency=1 test/*.test.mjs

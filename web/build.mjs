@@ -1,6 +1,6 @@
 // Builds the pages and the browser's edge into dist/, which package web embeds:
 //
-//   node build.mjs [pages|edge]    both without an argument
+//   node build.mjs [pages|edge|package]    pages and edge without an argument; the npm package is edge/dist
 //
 // Everything in dist/assets is named by a hash of its content and lies there as
 // brotli and gzip. dist/ is not in git.
@@ -10,7 +10,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { brotliCompressSync, constants, gunzipSync, gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
 import { mergeData } from "./mergedata.mjs";
 
@@ -124,6 +124,24 @@ async function buildPages() {
   emit("favicon.svg", readFileSync(join(here, "pages/favicon.svg")));
 }
 
+/** The npm package: everything plain, for a site's own server to compress. */
+async function buildPackage() {
+  const out = join(here, "edge/dist");
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  const runtime = join(go(["env", "GOROOT"]).trim(), "lib/wasm/wasm_exec.js");
+  const [worker] = await bundle("edge/src/worker.ts", { format: "iife", outfile: "worker.js", alias: { "go-wasm-exec": runtime } });
+  const [index] = await bundle("edge/src/index.ts", { format: "esm", outfile: "index.js", minify: false });
+  writeFileSync(join(out, "worker.js"), worker.contents);
+  writeFileSync(join(out, "index.js"), index.contents);
+  for (const [name, file] of Object.entries(edgeNames())) {
+    if (!file) throw new Error(`${name} is not built: node build.mjs edge`);
+    writeFileSync(join(out, `${name}.wasm`), gunzipSync(readFileSync(join(assets, `${file}.gz`))));
+  }
+  execFileSync(join(here, "node_modules/.bin/tsc"), ["-p", "tsconfig.package.json"], { cwd: here, stdio: "inherit" });
+}
+
 mkdirSync(assets, { recursive: true });
-if (what !== "pages") buildEdge();
-if (what !== "edge") await buildPages();
+if (what === "package") await buildPackage();
+else if (what !== "pages") buildEdge();
+if (what !== "edge" && what !== "package") await buildPages();

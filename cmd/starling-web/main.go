@@ -6,25 +6,27 @@
 // It sets globalThis.starling to an object with
 //
 //	version            the protocol version, a string
+//	preview(source)    a Promise; reads a labelled file, nothing leaves
+//	sample(n)          a Promise; generated invoices as JSON Lines, n in 0..999
 //	join(options, on)  a Promise; takes part until the job ends
 //	stop()             ends join's promise with an error
 //
-// and calls globalThis.starlingReady, if there is one. options holds url (the
+// and calls globalThis.starlingReady, if there is one. A source has fileName
+// (its end decides the format), data (a Uint8Array), textColumn and labelColumn
+// (strings, where the file names its columns). options is a source and url (the
 // coordinator's address, http(s) or ws(s)), token (a join token; without one
-// the address alone, for coordinators that ask for no secret), fileName and
-// data (the labelled file, a Uint8Array; its name decides its format) and
-// identity (32 bytes that an earlier join returned). on is called with
-// {type, state, round, rank, bytesUp, bytesDown, progress, text} at every
-// change. The promise yields {rounds, bytesUp, bytesDown, identity}.
+// the address alone, for coordinators that ask for no secret) and identity (32
+// bytes that an earlier join returned). on is called with every edge.Event as
+// JSON. preview yields JSON of previewed; join yields {identity}.
 //
 // The file's content stays in this process: what leaves it is what package
 // edge sends.
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -32,7 +34,6 @@ import (
 	"sync"
 	"syscall/js"
 
-	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 )
 
@@ -40,6 +41,8 @@ func main() {
 	w := &web{}
 	js.Global().Set("starling", map[string]any{
 		"version": strconv.Itoa(edge.ProtocolVersion),
+		"preview": js.FuncOf(preview),
+		"sample":  js.FuncOf(sample),
 		"join":    js.FuncOf(w.join),
 		"stop":    js.FuncOf(w.stop),
 	})
@@ -92,7 +95,7 @@ func (w *web) stop(js.Value, []js.Value) any {
 
 // run is one join from beginning to end.
 func run(ctx context.Context, options, on js.Value) (any, error) {
-	set, err := dataset.Read(bytes.NewReader(octets(options.Get("data"))), text(options.Get("fileName")))
+	set, err := read(options)
 	if err != nil {
 		return nil, err
 	}
@@ -110,22 +113,15 @@ func run(ctx context.Context, options, on js.Value) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rounds := 0
-	var last edge.Event
 	cfg.Progress = func(e edge.Event) {
-		if e.State == edge.Committed {
-			rounds++
+		if b, err := json.Marshal(e); err == nil { // an event always can be
+			on.Invoke(string(b))
 		}
-		last = e
-		on.Invoke(event(e))
 	}
 	if err := edge.Run(ctx, cfg); err != nil {
 		return nil, err
 	}
-	return map[string]any{
-		"rounds": rounds, "bytesUp": float64(last.Up), "bytesDown": float64(last.Down),
-		"identity": array(cfg.Identity.Seed()),
-	}, nil
+	return map[string]any{"identity": array(cfg.Identity.Seed())}, nil
 }
 
 // token is the join token, or one made from the page's address. A browser
@@ -143,50 +139,6 @@ func token(given, address string) (string, error) {
 		return "", fmt.Errorf("address of the coordinator: scheme %q", u.Scheme)
 	}
 	return edge.AddressToken(scheme + "://" + u.Host)
-}
-
-// event is what the page is told.
-func event(e edge.Event) map[string]any {
-	m := map[string]any{
-		"type": "state", "state": string(e.State), "bytesUp": float64(e.Up), "bytesDown": float64(e.Down), "text": words(e),
-	}
-	if e.Round != 0 {
-		m["type"], m["round"], m["rank"] = "round", int(e.Step)+1, e.Rank
-	}
-	if e.Total > 0 && (e.State == edge.Fetching || e.State == edge.Training || e.State == edge.Uploading) {
-		m["progress"] = float64(e.Done) / float64(e.Total)
-	}
-	if e.State == edge.Refused {
-		m["type"] = "error"
-	}
-	if e.State == edge.Finished {
-		m["type"] = "done"
-	}
-	return m
-}
-
-// words describes an event to the owner of the page.
-func words(e edge.Event) string {
-	switch e.State {
-	case edge.Preparing:
-		return "reading the file for " + e.Text
-	case edge.Waiting:
-		return "waiting for the next round"
-	case edge.Keying:
-		return "agreeing on keys"
-	case edge.Fetching:
-		return "fetching the " + e.Text
-	case edge.Collecting:
-		return "waiting for the other devices"
-	case edge.Revealing:
-		return "helping to unmask the sum"
-	case edge.Committed:
-		return "round committed"
-	}
-	if e.Text != "" {
-		return string(e.State) + ": " + e.Text
-	}
-	return string(e.State)
 }
 
 // promise runs work in a goroutine of its own: the browser's event loop must

@@ -22,6 +22,7 @@ export interface Guarantee {
   epsilon: number;
   epsilon_lower: number;
   delta: number;
+  floor_delta?: number;
   adjacency: string;
   accountant: string;
   sampling: string;

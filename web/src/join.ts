@@ -1,147 +1,338 @@
-// The page: what the job is doing, and a way to take part from this browser.
-import "./style.css";
-import type { EdgeEvent, FromWorker, JoinOptions, ToWorker } from "../edge/src/protocol.js";
+// Join from this browser: choose data, look at it, see what is given, take part.
+import "./page.css";
+import { Edge, Participation, type Preview, type Source, type Totals } from "../edge/src/index.js";
 import type { About, Progress } from "./api.js";
-import { bytes, promise, statusLines } from "./status.js";
+import { byId, element, message, say, show } from "./dom.js";
+import { bound, bytes, count, given, percent, significant } from "./format.js";
+import { columnsOf, guess } from "./join/file.js";
+import { Awake, watchConditions, type Conditions } from "./join/conditions.js";
+import { alone, deviceIdentity, saved } from "./join/saved.js";
+import { stateText } from "./join/words.js";
 
 declare const WORKER_URL: string;
 declare const EDGE_URL: string;
 declare const EDGE_FULL_URL: string;
 
-function byId<T extends HTMLElement>(id: string): T {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no #${id}`);
-  return found as T;
-}
-
-const identityKey = "starling-identity";
-
-// The identity lets a device be enrolled once. It is made and kept before the
-// first join, so that a page that is closed in mid-job comes back as the same
-// device; without storage (a private window) each visit is a new one.
-function deviceIdentity(): Uint8Array {
-  try {
-    const hex = localStorage.getItem(identityKey) ?? "";
-    if (/^[0-9a-f]{64}$/.test(hex)) return Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
-  } catch {
-    // Storage is off.
-  }
-  const made = crypto.getRandomValues(new Uint8Array(32));
-  try {
-    localStorage.setItem(identityKey, Array.from(made, (b) => b.toString(16).padStart(2, "0")).join(""));
-  } catch {
-    // The next visit will enrol again.
-  }
-  return made;
-}
-
-async function refresh(): Promise<void> {
-  const list = byId("status");
-  try {
-    const response = await fetch("v1/status", { cache: "no-store" });
-    if (!response.ok) throw new Error(`the coordinator answered ${response.status}`);
-    const status = (await response.json()) as Progress;
-    byId("job").textContent = status.job || "Starling";
-    const bar = byId<HTMLProgressElement>("rounds");
-    bar.max = Math.max(1, status.rounds);
-    bar.value = ["measuring", "finished"].includes(status.state) ? status.rounds : Math.max(0, status.round - 1);
-    list.replaceChildren(...statusLines(status).flatMap(([name, value]) => {
-      const term = document.createElement("dt");
-      const text = document.createElement("dd");
-      term.textContent = name;
-      text.textContent = value;
-      return [term, text];
-    }));
-    byId("connection").textContent = "";
-  } catch (error) {
-    byId("connection").textContent = `No word from the coordinator: ${error instanceof Error ? error.message : error}`;
-  }
-}
-
+const token = location.hash.slice(1);
+const awake = new Awake();
 let about: About | undefined;
+let progress: Progress | undefined;
+let file: File | undefined;
+let source: Source | undefined;
+let preview: Preview | undefined;
+let part: Participation | undefined;
+let conditions: Conditions | undefined;
+let hindered = false; // paused by a condition, not by its owner
+
+// ---- the job
 
 async function describe(): Promise<void> {
   const response = await fetch("v1/job");
-  if (!response.ok) throw new Error(`the coordinator answered ${response.status}`);
+  if (!response.ok) throw new Error(`the coordinator answers ${response.status}`);
   about = (await response.json()) as About;
-  byId("promise").replaceChildren(...promise(about).map((text) => {
-    const line = document.createElement("p");
-    line.textContent = text;
-    return line;
+  document.title = `${about.job} · Starling`;
+  say("job", about.job);
+  say("summary", `Helps to teach a model to sort texts into ${count(about.labels.length, "class", "classes")} in ${count(about.rounds, "round")}.`);
+  byId("labels").replaceChildren(...about.labels.map((l) => element("li", {}, l)));
+  const g = given(about);
+  byId("given").dataset.level = g.level;
+  say("given-title", g.title);
+  byId("given-lines").replaceChildren(...g.lines.map((l) => element("li", {}, l)));
+  show("secret-missing", about.needs_secret && !token);
+  say("download-size", `about ${bytes(about.base_bytes + 1.4e6)}`);
+  byId<HTMLDetailsElement>("given-details").open = innerHeight > 900;
+  ready();
+  await refresh();
+}
+
+async function refresh(): Promise<void> {
+  try {
+    const response = await fetch("v1/status", { cache: "no-store" });
+    if (!response.ok) throw new Error(`it answers ${response.status}`);
+    progress = (await response.json()) as Progress;
+    const p = progress;
+    const over = p.state === "finished" || p.state === "measuring";
+    byId<HTMLProgressElement>("rounds").max = Math.max(1, p.rounds);
+    byId<HTMLProgressElement>("rounds").value = over ? p.rounds : Math.max(0, p.round - 1);
+    say("rounds-text", over ? "all rounds are made" : p.round ? `round ${p.round} of ${p.rounds}` : "not begun");
+    const spent = p.delivered ? `${bound(p.delivered)} of ${about?.delivered ? significant(about.delivered.epsilon) : "…"}` : "–";
+    say("spent", p.private ? spent : "not private");
+    const best = p.validation?.reduce((a, b) => (b.accuracy > a.accuracy ? b : a));
+    say("accuracy", best ? `${percent(best.accuracy)} (round ${p.validation_round}, rank ${best.rank})` : "not measured yet");
+    say("connection", "");
+  } catch (error) {
+    if (part?.standing === "finished") return;
+    say("connection", `No word from the coordinator: ${message(error)}. Trying again.`);
+  }
+}
+
+// ---- the data
+
+let client: Promise<Edge> | undefined;
+
+function programURL(): string {
+  const program = about?.hybrid ? EDGE_FULL_URL : EDGE_URL;
+  if (!program) throw new Error("this coordinator was built without the browser's edge: run make web, then make build");
+  return program;
+}
+
+function loaded(): Promise<Edge> {
+  client ??= Edge.load({ worker: WORKER_URL, program: programURL() });
+  client.catch(() => { client = undefined; }); // the next try fetches again
+  return client;
+}
+
+async function picked(chosen: File): Promise<void> {
+  forgetData();
+  say("data-state", `Reading ${chosen.name}…`);
+  try {
+    const columns = await columnsOf(chosen, chosen.name);
+    const data = new Uint8Array(await chosen.arrayBuffer());
+    choose("label-column", columns, ["label", "class", "category", "target", "y"]);
+    choose("text-column", columns, ["text", "sentence", "content", "body", "description"]);
+    show("columns", columns.length > 2);
+    await look({ fileName: chosen.name, data, ...chosenColumns() });
+  } catch (error) {
+    refuse(error);
+  }
+}
+
+function choose(id: string, columns: string[], names: string[]): void {
+  const select = byId<HTMLSelectElement>(id);
+  select.replaceChildren(...columns.map((c) => element("option", { value: c }, c)));
+  select.value = guess(columns, names);
+}
+
+function chosenColumns(): Pick<Source, "textColumn" | "labelColumn"> {
+  return {
+    textColumn: byId<HTMLSelectElement>("text-column").value || undefined,
+    labelColumn: byId<HTMLSelectElement>("label-column").value || undefined,
+  };
+}
+
+async function look(chosen: Source): Promise<void> {
+  source = undefined;
+  ready();
+  const seen = await (await loaded()).preview(chosen);
+  const unknown = about ? seen.labels.filter((l) => !about?.labels.includes(l.name)) : [];
+  source = chosen;
+  preview = seen;
+  byId("rows").replaceChildren(...seen.rows.map((r) => element("tr", {}, element("td", {}, r.label), element("td", {}, r.text))));
+  say("data-state", `${count(seen.examples, "example")} in ${chosen.fileName}: ` +
+    seen.labels.slice(0, 8).map((l) => `${l.name} ${l.count}`).join(", ") + (seen.labels.length > 8 ? ", …" : ""));
+  show("preview", true);
+  if (unknown.length) {
+    source = undefined;
+    throw new Error(`${unknown.slice(0, 3).map((l) => `“${l.name}”`).join(", ")} ${unknown.length === 1 ? "is" : "are"} not among this job's ` +
+      "classes: choose another label column, or another file");
+  }
+  byId("data-state").classList.remove("failed");
+  ready();
+}
+
+function forgetData(): void {
+  source = preview = undefined;
+  show("preview", false);
+  show("columns", false);
+  byId("data-state").classList.remove("failed");
+  ready();
+}
+
+function refuse(error: unknown): void {
+  say("data-state", message(error));
+  byId("data-state").classList.add("failed");
+  ready();
+}
+
+async function sampled(): Promise<void> {
+  forgetData();
+  say("data-state", "Making a sample…");
+  try {
+    await look(await (await loaded()).sample());
+  } catch (error) {
+    refuse(error);
+  }
+}
+
+/** A file in this job's own classes, to fill in. */
+function template(): void {
+  const lines = (about?.labels ?? []).map((l) => `${l}\ta text that belongs to ${l}\n`).join("");
+  const address = URL.createObjectURL(new Blob([lines], { type: "text/tab-separated-values" }));
+  element("a", { href: address, download: "example.tsv" }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+function ready(): void {
+  const can = source !== undefined && about !== undefined && !(about.needs_secret && !token) && part === undefined;
+  byId<HTMLButtonElement>("join").disabled = !can;
+  say("join-hint", !about ? "Asking the coordinator…" : about.needs_secret && !token ? "This link lacks its join token."
+    : source ? "" : "Choose a file or the sample first.");
+}
+
+// ---- taking part
+
+function sentence(): string {
+  const unit = about?.protects === "provider" && preview?.groups ? ` of ${count(preview.groups, "provider")}` : "";
+  return `${count(preview?.examples ?? 0, "example")}${unit} stay in this page. Each round one masked update goes to ` +
+    `${location.host}; only the sum over at least ${about?.shard_floor ?? "several"} devices can be read there.`;
+}
+
+function takePart(totals?: Totals, paused = false): void {
+  const data = source, job = about;
+  if (!data || !job || part) return;
+  const keep = (p: Participation) => saved.keep({ job: job.job, token, source: data, totals: p.totals, paused: p.standing === "paused" && !hindered });
+  let told = "";
+  void alone(() => {
+    show("joining", true);
+    show("choosing", false);
+    show("bar", false);
+    say("state", "Another tab of this browser takes part. This one begins when that one ends.");
+  }, () => new Promise<void>((ended) => {
+    const url = new URL("v1/join", location.href);
+    url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+    part = new Participation({
+      worker: WORKER_URL, program: programURL(), url: url.href.replace(/#.*/, ""), token: token || undefined,
+      source: data, identity: deviceIdentity(), totals,
+      onChange: (p) => {
+        part = p;
+        paint(p);
+        const now = `${p.standing} ${p.totals.rounds}`;
+        if (now !== told) {
+          told = now;
+          if (["finished", "failed", "stopped"].includes(p.standing)) {
+            void saved.forget();
+            ended();
+          } else {
+            void keep(p);
+          }
+        }
+      },
+    });
+    void keep(part);
+    paint(part);
+    if (paused) part.pause();
+    steer();
   }));
 }
 
-let worker: Worker | undefined;
-
-function stop(text: string, failed: boolean): void {
-  worker?.terminate();
-  worker = undefined;
-  const line = byId("edge-state");
-  line.textContent = text;
-  line.classList.toggle("failed", failed);
-  byId<HTMLButtonElement>("join").disabled = false;
-  byId<HTMLButtonElement>("leave").disabled = true;
+function paint(p: Participation): void {
+  const working = p.standing === "running" || p.standing === "pausing" || p.standing === "starting";
+  show("choosing", false);
+  show("bar", false);
+  show("joining", true);
+  say("state", stateText(p, hindered));
+  byId("state").classList.toggle("failed", p.standing === "failed");
+  byId("dot").dataset.standing = p.standing;
+  say("contributed", count(p.totals.rounds, "round"));
+  say("sent", bytes(p.totals.up));
+  say("received", bytes(p.totals.down));
+  const bar = byId<HTMLProgressElement>("step");
+  const e = p.event;
+  const known = working && e !== undefined && (e.total ?? 0) > 0 && ["fetching", "training", "uploading"].includes(e.state);
+  show("step", working);
+  if (known) {
+    bar.max = e.total ?? 1;
+    bar.value = e.done ?? 0;
+  } else {
+    bar.removeAttribute("value");
+  }
+  show("settings", working || p.standing === "paused");
+  if (p.standing === "finished") {
+    // The coordinator may be gone before it could say so itself.
+    const rounds = byId<HTMLProgressElement>("rounds");
+    rounds.value = rounds.max;
+    say("rounds-text", "all rounds are made");
+    say("connection", "");
+  }
+  const pause = byId<HTMLButtonElement>("pause");
+  pause.hidden = !working && p.standing !== "paused";
+  pause.textContent = p.standing === "paused" || p.standing === "pausing" ? "Go on" : "Pause after this round";
+  byId("stop").hidden = !working && p.standing !== "paused";
+  byId("again").hidden = p.standing !== "failed" && p.standing !== "stopped";
+  awake.hold(working && byId<HTMLInputElement>("awake").checked);
 }
 
-function show(event: EdgeEvent): void {
-  const parts = [event.text ?? event.state ?? event.type];
-  if (event.round !== undefined) parts.push(`round ${event.round}`);
-  if (event.rank !== undefined) parts.push(`rank ${event.rank}`);
-  byId("edge-state").textContent = parts.join(", ");
-  if (event.bytesUp !== undefined) byId("sent").textContent = bytes(event.bytesUp);
-  if (event.bytesDown !== undefined) byId("received").textContent = bytes(event.bytesDown);
-  const bar = byId<HTMLProgressElement>("edge-progress");
-  if (event.progress !== undefined) bar.value = event.progress;
+/** Pauses and resumes as charging and network allow. */
+function steer(): void {
+  if (!part || !conditions) return;
+  const why = conditions.hindrance();
+  if (why && (part.standing === "running" || part.standing === "starting")) {
+    hindered = true;
+    part.pause(why);
+  } else if (!why && hindered) {
+    hindered = false;
+    part.resume();
+  }
+  paint(part);
 }
 
-async function join(): Promise<void> {
-  const file = byId<HTMLInputElement>("file").files?.[0];
-  if (!file) {
-    stop("Choose a file first.", true);
-    return;
-  }
-  byId<HTMLButtonElement>("join").disabled = true;
-  byId<HTMLButtonElement>("leave").disabled = false;
-  byId("edge-state").classList.remove("failed");
-  show({ type: "state", text: "starting", progress: 0 });
+function pauseOrResume(): void {
+  if (!part) return;
+  hindered = false;
+  if (part.standing === "running" || part.standing === "starting") part.pause();
+  else part.resume();
+}
 
-  const url = new URL("v1/join", location.href);
-  url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
-  const options: JoinOptions = {
-    url: url.href,
-    token: location.hash.slice(1) || undefined,
-    fileName: file.name,
-    data: new Uint8Array(await file.arrayBuffer()),
-    identity: deviceIdentity(),
-  };
-  const program = about?.hybrid ? EDGE_FULL_URL : EDGE_URL;
-  if (!program) {
-    stop("This coordinator was built without the browser's edge: run `make web`, then `make build`.", true);
+function again(): void {
+  part = undefined;
+  show("joining", false);
+  show("choosing", true);
+  show("bar", true);
+  ready();
+}
+
+/** A join that ran when this page was closed or reloaded goes on. */
+async function restore(): Promise<void> {
+  const join = await saved.load();
+  if (!join) return;
+  if (!about || join.job !== about.job || join.token !== token) {
+    await saved.forget(); // of another job
     return;
   }
-  worker = new Worker(WORKER_URL);
-  worker.onerror = (event) => stop(`The worker failed: ${event.message}`, true);
-  worker.onmessage = (message: MessageEvent<FromWorker>) => {
-    const said = message.data;
-    switch (said.kind) {
-      case "event":
-        show(said.event);
-        return;
-      case "failed":
-        stop(said.reason, true);
-        return;
-      case "finished":
-        byId("sent").textContent = bytes(said.summary.bytesUp);
-        byId("received").textContent = bytes(said.summary.bytesDown);
-        byId<HTMLProgressElement>("edge-progress").value = 1;
-        stop(`Finished: this browser took part in ${said.summary.rounds} rounds.`, false);
+  source = join.source;
+  takePart(join.totals, join.paused);
+  void loaded().then((c) => c.preview(join.source)).then((seen) => { preview = seen; say("sentence", sentence()); }).catch(() => undefined);
+}
+
+const checked = (id: string) => byId<HTMLInputElement>(id).checked;
+
+const input = byId<HTMLInputElement>("file");
+input.addEventListener("click", () => { input.value = ""; }); // the same file again, edited, is a change
+input.addEventListener("change", () => {
+  file = input.files?.[0];
+  if (file) void picked(file);
+});
+for (const id of ["label-column", "text-column"]) {
+  byId(id).addEventListener("change", () => {
+    const { name } = file ?? {};
+    if (file && name) void file.arrayBuffer().then((b) => look({ fileName: name, data: new Uint8Array(b), ...chosenColumns() })).catch(refuse);
+  });
+}
+byId("sample").addEventListener("click", () => void sampled());
+byId("template").addEventListener("click", template);
+byId("join").addEventListener("click", () => {
+  say("sentence", sentence());
+  takePart();
+});
+byId("pause").addEventListener("click", pauseOrResume);
+byId("stop").addEventListener("click", () => part?.stop());
+byId("again").addEventListener("click", again);
+for (const id of ["charging", "unmetered", "awake"]) byId(id).addEventListener("change", steer);
+void watchConditions((id, to) => show(`${id}-row`, to), checked, steer).then((c) => {
+  conditions = c;
+  steer();
+});
+async function begin(): Promise<void> {
+  for (;;) {
+    try {
+      await describe();
+      return await restore();
+    } catch (error) {
+      say("connection", `The coordinator does not say what the job is: ${message(error)}. Trying again.`);
+      await new Promise((later) => setTimeout(later, 3000));
     }
-  };
-  worker.postMessage({ kind: "join", program: new URL(program, location.href).href, options } satisfies ToWorker);
+  }
 }
 
-byId("join").addEventListener("click", () => void join());
-byId("leave").addEventListener("click", () => stop("Left the job.", false));
-void refresh();
-describe().catch((error) => { byId("promise").textContent = `What the job protects is not known: ${error}`; });
-setInterval(() => void refresh(), 1000);
+void begin();
+setInterval(() => void refresh(), 2000);

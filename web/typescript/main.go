@@ -1,6 +1,6 @@
 // Command typescript writes the TypeScript types of what the coordinator's HTTP
-// endpoints answer, from the Go structs themselves: web/src/api.ts. It runs in
-// package web's folder, by make generate.
+// endpoints answer and of what a device tells its page, from the Go structs
+// themselves. It runs in package web's folder, by make generate.
 package main
 
 import (
@@ -12,20 +12,27 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/edge"
 )
 
-// answers are the endpoints' types; what they hold follows.
-var answers = []any{coordinator.About{}, coordinator.Progress{}, coordinator.Overview{}, coordinator.RoundRecord{}, coordinator.Occurrence{}}
+// files are what is written, each with the types it begins with; what they hold
+// follows.
+var files = map[string][]any{
+	"src/api.ts":        {coordinator.About{}, coordinator.Progress{}, coordinator.Overview{}, coordinator.RoundRecord{}, coordinator.Occurrence{}},
+	"edge/src/event.ts": {edge.Event{}},
+}
 
 func main() {
 	log.SetFlags(0)
-	g := generator{seen: map[reflect.Type]bool{}}
-	for _, a := range answers {
-		g.named(reflect.TypeOf(a))
-	}
-	text := "// Generated from the Go structs by make generate. Not to be edited.\n\n" + strings.Join(g.decls, "\n")
-	if err := os.WriteFile("src/api.ts", []byte(text), 0o644); err != nil {
-		log.Fatal(err)
+	for name, types := range files {
+		g := generator{seen: map[reflect.Type]bool{}}
+		for _, t := range types {
+			g.named(reflect.TypeOf(t))
+		}
+		text := "// Generated from the Go structs by make generate. Not to be edited.\n\n" + strings.Join(g.decls, "\n")
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			log.Fatal(err)
+		}
 	}
 }
 

@@ -1,7 +1,8 @@
 // The edge client runs here, away from the page's thread: the page stays
 // responsive while a step trains, and can end the client by ending the worker.
 import "go-wasm-exec"; // sets globalThis.Go
-import type { Edge, FromWorker, ToWorker } from "./protocol.js";
+import type { Client, FromWorker, ToWorker } from "./protocol.js";
+import type { Event } from "./event.js";
 
 declare class Go {
   importObject: WebAssembly.Imports;
@@ -9,30 +10,56 @@ declare class Go {
 }
 
 interface Scope {
-  starling?: Edge;
+  starling?: Client;
   starlingReady?: () => void;
   onmessage: ((message: MessageEvent<ToWorker>) => void) | null;
   postMessage(message: FromWorker): void;
 }
 
 const scope = globalThis as unknown as Scope;
+const reasonOf = (error: unknown) => error instanceof Error ? error.message : String(error);
 
-async function start(program: string): Promise<Edge> {
+async function start(program: string): Promise<Client> {
   const go = new Go();
   const ready = new Promise<void>((resolve) => { scope.starlingReady = resolve; });
-  const { instance } = await WebAssembly.instantiateStreaming(fetch(program), go.importObject);
+  const response = await fetch(program);
+  if (!response.ok) throw new Error(`the edge client cannot be fetched: the server answers ${response.status}`);
+  const { instance } = await WebAssembly.instantiateStreaming(response, go.importObject);
   const ended = go.run(instance).then(() => { throw new Error("the edge client ended before it was ready"); });
   await Promise.race([ready, ended]);
   if (!scope.starling) throw new Error("the edge client did not announce itself");
   return scope.starling;
 }
 
-scope.onmessage = async (message) => {
-  try {
-    const edge = await start(message.data.program);
-    const summary = await edge.join(message.data.options, (event) => scope.postMessage({ kind: "event", event }));
-    scope.postMessage({ kind: "finished", summary });
-  } catch (error) {
-    scope.postMessage({ kind: "failed", reason: error instanceof Error ? error.message : String(error) });
+let client: Promise<Client> | undefined;
+
+async function answer(message: ToWorker): Promise<void> {
+  switch (message.kind) {
+    case "load":
+      client = start(message.program);
+      scope.postMessage({ kind: "loaded", version: (await client).version });
+      return;
+    case "preview":
+    case "sample": {
+      try {
+        if (!client) throw new Error("nothing is loaded");
+        const ready = await client;
+        const json = message.kind === "preview" ? await ready.preview(message.source) : await ready.sample(message.n);
+        scope.postMessage({ kind: "answer", id: message.id, json });
+      } catch (error) {
+        scope.postMessage({ kind: "refused", id: message.id, reason: reasonOf(error) });
+      }
+      return;
+    }
+    case "join": {
+      if (!client) throw new Error("nothing is loaded");
+      const tell = (event: string) => scope.postMessage({ kind: "event", event: JSON.parse(event) as Event });
+      const { identity } = await (await client).join(message.options, tell);
+      scope.postMessage({ kind: "finished", identity });
+    }
   }
+}
+
+scope.onmessage = (message) => {
+  answer(message.data).catch((error: unknown) => scope.postMessage({ kind: "failed", reason: reasonOf(error) }));
 };

@@ -1,0 +1,145 @@
+import type { Event } from "./event.js";
+import type { FromWorker, Preview, Source, ToWorker, WorkerJoin } from "./protocol.js";
+
+/** One labelled text of a data source of your own. */
+export interface Example {
+  text: string;
+  label: string;
+  /** Whom the text belongs to, where you know. */
+  user?: string;
+  /** Whom it is about or comes from; what a job for providers protects. */
+  provider?: string;
+}
+
+/** Examples as a source: JSON Lines, which is one of the formats that a device reads. */
+export function sourceOf(examples: Iterable<Example>): Source {
+  let lines = "";
+  for (const { text, label, user, provider } of examples) lines += `${JSON.stringify({ text, label, user, provider })}\n`;
+  return { fileName: "examples.jsonl", data: new TextEncoder().encode(lines) };
+}
+
+export interface LoadOptions {
+  /** Address of worker.js. */
+  worker: string | URL;
+  /** Address of edge.wasm, or of edge-full.wasm for jobs with the hybrid suite. */
+  program: string | URL;
+}
+
+export interface JoinOptions {
+  /** The coordinator's address, http(s) or ws(s). */
+  url: string | URL;
+  /** The join token, where the coordinator asks for one. */
+  token?: string;
+  source: Source;
+  /** 32 bytes that say which device this is; an earlier join returned them. */
+  identity?: Uint8Array;
+  /** Called at every change. */
+  onEvent?: (event: Event) => void;
+}
+
+/**
+ * A device in a worker of its own. One join may run at a time; to leave, close
+ * it: whatever round it was in goes on without it.
+ */
+export class Edge {
+  readonly #worker: Worker;
+  readonly #asked = new Map<number, { resolve(json: string): void; reject(e: Error): void }>();
+  #next = 0;
+  #loaded?: { resolve(version: string): void; reject(e: Error): void };
+  #joined?: { resolve(identity: Uint8Array): void; reject(e: Error): void; onEvent?: (event: Event) => void };
+  #over?: Error;
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+    worker.onmessage = (message: MessageEvent<FromWorker>) => this.#take(message.data);
+    worker.onerror = (event) => this.#end(new Error(`the worker failed: ${event.message || "it could not be loaded"}`));
+  }
+
+  /** Fetches the client and starts it. */
+  static async load({ worker, program }: LoadOptions): Promise<Edge> {
+    if (typeof WebAssembly !== "object" || typeof Worker !== "function") {
+      throw new Error("this browser has no WebAssembly or no workers");
+    }
+    const edge = new Edge(new Worker(worker));
+    await new Promise<string>((resolve, reject) => {
+      edge.#loaded = { resolve, reject };
+      edge.#send({ kind: "load", program: new URL(program, location.href).href });
+    });
+    return edge;
+  }
+
+  /** Reads a file as join would. Nothing leaves the page. */
+  async preview(source: Source): Promise<Preview> {
+    return JSON.parse(await this.#ask((id) => ({ kind: "preview", id, source }))) as Preview;
+  }
+
+  /** One of a thousand generated sets of labelled invoices, for a first try. */
+  async sample(n = Math.floor(1000 * Math.random())): Promise<Source> {
+    const lines = await this.#ask((id) => ({ kind: "sample", id, n }));
+    return { fileName: `sample-${n}.jsonl`, data: new TextEncoder().encode(lines) };
+  }
+
+  /** Takes part until the job is over; yields the device's identity. */
+  join({ url, token, source, identity, onEvent }: JoinOptions): Promise<Uint8Array> {
+    const options: WorkerJoin = { url: new URL(url, location.href).href, token, identity, ...source };
+    return new Promise((resolve, reject) => {
+      if (this.#over) return reject(this.#over);
+      if (this.#joined) return reject(new Error("this device takes part already"));
+      this.#joined = { resolve, reject, onEvent };
+      this.#send({ kind: "join", options });
+    });
+  }
+
+  /** Ends the device and whatever it was doing. */
+  close(): void {
+    this.#end(new Error("closed"));
+  }
+
+  #ask(question: (id: number) => ToWorker): Promise<string> {
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      if (this.#over) return reject(this.#over);
+      this.#asked.set(id, { resolve, reject });
+      this.#send(question(id));
+    });
+  }
+
+  #send(message: ToWorker): void {
+    this.#worker.postMessage(message);
+  }
+
+  #take(said: FromWorker): void {
+    switch (said.kind) {
+      case "loaded":
+        this.#loaded?.resolve(said.version);
+        return;
+      case "answer":
+        this.#asked.get(said.id)?.resolve(said.json);
+        this.#asked.delete(said.id);
+        return;
+      case "refused":
+        this.#asked.get(said.id)?.reject(new Error(said.reason));
+        this.#asked.delete(said.id);
+        return;
+      case "event":
+        this.#joined?.onEvent?.(said.event);
+        return;
+      case "finished":
+        this.#joined?.resolve(said.identity);
+        this.#joined = undefined;
+        return;
+      case "failed":
+        this.#end(new Error(said.reason));
+    }
+  }
+
+  #end(why: Error): void {
+    this.#over ??= why;
+    this.#worker.terminate();
+    this.#loaded?.reject(why);
+    this.#joined?.reject(why);
+    this.#joined = undefined;
+    for (const { reject } of this.#asked.values()) reject(why);
+    this.#asked.clear();
+  }
+}

@@ -1,0 +1,14 @@
+// Generated from the Go structs by make generate. Not to be edited.
+
+export interface Event {
+  state: string;
+  round?: number;
+  step?: number;
+  rank?: number;
+  shard?: number;
+  done?: number;
+  total?: number;
+  text?: string;
+  up: number;
+  down: number;
+}

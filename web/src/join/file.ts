@@ -1,0 +1,71 @@
+// The picked file: which columns it has. Its examples are read by the edge
+// client, as on every device.
+
+/** Names of the columns, or keys; empty where the file has none to choose from. */
+export async function columnsOf(file: Blob, name: string): Promise<string[]> {
+  let plain = name.toLowerCase();
+  let stream = file.stream();
+  if (plain.endsWith(".gz")) {
+    plain = plain.slice(0, -3);
+    if (typeof DecompressionStream !== "function") return [];
+    stream = stream.pipeThrough(new DecompressionStream("gzip"));
+  }
+  const line = await firstLine(stream);
+  if (/\.(jsonl|ndjson)$/.test(plain)) {
+    try {
+      const first: unknown = JSON.parse(line);
+      return first && typeof first === "object" ? Object.keys(first) : [];
+    } catch {
+      return []; // the preview will say what is wrong
+    }
+  }
+  if (plain.endsWith(".csv")) return cells(line, line.split(";").length > line.split(",").length ? ";" : ",");
+  return [];
+}
+
+/** The most of a first line that is looked at, in bytes. */
+const firstLineMost = 1 << 16;
+
+async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const reader = stream.getReader();
+  const decoder = new TextDecoder();
+  let text = "", read = 0;
+  while (!text.includes("\n") && read < firstLineMost) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    read += value.length;
+    text += decoder.decode(value, { stream: true });
+  }
+  await reader.cancel().catch(() => undefined); // enough was read
+  return text.split(/\r?\n/, 1)[0]?.replace(/^\uFEFF/, "") ?? "";
+}
+
+/** The cells of a CSV header (RFC 4180; a header has no line breaks). */
+export function cells(line: string, comma: string): string[] {
+  const out: string[] = [];
+  let cell = "", quoted = false;
+  for (let i = 0; i < line.length; i++) {
+    const c = line[i]!;
+    if (quoted && c === '"' && line[i + 1] === '"') {
+      cell += c;
+      i++;
+    } else if (c === '"') {
+      quoted = !quoted;
+    } else if (c === comma && !quoted) {
+      out.push(cell.trim());
+      cell = "";
+    } else {
+      cell += c;
+    }
+  }
+  return [...out, cell.trim()];
+}
+
+/** Chooses the column that is most likely meant. */
+export function guess(columns: string[], names: string[]): string {
+  for (const name of names) {
+    const found = columns.find((c) => c.toLowerCase() === name);
+    if (found !== undefined) return found;
+  }
+  return columns[0] ?? "";
+}

@@ -1,0 +1,59 @@
+// What this device is doing, in words.
+import type { Participation } from "../../edge/src/index.js";
+import { bytes, count, duration } from "../format.js";
+
+export function stateText(p: Participation, hindered: boolean): string {
+  switch (p.standing) {
+    case "starting":
+      return "Starting.";
+    case "paused":
+      return hindered && p.reason ? `Paused: ${p.reason}.` : "Paused. The job goes on without this device.";
+    case "stopped":
+      return `Stopped after ${count(p.totals.rounds, "round")}. What was sent stays in the sums it is part of.`;
+    case "finished":
+      return `Finished: this browser took part in ${count(p.totals.rounds, "round")}. Thank you.`;
+    case "failed":
+      return `This did not work: ${p.reason}`;
+  }
+  const doing = eventText(p);
+  return p.standing === "pausing" ? `${doing} It pauses after this round.` : doing;
+}
+
+function eventText(p: Participation): string {
+  const e = p.event;
+  if (!e) return "Connecting.";
+  const round = e.round ? ` (round ${(e.step ?? 0) + 1})` : "";
+  switch (e.state) {
+    case "connecting":
+      return "Connecting.";
+    case "preparing":
+      return "Reading your data.";
+    case "waiting":
+      return "Waiting for the next round.";
+    case "keying":
+      return `Agreeing on keys with the other devices${round}.`;
+    case "fetching":
+      return e.text === "base" ? `Fetching the model: ${bytes(e.done ?? 0)} of ${bytes(e.total ?? 0)}.` : `Fetching the round's model${round}.`;
+    case "training":
+      return e.total ? `Training, step ${e.done ?? 0} of ${e.total}${round}.` : `Training${round}.`;
+    case "uploading":
+      return `Sending the masked update${round}.`;
+    case "collecting":
+      return `Waiting for the other devices${round}.`;
+    case "revealing":
+      return `Helping to unmask the sum${round}.`;
+    case "committed":
+      return `Round ${(e.step ?? 0) + 1} is made.`;
+    case "abandoned":
+      return `The round was abandoned${e.text ? `: ${e.text}` : ""}. The next one is tried.`;
+    case "dropped":
+      return `The round went on without this device${e.text ? `: ${e.text}` : ""}. It joins the next one.`;
+    case "refused":
+      return `This device declined${e.text ? `: ${e.text}` : ""}.`;
+    case "backoff":
+      return `No connection; trying again in ${duration((e.total ?? 0) / 1000)}${e.text ? ` (${e.text})` : ""}.`;
+    case "finished":
+      return "The job is over.";
+  }
+  return e.state;
+}

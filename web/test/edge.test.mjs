@@ -1,0 +1,123 @@
+// The npm package against a worker that the test plays.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as esbuild from "esbuild";
+
+const built = await esbuild.build({ entryPoints: ["edge/src/index.ts"], bundle: true, format: "esm", write: false, absWorkingDir: new URL("..", import.meta.url).pathname });
+const { Edge, Participation, sourceOf } = await import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`);
+
+globalThis.location = { href: "https://fl.example.org/page" };
+
+/** Workers that were made, newest last; each keeps what it was told. */
+const workers = [];
+globalThis.Worker = class {
+  constructor(address) {
+    this.address = String(address);
+    this.told = [];
+    workers.push(this);
+  }
+  postMessage(message) {
+    this.told.push(message);
+    if (message.kind === "load") queueMicrotask(() => this.say({ kind: "loaded", version: "1" }));
+  }
+  terminate() { this.ended = true; }
+  say(data) { if (!this.ended) this.onmessage({ data }); }
+};
+
+const settled = () => new Promise((resolve) => setTimeout(resolve, 5));
+const where = { worker: "w.js", program: "e.wasm" };
+
+async function joined(options = {}) {
+  const changes = [];
+  const part = new Participation({
+    ...where, url: "/v1", source: sourceOf([{ text: "a", label: "b" }]), identity: new Uint8Array(32),
+    onChange: (p) => changes.push(p.standing), ...options,
+  });
+  await settled();
+  const worker = workers.at(-1);
+  const event = (state, more = {}) => worker.say({ kind: "event", event: { state, up: 0, down: 0, ...more } });
+  return { part, worker, event, changes };
+}
+
+test("examples become lines that a device reads", () => {
+  const source = sourceOf([{ text: 'line\nbreak "quoted"', label: "x", provider: "p" }]);
+  assert.equal(source.fileName, "examples.jsonl");
+  assert.deepEqual(JSON.parse(new TextDecoder().decode(source.data)), { text: 'line\nbreak "quoted"', label: "x", provider: "p" });
+});
+
+test("a join is told where, and reports what happens", async () => {
+  const { part, worker, event } = await joined({ token: "starling1_x", totals: { rounds: 3, up: 100, down: 200 } });
+  assert.deepEqual(worker.told.map((m) => m.kind), ["load", "join"]);
+  assert.equal(worker.told[0].program, "https://fl.example.org/e.wasm");
+  assert.equal(worker.told[1].options.url, "https://fl.example.org/v1");
+  assert.equal(worker.told[1].options.token, "starling1_x");
+  event("training", { round: 1, done: 1, total: 80, up: 10, down: 20 });
+  assert.equal(part.standing, "running");
+  assert.deepEqual(part.totals, { rounds: 3, up: 110, down: 220 });
+  event("committed", { up: 11, down: 21 });
+  assert.deepEqual(part.totals, { rounds: 4, up: 111, down: 221 });
+  worker.say({ kind: "finished", identity: new Uint8Array(32) });
+  await settled();
+  assert.equal(part.standing, "finished");
+  assert.ok(worker.ended);
+});
+
+test("a pause waits for the running round, and only for that", async () => {
+  const { part, worker, event } = await joined();
+  event("training", { round: 2, up: 5, down: 6 });
+  part.pause();
+  assert.equal(part.standing, "pausing");
+  event("revealing", { round: 2, up: 7, down: 8 });
+  assert.ok(!worker.ended, "it left in mid-round");
+  event("committed", { up: 9, down: 9 });
+  assert.equal(part.standing, "paused");
+  assert.ok(worker.ended);
+  part.resume();
+  await settled();
+  assert.equal(part.standing, "running");
+  assert.notEqual(workers.at(-1), worker);
+  workers.at(-1).say({ kind: "event", event: { state: "committed", up: 1, down: 1 } });
+  assert.deepEqual(part.totals, { rounds: 2, up: 10, down: 10 }, "bytes of both joins");
+  // Fetching the base is no round: nobody waits for it.
+  workers.at(-1).say({ kind: "event", event: { state: "fetching", done: 1, total: 9, up: 1, down: 2 } });
+  part.pause();
+  assert.equal(part.standing, "paused");
+  part.stop();
+  assert.equal(part.standing, "stopped");
+});
+
+test("a pause that is taken back keeps the round", async () => {
+  const { part, worker, event } = await joined();
+  event("keying", { round: 1 });
+  part.pause();
+  part.resume();
+  event("committed");
+  assert.equal(part.standing, "running");
+  assert.ok(!worker.ended);
+  part.stop();
+});
+
+test("a failure says why", async () => {
+  const { part, worker } = await joined();
+  worker.say({ kind: "failed", reason: "wrong enrolment secret" });
+  await settled();
+  assert.equal(part.standing, "failed");
+  assert.equal(part.reason, "wrong enrolment secret");
+  const broken = Edge.load(where);
+  workers.at(-1).onerror({ message: "no such file" });
+  await assert.rejects(broken, /no such file/);
+});
+
+test("questions are answered apart, and end with the edge", async () => {
+  const edge = await Edge.load(where);
+  const worker = workers.at(-1);
+  const [first, second, third] = [edge.preview({}), edge.preview({}), edge.preview({})];
+  const [, a, b] = worker.told;
+  worker.say({ kind: "answer", id: b.id, json: '{"examples":2}' });
+  worker.say({ kind: "refused", id: a.id, reason: "line 7" });
+  assert.equal((await second).examples, 2);
+  await assert.rejects(first, /line 7/);
+  edge.close();
+  await assert.rejects(third, /closed/);
+  await assert.rejects(edge.join({ url: "/" }), /closed/);
+});

@@ -1,0 +1,114 @@
+// A coordinator with native edges, as processes, and what tests need around them.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { launch } from "./browsers.mjs";
+
+const binary = fileURLToPath(new URL("../../bin/starling", import.meta.url));
+const shots = fileURLToPath(new URL("./shots", import.meta.url));
+
+function start(args) {
+  const child = spawn(binary, args, { stdio: ["ignore", "pipe", "pipe"] });
+  const run = { child, out: "", err: "" };
+  child.stdout.on("data", (d) => { run.out += d; });
+  child.stderr.on("data", (d) => { run.err += d; });
+  run.done = new Promise((resolve) => child.on("close", resolve));
+  return run;
+}
+
+export async function until(what, probe, story = () => "", limit = 20_000) {
+  const end = Date.now() + limit;
+  for (;;) {
+    const found = await probe();
+    if (found) return found;
+    if (Date.now() > end) throw new Error(`timed out waiting for ${what}\n${await story()}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** Starts serve for natives + browsers devices; ended with the test. */
+export async function fleet(t, { rounds = 2, natives = 3, browsers = 1, floor = 3, extra = "" } = {}) {
+  const dir = mkdtempSync(join(tmpdir(), "starling-browser-"));
+  const running = [];
+  t.after(async () => {
+    for (const run of running) run.child.kill("SIGKILL");
+    await Promise.all(running.map((run) => run.done));
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const data = join(dir, "data"), validation = join(dir, "validation");
+  assert.equal(await start(["invoices", "--out", data, "--clients", String(natives + browsers)]).done, 0);
+  const files = readdirSync(data).map((name) => join(data, name));
+  assert.equal(await start(["invoices", "--out", validation, "--split", "validation", "--clients", "1"]).done, 0);
+  const job = join(dir, "job.yaml");
+  writeFileSync(job, `
+name: browser test
+labels: [catering, energy, freight, maintenance, office, software, telecom, travel, "<img src=x onerror=alert(1)>"]
+rounds: ${rounds}
+adapter: {rank_min: 1, rank_max: 2}
+cohort: {population: ${natives + browsers}, sampling_rate: 1, floor: ${floor}}
+shard: {size: 8, floor: 3, corrupt: 0, breach_bits: 0}
+privacy: {epsilon: 2, simulated_population: 1000000, simulated_cohort: 10000}
+${extra}`);
+  const server = start(["serve", "--json", "--job", job, "--dir", join(dir, "state"), "--listen", "127.0.0.1:0",
+    "--validation", join(validation, "validation-0.jsonl")]);
+  running.push(server);
+  const said = (what, pattern) => until(what, () => {
+    if (server.child.exitCode !== null) throw new Error(`serve ended: ${server.err}`);
+    return pattern.exec(server.err)?.[1];
+  });
+  const token = await said("the join token", /join with: starling join (\S+)/);
+  const page = await said("the page", /or open (\S+) in a browser/);
+  const dashboard = await said("the dashboard", /dashboard[^:]*: (\S+)/);
+  return {
+    dir, files, server, token,
+    story: async (tab, selector = "#state") => `${await textOf(tab, selector)}\n${server.err.slice(-1500)}`, page, dashboard, own: files[natives],
+    joinNatives(from = 0, to = natives) {
+      const edges = [];
+      for (let i = from; i < to; i++) {
+        edges.push(start(["join", token, "--data", files[i], "--identity", join(dir, `identity-${i}.pem`), "--cache", join(dir, "cache")]));
+      }
+      running.push(...edges);
+      return edges;
+    },
+    async result() {
+      assert.equal(await server.done, 0, server.err);
+      return JSON.parse(server.out.trim().split("\n").at(-1));
+    },
+  };
+}
+
+/** A tab whose errors the test sees. */
+export async function openTab(browser, address, viewport = { width: 390, height: 844 }) {
+  const tab = await browser.newPage();
+  const faults = [], requests = [];
+  await tab.setViewport(viewport);
+  tab.on("pageerror", (error) => faults.push(String(error)));
+  tab.on("console", (message) => { if (message.type() === "error") faults.push(message.text()); });
+  tab.on("request", (request) => requests.push(request.url()));
+  tab.on("dialog", (dialog) => { faults.push(`a dialog: ${dialog.message()}`); void dialog.dismiss(); });
+  await tab.goto(address);
+  return { tab, faults, requests };
+}
+
+export async function open(t, name) {
+  const browser = await launch(name);
+  t.after(() => browser.close());
+  return browser;
+}
+
+export const textOf = (tab, selector) => tab.$eval(selector, (e) => e.textContent ?? "");
+
+export async function choose(tab, file) {
+  const input = await tab.$("#file");
+  await input.uploadFile(file);
+  await until("the file to be read", async () => !(await tab.$eval("#join", (b) => b.disabled)), () => textOf(tab, "#data-state"));
+}
+
+/** Keeps a picture; CI keeps the folder. */
+export async function shot(tab, name, options = {}) {
+  mkdirSync(shots, { recursive: true });
+  await tab.screenshot({ path: join(shots, `${name}.png`), ...options });
+}

@@ -1,0 +1,112 @@
+// A browser joins a real job beside native edges: picking a file, taking part,
+// reloading in mid-round, pausing, two tabs.
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { names } from "./browsers.mjs";
+import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
+
+for (const name of names) {
+  test(`${name} and native edges fine-tune one model`, { timeout: 300_000 }, async (t) => {
+    const job = await fleet(t, { extra: "providers: {most: 6, sampling_rate: 0.5}\nclipping: {adaptive: true}\n" });
+    const browser = await open(t, name);
+    const { tab, faults, requests } = await openTab(browser, job.page);
+    // What is given stands above Join before anything has been spent, and stays.
+    await until("the promise", async () => /ε/.test(await textOf(tab, "#given")), () => job.story(tab, "body"));
+    const given = await textOf(tab, "#given");
+    assert.match(given, /at least 3 devices/);
+    assert.doesNotMatch(given, /ε 0[^.]/);
+    assert.match(await textOf(tab, "#labels"), /<img src=x onerror=alert\(1\)>/, "what a coordinator says is text, not markup");
+    // On a phone Join is in sight without scrolling.
+    const seen = await tab.$eval("#join", (b) => { const r = b.getBoundingClientRect(); return r.bottom <= innerHeight && r.top >= 0; });
+    assert.ok(seen, "Join is out of sight");
+    assert.ok(await tab.$eval("#join", (b) => b.disabled), "Join without data");
+    await shot(tab, `${name}-join-empty`);
+    await choose(tab, job.own);
+    assert.match(await textOf(tab, "#data-state"), /examples in train-3\.jsonl/);
+    assert.equal((await tab.$$("#rows tr")).length, 5);
+    await shot(tab, `${name}-join-preview`, { fullPage: true });
+    job.joinNatives();
+    await tab.click("#join");
+    await until("a round", async () => /round 1|Training|Waiting/.test(await textOf(tab, "#state")), () => job.story(tab));
+    await shot(tab, `${name}-join-running`);
+    await until("the browser to finish", async () => {
+      const state = await textOf(tab, "#state");
+      if (/did not work/.test(state)) throw new Error(state);
+      return /^Finished/.test(state);
+    }, () => job.story(tab, "body"));
+    assert.match(await textOf(tab, "#state"), /took part in 2 rounds/);
+    assert.equal(await textOf(tab, "#given"), given, "what is given has changed");
+    await shot(tab, `${name}-join-finished`, { fullPage: true });
+    const result = await job.result();
+    assert.equal(result.rounds, 2);
+    assert.equal(result.dropped, 0, "a device was dropped");
+    assert.notEqual(result.clip_norm, 2, "the clip norm has not moved");
+    assert.deepEqual(faults.filter((f) => !/ERR_CONNECTION|NetworkError|Failed to load/.test(f)), []);
+    const origin = new URL(job.page).origin;
+    assert.deepEqual(requests.filter((r) => new URL(r).origin !== origin && !/^(blob|data|moz-extension):/.test(r)), [], "requests elsewhere");
+  });
+}
+
+test("files that do not fit are refused with the reason", { timeout: 120_000 }, async (t) => {
+  const job = await fleet(t);
+  const browser = await open(t, "chrome");
+  const { tab } = await openTab(browser, job.page);
+  const file = join(job.dir, "odd.csv");
+  const input = await tab.$("#file");
+  const refused = async (content, reason) => {
+    writeFileSync(file, content);
+    await tab.$eval("#file", (e) => { e.value = ""; }); // as a click does
+    await input.uploadFile(file);
+    await until(`the refusal ${reason}`, async () => reason.test(await textOf(tab, "#data-state")), () => job.story(tab, "#data-state"));
+    assert.ok(await tab.$eval("#join", (b) => b.disabled));
+  };
+  await refused("", /no examples|empty|header/i);
+  await refused("label,text\n<b onclick=alert(1)>,hello\n", /<b onclick=alert\(1\)>” is not among/);
+  await refused("a,b\n1,2,3\n", /odd\.csv/);
+  await shot(tab, "chrome-join-refused");
+  // A table of more columns: the right ones are chosen by hand.
+  writeFileSync(file, 'number;kind;"what; it says"\n1;energy;"kilowatt hours"\n2;travel;"a flight; economy"\n');
+  await tab.$eval("#file", (e) => { e.value = ""; });
+  await input.uploadFile(file);
+  await until("the columns", () => tab.$eval("#columns", (e) => !e.hidden));
+  await tab.select("#label-column", "kind");
+  await tab.select("#text-column", "what; it says");
+  await until("the preview", async () => !(await tab.$eval("#join", (b) => b.disabled)), () => job.story(tab, "#data-state"));
+  assert.match(await textOf(tab, "#rows"), /travela flight; economy/);
+  await shot(tab, "chrome-join-columns", { fullPage: true });
+  // The sample fits this job.
+  await tab.click("#sample");
+  await until("the sample", async () => /60 examples in sample/.test(await textOf(tab, "#data-state")), () => job.story(tab, "#data-state"));
+});
+
+for (const name of names) {
+  test(`${name} survives a reload in mid-round, a second tab and a pause`, { timeout: 300_000 }, async (t) => {
+    const job = await fleet(t, { rounds: 6, natives: 3 });
+    const browser = await open(t, name);
+    const { tab } = await openTab(browser, job.page);
+    await until("the promise", async () => /ε/.test(await textOf(tab, "#given")));
+    await choose(tab, job.own);
+    job.joinNatives();
+    await tab.click("#join");
+    const trains = async (page) => /Training|Sending|Waiting for the other|Agreeing/.test(await textOf(page, "#state"));
+    await until("a round", () => trains(tab), () => job.story(tab));
+    await tab.reload();
+    await until("the join to go on", async () => /Training|Waiting|Agreeing|Round|Sending/.test(await textOf(tab, "#state")), () => job.story(tab, "body"));
+    assert.ok(await tab.$eval("#choosing", (e) => e.hidden), "it asks for data again");
+    // A second tab waits for the first instead of cutting it off.
+    const second = await openTab(browser, job.page);
+    await until("the second tab", async () => /Another tab/.test(await textOf(second.tab, "#state")), () => textOf(second.tab, "body"));
+    await second.tab.close();
+    await tab.bringToFront();
+    await until("a round of its own", async () => !/^0 /.test(await textOf(tab, "#contributed")), () => job.story(tab, "body"));
+    await tab.click("#pause");
+    await until("the pause", async () => /^Paused/.test(await textOf(tab, "#state")), () => job.story(tab));
+    await shot(tab, `${name}-join-paused`);
+    await tab.click("#pause");
+    await until("it to finish", async () => /^Finished/.test(await textOf(tab, "#state")), () => job.story(tab));
+    const result = await job.result();
+    assert.equal(result.rounds, 6);
+  });
+}
