@@ -45,7 +45,9 @@ model/base: model
 model/nn: model tokenizer trainer
 job: coordinator/optimizer dp internal/contract internal/wire model quant secagg
 nf4:
+nf4/asm:
 quant: internal/l2 nf4
+quant/asm:
 secagg: internal/uniform
 simulate: coordinator dataset dp edge internal/durable job model tokenizer
 simulate/report: internal/durable simulate simulate/sweep

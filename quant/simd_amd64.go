@@ -4,27 +4,11 @@ package quant
 
 import "golang.org/x/sys/cpu"
 
+//go:generate go run ./asm -out hadamard_amd64.s -stubs hadamard_amd64.go -pkg quant
+
 // useAVX2 selects the assembly. Each routine has a plain twin that computes
 // the same bits; simd_test.go holds the two together.
 var useAVX2 = cpu.X86.HasAVX2
-
-// hadamard64 transforms each 64 consecutive values of x (blocks of them, at
-// least one), after negating those whose bit in signs is set.
-//
-//go:noescape
-func hadamard64(x *float32, signs *uint64, blocks int)
-
-// hadamardRadix2, 4 and 8 do one, two and three levels of the transform,
-// starting at distance h (a multiple of 8), on n values.
-//
-//go:noescape
-func hadamardRadix2(x *float32, n, h int)
-
-//go:noescape
-func hadamardRadix4(x *float32, n, h int)
-
-//go:noescape
-func hadamardRadix8(x *float32, n, h int)
 
 // roundUniformAVX2 is roundUniform for n values, a multiple of 8.
 //
