@@ -202,23 +202,23 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	scores, err := newEvaluators(b, layout, job.Adapter.Sequence, data.Validation, data.Test)
+	scores, err := data.scores(b, layout, job.Adapter.Sequence)
 	if err != nil {
 		return err
 	}
-	validation, test := scores[0], scores[1]
 	dir := filepath.Join(f.out, time.Now().Format("20060102-150405"))
 	if err := ensureDir(dir); err != nil {
 		return err
 	}
-	view := newProgressView(a.Stderr, job, validation.liveNote())
-	view.learning = validation.sample(liveTexts).learning(job.Rounds)
+	view := newProgressView(a.Stderr, job, scores.liveNote())
+	view.learning = scores.learning(job.Rounds)
 	cfg := sim.Config{
-		Coordinator: coordinator.Config{Job: job, Dir: dir, Base: b, Evaluator: validation, Live: validation.sample(liveTexts), Progress: view.show,
+		Coordinator: coordinator.Config{Job: job, Dir: dir, Base: b, Progress: view.show,
 			Compile: coordinator.CompileStep, Hosts: []string{coordinator.Hosts[0]}},
 		Clients: data.Clients,
 		Faults:  f.faults(),
 	}
+	scores.choose(&cfg.Coordinator)
 	if f.verbose {
 		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
 		cfg.Coordinator.Log = cfg.Log
@@ -244,7 +244,7 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	// The devices' own count leaves out what they fetch once.
 	r.BytesUp, r.BytesDown = result.Traffic.PerDeviceRound.Up, result.Traffic.PerDeviceRound.Down
 	r.BytesOnceUp, r.BytesOnceDown = result.Traffic.OnceUp, result.Traffic.OnceDown
-	if err := r.measure(ctx, layout, result.Result, test, f.everyRank); err != nil {
+	if err := r.measure(ctx, layout, result.Result, scores.test, f.everyRank); err != nil {
 		return err
 	}
 	r.Seconds = time.Since(start).Seconds()

@@ -83,6 +83,19 @@ func loadPublic(path string, columns dataset.Columns, labels []string) (*dataset
 	return set.Relabel(labels)
 }
 
+// scores are the evaluators of the public files.
+func (f serveFlags) scores(job job.Job, b *model.Base, layout *model.Layout) (scores, error) {
+	validation, err := loadPublic(f.validation, f.columns, job.Labels)
+	if err != nil {
+		return scores{}, err
+	}
+	test, err := loadPublic(f.test, f.columns, job.Labels)
+	if err != nil {
+		return scores{}, err
+	}
+	return newScores(b, layout, job.Adapter.Sequence, validation, test)
+}
+
 func runServe(ctx context.Context, a *app, f serveFlags) error {
 	start := time.Now()
 	job, err := job.Load(f.job)
@@ -98,34 +111,18 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	validation, err := loadPublic(f.validation, f.columns, job.Labels)
+	scores, err := f.scores(job, b, layout)
 	if err != nil {
 		return err
 	}
-	test, err := loadPublic(f.test, f.columns, job.Labels)
-	if err != nil {
-		return err
-	}
-	scores, err := newEvaluators(b, layout, job.Adapter.Sequence, validation, test)
-	if err != nil {
-		return err
-	}
-	note := ""
-	if chooser := scores[0]; chooser != nil {
-		note = chooser.liveNote()
-	}
-	view := newProgressView(a.Stderr, job, note)
-	if chooser := scores[0]; chooser != nil {
-		view.learning = chooser.sample(liveTexts).learning(job.Rounds)
-	}
+	view := newProgressView(a.Stderr, job, scores.liveNote())
+	view.learning = scores.learning(job.Rounds)
 	cfg := coordinator.Config{Job: job, Dir: f.dir, Base: b, Pages: web.Handler(), Progress: view.show,
 		Compile: coordinator.CompileStep, Hosts: coordinator.Hosts}
 	if f.verbose {
 		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
 	}
-	if chooser := scores[0]; chooser != nil {
-		cfg.Evaluator, cfg.Live = chooser, chooser.sample(liveTexts)
-	}
+	scores.choose(&cfg)
 	c, err := coordinator.New(cfg)
 	if err != nil {
 		return err
@@ -137,8 +134,8 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	}
 	r := report{Task: job.Name, Devices: job.Cohort.Population}
 	r.settle(job, result)
-	if test != nil && validation != nil {
-		if err := r.measure(ctx, layout, result, scores[1], f.everyRank); err != nil {
+	if scores.test != nil && scores.validation != nil {
+		if err := r.measure(ctx, layout, result, scores.test, f.everyRank); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
 )
 
 // fleetData is what a fleet on this machine trains on: one part a client, and
@@ -13,6 +14,11 @@ type fleetData struct {
 	Validation *dataset.Set // chooses the rank, drives live progress
 	Test       *dataset.Set // reports
 	Notes      []string     // what was divided otherwise than one would expect
+}
+
+// scores are the evaluators of the public parts.
+func (d *fleetData) scores(b *model.Base, layout *model.Layout, sequence int) (scores, error) {
+	return newScores(b, layout, sequence, d.Validation, d.Test)
 }
 
 // Sizes of the generated invoice task.

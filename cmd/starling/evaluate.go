@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
@@ -49,6 +50,34 @@ func newEvaluators(base *model.Base, layout *model.Layout, sequence int, sets ..
 		out[i] = e
 	}
 	return out, nil
+}
+
+// scores are the evaluators of a run's public splits; nil for a split there is none
+// of. Validation chooses the rank while the job runs, test only reports at its end:
+// choose is the one way into a coordinator.
+type scores struct{ validation, test *evaluator }
+
+func newScores(base *model.Base, layout *model.Layout, sequence int, validation, test *dataset.Set) (scores, error) {
+	e, err := newEvaluators(base, layout, sequence, validation, test)
+	if err != nil {
+		return scores{}, err
+	}
+	return scores{e[0], e[1]}, nil
+}
+
+// choose lets the validation split, and nothing else, measure a coordinator's rounds.
+func (s scores) choose(cfg *coordinator.Config) {
+	if s.validation != nil {
+		cfg.Evaluator, cfg.Live = s.validation, s.validation.sample(liveTexts)
+	}
+}
+
+// liveNote says what the rounds' accuracies are measured on.
+func (s scores) liveNote() string {
+	if s.validation == nil {
+		return ""
+	}
+	return s.validation.liveNote()
 }
 
 // liveTexts is how many validation texts score an adapter while rounds run: the

@@ -25,6 +25,14 @@ func (e *evaluator) learning(rounds int) *learning {
 	return &learning{majority: e.majority(), texts: len(e.labels), rounds: rounds}
 }
 
+// learning watches what measures the rounds; nil where nothing does.
+func (s scores) learning(rounds int) *learning {
+	if s.validation == nil {
+		return nil
+	}
+	return s.validation.sample(liveTexts).learning(rounds)
+}
+
 // leastSeen is how many measurements say something.
 const leastSeen = 4
 

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/model/base"
+)
+
+// The test split never measures a coordinator's rounds, of which the rank is
+// chosen: neither in the demo nor in serve, neither at the end nor live.
+func TestTheTestSplitChoosesNothing(t *testing.T) {
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := job.Default()
+	j.Name, j.Labels = "splits", []string{"a", "b"}
+	layout, err := jobLayout(j, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The splits are told apart by the labels that they have.
+	split := func(n, label int) *dataset.Set {
+		s := &dataset.Set{Labels: j.Labels}
+		for i := range n {
+			s.Examples = append(s.Examples, dataset.Example{Text: fmt.Sprint("text ", i), Label: label})
+		}
+		return s
+	}
+	n := liveTexts + 7 // so that the live evaluator is a sample
+	dir := t.TempDir()
+	file := func(name, label string) string {
+		var lines []byte
+		for i := range n {
+			lines = fmt.Appendf(lines, "{\"text\": \"text %d\", \"label\": %q}\n", i, label)
+		}
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, lines, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	serve := serveFlags{validation: file("validation.jsonl", "a"), test: file("test.jsonl", "b")}
+	data := &fleetData{Validation: split(n, 0), Test: split(n, 1)}
+	for name, made := range map[string]func() (scores, error){
+		"demo":  func() (scores, error) { return data.scores(b, layout, j.Adapter.Sequence) },
+		"serve": func() (scores, error) { return serve.scores(j, b, layout) },
+	} {
+		s, err := made()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cfg coordinator.Config
+		s.choose(&cfg)
+		for what, e := range map[string]coordinator.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
+			given, ok := e.(*evaluator)
+			if !ok || len(given.labels) < liveTexts {
+				t.Fatalf("%s: %s is %T", name, what, e)
+			}
+			for _, label := range given.labels {
+				if label != 0 {
+					t.Fatalf("%s: %s scores a text of the test split", name, what)
+				}
+			}
+		}
+		if s.test == nil || len(s.test.labels) != n || s.test.labels[0] != 1 {
+			t.Errorf("%s: the result is not of the test split", name)
+		}
+	}
+	var cfg coordinator.Config
+	if (scores{test: &evaluator{}}).choose(&cfg); cfg.Evaluator != nil || cfg.Live != nil {
+		t.Error("without a validation split something measures the rounds")
+	}
+}
