@@ -58,7 +58,8 @@ type Coordinator struct {
 	lastWord   wire.Message  // what late devices are told; written before done is closed
 	life       context.Context
 	end        context.CancelCauseFunc
-	gate       gate // connections
+	gate       gate     // sessions
+	sockets    *sockets // connections of all listeners
 
 	evaluations sync.WaitGroup
 	workers     workers
@@ -88,6 +89,7 @@ type Coordinator struct {
 	published time.Time
 	total     Result
 	deviceRds int // devices that answered turn 1, over all rounds
+	exporting exporting
 }
 
 // device is an enrolled identity; owned by the engine.
@@ -135,7 +137,13 @@ func New(cfg Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.gate.limit = 2*t.job.Cohort.MaxConnected + 256
+	// A device holds a session, and now and then a second connection for blobs.
+	want := 2*t.job.Cohort.MaxConnected + 256
+	c.sockets = newSockets(want, cfg.MostOfAddress, openFiles())
+	c.gate.limit = c.sockets.most
+	if c.sockets.most < want {
+		c.log.Warn("the limit of open files bounds the connections", "most", c.sockets.most, "wanted", want, "mend", "ulimit -n")
+	}
 	c.store, err = store.Open(cfg.Dir, store.Options{
 		Task: t.job.Name, Job: digest, NotPrivate: !c.rnd.secret(), MaxIdentities: most,
 	})
@@ -242,7 +250,8 @@ func (c *Coordinator) catchUp() error {
 			return nil
 		}
 	}
-	return c.export(nil)
+	c.exportSoon(nil)
+	return nil
 }
 
 // guarantees puts what the ledger comes to into the progress.

@@ -149,6 +149,9 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 			wake = t
 		}
 	}
+	if c.exporting.due {
+		sooner(c.exporting.again)
+	}
 	if r := c.running; r != nil {
 		sooner(r.due.next)
 		for d := range r.away {
@@ -167,7 +170,20 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 	case ev := <-c.events:
 		c.handle(ev)
 	case <-due:
+		// What has come in by now came in time, however long the engine was busy.
+		for range cap(c.events) {
+			select {
+			case ev := <-c.events:
+				c.handle(ev)
+				continue
+			default:
+			}
+			break
+		}
 		c.expire(time.Now())
+	}
+	if c.exporting.due && !time.Now().Before(c.exporting.again) {
+		c.exportDue()
 	}
 	if r := c.running; r != nil {
 		// One transaction for all sets that were fixed by what has come in already.
@@ -184,7 +200,7 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 // expire acts on what is due.
 func (c *Coordinator) expire(now time.Time) {
 	r := c.running
-	if r == nil {
+	if r == nil || r.finish != nil || r.fatal != nil {
 		return
 	}
 	for d := range r.away {

@@ -92,7 +92,10 @@ func (c *Coordinator) evaluated(ev evaluatedEvent) {
 // best: on validation data, which a test split is not.
 func (c *Coordinator) finalEvaluation(ctx context.Context) error {
 	if c.cfg.Evaluator == nil {
-		return nil
+		if !c.exporting.due {
+			return nil
+		}
+		return c.exportLast(ctx, nil)
 	}
 	c.progress.State = StateMeasuring
 	c.publish()
@@ -115,5 +118,5 @@ func (c *Coordinator) finalEvaluation(ctx context.Context) error {
 		}
 	}
 	c.total.BestRank = best.Rank
-	return c.export(accuracy)
+	return c.exportLast(ctx, accuracy)
 }

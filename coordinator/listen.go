@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -148,11 +149,12 @@ func selfSigned() ([]byte, error) {
 func (c *Coordinator) Serve(ctx context.Context, e *Endpoint) error {
 	if e.counter != nil {
 		e.counter.sink.Store(&c.metrics)
+		e.counter.sockets.Store(c.sockets)
 	}
 	srv := &http.Server{
-		Handler:           c.Handler(),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		Handler:           bodiless(c.Handler()),
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
@@ -175,19 +177,47 @@ func (c *Coordinator) Serve(ctx context.Context, e *Endpoint) error {
 	return nil
 }
 
-// countingListener counts the bytes of its connections as they cross the
+// bodiless gives a request's body, of which none is of use here, the time of a
+// header: the server reads what is left of it before it answers the next request.
+func bodiless(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTimeout)) // of a TCP connection
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// countingListener counts its connections and their bytes as they cross the
 // socket, TLS and HTTP included.
 type countingListener struct {
 	net.Listener
-	sink atomic.Pointer[metrics]
+	sink    atomic.Pointer[metrics]
+	sockets atomic.Pointer[sockets]
 }
 
 func (l *countingListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		out := &countingConn{Conn: conn, l: l, leave: func() {}}
+		if s := l.sockets.Load(); s != nil {
+			if out.leave = s.enter(conn.RemoteAddr()); out.leave == nil {
+				if m := l.sink.Load(); m != nil {
+					m.refused.Add(1)
+				}
+				if tcp, ok := conn.(*net.TCPConn); ok {
+					_ = tcp.SetLinger(0) // nothing stays behind here, either
+				}
+				conn.Close()
+				continue
+			}
+		}
+		return out, nil
 	}
-	return &countingConn{Conn: conn, l: l}, nil
 }
 
 // countingConn is a connection whose bytes are counted, also since its last
@@ -197,6 +227,13 @@ type countingConn struct {
 	l        *countingListener
 	up, down atomic.Int64 // since the last settle
 	once     atomic.Bool  // the present request is for what a device fetches once
+	leave    func()       // counts the connection out
+	left     sync.Once
+}
+
+func (c *countingConn) Close() error {
+	c.left.Do(c.leave)
+	return c.Conn.Close()
 }
 
 // counting is the counting connection below a server's, nil where there is none.
@@ -236,7 +273,10 @@ func (c *countingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Write gives the peer writeTimeout to take p: one that has stopped reading holds
+// its connection no longer.
 func (c *countingConn) Write(p []byte) (int, error) {
+	_ = c.Conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // a closed connection's Write says so
 	n, err := c.Conn.Write(p)
 	if m := c.l.sink.Load(); m != nil {
 		m.bytesDown.Add(int64(n))

@@ -111,9 +111,7 @@ func (c *Coordinator) finishRound(r *running, u unmaskedEvent) (round.Event, err
 	if e.NoiseOnly {
 		c.metrics.noiseOnly.Add(1)
 	}
-	if err := c.show(r); err != nil {
-		return nil, err
-	}
+	c.show(r)
 	return round.Released{}, nil
 }
 
@@ -170,10 +168,10 @@ func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 
 // show exports what was committed and has it measured. A figure of an earlier
 // version does not go into the new checkpoint.
-func (c *Coordinator) show(r *running) error {
+func (c *Coordinator) show(r *running) {
 	c.progress.State, c.progress.Reason = StateCommitted, ""
 	c.measure(r.rank)
-	return c.export(nil)
+	c.exportSoon(nil)
 }
 
 // export writes the released checkpoint as a folder, with the accuracy that was

@@ -1,0 +1,80 @@
+package coordinator
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Bounds of every connection, whatever is spoken on it.
+const (
+	// sparedFiles is how many of the process's open files no connection takes: the
+	// store, the exported checkpoint, listeners, the program's own.
+	sparedFiles = 128
+	// headerTimeout is for a request's header, TLS included, idleTimeout for the
+	// next request of a connection.
+	headerTimeout = 10 * time.Second
+	idleTimeout   = time.Minute
+)
+
+// sockets is the one cap over all listeners, and over the connections of one
+// address. A connection beyond it is closed before a byte of it is read.
+type sockets struct {
+	most    int
+	address int  // of one address
+	spare   bool // this machine's own addresses are held to most only: a proxy's, or a fleet of processes
+
+	mu   sync.Mutex
+	n    int                  // guarded by mu
+	from map[netip.Prefix]int // guarded by mu
+}
+
+// newSockets caps connections at want, or at what the process's limit of open
+// files allows; address 0 is an eighth of that.
+func newSockets(want, address, files int) *sockets {
+	s := &sockets{most: want, address: address, from: map[netip.Prefix]int{}}
+	if files > 0 {
+		s.most = min(want, max(files-sparedFiles, files/4))
+	}
+	if address <= 0 {
+		s.address, s.spare = max(s.most/8, 64), true
+	}
+	return s
+}
+
+// origin is what counts as one address: whoever has an IPv6 address has its /64.
+func origin(a net.Addr) netip.Prefix {
+	p, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return netip.Prefix{} // all that is no IP address together
+	}
+	ip := p.Addr().Unmap().WithZone("")
+	bits := 64
+	if ip.Is4() {
+		bits = 32
+	}
+	prefix, _ := ip.Prefix(bits) // of a valid address
+	return prefix
+}
+
+// enter counts a connection in; the returned function, to be called once, out
+// again; nil where there are too many.
+func (s *sockets) enter(a net.Addr) (leave func()) {
+	from := origin(a)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n >= s.most || s.from[from] >= s.address && !(s.spare && from.Addr().IsLoopback()) {
+		return nil
+	}
+	s.n++
+	s.from[from]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.n--
+		if s.from[from]--; s.from[from] == 0 {
+			delete(s.from, from)
+		}
+	}
+}
