@@ -9,7 +9,9 @@ import (
 )
 
 // Reference trains on GoMLX's Go backend: the same graphs as the compiled
-// programs, run by somebody else's code. It keeps the last step it compiled.
+// programs, run by somebody else's code. A task does not carry what a program has
+// built in, so it trains without weight decay and the head at the adapter's rate.
+// It keeps the last step it compiled.
 type Reference struct {
 	mu   sync.Mutex
 	kept referenceKey

@@ -1,0 +1,46 @@
+package coordinator_test
+
+import (
+	"fmt"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/model/base"
+)
+
+// A Core is a job's arithmetic without a network: it says what a round asks and
+// what it will cost, and takes the sum of the answers.
+func ExampleCore() {
+	b, err := base.Default()
+	check(err)
+	j := job.Default()
+	j.Name, j.Labels, j.Rounds = "mail", []string{"hotel", "travel"}, 10
+	j.Cohort.Population = 24
+	core, err := coordinator.NewCore(j, b, []byte("a seed: nothing here is private"))
+	check(err)
+
+	draw, err := core.Draw(dp.Numbered(24))
+	check(err)
+	fmt.Println(len(draw.Cohort()), "devices are asked, of ranks", core.Ranks())
+	sum := make([]int64, draw.Size()) // what unmasking gives: here nobody has learned anything
+	event, clip, err := core.Release(draw, sum, false, dp.NewSampler(core.Noise(draw)))
+	check(err)
+	core.Commit(clip)
+	spent, err := dp.Epsilon([]dp.Event{event}, core.Budget().Delta, dp.Tight)
+	check(err)
+	fmt.Println("version", core.Version(), "is released, within the budget:", spent.Epsilon < core.Budget().Epsilon)
+
+	_, err = coordinator.NewCore(job.Default(), b, nil)
+	fmt.Println(err)
+	// Output:
+	// 24 devices are asked, of ranks [1 2 3 4 5 6 7 8]
+	// version 1 is released, within the budget: true
+	// job: name has 0 bytes, must have 1..256
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
