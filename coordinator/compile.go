@@ -6,7 +6,6 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
@@ -20,7 +19,7 @@ var Hosts = []string{compiler.HostWazero, compiler.HostV8}
 func CompileStep(spec ProgramSpec) ([]byte, error) {
 	j := spec.Job
 	step := nn.StepSpec{
-		Config: spec.Base.Config, LoRA: model.LoRA{RMax: j.Adapter.RankMax, Alpha: j.Adapter.Alpha},
+		Config: spec.Base.Config, LoRA: j.Method(),
 		Classes: len(j.Labels), Rank: spec.Rank, Batch: j.Training.Batch, Seq: j.Adapter.Sequence,
 		Optimizer: nn.Optimizer(j.Training.Optimizer), WeightDecay: j.Training.WeightDecay,
 		HeadRate: j.Training.HeadLearningRate / j.Training.LearningRate,

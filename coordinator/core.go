@@ -149,7 +149,7 @@ func (c *Core) Draw(coins Coins) (*Draw, error) {
 	id := c.nextRound
 	d := &Draw{id: id}
 	var err error
-	if !c.t.job.Adapter.HeadOnly {
+	if c.t.ranks()[0] > 0 {
 		if d.rank, err = drawRank(c.rnd.stream("rank", id), c.t.job.Adapter); err != nil {
 			return nil, err
 		}

@@ -37,6 +37,9 @@ type terms struct {
 	baseRef  wire.Blob
 }
 
+// maxMasked bounds an update: a device holds it several times over while it masks it.
+const maxMasked = 1 << 26
+
 // newTerms refuses a job that does not fit its base or cannot meet its target.
 func newTerms(job Job, base *model.Base) (*terms, error) {
 	if base == nil {
@@ -47,10 +50,13 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 		return nil, err
 	}
 	t := &terms{job: job, base: base, units: job.ExpectedCohort() * job.UnitsPerDevice()}
-	t.lora = model.LoRA{RMax: job.Adapter.RankMax, Alpha: job.Adapter.Alpha}
+	t.lora = job.Method()
 	var err error
 	if t.layout, err = model.NewLayout(base.Config, t.lora, len(job.Labels)); err != nil {
 		return nil, refuseJob("base: %w", err)
+	}
+	if n := t.layout.Size(slices.Max(t.ranks())); n > maxMasked {
+		return nil, refuseJob("adapter.method trains %d values, of which at most %d can be masked: train fewer, as lora does", n, maxMasked)
 	}
 	if most := base.Config.MaxTokens(); job.Adapter.Sequence > most {
 		return nil, refuseJob("adapter.sequence is %d, the base has %d positions", job.Adapter.Sequence, most)
@@ -135,16 +141,7 @@ func blobRef(b []byte) wire.Blob {
 }
 
 // ranks lists the ranks that a round may draw.
-func (t *terms) ranks() []int {
-	if t.job.Adapter.HeadOnly {
-		return []int{0}
-	}
-	var r []int
-	for b := t.job.Adapter.RankMin; b <= t.job.Adapter.RankMax; b++ {
-		r = append(r, b)
-	}
-	return r
-}
+func (t *terms) ranks() []int { return t.job.Ranks() }
 
 // release is what a round's noise is made from; cert says how its cohort was drawn.
 func (t *terms) release(round uint64, b2 int64, cert dp.Certificate) dp.ReleaseSpec {
@@ -280,7 +277,7 @@ func (t *terms) wireJob(instance [16]byte, private bool) *wire.Job {
 	w := &wire.Job{
 		Instance: instance, Name: j.Name, Labels: j.Labels, Base: t.baseRef,
 		RankMin: uint16(j.Adapter.RankMin), RankMax: uint16(j.Adapter.RankMax), Alpha: j.Adapter.Alpha,
-		HeadOnly: j.Adapter.HeadOnly, Sequence: uint32(j.Adapter.Sequence),
+		HeadOnly: j.Ranks()[0] == 0, Method: j.Adapter.Method, Targets: t.lora.Targets, Also: t.lora.Also, Sequence: uint32(j.Adapter.Sequence),
 		Batch: uint32(j.Training.Batch), Optimizer: j.Training.Optimizer, Rounds: uint64(j.Rounds),
 		Privacy: wire.Privacy{
 			Private: private, SamplingRate: j.Cohort.SamplingRate, NoiseMultiplier: t.z * j.NoiseScale(),

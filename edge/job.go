@@ -112,8 +112,8 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	} else {
 		j.base = base
 	}
-	lora := model.LoRA{RMax: int(j.RankMax), Alpha: j.Alpha}
-	if j.layout, err = model.NewLayout(base.Config, lora, len(j.Labels)); err != nil {
+	method := model.Method{RMax: int(j.RankMax), Alpha: j.Alpha, Kind: model.MethodKind(j.Method), Targets: j.Targets, Also: j.Also}
+	if j.layout, err = model.NewLayout(base.Config, method, len(j.Labels)); err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
 	}
 	if most := base.Config.MaxTokens(); int(j.Sequence) > most {

@@ -46,6 +46,14 @@ type Adapter struct {
 	Alpha float64 `yaml:"alpha"`
 	// Sequence is the tokens per example. Default 64, at most the base's positions.
 	Sequence int `yaml:"sequence"`
+	// Method says what is trained beside the head: "lora" (default), "bitfit" (every
+	// bias), "full" (every tensor) or "head" (nothing).
+	Method string `yaml:"method"`
+	// Targets are the linear maps that LoRA changes, by the ends of their names.
+	// Default query and value.
+	Targets []string `yaml:"targets"`
+	// Also names tensors of the base, or modules, that are trained whole beside it.
+	Also []string `yaml:"also"`
 	// HeadOnly trains the classification head and leaves the adapter at its
 	// initial zero: the comparison run, not a product.
 	HeadOnly bool `yaml:"head_only"`

@@ -37,31 +37,35 @@ const (
 //
 // SGD and momentum follow the gradient, which has a scale of its own; theirs were
 // tuned on the default base and stay.
-func DefaultLocal(optimizer string, c model.Config, rankMax int) Local {
+func DefaultLocal(optimizer string, c model.Config, m model.Method) Local {
 	if optimizer != adamW {
 		return Local{optimizer, 1, 0.5, 0.5}
 	}
 	h := float64(c.HiddenSize)
+	rate := math.Min(mostRate, rateScale/(h*float64(c.NumHiddenLayers)))
+	if m.Kind == model.MethodFull {
+		rate /= 10 // every map moves at full rank, and the embeddings with them
+	}
 	return Local{
 		Optimizer:        optimizer,
-		Alpha:            float64(rankMax) * math.Min(2, math.Max(0.5, h/128)),
-		LearningRate:     digits(math.Min(mostRate, rateScale/(h*float64(c.NumHiddenLayers)))),
+		Alpha:            float64(m.RMax) * math.Min(2, math.Max(0.5, h/128)),
+		LearningRate:     digits(rate),
 		HeadLearningRate: digits(math.Min(mostRate, headScale/math.Sqrt(h))),
 	}
 }
 
 // DefaultClipNorm is the L2 bound of an update that a number of steps at these
-// learning rates makes, rankMax 0 being the head alone. AdamW's have 0.2 to 0.3 times
-// the norm that the rates allow, and the bound is a quarter of that; it is the same
-// at every rank, as the ranks share one adapter.
-func DefaultClipNorm(optimizer string, c model.Config, rankMax, classes, steps int, rate, headRate float64) float64 {
-	l, err := model.NewLayout(c, model.LoRA{RMax: max(1, rankMax), Alpha: 1}, classes)
-	if optimizer != adamW || err != nil {
+// learning rates makes, at the largest rank, or rank 0 alone. AdamW's have 0.2 to 0.3
+// times the norm that the rates allow, and the bound is a quarter of that; it is the
+// same at every rank, as the ranks share one adapter.
+func DefaultClipNorm(optimizer string, c model.Config, m model.Method, rank, classes, steps int, rate, headRate float64) float64 {
+	l, err := model.NewLayout(c, m, classes)
+	if optimizer != adamW || err != nil || l.CheckRank(rank) != nil {
 		return 4
 	}
-	head := float64(l.Size(0))
-	low := float64(l.Size(rankMax)) - head
-	return digits(float64(steps) / 4 * math.Sqrt(low*rate*rate+head*headRate*headRate))
+	head := float64(l.HeadSize())
+	rest := float64(l.Size(rank)) - head
+	return digits(float64(steps) / 4 * math.Sqrt(rest*rate*rate+head*headRate*headRate))
 }
 
 // digits rounds to two significant digits, so that a job's constants can be read.
@@ -78,8 +82,10 @@ func digits(x float64) float64 {
 // training.learning_rate and head_learning_rate, privacy.clip_norm. What the job
 // gives stays.
 func (j Job) ForBase(c model.Config) Job {
-	d := DefaultLocal(j.Training.Optimizer, c, j.Adapter.RankMax)
-	if j.Adapter.Alpha == 0 {
+	m := j.Method()
+	d := DefaultLocal(j.Training.Optimizer, c, m)
+	if m.Alpha == 0 {
+		m.Alpha = d.Alpha
 		j.Adapter.Alpha = d.Alpha
 	}
 	tr := &j.Training
@@ -93,11 +99,8 @@ func (j Job) ForBase(c model.Config) Job {
 		tr.HeadLearningRate = tr.LearningRate
 	}
 	if j.Privacy.ClipNorm == 0 {
-		rankMax := j.Adapter.RankMax
-		if j.Adapter.HeadOnly {
-			rankMax = 0
-		}
-		j.Privacy.ClipNorm = DefaultClipNorm(tr.Optimizer, c, rankMax, len(j.Labels), tr.Steps,
+		ranks := j.Ranks()
+		j.Privacy.ClipNorm = DefaultClipNorm(tr.Optimizer, c, m, ranks[len(ranks)-1], len(j.Labels), tr.Steps,
 			tr.LearningRate, tr.HeadLearningRate)
 	}
 	return j

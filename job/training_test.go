@@ -21,8 +21,9 @@ func TestDefaultsFollowTheBase(t *testing.T) {
 		{"RoBERTa large", 1024, 24, 16, 0.00016, 0.0075, 0.7},
 	} {
 		cfg := model.BERT(100, c.hidden, c.layers, 2, 64)
-		d := DefaultLocal("adamw", cfg, 8)
-		clip := DefaultClipNorm("adamw", cfg, 8, 8, 4, d.LearningRate, d.HeadLearningRate)
+		m := model.Method{RMax: 8, Alpha: 1}
+		d := DefaultLocal("adamw", cfg, m)
+		clip := DefaultClipNorm("adamw", cfg, m, 8, 8, 4, d.LearningRate, d.HeadLearningRate)
 		if d.Alpha != c.alpha || d.LearningRate != c.rate || d.HeadLearningRate != c.head || math.Abs(clip-c.clip) > 0.1*c.clip {
 			t.Errorf("%s: %+v, clip norm %v, want %+v", c.name, d, clip, c)
 		}

@@ -105,6 +105,9 @@ func (j Job) Validate() error {
 	if err := j.validatePrivacy(); err != nil {
 		return err
 	}
+	if err := j.validateMethod(); err != nil {
+		return err
+	}
 	if err := j.validateUnit(); err != nil {
 		return err
 	}

@@ -25,9 +25,15 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 		name = "A classifier"
 	}
 	fmt.Fprintf(&b, "# %s\n\n", name)
-	fmt.Fprintf(&b, "A %s encoder (%d layers, %d wide) with a LoRA adapter at rank %d (alpha %v) and a head of %d classes, "+
-		"made with Starling in %d rounds of federated fine-tuning.\n\n",
-		lay.Config.ModelType, lay.Config.NumHiddenLayers, lay.Config.HiddenSize, rank, lay.LoRA.Alpha, lay.Classes, c.Round)
+	what := map[MethodKind]string{MethodHead: "untouched but for its head", MethodBitFit: "with its biases trained (BitFit)", MethodFull: "fine-tuned whole"}[lay.LoRA.Kind]
+	if lay.LoRA.Ranked() {
+		what = fmt.Sprintf("with a LoRA adapter at rank %d (alpha %v)", rank, lay.LoRA.Alpha)
+	}
+	if lay.LoRA.Also != "" {
+		what += ", " + lay.LoRA.Also + " trained whole"
+	}
+	fmt.Fprintf(&b, "A %s encoder (%d layers, %d wide) %s and a head of %d classes, made with Starling in %d rounds of federated fine-tuning.\n\n",
+		lay.Config.ModelType, lay.Config.NumHiddenLayers, lay.Config.HiddenSize, what, lay.Classes, c.Round)
 	b.WriteString("## Data\n\nTrained on texts that never left the devices they lie on")
 	if c.Devices > 0 {
 		fmt.Fprintf(&b, ": %d devices took part", c.Devices)
@@ -63,6 +69,9 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 // usage is the lines that load a release.
 func (c *Checkpoint) usage(format string) string {
 	config := c.Adapter.layout.Config
+	if format == "peft" && !c.Adapter.layout.plainLoRA() {
+		return "# no LoRA adapter holds this: starling export --format merged writes a model that transformers loads\n"
+	}
 	trust := ""
 	if !config.standard() {
 		trust = ", trust_remote_code=True" // modeling_starling.py, read it first

@@ -83,12 +83,13 @@ func WriteCheckpoint(dir string, c *Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	peft, err := marshalFile(newPEFTConfig(lay, lay.LoRA.RMax))
-	if err != nil {
-		return err
+	files := map[string][]byte{AdapterFile: weights, CardFile: c.Card(lay.LoRA.RMax, "peft")}
+	if lay.plainLoRA() {
+		if files[AdapterConfigFile], err = marshalFile(newPEFTConfig(lay, lay.LoRA.RMax)); err != nil {
+			return err
+		}
 	}
-	meta, err := marshalFile(info)
-	if err != nil {
+	if files[CheckpointFile], err = marshalFile(info); err != nil {
 		return err
 	}
 	if !holdsBase(dir, info.BaseSHA256) {
@@ -100,9 +101,7 @@ func WriteCheckpoint(dir string, c *Checkpoint) error {
 			return err
 		}
 	}
-	return WriteFiles(dir, map[string][]byte{
-		AdapterFile: weights, AdapterConfigFile: peft, CheckpointFile: meta, CardFile: c.Card(lay.LoRA.RMax, "peft"),
-	})
+	return WriteFiles(dir, files)
 }
 
 // holdsBase reports whether an earlier checkpoint in dir is over the base of that

@@ -194,27 +194,6 @@ func refuseConfig(keys map[string]json.RawMessage) error {
 	return nil
 }
 
-// LoRA describes the adapter: low-rank updates of the query and value
-// projections of every layer, h += (alpha/b) * x A[:b,:]^T B[:,:b]^T.
-type LoRA struct {
-	RMax  int     `json:"r_max"` // rank of the stored matrices, 1..hidden
-	Alpha float64 `json:"alpha"` // numerator of the scale alpha/b, > 0
-}
-
-// Scale is the factor of the low-rank product at rank b.
-func (l LoRA) Scale(b int) float64 { return l.Alpha / float64(b) }
-
-// Validate checks the adapter against the encoder that it is for.
-func (l LoRA) Validate(c Config) error {
-	if l.RMax < 1 || l.RMax > c.HiddenSize {
-		return fmt.Errorf("%w: r_max is %d, want 1..hidden_size %d", ErrConfig, l.RMax, c.HiddenSize)
-	}
-	if !(l.Alpha > 0 && l.Alpha <= 1e6) {
-		return fmt.Errorf("%w: alpha is %v, want within (0, 1e6]", ErrConfig, l.Alpha)
-	}
-	return nil
-}
-
 // Tensor is a named, dense, row-major array of float32.
 type Tensor struct {
 	Name  string

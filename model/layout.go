@@ -11,13 +11,17 @@ const (
 	loraB = ".lora_B.weight"
 )
 
+// DeltaSuffix ends the name of a difference from a tensor of the base.
+const DeltaSuffix = ".delta"
+
 // Kinds of trainable tensors.
 type Kind uint8
 
 const (
-	KindA    Kind = iota // LoRA A [r, in]: rank b uses the first b rows
-	KindB                // LoRA B [out, r]: rank b uses the first b columns
-	KindHead             // trained whole at every rank
+	KindA     Kind = iota // LoRA A [r, in]: rank b uses the first b rows
+	KindB                 // LoRA B [out, r]: rank b uses the first b columns
+	KindHead              // of the head, trained whole at every rank
+	KindDelta             // difference from a tensor of the base, trained whole at every rank
 )
 
 // Entry is one trainable tensor of a layout.
@@ -50,14 +54,17 @@ func (e Entry) ShapeAt(b int) []int {
 // Layout is the one order of the trainable tensors that turns an adapter with
 // its head, at rank b, into one vector and back:
 //
-//	for each layer l = 0..L-1, m its query and then its value projection:
-//	    m.lora_A.weight  [b, hidden]
-//	    m.lora_B.weight  [hidden, b]
+//	for each layer l = 0..L-1, m each linear map that LoRA changes, in the order of
+//	a forward pass (query, value, unless the method names others):
+//	    m.lora_A.weight  [b, in]
+//	    m.lora_B.weight  [out, b]
+//	for each tensor t of the base that is trained whole, in the base's order:
+//	    t.delta
 //	for each trained map m of the head (Config.Head), out its columns or the classes:
 //	    m.weight  [out, hidden]
 //	    m.bias    [out]
 //
-// each row-major, names as the base's family has them. Rank 0 is the head alone.
+// each row-major, names as the base's family has them. Rank 0 leaves LoRA out.
 // A Layout is immutable.
 type Layout struct {
 	Config  Config
@@ -81,12 +88,14 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 	lay := &Layout{Config: c, LoRA: l, Classes: classes}
 	h, r := c.HiddenSize, l.RMax
 	for i := range c.NumHiddenLayers {
-		layer := c.Layer(i)
-		for _, p := range []string{layer.Query, layer.Value} {
+		for _, m := range l.adapted(c, i) {
 			lay.entries = append(lay.entries,
-				Entry{p + loraA, KindA, []int{r, h}, StartUniform},
-				Entry{p + loraB, KindB, []int{h, r}, StartZero})
+				Entry{m.name + loraA, KindA, []int{r, m.in}, StartUniform},
+				Entry{m.name + loraB, KindB, []int{m.out, r}, StartZero})
 		}
+	}
+	for _, t := range l.whole(c) {
+		lay.entries = append(lay.entries, Entry{t.Name + DeltaSuffix, KindDelta, t.Shape, StartZero})
 	}
 	head := c.Head()
 	for i, d := range head {
@@ -106,11 +115,27 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 // Entries lists the tensors in order. The caller must not change it.
 func (l *Layout) Entries() []Entry { return l.entries }
 
-// Adapted is the name of the linear map that a LoRA tensor changes.
-func (e Entry) Adapted() string {
-	name, _ := strings.CutSuffix(e.Name, loraA)
-	name, _ = strings.CutSuffix(name, loraB)
-	return name
+// Changes is the name of the base's tensor that a LoRA tensor or a difference
+// changes.
+func (e Entry) Changes() string {
+	switch e.Kind {
+	case KindA:
+		return strings.TrimSuffix(e.Name, loraA) + ".weight"
+	case KindB:
+		return strings.TrimSuffix(e.Name, loraB) + ".weight"
+	}
+	return strings.TrimSuffix(e.Name, DeltaSuffix)
+}
+
+// HeadSize is how many of the vector's values are the head's, at every rank.
+func (l *Layout) HeadSize() int {
+	n := 0
+	for _, e := range l.entries {
+		if e.Kind == KindHead {
+			n += Elements(e.Shape)
+		}
+	}
+	return n
 }
 
 // CheckRank refuses a rank outside 0..r_max.
@@ -121,7 +146,7 @@ func (l *Layout) CheckRank(b int) error {
 	return nil
 }
 
-// Size is the length of the vector at rank b (0 counts the head alone).
+// Size is the length of the vector at rank b (0 counts no LoRA tensor).
 func (l *Layout) Size(b int) int {
 	n := 0
 	for _, e := range l.entries {

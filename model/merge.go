@@ -3,7 +3,8 @@ package model
 import "slices"
 
 // Merge returns the values of what an adapter changes, by name: the adapted maps
-// with the low-rank product added, W + alpha/b * B A, and the head's tensors.
+// with the low-rank product added, W + alpha/b * B A, tensors with their difference
+// added, and the head's tensors.
 // slice is the adapter at rank b, Layout.Size(b) values; it panics on another
 // length. The base's own values stay.
 func (l *Layout) Merge(base *Base, slice []float32, b int) (map[string][]float32, error) {
@@ -14,18 +15,25 @@ func (l *Layout) Merge(base *Base, slice []float32, b int) (map[string][]float32
 		switch s.Kind {
 		case KindHead:
 			values[s.Name] = v
-		case KindA: // followed by its B
-			up := spans[i+1]
-			name := s.Adapted() + ".weight"
-			frozen, err := base.Tensor(name)
-			if err != nil {
-				return nil, err
+		case KindA, KindDelta:
+			name := s.Changes()
+			w, changed := values[name] // by the map's own difference and LoRA both
+			if !changed {
+				frozen, err := base.Tensor(name)
+				if err != nil {
+					return nil, err
+				}
+				w = slices.Clone(frozen)
+				values[name] = w
 			}
-			w := slices.Clone(frozen)
-			if b > 0 {
+			if s.Kind == KindDelta {
+				for j, x := range v {
+					w[j] += x
+				}
+			} else if b > 0 { // followed by its B
+				up := spans[i+1]
 				addProduct(w, slice[up.Offset:up.Offset+up.Len], v, b, float32(l.LoRA.Scale(b)))
 			}
-			values[name] = w
 		}
 	}
 	return values, nil

@@ -146,7 +146,7 @@ func TestLayoutRefuses(t *testing.T) {
 		"pooling":               func(c *Config, _ *LoRA, _ *int) { c.Pooling = "max" },
 		"max_position_embeddin": func(c *Config, _ *LoRA, _ *int) { c.MaxPositions = -1 },
 	} {
-		c, l, n := tinyConfig(), LoRA{4, 2}, 3
+		c, l, n := tinyConfig(), LoRA{RMax: 4, Alpha: 2}, 3
 		f(&c, &l, &n)
 		if _, err := NewLayout(c, l, n); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: got %v", name, err)

@@ -46,10 +46,13 @@ func newPEFTConfig(l *Layout, rank int) peftConfig {
 		RankPattern: map[string]any{}, AlphaPattern: map[string]any{},
 	}
 	layer := l.Config.Layer(0)
-	query, value := lastName(layer.Query), lastName(layer.Value)
-	c.TargetModules = []string{query, value}
+	targets := []string{lastName(layer.Query), lastName(layer.Value)}
+	if l.LoRA.Targets != "" {
+		targets = strings.Split(l.LoRA.Targets, ",")
+	}
+	c.TargetModules = targets
 	if !l.Config.standard() {
-		c.TargetModules = regexp.QuoteMeta(ownPrefix) + ".*(" + query + "|" + value + ")"
+		c.TargetModules = regexp.QuoteMeta(ownPrefix) + `.*\.(` + strings.ReplaceAll(regexp.QuoteMeta(strings.Join(targets, ",")), ",", "|") + ")"
 	}
 	for _, e := range l.entries {
 		if m, _, _ := strings.Cut(e.Name, "."); e.Kind == KindHead && !slices.Contains(c.ModulesToSave, m) {
@@ -57,6 +60,11 @@ func newPEFTConfig(l *Layout, rank int) peftConfig {
 		}
 	}
 	return c
+}
+
+// plainLoRA says whether a LoRA adapter and a head are all there is.
+func (l *Layout) plainLoRA() bool {
+	return l.LoRA.Ranked() && !slices.ContainsFunc(l.entries, func(e Entry) bool { return e.Kind == KindDelta })
 }
 
 func lastName(module string) string { return module[strings.LastIndexByte(module, '.')+1:] }
@@ -95,6 +103,9 @@ func PEFTFiles(a *Adapter, b int) (map[string][]byte, error) {
 	}
 	if b == 0 {
 		return nil, fmt.Errorf("%w: rank 0 is the head alone, which PEFT has no adapter for: export it merged", ErrPEFT)
+	}
+	if !a.layout.plainLoRA() {
+		return nil, fmt.Errorf("%w: tensors of the base are trained whole, which a LoRA adapter does not hold: export it merged", ErrPEFT)
 	}
 	weights, err := encodeAdapter(a, b)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // LoadPEFT reads a PEFT LoRA adapter's folder, from whatever trained it, over a
-// base: rank and scale are the file's. It must adapt query and value of every
-// layer and nothing else, which is what Starling trains. labels are the classes
+// base: rank, scale and targets are the file's. It must adapt the same linear maps in
+// every layer and nothing else. labels are the classes
 // in the order of the head's outputs. A head that the adapter lacks
 // (modules_to_save) is taken from head, which LoadHead reads from a base's folder,
 // or starts fresh.
@@ -29,10 +29,6 @@ func LoadPEFT(fsys fs.FS, c Config, labels int, head map[string]Tensor) (*Adapte
 	if err != nil {
 		return nil, err
 	}
-	lay, err := NewLayout(c, LoRA{RMax: p.R, Alpha: alpha}, labels)
-	if err != nil {
-		return nil, err
-	}
 	weights, err := readFile(fsys, AdapterFile, maxBase)
 	if err != nil {
 		return nil, err
@@ -41,7 +37,30 @@ func LoadPEFT(fsys fs.FS, c Config, labels int, head map[string]Tensor) (*Adapte
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", AdapterFile, err)
 	}
+	lay, err := NewLayout(c, LoRA{RMax: p.R, Alpha: alpha, Targets: adaptedIn(st, c)}, labels)
+	if err != nil {
+		return nil, err
+	}
 	return takePEFT(lay, st, head)
+}
+
+// adaptedIn lists the linear maps that a file's tensors adapt, as a Method's targets;
+// "" for query and value.
+func adaptedIn(st *SafeTensors, c Config) string {
+	var names []string
+	for i, l := range c.linears(0) {
+		short := c.linearNames()[i]
+		if slices.ContainsFunc(st.Tensors, func(t RawTensor) bool { return strings.HasSuffix(t.Name, "."+l.name+loraA) }) {
+			names = append(names, short)
+		}
+	}
+	all := strings.Join(names, ",")
+	layer := c.Layer(0)
+	plain := Method{}.adapted(c, 0)
+	if len(names) == len(plain) && strings.HasSuffix(layer.Query, names[0]) && strings.HasSuffix(layer.Value, names[1]) {
+		return ""
+	}
+	return all
 }
 
 // starlingAlpha refuses what is computed otherwise, and returns the alpha whose
@@ -108,7 +127,7 @@ func takePEFT(l *Layout, st *SafeTensors, head map[string]Tensor) (*Adapter, err
 	}
 	if len(left) > 0 {
 		names := slices.Sorted(maps.Keys(left))
-		return nil, fmt.Errorf("%w: %d tensors change what Starling keeps frozen, %.120q the first: only query and value and the head are trained",
+		return nil, fmt.Errorf("%w: %d tensors change what Starling keeps frozen, %.120q the first: only linear maps of every layer and the head are trained",
 			ErrPEFT, len(names), left[names[0]].Name)
 	}
 	return a, nil

@@ -196,10 +196,31 @@ def check_random(s, work, name, config):
     s.run("import", "--base", folder, "--labels", "a,b,c", "--sequence", seq, "--out", own)
     got = s.ask(op="logits", checkpoint=own, rank=0, tokens=tokens.tolist())
     report(name, "logits of the checkpoint", relative(got, logits_of(model, tokens, pad)))
+    model.eval()
+    model.zero_grad()
+    torch.nn.functional.cross_entropy(model(input_ids=tokens, attention_mask=tokens.ne(pad).long()).logits, labels).backward()
+    for method in ("full", "bitfit"):
+        grads = s.ask(op="gradient", checkpoint=own, rank=0, method=method, tokens=tokens.tolist(), labels=labels.tolist())
+        grads.pop("loss")
+        worst, all = 0.0, max(p.grad.abs().max() for p in model.parameters())
+        for n, p in model.named_parameters():
+            key = n.removeprefix(config.model_type + ".")
+            for k in (key, key + ".delta"):
+                if k in grads:
+                    g = torch.tensor(grads.pop(k))
+                    # A key's bias changes no softmax: its gradient is rounding in both.
+                    worst = max(worst, float((g - p.grad.flatten()).abs().max() / p.grad.abs().max().clamp_min(1e-3 * all)))
+        report(name, f"{method}: tensors without a gradient in autograd", len(grads), 0)
+        report(name, f"gradients of {method} fine-tuning", worst)
+    model.zero_grad()
 
     query, value = ("q_lin", "v_lin") if config.model_type == "distilbert" else ("query", "value")
     heads = ["pre_classifier", "classifier"] if config.model_type == "distilbert" else ["classifier"]
-    lora = get_peft_model(model, LoraConfig(task_type="SEQ_CLS", r=4, lora_alpha=6, target_modules=[query, value], modules_to_save=heads))
+    targets = [query, value]
+    if name.endswith("2"):  # every linear map of the layers
+        targets = ["q_lin", "k_lin", "v_lin", "out_lin", "lin1", "lin2"] if config.model_type == "distilbert" else [
+            "query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense"]
+    lora = get_peft_model(model, LoraConfig(task_type="SEQ_CLS", r=4, lora_alpha=6, target_modules=targets, modules_to_save=heads))
     g = torch.Generator().manual_seed(3)
     with torch.no_grad():
         for n, p in lora.named_parameters():

@@ -58,7 +58,7 @@ type report struct {
 
 // jobLayout is the layout of a job's adapter over a base.
 func jobLayout(job coordinator.Job, b *model.Base) (*model.Layout, error) {
-	return model.NewLayout(b.Config, model.LoRA{RMax: job.Adapter.RankMax, Alpha: job.Adapter.Alpha}, len(job.Labels))
+	return model.NewLayout(b.Config, job.Method(), len(job.Labels))
 }
 
 // measure tests the released adapter at the rank that validation chose, or at

@@ -5,7 +5,7 @@ import "fmt"
 // Version is the protocol version that this package speaks. A device offers
 // the range it understands in Hello, the coordinator answers with one of it in
 // Welcome, or with an Error of code CodeVersion.
-const Version = 3
+const Version = 4
 
 // Path is where the coordinator accepts WebSocket connections; BlobPath is
 // followed by the lower-case hexadecimal SHA-256 of an immutable blob.
@@ -16,28 +16,29 @@ const (
 
 // Sizes. Every bound that a decoder applies stands here.
 const (
-	MaxChunk     = 1 << 20         // bytes of data in one update chunk
-	MaxFrame     = MaxChunk + 1<<8 // bytes of any frame: the transport's read limit
-	MaxUpdate    = 1 << 30         // bytes of a whole masked update
-	MaxBlob      = 1 << 32         // bytes of a blob that a message may name
-	MaxTurn      = 1 << 20         // bytes of secagg's payload in one turn
-	MaxJob       = 1 << 18         // bytes of an encoded Job
-	MaxPlan      = 1 << 12         // bytes of an encoded Plan
-	MaxLabels    = 4096            // labels of a job
-	MaxLabel     = 256             // bytes of a label
-	MaxText      = 512             // bytes of a reason or an error text
-	MaxName      = 64              // bytes of a scheme, codec, optimizer, host or program name
-	MaxPrograms  = 8               // compiled forms of one training step
-	MaxPatches   = 8               // ways from a version a device may hold to the assigned one
-	MaxRank      = 4096            // LoRA rank
-	MaxParams    = 1 << 30         // values in an update
-	MaxShard     = 1 << 14         // devices in a shard
-	MaxProviders = 1 << 16         // providers that a device may hold
-	MaxCount     = 1 << 20         // extra coordinates of the clipping count
-	MaxSession   = 32              // bytes of a session token
-	maxArray     = 8192            // elements of any CBOR array
-	maxNested    = 8               // nesting of any message
-	smallMessage = 1 << 12         // bytes of a message without bulk
+	MaxChunk      = 1 << 20         // bytes of data in one update chunk
+	MaxFrame      = MaxChunk + 1<<8 // bytes of any frame: the transport's read limit
+	MaxUpdate     = 1 << 30         // bytes of a whole masked update
+	MaxBlob       = 1 << 32         // bytes of a blob that a message may name
+	MaxTurn       = 1 << 20         // bytes of secagg's payload in one turn
+	MaxJob        = 1 << 18         // bytes of an encoded Job
+	MaxPlan       = 1 << 12         // bytes of an encoded Plan
+	MaxLabels     = 4096            // labels of a job
+	MaxLabel      = 256             // bytes of a label
+	MaxText       = 512             // bytes of a reason or an error text
+	MaxName       = 64              // bytes of a scheme, codec, optimizer, host or program name
+	MaxPrograms   = 8               // compiled forms of one training step
+	MaxPatches    = 8               // ways from a version a device may hold to the assigned one
+	MaxRank       = 4096            // LoRA rank
+	MaxParams     = 1 << 30         // values in an update
+	MaxMethodList = 4096            // bytes of a job's list of names
+	MaxShard      = 1 << 14         // devices in a shard
+	MaxProviders  = 1 << 16         // providers that a device may hold
+	MaxCount      = 1 << 20         // extra coordinates of the clipping count
+	MaxSession    = 32              // bytes of a session token
+	maxArray      = 8192            // elements of any CBOR array
+	maxNested     = 8               // nesting of any message
+	smallMessage  = 1 << 12         // bytes of a message without bulk
 )
 
 // A Kind names a message; it is the first byte of its frame.

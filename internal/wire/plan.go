@@ -27,7 +27,10 @@ type Job struct {
 	RankMin   uint16
 	RankMax   uint16
 	Alpha     float64 // LoRA scale is Alpha/rank
-	HeadOnly  bool    // train the classification head only
+	HeadOnly  bool    // every round's rank is 0
+	Method    string  // what is trained beside the head: lora (or empty), head, bitfit, full
+	Targets   string  // linear maps that LoRA changes, with commas; empty: query and value
+	Also      string  // tensors of the base trained whole, with commas
 	Sequence  uint32  // tokens of an example
 	Batch     uint32  // examples of a local step
 	Optimizer string  // local optimizer: sgd, momentum, adamw

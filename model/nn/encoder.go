@@ -17,7 +17,7 @@ const maskedScore = -1e4
 type encoder struct {
 	elementary
 	cfg    model.Config
-	scale  float64 // of the low-rank product; 0 leaves LoRA out
+	scale  float64 // of the low-rank products
 	params *params
 }
 
@@ -60,27 +60,25 @@ func (e encoder) norm(x *graph.Node, name string) *graph.Node {
 	return layerNorm(x, e.params.frozen(name+".weight", h), e.params.frozen(name+".bias", h), e.cfg.LayerNormEps)
 }
 
+// dense is a linear map with its bias, and the low-rank update of it that the graph
+// has.
 func (e encoder) dense(x *graph.Node, name string, out int) *graph.Node {
 	in := x.Shape().Dimensions[1]
-	return linear(x, e.params.frozen(name+".weight", out, in), e.params.frozen(name+".bias", out))
-}
-
-// adapted is a dense layer plus its low-rank update, where the graph has one.
-func (e encoder) adapted(x *graph.Node, name string) *graph.Node {
-	y := e.dense(x, name, e.cfg.HiddenSize)
-	if e.scale == 0 {
+	y := linear(x, e.params.frozen(name+".weight", out, in), e.params.frozen(name+".bias", out))
+	a, ok := e.params.byName[name+".lora_A.weight"]
+	if !ok {
 		return y
 	}
-	low := linear(x, e.params.byName[name+".lora_A.weight"], nil)
-	return graph.Add(y, graph.MulScalar(linear(low, e.params.byName[name+".lora_B.weight"], nil), e.scale))
+	low := linear(linear(x, a, nil), e.params.byName[name+".lora_B.weight"], nil)
+	return graph.Add(y, graph.MulScalar(low, e.scale))
 }
 
 // layer is one post-norm encoder layer; bias [B,S] masks padding.
 func (e encoder) layer(x, bias *graph.Node, l model.Layer) *graph.Node {
 	h := e.cfg.HiddenSize
-	q := e.adapted(x, l.Query)
+	q := e.dense(x, l.Query, h)
 	k := e.dense(x, l.Key, h)
-	v := e.adapted(x, l.Value)
+	v := e.dense(x, l.Value, h)
 	a := e.attention(q, k, v, bias)
 	x = e.norm(graph.Add(x, e.dense(a, l.AttentionOutput, h)), l.AttentionNorm)
 	f := e.activation(e.dense(x, l.Intermediate, e.cfg.IntermediateSize), e.cfg.HiddenAct)

@@ -68,3 +68,73 @@ func TestLogitsMatchTransformers(t *testing.T) {
 		}
 	}
 }
+
+// What training changes is what prediction adds: the loss after a step is the one of
+// the logits at the changed values, whatever the method.
+func TestPredictorFollowsEveryMethod(t *testing.T) {
+	base, err := model.LoadBaseDir(filepath.Join("testdata", "bert"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []struct {
+		method model.Method
+		rank   int
+	}{
+		{model.Method{RMax: 1, Alpha: 1, Kind: model.MethodBitFit}, 0},
+		{model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull}, 0},
+		{model.Method{RMax: 3, Alpha: 4, Targets: "query,output.dense", Also: "query,embeddings.LayerNorm"}, 2},
+	} {
+		s := StepSpec{Config: base.Config, LoRA: m.method, Classes: 3, Rank: m.rank, Batch: 4, Seq: 12, Optimizer: AdamW}
+		lay, err := s.Layout()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr, err := NewTrainer(s, base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batches := testBatches(s, 1)
+		v := model.NewAdapter(lay, 5).Slice(m.rank)
+		var losses []float32
+		for range 6 {
+			delta, l, err := tr.Train(t.Context(), v, batches, 0.01)
+			if err != nil {
+				t.Fatal(err)
+			}
+			losses = append(losses, l...)
+			for i := range v {
+				v[i] += delta[i]
+			}
+		}
+		_, last, err := tr.Train(t.Context(), v, batches, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !(last[0] < 0.95*losses[0]) {
+			t.Errorf("%+v: loss %v -> %v", m.method, losses[0], last[0])
+		}
+		p, err := NewPredictor(lay, base, 12, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows [][]int32
+		for i := range 4 {
+			rows = append(rows, batches[0].Tokens[12*i:12*i+12])
+		}
+		logits, err := p.Logits(t.Context(), v, m.rank, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss := 0.0
+		for i, row := range logits {
+			sum := 0.0
+			for _, x := range row {
+				sum += math.Exp(float64(x))
+			}
+			loss += (math.Log(sum) - float64(row[batches[0].Labels[i]])) / 4
+		}
+		if d := math.Abs(loss - float64(last[0])); d > 1e-4 {
+			t.Errorf("%+v: prediction has the loss %v, training %v", m.method, loss, last[0])
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/model"
 )
 
 // catch turns GoMLX's panics into errors.
@@ -40,12 +42,18 @@ func (p *params) add(name string, role Role, dtype dtypes.DType, shape ...int) *
 	return n
 }
 
-// frozen returns the named parameter, adding it as a frozen one at first use.
+// frozen returns the named parameter, adding it as a frozen one at first use; where
+// its difference is trained, the sum of both.
 func (p *params) frozen(name string, shape ...int) *graph.Node {
 	if n, ok := p.byName[name]; ok {
 		return n
 	}
-	return p.add(name, Frozen, dtypes.Float32, shape...)
+	n := p.add(name, Frozen, dtypes.Float32, shape...)
+	if d, ok := p.byName[name+model.DeltaSuffix]; ok {
+		n = graph.Add(n, d)
+		p.byName[name] = n
+	}
+	return n
 }
 
 // scaleBy multiplies every element by a scalar node.

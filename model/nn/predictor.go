@@ -60,12 +60,21 @@ func (p *Predictor) program(seq int) (*program, error) {
 		ps := newParams(g)
 		tokens := ps.add(TokensName, Input, dtypes.Int32, predictBatch, seq)
 		c := p.layout.Config
-		for _, e := range p.layout.Entries() {
+		added := map[string]bool{}
+		entries := p.layout.Entries()
+		for i, e := range entries {
+			name, shape := e.Name, e.Shape
 			switch e.Kind {
-			case model.KindHead:
-				ps.add(e.Name, State, dtypes.Float32, e.Shape...)
+			case model.KindB:
+				continue
 			case model.KindA: // merged into the map that it changes
-				ps.add(e.Adapted()+".weight", State, dtypes.Float32, c.HiddenSize, c.HiddenSize)
+				name, shape = e.Changes(), []int{entries[i+1].Shape[0], e.Shape[1]}
+			case model.KindDelta:
+				name = e.Changes()
+			}
+			if !added[name] {
+				added[name] = true
+				ps.add(name, State, dtypes.Float32, shape...)
 			}
 		}
 		logits := encoder{cfg: c, params: ps}.logits(tokens, p.layout.Classes)

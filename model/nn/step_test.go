@@ -240,7 +240,7 @@ func TestEveryRankLearns(t *testing.T) {
 	for _, o := range []Optimizer{SGD, AdamW} {
 		for _, rank := range []int{0, 1, 8} {
 			c := model.BERT(40, 32, 2, 2, 12)
-			d := job.DefaultLocal(string(o), c, 8)
+			d := job.DefaultLocal(string(o), c, model.Method{RMax: 8})
 			s := StepSpec{Config: c, LoRA: model.LoRA{RMax: 8, Alpha: d.Alpha}, Classes: 3,
 				Rank: rank, Batch: 8, Seq: 12, Optimizer: o, HeadRate: d.HeadLearningRate / d.LearningRate}
 			tr, err := NewTrainer(s, testBase(t, s.Config))
@@ -326,7 +326,7 @@ func TestDyLoRAGolden(t *testing.T) {
 			bn := p.add("m.lora_B.weight", State, dtypes.Float32, out, r.B)
 			go_ := p.add("grad_out", Input, dtypes.Float32, 1, out)
 			e := encoder{cfg: model.Config{HiddenSize: out}, scale: lora.Scale(r.B), params: p}
-			y := e.adapted(x, "m")
+			y := e.dense(x, "m", out)
 			grads := graph.Gradient(graph.ReduceAllSum(graph.Mul(y, go_)), an, bn)
 			return p.list, []Output{{Node: y}, {Node: grads[0]}, {Node: grads[1]}}, nil
 		})

@@ -112,7 +112,7 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 		return nil, err
 	}
 	job = job.ForBase(l.Base.Config)
-	layout, err := model.NewLayout(l.Base.Config, model.LoRA{RMax: job.Adapter.RankMax, Alpha: job.Adapter.Alpha}, len(job.Labels))
+	layout, err := model.NewLayout(l.Base.Config, job.Method(), len(job.Labels))
 	if err != nil {
 		return nil, err
 	}

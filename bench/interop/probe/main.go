@@ -22,6 +22,7 @@ type request struct {
 	Checkpoint string    `json:"checkpoint"`
 	Base       string    `json:"base"` // of "ids"
 	Rank       int       `json:"rank"`
+	Method     string    `json:"method"` // of "gradient": instead of the checkpoint's own
 	Texts      []string  `json:"texts"`
 	Tokens     [][]int32 `json:"tokens"` // rows of one length
 	Labels     []int32   `json:"labels"`
@@ -91,7 +92,15 @@ func gradient(r request) (map[string][]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	lay := ck.Adapter.Layout()
+	lay, start := ck.Adapter.Layout(), ck.Adapter.Slice(r.Rank)
+	if r.Method != "" { // the checkpoint's head, and nothing else changed
+		head := start[len(start)-lay.HeadSize():]
+		m := model.Method{RMax: 1, Alpha: 1, Kind: model.MethodKind(r.Method)}
+		if lay, err = model.NewLayout(lay.Config, m, lay.Classes); err != nil {
+			return nil, err
+		}
+		start = append(make([]float32, lay.Size(r.Rank)-len(head)), head...)
+	}
 	step, err := nn.NewTrainer(nn.StepSpec{Config: lay.Config, LoRA: lay.LoRA, Classes: lay.Classes, Rank: r.Rank,
 		Batch: len(r.Tokens), Seq: len(r.Tokens[0]), Optimizer: nn.SGD}, ck.Base)
 	if err != nil {
@@ -101,7 +110,7 @@ func gradient(r request) (map[string][]float32, error) {
 	for _, row := range r.Tokens {
 		flat = append(flat, row...)
 	}
-	delta, losses, err := step.Train(context.Background(), ck.Adapter.Slice(r.Rank), []trainer.Batch{{Tokens: flat, Labels: r.Labels}}, 1)
+	delta, losses, err := step.Train(context.Background(), start, []trainer.Batch{{Tokens: flat, Labels: r.Labels}}, 1)
 	if err != nil {
 		return nil, err
 	}

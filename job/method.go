@@ -1,0 +1,51 @@
+package job
+
+import (
+	"strings"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// Method is what the job trains.
+func (j Job) Method() model.Method {
+	a := j.Adapter
+	return model.Method{RMax: a.RankMax, Alpha: a.Alpha, Kind: model.MethodKind(a.Method),
+		Targets: strings.Join(a.Targets, ","), Also: strings.Join(a.Also, ",")}
+}
+
+// Ranks lists those that a round may draw: 0 alone where the method has none.
+func (j Job) Ranks() []int {
+	if j.Adapter.HeadOnly || !j.Method().Ranked() {
+		return []int{0}
+	}
+	var ranks []int
+	for b := j.Adapter.RankMin; b <= j.Adapter.RankMax; b++ {
+		ranks = append(ranks, b)
+	}
+	return ranks
+}
+
+// validateMethod checks what needs no base.
+func (j Job) validateMethod() error {
+	a := j.Adapter
+	switch m := model.MethodKind(a.Method); m {
+	case "", model.MethodLoRA:
+	case model.MethodHead, model.MethodBitFit, model.MethodFull:
+		if len(a.Targets) > 0 {
+			return refuse("adapter.targets are given, but adapter.method %s has none", m)
+		}
+	default:
+		return refuse("adapter.method is %.40q, must be lora, head, bitfit or full", a.Method)
+	}
+	if a.HeadOnly && (a.Method != "" && a.Method != string(model.MethodHead) || len(a.Also) > 0) {
+		return refuse("adapter.head_only is set: adapter.method and adapter.also then have no meaning")
+	}
+	for key, list := range map[string][]string{"targets": a.Targets, "also": a.Also} {
+		for _, n := range list {
+			if n == "" || strings.ContainsAny(n, ", ") {
+				return refuse("adapter.%s has the name %.80q", key, n)
+			}
+		}
+	}
+	return nil
+}

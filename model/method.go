@@ -1,0 +1,161 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MethodKind says what of a model is trained beside the head.
+type MethodKind string
+
+const (
+	MethodLoRA   MethodKind = "lora"   // low-rank updates of linear maps (Hu et al. 2022), cut to a rank as in DyLoRA
+	MethodHead   MethodKind = "head"   // nothing
+	MethodBitFit MethodKind = "bitfit" // every bias (Ben Zaken et al. 2022)
+	MethodFull   MethodKind = "full"   // every tensor
+)
+
+// Method says what is trained: for LoRA low-rank updates of linear maps in every
+// layer, h += (alpha/b) * x A[:b,:]^T B[:,:b]^T at rank b; for all kinds the head,
+// and tensors of the base that are trained whole, as differences from it.
+//
+// Targets and Also are lists with commas between names, so that methods can be
+// compared. A name stands for what it is the end of, at a dot: "query",
+// "attention.output.dense". They may come from a stranger: they only ever choose
+// among the base's own names.
+type Method struct {
+	RMax    int        `json:"r_max"`             // LoRA: rank of the stored matrices, 1..hidden
+	Alpha   float64    `json:"alpha"`             // LoRA: numerator of the scale alpha/b, > 0
+	Kind    MethodKind `json:"kind,omitempty"`    // "" is LoRA
+	Targets string     `json:"targets,omitempty"` // LoRA: linear maps; "" is query and value
+	Also    string     `json:"also,omitempty"`    // tensors, or modules with all their tensors, trained whole
+}
+
+// LoRA is the Method whose zero Kind it is.
+type LoRA = Method
+
+// Limits of a method's lists.
+const (
+	maxMethodList = 4096 // bytes
+	maxMethodName = 64   // names
+)
+
+// Scale is the factor of the low-rank product at rank b.
+func (m Method) Scale(b int) float64 { return m.Alpha / float64(b) }
+
+// Ranked says whether the method has ranks; without them there is only rank 0.
+func (m Method) Ranked() bool { return m.Kind == "" || m.Kind == MethodLoRA }
+
+// Validate checks the method against the encoder that it is for.
+func (m Method) Validate(c Config) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case !m.Ranked() && m.Kind != MethodHead && m.Kind != MethodBitFit && m.Kind != MethodFull:
+		return bad("method is %.40q, want lora, head, bitfit or full", m.Kind)
+	case m.RMax < 1 || m.RMax > c.HiddenSize:
+		return bad("r_max is %d, want 1..hidden_size %d", m.RMax, c.HiddenSize)
+	case !(m.Alpha > 0 && m.Alpha <= 1e6):
+		return bad("alpha is %v, want within (0, 1e6]", m.Alpha)
+	case m.Targets != "" && !m.Ranked():
+		return bad("targets are given, but only lora has some, not %s", m.Kind)
+	case m.Also != "" && m.Kind == MethodFull:
+		return bad("also is given, but full trains every tensor")
+	}
+	for key, list := range map[string]string{"targets": m.Targets, "also": m.Also} {
+		names, err := splitList(key, list)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			if key == "targets" && !slices.ContainsFunc(c.linears(0), func(l linear) bool { return endsAt(l.name, n) }) {
+				return bad("targets: no linear map of a layer ends in %.80q; there are %s", n, c.linearNames())
+			}
+			if key == "also" && !slices.ContainsFunc(c.BaseTensors(), func(t TensorSpec) bool { return covers(n, t.Name) }) {
+				return bad("also: the base has no tensor or module that ends in %.80q", n)
+			}
+		}
+	}
+	return nil
+}
+
+func splitList(key, list string) ([]string, error) {
+	if list == "" {
+		return nil, nil
+	}
+	if len(list) > maxMethodList {
+		return nil, fmt.Errorf("%w: %s has %d bytes, limit %d", ErrConfig, key, len(list), maxMethodList)
+	}
+	names := strings.Split(list, ",")
+	if len(names) > maxMethodName {
+		return nil, fmt.Errorf("%w: %s has %d names, limit %d", ErrConfig, key, len(names), maxMethodName)
+	}
+	for _, n := range names {
+		if n == "" || n != strings.TrimSpace(n) {
+			return nil, fmt.Errorf("%w: %s has the name %.80q", ErrConfig, key, n)
+		}
+	}
+	return names, nil
+}
+
+// endsAt says whether name is end, or ends in it at a dot.
+func endsAt(name, end string) bool { return name == end || strings.HasSuffix(name, "."+end) }
+
+// covers says whether a name in Also stands for a tensor.
+func covers(name, tensor string) bool {
+	if endsAt(tensor, name) {
+		return true
+	}
+	module := tensor[:max(0, strings.LastIndexByte(tensor, '.'))]
+	return endsAt(module, name)
+}
+
+// linear is a linear map of a layer.
+type linear struct {
+	name    string
+	in, out int
+}
+
+// linears lists those of layer l in the order of a forward pass.
+func (c Config) linears(l int) []linear {
+	n, h, f := c.Layer(l), c.HiddenSize, c.IntermediateSize
+	return []linear{{n.Query, h, h}, {n.Key, h, h}, {n.Value, h, h}, {n.AttentionOutput, h, h},
+		{n.Intermediate, h, f}, {n.Output, f, h}}
+}
+
+func (c Config) linearNames() []string {
+	var names []string
+	for _, l := range c.linears(0) {
+		names = append(names, strings.SplitN(l.name, ".0.", 2)[1])
+	}
+	return names
+}
+
+// adapted lists the linear maps of layer l that LoRA changes.
+func (m Method) adapted(c Config, l int) []linear {
+	if !m.Ranked() {
+		return nil
+	}
+	names, _ := splitList("targets", m.Targets) // Validate has seen it
+	if len(names) == 0 {
+		n := c.Layer(l)
+		names = []string{n.Query, n.Value}
+	}
+	return slices.DeleteFunc(c.linears(l), func(x linear) bool {
+		return !slices.ContainsFunc(names, func(n string) bool { return endsAt(x.name, n) })
+	})
+}
+
+// whole lists the base's tensors that are trained as differences.
+func (m Method) whole(c Config) []TensorSpec {
+	also, _ := splitList("also", m.Also)
+	return slices.DeleteFunc(c.BaseTensors(), func(t TensorSpec) bool {
+		switch {
+		case m.Kind == MethodFull, m.Kind == MethodBitFit && strings.HasSuffix(t.Name, ".bias"):
+			return false
+		}
+		return !slices.ContainsFunc(also, func(n string) bool { return covers(n, t.Name) })
+	})
+}
