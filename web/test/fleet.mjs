@@ -52,9 +52,13 @@ cohort: {population: ${natives + browsers}, sampling_rate: 1, floor: ${floor}}
 shard: {size: 8, floor: 3, corrupt: 0, breach_bits: 0}
 privacy: {epsilon: 2, simulated_population: 1000000, simulated_cohort: 10000}
 ${extra}`);
-  const server = start(["serve", "--json", "--job", job, "--dir", join(dir, "state"), "--listen", "127.0.0.1:0",
-    "--validation", join(validation, "validation-0.jsonl")]);
-  running.push(server);
+  const serve = (address) => {
+    const run = start(["serve", "--json", "--job", job, "--dir", join(dir, "state"), "--listen", address,
+      "--validation", join(validation, "validation-0.jsonl")]);
+    running.push(run);
+    return run;
+  };
+  const server = serve("127.0.0.1:0");
   const said = (what, pattern) => until(what, () => {
     if (server.child.exitCode !== null) throw new Error(`serve ended: ${server.err}`);
     return pattern.exec(server.err)?.[1];
@@ -73,6 +77,8 @@ ${extra}`);
       running.push(...edges);
       return edges;
     },
+    /** After server.child has ended: the same coordinator again, at the same address. */
+    restart: () => serve(new URL(page).host),
     async result() {
       assert.equal(await server.done, 0, server.err);
       return JSON.parse(server.out.trim().split("\n").at(-1));

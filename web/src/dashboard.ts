@@ -1,0 +1,182 @@
+// The operator's dashboard: what the coordinator streams, as it comes.
+import "./dashboard.css";
+import type { About, Guarantee, Occurrence, Overview, Progress, RoundRecord } from "./api.js";
+import { RoundChart } from "./dashboard/charts.js";
+import { CohortMap } from "./dashboard/cohort.js";
+import { addEvents, forgetEvents, paintEvents } from "./dashboard/events.js";
+import { follow, type Link } from "./dashboard/stream.js";
+import { byId, element, message, say, show } from "./dom.js";
+import { bound, bytes, count, duration, meaning, percent, significant } from "./format.js";
+
+const tokenKey = "starling-admin";
+const cohort = new CohortMap();
+const accuracyChart = new RoundChart("accuracy-chart", "Accuracy by rank over rounds", percent);
+const privacyChart = new RoundChart("privacy-chart", "Epsilon spent over rounds", significant);
+const trafficChart = new RoundChart("traffic-chart", "Bytes for each device over rounds", bytes);
+const timeChart = new RoundChart("time-chart", "Seconds a round", (v) => v < 10 ? `${v.toFixed(1)} s` : duration(v));
+
+let about: About | undefined;
+let progress: Progress | undefined;
+let closesAt = 0;
+let stop = new AbortController();
+
+// ---- the token
+
+/** Taken from the address once, then kept for this tab only. */
+function takeToken(): string {
+  const given = location.hash.slice(1);
+  if (given) {
+    history.replaceState(null, "", location.pathname);
+    try { sessionStorage.setItem(tokenKey, given); } catch { /* the next reload asks again */ }
+    return given;
+  }
+  try { return sessionStorage.getItem(tokenKey) ?? ""; } catch { return ""; }
+}
+
+let token = takeToken();
+
+// ---- what is streamed
+
+function link(state: Link, why = "", again = 0): void {
+  const over = progress?.state === "finished";
+  byId("dot").dataset.state = state === "lost" && over ? "over" : state;
+  show("denied", state === "denied");
+  if (state === "denied") {
+    show("content", false);
+    say("denied-why", token ? why : "");
+    say("live", "The token is needed");
+    byId("token").focus();
+    return;
+  }
+  if (state === "live") {
+    say("live", over ? "The job is over" : "Live");
+    show("content", true);
+  } else if (state === "lost") {
+    say("live", over ? "The job is over; the coordinator has ended. What stands here is its last word."
+      : `Disconnected: ${why}. What stands here is old; trying again${again > 3000 ? ` in ${duration(again / 1000)}` : ""}.`);
+  }
+}
+
+function on(event: string, data: unknown): void {
+  switch (event) {
+    case "overview":
+      return overview(data as Overview);
+    case "rounds":
+      return rounds((data ?? []) as RoundRecord[]);
+    case "events":
+      return addEvents(data as Occurrence[]);
+  }
+}
+
+function overview(o: Overview): void {
+  const p = progress = o.progress;
+  closesAt = o.state_left_ms ? Date.now() + o.state_left_ms : 0;
+  say("job", p.job);
+  document.title = `${p.job} · Starling`;
+  say("round", String(p.round));
+  say("round-of", `of ${p.rounds}${p.attempt > p.round ? `, attempt ${p.attempt}` : ""}`);
+  say("state", p.state);
+  say("rank", p.cohort ? String(p.rank) : "–");
+  say("devices", String(p.connected));
+  say("devices-of", `of ${count(p.enrolled, "device")} connected${p.cohort ? `; ${p.cohort} in this round, ${p.dropped} dropped` : ""}`);
+  const bar = byId<HTMLProgressElement>("rounds");
+  bar.max = Math.max(1, p.rounds);
+  bar.value = ["measuring", "finished", "committed"].includes(p.state) ? p.round : Math.max(0, p.round - 1);
+  say("reason", p.reason ?? "");
+  byId("reason").classList.toggle("failed", p.state === "abandoned" || (p.state === "finished" && p.round < p.rounds));
+  say("traffic", `${bytes(p.bytes_up)} received, ${bytes(p.bytes_down)} sent since the start.`);
+  cohort.show(o.cohort, o.browsers);
+  privacy(p);
+}
+
+function privacy(p: Progress): void {
+  const lines: Node[] = [];
+  const put = (name: string, spent?: Guarantee, whole?: Guarantee) => {
+    if (!spent) return;
+    const share = whole && whole.epsilon > 0 ? spent.epsilon / whole.epsilon : 0;
+    const meter = element("progress", { max: "1", "aria-label": `${name}: share spent` });
+    meter.value = Math.min(1, share);
+    lines.push(element("p", {}, element("b", {}, name), ` ${bound(spent)}`, whole ? ` of ${significant(whole.epsilon)}` : ""), meter,
+      element("p", { class: "soft small" }, spent.epsilon > 0 ? `So far ${meaning(spent)}.` : "Nothing has been spent yet."));
+  };
+  if (!p.private) lines.push(element("p", { class: "failed" }, "None: a reproducible run."));
+  put("Simulated population", p.simulated, about?.simulated);
+  put(about?.protects === "provider" ? "Each provider" : "Each device", p.delivered, about?.delivered);
+  put("If who takes part is seen", p.visible, about?.visible);
+  byId("privacy").replaceChildren(...lines);
+}
+
+function rounds(all: RoundRecord[]): void {
+  const made = all.filter((r) => r.released);
+  show("history-empty", all.length === 0);
+  show("history", all.length > 0);
+  byId("history-rows").replaceChildren(...all.slice(-50).toReversed().map((r) => element("tr", {},
+    element("td", {}, String(r.round)), element("td", {}, String(r.rank)),
+    element("td", {}, `${r.cohort - r.dropped} of ${r.cohort}`), element("td", {}, r.seconds < 10 ? `${r.seconds.toFixed(1)} s` : duration(r.seconds)),
+    element("td", {}, r.accuracy?.length ? r.accuracy.map((a) => percent(a.accuracy)).slice(0, 3).join(", ") : "–"),
+    element("td", {}, r.released ? "released" : `abandoned: ${r.reason ?? ""}`))));
+  const x = made.map((r) => r.round);
+  const ranks = [...new Set(made.flatMap((r) => r.accuracy?.map((a) => a.rank) ?? []))].sort((a, b) => a - b);
+  show("accuracy-empty", ranks.length === 0);
+  accuracyChart.show(x, ranks.map((rank) => ({
+    label: rank ? `Rank ${rank}` : "Head alone",
+    values: made.map((r) => r.accuracy?.find((a) => a.rank === rank)?.accuracy ?? null),
+  })));
+  const which: "simulated" | "delivered" = made.some((r) => r.simulated) ? "simulated" : "delivered";
+  const budget = about?.[which]?.epsilon;
+  privacyChart.show(made.some((r) => r[which]) ? x : [], [
+    { label: `ε, ${which}`, values: made.map((r) => r[which]?.epsilon ?? null) },
+    ...(budget ? [{ label: "ε after all rounds", values: x.map(() => budget), dash: true }] : []),
+  ]);
+  const each = (v: number, r: RoundRecord) => v / Math.max(1, r.cohort);
+  trafficChart.show(x, [
+    { label: "Up, each device", values: made.map((r) => each(r.bytes_up, r)) },
+    { label: "Down, each device", values: made.map((r) => each(r.bytes_down, r)) },
+  ]);
+  timeChart.show(x, [{ label: "Seconds", values: made.map((r) => r.seconds) }]);
+}
+
+// ---- downloads
+
+async function download(file: string): Promise<void> {
+  say("download-state", "");
+  try {
+    const response = await fetch(`v1/admin/${file}`, { headers: { Authorization: `Bearer ${token}` } });
+    if (!response.ok) throw new Error((await response.text()).trim());
+    const address = URL.createObjectURL(await response.blob());
+    element("a", { href: address, download: file.split("/").at(-1) ?? file }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 10_000);
+    say("download-state", `${file.split("/").at(-1)} is downloaded.`);
+  } catch (error) {
+    say("download-state", `Not downloaded: ${message(error)}`);
+  }
+}
+
+async function begin(): Promise<void> {
+  stop.abort();
+  stop = new AbortController();
+  forgetEvents();
+  if (!token) return link("denied");
+  void fetch("v1/job").then(async (r) => {
+    if (r.ok) about = (await r.json()) as About;
+    if (progress) privacy(progress);
+  }).catch(() => undefined); // the guarantees' wholes are left out then
+  await follow({ url: "v1/admin/events", token, on, link: (s, why, again) => {
+    if (s === "lost") forgetEvents(); // they are told again from the start
+    link(s, why, again);
+  } }, stop.signal);
+}
+
+byId("token-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  token = byId<HTMLInputElement>("token").value.trim().replace(/^.*#/, "");
+  try { sessionStorage.setItem(tokenKey, token); } catch { /* the next reload asks again */ }
+  void begin();
+});
+byId("warnings").addEventListener("change", paintEvents);
+byId("downloads").addEventListener("click", (event) => {
+  const file = (event.target as HTMLElement).dataset.file;
+  if (file) void download(file);
+});
+setInterval(() => say("left", closesAt > Date.now() ? `closes in ${duration((closesAt - Date.now()) / 1000)}` : ""), 500);
+void begin();

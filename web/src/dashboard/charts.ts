@@ -1,0 +1,70 @@
+// Line charts over rounds, in the page's colours.
+import uPlot from "uplot";
+import { byId } from "../dom.js";
+
+export interface Line {
+  label: string;
+  values: (number | null)[];
+  dash?: boolean;
+}
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const palettes = {
+  light: ["#1f6662", "#b9770e", "#5a57b5", "#a33025", "#1d7443", "#8d5fa8", "#2f7fb8", "#7a6a10"],
+  dark: ["#63c2b8", "#e8b450", "#a9a6f5", "#f08a7d", "#6fd08c", "#c39be0", "#7cc0ee", "#d6c65c"],
+};
+
+/** A chart that is made when there is something to show, and made again where its lines change. */
+export class RoundChart {
+  readonly #at: HTMLElement;
+  readonly #title: string;
+  readonly #format: (v: number) => string;
+  #plot?: uPlot;
+  #shape = "";
+  #last?: { rounds: number[]; lines: Line[] };
+
+  constructor(id: string, title: string, format: (v: number) => string) {
+    this.#at = byId(id);
+    this.#title = title;
+    this.#format = format;
+    new ResizeObserver(() => this.#plot?.setSize(this.#size())).observe(this.#at);
+    dark.addEventListener("change", () => {
+      this.#shape = "";
+      if (this.#last) this.show(this.#last.rounds, this.#last.lines);
+    });
+  }
+
+  show(rounds: number[], lines: Line[]): void {
+    this.#last = { rounds, lines };
+    this.#at.hidden = rounds.length === 0 || lines.length === 0;
+    if (this.#at.hidden) return;
+    const data: uPlot.AlignedData = [rounds, ...lines.map((l) => l.values)];
+    const shape = lines.map((l) => l.label).join("\n");
+    if (this.#plot && shape === this.#shape) {
+      this.#plot.setData(data);
+      return;
+    }
+    this.#plot?.destroy();
+    this.#shape = shape;
+    const ink = getComputedStyle(document.body).color;
+    const grid = { stroke: dark.matches ? "#2d3541" : "#d9dee5", width: 1 };
+    const colours = dark.matches ? palettes.dark : palettes.light;
+    const axis = { stroke: ink, grid, ticks: grid, font: "12px system-ui, sans-serif" };
+    this.#plot = new uPlot({
+      ...this.#size(), title: "",
+      scales: { x: { time: false } },
+      axes: [{ ...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] }, { ...axis, size: 62, values: (_, ticks) => ticks.map((v) => this.#format(v)) }],
+      series: [{ label: "Round" }, ...lines.map((l, i) => ({
+        label: l.label, stroke: colours[i % colours.length], width: 2, dash: l.dash ? [6, 4] : undefined, spanGaps: true,
+        points: { show: rounds.length < 60 && !l.dash }, value: (_: uPlot, v: number | null) => v === null ? "–" : this.#format(v),
+      }))],
+    }, data, this.#at);
+    this.#plot.root.querySelector("canvas")?.setAttribute("aria-hidden", "true"); // the table of rounds says the same
+    this.#plot.root.setAttribute("role", "group");
+    this.#plot.root.setAttribute("aria-label", this.#title);
+  }
+
+  #size(): { width: number; height: number } {
+    return { width: Math.max(200, this.#at.clientWidth), height: 220 };
+  }
+}

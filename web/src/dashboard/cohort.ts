@@ -1,0 +1,88 @@
+// The running round's devices as a map: a square each, coloured by standing,
+// browsers with a ring. One canvas holds thousands and is drawn once a frame.
+import { byId, element } from "../dom.js";
+
+interface Standing { name: string; light: string; dark: string }
+
+/** By the characters of Overview.cohort, in the order of a round. */
+const standings: Record<string, Standing> = {
+  ".": { name: "absent", light: "#c6ccd5", dark: "#3a4452" },
+  j: { name: "joined", light: "#7d8fb3", dark: "#8499c4" },
+  t: { name: "training", light: "#b9770e", dark: "#e8b450" },
+  m: { name: "masked", light: "#1f6662", dark: "#63c2b8" },
+  r: { name: "revealed", light: "#1d7443", dark: "#6fd08c" },
+  a: { name: "away", light: "#8d5fa8", dark: "#c39be0" },
+  x: { name: "dropped", light: "#a33025", dark: "#f08a7d" },
+};
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const gap = 2, least = 6, largest = 22, highest = 320;
+
+export class CohortMap {
+  readonly #canvas = byId<HTMLCanvasElement>("cohort");
+  #cohort = "";
+  #browsers = "";
+  #asked = false;
+
+  constructor() {
+    dark.addEventListener("change", () => this.#ask());
+    new ResizeObserver(() => this.#ask()).observe(this.#canvas.parentElement ?? this.#canvas);
+  }
+
+  show(cohort: string, browsers: string): void {
+    if (cohort === this.#cohort && browsers === this.#browsers) return;
+    this.#cohort = cohort;
+    this.#browsers = browsers;
+    this.#ask();
+  }
+
+  #ask(): void {
+    if (this.#asked) return;
+    this.#asked = true;
+    requestAnimationFrame(() => {
+      this.#asked = false;
+      this.#draw();
+    });
+  }
+
+  #draw(): void {
+    const n = this.#cohort.length;
+    const canvas = this.#canvas;
+    canvas.hidden = n === 0;
+    byId("cohort-empty").hidden = n > 0;
+    const counts = new Map<string, number>();
+    for (const c of this.#cohort) counts.set(c, (counts.get(c) ?? 0) + 1);
+    const inBrowsers = [...this.#browsers].filter((b) => b === "b").length;
+    const present = Object.entries(standings).filter(([c]) => counts.has(c));
+    byId("legend").replaceChildren(...present.map(([c, s]) => {
+      const swatch = element("i", { "aria-hidden": "true" });
+      swatch.style.background = dark.matches ? s.dark : s.light;
+      return element("li", {}, swatch, `${counts.get(c)} ${s.name}`);
+    }), ...(inBrowsers ? [element("li", {}, `${inBrowsers} in browsers (ringed)`)] : []));
+    if (n === 0) return;
+    canvas.setAttribute("aria-label", `${n} devices: ${present.map(([c, s]) => `${counts.get(c)} ${s.name}`).join(", ")}; ${inBrowsers} in browsers`);
+    const width = canvas.parentElement ? canvas.parentElement.clientWidth - 36 : 300;
+    let size = largest;
+    const rowsAt = (s: number) => Math.ceil(n / Math.max(1, Math.floor(width / (s + gap))));
+    while (size > least && rowsAt(size) * (size + gap) > highest) size--;
+    const columns = Math.max(1, Math.floor(width / (size + gap)));
+    const ratio = devicePixelRatio || 1;
+    const height = Math.ceil(n / columns) * (size + gap);
+    canvas.width = width * ratio;
+    canvas.height = height * ratio;
+    canvas.style.height = `${height}px`;
+    const to = canvas.getContext("2d");
+    if (!to) return;
+    to.scale(ratio, ratio);
+    for (let i = 0; i < n; i++) {
+      const s = standings[this.#cohort[i] ?? ""] ?? { name: "", light: "#000", dark: "#fff" };
+      const x = (i % columns) * (size + gap), y = Math.floor(i / columns) * (size + gap);
+      to.fillStyle = dark.matches ? s.dark : s.light;
+      to.fillRect(x, y, size, size);
+      if (this.#browsers[i] === "b") {
+        to.strokeStyle = dark.matches ? "#fff" : "#000";
+        to.strokeRect(x + 1.5, y + 1.5, size - 3, size - 3);
+      }
+    }
+  }
+}
