@@ -95,7 +95,6 @@ func TestGarbageDealer(t *testing.T) {
 		spoil func(m *Shares, t int)
 		cause error // nil: no harm done
 	}{
-		{"commitments that are no points, dropped", true, func(m *Shares, _ int) { m.Commit[0] ^= 1; m.Commit[31] ^= 0x20 }, nil},
 		{"another constant commitment, dropped", true, func(m *Shares, _ int) {
 			copy(m.Commit, edwards25519.NewGeneratorPoint().Bytes())
 		}, ErrShare},
@@ -160,7 +159,94 @@ func TestGarbageDealer(t *testing.T) {
 		case c.cause != nil && !errors.Is(err, c.cause):
 			t.Errorf("%s: %v, want %v", c.what, err, c.cause)
 		}
+		faults := s.Faults()
+		if shardErr != nil {
+			faults = shardErr.Faults
+		}
+		switch {
+		case c.what == "sealed garbage for one":
+			if len(faults) != 0 {
+				t.Errorf("%s: %+v is blamed", c.what, faults)
+			}
+		case len(faults) != 1 || faults[0].Device != ids[2] || !faults[0].Proven:
+			t.Errorf("%s: blamed is %+v, the dealer is %x", c.what, faults, ids[2][:4])
+		}
 		r.check(r.shards[1]) // the other shard goes on
+	}
+}
+
+// TestHostileCommitmentsThatAreNoPoints are refused when they come, not when the
+// shard needs them.
+func TestHostileCommitmentsThatAreNoPoints(t *testing.T) {
+	r := newRound(t, "no points", testConfig(5, 11, 12, 5), 5)
+	r.key()
+	s := r.shards[0]
+	id := s.Members()[2]
+	m, err := r.byID[id].c.Share(s.Roster())
+	r.must(err)
+	last := m.Commit[len(m.Commit)-pointSize:]
+	copy(last, bytes.Repeat([]byte{0xff}, pointSize))
+	last[0] = 2 // y = 2 with the sign and the high bits set: no point of the curve
+	var device *DeviceError
+	if err := s.AddShares(id, m); !errors.As(err, &device) || device.Device != id || !errors.Is(err, ErrCommitment) {
+		t.Errorf("%v", err)
+	}
+	if s.InU2(id) {
+		t.Error("its sender is in U2")
+	}
+}
+
+// TestHostileRevealers: who reveals wrong shares of everybody is convicted and
+// costs nothing; a dealer that deals garbage to a few can frame none of them.
+func TestHostileRevealers(t *testing.T) {
+	for name, lie := range map[string]func(m *Reveal, own int) bool{
+		"wrong shares of all": func(m *Reveal, _ int) bool {
+			for k := 0; k < len(m.Shares); k += scalarSize {
+				m.Shares[k] ^= 1
+			}
+			return true
+		},
+		"a wrong share of one": func(m *Reveal, own int) bool {
+			at := 0
+			if own == 0 {
+				at = 1
+			}
+			m.Shares[at*scalarSize] ^= 1
+			return false
+		},
+		"shares of itself alone": func(m *Reveal, own int) bool {
+			share := bytes.Clone(m.Shares[own*scalarSize : (own+1)*scalarSize])
+			clear(m.Held)
+			m.Held.add(own)
+			m.Shares = share
+			return true
+		},
+	} {
+		r := newRound(t, "revealer "+name, testConfig(7, 11, 12, 7), 7)
+		r.key()
+		s := r.shards[0]
+		r.must(r.share(s))
+		sv, err := r.mask(s)
+		r.must(err)
+		cs, err := r.confirm(s, sv)
+		r.must(err)
+		convict := false
+		liar := s.Members()[0] // of the first to be asked
+		for i, id := range s.Members() {
+			m, err := r.byID[id].c.Reveal(cs)
+			r.must(err)
+			if id == liar {
+				convict = lie(m, i)
+			}
+			r.must(s.AddReveal(id, m))
+		}
+		sum, err := s.Unmask()
+		if err != nil || !slices.Equal(sum, r.plain(s)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if faults := s.Faults(); convict && (len(faults) != 1 || faults[0].Device != liar || !faults[0].Proven) || !convict && len(faults) != 0 {
+			t.Errorf("%s: blamed is %+v", name, faults)
+		}
 	}
 }
 

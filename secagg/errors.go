@@ -69,9 +69,10 @@ func (e *DeviceError) Unwrap() error { return e.Err }
 // A ShardError ends one shard: leave it out of the round's sum and go on with
 // the others.
 type ShardError struct {
-	Shard int
-	Turn  Turn
-	Err   error
+	Shard  int
+	Turn   Turn
+	Err    error
+	Faults []Fault // of Unmask: who is to blame
 }
 
 func (e *ShardError) Error() string {

@@ -89,7 +89,7 @@ func TestReports(t *testing.T) {
 	id := ID{0xab, 0xcd, 0xef, 0x01}
 	for want, err := range map[string]error{
 		"device abcdef01, turn 3 (mask): secagg: wrong length":                         &DeviceError{id, TurnMask, ErrLength},
-		"shard 7, turn 5 (reveal): secagg: below the threshold":                        &ShardError{7, TurnReveal, ErrBelowThreshold},
+		"shard 7, turn 5 (reveal): secagg: below the threshold":                        &ShardError{Shard: 7, Turn: TurnReveal, Err: ErrBelowThreshold},
 		"refused in turn 4 (confirm): secagg: bad device set":                          &RefusalError{TurnConfirm, ErrSet},
 		"Mask while turn 2 (share) is next: secagg: out of turn":                       &StateError{"Mask", TurnShare, ErrOutOfTurn},
 		"Share while turn 6 (done) is next: secagg: round left, secrets erased":        &StateError{"Share", TurnDone, ErrErased},

@@ -28,6 +28,7 @@ type Server struct {
 	sum     []uint32 // running sum of the masked vectors mod 2^32, from the first one
 	signs   [][sigSize]byte
 	reveals []*Reveal
+	faults  []Fault // of Unmask
 
 	adding *sync.Mutex // guards sum, added and closed
 	added  int         // vectors in sum
@@ -161,8 +162,8 @@ func (s *Server) closing(call string, t Turn, have Set) error {
 	return nil
 }
 
-// AddShares takes turn 2 of a device. Commitments are kept as bytes: they are
-// looked at when a secret is rebuilt.
+// AddShares takes turn 2 of a device. Commitments that are no points are refused;
+// what they commit to is looked at when a secret is rebuilt.
 func (s *Server) AddShares(from ID, m *Shares) error { return s.Admit(s.JudgeShares(from, m)) }
 
 // JudgeShares may run beside every method of the Server.
@@ -173,6 +174,8 @@ func (s *Server) JudgeShares(from ID, m *Shares) *Judged {
 		j.verdict = fmt.Errorf("%w: commitments of %d bytes, want %d", ErrLength, len(m.Commit), want)
 	} else if want := (len(s.members) - 1) * s.cfg.Suite.sealedSize(); len(m.Sealed) != want {
 		j.verdict = fmt.Errorf("%w: sealed shares of %d bytes, want %d", ErrLength, len(m.Sealed), want)
+	} else if _, err := newVerifier(m.Commit); err != nil {
+		j.verdict = err
 	}
 	commit, sealed := bytes.Clone(m.Commit), bytes.Clone(m.Sealed)
 	j.accept = func(i int) {

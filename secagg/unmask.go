@@ -3,6 +3,7 @@ package secagg
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -62,17 +63,31 @@ func (s *Server) Unmask() ([]int64, error) {
 	if want := s.u3.Len(); added != want { // the masks of what is missing would stay in
 		return nil, fmt.Errorf("secagg: shard %d: %d of %d admitted vectors were added", s.Shard(), added, want)
 	}
-	var plus, minus []maskKey // masks that are in the sum, by sign
-	defer func() { clear(plus); clear(minus) }()
 	r := rebuilder{s: s, coefficients: map[string][]*edwards25519.Scalar{}}
 	defer r.erase()
+	out, err := r.unmask()
+	faults := r.faults()
+	if err != nil {
+		return nil, &ShardError{Shard: s.Shard(), Turn: TurnReveal, Err: err, Faults: faults}
+	}
+	s.faults = faults
+	s.Close()
+	return out, nil
+}
+
+// unmask rebuilds every secret of U2 and takes the masks off a copy of the sum.
+func (r *rebuilder) unmask() ([]int64, error) {
+	s := r.s
+	var plus, minus []maskKey // masks that are in the sum, by sign
+	defer func() { clear(plus); clear(minus) }()
 	for i := range s.members {
 		if !s.u2.Has(i) {
 			continue
 		}
 		secret, err := r.rebuild(i)
 		if err != nil {
-			return nil, &ShardError{Shard: s.Shard(), Turn: TurnReveal, Err: err}
+			r.failed, r.liar = i+1, errors.Is(err, ErrCommitment)
+			return nil, err
 		}
 		if s.u3.Has(i) {
 			plus = append(plus, selfMaskKey(secret[:], &s.roster))
@@ -82,7 +97,8 @@ func (s *Server) Unmask() ([]int64, error) {
 		plus, minus, err = s.pairMasks(i, secret, plus, minus)
 		clear(secret[:])
 		if err != nil {
-			return nil, &ShardError{Shard: s.Shard(), Turn: TurnReveal, Err: err}
+			r.failed, r.liar = i+1, errors.Is(err, ErrCommitment)
+			return nil, err
 		}
 	}
 	// The sum holds every mask that did not cancel: take plus off, put minus back.
@@ -93,7 +109,6 @@ func (s *Server) Unmask() ([]int64, error) {
 		out[i] = centre(x, s.cfg.Width)
 	}
 	clear(sum)
-	s.Close()
 	return out, nil
 }
 
@@ -127,6 +142,9 @@ type rebuilder struct {
 	s            *Server
 	suspects     Set
 	coefficients map[string][]*edwards25519.Scalar // Lagrange's, by the set of holders
+	wrong        map[int]Set                       // by dealer: holders whose share of its secret was found wrong
+	failed       int                               // one more than the dealer whose secret could not be rebuilt
+	liar         bool                              // that dealer's own commitments convict it
 }
 
 func (r *rebuilder) erase() { clear(r.coefficients) }
@@ -178,6 +196,7 @@ func (r *rebuilder) sift(dealer int, commit []byte, holders []int) (*edwards2551
 			good = append(good, i)
 		} else {
 			r.suspects.add(i)
+			r.mark(dealer, i)
 		}
 		if len(good) == s.threshold {
 			a := r.combine(dealer, good)
