@@ -55,8 +55,8 @@ func (c *Coordinator) About() (About, error) {
 		ShardFloor: j.Shard.Floor, SamplingRate: j.Cohort.SamplingRate, BaseBytes: c.t.baseRef.Size,
 		Hybrid: j.Shard.Hybrid, NeedsSecret: j.Enrolment.Secret != "",
 	}
-	if j.Providers.Most > 0 {
-		a.Protects, a.Providers = "provider", j.Providers.Most
+	if j.Providers.Max > 0 {
+		a.Protects, a.Providers = "provider", j.Providers.Max
 	}
 	if j.Simulated() {
 		a.SimulatedPopulation = int(j.BudgetPopulation())

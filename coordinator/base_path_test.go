@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/starling-fl/starling/job"
 )
 
 // A base beside the job file is found from whatever folder the job is started.
@@ -17,9 +19,9 @@ func TestLoadJobFindsTheBaseBesideIt(t *testing.T) {
 		if err := os.WriteFile(path, []byte("name: x\nlabels: [a, b]\nbase: "+base+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		job, err := LoadJob(path)
-		if err != nil || job.Base != want {
-			t.Errorf("base %q is %q, want %q: %v", base, job.Base, want, err)
+		j, err := job.Load(path)
+		if err != nil || j.Base != want {
+			t.Errorf("base %q is %q, want %q: %v", base, j.Base, want, err)
 		}
 	}
 }

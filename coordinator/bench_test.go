@@ -9,17 +9,18 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
 
 // benchCoordinator has d = 135,168 values in one head: as many as BERT-small's
 // adapter at rank 16 with its own.
 func benchCoordinator(b *testing.B) *Coordinator {
-	job := tinyJob(4)
-	job.Adapter = AdapterJob{RankMin: 1, RankMax: 1, Alpha: 1, Sequence: 8, HeadOnly: true}
-	job.Labels = nil
+	j := tinyJob(4)
+	j.Adapter = job.Adapter{RankMin: 1, RankMax: 1, Alpha: 1, Sequence: 8, HeadOnly: true}
+	j.Labels = nil
 	for i := range 4096 {
-		job.Labels = append(job.Labels, fmt.Sprint(i))
+		j.Labels = append(j.Labels, fmt.Sprint(i))
 	}
 	c := model.BERT(16, 32, 1, 1, 8)
 	var tensors []model.Tensor
@@ -30,7 +31,7 @@ func benchCoordinator(b *testing.B) *Coordinator {
 	if err != nil {
 		b.Fatal(err)
 	}
-	co, err := New(Config{Job: job, Dir: b.TempDir(), Base: base, Hosts: []string{}})
+	co, err := New(Config{Job: j, Dir: b.TempDir(), Base: base, Hosts: []string{}})
 	if err != nil {
 		b.Fatal(err)
 	}

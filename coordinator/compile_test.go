@@ -5,6 +5,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm"
 )
@@ -12,8 +13,8 @@ import (
 // TestCompileStep: the program of a rank has the tensors of its assignment, is
 // the same every time, and differs by rank and host only.
 func TestCompileStep(t *testing.T) {
-	job := tinyJob(3)
-	job.Training = TrainingJob{Steps: 1, Batch: 2, Optimizer: "adamw", LearningRate: 0.1}
+	j := tinyJob(3)
+	j.Training = job.Training{Steps: 1, Batch: 2, Optimizer: "adamw", LearningRate: 0.1}
 	base := tinyBase(t)
 	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 3, Alpha: 4}, 2)
 	if err != nil {
@@ -22,7 +23,7 @@ func TestCompileStep(t *testing.T) {
 	seen := map[string]bool{}
 	for _, rank := range []int{0, 1, 3} {
 		for _, host := range Hosts {
-			spec := ProgramSpec{Job: job, Base: base, Rank: rank, Host: host}
+			spec := ProgramSpec{Job: j, Base: base, Rank: rank, Host: host}
 			code, err := CompileStep(spec)
 			if err != nil {
 				t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job"
 )
 
 // sampledJob draws most of n devices by coins.
@@ -188,9 +189,9 @@ func TestAStoppedDrawIsPaid(t *testing.T) {
 // TestFloorsAreInDelta: a sampled job accounts at delta less the floors' part, says
 // so beside every guarantee, and a job whose floors need more is refused.
 func TestFloorsAreInDelta(t *testing.T) {
-	job := sampledJob(100, 5)
-	job.Privacy.NoiseMultiplier, job.Privacy.Epsilon = 0, 2
-	terms, err := newTerms(job, tinyBase(t))
+	j := sampledJob(100, 5)
+	j.Privacy.NoiseMultiplier, j.Privacy.Epsilon = 0, 2
+	terms, err := newTerms(j, tinyBase(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,10 +214,10 @@ func TestFloorsAreInDelta(t *testing.T) {
 		t.Errorf("%v, want epsilon %v", g.delivered, want.Epsilon)
 	}
 	// What the floors really add, at the least number of devices, is within the part.
-	if d := dp.FloorDelta(terms.quorum, 0.8, job.Shard.Floor, job.Draws()); d > terms.budget.Floor {
+	if d := dp.FloorDelta(terms.quorum, 0.8, j.Shard.Floor, j.Draws()); d > terms.budget.Floor {
 		t.Errorf("%d devices are enough, and the floor adds %v", terms.quorum, d)
 	}
-	if d := dp.FloorDelta(terms.quorum-1, 0.8, job.Shard.Floor, job.Draws()); d <= terms.budget.Floor {
+	if d := dp.FloorDelta(terms.quorum-1, 0.8, j.Shard.Floor, j.Draws()); d <= terms.budget.Floor {
 		t.Errorf("%d devices would be enough", terms.quorum-1)
 	}
 	everybody := tinyJob(100)
@@ -225,7 +226,7 @@ func TestFloorsAreInDelta(t *testing.T) {
 	}
 	few := sampledJob(100, 5)
 	few.Cohort.SamplingRate, few.Cohort.Floor = 0.2, 3
-	if _, err := newTerms(few, tinyBase(t)); !errors.Is(err, ErrJob) {
+	if _, err := newTerms(few, tinyBase(t)); !errors.Is(err, job.ErrInvalid) {
 		t.Errorf("a cohort of 20 with a floor of 3: %v", err)
 	}
 }
@@ -243,10 +244,10 @@ func (t *terms) mustCostliest(tt *testing.T) dp.Event {
 // held against all of them: enrolment ends at 1/delta, and a store that holds more
 // draws no round.
 func TestDeltaFollowsEnrolment(t *testing.T) {
-	job := tinyJob(4)
-	job.Privacy.Delta = 0.2 // five members at most
+	j := tinyJob(4)
+	j.Privacy.Delta = 0.2 // five members at most
 	dir := t.TempDir()
-	tb := setTable(t, Config{Job: job, Dir: dir}, 4, nil)
+	tb := setTable(t, Config{Job: j, Dir: dir}, 4, nil)
 	for i := range byte(5) {
 		if _, err := tb.c.store.Enrol([32]byte{i}); err != nil {
 			t.Fatal(err)
@@ -266,9 +267,9 @@ func TestDeltaFollowsEnrolment(t *testing.T) {
 		t.Error(err)
 	}
 	// Providers are what counts where they are protected.
-	job.Privacy.Delta = 1e-3
-	job.Providers = ProvidersJob{Most: 10, Expected: 10, SamplingRate: 1}
-	terms, err := newTerms(job, tinyBase(t))
+	j.Privacy.Delta = 1e-3
+	j.Providers = job.Providers{Max: 10, Expected: 10, SamplingRate: 1}
+	terms, err := newTerms(j, tinyBase(t))
 	if err != nil || terms.mostEnrolled() != 100 {
 		t.Errorf("%d devices of 10 providers may enrol at delta 1e-3, %v", terms.mostEnrolled(), err)
 	}

@@ -17,27 +17,5 @@ func refuseJob(format string, args ...any) error {
 
 // contractOf is the part of a job that devices derive from, too.
 func contractOf(j Job) contract.Job {
-	return contract.Job{Uplink: j.Wire.Uplink, Providers: j.Providers.Most, Masking: j.Masking()}
+	return contract.Job{Uplink: j.Wire.Uplink, Providers: j.Providers.Max, Masking: j.Masking()}
 }
-
-// The names that these had here.
-type (
-	AdapterJob   = job.Adapter
-	TrainingJob  = job.Training
-	CohortJob    = job.Cohort
-	ShardJob     = job.Shard
-	PrivacyJob   = job.Privacy
-	ProvidersJob = job.Providers
-	ClippingJob  = job.Clipping
-	WireJob      = job.Wire
-	ServerJob    = job.Server
-	DeadlinesJob = job.Deadlines
-	EnrolmentJob = job.Enrolment
-)
-
-var (
-	ErrJob     = job.ErrInvalid
-	DefaultJob = job.Default
-	ParseJob   = job.Parse
-	LoadJob    = job.Load
-)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/job"
 )
 
 // TestNewRefusals: what needs the base, the noise or the folder to be seen.
@@ -73,11 +74,11 @@ func TestCalibration(t *testing.T) {
 		"one round": func(j *Job) { j.Rounds = 1 },
 		"adaptive":  func(j *Job) { j.Clipping.Adaptive = true },
 		"providers": func(j *Job) {
-			j.Providers = ProvidersJob{Most: 8, Expected: 4, SamplingRate: 0.25} // one of a device in expectation
+			j.Providers = job.Providers{Max: 8, Expected: 4, SamplingRate: 0.25} // one of a device in expectation
 		},
 		"one provider": func(j *Job) {
 			j.Cohort.Population, j.Cohort.SamplingRate, j.Cohort.Floor = 48, 0.5, 3
-			j.Providers = ProvidersJob{Most: 1, SamplingRate: 0.5}
+			j.Providers = job.Providers{Max: 1, SamplingRate: 0.5}
 		},
 	} {
 		j := tinyJob(24)

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/starling-fl/starling/internal/uniform"
+	"github.com/starling-fl/starling/job"
 )
 
 // randomness hands out a reader for each purpose. Without a seed all of them
@@ -52,7 +53,7 @@ func (r randomness) read(purpose string, round uint64, n int) ([]byte, error) {
 }
 
 // drawRank draws one of the ranks that a job allows.
-func drawRank(rnd io.Reader, a AdapterJob) (int, error) {
+func drawRank(rnd io.Reader, a job.Adapter) (int, error) {
 	i, err := uniform.Below(rnd, a.RankMax-a.RankMin+1)
 	return a.RankMin + i, err
 }

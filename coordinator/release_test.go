@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 )
@@ -54,16 +55,16 @@ func TestNoiseOnTheWholePath(t *testing.T) {
 	}{
 		"devices": {func(*Job) {}, n},
 		"providers, adaptive": {func(j *Job) {
-			j.Providers = ProvidersJob{Most: 6, Expected: 4, SamplingRate: 0.5}
+			j.Providers = job.Providers{Max: 6, Expected: 4, SamplingRate: 0.5}
 			j.Clipping.Adaptive = true
 		}, n * 4 * 0.5},
 	} {
-		job := tinyJob(n)
-		job.Rounds = 1
-		c.edit(&job)
-		base := wide(t, &job, 4000)
+		j := tinyJob(n)
+		j.Rounds = 1
+		c.edit(&j)
+		base := wide(t, &j, 4000)
 		dir := t.TempDir()
-		tb := setTable(t, Config{Job: job, Base: base, Dir: dir}, n, nil)
+		tb := setTable(t, Config{Job: j, Base: base, Dir: dir}, n, nil)
 		// Stochastic rounding of zeros is zero: 0 is a symbol.
 		if err := tb.run(); err != nil {
 			t.Fatal(err)
@@ -73,7 +74,7 @@ func TestNoiseOnTheWholePath(t *testing.T) {
 			t.Fatal(err)
 		}
 		ev := l.Entries[0].Event
-		v, err := tb.c.t.vector(0, job.Privacy.ClipNorm, [32]byte{})
+		v, err := tb.c.t.vector(0, j.Privacy.ClipNorm, [32]byte{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +97,7 @@ func TestNoiseOnTheWholePath(t *testing.T) {
 		if int(ev.Dim) != v.Size() || ev.Certificate == [32]byte{} || ev.SamplingRate != 1 {
 			t.Errorf("%s: event %+v", name, ev)
 		}
-		if job.Clipping.Adaptive != (v.B2() > v.Lattice.B2()) || (job.Providers.Most > 0) != (ev.ProviderRate == 0.5) {
+		if j.Clipping.Adaptive != (v.B2() > v.Lattice.B2()) || (j.Providers.Max > 0) != (ev.ProviderRate == 0.5) {
 			t.Errorf("%s: squared sensitivity %d of which the update's is %d, provider rate %v", name, v.B2(), v.Lattice.B2(), ev.ProviderRate)
 		}
 	}

@@ -15,18 +15,19 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job"
 )
 
 // tinyJob is a job for n players that trains nothing in particular.
 func tinyJob(n int) Job {
-	j := DefaultJob()
+	j := job.Default()
 	j.Server.Optimizer = "fedavg" // the mean itself, which the tests compute by hand
 	j.Name, j.Labels, j.Rounds = "tiny", []string{"a", "b"}, 2
-	j.Adapter = AdapterJob{RankMin: 1, RankMax: 3, Alpha: 4, Sequence: 8}
+	j.Adapter = job.Adapter{RankMin: 1, RankMax: 3, Alpha: 4, Sequence: 8}
 	j.Privacy.ClipNorm = 1
 	j.Cohort.Population, j.Cohort.Floor = n, min(n, 3)
-	j.Shard = ShardJob{Size: 64, Floor: 3}
-	j.Deadlines = DeadlinesJob{
+	j.Shard = job.Shard{Size: 64, Floor: 3}
+	j.Deadlines = job.Deadlines{
 		Gather: time.Minute, Key: time.Minute, Share: time.Minute, Collect: time.Minute,
 		Confirm: time.Minute, Unmask: time.Minute, Reconnect: 500 * time.Millisecond,
 	}

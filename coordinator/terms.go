@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/nf4"
 )
@@ -78,7 +79,7 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 		return nil, refuseJob("privacy: %w", err)
 	}
 	if c := job.Clipping; c.Adaptive {
-		t.clipping = &dp.AdaptiveClip{Quantile: c.Quantile, Rate: c.Rate, Min: c.Least, Max: c.Greatest}
+		t.clipping = &dp.AdaptiveClip{Quantile: c.Quantile, Rate: c.Rate, Min: c.Min, Max: c.Max}
 	}
 	if err := t.checkNorms(); err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 func (t *terms) checkNorms() error {
 	norms := map[string]float64{"privacy.clip_norm": t.job.Privacy.ClipNorm}
 	if t.clipping != nil {
-		norms["clipping.least"], norms["clipping.greatest"] = t.clipping.Min, t.clipping.Max
+		norms["clipping.min"], norms["clipping.max"] = t.clipping.Min, t.clipping.Max
 	}
 	ranks := t.ranks()
 	for _, rank := range []int{ranks[0], ranks[len(ranks)-1]} {
@@ -152,7 +153,7 @@ func (t *terms) release(round uint64, b2 int64, cert dp.Certificate) dp.ReleaseS
 	if t.job.Simulated() {
 		r.SimulatedRate = t.job.BudgetRate()
 	}
-	if t.job.Providers.Most > 0 {
+	if t.job.Providers.Max > 0 {
 		r.ProviderRate, r.Hidden = t.job.Providers.SamplingRate, t.job.Hides()
 	}
 	return r
@@ -166,7 +167,7 @@ func (t *terms) calibrate() error {
 	z := p.NoiseMultiplier
 	if z == 0 {
 		var err error
-		if g := t.job.Providers; g.Most > 0 {
+		if g := t.job.Providers; g.Max > 0 {
 			sampling := dp.GroupSampling{ClientRate: t.job.BudgetRate(), ProviderRate: g.SamplingRate, Hidden: t.job.Hides()}
 			z, err = sampling.CalibrateNoise(p.Epsilon, t.budget.Delta-t.budget.Floor, t.job.Rounds, t.budget.Accountant)
 		} else {
@@ -248,7 +249,7 @@ func (t *terms) digest(private bool) ([32]byte, error) {
 	j := t.job
 	// Where and how long does not change what is released: these may be edited
 	// between two starts.
-	j.Deadlines, j.Enrolment, j.Base = DeadlinesJob{}, EnrolmentJob{}, ""
+	j.Deadlines, j.Enrolment, j.Base = job.Deadlines{}, job.Enrolment{}, ""
 	j.Cohort.MaxConnected, j.Cohort.MaxEnrolled, j.Cohort.MaxAbandoned = 0, 0, 0
 	b, err := json.Marshal(j)
 	if err != nil {
@@ -289,7 +290,7 @@ func (t *terms) wireJob(instance [16]byte, private bool) *wire.Job {
 			Collect: millis(j.Deadlines.Collect), Confirm: millis(j.Deadlines.Confirm), Unmask: millis(j.Deadlines.Unmask),
 		},
 	}
-	if j.Providers.Most > 0 {
+	if j.Providers.Max > 0 {
 		w.ProviderRate = j.Providers.SamplingRate
 	}
 	t.contract.Job.Announce(w)

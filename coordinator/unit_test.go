@@ -9,6 +9,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/quant"
 )
 
@@ -17,10 +18,10 @@ import (
 // the ledger is about one of them.
 func TestProvidersAddUp(t *testing.T) {
 	const n = 4
-	job := loud(n, 2)
-	job.Providers = ProvidersJob{Most: 7, Expected: 5, SamplingRate: 0.8}
+	j := loud(n, 2)
+	j.Providers = job.Providers{Max: 7, Expected: 5, SamplingRate: 0.8}
 	dir := t.TempDir()
-	tb := setTable(t, Config{Job: job, Dir: dir}, n, func(i int, p *player) {
+	tb := setTable(t, Config{Job: j, Dir: dir}, n, func(i int, p *player) {
 		p.delta, p.units = fixedDelta(0.05), []int{7, 7, 7, 3}[i]
 	})
 	if err := tb.run(); err != nil {
@@ -53,16 +54,16 @@ func TestProvidersAddUp(t *testing.T) {
 // amplifies only where nothing can show it: where a device holds one provider.
 func TestProviderCoinOfTheLedger(t *testing.T) {
 	noise := func(most int) float64 {
-		job := tinyJob(40)
-		job.Rounds = 10
-		job.Cohort.SamplingRate, job.Cohort.Floor = 0.5, 3
-		job.Providers = ProvidersJob{Most: most, SamplingRate: 0.2}
-		terms, err := newTerms(job, tinyBase(t))
+		j := tinyJob(40)
+		j.Rounds = 10
+		j.Cohort.SamplingRate, j.Cohort.Floor = 0.5, 3
+		j.Providers = job.Providers{Max: most, SamplingRate: 0.2}
+		terms, err := newTerms(j, tinyBase(t))
 		if err != nil {
 			t.Fatal(err)
 		}
 		hidden := most == 1
-		want, err := dp.GroupSampling{ClientRate: 0.5, ProviderRate: 0.2, Hidden: hidden}.CalibrateNoise(2, job.Delta(), 10, dp.Tight)
+		want, err := dp.GroupSampling{ClientRate: 0.5, ProviderRate: 0.2, Hidden: hidden}.CalibrateNoise(2, j.Delta(), 10, dp.Tight)
 		if err != nil || terms.z < want || terms.z > want*1.01 {
 			t.Errorf("%d providers: noise multiplier %v, want about %v, %v", most, terms.z, want, err)
 		}
@@ -82,21 +83,21 @@ func TestProviderCoinOfTheLedger(t *testing.T) {
 		t.Errorf("noise multiplier %v for several providers in a device, %v for one", several, one)
 	}
 	// N of delta is the number of providers.
-	job := tinyJob(1000)
-	if job = job.Derived(); job.Delta() != dp.DefaultDelta(1000) {
-		t.Errorf("delta %v", job.Delta())
+	j := tinyJob(1000)
+	if j = j.Derived(); j.Delta() != dp.DefaultDelta(1000) {
+		t.Errorf("delta %v", j.Delta())
 	}
-	job.Providers = ProvidersJob{Most: 2000, Expected: 1500, SamplingRate: 1}
-	if job = job.Derived(); job.Delta() != dp.DefaultDelta(1_500_000) {
-		t.Errorf("delta %v for 1.5 million providers", job.Delta())
+	j.Providers = job.Providers{Max: 2000, Expected: 1500, SamplingRate: 1}
+	if j = j.Derived(); j.Delta() != dp.DefaultDelta(1_500_000) {
+		t.Errorf("delta %v for 1.5 million providers", j.Delta())
 	}
 }
 
 // adaptiveJob's clip norm moves by a step that the noise hardly changes.
 func adaptiveJob(n, rounds int) Job {
-	job := loud(n, rounds)
-	job.Clipping = ClippingJob{Adaptive: true, Quantile: 0.5, Rate: 0.2, CountNoise: 1e-3}
-	return job
+	j := loud(n, rounds)
+	j.Clipping = job.Clipping{Adaptive: true, Quantile: 0.5, Rate: 0.2, CountNoise: 1e-3}
+	return j
 }
 
 // TestAdaptiveClip: the clip norm of each round follows from the noisy count of
@@ -173,12 +174,12 @@ func TestAdaptiveBudgetSplit(t *testing.T) {
 		"tern":      func(j *Job) { j.Wire.Uplink = "tern" },
 		"fixed32":   func(j *Job) { j.Wire.Uplink = "fixed32" },
 		"simulated": func(j *Job) { j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 1_000_000, 10_000 },
-		"providers": func(j *Job) { j.Providers = ProvidersJob{Most: 10, SamplingRate: 0.5} },
+		"providers": func(j *Job) { j.Providers = job.Providers{Max: 10, SamplingRate: 0.5} },
 	} {
-		job := tinyJob(24)
-		job.Clipping.Adaptive = true
-		edit(&job)
-		terms, err := newTerms(job, tinyBase(t))
+		j := tinyJob(24)
+		j.Clipping.Adaptive = true
+		edit(&j)
+		terms, err := newTerms(j, tinyBase(t))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -193,7 +194,7 @@ func TestAdaptiveBudgetSplit(t *testing.T) {
 		}
 		// What the released vector is worth, each part by itself, in the budget's
 		// population: z of the update, and noise of the count in contributions.
-		sigma := math.Sqrt(ev.Sigma2.Float()) / job.NoiseScale()
+		sigma := math.Sqrt(ev.Sigma2.Float()) / j.NoiseScale()
 		zUpdate := sigma / math.Sqrt(float64(v.Lattice.B2()))
 		count := sigma / (2 * math.Sqrt(float64(v.Count.B2())))
 		if together := 1 / math.Sqrt(1/(zUpdate*zUpdate)+1/(4*count*count)); math.Abs(together/terms.z-1) > 1e-6 {
@@ -202,13 +203,13 @@ func TestAdaptiveBudgetSplit(t *testing.T) {
 		if most := terms.countNoise(); count > most*(1+1e-9) {
 			t.Errorf("%s: count noise %v, want at most %v", name, count, most)
 		}
-		if job.Clipping.CountNoise == 0 && zUpdate > terms.z*1.06 {
+		if j.Clipping.CountNoise == 0 && zUpdate > terms.z*1.06 {
 			t.Errorf("%s: the count costs the update %v of %v", name, zUpdate, terms.z)
 		}
 	}
-	job := tinyJob(24)
-	job.Clipping = ClippingJob{Adaptive: true, Quantile: 0.5, Rate: 0.2, CountNoise: 0.01}
-	if _, err := newTerms(job, tinyBase(t)); !errors.Is(err, ErrJob) || !strings.Contains(err.Error(), "clipping.count_noise") {
+	j := tinyJob(24)
+	j.Clipping = job.Clipping{Adaptive: true, Quantile: 0.5, Rate: 0.2, CountNoise: 0.01}
+	if _, err := newTerms(j, tinyBase(t)); !errors.Is(err, job.ErrInvalid) || !strings.Contains(err.Error(), "clipping.count_noise") {
 		t.Errorf("a count that takes more than there is: %v", err)
 	}
 }
@@ -247,14 +248,14 @@ func TestVectorRange(t *testing.T) {
 // that had no lattice would end the job in its middle, for good.
 func TestNormsWithoutALattice(t *testing.T) {
 	for key, edit := range map[string]func(*Job){
-		"clipping.greatest": func(j *Job) { j.Clipping.Greatest = 1e300 },
-		"clipping.least":    func(j *Job) { j.Clipping.Least = 1e-300 },
+		"clipping.max":      func(j *Job) { j.Clipping.Max = 1e300 },
+		"clipping.min":      func(j *Job) { j.Clipping.Min = 1e-300 },
 		"privacy.clip_norm": func(j *Job) { j.Privacy.ClipNorm, j.Clipping.Adaptive = 4e-23, false }, // it has one at 64 values
 	} {
-		job := tinyJob(24)
-		job.Clipping.Adaptive = true
-		edit(&job)
-		if _, err := newTerms(job, tinyBase(t)); !errors.Is(err, ErrJob) || !strings.Contains(err.Error(), key) {
+		j := tinyJob(24)
+		j.Clipping.Adaptive = true
+		edit(&j)
+		if _, err := newTerms(j, tinyBase(t)); !errors.Is(err, job.ErrInvalid) || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
@@ -276,15 +277,15 @@ func TestDeltaOfManyUnits(t *testing.T) {
 // TestSimulatedProviders: noise and count are made for the budget's population,
 // whose coin and cohort are not those of the devices here.
 func TestSimulatedProviders(t *testing.T) {
-	job := tinyJob(24)
-	job.Privacy.SimulatedPopulation, job.Privacy.SimulatedCohort = 1_000_000, 10_000
-	job.Providers = ProvidersJob{Most: 6, Expected: 4, SamplingRate: 0.5}
-	job.Clipping.Adaptive, job.Clipping.CountNoise = true, 0.05
-	terms, err := newTerms(job, tinyBase(t))
+	j := tinyJob(24)
+	j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 1_000_000, 10_000
+	j.Providers = job.Providers{Max: 6, Expected: 4, SamplingRate: 0.5}
+	j.Clipping.Adaptive, j.Clipping.CountNoise = true, 0.05
+	terms, err := newTerms(j, tinyBase(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := dp.GroupSampling{ClientRate: 0.01, ProviderRate: 0.5}.CalibrateNoise(2, job.Delta(), job.Rounds, dp.Tight)
+	want, err := dp.GroupSampling{ClientRate: 0.01, ProviderRate: 0.5}.CalibrateNoise(2, j.Delta(), j.Rounds, dp.Tight)
 	if err != nil || terms.z < want || terms.z > want*1.01 {
 		t.Errorf("noise multiplier %v, want %v, %v", terms.z, want, err)
 	}

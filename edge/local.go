@@ -52,7 +52,7 @@ func divide(set *dataset.Set, most int) (names []string, parts []*dataset.Set, e
 		return nil, nil, fmt.Errorf("%w: %w", ErrData, err)
 	}
 	if len(names) > most {
-		return nil, nil, fmt.Errorf("%w: %d providers, the job takes at most %d a device (providers.most): divide them over several devices or leave some out",
+		return nil, nil, fmt.Errorf("%w: %d providers, the job takes at most %d a device (providers.max): divide them over several devices or leave some out",
 			ErrData, len(names), most)
 	}
 	return names, parts, nil

@@ -156,12 +156,12 @@ type Privacy struct {
 // providers and does not amplify, since the sum of the others would show how it
 // fell: only their own coins do, and rounds without the device cost them nothing.
 type Providers struct {
-	// Most is the largest number of providers that a device may hold; the ring
+	// Max is the largest number of providers that a device may hold; the ring
 	// has room for all of them. One that holds more cannot take part. Default 0:
 	// the device is the unit.
-	Most int `yaml:"most"`
+	Max int `yaml:"max"`
 	// Expected number of providers in a device, at least 1: with it and
-	// SamplingRate the denominator is fixed. 0 is Most.
+	// SamplingRate the denominator is fixed. 0 is Max.
 	Expected float64 `yaml:"expected"`
 	// SamplingRate is the probability of each provider's own coin, flipped inside
 	// its device in every round; in (0, 1]. Default 1.
@@ -185,9 +185,9 @@ type Clipping struct {
 	// (z^-2 - (2*CountNoise*units)^-2)^(-1/2). 0 is 0.05, or what leaves the
 	// update 97 % where the cohort is too small for that.
 	CountNoise float64 `yaml:"count_noise"`
-	// Least and Greatest bound the norm. 0 is privacy.clip_norm/1000 and *1000.
-	Least    float64 `yaml:"least"`
-	Greatest float64 `yaml:"greatest"`
+	// Min and Max bound the norm. 0 is privacy.clip_norm/1000 and *1000.
+	Min float64 `yaml:"min"`
+	Max float64 `yaml:"max"`
 }
 
 // Wire says how vectors are written.

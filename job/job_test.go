@@ -102,31 +102,31 @@ func TestRefusals(t *testing.T) {
 func TestUnitRefusals(t *testing.T) {
 	const head = "name: x\nlabels: [a, b]\n"
 	for _, c := range []struct{ yaml, names string }{
-		{"providers: {most: -1}\n", "providers.most"},
-		{"providers: {most: 65537}\n", "providers.most"},
-		{"providers: {most: 4, sampling_rate: 0}\n", "providers.sampling_rate"},
-		{"providers: {most: 4, expected: 5}\n", "providers.expected"},
-		{"providers: {most: 4, expected: -1}\n", "providers.expected"},
-		{"providers: {most: 4, expected: 1e-40}\n", "providers.expected"},
-		{"providers: {most: 4, sampling_rate: 1e-12}\n", "providers.sampling_rate"},
-		{"providers: {most: 1, sampling_rate: 1e-300}\n", "providers.sampling_rate"},
-		{"providers: {sampling_rate: 0.5}\n", "providers.most is 0"},
-		{"wire: {uplink: fixed16}\nproviders: {most: 50}\n", "50 vectors a device"},
+		{"providers: {max: -1}\n", "providers.max"},
+		{"providers: {max: 65537}\n", "providers.max"},
+		{"providers: {max: 4, sampling_rate: 0}\n", "providers.sampling_rate"},
+		{"providers: {max: 4, expected: 5}\n", "providers.expected"},
+		{"providers: {max: 4, expected: -1}\n", "providers.expected"},
+		{"providers: {max: 4, expected: 1e-40}\n", "providers.expected"},
+		{"providers: {max: 4, sampling_rate: 1e-12}\n", "providers.sampling_rate"},
+		{"providers: {max: 1, sampling_rate: 1e-300}\n", "providers.sampling_rate"},
+		{"providers: {sampling_rate: 0.5}\n", "providers.max is 0"},
+		{"wire: {uplink: fixed16}\nproviders: {max: 50}\n", "50 vectors a device"},
 		{"clipping: {adaptive: true, quantile: 1}\n", "quantile"},
 		{"clipping: {adaptive: true, rate: .inf}\n", "rate"},
-		{"privacy: {clip_norm: 2}\nclipping: {adaptive: true, least: 3}\n", "clipping.least"},
-		{"privacy: {clip_norm: 2}\nclipping: {adaptive: true, greatest: 1}\n", "clipping.greatest"},
+		{"privacy: {clip_norm: 2}\nclipping: {adaptive: true, min: 3}\n", "clipping.min"},
+		{"privacy: {clip_norm: 2}\nclipping: {adaptive: true, max: 1}\n", "clipping.max"},
 		{"clipping: {adaptive: true, count_noise: -1}\n", "clipping.count_noise"},
 		{"clipping: {quantile: 0.9}\n", "clipping.adaptive is false"},
 		{"clipping: {rate: .nan}\n", "clipping.adaptive is false"},
-		{"clipping: {greatest: .inf}\n", "clipping.adaptive is false"},
+		{"clipping: {max: .inf}\n", "clipping.adaptive is false"},
 	} {
 		if _, err := Parse(strings.NewReader(head + c.yaml)); err == nil || !strings.Contains(err.Error(), c.names) {
 			t.Errorf("%q: %v, does not name %q", c.yaml, err, c.names)
 		}
 	}
-	j, err := Parse(strings.NewReader(head + "privacy: {clip_norm: 2}\nproviders: {most: 6}\nclipping: {adaptive: true}\n"))
-	if err != nil || j.Providers != (Providers{Most: 6, Expected: 6, SamplingRate: 1}) || j.Clipping.Least != 0.002 || j.Clipping.Greatest != 2000 {
+	j, err := Parse(strings.NewReader(head + "privacy: {clip_norm: 2}\nproviders: {max: 6}\nclipping: {adaptive: true}\n"))
+	if err != nil || j.Providers != (Providers{Max: 6, Expected: 6, SamplingRate: 1}) || j.Clipping.Min != 0.002 || j.Clipping.Max != 2000 {
 		t.Errorf("%+v, %+v, %v", j.Providers, j.Clipping, err)
 	}
 }

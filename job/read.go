@@ -97,14 +97,14 @@ func (j Job) Derived() Job {
 	if j.Shard.Floor == 0 {
 		j.Shard.Floor = j.leastShard(max(2, min(8, j.Cohort.Floor)))
 	}
-	if j.Providers.Most > 0 && j.Providers.Expected == 0 {
-		j.Providers.Expected = float64(j.Providers.Most)
+	if j.Providers.Max > 0 && j.Providers.Expected == 0 {
+		j.Providers.Expected = float64(j.Providers.Max)
 	}
-	if j.Clipping.Adaptive && j.Clipping.Least == 0 { // 0 until the base is known
-		j.Clipping.Least = j.Privacy.ClipNorm / 1000
+	if j.Clipping.Adaptive && j.Clipping.Min == 0 { // 0 until the base is known
+		j.Clipping.Min = j.Privacy.ClipNorm / 1000
 	}
-	if j.Clipping.Adaptive && j.Clipping.Greatest == 0 {
-		j.Clipping.Greatest = j.Privacy.ClipNorm * 1000
+	if j.Clipping.Adaptive && j.Clipping.Max == 0 {
+		j.Clipping.Max = j.Privacy.ClipNorm * 1000
 	}
 	return j
 }

@@ -10,7 +10,7 @@ import (
 // UnitsPerDevice is the expected number of units that a device in the cohort
 // contributes: 1, or its providers that win their coin.
 func (j Job) UnitsPerDevice() float64 {
-	if j.Providers.Most == 0 {
+	if j.Providers.Max == 0 {
 		return 1
 	}
 	return j.Providers.SamplingRate * j.Providers.Expected
@@ -20,7 +20,7 @@ func (j Job) UnitsPerDevice() float64 {
 // that delta is held against: devices, or the providers expected in them.
 func (j Job) Protected() int {
 	n := float64(j.BudgetPopulation())
-	if j.Providers.Most > 0 {
+	if j.Providers.Max > 0 {
 		n *= max(1, j.Providers.Expected)
 	}
 	return int(math.Ceil(min(n, math.MaxInt>>1)))
@@ -29,7 +29,7 @@ func (j Job) Protected() int {
 // Hides reports whether the device's coin may amplify where nobody sees who takes
 // part. Where a device holds several providers, the sum of the others would show
 // how it fell.
-func (j Job) Hides() bool { return j.Providers.Most <= 1 }
+func (j Job) Hides() bool { return j.Providers.Max <= 1 }
 
 // Twofold reports whether those who see who takes part have a guarantee of their
 // own.
@@ -38,18 +38,18 @@ func (j Job) Twofold() bool { return j.Cohort.SamplingRate < 1 && j.Hides() }
 // validateUnit checks what is protected and how its norm is found.
 func (j Job) validateUnit() error {
 	p, c := j.Providers, j.Clipping
-	if p.Most < 0 || p.Most > wire.MaxProviders {
-		return refuse("providers.most is %d, must be in 0..%d", p.Most, wire.MaxProviders)
+	if p.Max < 0 || p.Max > wire.MaxProviders {
+		return refuse("providers.max is %d, must be in 0..%d", p.Max, wire.MaxProviders)
 	}
 	if !(p.SamplingRate > 0 && p.SamplingRate <= 1) {
 		return refuse("providers.sampling_rate is %v, must be in (0, 1]", p.SamplingRate)
 	}
-	if p.Most == 0 && (p.Expected != 0 || p.SamplingRate != 1) {
-		return refuse("providers.most is 0, so that a device is what is protected: expected and sampling_rate then have no meaning")
+	if p.Max == 0 && (p.Expected != 0 || p.SamplingRate != 1) {
+		return refuse("providers.max is 0, so that a device is what is protected: expected and sampling_rate then have no meaning")
 	}
 	// A device without a provider has no data and cannot join.
-	if p.Most > 0 && !(p.Expected >= 1 && p.Expected <= float64(p.Most)) {
-		return refuse("providers.expected is %v, must be in 1..providers.most = %d", p.Expected, p.Most)
+	if p.Max > 0 && !(p.Expected >= 1 && p.Expected <= float64(p.Max)) {
+		return refuse("providers.expected is %v, must be in 1..providers.max = %d", p.Expected, p.Max)
 	}
 	// The mean is over this number: near 0 it would make numbers of the noise that
 	// no float holds, and tiny coins take the accountant minutes.
@@ -60,24 +60,24 @@ func (j Job) validateUnit() error {
 		return refuse("clipping.count_noise is %v, must be positive, or 0 to choose it", c.CountNoise)
 	}
 	if !c.Adaptive {
-		if d := Default().Clipping; c.Quantile != d.Quantile || c.Rate != d.Rate || c.CountNoise != 0 || c.Least != 0 || c.Greatest != 0 {
+		if d := Default().Clipping; c.Quantile != d.Quantile || c.Rate != d.Rate || c.CountNoise != 0 || c.Min != 0 || c.Max != 0 {
 			return refuse("clipping.adaptive is false: the other keys of clipping then have no meaning")
 		}
 		return nil
 	}
 	if j.Privacy.ClipNorm == 0 { // until the base is known: any bounds that are not given
-		if c.Greatest == 0 {
-			c.Greatest = max(1, 2*c.Least)
+		if c.Max == 0 {
+			c.Max = max(1, 2*c.Min)
 		}
-		if c.Least == 0 {
-			c.Least = c.Greatest / 2
+		if c.Min == 0 {
+			c.Min = c.Max / 2
 		}
 	}
-	if err := (dp.AdaptiveClip{Quantile: c.Quantile, Rate: c.Rate, Min: c.Least, Max: c.Greatest}).Check(); err != nil {
+	if err := (dp.AdaptiveClip{Quantile: c.Quantile, Rate: c.Rate, Min: c.Min, Max: c.Max}).Check(); err != nil {
 		return refuse("clipping: %w", err)
 	}
-	if n := j.Privacy.ClipNorm; n != 0 && (n < c.Least || n > c.Greatest) {
-		return refuse("privacy.clip_norm is %v, must be within clipping.least = %v and clipping.greatest = %v", n, c.Least, c.Greatest)
+	if n := j.Privacy.ClipNorm; n != 0 && (n < c.Min || n > c.Max) {
+		return refuse("privacy.clip_norm is %v, must be within clipping.min = %v and clipping.max = %v", n, c.Min, c.Max)
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func (r *Run) contribute(ctx context.Context, s start, member int) (symbols []in
 	if set, err = set.Relabel(r.job.Labels); err != nil {
 		return nil, nil, err
 	}
-	data, err := edge.NewData(set, r.tokenizer, r.job.Adapter.Sequence, r.job.Providers.Most, r.job.Providers.SamplingRate)
+	data, err := edge.NewData(set, r.tokenizer, r.job.Adapter.Sequence, r.job.Providers.Max, r.job.Providers.SamplingRate)
 	if err != nil {
 		return nil, nil, err
 	}

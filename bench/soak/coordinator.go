@@ -19,6 +19,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/tokenizer"
 )
@@ -34,19 +35,19 @@ func coordinate(ctx context.Context, o options, addr string) error {
 	if err != nil {
 		return err
 	}
-	job := coordinator.DefaultJob()
-	job.Name, job.Labels, job.Rounds = "soak", labels, 1_000_000
-	job.Adapter = coordinator.AdapterJob{RankMin: 1, RankMax: 4, Alpha: 4, Sequence: 8}
-	job.Cohort.Population, job.Cohort.SamplingRate, job.Cohort.MaxAbandoned = o.devices, o.rate, 1000
-	job.Privacy.NoiseMultiplier, job.Privacy.Epsilon = 1e-3, 1e15 // it protects nobody: there is no data
-	job.Deadlines.Collect = time.Minute
-	job.Enrolment.Secret = secret
+	j := job.Default()
+	j.Name, j.Labels, j.Rounds = "soak", labels, 1_000_000
+	j.Adapter = job.Adapter{RankMin: 1, RankMax: 4, Alpha: 4, Sequence: 8}
+	j.Cohort.Population, j.Cohort.SamplingRate, j.Cohort.MaxAbandoned = o.devices, o.rate, 1000
+	j.Privacy.NoiseMultiplier, j.Privacy.Epsilon = 1e-3, 1e15 // it protects nobody: there is no data
+	j.Deadlines.Collect = time.Minute
+	j.Enrolment.Secret = secret
 	e, err := coordinator.Listen(addr, o.dir, false)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
 	out := json.NewEncoder(os.Stdout)
-	c, err := coordinator.New(coordinator.Config{Job: job, Dir: o.dir, Base: base, Log: logger(o), Hosts: []string{}, Progress: func(p coordinator.Progress) {
+	c, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Log: logger(o), Hosts: []string{}, Progress: func(p coordinator.Progress) {
 		_ = out.Encode(said{p.State, p.Round, p.Attempt, p.Connected, p.Dropped, p.Reason})
 	}})
 	if err != nil {

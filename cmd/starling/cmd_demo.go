@@ -158,7 +158,7 @@ func (f demoFlags) job(d *fleetData) (coordinator.Job, error) {
 		if err != nil {
 			return job, err
 		}
-		job.Providers.Most, job.Providers.Expected, job.Providers.SamplingRate = most, mean, f.providerRate
+		job.Providers.Max, job.Providers.Expected, job.Providers.SamplingRate = most, mean, f.providerRate
 	}
 	return job, nil
 }

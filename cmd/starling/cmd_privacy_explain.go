@@ -59,7 +59,7 @@ func newPrivacyExplainCmd(a *app) *cobra.Command {
 				}
 				e.Name, e.Shard, e.protected, e.floor = job.Name, job.Shard.Size, job.Protected(), job.FloorDelta()
 				f.providerRate, f.hidden = 0, false // the job says it, no flag
-				if p := job.Providers; p.Most > 0 {
+				if p := job.Providers; p.Max > 0 {
 					e.Providers, f.providerRate, f.hidden = p.Expected, p.SamplingRate, job.Hides()
 				}
 				if job.Clipping.Adaptive {

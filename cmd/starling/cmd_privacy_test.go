@@ -198,7 +198,7 @@ func TestPrivacyExplainProviders(t *testing.T) {
 	job := `name: invoices
 labels: [a, b]
 cohort: {population: 200, sampling_rate: 0.5, floor: 20}
-providers: {most: 24, expected: 10, sampling_rate: 0.2}
+providers: {max: 24, expected: 10, sampling_rate: 0.2}
 clipping: {adaptive: true, quantile: 0.7}
 `
 	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
@@ -283,8 +283,8 @@ func TestPrivacyExplainSaysWhatTheJobProtects(t *testing.T) {
 		args           []string
 	}{
 		{"", "presence of one whole device", "provider", []string{"--provider-rate", "0.5", "--participation-hidden"}},
-		{"providers: {most: 4}\n", "all its providers are in", "shows nobody", nil},
-		{"providers: {most: 1, sampling_rate: 0.5}\n", "the device's coin does nothing", "sampling does nothing", nil},
+		{"providers: {max: 4}\n", "all its providers are in", "shows nobody", nil},
+		{"providers: {max: 1, sampling_rate: 0.5}\n", "the device's coin does nothing", "sampling does nothing", nil},
 	} {
 		file := filepath.Join(t.TempDir(), "job.yaml")
 		if err := os.WriteFile(file, []byte(head+c.job), 0o600); err != nil {

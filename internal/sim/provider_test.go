@@ -23,7 +23,7 @@ func TestProvidersWithAnAdaptiveClipNorm(t *testing.T) {
 	j.Cohort.Population = n - 1 // the last client's data does not fit, so it does not enrol
 	j.Adapter.RankMin = 2
 	j.Wire.Uplink = "fixed32"
-	j.Providers = job.Providers{Most: providers, SamplingRate: 1}
+	j.Providers = job.Providers{Max: providers, SamplingRate: 1}
 	j.Clipping = job.Clipping{Adaptive: true, Quantile: 0.5, Rate: 0.2, CountNoise: 1e-3}
 	for i := range cfg.Clients {
 		set := &dataset.Set{Labels: j.Labels}

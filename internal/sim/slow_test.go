@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/job"
 )
 
 // Twenty devices, half of which fetch the base for over six minutes, as 115 MB
@@ -16,7 +17,7 @@ func TestSlowLines(t *testing.T) {
 	cfg := config(t, 20)
 	cfg.Trainer = slowly{0.02, 20 * time.Second}
 	cfg.Coordinator.Job.Rounds = 25
-	cfg.Coordinator.Job.Deadlines = coordinator.DefaultJob().Deadlines
+	cfg.Coordinator.Job.Deadlines = job.Default().Deadlines
 	cfg.Coordinator.Job.Cohort.MaxAbandoned = 1
 	blob, err := cfg.Coordinator.Base.Blob()
 	ok(t, err)
