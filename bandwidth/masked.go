@@ -146,7 +146,7 @@ func measureMasked(ctx context.Context, set *setting, s *Subject) (measurement, 
 	defer os.RemoveAll(dir)
 	cfg := sim.Config{
 		Coordinator: coordinator.Config{Job: set.job(s), Dir: dir, Base: s.base},
-		Trainer:     &replay{updates: s.updates}, MinShard: min(3, set.Cohort),
+		Trainer:     &replay{updates: s.updates},
 	}
 	for range set.Cohort {
 		cfg.Clients = append(cfg.Clients, &dataset.Set{Labels: s.labels, Examples: []dataset.Example{{Text: "a model"}}})

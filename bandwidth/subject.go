@@ -145,7 +145,7 @@ func Trained(ctx context.Context, base *model.Base, labels []string, clients []*
 	train := func(start []float32, set *dataset.Set) ([]float32, error) {
 		return gomlx.Train(ctx, trainer.Task{
 			Base:   func(context.Context) (*model.Base, error) { return base, nil },
-			Layout: layout, Rank: rank, Start: start, Batches: batches(set, tok),
+			Layout: layout, Rank: rank, Start: start, Steps: trainSteps, Batches: trainer.Batches(batches(set, tok)...),
 			Optimizer: string(nn.SGD), Rate: trainRate, Batch: trainBatch, Sequence: trainSequence,
 		})
 	}

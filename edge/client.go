@@ -124,7 +124,7 @@ func pace(millis uint32, why string) error {
 
 // fatal tells what trying again does not mend.
 func fatal(err error) bool {
-	for _, cause := range []error{ErrVersion, ErrSecret, ErrJobChanged, ErrNotPrivate, ErrData, ErrBase, ErrJob, ErrPin, ErrConfig} {
+	for _, cause := range []error{ErrVersion, ErrSecret, ErrJobChanged, ErrNotPrivate, ErrData, ErrBase, ErrJob, ErrPin, ErrConfig, ErrPolicy} {
 		if errors.Is(err, cause) {
 			return true
 		}

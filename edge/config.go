@@ -30,11 +30,10 @@ type Config struct {
 	Log      *slog.Logger // default: discard
 	Agent    string       // what the operator's log calls this program; default "starling"
 
-	MinShard         int    // smallest shard to take part in; default 3
-	MaxSteps         int    // most local steps a plan may ask for; default 10000
-	MaxBlob          uint64 // bytes, largest blob to fetch; default 1 GiB
-	AcceptNotPrivate bool   // join a job that says of itself that it is not private
-	CacheDir         string // where base and programs are kept between runs; empty: memory only
+	Policy           *Policy // what the owner lets a job ask for; default PolicyFor the token
+	MaxBlob          uint64  // bytes, largest blob to fetch; default 1 GiB
+	AcceptNotPrivate bool    // join a job that says of itself that it is not private
+	CacheDir         string  // where base and programs are kept between runs; empty: memory only
 
 	BackoffMin time.Duration // first wait before reconnecting; default 500ms
 	BackoffMax time.Duration // longest; default 1 min
@@ -63,8 +62,6 @@ func (c *Config) validate() (wire.Token, error) {
 		return t, fmt.Errorf("%w: identity: %d bytes, %d expected", ErrConfig, len(c.Identity), ed25519.PrivateKeySize)
 	case c.Data == nil:
 		return t, fmt.Errorf("%w: no data", ErrConfig)
-	case c.MinShard < 0 || c.MaxSteps < 0:
-		return t, fmt.Errorf("%w: min_shard and max_steps must not be negative", ErrConfig)
 	case c.BackoffMin < 0 || c.BackoffMax < 0 || c.Handshake < 0:
 		return t, fmt.Errorf("%w: durations must not be negative", ErrConfig)
 	case len(c.Agent) > wire.MaxName:
@@ -72,8 +69,13 @@ func (c *Config) validate() (wire.Token, error) {
 	}
 	orElse(&c.Log, slog.New(slog.DiscardHandler))
 	orElse(&c.Agent, "starling "+host)
-	orElse(&c.MinShard, 3)
-	orElse(&c.MaxSteps, 10_000)
+	if c.Policy == nil {
+		p, _ := PolicyFor(t.URL)
+		c.Policy = &p
+	}
+	if err := c.Policy.Validate(); err != nil {
+		return t, err
+	}
 	orElse(&c.MaxBlob, 1<<30)
 	orElse(&c.BackoffMin, 500*time.Millisecond)
 	orElse(&c.BackoffMax, time.Minute)

@@ -17,7 +17,8 @@ type Contribution struct {
 	Lattice *quant.Lattice // of one unit's vector: dimension, clip norm, rotation
 	Count   dp.CountCode   // of the units within the clip norm; zero: not asked for
 	Steps   int            // local steps of each unit
-	Task    Task           // the training; Batches and Progress are filled in here
+	Work    float64        // most that the training of all units may take, in Task.Work's units; 0: no limit
+	Task    Task           // the training; Steps, Batches, Work and Progress are filled in here
 
 	// Seed replaces the device's secret randomness; empty: crypto/rand. Only for
 	// runs that protect nobody.
@@ -49,14 +50,13 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 		return nil, err
 	}
 	u := newUpdate(c.Lattice, c.Count, random(c.Seed, forRounding, c.Round))
-	shuffle := random(c.Seed, forBatches, c.Round)
+	order := random(c.Seed, forBatches, c.Round)
 	t, steps := c.Task, int64(c.Steps)
+	t.Steps, t.Work = c.Steps, c.Work/float64(max(1, len(units)))
 	total := steps * int64(len(units))
 	c.Progress(0, total)
 	for i, one := range units {
-		if t.Batches, err = one.data.batches(shuffle, c.Steps, t.Batch, t.Sequence); err != nil {
-			return nil, err
-		}
+		t.Batches = one.data.batches(order, c.Steps, t.Batch, t.Sequence)
 		t.Progress = func(done, _ int) { c.Progress(int64(i)*steps+int64(done), total) }
 		delta, err := trainer.Train(ctx, t)
 		if err == nil && len(delta) != len(t.Start) {

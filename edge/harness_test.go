@@ -124,7 +124,7 @@ func newHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	h := &house{
-		t: t, token: wire.Token{URL: "http://coordinator.test", Secret: []byte("secret")},
+		t: t, token: wire.Token{URL: "https://coordinator.test", Secret: []byte("secret")},
 		authority: authority, dials: make(chan *pipe, 64), blobs: map[string][]byte{},
 	}
 	h.job = &wire.Job{
@@ -195,8 +195,10 @@ func (h *house) config(tr Trainer) Config {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	policy := TrustingPolicy() // the tests of what it refuses have one of their own
+	policy.Shard, policy.Steps = 3, 100
 	return Config{
-		Token: h.token.String(), Identity: key, Data: Examples(examples(5)), Trainer: tr,
+		Token: h.token.String(), Identity: key, Policy: &policy, Data: Examples(examples(5)), Trainer: tr,
 		HTTP:       httpClient(h),
 		BackoffMin: time.Millisecond, BackoffMax: 2 * time.Millisecond,
 		Dial: func(context.Context, string) (Conn, error) {

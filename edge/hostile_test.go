@@ -159,7 +159,7 @@ func TestHostilePlans(t *testing.T) {
 		"other rank":   {wire.CodePlan, "rank 5", func(h *house, p *peer) { pl := h.plan(1); pl.Rank = 5; p.assign(pl) }},
 		"head alone":   {wire.CodePlan, "rank 0", func(h *house, p *peer) { pl := h.plan(1); pl.Rank = 0; p.assign(pl) }},
 		"other length": {wire.CodePlan, "values", func(h *house, p *peer) { pl := h.plan(1); pl.Values++; p.assign(pl) }},
-		"endless":      {wire.CodePlan, "local steps", func(h *house, p *peer) { pl := h.plan(1); pl.Steps = 20_000; p.assign(pl) }},
+		"endless":      {wire.CodePlan, "--steps=20000", func(h *house, p *peer) { pl := h.plan(1); pl.Steps = 20_000; p.assign(pl) }},
 		"two plans": {wire.CodePlan, "two plans", func(h *house, p *peer) {
 			p.assign(h.plan(1))
 			want[*wire.Turn](p)
@@ -238,7 +238,7 @@ func TestTrainingStartsFromTheSlice(t *testing.T) {
 	p := h.admit(false)
 	decoded := h.withSlice(p, func(*wire.Slice) {})
 	task := watchdog.Recv(t, "the first training", tasks, h.sides()...)
-	if quant.Digest(task.Start) != quant.Digest(decoded) || task.Rank != 2 || len(task.Batches) != 3 || task.Batch != 2 || task.Sequence != 8 {
+	if quant.Digest(task.Start) != quant.Digest(decoded) || task.Rank != 2 || task.Steps != 3 || task.Batch != 2 || task.Sequence != 8 {
 		t.Errorf("task starts elsewhere: %+v", task)
 	}
 	want[*wire.Turn](p)
@@ -290,15 +290,21 @@ func TestASliceIsHeldBeforeTrainingEnds(t *testing.T) {
 	}
 }
 
-func TestShardBelowTheFloor(t *testing.T) {
+// A job keeps the device's floor, and its shard does not: the certified entries
+// of three of its five members are shown as all there are.
+func TestHostileShardBelowTheFloor(t *testing.T) {
 	h := newHouse(t)
+	h.job.ShardFloor = 4
+	h.announce()
 	cfg := h.config(&constant{})
-	cfg.MinShard = 4
+	cfg.Policy.Shard = 4
 	h.start(cfg)
-	p, _, k := h.keyed(1)
+	p, _, k := h.keyed(1, 4)
 	shards, err := k.Cut(rand.Reader)
 	ok(t, err)
-	p.turn(1, 1, shards[0].Roster())
+	roster := *shards[0].Roster()
+	roster.Entries = roster.Entries[:3]
+	p.turn(1, 1, &roster)
 	if m := want[*wire.Refuse](p); m.Code != wire.CodeShardFloor {
 		t.Errorf("shard of three: %+v", m)
 	}
@@ -429,7 +435,8 @@ func TestConfigIsChecked(t *testing.T) {
 		"token":       func(c *Config) { c.Token = "?" },
 		"identity":    func(c *Config) { c.Identity = nil },
 		"data":        func(c *Config) { c.Data = nil },
-		"min_shard":   func(c *Config) { c.MinShard = -1 },
+		"breach_bits": func(c *Config) { c.Policy.BreachBits = -1 },
+		"uplinks":     func(c *Config) { c.Policy.Uplinks = nil },
 		"durations":   func(c *Config) { c.Handshake = -1 },
 		"backoff_max": func(c *Config) { c.BackoffMax = c.BackoffMin / 2 },
 		"agent":       func(c *Config) { c.Agent = strings.Repeat("x", 65) },

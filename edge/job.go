@@ -59,6 +59,9 @@ func (c *client) parseJob(b []byte) (*job, error) {
 	if !j.Privacy.Private && !c.cfg.AcceptNotPrivate {
 		return nil, ErrNotPrivate
 	}
+	if err := c.cfg.Policy.checkJob(announced); err != nil {
+		return nil, err
+	}
 	if j.terms, err = contract.Announced(announced).Terms(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJob, err)
 	}
@@ -158,10 +161,11 @@ func (c *client) checkPlan(p *wire.Plan) error {
 		return fmt.Errorf("rank %d, the job has %d..%d", p.Rank, least, most)
 	case int(p.Values) != j.layout.Size(int(p.Rank)):
 		return fmt.Errorf("%d values, the layout has %d at rank %d", p.Values, j.layout.Size(int(p.Rank)), p.Rank)
-	case int(p.Steps) > c.cfg.MaxSteps:
-		return fmt.Errorf("%d local steps, limit %d", p.Steps, c.cfg.MaxSteps)
 	case int64(p.CountSymbol) > int64(j.terms.Scheme.MaxSymbol()):
 		return fmt.Errorf("clipping count of %d a coordinate, limit %d", p.CountSymbol, j.terms.Scheme.MaxSymbol())
+	}
+	if err := c.cfg.Policy.checkPlan(p); err != nil {
+		return err
 	}
 	if _, fresh := p.AdapterSeed(); !fresh {
 		if err := quant.CheckNames(p.Slice.Format, p.Slice.Codec); err != nil {

@@ -3,6 +3,7 @@ package edge
 import (
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
@@ -100,38 +101,59 @@ func tokenize(set *dataset.Set, tok tokenizer.Tokenizer, sequence int) *local {
 	return l
 }
 
-// batches draws steps batches: the examples in a random order, and in a new one
-// when all were used. A batch never spans two orders, so that no example stands
-// in it twice; rows left over have weight 0.
-func (l *local) batches(rnd io.Reader, steps, size, sequence int) ([]Batch, error) {
-	n := len(l.tokens)
-	if n == 0 {
-		return nil, fmt.Errorf("%w: no examples", ErrData)
-	}
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	out := make([]Batch, steps)
-	at := n
-	for s := range out {
-		if at >= n {
-			for i := n - 1; i > 0; i-- {
-				j, err := uniform.Below(rnd, i+1)
-				if err != nil {
-					return nil, err
-				}
-				order[i], order[j] = order[j], order[i]
-			}
-			at = 0
+// batches draws steps batches, each when it is asked for: the examples in a
+// random order, and in a new one when all were used. A batch never spans two
+// orders, so that no example stands in it twice; rows left over have weight 0.
+// All batches share their memory.
+func (l *local) batches(rnd io.Reader, steps, size, sequence int) iter.Seq2[Batch, error] {
+	return func(yield func(Batch, error) bool) {
+		n := len(l.tokens)
+		if n == 0 {
+			yield(Batch{}, fmt.Errorf("%w: no examples", ErrData))
+			return
+		}
+		order := make([]int, n)
+		for i := range order {
+			order[i] = i
 		}
 		b := Batch{Tokens: make([]int32, size*sequence), Labels: make([]int32, size), Weights: make([]float32, size)}
-		for row := 0; row < size && at < n; row, at = row+1, at+1 {
-			copy(b.Tokens[row*sequence:(row+1)*sequence], l.tokens[order[at]])
-			b.Labels[row] = l.labels[order[at]]
-			b.Weights[row] = 1
+		at := n
+		for range steps {
+			if at >= n {
+				if err := shuffle(rnd, order); err != nil {
+					yield(Batch{}, err)
+					return
+				}
+				at = 0
+			}
+			at += l.fill(b, order[at:], sequence)
+			if !yield(b, nil) {
+				return
+			}
 		}
-		out[s] = b
 	}
-	return out, nil
+}
+
+// fill writes examples into a batch and returns how many there were room for.
+func (l *local) fill(b Batch, examples []int, sequence int) int {
+	rows := min(len(b.Labels), len(examples))
+	for row, i := range examples[:rows] {
+		copy(b.Tokens[row*sequence:(row+1)*sequence], l.tokens[i])
+		b.Labels[row], b.Weights[row] = l.labels[i], 1
+	}
+	clear(b.Tokens[rows*sequence:])
+	clear(b.Labels[rows:])
+	clear(b.Weights[rows:])
+	return rows
+}
+
+func shuffle(rnd io.Reader, order []int) error {
+	for i := len(order) - 1; i > 0; i-- {
+		j, err := uniform.Below(rnd, i+1)
+		if err != nil {
+			return err
+		}
+		order[i], order[j] = order[j], order[i]
+	}
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/trainer"
 )
 
 // memoryEnv names the folder from which a child process trains; see
@@ -100,9 +101,10 @@ func TestMemoryChild(t *testing.T) {
 	for i := range batch.Weights {
 		batch.Weights[i], batch.Labels[i] = 1, int32(i)
 	}
+	two := trainer.Batches(batch, batch)
 	trainer := NewProgramTrainer(1)
 	_, err = trainer.Train(t.Context(), Task{
-		Base: open, Layout: layout, Rank: 16, Start: model.NewAdapter(layout, 1).Slice(16), Batches: []Batch{batch, batch},
+		Base: open, Layout: layout, Rank: 16, Start: model.NewAdapter(layout, 1).Slice(16), Steps: 2, Batches: two,
 		Rate: 0.01, Batch: 8, Sequence: 64, Program: read("program"),
 	})
 	ok(t, err)

@@ -69,7 +69,10 @@ func (p *ProgramTrainer) Train(ctx context.Context, t Task) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	delta, err := b.train(ctx, t)
+	var delta []float32
+	if err = b.checkWork(t); err == nil {
+		delta, err = b.train(ctx, t)
+	}
 	if err != nil {
 		return nil, errors.Join(err, b.close())
 	}
@@ -206,6 +209,25 @@ func (b *bench) close() error {
 	return errors.Join(err, b.program.Close())
 }
 
+// checkWork refuses a round whose steps may take more than the task's limit: each segment is bounded when the program is loaded,
+// but a step may have thousands, and a round any number of steps.
+func (b *bench) checkWork(t Task) error {
+	if t.Work == 0 {
+		return nil
+	}
+	r := b.program.Report()
+	bound := func(segments []wasm.SegmentReport) (units float64) {
+		for _, s := range segments {
+			units += float64(s.Cost)
+			if r.DynamicLoops > 0 {
+				units += float64(s.Budget)
+			}
+		}
+		return units
+	}
+	return checkWork(bound(r.Prepare)+float64(t.Steps)*bound(r.Segments), t.Work)
+}
+
 // checkProgram refuses a program unless its tensors are exactly the task's:
 // the inputs with the batch's shape, every trained tensor of the layout at the
 // rank, optimizer state named after them, and frozen tensors of the base.
@@ -275,23 +297,28 @@ func (b *bench) train(ctx context.Context, t Task) ([]float32, error) {
 		}
 	}
 	hasStep := slices.ContainsFunc(m.Inputs, func(x wasm.Tensor) bool { return x.Name == inputStep })
-	for i, batch := range t.Batches {
-		err := errors.Join(
+	done := 0
+	for batch, err := range t.Batches {
+		if err != nil {
+			return nil, err
+		}
+		done++
+		err = errors.Join(
 			in.WriteInt32(inputTokens, batch.Tokens),
 			in.WriteInt32(inputLabels, batch.Labels),
 			in.WriteFloat32(inputWeights, batch.Weights),
 			in.WriteFloat32(inputRate, []float32{t.Rate}))
 		if hasStep {
-			err = errors.Join(err, in.WriteFloat32(inputStep, []float32{float32(i + 1)}))
+			err = errors.Join(err, in.WriteFloat32(inputStep, []float32{float32(done)}))
 		}
 		if err != nil {
 			return nil, err
 		}
 		if err := in.Step(ctx); err != nil {
-			return nil, fmt.Errorf("step %d: %w", i+1, err)
+			return nil, fmt.Errorf("step %d: %w", done, err)
 		}
 		if t.Progress != nil {
-			t.Progress(i+1, len(t.Batches))
+			t.Progress(done, t.Steps)
 		}
 	}
 	delta := make([]float32, len(t.Start))

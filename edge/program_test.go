@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
@@ -81,7 +82,7 @@ func task(t testing.TB, base *model.Base, rank int, program []byte) Task {
 	return Task{
 		Base:       func(context.Context) (*model.Base, error) { return base, nil },
 		BaseSHA256: baseHash(t, base), Layout: layout, Rank: rank, Start: model.NewAdapter(layout, 3).Slice(rank),
-		Batches: []Batch{b(1), b(2), b(3), last}, Rate: 0.1, Batch: 2, Sequence: 8, Program: program,
+		Steps: 4, Batches: trainer.Batches(b(1), b(2), b(3), last), Rate: 0.1, Batch: 2, Sequence: 8, Program: program,
 	}
 }
 

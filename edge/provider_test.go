@@ -31,8 +31,14 @@ func providersOf(n int) *dataset.Set {
 type byLabel struct{ value [2]float32 }
 
 func (b *byLabel) Train(_ context.Context, t Task) ([]float32, error) {
-	label := t.Batches[0].Labels[0]
-	for _, batch := range t.Batches {
+	label := int32(-1)
+	for batch, err := range t.Batches {
+		if err != nil {
+			return nil, err
+		}
+		if label < 0 {
+			label = batch.Labels[0]
+		}
 		for row, w := range batch.Weights {
 			if w != 0 && batch.Labels[row] != label {
 				return nil, errors.New("two providers' examples in one training")
@@ -43,7 +49,7 @@ func (b *byLabel) Train(_ context.Context, t Task) ([]float32, error) {
 	for i := range delta {
 		delta[i] = b.value[label]
 	}
-	t.Progress(len(t.Batches), len(t.Batches))
+	t.Progress(t.Steps, t.Steps)
 	return delta, nil
 }
 

@@ -166,8 +166,8 @@ func (c *client) answer(ctx context.Context, r *round, m *wire.Turn) error {
 		if err := roster.UnmarshalBinary(m.Payload); err != nil {
 			return refuse(ErrSecagg, err)
 		}
-		if n := len(roster.Entries); n < c.cfg.MinShard {
-			return refuse(ErrShardFloor, fmt.Errorf("%d devices, floor %d", n, c.cfg.MinShard))
+		if n := len(roster.Entries); n < int(c.job.ShardFloor) { // which is not below the owner's
+			return refuse(ErrShardFloor, fmt.Errorf("%d devices, floor %d", n, c.job.ShardFloor))
 		}
 		shares, err := r.sec.Share(&roster)
 		if err != nil {

@@ -172,7 +172,7 @@ func TestReconnectSendsTheSameBytes(t *testing.T) {
 func TestTurnThatComesTwice(t *testing.T) {
 	h := newHouse(t)
 	d := h.start(h.config(&constant{value: 0.02, gate: make(chan struct{})}))
-	p, planBytes, k := h.keyed(1)
+	p, planBytes, k := h.keyed(1, 2)
 	shards, err := k.Cut(rand.Reader)
 	ok(t, err)
 	roster := p.turn(1, 1, shards[0].Roster())
@@ -190,9 +190,9 @@ func TestTurnThatComesTwice(t *testing.T) {
 	}
 }
 
-// keyed admits one device, gives it a plan, and adds two devices of the
-// house's own to the keying.
-func (h *house) keyed(round uint64) (*peer, []byte, *secagg.Keying) {
+// keyed admits one device, gives it a plan, and adds others, devices of
+// the house's own, to the keying.
+func (h *house) keyed(round uint64, others int) (*peer, []byte, *secagg.Keying) {
 	t := h.t
 	t.Helper()
 	p := h.admit(false)
@@ -202,7 +202,7 @@ func (h *house) keyed(round uint64) (*peer, []byte, *secagg.Keying) {
 	k, err := secagg.NewKeying(cfg, hash, h.authority)
 	ok(t, err)
 	ok(t, k.Add(p.id, turnFrom[secagg.Advertise](p, 1)))
-	addPeers(t, k, cfg, hash, 2)
+	addPeers(t, k, cfg, hash, others)
 	return p, planBytes, k
 }
 

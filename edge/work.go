@@ -46,7 +46,7 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 	}
 	at := Event{State: Training, Round: w.plan.Round, Step: w.plan.Step, Rank: int(w.plan.Rank)}
 	symbols, err := Contribute(ctx, c.trainer, j.data, Contribution{
-		Round: w.plan.Round, Lattice: w.lattice, Count: w.count, Steps: int(w.plan.Steps),
+		Round: w.plan.Round, Lattice: w.lattice, Count: w.count, Steps: int(w.plan.Steps), Work: c.cfg.Policy.Work,
 		Task: Task{
 			Base:       func(ctx context.Context) (*model.Base, error) { return c.openBase(ctx, j) },
 			BaseSHA256: j.Base.SHA256,
@@ -59,7 +59,9 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 			c.events.send(at)
 		},
 	})
-	if errors.Is(err, ErrMisfit) {
+	if beyond := new(PolicyError); errors.As(err, &beyond) {
+		return fail(ErrPlan, err)
+	} else if errors.Is(err, ErrMisfit) {
 		return fail(ErrProgram, err)
 	} else if err != nil {
 		return fail(ErrTraining, err)

@@ -5,6 +5,7 @@ package trainer
 
 import (
 	"context"
+	"iter"
 
 	"github.com/starling-fl/starling/model"
 )
@@ -12,8 +13,8 @@ import (
 // A Trainer runs a round's local steps. Implementations are safe for
 // concurrent use, so that many clients in one process can share one.
 type Trainer interface {
-	// Train starts from t.Start, runs one step for every batch and returns what
-	// changed: the values after minus t.Start, in the layout's order at t.Rank.
+	// Train starts from t.Start, runs t.Steps steps, one for every batch, and returns
+	// what changed: the values after minus t.Start, in the layout's order at t.Rank.
 	// Values that are not finite are an error. It looks at ctx often.
 	Train(ctx context.Context, t Task) (delta []float32, err error)
 	Close() error
@@ -27,10 +28,16 @@ type Task struct {
 	Base       func(ctx context.Context) (*model.Base, error)
 	BaseSHA256 [32]byte
 
-	Layout  *model.Layout
-	Rank    int       // 0: the head alone
-	Start   []float32 // Layout.Size(Rank) values; the trainer must not change them
-	Batches []Batch   // all of one shape
+	Layout *model.Layout
+	Rank   int       // 0: the head alone
+	Start  []float32 // Layout.Size(Rank) values; the trainer must not change them
+	Steps  int
+	// Batches yields Steps batches of one shape, made one at a time: each is good
+	// until the next is asked for.
+	Batches iter.Seq2[Batch, error]
+	// Work is the most that all steps may take together, in units of an eighth of an
+	// instruction, as far as the trainer can tell; 0: no limit.
+	Work float64
 
 	Optimizer string
 	Rate      float32 // learning rate
@@ -48,4 +55,15 @@ type Batch struct {
 	Tokens  []int32
 	Labels  []int32
 	Weights []float32
+}
+
+// Batches yields batches that are in memory already.
+func Batches(all ...Batch) iter.Seq2[Batch, error] {
+	return func(yield func(Batch, error) bool) {
+		for _, b := range all {
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}
 }

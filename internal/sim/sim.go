@@ -29,8 +29,9 @@ type Config struct {
 	Log     *slog.Logger // of the devices; nil: discard
 	// Device is told what each device does. It must be safe for concurrent use.
 	Device func(client int, e edge.Event)
-	// MinShard is the devices' floor; 0: edge's default.
-	MinShard int
+	// Policy is the devices'; nil is edge.TrustingPolicy: coordinator and data are in
+	// one process.
+	Policy *edge.Policy
 }
 
 // Result is what the job came to.
@@ -55,6 +56,10 @@ const farewell = 10 * time.Second
 func Run(ctx context.Context, cfg Config) (_ Result, err error) {
 	if len(cfg.Clients) == 0 {
 		return Result{}, errors.New("sim: no clients")
+	}
+	if cfg.Policy == nil {
+		trusting := edge.TrustingPolicy()
+		cfg.Policy = &trusting
 	}
 	if cfg.Trainer == nil {
 		cfg.Trainer = edge.NewProgramTrainer(2)
@@ -140,7 +145,7 @@ func (f *fleet) start(ctx context.Context) error {
 func (f *fleet) device(i int) (edge.Config, error) {
 	c := edge.Config{
 		Token: f.token.String(), Data: edge.Examples(f.cfg.Clients[i]), Trainer: f.cfg.Trainer, Agent: fmt.Sprintf("sim/%d", i),
-		MinShard: f.cfg.MinShard, BackoffMin: 20 * time.Millisecond, BackoffMax: 500 * time.Millisecond,
+		Policy: f.cfg.Policy, BackoffMin: 20 * time.Millisecond, BackoffMax: 500 * time.Millisecond,
 	}
 	if f.cfg.Log != nil {
 		c.Log = f.cfg.Log.With("device", i)

@@ -3,6 +3,7 @@ package nn
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/starling-fl/starling/trainer"
@@ -35,12 +36,19 @@ func (r *Reference) Train(ctx context.Context, t trainer.Task) ([]float32, error
 	if err != nil {
 		return nil, err
 	}
-	delta, _, err := step.Train(ctx, t.Start, t.Batches, t.Rate)
+	var batches []trainer.Batch
+	for b, err := range t.Batches {
+		if err != nil {
+			return nil, err
+		}
+		batches = append(batches, trainer.Batch{Tokens: slices.Clone(b.Tokens), Labels: slices.Clone(b.Labels), Weights: slices.Clone(b.Weights)})
+	}
+	delta, _, err := step.Train(ctx, t.Start, batches, t.Rate)
 	if err != nil {
 		return nil, err
 	}
 	if t.Progress != nil {
-		t.Progress(len(t.Batches), len(t.Batches))
+		t.Progress(t.Steps, t.Steps)
 	}
 	for i, v := range delta {
 		if v-v != 0 {

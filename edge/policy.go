@@ -1,0 +1,229 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// ErrPolicy is a job that the device's owner does not want.
+var ErrPolicy = errors.New("edge: the job is outside this device's policy")
+
+// A Policy is what a device's owner lets a coordinator ask for. The coordinator
+// has no say in it: what it announces is held against it when the device joins,
+// what it plans in every round. The limits together are what keeps a sum from
+// being one device's data: enough devices in it, enough of them presumed to be
+// invented, an update small and coarse enough to hide in.
+type Policy struct {
+	// Shard is the least number of devices whose updates are added up, at least 2.
+	// Default 8.
+	Shard int `yaml:"shard"`
+	// Corrupt is the least fraction of a shard, in 0..1, that the threshold must
+	// presume to collude with the coordinator. Default 0.05.
+	Corrupt float64 `yaml:"corrupt"`
+	// BreachBits asks that a shard be broken with probability 2^-BreachBits at
+	// most. Default 40.
+	BreachBits int `yaml:"breach_bits"`
+	// SemiHonest accepts jobs that presume a coordinator which follows the
+	// protocol. Default false.
+	SemiHonest bool `yaml:"semi_honest"`
+	// ClipNorm is the greatest L2 norm that an update may be left. Default 10.
+	ClipNorm float64 `yaml:"clip_norm"`
+	// Rank is the greatest rank of the adapter. Default 32.
+	Rank int `yaml:"rank"`
+	// Steps and Batch are the most local steps of a round and examples of a step.
+	// Defaults 100 and 64.
+	Steps int `yaml:"steps"`
+	Batch int `yaml:"batch"`
+	// Work is the most that a round's training may take in all, in units of an
+	// eighth of an instruction (docs/WASM.md). Default 1e13: some six minutes of
+	// dense vector code on one core.
+	Work float64 `yaml:"work"`
+	// Uplinks are the masked schemes that updates may be sent in: the coarser, the
+	// less one update tells. Default nf4, int4, int5, int3 and tern.
+	Uplinks []string `yaml:"uplinks"`
+	// Rounds is the most rounds that a job may announce. Default 10000.
+	Rounds int `yaml:"rounds"`
+	// RoundsADay is the most rounds begun within 24 hours. Default 500.
+	RoundsADay int `yaml:"rounds_a_day"`
+}
+
+// DefaultPolicy is what a device allows a coordinator elsewhere.
+func DefaultPolicy() Policy {
+	return Policy{
+		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 10, Rank: 32, Steps: 100, Batch: 64, Work: 1e13,
+		Uplinks: []string{"nf4", "int4", "int5", "int3", "tern"}, Rounds: 10_000, RoundsADay: 500,
+	}
+}
+
+// LocalPolicy is what a device allows a coordinator on its own machine, whose
+// operator can read the device's file anyway: shards of three, and none of them
+// presumed invented, so that a handful of devices can try things out. All else
+// is DefaultPolicy's.
+func LocalPolicy() Policy {
+	p := DefaultPolicy()
+	p.Shard, p.Corrupt, p.BreachBits = 3, 0, 0
+	return p
+}
+
+// TrustingPolicy refuses nothing that the protocol allows: for a process that
+// holds coordinator, devices and data alike, as simulations do.
+func TrustingPolicy() Policy {
+	return Policy{
+		Shard: 2, SemiHonest: true, ClipNorm: math.Inf(1), Rank: wire.MaxRank, Steps: 1 << 20, Batch: 1 << 16, Work: math.Inf(1),
+		Uplinks: []string{anyUplink}, Rounds: math.MaxInt, RoundsADay: math.MaxInt,
+	}
+}
+
+// anyUplink stands for every scheme.
+const anyUplink = "any"
+
+// PolicyFor is the policy of a device whose owner has chosen none: LocalPolicy
+// where the coordinator's address, a join token or an http(s) URL, is a loopback
+// one, else DefaultPolicy.
+func PolicyFor(where string) (p Policy, local bool) {
+	if t, err := wire.ParseToken(where); err == nil {
+		where = t.URL
+	}
+	if loopback(where) {
+		return LocalPolicy(), true
+	}
+	return DefaultPolicy(), false
+}
+
+// loopback tells whether an address is on this machine whatever names resolve to.
+func loopback(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Validate refuses a policy that means nothing, with the key that does.
+func (p *Policy) Validate() error {
+	in := func(key string, v, least, most int) error {
+		if v < least || v > most {
+			return fmt.Errorf("%w: policy: %s is %d, must lie in %d..%d", ErrConfig, key, v, least, most)
+		}
+		return nil
+	}
+	over := func(key string, v float64) error {
+		if !(v > 0) {
+			return fmt.Errorf("%w: policy: %s is %v, must be positive", ErrConfig, key, v)
+		}
+		return nil
+	}
+	err := errors.Join(
+		in("shard", p.Shard, 2, wire.MaxShard),
+		in("breach_bits", p.BreachBits, 0, 1000),
+		in("rank", p.Rank, 1, wire.MaxRank),
+		in("steps", p.Steps, 1, 1<<20),
+		in("batch", p.Batch, 1, 1<<16),
+		in("rounds", p.Rounds, 1, math.MaxInt),
+		in("rounds_a_day", p.RoundsADay, 1, math.MaxInt),
+		over("clip_norm", p.ClipNorm),
+		over("work", p.Work))
+	if !(p.Corrupt >= 0 && p.Corrupt < 1) {
+		err = errors.Join(err, fmt.Errorf("%w: policy: corrupt is %v, must lie in 0..1", ErrConfig, p.Corrupt))
+	}
+	if len(p.Uplinks) == 0 {
+		err = errors.Join(err, fmt.Errorf("%w: policy: uplinks is empty: nothing could be sent", ErrConfig))
+	}
+	return err
+}
+
+// A PolicyError is one thing that a job or a plan asks for beyond the owner's
+// limit.
+type PolicyError struct {
+	Key  string // of the policy file; the flag is the same with dashes
+	What string // what is asked for
+	Why  string // what it would mean for the owner
+	Have string // asked for, as the flag would be given
+	Want string // the limit
+}
+
+// Flag is the flag of 'starling join' that sets the limit.
+func (e *PolicyError) Flag() string { return "--" + strings.ReplaceAll(e.Key, "_", "-") }
+
+func (e *PolicyError) Error() string {
+	return fmt.Sprintf("%s: %s; your limit is %s. %s. If you want it nevertheless: %s=%s, or %s in your policy file",
+		e.Key, e.What, e.Want, e.Why, e.Flag(), e.Have, e.Key)
+}
+
+// The reasons, as an owner reads them.
+const (
+	whyShard  = "What you send is hidden among the others' updates only: the fewer they are, the less it hides"
+	whyForged = "A coordinator that invents the other devices of your shard reads your update alone"
+	whyClip   = "The larger an update may be, the more of your data fits into it"
+	whyFine   = "The finer an update is written, the more of your data fits into it"
+	whyWork   = "It is this device's time and current"
+	whyRounds = "Every round tells a little more about your data"
+)
+
+// checkJob holds an announced job against the policy: everything that is
+// outside of it, so that an owner who wants it decides once.
+func (p *Policy) checkJob(j *wire.Job) error {
+	var found []error
+	refuse := func(bad bool, key, what, why, have, want string) {
+		if bad {
+			found = append(found, &PolicyError{Key: key, What: what, Why: why, Have: have, Want: want})
+		}
+	}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+	whole := strconv.Itoa
+	corrupt := float64(j.CorruptPPM) / 1e6
+	refuse(int(j.ShardFloor) < p.Shard, "shard", fmt.Sprintf("the job adds up as few as %d devices", j.ShardFloor), whyShard,
+		whole(int(j.ShardFloor)), "at least "+whole(p.Shard))
+	refuse(j.CorruptPPM < uint32(math.Round(p.Corrupt*1e6)), "corrupt", fmt.Sprintf("the job withstands %s of a shard's devices colluding with the coordinator", number(corrupt)), whyForged,
+		number(corrupt), "at least "+number(p.Corrupt))
+	refuse(int(j.BreachBits) < p.BreachBits, "breach_bits", fmt.Sprintf("the job lets a shard be broken with probability 2^-%d", j.BreachBits), whyForged,
+		whole(int(j.BreachBits)), "at least "+whole(p.BreachBits))
+	refuse(j.SemiHonest && !p.SemiHonest, "semi_honest", "the job presumes a coordinator that follows the protocol", whyForged,
+		"true", "false")
+	refuse(!slices.Contains(p.Uplinks, j.Uplink) && !slices.Contains(p.Uplinks, anyUplink), "uplinks", fmt.Sprintf("updates are to be written as %q", j.Uplink), whyFine,
+		j.Uplink, strings.Join(p.Uplinks, ", "))
+	refuse(int(j.RankMax) > p.Rank, "rank", fmt.Sprintf("the job trains up to rank %d", j.RankMax), whyClip,
+		whole(int(j.RankMax)), "at most "+whole(p.Rank))
+	refuse(int(j.Batch) > p.Batch, "batch", fmt.Sprintf("each step takes %d examples", j.Batch), whyWork,
+		whole(int(j.Batch)), "at most "+whole(p.Batch))
+	refuse(j.Rounds > uint64(p.Rounds), "rounds", fmt.Sprintf("the job is to have %d rounds", j.Rounds), whyRounds,
+		strconv.FormatUint(j.Rounds, 10), "at most "+whole(p.Rounds))
+	if len(found) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w:\n%w", ErrPolicy, errors.Join(found...))
+}
+
+// checkPlan holds a round's plan against the policy.
+func (p *Policy) checkPlan(pl *wire.Plan) error {
+	if int(pl.Steps) > p.Steps {
+		return &PolicyError{"steps", fmt.Sprintf("the round takes %d local steps", pl.Steps), whyWork,
+			strconv.Itoa(int(pl.Steps)), "at most " + strconv.Itoa(p.Steps)}
+	}
+	if pl.ClipNorm > p.ClipNorm {
+		return &PolicyError{"clip_norm", fmt.Sprintf("the round leaves updates a norm of %.6g", pl.ClipNorm), whyClip,
+			fmt.Sprintf("%.6g", pl.ClipNorm), fmt.Sprintf("at most %.6g", p.ClipNorm)}
+	}
+	return nil
+}
+
+// checkWork holds what a program was proved to take against the policy.
+func checkWork(units, most float64) error {
+	if units <= most {
+		return nil
+	}
+	return &PolicyError{"work", fmt.Sprintf("the round's training may take %.3g units of work, some %.3g minutes", units, units/unitsAMinute), whyWork,
+		fmt.Sprintf("%.3g", units*1.01), fmt.Sprintf("at most %.3g", most)}
+}
+
+// unitsAMinute is about what one core does in dense vector code.
+const unitsAMinute = 1.6e12
