@@ -25,10 +25,16 @@ type joinReport struct {
 	Reason          string `json:"reason"` // why the job ended
 }
 
+// joinFlags are the command's.
+type joinFlags struct {
+	data, identity, cache string
+	notPrivate            bool
+	columns               dataset.Columns
+	policy                policyFlags
+}
+
 func newJoinCmd(a *app) *cobra.Command {
-	var data, identity, cache string
-	var notPrivate bool
-	var columns dataset.Columns
+	var f joinFlags
 	cmd := &cobra.Command{
 		Use:   "join TOKEN|URL --data FILE",
 		Short: "Take part in a job as an edge; your data stays on this machine",
@@ -36,7 +42,11 @@ func newJoinCmd(a *app) *cobra.Command {
 'starling serve' prints, or the coordinator's plain http(s) URL where it asks
 for no enrolment secret. Training runs in a sandboxed program the coordinator
 compiled; what leaves this machine is one clipped, quantized and masked update
-a round. The command ends when the job does and reconnects until then.`,
+a round. The command ends when the job does and reconnects until then.
+
+What the coordinator may ask for is limited by a policy of yours, whose
+defaults refuse what could tell more of your data than a job needs: see
+examples/policy.yaml. A job outside of it is not joined, and you are told why.`,
 		Example: "  starling join starling1_... --data my.tsv\n  starling join http://127.0.0.1:8080 --data my.jsonl.gz --identity phone.pem",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -45,36 +55,43 @@ a round. The command ends when the job does and reconnects until then.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if data == "" {
+			if f.data == "" {
 				return usagef("--data is required: a labelled file: %s", labelledFormats)
 			}
-			return runJoin(cmd.Context(), a, args[0], data, columns, identity, cache, notPrivate)
+			return runJoin(cmd.Context(), a, args[0], f)
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "", "labelled file to train on: "+labelledFormats)
-	columnFlags(cmd.Flags(), &columns)
-	cmd.Flags().StringVar(&identity, "identity", "", "identity file (default: one for each data file, in the user's configuration folder)")
-	cmd.Flags().StringVar(&cache, "cache", "", "folder for the base and programs (default starling in the user's cache folder)")
-	cmd.Flags().BoolVar(&notPrivate, "accept-not-private", false, "join a reproducible run, whose secrets are all known to the coordinator")
+	cmd.Flags().StringVar(&f.data, "data", "", "labelled file to train on: "+labelledFormats)
+	columnFlags(cmd.Flags(), &f.columns)
+	cmd.Flags().StringVar(&f.identity, "identity", "", "identity file (default: one for each data file, in the user's configuration folder)")
+	cmd.Flags().StringVar(&f.cache, "cache", "", "folder for the base and programs (default starling in the user's cache folder)")
+	cmd.Flags().BoolVar(&f.notPrivate, "accept-not-private", false, "join a reproducible run, whose secrets are all known to the coordinator")
+	f.policy.add(cmd.Flags())
 	return cmd
 }
 
-func runJoin(ctx context.Context, a *app, where, data string, columns dataset.Columns, identity, cache string, notPrivate bool) (err error) {
+func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error) {
 	token, err := joinToken(where)
 	if err != nil {
 		return usageError{err}
 	}
-	// Read once before the network, so that a bad line is told at once.
-	set, err := loadLabelled(data, columns)
+	policy, note, err := f.policy.resolve(token)
 	if err != nil {
 		return err
 	}
+	// Read once before the network, so that a bad line is told at once.
+	set, err := loadLabelled(f.data, f.columns)
+	if err != nil {
+		return err
+	}
+	identity := f.identity
 	if identity == "" {
-		if identity, err = identityPath(data); err != nil {
+		if identity, err = identityPath(f.data); err != nil {
 			return err
 		}
 	}
-	if cache, err = userPath(cache, os.UserCacheDir, ""); err != nil {
+	cache, err := userPath(f.cache, os.UserCacheDir, "")
+	if err != nil {
 		return err
 	}
 	key, release, err := takeIdentity(identity, token)
@@ -83,9 +100,12 @@ func runJoin(ctx context.Context, a *app, where, data string, columns dataset.Co
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	report := joinReport{Examples: len(set.Examples)}
-	fmt.Fprintf(a.Stderr, "%d examples of %d labels in %s; identity %s\n", len(set.Examples), len(set.Labels), data, identity)
+	fmt.Fprintf(a.Stderr, "%d examples of %d labels in %s; identity %s\n", len(set.Examples), len(set.Labels), f.data, identity)
+	if note != "" {
+		fmt.Fprintln(a.Stderr, "note: "+note)
+	}
 	err = edge.Run(ctx, edge.Config{
-		Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: notPrivate,
+		Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: policy,
 		Progress: func(e edge.Event) {
 			switch e.State {
 			case edge.Committed:

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/pflag"
+
+	"github.com/starling-fl/starling/edge"
+)
+
+// policyFlags are an owner's limits as given on the command line: each wins over
+// the policy file, which wins over the defaults.
+type policyFlags struct {
+	file  string
+	given edge.Policy
+	flags *pflag.FlagSet
+}
+
+func (p *policyFlags) add(fl *pflag.FlagSet) {
+	p.flags = fl
+	g := &p.given
+	fl.StringVar(&p.file, "policy", "", "file of limits on what a coordinator may ask for (YAML); each key is a flag, too")
+	fl.IntVar(&g.Shard, "shard", 0, "least devices whose updates are added up (default 8; 3 with a coordinator on this machine)")
+	fl.Float64Var(&g.Corrupt, "corrupt", 0, "least fraction of a shard presumed to collude with the coordinator (default 0.05; 0 on this machine)")
+	fl.IntVar(&g.BreachBits, "breach-bits", 0, "least bits against a broken shard (default 40; 0 on this machine)")
+	fl.BoolVar(&g.SemiHonest, "semi-honest", false, "accept jobs that presume a coordinator which follows the protocol")
+	fl.Float64Var(&g.ClipNorm, "clip-norm", 0, "greatest norm that an update may be left (default 10)")
+	fl.IntVar(&g.Rank, "rank", 0, "greatest rank of the adapter (default 32)")
+	fl.IntVar(&g.Steps, "steps", 0, "most local steps of a round (default 100)")
+	fl.IntVar(&g.Batch, "batch", 0, "most examples of a step (default 64)")
+	fl.Float64Var(&g.Work, "work", 0, "most work of a round, in eighths of an instruction (default 1e13, some six minutes)")
+	fl.StringSliceVar(&g.Uplinks, "uplinks", nil, "schemes that updates may be sent in (default nf4,int4,int5,int3,tern)")
+	fl.IntVar(&g.Rounds, "rounds", 0, "most rounds that a job may announce (default 10000)")
+	fl.IntVar(&g.RoundsADay, "rounds-a-day", 0, "most rounds begun within 24 hours (default 500)")
+}
+
+// resolve is the owner's policy toward the coordinator at where, and a note to
+// the owner where it is laxer than elsewhere.
+func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err error) {
+	policy, local := edge.PolicyFor(where)
+	if local {
+		note = "the coordinator is on this machine: shards of 3 devices are accepted, and none of them is presumed invented (--shard, --corrupt, --breach-bits)"
+	}
+	if p.file != "" {
+		if policy, err = loadPolicy(p.file, edge.DefaultPolicy()); err != nil {
+			return nil, "", err
+		}
+		note = ""
+	}
+	for name, set := range map[string]func(){
+		"shard":        func() { policy.Shard = p.given.Shard },
+		"corrupt":      func() { policy.Corrupt = p.given.Corrupt },
+		"breach-bits":  func() { policy.BreachBits = p.given.BreachBits },
+		"semi-honest":  func() { policy.SemiHonest = p.given.SemiHonest },
+		"clip-norm":    func() { policy.ClipNorm = p.given.ClipNorm },
+		"rank":         func() { policy.Rank = p.given.Rank },
+		"steps":        func() { policy.Steps = p.given.Steps },
+		"batch":        func() { policy.Batch = p.given.Batch },
+		"work":         func() { policy.Work = p.given.Work },
+		"uplinks":      func() { policy.Uplinks = p.given.Uplinks },
+		"rounds":       func() { policy.Rounds = p.given.Rounds },
+		"rounds-a-day": func() { policy.RoundsADay = p.given.RoundsADay },
+	} {
+		if p.flags.Changed(name) {
+			set()
+		}
+	}
+	if err := policy.Validate(); err != nil {
+		return nil, "", usageError{err}
+	}
+	return &policy, note, nil
+}
+
+// loadPolicy reads a policy file over the defaults; an unknown key is refused
+// with its line.
+func loadPolicy(path string, p edge.Policy) (edge.Policy, error) {
+	const most = 64 << 10
+	f, err := os.Open(path)
+	if err != nil {
+		return p, fmt.Errorf("policy: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return p, fmt.Errorf("policy: %s: %w", path, err)
+	}
+	if len(b) > most {
+		return p, fmt.Errorf("policy: %s is larger than %d bytes", path, most)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
+	if err := dec.Decode(&p); err != nil && !errors.Is(err, io.EOF) {
+		return p, fmt.Errorf("policy: %s: %w", path, err)
+	}
+	return p, p.Validate()
+}
