@@ -108,6 +108,7 @@ func newRootCmd(a *app) *cobra.Command {
 		newPredictCmd(a),
 		newExportCmd(a),
 		newImportCmd(a),
+		newEvaluateCmd(a),
 		newBandwidthCmd(a),
 		newPrivacyCmd(a),
 		newSecaggCmd(a),

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,12 +27,21 @@ type prediction struct {
 	Line        int     `json:"line"` // of the file, from 1
 	Label       string  `json:"label"`
 	Probability float64 `json:"probability"` // softmax, not calibrated
+
+	Top []ranked `json:"top,omitempty"` // with --top: the likeliest, that one first
+}
+
+// ranked is a label and its probability.
+type ranked struct {
+	Label       string  `json:"label"`
+	Probability float64 `json:"probability"`
 }
 
 func newPredictCmd(a *app) *cobra.Command {
 	var (
 		dir  string
 		rank int
+		top  int
 
 		columns dataset.Columns
 	)
@@ -73,17 +85,21 @@ names the line of each.`,
 				defer f.Close()
 				in, name = f, args[0]
 			}
-			return predictTexts(cmd, a, ck, rank, columns, in, name)
+			if top < 0 || top > len(ck.Labels) {
+				return usagef("--top is %d, the checkpoint has %d labels", top, len(ck.Labels))
+			}
+			return predictTexts(cmd, a, ck, rank, top, columns, in, name)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "checkpoint", "", "folder of a released adapter")
+	cmd.Flags().IntVar(&top, "top", 0, "give the likeliest labels, so many, each with its probability")
 	cmd.Flags().IntVar(&rank, "rank", 0, "rank to use (default: the one that validation chose)")
 	textColumnFlag(cmd.Flags(), &columns)
 	return cmd
 }
 
 // predictTexts labels the texts of a file, in which format its name says.
-func predictTexts(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank int, columns dataset.Columns, in io.Reader, name string) error {
+func predictTexts(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader, name string) error {
 	tok, err := tokenizer.ParseFor(ck.Base.Tokenizer, ck.Base.Config.VocabSize, ck.Base.Config.PadTokenID)
 	if err != nil {
 		return fmt.Errorf("the checkpoint's tokenizer: %w", err)
@@ -102,11 +118,18 @@ func predictTexts(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank int, co
 			return err
 		}
 		for i, l := range logits {
-			class, prob := softmaxBest(l)
-			r := prediction{lines[i], ck.Labels[class], prob}
-			if a.JSON {
+			best := likeliest(l, ck.Labels)
+			r := prediction{Line: lines[i], Label: best[0].Label, Probability: best[0].Probability, Top: best[:top]}
+			switch {
+			case a.JSON:
 				err = enc.Encode(r)
-			} else {
+			case top > 0:
+				var cells []string
+				for _, b := range r.Top {
+					cells = append(cells, fmt.Sprintf("%s\t%.4f", b.Label, b.Probability))
+				}
+				_, err = fmt.Fprintf(out, "%s\n", strings.Join(cells, "\t"))
+			default:
 				_, err = fmt.Fprintf(out, "%s\n", r.Label)
 			}
 			if err != nil {
@@ -130,16 +153,18 @@ func predictTexts(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank int, co
 	return flush(rows)
 }
 
-// softmaxBest returns the first largest class and its share.
-func softmaxBest(logits []float32) (class int, probability float64) {
-	for c, x := range logits {
-		if x > logits[class] {
-			class = c
-		}
-	}
+// likeliest sorts the labels by probability; equal ones stay in their order.
+func likeliest(logits []float32, labels []string) []ranked {
+	most := slices.Max(logits)
+	out := make([]ranked, len(logits))
 	sum := 0.0
-	for _, x := range logits {
-		sum += math.Exp(float64(x - logits[class]))
+	for c, x := range logits {
+		out[c] = ranked{labels[c], math.Exp(float64(x - most))}
+		sum += out[c].Probability
 	}
-	return class, 1 / sum
+	for c := range out {
+		out[c].Probability /= sum
+	}
+	slices.SortStableFunc(out, func(a, b ranked) int { return cmp.Compare(b.Probability, a.Probability) })
+	return out
 }

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+)
+
+// evaluateReport scores a released adapter on a labelled file.
+type evaluateReport struct {
+	File  string      `json:"file"`
+	Texts int         `json:"texts"`
+	Ranks []rankScore `json:"ranks"`
+	Best  int         `json:"best_rank"` // that validation chose; 0 where none was
+}
+
+// rankScore is one rank's score and that of each class.
+type rankScore struct {
+	Rank int `json:"rank"`
+	score
+	Classes []classScore `json:"classes"`
+}
+
+type classScore struct {
+	Label     string  `json:"label"`
+	Texts     int     `json:"texts"`
+	Precision float64 `json:"precision"`
+	Recall    float64 `json:"recall"`
+	F1        float64 `json:"f1"`
+}
+
+func newEvaluateCmd(a *app) *cobra.Command {
+	var dir, rank string
+	var columns dataset.Columns
+	cmd := &cobra.Command{
+		Use:   "evaluate --checkpoint DIR [--rank B|best|all] FILE",
+		Short: "Score a released adapter on a labelled file",
+		Long: `Label each text of FILE with the adapter of a checkpoint folder and hold it against
+the file's own labels: accuracy, macro-F1, and precision, recall and F1 of each
+class. FILE is ` + labelledFormats + `.
+Its labels must be the checkpoint's. Scoring every rank to choose one needs a file
+that is not the one to report on.`,
+		Example: "  starling evaluate --checkpoint run1/checkpoint test.tsv\n  starling evaluate --checkpoint run1/checkpoint --rank all --json validation.csv",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("want one labelled file, got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if dir == "" {
+				return usagef("--checkpoint is missing: the folder of a released adapter")
+			}
+			ck, err := model.ReadCheckpoint(dir)
+			if err != nil {
+				return err
+			}
+			ranks, err := evaluateRanks(ck, rank)
+			if err != nil {
+				return err
+			}
+			set, err := loadLabelled(args[0], columns)
+			if err != nil {
+				return err
+			}
+			if set, err = set.Relabel(ck.Labels); err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			r := evaluateReport{File: args[0], Texts: len(set.Examples), Best: ck.BestRank}
+			if err := r.measure(cmd.Context(), ck, set, ranks, a.Stderr); err != nil {
+				return err
+			}
+			return a.emit(r, r.print)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&dir, "checkpoint", "", "folder of a released adapter")
+	f.StringVar(&rank, "rank", "best", "rank to score, best: the one that validation chose, or all")
+	columnFlags(f, &columns)
+	return cmd
+}
+
+func evaluateRanks(ck *model.Checkpoint, text string) ([]int, error) {
+	if text != "all" {
+		b, err := chooseRank(ck, text)
+		return []int{b}, err
+	}
+	if !ck.LoRA.Ranked() {
+		return []int{0}, nil
+	}
+	var ranks []int
+	for b := 1; b <= ck.LoRA.RMax; b++ {
+		ranks = append(ranks, b)
+	}
+	return ranks, nil
+}
+
+// measure labels the texts in parts, and says how far it is where that takes long.
+func (r *evaluateReport) measure(ctx context.Context, ck *model.Checkpoint, set *dataset.Set, ranks []int, progress io.Writer) error {
+	all, err := newEvaluators(ck.Base, ck.Adapter.Layout(), ck.Seq, set)
+	if err != nil {
+		return err
+	}
+	e := all[0]
+	began, last := time.Now(), time.Now()
+	for n, rank := range ranks {
+		var predicted []int
+		slice := ck.Adapter.Slice(rank)
+		for at := 0; at < len(e.tokens); at += predictChunk {
+			part, err := e.predictor.Predict(ctx, slice, rank, e.tokens[at:min(at+predictChunk, len(e.tokens))])
+			if err != nil {
+				return fmt.Errorf("evaluate at rank %d: %w", rank, err)
+			}
+			predicted = append(predicted, part...)
+			done, total := n*len(e.tokens)+len(predicted), len(ranks)*len(e.tokens)
+			if now := time.Now(); now.Sub(last) > 2*time.Second && done < total {
+				last = now
+				left := now.Sub(began) / time.Duration(done) * time.Duration(total-done)
+				fmt.Fprintf(progress, "%d of %d texts, %s left\n", done, total, left.Round(time.Second))
+			}
+		}
+		r.Ranks = append(r.Ranks, rankScore{rank, scoreOf(predicted, e.labels, e.classes), classScores(predicted, e.labels, ck.Labels)})
+	}
+	return nil
+}
+
+// classScores is precision, recall and F1 of every class; 0 where nothing was said
+// or there is nothing to find.
+func classScores(predicted, labels []int, names []string) []classScore {
+	hits, said, were := make([]int, len(names)), make([]int, len(names)), make([]int, len(names))
+	for i, p := range predicted {
+		said[p]++
+		were[labels[i]]++
+		if p == labels[i] {
+			hits[p]++
+		}
+	}
+	ratio := func(a, b int) float64 {
+		if b == 0 {
+			return 0
+		}
+		return float64(a) / float64(b)
+	}
+	out := make([]classScore, len(names))
+	for c, name := range names {
+		out[c] = classScore{name, were[c], ratio(hits[c], said[c]), ratio(hits[c], were[c]), ratio(2*hits[c], said[c]+were[c])}
+	}
+	return out
+}
+
+func (r evaluateReport) print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d texts of %s\n\n  rank  accuracy  macro-F1\n", r.Texts, r.File)
+	for _, s := range r.Ranks {
+		mark := ""
+		if s.Rank == r.Best && len(r.Ranks) > 1 {
+			mark = "  chosen by validation"
+		}
+		fmt.Fprintf(&b, "  %4d  %6.1f %%  %6.1f %%%s\n", s.Rank, 100*s.Accuracy, 100*s.MacroF1, mark)
+	}
+	if len(r.Ranks) == 1 {
+		fmt.Fprintf(&b, "\n  %-24s %6s  precision  recall      F1\n", "class", "texts")
+		for _, c := range r.Ranks[0].Classes {
+			fmt.Fprintf(&b, "  %-24s %6d   %6.1f %% %5.1f %% %5.1f %%\n", c.Label, c.Texts, 100*c.Precision, 100*c.Recall, 100*c.F1)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
