@@ -185,6 +185,9 @@ func (d *Draw) Lattice() *quant.Lattice { return d.vector.Lattice }
 func (d *Draw) Count() dp.CountCode     { return d.vector.Count }
 func (d *Draw) Size() int               { return d.vector.Size() }
 
+// Rotation is the seed of the lattice's rotation.
+func (d *Draw) Rotation() [32]byte { return d.rotation }
+
 // Variance is what the round's noise is drawn with.
 func (d *Draw) Variance() dp.Variance { return d.event.Sigma2 }
 

@@ -33,6 +33,9 @@ type Config struct {
 	Trainer edge.Trainer        // nil: compiled programs, one a worker; closed by Close
 	Compile coordinator.Compile // nil: coordinator.CompileStep
 
+	// Collect lets the cohort contribute; nil: Workers goroutines of this process.
+	Collect Collect
+
 	Evaluator coordinator.Evaluator // on public validation data; nil: nothing is measured
 	// Every is the number of rounds between two measurements at Ranks; 0 measures
 	// only the end, where every rank is measured once.
@@ -123,8 +126,11 @@ func New(cfg Config) (_ *Run, err error) {
 	if err := r.takeUp(); err != nil {
 		return nil, err
 	}
-	if cfg.Trainer == nil {
-		r.cfg.Trainer, r.own = edge.NewProgramTrainer(cfg.Workers), true
+	if cfg.Collect == nil {
+		if cfg.Trainer == nil {
+			r.cfg.Trainer, r.own = edge.NewProgramTrainer(cfg.Workers), true
+		}
+		r.cfg.Collect = Here(r.cfg.Trainer, cfg.Workers)
 	}
 	return r, nil
 }
@@ -209,7 +215,7 @@ func (r *Run) round(ctx context.Context) (Round, error) {
 	if err != nil {
 		return Round{}, err
 	}
-	t, err := r.collect(ctx, s)
+	t, err := r.cfg.Collect(ctx, s.work, len(d.Cohort()), func(at int) (Client, error) { return r.client(d.Cohort()[at]) })
 	if err != nil {
 		return Round{}, err
 	}

@@ -1,0 +1,201 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// Plan is what a round asks of every client, as plain values.
+type Plan struct {
+	Round        uint64       `cbor:"1,keyasint"`
+	Rank         int          `cbor:"2,keyasint"`
+	Uplink       string       `cbor:"3,keyasint"` // the lattice's scheme
+	Dim          int          `cbor:"4,keyasint"` // values trained
+	ClipNorm     float64      `cbor:"5,keyasint"`
+	Rotation     [32]byte     `cbor:"6,keyasint"`
+	Count        dp.CountCode `cbor:"7,keyasint"`
+	Steps        int          `cbor:"8,keyasint"`
+	Batch        int          `cbor:"9,keyasint"`
+	Sequence     int          `cbor:"10,keyasint"`
+	Optimizer    string       `cbor:"11,keyasint"`
+	Rate         float32      `cbor:"12,keyasint"`
+	Method       model.Method `cbor:"13,keyasint"`
+	Classes      int          `cbor:"15,keyasint"`
+	Providers    int          `cbor:"16,keyasint"` // most of a client, 0: the client is the unit
+	ProviderRate float64      `cbor:"17,keyasint"`
+}
+
+// Assignment is a plan with what it needs: the base, the compiled step, and the
+// values that everybody starts from. It is safe for concurrent use.
+type Assignment struct {
+	Plan
+	Base       *model.Base
+	BaseSHA256 [32]byte
+	Program    []byte
+	Start      []float32
+
+	layout    *model.Layout
+	lattice   *quant.Lattice
+	tokenizer tokenizer.Tokenizer
+}
+
+// NewAssignment derives the rest where a plan came from elsewhere. It refuses a
+// plan that does not fit its base.
+func NewAssignment(p Plan, base *model.Base, sum [32]byte, program []byte, start []float32) (*Assignment, error) {
+	a := &Assignment{Plan: p, Base: base, BaseSHA256: sum, Program: program, Start: start}
+	scheme, err := quant.Lookup(p.Uplink)
+	if err != nil {
+		return nil, fmt.Errorf("%w: plan: uplink: %w", ErrConfig, err)
+	}
+	if a.layout, err = model.NewLayout(base.Config, p.Method, p.Classes); err != nil {
+		return nil, fmt.Errorf("%w: plan: %w", ErrConfig, err)
+	}
+	if p.Rank < 0 || p.Rank > p.Method.RMax || a.layout.Size(p.Rank) != p.Dim || len(start) != p.Dim {
+		return nil, fmt.Errorf("%w: plan: %d values and a start of %d at rank %d of %d", ErrConfig, p.Dim, len(start), p.Rank, p.Method.RMax)
+	}
+	const most = 1 << 20
+	if p.Steps < 1 || p.Steps > most || p.Batch < 1 || p.Batch > most || p.Sequence < 1 || p.Sequence > base.Config.MaxTokens() ||
+		p.Count.Coordinates < 0 || p.Count.Coordinates > most {
+		return nil, fmt.Errorf("%w: plan: %d steps of %d x %d, count of %d coordinates", ErrConfig, p.Steps, p.Batch, p.Sequence, p.Count.Coordinates)
+	}
+	if a.lattice, err = quant.NewLattice(scheme, p.Dim, p.ClipNorm, p.Rotation); err != nil {
+		return nil, fmt.Errorf("%w: plan: %w", ErrConfig, err)
+	}
+	if a.tokenizer, err = tokenizer.Parse(base.Tokenizer); err != nil {
+		return nil, fmt.Errorf("%w: base: %w", ErrConfig, err)
+	}
+	return a, nil
+}
+
+// Size is the coordinates of a contribution.
+func (a *Assignment) Size() int { return a.lattice.D() + a.Count.Coordinates }
+
+// Client is a member of a cohort.
+type Client struct {
+	Number int
+	Seed   []byte // of its coins, orders and rounding
+	Set    *dataset.Set
+}
+
+// Contribute is one client's part: its symbols (nil for one without examples), and
+// the norms of its units before clipping.
+func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Client) (symbols []int32, norms []float64, err error) {
+	if len(c.Set.Examples) == 0 {
+		return nil, nil, nil
+	}
+	data, err := edge.NewData(c.Set, a.tokenizer, a.Sequence, a.Providers, a.ProviderRate)
+	if err != nil {
+		return nil, nil, fmt.Errorf("simulate: client %d: %w", c.Number, err)
+	}
+	symbols, err = edge.Contribute(ctx, trainer, data, edge.Contribution{
+		Round: a.Round, Seed: c.Seed, Lattice: a.lattice, Count: a.Count, Steps: a.Steps,
+		Task: edge.Task{
+			Base:       func(context.Context) (*model.Base, error) { return a.Base, nil },
+			BaseSHA256: a.BaseSHA256, Layout: a.layout, Rank: a.Rank, Start: a.Start, Program: a.Program,
+			Optimizer: a.Optimizer, Rate: a.Rate, Batch: a.Batch, Sequence: a.Sequence,
+		},
+		Norm: func(n float64) { norms = append(norms, n) },
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("simulate: client %d: %w", c.Number, err)
+	}
+	return symbols, norms, nil
+}
+
+// Tally is what clients' contributions come to. Sums of integers and counts do
+// not depend on the order; norms are kept by place in the cohort, for the same
+// reason.
+type Tally struct {
+	Sum   []int64
+	Empty int // clients without an example
+	Norms [][]float64
+}
+
+// NewTally is that of no client, for a cohort of n.
+func (a *Assignment) NewTally(n int) *Tally {
+	return &Tally{Sum: make([]int64, a.Size()), Norms: make([][]float64, n)}
+}
+
+// Add takes a client's part in; at is its place.
+func (t *Tally) Add(at int, symbols []int32, norms []float64) {
+	if symbols == nil {
+		t.Empty++
+	}
+	for i, v := range symbols {
+		t.Sum[i] += int64(v)
+	}
+	t.Norms[at] = norms
+}
+
+// Merge takes in what was tallied elsewhere of other places.
+func (t *Tally) Merge(o *Tally) {
+	t.Empty += o.Empty
+	for i, v := range o.Sum {
+		t.Sum[i] += v
+	}
+	for at, norms := range o.Norms {
+		if norms != nil {
+			t.Norms[at] = norms
+		}
+	}
+}
+
+// Collect lets the n clients of a cohort contribute, in any order and anywhere,
+// and returns what they come to. client puts one together; it is safe for
+// concurrent use.
+type Collect func(ctx context.Context, a *Assignment, n int, client func(at int) (Client, error)) (*Tally, error)
+
+// Here collects in this process, workers side by side.
+func Here(trainer edge.Trainer, workers int) Collect {
+	return func(ctx context.Context, a *Assignment, n int, client func(at int) (Client, error)) (*Tally, error) {
+		total := a.NewTally(n)
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		places := make(chan int)
+		var mu sync.Mutex // of total
+		var wg sync.WaitGroup
+		for range workers {
+			wg.Go(func() {
+				mine := a.NewTally(n)
+				for at := range places {
+					c, err := client(at)
+					if err == nil {
+						var symbols []int32
+						var norms []float64
+						symbols, norms, err = a.Contribute(ctx, trainer, c)
+						mine.Add(at, symbols, norms)
+					}
+					if err != nil {
+						cancel(err)
+						break
+					}
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				total.Merge(mine)
+			})
+		}
+	feed:
+		for at := range n {
+			select {
+			case places <- at:
+			case <-ctx.Done():
+				break feed
+			}
+		}
+		close(places)
+		wg.Wait()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return total, nil
+	}
+}
