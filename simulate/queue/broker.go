@@ -1,0 +1,174 @@
+package queue
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Broker is a connection to a NATS cluster, or to one in this process.
+type Broker struct {
+	// URL is what workers are given; empty where the server does not listen.
+	URL string
+
+	conn    *nats.Conn
+	js      jetstream.JetStream
+	objects jetstream.ObjectStore
+	alive   jetstream.KeyValue
+	server  *server.Server // ours; nil for a cluster
+}
+
+// Access is how a cluster knows us, as NATS users expect it.
+type Access struct {
+	Credentials string // .creds file of a decentralized account
+	CA          string // PEM file of the authorities that servers are signed by
+	Cert, Key   string // PEM files of a client certificate
+}
+
+// Names of what is kept in JetStream.
+const (
+	itemsStream   = "STARLING_ITEMS"
+	itemsSubject  = "starling.items"
+	resultsStream = "STARLING_RESULTS"
+	resultsPrefix = "starling.results."
+	blobsBucket   = "starling-blobs"
+	runsBucket    = "starling-runs"
+	workersName   = "workers" // of the durable consumer
+)
+
+const (
+	keepBlobs   = 24 * time.Hour
+	keepResults = time.Hour
+	aliveFor    = time.Minute // a run that has not said so for this long is dead
+	startup     = 15 * time.Second
+)
+
+// Embed starts a NATS server in this process that keeps its state in a folder.
+// listen is a host:port that workers of other processes reach, protected by a
+// token in the URL; empty lets nobody in but this process.
+func Embed(ctx context.Context, dir, listen string) (_ *Broker, err error) {
+	o := &server.Options{
+		JetStream: true, StoreDir: dir, DontListen: listen == "", NoSigs: true, NoLog: true, MaxPayload: 8 << 20,
+	}
+	b := &Broker{}
+	var token string
+	if listen != "" {
+		host, port, err := net.SplitHostPort(listen)
+		if err != nil {
+			return nil, fmt.Errorf("queue: address %q: %w", listen, err)
+		}
+		o.Host = host
+		if o.Port, err = strconv.Atoi(port); err != nil || o.Port < 0 || o.Port > 65535 {
+			return nil, fmt.Errorf("queue: address %q: the port must be a number in 0..65535", listen)
+		}
+		if o.Port == 0 {
+			o.Port = server.RANDOM_PORT
+		}
+		var secret [16]byte
+		if _, err := rand.Read(secret[:]); err != nil {
+			return nil, err
+		}
+		token = hex.EncodeToString(secret[:])
+		o.Authorization = token
+	}
+	if b.server, err = server.NewServer(o); err != nil {
+		return nil, fmt.Errorf("queue: embedded server: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.Close())
+		}
+	}()
+	b.server.Start()
+	if !b.server.ReadyForConnections(startup) {
+		return b, fmt.Errorf("queue: the embedded server was not ready within %v", startup)
+	}
+	options := []nats.Option{nats.InProcessServer(b.server), nats.Name("starling")}
+	if listen != "" {
+		options = append(options, nats.Token(token))
+		at, ok := b.server.Addr().(*net.TCPAddr)
+		if !ok {
+			return b, errors.New("queue: the embedded server listens at no TCP address")
+		}
+		b.URL = fmt.Sprintf("nats://%s@%s", token, at)
+	}
+	if b.conn, err = nats.Connect("", options...); err != nil {
+		return b, fmt.Errorf("queue: embedded server: %w", err)
+	}
+	return b, b.prepare(ctx)
+}
+
+// Connect reaches a cluster, or another process's embedded server. It goes on
+// reconnecting once it was there.
+func Connect(ctx context.Context, url string, a Access) (*Broker, error) {
+	options := []nats.Option{nats.Name("starling"), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(false), nats.Timeout(startup)}
+	if a.Credentials != "" {
+		options = append(options, nats.UserCredentials(a.Credentials))
+	}
+	if a.CA != "" {
+		options = append(options, nats.RootCAs(a.CA))
+	}
+	if (a.Cert == "") != (a.Key == "") {
+		return nil, errors.New("queue: a client certificate needs its key, and a key its certificate")
+	}
+	if a.Cert != "" {
+		options = append(options, nats.ClientCert(a.Cert, a.Key))
+	}
+	conn, err := nats.Connect(url, options...)
+	if err != nil {
+		return nil, fmt.Errorf("queue: cannot reach NATS: %w", err)
+	}
+	b := &Broker{conn: conn}
+	if err := b.prepare(ctx); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// prepare makes streams and buckets where there are none.
+func (b *Broker) prepare(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, startup)
+	defer cancel()
+	fail := func(err error) error { return fmt.Errorf("queue: JetStream: %w", err) }
+	if b.js, err = jetstream.New(b.conn); err != nil {
+		return fail(err)
+	}
+	if _, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: itemsStream, Subjects: []string{itemsSubject}, Retention: jetstream.WorkQueuePolicy, MaxAge: keepBlobs,
+	}); err != nil {
+		return fail(err)
+	}
+	if _, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: resultsStream, Subjects: []string{resultsPrefix + ">"}, MaxAge: keepResults, Duplicates: 5 * time.Minute,
+	}); err != nil {
+		return fail(err)
+	}
+	if b.objects, err = b.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: blobsBucket, TTL: keepBlobs}); err != nil {
+		return fail(err)
+	}
+	if b.alive, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: runsBucket, TTL: aliveFor}); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// Close ends the connection, and the server where it is ours.
+func (b *Broker) Close() error {
+	if b.conn != nil {
+		b.conn.Close()
+	}
+	if b.server != nil {
+		b.server.Shutdown()
+		b.server.WaitForShutdown()
+	}
+	return nil
+}

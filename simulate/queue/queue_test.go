@@ -1,0 +1,213 @@
+package queue_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/simulate"
+	"github.com/starling-fl/starling/simulate/queue"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// config is a job over 70 clients: five items a round.
+func config(t testing.TB) simulate.Config {
+	t.Helper()
+	tok, err := tokenizer.Train(slices.Values([]string{"the quick brown fox"}), 48)
+	ok(t, err)
+	text, err := tok.MarshalJSON()
+	ok(t, err)
+	c := model.BERT(tok.VocabSize(), 16, 1, 2, 16)
+	var tensors []model.Tensor
+	for i, s := range c.BaseTensors() {
+		data := make([]float32, model.Elements(s.Shape))
+		for k := range data {
+			data[k] = float32((k*7+i*13)%11-5) / 20
+		}
+		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: data})
+	}
+	base, err := model.NewBase(c, tensors, text, model.F32)
+	ok(t, err)
+	var clients simulate.Each
+	for i := range 70 {
+		s := &dataset.Set{Labels: []string{"one", "two"}}
+		for k := range i % 4 { // some have none
+			s.Examples = append(s.Examples, dataset.Example{Text: fmt.Sprintf("fox %d %d", i, k), Label: (i + k) % 2})
+		}
+		clients = append(clients, s)
+	}
+	j := job.Default()
+	j.Name, j.Labels, j.Rounds = "test", []string{"one", "two"}, 3
+	j.Adapter.RankMin, j.Adapter.RankMax, j.Adapter.Sequence = 1, 2, 8
+	j.Training.Steps, j.Training.Batch = 1, 2
+	j.Cohort.Population, j.Cohort.Floor = len(clients), 3
+	j.Shard.Floor, j.Shard.BreachBits = 3, 0
+	j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 1_000_000, 10_000
+	return simulate.Config{Job: j, Base: base, Population: clients, Seed: bytes.Repeat([]byte{7}, 32), Workers: 1}
+}
+
+func play(t testing.TB, cfg simulate.Config) string {
+	t.Helper()
+	r, err := simulate.New(cfg)
+	ok(t, err)
+	result, err := r.Rounds(watchdog.Context(t))
+	ok(t, errors.Join(err, r.Close()))
+	b, err := model.EncodeAdapter(result.Adapter)
+	ok(t, err)
+	return fmt.Sprintf("%x %+v", sha256.Sum256(b), result.Rounds)
+}
+
+func embed(t testing.TB, listen string) *queue.Broker {
+	t.Helper()
+	b, err := queue.Embed(t.Context(), t.TempDir(), listen)
+	ok(t, err)
+	t.Cleanup(func() { ok(t, b.Close()) })
+	return b
+}
+
+// work runs a worker until the test ends or it is stopped.
+func work(t testing.TB, b *queue.Broker, w *queue.Worker) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx, b) }()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			ok(t, watchdog.Recv(t, "the end of a worker", done))
+		})
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// Workers that come, go and share the work come to what one process comes to.
+func TestEqualToOneProcess(t *testing.T) {
+	cfg := config(t)
+	want := play(t, cfg)
+	b := embed(t, "127.0.0.1:0")
+	first := work(t, b, &queue.Worker{Version: "v", Parallel: 2, AckWait: time.Second})
+	var once sync.Once
+	cfg.Progress = func(simulate.Round) {
+		once.Do(func() { // after the first round another takes over, from its own connection
+			far, err := queue.Connect(t.Context(), b.URL, queue.Access{})
+			ok(t, err)
+			t.Cleanup(func() { ok(t, far.Close()) })
+			work(t, far, &queue.Worker{Version: "v", Parallel: 1, AckWait: time.Second})
+			first()
+		})
+	}
+	cfg.Collect = queue.NewReducer(b, "v", nil).Collect
+	if got := play(t, cfg); got != want {
+		t.Errorf("over the queue:\n%s\nin one process:\n%s", got, want)
+	}
+}
+
+// stubborn is a trainer that hangs until its worker is stopped, the first few
+// times: as a machine does that dies with items in hand.
+type stubborn struct {
+	edge.Trainer
+	mu   sync.Mutex
+	left int // by mu
+	hung chan struct{}
+}
+
+func (s *stubborn) Train(ctx context.Context, task edge.Task) ([]float32, error) {
+	s.mu.Lock()
+	hang := s.left > 0
+	s.left--
+	s.mu.Unlock()
+	if hang {
+		s.hung <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.Trainer.Train(ctx, task)
+}
+
+// An item whose worker stops in its middle is done by another, and counts once.
+func TestItemsOfStoppedWorkersAreDone(t *testing.T) {
+	cfg := config(t)
+	want := play(t, cfg)
+	b := embed(t, "")
+	s := &stubborn{Trainer: edge.NewProgramTrainer(2), left: 2, hung: make(chan struct{}, 2)}
+	defer s.Close()
+	stop := work(t, b, &queue.Worker{Version: "v", Parallel: 2, Trainer: s, AckWait: time.Second})
+	got := make(chan string, 1)
+	cfg.Collect = queue.NewReducer(b, "v", nil).Collect
+	go func() { got <- play(t, cfg) }()
+	watchdog.Recv(t, "an item in hand", s.hung)
+	watchdog.Recv(t, "a second one", s.hung)
+	stop()
+	work(t, b, &queue.Worker{Version: "v", Parallel: 1, AckWait: time.Second})
+	if got := watchdog.Recv(t, "the result", got); got != want {
+		t.Errorf("with stopped workers:\n%s\nin one process:\n%s", got, want)
+	}
+}
+
+// A worker of another version would compute other bits: it leaves items alone.
+func TestAnotherVersionRefuses(t *testing.T) {
+	cfg := config(t)
+	b := embed(t, "")
+	worked := make(chan int, 100)
+	work(t, b, &queue.Worker{Version: "old", Parallel: 1, AckWait: time.Second, Done: func(n int) { worked <- n }})
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	cfg.Collect = queue.NewReducer(b, "new", nil).Collect
+	r, err := simulate.New(cfg)
+	ok(t, err)
+	defer r.Close()
+	if _, err := r.Rounds(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a round without a worker of its version: %v", err)
+	}
+	if len(worked) != 0 {
+		t.Error("an item of another version was done")
+	}
+}
+
+// What would fail on every worker ends the run with its reason.
+func TestAFailureIsSaid(t *testing.T) {
+	cfg := config(t)
+	cfg.Compile = func(coordinator.ProgramSpec) ([]byte, error) { return []byte("no program"), nil }
+	b := embed(t, "")
+	work(t, b, &queue.Worker{Version: "v", Parallel: 1, AckWait: time.Second})
+	cfg.Collect = queue.NewReducer(b, "v", nil).Collect
+	r, err := simulate.New(cfg)
+	ok(t, err)
+	defer r.Close()
+	if _, err := r.Rounds(watchdog.Context(t)); err == nil || !strings.Contains(err.Error(), "a worker: ") {
+		t.Errorf("a program that is none: %v", err)
+	}
+}
+
+func TestStrangersAreKeptOut(t *testing.T) {
+	b := embed(t, "127.0.0.1:0")
+	token := b.URL[len("nats://"):strings.Index(b.URL, "@")]
+	if _, err := queue.Connect(t.Context(), strings.Replace(b.URL, token+"@", "", 1), queue.Access{}); err == nil {
+		t.Error("a stranger without the token was let in")
+	}
+	if _, err := queue.Connect(t.Context(), b.URL, queue.Access{Cert: "x"}); err == nil {
+		t.Error("a certificate without its key was taken")
+	}
+}
