@@ -49,7 +49,8 @@ nf4/asm:
 quant: internal/l2 nf4
 quant/asm:
 secagg: internal/uniform
-simulate: coordinator dataset dp edge internal/durable job model tokenizer
+simulate: coordinator dataset dp edge internal/durable job model quant tokenizer
+simulate/queue: dataset edge model quant simulate
 simulate/report: internal/durable simulate simulate/sweep
 simulate/sweep: coordinator dataset internal/durable job model simulate
 tokenizer:

@@ -28,6 +28,7 @@ type simulateFlags struct {
 	workers    int
 	set        []string
 	columns    dataset.Columns
+	queue      queueFlags
 }
 
 func newSimulateCmd(a *app) *cobra.Command {
@@ -76,6 +77,7 @@ what the simulated deployment would spend.`,
 	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side; the result does not depend on it")
 	fl.StringVar(&f.out, "out", "starling-simulate", "folder that gets a folder of its own for these settings")
 	columnFlags(fl, &f.columns)
+	f.queue.add(fl)
 	return cmd
 }
 
@@ -122,10 +124,7 @@ func (f simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) 
 	if err := s.Check(); err != nil {
 		return s, usageError{err}
 	}
-	if f.workers < 1 {
-		return s, usagef("--workers is %d, must be at least 1", f.workers)
-	}
-	return s, nil
+	return s, f.queue.check(f.workers)
 }
 
 func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string) bool) error {
@@ -143,6 +142,11 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 	if err := ensureDir(f.out); err != nil {
 		return err
 	}
+	stop, err := f.queue.serve(ctx, a, lab)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	id, err := s.ID()
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ type sweepFlags struct {
 	workers   int
 	dryRun    bool
 	columns   dataset.Columns
+	queue     queueFlags
 }
 
 func newSweepCmd(a *app) *cobra.Command {
@@ -48,6 +49,7 @@ starling report DIR makes tables and plots of it.`,
 	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side; results do not depend on it")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "check every run's settings and budget and list them, without running any")
 	columnFlags(fl, &f.columns)
+	f.queue.add(fl)
 	return cmd
 }
 
@@ -64,8 +66,8 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	if f.workers < 1 {
-		return usagef("--workers is %d, must be at least 1", f.workers)
+	if err := f.queue.check(f.workers); err != nil {
+		return err
 	}
 	if f.out == "" {
 		f.out = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
@@ -94,6 +96,11 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, path string) error {
 	if err := plan.Keep(f.out); err != nil {
 		return err
 	}
+	stop, err := f.queue.serve(ctx, a, lab)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	began := time.Now()
 	for i, p := range plan.Points {
 		head := fmt.Sprintf("%4d/%d  %s", i+1, len(plan.Points), place(plan, p))

@@ -23,6 +23,8 @@ type Lab struct {
 	Data func(path string, seed uint64) (*Data, error)
 	// Evaluators score adapters, one on each set; they share the base.
 	Evaluators func(base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]Evaluator, error)
+	// Collect lets cohorts contribute elsewhere; nil: Workers of this process.
+	Collect simulate.Collect
 	// Progress is called after each round of a run; may be nil.
 	Progress func(p Point, r simulate.Round, of int)
 }
@@ -126,7 +128,7 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 	}
 	out := &Setup{Data: d, Job: job, Validation: evaluators[0], Test: evaluators[1]}
 	out.Config = simulate.Config{
-		Job: job, Base: l.Base, Population: population, Data: how, Seed: Seed(s.Seed), Workers: l.Workers,
+		Job: job, Base: l.Base, Population: population, Data: how, Seed: Seed(s.Seed), Workers: max(1, l.Workers), Collect: l.Collect,
 		Evaluator: out.Validation, Every: s.Every, Ranks: s.Ranks,
 	}
 	return out, nil
