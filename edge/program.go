@@ -33,6 +33,11 @@ var ErrMisfit = errors.New("edge: program and assignment differ")
 // wasm. It keeps a few programs with their frozen weights in memory between
 // rounds.
 type ProgramTrainer struct {
+	// Cores is the most goroutines that compute one training's matrix products; less
+	// than 1 counts as 1. It changes speed and nothing else, has no effect in
+	// a browser, and must not be set once training has begun.
+	Cores int
+
 	slots chan struct{} // one token for each training that may run
 
 	mu   sync.Mutex
@@ -49,7 +54,7 @@ type bench struct {
 }
 
 // NewProgramTrainer lets at most parallel trainings run at once; the others
-// wait. Each needs a core and the program's memory.
+// wait. Each needs a core, or Cores of them, and the program's memory.
 func NewProgramTrainer(parallel int) *ProgramTrainer {
 	return &ProgramTrainer{slots: make(chan struct{}, max(1, parallel))}
 }
@@ -114,8 +119,10 @@ func (p *ProgramTrainer) take(ctx context.Context, t Task) (*bench, error) {
 			return nil, err
 		}
 	}
-	return newBench(ctx, t, sum)
+	return newBench(ctx, t, sum, p.config())
 }
+
+func (p *ProgramTrainer) config() wasm.Config { return wasm.Config{Cores: p.Cores} }
 
 func (p *ProgramTrainer) put(b *bench) error {
 	p.mu.Lock()
@@ -134,8 +141,8 @@ func (p *ProgramTrainer) put(b *bench) error {
 
 // newBench loads the program, checks it against the task and writes the frozen
 // weights.
-func newBench(ctx context.Context, t Task, sum [sha256.Size]byte) (*bench, error) {
-	program, err := wasm.Load(ctx, t.Program, wasm.Config{})
+func newBench(ctx context.Context, t Task, sum [sha256.Size]byte, cfg wasm.Config) (*bench, error) {
+	program, err := wasm.Load(ctx, t.Program, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMisfit, err)
 	}

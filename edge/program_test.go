@@ -106,6 +106,27 @@ func TestNF4BaseIsLossless(t *testing.T) {
 	}
 }
 
+// The cores of a trainer reach the program, and change no bit of what it trains.
+func TestTrainerCores(t *testing.T) {
+	base := tinyBase(t)
+	program := compile(t, step(base, 2, nn.SGD), false)
+	var deltas [][]float32
+	for _, cores := range []int{0, 3} {
+		trainer := NewProgramTrainer(1)
+		defer trainer.Close()
+		trainer.Cores = cores
+		if got := trainer.config().Cores; got != cores {
+			t.Errorf("%d cores became %d", cores, got)
+		}
+		delta, err := trainer.Train(t.Context(), task(t, base, 2, program))
+		ok(t, err)
+		deltas = append(deltas, delta)
+	}
+	if !slices.Equal(deltas[0], deltas[1]) {
+		t.Error("cores change what is trained")
+	}
+}
+
 func TestProgramsThatDoNotFit(t *testing.T) {
 	base := tinyBase(t)
 	trainer := NewProgramTrainer(1)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ type joinReport struct {
 type joinFlags struct {
 	data, identity, cache string
 	notPrivate            bool
+	cores                 int
 	columns               dataset.Columns
 	policy                policyFlags
 }
@@ -58,6 +60,12 @@ examples/policy.yaml. A job outside of it is not joined, and you are told why.`,
 			if f.data == "" {
 				return usagef("--data is required: a labelled file: %s", labelledFormats)
 			}
+			if f.cores < 0 {
+				return usagef("--cores is %d, want 1 or more, or 0 for half of this machine's", f.cores)
+			}
+			if f.cores == 0 {
+				f.cores = max(1, runtime.GOMAXPROCS(0)/2)
+			}
 			return runJoin(cmd.Context(), a, args[0], f)
 		},
 	}
@@ -65,6 +73,7 @@ examples/policy.yaml. A job outside of it is not joined, and you are told why.`,
 	columnFlags(cmd.Flags(), &f.columns)
 	cmd.Flags().StringVar(&f.identity, "identity", "", "identity file (default: one for each data file, in the user's configuration folder)")
 	cmd.Flags().StringVar(&f.cache, "cache", "", "folder for the base and programs (default starling in the user's cache folder)")
+	cmd.Flags().IntVar(&f.cores, "cores", 0, "most cores to train on; 0: half of this machine's")
 	cmd.Flags().BoolVar(&f.notPrivate, "accept-not-private", false, "join a reproducible run, whose secrets are all known to the coordinator")
 	f.policy.add(cmd.Flags())
 	return cmd
@@ -99,6 +108,12 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	if err := yieldToOthers(); err != nil {
+		fmt.Fprintf(a.Stderr, "training competes with this machine's other work: %v\n", err)
+	}
+	trainer := edge.NewProgramTrainer(1)
+	trainer.Cores = f.cores
+	defer func() { err = errors.Join(err, trainer.Close()) }()
 	report := joinReport{Examples: len(set.Examples)}
 	fmt.Fprintf(a.Stderr, "%d examples of %d labels in %s; identity %s\n", len(set.Examples), len(set.Labels), f.data, identity)
 	if note != "" {
@@ -106,6 +121,7 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 	}
 	err = edge.Run(ctx, edge.Config{
 		Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: policy,
+		Trainer: trainer,
 		Progress: func(e edge.Event) {
 			switch e.State {
 			case edge.Committed:

@@ -1,0 +1,13 @@
+//go:build unix && !linux
+
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// yieldToOthers lowers the priority of this process below that of interactive work.
+func yieldToOthers() error {
+	return os.NewSyscallError("setpriority", syscall.Setpriority(syscall.PRIO_PROCESS, 0, 5))
+}
