@@ -57,12 +57,15 @@ for shape in 512,512,512 512,512,16 512,16,512; do
 	say "$case"
 	if [ -n "$python" ]; then OPENBLAS_NUM_THREADS=1 "$python" "$here/gemm.py" $shape >>"$out"; fi
 	"$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 3 -steps 50 >>"$out"
+	"$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 3 -steps 50 -kernel twin >>"$out"
 	node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --warm 20 --steps 50 --json >>"$out"
 done
 
 for case in tiny-b8-s64 tiny-b16-s32 small-b8-s64 small-nf4-b8-s64; do
 	say "$case"
 	"$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -steps "$STEPS" >>"$out"
+	"$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -steps "$STEPS" -cores 2 >>"$out"
+	"$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -steps "$STEPS" -kernel twin >>"$out"
 	node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --warm 3 --steps "$STEPS" --json >>"$out"
 	case $case in *nf4*) continue ;; esac
 	if [ $simd = 1 ]; then
@@ -86,16 +89,17 @@ echo "## WebAssembly programs, one thread, one run ($(uname -sm), $($GO version 
 echo
 echo "### Bit-identity: SHA-256 of the state after 20 steps"
 echo
-echo "| program | wazero | wazero, interpreter | node |"
-echo "| --- | --- | --- | --- |"
+echo "| program | native, 2 cores | wazero | wazero, interpreter | node |"
+echo "| --- | --- | --- | --- | --- |"
 hash() { sed 's/.*"state_sha256":"\([0-9a-f]*\)".*/\1/' | cut -c1-16; }
 same=0
 for case in tiny-b8-s64 tiny-b16-s32 small-b8-s64 small-nf4-b8-s64; do
-	a=$("$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 | hash)
+	n=$("$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 -cores 2 | hash)
+	a=$("$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 -kernel twin | hash)
 	b=-
 	case $case in tiny-b16*) b=$("$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 -interpreter | hash) ;; esac
 	c=$(node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --steps 20 --json | hash)
-	echo "| $case | $a | $b | $c |"
-	[ "$a" = "$c" ] && { [ "$b" = - ] || [ "$a" = "$b" ]; } || same=1
+	echo "| $case | $n | $a | $b | $c |"
+	[ "$n" = "$a" ] && [ "$a" = "$c" ] && { [ "$b" = - ] || [ "$a" = "$b" ]; } || same=1
 done
 [ $same = 0 ] || { say "the hosts disagree"; exit 1; }

@@ -30,6 +30,7 @@ type inspectReport struct {
 	Prepare     []segmentSummary `json:"prepare,omitempty"`
 	Segments    []segmentSummary `json:"segments"`
 	CompileMS   float64          `json:"compile_ms"`
+	Kernels     []string         `json:"kernels"` // what computes declared products here, fastest first
 }
 
 type segmentSummary struct {
@@ -85,7 +86,7 @@ func inspect(ctx context.Context, file string) (r *inspectReport, err error) {
 		Static: rep.StaticLoops, Dynamic: rep.DynamicLoops,
 		Prepare:   summarize("p", p.Manifest().Prepare, rep.Prepare),
 		Segments:  summarize("s", p.Manifest().Segments, rep.Segments),
-		CompileMS: float64(time.Since(start).Microseconds()) / 1000,
+		CompileMS: float64(time.Since(start).Microseconds()) / 1000, Kernels: wasm.Kernels(),
 	}
 	for _, s := range rep.Segments {
 		r.Cost += s.Cost
@@ -120,6 +121,12 @@ func (r *inspectReport) print(w io.Writer, segments bool) error {
 	}
 	fmt.Fprintf(tw, "segments\t%d to prepare, %d a step; proved cost of a step %.3g, of the longest segment %.3g units\n",
 		len(r.Prepare), len(r.Segments), float64(r.Cost), float64(most))
+	var macs uint64
+	for i := range m.Products {
+		macs += m.Products[i].MultiplyAdds()
+	}
+	fmt.Fprintf(tw, "products\t%d declared, %.4g GFLOP; computed here by %s\n", len(m.Products), float64(2*macs)/1e9,
+		r.Kernels[0])
 	if err := tw.Flush(); err != nil {
 		return err
 	}

@@ -13,7 +13,14 @@ import (
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
-// BenchmarkStep times one training step in wazero and prints its FLOPs, the module's size, its memory and the time that
+// each runs a benchmark with every kernel that this machine has.
+func each(b *testing.B, name string, run func(b *testing.B, cfg wasm.Config)) {
+	for _, kernel := range wasm.Kernels() {
+		b.Run(name+"/"+kernel, func(b *testing.B) { run(b, wasm.Config{Kernel: kernel}) })
+	}
+}
+
+// BenchmarkStep times one training step, with each kernel for its declared products, and prints its FLOPs, the module's size, its memory and the time that
 // verifying, compiling and writing the weights took.
 func BenchmarkStep(b *testing.B) {
 	nf4 := bertSmall
@@ -22,10 +29,10 @@ func BenchmarkStep(b *testing.B) {
 		name string
 		bert bert
 	}{{"tiny-b16s32", bertTiny}, {"tiny-b8s64", bertTiny8}, {"small-b8s64", bertSmall}, {"small-nf4-b8s64", nf4}} {
-		b.Run(c.name, func(b *testing.B) {
+		each(b, c.name, func(b *testing.B, cfg wasm.Config) {
 			bin, s := program(b, c.bert, compiler.HostWazero)
 			start := time.Now()
-			in := instance(b, bin, s, wasm.Config{})
+			in := instance(b, bin, s, cfg)
 			load := time.Since(start)
 			m := in.Program().Manifest()
 			ctx := context.Background()
@@ -80,13 +87,13 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkGEMM times products in wazero.
+// BenchmarkGEMM times products with each kernel.
 func BenchmarkGEMM(b *testing.B) {
 	for _, c := range []struct {
 		name    string
 		m, k, n int
 	}{{"512x512x512", 512, 512, 512}, {"512x512x16", 512, 512, 16}, {"512x16x512", 512, 16, 512}, {"16x512x512", 16, 512, 512}} {
-		b.Run(c.name, func(b *testing.B) {
+		each(b, c.name, func(b *testing.B, cfg wasm.Config) {
 			g, err := compiler.Record(func(g *graph.Graph) []*graph.Node {
 				x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, c.m, c.k))
 				y := graph.Parameter(g, "y", shapes.Make(dtypes.Float32, c.k, c.n))
@@ -99,7 +106,7 @@ func BenchmarkGEMM(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			in := instance(b, bin, &step{}, wasm.Config{})
+			in := instance(b, bin, &step{}, cfg)
 			ctx := context.Background()
 			for b.Loop() {
 				if err := in.Step(ctx); err != nil {

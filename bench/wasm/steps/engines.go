@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,19 +110,27 @@ func (c *benchCase) snapshot(ctx context.Context, program []byte, file string) (
 func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
 // runWazero is run_program.mjs in Go.
-func runWazero(ctx context.Context, programFile, inputs string, warm, steps int, interpreter bool) (_ *result, err error) {
+func runWazero(ctx context.Context, programFile, inputs string, warm, steps int, cfg wasm.Config) (_ *result,
+	err error) {
 	program, err := os.ReadFile(programFile)
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	p, err := wasm.Load(ctx, program, wasm.Config{Interpreter: interpreter})
+	p, err := wasm.Load(ctx, program, cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	m := p.Manifest()
-	r := &result{Name: m.Name, Engine: "wazero", Bytes: len(program), CompileMS: ms(time.Since(start)),
+	engine := "wazero"
+	if kernel := cmp.Or(cfg.Kernel, wasm.Kernels()[0]); kernel != wasm.Twin && !cfg.Interpreter {
+		engine = fmt.Sprintf("native (%s)", kernel)
+		if cfg.Cores > 1 {
+			engine = fmt.Sprintf("native (%s, %d cores)", kernel, cfg.Cores)
+		}
+	}
+	r := &result{Name: m.Name, Engine: engine, Bytes: len(program), CompileMS: ms(time.Since(start)),
 		Memory: uint64(p.Report().MemoryPages) * wasm.PageSize, FLOPs: m.FLOPs, Steps: warm + steps}
 	start = time.Now()
 	in, err := p.NewInstance(ctx)

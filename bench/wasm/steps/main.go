@@ -3,7 +3,7 @@
 // it beside node, PyTorch, TensorFlow.js and OpenBLAS:
 //
 //	steps emit DIR            programs for both hosts, their inputs and a description
-//	steps wazero PROGRAM INPUTS [-steps n] [-warm n] [-interpreter] [-label s]
+//	steps wazero PROGRAM INPUTS [-steps n] [-warm n] [-kernel name] [-cores n] [-interpreter] [-label s]
 //	steps gomlx DIR CASE [-steps n] [-warm n] [-label s] [-smooth]
 //	steps report DIR          the markdown tables from DIR/results.jsonl
 //
@@ -20,6 +20,8 @@ import (
 	"os/signal"
 	"slices"
 	"time"
+
+	"github.com/starling-fl/starling/wasm"
 )
 
 func main() {
@@ -50,6 +52,8 @@ func run(ctx context.Context, args []string) error {
 	label := flags.String("label", "", "name of the engine in the report")
 	smooth := flags.Bool("smooth", false, "gomlx: write exp and tanh by expm1")
 	interpreter := flags.Bool("interpreter", false, "run in wazero's interpreter")
+	kernel := flags.String("kernel", "", "what computes declared products; twin: the program's own code")
+	cores := flags.Int("cores", 1, "cores for declared products")
 	if err := flags.Parse(args[3:]); err != nil {
 		return err
 	}
@@ -57,7 +61,8 @@ func run(ctx context.Context, args []string) error {
 	var err error
 	switch args[0] {
 	case "wazero":
-		r, err = runWazero(ctx, args[1], args[2], *warm, *steps, *interpreter)
+		r, err = runWazero(ctx, args[1], args[2], *warm, *steps,
+			wasm.Config{Interpreter: *interpreter, Kernel: *kernel, Cores: *cores})
 	case "gomlx":
 		r, err = runGoMLX(ctx, args[1], args[2], *warm, *steps, *smooth)
 	default:

@@ -109,7 +109,7 @@ func printStep(w io.Writer, c *benchCase, rows []result) {
 // same step.
 func ratios(w io.Writer, rows []result) {
 	var out []string
-	for _, ours := range []string{"wazero", "node"} {
+	for _, ours := range []string{"native", "wazero", "node"} {
 		us := find(rows, ours)
 		if us == nil {
 			continue
