@@ -230,12 +230,9 @@ func (k *keeper) print(since time.Duration, f *fleet, m *memory) {
 	defer k.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	fmt.Printf("%6s %7d %10d %8s %6d %5d %5d %10d %9d kB %5d kB\n", since.Round(time.Second), k.committed, k.abandoned, "",
+	fmt.Printf("%6s %7d %10d %6d %5d %5d %10d %9d kB %5d kB\n", since.Round(time.Second), k.committed, k.abandoned,
 		k.kills, f.gone, f.back, k.last.Connected, m.coordinator, m.devices)
 }
-
-// end waits for nothing: the context that ended has killed the process.
-func (k *keeper) end() {}
 
 // check reads what the coordinator left: every round is in the ledger once.
 func (k *keeper) check() error {

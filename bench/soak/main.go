@@ -93,7 +93,6 @@ func soak(ctx context.Context, o options) error {
 	fail := watch(ctx, o, k, f, m)
 	cancel(nil)
 	ended := f.wait()
-	k.end()
 	return errors.Join(fail, ended, ignoreCanceled(<-kept), k.check(), m.check())
 }
 
@@ -123,7 +122,7 @@ func watch(ctx context.Context, o options, k *keeper, f *fleet, m *memory) error
 	defer sample.Stop()
 	line := time.NewTicker(min(time.Minute, max(10*time.Second, o.lasts/10)))
 	defer line.Stop()
-	fmt.Println("  time  rounds  abandoned  charged  kills  gone  back  connected  coordinator  devices")
+	fmt.Println("  time  rounds  abandoned  kills  gone  back  connected  coordinator  devices")
 	var calm time.Time // since when nobody goes any more
 	var before []int
 	for {
