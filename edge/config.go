@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/starling-fl/starling/dataset"
@@ -25,10 +24,10 @@ type Config struct {
 	Identity ed25519.PrivateKey // the device's enduring identity; see LoadIdentity
 	Data     Source
 
-	Trainer  Trainer      // default: NewProgramTrainer(1), closed with the client
-	Progress func(Event)  // called for every event, in order, one at a time; must not block long
-	Log      *slog.Logger // default: discard
-	Agent    string       // what the operator's log calls this program; default "starling"
+	Trainer  Trainer     // default: NewProgramTrainer(1), closed with the client
+	Progress func(Event) // called for every event, in order, one at a time; must not block long
+	Log      Logger      // default: discard
+	Agent    string      // what the operator's log calls this program; default "starling"
 
 	Policy           *Policy // what the owner lets a job ask for; default PolicyFor the token
 	MaxBlob          uint64  // bytes, largest blob to fetch; default 1 GiB
@@ -49,6 +48,21 @@ type Config struct {
 	Seed []byte
 }
 
+// Logger is what of a *slog.Logger a device uses. A browser's has none: log/slog
+// would be a fortieth of what it loads.
+type Logger interface {
+	Debug(msg string, args ...any)
+	Info(msg string, args ...any)
+	Warn(msg string, args ...any)
+}
+
+// discard is the Logger of those who give none.
+type discard struct{}
+
+func (discard) Debug(string, ...any) {}
+func (discard) Info(string, ...any)  {}
+func (discard) Warn(string, ...any)  {}
+
 // ErrConfig is a configuration that cannot work.
 var ErrConfig = errors.New("edge: bad configuration")
 
@@ -67,7 +81,7 @@ func (c *Config) validate() (wire.Token, error) {
 	case len(c.Agent) > wire.MaxName:
 		return t, fmt.Errorf("%w: agent is longer than %d bytes", ErrConfig, wire.MaxName)
 	}
-	orElse(&c.Log, slog.New(slog.DiscardHandler))
+	orElse(&c.Log, Logger(discard{}))
 	orElse(&c.Agent, "starling "+host)
 	if c.Policy == nil {
 		p, _ := PolicyFor(t.URL)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/quant"
@@ -25,7 +24,7 @@ type Contribution struct {
 	Seed []byte
 	// Progress is told the steps done of all units' steps; may be nil.
 	Progress func(done, total int64)
-	Log      *slog.Logger // may be nil
+	Log      Logger // may be nil
 	// Norm is told the L2 norm of each unit's update before it is clipped; may be
 	// nil. For simulations on public data: a device tells nobody.
 	Norm func(float64)
@@ -40,7 +39,7 @@ type Contribution struct {
 // who else contributes, nor on how many run at once.
 func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution) ([]int32, error) {
 	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
+		c.Log = discard{}
 	}
 	if c.Progress == nil {
 		c.Progress = func(int64, int64) {}

@@ -110,3 +110,20 @@ for (const name of names) {
     assert.equal(result.rounds, 6);
   });
 }
+
+test("a tab that is closed in mid-round costs its round one device, and comes back", { timeout: 180_000 }, async (t) => {
+  const job = await fleet(t, { rounds: 5, natives: 4 });
+  const browser = await open(t, "chrome");
+  const first = await openTab(browser, job.page);
+  await until("the promise", async () => /ε/.test(await textOf(first.tab, "#given")));
+  await choose(first.tab, job.own);
+  job.joinNatives();
+  await first.tab.click("#join");
+  await until("training", async () => /Training|Agreeing/.test(await textOf(first.tab, "#state")), () => job.story(first.tab));
+  await first.tab.close();
+  const second = await openTab(browser, job.page);
+  await until("it to go on", async () => !(await second.tab.$eval("#joining", (e) => e.hidden)), () => job.story(second.tab, "body"));
+  await until("the end", async () => /^Finished/.test(await textOf(second.tab, "#state")), () => job.story(second.tab), 90_000);
+  const result = await job.result();
+  assert.equal(result.rounds, 5);
+});

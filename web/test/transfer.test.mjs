@@ -1,0 +1,73 @@
+// What a visitor transfers and waits for: bytes counted at the socket by a relay
+// between browser and coordinator, with everything HTTP adds.
+import assert from "node:assert/strict";
+import { createServer, connect } from "node:net";
+import { test } from "node:test";
+import { fleet, open, openTab, textOf, until } from "./fleet.mjs";
+
+/** Relays to a port and counts what comes down. */
+async function relay(t, port) {
+  const counted = { down: 0 };
+  const sockets = new Set();
+  const server = createServer((from) => {
+    const to = connect(port, "127.0.0.1");
+    for (const s of [from, to]) {
+      sockets.add(s);
+      s.on("error", () => { from.destroy(); to.destroy(); });
+      s.on("close", () => sockets.delete(s));
+    }
+    to.on("data", (d) => { counted.down += d.length; });
+    from.pipe(to).pipe(from);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    for (const s of sockets) s.destroy();
+    server.close();
+  });
+  counted.url = `http://127.0.0.1:${server.address().port}/`;
+  return counted;
+}
+
+const mostToJoin = 1.5e6;  // bytes without the base's weights
+const mostAgain = 20e3;    // bytes of a page that comes back: 304s and figures
+const longest = 100;       // ms of one task of the page's thread
+
+test("a visit transfers little, and a second one next to nothing", { timeout: 240_000 }, async (t) => {
+  const job = await fleet(t, { rounds: 2 });
+  const counted = await relay(t, Number(new URL(job.page).port));
+  const browser = await open(t, "chrome");
+  const { tab } = await openTab(browser, counted.url);
+  await until("the promise", async () => /ε/.test(await textOf(tab, "#given")));
+  const page = counted.down;
+  await tab.evaluate(() => {
+    globalThis.tasks = [];
+    new PerformanceObserver((list) => globalThis.tasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: "longtask", buffered: true });
+  });
+  const interactive = await tab.evaluate(() => performance.getEntriesByType("navigation")[0].domInteractive);
+  await tab.click("#sample");
+  await until("the sample", async () => !(await tab.$eval("#join", (b) => b.disabled)), () => job.story(tab, "#data-state"));
+  const client = counted.down - page;
+
+  const { tab: again } = await openTab(browser, counted.url);
+  const before = counted.down;
+  await again.reload();
+  await until("the promise", async () => /ε/.test(await textOf(again, "#given")));
+  await again.click("#sample");
+  await until("the sample", async () => !(await again.$eval("#join", (b) => b.disabled)));
+  const second = counted.down - before;
+  await again.close();
+
+  const { base_bytes: base } = await (await fetch(`${counted.url}v1/job`)).json();
+  await tab.bringToFront();
+  job.joinNatives();
+  const start = counted.down;
+  await tab.click("#join");
+  await until("the first round", async () => /^[12] /.test(await textOf(tab, "#contributed")), () => job.story(tab, "body"), 60_000);
+  const round = counted.down - start - base;
+  const tasks = await tab.evaluate(() => globalThis.tasks);
+  t.diagnostic(`page ${page} B, client ${client} B, to the first round ${round} B besides the base's ${base}, second visit ${second} B`);
+  t.diagnostic(`interactive after ${Math.round(interactive)} ms, tasks over 50 ms on the page's thread: ${tasks.map(Math.round).join(", ") || "none"}`);
+  assert.ok(page + client + round <= mostToJoin, `${page + client + round} bytes to join, at most ${mostToJoin}`);
+  assert.ok(second <= mostAgain, `${second} bytes for a second visit, at most ${mostAgain}`);
+  if (process.env.TIMED) assert.ok(Math.max(0, ...tasks) <= longest, `a task of ${Math.max(...tasks)} ms`);
+});
