@@ -38,6 +38,9 @@ type Config struct {
 	// none, and resumed where it holds this job.
 	Dir  string
 	Base *model.Base
+	// Start is what the first round begins with, made elsewhere over the same base;
+	// nil: a fresh adapter.
+	Start *model.Adapter
 	// Evaluator measures every rank of the last adapter and so chooses one. It may
 	// be nil: then no accuracy is reported.
 	Evaluator Evaluator

@@ -114,6 +114,11 @@ func New(cfg Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Start != nil {
+		if err := core.StartFrom(cfg.Start); err != nil {
+			return nil, err
+		}
+	}
 	t := core.t
 	c := &Coordinator{
 		Core: core, cfg: cfg, log: cfg.Log, blobs: newBlobs(),

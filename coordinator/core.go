@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -19,7 +20,8 @@ import (
 type Core struct {
 	t    *terms
 	rnd  randomness
-	seed uint64 // of the initial adapter
+	seed uint64         // of the initial adapter
+	from *model.Adapter // what it takes over; nil: nothing
 
 	version   uint64  // committed rounds
 	nextRound uint64  // attempts, never reused
@@ -48,11 +50,28 @@ func NewCore(job Job, base *model.Base, seed []byte) (*Core, error) {
 	return c, c.begin(binary.LittleEndian.Uint64(start))
 }
 
+// StartFrom makes an adapter what stands before the first round, in place of the
+// seed's: one that was made elsewhere, over the same base (model.StartFrom).
+func (c *Core) StartFrom(a *model.Adapter) error {
+	data, err := model.EncodeAdapter(a)
+	if err != nil {
+		return fmt.Errorf("coordinator: adapter.start: %w", err)
+	}
+	sum := sha256.Sum256(append(data, fmt.Sprint(a.Layout().LoRA)...))
+	c.from, c.t.start = a, sum[:]
+	return c.begin(c.seed)
+}
+
 // begin sets what stands before the first round.
 func (c *Core) begin(seed uint64) error {
 	var err error
 	c.seed, c.clip = seed, c.t.job.Privacy.ClipNorm
 	c.adapter = model.NewAdapter(c.t.layout, seed)
+	if c.from != nil {
+		if c.adapter, err = model.StartFrom(c.t.layout, c.from, seed); err != nil {
+			return refuseJob("adapter.start: %w", err)
+		}
+	}
 	c.optimizer, err = optimizer.New(c.t.job.ServerOptimizer(), c.t.layout.Size(c.t.lora.RMax))
 	return err
 }
@@ -191,12 +210,12 @@ func (d *Draw) Rotation() [32]byte { return d.rotation }
 // Variance is what the round's noise is drawn with.
 func (d *Draw) Variance() dp.Variance { return d.event.Sigma2 }
 
-// Slice is what devices start a round of the rank from: the initial adapter, which
-// its seed gives (message is nil), and later the adapter's slice as the job's
+// Slice is what devices start a round of the rank from: the initial adapter, where
+// its seed gives it (message is nil), else the adapter's slice as the job's
 // downlink format rounds it, with the message that says so.
 func (c *Core) Slice(rank int) (message []byte, values []float32, err error) {
 	target := c.adapter.Slice(rank)
-	if c.version == 0 {
+	if c.version == 0 && c.t.start == nil {
 		return nil, target, nil
 	}
 	j := c.t.job.Wire

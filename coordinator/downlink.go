@@ -9,10 +9,10 @@ import (
 )
 
 // downlink fills in what devices start from: before anything is released the
-// adapter's seed, afterwards the slice at the round's rank in the job's format,
+// adapter's seed, where that gives it, afterwards the slice at the round's rank in the job's format,
 // and shorter differences to what devices of the last rounds hold.
 func (c *Coordinator) downlink(r *running, plan *wire.Plan) error {
-	if c.version == 0 {
+	if c.version == 0 && c.t.start == nil {
 		plan.Seed = seedBytes(c.seed)
 		c.held.Remember(contract.Slice{Rank: c.t.lora.RMax, Values: c.adapter.Slice(c.t.lora.RMax)})
 		return nil

@@ -36,6 +36,7 @@ type terms struct {
 	compact  map[string]bool // matrices that devices keep as 4-bit codes
 	baseBlob []byte
 	baseRef  wire.Blob
+	start    []byte // hash of the adapter that the job begins with; nil: the seed's
 }
 
 // maxMasked bounds an update: a device holds it several times over while it masks it.
@@ -249,7 +250,7 @@ func (t *terms) digest(private bool) ([32]byte, error) {
 	j := t.job
 	// Where and how long does not change what is released: these may be edited
 	// between two starts.
-	j.Deadlines, j.Enrolment, j.Base = job.Deadlines{}, job.Enrolment{}, ""
+	j.Deadlines, j.Enrolment, j.Base, j.Adapter.Start = job.Deadlines{}, job.Enrolment{}, "", ""
 	j.Cohort.MaxConnected, j.Cohort.MaxEnrolled, j.Cohort.MaxAbandoned = 0, 0, 0
 	b, err := json.Marshal(j)
 	if err != nil {
@@ -259,6 +260,7 @@ func (t *terms) digest(private bool) ([32]byte, error) {
 	fmt.Fprintf(h, "starling job 1\x00%t\x00%v\x00%d\x00", private, t.z, len(b))
 	h.Write(b)
 	h.Write(t.baseRef.SHA256[:])
+	h.Write(t.start)
 	return [32]byte(h.Sum(nil)), nil
 }
 

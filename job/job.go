@@ -44,6 +44,10 @@ type Adapter struct {
 	// Alpha scales the adapter by Alpha/b at rank b. 0 follows from the base: see
 	// ForBase.
 	Alpha float64 `yaml:"alpha"`
+	// Start is the folder of a PEFT adapter or of a checkpoint that the first round
+	// begins with: it computes at rank_max what it computed where it was made. It must
+	// be over the same base. Empty is a fresh adapter. The command line reads it.
+	Start string `yaml:"start"`
 	// Sequence is the tokens per example. Default 64, at most the base's positions.
 	Sequence int `yaml:"sequence"`
 	// Method says what is trained beside the head: "lora" (default), "bitfit" (every

@@ -106,6 +106,9 @@ func New(cfg Config) (_ *Run, err error) {
 	}
 	cfg.Job.Cohort.MaxEnrolled = max(cfg.Job.Cohort.MaxEnrolled, cfg.Population.Len()) // a limit of sockets
 	r := &Run{cfg: cfg, programs: map[int][]byte{}}
+	if cfg.Job.Adapter.Start != "" {
+		return nil, fmt.Errorf("%w: adapter.start is %q: a simulation begins with a fresh adapter", ErrConfig, cfg.Job.Adapter.Start)
+	}
 	if r.core, err = coordinator.NewCore(cfg.Job, cfg.Base, cfg.Seed); err != nil {
 		return nil, err
 	}

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/tokenizer"
 )
@@ -96,4 +99,40 @@ func importCheckpoint(base, adapter string, labels []string, sequence int) (*mod
 		return nil, err
 	}
 	return ck, nil
+}
+
+// loadStart reads the adapter that a job begins with; nil where it names none.
+func loadStart(job coordinator.Job, b *model.Base) (*model.Adapter, error) {
+	dir := job.Adapter.Start
+	if dir == "" {
+		return nil, nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, model.CheckpointFile)); err == nil {
+		ck, err := model.ReadCheckpoint(dir)
+		if err != nil {
+			return nil, fmt.Errorf("adapter.start: %w", err)
+		}
+		return ck.Adapter, sameBase(ck.Base, b)
+	}
+	a, err := model.LoadPEFT(os.DirFS(dir), b.Config, len(job.Labels), nil)
+	if err != nil {
+		return nil, fmt.Errorf("adapter.start: %w", err)
+	}
+	return a, nil
+}
+
+// sameBase refuses an adapter that was trained on other weights.
+func sameBase(of, now *model.Base) error {
+	x, err := of.Blob()
+	if err != nil {
+		return err
+	}
+	y, err := now.Blob()
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(x, y) {
+		return fmt.Errorf("adapter.start: it was trained on the base %s, the job has %s", model.BlobSHA256(x), model.BlobSHA256(y))
+	}
+	return nil
 }

@@ -117,7 +117,11 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	}
 	view := newProgressView(a.Stderr, job, scores.liveNote())
 	view.learning = scores.learning(job.Rounds)
-	cfg := coordinator.Config{Job: job, Dir: f.dir, Base: b, Pages: web.Handler(), Progress: view.show,
+	adapter, err := loadStart(job, b)
+	if err != nil {
+		return err
+	}
+	cfg := coordinator.Config{Job: job, Dir: f.dir, Base: b, Start: adapter, Pages: web.Handler(), Progress: view.show,
 		Compile: coordinator.CompileStep, Hosts: coordinator.Hosts}
 	if f.verbose {
 		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
