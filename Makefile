@@ -60,10 +60,14 @@ generate: ## Remake the generated files that are in git
 base: build ## Remake the embedded default base from generated public text (about 15 minutes)
 	$(BIN) pretrain --generated --packed --out model/base/default
 
+man: build ## Write manual pages and shell completion to dist/
+	$(BIN) man dist/man
+	@for s in bash zsh fish; do $(BIN) completion $$s >dist/starling.$$s; done
+
 web: ## Build the browser's edge and the pages
 	sh web/build.sh
 
 clean: ## Remove what was built
 	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
-.PHONY: help build demo test race stress lint bench generate base web clean interop
+.PHONY: help build demo test race stress lint bench generate base man web clean interop

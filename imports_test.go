@@ -43,6 +43,7 @@ internal/wire:
 model: internal/durable nf4
 model/base: model
 model/nn: model tokenizer trainer
+job/schema: job
 job: coordinator/optimizer dp internal/contract internal/wire model quant secagg
 nf4:
 nf4/asm:

@@ -48,7 +48,7 @@ var unchecked = []string{
 // speaking are packages whose errors say by themselves what was done to what.
 var speaking = []string{
 	"github.com/starling-fl/starling/*", // with the package's name, or the field's
-	"os", "io/fs", "net", "net/http",    // *PathError, *OpError, *url.Error
+	"os", "io/fs", "path/filepath", "net", "net/http",    // *PathError, *OpError, *url.Error
 	"context",                              // a cause, which whoever cancelled has worded
 	"database/sql",                         // package store words the whole transaction
 	"crypto/*", "filippo.io/edwards25519*", // names itself; fails on programming errors only

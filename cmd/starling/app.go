@@ -111,9 +111,11 @@ func newRootCmd(a *app) *cobra.Command {
 		newImportCmd(a),
 		newEvaluateCmd(a),
 		newBandwidthCmd(a),
+		newJobCmd(a),
 		newPrivacyCmd(a),
 		newSecaggCmd(a),
 		newVersionCmd(a),
+		newManCmd(),
 	)
 	return root
 }

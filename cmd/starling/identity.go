@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,6 +58,7 @@ func (i interrupted) exitCode() int { return 128 + i.signal }
 
 // interruption is the signal that ended ctx, if one did.
 func interruption(ctx context.Context) (interrupted, bool) {
-	i, ok := context.Cause(ctx).(interrupted)
+	var i interrupted
+	ok := errors.As(context.Cause(ctx), &i)
 	return i, ok
 }
