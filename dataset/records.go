@@ -198,7 +198,7 @@ func (s *scanner) table(in *bufio.Reader, sep rune, lazy bool) error {
 		return row, err
 	}
 	row, err := next()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return nil
 	} else if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (s *scanner) table(in *bufio.Reader, sep rune, lazy bool) error {
 		return strings.Clone(row[at]) // a cell shares its record's memory
 	}
 	for {
-		if row, err = next(); err == io.EOF {
+		if row, err = next(); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err

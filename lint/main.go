@@ -47,8 +47,8 @@ var unchecked = []string{
 
 // speaking are packages whose errors say by themselves what was done to what.
 var speaking = []string{
-	"github.com/starling-fl/starling/*", // with the package's name, or the field's
-	"os", "io/fs", "path/filepath", "net", "net/http",    // *PathError, *OpError, *url.Error
+	"github.com/starling-fl/starling/*",               // with the package's name, or the field's
+	"os", "io/fs", "path/filepath", "net", "net/http", // *PathError, *OpError, *url.Error
 	"context",                              // a cause, which whoever cancelled has worded
 	"database/sql",                         // package store words the whole transaction
 	"crypto/*", "filippo.io/edwards25519*", // names itself; fails on programming errors only
@@ -59,7 +59,7 @@ var speaking = []string{
 // io.EOF, or that the writer below has worded, and functions whose arguments here
 // cannot make them fail.
 var passing = []string{
-	".Read(", ".Write(", ".Close(", ".CloseNow(", ".Flush(", ".WriteTo(", ".Parse(arguments", ".CallWithStack(",
+	".Read(", ".Peek(", ".Discard(", ".Write(", ".Handle(", ".Close(", ".CloseNow(", ".Flush(", ".WriteTo(", ".Parse(arguments", ".CallWithStack(",
 	"io.WriteString(", "io.ReadFull(", "io.Copy(", "fmt.Fprint",
 	"(*encoding/csv.Writer).Error(", "(*encoding/json.Encoder).Encode(",
 	"encoding/json.Marshal(", "encoding/json.MarshalIndent(", ".MarshalJSON(", ".AppendBinary(", ".UnmarshalBinary(",
@@ -81,14 +81,15 @@ func analyzers() []*analysis.Analyzer {
 	}
 }
 
-// outsideTests leaves tests alone: they close what they opened without looking,
-// and their helpers return errors for t.Fatal.
+// outsideTests leaves tests and measurements alone: they close what they opened
+// without looking, and their helpers return errors for t.Fatal, or for whoever
+// started the measurement.
 func outsideTests(a *analysis.Analyzer) *analysis.Analyzer {
 	run, out := a.Run, *a
 	out.Run = func(pass *analysis.Pass) (any, error) {
 		report := pass.Report
 		pass.Report = func(d analysis.Diagnostic) {
-			if !strings.HasSuffix(pass.Fset.File(d.Pos).Name(), "_test.go") {
+			if !strings.HasSuffix(pass.Fset.File(d.Pos).Name(), "_test.go") && !strings.Contains(pass.Pkg.Path(), "/bench/") {
 				report(d)
 			}
 		}

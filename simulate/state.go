@@ -78,7 +78,7 @@ func (r *Run) keep() error {
 	}
 	b, err := cbor.Marshal(s)
 	if err != nil {
-		return err
+		return fmt.Errorf("state: %w", err)
 	}
 	sum := sha256.Sum256(b)
 	return durable.Replace(r.cfg.State, append(sum[:], b...), 0o644)
@@ -118,7 +118,7 @@ func (r *Run) parse(b []byte) error {
 	}
 	var s state
 	if err := cbor.Unmarshal(b[sha256.Size:], &s); err != nil {
-		return err
+		return fmt.Errorf("cannot be read: %w", err)
 	}
 	want, err := r.settings()
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *Run) parse(b []byte) error {
 	}
 	var rounds []Round
 	if err := json.Unmarshal(s.Rounds, &rounds); err != nil {
-		return err
+		return fmt.Errorf("its rounds cannot be read: %w", err)
 	}
 	events := make([]dp.Event, len(s.Events))
 	for i, e := range s.Events {

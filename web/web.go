@@ -143,7 +143,11 @@ func (a *asset) plain() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("an asset is stored without gzip: %w", err)
 	}
-	return io.ReadAll(z)
+	b, err := io.ReadAll(z)
+	if err != nil {
+		return nil, fmt.Errorf("an asset is stored damaged: %w", err)
+	}
+	return b, nil
 }
 
 func serve(assets map[string]*asset, w http.ResponseWriter, r *http.Request) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"syscall"
@@ -24,7 +25,7 @@ func yieldToOthers() error {
 		for _, t := range tasks {
 			id, err := strconv.Atoi(t.Name())
 			if err != nil {
-				return err
+				return fmt.Errorf("thread %q: %w", t.Name(), err)
 			}
 			// The call gives 20 less the nice value.
 			if p, err := syscall.Getpriority(syscall.PRIO_PROCESS, id); err != nil || p <= 20-politeness {

@@ -85,13 +85,13 @@ func (w *Worker) Run(ctx context.Context, b *Broker) error {
 func (w *Worker) next(ctx context.Context, consumer jetstream.Consumer) error {
 	batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(2*time.Second))
 	if err != nil {
-		return err
+		return fmt.Errorf("ask for work: %w", err)
 	}
 	for m := range batch.Messages() {
 		w.handle(ctx, m)
 	}
 	if err := batch.Error(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return err
+		return fmt.Errorf("wait for work: %w", err)
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (w *Worker) work(ctx context.Context, it *item) (*outcome, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if err != nil {
+		if err != nil { //lint:ignore nilerr the outcome carries it to whoever asked
 			return &outcome{Number: it.Number, Failed: err.Error()}, nil
 		}
 		if symbols == nil {

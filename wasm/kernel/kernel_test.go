@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -251,7 +252,7 @@ func TestRun(t *testing.T) {
 	cancel()
 	for _, k := range every() {
 		got := bytesOf(slices.Clone(memory))
-		if err := k.Run(ctx, pl, got, 2); err != context.Canceled {
+		if err := k.Run(ctx, pl, got, 2); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v after cancellation", k.name, err)
 		}
 		same(t, k.name+" after cancellation", got, bytesOf(memory))
