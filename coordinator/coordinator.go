@@ -189,7 +189,10 @@ func (c *Coordinator) resume() error {
 	if err := c.begin(binary.LittleEndian.Uint64(seed)); err != nil {
 		return err
 	}
-	job := c.t.wireJob([16]byte(instance), c.rnd.secret())
+	job, err := c.t.wireJob([16]byte(instance), c.rnd.secret())
+	if err != nil {
+		return err
+	}
 	if c.jobBytes, err = job.AppendBinary(nil); err != nil {
 		return refuseJob("%w", err)
 	}
@@ -327,7 +330,11 @@ func (c *Coordinator) Result() Result {
 // Token is what `starling join` is given, for a coordinator that devices reach at
 // baseURL (http://host:port or https://host:port) with the certificate pin.
 func (c *Coordinator) Token(baseURL string, pin []byte) wire.Token {
-	return wire.Token{URL: baseURL, Pin: pin, Secret: []byte(c.t.job.Enrolment.Secret)}
+	t := wire.Token{URL: baseURL, Pin: pin, Secret: []byte(c.t.job.Enrolment.Secret), Task: c.task[:]}
+	if m := c.t.contract.Job.Masking; !m.Identified {
+		t.Authority = m.Authority[:]
+	}
+	return t
 }
 
 // checkpointDir is where the released checkpoint is exported.

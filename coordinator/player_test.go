@@ -71,7 +71,7 @@ func (p *player) id() [32]byte { return [32]byte(p.key.Public().(ed25519.PublicK
 
 // dial connects and enrols. The Enrolled answer, or the peer's error.
 func (p *player) dial(ctx context.Context) error {
-	conn, _, err := websocket.Dial(ctx, p.token.Endpoint(), &websocket.DialOptions{HTTPClient: p.http})
+	conn, resp, err := websocket.Dial(ctx, p.token.Endpoint(), &websocket.DialOptions{HTTPClient: p.http})
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,15 @@ func (p *player) dial(ctx context.Context) error {
 		return fmt.Errorf("welcome: got %T", m)
 	}
 	enrol := &wire.Enrol{Identity: p.id(), Session: p.session, Task: p.task}
+	var exporter []byte
+	if resp.TLS != nil {
+		enrol.Channel = wire.ChannelTLS
+		if exporter, err = resp.TLS.ExportKeyingMaterial(wire.ExporterLabel, nil, 32); err != nil {
+			return err
+		}
+	}
 	enrol.Proof = wire.DeviceProof(p.token.Secret, hello, welcome, p.id())
-	copy(enrol.Signature[:], ed25519.Sign(p.key, wire.EnrolBytes(hello, welcome, p.id(), p.session)))
+	copy(enrol.Signature[:], ed25519.Sign(p.key, wire.EnrolBytes(hello, welcome, p.id(), enrol.Channel, exporter, p.session)))
 	if err := p.send(ctx, enrol); err != nil {
 		return err
 	}

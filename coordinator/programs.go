@@ -1,9 +1,13 @@
 package coordinator
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/model"
 )
 
 // programs compiles the training step once for each rank and host, and keeps the
@@ -40,4 +44,39 @@ func (p *programs) at(rank int) ([]wire.Program, error) {
 	}
 	p.refs[rank] = refs
 	return refs, nil
+}
+
+// ingredients are what a job's programs are made from beside the base, its
+// name and its labels: CompileStep looks at no more of a job.
+type ingredients struct {
+	Adapter  job.Adapter  `json:"adapter"`
+	Training job.Training `json:"training"`
+}
+
+// Recipe writes what a job's programs are made from, for its devices. The job is
+// one that knows its base: see job.Job.ForBase.
+func Recipe(j Job) ([]byte, error) {
+	b, err := json.Marshal(ingredients{Adapter: j.Adapter, Training: j.Training})
+	if err == nil && len(b) > wire.MaxRecipe {
+		err = refuseJob("adapter: %d bytes of names, a recipe has at most %d", len(b), wire.MaxRecipe)
+	}
+	return b, err
+}
+
+// Remake compiles the program of an announced job again, for a device that runs no
+// other: of the job's name, labels and recipe, over the base, at a rank and for a
+// host. With the same version of the compiler it is the coordinator's to the bit.
+func Remake(announced *wire.Job, base *model.Base, rank int, host string) ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(announced.Recipe))
+	dec.DisallowUnknownFields()
+	var from ingredients
+	if err := dec.Decode(&from); err != nil {
+		return nil, fmt.Errorf("coordinator: the job's recipe cannot be read: %w", err)
+	}
+	spec := ProgramSpec{Job: Job{Name: announced.Name, Labels: announced.Labels, Adapter: from.Adapter, Training: from.Training},
+		Base: base, Rank: rank, Host: host}
+	if from.Training.CompactBase {
+		spec.Compact = compactable(base)
+	}
+	return CompileStep(spec)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -44,6 +45,7 @@ type session struct {
 	faults  int                     // owned by the engine
 	dead    bool                    // owned by the engine: killed or finished
 	browser bool                    // the device says that it is one
+	tls     *tls.ConnectionState    // nil: no TLS, or a proxy ended it
 }
 
 // send queues a frame, and cuts the device off where its queue is full: a slow
@@ -114,7 +116,7 @@ func (c *Coordinator) serveJoin(w http.ResponseWriter, r *http.Request) {
 	conn.SetReadLimit(wire.MaxFrame)
 	ctx, cancel := context.WithCancelCause(c.life)
 	defer cancel(nil)
-	s := &session{out: make(chan []byte, queueFrames), cancel: cancel, counted: isCounted(r.Context())}
+	s := &session{out: make(chan []byte, queueFrames), cancel: cancel, counted: isCounted(r.Context()), tls: r.TLS}
 	// The engine may have taken the session in even where the handshake failed
 	// after that: it always hears of the end.
 	defer func() { c.post(c.life, leftEvent{s}) }()
@@ -163,7 +165,7 @@ func (c *Coordinator) handshake(ctx context.Context, conn *websocket.Conn, s *se
 		return refuse(wire.CodeVersion, 0, "coordinator speaks protocol %d, device %d..%d", wire.Version, hello.MinVersion, hello.MaxVersion)
 	}
 	s.browser = strings.HasSuffix(hello.Agent, " v8")
-	welcome := &wire.Welcome{Version: wire.Version}
+	welcome := &wire.Welcome{Version: wire.Version, Task: c.task, TLS: s.tls != nil}
 	rand.Read(welcome.Challenge[:]) // ends the program where the system has no randomness
 	if err := conn.Write(ctx, websocket.MessageBinary, frame(welcome)); err != nil {
 		return err
@@ -179,8 +181,12 @@ func (c *Coordinator) handshake(ctx context.Context, conn *websocket.Conn, s *se
 	if !wire.EqualProof(enrol.Proof, wire.DeviceProof(secret, hello, welcome, enrol.Identity)) {
 		return refuse(wire.CodeEnrolment, 0, "wrong enrolment secret")
 	}
-	if !ed25519.Verify(enrol.Identity[:], wire.EnrolBytes(hello, welcome, enrol.Identity, enrol.Session), enrol.Signature[:]) {
-		return refuse(wire.CodeIdentity, 0, "the signature over the challenge is wrong")
+	exporter, err := s.exporter(enrol.Channel)
+	if err != nil {
+		return err
+	}
+	if !ed25519.Verify(enrol.Identity[:], wire.EnrolBytes(hello, welcome, enrol.Identity, enrol.Channel, exporter, enrol.Session), enrol.Signature[:]) {
+		return refuse(wire.CodeIdentity, 0, "the signature is not over this challenge, job and connection")
 	}
 	s.id = enrol.Identity
 	if _, err := c.store.Enrol(enrol.Identity); err != nil {
@@ -206,6 +212,19 @@ func (c *Coordinator) handshake(ctx context.Context, conn *websocket.Conn, s *se
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// exporter is what the device's signature must cover of the connection. One made
+// for another connection is not taken: not what a device signed that was told
+// there is no TLS.
+func (s *session) exporter(channel uint8) ([]byte, error) {
+	switch {
+	case channel == wire.ChannelBrowser, channel == wire.ChannelPlain && s.tls == nil:
+		return nil, nil
+	case channel == wire.ChannelTLS && s.tls != nil:
+		return s.tls.ExportKeyingMaterial(wire.ExporterLabel, nil, 32)
+	}
+	return nil, refuse(wire.CodeIdentity, 0, "the signature is not for this connection")
 }
 
 // lateJoin answers a device that comes when the job is over.

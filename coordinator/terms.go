@@ -130,8 +130,11 @@ func survivesNF4(data []float32) bool {
 // compactable names the base's matrices that survive NF4.
 func compactable(base *model.Base) map[string]bool {
 	names := map[string]bool{}
-	for _, t := range base.Tensors {
-		if len(t.Shape) == 2 && survivesNF4(t.Data) {
+	for _, t := range base.Config.BaseTensors() {
+		if len(t.Shape) != 2 {
+			continue
+		}
+		if data, err := base.Tensor(t.Name); err == nil && survivesNF4(data) {
 			names[t.Name] = true
 		}
 	}
@@ -272,7 +275,7 @@ func (t *terms) certifiedBy(key ed25519.PublicKey) {
 }
 
 // wireJob is what devices are told.
-func (t *terms) wireJob(instance [16]byte, private bool) *wire.Job {
+func (t *terms) wireJob(instance [16]byte, private bool) (*wire.Job, error) {
 	j := t.job
 	millis := func(d interface{ Milliseconds() int64 }) uint32 {
 		return uint32(min(d.Milliseconds(), math.MaxUint32))
@@ -296,7 +299,9 @@ func (t *terms) wireJob(instance [16]byte, private bool) *wire.Job {
 		w.ProviderRate = j.Providers.SamplingRate
 	}
 	t.contract.Job.Announce(w)
-	return w
+	var err error
+	w.Recipe, err = Recipe(j)
+	return w, err
 }
 
 func seedBytes(seed uint64) []byte { return binary.LittleEndian.AppendUint64(nil, seed) }

@@ -26,6 +26,7 @@ type client struct {
 	session  []byte
 	resuming bool // between a reconnect into a round and the coordinator's Resume
 
+	vetted    vetted
 	previewed bool // the data fits what the coordinator says of its job
 	job       *job
 	prepared  bool
@@ -124,7 +125,7 @@ func pace(millis uint32, why string) error {
 
 // fatal tells what trying again does not mend.
 func fatal(err error) bool {
-	for _, cause := range []error{ErrVersion, ErrSecret, ErrJobChanged, ErrNotPrivate, ErrData, ErrBase, ErrJob, ErrPin, ErrConfig, ErrPolicy} {
+	for _, cause := range []error{ErrVersion, ErrSecret, ErrJobChanged, ErrNotPrivate, ErrData, ErrBase, ErrJob, ErrPin, ErrConfig, ErrPolicy, ErrRelay, ErrUnpromised} {
 		if errors.Is(err, cause) {
 			return true
 		}
@@ -305,7 +306,7 @@ func (c *client) handle(ctx context.Context, m wire.Message) (finished bool, err
 func refusedBy(m *wire.Error) error {
 	switch {
 	case m.Code == wire.CodeVersion:
-		return fmt.Errorf("%w: %s", ErrVersion, m.Text)
+		return fmt.Errorf("%w: %s", ErrVersion, Escape(m.Text, false))
 	case m.RetryMillis == 0:
 		return &RefusedError{Code: m.Code, Text: m.Text}
 	case m.Code == wire.CodeDuplicate:

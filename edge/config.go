@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/starling-fl/starling/dataset"
@@ -30,6 +31,8 @@ type Config struct {
 	Agent    string      // what the operator's log calls this program; default "starling"
 
 	Policy           *Policy // what the owner lets a job ask for; default PolicyFor the token
+	Remake           Remaker // makes programs again; nil: those of the coordinator are run unless the policy names others
+	AllowPlain       bool    // join a coordinator on another machine without TLS
 	MaxBlob          uint64  // bytes, largest blob to fetch; default 1 GiB
 	AcceptNotPrivate bool    // join a job that says of itself that it is not private
 	CacheDir         string  // where base and programs are kept between runs; empty: memory only
@@ -70,6 +73,9 @@ func (c *Config) validate() (wire.Token, error) {
 	t, err := wire.ParseToken(c.Token)
 	if err != nil {
 		return t, fmt.Errorf("%w: token: %w", ErrConfig, err)
+	}
+	if strings.HasPrefix(t.URL, "http:") && !loopback(t.URL) && !c.AllowPlain {
+		return t, fmt.Errorf("%w: %s is another machine, and http is not encrypted: whoever is on the way could send another program (--allow-plain-http)", ErrConfig, t.URL)
 	}
 	switch {
 	case len(c.Identity) != ed25519.PrivateKeySize:

@@ -78,7 +78,7 @@ func TestUnreachableEnds(t *testing.T) {
 	nobody := func(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}
 	}
-	if err, n := reach(t, wire.Token{URL: "http://x.example"}, nobody); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "there is no such host") || n != 0 {
+	if err, n := reach(t, wire.Token{URL: "https://x.example"}, nobody); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "there is no such host") || n != 0 {
 		t.Errorf("a name that does not exist: %v", err)
 	}
 	var tries atomic.Int32
@@ -86,7 +86,7 @@ func TestUnreachableEnds(t *testing.T) {
 		tries.Add(1)
 		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	}
-	if err, n := reach(t, wire.Token{URL: "http://x.example"}, refused); n != 5 || !errors.Is(err, context.Canceled) {
+	if err, n := reach(t, wire.Token{URL: "https://x.example"}, refused); n != 5 || !errors.Is(err, context.Canceled) {
 		t.Errorf("a refused connection: %v after %d tries", err, n)
 	}
 	if why := permanent(&tls.CertificateVerificationError{Err: x509.HostnameError{}}); why == "" {

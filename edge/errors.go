@@ -43,7 +43,7 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("edge: the coordinator refused this device: %s (code %d)", e.Text, e.Code)
+	return fmt.Sprintf("edge: the coordinator refused this device: %s (code %d)", Escape(e.Text, false), e.Code)
 }
 
 // A ProtocolError is a coordinator that breaks the protocol. The session ends

@@ -55,6 +55,7 @@ func (e *events) send(v Event) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	v.Text = Escape(v.Text, false) // much of it is the coordinator's
 	v.Up, v.Down = e.up.Load(), e.down.Load()
 	e.to(v)
 }

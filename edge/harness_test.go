@@ -335,11 +335,11 @@ func (h *house) accept() (p *peer, hello *wire.Hello, welcome *wire.Welcome) {
 	h.t.Helper()
 	p = h.dialed()
 	hello = want[*wire.Hello](p)
-	welcome = &wire.Welcome{Version: wire.Version, Challenge: [32]byte{1, 2, 3}}
+	welcome = &wire.Welcome{Version: wire.Version, Challenge: [32]byte{1, 2, 3}, Task: h.task}
 	p.send(welcome)
 	p.enrol = want[*wire.Enrol](p)
 	p.id = p.enrol.Identity
-	if !ed25519.Verify(p.id[:], wire.EnrolBytes(hello, welcome, p.id, p.enrol.Session), p.enrol.Signature[:]) {
+	if !ed25519.Verify(p.id[:], wire.EnrolBytes(hello, welcome, p.id, p.enrol.Channel, nil, p.enrol.Session), p.enrol.Signature[:]) {
 		h.t.Fatal("signature over the challenge is wrong")
 	}
 	if p.enrol.Proof != wire.DeviceProof(h.token.Secret, hello, welcome, p.id) {
@@ -441,7 +441,7 @@ func (h *house) masking(plan *wire.Plan, planBytes []byte) (*quant.Lattice, seca
 		h.t.Fatal(err)
 	}
 	cfg := secagg.Config{Dim: l.D() + int(plan.CountCoordinates), Width: width, MaxSymbol: providers * int(l.MaxSymbol()), ShardMax: int(h.job.ShardMax), ShardMin: int(h.job.ShardFloor),
-		Suite: secagg.SuiteX25519, Authority: h.job.RosterKey}
+		Suite: secagg.SuiteX25519, Authority: h.job.RosterKey, Identified: h.job.Identified}
 	return l, cfg, secagg.PlanHash(hex.EncodeToString(h.task[:]), plan.Round, cfg, planBytes)
 }
 

@@ -62,6 +62,9 @@ func (c *client) parseJob(b []byte) (*job, error) {
 	if err := c.cfg.Policy.checkJob(announced); err != nil {
 		return nil, err
 	}
+	if key := c.token.Authority; len(key) != 0 && !j.Identified && j.RosterKey != [32]byte(key) {
+		return nil, fmt.Errorf("%w: its rosters are certified by another key than the join token names", ErrJob)
+	}
 	if j.terms, err = contract.Announced(announced).Terms(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJob, err)
 	}

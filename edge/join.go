@@ -28,11 +28,19 @@ func (c *client) join(ctx context.Context, in <-chan received) error {
 	if welcome.Version != wire.Version {
 		return fmt.Errorf("%w: the coordinator speaks %d, this device %d", ErrVersion, welcome.Version, wire.Version)
 	}
+	if len(c.token.Task) != 0 && welcome.Task != [32]byte(c.token.Task) {
+		return fmt.Errorf("%w: it runs another job than the join token was made for: ask its operator for a new one", ErrJobChanged)
+	}
+	channel, exporter, err := c.channel(welcome)
+	if err != nil {
+		return err
+	}
 	identity := [32]byte(c.cfg.Identity.Public().(ed25519.PublicKey))
 	enrol := &wire.Enrol{
 		Identity:  identity,
 		Proof:     wire.DeviceProof(c.token.Secret, hello, welcome, identity),
-		Signature: [64]byte(ed25519.Sign(c.cfg.Identity, wire.EnrolBytes(hello, welcome, identity, c.session))),
+		Signature: [64]byte(ed25519.Sign(c.cfg.Identity, wire.EnrolBytes(hello, welcome, identity, channel, exporter, c.session))),
+		Channel:   channel,
 		Session:   c.session,
 	}
 	if c.job != nil {
@@ -61,6 +69,9 @@ func (c *client) enrolled(hello *wire.Hello, welcome *wire.Welcome, identity [32
 	}
 	if !wire.EqualProof(m.Proof, wire.CoordinatorProof(c.token.Secret, hello, welcome, identity, task)) {
 		return ErrSecret
+	}
+	if task != welcome.Task {
+		return &ProtocolError{errors.New("it announced another job than it welcomed to")}
 	}
 	if c.job == nil {
 		j, err := c.parseJob(m.Job)

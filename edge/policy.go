@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/secagg"
 )
 
 // ErrPolicy is a job that the device's owner does not want.
@@ -53,6 +55,13 @@ type Policy struct {
 	Rounds int `yaml:"rounds"`
 	// RoundsADay is the most rounds begun within 24 hours. Default 500.
 	RoundsADay int `yaml:"rounds_a_day"`
+	// Programs are the SHA-256 of training programs, in hexadecimal, that may run
+	// without being made again on this device; 'starling program hash' prints a
+	// job's. Default none.
+	Programs []string `yaml:"programs"`
+	// Peers are identities, Ed25519 keys in hexadecimal: a shard with anybody else
+	// in it is refused. It needs a job with identified rosters. Default none: any.
+	Peers []string `yaml:"peers"`
 }
 
 // DefaultPolicy is what a device allows a coordinator elsewhere.
@@ -135,6 +144,13 @@ func (p *Policy) Validate() error {
 	if !(p.Corrupt >= 0 && p.Corrupt < 1) {
 		err = errors.Join(err, fmt.Errorf("%w: policy: corrupt is %v, must lie in 0..1", ErrConfig, p.Corrupt))
 	}
+	for key, list := range map[string][]string{"programs": p.Programs, "peers": p.Peers} {
+		for _, s := range list {
+			if b, e := hex.DecodeString(s); e != nil || len(b) != 32 || s != strings.ToLower(s) {
+				err = errors.Join(err, fmt.Errorf("%w: policy: %s: %.80q is not 64 hexadecimal digits in lower case", ErrConfig, key, s))
+			}
+		}
+	}
 	if len(p.Uplinks) == 0 {
 		err = errors.Join(err, fmt.Errorf("%w: policy: uplinks is empty: nothing could be sent", ErrConfig))
 	}
@@ -193,6 +209,8 @@ func (p *Policy) checkJob(j *wire.Job) error {
 		j.Uplink, strings.Join(p.Uplinks, ", "))
 	refuse(int(j.RankMax) > p.Rank, "rank", fmt.Sprintf("the job trains up to rank %d", j.RankMax), whyClip,
 		whole(int(j.RankMax)), "at most "+whole(p.Rank))
+	refuse(len(p.Peers) > 0 && !j.Identified, "peers", "the job's rosters do not say who is in them", whyForged,
+		"", "shards of the named devices alone")
 	refuse(int(j.Batch) > p.Batch, "batch", fmt.Sprintf("each step takes %d examples", j.Batch), whyWork,
 		whole(int(j.Batch)), "at most "+whole(p.Batch))
 	refuse(j.Rounds > uint64(p.Rounds), "rounds", fmt.Sprintf("the job is to have %d rounds", j.Rounds), whyRounds,
@@ -212,6 +230,19 @@ func (p *Policy) checkPlan(pl *wire.Plan) error {
 	if pl.ClipNorm > p.ClipNorm {
 		return &PolicyError{"clip_norm", fmt.Sprintf("the round leaves updates a norm of %.6g", pl.ClipNorm), whyClip,
 			fmt.Sprintf("%.6g", pl.ClipNorm), fmt.Sprintf("at most %.6g", p.ClipNorm)}
+	}
+	return nil
+}
+
+// checkRoster refuses a shard with anybody in it whom the owner did not name.
+func (p *Policy) checkRoster(entries []secagg.Entry, own [32]byte) error {
+	if len(p.Peers) == 0 {
+		return nil
+	}
+	for _, e := range entries {
+		if e.Keys.Verify != own && !slices.Contains(p.Peers, hex.EncodeToString(e.Keys.Verify[:])) {
+			return fmt.Errorf("device %x is in the shard and not among the policy's peers", e.Keys.Verify[:6])
+		}
 	}
 	return nil
 }

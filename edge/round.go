@@ -3,6 +3,7 @@ package edge
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding"
 	"encoding/hex"
@@ -168,6 +169,9 @@ func (c *client) answer(ctx context.Context, r *round, m *wire.Turn) error {
 		}
 		if n := len(roster.Entries); n < int(c.job.ShardFloor) { // which is not below the owner's
 			return refuse(ErrShardFloor, fmt.Errorf("%d devices, floor %d", n, c.job.ShardFloor))
+		}
+		if err := c.cfg.Policy.checkRoster(roster.Entries, [32]byte(c.cfg.Identity.Public().(ed25519.PublicKey))); err != nil {
+			return refuse(ErrShardFloor, err)
 		}
 		shares, err := r.sec.Share(&roster)
 		if err != nil {

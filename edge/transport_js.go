@@ -37,7 +37,7 @@ func (blobClient) open(ctx context.Context, url string, from uint64, etag string
 	abort := js.Global().Get("AbortController").New()
 	stop := context.AfterFunc(ctx, func() { abort.Call("abort") })
 	body := &fetched{close: func() { stop(); abort.Call("abort") }}
-	resp, err := await(js.Global().Call("fetch", url, map[string]any{"headers": headers, "signal": abort.Get("signal")}))
+	resp, err := await(js.Global().Call("fetch", url, map[string]any{"headers": headers, "signal": abort.Get("signal"), "redirect": "error"}))
 	if err != nil {
 		body.Close()
 		return nil, err

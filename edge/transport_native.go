@@ -37,6 +37,15 @@ type socket struct {
 	ws   *websocket.Conn
 	stop context.CancelFunc // ends the pinging goroutine
 	done chan struct{}      // closed when it has ended
+	tls  *tls.ConnectionState
+}
+
+// Exporter is of the connection's TLS; nil where it has none.
+func (s *socket) Exporter(label string) ([]byte, error) {
+	if s.tls == nil {
+		return nil, nil
+	}
+	return s.tls.ExportKeyingMaterial(label, nil, 32)
 }
 
 func newSocket(ws *websocket.Conn) *socket {
@@ -108,7 +117,9 @@ func DialSocket(ctx context.Context, token string, netDial NetDialer) (Conn, err
 	if err != nil {
 		return nil, dialError(t, resp, err)
 	}
-	return newSocket(ws), nil
+	s := newSocket(ws)
+	s.tls = resp.TLS
+	return s, nil
 }
 
 // blobIdle is how long a connection waits for the next blob to be asked for.
@@ -124,6 +135,10 @@ func NewHTTPClient(token string, netDial NetDialer) (*http.Client, error) {
 	}
 	return newHTTPClient(t, netDial), nil
 }
+
+// stay follows no redirect: it could lead to a host that the token does not
+// name, or the enrolment to one that speaks no TLS.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func newHTTPClient(t wire.Token, netDial NetDialer) *http.Client {
 	tr := http.DefaultTransport.(*http.Transport).Clone()
@@ -149,7 +164,7 @@ func newHTTPClient(t wire.Token, netDial NetDialer) *http.Client {
 			},
 		}
 	}
-	return &http.Client{Transport: tr}
+	return &http.Client{Transport: tr, CheckRedirect: stay}
 }
 
 // blobClient asks for blobs.

@@ -23,5 +23,5 @@ func Words(err error) string {
 		}
 		lines[i] = strings.Join(kept, ": ")
 	}
-	return strings.Join(lines, "\n")
+	return Escape(strings.Join(lines, "\n"), true)
 }

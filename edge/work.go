@@ -40,8 +40,10 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 		return fail(ErrBlob, err)
 	}
 	w.start <- w.keep(j, start)
-	program, err := c.program(ctx, w.plan)
-	if err != nil {
+	program, err := c.program(ctx, j, w.plan)
+	if errors.Is(err, ErrUnpromised) {
+		return worked{err: err}
+	} else if err != nil {
 		return fail(ErrBlob, err)
 	}
 	at := Event{State: Training, Round: w.plan.Round, Step: w.plan.Step, Rank: int(w.plan.Rank)}
@@ -114,7 +116,7 @@ func (c *client) unpack(ctx context.Context, w work, b wire.Blob, held []float32
 
 // program fetches the training step compiled for this host; any other host's
 // gives the same results, slower.
-func (c *client) program(ctx context.Context, p *wire.Plan) ([]byte, error) {
+func (c *client) program(ctx context.Context, j *job, p *wire.Plan) ([]byte, error) {
 	if len(p.Programs) == 0 {
 		return nil, nil
 	}
@@ -123,6 +125,9 @@ func (c *client) program(ctx context.Context, p *wire.Plan) ([]byte, error) {
 		if g.Host == host {
 			chosen = g
 		}
+	}
+	if err := c.vet(ctx, j, int(p.Rank), chosen.Host, chosen.Blob.SHA256); err != nil {
+		return nil, err
 	}
 	return c.blobs.get(ctx, chosen.Blob, true, func(done, total int64) {
 		c.events.send(Event{State: Fetching, Round: p.Round, Step: p.Step, Rank: int(p.Rank), Done: done, Total: total, Text: "program"})

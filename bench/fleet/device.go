@@ -120,7 +120,7 @@ func (d *device) dial(ctx context.Context) error {
 		return err
 	}
 	enrol := &wire.Enrol{Identity: id, Proof: wire.DeviceProof(d.token.Secret, hello, welcome, id)}
-	copy(enrol.Signature[:], ed25519.Sign(d.key, wire.EnrolBytes(hello, welcome, id, nil)))
+	copy(enrol.Signature[:], ed25519.Sign(d.key, wire.EnrolBytes(hello, welcome, id, wire.ChannelPlain, nil, nil)))
 	if err := d.send(ctx, enrol); err != nil {
 		return err
 	}

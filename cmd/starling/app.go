@@ -103,6 +103,7 @@ func newRootCmd(a *app) *cobra.Command {
 		newWorkerCmd(a),
 		newServeCmd(a),
 		newJoinCmd(a),
+		newProgramCmd(a),
 		newInvoicesCmd(a),
 		newInspectCmd(a),
 		newPretrainCmd(a),

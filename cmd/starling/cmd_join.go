@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/wire"
@@ -29,7 +30,8 @@ type joinReport struct {
 // joinFlags are the command's.
 type joinFlags struct {
 	data, identity, cache string
-	notPrivate            bool
+	notPrivate, plain     bool
+	trustPrograms         bool
 	cores                 int
 	columns               dataset.Columns
 	policy                policyFlags
@@ -38,11 +40,12 @@ type joinFlags struct {
 func newJoinCmd(a *app) *cobra.Command {
 	var f joinFlags
 	cmd := &cobra.Command{
-		Use:   "join TOKEN|URL --data FILE",
+		Use:   "join TOKEN|URL|@FILE|- --data FILE",
 		Short: "Take part in a job as an edge; your data stays on this machine",
 		Long: `Take part in a job as an edge. The argument is the join token that
 'starling serve' prints, or the coordinator's plain http(s) URL where it asks
-for no enrolment secret. Training runs in a sandboxed program the coordinator
+for no enrolment secret; @FILE and - read it from a file and standard input.
+Training runs in a sandboxed program the coordinator
 compiled; what leaves this machine is one clipped, quantized and masked update
 a round. The command ends when the job does and reconnects until then.
 
@@ -75,11 +78,17 @@ examples/policy.yaml. A job outside of it is not joined, and you are told why.`,
 	cmd.Flags().StringVar(&f.cache, "cache", "", "folder for the base and programs (default starling in the user's cache folder)")
 	cmd.Flags().IntVar(&f.cores, "cores", 0, "most cores to train on; 0: half of this machine's")
 	cmd.Flags().BoolVar(&f.notPrivate, "accept-not-private", false, "join a reproducible run, whose secrets are all known to the coordinator")
+	cmd.Flags().BoolVar(&f.plain, "allow-plain-http", false, "join a coordinator on another machine over http, which nobody encrypts")
+	cmd.Flags().BoolVar(&f.trustPrograms, "trust-programs", false, "run the coordinator's programs without making them again here")
 	f.policy.add(cmd.Flags())
 	return cmd
 }
 
 func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error) {
+	where, err = readToken(a.Stdin, where)
+	if err != nil {
+		return err
+	}
 	token, err := joinToken(where)
 	if err != nil {
 		return usageError{err}
@@ -115,11 +124,16 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 	trainer.Cores = f.cores
 	defer func() { err = errors.Join(err, trainer.Close()) }()
 	report := joinReport{Examples: len(set.Examples)}
-	fmt.Fprintf(a.Stderr, "%d examples of %d labels in %s; identity %s\n", len(set.Examples), len(set.Labels), f.data, identity)
+	fmt.Fprintf(a.Stderr, "%d examples of %d labels in %s; identity %s, %x\n", len(set.Examples), len(set.Labels), f.data, identity, key.Public())
 	if note != "" {
 		fmt.Fprintln(a.Stderr, "note: "+note)
 	}
+	remake := edge.Remaker(coordinator.Remake)
+	if f.trustPrograms {
+		remake = nil
+	}
 	err = edge.Run(ctx, edge.Config{
+		Remake: remake, AllowPlain: f.plain,
 		Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: policy,
 		Trainer: trainer,
 		Progress: func(e edge.Event) {
@@ -150,6 +164,28 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 			report.RoundsCommitted, report.RoundsDropped, report.RoundsAbandoned, report.Reason)
 		return err
 	})
+}
+
+// readToken takes the token from where it is not seen in a list of processes: a
+// file after @, or standard input for -.
+func readToken(stdin io.Reader, where string) (string, error) {
+	const most = 4096
+	from := stdin
+	if path, ok := strings.CutPrefix(where, "@"); ok {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", fmt.Errorf("join token: %w", err)
+		}
+		defer f.Close()
+		from = f
+	} else if where != "-" {
+		return where, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(from, most))
+	if err != nil {
+		return "", fmt.Errorf("join token: %w", err)
+	}
+	return strings.TrimSpace(string(b)), nil
 }
 
 // joinToken accepts a token, or a bare URL as a token without pin and secret.
@@ -205,5 +241,5 @@ func printEdgeEvent(w io.Writer, e edge.Event) {
 	if e.State == edge.Backoff {
 		line += fmt.Sprintf("; again in %s", (time.Duration(e.Total) * time.Millisecond).Round(100*time.Millisecond))
 	}
-	fmt.Fprintln(w, line)
+	fmt.Fprintln(w, edge.Escape(line, false))
 }

@@ -36,6 +36,8 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 	fl.Float64Var(&g.Work, "work", 0, "most work of a round, in eighths of an instruction (default 1e13, some six minutes)")
 	fl.StringSliceVar(&g.Uplinks, "uplinks", nil, "schemes that updates may be sent in (default nf4,int4,int5,int3,tern)")
 	fl.IntVar(&g.Rounds, "rounds", 0, "most rounds that a job may announce (default 10000)")
+	fl.StringSliceVar(&g.Programs, "programs", nil, "SHA-256 of programs that may run without being made again here")
+	fl.StringSliceVar(&g.Peers, "peers", nil, "identities of the devices that a shard may hold; needs a job with identified rosters")
 	fl.IntVar(&g.RoundsADay, "rounds-a-day", 0, "most rounds begun within 24 hours (default 500)")
 }
 
@@ -64,6 +66,8 @@ func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err er
 		"work":         func() { policy.Work = p.given.Work },
 		"uplinks":      func() { policy.Uplinks = p.given.Uplinks },
 		"rounds":       func() { policy.Rounds = p.given.Rounds },
+		"programs":     func() { policy.Programs = p.given.Programs },
+		"peers":        func() { policy.Peers = p.given.Peers },
 		"rounds-a-day": func() { policy.RoundsADay = p.given.RoundsADay },
 	} {
 		if p.flags.Changed(name) {

@@ -5,7 +5,7 @@ import "fmt"
 // Version is the protocol version that this package speaks. A device offers
 // the range it understands in Hello, the coordinator answers with one of it in
 // Welcome, or with an Error of code CodeVersion.
-const Version = 4
+const Version = 5
 
 // Path is where the coordinator accepts WebSocket connections; BlobPath is
 // followed by the lower-case hexadecimal SHA-256 of an immutable blob.
@@ -22,6 +22,7 @@ const (
 	MaxBlob       = 1 << 32         // bytes of a blob that a message may name
 	MaxTurn       = 1 << 20         // bytes of secagg's payload in one turn
 	MaxJob        = 1 << 18         // bytes of an encoded Job
+	MaxRecipe     = 1 << 13         // bytes of what a job's programs are made from
 	MaxPlan       = 1 << 12         // bytes of an encoded Plan
 	MaxLabels     = 4096            // labels of a job
 	MaxLabel      = 256             // bytes of a label

@@ -51,6 +51,11 @@ type Job struct {
 
 	Privacy   Privacy
 	Deadlines Deadlines
+
+	// Recipe is what the training programs are made from beside the base, in the
+	// compiler's own form: a device that has the same compiler makes them again and
+	// runs no others. Empty: the job has no programs.
+	Recipe []byte
 }
 
 // Privacy is what the coordinator claims about the released adapters. A device

@@ -15,6 +15,8 @@ type Welcome struct {
 	_         struct{} `cbor:",toarray"`
 	Version   uint32
 	Challenge [32]byte
+	Task      [32]byte // TaskID of the job that runs here: the device signs it
+	TLS       bool     // this coordinator ends TLS itself, so that a device can sign the connection
 }
 
 // An Enrol answers the challenge. Proof shows knowledge of the enrolment
@@ -26,6 +28,7 @@ type Enrol struct {
 	Signature [64]byte
 	Session   []byte // token of the session to resume, or empty
 	Task      []byte // TaskID of the job the device holds, or empty
+	Channel   uint8  // what Signature says of the connection: ChannelPlain, ChannelTLS or ChannelBrowser
 }
 
 // An Enrolled opens the session's working part. Proof shows that the

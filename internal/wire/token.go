@@ -8,8 +8,12 @@ import (
 	"strings"
 )
 
-// tokenPrefix starts every join token: what it is and in which form.
-const tokenPrefix = "starling1_"
+// A join token starts with what it is and in which form. The first form has
+// neither Task nor Authority: whoever answers at its address says what the job is.
+const (
+	tokenPrefix    = "starling2_"
+	oldTokenPrefix = "starling1_"
+)
 
 // MaxSecret is the longest enrolment secret, bytes.
 const MaxSecret = 64
@@ -18,11 +22,22 @@ const MaxSecret = 64
 var ErrToken = errors.New("wire: not a join token")
 
 // A Token is all that a device needs to join: where the coordinator is, which
-// certificate it shows, and the enrolment secret. It is a secret itself.
+// certificate it shows, the enrolment secret, and which job it is to join there.
+// It is a secret itself.
 type Token struct {
+	_         struct{} `cbor:",toarray"`
+	URL       string   // http://host:port or https://host:port, without a path
+	Pin       []byte   // SHA-256 of the certificate (DER) that TLS must show; empty: the system's roots, or no TLS
+	Secret    []byte
+	Task      []byte // TaskID of the job: another is refused; empty: any
+	Authority []byte // Ed25519 key that certifies the job's rosters; empty: any
+}
+
+// oldToken is the first form.
+type oldToken struct {
 	_      struct{} `cbor:",toarray"`
-	URL    string   // http://host:port or https://host:port, without a path
-	Pin    []byte   // SHA-256 of the certificate (DER) that TLS must show; empty: the system's roots, or no TLS
+	URL    string
+	Pin    []byte
 	Secret []byte
 }
 
@@ -41,15 +56,27 @@ func ParseToken(s string) (Token, error) {
 	if len(s) > 2048 {
 		return t, fmt.Errorf("%w: longer than 2048 bytes", ErrToken)
 	}
-	rest, ok := strings.CutPrefix(strings.TrimSpace(s), tokenPrefix)
+	s = strings.TrimSpace(s)
+	rest, ok := strings.CutPrefix(s, tokenPrefix)
+	old := false
 	if !ok {
+		rest, old = strings.CutPrefix(s, oldTokenPrefix)
+	}
+	if !ok && !old {
 		return t, fmt.Errorf("%w: does not start with %q", ErrToken, tokenPrefix)
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(rest)
 	if err != nil {
 		return t, fmt.Errorf("%w: %w", ErrToken, err)
 	}
-	if err := decodeBody(b, &t); err != nil {
+	if old {
+		var first oldToken
+		err = decodeBody(b, &first)
+		t.URL, t.Pin, t.Secret = first.URL, first.Pin, first.Secret
+	} else {
+		err = decodeBody(b, &t)
+	}
+	if err != nil {
 		return t, fmt.Errorf("%w: %w", ErrToken, err)
 	}
 	return t, t.Validate()
@@ -68,6 +95,8 @@ func (t Token) Validate() error {
 		return fmt.Errorf("%w: pin has %d bytes, 32 expected", ErrToken, len(t.Pin))
 	case len(t.Pin) != 0 && u.Scheme != "https":
 		return fmt.Errorf("%w: a pin needs https", ErrToken)
+	case len(t.Task) != 0 && len(t.Task) != 32, len(t.Authority) != 0 && len(t.Authority) != 32:
+		return fmt.Errorf("%w: task of %d and authority of %d bytes, 32 or none expected", ErrToken, len(t.Task), len(t.Authority))
 	case len(t.Secret) > MaxSecret:
 		return fmt.Errorf("%w: secret has %d bytes, limit %d", ErrToken, len(t.Secret), MaxSecret)
 	}

@@ -21,7 +21,9 @@ func (e *Enrol) validate() error {
 	if n := len(e.Task); n != 0 && n != 32 {
 		return &LimitError{Field: "enrol.task", Have: uint64(n), Least: 32, Most: 32}
 	}
-	return within("enrol.session", len(e.Session), 0, MaxSession)
+	return errors.Join(
+		within("enrol.session", len(e.Session), 0, MaxSession),
+		within("enrol.channel", e.Channel, ChannelPlain, ChannelBrowser))
 }
 
 func (e *Enrolled) validate() error {
@@ -107,6 +109,7 @@ func (j *Job) validate() error {
 		within("job.batch", j.Batch, 1, 1<<16),
 		within("job.optimizer", len(j.Optimizer), 1, MaxName),
 		within("job.rounds", j.Rounds, 1, 1<<40),
+		within("job.recipe", len(j.Recipe), 0, MaxRecipe),
 		within("job.uplink", len(j.Uplink), 1, MaxName),
 		within("job.shard_max", j.ShardMax, 2, MaxShard),
 		within("job.shard_floor", j.ShardFloor, 2, j.ShardMax),

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -301,8 +302,11 @@ func TestProofsBindEverySide(t *testing.T) {
 		p == DeviceProof([]byte("s"), h, w, [32]byte{2}) {
 		t.Error("proof leaves something out")
 	}
-	if bytes.Equal(EnrolBytes(h, w, id, nil), EnrolBytes(h, w, id, []byte{1})) {
-		t.Error("signature leaves the session out")
+	if bytes.Equal(EnrolBytes(h, w, id, 0, nil, nil), EnrolBytes(h, w, id, 0, nil, []byte{1})) ||
+		bytes.Equal(EnrolBytes(h, w, id, 0, nil, []byte{1}), EnrolBytes(h, w, id, 0, []byte{1}, nil)) ||
+		bytes.Equal(EnrolBytes(h, w, id, 0, nil, nil), EnrolBytes(h, w, id, 2, nil, nil)) ||
+		bytes.Equal(EnrolBytes(h, w, id, 0, nil, nil), EnrolBytes(h, &Welcome{Version: w.Version, Challenge: w.Challenge, Task: [32]byte{1}}, id, 0, nil, nil)) {
+		t.Error("signature leaves something out")
 	}
 }
 
@@ -310,6 +314,17 @@ func TestToken(t *testing.T) {
 	tok := Token{URL: "https://example.org:8443", Pin: make([]byte, 32), Secret: []byte("secret")}
 	back, err := ParseToken(tok.String())
 	if err != nil || !reflect.DeepEqual(back, tok) {
+		t.Fatalf("token came back as %+v: %v", back, err)
+	}
+	first, err := encMode.Marshal(&oldToken{URL: tok.URL, Pin: tok.Pin, Secret: tok.Secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := ParseToken(oldTokenPrefix + base64.RawURLEncoding.EncodeToString(first)); err != nil || !reflect.DeepEqual(back, tok) {
+		t.Errorf("a token of the first form came back as %+v: %v", back, err)
+	}
+	tok.Task, tok.Authority = make([]byte, 32), make([]byte, 32)
+	if back, err := ParseToken(tok.String()); err != nil || !reflect.DeepEqual(back, tok) {
 		t.Fatalf("token came back as %+v: %v", back, err)
 	}
 	if got := tok.Endpoint(); got != "wss://example.org:8443/v1/join" {
@@ -325,6 +340,7 @@ func TestToken(t *testing.T) {
 		"ftp":          Token{URL: "ftp://a"}.String(),
 		"with a path":  Token{URL: "http://a/b"}.String(),
 		"with a query": Token{URL: "http://a?b"}.String(),
+		"short task":   Token{URL: "http://a", Task: []byte{1}}.String(),
 		"long secret":  Token{URL: "http://a", Secret: make([]byte, MaxSecret+1)}.String(),
 	} {
 		if _, err := ParseToken(s); !errors.Is(err, ErrToken) {

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job"
+)
+
+func newProgramCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "program",
+		Short: "Make a job's training programs, to know what runs on devices",
+		Long: `A device trains in a program that the coordinator sends. It follows from the
+job and the base, and the compiler makes the same bytes everywhere: whoever has
+the job file can make them again. 'starling join' does so by itself before it
+runs one.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newProgramVerifyCmd(a))
+	return cmd
+}
+
+// programLine is one program of a job.
+type programLine struct {
+	Rank   int    `json:"rank"`
+	Host   string `json:"host"`
+	Bytes  int    `json:"bytes"`
+	SHA256 string `json:"sha256"`
+	Given  bool   `json:"given,omitempty"` // it is among those asked about
+}
+
+func newProgramVerifyCmd(a *app) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "verify --job job.yaml [SHA256...]",
+		Short: "Make a job's programs again and compare their hashes",
+		Long: `Make the programs of a job, at every rank and for every host, and print their
+SHA-256: the names that an owner's policy (programs) may hold. With hashes given,
+fail unless each is one of them.`,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if file == "" {
+				return usagef("--job is required: the job file that the coordinator serves")
+			}
+			return verifyPrograms(a, file, given)
+		},
+	}
+	cmd.Flags().StringVar(&file, "job", "", "job file (YAML)")
+	return cmd
+}
+
+func verifyPrograms(a *app, file string, given []string) error {
+	unknown := map[string]bool{}
+	for _, s := range given {
+		if b, err := hex.DecodeString(s); err != nil || len(b) != sha256.Size {
+			return usagef("%q is not 64 hexadecimal digits", s)
+		}
+		unknown[s] = true
+	}
+	j, err := job.Load(file)
+	if err != nil {
+		return err
+	}
+	b, err := loadBase(j.Base)
+	if err != nil {
+		return err
+	}
+	j = j.ForBase(b.Config)
+	recipe, err := coordinator.Recipe(j)
+	if err != nil {
+		return err
+	}
+	announced := &wire.Job{Name: j.Name, Labels: j.Labels, Recipe: recipe}
+	var lines []programLine
+	for _, rank := range j.Ranks() {
+		for _, host := range coordinator.Hosts {
+			code, err := coordinator.Remake(announced, b, rank, host)
+			if err != nil {
+				return err
+			}
+			sum := fmt.Sprintf("%x", sha256.Sum256(code))
+			lines = append(lines, programLine{rank, host, len(code), sum, unknown[sum]})
+		}
+	}
+	for _, l := range lines {
+		delete(unknown, l.SHA256)
+	}
+	if err := a.emit(lines, func(w io.Writer) error { return printPrograms(w, lines) }); err != nil {
+		return err
+	}
+	for s := range unknown {
+		return fmt.Errorf("%s is no program of this job, as this version of starling compiles it", s)
+	}
+	return nil
+}
+
+func printPrograms(w io.Writer, lines []programLine) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, l := range lines {
+		mark := ""
+		if l.Given {
+			mark = "verified"
+		}
+		fmt.Fprintf(t, "rank %d\t%s\t%d bytes\t%s\t%s\n", l.Rank, l.Host, l.Bytes, l.SHA256, mark)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,61 @@
+package coordinator
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/base"
+)
+
+// What a device makes of the announced job and the base it fetched is the
+// program that the coordinator compiled, to the bit.
+func TestRemakeIsTheCoordinatorsProgram(t *testing.T) {
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Job){
+		"plain":   func(*Job) {},
+		"compact": func(j *Job) { j.Training.CompactBase = true },
+		"sgd":     func(j *Job) { j.Training.Optimizer = "sgd" },
+		"bitfit":  func(j *Job) { j.Adapter.Method = "bitfit" },
+	} {
+		j := tinyJob(4)
+		change(&j)
+		core, err := NewCore(j, b, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		announced, err := core.t.wireJob([16]byte{}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded, err := announced.AppendBinary(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		received, err := wire.ParseJob(encoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fetched, err := model.OpenBlob(core.t.baseBlob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rank := core.t.ranks()[0]
+		sent, err := CompileStep(ProgramSpec{Job: core.t.job, Base: core.t.base, Rank: rank, Host: Hosts[0], Compact: core.t.compact})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := Remake(received, fetched, rank, Hosts[0])
+		if err != nil || !bytes.Equal(made, sent) {
+			t.Errorf("%s: %d bytes made of the recipe, %d compiled: %v", name, len(made), len(sent), err)
+		}
+		received.Recipe = append(bytes.TrimSuffix(received.Recipe, []byte("}")), `,"more":1}`...)
+		if _, err := Remake(received, fetched, rank, Hosts[0]); err == nil {
+			t.Errorf("%s: a recipe with a field that nobody knows", name)
+		}
+	}
+}

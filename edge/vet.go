@@ -1,0 +1,63 @@
+package edge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+)
+
+// ErrUnpromised is a program that the job does not lead to.
+var ErrUnpromised = errors.New("edge: the coordinator's program is not the one that its job says")
+
+// A Remaker makes the program of a job again, of the announced job and its base,
+// for a rank and a host: what package coordinator's compiler does. This package
+// reaches no compiler, which would not fit a browser.
+type Remaker func(job *wire.Job, base *model.Base, rank int, host string) ([]byte, error)
+
+// vetted are the programs that may run on this device's data: by hash, those the
+// owner named and those made again here.
+type vetted struct {
+	mu    sync.Mutex
+	known map[[32]byte]bool // by mu
+}
+
+// vet lets a program through whose hash the owner's policy names, or that is
+// what the job's recipe compiles to on this device. It is asked before the
+// program is so much as parsed.
+func (c *client) vet(ctx context.Context, j *job, rank int, forHost string, sum [32]byte) error {
+	if c.cfg.Remake == nil && len(c.cfg.Policy.Programs) == 0 {
+		return nil // a browser, a simulation, or an owner who trusts the coordinator's
+	}
+	c.vetted.mu.Lock()
+	defer c.vetted.mu.Unlock()
+	if c.vetted.known[sum] || slices.Contains(c.cfg.Policy.Programs, hex.EncodeToString(sum[:])) {
+		return nil
+	}
+	if c.cfg.Remake == nil {
+		return fmt.Errorf("%w: %x is not among the policy's programs", ErrUnpromised, sum)
+	}
+	base, err := c.openBase(ctx, j)
+	if err != nil {
+		return err
+	}
+	own, err := c.cfg.Remake(&j.Job, base, rank, forHost)
+	if err != nil {
+		return fmt.Errorf("%w: it cannot be made again: %w", ErrUnpromised, err)
+	}
+	if sha256.Sum256(own) != sum {
+		return fmt.Errorf("%w: at rank %d the job compiles to %x here, the coordinator sends %x. It runs another version of starling, or lies: "+
+			"use its version, or name the program in your policy (programs), or trust it with --trust-programs", ErrUnpromised, rank, sha256.Sum256(own), sum)
+	}
+	if c.vetted.known == nil {
+		c.vetted.known = map[[32]byte]bool{}
+	}
+	c.vetted.known[sum] = true
+	return nil
+}
