@@ -95,10 +95,11 @@ func handler(dist fs.FS) http.Handler {
 		panic(fmt.Sprintf("web: the embedded pages: %v", err)) // they are part of the program
 	}
 	if assets["index.html"] == nil {
-		assets = map[string]*asset{"index.html": {kind: contentType("index.html"), encoding: map[string][]byte{"": missing}}}
-		if err := assets["index.html"].settle(); err != nil {
+		a := &asset{kind: contentType("index.html"), encoding: map[string][]byte{"": missing}}
+		if err := a.settle(); err != nil {
 			panic(err) // it is plain
 		}
+		assets = map[string]*asset{"index.html": a, "dashboard.html": a}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(assets, w, r) })
 }

@@ -114,8 +114,10 @@ func TestPolicy(t *testing.T) {
 
 // TestMissing: a program built without its pages says so, and what to do.
 func TestMissing(t *testing.T) {
-	w := ask(handler(fstest.MapFS{".gitkeep": {}}), "GET", "/")
-	if w.Code != 200 || !strings.Contains(w.Body.String(), "make web") {
-		t.Errorf("%d %q", w.Code, w.Body)
+	for _, path := range []string{"/", "/dashboard"} {
+		w := ask(handler(fstest.MapFS{".gitkeep": {}}), "GET", path)
+		if w.Code != 200 || !strings.Contains(w.Body.String(), "make web") {
+			t.Errorf("%s: %d %q", path, w.Code, w.Body)
+		}
 	}
 }

@@ -16,12 +16,13 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/web"
 )
 
 type demoFlags struct {
 	data, base, out, record string
 	reproducible            bool
-	headOnly, verbose       bool
+	headOnly, verbose, open bool
 	everyRank               bool
 	rounds, clients, vanish int
 	alpha, epsilon          float64
@@ -76,6 +77,7 @@ func demoFlagSet(f *demoFlags) *pflag.FlagSet {
 	fl.BoolVar(&f.adaptive, "adaptive-clip", false, "let the clip norm follow the median of the updates' norms, privately")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the generated data and of every split; with --reproducible of everything")
 	fl.BoolVar(&f.everyRank, "test-every-rank", false, "score the test split at every rank, not only at the one that validation chose")
+	fl.BoolVar(&f.open, "open", false, "show the run's dashboard in a browser")
 	fl.BoolVar(&f.verbose, "verbose", false, "log sessions and states to standard error")
 	return fl
 }
@@ -219,6 +221,10 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 		Faults:  f.faults(),
 	}
 	scores.choose(&cfg.Coordinator)
+	if f.open {
+		cfg.Coordinator.Pages = web.Handler()
+		cfg.Listening = func(url, adminToken string) { showDashboard(a.Stderr, dashboardAddress(url, adminToken)) }
+	}
 	if f.verbose {
 		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
 		cfg.Coordinator.Log = cfg.Log

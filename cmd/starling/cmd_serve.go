@@ -163,7 +163,7 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, f serv
 	}
 	fmt.Fprintf(a.Stderr, "listening on %s\njoin with: starling join %s --data FILE\nor open %s/#%s in a browser\n",
 		endpoint.Listener.Addr(), token, token.URL, token)
-	fmt.Fprintf(a.Stderr, "dashboard, for the operator alone: %s/dashboard#%s\n", endpoint.URL, c.AdminToken())
+	fmt.Fprintf(a.Stderr, "dashboard, for the operator alone: %s\n", dashboardAddress(endpoint.URL, c.AdminToken()))
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- c.Serve(serving, endpoint) }()

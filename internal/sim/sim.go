@@ -29,6 +29,9 @@ type Config struct {
 	Log     *slog.Logger // of the devices; nil: discard
 	// Device is told what each device does. It must be safe for concurrent use.
 	Device func(client int, e edge.Event)
+	// Listening is told the coordinator's address and admin token before the first
+	// round; may be nil.
+	Listening func(url, adminToken string)
 	// Policy is the devices'; nil is edge.TrustingPolicy: coordinator and data are in
 	// one process.
 	Policy *edge.Policy
@@ -82,6 +85,9 @@ func Run(ctx context.Context, cfg Config) (_ Result, err error) {
 	f := &fleet{cfg: cfg, token: wire.Token{
 		URL: "http://" + ln.Addr().String(), Secret: []byte(cfg.Coordinator.Job.Enrolment.Secret),
 	}}
+	if cfg.Listening != nil {
+		cfg.Listening(f.token.URL, co.AdminToken())
+	}
 	if err := f.start(ctx); err != nil {
 		cancel()
 		f.wg.Wait()
