@@ -111,8 +111,10 @@ func (b *bubbled) device(ctx context.Context, i int, token wire.Token) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
+	policy := edge.TrustingPolicy()
 	return edge.Run(ctx, edge.Config{
 		Token: token.String(), Identity: key, Data: edge.Examples(b.cfg.Clients[i]), Trainer: b.cfg.Trainer, HTTP: client,
+		Policy:     &policy, // coordinator and data are in one process
 		BackoffMin: 100 * time.Millisecond, BackoffMax: 5 * time.Second,
 		Dial: func(ctx context.Context, t string) (edge.Conn, error) {
 			return edge.DialSocket(ctx, t, b.lines[i].dial)
