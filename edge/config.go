@@ -30,12 +30,13 @@ type Config struct {
 	Log      Logger      // default: discard
 	Agent    string      // what the operator's log calls this program; default "starling"
 
-	Policy           *Policy // what the owner lets a job ask for; default PolicyFor the token
-	Remake           Remaker // makes programs again; nil: those of the coordinator are run unless the policy names others
-	AllowPlain       bool    // join a coordinator on another machine without TLS
-	MaxBlob          uint64  // bytes, largest blob to fetch; default 1 GiB
-	AcceptNotPrivate bool    // join a job that says of itself that it is not private
-	CacheDir         string  // where base and programs are kept between runs; empty: memory only
+	Policy           *Policy  // what the owner lets a job ask for; default PolicyFor the token
+	Account          *Account // what the data has given; default: one in memory
+	Remake           Remaker  // makes programs again; nil: those of the coordinator are run unless the policy names others
+	AllowPlain       bool     // join a coordinator on another machine without TLS
+	MaxBlob          uint64   // bytes, largest blob to fetch; default 1 GiB
+	AcceptNotPrivate bool     // join a job that says of itself that it is not private
+	CacheDir         string   // where base and programs are kept between runs; empty: memory only
 
 	BackoffMin time.Duration // first wait before reconnecting; default 500ms
 	BackoffMax time.Duration // longest; default 1 min
@@ -95,6 +96,11 @@ func (c *Config) validate() (wire.Token, error) {
 	}
 	if err := c.Policy.Validate(); err != nil {
 		return t, err
+	}
+	if c.Account == nil {
+		if c.Account, err = NewAccount(nil, nil); err != nil {
+			return t, err
+		}
 	}
 	orElse(&c.MaxBlob, 1<<30)
 	orElse(&c.BackoffMin, 500*time.Millisecond)

@@ -75,6 +75,13 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 		c.answered = plan.Round
 		return c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err})
 	}
+	if err := c.cfg.Account.begin(c.job, plan.Round, c.cfg.Policy.RoundsADay, time.Now()); err != nil {
+		c.answered = plan.Round
+		if why := new(RefusalError); errors.As(err, &why) {
+			return c.refuse(ctx, why)
+		}
+		return errors.Join(c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err}), err)
+	}
 	p := secagg.PlanHash(hex.EncodeToString(plan.Task[:]), plan.Round, cfg, a.Plan)
 	sec, err := secagg.NewClient(cfg, p, c.cfg.Identity, random(c.cfg.Seed, forSecagg, plan.Round))
 	if err != nil {
@@ -219,6 +226,9 @@ func (c *client) maskAndSend(ctx context.Context) error {
 	if r.symbols == nil || !r.delivered {
 		return nil
 	}
+	if err := c.cfg.Account.contribute(c.job); err != nil {
+		return errors.Join(c.leave(&RefusalError{Round: r.plan.Round, Cause: ErrPlan, Err: err}), err)
+	}
 	masked, err := r.sec.Mask(r.symbols)
 	clear(r.symbols)
 	r.symbols = nil
@@ -308,6 +318,11 @@ func (c *client) outcome(m *wire.Outcome) {
 	v := r.event(state)
 	v.Text = m.Reason
 	c.end()
+	if state == Committed {
+		if err := c.cfg.Account.committed(c.job); err != nil {
+			c.cfg.Log.Warn("the account is behind", "err", err) // the contribution is in it
+		}
+	}
 	c.events.send(v)
 }
 

@@ -112,11 +112,17 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 	if err != nil {
 		return err
 	}
-	key, release, err := takeIdentity(identity, token)
+	key, release, err := takeIdentity(identity)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	account, releaseAccount, err := takeAccount(identity, f.data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, releaseAccount()) }()
+	printAccount(a.Stderr, account)
 	if err := yieldToOthers(); err != nil {
 		fmt.Fprintf(a.Stderr, "training competes with this machine's other work: %v\n", err)
 	}
@@ -133,7 +139,7 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 		remake = nil
 	}
 	err = edge.Run(ctx, edge.Config{
-		Remake: remake, AllowPlain: f.plain,
+		Remake: remake, Account: account, AllowPlain: f.plain,
 		Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: policy,
 		Trainer: trainer,
 		Progress: func(e edge.Event) {
@@ -164,6 +170,17 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 			report.RoundsCommitted, report.RoundsDropped, report.RoundsAbandoned, report.Reason)
 		return err
 	})
+}
+
+// printAccount says what the data has given to each job so far.
+func printAccount(w io.Writer, account *edge.Account) {
+	for _, j := range account.Jobs() {
+		cost := ""
+		if g, ok, err := j.Epsilon(); err == nil && ok {
+			cost = fmt.Sprintf("; seen from here, if the noise is as announced: %v", g)
+		}
+		fmt.Fprintf(w, "given so far to %q: %d of %d rounds%s\n", j.Name, j.Contributed, j.Promised, cost)
+	}
 }
 
 // readToken takes the token from where it is not seen in a list of processes: a

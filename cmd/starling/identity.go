@@ -18,6 +18,15 @@ import (
 // file has its own, so that two of them can take part beside each other on one
 // machine, and the same data never does so twice, which would count it double.
 func identityPath(data string) (string, error) {
+	name, err := dataName(data)
+	if err != nil {
+		return "", err
+	}
+	return userPath("", os.UserConfigDir, "identity-"+name+".pem")
+}
+
+// dataName tells a data file from others of its name.
+func dataName(data string) (string, error) {
 	at, err := filepath.Abs(data)
 	if err != nil {
 		return "", err
@@ -26,26 +35,49 @@ func identityPath(data string) (string, error) {
 		at = real
 	}
 	sum := sha256.Sum256([]byte(at))
-	return userPath("", os.UserConfigDir, fmt.Sprintf("identity-%s-%x.pem", filepath.Base(at), sum[:4]))
+	return fmt.Sprintf("%s-%x", filepath.Base(at), sum[:4]), nil
 }
 
-// takeIdentity loads an identity, or makes it, and holds it for one coordinator
-// until release is called.
-func takeIdentity(path, token string) (key ed25519.PrivateKey, release func() error, err error) {
+// takeIdentity loads an identity, or makes it, and holds it until release is
+// called: at one coordinator at a time.
+func takeIdentity(path string) (key ed25519.PrivateKey, release func() error, err error) {
 	if key, err = edge.LoadIdentity(path); err != nil {
 		return nil, nil, err
 	}
-	sum := sha256.Sum256([]byte(token))
-	lock := flock.New(fmt.Sprintf("%s.%x.lock", path, sum[:4]))
+	release, err = hold(path, "identity")
+	return key, release, err
+}
+
+// takeAccount opens what a data set has given, beside the identity, and holds it:
+// one job at a time asks for the data, whatever identity it is given under.
+func takeAccount(identity, data string) (_ *edge.Account, release func() error, err error) {
+	name, err := dataName(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	path := filepath.Join(filepath.Dir(identity), "account-"+name+".json")
+	if release, err = hold(path, "account of "+data); err != nil {
+		return nil, nil, err
+	}
+	account, err := edge.OpenAccount(path)
+	if err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return account, release, nil
+}
+
+// hold keeps other processes from a file.
+func hold(path, what string) (release func() error, err error) {
+	lock := flock.New(path + ".lock")
 	held, err := lock.TryLock()
 	if err != nil {
-		return nil, nil, fmt.Errorf("lock of the identity %s: %w", path, err)
+		return nil, fmt.Errorf("lock of %s: %w", path, err)
 	}
 	if !held {
-		return nil, nil, fmt.Errorf("the identity %s takes part already, in another 'starling join' on this machine; "+
-			"for other data give this one its own: --identity FILE", path)
+		return nil, fmt.Errorf("the %s takes part already, in another 'starling join' on this machine (%s): one job at a time; "+
+			"for other data give this one its own: --identity FILE", what, path)
 	}
-	return key, lock.Unlock, nil
+	return lock.Unlock, nil
 }
 
 // interrupted is the end of a command by a signal.

@@ -34,27 +34,23 @@ func TestIdentityOfEachFile(t *testing.T) {
 	if err != nil || again != paths[0] || paths[0] == paths[1] {
 		t.Errorf("identities %q, then %q: %v", paths, again, err)
 	}
-	key, release, err := takeIdentity(paths[0], "one")
+	key, release, err := takeIdentity(paths[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, releaseOther, err := takeIdentity(paths[1], "one")
+	other, releaseOther, err := takeIdentity(paths[1])
 	if err != nil || other.Equal(key) {
 		t.Fatalf("the other file: %v", err)
 	}
-	if _, _, err := takeIdentity(paths[0], "one"); err == nil || !strings.Contains(err.Error(), paths[0]) || !strings.Contains(err.Error(), "--identity") {
+	if _, _, err := takeIdentity(paths[0]); err == nil || !strings.Contains(err.Error(), paths[0]) || !strings.Contains(err.Error(), "--identity") {
 		t.Errorf("twice at once: %v", err)
 	}
-	elsewhere, releaseElsewhere, err := takeIdentity(paths[0], "another coordinator")
-	if err != nil || !elsewhere.Equal(key) {
-		t.Errorf("at another coordinator: %v", err)
-	}
-	for _, r := range []func() error{release, releaseOther, releaseElsewhere} {
+	for _, r := range []func() error{release, releaseOther} {
 		if err := r(); err != nil {
 			t.Error(err)
 		}
 	}
-	_, release, err = takeIdentity(paths[0], "one")
+	_, release, err = takeIdentity(paths[0])
 	if err != nil {
 		t.Fatalf("after its end: %v", err)
 	}

@@ -1,0 +1,223 @@
+package edge
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/durable"
+)
+
+var (
+	// ErrAccount is an account that cannot be read or kept: no round is answered
+	// without one.
+	ErrAccount = errors.New("edge: the data's account cannot be used")
+	// ErrPromise is a coordinator that asks for more rounds than its job announced.
+	ErrPromise = errors.New("edge: the job has had the rounds that it announced")
+)
+
+// An Account is what a data set has given, job by job. It is on disk before a
+// round is answered, so that neither a crash nor a coordinator can make the
+// device forget. Its methods are safe for concurrent use.
+type Account struct {
+	save func([]byte) error // nil: it is kept in memory alone
+
+	mu    sync.Mutex
+	state accountState // by mu
+}
+
+// accountState is the file.
+type accountState struct {
+	Version int                    `json:"version"`
+	Jobs    map[string]*JobAccount `json:"jobs"`  // by TaskID in hexadecimal
+	Begun   map[int64]int          `json:"begun"` // rounds begun, by hour since 1970, of the last day
+}
+
+// A JobAccount is what one job had.
+type JobAccount struct {
+	Name        string `json:"name"`
+	Promised    uint64 `json:"promised"`    // rounds that the job announced
+	Answered    uint64 `json:"answered"`    // highest number of a round answered
+	Begun       uint64 `json:"begun"`       // rounds answered at all
+	Contributed uint64 `json:"contributed"` // rounds in which an update was handed over
+	Committed   uint64 `json:"committed"`   // of these, what the coordinator said it released
+
+	Noise        float64 `json:"noise"`                   // noise multiplier that the job says it delivers
+	ProviderRate float64 `json:"provider_rate,omitempty"` // of each provider's coin; 0: the device is the unit
+	Delta        float64 `json:"delta"`
+	Last         int64   `json:"last"` // seconds since 1970
+}
+
+// Epsilon is what the job has cost as seen from this device, which knows when it
+// took part: each contribution counts in full, at the noise that the job says it
+// adds. ok is false where it says that it adds none, or nothing was given.
+func (j *JobAccount) Epsilon() (g dp.Guarantee, ok bool, err error) {
+	if j.Contributed == 0 || !(j.Noise > 0) || !(j.Delta > 0) {
+		return g, false, nil
+	}
+	n := int(min(j.Contributed, dp.MaxRounds))
+	event := dp.Rounds(dp.Mechanism{SamplingRate: 1, NoiseMultiplier: j.Noise}, n)
+	if j.ProviderRate > 0 {
+		event = dp.GroupSampling{ClientRate: 1, ProviderRate: j.ProviderRate}.Rounds(j.Noise, n)
+	}
+	g, err = dp.Epsilon([]dp.Event{event}, j.Delta, dp.RDP)
+	return g, err == nil, err
+}
+
+const accountVersion = 1
+
+// mostAccount bounds the file, bytes.
+const mostAccount = 4 << 20
+
+// NewAccount is an account that is kept by save, nil: in memory. It goes on from
+// what save was last given; nil begins a new one. save returns when the account
+// would survive a power cut.
+func NewAccount(b []byte, save func([]byte) error) (*Account, error) {
+	a := &Account{save: save, state: accountState{Version: accountVersion}}
+	if b != nil {
+		if len(b) > mostAccount {
+			return nil, fmt.Errorf("%w: %d bytes, limit %d", ErrAccount, len(b), mostAccount)
+		}
+		dec := json.NewDecoder(bytes.NewReader(b))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&a.state); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrAccount, err)
+		}
+		if a.state.Version != accountVersion {
+			return nil, fmt.Errorf("%w: version %d, this program reads %d", ErrAccount, a.state.Version, accountVersion)
+		}
+		for task, j := range a.state.Jobs {
+			if j == nil {
+				return nil, fmt.Errorf("%w: job %.80q has no figures", ErrAccount, task)
+			}
+		}
+	}
+	if a.state.Jobs == nil {
+		a.state.Jobs = map[string]*JobAccount{}
+	}
+	if a.state.Begun == nil {
+		a.state.Begun = map[int64]int{}
+	}
+	return a, nil
+}
+
+// OpenAccount goes on with the account at path, or begins one there. One that
+// cannot be read is an error: it is not begun anew.
+func OpenAccount(path string) (*Account, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		b = nil
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAccount, err)
+	}
+	a, err := NewAccount(b, func(b []byte) error { return durable.Replace(path, b, 0o600) })
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return a, nil
+}
+
+// Jobs are copies of the jobs' accounts.
+func (a *Account) Jobs() (jobs []JobAccount) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, j := range a.state.Jobs {
+		jobs = append(jobs, *j)
+	}
+	return jobs
+}
+
+// spare is how many rounds more than announced a job may have lost after updates
+// were handed over: a quarter, and five where that is less.
+func spare(rounds uint64) uint64 { return max(5, rounds/4) }
+
+const hour = int64(time.Hour / time.Second)
+
+// begin notes that a round is about to be answered, or says why it is not.
+func (a *Account) begin(j *job, round uint64, most int, now time.Time) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	of := a.of(j)
+	switch {
+	case round <= of.Answered:
+		return &RefusalError{Round: round, Cause: ErrReplay, Err: fmt.Errorf("last was %d", of.Answered)}
+	case of.Committed >= of.Promised:
+		return fmt.Errorf("%w: %d", ErrPromise, of.Promised)
+	case of.Contributed >= of.Promised+spare(of.Promised):
+		return fmt.Errorf("%w: %d, and %d more that it says were lost", ErrPromise, of.Promised, spare(of.Promised))
+	}
+	today, oldest, at := 0, int64(0), now.Unix()/hour
+	for h, n := range a.state.Begun {
+		switch {
+		case h <= at-24:
+			delete(a.state.Begun, h)
+		default:
+			today += n
+			if oldest == 0 || h < oldest {
+				oldest = h
+			}
+		}
+	}
+	if today >= most {
+		wait := time.Unix((oldest+24)*hour, 0).Sub(now)
+		return &paceError{wait: min(wait, longestPause), why: fmt.Sprintf("this data has begun %d rounds within 24 hours, its owner's limit (--rounds-a-day)", today)}
+	}
+	a.state.Begun[at]++
+	of.Answered, of.Last = round, now.Unix()
+	of.Begun++
+	return a.keep()
+}
+
+// contribute notes that an update is about to be handed over.
+func (a *Account) contribute(j *job) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.of(j).Contributed++
+	return a.keep()
+}
+
+// committed notes what the coordinator says of a round. Where it is lost with a
+// crash the contribution still counts.
+func (a *Account) committed(j *job) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.of(j).Committed++
+	return a.keep()
+}
+
+// of is a job's account; a.mu is held.
+func (a *Account) of(j *job) *JobAccount {
+	task := hex.EncodeToString(j.task[:])
+	of := a.state.Jobs[task]
+	if of == nil {
+		p := j.Privacy
+		of = &JobAccount{Name: Escape(j.Name, false), Promised: j.Rounds, Noise: p.NoiseMultiplier, ProviderRate: j.ProviderRate, Delta: p.Delta}
+		a.state.Jobs[task] = of
+	}
+	return of
+}
+
+// keep writes the account; a.mu is held.
+func (a *Account) keep() error {
+	if a.save == nil {
+		return nil
+	}
+	b, err := json.MarshalIndent(&a.state, "", "\t")
+	if err == nil && len(b) > mostAccount {
+		err = fmt.Errorf("%d bytes, limit %d: it has too many jobs", len(b), mostAccount)
+	}
+	if err == nil {
+		err = a.save(append(b, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrAccount, err)
+	}
+	return nil
+}

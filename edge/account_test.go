@@ -1,0 +1,154 @@
+package edge
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+func accountJob(rounds uint64) *job {
+	return &job{Job: wire.Job{Name: "test", Rounds: rounds, Privacy: wire.Privacy{NoiseMultiplier: 1, Delta: 1e-6}}}
+}
+
+// A job that announced 20 rounds gets 20, whatever its coordinator says of them,
+// but for what it may have lost, and across restarts of the device.
+func TestHostilePromise(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "account.json")
+	for _, c := range []struct {
+		commits bool
+		want    int
+	}{{true, 20}, {false, 25}} {
+		j := accountJob(20)
+		if !c.commits {
+			j.task[0]++
+		}
+		given := 0
+		for round := uint64(1); round <= 100; round++ {
+			a, err := OpenAccount(path) // a new process
+			ok(t, err)
+			if err := a.begin(j, round, 1000, time.Now()); err != nil {
+				if !errors.Is(err, ErrPromise) || !fatal(err) {
+					t.Errorf("round %d: %v", round, err)
+				}
+				break
+			}
+			ok(t, a.contribute(j))
+			given++
+			if c.commits {
+				ok(t, a.committed(j))
+			}
+		}
+		if given != c.want {
+			t.Errorf("commits %v: %d rounds of 20", c.commits, given)
+		}
+	}
+	a, err := OpenAccount(path)
+	ok(t, err)
+	for _, j := range a.Jobs() {
+		g, counted, err := j.Epsilon()
+		if err != nil || !counted || g.Epsilon < 10 || g.Rounds != int(j.Contributed) {
+			t.Errorf("%+v: %v, %v", j, g, err)
+		}
+	}
+}
+
+// What is noted is on disk before it is true, a round is not answered twice by
+// two processes, and the pace holds over all jobs.
+func TestHostilePace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "account.json")
+	a, err := OpenAccount(path)
+	ok(t, err)
+	now := time.Unix(1_700_000_000, 0)
+	one, two := accountJob(1000), accountJob(1000)
+	two.task[0]++
+	for round := uint64(1); round <= 5; round++ {
+		ok(t, a.begin(one, round, 10, now))
+		ok(t, a.begin(two, round, 10, now))
+	}
+	pace := new(paceError)
+	if err := a.begin(one, 6, 10, now); !errors.As(err, &pace) || pace.wait <= 0 || pace.wait > longestPause || !strings.Contains(err.Error(), "--rounds-a-day") {
+		t.Errorf("the 11th round of a day: %v", err)
+	}
+	ok(t, a.begin(one, 7, 10, now.Add(25*time.Hour)))
+	b, err := OpenAccount(path)
+	ok(t, err)
+	refusal := new(RefusalError)
+	if err := b.begin(one, 7, 10, now.Add(26*time.Hour)); !errors.As(err, &refusal) || !errors.Is(err, ErrReplay) {
+		t.Errorf("a round that was answered before a restart: %v", err)
+	}
+	// A disk that keeps nothing stops the device.
+	c, err := NewAccount(nil, func([]byte) error { return errors.New("disk is full") })
+	ok(t, err)
+	if err := c.begin(one, 1, 10, now); !errors.Is(err, ErrAccount) || !fatal(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+// The device itself: rounds without end are answered as far as they were
+// announced.
+func TestHostileEndlessJob(t *testing.T) {
+	h := newHouse(t) // it announces 3 rounds
+	var devices []*device
+	var peers []*peer
+	var account *Account
+	for i := range 3 {
+		cfg := h.config(&constant{value: 0.01})
+		if i == 0 {
+			var err error
+			account, err = NewAccount(nil, nil)
+			ok(t, err)
+			cfg.Account = account
+		}
+		devices = append(devices, h.start(cfg))
+		peers = append(peers, h.admit(false))
+	}
+	for round := uint64(1); round <= 3; round++ {
+		h.round(h.plan(round), peers, nil)
+	}
+	peers[0].assign(h.plan(4))
+	if m := want[*wire.Refuse](peers[0]); m.Code != wire.CodePlan {
+		t.Errorf("%+v", m)
+	}
+	if err := devices[0].wait(t); !errors.Is(err, ErrPromise) {
+		t.Errorf("%v", err)
+	}
+	if jobs := account.Jobs(); len(jobs) != 1 || jobs[0].Contributed != 3 || jobs[0].Committed != 3 || jobs[0].Begun != 3 {
+		t.Errorf("%+v", jobs)
+	}
+	// What the plan itself says cannot go beyond the announcement either.
+	p := h.plan(9)
+	p.Step = 3
+	peers[1].assign(p)
+	if m := want[*wire.Refuse](peers[1]); m.Code != wire.CodePlan {
+		t.Errorf("%+v", m)
+	}
+}
+
+// An account that cannot be read is not begun anew.
+func TestHostileAccountFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "account.json")
+	for _, text := range []string{"", "{", `{"version":2}`, `{"version":1,"jobs":{"ab":null}}`, `{"version":1,"more":1}`, strings.Repeat(" ", mostAccount+1)} {
+		ok(t, os.WriteFile(path, []byte(text), 0o600))
+		if _, err := OpenAccount(path); !errors.Is(err, ErrAccount) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%.20q: %v", text, err)
+		}
+	}
+}
+
+func FuzzAccount(f *testing.F) {
+	f.Add([]byte(`{"version":1,"jobs":{"ab":{"name":"x","promised":3}},"begun":{"1":2}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, err := NewAccount(b, nil)
+		if err != nil {
+			return
+		}
+		for _, j := range a.Jobs() {
+			_, _, _ = j.Epsilon()
+		}
+	})
+}
