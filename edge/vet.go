@@ -16,6 +16,12 @@ import (
 // ErrUnpromised is a program that the job does not lead to.
 var ErrUnpromised = errors.New("edge: the coordinator's program is not the one that its job says")
 
+// BrowserTrust is what the user of a page has to know before joining: a browser
+// has no compiler that could make a program again.
+const BrowserTrust = "In a browser you trust whoever runs this coordinator: it sends this page and the program that trains on your file. " +
+	"The program can reach nothing but your examples, and what it returns is clipped, rounded and hidden in a sum of several devices; " +
+	"but only the starling program on your own machine checks that it is the training that the job promises."
+
 // A Remaker makes the program of a job again, of the announced job and its base,
 // for a rank and a host: what package coordinator's compiler does. This package
 // reaches no compiler, which would not fit a browser.

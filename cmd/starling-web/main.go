@@ -6,6 +6,7 @@
 // It sets globalThis.starling to an object with
 //
 //	version            the protocol version, a string
+//	trust              whom a user of this page trusts, in plain words
 //	preview(source)    a Promise; reads a labelled file, nothing leaves
 //	sample(n)          a Promise; generated invoices as JSON Lines, n in 0..999
 //	join(options, on)  a Promise; takes part until the job ends
@@ -41,6 +42,7 @@ func main() {
 	w := &web{}
 	js.Global().Set("starling", map[string]any{
 		"version": strconv.Itoa(edge.ProtocolVersion),
+		"trust":   edge.BrowserTrust,
 		"preview": js.FuncOf(preview),
 		"sample":  js.FuncOf(sample),
 		"join":    js.FuncOf(w.join),
