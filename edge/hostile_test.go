@@ -62,13 +62,17 @@ func TestHostileHandshake(t *testing.T) {
 			admit(h, func(*wire.Enrolled) {})
 		}},
 		"wrong base": {ErrBase, func(h *house) {
+			h.mu.Lock()
 			for path := range h.blobs {
 				h.blobs[path] = append(bytes.Clone(h.blobs[path][1:]), 0)
 			}
+			h.mu.Unlock()
 			admit(h, func(*wire.Enrolled) {})
 		}},
 		"no base": {ErrBase, func(h *house) {
+			h.mu.Lock()
 			h.blobs = nil
+			h.mu.Unlock()
 			admit(h, func(*wire.Enrolled) {})
 		}},
 		"base that is none": {ErrBase, func(h *house) {

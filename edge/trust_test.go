@@ -132,6 +132,8 @@ func TestHostileText(t *testing.T) {
 	fit("error in words", Words(err))
 	e, _ = d.saw(Abandoned)
 	fit("outcome", e.Text)
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for _, e := range d.events {
 		if strings.ContainsFunc(e.Text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			t.Errorf("event %+v", e)
