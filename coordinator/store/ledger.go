@@ -66,22 +66,46 @@ func (l Ledger) Events() []dp.Event {
 	return events
 }
 
+// promise is what a ledger is the ledger of.
+type promise struct{ version, job, task, private, delta string }
+
+// promiseVersion 2 hashes all of it; 1, of files that began before, the job alone.
+const promiseVersion = "2"
+
+func readPromise(q querier) (p promise, err error) {
+	for key, v := range map[string]*string{"job": &p.job, "task": &p.task, "private": &p.private} {
+		if *v, err = getMeta(q, key); err != nil {
+			return p, err
+		}
+	}
+	switch p.version, err = getMeta(q, "promise"); {
+	case errors.Is(err, sql.ErrNoRows):
+		return p, nil
+	case err != nil:
+		return p, err
+	case p.version != promiseVersion:
+		return p, fmt.Errorf("%w: its beginning has version %q, this program knows 1 and %s", ErrLedger, p.version, promiseVersion)
+	}
+	p.delta, err = getMeta(q, "delta")
+	return p, err
+}
+
+// genesis is the hash that the chain begins with.
+func (p promise) genesis() [32]byte {
+	if p.version == "" {
+		return dp.GenesisHash([]byte(p.job))
+	}
+	return dp.GenesisHash(fmt.Appendf(nil, "promise %s: job %s, task %q, private %s, delta %s", p.version, p.job, p.task, p.private, p.delta))
+}
+
 // readLedger reads the entries and verifies the chain.
 func readLedger(q querier) (Ledger, error) {
 	var l Ledger
-	job, err := getMeta(q, "job")
+	promise, err := readPromise(q)
 	if err != nil {
 		return l, err
 	}
-	l.Head = dp.GenesisHash([]byte(job))
-	if l.Task, err = getMeta(q, "task"); err != nil {
-		return l, err
-	}
-	private, err := getMeta(q, "private")
-	if err != nil {
-		return l, err
-	}
-	l.Private = private == "true"
+	l.Head, l.Task, l.Private = promise.genesis(), promise.task, promise.private == "true"
 	rows, err := q.Query(`SELECT seq, round, event, note, hash, certificate
 		FROM ledger LEFT JOIN round ON round.id = ledger.round ORDER BY seq`)
 	if err != nil {
@@ -113,6 +137,9 @@ func readLedger(q querier) (Ledger, error) {
 		}
 		if e.Cohort.Hash() != e.Event.Certificate {
 			return l, &LedgerError{at, "its event names another sampling certificate"}
+		}
+		if e.Cohort.Generator != "crypto/rand" {
+			l.Private = false // whatever the file says: the chain covers who drew the coins
 		}
 		copy(e.Hash[:], hash)
 		l.Entries = append(l.Entries, e)
@@ -183,10 +210,14 @@ func (s *Store) appendEntry(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
 	if charged > 0 {
 		return e, fmt.Errorf("%w: round %d", ErrCharged, ev.Round)
 	}
-	prev := dp.GenesisHash([]byte(hex.EncodeToString(s.opt.Job[:])))
+	promise, err := readPromise(tx)
+	if err != nil {
+		return e, err
+	}
+	prev := promise.genesis()
 	var seq uint64
 	var head []byte
-	err := tx.QueryRow(`SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1`).Scan(&seq, &head)
+	err = tx.QueryRow(`SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1`).Scan(&seq, &head)
 	switch {
 	case err == nil:
 		e.Seq = seq + 1
@@ -247,7 +278,7 @@ func ReadLedger(dir string) (l Ledger, err error) {
 	}
 	// The ledger is the same in all of them. What was spent under an old one stays
 	// spent, and must stay readable.
-	if v != schemaVersion && v != "2" && v != "1" {
+	if v != schemaVersion && v != "3" && v != "2" && v != "1" {
 		return l, fmt.Errorf("store: %s has schema %q, this program reads 1 to %s", path, v, schemaVersion)
 	}
 	if l, err = checkLedger(tx); err != nil {

@@ -22,7 +22,7 @@
 // wants to detect that keeps the ledger's head hash somewhere else (it is
 // printed, and stands beside each exported checkpoint). The store holds no
 // un-noised sum, no update, no share and no mask; it holds the coordinator's
-// signing key, so the folder is made with mode 0700.
+// signing key, so the folder is kept at mode 0700, its files at 0600.
 package store
 
 import (
@@ -57,6 +57,8 @@ var (
 	ErrIntent = errors.New("store: the event is not the one that was intended")
 	// ErrNoStore: there is no store in the folder.
 	ErrNoStore = errors.New("store: no coordinator has run in this folder")
+	// ErrMode: others than the owner may read or write the state.
+	ErrMode = errors.New("store: others can read or change this")
 	// ErrFull: no more identities may be enrolled.
 	ErrFull = errors.New("store: no more devices may be enrolled")
 )
@@ -64,9 +66,36 @@ var (
 // FileName of the database inside the folder.
 const FileName = "starling.db"
 
-// schemaVersion 3 has certificates whose roll is keyed by their nonce, and intents
-// that are written with the draw; its tables are those of 2.
-const schemaVersion = "3"
+// schemaVersion 4 knows who was seen, excluded and invited, and hashes what the
+// ledger promises into its beginning. 3 has certificates whose roll is keyed by
+// their nonce, and intents that are written with the draw; its tables are those of 2.
+const schemaVersion = "4"
+
+// fleetSchema is what 4 adds to the tables of 3.
+const fleetSchema = `
+ALTER TABLE identity ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE identity ADD COLUMN invitation INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE identity ADD COLUMN excluded TEXT NOT NULL DEFAULT '';
+CREATE INDEX identity_excluded ON identity (key) WHERE excluded <> '';
+CREATE TABLE strike (
+  id INTEGER PRIMARY KEY,
+  key BLOB NOT NULL CHECK (length(key) = 32),
+  round INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  reason TEXT NOT NULL
+);
+CREATE TABLE invitation (
+  id INTEGER PRIMARY KEY,
+  secret BLOB NOT NULL UNIQUE CHECK (length(secret) = 32),
+  note TEXT NOT NULL,
+  uses INTEGER NOT NULL CHECK (uses > 0),
+  used INTEGER NOT NULL DEFAULT 0,
+  expires INTEGER NOT NULL,
+  revoked INTEGER NOT NULL DEFAULT 0,
+  at INTEGER NOT NULL
+);
+UPDATE identity SET seen = at;
+`
 
 const schema = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -127,6 +156,7 @@ type Options struct {
 	Task            string
 	Job             [32]byte
 	NotPrivate      bool             // a reproducible run: its ledger says so
+	Delta           float64          // of the job's guarantee
 	KeepCheckpoints int              // 0: 8
 	MaxIdentities   int              // 0: 100000
 	Now             func() time.Time // nil: time.Now
@@ -165,6 +195,9 @@ func Open(dir string, opt Options) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
+	if err := guard(dir); err != nil {
+		return nil, err
+	}
 	lock, err := lockFolder(filepath.Join(dir, "lock"))
 	if err != nil {
 		return nil, err
@@ -178,6 +211,12 @@ func Open(dir string, opt Options) (*Store, error) {
 
 func (s *Store) open(dir string) error {
 	path := filepath.Join(dir, FileName)
+	// SQLite gives its other files the mode of this one.
+	if f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return fmt.Errorf("store: %w", err)
+	} else if err := f.Close(); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
 	db, err := sql.Open("sqlite", dsn(path,
 		"_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_txlock=immediate"))
 	if err != nil {
@@ -210,12 +249,13 @@ func (s *Store) begin() error {
 			return err
 		}
 		if tables == 0 {
-			if _, err := tx.Exec(schema); err != nil {
+			if _, err := tx.Exec(schema + fleetSchema); err != nil {
 				return err
 			}
 			for k, v := range map[string]string{
 				"schema": schemaVersion, "task": s.opt.Task, "job": hex.EncodeToString(s.opt.Job[:]),
-				"private": strconv.FormatBool(!s.opt.NotPrivate),
+				"private": strconv.FormatBool(!s.opt.NotPrivate), "promise": promiseVersion,
+				"delta": strconv.FormatFloat(s.opt.Delta, 'g', -1, 64),
 			} {
 				if err := setMeta(tx, k, v); err != nil {
 					return err
@@ -225,12 +265,15 @@ func (s *Store) begin() error {
 		switch v, err := getMeta(tx, "schema"); {
 		case err != nil:
 			return err
-		case v == "2":
+		case v == "2", v == "3":
+			if _, err := tx.Exec(fleetSchema); err != nil {
+				return err
+			}
 			if err := setMeta(tx, "schema", schemaVersion); err != nil {
 				return err
 			}
 		case v != schemaVersion:
-			return fmt.Errorf("the file has schema %q, this program knows 2 and %s", v, schemaVersion)
+			return fmt.Errorf("the file has schema %q, this program knows 2 to %s", v, schemaVersion)
 		}
 		task, err := getMeta(tx, "task")
 		if err != nil {
@@ -292,7 +335,7 @@ func (s *Store) txUnfenced(f func(*sql.Tx) error) error {
 
 // prefixed adds "store:" to errors of the driver; ours carry it.
 func prefixed(err error) error {
-	for _, own := range []error{ErrFenced, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull} {
+	for _, own := range []error{ErrFenced, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown} {
 		if errors.Is(err, own) {
 			return err
 		}
@@ -340,30 +383,6 @@ func (s *Store) Secret(name string, fresh func() ([]byte, error)) ([]byte, error
 		return nil
 	})
 	return out, err
-}
-
-// Enrol adds an identity; added is false where it was enrolled before. Beyond
-// Options.MaxIdentities it returns ErrFull.
-func (s *Store) Enrol(key [32]byte) (added bool, err error) {
-	err = s.tx(func(tx *sql.Tx) error {
-		var known, count int
-		if err := tx.QueryRow(`SELECT count(*) FROM identity WHERE key = ?`, key[:]).Scan(&known); err != nil || known > 0 {
-			return err
-		}
-		// Identities are never deleted and SQLite numbers them 1, 2, ...: the last
-		// number is how many there are, at the cost of one look-up instead of a walk
-		// over the table. A row deleted by hand makes the limit stricter, never laxer.
-		if err := tx.QueryRow(`SELECT coalesce(max(id), 0) FROM identity`).Scan(&count); err != nil {
-			return err
-		}
-		if count >= s.opt.MaxIdentities {
-			return fmt.Errorf("%w: the limit is %d", ErrFull, s.opt.MaxIdentities)
-		}
-		added = true
-		_, err := tx.Exec(`INSERT INTO identity (key, at) VALUES (?, ?)`, key[:], s.opt.Now().Unix())
-		return err
-	})
-	return added && err == nil, err
 }
 
 // Enrolled returns all identities in the order of their enrolment; the index of

@@ -166,17 +166,17 @@ func TestLedgerOfAnotherSchema(t *testing.T) {
 	if l, err := ReadLedger(dir); err != nil || len(l.Entries) != 1 {
 		t.Errorf("schema 1: %+v, %v", l, err)
 	}
-	if _, err := s.db.Exec(`UPDATE meta SET value = '4' WHERE key = 'schema'`); err != nil {
+	if _, err := s.db.Exec(`UPDATE meta SET value = '5' WHERE key = 'schema'`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadLedger(dir); err == nil || errors.Is(err, ErrNoStore) || !strings.Contains(err.Error(), `schema "4"`) {
-		t.Errorf("schema 4: %v", err)
+	if _, err := ReadLedger(dir); err == nil || errors.Is(err, ErrNoStore) || !strings.Contains(err.Error(), `schema "5"`) {
+		t.Errorf("schema 5: %v", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, options()); err == nil || !strings.Contains(err.Error(), `schema "4", this program knows 2 and 3`) {
-		t.Errorf("schema 4 to go on with: %v", err)
+	if _, err := Open(dir, options()); err == nil || !strings.Contains(err.Error(), `schema "5", this program knows 2 to 4`) {
+		t.Errorf("schema 5 to go on with: %v", err)
 	}
 }
 
@@ -332,10 +332,17 @@ func TestRoundRules(t *testing.T) {
 func TestStoreOfSchema2(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	commit(t, s, 1)
-	if _, err := s.db.Exec(`UPDATE meta SET value = '2' WHERE key = 'schema'`); err != nil {
-		t.Fatal(err)
+	for _, change := range []string{
+		`DROP INDEX identity_excluded`, `ALTER TABLE identity DROP COLUMN seen`, `ALTER TABLE identity DROP COLUMN invitation`,
+		`ALTER TABLE identity DROP COLUMN excluded`, `DROP TABLE strike`, `DROP TABLE invitation`,
+		`DELETE FROM meta WHERE key IN ('promise', 'delta')`, `UPDATE meta SET value = '2' WHERE key = 'schema'`,
+		`INSERT INTO identity (key, at) VALUES (zeroblob(32), 7)`,
+	} {
+		if _, err := s.db.Exec(change); err != nil {
+			t.Fatal(err)
+		}
 	}
+	commit(t, s, 1) // its chain begins with the job alone
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -346,6 +353,12 @@ func TestStoreOfSchema2(t *testing.T) {
 	commit(t, s, 2)
 	if v, err := getMeta(s.db, "schema"); err != nil || v != schemaVersion {
 		t.Errorf("schema %q after going on, %v", v, err)
+	}
+	if out, err := s.Out(time.Unix(8, 0)); err != nil || len(out) != 1 {
+		t.Errorf("who was enrolled before was seen then: %v, %v", out, err)
+	}
+	if l, err := s.Ledger(); err != nil || len(l.Entries) != 2 {
+		t.Errorf("ledger %+v, %v", l, err)
 	}
 }
 

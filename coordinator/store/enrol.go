@@ -1,0 +1,160 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Errors of enrolment.
+var (
+	// ErrExcluded: the identity is excluded until it is pardoned.
+	ErrExcluded = errors.New("store: the device is excluded")
+	// ErrInvitation: the invitation is spent, expired, revoked or unknown.
+	ErrInvitation = errors.New("store: the invitation is not good any more")
+	// ErrUnknown: there is no such device or invitation.
+	ErrUnknown = errors.New("store: there is none of that name")
+)
+
+// seenEvery is how exactly it is kept when a device was last seen.
+const seenEvery = time.Hour
+
+// Enrol adds an identity; added is false where it was enrolled before. Beyond
+// Options.MaxIdentities it returns ErrFull, of one that is excluded ErrExcluded.
+func (s *Store) Enrol(key [32]byte) (added bool, err error) { return s.EnrolWith(key, 0) }
+
+// EnrolWith is Enrol by an invitation, of which an identity that is new takes a
+// use: ErrInvitation where it has none left. 0 is the job's own secret.
+func (s *Store) EnrolWith(key [32]byte, invitation int64) (added bool, err error) {
+	err = s.tx(func(tx *sql.Tx) error {
+		now := s.opt.Now().Unix()
+		var seen int64
+		var excluded string
+		switch err := tx.QueryRow(`SELECT seen, excluded FROM identity WHERE key = ?`, key[:]).Scan(&seen, &excluded); {
+		case err == nil && excluded != "":
+			return fmt.Errorf("%w: %s", ErrExcluded, excluded)
+		case err == nil:
+			if now-seen < int64(seenEvery.Seconds()) {
+				return nil
+			}
+			_, err := tx.Exec(`UPDATE identity SET seen = ? WHERE key = ?`, now, key[:])
+			return err
+		case !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
+		// SQLite numbers identities 1, 2, ...: the last number is how many were ever
+		// enrolled, at the cost of one look-up instead of a walk over the table. One that
+		// was forgotten counts on, so that the limit is stricter, never laxer.
+		var count int
+		if err := tx.QueryRow(`SELECT coalesce(max(id), 0) FROM identity`).Scan(&count); err != nil {
+			return err
+		}
+		if count >= s.opt.MaxIdentities {
+			return fmt.Errorf("%w: the limit is %d", ErrFull, s.opt.MaxIdentities)
+		}
+		if invitation != 0 {
+			res, err := tx.Exec(`UPDATE invitation SET used = used + 1 WHERE id = ? AND used < uses AND expires > ? AND revoked = 0`, invitation, now)
+			if err != nil {
+				return err
+			}
+			if n, err := res.RowsAffected(); err != nil || n != 1 {
+				return errors.Join(err, ErrInvitation)
+			}
+		}
+		added = true
+		_, err := tx.Exec(`INSERT INTO identity (key, at, seen, invitation) VALUES (?, ?, ?, ?)`, key[:], now, now, invitation)
+		return err
+	})
+	return added && err == nil, err
+}
+
+// Secret of an invitation, and its number.
+type InvitationSecret struct {
+	ID     int64
+	Secret []byte // 32 bytes
+}
+
+// SecretsFor returns the secrets with which an identity may show up: that of the
+// invitation it was enrolled by, or, of one that is new, all that are still good.
+func (s *Store) SecretsFor(key [32]byte) ([]InvitationSecret, error) {
+	query, args := `SELECT id, secret FROM invitation WHERE used < uses AND expires > ? AND revoked = 0`, []any{s.opt.Now().Unix()}
+	var invitation int64
+	switch err := s.db.QueryRow(`SELECT invitation FROM identity WHERE key = ?`, key[:]).Scan(&invitation); {
+	case err == nil && invitation == 0:
+		return nil, nil
+	case err == nil:
+		query, args = `SELECT id, secret FROM invitation WHERE id = ?`, []any{invitation}
+	case !errors.Is(err, sql.ErrNoRows):
+		return nil, prefixed(err)
+	}
+	rows, err := s.db.Query(query, args...)
+	if err != nil {
+		return nil, prefixed(err)
+	}
+	defer rows.Close()
+	var out []InvitationSecret
+	for rows.Next() {
+		var i InvitationSecret
+		if err := rows.Scan(&i.ID, &i.Secret); err != nil {
+			return nil, prefixed(err)
+		}
+		out = append(out, i)
+	}
+	return out, rows.Err()
+}
+
+// Strike notes that a device misbehaved in a round, and excludes it where exclude
+// says so: no session, no draw, until it is pardoned.
+func (s *Store) Strike(key [32]byte, round uint64, reason string, exclude bool) error {
+	return s.tx(func(tx *sql.Tx) error {
+		if _, err := tx.Exec(`INSERT INTO strike (key, round, at, reason) VALUES (?, ?, ?, ?)`, key[:], round, s.opt.Now().Unix(), reason); err != nil {
+			return err
+		}
+		if !exclude {
+			return nil
+		}
+		_, err := tx.Exec(`UPDATE identity SET excluded = ? WHERE key = ? AND excluded = ''`, reason, key[:])
+		return err
+	})
+}
+
+// Out returns the identities that are in no draw: those excluded, and those that
+// were not seen since a time.
+func (s *Store) Out(since time.Time) (map[[32]byte]bool, error) {
+	rows, err := s.db.Query(`SELECT key, excluded <> '' FROM identity WHERE excluded <> '' OR seen < ?`, since.Unix())
+	if err != nil {
+		return nil, prefixed(err)
+	}
+	defer rows.Close()
+	out := map[[32]byte]bool{}
+	for rows.Next() {
+		var key []byte
+		var excluded bool
+		if err := rows.Scan(&key, &excluded); err != nil {
+			return nil, prefixed(err)
+		}
+		out[[32]byte(key)] = excluded
+	}
+	return out, rows.Err()
+}
+
+// Strikes counts the rounds in which each device was struck since it was
+// pardoned.
+func (s *Store) Strikes() (map[[32]byte]int, error) {
+	rows, err := s.db.Query(`SELECT key, count(DISTINCT round) FROM strike GROUP BY key`)
+	if err != nil {
+		return nil, prefixed(err)
+	}
+	defer rows.Close()
+	out := map[[32]byte]int{}
+	for rows.Next() {
+		var key []byte
+		var n int
+		if err := rows.Scan(&key, &n); err != nil {
+			return nil, prefixed(err)
+		}
+		out[[32]byte(key)] = n
+	}
+	return out, rows.Err()
+}

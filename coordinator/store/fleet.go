@@ -1,0 +1,250 @@
+package store
+
+import (
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Fleet is the operator's hand on the devices of a folder, beside a coordinator
+// that may be running in it: that one looks at each session and before each round.
+// Safe for concurrent use.
+type Fleet struct {
+	db  *sql.DB
+	now func() time.Time
+}
+
+// MaxInvitations bounds those that are good at a time: each is tried on a device
+// that is new.
+const MaxInvitations = 4096
+
+// OpenFleet opens a folder in which a coordinator has run; ErrNoStore where none
+// has.
+func OpenFleet(dir string) (*Fleet, error) {
+	path := filepath.Join(dir, FileName)
+	if _, err := os.Stat(path); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("%w: %s; start serve with it first", ErrNoStore, dir)
+		}
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	db, err := sql.Open("sqlite", dsn(path, "mode=rw&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)&_txlock=immediate"))
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	db.SetMaxOpenConns(1)
+	f := &Fleet{db: db, now: time.Now}
+	v, err := getMeta(db, "schema")
+	if err == nil && v != schemaVersion {
+		err = fmt.Errorf("%s has schema %q, not %s: start serve with it once", path, v, schemaVersion)
+	}
+	if err != nil {
+		return nil, errors.Join(prefixed(err), db.Close())
+	}
+	return f, nil
+}
+
+// Close ends it.
+func (f *Fleet) Close() error { return f.db.Close() }
+
+// Device is an enrolled identity.
+type Device struct {
+	Identity   string    `json:"identity"` // hexadecimal
+	Enrolled   time.Time `json:"enrolled"`
+	Seen       time.Time `json:"seen"` // to the hour
+	Invitation int64     `json:"invitation,omitempty"`
+	Strikes    int       `json:"strikes,omitempty"` // rounds
+	Excluded   string    `json:"excluded,omitempty"`
+}
+
+// Devices lists them in the order of their enrolment.
+func (f *Fleet) Devices() ([]Device, error) {
+	rows, err := f.db.Query(`SELECT key, at, seen, invitation, excluded,
+		(SELECT count(DISTINCT round) FROM strike WHERE strike.key = identity.key) FROM identity ORDER BY id`)
+	if err != nil {
+		return nil, prefixed(err)
+	}
+	defer rows.Close()
+	out := []Device{}
+	for rows.Next() {
+		var d Device
+		var key []byte
+		var at, seen int64
+		if err := rows.Scan(&key, &at, &seen, &d.Invitation, &d.Excluded, &d.Strikes); err != nil {
+			return nil, prefixed(err)
+		}
+		d.Identity, d.Enrolled, d.Seen = hex.EncodeToString(key), time.Unix(at, 0).UTC(), time.Unix(seen, 0).UTC()
+		out = append(out, d)
+	}
+	return out, rows.Err()
+}
+
+// change runs one statement on the one identity that begins with hexadecimal
+// digits, and returns that identity.
+func (f *Fleet) change(prefix string, statement func(tx *sql.Tx, key []byte) error) (identity string, err error) {
+	prefix = strings.ToLower(prefix)
+	if len(prefix) < 8 || len(prefix) > 64 || strings.Trim(prefix, "0123456789abcdef") != "" {
+		return "", fmt.Errorf("%w: %q is not 8 to 64 hexadecimal digits of an identity", ErrUnknown, prefix)
+	}
+	tx, err := f.db.Begin()
+	if err != nil {
+		return "", prefixed(err)
+	}
+	defer tx.Rollback()
+	rows, err := tx.Query(`SELECT key FROM identity WHERE lower(hex(key)) LIKE ? LIMIT 2`, prefix+"%")
+	if err != nil {
+		return "", prefixed(err)
+	}
+	var keys [][]byte
+	for rows.Next() {
+		var key []byte
+		if err := rows.Scan(&key); err != nil {
+			return "", prefixed(errors.Join(err, rows.Close()))
+		}
+		keys = append(keys, key)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return "", prefixed(err)
+	}
+	if len(keys) != 1 {
+		return "", fmt.Errorf("%w: %d enrolled devices begin with %s", ErrUnknown, len(keys), prefix)
+	}
+	if err := statement(tx, keys[0]); err != nil {
+		return "", prefixed(err)
+	}
+	return hex.EncodeToString(keys[0]), ended(tx.Commit())
+}
+
+// ended is the error of a last call, nil for none.
+func ended(err error) error {
+	if err == nil {
+		return nil
+	}
+	return prefixed(err)
+}
+
+// Ban excludes a device, given by the first digits of its identity, until Pardon.
+func (f *Fleet) Ban(prefix, reason string) (identity string, err error) {
+	if reason == "" {
+		reason = "banned by the operator"
+	}
+	return f.change(prefix, func(tx *sql.Tx, key []byte) error {
+		_, err := tx.Exec(`UPDATE identity SET excluded = ? WHERE key = ?`, reason, key)
+		return err
+	})
+}
+
+// Pardon takes a device in again, and its strikes away.
+func (f *Fleet) Pardon(prefix string) (identity string, err error) {
+	return f.change(prefix, func(tx *sql.Tx, key []byte) error {
+		_, err := tx.Exec(`UPDATE identity SET excluded = '' WHERE key = ?`, key)
+		if err == nil {
+			_, err = tx.Exec(`DELETE FROM strike WHERE key = ?`, key)
+		}
+		return err
+	})
+}
+
+// Forget takes a device out of the population, and out of the wait for devices that
+// have not come yet, until it comes again. To keep it out, Ban it.
+func (f *Fleet) Forget(prefix string) (identity string, err error) {
+	return f.change(prefix, func(tx *sql.Tx, key []byte) error {
+		_, err := tx.Exec(`UPDATE identity SET seen = 0 WHERE key = ?`, key)
+		return err
+	})
+}
+
+// Invitation lets devices enrol.
+type Invitation struct {
+	ID      int64     `json:"id"`
+	Note    string    `json:"note,omitempty"`
+	Uses    int       `json:"uses"` // devices
+	Used    int       `json:"used"`
+	Expires time.Time `json:"expires"`
+	Revoked bool      `json:"revoked,omitempty"`
+}
+
+// Invite makes an invitation for a number of devices; its secret is for the token.
+func (f *Fleet) Invite(note string, uses int, life time.Duration) (Invitation, []byte, error) {
+	now := f.now()
+	i := Invitation{Note: note, Uses: uses, Expires: now.Add(life).UTC().Truncate(time.Second)}
+	var good int
+	if err := f.db.QueryRow(`SELECT count(*) FROM invitation WHERE used < uses AND expires > ? AND revoked = 0`, now.Unix()).Scan(&good); err != nil {
+		return i, nil, prefixed(err)
+	}
+	if good >= MaxInvitations {
+		return i, nil, fmt.Errorf("%w: %d invitations are open, limit %d; revoke some", ErrFull, good, MaxInvitations)
+	}
+	secret := make([]byte, 32)
+	rand.Read(secret) // ends the program where the system has no randomness
+	res, err := f.db.Exec(`INSERT INTO invitation (secret, note, uses, expires, at) VALUES (?, ?, ?, ?, ?)`,
+		secret, note, uses, i.Expires.Unix(), now.Unix())
+	if err != nil {
+		return i, nil, prefixed(err)
+	}
+	i.ID, err = res.LastInsertId()
+	return i, secret, ended(err)
+}
+
+// Invitations lists them all.
+func (f *Fleet) Invitations() ([]Invitation, error) {
+	rows, err := f.db.Query(`SELECT id, note, uses, used, expires, revoked FROM invitation ORDER BY id`)
+	if err != nil {
+		return nil, prefixed(err)
+	}
+	defer rows.Close()
+	out := []Invitation{}
+	for rows.Next() {
+		var i Invitation
+		var expires int64
+		if err := rows.Scan(&i.ID, &i.Note, &i.Uses, &i.Used, &expires, &i.Revoked); err != nil {
+			return nil, prefixed(err)
+		}
+		i.Expires = time.Unix(expires, 0).UTC()
+		out = append(out, i)
+	}
+	return out, rows.Err()
+}
+
+// Revoke ends an invitation: nobody enrols by it any more. Who has, stays.
+func (f *Fleet) Revoke(id int64) error {
+	res, err := f.db.Exec(`UPDATE invitation SET revoked = 1 WHERE id = ?`, id)
+	if err != nil {
+		return prefixed(err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(err, fmt.Errorf("%w: invitation %d", ErrUnknown, id))
+	}
+	return nil
+}
+
+// Reached is how devices reach the coordinator, as serve said last; empty before.
+func (f *Fleet) Reached() (url string, pin []byte, err error) {
+	if url, err = getMeta(f.db, "url"); errors.Is(err, sql.ErrNoRows) {
+		return "", nil, nil
+	} else if err != nil {
+		return "", nil, prefixed(err)
+	}
+	v, err := getMeta(f.db, "pin")
+	if err != nil {
+		return "", nil, prefixed(err)
+	}
+	pin, err = hex.DecodeString(v)
+	return url, pin, ended(err)
+}
+
+// Reached keeps how devices reach the coordinator, for the tokens of invitations.
+func (s *Store) Reached(url string, pin []byte) error {
+	return s.tx(func(tx *sql.Tx) error {
+		if err := setMeta(tx, "url", url); err != nil {
+			return err
+		}
+		return setMeta(tx, "pin", hex.EncodeToString(pin))
+	})
+}
