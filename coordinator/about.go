@@ -53,7 +53,7 @@ func (c *Coordinator) About() (About, error) {
 	a := About{
 		Job: j.Name, Labels: j.Labels, Rounds: j.Rounds, Private: c.rnd.secret(), Protects: "device",
 		ShardFloor: j.Shard.Floor, SamplingRate: j.Cohort.SamplingRate, BaseBytes: c.t.baseRef.Size,
-		Hybrid: j.Shard.Hybrid, NeedsSecret: j.Enrolment.Secret != "",
+		Hybrid: j.Shard.Hybrid, NeedsSecret: len(c.secret) > 0,
 	}
 	if j.Providers.Max > 0 {
 		a.Protects, a.Providers = "provider", j.Providers.Max

@@ -62,10 +62,16 @@ type Config struct {
 	// in /v1/status, to whoever reaches the listener. Otherwise they are for
 	// requests from this machine: cohort and dropout counts are not for everybody.
 	OpenFigures bool
+	// Patient waits ever longer, up to an hour, where Cohort.MaxAbandoned rounds in a
+	// row released nothing, in place of ending the job.
+	Patient bool
 	// MostOfAddress bounds the open connections of one address (of one /64 in IPv6).
 	// 0 is an eighth of what the process may have, and leaves this machine's own
 	// addresses, behind which a proxy stands, to that whole.
 	MostOfAddress int
+	// EnrolmentsOfAddress bounds the new devices, and the failed attempts, of one
+	// address in an hour. 0 is 256, and none for this machine's own.
+	EnrolmentsOfAddress int
 	// Hosts are the code shapes of the training step's programs that assignments
 	// offer; nil is Hosts, all of them. Empty but not nil offers none: devices must
 	// bring a trainer of their own.

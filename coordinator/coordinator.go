@@ -60,6 +60,8 @@ type Coordinator struct {
 	end        context.CancelCauseFunc
 	gate       gate     // sessions
 	sockets    *sockets // connections of all listeners
+	door       door
+	secret     []byte // of enrolment
 
 	evaluations sync.WaitGroup
 	workers     workers
@@ -90,15 +92,21 @@ type Coordinator struct {
 	total     Result
 	deviceRds int // devices that answered turn 1, over all rounds
 	exporting exporting
+	active    int         // devices that may be drawn
+	quorums   map[int]int // by active devices, where fewer than the population
+	bombs     bombs
+	mustered  time.Time // when the store was asked last who may be drawn
 }
 
 // device is an enrolled identity; owned by the engine.
 type device struct {
 	id    [32]byte
 	n     round.Device
-	sess  *session  // nil: not connected
-	token []byte    // of the last session
-	away  time.Time // when the running round stops waiting for it, while it is in running.away
+	sess  *session // nil: not connected
+	token []byte   // of the last session
+	out   bool     // in no draw: excluded, or not seen for long
+	standing
+	away time.Time // when the running round stops waiting for it, while it is in running.away
 	presence
 	browser bool // its last session came from a browser
 }
@@ -130,6 +138,8 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	c.log = slog.New(tee{to: &c.watch.log, next: c.log.Handler()})
 	c.about = sync.OnceValues(c.aboutJSON)
+	c.secret = []byte(t.job.Enrolment.Secret)
+	c.door = newDoor(cfg.EnrolmentsOfAddress)
 	c.life, c.end = context.WithCancelCause(context.Background())
 	most := t.job.Cohort.MaxEnrolled
 	if c.rnd.secret() {
@@ -150,7 +160,7 @@ func New(cfg Config) (*Coordinator, error) {
 		c.log.Warn("the limit of open files bounds the connections", "most", c.sockets.most, "wanted", want, "mend", "ulimit -n")
 	}
 	c.store, err = store.Open(cfg.Dir, store.Options{
-		Task: t.job.Name, Job: digest, NotPrivate: !c.rnd.secret(), MaxIdentities: most,
+		Task: t.job.Name, Job: digest, NotPrivate: !c.rnd.secret(), MaxIdentities: most, Delta: t.budget.Delta,
 	})
 	if err != nil {
 		return nil, err
@@ -225,6 +235,18 @@ func (c *Coordinator) resume() error {
 	for _, id := range known {
 		c.addDevice(id)
 	}
+	strikes, err := c.store.Strikes()
+	if err != nil {
+		return err
+	}
+	for id, n := range strikes {
+		if d := c.devices[id]; d != nil {
+			d.strikes = n
+		}
+	}
+	if err := c.musterFleet(); err != nil {
+		return err
+	}
 	if m, err := c.Masking(); err == nil {
 		c.log.Info("masking", "shards", m.Shards, "shard", m.Shard, "threshold", m.Threshold,
 			"log2_breach_shard", m.Breach, "log2_breach_round", m.BreachRound, "log2_breach_job", m.BreachJob)
@@ -277,6 +299,7 @@ func (c *Coordinator) addDevice(id [32]byte) *device {
 	d := &device{id: id, n: round.Device(len(c.order))}
 	c.devices[id] = d
 	c.order = append(c.order, d)
+	c.active++
 	c.metrics.enrolled.Store(int64(len(c.order)))
 	return d
 }
@@ -330,7 +353,7 @@ func (c *Coordinator) Result() Result {
 // Token is what `starling join` is given, for a coordinator that devices reach at
 // baseURL (http://host:port or https://host:port) with the certificate pin.
 func (c *Coordinator) Token(baseURL string, pin []byte) wire.Token {
-	t := wire.Token{URL: baseURL, Pin: pin, Secret: []byte(c.t.job.Enrolment.Secret), Task: c.task[:]}
+	t := wire.Token{URL: baseURL, Pin: pin, Secret: c.secret, Task: c.task[:]}
 	if m := c.t.contract.Job.Masking; !m.Identified {
 		t.Authority = m.Authority[:]
 	}

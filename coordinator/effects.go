@@ -190,7 +190,7 @@ func shardFailed(shard int, err error) (round.Event, error) {
 
 // cutShards closes turn 1.
 func (c *Coordinator) cutShards(r *running) (round.Event, error) {
-	shards, err := r.keying.Cut(c.rnd.stream("shards", r.id))
+	shards, err := r.keying.CutTo(c.rnd.stream("shards", r.id), c.shardLimit())
 	if errors.Is(err, secagg.ErrBelowFloor) {
 		return round.Abort{Reason: err.Error()}, nil
 	}
@@ -254,6 +254,7 @@ func (c *Coordinator) saveSurvivors(r *running) {
 func (c *Coordinator) finished(r *running, e round.Finish) error {
 	r.finish = &e
 	r.due.stop()
+	c.silence(r)
 	out := &wire.Outcome{Round: r.id, Result: wire.OutcomeCommitted}
 	if e.State == round.Abandoned {
 		out.Result, out.Reason = wire.OutcomeAbandoned, clip(e.Reason)

@@ -106,10 +106,18 @@ func (c *Coordinator) rounds(ctx context.Context) error {
 			c.inARow = 0
 			continue
 		}
+		patience := min(250*time.Millisecond<<min(c.inARow, 10), 30*time.Second)
 		if c.inARow++; c.inARow >= job.Cohort.MaxAbandoned {
-			return fmt.Errorf("%w: %d, the last because: %s", ErrAbandoned, c.inARow, c.progress.Reason)
+			if !c.cfg.Patient {
+				return fmt.Errorf("%w: %d, the last because: %s", ErrAbandoned, c.inARow, c.progress.Reason)
+			}
+			patience = min(time.Minute<<min(c.inARow-job.Cohort.MaxAbandoned, 10), time.Hour)
+			c.progress.State = StateWaiting
+			c.progress.Reason = fmt.Sprintf("%d rounds in a row were abandoned, the last because: %s; the next is tried in %v", c.inARow, c.progress.Reason, patience)
+			c.log.Error("rounds are abandoned one after another", "in_a_row", c.inARow, "next_in", patience)
+			c.publish()
 		}
-		if err := c.pause(ctx, min(250*time.Millisecond<<min(c.inARow-1, 10), 30*time.Second)); err != nil {
+		if err := c.pause(ctx, patience); err != nil {
 			return err
 		}
 	}
@@ -119,18 +127,30 @@ func (c *Coordinator) rounds(ctx context.Context) error {
 // gatherPopulation waits until the population is enrolled and enough of it is
 // ready for a round to have a chance.
 func (c *Coordinator) gatherPopulation(ctx context.Context) error {
-	for len(c.order) < c.t.job.Cohort.Population || c.ready < c.t.quorum {
-		reason := fmt.Sprintf("a round needs %d of %d enrolled devices ready", c.t.quorum, c.t.job.Cohort.Population)
+	c.mustered = time.Time{}
+	for {
+		if time.Since(c.mustered) >= musterEvery {
+			if err := c.musterFleet(); err != nil {
+				return err
+			}
+		}
+		need, reason := c.needed()
+		if need >= 0 && c.ready >= need {
+			return nil
+		}
 		if c.progress.State != StateWaiting || c.progress.Reason != reason {
 			c.progress.State, c.progress.Reason = StateWaiting, reason
 			c.publish()
 		}
-		if err := c.pump(ctx, time.Time{}); err != nil {
+		// The operator's word comes by the store.
+		if err := c.pump(ctx, time.Now().Add(musterEvery)); err != nil {
 			return err
 		}
 	}
-	return nil
 }
+
+// musterEvery is how often a job that waits looks who may be drawn.
+const musterEvery = 10 * time.Second
 
 func (c *Coordinator) pause(ctx context.Context, d time.Duration) error {
 	for until := time.Now().Add(d); time.Now().Before(until); {
@@ -242,6 +262,9 @@ func (c *Coordinator) handle(ev event) {
 // where it shows the older one's token.
 func (c *Coordinator) join(ev joinEvent) error {
 	d := c.devices[ev.s.id]
+	if d != nil && d.excluded {
+		return &refusal{excluded(d.why)}
+	}
 	resumed := d != nil && d.token != nil && subtle.ConstantTimeCompare(ev.token, d.token) == 1
 	if d != nil && d.sess != nil {
 		if !resumed {

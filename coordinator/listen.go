@@ -147,6 +147,9 @@ func selfSigned() ([]byte, error) {
 // Serve serves devices on the endpoint until ctx is done, then closes the
 // listener and returns; connections of devices end with Close or by themselves.
 func (c *Coordinator) Serve(ctx context.Context, e *Endpoint) error {
+	if err := c.closed(e.Listener.Addr()); err != nil {
+		return errors.Join(err, e.Listener.Close())
+	}
 	if e.counter != nil {
 		e.counter.sink.Store(&c.metrics)
 		e.counter.sockets.Store(c.sockets)

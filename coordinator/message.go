@@ -150,6 +150,9 @@ func (c *Coordinator) refused(r *running, d *device, turn secagg.Turn, err error
 	c.metrics.faults.Add(1)
 	c.log.Warn("device is out of the round", "device", short(d.id), "round", r.id, "turn", int(turn), "reason", err)
 	c.exclude(r, d, "its message was refused")
+	if blames(err) {
+		c.strike(d, r.id, fmt.Sprintf("turn %d was refused: %v", int(turn), err), convicts(turn, err))
+	}
 }
 
 // exclude puts a device out of the round for good.

@@ -17,7 +17,7 @@ type metrics struct {
 	connected, enrolled                               atomic.Int64
 	sessions, refused, kicked, faults                 atomic.Int64
 	committed, noiseOnly, abandoned, charged          atomic.Int64
-	drawn, dropped, shardsFailed, alarms              atomic.Int64
+	drawn, dropped, shardsFailed, alarms, excluded    atomic.Int64
 	bytesUp, bytesDown                                atomic.Int64
 	onceUp, onceDown                                  atomic.Int64 // of them, for what is fetched once
 	unmaskNanos, noiseNanos, releaseNanos, roundNanos atomic.Int64
@@ -51,7 +51,8 @@ func (m *metrics) write(w io.Writer) error {
 	put("counter", "devices_drawn_total", "Devices drawn, over all rounds.", n(&m.drawn))
 	put("counter", "devices_dropped_total", "Drawn devices that left their round.", n(&m.dropped))
 	put("counter", "shards_failed_total", "Shards left out of their round.", n(&m.shardsFailed))
-	put("counter", "alarms_total", "Rounds whose sum was out of range.", n(&m.alarms))
+	put("counter", "alarms_total", "Shards whose sum was out of range.", n(&m.alarms))
+	put("counter", "devices_excluded_total", "Devices that were excluded for what they did.", n(&m.excluded))
 	put("counter", "received_bytes_total", "Bytes received on all sockets.", n(&m.bytesUp))
 	put("counter", "sent_bytes_total", "Bytes sent on all sockets.", n(&m.bytesDown))
 	put("counter", "received_once_bytes_total", "Of these, for what a device fetches once: base, programs, job, page.", n(&m.onceUp))

@@ -156,6 +156,9 @@ func (c *Coordinator) silent(d *device) {
 		d.ready = false
 		c.ready--
 	}
+	if r := c.running; r != nil {
+		r.silent = append(r.silent, d)
+	}
 	if d.missed++; d.missed > 1 {
 		d.rests = time.Now().Add(c.pace * time.Duration(1<<min(d.missed-1, maxRests)-1))
 	}

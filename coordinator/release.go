@@ -80,16 +80,13 @@ func (c *Coordinator) finishRound(r *running, u unmaskedEvent) (round.Event, err
 	sum := make([]int64, r.vector.Size())
 	defer clear(sum)
 	if !e.NoiseOnly {
-		good, err := c.addShards(r, u, sum)
-		if errors.Is(err, quant.ErrRange) {
-			// A hostile symbol near a wrap can make one victim's effect many times
-			// larger than the noise was made for: nothing may come of this sum.
-			c.metrics.alarms.Add(1)
-			c.log.Error("ALARM: sum out of range, the round is charged and nothing released", "round", r.id)
-			return c.releaseFailed(r, "alarm: a shard's sum is out of range")
-		}
+		good, alarmed, err := c.addShards(r, u, sum)
 		if err != nil {
 			return nil, err
+		}
+		c.trace(r, alarmed)
+		if good == 0 && len(alarmed) > 0 {
+			return c.releaseFailed(r, "alarm: the sum of every shard is out of range")
 		}
 		if good == 0 {
 			return c.releaseFailed(r, "no shard could be unmasked")
@@ -116,28 +113,40 @@ func (c *Coordinator) finishRound(r *running, u unmaskedEvent) (round.Event, err
 }
 
 // addShards adds the sums of the shards that could be unmasked, each checked for
-// its range, and returns how many there were.
-func (c *Coordinator) addShards(r *running, u unmaskedEvent, sum []int64) (good int, err error) {
+// its range, and returns how many there were, and which were out of range.
+//
+// A hostile symbol near a wrap can make one victim's effect many times larger than
+// the noise was made for: nothing of such a shard is released. The others are, at
+// the round's one price. docs/PRIVACY.md, section 5, says what the alarm shows.
+func (c *Coordinator) addShards(r *running, u unmaskedEvent, sum []int64) (good int, alarmed []int, err error) {
 	shards, errs := u.e.Shards, u.errs
 	for i, part := range u.parts {
 		var bad *secagg.ShardError
 		if errors.As(errs[i], &bad) {
 			c.metrics.shardsFailed.Add(1)
 			c.log.Warn("shard failed", "round", r.id, "shard", shards[i], "reason", bad.Err)
+			c.blamed(r, bad.Faults)
 			continue
 		}
 		if errs[i] != nil {
-			return 0, fmt.Errorf("coordinator: unmasking shard %d: %w", shards[i], errs[i])
+			return 0, nil, fmt.Errorf("coordinator: unmasking shard %d: %w", shards[i], errs[i])
 		}
-		if err := r.vector.CheckSum(part, r.shards[shards[i]].Survivors()*c.t.contract.Job.Units()); err != nil {
-			return 0, err
+		c.blamed(r, r.shards[shards[i]].Faults())
+		switch err := r.vector.CheckSum(part, r.shards[shards[i]].Survivors()*c.t.contract.Job.Units()); {
+		case errors.Is(err, quant.ErrRange):
+			c.metrics.alarms.Add(1)
+			c.log.Error("ALARM: a shard's sum is out of range, nothing of it is released", "round", r.id, "shard", shards[i])
+			alarmed = append(alarmed, shards[i])
+			continue
+		case err != nil:
+			return 0, nil, err
 		}
 		for j, v := range part {
 			sum[j] += v
 		}
 		good++
 	}
-	return good, nil
+	return good, alarmed, nil
 }
 
 // commit writes checkpoint and charge in one transaction; clip is the clip norm

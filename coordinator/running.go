@@ -39,6 +39,7 @@ type running struct {
 	life      context.Context // until the round is over, and over ends it
 	over      context.CancelFunc
 	began     time.Time
+	silent    []*device // connected, and without a word in a state of it
 	finish    *round.Finish
 	fatal     error
 }
@@ -72,7 +73,7 @@ func (c *Coordinator) draw() (*running, error) {
 	r := &running{parts: map[round.Device]*participant{}, away: map[*device]struct{}{}, began: time.Now()}
 	// The roll is in the order of the keys, so that a seeded draw does not depend
 	// on who enrolled first.
-	roll := slices.Clone(c.order)
+	roll := slices.DeleteFunc(slices.Clone(c.order), func(d *device) bool { return d.out })
 	slices.SortFunc(roll, func(a, b *device) int { return slices.Compare(a.id[:], b.id[:]) })
 	keys := make([][]byte, len(roll))
 	for i, d := range roll {

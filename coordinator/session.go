@@ -120,7 +120,7 @@ func (c *Coordinator) serveJoin(w http.ResponseWriter, r *http.Request) {
 	// The engine may have taken the session in even where the handshake failed
 	// after that: it always hears of the end.
 	defer func() { c.post(c.life, leftEvent{s}) }()
-	if err := c.handshake(ctx, conn, s); err != nil {
+	if err := c.handshake(ctx, conn, s, r.RemoteAddr); err != nil {
 		c.metrics.refused.Add(1)
 		c.log.Info("session refused", "remote", r.RemoteAddr, "reason", err)
 		var told *refusal
@@ -150,7 +150,7 @@ func (c *Coordinator) serveJoin(w http.ResponseWriter, r *http.Request) {
 
 // handshake proves versions, the enrolment secret and the identity, enrols the
 // device, and hands the session to the engine.
-func (c *Coordinator) handshake(ctx context.Context, conn *websocket.Conn, s *session) error {
+func (c *Coordinator) handshake(ctx context.Context, conn *websocket.Conn, s *session, remote string) error {
 	ctx, stop := context.WithTimeout(ctx, handshakeTimeout)
 	defer stop()
 	m, err := c.next(ctx, conn, s)
@@ -177,9 +177,19 @@ func (c *Coordinator) handshake(ctx context.Context, conn *websocket.Conn, s *se
 	if !ok {
 		return refuse(wire.CodeProtocol, 0, "the second message is %v, must be enrol", m.Kind())
 	}
-	secret := []byte(c.t.job.Enrolment.Secret)
-	if !wire.EqualProof(enrol.Proof, wire.DeviceProof(secret, hello, welcome, enrol.Identity)) {
-		return refuse(wire.CodeEnrolment, 0, "wrong enrolment secret")
+	known, err := c.store.Knows(enrol.Identity)
+	if err != nil {
+		return err
+	}
+	if !known {
+		if err := c.door.open(remote); err != nil {
+			return err
+		}
+	}
+	secret, invitation, err := c.admitted(enrol, hello, welcome)
+	if err != nil {
+		c.door.knocked(remote)
+		return err
 	}
 	exporter, err := s.exporter(enrol.Channel)
 	if err != nil {
@@ -189,10 +199,19 @@ func (c *Coordinator) handshake(ctx context.Context, conn *websocket.Conn, s *se
 		return refuse(wire.CodeIdentity, 0, "the signature is not over this challenge, job and connection")
 	}
 	s.id = enrol.Identity
-	if _, err := c.store.Enrol(enrol.Identity); err != nil {
-		if errors.Is(err, store.ErrFull) {
-			return refuse(wire.CodeBusy, time.Hour, "no more devices may enrol")
-		}
+	added, err := c.store.EnrolWith(enrol.Identity, invitation)
+	if added {
+		c.door.knocked(remote)
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, store.ErrFull):
+		return refuse(wire.CodeBusy, time.Hour, "no more devices may enrol")
+	case errors.Is(err, store.ErrExcluded):
+		return &refusal{excluded(strings.TrimPrefix(err.Error(), store.ErrExcluded.Error()+": "))}
+	case errors.Is(err, store.ErrInvitation):
+		return refuse(wire.CodeEnrolment, 0, "the invitation is spent, expired or revoked")
+	default:
 		c.log.Error("enrolment failed", "device", short(s.id), "error", err)
 		return refuse(wire.CodeInternal, time.Minute, "enrolment failed")
 	}

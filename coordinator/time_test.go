@@ -66,6 +66,18 @@ func bubble(t *testing.T, job Job, n int, play func(ctx context.Context, tb *tab
 // bubbleIn is bubble over the state that dir holds.
 func bubbleIn(t *testing.T, dir string, base *model.Base, job Job, n int, play func(ctx context.Context, tb *table)) (runErr error) {
 	t.Helper()
+	return bubbleWith(t, Config{Job: job, Dir: dir, Base: base}, n, play)
+}
+
+// bubbleWith is bubble for a configuration.
+func bubbleWith(t *testing.T, cfg Config, n int, play func(ctx context.Context, tb *table)) (runErr error) {
+	t.Helper()
+	if cfg.Dir == "" {
+		cfg.Dir = t.TempDir()
+	}
+	if cfg.Base == nil {
+		cfg.Base = tinyBase(t)
+	}
 	// The compressor's pool is made at its first use, and must not belong to a bubble.
 	full, _, err := quant.PackUpdate([]float32{1}, nil, "f32", "zstd")
 	if err != nil {
@@ -77,11 +89,12 @@ func bubbleIn(t *testing.T, dir string, base *model.Base, job Job, n int, play f
 	synctest.Test(t, func(t *testing.T) {
 		tb := &table{t: t}
 		var err error
-		tb.c, err = New(Config{Job: job, Dir: dir, Base: base, Hosts: []string{}, Progress: func(p Progress) {
+		cfg.Hosts, cfg.Progress = []string{}, func(p Progress) {
 			tb.mu.Lock()
 			tb.seen = append(tb.seen, p)
 			tb.mu.Unlock()
-		}})
+		}
+		tb.c, err = New(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

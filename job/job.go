@@ -241,6 +241,10 @@ type Deadlines struct {
 // Enrolment says who may enrol.
 type Enrolment struct {
 	// Secret must be shown by a device at its first join; empty enrols anybody
-	// who reaches the socket (the demo on loopback). 16 to 64 bytes.
+	// who reaches the socket (the demo on loopback), where serve listens on loopback;
+	// elsewhere it draws one of its own. 16 to 64 bytes.
 	Secret string `yaml:"secret"`
+	// Absent is how long a device may stay away before it leaves the population that
+	// cohorts are drawn from; it is back when it comes back. Default 720h.
+	Absent time.Duration `yaml:"absent"`
 }

@@ -80,6 +80,7 @@ func Default() Job {
 			Collect: 5 * time.Minute, Confirm: 30 * time.Second, Unmask: 30 * time.Second,
 			Reconnect: 5 * time.Second, Enough: 0.9, Grace: 5 * time.Second,
 		},
+		Enrolment: Enrolment{Absent: 30 * 24 * time.Hour},
 	}
 }
 

@@ -74,6 +74,7 @@ func (j Job) Validate() error {
 		between("shard.size", sh.Size, 2, secagg.MaxShard),
 		between("shard.floor", sh.Floor, 2, sh.Size),
 		between("shard.breach_bits", sh.BreachBits, 0, 128),
+		between("enrolment.absent in hours", int(j.Enrolment.Absent.Hours()), 2, 1<<20),
 		finite("privacy.epsilon", p.Epsilon),
 		byBase("privacy.clip_norm", p.ClipNorm),
 	} {

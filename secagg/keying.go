@@ -143,11 +143,21 @@ func (k *Keying) Len() int { return len(k.devices) }
 // Cut closes turn 1 and cuts k = ceil(n/ShardMax) shards whose sizes differ by at
 // most one, from a uniform permutation drawn from rand. While a shard would fall
 // below ShardMin it fails with ErrBelowFloor and turn 1 stays open.
-func (k *Keying) Cut(rand io.Reader) ([]*Server, error) {
+func (k *Keying) Cut(rand io.Reader) ([]*Server, error) { return k.CutTo(rand, k.cfg.ShardMax) }
+
+// CutTo is Cut into shards of at most most devices where ShardMin allows it: into
+// more shards, never into ones that a device would not accept.
+func (k *Keying) CutTo(rand io.Reader, most int) ([]*Server, error) {
 	if k.closed {
 		return nil, &StateError{Call: "Cut", Turn: TurnShare, Err: ErrLate}
 	}
-	sizes := shardSizes(len(k.devices), k.cfg.ShardMax)
+	sizes := shardSizes(len(k.devices), min(max(most, 1), k.cfg.ShardMax))
+	if count := len(k.devices) / k.cfg.ShardMin; len(sizes) > count {
+		sizes = shardSizes(len(k.devices), k.cfg.ShardMax) // as few as there must be
+		if count > len(sizes) {
+			sizes = shardSizes(len(k.devices), (len(k.devices)+count-1)/count)
+		}
+	}
 	if len(sizes) == 0 || sizes[len(sizes)-1] < k.cfg.ShardMin {
 		return nil, fmt.Errorf("%w: %d devices make no shards of at least %d", ErrBelowFloor, len(k.devices), k.cfg.ShardMin)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -122,6 +123,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 		return err
 	}
 	cfg := coordinator.Config{Job: job, Dir: f.dir, Base: b, Start: adapter, Pages: web.Handler(), Progress: view.show,
+		Patient: true,
 		Compile: coordinator.CompileStep, Hosts: coordinator.Hosts}
 	if f.verbose {
 		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
@@ -157,6 +159,14 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, f serv
 	if f.url != "" {
 		url = strings.TrimRight(f.url, "/")
 	}
+	if f.url != "" || !loopback(endpoint) {
+		if err := c.RequireSecret(); err != nil {
+			return errors.Join(err, endpoint.Listener.Close())
+		}
+	}
+	if err := c.Reached(url, endpoint.Pin); err != nil {
+		return errors.Join(err, endpoint.Listener.Close())
+	}
 	token := c.Token(url, endpoint.Pin)
 	if err := token.Validate(); err != nil {
 		return usageError{errors.Join(err, endpoint.Listener.Close())}
@@ -174,6 +184,12 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, f serv
 		runErr = errors.New("interrupted; start the same command again to go on with the next round")
 	}
 	return errors.Join(runErr, <-served)
+}
+
+// loopback reports whether nobody but this machine reaches an endpoint.
+func loopback(e *coordinator.Endpoint) bool {
+	a, ok := e.Listener.Addr().(*net.TCPAddr)
+	return ok && a.IP.IsLoopback()
 }
 
 // farewell lets connected devices read that the job is over, and those that

@@ -69,6 +69,13 @@ func (s *Store) EnrolWith(key [32]byte, invitation int64) (added bool, err error
 	return added && err == nil, err
 }
 
+// Knows reports whether an identity is enrolled.
+func (s *Store) Knows(key [32]byte) (bool, error) {
+	var n int
+	err := s.db.QueryRow(`SELECT count(*) FROM identity WHERE key = ?`, key[:]).Scan(&n)
+	return n > 0, ended(err)
+}
+
 // Secret of an invitation, and its number.
 type InvitationSecret struct {
 	ID     int64
@@ -119,18 +126,18 @@ func (s *Store) Strike(key [32]byte, round uint64, reason string, exclude bool) 
 	})
 }
 
-// Out returns the identities that are in no draw: those excluded, and those that
-// were not seen since a time.
-func (s *Store) Out(since time.Time) (map[[32]byte]bool, error) {
-	rows, err := s.db.Query(`SELECT key, excluded <> '' FROM identity WHERE excluded <> '' OR seen < ?`, since.Unix())
+// Out returns the identities that are in no draw: those excluded, with the reason,
+// and those that were not seen since a time, with none.
+func (s *Store) Out(since time.Time) (map[[32]byte]string, error) {
+	rows, err := s.db.Query(`SELECT key, excluded FROM identity WHERE excluded <> '' OR seen < ?`, since.Unix())
 	if err != nil {
 		return nil, prefixed(err)
 	}
 	defer rows.Close()
-	out := map[[32]byte]bool{}
+	out := map[[32]byte]string{}
 	for rows.Next() {
 		var key []byte
-		var excluded bool
+		var excluded string
 		if err := rows.Scan(&key, &excluded); err != nil {
 			return nil, prefixed(err)
 		}

@@ -1,0 +1,122 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// ErrOpen is a listener that others can reach, for a job that anybody may join.
+var ErrOpen = errors.New("coordinator: off loopback a device must show a secret")
+
+// RequireSecret gives a job without an enrolment secret one of its own, drawn once
+// and kept in the store; it is part of the tokens from then on. Call it before
+// Serve.
+func (c *Coordinator) RequireSecret() error {
+	if len(c.secret) > 0 {
+		return nil
+	}
+	var err error
+	c.secret, err = c.store.Secret("enrolment", func() ([]byte, error) { return sessionToken(), nil })
+	return err
+}
+
+// Reached keeps how devices reach the coordinator, for the tokens of invitations.
+func (c *Coordinator) Reached(baseURL string, pin []byte) error { return c.store.Reached(baseURL, pin) }
+
+// admitted finds the secret that a device has shown: the job's, or that of an
+// invitation, whose number it returns.
+func (c *Coordinator) admitted(enrol *wire.Enrol, hello *wire.Hello, welcome *wire.Welcome) (secret []byte, invitation int64, err error) {
+	shown := func(secret []byte) bool {
+		return wire.EqualProof(enrol.Proof, wire.DeviceProof(secret, hello, welcome, enrol.Identity))
+	}
+	if shown(c.secret) {
+		return c.secret, 0, nil
+	}
+	invited, err := c.store.SecretsFor(enrol.Identity)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, i := range invited {
+		if shown(i.Secret) {
+			return i.Secret, i.ID, nil
+		}
+	}
+	return nil, 0, refuse(wire.CodeEnrolment, 0, "wrong enrolment secret, or an invitation that is spent, expired or revoked")
+}
+
+// door limits how often each address may knock: enrol a new identity, or fail to.
+type door struct {
+	most  int  // in an hour
+	spare bool // not this machine's own addresses
+
+	mu    *sync.Mutex
+	since time.Time            // guarded by mu
+	knock map[netip.Prefix]int // guarded by mu
+}
+
+const (
+	doorPeriod = time.Hour
+	// doorAddresses bounds what is remembered: beyond it, addresses that have not
+	// knocked yet share one count.
+	doorAddresses = 1 << 16
+)
+
+func newDoor(most int) door {
+	d := door{most: most, mu: new(sync.Mutex), knock: map[netip.Prefix]int{}}
+	if most <= 0 {
+		d.most, d.spare = 256, true
+	}
+	return d
+}
+
+// at is the entry of an address; guarded by mu.
+func (d *door) at(remote string) (netip.Prefix, bool) {
+	if now := time.Now(); now.Sub(d.since) > doorPeriod {
+		d.since, d.knock = now, map[netip.Prefix]int{}
+	}
+	var from netip.Prefix
+	if a, err := net.ResolveTCPAddr("tcp", remote); err == nil {
+		from = origin(a)
+	}
+	if d.spare && from.Addr().IsLoopback() {
+		return from, false
+	}
+	if d.knock[from] == 0 && len(d.knock) >= doorAddresses {
+		from = netip.Prefix{}
+	}
+	return from, true
+}
+
+// open reports whether an address may still knock, and when it may again.
+func (d *door) open(remote string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if from, limited := d.at(remote); limited && d.knock[from] >= d.most {
+		wait := doorPeriod - time.Since(d.since)
+		return refuse(wire.CodeBusy, wait, "%d new or failed enrolments came from this address within an hour; try again in %v", d.most, wait.Round(time.Minute))
+	}
+	return nil
+}
+
+// knocked counts a new device of an address, or a failed attempt.
+func (d *door) knocked(remote string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if from, limited := d.at(remote); limited {
+		d.knock[from]++
+	}
+}
+
+// closed refuses a listener that others can reach for a job that anybody may join.
+func (c *Coordinator) closed(a net.Addr) error {
+	if p := origin(a); len(c.secret) > 0 || !p.IsValid() || p.Addr().IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%w: %v; set enrolment.secret in the job file", ErrOpen, a)
+}

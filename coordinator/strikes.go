@@ -1,0 +1,169 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/secagg"
+)
+
+// standing is what the coordinator holds against a device.
+type standing struct {
+	excluded bool
+	why      string // it is excluded
+	strikes  int    // rounds
+}
+
+// maxStrikes is how many rounds a device may spoil, or let pass in silence, where
+// none of them alone convicts it.
+const maxStrikes = 3
+
+// strike notes that a device misbehaved. Proven, or for the last time that is
+// borne, it is excluded: its session ends, and it is in no draw until pardoned.
+//
+// Who is excluded depends on what that device itself did in rounds it was drawn
+// for, and on nothing that another device holds: docs/PRIVACY.md, section 5.
+func (c *Coordinator) strike(d *device, roundID uint64, reason string, proven bool) {
+	if d.excluded {
+		return
+	}
+	d.strikes++
+	exclude := proven || d.strikes >= maxStrikes
+	c.log.Warn("strike", "device", short(d.id), "identity", fmt.Sprintf("%x", d.id), "round", roundID,
+		"reason", reason, "strikes", d.strikes, "excluded", exclude)
+	if err := c.store.Strike(d.id, roundID, reason, exclude); err != nil {
+		c.broken = err
+		return
+	}
+	if exclude {
+		c.metrics.excluded.Add(1)
+		c.shut(d, reason)
+	}
+}
+
+// shut takes a device out of the population and ends its session.
+func (c *Coordinator) shut(d *device, reason string) {
+	d.excluded, d.why = true, reason
+	if !d.out {
+		d.out = true
+		c.active--
+	}
+	if d.sess != nil {
+		if d.ready {
+			d.ready = false
+			c.ready--
+		}
+		d.sess.finish(frame(excluded(reason)))
+	}
+}
+
+// excluded is what an excluded device is told.
+func excluded(reason string) *wire.Error {
+	return &wire.Error{Code: wire.CodeEnrolment, Text: clip("this device is excluded: " + reason + "; the operator may pardon it")}
+}
+
+// musterFleet takes in who is in the draws by now: the operator may have excluded
+// or pardoned devices, and who has not been seen for long is in none.
+func (c *Coordinator) musterFleet() error {
+	c.mustered = time.Now()
+	out, err := c.store.Out(time.Now().Add(-c.t.job.Enrolment.Absent))
+	if err != nil {
+		return err
+	}
+	for _, d := range c.order {
+		why, is := out[d.id]
+		switch {
+		case why != "" && !d.excluded:
+			c.shut(d, why)
+		case d.excluded && why == "":
+			d.standing, d.missed = standing{}, 0
+			c.log.Info("pardoned", "device", short(d.id))
+		}
+		d.out = is && (why != "" || d.sess == nil)
+	}
+	c.active = 0
+	for _, d := range c.order {
+		if !d.out {
+			c.active++
+		}
+	}
+	return nil
+}
+
+// needed is how many devices must be ready before a round is drawn, or why there
+// are too few to draw any.
+//
+// Where coins choose, the floors' part of delta is made for the population; of
+// fewer it must hold as well, at the quorum that they need.
+func (c *Coordinator) needed() (n int, reason string) {
+	job := c.t.job
+	if c.active >= job.Cohort.Population || !c.t.sampled() && len(c.order) >= job.Cohort.Population {
+		return c.t.quorum, fmt.Sprintf("a round needs %d of %d enrolled devices ready", c.t.quorum, job.Cohort.Population)
+	}
+	if len(c.order) < job.Cohort.Population {
+		return -1, fmt.Sprintf("a round needs %d of %d enrolled devices ready", c.t.quorum, job.Cohort.Population)
+	}
+	n, known := c.quorums[c.active]
+	if !known {
+		job.Cohort.Population, job.Privacy.Delta = c.active, c.t.budget.Delta
+		var err error
+		if n, err = job.Quorum(); err != nil {
+			n = -1
+		}
+		if c.quorums == nil {
+			c.quorums = map[int]int{}
+		}
+		c.quorums[c.active] = n
+	}
+	if n < 0 {
+		return n, fmt.Sprintf("%d of %d enrolled devices are left, too few for the floors of a sampled cohort", c.active, len(c.order))
+	}
+	return n, fmt.Sprintf("a round needs %d of %d devices ready", n, c.active)
+}
+
+// convicts tells whether a message that secagg refused convicts its sender at
+// once: commitments or shares that no honest device makes.
+func convicts(turn secagg.Turn, err error) bool {
+	if errors.Is(err, secagg.ErrCommitment) {
+		return true
+	}
+	return turn == secagg.TurnReveal &&
+		(errors.Is(err, secagg.ErrRange) || errors.Is(err, secagg.ErrSet) || errors.Is(err, secagg.ErrLength) || errors.Is(err, secagg.ErrEncoding))
+}
+
+// blames tells whether a refused message is held against its sender at all: what
+// crossed a turn's end, or came twice, is not.
+func blames(err error) bool {
+	for _, innocent := range []error{secagg.ErrLate, secagg.ErrRepeated, secagg.ErrOutOfTurn, secagg.ErrBelowThreshold} {
+		if errors.Is(err, innocent) {
+			return false
+		}
+	}
+	return true
+}
+
+// blamed strikes whom unmasking found out.
+func (c *Coordinator) blamed(r *running, faults []secagg.Fault) {
+	for _, f := range faults {
+		if d := c.devices[f.Device]; d != nil {
+			c.strike(d, r.id, f.Reason, f.Proven)
+		}
+	}
+}
+
+// silence strikes who let the round pass without a word, for as long as most of the
+// others did not: a deadline that most miss is the deadline's fault, or ours.
+func (c *Coordinator) silence(r *running) {
+	if 2*len(r.silent) > len(r.parts) {
+		return
+	}
+	slices.SortFunc(r.silent, func(a, b *device) int { return int(a.n - b.n) })
+	for _, d := range r.silent {
+		if d.missed >= maxStrikes {
+			c.strike(d, r.id, fmt.Sprintf("silent in %d rounds in a row", d.missed), true)
+		}
+	}
+}

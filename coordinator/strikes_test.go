@@ -1,0 +1,373 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/secagg"
+)
+
+// excludedAs returns why a device is excluded in the folder's store; "" where it
+// is not.
+func excludedAs(t *testing.T, dir string, p *player) string {
+	t.Helper()
+	f, err := store.OpenFleet(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	devices, err := f.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := p.id()
+	for _, d := range devices {
+		if strings.HasPrefix(d.Identity, short(id)) {
+			return d.Excluded
+		}
+	}
+	return ""
+}
+
+// turn2 lets a player bend its shares.
+func turn2(t *testing.T, bend func(m *secagg.Shares)) func(*player, int, wire.Message) (wire.Message, bool) {
+	return func(p *player, at int, m wire.Message) (wire.Message, bool) {
+		turn, ok := m.(*wire.Turn)
+		if at != 2 || !ok {
+			return m, false
+		}
+		var s secagg.Shares
+		if err := s.UnmarshalBinary(turn.Payload); err != nil {
+			t.Error(err)
+		}
+		bend(&s)
+		b, err := s.AppendBinary(nil)
+		if err != nil {
+			t.Error(err)
+		}
+		turn.Payload = b
+		return turn, false
+	}
+}
+
+// TestHostileDealer: who deals garbage costs one round, not all of them: it is
+// excluded by name, stays so after a restart, and never gets a plan again.
+func TestHostileDealer(t *testing.T) {
+	const n = 5
+	job := loud(n, 3)
+	dir, base := t.TempDir(), tinyBase(t)
+	tb := setTable(t, Config{Job: job, Dir: dir, Base: base}, n, func(i int, p *player) {
+		p.delta = fixedDelta(0.05)
+		if i == 2 {
+			p.before = turn2(t, func(m *secagg.Shares) { clear(m.Sealed) })
+		}
+	})
+	dealer := tb.players[2]
+	if err := tb.run(); err != nil && !dealerTold(dealer) {
+		t.Fatal(err)
+	}
+	l, err := store.ReadLedger(dir)
+	if err != nil || len(l.Entries) != 4 || l.Entries[0].Event.Kind != dp.KindCharged {
+		t.Errorf("%d entries, want one charged and three released; %v", len(l.Entries), err)
+	}
+	if res := tb.c.Result(); res.Rounds != 3 || len(dealer.plans) != 1 {
+		t.Errorf("%d rounds; the dealer got %d plans", res.Rounds, len(dealer.plans))
+	}
+	if why := excludedAs(t, dir, dealer); !strings.Contains(why, "garbage") {
+		t.Errorf("excluded because %q", why)
+	}
+	if !dealerTold(dealer) {
+		t.Errorf("it was told %v", dealer.errs)
+	}
+	for i, p := range tb.players {
+		if i != 2 && excludedAs(t, dir, p) != "" {
+			t.Errorf("player %d is excluded: %s", i, excludedAs(t, dir, p))
+		}
+	}
+	c, err := New(Config{Job: job, Dir: dir, Base: base, Hosts: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := c.devices[dealer.id()]; !d.out || c.active != n-1 {
+		t.Errorf("after a restart it is drawn again: %+v", d)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// dealerTold reports whether a player was told that it is excluded.
+func dealerTold(p *player) bool {
+	return slices.ContainsFunc(p.errs, func(e *wire.Error) bool {
+		return e.Code == wire.CodeEnrolment && strings.Contains(e.Text, "excluded")
+	})
+}
+
+// TestHostileCommitments: commitments that are no points end their sender's part in
+// turn 2, so that its shard does not fail by them, and in the fleet.
+func TestHostileCommitments(t *testing.T) {
+	const n = 5
+	dir := t.TempDir()
+	tb := setTable(t, Config{Job: loud(n, 2), Dir: dir}, n, func(i int, p *player) {
+		p.delta = fixedDelta(0.05)
+		if i == 1 {
+			p.before = turn2(t, func(m *secagg.Shares) {
+				copy(m.Commit, bytes.Repeat([]byte{0xff}, 32))
+				m.Commit[0] = 2
+			})
+		}
+	})
+	if err := tb.run(); err != nil && !dealerTold(tb.players[1]) {
+		t.Fatal(err)
+	}
+	if res := tb.c.Result(); res.Rounds != 2 || res.Abandoned != 0 || math.Abs(moved(tb)-0.08) > 0.008 {
+		t.Errorf("%+v, moved by %v, want 0.08", res, moved(tb))
+	}
+	if why := excludedAs(t, dir, tb.players[1]); !strings.Contains(why, "commitment") || len(tb.players[1].plans) != 1 {
+		t.Errorf("excluded because %q, after %d plans", why, len(tb.players[1].plans))
+	}
+}
+
+// TestHostileRevealer: wrong shares of everybody are left out, and their sender is
+// excluded at once.
+func TestHostileRevealer(t *testing.T) {
+	const n = 6
+	dir := t.TempDir()
+	tb := setTable(t, Config{Job: loud(n, 2), Dir: dir}, n, func(i int, p *player) {
+		p.delta = fixedDelta(0.05)
+		if i == 3 {
+			p.before = func(p *player, at int, m wire.Message) (wire.Message, bool) {
+				turn, ok := m.(*wire.Turn)
+				if at != 5 || !ok {
+					return m, false
+				}
+				var r secagg.Reveal
+				if err := r.UnmarshalBinary(turn.Payload); err != nil {
+					t.Error(err)
+				}
+				for k := 0; k < len(r.Shares); k += 32 {
+					r.Shares[k] ^= 1
+				}
+				turn.Payload, _ = r.AppendBinary(nil)
+				return turn, false
+			}
+		}
+	})
+	liar := tb.players[3]
+	if err := tb.run(); err != nil && !dealerTold(liar) {
+		t.Fatal(err)
+	}
+	if res := tb.c.Result(); res.Rounds != 2 || res.Abandoned != 0 {
+		t.Errorf("%+v", res)
+	}
+	// Whether its shares were asked for is chance: shares of the first t are.
+	if why := excludedAs(t, dir, liar); why != "" && !strings.Contains(why, "wrong shares") {
+		t.Errorf("excluded because %q", why)
+	}
+	for i, p := range tb.players {
+		if i != 3 && excludedAs(t, dir, p) != "" {
+			t.Errorf("player %d is framed: %s", i, excludedAs(t, dir, p))
+		}
+	}
+}
+
+// TestHostileBomb: whose vector leaves the range behind its mask costs the round
+// its own shard and nothing else, and is found by the company it keeps.
+func TestHostileBomb(t *testing.T) {
+	const n = 16
+	job := loud(n, 30)
+	job.Shard = ShardJob{Size: 16, Floor: 3}
+	dir := t.TempDir()
+	tb := setTable(t, Config{Job: job, Dir: dir}, n, func(i int, p *player) {
+		if i == 5 {
+			p.before = func(p *player, turn int, m wire.Message) (wire.Message, bool) {
+				if u, ok := m.(*wire.Update); ok {
+					for k := len(u.Data) / 2; k < len(u.Data); k++ {
+						u.Data[k] ^= 0xa5
+					}
+				}
+				return m, false
+			}
+		}
+	})
+	bomber := tb.players[5]
+	if err := tb.run(); err != nil && !dealerTold(bomber) {
+		t.Fatal(err)
+	}
+	res := tb.c.Result()
+	if res.Rounds != 30 || res.Abandoned > 1 { // the first has one shard of all
+		t.Errorf("%d rounds, %d abandoned", res.Rounds, res.Abandoned)
+	}
+	if why := excludedAs(t, dir, bomber); !strings.Contains(why, "out of range") || len(bomber.plans) > 10 {
+		t.Errorf("excluded because %q, after %d rounds", why, len(bomber.plans))
+	}
+	for i, p := range tb.players {
+		if i != 5 && excludedAs(t, dir, p) != "" {
+			t.Errorf("player %d is excluded: %s", i, excludedAs(t, dir, p))
+		}
+	}
+}
+
+// TestHostileBombsTogether: several bombers that take turns are found, and of a
+// thousand fleets hardly one loses an innocent device.
+func TestHostileBombsTogether(t *testing.T) {
+	const n, size = 64, 8
+	var framed, missed int
+	for fleet := range 200 {
+		devices := make([]*device, n)
+		for i := range devices {
+			devices[i] = &device{}
+		}
+		bad := 1 + fleet%3
+		var b bombs
+		out := map[*device]bool{}
+		for round := range 300 {
+			order := shuffled(devices, int64(fleet*1000+round))
+			var alarmed, others []*device
+			for at := 0; at < n; at += size {
+				var in []*device
+				bomb := false
+				for _, d := range order[at : at+size] {
+					if out[d] {
+						continue
+					}
+					in = append(in, d)
+					bomb = bomb || slices.Index(devices, d) < bad && round%bad == slices.Index(devices, d)
+				}
+				if bomb {
+					alarmed = append(alarmed, in...)
+				} else {
+					others = append(others, in...)
+				}
+			}
+			if len(alarmed) > 0 {
+				b.alarm(alarmed, others)
+			}
+			for _, d := range b.found(n) {
+				out[d] = true
+				if slices.Index(devices, d) >= bad {
+					framed++
+				}
+			}
+		}
+		for i := range bad {
+			if !out[devices[i]] {
+				missed++
+			}
+		}
+	}
+	if framed > 6 || missed > 4 { // 400 bombers to convict, at 0.005 each
+		t.Errorf("of 200 fleets: %d innocent devices excluded, %d bombers missed", framed, missed)
+	}
+}
+
+func shuffled(d []*device, seed int64) []*device {
+	out := slices.Clone(d)
+	x := uint64(seed)*0x9e3779b97f4a7c15 + 1
+	for i := len(out) - 1; i > 0; i-- {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		j := int(x % uint64(i+1))
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
+}
+
+// TestHostileSilence: a device that is there and lets three rounds pass is in no
+// draw any more; where most are silent it is nobody's fault.
+func TestHostileSilence(t *testing.T) {
+	for silent, out := range map[int]bool{1: true, 4: false} {
+		job := loud(6, 80)
+		job.Deadlines.Key = 10 * time.Second
+		job.Deadlines.Reconnect = time.Second
+		job.Cohort.MaxAbandoned = 1000
+		err := bubble(t, job, 6, func(ctx context.Context, tb *table) {
+			for i, p := range tb.players {
+				if i < silent {
+					p.before = func(_ *player, turn int, m wire.Message) (wire.Message, bool) {
+						if turn == 1 {
+							return nil, false
+						}
+						return m, false
+					}
+				} else {
+					p.before = func(_ *player, turn int, m wire.Message) (wire.Message, bool) {
+						if turn == 3 {
+							time.Sleep(time.Second)
+						}
+						return m, false
+					}
+				}
+			}
+			var wg sync.WaitGroup
+			for _, p := range tb.players {
+				wg.Go(func() { _ = p.play(ctx) })
+			}
+			if out {
+				tb.allEnd(wg.Wait)
+			} else {
+				time.Sleep(20 * time.Minute)
+			}
+			for i, p := range tb.players {
+				if got := tb.c.devices[p.id()].excluded; got != (out && i < silent) {
+					t.Errorf("%d silent: player %d excluded %t", silent, i, got)
+				}
+			}
+		})
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("%d silent: Run ended with %v", silent, err)
+		}
+	}
+}
+
+// TestHostileLeavers: strangers that leave in every round, politely, end no job of
+// a coordinator that serves: it waits, and goes on when they have gone.
+func TestHostileLeavers(t *testing.T) {
+	job := loud(4, 2)
+	job.Cohort.MaxAbandoned = 3
+	err := bubbleWith(t, Config{Job: job, Patient: true}, 4, func(ctx context.Context, tb *table) {
+		rounds := map[uint64]bool{}
+		var mu sync.Mutex
+		for _, p := range tb.players {
+			p.before = func(p *player, turn int, m wire.Message) (wire.Message, bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				rounds[p.round] = true
+				if turn == 1 && len(rounds) <= 8 {
+					return &wire.Refuse{Round: p.round, Code: 300, Reason: "no"}, false
+				}
+				return m, false
+			}
+		}
+		var wg sync.WaitGroup
+		for _, p := range tb.players {
+			wg.Go(func() { _ = p.play(ctx) })
+		}
+		tb.allEnd(wg.Wait)
+		if got := tb.c.Result(); got.Rounds != 2 || got.Abandoned != 8 {
+			t.Errorf("%d rounds, %d abandoned", got.Rounds, got.Abandoned)
+		}
+		if took := tb.c.Status().Elapsed; took < 30*time.Minute {
+			t.Errorf("eight rounds in a row were tried within %v", took)
+		}
+		for _, p := range tb.players {
+			if p.finished == nil {
+				t.Error("a device was not told that the job is done")
+			}
+		}
+	})
+	if err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}
