@@ -104,6 +104,8 @@ func newRootCmd(a *app) *cobra.Command {
 		newServeCmd(a),
 		newJoinCmd(a),
 		newProgramCmd(a),
+		newTokenCmd(a),
+		newDevicesCmd(a),
 		newInvoicesCmd(a),
 		newInspectCmd(a),
 		newPretrainCmd(a),

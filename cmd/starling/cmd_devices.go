@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/coordinator/store"
+)
+
+func newDevicesCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "devices",
+		Short: "List, ban, pardon and forget a coordinator's devices",
+		Long: `A device is named by the first digits of its identity, at least eight. A
+coordinator may be running in the folder: it takes a change in before its next round.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newDevicesListCmd(a))
+	var reason string
+	ban := devicesCmd(a, "ban", "Exclude devices: no session, no round, until they are pardoned", "banned",
+		func(f *store.Fleet, id string) (string, error) { return f.Ban(id, reason) })
+	ban.Flags().StringVar(&reason, "reason", "", "why, for the list and the device")
+	cmd.AddCommand(ban,
+		devicesCmd(a, "pardon", "Take excluded devices in again, without their strikes", "pardoned", (*store.Fleet).Pardon),
+		devicesCmd(a, "forget", "Leave devices out of the population until they come again", "forgotten", (*store.Fleet).Forget))
+	return cmd
+}
+
+// devicesCmd changes the devices that it is given.
+func devicesCmd(a *app, name, short, done string, change func(*store.Fleet, string) (string, error)) *cobra.Command {
+	cmd := &cobra.Command{Use: name + " --dir DIR IDENTITY...", Short: short}
+	with := dirFlag(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("devices %s wants the first digits of an identity: see starling devices list", name)
+		}
+		return with(func(f *store.Fleet) error {
+			for _, arg := range args {
+				id, err := change(f, arg)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(a.Stderr, "%s %s\n", done, id)
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+func newDevicesListCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{Use: "list --dir DIR", Short: "List the enrolled devices", Args: noArgs}
+	with := dirFlag(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		return with(func(f *store.Fleet) error {
+			list, err := f.Devices()
+			if err != nil {
+				return err
+			}
+			return a.emit(list, func(w io.Writer) error {
+				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+				fmt.Fprintln(t, "identity\tenrolled\tseen\tinvitation\tstrikes\texcluded")
+				for _, d := range list {
+					fmt.Fprintf(t, "%.16s\t%s\t%s\t%d\t%d\t%q\n", d.Identity, d.Enrolled.Format(time.DateOnly),
+						d.Seen.Format(time.DateTime), d.Invitation, d.Strikes, d.Excluded)
+				}
+				return t.Flush()
+			})
+		})
+	}
+	return cmd
+}
