@@ -186,7 +186,7 @@ func TestHostileRevealer(t *testing.T) {
 func TestHostileBomb(t *testing.T) {
 	const n = 16
 	job := loud(n, 30)
-	job.Shard = ShardJob{Size: 16, Floor: 3}
+	job.Shard.Size = 16
 	dir := t.TempDir()
 	tb := setTable(t, Config{Job: job, Dir: dir}, n, func(i int, p *player) {
 		if i == 5 {
