@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -52,13 +53,14 @@ func TestDashboard(t *testing.T) {
 	job := tinyJob(3)
 	job.Enrolment.Secret = "a secret of sixteen bytes"
 	tb := setTable(t, Config{Job: job}, 3, nil)
+	operator := httptest.NewServer(tb.c.AdminHandler())
 	token := tb.c.AdminToken()
 	if len(token) != 64 {
 		t.Fatalf("token %q", token)
 	}
 	get := func(ctx context.Context, path, token string) *http.Response {
 		t.Helper()
-		r, err := http.NewRequestWithContext(ctx, "GET", tb.server.URL+path, nil)
+		r, err := http.NewRequestWithContext(ctx, "GET", operator.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,6 +105,7 @@ func TestDashboard(t *testing.T) {
 	}
 	defer func() {
 		cancel() // the server waits for the stream
+		operator.Close()
 		tb.server.Close()
 		if err := tb.c.Close(); err != nil {
 			t.Error(err)

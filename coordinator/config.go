@@ -58,10 +58,6 @@ type Config struct {
 	Seed []byte
 	// Pages are the join page and the dashboard, served at /; nil serves none.
 	Pages http.Handler
-	// OpenFigures serves the operator's figures, /metrics and the counts of devices
-	// in /v1/status, to whoever reaches the listener. Otherwise they are for
-	// requests from this machine: cohort and dropout counts are not for everybody.
-	OpenFigures bool
 	// Patient waits ever longer, up to an hour, where Cohort.MaxAbandoned rounds in a
 	// row released nothing, in place of ending the job.
 	Patient bool

@@ -61,7 +61,8 @@ type Coordinator struct {
 	gate       gate     // sessions
 	sockets    *sockets // connections of all listeners
 	door       door
-	secret     []byte // of enrolment
+	secret     []byte   // of enrolment
+	names      sync.Map // by which devices reach us
 
 	evaluations sync.WaitGroup
 	workers     workers
@@ -353,6 +354,7 @@ func (c *Coordinator) Result() Result {
 // Token is what `starling join` is given, for a coordinator that devices reach at
 // baseURL (http://host:port or https://host:port) with the certificate pin.
 func (c *Coordinator) Token(baseURL string, pin []byte) wire.Token {
+	c.answersTo(baseURL)
 	t := wire.Token{URL: baseURL, Pin: pin, Secret: c.secret, Task: c.task[:]}
 	if m := c.t.contract.Job.Masking; !m.Identified {
 		t.Authority = m.Authority[:]

@@ -26,8 +26,11 @@ func (c *Coordinator) RequireSecret() error {
 	return err
 }
 
-// Reached keeps how devices reach the coordinator, for the tokens of invitations.
-func (c *Coordinator) Reached(baseURL string, pin []byte) error { return c.store.Reached(baseURL, pin) }
+// Reached keeps a Token, without its secret, for the tokens of invitations.
+func (c *Coordinator) Reached(t wire.Token) error {
+	t.Secret = nil
+	return c.store.Reached(t.String())
+}
 
 // admitted finds the secret that a device has shown: the job's, or that of an
 // invitation, whose number it returns.

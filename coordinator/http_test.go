@@ -93,13 +93,16 @@ func TestOperatorsEndpoints(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	admin := httptest.NewServer(tb.c.AdminHandler())
+	defer admin.Close()
 	get := func(path string) (*http.Response, string) {
 		t.Helper()
-		r, err := http.NewRequest("GET", tb.server.URL+path, nil)
+		r, err := http.NewRequest("GET", admin.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Header.Set("Accept-Encoding", "gzip")
+		r.Header.Set("Authorization", "Bearer "+tb.c.AdminToken())
 		res, err := httpClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
@@ -135,23 +138,29 @@ func TestOperatorsEndpoints(t *testing.T) {
 			t.Errorf("metrics line %q", line)
 		}
 	}
-	// From elsewhere there are no counts of devices.
-	far := httptest.NewRecorder()
-	tb.c.Handler().ServeHTTP(far, httptest.NewRequest("GET", "/v1/status", nil)) // from 192.0.2.1
-	p = Progress{}
-	if err := json.Unmarshal(far.Body.Bytes(), &p); err != nil || p.State != StateFinished || p.Enrolled != 0 || p.Cohort != 0 || p.BytesUp != 0 {
-		t.Errorf("status for a stranger: %s, %v", far.Body, err)
-	}
-	far = httptest.NewRecorder()
-	tb.c.Handler().ServeHTTP(far, httptest.NewRequest("GET", "/metrics", nil))
-	if far.Code != http.StatusForbidden {
-		t.Errorf("metrics for a stranger: %d", far.Code)
-	}
-	tb.c.cfg.OpenFigures = true
-	far = httptest.NewRecorder()
-	tb.c.Handler().ServeHTTP(far, httptest.NewRequest("GET", "/metrics", nil))
-	if far.Code != 200 {
-		t.Errorf("opened metrics for a stranger: %d", far.Code)
+	// Without the token there are no counts of devices, also not for a proxy on this
+	// machine.
+	for _, path := range []string{"/v1/status", "/metrics", "/v1/admin/ledger.json"} {
+		r := httptest.NewRequest("GET", path, nil)
+		r.RemoteAddr = "127.0.0.1:5"
+		w := httptest.NewRecorder()
+		tb.c.AdminHandler().ServeHTTP(w, r)
+		if w.Code != http.StatusUnauthorized {
+			t.Errorf("%s without the token: %d", path, w.Code)
+		}
+		w = httptest.NewRecorder()
+		tb.c.Handler().ServeHTTP(w, r)
+		p = Progress{}
+		if path != "/v1/status" {
+			if w.Code != http.StatusNotFound {
+				t.Errorf("%s on the devices' listener: %d", path, w.Code)
+			}
+		} else if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.State != StateFinished || p.Enrolled != 0 || p.Cohort != 0 || p.BytesUp != 0 {
+			t.Errorf("status for a device: %s, %v", w.Body, err)
+		}
+		if w.Header().Get("X-Frame-Options") != "DENY" || !strings.Contains(w.Header().Get("Content-Security-Policy"), "frame-ancestors 'none'") {
+			t.Errorf("%s may be framed: %v", path, w.Header())
+		}
 	}
 	if _, body := get("/"); !strings.Contains(body, "Starling") {
 		t.Errorf("/: %q", body)
@@ -401,5 +410,66 @@ func TestCertificateOnce(t *testing.T) {
 				t.Fatalf("certificates 0 and %d differ", i)
 			}
 		}
+	}
+}
+
+// TestHostileNames: a page whose name was made to mean this machine, or of another
+// origin, is answered on neither listener.
+func TestHostileNames(t *testing.T) {
+	dir := t.TempDir()
+	c, err := New(Config{Job: tinyJob(3), Dir: dir, Base: tinyBase(t), Hosts: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Token("https://fl.example.org:8443", nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 2)
+	for _, serve := range []func(context.Context, *Endpoint) error{c.Serve, c.ServeAdmin} {
+		e, err := Listen("127.0.0.1:0", dir, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { served <- serve(ctx, e) }()
+		ask := func(host, origin string) int {
+			r, err := http.NewRequest("GET", e.URL+"/healthz", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if host != "" {
+				r.Host = host
+			}
+			if origin != "" {
+				r.Header.Set("Origin", origin)
+			}
+			res, err := httpClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			return res.StatusCode
+		}
+		for host, want := range map[string]int{
+			"": 200, "localhost:5": 200, "[::1]:8080": 200, "192.0.2.7": 200, "FL.example.org:8443": 200,
+			"evil.example": http.StatusMisdirectedRequest, "evil.example:80": http.StatusMisdirectedRequest,
+			"127.0.0.1.evil.example": http.StatusMisdirectedRequest, "localhost.evil.example": http.StatusMisdirectedRequest,
+		} {
+			if got := ask(host, ""); got != want {
+				t.Errorf("host %q: %d, want %d", host, got, want)
+			}
+		}
+		for origin, want := range map[string]int{"https://fl.example.org:8443": 200, "https://evil.example": 403, "null": 403} {
+			if got := ask("fl.example.org:8443", origin); got != want {
+				t.Errorf("origin %q: %d, want %d", origin, got, want)
+			}
+		}
+	}
+	cancel()
+	for range 2 {
+		if err := watchdog.Recv(t, "what Serve returns", served); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
 	}
 }

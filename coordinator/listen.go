@@ -152,10 +152,23 @@ func (c *Coordinator) Serve(ctx context.Context, e *Endpoint) error {
 	}
 	if e.counter != nil {
 		e.counter.sink.Store(&c.metrics)
-		e.counter.sockets.Store(c.sockets)
+	}
+	return c.serve(ctx, e, c.Handler(), c.sockets)
+}
+
+// ServeAdmin serves the operator on an endpoint, as Serve does devices. Its few
+// connections are apart, of the files that devices leave: strangers who fill their
+// cap do not keep the operator out.
+func (c *Coordinator) ServeAdmin(ctx context.Context, e *Endpoint) error {
+	return c.serve(ctx, e, c.AdminHandler(), newSockets(sparedFiles/4, 0, 0))
+}
+
+func (c *Coordinator) serve(ctx context.Context, e *Endpoint, handler http.Handler, s *sockets) error {
+	if e.counter != nil {
+		e.counter.sockets.Store(s)
 	}
 	srv := &http.Server{
-		Handler:           bodiless(c.Handler()),
+		Handler:           bodiless(c.named(handler)),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    16 << 10,

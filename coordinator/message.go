@@ -3,6 +3,7 @@ package coordinator
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
@@ -190,8 +191,9 @@ func (r *running) turnJudge(d *device, m *wire.Turn) (judge, error) {
 	return nil, fmt.Errorf("turn %d does not travel as a turn message", m.Number)
 }
 
-// maxPending bounds the bytes of all updates that have come in part: beyond it a
-// device that sends more is out of the round.
+// maxPending bounds what all updates that have come in part may take, whole: beyond
+// it the one that was begun first and is still not there is out of the round. Who
+// begins and dribbles keeps nobody out but others that do.
 const maxPending = 1 << 30
 
 // updateOverhead bounds what secagg adds to the packed symbols.
@@ -206,22 +208,43 @@ func (c *Coordinator) takeChunk(r *running, d *device, m *wire.Update) (judge, e
 			return nil, fmt.Errorf("an update of %d bytes, %d to %d expected", m.Total, r.packed, r.packed+updateOverhead)
 		}
 		var err error
+		if err := c.makeRoom(r, m.Total); err != nil {
+			return nil, err
+		}
 		if p.assembly, err = wire.NewAssembly(r.id, m.Total); err != nil {
 			return nil, err
 		}
-	}
-	before := p.assembly.Received()
-	if r.pending+uint64(len(m.Data)) > c.maxPending {
-		return nil, fmt.Errorf("updates of %d bytes are coming in, limit %d", r.pending, c.maxPending)
+		p.room = m.Total
+		r.pending += p.room
+		r.uploads = append(r.uploads, d)
 	}
 	if err := p.assembly.Add(m); err != nil {
 		return nil, err
 	}
-	r.pending += p.assembly.Received() - before
 	b, whole := p.assembly.Bytes()
 	if !whole {
 		return nil, errPartial
 	}
 	p.updateSize = uint64(len(b))
 	return judging(d.id, b, r.shards[r.m.Shard(d.n)].JudgeMasked), nil
+}
+
+// errNoRoom is no fault of the device.
+var errNoRoom = errors.New("too many updates are coming in")
+
+// makeRoom lets updates go, the oldest first, until one of so many bytes has room.
+// One that is whole stays: it is being judged, and soon gone.
+func (c *Coordinator) makeRoom(r *running, size uint64) error {
+	for r.pending+size > c.maxPending {
+		i := slices.IndexFunc(r.uploads, func(d *device) bool { return !r.parts[d.n].judging })
+		if i < 0 {
+			return fmt.Errorf("%w: updates of %d bytes, limit %d", errNoRoom, r.pending, c.maxPending)
+		}
+		oldest := r.uploads[i]
+		c.metrics.faults.Add(1)
+		c.log.Warn("device is out of the round", "device", short(oldest.id), "round", r.id,
+			"reason", "its update was begun first of those that fill the room for them, and is not there")
+		c.exclude(r, oldest, "its update came too slowly")
+	}
+	return nil
 }

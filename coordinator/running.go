@@ -30,7 +30,8 @@ type running struct {
 
 	parts     map[round.Device]*participant
 	away      map[*device]struct{} // broken connections that are still waited for
-	pending   uint64               // bytes of updates that have come in part
+	pending   uint64               // bytes that updates which have come in part may take
+	uploads   []*device            // whose they are, the oldest first
 	due       deadlines
 	reached   round.State    // what the journal says last
 	unsaved   map[int][]byte // survivor sets, by shard, that are not on the disk yet
@@ -51,6 +52,7 @@ type participant struct {
 	heldTurns  uint8          // bit i-1: its turn i is held
 	dropped    bool           // told that the round goes on without it
 	assembly   *wire.Assembly // of its update, until it is judged
+	room       uint64         // bytes that the update may take
 	judging    bool           // a message of it is being judged
 	updateSize uint64
 }
@@ -58,8 +60,9 @@ type participant struct {
 // forget drops what has come of a device's update.
 func (r *running) forget(p *participant) {
 	if p.assembly != nil {
-		r.pending -= p.assembly.Received()
-		p.assembly = nil
+		r.pending -= p.room
+		p.assembly, p.room = nil, 0
+		r.uploads = slices.DeleteFunc(r.uploads, func(d *device) bool { return r.parts[d.n] == p })
 	}
 }
 

@@ -137,7 +137,7 @@ func convicts(turn secagg.Turn, err error) bool {
 // blames tells whether a refused message is held against its sender at all: what
 // crossed a turn's end, or came twice, is not.
 func blames(err error) bool {
-	for _, innocent := range []error{secagg.ErrLate, secagg.ErrRepeated, secagg.ErrOutOfTurn, secagg.ErrBelowThreshold} {
+	for _, innocent := range []error{secagg.ErrLate, secagg.ErrRepeated, secagg.ErrOutOfTurn, secagg.ErrBelowThreshold, errNoRoom} {
 		if errors.Is(err, innocent) {
 			return false
 		}

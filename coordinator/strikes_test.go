@@ -371,3 +371,42 @@ func TestHostileLeavers(t *testing.T) {
 		t.Errorf("Run ended with %v", err)
 	}
 }
+
+// TestHostileDribblers: devices that begin an update and do not go on fill no room
+// that honest ones need: those that began first go first.
+func TestHostileDribblers(t *testing.T) {
+	const n, v = 7, 0.05
+	job := loud(n, 1)
+	err := bubble(t, job, n, func(ctx context.Context, tb *table) {
+		tb.c.maxPending = 500 // two updates, and not three
+		var wg sync.WaitGroup
+		for i, p := range tb.players {
+			p.delta = fixedDelta(v)
+			p.before = func(_ *player, turn int, m wire.Message) (wire.Message, bool) {
+				u, ok := m.(*wire.Update)
+				switch {
+				case !ok:
+				case i < 3:
+					if 2*u.Total > 500 || 3*u.Total <= 500 {
+						t.Errorf("an update has %d bytes", u.Total)
+					}
+					u.Data = u.Data[:len(u.Data)-1]
+				default:
+					time.Sleep(time.Duration(i) * time.Second)
+				}
+				return m, false
+			}
+			wg.Go(func() { _ = p.play(ctx) })
+		}
+		tb.allEnd(wg.Wait)
+		if got, want := moved(tb), v*4.0/n; math.Abs(got-want) > 0.004 {
+			t.Errorf("moved by %v, want %v: the four honest updates", got, want)
+		}
+		if res := tb.c.Result(); res.Rounds != 1 || res.Dropped != 3 {
+			t.Errorf("%+v", res)
+		}
+	})
+	if err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}

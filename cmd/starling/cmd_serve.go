@@ -22,6 +22,7 @@ import (
 
 type serveFlags struct {
 	job, dir, listen, url, validation, test string
+	admin                                   string
 	tls, verbose, everyRank                 bool
 	linger                                  time.Duration
 	columns                                 dataset.Columns // of the public files
@@ -49,6 +50,7 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	cmd.Flags().StringVar(&f.dir, "dir", "", "folder for the ledger, journal and checkpoints")
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on")
 	cmd.Flags().StringVar(&f.url, "url", "", "how devices reach this address, if not by the one listened on")
+	cmd.Flags().StringVar(&f.admin, "admin", "127.0.0.1:0", "address of the dashboard and of /metrics, which ask for the token that is printed; off loopback with TLS")
 	cmd.Flags().BoolVar(&f.tls, "tls", false, "serve TLS with a certificate kept in --dir, pinned by the join token")
 	cmd.Flags().StringVar(&f.validation, "validation", "", "public labelled file that scores every round and chooses the rank")
 	cmd.Flags().StringVar(&f.test, "test", "", "public labelled file for the result table")
@@ -164,26 +166,34 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, f serv
 			return errors.Join(err, endpoint.Listener.Close())
 		}
 	}
-	if err := c.Reached(url, endpoint.Pin); err != nil {
+	token := c.Token(url, endpoint.Pin)
+	if err := c.Reached(token); err != nil {
 		return errors.Join(err, endpoint.Listener.Close())
 	}
-	token := c.Token(url, endpoint.Pin)
 	if err := token.Validate(); err != nil {
 		return usageError{errors.Join(err, endpoint.Listener.Close())}
 	}
 	fmt.Fprintf(a.Stderr, "listening on %s\njoin with: starling join %s --data FILE\nor open %s/#%s in a browser\n",
 		endpoint.Listener.Addr(), token, token.URL, token)
-	fmt.Fprintf(a.Stderr, "dashboard, for the operator alone: %s\n", dashboardAddress(endpoint.URL, c.AdminToken()))
+	operator, err := coordinator.Listen(f.admin, f.dir, false)
+	if errors.Is(err, coordinator.ErrPlain) {
+		operator, err = coordinator.Listen(f.admin, f.dir, true)
+	}
+	if err != nil {
+		return errors.Join(err, endpoint.Listener.Close())
+	}
+	fmt.Fprintf(a.Stderr, "dashboard, for the operator alone: %s\n", dashboardAddress(operator.URL, c.AdminToken()))
 	serving, stop := context.WithCancel(ctx)
-	served := make(chan error, 1)
+	served := make(chan error, 2)
 	go func() { served <- c.Serve(serving, endpoint) }()
+	go func() { served <- c.ServeAdmin(serving, operator) }()
 	runErr := c.Run(ctx)
 	farewell(ctx, c, f.linger)
 	stop()
 	if ctx.Err() != nil && runErr != nil {
 		runErr = errors.New("interrupted; start the same command again to go on with the next round")
 	}
-	return errors.Join(runErr, <-served)
+	return errors.Join(runErr, <-served, <-served)
 }
 
 // loopback reports whether nobody but this machine reaches an endpoint.

@@ -80,16 +80,19 @@ func newTokenCreateCmd(a *app) *cobra.Command {
 			return usagef("--note has %d bytes, limit 200", len(note))
 		}
 		return with(func(f *store.Fleet) error {
-			reached, pin, err := f.Reached()
+			reached, err := f.Reached()
+			if err != nil {
+				return err
+			}
+			if reached == "" {
+				return fmt.Errorf("it is not known how devices reach this coordinator: start serve with this folder once")
+			}
+			token, err := wire.ParseToken(reached)
 			if err != nil {
 				return err
 			}
 			if url != "" {
-				reached = url
-			}
-			token := wire.Token{URL: reached, Pin: pin}
-			if reached == "" {
-				return fmt.Errorf("it is not known how devices reach this coordinator: start serve once, or give --url")
+				token.URL = url
 			}
 			if err := token.Validate(); err != nil {
 				return usageError{err}

@@ -224,27 +224,16 @@ func (f *Fleet) Revoke(id int64) error {
 	return nil
 }
 
-// Reached is how devices reach the coordinator, as serve said last; empty before.
-func (f *Fleet) Reached() (url string, pin []byte, err error) {
-	if url, err = getMeta(f.db, "url"); errors.Is(err, sql.ErrNoRows) {
-		return "", nil, nil
-	} else if err != nil {
-		return "", nil, prefixed(err)
+// Reached is the token of the coordinator, without a secret, as serve said last;
+// empty before.
+func (f *Fleet) Reached() (token string, err error) {
+	if token, err = getMeta(f.db, "token"); errors.Is(err, sql.ErrNoRows) {
+		return "", nil
 	}
-	v, err := getMeta(f.db, "pin")
-	if err != nil {
-		return "", nil, prefixed(err)
-	}
-	pin, err = hex.DecodeString(v)
-	return url, pin, ended(err)
+	return token, ended(err)
 }
 
-// Reached keeps how devices reach the coordinator, for the tokens of invitations.
-func (s *Store) Reached(url string, pin []byte) error {
-	return s.tx(func(tx *sql.Tx) error {
-		if err := setMeta(tx, "url", url); err != nil {
-			return err
-		}
-		return setMeta(tx, "pin", hex.EncodeToString(pin))
-	})
+// Reached keeps the coordinator's token, without its secret, for invitations.
+func (s *Store) Reached(token string) error {
+	return s.tx(func(tx *sql.Tx) error { return setMeta(tx, "token", token) })
 }
