@@ -21,6 +21,7 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 	}
 	j := job.Default()
 	j.Name, j.Labels = "splits", []string{"a", "b"}
+	j = j.ForBase(b.Config)
 	layout, err := jobLayout(j, b)
 	if err != nil {
 		t.Fatal(err)
