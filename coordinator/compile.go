@@ -40,7 +40,9 @@ func CompileStep(spec ProgramSpec) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := compiler.Spec{Name: fmt.Sprintf("%s rank %d", j.Name, spec.Rank), Host: spec.Host}
+	// The job's name is free text, which a manifest is not; and equal steps of two
+	// jobs are one program.
+	s := compiler.Spec{Name: fmt.Sprintf("step rank %d", spec.Rank), Host: spec.Host}
 	for _, p := range params {
 		switch p.Role {
 		case nn.State:

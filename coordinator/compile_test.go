@@ -11,7 +11,7 @@ import (
 )
 
 // TestCompileStep: the program of a rank has the tensors of its assignment, is
-// the same every time, and differs by rank and host only.
+// the same every time and whatever the job is called, and differs by rank and host only.
 func TestCompileStep(t *testing.T) {
 	j := tinyJob(3)
 	j.Training = job.Training{Steps: 1, Batch: 2, Optimizer: "adamw", LearningRate: 0.1}
@@ -28,7 +28,9 @@ func TestCompileStep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := CompileStep(spec)
+			named := spec
+			named.Job.Name = "what <b>people</b> call jobs, \u65e5\u672c"
+			again, err := CompileStep(named)
 			if err != nil || !bytes.Equal(code, again) {
 				t.Fatalf("rank %d for %s differs when compiled again: %v", rank, host, err)
 			}
