@@ -1,6 +1,6 @@
 //go:build linux
 
-// Soak runs real devices against a real coordinator for a time, while devices
+// Command soak runs real devices against a real coordinator for a time, while devices
 // come and go and the coordinator is killed with SIGKILL again and again, and
 // fails where a device ends, a round does not, or memory grows.
 //

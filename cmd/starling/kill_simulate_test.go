@@ -18,17 +18,6 @@ func TestSimulateSurvivesKill(t *testing.T) {
 		return []string{"simulate", "--rounds", "5", "--cohort", "30", "--examples", "4", "--every", "0", "--validation", "40",
 			"--set", "training.steps=1", "--set", "adapter.rank_max=2", "--out", out}
 	}
-	adapter := func(out string) []byte {
-		found, err := filepath.Glob(filepath.Join(out, "*", "adapter.safetensors"))
-		if err != nil || len(found) != 1 {
-			t.Fatalf("%s holds %q: %v", out, found, err)
-		}
-		b, err := os.ReadFile(found[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
 	whole := filepath.Join(dir, "whole")
 	if err := start(t, binary, command(whole)...).end(); err != nil {
 		t.Fatal(err)
@@ -46,7 +35,21 @@ func TestSimulateSurvivesKill(t *testing.T) {
 	if err := start(t, binary, command(broken)...).end(); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(adapter(broken), adapter(whole)) {
+	if !bytes.Equal(simulated(t, broken), simulated(t, whole)) {
 		t.Error("killed three times: another adapter")
 	}
+}
+
+// simulated reads the adapter that the only run below a folder came to.
+func simulated(t *testing.T, out string) []byte {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(out, "*", "adapter.safetensors"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s holds %q: %v", out, found, err)
+	}
+	b, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -17,17 +16,6 @@ func TestKilledWorkersChangeNothing(t *testing.T) {
 	command := func(out string, more ...string) []string {
 		return append([]string{"simulate", "--rounds", "6", "--cohort", "64", "--examples", "4", "--every", "0", "--validation", "40",
 			"--set", "training.steps=2", "--set", "adapter.rank_max=2", "--out", out}, more...)
-	}
-	adapter := func(out string) []byte {
-		found, err := filepath.Glob(filepath.Join(out, "*", "adapter.safetensors"))
-		if err != nil || len(found) != 1 {
-			t.Fatalf("%s holds %q: %v", out, found, err)
-		}
-		b, err := os.ReadFile(found[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
 	}
 	alone := filepath.Join(dir, "alone")
 	if err := start(t, binary, command(alone)...).end(); err != nil {
@@ -54,7 +42,7 @@ func TestKilledWorkersChangeNothing(t *testing.T) {
 			if kills < 2 {
 				t.Logf("only %d workers were killed on this machine", kills)
 			}
-			if !bytes.Equal(adapter(shared), adapter(alone)) {
+			if !bytes.Equal(simulated(t, shared), simulated(t, alone)) {
 				t.Error("another adapter")
 			}
 			return
