@@ -122,7 +122,7 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 			change(&cfg.Job)
 			inProcess := play(t, cfg)
 
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute) // one processor, the race detector
 			defer cancel()
 			over, err := sim.Run(ctx, sim.Config{
 				Coordinator: coordinator.Config{Job: cfg.Job, Dir: t.TempDir(), Base: cfg.Base, Seed: seed, Hosts: coordinator.Hosts[:1]},

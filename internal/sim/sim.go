@@ -29,8 +29,8 @@ type Config struct {
 	Log     *slog.Logger // of the devices; nil: discard
 	// Device is told what each device does. It must be safe for concurrent use.
 	Device func(client int, e edge.Event)
-	// Listening is told the coordinator's address and admin token before the first
-	// round; may be nil.
+	// Listening is told the operator's address and admin token before the first
+	// round; nil opens none.
 	Listening func(url, adminToken string)
 	// Policy is the devices'; nil is edge.TrustingPolicy: coordinator and data are in
 	// one process.
@@ -85,21 +85,38 @@ func Run(ctx context.Context, cfg Config) (_ Result, err error) {
 	f := &fleet{cfg: cfg, token: wire.Token{
 		URL: "http://" + ln.Addr().String(), Secret: []byte(cfg.Coordinator.Job.Enrolment.Secret),
 	}}
-	if cfg.Listening != nil {
-		cfg.Listening(f.token.URL, co.AdminToken())
+	administering := make(chan error, 1)
+	if err := administer(ctx, cfg, co, administering); err != nil {
+		return Result{}, errors.Join(err, server.Close(), co.Close())
 	}
 	if err := f.start(ctx); err != nil {
 		cancel()
 		f.wg.Wait()
-		return Result{}, errors.Join(err, server.Close(), co.Close())
+		return Result{}, errors.Join(err, <-administering, server.Close(), co.Close())
 	}
 	runErr := co.Run(ctx)
 	f.end(cancel)
-	err = errors.Join(runErr, co.Close(), server.Close())
+	err = errors.Join(runErr, <-administering, co.Close(), server.Close())
 	if e := <-serving; !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)
 	}
 	return Result{Result: co.Result(), Traffic: total(f.meters), Devices: f.results}, err
+}
+
+// administer opens the operator's listener where somebody wants to hear of it; its
+// end comes through done.
+func administer(ctx context.Context, cfg Config, co *coordinator.Coordinator, done chan<- error) error {
+	if cfg.Listening == nil {
+		done <- nil
+		return nil
+	}
+	e, err := coordinator.Listen("127.0.0.1:0", cfg.Coordinator.Dir, false)
+	if err != nil {
+		return err
+	}
+	go func() { done <- co.ServeAdmin(ctx, e) }()
+	cfg.Listening(e.URL, co.AdminToken())
+	return nil
 }
 
 // fleet is the devices of a run.
