@@ -312,10 +312,15 @@ func (c *Coordinator) tellDropped(r *running, devices []round.Device, reason str
 	}
 }
 
-// broadcast sends one frame to devices and keeps it to repeat on a reconnect.
+// broadcast sends one frame to devices and keeps it to repeat on a reconnect; who
+// was put out of the round is left out.
 func (c *Coordinator) broadcast(r *running, devices []round.Device, f []byte) {
 	for _, n := range devices {
-		r.parts[n].last = f
+		p := r.parts[n]
+		if p.bad {
+			continue
+		}
+		p.last = f
 		if d := c.order[n]; d.sess != nil {
 			d.sess.send(f)
 		}

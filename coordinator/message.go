@@ -161,7 +161,7 @@ func (c *Coordinator) exclude(r *running, d *device, reason string) {
 	p := r.parts[d.n]
 	p.bad = true
 	if reason == "" {
-		p.dropped, p.last = true, nil // it said so itself
+		p.dropped, p.last = true, nil // it said so itself, or knows nothing of it
 		r.forget(p)
 	} else {
 		c.tellDropped(r, []round.Device{d.n}, reason)

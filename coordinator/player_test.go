@@ -52,6 +52,7 @@ type player struct {
 
 	shard  int
 	round  uint64
+	lost   uint64 // the round that this device has forgotten, as after a restart
 	client *secagg.Client
 	upload *wire.Upload
 	lat    *quant.Lattice
@@ -200,6 +201,9 @@ func (p *player) play(ctx context.Context) error {
 		case *wire.Assignment:
 			err = p.assigned(ctx, m)
 		case *wire.Turn:
+			if m.Round == p.lost {
+				return fmt.Errorf("turn %d of round %d, which this device knows nothing of", m.Number, m.Round)
+			}
 			err = p.answer(ctx, m)
 		default:
 			return fmt.Errorf("message %T", m)

@@ -145,7 +145,9 @@ func (c *client) turn(ctx context.Context, m *wire.Turn) error {
 		if m.Round <= c.answered {
 			return nil // of a round this device has left
 		}
-		return &ProtocolError{fmt.Errorf("turn %d of round %d, which was not assigned", m.Number, m.Round)}
+		// Of a round that another process of this device took part in, before a
+		// restart: this one holds nothing of it.
+		return c.refuse(ctx, &RefusalError{Round: m.Round, Cause: ErrReplay, Err: errors.New("this device holds nothing of it")})
 	}
 	sum := sha256.Sum256(m.Payload)
 	switch r.seen[m.Number] {
