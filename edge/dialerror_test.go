@@ -19,7 +19,7 @@ import (
 )
 
 // reach joins an address that has no coordinator, for at most a while.
-func reach(t *testing.T, token wire.Token, dial NetDialer) (error, int) {
+func reach(t *testing.T, token wire.Token, dial NetDialer) (tries int, err error) {
 	t.Helper()
 	key, err := NewIdentity()
 	if err != nil {
@@ -40,7 +40,7 @@ func reach(t *testing.T, token wire.Token, dial NetDialer) (error, int) {
 			}
 		},
 	})
-	return err, backoffs
+	return backoffs, err
 }
 
 // What trying again cannot mend ends a device that never got in, in words; what
@@ -54,7 +54,7 @@ func TestUnreachableEnds(t *testing.T) {
 		want string // "": it goes on
 	}{{404, "answers 404 Not Found: it is no Starling coordinator"}, {200, "answers 200 OK"}, {403, "answers 403"}, {502, ""}, {503, ""}, {429, ""}} {
 		s := httptest.NewServer(status(c.code))
-		err, backoffs := reach(t, wire.Token{URL: s.URL}, nil)
+		backoffs, err := reach(t, wire.Token{URL: s.URL}, nil)
 		s.Close()
 		if c.want == "" && (backoffs != 5 || !errors.Is(err, context.Canceled)) {
 			t.Errorf("%d: %v after %d tries", c.code, err, backoffs)
@@ -64,21 +64,21 @@ func TestUnreachableEnds(t *testing.T) {
 	}
 	s := httptest.NewTLSServer(status(404))
 	defer s.Close()
-	if err, n := reach(t, wire.Token{URL: s.URL}, nil); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "certificate is not trusted") || n != 0 {
+	if n, err := reach(t, wire.Token{URL: s.URL}, nil); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "certificate is not trusted") || n != 0 {
 		t.Errorf("an unknown certificate: %v", err)
 	}
-	if err, n := reach(t, wire.Token{URL: s.URL, Pin: make([]byte, 32)}, nil); !errors.Is(err, ErrPin) || n != 0 {
+	if n, err := reach(t, wire.Token{URL: s.URL, Pin: make([]byte, 32)}, nil); !errors.Is(err, ErrPin) || n != 0 {
 		t.Errorf("another certificate than the pinned one: %v", err)
 	}
 	plain := httptest.NewServer(status(404))
 	defer plain.Close()
-	if err, n := reach(t, wire.Token{URL: strings.Replace(plain.URL, "http", "https", 1)}, nil); !errors.Is(err, ErrUnreachable) || n != 0 {
+	if n, err := reach(t, wire.Token{URL: strings.Replace(plain.URL, "http", "https", 1)}, nil); !errors.Is(err, ErrUnreachable) || n != 0 {
 		t.Errorf("TLS to a plain server: %v", err)
 	}
 	nobody := func(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}
 	}
-	if err, n := reach(t, wire.Token{URL: "https://x.example"}, nobody); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "there is no such host") || n != 0 {
+	if n, err := reach(t, wire.Token{URL: "https://x.example"}, nobody); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "there is no such host") || n != 0 {
 		t.Errorf("a name that does not exist: %v", err)
 	}
 	var tries atomic.Int32
@@ -86,7 +86,7 @@ func TestUnreachableEnds(t *testing.T) {
 		tries.Add(1)
 		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	}
-	if err, n := reach(t, wire.Token{URL: "https://x.example"}, refused); n != 5 || !errors.Is(err, context.Canceled) {
+	if n, err := reach(t, wire.Token{URL: "https://x.example"}, refused); n != 5 || !errors.Is(err, context.Canceled) {
 		t.Errorf("a refused connection: %v after %d tries", err, n)
 	}
 	if why := permanent(&tls.CertificateVerificationError{Err: x509.HostnameError{}}); why == "" {

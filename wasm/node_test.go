@@ -69,7 +69,8 @@ func TestUnderJS(t *testing.T) {
 		t.Skipf("this Go has no %s", wrapper)
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-exec", wrapper, ".")
-	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOEXPERIMENT=")
+	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOEXPERIMENT=",
+		"GOMAXPROCS=1") // that runtime has one thread, and stops at more
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -101,7 +101,7 @@ type keeper struct {
 	at                          time.Time // by mu: of last
 	kills, committed, abandoned int       // by mu
 	pid                         int       // by mu; 0: none runs
-	quiet, over                 bool      // by mu: no kill any more; the process may end
+	quiet                       bool      // by mu: no kill any more
 	lives                       int       // by mu
 }
 

@@ -120,10 +120,10 @@ func FuzzParse(f *testing.F) {
 // labelOf scores an adapter by its bytes: it needs no model.
 type labelOf struct{ n int }
 
-func (e labelOf) Evaluate(_ context.Context, a *model.Adapter, ranks []int) ([]float64, error) {
+func (e labelOf) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]float64, error) {
 	out := make([]float64, len(ranks))
 	for i, r := range ranks {
-		out[i], _, _ = e.Score(nil, a, r)
+		out[i], _, _ = e.Score(ctx, a, r)
 	}
 	return out, nil
 }
