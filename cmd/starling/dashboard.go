@@ -35,7 +35,7 @@ func openBrowser(address string) error {
 		cmd = exec.Command("xdg-open", address)
 	}
 	if err := cmd.Start(); err != nil {
-		return err
+		return fmt.Errorf("starting a browser: %w", err)
 	}
 	go func() { _ = cmd.Wait() }() // only so that it leaves no zombie
 	return nil

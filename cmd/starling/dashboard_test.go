@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -106,7 +107,7 @@ func fetch(t *testing.T, url, token string) int {
 		t.Errorf("%s: %v", url, err)
 		return 0
 	}
-	if _, err := io.CopyN(io.Discard, res.Body, 1); err != nil && err != io.EOF {
+	if _, err := io.CopyN(io.Discard, res.Body, 1); err != nil && !errors.Is(err, io.EOF) {
 		t.Errorf("%s: %v", url, err)
 	}
 	res.Body.Close()
