@@ -64,6 +64,9 @@ func BenchmarkRelease(b *testing.B) {
 		if r.event, err = r.spec.Event(v.Size()); err != nil {
 			b.Fatal(err)
 		}
+		if err := c.store.PersistIntent(r.event); err != nil {
+			b.Fatal(err)
+		}
 		if r.noise, err = dp.NewPool(b.Context(), r.event.Sigma2, v.Size(), rand.Reader); err != nil {
 			b.Fatal(err)
 		}

@@ -24,10 +24,6 @@ func (c *Coordinator) Handler() http.Handler {
 		p.BytesUp, p.BytesDown, p.Reason = 0, 0, ""
 		serveStatus(w, p)
 	})
-	mux.HandleFunc("GET /v1/job", func(w http.ResponseWriter, r *http.Request) {
-		fetchedOnce(r)
-		c.serveAbout(w, r)
-	})
 	c.commonRoutes(mux)
 	return unframed(mux)
 }
@@ -44,6 +40,10 @@ func (c *Coordinator) AdminHandler() http.Handler {
 }
 
 func (c *Coordinator) commonRoutes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /v1/job", func(w http.ResponseWriter, r *http.Request) {
+		fetchedOnce(r)
+		c.serveAbout(w, r)
+	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok\n"))

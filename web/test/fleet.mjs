@@ -52,8 +52,8 @@ cohort: {population: ${natives + browsers}, sampling_rate: 1, floor: ${floor}}
 shard: {size: 8, floor: 3, corrupt: 0, breach_bits: 0}
 privacy: {epsilon: 2, simulated_population: 1000000, simulated_cohort: 10000}
 ${extra}`);
-  const serve = (address) => {
-    const run = start(["serve", "--json", "--job", job, "--dir", join(dir, "state"), "--listen", address,
+  const serve = (address, admin = "127.0.0.1:0") => {
+    const run = start(["serve", "--json", "--job", job, "--dir", join(dir, "state"), "--listen", address, "--admin", admin,
       "--validation", join(validation, "validation-0.jsonl")]);
     running.push(run);
     return run;
@@ -78,7 +78,7 @@ ${extra}`);
       return edges;
     },
     /** After server.child has ended: the same coordinator again, at the same address. */
-    restart: () => serve(new URL(page).host),
+    restart: () => serve(new URL(page).host, new URL(dashboard).host),
     async result() {
       assert.equal(await server.done, 0, server.err);
       return JSON.parse(server.out.trim().split("\n").at(-1));
