@@ -83,7 +83,7 @@ test("files that do not fit are refused with the reason", { timeout: 120_000 }, 
 
 for (const name of names) {
   test(`${name} survives a reload in mid-round, a second tab and a pause`, { timeout: 300_000 }, async (t) => {
-    const job = await fleet(t, { rounds: 6, natives: 3 });
+    const job = await fleet(t, { rounds: 24, natives: 3 });
     const browser = await open(t, name);
     const { tab } = await openTab(browser, job.page);
     await until("the promise", async () => /ε/.test(await textOf(tab, "#given")));
@@ -107,7 +107,7 @@ for (const name of names) {
     await tab.click("#pause");
     await until("it to finish", async () => /^Finished/.test(await textOf(tab, "#state")), () => job.story(tab));
     const result = await job.result();
-    assert.equal(result.rounds, 6);
+    assert.equal(result.rounds, 24);
   });
 }
 
