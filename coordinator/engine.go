@@ -314,10 +314,10 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 		c.present(r, d)
 		return
 	}
-	// It has a place. Without its session it has lost the round's keys, unless it
-	// has not used any yet: then it is out, and must hear nothing more of a round
-	// that it does not know.
-	if r.m.Wants(d.n, r.m.State()) == round.Out || !resumed && p.heldTurns != 0 {
+	// It has a place. Without its session it has lost the round's keys: if any of
+	// them is held here, or being judged, it is out, and must hear nothing more of a
+	// round that it does not know.
+	if r.m.Wants(d.n, r.m.State()) == round.Out || !resumed && (p.heldTurns != 0 || p.judging) {
 		c.exclude(r, d, "")
 		c.wait(d)
 		return

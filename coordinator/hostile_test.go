@@ -133,49 +133,75 @@ func TestReconnectAtEveryTurn(t *testing.T) {
 
 // TestARestartedDeviceIsOut: a device that comes back in mid-round as another
 // process, without the round's keys, hears nothing more of it and takes part again
-// from the next round on; nobody waits for it.
+// from the next round on; nobody waits for it. The last case has it back while its
+// first turn is still being judged.
 func TestARestartedDeviceIsOut(t *testing.T) {
-	const n = 6
 	for turn := 1; turn <= 4; turn++ {
-		job := loud(n, 2)
-		job.Deadlines.Reconnect = 10 * time.Minute // who waited for it would not end in this test
-		tb := setTable(t, Config{Job: job}, n, nil)
-		restarted := tb.players[1]
-		for i, p := range tb.players {
-			done := false
-			p.before = func(p *player, at int, m wire.Message) (wire.Message, bool) {
-				if at != turn || done {
-					return m, false
-				}
-				done = true
-				switch i {
-				case 1:
-					if err := p.send(tb.ctx, m); err != nil && turn != 3 { // an upload is no frame
-						t.Error(err)
-					}
-					p.session, p.lost = nil, p.round
-					return m, true
-				case 3: // the turn stays open until the other is back
-					for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-						restarted.mu.Lock()
-						back := restarted.waits > 0
-						restarted.mu.Unlock()
-						if back {
-							break
-						}
-					}
-				}
-				return m, false
+		restarts(t, turn, false)
+	}
+	restarts(t, 1, true)
+}
+
+// restarts has a device start again after it sent a turn.
+func restarts(t *testing.T, turn int, judging bool) {
+	const n = 6
+	job := loud(n, 2)
+	job.Deadlines.Reconnect = 10 * time.Minute // who waited for it would not end in this test
+	tb := setTable(t, Config{Job: job}, n, nil)
+	restarted := tb.players[1]
+	untilBack := func() {
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			restarted.mu.Lock()
+			back := restarted.waits > 0 || restarted.begunAgain
+			restarted.mu.Unlock()
+			if back {
+				return
 			}
 		}
-		tb.reconnects = true
-		if err := tb.run(); err != nil {
-			t.Fatalf("turn %d: %v", turn, err)
+	}
+	for i, p := range tb.players {
+		done := false
+		p.before = func(p *player, at int, m wire.Message) (wire.Message, bool) {
+			if at != turn || done {
+				return m, false
+			}
+			done = true
+			switch i {
+			case 1:
+				if judging {
+					busy := cap(tb.c.workers)
+					for range busy {
+						tb.c.workers <- struct{}{}
+					}
+					go func() {
+						untilBack()
+						for range busy {
+							<-tb.c.workers
+						}
+					}()
+				}
+				if err := p.send(tb.ctx, m); err != nil && turn != 3 { // an upload is no frame
+					t.Error(err)
+				}
+				p.session, p.lost = nil, p.round
+				return m, true
+			case 3: // the turn stays open until the other is back
+				untilBack()
+			}
+			return m, false
 		}
-		res := tb.c.Result()
-		if tb.errs[1] != nil || res.Rounds != 2 || res.Abandoned != 0 || res.Dropped != 1 {
-			t.Errorf("turn %d: %v; %d rounds, %d abandoned, %d dropped", turn, tb.errs[1], res.Rounds, res.Abandoned, res.Dropped)
-		}
+	}
+	tb.reconnects = true
+	if err := tb.run(); err != nil {
+		t.Fatalf("turn %d: %v", turn, err)
+	}
+	dropped := 1
+	if turn == 1 && restarted.begunAgain { // its first turn never arrived
+		dropped = 0
+	}
+	res := tb.c.Result()
+	if tb.errs[1] != nil || res.Rounds != 2 || res.Abandoned != 0 || res.Dropped != dropped {
+		t.Errorf("turn %d, judging %v: %v; %d rounds, %d abandoned, %d dropped", turn, judging, tb.errs[1], res.Rounds, res.Abandoned, res.Dropped)
 	}
 }
 

@@ -50,14 +50,16 @@ type player struct {
 	plans    []*wire.Plan
 	patches  []wire.Patch // of the present plan
 
-	shard  int
-	round  uint64
-	lost   uint64 // the round that this device has forgotten, as after a restart
-	client *secagg.Client
-	upload *wire.Upload
-	lat    *quant.Lattice
-	plan   *wire.Plan
-	sent   map[int][]byte
+	shard int
+	round uint64
+	lost  uint64 // the round that this device has forgotten, as after a restart
+	// begunAgain: it got the assignment of that round once more.
+	begunAgain bool
+	client     *secagg.Client
+	upload     *wire.Upload
+	lat        *quant.Lattice
+	plan       *wire.Plan
+	sent       map[int][]byte
 }
 
 func newPlayer(t testing.TB, token wire.Token) *player {
@@ -256,6 +258,11 @@ func (p *player) assigned(ctx context.Context, a *wire.Assignment) error {
 	plan, err := wire.ParsePlan(a.Plan)
 	if err != nil {
 		return err
+	}
+	if plan.Round == p.lost { // its turn was lost with its connection: it begins anew
+		p.mu.Lock()
+		p.lost, p.round, p.begunAgain = 0, 0, true
+		p.mu.Unlock()
 	}
 	if plan.Round == p.round {
 		return p.out(ctx, 1, &wire.Turn{Round: p.round, Number: 1, Payload: p.sent[1]})
