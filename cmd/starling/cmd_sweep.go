@@ -79,7 +79,7 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, path string) error {
 	lab := newLab(b, f.workers, f.columns)
 	// What would be refused is refused now, not after hours.
 	for i, p := range plan.Points {
-		if _, err := lab.Setup(p.Settings); err != nil {
+		if err := lab.Check(p.Settings); err != nil {
 			return fmt.Errorf("run %d of %d (%s): %w", i+1, len(plan.Points), place(plan, p), err)
 		}
 		if f.dryRun {

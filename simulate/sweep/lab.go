@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate"
 )
@@ -99,13 +100,29 @@ type Setup struct {
 	Test       Evaluator
 }
 
-// Setup loads the data, divides it and fills in the job.
-func (l *Lab) Setup(s Settings) (*Setup, error) {
+// job loads the data and fills in the job over it.
+func (l *Lab) job(s Settings) (*Data, job.Job, error) {
 	d, err := l.Data(s.Data, s.Seed)
 	if err != nil {
-		return nil, err
+		return nil, job.Job{}, err
 	}
-	job, err := s.JobOf(d.Name, d.Labels)
+	j, err := s.JobOf(d.Name, d.Labels)
+	return d, j.ForBase(l.Base.Config), err
+}
+
+// Check refuses what Make would: settings that do not fit, data that cannot be
+// read, a budget that its rounds cannot keep. It runs nothing.
+func (l *Lab) Check(s Settings) error {
+	_, j, err := l.job(s)
+	if err == nil {
+		_, err = coordinator.NewCore(j, l.Base, Seed(s.Seed))
+	}
+	return err
+}
+
+// Setup loads the data, divides it and fills in the job.
+func (l *Lab) Setup(s Settings) (*Setup, error) {
+	d, job, err := l.job(s)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +130,6 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	job = job.ForBase(l.Base.Config)
 	layout, err := model.NewLayout(l.Base.Config, job.Method(), len(job.Labels))
 	if err != nil {
 		return nil, err
