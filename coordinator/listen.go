@@ -193,10 +193,13 @@ func (c *Coordinator) serve(ctx context.Context, e *Endpoint, handler http.Handl
 	return nil
 }
 
-// bodiless gives a request's body, of which none is of use here, the time of a
+// bodiless notes the request, and gives a request's body, of which none is of use here, the time of a
 // header: the server reads what is left of it before it answers the next request.
 func bodiless(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(countedKey{}).(*countingConn); ok {
+			c.begin()
+		}
 		if r.ContentLength != 0 {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTimeout)) // of a TCP connection
 			w.Header().Set("Connection", "close")
@@ -236,12 +239,13 @@ func (l *countingListener) Accept() (net.Conn, error) {
 	}
 }
 
-// countingConn is a connection whose bytes are counted, also since its last
-// request has ended.
+// countingConn is a connection whose bytes are counted, also those of its present
+// request.
 type countingConn struct {
 	net.Conn
 	l        *countingListener
-	up, down atomic.Int64 // since the last settle
+	up, down atomic.Int64 // since the last begin, and the last settle
+	request  atomic.Int64 // what of up the present request is
 	once     atomic.Bool  // the present request is for what a device fetches once
 	leave    func()       // counts the connection out
 	left     sync.Once
@@ -261,6 +265,11 @@ func counting(conn net.Conn) *countingConn {
 	return c
 }
 
+// begin notes what a request took that has come in whole, headers and TLS
+// included: while it is answered the server reads ahead, so what comes from here on
+// is of the next.
+func (c *countingConn) begin() { c.request.Store(c.up.Swap(0)) }
+
 // fetchedOnce says that a request is for what a device fetches once.
 func fetchedOnce(r *http.Request) {
 	if c, ok := r.Context().Value(countedKey{}).(*countingConn); ok {
@@ -268,12 +277,12 @@ func fetchedOnce(r *http.Request) {
 	}
 }
 
-// settle accounts for a request that has ended, its headers and TLS included.
+// settle accounts for a request that has been answered.
 func (c *countingConn) settle() {
 	if c == nil {
 		return
 	}
-	up, down := c.up.Swap(0), c.down.Swap(0)
+	up, down := c.request.Swap(0), c.down.Swap(0)
 	if m := c.l.sink.Load(); m != nil && c.once.Swap(false) {
 		m.onceUp.Add(up)
 		m.onceDown.Add(down)
