@@ -8,6 +8,7 @@ package contract
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
@@ -102,7 +103,9 @@ func (v Vector) Size() int { return v.Lattice.D() + v.Count.Coordinates }
 func (v Vector) B2() int64 { return v.Lattice.B2() + v.Count.B2() }
 
 // CheckSum refuses a shard's exact sum that no honest devices could have made,
-// n being the most units that they hold together.
+// n being the most units that they hold together: a coordinate or a norm beyond
+// what n vectors within Q and B2 can add up to, or a count that is none. The error
+// wraps quant.ErrRange. No data of honest devices brings it about.
 func (v Vector) CheckSum(sum []int64, n int) error {
 	if len(sum) != v.Size() {
 		return fmt.Errorf("%w: sum of %d coordinates, the round has %d", quant.ErrLength, len(sum), v.Size())
@@ -111,13 +114,42 @@ func (v Vector) CheckSum(sum []int64, n int) error {
 	if err := v.Lattice.CheckSum(sum[:d], n); err != nil {
 		return err
 	}
-	limit := int64(v.Count.Symbol) * int64(n)
-	for i, x := range sum[d:] {
-		if x > limit || x < -limit {
-			return &quant.SumRangeError{Index: d + i, Value: x, Limit: limit, Survivors: n, Count: 1}
+	if err := v.checkCount(sum[d:], n); err != nil {
+		return err
+	}
+	// By the triangle inequality n vectors of norm sqrt(B2) have a sum of n times
+	// that at most.
+	if beyond(sum[:d], n, v.Lattice.B2()) {
+		return fmt.Errorf("%w: the norm of a shard's sum is more than %d vectors can have", quant.ErrRange, n)
+	}
+	return nil
+}
+
+// checkCount: every unit adds the same symbol, or its opposite, in each of the
+// count's coordinates.
+func (v Vector) checkCount(sum []int64, n int) error {
+	s := int64(v.Count.Symbol)
+	for i, x := range sum {
+		if limit := s * int64(n); x > limit || x < -limit {
+			return &quant.SumRangeError{Index: v.Lattice.D() + i, Value: x, Limit: limit, Survivors: n, Count: 1}
+		}
+		if x != sum[0] || x%s != 0 {
+			return fmt.Errorf("%w: the coordinates of a shard's count do not agree", quant.ErrRange)
 		}
 	}
 	return nil
+}
+
+// beyond reports whether the squared norm of sum is above n*n*b2, in 128 bits: a
+// coordinate has up to 31 bits, and there are up to 2^24 of them.
+func beyond(sum []int64, n int, b2 int64) bool {
+	var hi, lo, carry uint64
+	for _, x := range sum {
+		lo, carry = bits.Add64(lo, uint64(x*x), 0)
+		hi += carry
+	}
+	mostHi, mostLo := bits.Mul64(uint64(n)*uint64(n), uint64(b2))
+	return hi > mostHi || hi == mostHi && lo > mostLo
 }
 
 // Masking is secagg's configuration of a round. The caller validates it.

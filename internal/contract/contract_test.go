@@ -2,6 +2,8 @@ package contract
 
 import (
 	"errors"
+	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -87,7 +89,7 @@ func TestCheckSum(t *testing.T) {
 	}
 	sum := make([]int64, v.Size())
 	most := 5 * int64(v.Lattice.MaxSymbol())
-	sum[0], sum[v.Size()-1] = most, -20
+	sum[0], sum[v.Size()-2], sum[v.Size()-1] = most, -20, -20
 	if err := v.CheckSum(sum, 5); err != nil {
 		t.Errorf("an honest sum: %v", err)
 	}
@@ -101,6 +103,109 @@ func TestCheckSum(t *testing.T) {
 	}
 	if err := v.CheckSum(sum[1:], 5); !errors.Is(err, quant.ErrLength) {
 		t.Errorf("a short sum: %v", err)
+	}
+}
+
+// TestHostileNorm: coordinates that are each within their range make no sum that
+// honest devices could have made where its norm is beyond what theirs allow, nor do
+// counts that do not agree. What honest devices make passes to the last unit.
+func TestHostileNorm(t *testing.T) {
+	for _, uplink := range quant.SchemeNames() {
+		const n = 5
+		terms, err := Job{Uplink: uplink, Masking: secagg.Config{ShardMax: n, ShardMin: 3}}.Terms()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := terms.Planned(&wire.Plan{Values: 4096, ClipNorm: 1, CountCoordinates: 3, CountSymbol: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, q := v.Lattice.D(), int64(v.Lattice.MaxSymbol())
+		flat := func(x int64) []int64 { // one value everywhere in the lattice's part
+			sum := make([]int64, v.Size())
+			for i := range sum[:d] {
+				sum[i] = x
+			}
+			return sum
+		}
+		var refused *quant.SumRangeError
+		if err := v.CheckSum(flat(n*q), n); !errors.Is(err, quant.ErrRange) || errors.As(err, &refused) {
+			t.Errorf("%s: every coordinate at the end of its range: %v", uplink, err)
+		}
+		// The most that norms allow: |sum|^2 = n^2*B2, reached by n equal vectors.
+		edge, left := make([]int64, v.Size()), v.Lattice.B2()
+		for i := 0; i < d && left > 0; i++ {
+			x := min(q, int64(math.Sqrt(float64(left))))
+			edge[i], left = n*x, left-x*x
+		}
+		if err := v.CheckSum(edge, n); err != nil || left != 0 {
+			t.Errorf("%s: n vectors of the full norm: %v (%d left)", uplink, err, left)
+		}
+		edge[d-1]++
+		if err := v.CheckSum(edge, n); !errors.Is(err, quant.ErrRange) {
+			t.Errorf("%s: one more: %v", uplink, err)
+		}
+		for name, count := range map[string][]int64{"disagrees": {8, 8, 4}, "is no multiple": {6, 6, 6}, "is too large": {24, 24, 24}} {
+			sum := make([]int64, v.Size())
+			copy(sum[d:], count)
+			if err := v.CheckSum(sum, n); !errors.Is(err, quant.ErrRange) {
+				t.Errorf("%s: a count that %s: %v", uplink, name, err)
+			}
+		}
+	}
+}
+
+// TestHonestSumsPass: random updates, all alike as well as all different, encoded
+// as devices do.
+func TestHonestSumsPass(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for trial := range 60 {
+		n := 2 + rnd.IntN(9)
+		terms, err := Job{Uplink: quant.SchemeNames()[trial%len(quant.SchemeNames())], Masking: secagg.Config{ShardMax: n, ShardMin: 2}}.Terms()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := terms.Planned(&wire.Plan{Values: uint32(1 + rnd.IntN(3000)), ClipNorm: 1, Rotation: [32]byte{byte(trial)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, sum := make([]float32, v.Lattice.Dim()), make([]int64, v.Size())
+		for device := range n {
+			for i := range x {
+				if device == 0 || trial%2 == 0 {
+					x[i] = float32(rnd.NormFloat64())
+				}
+			}
+			symbols, err := v.Lattice.Encode(x, rand.NewChaCha8([32]byte{byte(trial), byte(device)}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, s := range symbols {
+				sum[i] += int64(s)
+			}
+		}
+		if err := v.CheckSum(sum, n); err != nil {
+			t.Errorf("trial %d: %v", trial, err)
+		}
+	}
+}
+
+// TestBeyond holds 128 bits to whole numbers of any size.
+func TestBeyond(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 8))
+	for range 300 {
+		n, b2 := 1+rnd.IntN(1<<20), rnd.Int64N(1<<59)
+		sum := make([]int64, 1+rnd.IntN(300))
+		total := new(big.Int)
+		for i := range sum {
+			sum[i] = rnd.Int64N(1<<32) - 1<<31
+			total.Add(total, new(big.Int).Mul(big.NewInt(sum[i]), big.NewInt(sum[i])))
+		}
+		limit := new(big.Int).Mul(big.NewInt(int64(n)), big.NewInt(int64(n)))
+		limit.Mul(limit, big.NewInt(b2))
+		if got, want := beyond(sum, n, b2), total.Cmp(limit) > 0; got != want {
+			t.Fatalf("%v against %v: %t", total, limit, got)
+		}
 	}
 }
 
