@@ -2,9 +2,10 @@ package model
 
 import "fmt"
 
-// An architecture is one family of Hugging Face checkpoints whose encoder is a
-// stack of post-norm transformer layers: how it names what they are made of, and
-// what its ForSequenceClassification puts on top.
+// An architecture is one family of Hugging Face checkpoints: how it names what its
+// layers are made of. Most are encoders of post-norm transformer layers, and have what
+// their ForSequenceClassification puts on top; those that are not say what they hold
+// in tensors and linears.
 type architecture struct {
 	prefix    string            // of the encoder's tensors in a model with a head
 	aliases   map[string]string // keys of config.json that have names of their own
@@ -13,12 +14,21 @@ type architecture struct {
 	types     bool // token types are part of it
 	offset    func(pad int) int
 	head      []Dense // of ForSequenceClassification; the last one gives the classes
+
+	class   string   // of transformers, up to Model or For...
+	targets []string // of LoRA, unless a method names others: ends of linear maps' names
+
+	// Where they are set: what takes the place of an encoder's.
+	tensors  func(c Config) []TensorSpec
+	linears  func(c Config) []linear // in the order of a forward pass
+	validate func(c Config) error
 }
 
 var architectures = map[string]*architecture{
 	"bert":       &bertArchitecture,
 	"roberta":    &robertaArchitecture,
 	"distilbert": &distilbertArchitecture,
+	"t5":         &t5Architecture,
 }
 
 // Layer names the modules of one encoder layer; their tensors are name.weight
@@ -51,6 +61,9 @@ func (c Config) EmbeddingNorm() string { return c.arch().embedding }
 
 // Head lists the maps from the pooled state to the classes.
 func (c Config) Head() []Dense {
+	if c.Generates() {
+		return nil
+	}
 	switch c.Pooling {
 	case PoolHF:
 		return c.arch().head
@@ -70,7 +83,12 @@ func (c Config) FirstPosition() int {
 }
 
 // MaxTokens is the longest text, special tokens included.
-func (c Config) MaxTokens() int { return c.MaxPositions - c.FirstPosition() }
+func (c Config) MaxTokens() int {
+	if c.Generates() { // its positions are relative
+		return maxPositions
+	}
+	return c.MaxPositions - c.FirstPosition()
+}
 
 // Names of the embedding tables, the same in every family.
 const (
@@ -79,10 +97,13 @@ const (
 	typesName     = "embeddings.token_type_embeddings.weight"
 )
 
-// BaseTensors lists the frozen tensors of an encoder in their canonical order,
+// BaseTensors lists the frozen tensors of a base in their canonical order,
 // under the names that its family's Hugging Face model has. Linear weights are
 // [out, in].
 func (c Config) BaseTensors() []TensorSpec {
+	if f := c.arch().tensors; f != nil {
+		return f(c)
+	}
 	h, f := c.HiddenSize, c.IntermediateSize
 	specs := []TensorSpec{{wordsName, []int{c.VocabSize, h}}, {positionsName, []int{c.MaxPositions, h}}}
 	if c.TypeVocabSize > 0 {
@@ -114,6 +135,8 @@ func (c Config) BaseTensors() []TensorSpec {
 // bert: BertModel (Devlin et al. 2019), and MiniLM and all others that were made
 // in its shape.
 var bertArchitecture = architecture{
+	class:     "Bert",
+	targets:   []string{"query", "value"},
 	prefix:    "bert.",
 	embedding: "embeddings.LayerNorm",
 	layer:     bertLayer,
@@ -133,6 +156,8 @@ func bertLayer(l int) Layer {
 // roberta: RobertaModel (Liu et al. 2019). Its head's first layer belongs to no
 // pretrained checkpoint: it is trained with the rest.
 var robertaArchitecture = architecture{
+	class:     "Roberta",
+	targets:   []string{"query", "value"},
 	prefix:    "roberta.",
 	embedding: "embeddings.LayerNorm",
 	layer:     bertLayer,
@@ -144,7 +169,9 @@ var robertaArchitecture = architecture{
 
 // distilbert: DistilBertModel (Sanh et al. 2019): no token types, no pooler.
 var distilbertArchitecture = architecture{
-	prefix: "distilbert.",
+	class:   "DistilBert",
+	targets: []string{"q_lin", "v_lin"},
+	prefix:  "distilbert.",
 	aliases: map[string]string{
 		"dim": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads",
 		"hidden_dim": "intermediate_size", "activation": "hidden_act",

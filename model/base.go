@@ -49,7 +49,7 @@ func (e *ShapeError) Error() string {
 	return fmt.Sprintf("model: base tensor %q has shape %v, want %v", e.Tensor, e.Got, e.Want)
 }
 
-// Base is a frozen encoder with its tokenizer. It is immutable once made.
+// Base is a frozen model with its tokenizer. It is immutable once made.
 type Base struct {
 	Config    Config
 	Tensors   []Tensor // Config.BaseTensors order, float32; nil after OpenBlob
@@ -99,7 +99,8 @@ func NewBase(c Config, tensors []Tensor, tokenizer []byte, format Format) (*Base
 // packs says whether a tensor's values may be fewer than 32 bits: matrices, but for
 // the small ones that every other value passes through.
 func packs(t TensorSpec) bool {
-	return len(t.Shape) == 2 && !strings.HasPrefix(t.Name, "pooler.") && t.Name != typesName
+	return len(t.Shape) == 2 && !strings.HasPrefix(t.Name, "pooler.") && t.Name != typesName &&
+		t.Name != T5EncoderBias && t.Name != T5DecoderBias
 }
 
 // newBase checks the stored tensors and decodes them all.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,11 +20,11 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	if format == "merged" {
 		library = "transformers"
 	}
-	fmt.Fprintf(&b, "---\nlibrary_name: %s\npipeline_tag: text-classification\ntags: [starling, federated, lora]\n---\n\n", library)
-	name := c.Job
-	if name == "" {
-		name = "A classifier"
+	pipeline, name := "text-classification", cmp.Or(c.Job, "A classifier")
+	if lay.Config.Generates() {
+		pipeline, name = "document-question-answering", cmp.Or(c.Job, "A model that answers")
 	}
+	fmt.Fprintf(&b, "---\nlibrary_name: %s\npipeline_tag: %s\ntags: [starling, federated, lora]\n---\n\n", library, pipeline)
 	fmt.Fprintf(&b, "# %s\n\n", name)
 	what := map[MethodKind]string{MethodHead: "untouched but for its head", MethodBitFit: "with its biases trained (BitFit)", MethodFull: "fine-tuned whole"}[lay.LoRA.Kind]
 	if lay.LoRA.Ranked() {
@@ -32,13 +33,21 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	if lay.LoRA.Also != "" {
 		what += ", " + lay.LoRA.Also + " trained whole"
 	}
-	fmt.Fprintf(&b, "A %s encoder (%d layers, %d wide) %s and a head of %d classes, made with Starling in %d rounds of federated fine-tuning.\n\n",
-		lay.Config.ModelType, lay.Config.NumHiddenLayers, lay.Config.HiddenSize, what, lay.Classes, c.Round)
+	of := fmt.Sprintf("%s and a head of %d classes", what, lay.Classes)
+	if lay.Config.Generates() {
+		of = what
+	}
+	fmt.Fprintf(&b, "A %s (%d layers, %d wide) %s, made with Starling in %d rounds of federated fine-tuning.\n\n",
+		lay.Config.ModelType, lay.Config.NumHiddenLayers, lay.Config.HiddenSize, of, c.Round)
 	b.WriteString("## Data\n\nTrained on texts that never left the devices they lie on")
 	if c.Devices > 0 {
 		fmt.Fprintf(&b, ": %d devices took part", c.Devices)
 	}
-	fmt.Fprintf(&b, ". A text is read up to %d tokens. Classes: %s.\n\n", c.Seq, strings.Join(c.Labels, ", "))
+	fmt.Fprintf(&b, ". A text is read up to %d tokens.", c.Seq)
+	if len(c.Labels) > 0 {
+		fmt.Fprintf(&b, " Classes: %s.", strings.Join(c.Labels, ", "))
+	}
+	b.WriteString("\n\n")
 	b.WriteString("## Privacy\n\n")
 	if c.Privacy == "" {
 		b.WriteString("No guarantee is recorded.\n\n")
@@ -76,7 +85,11 @@ func (c *Checkpoint) usage(format string) string {
 	if !config.standard() {
 		trust = ", trust_remote_code=True" // modeling_starling.py, read it first
 	}
-	lines := "import torch\nfrom transformers import AutoModelForSequenceClassification, AutoTokenizer\n"
+	auto := "AutoModelForSequenceClassification"
+	if config.Generates() {
+		auto = "AutoModelForSeq2SeqLM"
+	}
+	lines := "import torch\nfrom transformers import " + auto + ", AutoTokenizer\n"
 	where := `""`
 	if format == "peft" {
 		lines += "from peft import PeftModel\n"
@@ -88,13 +101,20 @@ func (c *Checkpoint) usage(format string) string {
 		path = "folder + \"/\" + " + where
 	}
 	lines += fmt.Sprintf("tokenizer = AutoTokenizer.from_pretrained(%s)\n", path)
-	lines += fmt.Sprintf("model = AutoModelForSequenceClassification.from_pretrained(%s%s)", path, trust)
+	lines += fmt.Sprintf("model = %s.from_pretrained(%s%s)", auto, path, trust)
 	if trust != "" {
 		lines += "  # runs " + modelingFile
 	}
 	lines += "\n"
 	if format == "peft" {
 		lines += "model = PeftModel.from_pretrained(model, folder)\n"
+	}
+	if config.Generates() {
+		lines += fmt.Sprintf("inputs = tokenizer([\"a text\"], truncation=True, max_length=%d, return_tensors=\"pt\")\n", c.Seq)
+		if config.T5.Boxes > 0 {
+			lines += "# boxes=[[[left, top, right, bottom], ...]], 0 to 1000, beside input_ids say where each token stands\n"
+		}
+		return lines + "print(tokenizer.batch_decode(model.eval().generate(**inputs, max_new_tokens=32), skip_special_tokens=True))\n"
 	}
 	lines += fmt.Sprintf("inputs = tokenizer([\"a text\"], truncation=True, max_length=%d, padding=True, return_tensors=\"pt\")\n", c.Seq)
 	return lines + "with torch.no_grad():\n    logits = model.eval()(**inputs).logits\nprint(model.config.id2label[int(logits[0].argmax())])\n"

@@ -37,7 +37,7 @@ func (c CheckpointInfo) validate() error {
 	switch {
 	case c.Seq < 1 || c.Seq > maxPositions:
 		return fmt.Errorf("%w: %s: seq is %d, want 1..%d", ErrConfig, CheckpointFile, c.Seq, maxPositions)
-	case len(c.Labels) < 2 || len(c.Labels) > maxClasses:
+	case len(c.Labels) == 1 || len(c.Labels) > maxClasses: // a layout says whether it may have none
 		return fmt.Errorf("%w: %s: %d labels, want 2..%d", ErrConfig, CheckpointFile, len(c.Labels), maxClasses)
 	case c.BestRank < 0 || c.BestRank > c.LoRA.RMax:
 		return fmt.Errorf("%w: %s: best_rank is %d, want 0..r_max %d", ErrConfig, CheckpointFile, c.BestRank, c.LoRA.RMax)

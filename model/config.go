@@ -39,10 +39,10 @@ const (
 	PoolMeanAffine Pooling = "mean_affine"
 )
 
-// Config is the shape of an encoder, with the JSON keys of a Hugging Face BERT's
+// Config is the shape of a base, with the JSON keys of a Hugging Face BERT's
 // config.json whatever the family; see ParseConfig.
 type Config struct {
-	ModelType         string  `json:"model_type"` // "bert", "roberta" or "distilbert"
+	ModelType         string  `json:"model_type"` // "bert", "roberta", "distilbert" or "t5"
 	VocabSize         int     `json:"vocab_size"`
 	HiddenSize        int     `json:"hidden_size"`
 	NumHiddenLayers   int     `json:"num_hidden_layers"`
@@ -53,7 +53,9 @@ type Config struct {
 	LayerNormEps      float64 `json:"layer_norm_eps"`
 	HiddenAct         string  `json:"hidden_act"`   // "gelu" (erf form), "gelu_new" (tanh form) or "relu"
 	PadTokenID        int     `json:"pad_token_id"` // tokens with it are masked
-	Pooling           Pooling `json:"pooling"`
+	Pooling           Pooling `json:"pooling"`      // "" where nothing is pooled
+
+	T5 T5 `json:"t5,omitzero"` // what only a t5 has
 }
 
 // BERT returns the configuration of an encoder as `starling pretrain` makes it,
@@ -78,6 +80,9 @@ func (c Config) Validate() error {
 	arch, known := architectures[c.ModelType]
 	if !known {
 		return bad("model_type is %q, want one of %q", c.ModelType, slices.Sorted(maps.Keys(architectures)))
+	}
+	if arch.validate != nil {
+		return arch.validate(c)
 	}
 	for _, f := range []struct {
 		name       string
@@ -138,6 +143,9 @@ func ParseConfig(data []byte) (Config, error) {
 			return Config{}, fmt.Errorf("%w: config.json: %s: %w", ErrConfig, ownConfigKey, err)
 		}
 		return c, c.Validate()
+	}
+	if architectures[kind] == &t5Architecture {
+		return parseT5(keys)
 	}
 	c := Config{ModelType: kind, LayerNormEps: 1e-12, HiddenAct: "gelu", Pooling: PoolHF}
 	arch, known := architectures[kind]

@@ -41,7 +41,7 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	if err := json.Unmarshal(cfg, &ours); err != nil {
 		return nil, fmt.Errorf("%w: config.json: %w", ErrConfig, err)
 	}
-	if ours.Pooling == "" && ours.Kind != ownModelType {
+	if ours.Pooling == "" && ours.Kind != ownModelType && !c.Generates() {
 		if c.Pooling, err = folderPooling(fsys); err != nil {
 			return nil, err
 		}
@@ -56,6 +56,11 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	files, err := readWeights(fsys)
 	if err != nil {
 		return nil, err
+	}
+	if c.Generates() {
+		if err := c.settleHead(files); err != nil {
+			return nil, err
+		}
 	}
 	st, err := canonical(c, files, ours.Kind == ownModelType)
 	if err != nil {
@@ -247,6 +252,9 @@ func find(c Config, files []*SafeTensors, name string) (*SafeTensors, string) {
 				names = append(names, prefix+stem+then)
 			}
 		}
+	}
+	if name == T5Shared { // tied weights are stored once, under any of their names
+		names = append(names, "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
 	}
 	for _, n := range names {
 		for _, st := range files {

@@ -46,6 +46,9 @@ func huggingFolder(t *testing.T, c Config, more map[string]any) (fstest.MapFS, m
 }
 
 func huggingConfig(kind string) Config {
+	if kind == "t5" {
+		return tinyT5(nil)
+	}
 	c := BERT(20, 8, 2, 2, 6)
 	c.ModelType, c.Pooling = kind, PoolHF
 	if architectures[kind].types {

@@ -54,8 +54,8 @@ func (e Entry) ShapeAt(b int) []int {
 // Layout is the one order of the trainable tensors that turns an adapter with
 // its head, at rank b, into one vector and back:
 //
-//	for each layer l = 0..L-1, m each linear map that LoRA changes, in the order of
-//	a forward pass (query, value, unless the method names others):
+//	for each linear map m that LoRA changes, in the order of a forward pass (each
+//	layer's query and value, unless the method names others):
 //	    m.lora_A.weight  [b, in]
 //	    m.lora_B.weight  [out, b]
 //	for each tensor t of the base that is trained whole, in the base's order:
@@ -74,7 +74,8 @@ type Layout struct {
 }
 
 // NewLayout checks the parts against each other and returns their layout.
-// classes is the number of labels, 2..65536.
+// classes is the number of labels, 2..65536; 0 where the model generates text and has
+// no head.
 func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -82,17 +83,18 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 	if err := l.Validate(c); err != nil {
 		return nil, err
 	}
-	if classes < 2 || classes > maxClasses {
+	if c.Generates() && classes != 0 {
+		return nil, fmt.Errorf("%w: %d classes, but a %s writes text and has no head for them", ErrConfig, classes, c.ModelType)
+	}
+	if !c.Generates() && (classes < 2 || classes > maxClasses) {
 		return nil, fmt.Errorf("%w: %d classes, want 2..%d", ErrConfig, classes, maxClasses)
 	}
 	lay := &Layout{Config: c, LoRA: l, Classes: classes}
 	h, r := c.HiddenSize, l.RMax
-	for i := range c.NumHiddenLayers {
-		for _, m := range l.adapted(c, i) {
-			lay.entries = append(lay.entries,
-				Entry{m.name + loraA, KindA, []int{r, m.in}, StartUniform},
-				Entry{m.name + loraB, KindB, []int{m.out, r}, StartZero})
-		}
+	for _, m := range l.adapted(c) {
+		lay.entries = append(lay.entries,
+			Entry{m.name + loraA, KindA, []int{r, m.in}, StartUniform},
+			Entry{m.name + loraB, KindB, []int{m.out, r}, StartZero})
 	}
 	for _, t := range l.whole(c) {
 		lay.entries = append(lay.entries, Entry{t.Name + DeltaSuffix, KindDelta, t.Shape, StartZero})

@@ -70,7 +70,7 @@ func (m Method) Validate(c Config) error {
 			return err
 		}
 		for _, n := range names {
-			if key == "targets" && !slices.ContainsFunc(c.linears(0), func(l linear) bool { return endsAt(l.name, n) }) {
+			if key == "targets" && !slices.ContainsFunc(c.linears(), func(l linear) bool { return endsAt(l.name, n) }) {
 				return bad("targets: no linear map of a layer ends in %.80q; there are %s", n, c.linearNames())
 			}
 			if key == "also" && !slices.ContainsFunc(c.BaseTensors(), func(t TensorSpec) bool { return covers(n, t.Name) }) {
@@ -118,32 +118,44 @@ type linear struct {
 	in, out int
 }
 
-// linears lists those of layer l in the order of a forward pass.
-func (c Config) linears(l int) []linear {
-	n, h, f := c.Layer(l), c.HiddenSize, c.IntermediateSize
-	return []linear{{n.Query, h, h}, {n.Key, h, h}, {n.Value, h, h}, {n.AttentionOutput, h, h},
-		{n.Intermediate, h, f}, {n.Output, f, h}}
+// linears lists those of all layers in the order of a forward pass.
+func (c Config) linears() []linear {
+	if f := c.arch().linears; f != nil {
+		return f(c)
+	}
+	h, f := c.HiddenSize, c.IntermediateSize
+	var all []linear
+	for i := range c.NumHiddenLayers {
+		n := c.Layer(i)
+		all = append(all, linear{n.Query, h, h}, linear{n.Key, h, h}, linear{n.Value, h, h}, linear{n.AttentionOutput, h, h},
+			linear{n.Intermediate, h, f}, linear{n.Output, f, h})
+	}
+	return all
 }
 
+// linearNames lists what the linear maps are called in every layer.
 func (c Config) linearNames() []string {
 	var names []string
-	for _, l := range c.linears(0) {
-		names = append(names, strings.SplitN(l.name, ".0.", 2)[1])
+	for _, l := range c.linears() {
+		parts := strings.Split(l.name, ".")
+		layer := slices.IndexFunc(parts, func(p string) bool { return p[0] >= '0' && p[0] <= '9' })
+		if short := strings.Join(parts[layer+1:], "."); parts[layer] == "0" && !slices.Contains(names, short) {
+			names = append(names, short)
+		}
 	}
 	return names
 }
 
-// adapted lists the linear maps of layer l that LoRA changes.
-func (m Method) adapted(c Config, l int) []linear {
+// adapted lists the linear maps that LoRA changes.
+func (m Method) adapted(c Config) []linear {
 	if !m.Ranked() {
 		return nil
 	}
 	names, _ := splitList("targets", m.Targets) // Validate has seen it
 	if len(names) == 0 {
-		n := c.Layer(l)
-		names = []string{n.Query, n.Value}
+		names = c.arch().targets
 	}
-	return slices.DeleteFunc(c.linears(l), func(x linear) bool {
+	return slices.DeleteFunc(c.linears(), func(x linear) bool {
 		return !slices.ContainsFunc(names, func(n string) bool { return endsAt(x.name, n) })
 	})
 }

@@ -142,7 +142,7 @@ func TestLayoutRefuses(t *testing.T) {
 		"pad_token_id":          func(c *Config, _ *LoRA, _ *int) { c.PadTokenID = 20 },
 		"layer_norm_eps":        func(c *Config, _ *LoRA, _ *int) { c.LayerNormEps = 0 },
 		"hidden_act":            func(c *Config, _ *LoRA, _ *int) { c.HiddenAct = "silu" },
-		"model_type":            func(c *Config, _ *LoRA, _ *int) { c.ModelType = "t5" },
+		"model_type":            func(c *Config, _ *LoRA, _ *int) { c.ModelType = "gpt2" },
 		"pooling":               func(c *Config, _ *LoRA, _ *int) { c.Pooling = "max" },
 		"max_position_embeddin": func(c *Config, _ *LoRA, _ *int) { c.MaxPositions = -1 },
 	} {

@@ -45,8 +45,10 @@ func newPEFTConfig(l *Layout, rank int) peftConfig {
 		BaseModel: CheckpointBase, InferenceMode: true, InitWeights: true,
 		RankPattern: map[string]any{}, AlphaPattern: map[string]any{},
 	}
-	layer := l.Config.Layer(0)
-	targets := []string{lastName(layer.Query), lastName(layer.Value)}
+	if l.Config.Generates() {
+		c.TaskType = "SEQ_2_SEQ_LM"
+	}
+	targets := l.Config.arch().targets
 	if l.LoRA.Targets != "" {
 		targets = strings.Split(l.LoRA.Targets, ",")
 	}
@@ -66,8 +68,6 @@ func newPEFTConfig(l *Layout, rank int) peftConfig {
 func (l *Layout) plainLoRA() bool {
 	return l.LoRA.Ranked() && !slices.ContainsFunc(l.entries, func(e Entry) bool { return e.Kind == KindDelta })
 }
-
-func lastName(module string) string { return module[strings.LastIndexByte(module, '.')+1:] }
 
 // peftName is the name that PEFT gives a trainable tensor.
 func (c Config) peftName(e Entry) string {

@@ -45,22 +45,22 @@ func LoadPEFT(fsys fs.FS, c Config, labels int, head map[string]Tensor) (*Adapte
 }
 
 // adaptedIn lists the linear maps that a file's tensors adapt, as a Method's targets;
-// "" for query and value.
+// "" for those that a method has without any.
 func adaptedIn(st *SafeTensors, c Config) string {
+	has := func(l linear) bool {
+		return slices.ContainsFunc(st.Tensors, func(t RawTensor) bool { return strings.HasSuffix(t.Name, "."+l.name+loraA) })
+	}
 	var names []string
-	for i, l := range c.linears(0) {
-		short := c.linearNames()[i]
-		if slices.ContainsFunc(st.Tensors, func(t RawTensor) bool { return strings.HasSuffix(t.Name, "."+l.name+loraA) }) {
+	for _, short := range c.linearNames() {
+		if slices.ContainsFunc(c.linears(), func(l linear) bool { return endsAt(l.name, short) && has(l) }) {
 			names = append(names, short)
 		}
 	}
-	all := strings.Join(names, ",")
-	layer := c.Layer(0)
-	plain := Method{}.adapted(c, 0)
-	if len(names) == len(plain) && strings.HasSuffix(layer.Query, names[0]) && strings.HasSuffix(layer.Value, names[1]) {
+	found := Method{Targets: strings.Join(names, ",")}
+	if slices.Equal(found.adapted(c), Method{}.adapted(c)) {
 		return ""
 	}
-	return all
+	return found.Targets
 }
 
 // starlingAlpha refuses what is computed otherwise, and returns the alpha whose

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"strconv"
+	"strings"
 )
 
 // What Starling writes where no class of transformers computes a model: a
@@ -15,12 +16,16 @@ const (
 	ownPrefix    = "starling."       // of the encoder in that module
 	modelingFile = "modeling_starling.py"
 	ownClass     = "StarlingForSequenceClassification"
+	ownT5Class   = "StarlingForConditionalGeneration"
 
 	tokenizerConfigFile = "tokenizer_config.json"
 )
 
 //go:embed modeling_starling.py
 var modelingSource []byte
+
+//go:embed modeling_starling_t5.py
+var modelingT5Source []byte
 
 // Release is a model as other programs read it: a folder in Hugging Face layout
 // with plain float weights, which transformers loads and which gives the same
@@ -33,7 +38,12 @@ type Release struct {
 }
 
 // standard says whether transformers has a class that computes the model.
-func (c Config) standard() bool { return c.Pooling == PoolHF }
+func (c Config) standard() bool {
+	if c.Generates() {
+		return c.T5.Boxes == 0 && c.T5.Patch == 0
+	}
+	return c.Pooling == PoolHF
+}
 
 // checkpointPrefix is that of the encoder in a model with a head.
 func (c Config) checkpointPrefix() string {
@@ -63,6 +73,9 @@ func (r Release) Files() (map[string][]byte, error) {
 	}
 	if !c.standard() {
 		files[modelingFile] = modelingSource
+		if c.Generates() {
+			files[modelingFile] = modelingT5Source
+		}
 	}
 	return files, nil
 }
@@ -129,8 +142,12 @@ func (r Release) weights() ([]byte, error) {
 	return st.Encode()
 }
 
-// isHead says whether a tensor is of a frozen map of the head.
+// isHead says whether a tensor is of a frozen map of the head, or of a T5's own
+// embeddings: in Starling's own model these stand beside what transformers has.
 func isHead(c Config, name string) bool {
+	if strings.HasPrefix(name, "spatial_embedding.") || strings.HasPrefix(name, "visual_embedding.") {
+		return true
+	}
 	for _, d := range c.Head() {
 		if name == d.Name+".weight" || name == d.Name+".bias" {
 			return true
@@ -143,12 +160,27 @@ func isHead(c Config, name string) bool {
 func (r Release) config() map[string]any {
 	c := r.Base.Config
 	out := c.huggingFace()
-	class := map[string]string{"bert": "Bert", "roberta": "Roberta", "distilbert": "DistilBert"}[c.ModelType]
+	class := c.arch().class
 	out["architectures"] = []string{class + "Model"}
-	if r.Values != nil {
+	switch {
+	case c.Generates():
+		out["architectures"] = []string{class + "ForConditionalGeneration"}
+	case r.Values != nil:
 		out["architectures"] = []string{class + "ForSequenceClassification"}
 	}
-	if !c.standard() {
+	if c.Generates() && !c.standard() {
+		inner := out
+		delete(inner, "architectures")
+		out = map[string]any{
+			"model_type": ownModelType, "architectures": []string{ownT5Class}, "t5": inner, ownConfigKey: c,
+			"is_encoder_decoder": true, "vocab_size": c.VocabSize, "pad_token_id": c.PadTokenID, "eos_token_id": c.T5.End,
+			"decoder_start_token_id": c.T5.Start, "hidden_size": c.HiddenSize, "tie_word_embeddings": !c.T5.OwnHead,
+			"auto_map": map[string]string{
+				"AutoConfig":            "modeling_starling.StarlingConfig",
+				"AutoModelForSeq2SeqLM": "modeling_starling." + ownT5Class,
+			},
+		}
+	} else if !c.standard() {
 		encoder := out
 		delete(encoder, "architectures")
 		out = map[string]any{
@@ -193,6 +225,9 @@ func (c Config) huggingFace() map[string]any {
 		"intermediate_size": c.IntermediateSize, "max_position_embeddings": c.MaxPositions,
 		"hidden_act": c.HiddenAct, "pad_token_id": c.PadTokenID, "layer_norm_eps": c.LayerNormEps,
 	}
+	if c.Generates() {
+		return c.t5Config()
+	}
 	arch := c.arch()
 	if arch.types {
 		out["type_vocab_size"] = max(1, c.TypeVocabSize)
@@ -219,6 +254,9 @@ func tokenizerConfig(c Config, tokenizer []byte) map[string]any {
 	roles := map[string]string{
 		"[PAD]": "pad_token", "[UNK]": "unk_token", "[CLS]": "cls_token", "[SEP]": "sep_token", "[MASK]": "mask_token",
 		"<pad>": "pad_token", "<unk>": "unk_token", "<s>": "cls_token", "</s>": "sep_token", "<mask>": "mask_token",
+	}
+	if c.Generates() {
+		roles["</s>"] = "eos_token"
 	}
 	for _, t := range doc.Added {
 		if role, ok := roles[t.Content]; ok {

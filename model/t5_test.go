@@ -1,0 +1,201 @@
+package model
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// tinyT5 is a small T5, changed by f.
+func tinyT5(f func(*Config)) Config {
+	c := Config{ModelType: "t5", VocabSize: 20, HiddenSize: 8, NumHiddenLayers: 2, NumAttentionHeads: 2, IntermediateSize: 12,
+		LayerNormEps: 1e-6, HiddenAct: "relu", T5: T5{DecoderLayers: 1, KeySize: 6, Buckets: 8, MaxDistance: 16, End: 1, Scaled: true}}
+	if f != nil {
+		f(&c)
+	}
+	return c
+}
+
+// VT5-base with LoRA of rank 6 on every query and value of its 36 attentions, its
+// spatial embedding and visual matcher trained whole (Tito et al. 2023, as trained in
+// the privacy-aware document question answering challenge).
+func TestVT5TrainsAsManyValuesAsPublished(t *testing.T) {
+	c := Config{ModelType: "t5", VocabSize: 32128, HiddenSize: 768, NumHiddenLayers: 12, NumAttentionHeads: 12,
+		IntermediateSize: 3072, LayerNormEps: 1e-6, HiddenAct: "relu",
+		T5: T5{DecoderLayers: 12, KeySize: 64, Buckets: 32, MaxDistance: 128, End: 1, Scaled: true, Boxes: 1024, Patch: 768}}
+	also := "spatial_embedding.x_position_embeddings,spatial_embedding.y_position_embeddings,spatial_embedding.LayerNorm," +
+		"spatial_emb_matcher,visual_emb_matcher"
+	l, err := NewLayout(c, Method{RMax: 6, Alpha: 6, Also: also}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Size(6); got != 3419136 {
+		t.Errorf("%d values, want 3,419,136", got)
+	}
+	var lora int
+	for _, e := range l.Entries() {
+		if e.Kind == KindA {
+			lora++
+		}
+	}
+	if lora != 72 {
+		t.Errorf("%d linear maps are adapted, want q and v of 36 attentions", lora)
+	}
+}
+
+// The order of the entries is part of the protocol.
+func TestT5LayoutHasItsOrder(t *testing.T) {
+	c := tinyT5(func(c *Config) { c.NumHiddenLayers, c.T5.Gated = 1, true })
+	l, err := NewLayout(c, Method{RMax: 2, Alpha: 2, Targets: "q,EncDecAttention.o,wi_1,wo", Also: "layer.2.layer_norm"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range l.Entries() {
+		if name, ok := strings.CutSuffix(e.Name, ".lora_A.weight"); ok {
+			got = append(got, name)
+		}
+	}
+	want := []string{
+		"encoder.block.0.layer.0.SelfAttention.q", "encoder.block.0.layer.1.DenseReluDense.wi_1",
+		"encoder.block.0.layer.1.DenseReluDense.wo", "decoder.block.0.layer.0.SelfAttention.q",
+		"decoder.block.0.layer.1.EncDecAttention.q", "decoder.block.0.layer.1.EncDecAttention.o",
+		"decoder.block.0.layer.2.DenseReluDense.wi_1", "decoder.block.0.layer.2.DenseReluDense.wo",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("adapted are %q, want %q", got, want)
+	}
+	if last := l.Entries()[len(l.Entries())-1]; last.Name != "decoder.block.0.layer.2.layer_norm.weight.delta" {
+		t.Errorf("the last entry is %s", last.Name)
+	}
+	if _, err := NewLayout(c, Method{RMax: 2, Alpha: 2}, 3); err == nil || !strings.Contains(err.Error(), "classes") {
+		t.Errorf("a T5 with classes: %v", err)
+	}
+}
+
+func TestT5RefusesByName(t *testing.T) {
+	for name, f := range map[string]func(c *Config){
+		"num_decoder_layers":              func(c *Config) { c.T5.DecoderLayers = 0 },
+		"d_kv":                            func(c *Config) { c.T5.KeySize = 1 << 20 },
+		"relative_attention_num_buckets":  func(c *Config) { c.T5.Buckets = 6 },
+		"relative_attention_max_distance": func(c *Config) { c.T5.MaxDistance = 4 },
+		"eos_token_id":                    func(c *Config) { c.T5.End = 20 },
+		"decoder_start_token_id":          func(c *Config) { c.T5.Start = -1 },
+		"feed_forward_proj":               func(c *Config) { c.HiddenAct = "silu" },
+		"max_2d_position_embeddings":      func(c *Config) { c.T5.Boxes = 1 << 20 },
+		"patch_values":                    func(c *Config) { c.T5.Patch = -1 },
+		"pooling":                         func(c *Config) { c.Pooling = PoolHF },
+		"layer_norm_epsilon":              func(c *Config) { c.LayerNormEps = 0 },
+	} {
+		if err := tinyT5(f).Validate(); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, js := range map[string]string{
+		"eos_token_id":      `{"model_type":"t5","eos_token_id":[1,2]}`,
+		"feed_forward_proj": `{"model_type":"t5","feed_forward_proj":"gated-silu"}`,
+		"d_model":           `{"model_type":"t5","d_model":"wide"}`,
+		"quantization":      `{"model_type":"t5","quantization_config":{"quant_method":"gptq"}}`,
+	} {
+		if _, err := ParseConfig([]byte(js)); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A head that equals the embeddings is tied to them, whatever the configuration says
+// of it, and one of its own is not, as transformers decides.
+func TestT5HeadIsTiedByWhatTheFolderHolds(t *testing.T) {
+	tied := tinyT5(nil)
+	fsys, values := huggingFolder(t, tied, map[string]any{"tie_word_embeddings": false, "scale_decoder_outputs": nil})
+	if _, err := LoadBase(fsys); err == nil || !strings.Contains(err.Error(), T5Head) {
+		t.Errorf("an untied head that is not there: %v", err)
+	}
+	with := func(head []float32) fstest.MapFS {
+		st, err := ParseSafeTensors(fsys[WeightsFile].Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Add(T5Head, "F32", []int{20, 8}, head); err != nil {
+			t.Fatal(err)
+		}
+		out := maps.Clone(fsys)
+		out[WeightsFile] = encoded(t, st)
+		return out
+	}
+	b, err := LoadBase(with(values[T5Shared]))
+	if err != nil || b.Config.T5.OwnHead || b.Config.T5.Scaled {
+		t.Errorf("a head that equals the embeddings: %+v, %v", b, err)
+	}
+	own := slices.Clone(values[T5Shared])
+	own[3]++
+	b, err = LoadBase(with(own))
+	if err != nil || !b.Config.T5.OwnHead || !slices.Equal(tensor(t, b, T5Head), own) {
+		t.Errorf("a head of its own: %v", err)
+	}
+}
+
+func TestT5SharedEmbeddingsUnderTheirOtherNames(t *testing.T) {
+	fsys, _ := huggingFolder(t, tinyT5(nil), nil)
+	want := blobOf(t, fsys)
+	st, err := ParseSafeTensors(fsys[WeightsFile].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range st.Tensors {
+		if st.Tensors[i].Name == T5Shared {
+			st.Tensors[i].Name = "decoder.embed_tokens.weight"
+		}
+	}
+	renamed := maps.Clone(fsys)
+	renamed[WeightsFile] = encoded(t, st)
+	if blobOf(t, renamed) != want {
+		t.Error("embeddings under the decoder's name make another base")
+	}
+}
+
+// What is written for others is read here again as the same base.
+func TestT5FoldersComeBack(t *testing.T) {
+	for name, f := range map[string]func(c *Config){
+		"tied":     nil,
+		"untied":   func(c *Config) { c.T5.OwnHead, c.T5.Scaled = true, false },
+		"unscaled": func(c *Config) { c.T5.Scaled = false },
+		"gated":    func(c *Config) { c.T5.Gated, c.HiddenAct = true, "gelu_new" },
+		"boxes":    func(c *Config) { c.T5.Boxes, c.T5.Patch = 11, 4 },
+	} {
+		c := tinyT5(f)
+		state := uint64(5)
+		var ts []Tensor
+		for _, s := range c.BaseTensors() {
+			d := make([]float32, Elements(s.Shape))
+			for i := range d {
+				d[i] = float32(int64(splitMix64(&state)>>40)-1<<23) / (1 << 23)
+			}
+			ts = append(ts, Tensor{s.Name, s.Shape, d})
+		}
+		b, err := NewBase(c, ts, []byte("{}"), NF4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := b.WriteDir(dir); err != nil {
+			t.Fatal(err)
+		}
+		back, err := LoadBaseDir(dir)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		x, err := b.Blob()
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := back.Blob()
+		if err != nil || BlobSHA256(x) != BlobSHA256(y) {
+			t.Errorf("%s: came back as another base: %+v", name, back.Config)
+		}
+	}
+}
