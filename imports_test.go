@@ -20,8 +20,8 @@ const module = "github.com/starling-fl/starling/"
 // package and what lies below it. Frames are read by internal/sim, which plays
 // hostile devices, and by bandwidth, which plays devices that send in the clear.
 var mayImport = parseTable(`
-bandwidth: coordinator dataset dp edge internal/contract internal/sim internal/wire job model model/nn quant secagg tokenizer
-    trainer
+bandwidth: coordinator dataset dp edge internal/contract internal/sim internal/wire job model model/nn quant secagg task
+    tokenizer trainer
 bench/...: ...
 cmd/starling: ...
 cmd/starling-web: dataset edge
@@ -32,7 +32,8 @@ coordinator/round:
 coordinator/store: dp model
 dataset:
 dp: internal/l2
-edge: dataset dp internal/contract internal/durable internal/uniform internal/wire model nf4 quant secagg tokenizer trainer wasm
+edge: dataset dp internal/contract internal/durable internal/uniform internal/wire model nf4 quant secagg task tokenizer trainer
+    wasm
 internal/contract: dp internal/wire model quant secagg
 internal/durable:
 internal/l2:
@@ -42,7 +43,7 @@ internal/watchdog:
 internal/wire:
 model: internal/durable nf4
 model/base: model
-model/nn: model tokenizer trainer
+model/nn: model task tokenizer trainer
 job/schema: job
 job: coordinator/optimizer dp internal/contract internal/wire model quant secagg
 nf4:
@@ -50,12 +51,13 @@ nf4/asm:
 quant: internal/l2 nf4
 quant/asm:
 secagg: internal/uniform
-simulate: coordinator dataset dp edge internal/durable job model quant tokenizer
+simulate: coordinator dataset dp edge internal/durable job model quant task tokenizer
 simulate/queue: dataset edge model quant simulate
 simulate/report: internal/durable simulate simulate/sweep
 simulate/sweep: coordinator dataset internal/durable job model simulate
 tokenizer:
-trainer: model
+task: dataset model tokenizer
+trainer: model task
 wasm: nf4 wasm/kernel
 wasm/compiler/...: nf4 wasm wasm/compiler/...
 wasm/kernel: nf4
@@ -81,7 +83,7 @@ func parseTable(text string) map[string][]string {
 }
 
 // noGoMLX must stay small enough for a browser.
-var noGoMLX = []string{"edge", "wasm", "model", "nf4", "job", "trainer", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "cmd/starling-web"}
+var noGoMLX = []string{"edge", "wasm", "model", "nf4", "job", "trainer", "task", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "cmd/starling-web"}
 
 type listed struct {
 	ImportPath string

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
 	"github.com/starling-fl/starling/trainer"
 )
@@ -136,16 +137,20 @@ func Trained(ctx context.Context, base *model.Base, labels []string, clients []*
 	if err != nil {
 		return nil, err
 	}
-	tok, err := tokenizer.Parse(base.Tokenizer)
+	gomlx := nn.NewReference()
+	defer func() { err = errors.Join(err, gomlx.Close()) }()
+	classify, err := task.New(base, layout, trainSequence)
 	if err != nil {
 		return nil, err
 	}
-	gomlx := nn.NewReference()
-	defer func() { err = errors.Join(err, gomlx.Close()) }()
 	train := func(start []float32, set *dataset.Set) ([]float32, error) {
+		local, err := batches(set, classify)
+		if err != nil {
+			return nil, err
+		}
 		return gomlx.Train(ctx, trainer.Task{
 			Base:   func(context.Context) (*model.Base, error) { return base, nil },
-			Layout: layout, Rank: rank, Start: start, Steps: trainSteps, Batches: trainer.Batches(batches(set, tok)...),
+			Layout: layout, Rank: rank, Start: start, Steps: trainSteps, Batches: trainer.Batches(local...),
 			Optimizer: string(nn.SGD), Rate: trainRate, Batch: trainBatch, Sequence: trainSequence,
 		})
 	}
@@ -181,14 +186,15 @@ const (
 )
 
 // batches takes a client's first examples, again from the start where they run out.
-func batches(set *dataset.Set, tok tokenizer.Tokenizer) []trainer.Batch {
+func batches(set *dataset.Set, t task.Task) ([]trainer.Batch, error) {
 	out := make([]trainer.Batch, trainSteps)
 	for k := range out {
+		out[k] = task.NewBatch(t.Columns(), trainBatch)
 		for i := range trainBatch {
-			e := set.Examples[(k*trainBatch+i)%len(set.Examples)]
-			out[k].Tokens = append(out[k].Tokens, tok.EncodeFixed(e.Text, trainSequence)...)
-			out[k].Labels = append(out[k].Labels, int32(e.Label))
+			if err := t.Encode(&set.Examples[(k*trainBatch+i)%len(set.Examples)], out[k], i); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return out
+	return out, nil
 }

@@ -49,6 +49,7 @@ func (p *programs) at(rank int) ([]wire.Program, error) {
 // ingredients are what a job's programs are made from beside the base, its
 // name and its labels: CompileStep looks at no more of a job.
 type ingredients struct {
+	Task     string       `json:"task,omitempty"`
 	Adapter  job.Adapter  `json:"adapter"`
 	Training job.Training `json:"training"`
 }
@@ -56,7 +57,7 @@ type ingredients struct {
 // Recipe writes what a job's programs are made from, for its devices. The job is
 // one that knows its base: see job.Job.ForBase.
 func Recipe(j Job) ([]byte, error) {
-	b, err := json.Marshal(ingredients{Adapter: j.Adapter, Training: j.Training})
+	b, err := json.Marshal(ingredients{Task: j.Task, Adapter: j.Adapter, Training: j.Training})
 	if err == nil && len(b) > wire.MaxRecipe {
 		err = refuseJob("adapter: %d bytes of names, a recipe has at most %d", len(b), wire.MaxRecipe)
 	}
@@ -73,7 +74,7 @@ func Remake(announced *wire.Job, base *model.Base, rank int, host string) ([]byt
 	if err := dec.Decode(&from); err != nil {
 		return nil, fmt.Errorf("coordinator: the job's recipe cannot be read: %w", err)
 	}
-	spec := ProgramSpec{Job: Job{Name: announced.Name, Labels: announced.Labels, Adapter: from.Adapter, Training: from.Training},
+	spec := ProgramSpec{Job: Job{Name: announced.Name, Labels: announced.Labels, Task: from.Task, Adapter: from.Adapter, Training: from.Training},
 		Base: base, Rank: rank, Host: host}
 	if from.Training.CompactBase {
 		spec.Compact = compactable(base)

@@ -281,7 +281,7 @@ func (t *terms) wireJob(instance [16]byte, private bool) (*wire.Job, error) {
 		return uint32(min(d.Milliseconds(), math.MaxUint32))
 	}
 	w := &wire.Job{
-		Instance: instance, Name: j.Name, Labels: j.Labels, Base: t.baseRef,
+		Instance: instance, Name: j.Name, Labels: j.Labels, Task: string(t.lora.Task), Base: t.baseRef,
 		RankMin: uint16(j.Adapter.RankMin), RankMax: uint16(j.Adapter.RankMax), Alpha: j.Adapter.Alpha,
 		HeadOnly: j.Ranks()[0] == 0, Method: j.Adapter.Method, Targets: t.lora.Targets, Also: t.lora.Also, Sequence: uint32(j.Adapter.Sequence),
 		Batch: uint32(j.Training.Batch), Optimizer: j.Training.Optimizer, Rounds: uint64(j.Rounds),

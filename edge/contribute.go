@@ -17,7 +17,7 @@ type Contribution struct {
 	Count   dp.CountCode   // of the units within the clip norm; zero: not asked for
 	Steps   int            // local steps of each unit
 	Work    float64        // most that the training of all units may take, in Task.Work's units; 0: no limit
-	Task    Task           // the training; Steps, Batches, Work and Progress are filled in here
+	Task    Task           // the training; Steps, Columns, Batches, Work and Progress are filled in here
 
 	// Seed replaces the device's secret randomness; empty: crypto/rand. Only for
 	// runs that protect nobody.
@@ -51,11 +51,12 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 	u := newUpdate(c.Lattice, c.Count, random(c.Seed, forRounding, c.Round))
 	order := random(c.Seed, forBatches, c.Round)
 	t, steps := c.Task, int64(c.Steps)
+	t.Columns = data.Columns()
 	t.Steps, t.Work = c.Steps, c.Work/float64(max(1, len(units)))
 	total := steps * int64(len(units))
 	c.Progress(0, total)
 	for i, one := range units {
-		t.Batches = one.data.batches(order, c.Steps, t.Batch, t.Sequence)
+		t.Batches = one.data.batches(order, c.Steps, t.Batch)
 		t.Progress = func(done, _ int) { c.Progress(int64(i)*steps+int64(done), total) }
 		delta, err := trainer.Train(ctx, t)
 		if err == nil && len(delta) != len(t.Start) {

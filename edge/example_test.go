@@ -14,7 +14,7 @@ import (
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/task"
 )
 
 // Contribute is a device's whole part in a round but for the masks: from examples
@@ -22,14 +22,14 @@ import (
 func ExampleContribute() {
 	b, err := base.Default()
 	check(err)
-	tok, err := tokenizer.Parse(b.Tokenizer)
-	check(err)
 	layout, err := model.NewLayout(b.Config, model.LoRA{RMax: 8, Alpha: 4}, 2)
 	check(err)
 	set := &dataset.Set{Labels: []string{"hotel", "travel"}, Examples: []dataset.Example{
 		{Text: "two rooms for three nights", Label: 0}, {Text: "taxi to the airport", Label: 1},
 	}}
-	data, err := edge.NewData(set, tok, 16, 0, 0)
+	classify, err := task.New(b, layout, 16)
+	check(err)
+	data, err := edge.NewData(set, classify, 0, 0)
 	check(err)
 	scheme, err := quant.Lookup("nf4")
 	check(err)

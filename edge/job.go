@@ -10,7 +10,7 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/task"
 )
 
 // job is what a device knows of the job it joined. The announced constants do
@@ -118,14 +118,15 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	} else {
 		j.base = base
 	}
-	method := model.Method{RMax: int(j.RankMax), Alpha: j.Alpha, Kind: model.MethodKind(j.Method), Targets: j.Targets, Also: j.Also}
+	kind, err := model.ParseTask(j.Task)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrJob, err)
+	}
+	method := model.Method{Task: kind, RMax: int(j.RankMax), Alpha: j.Alpha, Kind: model.MethodKind(j.Method), Targets: j.Targets, Also: j.Also}
 	if j.layout, err = model.NewLayout(base.Config, method, len(j.Labels)); err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
 	}
-	if most := base.Config.MaxTokens(); int(j.Sequence) > most {
-		return fmt.Errorf("%w: job wants sequences of %d tokens, the base has %d positions", ErrBase, j.Sequence, most)
-	}
-	tok, err := tokenizer.ParseFor(base.Tokenizer, base.Config.VocabSize, base.Config.PadTokenID)
+	t, err := task.New(base, j.layout, int(j.Sequence))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
 	}
@@ -133,7 +134,7 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	j.data, err = NewData(set, tok, int(j.Sequence), int(j.Providers), j.ProviderRate)
+	j.data, err = NewData(set, t, int(j.Providers), j.ProviderRate)
 	return err
 }
 

@@ -8,10 +8,10 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/uniform"
-	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/task"
 )
 
-// Data is a device's examples, tokenized for a job and divided into the units
+// Data is a device's examples, encoded for a job's task and divided into the units
 // that the job protects. It is immutable and safe for concurrent use.
 type Data struct {
 	units []unit
@@ -25,16 +25,16 @@ type unit struct {
 	data *local
 }
 
-// NewData tokenizes a set for a job of the sequence length in tokens and divides
-// it. providers is the most that a device may hold where the job protects those,
+// NewData encodes a set for a job's task and divides it. providers is the most that a device may hold where the job protects those,
 // each with a coin of the rate; 0: the device with all its data is the unit.
 //
 // More providers than the job takes are refused: leaving some out silently would
 // make who is left depend on who else is there, and no epsilon would hold for
 // them.
-func NewData(set *dataset.Set, tok tokenizer.Tokenizer, sequence, providers int, rate float64) (*Data, error) {
+func NewData(set *dataset.Set, t task.Task, providers int, rate float64) (*Data, error) {
 	if providers == 0 {
-		return &Data{units: []unit{{data: tokenize(set, tok, sequence)}}}, nil
+		all, err := encode(set, t)
+		return &Data{units: []unit{{data: all}}}, err
 	}
 	names, parts, err := divide(set, providers)
 	if err != nil {
@@ -42,7 +42,11 @@ func NewData(set *dataset.Set, tok tokenizer.Tokenizer, sequence, providers int,
 	}
 	d := &Data{units: make([]unit, len(names)), rate: rate}
 	for i := range d.units {
-		d.units[i] = unit{names[i], tokenize(parts[i], tok, sequence)}
+		part, err := encode(parts[i], t)
+		if err != nil {
+			return nil, err
+		}
+		d.units[i] = unit{names[i], part}
 	}
 	return d, nil
 }
@@ -57,6 +61,14 @@ func divide(set *dataset.Set, most int) (names []string, parts []*dataset.Set, e
 			ErrData, len(names), most)
 	}
 	return names, parts, nil
+}
+
+// Columns are those of the task that the data is encoded for.
+func (d *Data) Columns() []task.Column {
+	if len(d.units) == 0 {
+		return nil
+	}
+	return d.units[0].data.columns
 }
 
 // providers tells whether they are the units.
@@ -85,48 +97,52 @@ func (d *Data) draw(rnd io.Reader) ([]unit, error) {
 	return drawn, nil
 }
 
-// local is a unit's data, tokenized for the job. It is immutable.
+// local is a unit's data, encoded for the job. It is immutable.
 type local struct {
-	tokens [][]int32 // each of the job's sequence length, padded
-	labels []int32
+	columns []task.Column
+	rows    task.Batch // one an example
+	n       int        // examples
 }
 
-// tokenize turns examples into fixed-length token rows.
-func tokenize(set *dataset.Set, tok tokenizer.Tokenizer, sequence int) *local {
-	l := &local{tokens: make([][]int32, len(set.Examples)), labels: make([]int32, len(set.Examples))}
-	for i, e := range set.Examples {
-		l.tokens[i] = tok.EncodeFixed(e.Text, sequence)
-		l.labels[i] = int32(e.Label)
+// encode writes examples into the task's columns.
+func encode(set *dataset.Set, t task.Task) (*local, error) {
+	n := len(set.Examples)
+	l := &local{columns: t.Columns(), rows: task.NewBatch(t.Columns(), n), n: n}
+	for i := range set.Examples {
+		e := &set.Examples[i]
+		if err := t.Encode(e, l.rows, i); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrData, &dataset.LineError{File: set.Name, Line: e.Line, Err: err})
+		}
 	}
-	return l
+	return l, nil
 }
 
 // batches draws steps batches, each when it is asked for: the examples in a
 // random order, and in a new one when all were used. A batch never spans two
 // orders, so that no example stands in it twice; rows left over have weight 0.
 // All batches share their memory.
-func (l *local) batches(rnd io.Reader, steps, size, sequence int) iter.Seq2[Batch, error] {
+func (l *local) batches(rnd io.Reader, steps, size int) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
-		n := len(l.tokens)
+		n := l.n
 		if n == 0 {
-			yield(Batch{}, fmt.Errorf("%w: no examples", ErrData))
+			yield(nil, fmt.Errorf("%w: no examples", ErrData))
 			return
 		}
 		order := make([]int, n)
 		for i := range order {
 			order[i] = i
 		}
-		b := Batch{Tokens: make([]int32, size*sequence), Labels: make([]int32, size), Weights: make([]float32, size)}
+		b := task.NewBatch(l.columns, size)
 		at := n
 		for range steps {
 			if at >= n {
 				if err := shuffle(rnd, order); err != nil {
-					yield(Batch{}, err)
+					yield(nil, err)
 					return
 				}
 				at = 0
 			}
-			at += l.fill(b, order[at:], sequence)
+			at += l.fill(b, size, order[at:])
 			if !yield(b, nil) {
 				return
 			}
@@ -135,15 +151,12 @@ func (l *local) batches(rnd io.Reader, steps, size, sequence int) iter.Seq2[Batc
 }
 
 // fill writes examples into a batch and returns how many there were room for.
-func (l *local) fill(b Batch, examples []int, sequence int) int {
-	rows := min(len(b.Labels), len(examples))
+func (l *local) fill(b Batch, size int, examples []int) int {
+	rows := min(size, len(examples))
 	for row, i := range examples[:rows] {
-		copy(b.Tokens[row*sequence:(row+1)*sequence], l.tokens[i])
-		b.Labels[row], b.Weights[row] = l.labels[i], 1
+		b.Copy(row, l.rows, i)
 	}
-	clear(b.Tokens[rows*sequence:])
-	clear(b.Labels[rows:])
-	clear(b.Weights[rows:])
+	b.Clear(rows)
 	return rows
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/trainer"
 )
 
@@ -94,17 +95,19 @@ func TestMemoryChild(t *testing.T) {
 	ok(t, err)
 	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 16, Alpha: 16}, 8)
 	ok(t, err)
-	batch := Batch{Tokens: make([]int32, 8*64), Labels: make([]int32, 8), Weights: make([]float32, 8)}
-	for i := range batch.Tokens {
-		batch.Tokens[i] = int32(1 + i*37%30000)
+	columns, err := task.Columns(layout, 64)
+	ok(t, err)
+	batch := task.NewBatch(columns, 8)
+	for i := range batch.Int32(task.Tokens) {
+		batch.Int32(task.Tokens)[i] = int32(1 + i*37%30000)
 	}
-	for i := range batch.Weights {
-		batch.Weights[i], batch.Labels[i] = 1, int32(i)
+	for i := range 8 {
+		batch.Float32(task.Weights)[i], batch.Int32(task.Labels)[i] = 1, int32(i)
 	}
 	two := trainer.Batches(batch, batch)
 	trainer := NewProgramTrainer(1)
 	_, err = trainer.Train(t.Context(), Task{
-		Base: open, Layout: layout, Rank: 16, Start: model.NewAdapter(layout, 1).Slice(16), Steps: 2, Batches: two,
+		Base: open, Layout: layout, Rank: 16, Start: model.NewAdapter(layout, 1).Slice(16), Steps: 2, Columns: columns, Batches: two,
 		Rate: 0.01, Batch: 8, Sequence: 64, Program: read("program"),
 	})
 	ok(t, err)

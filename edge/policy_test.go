@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
 )
 
@@ -25,9 +26,9 @@ func (f thief) Train(_ context.Context, t Task) ([]float32, error) {
 		if err != nil {
 			return nil, err
 		}
-		for row, w := range b.Weights {
+		for row, w := range b.Float32(task.Weights) {
 			if w != 0 && at+t.Sequence <= len(delta) {
-				for _, id := range b.Tokens[row*t.Sequence : (row+1)*t.Sequence] {
+				for _, id := range b.Int32(task.Tokens)[row*t.Sequence : (row+1)*t.Sequence] {
 					delta[at] = float32(id) * f.scale
 					at++
 				}
@@ -186,12 +187,12 @@ func TestHostileWork(t *testing.T) {
 	trainer := NewProgramTrainer(1)
 	defer trainer.Close()
 	program := compile(t, step(base, 2, "sgd"), false)
-	k := task(t, base, 2, program)
+	k := assigned(t, base, 2, program)
 	k.Work = 1e12
 	_, err := trainer.Train(t.Context(), k)
 	ok(t, err)
 	for _, fresh := range []bool{false, true} {
-		k := task(t, base, 2, program)
+		k := assigned(t, base, 2, program)
 		k.Steps, k.Work = 1<<20, 1e9
 		if fresh {
 			k.BaseSHA256[0]++ // nothing is kept of it
@@ -230,19 +231,22 @@ func TestHostileAddressesAreNotLocal(t *testing.T) {
 // Batches are made one at a time: a round of a million steps takes the memory
 // of one.
 func TestHostileStepsTakeNoMemory(t *testing.T) {
-	l := &local{tokens: [][]int32{{1, 2}, {3, 4}, {5, 6}}, labels: []int32{0, 1, 0}}
+	columns := []task.Column{{Name: task.Tokens, Type: task.I32, Shape: []int{2}}, {Name: task.Weights, Type: task.F32}}
+	l := &local{columns: columns, rows: task.NewBatch(columns, 3), n: 3}
+	copy(l.rows[0].I32, []int32{1, 2, 3, 4, 5, 6})
+	copy(l.rows[1].F32, []float32{1, 1, 1})
 	steps, seen := 0, map[int32]int{}
 	var memory *int32
-	for b, err := range l.batches(random([]byte("any seed will do"), forBatches, 1), 10_000, 2, 2) {
+	for b, err := range l.batches(random([]byte("any seed will do"), forBatches, 1), 10_000, 2) {
 		ok(t, err)
 		if steps++; steps == 1 {
-			memory = &b.Tokens[0]
-		} else if memory != &b.Tokens[0] {
+			memory = &b.Int32(task.Tokens)[0]
+		} else if memory != &b.Int32(task.Tokens)[0] {
 			t.Fatal("each batch has memory of its own")
 		}
-		for row, w := range b.Weights {
+		for row, w := range b.Float32(task.Weights) {
 			if w != 0 {
-				seen[b.Tokens[2*row]]++
+				seen[b.Int32(task.Tokens)[2*row]]++
 			}
 		}
 	}

@@ -13,17 +13,15 @@ import (
 
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm"
 )
 
-// Names of a training program's inputs; the trained tensors go by
-// their layout's names and the frozen ones by the base's.
+// Names of a training program's inputs beside the task's columns; the trained
+// tensors go by their layout's names and the frozen ones by the base's.
 const (
-	inputTokens  = "tokens"        // i32 [B,S]
-	inputLabels  = "labels"        // i32 [B]
-	inputWeights = "weights"       // f32 [B]
-	inputRate    = "learning_rate" // f32 []
-	inputStep    = "step"          // f32 [], 1 in a round's first step
+	inputRate = "learning_rate" // f32 []
+	inputStep = "step"          // f32 [], 1 in a round's first step
 )
 
 // ErrMisfit is a program whose tensors are not those of its assignment.
@@ -236,15 +234,14 @@ func (b *bench) checkWork(t Task) error {
 }
 
 // checkProgram refuses a program unless its tensors are exactly the task's:
-// the inputs with the batch's shape, every trained tensor of the layout at the
+// the task's columns with the batch's shape, every trained tensor of the layout at the
 // rank, optimizer state named after them, and frozen tensors of the base.
 func checkProgram(m *wasm.Manifest, t Task, base *model.Base) error {
-	want := map[string]wasm.Tensor{
-		inputTokens:  {DType: wasm.Int32, Shape: []int{t.Batch, t.Sequence}},
-		inputLabels:  {DType: wasm.Int32, Shape: []int{t.Batch}},
-		inputWeights: {DType: wasm.Float32, Shape: []int{t.Batch}},
-		inputRate:    {DType: wasm.Float32},
-		inputStep:    {DType: wasm.Float32},
+	want := map[string]wasm.Tensor{inputRate: {DType: wasm.Float32}, inputStep: {DType: wasm.Float32}}
+	needed := []string{inputRate}
+	for _, c := range t.Columns {
+		want[c.Name] = wasm.Tensor{DType: wasm.DType(c.Type), Shape: append([]int{t.Batch}, c.Shape...)}
+		needed = append(needed, c.Name)
 	}
 	for _, in := range m.Inputs {
 		w, ok := want[in.Name]
@@ -252,7 +249,7 @@ func checkProgram(m *wasm.Manifest, t Task, base *model.Base) error {
 			return fmt.Errorf("%w: input %s %s%v", ErrMisfit, in.Name, in.DType, in.Shape)
 		}
 	}
-	for _, name := range []string{inputTokens, inputLabels, inputWeights, inputRate} {
+	for _, name := range needed {
 		if !slices.ContainsFunc(m.Inputs, func(x wasm.Tensor) bool { return x.Name == name }) {
 			return fmt.Errorf("%w: no input %s", ErrMisfit, name)
 		}
@@ -287,6 +284,22 @@ func elements(shape []int) int {
 	return n
 }
 
+// write hands a batch to the program.
+func (b *bench) write(batch Batch) error {
+	for _, c := range batch {
+		var err error
+		if c.Type == task.F32 {
+			err = b.instance.WriteFloat32(c.Name, c.F32)
+		} else {
+			err = b.instance.WriteInt32(c.Name, c.I32)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // train writes the start, runs the steps and reads the difference.
 func (b *bench) train(ctx context.Context, t Task) ([]float32, error) {
 	in, m := b.instance, b.program.Manifest()
@@ -310,11 +323,7 @@ func (b *bench) train(ctx context.Context, t Task) ([]float32, error) {
 			return nil, err
 		}
 		done++
-		err = errors.Join(
-			in.WriteInt32(inputTokens, batch.Tokens),
-			in.WriteInt32(inputLabels, batch.Labels),
-			in.WriteFloat32(inputWeights, batch.Weights),
-			in.WriteFloat32(inputRate, []float32{t.Rate}))
+		err = errors.Join(b.write(batch), in.WriteFloat32(inputRate, []float32{t.Rate}))
 		if hasStep {
 			err = errors.Join(err, in.WriteFloat32(inputStep, []float32{float32(done)}))
 		}

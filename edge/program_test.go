@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
@@ -65,24 +66,29 @@ func baseHash(t testing.TB, base *model.Base) [32]byte {
 	return sha256.Sum256(blob)
 }
 
-// task is a few steps from a fresh adapter.
-func task(t testing.TB, base *model.Base, rank int, program []byte) Task {
+// assigned is a few steps from a fresh adapter.
+func assigned(t testing.TB, base *model.Base, rank int, program []byte) Task {
 	t.Helper()
 	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 4, Alpha: 4}, 2)
 	ok(t, err)
+	columns, err := task.Columns(layout, 8)
+	ok(t, err)
 	b := func(x int32) Batch {
-		tokens := make([]int32, 16)
+		b := task.NewBatch(columns, 2)
+		tokens := b.Int32(task.Tokens)
 		for i := range 12 { // the rest is padding
 			tokens[i] = 1 + (x*5+int32(i)*3)%int32(base.Config.VocabSize-1)
 		}
-		return Batch{Tokens: tokens, Labels: []int32{x % 2, (x + 1) % 2}, Weights: []float32{1, 1}}
+		copy(b.Int32(task.Labels), []int32{x % 2, (x + 1) % 2})
+		copy(b.Float32(task.Weights), []float32{1, 1})
+		return b
 	}
 	last := b(4)
-	last.Weights[1] = 0
+	last.Float32(task.Weights)[1] = 0
 	return Task{
 		Base:       func(context.Context) (*model.Base, error) { return base, nil },
 		BaseSHA256: baseHash(t, base), Layout: layout, Rank: rank, Start: model.NewAdapter(layout, 3).Slice(rank),
-		Steps: 4, Batches: trainer.Batches(b(1), b(2), b(3), last), Rate: 0.1, Batch: 2, Sequence: 8, Program: program,
+		Steps: 4, Columns: columns, Batches: trainer.Batches(b(1), b(2), b(3), last), Rate: 0.1, Batch: 2, Sequence: 8, Program: program,
 	}
 }
 
@@ -95,9 +101,9 @@ func TestNF4BaseIsLossless(t *testing.T) {
 	trainer := NewProgramTrainer(1)
 	defer trainer.Close()
 	s := step(base, 2, nn.SGD)
-	wide, err := trainer.Train(t.Context(), task(t, base, 2, compile(t, s, false)))
+	wide, err := trainer.Train(t.Context(), assigned(t, base, 2, compile(t, s, false)))
 	ok(t, err)
-	narrow, err := trainer.Train(t.Context(), task(t, base, 2, compile(t, s, true)))
+	narrow, err := trainer.Train(t.Context(), assigned(t, base, 2, compile(t, s, true)))
 	ok(t, err)
 	for i := range wide {
 		if d := math.Abs(float64(wide[i] - narrow[i])); d > 1e-6 {
@@ -118,7 +124,7 @@ func TestTrainerCores(t *testing.T) {
 		if got := trainer.config().Cores; got != cores {
 			t.Errorf("%d cores became %d", cores, got)
 		}
-		delta, err := trainer.Train(t.Context(), task(t, base, 2, program))
+		delta, err := trainer.Train(t.Context(), assigned(t, base, 2, program))
 		ok(t, err)
 		deltas = append(deltas, delta)
 	}
@@ -138,19 +144,22 @@ func TestProgramsThatDoNotFit(t *testing.T) {
 	}{
 		"no program":      {"", func(k *Task) { k.Program = nil }},
 		"not a program":   {"", func(k *Task) { k.Program = []byte("\x00asm....") }},
-		"other rank":      {"lora_A", func(k *Task) { *k = task(t, base, 1, good) }},
+		"other rank":      {"lora_A", func(k *Task) { *k = assigned(t, base, 1, good) }},
 		"other batch":     {"tokens", func(k *Task) { k.Batch = 3 }},
-		"other sequence":  {"tokens", func(k *Task) { k.Sequence = 9 }},
+		"other sequence":  {"tokens", func(k *Task) { k.Columns[0].Shape = []int{9} }},
+		"other type":      {"labels", func(k *Task) { k.Columns[1].Type = task.F32 }},
+		"a column more":   {"boxes", func(k *Task) { k.Columns = append(k.Columns, task.Column{Name: "boxes", Type: task.I32}) }},
+		"a column less":   {"weights", func(k *Task) { k.Columns = k.Columns[:2] }},
 		"more to train":   {"lora", func(k *Task) { k.Program = compile(t, step(base, 0, nn.SGD), false) }},
 		"another encoder": {"", func(k *Task) { k.Program = compile(t, otherEncoder(base), false) }},
 	} {
-		k := task(t, base, 2, good)
+		k := assigned(t, base, 2, good)
 		test.change(&k)
 		if _, err := trainer.Train(t.Context(), k); !errors.Is(err, ErrMisfit) || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := trainer.Train(t.Context(), task(t, base, 2, good)); err != nil {
+	if _, err := trainer.Train(t.Context(), assigned(t, base, 2, good)); err != nil {
 		t.Errorf("after all these: %v", err)
 	}
 }
@@ -166,7 +175,7 @@ func TestDivergenceIsAnError(t *testing.T) {
 	base := tinyBase(t)
 	trainer := NewProgramTrainer(1)
 	defer trainer.Close()
-	k := task(t, base, 2, compile(t, step(base, 2, nn.SGD), false))
+	k := assigned(t, base, 2, compile(t, step(base, 2, nn.SGD), false))
 	k.Rate = 1e38
 	if _, err := trainer.Train(t.Context(), k); err == nil {
 		t.Error("no error")
@@ -182,13 +191,13 @@ func TestSharedTrainer(t *testing.T) {
 	want := map[int][]float32{}
 	for rank, p := range programs {
 		var err error
-		want[rank], err = trainer.Train(t.Context(), task(t, base, rank, p))
+		want[rank], err = trainer.Train(t.Context(), assigned(t, base, rank, p))
 		ok(t, err)
 	}
 	var wg sync.WaitGroup
 	for i := range 12 {
 		rank := []int{1, 4}[i%2]
-		k := task(t, base, rank, programs[rank])
+		k := assigned(t, base, rank, programs[rank])
 		wg.Go(func() {
 			got, err := trainer.Train(t.Context(), k)
 			if err != nil || !slices.Equal(got, want[rank]) {
@@ -202,7 +211,7 @@ func TestSharedTrainer(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := trainer.Train(ctx, task(t, base, 1, programs[1])); !errors.Is(err, context.Canceled) {
+	if _, err := trainer.Train(ctx, assigned(t, base, 1, programs[1])); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/task"
 )
 
 // providersOf makes examples of n providers; a provider's label is its number
@@ -37,10 +38,10 @@ func (b *byLabel) Train(_ context.Context, t Task) ([]float32, error) {
 			return nil, err
 		}
 		if label < 0 {
-			label = batch.Labels[0]
+			label = batch.Int32(task.Labels)[0]
 		}
-		for row, w := range batch.Weights {
-			if w != 0 && batch.Labels[row] != label {
+		for row, w := range batch.Float32(task.Weights) {
+			if w != 0 && batch.Int32(task.Labels)[row] != label {
 				return nil, errors.New("two providers' examples in one training")
 			}
 		}

@@ -52,7 +52,7 @@ func againstReference(t *testing.T, base *model.Base, method model.Method, ranks
 		for _, rank := range ranks {
 			s := step(base, rank, optimizer)
 			s.LoRA = method
-			tk := task(t, base, rank, compile(t, s, false))
+			tk := assigned(t, base, rank, compile(t, s, false))
 			layout, err := model.NewLayout(base.Config, method, 2)
 			ok(t, err)
 			tk.Layout, tk.Start = layout, model.NewAdapter(layout, 3).Slice(rank)

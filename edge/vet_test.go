@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
@@ -40,7 +41,7 @@ func thiefProgram(t *testing.T, base *model.Base, rank int) []byte {
 		}
 		var ids *graph.Node
 		for _, p := range params {
-			if p.Name == inputTokens {
+			if p.Name == task.Tokens {
 				ids = graph.ConvertDType(p.Node, outputs[0].Node.DType())
 			}
 		}
@@ -79,7 +80,7 @@ func TestHostilePrograms(t *testing.T) {
 	sum := func(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
 	trainer := NewProgramTrainer(1)
 	defer trainer.Close()
-	if _, err := trainer.Train(t.Context(), task(t, base, 2, stolen)); err != nil {
+	if _, err := trainer.Train(t.Context(), assigned(t, base, 2, stolen)); err != nil {
 		t.Fatalf("the thief is found out before the defence is asked: %v", err)
 	}
 	for name, c := range map[string]struct {

@@ -9,7 +9,11 @@ import (
 // Method is what the job trains.
 func (j Job) Method() model.Method {
 	a := j.Adapter
-	return model.Method{RMax: a.RankMax, Alpha: a.Alpha, Kind: model.MethodKind(a.Method),
+	kind, err := model.ParseTask(j.Task)
+	if err != nil {
+		kind = model.TaskKind(j.Task) // which nothing takes
+	}
+	return model.Method{Task: kind, RMax: a.RankMax, Alpha: a.Alpha, Kind: model.MethodKind(a.Method),
 		Targets: strings.Join(a.Targets, ","), Also: strings.Join(a.Also, ",")}
 }
 
@@ -28,6 +32,9 @@ func (j Job) Ranks() []int {
 // validateMethod checks what needs no base.
 func (j Job) validateMethod() error {
 	a := j.Adapter
+	if _, err := model.ParseTask(j.Task); err != nil {
+		return refuse("task is %.40q, must be one of %q", j.Task, model.TaskNames())
+	}
 	switch m := model.MethodKind(a.Method); m {
 	case "", model.MethodLoRA:
 	case model.MethodHead, model.MethodBitFit, model.MethodFull:

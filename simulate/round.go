@@ -68,7 +68,7 @@ func (r *Run) prepare(d *coordinator.Draw) (start, error) {
 			Providers: j.Providers.Max, ProviderRate: j.Providers.SamplingRate,
 		},
 		Base: base, BaseSHA256: sum, Program: program, Start: values,
-		layout: r.core.Layout(), lattice: d.Lattice(), tokenizer: r.tokenizer,
+		layout: r.core.Layout(), lattice: d.Lattice(), task: r.task,
 	}}, nil
 }
 

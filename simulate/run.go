@@ -13,7 +13,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/task"
 )
 
 // Config says what is simulated.
@@ -69,16 +69,16 @@ type Result struct {
 
 // Run is a simulation. It belongs to one goroutine.
 type Run struct {
-	cfg       Config
-	core      *coordinator.Core
-	job       coordinator.Job
-	tokenizer tokenizer.Tokenizer
-	programs  map[int][]byte // by rank
-	roll      []int          // clients in the order of the coins; nil: their own
-	coins     coordinator.Coins
-	events    []dp.Event
-	rounds    []Round
-	own       bool // the trainer is ours to close
+	cfg      Config
+	core     *coordinator.Core
+	job      coordinator.Job
+	task     task.Task
+	programs map[int][]byte // by rank
+	roll     []int          // clients in the order of the coins; nil: their own
+	coins    coordinator.Coins
+	events   []dp.Event
+	rounds   []Round
+	own      bool // the trainer is ours to close
 }
 
 // ErrConfig is a configuration that cannot work.
@@ -113,7 +113,7 @@ func New(cfg Config) (_ *Run, err error) {
 		return nil, err
 	}
 	r.job = r.core.Job()
-	if r.tokenizer, err = tokenizer.ParseFor(cfg.Base.Tokenizer, cfg.Base.Config.VocabSize, cfg.Base.Config.PadTokenID); err != nil {
+	if r.task, err = task.New(cfg.Base, r.core.Layout(), r.job.Adapter.Sequence); err != nil {
 		return nil, fmt.Errorf("%w: base: %w", ErrConfig, err)
 	}
 	if most := slices.Max(r.core.Ranks()); len(cfg.Ranks) > 0 && (slices.Min(cfg.Ranks) < 0 || slices.Max(cfg.Ranks) > most) {

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/task"
 )
 
 // Plan is what a round asks of every client, as plain values.
@@ -42,9 +42,9 @@ type Assignment struct {
 	Program    []byte
 	Start      []float32
 
-	layout    *model.Layout
-	lattice   *quant.Lattice
-	tokenizer tokenizer.Tokenizer
+	layout  *model.Layout
+	lattice *quant.Lattice
+	task    task.Task
 }
 
 // NewAssignment derives the rest where a plan came from elsewhere. It refuses a
@@ -69,8 +69,8 @@ func NewAssignment(p Plan, base *model.Base, sum [32]byte, program []byte, start
 	if a.lattice, err = quant.NewLattice(scheme, p.Dim, p.ClipNorm, p.Rotation); err != nil {
 		return nil, fmt.Errorf("%w: plan: %w", ErrConfig, err)
 	}
-	if a.tokenizer, err = tokenizer.Parse(base.Tokenizer); err != nil {
-		return nil, fmt.Errorf("%w: base: %w", ErrConfig, err)
+	if a.task, err = task.New(base, a.layout, p.Sequence); err != nil {
+		return nil, fmt.Errorf("%w: plan: %w", ErrConfig, err)
 	}
 	return a, nil
 }
@@ -91,7 +91,7 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 	if len(c.Set.Examples) == 0 {
 		return nil, nil, nil
 	}
-	data, err := edge.NewData(c.Set, a.tokenizer, a.Sequence, a.Providers, a.ProviderRate)
+	data, err := edge.NewData(c.Set, a.task, a.Providers, a.ProviderRate)
 	if err != nil {
 		return nil, nil, fmt.Errorf("simulate: client %d: %w", c.Number, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
 )
 
 // A Trainer runs a round's local steps. Implementations are safe for
@@ -32,6 +33,9 @@ type Task struct {
 	Rank   int       // 0: the head alone
 	Start  []float32 // Layout.Size(Rank) values; the trainer must not change them
 	Steps  int
+	// Columns are a step's inputs but for its learning rate and number; every batch
+	// has them, in this order.
+	Columns []task.Column
 	// Batches yields Steps batches of one shape, made one at a time: each is good
 	// until the next is asked for.
 	Batches iter.Seq2[Batch, error]
@@ -49,13 +53,9 @@ type Task struct {
 	Progress func(done, total int) // after each step; may be nil
 }
 
-// A Batch is one step's examples: [Batch, Sequence] tokens in row-major order,
-// Batch labels and Batch weights. Rows with weight 0 fill up the shape.
-type Batch struct {
-	Tokens  []int32
-	Labels  []int32
-	Weights []float32
-}
+// A Batch is one step's examples: Task.Batch rows of every column. Rows with weight
+// 0 fill up the shape.
+type Batch = task.Batch
 
 // Batches yields batches that are in memory already.
 func Batches(all ...Batch) iter.Seq2[Batch, error] {

@@ -23,6 +23,7 @@ type Job struct {
 	Instance  [16]byte // drawn when the job is created: two runs of one job file are two tasks
 	Name      string
 	Labels    []string // class names in the order of the head's outputs
+	Task      string   // what is learnt: classify (or empty), or another of package task's
 	Base      Blob     // frozen base: model.Base's own encoding
 	RankMin   uint16
 	RankMax   uint16

@@ -102,6 +102,7 @@ func (j *Job) validate() error {
 	if err := errors.Join(
 		within("job.name", len(j.Name), 1, MaxLabel),
 		within("job.labels", len(j.Labels), 2, MaxLabels),
+		within("job.task", len(j.Task), 0, MaxName),
 		j.Base.validate("job.base"),
 		within("job.rank_max", j.RankMax, 1, MaxRank),
 		within("job.rank_min", j.RankMin, 0, j.RankMax),

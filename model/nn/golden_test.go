@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
@@ -119,7 +120,7 @@ func TestPredictorFollowsEveryMethod(t *testing.T) {
 		}
 		var rows [][]int32
 		for i := range 4 {
-			rows = append(rows, batches[0].Tokens[12*i:12*i+12])
+			rows = append(rows, batches[0].Int32(task.Tokens)[12*i:12*i+12])
 		}
 		logits, err := p.Logits(t.Context(), v, m.rank, rows)
 		if err != nil {
@@ -131,7 +132,7 @@ func TestPredictorFollowsEveryMethod(t *testing.T) {
 			for _, x := range row {
 				sum += math.Exp(float64(x))
 			}
-			loss += (math.Log(sum) - float64(row[batches[0].Labels[i]])) / 4
+			loss += (math.Log(sum) - float64(row[batches[0].Int32(task.Labels)[i]])) / 4
 		}
 		if d := math.Abs(loss - float64(last[0])); d > 1e-4 {
 			t.Errorf("%+v: prediction has the loss %v, training %v", m.method, loss, last[0])

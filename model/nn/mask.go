@@ -3,6 +3,7 @@ package nn
 import (
 	"math/rand/v2"
 
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
 )
 
@@ -104,6 +105,6 @@ func (f *maskFeed) next() (vocab []int32, in map[string]any) {
 	for _, id := range vocab {
 		f.place[id] = -1
 	}
-	return vocab, map[string]any{TokensName: tokens, placeName: places, rowName: rows, targetName: targets,
-		WeightsName: weights, rowWeights: rare}
+	return vocab, map[string]any{task.Tokens: tokens, placeName: places, rowName: rows, targetName: targets,
+		task.Weights: weights, rowWeights: rare}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
 )
 
 // FitPooler returns the pooler's weight [h,h] and bias [h] that whiten the
@@ -76,7 +77,7 @@ func pooledStates(ctx context.Context, be compute.Backend, c model.Config, tenso
 	seq := len(rows[0])
 	prog, err := compile(be, "pooled", func(g *graph.Graph) ([]Param, []Output, error) {
 		p := newParams(g)
-		tokens := p.add(TokensName, Input, dtypes.Int32, predictBatch, seq)
+		tokens := p.add(task.Tokens, Input, dtypes.Int32, predictBatch, seq)
 		e := encoder{cfg: c, params: p}
 		x, keep := e.hidden(tokens)
 		return p.list, []Output{{Name: "pooled", Node: e.pooled(x, keep)}}, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
 )
 
 // predictBatch is the number of rows of one forward pass.
@@ -58,7 +59,7 @@ func (p *Predictor) program(seq int) (*program, error) {
 	}
 	prog, err := compile(p.backend, fmt.Sprintf("predict-s%d", seq), func(g *graph.Graph) ([]Param, []Output, error) {
 		ps := newParams(g)
-		tokens := ps.add(TokensName, Input, dtypes.Int32, predictBatch, seq)
+		tokens := ps.add(task.Tokens, Input, dtypes.Int32, predictBatch, seq)
 		c := p.layout.Config
 		added := map[string]bool{}
 		entries := p.layout.Entries()

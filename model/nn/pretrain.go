@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
 )
 
@@ -125,11 +126,11 @@ func local(name string) bool { return name == wordsName || name == mlmBias }
 func (s PretrainSpec) build(g *graph.Graph) ([]Param, []Output, error) {
 	p := newParams(g)
 	k := s.masked()
-	tokens := p.add(TokensName, Input, dtypes.Int32, s.Batch, s.Seq)
+	tokens := p.add(task.Tokens, Input, dtypes.Int32, s.Batch, s.Seq)
 	places := p.add(placeName, Input, dtypes.Int32, k)
 	rowOf := p.add(rowName, Input, dtypes.Int32, k)
 	targets := p.add(targetName, Input, dtypes.Int32, k)
-	weights := p.add(WeightsName, Input, dtypes.Float32, k)
+	weights := p.add(task.Weights, Input, dtypes.Float32, k)
 	rowW := p.add(rowWeights, Input, dtypes.Float32, k)
 	lr := p.add(LearningRateName, Input, dtypes.Float32)
 	step := p.add(StepName, Input, dtypes.Float32)

@@ -3,7 +3,6 @@ package nn
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/starling-fl/starling/trainer"
@@ -41,7 +40,7 @@ func (r *Reference) Train(ctx context.Context, t trainer.Task) ([]float32, error
 		if err != nil {
 			return nil, err
 		}
-		batches = append(batches, trainer.Batch{Tokens: slices.Clone(b.Tokens), Labels: slices.Clone(b.Labels), Weights: slices.Clone(b.Weights)})
+		batches = append(batches, b.Clone())
 	}
 	delta, _, err := step.Train(ctx, t.Start, batches, t.Rate)
 	if err != nil {

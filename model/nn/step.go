@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
 )
 
 // Role says what a parameter of a program is.
@@ -20,11 +21,8 @@ const (
 
 func (r Role) String() string { return [...]string{"input", "state", "frozen"}[r] }
 
-// Names of a step's inputs and of its first output.
+// Names of a step's inputs beside its task's columns, and of its first output.
 const (
-	TokensName       = "tokens"        // int32 [B,S]; the base's padding id is masked
-	LabelsName       = "labels"        // int32 [B]
-	WeightsName      = "weights"       // float32 [B]; 0 leaves an example out
 	LearningRateName = "learning_rate" // float32 []
 	StepName         = "step"          // float32 []; 1 in a round's first step
 	LossName         = "loss"          // float32 []; the weighted mean before the update
@@ -118,15 +116,19 @@ func (s StepSpec) Build(g *graph.Graph) (params []Param, outputs []Output, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	err = catch(func() { params, outputs = s.build(g, lay) })
+	columns, err := task.Columns(lay, s.Seq)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = catch(func() { params, outputs = s.build(g, lay, columns) })
 	return params, outputs, err
 }
 
-func (s StepSpec) build(g *graph.Graph, lay *model.Layout) ([]Param, []Output) {
+func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column) ([]Param, []Output) {
 	p := newParams(g)
-	tokens := p.add(TokensName, Input, dtypes.Int32, s.Batch, s.Seq)
-	labels := p.add(LabelsName, Input, dtypes.Int32, s.Batch)
-	weights := p.add(WeightsName, Input, dtypes.Float32, s.Batch)
+	for _, c := range columns {
+		p.add(c.Name, Input, dtypeOf(c.Type), append([]int{s.Batch}, c.Shape...)...)
+	}
 	lr := p.add(LearningRateName, Input, dtypes.Float32)
 	step := p.add(StepName, Input, dtypes.Float32)
 
@@ -158,8 +160,7 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout) ([]Param, []Output) {
 	if s.Rank > 0 {
 		enc.scale = s.LoRA.Scale(s.Rank)
 	}
-	logits := enc.logits(tokens, s.Classes)
-	loss := enc.crossEntropy(logits, labels, weights)
+	loss := enc.loss(s)
 	grads := graph.Gradient(loss, trained...)
 
 	outputs := []Output{{Name: LossName, Node: loss}}
@@ -173,6 +174,19 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout) ([]Param, []Output) {
 		}
 	}
 	return p.list, outputs
+}
+
+// loss is what the step makes smaller, of the inputs that the graph has.
+func (e encoder) loss(s StepSpec) *graph.Node {
+	in := e.params.byName
+	return e.crossEntropy(e.logits(in[task.Tokens], s.Classes), in[task.Labels], in[task.Weights])
+}
+
+func dtypeOf(t task.Type) dtypes.DType {
+	if t == task.F32 {
+		return dtypes.Float32
+	}
+	return dtypes.Int32
 }
 
 // optimizerStates names the suffixes of an optimizer's state tensors.

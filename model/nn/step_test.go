@@ -17,6 +17,7 @@ import (
 
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/trainer"
 )
 
@@ -60,20 +61,33 @@ func testSpec(rank int) StepSpec {
 		Rank: rank, Batch: 4, Seq: 12, Optimizer: SGD}
 }
 
+// emptyBatch is a batch of a step without weight.
+func emptyBatch(s StepSpec) trainer.Batch {
+	lay, err := s.Layout()
+	if err != nil {
+		panic(err)
+	}
+	columns, err := task.Columns(lay, s.Seq)
+	if err != nil {
+		panic(err)
+	}
+	return task.NewBatch(columns, s.Batch)
+}
+
 // testBatches makes rows in which the class is the token that follows the
 // first one, of different lengths.
 func testBatches(s StepSpec, n int) []trainer.Batch {
 	var out []trainer.Batch
 	for i := range n {
-		b := trainer.Batch{Tokens: make([]int32, s.Batch*s.Seq), Labels: make([]int32, s.Batch)}
+		b := emptyBatch(s)
 		for r := range s.Batch {
 			class := (i + r*2) % s.Classes
-			row := b.Tokens[r*s.Seq:]
+			row := b.Int32(task.Tokens)[r*s.Seq:]
 			row[0], row[1] = 2, int32(10+class)
 			for k := 2; k < s.Seq-r; k++ {
 				row[k] = int32(20 + (i*7+r*5+k*3)%20)
 			}
-			b.Labels[r] = int32(class)
+			b.Int32(task.Labels)[r], b.Float32(task.Weights)[r] = int32(class), 1
 		}
 		out = append(out, b)
 	}
@@ -189,15 +203,15 @@ func TestWeightsAndPaddingCarryNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	full := testBatches(s, 1)[0]
-	full.Weights = []float32{1, 1, 0, 0}
+	copy(full.Float32(task.Weights), []float32{1, 1, 0, 0})
 	a, la, err := tr.Train(context.Background(), slice(t, s), []trainer.Batch{full}, 0.5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The same two examples, the others gone.
-	cut := trainer.Batch{Tokens: slices.Clone(full.Tokens), Labels: slices.Clone(full.Labels), Weights: full.Weights}
-	clear(cut.Tokens[2*s.Seq:])
-	cut.Labels[2], cut.Labels[3] = 0, 0
+	cut := full.Clone()
+	clear(cut.Int32(task.Tokens)[2*s.Seq:])
+	clear(cut.Int32(task.Labels)[2:])
 	b, lb, err := tr.Train(context.Background(), slice(t, s), []trainer.Batch{cut}, 0.5)
 	if err != nil {
 		t.Fatal(err)
@@ -205,8 +219,8 @@ func TestWeightsAndPaddingCarryNothing(t *testing.T) {
 	if la[0] != lb[0] || !slices.Equal(a, b) {
 		t.Errorf("rows of weight 0 change the update: loss %v and %v", la[0], lb[0])
 	}
-	none := cut
-	none.Weights = make([]float32, 4)
+	none := cut.Clone()
+	clear(none.Float32(task.Weights))
 	d, l, err := tr.Train(context.Background(), slice(t, s), []trainer.Batch{none}, 0.5)
 	if err != nil || l[0] != 0 || slices.ContainsFunc(d, func(x float32) bool { return x != 0 }) {
 		t.Errorf("a batch without weight: loss %v, %v", l, err)
@@ -387,8 +401,8 @@ func TestTrainerRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, f := range map[string]func(b *trainer.Batch, v *[]float32){
-		"label": func(b *trainer.Batch, _ *[]float32) { b.Labels[1] = 3 }, "token": func(b *trainer.Batch, _ *[]float32) { b.Tokens[0] = 40 },
-		"tokens": func(b *trainer.Batch, _ *[]float32) { b.Tokens = b.Tokens[1:] }, "labels": func(b *trainer.Batch, _ *[]float32) { b.Labels = nil },
+		"label": func(b *trainer.Batch, _ *[]float32) { b.Int32(task.Labels)[1] = 3 }, "token": func(b *trainer.Batch, _ *[]float32) { b.Int32(task.Tokens)[0] = 40 },
+		"tokens": func(b *trainer.Batch, _ *[]float32) { (*b)[0].I32 = (*b)[0].I32[1:] }, "labels": func(b *trainer.Batch, _ *[]float32) { (*b)[1].I32 = nil },
 		"start": func(_ *trainer.Batch, v *[]float32) { *v = (*v)[1:] },
 	} {
 		b, v := testBatches(s, 1)[0], slice(t, s)
@@ -468,7 +482,7 @@ func TestPredictorAgreesWithTheStep(t *testing.T) {
 		}
 		var rows [][]int32
 		for r := range s.Batch {
-			rows = append(rows, batch[0].Tokens[r*s.Seq:(r+1)*s.Seq])
+			rows = append(rows, batch[0].Int32(task.Tokens)[r*s.Seq:(r+1)*s.Seq])
 		}
 		logits, err := p.Logits(context.Background(), v, rank, rows)
 		if err != nil {
@@ -480,7 +494,7 @@ func TestPredictorAgreesWithTheStep(t *testing.T) {
 			for _, x := range l {
 				sum += math.Exp(float64(x))
 			}
-			want += (math.Log(sum) - float64(l[batch[0].Labels[r]])) / float64(s.Batch)
+			want += (math.Log(sum) - float64(l[batch[0].Int32(task.Labels)[r]])) / float64(s.Batch)
 		}
 		if math.Abs(want-float64(losses[0])) > 1e-4 {
 			t.Errorf("rank %d: predictor's loss %v, step's %v", rank, want, losses[0])

@@ -3,11 +3,11 @@ package nn
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/gomlx/compute"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/trainer"
 )
 
@@ -15,10 +15,11 @@ import (
 // compiled program. It is safe for concurrent use; concurrent calls run side
 // by side.
 type Trainer struct {
-	spec   StepSpec
-	layout *model.Layout
-	prog   *program
-	frozen map[string]compute.Buffer // read-only after NewTrainer
+	spec    StepSpec
+	layout  *model.Layout
+	columns []task.Column
+	prog    *program
+	frozen  map[string]compute.Buffer // read-only after NewTrainer
 }
 
 // NewTrainer compiles the step and loads the frozen weights. A base that does
@@ -29,6 +30,9 @@ func NewTrainer(spec StepSpec, base *model.Base) (*Trainer, error) {
 		return nil, err
 	}
 	t := &Trainer{spec: spec, layout: lay, frozen: map[string]compute.Buffer{}}
+	if t.columns, err = task.Columns(lay, spec.Seq); err != nil {
+		return nil, err
+	}
 	if t.prog, err = compile(nil, fmt.Sprintf("step-b%d", spec.Rank), spec.Build); err != nil {
 		return nil, err
 	}
@@ -116,32 +120,20 @@ func (t *Trainer) Train(ctx context.Context, start []float32, batches []trainer.
 
 // step runs one step and replaces the state by its new values.
 func (t *Trainer) step(state map[string]compute.Buffer, batch trainer.Batch, learningRate, count float32) (float32, error) {
-	weights := batch.Weights
-	if weights == nil {
-		weights = make([]float32, t.spec.Batch)
-		for i := range weights {
-			weights[i] = 1
+	inputs := map[string]any{LearningRateName: []float32{learningRate}, StepName: []float32{count}}
+	for _, c := range t.columns {
+		v, ok := batch.Column(c.Name)
+		if !ok {
+			return 0, fmt.Errorf("nn: batch has no %s", c.Name)
 		}
-	}
-	if len(batch.Labels) != t.spec.Batch || len(weights) != t.spec.Batch {
-		return 0, fmt.Errorf("nn: batch has %d labels and %d weights, want %d of each", len(batch.Labels), len(weights), t.spec.Batch)
-	}
-	for i, w := range weights {
-		if !(w >= 0) || math.IsInf(float64(w), 1) {
-			return 0, fmt.Errorf("nn: weight %v in row %d, want a finite number of at least 0", w, i)
+		v.Column = c
+		if err := v.Check(t.spec.Batch); err != nil {
+			return 0, err
 		}
-	}
-	for i, l := range batch.Labels {
-		if l < 0 || int(l) >= t.spec.Classes {
-			return 0, fmt.Errorf("nn: label %d in row %d, want 0..%d", l, i, t.spec.Classes-1)
+		inputs[c.Name] = v.I32
+		if c.Type == task.F32 {
+			inputs[c.Name] = v.F32
 		}
-	}
-	if err := checkTokens(batch.Tokens, t.spec.Batch*t.spec.Seq, t.spec.Config.VocabSize); err != nil {
-		return 0, err
-	}
-	inputs := map[string]any{
-		TokensName: batch.Tokens, LabelsName: batch.Labels, WeightsName: weights,
-		LearningRateName: []float32{learningRate}, StepName: []float32{count},
 	}
 	return t.prog.advance(state, t.frozen, inputs)
 }

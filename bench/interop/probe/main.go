@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
 	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -106,11 +107,17 @@ func gradient(r request) (map[string][]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	var flat []int32
-	for _, row := range r.Tokens {
-		flat = append(flat, row...)
+	columns, err := task.Columns(lay, len(r.Tokens[0]))
+	if err != nil {
+		return nil, err
 	}
-	delta, losses, err := step.Train(context.Background(), start, []trainer.Batch{{Tokens: flat, Labels: r.Labels}}, 1)
+	batch := task.NewBatch(columns, len(r.Tokens))
+	for i, row := range r.Tokens {
+		copy(batch.Int32(task.Tokens)[i*len(row):], row)
+		batch.Float32(task.Weights)[i] = 1
+	}
+	copy(batch.Int32(task.Labels), r.Labels)
+	delta, losses, err := step.Train(context.Background(), start, []trainer.Batch{batch}, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
@@ -94,7 +95,7 @@ func floats(name string, n int) []float32 {
 		return []float32{1e-3}
 	case name == nn.StepName:
 		return []float32{1}
-	case strings.HasSuffix(name, "LayerNorm.weight"), name == nn.WeightsName:
+	case strings.HasSuffix(name, "LayerNorm.weight"), name == task.Weights:
 		for i := range v {
 			v[i] = 1
 		}

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm"
 )
 
@@ -82,9 +82,9 @@ func (c *benchCase) snapshot(ctx context.Context, program []byte, file string) (
 	}
 	for _, t := range append(m.State, m.Inputs...) {
 		switch {
-		case t.Name == nn.TokensName:
+		case t.Name == task.Tokens:
 			err = in.WriteInt32(t.Name, tokens(c.Step.Batch, c.Step.Seq, c.Step.Config.VocabSize))
-		case t.Name == nn.LabelsName:
+		case t.Name == task.Labels:
 			err = in.WriteInt32(t.Name, labels(c.Step.Batch, c.Step.Classes))
 		default:
 			err = in.WriteFloat32(t.Name, floats(t.Name, t.Len()))

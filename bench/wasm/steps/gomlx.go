@@ -16,6 +16,7 @@ import (
 
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/task"
 )
 
 // runGoMLX times the same graph on GoMLX's Go backend, on one core.
@@ -95,7 +96,7 @@ func runGoMLX(ctx context.Context, dir, name string, warm, steps int, smooth boo
 // value is what a parameter begins with.
 func (c *benchCase) value(p nn.Param) any {
 	switch {
-	case p.Name == nn.TokensName:
+	case p.Name == task.Tokens:
 		return tokens(c.Step.Batch, c.Step.Seq, c.Step.Config.VocabSize)
 	case p.DType == dtypes.Int32:
 		return labels(c.Step.Batch, c.Step.Classes)

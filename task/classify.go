@@ -1,0 +1,30 @@
+package task
+
+import (
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// classify is one label for a text.
+type classify struct {
+	columns  []Column
+	tok      tokenizer.Tokenizer
+	sequence int
+}
+
+func classifyColumns(l *model.Layout, sequence int) []Column {
+	return []Column{
+		{Name: Tokens, Type: I32, Shape: []int{sequence}, Limit: l.Config.VocabSize},
+		{Name: Labels, Type: I32, Limit: l.Classes},
+		{Name: Weights, Type: F32},
+	}
+}
+
+func (c *classify) Columns() []Column { return c.columns }
+
+func (c *classify) Encode(e *dataset.Example, b Batch, row int) error {
+	copy(b[0].I32[row*c.sequence:], c.tok.EncodeFixed(e.Text, c.sequence))
+	b[1].I32[row], b[2].F32[row] = int32(e.Label), 1
+	return nil
+}

@@ -1,0 +1,142 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Type is the type of a column's values.
+type Type string
+
+const (
+	I32 Type = "i32"
+	F32 Type = "f32"
+)
+
+// Names of columns that several tasks have.
+const (
+	Tokens  = "tokens"  // i32 [S]; the base's padding id is masked
+	Labels  = "labels"  // i32
+	Weights = "weights" // f32; 0 leaves out
+)
+
+// A Column is one input of a training step, of one example.
+type Column struct {
+	Name  string
+	Type  Type
+	Shape []int // of one example, the batch left out; nil: a number
+	Limit int   // I32: values are 0..Limit-1; 0: any
+}
+
+// Size is the number of values of one example.
+func (c Column) Size() int {
+	n := 1
+	for _, d := range c.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Values are the values of a column, rows one after another; only the slice of
+// the column's type is set.
+type Values struct {
+	Column
+	I32 []int32
+	F32 []float32
+}
+
+// A Batch holds rows of every column, in the order of the task's columns. Rows
+// that only fill it up are zero in every column.
+type Batch []Values
+
+// NewBatch is a batch of zeros.
+func NewBatch(columns []Column, rows int) Batch {
+	b := make(Batch, len(columns))
+	for i, c := range columns {
+		b[i].Column = c
+		if c.Type == F32 {
+			b[i].F32 = make([]float32, rows*c.Size())
+		} else {
+			b[i].I32 = make([]int32, rows*c.Size())
+		}
+	}
+	return b
+}
+
+// Int32 is the named column's values, nil where there is none of the type.
+func (b Batch) Int32(name string) []int32 {
+	v, _ := b.Column(name)
+	return v.I32
+}
+
+// Float32 is the named column's values, nil where there is none of the type.
+func (b Batch) Float32(name string) []float32 {
+	v, _ := b.Column(name)
+	return v.F32
+}
+
+// Column finds a column by name.
+func (b Batch) Column(name string) (Values, bool) {
+	for _, v := range b {
+		if v.Name == name {
+			return v, true
+		}
+	}
+	return Values{}, false
+}
+
+// Copy writes the row of another batch of the same columns into row to.
+func (b Batch) Copy(to int, from Batch, row int) {
+	for i, c := range b {
+		n := c.Size()
+		if c.Type == F32 {
+			copy(c.F32[to*n:(to+1)*n], from[i].F32[row*n:(row+1)*n])
+		} else {
+			copy(c.I32[to*n:(to+1)*n], from[i].I32[row*n:(row+1)*n])
+		}
+	}
+}
+
+// Clear makes all rows from the given one on zero.
+func (b Batch) Clear(from int) {
+	for _, c := range b {
+		if c.Type == F32 {
+			clear(c.F32[from*c.Size():])
+		} else {
+			clear(c.I32[from*c.Size():])
+		}
+	}
+}
+
+// Clone is a copy that shares no memory.
+func (b Batch) Clone() Batch {
+	out := slices.Clone(b)
+	for i, c := range out {
+		out[i].I32, out[i].F32 = slices.Clone(c.I32), slices.Clone(c.F32)
+	}
+	return out
+}
+
+// Check holds rows of values against the column: their number, and whether they
+// are in range; numbers have to be finite, and weights not below 0.
+func (v Values) Check(rows int) error {
+	have, want := len(v.I32), rows*v.Size()
+	if v.Type == F32 {
+		have = len(v.F32)
+	}
+	if have != want {
+		return fmt.Errorf("task: %s: %d values, want %d", v.Name, have, want)
+	}
+	for i, x := range v.I32 {
+		if v.Limit > 0 && (x < 0 || int(x) >= v.Limit) {
+			return fmt.Errorf("task: %s: %d at %d, want 0..%d", v.Name, x, i, v.Limit-1)
+		}
+	}
+	for i, x := range v.F32 {
+		if d := float64(x); math.IsNaN(d) || math.IsInf(d, 0) || v.Name == Weights && x < 0 {
+			return fmt.Errorf("task: %s: %v at %d, want a finite number, and no weight below 0", v.Name, x, i)
+		}
+	}
+	return nil
+}

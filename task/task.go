@@ -1,0 +1,44 @@
+package task
+
+import (
+	"fmt"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// A Task writes examples into columns. It is immutable and safe for concurrent
+// use.
+type Task interface {
+	// Columns are the inputs of a step but for its learning rate and number.
+	Columns() []Column
+	// Encode writes an example as a row of a batch of the task's columns.
+	Encode(e *dataset.Example, b Batch, row int) error
+}
+
+// Columns are those of a layout's task, with at most sequence tokens an example.
+func Columns(l *model.Layout, sequence int) ([]Column, error) {
+	switch l.LoRA.Task {
+	case model.TaskClassify:
+		return classifyColumns(l, sequence), nil
+	}
+	return nil, fmt.Errorf("task: %.40q is not known", l.LoRA.Task)
+}
+
+// New is a layout's task over a base, whose tokenizer it reads where the task has
+// texts. An example has at most sequence tokens, which the base must have room for.
+func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
+	columns, err := Columns(l, sequence)
+	if err != nil {
+		return nil, err
+	}
+	if most := base.Config.MaxTokens(); sequence < 1 || sequence > most {
+		return nil, fmt.Errorf("task: sequences of %d tokens, want 1..%d, the positions of the base", sequence, most)
+	}
+	tok, err := tokenizer.ParseFor(base.Tokenizer, base.Config.VocabSize, base.Config.PadTokenID)
+	if err != nil {
+		return nil, err
+	}
+	return &classify{columns, tok, sequence}, nil
+}
