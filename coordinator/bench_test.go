@@ -79,7 +79,7 @@ func BenchmarkRelease(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		mean, clip, err := c.t.decode(v, sum)
+		mean, clip, err := c.t.decode(v, sum, 1)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -160,13 +160,14 @@ type Draw struct {
 	spec     dp.ReleaseSpec
 	event    dp.Event // what the round costs
 	cert     dp.Certificate
+	kept     float64 // share of the cohort that its combined sum holds; 1 if it is the sum of all
 }
 
 // Draw makes the next attempt at a round: rank, rotation and cohort, each from
 // its own randomness. It asks no budget.
 func (c *Core) Draw(coins Coins) (*Draw, error) {
 	id := c.nextRound
-	d := &Draw{id: id}
+	d := &Draw{id: id, kept: 1}
 	var err error
 	if c.t.ranks()[0] > 0 {
 		if d.rank, err = drawRank(c.rnd.stream("rank", id), c.t.job.Adapter); err != nil {
@@ -228,6 +229,18 @@ func (c *Core) Slice(rank int) (message []byte, values []float32, err error) {
 // Noise is the source of the round's noise, for Release.
 func (c *Core) Noise(d *Draw) io.Reader { return c.rnd.stream("noise", d.id) }
 
+// Combine adds the exact sums of all of a round's shards up in sum, or what
+// shard.trim leaves of them; nil stands for a shard of which nothing is released.
+func (c *Core) Combine(d *Draw, sum []int64, shards [][]int64) error {
+	trim := c.t.job.Shard.Trim
+	if err := dp.TrimmedSum(sum, shards, trim); err != nil {
+		clear(sum)
+		return fmt.Errorf("coordinator: shard.trim: %w", err)
+	}
+	d.kept = float64(len(shards)-2*trim) / float64(len(shards))
+	return nil
+}
+
 // Release adds the noise to a round's exact sum, in place, decodes it with the
 // fixed denominator and takes the server optimizer's step. noiseOnly: the cohort
 // was below its floor and the sum is zero. The event is what the ledger is
@@ -238,7 +251,7 @@ func (c *Core) Release(d *Draw, sum []int64, noiseOnly bool, noise dp.Noise) (ev
 	if event, err = dp.Release(sum, spec, noise); err != nil {
 		return event, 0, fmt.Errorf("coordinator: noise: %w", err)
 	}
-	mean, clip, err := c.t.decode(d.vector, sum)
+	mean, clip, err := c.t.decode(d.vector, sum, d.kept)
 	if err != nil {
 		return event, 0, fmt.Errorf("coordinator: %w", err)
 	}

@@ -197,6 +197,12 @@ func (c *Coordinator) cutShards(r *running) (round.Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("coordinator: cutting shards: %w", err)
 	}
+	if trim := c.t.job.Shard.Trim; len(shards) <= 2*trim { // nobody has been told a shard yet
+		for _, s := range shards {
+			s.Close()
+		}
+		return round.Abort{Reason: fmt.Sprintf("%d devices make %d shards, shard.trim = %d needs %d", r.keying.Len(), len(shards), trim, 2*trim+1)}, nil
+	}
 	r.shards = shards
 	r.survivors = make([][]byte, len(shards))
 	var ev round.Sharded

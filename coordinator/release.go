@@ -80,7 +80,7 @@ func (c *Coordinator) finishRound(r *running, u unmaskedEvent) (round.Event, err
 	sum := make([]int64, r.vector.Size())
 	defer clear(sum)
 	if !e.NoiseOnly {
-		good, alarmed, err := c.addShards(r, u, sum)
+		shards, good, alarmed, err := c.checkShards(r, u)
 		if err != nil {
 			return nil, err
 		}
@@ -90,6 +90,9 @@ func (c *Coordinator) finishRound(r *running, u unmaskedEvent) (round.Event, err
 		}
 		if good == 0 {
 			return c.releaseFailed(r, "no shard could be unmasked")
+		}
+		if err := c.Combine(r.Draw, sum, shards); err != nil {
+			return nil, err
 		}
 	}
 	c.metrics.unmaskNanos.Add(int64(time.Since(began)))
@@ -112,41 +115,41 @@ func (c *Coordinator) finishRound(r *running, u unmaskedEvent) (round.Event, err
 	return round.Released{}, nil
 }
 
-// addShards adds the sums of the shards that could be unmasked, each checked for
-// its range, and returns how many there were, and which were out of range.
+// checkShards returns the sums of all shards of the round, each of those that could
+// be unmasked checked for what honest devices can have made; nil stands for the
+// others. good counts the sums, alarmed lists the shards that did not pass.
 //
 // A hostile symbol near a wrap can make one victim's effect many times larger than
 // the noise was made for: nothing of such a shard is released. The others are, at
 // the round's one price. docs/PRIVACY.md, section 5, says what the alarm shows.
-func (c *Coordinator) addShards(r *running, u unmaskedEvent, sum []int64) (good int, alarmed []int, err error) {
-	shards, errs := u.e.Shards, u.errs
+func (c *Coordinator) checkShards(r *running, u unmaskedEvent) (sums [][]int64, good int, alarmed []int, err error) {
+	sums = make([][]int64, len(r.shards))
 	for i, part := range u.parts {
+		n := u.e.Shards[i]
 		var bad *secagg.ShardError
-		if errors.As(errs[i], &bad) {
+		if errors.As(u.errs[i], &bad) {
 			c.metrics.shardsFailed.Add(1)
-			c.log.Warn("shard failed", "round", r.id, "shard", shards[i], "reason", bad.Err)
+			c.log.Warn("shard failed", "round", r.id, "shard", n, "reason", bad.Err)
 			c.blamed(r, bad.Faults)
 			continue
 		}
-		if errs[i] != nil {
-			return 0, nil, fmt.Errorf("coordinator: unmasking shard %d: %w", shards[i], errs[i])
+		if u.errs[i] != nil {
+			return nil, 0, nil, fmt.Errorf("coordinator: unmasking shard %d: %w", n, u.errs[i])
 		}
-		c.blamed(r, r.shards[shards[i]].Faults())
-		switch err := r.vector.CheckSum(part, r.shards[shards[i]].Survivors()*c.t.contract.Job.Units()); {
+		c.blamed(r, r.shards[n].Faults())
+		switch err := r.vector.CheckSum(part, r.shards[n].Survivors()*c.t.contract.Job.Units()); {
 		case errors.Is(err, quant.ErrRange):
 			c.metrics.alarms.Add(1)
-			c.log.Error("ALARM: a shard's sum is out of range, nothing of it is released", "round", r.id, "shard", shards[i])
-			alarmed = append(alarmed, shards[i])
+			c.log.Error("ALARM: a shard's sum is out of range, nothing of it is released", "round", r.id, "shard", n)
+			alarmed = append(alarmed, n)
 			continue
 		case err != nil:
-			return 0, nil, err
+			return nil, 0, nil, err
 		}
-		for j, v := range part {
-			sum[j] += v
-		}
+		sums[n] = part
 		good++
 	}
-	return good, alarmed, nil
+	return sums, good, alarmed, nil
 }
 
 // commit writes checkpoint and charge in one transaction; clip is the clip norm

@@ -16,12 +16,13 @@ func (t *terms) vector(rank int, clip float64, rotation [32]byte) (contract.Vect
 }
 
 // decode turns the noisy sum into the mean update of the expected number of
-// units and the clip norm of the next round.
-func (t *terms) decode(v contract.Vector, sum []int64) (mean []float32, clip float64, err error) {
-	d := v.Lattice.D()
-	if mean, err = v.Lattice.DecodeMean(sum[:d], t.units); err != nil || t.clipping == nil {
+// units and the clip norm of the next round. kept is the share of the units that the
+// sum is of.
+func (t *terms) decode(v contract.Vector, sum []int64, kept float64) (mean []float32, clip float64, err error) {
+	d, units := v.Lattice.D(), kept*t.units
+	if mean, err = v.Lattice.DecodeMean(sum[:d], units); err != nil || t.clipping == nil {
 		return mean, v.Lattice.Clip(), err
 	}
-	clip, err = t.clipping.Next(v.Lattice.Clip(), v.Count.Decode(sum[d:]), t.units)
+	clip, err = t.clipping.Next(v.Lattice.Clip(), v.Count.Decode(sum[d:]), units)
 	return mean, clip, err
 }

@@ -113,6 +113,12 @@ type Shard struct {
 	// Floor is the smallest shard a device accepts. 0 is 8, or more where the
 	// threshold needs more, or the cohort's floor where that is less than 8.
 	Floor int `yaml:"floor"`
+	// Trim leaves out, in each coordinate, the Trim largest and the Trim smallest of
+	// the shards' sums: who poisons its update in up to Trim shards moves no
+	// coordinate beyond the other shards'. It costs no privacy, and 2*Trim shards'
+	// share of the signal. It needs a cohort that is not sampled, of which
+	// cohort.floor devices make 2*Trim+1 shards. Default 0: the sum of all.
+	Trim int `yaml:"trim" json:",omitempty"`
 	// Corrupt is the fraction of corrupted devices the threshold is chosen
 	// against. Default 0.05.
 	Corrupt float64 `yaml:"corrupt"`

@@ -103,6 +103,9 @@ func (j Job) Validate() error {
 		return refuse("shard.floor is %d, but a cohort of %d cuts into shards of %d: raise cohort.floor or lower shard.floor",
 			sh.Floor, co.Floor, least)
 	}
+	if err := j.validateTrim(); err != nil {
+		return err
+	}
 	if err := j.validatePrivacy(); err != nil {
 		return err
 	}
@@ -150,6 +153,28 @@ func (j Job) Validate() error {
 	}
 	if n := len(j.Enrolment.Secret); n != 0 && (n < 16 || n > 64) {
 		return refuse("enrolment.secret has %d bytes, must have 16..64 or none", n)
+	}
+	return nil
+}
+
+// validateTrim refuses a combination of shards that has too few of them, and one
+// whose privacy would hang on how the shards are cut: docs/PRIVACY.md, section 5.
+func (j Job) validateTrim() error {
+	sh, co := j.Shard, j.Cohort
+	if sh.Trim < 0 || sh.Trim > secagg.MaxShard {
+		return refuse("shard.trim is %d, must be in 0..%d", sh.Trim, secagg.MaxShard)
+	}
+	if sh.Trim == 0 {
+		return nil
+	}
+	if co.SamplingRate < 1 {
+		return refuse("shard.trim is %d and cohort.sampling_rate %v: which shards there are would tell a device's coin; "+
+			"trimming needs a sampling rate of 1", sh.Trim, co.SamplingRate)
+	}
+	need := 2*sh.Trim + 1
+	if shards := (co.Floor + sh.Size - 1) / sh.Size; shards < need {
+		return refuse("shard.trim is %d, which needs %d shards, but a cohort of cohort.floor = %d makes %d of shard.size = %d: "+
+			"lower shard.size, or raise cohort.floor", sh.Trim, need, co.Floor, shards, sh.Size)
 	}
 	return nil
 }

@@ -109,6 +109,9 @@ func New(cfg Config) (_ *Run, err error) {
 	if cfg.Job.Adapter.Start != "" {
 		return nil, fmt.Errorf("%w: adapter.start is %q: a simulation begins with a fresh adapter", ErrConfig, cfg.Job.Adapter.Start)
 	}
+	if n := cfg.Job.Shard.Trim; n != 0 {
+		return nil, fmt.Errorf("%w: shard.trim is %d: a simulation adds up its clients without shards", ErrConfig, n)
+	}
 	if r.core, err = coordinator.NewCore(cfg.Job, cfg.Base, cfg.Seed); err != nil {
 		return nil, err
 	}
