@@ -25,10 +25,13 @@ bandwidth: coordinator dataset dp edge internal/contract internal/sim internal/w
 bench/...: ...
 cmd/starling: ...
 cmd/starling-web: dataset edge
-coordinator: coordinator/... dp internal/contract internal/durable internal/uniform internal/wire job model model/nn nf4 quant
-    secagg wasm wasm/compiler
+coordinator: coordinator/internal/origin coordinator/optimizer coordinator/round coordinator/store dp internal/contract
+    internal/uniform internal/wire job model model/nn nf4 quant secagg wasm wasm/compiler
+coordinator/internal/origin:
+coordinator/internal/socket: internal/wire
 coordinator/optimizer:
 coordinator/round:
+coordinator/server: coordinator coordinator/internal/... coordinator/store dp internal/durable internal/wire model
 coordinator/store: dp model
 dataset:
 dp: internal/l2
@@ -37,7 +40,9 @@ edge: dataset dp internal/contract internal/durable internal/uniform internal/wi
 internal/contract: dp internal/wire model quant secagg
 internal/durable:
 internal/l2:
-internal/sim: coordinator dataset edge internal/wire job model model/nn
+internal/pipes:
+internal/sim: coordinator coordinator/server dataset edge internal/wire job model model/nn
+internal/tiny: model tokenizer
 internal/uniform:
 internal/watchdog:
 internal/wire:
@@ -157,6 +162,18 @@ func TestImportTable(t *testing.T) {
 						t.Errorf("%s (%s): %s reaches %s, which does not belong in a browser", env, arch, name, dep)
 					}
 				}
+			}
+		}
+	}
+}
+
+// The engine hears devices through coordinator.Conn, and nothing else of a network.
+func TestTheEngineHasNoSockets(t *testing.T) {
+	packages := list(t)
+	for _, name := range []string{"coordinator", "coordinator/round", "coordinator/store", "coordinator/optimizer"} {
+		for _, imp := range packages[name].Imports {
+			if imp == "net" || imp == "net/http" || imp == "crypto/tls" || strings.HasSuffix(imp, "/websocket") {
+				t.Errorf("%s imports %s", name, imp)
 			}
 		}
 	}

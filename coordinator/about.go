@@ -1,9 +1,6 @@
 package coordinator
 
 import (
-	"encoding/json"
-	"net/http"
-
 	"github.com/starling-fl/starling/dp"
 )
 
@@ -22,17 +19,11 @@ type About struct {
 	// Providers is how many providers a device may hold; 0 where devices are
 	// protected.
 	Providers int `json:"providers,omitempty"`
-	// Simulated is the guarantee of the simulated population, which nobody who
-	// joins has; nil without simulation.
-	Simulated *dp.Guarantee `json:"simulated,omitempty"`
 	// SimulatedPopulation is the number of devices whose noise is simulated; 0
 	// without simulation.
 	SimulatedPopulation int `json:"simulated_population,omitempty"`
-	// Delivered is the guarantee of those who join; nil where the run is not private.
-	Delivered *dp.Guarantee `json:"delivered,omitempty"`
-	// Visible is Delivered against those who see who takes part; nil where it is
-	// the same.
-	Visible *dp.Guarantee `json:"visible,omitempty"`
+	// Guarantees when all rounds are made; Delivered is that of those who join.
+	dp.Guarantees
 
 	// ShardFloor is the least number of devices whose updates are added up before
 	// anything can be read.
@@ -64,38 +55,17 @@ func (c *Coordinator) About() (About, error) {
 	if !a.Private {
 		return a, nil
 	}
-	g, err := c.t.promise()
-	a.Delivered, a.Visible, a.Simulated = g.delivered, g.visible, g.simulated
+	var err error
+	a.Guarantees, err = c.t.promise()
 	return a, err
 }
 
 // promise is what all rounds come to at the rank that costs the most.
-func (t *terms) promise() (guarantees, error) {
+func (t *terms) promise() (dp.Guarantees, error) {
 	all, err := t.costliest()
 	if err != nil {
-		return guarantees{}, err
+		return dp.Guarantees{}, err
 	}
 	all.Count = uint32(t.job.Rounds)
 	return t.guarantees([]dp.Event{all})
-}
-
-// serveAbout answers /v1/job: the same for everybody, computed once.
-func (c *Coordinator) serveAbout(w http.ResponseWriter, r *http.Request) {
-	b, err := c.about()
-	if err != nil {
-		c.log.Error("the job's guarantees cannot be stated", "error", err)
-		http.Error(w, "the job's guarantees cannot be stated", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-cache")
-	_, _ = w.Write(b) // the reader is gone: nobody to tell
-}
-
-func (c *Coordinator) aboutJSON() ([]byte, error) {
-	a, err := c.About()
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(a)
 }

@@ -32,12 +32,9 @@ type accounts struct {
 // point is what a number of rounds comes to.
 type point struct {
 	done chan struct{}
-	guarantees
+	dp.Guarantees
 	err error
 }
-
-// guarantees are those that a job states; nil where it has none of that name.
-type guarantees struct{ delivered, visible, simulated *dp.Guarantee }
 
 // points on the curve of a job that has more rounds: each is then one hundredth of
 // the final epsilon from the next, about.
@@ -104,17 +101,17 @@ func (a *accounts) ahead(n int) *point {
 			defer close(p.done)
 			all := a.costly
 			all.Count = uint32(n)
-			p.guarantees, p.err = a.t.guarantees([]dp.Event{all})
+			p.Guarantees, p.err = a.t.guarantees([]dp.Event{all})
 		})
 	}
 	return p
 }
 
 // at is what n rounds come to; it waits for whoever computes it.
-func (a *accounts) at(n int) (guarantees, error) {
+func (a *accounts) at(n int) (dp.Guarantees, error) {
 	p := a.ahead(n)
 	<-p.done
-	return p.guarantees, p.err
+	return p.Guarantees, p.err
 }
 
 // allow says whether a round may follow those spent.
@@ -139,9 +136,9 @@ func (a *accounts) allow(spent []dp.Event, next dp.Event) error {
 	if err != nil {
 		return err
 	}
-	bound := g.delivered
+	bound := g.Delivered
 	if a.t.job.Simulated() {
-		bound = g.simulated
+		bound = g.Simulated
 	}
 	if b := a.t.budget; bound.Epsilon > b.Epsilon {
 		return fmt.Errorf("coordinator: round %d would bring epsilon to %.6g at delta %.3g (%s accountant), budget %.6g: %w",
@@ -151,7 +148,7 @@ func (a *accounts) allow(spent []dp.Event, next dp.Event) error {
 }
 
 // of is what the spent events come to.
-func (a *accounts) of(spent []dp.Event) (guarantees, error) {
+func (a *accounts) of(spent []dp.Event) (dp.Guarantees, error) {
 	if a.stranger || len(spent) == 0 {
 		return a.t.guarantees(spent)
 	}
@@ -159,8 +156,8 @@ func (a *accounts) of(spent []dp.Event) (guarantees, error) {
 }
 
 // guarantees composes events exactly.
-func (t *terms) guarantees(events []dp.Event) (guarantees, error) {
-	var g guarantees
+func (t *terms) guarantees(events []dp.Event) (dp.Guarantees, error) {
+	var g dp.Guarantees
 	var errs []error
 	compose := func(f func([]dp.Event, float64, dp.Accountant) (dp.Guarantee, error)) *dp.Guarantee {
 		v, err := t.budget.Guarantee(f, events)
@@ -169,12 +166,12 @@ func (t *terms) guarantees(events []dp.Event) (guarantees, error) {
 		}
 		return &v
 	}
-	g.delivered = compose(dp.Epsilon)
+	g.Delivered = compose(dp.Epsilon)
 	if t.job.Twofold() {
-		g.visible = compose(dp.VisibleEpsilon)
+		g.Visible = compose(dp.VisibleEpsilon)
 	}
 	if t.job.Simulated() {
-		g.simulated = compose(dp.SimulatedEpsilon)
+		g.Simulated = compose(dp.SimulatedEpsilon)
 	}
 	return g, errors.Join(errs...)
 }

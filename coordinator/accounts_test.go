@@ -67,15 +67,15 @@ func TestAccountsBoundTheLedger(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, g := range map[string][3]*dp.Guarantee{
-				"delivered": {got.delivered, exact.delivered, last.delivered}, "visible": {got.visible, exact.visible, last.visible},
+				"delivered": {got.Delivered, exact.Delivered, last.Delivered}, "visible": {got.Visible, exact.Visible, last.Visible},
 			} {
 				shown, truth, final := g[0], g[1], g[2]
 				if shown.Epsilon < truth.EpsilonLower || shown.Epsilon > truth.Epsilon*1.001+0.02*final.Epsilon || shown.Rounds < n || shown.Delta != truth.Delta {
 					t.Errorf("%d of %d rounds, %s: shown %v, the ledger comes to %v", n, rounds, name, shown, truth)
 				}
 			}
-			if got.delivered.Epsilon > 2 {
-				t.Errorf("%d of %d rounds: %v passes the budget", n, rounds, got.delivered)
+			if got.Delivered.Epsilon > 2 {
+				t.Errorf("%d of %d rounds: %v passes the budget", n, rounds, got.Delivered)
 			}
 		}
 		if len(a.points) > 2*curvePoints {
@@ -118,8 +118,8 @@ func TestAccountsOfAStrangeLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	exact, err := terms.guarantees([]dp.Event{full, all[1]})
-	if err != nil || *got.delivered != *exact.delivered {
-		t.Errorf("%v, exactly %v, %v", got.delivered, exact.delivered, err)
+	if err != nil || *got.Delivered != *exact.Delivered {
+		t.Errorf("%v, exactly %v, %v", got.Delivered, exact.Delivered, err)
 	}
 	if err := a.allow([]dp.Event{full, full, full, full}, all[1]); !errors.Is(err, ErrBudget) {
 		t.Errorf("after four rounds without amplification: %v", err)

@@ -47,7 +47,7 @@ func benchCoordinator(b *testing.B) *Coordinator {
 // decoding, the optimizer's step, and the transaction on disk.
 func BenchmarkRelease(b *testing.B) {
 	c := benchCoordinator(b)
-	v, err := c.t.vector(0, c.clip, [32]byte{})
+	v, err := c.t.vector(0, c.core.clip, [32]byte{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func BenchmarkRelease(b *testing.B) {
 	b.ReportMetric(float64(v.Lattice.Dim()), "values")
 	for b.Loop() {
 		b.StopTimer()
-		id, err := c.store.BeginRound(store.Round{Version: c.version, Certificate: cert})
+		id, err := c.store.BeginRound(store.Round{Version: c.core.version, Certificate: cert})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func BenchmarkRelease(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := c.apply(0, mean); err != nil {
+		if err := c.core.apply(0, mean); err != nil {
 			b.Fatal(err)
 		}
 		if err := c.commit(r, event, clip); err != nil {

@@ -1,19 +1,13 @@
 package coordinator
 
 import (
-	"bytes"
-	"encoding/hex"
-	"fmt"
-	"net/http"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-// blobs serves immutable byte strings by their SHA-256: the base, programs and
+// blobs holds immutable byte strings by their SHA-256: the base, programs and
 // adapter slices. Permanent ones stay, those of a round are dropped when two
 // more rounds have been assigned.
 type blobs struct {
@@ -72,31 +66,7 @@ func (b *blobs) get(name [32]byte) (data []byte, kept bool) {
 	return b.data[name], b.kept[name]
 }
 
-// ServeHTTP answers GET and HEAD of BlobPath + hex SHA-256, with ranges.
-func (b *blobs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-		return
-	}
-	text := strings.TrimPrefix(r.URL.Path, wire.BlobPath)
-	raw, err := hex.DecodeString(text)
-	if err != nil || len(raw) != 32 || strings.ToLower(text) != text {
-		http.Error(w, "a blob is named by 64 lower-case hexadecimal digits", http.StatusBadRequest)
-		return
-	}
-	data, kept := b.get([32]byte(raw))
-	if data == nil {
-		http.NotFound(w, r)
-		return
-	}
-	if kept {
-		fetchedOnce(r)
-	}
-	h := w.Header()
-	h.Set("ETag", fmt.Sprintf("%q", text))
-	h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	h.Set("Content-Type", "application/octet-stream")
-	h.Set("X-Content-Type-Options", "nosniff")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
-}
+// Blob returns the bytes that a SHA-256 names, or nil: the base, a program, or a
+// slice of the last rounds. once says that a device fetches them once and not in
+// every round.
+func (c *Coordinator) Blob(name [32]byte) (data []byte, once bool) { return c.blobs.get(name) }

@@ -1,6 +1,9 @@
 package coordinator
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // A round whose slice is that of an earlier one, as after an attempt that was
 // abandoned or an adapter that did not move, can be fetched as long as any.
@@ -33,5 +36,23 @@ func TestABlobOfSeveralRoundsIsKeptForTheLast(t *testing.T) {
 	}
 	if n := len(b.data); n != 2 {
 		t.Errorf("%d blobs are held, want the base and the last round's", n)
+	}
+}
+
+// TestKeptBlobs: a round's blobs go after keptRounds more; the kept one stays even
+// where a round assigns the same bytes.
+func TestKeptBlobs(t *testing.T) {
+	b := newBlobs()
+	kept := b.keep([]byte("the base, which stays"))
+	first := b.assign([]byte("round 0"), []byte("the base, which stays"))
+	for i := range keptRounds {
+		if data, _ := b.get(first[0].SHA256); data == nil {
+			t.Errorf("dropped after %d rounds", i)
+		}
+		b.assign(fmt.Appendf(nil, "round %d", i+1))
+	}
+	gone, _ := b.get(first[0].SHA256)
+	if stays, _ := b.get(kept.SHA256); gone != nil || stays == nil {
+		t.Error("the oldest round's slice is still there, or the base is gone")
 	}
 }

@@ -35,7 +35,9 @@ var (
 
 // Coordinator runs one job.
 type Coordinator struct {
-	*Core // owned by the engine but for its constants
+	core *Core // owned by the engine but for its constants
+	t    *terms
+	rnd  randomness
 
 	cfg   Config
 	log   *slog.Logger
@@ -44,25 +46,22 @@ type Coordinator struct {
 
 	programs  *programs
 	metrics   metrics
+	traffic   Meter
 	authority ed25519.PrivateKey
 	jobBytes  []byte
 	task      [32]byte // TaskID of jobBytes
 	taskName  string   // in hexadecimal, as secagg binds it
 
-	about      func() ([]byte, error) // what /v1/job says, computed once
-	watch      *watch                 // what the dashboard shows
-	adminToken string
+	watch      *watch // what a dashboard shows
 	maxPending uint64
 	events     chan event
 	done       chan struct{} // closed when the engine takes no more events
 	lastWord   wire.Message  // what late devices are told; written before done is closed
 	life       context.Context
 	end        context.CancelCauseFunc
-	gate       gate     // sessions
-	sockets    *sockets // connections of all listeners
+	gate       gate // sessions
 	door       door
-	secret     []byte   // of enrolment
-	names      sync.Map // by which devices reach us
+	secret     []byte // of enrolment
 
 	evaluations sync.WaitGroup
 	workers     workers
@@ -70,8 +69,8 @@ type Coordinator struct {
 	evalCtx     context.Context // Run's, until it returns; set before the first evaluation
 
 	mu     sync.Mutex
-	status Progress // guarded by mu
-	result Result   // guarded by mu
+	shown  Status // guarded by mu: the last that was published
+	result Result // guarded by mu
 
 	// The rest is owned by the engine: New until Run, then Run's goroutine.
 	started   time.Time
@@ -84,7 +83,7 @@ type Coordinator struct {
 	connected int
 	ready     int      // of the connected: devices that can be assigned
 	running   *running // nil between rounds
-	progress  Progress
+	status    Status
 	pace      time.Duration // smoothed duration of a round
 	inARow    int           // rounds abandoned in a row
 	measuring measuring
@@ -130,7 +129,7 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	t := core.t
 	c := &Coordinator{
-		Core: core, cfg: cfg, log: cfg.Log, blobs: newBlobs(),
+		core: core, t: t, rnd: core.rnd, cfg: cfg, log: cfg.Log, blobs: newBlobs(),
 		events: make(chan event, 16), done: make(chan struct{}), workers: newWorkers(),
 		maxPending: maxPending, watch: newWatch(), devices: map[[32]byte]*device{},
 	}
@@ -138,7 +137,6 @@ func New(cfg Config) (*Coordinator, error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	c.log = slog.New(tee{to: &c.watch.log, next: c.log.Handler()})
-	c.about = sync.OnceValues(c.aboutJSON)
 	c.secret = []byte(t.job.Enrolment.Secret)
 	c.door = newDoor(cfg.EnrolmentsOfAddress)
 	c.life, c.end = context.WithCancelCause(context.Background())
@@ -153,13 +151,7 @@ func New(cfg Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A device holds a session, and now and then a second connection for blobs.
-	want := 2*t.job.Cohort.MaxConnected + 256
-	c.sockets = newSockets(want, cfg.MostOfAddress, openFiles())
-	c.gate.limit = c.sockets.most
-	if c.sockets.most < want {
-		c.log.Warn("the limit of open files bounds the connections", "most", c.sockets.most, "wanted", want, "mend", "ulimit -n")
-	}
+	c.gate.limit = c.MostConnections()
 	c.store, err = store.Open(cfg.Dir, store.Options{
 		Task: t.job.Name, Job: digest, NotPrivate: !c.rnd.secret(), MaxIdentities: most, Delta: t.budget.Delta,
 	})
@@ -184,9 +176,6 @@ func (c *Coordinator) resume() error {
 	if err != nil {
 		return err
 	}
-	if err := c.drawAdminToken(); err != nil {
-		return err
-	}
 	authority, err := once("authority", ed25519.SeedSize)
 	if err != nil {
 		return err
@@ -197,7 +186,7 @@ func (c *Coordinator) resume() error {
 	}
 	c.authority = ed25519.NewKeyFromSeed(authority)
 	c.t.certifiedBy(c.authority.Public().(ed25519.PublicKey))
-	if err := c.begin(binary.LittleEndian.Uint64(seed)); err != nil {
+	if err := c.core.begin(binary.LittleEndian.Uint64(seed)); err != nil {
 		return err
 	}
 	job, err := c.t.wireJob([16]byte(instance), c.rnd.secret())
@@ -222,11 +211,11 @@ func (c *Coordinator) resume() error {
 		return err
 	}
 	if last != nil {
-		if err := c.restore(last.Version, last.ClipNorm, last.Adapter, last.Optimizer); err != nil {
+		if err := c.core.restore(last.Version, last.ClipNorm, last.Adapter, last.Optimizer); err != nil {
 			return err
 		}
 	}
-	if c.nextRound, err = c.store.NextRound(); err != nil {
+	if c.core.nextRound, err = c.store.NextRound(); err != nil {
 		return err
 	}
 	known, err := c.store.Enrolled()
@@ -255,9 +244,9 @@ func (c *Coordinator) resume() error {
 	if warning, err := dp.CheckDelta(c.t.budget.Delta, c.t.job.Protected()); err == nil && warning != "" {
 		c.log.Warn("delta", "warning", warning)
 	}
-	c.progress = Progress{
-		Job: c.t.job.Name, Labels: c.t.job.Labels, Rounds: c.t.job.Rounds, Round: int(c.version),
-		State: StateWaiting, Private: c.rnd.secret(),
+	c.status.PublicStatus = PublicStatus{
+		Job: c.t.job.Name, Labels: c.t.job.Labels, Rounds: c.t.job.Rounds, Private: c.rnd.secret(),
+		State: StateWaiting, RoundID: RoundID{Round: int(c.core.version)},
 	}
 	if err := c.guarantees(); err != nil {
 		return err
@@ -270,14 +259,14 @@ func (c *Coordinator) resume() error {
 // catchUp exports the last checkpoint where a crash came between its commit and
 // its export.
 func (c *Coordinator) catchUp() error {
-	if c.version == 0 {
+	if c.core.version == 0 {
 		return nil
 	}
 	var info model.CheckpointInfo
 	b, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.CheckpointFile))
-	if err == nil && json.Unmarshal(b, &info) == nil && info.Round == int(c.version) {
+	if err == nil && json.Unmarshal(b, &info) == nil && info.Round == int(c.core.version) {
 		written, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.AdapterFile))
-		if want, e := model.EncodeAdapter(c.adapter); err == nil && e == nil && bytes.Equal(written, want) {
+		if want, e := model.EncodeAdapter(c.core.adapter); err == nil && e == nil && bytes.Equal(written, want) {
 			return nil
 		}
 	}
@@ -291,8 +280,7 @@ func (c *Coordinator) guarantees() error {
 	if c.accounts, err = newAccounts(c.t, c.spent); err != nil || !c.rnd.secret() {
 		return err
 	}
-	g, err := c.accounts.of(c.spent)
-	c.progress.Simulated, c.progress.Delivered, c.progress.Visible = g.simulated, g.delivered, g.visible
+	c.status.Guarantees, err = c.accounts.of(c.spent)
 	return err
 }
 
@@ -304,6 +292,10 @@ func (c *Coordinator) addDevice(id [32]byte) *device {
 	c.metrics.enrolled.Store(int64(len(c.order)))
 	return d
 }
+
+// MostConnections is how many connections the job's devices may hold: one for a
+// session each, and now and then a second one for blobs.
+func (c *Coordinator) MostConnections() int { return 2*c.t.job.Cohort.MaxConnected + 256 }
 
 // sessionToken makes a token that a device shows when it reconnects.
 func sessionToken() []byte {
@@ -333,15 +325,18 @@ func (c *Coordinator) Wait(ctx context.Context) {
 	}
 }
 
+// Job is the job with every default filled in.
+func (c *Coordinator) Job() Job { return c.t.job }
+
 // Masking says what the job's secure aggregation withstands, for an expected
 // cohort: thresholds and breach probabilities per shard, round and job.
 func (c *Coordinator) Masking() (secagg.Params, error) { return c.t.job.MaskingParams() }
 
-// Status is the last progress.
-func (c *Coordinator) Status() Progress {
+// Status is where the job stands.
+func (c *Coordinator) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.status
+	return c.shown
 }
 
 // Result is what the job has come to so far.
@@ -354,7 +349,6 @@ func (c *Coordinator) Result() Result {
 // Token is what `starling join` is given, for a coordinator that devices reach at
 // baseURL (http://host:port or https://host:port) with the certificate pin.
 func (c *Coordinator) Token(baseURL string, pin []byte) wire.Token {
-	c.answersTo(baseURL)
 	t := wire.Token{URL: baseURL, Pin: pin, Secret: c.secret, Task: c.task[:]}
 	if m := c.t.contract.Job.Masking; !m.Identified {
 		t.Authority = m.Authority[:]
@@ -364,3 +358,13 @@ func (c *Coordinator) Token(baseURL string, pin []byte) wire.Token {
 
 // checkpointDir is where the released checkpoint is exported.
 func (c *Coordinator) checkpointDir() string { return filepath.Join(c.cfg.Dir, "checkpoint") }
+
+// Ledger is the privacy ledger, verified.
+func (c *Coordinator) Ledger() (store.Ledger, error) { return c.store.Ledger() }
+
+// Log takes what is logged beside the engine; the dashboard shows it, too.
+func (c *Coordinator) Log() *slog.Logger { return c.log }
+
+// Closing is closed when Close begins to end sessions: what streams to an operator
+// ends with them.
+func (c *Coordinator) Closing() <-chan struct{} { return c.life.Done() }

@@ -6,10 +6,10 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"math"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,10 +24,7 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-const (
-	victimDir   = "STARLING_COORDINATOR_CRASH_DIR"
-	victimFiles = "STARLING_COORDINATOR_CRASH_FILES" // its limit of open files; 40 connections an address
-)
+const victimDir = "STARLING_COORDINATOR_CRASH_DIR"
 
 // TestMain turns the test binary into the coordinator that TestKill kills.
 func TestMain(m *testing.M) {
@@ -60,7 +57,7 @@ func TestCrashInEveryState(t *testing.T) {
 	base, dir, images := tinyBase(t), t.TempDir(), t.TempDir()
 	type image struct {
 		dir     string
-		p       Progress
+		p       Status
 		version uint64
 		entries int
 	}
@@ -69,11 +66,11 @@ func TestCrashInEveryState(t *testing.T) {
 	cfg := Config{Job: job, Dir: dir, Base: base}
 	tb := setTable(t, cfg, n, func(_ int, p *player) { p.delta = fixedDelta(v) })
 	c = tb.c
-	tb.onProgress = func(p Progress) {
+	tb.onProgress = func(p Status) {
 		if p.State == StateWaiting || p.State == StateFinished {
 			return
 		}
-		im := image{filepath.Join(images, fmt.Sprint(len(taken))), p, c.version, len(c.spent)}
+		im := image{filepath.Join(images, fmt.Sprint(len(taken))), p, c.core.version, len(c.spent)}
 		copyStore(t, dir, im.dir)
 		taken = append(taken, im)
 	}
@@ -107,8 +104,8 @@ func TestCrashInEveryState(t *testing.T) {
 		} else if begun && tb.c.spent[got-1].Kind != dp.KindCharged {
 			t.Errorf("%s: the round was not charged: %+v", im.p.State, tb.c.spent[got-1])
 		}
-		if tb.c.version != im.version || tb.c.nextRound <= im.p.Attempt {
-			t.Errorf("%s: goes on at version %d, round %d; was at %d, %d", im.p.State, tb.c.version, tb.c.nextRound, im.version, im.p.Attempt)
+		if tb.c.core.version != im.version || tb.c.core.nextRound <= im.p.Attempt {
+			t.Errorf("%s: goes on at version %d, round %d; was at %d, %d", im.p.State, tb.c.core.version, tb.c.core.nextRound, im.version, im.p.Attempt)
 		}
 		if err := tb.run(); err != nil {
 			t.Fatalf("%s: %v", im.p.State, err)
@@ -148,28 +145,14 @@ func copyStore(t *testing.T, from, to string) {
 // victim runs the job and prints each state.
 func victim(dir string) {
 	t := &testing.T{}
-	address := 0
-	if files, err := strconv.Atoi(os.Getenv(victimFiles)); err == nil {
-		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: uint64(files), Max: uint64(files)}); err != nil {
-			fmt.Println("error", err)
-			os.Exit(1)
-		}
-		address = 40
-	}
-	c, err := New(Config{Job: crashJob(), Dir: dir, Base: tinyBase(t), Hosts: []string{}, MostOfAddress: address, Progress: func(p Progress) {
+	c, err := New(Config{Job: crashJob(), Dir: dir, Base: tinyBase(t), Hosts: []string{}, Progress: func(p Status) {
 		fmt.Println("state", p.State, p.Attempt)
 	}})
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)
 	}
-	e, err := Listen("127.0.0.1:0", dir, false)
-	if err != nil {
-		fmt.Println("error", err)
-		os.Exit(1)
-	}
-	fmt.Println("url", e.URL)
-	go c.Serve(context.Background(), e)
+	fmt.Println("url", httptest.NewServer(handler(c)).URL)
 	fmt.Println("error", c.Run(context.Background()))
 	os.Exit(0)
 }

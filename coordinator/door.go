@@ -1,18 +1,13 @@
 package coordinator
 
 import (
-	"errors"
-	"fmt"
-	"net"
 	"net/netip"
 	"sync"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/origin"
 	"github.com/starling-fl/starling/internal/wire"
 )
-
-// ErrOpen is a listener that others can reach, for a job that anybody may join.
-var ErrOpen = errors.New("coordinator: off loopback a device must show a secret")
 
 // RequireSecret gives a job without an enrolment secret one of its own, drawn once
 // and kept in the store; it is part of the tokens from then on. Call it before
@@ -22,8 +17,17 @@ func (c *Coordinator) RequireSecret() error {
 		return nil
 	}
 	var err error
-	c.secret, err = c.store.Secret("enrolment", func() ([]byte, error) { return sessionToken(), nil })
+	c.secret, err = c.Secret("enrolment")
 	return err
+}
+
+// NeedsSecret tells whether a device must show a secret to enrol.
+func (c *Coordinator) NeedsSecret() bool { return len(c.secret) > 0 }
+
+// Secret is 32 random bytes that are drawn once, never from a seed, and kept in the
+// store under a name.
+func (c *Coordinator) Secret(name string) ([]byte, error) {
+	return c.store.Secret(name, func() ([]byte, error) { return sessionToken(), nil })
 }
 
 // Reached keeps a Token, without its secret, for the tokens of invitations.
@@ -83,10 +87,7 @@ func (d *door) at(remote string) (netip.Prefix, bool) {
 	if now := time.Now(); now.Sub(d.since) > doorPeriod {
 		d.since, d.knock = now, map[netip.Prefix]int{}
 	}
-	var from netip.Prefix
-	if a, err := net.ResolveTCPAddr("tcp", remote); err == nil {
-		from = origin(a)
-	}
+	from := origin.Of(remote)
 	if d.spare && from.Addr().IsLoopback() {
 		return from, false
 	}
@@ -114,12 +115,4 @@ func (d *door) knocked(remote string) {
 	if from, limited := d.at(remote); limited {
 		d.knock[from]++
 	}
-}
-
-// closed refuses a listener that others can reach for a job that anybody may join.
-func (c *Coordinator) closed(a net.Addr) error {
-	if p := origin(a); len(c.secret) > 0 || !p.IsValid() || p.Addr().IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("%w: %v; set enrolment.secret in the job file", ErrOpen, a)
 }

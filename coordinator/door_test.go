@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,31 +12,6 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/wire"
 )
-
-// TestHostileStranger: off loopback a listener is not served for a job that anybody
-// may join; with a secret of its own a device needs the token.
-func TestHostileStranger(t *testing.T) {
-	dir := t.TempDir()
-	c, err := New(Config{Job: tinyJob(3), Dir: dir, Base: tinyBase(t), Hosts: []string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	e, err := Listen("0.0.0.0:0", dir, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Serve(t.Context(), e); !errors.Is(err, ErrOpen) {
-		t.Errorf("served to everybody: %v", err)
-	}
-	if err := c.RequireSecret(); err != nil {
-		t.Fatal(err)
-	}
-	first := c.Token(e.URL, e.Pin).Secret
-	if err := errors.Join(c.closed(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}), c.RequireSecret()); err != nil || len(first) != 32 {
-		t.Errorf("secret of %d bytes, %v", len(first), err)
-	}
-}
 
 // enrolled dials once and returns what the coordinator said to it.
 func enrolled(t *testing.T, ctx context.Context, p *player) error {

@@ -12,12 +12,12 @@ import (
 // adapter's seed, where that gives it, afterwards the slice at the round's rank in the job's format,
 // and shorter differences to what devices of the last rounds hold.
 func (c *Coordinator) downlink(r *running, plan *wire.Plan) error {
-	if c.version == 0 && c.t.start == nil {
-		plan.Seed = seedBytes(c.seed)
-		c.held.Remember(contract.Slice{Rank: c.t.lora.RMax, Values: c.adapter.Slice(c.t.lora.RMax)})
+	if c.core.version == 0 && c.t.start == nil {
+		plan.Seed = seedBytes(c.core.seed)
+		c.held.Remember(contract.Slice{Rank: c.t.lora.RMax, Values: c.core.adapter.Slice(c.t.lora.RMax)})
 		return nil
 	}
-	full, decoded, err := c.Slice(r.rank)
+	full, decoded, err := c.core.Slice(r.rank)
 	if err != nil {
 		return err
 	}

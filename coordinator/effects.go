@@ -36,14 +36,12 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 		}
 		c.metrics.roundNanos.Add(int64(time.Since(r.began)))
 	}()
-	c.progress = Progress{
-		Job: c.progress.Job, Labels: c.progress.Labels, Rounds: c.progress.Rounds, Private: c.progress.Private,
-		Validation: c.progress.Validation, ValidationRound: c.progress.ValidationRound, Simulated: c.progress.Simulated, Delivered: c.progress.Delivered, Visible: c.progress.Visible,
-		Round: int(c.version) + 1, Attempt: r.id, Rank: r.rank, Cohort: len(r.parts), State: round.Gathering.String(),
-	}
+	c.status.RoundID = RoundID{Round: int(c.core.version) + 1, Attempt: r.id, Rank: r.rank}
+	c.status.Turnout = Turnout{Cohort: len(r.parts)}
+	c.status.State, c.status.Reason = round.Gathering.String(), ""
 	c.metrics.round.Store(int64(r.id))
 	c.metrics.rank.Store(int64(r.rank))
-	c.metrics.clipNorm.Store(math.Float64bits(c.clip))
+	c.metrics.clipNorm.Store(math.Float64bits(c.core.clip))
 	c.metrics.cohort.Store(int64(len(r.parts)))
 	c.metrics.drawn.Add(int64(len(r.parts)))
 	if err := c.prepare(ctx, r); err != nil {
@@ -102,7 +100,7 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 		}
 		r.reached = e.State
 		in, dropped := r.m.Counts()
-		c.progress.State, c.progress.Dropped, c.progress.Answered = e.State.String(), dropped, 0
+		c.status.State, c.status.Dropped, c.status.Answered = e.State.String(), dropped, 0
 		c.publish()
 		return nil, c.store.Journal(r.id, e.State.String(), fmt.Sprintf("rank %d, %d devices, %d out", r.rank, in, dropped))
 	case round.Assign:
@@ -265,7 +263,7 @@ func (c *Coordinator) finished(r *running, e round.Finish) error {
 	if e.State == round.Abandoned {
 		out.Result, out.Reason = wire.OutcomeAbandoned, clip(e.Reason)
 		c.total.Abandoned++
-		c.progress.State, c.progress.Reason = StateAbandoned, e.Reason
+		c.status.State, c.status.Reason = StateAbandoned, e.Reason
 		c.log.Warn("round abandoned", "round", r.id, "charged", e.Charged, "reason", e.Reason)
 		if !e.Charged {
 			c.metrics.abandoned.Add(1)
@@ -275,10 +273,10 @@ func (c *Coordinator) finished(r *running, e round.Finish) error {
 		}
 	}
 	_, dropped := r.m.Counts()
-	c.progress.Dropped = dropped
+	c.status.Dropped = dropped
 	c.total.Dropped += dropped
 	c.metrics.dropped.Add(int64(dropped))
-	c.record(r, e.State == round.Done, e.Reason, dropped)
+	c.record(r, e.State == round.Done, e.Reason)
 	took := time.Since(r.began)
 	if c.pace == 0 {
 		c.pace = took

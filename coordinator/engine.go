@@ -91,12 +91,12 @@ func (c *Coordinator) Run(ctx context.Context) error {
 
 func (c *Coordinator) rounds(ctx context.Context) error {
 	job := c.t.job
-	for c.version < uint64(job.Rounds) {
+	for c.core.version < uint64(job.Rounds) {
 		if err := c.gatherPopulation(ctx); err != nil {
 			return err
 		}
 		released, err := c.runRound(ctx)
-		if errors.Is(err, ErrBudget) && c.version > 0 {
+		if errors.Is(err, ErrBudget) && c.core.version > 0 {
 			return errors.Join(err, c.finalEvaluation(ctx)) // what there is, is the result
 		}
 		if err != nil {
@@ -109,11 +109,11 @@ func (c *Coordinator) rounds(ctx context.Context) error {
 		patience := min(250*time.Millisecond<<min(c.inARow, 10), 30*time.Second)
 		if c.inARow++; c.inARow >= job.Cohort.MaxAbandoned {
 			if !c.cfg.Patient {
-				return fmt.Errorf("%w: %d, the last because: %s", ErrAbandoned, c.inARow, c.progress.Reason)
+				return fmt.Errorf("%w: %d, the last because: %s", ErrAbandoned, c.inARow, c.status.Reason)
 			}
 			patience = min(time.Minute<<min(c.inARow-job.Cohort.MaxAbandoned, 10), time.Hour)
-			c.progress.State = StateWaiting
-			c.progress.Reason = fmt.Sprintf("%d rounds in a row were abandoned, the last because: %s; the next is tried in %v", c.inARow, c.progress.Reason, patience)
+			c.status.State = StateWaiting
+			c.status.Reason = fmt.Sprintf("%d rounds in a row were abandoned, the last because: %s; the next is tried in %v", c.inARow, c.status.Reason, patience)
 			c.log.Error("rounds are abandoned one after another", "in_a_row", c.inARow, "next_in", patience)
 			c.publish()
 		}
@@ -138,8 +138,8 @@ func (c *Coordinator) gatherPopulation(ctx context.Context) error {
 		if need >= 0 && c.ready >= need {
 			return nil
 		}
-		if c.progress.State != StateWaiting || c.progress.Reason != reason {
-			c.progress.State, c.progress.Reason = StateWaiting, reason
+		if c.status.State != StateWaiting || c.status.Reason != reason {
+			c.status.State, c.status.Reason = StateWaiting, reason
 			c.publish()
 		}
 		// The operator's word comes by the store.
@@ -411,13 +411,13 @@ func (c *Coordinator) stop(err error) {
 	reason := "the job is done"
 	switch {
 	case err == nil:
-		last = &wire.Finished{Version: c.version, Reason: reason}
+		last = &wire.Finished{Version: c.core.version, Reason: reason}
 	case errors.Is(err, ErrBudget):
 		reason = "the privacy budget is spent"
-		last = &wire.Finished{Version: c.version, Reason: reason}
+		last = &wire.Finished{Version: c.core.version, Reason: reason}
 	case errors.Is(err, ErrAbandoned):
 		reason = "too many rounds were abandoned"
-		last = &wire.Finished{Version: c.version, Reason: reason}
+		last = &wire.Finished{Version: c.core.version, Reason: reason}
 	default:
 		reason = "the coordinator is stopping"
 		last = &wire.Error{Code: wire.CodeShutdown, Text: reason, RetryMillis: uint32((5 * time.Second).Milliseconds())}
@@ -434,35 +434,34 @@ func (c *Coordinator) stop(err error) {
 		c.log.Warn("stopped", "reason", reason, "error", err)
 		reason = err.Error()
 	}
-	c.progress.State, c.progress.Reason = StateFinished, reason
+	c.status.State, c.status.Reason = StateFinished, reason
 	c.publish()
 }
 
 // publish makes the progress and the result visible.
 func (c *Coordinator) publish() {
 	c.published = time.Now()
-	p := &c.progress
-	p.Enrolled, p.Connected, p.ClipNorm = len(c.order), c.connected, c.clip
-	p.BytesUp, p.BytesDown = c.metrics.bytesUp.Load(), c.metrics.bytesDown.Load()
+	p := &c.status
+	p.Enrolled, p.Connected, p.ClipNorm = len(c.order), c.connected, c.core.clip
+	p.Traffic = c.traffic.traffic()
 	if !c.started.IsZero() {
 		p.Elapsed = time.Since(c.started)
 	}
 	t := &c.total
-	if t.Adapter == nil || t.Rounds != int(c.version) {
-		t.Adapter = c.adapter.Clone()
+	if t.Adapter == nil || t.Rounds != int(c.core.version) {
+		t.Adapter = c.core.adapter.Clone()
 	}
-	t.Rounds, t.Checkpoint = int(c.version), c.checkpointDir()
+	t.Rounds, t.Checkpoint = int(c.core.version), c.checkpointDir()
 	t.Validation = p.Validation
-	t.Simulated, t.Delivered, t.Visible, t.ClipNorm = p.Simulated, p.Delivered, p.Visible, c.clip
-	t.BytesUp, t.BytesDown = p.BytesUp, p.BytesDown
-	t.BytesOnceUp, t.BytesOnceDown = c.metrics.onceUp.Load(), c.metrics.onceDown.Load()
+	t.Guarantees, t.Traffic, t.ClipNorm = p.Guarantees, p.Traffic, c.core.clip
+	t.BytesOnceUp, t.BytesOnceDown = c.traffic.onceUp.Load(), c.traffic.onceDown.Load()
 	if c.deviceRds > 0 {
 		t.BytesUpPerDeviceRound = float64(t.BytesUp-t.BytesOnceUp) / float64(c.deviceRds)
 		t.BytesDownPerDeviceRound = float64(t.BytesDown-t.BytesOnceDown) / float64(c.deviceRds)
 	}
 	t.LedgerHead = fmt.Sprintf("%x", c.head)
 	c.mu.Lock()
-	c.status, c.result = *p, *t
+	c.shown, c.result = *p, *t
 	c.mu.Unlock()
 	c.watched()
 	if c.cfg.Progress != nil {

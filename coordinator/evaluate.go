@@ -33,10 +33,10 @@ func (evaluatedEvent) engineEvent() {}
 // measure asks for the accuracy of the present adapter on public validation data,
 // without waiting for it. The last round's adapter is left to finalEvaluation.
 func (c *Coordinator) measure(ranks ...int) {
-	if c.cfg.Evaluator == nil || c.version >= uint64(c.t.job.Rounds) {
+	if c.cfg.Evaluator == nil || c.core.version >= uint64(c.t.job.Rounds) {
 		return
 	}
-	m := &measurement{c.version, c.adapter.Clone(), ranks}
+	m := &measurement{c.core.version, c.core.adapter.Clone(), ranks}
 	if c.measuring.busy {
 		c.measuring.next = m
 		return
@@ -79,7 +79,7 @@ func (c *Coordinator) evaluated(ev evaluatedEvent) {
 		c.broken = ev.err
 		return
 	}
-	c.progress.Validation, c.progress.ValidationRound = ev.accuracy, int(ev.m.version)
+	c.status.Validation, c.status.ValidationRound = ev.accuracy, int(ev.m.version)
 	c.watch.measured(int(ev.m.version), ev.accuracy)
 	c.publish()
 	if next := c.measuring.next; next != nil {
@@ -97,7 +97,7 @@ func (c *Coordinator) finalEvaluation(ctx context.Context) error {
 		}
 		return c.exportLast(ctx, nil)
 	}
-	c.progress.State = StateMeasuring
+	c.status.State = StateMeasuring
 	c.publish()
 	c.measuring.next = nil
 	for c.measuring.busy {
@@ -105,12 +105,12 @@ func (c *Coordinator) finalEvaluation(ctx context.Context) error {
 			return err
 		}
 	}
-	accuracy, err := evaluate(ctx, c.cfg.Evaluator, c.adapter.Clone(), c.t.ranks())
+	accuracy, err := evaluate(ctx, c.cfg.Evaluator, c.core.adapter.Clone(), c.t.ranks())
 	if err != nil {
 		return err
 	}
-	c.progress.Validation, c.progress.ValidationRound = accuracy, int(c.version)
-	c.watch.measured(int(c.version), accuracy)
+	c.status.Validation, c.status.ValidationRound = accuracy, int(c.core.version)
+	c.watch.measured(int(c.core.version), accuracy)
 	best := accuracy[0]
 	for _, v := range accuracy {
 		if v.Accuracy > best.Accuracy {

@@ -35,11 +35,11 @@ func (c *Coordinator) exportDue() {
 		e.failures++
 		wait := min(time.Second<<min(e.failures-1, 6), time.Minute)
 		e.again = time.Now().Add(wait)
-		c.log.Error("the checkpoint could not be exported", "version", c.version, "failures", e.failures, "again_in", wait, "error", err)
+		c.log.Error("the checkpoint could not be exported", "version", c.core.version, "failures", e.failures, "again_in", wait, "error", err)
 		return
 	}
 	if e.failures > 0 {
-		c.log.Info("the checkpoint is exported", "version", c.version, "after_failures", e.failures)
+		c.log.Info("the checkpoint is exported", "version", c.core.version, "after_failures", e.failures)
 	}
 	*e = exporting{}
 }

@@ -50,7 +50,7 @@ func TestTooFewOfADrawnCohortCost(t *testing.T) {
 				return m, false
 			}
 		})
-		tb.onProgress = func(p Progress) {
+		tb.onProgress = func(p Status) {
 			if p.State == StateCommitted || p.State == StateAbandoned {
 				failed.Store(true)
 			}
@@ -63,8 +63,8 @@ func TestTooFewOfADrawnCohortCost(t *testing.T) {
 			t.Errorf("turn %d: the first draw left %+v", turn, all)
 			continue
 		}
-		if got := len(all); got != int(tb.c.nextRound)-1 {
-			t.Errorf("turn %d: %d draws, %d of them paid for", turn, tb.c.nextRound-1, got)
+		if got := len(all); got != int(tb.c.core.nextRound)-1 {
+			t.Errorf("turn %d: %d draws, %d of them paid for", turn, tb.c.core.nextRound-1, got)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestWithoutCoinsNothingIsCharged(t *testing.T) {
 			return m, false
 		}
 	})
-	tb.onProgress = func(p Progress) {
+	tb.onProgress = func(p Status) {
 		if p.State == StateAbandoned {
 			failed.Store(true)
 		}
@@ -121,7 +121,7 @@ func TestNobodyIsDrawnBeforeEnoughAreThere(t *testing.T) {
 		tb.c.addDevice(p.id())
 	}
 	tb.players = tb.players[:present]
-	tb.onProgress = func(p Progress) {
+	tb.onProgress = func(p Status) {
 		if p.State != StateWaiting && p.State != StateFinished {
 			t.Errorf("state %s with %d connected", p.State, p.Connected)
 		}
@@ -135,8 +135,8 @@ func TestNobodyIsDrawnBeforeEnoughAreThere(t *testing.T) {
 	if err := tb.run(); !errors.Is(err, context.Canceled) {
 		t.Errorf("Run ended with %v", err)
 	}
-	if len(entriesOf(t, dir)) != 0 || tb.c.nextRound != 1 {
-		t.Errorf("%d entries, next round %d", len(entriesOf(t, dir)), tb.c.nextRound)
+	if len(entriesOf(t, dir)) != 0 || tb.c.core.nextRound != 1 {
+		t.Errorf("%d entries, next round %d", len(entriesOf(t, dir)), tb.c.core.nextRound)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestAStoppedDrawIsPaid(t *testing.T) {
 	base, dir, images := tinyBase(t), t.TempDir(), t.TempDir()
 	tb := setTable(t, Config{Job: job, Dir: dir, Base: base}, n, nil)
 	taken := map[string]string{}
-	tb.onProgress = func(p Progress) {
+	tb.onProgress = func(p Status) {
 		if p.Attempt != 1 || p.State == StateWaiting {
 			return
 		}
@@ -209,9 +209,9 @@ func TestFloorsAreInDelta(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.delivered.Epsilon != want.Epsilon || g.delivered.Delta != delta || g.delivered.Epsilon > 2 || g.delivered.Epsilon < 1.99 ||
-		math.Abs(g.delivered.FloorDelta/terms.budget.Floor-1) > 1e-6 || !strings.Contains(g.delivered.String(), "for small cohorts") {
-		t.Errorf("%v, want epsilon %v", g.delivered, want.Epsilon)
+	if g.Delivered.Epsilon != want.Epsilon || g.Delivered.Delta != delta || g.Delivered.Epsilon > 2 || g.Delivered.Epsilon < 1.99 ||
+		math.Abs(g.Delivered.FloorDelta/terms.budget.Floor-1) > 1e-6 || !strings.Contains(g.Delivered.String(), "for small cohorts") {
+		t.Errorf("%v, want epsilon %v", g.Delivered, want.Epsilon)
 	}
 	// What the floors really add, at the least number of devices, is within the part.
 	if d := dp.FloorDelta(terms.quorum, 0.8, j.Shard.Floor, j.Draws()); d > terms.budget.Floor {

@@ -359,7 +359,7 @@ func TestNoiseOnly(t *testing.T) {
 	dir := t.TempDir()
 	tb := setTable(t, Config{Job: job, Dir: dir}, n, nil)
 	tb.c.t.job.Cohort.Floor = n + 1 // no valid job draws below its floor often enough to wait for it
-	before := tb.c.adapter.Slice(3)
+	before := tb.c.core.adapter.Slice(3)
 	if err := tb.run(); err != nil {
 		t.Fatal(err)
 	}
@@ -507,7 +507,7 @@ func TestRefusedSessions(t *testing.T) {
 		t.Error(err)
 	}
 	tb.server.Close()
-	if refused := tb.c.metrics.refused.Load(); refused < 7 {
+	if refused := tb.c.traffic.refused.Load(); refused < 7 {
 		t.Errorf("%d sessions refused", refused)
 	}
 }

@@ -45,7 +45,7 @@ func (c *Coordinator) inRound(s *session, id uint64) *running {
 	r := c.running
 	if r == nil || r.id != id || r.parts[s.device.n] == nil {
 		// A message of the round before that crossed its end is no offence.
-		if id >= c.nextRound || id == 0 {
+		if id >= c.core.nextRound || id == 0 {
 			c.fault(s, fmt.Sprintf("a message of round %d", id))
 		} else {
 			c.useless(s)
@@ -132,7 +132,7 @@ func (c *Coordinator) judged(ev judgedEvent) {
 			d.sess.send(frame(&wire.UpdateAck{Round: r.id, Received: p.updateSize}))
 		}
 	}
-	c.progress.Answered++
+	c.status.Answered++
 	if time.Since(c.published) > 100*time.Millisecond {
 		c.publish()
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,18 +14,18 @@ import (
 // derives from an update.
 type metrics struct {
 	connected, enrolled                               atomic.Int64
-	sessions, refused, kicked, faults                 atomic.Int64
+	sessions, kicked, faults                          atomic.Int64
 	committed, noiseOnly, abandoned, charged          atomic.Int64
 	drawn, dropped, shardsFailed, alarms, excluded    atomic.Int64
-	bytesUp, bytesDown                                atomic.Int64
-	onceUp, onceDown                                  atomic.Int64 // of them, for what is fetched once
 	unmaskNanos, noiseNanos, releaseNanos, roundNanos atomic.Int64
 	round, rank, cohort, version                      atomic.Int64
 	clipNorm                                          atomic.Uint64 // bits of a float64
 }
 
-// write prints the Prometheus text format, version 0.0.4.
-func (m *metrics) write(w io.Writer) error {
+// WriteMetrics prints the operator's figures in the Prometheus text format, version
+// 0.0.4.
+func (c *Coordinator) WriteMetrics(w io.Writer) error {
+	m, t := &c.metrics, &c.traffic
 	var b strings.Builder
 	put := func(kind, name, help string, v any) {
 		fmt.Fprintf(&b, "# HELP starling_%s %s\n# TYPE starling_%s %s\nstarling_%s %v\n", name, help, name, kind, name, v)
@@ -41,7 +40,7 @@ func (m *metrics) write(w io.Writer) error {
 	put("gauge", "clip_norm", "Clip norm of that round.", math.Float64frombits(m.clipNorm.Load()))
 	put("gauge", "version", "Released checkpoints.", n(&m.version))
 	put("counter", "sessions_total", "Device sessions that were opened.", n(&m.sessions))
-	put("counter", "sessions_refused_total", "Sessions refused before enrolment.", n(&m.refused))
+	put("counter", "sessions_refused_total", "Sessions refused before enrolment.", n(&t.refused))
 	put("counter", "sessions_kicked_total", "Sessions closed because the device was slow or broke the protocol.", n(&m.kicked))
 	put("counter", "device_faults_total", "Device messages that were rejected.", n(&m.faults))
 	put("counter", "rounds_committed_total", "Rounds that released a checkpoint.", n(&m.committed))
@@ -53,19 +52,14 @@ func (m *metrics) write(w io.Writer) error {
 	put("counter", "shards_failed_total", "Shards left out of their round.", n(&m.shardsFailed))
 	put("counter", "alarms_total", "Shards whose sum was out of range.", n(&m.alarms))
 	put("counter", "devices_excluded_total", "Devices that were excluded for what they did.", n(&m.excluded))
-	put("counter", "received_bytes_total", "Bytes received on all sockets.", n(&m.bytesUp))
-	put("counter", "sent_bytes_total", "Bytes sent on all sockets.", n(&m.bytesDown))
-	put("counter", "received_once_bytes_total", "Of these, for what a device fetches once: base, programs, job, page.", n(&m.onceUp))
-	put("counter", "sent_once_bytes_total", "Of these, for what a device fetches once: base, programs, job, page.", n(&m.onceDown))
+	put("counter", "received_bytes_total", "Bytes received on all sockets.", n(&t.up))
+	put("counter", "sent_bytes_total", "Bytes sent on all sockets.", n(&t.down))
+	put("counter", "received_once_bytes_total", "Of these, for what a device fetches once: base, programs, job, page.", n(&t.onceUp))
+	put("counter", "sent_once_bytes_total", "Of these, for what a device fetches once: base, programs, job, page.", n(&t.onceDown))
 	put("counter", "unmask_seconds_total", "Time spent unmasking.", s(&m.unmaskNanos))
 	put("counter", "noise_seconds_total", "Time the release waited for noise.", s(&m.noiseNanos))
 	put("counter", "release_seconds_total", "Time from the last reveal to the commit.", s(&m.releaseNanos))
 	put("counter", "round_seconds_total", "Time spent in rounds.", s(&m.roundNanos))
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_ = m.write(w) // the reader is gone: nobody to tell
 }

@@ -84,7 +84,7 @@ func poisoned(t *testing.T, edit func(*Job), size func(shard int, q int64) int64
 			}
 		}
 	})
-	for _, s := range tb.c.adapter.Layout().Spans(3) {
+	for _, s := range tb.c.core.adapter.Layout().Spans(3) {
 		if s.Kind != model.KindA {
 			target = s.Offset // starts at zero
 		}

@@ -18,7 +18,7 @@ import (
 // release begins the pipeline: the shards are unmasked beside the engine, side by
 // side, and finishRound goes on with what comes back. Noise alone needs no shards.
 func (c *Coordinator) release(r *running, e round.Release) (round.Event, error) {
-	c.progress.State = round.Releasing.String()
+	c.status.State = round.Releasing.String()
 	c.publish()
 	r.due.stop()
 	u := unmaskedEvent{r: r, e: e, began: time.Now(), parts: make([][]int64, len(e.Shards)), errs: make([]error, len(e.Shards))}
@@ -91,14 +91,14 @@ func (c *Coordinator) finishRound(r *running, u unmaskedEvent) (round.Event, err
 		if good == 0 {
 			return c.releaseFailed(r, "no shard could be unmasked")
 		}
-		if err := c.Combine(r.Draw, sum, shards); err != nil {
+		if err := c.core.Combine(r.Draw, sum, shards); err != nil {
 			return nil, err
 		}
 	}
 	c.metrics.unmaskNanos.Add(int64(time.Since(began)))
 
 	noising := time.Now()
-	event, clip, err := c.Release(r.Draw, sum, e.NoiseOnly, r.noise)
+	event, clip, err := c.core.Release(r.Draw, sum, e.NoiseOnly, r.noise)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (c *Coordinator) checkShards(r *running, u unmaskedEvent) (sums [][]int64, 
 // commit writes checkpoint and charge in one transaction; clip is the clip norm
 // of the next round.
 func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
-	adapter, err := model.EncodeAdapter(c.adapter)
+	adapter, err := model.EncodeAdapter(c.core.adapter)
 	if err != nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
@@ -164,24 +164,24 @@ func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 		return err
 	}
 	entry, err := c.store.Commit(event, note, store.Checkpoint{
-		Version: c.version + 1, Round: r.id, Adapter: adapter, Optimizer: c.optimizer.State(), ClipNorm: clip,
+		Version: c.core.version + 1, Round: r.id, Adapter: adapter, Optimizer: c.core.optimizer.State(), ClipNorm: clip,
 	})
 	if err != nil {
 		return err
 	}
-	c.Commit(clip)
+	c.core.Commit(clip)
 	c.spent = append(c.spent, event)
 	c.head = entry.Hash
-	c.progress.Simulated, c.progress.Delivered, c.progress.Visible = note.Simulated, note.Delivered, note.Visible
-	c.metrics.version.Store(int64(c.version))
-	c.log.Info("committed", "round", r.id, "version", c.version, "rank", r.rank, "kind", event.Kind, "next_clip_norm", clip)
+	c.status.Guarantees = note.Guarantees
+	c.metrics.version.Store(int64(c.core.version))
+	c.log.Info("committed", "round", r.id, "version", c.core.version, "rank", r.rank, "kind", event.Kind, "next_clip_norm", clip)
 	return nil
 }
 
 // show exports what was committed and has it measured. A figure of an earlier
 // version does not go into the new checkpoint.
 func (c *Coordinator) show(r *running) {
-	c.progress.State, c.progress.Reason = StateCommitted, ""
+	c.status.State, c.status.Reason = StateCommitted, ""
 	c.measure(r.rank)
 	c.exportSoon(nil)
 }
@@ -195,7 +195,7 @@ func (c *Coordinator) export(measured []RankAccuracy) error {
 		return fmt.Errorf("coordinator: %w", err)
 	}
 	info := model.CheckpointInfo{
-		Job: c.t.job.Name, Round: int(c.version), Seq: c.t.job.Adapter.Sequence, Labels: c.t.job.Labels,
+		Job: c.t.job.Name, Round: int(c.core.version), Seq: c.t.job.Adapter.Sequence, Labels: c.t.job.Labels,
 		LoRA: c.t.lora, BaseSHA256: fmt.Sprintf("%x", c.t.baseRef.SHA256), BestRank: c.total.BestRank,
 		RankAccuracy: map[string]float64{}, Privacy: c.guaranteeText(),
 		Devices: c.t.job.Cohort.Population, UpdateBytes: (largest.Size()*c.t.contract.Width + 7) / 8,
@@ -203,7 +203,7 @@ func (c *Coordinator) export(measured []RankAccuracy) error {
 	for _, v := range measured {
 		info.RankAccuracy[strconv.Itoa(v.Rank)] = v.Accuracy
 	}
-	err = model.WriteCheckpoint(c.checkpointDir(), &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: c.adapter})
+	err = model.WriteCheckpoint(c.checkpointDir(), &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: c.core.adapter})
 	if err != nil {
 		return fmt.Errorf("coordinator: checkpoint folder: %w", err)
 	}
@@ -216,14 +216,14 @@ func (c *Coordinator) guaranteeText() string {
 		return "not private: a reproducible run"
 	}
 	text := ""
-	if s := c.progress.Simulated; s != nil {
+	if s := c.status.Simulated; s != nil {
 		text = fmt.Sprintf("simulated for a population of %d: %v; ", c.t.job.Privacy.SimulatedPopulation, *s)
 	}
-	if v := c.progress.Visible; v != nil {
+	if v := c.status.Visible; v != nil {
 		text += fmt.Sprintf("against those who see who takes part: %v; ", *v)
 	}
 	return fmt.Sprintf("%sdelivered to the population of %d: %v; central noise, trusted coordinator; ledger %x",
-		text, c.t.job.Cohort.Population, *c.progress.Delivered, c.head)
+		text, c.t.job.Cohort.Population, *c.status.Delivered, c.head)
 }
 
 // releaseFailed charges the round and ends it without a release.
@@ -246,7 +246,7 @@ func (c *Coordinator) charge(r *running, reason string) error {
 	}
 	c.spent = append(c.spent, entry.Event)
 	c.head = entry.Hash
-	c.progress.Simulated, c.progress.Delivered, c.progress.Visible = note.Simulated, note.Delivered, note.Visible
+	c.status.Guarantees = note.Guarantees
 	c.metrics.charged.Add(1)
 	return nil
 }

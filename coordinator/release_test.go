@@ -205,7 +205,7 @@ func TestReproducible(t *testing.T) {
 	job := tinyJob(4)
 	a := setTable(t, Config{Job: job}, 4, nil)
 	b := setTable(t, Config{Job: job}, 4, nil)
-	if a.c.seed == b.c.seed || bytes.Equal(a.c.authority, b.c.authority) || a.c.task == b.c.task {
+	if a.c.core.seed == b.c.core.seed || bytes.Equal(a.c.authority, b.c.authority) || a.c.task == b.c.task {
 		t.Error("two secret runs share randomness")
 	}
 	for _, tb := range []*table{a, b} {

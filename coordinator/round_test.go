@@ -48,10 +48,10 @@ type table struct {
 	errs    []error
 	// reconnects: players whose connection broke come back at once.
 	reconnects bool
-	onProgress func(Progress)
+	onProgress func(Status)
 
 	mu   sync.Mutex
-	seen []Progress
+	seen []Status
 }
 
 func setTable(t *testing.T, cfg Config, players int, bend func(i int, p *player)) *table {
@@ -66,7 +66,7 @@ func setTable(t *testing.T, cfg Config, players int, bend func(i int, p *player)
 	if cfg.Hosts == nil {
 		cfg.Hosts = []string{} // players do not train
 	}
-	cfg.Progress = func(p Progress) {
+	cfg.Progress = func(p Status) {
 		tb.mu.Lock()
 		tb.seen = append(tb.seen, p)
 		tb.mu.Unlock()
@@ -78,7 +78,7 @@ func setTable(t *testing.T, cfg Config, players int, bend func(i int, p *player)
 	if tb.c, err = New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	tb.server = httptest.NewServer(tb.c.Handler())
+	tb.server = httptest.NewServer(handler(tb.c))
 	tb.token = tb.c.Token(tb.server.URL, nil)
 	for i := range players {
 		p := newPlayer(t, tb.token)
@@ -157,7 +157,7 @@ func TestRounds(t *testing.T) {
 			return x
 		}
 	})
-	first = tb.c.adapter.Slice(3)
+	first = tb.c.core.adapter.Slice(3)
 	if err := tb.run(); err != nil {
 		t.Fatal(err)
 	}

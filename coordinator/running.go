@@ -69,7 +69,7 @@ func (r *running) forget(p *participant) {
 // draw makes a round: rank, rotation and cohort, each from its own randomness,
 // and asks the budget before anything is written or said.
 func (c *Coordinator) draw() (*running, error) {
-	id := c.nextRound
+	id := c.core.nextRound
 	fail := func(err error) (*running, error) {
 		return nil, &fatalError{fmt.Errorf("coordinator: drawing round %d: %w", id, err)}
 	}
@@ -83,7 +83,7 @@ func (c *Coordinator) draw() (*running, error) {
 		keys[i] = d.id[:]
 	}
 	var err error
-	if r.Draw, err = c.Draw(dp.Roll(keys)); err != nil {
+	if r.Draw, err = c.core.Draw(dp.Roll(keys)); err != nil {
 		return fail(err)
 	}
 	var cohort []round.Device
@@ -97,7 +97,7 @@ func (c *Coordinator) draw() (*running, error) {
 	if r.m, err = round.New(c.roundConfig(cohort)); err != nil {
 		return fail(err)
 	}
-	begun := store.Round{Version: c.version, Rank: r.rank, Certificate: r.cert}
+	begun := store.Round{Version: c.core.version, Rank: r.rank, Certificate: r.cert}
 	if c.t.sampled() {
 		begun.Cost = &r.event
 	}
@@ -135,8 +135,8 @@ func (c *Coordinator) noted(r *running, reason string) (store.Note, error) {
 	if !c.rnd.secret() {
 		return note, nil
 	}
-	g, err := c.accounts.of(append(slices.Clip(c.spent), r.event))
-	note.Simulated, note.Delivered, note.Visible = g.simulated, g.delivered, g.visible
+	var err error
+	note.Guarantees, err = c.accounts.of(append(slices.Clip(c.spent), r.event))
 	return note, err
 }
 
@@ -156,8 +156,8 @@ func (c *Coordinator) roundConfig(cohort []round.Device) round.Config {
 // prepare makes what devices are assigned: the slice, the programs, the plan.
 func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	plan := &wire.Plan{
-		Task: c.task, Round: r.id, Step: c.version, Rank: uint16(r.rank), Values: uint32(r.vector.Lattice.Dim()),
-		Rotation: r.rotation, ClipNorm: c.clip,
+		Task: c.task, Round: r.id, Step: c.core.version, Rank: uint16(r.rank), Values: uint32(r.vector.Lattice.Dim()),
+		Rotation: r.rotation, ClipNorm: c.core.clip,
 		CountCoordinates: uint32(r.vector.Count.Coordinates), CountSymbol: uint32(r.vector.Count.Symbol),
 		Steps: uint32(c.t.job.Training.Steps), Rate: c.t.job.Training.LearningRate,
 	}
@@ -184,6 +184,6 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	// secagg's framing of it.
 	r.packed = (uint64(masking.Dim)*uint64(masking.Width) + 7) / 8
 	// Noise is drawn while devices train, so that the release does not wait.
-	r.noise, err = dp.NewPool(ctx, r.event.Sigma2, r.vector.Size(), c.Noise(r.Draw))
+	r.noise, err = dp.NewPool(ctx, r.event.Sigma2, r.vector.Size(), c.core.Noise(r.Draw))
 	return err
 }

@@ -149,7 +149,7 @@ func TestBudgetStopsEveryJob(t *testing.T) {
 			}
 			c.spent = append(c.spent, r.event)
 		}
-		next := c.nextRound
+		next := c.core.nextRound
 		if _, err := c.draw(); !errors.Is(err, ErrBudget) {
 			t.Errorf("rate %v: round %d of %d: %v", rate, job.Rounds+1, job.Rounds, err)
 		}

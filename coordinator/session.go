@@ -4,14 +4,10 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
-
-	"github.com/coder/websocket"
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/wire"
@@ -38,14 +34,13 @@ var (
 // and kill; the rest belongs to the connection's two goroutines.
 type session struct {
 	id      [32]byte
-	counted bool                    // the listener counts this connection's bytes
 	out     chan []byte             // to the writer; nil ends it. Written by the engine only.
 	cancel  context.CancelCauseFunc // safe from any goroutine
 	device  *device                 // owned by the engine
 	faults  int                     // owned by the engine
 	dead    bool                    // owned by the engine: killed or finished
 	browser bool                    // the device says that it is one
-	tls     *tls.ConnectionState    // nil: no TLS, or a proxy ended it
+	peer    Peer
 }
 
 // send queues a frame, and cuts the device off where its queue is full: a slow
@@ -99,36 +94,23 @@ func refuse(code uint16, retry time.Duration, format string, args ...any) error 
 	return &refusal{&wire.Error{Code: code, Text: text[:min(len(text), wire.MaxText)], RetryMillis: uint32(retry.Milliseconds())}}
 }
 
-// serveJoin is the WebSocket endpoint: one call a connection.
-func (c *Coordinator) serveJoin(w http.ResponseWriter, r *http.Request) {
-	if !c.gate.enter() {
-		w.Header().Set("Retry-After", "30")
-		http.Error(w, "the coordinator is closing or has too many connections", http.StatusServiceUnavailable)
-		return
-	}
-	defer c.gate.leave()
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
-	if err != nil {
-		c.metrics.refused.Add(1)
-		return // Accept has answered
-	}
-	defer conn.CloseNow()
-	conn.SetReadLimit(wire.MaxFrame)
+// session carries one device's session on a connection.
+func (c *Coordinator) session(conn Conn) {
 	ctx, cancel := context.WithCancelCause(c.life)
 	defer cancel(nil)
-	s := &session{out: make(chan []byte, queueFrames), cancel: cancel, counted: isCounted(r.Context()), tls: r.TLS}
+	s := &session{out: make(chan []byte, queueFrames), cancel: cancel, peer: conn.Peer()}
 	// The engine may have taken the session in even where the handshake failed
 	// after that: it always hears of the end.
 	defer func() { c.post(c.life, leftEvent{s}) }()
-	if err := c.handshake(ctx, conn, s, r.RemoteAddr); err != nil {
-		c.metrics.refused.Add(1)
-		c.log.Info("session refused", "remote", r.RemoteAddr, "reason", err)
+	if err := c.handshake(ctx, conn, s); err != nil {
+		c.traffic.Refuse()
+		c.log.Info("session refused", "remote", s.peer.Address, "reason", err)
 		var told *refusal
 		if errors.As(err, &told) {
 			wctx, stop := context.WithTimeout(ctx, writeTimeout)
 			defer stop()
-			if conn.Write(wctx, websocket.MessageBinary, frame(told.msg)) == nil {
-				conn.Close(websocket.StatusPolicyViolation, "refused")
+			if conn.Write(wctx, frame(told.msg)) == nil {
+				conn.Close(true)
 			}
 		}
 		return
@@ -139,7 +121,7 @@ func (c *Coordinator) serveJoin(w http.ResponseWriter, r *http.Request) {
 		defer close(written)
 		c.write(ctx, conn, s)
 	}()
-	err = c.read(ctx, conn, s)
+	err := c.read(ctx, conn, s)
 	cancel(err)
 	<-written
 	if cause := context.Cause(ctx); errors.Is(cause, errSlow) || errors.Is(cause, errFaults) {
@@ -150,7 +132,7 @@ func (c *Coordinator) serveJoin(w http.ResponseWriter, r *http.Request) {
 
 // handshake proves versions, the enrolment secret and the identity, enrols the
 // device, and hands the session to the engine.
-func (c *Coordinator) handshake(ctx context.Context, conn *websocket.Conn, s *session, remote string) error {
+func (c *Coordinator) handshake(ctx context.Context, conn Conn, s *session) error {
 	ctx, stop := context.WithTimeout(ctx, handshakeTimeout)
 	defer stop()
 	m, err := c.next(ctx, conn, s)
@@ -165,9 +147,9 @@ func (c *Coordinator) handshake(ctx context.Context, conn *websocket.Conn, s *se
 		return refuse(wire.CodeVersion, 0, "coordinator speaks protocol %d, device %d..%d", wire.Version, hello.MinVersion, hello.MaxVersion)
 	}
 	s.browser = strings.HasSuffix(hello.Agent, " v8")
-	welcome := &wire.Welcome{Version: wire.Version, Task: c.task, TLS: s.tls != nil}
+	welcome := &wire.Welcome{Version: wire.Version, Task: c.task, TLS: s.peer.Export != nil}
 	rand.Read(welcome.Challenge[:]) // ends the program where the system has no randomness
-	if err := conn.Write(ctx, websocket.MessageBinary, frame(welcome)); err != nil {
+	if err := conn.Write(ctx, frame(welcome)); err != nil {
 		return err
 	}
 	if m, err = c.next(ctx, conn, s); err != nil {
@@ -182,13 +164,13 @@ func (c *Coordinator) handshake(ctx context.Context, conn *websocket.Conn, s *se
 		return err
 	}
 	if !known {
-		if err := c.door.open(remote); err != nil {
+		if err := c.door.open(s.peer.Address); err != nil {
 			return err
 		}
 	}
 	secret, invitation, err := c.admitted(enrol, hello, welcome)
 	if err != nil {
-		c.door.knocked(remote)
+		c.door.knocked(s.peer.Address)
 		return err
 	}
 	exporter, err := s.exporter(enrol.Channel)
@@ -201,7 +183,7 @@ func (c *Coordinator) handshake(ctx context.Context, conn *websocket.Conn, s *se
 	s.id = enrol.Identity
 	added, err := c.store.EnrolWith(enrol.Identity, invitation)
 	if added {
-		c.door.knocked(remote)
+		c.door.knocked(s.peer.Address)
 	}
 	switch {
 	case err == nil:
@@ -238,16 +220,16 @@ func (c *Coordinator) handshake(ctx context.Context, conn *websocket.Conn, s *se
 // there is no TLS.
 func (s *session) exporter(channel uint8) ([]byte, error) {
 	switch {
-	case channel == wire.ChannelBrowser, channel == wire.ChannelPlain && s.tls == nil:
+	case channel == wire.ChannelBrowser, channel == wire.ChannelPlain && s.peer.Export == nil:
 		return nil, nil
-	case channel == wire.ChannelTLS && s.tls != nil:
-		return s.tls.ExportKeyingMaterial(wire.ExporterLabel, nil, 32)
+	case channel == wire.ChannelTLS && s.peer.Export != nil:
+		return s.peer.Export(wire.ExporterLabel, nil, 32)
 	}
 	return nil, refuse(wire.CodeIdentity, 0, "the signature is not for this connection")
 }
 
 // lateJoin answers a device that comes when the job is over.
-func (c *Coordinator) lateJoin(ctx context.Context, conn *websocket.Conn, enrolled *wire.Enrolled) error {
+func (c *Coordinator) lateJoin(ctx context.Context, conn Conn, enrolled *wire.Enrolled) error {
 	select {
 	case <-c.done:
 	default:
@@ -256,27 +238,27 @@ func (c *Coordinator) lateJoin(ctx context.Context, conn *websocket.Conn, enroll
 	last := c.lastWord
 	if _, finished := last.(*wire.Finished); finished {
 		enrolled.Session = sessionToken()
-		if err := conn.Write(ctx, websocket.MessageBinary, frame(enrolled)); err != nil {
+		if err := conn.Write(ctx, frame(enrolled)); err != nil {
 			return err
 		}
 	}
-	if err := conn.Write(ctx, websocket.MessageBinary, frame(last)); err != nil {
+	if err := conn.Write(ctx, frame(last)); err != nil {
 		return err
 	}
-	conn.Close(websocket.StatusNormalClosure, "")
+	conn.Close(false)
 	return errClosing
 }
 
-func (c *Coordinator) next(ctx context.Context, conn *websocket.Conn, s *session) (wire.Message, error) {
-	kind, b, err := conn.Read(ctx)
+func (c *Coordinator) next(ctx context.Context, conn Conn, s *session) (wire.Message, error) {
+	b, err := conn.Read(ctx)
+	if errors.Is(err, ErrNotBinary) {
+		return nil, refuse(wire.CodeProtocol, 0, "%v", err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if !s.counted {
-		c.metrics.bytesUp.Add(int64(len(b)))
-	}
-	if kind != websocket.MessageBinary {
-		return nil, refuse(wire.CodeProtocol, 0, "text frames are not understood")
+	if !s.peer.Counted {
+		c.traffic.Up(len(b))
 	}
 	m, err := wire.Decode(b, wire.FromDevice)
 	if err != nil {
@@ -286,7 +268,7 @@ func (c *Coordinator) next(ctx context.Context, conn *websocket.Conn, s *session
 }
 
 // read hands every message to the engine until the connection ends.
-func (c *Coordinator) read(ctx context.Context, conn *websocket.Conn, s *session) error {
+func (c *Coordinator) read(ctx context.Context, conn Conn, s *session) error {
 	for {
 		m, err := c.next(ctx, conn, s)
 		if err != nil {
@@ -318,7 +300,7 @@ func (c *Coordinator) sayLast(ctx context.Context, s *session, msg *wire.Error) 
 
 // write sends what the engine queued, and pings: a peer that is gone without a
 // word, or dribbles, is found within pingEvery + pingTimeout.
-func (c *Coordinator) write(ctx context.Context, conn *websocket.Conn, s *session) {
+func (c *Coordinator) write(ctx context.Context, conn Conn, s *session) {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
 	for {
@@ -326,19 +308,19 @@ func (c *Coordinator) write(ctx context.Context, conn *websocket.Conn, s *sessio
 		case b := <-s.out:
 			if b == nil {
 				// Close waits for the peer's answer, reading it in the reader.
-				conn.Close(websocket.StatusNormalClosure, "")
+				conn.Close(false)
 				s.cancel(errClosing)
 				return
 			}
 			wctx, stop := context.WithTimeout(ctx, writeTimeout)
-			err := conn.Write(wctx, websocket.MessageBinary, b)
+			err := conn.Write(wctx, b)
 			stop()
 			if err != nil {
 				s.cancel(fmt.Errorf("write: %w", err))
 				return
 			}
-			if !s.counted {
-				c.metrics.bytesDown.Add(int64(len(b)))
+			if !s.peer.Counted {
+				c.traffic.Down(len(b))
 			}
 		case <-ping.C:
 			pctx, stop := context.WithTimeout(ctx, pingTimeout)

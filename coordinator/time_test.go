@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"sync"
 	"testing"
@@ -12,48 +11,12 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/starling-fl/starling/internal/pipes"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 )
-
-// pipeNet is a listener and a dialer over net.Pipe: no system call, so that a
-// synctest bubble's clock moves as soon as everybody waits.
-type pipeNet struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newPipeNet() *pipeNet { return &pipeNet{conns: make(chan net.Conn), done: make(chan struct{})} }
-
-func (p *pipeNet) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipeNet) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
-func (p *pipeNet) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
-
-func (p *pipeNet) client() *http.Client {
-	return &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			near, far := net.Pipe()
-			select {
-			case p.conns <- far:
-				return near, nil
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		},
-	}}
-}
 
 // bubble runs a coordinator for n players inside a synctest bubble. play is
 // called with the players enrolled and Run under way; it returns when the test
@@ -89,7 +52,7 @@ func bubbleWith(t *testing.T, cfg Config, n int, play func(ctx context.Context, 
 	synctest.Test(t, func(t *testing.T) {
 		tb := &table{t: t}
 		var err error
-		cfg.Hosts, cfg.Progress = []string{}, func(p Progress) {
+		cfg.Hosts, cfg.Progress = []string{}, func(p Status) {
 			tb.mu.Lock()
 			tb.seen = append(tb.seen, p)
 			tb.mu.Unlock()
@@ -98,18 +61,18 @@ func bubbleWith(t *testing.T, cfg Config, n int, play func(ctx context.Context, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		pipes := newPipeNet()
-		tb.client = pipes.client()
-		srv := &http.Server{Handler: tb.c.Handler()}
+		wires := pipes.New()
+		tb.client = wires.Client()
+		srv := &http.Server{Handler: handler(tb.c)}
 		served := make(chan error, 1)
-		go func() { served <- srv.Serve(pipes) }()
+		go func() { served <- srv.Serve(wires) }()
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := make(chan error, 1)
 		go func() { ran <- tb.c.Run(ctx) }()
 		tb.token = tb.c.Token("http://coordinator.test", nil)
 		for range n {
 			p := newPlayer(t, tb.token)
-			p.http = pipes.client()
+			p.http = wires.Client()
 			tb.players = append(tb.players, p)
 			if err := p.dial(ctx); err != nil {
 				t.Fatal(err)
@@ -140,7 +103,7 @@ func (tb *table) allEnd(wait func()) {
 }
 
 // progressOf returns the first progress in a state after index from.
-func (tb *table) progressOf(state string, from int) (Progress, int, bool) {
+func (tb *table) progressOf(state string, from int) (Status, int, bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	for i := from; i < len(tb.seen); i++ {
@@ -148,7 +111,7 @@ func (tb *table) progressOf(state string, from int) (Progress, int, bool) {
 			return tb.seen[i], i, true
 		}
 	}
-	return Progress{}, 0, false
+	return Status{}, 0, false
 }
 
 // TestMuteDevices: devices that take their assignment and say nothing hold the

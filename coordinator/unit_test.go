@@ -123,13 +123,13 @@ func TestAdaptiveClip(t *testing.T) {
 		})
 		keys = tb.players
 		if start == 0 {
-			tb.onProgress = func(p Progress) {
+			tb.onProgress = func(p Status) {
 				if p.State == StateCommitted && p.Round == 2 {
 					tb.stop()
 				}
 			}
 		}
-		if got := tb.c.clip; math.Abs(got-norms[len(norms)-1]) > 0.003 {
+		if got := tb.c.core.clip; math.Abs(got-norms[len(norms)-1]) > 0.003 {
 			t.Errorf("start %d: clip norm %v, want %v", start, got, norms[len(norms)-1])
 		}
 		if err := tb.run(); start == 1 && err != nil {
@@ -143,7 +143,7 @@ func TestAdaptiveClip(t *testing.T) {
 		} else {
 			norms = append(norms, math.Exp(0.2+0.075), math.Exp(0.3+0.075))
 		}
-		if got := tb.c.clip; math.Abs(got-norms[len(norms)-1]) > 0.003 {
+		if got := tb.c.core.clip; math.Abs(got-norms[len(norms)-1]) > 0.003 {
 			t.Errorf("start %d: clip norm %v in the end, want %v", start, got, norms[len(norms)-1])
 		}
 		for _, p := range tb.players[1:] {

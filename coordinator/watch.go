@@ -1,9 +1,6 @@
 package coordinator
 
 import (
-	"encoding/json"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -11,14 +8,13 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
-	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/secagg"
 )
 
 // Overview is what changes all the time on the operator's dashboard: where the
 // job stands, and the cohort of the running round.
 type Overview struct {
-	Progress Progress `json:"progress"`
+	Status Status `json:"progress"`
 	// StateLeft is the time until the running state closes, in milliseconds; 0
 	// where nothing is waited for.
 	StateLeft int64 `json:"state_left_ms"`
@@ -39,24 +35,6 @@ const (
 	StandingAway     = 'a' // its connection broke, it may come back
 	StandingDropped  = 'x' // out of the round
 )
-
-// RoundRecord is a round that is over.
-type RoundRecord struct {
-	Round     int            `json:"round"` // committed rounds, this one included; that it tried for, if abandoned
-	Attempt   uint64         `json:"attempt"`
-	Rank      int            `json:"rank"`
-	Cohort    int            `json:"cohort"`
-	Dropped   int            `json:"dropped"`
-	Released  bool           `json:"released"`
-	Reason    string         `json:"reason,omitempty"` // why nothing was released
-	Seconds   float64        `json:"seconds"`
-	ClipNorm  float64        `json:"clip_norm"`
-	Accuracy  []RankAccuracy `json:"accuracy,omitempty"` // of its adapter, once measured
-	Delivered *dp.Guarantee  `json:"delivered,omitempty"`
-	Simulated *dp.Guarantee  `json:"simulated,omitempty"`
-	BytesUp   int64          `json:"bytes_up"`   // in this round, all devices
-	BytesDown int64          `json:"bytes_down"` // in this round, all devices
-}
 
 // Occurrence is a line of the coordinator's log, for the operator.
 type Occurrence struct {
@@ -81,7 +59,7 @@ type watch struct {
 	view    Overview      // by mu
 	rounds  []RoundRecord // by mu: over since this process began, oldest first; the last maxRecords
 	made    int           // by mu: changes of rounds
-	began   [2]int64      // by mu: bytes up and down when the round began
+	began   Traffic       // by mu: when the round began
 	changed chan struct{} // by mu: closed at the next change
 
 	log occurrences
@@ -89,43 +67,50 @@ type watch struct {
 
 func newWatch() *watch { return &watch{changed: make(chan struct{})} }
 
-// seen is how far a dashboard has been told.
-type seen struct{ rounds, lines int }
+// News is what a dashboard lacks.
+type News struct {
+	Overview Overview
+	Rounds   []RoundRecord // all that are kept, where any has changed; else nil
+	Lines    []Occurrence  // of the log, since the last News
+}
 
-// news are the server-sent events that a dashboard lacks, and a channel that is
-// closed when there is more.
-func (w *watch) news(s *seen) ([]byte, <-chan struct{}, error) {
+// Follower follows the job for one dashboard.
+type Follower struct {
+	w             *watch
+	rounds, lines int // how far it has been told
+}
+
+// Follow begins to follow the job; nil where 16 do so already: each costs the engine
+// a walk over the cohort. Close ends it.
+func (c *Coordinator) Follow() *Follower {
+	if c.watch.watchers.Add(1) > maxWatchers {
+		c.watch.watchers.Add(-1)
+		return nil
+	}
+	return &Follower{w: c.watch}
+}
+
+// Close ends the following; call it once.
+func (f *Follower) Close() { f.w.watchers.Add(-1) }
+
+// News is what has changed, and a channel that is closed when there is more.
+func (f *Follower) News() (News, <-chan struct{}) {
+	w := f.w
 	w.mu.Lock()
-	view, changed, made := w.view, w.changed, w.made
-	var rounds []RoundRecord
-	if made != s.rounds {
-		rounds = slices.Clone(w.rounds) // accuracies come later
+	defer w.mu.Unlock()
+	n := News{Overview: w.view}
+	if w.made != f.rounds {
+		n.Rounds, f.rounds = slices.Clone(w.rounds), w.made // accuracies come later
 	}
-	w.mu.Unlock()
-	parts := []struct {
-		name string
-		data any
-		send bool
-	}{{"overview", view, true}, {"rounds", rounds, made != s.rounds}}
-	lines, written := w.log.after(s.lines)
-	parts = append(parts, struct {
-		name string
-		data any
-		send bool
-	}{"events", lines, len(lines) > 0})
-	s.rounds, s.lines = made, written
-	var out []byte
-	for _, p := range parts {
-		if !p.send {
-			continue
-		}
-		b, err := json.Marshal(p.data)
-		if err != nil {
-			return nil, nil, err
-		}
-		out = fmt.Appendf(out, "event: %s\ndata: %s\n\n", p.name, b)
-	}
-	return out, changed, nil
+	n.Lines, f.lines = w.log.after(f.lines)
+	return n, w.changed
+}
+
+// Rounds are the attempts that are over since this process began, the last 2000.
+func (c *Coordinator) Rounds() []RoundRecord {
+	c.watch.mu.Lock()
+	defer c.watch.mu.Unlock()
+	return slices.Clone(c.watch.rounds)
 }
 
 // tell takes a change in; owned by the engine.
@@ -140,7 +125,7 @@ func (w *watch) tell(change func()) {
 // watched shows the progress to those who watch; the cohort only where there
 // is somebody, since that walks it.
 func (c *Coordinator) watched() {
-	p, left, cohort, browsers := c.progress, int64(0), "", ""
+	p, left, cohort, browsers := c.status, int64(0), "", ""
 	if r := c.running; r != nil && c.watch.watchers.Load() > 0 {
 		cohort, browsers = c.cohortMap(r)
 		if next := r.due.next; !next.IsZero() {
@@ -190,18 +175,18 @@ func standingOf(r *running, d *device, p *participant) byte {
 	return StandingAbsent
 }
 
-// record keeps a round that is over.
-func (c *Coordinator) record(r *running, released bool, reason string, dropped int) {
+// record keeps an attempt that is over.
+func (c *Coordinator) record(r *running, released bool, reason string) {
 	rec := RoundRecord{
-		Round: c.progress.Round, Attempt: r.id, Rank: r.rank, Cohort: len(r.parts), Dropped: dropped,
-		Released: released, Reason: reason, Seconds: time.Since(r.began).Seconds(), ClipNorm: math.Float64frombits(c.metrics.clipNorm.Load()),
-		Delivered: c.progress.Delivered, Simulated: c.progress.Simulated,
+		RoundID: c.status.RoundID, Turnout: c.status.Turnout, Guarantees: c.status.Guarantees,
+		Released: released, Reason: reason, Seconds: time.Since(r.began).Seconds(),
 	}
-	up, down := c.metrics.bytesUp.Load(), c.metrics.bytesDown.Load()
+	rec.ClipNorm = r.vector.Lattice.Clip()
+	now := c.traffic.traffic()
 	w := c.watch
 	w.tell(func() {
-		rec.BytesUp, rec.BytesDown = up-w.began[0], down-w.began[1]
-		w.began = [2]int64{up, down}
+		rec.Traffic = Traffic{now.BytesUp - w.began.BytesUp, now.BytesDown - w.began.BytesDown}
+		w.began = now
 		if len(w.rounds) >= maxRecords {
 			w.rounds = slices.Delete(w.rounds, 0, len(w.rounds)-maxRecords+1)
 		}

@@ -60,6 +60,18 @@ type Guarantee struct {
 	Simulated bool `json:"simulated,omitempty"`
 }
 
+// Guarantees are what the same events come to, against those whom a job has to
+// tell apart. All are nil in a run that is not private.
+type Guarantees struct {
+	// Simulated is that of a simulated larger population; nil without simulation.
+	Simulated *Guarantee `json:"simulated,omitempty"`
+	// Delivered is that of the devices that can really take part.
+	Delivered *Guarantee `json:"delivered,omitempty"`
+	// Visible is Delivered against those who see who takes part, as shard peers and
+	// network observers do; nil where it is the same.
+	Visible *Guarantee `json:"visible,omitempty"`
+}
+
 // String states the whole guarantee in one line.
 func (g Guarantee) String() string {
 	var b strings.Builder

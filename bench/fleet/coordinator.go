@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
@@ -52,7 +53,7 @@ func coordinate(ctx context.Context, o options) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	e, err := coordinator.Listen("127.0.0.1:0", o.dir, false)
+	e, err := server.Listen("127.0.0.1:0", o.dir, false)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func coordinate(ctx context.Context, o options) error {
 	var attempt uint64
 	var began time.Time
 	var before float64
-	co, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Hosts: []string{}, Progress: func(p coordinator.Progress) {
+	co, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Hosts: []string{}, Progress: func(p coordinator.Status) {
 		switch {
 		case p.Attempt != attempt && p.State != coordinator.StateWaiting:
 			attempt, began, before = p.Attempt, time.Now(), cpu()
@@ -74,10 +75,14 @@ func coordinate(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(co.Token(e.URL, e.Pin))
+	srv, err := server.New(co, server.Config{})
+	if err != nil {
+		return err
+	}
+	fmt.Println(srv.Token(e.URL, e.Pin))
 	served := make(chan error, 1)
 	sctx, stop := context.WithCancel(context.Background())
-	go func() { served <- co.Serve(sctx, e) }()
+	go func() { served <- srv.Serve(sctx, e) }()
 	err = co.Run(ctx)
 	wctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	co.Wait(wctx) // the devices hear that it is over

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
@@ -42,20 +43,24 @@ func coordinate(ctx context.Context, o options, addr string) error {
 	j.Privacy.NoiseMultiplier, j.Privacy.Epsilon = 1e-3, 1e15 // it protects nobody: there is no data
 	j.Deadlines.Collect = time.Minute
 	j.Enrolment.Secret = secret
-	e, err := coordinator.Listen(addr, o.dir, false)
+	e, err := server.Listen(addr, o.dir, false)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
 	out := json.NewEncoder(os.Stdout)
-	c, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Log: logger(o), Hosts: []string{}, Progress: func(p coordinator.Progress) {
+	c, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Log: logger(o), Hosts: []string{}, Progress: func(p coordinator.Status) {
 		_ = out.Encode(said{p.State, p.Round, p.Attempt, p.Connected, p.Dropped, p.Reason})
 	}})
 	if err != nil {
 		return errors.Join(err, e.Listener.Close())
 	}
+	srv, err := server.New(c, server.Config{})
+	if err != nil {
+		return errors.Join(err, c.Close(), e.Listener.Close())
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
-	go func() { served <- c.Serve(ctx, e) }()
+	go func() { served <- srv.Serve(ctx, e) }()
 	err = c.Run(ctx)
 	cancel()
 	return errors.Join(err, <-served, c.Close())

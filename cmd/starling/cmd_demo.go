@@ -222,7 +222,7 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	}
 	scores.choose(&cfg.Coordinator)
 	if f.open {
-		cfg.Coordinator.Pages = web.Handler()
+		cfg.Pages = web.Handler()
 		cfg.Listening = func(url, adminToken string) { showDashboard(a.Stderr, dashboardAddress(url, adminToken)) }
 	}
 	if f.verbose {

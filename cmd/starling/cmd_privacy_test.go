@@ -246,7 +246,7 @@ func TestPrivacyLedger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Charge(ev, store.Note{Reason: "alarm", Delivered: &g}); err != nil {
+		if _, err := s.Charge(ev, store.Note{Reason: "alarm", Guarantees: dp.Guarantees{Delivered: &g}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -327,7 +327,7 @@ func writeLedger(t *testing.T, task string, job byte, rounds int, z, delta, floo
 			t.Fatal(err)
 		}
 		g = g.Floored(delta)
-		if _, err := s.Charge(ev, store.Note{Reason: "test", Delivered: &g}); err != nil {
+		if _, err := s.Charge(ev, store.Note{Reason: "test", Guarantees: dp.Guarantees{Delivered: &g}}); err != nil {
 			t.Fatal(err)
 		}
 		events = append(events, ev)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -124,7 +125,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	cfg := coordinator.Config{Job: job, Dir: f.dir, Base: b, Start: adapter, Pages: web.Handler(), Progress: view.show,
+	cfg := coordinator.Config{Job: job, Dir: f.dir, Base: b, Start: adapter, Progress: view.show,
 		Patient: true,
 		Compile: coordinator.CompileStep, Hosts: coordinator.Hosts}
 	if f.verbose {
@@ -135,7 +136,11 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	runErr := serveAndRun(ctx, a, c, f)
+	s, err := server.New(c, server.Config{Pages: web.Handler()})
+	if err != nil {
+		return errors.Join(err, c.Close())
+	}
+	runErr := serveAndRun(ctx, a, c, s, f)
 	result := c.Result()
 	if err := errors.Join(runErr, c.Close()); err != nil {
 		return err
@@ -152,8 +157,8 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 }
 
 // serveAndRun serves devices until the job is done.
-func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, f serveFlags) error {
-	endpoint, err := coordinator.Listen(f.listen, f.dir, f.tls)
+func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, s *server.Server, f serveFlags) error {
+	endpoint, err := server.Listen(f.listen, f.dir, f.tls)
 	if err != nil {
 		return err
 	}
@@ -166,7 +171,7 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, f serv
 			return errors.Join(err, endpoint.Listener.Close())
 		}
 	}
-	token := c.Token(url, endpoint.Pin)
+	token := s.Token(url, endpoint.Pin)
 	if err := c.Reached(token); err != nil {
 		return errors.Join(err, endpoint.Listener.Close())
 	}
@@ -175,18 +180,18 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, f serv
 	}
 	fmt.Fprintf(a.Stderr, "listening on %s\njoin with: starling join %s --data FILE\nor open %s/#%s in a browser\n",
 		endpoint.Listener.Addr(), token, token.URL, token)
-	operator, err := coordinator.Listen(f.admin, f.dir, false)
-	if errors.Is(err, coordinator.ErrPlain) {
-		operator, err = coordinator.Listen(f.admin, f.dir, true)
+	operator, err := server.Listen(f.admin, f.dir, false)
+	if errors.Is(err, server.ErrPlain) {
+		operator, err = server.Listen(f.admin, f.dir, true)
 	}
 	if err != nil {
 		return errors.Join(err, endpoint.Listener.Close())
 	}
-	fmt.Fprintf(a.Stderr, "dashboard, for the operator alone: %s\n", dashboardAddress(operator.URL, c.AdminToken()))
+	fmt.Fprintf(a.Stderr, "dashboard, for the operator alone: %s\n", dashboardAddress(operator.URL, s.AdminToken()))
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 2)
-	go func() { served <- c.Serve(serving, endpoint) }()
-	go func() { served <- c.ServeAdmin(serving, operator) }()
+	go func() { served <- s.Serve(serving, endpoint) }()
+	go func() { served <- s.ServeAdmin(serving, operator) }()
 	runErr := c.Run(ctx)
 	farewell(ctx, c, f.linger)
 	stop()
@@ -197,7 +202,7 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, f serv
 }
 
 // loopback reports whether nobody but this machine reaches an endpoint.
-func loopback(e *coordinator.Endpoint) bool {
+func loopback(e *server.Endpoint) bool {
 	a, ok := e.Listener.Addr().(*net.TCPAddr)
 	return ok && a.IP.IsLoopback()
 }

@@ -46,7 +46,7 @@ func TestOpenDashboard(t *testing.T) {
 	var said bytes.Buffer
 	cfg := sim.Config{Clients: data.Clients}
 	cfg.Coordinator.Job, cfg.Coordinator.Dir, cfg.Coordinator.Base = job, filepath.Join(dir, "run"), b
-	cfg.Coordinator.Pages = web.Handler()
+	cfg.Pages = web.Handler()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	cfg.Listening = func(url, token string) {

@@ -57,22 +57,22 @@ var progressColumns = []struct {
 	title string
 	width int // to the right where positive, to the left where negative
 	least int // 0: always there
-	cell  func(coordinator.Progress) string
+	cell  func(coordinator.Status) string
 }{
-	{" round", -7, 0, func(p coordinator.Progress) string { return fmt.Sprintf("%3d/%-3d", p.Round, p.Rounds) }},
-	{"state", -10, 0, func(p coordinator.Progress) string { return p.State }},
-	{"rank", 4, 0, func(p coordinator.Progress) string {
+	{" round", -7, 0, func(p coordinator.Status) string { return fmt.Sprintf("%3d/%-3d", p.Round, p.Rounds) }},
+	{"state", -10, 0, func(p coordinator.Status) string { return p.State }},
+	{"rank", 4, 0, func(p coordinator.Status) string {
 		if p.Rank == 0 {
 			return "–"
 		}
 		return fmt.Sprint(p.Rank)
 	}},
-	{"devices", 7, 4, func(p coordinator.Progress) string { return fmt.Sprint(p.Cohort) }},
-	{"dropped", 7, 1, func(p coordinator.Progress) string { return fmt.Sprint(p.Dropped) }},
+	{"devices", 7, 4, func(p coordinator.Status) string { return fmt.Sprint(p.Cohort) }},
+	{"dropped", 7, 1, func(p coordinator.Status) string { return fmt.Sprint(p.Dropped) }},
 	{"accuracy", 8, 0, accuracyText},
 	{"epsilon", 7, 0, epsilonText},
-	{"up", 8, 2, func(p coordinator.Progress) string { return byteText(p.BytesUp) }},
-	{"down", 8, 3, func(p coordinator.Progress) string { return byteText(p.BytesDown) }},
+	{"up", 8, 2, func(p coordinator.Status) string { return byteText(p.BytesUp) }},
+	{"down", 8, 3, func(p coordinator.Status) string { return byteText(p.BytesDown) }},
 }
 
 // row joins the cells that fit into a width.
@@ -98,7 +98,7 @@ func row(width int, cell func(i int) string) string {
 	return strings.TrimRight(strings.Join(cells, " "), " ")
 }
 
-func (v *progressView) show(p coordinator.Progress) {
+func (v *progressView) show(p coordinator.Status) {
 	switch p.State {
 	case coordinator.StateCommitted, coordinator.StateAbandoned:
 		v.clear()
@@ -128,7 +128,7 @@ func (v *progressView) show(p coordinator.Progress) {
 }
 
 // wait says for what, at once and where it has changed after a while.
-func (v *progressView) wait(p coordinator.Progress) {
+func (v *progressView) wait(p coordinator.Status) {
 	enrolled, population := p.Enrolled, v.job.Cohort.Population
 	if enrolled >= population && p.Connected >= v.needed {
 		return // all are there
@@ -169,7 +169,7 @@ func (v *progressView) clear() {
 }
 
 // head names the columns, and what the accuracies and the epsilons are of.
-func (v *progressView) head(p coordinator.Progress) {
+func (v *progressView) head(p coordinator.Status) {
 	if v.headed {
 		return
 	}
@@ -182,11 +182,11 @@ func (v *progressView) head(p coordinator.Progress) {
 	v.line(row(v.width, func(i int) string { return progressColumns[i].title }))
 }
 
-func (v *progressView) row(p coordinator.Progress) string {
+func (v *progressView) row(p coordinator.Status) string {
 	return row(v.width, func(i int) string { return progressColumns[i].cell(p) })
 }
 
-func accuracyText(p coordinator.Progress) string {
+func accuracyText(p coordinator.Status) string {
 	best, ok := bestOf(p.Validation)
 	if !ok {
 		return "–"
@@ -196,7 +196,7 @@ func accuracyText(p coordinator.Progress) string {
 
 // epsilonText is the guarantee that the budget applies to, of which
 // epsilonNote says the rest.
-func epsilonText(p coordinator.Progress) string {
+func epsilonText(p coordinator.Status) string {
 	switch {
 	case p.Simulated != nil:
 		return fmt.Sprintf("%.3f", p.Simulated.Epsilon)
@@ -207,7 +207,7 @@ func epsilonText(p coordinator.Progress) string {
 }
 
 // epsilonNote is what the epsilons of the table hold for.
-func epsilonNote(p coordinator.Progress, job coordinator.Job) string {
+func epsilonNote(p coordinator.Status, job coordinator.Job) string {
 	if g := p.Simulated; g != nil {
 		return fmt.Sprintf("epsilon: SIMULATED for a population of %d, at delta %.3g, %s accountant",
 			job.Privacy.SimulatedPopulation, g.Delta, g.Accountant)

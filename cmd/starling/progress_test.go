@@ -13,7 +13,7 @@ import (
 	"github.com/starling-fl/starling/job"
 )
 
-func shown(width int, live bool, ps ...coordinator.Progress) string {
+func shown(width int, live bool, ps ...coordinator.Status) string {
 	var out bytes.Buffer
 	job := job.Default()
 	job.Privacy.SimulatedPopulation = 1_000_000
@@ -38,8 +38,9 @@ func widest(text string) (n int) {
 // accountant, of nobody here where they are simulated, and never seconds.
 func TestProgressFits(t *testing.T) {
 	g := &dp.Guarantee{Epsilon: 1.2789, Delta: 2.51e-7, Accountant: dp.Tight, Simulated: true}
-	p := coordinator.Progress{Round: 100, Rounds: 999, State: coordinator.StateCommitted, Rank: 64, Cohort: 10_000, Dropped: 1000,
-		Validation: []coordinator.RankAccuracy{{Rank: 1, Accuracy: 1}}, Simulated: g, Delivered: g, BytesUp: 999_900_000, BytesDown: 999_900_000}
+	p := coordinator.Status{Turnout: coordinator.Turnout{Cohort: 10_000, Dropped: 1000}, Traffic: coordinator.Traffic{BytesUp: 999_900_000, BytesDown: 999_900_000}}
+	p.Round, p.Rounds, p.Rank, p.State = 100, 999, 64, coordinator.StateCommitted
+	p.Validation, p.Simulated, p.Delivered = []coordinator.RankAccuracy{{Rank: 1, Accuracy: 1}}, g, g
 	lost := p
 	lost.State, lost.Reason = coordinator.StateAbandoned, strings.Repeat("a long reason ", 20)
 	running := p
@@ -73,16 +74,20 @@ func TestProgressFits(t *testing.T) {
 
 // Whoever waits for devices is told for how many.
 func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
+	waiting := func(enrolled, connected int) coordinator.Status {
+		s := coordinator.Status{Enrolled: enrolled, Connected: connected}
+		s.State = coordinator.StateWaiting
+		return s
+	}
 	for _, live := range []bool{false, true} {
-		out := shown(60, live, coordinator.Progress{State: coordinator.StateWaiting, Enrolled: 3, Connected: 2},
-			coordinator.Progress{State: coordinator.StateWaiting, Enrolled: 24, Connected: 2})
+		out := shown(60, live, waiting(3, 2), waiting(24, 2))
 		for _, want := range []string{"waiting for devices: 3 of 24 enrolled", fmt.Sprintf("waiting for devices: 2 connected, %d needed for a round", job.Default().LeastConnected())} {
 			if !strings.Contains(out, want) {
 				t.Errorf("no %q in %q", want, out)
 			}
 		}
 	}
-	if out := shown(60, false, coordinator.Progress{State: coordinator.StateWaiting, Enrolled: 24, Connected: 24}); out != "" {
+	if out := shown(60, false, waiting(24, 24)); out != "" {
 		t.Errorf("all are there, and it says %q", out)
 	}
 }

@@ -17,15 +17,9 @@ import (
 // or commentary: the chain covers the event, from which every guarantee can be
 // computed again.
 type Note struct {
-	At     time.Time `json:"at"`
-	Reason string    `json:"reason,omitempty"` // of a charge
-	// Simulated is the guarantee of a simulated larger population after this
-	// entry, or nil; Delivered that of the devices that can really take part. Both
-	// are nil in a run that is not private.
-	Simulated *dp.Guarantee `json:"simulated,omitempty"`
-	Delivered *dp.Guarantee `json:"delivered,omitempty"`
-	// Visible is Delivered against those who see who takes part; nil where it is the same.
-	Visible *dp.Guarantee `json:"visible,omitempty"`
+	At            time.Time `json:"at"`
+	Reason        string    `json:"reason,omitempty"` // of a charge
+	dp.Guarantees           // after this entry
 }
 
 // Entry is one line of the ledger: the hash-chained event, its note, and how the

@@ -45,7 +45,9 @@ func event(round uint64, k dp.Kind) dp.Event {
 }
 
 func note(round uint64) Note {
-	return Note{Simulated: &dp.Guarantee{Epsilon: float64(round), Delta: 1e-6, Simulated: true}, Delivered: &dp.Guarantee{Epsilon: 1e5}}
+	return Note{Guarantees: dp.Guarantees{
+		Simulated: &dp.Guarantee{Epsilon: float64(round), Delta: 1e-6, Simulated: true}, Delivered: &dp.Guarantee{Epsilon: 1e5},
+	}}
 }
 
 func begin(t *testing.T, s *Store, version uint64) uint64 {

@@ -7,38 +7,13 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/starling-fl/starling/internal/pipes"
 )
 
-// network is a listener and dialers over net.Pipe: no system call, so that a
-// synctest bubble's clock moves as soon as everybody waits. A device's line can
-// be cut, for a time.
-type network struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newNetwork() *network {
-	return &network{conns: make(chan net.Conn), done: make(chan struct{})}
-}
-
-func (n *network) Accept() (net.Conn, error) {
-	select {
-	case c := <-n.conns:
-		return c, nil
-	case <-n.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (n *network) Close() error { n.once.Do(func() { close(n.done) }); return nil }
-
-// Addr is a loopback address: some of what is served is for this machine only.
-func (n *network) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
-
-// line is one device's way to the network.
+// line is one device's way to the network, which can be cut for a time.
 type line struct {
-	net  *network
+	net  *pipes.Network
 	rate int // bytes a second downwards; 0: at once
 
 	mu   sync.Mutex
@@ -61,14 +36,10 @@ func (l *line) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		l.ends = map[*farEnd]*pipeConn{}
 	}
 	l.ends[end] = device
-	select {
-	case l.net.conns <- end:
-		return device, nil
-	case <-l.net.done:
-		return nil, errLineDown
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := l.net.Connect(ctx, end); err != nil {
+		return nil, err
 	}
+	return device, nil
 }
 
 // cut ends every connection of the line as the device sees it, and takes what

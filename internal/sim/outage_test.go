@@ -12,7 +12,9 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/pipes"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
@@ -44,14 +46,14 @@ type bubbled struct {
 	co    *coordinator.Coordinator
 
 	mu     sync.Mutex
-	seen   []coordinator.Progress
+	seen   []coordinator.Status
 	events []map[edge.State]int // by device
 	errs   []error              // what edge.Run returned, by device
 }
 
 // bubble runs a job to its end, or for a day, in a bubble. progress, if any, is
 // called in the engine's goroutine; before gets the bubble before anything starts.
-func bubble(t *testing.T, cfg Config, before func(b *bubbled), progress func(b *bubbled, p coordinator.Progress)) (b *bubbled, runErr error) {
+func bubble(t *testing.T, cfg Config, before func(b *bubbled), progress func(b *bubbled, p coordinator.Status)) (b *bubbled, runErr error) {
 	t.Helper()
 	// The compressor's pools are made at their first use, and must not belong to a
 	// bubble.
@@ -63,7 +65,7 @@ func bubble(t *testing.T, cfg Config, before func(b *bubbled), progress func(b *
 	synctest.Test(t, func(t *testing.T) {
 		cfg := cfg
 		cfg.Coordinator.Hosts = []string{} // devices bring their own trainer
-		cfg.Coordinator.Progress = func(p coordinator.Progress) {
+		cfg.Coordinator.Progress = func(p coordinator.Status) {
 			b.mu.Lock()
 			b.seen = append(b.seen, p)
 			b.mu.Unlock()
@@ -74,10 +76,12 @@ func bubble(t *testing.T, cfg Config, before func(b *bubbled), progress func(b *
 		var err error
 		b.co, err = coordinator.New(cfg.Coordinator)
 		ok(t, err)
-		wires := newNetwork()
-		server := &http.Server{Handler: b.co.Handler()}
-		served := make(chan error, 1)
-		go func() { served <- server.Serve(wires) }()
+		wires := pipes.New()
+		served, serving := make(chan error, 1), &http.Server{}
+		srv, err := server.New(b.co, server.Config{})
+		ok(t, err)
+		serving.Handler = srv.Handler()
+		go func() { served <- serving.Serve(wires) }()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for range cfg.Clients {
@@ -88,14 +92,14 @@ func bubble(t *testing.T, cfg Config, before func(b *bubbled), progress func(b *
 		if before != nil {
 			before(b)
 		}
-		token := b.co.Token("http://coordinator.test", nil)
+		token := srv.Token("http://coordinator.test", nil)
 		var wg sync.WaitGroup
 		for i := range cfg.Clients {
 			wg.Go(func() { b.errs[i] = b.device(ctx, i, token) })
 		}
 		watchdog.Within(t, 24*time.Hour, "the job's end", func() { runErr = b.co.Run(ctx) }, b.sides()...)
 		watchdog.Within(t, time.Hour, "the devices' end", wg.Wait, b.sides()...)
-		ok(t, errors.Join(b.co.Close(), server.Close()))
+		ok(t, errors.Join(b.co.Close(), serving.Close()))
 		<-served
 	})
 	return b, runErr
@@ -156,7 +160,7 @@ func TestOutages(t *testing.T) {
 				cfg.Coordinator.Job.Rounds = 8
 				cfg.Coordinator.Job.Deadlines = job.Default().Deadlines
 				cut := false
-				b, err := bubble(t, cfg, nil, func(b *bubbled, p coordinator.Progress) {
+				b, err := bubble(t, cfg, nil, func(b *bubbled, p coordinator.Status) {
 					if !cut && p.State == state && (p.Round == 2 || state == coordinator.StateCommitted) {
 						cut = true
 						b.lines[0].cut(lasts * time.Second)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/wire"
@@ -20,6 +21,7 @@ import (
 // Config is a coordinator and its fleet.
 type Config struct {
 	Coordinator coordinator.Config
+	Pages       http.Handler   // for the operator's browser; may be nil
 	Clients     []*dataset.Set // one device each
 	Faults      map[int]Fault  // by client
 	// Seed makes the devices reproducible: identities, rounding, masks, order of
@@ -74,29 +76,33 @@ func Run(ctx context.Context, cfg Config) (_ Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
+	srv, err := server.New(co, server.Config{Pages: cfg.Pages})
+	if err != nil {
+		return Result{}, errors.Join(err, co.Close())
+	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return Result{}, errors.Join(err, co.Close())
 	}
-	server := &http.Server{Handler: co.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	sockets := &http.Server{Handler: srv.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	serving := make(chan error, 1)
-	go func() { serving <- server.Serve(ln) }()
+	go func() { serving <- sockets.Serve(ln) }()
 
 	f := &fleet{cfg: cfg, token: wire.Token{
 		URL: "http://" + ln.Addr().String(), Secret: []byte(cfg.Coordinator.Job.Enrolment.Secret),
 	}}
 	administering := make(chan error, 1)
-	if err := administer(ctx, cfg, co, administering); err != nil {
-		return Result{}, errors.Join(err, server.Close(), co.Close())
+	if err := administer(ctx, cfg, srv, administering); err != nil {
+		return Result{}, errors.Join(err, sockets.Close(), co.Close())
 	}
 	if err := f.start(ctx); err != nil {
 		cancel()
 		f.wg.Wait()
-		return Result{}, errors.Join(err, <-administering, server.Close(), co.Close())
+		return Result{}, errors.Join(err, <-administering, sockets.Close(), co.Close())
 	}
 	runErr := co.Run(ctx)
 	f.end(cancel)
-	err = errors.Join(runErr, <-administering, co.Close(), server.Close())
+	err = errors.Join(runErr, <-administering, co.Close(), sockets.Close())
 	if e := <-serving; !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)
 	}
@@ -105,17 +111,17 @@ func Run(ctx context.Context, cfg Config) (_ Result, err error) {
 
 // administer opens the operator's listener where somebody wants to hear of it; its
 // end comes through done.
-func administer(ctx context.Context, cfg Config, co *coordinator.Coordinator, done chan<- error) error {
+func administer(ctx context.Context, cfg Config, srv *server.Server, done chan<- error) error {
 	if cfg.Listening == nil {
 		done <- nil
 		return nil
 	}
-	e, err := coordinator.Listen("127.0.0.1:0", cfg.Coordinator.Dir, false)
+	e, err := server.Listen("127.0.0.1:0", cfg.Coordinator.Dir, false)
 	if err != nil {
 		return err
 	}
-	go func() { done <- co.ServeAdmin(ctx, e) }()
-	cfg.Listening(e.URL, co.AdminToken())
+	go func() { done <- srv.ServeAdmin(ctx, e) }()
+	cfg.Listening(e.URL, srv.AdminToken())
 	return nil
 }
 

@@ -97,9 +97,9 @@ func config(t testing.TB, n int) Config {
 func play(t testing.TB, cfg Config) (r Result, err error) {
 	t.Helper()
 	var mu sync.Mutex
-	var progress coordinator.Progress
+	var progress coordinator.Status
 	events, device := map[int]edge.Event{}, cfg.Device
-	cfg.Coordinator.Progress = func(p coordinator.Progress) {
+	cfg.Coordinator.Progress = func(p coordinator.Status) {
 		mu.Lock()
 		defer mu.Unlock()
 		progress = p

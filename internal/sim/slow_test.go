@@ -31,7 +31,7 @@ func TestSlowLines(t *testing.T) {
 		for _, l := range b.blobs[10:] {
 			l.rate = len(blob) / 384
 		}
-	}, func(_ *bubbled, p coordinator.Progress) {
+	}, func(_ *bubbled, p coordinator.Status) {
 		if p.State == coordinator.StateCommitted && first == 0 {
 			first = p.Elapsed
 		}

@@ -7,8 +7,8 @@ export interface About {
   private: boolean;
   protects: string;
   providers?: number;
-  simulated?: Guarantee;
   simulated_population?: number;
+  simulated?: Guarantee;
   delivered?: Guarantee;
   visible?: Guarantee;
   shard_floor: number;
@@ -32,30 +32,30 @@ export interface Guarantee {
   simulated?: boolean;
 }
 
-export interface Progress {
+export interface Status {
   job: string;
   labels: string[];
-  round: number;
   rounds: number;
-  attempt: number;
+  private: boolean;
   state: string;
+  round: number;
+  attempt: number;
   rank: number;
-  enrolled: number;
-  connected: number;
-  cohort: number;
-  dropped: number;
-  answered: number;
+  clip_norm: number;
   validation?: RankAccuracy[];
   validation_round?: number;
   simulated?: Guarantee;
   delivered?: Guarantee;
   visible?: Guarantee;
-  private: boolean;
-  clip_norm: number;
+  elapsed_ns: number;
+  enrolled: number;
+  connected: number;
+  cohort: number;
+  dropped: number;
+  answered: number;
   bytes_up: number;
   bytes_down: number;
   reason?: string;
-  elapsed_ns: number;
 }
 
 export interface RankAccuracy {
@@ -63,8 +63,26 @@ export interface RankAccuracy {
   accuracy: number;
 }
 
+export interface PublicStatus {
+  job: string;
+  labels: string[];
+  rounds: number;
+  private: boolean;
+  state: string;
+  round: number;
+  attempt: number;
+  rank: number;
+  clip_norm: number;
+  validation?: RankAccuracy[];
+  validation_round?: number;
+  simulated?: Guarantee;
+  delivered?: Guarantee;
+  visible?: Guarantee;
+  elapsed_ns: number;
+}
+
 export interface Overview {
-  progress: Progress;
+  progress: Status;
   state_left_ms: number;
   cohort: string;
   browsers: string;
@@ -74,15 +92,17 @@ export interface RoundRecord {
   round: number;
   attempt: number;
   rank: number;
+  clip_norm: number;
   cohort: number;
   dropped: number;
+  answered: number;
   released: boolean;
   reason?: string;
   seconds: number;
-  clip_norm: number;
   accuracy?: RankAccuracy[];
-  delivered?: Guarantee;
   simulated?: Guarantee;
+  delivered?: Guarantee;
+  visible?: Guarantee;
   bytes_up: number;
   bytes_down: number;
 }

@@ -1,6 +1,6 @@
 // The operator's dashboard: what the coordinator streams, as it comes.
 import "./dashboard.css";
-import type { About, Guarantee, Occurrence, Overview, Progress, RoundRecord } from "./api.js";
+import type { About, Guarantee, Occurrence, Overview, RoundRecord, Status } from "./api.js";
 import { RoundChart } from "./dashboard/charts.js";
 import { CohortMap } from "./dashboard/cohort.js";
 import { addEvents, forgetEvents, paintEvents } from "./dashboard/events.js";
@@ -16,7 +16,7 @@ const trafficChart = new RoundChart("traffic-chart", "Bytes for each device over
 const timeChart = new RoundChart("time-chart", "Seconds a round", (v) => v < 10 ? `${v.toFixed(1)} s` : duration(v));
 
 let about: About | undefined;
-let progress: Progress | undefined;
+let progress: Status | undefined;
 let closesAt = 0;
 let stop = new AbortController();
 
@@ -89,7 +89,7 @@ function overview(o: Overview): void {
   privacy(p);
 }
 
-function privacy(p: Progress): void {
+function privacy(p: Status): void {
   const lines: Node[] = [];
   const put = (name: string, spent?: Guarantee, whole?: Guarantee) => {
     if (!spent) return;

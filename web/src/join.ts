@@ -1,7 +1,7 @@
 // Join from this browser: choose data, look at it, see what is given, take part.
 import "./page.css";
 import { Edge, Participation, type Preview, type Source, type Totals } from "../edge/src/index.js";
-import type { About, Progress } from "./api.js";
+import type { About, PublicStatus } from "./api.js";
 import { byId, element, message, say, show } from "./dom.js";
 import { bound, bytes, count, given, percent, significant } from "./format.js";
 import { columnsOf, guess } from "./join/file.js";
@@ -16,7 +16,7 @@ declare const EDGE_FULL_URL: string;
 const token = location.hash.slice(1);
 const awake = new Awake();
 let about: About | undefined;
-let progress: Progress | undefined;
+let progress: PublicStatus | undefined;
 let file: File | undefined;
 let source: Source | undefined;
 let preview: Preview | undefined;
@@ -49,7 +49,7 @@ async function refresh(): Promise<void> {
   try {
     const response = await fetch("v1/status", { cache: "no-store" });
     if (!response.ok) throw new Error(`it answers ${response.status}`);
-    progress = (await response.json()) as Progress;
+    progress = (await response.json()) as PublicStatus;
     const p = progress;
     const over = p.state === "finished" || p.state === "measuring";
     byId<HTMLProgressElement>("rounds").max = Math.max(1, p.rounds);

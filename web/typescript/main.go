@@ -18,7 +18,7 @@ import (
 // files are what is written, each with the types it begins with; what they hold
 // follows.
 var files = map[string][]any{
-	"src/api.ts":        {coordinator.About{}, coordinator.Progress{}, coordinator.Overview{}, coordinator.RoundRecord{}, coordinator.Occurrence{}},
+	"src/api.ts":        {coordinator.About{}, coordinator.Status{}, coordinator.PublicStatus{}, coordinator.Overview{}, coordinator.RoundRecord{}, coordinator.Occurrence{}},
 	"edge/src/event.ts": {edge.Event{}},
 }
 

@@ -1,10 +1,11 @@
-package coordinator
+package server
 
 import (
 	"bufio"
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/coordinator"
 )
 
 // dashboard is what a stream of events has told so far.
 type dashboard struct {
-	overview Overview
-	rounds   []RoundRecord
+	overview coordinator.Overview
+	rounds   []coordinator.RoundRecord
 }
 
 // until reads events until they have come to what passes.
@@ -52,9 +53,10 @@ func (d *dashboard) until(t *testing.T, body *bufio.Reader, passes func() bool) 
 func TestDashboard(t *testing.T) {
 	job := tinyJob(3)
 	job.Enrolment.Secret = "a secret of sixteen bytes"
-	tb := setTable(t, Config{Job: job}, 3, nil)
-	operator := httptest.NewServer(tb.c.AdminHandler())
-	token := tb.c.AdminToken()
+	c, s := serve(t, job, Config{})
+	devices := httptest.NewServer(s.Handler())
+	operator := httptest.NewServer(s.AdminHandler())
+	token := s.AdminToken()
 	if len(token) != 64 {
 		t.Fatalf("token %q", token)
 	}
@@ -90,26 +92,23 @@ func TestDashboard(t *testing.T) {
 	}
 	body := bufio.NewReader(res.Body)
 	var d dashboard
-	d.until(t, body, func() bool { return d.overview.Progress.State == StateWaiting })
+	d.until(t, body, func() bool { return d.overview.Status.State == coordinator.StateWaiting })
 	if d.overview.Cohort != "" || len(d.rounds) != 0 {
 		t.Errorf("before the first round: %+v", d)
 	}
+	ended := join(ctx, t, s.Token(devices.URL, nil), 3)
 	ran := make(chan error, 1)
-	go func() { ran <- runKeeping(tb) }()
-	d.until(t, body, func() bool { return d.overview.Progress.State == StateFinished && len(d.rounds) == 2 })
+	go func() { ran <- c.Run(ctx) }()
+	d.until(t, body, func() bool { return d.overview.Status.State == coordinator.StateFinished && len(d.rounds) == 2 })
 	if r := d.rounds[1]; r.Round != 2 || !r.Released || r.Cohort != 3 || r.Dropped != 0 || r.Delivered == nil || r.BytesUp <= 0 || r.Seconds <= 0 {
 		t.Errorf("second round %+v", r)
 	}
-	if err := <-ran; err != nil {
-		t.Fatal(err)
-	}
+	ok(t, errors.Join(<-ran, ended()))
 	defer func() {
 		cancel() // the server waits for the stream
 		operator.Close()
-		tb.server.Close()
-		if err := tb.c.Close(); err != nil {
-			t.Error(err)
-		}
+		devices.Close()
+		ok(t, c.Close())
 	}()
 	read := func(path string) string {
 		t.Helper()
@@ -141,66 +140,10 @@ func TestDashboard(t *testing.T) {
 		t.Errorf("another file: %s", res.Status)
 	}
 	// Dashboards are bounded: each costs the engine a walk over the cohort.
-	for range maxWatchers {
-		tb.c.watch.watchers.Add(1)
+	for f := c.Follow(); f != nil; f = c.Follow() {
+		defer f.Close()
 	}
 	if res := get(t.Context(), "/v1/admin/events", token); res.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("one dashboard too many: %s", res.Status)
-	}
-}
-
-// TestOccurrences: the last lines are kept, each is told once, and long ones are cut.
-func TestOccurrences(t *testing.T) {
-	var o occurrences
-	told := 0
-	for i := range maxOccurrences + 50 {
-		o.add(Occurrence{What: string(rune('a' + i%26))})
-		if i%7 == 0 {
-			lines, n := o.after(told)
-			if n != i+1 || len(lines) != min(n-told, maxOccurrences) {
-				t.Fatalf("after %d of %d: %d lines, %d", told, i+1, len(lines), n)
-			}
-			told = n
-		}
-	}
-	lines, _ := o.after(0)
-	if len(lines) != maxOccurrences || lines[len(lines)-1].What != string(rune('a'+(maxOccurrences+49)%26)) {
-		t.Errorf("%d lines kept", len(lines))
-	}
-	if lines, _ := o.after(maxOccurrences + 50); len(lines) != 0 {
-		t.Errorf("%d lines again", len(lines))
-	}
-}
-
-// TestCohortMap: each standing of a drawn device is shown as itself.
-func TestCohortMap(t *testing.T) {
-	var order []*device
-	r := &running{away: map[*device]struct{}{}, parts: map[round.Device]*participant{}}
-	add := func(p participant, connected, away, browser bool) {
-		d := &device{n: round.Device(len(order)), browser: browser}
-		if connected {
-			d.sess = &session{}
-		}
-		if away {
-			r.away[d] = struct{}{}
-		}
-		order = append(order, d)
-		r.parts[d.n] = &p
-	}
-	add(participant{}, false, false, false)
-	add(participant{}, true, false, true)
-	add(participant{heldTurns: 1}, true, false, false)
-	add(participant{heldTurns: 0b111}, true, false, false)
-	add(participant{heldTurns: 0b11111}, false, false, false)
-	add(participant{heldTurns: 1}, false, true, false)
-	add(participant{heldTurns: 1, dropped: true}, false, true, false)
-	add(participant{bad: true}, true, false, false)
-	c := &Coordinator{order: order}
-	standing, browsers := c.cohortMap(r)
-	if want := string([]byte{StandingAbsent, StandingJoined, StandingTraining, StandingMasked, StandingRevealed, StandingAway, StandingDropped, StandingDropped}); standing != want {
-		t.Errorf("standing %q, want %q", standing, want)
-	}
-	if browsers != "nbnnnnnn" {
-		t.Errorf("browsers %q", browsers)
 	}
 }

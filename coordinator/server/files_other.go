@@ -1,6 +1,6 @@
 //go:build !unix
 
-package coordinator
+package server
 
 // openFiles is how many files the process may have open; 0 where that is not known.
 func openFiles() int { return 0 }

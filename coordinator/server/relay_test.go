@@ -1,4 +1,4 @@
-package coordinator
+package server
 
 import (
 	"context"
@@ -22,10 +22,7 @@ import (
 // for one connection is good at no other.
 func TestHostileRelay(t *testing.T) {
 	dir := t.TempDir()
-	honest, err := New(Config{Job: tinyJob(3), Dir: dir, Base: tinyBase(t), Hosts: []string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, honest := serve(t, tinyJob(3), Config{})
 	e, err := Listen("127.0.0.1:0", dir, true)
 	if err != nil {
 		t.Fatal(err)
@@ -35,11 +32,11 @@ func TestHostileRelay(t *testing.T) {
 	go func() { served <- honest.Serve(ctx, e) }()
 	defer func() {
 		cancel()
-		if err := errors.Join(watchdog.Recv(t, "the listener's end", served), honest.Close()); err != nil {
+		if err := errors.Join(watchdog.Recv(t, "the listener's end", served), c.Close()); err != nil {
 			t.Error(err)
 		}
 	}()
-	for name, c := range map[string]struct {
+	for name, lie := range map[string]struct {
 		secure bool
 		lie    func(*wire.Welcome)
 		want   error // nil: the honest coordinator refuses
@@ -55,10 +52,10 @@ func TestHostileRelay(t *testing.T) {
 					http.NotFound(w, r)
 					return
 				}
-				relay(w, r, honest.Token(e.URL, e.Pin), c.lie)
+				relay(w, r, honest.Token(e.URL, e.Pin), lie.lie)
 			}))
 			var pin []byte
-			if c.secure {
+			if lie.secure {
 				catcher.StartTLS()
 				sum := sha256.Sum256(catcher.Certificate().Raw)
 				pin = sum[:]
@@ -78,11 +75,11 @@ func TestHostileRelay(t *testing.T) {
 			}()
 			got := watchdog.Recv(t, "the device's end", done)
 			refused := new(edge.RefusedError)
-			if c.want == nil && (!errors.As(got, &refused) || refused.Code != wire.CodeIdentity) || c.want != nil && !errors.Is(got, c.want) {
+			if lie.want == nil && (!errors.As(got, &refused) || refused.Code != wire.CodeIdentity) || lie.want != nil && !errors.Is(got, lie.want) {
 				t.Errorf("the device ended with %v", got)
 			}
-			if known, err := honest.store.Enrolled(); err != nil || len(known) != 0 {
-				t.Errorf("%d devices are enrolled: %v", len(known), err)
+			if n := c.Status().Enrolled; n != 0 {
+				t.Errorf("%d devices are enrolled", n)
 			}
 		})
 	}
@@ -122,7 +119,9 @@ func relay(w http.ResponseWriter, r *http.Request, to wire.Token, lie func(*wire
 		if m, err := wire.Decode(b, wire.FromCoordinator); err == nil {
 			if welcome, ok := m.(*wire.Welcome); ok {
 				lie(welcome)
-				b = frame(welcome)
+				if b, err = wire.Append(nil, welcome); err != nil {
+					return
+				}
 			}
 		}
 		if device.Write(ctx, kind, b) != nil {

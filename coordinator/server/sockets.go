@@ -1,10 +1,12 @@
-package coordinator
+package server
 
 import (
 	"net"
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/starling-fl/starling/coordinator/internal/origin"
 )
 
 // Bounds of every connection, whatever is spoken on it.
@@ -16,6 +18,8 @@ const (
 	// next request of a connection.
 	headerTimeout = 10 * time.Second
 	idleTimeout   = time.Minute
+	// writeTimeout is for what the peer is sent, a buffer at a time.
+	writeTimeout = 30 * time.Second
 )
 
 // sockets is the one cap over all listeners, and over the connections of one
@@ -43,25 +47,10 @@ func newSockets(want, address, files int) *sockets {
 	return s
 }
 
-// origin is what counts as one address: whoever has an IPv6 address has its /64.
-func origin(a net.Addr) netip.Prefix {
-	p, err := netip.ParseAddrPort(a.String())
-	if err != nil {
-		return netip.Prefix{} // all that is no IP address together
-	}
-	ip := p.Addr().Unmap().WithZone("")
-	bits := 64
-	if ip.Is4() {
-		bits = 32
-	}
-	prefix, _ := ip.Prefix(bits) // of a valid address
-	return prefix
-}
-
 // enter counts a connection in; the returned function, to be called once, out
 // again; nil where there are too many.
 func (s *sockets) enter(a net.Addr) (leave func()) {
-	from := origin(a)
+	from := origin.Of(a.String())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.n >= s.most || s.from[from] >= s.address && !(s.spare && from.Addr().IsLoopback()) {

@@ -1,4 +1,4 @@
-package coordinator
+package server
 
 import (
 	"bytes"
@@ -20,28 +20,25 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
 func TestBlobs(t *testing.T) {
-	b := newBlobs()
-	kept := b.keep([]byte("the base, which stays"))
+	c, s := serve(t, tinyJob(3), Config{})
+	defer c.Close()
+	base, err := tinyBase(t).Blob()
+	ok(t, err)
 	get := func(path string, header ...string) *httptest.ResponseRecorder {
-		r := httptest.NewRequest("GET", path, nil)
-		for i := 0; i < len(header); i += 2 {
-			r.Header.Set(header[i], header[i+1])
-		}
-		w := httptest.NewRecorder()
-		b.ServeHTTP(w, r)
-		return w
+		return ask(s.Handler(), "GET", path, header...)
 	}
-	name := fmt.Sprintf("%s%x", wire.BlobPath, kept.SHA256)
+	name := fmt.Sprintf("%s%x", wire.BlobPath, sha256.Sum256(base))
 	w := get(name)
-	if w.Code != 200 || w.Body.String() != "the base, which stays" || w.Header().Get("ETag") != fmt.Sprintf("%q", fmt.Sprintf("%x", kept.SHA256)) {
-		t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
+	if w.Code != 200 || !bytes.Equal(w.Body.Bytes(), base) || w.Header().Get("ETag") != fmt.Sprintf("%q", name[len(wire.BlobPath):]) {
+		t.Errorf("%d, %d bytes, %v", w.Code, w.Body.Len(), w.Header())
 	}
-	if w := get(name, "Range", "bytes=4-7"); w.Code != http.StatusPartialContent || w.Body.String() != "base" {
+	if w := get(name, "Range", "bytes=4-7"); w.Code != http.StatusPartialContent || !bytes.Equal(w.Body.Bytes(), base[4:8]) {
 		t.Errorf("range: %d %q", w.Code, w.Body)
 	}
 	if w := get(name, "If-None-Match", w.Header().Get("ETag")); w.Code != http.StatusNotModified || w.Body.Len() != 0 {
@@ -50,28 +47,13 @@ func TestBlobs(t *testing.T) {
 	if w := get(wire.BlobPath + strings.Repeat("0", 64)); w.Code != http.StatusNotFound {
 		t.Errorf("unknown: %d", w.Code)
 	}
-	for _, bad := range []string{"", "xyz", strings.ToUpper(name[len(wire.BlobPath):]), "../../etc/passwd", name[len(wire.BlobPath):] + "00"} {
+	for _, bad := range []string{"", "xyz", strings.ToUpper(name[len(wire.BlobPath):]), name[len(wire.BlobPath):] + "00"} {
 		if w := get(wire.BlobPath + bad); w.Code != http.StatusBadRequest {
 			t.Errorf("%q: %d", bad, w.Code)
 		}
 	}
-	post := httptest.NewRecorder()
-	b.ServeHTTP(post, httptest.NewRequest("POST", name, strings.NewReader("x")))
-	if post.Code != http.StatusMethodNotAllowed {
-		t.Errorf("POST: %d", post.Code)
-	}
-	// A round's blobs go after keptRounds more; the kept one stays even where a
-	// round assigns the same bytes.
-	first := b.assign([]byte("round 0"), []byte("the base, which stays"))
-	for i := range keptRounds {
-		if data, _ := b.get(first[0].SHA256); data == nil {
-			t.Errorf("dropped after %d rounds", i)
-		}
-		b.assign(fmt.Appendf(nil, "round %d", i+1))
-	}
-	gone, _ := b.get(first[0].SHA256)
-	if stays, _ := b.get(kept.SHA256); gone != nil || stays == nil {
-		t.Error("the oldest round's slice is still there, or the base is gone")
+	if w := ask(s.Handler(), "POST", name); w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", w.Code)
 	}
 }
 
@@ -83,17 +65,15 @@ func TestOperatorsEndpoints(t *testing.T) {
 		}
 		fmt.Fprint(w, "<title>Starling</title>")
 	})
-	tb := setTable(t, Config{Job: tinyJob(3), Pages: pages}, 3, nil)
-	if err := runKeeping(tb); err != nil {
-		t.Fatal(err)
-	}
+	c, s := serve(t, tinyJob(3), Config{Pages: pages})
+	devices := httptest.NewServer(s.Handler())
 	defer func() {
-		tb.server.Close()
-		if err := tb.c.Close(); err != nil {
-			t.Error(err)
-		}
+		devices.Close()
+		ok(t, c.Close())
 	}()
-	admin := httptest.NewServer(tb.c.AdminHandler())
+	token := s.Token(devices.URL, nil)
+	play(t, c, token, 3)
+	admin := httptest.NewServer(s.AdminHandler())
 	defer admin.Close()
 	get := func(path string) (*http.Response, string) {
 		t.Helper()
@@ -102,7 +82,7 @@ func TestOperatorsEndpoints(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Accept-Encoding", "gzip")
-		r.Header.Set("Authorization", "Bearer "+tb.c.AdminToken())
+		r.Header.Set("Authorization", "Bearer "+s.AdminToken())
 		res, err := httpClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
@@ -118,8 +98,8 @@ func TestOperatorsEndpoints(t *testing.T) {
 		t.Errorf("healthz: %s %q", res.Status, body)
 	}
 	res, body := get("/v1/status")
-	var p Progress
-	if err := json.Unmarshal([]byte(body), &p); err != nil || p.State != StateFinished || p.Cohort != 3 || p.Job != "tiny" || p.Round != 2 || res.Header.Get("Cache-Control") != "no-store" {
+	var p coordinator.Status
+	if err := json.Unmarshal([]byte(body), &p); err != nil || p.State != coordinator.StateFinished || p.Cohort != 3 || p.Job != "tiny" || p.Round != 2 || res.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("status %s, %v", body, err)
 	}
 	_, body = get("/metrics")
@@ -144,18 +124,18 @@ func TestOperatorsEndpoints(t *testing.T) {
 		r := httptest.NewRequest("GET", path, nil)
 		r.RemoteAddr = "127.0.0.1:5"
 		w := httptest.NewRecorder()
-		tb.c.AdminHandler().ServeHTTP(w, r)
+		s.AdminHandler().ServeHTTP(w, r)
 		if w.Code != http.StatusUnauthorized {
 			t.Errorf("%s without the token: %d", path, w.Code)
 		}
 		w = httptest.NewRecorder()
-		tb.c.Handler().ServeHTTP(w, r)
-		p = Progress{}
+		s.Handler().ServeHTTP(w, r)
+		p = coordinator.Status{}
 		if path != "/v1/status" {
 			if w.Code != http.StatusNotFound {
 				t.Errorf("%s on the devices' listener: %d", path, w.Code)
 			}
-		} else if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.State != StateFinished || p.Enrolled != 0 || p.Cohort != 0 || p.BytesUp != 0 {
+		} else if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.State != coordinator.StateFinished || p.Enrolled != 0 || p.Cohort != 0 || p.BytesUp != 0 {
 			t.Errorf("status for a device: %s, %v", w.Body, err)
 		}
 		if w.Header().Get("X-Frame-Options") != "DENY" || !strings.Contains(w.Header().Get("Content-Security-Policy"), "frame-ancestors 'none'") {
@@ -169,7 +149,7 @@ func TestOperatorsEndpoints(t *testing.T) {
 		t.Errorf("unknown file: %s", res.Status)
 	}
 	// A browser page of another origin may not open a device's socket.
-	r, err := http.NewRequest("GET", tb.server.URL+wire.Path, nil)
+	r, err := http.NewRequest("GET", devices.URL+wire.Path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,32 +163,28 @@ func TestOperatorsEndpoints(t *testing.T) {
 		res.Body.Close()
 	}
 	// Who comes when the job is over is told so.
-	late := newPlayer(t, tb.token)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := late.run(ctx); err != nil || late.finished == nil || late.finished.Version != 2 {
-		t.Errorf("a late device: %v, %+v", err, late.finished)
+	if err := join(ctx, t, token, 1)(); err != nil {
+		t.Errorf("a late device: %v", err)
 	}
 }
 
 // TestAbout: a visitor is told what the job will give when all its rounds are
 // made, the same before, while and after they are.
 func TestAbout(t *testing.T) {
-	tb := setTable(t, Config{Job: tinyJob(3)}, 3, nil)
-	ask := func(remote string) About {
+	j, base := tinyJob(3), tinyBase(t)
+	c, s := serve(t, j, Config{})
+	core, err := coordinator.NewCore(j, base, nil)
+	ok(t, err)
+	about := func() (a coordinator.About) {
 		t.Helper()
-		r := httptest.NewRequest("GET", "/v1/job", nil)
-		r.RemoteAddr = remote
-		w := httptest.NewRecorder()
-		tb.c.Handler().ServeHTTP(w, r)
-		var a About
-		if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil || w.Code != 200 {
-			t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+		if w := ask(s.Handler(), "GET", "/v1/job"); w.Code != 200 || json.Unmarshal(w.Body.Bytes(), &a) != nil {
+			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		return a
 	}
-	before := ask("192.0.2.1:1")
-	budget := tb.c.t.budget
+	before, budget := about(), core.Budget()
 	if before.Job != "tiny" || before.Rounds != 2 || before.ShardFloor != 3 || before.Protects != "device" || !before.Private {
 		t.Errorf("about %+v", before)
 	}
@@ -219,39 +195,24 @@ func TestAbout(t *testing.T) {
 	if g == nil || g.Rounds != 2 || g.Epsilon <= 0.5*budget.Epsilon || g.Epsilon > budget.Epsilon || g.Delta != budget.Delta {
 		t.Errorf("guarantee %+v for a budget of %+v", g, budget)
 	}
-	if before.BaseBytes != tb.c.t.baseRef.Size || before.NeedsSecret != (tb.c.t.job.Enrolment.Secret != "") {
+	blob, err := base.Blob()
+	ok(t, err)
+	if before.BaseBytes != uint64(len(blob)) || before.NeedsSecret {
 		t.Errorf("about %+v", before)
 	}
-	if err := runKeeping(tb); err != nil {
-		t.Fatal(err)
-	}
+	devices := httptest.NewServer(s.Handler())
 	defer func() {
-		tb.server.Close()
-		if err := tb.c.Close(); err != nil {
-			t.Error(err)
-		}
+		devices.Close()
+		ok(t, c.Close())
 	}()
-	if after := ask("192.0.2.1:1"); !reflect.DeepEqual(before, after) {
+	play(t, c, s.Token(devices.URL, nil), 3)
+	if after := about(); !reflect.DeepEqual(before, after) {
 		t.Errorf("it changed: %+v, %+v", before, after)
 	}
 	// What was spent is what had been promised, within the spread of the ranks.
-	if spent := tb.c.Status().Delivered; spent == nil || spent.Epsilon > before.Delivered.Epsilon*(1+1e-9) {
+	if spent := c.Status().Delivered; spent == nil || spent.Epsilon > before.Delivered.Epsilon*(1+1e-9) {
 		t.Errorf("spent %+v, promised %+v", spent, before.Delivered)
 	}
-}
-
-// runKeeping is run without closing the coordinator and its server.
-func runKeeping(tb *table) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	tb.errs = make([]error, len(tb.players))
-	for i, p := range tb.players {
-		tb.wg.Go(func() { tb.errs[i] = p.run(ctx) })
-	}
-	var err error
-	watchdog.Wait(tb.t, "the job's end", func() { err = tb.c.Run(ctx) }, tb.sides()...)
-	tb.played()
-	return errors.Join(append(tb.errs, err)...)
 }
 
 // TestListen: plain only on loopback; with TLS the certificate is kept and is
@@ -288,41 +249,19 @@ func TestListen(t *testing.T) {
 		t.Errorf("pins %x and %x", pins[0], pins[1])
 	}
 
-	job := tinyJob(3)
-	c, err := New(Config{Job: job, Dir: dir, Base: tinyBase(t), Hosts: []string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, s := serve(t, tinyJob(3), Config{})
 	e, err := Listen("127.0.0.1:0", dir, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tb := &table{t: t, c: c, token: c.Token(e.URL, e.Pin)}
-	if _, err := wire.ParseToken(tb.token.String()); err != nil {
+	ok(t, err)
+	token := s.Token(e.URL, e.Pin)
+	if _, err := wire.ParseToken(token.String()); err != nil {
 		t.Errorf("token: %v", err)
-	}
-	pinned := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-		InsecureSkipVerify: true, // the pin is what is checked
-		VerifyConnection: func(s tls.ConnectionState) error {
-			if sum := sha256.Sum256(s.PeerCertificates[0].Raw); !bytes.Equal(sum[:], e.Pin) {
-				return errors.New("another certificate")
-			}
-			return nil
-		},
-	}}}
-	for range 3 {
-		p := newPlayer(t, tb.token)
-		p.http = pinned
-		tb.players = append(tb.players, p)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- c.Serve(ctx, e) }()
-	if err := runKeeping(tb); err != nil {
-		t.Fatal(err)
-	}
+	go func() { served <- s.Serve(ctx, e) }()
+	play(t, c, token, 3) // devices that check the pin
 	cancel()
-	if err := errors.Join(watchdog.Recv(t, "what Serve returns", served, tb.sides()...), c.Close()); err != nil {
+	if err := errors.Join(watchdog.Recv(t, "what Serve returns", served), c.Close()); err != nil {
 		t.Error(err)
 	}
 	res := c.Result()
@@ -337,20 +276,17 @@ func TestFetchedOnceIsApart(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		dir := t.TempDir()
 		page := bytes.Repeat([]byte("page "), 20_000)
-		c, err := New(Config{Job: tinyJob(3), Dir: dir, Base: tinyBase(t), Hosts: []string{},
-			Pages: http.FileServerFS(fstest.MapFS{"index.html": {Data: page}})})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, s := serve(t, tinyJob(3), Config{Pages: http.FileServerFS(fstest.MapFS{"index.html": {Data: page}})})
 		e, err := Listen("127.0.0.1:0", dir, secure)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		served := make(chan error, 1)
-		go func() { served <- c.Serve(ctx, e) }()
-		round := c.blobs.assign(bytes.Repeat([]byte("slice"), 30_000))[0]
-		token := c.Token(e.URL, e.Pin)
+		go func() { served <- s.Serve(ctx, e) }()
+		base, err := tinyBase(t).Blob()
+		ok(t, err)
+		token := s.Token(e.URL, e.Pin)
 		// One connection for all, as a device's.
 		transport := &http.Transport{MaxConnsPerHost: 1, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 		get := func(url string) int64 {
@@ -366,9 +302,15 @@ func TestFetchedOnceIsApart(t *testing.T) {
 			return n
 		}
 		once := get(e.URL + "/")
-		slice := get(token.BlobURL(round.SHA256))
-		once += get(token.BlobURL(c.t.baseRef.SHA256))
-		slice += get(token.BlobURL(round.SHA256))
+		var often int64
+		status := func() {
+			for range 100 {
+				often += get(e.URL + "/v1/status")
+			}
+		}
+		status()
+		once += get(token.BlobURL(sha256.Sum256(base)))
+		status()
 		transport.CloseIdleConnections()
 		cancel()
 		if err := watchdog.Recv(t, "what Serve returns", served); err != nil {
@@ -377,12 +319,13 @@ func TestFetchedOnceIsApart(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		all, apart := c.metrics.bytesDown.Load(), c.metrics.onceDown.Load()
-		if apart < once || apart > once+once/10+8000 || all-apart < slice || all-apart > slice+slice/10+8000 {
-			t.Errorf("TLS %t: %d bytes apart for %d, %d others for %d", secure, apart, once, all-apart, slice)
+		all, apart := int64(figure(t, c, "sent_bytes_total")), int64(figure(t, c, "sent_once_bytes_total"))
+		// Each answer has a header, and a record of TLS, of its own.
+		if apart < once || apart > once+once/10+8000 || all-apart < often || all-apart > often+200*600+8000 {
+			t.Errorf("TLS %t: %d bytes apart for %d, %d others for %d", secure, apart, once, all-apart, often)
 		}
-		if up := c.metrics.onceUp.Load(); up <= 0 || up >= c.metrics.bytesUp.Load() {
-			t.Errorf("TLS %t: %d of %d bytes up", secure, up, c.metrics.bytesUp.Load())
+		if up := figure(t, c, "received_once_bytes_total"); up <= 0 || up >= figure(t, c, "received_bytes_total") {
+			t.Errorf("TLS %t: %v of %v bytes up", secure, up, figure(t, c, "received_bytes_total"))
 		}
 	}
 }
@@ -417,14 +360,11 @@ func TestCertificateOnce(t *testing.T) {
 // origin, is answered on neither listener.
 func TestHostileNames(t *testing.T) {
 	dir := t.TempDir()
-	c, err := New(Config{Job: tinyJob(3), Dir: dir, Base: tinyBase(t), Hosts: []string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Token("https://fl.example.org:8443", nil)
+	c, s := serve(t, tinyJob(3), Config{})
+	s.Token("https://fl.example.org:8443", nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 2)
-	for _, serve := range []func(context.Context, *Endpoint) error{c.Serve, c.ServeAdmin} {
+	for _, serve := range []func(context.Context, *Endpoint) error{s.Serve, s.ServeAdmin} {
 		e, err := Listen("127.0.0.1:0", dir, false)
 		if err != nil {
 			t.Fatal(err)

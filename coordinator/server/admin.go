@@ -1,21 +1,21 @@
-package coordinator
+package server
 
 import (
 	"crypto/subtle"
 	"encoding/csv"
-	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/model"
@@ -25,22 +25,11 @@ import (
 // "Authorization: Bearer". It is never taken from a cookie or an address: a page
 // of another origin cannot make a browser send it.
 
-// AdminToken is what the dashboard asks the operator for: 64 hexadecimal digits,
-// drawn once and kept in the store.
-func (c *Coordinator) AdminToken() string { return c.adminToken }
-
-// drawAdminToken is never seeded: it protects the operator, not a reproducible run.
-func (c *Coordinator) drawAdminToken() error {
-	b, err := c.store.Secret("admin", func() ([]byte, error) { return sessionToken(), nil })
-	c.adminToken = hex.EncodeToString(b)
-	return err
-}
-
 // admin lets through who shows the token.
-func (c *Coordinator) admin(serve http.HandlerFunc) http.HandlerFunc {
+func (s *Server) admin(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(c.adminToken)) != 1 {
+		if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(s.adminToken)) != 1 {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="starling"`)
 			http.Error(w, "the admin token is missing or wrong", http.StatusUnauthorized)
 			return
@@ -51,12 +40,28 @@ func (c *Coordinator) admin(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func (c *Coordinator) adminRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /v1/admin/events", c.admin(c.serveEvents))
-	mux.HandleFunc("GET /v1/admin/job.yaml", c.admin(c.serveJobFile))
-	mux.HandleFunc("GET /v1/admin/rounds.csv", c.admin(c.serveRounds))
-	mux.HandleFunc("GET /v1/admin/ledger.json", c.admin(c.serveLedger))
-	mux.HandleFunc("GET /v1/admin/adapter/{file}", c.admin(c.serveAdapter))
+// AdminHandler serves the operator, for a listener of its own: the dashboard, its
+// endpoints, and the figures, all of which ask for the admin token.
+func (s *Server) AdminHandler() http.Handler {
+	mux := http.NewServeMux()
+	for path, serve := range map[string]http.HandlerFunc{
+		"/metrics":                 s.serveMetrics,
+		"/v1/status":               func(w http.ResponseWriter, _ *http.Request) { serveStatus(w, s.c.Status()) },
+		"/v1/admin/events":         s.serveEvents,
+		"/v1/admin/job.yaml":       s.serveJobFile,
+		"/v1/admin/rounds.csv":     s.serveRounds,
+		"/v1/admin/ledger.json":    s.serveLedger,
+		"/v1/admin/adapter/{file}": s.serveAdapter,
+	} {
+		mux.HandleFunc("GET "+path, s.admin(serve))
+	}
+	s.commonRoutes(mux)
+	return unframed(mux)
+}
+
+func (s *Server) serveMetrics(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_ = s.c.WriteMetrics(w) // the reader is gone: nobody to tell
 }
 
 const (
@@ -66,22 +71,22 @@ const (
 
 // serveEvents streams server-sent events: "overview", "rounds" and "events" at
 // once, then what has changed.
-func (c *Coordinator) serveEvents(w http.ResponseWriter, r *http.Request) {
-	if c.watch.watchers.Add(1) > maxWatchers {
-		c.watch.watchers.Add(-1)
-		http.Error(w, fmt.Sprintf("%d dashboards are open already", maxWatchers), http.StatusServiceUnavailable)
+func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
+	follower := s.c.Follow()
+	if follower == nil {
+		http.Error(w, "too many dashboards are open already", http.StatusServiceUnavailable)
 		return
 	}
-	defer c.watch.watchers.Add(-1)
+	defer follower.Close()
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	alive := time.NewTimer(eventsAlive)
 	defer alive.Stop()
-	var s seen
 	for {
-		b, changed, err := c.watch.news(&s)
+		news, changed := follower.News()
+		b, err := events(news)
 		if err != nil {
-			c.log.Error("the dashboard cannot be told", "error", err)
+			s.log.Error("the dashboard cannot be told", "error", err)
 			return
 		}
 		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // where it cannot be set, the socket's own holds
@@ -97,7 +102,7 @@ func (c *Coordinator) serveEvents(w http.ResponseWriter, r *http.Request) {
 		case <-alive.C:
 		case <-r.Context().Done():
 			return
-		case <-c.life.Done():
+		case <-s.c.Closing():
 			return
 		}
 		select {
@@ -108,13 +113,29 @@ func (c *Coordinator) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// events writes news as server-sent events.
+func events(n coordinator.News) (out []byte, err error) {
+	put := func(name string, data any) {
+		b, e := json.Marshal(data)
+		out, err = fmt.Appendf(out, "event: %s\ndata: %s\n\n", name, b), errors.Join(err, e)
+	}
+	put("overview", n.Overview)
+	if n.Rounds != nil {
+		put("rounds", n.Rounds)
+	}
+	if len(n.Lines) > 0 {
+		put("events", n.Lines)
+	}
+	return out, err
+}
+
 // serveJobFile is the job with every default filled in, without its secret.
-func (c *Coordinator) serveJobFile(w http.ResponseWriter, _ *http.Request) {
-	j := c.t.job
+func (s *Server) serveJobFile(w http.ResponseWriter, _ *http.Request) {
+	j := s.c.Job()
 	j.Enrolment.Secret = ""
 	b, err := yaml.Marshal(j)
 	if err != nil {
-		c.log.Error("the job cannot be written", "error", err)
+		s.log.Error("the job cannot be written", "error", err)
 		http.Error(w, "the job cannot be written", http.StatusInternalServerError)
 		return
 	}
@@ -128,16 +149,13 @@ func attach(w http.ResponseWriter, kind, name string) {
 }
 
 // serveRounds is the rounds since this process began, one a line.
-func (c *Coordinator) serveRounds(w http.ResponseWriter, _ *http.Request) {
-	c.watch.mu.Lock()
-	records := slices.Clone(c.watch.rounds)
-	c.watch.mu.Unlock()
+func (s *Server) serveRounds(w http.ResponseWriter, _ *http.Request) {
 	attach(w, "text/csv; charset=utf-8", "rounds.csv")
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"round", "attempt", "rank", "cohort", "dropped", "released", "reason", "seconds", "clip_norm",
 		"accuracy", "accuracy_rank", "epsilon_delivered", "epsilon_simulated", "delta", "bytes_up", "bytes_down"})
 	float := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	for _, r := range records {
+	for _, r := range s.c.Rounds() {
 		line := []string{strconv.Itoa(r.Round), strconv.FormatUint(r.Attempt, 10), strconv.Itoa(r.Rank), strconv.Itoa(r.Cohort),
 			strconv.Itoa(r.Dropped), strconv.FormatBool(r.Released), r.Reason, float(r.Seconds), float(r.ClipNorm), "", "", "", "", "",
 			strconv.FormatInt(r.BytesUp, 10), strconv.FormatInt(r.BytesDown, 10)}
@@ -156,10 +174,10 @@ func (c *Coordinator) serveRounds(w http.ResponseWriter, _ *http.Request) {
 }
 
 // serveLedger is the privacy ledger, verified.
-func (c *Coordinator) serveLedger(w http.ResponseWriter, _ *http.Request) {
-	ledger, err := c.store.Ledger()
+func (s *Server) serveLedger(w http.ResponseWriter, _ *http.Request) {
+	ledger, err := s.c.Ledger()
 	if err != nil {
-		c.log.Error("the ledger cannot be read", "error", err)
+		s.log.Error("the ledger cannot be read", "error", err)
 		http.Error(w, "the ledger cannot be read", http.StatusInternalServerError)
 		return
 	}
@@ -183,13 +201,13 @@ func (c *Coordinator) serveLedger(w http.ResponseWriter, _ *http.Request) {
 }
 
 // serveAdapter is a file of the released checkpoint, in PEFT's layout.
-func (c *Coordinator) serveAdapter(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveAdapter(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("file")
 	if name != model.AdapterFile && name != model.AdapterConfigFile && name != model.CheckpointFile {
 		http.NotFound(w, r)
 		return
 	}
-	b, err := os.ReadFile(filepath.Join(c.checkpointDir(), name))
+	b, err := os.ReadFile(filepath.Join(s.c.Result().Checkpoint, name))
 	if err != nil {
 		http.Error(w, "no round has been committed yet", http.StatusNotFound)
 		return

@@ -1,35 +1,77 @@
-package coordinator
+package server
 
 import (
 	"bufio"
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/internal/pipes"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 )
 
+const (
+	victimDir   = "STARLING_SERVER_VICTIM_DIR"
+	victimFiles = 220 // its limit of open files
+)
+
+// TestMain turns the test binary into the server that strangers overrun.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(victimDir); dir != "" {
+		fmt.Println("error", victim(dir))
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// victim serves a job to its end, 40 connections an address.
+func victim(dir string) error {
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: victimFiles, Max: victimFiles}); err != nil {
+		return err
+	}
+	c, err := coordinator.New(coordinator.Config{Job: tinyJob(4), Dir: dir, Base: tinyBase(&testing.T{}), Hosts: []string{}})
+	if err != nil {
+		return err
+	}
+	s, err := New(c, Config{MostOfAddress: 40})
+	if err != nil {
+		return err
+	}
+	e, err := Listen("127.0.0.1:0", dir, false)
+	if err != nil {
+		return err
+	}
+	fmt.Println("url", e.URL)
+	go s.Serve(context.Background(), e)
+	return c.Run(context.Background())
+}
+
 // TestHostileIdleSockets: a stranger who opens sockets and says nothing takes
 // neither the process's last file nor the honest devices' connections. The
 // coordinator is a process of its own with 220 open files.
 func TestHostileIdleSockets(t *testing.T) {
-	const n, v = 4, 0.05
+	const n = 4
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), victimDir+"="+dir, victimFiles+"=220")
+	cmd.Env = append(os.Environ(), victimDir+"="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +85,8 @@ func TestHostileIdleSockets(t *testing.T) {
 			c.Close()
 		}
 	}()
-	done, stop, ended, most := make(chan struct{}), func() {}, "", 0
+	fleet, stop := ctx, cancel
+	said, most, ended := "", 0, func() error { return nil }
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if url, ok := strings.CutPrefix(lines.Text(), "url http://"); ok {
 			stranger := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}, Timeout: 5 * time.Second}
@@ -61,29 +104,26 @@ func TestHostileIdleSockets(t *testing.T) {
 					most = open(held)
 				}
 			}
-			keys := make([]ed25519.PrivateKey, n)
-			for i := range keys {
-				keys[i] = newPlayer(t, wire.Token{}).key
-			}
-			stop = fleet(t, ctx, "http://"+url, keys, v, done)
+			fleet, stop = context.WithCancel(ctx)
+			ended = join(fleet, t, wire.Token{URL: "http://" + url}, n)
 		}
 		if strings.HasPrefix(lines.Text(), "error") {
-			ended = lines.Text()
+			said = lines.Text()
 		}
 	}
 	watchdog.Wait(t, "the coordinator", func() { cmd.Wait() })
 	stop()
-	watchdog.Recv(t, "the fleet's end", done)
+	_ = ended() // some may not have heard the end
 	if len(held) < 300 {
 		t.Skipf("%d idle sockets could be opened from 127.0.0.2", len(held))
 	}
 	if most > 40 {
 		t.Errorf("one address holds %d connections, limit 40", most)
 	}
-	if ended != "error <nil>" {
-		t.Errorf("beside %d idle sockets it ended with %q", len(held), ended)
+	if said != "error <nil>" {
+		t.Errorf("beside %d idle sockets it ended with %q", len(held), said)
 	}
-	if ck, err := model.ReadCheckpoint(filepath.Join(dir, "checkpoint")); err != nil || ck.Round != crashJob().Rounds {
+	if ck, err := model.ReadCheckpoint(filepath.Join(dir, "checkpoint")); err != nil || ck.Round != tinyJob(n).Rounds {
 		t.Errorf("the exported checkpoint: %+v, %v", ck, err)
 	}
 }
@@ -105,20 +145,20 @@ func open(conns []net.Conn) (n int) {
 func TestHostileSocketsEnd(t *testing.T) {
 	dir, base := t.TempDir(), tinyBase(t)
 	synctest.Test(t, func(t *testing.T) {
-		c, err := New(Config{Job: tinyJob(3), Dir: dir, Base: base, Hosts: []string{}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		pipes := newPipeNet()
-		counter := &countingListener{Listener: pipes}
+		c, err := coordinator.New(coordinator.Config{Job: tinyJob(3), Dir: dir, Base: base, Hosts: []string{}})
+		ok(t, err)
+		big := http.FileServerFS(fstest.MapFS{"index.html": {Data: make([]byte, 8<<20)}})
+		s, err := New(c, Config{Pages: big})
+		ok(t, err)
+		wires := pipes.New()
+		counter := &countingListener{Listener: wires}
 		ctx, cancel := context.WithCancel(t.Context())
 		served := make(chan error, 1)
-		go func() { served <- c.Serve(ctx, &Endpoint{Listener: counter, counter: counter}) }()
-		big := c.blobs.keep(make([]byte, 8<<20))
+		go func() { served <- s.Serve(ctx, &Endpoint{Listener: counter, counter: counter}) }()
 		var held []net.Conn
 		dial := func(say string) {
 			near, far := net.Pipe()
-			pipes.conns <- far
+			ok(t, wires.Connect(ctx, far))
 			if say != "" {
 				if _, err := near.Write([]byte(say)); err != nil {
 					t.Fatal(err)
@@ -129,13 +169,13 @@ func TestHostileSocketsEnd(t *testing.T) {
 		for range 8 {
 			dial("")
 			dial("GET / HTTP/1.1\r\nHost:")
-			dial(fmt.Sprintf("GET %s%x HTTP/1.1\r\nHost: coordinator.test\r\n\r\n", wire.BlobPath, big.SHA256))
+			dial("GET / HTTP/1.1\r\nHost: coordinator.test\r\n\r\n")
 			dial("GET /healthz HTTP/1.1\r\nHost: coordinator.test\r\nContent-Length: 1000\r\n\r\nx")
 		}
 		count := func() int {
-			c.sockets.mu.Lock()
-			defer c.sockets.mu.Unlock()
-			return c.sockets.n
+			s.sockets.mu.Lock()
+			defer s.sockets.mu.Unlock()
+			return s.sockets.n
 		}
 		synctest.Wait()
 		if n := count(); n != len(held) {
@@ -186,32 +226,5 @@ func TestHostileCapOfAddress(t *testing.T) {
 	}
 	if s.n != s.most || s.enter(at("127.0.0.1")) != nil || s.enter(at("198.51.100.1")) != nil {
 		t.Errorf("%d connections, limit %d", s.n, s.most)
-	}
-}
-
-// TestExportIsRetried: a checkpoint's folder that cannot be written costs no
-// round; it is written once it can be.
-func TestExportIsRetried(t *testing.T) {
-	dir := t.TempDir()
-	inTheWay := filepath.Join(dir, "checkpoint")
-	if err := os.WriteFile(inTheWay, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tb := setTable(t, Config{Job: tinyJob(3), Dir: dir}, 3, nil)
-	failed := false
-	tb.onProgress = func(p Progress) {
-		if p.Round == 2 && !failed { // the first round's export has failed
-			failed = tb.c.exporting.due
-			if err := os.Remove(inTheWay); err != nil && !errors.Is(err, os.ErrNotExist) {
-				t.Error(err)
-			}
-		}
-	}
-	if err := tb.run(); err != nil {
-		t.Fatal(err)
-	}
-	ck, err := model.ReadCheckpoint(inTheWay)
-	if err != nil || ck.Round != 2 || !failed {
-		t.Errorf("checkpoint %+v, failed before: %t, %v", ck, failed, err)
 	}
 }

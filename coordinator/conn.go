@@ -1,0 +1,67 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+)
+
+// Conn carries a device's frames, over whatever they travel: package server's are
+// WebSockets. One goroutine reads while another writes and pings; CloseNow is
+// called from any.
+type Conn interface {
+	// Read returns the next frame, of at most 1 MiB: a longer one ends the
+	// connection, and one that is not binary is ErrNotBinary.
+	Read(ctx context.Context) ([]byte, error)
+	// Write returns when the frame is on its way. A ctx that ends before ends the
+	// connection.
+	Write(ctx context.Context, frame []byte) error
+	// Ping returns when the peer has answered; it is read by who calls Read.
+	Ping(ctx context.Context) error
+	// Close says goodbye, as to someone who was refused or not; CloseNow does not.
+	Close(refused bool)
+	CloseNow()
+	// Peer is who is at the other end. It does not change.
+	Peer() Peer
+}
+
+// Peer is what is known of the other end of a connection before it says anything.
+type Peer struct {
+	Address string // "host:port": of one host so many may enrol in an hour
+	// Export derives keying material from the connection's TLS (RFC 5705, RFC 8446
+	// section 7.5), to which a device's signature is bound; nil where there is no TLS,
+	// or a proxy ends it.
+	Export func(label string, context []byte, length int) ([]byte, error)
+	// Counted says that the bytes of the connection are counted in Traffic as they
+	// cross its socket; else its frames are.
+	Counted bool
+}
+
+// Of connections.
+var (
+	// ErrNotBinary is what Conn.Read returns for a frame of text.
+	ErrNotBinary = errors.New("text frames are not understood")
+	// ErrFull is what Attend returns without having made a connection.
+	ErrFull = errors.New("the coordinator is closing or has too many connections")
+)
+
+// Attend runs one device's session, from its first word to its end, on the
+// connection that open makes; where there is no room open is not called. What it
+// returns besides ErrFull is open's error.
+func (c *Coordinator) Attend(open func() (Conn, error)) error {
+	if !c.gate.enter() {
+		return ErrFull
+	}
+	defer c.gate.leave()
+	conn, err := open()
+	if err != nil {
+		c.traffic.Refuse()
+		return err
+	}
+	defer conn.CloseNow()
+	c.session(conn)
+	return nil
+}
+
+// LimitSessions sets how many sessions there may be at once, where a process can
+// hold fewer than the job allows. Call it before the first.
+func (c *Coordinator) LimitSessions(most int) { c.gate.limit = min(c.gate.limit, most) }

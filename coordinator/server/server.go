@@ -1,0 +1,110 @@
+// Package server puts a coordinator on the network: listeners with TLS and a cap
+// on connections, the sessions of devices as WebSockets, blobs, pages, and the
+// operator's endpoints behind a token. It holds no state of a job: everything that
+// must outlive the process is the coordinator's.
+//
+// # Threat model
+//
+// Strangers open sockets and say nothing, dribble, stop reading, come in thousands
+// from one address, ask under names that are not ours (DNS rebinding) and from pages
+// of another origin. Each connection is bounded in time, all together stay below
+// the process's limit of open files, and none of it reaches the engine before a
+// device has proved its identity. The operator's listener is apart.
+package server
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/internal/socket"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// Config is how a coordinator is served.
+type Config struct {
+	// Pages are the join page and the dashboard, served at /; nil serves none.
+	Pages http.Handler
+	// MostOfAddress bounds the open connections of one address (of one /64 in IPv6).
+	// 0 is an eighth of what the process may have, and leaves this machine's own
+	// addresses, behind which a proxy stands, to that whole.
+	MostOfAddress int
+}
+
+// Server serves one coordinator.
+type Server struct {
+	c          *coordinator.Coordinator
+	cfg        Config
+	log        *slog.Logger
+	sockets    *sockets // connections of all listeners for devices
+	about      func() ([]byte, error)
+	adminToken string
+	names      sync.Map // by which devices reach us
+}
+
+// New serves c, before its first session. The coordinator stays the caller's to run
+// and to close.
+func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
+	s := &Server{c: c, cfg: cfg, log: c.Log()}
+	want := c.MostConnections()
+	s.sockets = newSockets(want, cfg.MostOfAddress, openFiles())
+	c.LimitSessions(s.sockets.most)
+	if s.sockets.most < want {
+		s.log.Warn("the limit of open files bounds the connections", "most", s.sockets.most, "wanted", want, "mend", "ulimit -n")
+	}
+	s.about = sync.OnceValues(func() ([]byte, error) {
+		a, err := c.About()
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(a)
+	})
+	// It protects the operator, not a reproducible run: it is never seeded.
+	b, err := c.Secret("admin")
+	s.adminToken = hex.EncodeToString(b)
+	return s, err
+}
+
+// Token is what `starling join` is given, for a coordinator that devices reach at
+// baseURL (http://host:port or https://host:port) with the certificate pin. Its name
+// is one of ours from then on.
+func (s *Server) Token(baseURL string, pin []byte) wire.Token {
+	s.answersTo(baseURL)
+	return s.c.Token(baseURL, pin)
+}
+
+// AdminToken is what the dashboard asks the operator for: 64 hexadecimal digits,
+// drawn once and kept in the store.
+func (s *Server) AdminToken() string { return s.adminToken }
+
+// serveSession is the WebSocket endpoint: one call a connection.
+func (s *Server) serveSession(w http.ResponseWriter, r *http.Request) {
+	err := s.c.Attend(func() (coordinator.Conn, error) {
+		// Accept answers where it cannot.
+		conn, err := socket.Accept(w, r, coordinator.ErrNotBinary)
+		if err != nil {
+			return nil, err
+		}
+		p := coordinator.Peer{Address: r.RemoteAddr, Counted: isCounted(r.Context())}
+		if r.TLS != nil {
+			p.Export = r.TLS.ExportKeyingMaterial
+		}
+		return session{conn, p}, nil
+	})
+	if errors.Is(err, coordinator.ErrFull) {
+		w.Header().Set("Retry-After", "30")
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+}
+
+// session is a device's connection.
+type session struct {
+	*socket.Socket
+	peer coordinator.Peer
+}
+
+func (s session) Peer() coordinator.Peer { return s.peer }

@@ -1,0 +1,120 @@
+package coordinator
+
+import (
+	"time"
+
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/model"
+)
+
+// The states of a Status beside those of a round.
+const (
+	StateWaiting   = "waiting"   // for enough devices to enrol
+	StateCommitted = "committed" // a round is over, its checkpoint is released
+	StateAbandoned = "abandoned" // a round is over, nothing is released
+	StateMeasuring = "measuring" // all rounds are made, every rank is measured
+	StateFinished  = "finished"  // the job is over
+)
+
+// Status is where a job stands. It is the one type of it: progress reports, the
+// dashboard, round records and results are made of its parts, so that a figure is
+// added in one place and copied in none. JSON is flat.
+type Status struct {
+	PublicStatus
+	Enrolled  int `json:"enrolled"`
+	Connected int `json:"connected"`
+	Turnout
+	Traffic
+	Reason string `json:"reason,omitempty"`
+}
+
+// PublicStatus is the part that everybody may see: nothing of it counts devices.
+type PublicStatus struct {
+	Job     string   `json:"job"`
+	Labels  []string `json:"labels"`
+	Rounds  int      `json:"rounds"` // of the job
+	Private bool     `json:"private"`
+	State   string   `json:"state"`
+	RoundID
+	Measured
+	dp.Guarantees               // after the last committed round
+	Elapsed       time.Duration `json:"elapsed_ns"`
+}
+
+// RoundID says which round is being made, or was.
+type RoundID struct {
+	// Round is the commit that the attempt tries for, 1..Rounds; Attempt counts
+	// the abandoned ones, too, and is never reused.
+	Round    int     `json:"round"`
+	Attempt  uint64  `json:"attempt"`
+	Rank     int     `json:"rank"`
+	ClipNorm float64 `json:"clip_norm"` // of the attempt; once it is over, of the next
+}
+
+// Turnout is what became of an attempt's cohort.
+type Turnout struct {
+	Cohort   int `json:"cohort"`   // drawn
+	Dropped  int `json:"dropped"`  // of the cohort, so far
+	Answered int `json:"answered"` // messages of the present state
+}
+
+// Traffic is what crossed the sockets, in bytes, up being towards the coordinator.
+type Traffic struct {
+	BytesUp   int64 `json:"bytes_up"`
+	BytesDown int64 `json:"bytes_down"`
+}
+
+// Measured is the accuracy of the adapter of ValidationRound on public validation
+// data, at the ranks that were measured. Measuring runs beside the rounds and may
+// lag.
+type Measured struct {
+	Validation      []RankAccuracy `json:"validation,omitempty"`
+	ValidationRound int            `json:"validation_round,omitempty"`
+}
+
+// RankAccuracy is the accuracy of the released adapter cut to a rank, on public
+// validation data.
+type RankAccuracy struct {
+	Rank     int     `json:"rank"`
+	Accuracy float64 `json:"accuracy"`
+}
+
+// RoundRecord is an attempt that is over.
+type RoundRecord struct {
+	RoundID
+	Turnout
+	Released bool           `json:"released"`
+	Reason   string         `json:"reason,omitempty"` // why nothing was released
+	Seconds  float64        `json:"seconds"`
+	Accuracy []RankAccuracy `json:"accuracy,omitempty"` // of its adapter, once measured
+	dp.Guarantees
+	Traffic // of this attempt, all devices
+}
+
+// Result is what a job came to.
+type Result struct {
+	Rounds     int            `json:"rounds"`    // committed
+	Abandoned  int            `json:"abandoned"` // rounds of this run that released nothing
+	Dropped    int            `json:"dropped"`   // devices that were drawn and left a round, over all rounds of this run
+	Adapter    *model.Adapter `json:"-"`
+	Checkpoint string         `json:"checkpoint"` // folder of the released checkpoint
+	Validation []RankAccuracy `json:"validation,omitempty"`
+	BestRank   int            `json:"best_rank"` // the rank of the best validation accuracy; 0 where none was measured
+
+	dp.Guarantees
+	Private  bool    `json:"private"`
+	ClipNorm float64 `json:"clip_norm"` // after the last round
+
+	// Traffic in all, and divided by device and round for the devices that answered
+	// the round's first turn.
+	Traffic
+	BytesUpPerDeviceRound   float64 `json:"bytes_up_per_device_round"`
+	BytesDownPerDeviceRound float64 `json:"bytes_down_per_device_round"`
+	// BytesOnceUp and BytesOnceDown are for what a device fetches once and not in
+	// every round: the base, programs, the job, the page. They are part of Traffic,
+	// and no part of what is divided by device and round.
+	BytesOnceUp   int64 `json:"bytes_once_up"`
+	BytesOnceDown int64 `json:"bytes_once_down"`
+	// LedgerHead is the hash of the ledger's last entry, hexadecimal.
+	LedgerHead string `json:"ledger_head"`
+}

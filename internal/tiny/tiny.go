@@ -1,0 +1,38 @@
+// Package tiny makes a base that tests train in milliseconds.
+package tiny
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// Base is an encoder of one layer with a real tokenizer and weights that differ. It
+// takes hidden values a token over so many positions.
+func Base(t testing.TB, hidden, heads, positions int) *model.Base {
+	t.Helper()
+	tok, err := tokenizer.Train(slices.Values([]string{"the quick brown fox", "jumps over the lazy dog"}), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := tok.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := model.BERT(tok.VocabSize(), hidden, 1, heads, positions)
+	var tensors []model.Tensor
+	for i, s := range c.BaseTensors() {
+		data := make([]float32, model.Elements(s.Shape))
+		for k := range data {
+			data[k] = float32((k*7+i*13)%11-5) / 20
+		}
+		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: data})
+	}
+	base, err := model.NewBase(c, tensors, text, model.F32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base
+}
