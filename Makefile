@@ -20,8 +20,8 @@ export CGO_ENABLED ?= 0
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## Build bin/starling (with the pages, if make web has built them)
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/starling
+build: ## Build bin/starling (with the pages, if make web has built them; XLA=1 with --engine xla, which needs a C compiler)
+	$(if $(XLA),CGO_ENABLED=1) $(GO) build $(if $(XLA),-tags xla) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/starling
 
 demo: build ## Fine-tune a model across 24 edges, privately, on this machine (ARGS="--data FILE" for your own text)
 	$(BIN) demo $(ARGS)
@@ -51,6 +51,9 @@ bench: build ## Run every benchmark and the comparisons with peers (long)
 	$(GO) test -run xxx -bench . -benchmem ./...
 	@for s in $$(ls bench/*/run.sh | grep -v interop); do echo "== $$s"; $$s || exit 1; done
 
+xla: ## Hold XLA against the compiled program (fetches a pinned CPU plugin once, 63 MB; STARLING_PJRT=PATH for another)
+	@GO=$(GO) sh xla/test.sh
+
 interop: ## Hold models, adapters and tokenizers against transformers and PEFT (installs them once, 5 GB; ARGS="--only bert")
 	@sh bench/interop/run.sh $(ARGS)
 
@@ -70,4 +73,4 @@ web: ## Build the browser's edge and the pages
 clean: ## Remove what was built
 	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
-.PHONY: help build demo test race stress lint bench generate base man web clean interop
+.PHONY: help build demo test race stress lint bench generate base man web clean interop xla

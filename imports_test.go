@@ -59,7 +59,7 @@ secagg: internal/uniform
 simulate: coordinator dataset dp edge internal/durable job model quant task tokenizer
 simulate/queue: dataset edge model quant simulate
 simulate/report: internal/durable simulate simulate/sweep
-simulate/sweep: coordinator dataset internal/durable job model simulate
+simulate/sweep: coordinator dataset edge internal/durable job model simulate
 tokenizer:
 task: dataset model tokenizer
 trainer: model task
@@ -69,6 +69,7 @@ wasm/kernel: nf4
 wasm/kernel/asm:
 web:
 web/typescript: coordinator edge
+xla:
 `)
 
 // parseTable reads "package: imports"; a line that begins with a space goes on.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
@@ -14,16 +15,21 @@ import (
 // browsers and node. Their results are equal, bit for bit.
 var Hosts = []string{compiler.HostWazero, compiler.HostV8}
 
-// CompileStep is the Compile of a service: model/nn's training step, made into a
-// WebAssembly program by wasm/compiler.
-func CompileStep(spec ProgramSpec) ([]byte, error) {
-	j := spec.Job
-	step := nn.StepSpec{
-		Config: spec.Base.Config, LoRA: j.Method(),
-		Classes: len(j.Labels), Rank: spec.Rank, Batch: j.Training.Batch, Seq: j.Adapter.Sequence,
+// stepOf is the training step of a job at a rank. The job is one that knows its base:
+// see job.Job.ForBase.
+func stepOf(j Job, base *model.Base, classes, rank int) nn.StepSpec {
+	return nn.StepSpec{
+		Config: base.Config, LoRA: j.Method(),
+		Classes: classes, Rank: rank, Batch: j.Training.Batch, Seq: j.Adapter.Sequence,
 		Optimizer: nn.Optimizer(j.Training.Optimizer), WeightDecay: j.Training.WeightDecay,
 		HeadRate: j.Training.HeadLearningRate / j.Training.LearningRate,
 	}
+}
+
+// CompileStep is the Compile of a service: model/nn's training step, made into a
+// WebAssembly program by wasm/compiler.
+func CompileStep(spec ProgramSpec) ([]byte, error) {
+	step := stepOf(spec.Job, spec.Base, len(spec.Job.Labels), spec.Rank)
 	var params []nn.Param
 	var outputs []nn.Output
 	recorded, err := compiler.Record(func(g *graph.Graph) []*graph.Node {

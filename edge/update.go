@@ -7,10 +7,11 @@ import (
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/trainer"
 )
 
 // ErrDiverged is an update that is not finite.
-var ErrDiverged = errors.New("training diverged")
+var ErrDiverged = trainer.ErrDiverged
 
 // update is a round's vector as it grows: the sum of what this device's units
 // contribute, each trained, clipped and quantized by itself, so that no unit

@@ -20,6 +20,7 @@ import (
 type Config struct {
 	Job        coordinator.Job // cohort.population is Population.Len()
 	Base       *model.Base
+	Start      *model.Adapter // what the first round begins with (job.Adapter.Start names it); nil: a fresh adapter
 	Population Population
 	// Data names what the population holds and how it was divided, exactly enough
 	// that two names differ where the examples do; a state is continued under the
@@ -30,8 +31,11 @@ type Config struct {
 	Seed []byte
 
 	Workers int                 // clients that train side by side; at least 1
-	Trainer edge.Trainer        // nil: compiled programs, one a worker; closed by Close
-	Compile coordinator.Compile // nil: coordinator.CompileStep
+	Trainer edge.Trainer        // nil: compiled programs, one a worker, which Close ends; the caller closes its own
+	Compile coordinator.Compile // nil: coordinator.CompileStep; what the trainer takes for a program
+	// Engine names what the trainer computes with: an interrupted run goes on with the
+	// same only, since the bits of two differ.
+	Engine string
 
 	// Collect lets the cohort contribute; nil: Workers goroutines of this process.
 	Collect Collect
@@ -106,14 +110,19 @@ func New(cfg Config) (_ *Run, err error) {
 	}
 	cfg.Job.Cohort.MaxEnrolled = max(cfg.Job.Cohort.MaxEnrolled, cfg.Population.Len()) // a limit of sockets
 	r := &Run{cfg: cfg, programs: map[int][]byte{}}
-	if cfg.Job.Adapter.Start != "" {
-		return nil, fmt.Errorf("%w: adapter.start is %q: a simulation begins with a fresh adapter", ErrConfig, cfg.Job.Adapter.Start)
+	if (cfg.Job.Adapter.Start == "") != (cfg.Start == nil) {
+		return nil, fmt.Errorf("%w: adapter.start is %q, and the adapter to start from is there: %v", ErrConfig, cfg.Job.Adapter.Start, cfg.Start != nil)
 	}
 	if n := cfg.Job.Shard.Trim; n != 0 {
 		return nil, fmt.Errorf("%w: shard.trim is %d: a simulation adds up its clients without shards", ErrConfig, n)
 	}
 	if r.core, err = coordinator.NewCore(cfg.Job, cfg.Base, cfg.Seed); err != nil {
 		return nil, err
+	}
+	if cfg.Start != nil {
+		if err := r.core.StartFrom(cfg.Start); err != nil {
+			return nil, err
+		}
 	}
 	r.job = r.core.Job()
 	if r.task, err = task.New(cfg.Base, r.core.Layout(), r.job.Adapter.Sequence); err != nil {

@@ -115,17 +115,23 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 			j.Cohort.SamplingRate = 0.9
 			j.Privacy.Delta = 1e-7
 		},
+		"started": func(j *coordinator.Job) { j.Adapter.Start = "elsewhere" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			const n = 40
 			cfg := config(t, n, false)
 			change(&cfg.Job)
+			if cfg.Job.Adapter.Start != "" {
+				lay, err := model.NewLayout(cfg.Base.Config, cfg.Job.Method(), len(cfg.Job.Labels))
+				ok(t, err)
+				cfg.Start = model.NewAdapter(lay, 5)
+			}
 			inProcess := play(t, cfg)
 
 			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute) // one processor, the race detector
 			defer cancel()
 			over, err := sim.Run(ctx, sim.Config{
-				Coordinator: coordinator.Config{Job: cfg.Job, Dir: t.TempDir(), Base: cfg.Base, Seed: seed, Hosts: coordinator.Hosts[:1]},
+				Coordinator: coordinator.Config{Job: cfg.Job, Dir: t.TempDir(), Base: cfg.Base, Start: cfg.Start, Seed: seed, Hosts: coordinator.Hosts[:1]},
 				Clients:     cfg.Population.(simulate.Each), Seed: seed,
 			})
 			ok(t, err)
@@ -139,6 +145,32 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 				t.Error("nothing was trained")
 			}
 		})
+	}
+}
+
+// A run that begins with an adapter is no run without it, and is not taken up as one
+// that begins with another.
+func TestStartCounts(t *testing.T) {
+	cfg := config(t, 30, false)
+	cfg.State = filepath.Join(t.TempDir(), "state")
+	lay, err := model.NewLayout(cfg.Base.Config, cfg.Job.Method(), len(cfg.Job.Labels))
+	ok(t, err)
+	fresh := digest(t, play(t, cfg).Adapter)
+	cfg.Job.Adapter.Start = "elsewhere"
+	if _, err := simulate.New(cfg); !errors.Is(err, simulate.ErrConfig) {
+		t.Errorf("no adapter where the job names one: %v", err)
+	}
+	cfg.Start = model.NewAdapter(lay, 5)
+	if _, err := simulate.New(cfg); !errors.Is(err, simulate.ErrState) {
+		t.Errorf("the state of a fresh start: %v", err)
+	}
+	ok(t, os.Remove(cfg.State))
+	if digest(t, play(t, cfg).Adapter) == fresh {
+		t.Error("the start changes nothing")
+	}
+	cfg.Start = model.NewAdapter(lay, 6)
+	if _, err := simulate.New(cfg); !errors.Is(err, simulate.ErrState) {
+		t.Errorf("the state of another start: %v", err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/model"
 )
 
 // ErrState is a state file that belongs to another run, or is damaged.
@@ -38,19 +39,35 @@ const (
 // settings identifies what a state may be continued under.
 func (r *Run) settings() ([32]byte, error) {
 	job := r.job
-	job.Base = "" // its hash counts, not its name
+	job.Base, job.Adapter.Start = "", "" // their hashes count, not their names
 	b, err := json.Marshal(job)
 	if err != nil {
 		return [32]byte{}, err
 	}
 	h := sha256.New()
 	_, base := r.core.Base()
-	fmt.Fprintf(h, "starling simulation 1\x00%d\x00%v\x00%d\x00%v\x00", r.cfg.Population.Len(), r.core.NoiseMultiplier(), r.cfg.Every, r.cfg.Ranks)
+	fmt.Fprintf(h, "starling simulation 2\x00%q\x00%d\x00%v\x00%d\x00%v\x00", r.cfg.Engine, r.cfg.Population.Len(), r.core.NoiseMultiplier(), r.cfg.Every, r.cfg.Ranks)
 	h.Write(base[:])
+	if r.cfg.Start != nil {
+		from, err := AdapterSHA256(r.cfg.Start)
+		if err != nil {
+			return [32]byte{}, err
+		}
+		h.Write(from[:])
+	}
 	h.Write(r.cfg.Seed)
 	fmt.Fprintf(h, "\x00%d\x00%s", len(r.cfg.Data), r.cfg.Data)
 	h.Write(b)
 	return [32]byte(h.Sum(nil)), nil
+}
+
+// AdapterSHA256 identifies an adapter that a run starts from, its method included.
+func AdapterSHA256(a *model.Adapter) ([32]byte, error) {
+	b, err := model.EncodeAdapter(a)
+	if err != nil {
+		return [32]byte{}, err
+	}
+	return sha256.Sum256(fmt.Appendf(b, "%+v", a.Layout().LoRA)), nil
 }
 
 // keep writes the state whole or not at all.

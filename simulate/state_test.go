@@ -3,6 +3,7 @@ package simulate
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,4 +73,28 @@ func FuzzState(f *testing.F) {
 			t.Errorf("%d rounds at version %d", len(r.rounds), r.core.Version())
 		}
 	})
+}
+
+// What one engine has begun no other goes on with: the bits differ.
+func TestAnotherEngineIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	r := fuzzed(t, path)
+	defer r.Close()
+	if _, err := r.Rounds(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cfg := r.cfg
+	cfg.Trainer, cfg.Collect = nil, nil
+	same, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer same.Close()
+	if same.Done() != 2 {
+		t.Errorf("%d rounds taken up, want 2", same.Done())
+	}
+	cfg.Engine = "another"
+	if _, err := New(cfg); !errors.Is(err, ErrState) {
+		t.Errorf("another engine: %v", err)
+	}
 }

@@ -5,11 +5,15 @@ package trainer
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 )
+
+// ErrDiverged is training whose update is not finite.
+var ErrDiverged = errors.New("training diverged")
 
 // A Trainer runs a round's local steps. Implementations are safe for
 // concurrent use, so that many clients in one process can share one.
@@ -48,7 +52,9 @@ type Task struct {
 	Batch     int     // examples in a batch
 	Sequence  int     // tokens in an example
 
-	Program []byte // the compiled step for this host; nil where the plan names none
+	// Program is the compiled step for this host, or what a trainer makes it from; nil
+	// where the plan names none.
+	Program []byte
 
 	Progress func(done, total int) // after each step; may be nil
 }

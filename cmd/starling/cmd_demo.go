@@ -20,17 +20,17 @@ import (
 )
 
 type demoFlags struct {
-	data, base, out, record string
-	reproducible            bool
-	headOnly, verbose, open bool
-	everyRank               bool
-	rounds, clients, vanish int
-	alpha, epsilon          float64
-	unit                    string
-	providerRate            float64
-	adaptive                bool
-	seed                    uint64
-	columns                 dataset.Columns
+	data, base, start, out, record string
+	reproducible                   bool
+	headOnly, verbose, open        bool
+	everyRank                      bool
+	rounds, clients, vanish        int
+	alpha, epsilon                 float64
+	unit                           string
+	providerRate                   float64
+	adaptive                       bool
+	seed                           uint64
+	columns                        dataset.Columns
 }
 
 // The demo's fleet stands for one of this size, sampled at 1%.
@@ -63,6 +63,7 @@ func demoFlagSet(f *demoFlags) *pflag.FlagSet {
 	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: "+labelledFormats)
 	columnFlags(fl, &f.columns)
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache, instead of the embedded default")
+	fl.StringVar(&f.start, "start", "", "folder of a PEFT adapter or checkpoint over the same base that the first round begins with")
 	fl.StringVar(&f.out, "out", "starling-demo", "folder that gets a folder of its own for this run")
 	fl.BoolVar(&f.reproducible, "reproducible", false, "seed every source of randomness: repeats bit for bit, not private")
 	fl.BoolVar(&f.headOnly, "head-only", false, "train the classification head alone, for comparison")
@@ -128,6 +129,9 @@ func (f demoFlags) settings() string {
 	if f.base != "" {
 		s += ", base " + f.base
 	}
+	if f.start != "" {
+		s += ", start " + f.start
+	}
 	if f.columns != (dataset.Columns{}) {
 		s += fmt.Sprintf(", columns %q %q", f.columns.Text, f.columns.Label)
 	}
@@ -145,6 +149,7 @@ func (f demoFlags) job(d *fleetData) (coordinator.Job, error) {
 	job.Rounds = f.rounds
 	job.Base = f.base
 	job.Adapter.HeadOnly = f.headOnly
+	job.Adapter.Start = f.start
 	job.Cohort.Population = f.clients
 	job.Cohort.SamplingRate = 1
 	job.Shard.Size = max(64, f.clients)
@@ -204,6 +209,10 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	if err != nil {
 		return err
 	}
+	adapter, err := loadStart(job, b)
+	if err != nil {
+		return err
+	}
 	scores, err := data.scores(b, layout, job.Adapter.Sequence)
 	if err != nil {
 		return err
@@ -215,7 +224,7 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	view := newProgressView(a.Stderr, job, scores.liveNote())
 	view.learning = scores.learning(job.Rounds)
 	cfg := sim.Config{
-		Coordinator: coordinator.Config{Job: job, Dir: dir, Base: b, Progress: view.show,
+		Coordinator: coordinator.Config{Job: job, Dir: dir, Base: b, Start: adapter, Progress: view.show,
 			Compile: coordinator.CompileStep, Hosts: []string{coordinator.Hosts[0]}},
 		Clients: data.Clients,
 		Faults:  f.faults(),

@@ -15,10 +15,11 @@ import (
 
 // evaluateReport scores a released adapter on a labelled file.
 type evaluateReport struct {
-	File  string      `json:"file"`
-	Texts int         `json:"texts"`
-	Ranks []rankScore `json:"ranks"`
-	Best  int         `json:"best_rank"` // that validation chose; 0 where none was
+	File   string      `json:"file"`
+	Engine string      `json:"engine"`
+	Texts  int         `json:"texts"`
+	Ranks  []rankScore `json:"ranks"`
+	Best   int         `json:"best_rank"` // that validation chose; 0 where none was
 }
 
 // rankScore is one rank's score and that of each class.
@@ -39,6 +40,7 @@ type classScore struct {
 func newEvaluateCmd(a *app) *cobra.Command {
 	var dir, rank string
 	var columns dataset.Columns
+	var choice engineFlags
 	cmd := &cobra.Command{
 		Use:   "evaluate --checkpoint DIR [--rank B|best|all] FILE",
 		Short: "Score a released adapter on a labelled file",
@@ -73,8 +75,12 @@ that is not the one to report on.`,
 			if set, err = set.Relabel(ck.Labels); err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			r := evaluateReport{File: args[0], Texts: len(set.Examples), Best: ck.BestRank}
-			if err := r.measure(cmd.Context(), ck, set, ranks, a.Stderr); err != nil {
+			e, err := choice.open()
+			if err != nil {
+				return err
+			}
+			r := evaluateReport{File: args[0], Engine: e.name, Texts: len(set.Examples), Best: ck.BestRank}
+			if err := r.measure(cmd.Context(), e, ck, set, ranks, a.Stderr); err != nil {
 				return err
 			}
 			return a.emit(r, r.print)
@@ -84,6 +90,7 @@ that is not the one to report on.`,
 	f.StringVar(&dir, "checkpoint", "", "folder of a released adapter")
 	f.StringVar(&rank, "rank", "best", "rank to score, best: the one that validation chose, or all")
 	columnFlags(f, &columns)
+	choice.add(f)
 	return cmd
 }
 
@@ -103,8 +110,8 @@ func evaluateRanks(ck *model.Checkpoint, text string) ([]int, error) {
 }
 
 // measure labels the texts in parts, and says how far it is where that takes long.
-func (r *evaluateReport) measure(ctx context.Context, ck *model.Checkpoint, set *dataset.Set, ranks []int, progress io.Writer) error {
-	all, err := newEvaluators(ck.Base, ck.Adapter.Layout(), ck.Seq, set)
+func (r *evaluateReport) measure(ctx context.Context, with engine, ck *model.Checkpoint, set *dataset.Set, ranks []int, progress io.Writer) error {
+	all, err := newEvaluators(with.backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
 	if err != nil {
 		return err
 	}

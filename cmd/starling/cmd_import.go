@@ -110,13 +110,13 @@ func loadStart(job coordinator.Job, b *model.Base) (*model.Adapter, error) {
 	if _, err := os.Stat(filepath.Join(dir, model.CheckpointFile)); err == nil {
 		ck, err := model.ReadCheckpoint(dir)
 		if err != nil {
-			return nil, fmt.Errorf("adapter.start: %w", err)
+			return nil, fmt.Errorf("adapter.start: %s: %w", dir, err)
 		}
 		return ck.Adapter, sameBase(ck.Base, b)
 	}
 	a, err := model.LoadPEFT(os.DirFS(dir), b.Config, len(job.Labels), nil)
 	if err != nil {
-		return nil, fmt.Errorf("adapter.start: %w", err)
+		return nil, fmt.Errorf("adapter.start: %s: %w", dir, err)
 	}
 	return a, nil
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/tokenizer"
-	"github.com/starling-fl/starling/wasm/compiler"
 )
 
 // predictChunk is how many texts are read before they are labelled.
@@ -44,6 +43,7 @@ func newPredictCmd(a *app) *cobra.Command {
 		top  int
 
 		columns dataset.Columns
+		choice  engineFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "predict --checkpoint DIR [--rank B] [FILE]",
@@ -88,23 +88,28 @@ names the line of each.`,
 			if top < 0 || top > len(ck.Labels) {
 				return usagef("--top is %d, the checkpoint has %d labels", top, len(ck.Labels))
 			}
-			return predictTexts(cmd, a, ck, rank, top, columns, in, name)
+			e, err := choice.open()
+			if err != nil {
+				return err
+			}
+			return predictTexts(cmd, a, e, ck, rank, top, columns, in, name)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "checkpoint", "", "folder of a released adapter")
 	cmd.Flags().IntVar(&top, "top", 0, "give the likeliest labels, so many, each with its probability")
 	cmd.Flags().IntVar(&rank, "rank", 0, "rank to use (default: the one that validation chose)")
 	textColumnFlag(cmd.Flags(), &columns)
+	choice.add(cmd.Flags())
 	return cmd
 }
 
 // predictTexts labels the texts of a file, in which format its name says.
-func predictTexts(cmd *cobra.Command, a *app, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader, name string) error {
+func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader, name string) error {
 	tok, err := tokenizer.ParseFor(ck.Base.Tokenizer, ck.Base.Config.VocabSize, ck.Base.Config.PadTokenID)
 	if err != nil {
 		return fmt.Errorf("the checkpoint's tokenizer: %w", err)
 	}
-	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, ck.Seq, compiler.New())
+	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, ck.Seq, e.backend)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/wasm/compiler"
 )
 
 // generatedLines and generatedSeed define the corpus of --generated, and so
@@ -28,6 +27,7 @@ const (
 
 type pretrainReport struct {
 	Out       string  `json:"out"`
+	Engine    string  `json:"engine"`
 	SHA256    string  `json:"sha256"` // of the base's blob
 	Bytes     int     `json:"bytes"`  // of the folder
 	Steps     int     `json:"steps"`
@@ -52,6 +52,7 @@ func newPretrainCmd(a *app) *cobra.Command {
 		heads     = 0
 		vocab     = 4096
 		seq       = 64
+		choice    engineFlags
 		spec      = nn.DefaultPretrain(model.BERT(vocab, hidden, layers, heads, seq))
 	)
 	cmd := &cobra.Command{
@@ -82,9 +83,13 @@ leaves its state in --out; the same command goes on from there.`,
 			if err := spec.Config.Validate(); err != nil {
 				return usageError{err}
 			}
-			spec.Backend = compiler.New()
+			e, err := choice.open()
+			if err != nil {
+				return err
+			}
+			spec.Backend, spec.Engine = e.backend, e.name
 			spec.StatePath = filepath.Join(out, pretrainState)
-			r := pretrainReport{Out: out, Steps: spec.Steps}
+			r := pretrainReport{Out: out, Engine: e.name, Steps: spec.Steps}
 			began := time.Now()
 			base, err := nn.MakeBase(cmd.Context(), spec, text, model.Format(format), trainProgress(a.Stderr, spec.Steps, &r))
 			if *fileErr != nil {
@@ -132,6 +137,7 @@ leaves its state in --out; the same command goes on from there.`,
 		},
 	}
 	f := cmd.Flags()
+	choice.add(f)
 	f.StringArrayVar(&corpus, "corpus", nil, "text file, one document a line (repeatable)")
 	f.BoolVar(&generated, "generated", false, "train on generated public text instead of a corpus")
 	f.StringVar(&out, "out", "", "folder to write")

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -28,6 +28,7 @@ type simulateFlags struct {
 	workers    int
 	set        []string
 	columns    dataset.Columns
+	engine     engineFlags
 	queue      queueFlags
 }
 
@@ -77,6 +78,7 @@ what the simulated deployment would spend.`,
 	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side; the result does not depend on it")
 	fl.StringVar(&f.out, "out", "starling-simulate", "folder that gets a folder of its own for these settings")
 	columnFlags(fl, &f.columns)
+	f.engine.add(fl)
 	f.queue.add(fl)
 	return cmd
 }
@@ -86,12 +88,9 @@ func (f simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) 
 	s := f.settings
 	s.Job = map[string]any{}
 	if f.job != "" {
-		b, err := os.ReadFile(f.job)
-		if err != nil {
+		var err error
+		if s, err = s.WithJob(f.job); err != nil {
 			return s, err
-		}
-		if err := yaml.Unmarshal(b, &s.Job); err != nil {
-			return s, fmt.Errorf("%s: %s", f.job, yaml.FormatError(err, false, true))
 		}
 	}
 	var err error
@@ -127,7 +126,7 @@ func (f simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) 
 	return s, f.queue.check(f.workers)
 }
 
-func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string) bool) error {
+func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string) bool) (err error) {
 	s, err := f.resolve(given)
 	if err != nil {
 		return err
@@ -136,13 +135,18 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 	if err != nil {
 		return err
 	}
-	lab := newLab(b, f.workers, f.columns)
+	e, err := f.engine.open()
+	if err != nil {
+		return err
+	}
+	lab, end := newLab(b, f.workers, e, f.columns)
+	defer func() { err = errors.Join(err, end()) }()
 	view := &simulateView{w: a.Stderr}
 	lab.Progress = view.show
 	if err := ensureDir(f.out); err != nil {
 		return err
 	}
-	stop, err := f.queue.serve(ctx, a, lab)
+	stop, err := f.queue.serve(ctx, a, lab, e)
 	if err != nil {
 		return err
 	}
@@ -209,6 +213,7 @@ func printRecord(w io.Writer, r *sweep.Record) error {
 	t.line("  noise           z %.4g; norm %.3g of the mean update's %.3g; rho %.3g", r.NoiseMultiplier, r.NoiseNorm, r.SignalNorm, r.Rho)
 	t.line("  clipped         %5.1f %% of updates", 100*r.Clipped)
 	t.line("  a device moves  %s up, %s down in a round it is drawn in (vector and slice, without keys)", byteText(int64(r.BytesUp)), byteText(int64(r.BytesDown)))
+	t.line("  engine          %s", r.Engine)
 	t.line("  took            %s", time.Duration(r.Seconds*float64(time.Second)).Round(time.Second/10))
 	if want := r.Rho * r.ClipNorm(); r.NoiseNorm < 0.5*want {
 		t.line("")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -22,6 +23,7 @@ type sweepFlags struct {
 	workers   int
 	dryRun    bool
 	columns   dataset.Columns
+	engine    engineFlags
 	queue     queueFlags
 }
 
@@ -49,6 +51,7 @@ starling report DIR makes tables and plots of it.`,
 	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side; results do not depend on it")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "check every run's settings and budget and list them, without running any")
 	columnFlags(fl, &f.columns)
+	f.engine.add(fl)
 	f.queue.add(fl)
 	return cmd
 }
@@ -61,7 +64,7 @@ type swept struct {
 	Before int    `json:"done_before"`
 }
 
-func runSweep(ctx context.Context, a *app, f sweepFlags, path string) error {
+func runSweep(ctx context.Context, a *app, f sweepFlags, path string) (err error) {
 	plan, err := sweep.Load(path)
 	if err != nil {
 		return err
@@ -76,7 +79,12 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	lab := newLab(b, f.workers, f.columns)
+	e, err := f.engine.open()
+	if err != nil {
+		return err
+	}
+	lab, end := newLab(b, f.workers, e, f.columns)
+	defer func() { err = errors.Join(err, end()) }()
 	// What would be refused is refused now, not after hours.
 	for i, p := range plan.Points {
 		if err := lab.Check(p.Settings); err != nil {
@@ -96,7 +104,7 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, path string) error {
 	if err := plan.Keep(f.out); err != nil {
 		return err
 	}
-	stop, err := f.queue.serve(ctx, a, lab)
+	stop, err := f.queue.serve(ctx, a, lab, e)
 	if err != nil {
 		return err
 	}

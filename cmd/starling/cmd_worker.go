@@ -56,7 +56,7 @@ func (q *queueFlags) check(workers int) error {
 
 // serve lets the lab's rounds go through the queue, where one is asked for. stop
 // ends what it started.
-func (q *queueFlags) serve(ctx context.Context, a *app, lab *sweep.Lab) (stop func(), err error) {
+func (q *queueFlags) serve(ctx context.Context, a *app, lab *sweep.Lab, e engine) (stop func(), err error) {
 	if q.url == "" && q.listen == "" {
 		return func() {}, nil
 	}
@@ -86,12 +86,12 @@ func (q *queueFlags) serve(ctx context.Context, a *app, lab *sweep.Lab) (stop fu
 	working, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	if q.workers > 0 {
-		w := &queue.Worker{Version: version, Parallel: q.workers, Log: log}
+		w := &queue.Worker{Version: version, Engine: e.name, Trainer: lab.Trainer, Parallel: q.workers, Log: log}
 		go func() { done <- w.Run(working, b) }()
 	} else {
 		done <- nil
 	}
-	lab.Collect = queue.NewReducer(b, version, log).Collect
+	lab.Collect = queue.NewReducer(b, version, e.name, log).Collect
 	return func() {
 		cancel()
 		if err := errors.Join(<-done, b.Close()); err != nil {
@@ -106,6 +106,7 @@ func newWorkerCmd(a *app) *cobra.Command {
 		url    string
 		access queue.Access
 		w      queue.Worker
+		choice engineFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "worker --nats URL",
@@ -113,9 +114,10 @@ func newWorkerCmd(a *app) *cobra.Command {
 		Long: `Take clients of starling simulate and starling sweep from a NATS work queue, let
 them contribute, and send back the sum. A worker needs nothing but the URL that the
 simulation prints, or that of your cluster; it can be killed and started at any time
-without changing what comes out. It must be the same build of this program.`,
+without changing what comes out. It must be the same build of this program and
+compute with the engine that the simulation computes with.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if url == "" {
 				return usagef("--nats is missing: the URL that starling simulate --nats-listen prints, or a cluster's")
 			}
@@ -125,6 +127,12 @@ without changing what comes out. It must be the same build of this program.`,
 			if w.AckWait < time.Second || w.AckWait > time.Hour {
 				return usagef("--ack-wait is %v, must be in 1s..1h", w.AckWait)
 			}
+			e, err := choice.open()
+			if err != nil {
+				return err
+			}
+			w.Engine, w.Trainer = e.name, e.trainer(w.Parallel)
+			defer func() { err = errors.Join(err, w.Trainer.Close()) }()
 			b, err := queue.Connect(cmd.Context(), url, access)
 			if err != nil {
 				return err
@@ -141,5 +149,6 @@ without changing what comes out. It must be the same build of this program.`,
 	fl.IntVar(&w.Parallel, "parallel", runtime.NumCPU(), "clients that train side by side")
 	fl.DurationVar(&w.AckWait, "ack-wait", 15*time.Second, "how long what a dead worker had in hand waits for another")
 	accessFlags(fl, &access)
+	choice.add(fl)
 	return cmd
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/gomlx/compute"
+
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
@@ -22,8 +24,8 @@ type evaluator struct {
 	classes   int
 }
 
-// newEvaluators makes one for each set; nil for nil. They share the base.
-func newEvaluators(base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]*evaluator, error) {
+// newEvaluators makes one for each set, on a backend; nil for nil. They share the base.
+func newEvaluators(be compute.Backend, base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]*evaluator, error) {
 	tok, err := tokenizer.ParseFor(base.Tokenizer, base.Config.VocabSize, base.Config.PadTokenID)
 	if err != nil {
 		return nil, err
@@ -38,7 +40,7 @@ func newEvaluators(base *model.Base, layout *model.Layout, sequence int, sets ..
 			return nil, fmt.Errorf("no examples to evaluate on")
 		}
 		if p == nil {
-			if p, err = nn.NewPredictor(layout, base, sequence, compiler.New()); err != nil {
+			if p, err = nn.NewPredictor(layout, base, sequence, be); err != nil {
 				return nil, err
 			}
 		}
@@ -58,7 +60,7 @@ func newEvaluators(base *model.Base, layout *model.Layout, sequence int, sets ..
 type scores struct{ validation, test *evaluator }
 
 func newScores(base *model.Base, layout *model.Layout, sequence int, validation, test *dataset.Set) (scores, error) {
-	e, err := newEvaluators(base, layout, sequence, validation, test)
+	e, err := newEvaluators(compiler.New(), base, layout, sequence, validation, test)
 	if err != nil {
 		return scores{}, err
 	}

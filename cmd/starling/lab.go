@@ -16,19 +16,17 @@ import (
 	"github.com/starling-fl/starling/simulate/sweep"
 )
 
-// engineProgram is the compiled training program: the one a fleet runs.
-const engineProgram = "program"
-
-// newLab makes what the simulations of a command share.
-func newLab(base *model.Base, workers int, columns dataset.Columns) *sweep.Lab {
+// newLab makes what the simulations of a command share; close ends it.
+func newLab(base *model.Base, workers int, e engine, columns dataset.Columns) (lab *sweep.Lab, close func() error) {
 	type key struct {
 		path string
 		seed uint64
 	}
 	var mu sync.Mutex
 	known := map[key]*sweep.Data{} // by mu: a grid asks for the same few again and again
+	trainer := e.trainer(workers)
 	return &sweep.Lab{
-		Base: base, Workers: workers, Engine: engineProgram, Version: version,
+		Base: base, Workers: workers, Engine: e.name, Trainer: trainer, Compile: e.compile, Version: version, Start: loadStart,
 		Data: func(path string, seed uint64) (*sweep.Data, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -42,14 +40,14 @@ func newLab(base *model.Base, workers int, columns dataset.Columns) *sweep.Lab {
 			return d, err
 		},
 		Evaluators: func(b *model.Base, l *model.Layout, sequence int, sets ...*dataset.Set) ([]sweep.Evaluator, error) {
-			made, err := newEvaluators(b, l, sequence, sets...)
+			made, err := newEvaluators(e.backend, b, l, sequence, sets...)
 			out := make([]sweep.Evaluator, len(made))
-			for i, e := range made {
-				out[i] = labEvaluator{e}
+			for i, m := range made {
+				out[i] = labEvaluator{m}
 			}
 			return out, err
 		},
-	}
+	}, trainer.Close
 }
 
 // labEvaluator is an evaluator that also says macro-F1.

@@ -46,7 +46,7 @@ func NewPredictor(layout *model.Layout, base *model.Base, seq int, be compute.Ba
 	if err != nil {
 		return nil, err
 	}
-	p.frozen, err = frozenBuffers(prog, base)
+	p.frozen, err = frozenBuffers(prog, base, map[string]compute.Buffer{})
 	return p, err
 }
 

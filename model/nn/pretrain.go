@@ -46,8 +46,10 @@ type PretrainSpec struct {
 	StatePath string
 
 	// Backend runs the steps; nil is the Go backend. The compiler's programs
-	// are several times faster.
+	// are several times faster. Engine names it: a run that was interrupted goes on
+	// with the one that it began with only.
 	Backend compute.Backend
+	Engine  string
 }
 
 // DefaultPretrain fills in what a base of this configuration trains well with.

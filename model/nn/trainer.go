@@ -3,6 +3,7 @@ package nn
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/gomlx/compute"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/starling-fl/starling/trainer"
 )
 
-// Trainer runs training steps on GoMLX's Go backend: the reference for the
-// compiled program. It is safe for concurrent use; concurrent calls run side
+// Trainer runs training steps on a GoMLX backend: on the Go one, the reference for
+// the compiled program. It is safe for concurrent use; concurrent calls run side
 // by side.
 type Trainer struct {
 	spec    StepSpec
@@ -22,29 +23,40 @@ type Trainer struct {
 	frozen  map[string]compute.Buffer // read-only after NewTrainer
 }
 
-// NewTrainer compiles the step and loads the frozen weights. A base that does
-// not fit the specification is refused with the name of the tensor.
+// NewTrainer compiles the step for the Go backend and loads the frozen weights. A
+// base that does not fit the specification is refused with the name of the tensor.
 func NewTrainer(spec StepSpec, base *model.Base) (*Trainer, error) {
+	return newTrainer(nil, spec, base, map[string]compute.Buffer{})
+}
+
+// newTrainer compiles the step for a backend, nil being the Go one. frozen are the
+// base's tensors that are on it already; those that the step adds are put there.
+func newTrainer(be compute.Backend, spec StepSpec, base *model.Base, frozen map[string]compute.Buffer) (*Trainer, error) {
 	lay, err := spec.Layout()
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{spec: spec, layout: lay, frozen: map[string]compute.Buffer{}}
+	t := &Trainer{spec: spec, layout: lay}
 	if t.columns, err = task.Columns(lay, spec.Seq); err != nil {
 		return nil, err
 	}
-	if t.prog, err = compile(nil, fmt.Sprintf("step-b%d", spec.Rank), spec.Build); err != nil {
+	if t.prog, err = compile(be, fmt.Sprintf("step-b%d", spec.Rank), spec.Build); err != nil {
 		return nil, err
 	}
-	t.frozen, err = frozenBuffers(t.prog, base)
+	t.frozen, err = frozenBuffers(t.prog, base, frozen)
 	return t, err
 }
 
-// frozenBuffers loads a program's frozen parameters from the base.
-func frozenBuffers(p *program, base *model.Base) (map[string]compute.Buffer, error) {
+// frozenBuffers loads a program's frozen parameters from the base, but those that
+// are loaded already, and adds them to loaded.
+func frozenBuffers(p *program, base *model.Base, loaded map[string]compute.Buffer) (map[string]compute.Buffer, error) {
 	buffers := map[string]compute.Buffer{}
 	for _, param := range p.params {
 		if param.Role != Frozen {
+			continue
+		}
+		if b := loaded[param.Name]; b != nil {
+			buffers[param.Name] = b
 			continue
 		}
 		v, err := base.Tensor(param.Name)
@@ -58,7 +70,7 @@ func frozenBuffers(p *program, base *model.Base) (map[string]compute.Buffer, err
 		if err != nil {
 			return nil, err
 		}
-		buffers[param.Name] = b
+		buffers[param.Name], loaded[param.Name] = b, b
 	}
 	return buffers, nil
 }
@@ -67,6 +79,12 @@ func frozenBuffers(p *program, base *model.Base) (map[string]compute.Buffer, err
 // rank in the layout's order, with fresh optimizer state, and returns what
 // changed and the loss before each step. It checks ctx between steps.
 func (t *Trainer) Train(ctx context.Context, start []float32, batches []trainer.Batch, learningRate float32) (delta, losses []float32, err error) {
+	return t.train(ctx, start, trainer.Batches(batches...), learningRate, nil)
+}
+
+// train is Train with batches that are made one at a time, and word after each.
+func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[trainer.Batch, error], learningRate float32,
+	progress func(done int)) (delta, losses []float32, err error) {
 	if want := t.layout.Size(t.spec.Rank); len(start) != want {
 		return nil, nil, fmt.Errorf("nn: start has %d values at rank %d, want %d", len(start), t.spec.Rank, want)
 	}
@@ -91,15 +109,21 @@ func (t *Trainer) Train(ctx context.Context, start []float32, batches []trainer.
 			return nil, nil, err
 		}
 	}
-	for i, batch := range batches {
-		if err := ctx.Err(); err != nil {
+	for batch, err := range batches {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
 			return nil, nil, err
 		}
-		loss, err := t.step(state, batch, learningRate, float32(i+1))
+		loss, err := t.step(state, batch, learningRate, float32(len(losses)+1))
 		if err != nil {
 			return nil, nil, err
 		}
 		losses = append(losses, loss)
+		if progress != nil {
+			progress(len(losses))
+		}
 	}
 	delta = make([]float32, 0, len(start))
 	for _, span := range t.layout.Spans(t.spec.Rank) {

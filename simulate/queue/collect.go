@@ -23,6 +23,7 @@ const itemClients = 16
 type Reducer struct {
 	broker  *Broker
 	version string
+	engine  string
 	log     *slog.Logger
 	run     string
 	number  uint64 // of the next item
@@ -32,13 +33,13 @@ type Reducer struct {
 	Patience time.Duration
 }
 
-// NewReducer begins a run. version names the program: workers of another refuse
-// its items. log may be nil.
-func NewReducer(b *Broker, version string, log *slog.Logger) *Reducer {
+// NewReducer begins a run. version names the program and engine what it trains with:
+// workers of another leave its items alone. log may be nil.
+func NewReducer(b *Broker, version, engine string, log *slog.Logger) *Reducer {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Reducer{broker: b, version: version, log: log, run: nuid.Next(), stored: map[[32]byte]blob{}, Patience: 30 * time.Second}
+	return &Reducer{broker: b, version: version, engine: engine, log: log, run: nuid.Next(), stored: map[[32]byte]blob{}, Patience: 30 * time.Second}
 }
 
 // Collect implements [simulate.Collect].
@@ -95,7 +96,7 @@ func (r *Reducer) Collect(ctx context.Context, a *simulate.Assignment, n int, pu
 				return nil, err
 			}
 		case <-silence.C:
-			r.log.Warn("waiting for workers: start some with starling worker", "items", len(waiting), "silent_for", r.Patience)
+			r.log.Warn("waiting for workers: start some with starling worker", "engine", r.engine, "items", len(waiting), "silent_for", r.Patience)
 		case o := <-arrived:
 			silence.Reset(r.Patience)
 			places, ours := waiting[o.Number]
@@ -118,7 +119,7 @@ func (r *Reducer) Collect(ctx context.Context, a *simulate.Assignment, n int, pu
 
 // prepare stores what a round's items refer to.
 func (r *Reducer) prepare(ctx context.Context, a *simulate.Assignment) (*item, error) {
-	it := &item{Version: r.version, Run: r.run, Plan: a.Plan, Base: blob(a.BaseSHA256)}
+	it := &item{Version: r.version, Engine: r.engine, Run: r.run, Plan: a.Plan, Base: blob(a.BaseSHA256)}
 	if _, ok := r.stored[a.BaseSHA256]; !ok {
 		b, err := a.Base.Blob()
 		if err != nil {

@@ -25,6 +25,7 @@ type item struct {
 	Program blob          `cbor:"6,keyasint"`
 	Start   blob          `cbor:"7,keyasint"`
 	Clients []client      `cbor:"8,keyasint"`
+	Engine  string        `cbor:"9,keyasint"` // that trains: bits differ between engines
 }
 
 // blob names bytes in the object store.

@@ -107,18 +107,18 @@ func TestEqualToOneProcess(t *testing.T) {
 	cfg := config(t)
 	want := play(t, cfg)
 	b := embed(t, "127.0.0.1:0")
-	first := work(t, b, &queue.Worker{Version: "v", Parallel: 2, AckWait: time.Second})
+	first := work(t, b, &queue.Worker{Version: "v", Engine: "e", Parallel: 2, AckWait: time.Second})
 	var once sync.Once
 	cfg.Progress = func(simulate.Round) {
 		once.Do(func() { // after the first round another takes over, from its own connection
 			far, err := queue.Connect(t.Context(), b.URL, queue.Access{})
 			ok(t, err)
 			t.Cleanup(func() { ok(t, far.Close()) })
-			work(t, far, &queue.Worker{Version: "v", Parallel: 1, AckWait: time.Second})
+			work(t, far, &queue.Worker{Version: "v", Engine: "e", Parallel: 1, AckWait: time.Second})
 			first()
 		})
 	}
-	cfg.Collect = queue.NewReducer(b, "v", nil).Collect
+	cfg.Collect = queue.NewReducer(b, "v", "e", nil).Collect
 	if got := play(t, cfg); got != want {
 		t.Errorf("over the queue:\n%s\nin one process:\n%s", got, want)
 	}
@@ -153,28 +153,31 @@ func TestItemsOfStoppedWorkersAreDone(t *testing.T) {
 	b := embed(t, "")
 	s := &stubborn{Trainer: edge.NewProgramTrainer(2), left: 2, hung: make(chan struct{}, 2)}
 	defer s.Close()
-	stop := work(t, b, &queue.Worker{Version: "v", Parallel: 2, Trainer: s, AckWait: time.Second})
+	stop := work(t, b, &queue.Worker{Version: "v", Engine: "e", Parallel: 2, Trainer: s, AckWait: time.Second})
 	got := make(chan string, 1)
-	cfg.Collect = queue.NewReducer(b, "v", nil).Collect
+	cfg.Collect = queue.NewReducer(b, "v", "e", nil).Collect
 	go func() { got <- play(t, cfg) }()
 	watchdog.Recv(t, "an item in hand", s.hung)
 	watchdog.Recv(t, "a second one", s.hung)
 	stop()
-	work(t, b, &queue.Worker{Version: "v", Parallel: 1, AckWait: time.Second})
+	work(t, b, &queue.Worker{Version: "v", Engine: "e", Parallel: 1, AckWait: time.Second})
 	if got := watchdog.Recv(t, "the result", got); got != want {
 		t.Errorf("with stopped workers:\n%s\nin one process:\n%s", got, want)
 	}
 }
 
-// A worker of another version would compute other bits: it leaves items alone.
+// A worker of another version, or with another engine, would compute other bits: it
+// leaves items alone.
 func TestAnotherVersionRefuses(t *testing.T) {
 	cfg := config(t)
 	b := embed(t, "")
 	worked := make(chan int, 100)
-	work(t, b, &queue.Worker{Version: "old", Parallel: 1, AckWait: time.Second, Done: func(n int) { worked <- n }})
+	done := func(n int) { worked <- n }
+	work(t, b, &queue.Worker{Version: "old", Engine: "e", Parallel: 1, AckWait: time.Second, Done: done})
+	work(t, b, &queue.Worker{Version: "new", Engine: "f", Parallel: 1, AckWait: time.Second, Done: done})
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	cfg.Collect = queue.NewReducer(b, "new", nil).Collect
+	cfg.Collect = queue.NewReducer(b, "new", "e", nil).Collect
 	r, err := simulate.New(cfg)
 	ok(t, err)
 	defer r.Close()
@@ -182,7 +185,7 @@ func TestAnotherVersionRefuses(t *testing.T) {
 		t.Errorf("a round without a worker of its version: %v", err)
 	}
 	if len(worked) != 0 {
-		t.Error("an item of another version was done")
+		t.Error("an item of another version or engine was done")
 	}
 }
 
@@ -191,8 +194,8 @@ func TestAFailureIsSaid(t *testing.T) {
 	cfg := config(t)
 	cfg.Compile = func(coordinator.ProgramSpec) ([]byte, error) { return []byte("no program"), nil }
 	b := embed(t, "")
-	work(t, b, &queue.Worker{Version: "v", Parallel: 1, AckWait: time.Second})
-	cfg.Collect = queue.NewReducer(b, "v", nil).Collect
+	work(t, b, &queue.Worker{Version: "v", Engine: "e", Parallel: 1, AckWait: time.Second})
+	cfg.Collect = queue.NewReducer(b, "v", "e", nil).Collect
 	r, err := simulate.New(cfg)
 	ok(t, err)
 	defer r.Close()

@@ -19,6 +19,7 @@ import (
 // Worker takes items from the queue. It keeps nothing but a cache.
 type Worker struct {
 	Version  string
+	Engine   string       // what Trainer computes with: items of another are left alone
 	Parallel int          // clients that train side by side, at least 1
 	Log      *slog.Logger // may be nil
 	Trainer  edge.Trainer // nil: compiled programs
@@ -115,8 +116,8 @@ func (w *Worker) handle(ctx context.Context, m jetstream.Msg) {
 		w.settle(m.Term())
 		return
 	}
-	if it.Version != w.Version {
-		back("it was made by "+it.Version+", this is "+w.Version, nil, 2*time.Second)
+	if it.Version != w.Version || it.Engine != w.Engine {
+		back(fmt.Sprintf("it was made by %s for %q, this is %s with %q", it.Version, it.Engine, w.Version, w.Engine), nil, 2*time.Second)
 		return
 	}
 	if _, err := w.broker.alive.Get(ctx, it.Run); errors.Is(err, jetstream.ErrKeyNotFound) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate"
@@ -18,12 +19,18 @@ type Lab struct {
 	Base    *model.Base
 	Workers int    // clients that train side by side, at least 1
 	Engine  string // of the local steps: bits differ between engines
+	// Trainer and Compile are the engine's (simulate.Config); nil: the compiled program.
+	Trainer edge.Trainer
+	Compile coordinator.Compile
 	Version string // of this program
 	// Data yields a labelled file with a part held out for validation and one for
 	// test; an empty path, generated invoices without the training part.
 	Data func(path string, seed uint64) (*Data, error)
 	// Evaluators score adapters, one on each set; they share the base.
 	Evaluators func(base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]Evaluator, error)
+	// Start reads the adapter that a job names as its start (adapter.start); nil: none can
+	// be named.
+	Start func(j coordinator.Job, base *model.Base) (*model.Adapter, error)
 	// Collect lets cohorts contribute elsewhere; nil: Workers of this process.
 	Collect simulate.Collect
 	// Progress is called after each round of a run; may be nil.
@@ -114,10 +121,29 @@ func (l *Lab) job(s Settings) (*Data, job.Job, error) {
 // read, a budget that its rounds cannot keep. It runs nothing.
 func (l *Lab) Check(s Settings) error {
 	_, j, err := l.job(s)
-	if err == nil {
-		_, err = coordinator.NewCore(j, l.Base, Seed(s.Seed))
+	if err != nil {
+		return err
 	}
-	return err
+	core, err := coordinator.NewCore(j, l.Base, Seed(s.Seed))
+	if err != nil {
+		return err
+	}
+	start, err := l.start(j)
+	if err != nil || start == nil {
+		return err
+	}
+	return core.StartFrom(start)
+}
+
+// start is the adapter that the job's first round begins with; nil: a fresh one.
+func (l *Lab) start(j coordinator.Job) (*model.Adapter, error) {
+	if j.Adapter.Start == "" {
+		return nil, nil
+	}
+	if l.Start == nil {
+		return nil, badSetting("adapter.start is %q: no adapter can be read here", j.Adapter.Start)
+	}
+	return l.Start(j, l.Base)
 }
 
 // Setup loads the data, divides it and fills in the job.
@@ -134,6 +160,10 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
+	start, err := l.start(job)
+	if err != nil {
+		return nil, err
+	}
 	validation := d.Validation
 	if s.Validation > 0 && len(validation.Examples) > s.Validation {
 		validation = &dataset.Set{Name: validation.Name, Labels: validation.Labels, Examples: validation.Examples[:s.Validation]}
@@ -144,7 +174,8 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 	}
 	out := &Setup{Data: d, Job: job, Validation: evaluators[0], Test: evaluators[1]}
 	out.Config = simulate.Config{
-		Job: job, Base: l.Base, Population: population, Data: how, Seed: Seed(s.Seed), Workers: max(1, l.Workers), Collect: l.Collect,
+		Job: job, Base: l.Base, Start: start, Population: population, Data: how, Seed: Seed(s.Seed), Workers: max(1, l.Workers), Collect: l.Collect,
+		Trainer: l.Trainer, Compile: l.Compile, Engine: l.Engine,
 		Evaluator: out.Validation, Every: s.Every, Ranks: s.Ranks,
 	}
 	return out, nil

@@ -106,11 +106,36 @@ func Parse(r io.Reader, dir string) (*Plan, error) {
 		return nil, err
 	}
 	for i := range p.Points {
-		if d := &p.Points[i].Settings.Data; *d != "" && !filepath.IsAbs(*d) {
-			*d = filepath.Join(dir, *d)
+		s := &p.Points[i].Settings
+		if s.Data != "" && !filepath.IsAbs(s.Data) {
+			s.Data = filepath.Join(dir, s.Data)
 		}
+		*s = s.beside(dir)
 	}
 	return p, p.check()
+}
+
+// beside looks for the adapter that the job starts from in the file's own folder first.
+func (s Settings) beside(dir string) Settings {
+	at, ok := lookup(s.Job, "adapter.start")
+	start, isText := at.(string)
+	if !ok || !isText || start == "" || filepath.IsAbs(start) {
+		return s
+	}
+	if info, err := os.Stat(filepath.Join(dir, start)); err == nil && info.IsDir() {
+		s.Job = clone(s.Job)
+		set(s.Job, "adapter.start", filepath.Join(dir, start))
+	}
+	return s
+}
+
+// WithJob returns the settings with the keys of a job file.
+func (s Settings) WithJob(path string) (Settings, error) {
+	var err error
+	if s.Job, err = readJob(path, ""); err != nil {
+		return s, err
+	}
+	return s.beside(filepath.Dir(path)), nil
 }
 
 func readJob(path, dir string) (map[string]any, error) {

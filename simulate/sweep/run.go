@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,9 @@ type Record struct {
 	Version  string            `json:"version"`
 	Base     string            `json:"base"` // SHA-256 of the base, hexadecimal
 	Data     string            `json:"data"` // how the population was put together
+	// Start is the SHA-256 of the adapter that the first round began with, hexadecimal;
+	// "" for a fresh one.
+	Start string `json:"start,omitempty"`
 
 	Values          int     `json:"values"` // trained, at the largest rank
 	Rho             float64 `json:"rho"`
@@ -59,7 +63,7 @@ const (
 )
 
 // ErrOther is a folder whose run was made with something else.
-var ErrOther = errors.New("made with another base or engine")
+var ErrOther = errors.New("made with another base, engine or adapter.start")
 
 // Make makes the point's run in its folder below dir, or takes up where it was
 // interrupted. A run that is done is read; done tells which.
@@ -73,9 +77,13 @@ func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bo
 	if err != nil {
 		return nil, false, err
 	}
+	start, err := l.startHash(p.Settings)
+	if err != nil {
+		return nil, false, err
+	}
 	if r, err := readRecord(folder); err == nil {
-		if r.Base != base || r.Engine != l.Engine {
-			return nil, true, fmt.Errorf("%s: %w: base %.12s, engine %s; use another folder", folder, ErrOther, r.Base, r.Engine)
+		if r.Base != base || r.Engine != l.Engine || r.Start != start {
+			return nil, true, fmt.Errorf("%s: %w: base %.12s, engine %s, start %.12s; use another folder", folder, ErrOther, r.Base, r.Engine, r.Start)
 		}
 		r.On = p.On
 		return r, true, nil
@@ -103,7 +111,7 @@ func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bo
 		return nil, false, err
 	}
 	r = &Record{
-		ID: id, On: p.On, Settings: p.Settings, Engine: l.Engine, Version: l.Version, Base: base, Data: s.Config.Data,
+		ID: id, On: p.On, Settings: p.Settings, Engine: l.Engine, Version: l.Version, Base: base, Data: s.Config.Data, Start: start,
 	}
 	if err := r.fill(ctx, s, result); err != nil {
 		return nil, false, err
@@ -118,6 +126,24 @@ func (l *Lab) base() (string, error) {
 		return "", err
 	}
 	return hash(b), nil
+}
+
+// startHash is the SHA-256 of the adapter that settings name as their start; "" where
+// they name none.
+func (l *Lab) startHash(s Settings) (string, error) {
+	if at, ok := lookup(s.Job, "adapter.start"); !ok || at == "" {
+		return "", nil
+	}
+	_, j, err := l.job(s)
+	if err != nil {
+		return "", err
+	}
+	a, err := l.start(j)
+	if err != nil || a == nil {
+		return "", err
+	}
+	sum, err := simulate.AdapterSHA256(a)
+	return hex.EncodeToString(sum[:]), err
 }
 
 // fill computes the record's figures; the test split is asked once, at the rank

@@ -1,0 +1,227 @@
+package nn
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/gomlx/compute"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/trainer"
+)
+
+// Hosted trains on a GoMLX backend of this host, such as XLA: the graphs of the
+// compiled programs, in a simulation that nobody's sandbox has to hold. In place of
+// a program a task carries the description of its step. Steps are compiled once for
+// each rank, which may take seconds, and share the base's weights on the backend.
+type Hosted struct {
+	backend compute.Backend
+	read    func(description []byte, base *model.Base) (StepSpec, error)
+	slots   chan struct{}
+
+	mu      sync.Mutex
+	weights map[[32]byte]map[string]compute.Buffer // by base; by mu
+	steps   []*hostedStep                          // by mu; most recently used last
+}
+
+// keptSteps bounds the compiled steps that wait for another round of their rank.
+const keptSteps = 64
+
+// hostedStep is a step that is compiled, or being compiled.
+type hostedStep struct {
+	base [32]byte      // whose weights it has
+	sum  [32]byte      // of its description
+	made chan struct{} // closed once trainer or err is there
+	used int           // trainings that hold it; by Hosted.mu
+
+	trainer *Trainer
+	err     error
+}
+
+var _ trainer.Trainer = (*Hosted)(nil)
+
+// NewHosted lets at most parallel trainings run at once; the others wait. read
+// makes a step of a task's description, over the base.
+func NewHosted(be compute.Backend, parallel int, read func(description []byte, base *model.Base) (StepSpec, error)) *Hosted {
+	return &Hosted{backend: be, read: read, slots: make(chan struct{}, max(1, parallel)), weights: map[[32]byte]map[string]compute.Buffer{}}
+}
+
+// Train is trainer.Trainer's. It bounds no work: the step is this program's own.
+func (h *Hosted) Train(ctx context.Context, t trainer.Task) ([]float32, error) {
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := h.take(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer h.put(s)
+	if err := s.trainer.fits(t); err != nil {
+		return nil, err
+	}
+	delta, losses, err := s.trainer.train(ctx, t.Start, t.Batches, t.Rate, func(done int) {
+		if t.Progress != nil {
+			t.Progress(done, t.Steps)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(losses) != t.Steps {
+		return nil, fmt.Errorf("nn: %d batches for %d steps", len(losses), t.Steps)
+	}
+	for i, v := range delta {
+		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%w: value %d of the update is %v", trainer.ErrDiverged, i, v)
+		}
+	}
+	return delta, nil
+}
+
+// fits refuses a task that the step was not described for.
+func (t *Trainer) fits(task trainer.Task) error {
+	s := t.spec
+	if s.Rank != task.Rank || s.Batch != task.Batch || s.Seq != task.Sequence || string(s.Optimizer) != task.Optimizer ||
+		!slices.EqualFunc(t.layout.Entries(), task.Layout.Entries(), func(a, b model.Entry) bool {
+			return a.Name == b.Name && slices.Equal(a.Shape, b.Shape)
+		}) {
+		return fmt.Errorf("nn: the task is %s at rank %d of %d x %d, its step %s at rank %d of %d x %d, over one layout or two",
+			task.Optimizer, task.Rank, task.Batch, task.Sequence, s.Optimizer, s.Rank, s.Batch, s.Seq)
+	}
+	return nil
+}
+
+// take returns the task's step and holds it; concurrent tasks of one kind wait for
+// the one that compiles.
+func (h *Hosted) take(ctx context.Context, t trainer.Task) (*hostedStep, error) {
+	sum := sha256.Sum256(t.Program)
+	h.mu.Lock()
+	i := slices.IndexFunc(h.steps, func(s *hostedStep) bool { return s.sum == sum && s.base == t.BaseSHA256 })
+	if i < 0 {
+		s := &hostedStep{base: t.BaseSHA256, sum: sum, made: make(chan struct{}), used: 1}
+		err := h.forget(keptSteps-1, t.BaseSHA256)
+		h.steps = append(h.steps, s)
+		h.mu.Unlock()
+		if err == nil {
+			s.trainer, err = h.compile(ctx, t)
+		}
+		s.err = err
+		close(s.made)
+		return h.held(s)
+	}
+	s := h.steps[i]
+	h.steps = append(slices.Delete(h.steps, i, i+1), s)
+	s.used++
+	h.mu.Unlock()
+	select {
+	case <-s.made:
+	case <-ctx.Done():
+		h.put(s)
+		return nil, ctx.Err()
+	}
+	if errors.Is(s.err, context.Canceled) { // whoever compiled it was stopped, we were not
+		h.put(s)
+		return h.take(ctx, t)
+	}
+	return h.held(s)
+}
+
+// held is a step that is made, or why it could not be.
+func (h *Hosted) held(s *hostedStep) (*hostedStep, error) {
+	if s.err != nil {
+		h.put(s)
+		return nil, s.err
+	}
+	return s, nil
+}
+
+// compile makes the task's step. It has mu: one step at a time puts the base's
+// weights on the backend, so that none is there twice.
+func (h *Hosted) compile(ctx context.Context, t trainer.Task) (*Trainer, error) {
+	base, err := t.Base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := h.read(t.Program, base)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := h.weights[t.BaseSHA256]
+	if w == nil {
+		w = map[string]compute.Buffer{}
+		h.weights[t.BaseSHA256] = w
+	}
+	return newTrainer(h.backend, spec, base, w)
+}
+
+// put lets go of a step; one that could not be made is forgotten.
+func (h *Hosted) put(s *hostedStep) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.used--
+	select {
+	case <-s.made:
+	default:
+		return
+	}
+	if s.err != nil {
+		h.steps = slices.DeleteFunc(h.steps, func(x *hostedStep) bool { return x == s })
+	}
+}
+
+// forget frees steps that nobody holds: all of other bases, with their weights, and
+// of this base the least recently used until keep are left. It is called with mu
+// held.
+func (h *Hosted) forget(keep int, base [32]byte) error {
+	excess := -keep
+	for _, s := range h.steps {
+		if s.base == base {
+			excess++
+		}
+	}
+	bases := map[[32]byte]bool{base: true}
+	h.steps = slices.DeleteFunc(h.steps, func(s *hostedStep) bool {
+		if s.used > 0 || s.base == base && excess <= 0 {
+			bases[s.base] = true
+			return false
+		}
+		if s.base == base {
+			excess--
+		}
+		if s.trainer != nil {
+			s.trainer.prog.graph.Finalize()
+		}
+		return true
+	})
+	var errs []error
+	for sum, w := range h.weights {
+		if bases[sum] {
+			continue
+		}
+		for _, b := range w {
+			errs = append(errs, b.Finalize())
+		}
+		delete(h.weights, sum)
+	}
+	return errors.Join(errs...)
+}
+
+// Close frees what is on the backend, which stays open. No training may be running.
+func (h *Hosted) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.forget(0, [32]byte{})
+}
