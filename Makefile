@@ -47,9 +47,8 @@ lint: ## gofmt, go vet, staticcheck, vanishing errors, go.mod tidiness; govulnch
 	elif echo "$$out" | grep -qiE 'dial|lookup|fetch|forbidden|403|no such host|connection'; then echo "govulncheck: database not reachable, skipped"; \
 	else echo "$$out"; exit 1; fi
 
-bench: build ## Run every benchmark and the comparisons with peers (long)
-	$(GO) test -run xxx -bench . -benchmem ./...
-	@for s in $$(ls bench/*/run.sh | grep -v interop); do echo "== $$s"; $$s || exit 1; done
+bench: build ## Run the benchmarks and the comparisons with peers, and write docs/BENCHMARKS.md (long; ONLY=secagg,quant for some)
+	$(GO) run ./bench/tables -only '$(ONLY)'
 
 xla: ## Hold XLA against the compiled program (fetches a pinned CPU plugin once, 63 MB; STARLING_PJRT=PATH for another)
 	@GO=$(GO) sh xla/test.sh

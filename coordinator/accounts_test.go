@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/cputime"
 )
 
 // accountedJob is a private one of so many rounds, drawn by coins.
@@ -133,6 +134,7 @@ func BenchmarkAccounting(b *testing.B) {
 		terms := accountedJob(b, rounds)
 		all := drawn(b, terms, rounds)
 		b.Run(fmt.Sprintf("planned/T=%d", rounds), func(b *testing.B) {
+			defer cputime.Benchmark(b)()
 			for b.Loop() { // a whole job, its account included
 				a, err := newAccounts(terms, nil)
 				if err != nil {
@@ -151,6 +153,7 @@ func BenchmarkAccounting(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rounds), "ns/round")
 		})
 		b.Run(fmt.Sprintf("anew/T=%d", rounds), func(b *testing.B) {
+			defer cputime.Benchmark(b)()
 			for i := 0; b.Loop(); i++ { // one round of it
 				if _, err := terms.guarantees(all[:1+i*37%rounds]); err != nil {
 					b.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -105,6 +106,7 @@ func BenchmarkAssembly(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.SetBytes(int64(size))
+	defer cputime.Benchmark(b)()
 	for b.Loop() {
 		m, err := wire.Decode(f, wire.FromDevice)
 		if err != nil {

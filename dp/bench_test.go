@@ -3,6 +3,8 @@ package dp
 import (
 	"fmt"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/cputime"
 )
 
 func BenchmarkEpsilon(b *testing.B) {
@@ -14,6 +16,7 @@ func BenchmarkEpsilon(b *testing.B) {
 		for _, acct := range []Accountant{Tight, RDP} {
 			b.Run(fmt.Sprintf("%s/q=%g,z=%g,T=%d,delta=%g", acct, c.q, c.z, c.rounds, c.delta), func(b *testing.B) {
 				var g Guarantee
+				defer cputime.Benchmark(b)()
 				for b.Loop() {
 					var err error
 					if g, err = Epsilon([]Event{Rounds(Mechanism{c.q, c.z}, c.rounds)}, c.delta, acct); err != nil {
@@ -31,6 +34,7 @@ func BenchmarkEpsilon(b *testing.B) {
 func BenchmarkCalibrateNoise(b *testing.B) {
 	for _, acct := range []Accountant{Tight, RDP} {
 		b.Run(string(acct), func(b *testing.B) {
+			defer cputime.Benchmark(b)()
 			for b.Loop() {
 				if _, err := CalibrateNoise(2, 1e-6, 0.01, 2000, acct); err != nil {
 					b.Fatal(err)
@@ -43,6 +47,7 @@ func BenchmarkCalibrateNoise(b *testing.B) {
 func BenchmarkClip(b *testing.B) {
 	x := make([]float32, 1<<20)
 	b.SetBytes(int64(4 * len(x)))
+	defer cputime.Benchmark(b)()
 	for b.Loop() {
 		for i := range x {
 			x[i] = 1

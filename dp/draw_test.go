@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/cputime"
 )
 
 // Members without keys have the same coins as keys at the same places, and their
@@ -66,6 +68,7 @@ func TestNumberedIsSmall(t *testing.T) {
 }
 
 func BenchmarkDrawNumbered(b *testing.B) {
+	defer cputime.Benchmark(b)()
 	for b.Loop() {
 		if _, _, err := Numbered(1_000_000)(1e-4, rand.NewChaCha8([32]byte{1})); err != nil {
 			b.Fatal(err)

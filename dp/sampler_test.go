@@ -11,6 +11,8 @@ import (
 	"math"
 	"math/big"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/cputime"
 )
 
 // drbg is AES-128-CTR over a fixed key: statistical tests with it always see
@@ -353,6 +355,7 @@ func BenchmarkSampler(b *testing.B) {
 		b.Run(fmt.Sprintf("sigma=%.3g", math.Sqrt(v.Float())), func(b *testing.B) {
 			s := NewSampler(rand.Reader)
 			dst := make([]int64, 8192)
+			defer cputime.Benchmark(b)()
 			for b.Loop() {
 				if err := s.Sample(dst, v); err != nil {
 					b.Fatal(err)

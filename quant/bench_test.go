@@ -3,6 +3,8 @@ package quant
 import (
 	"crypto/rand"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/cputime"
 )
 
 // benchDim is the length of a rank-16 adapter of BERT-small with its head.
@@ -19,13 +21,13 @@ func loop(b *testing.B, bytes int, f func() error) {
 	if bytes != 0 {
 		b.SetBytes(int64(bytes))
 	}
-	began := cpuTime()
+	began := cputime.Now()
 	for b.Loop() {
 		if err := f(); err != nil {
 			b.Fatal(err)
 		}
 	}
-	each := (cpuTime() - began).Seconds() / float64(b.N)
+	each := (cputime.Now() - began).Seconds() / float64(b.N)
 	if bytes == 0 {
 		b.ReportMetric(1e3*each, "cpu-ms")
 	} else {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"filippo.io/edwards25519"
+
+	"github.com/starling-fl/starling/internal/cputime"
 )
 
 // torsion is a point of order 8.
@@ -300,6 +302,7 @@ func BenchmarkVerify(b *testing.B) {
 		}
 	}
 	b.Run("singly", func(b *testing.B) {
+		defer cputime.Benchmark(b)()
 		for b.Loop() {
 			for _, x := range all {
 				if !ed25519.Verify(x.key[:], x.statement, x.sign[:]) {
@@ -309,6 +312,7 @@ func BenchmarkVerify(b *testing.B) {
 		}
 	})
 	b.Run("plain", func(b *testing.B) {
+		defer cputime.Benchmark(b)()
 		for b.Loop() {
 			for _, x := range all {
 				if !verify(x.key[:], x.statement, x.sign[:]) {
@@ -318,6 +322,7 @@ func BenchmarkVerify(b *testing.B) {
 		}
 	})
 	b.Run("batch", func(b *testing.B) {
+		defer cputime.Benchmark(b)()
 		for b.Loop() {
 			if sound, err := verifyBatch(rand, all); err != nil || !sound {
 				b.Fatal("refused")

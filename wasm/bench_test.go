@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/cputime"
 )
 
 // BenchmarkLoops measures what it costs to be sure that a loop ends: a loop with
@@ -49,6 +51,7 @@ func BenchmarkLoops(b *testing.B) {
 			defer host.close()
 			in, err := host.instantiate(b.Context(), 0, 1, true)
 			check(b, err)
+			defer cputime.Benchmark(b)()
 			for b.Loop() {
 				check(b, in.call(b.Context(), false, 0, 1<<40))
 			}
@@ -66,6 +69,7 @@ func BenchmarkVerify(b *testing.B) {
 	}
 	program := m.assemble()
 	b.SetBytes(int64(len(program)))
+	defer cputime.Benchmark(b)()
 	for b.Loop() {
 		if _, err := Verify(program, Limits{}); err != nil {
 			b.Fatal(err)
@@ -85,6 +89,7 @@ func BenchmarkStep(b *testing.B) {
 			}
 			in := instance(b, load(b, m, Config{}))
 			fillToy(b, in)
+			defer cputime.Benchmark(b)()
 			for b.Loop() {
 				check(b, in.Step(b.Context()))
 			}

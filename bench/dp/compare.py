@@ -114,7 +114,7 @@ def timed(run, job):
 
 
 def main():
-    binary, target = sys.argv[1], sys.argv[2]
+    binary = sys.argv[1]
     peers = {"starling tight": lambda: starling(binary, "tight"), "starling rdp": lambda: starling(binary, "rdp"),
              "google pld": lambda: google("pld"), "google rdp": lambda: google("rdp"),
              "opacus rdp": lambda: opacus("rdp"), "opacus prv": lambda: opacus("prv")}
@@ -141,10 +141,19 @@ def main():
         for name, (hi, lo, s) in results.items():
             note = "below" if hi < truth * (1 - 1e-9) else f"{hi / best - 1:.2e}"
             rows.append([*job, name, f"{hi:.9g}", "" if lo is None else f"{lo:.9g}", note, f"{s:.3f}"])
-    with open(target, "w", newline="") as f:
-        out = csv.writer(f)
-        out.writerow(["q", "z", "rounds", "delta", "accountant", "epsilon", "lower", "excess", "seconds"])
-        out.writerows(rows)
+    columns = ["q", "z", "rounds", "delta", "accountant", "epsilon", "lower", "excess", "seconds"]
+    if len(sys.argv) > 2:
+        with open(sys.argv[2], "w", newline="") as f:
+            out = csv.writer(f)
+            out.writerow(columns)
+            out.writerows(rows)
+        return
+    names = list(runs)
+    print("| q, z, rounds, delta | " + " | ".join(names) + " |")
+    print("| --- " * (len(names) + 1) + "|")
+    for job in JOBS:
+        cells = {r[4]: f"{r[7]}, {float(r[8]):.2g} s" for r in rows if tuple(r[:4]) == tuple(job)}
+        print(f"| {', '.join(f'{v:g}' for v in job)} | " + " | ".join(cells.get(n, "-") for n in names) + " |")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 # from PyPI, in one run: epsilon and time for the same jobs. Python packages go
 # into a throw-away environment. Needs python3 with venv, and go.
 #
-#     bench/dp/run.sh [output.csv]
+#     bench/dp/run.sh [output.csv]      without a file: a table on standard output
 #
 # The PyPI packages are not part of this repository and are never imported by it.
 set -eu
@@ -15,4 +15,4 @@ python3 -m venv "$work/venv"
 "$work/venv/bin/pip" -q install --disable-pip-version-check "dp-accounting==0.6.0" numpy scipy
 # Opacus depends on torch, its accountants do not use it: take the package alone.
 "$work/venv/bin/pip" -q install --disable-pip-version-check --no-deps opacus==1.5.4 || echo "opacus could not be installed; it is left out" >&2
-"$work/venv/bin/python" bench/dp/compare.py "$work/starling" "${1:-/dev/stdout}"
+"$work/venv/bin/python" bench/dp/compare.py "$work/starling" "$@"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/server"
+	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
@@ -64,11 +65,11 @@ func coordinate(ctx context.Context, o options) error {
 	co, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Hosts: []string{}, Progress: func(p coordinator.Status) {
 		switch {
 		case p.Attempt != attempt && p.State != coordinator.StateWaiting:
-			attempt, began, before = p.Attempt, time.Now(), cpu()
+			attempt, began, before = p.Attempt, time.Now(), cputime.Now().Seconds()
 			_ = out.Encode(report{Begins: true})
 		case (p.State == coordinator.StateCommitted || p.State == coordinator.StateAbandoned) && !began.IsZero():
 			_ = out.Encode(report{Round: p.Round, State: p.State, Reason: p.Reason, Dropped: p.Dropped,
-				Wall: time.Since(began).Seconds(), CPU: cpu() - before, Peak: peak()})
+				Wall: time.Since(began).Seconds(), CPU: cputime.Now().Seconds() - before, Peak: peak()})
 			began = time.Time{}
 		}
 	}})

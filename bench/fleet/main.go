@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -94,8 +95,9 @@ func drive(ctx context.Context, o options) error {
 	}
 	f := newFleet(o, token)
 	go f.run(ctx)
-	fmt.Printf("%d devices, %.0f %% hang up before their update, shards of at most %d, %d processors\n", o.Devices, 100*o.Drop, o.Shard, runtime.NumCPU())
-	fmt.Println("round | dropped | wall s | others % | coordinator cpu s | devices cpu s | wall / devices' work | coordinator MB | devices MB")
+	fmt.Printf("%d devices, %.0f %% hang up before their update, shards of at most %d, %d processors:\n\n", o.Devices, 100*o.Drop, o.Shard, runtime.NumCPU())
+	fmt.Println("| round | dropped | wall s | others % | coordinator cpu s | devices cpu s | wall / devices' work | coordinator MB | devices MB |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	before := take()
 	for lines.Scan() {
 		var r report
@@ -110,17 +112,17 @@ func drive(ctx context.Context, o options) error {
 		d := now.minus(before)
 		before = now
 		if r.State != "committed" {
-			fmt.Printf("%5d | %s: %s\n", r.Round, r.State, r.Reason)
+			fmt.Printf("| %d | %s: %s |\n", r.Round, r.State, r.Reason)
 			continue
 		}
 		// A processor that works for others is none of ours: the wall time that the
 		// round would take alone is that much shorter.
 		others := max(0, d.busy-r.CPU-d.cpu) / d.all
 		work := d.cpu / float64(runtime.NumCPU())
-		fmt.Printf("%5d | %7d | %6.2f | %8.0f | %17.2f | %13.2f | %6.2f, net %6.2f | %14.0f | %10.0f\n", r.Round, r.Dropped, r.Wall,
+		fmt.Printf("| %d | %d | %.2f | %.0f | %.2f | %.2f | %.2f, net %.2f | %.0f | %.0f |\n", r.Round, r.Dropped, r.Wall,
 			100*others, r.CPU, d.cpu, r.Wall/work, r.Wall*(1-others)/work, r.Peak, peak())
 	}
-	fmt.Printf("%d connections broke and were made again\n", f.broken.Load())
+	fmt.Printf("\n%d connections broke and were made again.\n", f.broken.Load())
 	if ended := f.ended.Load(); ended > 0 {
 		fmt.Printf("%d devices ended for good, the first because: %v\n", ended, f.cause.Load())
 	}
@@ -153,15 +155,6 @@ func files(need uint64) error {
 	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l)
 }
 
-// cpu is this process's processor time in seconds.
-func cpu() float64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
-}
-
 // peak is this process's largest resident memory in megabytes.
 func peak() float64 {
 	var u syscall.Rusage
@@ -179,7 +172,7 @@ func peak() float64 {
 type sample struct{ cpu, busy, all float64 }
 
 func take() sample {
-	s := sample{cpu: cpu(), all: 1e-9}
+	s := sample{cpu: cputime.Now().Seconds(), all: 1e-9}
 	b, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return s

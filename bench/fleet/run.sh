@@ -15,11 +15,10 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT INT TERM
 CGO_ENABLED=0 go build -o "$tmp/fleet" ./bench/fleet
 
-echo "== 1,000 devices, 10 % dropping, d = 17k =="
 "$tmp/fleet" -devices 1000 -rounds 3 -drop 0.1
-echo "== the same, one device 12 s late in every round =="
+echo; echo "One device is 12 s late with its shares in every round:"; echo
 "$tmp/fleet" -devices 1000 -rounds 2 -drop 0.1 -late 12s
 if [ "${1:-}" != small ]; then
-	echo "== 10,000 devices, d = 17k =="
+	echo
 	"$tmp/fleet" -devices 10000 -rounds 1 -drop 0
 fi

@@ -7,30 +7,32 @@
 #   PYTHON=... bench/quant/run.sh   a Python that already has torch; without one, torch is
 #                                   installed (large) unless PEERS=0
 #
-# What it installs goes to a temporary folder that is removed at the end.
+# The table goes to standard output, everything else to standard error; what it
+# installs to a temporary folder that is removed at the end.
 set -eu
 cd "$(dirname "$0")/../.."
 PEERS=${PEERS:-1}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT INT TERM
+say() { echo "$*" >&2; }
 bench='BenchmarkEncode|BenchmarkDecodeMean|BenchmarkNF4'
 
-echo "== quant, native (d = 135,176; encode is rotate + round + pack) =="
-CGO_ENABLED=0 go test -run '^$' -bench "$bench" -cpu 1 ./quant | tee "$tmp/native"
+say "== quant, native (d = 135,176; encode is rotate + round + pack) =="
+CGO_ENABLED=0 go test -run '^$' -bench "$bench" -cpu 1 ./quant | tee "$tmp/native" >&2
 
-echo "== quant, without assembly (-tags purego) =="
-CGO_ENABLED=0 go test -tags purego -run '^$' -bench "$bench" -cpu 1 ./quant | tee "$tmp/plain"
+say "== quant, without assembly (-tags purego) =="
+CGO_ENABLED=0 go test -tags purego -run '^$' -bench "$bench" -cpu 1 ./quant | tee "$tmp/plain" >&2
 
-echo "== quant, wasm under node =="
+say "== quant, wasm under node =="
 if command -v node >/dev/null; then
 	GOOS=js GOARCH=wasm go test -exec "$(go env GOROOT)/lib/wasm/go_js_wasm_exec" \
-		-run '^$' -bench "$bench" ./quant | tee "$tmp/wasm"
+		-run '^$' -bench "$bench" ./quant | tee "$tmp/wasm" >&2
 else
-	echo "node is not there: not measured"
+	say "node is not there: not measured"
 	: >"$tmp/wasm"
 fi
 
-echo "== bitsandbytes on the CPU, one thread, GB/s of float32 =="
+say "== bitsandbytes on the CPU, one thread, GB/s of float32 =="
 : >"$tmp/peer"
 if [ "$PEERS" = 1 ]; then
 	python3 -m venv "$tmp/venv"
@@ -44,18 +46,17 @@ if [ "$PEERS" = 1 ]; then
 	fi
 fi
 if [ "$PEERS" = 1 ]; then
-	"$tmp/venv/bin/python" bench/quant/nf4.py time 2>/dev/null | tee "$tmp/peer"
+	"$tmp/venv/bin/python" bench/quant/nf4.py time 2>/dev/null | tee "$tmp/peer" >&2
 	"$tmp/venv/bin/python" bench/quant/nf4.py golden 2>/dev/null >"$tmp/golden"
-	"$tmp/venv/bin/python" - "$tmp/golden" <<'PY'
+	"$tmp/venv/bin/python" - "$tmp/golden" >&2 <<'PY'
 import json, sys
 new, old = (json.load(open(p))["cases"] for p in (sys.argv[1], "quant/testdata/bitsandbytes.json"))
 print("testdata/bitsandbytes.json: recomputed,", "identical" if new == old else "DIFFERENT")
 PY
 else
-	echo "bitsandbytes could not be installed: not measured"
+	say "bitsandbytes could not be installed: not measured"
 fi
 
-echo "== summary =="
 awk '
 	FILENAME ~ /peer$/ { peer[$1] = $2; next }
 	/^Benchmark/ {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/starling-fl/starling/internal/cputime"
 )
 
 // BenchmarkRound drives a whole round, each device answering each turn alone, as
@@ -18,6 +20,7 @@ func BenchmarkRound(b *testing.B) {
 			for s := range cfg.Limits {
 				cfg.Limits[s] = Limit{Timeout: time.Second, Quorum: 1}
 			}
+			defer cputime.Benchmark(b)()
 			for b.Loop() {
 				m, err := New(cfg)
 				if err != nil {

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/cputime"
 )
 
 // BenchmarkEnrol times one new identity beside others: the time must not grow
@@ -27,6 +29,7 @@ func BenchmarkEnrol(b *testing.B) {
 				b.Fatal(err)
 			}
 			i := uint64(0)
+			defer cputime.Benchmark(b)()
 			for b.Loop() {
 				var key [32]byte
 				binary.BigEndian.PutUint64(key[:], i/2)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -17,6 +18,7 @@ func BenchmarkStep(b *testing.B) {
 		b.Fatal(err)
 	}
 	start, batch := slice(b, s), testBatches(s, 1)
+	defer cputime.Benchmark(b)()
 	for b.Loop() {
 		if _, _, err := tr.Train(context.Background(), start, batch, 0.01); err != nil {
 			b.Fatal(err)
@@ -45,6 +47,7 @@ func BenchmarkPredict(b *testing.B) {
 		rows = append(rows, row)
 	}
 	adapter := slice(b, s)
+	defer cputime.Benchmark(b)()
 	for b.Loop() {
 		if _, err := p.Predict(context.Background(), adapter, s.Rank, rows); err != nil {
 			b.Fatal(err)

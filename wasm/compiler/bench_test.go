@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
@@ -40,6 +41,7 @@ func BenchmarkStep(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ResetTimer()
+			defer cputime.Benchmark(b)()
 			for b.Loop() {
 				if err := in.Step(ctx); err != nil {
 					b.Fatal(err)
@@ -66,6 +68,7 @@ func BenchmarkGoMLX(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			_, s := program(b, c.bert, compiler.HostWazero)
 			run := reference(goBackend(b), c.bert)
+			defer cputime.Benchmark(b)()
 			for b.Loop() {
 				run(s)
 			}
@@ -80,6 +83,7 @@ func BenchmarkCompile(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	defer cputime.Benchmark(b)()
 	for b.Loop() {
 		if _, err := compiler.CompileGraph(g, s.spec("small", compiler.HostWazero)); err != nil {
 			b.Fatal(err)
@@ -108,6 +112,7 @@ func BenchmarkGEMM(b *testing.B) {
 			}
 			in := instance(b, bin, &step{}, cfg)
 			ctx := context.Background()
+			defer cputime.Benchmark(b)()
 			for b.Loop() {
 				if err := in.Step(ctx); err != nil {
 					b.Fatal(err)

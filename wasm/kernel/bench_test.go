@@ -1,24 +1,12 @@
-//go:build unix
-
 package kernel
 
 import (
 	"fmt"
 	"math/rand/v2"
-	"syscall"
 	"testing"
-	"time"
-)
 
-// cpuTime returns the processor time of the process, which a busy machine does not
-// stretch.
-func cpuTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
+	"github.com/starling-fl/starling/internal/cputime"
+)
 
 // BenchmarkGEMM times products on one core, in processor time: rows x columns x
 // terms; A and B as they are (NN), B transposed (NT), A transposed (TN).
@@ -43,13 +31,13 @@ func BenchmarkGEMM(b *testing.B) {
 			}
 			for _, kernel := range Native() {
 				b.Run(fmt.Sprintf("%dx%dx%d/%s/%s", m, n, k, layout, kernel.name), func(b *testing.B) {
-					start := cpuTime(b)
+					began := cputime.Now()
 					for b.Loop() {
 						if err := kernel.Run(b.Context(), pl, bytesOf(memory), 1); err != nil {
 							b.Fatal(err)
 						}
 					}
-					b.ReportMetric(2*float64(m*n*k)*float64(b.N)/float64((cpuTime(b)-start).Nanoseconds()), "GFLOP/s")
+					b.ReportMetric(2*float64(m*n*k)/cputime.Each(b, began), "GFLOP/s")
 				})
 			}
 		}

@@ -193,12 +193,3 @@ func peakRSS() int64 {
 	}
 	return u.Maxrss * 1024
 }
-
-// cpuTime returns the processor time that the process has used.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}

@@ -21,6 +21,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/wasm"
 )
 
@@ -109,11 +110,11 @@ type clock struct {
 	used      time.Duration
 }
 
-func (c *clock) begin() { c.start, c.used = time.Now(), cpuTime() }
+func (c *clock) begin() { c.start, c.used = time.Now(), cputime.Now() }
 
 func (c *clock) end() {
 	c.wall = append(c.wall, ms(time.Since(c.start)))
-	c.cpu = append(c.cpu, ms(cpuTime()-c.used))
+	c.cpu = append(c.cpu, ms(cputime.Now()-c.used))
 }
 
 func (r *result) times(c *clock) {

@@ -1,17 +1,17 @@
 //go:build unix
 
-package quant
+package cputime
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime is the processor time this process has had.
-func cpuTime() time.Duration {
+// Now is the processor time that this process has had, user and system.
+func Now() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
+		panic(err) // of valid arguments
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -1,0 +1,94 @@
+package main
+
+// sections are the document's, in its order.
+var sections = []section{
+	{name: "demo", title: "The demo", script: []string{"bench/demo/run.sh"}, about: `
+Accuracy on texts of unseen providers, at the rank that validation chose, with the simulated budget of
+` + "`make demo`" + `: mean, and least and greatest of the runs, each with documents, noise and ranks of its own. "Head
+only" was recorded by ` + "`bench/headonly/run.sh`" + `: the same job, training the classification head alone. Where a
+provider's presence is hidden its documents all have one label, the hardest case of federated averaging. Not
+measured: more than 24 training devices over sockets, devices on a real network.`},
+	{name: "programs", title: "Training programs", script: []string{"bench/wasm/run.sh"}, about: `
+The compiled programs beside their peers, one thread: the fastest of several steps. All engines get the same
+weights, tokens and AdamW, and must agree. tiny = 2 layers, 128 wide, vocabulary 2,048; BERT-small = 4 layers, 512
+wide, 8 heads, vocabulary 30,522; LoRA r = 16 on query and value, head, frozen base. "Kernels" are the host's own
+for declared products, "twin" is their WebAssembly; both have equal bits, and the last table shows it. Goals: matrix
+product 0.42x OpenBLAS, BERT-small 1.7x PyTorch's time, tiny 1.3x. Not measured: Firefox and Safari, phones, arm64,
+PyTorch in bf16.`},
+	{name: "compiler", title: "Compiler and sandbox", benchtime: "100x", about: `
+What stands around a step: compiling it, proving that it ends, and what that proof costs in a loop (the compiler
+emits static loops only).`, rows: []row{
+		{"compile BERT-small's step", "./wasm/compiler", "Compile", "cpu-ns/op", ""},
+		{"verify a module of 600 functions", "./wasm", "Verify", "cpu-ns/op", ""},
+		{"a step of 200 empty segments", "./wasm", "Step/200_segments", "cpu-ns/op", ""},
+		{"matrix kernel, bound proved: an iteration", "./wasm", "Loops/kernel/static", "ns/iteration", ""},
+		{"the same, charged to a budget on entry", "./wasm", "Loops/kernel/budget", "ns/iteration", ""},
+		{"the same, metered every iteration", "./wasm", "Loops/kernel/metered", "ns/iteration", ""},
+	}},
+	{name: "secagg", title: "Secure aggregation", script: []string{"bench/secagg/run.sh"}, about: `
+A shard of 64, d = 135,176, an 11-bit ring, one core, and Flower 1.41's own SecAgg+ functions at the same sizes in
+the same run. Not like for like: Flower's masks come from a generator seeded with 32 bits (flower#7522) and are sent
+as int64; its server time is mostly Shamir in Python, of one shard with 6 of 63 dropped, times 16. Both without
+network and serialisation. Published, on other hardware (Bonawitz et al. 2017, Xeon E5-1650 v3, d = 100,000,
+n = 500, complete graph): client 0.85 s; server 2, 62 and 143 s at 0, 10 and 30 % dropped. Not measured: a browser
+(node's engine stands for it), the coordinator around it (see the fleet).`},
+	{name: "signatures", title: "Signatures, rounds, population", benchtime: "20x", about: `
+What the coordinator does per device apart from vectors. The pairs show that neither an event nor an enrolment
+grows with the fleet.`, rows: []row{
+		{"a roster's 128 signatures, singly (crypto/ed25519)", "./secagg", "Verify/singly", "cpu-ns/op", ""},
+		{"the same at once", "./secagg", "Verify/batch", "cpu-ns/op", ""},
+		{"an event of a round of 1,000 devices", "./coordinator/round", "Round/devices=1000", "ns/event", ""},
+		{"an event of a round of 10,000 devices", "./coordinator/round", "Round/devices=10000", "ns/event", ""},
+		{"an identity enrolled beside 1,000 others, without fsync", "./coordinator/store", "Enrol/enrolled=1000", "cpu-ns/op", ""},
+		{"an identity enrolled beside 300,000", "./coordinator/store", "Enrol/enrolled=300000", "cpu-ns/op", ""},
+		{"release of a round after unmasking, d = 135,168, fsync included (wall)", "./coordinator", "Release", "ns/op", ""},
+		{"a masked update of 186 kB: decode its frame and gather it", "./coordinator", "Assembly", "cpu-ns/op", ""},
+	}},
+	{name: "fleet", title: "A large fleet over sockets", script: []string{"bench/fleet/run.sh"}, about: `
+A coordinator in a process of its own; light devices over loopback sockets in another, with real keys, shares,
+masks and signatures and no training; d = 17k, shards of at most 64. "Devices' work" is their processor time over all
+processors, "others" the share of the processors that other programs took, "net" the ratio with that share off the
+wall. Goals: wall within 1.3x of the devices' work at 1,000; at 10,000 at most 10 processor seconds a round for the
+coordinator. Where devices train, their work is longer and the ratio nearer to 1.`},
+	{name: "soak", title: "An hour of coming and going", long: true, raw: true,
+		script: []string{"go", "run", "./bench/soak", "-for", "1h", "-devices", "200", "-churn", "0.2", "-kill", "5m"}, about: `
+200 real devices over sockets, of which a fifth leaves and comes back in every period, while the coordinator is killed
+(SIGKILL) every five minutes. It fails where a device ends, a round does not end, a ledger entry is missing or memory
+grows.`},
+	{name: "quant", title: "Quantization", script: []string{"bench/quant/run.sh"}, about: `
+d = 135,176, one core, and bitsandbytes' NF4 on the CPU (one thread) in the same run; the goldens are recomputed with
+it. Not measured: arm64 (plain Go there). Bytes on the wire are in [BANDWIDTH.md](BANDWIDTH.md).`},
+	{name: "privacy", title: "Privacy accounting beside its peers", script: []string{"bench/dp/run.sh"}, about: `
+The same jobs by every accountant: how far above the best proven upper bound it is ("below" would be wrong), and its
+processor time; starling's includes its process. Google's library at its grid of 1e-4; neither peer gives a rigorous
+lower bound beside it.`},
+	{name: "accountant", title: "Privacy accounting, alone", benchtime: "3x", about: `
+Upper and lower bound together; "gap" is how far apart they are, relatively. A job's account is made once, beside the
+engine, and each round looks its epsilon up; "anew" composes all rounds each time, as was done before.`, rows: []row{
+		{"epsilon, q = 0.01, z = 1, T = 2,000, delta 1e-6", "./dp", "Epsilon/tight/q=0.01,z=1,T=2000,delta=1e-06", "cpu-ns/op", "100 ms"},
+		{"its gap", "./dp", "Epsilon/tight/q=0.01,z=1,T=2000,delta=1e-06", "gap", "1e-4"},
+		{"the same at q = 1e-5, T = 100,000, delta 1e-12", "./dp", "Epsilon/tight/q=1e-05,z=1,T=100000,delta=1e-12", "cpu-ns/op", ""},
+		{"calibrate noise to epsilon 2", "./dp", "CalibrateNoise/tight", "cpu-ns/op", "1 s"},
+		{"discrete Gaussian, sigma 3.9", "./dp", "Sampler/sigma=3.94", "Msamples/s", "1 M"},
+		{"discrete Gaussian, sigma 4e7", "./dp", "Sampler/sigma=4.18e+07", "Msamples/s", "1 M"},
+		{"a round of a job of 200, planned", "./coordinator", "Accounting/planned/T=200", "ns/round", ""},
+		{"the same, anew", "./coordinator", "Accounting/anew/T=200", "ns/round", ""},
+	}},
+	{name: "edge", title: "Memory of a device", benchtime: "1x", about: `
+Peak resident memory of a process that opens the base's blob, loads the compiled program and trains two steps of
+BERT-small (4 x 512, vocabulary 30,522, r = 16, batch 8, sequence 64), Go's runtime and wazero included. Not measured: a
+browser tab, and a device without a cache folder, which keeps the blob.`, rows: []row{
+		{"float32 base", "./edge", "PeakMemory/f32", "peak-MiB", "286 MiB (300 MB)"},
+		{"NF4 base", "./edge", "PeakMemory/nf4", "peak-MiB", "124 MiB (130 MB)"},
+	}},
+	{name: "browser", title: "Joining from a browser", script: []string{"bench/browser/run.sh"}, about: `
+A relay between Chromium and the coordinator counts bytes at the socket, HTTP and WebSocket included. Tests hold the
+sum to 1.5 MB and a second visit to 20 kB. Most of what is left is Go's runtime, its reflection and their tables: a
+program that prints one line is 0.56 MB.`},
+	{name: "text", title: "Tokenizers", benchtime: "20x", about: `
+Megabytes of text a second, wall, one core.`, rows: []row{
+		{"WordPiece", "./tokenizer", "WordPiece", "MB/s", "1 MB/s"},
+		{"byte-level BPE", "./tokenizer", "BytePair", "MB/s", "1 MB/s"},
+		{"SentencePiece unigram", "./tokenizer", "Unigram", "MB/s", "1 MB/s"},
+	}},
+}
