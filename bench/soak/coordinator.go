@@ -37,7 +37,7 @@ func coordinate(ctx context.Context, o options, addr string) error {
 		return err
 	}
 	j := job.Default()
-	j.Name, j.Labels, j.Rounds = "soak", labels, 1_000_000
+	j.Name, j.Labels, j.Rounds = "soak", labels, 10_000
 	j.Adapter = job.Adapter{RankMin: 1, RankMax: 4, Alpha: 4, Sequence: 8}
 	j.Cohort.Population, j.Cohort.SamplingRate, j.Cohort.MaxAbandoned = o.devices, o.rate, 1000
 	j.Privacy.NoiseMultiplier, j.Privacy.Epsilon = 1e-3, 1e15 // it protects nobody: there is no data
