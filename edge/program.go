@@ -35,6 +35,9 @@ type ProgramTrainer struct {
 	// than 1 counts as 1. It changes speed and nothing else, has no effect in
 	// a browser, and must not be set once training has begun.
 	Cores int
+	// Kernel names what computes the products, one of wasm.Kernels; empty is the first.
+	// It, too, changes speed and nothing else.
+	Kernel string
 
 	slots chan struct{} // one token for each training that may run
 
@@ -120,7 +123,7 @@ func (p *ProgramTrainer) take(ctx context.Context, t Task) (*bench, error) {
 	return newBench(ctx, t, sum, p.config())
 }
 
-func (p *ProgramTrainer) config() wasm.Config { return wasm.Config{Cores: p.Cores} }
+func (p *ProgramTrainer) config() wasm.Config { return wasm.Config{Cores: p.Cores, Kernel: p.Kernel} }
 
 func (p *ProgramTrainer) put(b *bench) error {
 	p.mu.Lock()

@@ -103,6 +103,7 @@ func newRootCmd(a *app) *cobra.Command {
 		newWorkerCmd(a),
 		newServeCmd(a),
 		newJoinCmd(a),
+		newBenchCmd(a),
 		newProgramCmd(a),
 		newTokenCmd(a),
 		newDevicesCmd(a),
