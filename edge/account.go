@@ -62,13 +62,17 @@ func (j *JobAccount) Epsilon() (g dp.Guarantee, ok bool, err error) {
 	if j.Contributed == 0 || !(j.Noise > 0) || !(j.Delta > 0) {
 		return g, false, nil
 	}
-	n := int(min(j.Contributed, dp.MaxRounds))
-	event := dp.Rounds(dp.Mechanism{SamplingRate: 1, NoiseMultiplier: j.Noise}, n)
-	if j.ProviderRate > 0 {
-		event = dp.GroupSampling{ClientRate: 1, ProviderRate: j.ProviderRate}.Rounds(j.Noise, n)
-	}
-	g, err = dp.Epsilon([]dp.Event{event}, j.Delta, dp.RDP)
+	g, err = dp.Epsilon([]dp.Event{j.event()}, j.Delta, dp.RDP)
 	return g, err == nil, err
+}
+
+// event is what the job's contributions come to, each counted in full.
+func (j *JobAccount) event() dp.Event {
+	n := int(min(j.Contributed, dp.MaxRounds))
+	if j.ProviderRate > 0 {
+		return dp.GroupSampling{ClientRate: 1, ProviderRate: j.ProviderRate}.Rounds(j.Noise, n)
+	}
+	return dp.Rounds(dp.Mechanism{SamplingRate: 1, NoiseMultiplier: j.Noise}, n)
 }
 
 const accountVersion = 1
@@ -199,6 +203,9 @@ func (a *Account) of(j *job) *JobAccount {
 	if of == nil {
 		p := j.Privacy
 		of = &JobAccount{Name: Escape(j.Name, false), Promised: j.Rounds, Noise: p.NoiseMultiplier, ProviderRate: j.ProviderRate, Delta: p.Delta}
+		if !p.Private { // its coordinator knows the noise
+			of.Noise = 0
+		}
 		a.state.Jobs[task] = of
 	}
 	return of

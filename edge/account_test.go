@@ -2,17 +2,19 @@ package edge
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
 func accountJob(rounds uint64) *job {
-	return &job{Job: wire.Job{Name: "test", Rounds: rounds, Privacy: wire.Privacy{NoiseMultiplier: 1, Delta: 1e-6}}}
+	return &job{Job: wire.Job{Name: "test", Rounds: rounds, Privacy: wire.Privacy{Private: true, NoiseMultiplier: 1, Delta: 1e-6}}}
 }
 
 // A job that announced 20 rounds gets 20, whatever its coordinator says of them,
@@ -151,4 +153,96 @@ func FuzzAccount(f *testing.F) {
 			_, _, _ = j.Epsilon()
 		}
 	})
+}
+
+// Jobs that each keep their word cost together what they cost together: what the
+// data has given is composed over all of them, kept across restarts, and ends at the
+// owner's limit, before the round that would pass it.
+func TestHostileManyJobs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "account.json")
+	const most = 40
+	var given, jobs int
+	var last error
+	for jobs = 0; jobs < 50 && last == nil; jobs++ {
+		a, err := OpenAccount(path)
+		ok(t, err)
+		j := accountJob(3)
+		j.task[0] = byte(jobs)
+		for round := uint64(1); round <= 3; round++ {
+			if last = a.afford(j, most); last != nil {
+				break
+			}
+			ok(t, a.begin(j, round, 1000, time.Now()))
+			ok(t, a.contribute(j))
+			ok(t, a.committed(j))
+			given++
+		}
+	}
+	refused := new(PolicyError)
+	if !errors.As(last, &refused) || !fatal(last) || refused.Flag() != "--epsilon" || jobs < 3 {
+		t.Errorf("%d jobs, %d rounds: %v", jobs, given, last)
+	}
+	a, err := OpenAccount(path)
+	ok(t, err)
+	s, err := a.Spent()
+	ok(t, err)
+	// The same rounds as one job, and one more.
+	var want [2]float64
+	for i := range want {
+		g, err := dp.Epsilon([]dp.Event{dp.Rounds(dp.Mechanism{SamplingRate: 1, NoiseMultiplier: 1}, given+i)}, 1e-6, dp.RDP)
+		ok(t, err)
+		want[i] = g.Epsilon
+	}
+	if s.Devices == nil || s.Devices.Rounds != given || math.Abs(s.Devices.Epsilon/want[0]-1) > 1e-6 || s.Providers != nil || want[0] > most || want[1] <= most {
+		t.Errorf("%+v after %d rounds, want %v and not %v", s.Devices, given, want[0], want[1])
+	}
+	if err := a.afford(accountJob(3), 0); err != nil {
+		t.Errorf("without a limit: %v", err)
+	}
+}
+
+// What a job announces of its noise is its coordinator's word. Figures that no
+// accountant takes, or noise that the coordinator knows, are no noise; they neither
+// break the account nor count as little.
+func TestHostileAnnouncedNoise(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit      func(*wire.Job)
+		noiseless bool
+	}{
+		"a seeded run":        {func(j *wire.Job) { j.Privacy.Private = false }, true},
+		"none":                {func(j *wire.Job) { j.Privacy.NoiseMultiplier = 0 }, true},
+		"next to none":        {func(j *wire.Job) { j.Privacy.NoiseMultiplier = 1e-320 }, true},
+		"without end":         {func(j *wire.Job) { j.Privacy.NoiseMultiplier = math.MaxFloat64 }, false},
+		"a delta of nothing":  {func(j *wire.Job) { j.Privacy.Delta = 0 }, true},
+		"a delta below all":   {func(j *wire.Job) { j.Privacy.Delta = 5e-324 }, false},
+		"a delta of all":      {func(j *wire.Job) { j.Privacy.Delta = 1 }, true},
+		"coins of nearly no.": {func(j *wire.Job) { j.Providers, j.ProviderRate = 2, 1e-300 }, false},
+	} {
+		a, err := NewAccount(nil, nil)
+		ok(t, err)
+		honest, liar := accountJob(9), accountJob(9)
+		liar.task[0]++
+		c.edit(&liar.Job)
+		for _, j := range []*job{honest, liar} {
+			ok(t, a.begin(j, 1, 10, time.Now()))
+			ok(t, a.contribute(j))
+		}
+		alone, err := NewAccount(nil, nil)
+		ok(t, err)
+		ok(t, alone.begin(honest, 1, 10, time.Now()))
+		ok(t, alone.contribute(honest))
+		s, err := a.Spent()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		before, err := alone.Spent()
+		ok(t, err)
+		if s.Jobs != 2 || (len(s.Noiseless) == 1) != c.noiseless || s.Devices == nil || s.Devices.Epsilon < before.Devices.Epsilon-1e-9 {
+			t.Errorf("%s: %+v, the honest job alone %+v", name, s, before.Devices)
+		}
+		if err := a.afford(honest, 1e6); (err != nil) != c.noiseless {
+			t.Errorf("%s: an owner with a limit: %v", name, err)
+		}
+	}
 }

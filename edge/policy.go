@@ -53,6 +53,10 @@ type Policy struct {
 	Uplinks []string `yaml:"uplinks"`
 	// Rounds is the most rounds that a job may announce. Default 10000.
 	Rounds int `yaml:"rounds"`
+	// Epsilon is the most that all jobs together may cost the data, as its account
+	// counts it: every contribution in full, at the noise that the job announces.
+	// Default 0: no limit.
+	Epsilon float64 `yaml:"epsilon"`
 	// RoundsADay is the most rounds begun within 24 hours. Default 500.
 	RoundsADay int `yaml:"rounds_a_day"`
 	// Programs are the SHA-256 of training programs, in hexadecimal, that may run
@@ -143,6 +147,9 @@ func (p *Policy) Validate() error {
 		over("work", p.Work))
 	if !(p.Corrupt >= 0 && p.Corrupt < 1) {
 		err = errors.Join(err, fmt.Errorf("%w: policy: corrupt is %v, must lie in 0..1", ErrConfig, p.Corrupt))
+	}
+	if !(p.Epsilon >= 0) {
+		err = errors.Join(err, fmt.Errorf("%w: policy: epsilon is %v, must be positive, or 0 for no limit", ErrConfig, p.Epsilon))
 	}
 	for key, list := range map[string][]string{"programs": p.Programs, "peers": p.Peers} {
 		for _, s := range list {

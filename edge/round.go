@@ -75,6 +75,10 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 		c.answered = plan.Round
 		return c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err})
 	}
+	if err := c.cfg.Account.afford(c.job, c.cfg.Policy.Epsilon); err != nil {
+		c.answered = plan.Round
+		return errors.Join(c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err}), err)
+	}
 	if err := c.cfg.Account.begin(c.job, plan.Round, c.cfg.Policy.RoundsADay, time.Now()); err != nil {
 		c.answered = plan.Round
 		if why := new(RefusalError); errors.As(err, &why) {

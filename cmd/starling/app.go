@@ -104,6 +104,8 @@ func newRootCmd(a *app) *cobra.Command {
 		newServeCmd(a),
 		newJoinCmd(a),
 		newBenchCmd(a),
+		newAccountCmd(a),
+		newIdentityCmd(a),
 		newProgramCmd(a),
 		newTokenCmd(a),
 		newDevicesCmd(a),

@@ -25,6 +25,8 @@ type joinReport struct {
 	RoundsAbandoned int    `json:"rounds_abandoned"`
 	Examples        int    `json:"examples"`
 	Reason          string `json:"reason"` // why the job ended
+
+	Spent edge.Spent `json:"spent"` // what all jobs so far have cost the data, as seen from here
 }
 
 // joinFlags are the command's.
@@ -122,7 +124,9 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, releaseAccount()) }()
-	printAccount(a.Stderr, account)
+	if err := printAccount(a.Stderr, account); err != nil {
+		return err
+	}
 	if err := yieldToOthers(); err != nil {
 		fmt.Fprintf(a.Stderr, "training competes with this machine's other work: %v\n", err)
 	}
@@ -165,22 +169,14 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 	default:
 		return err
 	}
+	if report.Spent, err = account.Spent(); err != nil {
+		return err
+	}
 	return a.emit(report, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "took part in %d rounds (%d dropped, %d abandoned); the job ended: %s\n",
 			report.RoundsCommitted, report.RoundsDropped, report.RoundsAbandoned, report.Reason)
 		return err
 	})
-}
-
-// printAccount says what the data has given to each job so far.
-func printAccount(w io.Writer, account *edge.Account) {
-	for _, j := range account.Jobs() {
-		cost := ""
-		if g, ok, err := j.Epsilon(); err == nil && ok {
-			cost = fmt.Sprintf("; seen from here, if the noise is as announced: %v", g)
-		}
-		fmt.Fprintf(w, "given so far to %q: %d of %d rounds%s\n", j.Name, j.Contributed, j.Promised, cost)
-	}
 }
 
 // readToken takes the token from where it is not seen in a list of processes: a

@@ -51,11 +51,10 @@ func takeIdentity(path string) (key ed25519.PrivateKey, release func() error, er
 // takeAccount opens what a data set has given, beside the identity, and holds it:
 // one job at a time asks for the data, whatever identity it is given under.
 func takeAccount(identity, data string) (_ *edge.Account, release func() error, err error) {
-	name, err := dataName(data)
+	path, err := accountPath(identity, data)
 	if err != nil {
 		return nil, nil, err
 	}
-	path := filepath.Join(filepath.Dir(identity), "account-"+name+".json")
 	if release, err = hold(path, "account of "+data); err != nil {
 		return nil, nil, err
 	}
@@ -64,6 +63,12 @@ func takeAccount(identity, data string) (_ *edge.Account, release func() error, 
 		return nil, nil, errors.Join(err, release())
 	}
 	return account, release, nil
+}
+
+// accountPath is where what a data set has given is kept, beside the identity.
+func accountPath(identity, data string) (string, error) {
+	name, err := dataName(data)
+	return filepath.Join(filepath.Dir(identity), "account-"+name+".json"), err
 }
 
 // hold keeps other processes from a file.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/pflag"
@@ -37,7 +38,8 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&g.Uplinks, "uplinks", nil, "schemes that updates may be sent in (default nf4,int4,int5,int3,tern)")
 	fl.IntVar(&g.Rounds, "rounds", 0, "most rounds that a job may announce (default 10000)")
 	fl.StringSliceVar(&g.Programs, "programs", nil, "SHA-256 of programs that may run without being made again here")
-	fl.StringSliceVar(&g.Peers, "peers", nil, "identities of the devices that a shard may hold; needs a job with identified rosters")
+	fl.StringSliceVar(&g.Peers, "peers", nil, "identities of the devices that a shard may hold, or @FILE with one a line (see 'starling identity'); needs a job with identified rosters")
+	fl.Float64Var(&g.Epsilon, "epsilon", 0, "most that all jobs together may cost the data, as seen from here (default: no limit)")
 	fl.IntVar(&g.RoundsADay, "rounds-a-day", 0, "most rounds begun within 24 hours (default 500)")
 }
 
@@ -68,11 +70,18 @@ func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err er
 		"rounds":       func() { policy.Rounds = p.given.Rounds },
 		"programs":     func() { policy.Programs = p.given.Programs },
 		"peers":        func() { policy.Peers = p.given.Peers },
+		"epsilon":      func() { policy.Epsilon = p.given.Epsilon },
 		"rounds-a-day": func() { policy.RoundsADay = p.given.RoundsADay },
 	} {
 		if p.flags.Changed(name) {
 			set()
 		}
+	}
+	if p.flags.Changed("peers") && len(policy.Peers) == 0 {
+		return nil, "", usagef("--peers names nobody; leave it out to let anybody be in a shard")
+	}
+	if policy.Peers, err = namedPeers(policy.Peers); err != nil {
+		return nil, "", err
 	}
 	if err := policy.Validate(); err != nil {
 		return nil, "", usageError{err}
@@ -101,4 +110,36 @@ func loadPolicy(path string, p edge.Policy) (edge.Policy, error) {
 		return p, fmt.Errorf("policy: %s: %w", path, err)
 	}
 	return p, p.Validate()
+}
+
+// namedPeers puts the lines of a file in the place of @FILE. What stands behind an
+// identity, or a #, is a note.
+func namedPeers(given []string) ([]string, error) {
+	const most = 1 << 20
+	var peers []string
+	for _, p := range given {
+		path, is := strings.CutPrefix(p, "@")
+		if !is {
+			peers = append(peers, p)
+			continue
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("policy: peers: %w", err)
+		}
+		if len(b) > most {
+			return nil, fmt.Errorf("policy: peers: %s is larger than %d bytes", path, most)
+		}
+		before := len(peers)
+		for line := range strings.Lines(string(b)) {
+			line, _, _ = strings.Cut(line, "#")
+			if words := strings.Fields(line); len(words) > 0 {
+				peers = append(peers, words[0])
+			}
+		}
+		if len(peers) == before { // nobody named must not come to mean anybody
+			return nil, fmt.Errorf("policy: peers: %s names nobody", path)
+		}
+	}
+	return peers, nil
 }

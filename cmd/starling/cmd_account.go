@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/edge"
+)
+
+// accountReport is what a data set has given.
+type accountReport struct {
+	Data  string            `json:"data"`
+	Jobs  []edge.JobAccount `json:"jobs"`
+	Spent edge.Spent        `json:"spent"`
+}
+
+func newAccountCmd(a *app) *cobra.Command {
+	var data, identity string
+	cmd := &cobra.Command{
+		Use:   "account --data FILE",
+		Short: "Show what a data set on this machine has given, job by job and in all",
+		Long: `Show what 'starling join' has noted of a data set: rounds announced, begun, handed
+over and said to be released, for each job, and what all of them have cost
+together. Each round in which an update was handed over counts in full, at the
+noise that its job says it adds; nothing here proves that noise.`,
+		Example: "  starling account --data my.tsv",
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if data == "" {
+				return usagef("--data is required: the file that was joined with")
+			}
+			if identity == "" {
+				var err error
+				if identity, err = identityPath(data); err != nil {
+					return err
+				}
+			}
+			path, err := accountPath(identity, data)
+			if err != nil {
+				return err
+			}
+			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%s has no account (%s): it has not taken part in a job, or with another identity file (--identity)", data, path)
+			}
+			account, err := edge.OpenAccount(path)
+			if err != nil {
+				return err
+			}
+			report := accountReport{Data: data, Jobs: sortedJobs(account)}
+			if report.Spent, err = account.Spent(); err != nil {
+				return err
+			}
+			return a.emit(report, func(w io.Writer) error { return printAccount(w, account) })
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", "", "the data file")
+	cmd.Flags().StringVar(&identity, "identity", "", "the identity file it was joined with (default: the file's own)")
+	return cmd
+}
+
+// sortedJobs are an account's jobs, the last answered first.
+func sortedJobs(account *edge.Account) []edge.JobAccount {
+	jobs := account.Jobs()
+	slices.SortFunc(jobs, func(a, b edge.JobAccount) int {
+		if a.Last != b.Last {
+			return int(b.Last - a.Last)
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return jobs
+}
+
+// printAccount says what the data has given to each job so far, and what that comes
+// to.
+func printAccount(w io.Writer, account *edge.Account) error {
+	var b strings.Builder
+	jobs := sortedJobs(account)
+	for _, j := range jobs {
+		cost := ""
+		if g, ok, err := j.Epsilon(); err == nil && ok {
+			cost = fmt.Sprintf("; seen from here, if the noise is as announced: %v", g)
+		}
+		fmt.Fprintf(&b, "given so far to %q: %d of %d rounds%s\n", j.Name, j.Contributed, j.Promised, cost)
+	}
+	s, err := account.Spent()
+	if err != nil {
+		return err
+	}
+	if s.Jobs > 1 {
+		if s.Devices != nil {
+			fmt.Fprintf(&b, "in all, to jobs that protect devices: %v\n", *s.Devices)
+		}
+		if s.Providers != nil {
+			fmt.Fprintf(&b, "in all, to jobs that protect providers: %v\n", *s.Providers)
+		}
+	}
+	if len(s.Noiseless) > 0 {
+		fmt.Fprintf(&b, "of what was given to %s there is no bound: no noise that protects was announced\n", quoted(s.Noiseless))
+	}
+	_, err = io.WriteString(w, b.String())
+	return err
+}
+
+func quoted(names []string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = fmt.Sprintf("%q", n)
+	}
+	return strings.Join(out, ", ")
+}
