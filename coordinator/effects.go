@@ -129,7 +129,7 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 			c.broadcast(r, []round.Device{n}, f)
 		}
 	case round.PersistSurvivors:
-		return nil, c.closeCollecting(r, e.Shard)
+		return nil, c.closeCollecting(r, e.Shard, e.Members)
 	case round.AnnounceSurvivors:
 		if f := r.survivors[e.Shard]; f != nil {
 			c.broadcast(r, e.Members, f)
@@ -156,10 +156,15 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 	case round.FailShard:
 		c.metrics.shardsFailed.Add(1)
 		c.log.Warn("shard failed", "round", r.id, "shard", e.Shard, "reason", e.Reason)
-		c.tellDropped(r, c.deviceNumbers(r.shards[e.Shard].Members()), "its shard failed")
+		for _, n := range c.deviceNumbers(r.shards[e.Shard].Members()) {
+			c.tellDropped(r, n, "its shard failed")
+		}
 		r.shards[e.Shard].Close()
 	case round.Drop:
-		c.tellDropped(r, e.Devices, e.Reason)
+		for _, n := range e.Devices {
+			c.silent(r, n)
+			c.tellDropped(r, n, e.Reason)
+		}
 	case round.Reject:
 		if d := c.order[e.Device]; d.sess != nil {
 			c.fault(d.sess, fmt.Sprintf("%v: %v", e.Turn, e.Refusal))
@@ -214,10 +219,16 @@ func (c *Coordinator) cutShards(r *running) (round.Event, error) {
 
 // closeCollecting closes turn 3 of a shard. Its set is announced once it is on the
 // disk, byte for byte.
-func (c *Coordinator) closeCollecting(r *running, shard int) error {
+//
+// Whose vector is in a sum is secagg's to say, when a turn closes the machine's: here
+// the two meet.
+func (c *Coordinator) closeCollecting(r *running, shard int, members []round.Device) error {
 	sv, err := r.shards[shard].CloseCollecting()
 	if err != nil {
 		return fmt.Errorf("coordinator: shard %d: %w", shard, err)
+	}
+	if n := r.shards[shard].Survivors(); n != len(members) {
+		return fmt.Errorf("coordinator: shard %d: %d vectors are in the sum, of %d devices", shard, n, len(members))
 	}
 	set, err := sv.AppendBinary(nil)
 	if err != nil {
@@ -285,7 +296,7 @@ func (c *Coordinator) finished(r *running, e round.Finish) error {
 	out.RetryMillis = uint32(min(c.pace.Milliseconds()/4, 1<<31))
 	f := frame(out)
 	for n, p := range r.parts {
-		if d := c.order[n]; d.sess != nil && !p.dropped && p.heldTurns != 0 {
+		if d := c.order[n]; d.sess != nil && !p.dropped && r.m.Answered(n) != round.Gathering {
 			d.sess.send(f)
 		}
 	}
@@ -293,35 +304,32 @@ func (c *Coordinator) finished(r *running, e round.Finish) error {
 	return nil
 }
 
-// tellDropped tells devices that the round goes on without them.
-func (c *Coordinator) tellDropped(r *running, devices []round.Device, reason string) {
-	for _, n := range devices {
-		p, d := r.parts[n], c.order[n]
-		if p == nil || p.dropped {
-			continue
-		}
-		assigned := p.last != nil
-		p.dropped, p.last = true, nil
-		r.forget(p)
-		switch {
-		case d.sess == nil:
-		case assigned:
-			if !p.bad {
-				c.silent(d)
-			}
-			d.sess.send(frame(dropped(r, reason, c.retryAfter())))
-		default:
-			c.wait(d)
-		}
+// tellDropped tells a device that the round goes on without it. One that was
+// assigned says that it is ready once more.
+func (c *Coordinator) tellDropped(r *running, n round.Device, reason string) {
+	p, d := r.parts[n], c.order[n]
+	if p == nil || p.dropped {
+		return
+	}
+	assigned := p.last != nil
+	p.dropped, p.last = true, nil
+	r.forget(p)
+	switch {
+	case d.sess == nil:
+	case assigned:
+		c.unready(d)
+		d.sess.send(frame(dropped(r, reason, c.retryAfter())))
+	default:
+		c.wait(d)
 	}
 }
 
 // broadcast sends one frame to devices and keeps it to repeat on a reconnect; who
-// was put out of the round is left out.
+// was told that the round goes on without it is left out.
 func (c *Coordinator) broadcast(r *running, devices []round.Device, f []byte) {
 	for _, n := range devices {
 		p := r.parts[n]
-		if p.bad {
+		if p.dropped {
 			continue
 		}
 		p.last = f

@@ -306,7 +306,7 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 		return
 	}
 	p := r.parts[d.n]
-	if p == nil || p.bad || p.dropped {
+	if p == nil || p.dropped {
 		c.wait(d)
 		return
 	}
@@ -317,14 +317,15 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 	// It has a place. Without its session it has lost the round's keys: if any of
 	// them is held here, or being judged, it is out, and must hear nothing more of a
 	// round that it does not know.
-	if r.m.Wants(d.n, r.m.State()) == round.Out || !resumed && (p.heldTurns != 0 || p.judging) {
+	answered := r.m.Answered(d.n)
+	if r.m.Wants(d.n, r.m.State()) == round.Out || !resumed && (answered != round.Gathering || p.judging) {
 		c.exclude(r, d, "")
 		c.wait(d)
 		return
 	}
 	delete(r.away, d)
 	c.step(round.Back{Device: d.n})
-	if p.heldTurns == 0 && p.last != nil {
+	if answered == round.Gathering && p.last != nil {
 		// The assignment, which may have been lost with the connection: a device that
 		// has not seen it has nothing to resume.
 		d.sess.send(p.last)
@@ -334,15 +335,19 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 		if p.assembly != nil {
 			received = p.assembly.Received()
 		}
-		if p.heldTurns&(1<<2) != 0 {
+		if answered >= round.Collecting {
 			received = p.updateSize
 		}
-		d.sess.send(frame(&wire.Resume{Round: r.id, Held: p.heldTurns, Received: received}))
+		d.sess.send(frame(&wire.Resume{Round: r.id, Held: heldTurns(answered), Received: received}))
 	}
-	if p.heldTurns != 0 && p.last != nil {
+	if answered != round.Gathering && p.last != nil {
 		d.sess.send(p.last)
 	}
 }
+
+// heldTurns is what a device is told of the turns that it has answered: bit i-1 is
+// turn i.
+func heldTurns(answered round.State) uint8 { return 1<<answered - 1 }
 
 // wait is pace steering: when to come back, spread so that not all come at once.
 func (c *Coordinator) wait(d *device) {

@@ -104,7 +104,7 @@ func (c *Coordinator) judged(ev judgedEvent) {
 	p := r.parts[d.n]
 	p.judging = false
 	r.forget(p)
-	if c.running != r || r.finish != nil || p.bad || r.m.Wants(d.n, turnStates[ev.turn]) != round.Accepted {
+	if c.running != r || r.finish != nil || r.m.Wants(d.n, turnStates[ev.turn]) != round.Accepted {
 		return // its turn closed meanwhile
 	}
 	err := ev.err
@@ -125,7 +125,6 @@ func (c *Coordinator) judged(ev judgedEvent) {
 		d.missed = 0 // it works
 		c.sum(r, r.shards[r.m.Shard(d.n)], ev.msg)
 	}
-	p.heldTurns |= 1 << (ev.turn - 1)
 	if d.sess != nil {
 		d.sess.faults = 0
 		if ev.turn == secagg.TurnMask {
@@ -158,16 +157,14 @@ func (c *Coordinator) refused(r *running, d *device, turn secagg.Turn, err error
 
 // exclude puts a device out of the round for good.
 func (c *Coordinator) exclude(r *running, d *device, reason string) {
-	p := r.parts[d.n]
-	p.bad = true
-	if reason == "" {
+	if p := r.parts[d.n]; reason == "" {
 		p.dropped, p.last = true, nil // it said so itself, or knows nothing of it
 		r.forget(p)
 	} else {
-		c.tellDropped(r, []round.Device{d.n}, reason)
+		c.tellDropped(r, d.n, reason)
 	}
 	delete(r.away, d)
-	c.step(round.Lost{Device: d.n})
+	c.step(round.Expelled{Device: d.n})
 }
 
 // turnJudge decodes and judges turns 1, 2, 4 and 5.

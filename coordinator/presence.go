@@ -148,19 +148,27 @@ func (c *Coordinator) hopeless(now time.Time) {
 	}
 }
 
-// silent notes that a device was connected and let a state of the round pass
-// without a word. It is absent until it says that it is ready, and rests the
-// longer the oftener this happens in a row: it hangs, or is too slow for the job.
-func (c *Coordinator) silent(d *device) {
+// silent notes that a drawn device, where it is connected and was assigned, let a
+// state of the round pass without a word. It is absent until it says that it is
+// ready, and rests the longer the oftener this happens in a row: it hangs, or is too
+// slow for the job.
+func (c *Coordinator) silent(r *running, n round.Device) {
+	p, d := r.parts[n], c.order[n]
+	if p.dropped || p.last == nil || d.sess == nil {
+		return
+	}
+	c.unready(d)
+	r.silent = append(r.silent, d)
+	if d.missed++; d.missed > 1 {
+		d.rests = time.Now().Add(c.pace * time.Duration(1<<min(d.missed-1, maxRests)-1))
+	}
+}
+
+// unready notes that a device cannot be assigned until it says that it can.
+func (c *Coordinator) unready(d *device) {
 	if d.ready {
 		d.ready = false
 		c.ready--
-	}
-	if r := c.running; r != nil {
-		r.silent = append(r.silent, d)
-	}
-	if d.missed++; d.missed > 1 {
-		d.rests = time.Now().Add(c.pace * time.Duration(1<<min(d.missed-1, maxRests)-1))
 	}
 }
 
@@ -171,10 +179,7 @@ func (d *device) farewell(retry time.Duration) {
 
 // lost notes that a device's session has ended.
 func (c *Coordinator) lost(d *device) {
-	if d.ready {
-		d.ready = false
-		c.ready--
-	}
+	c.unready(d)
 	d.gone = time.Now()
 }
 

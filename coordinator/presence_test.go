@@ -291,3 +291,44 @@ func TestADeadlineLetsInWhatHasCome(t *testing.T) {
 		t.Errorf("a deadline passed before %d events that had come", n)
 	}
 }
+
+// TestAFailedShardBlamesNobodyWhoAnswered: who said all that was asked of it is not
+// silent because too few others of its shard did.
+func TestAFailedShardBlamesNobodyWhoAnswered(t *testing.T) {
+	job := loud(8, 1)
+	job.Shard.Size, job.Cohort.Floor = 4, 8
+	var answered *player
+	err := bubble(t, job, 8, func(ctx context.Context, tb *table) {
+		var mu sync.Mutex
+		for _, p := range tb.players {
+			p.before = func(p *player, turn int, m wire.Message) (wire.Message, bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				if turn == 2 && p.shard == 0 {
+					if answered != nil && answered != p {
+						return nil, false
+					}
+					answered = p
+				}
+				return m, false
+			}
+		}
+		var wg sync.WaitGroup
+		for _, p := range tb.players {
+			wg.Go(func() { _ = p.play(ctx) })
+		}
+		tb.allEnd(wg.Wait)
+		for _, p := range tb.players {
+			want := 0
+			if p.shard == 0 && p != answered {
+				want = 1
+			}
+			if got := tb.c.devices[p.id()].missed; got != want {
+				t.Errorf("a device of shard %d, answered %t: silent %d times", p.shard, p == answered, got)
+			}
+		}
+	})
+	if err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}

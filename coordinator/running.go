@@ -47,9 +47,7 @@ type running struct {
 
 // participant is what the engine knows of a drawn device in the round.
 type participant struct {
-	bad        bool           // refused: it does not come back into this round
 	last       []byte         // our last message to it, to repeat on a reconnect
-	heldTurns  uint8          // bit i-1: its turn i is held
 	dropped    bool           // told that the round goes on without it
 	assembly   *wire.Assembly // of its update, until it is judged
 	room       uint64         // bytes that the update may take

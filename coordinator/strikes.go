@@ -52,10 +52,7 @@ func (c *Coordinator) shut(d *device, reason string) {
 		c.active--
 	}
 	if d.sess != nil {
-		if d.ready {
-			d.ready = false
-			c.ready--
-		}
+		c.unready(d)
 		d.sess.finish(frame(excluded(reason)))
 	}
 }

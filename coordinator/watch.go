@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
-	"github.com/starling-fl/starling/secagg"
 )
 
 // Overview is what changes all the time on the operator's dashboard: where the
@@ -156,18 +155,18 @@ func (c *Coordinator) cohortMap(r *running) (standing, browsers string) {
 }
 
 func standingOf(r *running, d *device, p *participant) byte {
-	held := func(turn secagg.Turn) bool { return p.heldTurns&(1<<(turn-1)) != 0 }
+	answered := r.m.Answered(d.n)
 	_, away := r.away[d]
 	switch {
-	case p.bad, p.dropped:
+	case p.dropped:
 		return StandingDropped
-	case held(secagg.TurnReveal):
+	case answered >= round.Unmasking:
 		return StandingRevealed
 	case away:
 		return StandingAway
-	case held(secagg.TurnMask):
+	case answered >= round.Collecting:
 		return StandingMasked
-	case held(secagg.TurnAdvertise):
+	case answered >= round.Keying:
 		return StandingTraining
 	case d.sess != nil:
 		return StandingJoined

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"testing"
+	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
 )
@@ -31,33 +32,50 @@ func TestOccurrences(t *testing.T) {
 
 // TestCohortMap: each standing of a drawn device is shown as itself.
 func TestCohortMap(t *testing.T) {
-	var order []*device
-	r := &running{away: map[*device]struct{}{}, parts: map[round.Device]*participant{}}
-	add := func(p participant, connected, away, browser bool) {
-		d := &device{n: round.Device(len(order)), browser: browser}
-		if connected {
-			d.sess = &session{}
+	cfg := round.Config{Cohort: []round.Device{0, 1, 2, 3}, Floor: 1, Enough: 1}
+	for s := range cfg.Limits {
+		cfg.Limits[s] = round.Limit{Timeout: time.Second, Quorum: 2}
+	}
+	m, err := round.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{m: m, away: map[*device]struct{}{}, parts: map[round.Device]*participant{}}
+	c := &Coordinator{}
+	for n := range round.Device(4) {
+		c.order = append(c.order, &device{n: n, browser: n == 1})
+		r.parts[n] = &participant{}
+		if n > 0 {
+			c.order[n].sess = &session{}
 		}
-		if away {
-			r.away[d] = struct{}{}
+	}
+	shows := func(want ...byte) {
+		t.Helper()
+		if standing, browsers := c.cohortMap(r); standing != string(want) || browsers != "nbnn" {
+			t.Errorf("%v: standing %q, want %q; browsers %q", m.State(), standing, want, browsers)
 		}
-		order = append(order, d)
-		r.parts[d.n] = &p
 	}
-	add(participant{}, false, false, false)
-	add(participant{}, true, false, true)
-	add(participant{heldTurns: 1}, true, false, false)
-	add(participant{heldTurns: 0b111}, true, false, false)
-	add(participant{heldTurns: 0b11111}, false, false, false)
-	add(participant{heldTurns: 1}, false, true, false)
-	add(participant{heldTurns: 1, dropped: true}, false, true, false)
-	add(participant{bad: true}, true, false, false)
-	c := &Coordinator{order: order}
-	standing, browsers := c.cohortMap(r)
-	if want := string([]byte{StandingAbsent, StandingJoined, StandingTraining, StandingMasked, StandingRevealed, StandingAway, StandingDropped, StandingDropped}); standing != want {
-		t.Errorf("standing %q, want %q", standing, want)
+	answer := func(turn round.State, devices ...round.Device) {
+		for _, d := range devices {
+			m.Step(round.Received{Device: d, Turn: turn})
+		}
 	}
-	if browsers != "nbnnnnnn" {
-		t.Errorf("browsers %q", browsers)
-	}
+	m.Step(round.Start{})
+	answer(round.Gathering, 1, 2, 3)
+	shows(StandingAbsent, StandingJoined, StandingJoined, StandingJoined)
+	m.Step(round.Deadline{Shard: round.Whole, State: round.Gathering})
+	r.parts[0].dropped = true
+	answer(round.Keying, 1, 2, 3)
+	m.Step(round.Sharded{Shards: []round.Shard{{Members: []round.Device{1, 2, 3}, Threshold: 2}}})
+	answer(round.Sharing, 1, 2, 3)
+	answer(round.Collecting, 1, 2)
+	shows(StandingDropped, StandingMasked, StandingMasked, StandingTraining)
+	r.away[c.order[3]] = struct{}{}
+	shows(StandingDropped, StandingMasked, StandingMasked, StandingAway)
+	m.Step(round.Lost{Device: 3})
+	m.Step(round.Stored{Shard: 0})
+	answer(round.Confirming, 1, 2)
+	m.Step(round.Stored{Shard: round.Whole})
+	answer(round.Unmasking, 1)
+	shows(StandingDropped, StandingRevealed, StandingMasked, StandingAway)
 }

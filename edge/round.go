@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -16,8 +14,8 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
-// round is this device's part in one round. It outlives connections: what was
-// sent is kept, so that a reconnect sends the same bytes.
+// round is this device's part in one round. It outlives connections: sec keeps what
+// was taken and sent, so that a reconnect sends the same bytes.
 type round struct {
 	plan      *wire.Plan
 	planBytes []byte
@@ -26,11 +24,7 @@ type round struct {
 	work      chan worked         // one result; nil once it was taken
 	start     chan contract.Slice // the adapter's slice, as soon as the work has it
 	symbols   []int32             // the work's result until it is masked
-	delivered bool                // turn 2 was answered: U2 is known
-
-	sent   [6][]byte    // by turn: payload sent; turn 3 is upload
-	upload *wire.Upload // turn 3
-	seen   [6][32]byte  // by turn: hash of the coordinator's payload; zero: not seen
+	upload    *wire.Upload        // turn 3
 
 	over <-chan time.Time // fires when the coordinator has left the round open for too long
 }
@@ -91,8 +85,7 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 	if err != nil {
 		return err
 	}
-	hello, err := sec.Advertise()
-	if err != nil {
+	if _, err := sec.Advertise(); err != nil {
 		return err
 	}
 	// One pair of key sets for one round, whatever comes: from here on the
@@ -105,7 +98,7 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 	if err := c.startWork(workCtx, r, work{plan: plan, lattice: vector.Lattice, count: vector.Count}, a.Patches); err != nil {
 		return err
 	}
-	return c.sendTurn(ctx, secagg.TurnAdvertise, hello)
+	return c.sendTurn(ctx, secagg.TurnAdvertise)
 }
 
 // longest is when a device stops believing in a round: twice the sum of the
@@ -153,17 +146,10 @@ func (c *client) turn(ctx context.Context, m *wire.Turn) error {
 		// restart: this one holds nothing of it.
 		return c.refuse(ctx, &RefusalError{Round: m.Round, Cause: ErrReplay, Err: errors.New("this device holds nothing of it")})
 	}
-	sum := sha256.Sum256(m.Payload)
-	switch r.seen[m.Number] {
-	case sum:
-		return nil // said again after a reconnect
-	case [32]byte{}:
-	default:
-		return c.leave(&RefusalError{Round: m.Round, Cause: ErrSecagg, Err: fmt.Errorf("turn %d came twice with different bytes", m.Number)})
-	}
-	// Even where the answer cannot be sent now, it has been computed and is kept.
-	r.seen[m.Number] = sum
 	err := c.answer(ctx, r, m)
+	if errors.Is(err, secagg.ErrRepeated) {
+		return nil // said again after a reconnect; a different message is a conflict
+	}
 	if asked := new(RefusalError); errors.As(err, &asked) {
 		return c.leave(asked)
 	}
@@ -186,11 +172,10 @@ func (c *client) answer(ctx context.Context, r *round, m *wire.Turn) error {
 		if err := c.cfg.Policy.checkRoster(roster.Entries, [32]byte(c.cfg.Identity.Public().(ed25519.PublicKey))); err != nil {
 			return refuse(ErrShardFloor, err)
 		}
-		shares, err := r.sec.Share(&roster)
-		if err != nil {
+		if _, err := r.sec.Share(&roster); err != nil {
 			return refuse(ErrSecagg, err)
 		}
-		return c.sendTurn(ctx, secagg.TurnShare, shares)
+		return c.sendTurn(ctx, secagg.TurnShare)
 	case secagg.TurnShare:
 		var delivery secagg.Delivery
 		if err := delivery.UnmarshalBinary(m.Payload); err != nil {
@@ -199,29 +184,26 @@ func (c *client) answer(ctx context.Context, r *round, m *wire.Turn) error {
 		if err := r.sec.Deliver(&delivery); err != nil {
 			return refuse(ErrSecagg, err)
 		}
-		r.delivered = true
 		return c.maskAndSend(ctx)
 	case secagg.TurnMask:
 		var survivors secagg.Survivors
 		if err := survivors.UnmarshalBinary(m.Payload); err != nil {
 			return refuse(ErrSecagg, err)
 		}
-		confirmation, err := r.sec.Confirm(&survivors)
-		if err != nil {
+		if _, err := r.sec.Confirm(&survivors); err != nil {
 			return refuse(ErrSecagg, err)
 		}
-		return c.sendTurn(ctx, secagg.TurnConfirm, confirmation)
+		return c.sendTurn(ctx, secagg.TurnConfirm)
 	case secagg.TurnConfirm:
 		var confirmations secagg.Confirmations
 		if err := confirmations.UnmarshalBinary(m.Payload); err != nil {
 			return refuse(ErrSecagg, err)
 		}
-		reveal, err := r.sec.Reveal(&confirmations)
-		if err != nil {
+		if _, err := r.sec.Reveal(&confirmations); err != nil {
 			return refuse(ErrSecagg, err)
 		}
 		c.events.send(r.event(Revealing))
-		return c.sendTurn(ctx, secagg.TurnReveal, reveal)
+		return c.sendTurn(ctx, secagg.TurnReveal)
 	}
 	return refuse(ErrSecagg, fmt.Errorf("turn %d is not the coordinator's", m.Number))
 }
@@ -229,7 +211,7 @@ func (c *client) answer(ctx context.Context, r *round, m *wire.Turn) error {
 // maskAndSend masks the update once both its symbols and U2 are there.
 func (c *client) maskAndSend(ctx context.Context) error {
 	r := c.round
-	if r.symbols == nil || !r.delivered {
+	if r.symbols == nil || !r.sec.Delivered() {
 		return nil
 	}
 	if err := c.cfg.Account.contribute(c.job); err != nil {
@@ -270,14 +252,10 @@ func (c *client) sendUpload(ctx context.Context, offset uint64) error {
 	}
 }
 
-// sendTurn keeps a turn's bytes and sends them.
-func (c *client) sendTurn(ctx context.Context, t secagg.Turn, m encoding.BinaryAppender) error {
-	payload, err := m.AppendBinary(nil)
-	if err != nil {
-		return err
-	}
-	c.round.sent[t] = payload
-	return c.send(ctx, &wire.Turn{Round: c.round.plan.Round, Number: uint8(t), Payload: payload})
+// sendTurn sends a turn as it was first encoded.
+func (c *client) sendTurn(ctx context.Context, t secagg.Turn) error {
+	r := c.round
+	return c.send(ctx, &wire.Turn{Round: r.plan.Round, Number: uint8(t), Payload: r.sec.Resend(t)})
 }
 
 // resume sends again, byte for byte, what the coordinator does not hold. A
@@ -305,8 +283,8 @@ func (c *client) resume(ctx context.Context, m *wire.Resume) error {
 			if err := c.sendUpload(ctx, m.Received); err != nil {
 				return err
 			}
-		case r.sent[t] != nil:
-			if err := c.send(ctx, &wire.Turn{Round: r.plan.Round, Number: uint8(t), Payload: r.sent[t]}); err != nil {
+		case r.sec.Resend(t) != nil:
+			if err := c.sendTurn(ctx, t); err != nil {
 				return err
 			}
 		}

@@ -297,7 +297,6 @@ func (c *Client) Mask(symbols []int32) (*Masked, error) {
 
 	clear(c.maskA[:])
 	clear(c.selfA[:])
-	c.sent[TurnMask], _ = m.AppendBinary(nil)
 	c.next = TurnConfirm
 	return m, nil
 }

@@ -2,12 +2,13 @@ package secagg
 
 import "bytes"
 
-// Next is the turn whose message the client sends next, TurnDone after Reveal or
-// Abort.
-func (c *Client) Next() Turn { return c.next }
+// Delivered tells whether U2 is known, over which Mask masks: whether Deliver has
+// succeeded.
+func (c *Client) Delivered() bool { return c.delivered }
 
 // Resend returns the encoding of the message sent in a turn, for a reconnect: the
-// same bytes. Nil if that turn has not been taken, or after Abort.
+// same bytes. Nil if that turn has not been taken, or after Abort; turn 3's, which is
+// as large as the vector, is its sender's to keep.
 func (c *Client) Resend(t Turn) []byte {
 	if t < TurnAdvertise || t >= TurnDone {
 		return nil
@@ -15,21 +16,8 @@ func (c *Client) Resend(t Turn) []byte {
 	return bytes.Clone(c.sent[t])
 }
 
-// Threshold is t of the device's shard, 0 before Share.
-func (c *Client) Threshold() int { return c.threshold }
-
 // ShardSize is |U1|, 0 before Share.
 func (c *Client) ShardSize() int { return len(c.entries) }
-
-// Peers lists the verify keys of the shard in roster order, this device's own
-// among them (identities if Identified); nil before Share.
-func (c *Client) Peers() []ID {
-	var out []ID
-	for i := range c.entries {
-		out = append(out, c.entries[i].Keys.Verify)
-	}
-	return out
-}
 
 // Abort leaves the round and erases every secret. Idempotent.
 func (c *Client) Abort() {

@@ -209,13 +209,13 @@ func TestUploadOverhead(t *testing.T) {
 	for _, d := range r.devices {
 		total := -vector
 		for turn := TurnAdvertise; turn < TurnDone; turn++ {
-			total += len(d.c.Resend(turn))
+			total += len(d.sent(turn))
 		}
 		if total > 12000 || total < 10000 {
 			t.Fatalf("%d bytes beyond the vector", total)
 		}
 	}
-	if n := r.devices[0].c.Threshold(); n != 44 {
+	if n := r.devices[0].c.threshold; n != 44 {
 		t.Errorf("threshold %d", n)
 	}
 	if n := r.devices[0].c.ShardSize(); n != 64 {

@@ -27,7 +27,7 @@ func badShares(t *testing.T, n int, liars, absent []int, drop int) (*Server, *ro
 	r.must(err)
 	kept := map[ID]*Reveal{}
 	for i, id := range ids {
-		if s.InU4(id) {
+		if s.in(s.u4, id) {
 			m, err := r.byID[id].c.Reveal(cs)
 			r.must(err)
 			if slices.Contains(liars, i) {
@@ -191,7 +191,7 @@ func TestHostileCommitmentsThatAreNoPoints(t *testing.T) {
 	if err := s.AddShares(id, m); !errors.As(err, &device) || device.Device != id || !errors.Is(err, ErrCommitment) {
 		t.Errorf("%v", err)
 	}
-	if s.InU2(id) {
+	if s.in(s.u2, id) {
 		t.Error("its sender is in U2")
 	}
 }

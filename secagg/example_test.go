@@ -70,7 +70,7 @@ func Example() {
 	confirmations, err := s.CloseConfirming()
 	check(err)
 	for id, c := range clients {
-		if s.InU4(id) {
+		if s.InU3(id) { // of those who confirmed: here all of them
 			m, err := c.Reveal(confirmations)
 			check(err)
 			check(s.AddReveal(id, m))

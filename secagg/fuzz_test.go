@@ -198,7 +198,7 @@ func FuzzMachines(f *testing.F) {
 			hash(&m.Roster)
 			call = func() error {
 				err := s.AddReveal(id, m)
-				if s.Ready() {
+				if s.u5.Len() >= s.threshold {
 					s.Unmask()
 				}
 				return err

@@ -128,7 +128,7 @@ func TestAdmitDecides(t *testing.T) {
 	if err := unchanged(t, "a late message", func() error { return s.Admit(late) }, s); !errors.Is(err, ErrLate) {
 		t.Errorf("after its turn: %v", err)
 	}
-	if s.InU2(r.devices[0].id) {
+	if s.in(s.u2, r.devices[0].id) {
 		t.Error("it counts")
 	}
 }

@@ -39,7 +39,7 @@ func TestOneRunningSum(t *testing.T) {
 	if _, err := s.Unmask(); err != nil {
 		t.Fatal(err)
 	}
-	if s.sum != nil || s.commit != nil || s.Turn() != TurnDone {
+	if s.sum != nil || s.commit != nil || s.turn != TurnDone {
 		t.Error("the server keeps its sum after unmasking")
 	}
 	for _, m := range s.reveals {

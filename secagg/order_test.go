@@ -86,9 +86,9 @@ func (e *explorer) answer(s *Server, i int, t Turn) any {
 		}
 		return e.answers[k]
 	case t == TurnConfirm && s.turn > TurnMask && s.u3.Has(i):
-		return s.SurvivorSet()
+		return &Survivors{Roster: s.roster, U2: s.u2.clone(), U3: s.u3.clone()}
 	case t == TurnReveal && s.turn > TurnConfirm && s.u4.Has(i):
-		return s.ConfirmationSet()
+		return s.confirmations()
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (e *explorer) explore(w *world, inFlight bool) {
 	}
 	// The server closes.
 	closed := cloneServer(s)
-	have, _ := s.Got()
+	have := map[Turn]Set{TurnShare: s.u2, TurnMask: s.u3, TurnConfirm: s.u4, TurnReveal: s.u5}[s.turn].Len()
 	var err error
 	switch s.turn {
 	case TurnShare:

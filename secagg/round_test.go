@@ -72,6 +72,15 @@ type device struct {
 	c        *Client
 	symbols  []int32
 	lastTurn Turn // the last turn it takes part in: TurnReveal if it never drops
+	masked   []byte
+}
+
+// sent is what the device has sent in a turn.
+func (d *device) sent(t Turn) []byte {
+	if t == TurnMask {
+		return d.masked
+	}
+	return d.c.Resend(t)
 }
 
 // round is a whole round in one process.
@@ -173,6 +182,8 @@ func (r *round) mask(s *Server) (*Survivors, error) {
 	for _, d := range r.of(s, TurnMask) {
 		r.must(d.c.Deliver(over(r.t, s.Delivery(d.id))))
 		m, err := d.c.Mask(d.symbols)
+		r.must(err)
+		d.masked, err = m.AppendBinary(nil)
 		r.must(err)
 		r.must(s.Add(d.id, over(r.t, m)))
 	}
@@ -290,7 +301,7 @@ func TestRoundRandom(t *testing.T) {
 			}
 			passed++
 			if !slices.Equal(got, r.plain(s)) {
-				t.Fatalf("round %d (%+v), shard %d of %d: wrong sum", k, cfg, s.Shard(), s.Size())
+				t.Fatalf("round %d (%+v), shard %d of %d: wrong sum", k, cfg, s.Shard(), len(s.members))
 			}
 		}
 	}

@@ -38,34 +38,18 @@ type Server struct {
 // Shard is the shard's number in the round.
 func (s *Server) Shard() int { return s.message.Shard }
 
-// Size is |U1|.
-func (s *Server) Size() int { return len(s.members) }
-
 // Threshold is t, from the size.
 func (s *Server) Threshold() int { return s.threshold }
 
 // Members lists identities in roster order.
 func (s *Server) Members() []ID { return append([]ID(nil), s.members...) }
 
-// Has reports whether a device is of this shard.
-func (s *Server) Has(device ID) bool { _, ok := s.index[device]; return ok }
-
-// Turn is the turn whose messages are being taken, TurnShare..TurnReveal, then
-// TurnDone.
-func (s *Server) Turn() Turn { return s.turn }
-
 // Roster is turn 1's answer: the same message for every member. Treat it as
 // read-only.
 func (s *Server) Roster() *Roster { return &s.message }
 
-// InU2 reports whether a device shared its secrets in time.
-func (s *Server) InU2(device ID) bool { return s.in(s.u2, device) }
-
 // InU3 reports whether a device's vector is in the sum.
 func (s *Server) InU3(device ID) bool { return s.in(s.u3, device) }
-
-// InU4 reports whether a device confirmed in time.
-func (s *Server) InU4(device ID) bool { return s.in(s.u4, device) }
 
 func (s *Server) in(set Set, device ID) bool {
 	i, ok := s.index[device]
@@ -75,22 +59,6 @@ func (s *Server) in(set Set, device ID) bool {
 // Survivors is how many vectors are in the sum: with honest devices
 // |sum| <= MaxSymbol*Survivors.
 func (s *Server) Survivors() int { return s.u3.Len() }
-
-// Got reports how many devices have sent the current turn's message, of how many
-// that may.
-func (s *Server) Got() (have, of int) {
-	switch s.turn {
-	case TurnShare:
-		return s.u2.Len(), len(s.members)
-	case TurnMask:
-		return s.u3.Len(), s.u2.Len()
-	case TurnConfirm:
-		return s.u4.Len(), s.u3.Len()
-	case TurnReveal:
-		return s.u5.Len(), s.u4.Len()
-	}
-	return 0, 0
-}
 
 // receive checks what every device message must satisfy: sent by a member of
 // the set that may speak, in turn, once, under this roster. It returns the
@@ -266,16 +234,7 @@ func (s *Server) CloseCollecting() (*Survivors, error) {
 	}
 	s.turn = TurnConfirm
 	s.sealed = nil
-	return s.SurvivorSet(), nil
-}
-
-// SurvivorSet is turn 3's answer again, for a device that reconnects; nil before
-// CloseCollecting.
-func (s *Server) SurvivorSet() *Survivors {
-	if s.turn < TurnConfirm {
-		return nil
-	}
-	return &Survivors{Roster: s.roster, U2: s.u2.clone(), U3: s.u3.clone()}
+	return &Survivors{Roster: s.roster, U2: s.u2.clone(), U3: s.u3.clone()}, nil
 }
 
 // AddConfirmation takes turn 4 of a survivor.
@@ -306,15 +265,10 @@ func (s *Server) CloseConfirming() (*Confirmations, error) {
 		return nil, err
 	}
 	s.turn = TurnReveal
-	return s.ConfirmationSet(), nil
+	return s.confirmations(), nil
 }
 
-// ConfirmationSet is turn 4's answer again, for a device that reconnects; nil
-// before CloseConfirming.
-func (s *Server) ConfirmationSet() *Confirmations {
-	if s.turn < TurnReveal {
-		return nil
-	}
+func (s *Server) confirmations() *Confirmations {
 	m := &Confirmations{Roster: s.roster, U4: s.u4.clone()}
 	for i := range s.members {
 		if s.u4.Has(i) {

@@ -329,7 +329,7 @@ func TestLyingConfirmations(t *testing.T) {
 	// dropped, and the other kind nowhere in all it ever sent.
 	sent := map[string]bool{}
 	for turn := TurnAdvertise; turn < TurnDone; turn++ {
-		b := d.c.Resend(turn)
+		b := d.sent(turn)
 		for i := 0; i+scalarSize <= len(b); i++ {
 			sent[string(b[i:i+scalarSize])] = true
 		}

@@ -39,7 +39,7 @@ func TestSplitViews(t *testing.T) {
 }
 
 func countBroken(r *round, s *Server, corrupted int) (broken int) {
-	n, honest := s.Size(), s.Size()-corrupted
+	n, honest := len(s.members), len(s.members)-corrupted
 	var clients []*Client
 	for _, id := range s.Members() {
 		clients = append(clients, r.byID[id].c)

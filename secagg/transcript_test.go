@@ -124,7 +124,7 @@ func playTranscript(t *testing.T, c *transcript) {
 			out := map[string]string{}
 			for i, id := range s.Members() {
 				if d := r.byID[id]; d.lastTurn >= turn {
-					out[fmt.Sprint(i)] = hex.EncodeToString(d.c.Resend(turn))
+					out[fmt.Sprint(i)] = hex.EncodeToString(d.sent(turn))
 				}
 			}
 			return out

@@ -45,9 +45,6 @@ func (s *Server) judgeReveal(i int, m *Reveal) error {
 	return nil
 }
 
-// Ready reports whether t reveals are in, so that Unmask can succeed.
-func (s *Server) Ready() bool { return s.turn == TurnReveal && s.u5.Len() >= s.threshold }
-
 // Unmask rebuilds the secrets and returns the exact sum of U3's vectors, centre
 // lifted into -2^(b-1)..2^(b-1)-1, one value per symbol, and closes the shard.
 // A ShardError wrapping ErrBelowThreshold, ErrShare or ErrCommitment changes

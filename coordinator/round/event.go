@@ -17,9 +17,12 @@ type (
 		Device Device
 		Turn   State
 	}
-	// Lost says a device is gone or was thrown out: nothing waits for it. It may
-	// come back as long as it has missed no turn.
+	// Lost says a device is gone: nothing waits for it. It may come back as long as it
+	// has missed no turn.
 	Lost struct{ Device Device }
+	// Expelled says a device was thrown out, or left: nothing waits for it, nothing
+	// more is taken from it, and it does not come back. What it has answered stays.
+	Expelled struct{ Device Device }
 	// Back says a lost device is connected again.
 	Back struct{ Device Device }
 	// Deadline says that the timeout of a state has passed for a shard, or for the
@@ -49,6 +52,7 @@ type (
 func (Start) event()         {}
 func (Received) event()      {}
 func (Lost) event()          {}
+func (Expelled) event()      {}
 func (Back) event()          {}
 func (Deadline) event()      {}
 func (Sharded) event()       {}

@@ -118,6 +118,7 @@ type member struct {
 	answered State // the last turn answered; valid if any
 	any      bool  // whether a turn was answered
 	lost     bool  // not connected: does not hold a state open
+	expelled bool  // lost for good
 	out      bool  // missed a turn
 	group    *group
 }
@@ -215,6 +216,16 @@ func (m *Machine) Shard(d Device) int {
 	return Whole
 }
 
+// Answered is the last turn that a device has answered; Gathering where it has sent
+// none of secure aggregation's. Turns are answered in their order: it has answered
+// all before that one, too.
+func (m *Machine) Answered(d Device) State {
+	if mb := m.members[d]; mb != nil && mb.any {
+		return mb.answered
+	}
+	return Gathering
+}
+
 // Missing tells of the group that a device goes with whether its state waits for
 // the device, connected or not, how many it waits for that are not lost, and
 // whether it could do without them: as many have answered as it needs.
@@ -241,7 +252,7 @@ const (
 	Early            // the state waits for an earlier turn
 	Late             // the turn's state has closed
 	Repeated         // already answered
-	Out              // missed an earlier turn, or its shard failed
+	Out              // missed an earlier turn, was expelled, or its shard failed
 )
 
 var refusals = [...]string{"accepted", "not in this round's cohort", "too early", "too late", "repeated", "out of the round"}
@@ -258,7 +269,7 @@ func (m *Machine) Wants(d Device, turn State) Refusal {
 		return Stranger
 	case mb.any && turn <= mb.answered:
 		return Repeated
-	case mb.out, mb.group.failed:
+	case mb.out, mb.expelled, mb.group.failed:
 		return Out
 	case m.end != 0:
 		return Late

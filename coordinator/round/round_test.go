@@ -269,8 +269,15 @@ func TestRandomEvents(t *testing.T) {
 				d.step(Received{dev, State(r.IntN(int(numStates)))})
 			case x < 35:
 				d.step(Lost{dev})
-			case x < 37:
+			case x < 36:
 				d.step(Back{dev})
+			case x < 37:
+				before := m.Answered(dev)
+				d.step(Expelled{dev})
+				d.step(Back{dev})
+				if mb := m.members[dev]; mb != nil && m.State() < Done && (m.Wants(dev, turn) == Accepted || m.Answered(dev) != before || !mb.gone()) {
+					t.Fatalf("seed %d: device %d was expelled and is wanted", seed, dev)
+				}
 			case x < 38:
 				d.step(Deadline{r.IntN(4) - 1, State(r.IntN(int(numStates)))})
 			case x < 39:

@@ -166,6 +166,8 @@ func parseEvents(t *testing.T, f []string) []Event {
 		return each(f[2], func(d Device) Event { return Received{d, parseState(t, f[1])} })
 	case "lost":
 		return each(f[1], func(d Device) Event { return Lost{d} })
+	case "expelled":
+		return each(f[1], func(d Device) Event { return Expelled{d} })
 	case "back":
 		return each(f[1], func(d Device) Event { return Back{d} })
 	case "deadline": // of a state, and a shard where there is one

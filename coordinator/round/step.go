@@ -26,8 +26,15 @@ func (m *Machine) Step(ev Event) []Effect {
 		}
 		m.set(mb, func() { mb.lost = true })
 		return m.closeIfSettled(mb.group)
+	case Expelled:
+		mb := m.members[ev.Device]
+		if mb == nil || mb.expelled {
+			return nil
+		}
+		m.set(mb, func() { mb.lost, mb.expelled = true, true })
+		return m.closeIfSettled(mb.group)
 	case Back:
-		if mb := m.members[ev.Device]; mb != nil {
+		if mb := m.members[ev.Device]; mb != nil && !mb.expelled {
 			m.set(mb, func() { mb.lost = false })
 		}
 		return nil
