@@ -14,6 +14,12 @@ type Example struct {
 	User     string // who it belongs to; "" where the source does not say
 	Provider string // who it is about or comes from; "" where the source does not say
 	Line     int    // line of its file, from 1; 0 where it has none
+
+	Words    []string    // of a document, in reading order
+	Boxes    [][4]uint16 // by word: left, top, right, bottom, 0..1000 of the page
+	Question string
+	Answers  []string  // any of them is right; the first is learnt
+	Pixels   []float32 // of an image, 0..1: [channels, height, width], or the patches of a page one after another
 }
 
 // Group names the group that group-level privacy counts the example to: its

@@ -71,6 +71,11 @@ func assigned(t testing.TB, base *model.Base, rank int, program []byte) Task {
 	t.Helper()
 	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 4, Alpha: 4}, 2)
 	ok(t, err)
+	return assignedTo(t, base, layout, rank, program)
+}
+
+func assignedTo(t testing.TB, base *model.Base, layout *model.Layout, rank int, program []byte) Task {
+	t.Helper()
 	columns, err := task.Columns(layout, 8)
 	ok(t, err)
 	b := func(x int32) Batch {
@@ -79,8 +84,12 @@ func assigned(t testing.TB, base *model.Base, rank int, program []byte) Task {
 		for i := range 12 { // the rest is padding
 			tokens[i] = 1 + (x*5+int32(i)*3)%int32(base.Config.VocabSize-1)
 		}
-		copy(b.Int32(task.Labels), []int32{x % 2, (x + 1) % 2})
-		copy(b.Float32(task.Weights), []float32{1, 1})
+		for i := range b.Int32(task.Labels) {
+			b.Int32(task.Labels)[i], b.Float32(task.Weights)[i] = (x+int32(i))%2, 1
+		}
+		for i := range b.Int32(task.DecoderTokens) {
+			b.Int32(task.DecoderTokens)[i] = (x*3 + int32(i)*7) % int32(base.Config.VocabSize)
+		}
 		return b
 	}
 	last := b(4)

@@ -31,6 +31,14 @@ func TestProgramAgainstReferenceByArchitecture(t *testing.T) {
 	}
 }
 
+// And for one that writes text: the losses are of its own columns.
+func TestProgramAgainstReferenceOfAnswers(t *testing.T) {
+	base, err := model.LoadBaseDir(filepath.Join("..", "model", "nn", "testdata", "t5"))
+	ok(t, err)
+	againstReference(t, base, model.Method{RMax: 4, Alpha: 4, Task: model.TaskAnswer, Answer: 5}, 1, 4)
+	againstReference(t, base, model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull, Task: model.TaskAnswer, Answer: 5}, 0)
+}
+
 // And for every method.
 func TestProgramAgainstReferenceByMethod(t *testing.T) {
 	base := tinyBase(t)
@@ -52,9 +60,12 @@ func againstReference(t *testing.T, base *model.Base, method model.Method, ranks
 		for _, rank := range ranks {
 			s := step(base, rank, optimizer)
 			s.LoRA = method
-			tk := assigned(t, base, rank, compile(t, s, false))
-			layout, err := model.NewLayout(base.Config, method, 2)
+			if method.Task == model.TaskAnswer {
+				s.Classes = 0
+			}
+			layout, err := model.NewLayout(base.Config, method, s.Classes)
 			ok(t, err)
+			tk := assignedTo(t, base, layout, rank, compile(t, s, false))
 			tk.Layout, tk.Start = layout, model.NewAdapter(layout, 3).Slice(rank)
 			tk.Optimizer = string(optimizer)
 			want, err := reference.Train(t.Context(), tk)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ const (
 type TaskKind string
 
 const (
-	TaskClassify TaskKind = "" // one label for a text
+	TaskClassify TaskKind = ""       // one label for a text
+	TaskAnswer   TaskKind = "answer" // a text, written by a base with a decoder
 )
 
 // String is the task's name in a job file.
@@ -43,7 +45,7 @@ func ParseTask(name string) (TaskKind, error) {
 }
 
 // tasks are the known ones, classify first.
-var tasks = []TaskKind{TaskClassify}
+var tasks = []TaskKind{TaskClassify, TaskAnswer}
 
 // TaskNames lists the names of the known tasks.
 func TaskNames() []string {
@@ -69,6 +71,7 @@ type Method struct {
 	Targets string     `json:"targets,omitempty"` // LoRA: linear maps; "" is query and value
 	Also    string     `json:"also,omitempty"`    // tensors, or modules with all their tensors, trained whole
 	Task    TaskKind   `json:"task,omitempty"`    // what the head answers
+	Answer  int        `json:"answer,omitempty"`  // of a base that writes text: most tokens of an answer, its end included; 0: 32
 }
 
 // LoRA is the Method whose zero Kind it is.
@@ -78,7 +81,13 @@ type LoRA = Method
 const (
 	maxMethodList = 4096 // bytes
 	maxMethodName = 64   // names
+
+	defaultAnswer = 32
+	maxAnswer     = 1024
 )
+
+// AnswerTokens is the most tokens of an answer, its end included.
+func (m Method) AnswerTokens() int { return cmp.Or(m.Answer, defaultAnswer) }
 
 // Scale is the factor of the low-rank product at rank b.
 func (m Method) Scale(b int) float64 { return m.Alpha / float64(b) }
@@ -105,6 +114,12 @@ func (m Method) Validate(c Config) error {
 		return bad("targets are given, but only lora has some, not %s", m.Kind)
 	case m.Also != "" && m.Kind == MethodFull:
 		return bad("also is given, but full trains every tensor")
+	case c.Generates() != (m.Task == TaskAnswer):
+		return bad("task is %q over a %s: answer is for a base with a decoder, and its only task", m.Task.String(), c.ModelType)
+	case m.Answer < 0 || m.Answer > maxAnswer || !c.Generates() && m.Answer != 0:
+		return bad("answer is %d tokens, want 0..%d, and 0 for any task but answer", m.Answer, maxAnswer)
+	case c.Generates() && m.Kind == MethodHead, c.Generates() && m.Kind == MethodBitFit:
+		return bad("method is %s, but a %s has no head and no biases", m.Kind, c.ModelType)
 	}
 	for key, list := range map[string]string{"targets": m.Targets, "also": m.Also} {
 		names, err := splitList(key, list)

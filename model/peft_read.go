@@ -37,7 +37,7 @@ func LoadPEFT(fsys fs.FS, c Config, labels int, head map[string]Tensor) (*Adapte
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", AdapterFile, err)
 	}
-	lay, err := NewLayout(c, LoRA{RMax: p.R, Alpha: alpha, Targets: adaptedIn(st, c)}, labels)
+	lay, err := NewLayout(c, LoRA{RMax: p.R, Alpha: alpha, Targets: adaptedIn(st, c), Task: c.ownTask()}, labels)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func LoadHead(fsys fs.FS, c Config) (map[string]Tensor, error) {
 // HeadAdapter is an adapter of rank 1 that changes nothing but the head, which is
 // the given one where it has tensors.
 func HeadAdapter(c Config, labels int, head map[string]Tensor) (*Adapter, error) {
-	lay, err := NewLayout(c, LoRA{RMax: 1, Alpha: 1}, labels)
+	lay, err := NewLayout(c, LoRA{RMax: 1, Alpha: 1, Task: c.ownTask()}, labels)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 //
 // With Boxes it reads where each token stands (VT5, Tito et al. 2023): to the
 // embedding of a token is added a map of LayerNorm(x[left] + y[top] + x[right] +
-// y[bottom]). With Patch the encoder reads patches of an image behind the tokens,
-// each through a map of its own.
+// y[bottom]). With Patch the encoder reads Patches patches of an image behind the
+// tokens, each through a map of its own.
 type T5 struct {
 	DecoderLayers int  `json:"num_decoder_layers"`
 	KeySize       int  `json:"d_kv"` // columns of one head's keys; the heads' need not make hidden_size
@@ -26,6 +26,8 @@ type T5 struct {
 
 	Boxes int `json:"max_2d_position_embeddings,omitempty"` // coordinates are 0..Boxes-1; 0: none are read
 	Patch int `json:"patch_values,omitempty"`               // values of one patch; 0: none are read
+
+	Patches int `json:"patches,omitempty"` // of a document; 0 where none are read
 }
 
 // Limits of a T5.
@@ -34,10 +36,19 @@ const (
 	maxDistance = 1 << 16
 	maxBoxes    = 1 << 12
 	maxPatch    = 1 << 14
+	maxPatches  = 1 << 12
 )
 
 // Generates says whether the base writes text, where others give classes.
 func (c Config) Generates() bool { return c.ModelType == "t5" }
+
+// ownTask is the task of a base that nothing else is said of.
+func (c Config) ownTask() TaskKind {
+	if c.Generates() {
+		return TaskAnswer
+	}
+	return TaskClassify
+}
 
 // InnerSize is the columns of all heads' keys together.
 func (c Config) InnerSize() int { return c.NumAttentionHeads * c.T5.KeySize }
@@ -185,6 +196,7 @@ func validateT5(c Config) error {
 		{"decoder_start_token_id", t.Start, 0, c.VocabSize - 1},
 		{"max_2d_position_embeddings", t.Boxes, 0, maxBoxes},
 		{"patch_values", t.Patch, 0, maxPatch},
+		{"patches", t.Patches, min(1, t.Patch), min(1, t.Patch) * maxPatches},
 		// What a config of another family would set has no meaning here.
 		{"max_position_embeddings", c.MaxPositions, 0, 0},
 		{"type_vocab_size", c.TypeVocabSize, 0, 0},
@@ -247,7 +259,8 @@ func parseT5(keys map[string]json.RawMessage) (Config, error) {
 		Distance int             `json:"relative_attention_max_distance"`
 		Boxes    int             `json:"max_2d_position_embeddings"`
 		Patch    int             `json:"patch_values"`
-	}{512, 6, 8, 2048, 32128, nil, 1e-6, "relu", nil, nil, nil, nil, nil, 64, 32, 128, 0, 0} // T5Config's defaults
+		Patches  int             `json:"patches"`
+	}{512, 6, 8, 2048, 32128, nil, 1e-6, "relu", nil, nil, nil, nil, nil, 64, 32, 128, 0, 0, 0} // T5Config's defaults
 	data, err := json.Marshal(keys)
 	if err == nil {
 		err = json.Unmarshal(data, &theirs)
@@ -264,7 +277,7 @@ func parseT5(keys map[string]json.RawMessage) (Config, error) {
 	c = Config{ModelType: "t5", VocabSize: theirs.Vocab, HiddenSize: theirs.Width, NumHiddenLayers: theirs.Layers,
 		NumAttentionHeads: theirs.Heads, IntermediateSize: theirs.Wide, LayerNormEps: theirs.Eps, PadTokenID: or(theirs.Pad, 0),
 		T5: T5{DecoderLayers: or(theirs.Decoder, theirs.Layers), KeySize: theirs.KeySize, Buckets: theirs.Buckets,
-			MaxDistance: theirs.Distance, Boxes: theirs.Boxes, Patch: theirs.Patch, Scaled: true}}
+			MaxDistance: theirs.Distance, Boxes: theirs.Boxes, Patch: theirs.Patch, Patches: theirs.Patches, Scaled: true}}
 	c.T5.Start = or(theirs.Start, c.PadTokenID)
 	if c.T5.End, err = endToken(theirs.End); err != nil {
 		return fail(err)
@@ -341,7 +354,7 @@ func (c Config) t5Config() map[string]any {
 		out["max_2d_position_embeddings"] = t.Boxes
 	}
 	if t.Patch > 0 {
-		out["patch_values"] = t.Patch
+		out["patch_values"], out["patches"] = t.Patch, t.Patches
 	}
 	return out
 }

@@ -25,10 +25,10 @@ func tinyT5(f func(*Config)) Config {
 func TestVT5TrainsAsManyValuesAsPublished(t *testing.T) {
 	c := Config{ModelType: "t5", VocabSize: 32128, HiddenSize: 768, NumHiddenLayers: 12, NumAttentionHeads: 12,
 		IntermediateSize: 3072, LayerNormEps: 1e-6, HiddenAct: "relu",
-		T5: T5{DecoderLayers: 12, KeySize: 64, Buckets: 32, MaxDistance: 128, End: 1, Scaled: true, Boxes: 1024, Patch: 768}}
+		T5: T5{DecoderLayers: 12, KeySize: 64, Buckets: 32, MaxDistance: 128, End: 1, Scaled: true, Boxes: 1024, Patch: 768, Patches: 197}}
 	also := "spatial_embedding.x_position_embeddings,spatial_embedding.y_position_embeddings,spatial_embedding.LayerNorm," +
 		"spatial_emb_matcher,visual_emb_matcher"
-	l, err := NewLayout(c, Method{RMax: 6, Alpha: 6, Also: also}, 0)
+	l, err := NewLayout(c, Method{RMax: 6, Alpha: 6, Also: also, Task: TaskAnswer}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestVT5TrainsAsManyValuesAsPublished(t *testing.T) {
 // The order of the entries is part of the protocol.
 func TestT5LayoutHasItsOrder(t *testing.T) {
 	c := tinyT5(func(c *Config) { c.NumHiddenLayers, c.T5.Gated = 1, true })
-	l, err := NewLayout(c, Method{RMax: 2, Alpha: 2, Targets: "q,EncDecAttention.o,wi_1,wo", Also: "layer.2.layer_norm"}, 0)
+	l, err := NewLayout(c, Method{RMax: 2, Alpha: 2, Targets: "q,EncDecAttention.o,wi_1,wo", Also: "layer.2.layer_norm", Task: TaskAnswer}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestT5LayoutHasItsOrder(t *testing.T) {
 	if last := l.Entries()[len(l.Entries())-1]; last.Name != "decoder.block.0.layer.2.layer_norm.weight.delta" {
 		t.Errorf("the last entry is %s", last.Name)
 	}
-	if _, err := NewLayout(c, Method{RMax: 2, Alpha: 2}, 3); err == nil || !strings.Contains(err.Error(), "classes") {
+	if _, err := NewLayout(c, Method{RMax: 2, Alpha: 2, Task: TaskAnswer}, 3); err == nil || !strings.Contains(err.Error(), "classes") {
 		t.Errorf("a T5 with classes: %v", err)
 	}
 }
@@ -87,6 +87,7 @@ func TestT5RefusesByName(t *testing.T) {
 		"feed_forward_proj":               func(c *Config) { c.HiddenAct = "silu" },
 		"max_2d_position_embeddings":      func(c *Config) { c.T5.Boxes = 1 << 20 },
 		"patch_values":                    func(c *Config) { c.T5.Patch = -1 },
+		"patches":                         func(c *Config) { c.T5.Patches = 3 },
 		"pooling":                         func(c *Config) { c.Pooling = PoolHF },
 		"layer_norm_epsilon":              func(c *Config) { c.LayerNormEps = 0 },
 	} {
@@ -164,7 +165,7 @@ func TestT5FoldersComeBack(t *testing.T) {
 		"untied":   func(c *Config) { c.T5.OwnHead, c.T5.Scaled = true, false },
 		"unscaled": func(c *Config) { c.T5.Scaled = false },
 		"gated":    func(c *Config) { c.T5.Gated, c.HiddenAct = true, "gelu_new" },
-		"boxes":    func(c *Config) { c.T5.Boxes, c.T5.Patch = 11, 4 },
+		"boxes":    func(c *Config) { c.T5.Boxes, c.T5.Patch, c.T5.Patches = 11, 4, 2 },
 	} {
 		c := tinyT5(f)
 		state := uint64(5)

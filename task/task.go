@@ -22,6 +22,8 @@ func Columns(l *model.Layout, sequence int) ([]Column, error) {
 	switch l.LoRA.Task {
 	case model.TaskClassify:
 		return classifyColumns(l, sequence), nil
+	case model.TaskAnswer:
+		return answerColumns(l, sequence), nil
 	}
 	return nil, fmt.Errorf("task: %.40q is not known", l.LoRA.Task)
 }
@@ -39,6 +41,9 @@ func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
 	tok, err := tokenizer.ParseFor(base.Tokenizer, base.Config.VocabSize, base.Config.PadTokenID)
 	if err != nil {
 		return nil, err
+	}
+	if l.LoRA.Task == model.TaskAnswer {
+		return newAnswer(columns, tok, l, sequence), nil
 	}
 	return &classify{columns, tok, sequence}, nil
 }

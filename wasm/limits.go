@@ -6,7 +6,7 @@ const PageSize = 65536
 // Hard limits of the format, the same for everyone.
 const (
 	maxManifestBytes = 256 << 10
-	maxFunctions     = 4096
+	maxFunctions     = 12288
 	maxTypes         = 1024
 	maxParams        = 16
 	maxResults       = 1
@@ -19,7 +19,7 @@ const (
 	maxTensors       = 4096
 	maxRank          = 8
 	maxElements      = 1 << 28 // of one tensor: 1 GiB of floats
-	maxSegments      = 4096
+	maxSegments      = 8192    // of some 2.5 ms: a step of 20 s
 	maxDataSegments  = 4096
 	maxLoopConstant  = 1 << 30 // counters, steps and bounds of static loops, exclusive
 	maxLoopCharge    = 1 << 20 // units charged for one count of a dynamic loop, exclusive

@@ -141,7 +141,7 @@ var hostile = map[string]struct {
 	"section too long": {with(func(m *mod) { m.extra = [][]byte{{0, 100, 1}} }), "ends early"},
 	"section padded":   {raw(5, []byte{1, 1, 1, 1, 0}), "left over"},
 	"bodies missing":   {raw(10, []byte{0}), "0 bodies for 4"},
-	"many functions":   {raw(3, u32(1<<30)), "limit 4096"},
+	"many functions":   {raw(3, u32(1<<30)), "limit 12288"},
 	"many locals":      {with(func(m *mod) { m.funcs[2] = fn{locals: 1 << 30} }), "locals, limit"},
 	"many joins":       {with(func(m *mod) { m.funcs[2] = fn{locals: 1000, body: repeat(40, get(1), opIf, 0x40, opEnd)} }), "joins of control flow"},
 	"many joins in all": {with(func(m *mod) {

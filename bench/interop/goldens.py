@@ -31,3 +31,24 @@ for name, config in {
             f.write("{}")
     with open(os.path.join(folder, "expected.json"), "w") as f:
         json.dump({"tokens": tokens.tolist(), "logits": logits.tolist()}, f)
+
+from t5 import greedy, logits_of, randomized  # noqa: E402
+from transformers import T5Config  # noqa: E402
+
+config = T5Config(vocab_size=40, d_model=16, d_kv=6, d_ff=24, num_layers=2, num_decoder_layers=1, num_heads=2, feed_forward_proj="gated-gelu", tie_word_embeddings=False,
+                  relative_attention_num_buckets=8, relative_attention_max_distance=10, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
+model = randomized(config, "own").eval()
+g = torch.Generator().manual_seed(4)
+tokens = torch.randint(3, 40, (4, 14), generator=g)
+decoder = torch.randint(3, 40, (4, 32), generator=g)
+decoder[:, 0] = 0
+for r in range(4):
+    tokens[r, 14 - 3 * r:] = 0
+folder = os.path.join(sys.argv[1], "t5")
+model.save_pretrained(folder)
+with open(os.path.join(folder, "tokenizer.json"), "w") as f:
+    f.write("{}")
+answers = greedy(model, tokens)
+with open(os.path.join(folder, "expected.json"), "w") as f:
+    json.dump({"tokens": tokens.tolist(), "decoder": decoder.tolist(), "logits": logits_of(model, tokens, decoder).flatten(1).tolist(),
+               "answers": [a for a, _ in answers], "confidence": [p for _, p in answers]}, f)

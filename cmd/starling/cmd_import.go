@@ -33,12 +33,13 @@ func newImportCmd(a *app) *cobra.Command {
 		Long: `Make a checkpoint folder of a base, a PEFT LoRA adapter on its query and value
 projections and its classification head, for starling predict and export. The
 head is the adapter's (modules_to_save), else the base's own, else a fresh one.
---labels names the classes in the order of the head's outputs.`,
+--labels names the classes in the order of the head's outputs; a base that writes
+text (T5) has none.`,
 		Example: "  starling import --base sentence-transformers/all-MiniLM-L6-v2 --adapter lora --labels no,yes --out start",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if base == "" || out == "" || len(labels) < 2 {
-				return usagef("--base, --out and at least two --labels are required")
+			if base == "" || out == "" {
+				return usagef("--base and --out are required")
 			}
 			ck, err := importCheckpoint(base, adapter, labels, sequence)
 			if err != nil {
@@ -80,6 +81,9 @@ func importCheckpoint(base, adapter string, labels []string, sequence int) (*mod
 	}
 	if _, err := tokenizer.ParseFor(b.Tokenizer, b.Config.VocabSize, b.Config.PadTokenID); err != nil {
 		return nil, fmt.Errorf("base %s: %w", base, err)
+	}
+	if n := len(labels); b.Config.Generates() != (n == 0) || n == 1 {
+		return nil, usagef("%d --labels: at least two are required, and none of a base that writes text", n)
 	}
 	head, err := model.LoadHead(os.DirFS(dir), b.Config)
 	if err != nil {

@@ -65,12 +65,7 @@ func (e encoder) norm(x *graph.Node, name string) *graph.Node {
 func (e encoder) dense(x *graph.Node, name string, out int) *graph.Node {
 	in := x.Shape().Dimensions[1]
 	y := linear(x, e.params.frozen(name+".weight", out, in), e.params.frozen(name+".bias", out))
-	a, ok := e.params.byName[name+".lora_A.weight"]
-	if !ok {
-		return y
-	}
-	low := linear(linear(x, a, nil), e.params.byName[name+".lora_B.weight"], nil)
-	return graph.Add(y, graph.MulScalar(low, e.scale))
+	return e.params.adapt(y, x, name, e.scale)
 }
 
 // layer is one post-norm encoder layer; bias [B,S] masks padding.

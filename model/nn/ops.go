@@ -56,6 +56,16 @@ func (p *params) frozen(name string, shape ...int) *graph.Node {
 	return n
 }
 
+// adapt adds to y, a linear map of x, the low-rank update of it that the graph has.
+func (p *params) adapt(y, x *graph.Node, name string, scale float64) *graph.Node {
+	a, ok := p.byName[name+".lora_A.weight"]
+	if !ok {
+		return y
+	}
+	low := linear(linear(x, a, nil), p.byName[name+".lora_B.weight"], nil)
+	return graph.Add(y, graph.MulScalar(low, scale))
+}
+
 // scaleBy multiplies every element by a scalar node.
 func scaleBy(x, s *graph.Node) *graph.Node {
 	return graph.Mul(x, graph.BroadcastToDims(s, x.Shape().Dimensions...))

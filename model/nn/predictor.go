@@ -61,23 +61,7 @@ func (p *Predictor) program(seq int) (*program, error) {
 		ps := newParams(g)
 		tokens := ps.add(task.Tokens, Input, dtypes.Int32, predictBatch, seq)
 		c := p.layout.Config
-		added := map[string]bool{}
-		entries := p.layout.Entries()
-		for i, e := range entries {
-			name, shape := e.Name, e.Shape
-			switch e.Kind {
-			case model.KindB:
-				continue
-			case model.KindA: // merged into the map that it changes
-				name, shape = e.Changes(), []int{entries[i+1].Shape[0], e.Shape[1]}
-			case model.KindDelta:
-				name = e.Changes()
-			}
-			if !added[name] {
-				added[name] = true
-				ps.add(name, State, dtypes.Float32, shape...)
-			}
-		}
+		mergedParams(ps, p.layout)
 		logits := encoder{cfg: c, params: ps}.logits(tokens, p.layout.Classes)
 		return ps.list, []Output{{Name: "logits", Node: logits}}, nil
 	})
@@ -85,6 +69,29 @@ func (p *Predictor) program(seq int) (*program, error) {
 		p.programs[seq] = prog
 	}
 	return prog, err
+}
+
+// mergedParams adds what an adapter changes to a graph, under the base's own names:
+// Layout.Merge gives the values.
+func mergedParams(ps *params, layout *model.Layout) *params {
+	added := map[string]bool{}
+	entries := layout.Entries()
+	for i, e := range entries {
+		name, shape := e.Name, e.Shape
+		switch e.Kind {
+		case model.KindB:
+			continue
+		case model.KindA: // merged into the map that it changes
+			name, shape = e.Changes(), []int{entries[i+1].Shape[0], e.Shape[1]}
+		case model.KindDelta:
+			name = e.Changes()
+		}
+		if !added[name] {
+			added[name] = true
+			ps.add(name, State, dtypes.Float32, shape...)
+		}
+	}
+	return ps
 }
 
 // Logits returns one row of class scores a text. adapter is a slice at the

@@ -155,7 +155,7 @@ func (s PretrainSpec) build(g *graph.Graph) ([]Param, []Output, error) {
 	words, bias := p.byName[wordsName], p.byName[mlmBias]
 	predict := func(state, at, w *graph.Node) (loss, surrogate *graph.Node) {
 		picked := graph.Gather(state, graph.Reshape(at, k, 1))
-		return candidateLoss(picked, words, bias, targets, w)
+		return e.vocabularyLoss(picked, words, bias, targets, w)
 	}
 	own, ownGrad := predict(x, places, weights)
 	_, rowGrad := predict(e.dense(e.pooled(x, keep), rowDense, cfg.HiddenSize), rowOf, rowW)
@@ -172,34 +172,6 @@ func (s PretrainSpec) build(g *graph.Graph) ([]Param, []Output, error) {
 			Output{State: t.Name + adamV, Node: newV})
 	}
 	return p.list, outputs, nil
-}
-
-// candidateLoss is the weighted cross-entropy of softmax(picked words^T + bias)
-// at targets; picked [k,h], words [u,h], bias [u], targets int32 [k], weights
-// [k]. The second result has the loss's gradient, not its value: with the
-// derivative of log-sum-exp written out, nothing of size [k,u] is left to
-// autodiff.
-func candidateLoss(picked, words, bias, targets, weights *graph.Node) (loss, surrogate *graph.Node) {
-	stop := graph.StopGradient
-	k := picked.Shape().Dimensions[0]
-	share := graph.Div(weights, graph.BroadcastToDims(graph.AddScalar(graph.ReduceSum(weights, -1), 1e-9), k))
-	logits := linear(stop(picked), stop(words), stop(bias))
-	top := graph.ReduceMax(logits, -1)
-	e := graph.AddScalar(graph.Expm1(graph.Sub(logits, spread(top, logits))), 1)
-	sum := graph.ReduceSum(e, -1)
-	pull := graph.Mul(e, spread(graph.Div(share, sum), e)) // share * softmax
-
-	at := graph.Reshape(targets, k, 1)
-	hit := graph.ReduceSum(graph.Mul(picked, graph.Gather(words, at)), -1)
-	hit = graph.ReduceSum(graph.Mul(share, graph.Add(hit, graph.Reshape(graph.Gather(graph.Reshape(bias, -1, 1), at), k))), -1)
-	dot := func(x, grad *graph.Node) *graph.Node { return graph.ReduceAllSum(graph.Mul(x, stop(grad))) }
-	ones := graph.OnesLike(weights)
-	surrogate = graph.Sub(graph.Add(graph.Add(
-		dot(picked, graph.DotGeneral(pull, []int{1}, nil, stop(words), []int{0}, nil)),
-		dot(words, graph.DotGeneral(pull, []int{0}, nil, stop(picked), []int{0}, nil))),
-		dot(bias, graph.DotGeneral(ones, []int{0}, nil, pull, []int{0}, nil))), hit)
-	loss = graph.Sub(graph.ReduceSum(graph.Mul(share, graph.Add(graph.Log(sum), top)), -1), hit)
-	return loss, surrogate
 }
 
 // initial returns BERT's initialisation over the whole vocabulary: matrices

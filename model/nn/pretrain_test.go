@@ -18,7 +18,7 @@ import (
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// TestHandWrittenGradients holds candidateLoss and smoothGelu against autodiff
+// TestHandWrittenGradients holds vocabularyLoss and smoothGelu against autodiff
 // of the plain forms.
 func TestHandWrittenGradients(t *testing.T) {
 	const k, u, h = 5, 7, 4
@@ -35,7 +35,7 @@ func TestHandWrittenGradients(t *testing.T) {
 			state := f.activation(x, "gelu_new")
 			var loss, root *graph.Node
 			if smooth {
-				loss, root = candidateLoss(state, words, bias, targets, w)
+				loss, root = elementary{smooth: true}.vocabularyLoss(state, words, bias, targets, w)
 			} else {
 				loss = f.crossEntropy(linear(state, words, bias), targets, w)
 				root = loss

@@ -160,8 +160,17 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 	if s.Rank > 0 {
 		enc.scale = s.LoRA.Scale(s.Rank)
 	}
-	loss := enc.loss(s)
-	grads := graph.Gradient(loss, trained...)
+	var loss, root *graph.Node
+	if s.LoRA.Task == model.TaskAnswer {
+		in := p.byName
+		d := t5{cfg: s.Config, scale: enc.scale, params: p, elementary: enc.elementary}
+		loss, root = d.loss(source{in[task.Tokens], in[task.Boxes], in[task.Patches]},
+			in[task.DecoderTokens], in[task.Labels], in[task.Weights])
+	} else {
+		loss = enc.loss(s)
+		root = loss
+	}
+	grads := graph.Gradient(root, trained...)
 
 	outputs := []Output{{Name: LossName, Node: loss}}
 	for i, name := range names {

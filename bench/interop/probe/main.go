@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/gomlx/compute"
+
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -19,7 +21,7 @@ import (
 )
 
 type request struct {
-	Op         string    `json:"op"` // "ids", "logits" or "gradient"
+	Op         string    `json:"op"` // "ids", "logits", "gradient" or "answers"
 	Checkpoint string    `json:"checkpoint"`
 	Base       string    `json:"base"` // of "ids"
 	Rank       int       `json:"rank"`
@@ -27,6 +29,13 @@ type request struct {
 	Texts      []string  `json:"texts"`
 	Tokens     [][]int32 `json:"tokens"` // rows of one length
 	Labels     []int32   `json:"labels"`
+
+	// Of a base that writes text: as many as the tokens of an answer in each row.
+	Native  bool        `json:"native"` // on GoMLX's backend instead of the compiled program
+	Boxes   [][][]int32 `json:"boxes"`
+	Patches [][]float32 `json:"patches"`
+	Decoder [][]int32   `json:"decoder"`
+	Targets [][]int32   `json:"targets"` // -100: left out
 }
 
 func main() {
@@ -50,6 +59,8 @@ func answer(in io.Reader, out io.Writer) error {
 		v, err = logits(r)
 	case "gradient":
 		v, err = gradient(r)
+	case "answers":
+		v, err = answers(r)
 	default:
 		err = fmt.Errorf("op is %q", r.Op)
 	}
@@ -80,6 +91,9 @@ func logits(r request) ([][]float32, error) {
 	if err != nil {
 		return nil, err
 	}
+	if ck.Adapter.Layout().LoRA.Task == model.TaskAnswer {
+		return forced(r, ck)
+	}
 	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, len(r.Tokens[0]), compiler.New())
 	if err != nil {
 		return nil, err
@@ -96,7 +110,7 @@ func gradient(r request) (map[string][]float32, error) {
 	lay, start := ck.Adapter.Layout(), ck.Adapter.Slice(r.Rank)
 	if r.Method != "" { // the checkpoint's head, and nothing else changed
 		head := start[len(start)-lay.HeadSize():]
-		m := model.Method{RMax: 1, Alpha: 1, Kind: model.MethodKind(r.Method)}
+		m := model.Method{RMax: 1, Alpha: 1, Kind: model.MethodKind(r.Method), Task: lay.LoRA.Task}
 		if lay, err = model.NewLayout(lay.Config, m, lay.Classes); err != nil {
 			return nil, err
 		}
@@ -107,16 +121,10 @@ func gradient(r request) (map[string][]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	columns, err := task.Columns(lay, len(r.Tokens[0]))
+	batch, err := columns(r, lay)
 	if err != nil {
 		return nil, err
 	}
-	batch := task.NewBatch(columns, len(r.Tokens))
-	for i, row := range r.Tokens {
-		copy(batch.Int32(task.Tokens)[i*len(row):], row)
-		batch.Float32(task.Weights)[i] = 1
-	}
-	copy(batch.Int32(task.Labels), r.Labels)
 	delta, losses, err := step.Train(context.Background(), start, []trainer.Batch{batch}, 1)
 	if err != nil {
 		return nil, err
@@ -130,4 +138,80 @@ func gradient(r request) (map[string][]float32, error) {
 		out[s.Name] = g
 	}
 	return out, nil
+}
+
+// columns writes the request's rows into the columns of the layout's task.
+func columns(r request, lay *model.Layout) (task.Batch, error) {
+	all, err := task.Columns(lay, len(r.Tokens[0]))
+	if err != nil {
+		return nil, err
+	}
+	batch := task.NewBatch(all, len(r.Tokens))
+	rows := func(name string, from [][]int32) {
+		for i, row := range from {
+			copy(batch.Int32(name)[i*len(row):], row)
+		}
+	}
+	rows(task.Tokens, r.Tokens)
+	if lay.LoRA.Task != model.TaskAnswer {
+		copy(batch.Int32(task.Labels), r.Labels)
+		for i := range r.Tokens {
+			batch.Float32(task.Weights)[i] = 1
+		}
+		return batch, nil
+	}
+	rows(task.DecoderTokens, r.Decoder)
+	rows(task.Labels, r.Targets)
+	for i, id := range batch.Int32(task.Labels) {
+		if id >= 0 && len(r.Targets) > 0 {
+			batch.Float32(task.Weights)[i] = 1
+		} else {
+			batch.Int32(task.Labels)[i] = 0
+		}
+	}
+	for i, row := range r.Boxes {
+		for j, box := range row {
+			copy(batch.Int32(task.Boxes)[4*(i*len(row)+j):], box)
+		}
+	}
+	for i, row := range r.Patches {
+		copy(batch.Float32(task.Patches)[i*len(row):], row)
+	}
+	return batch, nil
+}
+
+// generator answers on the backend that the request asks for.
+func generator(r request, ck *model.Checkpoint) (*nn.Generator, task.Batch, error) {
+	lay := ck.Adapter.Layout()
+	batch, err := columns(r, lay)
+	if err != nil {
+		return nil, nil, err
+	}
+	var backend compute.Backend
+	if !r.Native {
+		backend = compiler.New()
+	}
+	g, err := nn.NewGenerator(lay, ck.Base, len(r.Tokens[0]), backend)
+	return g, batch, err
+}
+
+// forced are the logits at every place of given answers.
+func forced(r request, ck *model.Checkpoint) ([][]float32, error) {
+	g, batch, err := generator(r, ck)
+	if err != nil {
+		return nil, err
+	}
+	return g.Logits(context.Background(), ck.Adapter.Slice(r.Rank), r.Rank, batch)
+}
+
+func answers(r request) ([]nn.Answer, error) {
+	ck, err := model.ReadCheckpoint(r.Checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	g, batch, err := generator(r, ck)
+	if err != nil {
+		return nil, err
+	}
+	return g.Answers(context.Background(), ck.Adapter.Slice(r.Rank), r.Rank, batch)
 }
