@@ -9,9 +9,9 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// TestExportIsRetried: a checkpoint's folder that cannot be written costs no
+// TestHostileFolderInTheWay: a checkpoint's folder that cannot be written costs no
 // round; it is written once it can be.
-func TestExportIsRetried(t *testing.T) {
+func TestHostileFolderInTheWay(t *testing.T) {
 	dir := t.TempDir()
 	inTheWay := filepath.Join(dir, "checkpoint")
 	if err := os.WriteFile(inTheWay, nil, 0o600); err != nil {

@@ -284,6 +284,55 @@ func shuffled(d []*device, seed int64) []*device {
 	return out
 }
 
+// TestHostileGarbage: what decodes to nothing, in whatever turn, costs the others
+// nothing and its sender a strike a round; the third puts it out of the fleet. Garbage
+// in place of shares, which others have waited for, does at once.
+func TestHostileGarbage(t *testing.T) {
+	const n, v = 6, 0.05
+	for turn := 1; turn <= 5; turn++ {
+		dir := t.TempDir()
+		tb := setTable(t, Config{Job: loud(n, 5), Dir: dir}, n, func(i int, p *player) {
+			p.delta = fixedDelta(v)
+			if i != 4 {
+				return
+			}
+			p.before = func(p *player, at int, m wire.Message) (wire.Message, bool) {
+				if at != turn {
+					return m, false
+				}
+				if u, ok := m.(*wire.Update); ok {
+					u.Data, u.Total = []byte("garbage"), 7
+					return u, false
+				}
+				garbage := &wire.Turn{Round: p.round, Number: uint8(turn), Payload: []byte("garbage")}
+				for range 2 { // said again at once
+					_ = p.send(context.Background(), garbage)
+				}
+				return garbage, false
+			}
+		})
+		vandal := tb.players[4]
+		if err := tb.run(); err != nil && !dealerTold(vandal) {
+			t.Fatalf("turn %d: %v", turn, err)
+		}
+		if res := tb.c.Result(); res.Rounds != 5 || res.Abandoned != 0 {
+			t.Errorf("turn %d: %d rounds, %d abandoned", turn, res.Rounds, res.Abandoned)
+		}
+		rounds := maxStrikes
+		if turn == 5 {
+			rounds = 1
+		}
+		if why := excludedAs(t, dir, vandal); why == "" || len(vandal.plans) != rounds {
+			t.Errorf("turn %d: excluded because %q, after %d rounds", turn, why, len(vandal.plans))
+		}
+		for i, p := range tb.players {
+			if i != 4 && excludedAs(t, dir, p) != "" {
+				t.Errorf("turn %d: player %d is excluded: %s", turn, i, excludedAs(t, dir, p))
+			}
+		}
+	}
+}
+
 // TestHostileSilence: a device that is there and lets three rounds pass is in no
 // draw any more; where most are silent it is nobody's fault.
 func TestHostileSilence(t *testing.T) {

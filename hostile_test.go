@@ -1,0 +1,60 @@
+package starling
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestHostileTable: every attack in docs/PROTOCOL.md, section 12, names the tests
+// that play it, and there are such tests.
+func TestHostileTable(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("docs", "PROTOCOL.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), "\n## 12. What a hostile party can still do\n")
+	if !found {
+		t.Fatal("docs/PROTOCOL.md has no section 12 of that name")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	tests := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (TestHostile\w+)\(`)
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		for _, m := range declared.FindAllStringSubmatch(string(b), -1) {
+			tests[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(section) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| ---") || strings.HasPrefix(line, "| attack") {
+			continue
+		}
+		rows++
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		if len(cells) != 4 {
+			t.Errorf("a row of %d cells, want attack, without, with, played by: %s", len(cells), line)
+			continue
+		}
+		for name := range strings.SplitSeq(cells[3], ",") {
+			if name = strings.TrimSpace(name); !tests[name] {
+				t.Errorf("%q is played by %q: there is no such test", strings.TrimSpace(cells[0]), name)
+			}
+		}
+	}
+	if rows < 30 {
+		t.Errorf("section 12 has %d attacks: its tables are not where they were", rows)
+	}
+}
