@@ -105,6 +105,20 @@ func Epsilon(events []Event, delta float64, acct Accountant) (Guarantee, error) 
 	return account(events, delta, acct, query{})
 }
 
+// RDPEpsilon is Epsilon by the Rényi accountant, apart for programs that hold no
+// other: a browser's device.
+func RDPEpsilon(events []Event, delta float64) (Guarantee, error) {
+	if _, err := CheckDelta(delta, 0); err != nil {
+		return Guarantee{}, err
+	}
+	c, err := compose(events, false, false)
+	if err != nil {
+		return Guarantee{}, err
+	}
+	g, _, err := c.rdp(delta, query{})
+	return g, err
+}
+
 // VisibleEpsilon is Epsilon against an adversary who sees in which rounds each
 // member took part, as shard peers and network observers do.
 func VisibleEpsilon(events []Event, delta float64, acct Accountant) (Guarantee, error) {
@@ -140,10 +154,41 @@ func account(events []Event, delta float64, acct Accountant, want query) (Guaran
 
 // account bounds epsilon of a composition.
 func (c composition) account(delta float64, acct Accountant, want query) (Guarantee, error) {
-	g := Guarantee{
+	g, inner, err := c.rdp(delta, want)
+	if err != nil {
+		return Guarantee{}, err
+	}
+	if acct == RDP || c.integerOnly || len(c.parts) == 0 {
+		if len(c.parts) == 0 {
+			g.Accountant = acct
+		}
+		return g, nil
+	}
+	gap := fineGap
+	if want.coarse {
+		gap = coarseGap
+	}
+	eps := g.Epsilon
+	b, err := tightEpsilon(c.parts, inner, eps, gap)
+	if err != nil {
+		return Guarantee{}, err
+	}
+	g.Accountant = acct
+	g.EpsilonLower = b.lower
+	g.Epsilon = min(b.upper+2*c.eta, eps)
+	if g.Epsilon == eps && b.lower < eps { // nothing tighter was found
+		g.Accountant = RDP
+	}
+	return g, nil
+}
+
+// rdp bounds epsilon of a composition by Rényi divergences; inner is the delta
+// that is left for it where the noise is discrete.
+func (c composition) rdp(delta float64, want query) (g Guarantee, inner float64, err error) {
+	g = Guarantee{
 		Delta:      delta,
 		Adjacency:  c.adjacency,
-		Accountant: acct,
+		Accountant: RDP,
 		Sampling:   SamplingNone,
 		Rounds:     c.rounds,
 		Simulated:  want.simulated,
@@ -156,36 +201,18 @@ func (c composition) account(delta float64, acct Accountant, want query) (Guaran
 	}
 	if len(c.parts) == 0 {
 		g.Adjacency = AdjacencyAddRemove
-		return g, nil
+		return g, delta, nil
 	}
 	// exp(eta) closeness of every round turns (eps, d) into (eps + 2 eta, d*exp(eta)).
-	inner := delta * math.Exp(-c.eta) * (1 - 0x1p-51)
+	inner = delta * math.Exp(-c.eta) * (1 - 0x1p-51)
 	if c.eta == 0 {
 		inner = delta
 	}
 	eps, order := rdpEpsilon(c.parts, inner, c.integerOnly)
 	if math.IsInf(eps, 1) || math.IsNaN(eps) {
-		return Guarantee{}, fmt.Errorf("dp: no finite epsilon at delta %v over %d rounds", delta, c.rounds)
+		return Guarantee{}, 0, fmt.Errorf("dp: no finite epsilon at delta %v over %d rounds", delta, c.rounds)
 	}
-	eps += 2 * c.eta
-	g.RDPEpsilon, g.RDPOrder = eps, order
-	g.Epsilon = eps
-	if acct == RDP || c.integerOnly {
-		g.Accountant = RDP
-		return g, nil
-	}
-	gap := fineGap
-	if want.coarse {
-		gap = coarseGap
-	}
-	b, err := tightEpsilon(c.parts, inner, eps, gap)
-	if err != nil {
-		return Guarantee{}, err
-	}
-	g.EpsilonLower = b.lower
-	g.Epsilon = min(b.upper+2*c.eta, eps)
-	if g.Epsilon == eps && b.lower < eps { // nothing tighter was found
-		g.Accountant = RDP
-	}
-	return g, nil
+	g.RDPEpsilon, g.RDPOrder = eps+2*c.eta, order
+	g.Epsilon = g.RDPEpsilon
+	return g, inner, nil
 }

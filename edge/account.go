@@ -62,7 +62,7 @@ func (j *JobAccount) Epsilon() (g dp.Guarantee, ok bool, err error) {
 	if j.Contributed == 0 || !(j.Noise > 0) || !(j.Delta > 0) {
 		return g, false, nil
 	}
-	g, err = dp.Epsilon([]dp.Event{j.event()}, j.Delta, dp.RDP)
+	g, err = dp.RDPEpsilon([]dp.Event{j.event()}, j.Delta)
 	return g, err == nil, err
 }
 
