@@ -39,6 +39,8 @@ type Event struct {
 	Text  string `json:"text,omitempty"`
 	Up    int64  `json:"up"`   // bytes of messages sent so far
 	Down  int64  `json:"down"` // bytes of messages and blobs received so far
+	// Limits are what of the owner's policy a refused round was outside of.
+	Limits []PolicyError `json:"limits,omitempty"`
 }
 
 // events passes events on, one at a time.
