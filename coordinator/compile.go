@@ -30,11 +30,28 @@ func stepOf(j Job, base *model.Base, classes, rank int) nn.StepSpec {
 // WebAssembly program by wasm/compiler.
 func CompileStep(spec ProgramSpec) ([]byte, error) {
 	step := stepOf(spec.Job, spec.Base, len(spec.Job.Labels), spec.Rank)
+	// The job's name is free text, which a manifest is not; and equal steps of two
+	// jobs are one program.
+	return compileGraph("step", spec, step.Build)
+}
+
+// CompileForward makes the forward pass of one text into a program, for those who
+// took part and try what came of it.
+func CompileForward(spec ProgramSpec) ([]byte, error) {
+	j := spec.Job
+	pass := nn.ForwardSpec{
+		Config: spec.Base.Config, LoRA: j.Method(), Classes: len(j.Labels), Rank: spec.Rank, Batch: 1, Seq: j.Adapter.Sequence,
+	}
+	return compileGraph("forward", spec, pass.Build)
+}
+
+// compileGraph makes what build adds to a graph into a program.
+func compileGraph(what string, spec ProgramSpec, build func(*graph.Graph) ([]nn.Param, []nn.Output, error)) ([]byte, error) {
 	var params []nn.Param
 	var outputs []nn.Output
 	recorded, err := compiler.Record(func(g *graph.Graph) []*graph.Node {
 		var err error
-		if params, outputs, err = step.Build(g); err != nil {
+		if params, outputs, err = build(g); err != nil {
 			panic(err) // Record returns it
 		}
 		nodes := make([]*graph.Node, len(outputs))
@@ -46,9 +63,7 @@ func CompileStep(spec ProgramSpec) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The job's name is free text, which a manifest is not; and equal steps of two
-	// jobs are one program.
-	s := compiler.Spec{Name: fmt.Sprintf("step rank %d", spec.Rank), Host: spec.Host}
+	s := compiler.Spec{Name: fmt.Sprintf("%s rank %d", what, spec.Rank), Host: spec.Host}
 	for _, p := range params {
 		switch p.Role {
 		case nn.State:

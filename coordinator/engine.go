@@ -414,24 +414,31 @@ func (c *Coordinator) useless(s *session) {
 func (c *Coordinator) stop(err error) {
 	var last wire.Message
 	reason := "the job is done"
+	over := true
 	switch {
 	case err == nil:
-		last = &wire.Finished{Version: c.core.version, Reason: reason}
 	case errors.Is(err, ErrBudget):
 		reason = "the privacy budget is spent"
-		last = &wire.Finished{Version: c.core.version, Reason: reason}
 	case errors.Is(err, ErrAbandoned):
 		reason = "too many rounds were abandoned"
-		last = &wire.Finished{Version: c.core.version, Reason: reason}
 	default:
-		reason = "the coordinator is stopping"
+		reason, over = "the coordinator is stopping", false
 		last = &wire.Error{Code: wire.CodeShutdown, Text: reason, RetryMillis: uint32((5 * time.Second).Milliseconds())}
+	}
+	offered := false
+	if over {
+		finished := &wire.Finished{Version: c.core.version, Reason: reason, Model: c.offer()}
+		last, offered = finished, finished.Model.Offered()
 	}
 	f := frame(last)
 	c.lastWord = last
 	close(c.done)
 	for _, d := range c.order {
-		if d.sess != nil {
+		switch {
+		case d.sess == nil:
+		case offered && d.browser:
+			d.sess.leave(f)
+		default:
 			d.sess.finish(f)
 		}
 	}

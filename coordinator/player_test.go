@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -32,6 +33,7 @@ type player struct {
 	delta   func(n int) []float32 // default: zero
 	unready bool                  // does not say that it is ready
 	units   int                   // providers that contribute, each delta; default: 1
+	agent   string                // what it says it is; default "player"
 
 	// before is called ahead of each turn of a round with the message about to be
 	// sent (for turn 3 the *wire.Upload); it may replace or drop it, or hang up.
@@ -80,7 +82,7 @@ func (p *player) dial(ctx context.Context) error {
 	}
 	conn.SetReadLimit(wire.MaxFrame)
 	p.conn = conn
-	hello := &wire.Hello{MinVersion: wire.Version, MaxVersion: wire.Version, Agent: "player"}
+	hello := &wire.Hello{MinVersion: wire.Version, MaxVersion: wire.Version, Agent: cmp.Or(p.agent, "player")}
 	_, _ = rand.Read(hello.Nonce[:])
 	if err := p.send(ctx, hello); err != nil {
 		return err

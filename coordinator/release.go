@@ -189,10 +189,23 @@ func (c *Coordinator) show(r *running) {
 // export writes the released checkpoint as a folder, with the accuracy that was
 // measured of it.
 func (c *Coordinator) export(measured []RankAccuracy) error {
+	info, err := c.checkpointInfo(measured)
+	if err != nil {
+		return err
+	}
+	err = model.WriteCheckpoint(c.checkpointDir(), &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: c.core.adapter})
+	if err != nil {
+		return fmt.Errorf("coordinator: checkpoint folder: %w", err)
+	}
+	return nil
+}
+
+// checkpointInfo describes the present adapter; measured may be empty.
+func (c *Coordinator) checkpointInfo(measured []RankAccuracy) (model.CheckpointInfo, error) {
 	ranks := c.t.ranks()
 	largest, err := c.t.vector(ranks[len(ranks)-1], c.t.job.Privacy.ClipNorm, [32]byte{})
 	if err != nil {
-		return fmt.Errorf("coordinator: %w", err)
+		return model.CheckpointInfo{}, fmt.Errorf("coordinator: %w", err)
 	}
 	info := model.CheckpointInfo{
 		Job: c.t.job.Name, Round: int(c.core.version), Seq: c.t.job.Adapter.Sequence, Labels: c.t.job.Labels,
@@ -203,11 +216,7 @@ func (c *Coordinator) export(measured []RankAccuracy) error {
 	for _, v := range measured {
 		info.RankAccuracy[strconv.Itoa(v.Rank)] = v.Accuracy
 	}
-	err = model.WriteCheckpoint(c.checkpointDir(), &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: c.core.adapter})
-	if err != nil {
-		return fmt.Errorf("coordinator: checkpoint folder: %w", err)
-	}
-	return nil
+	return info, nil
 }
 
 // guaranteeText is the guarantee in one line, for the exported checkpoint.

@@ -292,6 +292,13 @@ func (c *client) handle(ctx context.Context, m wire.Message) (finished bool, err
 		if c.round != nil {
 			c.drop("the job is finished")
 		}
+		if c.cfg.Trained != nil && m.Model.Offered() {
+			if t, err := c.take(ctx, m); err != nil {
+				c.cfg.Log.Warn("the job is over and its model could not be fetched", "err", err)
+			} else {
+				c.cfg.Trained(t)
+			}
+		}
 		c.events.send(Event{State: Finished, Step: m.Version, Text: m.Reason})
 		return true, nil
 	case *wire.Error:

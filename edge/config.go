@@ -25,10 +25,11 @@ type Config struct {
 	Identity ed25519.PrivateKey // the device's enduring identity; see LoadIdentity
 	Data     Source
 
-	Trainer  Trainer     // default: NewProgramTrainer(1), closed with the client
-	Progress func(Event) // called for every event, in order, one at a time; must not block long
-	Log      Logger      // default: discard
-	Agent    string      // what the operator's log calls this program; default "starling"
+	Trainer  Trainer        // default: NewProgramTrainer(1), closed with the client
+	Progress func(Event)    // called for every event, in order, one at a time; must not block long
+	Trained  func(*Trained) // called once with the model, where the job ends with one on offer; nil: it is not fetched
+	Log      Logger         // default: discard
+	Agent    string         // what the operator's log calls this program; default "starling"
 
 	Policy           *Policy  // what the owner lets a job ask for; default PolicyFor the token
 	Account          *Account // what the data has given; default: one in memory

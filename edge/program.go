@@ -148,7 +148,14 @@ func newBench(ctx context.Context, t Task, sum [sha256.Size]byte, cfg wasm.Confi
 		return nil, fmt.Errorf("%w: %w", ErrMisfit, err)
 	}
 	b := &bench{sum: sum, base: t.BaseSHA256, program: program}
-	if err := b.fill(ctx, t); err != nil {
+	base, err := t.Base(ctx)
+	if err == nil {
+		err = checkProgram(program.Manifest(), t, base)
+	}
+	if err == nil {
+		err = b.fill(ctx, base)
+	}
+	if err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	if b.large() {
@@ -158,21 +165,13 @@ func newBench(ctx context.Context, t Task, sum [sha256.Size]byte, cfg wasm.Confi
 }
 
 // fill makes the instance and writes the base's tensors into it.
-func (b *bench) fill(ctx context.Context, t Task) error {
-	base, err := t.Base(ctx)
-	if err != nil {
-		return err
-	}
-	m := b.program.Manifest()
-	if err := checkProgram(m, t, base); err != nil {
-		return err
-	}
+func (b *bench) fill(ctx context.Context, base *model.Base) (err error) {
 	if b.instance, err = b.program.NewInstance(ctx); err != nil {
 		return err
 	}
 	// The largest first: what one tensor takes beside the program's memory is
 	// then least while that memory fills up.
-	frozen := slices.Clone(m.Frozen)
+	frozen := slices.Clone(b.program.Manifest().Frozen)
 	slices.SortStableFunc(frozen, func(x, y wasm.Tensor) int { return cmp.Compare(elements(y.Shape), elements(x.Shape)) })
 	for i := range frozen {
 		if elements(frozen[i].Shape) >= largeTensor {
@@ -223,8 +222,13 @@ func (b *bench) checkWork(t Task) error {
 	if t.Work == 0 {
 		return nil
 	}
+	return checkWork(b.bound(t.Steps), t.Work)
+}
+
+// bound is the most units of work that so many steps may take.
+func (b *bench) bound(steps int) float64 {
 	r := b.program.Report()
-	bound := func(segments []wasm.SegmentReport) (units float64) {
+	of := func(segments []wasm.SegmentReport) (units float64) {
 		for _, s := range segments {
 			units += float64(s.Cost)
 			if r.DynamicLoops > 0 {
@@ -233,7 +237,7 @@ func (b *bench) checkWork(t Task) error {
 		}
 		return units
 	}
-	return checkWork(bound(r.Prepare)+float64(t.Steps)*bound(r.Segments), t.Work)
+	return of(r.Prepare) + float64(steps)*of(r.Segments)
 }
 
 // checkProgram refuses a program unless its tensors are exactly the task's:
@@ -246,11 +250,8 @@ func checkProgram(m *wasm.Manifest, t Task, base *model.Base) error {
 		want[c.Name] = wasm.Tensor{DType: wasm.DType(c.Type), Shape: append([]int{t.Batch}, c.Shape...)}
 		needed = append(needed, c.Name)
 	}
-	for _, in := range m.Inputs {
-		w, ok := want[in.Name]
-		if !ok || in.DType != w.DType || !slices.Equal(in.Shape, w.Shape) {
-			return fmt.Errorf("%w: input %s %s%v", ErrMisfit, in.Name, in.DType, in.Shape)
-		}
+	if err := checkInputs(m, want); err != nil {
+		return err
 	}
 	for _, name := range needed {
 		if !slices.ContainsFunc(m.Inputs, func(x wasm.Tensor) bool { return x.Name == name }) {
@@ -270,6 +271,22 @@ func checkProgram(m *wasm.Manifest, t Task, base *model.Base) error {
 			return fmt.Errorf("%w: state %s is %s%v, f32%v expected", ErrMisfit, span.Name, s.DType, s.Shape, span.Shape)
 		}
 	}
+	return checkFrozen(m, base)
+}
+
+// checkInputs refuses an input that is not among those wanted.
+func checkInputs(m *wasm.Manifest, want map[string]wasm.Tensor) error {
+	for _, in := range m.Inputs {
+		w, ok := want[in.Name]
+		if !ok || in.DType != w.DType || !slices.Equal(in.Shape, w.Shape) {
+			return fmt.Errorf("%w: input %s %s%v", ErrMisfit, in.Name, in.DType, in.Shape)
+		}
+	}
+	return nil
+}
+
+// checkFrozen refuses frozen tensors that the base does not have.
+func checkFrozen(m *wasm.Manifest, base *model.Base) error {
 	for _, f := range m.Frozen {
 		n := base.Len(f.Name)
 		if f.DType != wasm.Float32 || n == 0 || n != elements(f.Shape) {

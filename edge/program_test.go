@@ -28,11 +28,16 @@ func step(base *model.Base, rank int, optimizer nn.Optimizer) nn.StepSpec {
 // compile makes a program of a step for this host.
 func compile(t testing.TB, s nn.StepSpec, nf4 bool) []byte {
 	t.Helper()
+	return compileWith(t, s.Build, nf4)
+}
+
+func compileWith(t testing.TB, build func(*graph.Graph) ([]nn.Param, []nn.Output, error), nf4 bool) []byte {
+	t.Helper()
 	var params []nn.Param
 	var outputs []nn.Output
 	recorded, err := compiler.Record(func(g *graph.Graph) []*graph.Node {
 		var err error
-		if params, outputs, err = s.Build(g); err != nil {
+		if params, outputs, err = build(g); err != nil {
 			panic(err)
 		}
 		nodes := make([]*graph.Node, len(outputs))

@@ -207,10 +207,10 @@ func loopback(e *server.Endpoint) bool {
 	return ok && a.IP.IsLoopback()
 }
 
-// farewell lets connected devices read that the job is over, and those that
-// are just reconnecting ask.
+// farewell lets connected devices read that the job is over, browsers take the
+// model along, and those that are just reconnecting ask.
 func farewell(ctx context.Context, c *coordinator.Coordinator, linger time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, max(linger, time.Second))
+	ctx, cancel := context.WithTimeout(ctx, c.EndPatience(max(linger, time.Second)))
 	defer cancel()
 	late := time.After(linger)
 	c.Wait(ctx)

@@ -134,7 +134,20 @@ type Finished struct {
 	_       struct{} `cbor:",toarray"`
 	Version uint64   // last released adapter version
 	Reason  string
+	Model   Model // to take along; see Model.Offered
 }
+
+// A Model is the released adapter at a rank, for a device that has the job's base.
+type Model struct {
+	_        struct{} `cbor:",toarray"`
+	Rank     uint16
+	Adapter  Blob      // quant's whole update, of as many values as the layout has at Rank
+	Programs []Program // the forward pass of one text: its tokens and the adapter's tensors in, logits out
+	Archive  Blob      // a zip of the adapter for other software, with a README.md
+}
+
+// Offered reports whether there is a model to take along.
+func (m *Model) Offered() bool { return len(m.Programs) > 0 }
 
 // Codes of Error and Refuse. 1xx: the session cannot be; 2xx: try later; 3xx:
 // the round cannot be.

@@ -88,7 +88,32 @@ func (r *Refuse) validate() error {
 		within("refuse.reason", len(r.Reason), 0, MaxText))
 }
 
-func (f *Finished) validate() error { return within("finished.reason", len(f.Reason), 0, MaxText) }
+func (f *Finished) validate() error {
+	err := within("finished.reason", len(f.Reason), 0, MaxText)
+	if m := &f.Model; m.Offered() {
+		err = errors.Join(err,
+			within("finished.model.rank", m.Rank, 0, MaxRank),
+			m.Adapter.validate("finished.model.adapter"),
+			m.Archive.validate("finished.model.archive"),
+			validatePrograms("finished.model.program", m.Programs))
+	}
+	return err
+}
+
+// validatePrograms checks a list of compiled forms that may be empty.
+func validatePrograms(field string, programs []Program) error {
+	if err := within(field+"s", len(programs), 0, MaxPrograms); err != nil {
+		return err
+	}
+	for _, g := range programs {
+		if err := errors.Join(
+			within(field+".host", len(g.Host), 1, MaxName),
+			g.Blob.validate(field+".blob")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (e *Error) validate() error {
 	return errors.Join(
@@ -151,7 +176,7 @@ func (p *Plan) validate() error {
 		within("plan.rank", p.Rank, 0, MaxRank),
 		within("plan.values", p.Values, 1, MaxParams),
 		within("plan.steps", p.Steps, 1, 1<<20),
-		within("plan.programs", len(p.Programs), 0, MaxPrograms),
+		validatePrograms("plan.program", p.Programs),
 		positive("plan.rate", p.Rate),
 		positive("plan.clip_norm", p.ClipNorm),
 		within("plan.count_coordinates", p.CountCoordinates, 0, MaxCount),
@@ -161,13 +186,6 @@ func (p *Plan) validate() error {
 	}
 	if (p.CountCoordinates == 0) != (p.CountSymbol == 0) {
 		return fmt.Errorf("wire: plan.count_coordinates is %d and plan.count_symbol %d: both or neither", p.CountCoordinates, p.CountSymbol)
-	}
-	for _, g := range p.Programs {
-		if err := errors.Join(
-			within("plan.program.host", len(g.Host), 1, MaxName),
-			g.Blob.validate("plan.program.blob")); err != nil {
-			return err
-		}
 	}
 	switch len(p.Seed) {
 	case 8:

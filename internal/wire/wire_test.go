@@ -58,7 +58,7 @@ func messages(t testing.TB) []Message {
 		&Resume{Round: 7, Held: 3},
 		&Outcome{Round: 7, Result: OutcomeCommitted},
 		&Refuse{Round: 7, Code: CodePlan, Reason: "no"},
-		&Finished{Version: 20},
+		&Finished{Version: 20, Model: Model{Rank: 2, Adapter: Blob{Size: 4}, Programs: []Program{{Host: "v8", Blob: Blob{Size: 9}}}, Archive: Blob{Size: 5}}},
 		&Ready{},
 		&Error{Code: CodeBusy, Text: "full", RetryMillis: 1},
 	}

@@ -1,0 +1,129 @@
+package edge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// offered is the end of a house's job: its adapter at a rank, as a coordinator
+// offers it.
+func (h *house) offered(base *model.Base, rank int) (*wire.Finished, *model.Adapter) {
+	h.t.Helper()
+	adapter := model.NewAdapter(h.layout, 7)
+	values := adapter.Slice(rank)
+	for i := range values {
+		values[i] += 0.1 * float32(math.Sin(float64(i)))
+	}
+	ok(h.t, adapter.SetSlice(rank, values))
+	packed, _, err := quant.PackUpdate(values, nil, "f32", "none")
+	ok(h.t, err)
+	pass := nn.ForwardSpec{Config: base.Config, LoRA: h.layout.LoRA, Classes: 2, Rank: rank, Batch: 1, Seq: 8}
+	program := compileWith(h.t, pass.Build, false)
+	return &wire.Finished{Version: 3, Model: wire.Model{
+		Rank: uint16(rank), Adapter: h.blob(packed), Archive: h.blob([]byte("a zip")),
+		Programs: []wire.Program{{Host: host, Blob: h.blob(program)}},
+	}}, adapter
+}
+
+// The model that a device takes along labels a text as GoMLX does with the same
+// adapter, and does so when the coordinator is gone.
+func TestTrainedModel(t *testing.T) {
+	for _, rank := range []int{0, 2, 4} {
+		h := newHouse(t)
+		base := tinyBase(t)
+		end, adapter := h.offered(base, rank)
+		var got *Trained
+		cfg := h.config(&constant{})
+		cfg.Trained = func(m *Trained) { got = m }
+		d := h.start(cfg)
+		p := h.admit(false)
+		p.send(end)
+		if err := d.wait(t); err != nil {
+			t.Fatal(err)
+		}
+		if got == nil {
+			t.Fatal("no model came along")
+		}
+		if got.Rank != rank || got.Version != 3 || !bytes.Equal(got.Archive, []byte("a zip")) || len(got.Labels) != 2 {
+			t.Errorf("rank %d: got %+v", rank, got)
+		}
+		h.mu.Lock()
+		h.blobs = nil // the coordinator is gone
+		h.mu.Unlock()
+		predictor, err := nn.NewPredictor(h.layout, base, 8, nil)
+		ok(t, err)
+		tok, err := tokenizer.ParseFor(base.Tokenizer, base.Config.VocabSize, base.Config.PadTokenID)
+		ok(t, err)
+		for _, text := range []string{"fox", "", "fox fox fox fox fox fox fox fox fox fox fox"} {
+			logits, err := predictor.Logits(context.Background(), adapter.Slice(rank), rank, [][]int32{tok.EncodeFixed(text, 8)})
+			ok(t, err)
+			want, err := softmax(logits[0])
+			ok(t, err)
+			have, err := got.Predict(context.Background(), text)
+			ok(t, err)
+			for i := range want {
+				if math.Abs(want[i]-have[i]) > 1e-5 {
+					t.Errorf("rank %d: %q has %v, GoMLX says %v", rank, text, have, want)
+				}
+			}
+		}
+		ok(t, got.Close())
+		if _, err := got.Predict(context.Background(), "fox"); !errors.Is(err, ErrNoModel) {
+			t.Errorf("after Close: %v", err)
+		}
+	}
+}
+
+// A coordinator that offers something else than the job's model at the end gives
+// the device nothing; the job has ended all the same.
+func TestHostileModel(t *testing.T) {
+	base := tinyBase(t)
+	for name, bend := range map[string]func(h *house, f *wire.Finished){
+		"rank beyond the job's":     func(_ *house, f *wire.Finished) { f.Model.Rank = 9 },
+		"adapter of another rank":   func(_ *house, f *wire.Finished) { f.Model.Rank = 1 },
+		"archive of a gigabyte":     func(_ *house, f *wire.Finished) { f.Model.Archive.Size = 1 << 30 },
+		"archive with another hash": func(_ *house, f *wire.Finished) { f.Model.Archive.SHA256[0] ^= 1 },
+		"training program as the pass": func(h *house, f *wire.Finished) {
+			f.Model.Programs[0].Blob = h.blob(compile(h.t, step(base, 2, nn.SGD), false))
+		},
+		"a program of nobody's knowing":   func(h *house, f *wire.Finished) { f.Model.Programs[0].Blob = h.blob([]byte("\x00asm\x01\x00\x00\x00")) },
+		"a pass of shorter texts":         func(h *house, f *wire.Finished) { f.Model.Programs[0].Blob = h.blob(h.pass(base, 2, 4)) },
+		"a pass of another rank":          func(h *house, f *wire.Finished) { f.Model.Programs[0].Blob = h.blob(h.pass(base, 3, 8)) },
+		"an adapter that is not a number": func(h *house, f *wire.Finished) { f.Model.Adapter = h.blob([]byte{1, 2, 3}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			end, _ := h.offered(base, 2)
+			bend(h, end)
+			var got *Trained
+			cfg := h.config(&constant{})
+			cfg.Trained = func(m *Trained) { got = m }
+			d := h.start(cfg)
+			h.admit(false).send(end)
+			if err := d.wait(t); err != nil {
+				t.Fatalf("the job's end is an error: %v", err)
+			}
+			if got == nil {
+				return
+			}
+			if p, err := got.Predict(context.Background(), "fox"); err == nil {
+				t.Errorf("it predicts %v", p)
+			}
+			ok(t, got.Close())
+		})
+	}
+}
+
+func (h *house) pass(base *model.Base, rank, seq int) []byte {
+	pass := nn.ForwardSpec{Config: base.Config, LoRA: h.layout.LoRA, Classes: 2, Rank: rank, Batch: 1, Seq: seq}
+	return compileWith(h.t, pass.Build, false)
+}

@@ -1,0 +1,60 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
+)
+
+// LogitsName is a forward pass's output: float32 [B, Classes].
+const LogitsName = "logits"
+
+// ForwardSpec describes the forward pass of an adapter at a rank, of which a
+// program can be compiled that a device runs without GoMLX. Where GoMLX is, a
+// Predictor serves every rank with one graph.
+type ForwardSpec struct {
+	Config  model.Config
+	LoRA    model.LoRA
+	Classes int
+	Rank    int // 1..r_max; 0: the head alone
+	Batch   int // texts, 1..4096
+	Seq     int // tokens of a text, 1..max_position_embeddings
+}
+
+// Build adds the pass to an empty graph. Parameters are the tokens, the tensors
+// of the adapter in the layout's order, all of them inputs, and the frozen ones.
+func (s ForwardSpec) Build(g *graph.Graph) (params []Param, outputs []Output, err error) {
+	lay, err := model.NewLayout(s.Config, s.LoRA, s.Classes)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := lay.CheckRank(s.Rank); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case s.Batch < 1 || s.Batch > 4096:
+		return nil, nil, fmt.Errorf("nn: batch is %d, want 1..4096", s.Batch)
+	case s.Seq < 1 || s.Seq > s.Config.MaxTokens():
+		return nil, nil, fmt.Errorf("nn: seq is %d, want 1..%d, the positions of the base", s.Seq, s.Config.MaxTokens())
+	}
+	err = catch(func() {
+		p := newParams(g)
+		tokens := p.add(task.Tokens, Input, dtypes.Int32, s.Batch, s.Seq)
+		for _, span := range lay.Spans(s.Rank) {
+			if span.Len > 0 {
+				p.add(span.Name, Input, dtypes.Float32, span.Shape...)
+			}
+		}
+		enc := encoder{cfg: s.Config, params: p}
+		if s.Rank > 0 {
+			enc.scale = s.LoRA.Scale(s.Rank)
+		}
+		logits := enc.logits(tokens, s.Classes)
+		params, outputs = p.list, []Output{{Name: LogitsName, Node: logits}}
+	})
+	return params, outputs, err
+}
