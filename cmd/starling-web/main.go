@@ -6,19 +6,26 @@
 // It sets globalThis.starling to an object with
 //
 //	version            the protocol version, a string
-//	trust              whom a user of this page trusts, in plain words
 //	preview(source)    a Promise; reads a labelled file, nothing leaves
 //	sample(n)          a Promise; generated invoices as JSON Lines, n in 0..999
 //	join(options, on)  a Promise; takes part until the job ends
+//	predict(text)      a Promise; labels a text with the model that a join ended with
 //	stop()             ends join's promise with an error
 //
 // and calls globalThis.starlingReady, if there is one. A source has fileName
 // (its end decides the format), data (a Uint8Array), textColumn and labelColumn
 // (strings, where the file names its columns). options is a source and url (the
 // coordinator's address, http(s) or ws(s)), token (a join token; without one
-// the address alone, for coordinators that ask for no secret) and identity (32
-// bytes that an earlier join returned). on is called with every edge.Event as
-// JSON. preview yields JSON of previewed; join yields {identity}.
+// the address alone, for coordinators that ask for no secret), identity (32
+// bytes that an earlier join returned), accept (an object: limits of the default
+// policy that the owner widens, by key), account (a Uint8Array, what was kept last
+// for this data) and keep (a function that keeps an account, a Uint8Array, and
+// returns a Promise). on is called with every edge.Event as JSON and, where it has
+// changed, JSON of what the data has given, a list of given. preview yields JSON
+// of previewed; join yields {identity, model}, where model is null or has version,
+// rank and archive (a Uint8Array, a zip); predict yields JSON of predicted. An
+// error of join has limits, where its owner could accept what it is about: JSON of
+// a list of edge.PolicyError.
 //
 // The file's content stays in this process: what leaves it is what package
 // edge sends.
@@ -42,10 +49,10 @@ func main() {
 	w := &web{}
 	js.Global().Set("starling", map[string]any{
 		"version": strconv.Itoa(edge.ProtocolVersion),
-		"trust":   edge.BrowserTrust,
 		"preview": js.FuncOf(preview),
 		"sample":  js.FuncOf(sample),
 		"join":    js.FuncOf(w.join),
+		"predict": js.FuncOf(w.predict),
 		"stop":    js.FuncOf(w.stop),
 	})
 	if ready := js.Global().Get("starlingReady"); ready.Type() == js.TypeFunction {
@@ -56,8 +63,9 @@ func main() {
 
 // web is the page's client. One join may run at a time.
 type web struct {
-	mu     sync.Mutex
-	cancel context.CancelFunc // by mu; nil: no join is running
+	mu      sync.Mutex
+	cancel  context.CancelFunc // by mu; nil: no join is running
+	trained *edge.Trained      // by mu; nil: no join has ended with a model
 }
 
 // errBusy is a second join beside a running one.
@@ -82,7 +90,7 @@ func (w *web) join(_ js.Value, args []js.Value) any {
 			defer w.mu.Unlock()
 			w.cancel = nil
 		}()
-		return run(ctx, args[0], args[1])
+		return w.run(ctx, args[0], args[1])
 	})
 }
 
@@ -96,7 +104,7 @@ func (w *web) stop(js.Value, []js.Value) any {
 }
 
 // run is one join from beginning to end.
-func run(ctx context.Context, options, on js.Value) (any, error) {
+func (w *web) run(ctx context.Context, options, on js.Value) (any, error) {
 	set, err := read(options)
 	if err != nil {
 		return nil, err
@@ -115,15 +123,31 @@ func run(ctx context.Context, options, on js.Value) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Progress = func(e edge.Event) {
-		if b, err := json.Marshal(e); err == nil { // an event always can be
-			on.Invoke(string(b))
-		}
+	if err := accept(&cfg, options.Get("accept")); err != nil {
+		return nil, err
 	}
+	if cfg.Account, err = account(options); err != nil {
+		return nil, err
+	}
+	told := ""
+	cfg.Progress = func(e edge.Event) {
+		b, err := json.Marshal(e)
+		if err != nil { // an event always can be written
+			return
+		}
+		if now := givenJSON(cfg.Account); now != told {
+			told = now
+			on.Invoke(string(b), now)
+			return
+		}
+		on.Invoke(string(b))
+	}
+	model := js.Null()
+	cfg.Trained = func(t *edge.Trained) { model = w.keep(t) }
 	if err := edge.Run(ctx, cfg); err != nil {
 		return nil, err
 	}
-	return map[string]any{"identity": array(cfg.Identity.Seed())}, nil
+	return map[string]any{"identity": array(cfg.Identity.Seed()), "model": model}, nil
 }
 
 // token is the join token, or one made from the page's address. A browser
@@ -150,7 +174,7 @@ func promise(work func() (any, error)) js.Value {
 		go func() {
 			v, err := work()
 			if err != nil {
-				settle[1].Invoke(js.Global().Get("Error").New(err.Error()))
+				settle[1].Invoke(rejection(err))
 				return
 			}
 			settle[0].Invoke(v)
@@ -159,6 +183,17 @@ func promise(work func() (any, error)) js.Value {
 	})
 	defer executor.Release() // a Promise calls its executor at once
 	return js.Global().Get("Promise").New(executor)
+}
+
+// rejection is an error as the page gets it: in its owner's words.
+func rejection(err error) js.Value {
+	e := js.Global().Get("Error").New(edge.Words(err))
+	if limits := edge.Beyond(err); len(limits) > 0 {
+		if b, err := json.Marshal(limits); err == nil { // strings always can be written
+			e.Set("limits", string(b))
+		}
+	}
+	return e
 }
 
 // text is a string, "" where the value is none.

@@ -32,7 +32,7 @@ export function significant(x: number): string {
   return x >= 1000 ? Math.round(x).toLocaleString("en") : String(Number(x.toPrecision(3)));
 }
 
-function power(x: number): string {
+export function power(x: number): string {
   const [digits, exponent] = x.toExponential(0).split("e");
   const raised = Number(exponent).toString().replace(/[-0-9]/g, (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)] ?? c);
   return `${digits === "1" ? "" : `${digits}·`}10${raised}`;

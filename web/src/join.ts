@@ -1,13 +1,15 @@
 // Join from this browser: choose data, look at it, see what is given, take part.
 import "./page.css";
-import { Edge, Participation, type Preview, type Source, type Totals } from "../edge/src/index.js";
+import { browserTrust, Edge, Participation, type Preview, type Source } from "../edge/src/index.js";
 import type { About, PublicStatus } from "./api.js";
 import { byId, element, message, say, show } from "./dom.js";
 import { bound, bytes, count, given, percent, significant } from "./format.js";
 import { columnsOf, guess } from "./join/file.js";
 import { Awake, watchConditions, type Conditions } from "./join/conditions.js";
-import { alone, deviceIdentity, saved } from "./join/saved.js";
-import { stateText } from "./join/words.js";
+import { paintLimits } from "./join/limits.js";
+import { alone, deviceIdentity, saved, type SavedJoin } from "./join/saved.js";
+import { offerModel } from "./join/trained.js";
+import { givenText, stateText } from "./join/words.js";
 
 declare const WORKER_URL: string;
 declare const EDGE_URL: string;
@@ -177,10 +179,12 @@ function sentence(): string {
     `${location.host}; only the sum over at least ${about?.shard_floor ?? "several"} devices can be read there.`;
 }
 
-function takePart(totals?: Totals, paused = false): void {
+function takePart(before?: SavedJoin): void {
   const data = source, job = about;
   if (!data || !job || part) return;
-  const keep = (p: Participation) => saved.keep({ job: job.job, token, source: data, totals: p.totals, paused: p.standing === "paused" && !hindered });
+  const keep = (p: Participation) => saved.keep({
+    job: job.job, token, source: data, totals: p.totals, accepted: p.accepted, paused: p.standing === "paused" && !hindered,
+  });
   let told = "";
   void alone(() => {
     show("joining", true);
@@ -192,7 +196,7 @@ function takePart(totals?: Totals, paused = false): void {
     url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     part = new Participation({
       worker: WORKER_URL, program: programURL(), url: url.href.replace(/#.*/, ""), token: token || undefined,
-      source: data, identity: deviceIdentity(), totals,
+      source: data, identity: deviceIdentity(), totals: before?.totals, accepted: before?.accepted,
       onChange: (p) => {
         part = p;
         paint(p);
@@ -210,7 +214,7 @@ function takePart(totals?: Totals, paused = false): void {
     });
     void keep(part);
     paint(part);
-    if (paused) part.pause();
+    if (before?.paused) part.pause();
     steer();
   }));
 }
@@ -221,9 +225,14 @@ function paint(p: Participation): void {
   show("bar", false);
   show("joining", true);
   say("state", stateText(p, hindered));
-  byId("state").classList.toggle("failed", p.standing === "failed");
+  byId("state").classList.toggle("failed", p.standing === "failed" || p.standing === "refused");
   byId("dot").dataset.standing = p.standing;
   say("contributed", count(p.totals.rounds, "round"));
+  const given = givenText(p, about);
+  say("given-rounds", given.rounds);
+  say("epsilon", given.epsilon);
+  paintLimits(p);
+  offerModel(p, about);
   say("sent", bytes(p.totals.up));
   say("received", bytes(p.totals.down));
   const bar = byId<HTMLProgressElement>("step");
@@ -248,7 +257,7 @@ function paint(p: Participation): void {
   pause.hidden = !working && p.standing !== "paused";
   pause.textContent = p.standing === "paused" || p.standing === "pausing" ? "Go on" : "Pause after this round";
   byId("stop").hidden = !working && p.standing !== "paused";
-  byId("again").hidden = p.standing !== "failed" && p.standing !== "stopped";
+  byId("again").hidden = p.standing !== "failed" && p.standing !== "stopped" && p.standing !== "refused";
   awake.hold(working && byId<HTMLInputElement>("awake").checked);
 }
 
@@ -274,6 +283,7 @@ function pauseOrResume(): void {
 }
 
 function again(): void {
+  part?.stop(); // what was refused
   part = undefined;
   show("joining", false);
   show("choosing", true);
@@ -290,7 +300,7 @@ async function restore(): Promise<void> {
     return;
   }
   source = join.source;
-  takePart(join.totals, join.paused);
+  takePart(join);
   void loaded().then((c) => c.preview(join.source)).then((seen) => { preview = seen; say("sentence", sentence()); }).catch(() => undefined);
 }
 
@@ -317,6 +327,8 @@ byId("join").addEventListener("click", () => {
 byId("pause").addEventListener("click", pauseOrResume);
 byId("stop").addEventListener("click", () => part?.stop());
 byId("again").addEventListener("click", again);
+byId("limits-accept").addEventListener("click", () => part?.accept());
+say("trust", browserTrust);
 for (const id of ["charging", "unmetered", "awake"]) byId(id).addEventListener("change", steer);
 void watchConditions((id, to) => show(`${id}-row`, to), checked, steer).then((c) => {
   conditions = c;

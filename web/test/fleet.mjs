@@ -30,7 +30,7 @@ export async function until(what, probe, story = () => "", limit = 20_000) {
 }
 
 /** Starts serve for natives + browsers devices; ended with the test. */
-export async function fleet(t, { rounds = 2, natives = 3, browsers = 1, floor = 3, extra = "" } = {}) {
+export async function fleet(t, { rounds = 2, natives = 3, browsers = 1, floor = 3, extra = "", nativeFlags = [] } = {}) {
   const dir = mkdtempSync(join(tmpdir(), "starling-browser-"));
   const running = [];
   t.after(async () => {
@@ -72,7 +72,7 @@ ${extra}`);
     joinNatives(from = 0, to = natives) {
       const edges = [];
       for (let i = from; i < to; i++) {
-        edges.push(start(["join", token, "--data", files[i], "--identity", join(dir, `identity-${i}.pem`), "--cache", join(dir, "cache")]));
+        edges.push(start(["join", token, "--data", files[i], "--identity", join(dir, `identity-${i}.pem`), "--cache", join(dir, "cache"), ...nativeFlags]));
       }
       running.push(...edges);
       return edges;

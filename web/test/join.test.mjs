@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { accessible } from "./axe.mjs";
 import { names } from "./browsers.mjs";
 import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
 
@@ -38,6 +39,19 @@ for (const name of names) {
     }, () => job.story(tab, "body"));
     assert.match(await textOf(tab, "#state"), /took part in 2 rounds/);
     assert.equal(await textOf(tab, "#given"), given, "what is given has changed");
+    // The model came along: it is tried here, after the coordinator has gone.
+    await job.server.done;
+    await until("the model", () => tab.$eval("#trained", (e) => !e.hidden), () => job.story(tab, "body"));
+    await tab.type("#try-text", "flight to Lisbon, economy, one passenger");
+    await tab.click("#try-button");
+    await until("a label", async () => /^Most likely \S+/.test(await textOf(tab, "#try-state")), () => job.story(tab, "#try-state"));
+    const shares = await tab.$$eval("#try-result meter", (all) => all.map((m) => m.value));
+    assert.equal(shares.length, 5);
+    assert.ok(shares.every((v, i) => v >= 0 && v <= 1 && (i === 0 || v <= shares[i - 1])), `not the likeliest first: ${shares}`);
+    assert.match(await textOf(tab, "#archive"), /Download the adapter \([\d.]+ kB\)/);
+    assert.match(await textOf(tab, "#given-rounds"), /^2 of 2 rounds promised$/);
+    assert.match(await textOf(tab, "#epsilon"), /^ε \S+ \(δ/);
+    await accessible(tab, "finished");
     await shot(tab, `${name}-join-finished`, { fullPage: true });
     const result = await job.result();
     assert.equal(result.rounds, 2);

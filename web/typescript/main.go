@@ -1,6 +1,7 @@
 // Command typescript writes the TypeScript types of what the coordinator's HTTP
 // endpoints answer and of what a device tells its page, from the Go structs
-// themselves. It runs in package web's folder, by make generate.
+// themselves, and the sentence of whom a page's user trusts. It runs in package
+// web's folder, by make generate.
 package main
 
 import (
@@ -22,6 +23,9 @@ var files = map[string][]any{
 	"edge/src/event.ts": {edge.Event{}},
 }
 
+// trust is whom the user of a page trusts, word for word as package edge says it.
+const trust = "edge/src/trust.ts"
+
 func main() {
 	log.SetFlags(0)
 	for name, types := range files {
@@ -29,10 +33,15 @@ func main() {
 		for _, t := range types {
 			g.named(reflect.TypeOf(t))
 		}
-		text := "// Generated from the Go structs by make generate. Not to be edited.\n\n" + strings.Join(g.decls, "\n")
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			log.Fatal(err)
-		}
+		write(name, "the Go structs", strings.Join(g.decls, "\n"))
+	}
+	write(trust, "package edge", fmt.Sprintf("/** Whom a browser's user trusts, to be shown before joining. */\nexport const browserTrust =\n  %q;\n", edge.BrowserTrust))
+}
+
+func write(name, from, text string) {
+	text = "// Generated from " + from + " by make generate. Not to be edited.\n\n" + text
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		log.Fatal(err)
 	}
 }
 

@@ -1,5 +1,5 @@
-import type { Event } from "./event.js";
-import type { FromWorker, Preview, Source, ToWorker, WorkerJoin } from "./protocol.js";
+import type { Event, PolicyError } from "./event.js";
+import type { Accepted, FromWorker, Given, Model, Prediction, Preview, Source, ToWorker, WorkerJoin } from "./protocol.js";
 
 /** One labelled text of a data source of your own. */
 export interface Example {
@@ -33,8 +33,29 @@ export interface JoinOptions {
   source: Source;
   /** 32 bytes that say which device this is; an earlier join returned them. */
   identity?: Uint8Array;
+  /** What the device's owner accepts beyond the default policy. */
+  accept?: Accepted;
   /** Called at every change. */
   onEvent?: (event: Event) => void;
+  /** Called with what the data has given, job by job, the latest first; kept: this browser remembers it. */
+  onGiven?: (given: Given[], kept: boolean) => void;
+}
+
+/** A join that has come to its end. */
+export interface Joined {
+  identity: Uint8Array;
+  /** The model to take along, where the job ends with one on offer. */
+  model?: Model;
+}
+
+/** A job that asks for more than the owner's policy allows; JoinOptions.accept can name each of its limits. */
+export class PolicyRefusal extends Error {
+  readonly limits: PolicyError[];
+
+  constructor(message: string, limits: PolicyError[]) {
+    super(message);
+    this.limits = limits;
+  }
 }
 
 /**
@@ -46,7 +67,7 @@ export class Edge {
   readonly #asked = new Map<number, { resolve(json: string): void; reject(e: Error): void }>();
   #next = 0;
   #loaded?: { resolve(version: string): void; reject(e: Error): void };
-  #joined?: { resolve(identity: Uint8Array): void; reject(e: Error): void; onEvent?: (event: Event) => void };
+  #joined?: { resolve(j: Joined): void; reject(e: Error): void } & Pick<JoinOptions, "onEvent" | "onGiven">;
   #over?: Error;
 
   private constructor(worker: Worker) {
@@ -79,13 +100,18 @@ export class Edge {
     return { fileName: `sample-${n}.jsonl`, data: new TextEncoder().encode(lines) };
   }
 
-  /** Takes part until the job is over; yields the device's identity. */
-  join({ url, token, source, identity, onEvent }: JoinOptions): Promise<Uint8Array> {
-    const options: WorkerJoin = { url: new URL(url, location.href).href, token, identity, ...source };
+  /** Labels a text with the model that join has ended with; the likeliest label stands first. */
+  async predict(text: string): Promise<Prediction[]> {
+    return JSON.parse(await this.#ask((id) => ({ kind: "predict", id, text }))) as Prediction[];
+  }
+
+  /** Takes part until the job is over. */
+  join({ url, token, source, identity, accept, onEvent, onGiven }: JoinOptions): Promise<Joined> {
+    const options: WorkerJoin = { url: new URL(url, location.href).href, token, identity, accept, ...source };
     return new Promise((resolve, reject) => {
       if (this.#over) return reject(this.#over);
       if (this.#joined) return reject(new Error("this device takes part already"));
-      this.#joined = { resolve, reject, onEvent };
+      this.#joined = { resolve, reject, onEvent, onGiven };
       this.#send({ kind: "join", options });
     });
   }
@@ -124,12 +150,15 @@ export class Edge {
       case "event":
         this.#joined?.onEvent?.(said.event);
         return;
+      case "given":
+        this.#joined?.onGiven?.(said.given, said.kept);
+        return;
       case "finished":
-        this.#joined?.resolve(said.identity);
+        this.#joined?.resolve({ identity: said.identity, model: said.model });
         this.#joined = undefined;
         return;
       case "failed":
-        this.#end(new Error(said.reason));
+        this.#end(said.limits ? new PolicyRefusal(said.reason, said.limits) : new Error(said.reason));
     }
   }
 

@@ -11,4 +11,13 @@ export interface Event {
   text?: string;
   up: number;
   down: number;
+  limits?: PolicyError[];
+}
+
+export interface PolicyError {
+  key: string;
+  what: string;
+  why: string;
+  have: string;
+  want: string;
 }

@@ -1,4 +1,5 @@
-export { Edge, sourceOf, type Example, type JoinOptions, type LoadOptions } from "./edge.js";
+export { Edge, PolicyRefusal, sourceOf, type Example, type Joined, type JoinOptions, type LoadOptions } from "./edge.js";
 export { Participation, type ParticipationOptions, type Standing, type Totals } from "./participation.js";
-export type { Event } from "./event.js";
-export type { Preview, Source } from "./protocol.js";
+export type { Event, PolicyError } from "./event.js";
+export type { Accepted, Given, Model, Prediction, Preview, Source } from "./protocol.js";
+export { browserTrust } from "./trust.js";

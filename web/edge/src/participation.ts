@@ -1,9 +1,9 @@
-import { Edge, type LoadOptions } from "./edge.js";
-import type { Event } from "./event.js";
-import type { Source } from "./protocol.js";
+import { Edge, PolicyRefusal, type LoadOptions } from "./edge.js";
+import type { Event, PolicyError } from "./event.js";
+import type { Accepted, Given, Model, Prediction, Source } from "./protocol.js";
 
-/** Where a participation stands. */
-export type Standing = "starting" | "running" | "pausing" | "paused" | "stopped" | "finished" | "failed";
+/** Where a participation stands; "refused": the job asks for more than the owner's policy allows, see limits. */
+export type Standing = "starting" | "running" | "pausing" | "paused" | "refused" | "stopped" | "finished" | "failed";
 
 export interface Totals {
   /** Rounds that released a model with this device's share in it. */
@@ -18,8 +18,9 @@ export interface ParticipationOptions extends LoadOptions {
   token?: string;
   source: Source;
   identity: Uint8Array;
-  /** What an earlier page of this participation had come to. */
+  /** What an earlier page of this participation had come to, and what its owner had accepted. */
   totals?: Totals;
+  accepted?: Accepted;
   onChange?: (p: Participation) => void;
 }
 
@@ -39,6 +40,16 @@ export class Participation {
   /** Why it failed or paused. */
   reason = "";
   totals: Totals;
+  /** What the job, or its last round, asks for beyond the policy: accept takes it, and takes part again. */
+  limits: PolicyError[] = [];
+  /** What the owner has accepted beyond the default policy. */
+  accepted: Accepted;
+  /** What the data has given, the latest job first; undefined before the first word of it. */
+  given?: Given[];
+  /** Whether this browser remembers what was given. */
+  kept = true;
+  /** The model, once the job is over and where it offers one; see predict. */
+  model?: Model;
 
   readonly #options: ParticipationOptions;
   #edge?: Edge;
@@ -49,8 +60,31 @@ export class Participation {
   constructor(options: ParticipationOptions) {
     this.#options = options;
     this.totals = options.totals ?? { rounds: 0, up: 0, down: 0 };
+    this.accepted = options.accepted ?? {};
     this.#before = { up: this.totals.up, down: this.totals.down };
     void this.#run();
+  }
+
+  /** Accepts what limits names, knowingly: the policy is its owner's. */
+  accept(): void {
+    if (this.limits.length === 0) return;
+    for (const { key, have } of this.limits) this.accepted = { ...this.accepted, [key]: have };
+    this.limits = [];
+    this.#leave("paused");
+    this.resume();
+  }
+
+  /** Labels a text with the model; the likeliest label stands first. */
+  async predict(text: string): Promise<Prediction[]> {
+    if (!this.#edge || !this.model) throw new Error("there is no model here");
+    return this.#edge.predict(text);
+  }
+
+  /** Lets go of the model. */
+  close(): void {
+    this.model = undefined;
+    this.#edge?.close();
+    this.#edge = undefined;
   }
 
   /** Leaves after the running round; at once where none runs. */
@@ -85,17 +119,25 @@ export class Participation {
       if (join !== this.#joins) return edge.close(); // paused or stopped meanwhile
       this.#edge = edge;
       this.#turn("running");
-      await edge.join({ url, token, source, identity, onEvent: (event) => this.#take(event) });
-      if (join === this.#joins) this.#leave("finished");
+      const { model } = await edge.join({
+        url, token, source, identity, accept: this.accepted, onEvent: (event) => this.#take(event),
+        onGiven: (given, kept) => { this.given = given; this.kept = kept; },
+      });
+      if (join !== this.#joins) return;
+      this.model = model;
+      this.#leave("finished");
     } catch (error) {
       if (join !== this.#joins) return; // closing it is what it rejects for
       this.reason = error instanceof Error ? error.message : String(error);
-      this.#leave("failed");
+      if (error instanceof PolicyRefusal) this.limits = error.limits;
+      this.#leave(error instanceof PolicyRefusal ? "refused" : "failed");
     }
   }
 
   #take(event: Event): void {
     this.event = event;
+    if (event.limits) this.limits = event.limits;
+    else if (inRound.has(event.state) && event.round) this.limits = []; // a round that is within them
     this.totals = {
       rounds: this.totals.rounds + (event.state === "committed" ? 1 : 0),
       up: this.#before.up + event.up, down: this.#before.down + event.down,
@@ -110,8 +152,10 @@ export class Participation {
   #leave(standing: Standing): void {
     this.standing = standing;
     this.#joins++;
-    this.#edge?.close();
-    this.#edge = undefined;
+    if (!this.model) { // which lies in the edge
+      this.#edge?.close();
+      this.#edge = undefined;
+    }
     this.#holding = false;
     this.#options.onChange?.(this);
   }

@@ -1,8 +1,9 @@
 // The edge client runs here, away from the page's thread: the page stays
 // responsive while a step trains, and can end the client by ending the worker.
 import "go-wasm-exec"; // sets globalThis.Go
-import type { Client, FromWorker, ToWorker } from "./protocol.js";
-import type { Event } from "./event.js";
+import { openAccount, whileAlone } from "./account.js";
+import type { Client, FromWorker, Given, ToWorker, WorkerJoin } from "./protocol.js";
+import type { Event, PolicyError } from "./event.js";
 
 declare class Go {
   importObject: WebAssembly.Imports;
@@ -40,26 +41,41 @@ async function answer(message: ToWorker): Promise<void> {
       scope.postMessage({ kind: "loaded", version: (await client).version });
       return;
     case "preview":
-    case "sample": {
+    case "sample":
+    case "predict": {
       try {
         if (!client) throw new Error("nothing is loaded");
         const ready = await client;
-        const json = message.kind === "preview" ? await ready.preview(message.source) : await ready.sample(message.n);
+        const json = await (message.kind === "preview" ? ready.preview(message.source)
+          : message.kind === "sample" ? ready.sample(message.n) : ready.predict(message.text));
         scope.postMessage({ kind: "answer", id: message.id, json });
       } catch (error) {
         scope.postMessage({ kind: "refused", id: message.id, reason: reasonOf(error) });
       }
       return;
     }
-    case "join": {
+    case "join":
       if (!client) throw new Error("nothing is loaded");
-      const tell = (event: string) => scope.postMessage({ kind: "event", event: JSON.parse(event) as Event });
-      const { identity } = await (await client).join(message.options, tell);
-      scope.postMessage({ kind: "finished", identity });
-    }
+      await join(await client, message.options);
   }
 }
 
+/** Takes part with the data's account, which no other tab then has. */
+async function join(ready: Client, options: WorkerJoin): Promise<void> {
+  await whileAlone(options.fileName, async () => {
+    const account = await openAccount(options.fileName);
+    const tell = (event: string, given?: string) => {
+      if (given) scope.postMessage({ kind: "given", given: JSON.parse(given) as Given[], kept: account !== undefined });
+      scope.postMessage({ kind: "event", event: JSON.parse(event) as Event });
+    };
+    const { identity, model } = await ready.join({ ...options, account: account?.last, keep: account?.keep }, tell);
+    scope.postMessage({ kind: "finished", identity, model: model ?? undefined });
+  });
+}
+
 scope.onmessage = (message) => {
-  answer(message.data).catch((error: unknown) => scope.postMessage({ kind: "failed", reason: reasonOf(error) }));
+  answer(message.data).catch((error: unknown) => {
+    const { limits } = error as { limits?: string };
+    scope.postMessage({ kind: "failed", reason: reasonOf(error), limits: limits ? JSON.parse(limits) as PolicyError[] : undefined });
+  });
 };

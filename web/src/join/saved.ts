@@ -1,6 +1,6 @@
 // What survives a reload: the device's identity, and a join that runs, with its
 // file. Both stay in this browser; a join is forgotten when it ends or is stopped.
-import type { Source, Totals } from "../../edge/src/index.js";
+import type { Accepted, Source, Totals } from "../../edge/src/index.js";
 
 const identityKey = "starling-identity";
 
@@ -30,6 +30,7 @@ export interface SavedJoin {
   token: string;
   source: Source;
   totals: Totals;
+  accepted: Accepted;
   paused: boolean;
 }
 

@@ -1,6 +1,21 @@
 // What this device is doing, in words.
 import type { Participation } from "../../edge/src/index.js";
-import { bytes, count, duration } from "../format.js";
+import type { About } from "../api.js";
+import { bytes, count, duration, power, significant } from "../format.js";
+
+/** From here on an epsilon limits nothing that anybody could conclude. */
+const useless = 14;
+
+/** What the file has given to this job, as seen from this device. */
+export function givenText(p: Participation, about: About | undefined): { rounds: string; epsilon: string } {
+  const own = p.given?.find((g) => g.name === about?.job);
+  return {
+    rounds: `${own?.contributed ?? 0} of ${count(own?.promised ?? about?.rounds ?? 0, "round")} promised${p.kept ? "" : "; this browser forgets it"}`,
+    epsilon: own?.epsilon && own.delta
+      ? `ε ${significant(own.epsilon)} (δ ${power(own.delta)}) if the noise is as announced${own.epsilon > useless ? ": no useful limit" : ""}`
+      : own?.contributed ? "no bound: the job announces no noise" : "nothing yet",
+  };
+}
 
 export function stateText(p: Participation, hindered: boolean): string {
   switch (p.standing) {
@@ -12,6 +27,8 @@ export function stateText(p: Participation, hindered: boolean): string {
       return `Stopped after ${count(p.totals.rounds, "round")}. What was sent stays in the sums it is part of.`;
     case "finished":
       return `Finished: this browser took part in ${count(p.totals.rounds, "round")}. Thank you.`;
+    case "refused":
+      return "Not joined: this job asks for more than this device allows.";
     case "failed":
       return `This did not work: ${p.reason}`;
   }

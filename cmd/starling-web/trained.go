@@ -1,0 +1,53 @@
+//go:build js
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"syscall/js"
+
+	"github.com/starling-fl/starling/edge"
+)
+
+// predicted is a label and its probability; predict yields the likeliest first.
+type predicted struct {
+	Label       string  `json:"label"`
+	Probability float64 `json:"probability"`
+}
+
+// keep holds on to a model and says what it is.
+func (w *web) keep(t *edge.Trained) js.Value {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trained = t // of an earlier join there is none: a page joins once
+	return js.ValueOf(map[string]any{"version": int(t.Version), "rank": t.Rank, "archive": array(t.Archive)})
+}
+
+func (w *web) predict(_ js.Value, args []js.Value) any {
+	return promise(func() (any, error) {
+		if len(args) != 1 || args[0].Type() != js.TypeString {
+			return nil, errors.New("predict takes a text")
+		}
+		w.mu.Lock()
+		t := w.trained
+		w.mu.Unlock()
+		if t == nil {
+			return nil, errors.New("this page has no model yet: a job gives it at its end")
+		}
+		probabilities, err := t.Predict(context.Background(), args[0].String())
+		if err != nil {
+			return nil, err
+		}
+		out := make([]predicted, len(probabilities))
+		for i, p := range probabilities {
+			out[i] = predicted{t.Labels[i], p}
+		}
+		slices.SortStableFunc(out, func(a, b predicted) int { return cmp.Compare(b.Probability, a.Probability) })
+		b, err := json.Marshal(out)
+		return string(b), err
+	})
+}

@@ -1,0 +1,54 @@
+// What each data set has given, kept in this browser: the device reads it before
+// it takes part and writes it before a round is answered, so that a coordinator
+// that asks for more rounds than it announced is stopped over reloads, too. A
+// file is known by its name, as the native device knows it by its place.
+
+export interface KeptAccount {
+  /** What was kept last; undefined: nothing yet. */
+  last?: Uint8Array;
+  /** Settles when it would survive a power cut. */
+  keep(account: Uint8Array): Promise<unknown>;
+}
+
+const stored = "accounts";
+
+function database(): Promise<IDBDatabase> {
+  return new Promise((resolve, reject) => {
+    const opening = indexedDB.open("starling-edge", 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore(stored);
+    opening.onerror = () => reject(opening.error ?? new Error("no storage"));
+    opening.onsuccess = () => resolve(opening.result);
+  });
+}
+
+/** Undefined where this browser stores nothing, as in some private windows. */
+export async function openAccount(name: string): Promise<KeptAccount | undefined> {
+  let db: IDBDatabase;
+  try {
+    db = await database();
+  } catch {
+    return undefined;
+  }
+  const last = await new Promise<unknown>((resolve, reject) => {
+    const asked = db.transaction(stored).objectStore(stored).get(name);
+    asked.onsuccess = () => resolve(asked.result);
+    asked.onerror = () => reject(asked.error ?? new Error("the data's account cannot be read"));
+  });
+  // What cannot be read is no account to begin anew.
+  if (last !== undefined && !(last instanceof Uint8Array)) throw new Error("the data's account cannot be read");
+  return {
+    last,
+    keep: (account) => new Promise<void>((resolve, reject) => {
+      const writing = db.transaction(stored, "readwrite", { durability: "strict" });
+      writing.oncomplete = () => resolve();
+      writing.onabort = writing.onerror = () => reject(writing.error ?? new Error("the data's account cannot be kept"));
+      writing.objectStore(stored).put(account, name);
+    }),
+  };
+}
+
+/** Runs while no other tab of this site takes part with the file: it waits for its turn. */
+export async function whileAlone(name: string, run: () => Promise<void>): Promise<void> {
+  if (navigator.locks) await navigator.locks.request(`starling-account-${name}`, run);
+  else await run();
+}

@@ -1,0 +1,29 @@
+// What a job asks for beyond this device's policy: told sentence by sentence, and
+// accepted one by one or not at all.
+import type { Participation, PolicyError } from "../../edge/src/index.js";
+import { byId, element, show } from "../dom.js";
+
+let shown = "";
+
+/** Shows what the participation was refused for; nothing where there is nothing. */
+export function paintLimits(p: Participation): void {
+  show("limits", p.limits.length > 0 && p.standing !== "stopped");
+  const now = JSON.stringify(p.limits);
+  if (now === shown) return;
+  shown = now;
+  byId("limits-list").replaceChildren(...p.limits.map(row));
+  ready();
+  if (p.limits.length) byId("limits").focus();
+}
+
+function row(l: PolicyError, i: number): HTMLElement {
+  const box = element("input", { type: "checkbox", id: `limit-${i}`, "aria-describedby": `why-${i}` });
+  box.addEventListener("change", ready);
+  return element("li", {}, box, element("label", { for: box.id }, element("b", {}, `${l.what[0]?.toUpperCase()}${l.what.slice(1)}.`),
+    ` This device's limit: ${l.want}.`), element("p", { id: `why-${i}`, class: "soft small" }, `${l.why}.`));
+}
+
+function ready(): void {
+  const boxes = [...byId("limits-list").querySelectorAll("input")];
+  byId<HTMLButtonElement>("limits-accept").disabled = boxes.some((b) => !b.checked);
+}
