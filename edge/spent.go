@@ -62,7 +62,7 @@ func spentOn(jobs []JobAccount) (s Spent, err error) {
 		if len(events[kind]) == 0 {
 			continue
 		}
-		g, err := dp.Epsilon(events[kind], deltas[kind], dp.RDP)
+		g, err := dp.RDPEpsilon(events[kind], deltas[kind])
 		if err != nil {
 			return s, fmt.Errorf("%w: what it has given: %w", ErrAccount, err)
 		}
