@@ -123,11 +123,14 @@ func (f simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) 
 	if err := s.Check(); err != nil {
 		return s, usageError{err}
 	}
-	return s, f.queue.check(f.workers)
+	return s, nil
 }
 
 func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string) bool) (err error) {
 	s, err := f.resolve(given)
+	if err == nil {
+		err = f.queue.check(f.workers)
+	}
 	if err != nil {
 		return err
 	}
