@@ -1,0 +1,79 @@
+"""Times each simulator over a few rounds and over more, and says what the rounds in
+between cost: start-up and compilation are in neither. Processor time is that of all
+processes of a simulator (Flower has several), memory the peak of their sum, shared
+pages counted once (PSS).
+
+    measure.py STARLING BASE DATA [more arguments of starling simulate]"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import psutil
+
+CLIENTS, FEW, MANY = 100, 2, int(os.environ.get("ROUNDS", 8)) + 2
+here = os.path.dirname(os.path.abspath(__file__))
+
+
+def starling(rounds):
+    args, out = sys.argv[1:], tempfile.mkdtemp()
+    return [args[0], "simulate", "--base", args[1], "--data", args[2], "--population", "1000000", "--cohort", str(CLIENTS),
+            "--examples", "16", "--every", "0", "--validation", "8", "--rounds", str(rounds), "--set", "training.steps=1",
+            "--set", "training.batch=16", "--set", "adapter.sequence=32", "--set", "adapter.rank_min=8", "--set", "adapter.rank_max=8",
+            "--out", out, "--json", *args[3:]]
+
+
+def peer(script):
+    return lambda rounds: [sys.executable, os.path.join(here, script), str(rounds)]
+
+
+def run(command):
+    """Wall and processor seconds, peak bytes, and standard output."""
+    began = time.time()
+    log = tempfile.TemporaryFile()
+    p = psutil.Popen(command, stdout=subprocess.PIPE, stderr=log, cwd=here)
+    spent, peak = {}, 0
+    while p.poll() is None:
+        total = 0
+        for q in [p, *p.children(recursive=True)]:
+            try:
+                t = q.cpu_times()
+                spent[q.pid] = t.user + t.system
+                total += q.memory_full_info().pss
+            except (psutil.Error, FileNotFoundError):
+                pass
+        peak = max(peak, total)
+        try:
+            out, _ = p.communicate(timeout=0.3)
+            break
+        except subprocess.TimeoutExpired:
+            pass
+    if p.returncode != 0:
+        log.seek(0)
+        sys.exit(f"{' '.join(command)}: exit {p.returncode}\n{log.read().decode()[-2000:]}")
+    return time.time() - began, sum(spent.values()), peak, out
+
+
+def clients(name, rounds, out):
+    """Clients that were trained: Poisson cohorts differ from round to round."""
+    if name.startswith("starling"):
+        return sum(r["cohort"] for r in json.loads(out)["rounds"])
+    return rounds * CLIENTS
+
+
+def main():
+    rows = []
+    for name, command in [("starling", starling), ("pfl-research", peer("pfl_research.py")), ("flower", peer("flower.py"))]:
+        few, many = run(command(FEW)), run(command(MANY))
+        n = clients(name, MANY, many[3]) - clients(name, FEW, few[3])
+        rows.append((name, n / (many[0] - few[0]), n / (many[1] - few[1]), many[2] / 2**20))
+        print(rows[-1], file=sys.stderr)
+    print("| simulator | clients per second | clients per second of processor | starling is | peak memory |")
+    print("| --- | --- | --- | --- | --- |")
+    for name, wall, cpu, peak in rows:
+        print(f"| {name} | {wall:.1f} | {cpu:.1f} | {rows[0][2] / cpu:.2f} | {peak:.0f} MiB |")
+
+
+main()

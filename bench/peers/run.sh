@@ -1,0 +1,63 @@
+#!/bin/sh
+# The same model, clients and rounds in starling simulate, in Flower's simulation and
+# in pfl-research, both from PyPI: 100 clients of 16 examples, one AdamW step each,
+# LoRA of rank 8 over two layers 128 wide, 32 tokens. Clients per second, and memory.
+#
+#   sh bench/peers/run.sh
+#   ROUNDS=8      rounds that are timed
+#   WORK=DIR      where the environment is installed once (default: a folder of its own in
+#                 the user's cache; some 5 GB with PyTorch)
+#   PYTHON=...    a Python that already has what requirements.txt names
+#   XLA=1         starling on XLA's CPU plugin (make xla) in place of the compiled program
+#
+# starling also clips, quantizes and adds noise, as a deployment would; the peers add
+# up plain updates. Flower has an actor a core, pfl-research one process with a
+# thread a core.
+set -eu
+
+cd "$(dirname "$0")/../.."
+here=bench/peers
+WORK=${WORK:-${XDG_CACHE_HOME:-$HOME/.cache}/starling/peers}
+mkdir -p "$WORK"
+say() { echo "bench/peers: $*" >&2; }
+
+python=${PYTHON:-}
+if [ -z "$python" ]; then
+	python=$WORK/venv/bin/python
+	if ! cmp -s "$here/requirements.txt" "$WORK/installed.txt"; then
+		say "installing PyTorch, Flower and pfl-research into $WORK/venv"
+		python3 -m venv "$WORK/venv"
+		"$WORK/venv/bin/pip" install -q --disable-pip-version-check -r "$here/requirements.txt" >&2 ||
+			{ say "skipped: the peers cannot be installed here"; exit 0; }
+		cp "$here/requirements.txt" "$WORK/installed.txt"
+	fi
+fi
+say "building"
+set --
+if [ -n "${XLA:-}" ]; then
+	STARLING_PJRT=${STARLING_PJRT:-$(sh xla/plugin.sh)}
+	export STARLING_PJRT
+	CGO_ENABLED=1 ${GO:-go} build -tags xla -o "$WORK/starling" ./cmd/starling
+	set -- --engine xla
+else
+	CGO_ENABLED=0 ${GO:-go} build -o "$WORK/starling" ./cmd/starling
+fi
+# A base of the shape, which one step of pretraining makes, and labelled texts of more
+# than 32 tokens by 140 users.
+if [ ! -f "$WORK/base/model.safetensors" ]; then
+	"$python" - "$WORK" <<'PY'
+import json, random, sys
+r = random.Random(1)
+words = ["".join(r.choice("aeioubdfgklmnprst") for _ in range(r.randint(3, 8))) for _ in range(6000)]
+text = lambda n: " ".join(r.choice(words) for _ in range(n))
+with open(sys.argv[1] + "/corpus.txt", "w") as f:
+    f.writelines(text(40) + "\n" for _ in range(3000))
+with open(sys.argv[1] + "/data.jsonl", "w") as f:
+    for user in range(140):
+        for k in range(16):
+            print(json.dumps({"user": f"u{user}", "label": f"class {(user + k) % 8}", "text": text(40)}), file=f)
+PY
+	"$WORK/starling" pretrain --corpus "$WORK/corpus.txt" --hidden 128 --layers 2 --vocab 4096 --seq 64 --steps 1 --format f32 \
+		--out "$WORK/base" >&2
+fi
+exec "$python" "$here/measure.py" "$WORK/starling" "$WORK/base" "$WORK/data.jsonl" "$@"
