@@ -215,13 +215,14 @@ type Wire struct {
 
 // Server is the optimizer that applies a round's mean update.
 type Server struct {
-	// Optimizer is "fedavg", "fedavgm" or "fedadam". Default fedavgm.
+	// Optimizer is "fedavg", "fedavgm", "fedadagrad", "fedadam" or "fedyogi". Default
+	// fedavgm.
 	Optimizer string `yaml:"optimizer"`
 	// LearningRate of the server. Default 1.
 	LearningRate float64 `yaml:"learning_rate"`
 	// Momentum of fedavgm in [0, 1). Default 0.5.
 	Momentum float64 `yaml:"momentum"`
-	// Beta1, Beta2, Epsilon of fedadam. Defaults 0.9, 0.99, 1e-3.
+	// Beta1, Beta2, Epsilon of fedadam and fedyogi; fedadagrad has no Beta2. Defaults 0.9, 0.99, 1e-3.
 	Beta1   float64 `yaml:"beta1"`
 	Beta2   float64 `yaml:"beta2"`
 	Epsilon float64 `yaml:"epsilon"`

@@ -117,7 +117,7 @@ func apart(got, want []float32) float64 {
 }
 
 // bases are one of each architecture; those of testdata get words of their own.
-func bases(t *testing.T) map[string]*model.Base {
+func bases(t testing.TB) map[string]*model.Base {
 	t.Helper()
 	tok, err := tokenizer.Train(slices.Values([]string{"invoice of the garden", "water works"}), 40)
 	ok(t, err)

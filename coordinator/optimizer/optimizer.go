@@ -1,8 +1,8 @@
 // Package optimizer applies a round's mean update to the global parameters.
 //
 // FedAvg is McMahan et al. (AISTATS 2017), FedAvgM adds server momentum (Hsu,
-// Qi, Brown 2019), FedAdam is Reddi et al. (ICLR 2021, algorithm 2) with
-// v0 = eps^2 and without bias correction, as printed there. All of them see only
+// Qi, Brown 2019), FedAdagrad, FedAdam and FedYogi are Reddi et al. (ICLR 2021,
+// algorithm 2) with v0 = eps^2 and without bias correction, as printed there. All of them see only
 // the noised mean: they are post-processing and cost no privacy.
 //
 // State is kept for every global parameter, and a round touches those that the
@@ -22,16 +22,19 @@ type Name string
 
 // The optimizers.
 const (
-	FedAvg  Name = "fedavg"
-	FedAvgM Name = "fedavgm"
-	FedAdam Name = "fedadam"
+	FedAvg     Name = "fedavg"
+	FedAvgM    Name = "fedavgm"
+	FedAdagrad Name = "fedadagrad"
+	FedAdam    Name = "fedadam"
+	FedYogi    Name = "fedyogi"
 )
 
 // ErrState is a saved state that does not belong to the optimizer.
 var ErrState = errors.New("optimizer: state does not fit")
 
 // Config chooses an optimizer. LearningRate > 0; Momentum of FedAvgM in [0, 1);
-// Beta1, Beta2 of FedAdam in [0, 1), Epsilon > 0 (called tau in the paper).
+// Beta1 of FedAdagrad, FedAdam and FedYogi in [0, 1), Beta2 of the latter two alike,
+// Epsilon > 0 of all three (called tau in the paper).
 type Config struct {
 	Name         Name
 	LearningRate float64
@@ -56,13 +59,13 @@ func (c Config) Validate() error {
 		return nil
 	case FedAvgM:
 		return unit("momentum", c.Momentum)
-	case FedAdam:
+	case FedAdagrad, FedAdam, FedYogi:
 		if !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 0) {
 			return fmt.Errorf("optimizer: epsilon is %v, must be positive", c.Epsilon)
 		}
 		return errors.Join(unit("beta1", c.Beta1), unit("beta2", c.Beta2))
 	}
-	return fmt.Errorf("optimizer: unknown name %q (fedavg, fedavgm, fedadam)", c.Name)
+	return fmt.Errorf("optimizer: unknown name %q (fedavg, fedavgm, fedadagrad, fedadam, fedyogi)", c.Name)
 }
 
 // Optimizer holds the state over n global parameters. It is not safe for
@@ -85,7 +88,7 @@ func New(cfg Config, n int) (*Optimizer, error) {
 	switch cfg.Name {
 	case FedAvgM:
 		o.m = make([]float32, n)
-	case FedAdam:
+	case FedAdagrad, FedAdam, FedYogi:
 		o.m = make([]float32, n)
 		o.v = make([]float32, n)
 		for i := range o.v {
@@ -129,15 +132,32 @@ func (o *Optimizer) Step(x, delta []float32, index []int) error {
 			m := o.cfg.Momentum*float64(o.m[g]) + step
 			o.m[g] = float32(m)
 			step = m
-		case FedAdam:
+		case FedAdagrad, FedAdam, FedYogi:
 			m := o.cfg.Beta1*float64(o.m[g]) + (1-o.cfg.Beta1)*step
-			v := o.cfg.Beta2*float64(o.v[g]) + (1-o.cfg.Beta2)*step*step
+			v := o.second(float64(o.v[g]), step*step)
 			o.m[g], o.v[g] = float32(m), float32(v)
 			step = m / (math.Sqrt(v) + o.cfg.Epsilon)
 		}
 		x[i] = float32(float64(x[i]) + lr*step)
 	}
 	return nil
+}
+
+// second is the second moment after a squared step.
+func (o *Optimizer) second(v, square float64) float64 {
+	switch o.cfg.Name {
+	case FedAdagrad:
+		return v + square
+	case FedYogi:
+		if v < square {
+			return v + (1-o.cfg.Beta2)*square
+		}
+		if v > square {
+			return v - (1-o.cfg.Beta2)*square
+		}
+		return v
+	}
+	return o.cfg.Beta2*v + (1-o.cfg.Beta2)*square
 }
 
 // State returns the moments for the checkpoint: little-endian float32, first

@@ -69,10 +69,40 @@ func TestFedAdam(t *testing.T) {
 	}
 }
 
+// TestFedAdagradAndFedYogi work their lines of algorithm 2 by hand, over steps that
+// shrink, so that Yogi's second moment has to fall.
+func TestFedAdagradAndFedYogi(t *testing.T) {
+	const b1, b2, eps, lr = 0.9, 0.99, 0.1, 0.3
+	deltas := []float64{2, -1, 0.5, 0.01}
+	for name, second := range map[Name]func(v, square float64) float64{
+		FedAdagrad: func(v, square float64) float64 { return v + square },
+		FedYogi: func(v, square float64) float64 {
+			sign := 0.0
+			if v != square {
+				sign = (v - square) / math.Abs(v-square)
+			}
+			return v - (1-b2)*square*sign
+		},
+	} {
+		o := must(t, Config{Name: name, LearningRate: lr, Beta1: b1, Beta2: b2, Epsilon: eps}, 1)
+		x := []float32{1}
+		m, v, want := 0.0, eps*eps, 1.0
+		for _, d := range deltas {
+			m = b1*m + (1-b1)*d
+			v = second(v, d*d)
+			want += lr * m / (math.Sqrt(v) + eps)
+			if err := o.Step(x, []float32{float32(d)}, nil); err != nil {
+				t.Fatal(err)
+			}
+			near(t, string(name), x, want)
+		}
+	}
+}
+
 // TestSubsetKeepsTheRest: coordinates outside the round's rank keep value and
 // state, so that training them later is as if the round had not been.
 func TestSubsetKeepsTheRest(t *testing.T) {
-	for _, name := range []Name{FedAvg, FedAvgM, FedAdam} {
+	for _, name := range []Name{FedAvg, FedAvgM, FedAdagrad, FedAdam, FedYogi} {
 		cfg := Config{Name: name, LearningRate: 0.7, Momentum: 0.9, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3}
 		whole, parts := must(t, cfg, 4), must(t, cfg, 4)
 		x := []float32{1, 2, 3, 4}
