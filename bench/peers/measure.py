@@ -3,7 +3,9 @@ between cost: start-up and compilation are in neither. Processor time is that of
 processes of a simulator (Flower has several), memory the peak of their sum, shared
 pages counted once (PSS).
 
-    measure.py STARLING BASE DATA [more arguments of starling simulate]"""
+    measure.py STARLING BASE DATA
+
+STARLING_PJRT names an XLA plugin, where the program was built with XLA."""
 import json
 import os
 import subprocess
@@ -17,12 +19,12 @@ CLIENTS, FEW, MANY = 100, 2, int(os.environ.get("ROUNDS", 8)) + 2
 here = os.path.dirname(os.path.abspath(__file__))
 
 
-def starling(rounds):
+def starling(rounds, *more):
     args, out = sys.argv[1:], tempfile.mkdtemp()
     return [args[0], "simulate", "--base", args[1], "--data", args[2], "--population", "1000000", "--cohort", str(CLIENTS),
             "--examples", "16", "--every", "0", "--validation", "8", "--rounds", str(rounds), "--set", "training.steps=1",
             "--set", "training.batch=16", "--set", "adapter.sequence=32", "--set", "adapter.rank_min=8", "--set", "adapter.rank_max=8",
-            "--out", out, "--json", *args[3:]]
+            "--out", out, "--json", *more]
 
 
 def peer(script):
@@ -65,12 +67,15 @@ def clients(name, rounds, out):
 
 def main():
     rows = []
-    for name, command in [("starling", starling), ("pfl-research", peer("pfl_research.py")), ("flower", peer("flower.py"))]:
+    commands = [("starling", starling), ("pfl-research", peer("pfl_research.py")), ("flower", peer("flower.py"))]
+    if os.environ.get("STARLING_PJRT"):
+        commands.insert(1, ("starling on XLA", lambda rounds: starling(rounds, "--engine", "xla")))
+    for name, command in commands:
         few, many = run(command(FEW)), run(command(MANY))
         n = clients(name, MANY, many[3]) - clients(name, FEW, few[3])
         rows.append((name, n / (many[0] - few[0]), n / (many[1] - few[1]), many[2] / 2**20))
         print(rows[-1], file=sys.stderr)
-    print("| simulator | clients per second | clients per second of processor | starling is | peak memory |")
+    print("| simulator | clients per second | clients per second of processor | starling over it | peak memory |")
     print("| --- | --- | --- | --- | --- |")
     for name, wall, cpu, peak in rows:
         print(f"| {name} | {wall:.1f} | {cpu:.1f} | {rows[0][2] / cpu:.2f} | {peak:.0f} MiB |")

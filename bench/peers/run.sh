@@ -8,7 +8,7 @@
 #   WORK=DIR      where the environment is installed once (default: a folder of its own in
 #                 the user's cache; some 5 GB with PyTorch)
 #   PYTHON=...    a Python that already has what requirements.txt names
-#   XLA=1         starling on XLA's CPU plugin (make xla) in place of the compiled program
+#   XLA=1         starling on XLA's CPU plugin (make xla) too
 #
 # starling also clips, quantizes and adds noise, as a deployment would; the peers add
 # up plain updates. Flower has an actor a core, pfl-research one process with a
@@ -33,15 +33,15 @@ if [ -z "$python" ]; then
 	fi
 fi
 say "building"
-set --
+xla=
 if [ -n "${XLA:-}" ]; then
 	STARLING_PJRT=${STARLING_PJRT:-$(sh xla/plugin.sh)}
-	export STARLING_PJRT
-	CGO_ENABLED=1 ${GO:-go} build -tags xla -o "$WORK/starling" ./cmd/starling
-	set -- --engine xla
+	xla=1
 else
-	CGO_ENABLED=0 ${GO:-go} build -o "$WORK/starling" ./cmd/starling
+	STARLING_PJRT=
 fi
+export STARLING_PJRT
+CGO_ENABLED=${xla:-0} ${GO:-go} build ${xla:+-tags xla} -o "$WORK/starling" ./cmd/starling
 # A base of the shape, which one step of pretraining makes, and labelled texts of more
 # than 32 tokens by 140 users.
 if [ ! -f "$WORK/base/model.safetensors" ]; then
@@ -60,4 +60,4 @@ PY
 	"$WORK/starling" pretrain --corpus "$WORK/corpus.txt" --hidden 128 --layers 2 --vocab 4096 --seq 64 --steps 1 --format f32 \
 		--out "$WORK/base" >&2
 fi
-exec "$python" "$here/measure.py" "$WORK/starling" "$WORK/base" "$WORK/data.jsonl" "$@"
+exec "$python" "$here/measure.py" "$WORK/starling" "$WORK/base" "$WORK/data.jsonl"

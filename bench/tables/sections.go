@@ -85,6 +85,20 @@ browser tab, and a device without a cache folder, which keeps the blob.`, rows: 
 A relay between Chromium and the coordinator counts bytes at the socket, HTTP and WebSocket included. Tests hold the
 sum to 1.5 MB and a second visit to 20 kB. Most of what is left is Go's runtime, its reflection and their tables: a
 program that prints one line is 0.56 MB.`},
+	{name: "simulate", title: "Simulation", benchtime: "3x", about: `
+A round of 100 clients with 16 examples each: one AdamW step of 16 x 32 tokens over two layers 128 wide, LoRA r = 8,
+clipped, quantized, summed, noised. "Beyond" is the share of processor time that is not the steps'. Goals: 1.5 s of
+wall on two idle cores, 0.05 beyond.`, rows: []row{
+		{"a round, one worker (processor time)", "./simulate", "Round/workers=1", "cpu-ns/op", ""},
+		{"beyond the steps", "./simulate", "Round/workers=1", "beyond", "0.05"},
+		{"a round, one worker (wall)", "./simulate", "Round/workers=1", "ns/op", ""},
+	}},
+	{name: "peers", title: "Simulation beside its peers", long: true, script: []string{"bench/peers/run.sh"}, about: `
+The same model, clients and rounds in ` + "`starling simulate`" + `, Flower's simulation and pfl-research: 100 clients of 16
+examples, one AdamW step each, LoRA r = 8 over two layers 128 wide, 32 tokens; start-up and compilation left out. starling
+also clips, quantizes and adds noise, the peers add up plain updates. Flower has an actor a core, pfl-research one process
+with a thread a core, PyTorch in both. Memory is the peak of all processes, shared pages once. Goals: 3x Flower, 1x
+pfl-research, by clients per second of processor time.`},
 	{name: "text", title: "Tokenizers", benchtime: "20x", about: `
 Megabytes of text a second, wall, one core.`, rows: []row{
 		{"WordPiece", "./tokenizer", "WordPiece", "MB/s", "1 MB/s"},
