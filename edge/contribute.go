@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/wasm"
 )
 
 // Contribution is what a round asks of a device, whoever asks: a coordinator
@@ -25,6 +26,10 @@ type Contribution struct {
 	// Progress is told the steps done of all units' steps; may be nil.
 	Progress func(done, total int64)
 	Log      Logger // may be nil
+	// Failed is told of each unit whose training came to nothing, which counts as
+	// absent; may be nil. It is for the device's owner, and for simulations on public
+	// data: a device tells nobody.
+	Failed func(error)
 	// Norm is told the L2 norm of each unit's update before it is clipped; may be
 	// nil. For simulations on public data: a device tells nobody.
 	Norm func(float64)
@@ -34,6 +39,11 @@ type Contribution struct {
 // that is in trains from the same start, is clipped and quantized by itself, and
 // the sum of their vectors is returned: Lattice.D() symbols and behind them
 // Count's. It is the one path from data to symbols.
+//
+// A unit whose data makes training fail contributes zeros, as an absent one does. Whoever
+// makes base and start can choose for which data it fails: to refuse the round for it
+// would tell of one device, in the clear, whether it has such data. Nor must one
+// provider's data decide over the others' contributions.
 //
 // The result depends on nothing but its arguments where Seed is given: not on
 // who else contributes, nor on how many run at once.
@@ -69,10 +79,11 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 			}
 			clear(delta)
 		}
-		if errors.Is(err, ErrDiverged) && data.providers() {
-			// One provider's data must not decide over the others' contributions:
-			// this one counts as absent.
-			c.Log.Warn("a provider's training diverged", "round", c.Round)
+		if errors.Is(err, ErrDiverged) || errors.Is(err, wasm.ErrTrap) {
+			c.Log.Warn("training came to nothing", "round", c.Round, "err", err)
+			if c.Failed != nil {
+				c.Failed(err)
+			}
 			continue
 		}
 		if err != nil {

@@ -464,7 +464,7 @@ func (c *constant) Train(ctx context.Context, t Task) ([]float32, error) {
 		}
 	}
 	if c.value > 1e30 {
-		return nil, errors.New("diverged")
+		return nil, ErrDiverged
 	}
 	delta := make([]float32, len(t.Start))
 	for i := range delta {

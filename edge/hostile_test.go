@@ -355,18 +355,29 @@ func TestRosterOfAnotherPlan(t *testing.T) {
 	}
 }
 
-func TestTrainingFailureIsNotTold(t *testing.T) {
+// A coordinator whose base, or start, makes training fail for those devices whose
+// texts hold a word learns nothing of who they are: a device whose training fails
+// says and sends what every device does, and adds zeros. Its owner is told.
+func TestHostileFailingData(t *testing.T) {
 	h := newHouse(t)
-	d := h.start(h.config(&constant{value: 1e31}))
-	p := h.admit(false)
-	p.assign(h.plan(1))
-	want[*wire.Turn](p)
-	m := want[*wire.Refuse](p)
-	if m.Code != wire.CodeTraining || strings.Contains(m.Reason, "diverged") {
-		t.Errorf("refusal %+v", m)
+	var devices []*device
+	var peers []*peer
+	for i := range 3 {
+		trainer := &constant{value: 0.03}
+		if i == 1 {
+			trainer.value = 1e31
+		}
+		devices = append(devices, h.start(h.config(trainer)))
+		peers = append(peers, h.admit(false))
 	}
-	if e, _ := d.saw(Refused); !strings.Contains(e.Text, "diverged") {
-		t.Errorf("owner was told %q", e.Text)
+	checkMean(t, h.round(h.plan(1), peers, nil), 0.02)
+	if e, _ := devices[1].saw(Training); !strings.Contains(e.Text, "diverged") || !strings.Contains(e.Text, "zeros") {
+		t.Errorf("the owner was told %+v", e)
+	}
+	for i, d := range devices {
+		if e, refused := d.saw(Refused); refused {
+			t.Errorf("device %d refused the round: %s", i, e.Text)
+		}
 	}
 }
 

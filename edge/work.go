@@ -56,6 +56,11 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 			Optimizer: j.Optimizer, Rate: float32(w.plan.Rate), Batch: int(j.Batch), Sequence: int(j.Sequence), Program: program,
 		},
 		Seed: c.cfg.Seed, Log: c.cfg.Log,
+		Failed: func(err error) {
+			failed := at
+			failed.Done, failed.Total, failed.Text = 0, 0, Words(err)+": this device sends zeros in its place"
+			c.events.send(failed)
+		},
 		Progress: func(done, total int64) {
 			at.Done, at.Total = done, total
 			c.events.send(at)

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -95,6 +96,7 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 	if err != nil {
 		return nil, nil, fmt.Errorf("simulate: client %d: %w", c.Number, err)
 	}
+	var failed error // of the one unit that a client is; a provider of several counts as absent
 	symbols, err = edge.Contribute(ctx, trainer, data, edge.Contribution{
 		Round: a.Round, Seed: c.Seed, Lattice: a.lattice, Count: a.Count, Steps: a.Steps,
 		Task: edge.Task{
@@ -103,8 +105,13 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 			Optimizer: a.Optimizer, Rate: a.Rate, Batch: a.Batch, Sequence: a.Sequence,
 		},
 		Norm: func(n float64) { norms = append(norms, n) },
+		Failed: func(err error) {
+			if a.Providers == 0 {
+				failed = err
+			}
+		},
 	})
-	if err != nil {
+	if err = errors.Join(err, failed); err != nil {
 		return nil, nil, fmt.Errorf("simulate: client %d: %w", c.Number, err)
 	}
 	return symbols, norms, nil
