@@ -55,6 +55,8 @@ func Read(r io.Reader, name string) (*Set, error) { return Columns{}.Read(r, nam
 // with "text", "label" and optionally "user" and "provider" (.jsonl, .ndjson),
 // or CSV whose header names columns likewise (.csv, RFC 4180, with commas or
 // semicolons); each may be gzipped (.gz). A UTF-8 byte order mark is skipped. A
+// folder holds images, one folder a label; CSV without texts whose other columns make
+// square images holds those, their largest value (1, 16 or 255) being white. A
 // line that cannot be used is a *LineError: nothing is skipped silently, except
 // blank lines.
 func (c Columns) Load(path string) (*Set, error) {
@@ -63,6 +65,9 @@ func (c Columns) Load(path string) (*Set, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return loadFolder(path)
+	}
 	return c.Read(f, path)
 }
 
@@ -81,7 +86,7 @@ func (c Columns) Read(r io.Reader, name string) (*Set, error) {
 			}
 			distinct[l.Label] = l.Label
 		}
-		examples = append(examples, Example{Text: l.Text, User: l.User, Provider: l.Provider, Line: line})
+		examples = append(examples, Example{Text: l.Text, User: l.User, Provider: l.Provider, Line: line, Image: l.Image})
 		names = append(names, distinct[l.Label])
 		return nil
 	})
@@ -91,6 +96,7 @@ func (c Columns) Read(r io.Reader, name string) (*Set, error) {
 	if len(examples) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, ErrEmpty)
 	}
+	scalePixels(examples)
 	return byName(name, examples, names), nil
 }
 
@@ -109,7 +115,10 @@ func (c Columns) Texts(r io.Reader, name string, each func(line int, text string
 }
 
 // labelled is one record. Label is "" where none is wanted and there is none.
-type labelled struct{ Text, Label, User, Provider string }
+type labelled struct {
+	Text, Label, User, Provider string
+	Image                       *Image // in place of a text
+}
 
 // scan reads records in the format of the file's name; without want a label may
 // be missing.
@@ -128,6 +137,13 @@ func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l
 		return fmt.Errorf("%s: %w", cmp.Or(name, "input"), err)
 	}
 	s := scanner{columns: c, name: cmp.Or(name, "input"), want: want, each: each}
+	if want {
+		if header := headerOf(in); header != nil {
+			if pixels, label := c.pixelColumns(header); pixels != nil {
+				return s.pixelTable(in, header, pixels, label)
+			}
+		}
+	}
 	switch ext := filepath.Ext(base); {
 	case ext == ".csv":
 		return s.table(in, separator(in), false)
@@ -176,7 +192,7 @@ func (l labelled) check() error {
 		return errors.New("label is empty")
 	case len(l.Label) > MaxLabel:
 		return fmt.Errorf("label has %d bytes, the limit is %d", len(l.Label), MaxLabel)
-	case strings.TrimSpace(l.Text) == "":
+	case strings.TrimSpace(l.Text) == "" && l.Image == nil:
 		return errors.New("text is empty")
 	case !utf8.ValidString(l.Text) || !utf8.ValidString(l.Label) || !utf8.ValidString(l.User) || !utf8.ValidString(l.Provider):
 		return errors.New("not valid UTF-8")

@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // An architecture is one family of Hugging Face checkpoints: how it names what its
 // layers are made of. Most are encoders of post-norm transformer layers, and have what
@@ -22,6 +25,7 @@ type architecture struct {
 	tensors  func(c Config) []TensorSpec
 	linears  func(c Config) []linear // in the order of a forward pass
 	validate func(c Config) error
+	modules  *strings.Replacer // a tensor's name in an adapter of PEFT's; nil: as in the base
 }
 
 var architectures = map[string]*architecture{
@@ -29,6 +33,7 @@ var architectures = map[string]*architecture{
 	"roberta":    &robertaArchitecture,
 	"distilbert": &distilbertArchitecture,
 	"t5":         &t5Architecture,
+	"vit":        &vitArchitecture,
 }
 
 // Layer names the modules of one encoder layer; their tensors are name.weight
@@ -84,7 +89,7 @@ func (c Config) FirstPosition() int {
 
 // MaxTokens is the longest text, special tokens included.
 func (c Config) MaxTokens() int {
-	if c.Generates() { // its positions are relative
+	if c.Generates() || c.Sees() { // its positions are relative, or an image's
 		return maxPositions
 	}
 	return c.MaxPositions - c.FirstPosition()

@@ -24,6 +24,10 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	if lay.Config.Generates() {
 		pipeline, name = "document-question-answering", cmp.Or(c.Job, "A model that answers")
 	}
+	reads := "text"
+	if lay.Config.Sees() {
+		pipeline, reads = "image-classification", "image"
+	}
 	fmt.Fprintf(&b, "---\nlibrary_name: %s\npipeline_tag: %s\ntags: [starling, federated, lora]\n---\n\n", library, pipeline)
 	fmt.Fprintf(&b, "# %s\n\n", name)
 	what := map[MethodKind]string{MethodHead: "untouched but for its head", MethodBitFit: "with its biases trained (BitFit)", MethodFull: "fine-tuned whole"}[lay.LoRA.Kind]
@@ -39,11 +43,16 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	}
 	fmt.Fprintf(&b, "A %s (%d layers, %d wide) %s, made with Starling in %d rounds of federated fine-tuning.\n\n",
 		lay.Config.ModelType, lay.Config.NumHiddenLayers, lay.Config.HiddenSize, of, c.Round)
-	b.WriteString("## Data\n\nTrained on texts that never left the devices they lie on")
+	fmt.Fprintf(&b, "## Data\n\nTrained on %ss that never left the devices they lie on", reads)
 	if c.Devices > 0 {
 		fmt.Fprintf(&b, ": %d devices took part", c.Devices)
 	}
-	fmt.Fprintf(&b, ". A text is read up to %d tokens.", c.Seq)
+	b.WriteString(".")
+	if reads == "text" {
+		fmt.Fprintf(&b, " A text is read up to %d tokens.", c.Seq)
+	} else {
+		fmt.Fprintf(&b, " An image is read as %[1]d x %[1]d pixels.", lay.Config.ViT.ImageSize)
+	}
 	if len(c.Labels) > 0 {
 		fmt.Fprintf(&b, " Classes: %s.", strings.Join(c.Labels, ", "))
 	}
@@ -88,6 +97,21 @@ func (c *Checkpoint) usage(format string) string {
 	auto := "AutoModelForSequenceClassification"
 	if config.Generates() {
 		auto = "AutoModelForSeq2SeqLM"
+	}
+	if config.Sees() {
+		lines := "import torch\nfrom PIL import Image\nfrom transformers import AutoModelForImageClassification, AutoImageProcessor\n"
+		path := "folder"
+		if format == "peft" {
+			lines, path = lines+"from peft import PeftModel\n", "folder + \"/"+CheckpointBase+"\""
+		}
+		lines += fmt.Sprintf("\nfolder = \".\"  # this one\nprocessor = AutoImageProcessor.from_pretrained(%[1]s)\n"+
+			"model = AutoModelForImageClassification.from_pretrained(%[1]s)\n", path)
+		if format == "peft" {
+			lines += "model = PeftModel.from_pretrained(model, folder)\n"
+		}
+		mode := map[int]string{1: "L", 3: "RGB"}[config.ViT.Channels]
+		return lines + fmt.Sprintf("inputs = processor(Image.open(\"image.png\").convert(%q), return_tensors=\"pt\")\n", mode) +
+			"with torch.no_grad():\n    logits = model.eval()(**inputs).logits\nprint(model.config.id2label[int(logits[0].argmax())])\n"
 	}
 	lines := "import torch\nfrom transformers import " + auto + ", AutoTokenizer\n"
 	where := `""`

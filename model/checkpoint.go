@@ -107,10 +107,12 @@ func WriteCheckpoint(dir string, c *Checkpoint) error {
 // holdsBase reports whether an earlier checkpoint in dir is over the base of that
 // hash, all of it: starling.json is written after the base.
 func holdsBase(dir, sha256 string) bool {
-	for _, name := range []string{ConfigFile, WeightsFile, TokenizerFile} {
-		if _, err := os.Stat(filepath.Join(dir, CheckpointBase, name)); err != nil {
-			return false
-		}
+	has := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, CheckpointBase, name))
+		return err == nil
+	}
+	if !has(ConfigFile) || !has(WeightsFile) || !has(TokenizerFile) && !has(preprocessorFile) {
+		return false
 	}
 	var info CheckpointInfo
 	meta, err := readFile(os.DirFS(dir), CheckpointFile, maxJSON)

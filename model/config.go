@@ -42,7 +42,7 @@ const (
 // Config is the shape of a base, with the JSON keys of a Hugging Face BERT's
 // config.json whatever the family; see ParseConfig.
 type Config struct {
-	ModelType         string  `json:"model_type"` // "bert", "roberta", "distilbert" or "t5"
+	ModelType         string  `json:"model_type"` // "bert", "roberta", "distilbert", "t5" or "vit"
 	VocabSize         int     `json:"vocab_size"`
 	HiddenSize        int     `json:"hidden_size"`
 	NumHiddenLayers   int     `json:"num_hidden_layers"`
@@ -55,7 +55,8 @@ type Config struct {
 	PadTokenID        int     `json:"pad_token_id"` // tokens with it are masked
 	Pooling           Pooling `json:"pooling"`      // "" where nothing is pooled
 
-	T5 T5 `json:"t5,omitzero"` // what only a t5 has
+	T5  T5  `json:"t5,omitzero"`  // what only a t5 has
+	ViT ViT `json:"vit,omitzero"` // what only a vit has
 }
 
 // BERT returns the configuration of an encoder as `starling pretrain` makes it,
@@ -146,6 +147,9 @@ func ParseConfig(data []byte) (Config, error) {
 	}
 	if architectures[kind] == &t5Architecture {
 		return parseT5(keys)
+	}
+	if architectures[kind] == &vitArchitecture {
+		return parseViT(keys)
 	}
 	c := Config{ModelType: kind, LayerNormEps: 1e-12, HiddenAct: "gelu", Pooling: PoolHF}
 	arch, known := architectures[kind]

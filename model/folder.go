@@ -41,12 +41,20 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	if err := json.Unmarshal(cfg, &ours); err != nil {
 		return nil, fmt.Errorf("%w: config.json: %w", ErrConfig, err)
 	}
-	if ours.Pooling == "" && ours.Kind != ownModelType && !c.Generates() {
+	if ours.Pooling == "" && ours.Kind != ownModelType && !c.Generates() && !c.Sees() {
 		if c.Pooling, err = folderPooling(fsys); err != nil {
 			return nil, err
 		}
 	}
+	if c.Sees() {
+		if err := c.readPreprocessor(fsys); err != nil {
+			return nil, err
+		}
+	}
 	tok, err := readFile(fsys, TokenizerFile, maxJSON)
+	if c.Sees() && errors.Is(err, fs.ErrNotExist) {
+		err = nil // it reads no text
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: transformers writes one with AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)", err)
 	}

@@ -49,6 +49,9 @@ func huggingConfig(kind string) Config {
 	if kind == "t5" {
 		return tinyT5(nil)
 	}
+	if kind == "vit" {
+		return NewViT(8, 2, 4, 2, 3)
+	}
 	c := BERT(20, 8, 2, 2, 6)
 	c.ModelType, c.Pooling = kind, PoolHF
 	if architectures[kind].types {

@@ -99,7 +99,7 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 	for _, t := range l.whole(c) {
 		lay.entries = append(lay.entries, Entry{t.Name + DeltaSuffix, KindDelta, t.Shape, StartZero})
 	}
-	head := c.Head()
+	head := c.HeadFor(l.Task)
 	for i, d := range head {
 		out, start := h, StartUniform
 		if i == len(head)-1 {

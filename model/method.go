@@ -17,45 +17,6 @@ const (
 	MethodFull   MethodKind = "full"   // every tensor
 )
 
-// TaskKind says what a model is asked, and so what its head is; package task says
-// what goes in.
-type TaskKind string
-
-const (
-	TaskClassify TaskKind = ""       // one label for a text
-	TaskAnswer   TaskKind = "answer" // a text, written by a base with a decoder
-)
-
-// String is the task's name in a job file.
-func (t TaskKind) String() string {
-	if t == TaskClassify {
-		return "classify"
-	}
-	return string(t)
-}
-
-// ParseTask reads a task's name; "" is classify.
-func ParseTask(name string) (TaskKind, error) {
-	for _, t := range tasks {
-		if name == "" || name == t.String() {
-			return t, nil
-		}
-	}
-	return "", fmt.Errorf("%w: task is %.40q, want one of %q", ErrConfig, name, TaskNames())
-}
-
-// tasks are the known ones, classify first.
-var tasks = []TaskKind{TaskClassify, TaskAnswer}
-
-// TaskNames lists the names of the known tasks.
-func TaskNames() []string {
-	var names []string
-	for _, t := range tasks {
-		names = append(names, t.String())
-	}
-	return names
-}
-
 // Method says what is trained: for LoRA low-rank updates of linear maps in every
 // layer, h += (alpha/b) * x A[:b,:]^T B[:,:b]^T at rank b; for all kinds the head,
 // and tensors of the base that are trained whole, as differences from it.
@@ -100,8 +61,8 @@ func (m Method) Validate(c Config) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
 	}
-	if !slices.Contains(tasks, m.Task) {
-		return bad("task is %.40q, want one of %q", string(m.Task), TaskNames())
+	if err := c.CheckTask(m.Task); err != nil {
+		return err
 	}
 	switch {
 	case !m.Ranked() && m.Kind != MethodHead && m.Kind != MethodBitFit && m.Kind != MethodFull:

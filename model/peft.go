@@ -52,6 +52,12 @@ func newPEFTConfig(l *Layout, rank int) peftConfig {
 	if l.LoRA.Targets != "" {
 		targets = strings.Split(l.LoRA.Targets, ",")
 	}
+	if l.Config.arch().modules != nil { // whole names, as some ends differ by what stands before them
+		targets = nil
+		for _, a := range l.LoRA.adapted(l.Config) {
+			targets = append(targets, l.Config.module(a.name))
+		}
+	}
 	c.TargetModules = targets
 	if !l.Config.standard() {
 		c.TargetModules = regexp.QuoteMeta(ownPrefix) + `.*\.(` + strings.ReplaceAll(regexp.QuoteMeta(strings.Join(targets, ",")), ",", "|") + ")"
@@ -69,12 +75,20 @@ func (l *Layout) plainLoRA() bool {
 	return l.LoRA.Ranked() && !slices.ContainsFunc(l.entries, func(e Entry) bool { return e.Kind == KindDelta })
 }
 
+// module is what transformers calls a tensor or a module of the base in memory.
+func (c Config) module(name string) string {
+	if m := c.arch().modules; m != nil {
+		return m.Replace(name)
+	}
+	return name
+}
+
 // peftName is the name that PEFT gives a trainable tensor.
 func (c Config) peftName(e Entry) string {
 	if e.Kind == KindHead {
 		return peftPrefix + e.Name
 	}
-	return peftPrefix + c.checkpointPrefix() + e.Name
+	return peftPrefix + c.checkpointPrefix() + c.module(e.Name)
 }
 
 // EncodeAdapter packs an adapter at r_max as safetensors with PEFT's names.

@@ -13,10 +13,10 @@ import (
 // LoadPEFT reads a PEFT LoRA adapter's folder, from whatever trained it, over a
 // base: rank, scale and targets are the file's. It must adapt the same linear maps in
 // every layer and nothing else. labels are the classes
-// in the order of the head's outputs. A head that the adapter lacks
+// of the task in the order of the head's outputs. A head that the adapter lacks
 // (modules_to_save) is taken from head, which LoadHead reads from a base's folder,
 // or starts fresh.
-func LoadPEFT(fsys fs.FS, c Config, labels int, head map[string]Tensor) (*Adapter, error) {
+func LoadPEFT(fsys fs.FS, c Config, t TaskKind, labels int, head map[string]Tensor) (*Adapter, error) {
 	data, err := readFile(fsys, AdapterConfigFile, maxJSON)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func LoadPEFT(fsys fs.FS, c Config, labels int, head map[string]Tensor) (*Adapte
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", AdapterFile, err)
 	}
-	lay, err := NewLayout(c, LoRA{RMax: p.R, Alpha: alpha, Targets: adaptedIn(st, c), Task: c.ownTask()}, labels)
+	lay, err := NewLayout(c, LoRA{RMax: p.R, Alpha: alpha, Targets: adaptedIn(st, c), Task: t}, labels)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,9 @@ func LoadPEFT(fsys fs.FS, c Config, labels int, head map[string]Tensor) (*Adapte
 // "" for those that a method has without any.
 func adaptedIn(st *SafeTensors, c Config) string {
 	has := func(l linear) bool {
-		return slices.ContainsFunc(st.Tensors, func(t RawTensor) bool { return strings.HasSuffix(t.Name, "."+l.name+loraA) })
+		return slices.ContainsFunc(st.Tensors, func(t RawTensor) bool {
+			return strings.HasSuffix(t.Name, "."+l.name+loraA) || strings.HasSuffix(t.Name, "."+c.module(l.name)+loraA)
+		})
 	}
 	var names []string
 	for _, short := range c.linearNames() {
@@ -103,8 +105,12 @@ func takePEFT(l *Layout, st *SafeTensors, head map[string]Tensor) (*Adapter, err
 		left[strings.Replace(name, ".modules_to_save.default.", ".", 1)] = t
 	}
 	for i, e := range l.entries {
-		raw, ok := left[e.Name]
-		delete(left, e.Name)
+		name := e.Name
+		if _, ok := left[name]; !ok {
+			name = l.Config.module(name)
+		}
+		raw, ok := left[name]
+		delete(left, name)
 		if !ok && e.Kind == KindHead {
 			continue // the base's, or a fresh one
 		}
@@ -133,15 +139,15 @@ func takePEFT(l *Layout, st *SafeTensors, head map[string]Tensor) (*Adapter, err
 	return a, nil
 }
 
-// LoadHead reads the tensors of a classification head from a base's folder, by
+// LoadHead reads the tensors of a task's head from a base's folder, by
 // the layout's names; empty where the folder has none.
-func LoadHead(fsys fs.FS, c Config) (map[string]Tensor, error) {
+func LoadHead(fsys fs.FS, c Config, t TaskKind) (map[string]Tensor, error) {
 	files, err := readWeights(fsys)
 	if err != nil {
 		return nil, err
 	}
 	head := map[string]Tensor{}
-	for _, d := range c.Head() {
+	for _, d := range c.HeadFor(t) {
 		for _, name := range []string{d.Name + ".weight", d.Name + ".bias"} {
 			for _, st := range files {
 				if !d.Trained || !hasTensor(st, name) {
@@ -160,8 +166,8 @@ func LoadHead(fsys fs.FS, c Config) (map[string]Tensor, error) {
 
 // HeadAdapter is an adapter of rank 1 that changes nothing but the head, which is
 // the given one where it has tensors.
-func HeadAdapter(c Config, labels int, head map[string]Tensor) (*Adapter, error) {
-	lay, err := NewLayout(c, LoRA{RMax: 1, Alpha: 1, Task: c.ownTask()}, labels)
+func HeadAdapter(c Config, t TaskKind, labels int, head map[string]Tensor) (*Adapter, error) {
+	lay, err := NewLayout(c, LoRA{RMax: 1, Alpha: 1, Task: t}, labels)
 	if err != nil {
 		return nil, err
 	}

@@ -64,6 +64,10 @@ func (r Release) Files() (map[string][]byte, error) {
 		return nil, err
 	}
 	c := r.Base.Config
+	if c.Sees() {
+		pixels, err := marshalFile(c.preprocessor())
+		return map[string][]byte{ConfigFile: config, WeightsFile: weights, preprocessorFile: pixels}, err
+	}
 	tok, err := marshalFile(tokenizerConfig(c, r.Base.Tokenizer))
 	if err != nil {
 		return nil, err
@@ -167,6 +171,9 @@ func (r Release) config() map[string]any {
 		out["architectures"] = []string{class + "ForConditionalGeneration"}
 	case r.Values != nil:
 		out["architectures"] = []string{class + "ForSequenceClassification"}
+		if c.Sees() {
+			out["architectures"] = []string{class + "ForImageClassification"}
+		}
 	}
 	if c.Generates() && !c.standard() {
 		inner := out
@@ -228,6 +235,9 @@ func (c Config) huggingFace() map[string]any {
 	if c.Generates() {
 		return c.t5Config()
 	}
+	if c.Sees() {
+		return c.vitConfig()
+	}
 	arch := c.arch()
 	if arch.types {
 		out["type_vocab_size"] = max(1, c.TypeVocabSize)
@@ -279,7 +289,11 @@ func (b *Base) Files() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{ConfigFile: config, WeightsFile: weights, TokenizerFile: b.Tokenizer}, nil
+	files := map[string][]byte{ConfigFile: config, WeightsFile: weights, TokenizerFile: b.Tokenizer}
+	if b.Config.Sees() {
+		delete(files, TokenizerFile)
+	}
+	return files, nil
 }
 
 // WriteDir writes the base as a folder that other programs read, creating it where

@@ -42,14 +42,6 @@ const (
 // Generates says whether the base writes text, where others give classes.
 func (c Config) Generates() bool { return c.ModelType == "t5" }
 
-// ownTask is the task of a base that nothing else is said of.
-func (c Config) ownTask() TaskKind {
-	if c.Generates() {
-		return TaskAnswer
-	}
-	return TaskClassify
-}
-
 // InnerSize is the columns of all heads' keys together.
 func (c Config) InnerSize() int { return c.NumAttentionHeads * c.T5.KeySize }
 

@@ -29,6 +29,11 @@ type Column struct {
 	Limit int   // I32: values are 0..Limit-1; 0: any
 }
 
+// Inputs are the columns that an answer follows from: all but what it is held to.
+func Inputs(columns []Column) []Column {
+	return slices.DeleteFunc(slices.Clone(columns), func(c Column) bool { return c.Name == Labels || c.Name == Weights })
+}
+
 // Size is the number of values of one example.
 func (c Column) Size() int {
 	n := 1

@@ -17,6 +17,17 @@ type Task interface {
 	Encode(e *dataset.Example, b Batch, row int) error
 }
 
+// EncodeAll writes examples into rows of their own.
+func EncodeAll(t Task, examples []dataset.Example) (Batch, error) {
+	b := NewBatch(t.Columns(), len(examples))
+	for i := range examples {
+		if err := t.Encode(&examples[i], b, i); err != nil {
+			return nil, &dataset.LineError{File: "", Line: examples[i].Line, Err: err}
+		}
+	}
+	return b, nil
+}
+
 // Columns are those of a layout's task, with at most sequence tokens an example.
 func Columns(l *model.Layout, sequence int) ([]Column, error) {
 	switch l.LoRA.Task {
@@ -24,6 +35,8 @@ func Columns(l *model.Layout, sequence int) ([]Column, error) {
 		return classifyColumns(l, sequence), nil
 	case model.TaskAnswer:
 		return answerColumns(l, sequence), nil
+	case model.TaskImage:
+		return imageColumns(l), nil
 	}
 	return nil, fmt.Errorf("task: %.40q is not known", l.LoRA.Task)
 }
@@ -34,6 +47,9 @@ func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
 	columns, err := Columns(l, sequence)
 	if err != nil {
 		return nil, err
+	}
+	if l.LoRA.Task == model.TaskImage {
+		return &images{columns, l.Config.ViT}, nil
 	}
 	if most := base.Config.MaxTokens(); sequence < 1 || sequence > most {
 		return nil, fmt.Errorf("task: sequences of %d tokens, want 1..%d, the positions of the base", sequence, most)

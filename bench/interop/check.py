@@ -13,7 +13,7 @@ import torch
 import transformers
 from peft import LoraConfig, PeftModel, get_peft_model
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoModel, AutoModelForImageClassification, AutoModelForSequenceClassification, AutoTokenizer
 
 LIMIT = 1e-4
 rows, failed = [], 0
@@ -159,6 +159,52 @@ def configs():
                                                   activation=act if act != "gelu_new" else "gelu")
 
 
+def image_configs():
+    from transformers import ViTConfig
+
+    for i, (h, l, n, f, size, patch, channels, act, bias) in enumerate([(32, 2, 2, 64, 8, 2, 1, "gelu", True), (48, 3, 4, 100, 12, 4, 3, "gelu_new", False),
+                                                                       (64, 1, 1, 256, 16, 8, 3, "relu", True)]):
+        yield f"vit-{i}", ViTConfig(num_labels=3, hidden_size=h, num_hidden_layers=l, num_attention_heads=n, intermediate_size=f, image_size=size,
+                                    patch_size=patch, num_channels=channels, hidden_act=act, qkv_bias=bias)
+
+
+# transformers 5 calls a vit's modules otherwise in memory than in its files.
+VIT = [("layers.", "encoder.layer."), ("attention.q_proj", "attention.attention.query"), ("attention.k_proj", "attention.attention.key"),
+       ("attention.v_proj", "attention.attention.value"), ("attention.o_proj", "attention.output.dense"), ("mlp.fc1", "intermediate.dense"),
+       ("mlp.fc2", "output.dense")]
+
+
+def ours(config, name):
+    """A parameter's name as Starling has it."""
+    name = name.removeprefix(config.model_type + ".")
+    for there, here in VIT if config.model_type == "vit" else []:
+        name = name.replace(there, here)
+    return name
+
+
+def auto(config):
+    return AutoModelForImageClassification if config.model_type == "vit" else AutoModelForSequenceClassification
+
+
+class Inputs:
+    """A batch as transformers and as the probe read it."""
+
+    def __init__(self, config):
+        if config.model_type == "vit":
+            g = torch.Generator().manual_seed(0)
+            pixels = torch.rand((4, config.num_channels, config.image_size, config.image_size), generator=g)
+            self.labels, self.seq = torch.arange(4) % 3, "1"
+            self.model, self.probe = {"pixel_values": (pixels - 0.5) / 0.5}, {"pixels": pixels.flatten(1).tolist()}
+            return
+        tokens, self.labels = batch(config)
+        self.take(tokens, config.pad_token_id)
+
+    def take(self, tokens, pad):
+        self.seq = str(tokens.shape[1])
+        self.model, self.probe = {"input_ids": tokens, "attention_mask": tokens.ne(pad).long()}, {"tokens": tokens.tolist()}
+        return self
+
+
 def batch(config, rows=4, seq=16, seed=0):
     g = torch.Generator().manual_seed(seed)
     tokens = torch.randint(5, config.vocab_size, (rows, seq), generator=g)
@@ -167,10 +213,10 @@ def batch(config, rows=4, seq=16, seed=0):
     return tokens, torch.arange(rows) % 3
 
 
-def logits_of(model, tokens, pad):
+def logits_of(model, inputs):
     model.eval()
     with torch.no_grad():
-        return model(input_ids=tokens, attention_mask=tokens.ne(pad).long()).logits
+        return model(**inputs.model).logits
 
 
 def randomize(model, seed):
@@ -183,28 +229,28 @@ def randomize(model, seed):
 def check_random(s, work, name, config):
     """One configuration: import, logits, gradients, export at ranks, import of the export."""
     torch.manual_seed(1)
-    model = AutoModelForSequenceClassification.from_config(config)
+    model = auto(config).from_config(config)
     randomize(model, 2)
     folder = os.path.join(work, name)
     model.save_pretrained(folder, max_shard_size="60KB" if name.endswith("1") else "5GB")
-    (bytelevel if config.model_type == "roberta" else wordpiece)(folder, config.vocab_size)
-    tokens, labels = batch(config)
-    pad = config.pad_token_id
-    seq = str(tokens.shape[1])
+    if config.model_type != "vit":
+        (bytelevel if config.model_type == "roberta" else wordpiece)(folder, config.vocab_size)
+    inputs = Inputs(config)
+    labels, seq = inputs.labels, inputs.seq
 
     own = os.path.join(work, name + "-own")
     s.run("import", "--base", folder, "--labels", "a,b,c", "--sequence", seq, "--out", own)
-    got = s.ask(op="logits", checkpoint=own, rank=0, tokens=tokens.tolist())
-    report(name, "logits of the checkpoint", relative(got, logits_of(model, tokens, pad)))
+    got = s.ask(op="logits", checkpoint=own, rank=0, **inputs.probe)
+    report(name, "logits of the checkpoint", relative(got, logits_of(model, inputs)))
     model.eval()
     model.zero_grad()
-    torch.nn.functional.cross_entropy(model(input_ids=tokens, attention_mask=tokens.ne(pad).long()).logits, labels).backward()
+    torch.nn.functional.cross_entropy(model(**inputs.model).logits, labels).backward()
     for method in ("full", "bitfit"):
-        grads = s.ask(op="gradient", checkpoint=own, rank=0, method=method, tokens=tokens.tolist(), labels=labels.tolist())
+        grads = s.ask(op="gradient", checkpoint=own, rank=0, method=method, **inputs.probe, labels=labels.tolist())
         grads.pop("loss")
         worst, all = 0.0, max(p.grad.abs().max() for p in model.parameters())
         for n, p in model.named_parameters():
-            key = n.removeprefix(config.model_type + ".")
+            key = ours(config, n)
             for k in (key, key + ".delta"):
                 if k in grads:
                     g = torch.tensor(grads.pop(k))
@@ -214,13 +260,14 @@ def check_random(s, work, name, config):
         report(name, f"gradients of {method} fine-tuning", worst)
     model.zero_grad()
 
-    query, value = ("q_lin", "v_lin") if config.model_type == "distilbert" else ("query", "value")
+    query, value = {"distilbert": ("q_lin", "v_lin"), "vit": ("q_proj", "v_proj")}.get(config.model_type, ("query", "value"))
     heads = ["pre_classifier", "classifier"] if config.model_type == "distilbert" else ["classifier"]
     targets = [query, value]
     if name.endswith("2"):  # every linear map of the layers
-        targets = ["q_lin", "k_lin", "v_lin", "out_lin", "lin1", "lin2"] if config.model_type == "distilbert" else [
-            "query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense"]
-    lora = get_peft_model(model, LoraConfig(task_type="SEQ_CLS", r=4, lora_alpha=6, target_modules=targets, modules_to_save=heads))
+        targets = {"distilbert": ["q_lin", "k_lin", "v_lin", "out_lin", "lin1", "lin2"],
+                   "vit": ["q_proj", "k_proj", "v_proj", "o_proj", "fc1", "fc2"]}.get(config.model_type, [
+            "query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense"])
+    lora = get_peft_model(model, LoraConfig(task_type=None if config.model_type == "vit" else "SEQ_CLS", r=4, lora_alpha=6, target_modules=targets, modules_to_save=heads))
     g = torch.Generator().manual_seed(3)
     with torch.no_grad():
         for n, p in lora.named_parameters():
@@ -230,38 +277,37 @@ def check_random(s, work, name, config):
     lora.save_pretrained(adapter)
     taken = os.path.join(work, name + "-taken")
     s.run("import", "--base", folder, "--adapter", adapter, "--labels", "a,b,c", "--sequence", seq, "--out", taken)
-    want = logits_of(lora, tokens, pad)
-    report(name, "logits of a PEFT adapter", relative(s.ask(op="logits", checkpoint=taken, rank=4, tokens=tokens.tolist()), want))
+    want = logits_of(lora, inputs)
+    report(name, "logits of a PEFT adapter", relative(s.ask(op="logits", checkpoint=taken, rank=4, **inputs.probe), want))
 
     lora.eval()
     lora.zero_grad()
-    torch.nn.functional.cross_entropy(lora(input_ids=tokens, attention_mask=tokens.ne(pad).long()).logits, labels).backward()
-    grads = s.ask(op="gradient", checkpoint=taken, rank=4, tokens=tokens.tolist(), labels=labels.tolist())
+    torch.nn.functional.cross_entropy(lora(**inputs.model).logits, labels).backward()
+    grads = s.ask(op="gradient", checkpoint=taken, rank=4, **inputs.probe, labels=labels.tolist())
     worst = 0.0
     for n, p in lora.named_parameters():
         if p.grad is None:
             continue
         key = n.removeprefix("base_model.model.").replace(".default", "").replace(".modules_to_save", "")
-        key = key.removeprefix(config.model_type + ".")
-        worst = max(worst, relative(grads.pop(key), p.grad.flatten()))
+        worst = max(worst, relative(grads.pop(ours(config, key)), p.grad.flatten()))
     grads.pop("loss")
     report(name, "tensors without a gradient in autograd", len(grads), 0)
     report(name, "gradients of LoRA and head", worst)
-    check_export(s, work, name, taken, tokens, pad, [1, 3, 4])
+    check_export(s, work, name, taken, inputs, [1, 3, 4], auto(config))
 
 
-def check_export(s, work, name, checkpoint, tokens, pad, ranks):
+def check_export(s, work, name, checkpoint, inputs, ranks, cls=AutoModelForSequenceClassification):
     worst = {"peft": 0.0, "merged": 0.0}
     for rank in ranks:
-        want = s.ask(op="logits", checkpoint=checkpoint, rank=rank, tokens=tokens.tolist())
+        want = s.ask(op="logits", checkpoint=checkpoint, rank=rank, **inputs.probe)
         for form in worst:
             out = os.path.join(work, f"{name}-{form}-{rank}")
             s.run("export", "--checkpoint", checkpoint, "--rank", str(rank), "--format", form, "--out", out)
             where = os.path.join(out, "base") if form == "peft" else out
-            model = AutoModelForSequenceClassification.from_pretrained(where, trust_remote_code=True)
+            model = cls.from_pretrained(where, trust_remote_code=True)
             if form == "peft":
                 model = PeftModel.from_pretrained(model, out)
-            worst[form] = max(worst[form], relative(logits_of(model, tokens, pad), want))
+            worst[form] = max(worst[form], relative(logits_of(model, inputs), want))
     report(name, f"exported for PEFT at ranks {ranks}", worst["peft"])
     report(name, f"exported merged at ranks {ranks}", worst["merged"])
 
@@ -312,9 +358,10 @@ def check_own(s, work):
     tokens = torch.randint(5, config.vocab_size, (4, 16), generator=g)
     for r in range(4):
         tokens[r, 16 - 3 * r:] = 0
-    want = logits_of(lora, tokens, 0)
-    report(name, "logits of a PEFT adapter", relative(s.ask(op="logits", checkpoint=taken, rank=3, tokens=tokens.tolist()), want))
-    check_export(s, work, name, taken, tokens, 0, [1, 2, 3])
+    inputs = Inputs.__new__(Inputs).take(tokens, 0)
+    want = logits_of(lora, inputs)
+    report(name, "logits of a PEFT adapter", relative(s.ask(op="logits", checkpoint=taken, rank=3, **inputs.probe), want))
+    check_export(s, work, name, taken, inputs, [1, 2, 3])
     check_refused(s, work, name, os.path.join(work, "starling-peft-3"))
     # The lines of the model card, run as they stand.
     card = open(os.path.join(work, "starling-peft-3", "README.md")).read()
@@ -356,7 +403,7 @@ def check_real(s, work, folder):
     w, b = t["base_model.model.classifier.weight"], t["base_model.model.classifier.bias"]
     report(name, "logits of the untouched encoder's mean state",
            relative(s.ask(op="logits", checkpoint=own, rank=0, tokens=tokens.tolist()), mean @ w.T + b))
-    check_export(s, work, name, own, tokens, 0, [1])
+    check_export(s, work, name, own, Inputs.__new__(Inputs).take(tokens, 0), [1])
 
 
 def main():
@@ -372,7 +419,7 @@ def main():
         os.environ["HF_HOME"] = work  # where transformers keeps the modules that it runs
         if "tokenizers".startswith(a.only):
             check_tokenizers(s, work)
-        for name, config in configs():
+        for name, config in [*configs(), *image_configs()]:
             if name.startswith(a.only):
                 check_random(s, work, name, config)
         import t5

@@ -52,3 +52,19 @@ answers = greedy(model, tokens)
 with open(os.path.join(folder, "expected.json"), "w") as f:
     json.dump({"tokens": tokens.tolist(), "decoder": decoder.tolist(), "logits": logits_of(model, tokens, decoder).flatten(1).tolist(),
                "answers": [a for a, _ in answers], "confidence": [p for _, p in answers]}, f)
+
+# An image encoder: pixels in place of tokens.
+from transformers import ViTConfig, ViTForImageClassification
+
+torch.manual_seed(1)
+model = ViTForImageClassification(ViTConfig(**shape, num_labels=3, image_size=8, patch_size=2, num_channels=3)).eval()
+g = torch.Generator().manual_seed(2)
+with torch.no_grad():
+    for p in model.parameters():
+        p.add_(torch.randn(p.shape, generator=g) * 0.15)
+    pixels = torch.rand((4, 3, 8, 8), generator=g)
+    logits = model(pixel_values=(pixels - 0.5) / 0.5).logits
+folder = os.path.join(sys.argv[1], "vit")
+model.save_pretrained(folder)
+with open(os.path.join(folder, "expected.json"), "w") as f:
+    json.dump({"pixels": pixels.flatten(1).tolist(), "logits": logits.tolist()}, f)

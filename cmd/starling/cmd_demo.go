@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,11 +17,13 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/web"
 )
 
 type demoFlags struct {
 	data, base, start, out, record string
+	task                           string
 	reproducible                   bool
 	headOnly, verbose, open        bool
 	everyRank                      bool
@@ -62,6 +65,7 @@ func demoFlagSet(f *demoFlags) *pflag.FlagSet {
 	fl := pflag.NewFlagSet("demo", pflag.ContinueOnError)
 	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: "+labelledFormats)
 	columnFlags(fl, &f.columns)
+	fl.StringVar(&f.task, "task", "", "classify (texts) or image (digits); default: what --data holds, texts without it")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache, instead of the embedded default")
 	fl.StringVar(&f.start, "start", "", "folder of a PEFT adapter or checkpoint over the same base that the first round begins with")
 	fl.StringVar(&f.out, "out", "starling-demo", "folder that gets a folder of its own for this run")
@@ -93,6 +97,8 @@ func (f demoFlags) validate() error {
 		return usagef("--privacy-unit is %q, want device or provider", f.unit)
 	case !(f.providerRate > 0 && f.providerRate <= 1):
 		return usagef("--provider-rate is %v, want in (0, 1]", f.providerRate)
+	case !slices.Contains([]string{"", "classify", "image"}, f.task):
+		return usagef("--task is %q, want classify or image", f.task)
 	case f.record != "" && !f.headOnly:
 		return usagef("--record needs --head-only")
 	}
@@ -101,6 +107,10 @@ func (f demoFlags) validate() error {
 
 // load returns the task's data and the name its head-only figure is kept under.
 func (f demoFlags) load() (*fleetData, string, error) {
+	if f.data == "" && f.task == "image" {
+		d, err := generatedDigits(f.seed, f.clients)
+		return d, "digits", err
+	}
 	if f.data == "" {
 		d, err := generatedData(f.seed, f.clients)
 		return d, generatedTask(dataset.GeneratorVersion, f.seed), err
@@ -170,6 +180,18 @@ func (f demoFlags) job(d *fleetData) (coordinator.Job, error) {
 	return job, nil
 }
 
+// chooseBase is the base that the job names, or one that fits the data.
+func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetData) (*model.Base, error) {
+	if seen := images(d.Test); f.task != "" && seen != (f.task == "image") {
+		return nil, usagef("--task is %s, but %s holds %s", f.task, d.Name, map[bool]string{true: "images", false: "texts"}[seen])
+	} else if seen {
+		if b, err := trainImages(j, d.Test.Examples[0].Image, f.seed); b != nil || err != nil {
+			return b, err
+		}
+	}
+	return loadBase(j.Base)
+}
+
 // faults spreads the vanishing edges over the run: each leaves for good in the
 // middle of a round, one just before its masked update, one just before it
 // would reveal its shares, and so on in turn.
@@ -200,7 +222,7 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	b, err := loadBase(job.Base)
+	b, err := f.chooseBase(&job, data)
 	if err != nil {
 		return err
 	}
@@ -242,7 +264,7 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 		cfg.Seed = binary.LittleEndian.AppendUint64(make([]byte, 24), f.seed)
 		cfg.Coordinator.Seed = cfg.Seed
 	}
-	fmt.Fprintf(a.Stderr, "%s: %d edges, %d labels, %d validation and %d test texts; %d of the edges will vanish in mid-round\n",
+	fmt.Fprintf(a.Stderr, "%s: %d edges, %d labels, %d validation and %d test examples; %d of the edges will vanish in mid-round\n",
 		data.Name, len(data.Clients), len(data.Labels), len(data.Validation.Examples), len(data.Test.Examples), f.vanish)
 	for _, note := range data.Notes {
 		fmt.Fprintln(a.Stderr, "note: "+note)

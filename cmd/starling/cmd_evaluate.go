@@ -120,13 +120,13 @@ func (r *evaluateReport) measure(ctx context.Context, with engine, ck *model.Che
 	for n, rank := range ranks {
 		var predicted []int
 		slice := ck.Adapter.Slice(rank)
-		for at := 0; at < len(e.tokens); at += predictChunk {
-			part, err := e.predictor.Predict(ctx, slice, rank, e.tokens[at:min(at+predictChunk, len(e.tokens))])
+		for at := 0; at < len(e.examples); at += predictChunk {
+			part, err := e.predict(ctx, slice, rank, e.examples[at:min(at+predictChunk, len(e.examples))])
 			if err != nil {
-				return fmt.Errorf("evaluate at rank %d: %w", rank, err)
+				return err
 			}
 			predicted = append(predicted, part...)
-			done, total := n*len(e.tokens)+len(predicted), len(ranks)*len(e.tokens)
+			done, total := n*len(e.examples)+len(predicted), len(ranks)*len(e.examples)
 			if now := time.Now(); now.Sub(last) > 2*time.Second && done < total {
 				last = now
 				left := now.Sub(began) / time.Duration(done) * time.Duration(total-done)

@@ -79,13 +79,16 @@ func importCheckpoint(base, adapter string, labels []string, sequence int) (*mod
 	if err != nil {
 		return nil, err
 	}
-	if _, err := tokenizer.ParseFor(b.Tokenizer, b.Config.VocabSize, b.Config.PadTokenID); err != nil {
-		return nil, fmt.Errorf("base %s: %w", base, err)
+	if !b.Config.Sees() {
+		if _, err := tokenizer.ParseFor(b.Tokenizer, b.Config.VocabSize, b.Config.PadTokenID); err != nil {
+			return nil, fmt.Errorf("base %s: %w", base, err)
+		}
 	}
 	if n := len(labels); b.Config.Generates() != (n == 0) || n == 1 {
 		return nil, usagef("%d --labels: at least two are required, and none of a base that writes text", n)
 	}
-	head, err := model.LoadHead(os.DirFS(dir), b.Config)
+	kind := b.Config.DefaultTask()
+	head, err := model.LoadHead(os.DirFS(dir), b.Config, kind)
 	if err != nil {
 		return nil, fmt.Errorf("base %s: %w", base, err)
 	}
@@ -95,9 +98,9 @@ func importCheckpoint(base, adapter string, labels []string, sequence int) (*mod
 	ck := &model.Checkpoint{Base: b, CheckpointInfo: model.CheckpointInfo{Seq: sequence, Labels: labels,
 		Privacy: "none: imported, what it was trained on is not known here"}}
 	if adapter == "" {
-		ck.Adapter, err = model.HeadAdapter(b.Config, len(labels), head)
+		ck.Adapter, err = model.HeadAdapter(b.Config, kind, len(labels), head)
 	} else {
-		ck.Adapter, err = model.LoadPEFT(os.DirFS(adapter), b.Config, len(labels), head)
+		ck.Adapter, err = model.LoadPEFT(os.DirFS(adapter), b.Config, kind, len(labels), head)
 	}
 	if err != nil {
 		return nil, err
@@ -118,7 +121,7 @@ func loadStart(job coordinator.Job, b *model.Base) (*model.Adapter, error) {
 		}
 		return ck.Adapter, sameBase(ck.Base, b)
 	}
-	a, err := model.LoadPEFT(os.DirFS(dir), b.Config, len(job.Labels), nil)
+	a, err := model.LoadPEFT(os.DirFS(dir), b.Config, job.Method().Task, len(job.Labels), nil)
 	if err != nil {
 		return nil, fmt.Errorf("adapter.start: %s: %w", dir, err)
 	}

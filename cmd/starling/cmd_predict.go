@@ -16,7 +16,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/task"
 )
 
 // predictChunk is how many texts are read before they are labelled.
@@ -53,7 +53,9 @@ folder at a rank; without --rank at the one that validation chose. FILE is one
 text a line, JSON Lines (.jsonl), CSV with a header (.csv) or label<TAB>text
 (.tsv), plain or .gz; standard input is one text a line. An empty line of plain
 text gets a label like any other, so that lines and labels stay in step. --json
-names the line of each.`,
+names the line of each. An adapter over a base of images labels one image (.png,
+.jpg, .pgm), a folder of them in the order of their names, or the rows of a table
+of pixels (.csv).`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("want at most one file, got %d", len(args))
@@ -105,9 +107,9 @@ names the line of each.`,
 
 // predictTexts labels the texts of a file, in which format its name says.
 func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader, name string) error {
-	tok, err := tokenizer.ParseFor(ck.Base.Tokenizer, ck.Base.Config.VocabSize, ck.Base.Config.PadTokenID)
+	k, err := task.New(ck.Base, ck.Adapter.Layout(), ck.Seq)
 	if err != nil {
-		return fmt.Errorf("the checkpoint's tokenizer: %w", err)
+		return fmt.Errorf("the checkpoint: %w", err)
 	}
 	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, ck.Seq, e.backend)
 	if err != nil {
@@ -116,15 +118,18 @@ func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, ra
 	slice := ck.Adapter.Slice(rank)
 	out := bufio.NewWriter(a.Stdout)
 	enc := json.NewEncoder(out)
-	var lines []int // of the rows
-	flush := func(rows [][]int32) error {
-		logits, err := p.Logits(cmd.Context(), slice, rank, rows)
+	flush := func(examples []dataset.Example) error {
+		rows, err := task.EncodeAll(k, examples)
+		if err != nil {
+			return err
+		}
+		logits, err := p.Outputs(cmd.Context(), slice, rank, rows, len(examples))
 		if err != nil {
 			return err
 		}
 		for i, l := range logits {
 			best := likeliest(l, ck.Labels)
-			r := prediction{Line: lines[i], Label: best[0].Label, Probability: best[0].Probability, Top: best[:top]}
+			r := prediction{Line: examples[i].Line, Label: best[0].Label, Probability: best[0].Probability, Top: best[:top]}
 			switch {
 			case a.JSON:
 				err = enc.Encode(r)
@@ -143,19 +148,23 @@ func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, ra
 		}
 		return out.Flush()
 	}
-	var rows [][]int32
-	err = columns.Texts(in, name, func(at int, text string) error {
-		rows, lines = append(rows, tok.EncodeFixed(text, ck.Seq)), append(lines, at)
-		if len(rows) < predictChunk {
+	var examples []dataset.Example
+	take := func(e dataset.Example) error {
+		if examples = append(examples, e); len(examples) < predictChunk {
 			return nil
 		}
-		defer func() { rows, lines = rows[:0], lines[:0] }()
-		return flush(rows)
-	})
+		defer func() { examples = examples[:0] }()
+		return flush(examples)
+	}
+	if ck.Base.Config.Sees() {
+		err = eachImage(columns, in, name, func(at int, m *dataset.Image) error { return take(dataset.Example{Line: at, Image: m}) })
+	} else {
+		err = columns.Texts(in, name, func(at int, text string) error { return take(dataset.Example{Line: at, Text: text}) })
+	}
 	if err != nil {
 		return columnHint(err)
 	}
-	return flush(rows)
+	return flush(examples)
 }
 
 // likeliest sorts the labels by probability; equal ones stay in their order.

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
@@ -19,14 +19,15 @@ import (
 // device's data ever reaches one.
 type evaluator struct {
 	predictor *nn.Predictor
-	tokens    [][]int32
+	task      task.Task
+	examples  []dataset.Example
 	labels    []int
 	classes   int
 }
 
 // newEvaluators makes one for each set, on a backend; nil for nil. They share the base.
 func newEvaluators(be compute.Backend, base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]*evaluator, error) {
-	tok, err := tokenizer.ParseFor(base.Tokenizer, base.Config.VocabSize, base.Config.PadTokenID)
+	k, err := task.New(base, layout, sequence)
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +45,8 @@ func newEvaluators(be compute.Backend, base *model.Base, layout *model.Layout, s
 				return nil, err
 			}
 		}
-		e := &evaluator{predictor: p, classes: len(set.Labels)}
+		e := &evaluator{predictor: p, task: k, examples: set.Examples, classes: len(set.Labels)}
 		for _, ex := range set.Examples {
-			e.tokens = append(e.tokens, tok.EncodeFixed(ex.Text, sequence))
 			e.labels = append(e.labels, ex.Label)
 		}
 		out[i] = e
@@ -93,9 +93,9 @@ func (e *evaluator) sample(n int) *evaluator {
 	if len(e.labels) <= n {
 		return e
 	}
-	s := &evaluator{predictor: e.predictor, classes: e.classes}
+	s := &evaluator{predictor: e.predictor, task: e.task, classes: e.classes}
 	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(e.labels))[:n] {
-		s.tokens, s.labels = append(s.tokens, e.tokens[i]), append(s.labels, e.labels[i])
+		s.examples, s.labels = append(s.examples, e.examples[i]), append(s.labels, e.labels[i])
 	}
 	return s
 }
@@ -132,11 +132,28 @@ type score struct {
 }
 
 func (e *evaluator) score(ctx context.Context, a *model.Adapter, rank int) (score, error) {
-	predicted, err := e.predictor.Predict(ctx, a.Slice(rank), rank, e.tokens)
+	predicted, err := e.predict(ctx, a.Slice(rank), rank, e.examples)
 	if err != nil {
-		return score{}, fmt.Errorf("evaluate at rank %d: %w", rank, err)
+		return score{}, err
 	}
 	return scoreOf(predicted, e.labels, e.classes), nil
+}
+
+// predict is each example's best class.
+func (e *evaluator) predict(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]int, error) {
+	rows, err := task.EncodeAll(e.task, examples)
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := e.predictor.Outputs(ctx, slice, rank, rows, len(examples))
+	if err != nil {
+		return nil, fmt.Errorf("evaluate at rank %d: %w", rank, err)
+	}
+	best := make([]int, len(outputs))
+	for i, o := range outputs {
+		best[i] = nn.Best(o)
+	}
+	return best, nil
 }
 
 func scoreOf(predicted, labels []int, classes int) score {

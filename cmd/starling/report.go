@@ -51,6 +51,7 @@ type report struct {
 	Seconds    float64 `json:"seconds"`
 	Checkpoint string  `json:"checkpoint"`
 
+	method   string  // that has no ranks; "" where it has, or trains the head alone
 	majority float64 // share of the commonest label in the test split
 	ranks    []int   // in the order of the table
 	clipNorm float64 // of the first round
@@ -95,6 +96,9 @@ func (r *report) settle(job coordinator.Job, result coordinator.Result) {
 	r.BytesUp, r.BytesDown = result.BytesUpPerDeviceRound, result.BytesDownPerDeviceRound
 	r.BytesOnceUp, r.BytesOnceDown = result.BytesOnceUp, result.BytesOnceDown
 	r.Reproducible = !result.Private
+	if m := job.Method(); !m.Ranked() && m.Kind != model.MethodHead && !job.Adapter.HeadOnly {
+		r.method = string(m.Kind)
+	}
 	if result.Private {
 		r.Simulated, r.EpsilonSimulated = reported(result.Simulated)
 		r.Delivered, r.EpsilonDelivered = reported(result.Delivered)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -87,7 +88,7 @@ func (r report) printAccuracy(b *strings.Builder, width int) {
 		name := strconv.Itoa(rank)
 		label := "adapter at rank " + name
 		if rank == 0 {
-			label = "head only, this run"
+			label = cmp.Or(r.method, "head only") + ", this run"
 		}
 		mark := ""
 		if rank == r.BestRank && len(r.ranks) > 1 {

@@ -17,6 +17,7 @@ const maskedScore = -1e4
 type encoder struct {
 	elementary
 	cfg    model.Config
+	task   model.TaskKind
 	scale  float64 // of the low-rank products
 	params *params
 }
@@ -63,8 +64,11 @@ func (e encoder) norm(x *graph.Node, name string) *graph.Node {
 // dense is a linear map with its bias, and the low-rank update of it that the graph
 // has.
 func (e encoder) dense(x *graph.Node, name string, out int) *graph.Node {
-	in := x.Shape().Dimensions[1]
-	y := linear(x, e.params.frozen(name+".weight", out, in), e.params.frozen(name+".bias", out))
+	return e.low(linear(x, e.params.frozen(name+".weight", out, x.Shape().Dimensions[1]), e.params.frozen(name+".bias", out)), x, name)
+}
+
+// low adds to y, the linear map of x, the low-rank update of it that the graph has.
+func (e encoder) low(y, x *graph.Node, name string) *graph.Node {
 	return e.params.adapt(y, x, name, e.scale)
 }
 
@@ -82,7 +86,12 @@ func (e encoder) layer(x, bias *graph.Node, l model.Layer) *graph.Node {
 
 // attention is multi-head softmax(q k^T / sqrt d + bias) v; q, k, v [B*S, h].
 func (e encoder) attention(q, k, v, bias *graph.Node) *graph.Node {
-	b, s := bias.Shape().Dimensions[0], bias.Shape().Dimensions[1]
+	return e.attend(q, k, v, bias, bias.Shape().Dimensions[0])
+}
+
+// attend is attention in b sequences; without a bias every state sees all.
+func (e encoder) attend(q, k, v, bias *graph.Node, b int) *graph.Node {
+	s := q.Shape().Dimensions[0] / b
 	heads := e.cfg.NumAttentionHeads
 	d := e.cfg.HiddenSize / heads
 	split := func(x *graph.Node) *graph.Node { // [B*S, h] -> [B*heads, S, d]
@@ -91,8 +100,11 @@ func (e encoder) attention(q, k, v, bias *graph.Node) *graph.Node {
 	}
 	scores := graph.DotGeneral(split(graph.MulScalar(q, 1/math.Sqrt(float64(d)))), []int{2}, []int{0},
 		split(k), []int{2}, []int{0})
-	mask := graph.BroadcastToDims(graph.Reshape(bias, b, 1, 1, s), b, heads, s, s)
-	p := e.softmax(graph.Add(scores, graph.Reshape(mask, b*heads, s, s)))
+	if bias != nil {
+		mask := graph.BroadcastToDims(graph.Reshape(bias, b, 1, 1, s), b, heads, s, s)
+		scores = graph.Add(scores, graph.Reshape(mask, b*heads, s, s))
+	}
+	p := e.softmax(scores)
 	y := graph.DotGeneral(p, []int{2}, []int{0}, split(v), []int{1}, []int{0})
 	y = graph.TransposeAllAxes(graph.Reshape(y, b, heads, s, d), 0, 2, 1, 3)
 	return graph.Reshape(y, b*s, heads*d)
@@ -120,8 +132,12 @@ func (e encoder) state(x, keep *graph.Node) *graph.Node {
 
 // logits is the whole classifier: [B, classes].
 func (e encoder) logits(tokens *graph.Node, classes int) *graph.Node {
-	x := e.state(e.hidden(tokens))
-	head := e.cfg.Head()
+	return e.head(e.state(e.hidden(tokens)), classes)
+}
+
+// head maps what the task reads of the last layer [n, h] to its outputs [n, outputs].
+func (e encoder) head(x *graph.Node, classes int) *graph.Node {
+	head := e.cfg.HeadFor(e.task)
 	for i, d := range head {
 		out := e.cfg.HiddenSize
 		if i == len(head)-1 {

@@ -22,11 +22,11 @@ func TestLogitsMatchTransformers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		head, err := model.LoadHead(os.DirFS(dir), base.Config)
+		head, err := model.LoadHead(os.DirFS(dir), base.Config, base.Config.DefaultTask())
 		if err != nil {
 			t.Fatal(err)
 		}
-		adapter, err := model.HeadAdapter(base.Config, 3, head)
+		adapter, err := model.HeadAdapter(base.Config, base.Config.DefaultTask(), 3, head)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,8 +18,8 @@ import (
 // predictBatch is the number of rows of one forward pass.
 const predictBatch = 16
 
-// Predictor classifies texts with an adapter at any rank. The low-rank product
-// is merged into query and value on the host (W + alpha/b * B A), so that one
+// Predictor answers a layout's task with an adapter at any rank. The low-rank product
+// is merged into the maps that it changes on the host (W + alpha/b * B A), so that one
 // graph serves every rank at the cost of the bare encoder. Texts are batched in
 // the order of their lengths, each batch padded to an eighth of seq: padding is
 // masked, so a text's logits do not depend on how much of it there is, up to
@@ -28,6 +28,7 @@ type Predictor struct {
 	layout  *model.Layout
 	base    *model.Base
 	seq     int
+	inputs  []task.Column
 	backend compute.Backend
 
 	mu       sync.Mutex
@@ -35,19 +36,31 @@ type Predictor struct {
 	frozen   map[string]compute.Buffer
 }
 
-// NewPredictor prepares inference for token rows of length seq on a backend;
-// nil is the Go backend.
+// NewPredictor prepares inference for token rows of length seq, or for images, on a
+// backend; nil is the Go backend.
 func NewPredictor(layout *model.Layout, base *model.Base, seq int, be compute.Backend) (*Predictor, error) {
 	if seq < 1 || seq > layout.Config.MaxTokens() {
 		return nil, fmt.Errorf("nn: seq is %d, want 1..%d, the positions of the base", seq, layout.Config.MaxTokens())
 	}
-	p := &Predictor{layout: layout, base: base, seq: seq, backend: be, programs: map[int]*program{}}
+	columns, err := task.Columns(layout, seq)
+	if err != nil {
+		return nil, err
+	}
+	p := &Predictor{layout: layout, base: base, seq: seq, inputs: task.Inputs(columns), backend: be, programs: map[int]*program{}}
 	prog, err := p.program(seq)
 	if err != nil {
 		return nil, err
 	}
 	p.frozen, err = frozenBuffers(prog, base, map[string]compute.Buffer{})
 	return p, err
+}
+
+// cut is a column's shape in a pass over so many tokens.
+func (p *Predictor) cut(c task.Column, seq int) []int {
+	if len(c.Shape) == 0 || p.layout.Config.Sees() {
+		return c.Shape
+	}
+	return append([]int{seq}, c.Shape[1:]...)
 }
 
 // program returns the compiled forward pass for a sequence length.
@@ -59,10 +72,12 @@ func (p *Predictor) program(seq int) (*program, error) {
 	}
 	prog, err := compile(p.backend, fmt.Sprintf("predict-s%d", seq), func(g *graph.Graph) ([]Param, []Output, error) {
 		ps := newParams(g)
-		tokens := ps.add(task.Tokens, Input, dtypes.Int32, predictBatch, seq)
+		for _, c := range p.inputs {
+			ps.add(c.Name, Input, dtypeOf(c.Type), append([]int{predictBatch}, p.cut(c, seq)...)...)
+		}
 		c := p.layout.Config
 		mergedParams(ps, p.layout)
-		logits := encoder{cfg: c, params: ps}.logits(tokens, p.layout.Classes)
+		logits := encoder{cfg: c, task: p.layout.LoRA.Task, params: ps}.answer(p.layout.Classes)
 		return ps.list, []Output{{Name: "logits", Node: logits}}, nil
 	})
 	if err == nil {
@@ -94,30 +109,57 @@ func mergedParams(ps *params, layout *model.Layout) *params {
 	return ps
 }
 
-// Logits returns one row of class scores a text. adapter is a slice at the
-// given rank (Layout.Size(rank) values); tokens holds rows of seq ids, padding
-// at the end. It checks ctx between batches.
+// Logits is Outputs for texts: tokens holds rows of seq ids, padding at the end.
 func (p *Predictor) Logits(ctx context.Context, adapter []float32, rank int, tokens [][]int32) ([][]float32, error) {
+	rows := task.NewBatch(p.inputs, len(tokens))
+	ids := rows.Int32(task.Tokens)
+	for i, row := range tokens {
+		if len(row) != p.seq || ids == nil {
+			return nil, fmt.Errorf("nn: text %d: batch has %d tokens, want %d", i, len(row), p.seq)
+		}
+		copy(ids[i*p.seq:], row)
+	}
+	return p.Outputs(ctx, adapter, rank, rows, len(tokens))
+}
+
+// Outputs returns one row of scores an example: of its classes, or of the classes of
+// each of its tokens up to the padding or beyond. adapter is a slice at the given rank
+// (Layout.Size(rank) values); rows holds n examples in the task's columns. It checks
+// ctx between batches.
+func (p *Predictor) Outputs(ctx context.Context, adapter []float32, rank int, rows task.Batch, n int) ([][]float32, error) {
 	if err := p.layout.CheckRank(rank); err != nil {
 		return nil, err
 	}
 	if want := p.layout.Size(rank); len(adapter) != want {
 		return nil, fmt.Errorf("nn: adapter has %d values at rank %d, want %d", len(adapter), rank, want)
 	}
-	used := make([]int, len(tokens)) // by text: tokens before the padding
-	order := make([]int, len(tokens))
-	for i, row := range tokens {
-		if err := checkTokens(row, p.seq, p.layout.Config.VocabSize); err != nil {
-			return nil, fmt.Errorf("text %d: %w", i, err)
+	var in task.Batch
+	for _, c := range p.inputs {
+		v, ok := rows.Column(c.Name)
+		if !ok {
+			return nil, fmt.Errorf("nn: batch has no %s", c.Name)
 		}
-		used[i], order[i] = p.length(row), i
+		v.Column = c
+		if err := v.Check(n); err != nil {
+			return nil, err
+		}
+		in = append(in, v)
+	}
+	ids := in.Int32(task.Tokens)
+	used := make([]int, n) // by text: tokens before the padding
+	order := make([]int, n)
+	for i := range n {
+		order[i] = i
+		if used[i] = p.seq; ids != nil {
+			used[i] = p.length(ids[i*p.seq : (i+1)*p.seq])
+		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(used[a], used[b]) })
 	merged, err := p.layout.Merge(p.base, adapter, rank)
 	if err != nil {
 		return nil, err
 	}
-	out := make([][]float32, len(tokens))
+	out := make([][]float32, n)
 	for len(order) > 0 {
 		// Whole batches as long as one sequence length holds the longest of them.
 		s, n := 0, 0
@@ -133,7 +175,7 @@ func (p *Predictor) Logits(ctx context.Context, adapter []float32, rank int, tok
 		if err != nil {
 			return nil, err
 		}
-		if err := p.forward(ctx, prog, s, merged, tokens, order[:n], out); err != nil {
+		if err := p.forward(ctx, prog, s, merged, in, order[:n], out); err != nil {
 			return nil, err
 		}
 		order = order[n:]
@@ -157,8 +199,8 @@ func (p *Predictor) padded(used int) int {
 	return min(p.seq, max(1, (used+step-1)/step)*step)
 }
 
-// forward classifies the named rows of tokens in batches and writes out.
-func (p *Predictor) forward(ctx context.Context, prog *program, seq int, merged map[string][]float32, tokens [][]int32, rows []int, out [][]float32) error {
+// forward answers the named rows in batches and writes out.
+func (p *Predictor) forward(ctx context.Context, prog *program, seq int, merged map[string][]float32, in task.Batch, rows []int, out [][]float32) error {
 	buffers := make([]compute.Buffer, len(prog.params))
 	for i, param := range prog.params {
 		switch param.Role {
@@ -173,39 +215,61 @@ func (p *Predictor) forward(ctx context.Context, prog *program, seq int, merged 
 			buffers[i] = b
 		}
 	}
-	classes := p.layout.Classes
-	flat := make([]int32, predictBatch*seq)
 	for len(rows) > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		now := rows[:min(predictBatch, len(rows))]
 		rows = rows[len(now):]
-		for i := range flat {
-			flat[i] = int32(p.layout.Config.PadTokenID)
+		for i, c := range in { // the parameters begin with the inputs
+			b, err := prog.buffer(prog.params[i], p.gather(c, seq, now))
+			if err != nil {
+				return err
+			}
+			buffers[i] = b
 		}
-		for i, r := range now {
-			copy(flat[i*seq:(i+1)*seq], tokens[r])
-		}
-		in, err := prog.buffer(prog.params[0], flat)
-		if err != nil {
-			return err
-		}
-		buffers[0] = in
 		res, err := prog.run(buffers)
 		if err != nil {
 			return err
 		}
-		scores, err := floats(res[0], predictBatch*classes)
+		values := prog.outputs[0].Node.Shape().Size()
+		scores, err := floats(res[0], values)
 		if err != nil {
 			return err
 		}
-		_, _ = in.Finalize(), res[0].Finalize() // back to the backend's pool
+		for i := range in { // back to the backend's pool
+			_ = buffers[i].Finalize()
+		}
+		_ = res[0].Finalize()
 		for i, r := range now {
-			out[r] = append([]float32(nil), scores[i*classes:(i+1)*classes]...)
+			k := values / predictBatch
+			out[r] = append([]float32(nil), scores[i*k:(i+1)*k]...)
 		}
 	}
 	return nil
+}
+
+// gather puts the rows of a column side by side, each cut to seq tokens; rows that
+// only fill up the pass are padding.
+func (p *Predictor) gather(c task.Values, seq int, rows []int) any {
+	n, cut := c.Size(), model.Elements(p.cut(c.Column, seq))
+	if c.Type == task.F32 {
+		flat := make([]float32, predictBatch*cut)
+		for i, r := range rows {
+			copy(flat[i*cut:(i+1)*cut], c.F32[r*n:])
+		}
+		return flat
+	}
+	flat := make([]int32, predictBatch*cut)
+	if c.Name == task.Tokens {
+		for i := range flat {
+			flat[i] = int32(p.layout.Config.PadTokenID)
+		}
+	}
+	for i, r := range rows {
+		copy(flat[i*cut:(i+1)*cut], c.I32[r*n:])
+	}
+	return flat
 }
 
 // Predict returns the index of each text's best class (the lowest on a tie).
@@ -216,11 +280,18 @@ func (p *Predictor) Predict(ctx context.Context, adapter []float32, rank int, to
 	}
 	best := make([]int, len(logits))
 	for i, row := range logits {
-		for c, x := range row {
-			if x > row[best[i]] {
-				best[i] = c
-			}
-		}
+		best[i] = Best(row)
 	}
 	return best, nil
+}
+
+// Best is the index of the largest score (the lowest on a tie).
+func Best(scores []float32) int {
+	best := 0
+	for c, x := range scores {
+		if x > scores[best] {
+			best = c
+		}
+	}
+	return best
 }

@@ -156,7 +156,7 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 			moments[i] = append(moments[i], p.add(name+suffix, State, dtypes.Float32, trained[i].Shape().Dimensions...))
 		}
 	}
-	enc := encoder{cfg: s.Config, scale: 0, params: p, elementary: elementary{s.Smooth}}
+	enc := encoder{cfg: s.Config, task: s.LoRA.Task, scale: 0, params: p, elementary: elementary{s.Smooth}}
 	if s.Rank > 0 {
 		enc.scale = s.LoRA.Scale(s.Rank)
 	}
@@ -188,7 +188,17 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 // loss is what the step makes smaller, of the inputs that the graph has.
 func (e encoder) loss(s StepSpec) *graph.Node {
 	in := e.params.byName
-	return e.crossEntropy(e.logits(in[task.Tokens], s.Classes), in[task.Labels], in[task.Weights])
+	return e.crossEntropy(e.answer(s.Classes), in[task.Labels], in[task.Weights])
+}
+
+// answer is what the task says of the inputs that the graph has, a row an example.
+func (e encoder) answer(classes int) *graph.Node {
+	in := e.params.byName
+	switch e.task {
+	case model.TaskImage:
+		return e.imageLogits(in[task.Patches], classes)
+	}
+	return e.logits(in[task.Tokens], classes)
 }
 
 func dtypeOf(t task.Type) dtypes.DType {

@@ -46,6 +46,8 @@ type example struct {
 	Label    int    `cbor:"2,keyasint"`
 	User     string `cbor:"3,keyasint,omitempty"`
 	Provider string `cbor:"4,keyasint,omitempty"`
+
+	Image *dataset.Image `cbor:"5,keyasint,omitempty"`
 }
 
 // outcome is what an item's clients come to.
@@ -88,6 +90,11 @@ func decodeItem(b []byte) (*item, error) {
 			if e.Label < 0 || e.Label >= it.Plan.Classes {
 				return nil, fmt.Errorf("%w: label %d of %d", errMessage, e.Label, it.Plan.Classes)
 			}
+			if e.Image != nil {
+				if err := e.Image.Check(); err != nil {
+					return nil, fmt.Errorf("%w: %w", errMessage, err)
+				}
+			}
 		}
 	}
 	return &it, nil
@@ -97,7 +104,7 @@ func decodeItem(b []byte) (*item, error) {
 func flatten(place int, c simulate.Client) client {
 	out := client{Place: place, Number: c.Number, Seed: c.Seed}
 	for _, e := range c.Set.Examples {
-		out.Examples = append(out.Examples, example{e.Text, e.Label, e.User, e.Provider})
+		out.Examples = append(out.Examples, example{e.Text, e.Label, e.User, e.Provider, e.Image})
 	}
 	return out
 }
@@ -105,7 +112,7 @@ func flatten(place int, c simulate.Client) client {
 func (c client) set() *dataset.Set {
 	s := &dataset.Set{}
 	for _, e := range c.Examples {
-		s.Examples = append(s.Examples, dataset.Example{Text: e.Text, Label: e.Label, User: e.User, Provider: e.Provider})
+		s.Examples = append(s.Examples, dataset.Example{Text: e.Text, Label: e.Label, User: e.User, Provider: e.Provider, Image: e.Image})
 	}
 	return s
 }

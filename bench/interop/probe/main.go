@@ -12,6 +12,7 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -21,14 +22,15 @@ import (
 )
 
 type request struct {
-	Op         string    `json:"op"` // "ids", "logits", "gradient" or "answers"
-	Checkpoint string    `json:"checkpoint"`
-	Base       string    `json:"base"` // of "ids"
-	Rank       int       `json:"rank"`
-	Method     string    `json:"method"` // of "gradient": instead of the checkpoint's own
-	Texts      []string  `json:"texts"`
-	Tokens     [][]int32 `json:"tokens"` // rows of one length
-	Labels     []int32   `json:"labels"`
+	Op         string      `json:"op"` // "ids", "logits", "gradient" or "answers"
+	Checkpoint string      `json:"checkpoint"`
+	Base       string      `json:"base"` // of "ids"
+	Rank       int         `json:"rank"`
+	Method     string      `json:"method"` // of "gradient": instead of the checkpoint's own
+	Texts      []string    `json:"texts"`
+	Tokens     [][]int32   `json:"tokens"` // rows of one length
+	Labels     []int32     `json:"labels"`
+	Pixels     [][]float32 `json:"pixels"` // images in place of tokens: [channels, height, width], 0..1
 
 	// Of a base that writes text: as many as the tokens of an answer in each row.
 	Native  bool        `json:"native"` // on GoMLX's backend instead of the compiled program
@@ -94,11 +96,58 @@ func logits(r request) ([][]float32, error) {
 	if ck.Adapter.Layout().LoRA.Task == model.TaskAnswer {
 		return forced(r, ck)
 	}
-	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, len(r.Tokens[0]), compiler.New())
+	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, r.seq(), compiler.New())
 	if err != nil {
 		return nil, err
 	}
-	return p.Logits(context.Background(), ck.Adapter.Slice(r.Rank), r.Rank, r.Tokens)
+	rows, n, err := r.rows(ck.Adapter.Layout())
+	if err != nil {
+		return nil, err
+	}
+	return p.Outputs(context.Background(), ck.Adapter.Slice(r.Rank), r.Rank, rows, n)
+}
+
+// seq is the length of the rows of tokens.
+func (r request) seq() int {
+	if len(r.Tokens) == 0 {
+		return 1
+	}
+	return len(r.Tokens[0])
+}
+
+// rows are the request's examples in a layout's columns.
+func (r request) rows(lay *model.Layout) (task.Batch, int, error) {
+	if lay.LoRA.Task == model.TaskAnswer {
+		b, err := columns(r, lay)
+		return b, len(r.Tokens), err
+	}
+	columns, err := task.Columns(lay, r.seq())
+	if err != nil {
+		return nil, 0, err
+	}
+	n := max(len(r.Tokens), len(r.Pixels))
+	b := task.NewBatch(columns, n)
+	for i, row := range r.Tokens {
+		copy(b.Int32(task.Tokens)[i*len(row):], row)
+	}
+	if len(r.Pixels) > 0 {
+		k, err := task.New(&model.Base{Config: lay.Config}, lay, 1)
+		if err != nil {
+			return nil, 0, err
+		}
+		v := lay.Config.ViT
+		for i, p := range r.Pixels {
+			e := dataset.Example{Image: &dataset.Image{Width: v.ImageSize, Height: v.ImageSize, Channels: v.Channels, Pixels: p}}
+			if err := k.Encode(&e, b, i); err != nil {
+				return nil, 0, err
+			}
+		}
+	}
+	copy(b.Int32(task.Labels), r.Labels)
+	for i := range b.Float32(task.Weights) {
+		b.Float32(task.Weights)[i] = 1
+	}
+	return b, n, nil
 }
 
 // gradient is by tensor: a step of plain descent at rate 1 moves by minus it.
@@ -116,12 +165,12 @@ func gradient(r request) (map[string][]float32, error) {
 		}
 		start = append(make([]float32, lay.Size(r.Rank)-len(head)), head...)
 	}
-	step, err := nn.NewTrainer(nn.StepSpec{Config: lay.Config, LoRA: lay.LoRA, Classes: lay.Classes, Rank: r.Rank,
-		Batch: len(r.Tokens), Seq: len(r.Tokens[0]), Optimizer: nn.SGD}, ck.Base)
+	batch, n, err := r.rows(lay)
 	if err != nil {
 		return nil, err
 	}
-	batch, err := columns(r, lay)
+	step, err := nn.NewTrainer(nn.StepSpec{Config: lay.Config, LoRA: lay.LoRA, Classes: lay.Classes, Rank: r.Rank,
+		Batch: n, Seq: r.seq(), Optimizer: nn.SGD}, ck.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +189,7 @@ func gradient(r request) (map[string][]float32, error) {
 	return out, nil
 }
 
-// columns writes the request's rows into the columns of the layout's task.
+// columns writes the request's rows into the columns of answers.
 func columns(r request, lay *model.Layout) (task.Batch, error) {
 	all, err := task.Columns(lay, len(r.Tokens[0]))
 	if err != nil {
@@ -153,13 +202,6 @@ func columns(r request, lay *model.Layout) (task.Batch, error) {
 		}
 	}
 	rows(task.Tokens, r.Tokens)
-	if lay.LoRA.Task != model.TaskAnswer {
-		copy(batch.Int32(task.Labels), r.Labels)
-		for i := range r.Tokens {
-			batch.Float32(task.Weights)[i] = 1
-		}
-		return batch, nil
-	}
 	rows(task.DecoderTokens, r.Decoder)
 	rows(task.Labels, r.Targets)
 	for i, id := range batch.Int32(task.Labels) {

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+)
+
+// Sizes of the generated task of images.
+const (
+	digitsPerClient = 96
+	digitWriters    = 3 // of each client
+	validationDigit = 500
+	testDigits      = 1000
+)
+
+// generatedDigits makes the task of images for a number of clients: each has writers
+// of its own.
+func generatedDigits(seed uint64, clients int) (*fleetData, error) {
+	train, err := dataset.Digits(seed, "train", clients*digitWriters, clients*digitsPerClient)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := dataset.ByUser(train, clients, seed)
+	if err != nil {
+		return nil, err
+	}
+	d := &fleetData{Name: train.Name, Labels: train.Labels}
+	for _, p := range parts {
+		d.Clients = append(d.Clients, train.Pick(p))
+	}
+	if d.Validation, err = dataset.Digits(seed, "validation", 50, validationDigit); err != nil {
+		return nil, err
+	}
+	d.Test, err = dataset.Digits(seed, "test", 100, testDigits)
+	return d, err
+}
+
+// images says whether a set holds images.
+func images(s *dataset.Set) bool { return len(s.Examples) > 0 && s.Examples[0].Image != nil }
+
+// trainImages makes a job one of images. Where it names no base there is none to
+// adapt: a small untrained one is trained whole, with more steps a round.
+func trainImages(j *coordinator.Job, sample *dataset.Image, seed uint64) (*model.Base, error) {
+	j.Task = string(model.TaskImage)
+	if j.Base != "" {
+		return nil, nil
+	}
+	side := sample.Width
+	if sample.Height != side || side < 4 || side > 64 || side%4 != 0 {
+		return nil, fmt.Errorf("images of %d x %d: without --base they must be square with a side of 4 to 64, a multiple of 4", side, sample.Height)
+	}
+	patch := max(2, side/8)
+	b, err := model.RandomBase(model.NewViT(64, 2, side, patch, sample.Channels), seed, nil)
+	if err != nil {
+		return nil, err
+	}
+	if !j.Adapter.HeadOnly {
+		j.Adapter.Method = string(model.MethodFull)
+	}
+	// Nothing is learnt yet: updates are long, and point the same way for many rounds.
+	j.Training.Steps, j.Training.Batch = 16, 16
+	j.Privacy.ClipNorm, j.Server.Momentum = 10, 0.8
+	return b, nil
+}
+
+// eachImage calls each with the images of a file, a folder or a table of pixels, and
+// with their numbers or lines, from 1.
+func eachImage(c dataset.Columns, in io.Reader, name string, each func(at int, m *dataset.Image) error) error {
+	if info, err := os.Stat(name); name != "" && err == nil && info.IsDir() {
+		files, err := os.ReadDir(name)
+		if err != nil {
+			return err
+		}
+		n := 0
+		for _, f := range files {
+			if !dataset.IsImage(f.Name()) {
+				continue
+			}
+			m, err := dataset.LoadImage(filepath.Join(name, f.Name()))
+			if err == nil {
+				n++
+				err = each(n, m)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if n == 0 {
+			return fmt.Errorf("%s: %w: want .png, .jpg or .pgm files", name, dataset.ErrEmpty)
+		}
+		return nil
+	}
+	if dataset.IsImage(name) {
+		m, err := dataset.LoadImage(name)
+		if err != nil {
+			return err
+		}
+		return each(1, m)
+	}
+	return c.Images(in, name, each)
+}

@@ -1,0 +1,225 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	_ "image/jpeg" // decoders that image.Decode finds
+	_ "image/png"
+	"io"
+	"math"
+)
+
+// Image is a picture of one channel (grey) or three (red, green, blue).
+type Image struct {
+	Width, Height, Channels int
+	Pixels                  []float32 // [Channels][Height][Width], 0..1
+}
+
+// MaxPixels bounds an image: more than a phone takes.
+const MaxPixels = 1 << 26
+
+// DecodeImage reads a PNG, JPEG or PGM/PPM file. Its transparency is left out.
+func DecodeImage(data []byte) (*Image, error) {
+	if len(data) > 2 && data[0] == 'P' && data[1] >= '1' && data[1] <= '7' {
+		return decodePNM(data)
+	}
+	c, _, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("neither PNG, JPEG nor PGM: %w", err)
+	}
+	if err := checkSize(c.Width, c.Height); err != nil {
+		return nil, err
+	}
+	src, _, err := image.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	r := src.Bounds()
+	w, h := r.Dx(), r.Dy()
+	if grey, ok := src.(*image.Gray); ok {
+		out := newImage(w, h, 1)
+		for i := range out.Pixels {
+			out.Pixels[i] = float32(grey.Pix[i/w*grey.Stride+i%w]) / 255
+		}
+		return out, nil
+	}
+	out := newImage(w, h, 3)
+	for i := range w * h {
+		x, y, z, _ := src.At(r.Min.X+i%w, r.Min.Y+i/w).RGBA()
+		for c, v := range [3]uint32{x, y, z} {
+			out.Pixels[c*w*h+i] = float32(v>>8) / 255
+		}
+	}
+	return out, nil
+}
+
+func newImage(w, h, channels int) *Image {
+	return &Image{w, h, channels, make([]float32, w*h*channels)}
+}
+
+func checkSize(w, h int) error {
+	if w < 1 || h < 1 || w > MaxPixels || h > MaxPixels || w*h > MaxPixels {
+		return fmt.Errorf("an image of %d x %d, want 1 to %d pixels", w, h, MaxPixels)
+	}
+	return nil
+}
+
+// Check refuses an image that is not as large as it says.
+func (m *Image) Check() error {
+	if err := checkSize(m.Width, m.Height); err != nil {
+		return err
+	}
+	if m.Channels != 1 && m.Channels != 3 || len(m.Pixels) != m.Width*m.Height*m.Channels {
+		return fmt.Errorf("an image of %d x %d pixels and %d channels has %d values", m.Width, m.Height, m.Channels, len(m.Pixels))
+	}
+	return nil
+}
+
+// decodePNM reads Netpbm's grey and colour formats, P2, P3, P5 and P6 (pgm(5), ppm(5)).
+func decodePNM(data []byte) (*Image, error) {
+	in := bufio.NewReader(bytes.NewReader(data[2:]))
+	kind := data[1]
+	channels := map[byte]int{'2': 1, '5': 1, '3': 3, '6': 3}[kind]
+	if channels == 0 {
+		return nil, fmt.Errorf("a Netpbm file of kind P%c, want P2, P3, P5 or P6", kind)
+	}
+	var head [3]int // width, height, largest value
+	for i := range head {
+		n, err := pnmNumber(in)
+		if err != nil {
+			return nil, err
+		}
+		head[i] = n
+	}
+	w, h, most := head[0], head[1], head[2]
+	if err := checkSize(w, h); err != nil {
+		return nil, err
+	}
+	if most < 1 || most > math.MaxUint16 {
+		return nil, fmt.Errorf("a Netpbm file of values up to %d, want 1..65535", most)
+	}
+	binary, wide := kind >= '5', most > 255
+	least := w * h * channels // bytes that the pixels take
+	if wide || !binary {
+		least *= 2
+	}
+	if least-1 > len(data) {
+		return nil, errors.New("the image ends too early")
+	}
+	out := newImage(w, h, channels)
+	for i := range w * h * channels {
+		var v int
+		var err error
+		if binary {
+			var b byte
+			b, err = in.ReadByte()
+			if v = int(b); wide && err == nil {
+				b, err = in.ReadByte()
+				v = v<<8 | int(b)
+			}
+		} else {
+			v, err = pnmNumber(in)
+		}
+		if err != nil || v > most {
+			return nil, fmt.Errorf("pixel %d of the image is missing or above %d", i, most)
+		}
+		out.Pixels[i%channels*w*h+i/channels] = float32(v) / float32(most)
+	}
+	return out, nil
+}
+
+// pnmNumber reads a number and the one character behind it.
+func pnmNumber(in *bufio.Reader) (int, error) {
+	n, digits := 0, 0
+	for {
+		b, err := in.ReadByte()
+		switch {
+		case err == io.EOF && digits > 0:
+			return n, nil
+		case err != nil:
+			return 0, errors.New("the image ends too early")
+		case b >= '0' && b <= '9':
+			n, digits = n*10+int(b-'0'), digits+1
+			if n > MaxPixels {
+				return 0, fmt.Errorf("a number above %d in the image", MaxPixels)
+			}
+		case b == '#' && digits == 0:
+			if _, err := in.ReadString('\n'); err != nil {
+				return 0, errors.New("the image ends too early")
+			}
+		case b != ' ' && b != '\t' && b != '\n' && b != '\r':
+			return 0, fmt.Errorf("%q where the image has a number", b)
+		case digits > 0:
+			return n, nil
+		}
+	}
+}
+
+// Fit is the image at a size and number of channels; itself where it has them. It is
+// scaled as Pillow does (bilinear, over all pixels that a new one covers), to 256
+// levels; grey is ITU-R 601's.
+func (m *Image) Fit(width, height, channels int) *Image {
+	if m.Channels == 3 && channels == 1 {
+		n := m.Width * m.Height
+		grey := newImage(m.Width, m.Height, 1)
+		for i := range n {
+			grey.Pixels[i] = 0.299*m.Pixels[i] + 0.587*m.Pixels[n+i] + 0.114*m.Pixels[2*n+i]
+		}
+		m = grey
+	}
+	if m.Width != width || m.Height != height {
+		m = m.scale(width, height)
+	}
+	if m.Channels == 1 && channels == 3 {
+		colour := newImage(m.Width, m.Height, 3)
+		for c := range 3 {
+			copy(colour.Pixels[c*m.Width*m.Height:], m.Pixels)
+		}
+		m = colour
+	}
+	return m
+}
+
+// scale resamples rows and then columns, rounding to 256 levels after each.
+func (m *Image) scale(width, height int) *Image {
+	across := newImage(width, m.Height, m.Channels)
+	resample(across.Pixels, m.Pixels, m.Channels*m.Height, m.Width, width, 1)
+	down := newImage(width, height, m.Channels)
+	for c := range m.Channels {
+		resample(down.Pixels[c*width*height:], across.Pixels[c*width*m.Height:], width, m.Height, height, width)
+	}
+	return down
+}
+
+// resample scales lines of from values to lines of to; the values of a line stand
+// step apart, lines follow each other (step 1) or lie side by side.
+func resample(out, in []float32, lines, from, to, step int) {
+	start := func(line, n int) int {
+		if step == 1 {
+			return line * n
+		}
+		return line
+	}
+	ratio := float64(from) / float64(to)
+	support := math.Max(ratio, 1) // the triangle's half width
+	for i := range to {
+		centre := (float64(i) + 0.5) * ratio
+		lo, hi := max(0, int(centre-support+0.5)), min(from, int(centre+support+0.5))
+		weights, sum := make([]float64, hi-lo), 0.0
+		for k := range weights {
+			w := 1 - math.Abs((float64(lo+k)-centre+0.5)/support)
+			weights[k] = math.Max(w, 0)
+			sum += weights[k]
+		}
+		for line := range lines {
+			v := 0.0
+			for k, w := range weights {
+				v += w / sum * float64(in[start(line, from)+(lo+k)*step])
+			}
+			out[start(line, to)+i*step] = float32(math.Floor(math.Min(math.Max(v, 0), 1)*255+0.5)) / 255
+		}
+	}
+}

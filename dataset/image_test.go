@@ -1,0 +1,176 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestDecodeImage(t *testing.T) {
+	grey := image.NewGray(image.Rect(0, 0, 3, 2))
+	colour := image.NewRGBA(image.Rect(5, 5, 8, 7))
+	for i := range 6 {
+		grey.SetGray(i%3, i/3, color.Gray{Y: uint8(40 * i)})
+		colour.Set(5+i%3, 5+i/3, color.RGBA{uint8(40 * i), uint8(10 * i), 200, 255})
+	}
+	var g, c, j bytes.Buffer
+	for _, err := range []error{png.Encode(&g, grey), png.Encode(&c, colour), jpeg.Encode(&j, grey, &jpeg.Options{Quality: 100})} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []float32{0, 40, 80, 120, 160, 200}
+	for name, f := range map[string]struct {
+		data     []byte
+		channels int
+		most     float64
+	}{
+		"png": {g.Bytes(), 1, 0}, "png, colour": {c.Bytes(), 3, 0}, "jpeg": {j.Bytes(), 1, 6},
+		"P2":        {[]byte("P2\n# a comment\n3 2\n255\n0 40 80\n120 160 200"), 1, 0},
+		"P5":        {append([]byte("P5 3 2 255\n"), 0, 40, 80, 120, 160, 200), 1, 0},
+		"P5, wide":  {append([]byte("P5 3 2 65280\n"), 0, 0, 40, 0, 80, 0, 120, 0, 160, 0, 200, 0), 1, 0},
+		"P6":        {append([]byte("P6 3 2 255\n"), 0, 0, 0, 40, 0, 0, 80, 0, 0, 120, 0, 0, 160, 0, 0, 200, 0, 0), 3, 0},
+		"P3":        {[]byte("P3 3 2 255\n0 0 0 40 0 0 80 0 0 120 0 0 160 0 0 200 0 0 "), 3, 0},
+		"P5 of one": {append([]byte("P5 1 1 255\n"), 0), 1, 0},
+	} {
+		m, err := DecodeImage(f.data)
+		if err != nil || m.Channels != f.channels {
+			t.Errorf("%s: %+v, %v", name, m, err)
+			continue
+		}
+		for i := range m.Width * m.Height {
+			if d := math.Abs(float64(255*m.Pixels[i] - want[i])); d > f.most+1e-3 {
+				t.Errorf("%s: pixel %d is %v, want %v", name, i, 255*m.Pixels[i], want[i])
+			}
+		}
+	}
+	for name, data := range map[string]string{
+		"neither": "GIF89a", "no end": "P5 3 2 255\n\x01", "large": "P5 100000 100000 255\n", "kind": "P4 3 2\n", "above": "P2 1 1 7\n9",
+		"empty": "P5", "overflow": "P5 99999999999999999999 1 255\n", "negative": "P2 -1 1 255\n",
+	} {
+		if m, err := DecodeImage([]byte(data)); err == nil {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+}
+
+// An image that says it is large takes no more memory than its file allows.
+func FuzzDecodeImage(f *testing.F) {
+	f.Add([]byte("P2\n3 2\n255\n0 40 80\n120 160 200"))
+	f.Add([]byte("P6 1 1 255\nabc"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := DecodeImage(data)
+		if err == nil && len(m.Pixels) != m.Width*m.Height*m.Channels {
+			t.Errorf("%d x %d x %d: %d pixels", m.Width, m.Height, m.Channels, len(m.Pixels))
+		}
+	})
+}
+
+// Fit gives what Pillow 13 gives for the same image: Image.resize((w, h), BILINEAR),
+// and convert("L").
+func TestFitIsPillows(t *testing.T) {
+	in := &Image{Width: 5, Height: 4, Channels: 1}
+	for i := range 20 {
+		in.Pixels = append(in.Pixels, float32(i*i*13%256)/255)
+	}
+	for size, want := range pillow {
+		out := in.Fit(size[0], size[1], 1)
+		for i, x := range out.Pixels {
+			if got := int(math.Round(float64(255 * x))); math.Abs(float64(got-want[i])) > 1 {
+				t.Errorf("%v: pixel %d is %d, want %d", size, i, got, want[i])
+			}
+		}
+	}
+	grey := (&Image{1, 1, 3, []float32{1, 0.5, 0.25}}).Fit(1, 1, 1)
+	if math.Abs(float64(grey.Pixels[0])-0.621) > 1e-6 || len(grey.Fit(1, 1, 3).Pixels) != 3 {
+		t.Errorf("grey %v", grey)
+	}
+}
+
+func TestPixelTables(t *testing.T) {
+	header := "Class"
+	for i := range 16 {
+		header += fmt.Sprintf(",p%d", i)
+	}
+	row := func(label string, v int) string { return label + strings.Repeat(fmt.Sprintf(",%d", v), 16) + "\n" }
+	set, err := Read(strings.NewReader(header+"\n"+row("seven", 16)+row("one", 4)), "digits.tra")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(set.Examples) != 2 || set.Examples[0].Label != 1 || set.Examples[0].Image.Pixels[3] != 1 || set.Examples[1].Image.Pixels[0] != 0.25 {
+		t.Errorf("%+v", set)
+	}
+	if set, err = Read(strings.NewReader(header+"\n"+row("a", 255)+row("b", 0)), "x.csv"); err != nil || set.Examples[0].Image.Pixels[0] != 1 {
+		t.Errorf("%+v, %v", set, err)
+	}
+	for _, bad := range []string{row("a", 256), row("a", -1), "a" + strings.Repeat(",x", 16) + "\n", "a,1\n", row("", 1)} {
+		line := new(LineError)
+		if _, err := Read(strings.NewReader(header+"\n"+row("b", 1)+bad), "x.csv"); !errors.As(err, &line) || line.Line != 3 {
+			t.Errorf("%.20q: %v", bad, err)
+		}
+	}
+}
+
+func TestImageFolders(t *testing.T) {
+	dir := t.TempDir()
+	for i, label := range []string{"cat", "dog", "cat"} {
+		if err := os.MkdirAll(filepath.Join(dir, label), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(dir, label, fmt.Sprintf("%d.pgm", i))
+		if err := os.WriteFile(name, []byte("P2 1 1 255 51"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, err := Load(dir)
+	if err != nil || len(set.Examples) != 3 || len(set.Labels) != 2 || math.Abs(float64(set.Examples[2].Image.Pixels[0])-0.2) > 1e-6 {
+		t.Fatalf("%+v, %v", set, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "dog", "bad.png"), []byte("no"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "bad.png") {
+		t.Errorf("a broken image: %v", err)
+	}
+	if _, err := Load(t.TempDir()); err == nil {
+		t.Error("an empty folder")
+	}
+}
+
+func TestDigitsFollowFromTheSeed(t *testing.T) {
+	a, err := Digits(1, "train", 3, 90)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := Digits(1, "train", 3, 90)
+	c, _ := Digits(1, "test", 3, 90)
+	same := func(x, y *Set) (n int) {
+		for i := range x.Examples {
+			if fmt.Sprint(x.Examples[i].Image.Pixels) == fmt.Sprint(y.Examples[i].Image.Pixels) {
+				n++
+			}
+		}
+		return n
+	}
+	if same(a, b) != 90 || same(a, c) != 0 {
+		t.Errorf("the same seed gives %d of 90 alike, another split %d", same(a, b), same(a, c))
+	}
+}
+
+// pillow is resize's result, by width and height.
+var pillow = map[[2]int][]int{
+	{2, 2}: {76, 108, 74, 127},
+	{3, 7}: {6, 58, 169, 50, 84, 124, 121, 126, 53, 79, 109, 124, 29, 89, 196, 49, 109, 136, 62, 122, 98},
+	{8, 8}: {0, 6, 15, 40, 72, 113, 168, 208, 17, 38, 63, 68, 81, 102, 137, 163, 52, 101, 159, 124, 98, 79, 75, 74, 57, 106, 165, 131, 105, 87, 84, 83, 32, 53, 82, 88, 103, 126, 163, 190, 42, 36, 33, 80, 115, 139, 176, 204, 87, 53, 18, 106, 142, 126, 125, 125, 109, 61, 11, 119, 155, 120, 99, 85},
+	{5, 2}: {32, 102, 87, 99, 136, 65, 46, 126, 123, 145},
+	{1, 1}: {97},
+}

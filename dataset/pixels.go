@@ -1,0 +1,230 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A table of pixels is CSV whose header has a column "label" or "class" and k*k
+// others, or 3*k*k, and no texts: each row is a square image, grey or red, green and
+// blue one after the other, in the order of the columns.
+
+const (
+	leastPixels = 16      // of a row: fewer are other numbers
+	mostPixels  = 1 << 16 // of a row
+	maxImage    = 64 << 20
+)
+
+// imageSide is the side and the channels of an image of n values, 0 where n is no
+// square.
+func imageSide(n int) (side, channels int) {
+	for _, channels := range []int{1, 3} {
+		for k := 1; k*k*channels <= n; k++ {
+			if k*k*channels == n {
+				return k, channels
+			}
+		}
+	}
+	return 0, 0
+}
+
+// pixelColumns says which columns of a header are pixels, and which is the label;
+// nil where the table is none of pixels.
+func (c Columns) pixelColumns(header []string) (pixels []int, label int) {
+	if label = find(header, c.label()); label < 0 {
+		label = find(header, "class")
+	}
+	if label < 0 || find(header, c.text()) >= 0 {
+		return nil, -1
+	}
+	for i, name := range header {
+		if i != label && !strings.EqualFold(name, "user") && !strings.EqualFold(name, "provider") {
+			pixels = append(pixels, i)
+		}
+	}
+	if side, _ := imageSide(len(pixels)); side == 0 || len(pixels) < leastPixels || len(pixels) > mostPixels {
+		return nil, -1
+	}
+	return pixels, label
+}
+
+// headerOf is the first record of a table, without reading it; nil where it is not
+// one of fields with names.
+func headerOf(in *bufio.Reader) []string {
+	start, _ := in.Peek(64 << 10) // an error comes again when it is read
+	line, _, ended := bytes.Cut(start, []byte("\n"))
+	if !ended {
+		return nil
+	}
+	r := csv.NewReader(bytes.NewReader(line))
+	r.Comma = separator(in)
+	row, err := r.Read()
+	if err != nil {
+		return nil
+	}
+	for i := range row {
+		row[i] = strings.TrimSpace(row[i])
+	}
+	return row
+}
+
+// pixelTable reads a table of pixels; the values are as they stand in the file.
+func (s *scanner) pixelTable(in *bufio.Reader, header []string, pixels []int, label int) error {
+	limit := &bounded{r: in}
+	r := csv.NewReader(limit)
+	r.Comma, r.ReuseRecord = separator(in), true
+	side, channels := imageSide(len(pixels))
+	user, provider := find(header, "user"), find(header, "provider")
+	for first := true; ; first = false {
+		limit.left = MaxLine + 64<<10
+		row, err := r.Read()
+		if bad := new(csv.ParseError); errors.As(err, &bad) {
+			return &LineError{s.name, bad.Line, bad.Err}
+		} else if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		if first {
+			continue
+		}
+		line, _ := r.FieldPos(0)
+		l := labelled{Label: strings.Clone(strings.TrimSpace(row[label])), Image: newImage(side, side, channels)}
+		if user >= 0 {
+			l.User = strings.Clone(row[user])
+		}
+		if provider >= 0 {
+			l.Provider = strings.Clone(row[provider])
+		}
+		for i, at := range pixels {
+			v, err := strconv.ParseFloat(strings.TrimSpace(row[at]), 32)
+			if err != nil || !(v >= 0 && v <= 255) {
+				return &LineError{s.name, line, fmt.Errorf("column %q is %.20q, want a pixel of 0 to 255", header[at], row[at])}
+			}
+			l.Image.Pixels[i] = float32(v)
+		}
+		if err := s.each(line, l); err != nil {
+			return &LineError{s.name, line, err}
+		}
+	}
+}
+
+// scalePixels brings a table's values to 0..1. The largest of the file says what it
+// counts to: 1, 16 (as scanned digits do) or 255.
+func scalePixels(examples []Example) {
+	var most float32
+	for _, e := range examples {
+		if e.Image != nil {
+			most = max(most, slices.Max(e.Image.Pixels))
+		}
+	}
+	scale := float32(255)
+	for _, s := range []float32{16, 1} {
+		if most <= s {
+			scale = s
+		}
+	}
+	for _, e := range examples {
+		if e.Image != nil {
+			for i := range e.Image.Pixels {
+				e.Image.Pixels[i] /= scale
+			}
+		}
+	}
+}
+
+// IsImage says whether a file's name is that of an image that DecodeImage reads.
+func IsImage(name string) bool {
+	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".pgm", ".ppm"}, strings.ToLower(filepath.Ext(name)))
+}
+
+// LoadImage reads an image file.
+func LoadImage(path string) (*Image, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxImage+1))
+	if err == nil && len(data) > maxImage {
+		err = fmt.Errorf("larger than %d bytes", maxImage)
+	}
+	var m *Image
+	if err == nil {
+		m, err = DecodeImage(data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// loadFolder reads a folder of images: one folder a label, which names it.
+func loadFolder(path string) (*Set, error) {
+	var examples []Example
+	var names []string
+	labels, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	distinct := 0
+	for _, l := range labels {
+		if !l.IsDir() || strings.HasPrefix(l.Name(), ".") {
+			continue
+		}
+		if distinct++; distinct > MaxLabels || len(l.Name()) > MaxLabel {
+			return nil, fmt.Errorf("%s: want at most %d folders, each with a name of at most %d bytes", path, MaxLabels, MaxLabel)
+		}
+		files, err := os.ReadDir(filepath.Join(path, l.Name()))
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			if f.IsDir() || !IsImage(f.Name()) {
+				continue
+			}
+			m, err := LoadImage(filepath.Join(path, l.Name(), f.Name()))
+			if err != nil {
+				return nil, err
+			}
+			examples, names = append(examples, Example{Image: m}), append(names, l.Name())
+		}
+	}
+	if len(examples) == 0 {
+		return nil, fmt.Errorf("%s: %w: want a folder for each label, with .png, .jpg or .pgm files in it", path, ErrEmpty)
+	}
+	return byName(path, examples, names), nil
+}
+
+// Images calls each with every image of a table of pixels and its line; a label is
+// not needed in what it holds, but its column is.
+func (c Columns) Images(r io.Reader, name string, each func(line int, m *Image) error) error {
+	var all []Example
+	err := c.scan(r, name, true, func(line int, l labelled) error {
+		if l.Image == nil {
+			return errors.New("it is no table of pixels")
+		}
+		all = append(all, Example{Image: l.Image, Line: line})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	scalePixels(all)
+	for _, e := range all {
+		if err := each(e.Line, e.Image); err != nil {
+			return &LineError{cmp.Or(name, "input"), e.Line, err}
+		}
+	}
+	return nil
+}

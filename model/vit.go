@@ -1,0 +1,245 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"strings"
+)
+
+// ViT is what an encoder of images has beside an encoder's Config: Dosovitskiy et al.
+// 2021, as Hugging Face's ViTForImageClassification computes it. An image is read as
+// square patches, left to right and top to bottom, behind a token of its own whose
+// last state the head reads; layers normalise before they compute.
+type ViT struct {
+	ImageSize int  `json:"image_size"` // pixels of a side
+	PatchSize int  `json:"patch_size"`
+	Channels  int  `json:"num_channels"`          // 1 or 3
+	NoBias    bool `json:"no_qkv_bias,omitempty"` // of queries, keys and values
+
+	// A pixel of 0..1 becomes (pixel - Mean) / Std, by channel.
+	Mean [3]float64 `json:"image_mean"`
+	Std  [3]float64 `json:"image_std"`
+}
+
+// preprocessorFile says how images become a model's pixels.
+const preprocessorFile = "preprocessor_config.json"
+
+// Names of a ViT's own tensors.
+const (
+	ViTClass     = "embeddings.cls_token"           // [1, 1, hidden]
+	ViTPositions = "embeddings.position_embeddings" // [1, 1+patches, hidden]
+	ViTPatch     = "embeddings.patch_embeddings.projection"
+	ViTNorm      = "layernorm"
+)
+
+// Sees says whether the base reads images.
+func (c Config) Sees() bool { return c.ModelType == "vit" }
+
+// Patches is how many an image has.
+func (v ViT) Patches() int { n := v.ImageSize / v.PatchSize; return n * n }
+
+// PatchValues is how many values a patch has.
+func (v ViT) PatchValues() int { return v.Channels * v.PatchSize * v.PatchSize }
+
+var vitArchitecture = architecture{
+	class:    "ViT",
+	prefix:   "vit.",
+	targets:  []string{"query", "value"},
+	layer:    vitLayer,
+	head:     []Dense{{Name: "classifier", Trained: true}},
+	tensors:  vitTensors,
+	validate: validateViT,
+	modules:  vitModules,
+}
+
+func vitLayer(l int) Layer {
+	p := fmt.Sprintf("encoder.layer.%d.", l)
+	return Layer{
+		Query: p + "attention.attention.query", Key: p + "attention.attention.key", Value: p + "attention.attention.value",
+		AttentionOutput: p + "attention.output.dense", AttentionNorm: p + "layernorm_before",
+		Intermediate: p + "intermediate.dense", Output: p + "output.dense", OutputNorm: p + "layernorm_after",
+	}
+}
+
+// vitModules is how transformers 5 names a layer's modules in memory, and so in
+// adapters; its files have the names of earlier versions.
+var vitModules = strings.NewReplacer(
+	"encoder.layer.", "layers.",
+	"attention.attention.query", "attention.q_proj", "attention.attention.key", "attention.k_proj",
+	"attention.attention.value", "attention.v_proj", "attention.output.dense", "attention.o_proj",
+	"intermediate.dense", "mlp.fc1", "output.dense", "mlp.fc2",
+)
+
+func vitTensors(c Config) []TensorSpec {
+	h, v := c.HiddenSize, c.ViT
+	specs := []TensorSpec{
+		{ViTClass, []int{1, 1, h}}, {ViTPositions, []int{1, 1 + v.Patches(), h}},
+		{ViTPatch + ".weight", []int{h, v.Channels, v.PatchSize, v.PatchSize}}, {ViTPatch + ".bias", []int{h}},
+	}
+	pair := func(name string, bias bool, shape ...int) {
+		specs = append(specs, TensorSpec{name + ".weight", shape})
+		if bias {
+			specs = append(specs, TensorSpec{name + ".bias", shape[:1]})
+		}
+	}
+	for i := range c.NumHiddenLayers {
+		l := vitLayer(i)
+		pair(l.AttentionNorm, true, h)
+		pair(l.Query, !v.NoBias, h, h)
+		pair(l.Key, !v.NoBias, h, h)
+		pair(l.Value, !v.NoBias, h, h)
+		pair(l.AttentionOutput, true, h, h)
+		pair(l.OutputNorm, true, h)
+		pair(l.Intermediate, true, c.IntermediateSize, h)
+		pair(l.Output, true, h, c.IntermediateSize)
+	}
+	pair(ViTNorm, true, h)
+	return specs
+}
+
+func validateViT(c Config) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
+	}
+	v := c.ViT
+	for _, f := range []inRange{
+		{"hidden_size", c.HiddenSize, 1, maxHidden},
+		{"num_hidden_layers", c.NumHiddenLayers, 1, maxLayers},
+		{"num_attention_heads", c.NumAttentionHeads, 1, maxHidden},
+		{"intermediate_size", c.IntermediateSize, 1, 8 * maxHidden},
+		{"image_size", v.ImageSize, 1, 1 << 12},
+		{"patch_size", v.PatchSize, 1, v.ImageSize},
+		{"vocab_size", c.VocabSize, 0, 0}, // of texts
+		{"max_position_embeddings", c.MaxPositions, 0, 0},
+		{"type_vocab_size", c.TypeVocabSize, 0, 0},
+		{"pad_token_id", c.PadTokenID, 0, 0},
+	} {
+		if f.value < f.min || f.value > f.max {
+			return bad("%s is %d, want %d..%d", f.name, f.value, f.min, f.max)
+		}
+	}
+	switch {
+	case c.HiddenSize%c.NumAttentionHeads != 0:
+		return bad("hidden_size %d is not a multiple of num_attention_heads %d", c.HiddenSize, c.NumAttentionHeads)
+	case v.ImageSize%v.PatchSize != 0 || v.Patches() >= maxPositions:
+		return bad("image_size %d and patch_size %d: want whole patches, fewer than %d", v.ImageSize, v.PatchSize, maxPositions)
+	case v.Channels != 1 && v.Channels != 3:
+		return bad("num_channels is %d, want 1 or 3", v.Channels)
+	case c.HiddenAct != "gelu_new" && c.HiddenAct != "gelu" && c.HiddenAct != "relu":
+		return bad("hidden_act is %q, want \"gelu\", \"gelu_new\" or \"relu\"", c.HiddenAct)
+	case c.Pooling != PoolHF:
+		return bad("pooling is %q, but a vit's head reads its first state", c.Pooling)
+	case !(c.LayerNormEps > 0 && c.LayerNormEps < 1):
+		return bad("layer_norm_eps is %v, want within (0, 1)", c.LayerNormEps)
+	}
+	for i := range 3 {
+		if m, s := v.Mean[i], v.Std[i]; !(math.Abs(m) <= 1e3) || !(s >= 1e-6 && s <= 1e3) {
+			return bad("image_mean and image_std are %v and %v, want numbers and positive ones", v.Mean, v.Std)
+		}
+	}
+	return nil
+}
+
+// NewViT is a configuration as Starling makes it for images of one or three channels:
+// a feed-forward four times as wide, heads of 32 columns.
+func NewViT(hidden, layers, image, patch, channels int) Config {
+	return Config{ModelType: "vit", HiddenSize: hidden, NumHiddenLayers: layers, NumAttentionHeads: max(1, hidden/32),
+		IntermediateSize: 4 * hidden, LayerNormEps: 1e-12, HiddenAct: "gelu", Pooling: PoolHF, ViT: ViT{ImageSize: image,
+			PatchSize: patch, Channels: channels, Mean: [3]float64{0.5, 0.5, 0.5}, Std: [3]float64{0.5, 0.5, 0.5}}}
+}
+
+// parseViT reads Hugging Face's ViTConfig, or this package's Config.
+func parseViT(keys map[string]json.RawMessage) (Config, error) {
+	c := NewViT(768, 12, 224, 16, 3) // ViTConfig's defaults
+	c.NumAttentionHeads = 12
+	data, err := json.Marshal(keys)
+	if _, own := keys["vit"]; own && err == nil {
+		c = Config{}
+		err = json.Unmarshal(data, &c)
+	} else if err == nil {
+		if err := refuseConfig(keys); err != nil {
+			return Config{}, err
+		}
+		theirs := struct {
+			Bias *bool `json:"qkv_bias"`
+		}{}
+		if err = json.Unmarshal(data, &c.ViT); err == nil {
+			err = json.Unmarshal(data, &theirs)
+		}
+		if err == nil {
+			err = json.Unmarshal(data, &c)
+		}
+		c.ViT.NoBias = theirs.Bias != nil && !*theirs.Bias
+		if c.HiddenAct == "gelu_pytorch_tanh" {
+			c.HiddenAct = "gelu_new"
+		}
+	}
+	if err != nil {
+		return Config{}, fmt.Errorf("%w: config.json: %w", ErrConfig, err)
+	}
+	return c, c.Validate()
+}
+
+// readPreprocessor takes over what a folder says of pixels; without the file they are
+// ViTImageProcessor's.
+func (c *Config) readPreprocessor(fsys fs.FS) error {
+	data, err := readFile(fsys, preprocessorFile, maxJSON)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var p struct {
+		Normalize *bool     `json:"do_normalize"`
+		Mean      []float64 `json:"image_mean"`
+		Std       []float64 `json:"image_std"`
+	}
+	if err := json.Unmarshal(data, &p); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrConfig, preprocessorFile, err)
+	}
+	if p.Normalize != nil && !*p.Normalize {
+		c.ViT.Mean, c.ViT.Std = [3]float64{}, [3]float64{1, 1, 1}
+		return nil
+	}
+	for _, f := range []struct {
+		name string
+		from []float64
+		to   *[3]float64
+	}{{"image_mean", p.Mean, &c.ViT.Mean}, {"image_std", p.Std, &c.ViT.Std}} {
+		switch {
+		case f.from == nil:
+		case len(f.from) == 1:
+			*f.to = [3]float64{f.from[0], f.from[0], f.from[0]}
+		case len(f.from) == 3 && c.ViT.Channels == 3:
+			*f.to = [3]float64(f.from)
+		default:
+			return fmt.Errorf("%w: %s: %s has %d values for %d channels", ErrConfig, preprocessorFile, f.name, len(f.from), c.ViT.Channels)
+		}
+	}
+	return c.Validate()
+}
+
+// vitConfig is config.json under Hugging Face's keys.
+func (c Config) vitConfig() map[string]any {
+	v := c.ViT
+	return map[string]any{
+		"model_type": "vit", "hidden_size": c.HiddenSize, "num_hidden_layers": c.NumHiddenLayers,
+		"num_attention_heads": c.NumAttentionHeads, "intermediate_size": c.IntermediateSize, "hidden_act": c.HiddenAct,
+		"layer_norm_eps": c.LayerNormEps, "image_size": v.ImageSize, "patch_size": v.PatchSize, "num_channels": v.Channels,
+		"qkv_bias": !v.NoBias, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0,
+	}
+}
+
+// preprocessor is preprocessor_config.json: what ViTImageProcessor does to an image.
+func (c Config) preprocessor() map[string]any {
+	v := c.ViT
+	return map[string]any{
+		"image_processor_type": "ViTImageProcessor", "do_resize": true, "do_rescale": true, "do_normalize": true,
+		"rescale_factor": 1.0 / 255, "resample": 2, "size": map[string]int{"height": v.ImageSize, "width": v.ImageSize},
+		"image_mean": v.Mean[:v.Channels], "image_std": v.Std[:v.Channels],
+	}
+}

@@ -1,0 +1,48 @@
+package task
+
+import (
+	"errors"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+)
+
+// images is one label for an image.
+type images struct {
+	columns []Column
+	vit     model.ViT
+}
+
+func imageColumns(l *model.Layout) []Column {
+	v := l.Config.ViT
+	return []Column{
+		{Name: Patches, Type: F32, Shape: []int{v.Patches(), v.PatchValues()}},
+		{Name: Labels, Type: I32, Limit: l.Classes},
+		{Name: Weights, Type: F32},
+	}
+}
+
+func (t *images) Columns() []Column { return t.columns }
+
+func (t *images) Encode(e *dataset.Example, b Batch, row int) error {
+	if e.Image == nil {
+		return errors.New("it is no image, and the job trains on images")
+	}
+	v := t.vit
+	im := e.Image.Fit(v.ImageSize, v.ImageSize, v.Channels)
+	n := t.columns[0].Size()
+	out := b[0].F32[row*n : row*n : (row+1)*n]
+	side, size := v.ImageSize/v.PatchSize, v.PatchSize
+	for p := range side * side {
+		for c := range v.Channels {
+			for y := range size {
+				at := (c*v.ImageSize+p/side*size+y)*v.ImageSize + p%side*size
+				for _, x := range im.Pixels[at : at+size] {
+					out = append(out, (x-float32(v.Mean[c]))/float32(v.Std[c]))
+				}
+			}
+		}
+	}
+	b[1].I32[row], b[2].F32[row] = int32(e.Label), 1
+	return nil
+}
