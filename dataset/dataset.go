@@ -20,7 +20,7 @@ type Example struct {
 	Question string
 	Answers  []string  // any of them is right; the first is learnt
 	Pixels   []float32 // of an image, 0..1: [channels, height, width], or the patches of a page one after another
-	Image *Image // in place of a text; nil where there is none
+	Image    *Image    // in place of a text; nil where there is none
 }
 
 // Group names the group that group-level privacy counts the example to: its
