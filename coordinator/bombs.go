@@ -1,6 +1,9 @@
 package coordinator
 
 import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 
@@ -18,11 +21,12 @@ type bombs struct {
 
 // suspicion is what the rounds with an alarm say of a device that was in their sums.
 type suspicion struct {
-	rounds, alarms int
-	expected       float64 // alarms of an innocent device
+	Rounds   int
+	Alarms   int
+	Expected float64 // alarms of an innocent device
 	// weight is minus the logarithm of how likely an innocent device was to be in just
 	// those alarmed shards that it was in.
-	weight float64
+	Weight float64
 }
 
 const (
@@ -47,12 +51,12 @@ func (b *bombs) alarm(in, others []*device) {
 	f := float64(len(in)) / float64(len(in)+len(others))
 	note := func(d *device, alarms int, p float64) {
 		s := b.suspect[d]
-		if s.alarms += alarms; len(others) > 0 { // else it says nothing
-			s.rounds++
-			s.expected += f
-			s.weight -= math.Log(p)
+		if s.Alarms += alarms; len(others) > 0 { // else it says nothing
+			s.Rounds++
+			s.Expected += f
+			s.Weight -= math.Log(p)
 		} else {
-			s.alarms = 0
+			s.Alarms = 0
 		}
 		b.suspect[d] = s
 	}
@@ -77,7 +81,7 @@ func (b *bombs) found(n int) (guilty []*device) {
 	}
 	for d, s := range b.suspect {
 		// Being in few alarmed shards is unlikely, too.
-		if float64(s.alarms) > s.expected && s.weight-choose(s.rounds, s.alarms) > math.Log(float64(n)/falseAlarm) {
+		if float64(s.Alarms) > s.Expected && s.Weight-choose(s.Rounds, s.Alarms) > math.Log(float64(n)/falseAlarm) {
 			guilty = append(guilty, d)
 		}
 	}
@@ -102,11 +106,56 @@ func (c *Coordinator) shardLimit() int {
 	return c.t.job.Shard.Size
 }
 
+// keptTrace is a trace as the store keeps it, so that a restart of the coordinator
+// helps no bomber.
+type keptTrace struct {
+	Quiet   int
+	Suspect map[string]suspicion // by identity, in hexadecimal
+}
+
+func (c *Coordinator) keepTrace() error {
+	k := keptTrace{c.bombs.quiet, map[string]suspicion{}}
+	for d, s := range c.bombs.suspect {
+		k.Suspect[hex.EncodeToString(d.id[:])] = s
+	}
+	b, err := json.Marshal(k)
+	if err != nil {
+		return fmt.Errorf("coordinator: trace of alarms: %w", err)
+	}
+	return c.store.KeepTrace(string(b))
+}
+
+// resumeTrace goes on with a trace that an earlier process began. Who was forgotten
+// since is not in it any more.
+func (c *Coordinator) resumeTrace() error {
+	text, err := c.store.Trace()
+	if err != nil || text == "" {
+		return err
+	}
+	var k keptTrace
+	if err := json.Unmarshal([]byte(text), &k); err != nil {
+		return fmt.Errorf("coordinator: trace of alarms: %w", err)
+	}
+	for _, d := range c.order {
+		if s, ok := k.Suspect[hex.EncodeToString(d.id[:])]; ok {
+			if c.bombs.suspect == nil {
+				c.bombs.suspect = map[*device]suspicion{}
+			}
+			c.bombs.suspect[d] = s
+		}
+	}
+	c.bombs.quiet = k.Quiet
+	return nil
+}
+
 // trace takes in the round's alarmed shards and strikes whom they point at.
-func (c *Coordinator) trace(r *running, alarmed []int) {
+func (c *Coordinator) trace(r *running, alarmed []int) error {
 	if len(alarmed) == 0 {
+		if !c.bombs.tracing() {
+			return nil
+		}
 		c.bombs.passed()
-		return
+		return c.keepTrace()
 	}
 	var in, others []*device
 	for n, shard := range r.shards {
@@ -124,4 +173,5 @@ func (c *Coordinator) trace(r *running, alarmed []int) {
 	for _, d := range c.bombs.found(c.active) {
 		c.strike(d, r.id, "it was in one shard after another whose sum was out of range", true)
 	}
+	return c.keepTrace()
 }

@@ -95,6 +95,7 @@ type Coordinator struct {
 	active    int         // devices that may be drawn
 	quorums   map[int]int // by active devices, where fewer than the population
 	bombs     bombs
+	tempo     tempo
 	mustered  time.Time // when the store was asked last who may be drawn
 }
 
@@ -234,7 +235,7 @@ func (c *Coordinator) resume() error {
 			d.strikes = n
 		}
 	}
-	if err := c.musterFleet(); err != nil {
+	if err := errors.Join(c.resumeTrace(), c.musterFleet()); err != nil {
 		return err
 	}
 	if m, err := c.Masking(); err == nil {

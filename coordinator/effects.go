@@ -105,13 +105,13 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 		return nil, c.store.Journal(r.id, e.State.String(), fmt.Sprintf("rank %d, %d devices, %d out", r.rank, in, dropped))
 	case round.Assign:
 		c.broadcast(r, e.Devices, frame(&wire.Assignment{
-			Plan: r.plan, Patches: r.patches, Millis: millis(c.t.job.Deadlines.Key),
+			Plan: r.plan, Patches: r.patches, Millis: millis(r.limits[round.Keying]),
 		}))
 	case round.Cut:
 		return c.cutShards(r)
 	case round.SendRoster:
 		s := r.shards[e.Shard]
-		f, err := c.turnFrame(r, secagg.TurnAdvertise, s.Roster(), c.t.job.Deadlines.Share)
+		f, err := c.turnFrame(r, secagg.TurnAdvertise, s.Roster(), r.limits[round.Sharing])
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 			return shardFailed(e.Shard, err)
 		}
 		for _, n := range e.Members {
-			f, err := c.turnFrame(r, secagg.TurnShare, s.Delivery(c.order[n].id), c.t.job.Deadlines.Collect)
+			f, err := c.turnFrame(r, secagg.TurnShare, s.Delivery(c.order[n].id), r.limits[round.Collecting])
 			if err != nil {
 				return nil, err
 			}
@@ -148,7 +148,7 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 		if err != nil {
 			return shardFailed(e.Shard, err)
 		}
-		f, err := c.turnFrame(r, secagg.TurnConfirm, signs, c.t.job.Deadlines.Unmask)
+		f, err := c.turnFrame(r, secagg.TurnConfirm, signs, r.limits[round.Unmasking])
 		if err != nil {
 			return nil, err
 		}
@@ -162,8 +162,8 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 		r.shards[e.Shard].Close()
 	case round.Drop:
 		for _, n := range e.Devices {
-			c.silent(r, n)
-			c.tellDropped(r, n, e.Reason)
+			c.silent(r, n, e.State)
+			c.tellDropped(r, n, fmt.Sprintf("did not answer in %v", e.State))
 		}
 	case round.Reject:
 		if d := c.order[e.Device]; d.sess != nil {
@@ -234,7 +234,7 @@ func (c *Coordinator) closeCollecting(r *running, shard int, members []round.Dev
 	if err != nil {
 		return fmt.Errorf("coordinator: shard %d: %w", shard, err)
 	}
-	if r.survivors[shard], err = c.turnFrame(r, secagg.TurnMask, sv, c.t.job.Deadlines.Confirm); err != nil {
+	if r.survivors[shard], err = c.turnFrame(r, secagg.TurnMask, sv, r.limits[round.Confirming]); err != nil {
 		return err
 	}
 	if r.unsaved == nil {
@@ -270,6 +270,7 @@ func (c *Coordinator) finished(r *running, e round.Finish) error {
 	r.finish = &e
 	r.due.stop()
 	c.silence(r)
+	c.keepTempo(r)
 	out := &wire.Outcome{Round: r.id, Result: wire.OutcomeCommitted}
 	if e.State == round.Abandoned {
 		out.Result, out.Reason = wire.OutcomeAbandoned, clip(e.Reason)

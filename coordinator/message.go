@@ -122,7 +122,7 @@ func (c *Coordinator) judged(ev judgedEvent) {
 		return
 	}
 	if ev.turn == secagg.TurnMask {
-		d.missed = 0 // it works
+		d.missed, d.overdue = 0, 0 // it works
 		c.sum(r, r.shards[r.m.Shard(d.n)], ev.msg)
 	}
 	if d.sess != nil {
@@ -135,7 +135,9 @@ func (c *Coordinator) judged(ev judgedEvent) {
 	if time.Since(c.published) > 100*time.Millisecond {
 		c.publish()
 	}
-	c.step(round.Received{Device: d.n, Turn: turnStates[ev.turn]})
+	state := turnStates[ev.turn]
+	r.timed(state, r.due.lasted(r.m.Shard(d.n), time.Now()))
+	c.step(round.Received{Device: d.n, Turn: state})
 	// Who is gone by now is not waited for longer than if its message had been
 	// judged while it was here.
 	if _, waited := r.away[d]; d.sess == nil && !waited && r.finish == nil && r.fatal == nil {

@@ -17,7 +17,10 @@ type presence struct {
 	gone   time.Time // when the last session ended; zero: it had none in this process
 	backBy time.Time // when it was told to be back, where it was told to hang up; else zero
 	missed int       // rounds in a row that it was connected in and silent
-	rests  time.Time // until when it is taken into no round because of that
+	// overdue are those of them in which the job's own deadline passed, not one that
+	// follows the fleet.
+	overdue int
+	rests   time.Time // until when it is taken into no round because of that
 }
 
 // maxRests bounds the rest of a device that is silent in every round: it is taken
@@ -152,13 +155,19 @@ func (c *Coordinator) hopeless(now time.Time) {
 // state of the round pass without a word. It is absent until it says that it is
 // ready, and rests the longer the oftener this happens in a row: it hangs, or is too
 // slow for the job.
-func (c *Coordinator) silent(r *running, n round.Device) {
+func (c *Coordinator) silent(r *running, n round.Device, s round.State) {
 	p, d := r.parts[n], c.order[n]
 	if p.dropped || p.last == nil || d.sess == nil {
 		return
 	}
 	c.unready(d)
+	if s != round.Gathering {
+		r.answers[s].silent++
+	}
 	r.silent = append(r.silent, d)
+	if r.limits[s] == c.t.ownLimit(s) {
+		d.overdue++
+	}
 	if d.missed++; d.missed > 1 {
 		d.rests = time.Now().Add(c.pace * time.Duration(1<<min(d.missed-1, maxRests)-1))
 	}

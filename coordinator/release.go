@@ -84,7 +84,9 @@ func (c *Coordinator) finishRound(r *running, u unmaskedEvent) (round.Event, err
 		if err != nil {
 			return nil, err
 		}
-		c.trace(r, alarmed)
+		if err := c.trace(r, alarmed); err != nil {
+			return nil, err
+		}
 		if good == 0 && len(alarmed) > 0 {
 			return c.releaseFailed(r, "alarm: the sum of every shard is out of range")
 		}

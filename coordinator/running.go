@@ -40,6 +40,8 @@ type running struct {
 	life      context.Context // until the round is over, and over ends it
 	over      context.CancelFunc
 	began     time.Time
+	limits    [round.Unmasking + 1]time.Duration
+	answers   [round.Unmasking + 1]answers
 	silent    []*device // connected, and without a word in a state of it
 	finish    *round.Finish
 	fatal     error
@@ -92,7 +94,8 @@ func (c *Coordinator) draw() (*running, error) {
 	if err := c.askBudget(r); err != nil {
 		return nil, err
 	}
-	if r.m, err = round.New(c.roundConfig(cohort)); err != nil {
+	r.limits = c.limits(r.Size())
+	if r.m, err = round.New(c.roundConfig(r, cohort)); err != nil {
 		return fail(err)
 	}
 	begun := store.Round{Version: c.core.version, Rank: r.rank, Certificate: r.cert}
@@ -138,14 +141,11 @@ func (c *Coordinator) noted(r *running, reason string) (store.Note, error) {
 	return note, err
 }
 
-func (c *Coordinator) roundConfig(cohort []round.Device) round.Config {
+func (c *Coordinator) roundConfig(r *running, cohort []round.Device) round.Config {
 	j := c.t.job
 	cfg := round.Config{Cohort: cohort, Floor: j.Cohort.Floor, Drawn: c.t.sampled(),
 		Enough: j.Deadlines.Enough, Grace: j.Deadlines.Grace}
-	for s, timeout := range map[round.State]time.Duration{
-		round.Gathering: j.Deadlines.Gather, round.Keying: j.Deadlines.Key, round.Sharing: j.Deadlines.Share,
-		round.Collecting: j.Deadlines.Collect, round.Confirming: j.Deadlines.Confirm, round.Unmasking: j.Deadlines.Unmask,
-	} {
+	for s, timeout := range r.limits {
 		cfg.Limits[s] = round.Limit{Timeout: timeout, Quorum: j.Shard.Floor}
 	}
 	return cfg

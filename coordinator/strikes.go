@@ -76,7 +76,7 @@ func (c *Coordinator) musterFleet() error {
 		case why != "" && !d.excluded:
 			c.shut(d, why)
 		case d.excluded && why == "":
-			d.standing, d.missed = standing{}, 0
+			d.standing, d.missed, d.overdue = standing{}, 0, 0
 			c.log.Info("pardoned", "device", short(d.id))
 		}
 		d.out = is && (why != "" || d.sess == nil)
@@ -152,14 +152,15 @@ func (c *Coordinator) blamed(r *running, faults []secagg.Fault) {
 }
 
 // silence strikes who let the round pass without a word, for as long as most of the
-// others did not: a deadline that most miss is the deadline's fault, or ours.
+// others did not: a deadline that most miss is the deadline's fault, or ours. Who is
+// slower than the others, but not than the job, has twice as many rounds to answer in.
 func (c *Coordinator) silence(r *running) {
 	if 2*len(r.silent) > len(r.parts) {
 		return
 	}
 	slices.SortFunc(r.silent, func(a, b *device) int { return int(a.n - b.n) })
 	for _, d := range r.silent {
-		if d.missed >= maxStrikes {
+		if d.overdue >= maxStrikes || d.missed >= 2*maxStrikes {
 			c.strike(d, r.id, fmt.Sprintf("silent in %d rounds in a row", d.missed), true)
 		}
 	}

@@ -218,6 +218,46 @@ func TestHostileBomb(t *testing.T) {
 	}
 }
 
+// TestHostileBombOverRestarts: what alarms say of devices is known to the process that
+// comes after.
+func TestHostileBombOverRestarts(t *testing.T) {
+	const n = 16
+	job := loud(n, 4) // the first has one shard of all, three more prove nothing yet
+	job.Shard.Size = 16
+	dir, base := t.TempDir(), tinyBase(t)
+	tb := setTable(t, Config{Job: job, Dir: dir, Base: base}, n, func(i int, p *player) {
+		if i == 5 {
+			p.before = func(p *player, turn int, m wire.Message) (wire.Message, bool) {
+				if u, ok := m.(*wire.Update); ok {
+					for k := len(u.Data) / 2; k < len(u.Data); k++ {
+						u.Data[k] ^= 0xa5
+					}
+				}
+				return m, false
+			}
+		}
+	})
+	if err := tb.run(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(Config{Job: job, Dir: dir, Base: base, Hosts: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if len(tb.c.bombs.suspect) != n || len(c.bombs.suspect) != n || c.bombs.quiet != tb.c.bombs.quiet {
+		t.Fatalf("%d suspects before, %d after the restart", len(tb.c.bombs.suspect), len(c.bombs.suspect))
+	}
+	for d, s := range tb.c.bombs.suspect {
+		if got := c.bombs.suspect[c.devices[d.id]]; got != s || s.Rounds == 0 {
+			t.Errorf("%+v before, %+v after the restart", s, got)
+		}
+	}
+	if c.shardLimit() != job.Shard.Floor {
+		t.Error("the shards are as large again as if nothing had been")
+	}
+}
+
 // TestHostileBombsTogether: several bombers that take turns are found, and of a
 // thousand fleets hardly one loses an innocent device.
 func TestHostileBombsTogether(t *testing.T) {

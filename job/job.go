@@ -229,7 +229,8 @@ type Server struct {
 	Epsilon float64 `yaml:"epsilon"`
 }
 
-// Deadlines bounds each state of a round: none waits longer.
+// Deadlines bounds each state of a round: none waits longer. Behind Gather each
+// follows the fleet, between Min and the value given here.
 type Deadlines struct {
 	Gather  time.Duration `yaml:"gather"`  // default 30s
 	Key     time.Duration `yaml:"key"`     // default 30s
@@ -237,6 +238,10 @@ type Deadlines struct {
 	Collect time.Duration `yaml:"collect"` // default 5m; includes training
 	Confirm time.Duration `yaml:"confirm"` // default 30s
 	Unmask  time.Duration `yaml:"unmask"`  // default 30s
+	// Min is the least to which a state's deadline shrinks where the fleet answers
+	// sooner: a state may last three times what all but the slowest tenth needed in the
+	// last rounds. From the largest of the deadlines on they all stay. Default 10s.
+	Min time.Duration `yaml:"min"`
 	// Reconnect is how long a device whose connection broke is waited for
 	// before the round goes on without it, as long as others still work or the
 	// round needs it; where nobody else works, a tenth of the work so far. Default 5s.

@@ -79,7 +79,7 @@ func Default() Job {
 		Deadlines: Deadlines{
 			Gather: 30 * time.Second, Key: 30 * time.Second, Share: 30 * time.Second,
 			Collect: 5 * time.Minute, Confirm: 30 * time.Second, Unmask: 30 * time.Second,
-			Reconnect: 5 * time.Second, Enough: 0.9, Grace: 5 * time.Second,
+			Reconnect: 5 * time.Second, Enough: 0.9, Grace: 5 * time.Second, Min: 10 * time.Second,
 		},
 		Enrolment: Enrolment{Absent: 30 * 24 * time.Hour},
 	}
@@ -92,6 +92,9 @@ func (j Job) Derived() Job {
 	}
 	if j.Deadlines.Enough == 0 {
 		j.Deadlines.Enough = 0.9
+	}
+	if j.Deadlines.Min == 0 {
+		j.Deadlines.Min = 10 * time.Second
 	}
 	if j.Deadlines.Grace == 0 {
 		j.Deadlines.Grace = 5 * time.Second

@@ -142,7 +142,7 @@ func (j Job) Validate() error {
 	}{
 		{"gather", j.Deadlines.Gather}, {"key", j.Deadlines.Key}, {"share", j.Deadlines.Share},
 		{"collect", j.Deadlines.Collect}, {"confirm", j.Deadlines.Confirm}, {"unmask", j.Deadlines.Unmask},
-		{"reconnect", j.Deadlines.Reconnect}, {"grace", j.Deadlines.Grace},
+		{"min", j.Deadlines.Min}, {"reconnect", j.Deadlines.Reconnect}, {"grace", j.Deadlines.Grace},
 	} {
 		if d.v < time.Millisecond || d.v > 30*24*time.Hour {
 			return refuse("deadlines.%s is %v, must be in 1ms..720h", d.name, d.v)

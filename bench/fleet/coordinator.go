@@ -41,7 +41,7 @@ func coordinate(ctx context.Context, o options) error {
 	// Everything runs on one machine: a turn takes as long as all devices' work.
 	j.Deadlines = job.Deadlines{
 		Gather: 5 * time.Minute, Key: 10 * time.Minute, Share: 10 * time.Minute, Collect: 10 * time.Minute,
-		Confirm: 10 * time.Minute, Unmask: 10 * time.Minute, Reconnect: 5 * time.Second,
+		Confirm: 10 * time.Minute, Unmask: 10 * time.Minute, Min: 10 * time.Minute, Reconnect: 5 * time.Second,
 	}
 	if o.Profile != "" {
 		f, err := os.Create(o.Profile)

@@ -110,10 +110,11 @@ type (
 		Shard  int
 		Reason string
 	}
-	// Drop tells devices that the round goes on without them.
+	// Drop tells devices that the round goes on without them: they did not answer in
+	// the state.
 	Drop struct {
 		Devices []Device
-		Reason  string
+		State   State
 	}
 	// Reject tells a device that its message was not taken.
 	Reject struct {

@@ -222,7 +222,7 @@ func formatEffect(e Effect) string {
 	case FailShard:
 		return fmt.Sprintf("fail-shard %d: %s", e.Shard, e.Reason)
 	case Drop:
-		return fmt.Sprintf("drop %v: %s", e.Devices, e.Reason)
+		return fmt.Sprintf("drop %v: did not answer in %v", e.Devices, e.State)
 	case Reject:
 		return fmt.Sprintf("reject %d %v: %v", e.Device, e.Turn, e.Refusal)
 	case Release:

@@ -151,7 +151,7 @@ func (m *Machine) closeState(g *group) []Effect {
 		}
 	}
 	if len(dropped) > 0 {
-		effs = append(effs, Drop{dropped, fmt.Sprintf("did not answer in %v", g.state)})
+		effs = append(effs, Drop{dropped, g.state})
 	}
 	if g == &m.cohort {
 		if q := m.cfg.Limits[g.state].Quorum; g.answered < q {

@@ -165,3 +165,18 @@ func (s *Store) Strikes() (map[[32]byte]int, error) {
 	}
 	return out, rows.Err()
 }
+
+// KeepTrace keeps what is known of devices whose shards' sums left their range, in
+// whatever form the coordinator writes it; Trace returns it, "" where there is none.
+func (s *Store) KeepTrace(text string) error {
+	return s.tx(func(tx *sql.Tx) error { return setMeta(tx, "trace", text) })
+}
+
+// Trace is what KeepTrace kept.
+func (s *Store) Trace() (string, error) {
+	text, err := getMeta(s.db, "trace")
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", prefixed(err)
+	}
+	return text, nil
+}

@@ -256,6 +256,7 @@ func TestPoison(t *testing.T) {
 func TestFleetTrainsInPrograms(t *testing.T) {
 	cfg := config(t, 4)
 	cfg.Trainer = nil
+	cfg.Coordinator.Job.Deadlines.Gather = time.Minute // programs are compiled before a device is ready
 	cfg.Coordinator.Job.Wire.Uplink = "nf4"
 	r, err := play(t, cfg)
 	ok(t, err)
