@@ -17,7 +17,8 @@ type Contribution struct {
 	Lattice *quant.Lattice // of one unit's vector: dimension, clip norm, rotation
 	Count   dp.CountCode   // of the units within the clip norm; zero: not asked for
 	Steps   int            // local steps of each unit
-	Work    float64        // most that the training of all units may take, in Task.Work's units; 0: no limit
+	Work    float64        // most that the training of Units may take, in Task.Work's units; 0: no limit
+	Units   int            // most units that the job lets a device hold; 0: one
 	Task    Task           // the training; Steps, Columns, Batches, Work and Progress are filled in here
 
 	// Seed replaces the device's secret randomness; empty: crypto/rand. Only for
@@ -62,8 +63,19 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 	order := random(c.Seed, forBatches, c.Round)
 	t, steps := c.Task, int64(c.Steps)
 	t.Columns = data.Columns()
-	t.Steps, t.Work = c.Steps, c.Work/float64(max(1, len(units)))
+	// Not by how many are in: a refusal would tell of that.
+	t.Steps, t.Work = c.Steps, c.Work/float64(max(1, c.Units))
 	total := steps * int64(len(units))
+	if len(units) == 0 && len(data.units) > 0 && len(c.Seed) == 0 {
+		// What refuses a round must not do so for those alone who have a unit in it: one
+		// is trained, for nothing.
+		t.Batches, t.Progress = data.units[0].data.batches(order, c.Steps, t.Batch), func(int, int) {}
+		delta, err := trainer.Train(ctx, t)
+		clear(delta)
+		if err != nil && !failed(err) {
+			return nil, err
+		}
+	}
 	c.Progress(0, total)
 	for i, one := range units {
 		t.Batches = one.data.batches(order, c.Steps, t.Batch)
@@ -79,7 +91,7 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 			}
 			clear(delta)
 		}
-		if errors.Is(err, ErrDiverged) || errors.Is(err, wasm.ErrTrap) {
+		if err != nil && failed(err) {
 			c.Log.Warn("training came to nothing", "round", c.Round, "err", err)
 			if c.Failed != nil {
 				c.Failed(err)
@@ -93,3 +105,7 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 	}
 	return u.sum, nil
 }
+
+// failed tells whether training came to nothing, as it may for some data and not for
+// other.
+func failed(err error) bool { return errors.Is(err, ErrDiverged) || errors.Is(err, wasm.ErrTrap) }

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/task"
 )
@@ -250,5 +251,55 @@ func TestMutationClipPerDevice(t *testing.T) {
 	}
 	if got := norm2(mutant(1), mutant(1-2)); got <= lattice.B2() {
 		t.Errorf("clipping the device's sum moves it by %d: the check does not see the bug", got)
+	}
+}
+
+// limited is a trainer that does nothing beyond a limit of work, and notes what it
+// was allowed.
+type limited struct {
+	allowed []float64
+	refuse  bool
+}
+
+func (l *limited) Train(_ context.Context, t Task) ([]float32, error) {
+	l.allowed = append(l.allowed, t.Work)
+	if l.refuse {
+		return nil, checkWork(2, 1)
+	}
+	return make([]float32, len(t.Start)), nil
+}
+
+func (*limited) Close() error { return nil }
+
+// A coordinator chooses steps such that so many providers and no more are within an
+// owner's limit of work, and counts by the refusals how many each device holds, or
+// has in the round: what a device refuses does not depend on that.
+func TestHostileCountOfProviders(t *testing.T) {
+	scheme, err := quant.Lookup("nf4")
+	ok(t, err)
+	lattice, err := quant.NewLattice(scheme, 64, 1, [32]byte{})
+	ok(t, err)
+	b := tinyBase(t)
+	layout, err := model.NewLayout(b.Config, model.LoRA{RMax: 2, Alpha: 4}, len(testLabels))
+	ok(t, err)
+	kind, err := task.New(b, layout, 8)
+	ok(t, err)
+	contribute := func(l *limited, providers int, rate float64) error {
+		data, err := NewData(providersOf(providers), kind, 8, rate)
+		ok(t, err)
+		_, err = Contribute(t.Context(), l, data, Contribution{Round: 1, Lattice: lattice, Steps: 2, Work: 80, Units: 8,
+			Task: Task{Start: make([]float32, 64), Batch: 4, Sequence: 8}})
+		return err
+	}
+	for _, providers := range []int{1, 8} {
+		var l limited
+		ok(t, contribute(&l, providers, 1))
+		if len(l.allowed) != providers || l.allowed[0] != 10 {
+			t.Errorf("%d providers of at most 8 are allowed %v each, 80 in all", providers, l.allowed)
+		}
+		none := limited{refuse: true}
+		if err := contribute(&none, providers, 1e-12); !errors.As(err, new(*PolicyError)) {
+			t.Errorf("a device none of whose %d providers is in the round does not refuse what others refuse: %v", providers, err)
+		}
 	}
 }
