@@ -54,83 +54,107 @@ func (a *answer) Encode(e *dataset.Example, b Batch, row int) error {
 	if len(e.Answers) == 0 || e.Answers[0] == "" {
 		return fmt.Errorf("task: an example has no answer")
 	}
-	if err := a.encodeSource(e, b, row); err != nil {
-		return err
-	}
-	end := int32(a.config.T5.End)
-	written := a.tok.Encode(e.Answers[0])
-	written = append(written[:min(len(written), a.tokens-1)], end)
-	decoder, _ := b.Column(DecoderTokens)
-	labels, _ := b.Column(Labels)
-	weights, _ := b.Column(Weights)
-	at := row * a.tokens
-	for i := range a.tokens {
-		decoder.I32[at+i], labels.I32[at+i], weights.F32[at+i] = int32(a.config.PadTokenID), int32(a.config.PadTokenID), 0
-		if i < len(written) {
-			labels.I32[at+i], weights.F32[at+i] = written[i], 1
-		}
-		if i > 0 && i <= len(written) {
-			decoder.I32[at+i] = written[i-1]
-		}
-	}
-	decoder.I32[at] = int32(a.config.T5.Start)
-	return nil
+	return a.encode(e, b, row, a.tok.Encode(e.Answers[0]))
 }
 
-// encodeSource writes what the encoder reads.
-func (a *answer) encodeSource(e *dataset.Example, b Batch, row int) error {
-	tokens, boxes := make([]int32, 0, a.sequence), make([][4]int32, 0, a.sequence)
-	room := a.sequence - 1 // for the end
+func (a *answer) encode(e *dataset.Example, b Batch, row int, out []int32) error {
+	ids, boxes, err := a.read(e)
+	if err != nil {
+		return err
+	}
+	a.source(b, row, a.tok.Encode("question: "+e.Question+"  context: "), ids, boxes)
+	a.target(b, row, out)
+	return a.pixels(e, b, row)
+}
+
+// read gives the tokens of an example's words, with the box of each one's word; of its
+// text, and the whole page, where it has none.
+func (a *answer) read(e *dataset.Example) (ids []int32, boxes [][4]int32, err error) {
 	add := func(text string, box [4]int32) {
-		ids := a.tok.Encode(text)
-		for _, id := range ids[:min(len(ids), room-len(tokens))] {
-			tokens, boxes = append(tokens, id), append(boxes, box)
+		for _, id := range a.tok.Encode(text) {
+			ids, boxes = append(ids, id), append(boxes, box)
 		}
 	}
-	whole := a.scaled([4]uint16{0, 0, page, page})
-	add("question: "+e.Question+"  context: ", whole)
-	switch {
-	case len(e.Boxes) > 0 && len(e.Boxes) != len(e.Words):
-		return fmt.Errorf("task: an example has %d boxes for %d words", len(e.Boxes), len(e.Words))
-	case len(e.Words) == 0:
-		add(e.Text, whole)
+	if len(e.Boxes) > 0 && len(e.Boxes) != len(e.Words) {
+		return nil, nil, fmt.Errorf("task: an example has %d boxes for %d words", len(e.Boxes), len(e.Words))
+	}
+	if len(e.Words) == 0 {
+		add(e.Text, a.whole())
 	}
 	for i, word := range e.Words {
-		if len(tokens) == room {
-			break
+		if len(ids) >= a.sequence {
+			break // it is cut there at the latest
 		}
-		box := whole
+		box := a.whole()
 		if len(e.Boxes) > 0 {
 			for _, x := range e.Boxes[i] {
 				if x > page {
-					return fmt.Errorf("task: the box %v of word %d reaches beyond %d", e.Boxes[i], i, page)
+					return nil, nil, fmt.Errorf("task: the box %v of word %d reaches beyond %d", e.Boxes[i], i, page)
 				}
 			}
 			box = a.scaled(e.Boxes[i])
 		}
 		add(word, box)
 	}
-	tokens, boxes = append(tokens, int32(a.config.T5.End)), append(boxes, [4]int32{})
-	column, _ := b.Column(Tokens)
+	return ids, boxes, nil
+}
+
+// whole is the box of what stands nowhere: the prompt's.
+func (a *answer) whole() [4]int32 { return a.scaled([4]uint16{0, 0, page, page}) }
+
+// source writes what the encoder reads: the prompt, the document as far as there is
+// room, the end, padding.
+func (a *answer) source(b Batch, row int, prompt, ids []int32, boxes [][4]int32) {
+	tokens, _ := b.Column(Tokens)
 	places, placed := b.Column(Boxes)
+	room := a.sequence - 1 // for the end
+	prompt = prompt[:min(len(prompt), room)]
+	ids = ids[:min(len(ids), room-len(prompt))]
 	for i := range a.sequence {
-		id, box := int32(a.config.PadTokenID), [4]int32{}
-		if i < len(tokens) {
-			id, box = tokens[i], boxes[i]
+		id, box, at := int32(a.config.PadTokenID), [4]int32{}, i-len(prompt)
+		switch {
+		case at < 0:
+			id, box = prompt[i], a.whole()
+		case at < len(ids):
+			id, box = ids[at], boxes[at]
+		case at == len(ids):
+			id = int32(a.config.T5.End)
 		}
-		column.I32[row*a.sequence+i] = id
+		tokens.I32[row*a.sequence+i] = id
 		if placed {
 			copy(places.I32[4*(row*a.sequence+i):], box[:])
 		}
 	}
-	if patches, seen := b.Column(Patches); seen {
-		n := patches.Size()
-		if len(e.Pixels) != n {
-			return fmt.Errorf("task: an example has %d values of its page's patches, the base reads %d patches of %d",
-				len(e.Pixels), a.config.T5.Patches, a.config.T5.Patch)
+}
+
+// target writes what the decoder is to write, and reads: the same a place later.
+func (a *answer) target(b Batch, row int, out []int32) {
+	out = append(out[:min(len(out), a.tokens-1):min(len(out), a.tokens-1)], int32(a.config.T5.End))
+	decoder, labels, weights := b.Int32(DecoderTokens), b.Int32(Labels), b.Float32(Weights)
+	for i := range a.tokens {
+		at := row*a.tokens + i
+		decoder[at], labels[at], weights[at] = int32(a.config.PadTokenID), int32(a.config.PadTokenID), 0
+		if i < len(out) {
+			labels[at], weights[at] = out[i], 1
 		}
-		copy(patches.F32[row*n:], e.Pixels)
+		if i > 0 && i <= len(out) {
+			decoder[at] = out[i-1]
+		}
 	}
+	decoder[row*a.tokens] = int32(a.config.T5.Start)
+}
+
+func (a *answer) pixels(e *dataset.Example, b Batch, row int) error {
+	patches, seen := b.Column(Patches)
+	if !seen {
+		return nil
+	}
+	n := patches.Size()
+	if len(e.Pixels) != n {
+		return fmt.Errorf("task: an example has %d values of its page's patches, the base reads %d patches of %d",
+			len(e.Pixels), a.config.T5.Patches, a.config.T5.Patch)
+	}
+	copy(patches.F32[row*n:], e.Pixels)
 	return nil
 }
 

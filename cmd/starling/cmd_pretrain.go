@@ -53,6 +53,8 @@ func newPretrainCmd(a *app) *cobra.Command {
 		vocab     = 4096
 		seq       = 64
 		choice    engineFlags
+		kind      string
+		documents = defaultDocuments()
 		spec      = nn.DefaultPretrain(model.BERT(vocab, hidden, layers, heads, seq))
 	)
 	cmd := &cobra.Command{
@@ -65,7 +67,12 @@ Hugging Face layout: config.json, model.safetensors, tokenizer.json.
 --generated trains on generated text instead: that makes the default base.
 The same corpus, sizes and seed give the same files: training runs in a
 compiled program, which computes the same bits everywhere. An interrupted run
-leaves its state in --out; the same command goes on from there.`,
+leaves its state in --out; the same command goes on from there.
+
+--architecture t5 --generated makes a base that answers questions about documents
+(starling demo --task answer): a T5 that reads where words stand, trained on generated
+invoices of public providers to go on behind two tokens, to fill in what is masked,
+and to answer.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -73,6 +80,10 @@ leaves its state in --out; the same command goes on from there.`,
 				return usagef("--out is missing: the folder to write")
 			case generated == (len(corpus) > 0):
 				return usagef("give either --corpus FILE... or --generated")
+			case kind != "bert" && kind != "t5":
+				return usagef("--architecture is %.40q, want bert or t5", kind)
+			case kind == "t5" && !generated:
+				return usagef("--architecture t5 is trained on generated documents: give --generated")
 			}
 			text, fileErr := corpusText(corpus)
 			if generated {
@@ -91,7 +102,17 @@ leaves its state in --out; the same command goes on from there.`,
 			spec.StatePath = filepath.Join(out, pretrainState)
 			r := pretrainReport{Out: out, Engine: e.name, Steps: spec.Steps}
 			began := time.Now()
-			base, err := nn.MakeBase(cmd.Context(), spec, text, model.Format(format), trainProgress(a.Stderr, spec.Steps, &r))
+			var base *model.Base
+			if kind == "t5" {
+				if err := documents.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
+					return usageError{err}
+				}
+				documents.format, documents.Backend, documents.StatePath = model.Format(format), e.backend, spec.StatePath
+				r.Steps = documents.Steps
+				base, err = makeDocumentBase(cmd.Context(), documents, trainProgress(a.Stderr, documents.Steps, &r))
+			} else {
+				base, err = nn.MakeBase(cmd.Context(), spec, text, model.Format(format), trainProgress(a.Stderr, spec.Steps, &r))
+			}
 			if *fileErr != nil {
 				err = *fileErr
 			}
@@ -124,7 +145,9 @@ leaves its state in --out; the same command goes on from there.`,
 			}
 			r.SHA256, r.Seconds = model.BlobSHA256(blob), time.Since(began).Seconds()
 			if generated {
-				r.Generator = dataset.GeneratorVersion
+				if r.Generator = dataset.GeneratorVersion; kind == "t5" {
+					r.Generator = dataset.DocumentsVersion
+				}
 				if err := os.WriteFile(filepath.Join(out, "GENERATOR"), []byte(r.Generator+"\n"), 0o644); err != nil {
 					return err
 				}
@@ -140,6 +163,9 @@ leaves its state in --out; the same command goes on from there.`,
 	choice.add(f)
 	f.StringArrayVar(&corpus, "corpus", nil, "text file, one document a line (repeatable)")
 	f.BoolVar(&generated, "generated", false, "train on generated public text instead of a corpus")
+	f.StringVar(&kind, "architecture", "bert", "bert: an encoder; t5: an encoder with a decoder, for documents and answers")
+	f.IntVar(&documents.Answer, "answer", documents.Answer, "with --architecture t5: tokens that are written at most while training")
+	f.BoolVar(&documents.patches, "patches", false, "with --architecture t5: read the page's raster too")
 	f.StringVar(&out, "out", "", "folder to write")
 	f.StringVar(&format, "format", string(model.NF4), "how matrices are stored: nf4, bf16 or f32")
 	f.BoolVar(&packed, "packed", false, "with --format nf4: write the 4-bit codes themselves, an eighth of the size, which no other program reads")

@@ -1,0 +1,250 @@
+package dataset
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// DocumentsVersion names what Documents and PublicDocuments make: it changes whenever
+// a document for a seed does, and a base records it.
+const DocumentsVersion = "starling-documents/1"
+
+// Raster of a document: DocumentSide pixels a side, cut into DocumentPatches squares
+// of DocumentPatch values, row by row.
+const (
+	DocumentSide    = 32
+	patchSide       = 8
+	DocumentPatch   = patchSide * patchSide
+	DocumentPatches = (DocumentSide / patchSide) * (DocumentSide / patchSide)
+)
+
+// DocumentConfig says which part of the endless set of documents to make.
+type DocumentConfig struct {
+	Seed      uint64
+	Split     string // "train", "validation" or "test": splits share no provider
+	Clients   int    // how many clients; their names go to Example.User
+	PerClient int    // questions of each client, each about a document of its own
+	Providers int    // who send documents to one client, 0 means 4; each to one client only
+}
+
+// Documents makes invoices as a scanner reads them, each with a question about it:
+// words in reading order with their boxes, a small raster with the provider's logo, the
+// answer as it stands there. A provider has a layout, a logo and wordings of its own,
+// of twenty of each key. The same configuration gives the same set, and a client's
+// documents do not depend on how many clients there are.
+func Documents(cfg DocumentConfig) (*Set, error) {
+	split := slices.Index(splits, cfg.Split)
+	if cfg.Providers == 0 {
+		cfg.Providers = 4
+	}
+	switch {
+	case split < 0:
+		return nil, fmt.Errorf("dataset: documents: split is %q, want one of %q", cfg.Split, splits)
+	case cfg.Clients < 1 || cfg.PerClient < 1 || cfg.Providers < 1:
+		return nil, fmt.Errorf("dataset: documents: clients %d, questions per client %d and providers %d must all be at least 1",
+			cfg.Clients, cfg.PerClient, cfg.Providers)
+	case uint64(cfg.Clients) > maxProviders/uint64(cfg.Providers):
+		return nil, fmt.Errorf("dataset: documents: %d clients of %d providers are beyond the %d providers that can be named",
+			cfg.Clients, cfg.Providers, int64(maxProviders))
+	}
+	set := &Set{Name: "generated documents", Examples: make([]Example, 0, cfg.Clients*cfg.PerClient)}
+	for client := range cfg.Clients {
+		known := make([]*sender, cfg.Providers)
+		for k := range known {
+			known[k] = newSender(cfg.Seed, uint64(split), uint64(client*cfg.Providers+k))
+		}
+		rng := source(cfg.Seed, 0x17, uint64(split), uint64(client))
+		for range cfg.PerClient {
+			e := known[rng.IntN(len(known))].document(rng)
+			e.User = fmt.Sprintf("%s-%d", cfg.Split, client)
+			set.Examples = append(set.Examples, e)
+		}
+	}
+	return set, nil
+}
+
+// PublicDocuments is an endless sequence of documents of public providers, none of
+// whom sends one of Documents. They use the first half of the wordings.
+func PublicDocuments(seed uint64) iter.Seq[Example] {
+	return func(yield func(Example) bool) {
+		rng := source(seed, 0x18)
+		for i := uint64(0); ; i++ {
+			s := newSender(seed, publicSplit, i)
+			for range 2 {
+				if !yield(s.document(rng)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sender is a provider of documents: what stays the same from one to the next.
+type sender struct {
+	key    string
+	name   []string
+	labels []string // by key: what stands before its value
+	goods  []string
+	order  []int // of the keys down the page
+
+	left, value int // columns of labels and values
+	below       bool
+	right       bool // the head stands at the right
+	currency    string
+	decimal     string
+	prefix      string // of numbers
+	dateStyle   int
+	logo        uint32
+}
+
+func newSender(seed, split, n uint64) *sender {
+	rng := source(seed, 0x19, split, n)
+	t := trades[rng.IntN(len(trades))]
+	s := &sender{
+		key: properName(4*n + split), labels: make([]string, len(documentKeys)), order: rng.Perm(len(documentKeys) - 1),
+		left: 40 + 20*rng.IntN(10), below: rng.IntN(4) == 0, right: rng.IntN(2) == 0,
+		currency: pick(rng, []string{"EUR", "USD", "GBP", "$", "CHF"}), decimal: pick(rng, []string{".", ","}),
+		prefix: pick(rng, []string{"", "INV-", "R", "#", "A/"}), dateStyle: rng.IntN(4), logo: rng.Uint32(),
+		goods: choose(rng, t.goods[:publicGoods], 3),
+	}
+	s.value = s.left + 240 + 20*rng.IntN(8)
+	s.name = []string{title(s.key), title(pick(rng, t.suffix)), pick(rng, []string{"Ltd", "GmbH", "Inc", "SA", "LLC"})}
+	for k, key := range documentKeys {
+		of := key.labels
+		if split == publicSplit {
+			of = of[:len(of)/2]
+		}
+		s.labels[k] = pick(rng, of)
+	}
+	return s
+}
+
+func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// Sizes of a page's type, in thousandths of it.
+const (
+	letterWidth = 14
+	lineHeight  = 44
+	wordGap     = 12
+)
+
+// page is a document under construction.
+type page struct {
+	words []string
+	boxes [][4]uint16
+}
+
+// write puts words in a line.
+func (p *page) write(x, y int, words ...string) {
+	for _, w := range words {
+		end := x + letterWidth*len(w)
+		p.words = append(p.words, w)
+		p.boxes = append(p.boxes, [4]uint16{uint16(min(x, 1000)), uint16(min(y, 1000)), uint16(min(end, 1000)), uint16(min(y+lineHeight*3/4, 1000))})
+		x = end + wordGap
+	}
+}
+
+// document writes one, and asks something about it.
+func (s *sender) document(rng *rand.Rand) Example {
+	values := make([][]string, len(documentKeys))
+	day, month, year := 1+rng.IntN(28), 1+rng.IntN(12), 2019+rng.IntN(8)
+	amount := 100 + rng.IntN(99900)
+	values[keyNumber] = []string{s.prefix + strconv.Itoa(1000+rng.IntN(99000))}
+	values[keyDate] = s.date(day, month, year)
+	values[keyDue] = s.date(1+rng.IntN(28), month%12+1, year+month/12)
+	values[keyCustomer] = []string{title(properName(rng.Uint64N(8000))), title(properName(rng.Uint64N(8000)))}
+	values[keyTotal] = []string{s.currency, s.money(amount)}
+	values[keySender] = s.name
+
+	var p page
+	head := 40
+	if s.right {
+		head = 480
+	}
+	p.write(head, 40, s.name...)
+	y := 150
+	for _, k := range s.order {
+		if k == keyTotal {
+			continue
+		}
+		y = s.pair(&p, k, values[k], y)
+	}
+	rest := amount
+	for range 1 + rng.IntN(2) {
+		part := 1 + rng.IntN(rest)
+		rest = max(1, rest-part)
+		p.write(s.left, y, strings.Fields(pick(rng, s.goods))...)
+		p.write(760, y, s.money(part))
+		y += lineHeight
+	}
+	s.pair(&p, keyTotal, values[keyTotal], y+lineHeight/2)
+
+	k := rng.IntN(len(documentKeys))
+	key := documentKeys[k]
+	question := fmt.Sprintf(pick(rng, questionForms), pick(rng, key.asked))
+	return Example{Text: strings.Join(p.words, " "), Words: p.words, Boxes: p.boxes, Provider: s.key,
+		Question: question, Answers: []string{strings.Join(values[k], " ")}, Pixels: s.raster(&p)}
+}
+
+// pair writes a key with its value, beside it or below, and returns the next line.
+func (s *sender) pair(p *page, k int, value []string, y int) int {
+	p.write(s.left, y, strings.Fields(s.labels[k])...)
+	if s.below {
+		p.write(s.left, y+lineHeight, value...)
+		return y + 2*lineHeight
+	}
+	p.write(s.value, y, value...)
+	return y + lineHeight
+}
+
+func (s *sender) money(cents int) string {
+	return fmt.Sprintf("%d%s%02d", cents/100, s.decimal, cents%100)
+}
+
+func (s *sender) date(day, month, year int) []string {
+	switch s.dateStyle {
+	case 0:
+		return []string{fmt.Sprintf("%02d.%02d.%d", day, month, year)}
+	case 1:
+		return []string{fmt.Sprintf("%d-%02d-%02d", year, month, day)}
+	case 2:
+		return []string{fmt.Sprintf("%02d/%02d/%d", month, day, year)}
+	}
+	return []string{strconv.Itoa(day), monthNames[month-1], strconv.Itoa(year)}
+}
+
+// raster draws the page: words as grey bars, the logo, a provider's own, opposite to
+// its name.
+func (s *sender) raster(p *page) []float32 {
+	var pixels [DocumentSide][DocumentSide]float32
+	at := func(x uint16) int { return min(DocumentSide-1, int(x)*DocumentSide/1000) }
+	for _, b := range p.boxes {
+		for y := at(b[1]); y <= at(b[3]); y++ {
+			for x := at(b[0]); x <= at(b[2]); x++ {
+				pixels[y][x] = 0.5
+			}
+		}
+	}
+	left := DocumentSide - 9
+	if s.right {
+		left = 1
+	}
+	for i := range 32 {
+		if s.logo>>i&1 == 1 {
+			pixels[i/8][left+i%8] = 1
+		}
+	}
+	out := make([]float32, 0, DocumentSide*DocumentSide)
+	for y := 0; y < DocumentSide; y += patchSide {
+		for x := 0; x < DocumentSide; x += patchSide {
+			for row := range patchSide {
+				out = append(out, pixels[y+row][x:x+patchSide]...)
+			}
+		}
+	}
+	return out
+}

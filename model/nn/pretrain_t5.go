@@ -1,0 +1,289 @@
+package nn
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gomlx/compute"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
+)
+
+// T5Spec describes pretraining of a base that writes text: full fine-tuning, with the
+// step that devices have, of a base that starts at random. Optimizer: AdamW with linear
+// warm-up over a twentieth of the steps and linear decay to zero.
+type T5Spec struct {
+	Config       model.Config
+	Batch        int // examples of a step
+	Seq          int // tokens of a document
+	Answer       int // tokens that are written
+	Steps        int
+	LearningRate float64 // peak
+	Seed         uint64  // of initialisation and of what is drawn; public
+
+	StatePath string          // as PretrainSpec's
+	Backend   compute.Backend // as PretrainSpec's
+	Source    string          // names what Draw draws from: a state of another source is not gone on from
+}
+
+// method is what pretraining trains.
+func (s T5Spec) method() model.Method {
+	return model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull, Task: model.TaskAnswer, Answer: s.Answer}
+}
+
+// Layout is that of what the step trains and of the columns that Draw fills.
+func (s T5Spec) Layout() (*model.Layout, error) { return s.step().Layout() }
+
+func (s T5Spec) step() StepSpec {
+	return StepSpec{Config: s.Config, LoRA: s.method(), Batch: s.Batch, Seq: s.Seq, Optimizer: AdamW, Smooth: s.Backend == nil}
+}
+
+// Draw fills a batch: of a step from 0, with a generator of its own, done of the steps
+// behind it.
+type Draw func(step int, rng *rand.Rand, done float64, b task.Batch) error
+
+// PretrainT5 trains and returns the tensors. The same inputs give the same tensors on
+// one kind of processor, interrupted or not. It checks ctx between steps.
+func PretrainT5(ctx context.Context, s T5Spec, draw Draw, progress Progress) ([]model.Tensor, error) {
+	lay, err := s.Layout()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case s.Steps < 1 || s.Steps > 1e7:
+		return nil, fmt.Errorf("nn: pretraining steps is %d, want 1..1e7", s.Steps)
+	case !(s.LearningRate > 0 && s.LearningRate < 1):
+		return nil, fmt.Errorf("nn: pretraining learning rate is %v, want within (0, 1)", s.LearningRate)
+	}
+	columns, err := task.Columns(lay, s.Seq)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := compile(s.Backend, "pretrain-t5", s.step().Build)
+	if err != nil {
+		return nil, err
+	}
+	r := &t5Pretraining{spec: s, layout: lay, prog: prog, state: map[string]compute.Buffer{}, frozen: map[string]compute.Buffer{}, last: time.Now()}
+	done, err := r.begin()
+	if err != nil {
+		return nil, err
+	}
+	batch := task.NewBatch(columns, s.Batch)
+	for i := done; i < s.Steps; i++ {
+		if err := ctx.Err(); err != nil {
+			if i > done {
+				err = errors.Join(err, r.save(i, true))
+			}
+			return nil, err
+		}
+		if err := draw(i, rand.New(rand.NewPCG(s.Seed, uint64(i))), float64(i)/float64(s.Steps), batch); err != nil {
+			return nil, err
+		}
+		inputs := map[string]any{LearningRateName: []float32{s.rate(i)}, StepName: []float32{float32(i + 1)}}
+		for _, v := range batch {
+			if inputs[v.Name] = v.I32; v.Type == task.F32 {
+				inputs[v.Name] = v.F32
+			}
+		}
+		loss, err := prog.advance(r.state, r.frozen, inputs)
+		if err != nil {
+			return nil, err
+		}
+		if loss-loss != 0 {
+			return nil, fmt.Errorf("nn: the loss of step %d is %v: pretraining diverged, a lower learning rate may not", i+1, loss)
+		}
+		if progress != nil {
+			progress(i+1, loss)
+		}
+		if err := r.save(i+1, i+1 == s.Steps); err != nil {
+			return nil, err
+		}
+	}
+	return r.finish()
+}
+
+func (s T5Spec) rate(i int) float32 {
+	warm := max(1, s.Steps/20)
+	up := float64(i+1) / float64(warm)
+	down := float64(s.Steps-i) / float64(max(1, s.Steps-warm))
+	return float32(s.LearningRate * math.Min(1, math.Min(up, down)))
+}
+
+// initial is T5's initialisation (transformers' T5PreTrainedModel), each tensor from a
+// generator of its own.
+func (s T5Spec) initial(t model.TensorSpec, n int) []float32 {
+	c := s.Config
+	h := float64(c.HiddenSize)
+	std, mean := 1/math.Sqrt(h), 0.0
+	switch {
+	case strings.HasSuffix(t.Name, ".bias"):
+		std = 0
+	case len(t.Shape) == 1:
+		std, mean = 0, 1
+	case t.Name == model.T5Shared:
+		std = 1
+	case strings.HasPrefix(t.Name, "spatial_embedding.") && strings.HasSuffix(t.Name, "position_embeddings.weight"):
+		std = 0.1
+	case strings.HasSuffix(t.Name, "Attention.q.weight"):
+		std = 1 / math.Sqrt(h*float64(c.T5.KeySize))
+	case strings.HasSuffix(t.Name, ".o.weight"):
+		std = 1 / math.Sqrt(float64(c.InnerSize()))
+	case strings.HasSuffix(t.Name, ".wo.weight"):
+		std = 1 / math.Sqrt(float64(c.IntermediateSize))
+	case t.Name == model.T5PatchMatcher+".weight":
+		std = 1 / math.Sqrt(float64(c.T5.Patch))
+	}
+	rng := rand.New(rand.NewPCG(s.Seed^0x7435, uint64(n)))
+	v := make([]float32, model.Elements(t.Shape))
+	for i := range v {
+		v[i] = float32(mean + std*rng.NormFloat64())
+	}
+	return v
+}
+
+// t5Pretraining is a run: the differences from the start and their moments.
+type t5Pretraining struct {
+	spec   T5Spec
+	layout *model.Layout
+	prog   *program
+	start  []model.Tensor
+	state  map[string]compute.Buffer
+	frozen map[string]compute.Buffer
+	last   time.Time // of the state's writing
+}
+
+// begin sets the start, and the state to zero or to what an interrupted run left after
+// so many steps.
+func (r *t5Pretraining) begin() (done int, err error) {
+	values := map[string][]float32{}
+	for i, t := range r.spec.Config.BaseTensors() {
+		v := r.spec.initial(t, i)
+		r.start = append(r.start, model.Tensor{Name: t.Name, Shape: t.Shape, Data: v})
+		values[t.Name] = v
+	}
+	left, done, err := r.load()
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range r.prog.params {
+		if p.Role == Input {
+			continue
+		}
+		to, v := r.frozen, values[p.Name]
+		if p.Role == State {
+			if to, v = r.state, left[p.Name]; v == nil {
+				v = make([]float32, model.Elements(p.Shape))
+			}
+		}
+		if to[p.Name], err = r.prog.buffer(p, v); err != nil {
+			return 0, err
+		}
+	}
+	return done, nil
+}
+
+func (r *t5Pretraining) fingerprint() string {
+	s := r.spec
+	s.Backend, s.StatePath = nil, ""
+	sum := sha256.Sum256(fmt.Appendf(nil, "starling T5 pretraining 1\n%+v\n", s))
+	return hex.EncodeToString(sum[:])
+}
+
+// load reads the state of an interrupted run; a state of other settings is left alone
+// and reported.
+func (r *t5Pretraining) load() (map[string][]float32, int, error) {
+	if r.spec.StatePath == "" {
+		return nil, 0, nil
+	}
+	fail := func(err error) (map[string][]float32, int, error) {
+		return nil, 0, fmt.Errorf("nn: state of an interrupted pretraining %s: %w; remove it to begin anew", r.spec.StatePath, err)
+	}
+	data, err := os.ReadFile(r.spec.StatePath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return fail(err)
+	}
+	st, err := model.ParseSafeTensors(data)
+	if err != nil {
+		return fail(err)
+	}
+	if st.Metadata["fingerprint"] != r.fingerprint() {
+		return fail(errors.New("it is of other settings"))
+	}
+	done, err := strconv.Atoi(st.Metadata["steps"])
+	if err != nil || done < 1 || done > r.spec.Steps {
+		return fail(fmt.Errorf("steps is %q, want 1..%d", st.Metadata["steps"], r.spec.Steps))
+	}
+	values := map[string][]float32{}
+	for _, p := range r.prog.params {
+		if p.Role != State {
+			continue
+		}
+		t, err := st.Tensor(p.Name)
+		if err == nil && len(t.Data) != model.Elements(p.Shape) {
+			err = fmt.Errorf("tensor %q has %d values, want %d", p.Name, len(t.Data), model.Elements(p.Shape))
+		}
+		if err != nil {
+			return fail(err)
+		}
+		values[p.Name] = t.Data
+	}
+	return values, done, nil
+}
+
+// save writes the state after a number of steps if it is time to, or at once.
+func (r *t5Pretraining) save(steps int, now bool) error {
+	if r.spec.StatePath == "" || !now && time.Since(r.last) < savePeriod {
+		return nil
+	}
+	r.last = time.Now()
+	st := &model.SafeTensors{Metadata: map[string]string{"fingerprint": r.fingerprint(), "steps": strconv.Itoa(steps)}}
+	for _, p := range r.prog.params {
+		if p.Role != State {
+			continue
+		}
+		v, err := floats(r.state[p.Name], model.Elements(p.Shape))
+		if err == nil {
+			err = st.Add(p.Name, "F32", p.Shape, v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	data, err := st.Encode()
+	if err != nil {
+		return err
+	}
+	if err := model.WriteFiles(filepath.Dir(r.spec.StatePath), map[string][]byte{filepath.Base(r.spec.StatePath): data}); err != nil {
+		return fmt.Errorf("nn: pretraining's state: %w", err)
+	}
+	return nil
+}
+
+// finish adds the differences to the start.
+func (r *t5Pretraining) finish() ([]model.Tensor, error) {
+	for _, t := range r.start {
+		v, err := floats(r.state[t.Name+model.DeltaSuffix], len(t.Data))
+		if err != nil {
+			return nil, err
+		}
+		for i, d := range v {
+			t.Data[i] += d
+		}
+	}
+	return r.start, nil
+}

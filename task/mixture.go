@@ -1,0 +1,163 @@
+package task
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// Mixture is what a base for documents is pretrained on. A T5 this small does not learn
+// to copy from answers alone: it first learns to go on behind two tokens that it is
+// given, then to answer. Beside that it learns where words stand (Wang et al. 2023 on
+// federated document question answering, TM, LM and TLM, after UDOP, Tang et al. 2023):
+// masked tokens from their places, places from tokens, and both.
+type Mixture struct {
+	*answer
+	special map[string]int32
+}
+
+// Special tokens of a Mixture.
+const (
+	maskText, maskLayout, maskBoth = 4, 3, 2 // most masked tokens of an example
+	locations                      = 501     // of a coordinate: round(500 c)
+)
+
+// MixtureTokens lists the special tokens that a Mixture's tokenizer must have.
+func MixtureTokens() []string {
+	var out []string
+	for i := range maskText {
+		out = append(out, fmt.Sprintf("<text_%d>", i))
+	}
+	for i := range maskLayout {
+		out = append(out, fmt.Sprintf("<layout_%d>", i), fmt.Sprintf("</layout_%d>", i))
+	}
+	for i := range maskBoth {
+		out = append(out, fmt.Sprintf("<text_layout_%d>", i))
+	}
+	for i := range locations {
+		out = append(out, fmt.Sprintf("<loc_%d>", i))
+	}
+	return out
+}
+
+// NewMixture is the mixture over a layout whose task is answer. The tokenizer has
+// MixtureTokens as its last pieces.
+func NewMixture(l *model.Layout, tok tokenizer.Tokenizer, sequence int) (*Mixture, error) {
+	if l.LoRA.Task != model.TaskAnswer {
+		return nil, fmt.Errorf("task: the mixture is for a base that writes text, not for task %s", l.LoRA.Task)
+	}
+	m := &Mixture{newAnswer(answerColumns(l, sequence), tok, l, sequence), map[string]int32{}}
+	names := MixtureTokens()
+	for i, name := range names {
+		id := int32(tok.VocabSize() - len(names) + i)
+		if id < 0 || tok.Piece(id) != name {
+			return nil, fmt.Errorf("task: the tokenizer lacks %s, which the mixture reads and writes", name)
+		}
+		m.special[name] = id
+	}
+	return m, nil
+}
+
+// Draw writes a row about a document: what of, the generator decides, with ever more
+// questions as done goes from 0 to 1.
+func (m *Mixture) Draw(rng *rand.Rand, done float64, e *dataset.Example, b Batch, row int) error {
+	questions := 0.1
+	if done > 0.45 {
+		questions = 0.7
+	}
+	x := rng.Float64()
+	if x < questions {
+		return m.Encode(e, b, row)
+	}
+	ids, boxes, err := m.read(e)
+	if err != nil {
+		return err
+	}
+	if err := m.pixels(e, b, row); err != nil {
+		return err
+	}
+	const prompt = 10 // tokens that a task's prompt takes at most
+	n := min(len(ids), m.sequence-1-prompt)
+	ids, boxes = ids[:max(0, n)], boxes[:max(0, n)]
+	switch x = (x - questions) / (1 - questions); {
+	case n < 8, x < 0.7:
+		m.cue(rng, ids, boxes, b, row)
+	case x < 0.8:
+		m.masked(rng, ids, boxes, b, row, maskText, 0.5, m.text)
+	case x < 0.9:
+		m.masked(rng, ids, boxes, b, row, maskLayout, 0.75, m.layout)
+	default:
+		m.masked(rng, ids, boxes, b, row, maskBoth, 0.15, m.both)
+	}
+	return nil
+}
+
+// cue gives two neighbours of the document and asks for what follows them.
+func (m *Mixture) cue(rng *rand.Rand, ids []int32, boxes [][4]int32, b Batch, row int) {
+	at := 0
+	if len(ids) > 3 {
+		at = rng.IntN(len(ids) - 3)
+	}
+	given := ids[at:min(at+2, len(ids))]
+	prompt := append(m.tok.Encode("continue: "), given...)
+	m.source(b, row, append(prompt, m.tok.Encode("context: ")...), ids, boxes)
+	m.target(b, row, ids[at+len(given):])
+}
+
+// masked picks up to most tokens, each with the probability share, and lets mask
+// rewrite each in its place and say what is written of it.
+func (m *Mixture) masked(rng *rand.Rand, ids []int32, boxes [][4]int32, b Batch, row, most int, share float64,
+	mask func(l int, id int32, box [4]int32) (in []int32, at [][4]int32, out []int32)) {
+	picked := map[int]bool{}
+	for _, i := range rng.Perm(len(ids)) {
+		if len(picked) < most && rng.Float64() < share {
+			picked[i] = true
+		}
+	}
+	var in, out []int32
+	var places [][4]int32
+	l := 0
+	for i, id := range ids {
+		if !picked[i] {
+			in, places = append(in, id), append(places, boxes[i])
+			continue
+		}
+		x, at, y := mask(l, id, boxes[i])
+		in, places, out = append(in, x...), append(places, at...), append(out, y...)
+		l++
+	}
+	m.source(b, row, m.tok.Encode("fill in: "), in, places)
+	m.target(b, row, out)
+}
+
+func (m *Mixture) id(format string, l int) int32 { return m.special[fmt.Sprintf(format, l)] }
+
+// place is a box in four tokens.
+func (m *Mixture) place(box [4]int32) (out []int32) {
+	most := max(1, m.config.T5.Boxes-1)
+	for _, x := range box {
+		out = append(out, m.id("<loc_%d>", (int(x)*(locations-1)+most/2)/most))
+	}
+	return out
+}
+
+// text is TM: <text_l> and t's place give <text_l> t.
+func (m *Mixture) text(l int, id int32, box [4]int32) ([]int32, [][4]int32, []int32) {
+	s := m.id("<text_%d>", l)
+	return append([]int32{s}, m.place(box)...), make([][4]int32, 5), []int32{s, id}
+}
+
+// layout is LM: <layout_l> t </layout_l> nowhere gives <layout_l> and t's place.
+func (m *Mixture) layout(l int, id int32, box [4]int32) ([]int32, [][4]int32, []int32) {
+	s := m.id("<layout_%d>", l)
+	return []int32{s, id, m.id("</layout_%d>", l)}, make([][4]int32, 3), append([]int32{s}, m.place(box)...)
+}
+
+// both is TLM: <text_layout_l> nowhere gives <text_layout_l> t and t's place.
+func (m *Mixture) both(l int, id int32, box [4]int32) ([]int32, [][4]int32, []int32) {
+	s := m.id("<text_layout_%d>", l)
+	return []int32{s}, make([][4]int32, 1), append([]int32{s, id}, m.place(box)...)
+}
