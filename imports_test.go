@@ -31,7 +31,8 @@ coordinator/internal/origin:
 coordinator/internal/socket: internal/wire
 coordinator/optimizer:
 coordinator/round:
-coordinator/server: coordinator coordinator/internal/... coordinator/store dp internal/durable internal/wire model
+coordinator/server: coordinator coordinator/internal/... coordinator/store dp internal/durable internal/qrcode internal/wire
+    model
 coordinator/store: dp model
 dataset:
 dp: internal/l2
@@ -42,6 +43,7 @@ internal/contract: dp internal/wire model quant secagg
 internal/durable:
 internal/l2:
 internal/pipes:
+internal/qrcode:
 internal/sim: coordinator coordinator/server dataset edge internal/wire job model model/nn
 internal/tiny: model tokenizer
 internal/uniform:
@@ -69,7 +71,7 @@ wasm/compiler/...: nf4 wasm wasm/compiler/...
 wasm/kernel: nf4
 wasm/kernel/asm:
 web:
-web/typescript: coordinator edge
+web/typescript: coordinator coordinator/server coordinator/store edge
 xla:
 `)
 

@@ -24,7 +24,7 @@ import (
 type serveFlags struct {
 	job, dir, listen, url, validation, test string
 	admin                                   string
-	tls, verbose, everyRank                 bool
+	tls, verbose, everyRank, qr             bool
 	linger                                  time.Duration
 	columns                                 dataset.Columns // of the public files
 }
@@ -58,6 +58,7 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	columnFlags(cmd.Flags(), &f.columns)
 	cmd.Flags().BoolVar(&f.everyRank, "test-every-rank", false, "score --test at every rank, not only at the one that validation chose")
 	cmd.Flags().DurationVar(&f.linger, "linger", 3*time.Second, "how long devices may still ask after the job's end")
+	cmd.Flags().BoolVar(&f.qr, "qr", false, "draw the join page's address as a QR code even where a terminal would not show it, or only this machine reaches it")
 	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "log sessions and states to standard error")
 	return cmd
 }
@@ -180,6 +181,8 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, s *ser
 	}
 	fmt.Fprintf(a.Stderr, "listening on %s\njoin with: starling join %s --data FILE\nor open %s/#%s in a browser\n",
 		endpoint.Listener.Addr(), token, token.URL, token)
+	link, local := s.JoinLink()
+	printQR(a.Stderr, link, local, f.qr)
 	operator, err := server.Listen(f.admin, f.dir, false)
 	if errors.Is(err, server.ErrPlain) {
 		operator, err = server.Listen(f.admin, f.dir, true)

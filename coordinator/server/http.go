@@ -104,6 +104,16 @@ func (s *Server) isOurs(host string) bool {
 	return known
 }
 
+// isLocal reports whether an address means the machine of whoever reads it.
+func isLocal(baseURL string) bool {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
 // answersTo notes a name by which devices reach us.
 func (s *Server) answersTo(baseURL string) {
 	if u, err := url.Parse(baseURL); err == nil && u.Hostname() != "" {

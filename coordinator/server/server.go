@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/internal/socket"
@@ -43,7 +44,15 @@ type Server struct {
 	sockets    *sockets // connections of all listeners for devices
 	about      func() ([]byte, error)
 	adminToken string
-	names      sync.Map // by which devices reach us
+	names      sync.Map     // by which devices reach us
+	link       atomic.Value // joinLink
+}
+
+// joinLink is the join page's address with a token behind the #: a browser sends it
+// to nobody.
+type joinLink struct {
+	address string
+	local   bool // only this machine reaches it
 }
 
 // New serves c, before its first session. The coordinator stays the caller's to run
@@ -74,7 +83,16 @@ func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 // is one of ours from then on.
 func (s *Server) Token(baseURL string, pin []byte) wire.Token {
 	s.answersTo(baseURL)
-	return s.c.Token(baseURL, pin)
+	t := s.c.Token(baseURL, pin)
+	s.link.Store(joinLink{t.URL + "/#" + t.String(), isLocal(baseURL)})
+	return t
+}
+
+// JoinLink is the address of the join page for the last Token, empty before; local:
+// only this machine reaches it.
+func (s *Server) JoinLink() (address string, local bool) {
+	l, _ := s.link.Load().(joinLink)
+	return l.address, l.local
 }
 
 // AdminToken is what the dashboard asks the operator for: 64 hexadecimal digits,
