@@ -238,6 +238,9 @@ func (c *Coordinator) resume() error {
 	if err := errors.Join(c.resumeTrace(), c.musterFleet()); err != nil {
 		return err
 	}
+	if err := c.recall(); err != nil {
+		return err
+	}
 	if m, err := c.Masking(); err == nil {
 		c.log.Info("masking", "shards", m.Shards, "shard", m.Shard, "threshold", m.Threshold,
 			"log2_breach_shard", m.Breach, "log2_breach_round", m.BreachRound, "log2_breach_job", m.BreachJob)
@@ -362,6 +365,10 @@ func (c *Coordinator) checkpointDir() string { return filepath.Join(c.cfg.Dir, "
 
 // Ledger is the privacy ledger, verified.
 func (c *Coordinator) Ledger() (store.Ledger, error) { return c.store.Ledger() }
+
+// Fleet opens the operator's hand on the devices; the caller closes it. What it
+// changes is minded before the next round.
+func (c *Coordinator) Fleet() (*store.Fleet, error) { return store.OpenFleet(c.cfg.Dir) }
 
 // Log takes what is logged beside the engine; the dashboard shows it, too.
 func (c *Coordinator) Log() *slog.Logger { return c.log }

@@ -80,7 +80,7 @@ func (c *Coordinator) evaluated(ev evaluatedEvent) {
 		return
 	}
 	c.status.Validation, c.status.ValidationRound = ev.accuracy, int(ev.m.version)
-	c.watch.measured(int(ev.m.version), ev.accuracy)
+	c.measured(int(ev.m.version), ev.accuracy)
 	c.publish()
 	if next := c.measuring.next; next != nil {
 		c.measuring.next = nil
@@ -110,7 +110,7 @@ func (c *Coordinator) finalEvaluation(ctx context.Context) error {
 		return err
 	}
 	c.status.Validation, c.status.ValidationRound = accuracy, int(c.core.version)
-	c.watch.measured(int(c.core.version), accuracy)
+	c.measured(int(c.core.version), accuracy)
 	best := accuracy[0]
 	for _, v := range accuracy {
 		if v.Accuracy > best.Accuracy {

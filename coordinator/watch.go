@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/coordinator/store"
 )
 
 // Overview is what changes all the time on the operator's dashboard: where the
@@ -45,7 +47,7 @@ type Occurrence struct {
 }
 
 const (
-	maxRecords     = 2000
+	maxRecords     = store.MaxHistory
 	maxOccurrences = 200
 	maxWatchers    = 16
 )
@@ -56,8 +58,9 @@ type watch struct {
 
 	mu      sync.Mutex
 	view    Overview      // by mu
-	rounds  []RoundRecord // by mu: over since this process began, oldest first; the last maxRecords
+	rounds  []RoundRecord // by mu: that are over, oldest first; the last maxRecords
 	made    int           // by mu: changes of rounds
+	stamps  []int         // by mu: of each of rounds, what made was with its last change
 	began   Traffic       // by mu: when the round began
 	changed chan struct{} // by mu: closed at the next change
 
@@ -69,7 +72,7 @@ func newWatch() *watch { return &watch{changed: make(chan struct{})} }
 // News is what a dashboard lacks.
 type News struct {
 	Overview Overview
-	Rounds   []RoundRecord // all that are kept, where any has changed; else nil
+	Rounds   []RoundRecord // those that are new or have changed since the last News; a record is known by its Attempt
 	Lines    []Occurrence  // of the log, since the last News
 }
 
@@ -98,14 +101,18 @@ func (f *Follower) News() (News, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := News{Overview: w.view}
-	if w.made != f.rounds {
-		n.Rounds, f.rounds = slices.Clone(w.rounds), w.made // accuracies come later
+	for i, stamp := range w.stamps { // accuracies come later
+		if stamp > f.rounds {
+			n.Rounds = append(n.Rounds, w.rounds[i])
+		}
 	}
+	f.rounds = w.made
 	n.Lines, f.lines = w.log.after(f.lines)
 	return n, w.changed
 }
 
-// Rounds are the attempts that are over since this process began, the last 2000.
+// Rounds are the attempts that are over, the last 2000, those of earlier processes
+// included.
 func (c *Coordinator) Rounds() []RoundRecord {
 	c.watch.mu.Lock()
 	defer c.watch.mu.Unlock()
@@ -188,20 +195,58 @@ func (c *Coordinator) record(r *running, released bool, reason string) {
 		w.began = now
 		if len(w.rounds) >= maxRecords {
 			w.rounds = slices.Delete(w.rounds, 0, len(w.rounds)-maxRecords+1)
+			w.stamps = slices.Delete(w.stamps, 0, len(w.stamps)-maxRecords+1)
 		}
-		w.rounds = append(w.rounds, rec)
 		w.made++
+		w.rounds, w.stamps = append(w.rounds, rec), append(w.stamps, w.made)
 	})
+	c.remember(rec)
+}
+
+// remember keeps a record over restarts. A round that cannot be remembered is
+// committed all the same.
+func (c *Coordinator) remember(rec RoundRecord) {
+	b, err := json.Marshal(rec)
+	if err == nil {
+		err = c.store.Remember(rec.Attempt, b)
+	}
+	if err != nil {
+		c.log.Error("the round is not remembered over a restart", "round", rec.Attempt, "error", err)
+	}
+}
+
+// recall takes in what earlier processes remembered.
+func (c *Coordinator) recall() error {
+	lines, err := c.store.History()
+	if err != nil {
+		return err
+	}
+	for _, b := range lines {
+		var rec RoundRecord
+		if err := json.Unmarshal(b, &rec); err != nil {
+			c.log.Error("a remembered round cannot be read", "error", err)
+			continue
+		}
+		c.watch.made++
+		c.watch.rounds, c.watch.stamps = append(c.watch.rounds, rec), append(c.watch.stamps, c.watch.made)
+	}
+	return nil
 }
 
 // measured notes a version's accuracy beside its round.
-func (w *watch) measured(version int, accuracy []RankAccuracy) {
+func (c *Coordinator) measured(version int, accuracy []RankAccuracy) {
+	w := c.watch
+	var changed []RoundRecord
 	w.tell(func() {
 		for i := range w.rounds {
 			if w.rounds[i].Released && w.rounds[i].Round == version {
-				w.rounds[i].Accuracy = accuracy
 				w.made++
+				w.rounds[i].Accuracy, w.stamps[i] = accuracy, w.made
+				changed = append(changed, w.rounds[i])
 			}
 		}
 	})
+	for _, rec := range changed {
+		c.remember(rec)
+	}
 }

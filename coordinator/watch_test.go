@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -78,4 +79,39 @@ func TestCohortMap(t *testing.T) {
 	m.Step(round.Stored{Shard: round.Whole})
 	answer(round.Unmasking, 1)
 	shows(StandingDropped, StandingRevealed, StandingMasked, StandingAway)
+}
+
+// TestHistoryOutlivesTheProcess: what a dashboard shows of rounds that are over, it
+// shows after a restart, accuracies that came later included.
+func TestHistoryOutlivesTheProcess(t *testing.T) {
+	cfg := Config{Job: tinyJob(3), Dir: t.TempDir()}
+	tb := setTable(t, cfg, 3, nil)
+	c := tb.c
+	if err := tb.run(); err != nil {
+		t.Fatal(err)
+	}
+	before := c.Rounds()
+	if len(before) != 2 || before[0].Cohort != 3 || before[1].BytesUp == 0 {
+		t.Fatalf("the rounds were %+v", before)
+	}
+	again := setTable(t, cfg, 0, nil)
+	again.server.Close()
+	again.c.measured(2, []RankAccuracy{{3, 0.5}})
+	if err := again.c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before[1].Accuracy = []RankAccuracy{{3, 0.5}}
+	third := setTable(t, cfg, 0, nil)
+	third.server.Close()
+	if after := third.c.Rounds(); !reflect.DeepEqual(after, before) {
+		t.Errorf("after two restarts\n%+v, before\n%+v", after, before)
+	}
+	f := third.c.Follow()
+	if n, _ := f.News(); len(n.Rounds) != 2 {
+		t.Errorf("a dashboard is told of %d rounds", len(n.Rounds))
+	}
+	f.Close()
+	if err := third.c.Close(); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -45,16 +45,20 @@ func (s *Server) admin(serve http.HandlerFunc) http.HandlerFunc {
 func (s *Server) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
 	for path, serve := range map[string]http.HandlerFunc{
-		"/metrics":                 s.serveMetrics,
-		"/v1/status":               func(w http.ResponseWriter, _ *http.Request) { serveStatus(w, s.c.Status()) },
-		"/v1/admin/events":         s.serveEvents,
-		"/v1/admin/job.yaml":       s.serveJobFile,
-		"/v1/admin/rounds.csv":     s.serveRounds,
-		"/v1/admin/ledger.json":    s.serveLedger,
-		"/v1/admin/adapter/{file}": s.serveAdapter,
+		"/metrics":                  s.serveMetrics,
+		"/v1/status":                func(w http.ResponseWriter, _ *http.Request) { serveStatus(w, s.c.Status()) },
+		"/v1/admin/events":          s.serveEvents,
+		"/v1/admin/job.yaml":        s.serveJobFile,
+		"/v1/admin/rounds.csv":      s.serveRounds,
+		"/v1/admin/ledger.json":     s.serveLedger,
+		"/v1/admin/adapter/{file}":  s.serveAdapter,
+		"/v1/admin/adapter.zip":     s.serveArchive,
+		"/v1/admin/devices.json":    s.serveDevices,
+		"/v1/admin/invitation.json": s.serveInvitation,
 	} {
 		mux.HandleFunc("GET "+path, s.admin(serve))
 	}
+	mux.HandleFunc("POST /v1/admin/devices/{identity}/{act}", s.admin(s.serveJudgement))
 	s.commonRoutes(mux)
 	return unframed(mux)
 }
@@ -148,7 +152,7 @@ func attach(w http.ResponseWriter, kind, name string) {
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 }
 
-// serveRounds is the rounds since this process began, one a line.
+// serveRounds is the rounds that are over, one a line.
 func (s *Server) serveRounds(w http.ResponseWriter, _ *http.Request) {
 	attach(w, "text/csv; charset=utf-8", "rounds.csv")
 	out := csv.NewWriter(w)

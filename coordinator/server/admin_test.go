@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,12 @@ func (d *dashboard) until(t *testing.T, body *bufio.Reader, passes func() bool) 
 			case "overview":
 				err = json.Unmarshal([]byte(data), &d.overview)
 			case "rounds":
-				err = json.Unmarshal([]byte(data), &d.rounds)
+				var more []coordinator.RoundRecord
+				err = json.Unmarshal([]byte(data), &more)
+				for _, r := range more { // new, or changed
+					d.rounds = slices.DeleteFunc(d.rounds, func(old coordinator.RoundRecord) bool { return old.Attempt == r.Attempt })
+					d.rounds = append(d.rounds, r)
+				}
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -262,6 +262,9 @@ func (s *Store) begin() error {
 				}
 			}
 		}
+		if _, err := tx.Exec(historySchema); err != nil {
+			return err
+		}
 		switch v, err := getMeta(tx, "schema"); {
 		case err != nil:
 			return err

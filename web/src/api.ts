@@ -113,3 +113,18 @@ export interface Occurrence {
   what: string;
   details?: string[];
 }
+
+export interface Invitation {
+  link: string;
+  local: boolean;
+  svg: string;
+}
+
+export interface Device {
+  identity: string;
+  enrolled: string;
+  seen: string;
+  invitation?: number;
+  strikes?: number;
+  excluded?: string;
+}

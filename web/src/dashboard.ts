@@ -4,6 +4,9 @@ import type { About, Guarantee, Occurrence, Overview, RoundRecord, Status } from
 import { RoundChart } from "./dashboard/charts.js";
 import { CohortMap } from "./dashboard/cohort.js";
 import { addEvents, forgetEvents, paintEvents } from "./dashboard/events.js";
+import { soon } from "./dashboard/frames.js";
+import { Fleet } from "./dashboard/fleet.js";
+import { offerInvitation } from "./dashboard/invite.js";
 import { follow, type Link } from "./dashboard/stream.js";
 import { byId, element, message, say, show } from "./dom.js";
 import { bound, bytes, count, duration, meaning, percent, significant } from "./format.js";
@@ -50,6 +53,7 @@ function link(state: Link, why = "", again = 0): void {
   }
   if (state === "live") {
     say("live", over ? "The job is over" : "Live");
+    if (byId("content").hidden) void fleet.load();
     show("content", true);
   } else if (state === "lost") {
     say("live", over ? "The job is over; the coordinator has ended. What stands here is its last word."
@@ -62,7 +66,8 @@ function on(event: string, data: unknown): void {
     case "overview":
       return overview(data as Overview);
     case "rounds":
-      return rounds((data ?? []) as RoundRecord[]);
+      for (const r of data as RoundRecord[]) records.set(r.attempt, r);
+      return soon("rounds", paintRounds);
     case "events":
       return addEvents(data as Occurrence[]);
   }
@@ -106,7 +111,12 @@ function privacy(p: Status): void {
   byId("privacy").replaceChildren(...lines);
 }
 
-function rounds(all: RoundRecord[]): void {
+/** The rounds that are over, by attempt; the stream tells what is new or has changed. */
+const records = new Map<number, RoundRecord>();
+
+function paintRounds(): void {
+  const all = [...records.values()].sort((a, b) => a.attempt - b.attempt);
+  if (!byId("content").hidden && progress?.state !== "finished") void fleet.load(); // strikes come with rounds
   const made = all.filter((r) => r.released);
   show("history-empty", all.length === 0);
   show("history", all.length > 0);
@@ -118,31 +128,40 @@ function rounds(all: RoundRecord[]): void {
   const x = made.map((r) => r.round);
   const ranks = [...new Set(made.flatMap((r) => r.accuracy?.map((a) => a.rank) ?? []))].sort((a, b) => a - b);
   show("accuracy-empty", ranks.length === 0);
-  accuracyChart.show(x, ranks.map((rank) => ({
+  soon("accuracy", () => accuracyChart.show(x, ranks.map((rank) => ({
     label: rank ? `Rank ${rank}` : "Head alone",
     values: made.map((r) => r.accuracy?.find((a) => a.rank === rank)?.accuracy ?? null),
-  })));
+  }))));
   const which: "simulated" | "delivered" = made.some((r) => r.simulated) ? "simulated" : "delivered";
   const budget = about?.[which]?.epsilon;
-  privacyChart.show(made.some((r) => r[which]) ? x : [], [
+  soon("privacy", () => privacyChart.show(made.some((r) => r[which]) ? x : [], [
     { label: `ε, ${which}`, values: made.map((r) => r[which]?.epsilon ?? null) },
     ...(budget ? [{ label: "ε after all rounds", values: x.map(() => budget), dash: true }] : []),
-  ]);
+  ]));
   const each = (v: number, r: RoundRecord) => v / Math.max(1, r.cohort);
-  trafficChart.show(x, [
+  soon("traffic", () => trafficChart.show(x, [
     { label: "Up, each device", values: made.map((r) => each(r.bytes_up, r)) },
     { label: "Down, each device", values: made.map((r) => each(r.bytes_down, r)) },
-  ]);
-  timeChart.show(x, [{ label: "Seconds", values: made.map((r) => r.seconds) }]);
+  ]));
+  soon("time", () => timeChart.show(x, [{ label: "Seconds", values: made.map((r) => r.seconds) }]));
 }
 
 // ---- downloads
 
+/** Asks the operator's endpoints, with the token as a header. */
+async function call(path: string, options: RequestInit = {}): Promise<Response> {
+  const response = await fetch(`v1/admin/${path}`, { ...options, headers: { Authorization: `Bearer ${token}` } });
+  if (!response.ok) throw new Error((await response.text()).trim() || `the coordinator answers ${response.status}`);
+  return response;
+}
+
+const fleet = new Fleet(call);
+offerInvitation(call);
+
 async function download(file: string): Promise<void> {
   say("download-state", "");
   try {
-    const response = await fetch(`v1/admin/${file}`, { headers: { Authorization: `Bearer ${token}` } });
-    if (!response.ok) throw new Error((await response.text()).trim());
+    const response = await call(file);
     const address = URL.createObjectURL(await response.blob());
     element("a", { href: address, download: file.split("/").at(-1) ?? file }).click();
     setTimeout(() => URL.revokeObjectURL(address), 10_000);
@@ -156,13 +175,17 @@ async function begin(): Promise<void> {
   stop.abort();
   stop = new AbortController();
   forgetEvents();
+  records.clear();
   if (!token) return link("denied");
   void fetch("v1/job").then(async (r) => {
     if (r.ok) about = (await r.json()) as About;
     if (progress) privacy(progress);
   }).catch(() => undefined); // the guarantees' wholes are left out then
   await follow({ url: "v1/admin/events", token, on, link: (s, why, again) => {
-    if (s === "lost") forgetEvents(); // they are told again from the start
+    if (s === "lost") { // they are told again from the start
+      forgetEvents();
+      records.clear();
+    }
     link(s, why, again);
   } }, stop.signal);
 }

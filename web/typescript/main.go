@@ -13,13 +13,16 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/server"
+	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/edge"
 )
 
 // files are what is written, each with the types it begins with; what they hold
 // follows.
 var files = map[string][]any{
-	"src/api.ts":        {coordinator.About{}, coordinator.Status{}, coordinator.PublicStatus{}, coordinator.Overview{}, coordinator.RoundRecord{}, coordinator.Occurrence{}},
+	"src/api.ts": {coordinator.About{}, coordinator.Status{}, coordinator.PublicStatus{}, coordinator.Overview{}, coordinator.RoundRecord{}, coordinator.Occurrence{},
+		server.Invitation{}, store.Device{}},
 	"edge/src/event.ts": {edge.Event{}},
 }
 
