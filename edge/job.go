@@ -122,7 +122,8 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrJob, err)
 	}
-	method := model.Method{Task: kind, RMax: int(j.RankMax), Alpha: j.Alpha, Kind: model.MethodKind(j.Method), Targets: j.Targets, Also: j.Also}
+	method := model.Method{Task: kind, RMax: int(j.RankMax), Alpha: j.Alpha, Kind: model.MethodKind(j.Method), Targets: j.Targets, Also: j.Also,
+		Bottleneck: int(j.Bottleneck), Blocks: int(j.Blocks)}
 	if j.layout, err = model.NewLayout(base.Config, method, len(j.Labels)); err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
 	}

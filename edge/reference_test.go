@@ -43,6 +43,7 @@ func TestProgramAgainstReferenceOfAnswers(t *testing.T) {
 func TestProgramAgainstReferenceByMethod(t *testing.T) {
 	base := tinyBase(t)
 	for _, m := range []model.Method{
+		{RMax: 1, Alpha: 1, Kind: model.MethodAdapter}, {RMax: 1, Alpha: 1, Kind: model.MethodCompacter, Blocks: 2},
 		{RMax: 1, Alpha: 1, Kind: model.MethodBitFit}, {RMax: 1, Alpha: 1, Kind: model.MethodFull},
 		{RMax: 1, Alpha: 1, Kind: model.MethodHead, Also: "pooler.dense"},
 	} {

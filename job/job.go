@@ -54,13 +54,19 @@ type Adapter struct {
 	// Sequence is the tokens per example. Default 64, at most the base's positions.
 	Sequence int `yaml:"sequence"`
 	// Method says what is trained beside the head: "lora" (default), "bitfit" (every
-	// bias), "full" (every tensor) or "head" (nothing).
+	// bias), "full" (every tensor), "head" (nothing), "adapter" or "compacter"
+	// (bottlenecks behind attention and feed-forward).
 	Method string `yaml:"method"`
 	// Targets are the linear maps that LoRA changes, by the ends of their names.
 	// Default query and value.
 	Targets []string `yaml:"targets"`
 	// Also names tensors of the base, or modules, that are trained whole beside it.
 	Also []string `yaml:"also"`
+	// Bottleneck is the columns between the two maps of adapter and compacter. 0 is a
+	// 16th of the base's width for adapter, a 32nd for compacter.
+	Bottleneck int `yaml:"bottleneck" json:",omitempty"`
+	// Blocks is compacter's n. 0 is 8.
+	Blocks int `yaml:"blocks" json:",omitempty"`
 	// HeadOnly trains the classification head and leaves the adapter at its
 	// initial zero: the comparison run, not a product.
 	HeadOnly bool `yaml:"head_only"`

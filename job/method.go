@@ -13,7 +13,7 @@ func (j Job) Method() model.Method {
 	if err != nil {
 		kind = model.TaskKind(j.Task) // which nothing takes
 	}
-	return model.Method{Task: kind, RMax: a.RankMax, Alpha: a.Alpha, Kind: model.MethodKind(a.Method),
+	return model.Method{Task: kind, RMax: a.RankMax, Bottleneck: a.Bottleneck, Blocks: a.Blocks, Alpha: a.Alpha, Kind: model.MethodKind(a.Method),
 		Targets: strings.Join(a.Targets, ","), Also: strings.Join(a.Also, ",")}
 }
 
@@ -37,12 +37,12 @@ func (j Job) validateMethod() error {
 	}
 	switch m := model.MethodKind(a.Method); m {
 	case "", model.MethodLoRA:
-	case model.MethodHead, model.MethodBitFit, model.MethodFull:
+	case model.MethodHead, model.MethodBitFit, model.MethodFull, model.MethodAdapter, model.MethodCompacter:
 		if len(a.Targets) > 0 {
 			return refuse("adapter.targets are given, but adapter.method %s has none", m)
 		}
 	default:
-		return refuse("adapter.method is %.40q, must be lora, head, bitfit or full", a.Method)
+		return refuse("adapter.method is %.40q, must be one of %q", a.Method, model.MethodNames())
 	}
 	if a.HeadOnly && (a.Method != "" && a.Method != string(model.MethodHead) || len(a.Also) > 0) {
 		return refuse("adapter.head_only is set: adapter.method and adapter.also then have no meaning")

@@ -30,7 +30,8 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	}
 	fmt.Fprintf(&b, "---\nlibrary_name: %s\npipeline_tag: %s\ntags: [starling, federated, lora]\n---\n\n", library, pipeline)
 	fmt.Fprintf(&b, "# %s\n\n", name)
-	what := map[MethodKind]string{MethodHead: "untouched but for its head", MethodBitFit: "with its biases trained (BitFit)", MethodFull: "fine-tuned whole"}[lay.LoRA.Kind]
+	what := map[MethodKind]string{MethodHead: "untouched but for its head", MethodBitFit: "with its biases trained (BitFit)", MethodFull: "fine-tuned whole",
+		MethodAdapter: "with bottlenecks in its layers (Adapter)", MethodCompacter: "with bottlenecks in its layers (Compacter)"}[lay.LoRA.Kind]
 	if lay.LoRA.Ranked() {
 		what = fmt.Sprintf("with a LoRA adapter at rank %d (alpha %v)", rank, lay.LoRA.Alpha)
 	}

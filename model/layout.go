@@ -18,10 +18,11 @@ const DeltaSuffix = ".delta"
 type Kind uint8
 
 const (
-	KindA     Kind = iota // LoRA A [r, in]: rank b uses the first b rows
-	KindB                 // LoRA B [out, r]: rank b uses the first b columns
-	KindHead              // of the head, trained whole at every rank
-	KindDelta             // difference from a tensor of the base, trained whole at every rank
+	KindA       Kind = iota // LoRA A [r, in]: rank b uses the first b rows
+	KindB                   // LoRA B [out, r]: rank b uses the first b columns
+	KindHead                // of the head, trained whole at every rank
+	KindDelta               // difference from a tensor of the base, trained whole at every rank
+	KindAdapter             // of a bottleneck that the base does not have, trained whole at every rank
 )
 
 // Entry is one trainable tensor of a layout.
@@ -58,6 +59,7 @@ func (e Entry) ShapeAt(b int) []int {
 //	layer's query and value, unless the method names others):
 //	    m.lora_A.weight  [b, in]
 //	    m.lora_B.weight  [out, b]
+//	for each bottleneck of the methods adapter and compacter: see bottleneck.go
 //	for each tensor t of the base that is trained whole, in the base's order:
 //	    t.delta
 //	for each trained map m of the head (Config.Head), out its columns or the classes:
@@ -96,6 +98,7 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 			Entry{m.name + loraA, KindA, []int{r, m.in}, StartUniform},
 			Entry{m.name + loraB, KindB, []int{m.out, r}, StartZero})
 	}
+	lay.entries = append(lay.entries, l.bottleneckEntries(c)...)
 	for _, t := range l.whole(c) {
 		lay.entries = append(lay.entries, Entry{t.Name + DeltaSuffix, KindDelta, t.Shape, StartZero})
 	}

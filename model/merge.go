@@ -13,7 +13,7 @@ func (l *Layout) Merge(base *Base, slice []float32, b int) (map[string][]float32
 	for i, s := range spans {
 		v := slice[s.Offset : s.Offset+s.Len]
 		switch s.Kind {
-		case KindHead:
+		case KindHead, KindAdapter:
 			values[s.Name] = v
 		case KindA, KindDelta:
 			name := s.Changes()

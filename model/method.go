@@ -15,6 +15,11 @@ const (
 	MethodHead   MethodKind = "head"   // nothing
 	MethodBitFit MethodKind = "bitfit" // every bias (Ben Zaken et al. 2022)
 	MethodFull   MethodKind = "full"   // every tensor
+
+	// Bottlenecks behind attention and feed-forward of every layer, in front of the
+	// residual: x + U gelu(D x + b) + c.
+	MethodAdapter   MethodKind = "adapter"   // Houlsby et al. 2019
+	MethodCompacter MethodKind = "compacter" // D and U sums of Kronecker products (Mahabadi et al. 2021)
 )
 
 // Method says what is trained: for LoRA low-rank updates of linear maps in every
@@ -32,7 +37,10 @@ type Method struct {
 	Targets string     `json:"targets,omitempty"` // LoRA: linear maps; "" is query and value
 	Also    string     `json:"also,omitempty"`    // tensors, or modules with all their tensors, trained whole
 	Task    TaskKind   `json:"task,omitempty"`    // what the head answers
-	Answer  int        `json:"answer,omitempty"`  // of a base that writes text: most tokens of an answer, its end included; 0: 32
+
+	Bottleneck int `json:"bottleneck,omitempty"` // adapter, compacter: columns between D and U; 0: hidden/16, hidden/32
+	Blocks     int `json:"blocks,omitempty"`     // compacter: n, the products of each sum and the side of their shared factor; 0: 8
+	Answer     int `json:"answer,omitempty"`     // of a base that writes text: most tokens of an answer, its end included; 0: 32
 }
 
 // LoRA is the Method whose zero Kind it is.
@@ -65,8 +73,16 @@ func (m Method) Validate(c Config) error {
 		return err
 	}
 	switch {
-	case !m.Ranked() && m.Kind != MethodHead && m.Kind != MethodBitFit && m.Kind != MethodFull:
-		return bad("method is %.40q, want lora, head, bitfit or full", m.Kind)
+	case !m.Ranked() && !slices.Contains(methods, m.Kind):
+		return bad("method is %.40q, want one of %q", m.Kind, MethodNames())
+	case m.bottlenecks() && c.Generates():
+		return bad("method is %s, which a %s has no place for", m.Kind, c.ModelType)
+	case m.Bottleneck < 0 || m.Bottleneck > c.HiddenSize || m.Bottleneck > 0 && !m.bottlenecks():
+		return bad("bottleneck is %d, want 1..hidden_size %d for adapter and compacter, and 0 for others", m.Bottleneck, c.HiddenSize)
+	case m.Blocks < 0 || m.Blocks > maxBlocks || m.Blocks > 0 && m.Kind != MethodCompacter:
+		return bad("blocks is %d, want 1..%d for compacter, and 0 for others", m.Blocks, maxBlocks)
+	case m.Kind == MethodCompacter && (c.HiddenSize%m.BlockCount() != 0 || m.Width(c)%m.BlockCount() != 0):
+		return bad("blocks is %d, which must divide hidden_size %d and the bottleneck %d", m.BlockCount(), c.HiddenSize, m.Width(c))
 	case m.RMax < 1 || m.RMax > c.HiddenSize:
 		return bad("r_max is %d, want 1..hidden_size %d", m.RMax, c.HiddenSize)
 	case !(m.Alpha > 0 && m.Alpha <= 1e6):

@@ -29,6 +29,10 @@ func TestMethodSizes(t *testing.T) {
 		{Method{RMax: 1, Alpha: 1, Kind: MethodHead}, 0, 4_104},
 		{Method{RMax: 1, Alpha: 1, Kind: MethodBitFit}, 0, 27_656},
 		{Method{RMax: 1, Alpha: 1, Kind: MethodFull}, 0, 28_763_648 + 4_104},
+		{Method{RMax: 1, Alpha: 1, Kind: MethodAdapter}, 0, 270_600},
+		{Method{RMax: 1, Alpha: 1, Kind: MethodAdapter, Bottleneck: 16}, 0, 8*(2*512*16+512+16) + 4_104},
+		{Method{RMax: 1, Alpha: 1, Kind: MethodCompacter}, 0, 17_288}, // 16.8k to 17.3k are published
+		{Method{RMax: 1, Alpha: 1, Kind: MethodCompacter, Bottleneck: 32, Blocks: 4}, 0, 8*(3*(512+32)) + 64 + 4_104},
 		{Method{RMax: 2, Alpha: 1, Targets: "query,key,value"}, 2, 4*3*2*2*512 + 4_104},
 		{Method{RMax: 2, Alpha: 1, Targets: "output.dense"}, 2, 4*2*(2*512+2048+512) + 4_104},
 		{Method{RMax: 2, Alpha: 1, Also: "pooler.dense"}, 1, 4*2*1*2*512 + 512*512 + 512 + 4_104},
@@ -65,6 +69,10 @@ func TestMethodRefuses(t *testing.T) {
 	c := tinyConfig()
 	for want, m := range map[string]Method{
 		"method":           {RMax: 1, Alpha: 1, Kind: "dora"},
+		"bottleneck is":    {RMax: 1, Alpha: 1, Kind: MethodAdapter, Bottleneck: 9},
+		"bottleneck is 4":  {RMax: 1, Alpha: 1, Bottleneck: 4},
+		"blocks is 3":      {RMax: 1, Alpha: 1, Kind: MethodCompacter, Blocks: 3, Bottleneck: 3},
+		"blocks is 2":      {RMax: 1, Alpha: 1, Kind: MethodAdapter, Blocks: 2},
 		"no linear map":    {RMax: 1, Alpha: 1, Targets: "query,classifier"},
 		"ends in \"uery\"": {RMax: 1, Alpha: 1, Targets: "uery"},
 		"also: the base":   {RMax: 1, Alpha: 1, Also: "lm_head"},

@@ -3,6 +3,7 @@ package model
 import (
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -55,6 +56,11 @@ func (c Config) checkpointPrefix() string {
 
 // Files returns the folder's files by name.
 func (r Release) Files() (map[string][]byte, error) {
+	for name := range r.Values {
+		if strings.Contains(name, AdapterDown+".") || strings.Contains(name, AdapterUp+".") || name == KroneckerA {
+			return nil, fmt.Errorf("%w: the adapter's bottlenecks are modules that no class of transformers has: export it as safetensors", ErrConfig)
+		}
+	}
 	weights, err := r.weights()
 	if err != nil {
 		return nil, err

@@ -144,6 +144,8 @@ func (j *Job) validate() error {
 		within("job.method", len(j.Method), 0, MaxName),
 		within("job.targets", len(j.Targets), 0, MaxMethodList),
 		within("job.also", len(j.Also), 0, MaxMethodList),
+		within("job.bottleneck", j.Bottleneck, 0, 1<<16),
+		within("job.blocks", j.Blocks, 0, 1<<16),
 		within("job.providers", j.Providers, 0, MaxProviders),
 		unit("job.provider_rate", j.ProviderRate),
 		unit("job.privacy.sampling_rate", j.Privacy.SamplingRate),

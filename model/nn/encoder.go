@@ -79,9 +79,9 @@ func (e encoder) layer(x, bias *graph.Node, l model.Layer) *graph.Node {
 	k := e.dense(x, l.Key, h)
 	v := e.dense(x, l.Value, h)
 	a := e.attention(q, k, v, bias)
-	x = e.norm(graph.Add(x, e.dense(a, l.AttentionOutput, h)), l.AttentionNorm)
+	x = e.norm(graph.Add(x, e.sublayer(e.dense(a, l.AttentionOutput, h), l.AttentionOutput)), l.AttentionNorm)
 	f := e.activation(e.dense(x, l.Intermediate, e.cfg.IntermediateSize), e.cfg.HiddenAct)
-	return e.norm(graph.Add(x, e.dense(f, l.Output, h)), l.OutputNorm)
+	return e.norm(graph.Add(x, e.sublayer(e.dense(f, l.Output, h), l.Output)), l.OutputNorm)
 }
 
 // attention is multi-head softmax(q k^T / sqrt d + bias) v; q, k, v [B*S, h].

@@ -83,6 +83,8 @@ func TestPredictorFollowsEveryMethod(t *testing.T) {
 	}{
 		{model.Method{RMax: 1, Alpha: 1, Kind: model.MethodBitFit}, 0},
 		{model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull}, 0},
+		{model.Method{RMax: 1, Alpha: 1, Kind: model.MethodAdapter}, 0},
+		{model.Method{RMax: 1, Alpha: 1, Kind: model.MethodCompacter, Blocks: 4}, 0},
 		{model.Method{RMax: 3, Alpha: 4, Targets: "query,output.dense", Also: "query,embeddings.LayerNorm"}, 2},
 	} {
 		s := StepSpec{Config: base.Config, LoRA: m.method, Classes: 3, Rank: m.rank, Batch: 4, Seq: 12, Optimizer: AdamW}

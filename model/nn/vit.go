@@ -38,7 +38,7 @@ func (e encoder) preNormLayer(x *graph.Node, b int, l model.Layer) *graph.Node {
 		return e.low(linear(y, e.params.frozen(name+".weight", h, h), nil), y, name)
 	}
 	a := e.attend(project(l.Query), project(l.Key), project(l.Value), nil, b)
-	x = graph.Add(x, e.dense(a, l.AttentionOutput, h))
+	x = graph.Add(x, e.sublayer(e.dense(a, l.AttentionOutput, h), l.AttentionOutput))
 	f := e.activation(e.dense(e.norm(x, l.OutputNorm), l.Intermediate, e.cfg.IntermediateSize), e.cfg.HiddenAct)
-	return graph.Add(x, e.dense(f, l.Output, h))
+	return graph.Add(x, e.sublayer(e.dense(f, l.Output, h), l.Output))
 }
