@@ -16,7 +16,8 @@ type Contribution struct {
 	Round   uint64
 	Lattice *quant.Lattice // of one unit's vector: dimension, clip norm, rotation
 	Count   dp.CountCode   // of the units within the clip norm; zero: not asked for
-	Steps   int            // local steps of each unit
+	Steps   int            // local steps of each unit; the most of them where Epochs is given
+	Epochs  int            // passes of each unit over its own data; 0: Steps whatever it holds
 	Work    float64        // most that the training of Units may take, in Task.Work's units; 0: no limit
 	Units   int            // most units that the job lets a device hold; 0: one
 	Task    Task           // the training; Steps, Columns, Batches, Work and Progress are filled in here
@@ -34,6 +35,17 @@ type Contribution struct {
 	// Norm is told the L2 norm of each unit's update before it is clipped; may be
 	// nil. For simulations on public data: a device tells nobody.
 	Norm func(float64)
+}
+
+// steps is how many a unit takes. A batch never holds an example twice, so that the
+// last one of a pass may be short.
+func (c Contribution) steps(u unit) int {
+	if c.Epochs == 0 {
+		return c.Steps
+	}
+	n, batch := u.data.n, max(1, c.Task.Batch)
+	passes := float64(c.Epochs) * float64((n+batch-1)/batch)
+	return int(min(float64(c.Steps), max(1, passes)))
 }
 
 // Contribute is a device's whole part in a round but for the masks: each unit
@@ -61,26 +73,32 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 	}
 	u := newUpdate(c.Lattice, c.Count, random(c.Seed, forRounding, c.Round))
 	order := random(c.Seed, forBatches, c.Round)
-	t, steps := c.Task, int64(c.Steps)
+	t := c.Task
 	t.Columns = data.Columns()
-	// Not by how many are in: a refusal would tell of that.
-	t.Steps, t.Work = c.Steps, c.Work/float64(max(1, c.Units))
-	total := steps * int64(len(units))
+	// Not by how many are in, nor by what each holds: a refusal would tell of that.
+	t.Work, t.MostSteps = c.Work/float64(max(1, c.Units)), c.Steps
 	if len(units) == 0 && len(data.units) > 0 && len(c.Seed) == 0 {
 		// What refuses a round must not do so for those alone who have a unit in it: one
 		// is trained, for nothing.
-		t.Batches, t.Progress = data.units[0].data.batches(order, c.Steps, t.Batch), func(int, int) {}
+		t.Steps = c.steps(data.units[0])
+		t.Batches, t.Progress = data.units[0].data.batches(order, t.Steps, t.Batch), func(int, int) {}
 		delta, err := trainer.Train(ctx, t)
 		clear(delta)
 		if err != nil && !failed(err) {
 			return nil, err
 		}
 	}
+	var before, total int64
+	for _, one := range units {
+		total += int64(c.steps(one))
+	}
 	c.Progress(0, total)
-	for i, one := range units {
-		t.Batches = one.data.batches(order, c.Steps, t.Batch)
-		t.Progress = func(done, _ int) { c.Progress(int64(i)*steps+int64(done), total) }
+	for _, one := range units {
+		t.Steps = c.steps(one)
+		t.Batches = one.data.batches(order, t.Steps, t.Batch)
+		t.Progress = func(done, _ int) { c.Progress(before+int64(done), total) }
 		delta, err := trainer.Train(ctx, t)
+		before += int64(t.Steps)
 		if err == nil && len(delta) != len(t.Start) {
 			err = fmt.Errorf("trainer returned %d values, %d expected", len(delta), len(t.Start))
 		}

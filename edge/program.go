@@ -222,7 +222,7 @@ func (b *bench) checkWork(t Task) error {
 	if t.Work == 0 {
 		return nil
 	}
-	return checkWork(b.bound(t.Steps), t.Work)
+	return checkWork(b.bound(max(t.Steps, t.MostSteps)), t.Work)
 }
 
 // bound is the most units of work that so many steps may take.

@@ -77,6 +77,9 @@ type Training struct {
 	// Steps of Batch examples each. Defaults 4 and 8.
 	Steps int `yaml:"steps"`
 	Batch int `yaml:"batch"`
+	// Epochs is how many passes a device makes over its own data in a round, in batches
+	// of Batch, Steps being the most steps then. 0: Steps, whatever it holds.
+	Epochs int `yaml:"epochs" json:",omitempty"`
 	// Optimizer is "sgd", "momentum" or "adamw". Default adamw.
 	Optimizer string `yaml:"optimizer"`
 	// LearningRate of the local steps, and of the head's values in them. 0 follows

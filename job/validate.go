@@ -62,6 +62,7 @@ func (j Job) Validate() error {
 		between("adapter.rank_min", a.RankMin, 1, a.RankMax),
 		byBase("adapter.alpha", a.Alpha),
 		between("adapter.sequence", a.Sequence, 3, 65536),
+		between("training.epochs", tr.Epochs, 0, 1<<16),
 		between("training.steps", tr.Steps, 1, 1<<20),
 		between("training.batch", tr.Batch, 1, 1<<16),
 		byBase("training.learning_rate", tr.LearningRate),

@@ -32,6 +32,7 @@ type Plan struct {
 	Classes      int          `cbor:"15,keyasint"`
 	Providers    int          `cbor:"16,keyasint"` // most of a client, 0: the client is the unit
 	ProviderRate float64      `cbor:"17,keyasint"`
+	Epochs       int          `cbor:"18,keyasint,omitempty"`
 }
 
 // Assignment is a plan with what it needs: the base, the compiled step, and the
@@ -63,7 +64,7 @@ func NewAssignment(p Plan, base *model.Base, sum [32]byte, program []byte, start
 		return nil, fmt.Errorf("%w: plan: %d values and a start of %d at rank %d of %d", ErrConfig, p.Dim, len(start), p.Rank, p.Method.RMax)
 	}
 	const most = 1 << 20
-	if p.Steps < 1 || p.Steps > most || p.Batch < 1 || p.Batch > most || p.Sequence < 1 || p.Sequence > base.Config.MaxTokens() ||
+	if p.Steps < 1 || p.Steps > most || p.Epochs < 0 || p.Epochs > most || p.Batch < 1 || p.Batch > most || p.Sequence < 1 || p.Sequence > base.Config.MaxTokens() ||
 		p.Count.Coordinates < 0 || p.Count.Coordinates > most {
 		return nil, fmt.Errorf("%w: plan: %d steps of %d x %d, count of %d coordinates", ErrConfig, p.Steps, p.Batch, p.Sequence, p.Count.Coordinates)
 	}
@@ -98,7 +99,7 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 	}
 	var failed error // of the one unit that a client is; a provider of several counts as absent
 	symbols, err = edge.Contribute(ctx, trainer, data, edge.Contribution{
-		Round: a.Round, Seed: c.Seed, Lattice: a.lattice, Count: a.Count, Steps: a.Steps,
+		Round: a.Round, Seed: c.Seed, Lattice: a.lattice, Count: a.Count, Steps: a.Steps, Epochs: a.Epochs,
 		Task: edge.Task{
 			Base:       func(context.Context) (*model.Base, error) { return a.Base, nil },
 			BaseSHA256: a.BaseSHA256, Layout: a.layout, Rank: a.Rank, Start: a.Start, Program: a.Program,

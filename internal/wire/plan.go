@@ -37,6 +37,7 @@ type Job struct {
 	Sequence   uint32  // tokens of an example
 	Batch      uint32  // examples of a local step
 	Optimizer  string  // local optimizer: sgd, momentum, adamw
+	Epochs     uint32  // passes over a unit's own data in a round, plan.steps being the most steps; 0: plan.steps
 	Rounds     uint64  // rounds that the job means to commit
 
 	Uplink       string  // masked scheme of quant, "nf4"

@@ -133,6 +133,7 @@ func (j *Job) validate() error {
 		within("job.rank_min", j.RankMin, 0, j.RankMax),
 		within("job.sequence", j.Sequence, 1, 1<<16),
 		within("job.batch", j.Batch, 1, 1<<16),
+		within("job.epochs", j.Epochs, 0, 1<<16),
 		within("job.optimizer", len(j.Optimizer), 1, MaxName),
 		within("job.rounds", j.Rounds, 1, 1<<40),
 		within("job.recipe", len(j.Recipe), 0, MaxRecipe),

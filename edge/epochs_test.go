@@ -1,0 +1,77 @@
+package edge
+
+import (
+	"context"
+	"testing"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/task"
+)
+
+// counting is a trainer that notes how many steps it took, and how often it saw what.
+type counting struct {
+	steps []int
+	seen  map[int32]int // by label
+}
+
+func (c *counting) Train(_ context.Context, t Task) ([]float32, error) {
+	n := 0
+	for b, err := range t.Batches {
+		if err != nil {
+			return nil, err
+		}
+		n++
+		for row, w := range b.Float32(task.Weights) {
+			if w != 0 {
+				c.seen[b.Int32(task.Labels)[row]]++
+			}
+		}
+		t.Progress(n, t.Steps)
+	}
+	c.steps = append(c.steps, n)
+	return make([]float32, len(t.Start)), nil
+}
+
+func (*counting) Close() error { return nil }
+
+// An epoch is a pass over what a unit holds, the short last batch included, and steps
+// bound it.
+func TestEpochs(t *testing.T) {
+	base := tinyBase(t)
+	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 1, Alpha: 1}, 5)
+	ok(t, err)
+	k, err := task.New(base, layout, 8)
+	ok(t, err)
+	set := &dataset.Set{Labels: []string{"a", "b", "c", "d", "e"}}
+	for i := range 5 {
+		set.Examples = append(set.Examples, dataset.Example{Text: "fox", Label: i})
+	}
+	data, err := NewData(set, k, 0, 0)
+	ok(t, err)
+	scheme, err := quant.Lookup("nf4")
+	ok(t, err)
+	lattice, err := quant.NewLattice(scheme, layout.Size(0), 1, [32]byte{1})
+	ok(t, err)
+	for _, c := range []struct{ epochs, steps, want, each int }{
+		{3, 100, 9, 3}, {1, 100, 3, 1}, {0, 6, 6, 2}, {3, 3, 3, 1}, {1 << 20, 6, 6, 2},
+	} {
+		trainer := &counting{seen: map[int32]int{}}
+		var last, total int64
+		_, err := Contribute(t.Context(), trainer, data, Contribution{
+			Round: 1, Lattice: lattice, Steps: c.steps, Epochs: c.epochs, Seed: []byte("sixteen bytes, no less"),
+			Task:     Task{Layout: layout, Start: make([]float32, layout.Size(0)), Batch: 2},
+			Progress: func(done, all int64) { last, total = done, all },
+		})
+		ok(t, err)
+		if trainer.steps[0] != c.want || last != total || int(total) != c.want {
+			t.Errorf("%+v: %d steps, progress %d of %d", c, trainer.steps[0], last, total)
+		}
+		for label, n := range trainer.seen {
+			if n != c.each {
+				t.Errorf("%+v: example %d was seen %d times", c, label, n)
+			}
+		}
+	}
+}
