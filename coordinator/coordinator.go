@@ -260,15 +260,26 @@ func (c *Coordinator) resume() error {
 	return c.catchUp()
 }
 
+// ErrRolledBack is a store that is older than what was released from its folder.
+var ErrRolledBack = errors.New("coordinator: the ledger has forgotten rounds that were released")
+
 // catchUp exports the last checkpoint where a crash came between its commit and
-// its export.
+// its export. A checkpoint of a round that the ledger does not have is what is left of
+// a newer store: to go on from the older one would spend the same budget again.
 func (c *Coordinator) catchUp() error {
+	var info model.CheckpointInfo
+	b, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.CheckpointFile))
+	if err == nil {
+		err = json.Unmarshal(b, &info)
+	}
+	if err == nil && c.rnd.secret() && info.Job == c.t.job.Name && info.Round > int(c.core.version) {
+		return fmt.Errorf("%w: %s holds round %d, %s ends at round %d: put the newest copy of %s back; if this is another run, give it a folder of its own",
+			ErrRolledBack, c.checkpointDir(), info.Round, store.FileName, c.core.version, store.FileName)
+	}
 	if c.core.version == 0 {
 		return nil
 	}
-	var info model.CheckpointInfo
-	b, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.CheckpointFile))
-	if err == nil && json.Unmarshal(b, &info) == nil && info.Round == int(c.core.version) {
+	if err == nil && info.Round == int(c.core.version) {
 		written, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.AdapterFile))
 		if want, e := model.EncodeAdapter(c.core.adapter); err == nil && e == nil && bytes.Equal(written, want) {
 			return nil

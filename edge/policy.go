@@ -60,7 +60,7 @@ type Policy struct {
 	// RoundsADay is the most rounds begun within 24 hours. Default 500.
 	RoundsADay int `yaml:"rounds_a_day"`
 	// Programs are the SHA-256 of training programs, in hexadecimal, that may run
-	// without being made again on this device; 'starling program hash' prints a
+	// without being made again on this device; 'starling program verify' prints a
 	// job's. Default none.
 	Programs []string `yaml:"programs"`
 	// Peers are identities, Ed25519 keys in hexadecimal: a shard with anybody else
