@@ -17,6 +17,7 @@ type Round struct {
 	Rank    int    `json:"rank"`
 	Cohort  int    `json:"cohort"` // drawn
 	Empty   int    `json:"empty"`  // of them without an example: they count as zero contributions
+	Values  int    `json:"values"` // trained, at this rank
 
 	NoiseOnly bool    `json:"noise_only,omitempty"` // the cohort was below its floor
 	ClipNorm  float64 `json:"clip_norm"`
@@ -92,6 +93,7 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 	lattice := d.Lattice()
 	out := Round{
 		Attempt: d.ID(), Rank: d.Rank(), Cohort: len(d.Cohort()), Empty: t.Empty, ClipNorm: lattice.Clip(),
+		Values:    r.core.Layout().Size(d.Rank()),
 		NoiseOnly: len(d.Cohort()) < r.job.Cohort.Floor,
 		BytesUp:   (d.Size()*r.core.UplinkBits() + 7) / 8, BytesDown: s.bytes,
 	}

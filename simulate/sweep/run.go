@@ -181,6 +181,12 @@ func (r *Record) write(folder string, a *model.Adapter) error {
 	if err := durable.Replace(filepath.Join(folder, adapterFile), b, 0o644); err != nil {
 		return err
 	}
+	if b, err = bytesTable(r.Curve); err != nil {
+		return err
+	}
+	if err := durable.Replace(filepath.Join(folder, bytesFile), b, 0o644); err != nil {
+		return err
+	}
 	if b, err = json.MarshalIndent(r, "", " "); err != nil {
 		return err
 	}

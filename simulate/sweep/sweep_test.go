@@ -234,6 +234,40 @@ func TestGridIsMadeOnce(t *testing.T) {
 	}
 }
 
+// The bytes of a run are those of its rounds: a rank's values as float32 beside what
+// the wire carries, for each member of the cohort, both ways.
+func TestBytesOfARun(t *testing.T) {
+	p, err := Parse(strings.NewReader(grid), "")
+	ok(t, err)
+	dir, l := t.TempDir(), lab(t)
+	r, _, err := l.Make(t.Context(), p.Points[0], dir)
+	ok(t, err)
+	f, err := os.Open(filepath.Join(dir, r.ID, bytesFile))
+	ok(t, err)
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	ok(t, err)
+	if len(rows) != 1+2*3 {
+		t.Fatalf("%d rows, want a header and two for each of 3 rounds", len(rows))
+	}
+	j, err := p.Points[0].Settings.JobOf("x", []string{"a", "b"})
+	ok(t, err)
+	layout, err := model.NewLayout(l.Base.Config, j.ForBase(l.Base.Config).Method(), 2)
+	ok(t, err)
+	for i, round := range r.Curve {
+		down, up := rows[1+2*i], rows[2+2*i]
+		values := fmt.Sprint(4 * layout.Size(round.Rank))
+		want := fmt.Sprintf("[%d server client slice %d %s %d]", i+1, round.Cohort, values, round.BytesDown)
+		if fmt.Sprint(down) != want {
+			t.Errorf("%v, want %s", down, want)
+		}
+		want = fmt.Sprintf("[%d client server update %d %s %d]", i+1, round.Cohort, values, round.BytesUp)
+		if fmt.Sprint(up) != want {
+			t.Errorf("%v, want %s", up, want)
+		}
+	}
+}
+
 func TestReadRefusesStrangers(t *testing.T) {
 	dir := t.TempDir()
 	if _, _, err := Read(dir); err == nil {
