@@ -20,6 +20,9 @@ import (
 
 type sweepFlags struct {
 	base, out string
+	preset    string
+	list      bool
+	data      string
 	workers   int
 	dryRun    bool
 	columns   dataset.Columns
@@ -30,22 +33,43 @@ type sweepFlags struct {
 func newSweepCmd(a *app) *cobra.Command {
 	var f sweepFlags
 	cmd := &cobra.Command{
-		Use:   "sweep FILE",
+		Use:   "sweep FILE|--preset NAME",
 		Short: "Simulate a grid of settings and keep one table of what each came to",
 		Long: `Simulate every combination of a sweep file's axes and seeds (docs/SIMULATE.md). Runs
 that are done are skipped, an interrupted one goes on: give the same command again.
 The folder gets results.csv, one row a run with every setting and figure;
-starling report DIR makes tables and plots of it.`,
-		Example: "  starling sweep examples/sweep.yaml --out methods\n  starling report methods",
+starling report DIR makes tables and plots of it. --preset takes the file of a published
+table or figure (--presets lists them); starling reproduce holds what comes out
+against what was published.`,
+		Example: "  starling sweep examples/sweep.yaml --out methods\n  starling report methods\n  starling sweep --preset paper004-table4-small --data R8.train.txt.gz",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("want one sweep file, got %d arguments", len(args))
+			want := 1
+			if f.preset != "" || f.list {
+				want = 0
+			}
+			if len(args) != want {
+				return usagef("want one sweep file or --preset, got %d arguments", len(args))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return runSweep(cmd.Context(), a, f, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.list {
+				return a.emit(sweep.Presets(), func(w io.Writer) error {
+					_, err := fmt.Fprintln(w, strings.Join(sweep.Presets(), "\n"))
+					return err
+				})
+			}
+			plan, name, err := f.plan(args)
+			if err != nil {
+				return err
+			}
+			return runSweep(cmd.Context(), a, f, plan, name)
+		},
 	}
 	fl := cmd.Flags()
+	fl.StringVar(&f.preset, "preset", "", "the sweep of a published table or figure, in place of a file")
+	fl.BoolVar(&f.list, "presets", false, "list the presets and end")
+	fl.StringVar(&f.data, "data", "", "labelled file that every run simulates, in place of the sweep file's")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout instead of the embedded default")
 	fl.StringVar(&f.out, "out", "", "folder of the results (default: the sweep file's name without its ending)")
 	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side; results do not depend on it")
@@ -64,16 +88,27 @@ type swept struct {
 	Before int    `json:"done_before"`
 }
 
-func runSweep(ctx context.Context, a *app, f sweepFlags, path string) (err error) {
-	plan, err := sweep.Load(path)
-	if err != nil {
-		return err
+// plan reads the sweep file or preset, and says what its folder is called.
+func (f sweepFlags) plan(args []string) (plan *sweep.Plan, name string, err error) {
+	if f.preset != "" {
+		name = f.preset
+		_, plan, err = sweep.Preset(f.preset)
+	} else {
+		name = strings.TrimSuffix(filepath.Base(args[0]), filepath.Ext(args[0]))
+		plan, err = sweep.Load(args[0])
 	}
+	if err == nil && f.data != "" {
+		err = plan.Over(f.data)
+	}
+	return plan, name, err
+}
+
+func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name string) (err error) {
 	if err := f.queue.check(f.workers); err != nil {
 		return err
 	}
 	if f.out == "" {
-		f.out = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+		f.out = name
 	}
 	b, err := loadBase(f.base)
 	if err != nil {
@@ -87,6 +122,9 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, path string) (err error
 	defer func() { err = errors.Join(err, end()) }()
 	// What would be refused is refused now, not after hours.
 	for i, p := range plan.Points {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := lab.Check(p.Settings); err != nil {
 			return fmt.Errorf("run %d of %d (%s): %w", i+1, len(plan.Points), place(plan, p), err)
 		}

@@ -278,3 +278,31 @@ func TestReadRefusesStrangers(t *testing.T) {
 		t.Errorf("a run outside of the folder: %v", err)
 	}
 }
+
+// Every preset is a grid of distinct, possible settings over a labelled file, and its
+// first point's job is one that a coordinator would take.
+func TestPresets(t *testing.T) {
+	if len(Presets()) < 5 {
+		t.Fatalf("presets %v", Presets())
+	}
+	for _, name := range Presets() {
+		_, p, err := Preset(name)
+		ok(t, err)
+		ok(t, p.Over("r8.txt"))
+		seeds := map[uint64]bool{}
+		for _, at := range p.Points {
+			if at.Settings.Data != "r8.txt" {
+				t.Fatalf("%s: data %q", name, at.Settings.Data)
+			}
+			seeds[at.Settings.Seed] = true
+		}
+		if len(seeds) < 3 {
+			t.Errorf("%s: %d seeds, want at least 3", name, len(seeds))
+		}
+		_, err = p.Points[0].Settings.JobOf("x", []string{"a", "b"})
+		ok(t, err)
+	}
+	if _, _, err := Preset("../plan"); !errors.Is(err, ErrSettings) {
+		t.Errorf("a preset that is none: %v", err)
+	}
+}

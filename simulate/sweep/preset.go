@@ -1,0 +1,46 @@
+package sweep
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"strings"
+)
+
+//go:embed presets/*.yaml
+var presets embed.FS
+
+// Presets names the sweep files that come with the program: the tables and figures of
+// publications. Those over labelled data are given it (Plan.Over).
+func Presets() []string {
+	var names []string
+	files, err := presets.ReadDir("presets")
+	if err != nil {
+		panic(err) // embedded
+	}
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(f.Name(), ".yaml"))
+	}
+	return names
+}
+
+// Preset is one of them, as text and as a plan.
+func Preset(name string) ([]byte, *Plan, error) {
+	text, err := presets.ReadFile("presets/" + name + ".yaml")
+	if err != nil {
+		return nil, nil, badSetting("preset %.40q is none of %s", name, strings.Join(Presets(), ", "))
+	}
+	p, err := Parse(bytes.NewReader(text), "")
+	if err != nil {
+		return nil, nil, fmt.Errorf("preset %s: %w", name, err)
+	}
+	return text, p, nil
+}
+
+// Over lets every point of the plan simulate a labelled file.
+func (p *Plan) Over(data string) error {
+	for i := range p.Points {
+		p.Points[i].Settings.Data = data
+	}
+	return p.check()
+}
