@@ -53,6 +53,9 @@ bench: build ## Run the benchmarks and the comparisons with peers, and write doc
 xla: ## Hold XLA against the compiled program (fetches a pinned CPU plugin once, 63 MB; STARLING_PJRT=PATH for another)
 	@GO=$(GO) sh xla/test.sh
 
+reproduction: build ## Write docs/REPRODUCTION.md from the tables in docs/reproduction
+	$(BIN) reproduce docs/reproduction --out docs/REPRODUCTION.md
+
 interop: ## Hold models, adapters and tokenizers against transformers and PEFT (installs them once, 5 GB; ARGS="--only bert")
 	@sh bench/interop/run.sh $(ARGS)
 
@@ -72,4 +75,4 @@ web: ## Build the browser's edge and the pages
 clean: ## Remove what was built
 	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
-.PHONY: help build demo test race stress lint bench generate base man web clean interop xla
+.PHONY: help build demo test race stress lint bench generate base man web clean interop xla reproduction

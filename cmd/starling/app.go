@@ -100,6 +100,7 @@ func newRootCmd(a *app) *cobra.Command {
 		newSimulateCmd(a),
 		newSweepCmd(a),
 		newReportCmd(a),
+		newReproduceCmd(a),
 		newWorkerCmd(a),
 		newServeCmd(a),
 		newJoinCmd(a),

@@ -1,0 +1,88 @@
+package report
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/starling-fl/starling/simulate/sweep"
+)
+
+// A table's rows stand beside what was published of them, with the seeds' mean, their
+// spread and the paired difference.
+func TestReproductionOfATable(t *testing.T) {
+	table := `run,on:population,on:method,on:seed,seed,engine,base,values,rho,signal_norm,noise_norm,clipped,rank,test_accuracy,test_macro_f1
+a,30000,LoRA r=16,1,1,program,b0,100,0.5,1,2,0.9,16,0.70,0.5
+b,30000,LoRA r=16,2,2,program,b0,100,0.5,1,2,0.9,16,0.74,0.5
+c,30000,DyLoRA 1-16,1,1,program,b0,100,0.5,1,2,0.9,3,0.80,0.5
+d,30000,DyLoRA 1-16,2,2,program,b0,100,0.5,1,2,0.9,5,0.88,0.5
+`
+	text, err := Reproduction(fstest.MapFS{"paper004-table4-small.csv": {Data: []byte(table)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| 30000 | LoRA r=16 | 90.0 | 72.0 ± 2.8 | 50.0 | 2 |  | 16, 16 | 100 | 0.5 | 1 | 2 | 90 % |",
+		"| 30000 | DyLoRA 1-16 | 96.2 | 84.0 ± 5.7 | 50.0 | 2 | +12.0 (+10.0 to +14.0) | 3, 5 | 100 | 0.5 | 1 | 2 | 90 % |",
+		"4 of the preset's 30 runs. Base b0; engine program.",
+		"**Not run.** `starling sweep --preset paper004-table4 ",
+		"| LoRA r = 6 | 3410000 | 32 | 2 | 7 | 380 MB | 382 MB |",
+		"| 7.7 MB | 7.67 MB |",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for name, bad := range map[string]string{"no table": "x\n1\n", "no rows": "test_accuracy\n", "ragged": "test_accuracy,a\n1\n"} {
+		if _, err := Reproduction(fstest.MapFS{"paper004-table4.csv": {Data: []byte(bad)}}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// Every claim is about a preset, and of every preset something is claimed; each
+// published row is a point of its grid.
+func TestClaimsFitThePresets(t *testing.T) {
+	all, err := claims()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != len(sweep.Presets()) {
+		t.Errorf("%d claims for %d presets", len(all), len(sweep.Presets()))
+	}
+	for _, c := range all {
+		_, plan, err := sweep.Preset(c.Preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range c.Rows {
+			found := false
+			for _, p := range plan.Points {
+				match := true
+				for axis, v := range r.On {
+					match = match && p.On[axis] == v
+				}
+				found = found || match
+			}
+			if !found {
+				t.Errorf("%s has no point %v", c.Preset, r.On)
+			}
+		}
+	}
+}
+
+func TestReproductionIsCurrent(t *testing.T) {
+	want, err := Reproduction(os.DirFS("../../docs/reproduction"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../../docs/REPRODUCTION.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("docs/REPRODUCTION.md is not what its tables make: run make reproduction")
+	}
+}
