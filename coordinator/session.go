@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
@@ -34,6 +35,7 @@ var (
 // and kill; the rest belongs to the connection's two goroutines.
 type session struct {
 	id      [32]byte
+	heard   atomic.Int64            // when the last frame came, in nanoseconds
 	out     chan []byte             // to the writer; nil ends it. Written by the engine only.
 	cancel  context.CancelCauseFunc // safe from any goroutine
 	device  *device                 // owned by the engine
@@ -257,6 +259,7 @@ func (c *Coordinator) next(ctx context.Context, conn Conn, s *session) (wire.Mes
 	if err != nil {
 		return nil, err
 	}
+	s.heard.Store(time.Now().UnixNano())
 	if !s.peer.Counted {
 		c.traffic.Up(len(b))
 	}
@@ -298,8 +301,10 @@ func (c *Coordinator) sayLast(ctx context.Context, s *session, msg *wire.Error) 
 	<-ctx.Done()
 }
 
-// write sends what the engine queued, and pings: a peer that is gone without a
-// word, or dribbles, is found within pingEvery + pingTimeout.
+// write sends what the engine queued, and pings who has not been heard for pingEvery:
+// a peer that is gone without a word, or dribbles, is found within twice that and
+// pingTimeout. Who sends is not asked whether it lives: its answer would have to pass
+// its own frames.
 func (c *Coordinator) write(ctx context.Context, conn Conn, s *session) {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
@@ -322,7 +327,10 @@ func (c *Coordinator) write(ctx context.Context, conn Conn, s *session) {
 			if !s.peer.Counted {
 				c.traffic.Down(len(b))
 			}
-		case <-ping.C:
+		case now := <-ping.C:
+			if now.UnixNano()-s.heard.Load() < int64(pingEvery) {
+				continue
+			}
 			pctx, stop := context.WithTimeout(ctx, pingTimeout)
 			err := conn.Ping(pctx)
 			stop()

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -25,7 +26,7 @@ const host = "wazero"
 type HTTPClient = http.Client
 
 const (
-	pingEvery   = 20 * time.Second // a peer that answers no ping within the next period is gone
+	pingEvery   = 30 * time.Second // longer than the coordinator's: its pings make ours idle
 	writeWithin = 2 * time.Minute  // for one frame
 )
 
@@ -35,6 +36,7 @@ var errText = errors.New("edge: coordinator sent a text message")
 // socket is a Conn over a WebSocket.
 type socket struct {
 	ws   *websocket.Conn
+	busy atomic.Int64       // when something was last heard or sent, in nanoseconds
 	stop context.CancelFunc // ends the pinging goroutine
 	done chan struct{}      // closed when it has ended
 	tls  *tls.ConnectionState
@@ -48,15 +50,24 @@ func (s *socket) Exporter(label string) ([]byte, error) {
 	return s.tls.ExportKeyingMaterial(label, nil, 32)
 }
 
-func newSocket(ws *websocket.Conn) *socket {
+// start begins to carry frames over a connection.
+func (s *socket) start(ws *websocket.Conn) {
 	ws.SetReadLimit(wire.MaxFrame)
 	ctx, stop := context.WithCancel(context.Background())
-	s := &socket{ws: ws, stop: stop, done: make(chan struct{})}
+	s.ws, s.stop, s.done = ws, stop, make(chan struct{})
+	s.isBusy()
 	go s.ping(ctx)
-	return s
 }
 
-// ping keeps the connection alive through middle boxes and notices a dead one.
+func (s *socket) isBusy() { s.busy.Store(time.Now().UnixNano()) }
+
+// ping notices a dead connection: where nothing was heard for pingEvery, not even a
+// ping of the coordinator's, and nothing was sent, it asks. A peer that answers no ping
+// within the next period is gone.
+//
+// It does not ask beside an upload or the peer's own ping: a ping or its answer has 5
+// seconds in the library, which it may spend behind a large frame of ours on a slow
+// line, or, where both ask at once and neither side's line has room, for each other.
 func (s *socket) ping(ctx context.Context) {
 	defer close(s.done)
 	t := time.NewTicker(pingEvery)
@@ -65,7 +76,10 @@ func (s *socket) ping(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.C:
+		case now := <-t.C:
+			if now.UnixNano()-s.busy.Load() < int64(pingEvery) {
+				continue
+			}
 			ctx, cancel := context.WithTimeout(ctx, pingEvery)
 			err := s.ws.Ping(ctx)
 			cancel()
@@ -85,12 +99,15 @@ func (s *socket) Read(ctx context.Context) ([]byte, error) {
 	if kind != websocket.MessageBinary {
 		return nil, errText
 	}
+	s.isBusy()
 	return frame, nil
 }
 
 func (s *socket) Write(ctx context.Context, frame []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
+	s.isBusy()
+	defer s.isBusy()
 	return s.ws.Write(ctx, websocket.MessageBinary, frame)
 }
 
@@ -112,13 +129,17 @@ func DialSocket(ctx context.Context, token string, netDial NetDialer) (Conn, err
 	if err != nil {
 		return nil, fmt.Errorf("edge: token: %w", err)
 	}
-	options := &websocket.DialOptions{HTTPClient: newHTTPClient(t, netDial), CompressionMode: websocket.CompressionDisabled}
+	s := new(socket)
+	options := &websocket.DialOptions{
+		HTTPClient: newHTTPClient(t, netDial), CompressionMode: websocket.CompressionDisabled,
+		OnPingReceived: func(context.Context, []byte) (answer bool) { s.isBusy(); return true },
+	}
 	ws, resp, err := websocket.Dial(ctx, t.Endpoint(), options)
 	if err != nil {
 		return nil, dialError(t, resp, err)
 	}
-	s := newSocket(ws)
 	s.tls = resp.TLS
+	s.start(ws)
 	return s, nil
 }
 

@@ -17,6 +17,7 @@ const (
 // Sizes. Every bound that a decoder applies stands here.
 const (
 	MaxChunk      = 1 << 20         // bytes of data in one update chunk
+	sentChunk     = 1 << 18         // of them that Upload puts into one: 5 s of a line of 50 kB/s
 	MaxFrame      = MaxChunk + 1<<8 // bytes of any frame: the transport's read limit
 	MaxUpdate     = 1 << 30         // bytes of a whole masked update
 	MaxBlob       = 1 << 32         // bytes of a blob that a message may name

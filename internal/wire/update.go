@@ -56,7 +56,7 @@ func (u *Upload) Chunk(offset uint64) (*Update, uint64) {
 	if offset >= u.Size() {
 		return nil, offset
 	}
-	end := min(offset+MaxChunk, u.Size())
+	end := min(offset+sentChunk, u.Size())
 	return &Update{Round: u.round, Total: u.Size(), Offset: offset, Data: u.bytes[offset:end], masked: true}, end
 }
 
