@@ -127,6 +127,13 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	if j.layout, err = model.NewLayout(base.Config, method, len(j.Labels)); err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
 	}
+	most := int(j.RankMax)
+	if j.HeadOnly {
+		most = 0
+	}
+	if err := c.cfg.Policy.checkValues(j.layout.Size(most)); err != nil {
+		return err
+	}
 	t, err := task.New(base, j.layout, int(j.Sequence))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)

@@ -40,6 +40,10 @@ type Policy struct {
 	ClipNorm float64 `yaml:"clip_norm"`
 	// Rank is the greatest rank of the adapter. Default 32.
 	Rank int `yaml:"rank"`
+	// Values is the most values that an update may have at the job's largest rank: a
+	// method that trains whole tensors has no rank to limit it. Default 4000000: rank
+	// 32 in queries and values of a model of BERT-large's size.
+	Values int `yaml:"values"`
 	// Steps and Batch are the most local steps of a round and examples of a step.
 	// Defaults 100 and 64.
 	Steps int `yaml:"steps"`
@@ -71,7 +75,7 @@ type Policy struct {
 // DefaultPolicy is what a device allows a coordinator elsewhere.
 func DefaultPolicy() Policy {
 	return Policy{
-		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 10, Rank: 32, Steps: 100, Batch: 64, Work: 1e13,
+		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 10, Rank: 32, Values: 4_000_000, Steps: 100, Batch: 64, Work: 1e13,
 		Uplinks: []string{"nf4", "int4", "int5", "int3", "tern"}, Rounds: 10_000, RoundsADay: 500,
 	}
 }
@@ -90,7 +94,7 @@ func LocalPolicy() Policy {
 // holds coordinator, devices and data alike, as simulations do.
 func TrustingPolicy() Policy {
 	return Policy{
-		Shard: 2, SemiHonest: true, ClipNorm: math.Inf(1), Rank: wire.MaxRank, Steps: 1 << 20, Batch: 1 << 16, Work: math.Inf(1),
+		Shard: 2, SemiHonest: true, ClipNorm: math.Inf(1), Rank: wire.MaxRank, Values: math.MaxInt, Steps: 1 << 20, Batch: 1 << 16, Work: math.Inf(1),
 		Uplinks: []string{anyUplink}, Rounds: math.MaxInt, RoundsADay: math.MaxInt,
 	}
 }
@@ -139,6 +143,7 @@ func (p *Policy) Validate() error {
 		in("shard", p.Shard, 2, wire.MaxShard),
 		in("breach_bits", p.BreachBits, 0, 1000),
 		in("rank", p.Rank, 1, wire.MaxRank),
+		in("values", p.Values, 1, math.MaxInt),
 		in("steps", p.Steps, 1, 1<<20),
 		in("batch", p.Batch, 1, 1<<16),
 		in("rounds", p.Rounds, 1, math.MaxInt),
@@ -188,6 +193,7 @@ const (
 	whyForged = "A coordinator that invents the other devices of your shard reads your update alone"
 	whyClip   = "The larger an update may be, the more of your data fits into it"
 	whyFine   = "The finer an update is written, the more of your data fits into it"
+	whyValues = "The more values an update has, the more of your data fits into it"
 	whyWork   = "It is this device's time and current"
 	whyRounds = "Every round tells a little more about your data"
 )
@@ -226,6 +232,15 @@ func (p *Policy) checkJob(j *wire.Job) error {
 		return nil
 	}
 	return fmt.Errorf("%w:\n%w", ErrPolicy, errors.Join(found...))
+}
+
+// checkValues holds the size of the job's largest update against the policy.
+func (p *Policy) checkValues(n int) error {
+	if n <= p.Values {
+		return nil
+	}
+	return fmt.Errorf("%w:\n%w", ErrPolicy, &PolicyError{"values", fmt.Sprintf("an update has up to %d values", n), whyValues,
+		strconv.Itoa(n), "at most " + strconv.Itoa(p.Values)})
 }
 
 // checkPlan holds a round's plan against the policy.

@@ -153,6 +153,34 @@ func TestHostileJobsOutsideThePolicy(t *testing.T) {
 	h.admit(false).assign(h.plan(1))
 }
 
+// A job that trains whole tensors has no rank that could be limited, and the most
+// room for texts: what an update may hold at all is the owner's.
+func TestHostileWholeTensors(t *testing.T) {
+	for method, refused := range map[string]bool{"full": true, "lora": false} {
+		h := production(t)
+		h.job.Method = method
+		if method == "full" {
+			h.job.HeadOnly = true
+		}
+		h.announce()
+		cfg := h.config(&constant{})
+		policy := DefaultPolicy()
+		policy.Values = h.layout.Size(4) // of the ranks that the house announces
+		cfg.Policy = &policy
+		d := h.start(cfg)
+		p := h.admit(false)
+		if !refused {
+			p.assign(h.plan(1))
+			want[*wire.Turn](p)
+			continue
+		}
+		beyond := new(PolicyError)
+		if err := d.wait(t); !errors.Is(err, ErrPolicy) || !errors.As(err, &beyond) || beyond.Flag() != "--values" || !fatal(err) {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+}
+
 // A job that keeps to the limits cannot leave them in a round.
 func TestHostilePlansOutsideThePolicy(t *testing.T) {
 	for flag, change := range map[string]func(*wire.Plan){

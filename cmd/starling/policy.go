@@ -32,6 +32,7 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&g.SemiHonest, "semi-honest", false, "accept jobs that presume a coordinator which follows the protocol")
 	fl.Float64Var(&g.ClipNorm, "clip-norm", 0, "greatest norm that an update may be left (default 10)")
 	fl.IntVar(&g.Rank, "rank", 0, "greatest rank of the adapter (default 32)")
+	fl.IntVar(&g.Values, "values", 0, "most values of an update (default 4000000)")
 	fl.IntVar(&g.Steps, "steps", 0, "most local steps of a round (default 100)")
 	fl.IntVar(&g.Batch, "batch", 0, "most examples of a step (default 64)")
 	fl.Float64Var(&g.Work, "work", 0, "most work of a round, in eighths of an instruction (default 1e13, some six minutes)")
@@ -63,6 +64,7 @@ func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err er
 		"semi-honest":  func() { policy.SemiHonest = p.given.SemiHonest },
 		"clip-norm":    func() { policy.ClipNorm = p.given.ClipNorm },
 		"rank":         func() { policy.Rank = p.given.Rank },
+		"values":       func() { policy.Values = p.given.Values },
 		"steps":        func() { policy.Steps = p.given.Steps },
 		"batch":        func() { policy.Batch = p.given.Batch },
 		"work":         func() { policy.Work = p.given.Work },
