@@ -53,7 +53,6 @@ function link(state: Link, why = "", again = 0): void {
   }
   if (state === "live") {
     say("live", over ? "The job is over" : "Live");
-    if (byId("content").hidden) void fleet.load();
     show("content", true);
   } else if (state === "lost") {
     say("live", over ? "The job is over; the coordinator has ended. What stands here is its last word."
@@ -94,7 +93,12 @@ function overview(o: Overview): void {
   privacy(p);
 }
 
+let privacyShown = "";
+
 function privacy(p: Status): void {
+  const now = JSON.stringify([p.private, p.simulated, p.delivered, p.visible, about]);
+  if (now === privacyShown) return;
+  privacyShown = now;
   const lines: Node[] = [];
   const put = (name: string, spent?: Guarantee, whole?: Guarantee) => {
     if (!spent) return;
@@ -116,7 +120,7 @@ const records = new Map<number, RoundRecord>();
 
 function paintRounds(): void {
   const all = [...records.values()].sort((a, b) => a.attempt - b.attempt);
-  if (!byId("content").hidden && progress?.state !== "finished") void fleet.load(); // strikes come with rounds
+  if (progress?.state !== "finished") fleet.stale(); // strikes come with rounds
   const made = all.filter((r) => r.released);
   show("history-empty", all.length === 0);
   show("history", all.length > 0);

@@ -41,7 +41,17 @@ for (const name of names) {
     assert.match(await tab.$eval("#cohort", (e) => e.getAttribute("aria-label")), /^4 devices.*1 in browsers/);
     await shot(tab, `${name}-dashboard-running`, { fullPage: true });
     await until("a round in the table", () => tab.$("#history-rows tr"), () => job.story(tab, "body"));
+    // The join link is shown when it is asked for, as an image that the page's policy lets through.
+    assert.ok(await tab.$eval("#invite", (e) => e.hidden), "the join link lies open");
+    await tab.click("#invite-show");
+    await until("the QR code", () => tab.$eval("#invite-code", (e) => e.complete && e.naturalWidth > 0), () => textOf(tab, "#invite-said"));
+    assert.equal(await tab.$eval("#invite-link", (e) => e.value), job.page);
+    assert.ok(!(await tab.$eval("#invite-local", (e) => e.hidden)), "a loopback address is offered to others");
+    await tab.$eval("#fleet-section", (e) => e.scrollIntoView());
+    await until("the fleet", async () => (await tab.$$("#fleet-rows tr")).length === 4, () => job.story(tab, "#fleet-section"));
     await accessible(tab, "running");
+    await shot(tab, `${name}-dashboard-invite`, { fullPage: true });
+    await tab.click("#invite-show");
     await until("the end", async () => (await textOf(tab, "#state")) === "finished", () => job.story(tab, "body"), 90_000);
     assert.equal((await tab.$$("#history-rows tr")).length, 4);
     assert.match(await textOf(tab, "#events"), /enrolled/);

@@ -14,25 +14,39 @@ export class Fleet {
   #devices: Device[] = [];
   #from = 0;
   #loading = false;
+  #fresh = false;
+  #inSight = false;
 
   constructor(call: Call) {
     this.#call = call;
+    // The list of a large fleet is long: it is fetched while somebody looks at it.
+    new IntersectionObserver((seen) => {
+      this.#inSight = seen.some((e) => e.isIntersecting);
+      if (this.#inSight && !this.#fresh) void this.load();
+    }, { rootMargin: "200px" }).observe(byId("fleet-section"));
     byId("fleet-filter").addEventListener("input", () => { this.#from = 0; this.#paint(); });
     byId("fleet-held").addEventListener("change", () => { this.#from = 0; this.#paint(); });
     byId("fleet-back").addEventListener("click", () => this.#turn(-rowsAtOnce));
     byId("fleet-on").addEventListener("click", () => this.#turn(rowsAtOnce));
   }
 
+  /** Says that the list may have changed. */
+  stale(): void {
+    this.#fresh = false;
+    if (this.#inSight) void this.load();
+  }
+
   /** Asks for the list again. */
   async load(): Promise<void> {
     if (this.#loading) return;
-    this.#loading = true;
+    this.#loading = this.#fresh = true;
     try {
       this.#devices = (await (await this.#call("devices.json")).json()) as Device[];
       this.#devices.sort((a, b) => Number(b.excluded !== undefined) - Number(a.excluded !== undefined) || (b.strikes ?? 0) - (a.strikes ?? 0));
       say("fleet-failed", "");
     } catch (error) {
       say("fleet-failed", `The list of devices is not here: ${message(error)}`);
+      this.#fresh = false;
     }
     this.#loading = false;
     this.#paint();
