@@ -5,9 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"image"
-	_ "image/jpeg" // decoders that image.Decode finds
-	_ "image/png"
 	"io"
 	"math"
 )
@@ -26,34 +23,7 @@ func DecodeImage(data []byte) (*Image, error) {
 	if len(data) > 2 && data[0] == 'P' && data[1] >= '1' && data[1] <= '7' {
 		return decodePNM(data)
 	}
-	c, _, err := image.DecodeConfig(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("neither PNG, JPEG nor PGM: %w", err)
-	}
-	if err := checkSize(c.Width, c.Height); err != nil {
-		return nil, err
-	}
-	src, _, err := image.Decode(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	r := src.Bounds()
-	w, h := r.Dx(), r.Dy()
-	if grey, ok := src.(*image.Gray); ok {
-		out := newImage(w, h, 1)
-		for i := range out.Pixels {
-			out.Pixels[i] = float32(grey.Pix[i/w*grey.Stride+i%w]) / 255
-		}
-		return out, nil
-	}
-	out := newImage(w, h, 3)
-	for i := range w * h {
-		x, y, z, _ := src.At(r.Min.X+i%w, r.Min.Y+i/w).RGBA()
-		for c, v := range [3]uint32{x, y, z} {
-			out.Pixels[c*w*h+i] = float32(v>>8) / 255
-		}
-	}
-	return out, nil
+	return decodeCompressed(data)
 }
 
 func newImage(w, h, channels int) *Image {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -125,7 +124,7 @@ type labelled struct {
 func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l labelled) error) error {
 	base, gz := strings.CutSuffix(name, ".gz")
 	if gz {
-		z, err := gzip.NewReader(r)
+		z, err := gunzip(r)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

@@ -1,6 +1,7 @@
 // The npm package against a worker that the test plays.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
 
 const built = await esbuild.build({ entryPoints: ["edge/src/index.ts"], bundle: true, format: "esm", write: false, absWorkingDir: new URL("..", import.meta.url).pathname });
@@ -62,6 +63,49 @@ test("a join is told where, and reports what happens", async () => {
   assert.ok(worker.ended);
 });
 
+test("a gzipped file is read as what is in it", async () => {
+  const edge = await Edge.load(where);
+  const worker = workers.at(-1);
+  const seen = edge.preview({ fileName: "data.CSV.gz", data: gzipSync("label,text\na,b\n"), labelColumn: "label" });
+  for (let i = 0; i < 500 && worker.told.length < 2; i++) await settled();
+  const { id, source } = worker.told.at(-1);
+  assert.equal(source.fileName, "data.CSV");
+  assert.equal(new TextDecoder().decode(source.data), "label,text\na,b\n");
+  assert.equal(source.labelColumn, "label");
+  worker.say({ kind: "answer", id, json: "{}" });
+  await seen;
+  await assert.rejects(edge.preview({ fileName: "x.tsv.gz", data: new Uint8Array([1, 2, 3]) }), /x\.tsv\.gz is no gzip file/);
+  edge.close();
+});
+
+test("what the policy refuses is told limit by limit, and accepting it joins again", async () => {
+  const limit = { key: "uplinks", what: "updates are to be written as \"f32\"", why: "why", have: "f32", want: "nf4" };
+  const { part, worker } = await joined();
+  worker.say({ kind: "failed", reason: "outside the policy", limits: [limit] });
+  await settled();
+  assert.equal(part.standing, "refused");
+  assert.deepEqual(part.limits, [limit]);
+  part.accept();
+  await settled();
+  assert.notEqual(workers.at(-1), worker);
+  assert.deepEqual(workers.at(-1).told[1].options.accept, { uplinks: "f32" });
+  workers.at(-1).say({ kind: "given", given: [{ name: "j", promised: 2, contributed: 1, committed: 1, last: 5 }], kept: false });
+  assert.equal(part.given[0].contributed, 1);
+  assert.equal(part.kept, false);
+  const model = { version: 2, rank: 1, archive: new Uint8Array(3) };
+  workers.at(-1).say({ kind: "finished", identity: new Uint8Array(32), model });
+  await settled();
+  assert.equal(part.standing, "finished");
+  assert.ok(!workers.at(-1).ended, "the model went with its worker");
+  const labels = part.predict("text");
+  const { id } = workers.at(-1).told.at(-1);
+  workers.at(-1).say({ kind: "answer", id, json: '[{"label":"x","probability":0.75}]' });
+  assert.equal((await labels)[0].label, "x");
+  part.close();
+  assert.ok(workers.at(-1).ended);
+  await assert.rejects(part.predict("text"), /no model/);
+});
+
 test("a pause waits for the running round, and only for that", async () => {
   const { part, worker, event } = await joined();
   event("training", { round: 2, up: 5, down: 6 });
@@ -111,7 +155,8 @@ test("a failure says why", async () => {
 test("questions are answered apart, and end with the edge", async () => {
   const edge = await Edge.load(where);
   const worker = workers.at(-1);
-  const [first, second, third] = [edge.preview({}), edge.preview({}), edge.preview({})];
+  const [first, second, third] = [1, 2, 3].map((n) => edge.preview({ fileName: `${n}.tsv` }));
+  await settled();
   const [, a, b] = worker.told;
   worker.say({ kind: "answer", id: b.id, json: '{"examples":2}' });
   worker.say({ kind: "refused", id: a.id, reason: "line 7" });

@@ -18,6 +18,18 @@ export function sourceOf(examples: Iterable<Example>): Source {
   return { fileName: "examples.jsonl", data: new TextEncoder().encode(lines) };
 }
 
+/** A .gz source as what is in it: the browser has a decompressor, the program none. */
+async function gunzipped(source: Source): Promise<Source> {
+  if (!/\.gz$/i.test(source.fileName)) return source;
+  if (typeof DecompressionStream !== "function") throw new Error("this browser cannot read .gz: decompress the file first");
+  const plain = new Blob([source.data as Uint8Array<ArrayBuffer>]).stream().pipeThrough(new DecompressionStream("gzip"));
+  try {
+    return { ...source, fileName: source.fileName.slice(0, -3), data: new Uint8Array(await new Response(plain).arrayBuffer()) };
+  } catch {
+    throw new Error(`${source.fileName} is no gzip file, or a damaged one`);
+  }
+}
+
 export interface LoadOptions {
   /** Address of worker.js. */
   worker: string | URL;
@@ -91,7 +103,8 @@ export class Edge {
 
   /** Reads a file as join would. Nothing leaves the page. */
   async preview(source: Source): Promise<Preview> {
-    return JSON.parse(await this.#ask((id) => ({ kind: "preview", id, source }))) as Preview;
+    const plain = await gunzipped(source);
+    return JSON.parse(await this.#ask((id) => ({ kind: "preview", id, source: plain }))) as Preview;
   }
 
   /** One of a thousand generated sets of labelled invoices, for a first try. */
@@ -106,8 +119,9 @@ export class Edge {
   }
 
   /** Takes part until the job is over. */
-  join({ url, token, source, identity, accept, onEvent, onGiven }: JoinOptions): Promise<Joined> {
-    const options: WorkerJoin = { url: new URL(url, location.href).href, token, identity, accept, ...source };
+  async join({ url, token, source, identity, accept, onEvent, onGiven }: JoinOptions): Promise<Joined> {
+    if (this.#over) throw this.#over;
+    const options: WorkerJoin = { url: new URL(url, location.href).href, token, identity, accept, ...await gunzipped(source) };
     return new Promise((resolve, reject) => {
       if (this.#over) return reject(this.#over);
       if (this.#joined) return reject(new Error("this device takes part already"));

@@ -1,0 +1,43 @@
+//go:build !js || full
+
+package dataset
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	_ "image/jpeg" // decoders that image.Decode finds
+	_ "image/png"
+)
+
+// decodeCompressed reads PNG and JPEG.
+func decodeCompressed(data []byte) (*Image, error) {
+	c, _, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("neither PNG, JPEG nor PGM: %w", err)
+	}
+	if err := checkSize(c.Width, c.Height); err != nil {
+		return nil, err
+	}
+	src, _, err := image.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	r := src.Bounds()
+	w, h := r.Dx(), r.Dy()
+	if grey, ok := src.(*image.Gray); ok {
+		out := newImage(w, h, 1)
+		for i := range out.Pixels {
+			out.Pixels[i] = float32(grey.Pix[i/w*grey.Stride+i%w]) / 255
+		}
+		return out, nil
+	}
+	out := newImage(w, h, 3)
+	for i := range w * h {
+		x, y, z, _ := src.At(r.Min.X+i%w, r.Min.Y+i/w).RGBA()
+		for c, v := range [3]uint32{x, y, z} {
+			out.Pixels[c*w*h+i] = float32(v>>8) / 255
+		}
+	}
+	return out, nil
+}
