@@ -20,7 +20,7 @@ const module = "github.com/starling-fl/starling/"
 // package and what lies below it. Frames are read by internal/sim, which plays
 // hostile devices, and by bandwidth, which plays devices that send in the clear.
 var mayImport = parseTable(`
-bandwidth: coordinator dataset dp edge internal/contract internal/sim internal/wire job model model/nn quant secagg task
+bandwidth: coordinator dataset dp edge internal/canvas internal/contract internal/sim internal/wire job model model/nn quant secagg task
     tokenizer trainer
 bench/...: ...
 cmd/starling: ...
@@ -40,7 +40,9 @@ edge: dataset dp internal/contract internal/durable internal/uniform internal/wi
     wasm
 internal/cputime:
 internal/contract: dp internal/wire model quant secagg
+internal/canvas:
 internal/durable:
+internal/generated:
 internal/l2:
 internal/pipes:
 internal/qrcode:
@@ -61,7 +63,7 @@ quant/asm:
 secagg: internal/uniform
 simulate: coordinator dataset dp edge internal/durable job model quant task tokenizer
 simulate/queue: dataset edge model quant simulate
-simulate/report: internal/durable simulate simulate/sweep
+simulate/report: internal/canvas internal/durable simulate simulate/sweep
 simulate/sweep: coordinator dataset edge internal/durable job model simulate
 tokenizer:
 task: dataset model tokenizer

@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/starling-fl/starling/internal/canvas"
 )
 
 var (
@@ -129,18 +129,10 @@ func (r *Report) Plot(w io.Writer, format string) error {
 // render writes the plot: vectors as SVG, or pixels for print at 220 dpi as PNG.
 func render(p *plot.Plot, w io.Writer, format string) error {
 	const width, height = 14 * vg.Centimeter, 9.5 * vg.Centimeter
-	var canvas interface {
-		vg.CanvasSizer
-		io.WriterTo
-	}
-	if format == "png" {
-		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(220))}
-	} else {
-		canvas = vgsvg.New(width, height)
-	}
+	on := canvas.New(format, width, height, 220)
 	const margin = 5
-	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin, -margin))
-	_, err := canvas.WriteTo(w)
+	p.Draw(draw.Crop(draw.New(on), margin, -margin, margin, -margin))
+	_, err := on.WriteTo(w)
 	return err
 }
 

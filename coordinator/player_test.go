@@ -17,6 +17,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
@@ -458,16 +459,4 @@ func (p *player) fetch(b wire.Blob) ([]byte, error) {
 }
 
 // tinyBase is a base whose adapters have a few hundred values.
-func tinyBase(t testing.TB) *model.Base {
-	t.Helper()
-	c := model.BERT(16, 8, 1, 1, 8)
-	var tensors []model.Tensor
-	for _, s := range c.BaseTensors() {
-		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: make([]float32, model.Elements(s.Shape))})
-	}
-	b, err := model.NewBase(c, tensors, []byte(`{}`), model.F32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
+func tinyBase(t testing.TB) *model.Base { return tiny.Base(t, 8, 1, 8) }

@@ -20,12 +20,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -86,31 +86,7 @@ func (h *house) sides() []watchdog.Side {
 var testLabels = []string{"one", "two"}
 
 // tinyBase is an encoder of a few hundred weights.
-func tinyBase(t testing.TB) *model.Base {
-	t.Helper()
-	tok, err := tokenizer.Train(slices.Values([]string{"the quick brown fox", "jumps over the lazy dog"}), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := tok.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := model.BERT(tok.VocabSize(), 16, 1, 2, 8)
-	var tensors []model.Tensor
-	for i, s := range c.BaseTensors() {
-		data := make([]float32, model.Elements(s.Shape))
-		for k := range data {
-			data[k] = float32((k*7+i*13)%11-5) / 20
-		}
-		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: data})
-	}
-	base, err := model.NewBase(c, tensors, text, model.F32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return base
-}
+func tinyBase(t testing.TB) *model.Base { return tiny.Base(t, 16, 2, 8) }
 
 func newHouse(t *testing.T) *house {
 	t.Helper()

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"testing"
 	"time"
 
@@ -19,10 +18,10 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/sim"
+	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,25 +34,7 @@ func ok(t testing.TB, err error) {
 }
 
 // tinyBase is an encoder of a few thousand weights.
-func tinyBase(t testing.TB) *model.Base {
-	t.Helper()
-	tok, err := tokenizer.Train(slices.Values([]string{"the quick brown fox", "jumps over the lazy dog"}), 64)
-	ok(t, err)
-	text, err := tok.MarshalJSON()
-	ok(t, err)
-	c := model.BERT(tok.VocabSize(), 32, 1, 2, 16)
-	var tensors []model.Tensor
-	for i, s := range c.BaseTensors() {
-		data := make([]float32, model.Elements(s.Shape))
-		for k := range data {
-			data[k] = float32((k*7+i*13)%11-5) / 20
-		}
-		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: data})
-	}
-	base, err := model.NewBase(c, tensors, text, model.F32)
-	ok(t, err)
-	return base
-}
+func tinyBase(t testing.TB) *model.Base { return tiny.Base(t, 32, 2, 16) }
 
 var seed = bytes.Repeat([]byte{7}, 32)
 

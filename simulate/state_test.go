@@ -6,35 +6,17 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/job"
-	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 // fuzzed is a run of a job that is as small as they get.
 func fuzzed(t testing.TB, path string) *Run {
 	t.Helper()
-	tok, err := tokenizer.Train(slices.Values([]string{"one two"}), 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := tok.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := model.BERT(tok.VocabSize(), 8, 1, 2, 8)
-	var tensors []model.Tensor
-	for _, s := range c.BaseTensors() {
-		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: make([]float32, model.Elements(s.Shape))})
-	}
-	base, err := model.NewBase(c, tensors, text, model.F32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := tiny.Base(t, 8, 2, 8)
 	j := job.Default()
 	j.Name, j.Labels, j.Rounds = "fuzz", []string{"one", "two"}, 2
 	j.Adapter = job.Adapter{RankMin: 1, RankMax: 1, Alpha: 1, Sequence: 4}

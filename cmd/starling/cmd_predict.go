@@ -38,9 +38,8 @@ type ranked struct {
 
 func newPredictCmd(a *app) *cobra.Command {
 	var (
-		dir  string
-		rank int
-		top  int
+		dir, at string
+		top     int
 
 		columns dataset.Columns
 		choice  engineFlags
@@ -70,13 +69,9 @@ of pixels (.csv).`,
 			if err != nil {
 				return err
 			}
-			if !cmd.Flags().Changed("rank") {
-				if rank = ck.BestRank; rank == 0 {
-					rank = ck.LoRA.RMax
-				}
-			}
-			if rank < 0 || rank > ck.LoRA.RMax {
-				return usagef("--rank is %d, the adapter has ranks 0 (head only) to %d", rank, ck.LoRA.RMax)
+			rank, err := chooseRank(ck, at)
+			if err != nil {
+				return err
 			}
 			in, name := a.Stdin, ""
 			if len(args) == 1 {
@@ -99,7 +94,7 @@ of pixels (.csv).`,
 	}
 	cmd.Flags().StringVar(&dir, "checkpoint", "", "folder of a released adapter")
 	cmd.Flags().IntVar(&top, "top", 0, "give the likeliest labels, so many, each with its probability")
-	cmd.Flags().IntVar(&rank, "rank", 0, "rank to use (default: the one that validation chose)")
+	cmd.Flags().StringVar(&at, "rank", "best", "rank to use, or best: the one that validation chose")
 	textColumnFlag(cmd.Flags(), &columns)
 	choice.add(cmd.Flags())
 	return cmd

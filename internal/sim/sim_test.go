@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -16,10 +15,10 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -45,25 +44,7 @@ func (c constant) Train(_ context.Context, t edge.Task) ([]float32, error) {
 func (constant) Close() error { return nil }
 
 // tinyBase is an encoder of a few thousand weights.
-func tinyBase(t testing.TB) *model.Base {
-	t.Helper()
-	tok, err := tokenizer.Train(slices.Values([]string{"the quick brown fox", "jumps over the lazy dog"}), 64)
-	ok(t, err)
-	text, err := tok.MarshalJSON()
-	ok(t, err)
-	c := model.BERT(tok.VocabSize(), 32, 1, 2, 16)
-	var tensors []model.Tensor
-	for i, s := range c.BaseTensors() {
-		data := make([]float32, model.Elements(s.Shape))
-		for k := range data {
-			data[k] = float32((k*7+i*13)%11-5) / 20
-		}
-		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: data})
-	}
-	base, err := model.NewBase(c, tensors, text, model.F32)
-	ok(t, err)
-	return base
-}
+func tinyBase(t testing.TB) *model.Base { return tiny.Base(t, 32, 2, 16) }
 
 // config is a job over n devices whose noise is far below the updates: the
 // simulated cohort is enormous, and the lattice fine. Rounding moves the mean of

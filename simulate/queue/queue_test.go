@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,12 +14,12 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate"
 	"github.com/starling-fl/starling/simulate/queue"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 func ok(t testing.TB, err error) {
@@ -33,21 +32,7 @@ func ok(t testing.TB, err error) {
 // config is a job over 70 clients: five items a round.
 func config(t testing.TB) simulate.Config {
 	t.Helper()
-	tok, err := tokenizer.Train(slices.Values([]string{"the quick brown fox"}), 48)
-	ok(t, err)
-	text, err := tok.MarshalJSON()
-	ok(t, err)
-	c := model.BERT(tok.VocabSize(), 16, 1, 2, 16)
-	var tensors []model.Tensor
-	for i, s := range c.BaseTensors() {
-		data := make([]float32, model.Elements(s.Shape))
-		for k := range data {
-			data[k] = float32((k*7+i*13)%11-5) / 20
-		}
-		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: data})
-	}
-	base, err := model.NewBase(c, tensors, text, model.F32)
-	ok(t, err)
+	base := tiny.Base(t, 16, 2, 16)
 	var clients simulate.Each
 	for i := range 70 {
 		s := &dataset.Set{Labels: []string{"one", "two"}}

@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/starling-fl/starling/internal/canvas"
 )
 
 // Okabe and Ito's colours, which the colour-blind tell apart.
@@ -199,20 +199,12 @@ func render(p *plot.Plot, w io.Writer, format string) error {
 	p.Legend = plot.NewLegend()
 	side := legend.Rectangle(draw.Canvas{Rectangle: vg.Rectangle{Max: vg.Point{X: 100 * vg.Centimeter, Y: height}}}).Size().X + vg.Points(14)
 	width := 13.5*vg.Centimeter + side
-	var canvas interface {
-		vg.CanvasSizer
-		io.WriterTo
-	}
-	if format == "png" {
-		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(200))}
-	} else {
-		canvas = vgsvg.New(width, height)
-	}
+	on := canvas.New(format, width, height, 200)
 	const margin = 6
-	all := draw.Crop(draw.New(canvas), margin, -margin, margin, -margin)
+	all := draw.Crop(draw.New(on), margin, -margin, margin, -margin)
 	p.Draw(draw.Crop(all, 0, -side, 0, 0))
 	legend.Draw(draw.Crop(all, 13.5*vg.Centimeter-2*margin+vg.Points(10), 0, 0, -vg.Points(26)))
-	_, err := canvas.WriteTo(w)
+	_, err := on.WriteTo(w)
 	return err
 }
 

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 func ok(t testing.TB, err error) {
@@ -138,21 +138,7 @@ func (e labelOf) Score(_ context.Context, a *model.Adapter, rank int) (accuracy,
 
 func lab(t testing.TB) *Lab {
 	t.Helper()
-	tok, err := tokenizer.Train(slices.Values([]string{"the quick brown fox"}), 48)
-	ok(t, err)
-	text, err := tok.MarshalJSON()
-	ok(t, err)
-	c := model.BERT(tok.VocabSize(), 16, 1, 2, 16)
-	var tensors []model.Tensor
-	for i, s := range c.BaseTensors() {
-		data := make([]float32, model.Elements(s.Shape))
-		for k := range data {
-			data[k] = float32((k*7+i*13)%11-5) / 20
-		}
-		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: data})
-	}
-	base, err := model.NewBase(c, tensors, text, model.F32)
-	ok(t, err)
+	base := tiny.Base(t, 16, 2, 16)
 	set := func(n int) *dataset.Set {
 		s := &dataset.Set{Labels: []string{"a", "b"}}
 		for i := range n {

@@ -3,39 +3,10 @@
 package kernel
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/generated"
 )
 
 // TestGenerated: the assembly in git is what asm writes.
-func TestGenerated(t *testing.T) {
-	goTool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("go is not installed: the assembly is not generated anew")
-	}
-	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), goTool, "run", "./asm", "-out", filepath.Join(dir, "tile_amd64.s"),
-		"-stubs", filepath.Join(dir, "tile_amd64.go"), "-pkg", "kernel")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	for _, name := range []string{"tile_amd64.s", "tile_amd64.go"} {
-		got, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// The first line holds the command, and with it the folder.
-		_, got, _ = bytes.Cut(got, []byte("\n"))
-		_, want, _ = bytes.Cut(want, []byte("\n"))
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s is not what asm writes: run make generate", name)
-		}
-	}
-}
+func TestGenerated(t *testing.T) { generated.Assembly(t, "tile", "kernel") }
