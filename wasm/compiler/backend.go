@@ -15,8 +15,9 @@ import (
 // BackendName is what Backend.Name returns.
 const BackendName = "starling-wasm"
 
-// Backend implements compute.Backend: graphs are compiled to WebAssembly and run by package wasm. Buffers live in Go.
-// It starts slowly and copies every input and output, so it is for tests and small graphs; training uses Compile.
+// Backend implements compute.Backend: graphs are compiled to WebAssembly and run by package wasm, their products by
+// this host's kernels. It is what evaluation, prediction and pretraining run on. Buffers live in Go: what an input's
+// memory holds already is not copied again, outputs always are. Devices' training uses Compile.
 type Backend struct {
 	notimplemented.Backend
 	host      string
