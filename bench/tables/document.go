@@ -40,7 +40,8 @@ func render(results map[string]result) string {
 			fmt.Fprintf(&b, "Not run yet: `make bench ONLY=%s`.\n", s.name)
 			continue
 		}
-		fmt.Fprintf(&b, "<!-- begin %s: %s -->\nMade by `%s`: %s.\n\n%s\n<!-- end %s -->\n", s.name, r.made, s.command(), r.made, strings.TrimSpace(r.table), s.name)
+		fmt.Fprintf(&b, "<!-- begin %s: %s -->\nMade by `%s`,\n%s.\n\n%s\n<!-- end %s -->\n", s.name, r.made, s.command(),
+			strings.ReplaceAll(r.made, "; ", ";\n"), strings.TrimSpace(r.table), s.name)
 	}
 	return b.String()
 }

@@ -96,5 +96,5 @@ func made(ctx context.Context) string {
 			commit += " and changes to it"
 		}
 	}
-	return fmt.Sprintf("%s, %s, %s", time.Now().UTC().Format(time.DateOnly), commit, machine())
+	return fmt.Sprintf("%s, %s; %s", time.Now().UTC().Format(time.DateOnly), commit, machine())
 }
