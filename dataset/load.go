@@ -74,10 +74,16 @@ func (c Columns) Load(path string) (*Set, error) {
 func (c Columns) Read(r io.Reader, name string) (*Set, error) {
 	var examples []Example
 	var names []string
+	var tags [][]string
 	distinct := map[string]string{} // also makes equal labels share memory
 	err := c.scan(r, name, true, func(line int, l labelled) error {
 		if err := l.check(); err != nil {
 			return err
+		}
+		if l.Tags != nil {
+			tags = append(tags, l.Tags)
+			examples = append(examples, Example{Text: l.Text, Words: l.Words, User: l.User, Provider: l.Provider, Line: line})
+			return nil
 		}
 		if _, known := distinct[l.Label]; !known {
 			if len(distinct) == MaxLabels {
@@ -94,6 +100,12 @@ func (c Columns) Read(r io.Reader, name string) (*Set, error) {
 	}
 	if len(examples) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, ErrEmpty)
+	}
+	if len(tags) > 0 {
+		if len(tags) != len(examples) {
+			return nil, fmt.Errorf("%s: some examples have tags for their words, others a label", name)
+		}
+		return byTag(name, examples, tags)
 	}
 	scalePixels(examples)
 	return byName(name, examples, names), nil
@@ -117,6 +129,7 @@ func (c Columns) Texts(r io.Reader, name string, each func(line int, text string
 type labelled struct {
 	Text, Label, User, Provider string
 	Image                       *Image // in place of a text
+	Words, Tags                 []string
 }
 
 // scan reads records in the format of the file's name; without want a label may
@@ -186,6 +199,9 @@ func textReader(r io.Reader) (*bufio.Reader, error) {
 }
 
 func (l labelled) check() error {
+	if l.Tags != nil {
+		return l.checkTags()
+	}
 	switch {
 	case l.Label == "":
 		return errors.New("label is empty")

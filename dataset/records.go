@@ -103,6 +103,9 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 		return nil
 	}
 	var l labelled
+	if words := value("words"); len(words) > 0 && s.want {
+		return s.parseTagged(words, value("tags"), value("user"), value("provider"))
+	}
 	text := value(s.columns.text())
 	if len(text) == 0 || string(text) == "null" {
 		return l, &ColumnError{Column: s.columns.text(), Have: keys}

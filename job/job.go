@@ -14,8 +14,8 @@ type Job struct {
 	Name string `yaml:"name"`
 	// Labels are the classes in the order of their indices; at least 2.
 	Labels []string `yaml:"labels"`
-	// Task is what is learnt: "classify" (default), one label for a text, or
-	// "image", one label for an image.
+	// Task is what is learnt: "classify" (default), one label for a text, "tag", one for
+	// each word of it, or "image", one label for an image.
 	Task string `yaml:"task"`
 	// Rounds is the number of committed rounds; abandoned ones do not count.
 	// Default 20.

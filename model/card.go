@@ -96,6 +96,9 @@ func (c *Checkpoint) usage(format string) string {
 		trust = ", trust_remote_code=True" // modeling_starling.py, read it first
 	}
 	auto := "AutoModelForSequenceClassification"
+	if c.Adapter.layout.LoRA.Task == TaskTag {
+		auto = "AutoModelForTokenClassification"
+	}
 	if config.Generates() {
 		auto = "AutoModelForSeq2SeqLM"
 	}
@@ -142,5 +145,9 @@ func (c *Checkpoint) usage(format string) string {
 		return lines + "print(tokenizer.batch_decode(model.eval().generate(**inputs, max_new_tokens=32), skip_special_tokens=True))\n"
 	}
 	lines += fmt.Sprintf("inputs = tokenizer([\"a text\"], truncation=True, max_length=%d, padding=True, return_tensors=\"pt\")\n", c.Seq)
-	return lines + "with torch.no_grad():\n    logits = model.eval()(**inputs).logits\nprint(model.config.id2label[int(logits[0].argmax())])\n"
+	said := "print(model.config.id2label[int(logits[0].argmax())])\n"
+	if c.Adapter.layout.LoRA.Task == TaskTag {
+		said = "print([model.config.id2label[int(row.argmax())] for row in logits[0]])\n"
+	}
+	return lines + "with torch.no_grad():\n    logits = model.eval()(**inputs).logits\n" + said
 }

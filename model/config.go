@@ -37,6 +37,8 @@ const (
 	// pooler.dense: `starling pretrain` fits one so that the head sees features
 	// of like scale.
 	PoolMeanAffine Pooling = "mean_affine"
+	// PoolNone is a base without a pooler, whose tasks read every token.
+	PoolNone Pooling = "none"
 )
 
 // Config is the shape of a base, with the JSON keys of a Hugging Face BERT's
@@ -113,8 +115,8 @@ func (c Config) Validate() error {
 		return bad("type_vocab_size is %d, want 0..%d, and 0 where %s has none", c.TypeVocabSize, maxTypes, c.ModelType)
 	case arch.types && c.TypeVocabSize == 0 && c.Pooling == PoolHF:
 		return bad("type_vocab_size is 0: every Hugging Face %s has token types", c.ModelType)
-	case c.Pooling != PoolHF && c.Pooling != PoolFirst && c.Pooling != PoolMean && c.Pooling != PoolMeanAffine:
-		return bad("pooling is %q, want \"hf\", \"first\", \"mean\" or \"mean_affine\"", c.Pooling)
+	case c.Pooling != PoolHF && c.Pooling != PoolFirst && c.Pooling != PoolMean && c.Pooling != PoolMeanAffine && c.Pooling != PoolNone:
+		return bad("pooling is %q, want \"hf\", \"none\", \"first\", \"mean\" or \"mean_affine\"", c.Pooling)
 	case !(c.LayerNormEps > 0 && c.LayerNormEps < 1):
 		return bad("layer_norm_eps is %v, want within (0, 1)", c.LayerNormEps)
 	}

@@ -65,6 +65,9 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Pooling == PoolHF && tokenClass(cfg) && !c.hasPooler(files) {
+		c.Pooling = PoolNone
+	}
 	if c.Generates() {
 		if err := c.settleHead(files); err != nil {
 			return nil, err
@@ -79,6 +82,27 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 		return b, err
 	}
 	return repack(b, ours.NF4)
+}
+
+// tokenClass says whether a folder is of one of transformers' classes that have no
+// pooler.
+func tokenClass(config []byte) bool {
+	var doc struct {
+		Classes []string `json:"architectures"`
+	}
+	return json.Unmarshal(config, &doc) == nil && len(doc.Classes) == 1 &&
+		(strings.HasSuffix(doc.Classes[0], "ForTokenClassification") || strings.HasSuffix(doc.Classes[0], "ForQuestionAnswering") ||
+			strings.HasSuffix(doc.Classes[0], "ForMaskedLM"))
+}
+
+// hasPooler says whether the files hold every frozen map of the head.
+func (c Config) hasPooler(files []*SafeTensors) bool {
+	for _, d := range c.Head() {
+		if st, _ := find(c, files, d.Name+".weight"); !d.Trained && st == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // LoadBaseDir is LoadBase on a directory.

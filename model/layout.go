@@ -91,6 +91,7 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 	if !c.Generates() && (classes < 2 || classes > maxClasses) {
 		return nil, fmt.Errorf("%w: %d classes, want 2..%d", ErrConfig, classes, maxClasses)
 	}
+	c = c.For(l.Task)
 	lay := &Layout{Config: c, LoRA: l, Classes: classes}
 	h, r := c.HiddenSize, l.RMax
 	for _, m := range l.adapted(c) {

@@ -45,8 +45,11 @@ func newPEFTConfig(l *Layout, rank int) peftConfig {
 		BaseModel: CheckpointBase, InferenceMode: true, InitWeights: true,
 		RankPattern: map[string]any{}, AlphaPattern: map[string]any{},
 	}
-	if l.Config.Generates() {
+	switch {
+	case l.Config.Generates():
 		c.TaskType = "SEQ_2_SEQ_LM"
+	case l.LoRA.Task == TaskTag:
+		c.TaskType = "TOKEN_CLS"
 	}
 	targets := l.Config.arch().targets
 	if l.LoRA.Targets != "" {

@@ -35,6 +35,7 @@ var modelingT5Source []byte
 type Release struct {
 	Base   *Base
 	Labels []string             // classes; nil where there is no head
+	Task   TaskKind             // what the head answers
 	Values map[string][]float32 // of Layout.Merge: they take the base's place, and a head beside it; nil: the base alone
 }
 
@@ -43,7 +44,7 @@ func (c Config) standard() bool {
 	if c.Generates() {
 		return c.T5.Boxes == 0 && c.T5.Patch == 0
 	}
-	return c.Pooling == PoolHF
+	return c.Pooling == PoolHF || c.Pooling == PoolNone
 }
 
 // checkpointPrefix is that of the encoder in a model with a head.
@@ -69,7 +70,7 @@ func (r Release) Files() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := r.Base.Config
+	c := r.Base.Config.For(r.Task)
 	if c.Sees() {
 		pixels, err := marshalFile(c.preprocessor())
 		return map[string][]byte{ConfigFile: config, WeightsFile: weights, preprocessorFile: pixels}, err
@@ -98,16 +99,16 @@ func marshalFile(v any) ([]byte, error) {
 // weights encodes the tensors: as they are stored where those are plain floats,
 // else decoded.
 func (r Release) weights() ([]byte, error) {
-	b := r.Base
+	b, c := r.Base, r.Base.Config.For(r.Task)
 	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}}
 	prefix := ""
-	if r.Values != nil || !b.Config.standard() {
-		prefix = b.Config.checkpointPrefix()
+	if r.Values != nil || !c.standard() {
+		prefix = c.checkpointPrefix()
 	}
 	used := map[string]bool{}
-	for _, spec := range b.Config.BaseTensors() {
+	for _, spec := range c.BaseTensors() {
 		name := prefix + spec.Name
-		if !b.Config.standard() && isHead(b.Config, spec.Name) {
+		if !c.standard() && isHead(c, spec.Name) {
 			name = spec.Name
 		}
 		if v, ok := r.Values[spec.Name]; ok {
@@ -131,7 +132,7 @@ func (r Release) weights() ([]byte, error) {
 		raw.Name = name
 		st.Tensors = append(st.Tensors, raw)
 	}
-	if c := b.Config; c.arch().types && c.TypeVocabSize == 0 { // transformers' class has some
+	if c.arch().types && c.TypeVocabSize == 0 { // transformers' class has some
 		if err := st.Add(prefix+typesName, "F32", []int{1, c.HiddenSize}, make([]float32, c.HiddenSize)); err != nil {
 			return nil, err
 		}
@@ -168,7 +169,7 @@ func isHead(c Config, name string) bool {
 
 // config is config.json.
 func (r Release) config() map[string]any {
-	c := r.Base.Config
+	c := r.Base.Config.For(r.Task)
 	out := c.huggingFace()
 	class := c.arch().class
 	out["architectures"] = []string{class + "Model"}
@@ -179,6 +180,9 @@ func (r Release) config() map[string]any {
 		out["architectures"] = []string{class + "ForSequenceClassification"}
 		if c.Sees() {
 			out["architectures"] = []string{class + "ForImageClassification"}
+		}
+		if r.Task == TaskTag {
+			out["architectures"] = []string{class + "ForTokenClassification"}
 		}
 	}
 	if c.Generates() && !c.standard() {
@@ -243,6 +247,9 @@ func (c Config) huggingFace() map[string]any {
 	}
 	if c.Sees() {
 		return c.vitConfig()
+	}
+	if c.Pooling == PoolNone { // others ignore it
+		out["pooling"] = PoolNone
 	}
 	arch := c.arch()
 	if arch.types {

@@ -11,12 +11,13 @@ type TaskKind string
 
 const (
 	TaskClassify TaskKind = ""       // one label for a text
+	TaskTag      TaskKind = "tag"    // one label for each word of a text
 	TaskImage    TaskKind = "image"  // one label for an image
 	TaskAnswer   TaskKind = "answer" // a text, written by a base with a decoder
 )
 
 // tasks are the known ones, classify first.
-var tasks = []TaskKind{TaskClassify, TaskImage, TaskAnswer}
+var tasks = []TaskKind{TaskClassify, TaskTag, TaskImage, TaskAnswer}
 
 // String is the task's name in a job file.
 func (t TaskKind) String() string {
@@ -63,9 +64,28 @@ func (c Config) CheckTask(t TaskKind) error {
 		return fmt.Errorf("%w: task is %.40q, want one of %q", ErrConfig, string(t), TaskNames())
 	case c.Sees() != (t == TaskImage):
 		return fmt.Errorf("%w: task is %s, but a %s reads %s", ErrConfig, t, c.ModelType, map[bool]string{true: "images", false: "texts"}[c.Sees()])
+	case c.Pooling == PoolNone && t == TaskClassify:
+		return fmt.Errorf("%w: task is %s, but the base has no pooler: it is one of words, for the task %s", ErrConfig, t, TaskTag)
 	}
 	return nil
 }
 
+// OfTokens says whether the task reads each token's state, where others read one of
+// the whole example.
+func (t TaskKind) OfTokens() bool { return t == TaskTag }
+
 // HeadFor lists the maps from what the task reads of the last layer to its outputs.
-func (c Config) HeadFor(TaskKind) []Dense { return c.Head() }
+func (c Config) HeadFor(t TaskKind) []Dense {
+	if t.OfTokens() { // ForTokenClassification
+		return []Dense{{Name: "classifier", Trained: true}}
+	}
+	return c.Head()
+}
+
+// For is the configuration as a task uses it: one of tokens has no use for a pooler.
+func (c Config) For(t TaskKind) Config {
+	if t.OfTokens() {
+		c.Pooling = PoolNone
+	}
+	return c
+}

@@ -1,6 +1,8 @@
 package task
 
 import (
+	"errors"
+
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/tokenizer"
@@ -24,6 +26,9 @@ func classifyColumns(l *model.Layout, sequence int) []Column {
 func (c *classify) Columns() []Column { return c.columns }
 
 func (c *classify) Encode(e *dataset.Example, b Batch, row int) error {
+	if e.Image != nil || e.Tags != nil {
+		return errors.New("it is an image or tagged words, and the job labels texts")
+	}
 	copy(b[0].I32[row*c.sequence:], c.tok.EncodeFixed(e.Text, c.sequence))
 	b[1].I32[row], b[2].F32[row] = int32(e.Label), 1
 	return nil

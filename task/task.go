@@ -33,6 +33,8 @@ func Columns(l *model.Layout, sequence int) ([]Column, error) {
 	switch l.LoRA.Task {
 	case model.TaskClassify:
 		return classifyColumns(l, sequence), nil
+	case model.TaskTag:
+		return tagColumns(l, sequence), nil
 	case model.TaskAnswer:
 		return answerColumns(l, sequence), nil
 	case model.TaskImage:
@@ -60,6 +62,9 @@ func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
 	}
 	if l.LoRA.Task == model.TaskAnswer {
 		return newAnswer(columns, tok, l, sequence), nil
+	}
+	if l.LoRA.Task == model.TaskTag {
+		return newTags(columns, tok, sequence), nil
 	}
 	return &classify{columns, tok, sequence}, nil
 }

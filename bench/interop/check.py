@@ -13,7 +13,7 @@ import torch
 import transformers
 from peft import LoraConfig, PeftModel, get_peft_model
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import AutoModel, AutoModelForImageClassification, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoModel, AutoModelForImageClassification, AutoModelForSequenceClassification, AutoModelForTokenClassification, AutoTokenizer
 
 LIMIT = 1e-4
 rows, failed = [], 0
@@ -182,14 +182,35 @@ def ours(config, name):
     return name
 
 
-def auto(config):
+def auto(name, config):
+    if name.startswith("tag"):
+        return AutoModelForTokenClassification
     return AutoModelForImageClassification if config.model_type == "vit" else AutoModelForSequenceClassification
+
+
+def tag_configs():
+    """A label for each token, of every encoder of texts."""
+    for name, config in configs():
+        yield "tag-" + name, config
+
+
+def loss_of(model, inputs):
+    logits = model(**inputs.model).logits
+    return torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), inputs.labels.flatten())
+
+
+def worst_of(got, want, inputs):
+    """Of a label for each token: those of the texts, as nobody reads padding's."""
+    if want.dim() < 3:
+        return relative(got, want)
+    lengths = inputs.model["attention_mask"].sum(1) * want.shape[-1]
+    return max(relative(torch.tensor(g)[:n], w.flatten()[:n]) for g, w, n in zip(got, want, lengths))
 
 
 class Inputs:
     """A batch as transformers and as the probe read it."""
 
-    def __init__(self, config):
+    def __init__(self, config, tags=False):
         if config.model_type == "vit":
             g = torch.Generator().manual_seed(0)
             pixels = torch.rand((4, config.num_channels, config.image_size, config.image_size), generator=g)
@@ -198,6 +219,8 @@ class Inputs:
             return
         tokens, self.labels = batch(config)
         self.take(tokens, config.pad_token_id)
+        if tags:
+            self.labels = torch.where(tokens.ne(config.pad_token_id), torch.arange(tokens.numel()).reshape(tokens.shape) % 3, -100)
 
     def take(self, tokens, pad):
         self.seq = str(tokens.shape[1])
@@ -229,24 +252,25 @@ def randomize(model, seed):
 def check_random(s, work, name, config):
     """One configuration: import, logits, gradients, export at ranks, import of the export."""
     torch.manual_seed(1)
-    model = auto(config).from_config(config)
+    model = auto(name, config).from_config(config)
     randomize(model, 2)
     folder = os.path.join(work, name)
     model.save_pretrained(folder, max_shard_size="60KB" if name.endswith("1") else "5GB")
     if config.model_type != "vit":
         (bytelevel if config.model_type == "roberta" else wordpiece)(folder, config.vocab_size)
-    inputs = Inputs(config)
+    tags = name.startswith("tag")
+    inputs, flags = Inputs(config, tags), ["--task", "tag"] if tags else []
     labels, seq = inputs.labels, inputs.seq
 
     own = os.path.join(work, name + "-own")
-    s.run("import", "--base", folder, "--labels", "a,b,c", "--sequence", seq, "--out", own)
+    s.run("import", "--base", folder, "--labels", "a,b,c", "--sequence", seq, "--out", own, *flags)
     got = s.ask(op="logits", checkpoint=own, rank=0, **inputs.probe)
-    report(name, "logits of the checkpoint", relative(got, logits_of(model, inputs)))
+    report(name, "logits of the checkpoint", worst_of(got, logits_of(model, inputs), inputs))
     model.eval()
     model.zero_grad()
-    torch.nn.functional.cross_entropy(model(**inputs.model).logits, labels).backward()
+    loss_of(model, inputs).backward()
     for method in ("full", "bitfit"):
-        grads = s.ask(op="gradient", checkpoint=own, rank=0, method=method, **inputs.probe, labels=labels.tolist())
+        grads = s.ask(op="gradient", checkpoint=own, rank=0, method=method, **inputs.probe, labels=labels.flatten().tolist())
         grads.pop("loss")
         worst, all = 0.0, max(p.grad.abs().max() for p in model.parameters())
         for n, p in model.named_parameters():
@@ -261,13 +285,13 @@ def check_random(s, work, name, config):
     model.zero_grad()
 
     query, value = {"distilbert": ("q_lin", "v_lin"), "vit": ("q_proj", "v_proj")}.get(config.model_type, ("query", "value"))
-    heads = ["pre_classifier", "classifier"] if config.model_type == "distilbert" else ["classifier"]
+    heads = ["pre_classifier", "classifier"] if config.model_type == "distilbert" and not tags else ["classifier"]
     targets = [query, value]
     if name.endswith("2"):  # every linear map of the layers
         targets = {"distilbert": ["q_lin", "k_lin", "v_lin", "out_lin", "lin1", "lin2"],
                    "vit": ["q_proj", "k_proj", "v_proj", "o_proj", "fc1", "fc2"]}.get(config.model_type, [
             "query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense"])
-    lora = get_peft_model(model, LoraConfig(task_type=None if config.model_type == "vit" else "SEQ_CLS", r=4, lora_alpha=6, target_modules=targets, modules_to_save=heads))
+    lora = get_peft_model(model, LoraConfig(task_type="TOKEN_CLS" if tags else None if config.model_type == "vit" else "SEQ_CLS", r=4, lora_alpha=6, target_modules=targets, modules_to_save=heads))
     g = torch.Generator().manual_seed(3)
     with torch.no_grad():
         for n, p in lora.named_parameters():
@@ -276,14 +300,14 @@ def check_random(s, work, name, config):
     adapter = os.path.join(work, name + "-peft")
     lora.save_pretrained(adapter)
     taken = os.path.join(work, name + "-taken")
-    s.run("import", "--base", folder, "--adapter", adapter, "--labels", "a,b,c", "--sequence", seq, "--out", taken)
+    s.run("import", "--base", folder, "--adapter", adapter, "--labels", "a,b,c", "--sequence", seq, "--out", taken, *flags)
     want = logits_of(lora, inputs)
-    report(name, "logits of a PEFT adapter", relative(s.ask(op="logits", checkpoint=taken, rank=4, **inputs.probe), want))
+    report(name, "logits of a PEFT adapter", worst_of(s.ask(op="logits", checkpoint=taken, rank=4, **inputs.probe), want, inputs))
 
     lora.eval()
     lora.zero_grad()
-    torch.nn.functional.cross_entropy(lora(**inputs.model).logits, labels).backward()
-    grads = s.ask(op="gradient", checkpoint=taken, rank=4, **inputs.probe, labels=labels.tolist())
+    loss_of(lora, inputs).backward()
+    grads = s.ask(op="gradient", checkpoint=taken, rank=4, **inputs.probe, labels=labels.flatten().tolist())
     worst = 0.0
     for n, p in lora.named_parameters():
         if p.grad is None:
@@ -293,7 +317,7 @@ def check_random(s, work, name, config):
     grads.pop("loss")
     report(name, "tensors without a gradient in autograd", len(grads), 0)
     report(name, "gradients of LoRA and head", worst)
-    check_export(s, work, name, taken, inputs, [1, 3, 4], auto(config))
+    check_export(s, work, name, taken, inputs, [1, 3, 4], auto(name, config))
 
 
 def check_export(s, work, name, checkpoint, inputs, ranks, cls=AutoModelForSequenceClassification):
@@ -307,7 +331,7 @@ def check_export(s, work, name, checkpoint, inputs, ranks, cls=AutoModelForSeque
             model = cls.from_pretrained(where, trust_remote_code=True)
             if form == "peft":
                 model = PeftModel.from_pretrained(model, out)
-            worst[form] = max(worst[form], relative(logits_of(model, inputs), want))
+            worst[form] = max(worst[form], worst_of(want, logits_of(model, inputs), inputs))
     report(name, f"exported for PEFT at ranks {ranks}", worst["peft"])
     report(name, f"exported merged at ranks {ranks}", worst["merged"])
 
@@ -419,7 +443,7 @@ def main():
         os.environ["HF_HOME"] = work  # where transformers keeps the modules that it runs
         if "tokenizers".startswith(a.only):
             check_tokenizers(s, work)
-        for name, config in [*configs(), *image_configs()]:
+        for name, config in [*configs(), *image_configs(), *tag_configs()]:
             if name.startswith(a.only):
                 check_random(s, work, name, config)
         import t5

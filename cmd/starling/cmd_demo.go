@@ -65,7 +65,7 @@ func demoFlagSet(f *demoFlags) *pflag.FlagSet {
 	fl := pflag.NewFlagSet("demo", pflag.ContinueOnError)
 	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: "+labelledFormats)
 	columnFlags(fl, &f.columns)
-	fl.StringVar(&f.task, "task", "", "classify (texts) or image (digits); default: what --data holds, texts without it")
+	fl.StringVar(&f.task, "task", "", "classify (texts), tag (words with tags) or image (digits); default: what --data holds, texts without it")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache, instead of the embedded default")
 	fl.StringVar(&f.start, "start", "", "folder of a PEFT adapter or checkpoint over the same base that the first round begins with")
 	fl.StringVar(&f.out, "out", "starling-demo", "folder that gets a folder of its own for this run")
@@ -97,7 +97,7 @@ func (f demoFlags) validate() error {
 		return usagef("--privacy-unit is %q, want device or provider", f.unit)
 	case !(f.providerRate > 0 && f.providerRate <= 1):
 		return usagef("--provider-rate is %v, want in (0, 1]", f.providerRate)
-	case !slices.Contains([]string{"", "classify", "image"}, f.task):
+	case !slices.Contains([]string{"", "classify", "tag", "image"}, f.task):
 		return usagef("--task is %q, want classify or image", f.task)
 	case f.record != "" && !f.headOnly:
 		return usagef("--record needs --head-only")
@@ -182,9 +182,17 @@ func (f demoFlags) job(d *fleetData) (coordinator.Job, error) {
 
 // chooseBase is the base that the job names, or one that fits the data.
 func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetData) (*model.Base, error) {
-	if seen := images(d.Test); f.task != "" && seen != (f.task == "image") {
-		return nil, usagef("--task is %s, but %s holds %s", f.task, d.Name, map[bool]string{true: "images", false: "texts"}[seen])
-	} else if seen {
+	held := model.TaskClassify
+	switch {
+	case images(d.Test):
+		held = model.TaskImage
+	case d.Test.Examples[0].Tags != nil:
+		held = model.TaskTag
+	}
+	if j.Task = held.String(); f.task != "" && f.task != j.Task {
+		return nil, usagef("--task is %s, but what %s holds is for the task %s", f.task, d.Name, j.Task)
+	}
+	if held == model.TaskImage {
 		if b, err := trainImages(j, d.Test.Examples[0].Image, f.seed); b != nil || err != nil {
 			return b, err
 		}

@@ -126,14 +126,14 @@ func (r *evaluateReport) measure(ctx context.Context, with engine, ck *model.Che
 				return err
 			}
 			predicted = append(predicted, part...)
-			done, total := n*len(e.examples)+len(predicted), len(ranks)*len(e.examples)
+			done, total := n*len(e.examples)+min(at+predictChunk, len(e.examples)), len(ranks)*len(e.examples)
 			if now := time.Now(); now.Sub(last) > 2*time.Second && done < total {
 				last = now
 				left := now.Sub(began) / time.Duration(done) * time.Duration(total-done)
 				fmt.Fprintf(progress, "%d of %d texts, %s left\n", done, total, left.Round(time.Second))
 			}
 		}
-		r.Ranks = append(r.Ranks, rankScore{rank, scoreOf(predicted, e.labels, e.classes), classScores(predicted, e.labels, ck.Labels)})
+		r.Ranks = append(r.Ranks, rankScore{rank, e.scored(predicted), classScores(predicted, e.labels, ck.Labels)})
 	}
 	return nil
 }
@@ -171,6 +171,9 @@ func (r evaluateReport) print(w io.Writer) error {
 			mark = "  chosen by validation"
 		}
 		fmt.Fprintf(&b, "  %4d  %6.1f %%  %6.1f %%%s\n", s.Rank, 100*s.Accuracy, 100*s.MacroF1, mark)
+		if s.TokenF1 != nil {
+			fmt.Fprintf(&b, "        token F1 %.1f %% of words whose label is not O\n", 100**s.TokenF1)
+		}
 	}
 	if len(r.Ranks) == 1 {
 		fmt.Fprintf(&b, "\n  %-24s %6s  precision  recall      F1\n", "class", "texts")

@@ -121,7 +121,7 @@ func exportFiles(ck *model.Checkpoint, rank int, format string, bare bool) (map[
 			return nil, err
 		}
 		if !bare {
-			if folders[model.CheckpointBase], err = (model.Release{Base: ck.Base, Labels: ck.Labels}).Files(); err != nil {
+			if folders[model.CheckpointBase], err = (model.Release{Base: ck.Base, Labels: ck.Labels, Task: ck.LoRA.Task}).Files(); err != nil {
 				return nil, err
 			}
 		}
@@ -130,7 +130,7 @@ func exportFiles(ck *model.Checkpoint, rank int, format string, bare bool) (map[
 		if err != nil {
 			return nil, err
 		}
-		if top, err = (model.Release{Base: ck.Base, Labels: ck.Labels, Values: values}).Files(); err != nil {
+		if top, err = (model.Release{Base: ck.Base, Labels: ck.Labels, Task: ck.LoRA.Task, Values: values}).Files(); err != nil {
 			return nil, err
 		}
 	case formatSafetensors:

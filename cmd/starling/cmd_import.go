@@ -24,7 +24,7 @@ type importReport struct {
 }
 
 func newImportCmd(a *app) *cobra.Command {
-	var base, adapter, out string
+	var base, adapter, kind, out string
 	var labels []string
 	var sequence int
 	cmd := &cobra.Command{
@@ -41,7 +41,7 @@ text (T5) has none.`,
 			if base == "" || out == "" {
 				return usagef("--base and --out are required")
 			}
-			ck, err := importCheckpoint(base, adapter, labels, sequence)
+			ck, err := importCheckpoint(base, adapter, kind, labels, sequence)
 			if err != nil {
 				return err
 			}
@@ -64,13 +64,14 @@ text (T5) has none.`,
 	f := cmd.Flags()
 	f.StringVar(&base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache")
 	f.StringVar(&adapter, "adapter", "", "folder of a PEFT adapter (none: the base with its own head)")
+	f.StringVar(&kind, "task", "", "what the head answers: classify or tag; default by the base")
 	f.StringSliceVar(&labels, "labels", nil, "classes in the order of the head's outputs")
 	f.StringVar(&out, "out", "", "checkpoint folder to write")
 	f.IntVar(&sequence, "sequence", 0, "tokens of a text (0: 128, or what the base has positions for)")
 	return cmd
 }
 
-func importCheckpoint(base, adapter string, labels []string, sequence int) (*model.Checkpoint, error) {
+func importCheckpoint(base, adapter, asked string, labels []string, sequence int) (*model.Checkpoint, error) {
 	dir, err := model.FindBase(base)
 	if err != nil {
 		return nil, err
@@ -88,6 +89,11 @@ func importCheckpoint(base, adapter string, labels []string, sequence int) (*mod
 		return nil, usagef("%d --labels: at least two are required, and none of a base that writes text", n)
 	}
 	kind := b.Config.DefaultTask()
+	if asked != "" {
+		if kind, err = model.ParseTask(asked); err != nil {
+			return nil, usageError{err}
+		}
+	}
 	head, err := model.LoadHead(os.DirFS(dir), b.Config, kind)
 	if err != nil {
 		return nil, fmt.Errorf("base %s: %w", base, err)

@@ -54,7 +54,8 @@ text a line, JSON Lines (.jsonl), CSV with a header (.csv) or label<TAB>text
 text gets a label like any other, so that lines and labels stay in step. --json
 names the line of each. An adapter over a base of images labels one image (.png,
 .jpg, .pgm), a folder of them in the order of their names, or the rows of a table
-of pixels (.csv).`,
+of pixels (.csv). One that labels words gives a label for each word of a text, split
+at spaces.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("want at most one file, got %d", len(args))
@@ -123,6 +124,21 @@ func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, ra
 			return err
 		}
 		for i, l := range logits {
+			if ck.LoRA.Task == model.TaskTag {
+				var said []string
+				for _, at := range task.Firsts(rows, i) {
+					said = append(said, ck.Labels[nn.Best(l[at*len(ck.Labels):(at+1)*len(ck.Labels)])])
+				}
+				if a.JSON {
+					err = enc.Encode(tagged{examples[i].Line, examples[i].Words[:len(said)], said})
+				} else {
+					_, err = fmt.Fprintln(out, strings.Join(said, " "))
+				}
+				if err != nil {
+					return err
+				}
+				continue
+			}
 			best := likeliest(l, ck.Labels)
 			r := prediction{Line: examples[i].Line, Label: best[0].Label, Probability: best[0].Probability, Top: best[:top]}
 			switch {
@@ -154,12 +170,31 @@ func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, ra
 	if ck.Base.Config.Sees() {
 		err = eachImage(columns, in, name, func(at int, m *dataset.Image) error { return take(dataset.Example{Line: at, Image: m}) })
 	} else {
-		err = columns.Texts(in, name, func(at int, text string) error { return take(dataset.Example{Line: at, Text: text}) })
+		err = columns.Texts(in, name, func(at int, text string) error { return take(example(ck, at, text)) })
 	}
 	if err != nil {
 		return columnHint(err)
 	}
 	return flush(examples)
+}
+
+// tagged is a text's words and the label of each.
+type tagged struct {
+	Line  int      `json:"line"`
+	Words []string `json:"words"` // split at spaces; those beyond the sequence are left out
+	Tags  []string `json:"tags"`
+}
+
+// example is a text as the checkpoint's task reads it.
+func example(ck *model.Checkpoint, line int, text string) dataset.Example {
+	e := dataset.Example{Line: line, Text: text}
+	if ck.LoRA.Task == model.TaskTag {
+		if e.Words = strings.Fields(text); len(e.Words) == 0 {
+			e.Words = []string{"."} // a line keeps its place
+		}
+		e.Tags = make([]int, len(e.Words))
+	}
+	return e
 }
 
 // likeliest sorts the labels by probability; equal ones stay in their order.

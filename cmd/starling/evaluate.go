@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gomlx/compute"
 
@@ -23,6 +24,7 @@ type evaluator struct {
 	examples  []dataset.Example
 	labels    []int
 	classes   int
+	names     []string
 }
 
 // newEvaluators makes one for each set, on a backend; nil for nil. They share the base.
@@ -45,9 +47,9 @@ func newEvaluators(be compute.Backend, base *model.Base, layout *model.Layout, s
 				return nil, err
 			}
 		}
-		e := &evaluator{predictor: p, task: k, examples: set.Examples, classes: len(set.Labels)}
-		for _, ex := range set.Examples {
-			e.labels = append(e.labels, ex.Label)
+		e := &evaluator{predictor: p, task: k, examples: set.Examples, classes: len(set.Labels), names: set.Labels}
+		if err := e.truths(); err != nil {
+			return nil, err
 		}
 		out[i] = e
 	}
@@ -90,12 +92,15 @@ const liveTexts = 128
 // sample is an evaluator on n texts drawn at random, always the same; itself
 // where it has no more.
 func (e *evaluator) sample(n int) *evaluator {
-	if len(e.labels) <= n {
+	if len(e.examples) <= n {
 		return e
 	}
-	s := &evaluator{predictor: e.predictor, task: e.task, classes: e.classes}
-	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(e.labels))[:n] {
-		s.examples, s.labels = append(s.examples, e.examples[i]), append(s.labels, e.labels[i])
+	s := &evaluator{predictor: e.predictor, task: e.task, classes: e.classes, names: e.names}
+	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(e.examples))[:n] {
+		s.examples = append(s.examples, e.examples[i])
+	}
+	if s.truths() != nil {
+		return e // which newEvaluators has seen to be encodable
 	}
 	return s
 }
@@ -103,10 +108,10 @@ func (e *evaluator) sample(n int) *evaluator {
 // liveNote says what the accuracies of the rounds are measured on; "" where it
 // is all there is.
 func (e *evaluator) liveNote() string {
-	if len(e.labels) <= liveTexts {
+	if len(e.examples) <= liveTexts {
 		return ""
 	}
-	return fmt.Sprintf("accuracy: on %d of the %d validation texts while rounds run, on all of them at the end", liveTexts, len(e.labels))
+	return fmt.Sprintf("accuracy: on %d of the %d validation texts while rounds run, on all of them at the end", liveTexts, len(e.examples))
 }
 
 // Evaluate returns the accuracy at each rank; it is the coordinator's
@@ -129,6 +134,8 @@ type score struct {
 	// MacroF1 is the mean over the classes present of the harmonic mean of
 	// precision and recall: it does not let a common class hide a rare one.
 	MacroF1 float64 `json:"macro_f1"`
+	// TokenF1 is of words whose label is not O; only where words have labels.
+	TokenF1 *float64 `json:"token_f1,omitempty"`
 }
 
 func (e *evaluator) score(ctx context.Context, a *model.Adapter, rank int) (score, error) {
@@ -136,10 +143,32 @@ func (e *evaluator) score(ctx context.Context, a *model.Adapter, rank int) (scor
 	if err != nil {
 		return score{}, err
 	}
-	return scoreOf(predicted, e.labels, e.classes), nil
+	return e.scored(predicted), nil
 }
 
-// predict is each example's best class.
+// tagged says whether each word has a label, where else each example has one.
+func (e *evaluator) tagged() bool { return len(e.examples) > 0 && e.examples[0].Tags != nil }
+
+// truths are the labels that predict's are held to: of each example, or of each word
+// that the model reads.
+func (e *evaluator) truths() error {
+	if !e.tagged() {
+		for _, ex := range e.examples {
+			e.labels = append(e.labels, ex.Label)
+		}
+		return nil
+	}
+	rows, err := task.EncodeAll(e.task, e.examples)
+	if err != nil {
+		return err
+	}
+	for i, ex := range e.examples {
+		e.labels = append(e.labels, ex.Tags[:len(task.Firsts(rows, i))]...)
+	}
+	return nil
+}
+
+// predict is each example's best class, or each word's.
 func (e *evaluator) predict(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]int, error) {
 	rows, err := task.EncodeAll(e.task, examples)
 	if err != nil {
@@ -149,11 +178,27 @@ func (e *evaluator) predict(ctx context.Context, slice []float32, rank int, exam
 	if err != nil {
 		return nil, fmt.Errorf("evaluate at rank %d: %w", rank, err)
 	}
-	best := make([]int, len(outputs))
+	var best []int
 	for i, o := range outputs {
-		best[i] = nn.Best(o)
+		if !e.tagged() {
+			best = append(best, nn.Best(o))
+			continue
+		}
+		for _, at := range task.Firsts(rows, i) {
+			best = append(best, nn.Best(o[at*e.classes:(at+1)*e.classes]))
+		}
 	}
 	return best, nil
+}
+
+// scored holds predictions to the labels.
+func (e *evaluator) scored(predicted []int) score {
+	s := scoreOf(predicted, e.labels, e.classes)
+	if e.tagged() {
+		f1 := task.TagF1(predicted, e.labels, slices.Index(e.names, "O"))
+		s.TokenF1 = &f1
+	}
+	return s
 }
 
 func scoreOf(predicted, labels []int, classes int) score {

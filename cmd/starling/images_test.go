@@ -44,7 +44,7 @@ func TestDemoOnImages(t *testing.T) {
 		return out.String()
 	}
 	var demo struct{ Checkpoint string }
-	if err := json.Unmarshal([]byte(starling("demo", "--data", pixels, "--clients", "4", "--vanish", "0", "--rounds", "4",
+	if err := json.Unmarshal([]byte(starling("demo", "--data", pixels, "--clients", "4", "--vanish", "0", "--rounds", "12", "--reproducible",
 		"--out", filepath.Join(dir, "run"), "--json")), &demo); err != nil {
 		t.Fatal(err)
 	}

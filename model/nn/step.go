@@ -188,7 +188,12 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 // loss is what the step makes smaller, of the inputs that the graph has.
 func (e encoder) loss(s StepSpec) *graph.Node {
 	in := e.params.byName
-	return e.crossEntropy(e.answer(s.Classes), in[task.Labels], in[task.Weights])
+	logits, labels, weights := e.answer(s.Classes), in[task.Labels], in[task.Weights]
+	if e.task.OfTokens() {
+		n := s.Batch * s.Seq
+		logits, labels, weights = graph.Reshape(logits, n, s.Classes), graph.Reshape(labels, n), graph.Reshape(weights, n)
+	}
+	return e.crossEntropy(logits, labels, weights)
 }
 
 // answer is what the task says of the inputs that the graph has, a row an example.
@@ -197,6 +202,10 @@ func (e encoder) answer(classes int) *graph.Node {
 	switch e.task {
 	case model.TaskImage:
 		return e.imageLogits(in[task.Patches], classes)
+	case model.TaskTag:
+		x, keep := e.hidden(in[task.Tokens])
+		b, n := keep.Shape().Dimensions[0], keep.Shape().Dimensions[1]
+		return graph.Reshape(e.head(x, classes), b, n*classes)
 	}
 	return e.logits(in[task.Tokens], classes)
 }

@@ -48,6 +48,8 @@ type example struct {
 	Provider string `cbor:"4,keyasint,omitempty"`
 
 	Image *dataset.Image `cbor:"5,keyasint,omitempty"`
+	Words []string       `cbor:"6,keyasint,omitempty"`
+	Tags  []int          `cbor:"7,keyasint,omitempty"`
 }
 
 // outcome is what an item's clients come to.
@@ -90,6 +92,11 @@ func decodeItem(b []byte) (*item, error) {
 			if e.Label < 0 || e.Label >= it.Plan.Classes {
 				return nil, fmt.Errorf("%w: label %d of %d", errMessage, e.Label, it.Plan.Classes)
 			}
+			for _, tag := range e.Tags {
+				if tag < 0 || tag >= it.Plan.Classes {
+					return nil, fmt.Errorf("%w: tag %d of %d", errMessage, tag, it.Plan.Classes)
+				}
+			}
 			if e.Image != nil {
 				if err := e.Image.Check(); err != nil {
 					return nil, fmt.Errorf("%w: %w", errMessage, err)
@@ -104,7 +111,7 @@ func decodeItem(b []byte) (*item, error) {
 func flatten(place int, c simulate.Client) client {
 	out := client{Place: place, Number: c.Number, Seed: c.Seed}
 	for _, e := range c.Set.Examples {
-		out.Examples = append(out.Examples, example{e.Text, e.Label, e.User, e.Provider, e.Image})
+		out.Examples = append(out.Examples, example{e.Text, e.Label, e.User, e.Provider, e.Image, e.Words, e.Tags})
 	}
 	return out
 }
@@ -112,7 +119,7 @@ func flatten(place int, c simulate.Client) client {
 func (c client) set() *dataset.Set {
 	s := &dataset.Set{}
 	for _, e := range c.Examples {
-		s.Examples = append(s.Examples, dataset.Example{Text: e.Text, Label: e.Label, User: e.User, Provider: e.Provider, Image: e.Image})
+		s.Examples = append(s.Examples, dataset.Example{Text: e.Text, Label: e.Label, User: e.User, Provider: e.Provider, Image: e.Image, Words: e.Words, Tags: e.Tags})
 	}
 	return s
 }

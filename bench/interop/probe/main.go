@@ -145,6 +145,10 @@ func (r request) rows(lay *model.Layout) (task.Batch, int, error) {
 	}
 	copy(b.Int32(task.Labels), r.Labels)
 	for i := range b.Float32(task.Weights) {
+		if l := b.Int32(task.Labels); l[i] < 0 {
+			l[i] = 0 // left out
+			continue
+		}
 		b.Float32(task.Weights)[i] = 1
 	}
 	return b, n, nil

@@ -1,0 +1,66 @@
+package dataset
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// parseTagged reads a JSON object with "words" and as many "tags".
+func (s *scanner) parseTagged(words, tags, user, provider json.RawMessage) (l labelled, err error) {
+	if json.Unmarshal(words, &l.Words) != nil {
+		return l, errors.New("\"words\" must be a list of strings")
+	}
+	if len(tags) == 0 || json.Unmarshal(tags, &l.Tags) != nil || l.Tags == nil {
+		return l, errors.New("\"tags\" must be a list of strings, one for each of \"words\"")
+	}
+	l.Text = strings.Join(l.Words, " ")
+	if l.User, err = scalar("user", user); err == nil {
+		l.Provider, err = scalar("provider", provider)
+	}
+	return l, err
+}
+
+func (l labelled) checkTags() error {
+	if len(l.Words) == 0 || len(l.Words) != len(l.Tags) {
+		return fmt.Errorf("%d words with %d tags, want a tag for each of at least one word", len(l.Words), len(l.Tags))
+	}
+	for i, w := range l.Words {
+		switch {
+		case strings.TrimSpace(w) == "" || !utf8.ValidString(w):
+			return fmt.Errorf("word %d is %.40q, want text", i+1, w)
+		case l.Tags[i] == "" || len(l.Tags[i]) > MaxLabel || !utf8.ValidString(l.Tags[i]):
+			return fmt.Errorf("tag %d is %.40q, want 1 to %d bytes of text", i+1, l.Tags[i], MaxLabel)
+		}
+	}
+	return nil
+}
+
+// byTag builds a Set of examples whose words have tags, by name: in alphabetical order.
+func byTag(file string, examples []Example, tags [][]string) (*Set, error) {
+	index := map[string]int{}
+	for _, names := range tags {
+		for _, n := range names {
+			if index[n] = 0; len(index) > MaxLabels {
+				return nil, fmt.Errorf("%s: more than %d distinct tags", file, MaxLabels)
+			}
+		}
+	}
+	var labels []string
+	for n := range index {
+		labels = append(labels, n)
+	}
+	slices.Sort(labels)
+	for i, n := range labels {
+		index[n] = i
+	}
+	for i := range examples {
+		for _, n := range tags[i] {
+			examples[i].Tags = append(examples[i].Tags, index[n])
+		}
+	}
+	return &Set{Name: file, Labels: labels, Examples: examples}, nil
+}
