@@ -246,3 +246,26 @@ func TestHostileAnnouncedNoise(t *testing.T) {
 		}
 	}
 }
+
+// The owner's limit holds in a session: the round that would pass it is refused
+// before its keys are made, and the device leaves.
+func TestHostileRoundBeyondTheLimit(t *testing.T) {
+	h := newHouse(t) // noise multiplier 1: a round costs an epsilon of about 5
+	cfg := h.config(&constant{value: 0.01})
+	cfg.Policy.Epsilon = 0.5
+	var err error
+	cfg.Account, err = NewAccount(nil, nil)
+	ok(t, err)
+	d := h.start(cfg)
+	p := h.admit(false)
+	p.assign(h.plan(1))
+	if m := want[*wire.Refuse](p); m.Code != wire.CodePlan {
+		t.Errorf("%+v", m)
+	}
+	if err := d.wait(t); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), "--epsilon=") {
+		t.Errorf("%v", err)
+	}
+	if jobs := cfg.Account.Jobs(); len(jobs) > 1 || len(jobs) == 1 && (jobs[0].Begun != 0 || jobs[0].Contributed != 0) {
+		t.Errorf("%+v", jobs)
+	}
+}
