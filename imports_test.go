@@ -46,6 +46,7 @@ internal/generated:
 internal/l2:
 internal/pipes:
 internal/qrcode:
+internal/strict:
 internal/sim: coordinator coordinator/server dataset edge internal/wire job model model/nn
 internal/tiny: model tokenizer
 internal/uniform:
@@ -55,7 +56,7 @@ model: internal/durable nf4
 model/base: model
 model/nn: model task tokenizer trainer
 job/schema: job
-job: coordinator/optimizer dp internal/contract internal/wire model quant secagg
+job: coordinator/optimizer dp internal/contract internal/strict internal/wire model quant secagg
 nf4:
 nf4/asm:
 quant: internal/l2 nf4
@@ -64,7 +65,7 @@ secagg: internal/uniform
 simulate: coordinator dataset dp edge internal/durable job model quant task tokenizer
 simulate/queue: dataset edge model quant simulate
 simulate/report: internal/canvas internal/durable simulate simulate/sweep
-simulate/sweep: coordinator dataset edge internal/durable job model simulate
+simulate/sweep: coordinator dataset edge internal/durable internal/strict job model simulate
 tokenizer:
 task: dataset model tokenizer
 trainer: model task

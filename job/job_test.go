@@ -91,6 +91,7 @@ func TestRefusals(t *testing.T) {
 		{"name: x\nlabels: [a, b]\nenrolment: {secret: short}\n", "secret"},
 		{"name: x\nlabels: [a, b]\nrounds: many\n", "rounds"},
 		{"[", "job"},
+		{"name: x\nlabels: !0\n0: 0\n", "YAML"}, // made the parser panic
 	} {
 		_, err := Parse(strings.NewReader(c.yaml))
 		if err == nil || !strings.Contains(err.Error(), c.names) {

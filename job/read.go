@@ -1,16 +1,13 @@
 package job
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
+	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -26,8 +23,7 @@ func Parse(r io.Reader) (Job, error) {
 		return Job{}, refuse("larger than %d bytes", maxJob)
 	}
 	j := Default()
-	dec := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
-	if err := dec.Decode(&j); err != nil && !errors.Is(err, io.EOF) {
+	if err := strict.Decode(b, &j); err != nil {
 		return Job{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	j = j.Derived()

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/strict"
 )
 
 // policyFlags are an owner's limits as given on the command line: each wins over
@@ -107,8 +105,7 @@ func loadPolicy(path string, p edge.Policy) (edge.Policy, error) {
 	if len(b) > most {
 		return p, fmt.Errorf("policy: %s is larger than %d bytes", path, most)
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
-	if err := dec.Decode(&p); err != nil && !errors.Is(err, io.EOF) {
+	if err := strict.Decode(b, &p); err != nil {
 		return p, fmt.Errorf("policy: %s: %w", path, err)
 	}
 	return p, p.Validate()

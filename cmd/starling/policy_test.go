@@ -59,7 +59,7 @@ func TestPolicyOrder(t *testing.T) {
 			t.Errorf("%s: %+v, note %q: %v", name, p, note, err)
 		}
 	}
-	for text, want := range map[string]string{"shrad: 3\n": "shrad", "shard: 1\n": "shard", "corrupt: 1\n": "corrupt", "uplinks: []\n": "uplinks"} {
+	for text, want := range map[string]string{"shrad: 3\n": "shrad", "shard: 1\n": "shard", "corrupt: 1\n": "corrupt", "uplinks: []\n": "uplinks", "uplinks: !x\nshard: 8\n": "YAML"} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

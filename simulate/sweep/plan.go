@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/starling-fl/starling/internal/strict"
 )
 
 // Plan is a grid of simulations.
@@ -73,7 +75,7 @@ func Parse(r io.Reader, dir string) (*Plan, error) {
 		return nil, badSetting("sweep file larger than %d bytes", maxFile)
 	}
 	var f file
-	if err := yaml.UnmarshalWithOptions(b, &f, yaml.Strict()); err != nil {
+	if err := strict.Decode(b, &f); err != nil {
 		return nil, badSetting("%s", yaml.FormatError(err, false, true))
 	}
 	base := DefaultSettings()
