@@ -95,10 +95,10 @@ wall on two idle cores, 0.05 beyond.`, rows: []row{
 	}},
 	{name: "peers", title: "Simulation beside its peers", long: true, script: []string{"bench/peers/run.sh"}, about: `
 The same model, clients and rounds in ` + "`starling simulate`" + `, Flower's simulation and pfl-research: 100 clients of 16
-examples, one AdamW step each, LoRA r = 8 over two layers 128 wide, 32 tokens; start-up and compilation left out. starling
-also clips, quantizes and adds noise, the peers add up plain updates. Flower has an actor a core, pfl-research one process
-with a thread a core, PyTorch in both. Memory is the peak of all processes, shared pages once. Goals: 3x Flower, 1x
-pfl-research, by clients per second of processor time.`},
+examples, one AdamW step each, LoRA r = 8 over two layers 128 wide, 32 tokens; start-up and compilation left out.
+starling also clips, quantizes and adds noise, the peers add up plain updates. Flower has an actor a core, pfl-research
+one process with a thread a core, PyTorch in both. Memory is the peak of all processes, shared pages once. Goals: 3x
+Flower, 1x pfl-research, by clients per second of processor time.`},
 	{name: "text", title: "Tokenizers", benchtime: "20x", about: `
 Megabytes of text a second, wall, one core.`, rows: []row{
 		{"WordPiece", "./tokenizer", "WordPiece", "MB/s", "1 MB/s"},
