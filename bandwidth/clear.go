@@ -150,7 +150,7 @@ func (c *clearJob) plan() error {
 		patches = []wire.Patch{{From: quant.Digest(held), Blob: wire.Blob{SHA256: digest, Size: uint64(len(patch))}}}
 	}
 	for k := range c.set.Rounds {
-		p := &wire.Plan{Round: uint64(k + 1), Step: uint64(k), Rank: uint16(c.subject.rank), Values: uint32(c.subject.Params()), ClipNorm: 1, Steps: 1, Rate: 0.1}
+		p := &wire.Plan{Round: uint64(k + 1), Version: uint64(k), Rank: uint16(c.subject.rank), Values: uint32(c.subject.Params()), ClipNorm: 1, Steps: 1, Rate: 0.1}
 		a := &wire.Assignment{Millis: 60_000}
 		if k == 0 {
 			p.Seed = make([]byte, 8)

@@ -273,7 +273,7 @@ func (c *Coordinator) finished(r *running, e round.Finish) error {
 	c.keepTempo(r)
 	out := &wire.Outcome{Round: r.id, Result: wire.OutcomeCommitted}
 	if e.State == round.Abandoned {
-		out.Result, out.Reason = wire.OutcomeAbandoned, clip(e.Reason)
+		out.Result, out.Reason = wire.OutcomeAbandoned, truncate(e.Reason)
 		c.total.Abandoned++
 		c.status.State, c.status.Reason = StateAbandoned, e.Reason
 		c.log.Warn("round abandoned", "round", r.id, "charged", e.Charged, "reason", e.Reason)
@@ -365,4 +365,5 @@ func (c *Coordinator) deviceNumbers(ids []secagg.ID) []round.Device {
 
 func millis(d time.Duration) uint32 { return uint32(min(d.Milliseconds(), 1<<32-1)) }
 
-func clip(s string) string { return s[:min(len(s), wire.MaxText)] }
+// truncate shortens a text to what a message holds.
+func truncate(s string) string { return s[:min(len(s), wire.MaxText)] }

@@ -194,5 +194,5 @@ func (c *Coordinator) lost(d *device) {
 
 // dropped is what a silent device is told.
 func dropped(r *running, reason string, retry time.Duration) *wire.Outcome {
-	return &wire.Outcome{Round: r.id, Result: wire.OutcomeDropped, Reason: clip(reason), RetryMillis: millis(retry)}
+	return &wire.Outcome{Round: r.id, Result: wire.OutcomeDropped, Reason: truncate(reason), RetryMillis: millis(retry)}
 }

@@ -94,7 +94,7 @@ func TestWhoIsNotReadyIsNotAwaited(t *testing.T) {
 		if got := tb.gatherings(); !slices.Equal(got, []time.Duration{5 * time.Second, 0, 0, 0, 0, 0}) {
 			t.Errorf("rounds gathered for %v", got)
 		}
-		if len(fetching.plans) != 3 || fetching.plans[0].Step != 3 {
+		if len(fetching.plans) != 3 || fetching.plans[0].Version != 3 {
 			t.Errorf("the device that was ready in the third round got %d plans", len(fetching.plans))
 		}
 	})
@@ -142,7 +142,7 @@ func TestWhoHangsAgainAndAgainRests(t *testing.T) {
 	err := bubble(t, job, 4, func(ctx context.Context, tb *table) {
 		slow := tb.players[3]
 		slow.before = func(p *player, turn int, m wire.Message) (wire.Message, bool) {
-			if turn == 3 && p.plan.Step < works {
+			if turn == 3 && p.plan.Version < works {
 				hangs++
 				return nil, false
 			}

@@ -304,8 +304,8 @@ func decodeSlice(t *testing.T, tb *table, p *player, patched *int, held [][]floa
 	plan := p.plan
 	layout := tb.c.t.layout
 	if seed, ok := plan.AdapterSeed(); ok {
-		if plan.Step != 0 {
-			t.Errorf("a seed in step %d", plan.Step)
+		if plan.Version != 0 {
+			t.Errorf("a seed in step %d", plan.Version)
 		}
 		return model.NewAdapter(layout, seed).Slice(tb.c.t.lora.RMax)
 	}
@@ -315,7 +315,7 @@ func decodeSlice(t *testing.T, tb *table, p *player, patched *int, held [][]floa
 	}
 	start, err := quant.UnpackUpdate(full, nil, int(plan.Values))
 	if err != nil || quant.Digest(start) != plan.Slice.Digest {
-		t.Fatalf("slice of step %d: %v", plan.Step, err)
+		t.Fatalf("slice of step %d: %v", plan.Version, err)
 	}
 	for _, patch := range p.patches {
 		msg, err := p.fetch(patch.Blob)

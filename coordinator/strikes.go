@@ -59,7 +59,7 @@ func (c *Coordinator) shut(d *device, reason string) {
 
 // excluded is what an excluded device is told.
 func excluded(reason string) *wire.Error {
-	return &wire.Error{Code: wire.CodeEnrolment, Text: clip("this device is excluded: " + reason + "; the operator may pardon it")}
+	return &wire.Error{Code: wire.CodeEnrolment, Text: truncate("this device is excluded: " + reason + "; the operator may pardon it")}
 }
 
 // musterFleet takes in who is in the draws by now: the operator may have excluded

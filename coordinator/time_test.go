@@ -281,7 +281,7 @@ func TestLateJoiners(t *testing.T) {
 		close(joined)
 		tb.allEnd(wg.Wait)
 		late.conn.CloseNow()
-		if len(late.plans) != 1 || late.plans[0].Step != 1 || tb.c.Result().Rounds != 2 {
+		if len(late.plans) != 1 || late.plans[0].Version != 1 || tb.c.Result().Rounds != 2 {
 			t.Errorf("the late device got %d plans", len(late.plans))
 		}
 	})

@@ -117,7 +117,7 @@ func TestAdaptiveClip(t *testing.T) {
 			}
 			p.before = func(p *player, turn int, m wire.Message) (wire.Message, bool) {
 				// In the second round one device goes before it sends its update.
-				gone := i == 0 && turn == 3 && p.plan.Step == 1
+				gone := i == 0 && turn == 3 && p.plan.Version == 1
 				return m, gone
 			}
 		})
@@ -148,8 +148,8 @@ func TestAdaptiveClip(t *testing.T) {
 		}
 		for _, p := range tb.players[1:] {
 			for _, plan := range p.plans {
-				if math.Abs(plan.ClipNorm-norms[plan.Step]) > 0.003 || plan.CountCoordinates == 0 {
-					t.Errorf("plan of step %d has clip norm %v, want %v", plan.Step, plan.ClipNorm, norms[plan.Step])
+				if math.Abs(plan.ClipNorm-norms[plan.Version]) > 0.003 || plan.CountCoordinates == 0 {
+					t.Errorf("plan of step %d has clip norm %v, want %v", plan.Version, plan.ClipNorm, norms[plan.Version])
 				}
 			}
 		}

@@ -70,22 +70,22 @@ func (g GroupSampling) CalibrateRounds(epsilon, delta, z float64, acct Accountan
 	return calibrateRounds(epsilon, delta, acct, func(n int) Event { return g.Rounds(z, n) })
 }
 
-// AddProvider adds one provider's symbols to its client's vector after checking
-// the provider's own integer norm: sum of squares at most b2. That bound, per
-// provider, is the sensitivity; the client's vector as a whole has none. sum is
-// unchanged where the error is not nil.
-func AddProvider(sum []int32, symbols []int32, b2 int64) error {
+// AddUnit adds one unit's symbols, those of a provider or of a device's whole data, to
+// the device's vector after checking the unit's own integer norm: sum of squares at
+// most b2. That bound, per unit, is the sensitivity; the vector of a device that holds
+// several has none as a whole. sum is unchanged where the error is not nil.
+func AddUnit(sum []int32, symbols []int32, b2 int64) error {
 	if len(sum) != len(symbols) {
-		return fmt.Errorf("dp: provider's vector has %d symbols, the client's %d", len(symbols), len(sum))
+		return fmt.Errorf("dp: a unit has %d symbols, the device's vector %d", len(symbols), len(sum))
 	}
 	norm2 := int64(0)
 	for i, s := range symbols {
 		v := int64(s)
 		if norm2 += v * v; norm2 > b2 || norm2 < 0 {
-			return fmt.Errorf("dp: provider's squared norm passes %d at symbol %d: %w", b2, i, ErrNorm)
+			return fmt.Errorf("dp: a unit's squared norm passes %d at symbol %d: %w", b2, i, ErrNorm)
 		}
 		if x := int64(sum[i]) + v; x != int64(int32(x)) {
-			return fmt.Errorf("dp: client's sum overflows at symbol %d: %w", i, ErrNorm)
+			return fmt.Errorf("dp: the device's sum overflows at symbol %d: %w", i, ErrNorm)
 		}
 	}
 	for i, s := range symbols {

@@ -228,23 +228,23 @@ func lchoose(n, k int) float64 {
 	return a - b - c
 }
 
-func TestAddProviderHoldsEachProviderToItsOwnBound(t *testing.T) {
+func TestAddUnitHoldsEachUnitToItsOwnBound(t *testing.T) {
 	sum := make([]int32, 3)
 	for range 5 { // five providers at the bound: the client is far above it
-		if err := AddProvider(sum, []int32{3, -4, 0}, 25); err != nil {
+		if err := AddUnit(sum, []int32{3, -4, 0}, 25); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if sum[0] != 15 || sum[1] != -20 || sum[2] != 0 {
 		t.Errorf("sum %v", sum)
 	}
-	if err := AddProvider(sum, []int32{3, -4, 1}, 25); !errors.Is(err, ErrNorm) || sum[0] != 15 {
+	if err := AddUnit(sum, []int32{3, -4, 1}, 25); !errors.Is(err, ErrNorm) || sum[0] != 15 {
 		t.Errorf("a provider above its bound: %v, sum %v", err, sum)
 	}
-	if err := AddProvider([]int32{math.MaxInt32}, []int32{1}, 25); !errors.Is(err, ErrNorm) {
+	if err := AddUnit([]int32{math.MaxInt32}, []int32{1}, 25); !errors.Is(err, ErrNorm) {
 		t.Errorf("overflow: %v", err)
 	}
-	if err := AddProvider(sum, []int32{1}, 25); err == nil {
+	if err := AddUnit(sum, []int32{1}, 25); err == nil {
 		t.Error("a shorter vector was added")
 	}
 }

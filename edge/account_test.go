@@ -124,7 +124,7 @@ func TestHostileEndlessJob(t *testing.T) {
 	}
 	// What the plan itself says cannot go beyond the announcement either.
 	p := h.plan(9)
-	p.Step = 3
+	p.Version = 3
 	peers[1].assign(p)
 	if m := want[*wire.Refuse](peers[1]); m.Code != wire.CodePlan {
 		t.Errorf("%+v", m)

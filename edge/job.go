@@ -169,8 +169,8 @@ func (c *client) checkPlan(p *wire.Plan) error {
 	switch {
 	case p.Task != j.task:
 		return errors.New("plan is of another task")
-	case p.Step >= j.Rounds:
-		return fmt.Errorf("%w: it is round %d of %d", ErrPromise, p.Step+1, j.Rounds)
+	case p.Version >= j.Rounds:
+		return fmt.Errorf("%w: it is round %d of %d", ErrPromise, p.Version+1, j.Rounds)
 	case p.Rank < least || p.Rank > most:
 		return fmt.Errorf("rank %d, the job has %d..%d", p.Rank, least, most)
 	case int(p.Values) != j.layout.Size(int(p.Rank)):

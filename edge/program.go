@@ -42,12 +42,12 @@ type ProgramTrainer struct {
 	slots chan struct{} // one token for each training that may run
 
 	mu   sync.Mutex
-	idle []*bench // by mu; most recently used last, at most cap(slots)
+	idle []*loaded // by mu; most recently used last, at most cap(slots)
 }
 
-// bench is an instance with a base's frozen weights in it. It belongs to one
+// loaded is an instance with a base's frozen weights in it. It belongs to one
 // training at a time.
-type bench struct {
+type loaded struct {
 	sum      [sha256.Size]byte // of the program
 	base     [sha256.Size]byte // of the base's blob
 	program  *wasm.Program
@@ -97,8 +97,8 @@ func (p *ProgramTrainer) Close() error {
 	return errors.Join(errs...)
 }
 
-// take returns a bench for the task: one that is idle, or a new one.
-func (p *ProgramTrainer) take(ctx context.Context, t Task) (*bench, error) {
+// take returns an instance for the task: one that is idle, or a new one.
+func (p *ProgramTrainer) take(ctx context.Context, t Task) (*loaded, error) {
 	sum := sha256.Sum256(t.Program)
 	p.mu.Lock()
 	for i, b := range p.idle {
@@ -109,7 +109,7 @@ func (p *ProgramTrainer) take(ctx context.Context, t Task) (*bench, error) {
 		}
 	}
 	// Room for what is about to be made: an idle one of another rank goes.
-	var old *bench
+	var old *loaded
 	if len(p.idle) >= cap(p.slots) {
 		old = p.idle[0]
 		p.idle = slices.Delete(p.idle, 0, 1)
@@ -120,15 +120,15 @@ func (p *ProgramTrainer) take(ctx context.Context, t Task) (*bench, error) {
 			return nil, err
 		}
 	}
-	return newBench(ctx, t, sum, p.config())
+	return newLoaded(ctx, t, sum, p.config())
 }
 
 func (p *ProgramTrainer) config() wasm.Config { return wasm.Config{Cores: p.Cores, Kernel: p.Kernel} }
 
-func (p *ProgramTrainer) put(b *bench) error {
+func (p *ProgramTrainer) put(b *loaded) error {
 	p.mu.Lock()
 	p.idle = append(p.idle, b)
-	var old *bench
+	var old *loaded
 	if len(p.idle) > cap(p.slots) {
 		old = p.idle[0]
 		p.idle = slices.Delete(p.idle, 0, 1)
@@ -140,14 +140,14 @@ func (p *ProgramTrainer) put(b *bench) error {
 	return nil
 }
 
-// newBench loads the program, checks it against the task and writes the frozen
+// newLoaded loads the program, checks it against the task and writes the frozen
 // weights.
-func newBench(ctx context.Context, t Task, sum [sha256.Size]byte, cfg wasm.Config) (*bench, error) {
+func newLoaded(ctx context.Context, t Task, sum [sha256.Size]byte, cfg wasm.Config) (*loaded, error) {
 	program, err := wasm.Load(ctx, t.Program, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMisfit, err)
 	}
-	b := &bench{sum: sum, base: t.BaseSHA256, program: program}
+	b := &loaded{sum: sum, base: t.BaseSHA256, program: program}
 	base, err := t.Base(ctx)
 	if err == nil {
 		err = checkProgram(program.Manifest(), t, base)
@@ -165,7 +165,7 @@ func newBench(ctx context.Context, t Task, sum [sha256.Size]byte, cfg wasm.Confi
 }
 
 // fill makes the instance and writes the base's tensors into it.
-func (b *bench) fill(ctx context.Context, base *model.Base) (err error) {
+func (b *loaded) fill(ctx context.Context, base *model.Base) (err error) {
 	if b.instance, err = b.program.NewInstance(ctx); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (b *bench) fill(ctx context.Context, base *model.Base) (err error) {
 }
 
 // large tells whether the base is worth giving its memory back.
-func (b *bench) large() bool {
+func (b *loaded) large() bool {
 	return slices.ContainsFunc(b.program.Manifest().Frozen, func(f wasm.Tensor) bool { return elements(f.Shape) >= largeTensor })
 }
 
@@ -195,7 +195,7 @@ const largeTensor = 1 << 20
 
 // freeze writes one of the base's tensors: as the codes it is stored in where
 // the program wants those, else decoded, one tensor at a time.
-func (b *bench) freeze(f *wasm.Tensor, base *model.Base) error {
+func (b *loaded) freeze(f *wasm.Tensor, base *model.Base) error {
 	if f.NF4 != nil {
 		if codes, scales, stored := base.StoredNF4(f.Name); stored && len(scales) == nf4.Blocks(elements(f.Shape), f.NF4.Block) {
 			return b.instance.WriteFrozenNF4(f.Name, codes, scales)
@@ -208,7 +208,7 @@ func (b *bench) freeze(f *wasm.Tensor, base *model.Base) error {
 	return b.instance.WriteFrozen(f.Name, values)
 }
 
-func (b *bench) close() error {
+func (b *loaded) close() error {
 	var err error
 	if b.instance != nil {
 		err = b.instance.Close()
@@ -218,7 +218,7 @@ func (b *bench) close() error {
 
 // checkWork refuses a round whose steps may take more than the task's limit: each segment is bounded when the program is loaded,
 // but a step may have thousands, and a round any number of steps.
-func (b *bench) checkWork(t Task) error {
+func (b *loaded) checkWork(t Task) error {
 	if t.Work == 0 {
 		return nil
 	}
@@ -226,7 +226,7 @@ func (b *bench) checkWork(t Task) error {
 }
 
 // bound is the most units of work that so many steps may take.
-func (b *bench) bound(steps int) float64 {
+func (b *loaded) bound(steps int) float64 {
 	r := b.program.Report()
 	of := func(segments []wasm.SegmentReport) (units float64) {
 		for _, s := range segments {
@@ -305,7 +305,7 @@ func elements(shape []int) int {
 }
 
 // write hands a batch to the program.
-func (b *bench) write(batch Batch) error {
+func (b *loaded) write(batch Batch) error {
 	for _, c := range batch {
 		var err error
 		if c.Type == task.F32 {
@@ -321,7 +321,7 @@ func (b *bench) write(batch Batch) error {
 }
 
 // train writes the start, runs the steps and reads the difference.
-func (b *bench) train(ctx context.Context, t Task) ([]float32, error) {
+func (b *loaded) train(ctx context.Context, t Task) ([]float32, error) {
 	in, m := b.instance, b.program.Manifest()
 	spans := make(map[string]model.Span)
 	for _, s := range t.Layout.Spans(t.Rank) {

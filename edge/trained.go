@@ -41,9 +41,9 @@ type Trained struct {
 	work     float64   // most units a text may take
 	program  []byte
 
-	mu    sync.Mutex
-	base  *model.Base // by mu; nil once its weights are in the program
-	bench *bench      // by mu; nil before the first text
+	mu     sync.Mutex
+	base   *model.Base // by mu; nil once its weights are in the program
+	loaded *loaded     // by mu; nil before the first text
 }
 
 // take fetches the model that the coordinator offers at the end, each part by its
@@ -109,7 +109,7 @@ func (c *client) take(ctx context.Context, m *wire.Finished) (*Trained, error) {
 func (t *Trained) Predict(ctx context.Context, text string) ([]float64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.bench == nil {
+	if t.loaded == nil {
 		if t.base == nil {
 			return nil, ErrNoModel // closed
 		}
@@ -117,9 +117,9 @@ func (t *Trained) Predict(ctx context.Context, text string) ([]float64, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.bench, t.base, t.program = b, nil, nil
+		t.loaded, t.base, t.program = b, nil, nil
 	}
-	in := t.bench.instance
+	in := t.loaded.instance
 	err := in.WriteInt32(task.Tokens, t.tok.EncodeFixed(text, t.sequence))
 	for _, s := range t.layout.Spans(t.Rank) {
 		if s.Len > 0 && err == nil {
@@ -140,12 +140,12 @@ func (t *Trained) Predict(ctx context.Context, text string) ([]float64, error) {
 }
 
 // load makes an instance of the program with the base's weights in it.
-func (t *Trained) load(ctx context.Context) (_ *bench, err error) {
+func (t *Trained) load(ctx context.Context) (_ *loaded, err error) {
 	program, err := wasm.Load(ctx, t.program, wasm.Config{})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMisfit, err)
 	}
-	b := &bench{program: program}
+	b := &loaded{program: program}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())
@@ -177,8 +177,8 @@ func (t *Trained) load(ctx context.Context) (_ *bench, err error) {
 func (t *Trained) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b := t.bench
-	t.bench, t.base = nil, nil
+	b := t.loaded
+	t.loaded, t.base = nil, nil
 	if b == nil {
 		return nil
 	}

@@ -41,5 +41,5 @@ func (u *update) add(delta []float32) (norm float64, err error) {
 		return 0, err
 	}
 	u.count.Encode(u.one[u.lattice.D():], encoded.Norm <= u.lattice.Clip())
-	return encoded.Norm, dp.AddProvider(u.sum, u.one, u.lattice.B2()+u.count.B2())
+	return encoded.Norm, dp.AddUnit(u.sum, u.one, u.lattice.B2()+u.count.B2())
 }

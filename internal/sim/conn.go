@@ -27,8 +27,8 @@ func (c *conn) Read(ctx context.Context) ([]byte, error) {
 		c.meter.frame(m, frame)
 		if a, ok := m.(*wire.Assignment); ok {
 			if plan, err := wire.ParsePlan(a.Plan); err == nil {
-				c.round.Store(int64(plan.Step) + 1)
-				c.script.fleet.see(int(plan.Step) + 1)
+				c.round.Store(int64(plan.Version) + 1)
+				c.script.fleet.see(int(plan.Version) + 1)
 			}
 		}
 	}

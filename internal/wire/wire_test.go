@@ -21,7 +21,7 @@ func job() *Job {
 }
 
 func plan() *Plan {
-	return &Plan{Task: [32]byte{1}, Round: 7, Step: 3, Rank: 4, Values: 1000, Seed: make([]byte, 8), Rotation: [32]byte{2},
+	return &Plan{Task: [32]byte{1}, Round: 7, Version: 3, Rank: 4, Values: 1000, Seed: make([]byte, 8), Rotation: [32]byte{2},
 		ClipNorm: 1, CountCoordinates: 3, CountSymbol: 12, Steps: 4, Rate: 0.1, Programs: []Program{{Host: "wazero", Blob: Blob{SHA256: [32]byte{3}, Size: 4}}}}
 }
 
@@ -223,7 +223,7 @@ func TestFieldsOutOfRangeAreRefused(t *testing.T) {
 func TestEveryFieldOfThePlanMovesItsBytes(t *testing.T) {
 	base, _ := plan().AppendBinary(nil)
 	for i, change := range []func(*Plan){
-		func(p *Plan) { p.Task[31]++ }, func(p *Plan) { p.Round++ }, func(p *Plan) { p.Step++ }, func(p *Plan) { p.Rank++ },
+		func(p *Plan) { p.Task[31]++ }, func(p *Plan) { p.Round++ }, func(p *Plan) { p.Version++ }, func(p *Plan) { p.Rank++ },
 		func(p *Plan) { p.Values++ }, func(p *Plan) { p.Seed[0]++ }, func(p *Plan) { p.Rotation[0]++ }, func(p *Plan) { p.Steps++ },
 		func(p *Plan) { p.Rate *= 2 }, func(p *Plan) { p.Programs[0].Blob.SHA256[0]++ },
 		func(p *Plan) { p.ClipNorm *= 2 }, func(p *Plan) { p.CountCoordinates++ }, func(p *Plan) { p.CountSymbol++ },
