@@ -8,10 +8,11 @@ import (
 
 const preamble = `# Benchmarks
 
-Words are in the [glossary](GLOSSARY.md). **Every table here is written by ` + "`make bench`" + `** (` + "`make bench ONLY=secagg`" + ` for
-one section); nothing is edited by hand, and each section says when, from what and on what machine it was made. Times
-are processor time unless a column says wall. The machines are shared: read ratios within a table, not milliseconds
-across tables. What was measured on the way, and before a change, is in the [changelog](../CHANGELOG.md).
+Words are in the [glossary](GLOSSARY.md). **Every table here is written by ` + "`make bench`" + `** (` + "`make bench ONLY=secagg`" + `
+for one section); nothing is edited by hand, and each section says when, from what and on what machine it was made.
+Times are processor time unless a column says wall. The machines are shared: read ratios within a table, not
+milliseconds across tables. What was measured on the way, and before a change, is in the
+[changelog](../CHANGELOG.md).
 `
 
 // result is what a section's command made.
