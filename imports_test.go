@@ -74,7 +74,7 @@ wasm/compiler/...: nf4 wasm wasm/compiler/...
 wasm/kernel: nf4
 wasm/kernel/asm:
 web:
-web/typescript: coordinator coordinator/server coordinator/store edge
+web/typescript: coordinator coordinator/server coordinator/store dataset edge
 xla:
 `)
 

@@ -34,6 +34,8 @@ type About struct {
 	BaseBytes uint64 `json:"base_bytes"`
 	// Hybrid tells that shares are sealed with the post-quantum hybrid.
 	Hybrid bool `json:"hybrid,omitempty"`
+	// Sample is the name of a public file to try, at /v1/sample; empty: there is none.
+	Sample string `json:"sample,omitempty"`
 	// NeedsSecret tells that a join token is needed: the address is not enough.
 	NeedsSecret bool `json:"needs_secret"`
 }

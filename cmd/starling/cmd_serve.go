@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 
 type serveFlags struct {
 	job, dir, listen, url, validation, test string
+	sample                                  string
 	admin                                   string
 	tls, verbose, everyRank, qr             bool
 	linger                                  time.Duration
@@ -56,6 +58,7 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	cmd.Flags().StringVar(&f.validation, "validation", "", "public labelled file that scores every round and chooses the rank")
 	cmd.Flags().StringVar(&f.test, "test", "", "public labelled file for the result table")
 	columnFlags(cmd.Flags(), &f.columns)
+	cmd.Flags().StringVar(&f.sample, "sample", "", "public labelled file that the join page offers to visitors to try; neither --validation nor --test")
 	cmd.Flags().BoolVar(&f.everyRank, "test-every-rank", false, "score --test at every rank, not only at the one that validation chose")
 	cmd.Flags().DurationVar(&f.linger, "linger", 3*time.Second, "how long devices may still ask after the job's end")
 	cmd.Flags().BoolVar(&f.qr, "qr", false, "draw the join page's address as a QR code even where a terminal would not show it, or only this machine reaches it")
@@ -86,6 +89,19 @@ func loadPublic(path string, columns dataset.Columns, labels []string) (*dataset
 		return nil, err
 	}
 	return set.Relabel(labels)
+}
+
+// loadSample reads the file for visitors as it is, once it is known that they could
+// join with it.
+func loadSample(f serveFlags, labels []string) ([]byte, string, error) {
+	if f.sample == "" {
+		return nil, "", nil
+	}
+	if _, err := loadPublic(f.sample, f.columns, labels); err != nil {
+		return nil, "", fmt.Errorf("--sample: %w", err)
+	}
+	b, err := os.ReadFile(f.sample)
+	return b, filepath.Base(f.sample), err
 }
 
 // scores are the evaluators of the public files.
@@ -137,7 +153,11 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	s, err := server.New(c, server.Config{Pages: web.Handler()})
+	served := server.Config{Pages: web.Handler()}
+	if served.Sample, served.SampleName, err = loadSample(f, job.Labels); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	s, err := server.New(c, served)
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}

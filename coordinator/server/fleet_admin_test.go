@@ -154,3 +154,32 @@ func TestArchive(t *testing.T) {
 		t.Fatalf("%d, %v", code, err)
 	}
 }
+
+// The operator's sample is offered to visitors as the file it is; without one there
+// is neither its name nor an address.
+func TestSample(t *testing.T) {
+	about := func(s *Server) string {
+		code, b := asked(t, s.Handler(), "GET", "/v1/job", nil)
+		var a coordinator.About
+		if err := json.Unmarshal(b, &a); code != 200 || err != nil {
+			t.Fatalf("%d %s %v", code, b, err)
+		}
+		return a.Sample
+	}
+	c, s := serve(t, tinyJob(3), Config{Sample: []byte("a\tthe fox\n"), SampleName: `try "it".tsv`})
+	t.Cleanup(func() { ok(t, c.Close()) })
+	if about(s) != `try "it".tsv` {
+		t.Errorf("the sample is called %q", about(s))
+	}
+	if code, b := asked(t, s.Handler(), "GET", "/v1/sample", nil); code != 200 || string(b) != "a\tthe fox\n" {
+		t.Errorf("%d %q", code, b)
+	}
+	none, without := serve(t, tinyJob(3), Config{})
+	t.Cleanup(func() { ok(t, none.Close()) })
+	if code, _ := asked(t, without.Handler(), "GET", "/v1/sample", nil); code != 404 || about(without) != "" {
+		t.Errorf("without a sample: %d, %q", code, about(without))
+	}
+	if _, err := New(none, Config{Sample: make([]byte, MostSample+1), SampleName: "large.tsv"}); err == nil || !strings.Contains(err.Error(), "large.tsv") {
+		t.Errorf("a sample that is too large: %v", err)
+	}
+}

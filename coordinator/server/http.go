@@ -29,6 +29,14 @@ func (s *Server) commonRoutes(mux *http.ServeMux) {
 		fetchedOnce(r)
 		s.serveAbout(w, r)
 	})
+	if len(s.cfg.Sample) > 0 {
+		mux.HandleFunc("GET /v1/sample", func(w http.ResponseWriter, r *http.Request) {
+			fetchedOnce(r)
+			w.Header().Set("Cache-Control", "no-cache")
+			attach(w, "application/octet-stream", s.cfg.SampleName)
+			_, _ = w.Write(s.cfg.Sample) // the reader is gone: nobody to tell
+		})
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok\n"))

@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -30,11 +31,18 @@ import (
 type Config struct {
 	// Pages are the join page and the dashboard, served at /; nil serves none.
 	Pages http.Handler
+	// Sample is a public labelled file for visitors to try, of at most MostSample
+	// bytes, and SampleName its name, which says its format; empty: none.
+	Sample     []byte
+	SampleName string
 	// MostOfAddress bounds the open connections of one address (of one /64 in IPv6).
 	// 0 is an eighth of what the process may have, and leaves this machine's own
 	// addresses, behind which a proxy stands, to that whole.
 	MostOfAddress int
 }
+
+// MostSample bounds a sample: it is held in memory and fetched by whoever asks.
+const MostSample = 4 << 20
 
 // Server serves one coordinator.
 type Server struct {
@@ -58,6 +66,9 @@ type joinLink struct {
 // New serves c, before its first session. The coordinator stays the caller's to run
 // and to close.
 func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
+	if len(cfg.Sample) > MostSample {
+		return nil, fmt.Errorf("server: the sample %s has %d bytes, limit %d", cfg.SampleName, len(cfg.Sample), MostSample)
+	}
 	s := &Server{c: c, cfg: cfg, log: c.Log()}
 	want := c.MostConnections()
 	s.sockets = newSockets(want, cfg.MostOfAddress, openFiles())
@@ -69,6 +80,9 @@ func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 		a, err := c.About()
 		if err != nil {
 			return nil, err
+		}
+		if len(cfg.Sample) > 0 {
+			a.Sample = cfg.SampleName
 		}
 		return json.Marshal(a)
 	})

@@ -15,6 +15,7 @@ export interface About {
   sampling_rate: number;
   base_bytes: number;
   hybrid?: boolean;
+  sample?: string;
   needs_secret: boolean;
 }
 

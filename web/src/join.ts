@@ -4,6 +4,7 @@ import { browserTrust, Edge, Participation, type Preview, type Source } from "..
 import type { About, PublicStatus } from "./api.js";
 import { byId, element, message, say, show } from "./dom.js";
 import { bound, bytes, count, given, percent, significant } from "./format.js";
+import { sampleLabels } from "./sample.js";
 import { columnsOf, guess } from "./join/file.js";
 import { Awake, watchConditions, type Conditions } from "./join/conditions.js";
 import { paintLimits } from "./join/limits.js";
@@ -41,6 +42,7 @@ async function describe(): Promise<void> {
   say("given-title", g.title);
   byId("given-lines").replaceChildren(...g.lines.map((l) => element("li", {}, l)));
   show("secret-missing", about.needs_secret && !token);
+  show("sample", about.sample !== undefined || fits(about));
   say("download-size", `about ${bytes(about.base_bytes + 1.4e6)}`);
   byId<HTMLDetailsElement>("given-details").open = innerHeight > 900;
   ready();
@@ -146,10 +148,20 @@ function refuse(error: unknown): void {
   ready();
 }
 
+/** Whether the built-in sample has no class that the job has not. */
+const fits = (a: About) => sampleLabels.every((l) => a.labels.includes(l));
+
+/** The operator's file to try, or else one of the built-in ones. */
 async function sampled(): Promise<void> {
   forgetData();
   say("data-state", "Making a sample…");
   try {
+    if (about?.sample) {
+      const response = await fetch("v1/sample");
+      if (!response.ok) throw new Error(`the coordinator answers ${response.status}`);
+      file = new File([await response.arrayBuffer()], about.sample);
+      return await picked(file);
+    }
     await look(await (await loaded()).sample());
   } catch (error) {
     refuse(error);

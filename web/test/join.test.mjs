@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { accessible } from "./axe.mjs";
 import { names } from "./browsers.mjs";
 import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
+import { relay } from "./relay.mjs";
 
 for (const name of names) {
   test(`${name} and native edges fine-tune one model`, { timeout: 300_000 }, async (t) => {
@@ -122,6 +123,30 @@ for (const name of names) {
     await until("it to finish", async () => /^Finished/.test(await textOf(tab, "#state")), () => job.story(tab));
     const result = await job.result();
     assert.equal(result.rounds, 24);
+  });
+}
+
+for (const name of names) {
+  test(`${name} loses its network in mid-round and goes on when it is back`, { timeout: 240_000 }, async (t) => {
+    const job = await fleet(t, { rounds: 12, natives: 4 });
+    const line = await relay(t, Number(new URL(job.page).port));
+    const browser = await open(t, name);
+    const { tab } = await openTab(browser, line.url);
+    await until("the promise", async () => /ε/.test(await textOf(tab, "#given")));
+    await choose(tab, job.own);
+    job.joinNatives();
+    await tab.click("#join");
+    await until("training", async () => /Training|Agreeing|Sending/.test(await textOf(tab, "#state")), () => job.story(tab));
+    line.cut();
+    await until("the loss to be told", async () => /No connection; trying again/.test(await textOf(tab, "#state")), () => job.story(tab));
+    await until("the page to say so", async () => /No word from the coordinator/.test(await textOf(tab, "#connection")), () => job.story(tab, "#connection"));
+    await accessible(tab, "offline");
+    await shot(tab, `${name}-join-offline`);
+    line.mend();
+    await until("rounds of its own", async () => !/^0 /.test(await textOf(tab, "#contributed")), () => job.story(tab, "body"), 60_000);
+    await until("the end", async () => /^Finished/.test(await textOf(tab, "#state")), () => job.story(tab), 90_000);
+    assert.equal(await textOf(tab, "#connection"), "");
+    assert.equal((await job.result()).rounds, 12);
   });
 }
 

@@ -1,32 +1,9 @@
 // What a visitor transfers and waits for: bytes counted at the socket by a relay
 // between browser and coordinator, with everything HTTP adds.
 import assert from "node:assert/strict";
-import { createServer, connect } from "node:net";
 import { test } from "node:test";
 import { fleet, open, openTab, textOf, until } from "./fleet.mjs";
-
-/** Relays to a port and counts what comes down. */
-async function relay(t, port) {
-  const counted = { down: 0 };
-  const sockets = new Set();
-  const server = createServer((from) => {
-    const to = connect(port, "127.0.0.1");
-    for (const s of [from, to]) {
-      sockets.add(s);
-      s.on("error", () => { from.destroy(); to.destroy(); });
-      s.on("close", () => sockets.delete(s));
-    }
-    to.on("data", (d) => { counted.down += d.length; });
-    from.pipe(to).pipe(from);
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.after(() => {
-    for (const s of sockets) s.destroy();
-    server.close();
-  });
-  counted.url = `http://127.0.0.1:${server.address().port}/`;
-  return counted;
-}
+import { relay } from "./relay.mjs";
 
 const mostToJoin = 1.5e6;  // bytes without the base's weights
 const mostAgain = 20e3;    // bytes of a page that comes back: 304s and figures

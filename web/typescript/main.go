@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 )
 
@@ -25,6 +26,9 @@ var files = map[string][]any{
 		server.Invitation{}, store.Device{}},
 	"edge/src/event.ts": {edge.Event{}},
 }
+
+// sample names the classes of the built-in sample, for a page to tell whether it fits.
+const sample = "src/sample.ts"
 
 // trust is whom the user of a page trusts, word for word as package edge says it.
 const trust = "edge/src/trust.ts"
@@ -38,6 +42,8 @@ func main() {
 		}
 		write(name, "the Go structs", strings.Join(g.decls, "\n"))
 	}
+	labels := fmt.Sprintf("%q", dataset.InvoiceLabels())
+	write(sample, "package dataset", "/** The classes of the built-in sample. */\nexport const sampleLabels = "+strings.ReplaceAll(labels, `" "`, `", "`)+";\n")
 	write(trust, "package edge", fmt.Sprintf("/** Whom a browser's user trusts, to be shown before joining. */\nexport const browserTrust =\n  %q;\n", edge.BrowserTrust))
 }
 

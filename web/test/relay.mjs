@@ -1,0 +1,31 @@
+// A line between browser and coordinator that counts, and that can be cut.
+import { createServer, connect } from "node:net";
+
+/** Relays to a port and counts what comes down; cut() ends all connections and lets no other begin until mend(). */
+export async function relay(t, port) {
+  const line = { down: 0, whole: true };
+  const sockets = new Set();
+  const server = createServer((from) => {
+    if (!line.whole) return from.destroy();
+    const to = connect(port, "127.0.0.1");
+    for (const s of [from, to]) {
+      sockets.add(s);
+      s.on("error", () => { from.destroy(); to.destroy(); });
+      s.on("close", () => { sockets.delete(s); from.destroy(); to.destroy(); });
+    }
+    to.on("data", (d) => { line.down += d.length; });
+    from.pipe(to).pipe(from);
+  });
+  line.cut = () => {
+    line.whole = false;
+    for (const s of sockets) s.destroy();
+  };
+  line.mend = () => { line.whole = true; };
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    line.cut();
+    server.close();
+  });
+  line.url = `http://127.0.0.1:${server.address().port}/`;
+  return line;
+}
