@@ -57,6 +57,7 @@ for (const name of names) {
     assert.match(await textOf(tab, "#events"), /enrolled/);
     assert.match(await textOf(tab, "#privacy"), /Simulated population ε .* of 2/);
     await until("the coordinator to end", async () => /has ended/.test(await textOf(tab, "#live")), () => job.story(tab, "#live"));
+    assert.match(await textOf(tab, "#events"), /enrolled/, "the last word of the events is gone");
     await accessible(tab, "over");
     await shot(tab, `${name}-dashboard-over`, { fullPage: true });
     await tab.setViewport({ width: 390, height: 844 });

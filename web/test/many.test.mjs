@@ -153,6 +153,8 @@ for (const name of names) {
     await until("the ban", async () => /excluded: banned/.test(await textOf(tab, "#fleet-rows")), () => textOf(tab, "#fleet-said"));
     assert.deepEqual(job.asked.filter((a) => a.startsWith("POST")), [`POST /v1/admin/devices/${identity(4321)}/ban Bearer ${"a".repeat(64)}`]);
     await accessible(tab, "a banned device");
+    // On a phone the table with its button fits.
+    assert.ok(await tab.$eval("#fleet", (e) => e.scrollWidth <= e.clientWidth), "the fleet scrolls sideways");
     await tab.$eval("#fleet", (e) => e.scrollIntoView());
     await shot(tab, `${name}-dashboard-fleet-phone`);
     await tabTo(button);

@@ -23,15 +23,22 @@ const kept = 200;
 let lines: Occurrence[] = [];
 let rows: HTMLElement[] = []; // of lines, as far as they were painted
 
+let old = false; // what stands here is told again from the start
+
 export function addEvents(more: Occurrence[]): void {
+  if (old) {
+    old = false;
+    lines = [];
+    rows = [];
+    byId("events").replaceChildren();
+  }
   lines.push(...more);
   soon("events", paintEvents);
 }
 
+/** Lets what is shown stand until the stream begins anew. */
 export function forgetEvents(): void {
-  lines = [];
-  rows = [];
-  byId("events").replaceChildren();
+  old = true;
 }
 
 /** Adds what is new at the top and takes what is too old from the bottom: most rows stay as they are. */

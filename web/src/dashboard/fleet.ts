@@ -78,7 +78,7 @@ export class Fleet {
   }
 
   #row(d: Device): HTMLElement {
-    const name = d.identity.slice(0, 12);
+    const name = d.identity.slice(0, 8); // as the log names it
     const act = d.excluded ? "pardon" : "ban";
     const button = element("button", { type: "button", class: "quiet small", id: `act-${d.identity}`, "aria-label": `${d.excluded ? "Pardon" : "Ban"} ${name}` },
       d.excluded ? "Pardon" : "Ban");
@@ -100,7 +100,7 @@ export class Fleet {
   async #judge(d: Device, act: string): Promise<void> {
     try {
       await this.#call(`devices/${d.identity}/${act}`, { method: "POST" });
-      say("fleet-said", `${d.identity.slice(0, 12)} is ${act === "ban" ? "banned" : "pardoned"}; it counts from the next round.`);
+      say("fleet-said", `${d.identity.slice(0, 8)} is ${act === "ban" ? "banned" : "pardoned"}; it counts from the next round.`);
     } catch (error) {
       say("fleet-said", `Not done: ${message(error)}`);
     }
