@@ -2,9 +2,11 @@ package server
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,5 +39,53 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("X-Content-Type-Options", "nosniff")
+	if once && len(data) <= maxPacked {
+		h.Set("Vary", "Accept-Encoding")
+		if r.Method == http.MethodGet && r.Header.Get("Range") == "" && takesGzip(r.Header.Get("Accept-Encoding")) {
+			if packed := s.packed([32]byte(raw), data); packed != nil {
+				h.Set("Content-Encoding", "gzip")
+				h.Set("ETag", fmt.Sprintf("%q", text+"-gzip"))
+				data = packed
+			}
+		}
+	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+}
+
+// maxPacked bounds what is compressed for browsers: programs, whose code is half
+// air. Weights are nearly as random as they are large.
+const maxPacked = 1 << 20
+
+// packed is a blob as gzip, made once; nil where a tenth of it would not be saved.
+// Only what is fetched once is packed: there are as many of those as the job has
+// ranks and hosts.
+func (s *Server) packed(name [32]byte, data []byte) []byte {
+	if known, ok := s.gzipped.Load(name); ok {
+		return known.([]byte)
+	}
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err == nil {
+		_, err = z.Write(data)
+	}
+	var out []byte
+	if err == nil && z.Close() == nil && 10*b.Len() <= 9*len(data) {
+		out = b.Bytes()
+	}
+	s.gzipped.Store(name, out)
+	return out
+}
+
+// takesGzip reports whether an Accept-Encoding header names gzip, not with a weight
+// of zero. A native device names nothing: it hashes and resumes what is stored.
+func takesGzip(header string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			q, ok := strings.CutPrefix(strings.ReplaceAll(weight, " ", ""), "q=")
+			v, err := strconv.ParseFloat(q, 64)
+			return !ok || err != nil || v > 0
+		}
+	}
+	return false
 }

@@ -2,7 +2,9 @@ package server
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/json"
@@ -54,6 +56,41 @@ func TestBlobs(t *testing.T) {
 	}
 	if w := ask(s.Handler(), "POST", name); w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %d", w.Code)
+	}
+}
+
+// A browser gets what is fetched once compressed, where that is shorter; who does
+// not ask for it, resumes, or hashes what is stored gets it as it is.
+func TestBlobsForBrowsers(t *testing.T) {
+	c, s := serve(t, tinyJob(3), Config{})
+	defer c.Close()
+	base, err := tinyBase(t).Blob()
+	ok(t, err)
+	sum := sha256.Sum256(base)
+	name := fmt.Sprintf("%s%x", wire.BlobPath, sum)
+	s.gzipped.Store(sum, []byte("packed")) // whatever it compresses to
+	get := func(header ...string) *httptest.ResponseRecorder { return ask(s.Handler(), "GET", name, header...) }
+	if w := get("Accept-Encoding", "br, gzip;q=0.5"); w.Header().Get("Content-Encoding") != "gzip" || w.Body.String() != "packed" || w.Header().Get("Vary") != "Accept-Encoding" {
+		t.Errorf("a browser gets %v, %d bytes", w.Header(), w.Body.Len())
+	}
+	for _, header := range [][]string{nil, {"Accept-Encoding", "gzip;q=0"}, {"Accept-Encoding", "identity"}} {
+		if w := get(header...); w.Header().Get("Content-Encoding") != "" || !bytes.Equal(w.Body.Bytes(), base) {
+			t.Errorf("%v: %v, %d bytes", header, w.Header(), w.Body.Len())
+		}
+	}
+	if w := get("Accept-Encoding", "gzip", "Range", "bytes=4-7"); w.Code != http.StatusPartialContent || w.Header().Get("Content-Encoding") != "" || !bytes.Equal(w.Body.Bytes(), base[4:8]) {
+		t.Errorf("a range: %d %v", w.Code, w.Header())
+	}
+	text := bytes.Repeat([]byte("local.get 0 "), 1000)
+	z, err := gzip.NewReader(bytes.NewReader(s.packed([32]byte{1}, text)))
+	ok(t, err)
+	if back, err := io.ReadAll(z); err != nil || !bytes.Equal(back, text) {
+		t.Errorf("unpacked: %v", err)
+	}
+	noise := make([]byte, 1000)
+	rand.Read(noise)
+	if s.packed([32]byte{2}, noise) != nil {
+		t.Error("noise is compressed")
 	}
 }
 
@@ -288,7 +325,7 @@ func TestFetchedOnceIsApart(t *testing.T) {
 		ok(t, err)
 		token := s.Token(e.URL, e.Pin)
 		// One connection for all, as a device's.
-		transport := &http.Transport{MaxConnsPerHost: 1, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+		transport := &http.Transport{MaxConnsPerHost: 1, DisableCompression: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 		get := func(url string) int64 {
 			resp, err := (&http.Client{Transport: transport}).Get(url)
 			if err != nil {

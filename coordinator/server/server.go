@@ -54,6 +54,7 @@ type Server struct {
 	adminToken string
 	names      sync.Map     // by which devices reach us
 	link       atomic.Value // joinLink
+	gzipped    sync.Map     // [32]byte to []byte: blobs as browsers get them; nil: as they are
 }
 
 // joinLink is the join page's address with a token behind the #: a browser sends it
