@@ -79,8 +79,11 @@ func (s *Set) Groups() (names []string, parts []*Set, err error) {
 // Relabel returns the set over another label list, matched by name, so that
 // a file holding only some of a job's classes agrees with the job. An example
 // whose label the list does not have is a *LineError that names its file and
-// line.
+// line. No labels, for a task that has none, take every example as it is.
 func (s *Set) Relabel(labels []string) (*Set, error) {
+	if len(labels) == 0 {
+		return &Set{Name: s.Name, Examples: s.Examples}, nil
+	}
 	to := make([]int, len(s.Labels))
 	for i, name := range s.Labels {
 		to[i] = slices.Index(labels, name)

@@ -12,7 +12,8 @@ import "time"
 type Job struct {
 	// Name is the task's name; it is bound into the plan every device signs.
 	Name string `yaml:"name"`
-	// Labels are the classes in the order of their indices; at least 2.
+	// Labels are the classes in the order of their indices; at least 2, and none for task
+	// answer.
 	Labels []string `yaml:"labels"`
 	// Task is what is learnt: "classify" (default), one label for a text, "tag", one for
 	// each word of it, or "image", one label for an image.
@@ -53,6 +54,8 @@ type Adapter struct {
 	Start string `yaml:"start"`
 	// Sequence is the tokens per example. Default 64, at most the base's positions.
 	Sequence int `yaml:"sequence"`
+	// Answer is the most tokens of an answer, with its end, for task answer. Default 32.
+	Answer int `yaml:"answer"`
 	// Method says what is trained beside the head: "lora" (default), "bitfit" (every
 	// bias), "full" (every tensor), "head" (nothing), "adapter" or "compacter"
 	// (bottlenecks behind attention and feed-forward).

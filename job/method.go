@@ -14,7 +14,7 @@ func (j Job) Method() model.Method {
 		kind = model.TaskKind(j.Task) // which nothing takes
 	}
 	return model.Method{Task: kind, RMax: a.RankMax, Bottleneck: a.Bottleneck, Blocks: a.Blocks, Alpha: a.Alpha, Kind: model.MethodKind(a.Method),
-		Targets: strings.Join(a.Targets, ","), Also: strings.Join(a.Also, ",")}
+		Targets: strings.Join(a.Targets, ","), Also: strings.Join(a.Also, ","), Answer: a.Answer}
 }
 
 // Ranks lists those that a round may draw: 0 alone where the method has none.

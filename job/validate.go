@@ -9,6 +9,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/optimizer"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
 )
@@ -45,8 +46,13 @@ func (j Job) Validate() error {
 	if j.Name == "" || len(j.Name) > 256 {
 		return refuse("name has %d bytes, must have 1..256", len(j.Name))
 	}
-	if len(j.Labels) < 2 {
+	switch answers := j.Method().Task == model.TaskAnswer; {
+	case answers && len(j.Labels) > 0:
+		return refuse("labels has %d entries, but task answer has none", len(j.Labels))
+	case !answers && len(j.Labels) < 2:
 		return refuse("labels has %d entries, must have at least 2", len(j.Labels))
+	case !answers && j.Adapter.Answer != 0:
+		return refuse("adapter.answer is %d, but only task answer writes text", j.Adapter.Answer)
 	}
 	seen := map[string]bool{}
 	for i, l := range j.Labels {

@@ -34,6 +34,7 @@ type Job struct {
 	Also       string  // tensors of the base trained whole, with commas
 	Bottleneck uint32  // columns of adapter's and compacter's; 0 by the base
 	Blocks     uint32  // compacter's n; 0 is 8
+	Answer     uint32  // most tokens of an answer, its end included; 0: 32
 	Sequence   uint32  // tokens of an example
 	Batch      uint32  // examples of a local step
 	Optimizer  string  // local optimizer: sgd, momentum, adamw

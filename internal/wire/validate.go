@@ -126,11 +126,12 @@ func (b Blob) validate(field string) error { return within(field+".size", b.Size
 func (j *Job) validate() error {
 	if err := errors.Join(
 		within("job.name", len(j.Name), 1, MaxLabel),
-		within("job.labels", len(j.Labels), 2, MaxLabels),
+		within("job.labels", len(j.Labels), 0, MaxLabels), // how many a task has, the layout knows
 		within("job.task", len(j.Task), 0, MaxName),
 		j.Base.validate("job.base"),
 		within("job.rank_max", j.RankMax, 1, MaxRank),
 		within("job.rank_min", j.RankMin, 0, j.RankMax),
+		within("job.answer", j.Answer, 0, 1<<16),
 		within("job.sequence", j.Sequence, 1, 1<<16),
 		within("job.batch", j.Batch, 1, 1<<16),
 		within("job.epochs", j.Epochs, 0, 1<<16),
