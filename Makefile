@@ -65,6 +65,9 @@ generate: ## Remake the generated files that are in git
 base: build ## Remake the embedded default base from generated public text (about 15 minutes)
 	$(BIN) pretrain --generated --packed --out model/base/default
 
+documents: build ## Remake the embedded base for documents from generated public documents (about 5 minutes)
+	$(BIN) pretrain --architecture t5 --generated --packed --out model/base/documents
+
 man: build ## Write manual pages and shell completion to dist/
 	$(BIN) man dist/man
 	@for s in bash zsh fish; do $(BIN) completion $$s >dist/starling.$$s; done
@@ -75,4 +78,4 @@ web: ## Build the browser's edge and the pages
 clean: ## Remove what was built
 	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
-.PHONY: help build demo test race stress lint bench generate base man web clean interop xla reproduction
+.PHONY: help build demo test race stress lint bench generate base documents man web clean interop xla reproduction

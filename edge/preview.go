@@ -62,7 +62,7 @@ func (c *client) examples(labels []string, providers int) (*dataset.Set, error) 
 		return nil, fmt.Errorf("%w: no examples", ErrData)
 	}
 	for _, e := range set.Examples {
-		if e.Label < 0 || e.Label >= len(labels) {
+		if len(labels) > 0 && (e.Label < 0 || e.Label >= len(labels)) {
 			return nil, fmt.Errorf("%w: label number %d, the job has %d labels", ErrData, e.Label, len(labels))
 		}
 	}

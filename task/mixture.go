@@ -61,12 +61,15 @@ func NewMixture(l *model.Layout, tok tokenizer.Tokenizer, sequence int) (*Mixtur
 	return m, nil
 }
 
-// Draw writes a row about a document: what of, the generator decides, with ever more
-// questions as done goes from 0 to 1.
+// copying is the share of pretraining that comes before the first question.
+const copying = 0.7
+
+// Draw writes a row about a document: what of, the generator decides. Questions come
+// once done, which goes from 0 to 1, has passed the time for copying.
 func (m *Mixture) Draw(rng *rand.Rand, done float64, e *dataset.Example, b Batch, row int) error {
-	questions := 0.1
-	if done > 0.45 {
-		questions = 0.7
+	questions, cues := 0.0, 0.9 // of what is no question
+	if done > copying {
+		questions, cues = 0.75, 0.6
 	}
 	x := rng.Float64()
 	if x < questions {
@@ -82,12 +85,13 @@ func (m *Mixture) Draw(rng *rand.Rand, done float64, e *dataset.Example, b Batch
 	const prompt = 10 // tokens that a task's prompt takes at most
 	n := min(len(ids), m.sequence-1-prompt)
 	ids, boxes = ids[:max(0, n)], boxes[:max(0, n)]
+	masks := (1 - cues) / 3
 	switch x = (x - questions) / (1 - questions); {
-	case n < 8, x < 0.7:
+	case n < 8, x < cues:
 		m.cue(rng, ids, boxes, b, row)
-	case x < 0.8:
+	case x < cues+masks:
 		m.masked(rng, ids, boxes, b, row, maskText, 0.5, m.text)
-	case x < 0.9:
+	case x < cues+2*masks:
 		m.masked(rng, ids, boxes, b, row, maskLayout, 0.75, m.layout)
 	default:
 		m.masked(rng, ids, boxes, b, row, maskBoth, 0.15, m.both)

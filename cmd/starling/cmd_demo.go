@@ -65,7 +65,7 @@ func demoFlagSet(f *demoFlags) *pflag.FlagSet {
 	fl := pflag.NewFlagSet("demo", pflag.ContinueOnError)
 	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: "+labelledFormats)
 	columnFlags(fl, &f.columns)
-	fl.StringVar(&f.task, "task", "", "classify (texts), tag (words with tags) or image (digits); default: what --data holds, texts without it")
+	fl.StringVar(&f.task, "task", "", "classify (texts), tag (words with tags), image (digits) or answer (questions about documents); default: what --data holds, texts without it")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache, instead of the embedded default")
 	fl.StringVar(&f.start, "start", "", "folder of a PEFT adapter or checkpoint over the same base that the first round begins with")
 	fl.StringVar(&f.out, "out", "starling-demo", "folder that gets a folder of its own for this run")
@@ -97,8 +97,8 @@ func (f demoFlags) validate() error {
 		return usagef("--privacy-unit is %q, want device or provider", f.unit)
 	case !(f.providerRate > 0 && f.providerRate <= 1):
 		return usagef("--provider-rate is %v, want in (0, 1]", f.providerRate)
-	case !slices.Contains([]string{"", "classify", "tag", "image"}, f.task):
-		return usagef("--task is %q, want classify or image", f.task)
+	case !slices.Contains([]string{"", "classify", "tag", "image", "answer"}, f.task):
+		return usagef("--task is %q, want classify, tag, image or answer", f.task)
 	case f.record != "" && !f.headOnly:
 		return usagef("--record needs --head-only")
 	}
@@ -221,6 +221,9 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	start := time.Now()
 	if err := f.validate(); err != nil {
 		return err
+	}
+	if f.task == "answer" {
+		return runAnswerDemo(ctx, a, f)
 	}
 	data, task, err := f.load()
 	if err != nil {

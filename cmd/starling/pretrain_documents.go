@@ -32,7 +32,7 @@ func defaultDocuments() documentSpec {
 	c := model.Config{ModelType: "t5", HiddenSize: 64, NumHiddenLayers: 2, NumAttentionHeads: 4, IntermediateSize: 192,
 		LayerNormEps: 1e-6, HiddenAct: "relu", T5: model.T5{DecoderLayers: 2, KeySize: 16, Buckets: 32, MaxDistance: 64,
 			Scaled: true, End: 1, Boxes: 1001}}
-	return documentSpec{nn.T5Spec{Config: c, Batch: 16, Seq: 96, Answer: 16, Steps: 6000, LearningRate: 3e-3, Seed: 1,
+	return documentSpec{nn.T5Spec{Config: c, Batch: 16, Seq: 80, Answer: 20, Steps: 2600, LearningRate: 3e-3, Seed: 1,
 		Source: dataset.DocumentsVersion}, 1536, model.NF4, false}
 }
 

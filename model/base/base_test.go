@@ -46,6 +46,35 @@ func TestDefaultIsWhatWasMade(t *testing.T) {
 	}
 }
 
+// documentsSHA256 is blobSHA256 of the base for documents, which `make documents` makes.
+const documentsSHA256 = "27281a590b2538ef0582ea3d25678b6d7e97ac272a63fcac69f3a28bfdae3391"
+
+// maxDocuments is the most that it may add to the binary.
+const maxDocuments = 900 << 10
+
+func TestDocumentsAreWhatWasMade(t *testing.T) {
+	b, err := Documents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob, err := b.Blob()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := model.BlobSHA256(blob); got != documentsSHA256 || len(blob) > maxDocuments {
+		t.Errorf("the base for documents has %d bytes and the SHA-256 %s, want %s", len(blob), got, documentsSHA256)
+	}
+	if got := strings.TrimSpace(DocumentsGenerator); got != dataset.DocumentsVersion {
+		t.Errorf("the base was trained on %s, the generator is now %s: run make documents", got, dataset.DocumentsVersion)
+	}
+	if !b.Config.Generates() || b.Config.T5.Boxes == 0 {
+		t.Errorf("%+v", b.Config)
+	}
+	if _, err := tokenizer.ParseFor(b.Tokenizer, b.Config.VocabSize, b.Config.PadTokenID); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDefaultTokenizerFits(t *testing.T) {
 	b, err := Default()
 	if err != nil {

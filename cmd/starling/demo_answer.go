@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/sim"
+	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/base"
+	"github.com/starling-fl/starling/wasm/compiler"
+	"github.com/starling-fl/starling/web"
+)
+
+// Sizes of the generated questions about documents.
+const (
+	questionsPerClient  = 64
+	sendersPerClient    = 8
+	validationQuestions = 160
+	testQuestions       = 400
+	questionsPerSender  = 4 // of the two public parts: many senders, few documents each
+	liveQuestions       = 48
+)
+
+// Lengths of a document with its question, and of an answer, in tokens.
+const (
+	documentTokens = 96
+	answerTokens   = 16
+)
+
+// answerReport is what a finished job of answers says of itself. Scores are on the
+// test split; validation alone chose the rank.
+type answerReport struct {
+	report
+	Before      answerScore `json:"before"` // of the base, on the same questions
+	After       answerScore `json:"after"`  // at the best rank
+	Validations int         `json:"validation_questions"`
+	Questions   int         `json:"test_questions"`
+}
+
+// documentData makes the questions for a number of clients.
+func documentData(seed uint64, clients int) (*fleetData, error) {
+	d := &fleetData{Name: "questions about documents"}
+	train, err := dataset.Documents(dataset.DocumentConfig{Seed: seed, Split: "train", Clients: clients,
+		PerClient: questionsPerClient, Providers: sendersPerClient})
+	if err != nil {
+		return nil, err
+	}
+	parts, err := dataset.ByUser(train, clients, seed)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		d.Clients = append(d.Clients, train.Pick(p))
+	}
+	public := func(split string, n int) (*dataset.Set, error) {
+		return dataset.Documents(dataset.DocumentConfig{Seed: seed, Split: split, Clients: n / questionsPerSender,
+			PerClient: questionsPerSender, Providers: 1})
+	}
+	if d.Validation, err = public("validation", validationQuestions); err != nil {
+		return nil, err
+	}
+	d.Test, err = public("test", testQuestions)
+	return d, err
+}
+
+// loadDocumentBase is loadBase with the embedded base for documents as the default.
+func loadDocumentBase(path string) (*model.Base, error) {
+	if path == "" {
+		return base.Documents()
+	}
+	return loadBase(path)
+}
+
+// runAnswerDemo is runDemo for task answer.
+func runAnswerDemo(ctx context.Context, a *app, f demoFlags) error {
+	if f.data != "" || f.headOnly || f.record != "" || f.start != "" || f.everyRank {
+		return usagef("--task answer makes its own documents, and has no head: --data, --start, --head-only, --record and --test-every-rank are not for it")
+	}
+	data, err := documentData(f.seed, f.clients)
+	if err != nil {
+		return err
+	}
+	j, err := f.job(data)
+	if err != nil {
+		return err
+	}
+	j.Task, j.Labels = model.TaskAnswer.String(), nil
+	j.Adapter.Sequence, j.Adapter.Answer = documentTokens, answerTokens
+	b, err := loadDocumentBase(f.base)
+	if err != nil {
+		return err
+	}
+	if !b.Config.Generates() {
+		return usagef("--base %s is a %s: --task answer needs a base that writes text, a t5", f.base, b.Config.ModelType)
+	}
+	began := time.Now()
+	j = j.ForBase(b.Config)
+	layout, err := jobLayout(j, b)
+	if err != nil {
+		return err
+	}
+	on, err := newAnswerers(compiler.New(), b, layout, documentTokens, data.Validation, data.Test)
+	if err != nil {
+		return err
+	}
+	validation, test := on[0], on[1]
+	dir := filepath.Join(f.out, began.Format("20060102-150405"))
+	if err := ensureDir(dir); err != nil {
+		return err
+	}
+	cfg, err := answerFleet(a, f, j, b, data, validation, dir)
+	if err != nil {
+		return err
+	}
+	r := answerReport{report: report{Task: data.Name, Devices: len(data.Clients)}, Validations: len(validation.truths), Questions: len(test.truths)}
+	if r.Before, err = test.score(ctx, model.NewAdapter(layout, 0), 0); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Stderr, "before: exact match %.1f %%, ANLS %.1f on senders that nobody has seen\n", 100*r.Before.ExactMatch, 100*r.Before.ANLS)
+	result, err := sim.Run(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	r.settle(j, result.Result)
+	r.BytesUp, r.BytesDown = result.Traffic.PerDeviceRound.Up, result.Traffic.PerDeviceRound.Down
+	r.BytesOnceUp, r.BytesOnceDown = result.Traffic.OnceUp, result.Traffic.OnceDown
+	r.Validation = map[string]float64{}
+	for _, v := range result.Validation {
+		r.Validation[strconv.Itoa(v.Rank)] = v.Accuracy
+	}
+	r.BestRank = result.BestRank
+	if r.After, err = test.score(ctx, result.Adapter, r.BestRank); err != nil {
+		return err
+	}
+	r.BaseAccuracy, r.BestAccuracy = r.Before.ExactMatch, r.After.ExactMatch
+	r.Seconds = time.Since(began).Seconds()
+	return a.emit(r, r.print)
+}
+
+// answerFleet is the coordinator and its devices.
+func answerFleet(a *app, f demoFlags, j job.Job, b *model.Base, data *fleetData, validation *answerer, dir string) (sim.Config, error) {
+	live := validation.sample(liveQuestions)
+	note := fmt.Sprintf("accuracy is exact match: on %d of the %d validation questions while rounds run, on all of them at the end",
+		len(live.truths), len(validation.truths))
+	view := newProgressView(a.Stderr, j, note)
+	cfg := sim.Config{
+		Coordinator: coordinator.Config{Job: j, Dir: dir, Base: b, Progress: view.show, Evaluator: validation, Live: live,
+			Compile: coordinator.CompileStep, Hosts: []string{coordinator.Hosts[0]}},
+		Clients: data.Clients, Faults: f.faults(),
+	}
+	if f.open {
+		cfg.Pages = web.Handler()
+		cfg.Listening = func(url, adminToken string) { showDashboard(a.Stderr, dashboardAddress(url, adminToken)) }
+	}
+	if f.verbose {
+		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
+		cfg.Coordinator.Log = cfg.Log
+	}
+	if f.reproducible {
+		cfg.Seed = binary.LittleEndian.AppendUint64(make([]byte, 24), f.seed)
+		cfg.Coordinator.Seed = cfg.Seed
+		fmt.Fprintln(a.Stderr, "reproducible: every secret is seeded, NOT PRIVATE")
+	}
+	fmt.Fprintf(a.Stderr, "%s: %d edges, %d validation and %d test questions; %d of the edges will vanish in mid-round\n",
+		data.Name, len(data.Clients), len(data.Validation.Examples), len(data.Test.Examples), f.vanish)
+	return cfg, nil
+}
+
+// print writes the report for people.
+func (r answerReport) print(w io.Writer) error {
+	fmt.Fprintf(w, "\n%d questions about documents of senders that nobody trained on\n\n", r.Questions)
+	fmt.Fprintf(w, "  %-28s %12s %9s %6s\n", "", "exact match", "token F1", "ANLS")
+	line := func(what string, s answerScore) {
+		fmt.Fprintf(w, "  %-28s %10.1f %% %9.1f %6.1f\n", what, 100*s.ExactMatch, 100*s.TokenF1, 100*s.ANLS)
+	}
+	line("base, before", r.Before)
+	line(fmt.Sprintf("after %d rounds, rank %d", r.Rounds, r.BestRank), r.After)
+	fmt.Fprintln(w)
+	for _, text := range []string{r.Simulated, r.Delivered} {
+		if text != "" {
+			fmt.Fprintf(w, "  %s\n", text)
+		}
+	}
+	_, err := fmt.Fprintf(w, "  %s up and %s down a device and round, %d device-rounds lost, %.0f s\n  checkpoint: %s\n",
+		byteText(int64(r.BytesUp)), byteText(int64(r.BytesDown)), r.Dropped, r.Seconds, r.Checkpoint)
+	return err
+}
