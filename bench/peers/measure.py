@@ -37,7 +37,7 @@ def run(command):
     log = tempfile.TemporaryFile()
     p = psutil.Popen(command, stdout=subprocess.PIPE, stderr=log, cwd=here)
     spent, peak = {}, 0
-    while p.poll() is None:
+    while True:
         total = 0
         for q in [p, *p.children(recursive=True)]:
             try:
