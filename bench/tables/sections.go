@@ -86,8 +86,8 @@ A relay between Chromium and the coordinator counts bytes at the socket, HTTP an
 sum to 1.5 MB and a second visit to 20 kB. Most of what is left is Go's runtime, its reflection and their tables: a
 program that prints one line is 0.56 MB.`},
 	{name: "r8", title: "R8 with MiniLM", long: true, script: []string{"bench/r8/run.sh"}, about: `
-A real encoder and real texts: 24 devices' worth of R8 (Dirichlet 1), simulated as a million; the rank is chosen on held-out
-texts, the test part scored once. LoRA beside it has a budget of 1000, which is next to no noise, and the same
+A real encoder and real texts: 24 devices' worth of R8 (Dirichlet 1), simulated as a million; the rank is chosen on
+held-out texts, the test part scored once. LoRA beside it has a budget of 1000, which is next to no noise, and the same
 clip norm. Goals: 95 % and macro-F1 85 %.`},
 	{name: "simulate", title: "Simulation", benchtime: "3x", about: `
 A round of 100 clients with 16 examples each: one AdamW step of 16 x 32 tokens over two layers 128 wide, LoRA r = 8,

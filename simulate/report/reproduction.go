@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 
@@ -91,7 +92,42 @@ over settings costs privacy that no epsilon here includes; here nothing was sear
 		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(c.Why))
 	}
 	arithmetic(&b)
-	return b.Bytes(), nil
+	return fold(b.Bytes()), nil
+}
+
+// fold breaks the lines of paragraphs at 120 columns; tables stay.
+func fold(text []byte) []byte {
+	var out bytes.Buffer
+	var words []string
+	flush := func() {
+		width := 0
+		for i, w := range words {
+			switch {
+			case i > 0 && width+1+utf8.RuneCountInString(w) > 120:
+				out.WriteByte('\n')
+				width = 0
+			case i > 0:
+				out.WriteByte(' ')
+				width++
+			}
+			out.WriteString(w)
+			width += utf8.RuneCountInString(w)
+		}
+		if len(words) > 0 {
+			out.WriteByte('\n')
+		}
+		words = nil
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "#") {
+			flush()
+			out.WriteString(line + "\n")
+			continue
+		}
+		words = append(words, strings.Fields(line)...)
+	}
+	flush()
+	return out.Bytes()
 }
 
 // entry is a row of results.csv.
