@@ -424,8 +424,8 @@ func TestRefusedSessions(t *testing.T) {
 	}
 
 	p := dial(newPlayer(t, tb.token))
-	_ = p.send(ctx, &wire.Hello{MinVersion: wire.Version + 1, MaxVersion: 9})
-	code("another version", wire.CodeVersion, fmt.Sprintf("protocol %d, device %d..9", wire.Version, wire.Version+1), next(p))
+	_ = p.send(ctx, &wire.Hello{MinVersion: wire.Version + 1, MaxVersion: wire.Version + 3})
+	code("another version", wire.CodeVersion, fmt.Sprintf("protocol %d, device %d..%d", wire.Version, wire.Version+1, wire.Version+3), next(p))
 
 	p = newPlayer(t, tb.token)
 	p.token.Secret = []byte("wrong horse battery")
