@@ -58,7 +58,8 @@ func write(out, src string) error {
 type docs map[string]map[string]string
 
 func read(src string) (docs, error) {
-	f, err := parser.ParseFile(token.NewFileSet(), src, nil, parser.ParseComments)
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, src, nil, parser.ParseComments)
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
 	}
@@ -78,12 +79,16 @@ func read(src string) (docs, error) {
 				continue
 			}
 			d[t.Name.Name] = map[string]string{"": text(g.Doc)}
-			last := text(g.Doc)
+			last, line := text(g.Doc), 0
 			for _, field := range s.Fields.List {
-				// A comment above the first of several fields is theirs together.
+				// A comment above the first of several fields is theirs together, up to an
+				// empty line.
 				if own := text(field.Doc); own != "" {
 					last = own
+				} else if line > 0 && files.Position(field.Pos()).Line > line+1 {
+					last = ""
 				}
+				line = files.Position(field.End()).Line
 				for _, n := range field.Names {
 					d[t.Name.Name][n.Name] = last
 				}
