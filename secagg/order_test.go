@@ -52,6 +52,7 @@ type explorer struct {
 	seen     map[string]bool
 	steps    map[string]clientStep // by device, turn and sets
 	answers  map[string]any        // server messages, by kind and sets
+	masked   map[*Client][]byte    // turn 3's bytes, which their sender keeps
 	checked  map[string]bool
 	unmasked map[string]bool
 	late     int
@@ -149,6 +150,11 @@ func (e *explorer) explore(w *world, inFlight bool) {
 					e.t.Fatalf("device %d, turn %d: %v", i, c.next, err)
 				}
 				step = clientStep{after, sent}
+				if e.masked[after] = e.masked[c]; c.next == TurnMask {
+					if e.masked[after], err = sent.AppendBinary(nil); err != nil {
+						e.t.Fatal(err)
+					}
+				}
 				e.steps[k] = step
 			}
 			next := &world{s, slices.Clone(w.clients), slices.Clone(w.flight)}
@@ -264,7 +270,7 @@ func (e *explorer) misuse(w *world) {
 			case TurnShare:
 				m = parse(e.t, new(Shares), c.sent[t])
 			case TurnMask:
-				m = parse(e.t, new(Masked), c.sent[t])
+				m = parse(e.t, new(Masked), e.masked[c])
 			case TurnConfirm:
 				m = parse(e.t, new(Confirmation), c.sent[t])
 			case TurnReveal:
@@ -312,7 +318,7 @@ func TestEveryOrder(t *testing.T) {
 		for _, id := range s.Members() {
 			w.clients = append(w.clients, r.byID[id].c)
 		}
-		e := &explorer{t, r, map[string]bool{}, map[string]clientStep{}, map[string]any{}, map[string]bool{}, map[string]bool{}, 0}
+		e := &explorer{t, r, map[string]bool{}, map[string]clientStep{}, map[string]any{}, map[*Client][]byte{}, map[string]bool{}, map[string]bool{}, 0}
 		e.explore(w, c.inFlight)
 		t.Logf("%d devices: %d states, %d ways to unmask, %d refusals, %d late messages", c.devices, len(e.seen), len(e.unmasked), len(e.checked), e.late)
 		if len(e.seen) < c.states || len(e.unmasked) < 10 || e.late == 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/big"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestManifestRefused(t *testing.T) {
 		"markup":           {func(m *Manifest) { m.Compiler = "<b>" }, "compiler"},
 		"host":             {func(m *Manifest) { m.Host = `"` }, "host"},
 		"no segments":      {func(m *Manifest) { m.Segments = nil }, "no segments"},
-		"many segments":    {func(m *Manifest) { m.Segments = make([]Segment, 4097) }, "4097 segments"},
+		"many segments":    {func(m *Manifest) { m.Segments = make([]Segment, maxSegments+1) }, fmt.Sprint(maxSegments+1, " segments")},
 		"segment name":     {func(m *Manifest) { m.Segments[0].Name = "\x00" }, "segment name"},
 		"tensor name":      {func(m *Manifest) { m.Inputs[0].Name = "x y" }, "input name"},
 		"no tensor name":   {func(m *Manifest) { m.Inputs[0].Name = "" }, "input name"},
