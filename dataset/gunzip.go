@@ -4,7 +4,14 @@ package dataset
 
 import (
 	"compress/gzip"
+	"fmt"
 	"io"
 )
 
-func gunzip(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }
+func gunzip(r io.Reader) (io.ReadCloser, error) {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, fmt.Errorf("gzip: %w", err)
+	}
+	return z, nil
+}

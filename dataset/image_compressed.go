@@ -21,7 +21,7 @@ func decodeCompressed(data []byte) (*Image, error) {
 	}
 	src, _, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("decode: %w", err)
 	}
 	r := src.Bounds()
 	w, h := r.Dx(), r.Dy()

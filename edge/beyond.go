@@ -17,12 +17,12 @@ func Beyond(err error) (found []PolicyError) {
 	} else if errors.Is(err, ErrNotPrivate) {
 		return []PolicyError{{Key: notPrivate, What: "the job says of itself that it is not private",
 			Why: "Every secret of such a run is seeded: whoever runs it can read what you send", Have: "true", Want: "private jobs"}}
-	} else if e, ok := err.(*PolicyError); ok {
-		return append(found, *e)
 	} else if !errors.As(err, &one) {
 		return nil
 	}
-	switch e := err.(type) {
+	switch e := any(err).(type) { // as any: this walks the tree itself
+	case *PolicyError:
+		found = append(found, *e)
 	case interface{ Unwrap() []error }:
 		for _, inner := range e.Unwrap() {
 			found = append(found, Beyond(inner)...)

@@ -121,7 +121,8 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 func events(n coordinator.News) (out []byte, err error) {
 	put := func(name string, data any) {
 		b, e := json.Marshal(data)
-		out, err = fmt.Appendf(out, "event: %s\ndata: %s\n\n", name, b), errors.Join(err, e)
+		out = fmt.Appendf(out, "event: %s\ndata: %s\n\n", name, b)
+		err = errors.Join(err, e)
 	}
 	put("overview", n.Overview)
 	if n.Rounds != nil {

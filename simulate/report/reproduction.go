@@ -159,7 +159,7 @@ func (p *point) mean(column string) float64 {
 func points(text []byte) (axes []string, all []*point, err error) {
 	table, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("results.csv: %w", err)
 	}
 	if len(table) < 2 || !slices.Contains(table[0], "test_accuracy") {
 		return nil, nil, errors.New("is no results.csv")

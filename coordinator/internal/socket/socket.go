@@ -4,6 +4,7 @@ package socket
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/coder/websocket"
@@ -23,7 +24,7 @@ type Socket struct {
 func Accept(w http.ResponseWriter, r *http.Request, text error) (*Socket, error) {
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("websocket: %w", err)
 	}
 	conn.SetReadLimit(wire.MaxFrame)
 	return &Socket{conn, text}, nil
@@ -44,7 +45,12 @@ func (s *Socket) Write(ctx context.Context, frame []byte) error {
 }
 
 // Ping waits for the peer's answer.
-func (s *Socket) Ping(ctx context.Context) error { return s.conn.Ping(ctx) }
+func (s *Socket) Ping(ctx context.Context) error {
+	if err := s.conn.Ping(ctx); err != nil {
+		return fmt.Errorf("websocket: ping: %w", err)
+	}
+	return nil
+}
 
 // Close ends the connection by the closing handshake.
 func (s *Socket) Close(refused bool) {
