@@ -127,8 +127,8 @@ for (const name of names) {
 }
 
 for (const name of names) {
-  test(`${name} loses its network in mid-round and goes on when it is back`, { timeout: 360_000 }, async (t) => {
-    const job = await fleet(t, { rounds: 48, natives: 4 }); // more than the others end while it is away
+  test(`${name} loses its network in mid-round and goes on when it is back`, { timeout: 420_000 }, async (t) => {
+    const job = await fleet(t, { rounds: 96, natives: 4 }); // more than the others end while it is away
     const line = await relay(t, Number(new URL(job.page).port));
     const browser = await open(t, name);
     const { tab } = await openTab(browser, line.url);
@@ -144,9 +144,9 @@ for (const name of names) {
     await shot(tab, `${name}-join-offline`);
     line.mend();
     await until("rounds of its own", async () => !/^0 /.test(await textOf(tab, "#contributed")), () => job.story(tab, "body"), 90_000);
-    await until("the end", async () => /^Finished/.test(await textOf(tab, "#state")), () => job.story(tab), 180_000);
+    await until("the end", async () => /^Finished/.test(await textOf(tab, "#state")), () => job.story(tab), 240_000);
     assert.equal(await textOf(tab, "#connection"), "");
-    assert.equal((await job.result()).rounds, 48);
+    assert.equal((await job.result()).rounds, 96);
   });
 }
 
