@@ -90,6 +90,7 @@ function overview(o: Overview): void {
   byId("reason").classList.toggle("failed", p.state === "abandoned" || (p.state === "finished" && p.round < p.rounds));
   say("traffic", `${bytes(p.bytes_up)} received, ${bytes(p.bytes_down)} sent since the start.`);
   cohort.show(o.cohort, o.browsers);
+  fleet.stale(p.enrolled);
   privacy(p);
 }
 

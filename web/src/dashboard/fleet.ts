@@ -15,6 +15,7 @@ export class Fleet {
   #from = 0;
   #loading = false;
   #fresh = false;
+  #enrolled = 0;
   #inSight = false;
 
   constructor(call: Call) {
@@ -30,8 +31,10 @@ export class Fleet {
     byId("fleet-on").addEventListener("click", () => this.#turn(rowsAtOnce));
   }
 
-  /** Says that the list may have changed. */
-  stale(): void {
+  /** Says that the list may have changed: how many devices there are, where that is known. */
+  stale(enrolled?: number): void {
+    if (enrolled !== undefined && enrolled === this.#enrolled) return;
+    this.#enrolled = enrolled ?? this.#enrolled;
     this.#fresh = false;
     if (this.#inSight) void this.load();
   }
@@ -40,6 +43,7 @@ export class Fleet {
   async load(): Promise<void> {
     if (this.#loading) return;
     this.#loading = this.#fresh = true;
+    let failed = false;
     try {
       this.#devices = (await (await this.#call("devices.json")).json()) as Device[];
       this.#devices.sort((a, b) => Number(b.excluded !== undefined) - Number(a.excluded !== undefined) || (b.strikes ?? 0) - (a.strikes ?? 0));
@@ -47,9 +51,11 @@ export class Fleet {
     } catch (error) {
       say("fleet-failed", `The list of devices is not here: ${message(error)}`);
       this.#fresh = false;
+      failed = true;
     }
     this.#loading = false;
     this.#paint();
+    if (!this.#fresh && !failed && this.#inSight) void this.load(); // it changed meanwhile
   }
 
   #turn(by: number): void {
