@@ -104,7 +104,11 @@ func newTokenCreateCmd(a *app) *cobra.Command {
 			token.Secret = secret
 			out := invited{i, token.String()}
 			return a.emit(out, func(w io.Writer) error {
-				fmt.Fprintf(a.Stderr, "invitation %d, for %d new devices until %s\n", i.ID, i.Uses, i.Expires.Format(time.DateTime+" MST"))
+				plural := "s"
+				if i.Uses == 1 {
+					plural = ""
+				}
+				fmt.Fprintf(a.Stderr, "invitation %d, for %d new device%s until %s\n", i.ID, i.Uses, plural, i.Expires.Format(time.DateTime+" MST"))
 				_, err := fmt.Fprintln(w, out.Token)
 				return err
 			})
