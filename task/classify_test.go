@@ -79,3 +79,28 @@ func TestCheckNamesTheColumn(t *testing.T) {
 		}
 	}
 }
+
+// Rows that are picked or cut out are those of the batch, in every column.
+func TestPickAndCut(t *testing.T) {
+	columns := []Column{{Name: "a", Type: I32, Shape: []int{2}}, {Name: Weights, Type: F32}}
+	b := NewBatch(columns, 4)
+	for row := range 4 {
+		copy(b[0].I32[2*row:], []int32{int32(10 * row), int32(10*row + 1)})
+		b[1].F32[row] = float32(row)
+	}
+	picked := b.Pick([]int{3, 1})
+	if !slices.Equal(picked[0].I32, []int32{30, 31, 10, 11}) || !slices.Equal(picked[1].F32, []float32{3, 1}) {
+		t.Errorf("picked %v", picked)
+	}
+	cut := b.Cut(1, 3)
+	if !slices.Equal(cut[0].I32, []int32{10, 11, 20, 21}) || !slices.Equal(cut[1].F32, []float32{1, 2}) {
+		t.Errorf("cut %v", cut)
+	}
+	b[1].F32[1] = 9 // a cut is the batch's own memory, a pick is not
+	if cut[1].F32[0] != 9 || picked[1].F32[1] != 1 {
+		t.Errorf("cut %v, picked %v", cut, picked)
+	}
+	if none := b.Cut(4, 4); len(none[0].I32) != 0 || len(b.Pick(nil)[1].F32) != 0 {
+		t.Error("none of the rows is some")
+	}
+}

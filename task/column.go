@@ -103,6 +103,33 @@ func (b Batch) Copy(to int, from Batch, row int) {
 	}
 }
 
+// Pick is a batch of some of the rows, in the order given; it shares no memory.
+func (b Batch) Pick(rows []int) Batch {
+	columns := make([]Column, len(b))
+	for i, v := range b {
+		columns[i] = v.Column
+	}
+	out := NewBatch(columns, len(rows))
+	for to, row := range rows {
+		out.Copy(to, b, row)
+	}
+	return out
+}
+
+// Cut is the rows from..to-1, in the batch's own memory.
+func (b Batch) Cut(from, to int) Batch {
+	out := slices.Clone(b)
+	for i, v := range out {
+		n := v.Size()
+		if v.Type == F32 {
+			out[i].F32 = v.F32[from*n : to*n]
+		} else {
+			out[i].I32 = v.I32[from*n : to*n]
+		}
+	}
+	return out
+}
+
 // Clear makes all rows from the given one on zero.
 func (b Batch) Clear(from int) {
 	for _, c := range b {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/gomlx/compute"
 
@@ -19,7 +18,6 @@ import (
 type answerer struct {
 	generator *nn.Generator
 	tok       tokenizer.Tokenizer
-	columns   []task.Column
 	documents task.Batch
 	truths    [][]string
 }
@@ -51,12 +49,12 @@ func newAnswerers(be compute.Backend, b *model.Base, layout *model.Layout, seque
 		if len(set.Examples) == 0 {
 			return nil, fmt.Errorf("no examples to evaluate on")
 		}
-		a := &answerer{generator: g, tok: tok, columns: t.Columns(), documents: task.NewBatch(t.Columns(), len(set.Examples))}
-		for row := range set.Examples {
-			e := &set.Examples[row]
-			if err := t.Encode(e, a.documents, row); err != nil {
-				return nil, err
-			}
+		documents, err := task.EncodeAll(t, set.Examples)
+		if err != nil {
+			return nil, err
+		}
+		a := &answerer{generator: g, tok: tok, documents: documents}
+		for _, e := range set.Examples {
 			a.truths = append(a.truths, e.Answers)
 		}
 		out[i] = a
@@ -71,9 +69,9 @@ func (a *answerer) sample(n int) *answerer {
 		return a
 	}
 	s := *a
-	s.documents, s.truths = task.NewBatch(a.columns, n), nil
-	for row, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(a.truths))[:n] {
-		s.documents.Copy(row, a.documents, i)
+	chosen := drawn(len(a.truths), n)
+	s.documents, s.truths = a.documents.Pick(chosen), nil
+	for _, i := range chosen {
 		s.truths = append(s.truths, a.truths[i])
 	}
 	return &s

@@ -126,8 +126,8 @@ func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, ra
 		for i, l := range logits {
 			if ck.LoRA.Task == model.TaskTag {
 				var said []string
-				for _, at := range task.Firsts(rows, i) {
-					said = append(said, ck.Labels[nn.Best(l[at*len(ck.Labels):(at+1)*len(ck.Labels)])])
+				for _, best := range bestOfWords(rows, i, l, len(ck.Labels)) {
+					said = append(said, ck.Labels[best])
 				}
 				if a.JSON {
 					err = enc.Encode(tagged{examples[i].Line, examples[i].Words[:len(said)], said})

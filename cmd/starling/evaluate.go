@@ -22,10 +22,15 @@ type evaluator struct {
 	predictor *nn.Predictor
 	task      task.Task
 	examples  []dataset.Example
+	rows      task.Batch // examples encoded, once for all rounds and ranks; nil where that is too much to hold
 	labels    []int
 	classes   int
 	names     []string
 }
+
+// mostHeld is how many bytes of encoded examples an evaluator holds: a million texts
+// of 64 tokens. What is more is encoded again for every rank.
+const mostHeld = 256 << 20
 
 // newEvaluators makes one for each set, on a backend; nil for nil. They share the base.
 func newEvaluators(be compute.Backend, base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]*evaluator, error) {
@@ -48,6 +53,15 @@ func newEvaluators(be compute.Backend, base *model.Base, layout *model.Layout, s
 			}
 		}
 		e := &evaluator{predictor: p, task: k, examples: set.Examples, classes: len(set.Labels), names: set.Labels}
+		values := 0
+		for _, c := range k.Columns() {
+			values += c.Size()
+		}
+		if 4*values*len(set.Examples) <= mostHeld {
+			if e.rows, err = e.encode(0, len(set.Examples)); err != nil {
+				return nil, err
+			}
+		}
 		if err := e.truths(); err != nil {
 			return nil, err
 		}
@@ -96,14 +110,21 @@ func (e *evaluator) sample(n int) *evaluator {
 		return e
 	}
 	s := &evaluator{predictor: e.predictor, task: e.task, classes: e.classes, names: e.names}
-	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(e.examples))[:n] {
+	chosen := drawn(len(e.examples), n)
+	for _, i := range chosen {
 		s.examples = append(s.examples, e.examples[i])
+	}
+	if e.rows != nil {
+		s.rows = e.rows.Pick(chosen)
 	}
 	if s.truths() != nil {
 		return e // which newEvaluators has seen to be encodable
 	}
 	return s
 }
+
+// drawn are n of so many places at random, always the same.
+func drawn(of, n int) []int { return rand.New(rand.NewPCG(1, 1)).Perm(of)[:n] }
 
 // liveNote says what the accuracies of the rounds are measured on; "" where it
 // is all there is.
@@ -139,7 +160,7 @@ type score struct {
 }
 
 func (e *evaluator) score(ctx context.Context, a *model.Adapter, rank int) (score, error) {
-	predicted, err := e.predict(ctx, a.Slice(rank), rank, e.examples)
+	predicted, err := e.predict(ctx, a.Slice(rank), rank, 0, len(e.examples))
 	if err != nil {
 		return score{}, err
 	}
@@ -158,7 +179,7 @@ func (e *evaluator) truths() error {
 		}
 		return nil
 	}
-	rows, err := task.EncodeAll(e.task, e.examples)
+	rows, err := e.encode(0, len(e.examples))
 	if err != nil {
 		return err
 	}
@@ -168,13 +189,21 @@ func (e *evaluator) truths() error {
 	return nil
 }
 
-// predict is each example's best class, or each word's.
-func (e *evaluator) predict(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]int, error) {
-	rows, err := task.EncodeAll(e.task, examples)
+// encode is the examples from..to-1 as the model reads them.
+func (e *evaluator) encode(from, to int) (task.Batch, error) {
+	if e.rows != nil {
+		return e.rows.Cut(from, to), nil
+	}
+	return task.EncodeAll(e.task, e.examples[from:to])
+}
+
+// predict is the best class of each of the examples from..to-1, or of each of their words.
+func (e *evaluator) predict(ctx context.Context, slice []float32, rank, from, to int) ([]int, error) {
+	rows, err := e.encode(from, to)
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := e.predictor.Outputs(ctx, slice, rank, rows, len(examples))
+	outputs, err := e.predictor.Outputs(ctx, slice, rank, rows, to-from)
 	if err != nil {
 		return nil, fmt.Errorf("evaluate at rank %d: %w", rank, err)
 	}
@@ -184,11 +213,18 @@ func (e *evaluator) predict(ctx context.Context, slice []float32, rank int, exam
 			best = append(best, nn.Best(o))
 			continue
 		}
-		for _, at := range task.Firsts(rows, i) {
-			best = append(best, nn.Best(o[at*e.classes:(at+1)*e.classes]))
-		}
+		best = append(best, bestOfWords(rows, i, o, e.classes)...)
 	}
 	return best, nil
+}
+
+// bestOfWords is the best class of each word of a row, of the scores of its tokens.
+func bestOfWords(rows task.Batch, row int, scores []float32, classes int) []int {
+	var best []int
+	for _, at := range task.Firsts(rows, row) {
+		best = append(best, nn.Best(scores[at*classes:(at+1)*classes]))
+	}
+	return best
 }
 
 // scored holds predictions to the labels.
