@@ -9,8 +9,8 @@ import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
 const desktop = { width: 1280, height: 900 };
 
 for (const name of names) {
-  test(`${name} shows a job to its operator`, { timeout: 240_000 }, async (t) => {
-    const job = await fleet(t, { rounds: 4 });
+  test(`${name} shows a job to its operator`, { timeout: 300_000 }, async (t) => {
+    const job = await fleet(t, { rounds: 24 }); // more than end while its running page is examined
     const browser = await open(t, name);
     const { tab, faults } = await openTab(browser, job.dashboard.replace(/#.*/, ""), desktop);
     await until("the question for the token", () => tab.$eval("#denied", (e) => !e.hidden));
@@ -53,7 +53,7 @@ for (const name of names) {
     await shot(tab, `${name}-dashboard-invite`, { fullPage: true });
     await tab.click("#invite-show");
     await until("the end", async () => (await textOf(tab, "#state")) === "finished", () => job.story(tab, "body"), 90_000);
-    assert.equal((await tab.$$("#history-rows tr")).length, 4);
+    assert.equal((await tab.$$("#history-rows tr")).length, 24);
     assert.match(await textOf(tab, "#events"), /enrolled/);
     assert.match(await textOf(tab, "#privacy"), /Simulated population ε .* of 2/);
     await until("the coordinator to end", async () => /has ended/.test(await textOf(tab, "#live")), () => job.story(tab, "#live"));

@@ -97,8 +97,8 @@ test("files that do not fit are refused with the reason", { timeout: 120_000 }, 
 });
 
 for (const name of names) {
-  test(`${name} survives a reload in mid-round, a second tab and a pause`, { timeout: 300_000 }, async (t) => {
-    const job = await fleet(t, { rounds: 24, natives: 3 });
+  test(`${name} survives a reload in mid-round, a second tab and a pause`, { timeout: 420_000 }, async (t) => {
+    const job = await fleet(t, { rounds: 96, natives: 3 }); // more than end before the second tab is closed
     const browser = await open(t, name);
     const { tab } = await openTab(browser, job.page);
     await until("the promise", async () => /ε/.test(await textOf(tab, "#given")));
@@ -116,13 +116,22 @@ for (const name of names) {
     await second.tab.close();
     await tab.bringToFront();
     await until("a round of its own", async () => !/^0 /.test(await textOf(tab, "#contributed")), () => job.story(tab, "body"));
+    const tops = await tab.evaluate(async () => {
+      const seen = new Set();
+      for (let i = 0; i < 60; i++) {
+        seen.add(document.getElementById("pause").getBoundingClientRect().top);
+        await new Promise((resolve) => setTimeout(resolve, 25));
+      }
+      return [...seen];
+    });
+    assert.equal(tops.length, 1, `the button moves while rounds run: ${tops}`);
     await tab.click("#pause");
     await until("the pause", async () => /^Paused/.test(await textOf(tab, "#state")), () => job.story(tab));
     await shot(tab, `${name}-join-paused`);
     await tab.click("#pause");
-    await until("it to finish", async () => /^Finished/.test(await textOf(tab, "#state")), () => job.story(tab));
+    await until("it to finish", async () => /^Finished/.test(await textOf(tab, "#state")), () => job.story(tab), 240_000);
     const result = await job.result();
-    assert.equal(result.rounds, 24);
+    assert.equal(result.rounds, 96);
   });
 }
 
@@ -150,8 +159,8 @@ for (const name of names) {
   });
 }
 
-test("a tab that is closed in mid-round costs its round one device, and comes back", { timeout: 180_000 }, async (t) => {
-  const job = await fleet(t, { rounds: 5, natives: 4 });
+test("a tab that is closed in mid-round costs its round one device, and comes back", { timeout: 300_000 }, async (t) => {
+  const job = await fleet(t, { rounds: 48, natives: 4 }); // more than the others end while no tab is open
   const browser = await open(t, "chrome");
   const first = await openTab(browser, job.page);
   await until("the promise", async () => /ε/.test(await textOf(first.tab, "#given")));
@@ -162,7 +171,7 @@ test("a tab that is closed in mid-round costs its round one device, and comes ba
   await first.tab.close();
   const second = await openTab(browser, job.page);
   await until("it to go on", async () => !(await second.tab.$eval("#joining", (e) => e.hidden)), () => job.story(second.tab, "body"));
-  await until("the end", async () => /^Finished/.test(await textOf(second.tab, "#state")), () => job.story(second.tab), 90_000);
+  await until("the end", async () => /^Finished/.test(await textOf(second.tab, "#state")), () => job.story(second.tab), 180_000);
   const result = await job.result();
-  assert.equal(result.rounds, 5);
+  assert.equal(result.rounds, 48);
 });
