@@ -84,6 +84,9 @@ func (s *Set) Relabel(labels []string) (*Set, error) {
 	if len(labels) == 0 {
 		return &Set{Name: s.Name, Examples: s.Examples}, nil
 	}
+	if len(s.Labels) == 0 && len(s.Examples) > 0 {
+		return nil, &LineError{s.Name, s.Examples[0].Line, fmt.Errorf("has a question, and the job's examples have one of the labels %.200q", labels)}
+	}
 	to := make([]int, len(s.Labels))
 	for i, name := range s.Labels {
 		to[i] = slices.Index(labels, name)

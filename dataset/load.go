@@ -53,8 +53,9 @@ func Read(r io.Reader, name string) (*Set, error) { return Columns{}.Read(r, nam
 // Load reads a labelled file: lines of label<TAB>text (.tsv, .txt), JSON Lines
 // with "text", "label" and optionally "user" and "provider" (.jsonl, .ndjson),
 // or CSV whose header names columns likewise (.csv, RFC 4180, with commas or
-// semicolons); each may be gzipped (.gz). A UTF-8 byte order mark is skipped. A
-// folder holds images, one folder a label; CSV without texts whose other columns make
+// semicolons); each may be gzipped (.gz). JSON Lines without labels that ask something
+// are questions about documents (parseDocument), whose set has no labels. A UTF-8 byte
+// order mark is skipped. A folder holds images, one folder a label; CSV without texts whose other columns make
 // square images holds those, their largest value (1, 16 or 255) being white. A
 // line that cannot be used is a *LineError: nothing is skipped silently, except
 // blank lines.
@@ -75,10 +76,19 @@ func (c Columns) Read(r io.Reader, name string) (*Set, error) {
 	var examples []Example
 	var names []string
 	var tags [][]string
+	asked := 0
 	distinct := map[string]string{} // also makes equal labels share memory
 	err := c.scan(r, name, true, func(line int, l labelled) error {
 		if err := l.check(); err != nil {
 			return err
+		}
+		if l.Questions != nil {
+			asked += len(l.Questions)
+			for _, e := range l.Questions {
+				e.Line = line
+				examples = append(examples, e)
+			}
+			return nil
 		}
 		if l.Tags != nil {
 			tags = append(tags, l.Tags)
@@ -100,6 +110,12 @@ func (c Columns) Read(r io.Reader, name string) (*Set, error) {
 	}
 	if len(examples) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, ErrEmpty)
+	}
+	if asked > 0 {
+		if asked != len(examples) {
+			return nil, fmt.Errorf("%s: some examples are questions about documents, others have labels", name)
+		}
+		return &Set{Name: name, Examples: examples}, nil
 	}
 	if len(tags) > 0 {
 		if len(tags) != len(examples) {
@@ -130,24 +146,18 @@ type labelled struct {
 	Text, Label, User, Provider string
 	Image                       *Image // in place of a text
 	Words, Tags                 []string
+	Questions                   []Example // in place of all others
 }
 
 // scan reads records in the format of the file's name; without want a label may
 // be missing.
 func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l labelled) error) error {
-	base, gz := strings.CutSuffix(name, ".gz")
-	if gz {
-		z, err := gunzip(r)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		defer z.Close()
-		r = z
-	}
-	in, err := textReader(r)
+	base := strings.TrimSuffix(name, ".gz")
+	in, done, err := opened(r, name)
 	if err != nil {
-		return fmt.Errorf("%s: %w", cmp.Or(name, "input"), err)
+		return err
 	}
+	defer done()
 	s := scanner{columns: c, name: cmp.Or(name, "input"), want: want, each: each}
 	if want {
 		if header := headerOf(in); header != nil {
@@ -179,6 +189,24 @@ var (
 	errUTF16   = errors.New("is text in UTF-16: save it as UTF-8")
 )
 
+// opened decompresses what is named so and refuses what is no text. The caller calls
+// done at the end.
+func opened(r io.Reader, name string) (in *bufio.Reader, done func(), err error) {
+	done = func() {}
+	if strings.HasSuffix(name, ".gz") {
+		z, err := gunzip(r)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		r, done = z, func() { _ = z.Close() }
+	}
+	if in, err = textReader(r); err != nil {
+		done()
+		return nil, nil, fmt.Errorf("%s: %w", cmp.Or(name, "input"), err)
+	}
+	return in, done, nil
+}
+
 // textReader skips a UTF-8 byte order mark and refuses what cannot be text.
 func textReader(r io.Reader) (*bufio.Reader, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
@@ -199,7 +227,10 @@ func textReader(r io.Reader) (*bufio.Reader, error) {
 }
 
 func (l labelled) check() error {
-	if l.Tags != nil {
+	switch {
+	case l.Questions != nil: // which parseDocument has checked
+		return nil
+	case l.Tags != nil:
 		return l.checkTags()
 	}
 	switch {

@@ -37,7 +37,7 @@ func Dirichlet(s *Set, clients int, alpha float64, seed uint64) ([][]int, error)
 		return nil, fmt.Errorf("dataset: Dirichlet alpha is %v, want a positive number", alpha)
 	}
 	rng := source(seed, 0xD1)
-	byLabel := make([][]int, len(s.Labels))
+	byLabel := make([][]int, max(1, len(s.Labels))) // questions have none
 	for i, ex := range s.Examples {
 		byLabel[ex.Label] = append(byLabel[ex.Label], i)
 	}
@@ -180,7 +180,7 @@ func Split(s *Set, seed uint64, fractions ...float64) ([]*Set, error) {
 		return nil, fmt.Errorf("dataset: fractions sum to %v, the limit is 1", total)
 	}
 	rng := source(seed, 0x51)
-	byLabel := make([][]int, len(s.Labels))
+	byLabel := make([][]int, max(1, len(s.Labels))) // questions have none
 	for i, ex := range s.Examples {
 		byLabel[ex.Label] = append(byLabel[ex.Label], i)
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -88,19 +87,12 @@ func (s *scanner) parseTabbed(line []byte) (labelled, error) {
 }
 
 func (s *scanner) parseJSON(line []byte) (labelled, error) {
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(line, &raw); err != nil {
-		return labelled{}, fmt.Errorf("not a JSON object: %w", err)
+	keys, value, err := object(line)
+	if err != nil {
+		return labelled{}, err
 	}
-	if raw == nil {
-		return labelled{}, errors.New("not a JSON object: null")
-	}
-	keys := slices.Sorted(maps.Keys(raw))
-	value := func(column string) json.RawMessage {
-		if at := find(keys, column); at >= 0 {
-			return raw[keys[at]]
-		}
-		return nil
+	if s.want && s.columns == (Columns{}) && len(value(s.columns.label())) == 0 && asks(value) {
+		return parseDocument(value)
 	}
 	var l labelled
 	if words := value("words"); len(words) > 0 && s.want {
@@ -117,7 +109,6 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 		column string
 		to     *string
 	}{{s.columns.label(), &l.Label}, {"user", &l.User}, {"provider", &l.Provider}} {
-		var err error
 		if *f.to, err = scalar(f.column, value(f.column)); err != nil {
 			return l, err
 		}

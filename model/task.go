@@ -74,6 +74,9 @@ func (c Config) CheckTask(t TaskKind) error {
 // the whole example.
 func (t TaskKind) OfTokens() bool { return t == TaskTag }
 
+// Asks says whether an example of the task is a question, which has answers and no label.
+func (t TaskKind) Asks() bool { return t == TaskAnswer }
+
 // HeadFor lists the maps from what the task reads of the last layer to its outputs.
 func (c Config) HeadFor(t TaskKind) []Dense {
 	if t.OfTokens() { // ForTokenClassification

@@ -54,16 +54,18 @@ func (a *answer) Encode(e *dataset.Example, b Batch, row int) error {
 	if len(e.Answers) == 0 || e.Answers[0] == "" {
 		return fmt.Errorf("task: an example has no answer")
 	}
-	return a.encode(e, b, row, a.tok.Encode(e.Answers[0]))
+	a.target(b, row, a.tok.Encode(e.Answers[0]))
+	return a.Read(e, b, row)
 }
 
-func (a *answer) encode(e *dataset.Example, b Batch, row int, out []int32) error {
+// Read writes the example's question, words and page. A page without a picture is a
+// blank one.
+func (a *answer) Read(e *dataset.Example, b Batch, row int) error {
 	ids, boxes, err := a.read(e)
 	if err != nil {
 		return err
 	}
 	a.source(b, row, a.tok.Encode("question: "+e.Question+"  context: "), ids, boxes)
-	a.target(b, row, out)
 	return a.pixels(e, b, row)
 }
 
@@ -150,6 +152,10 @@ func (a *answer) pixels(e *dataset.Example, b Batch, row int) error {
 		return nil
 	}
 	n := patches.Size()
+	if len(e.Pixels) == 0 {
+		clear(patches.F32[row*n : (row+1)*n])
+		return nil
+	}
 	if len(e.Pixels) != n {
 		return fmt.Errorf("task: an example has %d values of its page's patches, the base reads %d patches of %d",
 			len(e.Pixels), a.config.T5.Patches, a.config.T5.Patch)

@@ -17,11 +17,28 @@ type Task interface {
 	Encode(e *dataset.Example, b Batch, row int) error
 }
 
+// A Reader is a Task whose examples ask something.
+type Reader interface {
+	Task
+	// Read writes what an answer follows from, and leaves out what it is held to:
+	// Answers may be missing.
+	Read(e *dataset.Example, b Batch, row int) error
+}
+
+// ReadAll reads examples into rows of their own.
+func ReadAll(t Reader, examples []dataset.Example) (Batch, error) {
+	return all(t, examples, t.Read)
+}
+
 // EncodeAll writes examples into rows of their own.
 func EncodeAll(t Task, examples []dataset.Example) (Batch, error) {
+	return all(t, examples, t.Encode)
+}
+
+func all(t Task, examples []dataset.Example, write func(*dataset.Example, Batch, int) error) (Batch, error) {
 	b := NewBatch(t.Columns(), len(examples))
 	for i := range examples {
-		if err := t.Encode(&examples[i], b, i); err != nil {
+		if err := write(&examples[i], b, i); err != nil {
 			return nil, &dataset.LineError{File: "", Line: examples[i].Line, Err: err}
 		}
 	}

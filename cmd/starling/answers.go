@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gomlx/compute"
@@ -13,13 +14,61 @@ import (
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// answerer scores adapters on questions with known answers, public or held out: it
-// lets the model write, and compares what it wrote.
-type answerer struct {
-	generator *nn.Generator
+// responder answers questions about documents with an adapter: its base writes the
+// answer, or says where it stands.
+type responder struct {
+	task      task.Reader
 	tok       tokenizer.Tokenizer
-	documents task.Batch
-	truths    [][]string
+	generator *nn.Generator
+}
+
+// reply is an answer and how sure the model is of it, which is not calibrated.
+type reply struct {
+	Text        string
+	Probability float64
+}
+
+func newResponder(be compute.Backend, b *model.Base, layout *model.Layout, sequence int) (*responder, error) {
+	t, err := task.New(b, layout, sequence)
+	if err != nil {
+		return nil, err
+	}
+	reads, ok := t.(task.Reader)
+	if !ok {
+		return nil, fmt.Errorf("task %s answers no questions", layout.LoRA.Task)
+	}
+	r := &responder{task: reads}
+	if r.tok, err = tokenizer.ParseFor(b.Tokenizer, b.Config.VocabSize, b.Config.PadTokenID); err != nil {
+		return nil, err
+	}
+	r.generator, err = nn.NewGenerator(layout, b, sequence, be)
+	return r, err
+}
+
+// answer answers the questions of examples in their order; what they know of answers it
+// leaves aside.
+func (r *responder) answer(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]reply, error) {
+	rows, err := task.ReadAll(r.task, examples)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := r.generator.Answers(ctx, slice, rank, rows)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]reply, len(answers))
+	for i, w := range answers {
+		out[i] = reply{r.tok.Decode(w.Tokens), w.Probability}
+	}
+	return out, nil
+}
+
+// answerer scores adapters on questions with known answers, public or held out: it
+// lets the model answer, and compares what it said.
+type answerer struct {
+	*responder
+	examples []dataset.Example
+	truths   [][]string
 }
 
 // answerScore is how well answers fit, each figure 0..1.
@@ -30,33 +79,34 @@ type answerScore struct {
 	Confidence float64 `json:"confidence"` // mean
 }
 
-// newAnswerers makes one for each set; they share the base.
+// newAnswerers makes one for each set, nil for nil; they share the base.
 func newAnswerers(be compute.Backend, b *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]*answerer, error) {
-	t, err := task.New(b, layout, sequence)
-	if err != nil {
-		return nil, err
-	}
-	tok, err := tokenizer.ParseFor(b.Tokenizer, b.Config.VocabSize, b.Config.PadTokenID)
-	if err != nil {
-		return nil, err
-	}
-	g, err := nn.NewGenerator(layout, b, sequence, be)
-	if err != nil {
-		return nil, err
-	}
 	out := make([]*answerer, len(sets))
+	var r *responder
 	for i, set := range sets {
+		if set == nil {
+			continue
+		}
 		if len(set.Examples) == 0 {
 			return nil, fmt.Errorf("no examples to evaluate on")
 		}
-		documents, err := task.EncodeAll(t, set.Examples)
-		if err != nil {
-			return nil, err
-		}
-		a := &answerer{generator: g, tok: tok, documents: documents}
+		a := &answerer{}
 		for _, e := range set.Examples {
-			a.truths = append(a.truths, e.Answers)
+			if len(e.Answers) == 0 {
+				return nil, &dataset.LineError{File: set.Name, Line: e.Line, Err: errors.New("has a question and no answers to hold it to")}
+			}
+			a.examples, a.truths = append(a.examples, e), append(a.truths, e.Answers)
 		}
+		if r == nil {
+			var err error
+			if r, err = newResponder(be, b, layout, sequence); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := task.ReadAll(r.task, set.Examples); err != nil {
+			return nil, fmt.Errorf("%s: %w", set.Name, err)
+		}
+		a.responder = r
 		out[i] = a
 	}
 	return out, nil
@@ -68,13 +118,11 @@ func (a *answerer) sample(n int) *answerer {
 	if len(a.truths) <= n {
 		return a
 	}
-	s := *a
-	chosen := drawn(len(a.truths), n)
-	s.documents, s.truths = a.documents.Pick(chosen), nil
-	for _, i := range chosen {
-		s.truths = append(s.truths, a.truths[i])
+	s := &answerer{responder: a.responder}
+	for _, i := range drawn(len(a.truths), n) {
+		s.examples, s.truths = append(s.examples, a.examples[i]), append(s.truths, a.truths[i])
 	}
-	return &s
+	return s
 }
 
 // Evaluate returns the exact match at each rank; it is the coordinator's Evaluator.
@@ -91,18 +139,21 @@ func (a *answerer) Evaluate(ctx context.Context, adapter *model.Adapter, ranks [
 }
 
 func (a *answerer) score(ctx context.Context, adapter *model.Adapter, rank int) (answerScore, error) {
-	answers, err := a.generator.Answers(ctx, adapter.Slice(rank), rank, a.documents)
+	replies, err := a.answer(ctx, adapter.Slice(rank), rank, a.examples)
 	if err != nil {
 		return answerScore{}, fmt.Errorf("evaluate at rank %d: %w", rank, err)
 	}
-	var s answerScore
-	n := float64(len(answers))
-	for i, w := range answers {
-		text := a.tok.Decode(w.Tokens)
-		s.ExactMatch += task.ExactMatch(text, a.truths[i]) / n
-		s.TokenF1 += task.TokenF1(text, a.truths[i]) / n
-		s.ANLS += task.ANLS(text, a.truths[i]) / n
-		s.Confidence += w.Probability / n
+	return scoreReplies(replies, a.truths), nil
+}
+
+// scoreReplies holds replies to the right answers.
+func scoreReplies(replies []reply, truths [][]string) (s answerScore) {
+	n := float64(len(replies))
+	for i, r := range replies {
+		s.ExactMatch += task.ExactMatch(r.Text, truths[i]) / n
+		s.TokenF1 += task.TokenF1(r.Text, truths[i]) / n
+		s.ANLS += task.ANLS(r.Text, truths[i]) / n
+		s.Confidence += r.Probability / n
 	}
-	return s, nil
+	return s
 }

@@ -47,7 +47,8 @@ func newEvaluateCmd(a *app) *cobra.Command {
 		Long: `Label each text of FILE with the adapter of a checkpoint folder and hold it against
 the file's own labels: accuracy, macro-F1, and precision, recall and F1 of each
 class. FILE is ` + labelledFormats + `.
-Its labels must be the checkpoint's. Scoring every rank to choose one needs a file
+Its labels must be the checkpoint's. Of a checkpoint that answers questions: exact
+match, token F1 and ANLS on a file of documents with questions and answers. Scoring every rank to choose one needs a file
 that is not the one to report on.`,
 		Example: "  starling evaluate --checkpoint run1/checkpoint test.tsv\n  starling evaluate --checkpoint run1/checkpoint --rank all --json validation.csv",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -78,6 +79,9 @@ that is not the one to report on.`,
 			e, err := choice.open()
 			if err != nil {
 				return err
+			}
+			if ck.LoRA.Task.Asks() {
+				return evaluateAnswers(cmd.Context(), a, e, ck, set, ranks)
 			}
 			r := evaluateReport{File: args[0], Engine: e.name, Texts: len(set.Examples), Best: ck.BestRank}
 			if err := r.measure(cmd.Context(), e, ck, set, ranks, a.Stderr); err != nil {

@@ -23,19 +23,29 @@ type invoicesReport struct {
 func newInvoicesCmd(a *app) *cobra.Command {
 	var cfg dataset.InvoiceConfig
 	var out string
+	var questions bool
 	cmd := &cobra.Command{
 		Use:   "invoices --out DIR",
 		Short: "Write generated invoices as data files, one a client, to try things with",
 		Long: `Write generated OCR-like invoices with an 8-class label as JSON Lines, one file
 a client. Providers are never shared between clients or splits, so the files
-stand for devices that hold different private data.`,
+stand for devices that hold different private data. With --questions they are
+documents as a scanner reads them, words with boxes, each with a question and its
+answer, for task answer and the embedded base for documents.`,
 		Example: "  starling invoices --out data --clients 4\n  starling invoices --out data --split test --clients 40 --per-client 8",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if out == "" {
 				return usagef("--out is required: the folder to write to")
 			}
-			return writeInvoices(a, cfg, out)
+			if questions {
+				return writeQuestions(a, dataset.DocumentConfig(cfg), out)
+			}
+			set, err := dataset.Invoices(cfg)
+			if err != nil {
+				return usageError{err}
+			}
+			return writeInvoices(a, set, cfg.PerClient, dataset.GeneratorVersion, out)
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "folder for the files")
@@ -43,21 +53,26 @@ stand for devices that hold different private data.`,
 	cmd.Flags().StringVar(&cfg.Split, "split", "train", "train, validation or test")
 	cmd.Flags().IntVar(&cfg.Clients, "clients", 4, "clients, one file each")
 	cmd.Flags().IntVar(&cfg.PerClient, "per-client", invoicesPerClient, "documents of a client")
-	cmd.Flags().IntVar(&cfg.Providers, "providers", 0, "providers that bill one client (0: 6)")
+	cmd.Flags().IntVar(&cfg.Providers, "providers", 0, "providers that bill one client (0: 6, with --questions 4)")
+	cmd.Flags().BoolVar(&questions, "questions", false, "documents with questions instead of texts with labels")
 	return cmd
 }
 
-func writeInvoices(a *app, cfg dataset.InvoiceConfig, out string) error {
-	set, err := dataset.Invoices(cfg)
+func writeQuestions(a *app, cfg dataset.DocumentConfig, out string) error {
+	set, err := dataset.Documents(cfg)
 	if err != nil {
 		return usageError{err}
 	}
+	return writeInvoices(a, set, cfg.PerClient, dataset.DocumentsVersion, out)
+}
+
+func writeInvoices(a *app, set *dataset.Set, perClient int, generator, out string) error {
 	if err := ensureDir(out); err != nil {
 		return err
 	}
-	r := invoicesReport{Examples: len(set.Examples), Labels: set.Labels, Generator: dataset.GeneratorVersion}
-	for from := 0; from < len(set.Examples); from += cfg.PerClient {
-		part := &dataset.Set{Labels: set.Labels, Examples: set.Examples[from : from+cfg.PerClient]}
+	r := invoicesReport{Examples: len(set.Examples), Labels: set.Labels, Generator: generator}
+	for from := 0; from < len(set.Examples); from += perClient {
+		part := &dataset.Set{Labels: set.Labels, Examples: set.Examples[from : from+perClient]}
 		path := filepath.Join(out, part.Examples[0].User+".jsonl")
 		if err := writeJSONLines(path, part); err != nil {
 			return err
@@ -68,6 +83,19 @@ func writeInvoices(a *app, cfg dataset.InvoiceConfig, out string) error {
 		_, err := fmt.Fprintf(w, "%d documents in %d files in %s (%s)\n", r.Examples, len(r.Files), out, r.Generator)
 		return err
 	})
+}
+
+// record is a line of a data file: a text with its label, or a document with a question.
+type record struct {
+	Text     string      `json:"text,omitempty"`
+	Label    string      `json:"label,omitempty"`
+	Words    []string    `json:"words,omitempty"`
+	Boxes    [][4]uint16 `json:"boxes,omitempty"`
+	Question string      `json:"question,omitempty"`
+	Answers  []string    `json:"answers,omitempty"`
+	Pixels   []float32   `json:"pixels,omitempty"`
+	User     string      `json:"user,omitempty"`
+	Provider string      `json:"provider,omitempty"`
 }
 
 func writeJSONLines(path string, set *dataset.Set) (err error) {
@@ -83,12 +111,12 @@ func writeJSONLines(path string, set *dataset.Set) (err error) {
 	w := bufio.NewWriter(f)
 	enc := json.NewEncoder(w)
 	for _, ex := range set.Examples {
-		line := struct {
-			Text     string `json:"text"`
-			Label    string `json:"label"`
-			User     string `json:"user,omitempty"`
-			Provider string `json:"provider,omitempty"`
-		}{ex.Text, set.Labels[ex.Label], ex.User, ex.Provider}
+		line := record{User: ex.User, Provider: ex.Provider}
+		if ex.Question != "" {
+			line.Words, line.Boxes, line.Question, line.Answers, line.Pixels = ex.Words, ex.Boxes, ex.Question, ex.Answers, ex.Pixels
+		} else {
+			line.Text, line.Label = ex.Text, set.Labels[ex.Label]
+		}
 		if err := enc.Encode(line); err != nil {
 			return err
 		}

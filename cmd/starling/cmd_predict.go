@@ -55,7 +55,10 @@ text gets a label like any other, so that lines and labels stay in step. --json
 names the line of each. An adapter over a base of images labels one image (.png,
 .jpg, .pgm), a folder of them in the order of their names, or the rows of a table
 of pixels (.csv). One that labels words gives a label for each word of a text, split
-at spaces.`,
+at spaces. One that answers questions reads documents with questions from JSON Lines,
+from standard input too: "words" with "boxes", or "lines", or a "text", and "question" or
+"questions"; see docs/MODELS.md. It writes an answer a line, with --json beside its
+question and how sure it is.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("want at most one file, got %d", len(args))
@@ -82,6 +85,16 @@ at spaces.`,
 				}
 				defer f.Close()
 				in, name = f, args[0]
+			}
+			if ck.LoRA.Task.Asks() {
+				if top != 0 {
+					return usagef("--top is for labels, and the checkpoint answers questions")
+				}
+				e, err := choice.open()
+				if err != nil {
+					return err
+				}
+				return predictAnswers(cmd.Context(), a, e, ck, rank, in, name)
 			}
 			if top < 0 || top > len(ck.Labels) {
 				return usagef("--top is %d, the checkpoint has %d labels", top, len(ck.Labels))

@@ -69,7 +69,7 @@ func verifyPrograms(a *app, file string, given []string) error {
 	if err != nil {
 		return err
 	}
-	b, err := loadBase(j.Base)
+	b, err := loadJobBase(j)
 	if err != nil {
 		return err
 	}

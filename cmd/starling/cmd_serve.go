@@ -79,6 +79,14 @@ func loadBase(path string) (*model.Base, error) {
 	return model.LoadBaseDir(dir)
 }
 
+// loadJobBase is the base that a job names, or the embedded one for its task.
+func loadJobBase(j job.Job) (*model.Base, error) {
+	if j.Method().Task == model.TaskAnswer {
+		return loadDocumentBase(j.Base)
+	}
+	return loadBase(j.Base)
+}
+
 // loadPublic reads a public set over the job's labels; nil for no path.
 func loadPublic(path string, columns dataset.Columns, labels []string) (*dataset.Set, error) {
 	if path == "" {
@@ -104,26 +112,13 @@ func loadSample(f serveFlags, labels []string) ([]byte, string, error) {
 	return b, filepath.Base(f.sample), err
 }
 
-// scores are the evaluators of the public files.
-func (f serveFlags) scores(job job.Job, b *model.Base, layout *model.Layout) (scores, error) {
-	validation, err := loadPublic(f.validation, f.columns, job.Labels)
-	if err != nil {
-		return scores{}, err
-	}
-	test, err := loadPublic(f.test, f.columns, job.Labels)
-	if err != nil {
-		return scores{}, err
-	}
-	return newScores(b, layout, job.Adapter.Sequence, validation, test)
-}
-
 func runServe(ctx context.Context, a *app, f serveFlags) error {
 	start := time.Now()
 	job, err := job.Load(f.job)
 	if err != nil {
 		return err
 	}
-	b, err := loadBase(job.Base)
+	b, err := loadJobBase(job)
 	if err != nil {
 		return err
 	}
@@ -132,12 +127,12 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	scores, err := f.scores(job, b, layout)
+	measured, err := f.measures(job, b, layout)
 	if err != nil {
 		return err
 	}
-	view := newProgressView(a.Stderr, job, scores.liveNote())
-	view.learning = scores.learning(job.Rounds)
+	view := newProgressView(a.Stderr, job, measured.liveNote())
+	view.learning = measured.learning(job.Rounds)
 	adapter, err := loadStart(job, b)
 	if err != nil {
 		return err
@@ -148,7 +143,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if f.verbose {
 		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
 	}
-	scores.choose(&cfg)
+	measured.choose(&cfg)
 	c, err := coordinator.New(cfg)
 	if err != nil {
 		return err
@@ -168,13 +163,8 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	}
 	r := report{Task: job.Name, Devices: job.Cohort.Population}
 	r.settle(job, result)
-	if scores.test != nil && scores.validation != nil {
-		if err := r.measure(ctx, layout, result, scores.test, f.everyRank); err != nil {
-			return err
-		}
-	}
 	r.Seconds = time.Since(start).Seconds()
-	return a.emit(r, r.print)
+	return measured.report(ctx, a, r, layout, result, f.everyRank)
 }
 
 // serveAndRun serves devices until the job is done.

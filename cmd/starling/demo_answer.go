@@ -177,7 +177,7 @@ func answerFleet(a *app, f demoFlags, j job.Job, b *model.Base, data *fleetData,
 
 // print writes the report for people.
 func (r answerReport) print(w io.Writer) error {
-	fmt.Fprintf(w, "\n%d questions about documents of senders that nobody trained on\n\n", r.Questions)
+	fmt.Fprintf(w, "\n%d test questions of %s\n\n", r.Questions, r.Task)
 	fmt.Fprintf(w, "  %-28s %12s %9s %6s\n", "", "exact match", "token F1", "ANLS")
 	line := func(what string, s answerScore) {
 		fmt.Fprintf(w, "  %-28s %10.1f %% %9.1f %6.1f\n", what, 100*s.ExactMatch, 100*s.TokenF1, 100*s.ANLS)

@@ -50,8 +50,12 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 	serve := serveFlags{validation: file("validation.jsonl", "a"), test: file("test.jsonl", "b")}
 	data := &fleetData{Validation: split(n, 0), Test: split(n, 1)}
 	for name, made := range map[string]func() (scores, error){
-		"demo":  func() (scores, error) { return data.scores(b, layout, j.Adapter.Sequence) },
-		"serve": func() (scores, error) { return serve.scores(j, b, layout) },
+		"demo": func() (scores, error) { return data.scores(b, layout, j.Adapter.Sequence) },
+		"serve": func() (scores, error) {
+			m, err := serve.measures(j, b, layout)
+			s, _ := m.(scores)
+			return s, err
+		},
 	} {
 		s, err := made()
 		if err != nil {

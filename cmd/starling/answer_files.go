@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+)
+
+// answerChunk is how many questions are read before they are answered.
+const answerChunk = 32
+
+// answered is what a model says to a question.
+type answered struct {
+	Line        int     `json:"line"` // of the file, from 1
+	Question    string  `json:"question"`
+	Answer      string  `json:"answer"`
+	Probability float64 `json:"probability"` // not calibrated
+}
+
+// predictAnswers answers the questions of a file of JSON Lines, one a line.
+func predictAnswers(ctx context.Context, a *app, e engine, ck *model.Checkpoint, rank int, in io.Reader, name string) error {
+	r, err := newResponder(e.backend, ck.Base, ck.Adapter.Layout(), ck.Seq)
+	if err != nil {
+		return fmt.Errorf("the checkpoint: %w", err)
+	}
+	slice := ck.Adapter.Slice(rank)
+	out := bufio.NewWriter(a.Stdout)
+	enc := json.NewEncoder(out)
+	began, last, done := time.Now(), time.Now(), 0
+	var examples []dataset.Example
+	flush := func() error {
+		replies, err := r.answer(ctx, slice, rank, examples)
+		if err != nil {
+			return err
+		}
+		for i, said := range replies {
+			if a.JSON {
+				err = enc.Encode(answered{examples[i].Line, examples[i].Question, said.Text, said.Probability})
+			} else { // an answer keeps to its line
+				_, err = fmt.Fprintln(out, strings.Join(strings.Fields(said.Text), " "))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		done += len(examples)
+		examples = examples[:0]
+		if now := time.Now(); now.Sub(last) > 2*time.Second {
+			last = now
+			fmt.Fprintf(a.Stderr, "%d questions, %.1f a second\n", done, float64(done)/now.Sub(began).Seconds())
+		}
+		return out.Flush()
+	}
+	err = dataset.Questions(in, name, func(e dataset.Example) error {
+		if examples = append(examples, e); len(examples) < answerChunk {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// answerEvaluation scores a released adapter on a file of questions.
+type answerEvaluation struct {
+	File      string            `json:"file"`
+	Engine    string            `json:"engine"`
+	Questions int               `json:"questions"`
+	Ranks     []rankAnswerScore `json:"ranks"`
+	Best      int               `json:"best_rank"` // that validation chose; 0 where none was
+}
+
+type rankAnswerScore struct {
+	Rank int `json:"rank"`
+	answerScore
+}
+
+// evaluateAnswers scores the ranks on a set, and says how far it is where that takes
+// long.
+func evaluateAnswers(ctx context.Context, a *app, with engine, ck *model.Checkpoint, set *dataset.Set, ranks []int) error {
+	on, err := newAnswerers(with.backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
+	if err != nil {
+		return err
+	}
+	e := on[0]
+	report := answerEvaluation{File: set.Name, Engine: with.name, Questions: len(e.truths), Best: ck.BestRank}
+	began, last, total := time.Now(), time.Now(), len(ranks)*len(e.truths)
+	for n, rank := range ranks {
+		var replies []reply
+		slice := ck.Adapter.Slice(rank)
+		for at := 0; at < len(e.examples); at += answerChunk {
+			part, err := e.answer(ctx, slice, rank, e.examples[at:min(at+answerChunk, len(e.examples))])
+			if err != nil {
+				return err
+			}
+			replies = append(replies, part...)
+			done := n*len(e.examples) + len(replies)
+			if now := time.Now(); now.Sub(last) > 2*time.Second && done < total {
+				last = now
+				left := now.Sub(began) / time.Duration(done) * time.Duration(total-done)
+				fmt.Fprintf(a.Stderr, "%d of %d questions, %s left\n", done, total, left.Round(time.Second))
+			}
+		}
+		report.Ranks = append(report.Ranks, rankAnswerScore{rank, scoreReplies(replies, e.truths)})
+	}
+	return a.emit(report, report.print)
+}
+
+func (r answerEvaluation) print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d questions of %s\n\n  rank  exact match  token F1   ANLS  confidence\n", r.Questions, r.File)
+	for _, s := range r.Ranks {
+		mark := ""
+		if s.Rank == r.Best && len(r.Ranks) > 1 {
+			mark = "  chosen by validation"
+		}
+		fmt.Fprintf(&b, "  %4d  %9.1f %%  %8.1f  %5.1f  %10.2f%s\n", s.Rank, 100*s.ExactMatch, 100*s.TokenF1, 100*s.ANLS, s.Confidence, mark)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/wasm/compiler"
+)
+
+// measures are a served job's public files, as its task scores them.
+type measures interface {
+	// choose lets the validation split, and nothing else, measure a coordinator's
+	// rounds.
+	choose(cfg *coordinator.Config)
+	liveNote() string              // what the rounds' accuracies are measured on
+	learning(rounds int) *learning // watches them; nil where nothing does
+	// report emits what a finished job says of itself; result is the coordinator's.
+	report(ctx context.Context, a *app, r report, layout *model.Layout, result coordinator.Result, everyRank bool) error
+}
+
+// measures reads the public files as the job's task wants them.
+func (f serveFlags) measures(j job.Job, b *model.Base, layout *model.Layout) (measures, error) {
+	validation, err := loadPublic(f.validation, f.columns, j.Labels)
+	if err != nil {
+		return nil, err
+	}
+	test, err := loadPublic(f.test, f.columns, j.Labels)
+	if err != nil {
+		return nil, err
+	}
+	if !layout.LoRA.Task.Asks() {
+		return newScores(b, layout, j.Adapter.Sequence, validation, test)
+	}
+	on, err := newAnswerers(compiler.New(), b, layout, j.Adapter.Sequence, validation, test)
+	if err != nil {
+		return nil, err
+	}
+	return answerScores{on[0], on[1]}, nil
+}
+
+func (s scores) report(ctx context.Context, a *app, r report, layout *model.Layout, result coordinator.Result, everyRank bool) error {
+	if s.test != nil && s.validation != nil {
+		if err := r.measure(ctx, layout, result, s.test, everyRank); err != nil {
+			return err
+		}
+	}
+	return a.emit(r, r.print)
+}
+
+// answerScores are scores for a job that answers questions.
+type answerScores struct{ validation, test *answerer }
+
+func (s answerScores) choose(cfg *coordinator.Config) {
+	if s.validation != nil {
+		cfg.Evaluator, cfg.Live = s.validation, s.validation.sample(liveQuestions)
+	}
+}
+
+func (s answerScores) liveNote() string {
+	if s.validation == nil {
+		return ""
+	}
+	return fmt.Sprintf("accuracy is exact match: on %d of the %d validation questions while rounds run, on all of them at the end",
+		min(liveQuestions, len(s.validation.truths)), len(s.validation.truths))
+}
+
+func (s answerScores) learning(int) *learning { return nil } // there is no commonest label
+
+func (s answerScores) report(ctx context.Context, a *app, r report, layout *model.Layout, result coordinator.Result, everyRank bool) error {
+	if s.test == nil || s.validation == nil {
+		return a.emit(r, r.print)
+	}
+	out := answerReport{report: r, Validations: len(s.validation.truths), Questions: len(s.test.truths)}
+	out.Validation, out.BestRank = map[string]float64{}, result.BestRank
+	for _, v := range result.Validation {
+		out.Validation[strconv.Itoa(v.Rank)] = v.Accuracy
+	}
+	var err error
+	if out.Before, err = s.test.score(ctx, model.NewAdapter(layout, 0), 0); err != nil {
+		return err
+	}
+	if out.After, err = s.test.score(ctx, result.Adapter, out.BestRank); err != nil {
+		return err
+	}
+	out.BaseAccuracy, out.BestAccuracy = out.Before.ExactMatch, out.After.ExactMatch
+	return a.emit(out, func(w io.Writer) error { return out.print(w) })
+}
