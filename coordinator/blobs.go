@@ -1,23 +1,32 @@
 package coordinator
 
 import (
+	"bytes"
+	"io"
 	"slices"
 	"sync"
 
 	"github.com/starling-fl/starling/internal/wire"
 )
 
+// Blob is an immutable byte string, in memory or read where it lies. It may be read
+// from any goroutine.
+type Blob interface {
+	io.ReaderAt
+	Size() int64
+}
+
 // blobs holds immutable byte strings by their SHA-256: the base, programs and
 // adapter slices. Permanent ones stay, those of a round are dropped when two
 // more rounds have been assigned.
 type blobs struct {
 	mu    sync.RWMutex
-	data  map[[32]byte][]byte // guarded by mu
-	kept  map[[32]byte]bool   // guarded by mu: permanent
-	round [][][32]byte        // guarded by mu: names of the last rounds' blobs, oldest first
+	data  map[[32]byte]Blob // guarded by mu
+	kept  map[[32]byte]bool // guarded by mu: permanent
+	round [][][32]byte      // guarded by mu: names of the last rounds' blobs, oldest first
 }
 
-func newBlobs() *blobs { return &blobs{data: map[[32]byte][]byte{}, kept: map[[32]byte]bool{}} }
+func newBlobs() *blobs { return &blobs{data: map[[32]byte]Blob{}, kept: map[[32]byte]bool{}} }
 
 // keptRounds is how many rounds a slice can still be fetched for.
 const keptRounds = 3
@@ -25,10 +34,15 @@ const keptRounds = 3
 // keep adds a blob for good.
 func (b *blobs) keep(data []byte) wire.Blob {
 	ref := blobRef(data)
+	b.hold(ref, bytes.NewReader(data))
+	return ref
+}
+
+// hold is keep for what has its name already.
+func (b *blobs) hold(ref wire.Blob, data Blob) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.data[ref.SHA256], b.kept[ref.SHA256] = data, true
-	return ref
 }
 
 // assign replaces the oldest round's blobs by these, and returns their names. A
@@ -42,7 +56,7 @@ func (b *blobs) assign(data ...[]byte) []wire.Blob {
 		refs[i] = blobRef(d)
 		names[i] = refs[i].SHA256
 		if _, known := b.data[names[i]]; !known {
-			b.data[names[i]] = d
+			b.data[names[i]] = bytes.NewReader(d)
 		}
 	}
 	b.round = append(b.round, names)
@@ -60,13 +74,13 @@ func (b *blobs) assign(data ...[]byte) []wire.Blob {
 	return refs
 }
 
-func (b *blobs) get(name [32]byte) (data []byte, kept bool) {
+func (b *blobs) get(name [32]byte) (data Blob, kept bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.data[name], b.kept[name]
 }
 
-// Blob returns the bytes that a SHA-256 names, or nil: the base, a program, or a
+// Blob returns what a SHA-256 names, or nil: the base, a program, or a
 // slice of the last rounds. once says that a device fetches them once and not in
 // every round.
-func (c *Coordinator) Blob(name [32]byte) (data []byte, once bool) { return c.blobs.get(name) }
+func (c *Coordinator) Blob(name [32]byte) (data Blob, once bool) { return c.blobs.get(name) }

@@ -199,7 +199,7 @@ func (c *Coordinator) resume() error {
 	}
 	c.task = wire.TaskID(c.jobBytes)
 	c.taskName = hex.EncodeToString(c.task[:])
-	c.blobs.keep(c.t.baseBlob)
+	c.blobs.hold(c.t.baseRef, c.t.baseBlob)
 	c.programs = newPrograms(c.cfg, c.t, c.blobs)
 
 	ledger, err := c.store.Ledger()

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"io"
 	"slices"
 	"testing"
 
@@ -31,12 +32,12 @@ func TestModelIsOfferedToBrowsers(t *testing.T) {
 	if rank != 3 {
 		t.Errorf("rank %d, without an evaluator the largest is expected", rank)
 	}
-	packed, _ := tb.c.Blob(m.Adapter.SHA256)
+	packed := held(t, tb.c, m.Adapter.SHA256)
 	values, err := quant.UnpackUpdate(packed, nil, adapter.Layout().Size(rank))
 	if err != nil || !slices.Equal(values, adapter.Slice(rank)) {
 		t.Errorf("the adapter is not what was released: %v", err)
 	}
-	code, _ := tb.c.Blob(m.Programs[0].Blob.SHA256)
+	code := held(t, tb.c, m.Programs[0].Blob.SHA256)
 	program, err := wasm.Load(context.Background(), code, wasm.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +48,7 @@ func TestModelIsOfferedToBrowsers(t *testing.T) {
 	if err := program.Close(); err != nil {
 		t.Error(err)
 	}
-	archive, _ := tb.c.Blob(m.Archive.SHA256)
+	archive := held(t, tb.c, m.Archive.SHA256)
 	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
 		t.Fatal(err)
@@ -70,4 +71,18 @@ func TestNoBrowserNoOffer(t *testing.T) {
 	if tb.players[0].finished.Model.Offered() {
 		t.Error("a model is offered to a fleet without browsers")
 	}
+}
+
+// held are the bytes of a blob that the coordinator holds.
+func held(t *testing.T, c *Coordinator, name [32]byte) []byte {
+	t.Helper()
+	blob, _ := c.Blob(name)
+	if blob == nil {
+		t.Fatalf("no blob %x", name[:6])
+	}
+	data, err := io.ReadAll(io.NewSectionReader(blob, 0, blob.Size()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

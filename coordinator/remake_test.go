@@ -40,7 +40,7 @@ func TestRemakeIsTheCoordinatorsProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fetched, err := model.OpenBlob(core.t.baseBlob)
+		fetched, err := model.OpenBlob(core.t.baseBlob, core.t.baseBlob.Size())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"encoding/hex"
+	"io"
 	"net/http"
 
 	"github.com/starling-fl/starling/coordinator/internal/socket"
@@ -25,7 +26,7 @@ func handler(c *Coordinator) http.Handler {
 			return
 		}
 		data, _ := c.Blob([32]byte(name))
-		_, _ = w.Write(data)
+		_, _ = io.Copy(w, io.NewSectionReader(data, 0, data.Size()))
 	})
 	return mux
 }

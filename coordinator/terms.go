@@ -34,7 +34,7 @@ type terms struct {
 	clipping *dp.AdaptiveClip // nil: the clip norm stays
 
 	compact  map[string]bool // matrices that devices keep as 4-bit codes
-	baseBlob []byte
+	baseBlob *model.Blob     // reads the weights where they lie
 	baseRef  wire.Blob
 	start    []byte // hash of the adapter that the job begins with; nil: the seed's
 }
@@ -71,10 +71,14 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	if t.contract, err = contractOf(job).Terms(); err != nil {
 		return nil, refuseJob("wire.%w", err)
 	}
-	if t.baseBlob, err = base.Blob(); err != nil {
+	if t.baseBlob, err = base.View(); err != nil {
 		return nil, fmt.Errorf("coordinator: base: %w", err)
 	}
-	t.baseRef = blobRef(t.baseBlob)
+	sum, err := base.SHA256()
+	if err != nil {
+		return nil, fmt.Errorf("coordinator: base: %w", err)
+	}
+	t.baseRef = wire.Blob{SHA256: sum, Size: uint64(t.baseBlob.Size())}
 	acct, err := dp.ParseAccountant(job.Privacy.Accountant)
 	if err != nil {
 		return nil, refuseJob("privacy: %w", err)

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -38,34 +39,14 @@ type fetcher struct {
 // get returns a blob's bytes, checked against hash and size. keep puts them
 // into the cache. progress may be nil.
 func (f *fetcher) get(ctx context.Context, b wire.Blob, keep bool, progress func(done, total int64)) ([]byte, error) {
-	if b.Size > f.most {
-		return nil, fmt.Errorf("blob of %d bytes, limit %d", b.Size, f.most)
-	}
 	if data, ok := f.cached(b); ok {
 		return data, nil
 	}
-	body := f.newBody(b, keep)
+	body, err := f.download(ctx, b, keep, progress)
+	if err != nil {
+		return nil, err
+	}
 	defer body.discard()
-	wait := backoff{least: 200 * time.Millisecond, most: 5 * time.Second}
-	for try := 1; ; try++ {
-		before := body.size
-		err := f.read(ctx, b, body, progress)
-		if err == nil {
-			break
-		}
-		if permanent := new(statusError); errors.As(err, &permanent) || ctx.Err() != nil || (try >= fetchTries && body.size == before) {
-			return nil, fmt.Errorf("blob %x: %w", b.SHA256[:6], err)
-		}
-		if body.size > before {
-			try = 0 // it moves: a long download may break often
-		}
-		if err := sleep(ctx, wait.next(0)); err != nil {
-			return nil, err
-		}
-	}
-	if [32]byte(body.hash.Sum(nil)) != b.SHA256 {
-		return nil, fmt.Errorf("blob %x: %w", b.SHA256[:6], errWrongBytes)
-	}
 	data, err := body.bytes()
 	if err != nil {
 		return nil, fmt.Errorf("blob %x: %w", b.SHA256[:6], err)
@@ -74,6 +55,71 @@ func (f *fetcher) get(ctx context.Context, b wire.Blob, keep bool, progress func
 		f.keep(b, body, data)
 	}
 	return data, nil
+}
+
+// open is get for a blob that is read where it lies, in the cache: its bytes are not
+// held, but where there is no cache. They are checked against the hash once.
+func (f *fetcher) open(ctx context.Context, b wire.Blob, progress func(done, total int64)) (io.ReaderAt, error) {
+	if f.dir != "" && b.Size > memoryEach {
+		if file, ok := f.opened(b); ok {
+			return file, nil
+		}
+		body, err := f.download(ctx, b, true, progress)
+		if err != nil {
+			return nil, err
+		}
+		defer body.discard()
+		return f.settle(b, body)
+	}
+	data, err := f.get(ctx, b, true, progress)
+	return bytes.NewReader(data), err
+}
+
+// download fetches a blob and checks it. What an earlier process has left of it is
+// gone on from; where that spoils it, it is fetched anew.
+func (f *fetcher) download(ctx context.Context, b wire.Blob, keep bool, progress func(done, total int64)) (*body, error) {
+	if b.Size > f.most {
+		return nil, fmt.Errorf("blob of %d bytes, limit %d", b.Size, f.most)
+	}
+	body := f.newBody(b, keep)
+	inherited := body.size > 0
+	err := f.fetch(ctx, b, body, progress)
+	if inherited && errors.Is(err, errWrongBytes) {
+		if err = body.restart(); err == nil {
+			err = f.fetch(ctx, b, body, progress)
+		}
+	}
+	if err != nil {
+		body.leave(err)
+		return nil, fmt.Errorf("blob %x: %w", b.SHA256[:6], err)
+	}
+	return body, nil
+}
+
+// fetch reads what is missing from body, over as many connections as that takes, and
+// checks the whole.
+func (f *fetcher) fetch(ctx context.Context, b wire.Blob, body *body, progress func(done, total int64)) error {
+	wait := backoff{least: 200 * time.Millisecond, most: 5 * time.Second}
+	for try := 1; body.size < b.Size || b.Size == 0; try++ {
+		before := body.size
+		err := f.read(ctx, b, body, progress)
+		if err == nil {
+			break
+		}
+		if permanent := new(statusError); errors.As(err, &permanent) || ctx.Err() != nil || (try >= fetchTries && body.size == before) {
+			return err
+		}
+		if body.size > before {
+			try = 0 // it moves: a long download may break often
+		}
+		if err := sleep(ctx, wait.next(0)); err != nil {
+			return err
+		}
+	}
+	if [32]byte(body.hash.Sum(nil)) != b.SHA256 {
+		return errWrongBytes
+	}
+	return nil
 }
 
 // answer is what a server said to a request for a blob.

@@ -1,11 +1,13 @@
 package edge
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,22 +22,23 @@ const (
 	memoryEach = 4 << 20
 )
 
-// Downloads under way lie in the cache under this name; what a killed process
-// has left of one is removed after a day.
+// Downloads under way lie in the cache under this and the blob's hash. What a killed
+// process has left of one is gone on from, or removed after a week.
 const (
-	partName  = ".blob-*"
-	partStale = 24 * time.Hour
+	partName  = ".blob-"
+	partStale = 7 * 24 * time.Hour
 )
 
 // body is where a blob's bytes go as they come, hashed on their way: a file in the
 // cache, so that the download of a large base costs no memory, or memory where
 // there is no cache to keep it in.
 type body struct {
-	most uint64 // bytes announced
-	size uint64 // bytes so far
-	hash hash.Hash
-	file *os.File // nil: memory
-	data []byte
+	most   uint64 // bytes announced
+	size   uint64 // bytes so far
+	hash   hash.Hash
+	file   *os.File // nil: memory
+	unlock func()   // of the file
+	data   []byte
 }
 
 // newBody makes an empty body. A cache that cannot be written is no error.
@@ -43,11 +46,55 @@ func (f *fetcher) newBody(b wire.Blob, keep bool) *body {
 	p := &body{most: b.Size, hash: sha256.New()}
 	if keep && f.dir != "" && b.Size > memoryEach && os.MkdirAll(f.dir, 0o700) == nil {
 		f.sweep()
-		if file, err := os.CreateTemp(f.dir, partName); err == nil {
-			p.file = file
-		}
+		p.take(filepath.Join(f.dir, partName+fmt.Sprintf("%x", b.SHA256)))
 	}
 	return p
+}
+
+// take goes on with the file of that name, or begins it. While another process, or
+// another device of this one, does so, a file of this body's own serves.
+func (p *body) take(path string) {
+	unlock, alone := lockPart(path)
+	var err error
+	if alone {
+		p.unlock = unlock
+		p.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	} else {
+		p.file, err = os.CreateTemp(filepath.Dir(path), partName+"*")
+	}
+	if err != nil {
+		p.file = nil
+		p.release()
+		return
+	}
+	n, err := io.Copy(p.hash, io.LimitReader(p.file, int64(min(p.most, math.MaxInt64))))
+	if p.size = uint64(n); err != nil {
+		err = p.restart()
+	}
+	if err != nil {
+		p.discard()
+	}
+}
+
+// release lets others go on with the file.
+func (p *body) release() {
+	if p.unlock != nil {
+		p.unlock()
+		p.unlock = nil
+	}
+}
+
+// leave keeps what has come for the next process, unless there is nothing to go on
+// from: err is why it ends here.
+func (p *body) leave(err error) {
+	lied := new(statusError)
+	if p.file == nil || p.unlock == nil || p.size == 0 || errors.Is(err, errWrongBytes) || errors.As(err, &lied) {
+		p.discard()
+		return
+	}
+	_ = p.file.Close() // what it has lost is missed by its hash
+	p.file = nil
+	p.release()
 }
 
 // sweep removes downloads that nobody continues.
@@ -58,7 +105,7 @@ func (f *fetcher) sweep() {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), strings.TrimSuffix(partName, "*")) && time.Since(info.ModTime()) > partStale {
+		if err == nil && strings.HasPrefix(e.Name(), partName) && time.Since(info.ModTime()) > partStale {
 			os.Remove(filepath.Join(f.dir, e.Name()))
 		}
 	}
@@ -119,6 +166,26 @@ func (p *body) discard() {
 		os.Remove(p.file.Name())
 		p.file = nil
 	}
+	p.release()
+}
+
+// settle gives a checked file in the cache its name, so that nobody sees a part of it,
+// and returns what reads it.
+func (f *fetcher) settle(b wire.Blob, p *body) (io.ReaderAt, error) {
+	if p.file == nil {
+		return bytes.NewReader(p.data), nil
+	}
+	name := p.file.Name()
+	err := p.file.Close()
+	p.file = nil
+	defer p.release()
+	if err == nil && os.Rename(name, f.path(b)) == nil {
+		name = f.path(b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(name)
 }
 
 // keep puts a checked blob into the cache: by a rename, so that nobody sees a part
@@ -155,6 +222,25 @@ func (f *fetcher) onDisk(b wire.Blob) bool {
 	}
 	info, err := os.Stat(f.path(b))
 	return err == nil && uint64(info.Size()) == b.Size
+}
+
+// opened opens a blob in the cache, once it has read it all; a file with other bytes is
+// removed.
+func (f *fetcher) opened(b wire.Blob) (io.ReaderAt, bool) {
+	file, err := os.Open(f.path(b))
+	if err != nil {
+		return nil, false
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(file, int64(min(b.Size, math.MaxInt64-1)+1)))
+	if err == nil && uint64(n) == b.Size && [32]byte(h.Sum(nil)) == b.SHA256 {
+		return file, true
+	}
+	_ = file.Close() // it was only read
+	if err == nil {
+		os.Remove(f.path(b))
+	}
+	return nil, false
 }
 
 // cached reads a blob from the cache; a file with other bytes is removed.

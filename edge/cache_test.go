@@ -39,7 +39,7 @@ func files(t *testing.T, dir string) (names []string, size int64) {
 }
 
 // TestLargeBlobGoesToTheCacheAsItComes: a broken download lies on disk, under
-// another name than the whole one's, and goes on from there; in all, one slice of
+// another name than the whole one's and with a lock, and goes on from there; in all, one slice of
 // the blob's size is allocated.
 func TestLargeBlobGoesToTheCacheAsItComes(t *testing.T) {
 	data := blobData(8 * memoryEach)
@@ -49,7 +49,7 @@ func TestLargeBlobGoesToTheCacheAsItComes(t *testing.T) {
 		ranges = append(ranges, r.Header.Get("Range"))
 		if len(ranges) == 1 {
 			w = &cut{ResponseWriter: w, left: len(data) / 2}
-		} else if names, size := files(t, dir); len(names) != 1 || names[0] == filepath.Base(r.URL.Path) || size == 0 || size > int64(len(data)/2) {
+		} else if names, size := files(t, dir); len(names) != 2 || names[1] != names[0]+".lock" || names[0] == filepath.Base(r.URL.Path) || size == 0 || size > int64(len(data)/2) {
 			t.Errorf("after a break the cache holds %q, %d bytes", names, size)
 		}
 		serve(w, r, data)

@@ -101,7 +101,7 @@ func (j *job) claim() string {
 // goroutine of its own.
 func (c *client) prepare(ctx context.Context, j *job) error {
 	c.events.send(Event{State: Preparing, Text: j.claim()})
-	blob, err := c.blobs.get(ctx, j.Base, true, func(done, total int64) {
+	blob, err := c.blobs.open(ctx, j.Base, func(done, total int64) {
 		c.events.send(Event{State: Fetching, Done: done, Total: total, Text: "base"})
 	})
 	if permanent := new(statusError); errors.Is(err, errWrongBytes) || errors.As(err, &permanent) {
@@ -109,7 +109,7 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	} else if err != nil {
 		return err
 	}
-	base, err := openBlob(j.Base.SHA256, blob)
+	base, err := openBlob(j.Base, blob)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
 	}
@@ -152,11 +152,11 @@ func (c *client) openBase(ctx context.Context, j *job) (*model.Base, error) {
 		return j.base, nil
 	}
 	defer debug.FreeOSMemory() // what the checks have left
-	blob, err := c.blobs.get(ctx, j.Base, true, nil)
+	blob, err := c.blobs.open(ctx, j.Base, nil)
 	if err != nil {
 		return nil, err
 	}
-	return openBlob(j.Base.SHA256, blob)
+	return openBlob(j.Base, blob)
 }
 
 // checkPlan holds a plan against the job and this device's limits.

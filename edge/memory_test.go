@@ -89,7 +89,11 @@ func TestMemoryChild(t *testing.T) {
 	}
 	open := func(context.Context) (*model.Base, error) { // as the client does
 		defer debug.FreeOSMemory()
-		return model.OpenBlob(read("base"))
+		file, err := os.Open(filepath.Join(dir, "base"))
+		ok(t, err)
+		info, err := file.Stat()
+		ok(t, err)
+		return model.OpenBlob(file, info.Size())
 	}
 	base, err := open(t.Context())
 	ok(t, err)

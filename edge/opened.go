@@ -1,9 +1,11 @@
 package edge
 
 import (
+	"io"
 	"sync"
 	"weak"
 
+	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -17,13 +19,14 @@ var opened struct {
 
 // openBlob opens a base's blob, whose hash was checked, or returns the one that
 // another edge has opened.
-func openBlob(sum [32]byte, blob []byte) (*model.Base, error) {
+func openBlob(b wire.Blob, blob io.ReaderAt) (*model.Base, error) {
+	sum := b.SHA256
 	opened.mu.Lock()
 	defer opened.mu.Unlock()
 	if base := opened.bases[sum].Value(); base != nil {
 		return base, nil
 	}
-	base, err := model.OpenBlob(blob)
+	base, err := model.OpenBlob(blob, int64(b.Size))
 	if err != nil {
 		return nil, err
 	}

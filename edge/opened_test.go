@@ -1,8 +1,11 @@
+//go:build !js
+
 package edge
 
 import (
-	"crypto/sha256"
+	"bytes"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -12,16 +15,16 @@ func TestBaseIsOpenedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := sha256.Sum256(blob)
-	one, err := openBlob(sum, blob)
+	name := ref(blob)
+	one, err := openBlob(name, bytes.NewReader(blob))
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := openBlob(sum, append([]byte(nil), blob...))
+	two, err := openBlob(name, bytes.NewReader(append([]byte(nil), blob...)))
 	if err != nil || one != two {
 		t.Errorf("two bases of one blob: %v", err)
 	}
-	if _, err := openBlob([32]byte{1}, []byte("no base")); err == nil {
+	if _, err := openBlob(ref([]byte("no base")), strings.NewReader("no base")); err == nil {
 		t.Error("what is no base was opened")
 	}
 	runtime.KeepAlive(one)

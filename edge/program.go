@@ -197,7 +197,11 @@ const largeTensor = 1 << 20
 // the program wants those, else decoded, one tensor at a time.
 func (b *loaded) freeze(f *wasm.Tensor, base *model.Base) error {
 	if f.NF4 != nil {
-		if codes, scales, stored := base.StoredNF4(f.Name); stored && len(scales) == nf4.Blocks(elements(f.Shape), f.NF4.Block) {
+		codes, scales, stored, err := base.StoredNF4(f.Name)
+		if err != nil {
+			return err
+		}
+		if stored && len(scales) == nf4.Blocks(elements(f.Shape), f.NF4.Block) {
 			return b.instance.WriteFrozenNF4(f.Name, codes, scales)
 		}
 	}

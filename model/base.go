@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 )
@@ -49,10 +50,12 @@ func (e *ShapeError) Error() string {
 	return fmt.Sprintf("model: base tensor %q has shape %v, want %v", e.Tensor, e.Got, e.Want)
 }
 
-// Base is a frozen model with its tokenizer. It is immutable once made.
+// Base is a frozen model with its tokenizer. It is immutable once made. One that was
+// read from files or with OpenBlob holds no weights but reads them where they lie,
+// whenever they are asked for: the files must stay as they are.
 type Base struct {
 	Config    Config
-	Tensors   []Tensor // Config.BaseTensors order, float32; nil after OpenBlob
+	Tensors   []Tensor // Config.BaseTensors order, float32; nil where they stay in files
 	Tokenizer []byte   // tokenizer.json
 	stored    *SafeTensors
 }
@@ -146,8 +149,8 @@ func openBase(c Config, st *SafeTensors, tokenizer []byte) (*Base, error) {
 func hasTensor(st *SafeTensors, name string) bool { _, ok := st.Lookup(name); return ok }
 
 // Tensor returns the values of a tensor by name; one that the base does not have
-// is ErrNoTensor. The caller must not change them. After OpenBlob each call
-// decodes anew.
+// is ErrNoTensor. The caller must not change them. Where the base holds no weights each
+// call reads and decodes anew.
 func (b *Base) Tensor(name string) ([]float32, error) {
 	for _, t := range b.Tensors {
 		if t.Name == name {
@@ -176,15 +179,16 @@ func (b *Base) Len(name string) int {
 	return 0
 }
 
-// StoredNF4 returns views of a tensor's codes (first value in the high nibble)
-// and a copy of its scales, one for 64 values, where the base holds it in NF4
+// StoredNF4 returns a tensor's codes (first value in the high nibble), not to be
+// changed, and its scales, one for 64 values, where the base holds it in NF4
 // with the standard levels; ok is false where it does not.
-func (b *Base) StoredNF4(name string) (codes []byte, absmax []float32, ok bool) {
+func (b *Base) StoredNF4(name string) (codes []byte, absmax []float32, ok bool, err error) {
 	g, err := b.stored.nf4Group(name)
 	if err != nil || g == nil || !g.standard() {
-		return nil, nil, false
+		return nil, nil, false, err
 	}
-	return g.codes, g.absmax, true
+	codes, err = g.codes.bytes()
+	return codes, g.absmax, err == nil, err
 }
 
 // Metadata keys of a blob.
@@ -197,12 +201,43 @@ const (
 // safetensors file with config.json and tokenizer.json in its metadata. The
 // same base gives the same bytes.
 func (b *Base) Blob() ([]byte, error) {
+	st, err := b.blob()
+	if err != nil {
+		return nil, err
+	}
+	return st.Encode()
+}
+
+// View is Blob for a base that is too large to hold: it reads the weights where they
+// lie.
+func (b *Base) View() (*Blob, error) {
+	st, err := b.blob()
+	if err != nil {
+		return nil, err
+	}
+	return st.open()
+}
+
+func (b *Base) blob() (*SafeTensors, error) {
 	cfg, err := json.Marshal(b.Config)
 	if err != nil {
 		return nil, err
 	}
 	meta := map[string]string{"format": "pt", blobConfig: string(cfg), blobTokenizer: string(b.Tokenizer)}
-	return (&SafeTensors{Metadata: meta, Tensors: b.stored.Tensors}).Encode()
+	return &SafeTensors{Metadata: meta, Tensors: b.stored.Tensors}, nil
+}
+
+// SHA256 is that of the blob: the base's name. It reads all weights.
+func (b *Base) SHA256() (sum [32]byte, err error) {
+	blob, err := b.View()
+	if err != nil {
+		return sum, err
+	}
+	h := sha256.New()
+	if _, err := blob.WriteTo(h); err != nil {
+		return sum, err
+	}
+	return [32]byte(h.Sum(nil)), nil
 }
 
 // BlobSHA256 is the hex SHA-256 of a blob: its address.
@@ -213,21 +248,25 @@ func BlobSHA256(blob []byte) string {
 
 // ParseBlob reads what Blob wrote. The base may keep blob.
 func ParseBlob(blob []byte) (*Base, error) {
-	return parseBlob(blob, newBase)
-}
-
-// OpenBlob is ParseBlob for a device with little memory: it makes the same
-// checks but holds no decoded tensor. Tensors is nil; Tensor and StoredNF4
-// read from blob, which the base keeps.
-func OpenBlob(blob []byte) (*Base, error) {
-	return parseBlob(blob, openBase)
-}
-
-func parseBlob(blob []byte, make func(Config, *SafeTensors, []byte) (*Base, error)) (*Base, error) {
 	st, err := ParseSafeTensors(blob)
 	if err != nil {
 		return nil, err
 	}
+	return fromBlob(st, newBase)
+}
+
+// OpenBlob is ParseBlob for a device with little memory: it makes the same
+// checks but holds no tensor. Tensors is nil; Tensor and StoredNF4 read from blob,
+// of size bytes, which the base keeps.
+func OpenBlob(blob io.ReaderAt, size int64) (*Base, error) {
+	st, err := ReadSafeTensors(blob, size)
+	if err != nil {
+		return nil, err
+	}
+	return fromBlob(st, openBase)
+}
+
+func fromBlob(st *SafeTensors, make func(Config, *SafeTensors, []byte) (*Base, error)) (*Base, error) {
 	cfg, ok := st.Metadata[blobConfig]
 	if !ok {
 		return nil, fmt.Errorf("%w: a base's blob carries %q in its metadata", ErrSafetensors, blobConfig)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,11 +74,11 @@ func WriteCheckpoint(dir string, c *Checkpoint) error {
 		return fmt.Errorf("%w: %d labels for %d classes", ErrConfig, len(info.Labels), lay.Classes)
 	}
 	if info.BaseSHA256 == "" {
-		blob, err := c.Base.Blob()
+		sum, err := c.Base.SHA256()
 		if err != nil {
 			return err
 		}
-		info.BaseSHA256 = BlobSHA256(blob)
+		info.BaseSHA256 = hex.EncodeToString(sum[:])
 	}
 	weights, err := EncodeAdapter(c.Adapter)
 	if err != nil {
@@ -93,11 +94,7 @@ func WriteCheckpoint(dir string, c *Checkpoint) error {
 		return err
 	}
 	if !holdsBase(dir, info.BaseSHA256) {
-		base, err := Release{Base: c.Base, Labels: info.Labels}.Files()
-		if err != nil {
-			return err
-		}
-		if err := WriteFiles(filepath.Join(dir, CheckpointBase), base); err != nil {
+		if err := (Release{Base: c.Base, Labels: info.Labels}).Write(filepath.Join(dir, CheckpointBase)); err != nil {
 			return err
 		}
 	}
@@ -145,11 +142,11 @@ func readCheckpoint(dir string) (*Checkpoint, error) {
 	if c.Base, err = LoadBaseDir(filepath.Join(dir, CheckpointBase)); err != nil {
 		return nil, err
 	}
-	blob, err := c.Base.Blob()
+	sum, err := c.Base.SHA256()
 	if err != nil {
 		return nil, err
 	}
-	if got := BlobSHA256(blob); got != c.BaseSHA256 {
+	if got := hex.EncodeToString(sum[:]); got != c.BaseSHA256 {
 		return nil, fmt.Errorf("model: the base's SHA-256 is %s, the adapter was trained on %s", got, c.BaseSHA256)
 	}
 	lay, err := NewLayout(c.Base.Config, c.LoRA, len(c.Labels))

@@ -77,7 +77,7 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := newBase(c, st, tok)
+	b, err := openBase(c, st, tok)
 	if err != nil || len(ours.NF4) == 0 || len(b.packed()) > 0 {
 		return b, err
 	}
@@ -122,15 +122,38 @@ func repack(b *Base, names []string) (*Base, error) {
 	for _, n := range names {
 		packed[n] = true
 	}
+	return b.pack(func(t TensorSpec) bool { return packed[t.Name] })
+}
+
+// Pack is the base with its matrices as 4-bit codes, an eighth of their size, as
+// NewBase packs them: what it computes with then is what the codes say. What is packed
+// already stays as it is.
+func (b *Base) Pack() (*Base, error) { return b.pack(packs) }
+
+// pack reads and packs one tensor at a time.
+func (b *Base) pack(which func(TensorSpec) bool) (*Base, error) {
 	st := &SafeTensors{Metadata: b.stored.Metadata}
-	for i, t := range b.Tensors {
-		if !packed[t.Name] {
-			st.Tensors = append(st.Tensors, b.stored.Tensors[i])
-		} else if err := st.AddNF4(t.Name, t.Shape, t.Data); err != nil {
-			return nil, err
+	for _, spec := range b.Config.BaseTensors() {
+		parts := []string{""}
+		if hasTensor(b.stored, spec.Name+nf4State) {
+			parts = []string{"", nf4State, nf4Absmax, nf4Map}
+		} else if which(spec) {
+			t, err := b.stored.Tensor(spec.Name)
+			if err == nil {
+				err = st.AddNF4(t.Name, t.Shape, t.Data)
+			}
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		for _, part := range parts {
+			if raw, ok := b.stored.Lookup(spec.Name + part); ok {
+				st.Tensors = append(st.Tensors, raw)
+			}
 		}
 	}
-	return newBase(b.Config, st, b.Tokenizer)
+	return openBase(b.Config, st, b.Tokenizer)
 }
 
 // folderPooling reads sentence-transformers' file; a folder without one means its
@@ -181,7 +204,7 @@ func readWeights(fsys fs.FS) ([]*SafeTensors, error) {
 	var files []*SafeTensors
 	left := int64(maxBase)
 	for _, name := range names {
-		data, err := readFile(fsys, name, left)
+		st, size, err := openWeights(fsys, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			if _, old := fs.Stat(fsys, "pytorch_model.bin"); old == nil {
 				return nil, fmt.Errorf("%w: pytorch_model.bin is not read, as it can hold code: "+
@@ -191,14 +214,44 @@ func readWeights(fsys fs.FS) ([]*SafeTensors, error) {
 		if err != nil {
 			return nil, err
 		}
-		left -= int64(len(data))
-		st, err := ParseSafeTensors(data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if left -= size; left < 0 {
+			return nil, fmt.Errorf("model: the weights are larger than %d bytes", int64(maxBase))
 		}
 		files = append(files, st)
 	}
 	return files, nil
+}
+
+// openWeights opens a safetensors file, which stays open for as long as one of its
+// tensors is held, and returns its size. A file system without random access is read
+// whole.
+func openWeights(fsys fs.FS, name string) (*SafeTensors, int64, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	var st *SafeTensors
+	size := int64(0)
+	if info, statErr := f.Stat(); statErr == nil && info.Mode().IsRegular() {
+		size = info.Size()
+	}
+	file, ok := f.(io.ReaderAt)
+	if ok && size > 0 {
+		st, err = ReadSafeTensors(file, size)
+	} else {
+		var data []byte
+		if data, err = readAll(f, name, maxBase); err == nil {
+			size = int64(len(data))
+			st, err = ParseSafeTensors(data)
+		}
+	}
+	if err != nil || !ok { // os.File closes itself with the last tensor
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", name, err)
+	}
+	return st, size, nil
 }
 
 // shardNames lists the files of an index, each once, in the order of their names.
@@ -304,6 +357,11 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return readAll(f, name, limit)
+}
+
+// readAll reads a file of at most limit bytes.
+func readAll(f fs.File, name string, limit int64) ([]byte, error) {
 	// A file says how long it is: growing a buffer to gigabytes doubles them.
 	size := int64(512)
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {

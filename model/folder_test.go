@@ -104,7 +104,7 @@ func TestLoadBaseIsTheSameHoweverTheFolderHoldsIt(t *testing.T) {
 		x.Name = strings.NewReplacer("LayerNorm.weight", "LayerNorm.gamma", "LayerNorm.bias", "LayerNorm.beta").Replace(x.Name)
 		old.Tensors = append(old.Tensors, x)
 	}
-	old.Tensors = append(old.Tensors, RawTensor{"bert.embeddings.position_ids", "I64", []int{1}, make([]byte, 8)})
+	old.Tensors = append(old.Tensors, RawTensor{Name: "bert.embeddings.position_ids", DType: "I64", Shape: []int{1}, Data: make([]byte, 8)})
 	renamed := maps.Clone(fsys)
 	renamed[WeightsFile] = encoded(t, old)
 	if blobOf(t, renamed) != want {

@@ -1,8 +1,11 @@
 package model
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
+	"math"
 
 	"github.com/starling-fl/starling/nf4"
 )
@@ -15,6 +18,8 @@ const (
 	nf4Absmax = ".absmax"
 	nf4Map    = ".quant_map"
 	nf4State  = ".quant_state.bitsandbytes__nf4"
+
+	maxNF4State = 1 << 16 // bytes
 )
 
 type nf4Meta struct {
@@ -38,8 +43,8 @@ func (s *SafeTensors) AddNF4(name string, shape []int, data []float32) error {
 		return err
 	}
 	s.Tensors = append(s.Tensors,
-		RawTensor{name, "U8", []int{len(codes), 1}, codes},
-		RawTensor{name + nf4State, "U8", []int{len(meta)}, meta})
+		RawTensor{Name: name, DType: "U8", Shape: []int{len(codes), 1}, Data: codes},
+		RawTensor{Name: name + nf4State, DType: "U8", Shape: []int{len(meta)}, Data: meta})
 	if err := s.Add(name+nf4Absmax, "F32", []int{len(absmax)}, absmax); err != nil {
 		return err
 	}
@@ -49,7 +54,7 @@ func (s *SafeTensors) AddNF4(name string, shape []int, data []float32) error {
 // nf4Group is a tensor stored in NF4 with what belongs to it.
 type nf4Group struct {
 	meta   nf4Meta
-	codes  []byte // view
+	codes  RawTensor
 	absmax []float32
 	levels [16]float32
 }
@@ -73,8 +78,15 @@ func (s *SafeTensors) nf4Group(name string) (*nf4Group, error) {
 	bad := func(what string) (*nf4Group, error) {
 		return nil, fmt.Errorf("%w: NF4 tensor %q: %s", ErrSafetensors, name, what)
 	}
-	g := &nf4Group{codes: raw.Data, levels: nf4.Levels}
-	if err := json.Unmarshal(state.Data, &g.meta); err != nil {
+	g := &nf4Group{codes: raw, levels: nf4.Levels}
+	if state.size() > maxNF4State {
+		return bad(fmt.Sprintf("%d bytes of %s, limit %d", state.size(), nf4State, maxNF4State))
+	}
+	doc, err := state.bytes()
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(doc, &g.meta); err != nil {
 		return bad(err.Error())
 	}
 	if g.meta.QuantType != "nf4" || g.meta.BlockSize < 1 || g.meta.BlockSize > 1<<16 {
@@ -82,8 +94,8 @@ func (s *SafeTensors) nf4Group(name string) (*nf4Group, error) {
 	}
 	// The element count is bounded by the codes that are really there.
 	n, err := byteSize(headerEntry{DType: "U8", Shape: g.meta.Shape})
-	if err != nil || raw.DType != "U8" || int64(len(raw.Data)) != (n+1)/2 {
-		return bad(fmt.Sprintf("%d bytes of codes for shape %v", len(raw.Data), g.meta.Shape))
+	if err != nil || raw.DType != "U8" || raw.size() != (n+1)/2 {
+		return bad(fmt.Sprintf("%d bytes of codes for shape %v", raw.size(), g.meta.Shape))
 	}
 	scales, ok := s.Lookup(name + nf4Absmax)
 	if !ok {
@@ -105,6 +117,52 @@ func (s *SafeTensors) nf4Group(name string) (*nf4Group, error) {
 	return g, nil
 }
 
+// floats is the tensor as plain F32 that decodes what is read of it.
+func (g *nf4Group) floats() RawTensor {
+	n := int64(Elements(g.meta.Shape))
+	return RawTensor{Name: g.codes.Name, DType: "F32", Shape: g.meta.Shape, stored: extent{file: (*nf4Floats)(g), size: 4 * n}}
+}
+
+// nf4Floats reads a group as the floats that its codes stand for.
+type nf4Floats nf4Group
+
+// ReadAt is io.ReaderAt's. It decodes the values of which p holds a part.
+func (f *nf4Floats) ReadAt(p []byte, off int64) (int, error) {
+	n := int64(Elements(f.meta.Shape))
+	size := min(int64(len(p)), 4*n-off)
+	if size <= 0 {
+		return 0, io.EOF
+	}
+	block := int64(f.meta.BlockSize)
+	first := off / 4 / block // blocks
+	to := min(n, ((off+size-1)/4/block+1)*block)
+	from := first * block
+	even := from &^ 1 // of odd blocks, half a byte belongs to the one before
+	codes := make([]byte, (to-even+1)/2)
+	if err := (*nf4Group)(f).codes.readAt(codes, even/2); err != nil {
+		return 0, err
+	}
+	if even != from {
+		for i := range codes {
+			codes[i] <<= 4
+			if i+1 < len(codes) {
+				codes[i] |= codes[i+1] >> 4
+			}
+		}
+	}
+	values := make([]float32, to-from)
+	nf4.DecodeLevels(values, codes, f.absmax[first:], f.meta.BlockSize, &f.levels)
+	raw := make([]byte, 4*len(values))
+	for i, v := range values {
+		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(v))
+	}
+	copy(p, raw[off-4*from:][:size])
+	if size < int64(len(p)) {
+		return int(size), io.EOF
+	}
+	return int(size), nil
+}
+
 // Tensor decodes a tensor by name into float32 with its true shape, whether it
 // is stored as floats or as NF4.
 func (s *SafeTensors) Tensor(name string) (Tensor, error) {
@@ -117,8 +175,12 @@ func (s *SafeTensors) Tensor(name string) (Tensor, error) {
 		v, err := raw.Float32()
 		return Tensor{name, raw.Shape, v}, err
 	}
+	codes, err := g.codes.bytes()
+	if err != nil {
+		return Tensor{}, err
+	}
 	out := make([]float32, Elements(g.meta.Shape))
-	nf4.DecodeLevels(out, g.codes, g.absmax, g.meta.BlockSize, &g.levels)
+	nf4.DecodeLevels(out, codes, g.absmax, g.meta.BlockSize, &g.levels)
 	return Tensor{name, g.meta.Shape, out}, nil
 }
 
@@ -147,15 +209,20 @@ func (s *SafeTensors) checkFinite(name string) ([]int, error) {
 	}
 	raw, _ := s.Lookup(name)
 	const chunk = 1 << 16 // bytes, a multiple of every width
-	for data := raw.Data; ; data = data[chunk:] {
-		v, err := decodeFloats(raw.DType, data[:min(chunk, len(data))])
+	buf := make([]byte, min(chunk, raw.size()))
+	for at := int64(0); ; at += chunk {
+		data := buf[:min(chunk, raw.size()-at)]
+		if err := raw.readAt(data, at); err != nil {
+			return nil, err
+		}
+		v, err := decodeFloats(raw.DType, data)
 		if err != nil {
-			return nil, fmt.Errorf("%w: tensor %q: %w", ErrSafetensors, name, err)
+			return nil, raw.named(err)
 		}
 		if err := finite(v); err != nil {
 			return nil, err
 		}
-		if len(data) <= chunk {
+		if raw.size()-at <= chunk {
 			return raw.Shape, nil
 		}
 	}

@@ -4,8 +4,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/starling-fl/starling/internal/durable"
 )
 
 // What Starling writes where no class of transformers computes a model: a
@@ -57,15 +60,45 @@ func (c Config) checkpointPrefix() string {
 
 // Files returns the folder's files by name.
 func (r Release) Files() (map[string][]byte, error) {
-	for name := range r.Values {
-		if strings.Contains(name, AdapterDown+".") || strings.Contains(name, AdapterUp+".") || name == KroneckerA {
-			return nil, fmt.Errorf("%w: the adapter's bottlenecks are modules that no class of transformers has: export it as safetensors", ErrConfig)
-		}
-	}
-	weights, err := r.weights()
+	files, weights, err := r.parts()
 	if err != nil {
 		return nil, err
 	}
+	if files[WeightsFile], err = weights.Encode(); err != nil {
+		return nil, err
+	}
+	return files, nil
+}
+
+// Write writes the folder, creating it where needed, and holds no more than one of its
+// tensors at a time.
+func (r Release) Write(dir string) error {
+	files, weights, err := r.parts()
+	if err != nil {
+		return err
+	}
+	blob, err := weights.open()
+	if err != nil {
+		return err
+	}
+	if err := WriteFiles(dir, files); err != nil {
+		return err
+	}
+	return durable.ReplaceFrom(filepath.Join(dir, WeightsFile), blob, 0o644)
+}
+
+// parts are the folder's files but for the weights, and these.
+func (r Release) parts() (map[string][]byte, *SafeTensors, error) {
+	weights, err := r.weights()
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := r.beside()
+	return files, weights, err
+}
+
+// beside are the files beside the weights.
+func (r Release) beside() (map[string][]byte, error) {
 	config, err := marshalFile(r.config())
 	if err != nil {
 		return nil, err
@@ -73,14 +106,14 @@ func (r Release) Files() (map[string][]byte, error) {
 	c := r.Base.Config.For(r.Task)
 	if c.Sees() {
 		pixels, err := marshalFile(c.preprocessor())
-		return map[string][]byte{ConfigFile: config, WeightsFile: weights, preprocessorFile: pixels}, err
+		return map[string][]byte{ConfigFile: config, preprocessorFile: pixels}, err
 	}
 	tok, err := marshalFile(tokenizerConfig(c, r.Base.Tokenizer))
 	if err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{
-		ConfigFile: config, WeightsFile: weights, TokenizerFile: r.Base.Tokenizer, tokenizerConfigFile: tok,
+		ConfigFile: config, TokenizerFile: r.Base.Tokenizer, tokenizerConfigFile: tok,
 	}
 	if !c.standard() {
 		files[modelingFile] = modelingSource
@@ -96,9 +129,14 @@ func marshalFile(v any) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// weights encodes the tensors: as they are stored where those are plain floats,
-// else decoded.
-func (r Release) weights() ([]byte, error) {
+// weights are the tensors: as they are stored where those are plain floats, else as
+// what their codes stand for.
+func (r Release) weights() (*SafeTensors, error) {
+	for name := range r.Values {
+		if strings.Contains(name, AdapterDown+".") || strings.Contains(name, AdapterUp+".") || name == KroneckerA {
+			return nil, fmt.Errorf("%w: the adapter's bottlenecks are modules that no class of transformers has: export it as safetensors", ErrConfig)
+		}
+	}
 	b, c := r.Base, r.Base.Config.For(r.Task)
 	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}}
 	prefix := ""
@@ -119,15 +157,10 @@ func (r Release) weights() ([]byte, error) {
 			continue
 		}
 		raw, _ := b.stored.Lookup(spec.Name)
-		if hasTensor(b.stored, spec.Name+nf4State) {
-			t, err := b.stored.Tensor(spec.Name)
-			if err == nil {
-				err = st.Add(name, "F32", t.Shape, t.Data)
-			}
-			if err != nil {
-				return nil, err
-			}
-			continue
+		if g, err := b.stored.nf4Group(spec.Name); err != nil {
+			return nil, err
+		} else if g != nil {
+			raw = g.floats()
 		}
 		raw.Name = name
 		st.Tensors = append(st.Tensors, raw)
@@ -150,7 +183,7 @@ func (r Release) weights() ([]byte, error) {
 			return nil, err
 		}
 	}
-	return st.Encode()
+	return st, nil
 }
 
 // isHead says whether a tensor is of a frozen map of the head, or of a T5's own
@@ -312,9 +345,5 @@ func (b *Base) Files() (map[string][]byte, error) {
 // WriteDir writes the base as a folder that other programs read, creating it where
 // needed. LoadBase makes the same base of it, to the bit.
 func (b *Base) WriteDir(dir string) error {
-	files, err := Release{Base: b}.Files()
-	if err != nil {
-		return err
-	}
-	return WriteFiles(dir, files)
+	return Release{Base: b}.Write(dir)
 }

@@ -2,11 +2,11 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -38,7 +38,9 @@ type RawTensor struct {
 	Name  string
 	DType string // "F32", "BF16", "F16", "U8", ...
 	Shape []int
-	Data  []byte
+	Data  []byte // nil where the values stay in a file: see ReadSafeTensors
+
+	stored extent
 }
 
 // SafeTensors is the content of a safetensors file
@@ -68,17 +70,8 @@ func (s *SafeTensors) Add(name, dtype string, shape []int, data []float32) error
 	if Elements(shape) != len(data) {
 		return fmt.Errorf("%w: tensor %q has %d values for shape %v", ErrSafetensors, name, len(data), shape)
 	}
-	s.Tensors = append(s.Tensors, RawTensor{name, dtype, slices.Clone(shape), raw})
+	s.Tensors = append(s.Tensors, RawTensor{Name: name, DType: dtype, Shape: slices.Clone(shape), Data: raw})
 	return nil
-}
-
-// Float32 decodes an F32, F16, BF16 or F64 tensor.
-func (t RawTensor) Float32() ([]float32, error) {
-	v, err := decodeFloats(t.DType, t.Data)
-	if err != nil {
-		return nil, fmt.Errorf("%w: tensor %q: %w", ErrSafetensors, t.Name, err)
-	}
-	return v, nil
 }
 
 type headerEntry struct {
@@ -87,22 +80,47 @@ type headerEntry struct {
 	Offsets [2]int64 `json:"data_offsets"`
 }
 
+func refuseSafeTensors(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrSafetensors, fmt.Sprintf(format, args...))
+}
+
 // ParseSafeTensors decodes a file. The tensors alias data and are sorted by
 // offset. Refused: a header that is too long or not what the format says,
 // duplicate names, unknown dtypes, shapes that do not match their offsets,
 // gaps or overlaps, bytes left over.
 func ParseSafeTensors(data []byte) (*SafeTensors, error) {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s", ErrSafetensors, fmt.Sprintf(format, args...))
+	n, err := headerSize(data, int64(len(data)))
+	if err != nil {
+		return nil, err
 	}
-	if len(data) < 8 {
-		return nil, bad("%d bytes, want at least 8", len(data))
+	st, err := parseHeader(data[8:8+n], int64(len(data))-8-n)
+	if err != nil {
+		return nil, err
 	}
-	n := binary.LittleEndian.Uint64(data)
-	if n > maxHeader || n > uint64(len(data)-8) {
-		return nil, bad("header of %d bytes in a file of %d, limit %d", n, len(data), maxHeader)
+	for i := range st.Tensors {
+		t := &st.Tensors[i]
+		from, to := 8+n+t.stored.at, 8+n+t.stored.at+t.stored.size
+		t.Data, t.stored = data[from:to:to], extent{}
 	}
-	header, body := data[8:8+n], data[8+n:]
+	return st, nil
+}
+
+// headerSize reads a file's first 8 bytes.
+func headerSize(start []byte, size int64) (int64, error) {
+	if len(start) < 8 || size < 8 {
+		return 0, refuseSafeTensors("%d bytes, want at least 8", size)
+	}
+	n := binary.LittleEndian.Uint64(start)
+	if n > maxHeader || n > uint64(size-8) {
+		return 0, refuseSafeTensors("header of %d bytes in a file of %d, limit %d", n, size, maxHeader)
+	}
+	return int64(n), nil
+}
+
+// parseHeader reads the header of a file with so many bytes of tensors. Each tensor's
+// extent counts from the first of them.
+func parseHeader(header []byte, body int64) (*SafeTensors, error) {
+	bad := refuseSafeTensors
 	if len(header) == 0 || header[0] != '{' || !utf8.Valid(header) {
 		return nil, bad("header is not a JSON object in UTF-8")
 	}
@@ -111,11 +129,7 @@ func ParseSafeTensors(data []byte) (*SafeTensors, error) {
 		return nil, bad("header: %v", err)
 	}
 	st := &SafeTensors{}
-	type placed struct {
-		RawTensor
-		begin, end int64
-	}
-	var list []placed
+	var list []RawTensor
 	seen := map[string]bool{}
 	for dec.More() {
 		tok, err := dec.Token()
@@ -145,11 +159,11 @@ func ParseSafeTensors(data []byte) (*SafeTensors, error) {
 			return nil, bad("tensor %q: %v", name, err)
 		}
 		begin, end := e.Offsets[0], e.Offsets[1]
-		if begin < 0 || end < begin || end > int64(len(body)) || end-begin != size {
+		if begin < 0 || end < begin || end > body || end-begin != size {
 			return nil, bad("tensor %q: offsets %d..%d do not hold %s%v (%d bytes) in %d bytes of data",
-				name, begin, end, e.DType, e.Shape, size, len(body))
+				name, begin, end, e.DType, e.Shape, size, body)
 		}
-		list = append(list, placed{RawTensor{name, e.DType, e.Shape, body[begin:end:end]}, begin, end})
+		list = append(list, RawTensor{Name: name, DType: e.DType, Shape: e.Shape, stored: extent{at: begin, size: size}})
 	}
 	if _, err := dec.Token(); err != nil { // '}'
 		return nil, bad("header: %v", err)
@@ -157,23 +171,21 @@ func ParseSafeTensors(data []byte) (*SafeTensors, error) {
 	if rest := strings.TrimLeft(string(header[dec.InputOffset():]), " "); rest != "" {
 		return nil, bad("%d bytes after the header's object", len(rest))
 	}
-	slices.SortStableFunc(list, func(a, b placed) int {
-		if a.begin != b.begin {
-			return int(min(max(a.begin-b.begin, -1), 1))
-		}
-		return int(min(max(a.end-b.end, -1), 1)) // an empty tensor comes before its neighbour
+	slices.SortStableFunc(list, func(a, b RawTensor) int {
+		// An empty tensor comes before its neighbour.
+		return cmp.Or(cmp.Compare(a.stored.at, b.stored.at), cmp.Compare(a.stored.size, b.stored.size))
 	})
 	at := int64(0)
-	for _, p := range list {
-		if p.begin != at {
-			return nil, bad("tensor %q begins at %d, want %d: a gap or an overlap", p.Name, p.begin, at)
+	for _, t := range list {
+		if t.stored.at != at {
+			return nil, bad("tensor %q begins at %d, want %d: a gap or an overlap", t.Name, t.stored.at, at)
 		}
-		at = p.end
-		st.Tensors = append(st.Tensors, p.RawTensor)
+		at += t.stored.size
 	}
-	if at != int64(len(body)) {
-		return nil, bad("%d bytes of data that no tensor holds", int64(len(body))-at)
+	if at != body {
+		return nil, bad("%d bytes of data that no tensor holds", body-at)
 	}
+	st.Tensors = list
 	return st, nil
 }
 
@@ -196,71 +208,4 @@ func byteSize(e headerEntry) (int64, error) {
 		n *= int64(d)
 	}
 	return n, nil
-}
-
-// Encode writes the file canonically: wider dtypes first, then by name (the
-// reference implementation's order), metadata keys sorted, the header padded
-// with spaces to a multiple of 8. The same content gives the same bytes.
-func (s *SafeTensors) Encode() ([]byte, error) {
-	ts := slices.Clone(s.Tensors)
-	slices.SortStableFunc(ts, func(a, b RawTensor) int {
-		if d := dtypeBits[b.DType] - dtypeBits[a.DType]; d != 0 {
-			return d
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-	var h bytes.Buffer
-	h.WriteByte('{')
-	put := func(key string, v any) error {
-		if h.Len() > 1 {
-			h.WriteByte(',')
-		}
-		for _, x := range []any{key, v} {
-			b, err := json.Marshal(x)
-			if err != nil {
-				return err
-			}
-			h.Write(b)
-			h.WriteByte(':')
-		}
-		h.Truncate(h.Len() - 1)
-		return nil
-	}
-	if len(s.Metadata) > 0 {
-		if err := put("__metadata__", maps.Clone(s.Metadata)); err != nil { // Marshal sorts the keys
-			return nil, err
-		}
-	}
-	at := int64(0)
-	for i, t := range ts {
-		e := headerEntry{t.DType, t.Shape, [2]int64{at, at + int64(len(t.Data))}}
-		if e.Shape == nil {
-			e.Shape = []int{}
-		}
-		size, err := byteSize(e)
-		if err != nil {
-			return nil, fmt.Errorf("%w: tensor %q: %w", ErrSafetensors, t.Name, err)
-		}
-		if size != int64(len(t.Data)) || t.Name == "__metadata__" || i > 0 && ts[i-1].Name == t.Name {
-			return nil, fmt.Errorf("%w: tensor %q: %d bytes for %s%v, or its name is taken", ErrSafetensors, t.Name, len(t.Data), t.DType, t.Shape)
-		}
-		if err := put(t.Name, e); err != nil {
-			return nil, err
-		}
-		at = e.Offsets[1]
-	}
-	h.WriteByte('}')
-	for h.Len()%8 != 0 {
-		h.WriteByte(' ')
-	}
-	if h.Len() > maxHeader {
-		return nil, fmt.Errorf("%w: header of %d bytes, limit %d", ErrSafetensors, h.Len(), maxHeader)
-	}
-	out := make([]byte, 8, 8+int64(h.Len())+at)
-	binary.LittleEndian.PutUint64(out, uint64(h.Len()))
-	out = append(out, h.Bytes()...)
-	for _, t := range ts {
-		out = append(out, t.Data...)
-	}
-	return out, nil
 }

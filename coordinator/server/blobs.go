@@ -5,11 +5,13 @@ import (
 	"compress/gzip"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -39,17 +41,18 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("X-Content-Type-Options", "nosniff")
-	if once && len(data) <= maxPacked {
+	content := io.NewSectionReader(data, 0, data.Size())
+	if once && data.Size() <= maxPacked {
 		h.Set("Vary", "Accept-Encoding")
 		if r.Method == http.MethodGet && r.Header.Get("Range") == "" && takesGzip(r.Header.Get("Accept-Encoding")) {
 			if packed := s.packed([32]byte(raw), data); packed != nil {
 				h.Set("Content-Encoding", "gzip")
 				h.Set("ETag", fmt.Sprintf("%q", text+"-gzip"))
-				data = packed
+				content = io.NewSectionReader(bytes.NewReader(packed), 0, int64(len(packed)))
 			}
 		}
 	}
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+	http.ServeContent(w, r, "", time.Time{}, content)
 }
 
 // maxPacked bounds what is compressed for browsers: programs, whose code is half
@@ -59,17 +62,17 @@ const maxPacked = 1 << 20
 // packed is a blob as gzip, made once; nil where a tenth of it would not be saved.
 // Only what is fetched once is packed: there are as many of those as the job has
 // ranks and hosts.
-func (s *Server) packed(name [32]byte, data []byte) []byte {
+func (s *Server) packed(name [32]byte, data coordinator.Blob) []byte {
 	if known, ok := s.gzipped.Load(name); ok {
 		return known.([]byte)
 	}
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err == nil {
-		_, err = z.Write(data)
+		_, err = io.Copy(z, io.NewSectionReader(data, 0, data.Size()))
 	}
 	var out []byte
-	if err == nil && z.Close() == nil && 10*b.Len() <= 9*len(data) {
+	if err == nil && z.Close() == nil && 10*int64(b.Len()) <= 9*data.Size() {
 		out = b.Bytes()
 	}
 	s.gzipped.Store(name, out)

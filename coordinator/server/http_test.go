@@ -82,14 +82,14 @@ func TestBlobsForBrowsers(t *testing.T) {
 		t.Errorf("a range: %d %v", w.Code, w.Header())
 	}
 	text := bytes.Repeat([]byte("local.get 0 "), 1000)
-	z, err := gzip.NewReader(bytes.NewReader(s.packed([32]byte{1}, text)))
+	z, err := gzip.NewReader(bytes.NewReader(s.packed([32]byte{1}, bytes.NewReader(text))))
 	ok(t, err)
 	if back, err := io.ReadAll(z); err != nil || !bytes.Equal(back, text) {
 		t.Errorf("unpacked: %v", err)
 	}
 	noise := make([]byte, 1000)
 	rand.Read(noise)
-	if s.packed([32]byte{2}, noise) != nil {
+	if s.packed([32]byte{2}, bytes.NewReader(noise)) != nil {
 		t.Error("noise is compressed")
 	}
 }

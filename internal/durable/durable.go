@@ -8,8 +8,10 @@
 package durable
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,23 +39,28 @@ type file interface {
 // Replace gives path the content data and the mode perm, in place of whatever
 // was there. The folder must exist.
 func Replace(path string, data []byte, perm fs.FileMode) error {
-	return put(system{}, path, data, perm, disk.rename)
+	return put(system{}, path, bytes.NewReader(data), perm, disk.rename)
+}
+
+// ReplaceFrom is Replace for content that is too large to hold.
+func ReplaceFrom(path string, content io.WriterTo, perm fs.FileMode) error {
+	return put(system{}, path, content, perm, disk.rename)
 }
 
 // Create makes the file path. Where there is one it is left alone and the error
 // is fs.ErrExist, so that of two processes that start at once both can use the
 // same. The folder must exist.
 func Create(path string, data []byte, perm fs.FileMode) error {
-	return put(system{}, path, data, perm, disk.link)
+	return put(system{}, path, bytes.NewReader(data), perm, disk.link)
 }
 
 // put writes under a temporary name and lets place give it its own.
-func put(d disk, path string, data []byte, perm fs.FileMode, place func(d disk, from, to string) error) error {
+func put(d disk, path string, content io.WriterTo, perm fs.FileMode, place func(d disk, from, to string) error) error {
 	f, err := d.create(path)
 	if err != nil {
 		return fmt.Errorf("create a file beside %s: %w", path, err)
 	}
-	_, err = f.Write(data)
+	_, err = content.WriteTo(f)
 	err = errors.Join(err, f.Chmod(perm), f.Sync(), f.Close())
 	if err == nil {
 		err = place(d, f.Name(), path)

@@ -127,7 +127,7 @@ func TestPowerCut(t *testing.T) {
 			old, was = "", "no file"
 		}
 		whole := newLossy(old)
-		if err := put(whole, "f", []byte("new"), 0o600, place); err != nil {
+		if err := put(whole, "f", strings.NewReader("new"), 0o600, place); err != nil {
 			t.Fatal(err)
 		}
 		if may := whole.after(); slices.ContainsFunc(may, func(s string) bool { return s != "new" }) {
@@ -142,7 +142,7 @@ func TestPowerCut(t *testing.T) {
 		for fail := range whole.ops {
 			d := newLossy(old)
 			d.fail = fail
-			if err := put(d, "f", []byte("new"), 0o600, place); !errors.Is(err, errPower) {
+			if err := put(d, "f", strings.NewReader("new"), 0o600, place); !errors.Is(err, errPower) {
 				t.Errorf("%s, failure at %d: %v", name, fail, err)
 			}
 			for _, s := range d.after() {

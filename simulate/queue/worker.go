@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -212,7 +213,7 @@ func (w *Worker) assignment(ctx context.Context, it *item) (*simulate.Assignment
 		if err != nil {
 			return nil, err
 		}
-		if base, err = model.OpenBlob(b); err != nil {
+		if base, err = model.OpenBlob(bytes.NewReader(b), int64(len(b))); err != nil {
 			return nil, fmt.Errorf("%w: base: %w", simulate.ErrConfig, err)
 		}
 		clear(w.bases)
