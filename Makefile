@@ -20,13 +20,18 @@ export CGO_ENABLED ?= 0
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Says where the pages that are built into the program are older than their sources.
+pages = @[ ! -f web/dist/built.json ] || [ ! -d web/node_modules ] || node web/build.mjs check || true
+
 build: ## Build bin/starling (with the pages, if make web has built them; XLA=1 with --engine xla, which needs a C compiler)
+	$(pages)
 	$(if $(XLA),CGO_ENABLED=1) $(GO) build $(if $(XLA),-tags xla) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/starling
 
 demo: build ## Fine-tune a model across 24 edges, privately, on this machine (ARGS="--data FILE" for your own text)
 	$(BIN) demo $(ARGS)
 
 test: ## Run the tests (PKG=./edge for one package's)
+	$(pages)
 	$(GO) test $(or $(PKG),./...)
 
 # GoMLX's Go backend does pointer arithmetic that checkptr, which -race turns on, stops at.

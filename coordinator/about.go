@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/wire"
 )
 
 // About is what the job is, for somebody who thinks about joining: it does not
@@ -36,6 +37,8 @@ type About struct {
 	Hybrid bool `json:"hybrid,omitempty"`
 	// Sample is the name of a public file to try, at /v1/sample; empty: there is none.
 	Sample string `json:"sample,omitempty"`
+	// Protocol names what this coordinator speaks: a page of another is too old.
+	Protocol string `json:"protocol"`
 	// NeedsSecret tells that a join token is needed: the address is not enough.
 	NeedsSecret bool `json:"needs_secret"`
 }
@@ -46,7 +49,7 @@ func (c *Coordinator) About() (About, error) {
 	a := About{
 		Job: j.Name, Labels: j.Labels, Rounds: j.Rounds, Private: c.rnd.secret(), Protects: "device",
 		ShardFloor: j.Shard.Floor, SamplingRate: j.Cohort.SamplingRate, BaseBytes: c.t.baseRef.Size,
-		Hybrid: j.Shard.Hybrid, NeedsSecret: len(c.secret) > 0,
+		Hybrid: j.Shard.Hybrid, NeedsSecret: len(c.secret) > 0, Protocol: wire.Protocol(),
 	}
 	if j.Providers.Max > 0 {
 		a.Protects, a.Providers = "provider", j.Providers.Max

@@ -120,8 +120,9 @@ func orElse[T comparable](v *T, otherwise T) {
 	}
 }
 
-// ProtocolVersion is the version of the protocol that this package speaks.
-const ProtocolVersion = wire.Version
+// Protocol names what this package speaks, its messages' fields included: a page
+// whose own differs from its coordinator's was built from other sources.
+func Protocol() string { return wire.Protocol() }
 
 // AddressToken is the join token of a coordinator that asks for no enrolment
 // secret: its address, http://host:port or https://host:port, alone.

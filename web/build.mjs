@@ -1,6 +1,7 @@
 // Builds the pages and the browser's edge into dist/, which package web embeds:
 //
 //   node build.mjs [pages|edge|package]    pages and edge without an argument; the npm package is edge/dist
+//   node build.mjs check                   says where dist/ was built from other sources than lie here
 //
 // Everything in dist/assets is named by a hash of its content and lies there as
 // brotli and gzip. dist/ is not in git.
@@ -13,6 +14,8 @@ import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gunzipSync, gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
 import { mergeData } from "./mergedata.mjs";
+import { speaks } from "./speaks.mjs";
+import { stripLines } from "./striplines.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const dist = join(here, "dist");
@@ -73,7 +76,7 @@ function buildEdge() {
     const out = join(tmpdir(), `starling-${process.pid}-${name}.wasm`);
     go(["build", "-trimpath", `-tags=${tags}`, ...gcflags, "-ldflags=-s -w", "-o", out, "./cmd/starling-web"],
       { GOOS: "js", GOARCH: "wasm", CGO_ENABLED: "0" });
-    const made = asset(name, ".wasm", mergeData(readFileSync(out)));
+    const made = asset(name, ".wasm", stripLines(mergeData(readFileSync(out))));
     rmSync(out);
     console.log(`web/dist/assets/${made.name}: ${made.size ?? "unchanged"}${made.size ? " bytes" : ""}`);
   }
@@ -89,6 +92,41 @@ function edgeNames() {
   return found;
 }
 
+/** A digest of all that the client and the pages are made of. */
+function sources() {
+  const hash = createHash("sha256");
+  const list = new Set();
+  for (const { tags } of variants) {
+    const format = "{{if not .Standard}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}\n{{end}}{{range .EmbedFiles}}{{$d}}/{{.}}\n{{end}}{{end}}";
+    const out = go(["list", "-deps", `-tags=${tags}`, "-f", format, "./cmd/starling-web"], { GOOS: "js", GOARCH: "wasm", CGO_ENABLED: "0" });
+    for (const file of out.split("\n").filter(Boolean)) list.add(file);
+  }
+  for (const folder of ["src", "src/join", "src/dashboard", "edge/src", "pages", "."]) {
+    for (const entry of readdirSync(join(here, folder), { withFileTypes: true })) {
+      if (entry.isFile() && /\.(ts|css|html|svg|mjs|json)$/.test(entry.name)) list.add(join(here, folder, entry.name));
+    }
+  }
+  hash.update(go(["version"]));
+  for (const file of [...list].sort()) hash.update(basename(file)).update(digest(readFileSync(file)));
+  return hash.digest("hex").slice(0, 16);
+}
+
+/** What dist/ was built from, for the program that embeds it. */
+const record = join(dist, "built.json");
+
+async function noteBuild() {
+  const { edge } = edgeNames();
+  const protocol = edge ? await speaks(gunzipSync(readFileSync(join(assets, `${edge}.gz`)))) : "";
+  writeFileSync(record, `${JSON.stringify({ protocol, sources: sources() })}\n`);
+  return protocol;
+}
+
+function check() {
+  if (!existsSync(record)) return; // the program says itself that it has no pages
+  if (JSON.parse(readFileSync(record, "utf8")).sources === sources()) return;
+  console.error("note: the browser's pages in web/dist were built from other sources than lie here now: make web builds them anew");
+}
+
 async function bundle(entry, options) {
   const made = await esbuild.build({
     absWorkingDir: here, entryPoints: [entry], bundle: true, write: false, minify: true, target: "es2022",
@@ -98,6 +136,7 @@ async function bundle(entry, options) {
 }
 
 async function buildPages() {
+  const protocol = await noteBuild();
   // Go's own loader, of the Go that built the edge.
   const runtime = join(go(["env", "GOROOT"]).trim(), "lib/wasm/wasm_exec.js");
   const [worker] = await bundle("edge/src/worker.ts", { format: "iife", outfile: "worker.js", alias: { "go-wasm-exec": runtime } });
@@ -111,6 +150,7 @@ async function buildPages() {
       define: {
         WORKER_URL: JSON.stringify(`assets/${workerName}`),
         EDGE_URL: JSON.stringify(edge.edge && `assets/${edge.edge}`),
+        PROTOCOL: JSON.stringify(protocol),
         EDGE_FULL_URL: JSON.stringify(edge["edge-full"] && `assets/${edge["edge-full"]}`),
       },
     });
@@ -142,6 +182,9 @@ async function buildPackage() {
 }
 
 mkdirSync(assets, { recursive: true });
-if (what === "package") await buildPackage();
-else if (what !== "pages") buildEdge();
-if (what !== "edge" && what !== "package") await buildPages();
+if (what === "check") check();
+else if (what === "package") await buildPackage();
+else {
+  if (what !== "pages") buildEdge();
+  if (what !== "edge") await buildPages();
+}

@@ -31,14 +31,12 @@ var built embed.FS
 //go:embed missing.html
 var missing []byte
 
-// Handler serves the pages that are built into this program.
-func Handler() http.Handler {
-	dist, err := fs.Sub(built, "dist")
-	if err != nil {
-		panic(err) // the directory is embedded above
-	}
-	return handler(dist)
-}
+//go:embed stale.html
+var stale []byte
+
+// Handler serves the pages that are built into this program, which speaks protocol.
+// In place of a join page that speaks another it serves one that says so.
+func Handler(protocol string) http.Handler { return handler(embedded(), protocol) }
 
 // policy lets a page load only what comes with it, run WebAssembly, and be
 // framed by nobody. Styles of elements are set by scripts through the CSSOM,
@@ -60,10 +58,10 @@ var suffixes = []struct{ suffix, encoding string }{{".br", "br"}, {".gz", "gzip"
 // handler serves the files of dist. Each lies there plain or compressed, or both;
 // what lies in assets/ is named by its content and cached for good, everything
 // else is asked for again and answered by a 304.
-func handler(dist fs.FS) http.Handler {
+func handler(dist fs.FS, protocol string) http.Handler {
 	assets := map[string]*asset{}
 	err := fs.WalkDir(dist, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") || name == record {
 			return err
 		}
 		b, err := fs.ReadFile(dist, name)
@@ -95,13 +93,21 @@ func handler(dist fs.FS) http.Handler {
 		panic(fmt.Sprintf("web: the embedded pages: %v", err)) // they are part of the program
 	}
 	if assets["index.html"] == nil {
-		a := &asset{kind: contentType("index.html"), encoding: map[string][]byte{"": missing}}
-		if err := a.settle(); err != nil {
-			panic(err) // it is plain
-		}
+		a := plainPage(missing)
 		assets = map[string]*asset{"index.html": a, "dashboard.html": a}
+	} else if fault(dist, protocol) != "" {
+		assets["index.html"] = plainPage(stale)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(assets, w, r) })
+}
+
+// plainPage is a page of one file.
+func plainPage(html []byte) *asset {
+	a := &asset{kind: contentType("index.html"), encoding: map[string][]byte{"": html}}
+	if err := a.settle(); err != nil {
+		panic(err) // it is plain
+	}
+	return a
 }
 
 func contentType(name string) string {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/starling-fl/starling/edge"
 )
 
 func gz(t *testing.T, s string) []byte {
@@ -43,7 +45,8 @@ func TestEncodings(t *testing.T) {
 		"assets/edge-ABCD.wasm.br": {Data: []byte("brotli bytes")},
 		"assets/edge-ABCD.wasm.gz": {Data: gz(t, "\x00asm")},
 		".gitkeep":                 {},
-	})
+		"built.json":               {Data: []byte(`{"protocol":"9-ab","sources":"0"}`)},
+	}, "9-ab")
 	const wasm = "/assets/edge-ABCD.wasm"
 	for _, x := range []struct{ accept, encoding, body string }{
 		{"gzip, deflate, br, zstd", "br", "brotli bytes"},
@@ -88,7 +91,7 @@ func TestEncodings(t *testing.T) {
 	if w := ask(h, "POST", "/"); w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %d", w.Code)
 	}
-	for _, path := range []string{"/nothing", "/.gitkeep", "/assets/", "/../web.go", "/assets/edge-ABCD.wasm.br"} {
+	for _, path := range []string{"/nothing", "/.gitkeep", "/built.json", "/assets/", "/../web.go", "/assets/edge-ABCD.wasm.br"} {
 		if w := ask(h, "GET", path); w.Code != http.StatusNotFound {
 			t.Errorf("%s: %d", path, w.Code)
 		}
@@ -97,7 +100,7 @@ func TestEncodings(t *testing.T) {
 
 // TestPolicy: no page of ours loads from elsewhere or is framed.
 func TestPolicy(t *testing.T) {
-	w := ask(Handler(), "GET", "/")
+	w := ask(Handler(edge.Protocol()), "GET", "/")
 	csp := w.Header().Get("Content-Security-Policy")
 	for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "script-src 'self' 'wasm-unsafe-eval'", "connect-src 'self'"} {
 		if !strings.Contains(csp, want) {
@@ -115,9 +118,56 @@ func TestPolicy(t *testing.T) {
 // TestMissing: a program built without its pages says so, and what to do.
 func TestMissing(t *testing.T) {
 	for _, path := range []string{"/", "/dashboard"} {
-		w := ask(handler(fstest.MapFS{".gitkeep": {}}), "GET", path)
+		w := ask(handler(fstest.MapFS{".gitkeep": {}}, "9-ab"), "GET", path)
 		if w.Code != 200 || !strings.Contains(w.Body.String(), "make web") {
 			t.Errorf("%s: %d %q", path, w.Code, w.Body)
 		}
+	}
+}
+
+// TestStale: a page whose client speaks another protocol than the program is not
+// served, and the operator hears of it; its dashboard still is.
+func TestStale(t *testing.T) {
+	pages := func(built string) fstest.MapFS {
+		f := fstest.MapFS{"index.html": {Data: []byte("join here")}, "dashboard.html": {Data: []byte("figures")}}
+		if built != "" {
+			f[record] = &fstest.MapFile{Data: []byte(built)}
+		}
+		return f
+	}
+	for _, x := range []struct{ built, fault string }{
+		{`{"protocol":"9-ab"}`, ""},
+		{`{"protocol":"9-cd"}`, "speaks protocol 9-cd, this program 9-ab"},
+		{`{"protocol":"8-ab"}`, "speaks protocol 8-ab"},
+		{``, "speaks protocol unknown"}, // by an earlier build
+		{`{`, "built.json"},
+	} {
+		dist := pages(x.built)
+		got := fault(dist, "9-ab")
+		if (x.fault == "") != (got == "") || !strings.Contains(got, x.fault) {
+			t.Errorf("built as %q: fault %q, want %q", x.built, got, x.fault)
+		}
+		h := handler(dist, "9-ab")
+		page := ask(h, "GET", "/").Body.String()
+		if stale := strings.Contains(page, "make web"); stale != (x.fault != "") || stale == strings.Contains(page, "join here") {
+			t.Errorf("built as %q: the page is %q", x.built, page)
+		}
+		if w := ask(h, "GET", "/dashboard"); !strings.Contains(w.Body.String(), "figures") {
+			t.Errorf("built as %q: dashboard %q", x.built, w.Body)
+		}
+	}
+	if got := fault(fstest.MapFS{".gitkeep": {}}, "9-ab"); !strings.Contains(got, "without its pages") {
+		t.Errorf("no pages: %q", got)
+	}
+}
+
+// TestBuiltPagesAreCurrent: pages that were built before the protocol changed are
+// to be built anew; nothing else tells who changes it.
+func TestBuiltPagesAreCurrent(t *testing.T) {
+	if built, err := buildOf(embedded()); err == nil && built == "" {
+		t.Skip("no pages are built: make web")
+	}
+	if why := Fault(edge.Protocol()); why != "" {
+		t.Error(why)
 	}
 }

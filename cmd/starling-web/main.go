@@ -5,7 +5,7 @@
 //
 // It sets globalThis.starling to an object with
 //
-//	version            the protocol version, a string
+//	version            what it speaks, see edge.Protocol, a string
 //	preview(source)    a Promise; reads a labelled file, nothing leaves
 //	sample(n)          a Promise; generated invoices as JSON Lines, n in 0..999
 //	join(options, on)  a Promise; takes part until the job ends
@@ -38,7 +38,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"sync"
 	"syscall/js"
 
@@ -48,7 +47,7 @@ import (
 func main() {
 	w := &web{}
 	js.Global().Set("starling", map[string]any{
-		"version": strconv.Itoa(edge.ProtocolVersion),
+		"version": edge.Protocol(),
 		"preview": js.FuncOf(preview),
 		"sample":  js.FuncOf(sample),
 		"join":    js.FuncOf(w.join),

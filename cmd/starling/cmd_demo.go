@@ -18,7 +18,6 @@ import (
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/web"
 )
 
 type demoFlags struct {
@@ -264,7 +263,7 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	}
 	scores.choose(&cfg.Coordinator)
 	if f.open {
-		cfg.Pages = web.Handler()
+		cfg.Pages = pages(a.Stderr)
 		cfg.Listening = func(url, adminToken string) { showDashboard(a.Stderr, dashboardAddress(url, adminToken)) }
 	}
 	if f.verbose {

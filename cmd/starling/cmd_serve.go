@@ -19,7 +19,6 @@ import (
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
-	"github.com/starling-fl/starling/web"
 )
 
 type serveFlags struct {
@@ -148,7 +147,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	served := server.Config{Pages: web.Handler()}
+	served := server.Config{Pages: pages(a.Stderr)}
 	if served.Sample, served.SampleName, err = loadSample(f, job.Labels); err != nil {
 		return errors.Join(err, c.Close())
 	}

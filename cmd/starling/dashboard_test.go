@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/internal/sim"
-	"github.com/starling-fl/starling/web"
 )
 
 // TestOpenDashboard: what --open hands to the browser shows the run to who has
@@ -46,7 +45,7 @@ func TestOpenDashboard(t *testing.T) {
 	var said bytes.Buffer
 	cfg := sim.Config{Clients: data.Clients}
 	cfg.Coordinator.Job, cfg.Coordinator.Dir, cfg.Coordinator.Base = job, filepath.Join(dir, "run"), b
-	cfg.Pages = web.Handler()
+	cfg.Pages = pages(&said)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	cfg.Listening = func(url, token string) {

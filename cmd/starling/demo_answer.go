@@ -17,7 +17,6 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/wasm/compiler"
-	"github.com/starling-fl/starling/web"
 )
 
 // Sizes of the generated questions about documents.
@@ -158,7 +157,7 @@ func answerFleet(a *app, f demoFlags, j job.Job, b *model.Base, data *fleetData,
 		Clients: data.Clients, Faults: f.faults(),
 	}
 	if f.open {
-		cfg.Pages = web.Handler()
+		cfg.Pages = pages(a.Stderr)
 		cfg.Listening = func(url, adminToken string) { showDashboard(a.Stderr, dashboardAddress(url, adminToken)) }
 	}
 	if f.verbose {

@@ -16,6 +16,7 @@ export interface About {
   base_bytes: number;
   hybrid?: boolean;
   sample?: string;
+  protocol: string;
   needs_secret: boolean;
 }
 

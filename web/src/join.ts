@@ -6,6 +6,7 @@ import { byId, element, message, say, show } from "./dom.js";
 import { bound, bytes, count, given, percent, significant } from "./format.js";
 import { sampleLabels } from "./sample.js";
 import { columnsOf, guess } from "./join/file.js";
+import { outdated } from "./join/current.js";
 import { Awake, watchConditions, type Conditions } from "./join/conditions.js";
 import { paintLimits } from "./join/limits.js";
 import { alone, deviceIdentity, saved, type SavedJoin } from "./join/saved.js";
@@ -25,14 +26,29 @@ let source: Source | undefined;
 let preview: Preview | undefined;
 let part: Participation | undefined;
 let conditions: Conditions | undefined;
+let unfit = false; // another build than the coordinator's
 let hindered = false; // paused by a condition, not by its owner
 
 // ---- the job
 
-async function describe(): Promise<void> {
+async function asked(): Promise<About> {
   const response = await fetch("v1/job");
   if (!response.ok) throw new Error(`the coordinator answers ${response.status}`);
-  about = (await response.json()) as About;
+  return (await response.json()) as About;
+}
+
+/** Asks again what the coordinator is: after silence it may be a newer one. */
+async function stillCurrent(): Promise<boolean> {
+  try {
+    unfit = outdated(await asked());
+  } catch { /* it is still away */ }
+  if (unfit) ready();
+  return !unfit;
+}
+
+/** Says what the job is; whether this page can take part in it. */
+async function describe(): Promise<boolean> {
+  about = await asked();
   document.title = `${about.job} · Starling`;
   say("job", about.job);
   say("summary", `Helps to teach a model to sort texts into ${count(about.labels.length, "class", "classes")} in ${count(about.rounds, "round")}.`);
@@ -45,11 +61,16 @@ async function describe(): Promise<void> {
   show("sample", about.sample !== undefined || fits(about));
   say("download-size", `about ${bytes(about.base_bytes + 1.4e6)}`);
   byId<HTMLDetailsElement>("given-details").open = innerHeight > 900;
+  unfit = outdated(about);
   ready();
-  await refresh();
+  if (!unfit) await refresh();
+  return !unfit;
 }
 
+let silent = false; // the coordinator, at the last refresh
+
 async function refresh(): Promise<void> {
+  if (unfit) return;
   try {
     const response = await fetch("v1/status", { cache: "no-store" });
     if (!response.ok) throw new Error(`it answers ${response.status}`);
@@ -63,9 +84,12 @@ async function refresh(): Promise<void> {
     say("spent", p.private ? spent : "not private");
     const best = p.validation?.reduce((a, b) => (b.accuracy > a.accuracy ? b : a));
     say("accuracy", best ? `${percent(best.accuracy)} (round ${p.validation_round}, rank ${best.rank})` : "not measured yet");
+    if (silent && !(await stillCurrent())) return;
+    silent = false;
     say("connection", "");
   } catch (error) {
     if (part?.standing === "finished") return;
+    silent = true;
     say("connection", `No word from the coordinator: ${message(error)}. Trying again.`);
   }
 }
@@ -177,9 +201,9 @@ function template(): void {
 }
 
 function ready(): void {
-  const can = source !== undefined && about !== undefined && !(about.needs_secret && !token) && part === undefined;
+  const can = source !== undefined && about !== undefined && !unfit && !(about.needs_secret && !token) && part === undefined;
   byId<HTMLButtonElement>("join").disabled = !can;
-  say("join-hint", !about ? "Asking the coordinator…" : about.needs_secret && !token ? "This link lacks its join token."
+  say("join-hint", !about ? "Asking the coordinator…" : unfit ? "This page is too old." : about.needs_secret && !token ? "This link lacks its join token."
     : source ? "" : "Choose a file or the sample first.");
 }
 
@@ -216,7 +240,9 @@ function takePart(before?: SavedJoin): void {
         if (now !== told) {
           told = now;
           if (["finished", "failed", "stopped"].includes(p.standing)) {
-            void saved.forget();
+            // What failed because the page is too old goes on once it is loaded again.
+            if (p.standing !== "failed") void saved.forget();
+            else void stillCurrent().then((yes) => yes && saved.forget());
             ended();
           } else {
             void keep(p);
@@ -349,8 +375,7 @@ void watchConditions((id, to) => show(`${id}-row`, to), checked, steer).then((c)
 async function begin(): Promise<void> {
   for (;;) {
     try {
-      await describe();
-      return await restore();
+      return (await describe()) ? await restore() : undefined;
     } catch (error) {
       say("connection", `The coordinator does not say what the job is: ${message(error)}. Trying again.`);
       await new Promise((later) => setTimeout(later, 3000));

@@ -1,0 +1,27 @@
+// Whether this page is of one build with its coordinator. One that is older, from a
+// tab that outlived the coordinator's update, would wait for ever: it is loaded
+// again, once, and says in words what is wrong where that does not help.
+import type { About } from "../api.js";
+import { say } from "../dom.js";
+
+declare const PROTOCOL: string;
+
+const tried = "starling-reloaded";
+
+/** Reports whether the page speaks another protocol than the coordinator; then it is being loaded again, or has said so. */
+export function outdated(about: About): boolean {
+  if (about.protocol === PROTOCOL) return false;
+  let again = false;
+  try {
+    again = sessionStorage.getItem(tried) !== about.protocol;
+    sessionStorage.setItem(tried, about.protocol);
+  } catch { /* without a memory it might load itself for ever */ }
+  if (again) {
+    say("connection", "This page is older than its coordinator: it is loaded again.");
+    location.reload();
+    return true;
+  }
+  say("connection", `This page speaks protocol ${PROTOCOL || "of no client"}, its coordinator ${about.protocol}: neither reads the other. ` +
+    "Reload the page; if that does not help, whoever runs the coordinator must build its pages anew (make web, then make build).");
+  return true;
+}
