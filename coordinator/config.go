@@ -9,9 +9,17 @@ import (
 
 // Evaluator measures a released adapter on public data: never on devices'.
 type Evaluator interface {
-	// Evaluate returns the accuracy in [0, 1] at each of the ranks, in their
-	// order. Rank 0 is the head alone.
-	Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]float64, error)
+	// Evaluate returns a score for each of the ranks, in their order. Rank 0 is the
+	// head alone.
+	Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]Score, error)
+}
+
+// Score is how an adapter does on public data.
+type Score struct {
+	Accuracy float64 // in [0, 1]
+	// Loss is the mean cross-entropy of the right labels in nats, over what Accuracy
+	// is a mean over; 0 where the evaluator has none.
+	Loss float64
 }
 
 // Compile makes the training step's program for one rank and one host ("wazero"

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/starling-fl/starling/model"
@@ -66,8 +67,11 @@ func evaluate(ctx context.Context, e Evaluator, a *model.Adapter, ranks []int) (
 		return nil, fmt.Errorf("coordinator: evaluation of %d ranks gave %d figures", len(ranks), len(figures))
 	}
 	accuracy := make([]RankAccuracy, len(ranks))
-	for i, f := range figures {
-		accuracy[i] = RankAccuracy{ranks[i], f}
+	for i, s := range figures {
+		if math.IsNaN(s.Loss) || math.IsInf(s.Loss, 0) || s.Loss < 0 { // a diverged adapter's: no figure
+			s.Loss = 0
+		}
+		accuracy[i] = RankAccuracy{ranks[i], s.Accuracy, s.Loss}
 	}
 	return accuracy, nil
 }

@@ -355,13 +355,16 @@ type scores struct {
 	err   error
 }
 
-func (s *scores) Evaluate(_ context.Context, a *model.Adapter, ranks []int) ([]float64, error) {
+func (s *scores) Evaluate(_ context.Context, a *model.Adapter, ranks []int) ([]Score, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, ranks)
-	out := make([]float64, len(ranks))
+	out := make([]Score, len(ranks))
 	for i, r := range ranks {
-		out[i] = 1 - math.Abs(float64(r)-2)/10
+		out[i] = Score{1 - math.Abs(float64(r)-2)/10, float64(r) / 2}
+		if r == 3 {
+			out[i].Loss = math.NaN() // a diverged one breaks no status
+		}
 	}
 	return out, s.err
 }
@@ -376,7 +379,7 @@ func TestEvaluation(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := tb.c.Result()
-	if res.BestRank != 2 || len(res.Validation) != 3 || res.Validation[1] != (RankAccuracy{2, 1}) {
+	if res.BestRank != 2 || len(res.Validation) != 3 || res.Validation[1] != (RankAccuracy{2, 1, 1}) || res.Validation[2].Loss != 0 {
 		t.Errorf("result %+v", res)
 	}
 	// Nothing is measured twice: the last of the two rounds at the end alone.

@@ -64,19 +64,20 @@ type Traffic struct {
 	BytesDown int64 `json:"bytes_down"`
 }
 
-// Measured is the accuracy of the adapter of ValidationRound on public validation
-// data, at the ranks that were measured. Measuring runs beside the rounds and may
+// Measured is the accuracy and loss of the adapter of ValidationRound on public
+// validation data, at the ranks that were measured. Measuring runs beside the rounds and may
 // lag.
 type Measured struct {
 	Validation      []RankAccuracy `json:"validation,omitempty"`
 	ValidationRound int            `json:"validation_round,omitempty"`
 }
 
-// RankAccuracy is the accuracy of the released adapter cut to a rank, on public
-// validation data.
+// RankAccuracy is how the released adapter, cut to a rank, does on public
+// validation data. What devices lose in training is theirs: it never comes here.
 type RankAccuracy struct {
 	Rank     int     `json:"rank"`
 	Accuracy float64 `json:"accuracy"`
+	Loss     float64 `json:"loss,omitempty"` // validation loss, see Score; 0: none
 }
 
 // RoundRecord is an attempt that is over.

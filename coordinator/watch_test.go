@@ -96,11 +96,11 @@ func TestHistoryOutlivesTheProcess(t *testing.T) {
 	}
 	again := setTable(t, cfg, 0, nil)
 	again.server.Close()
-	again.c.measured(2, []RankAccuracy{{3, 0.5}})
+	again.c.measured(2, []RankAccuracy{{3, 0.5, 1.5}})
 	if err := again.c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	before[1].Accuracy = []RankAccuracy{{3, 0.5}}
+	before[1].Accuracy = []RankAccuracy{{3, 0.5, 1.5}}
 	third := setTable(t, cfg, 0, nil)
 	third.server.Close()
 	if after := third.c.Rounds(); !reflect.DeepEqual(after, before) {

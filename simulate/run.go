@@ -257,7 +257,7 @@ func (r *Run) measure(ctx context.Context, ranks []int) ([]RankAccuracy, error) 
 	}
 	out := make([]RankAccuracy, len(ranks))
 	for i, f := range figures {
-		out[i] = RankAccuracy{Rank: ranks[i], Accuracy: f}
+		out[i] = RankAccuracy{Rank: ranks[i], Accuracy: f.Accuracy}
 	}
 	return out, nil
 }

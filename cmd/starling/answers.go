@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
@@ -125,15 +126,15 @@ func (a *answerer) sample(n int) *answerer {
 	return s
 }
 
-// Evaluate returns the exact match at each rank; it is the coordinator's Evaluator.
-func (a *answerer) Evaluate(ctx context.Context, adapter *model.Adapter, ranks []int) ([]float64, error) {
-	out := make([]float64, len(ranks))
+// Evaluate returns the exact match at each rank, and no loss; it is the coordinator's Evaluator.
+func (a *answerer) Evaluate(ctx context.Context, adapter *model.Adapter, ranks []int) ([]coordinator.Score, error) {
+	out := make([]coordinator.Score, len(ranks))
 	for i, b := range ranks {
 		s, err := a.score(ctx, adapter, b)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = s.ExactMatch
+		out[i].Accuracy = s.ExactMatch
 	}
 	return out, nil
 }

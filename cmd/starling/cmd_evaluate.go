@@ -125,7 +125,7 @@ func (r *evaluateReport) measure(ctx context.Context, with engine, ck *model.Che
 		var predicted []int
 		slice := ck.Adapter.Slice(rank)
 		for at := 0; at < len(e.examples); at += predictChunk {
-			part, err := e.predict(ctx, slice, rank, at, min(at+predictChunk, len(e.examples)))
+			part, _, err := e.predict(ctx, slice, rank, at, min(at+predictChunk, len(e.examples)))
 			if err != nil {
 				return err
 			}

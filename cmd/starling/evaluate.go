@@ -135,16 +135,16 @@ func (e *evaluator) liveNote() string {
 	return fmt.Sprintf("accuracy: on %d of the %d validation texts while rounds run, on all of them at the end", liveTexts, len(e.examples))
 }
 
-// Evaluate returns the accuracy at each rank; it is the coordinator's
+// Evaluate returns the accuracy and the loss at each rank; it is the coordinator's
 // Evaluator.
-func (e *evaluator) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]float64, error) {
-	out := make([]float64, len(ranks))
+func (e *evaluator) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]coordinator.Score, error) {
+	out := make([]coordinator.Score, len(ranks))
 	for i, b := range ranks {
 		s, err := e.score(ctx, a, b)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = s.Accuracy
+		out[i] = coordinator.Score{Accuracy: s.Accuracy, Loss: s.Loss}
 	}
 	return out, nil
 }
@@ -157,14 +157,19 @@ type score struct {
 	MacroF1 float64 `json:"macro_f1"`
 	// TokenF1 is of words whose label is not O; only where words have labels.
 	TokenF1 *float64 `json:"token_f1,omitempty"`
+	// Loss is the mean cross-entropy of the right labels, in nats; it is not in the
+	// reports, where a diverged one could not be written.
+	Loss float64 `json:"-"`
 }
 
 func (e *evaluator) score(ctx context.Context, a *model.Adapter, rank int) (score, error) {
-	predicted, err := e.predict(ctx, a.Slice(rank), rank, 0, len(e.examples))
+	predicted, loss, err := e.predict(ctx, a.Slice(rank), rank, 0, len(e.examples))
 	if err != nil {
 		return score{}, err
 	}
-	return e.scored(predicted), nil
+	s := e.scored(predicted)
+	s.Loss = loss / float64(max(len(predicted), 1))
+	return s, nil
 }
 
 // tagged says whether each word has a label, where else each example has one.
@@ -197,25 +202,31 @@ func (e *evaluator) encode(from, to int) (task.Batch, error) {
 	return task.EncodeAll(e.task, e.examples[from:to])
 }
 
-// predict is the best class of each of the examples from..to-1, or of each of their words.
-func (e *evaluator) predict(ctx context.Context, slice []float32, rank, from, to int) ([]int, error) {
+// predict is the best class of each of the examples from..to-1, or of each of their
+// words, and the sum of the cross-entropies of the right ones.
+func (e *evaluator) predict(ctx context.Context, slice []float32, rank, from, to int) (best []int, loss float64, err error) {
 	rows, err := e.encode(from, to)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	outputs, err := e.predictor.Outputs(ctx, slice, rank, rows, to-from)
 	if err != nil {
-		return nil, fmt.Errorf("evaluate at rank %d: %w", rank, err)
+		return nil, 0, fmt.Errorf("evaluate at rank %d: %w", rank, err)
 	}
-	var best []int
 	for i, o := range outputs {
+		ex := e.examples[from+i]
 		if !e.tagged() {
 			best = append(best, nn.Best(o))
+			loss += nn.CrossEntropy(o, ex.Label)
 			continue
 		}
-		best = append(best, bestOfWords(rows, i, o, e.classes)...)
+		for word, at := range task.Firsts(rows, i) {
+			scores := o[at*e.classes : (at+1)*e.classes]
+			best = append(best, nn.Best(scores))
+			loss += nn.CrossEntropy(scores, ex.Tags[word])
+		}
 	}
-	return best, nil
+	return best, loss, nil
 }
 
 // bestOfWords is the best class of each word of a row, of the scores of its tokens.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 )
 
@@ -81,5 +83,36 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 	var cfg coordinator.Config
 	if (scores{test: &evaluator{}}).choose(&cfg); cfg.Evaluator != nil || cfg.Live != nil {
 		t.Error("without a validation split something measures the rounds")
+	}
+}
+
+// An evaluator's loss is the mean cross-entropy of the right labels: of an adapter
+// that says nothing yet the logarithm of how many there are.
+func TestValidationLoss(t *testing.T) {
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := job.Default()
+	j.Name, j.Labels = "loss", []string{"a", "b", "c"}
+	j = j.ForBase(b.Config)
+	layout, err := jobLayout(j, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := &dataset.Set{Labels: j.Labels, Examples: []dataset.Example{{Text: "one", Label: 0}, {Text: "two", Label: 1}, {Text: "six", Label: 0}}}
+	s, err := newScores(b, layout, j.Adapter.Sequence, set, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	adapter := model.NewAdapter(layout, 1)
+	measured, err := s.validation.Evaluate(t.Context(), adapter, []int{0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank, m := range measured {
+		if math.Abs(m.Loss-math.Log(3)) > 1e-6 {
+			t.Errorf("rank %d: the loss of a fresh adapter is %v, want ln 3", rank, m.Loss)
+		}
 	}
 }

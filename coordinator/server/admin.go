@@ -153,27 +153,39 @@ func attach(w http.ResponseWriter, kind, name string) {
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 }
 
+// roundColumns head the rounds' table; roundLine fills them.
+var roundColumns = []string{"round", "attempt", "rank", "cohort", "dropped", "released", "reason", "seconds", "clip_norm",
+	"accuracy", "accuracy_rank", "loss", "epsilon_delivered", "epsilon_simulated", "delta", "bytes_up", "bytes_down"}
+
+// roundLine is a round as a line of the table; what is not known is empty.
+func roundLine(r coordinator.RoundRecord) []string {
+	float := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	var accuracy, rank, loss, delivered, simulated, delta string
+	if len(r.Accuracy) > 0 {
+		first := r.Accuracy[0]
+		accuracy, rank = float(first.Accuracy), strconv.Itoa(first.Rank)
+		if first.Loss > 0 {
+			loss = float(first.Loss)
+		}
+	}
+	if r.Delivered != nil {
+		delivered, delta = float(r.Delivered.Epsilon), float(r.Delivered.Delta)
+	}
+	if r.Simulated != nil {
+		simulated = float(r.Simulated.Epsilon)
+	}
+	return []string{strconv.Itoa(r.Round), strconv.FormatUint(r.Attempt, 10), strconv.Itoa(r.Rank), strconv.Itoa(r.Cohort),
+		strconv.Itoa(r.Dropped), strconv.FormatBool(r.Released), r.Reason, float(r.Seconds), float(r.ClipNorm),
+		accuracy, rank, loss, delivered, simulated, delta, strconv.FormatInt(r.BytesUp, 10), strconv.FormatInt(r.BytesDown, 10)}
+}
+
 // serveRounds is the rounds that are over, one a line.
 func (s *Server) serveRounds(w http.ResponseWriter, _ *http.Request) {
 	attach(w, "text/csv; charset=utf-8", "rounds.csv")
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"round", "attempt", "rank", "cohort", "dropped", "released", "reason", "seconds", "clip_norm",
-		"accuracy", "accuracy_rank", "epsilon_delivered", "epsilon_simulated", "delta", "bytes_up", "bytes_down"})
-	float := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	_ = out.Write(roundColumns)
 	for _, r := range s.c.Rounds() {
-		line := []string{strconv.Itoa(r.Round), strconv.FormatUint(r.Attempt, 10), strconv.Itoa(r.Rank), strconv.Itoa(r.Cohort),
-			strconv.Itoa(r.Dropped), strconv.FormatBool(r.Released), r.Reason, float(r.Seconds), float(r.ClipNorm), "", "", "", "", "",
-			strconv.FormatInt(r.BytesUp, 10), strconv.FormatInt(r.BytesDown, 10)}
-		if len(r.Accuracy) > 0 {
-			line[9], line[10] = float(r.Accuracy[0].Accuracy), strconv.Itoa(r.Accuracy[0].Rank)
-		}
-		if r.Delivered != nil {
-			line[11], line[13] = float(r.Delivered.Epsilon), float(r.Delivered.Delta)
-		}
-		if r.Simulated != nil {
-			line[12] = float(r.Simulated.Epsilon)
-		}
-		_ = out.Write(line) // its error is Flush's
+		_ = out.Write(roundLine(r)) // its error is Flush's
 	}
 	out.Flush() // the reader is gone: nobody to tell
 }

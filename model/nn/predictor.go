@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -294,4 +295,15 @@ func Best(scores []float32) int {
 		}
 	}
 	return best
+}
+
+// CrossEntropy is the loss of scores whose right class is given, in nats: the
+// negative logarithm of its softmax. It is 0 or more, and NaN where a score is.
+func CrossEntropy(scores []float32, class int) float64 {
+	most := float64(scores[Best(scores)])
+	sum := 0.0
+	for _, x := range scores {
+		sum += math.Exp(float64(x) - most)
+	}
+	return math.Log(sum) + (most - float64(scores[class]))
 }

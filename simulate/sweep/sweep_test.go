@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/model"
@@ -120,10 +121,10 @@ func FuzzParse(f *testing.F) {
 // labelOf scores an adapter by its bytes: it needs no model.
 type labelOf struct{ n int }
 
-func (e labelOf) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]float64, error) {
-	out := make([]float64, len(ranks))
+func (e labelOf) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]coordinator.Score, error) {
+	out := make([]coordinator.Score, len(ranks))
 	for i, r := range ranks {
-		out[i], _, _ = e.Score(ctx, a, r)
+		out[i].Accuracy, _, _ = e.Score(ctx, a, r)
 	}
 	return out, nil
 }

@@ -63,6 +63,7 @@ export interface Status {
 export interface RankAccuracy {
   rank: number;
   accuracy: number;
+  loss?: number;
 }
 
 export interface PublicStatus {

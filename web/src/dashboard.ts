@@ -14,6 +14,7 @@ import { bound, bytes, count, duration, meaning, percent, significant } from "./
 const tokenKey = "starling-admin";
 const cohort = new CohortMap();
 const accuracyChart = new RoundChart("accuracy-chart", "Accuracy by rank over rounds", percent);
+const lossChart = new RoundChart("loss-chart", "Validation loss by rank over rounds", (v) => v.toFixed(2));
 const privacyChart = new RoundChart("privacy-chart", "Epsilon spent over rounds", significant);
 const trafficChart = new RoundChart("traffic-chart", "Bytes for each device over rounds", bytes);
 const timeChart = new RoundChart("time-chart", "Seconds a round", (v) => v < 10 ? `${v.toFixed(1)} s` : duration(v));
@@ -119,6 +120,8 @@ function privacy(p: Status): void {
 /** The rounds that are over, by attempt; the stream tells what is new or has changed. */
 const records = new Map<number, RoundRecord>();
 
+const rankName = (rank: number) => rank ? `Rank ${rank}` : "Head alone";
+
 function paintRounds(): void {
   const all = [...records.values()].sort((a, b) => a.attempt - b.attempt);
   if (progress?.state !== "finished") fleet.stale(); // strikes come with rounds
@@ -134,8 +137,12 @@ function paintRounds(): void {
   const ranks = [...new Set(made.flatMap((r) => r.accuracy?.map((a) => a.rank) ?? []))].sort((a, b) => a - b);
   show("accuracy-empty", ranks.length === 0);
   soon("accuracy", () => accuracyChart.show(x, ranks.map((rank) => ({
-    label: rank ? `Rank ${rank}` : "Head alone",
+    label: rankName(rank),
     values: made.map((r) => r.accuracy?.find((a) => a.rank === rank)?.accuracy ?? null),
+  }))));
+  show("loss", made.some((r) => r.accuracy?.some((a) => a.loss)));
+  soon("loss", () => lossChart.show(made.some((r) => r.accuracy?.some((a) => a.loss)) ? x : [], ranks.map((rank) => ({
+    label: rankName(rank), values: made.map((r) => r.accuracy?.find((a) => a.rank === rank)?.loss ?? null),
   }))));
   const which: "simulated" | "delivered" = made.some((r) => r.simulated) ? "simulated" : "delivered";
   const budget = about?.[which]?.epsilon;

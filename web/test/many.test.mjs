@@ -26,7 +26,7 @@ async function played(t) {
   const guarantee = (epsilon) => ({ epsilon, epsilon_lower: 0, delta: 1e-6, adjacency: "add/remove", accountant: "tight", sampling: "poisson", rounds: 1, rdp_epsilon: epsilon, rdp_order: 8 });
   const history = Array.from({ length: rounds }, (_, i) => ({
     round: i + 1, attempt: i + 1, rank: 1 + i % 8, clip_norm: 1, cohort: devices, dropped: i % 30, answered: 0, released: true, seconds: 20 + i % 7,
-    accuracy: [1, 2, 4, 8].map((rank) => ({ rank, accuracy: 1 - Math.exp(-(i + 100 * rank) / 1500) })), delivered: guarantee(i / 1000), bytes_up: 9e6 + 1e3 * i, bytes_down: 5e6,
+    accuracy: [1, 2, 4, 8].map((rank) => ({ rank, accuracy: 1 - Math.exp(-(i + 100 * rank) / 1500), loss: 0.1 + 2 * Math.exp(-(i + 100 * rank) / 1500) })), delivered: guarantee(i / 1000), bytes_up: 9e6 + 1e3 * i, bytes_down: 5e6,
   }));
   let step = 0;
   const overview = () => {

@@ -1,0 +1,37 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dp"
+)
+
+// TestRoundLine: every figure of a round stands under its name in the table.
+func TestRoundLine(t *testing.T) {
+	r := coordinator.RoundRecord{
+		RoundID:    coordinator.RoundID{Round: 3, Attempt: 4, Rank: 2, ClipNorm: 1.5},
+		Turnout:    coordinator.Turnout{Cohort: 9, Dropped: 1},
+		Released:   true,
+		Seconds:    2.5,
+		Accuracy:   []coordinator.RankAccuracy{{Rank: 2, Accuracy: 0.75, Loss: 0.5}},
+		Guarantees: dp.Guarantees{Delivered: &dp.Guarantee{Epsilon: 6, Delta: 1e-6}, Simulated: &dp.Guarantee{Epsilon: 2, Delta: 1e-6}},
+		Traffic:    coordinator.Traffic{BytesUp: 100, BytesDown: 200},
+	}
+	want := map[string]string{"round": "3", "attempt": "4", "rank": "2", "cohort": "9", "dropped": "1", "released": "true", "reason": "",
+		"seconds": "2.5", "clip_norm": "1.5", "accuracy": "0.75", "accuracy_rank": "2", "loss": "0.5", "epsilon_delivered": "6",
+		"epsilon_simulated": "2", "delta": "1e-06", "bytes_up": "100", "bytes_down": "200"}
+	line := roundLine(r)
+	if len(line) != len(roundColumns) || len(want) != len(roundColumns) {
+		t.Fatalf("%d figures, %d names, %d expected", len(line), len(roundColumns), len(want))
+	}
+	for i, name := range roundColumns {
+		if line[i] != want[name] {
+			t.Errorf("%s is %q, want %q", name, line[i], want[name])
+		}
+	}
+	r.Accuracy[0].Loss = 0 // as of an evaluator that has none
+	if line := roundLine(r); line[11] != "" {
+		t.Errorf("no loss is %q", line[11])
+	}
+}
