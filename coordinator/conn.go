@@ -7,14 +7,15 @@ import (
 
 // Conn carries a device's frames, over whatever they travel: package server's are
 // WebSockets. One goroutine reads while another writes and pings; CloseNow is
-// called from any.
+// called from any, and ends what waits.
 type Conn interface {
 	// Read returns the next frame, of at most 1 MiB: a longer one ends the
-	// connection, and one that is not binary is ErrNotBinary.
-	Read(ctx context.Context) ([]byte, error)
-	// Write returns when the frame is on its way. A ctx that ends before ends the
-	// connection.
-	Write(ctx context.Context, frame []byte) error
+	// connection, and one that is not binary is ErrNotBinary. The frame's bytes hold
+	// until the next Read.
+	Read() ([]byte, error)
+	// Write returns when the frame is on its way, or, about half a minute after the
+	// peer took nothing more, with an error.
+	Write(frame []byte) error
 	// Ping returns when the peer has answered; it is read by who calls Read.
 	Ping(ctx context.Context) error
 	// Close says goodbye, as to someone who was refused or not; CloseNow does not.

@@ -17,7 +17,6 @@ import (
 // Bounds of one session.
 const (
 	handshakeTimeout = 15 * time.Second
-	writeTimeout     = 30 * time.Second // for one frame
 	pingEvery        = 20 * time.Second
 	pingTimeout      = 60 * time.Second // long enough for a full chunk on a slow line
 	queueFrames      = 64               // frames waiting for a slow reader before it is cut off
@@ -100,6 +99,7 @@ func refuse(code uint16, retry time.Duration, format string, args ...any) error 
 func (c *Coordinator) session(conn Conn) {
 	ctx, cancel := context.WithCancelCause(c.life)
 	defer cancel(nil)
+	defer closeWith(ctx, conn)()
 	s := &session{out: make(chan []byte, queueFrames), cancel: cancel, peer: conn.Peer()}
 	// The engine may have taken the session in even where the handshake failed
 	// after that: it always hears of the end.
@@ -109,9 +109,7 @@ func (c *Coordinator) session(conn Conn) {
 		c.log.Info("session refused", "remote", s.peer.Address, "reason", err)
 		var told *refusal
 		if errors.As(err, &told) {
-			wctx, stop := context.WithTimeout(ctx, writeTimeout)
-			defer stop()
-			if conn.Write(wctx, frame(told.msg)) == nil {
+			if conn.Write(frame(told.msg)) == nil {
 				conn.Close(true)
 			}
 		}
@@ -132,12 +130,37 @@ func (c *Coordinator) session(conn Conn) {
 	c.log.Debug("session over", "device", short(s.id), "reason", context.Cause(ctx))
 }
 
-// handshake proves versions, the enrolment secret and the identity, enrols the
-// device, and hands the session to the engine.
+// closeWith has the end of ctx end what waits for the peer, until the returned
+// function is called.
+func closeWith(ctx context.Context, conn Conn) (stop func()) {
+	closed := make(chan struct{})
+	off := context.AfterFunc(ctx, func() {
+		defer close(closed)
+		conn.CloseNow()
+	})
+	return func() {
+		if !off() {
+			<-closed
+		}
+	}
+}
+
+// handshake bounds what the device takes to say who it is.
 func (c *Coordinator) handshake(ctx context.Context, conn Conn, s *session) error {
 	ctx, stop := context.WithTimeout(ctx, handshakeTimeout)
 	defer stop()
-	m, err := c.next(ctx, conn, s)
+	defer closeWith(ctx, conn)() // before stop
+	err := c.greet(ctx, conn, s)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// greet proves versions, the enrolment secret and the identity, enrols the
+// device, and hands the session to the engine.
+func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
+	m, err := c.next(conn, s)
 	if err != nil {
 		return err
 	}
@@ -151,10 +174,10 @@ func (c *Coordinator) handshake(ctx context.Context, conn Conn, s *session) erro
 	s.browser = strings.HasSuffix(hello.Agent, " v8")
 	welcome := &wire.Welcome{Version: wire.Version, Task: c.task, TLS: s.peer.Export != nil}
 	rand.Read(welcome.Challenge[:]) // ends the program where the system has no randomness
-	if err := conn.Write(ctx, frame(welcome)); err != nil {
+	if err := conn.Write(frame(welcome)); err != nil {
 		return err
 	}
-	if m, err = c.next(ctx, conn, s); err != nil {
+	if m, err = c.next(conn, s); err != nil {
 		return err
 	}
 	enrol, ok := m.(*wire.Enrol)
@@ -240,19 +263,19 @@ func (c *Coordinator) lateJoin(ctx context.Context, conn Conn, enrolled *wire.En
 	last := c.lastWord
 	if _, finished := last.(*wire.Finished); finished {
 		enrolled.Session = sessionToken()
-		if err := conn.Write(ctx, frame(enrolled)); err != nil {
+		if err := conn.Write(frame(enrolled)); err != nil {
 			return err
 		}
 	}
-	if err := conn.Write(ctx, frame(last)); err != nil {
+	if err := conn.Write(frame(last)); err != nil {
 		return err
 	}
 	conn.Close(false)
 	return errClosing
 }
 
-func (c *Coordinator) next(ctx context.Context, conn Conn, s *session) (wire.Message, error) {
-	b, err := conn.Read(ctx)
+func (c *Coordinator) next(conn Conn, s *session) (wire.Message, error) {
+	b, err := conn.Read()
 	if errors.Is(err, ErrNotBinary) {
 		return nil, refuse(wire.CodeProtocol, 0, "%v", err)
 	}
@@ -273,7 +296,7 @@ func (c *Coordinator) next(ctx context.Context, conn Conn, s *session) (wire.Mes
 // read hands every message to the engine until the connection ends.
 func (c *Coordinator) read(ctx context.Context, conn Conn, s *session) error {
 	for {
-		m, err := c.next(ctx, conn, s)
+		m, err := c.next(conn, s)
 		if err != nil {
 			var told *refusal
 			if errors.As(err, &told) {
@@ -317,10 +340,7 @@ func (c *Coordinator) write(ctx context.Context, conn Conn, s *session) {
 				s.cancel(errClosing)
 				return
 			}
-			wctx, stop := context.WithTimeout(ctx, writeTimeout)
-			err := conn.Write(wctx, b)
-			stop()
-			if err != nil {
+			if err := conn.Write(b); err != nil {
 				s.cancel(fmt.Errorf("write: %w", err))
 				return
 			}
@@ -339,7 +359,6 @@ func (c *Coordinator) write(ctx context.Context, conn Conn, s *session) {
 				return
 			}
 		case <-ctx.Done():
-			conn.CloseNow()
 			return
 		}
 	}

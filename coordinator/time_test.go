@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/starling-fl/starling/coordinator/internal/socket"
 	"github.com/starling-fl/starling/internal/pipes"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
@@ -193,7 +194,7 @@ func TestSlowReader(t *testing.T) {
 		if got := tb.c.Result(); got.Rounds != 1 || got.Dropped != 1 {
 			t.Errorf("result %+v", got)
 		}
-		time.Sleep(writeTimeout + 10*time.Second)
+		time.Sleep(socket.MostWrite + 10*time.Second)
 		synctest.Wait()
 		if _, err := tb.players[0].receive(ctx); err == nil {
 			t.Error("the connection of the device that does not read lives on")

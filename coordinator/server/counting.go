@@ -51,6 +51,7 @@ type countingConn struct {
 	up, down atomic.Int64 // since the last begin, and the last settle
 	request  atomic.Int64 // what of up the present request is
 	once     atomic.Bool  // the present request is for what a device fetches once
+	upgraded atomic.Bool  // it is a device's session, which bounds its writes itself
 	leave    func()       // counts the connection out
 	left     sync.Once
 }
@@ -104,7 +105,9 @@ func (c *countingConn) Read(p []byte) (int, error) {
 // Write gives the peer writeTimeout to take p: one that has stopped reading holds
 // its connection no longer.
 func (c *countingConn) Write(p []byte) (int, error) {
-	_ = c.Conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // a closed connection's Write says so
+	if !c.upgraded.Load() {
+		_ = c.Conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // a closed connection's Write says so
+	}
 	n, err := c.Conn.Write(p)
 	if m := c.l.meter.Load(); m != nil {
 		m.Down(n)

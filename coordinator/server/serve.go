@@ -51,8 +51,13 @@ func (s *Server) serve(ctx context.Context, e *Endpoint, handler http.Handler, c
 			return ctx
 		},
 		ConnState: func(conn net.Conn, state http.ConnState) {
-			if state == http.StateIdle || state == http.StateClosed {
+			switch state {
+			case http.StateIdle, http.StateClosed:
 				counting(conn).settle()
+			case http.StateHijacked:
+				if c := counting(conn); c != nil {
+					c.upgraded.Store(true)
+				}
 			}
 		},
 	}

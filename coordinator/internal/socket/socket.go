@@ -1,10 +1,17 @@
 // Package socket makes a WebSocket a connection of the coordinator's. It is apart
 // from package server so that the engine's own tests can use it.
+//
+// Ten thousand devices send and get a dozen messages a round each, so a message
+// costs no timer, no context and no goroutine: the library beneath makes all three
+// for a context that can end, and is therefore given one that cannot. Writes are
+// bounded by a deadline of the connection's, reads by nothing but CloseNow.
 package socket
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/coder/websocket"
@@ -16,32 +23,59 @@ import (
 // message.
 type Socket struct {
 	conn *websocket.Conn
-	text error // what a text message is
+	out  *outbox
+	in   *[]byte // of the last frame read
+	text error   // what a text message is
 }
 
 // Accept upgrades a request, and answers it where it cannot. text is what Read
 // returns for a message that is not binary.
 func Accept(w http.ResponseWriter, r *http.Request, text error) (*Socket, error) {
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
+	s := &Socket{text: text}
+	var err error
+	s.conn, err = websocket.Accept(upgrade{w, s}, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		return nil, fmt.Errorf("websocket: %w", err)
 	}
-	conn.SetReadLimit(wire.MaxFrame)
-	return &Socket{conn, text}, nil
+	s.conn.SetReadLimit(wire.MaxFrame)
+	return s, nil
 }
 
-// Read returns the next frame.
-func (s *Socket) Read(ctx context.Context) ([]byte, error) {
-	kind, b, err := s.conn.Read(ctx)
-	if err == nil && kind != websocket.MessageBinary {
+// forever is the context of reads and writes that something else bounds.
+var forever = context.Background()
+
+// Read returns the next frame, whose bytes hold until the next Read. Only the
+// connection's end ends it before there is one.
+func (s *Socket) Read() ([]byte, error) {
+	if s.in != nil { // who waits for a frame holds no memory for it
+		release(s.in)
+		s.in = nil
+	}
+	kind, r, err := s.conn.Reader(forever)
+	if err != nil {
+		return nil, fmt.Errorf("websocket: %w", err)
+	}
+	if kind != websocket.MessageBinary {
 		return nil, s.text
 	}
-	return b, err
+	if s.in, err = readAll(r); err != nil {
+		return nil, fmt.Errorf("websocket: %w", err)
+	}
+	return *s.in, nil
 }
 
-// Write sends a frame.
-func (s *Socket) Write(ctx context.Context, frame []byte) error {
-	return s.conn.Write(ctx, websocket.MessageBinary, frame)
+// Write sends a frame, in one write of the connection below where it is not large,
+// within MostWrite or the connection is of no more use.
+func (s *Socket) Write(frame []byte) error {
+	s.out.hold()
+	err := s.conn.Write(forever, websocket.MessageBinary, frame)
+	if sent := s.out.flush(); err == nil {
+		err = sent
+	}
+	if err != nil {
+		return fmt.Errorf("websocket: %w", err)
+	}
+	return nil
 }
 
 // Ping waits for the peer's answer.
@@ -63,3 +97,26 @@ func (s *Socket) Close(refused bool) {
 
 // CloseNow ends it without.
 func (s *Socket) CloseNow() { s.conn.CloseNow() }
+
+// readAll reads a message into a pooled buffer. Whoever dribbles one holds at most
+// four times what it has sent, or the smallest buffer.
+func readAll(r io.Reader) (*[]byte, error) {
+	b := buffer(0)
+	for {
+		n, err := r.Read((*b)[len(*b):cap(*b)])
+		*b = (*b)[:len(*b)+n]
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		if err != nil {
+			release(b)
+			return nil, err
+		}
+		if len(*b) == cap(*b) {
+			larger := buffer(cap(*b) + 1)
+			*larger = append(*larger, *b...)
+			release(b)
+			b = larger
+		}
+	}
+}
