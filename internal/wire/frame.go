@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 )
@@ -38,7 +40,7 @@ type Message interface {
 }
 
 var (
-	encMode = must(cbor.CoreDetEncOptions().EncMode())
+	encMode = must(cbor.CoreDetEncOptions().UserBufferEncMode())
 	decMode = must(cbor.DecOptions{
 		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
 		MaxNestedLevels:   maxNested,
@@ -70,14 +72,16 @@ func Append(dst []byte, m Message) ([]byte, error) {
 	if err := m.validate(); err != nil {
 		return dst, err
 	}
-	body, err := encMode.Marshal(m)
-	if err != nil {
+	body := scratch.Get().(*bytes.Buffer)
+	defer forget(body)
+	if err := encMode.MarshalToBuffer(m, body); err != nil {
 		return dst, fmt.Errorf("wire: %s: %w", k, err)
 	}
-	if n := 1 + len(body); n > flow[k].max {
+	n := 1 + body.Len()
+	if n > flow[k].max {
 		return dst, &LimitError{Field: k.String(), Have: uint64(n), Most: uint64(flow[k].max)}
 	}
-	return append(append(dst, byte(k)), body...), nil
+	return append(append(slices.Grow(dst, n), byte(k)), body.Bytes()...), nil
 }
 
 // Decode reads one frame that came from the given side. Byte strings in the
@@ -116,14 +120,26 @@ func decodeBody(body []byte, v any) error {
 	if err := decMode.Unmarshal(body, v); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	again, err := encMode.Marshal(v)
-	if err != nil {
+	again := scratch.Get().(*bytes.Buffer)
+	defer forget(again)
+	if err := encMode.MarshalToBuffer(v, again); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	if !bytes.Equal(again, body) {
+	if !bytes.Equal(again.Bytes(), body) {
 		return ErrCanonical
 	}
 	return nil
+}
+
+// scratch is what messages are encoded into, to be compared or copied: none is much
+// longer than MaxFrame.
+var scratch = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// forget gives scratch back without what it held: a token is a secret.
+func forget(b *bytes.Buffer) {
+	clear(b.Bytes())
+	b.Reset()
+	scratch.Put(b)
 }
 
 // within is a LimitError unless least <= have <= most.

@@ -79,7 +79,7 @@ func NewAssembly(round, total uint64) (*Assembly, error) {
 	return &Assembly{round: round, total: total}, nil
 }
 
-// Add takes the next chunk. A chunk that was seen before must be the same and
+// Add takes the next chunk, whose data is the Assembly's from then on. A chunk that was seen before must be the same and
 // changes nothing; a gap is an error.
 func (a *Assembly) Add(u *Update) error {
 	switch have := uint64(len(a.bytes)); {
@@ -95,6 +95,10 @@ func (a *Assembly) Add(u *Update) error {
 		overlap := min(have-u.Offset, uint64(len(u.Data)))
 		if string(a.bytes[u.Offset:u.Offset+overlap]) != string(u.Data[:overlap]) {
 			return ErrOverlap
+		}
+		if a.bytes == nil && uint64(len(u.Data)) == a.total {
+			a.bytes = u.Data // all of it at once, as most are
+			return nil
 		}
 		if a.bytes == nil {
 			a.bytes = make([]byte, 0, min(a.total, 4*MaxChunk))
