@@ -1,6 +1,9 @@
 package secagg
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Kinds of message: the first element of each. docs/PROTOCOL.md has the CDDL.
 const (
@@ -136,6 +139,9 @@ func begin(data []byte, n int, kind uint64, bind *Hash) *reader {
 	return r
 }
 
+// headRoom is more than what a message has besides its contents.
+const headRoom = 64
+
 func appendBegin(b []byte, n int, kind uint64, bind *Hash) []byte {
 	return appendBytes(appendUint(appendArray(b, n), kind), bind[:])
 }
@@ -166,6 +172,9 @@ func (m *Advertise) UnmarshalBinary(data []byte) error {
 
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Roster) AppendBinary(b []byte) ([]byte, error) {
+	if n := len(m.Entries); n > 0 {
+		b = slices.Grow(b, headRoom+n*(256+len(m.Entries[0].Keys.Seal)))
+	}
 	b = appendBegin(b, 4, kindRoster, &m.Plan)
 	b = appendUint(b, uint64(m.Shard))
 	b = appendArray(b, len(m.Entries))
@@ -202,7 +211,7 @@ func (m *Roster) UnmarshalBinary(data []byte) error {
 
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Shares) AppendBinary(b []byte) ([]byte, error) {
-	b = appendBegin(b, 4, kindShares, &m.Roster)
+	b = appendBegin(slices.Grow(b, len(m.Commit)+len(m.Sealed)+headRoom), 4, kindShares, &m.Roster)
 	b = appendBytes(b, m.Commit)
 	return appendBytes(b, m.Sealed), nil
 }
@@ -222,7 +231,7 @@ func (m *Shares) UnmarshalBinary(data []byte) error {
 
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Delivery) AppendBinary(b []byte) ([]byte, error) {
-	b = appendBegin(b, 4, kindDelivery, &m.Roster)
+	b = appendBegin(slices.Grow(b, len(m.U2)+len(m.Sealed)+headRoom), 4, kindDelivery, &m.Roster)
 	b = appendBytes(b, m.U2)
 	return appendBytes(b, m.Sealed), nil
 }
@@ -242,7 +251,7 @@ func (m *Delivery) UnmarshalBinary(data []byte) error {
 
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Masked) AppendBinary(b []byte) ([]byte, error) {
-	b = appendBegin(b, 3, kindMasked, &m.roster)
+	b = appendBegin(slices.Grow(b, len(m.packed)+headRoom), 3, kindMasked, &m.roster)
 	return appendBytes(b, m.packed), nil
 }
 
@@ -299,7 +308,7 @@ func (m *Confirmation) UnmarshalBinary(data []byte) error {
 
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Confirmations) AppendBinary(b []byte) ([]byte, error) {
-	b = appendBegin(b, 4, kindConfirmations, &m.Roster)
+	b = appendBegin(slices.Grow(b, len(m.U4)+len(m.Signs)+headRoom), 4, kindConfirmations, &m.Roster)
 	b = appendBytes(b, m.U4)
 	return appendBytes(b, m.Signs), nil
 }
@@ -319,7 +328,7 @@ func (m *Confirmations) UnmarshalBinary(data []byte) error {
 
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Reveal) AppendBinary(b []byte) ([]byte, error) {
-	b = appendBegin(b, 4, kindReveal, &m.Roster)
+	b = appendBegin(slices.Grow(b, len(m.Held)+len(m.Shares)+headRoom), 4, kindReveal, &m.Roster)
 	b = appendBytes(b, m.Held)
 	return appendBytes(b, m.Shares), nil
 }
