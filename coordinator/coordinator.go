@@ -54,6 +54,7 @@ type Coordinator struct {
 
 	watch      *watch // what a dashboard shows
 	maxPending uint64
+	settleFrom int // devices in a round from which signatures are checked in batches
 	events     chan event
 	done       chan struct{} // closed when the engine takes no more events
 	lastWord   wire.Message  // what late devices are told; written before done is closed
@@ -132,7 +133,7 @@ func New(cfg Config) (*Coordinator, error) {
 	c := &Coordinator{
 		core: core, t: t, rnd: core.rnd, cfg: cfg, log: cfg.Log, blobs: newBlobs(),
 		events: make(chan event, 16), done: make(chan struct{}), workers: newWorkers(),
-		maxPending: maxPending, watch: newWatch(), devices: map[[32]byte]*device{},
+		maxPending: maxPending, settleFrom: settleFrom, watch: newWatch(), devices: map[[32]byte]*device{},
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)

@@ -57,7 +57,13 @@ func (w workers) do(work func()) {
 func (c *Coordinator) judge(ev judgedEvent, work judge) {
 	c.beside.Go(func() {
 		c.workers.do(func() { ev.msg, ev.err = work() })
-		c.post(c.life, ev)
+		judged := []judgedEvent{ev}
+		if ev.err == nil && ev.msg.Unsettled() {
+			judged = c.settle(ev)
+		}
+		for _, ev := range judged {
+			c.post(c.life, ev)
+		}
 	})
 }
 

@@ -172,7 +172,7 @@ func (c *Coordinator) exclude(r *running, d *device, reason string) {
 // turnJudge decodes and judges turns 1, 2, 4 and 5.
 func (r *running) turnJudge(d *device, m *wire.Turn) (judge, error) {
 	if secagg.Turn(m.Number) == secagg.TurnAdvertise {
-		return judging(d.id, m.Payload, r.keying.Judge), nil
+		return judging(d.id, m.Payload, r.keying.Examine), nil
 	}
 	shard := r.m.Shard(d.n)
 	if shard < 0 {
@@ -183,7 +183,7 @@ func (r *running) turnJudge(d *device, m *wire.Turn) (judge, error) {
 	case secagg.TurnShare:
 		return judging(d.id, m.Payload, s.JudgeShares), nil
 	case secagg.TurnConfirm:
-		return judging(d.id, m.Payload, s.JudgeConfirmation), nil
+		return judging(d.id, m.Payload, s.ExamineConfirmation), nil
 	case secagg.TurnReveal:
 		return judging(d.id, m.Payload, s.JudgeReveal), nil
 	}

@@ -61,7 +61,8 @@ type Judged struct {
 	from    ID
 	turn    Turn
 	digest  Hash
-	verdict error // what is wrong with the content by itself
+	verdict error   // what is wrong with the content by itself
+	claims  []claim // signatures that are still to be checked
 
 	advertise *Advertise
 
@@ -72,13 +73,26 @@ type Judged struct {
 
 // Judge does what Add does short of looking at or changing what others sent. It
 // may run beside every method of the Keying.
-func (k *Keying) Judge(from ID, m *Advertise) *Judged {
+func (k *Keying) Judge(from ID, m *Advertise) *Judged { return settled(k.Examine(from, m)) }
+
+// Examine is Judge but for the signatures, which Settle checks for many messages at
+// once.
+func (k *Keying) Examine(from ID, m *Advertise) *Judged {
 	enc, _ := m.AppendBinary(nil)
-	return &Judged{from: from, turn: TurnAdvertise, digest: sha256.Sum256(enc), advertise: m, verdict: k.judge(from, m)}
+	j := &Judged{from: from, turn: TurnAdvertise, digest: sha256.Sum256(enc), advertise: m}
+	if j.verdict = k.judge(from, m); j.verdict != nil {
+		return j
+	}
+	j.claim("keys", &m.Keys.Verify, keyStatement(labelKeys, &k.plan, &m.Keys), &m.Sign)
+	if !k.cfg.Identified {
+		j.claim("identity", (*[32]byte)(&j.from), keyStatement(labelVouch, &k.plan, &m.Keys), &m.Vouch)
+	}
+	return j
 }
 
 // Admit is the rest of Add: cheap, and in the order of the caller's choice.
 func (k *Keying) Admit(j *Judged) error {
+	settled(j)
 	from, m, digest := j.from, j.advertise, j.digest
 	if err := k.check(j); err != nil {
 		return &DeviceError{Device: from, Turn: TurnAdvertise, Err: err}
@@ -107,7 +121,7 @@ func (k *Keying) check(j *Judged) error {
 	return j.verdict
 }
 
-// judge checks what an advertisement says by itself.
+// judge checks what an advertisement says by itself, but for its signatures.
 func (k *Keying) judge(from ID, m *Advertise) error {
 	switch {
 	case m.Plan != k.plan:
@@ -122,17 +136,8 @@ func (k *Keying) judge(from ID, m *Advertise) error {
 	if err := m.Keys.check(k.cfg.Suite); err != nil {
 		return err
 	}
-	if !verify(m.Keys.Verify[:], keyStatement(labelKeys, &k.plan, &m.Keys), m.Sign[:]) {
-		return fmt.Errorf("%w: keys", ErrSignature)
-	}
-	if k.cfg.Identified {
-		if m.Vouch != [sigSize]byte{} {
-			return fmt.Errorf("%w: identity signature though identified", ErrSignature)
-		}
-		return nil
-	}
-	if !verify(from[:], keyStatement(labelVouch, &k.plan, &m.Keys), m.Vouch[:]) {
-		return fmt.Errorf("%w: identity", ErrSignature)
+	if k.cfg.Identified && m.Vouch != [sigSize]byte{} {
+		return fmt.Errorf("%w: identity signature though identified", ErrSignature)
 	}
 	return nil
 }

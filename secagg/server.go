@@ -106,6 +106,7 @@ func (s *Server) receive(j *Judged) (int, error) {
 // caller's choice. An admitted vector of turn 3 counts at once; Sum must add it
 // before Unmask.
 func (s *Server) Admit(j *Judged) error {
+	settled(j)
 	i, err := s.receive(j)
 	if err != nil {
 		return err
@@ -245,12 +246,18 @@ func (s *Server) AddConfirmation(from ID, m *Confirmation) error {
 // JudgeConfirmation may run beside every method of the Server once the turn before
 // is closed.
 func (s *Server) JudgeConfirmation(from ID, m *Confirmation) *Judged {
+	return settled(s.ExamineConfirmation(from, m))
+}
+
+// ExamineConfirmation is JudgeConfirmation but for the signature, which Settle checks
+// for many messages at once.
+func (s *Server) ExamineConfirmation(from ID, m *Confirmation) *Judged {
 	enc, _ := m.AppendBinary(nil)
 	j := &Judged{from: from, turn: TurnConfirm, roster: m.Roster, digest: sha256.Sum256(enc)}
-	if i, ok := s.index[from]; ok && !verify(s.message.Entries[i].Keys.Verify[:], setStatement(&s.roster, s.u2, s.u3), m.Sign[:]) {
-		j.verdict = fmt.Errorf("%w: survivor set", ErrSignature)
-	}
 	sign := m.Sign
+	if i, ok := s.index[from]; ok {
+		j.claim("survivor set", &s.message.Entries[i].Keys.Verify, setStatement(&s.roster, s.u2, s.u3), &sign)
+	}
 	j.accept = func(i int) {
 		s.signs[i] = sign
 		s.u4.add(i)
