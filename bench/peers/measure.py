@@ -1,13 +1,16 @@
 """Times each simulator over a few rounds and over more, and says what the rounds in
 between cost: start-up and compilation are in neither. Processor time is that of all
 processes of a simulator (Flower has several), memory the peak of their sum, shared
-pages counted once (PSS).
+pages counted once (PSS). Simulators take turns, REPEATS times over; of each figure
+the median is printed.
 
     measure.py STARLING BASE DATA
 
-STARLING_PJRT names an XLA plugin, where the program was built with XLA."""
+STARLING_PJRT names an XLA plugin, where the program was built with XLA. CLIENTS a
+round and ROUNDS are the workload's size."""
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -15,7 +18,8 @@ import time
 
 import psutil
 
-CLIENTS, FEW, MANY = 100, 2, int(os.environ.get("ROUNDS", 8)) + 2
+CLIENTS, REPEATS = (int(os.environ.get(name, default)) for name, default in (("CLIENTS", 100), ("REPEATS", 3)))
+FEW, MANY = 2, int(os.environ.get("ROUNDS", 8)) + 2
 here = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -48,7 +52,7 @@ def run(command):
                 pass
         peak = max(peak, total)
         try:
-            out, _ = p.communicate(timeout=0.3)
+            out, _ = p.communicate(timeout=0.1)
             break
         except subprocess.TimeoutExpired:
             pass
@@ -66,19 +70,23 @@ def clients(name, rounds, out):
 
 
 def main():
-    rows = []
     commands = [("starling", starling), ("pfl-research", peer("pfl_research.py")), ("flower", peer("flower.py"))]
     if os.environ.get("STARLING_PJRT"):
         commands.insert(1, ("starling on XLA", lambda rounds: starling(rounds, "--engine", "xla")))
-    for name, command in commands:
-        few, many = run(command(FEW)), run(command(MANY))
-        n = clients(name, MANY, many[3]) - clients(name, FEW, few[3])
-        rows.append((name, n / (many[0] - few[0]), n / (many[1] - few[1]), many[2] / 2**20))
-        print(rows[-1], file=sys.stderr)
-    print("| simulator | clients per second | clients per second of processor | starling over it | peak memory |")
+    seen = {name: [] for name, _ in commands}
+    for turn in range(REPEATS):
+        for name, command in commands:
+            few, many = run(command(FEW)), run(command(MANY))
+            n = clients(name, MANY, many[3]) - clients(name, FEW, few[3])
+            wall, cpu = many[0] - few[0], many[1] - few[1]
+            print(f"turn {turn + 1} of {REPEATS}, {name}: {n} clients, {wall:.1f} s, {cpu:.1f} s of processor", file=sys.stderr)
+            seen[name].append((n / wall, 1000 * cpu / n, many[2] / 2**20))
+    rows = {name: [statistics.median(column) for column in zip(*all)] for name, all in seen.items()}
+    print(f"{CLIENTS} clients a round, {MANY - FEW} rounds, {REPEATS} turns.\n")
+    print("| simulator | clients per second | processor ms a client | starling over it | peak memory |")
     print("| --- | --- | --- | --- | --- |")
-    for name, wall, cpu, peak in rows:
-        print(f"| {name} | {wall:.1f} | {cpu:.1f} | {rows[0][2] / cpu:.2f} | {peak:.0f} MiB |")
+    for name, (wall, cpu, peak) in rows.items():
+        print(f"| {name} | {wall:.1f} | {cpu:.1f} | {cpu / rows['starling'][1]:.2f} | {peak:.0f} MiB |")
 
 
 main()

@@ -1,10 +1,12 @@
 #!/bin/sh
 # The same model, clients and rounds in starling simulate, in Flower's simulation and
-# in pfl-research, both from PyPI: 100 clients of 16 examples, one AdamW step each,
+# in pfl-research, both from PyPI: CLIENTS of 16 examples, one AdamW step each,
 # LoRA of rank 8 over two layers 128 wide, 32 tokens. Clients per second, and memory.
 #
 #   sh bench/peers/run.sh
+#   CLIENTS=100   clients a round
 #   ROUNDS=8      rounds that are timed
+#   REPEATS=3     turns that the simulators take
 #   WORK=DIR      where the environment is installed once (default: a folder of its own in
 #                 the user's cache; some 5 GB with PyTorch)
 #   PYTHON=...    a Python that already has what requirements.txt names

@@ -1,10 +1,13 @@
 """The task that every simulator is given: LoRA on a small BERT in PyTorch, and the
 examples. Shapes only count for time; the examples are random."""
+import os
+
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-CLIENTS, EXAMPLES, BATCH, SEQUENCE = 100, 16, 16, 32
+CLIENTS = int(os.environ.get("CLIENTS", 100))
+EXAMPLES, BATCH, SEQUENCE = 16, 16, 32
 VOCAB, WIDTH, LAYERS, HEADS, RANK, CLASSES = 4096, 128, 2, 4, 8, 8
 RATE = 0.01
 
