@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate"
@@ -41,18 +42,8 @@ func BenchmarkRound(b *testing.B) {
 }
 
 func benchmarkRound(b *testing.B, workers int) {
-	tiny := tinyBase(b)
 	c := model.BERT(2048, 128, 2, 4, 32)
-	var tensors []model.Tensor
-	for i, s := range c.BaseTensors() {
-		data := make([]float32, model.Elements(s.Shape))
-		for k := range data {
-			data[k] = float32((k*7+i*13)%11-5) / 100
-		}
-		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: data})
-	}
-	base, err := model.NewBase(c, tensors, tiny.Tokenizer, model.F32)
-	ok(b, err)
+	base := tiny.Filled(b, c, 100, tinyBase(b).Tokenizer)
 	var clients simulate.Each
 	for i := range 100 {
 		s := &dataset.Set{Labels: []string{"one", "two"}}

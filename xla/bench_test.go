@@ -11,6 +11,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
@@ -40,18 +41,8 @@ func (t *timed) Train(ctx context.Context, task trainer.Task) ([]float32, error)
 // time over XLA's.
 func BenchmarkMiniLM(b *testing.B) {
 	e := engine(b)
-	own := bases(b)["default"]
 	c := model.BERT(30522, 384, 6, 12, 64)
-	var tensors []model.Tensor
-	for i, s := range c.BaseTensors() {
-		data := make([]float32, model.Elements(s.Shape))
-		for k := range data {
-			data[k] = float32((k*7+i*13)%11-5) / 100
-		}
-		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: data})
-	}
-	base, err := model.NewBase(c, tensors, own.Tokenizer, model.F32)
-	ok(b, err)
+	base := tiny.Filled(b, c, 100, bases(b)["default"].Tokenizer)
 	step := func(with trainer.Trainer, compile coordinator.Compile) float64 {
 		t := &timed{Trainer: with}
 		cfg := config(base, job.Adapter{RankMin: 8, RankMax: 8}, string(nn.AdamW), b.N)

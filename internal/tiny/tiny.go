@@ -21,12 +21,18 @@ func Base(t testing.TB, hidden, heads, positions int) *model.Base {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := model.BERT(tok.VocabSize(), hidden, 1, heads, positions)
+	return Filled(t, model.BERT(tok.VocabSize(), hidden, 1, heads, positions), 20, text)
+}
+
+// Filled is a base of any shape whose weights differ from place to place, 11 values within
+// 5/over of zero, with a tokenizer (its tokenizer.json).
+func Filled(t testing.TB, c model.Config, over float32, text []byte) *model.Base {
+	t.Helper()
 	var tensors []model.Tensor
 	for i, s := range c.BaseTensors() {
 		data := make([]float32, model.Elements(s.Shape))
 		for k := range data {
-			data[k] = float32((k*7+i*13)%11-5) / 20
+			data[k] = float32((k*7+i*13)%11-5) / over
 		}
 		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: data})
 	}
