@@ -27,8 +27,6 @@ type Reducer struct {
 	log     *slog.Logger
 	run     string
 	number  uint64 // of the next item
-	// bases and programs that are stored already, by their first byte's place.
-	stored map[[32]byte]blob
 	// Patience is after how long without a result the log says so; default 30 s.
 	Patience time.Duration
 }
@@ -39,7 +37,7 @@ func NewReducer(b *Broker, version, engine string, log *slog.Logger) *Reducer {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Reducer{broker: b, version: version, engine: engine, log: log, run: nuid.Next(), stored: map[[32]byte]blob{}, Patience: 30 * time.Second}
+	return &Reducer{broker: b, version: version, engine: engine, log: log, run: nuid.Next(), Patience: 30 * time.Second}
 }
 
 // Collect implements [simulate.Collect].
@@ -117,10 +115,15 @@ func (r *Reducer) Collect(ctx context.Context, a *simulate.Assignment, n int, pu
 	return total, nil
 }
 
-// prepare stores what a round's items refer to.
+// prepare stores what a round's items refer to, each round what has aged meanwhile. A
+// base is encoded only where it is missing.
 func (r *Reducer) prepare(ctx context.Context, a *simulate.Assignment) (*item, error) {
 	it := &item{Version: r.version, Engine: r.engine, Run: r.run, Plan: a.Plan, Base: blob(a.BaseSHA256)}
-	if _, ok := r.stored[a.BaseSHA256]; !ok {
+	there, err := r.broker.has(ctx, it.Base)
+	if err != nil {
+		return nil, err
+	}
+	if !there {
 		b, err := a.Base.Blob()
 		if err != nil {
 			return nil, fmt.Errorf("queue: base: %w", err)
@@ -131,9 +134,7 @@ func (r *Reducer) prepare(ctx context.Context, a *simulate.Assignment) (*item, e
 		if it.Base != blob(a.BaseSHA256) {
 			return nil, errors.New("queue: the base's blob is another")
 		}
-		r.stored[a.BaseSHA256] = it.Base
 	}
-	var err error
 	if it.Program, err = r.broker.put(ctx, a.Program); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/nats-io/nats.go/jetstream"
@@ -158,13 +159,24 @@ func varints(sum []int64) []byte {
 	return b
 }
 
-// put stores bytes under their hash, once.
+// has says whether bytes are stored, and young enough that what refers to them now will
+// still find them: the store drops all that is older than keepBlobs.
+func (b *Broker) has(ctx context.Context, sum blob) (bool, error) {
+	info, err := b.objects.GetInfo(ctx, sum.String())
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("queue: blob %s: %w", sum, err)
+	}
+	return time.Since(info.ModTime) < keepBlobs/2, nil
+}
+
+// put stores bytes under their hash, where they are not there already.
 func (b *Broker) put(ctx context.Context, data []byte) (blob, error) {
 	sum := blob(sha256.Sum256(data))
-	if _, err := b.objects.GetInfo(ctx, sum.String()); err == nil {
-		return sum, nil
-	} else if !errors.Is(err, jetstream.ErrObjectNotFound) {
-		return sum, fmt.Errorf("queue: %w", err)
+	if there, err := b.has(ctx, sum); err != nil || there {
+		return sum, err
 	}
 	if _, err := b.objects.PutBytes(ctx, sum.String(), data); err != nil {
 		return sum, fmt.Errorf("queue: %w", err)

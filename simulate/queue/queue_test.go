@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
@@ -106,6 +109,37 @@ func TestEqualToOneProcess(t *testing.T) {
 	cfg.Collect = queue.NewReducer(b, "v", "e", nil).Collect
 	if got := play(t, cfg); got != want {
 		t.Errorf("over the queue:\n%s\nin one process:\n%s", got, want)
+	}
+}
+
+// A store that forgot the base is given it again: a worker that comes later can begin.
+func TestForgottenBlobsAreStoredAgain(t *testing.T) {
+	cfg := config(t)
+	want := play(t, cfg)
+	b := embed(t, "127.0.0.1:0")
+	first := work(t, b, &queue.Worker{Version: "v", Engine: "e", Parallel: 1, AckWait: time.Second})
+	conn, err := nats.Connect(b.URL)
+	ok(t, err)
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	ok(t, err)
+	var once sync.Once
+	cfg.Progress = func(simulate.Round) {
+		once.Do(func() {
+			first()
+			blobs, err := js.ObjectStore(t.Context(), "starling-blobs")
+			ok(t, err)
+			all, err := blobs.List(t.Context())
+			ok(t, err)
+			for _, o := range all {
+				ok(t, blobs.Delete(t.Context(), o.Name))
+			}
+			work(t, b, &queue.Worker{Version: "v", Engine: "e", Parallel: 1, AckWait: time.Second})
+		})
+	}
+	cfg.Collect = queue.NewReducer(b, "v", "e", nil).Collect
+	if got := play(t, cfg); got != want {
+		t.Errorf("over a store that forgets:\n%s\nin one process:\n%s", got, want)
 	}
 }
 

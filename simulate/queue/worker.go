@@ -146,7 +146,11 @@ func (w *Worker) handle(ctx context.Context, m jetstream.Msg) {
 	stop()
 	beating.Wait()
 	if err != nil {
-		back("it was interrupted", err, 0)
+		after := time.Duration(0)
+		if ctx.Err() == nil { // what it refers to cannot be had: not again at once
+			after = time.Second
+		}
+		back("it was interrupted", err, after)
 		return
 	}
 	answer, err := w.broker.wrap(ctx, o)
