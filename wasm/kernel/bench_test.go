@@ -9,7 +9,8 @@ import (
 )
 
 // BenchmarkGEMM times products on one core, in processor time: rows x columns x
-// terms; A and B as they are (NN), B transposed (NT), A transposed (TN).
+// terms; A and B as they are (NN), B transposed (NT), A transposed (TN). The names of
+// fused products end so.
 func BenchmarkGEMM(b *testing.B) {
 	for _, s := range [][3]int{{512, 512, 512}, {512, 2048, 512}, {512, 512, 2048}, {512, 16, 512}, {512, 512, 16},
 		{16, 512, 512}, {64, 64, 64}, {64, 64, 32}, {512, 128, 128}} {
@@ -25,20 +26,26 @@ func BenchmarkGEMM(b *testing.B) {
 			}
 			memory := make([]float32, m*k+n*k+m*n)
 			fill(rand.New(rand.NewPCG(3, 4)), bytesOf(memory), 0)
-			pl, err := Prepare(p, 4*len(memory))
-			if err != nil {
-				b.Fatal(err)
-			}
-			for _, kernel := range Native() {
-				b.Run(fmt.Sprintf("%dx%dx%d/%s/%s", m, n, k, layout, kernel.name), func(b *testing.B) {
-					began := cputime.Now()
-					for b.Loop() {
-						if err := kernel.Run(b.Context(), pl, bytesOf(memory), 1); err != nil {
-							b.Fatal(err)
-						}
+			for _, arithmetic := range []string{"", "-fused"} {
+				p.Fused = arithmetic != ""
+				pl, err := Prepare(p, 4*len(memory))
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, kernel := range Native() {
+					if p.Fused && !kernel.Fuses() {
+						continue
 					}
-					b.ReportMetric(2*float64(m*n*k)/cputime.Each(b, began), "GFLOP/s")
-				})
+					b.Run(fmt.Sprintf("%dx%dx%d/%s/%s%s", m, n, k, layout, kernel.name, arithmetic), func(b *testing.B) {
+						began := cputime.Now()
+						for b.Loop() {
+							if err := kernel.Run(b.Context(), pl, bytesOf(memory), 1); err != nil {
+								b.Fatal(err)
+							}
+						}
+						b.ReportMetric(2*float64(m*n*k)/cputime.Each(b, began), "GFLOP/s")
+					})
+				}
 			}
 		}
 	}

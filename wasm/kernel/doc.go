@@ -3,9 +3,10 @@
 // cores, where WebAssembly has 128 bits and one.
 //
 // An element of C = A * B is one chain: from +0, for every term in order, multiply,
-// round, add, round. Nothing here changes that order, so every kernel, on any
-// number of cores, gives the bits that the program's own code gives. Wider
-// registers and more cores compute more elements side by side, and that is all.
+// round, add, round; or, in a fused product, multiply, add, round. Nothing here
+// changes that order, so every kernel, on any number of cores, gives the bits that
+// the program's own code gives. Wider registers and more cores compute more
+// elements side by side, and that is all.
 //
 // NaN is NaN in every kernel, but its payload and sign are left open, as
 // WebAssembly leaves them (Core Specification 2.0, section 4.3.3): they depend on

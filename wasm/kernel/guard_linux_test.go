@@ -58,7 +58,7 @@ func TestGuardPages(t *testing.T) {
 			fill(rnd, memory, 0)
 			want := append([]byte(nil), memory...)
 			define(&p, want)
-			for _, k := range every() {
+			for _, k := range every(&p) {
 				if fault := touch(func() { err = k.Run(t.Context(), pl, memory, 1) }); fault != nil || err != nil {
 					t.Fatalf("product %d, %s, %+v: %v, %v", i, k.name, p, fault, err)
 				}
@@ -103,7 +103,7 @@ func TestHostileProducts(t *testing.T) {
 			continue
 		}
 		ran++
-		for _, k := range every() {
+		for _, k := range every(&p) {
 			if fault := touch(func() { err = k.Run(t.Context(), pl, memory, 1) }); fault != nil || err != nil {
 				t.Fatalf("%s, %+v: %v, %v", k.name, p, fault, err)
 			}

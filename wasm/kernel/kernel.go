@@ -7,8 +7,8 @@ type Kernel struct {
 	heights []int
 	// widths is the most panels of 16 columns that a tile spans.
 	widths int
-	// tiles computes a tile, by height (index in heights) and panels less 1.
-	tiles [][]func(*words)
+	// tiles computes a tile, by height (index in heights) and panels less 1; fused does so with one rounding a term.
+	tiles, fused [][]func(*words)
 	// transpose packs 8 rows of n, a multiple of 8, consecutive floats: float i of row r goes to dst[i*to+r].
 	transpose func(dst *float32, to int, src *float32, from int, n int)
 	// gather packs n rows of 16 consecutive floats, from apart, one behind the other.
@@ -20,9 +20,14 @@ type Kernel struct {
 // Name returns "avx512", "avx2" or "go".
 func (k *Kernel) Name() string { return k.name }
 
+// Fuses tells whether the kernel computes fused products: without instructions for
+// them only Plain does.
+func (k *Kernel) Fuses() bool { return k.fused != nil }
+
 // Plain is the twin of all others in plain Go: the same bits, much slower than
 // WebAssembly code.
 var Plain = &Kernel{name: "go", heights: []int{1}, widths: 1, tiles: [][]func(*words){{tilePlain}},
+	fused:     [][]func(*words){{fusedPlain}},
 	transpose: transposePlain, gather: gatherPlain, decode: decodePlain}
 
 // Native returns the kernels of this processor that are faster than WebAssembly

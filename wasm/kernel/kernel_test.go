@@ -15,8 +15,10 @@ import (
 	"github.com/starling-fl/starling/nf4"
 )
 
-// every returns all kernels that run here.
-func every() []*Kernel { return append(Native(), Plain) }
+// every returns all kernels that run here, and can compute the product.
+func every(p *Product) []*Kernel {
+	return slices.DeleteFunc(append(Native(), Plain), func(k *Kernel) bool { return p.Fused && !k.Fuses() })
+}
 
 // bytesOf views floats as the memory they are.
 func bytesOf(f []float32) []byte {
@@ -57,7 +59,12 @@ func define(p *Product, memory []byte) {
 	for _, e := range places(p.Batch, p.Rows, p.Cols) {
 		var sum float32
 		for _, t := range terms {
-			sum += float32(value(p.A+4*(e.a+t.a)) * b(e.b+t.b))
+			x, y := value(p.A+4*(e.a+t.a)), b(e.b+t.b)
+			if p.Fused {
+				sum = FMA(x, y, sum) // TestFMA holds it against whole numbers
+			} else {
+				sum += float32(x * y)
+			}
 		}
 		binary.LittleEndian.PutUint32(memory[p.C+4*e.c:], math.Float32bits(sum))
 	}
@@ -174,6 +181,7 @@ func random(rnd *rand.Rand, words int) (p Product, memory int) {
 		if need > words {
 			continue
 		}
+		p.Fused = rnd.IntN(2) == 0
 		// The operands fill the memory in some order: the first starts with it, the last ends with it.
 		next := 0
 		put := map[int]func(){
@@ -212,7 +220,7 @@ func TestKernels(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v: %v", p, err)
 		}
-		for _, k := range every() {
+		for _, k := range every(&p) {
 			for _, cores := range []int{1, 3} {
 				memory := slices.Clone(start)
 				got := bytesOf(memory)
@@ -233,13 +241,20 @@ func TestRun(t *testing.T) {
 		Terms: []Axis{{k, 1, 1, 0}}}
 	memory := make([]float32, m*k+n*k+m*n)
 	fill(rand.New(rand.NewPCG(3, 4)), bytesOf(memory), 0)
-	pl, err := Prepare(p, 4*len(memory))
+	for _, fused := range []bool{false, true} {
+		p.Fused = fused
+		testRun(t, &p, memory)
+	}
+}
+
+func testRun(t *testing.T, p *Product, memory []float32) {
+	pl, err := Prepare(*p, 4*len(memory))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := bytesOf(slices.Clone(memory))
-	define(&p, want)
-	for _, k := range every() {
+	define(p, want)
+	for _, k := range every(p) {
 		for _, cores := range []int{1, 2, 7} {
 			got := bytesOf(slices.Clone(memory))
 			if err := k.Run(t.Context(), pl, got, cores); err != nil {
@@ -250,7 +265,7 @@ func TestRun(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, k := range every() {
+	for _, k := range every(p) {
 		got := bytesOf(slices.Clone(memory))
 		if err := k.Run(ctx, pl, got, 2); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v after cancellation", k.name, err)

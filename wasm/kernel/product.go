@@ -24,6 +24,7 @@ type NF4 struct {
 type Product struct {
 	A, B, C int  // addresses of the first elements, multiples of 4; B of an NF4 tensor: index of its first value
 	NF4     *NF4 // B's tensor; nil: float32
+	Fused   bool // a term is multiplied and added with one rounding
 	Batch   []Axis
 	Rows    []Axis // their B is 0
 	Cols    []Axis // their A is 0; the last one's C is 1

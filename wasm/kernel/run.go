@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -27,6 +28,9 @@ const perWorker = 1 << 20
 func (k *Kernel) Run(ctx context.Context, pl *Plan, memory []byte, cores int) error {
 	if len(memory) < pl.memory {
 		return errRange
+	}
+	if pl.p.Fused && !k.Fuses() {
+		return fmt.Errorf("kernel: %s has no fused multiply-add", k.name)
 	}
 	base := unsafe.Pointer(unsafe.SliceData(memory))
 	if uintptr(base)%4 != 0 {

@@ -42,6 +42,10 @@ func (w *worker) strip(s *strip) {
 	corners(w.floats, s.c, (s.rows-1)*s.line, s.cols-1)
 	_ = w.b[ceil(s.cols, panel)*panel*s.terms-1]
 	t, k := &w.t, w.kernel
+	tiles := k.tiles
+	if w.p.Fused {
+		tiles = k.fused
+	}
 	t.row, t.term, t.line = uintptr(4*s.row), uintptr(4*s.term), uintptr(4*s.line)
 	for col := 0; col < s.cols; {
 		left := ceil(s.cols-col, panel)
@@ -57,7 +61,7 @@ func (w *worker) strip(s *strip) {
 			}
 			t.a = &s.src[s.a+row*s.row]
 			t.c = &w.floats[s.c+row*s.line+col]
-			k.tiles[i][wide-1](t.words())
+			tiles[i][wide-1](t.words())
 			row += k.heights[i]
 		}
 		col += wide * panel

@@ -79,6 +79,81 @@ func tile256x2(t *[11]uintptr)
 //go:noescape
 func tile256x1(t *[11]uintptr)
 
+// fused512x8x1 computes 8 rows and 1 panels of C, 512 bits at a time.
+//
+//go:noescape
+func fused512x8x1(t *[11]uintptr)
+
+// fused512x8x2 computes 8 rows and 2 panels of C, 512 bits at a time.
+//
+//go:noescape
+func fused512x8x2(t *[11]uintptr)
+
+// fused512x8x3 computes 8 rows and 3 panels of C, 512 bits at a time.
+//
+//go:noescape
+func fused512x8x3(t *[11]uintptr)
+
+// fused512x4x1 computes 4 rows and 1 panels of C, 512 bits at a time.
+//
+//go:noescape
+func fused512x4x1(t *[11]uintptr)
+
+// fused512x4x2 computes 4 rows and 2 panels of C, 512 bits at a time.
+//
+//go:noescape
+func fused512x4x2(t *[11]uintptr)
+
+// fused512x4x3 computes 4 rows and 3 panels of C, 512 bits at a time.
+//
+//go:noescape
+func fused512x4x3(t *[11]uintptr)
+
+// fused512x2x1 computes 2 rows and 1 panels of C, 512 bits at a time.
+//
+//go:noescape
+func fused512x2x1(t *[11]uintptr)
+
+// fused512x2x2 computes 2 rows and 2 panels of C, 512 bits at a time.
+//
+//go:noescape
+func fused512x2x2(t *[11]uintptr)
+
+// fused512x2x3 computes 2 rows and 3 panels of C, 512 bits at a time.
+//
+//go:noescape
+func fused512x2x3(t *[11]uintptr)
+
+// fused512x1x1 computes 1 rows and 1 panels of C, 512 bits at a time.
+//
+//go:noescape
+func fused512x1x1(t *[11]uintptr)
+
+// fused512x1x2 computes 1 rows and 2 panels of C, 512 bits at a time.
+//
+//go:noescape
+func fused512x1x2(t *[11]uintptr)
+
+// fused512x1x3 computes 1 rows and 3 panels of C, 512 bits at a time.
+//
+//go:noescape
+func fused512x1x3(t *[11]uintptr)
+
+// fused256x4 computes 4 rows and one panel of C, 256 bits at a time.
+//
+//go:noescape
+func fused256x4(t *[11]uintptr)
+
+// fused256x2 computes 2 rows and one panel of C, 256 bits at a time.
+//
+//go:noescape
+func fused256x2(t *[11]uintptr)
+
+// fused256x1 computes 1 rows and one panel of C, 256 bits at a time.
+//
+//go:noescape
+func fused256x1(t *[11]uintptr)
+
 // transpose256 packs 8 rows of n consecutive floats, n a multiple of 8.
 //
 //go:noescape

@@ -27,19 +27,36 @@ const (
 
 func main() {
 	ConstraintExpr("amd64")
-	for _, rows := range []int{8, 4, 2, 1} {
-		for panels := 1; panels <= 3; panels++ {
-			tile512(rows, panels)
+	for _, a := range []arithmetic{{"tile", rounded}, {"fused", fused}} {
+		for _, rows := range []int{8, 4, 2, 1} {
+			for panels := 1; panels <= 3; panels++ {
+				tile512(a, rows, panels)
+			}
 		}
-	}
-	for _, rows := range []int{4, 2, 1} {
-		tile256(rows)
+		for _, rows := range []int{4, 2, 1} {
+			tile256(a, rows)
+		}
 	}
 	transpose()
 	gather()
 	decode()
 	Generate()
 }
+
+// arithmetic is how a term is added to a sum.
+type arithmetic struct {
+	name string
+	add  func(x, y, sum, spare VecVirtual)
+}
+
+// rounded multiplies and adds apart, and each rounds.
+func rounded(x, y, sum, spare VecVirtual) {
+	VMULPS(y, x, spare)
+	VADDPS(spare, sum, sum)
+}
+
+// fused rounds once.
+func fused(x, y, sum, _ VecVirtual) { VFMADD231PS(y, x, sum) }
 
 // field loads a field of the tile that t points to.
 func field(t Register, offset int) GPVirtual {
@@ -89,12 +106,12 @@ func (l lines) move(n Op) {
 	}
 }
 
-// tile512 computes rows x 16*panels of C. Multiplications and additions are apart, and each rounds: no fused instruction
-// may stand here.
-func tile512(rows, panels int) {
-	TEXT(fmt.Sprintf("tile512x%dx%d", rows, panels), NOSPLIT, "func(t *[11]uintptr)")
+// tile512 computes rows x 16*panels of C.
+func tile512(how arithmetic, rows, panels int) {
+	name := fmt.Sprintf("%s512x%dx%d", how.name, rows, panels)
+	TEXT(name, NOSPLIT, "func(t *[11]uintptr)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("tile512x%dx%d computes %d rows and %d panels of C, 512 bits at a time.", rows, panels, rows, panels))
+	Doc(fmt.Sprintf("%s computes %d rows and %d panels of C, 512 bits at a time.", name, rows, panels))
 	t := Load(Param("t"), GP64())
 	c := newLines(field(t, fieldC), field(t, fieldLine), rows)
 	// The last panel may have fewer columns: the others' lanes are neither read nor written.
@@ -149,9 +166,7 @@ func tile512(rows, panels int) {
 		x := ZMM()
 		VBROADCASTSS(a.at(r, 0), x)
 		for p := range bs {
-			product := ZMM()
-			VMULPS(bs[p], x, product)
-			VADDPS(product, sum[r][p], sum[r][p])
+			how.add(x, bs[p], sum[r][p], ZMM())
 		}
 	}
 	a.move(term)
@@ -170,10 +185,11 @@ func tile512(rows, panels int) {
 }
 
 // tile256 computes rows x 16 of C.
-func tile256(rows int) {
-	TEXT(fmt.Sprintf("tile256x%d", rows), NOSPLIT, "func(t *[11]uintptr)")
+func tile256(how arithmetic, rows int) {
+	name := fmt.Sprintf("%s256x%d", how.name, rows)
+	TEXT(name, NOSPLIT, "func(t *[11]uintptr)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("tile256x%d computes %d rows and one panel of C, 256 bits at a time.", rows, rows))
+	Doc(fmt.Sprintf("%s computes %d rows and one panel of C, 256 bits at a time.", name, rows))
 	t := Load(Param("t"), GP64())
 	c := newLines(field(t, fieldC), field(t, fieldLine), rows)
 	cols, mask := field(t, fieldCols), field(t, fieldMask)
@@ -220,9 +236,7 @@ func tile256(rows int) {
 		x := YMM()
 		VBROADCASTSS(a.at(r, 0), x)
 		for h := range bs {
-			product := YMM()
-			VMULPS(bs[h], x, product)
-			VADDPS(product, sum[r][h], sum[r][h])
+			how.add(x, bs[h], sum[r][h], YMM())
 		}
 	}
 	a.move(term)
