@@ -26,7 +26,7 @@ func (in *Instance) RunTwin(ctx context.Context, p *Product) error {
 // RunKernel computes a declared product of m in memory.
 func (m *Manifest) RunKernel(ctx context.Context, p *Product, name string, memory []byte, cores int) error {
 	k, _ := kernel.ByName(name)
-	plan, err := kernel.Prepare(p.forKernel(m.Frozen), len(memory))
+	plan, err := kernel.Prepare(p.forKernel(m), len(memory))
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,11 @@ func FuzzLoad(f *testing.F) {
 			t.Fatal(err)
 		}
 		// The kernels take every product that the verifier took.
-		products, err := newProducts(p.Manifest(), p.Report().MemoryPages, Config{Kernel: "go"})
+		m, report, err := verify(program, limits.withDefaults())
+		if err != nil {
+			t.Fatal(err)
+		}
+		products, err := newProducts(m, report, Config{Kernel: "go"})
 		if err != nil {
 			t.Fatal(err)
 		}

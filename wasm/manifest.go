@@ -12,7 +12,7 @@ import (
 )
 
 // Format is the version of the program format that this package reads and writes.
-const Format = 2
+const Format = 3
 
 // SectionName is the name of the custom section that holds the Manifest.
 const SectionName = "starling.program"
@@ -30,6 +30,7 @@ type Manifest struct {
 	Compiler string `json:"compiler"`        // what emitted it, with version
 	Host     string `json:"host"`            // code shape: "wazero" or "v8"; runs on either, equal results
 	FLOPs    uint64 `json:"flops,omitempty"` // floating-point operations of one step; 0: not recorded
+	Fused    bool   `json:"fused,omitempty"` // products add a term with one rounding: see Product
 
 	Arena    Region    `json:"arena"`              // scratch, packed panels included; the host keeps out
 	Inputs   []Tensor  `json:"inputs,omitempty"`   // written by the host before a step

@@ -39,6 +39,7 @@ const (
 	opLastNumeric = 0xc4
 	opMemoryCopy  = 0xfc0a
 	opMemoryFill  = 0xfc0b
+	opRelaxedMadd = 0xfe05 // f32x4.relaxed_madd, which is 0xfd 0x105
 
 	blockEmpty = 0x40
 )
@@ -81,7 +82,11 @@ func readInstr(r *reader) instr {
 	case op == 0xfc:
 		in.op = 0xfc00 | r.bulk()
 	case op == 0xfd:
-		in.op = 0xfd00 | r.simd()
+		if sub := r.simd(); sub == relaxedMadd {
+			in.op = opRelaxedMadd
+		} else {
+			in.op = 0xfd00 | uint16(sub)
+		}
 	default:
 		r.fail("opcode %#x is not allowed", op)
 	}
@@ -118,13 +123,18 @@ func (r *reader) bulk() uint16 {
 	return uint16(sub)
 }
 
+// relaxedMadd is the one instruction of relaxed SIMD that a program may have, and
+// only in fused products: hosts that do not round it once refuse those programs.
+const relaxedMadd = 0x105
+
 // simd reads what follows prefix 0xfd: the fixed-width instructions, which give
 // equal bits everywhere. Relaxed SIMD (256 and up) does not.
-func (r *reader) simd() uint16 {
+func (r *reader) simd() uint32 {
 	sub := r.u32()
 	switch {
+	case sub == relaxedMadd:
 	case sub > 0xff:
-		r.fail("opcode 0xfd %d is not allowed: no relaxed SIMD", sub)
+		r.fail("opcode 0xfd %d is not allowed: no relaxed SIMD but f32x4.relaxed_madd", sub)
 	case sub <= 11, sub == 92, sub == 93: // loads and stores
 		r.memarg()
 	case sub == 12, sub == 13: // v128.const, i8x16.shuffle
@@ -135,7 +145,7 @@ func (r *reader) simd() uint16 {
 		r.memarg()
 		r.byte()
 	}
-	return uint16(sub & 0xff)
+	return sub
 }
 
 // joins reports whether an engine may start a new basic block at an instruction:

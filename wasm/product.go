@@ -14,7 +14,11 @@ import (
 //
 // Element (batch, row, column) of C is a sum of products of float32: it starts
 // from +0, and for every term in order, the last axis of Terms counting fastest,
-// the product is rounded, then added, and the sum rounded.
+// the product is rounded, then added, and the sum rounded. In a fused program
+// (Manifest.Fused) the product is added as it is, and the sum rounded: a fused
+// multiply-add (IEEE 754, section 5.4.1). Its segments are a twin only where the
+// host has one, f32x4.relaxed_madd: elsewhere they trap, and a kernel must compute
+// the product.
 type Product struct {
 	First int    `json:"first"`         // index of the first segment
 	Count int    `json:"count"`         // segments
@@ -232,10 +236,25 @@ const productCost = 2 * costPlain / 4
 
 // checkProductWork refuses a product of more work than its twin was proved to do,
 // loops on a budget left out: whichever of the two a host runs, a step takes no
-// longer.
-func (m *Manifest) checkProductWork(segments []SegmentReport) error {
+// longer. A fused product, which may have no twin, is charged to its segments, each
+// of which has the limit of any.
+func (m *Manifest) checkProductWork(segments []SegmentReport, limit uint64) error {
 	for i := range m.Products {
 		p := &m.Products[i]
+		if m.Fused {
+			n := uint64(p.Count)
+			each := addSat(mulSat(p.MultiplyAdds(), productCost), n-1) / n
+			if each > limit {
+				return refuse(fmt.Sprintf("product %d", i), "%d multiply-adds in %d segments: %d units each, limit %d",
+					p.MultiplyAdds(), n, each, limit)
+			}
+			for j := p.First; j < p.First+p.Count; j++ {
+				if s := &segments[j]; s.Cost < each {
+					s.Cost, s.Budget = each, limit-each
+				}
+			}
+			continue
+		}
 		var cost uint64
 		for _, s := range segments[p.First : p.First+p.Count] {
 			cost = addSat(cost, s.Cost)

@@ -3,6 +3,7 @@
 package wasm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,6 +22,22 @@ func Kernels() []string {
 	return append(names, Twin)
 }
 
+// FusedKernels is Kernels for fused programs. The last is "go", which needs no
+// instructions for it and is hundreds of times slower.
+func FusedKernels() []string {
+	var names []string
+	for _, k := range kernel.Native() {
+		if k.Fuses() {
+			names = append(names, k.Name())
+		}
+	}
+	return append(names, kernel.Plain.Name())
+}
+
+// Fuses tells whether this host computes fused products at their speed: by
+// instructions of its processor.
+func Fuses() bool { return len(FusedKernels()) > 1 }
+
 // products computes a program's declared products with a kernel of this host.
 type products struct {
 	kernel *kernel.Kernel
@@ -33,24 +50,48 @@ type planned struct {
 	segments int
 }
 
-// newProducts returns nil where the program's own code is to run.
-func newProducts(m *Manifest, pages uint32, cfg Config) (*products, error) {
-	name := cfg.Kernel
-	if name == "" {
-		name = Kernels()[0]
+// chooseKernel returns nil where the program's own code is to run.
+func chooseKernel(m *Manifest, cfg Config) (*kernel.Kernel, error) {
+	names := Kernels()
+	if m.Fused {
+		names = FusedKernels()
 	}
+	name := cmp.Or(cfg.Kernel, names[0])
 	k, ok := kernel.ByName(name)
-	if !ok && name != Twin {
-		return nil, fmt.Errorf("wasm: no kernel %.40q here, there are %s", name, strings.Join(Kernels(), ", "))
+	switch {
+	case m.Fused && (!ok || !k.Fuses()):
+		return nil, fmt.Errorf("wasm: no kernel %.40q for fused products here, there are %s", name, strings.Join(names, ", "))
+	case !ok && name != Twin:
+		return nil, fmt.Errorf("wasm: no kernel %.40q here, there are %s", name, strings.Join(names, ", "))
+	case name == Twin, cfg.Interpreter && !m.Fused:
+		return nil, nil
 	}
-	// Memory of 4 GiB is more than a length of 32 bits can tell.
-	if name == Twin || cfg.Interpreter || pages >= 1<<16 {
+	return k, nil
+}
+
+// newProducts returns nil where the program's own code is to run.
+func newProducts(mod *module, report *Report, cfg Config) (*products, error) {
+	m, pages := mod.manifest, mod.pages
+	if report.Relaxed {
+		return nil, refuse("module", "it has relaxed SIMD, for browsers: the form for wazero runs here")
+	}
+	k, err := chooseKernel(m, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if pages >= 1<<16 { // 4 GiB is more than a length of 32 bits can tell
+		if m.Fused {
+			return nil, refuse("memory section", "%d pages, limit %d for a fused program", pages, 1<<16-1)
+		}
+		k = nil
+	}
+	if k == nil {
 		return nil, nil
 	}
 	ps := &products{kernel: k, cores: max(1, cfg.Cores), at: make(map[int]planned)}
 	for i := range m.Products {
 		p := &m.Products[i]
-		plan, err := kernel.Prepare(p.forKernel(m.Frozen), int(pages)*PageSize)
+		plan, err := kernel.Prepare(p.forKernel(m), int(pages)*PageSize)
 		if err != nil {
 			// The verifier has held the product against the tensors, these against the memory.
 			return nil, refuse(fmt.Sprintf("product %d", i), "%v", err)
@@ -61,17 +102,17 @@ func newProducts(m *Manifest, pages uint32, cfg Config) (*products, error) {
 }
 
 // forKernel puts a verified product in the kernels' terms.
-func (p *Product) forKernel(frozen []Tensor) kernel.Product {
+func (p *Product) forKernel(m *Manifest) kernel.Product {
 	axes := func(list []Axis) (out []kernel.Axis) {
 		for _, a := range list {
 			out = append(out, kernel.Axis{Size: a[0], A: a[operandA], B: a[operandB], C: a[operandC]})
 		}
 		return out
 	}
-	k := kernel.Product{A: int(p.A), B: int(p.B), C: int(p.C),
+	k := kernel.Product{A: int(p.A), B: int(p.B), C: int(p.C), Fused: m.Fused,
 		Batch: axes(p.Batch), Rows: axes(p.Rows), Cols: axes(p.Cols), Terms: axes(p.Terms)}
-	if i := slices.IndexFunc(frozen, func(t Tensor) bool { return t.Name == p.NF4 && t.NF4 != nil }); i >= 0 {
-		t := &frozen[i]
+	if i := slices.IndexFunc(m.Frozen, func(t Tensor) bool { return t.Name == p.NF4 && t.NF4 != nil }); i >= 0 {
+		t := &m.Frozen[i]
 		k.NF4 = &kernel.NF4{Codes: int(t.Offset), Scales: int(t.NF4.Scales), Len: t.Len(), Block: t.NF4.Block}
 	}
 	return k

@@ -1,13 +1,100 @@
 package wasm
 
-import "context"
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"syscall/js"
+
+	"github.com/starling-fl/starling/wasm/kernel"
+)
 
 // Kernels returns what computes declared products in a browser: the program's own
 // code.
 func Kernels() []string { return []string{Twin} }
 
+// FusedKernels is Kernels for fused programs: nothing where Fuses is false.
+func FusedKernels() []string {
+	if !Fuses() {
+		return nil
+	}
+	return []string{Twin}
+}
+
+// Fuses tells whether this browser's f32x4.relaxed_madd is a fused multiply-add. It
+// may also round twice: on processors without FMA it does.
+func Fuses() bool { return relaxedFuses() }
+
+var relaxedFuses = sync.OnceValue(func() bool { return fuses(maddProbe) })
+
+// maddProbe is a module with a page of memory and a function "f" that replaces the
+// fourth vector at an address by the first times the second plus the third.
+var maddProbe = []byte("\x00asm\x01\x00\x00\x00" +
+	"\x01\x05\x01\x60\x01\x7f\x00" + // type (i32) -> ()
+	"\x03\x02\x01\x00" +
+	"\x05\x03\x01\x00\x01" +
+	"\x07\x09\x02\x01m\x02\x00\x01f\x00\x00" +
+	"\x0a\x1f\x01\x1d\x00" +
+	"\x20\x00" +
+	"\x20\x00\xfd\x00\x04\x00" +
+	"\x20\x00\xfd\x00\x04\x10" +
+	"\x20\x00\xfd\x00\x04\x20" +
+	"\xfd\x85\x02" +
+	"\xfd\x0b\x04\x30" +
+	"\x0b")
+
+// fuses holds a probe against kernel.FMA, on numbers of every size and on those where
+// one rounding and two differ.
+func fuses(probe []byte) bool {
+	engine, code := js.Global().Get("WebAssembly"), js.Global().Get("Uint8Array").New(len(probe))
+	js.CopyBytesToJS(code, probe)
+	if engine.IsUndefined() || !engine.Call("validate", code).Bool() {
+		return false
+	}
+	exports := engine.Get("Instance").New(engine.Get("Module").New(code)).Get("exports")
+	memory := js.Global().Get("Uint8Array").New(exports.Get("m").Get("buffer"))
+	rnd := rand.New(rand.NewPCG(1, 2)) // a test: nothing here is secret
+	const vectors = 1 << 10
+	data, want := make([]byte, 64*vectors), make([]float32, 4*vectors)
+	for i := range want {
+		v := [3]float32{1 + rnd.Float32(), 1 + rnd.Float32(), -1 - rnd.Float32()}
+		if i%4 == 0 {
+			for j := range v {
+				v[j] = math.Float32frombits(rnd.Uint32())
+			}
+		}
+		for j, x := range v {
+			binary.LittleEndian.PutUint32(data[i/4*64+16*j+i%4*4:], math.Float32bits(x))
+		}
+		want[i] = kernel.FMA(v[0], v[1], v[2])
+	}
+	js.CopyBytesToJS(memory, data)
+	for at := range vectors {
+		exports.Call("f", 64*at)
+	}
+	js.CopyBytesToGo(data, memory)
+	for i, w := range want {
+		got := math.Float32frombits(binary.LittleEndian.Uint32(data[i/4*64+48+i%4*4:]))
+		if math.Float32bits(got) != math.Float32bits(w) && (got == got || w == w) {
+			return false
+		}
+	}
+	return true
+}
+
 type products struct{}
 
-func newProducts(*Manifest, uint32, Config) (*products, error) { return nil, nil }
+func newProducts(m *module, report *Report, _ Config) (*products, error) {
+	switch {
+	case !m.manifest.Fused || len(m.manifest.Products) == 0:
+	case !report.Relaxed:
+		return nil, refuse("module", "it has no code for fused products: the form for v8 runs here")
+	case !Fuses():
+		return nil, refuse("module", "it needs fused multiply-add, which this browser does not have")
+	}
+	return nil, nil
+}
 
 func (*products) run(context.Context, hostInstance, int) (int, error) { return 0, nil }

@@ -17,7 +17,8 @@ type Config struct {
 	Interpreter bool
 	// Kernel names what computes declared products: one of Kernels, or nothing for the
 	// first of them. The results are the same. It has no effect under GOOS=js or in
-	// the interpreter, which run the program's own code.
+	// the interpreter, which run the program's own code, but for the interpreter's
+	// fused programs, whose products only kernels compute.
 	Kernel string
 	// Cores is the most goroutines that compute a declared product at once; less than
 	// 1 counts as 1. It has no effect where Kernel has none.
@@ -81,7 +82,7 @@ func Load(ctx context.Context, program []byte, cfg Config) (*Program, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	products, err := newProducts(m.manifest, m.pages, cfg)
+	products, err := newProducts(m, report, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ type Report struct {
 	StaticLoops  int  // loops with a proved constant trip count
 	DynamicLoops int  // loops that draw on the budget
 	Budgeted     bool // the module declares the budget global
+	Relaxed      bool // it has f32x4.relaxed_madd: only hosts with relaxed SIMD compile it
 	// CostLimit is the most a segment may cost: static cost plus loop budget.
 	CostLimit uint64
 	Prepare   []SegmentReport
@@ -70,7 +71,7 @@ func verify(program []byte, limits Limits) (*module, *Report, error) {
 		}
 		report.Segments = append(report.Segments, s)
 	}
-	if err := m.manifest.checkProductWork(report.Segments); err != nil {
+	if err := m.manifest.checkProductWork(report.Segments, limits.SegmentCost); err != nil {
 		return nil, nil, err
 	}
 	return m, report, nil
@@ -167,6 +168,10 @@ func (v *verifier) decode(index int) (*body, error) {
 			control++
 		}
 		switch in.op {
+		case opRelaxedMadd:
+			if v.report.Relaxed = true; !v.module.manifest.Fused {
+				r.fail("f32x4.relaxed_madd in a program that is not fused")
+			}
 		case opBlock, opLoop, opIf:
 			if open = append(open, k); len(open) > maxBlockDepth {
 				r.fail("blocks nested deeper than %d", maxBlockDepth)

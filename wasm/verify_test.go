@@ -113,7 +113,7 @@ var hostile = map[string]struct {
 	"table.size":      {segment0(0xfc, 16, 0, opDrop), "opcode 0xfc 16"},
 	"ref.null":        {segment0(0xd0, 0x70, opDrop), "opcode 0xd0"},
 	"typed select":    {segment0(i32c(0), i32c(0), i32c(0), 0x1c, 1, 0x7f, opDrop), "opcode 0x1c"},
-	"relaxed simd":    {segment0(0xfd, 0x85, 0x02), "no relaxed SIMD"},
+	"relaxed simd":    {segment0(0xfd, 0x85, 0x02), "a program that is not fused"},
 	"atomics":         {segment0(0xfe, 3, 0), "opcode 0xfe"},
 	"exceptions":      {segment0(0x08, 0), "opcode 0x8"},
 	"multi-memory":    {segment0(i32c(0), 0x2a, 0x42, 0, 0, opDrop), "alignment"},

@@ -26,3 +26,9 @@ func axes(list []plan.Axis) (out []wasm.Axis) {
 	}
 	return out
 }
+
+// trapsFor is the number of segments that a product without code stands for: the loader grants each a segment's work.
+func trapsFor(p *wasm.Product) int {
+	const most = 1 << 27 // multiply-adds: half of the loader's limit
+	return int((p.MultiplyAdds() + most - 1) / most)
+}

@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/starling-fl/starling/internal/watchdog"
@@ -33,8 +35,24 @@ func steps(t *testing.T, in *wasm.Instance, n int) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// relaxedFlags are what this node needs for relaxed SIMD; false: it has none, or rounds twice.
+func relaxedFlags(t *testing.T, node string) ([]string, bool) {
+	t.Helper()
+	for _, flags := range [][]string{nil, {"--experimental-wasm-relaxed-simd"}} {
+		// (1+2^-12)^2 - (1+2^-11) is 2^-24, and 0 where the product is rounded.
+		out, err := exec.CommandContext(watchdog.Context(t), node, append(flags, "-e", `
+			const code = Uint8Array.from([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 0x60, 0, 1, 0x7d, 3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 0, 10, 31, 1, 29, 0,
+				0x43, 0, 8, 128, 63, 0xfd, 19, 0x43, 0, 8, 128, 63, 0xfd, 19, 0x43, 0, 16, 128, 191, 0xfd, 19, 0xfd, 0x85, 2, 0xfd, 31, 0, 11])
+			console.log(new WebAssembly.Instance(new WebAssembly.Module(code)).exports.f() === 2 ** -24)`)...).Output()
+		if err == nil && strings.TrimSpace(string(out)) == "true" {
+			return flags, true
+		}
+	}
+	return nil, false
+}
+
 // nodeSteps runs n steps in V8.
-func nodeSteps(t *testing.T, bin []byte, in *wasm.Instance, n string) string {
+func nodeSteps(t *testing.T, bin []byte, in *wasm.Instance, n string, flags ...string) string {
 	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -52,7 +70,8 @@ func nodeSteps(t *testing.T, bin []byte, in *wasm.Instance, n string) string {
 	if err := os.WriteFile(inputs, snap.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(watchdog.Context(t), node, "../../bench/wasm/run_program.mjs", prog, inputs, "--steps", n, "--json").Output()
+	out, err := exec.CommandContext(watchdog.Context(t), node,
+		append(flags, "../../bench/wasm/run_program.mjs", prog, inputs, "--steps", n, "--json")...).Output()
 	if err != nil {
 		t.Fatalf("node: %v", err)
 	}
@@ -99,6 +118,59 @@ func TestHostsAgree(t *testing.T) {
 				}
 				check(host+" shape in the interpreter", steps(t, instance(t, bin, s, wasm.Config{Interpreter: true}), 20))
 			}
+		})
+	}
+}
+
+// TestFusedHostsAgree is TestHostsAgree for fused programs: every kernel, the plain one and V8 with relaxed SIMD; and
+// they must not have computed what exact programs compute.
+func TestFusedHostsAgree(t *testing.T) {
+	adam := bertToy
+	adam.optimizer, adam.hidden, adam.ffn, adam.seq = "adamw", 20, 35, 9
+	nf4 := bertToy
+	nf4.nf4, nf4.hidden, nf4.optimizer = true, 24, "momentum"
+	for name, b := range map[string]bert{"sgd": bertToy, "adamw": adam, "nf4": nf4} {
+		t.Run(name, func(t *testing.T) {
+			teach := func(s *step) {
+				for _, p := range s.params {
+					if p.Name == "learning_rate" {
+						p.f32[0] = 0.05
+					}
+				}
+			}
+			bin, s := compile(t, b, compiler.HostWazero, true)
+			teach(s)
+			want := steps(t, instance(t, bin, s, wasm.Config{Kernel: "go"}), 20)
+			check := func(what, got string) {
+				if got != want {
+					t.Errorf("%s: state %s, want %s", what, got, want)
+				}
+			}
+			for _, kernel := range wasm.FusedKernels() {
+				for _, cores := range []int{1, 2} {
+					in := instance(t, bin, s, wasm.Config{Kernel: kernel, Cores: cores})
+					check(fmt.Sprintf("products by %s on %d cores", kernel, cores), steps(t, in, 20))
+				}
+			}
+			check("the interpreter", steps(t, instance(t, bin, s, wasm.Config{Interpreter: true}), 20))
+			exact, es := compile(t, b, compiler.HostWazero, false)
+			teach(es)
+			if steps(t, instance(t, exact, es, wasm.Config{}), 20) == want {
+				t.Error("fused and exact programs agree: one of them is the other")
+			}
+			v8, _ := compile(t, b, compiler.HostV8, true)
+			if _, err := wasm.Load(t.Context(), v8, wasm.Config{}); !errors.Is(err, wasm.ErrRefused) {
+				t.Errorf("wazero and relaxed SIMD: %v", err)
+			}
+			node, err := exec.LookPath("node")
+			if err != nil {
+				t.Skip("node is not installed: V8 not compared")
+			}
+			flags, ok := relaxedFlags(t, node)
+			if !ok {
+				t.Skip("this node has no fused relaxed SIMD")
+			}
+			check("V8", nodeSteps(t, v8, instance(t, bin, s, wasm.Config{}), "20", flags...))
 		})
 	}
 }

@@ -26,12 +26,20 @@ func goBackend(t testing.TB) compute.Backend {
 // program compiles the step.
 func program(t testing.TB, b bert, host string) ([]byte, *step) {
 	t.Helper()
+	return compile(t, b, host, false)
+}
+
+// compile is program with a choice of arithmetic.
+func compile(t testing.TB, b bert, host string, fused bool) ([]byte, *step) {
+	t.Helper()
 	var s step
 	g, err := compiler.Record(func(g *graph.Graph) []*graph.Node { return b.build(g, &s) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin, err := compiler.CompileGraph(g, s.spec("bert", host))
+	spec := s.spec("bert", host)
+	spec.Fused = fused
+	bin, err := compiler.CompileGraph(g, spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,12 +25,16 @@ type Shape struct {
 	// Touch reads the highest address of a block of accesses first, so that a host which checks bounds in software
 	// checks once.
 	Touch bool
+	// Fused writes fused products with f32x4.relaxed_madd; without it nothing can be written for them.
+	Fused bool
 }
 
 // The code shapes.
 var (
 	Wazero = Shape{Unroll: 4, DotUnroll: 8, Rows: 4, Cols: 8, Touch: true}
 	V8     = Shape{Unroll: 2, DotUnroll: 1, Rows: 4, Cols: 8}
+	// V8Fused has taller tiles, as a sum needs no register beside it.
+	V8Fused = Shape{Unroll: 2, DotUnroll: 1, Rows: 6, Cols: 8, Fused: true}
 )
 
 // Unit is the least piece of work that can be put into a segment: one call with constant addresses.
@@ -58,8 +62,16 @@ func New(m *emit.Module, shape Shape, scratch, table int) *Generator {
 	return &Generator{M: m, Shape: shape, scratch: scratch, table: table}
 }
 
-// Step writes the code of one step and returns the calls that run it.
-func (g *Generator) Step(s plan.Step) ([]Unit, error) {
+// Trap writes a function that stands for fused products where no code can.
+func (g *Generator) Trap() *emit.Func {
+	f := g.M.NewFunc()
+	f.Op(emit.Unreachable)
+	return g.M.Adopt(f)
+}
+
+// Step writes the code of one step and returns the calls that run it. fused says that a matrix product adds every term
+// with one rounding.
+func (g *Generator) Step(s plan.Step, fused bool) ([]Unit, error) {
 	switch s := s.(type) {
 	case *plan.Loop:
 		u, ok := g.loop(s)
@@ -68,7 +80,7 @@ func (g *Generator) Step(s plan.Step) ([]Unit, error) {
 		}
 		return []Unit{u}, nil
 	case *plan.Dot:
-		return g.dot(s), nil
+		return g.dot(s, fused), nil
 	case *plan.Direct:
 		u, err := g.direct(s)
 		if err != nil {

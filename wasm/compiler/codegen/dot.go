@@ -49,11 +49,11 @@ type product struct {
 	am, ak                             int // strides of A
 	bk, bn                             int // strides of B
 	cm                                 int // stride of C
-	nf4                                bool
+	nf4, fused                         bool
 	start                              int // first element of a 4-bit B, modulo 8
 }
 
-func (g *Generator) dot(d *plan.Dot) []Unit {
+func (g *Generator) dot(d *plan.Dot, fused bool) []Unit {
 	pop := func(axes []plan.Axis) ([]plan.Axis, plan.Axis) {
 		if len(axes) == 0 {
 			return nil, plan.Axis{Size: 1, C: 1}
@@ -74,7 +74,7 @@ func (g *Generator) dot(d *plan.Dot) []Unit {
 	no, n := pop(scale(d.N))
 	ko, k := pop(scale(d.K))
 	base := product{outerBatch: scale(d.Batch), outerN: no, outerK: ko, outerM: mo, am: m.A, ak: k.A, bk: k.B, bn: n.B,
-		cm: m.C, nf4: d.B.Buf.NF4}
+		cm: m.C, nf4: d.B.Buf.NF4, fused: fused}
 	addrB := d.B.Addr()
 	if base.nf4 {
 		addrB = d.B.Off / 4
@@ -332,11 +332,18 @@ func (g *Generator) panel(p product, rows int) *emit.Func {
 					f.VLoad(emit.V128Load, uint32((u*rows+r)*16))
 					f.Set(a)
 					for v := range bs {
-						f.Get(sum[r][v])
-						f.Get(a)
-						f.Get(bs[v])
-						f.SIMD(emit.F32x4Mul)
-						f.SIMD(emit.F32x4Add)
+						if p.fused {
+							f.Get(a)
+							f.Get(bs[v])
+							f.Get(sum[r][v])
+							f.SIMD(emit.F32x4RelaxedMadd)
+						} else {
+							f.Get(sum[r][v])
+							f.Get(a)
+							f.Get(bs[v])
+							f.SIMD(emit.F32x4Mul)
+							f.SIMD(emit.F32x4Add)
+						}
 						f.Set(sum[r][v])
 					}
 				}

@@ -233,10 +233,12 @@ const (
 	F32x4Sub  SIMDOp = 229
 	F32x4Mul  SIMDOp = 230
 	F32x4Div  SIMDOp = 231
-	F32x4Min  SIMDOp = 232
-	F32x4Max  SIMDOp = 233
-	F32x4Pmin SIMDOp = 234
-	F32x4Pmax SIMDOp = 235
+	// F32x4RelaxedMadd is a*b + c, rounded once or twice, as the host has it.
+	F32x4RelaxedMadd SIMDOp = 0x105
+	F32x4Min         SIMDOp = 232
+	F32x4Max         SIMDOp = 233
+	F32x4Pmin        SIMDOp = 234
+	F32x4Pmax        SIMDOp = 235
 
 	I32x4TruncSatF32x4S SIMDOp = 248
 	F32x4ConvertI32x4S  SIMDOp = 250
