@@ -32,21 +32,22 @@ func CompileStep(spec ProgramSpec) ([]byte, error) {
 	step := stepOf(spec.Job, spec.Base, len(spec.Job.Labels), spec.Rank)
 	// The job's name is free text, which a manifest is not; and equal steps of two
 	// jobs are one program.
-	return compileGraph("step", spec, step.Build)
+	return compileGraph("step", spec, spec.Job.Fused(), step.Build)
 }
 
 // CompileForward makes the forward pass of one text into a program, for those who
-// took part and try what came of it.
+// took part and try what came of it. It is exact whatever the job trained with: it
+// runs wherever a program does.
 func CompileForward(spec ProgramSpec) ([]byte, error) {
 	j := spec.Job
 	pass := nn.ForwardSpec{
 		Config: spec.Base.Config, LoRA: j.Method(), Classes: len(j.Labels), Rank: spec.Rank, Batch: 1, Seq: j.Adapter.Sequence,
 	}
-	return compileGraph("forward", spec, pass.Build)
+	return compileGraph("forward", spec, false, pass.Build)
 }
 
 // compileGraph makes what build adds to a graph into a program.
-func compileGraph(what string, spec ProgramSpec, build func(*graph.Graph) ([]nn.Param, []nn.Output, error)) ([]byte, error) {
+func compileGraph(what string, spec ProgramSpec, fused bool, build func(*graph.Graph) ([]nn.Param, []nn.Output, error)) ([]byte, error) {
 	var params []nn.Param
 	var outputs []nn.Output
 	recorded, err := compiler.Record(func(g *graph.Graph) []*graph.Node {
@@ -63,7 +64,7 @@ func compileGraph(what string, spec ProgramSpec, build func(*graph.Graph) ([]nn.
 	if err != nil {
 		return nil, err
 	}
-	s := compiler.Spec{Name: fmt.Sprintf("%s rank %d", what, spec.Rank), Host: spec.Host}
+	s := compiler.Spec{Name: fmt.Sprintf("%s rank %d", what, spec.Rank), Host: spec.Host, Fused: fused}
 	for _, p := range params {
 		switch p.Role {
 		case nn.State:

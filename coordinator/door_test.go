@@ -198,3 +198,26 @@ func TestHostileGhosts(t *testing.T) {
 		}
 	}
 }
+
+// TestArithmetic: a job with fused arithmetic takes devices that have it, and none
+// that lack it into its population.
+func TestArithmetic(t *testing.T) {
+	job := tinyJob(3)
+	job.Training.Arithmetic = "fused"
+	tb := setTable(t, Config{Job: job}, 3, nil)
+	for _, p := range tb.players {
+		p.fused = true
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	without := newPlayer(t, tb.token)
+	if err := enrolled(t, ctx, without); !refusedWith(err, wire.CodeArithmetic) || !strings.Contains(err.Error(), "training.arithmetic") {
+		t.Errorf("a device without fused multiply-add: %v", err)
+	}
+	if known, err := tb.c.store.Knows(without.id()); known || err != nil {
+		t.Errorf("the refused device is enrolled: %v, %v", known, err)
+	}
+	if err := tb.run(); err != nil {
+		t.Fatal(err)
+	}
+}

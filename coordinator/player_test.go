@@ -58,6 +58,7 @@ type player struct {
 	lost  uint64 // the round that this device has forgotten, as after a restart
 	// begunAgain: it got the assignment of that round once more.
 	begunAgain bool
+	fused      bool
 	client     *secagg.Client
 	upload     *wire.Upload
 	lat        *quant.Lattice
@@ -96,7 +97,7 @@ func (p *player) dial(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("welcome: got %T", m)
 	}
-	enrol := &wire.Enrol{Identity: p.id(), Session: p.session, Task: p.task}
+	enrol := &wire.Enrol{Identity: p.id(), Session: p.session, Task: p.task, Fused: p.fused}
 	var exporter []byte
 	if resp.TLS != nil {
 		enrol.Channel = wire.ChannelTLS

@@ -205,6 +205,11 @@ func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
 	if !ed25519.Verify(enrol.Identity[:], wire.EnrolBytes(hello, welcome, enrol.Identity, enrol.Channel, exporter, enrol.Session), enrol.Signature[:]) {
 		return refuse(wire.CodeIdentity, 0, "the signature is not over this challenge, job and connection")
 	}
+	// Before it enrols: it would be counted in the population and never train.
+	if c.cfg.Job.Fused() && !enrol.Fused {
+		return refuse(wire.CodeArithmetic, 0, "this job trains with fused multiply-add (training.arithmetic), which this "+
+			"device's processor or browser does not have: a job with exact arithmetic runs on any")
+	}
 	s.id = enrol.Identity
 	added, err := c.store.EnrolWith(enrol.Identity, invitation)
 	if added {

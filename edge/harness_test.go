@@ -26,6 +26,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/wasm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -317,6 +318,9 @@ func (h *house) accept() (p *peer, hello *wire.Hello, welcome *wire.Welcome) {
 	p.id = p.enrol.Identity
 	if !ed25519.Verify(p.id[:], wire.EnrolBytes(hello, welcome, p.id, p.enrol.Channel, nil, p.enrol.Session), p.enrol.Signature[:]) {
 		h.t.Fatal("signature over the challenge is wrong")
+	}
+	if p.enrol.Fused != wasm.Fuses() {
+		h.t.Errorf("device says fused %v, this machine %v", p.enrol.Fused, wasm.Fuses())
 	}
 	if p.enrol.Proof != wire.DeviceProof(h.token.Secret, hello, welcome, p.id) {
 		h.t.Fatal("device does not know the secret")

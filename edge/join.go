@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/wasm"
 )
 
 // join opens a session: versions, challenge, enrolment, job.
@@ -42,6 +43,7 @@ func (c *client) join(ctx context.Context, in <-chan received) error {
 		Signature: [64]byte(ed25519.Sign(c.cfg.Identity, wire.EnrolBytes(hello, welcome, identity, channel, exporter, c.session))),
 		Channel:   channel,
 		Session:   c.session,
+		Fused:     wasm.Fuses(),
 	}
 	if c.job != nil {
 		enrol.Task = c.job.task[:]

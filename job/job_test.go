@@ -69,6 +69,7 @@ func TestRefusals(t *testing.T) {
 		{"name: x\nlabels: [a, b]\nadapter: {rank_min: 4, rank_max: 2}\n", "rank_min"},
 		{"name: x\nlabels: [a, b]\nadapter: {alpha: -1}\n", "alpha"},
 		{"name: x\nlabels: [a, b]\ntraining: {optimizer: lion}\n", "optimizer"},
+		{"name: x\nlabels: [a, b]\ntraining: {arithmetic: bf16}\n", "training.arithmetic"},
 		{"name: x\nlabels: [a, b]\ntraining: {learning_rate: -0.1}\n", "training.learning_rate"},
 		{"name: x\nlabels: [a, b]\ntraining: {head_learning_rate: .nan}\n", "training.head_learning_rate"},
 		{"name: x\nlabels: [a, b]\ntraining: {weight_decay: 1}\n", "training.weight_decay"},
@@ -154,4 +155,20 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("a parsed job does not validate: %v", err)
 		}
 	})
+}
+
+// TestArithmetic: exact is the default, written or not, and one job.
+func TestArithmetic(t *testing.T) {
+	parse := func(training string) Job {
+		t.Helper()
+		j, err := Parse(strings.NewReader("name: x\nlabels: [a, b]\n" + training))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	silent, exact, fused := parse(""), parse("training: {arithmetic: exact}\n"), parse("training: {arithmetic: fused}\n")
+	if !reflect.DeepEqual(silent, exact) || silent.Fused() || !fused.Fused() {
+		t.Errorf("silent %+v, exact %+v, fused %+v", silent.Training, exact.Training, fused.Training)
+	}
 }

@@ -83,6 +83,9 @@ func Default() Job {
 
 // Derived fills the fields whose default follows from others.
 func (j Job) Derived() Job {
+	if j.Training.Arithmetic == exact {
+		j.Training.Arithmetic = "" // one job, however it is written
+	}
 	if j.Cohort.Floor == 0 {
 		j.Cohort.Floor = max(2, int(j.ExpectedCohort()/2))
 	}

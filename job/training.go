@@ -10,6 +10,15 @@ import (
 // adamW is the optimizer whose defaults follow from the base.
 const adamW = "adamw"
 
+// Arithmetics of training programs: see Training.
+const (
+	exact = "exact"
+	fused = "fused"
+)
+
+// Fused tells whether the job's programs fuse multiplications with additions.
+func (j Job) Fused() bool { return j.Training.Arithmetic == fused }
+
 // Local is the set of a job's defaults that belong together and follow from the
 // base.
 type Local struct {

@@ -94,6 +94,9 @@ func (j Job) Validate() error {
 	default:
 		return refuse("training.optimizer is %q, must be sgd, momentum or adamw", tr.Optimizer)
 	}
+	if a := tr.Arithmetic; a != "" && a != exact && a != fused {
+		return refuse("training.arithmetic is %q, must be exact or fused", tr.Arithmetic)
+	}
 	if !(tr.WeightDecay >= 0 && tr.WeightDecay < 1) {
 		return refuse("training.weight_decay is %v, must be in [0, 1)", tr.WeightDecay)
 	}

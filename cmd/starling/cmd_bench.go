@@ -39,7 +39,7 @@ func newBenchCmd(a *app) *cobra.Command {
 would, on made-up data, and print what this device would contribute: steps and
 examples a second, the memory that it takes, and which of this processor's
 kernels compute its matrix products. Each kernel is timed; join uses the first.
-All of them give the same bits.`,
+All of them give the same bits, those of the job's training.arithmetic.`,
 		Example: `  starling bench
   starling bench --job job.yaml --cores 2
   starling bench --base ./minilm --json`,
@@ -127,7 +127,11 @@ func bench(ctx context.Context, a *app, f benchFlags) error {
 	if err := p.Close(); err != nil {
 		return err
 	}
-	for _, kernel := range wasm.Kernels() {
+	kernels := wasm.Kernels()
+	if j.Fused() {
+		kernels = wasm.FusedKernels()
+	}
+	for _, kernel := range kernels {
 		fmt.Fprintf(a.Stderr, "timing %s ...\n", kernel)
 		line, err := w.time(ctx, kernel, f.cores, f.lasts)
 		if err != nil {

@@ -88,6 +88,9 @@ func inspect(ctx context.Context, file string) (r *inspectReport, err error) {
 		Segments:  summarize("s", p.Manifest().Segments, rep.Segments),
 		CompileMS: float64(time.Since(start).Microseconds()) / 1000, Kernels: wasm.Kernels(),
 	}
+	if r.Manifest.Fused {
+		r.Kernels = wasm.FusedKernels()
+	}
 	for _, s := range rep.Segments {
 		r.Cost += s.Cost
 	}
@@ -125,8 +128,12 @@ func (r *inspectReport) print(w io.Writer, segments bool) error {
 	for i := range m.Products {
 		macs += m.Products[i].MultiplyAdds()
 	}
-	fmt.Fprintf(tw, "products\t%d declared, %.4g GFLOP; computed here by %s\n", len(m.Products), float64(2*macs)/1e9,
-		r.Kernels[0])
+	arithmetic := "exact"
+	if m.Fused {
+		arithmetic = "fused"
+	}
+	fmt.Fprintf(tw, "products\t%d declared, %.4g GFLOP, %s; computed here by %s\n", len(m.Products), float64(2*macs)/1e9,
+		arithmetic, r.Kernels[0])
 	if err := tw.Flush(); err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func TestInspect(t *testing.T) {
 	}
 	for _, want := range []string{"name      linear", "sha256", "code shaped for wazero", "fixed", "inputs: 2 tensors, 528 B", "[4,32]",
 		"state: 1 tensors, 128 B", "frozen: 1 tensors", "outputs: 1 tensors, 4 B", "s0",
-		"products  2 declared, 5.12e-07 GFLOP; computed here by " + wasm.Kernels()[0]} {
+		"products  2 declared, 5.12e-07 GFLOP, exact; computed here by " + wasm.Kernels()[0]} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

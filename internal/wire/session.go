@@ -29,6 +29,7 @@ type Enrol struct {
 	Session   []byte // token of the session to resume, or empty
 	Task      []byte // TaskID of the job the device holds, or empty
 	Channel   uint8  // what Signature says of the connection: ChannelPlain, ChannelTLS or ChannelBrowser
+	Fused     bool   // it computes fused multiply-adds at their speed: what jobs of that arithmetic ask for
 }
 
 // An Enrolled opens the session's working part. Proof shows that the
@@ -157,6 +158,7 @@ const (
 	CodeIdentity   uint16 = 102 // signature over the challenge is wrong
 	CodeDuplicate  uint16 = 103 // the identity is connected already, or enrolled twice
 	CodeProtocol   uint16 = 104 // malformed, oversize or out of turn
+	CodeArithmetic uint16 = 105 // the job's training needs arithmetic that the device does not have
 	CodeBusy       uint16 = 200 // too many devices
 	CodeShutdown   uint16 = 201 // the coordinator is stopping
 	CodeInternal   uint16 = 202 // the coordinator failed; nothing the device did
