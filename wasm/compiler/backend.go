@@ -29,6 +29,7 @@ var _ compute.Backend = (*Backend)(nil)
 
 // New returns a backend that compiles for the host it runs on.
 func New() *Backend { return &Backend{host: HostWazero} }
+
 // Name returns BackendName.
 func (b *Backend) Name() string { return BackendName }
 
