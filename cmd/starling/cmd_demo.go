@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -199,23 +197,6 @@ func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetData) (*model.Base, er
 	return loadBase(j.Base)
 }
 
-// faults spreads the vanishing edges over the run: each leaves for good in the
-// middle of a round, one just before its masked update, one just before it
-// would reveal its shares, and so on in turn.
-func (f demoFlags) faults() map[int]sim.Fault {
-	out := map[int]sim.Fault{}
-	for i := range f.vanish {
-		turn := 3
-		if i%2 == 1 {
-			turn = 5
-		}
-		out[(i+1)*f.clients/(f.vanish+1)] = sim.Fault{
-			Round: 1 + (i+1)*f.rounds/(f.vanish+2), Turn: turn, Kind: sim.Vanish,
-		}
-	}
-	return out
-}
-
 func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	start := time.Now()
 	if err := f.validate(); err != nil {
@@ -255,42 +236,15 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	}
 	view := newProgressView(a.Stderr, job, scores.liveNote())
 	view.learning = scores.learning(job.Rounds)
-	cfg := sim.Config{
-		Coordinator: coordinator.Config{Job: job, Dir: dir, Base: b, Start: adapter, Progress: view.show,
-			Compile: coordinator.CompileStep, Hosts: []string{coordinator.Hosts[0]}},
-		Clients: data.Clients,
-		Faults:  f.faults(),
-	}
+	cfg := f.fleet(a, coordinator.Config{Job: job, Dir: dir, Base: b, Start: adapter, Progress: view.show}, data)
 	scores.choose(&cfg.Coordinator)
-	if f.open {
-		cfg.Pages = pages(a.Stderr)
-		cfg.Listening = func(url, adminToken string) { showDashboard(a.Stderr, dashboardAddress(url, adminToken)) }
-	}
-	if f.verbose {
-		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
-		cfg.Coordinator.Log = cfg.Log
-	}
-	if f.reproducible {
-		cfg.Seed = binary.LittleEndian.AppendUint64(make([]byte, 24), f.seed)
-		cfg.Coordinator.Seed = cfg.Seed
-	}
-	fmt.Fprintf(a.Stderr, "%s: %d edges, %d labels, %d validation and %d test examples; %d of the edges will vanish in mid-round\n",
-		data.Name, len(data.Clients), len(data.Labels), len(data.Validation.Examples), len(data.Test.Examples), f.vanish)
-	for _, note := range data.Notes {
-		fmt.Fprintln(a.Stderr, "note: "+note)
-	}
-	if f.reproducible {
-		fmt.Fprintln(a.Stderr, "reproducible: every secret is seeded, NOT PRIVATE")
-	}
 	result, err := sim.Run(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	r := report{Task: data.Name, Devices: len(data.Clients)}
 	r.settle(job, result.Result)
-	// The devices' own count leaves out what they fetch once.
-	r.BytesUp, r.BytesDown = result.Traffic.PerDeviceRound.Up, result.Traffic.PerDeviceRound.Down
-	r.BytesOnceUp, r.BytesOnceDown = result.Traffic.OnceUp, result.Traffic.OnceDown
+	r.traffic(result.Traffic)
 	if err := r.measure(ctx, layout, result.Result, scores.test, f.everyRank); err != nil {
 		return err
 	}

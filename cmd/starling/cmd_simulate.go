@@ -103,7 +103,10 @@ func (f simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) 
 	put("epsilon", "privacy.epsilon", f.epsilon)
 	for _, pair := range f.set {
 		key, text, ok := strings.Cut(pair, "=")
-		if !ok || err != nil {
+		if !ok {
+			return s, usagef("--set %q: want key=value", pair)
+		}
+		if err != nil {
 			break
 		}
 		var value any
@@ -111,11 +114,6 @@ func (f simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) 
 			return s, usagef("--set %s: %v", key, e)
 		}
 		s, err = s.With(key, value)
-	}
-	for _, pair := range f.set {
-		if !strings.Contains(pair, "=") {
-			return s, usagef("--set %q: want key=value", pair)
-		}
 	}
 	if err != nil {
 		return s, usageError{err}

@@ -38,12 +38,8 @@ func generatedData(seed uint64, clients int) (*fleetData, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := dataset.ByUser(train, clients, seed)
-	if err != nil {
+	if err := d.deal(train, clients, seed); err != nil {
 		return nil, err
-	}
-	for _, p := range parts {
-		d.Clients = append(d.Clients, train.Pick(p))
 	}
 	public := func(split string, n int) (*dataset.Set, error) {
 		return dataset.Invoices(dataset.InvoiceConfig{Seed: seed, Split: split, Clients: n / invoicesPerProvider,
@@ -54,6 +50,18 @@ func generatedData(seed uint64, clients int) (*fleetData, error) {
 	}
 	d.Test, err = public("test", testInvoices)
 	return d, err
+}
+
+// deal divides train over a number of clients by its users.
+func (d *fleetData) deal(train *dataset.Set, clients int, seed uint64) error {
+	parts, err := dataset.ByUser(train, clients, seed)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		d.Clients = append(d.Clients, train.Pick(p))
+	}
+	return nil
 }
 
 // providers counts those of each client: the most, and the mean.

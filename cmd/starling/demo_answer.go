@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
-	"log/slog"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -13,7 +11,6 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/sim"
-	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -53,12 +50,8 @@ func documentData(seed uint64, clients int) (*fleetData, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := dataset.ByUser(train, clients, seed)
-	if err != nil {
+	if err := d.deal(train, clients, seed); err != nil {
 		return nil, err
-	}
-	for _, p := range parts {
-		d.Clients = append(d.Clients, train.Pick(p))
 	}
 	public := func(split string, n int) (*dataset.Set, error) {
 		return dataset.Documents(dataset.DocumentConfig{Seed: seed, Split: split, Clients: n / questionsPerSender,
@@ -116,10 +109,10 @@ func runAnswerDemo(ctx context.Context, a *app, f demoFlags) error {
 	if err := ensureDir(dir); err != nil {
 		return err
 	}
-	cfg, err := answerFleet(a, f, j, b, data, validation, dir)
-	if err != nil {
-		return err
-	}
+	live := validation.sample(liveQuestions)
+	view := newProgressView(a.Stderr, j, fmt.Sprintf("accuracy is exact match: on %d of the %d validation questions while rounds run, on all of them at the end",
+		len(live.truths), len(validation.truths)))
+	cfg := f.fleet(a, coordinator.Config{Job: j, Dir: dir, Base: b, Progress: view.show, Evaluator: validation, Live: live}, data)
 	r := answerReport{report: report{Task: data.Name, Devices: len(data.Clients)}, Validations: len(validation.truths), Questions: len(test.truths)}
 	if r.Before, err = test.score(ctx, model.NewAdapter(layout, 0), 0); err != nil {
 		return err
@@ -130,8 +123,7 @@ func runAnswerDemo(ctx context.Context, a *app, f demoFlags) error {
 		return err
 	}
 	r.settle(j, result.Result)
-	r.BytesUp, r.BytesDown = result.Traffic.PerDeviceRound.Up, result.Traffic.PerDeviceRound.Down
-	r.BytesOnceUp, r.BytesOnceDown = result.Traffic.OnceUp, result.Traffic.OnceDown
+	r.traffic(result.Traffic)
 	r.Validation = map[string]float64{}
 	for _, v := range result.Validation {
 		r.Validation[strconv.Itoa(v.Rank)] = v.Accuracy
@@ -143,35 +135,6 @@ func runAnswerDemo(ctx context.Context, a *app, f demoFlags) error {
 	r.BaseAccuracy, r.BestAccuracy = r.Before.ExactMatch, r.After.ExactMatch
 	r.Seconds = time.Since(began).Seconds()
 	return a.emit(r, r.print)
-}
-
-// answerFleet is the coordinator and its devices.
-func answerFleet(a *app, f demoFlags, j job.Job, b *model.Base, data *fleetData, validation *answerer, dir string) (sim.Config, error) {
-	live := validation.sample(liveQuestions)
-	note := fmt.Sprintf("accuracy is exact match: on %d of the %d validation questions while rounds run, on all of them at the end",
-		len(live.truths), len(validation.truths))
-	view := newProgressView(a.Stderr, j, note)
-	cfg := sim.Config{
-		Coordinator: coordinator.Config{Job: j, Dir: dir, Base: b, Progress: view.show, Evaluator: validation, Live: live,
-			Compile: coordinator.CompileStep, Hosts: []string{coordinator.Hosts[0]}},
-		Clients: data.Clients, Faults: f.faults(),
-	}
-	if f.open {
-		cfg.Pages = pages(a.Stderr)
-		cfg.Listening = func(url, adminToken string) { showDashboard(a.Stderr, dashboardAddress(url, adminToken)) }
-	}
-	if f.verbose {
-		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
-		cfg.Coordinator.Log = cfg.Log
-	}
-	if f.reproducible {
-		cfg.Seed = binary.LittleEndian.AppendUint64(make([]byte, 24), f.seed)
-		cfg.Coordinator.Seed = cfg.Seed
-		fmt.Fprintln(a.Stderr, "reproducible: every secret is seeded, NOT PRIVATE")
-	}
-	fmt.Fprintf(a.Stderr, "%s: %d edges, %d validation and %d test questions; %d of the edges will vanish in mid-round\n",
-		data.Name, len(data.Clients), len(data.Validation.Examples), len(data.Test.Examples), f.vanish)
-	return cfg, nil
 }
 
 // print writes the report for people.

@@ -26,13 +26,9 @@ func generatedDigits(seed uint64, clients int) (*fleetData, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := dataset.ByUser(train, clients, seed)
-	if err != nil {
-		return nil, err
-	}
 	d := &fleetData{Name: train.Name, Labels: train.Labels}
-	for _, p := range parts {
-		d.Clients = append(d.Clients, train.Pick(p))
+	if err := d.deal(train, clients, seed); err != nil {
+		return nil, err
 	}
 	if d.Validation, err = dataset.Digits(seed, "validation", 50, validationDigit); err != nil {
 		return nil, err

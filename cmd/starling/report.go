@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -108,6 +109,12 @@ func (r *report) settle(job coordinator.Job, result coordinator.Result) {
 		r.ClipNorm = &result.ClipNorm
 		r.clipNorm = job.Privacy.ClipNorm
 	}
+}
+
+// traffic takes over the devices' own count, which leaves out what they fetch once.
+func (r *report) traffic(t sim.Traffic) {
+	r.BytesUp, r.BytesDown = t.PerDeviceRound.Up, t.PerDeviceRound.Down
+	r.BytesOnceUp, r.BytesOnceDown = t.OnceUp, t.OnceDown
 }
 
 func reported(g *dp.Guarantee) (string, *float64) {
