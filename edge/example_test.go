@@ -35,7 +35,7 @@ func ExampleContribute() {
 	check(err)
 	lattice, err := quant.NewLattice(scheme, layout.Size(2), 2, [32]byte{1})
 	check(err)
-	reference := nn.NewReference()
+	reference := nn.NewReference(nn.Constants{})
 	defer func() { check(reference.Close()) }()
 
 	symbols, err := edge.Contribute(context.Background(), reference, data, edge.Contribution{

@@ -52,15 +52,26 @@ func TestProgramAgainstReferenceByMethod(t *testing.T) {
 	againstReference(t, base, model.Method{RMax: 4, Alpha: 4, Targets: "query,intermediate.dense,output.dense", Also: "LayerNorm"}, 3)
 }
 
+// And for what a program has built in.
+func TestProgramAgainstReferenceOfConstants(t *testing.T) {
+	built := nn.Constants{WeightDecay: 0.1, HeadRate: 8}
+	compared(t, tinyBase(t), model.Method{RMax: 4, Alpha: 4}, built, 4)
+	compared(t, tinyBase(t), model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull}, built, 0)
+}
+
 func againstReference(t *testing.T, base *model.Base, method model.Method, ranks ...int) {
+	compared(t, base, method, nn.Constants{}, ranks...)
+}
+
+func compared(t *testing.T, base *model.Base, method model.Method, built nn.Constants, ranks ...int) {
 	trainer := NewProgramTrainer(1)
 	defer trainer.Close()
-	reference := nn.NewReference()
+	reference := nn.NewReference(built)
 	defer reference.Close()
 	for _, optimizer := range []nn.Optimizer{nn.SGD, nn.Momentum, nn.AdamW} {
 		for _, rank := range ranks {
 			s := step(base, rank, optimizer)
-			s.LoRA = method
+			s.LoRA, s.WeightDecay, s.HeadRate = method, built.WeightDecay, built.HeadRate
 			if method.Task == model.TaskAnswer {
 				s.Classes = 0
 			}

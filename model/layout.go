@@ -152,6 +152,18 @@ func (l *Layout) CheckRank(b int) error {
 	return nil
 }
 
+// CheckSlice refuses a rank outside 0..r_max, and a slice that has not Size(rank)
+// values.
+func (l *Layout) CheckSlice(slice []float32, b int) error {
+	if err := l.CheckRank(b); err != nil {
+		return err
+	}
+	if want := l.Size(b); len(slice) != want {
+		return fmt.Errorf("model: adapter has %d values at rank %d, want %d", len(slice), b, want)
+	}
+	return nil
+}
+
 // Size is the length of the vector at rank b (0 counts no LoRA tensor).
 func (l *Layout) Size(b int) int {
 	n := 0

@@ -91,6 +91,25 @@ func (b Batch) Column(name string) (Values, bool) {
 	return Values{}, false
 }
 
+// Bound is b's values for the given columns, in their order, each held against its
+// column (see Check): it may hold more than is asked for, and its own word on shapes
+// and limits does not count.
+func (b Batch) Bound(columns []Column, rows int) (Batch, error) {
+	out := make(Batch, 0, len(columns))
+	for _, c := range columns {
+		v, ok := b.Column(c.Name)
+		if !ok {
+			return nil, fmt.Errorf("task: batch has no %s", c.Name)
+		}
+		v.Column = c
+		if err := v.Check(rows); err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
 // Copy writes the row of another batch of the same columns into row to.
 func (b Batch) Copy(to int, from Batch, row int) {
 	for i, c := range b {

@@ -176,15 +176,9 @@ func (g *Generator) buildDecode(gr *graph.Graph) ([]Param, []Output, error) {
 func (g *Generator) Answers(ctx context.Context, adapter []float32, rank int, in task.Batch) ([]Answer, error) {
 	tokens, _ := in.Column(task.Tokens)
 	rows := len(tokens.I32) / g.seq
-	for _, c := range g.inputs {
-		v, ok := in.Column(c.Name)
-		if !ok {
-			return nil, fmt.Errorf("nn: documents have no %s", c.Name)
-		}
-		v.Column = c
-		if err := v.Check(rows); err != nil {
-			return nil, err
-		}
+	in, err := in.Bound(g.inputs, rows)
+	if err != nil {
+		return nil, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -204,11 +198,8 @@ func (g *Generator) Answers(ctx context.Context, adapter []float32, rank int, in
 
 // adapt merges an adapter, unless the last call had the same.
 func (g *Generator) adapt(adapter []float32, rank int) error {
-	if err := g.layout.CheckRank(rank); err != nil {
+	if err := g.layout.CheckSlice(adapter, rank); err != nil {
 		return err
-	}
-	if want := g.layout.Size(rank); len(adapter) != want {
-		return fmt.Errorf("nn: adapter has %d values at rank %d, want %d", len(adapter), rank, want)
 	}
 	if g.values != nil && g.rank == rank && same(g.slice, adapter) {
 		return nil

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -56,15 +57,7 @@ func TestLogitsMatchTransformers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				worst, size := 0.0, 0.0
-				for i, row := range want.Logits {
-					for j, x := range row {
-						worst, size = math.Max(worst, math.Abs(x-float64(got[i][j]))), math.Max(size, math.Abs(x))
-					}
-				}
-				if !(worst <= 1e-5*size) {
-					t.Errorf("%s, %s, rank %d: logits differ by %v of %v", kind, name, rank, worst, size)
-				}
+				sameLogits(t, fmt.Sprintf("%s, rank %d", kind+", "+name, rank), got, want.Logits)
 			}
 		}
 	}
@@ -139,5 +132,19 @@ func TestPredictorFollowsEveryMethod(t *testing.T) {
 		if d := math.Abs(loss - float64(last[0])); d > 1e-4 {
 			t.Errorf("%+v: prediction has the loss %v, training %v", m.method, loss, last[0])
 		}
+	}
+}
+
+// sameLogits holds rows of logits against a golden's.
+func sameLogits(t *testing.T, what string, got [][]float32, want [][]float64) {
+	t.Helper()
+	worst, size := 0.0, 0.0
+	for i, row := range want {
+		for j, x := range row {
+			worst, size = math.Max(worst, math.Abs(x-float64(got[i][j]))), math.Max(size, math.Abs(x))
+		}
+	}
+	if !(worst <= 1e-5*size) {
+		t.Errorf("%s: logits differ by %v of %v", what, worst, size)
 	}
 }

@@ -128,23 +128,12 @@ func (p *Predictor) Logits(ctx context.Context, adapter []float32, rank int, tok
 // (Layout.Size(rank) values); rows holds n examples in the task's columns. It checks
 // ctx between batches.
 func (p *Predictor) Outputs(ctx context.Context, adapter []float32, rank int, rows task.Batch, n int) ([][]float32, error) {
-	if err := p.layout.CheckRank(rank); err != nil {
+	if err := p.layout.CheckSlice(adapter, rank); err != nil {
 		return nil, err
 	}
-	if want := p.layout.Size(rank); len(adapter) != want {
-		return nil, fmt.Errorf("nn: adapter has %d values at rank %d, want %d", len(adapter), rank, want)
-	}
-	var in task.Batch
-	for _, c := range p.inputs {
-		v, ok := rows.Column(c.Name)
-		if !ok {
-			return nil, fmt.Errorf("nn: batch has no %s", c.Name)
-		}
-		v.Column = c
-		if err := v.Check(n); err != nil {
-			return nil, err
-		}
-		in = append(in, v)
+	in, err := rows.Bound(p.inputs, n)
+	if err != nil {
+		return nil, err
 	}
 	ids := in.Int32(task.Tokens)
 	used := make([]int, n) // by text: tokens before the padding

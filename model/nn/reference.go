@@ -9,10 +9,10 @@ import (
 )
 
 // Reference trains on GoMLX's Go backend: the same graphs as the compiled
-// programs, run by somebody else's code. A task does not carry what a program has
-// built in, so it trains without weight decay and the head at the adapter's rate.
-// It keeps the last step it compiled.
+// programs, run by somebody else's code. It keeps the last step it compiled.
 type Reference struct {
+	constants Constants
+
 	mu   sync.Mutex
 	kept referenceKey
 	step *Trainer // by mu
@@ -26,8 +26,14 @@ type referenceKey struct {
 	spec StepSpec
 }
 
-// NewReference returns a trainer for any task.
-func NewReference() *Reference { return &Reference{} }
+// Constants is what a program has built in and no task carries; see StepSpec.
+type Constants struct {
+	WeightDecay float64
+	HeadRate    float64
+}
+
+// NewReference returns a trainer for any task whose program has these built in.
+func NewReference(c Constants) *Reference { return &Reference{constants: c} }
 
 // Train is trainer.Trainer's. It does not look at the task's program.
 func (r *Reference) Train(ctx context.Context, t trainer.Task) ([]float32, error) {
@@ -62,6 +68,7 @@ func (r *Reference) compile(ctx context.Context, t trainer.Task) (*Trainer, erro
 	key := referenceKey{t.BaseSHA256, StepSpec{
 		Config: t.Layout.Config, LoRA: t.Layout.LoRA, Classes: t.Layout.Classes, Rank: t.Rank,
 		Batch: t.Batch, Seq: t.Sequence, Optimizer: Optimizer(t.Optimizer),
+		WeightDecay: r.constants.WeightDecay, HeadRate: r.constants.HeadRate,
 	}}
 	r.mu.Lock()
 	defer r.mu.Unlock()

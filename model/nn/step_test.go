@@ -403,7 +403,7 @@ func TestTrainerRefuses(t *testing.T) {
 	for name, f := range map[string]func(b *trainer.Batch, v *[]float32){
 		"label": func(b *trainer.Batch, _ *[]float32) { b.Int32(task.Labels)[1] = 3 }, "token": func(b *trainer.Batch, _ *[]float32) { b.Int32(task.Tokens)[0] = 40 },
 		"tokens": func(b *trainer.Batch, _ *[]float32) { (*b)[0].I32 = (*b)[0].I32[1:] }, "labels": func(b *trainer.Batch, _ *[]float32) { (*b)[1].I32 = nil },
-		"start": func(_ *trainer.Batch, v *[]float32) { *v = (*v)[1:] },
+		"adapter": func(_ *trainer.Batch, v *[]float32) { *v = (*v)[1:] },
 	} {
 		b, v := testBatches(s, 1)[0], slice(t, s)
 		f(&b, &v)

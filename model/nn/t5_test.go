@@ -2,6 +2,7 @@ package nn
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -77,15 +78,7 @@ func TestT5MatchesTransformers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			worst, size := 0.0, 0.0
-			for i, row := range want.Logits {
-				for j, x := range row {
-					worst, size = math.Max(worst, math.Abs(x-float64(logits[i][j]))), math.Max(size, math.Abs(x))
-				}
-			}
-			if !(worst <= 1e-5*size) {
-				t.Errorf("%s, rank %d: logits differ by %v of %v", name, rank, worst, size)
-			}
+			sameLogits(t, fmt.Sprintf("%s, rank %d", name, rank), logits, want.Logits)
 			answers, err := g.Answers(t.Context(), adapter, rank, in)
 			if err != nil {
 				t.Fatal(err)

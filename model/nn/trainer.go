@@ -85,8 +85,8 @@ func (t *Trainer) Train(ctx context.Context, start []float32, batches []trainer.
 // train is Train with batches that are made one at a time, and word after each.
 func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[trainer.Batch, error], learningRate float32,
 	progress func(done int)) (delta, losses []float32, err error) {
-	if want := t.layout.Size(t.spec.Rank); len(start) != want {
-		return nil, nil, fmt.Errorf("nn: start has %d values at rank %d, want %d", len(start), t.spec.Rank, want)
+	if err := t.layout.CheckSlice(start, t.spec.Rank); err != nil {
+		return nil, nil, err
 	}
 	state := map[string]compute.Buffer{}
 	defer func() {
@@ -144,19 +144,15 @@ func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[
 
 // step runs one step and replaces the state by its new values.
 func (t *Trainer) step(state map[string]compute.Buffer, batch trainer.Batch, learningRate, count float32) (float32, error) {
+	batch, err := batch.Bound(t.columns, t.spec.Batch)
+	if err != nil {
+		return 0, err
+	}
 	inputs := map[string]any{LearningRateName: []float32{learningRate}, StepName: []float32{count}}
-	for _, c := range t.columns {
-		v, ok := batch.Column(c.Name)
-		if !ok {
-			return 0, fmt.Errorf("nn: batch has no %s", c.Name)
-		}
-		v.Column = c
-		if err := v.Check(t.spec.Batch); err != nil {
-			return 0, err
-		}
-		inputs[c.Name] = v.I32
-		if c.Type == task.F32 {
-			inputs[c.Name] = v.F32
+	for _, v := range batch {
+		inputs[v.Name] = v.I32
+		if v.Type == task.F32 {
+			inputs[v.Name] = v.F32
 		}
 	}
 	return t.prog.advance(state, t.frozen, inputs)

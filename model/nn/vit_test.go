@@ -2,7 +2,7 @@ package nn
 
 import (
 	"encoding/json"
-	"math"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -66,15 +66,7 @@ func TestImageLogitsMatchTransformers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			worst, size := 0.0, 0.0
-			for i, row := range want.Logits {
-				for j, x := range row {
-					worst, size = math.Max(worst, math.Abs(x-float64(got[i][j]))), math.Max(size, math.Abs(x))
-				}
-			}
-			if !(worst <= 1e-5*size) {
-				t.Errorf("%s, rank %d: logits differ by %v of %v", name, rank, worst, size)
-			}
+			sameLogits(t, fmt.Sprintf("%s, rank %d", name, rank), got, want.Logits)
 		}
 	}
 	s := StepSpec{Config: base.Config, LoRA: model.Method{RMax: 2, Alpha: 2, Task: model.TaskImage}, Classes: 3, Rank: 2,
