@@ -200,7 +200,7 @@ func (c *Coordinator) resume() error {
 	}
 	c.task = wire.TaskID(c.jobBytes)
 	c.taskName = hex.EncodeToString(c.task[:])
-	c.blobs.hold(c.t.baseRef, c.t.baseBlob)
+	c.blobs.hold(PartBase, c.t.baseRef, c.t.baseBlob)
 	c.programs = newPrograms(c.cfg, c.t, c.blobs)
 
 	ledger, err := c.store.Ledger()

@@ -455,7 +455,7 @@ func (c *Coordinator) publish() {
 	c.published = time.Now()
 	p := &c.status
 	p.Enrolled, p.Connected, p.ClipNorm = len(c.order), c.connected, c.core.clip
-	p.Traffic = c.traffic.traffic()
+	p.Traffic, p.Parts = c.traffic.traffic(), c.traffic.parts()
 	if !c.started.IsZero() {
 		p.Elapsed = time.Since(c.started)
 	}
@@ -466,7 +466,8 @@ func (c *Coordinator) publish() {
 	t.Rounds, t.Checkpoint = int(c.core.version), c.checkpointDir()
 	t.Validation = p.Validation
 	t.Guarantees, t.Traffic, t.ClipNorm = p.Guarantees, p.Traffic, c.core.clip
-	t.BytesOnceUp, t.BytesOnceDown = c.traffic.onceUp.Load(), c.traffic.onceDown.Load()
+	once := p.Parts.once()
+	t.Parts, t.BytesOnceUp, t.BytesOnceDown = p.Parts, once.Up, once.Down
 	if c.deviceRds > 0 {
 		t.BytesUpPerDeviceRound = float64(t.BytesUp-t.BytesOnceUp) / float64(c.deviceRds)
 		t.BytesDownPerDeviceRound = float64(t.BytesDown-t.BytesOnceDown) / float64(c.deviceRds)

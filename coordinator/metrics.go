@@ -32,6 +32,8 @@ func (c *Coordinator) WriteMetrics(w io.Writer) error {
 	}
 	n := func(a *atomic.Int64) int64 { return a.Load() }
 	s := func(a *atomic.Int64) float64 { return time.Duration(a.Load()).Seconds() }
+	parts := t.parts()
+	once := parts.once()
 	put("gauge", "connected_devices", "Open device sessions.", n(&m.connected))
 	put("gauge", "enrolled_devices", "Enrolled identities.", n(&m.enrolled))
 	put("gauge", "round", "The attempt that is running, or the last one.", n(&m.round))
@@ -54,8 +56,17 @@ func (c *Coordinator) WriteMetrics(w io.Writer) error {
 	put("counter", "devices_excluded_total", "Devices that were excluded for what they did.", n(&m.excluded))
 	put("counter", "received_bytes_total", "Bytes received on all sockets.", n(&t.up))
 	put("counter", "sent_bytes_total", "Bytes sent on all sockets.", n(&t.down))
-	put("counter", "received_once_bytes_total", "Of these, for what a device fetches once: base, programs, job, page.", n(&t.onceUp))
-	put("counter", "sent_once_bytes_total", "Of these, for what a device fetches once: base, programs, job, page.", n(&t.onceDown))
+	put("counter", "received_once_bytes_total", "Of these, for what a device fetches once: base, programs, job, page.", once.Up)
+	put("counter", "sent_once_bytes_total", "Of these, for what a device fetches once: base, programs, job, page.", once.Down)
+	fmt.Fprint(&b, "# HELP starling_part_bytes_total Bytes by what they were for.\n# TYPE starling_part_bytes_total counter\n")
+	for i, part := range parts.each() {
+		for _, way := range []struct {
+			name string
+			n    int64
+		}{{"up", part.Up}, {"down", part.Down}} {
+			fmt.Fprintf(&b, "starling_part_bytes_total{part=%q,direction=%q} %d\n", partNames[i], way.name, way.n)
+		}
+	}
 	put("counter", "unmask_seconds_total", "Time spent unmasking.", s(&m.unmaskNanos))
 	put("counter", "noise_seconds_total", "Time the release waited for noise.", s(&m.noiseNanos))
 	put("counter", "release_seconds_total", "Time from the last reveal to the commit.", s(&m.releaseNanos))

@@ -57,8 +57,8 @@ func (c *Coordinator) makeOffer(rank int) (m wire.Model, err error) {
 		return m, err
 	}
 	return wire.Model{
-		Rank: uint16(rank), Adapter: c.blobs.keep(values), Archive: c.blobs.keep(archive),
-		Programs: []wire.Program{{Host: compiler.HostV8, Blob: c.blobs.keep(code)}},
+		Rank: uint16(rank), Adapter: c.blobs.keep(PartModel, values), Archive: c.blobs.keep(PartModel, archive),
+		Programs: []wire.Program{{Host: compiler.HostV8, Blob: c.blobs.keep(PartModel, code)}},
 	}, nil
 }
 

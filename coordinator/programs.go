@@ -40,7 +40,7 @@ func (p *programs) at(rank int) ([]wire.Program, error) {
 		if err != nil {
 			return nil, fmt.Errorf("coordinator: program of rank %d for %s: %w", rank, host, err)
 		}
-		refs = append(refs, wire.Program{Host: host, Blob: p.blobs.keep(code)})
+		refs = append(refs, wire.Program{Host: host, Blob: p.blobs.keep(PartPrograms, code)})
 	}
 	p.refs[rank] = refs
 	return refs, nil

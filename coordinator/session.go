@@ -295,7 +295,19 @@ func (c *Coordinator) next(conn Conn, s *session) (wire.Message, error) {
 	if err != nil {
 		return nil, refuse(wire.CodeProtocol, 0, "%v", err)
 	}
+	c.traffic.For(partOf(m.Kind()), int64(len(b)), 0)
 	return m, nil
+}
+
+// partOf is what a frame's bytes are for.
+func partOf(k wire.Kind) Part {
+	switch k {
+	case wire.KindAssignment, wire.KindTurn:
+		return PartTurns
+	case wire.KindUpdate:
+		return PartUpdates
+	}
+	return PartNone
 }
 
 // read hands every message to the engine until the connection ends.
@@ -352,6 +364,7 @@ func (c *Coordinator) write(ctx context.Context, conn Conn, s *session) {
 			if !s.peer.Counted {
 				c.traffic.Down(len(b))
 			}
+			c.traffic.For(partOf(wire.Kind(b[0])), 0, int64(len(b)))
 		case now := <-ping.C:
 			if now.UnixNano()-s.heard.Load() < int64(pingEvery) {
 				continue

@@ -25,6 +25,7 @@ type Status struct {
 	Connected int `json:"connected"`
 	Turnout
 	Traffic
+	Parts  Parts  `json:"parts"` // of Traffic
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -64,6 +65,55 @@ type Traffic struct {
 	BytesDown int64 `json:"bytes_down"`
 }
 
+// Bytes went up, towards the coordinator, and down.
+type Bytes struct {
+	Up   int64 `json:"up"`
+	Down int64 `json:"down"`
+}
+
+// Parts is what Traffic was for. What a device fetches is counted with the HTTP and
+// TLS around it, messages are by themselves; Rest is what is neither.
+type Parts struct {
+	Page     Bytes `json:"page"`     // once: what the job is, and a browser's pages and client
+	Base     Bytes `json:"base"`     // once a device: the base's weights
+	Programs Bytes `json:"programs"` // once a device and rank: training programs
+	Model    Bytes `json:"model"`    // once a browser, at the end
+	Slices   Bytes `json:"slices"`   // every round: the adapter's slice, or a difference to one
+	Turns    Bytes `json:"turns"`    // every round: assignments, secure aggregation's turns
+	Updates  Bytes `json:"updates"`  // every round: masked updates
+	Rest     Bytes `json:"rest"`     // handshakes, pings, status, what frames are wrapped in
+}
+
+// partNames are each's names, as in JSON.
+var partNames = []string{"page", "base", "programs", "model", "slices", "turns", "updates", "rest"}
+
+func (p *Parts) each() []*Bytes {
+	return []*Bytes{&p.Page, &p.Base, &p.Programs, &p.Model, &p.Slices, &p.Turns, &p.Updates, &p.Rest}
+}
+
+// sum is all of it, once is what a device fetches once.
+func (p Parts) sum() (all Bytes) {
+	for _, b := range p.each() {
+		all.Up, all.Down = all.Up+b.Up, all.Down+b.Down
+	}
+	return all
+}
+
+func (p Parts) once() Bytes {
+	return Parts{Page: p.Page, Base: p.Base, Programs: p.Programs, Model: p.Model}.sum()
+}
+
+// since is what came after began.
+func (p Parts) since(began Parts) Parts {
+	for i, b := range began.each() {
+		at := p.each()[i]
+		// A request is told for its part when it is answered: of one that was under
+		// way what began counts as rest is no rest now.
+		at.Up, at.Down = max(0, at.Up-b.Up), max(0, at.Down-b.Down)
+	}
+	return p
+}
+
 // Measured is the accuracy and loss of the adapter of ValidationRound on public
 // validation data, at the ranks that were measured. Measuring runs beside the rounds and may
 // lag.
@@ -89,7 +139,8 @@ type RoundRecord struct {
 	Seconds  float64        `json:"seconds"`
 	Accuracy []RankAccuracy `json:"accuracy,omitempty"` // of its adapter, once measured
 	dp.Guarantees
-	Traffic // of this attempt, all devices
+	Traffic       // of this attempt, all devices
+	Parts   Parts `json:"parts"` // of Traffic
 }
 
 // Result is what a job came to.
@@ -116,6 +167,7 @@ type Result struct {
 	// and no part of what is divided by device and round.
 	BytesOnceUp   int64 `json:"bytes_once_up"`
 	BytesOnceDown int64 `json:"bytes_once_down"`
+	Parts         Parts `json:"parts"` // of Traffic
 	// LedgerHead is the hash of the ledger's last entry, hexadecimal.
 	LedgerHead string `json:"ledger_head"`
 }

@@ -62,6 +62,7 @@ type watch struct {
 	made    int           // by mu: changes of rounds
 	stamps  []int         // by mu: of each of rounds, what made was with its last change
 	began   Traffic       // by mu: when the round began
+	parts   Parts         // by mu: of began
 	changed chan struct{} // by mu: closed at the next change
 
 	log occurrences
@@ -188,11 +189,12 @@ func (c *Coordinator) record(r *running, released bool, reason string) {
 		Released: released, Reason: reason, Seconds: time.Since(r.began).Seconds(),
 	}
 	rec.ClipNorm = r.vector.Lattice.Clip()
-	now := c.traffic.traffic()
+	now, parts := c.traffic.traffic(), c.traffic.parts()
 	w := c.watch
 	w.tell(func() {
 		rec.Traffic = Traffic{now.BytesUp - w.began.BytesUp, now.BytesDown - w.began.BytesDown}
-		w.began = now
+		rec.Parts = parts.since(w.parts)
+		w.began, w.parts = now, parts
 		if len(w.rounds) >= maxRecords {
 			w.rounds = slices.Delete(w.rounds, 0, len(w.rounds)-maxRecords+1)
 			w.stamps = slices.Delete(w.stamps, 0, len(w.stamps)-maxRecords+1)

@@ -162,6 +162,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	}
 	r := report{Task: job.Name, Devices: job.Cohort.Population}
 	r.settle(job, result)
+	r.Parts = &result.Parts
 	r.Seconds = time.Since(start).Seconds()
 	return measured.report(ctx, a, r, layout, result, f.everyRank)
 }

@@ -48,6 +48,9 @@ type report struct {
 	// the job, of all devices.
 	BytesOnceUp   int64 `json:"bytes_once_up"`
 	BytesOnceDown int64 `json:"bytes_once_down"`
+	// Parts is what all bytes of all devices were for; nil where they were not
+	// counted at sockets.
+	Parts *coordinator.Parts `json:"parts,omitempty"`
 
 	Seconds    float64 `json:"seconds"`
 	Checkpoint string  `json:"checkpoint"`

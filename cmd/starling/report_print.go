@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/starling-fl/starling/coordinator"
 )
 
 // print writes the report for people, within the terminal's width.
@@ -26,9 +28,27 @@ func (r report) print(w io.Writer) error {
 	if r.BytesOnceDown > 0 {
 		say("Once, all devices together: %s up, %s down (base, programs, page)", byteText(r.BytesOnceUp), byteText(r.BytesOnceDown))
 	}
+	if r.Parts != nil {
+		say("All of it by part: %s", partsText(*r.Parts))
+	}
 	say("Files: %s", r.Checkpoint)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// partsText is what bytes were for, up and down together.
+func partsText(p coordinator.Parts) string {
+	var said []string
+	for _, x := range []struct {
+		name string
+		b    coordinator.Bytes
+	}{{"page", p.Page}, {"base", p.Base}, {"programs", p.Programs}, {"slices", p.Slices}, {"secure aggregation's turns", p.Turns},
+		{"updates", p.Updates}, {"finished model", p.Model}, {"handshakes, status and framing", p.Rest}} {
+		if x.b.Up+x.b.Down > 0 {
+			said = append(said, x.name+" "+byteText(x.b.Up+x.b.Down))
+		}
+	}
+	return strings.Join(said, ", ")
 }
 
 func (r report) printPrivacy(b *strings.Builder, width int) {

@@ -28,21 +28,19 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a blob is named by 64 lower-case hexadecimal digits", http.StatusBadRequest)
 		return
 	}
-	data, once := s.c.Blob([32]byte(raw))
+	data, part := s.c.Blob([32]byte(raw))
 	if data == nil {
 		http.NotFound(w, r)
 		return
 	}
-	if once {
-		fetchedOnce(r)
-	}
+	meant(r, part)
 	h := w.Header()
 	h.Set("ETag", fmt.Sprintf("%q", text))
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("X-Content-Type-Options", "nosniff")
 	content := io.NewSectionReader(data, 0, data.Size())
-	if once && data.Size() <= maxPacked {
+	if part.Once() && data.Size() <= maxPacked {
 		h.Set("Vary", "Accept-Encoding")
 		if r.Method == http.MethodGet && r.Header.Get("Range") == "" && takesGzip(r.Header.Get("Accept-Encoding")) {
 			if packed := s.packed([32]byte(raw), data); packed != nil {

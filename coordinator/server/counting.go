@@ -50,8 +50,8 @@ type countingConn struct {
 	l        *countingListener
 	up, down atomic.Int64 // since the last begin, and the last settle
 	request  atomic.Int64 // what of up the present request is
-	once     atomic.Bool  // the present request is for what a device fetches once
 	upgraded atomic.Bool  // it is a device's session, which bounds its writes itself
+	part     atomic.Int32 // what the present request is for, a coordinator.Part
 	leave    func()       // counts the connection out
 	left     sync.Once
 }
@@ -75,10 +75,10 @@ func counting(conn net.Conn) *countingConn {
 // is of the next.
 func (c *countingConn) begin() { c.request.Store(c.up.Swap(0)) }
 
-// fetchedOnce says that a request is for what a device fetches once.
-func fetchedOnce(r *http.Request) {
+// meant says what a request is for.
+func meant(r *http.Request, p coordinator.Part) {
 	if c, ok := r.Context().Value(countedKey{}).(*countingConn); ok {
-		c.once.Store(true)
+		c.part.Store(int32(p))
 	}
 }
 
@@ -88,8 +88,8 @@ func (c *countingConn) settle() {
 		return
 	}
 	up, down := c.request.Swap(0), c.down.Swap(0)
-	if m := c.l.meter.Load(); m != nil && c.once.Swap(false) {
-		m.Once(up, down)
+	if m, p := c.l.meter.Load(), coordinator.Part(c.part.Swap(0)); m != nil && p != coordinator.PartNone {
+		m.For(p, up, down)
 	}
 }
 

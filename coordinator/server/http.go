@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -26,12 +27,12 @@ func (s *Server) Handler() http.Handler {
 
 func (s *Server) commonRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /v1/job", func(w http.ResponseWriter, r *http.Request) {
-		fetchedOnce(r)
+		meant(r, coordinator.PartPage)
 		s.serveAbout(w, r)
 	})
 	if len(s.cfg.Sample) > 0 {
 		mux.HandleFunc("GET /v1/sample", func(w http.ResponseWriter, r *http.Request) {
-			fetchedOnce(r)
+			meant(r, coordinator.PartPage)
 			w.Header().Set("Cache-Control", "no-cache")
 			attach(w, "application/octet-stream", s.cfg.SampleName)
 			_, _ = w.Write(s.cfg.Sample) // the reader is gone: nobody to tell
@@ -43,7 +44,7 @@ func (s *Server) commonRoutes(mux *http.ServeMux) {
 	})
 	if s.cfg.Pages != nil {
 		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-			fetchedOnce(r)
+			meant(r, coordinator.PartPage)
 			s.cfg.Pages.ServeHTTP(w, r)
 		})
 	}

@@ -306,6 +306,30 @@ func TestListen(t *testing.T) {
 	if res.BytesUp < 3*2000 || res.BytesDown < 3*2000 || res.BytesUpPerDeviceRound < 1000 {
 		t.Errorf("bytes %d up, %d down", res.BytesUp, res.BytesDown)
 	}
+	// They are told apart by what they were for, and the parts are all of them.
+	p := res.Parts
+	base, err := tinyBase(t).Blob()
+	ok(t, err)
+	if least := int64(3 * len(base)); p.Base.Down < least || p.Base.Down > least+least/5+30_000 || p.Updates.Up <= 0 || p.Updates.Down != 0 ||
+		p.Turns.Up <= 0 || p.Turns.Down <= 0 || p.Slices.Down <= 0 || p.Page.Down <= 0 {
+		t.Errorf("parts %+v, the base has %d bytes", p, len(base))
+	}
+	up, down := int64(0), int64(0)
+	for _, b := range []coordinator.Bytes{p.Page, p.Base, p.Programs, p.Model, p.Slices, p.Turns, p.Updates, p.Rest} {
+		if b.Up < 0 || b.Down < 0 {
+			t.Errorf("parts %+v", p)
+		}
+		up, down = up+b.Up, down+b.Down
+	}
+	if up != res.BytesUp || down != res.BytesDown {
+		t.Errorf("the parts make %d up and %d down, of %d and %d", up, down, res.BytesUp, res.BytesDown)
+	}
+	for _, r := range c.Rounds() {
+		// A round's updates came in its own time.
+		if n := int64(r.Cohort - r.Dropped); r.Parts.Updates.Up < n*(p.Updates.Up/n/int64(res.Rounds)-64) || r.Parts.Turns.Down <= 0 {
+			t.Errorf("round %d: parts %+v of %+v", r.Round, r.Parts, p)
+		}
+	}
 }
 
 // What a device fetches once, the page and the base, is no round's traffic.

@@ -57,6 +57,7 @@ export interface Status {
   answered: number;
   bytes_up: number;
   bytes_down: number;
+  parts: Parts;
   reason?: string;
 }
 
@@ -64,6 +65,22 @@ export interface RankAccuracy {
   rank: number;
   accuracy: number;
   loss?: number;
+}
+
+export interface Parts {
+  page: Bytes;
+  base: Bytes;
+  programs: Bytes;
+  model: Bytes;
+  slices: Bytes;
+  turns: Bytes;
+  updates: Bytes;
+  rest: Bytes;
+}
+
+export interface Bytes {
+  up: number;
+  down: number;
 }
 
 export interface PublicStatus {
@@ -108,6 +125,7 @@ export interface RoundRecord {
   visible?: Guarantee;
   bytes_up: number;
   bytes_down: number;
+  parts: Parts;
 }
 
 export interface Occurrence {

@@ -7,6 +7,7 @@ import { addEvents, forgetEvents, paintEvents } from "./dashboard/events.js";
 import { soon } from "./dashboard/frames.js";
 import { Fleet } from "./dashboard/fleet.js";
 import { offerInvitation } from "./dashboard/invite.js";
+import { paintParts, partLines } from "./dashboard/parts.js";
 import { follow, type Link } from "./dashboard/stream.js";
 import { byId, element, message, say, show } from "./dom.js";
 import { bound, bytes, count, duration, meaning, percent, significant } from "./format.js";
@@ -16,7 +17,7 @@ const cohort = new CohortMap();
 const accuracyChart = new RoundChart("accuracy-chart", "Accuracy by rank over rounds", percent);
 const lossChart = new RoundChart("loss-chart", "Validation loss by rank over rounds", (v) => v.toFixed(2));
 const privacyChart = new RoundChart("privacy-chart", "Epsilon spent over rounds", significant);
-const trafficChart = new RoundChart("traffic-chart", "Bytes for each device over rounds", bytes);
+const trafficChart = new RoundChart("traffic-chart", "Bytes of a device in a round, by part", bytes);
 const timeChart = new RoundChart("time-chart", "Seconds a round", (v) => v < 10 ? `${v.toFixed(1)} s` : duration(v));
 
 let about: About | undefined;
@@ -90,6 +91,7 @@ function overview(o: Overview): void {
   say("reason", p.reason ?? "");
   byId("reason").classList.toggle("failed", p.state === "abandoned" || (p.state === "finished" && p.round < p.rounds));
   say("traffic", `${bytes(p.bytes_up)} received, ${bytes(p.bytes_down)} sent since the start.`);
+  paintParts(p, [...records.values()]);
   cohort.show(o.cohort, o.browsers);
   fleet.stale(p.enrolled);
   privacy(p);
@@ -150,11 +152,7 @@ function paintRounds(): void {
     { label: `ε, ${which}`, values: made.map((r) => r[which]?.epsilon ?? null) },
     ...(budget ? [{ label: "ε after all rounds", values: x.map(() => budget), dash: true }] : []),
   ]));
-  const each = (v: number, r: RoundRecord) => v / Math.max(1, r.cohort);
-  soon("traffic", () => trafficChart.show(x, [
-    { label: "Up, each device", values: made.map((r) => each(r.bytes_up, r)) },
-    { label: "Down, each device", values: made.map((r) => each(r.bytes_down, r)) },
-  ]));
+  soon("traffic", () => trafficChart.show(x, partLines(made)));
   soon("time", () => timeChart.show(x, [{ label: "Seconds", values: made.map((r) => r.seconds) }]));
 }
 
