@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -101,17 +102,24 @@ func (d *Data) draw(rnd io.Reader) ([]unit, error) {
 type local struct {
 	columns []task.Column
 	rows    task.Batch // one an example
-	n       int        // examples
+	n       int        // rows
 }
 
-// encode writes examples into the task's columns.
+// encode writes examples into the task's columns, one that is longer than a row in
+// several.
 func encode(set *dataset.Set, t task.Task) (*local, error) {
-	n := len(set.Examples)
+	at := func(line int, err error) error {
+		return fmt.Errorf("%w: %w", ErrData, &dataset.LineError{File: set.Name, Line: line, Err: err})
+	}
+	rows, _, err := task.Rows(t, set.Examples)
+	if bad := new(dataset.LineError); errors.As(err, &bad) {
+		return nil, at(bad.Line, bad.Err)
+	}
+	n := len(rows)
 	l := &local{columns: t.Columns(), rows: task.NewBatch(t.Columns(), n), n: n}
-	for i := range set.Examples {
-		e := &set.Examples[i]
-		if err := t.Encode(e, l.rows, i); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrData, &dataset.LineError{File: set.Name, Line: e.Line, Err: err})
+	for i := range rows {
+		if err := t.Encode(&rows[i], l.rows, i); err != nil {
+			return nil, at(rows[i].Line, err)
 		}
 	}
 	return l, nil

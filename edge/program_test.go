@@ -92,6 +92,16 @@ func assignedTo(t testing.TB, base *model.Base, layout *model.Layout, rank int, 
 		for i := range b.Int32(task.Labels) {
 			b.Int32(task.Labels)[i], b.Float32(task.Weights)[i] = (x+int32(i))%2, 1
 		}
+		for i := range b.Float32(task.Labels) { // of spans: two begins, one end
+			b.Float32(task.Labels)[i] = map[int]float32{0: 1, 4: 1, 7: 1}[i%16]
+			b.Float32(task.Weights)[i/16] = 1
+		}
+		for i := range b.Int32(task.Boxes) {
+			b.Int32(task.Boxes)[i] = (x*31 + int32(i)*57) % 1001
+		}
+		for i := range b.Int32(task.Types) {
+			b.Int32(task.Types)[i] = int32(i / 4 % 2)
+		}
 		for i := range b.Int32(task.DecoderTokens) {
 			b.Int32(task.DecoderTokens)[i] = (x*3 + int32(i)*7) % int32(base.Config.VocabSize)
 		}

@@ -54,7 +54,8 @@ type Adapter struct {
 	Start string `yaml:"start"`
 	// Sequence is the tokens per example. Default 64, at most the base's positions.
 	Sequence int `yaml:"sequence"`
-	// Answer is the most tokens of an answer, with its end, for task answer. Default 32.
+	// Answer is the most tokens of an answer, for task answer with its end. Default 32, of
+	// task span 64.
 	Answer int `yaml:"answer"`
 	// Method says what is trained beside the head: "lora" (default), "bitfit" (every
 	// bias), "full" (every tensor), "head" (nothing), "adapter" or "compacter"

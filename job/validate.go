@@ -9,7 +9,6 @@ import (
 	"github.com/starling-fl/starling/coordinator/optimizer"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/contract"
-	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
 )
@@ -46,13 +45,13 @@ func (j Job) Validate() error {
 	if j.Name == "" || len(j.Name) > 256 {
 		return refuse("name has %d bytes, must have 1..256", len(j.Name))
 	}
-	switch answers := j.Method().Task == model.TaskAnswer; {
-	case answers && len(j.Labels) > 0:
-		return refuse("labels has %d entries, but task answer has none", len(j.Labels))
-	case !answers && len(j.Labels) < 2:
+	switch task := j.Method().Task; {
+	case task.Asks() && len(j.Labels) > 0:
+		return refuse("labels has %d entries, but task %s has none", len(j.Labels), task)
+	case !task.Asks() && len(j.Labels) < 2:
 		return refuse("labels has %d entries, must have at least 2", len(j.Labels))
-	case !answers && j.Adapter.Answer != 0:
-		return refuse("adapter.answer is %d, but only task answer writes text", j.Adapter.Answer)
+	case !task.Asks() && j.Adapter.Answer != 0:
+		return refuse("adapter.answer is %d, but only tasks answer and span have answers", j.Adapter.Answer)
 	}
 	seen := map[string]bool{}
 	for i, l := range j.Labels {

@@ -24,6 +24,12 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	if lay.Config.Generates() {
 		pipeline, name = "document-question-answering", cmp.Or(c.Job, "A model that answers")
 	}
+	if lay.LoRA.Task == TaskSpan {
+		pipeline, name = "question-answering", cmp.Or(c.Job, "A model that answers")
+		if lay.LoRA.Boxes() {
+			pipeline = "document-question-answering"
+		}
+	}
 	reads := "text"
 	if lay.Config.Sees() {
 		pipeline, reads = "image-classification", "image"
@@ -39,8 +45,11 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 		what += ", " + lay.LoRA.Also + " trained whole"
 	}
 	of := fmt.Sprintf("%s and a head of %d classes", what, lay.Classes)
-	if lay.Config.Generates() {
+	switch {
+	case lay.Config.Generates():
 		of = what
+	case lay.LoRA.Task == TaskSpan:
+		of = what + " and a head for where answers begin and end"
 	}
 	fmt.Fprintf(&b, "A %s (%d layers, %d wide) %s, made with Starling in %d rounds of federated fine-tuning.\n\n",
 		lay.Config.ModelType, lay.Config.NumHiddenLayers, lay.Config.HiddenSize, of, c.Round)
@@ -99,6 +108,12 @@ func (c *Checkpoint) usage(format string) string {
 	if c.Adapter.layout.LoRA.Task == TaskTag {
 		auto = "AutoModelForTokenClassification"
 	}
+	if c.Adapter.layout.LoRA.Task == TaskSpan {
+		auto = "AutoModelForQuestionAnswering"
+		if c.Adapter.layout.LoRA.Boxes() {
+			auto = "AutoModelForDocumentQuestionAnswering"
+		}
+	}
 	if config.Generates() {
 		auto = "AutoModelForSeq2SeqLM"
 	}
@@ -137,6 +152,9 @@ func (c *Checkpoint) usage(format string) string {
 	if format == "peft" {
 		lines += "model = PeftModel.from_pretrained(model, folder)\n"
 	}
+	if c.Adapter.layout.LoRA.Task == TaskSpan {
+		return lines + c.spanUsage()
+	}
 	if config.Generates() {
 		lines += fmt.Sprintf("inputs = tokenizer([\"a text\"], truncation=True, max_length=%d, return_tensors=\"pt\")\n", c.Seq)
 		if config.T5.Boxes > 0 {
@@ -150,4 +168,15 @@ func (c *Checkpoint) usage(format string) string {
 		said = "print([model.config.id2label[int(row.argmax())] for row in logits[0]])\n"
 	}
 	return lines + "with torch.no_grad():\n    logits = model.eval()(**inputs).logits\n" + said
+}
+
+// spanUsage is the lines that answer a question.
+func (c *Checkpoint) spanUsage() string {
+	lines := fmt.Sprintf("inputs = tokenizer([\"a question\"], [\"a text\"], truncation=\"only_second\", max_length=%d, return_tensors=\"pt\")\n", c.Seq)
+	if c.Adapter.layout.LoRA.Boxes() {
+		lines += "# bbox=[[[left, top, right, bottom], ...]], 0 to 1000, says where each token's word stands: zeros but for the text's\n"
+	}
+	return lines + "with torch.no_grad():\n    out = model.eval()(**inputs)\n" +
+		"begin, end = int(out.start_logits[0].argmax()), int(out.end_logits[0].argmax())\n" +
+		"print(tokenizer.decode(inputs[\"input_ids\"][0, begin:end + 1]))\n"
 }

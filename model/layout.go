@@ -62,7 +62,8 @@ func (e Entry) ShapeAt(b int) []int {
 //	for each bottleneck of the methods adapter and compacter: see bottleneck.go
 //	for each tensor t of the base that is trained whole, in the base's order:
 //	    t.delta
-//	for each trained map m of the head (Config.Head), out its columns or the classes:
+//	box_embeddings.weight  [hidden, 4], where the method has boxes
+//	for each trained map m of the head (Config.Head), out its columns or the outputs:
 //	    m.weight  [out, hidden]
 //	    m.bias    [out]
 //
@@ -76,8 +77,7 @@ type Layout struct {
 }
 
 // NewLayout checks the parts against each other and returns their layout.
-// classes is the number of labels, 2..65536; 0 where the model generates text and has
-// no head.
+// classes is the number of labels, 2..65536; 0 where the task asks.
 func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -85,10 +85,10 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 	if err := l.Validate(c); err != nil {
 		return nil, err
 	}
-	if c.Generates() && classes != 0 {
-		return nil, fmt.Errorf("%w: %d classes, but a %s writes text and has no head for them", ErrConfig, classes, c.ModelType)
+	if l.Task.Asks() && classes != 0 {
+		return nil, fmt.Errorf("%w: %d classes, but task %s has none", ErrConfig, classes, l.Task)
 	}
-	if !c.Generates() && (classes < 2 || classes > maxClasses) {
+	if !l.Task.Asks() && (classes < 2 || classes > maxClasses) {
 		return nil, fmt.Errorf("%w: %d classes, want 2..%d", ErrConfig, classes, maxClasses)
 	}
 	c = c.For(l.Task)
@@ -103,11 +103,14 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 	for _, t := range l.whole(c) {
 		lay.entries = append(lay.entries, Entry{t.Name + DeltaSuffix, KindDelta, t.Shape, StartZero})
 	}
+	if l.Boxes() {
+		lay.entries = append(lay.entries, Entry{boxWeight, KindAdapter, []int{h, 4}, StartZero})
+	}
 	head := c.HeadFor(l.Task)
 	for i, d := range head {
 		out, start := h, StartUniform
 		if i == len(head)-1 {
-			out, start = classes, StartZero
+			out, start = lay.Outputs(), StartZero
 		}
 		if d.Trained {
 			lay.entries = append(lay.entries,
@@ -116,6 +119,15 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 		}
 	}
 	return lay, nil
+}
+
+// Outputs is the number of scores that the head gives: of each class, or of an answer's
+// begin and end.
+func (l *Layout) Outputs() int {
+	if l.LoRA.Task == TaskSpan {
+		return 2
+	}
+	return l.Classes
 }
 
 // Entries lists the tensors in order. The caller must not change it.

@@ -40,7 +40,7 @@ type Method struct {
 
 	Bottleneck int `json:"bottleneck,omitempty"` // adapter, compacter: columns between D and U; 0: hidden/16, hidden/32
 	Blocks     int `json:"blocks,omitempty"`     // compacter: n, the products of each sum and the side of their shared factor; 0: 8
-	Answer     int `json:"answer,omitempty"`     // of a base that writes text: most tokens of an answer, its end included; 0: 32
+	Answer     int `json:"answer,omitempty"`     // of tasks that ask: most tokens of an answer, a written one's end included; 0: 32, of a span 64
 }
 
 // LoRA is the Method whose zero Kind it is.
@@ -52,11 +52,31 @@ const (
 	maxMethodName = 64   // names
 
 	defaultAnswer = 32
+	defaultSpan   = 64
 	maxAnswer     = 1024
 )
 
-// AnswerTokens is the most tokens of an answer, its end included.
-func (m Method) AnswerTokens() int { return cmp.Or(m.Answer, defaultAnswer) }
+// AnswerTokens is the most tokens of an answer, a written one's end included.
+func (m Method) AnswerTokens() int {
+	if m.Task == TaskSpan {
+		return cmp.Or(m.Answer, defaultSpan)
+	}
+	return cmp.Or(m.Answer, defaultAnswer)
+}
+
+// BoxEmbeddings, among the tensors trained whole (Also), lets a model of spans read
+// where words stand: a linear map [hidden, 4] of each word's box in parts of the page,
+// added to its tokens' embeddings, which is zero at the start. LayoutLM's tables (Xu et
+// al. 2020) can hold it.
+const (
+	BoxEmbeddings = "box_embeddings"
+	boxWeight     = BoxEmbeddings + ".weight"
+)
+
+// Boxes says whether the model reads where words stand beside what BERT reads.
+func (m Method) Boxes() bool {
+	return m.Task == TaskSpan && slices.Contains(strings.Split(m.Also, ","), BoxEmbeddings)
+}
 
 // Scale is the factor of the low-rank product at rank b.
 func (m Method) Scale(b int) float64 { return m.Alpha / float64(b) }
@@ -89,12 +109,14 @@ func (m Method) Validate(c Config) error {
 		return bad("alpha is %v, want within (0, 1e6]", m.Alpha)
 	case m.Targets != "" && !m.Ranked():
 		return bad("targets are given, but only lora has some, not %s", m.Kind)
-	case m.Also != "" && m.Kind == MethodFull:
+	case m.Boxes() && c.ModelType != "bert":
+		return bad("also has %s, but the base is a %s: LayoutLM, which computes them elsewhere, is a bert", BoxEmbeddings, c.ModelType)
+	case m.Also != "" && m.Also != BoxEmbeddings && m.Kind == MethodFull:
 		return bad("also is given, but full trains every tensor")
 	case c.Generates() != (m.Task == TaskAnswer):
 		return bad("task is %q over a %s: answer is for a base with a decoder, and its only task", m.Task.String(), c.ModelType)
-	case m.Answer < 0 || m.Answer > maxAnswer || !c.Generates() && m.Answer != 0:
-		return bad("answer is %d tokens, want 0..%d, and 0 for any task but answer", m.Answer, maxAnswer)
+	case m.Answer < 0 || m.Answer > maxAnswer || !m.Task.Asks() && m.Answer != 0:
+		return bad("answer is %d tokens, want 0..%d, and 0 for any task but answer and span", m.Answer, maxAnswer)
 	case c.Generates() && m.Kind == MethodHead, c.Generates() && m.Kind == MethodBitFit:
 		return bad("method is %s, but a %s has no head and no biases", m.Kind, c.ModelType)
 	}
@@ -107,7 +129,7 @@ func (m Method) Validate(c Config) error {
 			if key == "targets" && !slices.ContainsFunc(c.linears(), func(l linear) bool { return endsAt(l.name, n) }) {
 				return bad("targets: no linear map of a layer ends in %.80q; there are %s", n, c.linearNames())
 			}
-			if key == "also" && !slices.ContainsFunc(c.BaseTensors(), func(t TensorSpec) bool { return covers(n, t.Name) }) {
+			if key == "also" && !(n == BoxEmbeddings && m.Boxes()) && !slices.ContainsFunc(c.BaseTensors(), func(t TensorSpec) bool { return covers(n, t.Name) }) {
 				return bad("also: the base has no tensor or module that ends in %.80q", n)
 			}
 		}

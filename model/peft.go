@@ -18,7 +18,7 @@ var ErrPEFT = errors.New("model: unusable PEFT adapter")
 // Starling's alpha/b at rank b, r being the rank that the file holds.
 type peftConfig struct {
 	PeftType      string         `json:"peft_type"`
-	TaskType      string         `json:"task_type"`
+	TaskType      any            `json:"task_type"` // of PEFT, which chooses the class that wraps the model; nil: the plain one
 	R             int            `json:"r"`
 	Alpha         float64        `json:"lora_alpha"`
 	Dropout       float64        `json:"lora_dropout"`
@@ -50,6 +50,8 @@ func newPEFTConfig(l *Layout, rank int) peftConfig {
 		c.TaskType = "SEQ_2_SEQ_LM"
 	case l.LoRA.Task == TaskTag:
 		c.TaskType = "TOKEN_CLS"
+	case l.LoRA.Task == TaskSpan:
+		c.TaskType = nil // PEFT's class for QUESTION_ANS forgets token types
 	}
 	targets := l.Config.arch().targets
 	if l.LoRA.Targets != "" {
@@ -75,7 +77,7 @@ func newPEFTConfig(l *Layout, rank int) peftConfig {
 
 // plainLoRA says whether a LoRA adapter and a head are all there is.
 func (l *Layout) plainLoRA() bool {
-	return l.LoRA.Ranked() && !slices.ContainsFunc(l.entries, func(e Entry) bool { return e.Kind == KindDelta })
+	return l.LoRA.Ranked() && !l.LoRA.Boxes() && !slices.ContainsFunc(l.entries, func(e Entry) bool { return e.Kind == KindDelta })
 }
 
 // module is what transformers calls a tensor or a module of the base in memory.

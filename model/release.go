@@ -58,6 +58,9 @@ func (c Config) checkpointPrefix() string {
 	return ownPrefix
 }
 
+// boxes says whether the model reads where words stand: a LayoutLM then.
+func (r Release) boxes() bool { return r.Values[boxWeight] != nil }
+
 // Files returns the folder's files by name.
 func (r Release) Files() (map[string][]byte, error) {
 	files, weights, err := r.parts()
@@ -108,7 +111,11 @@ func (r Release) beside() (map[string][]byte, error) {
 		pixels, err := marshalFile(c.preprocessor())
 		return map[string][]byte{ConfigFile: config, preprocessorFile: pixels}, err
 	}
-	tok, err := marshalFile(tokenizerConfig(c, r.Base.Tokenizer))
+	reads := tokenizerConfig(c, r.Base.Tokenizer)
+	if r.Task == TaskSpan && c.TypeVocabSize > 1 {
+		reads["model_input_names"] = []string{"input_ids", "token_type_ids", "attention_mask"}
+	}
+	tok, err := marshalFile(reads)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +150,15 @@ func (r Release) weights() (*SafeTensors, error) {
 	if r.Values != nil || !c.standard() {
 		prefix = c.checkpointPrefix()
 	}
-	used := map[string]bool{}
+	if r.boxes() {
+		prefix = layoutLM + "."
+		for _, t := range layoutLMTables(r.Values[boxWeight], c.HiddenSize) {
+			if err := st.Add(prefix+t.Name, "F32", t.Shape, t.Data); err != nil {
+				return nil, err
+			}
+		}
+	}
+	used := map[string]bool{boxWeight: true}
 	for _, spec := range c.BaseTensors() {
 		name := prefix + spec.Name
 		if !c.standard() && isHead(c, spec.Name) {
@@ -205,6 +220,10 @@ func (r Release) config() map[string]any {
 	c := r.Base.Config.For(r.Task)
 	out := c.huggingFace()
 	class := c.arch().class
+	if r.boxes() {
+		class = layoutLMClass
+		out["model_type"], out["max_2d_position_embeddings"] = layoutLM, layoutLMTable
+	}
 	out["architectures"] = []string{class + "Model"}
 	switch {
 	case c.Generates():
@@ -214,8 +233,11 @@ func (r Release) config() map[string]any {
 		if c.Sees() {
 			out["architectures"] = []string{class + "ForImageClassification"}
 		}
-		if r.Task == TaskTag {
+		switch r.Task {
+		case TaskTag:
 			out["architectures"] = []string{class + "ForTokenClassification"}
+		case TaskSpan:
+			out["architectures"] = []string{class + "ForQuestionAnswering"}
 		}
 	}
 	if c.Generates() && !c.standard() {

@@ -12,12 +12,13 @@ type TaskKind string
 const (
 	TaskClassify TaskKind = ""       // one label for a text
 	TaskTag      TaskKind = "tag"    // one label for each word of a text
+	TaskSpan     TaskKind = "span"   // where in a text the answer to a question stands
 	TaskImage    TaskKind = "image"  // one label for an image
 	TaskAnswer   TaskKind = "answer" // a text, written by a base with a decoder
 )
 
 // tasks are the known ones, classify first.
-var tasks = []TaskKind{TaskClassify, TaskTag, TaskImage, TaskAnswer}
+var tasks = []TaskKind{TaskClassify, TaskTag, TaskSpan, TaskImage, TaskAnswer}
 
 // String is the task's name in a job file.
 func (t TaskKind) String() string {
@@ -72,15 +73,18 @@ func (c Config) CheckTask(t TaskKind) error {
 
 // OfTokens says whether the task reads each token's state, where others read one of
 // the whole example.
-func (t TaskKind) OfTokens() bool { return t == TaskTag }
+func (t TaskKind) OfTokens() bool { return t == TaskTag || t == TaskSpan }
 
 // Asks says whether an example of the task is a question, which has answers and no label.
-func (t TaskKind) Asks() bool { return t == TaskAnswer }
+func (t TaskKind) Asks() bool { return t == TaskAnswer || t == TaskSpan }
 
 // HeadFor lists the maps from what the task reads of the last layer to its outputs.
 func (c Config) HeadFor(t TaskKind) []Dense {
-	if t.OfTokens() { // ForTokenClassification
+	switch t {
+	case TaskTag: // ForTokenClassification
 		return []Dense{{Name: "classifier", Trained: true}}
+	case TaskSpan: // ForQuestionAnswering: begin and end
+		return []Dense{{Name: "qa_outputs", Trained: true}}
 	}
 	return c.Head()
 }

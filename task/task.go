@@ -25,6 +25,31 @@ type Reader interface {
 	Read(e *dataset.Example, b Batch, row int) error
 }
 
+// A Splitter is a Task whose examples may be longer than a row.
+type Splitter interface {
+	// Split makes examples of one that fit a row each.
+	Split(e *dataset.Example) ([]dataset.Example, error)
+}
+
+// Rows are examples as the task's rows: each once, or its parts one after another. of
+// says whose each is.
+func Rows(t Task, examples []dataset.Example) (rows []dataset.Example, of []int, err error) {
+	s, splits := t.(Splitter)
+	for i := range examples {
+		parts := examples[i : i+1]
+		if splits {
+			if parts, err = s.Split(&examples[i]); err != nil {
+				return nil, nil, &dataset.LineError{File: "", Line: examples[i].Line, Err: err}
+			}
+		}
+		for range parts {
+			of = append(of, i)
+		}
+		rows = append(rows, parts...)
+	}
+	return rows, of, nil
+}
+
 // ReadAll reads examples into rows of their own.
 func ReadAll(t Reader, examples []dataset.Example) (Batch, error) {
 	return all(t, examples, t.Read)
@@ -52,6 +77,8 @@ func Columns(l *model.Layout, sequence int) ([]Column, error) {
 		return classifyColumns(l, sequence), nil
 	case model.TaskTag:
 		return tagColumns(l, sequence), nil
+	case model.TaskSpan:
+		return spanColumns(l, sequence), nil
 	case model.TaskAnswer:
 		return answerColumns(l, sequence), nil
 	case model.TaskImage:
@@ -77,10 +104,12 @@ func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.LoRA.Task == model.TaskAnswer {
+	switch l.LoRA.Task {
+	case model.TaskAnswer:
 		return newAnswer(columns, tok, l, sequence), nil
-	}
-	if l.LoRA.Task == model.TaskTag {
+	case model.TaskSpan:
+		return newSpan(columns, tok, l, sequence), nil
+	case model.TaskTag:
 		return newTags(columns, tok, sequence), nil
 	}
 	return &classify{columns, tok, sequence}, nil

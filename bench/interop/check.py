@@ -13,7 +13,7 @@ import torch
 import transformers
 from peft import LoraConfig, PeftModel, get_peft_model
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import AutoModel, AutoModelForImageClassification, AutoModelForSequenceClassification, AutoModelForTokenClassification, AutoTokenizer
+from transformers import AutoModel, AutoModelForImageClassification, AutoModelForSequenceClassification, AutoModelForDocumentQuestionAnswering, AutoModelForQuestionAnswering, AutoModelForTokenClassification, AutoTokenizer
 
 LIMIT = 1e-4
 rows, failed = [], 0
@@ -185,16 +185,23 @@ def ours(config, name):
 def auto(name, config):
     if name.startswith("tag"):
         return AutoModelForTokenClassification
+    if name.startswith("span"):
+        return AutoModelForQuestionAnswering
     return AutoModelForImageClassification if config.model_type == "vit" else AutoModelForSequenceClassification
 
 
 def tag_configs():
-    """A label for each token, of every encoder of texts."""
-    for name, config in configs():
-        yield "tag-" + name, config
+    """A label for each token, of every encoder of texts, and where an answer stands in one."""
+    for kind in ("tag-", "span-"):
+        for name, config in configs():
+            if kind == "span-":
+                config.num_labels = 2
+            yield kind + name, config
 
 
 def loss_of(model, inputs):
+    if inputs.spans:
+        return model(**inputs.model, start_positions=inputs.labels[:, 0], end_positions=inputs.labels[:, 1]).loss
     logits = model(**inputs.model).logits
     return torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), inputs.labels.flatten())
 
@@ -210,7 +217,9 @@ def worst_of(got, want, inputs):
 class Inputs:
     """A batch as transformers and as the probe read it."""
 
-    def __init__(self, config, tags=False):
+    spans = False
+
+    def __init__(self, config, kind=""):
         if config.model_type == "vit":
             g = torch.Generator().manual_seed(0)
             pixels = torch.rand((4, config.num_channels, config.image_size, config.image_size), generator=g)
@@ -219,8 +228,16 @@ class Inputs:
             return
         tokens, self.labels = batch(config)
         self.take(tokens, config.pad_token_id)
-        if tags:
+        if kind == "tag":
             self.labels = torch.where(tokens.ne(config.pad_token_id), torch.arange(tokens.numel()).reshape(tokens.shape) % 3, -100)
+        if kind == "span":  # whole rows: transformers lets padding begin an answer
+            self.take(batch(config, pads=0)[0], config.pad_token_id)
+            self.spans, self.labels = True, torch.tensor([[0, 0], [3, 5], [6, 6], [2, 4]])
+            if getattr(config, "type_vocab_size", 0) > 1:
+                self.segments(torch.arange(tokens.shape[1]).ge(4).long().expand(tokens.shape).contiguous())
+
+    def segments(self, types):
+        self.model["token_type_ids"], self.probe["types"] = types, types.tolist()
 
     def take(self, tokens, pad):
         self.seq = str(tokens.shape[1])
@@ -228,18 +245,19 @@ class Inputs:
         return self
 
 
-def batch(config, rows=4, seq=16, seed=0):
+def batch(config, rows=4, seq=16, seed=0, pads=3):
     g = torch.Generator().manual_seed(seed)
     tokens = torch.randint(5, config.vocab_size, (rows, seq), generator=g)
     for r in range(rows):
-        tokens[r, seq - 3 * r:] = config.pad_token_id
+        tokens[r, seq - pads * r:] = config.pad_token_id
     return tokens, torch.arange(rows) % 3
 
 
 def logits_of(model, inputs):
     model.eval()
     with torch.no_grad():
-        return model(**inputs.model).logits
+        out = model(**inputs.model)
+        return torch.stack([out.start_logits, out.end_logits], -1) if inputs.spans else out.logits
 
 
 def randomize(model, seed):
@@ -258,12 +276,14 @@ def check_random(s, work, name, config):
     model.save_pretrained(folder, max_shard_size="60KB" if name.endswith("1") else "5GB")
     if config.model_type != "vit":
         (bytelevel if config.model_type == "roberta" else wordpiece)(folder, config.vocab_size)
-    tags = name.startswith("tag")
-    inputs, flags = Inputs(config, tags), ["--task", "tag"] if tags else []
+    kind = name.split("-")[0] if name.startswith(("tag-", "span-")) else ""
+    inputs, flags = Inputs(config, kind), ["--task", kind] if kind else []
+    if kind != "span":
+        flags += ["--labels", "a,b,c"]
     labels, seq = inputs.labels, inputs.seq
 
     own = os.path.join(work, name + "-own")
-    s.run("import", "--base", folder, "--labels", "a,b,c", "--sequence", seq, "--out", own, *flags)
+    s.run("import", "--base", folder, "--sequence", seq, "--out", own, *flags)
     got = s.ask(op="logits", checkpoint=own, rank=0, **inputs.probe)
     report(name, "logits of the checkpoint", worst_of(got, logits_of(model, inputs), inputs))
     model.eval()
@@ -278,20 +298,25 @@ def check_random(s, work, name, config):
             for k in (key, key + ".delta"):
                 if k in grads:
                     g = torch.tensor(grads.pop(k))
-                    # A key's bias changes no softmax: its gradient is rounding in both.
+                    # A key's bias changes no softmax: its gradient is rounding in both; nor do a
+                    # span's last biases.
+                    if kind == "span" and p.grad.abs().max() < 1e-5 * all:
+                        continue
                     worst = max(worst, float((g - p.grad.flatten()).abs().max() / p.grad.abs().max().clamp_min(1e-3 * all)))
         report(name, f"{method}: tensors without a gradient in autograd", len(grads), 0)
         report(name, f"gradients of {method} fine-tuning", worst)
     model.zero_grad()
 
     query, value = {"distilbert": ("q_lin", "v_lin"), "vit": ("q_proj", "v_proj")}.get(config.model_type, ("query", "value"))
-    heads = ["pre_classifier", "classifier"] if config.model_type == "distilbert" and not tags else ["classifier"]
+    heads = ["pre_classifier", "classifier"] if config.model_type == "distilbert" and not kind else ["classifier"]
+    if kind == "span":
+        heads = ["qa_outputs"]
     targets = [query, value]
     if name.endswith("2"):  # every linear map of the layers
         targets = {"distilbert": ["q_lin", "k_lin", "v_lin", "out_lin", "lin1", "lin2"],
                    "vit": ["q_proj", "k_proj", "v_proj", "o_proj", "fc1", "fc2"]}.get(config.model_type, [
             "query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense"])
-    lora = get_peft_model(model, LoraConfig(task_type="TOKEN_CLS" if tags else None if config.model_type == "vit" else "SEQ_CLS", r=4, lora_alpha=6, target_modules=targets, modules_to_save=heads))
+    lora = get_peft_model(model, LoraConfig(task_type={"tag": "TOKEN_CLS", "span": None}.get(kind, None if config.model_type == "vit" else "SEQ_CLS"), r=4, lora_alpha=6, target_modules=targets, modules_to_save=heads))
     g = torch.Generator().manual_seed(3)
     with torch.no_grad():
         for n, p in lora.named_parameters():
@@ -300,7 +325,7 @@ def check_random(s, work, name, config):
     adapter = os.path.join(work, name + "-peft")
     lora.save_pretrained(adapter)
     taken = os.path.join(work, name + "-taken")
-    s.run("import", "--base", folder, "--adapter", adapter, "--labels", "a,b,c", "--sequence", seq, "--out", taken, *flags)
+    s.run("import", "--base", folder, "--adapter", adapter, "--sequence", seq, "--out", taken, *flags)
     want = logits_of(lora, inputs)
     report(name, "logits of a PEFT adapter", worst_of(s.ask(op="logits", checkpoint=taken, rank=4, **inputs.probe), want, inputs))
 
@@ -308,9 +333,10 @@ def check_random(s, work, name, config):
     lora.zero_grad()
     loss_of(lora, inputs).backward()
     grads = s.ask(op="gradient", checkpoint=taken, rank=4, **inputs.probe, labels=labels.flatten().tolist())
-    worst = 0.0
+    worst, all = 0.0, max(p.grad.abs().max() for p in lora.parameters() if p.grad is not None)
     for n, p in lora.named_parameters():
-        if p.grad is None:
+        if p.grad is None or kind == "span" and p.grad.abs().max() < 1e-5 * all:  # the head's bias changes no softmax
+            grads.pop(ours(config, n.removeprefix("base_model.model.").replace(".default", "").replace(".modules_to_save", "")), None)
             continue
         key = n.removeprefix("base_model.model.").replace(".default", "").replace(".modules_to_save", "")
         worst = max(worst, relative(grads.pop(ours(config, key)), p.grad.flatten()))
@@ -334,6 +360,46 @@ def check_export(s, work, name, checkpoint, inputs, ranks, cls=AutoModelForSeque
             worst[form] = max(worst[form], worst_of(want, logits_of(model, inputs), inputs))
     report(name, f"exported for PEFT at ranks {ranks}", worst["peft"])
     report(name, f"exported merged at ranks {ranks}", worst["merged"])
+
+
+def check_boxes(s, work):
+    """Spans with the places of words: merged, they are a LayoutLM."""
+    from safetensors.torch import load_file, save_file
+
+    name, config = next((n, c) for n, c in configs() if c.model_type == "bert")
+    config.num_labels = 2
+    torch.manual_seed(1)
+    model = AutoModelForQuestionAnswering.from_config(config)
+    randomize(model, 2)
+    folder, own = os.path.join(work, "boxes"), os.path.join(work, "boxes-own")
+    model.save_pretrained(folder)
+    wordpiece(folder, config.vocab_size)
+    inputs = Inputs(config, "span")
+    s.run("import", "--base", folder, "--task", "span", "--sequence", inputs.seq, "--out", own)
+    # An imported model has none: give it some.
+    path, info = os.path.join(own, "adapter_model.safetensors"), os.path.join(own, "starling.json")
+    g = torch.Generator().manual_seed(7)
+    t = load_file(path)
+    t["base_model.model.bert.box_embeddings.weight"] = torch.randn((config.hidden_size, 4), generator=g) * 0.5
+    for k in t:
+        if "lora_B" in k:
+            t[k] = torch.randn(t[k].shape, generator=g) * 0.2
+    save_file(t, path, metadata={"format": "pt"})
+    doc = json.load(open(info))
+    doc["lora"]["also"] = "box_embeddings"
+    json.dump(doc, open(info, "w"))
+    a, b = (torch.randint(0, 1001, (4, 16, 2), generator=g) for _ in range(2))
+    boxes = torch.cat([torch.minimum(a, b), torch.maximum(a, b)], -1)
+    inputs.model["bbox"], inputs.probe["boxes"] = boxes, boxes.tolist()
+    want = s.ask(op="logits", checkpoint=own, rank=1, **inputs.probe)
+    out = os.path.join(work, "boxes-merged")
+    s.run("export", "--checkpoint", own, "--rank", "1", "--format", "merged", "--out", out)
+    there = AutoModelForDocumentQuestionAnswering.from_pretrained(out)
+    report("span-boxes", "layers of another class than LayoutLM's", int(type(there).__name__ != "LayoutLMForQuestionAnswering"), 0)
+    report("span-boxes", "exported merged, as a LayoutLM", worst_of(want, logits_of(there, inputs), inputs))
+    blank = torch.zeros_like(boxes)
+    inputs.model["bbox"] = blank
+    report("span-boxes", "logits that boxes do not change", int(worst_of(want, logits_of(there, inputs), inputs) < 1e-3), 0)
 
 
 def check_refused(s, work, name, export):
@@ -446,6 +512,8 @@ def main():
         for name, config in [*configs(), *image_configs(), *tag_configs()]:
             if name.startswith(a.only):
                 check_random(s, work, name, config)
+        if "span-boxes".startswith(a.only):
+            check_boxes(s, work)
         import t5
 
         t5.check(s, work, a.only)

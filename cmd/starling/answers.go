@@ -20,7 +20,9 @@ import (
 type responder struct {
 	task      task.Reader
 	tok       tokenizer.Tokenizer
-	generator *nn.Generator
+	generator *nn.Generator // of a base that writes
+	span      *task.Span    // of one that finds
+	predictor *nn.Predictor
 }
 
 // reply is an answer and how sure the model is of it, which is not calibrated.
@@ -39,6 +41,10 @@ func newResponder(be compute.Backend, b *model.Base, layout *model.Layout, seque
 		return nil, fmt.Errorf("task %s answers no questions", layout.LoRA.Task)
 	}
 	r := &responder{task: reads}
+	if r.span, ok = t.(*task.Span); ok {
+		r.predictor, err = nn.NewPredictor(layout, b, sequence, be)
+		return r, err
+	}
 	if r.tok, err = tokenizer.ParseFor(b.Tokenizer, b.Config.VocabSize, b.Config.PadTokenID); err != nil {
 		return nil, err
 	}
@@ -49,19 +55,44 @@ func newResponder(be compute.Backend, b *model.Base, layout *model.Layout, seque
 // answer answers the questions of examples in their order; what they know of answers it
 // leaves aside.
 func (r *responder) answer(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]reply, error) {
-	rows, err := task.ReadAll(r.task, examples)
+	parts, of, err := task.Rows(r.task, examples)
 	if err != nil {
 		return nil, err
+	}
+	rows, err := task.ReadAll(r.task, parts)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]reply, len(examples))
+	if r.span != nil {
+		return out, r.find(ctx, slice, rank, parts, of, rows, out)
 	}
 	answers, err := r.generator.Answers(ctx, slice, rank, rows)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]reply, len(answers))
 	for i, w := range answers {
 		out[i] = reply{r.tok.Decode(w.Tokens), w.Probability}
 	}
 	return out, nil
+}
+
+// find replies with the likeliest span of each example's parts.
+func (r *responder) find(ctx context.Context, slice []float32, rank int, parts []dataset.Example, of []int, rows task.Batch, out []reply) error {
+	logits, err := r.predictor.Outputs(ctx, slice, rank, rows, len(parts))
+	if err != nil {
+		return err
+	}
+	for i := range parts {
+		text, p, err := r.span.Best(&parts[i], logits[i])
+		if err != nil {
+			return err
+		}
+		if was := &out[of[i]]; p > was.Probability {
+			*was = reply{text, p}
+		}
+	}
+	return nil
 }
 
 // answerer scores adapters on questions with known answers, public or held out: it
@@ -104,13 +135,30 @@ func newAnswerers(be compute.Backend, b *model.Base, layout *model.Layout, seque
 				return nil, err
 			}
 		}
-		if _, err := task.ReadAll(r.task, set.Examples); err != nil {
-			return nil, fmt.Errorf("%s: %w", set.Name, err)
+		if err := r.check(set); err != nil {
+			return nil, err
 		}
 		a.responder = r
 		out[i] = a
 	}
 	return out, nil
+}
+
+// check reads a set once, so that what cannot be read is told at once.
+func (r *responder) check(set *dataset.Set) error {
+	for at := range set.Examples {
+		parts, _, err := task.Rows(r.task, set.Examples[at:at+1])
+		if err == nil {
+			_, err = task.ReadAll(r.task, parts)
+		}
+		if bad := new(dataset.LineError); errors.As(err, &bad) {
+			bad.File = set.Name
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sample is an answerer on n documents drawn at random, always the same; itself where

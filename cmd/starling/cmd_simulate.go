@@ -208,8 +208,13 @@ func printRecord(w io.Writer, r *sweep.Record) error {
 	t := &tableWriter{w: w}
 	t.line("What the deployment would come to (a simulation protects nobody)")
 	t.line("")
-	t.line("  test accuracy   %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100*r.Accuracy, r.Rank, 100*r.Validation)
-	t.line("  macro-F1        %5.1f %%", 100*r.MacroF1)
+	if r.ANLS != nil {
+		t.line("  exact match     %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100*r.Accuracy, r.Rank, 100*r.Validation)
+		t.line("  ANLS            %5.1f", 100**r.ANLS)
+	} else {
+		t.line("  test accuracy   %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100*r.Accuracy, r.Rank, 100*r.Validation)
+		t.line("  macro-F1        %5.1f %%", 100*r.MacroF1)
+	}
 	t.line("  privacy         %s", r.Guarantee)
 	t.line("  noise           z %.4g; norm %.3g of the mean update's %.3g; rho %.3g", r.NoiseMultiplier, r.NoiseNorm, r.SignalNorm, r.Rho)
 	t.line("  clipped         %5.1f %% of updates", 100*r.Clipped)

@@ -27,6 +27,9 @@ func (f fileDivision) load() (*fleetData, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(all.Labels) == 0 {
+		return nil, usagef("%s holds questions, which serve, join and simulate take, and the demo does not", f.path)
+	}
 	if len(all.Labels) < 2 {
 		return nil, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", f.path, all.Labels[0])
 	}

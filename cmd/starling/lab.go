@@ -40,8 +40,15 @@ func newLab(base *model.Base, workers int, e engine, columns dataset.Columns) (l
 			return d, err
 		},
 		Evaluators: func(b *model.Base, l *model.Layout, sequence int, sets ...*dataset.Set) ([]sweep.Evaluator, error) {
+			out := make([]sweep.Evaluator, len(sets))
+			if l.LoRA.Task.Asks() {
+				made, err := newAnswerers(e.backend, b, l, sequence, sets...)
+				for i, m := range made {
+					out[i] = labAnswerer{m}
+				}
+				return out, err
+			}
 			made, err := newEvaluators(e.backend, b, l, sequence, sets...)
-			out := make([]sweep.Evaluator, len(made))
 			for i, m := range made {
 				out[i] = labEvaluator{m}
 			}
@@ -56,6 +63,14 @@ type labEvaluator struct{ *evaluator }
 func (e labEvaluator) Score(ctx context.Context, a *model.Adapter, rank int) (accuracy, macroF1 float64, err error) {
 	s, err := e.score(ctx, a, rank)
 	return s.Accuracy, s.MacroF1, err
+}
+
+// labAnswerer is an answerer that also says ANLS.
+type labAnswerer struct{ *answerer }
+
+func (e labAnswerer) Score(ctx context.Context, a *model.Adapter, rank int) (exact, anls float64, err error) {
+	s, err := e.score(ctx, a, rank)
+	return s.ExactMatch, s.ANLS, err
 }
 
 // labData holds validation and test out of a file, or generates both.
@@ -76,7 +91,7 @@ func labData(path string, seed uint64, columns dataset.Columns) (*sweep.Data, er
 	if err != nil {
 		return nil, err
 	}
-	if len(all.Labels) < 2 {
+	if len(all.Labels) == 1 {
 		return nil, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", path, all.Labels[0])
 	}
 	parts, err := f.split(all, &fleetData{})

@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
 )
 
 // maskedScore is added to attention scores of padding; exp of it is 0.
@@ -35,12 +36,21 @@ func (e encoder) hidden(tokens *graph.Node) (x, keep *graph.Node) {
 	if first := e.cfg.FirstPosition(); s < e.cfg.MaxPositions {
 		positions = graph.Slice(positions, graph.AxisRange(first, first+s), graph.AxisRange())
 	}
-	if t := e.cfg.TypeVocabSize; t > 0 { // every token of a single text is of type 0
+	kinds := e.params.byName[task.Types]
+	if t := e.cfg.TypeVocabSize; t > 0 {
 		types := e.params.frozen("embeddings.token_type_embeddings.weight", t, h)
-		if t > 1 {
+		switch {
+		case kinds != nil:
+			x = graph.Add(x, graph.Gather(types, graph.Reshape(kinds, n, 1)))
+		case t > 1: // every token of a single text is of type 0
 			types = graph.Slice(types, graph.AxisRange(0, 1), graph.AxisRange())
 		}
-		positions = graph.Add(positions, graph.BroadcastToDims(types, s, h))
+		if kinds == nil {
+			positions = graph.Add(positions, graph.BroadcastToDims(types, s, h))
+		}
+	}
+	if boxes := e.params.byName[task.Boxes]; boxes != nil {
+		x = graph.Add(x, e.places(boxes))
 	}
 	positions = graph.BroadcastToDims(graph.Reshape(positions, 1, s, h), b, s, h)
 	x = graph.Add(x, graph.Reshape(positions, n, h))

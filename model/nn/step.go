@@ -167,7 +167,7 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 		loss, root = d.loss(source{in[task.Tokens], in[task.Boxes], in[task.Patches]},
 			in[task.DecoderTokens], in[task.Labels], in[task.Weights])
 	} else {
-		loss = enc.loss(s)
+		loss = enc.loss(s, lay.Outputs())
 		root = loss
 	}
 	grads := graph.Gradient(root, trained...)
@@ -186,28 +186,31 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 }
 
 // loss is what the step makes smaller, of the inputs that the graph has.
-func (e encoder) loss(s StepSpec) *graph.Node {
+func (e encoder) loss(s StepSpec, outputs int) *graph.Node {
 	in := e.params.byName
-	logits, labels, weights := e.answer(s.Classes), in[task.Labels], in[task.Weights]
-	if e.task.OfTokens() {
+	logits, labels, weights := e.answer(outputs), in[task.Labels], in[task.Weights]
+	switch e.task {
+	case model.TaskSpan:
+		return e.spanLoss(in[task.Tokens], logits, labels, weights)
+	case model.TaskTag:
 		n := s.Batch * s.Seq
-		logits, labels, weights = graph.Reshape(logits, n, s.Classes), graph.Reshape(labels, n), graph.Reshape(weights, n)
+		logits, labels, weights = graph.Reshape(logits, n, outputs), graph.Reshape(labels, n), graph.Reshape(weights, n)
 	}
 	return e.crossEntropy(logits, labels, weights)
 }
 
 // answer is what the task says of the inputs that the graph has, a row an example.
-func (e encoder) answer(classes int) *graph.Node {
+func (e encoder) answer(outputs int) *graph.Node {
 	in := e.params.byName
 	switch e.task {
 	case model.TaskImage:
-		return e.imageLogits(in[task.Patches], classes)
-	case model.TaskTag:
+		return e.imageLogits(in[task.Patches], outputs)
+	case model.TaskTag, model.TaskSpan:
 		x, keep := e.hidden(in[task.Tokens])
 		b, n := keep.Shape().Dimensions[0], keep.Shape().Dimensions[1]
-		return graph.Reshape(e.head(x, classes), b, n*classes)
+		return graph.Reshape(e.head(x, outputs), b, n*outputs)
 	}
-	return e.logits(in[task.Tokens], classes)
+	return e.logits(in[task.Tokens], outputs)
 }
 
 func dtypeOf(t task.Type) dtypes.DType {

@@ -52,7 +52,8 @@ type Data struct {
 // Evaluator scores adapters on labelled data that no client holds.
 type Evaluator interface {
 	coordinator.Evaluator
-	// Score returns accuracy and macro-F1 at a rank, in [0, 1].
+	// Score returns accuracy and macro-F1 at a rank, in [0, 1]; of answers exact match
+	// and ANLS.
 	Score(ctx context.Context, a *model.Adapter, rank int) (accuracy, macroF1 float64, err error)
 }
 

@@ -48,6 +48,8 @@ type Record struct {
 	Validation float64 `json:"validation"` // accuracy at it
 	Accuracy   float64 `json:"accuracy"`   // on the test split, at it
 	MacroF1    float64 `json:"macro_f1"`
+	// ANLS is of answers, which have no classes: accuracies are then exact matches.
+	ANLS *float64 `json:"anls,omitempty"`
 
 	ByRank []simulate.RankAccuracy `json:"by_rank"` // validation, every rank
 	Curve  []simulate.Round        `json:"rounds"`
@@ -166,8 +168,11 @@ func (r *Record) fill(ctx context.Context, s *Setup, result simulate.Result) err
 		r.BytesUp += float64(round.BytesUp) / n
 		r.BytesDown += float64(round.BytesDown) / n
 	}
-	var err error
-	r.Accuracy, r.MacroF1, err = s.Test.Score(ctx, result.Adapter, r.Rank)
+	accuracy, second, err := s.Test.Score(ctx, result.Adapter, r.Rank)
+	r.Accuracy, r.MacroF1 = accuracy, second
+	if s.Job.Method().Task.Asks() {
+		r.MacroF1, r.ANLS = 0, &second
+	}
 	return err
 }
 

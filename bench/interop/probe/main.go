@@ -32,6 +32,8 @@ type request struct {
 	Labels     []int32     `json:"labels"`
 	Pixels     [][]float32 `json:"pixels"` // images in place of tokens: [channels, height, width], 0..1
 
+	Types [][]int32 `json:"types"` // of spans: the segment of each token; labels are begin and end of each row
+
 	// Of a base that writes text: as many as the tokens of an answer in each row.
 	Native  bool        `json:"native"` // on GoMLX's backend instead of the compiled program
 	Boxes   [][][]int32 `json:"boxes"`
@@ -142,6 +144,20 @@ func (r request) rows(lay *model.Layout) (task.Batch, int, error) {
 				return nil, 0, err
 			}
 		}
+	}
+	for i, row := range r.Types {
+		copy(b.Int32(task.Types)[i*len(row):], row)
+	}
+	for i, row := range r.Boxes {
+		for j, box := range row {
+			copy(b.Int32(task.Boxes)[4*(i*len(row)+j):], box)
+		}
+	}
+	if lay.LoRA.Task == model.TaskSpan {
+		for i, at := range r.Labels {
+			b.Float32(task.Labels)[2*(i/2*r.seq()+int(at))+i%2], b.Float32(task.Weights)[i/2] = 1, 1
+		}
+		return b, n, nil
 	}
 	copy(b.Int32(task.Labels), r.Labels)
 	for i := range b.Float32(task.Weights) {
