@@ -163,7 +163,7 @@ func TestClosedForms(t *testing.T) {
 			t.Fatalf("%+v has no closed form", c.p)
 		}
 		rdp, _ := rdpEpsilon(parts, c.delta, false)
-		got, err := direction(parts, c.delta, false, rdp, 0, 1e-4)
+		got, err := direction(parts, c.delta, false, rdp, 0, goal{gap: 1e-4})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -363,7 +363,7 @@ func TestCalibrations(t *testing.T) {
 			t.Fatal(err)
 		}
 		check := func(name string, m Mechanism, rounds int, within bool) {
-			e, err := epsilonOf(Rounds(m, rounds), delta, acct, false)
+			e, err := epsilonOf(Rounds(m, rounds), delta, acct)
 			if err != nil || (e <= eps) != within {
 				t.Errorf("%s %s: epsilon %v (%v), want within %v: %v", acct, name, e, err, eps, within)
 			}

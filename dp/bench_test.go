@@ -44,6 +44,17 @@ func BenchmarkCalibrateNoise(b *testing.B) {
 	}
 }
 
+// BenchmarkCalibrateRare: rare members and many rounds need transforms in double
+// arithmetic.
+func BenchmarkCalibrateRare(b *testing.B) {
+	defer cputime.Benchmark(b)()
+	for b.Loop() {
+		if _, err := CalibrateNoise(2, 1e-14, 1e-6, 1e6, Tight); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkClip(b *testing.B) {
 	x := make([]float32, 1<<20)
 	b.SetBytes(int64(4 * len(x)))

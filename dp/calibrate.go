@@ -37,7 +37,7 @@ func calibrateNoise(epsilon, delta float64, rounds int, acct Accountant, event f
 	if rounds < 1 || rounds > maxRounds {
 		return 0, fmt.Errorf("dp: %d rounds, want 1 to %d", rounds, maxRounds)
 	}
-	f := func(z float64, a Accountant) (float64, error) { return epsilonOf(event(z), delta, a, false) }
+	f := func(z float64, a Accountant) (float64, error) { return epsilonOf(event(z), delta, a) }
 	start, err := least(epsilon, 1, minNoise, maxNoise, 1e-7, 0.05, func(z float64) (float64, error) { return f(z, RDP) })
 	if err != nil {
 		return 0, fmt.Errorf("dp: noise for epsilon %v: %w", epsilon, err)
@@ -45,13 +45,14 @@ func calibrateNoise(epsilon, delta float64, rounds int, acct Accountant, event f
 	if acct == RDP {
 		return verified(start, epsilon, 7, func(z float64) (float64, error) { return f(z, RDP) })
 	}
-	z, err = refine(epsilon, start, minNoise, maxNoise, func(z float64, coarse bool) (float64, error) {
-		return epsilonOf(event(z), delta, acct, coarse)
+	snap := func(z float64) float64 { return roundUp(z, 7) }
+	z, err = refine(epsilon, start, minNoise, maxNoise, snap, func(z float64, want query) (bounds, error) {
+		return boundsOf(event(z), delta, acct, want)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("dp: noise for epsilon %v: %w", epsilon, err)
 	}
-	return verified(z, epsilon, 7, func(z float64) (float64, error) { return f(z, acct) })
+	return z, nil
 }
 
 // CalibrateRounds returns the largest number of rounds of m within (epsilon,
@@ -65,7 +66,7 @@ func calibrateRounds(epsilon, delta float64, acct Accountant, event func(n int) 
 		return 0, err
 	}
 	f := func(n int, a Accountant) (bool, error) {
-		e, err := epsilonOf(event(n), delta, a, false)
+		e, err := epsilonOf(event(n), delta, a)
 		return e <= epsilon, err
 	}
 	if ok, err := f(1, acct); err != nil || !ok {
@@ -119,9 +120,17 @@ func CalibrateSamplingRate(epsilon, delta, z float64, rounds int, acct Accountan
 	if rounds < 1 || rounds > maxRounds {
 		return 0, fmt.Errorf("dp: %d rounds, want 1 to %d", rounds, maxRounds)
 	}
-	f := func(inv float64, a Accountant) (float64, error) {
-		return epsilonOf(Rounds(Mechanism{SamplingRate: min(1, 1/inv), NoiseMultiplier: z}, rounds), delta, a, false)
+	exact := map[float64]float64{} // what snap has rounded, by its inverse
+	rate := func(inv float64) float64 {
+		if q, ok := exact[inv]; ok {
+			return q
+		}
+		return min(1, 1/inv)
 	}
+	event := func(inv float64) Event {
+		return Rounds(Mechanism{SamplingRate: rate(inv), NoiseMultiplier: z}, rounds)
+	}
+	f := func(inv float64, a Accountant) (float64, error) { return epsilonOf(event(inv), delta, a) }
 	if e, err := f(1, acct); err != nil || e <= epsilon {
 		return 1, err
 	}
@@ -130,23 +139,29 @@ func CalibrateSamplingRate(epsilon, delta, z float64, rounds int, acct Accountan
 	if err != nil {
 		return 0, fmt.Errorf("dp: sampling rate for epsilon %v: %w", epsilon, err)
 	}
-	inv := start
-	if acct != RDP {
-		inv, err = refine(epsilon, start, 1, 1/minRate, func(x float64, coarse bool) (float64, error) {
-			return epsilonOf(Rounds(Mechanism{SamplingRate: min(1, 1/x), NoiseMultiplier: z}, rounds), delta, acct, coarse)
-		})
-		if err != nil {
-			return 0, fmt.Errorf("dp: sampling rate for epsilon %v: %w", epsilon, err)
-		}
+	snap := func(inv float64) float64 {
+		q := roundDown(1/inv, 7)
+		exact[1/q] = q
+		return 1 / q
 	}
-	for range 4 {
-		q = roundDown(1/inv, 7)
-		if e, err := f(1/q, acct); err != nil || e <= epsilon {
-			return q, err
+	if acct == RDP {
+		inv := start
+		for range 4 {
+			q = roundDown(1/inv, 7)
+			if e, err := f(1/q, acct); err != nil || e <= epsilon {
+				return q, err
+			}
+			inv *= 1 + 1e-5
 		}
-		inv *= 1 + 1e-5
+		return 0, fmt.Errorf("dp: sampling rate %v does not verify: %w", q, ErrUnreachable)
 	}
-	return 0, fmt.Errorf("dp: sampling rate %v does not verify: %w", q, ErrUnreachable)
+	inv, err := refine(epsilon, start, 1, 1/minRate, snap, func(x float64, want query) (bounds, error) {
+		return boundsOf(event(x), delta, acct, want)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("dp: sampling rate for epsilon %v: %w", epsilon, err)
+	}
+	return rate(inv), nil
 }
 
 func checkTarget(epsilon, delta float64) error {
@@ -157,24 +172,95 @@ func checkTarget(epsilon, delta float64) error {
 	return err
 }
 
-func epsilonOf(e Event, delta float64, acct Accountant, coarse bool) (float64, error) {
-	g, err := account([]Event{e}, delta, acct, query{coarse: coarse})
-	return g.Epsilon, err
+func epsilonOf(e Event, delta float64, acct Accountant) (float64, error) {
+	b, err := boundsOf(e, delta, acct, query{})
+	return b.upper, err
 }
 
-// refine is least in two steps: cheap bounds first, full ones near the end.
-func refine(target, start, low, high float64, f func(x float64, coarse bool) (float64, error)) (float64, error) {
-	x, err := least(target, start, low, high, 5e-4, 0.05, func(x float64) (float64, error) { return f(x, true) })
+func boundsOf(e Event, delta float64, acct Accountant, want query) (bounds, error) {
+	g, err := account([]Event{e}, delta, acct, want)
+	return bounds{g.EpsilonLower, g.Epsilon}, err
+}
+
+// refine is least in two steps: cheap bounds until the answer is within 5e-4, then as
+// few full ones as there must be, each of which can take a second. The x it returns is
+// one that snap gives; its full bound was computed, is at most target, and shows that x
+// is less than 5e-5 above the least such value, relatively.
+func refine(target, start, low, high float64, snap func(float64) float64, f func(x float64, want query) (bounds, error)) (float64, error) {
+	var near bounds // at the end of the bracket that is within the target
+	b, err := narrow(target, start, low, high, 5e-4, 0.05, func(x float64) (float64, error) {
+		b, err := f(x, query{coarse: true, near: target})
+		if b.upper <= target {
+			near = b
+		}
+		return b.upper, err
+	})
 	if err != nil {
 		return 0, err
 	}
-	return least(target, x, low, high, 4e-6, 1e-3, func(x float64) (float64, error) { return f(x, false) })
+	slope := 1.0 // of log(epsilon) over log(x), fallen
+	if b.hi > b.lo {
+		slope = max((b.ylo-b.yhi)/(b.hi-b.lo), 0.3)
+	}
+	// Full bounds lie within the cheap ones, nearer to the lower.
+	y := math.Log(near.upper / target)
+	if near.lower > 0 {
+		y += 0.8 * math.Log(near.lower/near.upper)
+	}
+	const aside = 3e-6 // rather a little within
+	within, beyond := math.Inf(1), 0.0
+	x := math.Exp(b.hi)
+	for evals := range 12 {
+		next := snap(min(max(x*math.Exp((y+aside*slope)/slope), low), high))
+		if next <= beyond || next >= within { // where secants lead nowhere
+			next = snap(math.Sqrt(beyond * within))
+			if beyond == 0 {
+				next = within
+			} else if math.IsInf(within, 1) {
+				next = snap(min(beyond*(1+1e-5), high))
+			}
+		}
+		if next == within || next <= beyond {
+			break // nothing is in between
+		}
+		e, err := f(next, query{})
+		if err != nil {
+			return 0, err
+		}
+		was := y
+		if y = math.Log(e.upper / target); y > 0 {
+			beyond = next
+		} else {
+			within = next
+		}
+		// The secant through the last two full bounds.
+		if d := math.Log(next / x); evals > 0 && math.Abs(d) > 1e-5 {
+			slope = max((was-y)/d, 0.3)
+		}
+		x = next
+		if y <= 0 && -y < 1e-5*slope || within <= beyond*(1+1e-5) {
+			break
+		}
+	}
+	if math.IsInf(within, 1) {
+		return 0, fmt.Errorf("dp: %v does not verify: %w", x, ErrUnreachable)
+	}
+	return within, nil
 }
 
 // least finds the smallest x in [low, high], to a relative tolerance, with
 // f(x) <= target, f falling: bracketing from start, then the secant rule on logarithms,
 // kept inside the bracket. The x it returns was evaluated.
 func least(target, start, low, high, tol, step float64, f func(x float64) (float64, error)) (float64, error) {
+	b, err := narrow(target, start, low, high, tol, step, f)
+	return math.Exp(b.hi), err
+}
+
+// bracket is two logarithms of x and of f there, over the target: f(lo) is above it,
+// f(hi) not. Both ends are the least x there is where f is below even there.
+type bracket struct{ lo, ylo, hi, yhi float64 }
+
+func narrow(target, start, low, high, tol, step float64, f func(x float64) (float64, error)) (bracket, error) {
 	// Where f has no finite value x is too small.
 	at := func(lx float64) float64 {
 		e, err := f(math.Exp(lx))
@@ -190,7 +276,7 @@ func least(target, start, low, high, tol, step float64, f func(x float64) (float
 	step = max(step, min(math.Abs(y)*0.7, 1))
 	for yhi > 0 {
 		if hi >= math.Log(high) {
-			return 0, ErrUnreachable
+			return bracket{}, ErrUnreachable
 		}
 		lo, ylo = hi, yhi
 		hi = min(hi+step, math.Log(high))
@@ -199,7 +285,7 @@ func least(target, start, low, high, tol, step float64, f func(x float64) (float
 	}
 	for ylo <= 0 {
 		if lo <= math.Log(low) {
-			return math.Exp(lo), nil
+			return bracket{lo, ylo, lo, ylo}, nil
 		}
 		hi, yhi = lo, ylo
 		lo = max(lo-step, math.Log(low))
@@ -225,7 +311,7 @@ func least(target, start, low, high, tol, step float64, f func(x float64) (float
 			lo, ylo = mid, ym
 		}
 	}
-	return math.Exp(hi), nil
+	return bracket{lo, ylo, hi, yhi}, nil
 }
 
 // verified rounds x up and evaluates f there; the tight bound's last digits

@@ -134,7 +134,8 @@ func SimulatedEpsilon(events []Event, delta float64, acct Accountant) (Guarantee
 // query says which of the epsilons of some events is wanted.
 type query struct {
 	visible, simulated bool
-	coarse             bool // a bound that may be 2e-3 too high will do
+	coarse             bool    // a bound that may be 2e-3 too high will do
+	near               float64 // and a rough one where it is far from this; 0: nowhere
 }
 
 func account(events []Event, delta float64, acct Accountant, want query) (Guarantee, error) {
@@ -169,7 +170,7 @@ func (c composition) account(delta float64, acct Accountant, want query) (Guaran
 		gap = coarseGap
 	}
 	eps := g.Epsilon
-	b, err := tightEpsilon(c.parts, inner, eps, gap)
+	b, err := tightEpsilon(c.parts, inner, eps, goal{gap, want.near})
 	if err != nil {
 		return Guarantee{}, err
 	}

@@ -76,7 +76,7 @@ func TestGoldenNoise(t *testing.T) {
 		if want := g.num(t, "sigma_tight"); q < 1e-3 {
 			// Heavy tails make a whole calibration long: bracket the golden instead.
 			for _, side := range []float64{-1e-4, 1e-4} {
-				e, err := epsilonOf(Rounds(Mechanism{q, want * (1 + side)}, rounds), delta, Tight, false)
+				e, err := epsilonOf(Rounds(Mechanism{q, want * (1 + side)}, rounds), delta, Tight)
 				if err != nil || e > eps == (side > 0) {
 					t.Errorf("q=%v T=%d delta=%v: epsilon %v at golden z %v %+v, target %v (%v)", q, rounds, delta, e, want, side, eps, err)
 				}

@@ -15,6 +15,16 @@ const (
 	coarseGap = 2e-3
 )
 
+// goal is when refinement ends: when the bounds are gap apart, relatively, or, on the
+// way to a calibrated parameter, when they say roughly how far they are from near.
+type goal struct{ gap, near float64 }
+
+// far holds for bounds that lie on one side of near, a tenth away or more, and are
+// less than a quarter apart: what is searched is elsewhere, and which way they say.
+func (g goal) far(b bounds) bool {
+	return g.near > 0 && (b.upper < 0.9*g.near || b.lower > 1.1*g.near) && b.upper-b.lower < 0.25*b.upper
+}
+
 // minTightNoise: below it only closed forms and the Rényi bound are used.
 const minTightNoise = 0.05
 
@@ -23,8 +33,8 @@ const minTightNoise = 0.05
 const tailShare = 1e-6
 
 // tightEpsilon bounds epsilon at delta of the composed parts, both directions of
-// add/remove. rdp is the Rényi accountant's result, a valid upper bound. The bounds are refined until they are gap apart, relatively.
-func tightEpsilon(parts []part, delta, rdp, gap float64) (bounds, error) {
+// add/remove. rdp is the Rényi accountant's result, a valid upper bound.
+func tightEpsilon(parts []part, delta, rdp float64, want goal) (bounds, error) {
 	if b, ok := closedForm(parts, delta); ok {
 		return b, nil
 	}
@@ -35,14 +45,14 @@ func tightEpsilon(parts []part, delta, rdp, gap float64) (bounds, error) {
 			return bounds{upper: rdp}, nil
 		}
 	}
-	remove, err := direction(parts, delta, false, rdp, 0, gap)
+	remove, err := direction(parts, delta, false, rdp, 0, want)
 	if err != nil {
 		return bounds{}, err
 	}
 	if symmetric(parts) || addBelow(parts, delta, remove.upper) {
 		return remove, nil
 	}
-	add, err := direction(parts, delta, true, rdp, remove.upper, gap)
+	add, err := direction(parts, delta, true, rdp, remove.upper, want)
 	if err != nil {
 		return bounds{}, err
 	}
@@ -147,8 +157,8 @@ func addBelow(parts []part, delta, eps float64) bool {
 // direction bounds epsilon in one direction. It starts on a coarse grid and
 // refines: the error is of second order in the step. An upper bound of enough is
 // good enough.
-func direction(parts []part, delta float64, flip bool, rdp, enough, target float64) (bounds, error) {
-	total := 0.0
+func direction(parts []part, delta float64, flip bool, rdp, enough float64, want goal) (bounds, error) {
+	total, target := 0.0, want.gap
 	for _, p := range parts {
 		total += float64(p.rounds)
 	}
@@ -196,7 +206,7 @@ func direction(parts []part, delta float64, flip bool, rdp, enough, target float
 			out.lower, out.upper = max(out.lower, b.lower), min(out.upper, b.upper)
 		}
 		gap := out.upper - out.lower
-		if gap <= target*out.upper || out.upper < 1e-12 || out.upper <= enough {
+		if gap <= target*out.upper || out.upper < 1e-12 || out.upper <= enough || want.far(out) {
 			return out, nil
 		}
 		if !precise && c.rounding(b.upper, delta) > 0.1*target*max(newSlope, slope)*out.upper {
