@@ -28,7 +28,7 @@ CGO_ENABLED=0 ${GO:-go} build -o "$cache/starling" ./cmd/starling
 run() {
 	"$cache/starling" simulate --json --base "$minilm" --data "$data" --population 1000000 --cohort 28 --examples 183 --every 5 \
 		--validation 160 --rounds "${ROUNDS:-20}" --set adapter.sequence=48 --set training.batch=4 --set training.steps=6 \
-		--set privacy.clip_norm=4.9 --out "${OUT:-$cache/runs}" "$@"
+		--set privacy.clip_norm=4.9 --set server.momentum=0.8 --out "${OUT:-$cache/runs}" "$@"
 }
 {
 	run

@@ -16,8 +16,22 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// predictBatch is the number of rows of one forward pass.
+// predictBatch is the most rows of one forward pass.
 const predictBatch = 16
+
+// mostProduct bounds the multiplications of one matrix product of a pass: a compiled
+// program can be stopped between its products alone, and is refused where one takes
+// longer.
+const mostProduct = 1 << 30
+
+// rows is the number of rows of a pass over so many tokens.
+func (p *Predictor) rows(seq int) int {
+	c := p.layout.Config
+	if c.Sees() {
+		return predictBatch
+	}
+	return min(predictBatch, max(1, mostProduct/(seq*c.HiddenSize*max(c.HiddenSize, c.IntermediateSize))))
+}
 
 // Predictor answers a layout's task with an adapter at any rank. The low-rank product
 // is merged into the maps that it changes on the host (W + alpha/b * B A), so that one
@@ -74,7 +88,7 @@ func (p *Predictor) program(seq int) (*program, error) {
 	prog, err := compile(p.backend, fmt.Sprintf("predict-s%d", seq), func(g *graph.Graph) ([]Param, []Output, error) {
 		ps := newParams(g)
 		for _, c := range p.inputs {
-			ps.add(c.Name, Input, dtypeOf(c.Type), append([]int{predictBatch}, p.cut(c, seq)...)...)
+			ps.add(c.Name, Input, dtypeOf(c.Type), append([]int{p.rows(seq)}, p.cut(c, seq)...)...)
 		}
 		c := p.layout.Config
 		mergedParams(ps, p.layout)
@@ -209,7 +223,7 @@ func (p *Predictor) forward(ctx context.Context, prog *program, seq int, merged 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		now := rows[:min(predictBatch, len(rows))]
+		now := rows[:min(p.rows(seq), len(rows))]
 		rows = rows[len(now):]
 		for i, c := range in { // the parameters begin with the inputs
 			b, err := prog.buffer(prog.params[i], p.gather(c, seq, now))
@@ -232,7 +246,7 @@ func (p *Predictor) forward(ctx context.Context, prog *program, seq int, merged 
 		}
 		_ = res[0].Finalize()
 		for i, r := range now {
-			k := values / predictBatch
+			k := values / p.rows(seq)
 			out[r] = append([]float32(nil), scores[i*k:(i+1)*k]...)
 		}
 	}
@@ -244,13 +258,13 @@ func (p *Predictor) forward(ctx context.Context, prog *program, seq int, merged 
 func (p *Predictor) gather(c task.Values, seq int, rows []int) any {
 	n, cut := c.Size(), model.Elements(p.cut(c.Column, seq))
 	if c.Type == task.F32 {
-		flat := make([]float32, predictBatch*cut)
+		flat := make([]float32, p.rows(seq)*cut)
 		for i, r := range rows {
 			copy(flat[i*cut:(i+1)*cut], c.F32[r*n:])
 		}
 		return flat
 	}
-	flat := make([]int32, predictBatch*cut)
+	flat := make([]int32, p.rows(seq)*cut)
 	if c.Name == task.Tokens {
 		for i := range flat {
 			flat[i] = int32(p.layout.Config.PadTokenID)

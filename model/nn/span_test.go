@@ -147,3 +147,29 @@ func TestSpanLossOfTwoPlaces(t *testing.T) {
 		t.Errorf("loss %v of nothing, %v", losses, err)
 	}
 }
+
+// A pass over long texts is cut into programs whose every product may be run: sixteen
+// rows of these would be refused.
+func TestLongTextsArePredicted(t *testing.T) {
+	c := model.BERT(40, 384, 1, 12, 288)
+	base := testBase(t, c)
+	lay, err := model.NewLayout(c, model.Method{RMax: 1, Alpha: 1, Task: model.TaskTag}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPredictor(lay, base, 288, compiler.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := make([][]int32, 8)
+	for i := range tokens {
+		tokens[i] = make([]int32, 288)
+		for k := range 288 - i {
+			tokens[i][k] = int32(1 + (i+k)%39)
+		}
+	}
+	logits, err := p.Logits(t.Context(), model.NewAdapter(lay, 1).Slice(1), 1, tokens)
+	if err != nil || len(logits) != 8 || len(logits[7]) != 2*288 {
+		t.Errorf("%d rows, %v", len(logits), err)
+	}
+}
