@@ -138,7 +138,7 @@ if (args.state) writeFileSync(args.state, Buffer.concat(state));
 
 const report = {
   name: manifest.name,
-  engine: `node ${process.version}`,
+  engine: `node ${manifest.fused ? "fused " : ""}${process.version}`,
   bytes: bytes.length,
   memory_bytes: memory.buffer.byteLength,
   compile_ms: compileMs,

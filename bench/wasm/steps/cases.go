@@ -43,8 +43,8 @@ func cases() []benchCase {
 }
 
 // compile makes the program of a case for a host.
-func (c *benchCase) compile(host string) ([]byte, error) {
-	spec := compiler.Spec{Name: c.Name, Host: host}
+func (c *benchCase) compile(host string, fused bool) ([]byte, error) {
+	spec := compiler.Spec{Name: c.Name, Host: host, Fused: fused}
 	if c.GEMM != nil {
 		spec.Outputs = []compiler.Output{{Name: "c"}}
 		m, k, n := c.GEMM[0], c.GEMM[1], c.GEMM[2]

@@ -19,7 +19,7 @@ import (
 
 var hosts = []string{"wazero", "v8"}
 
-// emit writes DIR/CASE.HOST.wasm, DIR/CASE.bin and DIR/CASE.json, and the peak
+// emit writes DIR/CASE.HOST.wasm, DIR/CASE.fused.HOST.wasm, DIR/CASE.bin and DIR/CASE.json, and the peak
 // program.
 func emit(ctx context.Context, dir string) error {
 	peak, err := peakProgram()
@@ -34,15 +34,12 @@ func emit(ctx context.Context, dir string) error {
 	}
 	for _, c := range cases() {
 		for _, host := range hosts {
-			start := time.Now()
-			program, err := c.compile(host)
+			program, err := c.write(dir, host, false)
+			if err == nil {
+				_, err = c.write(dir, host, true)
+			}
 			if err != nil {
 				return fmt.Errorf("%s for %s: %w", c.Name, host, err)
-			}
-			file := filepath.Join(dir, c.Name+"."+host+".wasm")
-			fmt.Fprintf(os.Stderr, "%s: %d bytes in %v\n", file, len(program), time.Since(start).Round(time.Millisecond))
-			if err := os.WriteFile(file, program, 0o600); err != nil {
-				return err
 			}
 			if host != hosts[0] {
 				continue
@@ -60,6 +57,22 @@ func emit(ctx context.Context, dir string) error {
 		}
 	}
 	return nil
+}
+
+// write compiles a case into a file.
+func (c *benchCase) write(dir, host string, fused bool) ([]byte, error) {
+	start := time.Now()
+	program, err := c.compile(host, fused)
+	if err != nil {
+		return nil, err
+	}
+	name := c.Name
+	if fused {
+		name += ".fused"
+	}
+	file := filepath.Join(dir, name+"."+host+".wasm")
+	fmt.Fprintf(os.Stderr, "%s: %d bytes in %v\n", file, len(program), time.Since(start).Round(time.Millisecond))
+	return program, os.WriteFile(file, program, 0o600)
 }
 
 // snapshot writes the case's inputs as the program's memory holds them. The
@@ -123,11 +136,14 @@ func runWazero(ctx context.Context, programFile, inputs string, warm, steps int,
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	m := p.Manifest()
-	engine := "wazero"
-	if kernel := cmp.Or(cfg.Kernel, wasm.Kernels()[0]); kernel != wasm.Twin && !cfg.Interpreter {
-		engine = fmt.Sprintf("native (%s)", kernel)
+	engine, native, kernels := "wazero", "native", wasm.Kernels()
+	if m.Fused {
+		native, kernels = "native fused", wasm.FusedKernels()
+	}
+	if kernel := cmp.Or(cfg.Kernel, kernels[0]); kernel != wasm.Twin && !cfg.Interpreter {
+		engine = fmt.Sprintf("%s (%s)", native, kernel)
 		if cfg.Cores > 1 {
-			engine = fmt.Sprintf("native (%s, %d cores)", kernel, cfg.Cores)
+			engine = fmt.Sprintf("%s (%s, %d cores)", native, kernel, cfg.Cores)
 		}
 	}
 	r := &result{Name: m.Name, Engine: engine, Bytes: len(program), CompileMS: ms(time.Since(start)),

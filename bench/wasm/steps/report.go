@@ -109,7 +109,7 @@ func printStep(w io.Writer, c *benchCase, rows []result) {
 // same step.
 func ratios(w io.Writer, rows []result) {
 	var out []string
-	for _, ours := range []string{"native", "wazero", "node"} {
+	for _, ours := range []string{"native", "native fused", "wazero", "node", "node fused"} {
 		us := find(rows, ours)
 		if us == nil {
 			continue
