@@ -38,6 +38,10 @@ test: ## Run the tests (PKG=./edge for one package's)
 race: ## Run the race detector on the packages with goroutines (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -gcflags='github.com/gomlx/...=-d=checkptr=0' $(RACE)
 
+arm64: ## Hold the kernels and programs for arm64 against the definition in an emulator (needs qemu-user; its speed says nothing)
+	GOARCH=arm64 $(GO) test -exec qemu-aarch64-static ./wasm/kernel
+	GOARCH=arm64 $(GO) test -exec qemu-aarch64-static -run HostsAgree ./wasm/compiler
+
 stress: ## Repeat the tests under load until FOR is up (FOR=30m, PKG=./...); logs of failures are kept
 	.ci/stress $(or $(FOR),30m) $(PKG)
 
@@ -84,4 +88,4 @@ web: ## Build the browser's edge and the pages
 clean: ## Remove what was built
 	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
-.PHONY: help build demo test race stress lint bench generate base documents man web clean interop xla reproduction
+.PHONY: help build demo test race arm64 stress lint bench generate base documents man web clean interop xla reproduction

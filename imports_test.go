@@ -73,6 +73,7 @@ wasm: nf4 wasm/kernel
 wasm/compiler/...: nf4 wasm wasm/compiler/...
 wasm/kernel: nf4
 wasm/kernel/asm:
+wasm/kernel/neon:
 web:
 web/typescript: coordinator coordinator/server coordinator/store dataset edge
 xla:

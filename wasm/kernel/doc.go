@@ -15,7 +15,8 @@
 //
 // Products are blocked after Goto and van de Geijn ("Anatomy of high-performance
 // matrix multiplication", 2008). The innermost tiles are assembly that asm
-// generates (tile_amd64.s) and one twin in plain Go.
+// and neon generate (tile_amd64.s, tile_arm64.s) and one twin in plain Go.
 package kernel
 
 //go:generate go run ./asm -out tile_amd64.s -stubs tile_amd64.go -pkg kernel
+//go:generate go run ./neon -out tile_arm64.s -stubs tile_arm64.go -pkg kernel

@@ -17,7 +17,7 @@ type Kernel struct {
 	decode func(dst *float32, codes *byte, n int, scale float32)
 }
 
-// Name returns "avx512", "avx2" or "go".
+// Name returns "avx512", "avx2", "neon" or "go".
 func (k *Kernel) Name() string { return k.name }
 
 // Fuses tells whether the kernel computes fused products: without instructions for

@@ -1,6 +1,6 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package kernel
 
-// native: on other processors WebAssembly code of 128 bits is what there is.
+// native: elsewhere WebAssembly code of 128 bits is what there is.
 func native() []*Kernel { return nil }
