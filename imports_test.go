@@ -62,7 +62,7 @@ nf4/asm:
 quant: internal/l2 nf4
 quant/asm:
 secagg: internal/uniform
-simulate: coordinator dataset dp edge internal/durable job model quant task tokenizer
+simulate: coordinator dataset dp edge internal/durable job model quant task tokenizer trainer
 simulate/queue: dataset edge model quant simulate
 simulate/report: internal/canvas internal/durable simulate simulate/sweep
 simulate/sweep: coordinator dataset edge internal/durable internal/strict job model simulate

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/trainer"
 )
 
 // Plan is what a round asks of every client, as plain values.
@@ -156,13 +157,33 @@ func (t *Tally) Merge(o *Tally) {
 	}
 }
 
+// alone lets the client at a place contribute.
+func (a *Assignment) alone(ctx context.Context, with edge.Trainer, at int, client func(at int) (Client, error), t *Tally) error {
+	c, err := client(at)
+	if err != nil {
+		return err
+	}
+	symbols, norms, err := a.Contribute(ctx, with, c)
+	if err != nil {
+		return err
+	}
+	t.Add(at, symbols, norms)
+	return nil
+}
+
 // Collect lets the n clients of a cohort contribute, in any order and anywhere,
 // and returns what they come to. client puts one together; it is safe for
 // concurrent use.
 type Collect func(ctx context.Context, a *Assignment, n int, client func(at int) (Client, error)) (*Tally, error)
 
-// Here collects in this process, workers side by side.
-func Here(trainer edge.Trainer, workers int) Collect {
+// Here collects in this process, workers side by side. A trainer that trains clients
+// together (trainer.Cohort) is given them by their places, so many at a time.
+func Here(with edge.Trainer, workers int) Collect {
+	size := 1
+	cohort, _ := with.(trainer.Cohort)
+	if cohort != nil {
+		size = max(1, cohort.Together())
+	}
 	return func(ctx context.Context, a *Assignment, n int, client func(at int) (Client, error)) (*Tally, error) {
 		total := a.NewTally(n)
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -174,12 +195,11 @@ func Here(trainer edge.Trainer, workers int) Collect {
 			wg.Go(func() {
 				mine := a.NewTally(n)
 				for at := range places {
-					c, err := client(at)
-					if err == nil {
-						var symbols []int32
-						var norms []float64
-						symbols, norms, err = a.Contribute(ctx, trainer, c)
-						mine.Add(at, symbols, norms)
+					var err error
+					if size > 1 {
+						err = a.together(ctx, cohort, at, min(n, at+size), client, mine)
+					} else {
+						err = a.alone(ctx, with, at, client, mine)
 					}
 					if err != nil {
 						cancel(err)
@@ -192,7 +212,7 @@ func Here(trainer edge.Trainer, workers int) Collect {
 			})
 		}
 	feed:
-		for at := range n {
+		for at := 0; at < n; at += size {
 			select {
 			case places <- at:
 			case <-ctx.Done():

@@ -25,6 +25,23 @@ type Trainer interface {
 	Close() error
 }
 
+// A Cohort trains several clients at once, whose updates are within rounding of those
+// that Train makes: bits differ, by the size of a cohort too.
+type Cohort interface {
+	Trainer
+	// Together is the most tasks that TrainAll takes; below 2 it is of no use.
+	Together() int
+	// TrainAll is Train for every task. They are alike but for their batches and,
+	// possibly, their starts and numbers of steps.
+	TrainAll(ctx context.Context, tasks []Task) []Trained
+}
+
+// Trained is what one task came to.
+type Trained struct {
+	Delta []float32
+	Err   error
+}
+
 // A Task is a round's local work, checked against the plan.
 type Task struct {
 	// Base opens the frozen base; BaseSHA256 is the hash of its blob. A device

@@ -2,7 +2,6 @@ package nn
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -62,7 +61,7 @@ func (h *Hosted) Train(ctx context.Context, t trainer.Task) ([]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s, err := h.take(ctx, t)
+	s, err := h.take(ctx, t, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +80,20 @@ func (h *Hosted) Train(ctx context.Context, t trainer.Task) ([]float32, error) {
 	if len(losses) != t.Steps {
 		return nil, fmt.Errorf("nn: %d batches for %d steps", len(losses), t.Steps)
 	}
-	for i, v := range delta {
-		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("%w: value %d of the update is %v", trainer.ErrDiverged, i, v)
-		}
+	if err := finite(delta); err != nil {
+		return nil, err
 	}
 	return delta, nil
+}
+
+// finite refuses an update that is not.
+func finite(delta []float32) error {
+	for i, v := range delta {
+		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%w: value %d of the update is %v", trainer.ErrDiverged, i, v)
+		}
+	}
+	return nil
 }
 
 // fits refuses a task that the step was not described for.
@@ -102,10 +109,11 @@ func (t *Trainer) fits(task trainer.Task) error {
 	return nil
 }
 
-// take returns the task's step and holds it; concurrent tasks of one kind wait for
+// take returns the task's step, for so many clients at once (0: one, without an axis of
+// them), and holds it; concurrent tasks of one kind wait for
 // the one that compiles.
-func (h *Hosted) take(ctx context.Context, t trainer.Task) (*hostedStep, error) {
-	sum := sha256.Sum256(t.Program)
+func (h *Hosted) take(ctx context.Context, t trainer.Task, clients int) (*hostedStep, error) {
+	sum := stepSum(t.Program, clients)
 	h.mu.Lock()
 	i := slices.IndexFunc(h.steps, func(s *hostedStep) bool { return s.sum == sum && s.base == t.BaseSHA256 })
 	if i < 0 {
@@ -114,7 +122,7 @@ func (h *Hosted) take(ctx context.Context, t trainer.Task) (*hostedStep, error) 
 		h.steps = append(h.steps, s)
 		h.mu.Unlock()
 		if err == nil {
-			s.trainer, err = h.compile(ctx, t)
+			s.trainer, err = h.compile(ctx, t, clients)
 		}
 		s.err = err
 		close(s.made)
@@ -132,7 +140,7 @@ func (h *Hosted) take(ctx context.Context, t trainer.Task) (*hostedStep, error) 
 	}
 	if errors.Is(s.err, context.Canceled) { // whoever compiled it was stopped, we were not
 		h.put(s)
-		return h.take(ctx, t)
+		return h.take(ctx, t, clients)
 	}
 	return h.held(s)
 }
@@ -148,7 +156,7 @@ func (h *Hosted) held(s *hostedStep) (*hostedStep, error) {
 
 // compile makes the task's step. It has mu: one step at a time puts the base's
 // weights on the backend, so that none is there twice.
-func (h *Hosted) compile(ctx context.Context, t trainer.Task) (*Trainer, error) {
+func (h *Hosted) compile(ctx context.Context, t trainer.Task, clients int) (*Trainer, error) {
 	base, err := t.Base(ctx)
 	if err != nil {
 		return nil, err
@@ -156,6 +164,13 @@ func (h *Hosted) compile(ctx context.Context, t trainer.Task) (*Trainer, error) 
 	spec, err := h.read(t.Program, base)
 	if err != nil {
 		return nil, err
+	}
+	lay, err := spec.Layout()
+	if err != nil {
+		return nil, err
+	}
+	if clients > 0 && spec.together(lay) {
+		spec.Clients = clients
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -50,6 +50,9 @@ func (p *params) frozen(name string, shape ...int) *graph.Node {
 	}
 	n := p.add(name, Frozen, dtypes.Float32, shape...)
 	if d, ok := p.byName[name+model.DeltaSuffix]; ok {
+		if dims := d.Shape().Dimensions; len(dims) > len(shape) { // a difference for each client
+			n = graph.BroadcastToDims(graph.Reshape(n, append([]int{1}, shape...)...), dims...)
+		}
 		n = graph.Add(n, d)
 		p.byName[name] = n
 	}
@@ -71,8 +74,13 @@ func scaleBy(x, s *graph.Node) *graph.Node {
 	return graph.Mul(x, graph.BroadcastToDims(s, x.Shape().Dimensions...))
 }
 
-// rows repeats the vector v [k] for each of n rows: [n,k].
+// rows repeats the vector v [k] for each of n rows: [n,k]. A v [c,k] has a vector for
+// each of c clients, whose rows follow one another.
 func rows(v *graph.Node, n int) *graph.Node {
+	if v.Rank() == 2 {
+		c, k := v.Shape().Dimensions[0], v.Shape().Dimensions[1]
+		return graph.Reshape(graph.BroadcastToDims(graph.Reshape(v, c, 1, k), c, n/c, k), n, k)
+	}
 	return graph.BroadcastToDims(graph.Reshape(v, 1, v.Shape().Dimensions[0]), n, v.Shape().Dimensions[0])
 }
 
@@ -85,9 +93,17 @@ func spread(v, x *graph.Node) *graph.Node {
 	return graph.BroadcastToDims(graph.Reshape(v, append(append([]int(nil), dims...), 1)...), x.Shape().Dimensions...)
 }
 
-// linear is x w^T + bias: x [n,in], w [out,in], bias [out] or nil.
+// linear is x w^T + bias: x [n,in], w [out,in], bias [out] or nil. A w [c,out,in] or
+// bias [c,out] has one for each of c clients, whose rows of x follow one another.
 func linear(x, w, bias *graph.Node) *graph.Node {
-	y := graph.DotGeneral(x, []int{1}, nil, w, []int{1}, nil)
+	var y *graph.Node
+	if w.Rank() == 3 {
+		n, c, out := x.Shape().Dimensions[0], w.Shape().Dimensions[0], w.Shape().Dimensions[1]
+		y = graph.DotGeneral(graph.Reshape(x, c, n/c, -1), []int{2}, []int{0}, w, []int{2}, []int{0})
+		y = graph.Reshape(y, n, out)
+	} else {
+		y = graph.DotGeneral(x, []int{1}, nil, w, []int{1}, nil)
+	}
 	if bias == nil {
 		return y
 	}
@@ -180,6 +196,11 @@ func (f elementary) softmax(x *graph.Node) *graph.Node {
 // crossEntropy is the weighted mean of -log softmax(logits)[label]; logits
 // [n,c], labels int32 [n], weights [n]. No weight at all gives 0.
 func (f elementary) crossEntropy(logits, labels, weights *graph.Node) *graph.Node {
+	return weightedMean(f.surprise(logits, labels), weights)
+}
+
+// surprise is -log softmax(logits)[label] [n]; logits [n,c], labels int32 [n].
+func (f elementary) surprise(logits, labels *graph.Node) *graph.Node {
 	g := logits.Graph()
 	n, c := logits.Shape().Dimensions[0], logits.Shape().Dimensions[1]
 	top := graph.StopGradient(graph.ReduceMax(logits, -1)) // [n]
@@ -187,8 +208,12 @@ func (f elementary) crossEntropy(logits, labels, weights *graph.Node) *graph.Nod
 	lse := graph.Log(graph.ReduceSum(f.exp(shifted), -1))
 	class := graph.Iota(g, shapes.Make(dtypes.Int32, n, c), 1)
 	hit := graph.ConvertDType(graph.Equal(class, spread(labels, logits)), dtypes.Float32)
-	ce := graph.Sub(lse, graph.ReduceSum(graph.Mul(hit, shifted), -1))
-	total := graph.ReduceSum(graph.Mul(weights, ce), -1)
+	return graph.Sub(lse, graph.ReduceSum(graph.Mul(hit, shifted), -1))
+}
+
+// weightedMean is that of x's last axis.
+func weightedMean(x, weights *graph.Node) *graph.Node {
+	total := graph.ReduceSum(graph.Mul(weights, x), -1)
 	return graph.Div(total, graph.AddScalar(graph.ReduceSum(weights, -1), 1e-9))
 }
 

@@ -2,6 +2,8 @@ package nn
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -66,6 +68,9 @@ const (
 // maxHeadRate bounds StepSpec.HeadRate.
 const maxHeadRate = 1e6
 
+// maxClients bounds StepSpec.Clients.
+const maxClients = 1024
+
 // StepSpec describes one training step of an adapter at a rank.
 type StepSpec struct {
 	Config      model.Config
@@ -77,6 +82,13 @@ type StepSpec struct {
 	Optimizer   Optimizer
 	WeightDecay float64 // AdamW's decoupled decay, >= 0
 	HeadRate    float64 // the head's learning rate over the others'; 0 is 1
+
+	// Clients that take their steps at once, each from values of its own: trained
+	// tensors and moments have a leading axis of them, and every input but the learning
+	// rate and the step has their rows one client after another. The loss is the sum of
+	// theirs, whose gradient is every client's own. 0 is one client without that axis.
+	// For simulations on a backend of the host; programs leave it 0.
+	Clients int
 
 	// Smooth writes exp and tanh by expm1: for the Go backend in a
 	// GOEXPERIMENT=simd build, see elementary. Programs leave it false.
@@ -101,10 +113,27 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 		return nil, fmt.Errorf("nn: optimizer is %q, want sgd, momentum or adamw", s.Optimizer)
 	case !(s.HeadRate >= 0 && s.HeadRate <= maxHeadRate):
 		return nil, fmt.Errorf("nn: the head's learning rate is %v times the others', want within 0..%v", s.HeadRate, maxHeadRate)
+	case s.Clients < 0 || s.Clients > maxClients || s.Clients > 0 && !s.together(lay):
+		return nil, fmt.Errorf("nn: %d clients at once: want 0..%d, that label texts or words by LoRA, biases or a head, over embeddings that stay",
+			s.Clients, maxClients)
 	case !(s.WeightDecay >= 0 && s.WeightDecay < 1):
 		return nil, fmt.Errorf("nn: weight decay is %v, want within [0, 1)", s.WeightDecay)
 	}
 	return lay, nil
+}
+
+// together says whether several clients can take this step at once.
+func (s StepSpec) together(lay *model.Layout) bool {
+	if s.LoRA.Task != model.TaskClassify && s.LoRA.Task != model.TaskTag ||
+		s.LoRA.Kind == model.MethodAdapter || s.LoRA.Kind == model.MethodCompacter {
+		return false
+	}
+	for _, e := range lay.Entries() {
+		if strings.HasPrefix(e.Name, "embeddings.") && !strings.HasPrefix(e.Name, "embeddings.LayerNorm.") {
+			return false // looked up, not multiplied
+		}
+	}
+	return true
 }
 
 // Build adds the step to an empty graph: forward, backward, update. Parameters
@@ -126,6 +155,11 @@ func (s StepSpec) Build(g *graph.Graph) (params []Param, outputs []Output, err e
 
 func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column) ([]Param, []Output) {
 	p := newParams(g)
+	var each []int // the axis that trained tensors have first
+	if s.Clients > 0 {
+		each = []int{s.Clients}
+		s.Batch *= s.Clients
+	}
 	for _, c := range columns {
 		p.add(c.Name, Input, dtypeOf(c.Type), append([]int{s.Batch}, c.Shape...)...)
 	}
@@ -147,7 +181,7 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 			}
 			rates = append(rates, rate)
 			names = append(names, span.Name)
-			trained = append(trained, p.add(span.Name, State, dtypes.Float32, span.Shape...))
+			trained = append(trained, p.add(span.Name, State, dtypes.Float32, slices.Concat(each, span.Shape)...))
 		}
 	}
 	moments := make([][]*graph.Node, len(names)) // by trained tensor
@@ -196,7 +230,11 @@ func (e encoder) loss(s StepSpec, outputs int) *graph.Node {
 		n := s.Batch * s.Seq
 		logits, labels, weights = graph.Reshape(logits, n, outputs), graph.Reshape(labels, n), graph.Reshape(weights, n)
 	}
-	return e.crossEntropy(logits, labels, weights)
+	if s.Clients == 0 {
+		return e.crossEntropy(logits, labels, weights)
+	}
+	each := func(x *graph.Node) *graph.Node { return graph.Reshape(x, s.Clients, -1) }
+	return graph.ReduceSum(weightedMean(each(e.surprise(logits, labels)), each(weights)), -1)
 }
 
 // answer is what the task says of the inputs that the graph has, a row an example.
