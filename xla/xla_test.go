@@ -66,6 +66,25 @@ func (r *recorded) Train(ctx context.Context, t trainer.Task) ([]float32, error)
 	return delta, err
 }
 
+// group keeps the updates that clients come to together.
+type group struct {
+	nn.Cohort
+	deltas [][]float32
+}
+
+func (g *group) TrainAll(ctx context.Context, tasks []trainer.Task) []trainer.Trained {
+	out := g.Cohort.TrainAll(ctx, tasks)
+	for _, t := range out {
+		g.deltas = append(g.deltas, slices.Clone(t.Delta))
+	}
+	return out
+}
+
+func with(cfg simulate.Config, t trainer.Trainer) simulate.Config {
+	cfg.Trainer = t
+	return cfg
+}
+
 // config is a round or more of four clients over a base. Labels and words are uneven:
 // where a gradient is zero but for rounding, AdamW makes a whole step of the rounding.
 func config(b *model.Base, a job.Adapter, optimizer string, rounds int) simulate.Config {
@@ -151,12 +170,22 @@ func TestUpdatesAgreeWithTheProgram(t *testing.T) {
 		if len(got) != len(want) || len(got) == 0 {
 			t.Fatalf("%s: %d updates, the program made %d", name, len(got), len(want))
 		}
+		together := &group{Cohort: hosted.Together(3)} // four clients: one group has an empty place
+		run, err := simulate.New(with(cfg, together))
+		ok(t, err)
+		_, err = run.Rounds(watchdog.Context(t))
+		ok(t, errors.Join(err, run.Close()))
+		if len(together.deltas) != len(want) {
+			t.Fatalf("%s: %d updates together, the program made %d", name, len(together.deltas), len(want))
+		}
 		for i := range want {
-			d := apart(got[i], want[i])
-			if !(d <= 1e-4) {
-				t.Errorf("%s, %s, client %d: differs by %.2g of the update", name, optimizer, i, d)
+			for how, delta := range map[string][]float32{"alone": got[i], "together": together.deltas[i]} {
+				d := apart(delta, want[i])
+				if !(d <= 1e-4) {
+					t.Errorf("%s, %s, client %d %s: differs by %.2g of the update", name, optimizer, i, how, d)
+				}
+				worst = max(worst, d)
 			}
-			worst = max(worst, d)
 		}
 	}
 	lora := func(rank int) job.Adapter { return job.Adapter{RankMin: rank, RankMax: rank} }

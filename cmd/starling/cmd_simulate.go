@@ -79,6 +79,7 @@ what the simulated deployment would spend.`,
 	fl.StringVar(&f.out, "out", "starling-simulate", "folder that gets a folder of its own for these settings")
 	columnFlags(fl, &f.columns)
 	f.engine.add(fl)
+	f.engine.addTogether(fl)
 	f.queue.add(fl)
 	return cmd
 }

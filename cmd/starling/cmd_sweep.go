@@ -76,6 +76,7 @@ against what was published.`,
 	fl.BoolVar(&f.dryRun, "dry-run", false, "check every run's settings and budget and list them, without running any")
 	columnFlags(fl, &f.columns)
 	f.engine.add(fl)
+	f.engine.addTogether(fl)
 	f.queue.add(fl)
 	return cmd
 }

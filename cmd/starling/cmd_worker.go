@@ -60,6 +60,9 @@ func (q *queueFlags) serve(ctx context.Context, a *app, lab *sweep.Lab, e engine
 	if q.url == "" && q.listen == "" {
 		return func() {}, nil
 	}
+	if e.cohort > 1 {
+		return nil, usagef("--together is for one process: workers of a queue train each client alone")
+	}
 	var b *queue.Broker
 	folder := ""
 	if q.url != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/gomlx/compute"
@@ -20,6 +21,7 @@ const engineProgram = "program"
 type engine struct {
 	name    string // two whose bits may differ have different ones
 	backend compute.Backend
+	cohort  int                 // clients whose steps are taken at once, where hosted; below 2: each alone
 	hosted  bool                // steps run on the backend, not as a program in a sandbox
 	compile coordinator.Compile // what its trainer takes for a program
 }
@@ -32,13 +34,23 @@ func programEngine() engine {
 // trainer lets so many clients train side by side; the caller closes it.
 func (e engine) trainer(parallel int) edge.Trainer {
 	if e.hosted {
-		return nn.NewHosted(e.backend, max(1, parallel), coordinator.ReadStep)
+		h := nn.NewHosted(e.backend, max(1, parallel), coordinator.ReadStep)
+		if e.cohort > 1 {
+			return h.Together(e.cohort)
+		}
+		return h
 	}
 	return edge.NewProgramTrainer(max(1, parallel))
 }
 
 // engineFlags choose an engine.
-type engineFlags struct{ name, pjrt string }
+type engineFlags struct {
+	name, pjrt string
+	together   int
+}
+
+// mostTogether bounds --together.
+const mostTogether = 1024
 
 // pjrtVariable names the plugin where --pjrt does not.
 const pjrtVariable = "STARLING_PJRT"
@@ -48,7 +60,18 @@ func (f *engineFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.pjrt, "pjrt", "", "with --engine xla: absolute path of the plugin (default $"+pjrtVariable+")")
 }
 
+// addTogether adds what only a simulation in one process can do.
+func (f *engineFlags) addTogether(fl *pflag.FlagSet) {
+	fl.IntVar(&f.together, "together", 1, "with --engine xla: clients whose steps are computed at once, for accelerators; results depend on it by rounding")
+}
+
 func (f engineFlags) open() (engine, error) {
+	switch {
+	case f.together < 0 || f.together > mostTogether:
+		return engine{}, usagef("--together is %d, must be in 1..%d", f.together, mostTogether)
+	case f.together > 1 && f.name != "xla":
+		return engine{}, usagef("--together needs --engine xla")
+	}
 	switch f.name {
 	case engineProgram:
 		if f.pjrt != "" {
@@ -63,7 +86,10 @@ func (f engineFlags) open() (engine, error) {
 		if err != nil {
 			return engine{}, err
 		}
-		return engine{name: e.Name, backend: e.Backend, hosted: true, compile: coordinator.DescribeStep}, nil
+		if f.together > 1 { // the bits of a step depend on what is computed beside it
+			e.Name = fmt.Sprintf("%s, %d clients together", e.Name, f.together)
+		}
+		return engine{name: e.Name, backend: e.Backend, cohort: f.together, hosted: true, compile: coordinator.DescribeStep}, nil
 	}
 	return engine{}, usagef("--engine is %q, want program or xla", f.name)
 }

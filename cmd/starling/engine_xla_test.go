@@ -50,6 +50,11 @@ func TestXLASimulates(t *testing.T) {
 	if code, _, stderr := runCLI(t, append(settings, "--out", dir)...); code == 0 || !strings.Contains(stderr, "another base, engine") {
 		t.Errorf("the program in the folder of XLA's run: exit %d, %s", code, stderr)
 	}
+	// Several clients' steps at once, which is another engine.
+	together := simulated("--engine", "xla", "--together", "8", "--out", t.TempDir())
+	if together.Engine == fast.Engine || math.Abs(together.SignalNorm/plain.SignalNorm-1) > 1e-3 || math.Abs(together.Accuracy-plain.Accuracy) > 0.02 {
+		t.Errorf("8 clients together: engine %q, signal %v and accuracy %v", together.Engine, together.SignalNorm, together.Accuracy)
+	}
 	// Through the queue, with a worker of our own.
 	if queued := simulated("--engine", "xla", "--out", t.TempDir(), "--nats-listen", "127.0.0.1:0"); queued.SignalNorm != fast.SignalNorm {
 		t.Errorf("through the queue the signal is %v, was %v", queued.SignalNorm, fast.SignalNorm)
