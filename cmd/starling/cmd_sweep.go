@@ -148,6 +148,10 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 		return err
 	}
 	defer stop()
+	_, before, err := sweep.Read(f.out)
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	for i, p := range plan.Points {
 		head := fmt.Sprintf("%4d/%d  %s", i+1, len(plan.Points), place(plan, p))
@@ -175,7 +179,8 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 		}
 		left := ""
 		if out.Made > 0 {
-			left = fmt.Sprintf(", about %s left", (time.Since(began) / time.Duration(out.Made) * time.Duration(len(plan.Points)-i-1)).Round(time.Second))
+			each := time.Since(began) / time.Duration(out.Made)
+			left = fmt.Sprintf(", about %s left", (each * time.Duration(len(plan.Points)-len(before)-out.Made)).Round(time.Second))
 		}
 		fmt.Fprintf(a.Stderr, "%s  %.1f %%  (%s%s)\n", head, 100*r.Accuracy, note, left)
 	}
