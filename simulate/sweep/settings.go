@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -189,6 +190,9 @@ func text(v any) string {
 	case string:
 		return v
 	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+			return strconv.FormatFloat(v, 'f', -1, 64) // a million clients, not 1e+06
+		}
 		return fmt.Sprint(v)
 	}
 	b, err := json.Marshal(v)

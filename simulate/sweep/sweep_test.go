@@ -293,3 +293,15 @@ func TestPresets(t *testing.T) {
 		t.Errorf("a preset that is none: %v", err)
 	}
 }
+
+// A table says a million, not 1e+06.
+func TestNumbersAsOneWritesThem(t *testing.T) {
+	s, err := DefaultSettings().With("privacy.delta", 1e-6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat, err := s.Flat()
+	if err != nil || flat["population"] != "1000000" || flat["sampling_rate"] != "0.01" || flat["privacy.delta"] != "1e-06" {
+		t.Errorf("population %s, rate %s, delta %s: %v", flat["population"], flat["sampling_rate"], flat["privacy.delta"], err)
+	}
+}
