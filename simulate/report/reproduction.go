@@ -216,10 +216,11 @@ func (c claim) table(b *bytes.Buffer, text []byte) error {
 		}
 		s := summarize(accuracy)
 		cells = append(cells, c.of(p.on), fmt.Sprintf("%.1f ± %.1f", s.Mean, s.SD), fmt.Sprintf("%.1f", summarize(f1).Mean), strconv.Itoa(s.N),
-			p.minus(all), strings.Join(ranks, ", "), fmt.Sprintf("%.0f", p.mean("values")), fmt.Sprintf("%.3g", p.mean("rho")),
+			p.minus(all, compareTo), strings.Join(ranks, ", "), fmt.Sprintf("%.0f", p.mean("values")), fmt.Sprintf("%.3g", p.mean("rho")),
 			fmt.Sprintf("%.3g", p.mean("signal_norm")), fmt.Sprintf("%.3g", p.mean("noise_norm")), fmt.Sprintf("%.0f %%", 100*p.mean("clipped")))
 		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 	}
+	against(b, axes, all)
 	short := func(set map[string]bool) string {
 		var names []string
 		for _, n := range slices.Sorted(maps.Keys(set)) {
@@ -231,16 +232,80 @@ func (c claim) table(b *bytes.Buffer, text []byte) error {
 	return nil
 }
 
-// minus is the paired difference from the method that is compared with.
-func (p *point) minus(all []*point) string {
-	want := maps.Clone(p.on)
-	if _, ok := want["method"]; !ok || want["method"] == compareTo {
+// claimed is the method that the publication proposes, asGood the points by which the
+// lower end of its difference may be below zero for it to be at least as good.
+const (
+	claimed = "DyLoRA 1-16"
+	asGood  = -1
+)
+
+// against holds the proposed method against LoRA of every rank, in pairs.
+func against(b *bytes.Buffer, axes []string, all []*point) {
+	first := true
+	for _, p := range all {
+		if p.on["method"] != claimed {
+			continue
+		}
+		for _, o := range all {
+			d := p.differences(all, o.on["method"])
+			if !strings.HasPrefix(o.on["method"], "LoRA r=") || len(d) == 0 || !maps.Equal(p.with(o.on["method"]), o.on) {
+				continue
+			}
+			if first {
+				fmt.Fprintf(b, "\n| %s | %s minus | seeds | difference | at least as good |\n|%s\n", strings.Join(others(axes, "method"), " | "), claimed,
+					strings.Repeat(" --- |", len(axes)+3))
+				first = false
+			}
+			low, high := bootstrap(d)
+			verdict := "not shown"
+			if low >= asGood {
+				verdict = "yes"
+			} else if high < asGood {
+				verdict = "no"
+			}
+			var cells []string
+			for _, a := range others(axes, "method") {
+				cells = append(cells, p.on[a])
+			}
+			cells = append(cells, o.on["method"], strconv.Itoa(len(d)), fmt.Sprintf("%+.1f (%+.1f to %+.1f)", summarize(d).Mean, low, high), verdict)
+			fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+		}
+	}
+	if !first {
+		fmt.Fprintf(b, "\n\"At least as good\" is a lower end of %d point or more, \"no\" an upper end below it.\n", asGood)
+	}
+}
+
+func others(axes []string, name string) []string {
+	return slices.DeleteFunc(slices.Clone(axes), func(a string) bool { return a == name })
+}
+
+// with is the point's place with another method.
+func (p *point) with(method string) map[string]string {
+	on := maps.Clone(p.on)
+	on["method"] = method
+	return on
+}
+
+// minus is the paired difference from a method.
+func (p *point) minus(all []*point, method string) string {
+	d := p.differences(all, method)
+	if len(d) == 0 {
 		return ""
 	}
-	want["method"] = compareTo
+	low, high := bootstrap(d)
+	return fmt.Sprintf("%+.1f (%+.1f to %+.1f)", summarize(d).Mean, low, high)
+}
+
+// differences from a method at the same place, seed by seed, in points.
+func (p *point) differences(all []*point, method string) []float64 {
+	if m, ok := p.on["method"]; !ok || m == method {
+		return nil
+	}
+	want := p.with(method)
 	i := slices.IndexFunc(all, func(o *point) bool { return maps.Equal(o.on, want) })
 	if i < 0 {
-		return ""
+		return nil
 	}
 	var d []float64
 	for _, seed := range slices.Sorted(maps.Keys(p.rows)) {
@@ -248,11 +313,7 @@ func (p *point) minus(all []*point) string {
 			d = append(d, 100*(p.rows[seed].number("test_accuracy")-o.number("test_accuracy")))
 		}
 	}
-	if len(d) == 0 {
-		return ""
-	}
-	low, high := bootstrap(d)
-	return fmt.Sprintf("%+.1f (%+.1f to %+.1f)", summarize(d).Mean, low, high)
+	return d
 }
 
 // traffic is a row of the PFL-DocVQA competition's table A2: all bytes are the

@@ -26,7 +26,9 @@ d,30000,DyLoRA 1-16,2,2,program,b0,100,0.5,1,2,0.9,5,0.88,0.5
 	for _, want := range []string{
 		"| 30000 | LoRA r=16 | 90.0 | 72.0 ± 2.8 | 50.0 | 2 |  | 16, 16 | 100 | 0.5 | 1 | 2 | 90 % |",
 		"| 30000 | DyLoRA 1-16 | 96.2 | 84.0 ± 5.7 | 50.0 | 2 | +12.0 (+10.0 to +14.0) | 3, 5 | 100 | 0.5 | 1 | 2 | 90 % |",
-		"4 of the preset's 30 runs. Base b0; engine program.",
+		"| population | DyLoRA 1-16 minus | seeds | difference | at least as good |",
+		"| 30000 | LoRA r=16 | 2 | +12.0 (+10.0 to +14.0) | yes |",
+		"4 of the preset's 42 runs. Base b0; engine program.",
 		"**Not run.** `starling sweep --preset paper004-table4",
 		"| LoRA r = 6 | 3410000 | 32 | 2 | 7 | 380 MB | 382 MB |",
 		"| 7.7 MB | 7.67 MB |",
