@@ -38,6 +38,7 @@ dataset:
 dp: internal/l2
 edge: dataset dp internal/contract internal/durable internal/uniform internal/wire model nf4 quant secagg task tokenizer trainer
     wasm
+internal/attack:
 internal/cputime:
 internal/contract: dp internal/wire model quant secagg
 internal/canvas:

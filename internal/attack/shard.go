@@ -1,0 +1,253 @@
+package attack
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"slices"
+)
+
+// A Shard is a lying coordinator's: one device, and peers that it has made up.
+type Shard struct {
+	Victim  *Session
+	Peers   []*Member
+	Round   uint64
+	entry   Array // the victim's line
+	entries []Array
+	roster  []byte
+	me      int // the victim's place
+	update  []uint32
+	boxes   map[int][]byte // sealed by the victim, by holder
+	shares  map[int]Array  // of the peers, by their place
+}
+
+// NewShard assigns a plan to the victim, hears its keys and makes up peers.
+func NewShard(ctx context.Context, c *Coordinator, s *Session, plan []byte, peers int) (*Shard, error) {
+	return NewSplitShard(ctx, c, s, plan, plan, peers)
+}
+
+// NewSplitShard shows its peers another plan than the victim.
+func NewSplitShard(ctx context.Context, c *Coordinator, s *Session, plan, other []byte, peers int) (*Shard, error) {
+	sh := &Shard{Victim: s}
+	job := Encode(c.Job)
+	for range peers {
+		_, identity, err := ed25519.GenerateKey(nil)
+		if err != nil {
+			return nil, err
+		}
+		m, err := NewMember(identity, job, other)
+		if err != nil {
+			return nil, err
+		}
+		sh.Peers, sh.Round = append(sh.Peers, m), m.round
+	}
+	if err := s.Assign(ctx, plan); err != nil {
+		return nil, err
+	}
+	b, err := s.Hear(ctx, Advertise)
+	if err != nil {
+		return nil, err
+	}
+	a, err := DecodeArray(b, 8)
+	if err != nil {
+		return nil, err
+	}
+	of := Frame{Body: a}
+	peer, err := NewMember(sh.Peers[0].identity, job, plan)
+	if err != nil {
+		return nil, err
+	}
+	k := slices.Concat(Encode(of.Bytes(2)), Encode(of.Bytes(3)), Encode(of.Bytes(4)))
+	if !bytes.Equal(of.Bytes(1), peer.plan[:]) {
+		return nil, errors.New("attack: the device's P is another than the document leads to")
+	}
+	if !ed25519.Verify(s.Identity, peer.signed("starling/secagg/1 vouch", k), of.Bytes(7)) {
+		return nil, errors.New("attack: the device does not vouch for its keys")
+	}
+	sh.entry = Array{of.Bytes(2), of.Bytes(3), of.Bytes(4), of.Bytes(5), ed25519.Sign(c.Authority, peer.signed("starling/secagg/1 certificate", k))}
+	sh.entries = []Array{sh.entry}
+	for _, m := range sh.Peers {
+		sh.entries = append(sh.entries, m.Entry(c.Authority))
+	}
+	slices.SortFunc(sh.entries, func(a, b Array) int { return bytes.Compare(a[0].([]byte), b[0].([]byte)) })
+	for i, e := range sh.entries {
+		if bytes.Equal(e[0].([]byte), sh.Mine()) {
+			sh.me = i
+		}
+	}
+	sh.roster = sh.Remade(nil)
+	if !bytes.Equal(plan, other) {
+		return sh, nil // nothing more is to be had of such a shard
+	}
+	for _, m := range sh.Peers {
+		if err := m.Roster(sh.roster); err != nil {
+			return nil, err
+		}
+	}
+	return sh, nil
+}
+
+// Mine is the victim's verify key, Me its place in the roster.
+func (sh *Shard) Mine() []byte { return sh.entry[0].([]byte) }
+func (sh *Shard) Me() int      { return sh.me }
+
+// Roster is turn 1's answer.
+func (sh *Shard) Roster() []byte { return sh.roster }
+
+// Remade is a roster with other lines; nil: as they are.
+func (sh *Shard) Remade(change func(entries []Array) []Array) []byte {
+	entries := make([]Array, len(sh.entries))
+	for i, e := range sh.entries {
+		entries[i] = slices.Clone(e)
+	}
+	if change != nil {
+		entries = change(entries)
+	}
+	list := Array{}
+	for _, e := range entries {
+		list = append(list, e)
+	}
+	return Encode(Array{2, sh.Peers[0].plan[:], 0, list})
+}
+
+// Keyed sends the roster and hears the victim's shares.
+func (sh *Shard) Keyed(ctx context.Context) error {
+	if err := sh.Victim.Say(ctx, sh.Round, Advertise, sh.roster); err != nil {
+		return err
+	}
+	b, err := sh.Victim.Hear(ctx, Shares)
+	if err != nil {
+		return err
+	}
+	a, err := DecodeArray(b, 4)
+	if err != nil {
+		return err
+	}
+	sh.boxes, sh.shares = map[int][]byte{}, map[int]Array{}
+	sealed := Frame{Body: a}.Bytes(3)
+	for j := range sh.entries {
+		if j != sh.me {
+			sh.boxes[j], sealed = sealed[:80], sealed[80:]
+		}
+	}
+	for _, m := range sh.Peers {
+		if sh.shares[m.me], err = m.Shares(nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delivery is turn 2's answer over a set, each member's pair for the victim.
+func (sh *Shard) Delivery(u2 []byte) []byte {
+	var boxes []byte
+	for i := range sh.entries {
+		if i == sh.me || !in(u2, i) {
+			continue
+		}
+		at := sh.me
+		if at > i {
+			at-- // a dealer's list leaves the dealer out
+		}
+		boxes = append(boxes, Frame{Body: sh.shares[i]}.Bytes(3)[at*80:][:80]...)
+	}
+	r := sh.Peers[0].R
+	return Encode(Array{4, r[:], u2, boxes})
+}
+
+// Masked delivers over a set and hears the victim's vector.
+func (sh *Shard) Masked(ctx context.Context, u2 []byte) error {
+	if err := sh.Victim.Say(ctx, sh.Round, Shares, sh.Delivery(u2)); err != nil {
+		return err
+	}
+	b, err := sh.Victim.HearUpdate(ctx)
+	if err != nil {
+		return err
+	}
+	a, err := DecodeArray(b, 3)
+	if err != nil {
+		return err
+	}
+	m := sh.Peers[0]
+	sh.update = unpack(Frame{Body: a}.Bytes(2), m.dim, m.width)
+	for _, m := range sh.Peers {
+		m.U2, m.sealed = u2, map[int][]byte{sh.me: sh.boxes[m.me]}
+	}
+	return nil
+}
+
+// Survivors is turn 3's answer.
+func (sh *Shard) Survivors(u2, u3 []byte) []byte {
+	r := sh.Peers[0].R
+	return Encode(Array{6, r[:], u2, u3})
+}
+
+// Confirmations is turn 4's answer: the victim's signature, and the peers' over any
+// sets, of a number of members.
+func (sh *Shard) Confirmations(victim, u2, u3 []byte, members int) []byte {
+	var u4, signs []byte
+	u4 = make([]byte, len(u2))
+	for i := range sh.entries {
+		if members == 0 {
+			break
+		}
+		members--
+		u4[i/8] |= 1 << (i % 8)
+		if i == sh.me {
+			signs = append(signs, victim...)
+			continue
+		}
+		for _, m := range sh.Peers {
+			if m.me == i {
+				signs = append(signs, ed25519.Sign(m.verify, m.story(u2, u3))...)
+			}
+		}
+	}
+	r := sh.Peers[0].R
+	return Encode(Array{8, r[:], u4, signs})
+}
+
+// Unmask reads the victim's vector once its self-mask's shares are known: one from
+// itself, the others from the peers. This is what a coordinator that makes up all
+// peers learns, whatever the protocol (section 10, "Invented peers").
+func (sh *Shard) Unmask(reveal []byte) ([]int32, error) {
+	a, err := DecodeArray(reveal, 4)
+	if err != nil {
+		return nil, err
+	}
+	at := Frame{Body: a}
+	held, scalars := at.Bytes(2), at.Bytes(3)
+	points := pointsOf(held, scalars, sh.me, sh.me)
+	for _, m := range sh.Peers {
+		key, data, err := m.shareKey(sh.me, m.me)
+		if err != nil {
+			return nil, err
+		}
+		pair, err := open(key, m.sealed[sh.me], data)
+		if err != nil {
+			return nil, err
+		}
+		points[m.me+1] = fromLittleEndian(pair[32:])
+	}
+	m := sh.Peers[0]
+	for x := range points { // t of them are enough, more must agree
+		if len(points) > m.T {
+			delete(points, x)
+		}
+	}
+	v := slices.Clone(sh.update)
+	addMask(v, kdf(littleEndian(interpolate(points)), append([]byte("self mask"), m.R[:]...), 16), m.width, true)
+	for _, p := range sh.Peers {
+		key, err := p.pairMask(sh.me)
+		if err != nil {
+			return nil, err
+		}
+		addMask(v, key, m.width, p.me > sh.me)
+	}
+	out := make([]int32, len(v))
+	for i, x := range v {
+		out[i] = int32(x<<(32-m.width)) >> (32 - m.width)
+	}
+	return out, nil
+}
