@@ -228,3 +228,29 @@ func (a *Account) keep() error {
 	}
 	return nil
 }
+
+// Merge adds to the account what another has: of one data set, kept in two places.
+// What both have of a job is added up, which counts no contribution less than it was.
+func (a *Account) Merge(other *Account) error {
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for task, from := range other.state.Jobs {
+		of := a.state.Jobs[task]
+		if of == nil {
+			copied := *from
+			a.state.Jobs[task] = &copied
+			continue
+		}
+		of.Answered, of.Last = max(of.Answered, from.Answered), max(of.Last, from.Last)
+		of.Promised = min(of.Promised, from.Promised)
+		of.Begun += from.Begun
+		of.Contributed += from.Contributed
+		of.Committed += from.Committed
+	}
+	for hour, n := range other.state.Begun {
+		a.state.Begun[hour] += n
+	}
+	return a.keep()
+}

@@ -378,7 +378,7 @@ func TestHostileResumption(t *testing.T) {
 		broken = true
 		d.Close()
 		thief := attack.NewDevice(s.token)
-		defer thief.Close()
+		defer func() { thief.Close() }()
 		thief.Session = bytes.Clone(d.Session)
 		if err := thief.Join(ctx); err != nil || thief.Resumed {
 			return fmt.Errorf("a stolen session in mid-round: resumed %v, %w", thief.Resumed, err)

@@ -126,7 +126,7 @@ func joins(t *testing.T, folder, token string, flags ...string) *command {
 		t.Fatal(err)
 	}
 	return runs(t, append([]string{"join", token, "--data", data, "--identity", filepath.Join(folder, "identity.pem"),
-		"--cache", filepath.Join(folder, "cache")}, flags...)...)
+		"--accounts", filepath.Join(folder, "accounts"), "--cache", filepath.Join(folder, "cache")}, flags...)...)
 }
 
 // ended is how a device of the attack fared.

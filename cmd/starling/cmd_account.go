@@ -1,16 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 )
 
@@ -22,13 +20,15 @@ type accountReport struct {
 }
 
 func newAccountCmd(a *app) *cobra.Command {
-	var data, identity string
+	var data, identity, folder string
+	var columns dataset.Columns
 	cmd := &cobra.Command{
 		Use:   "account --data FILE",
 		Short: "Show what a data set on this machine has given, job by job and in all",
 		Long: `Show what 'starling join' has noted of a data set: rounds announced, begun, handed
 over and said to be released, for each job, and what all of them have cost
-together. Each round in which an update was handed over counts in full, at the
+together. The data set is known by its examples: a copy of the file, or the file
+with more lines, has the same account. Each round in which an update was handed over counts in full, at the
 noise that its job says it adds; nothing here proves that noise.`,
 		Example: "  starling account --data my.tsv",
 		Args:    noArgs,
@@ -42,16 +42,20 @@ noise that its job says it adds; nothing here proves that noise.`,
 					return err
 				}
 			}
-			path, err := accountPath(identity, data)
+			set, err := loadLabelled(data, columns)
 			if err != nil {
 				return err
 			}
-			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("%s has no account (%s): it has not taken part in a job, or with another identity file (--identity)", data, path)
-			}
-			account, err := edge.OpenAccount(path)
+			kept, err := openAccounts(folder)
 			if err != nil {
 				return err
+			}
+			account, err := kept.look(set, data, identity)
+			if err != nil {
+				return err
+			}
+			if account == nil {
+				return fmt.Errorf("%s has no account in %s: it has not taken part in a job, or another user's accounts have it (--accounts)", data, kept.dir)
 			}
 			report := accountReport{Data: data, Jobs: sortedJobs(account)}
 			if report.Spent, err = account.Spent(); err != nil {
@@ -61,7 +65,9 @@ noise that its job says it adds; nothing here proves that noise.`,
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", "the data file")
-	cmd.Flags().StringVar(&identity, "identity", "", "the identity file it was joined with (default: the file's own)")
+	columnFlags(cmd.Flags(), &columns)
+	cmd.Flags().StringVar(&folder, "accounts", "", "folder of accounts (default starling/accounts in the user's configuration folder)")
+	cmd.Flags().StringVar(&identity, "identity", "", "the identity file that versions before kept the account beside (default: the file's own)")
 	return cmd
 }
 

@@ -32,6 +32,7 @@ type joinReport struct {
 // joinFlags are the command's.
 type joinFlags struct {
 	data, identity, cache string
+	accounts              string
 	notPrivate, plain     bool
 	trustPrograms         bool
 	cores                 int
@@ -77,6 +78,7 @@ examples/policy.yaml. A job outside of it is not joined, and you are told why.`,
 	cmd.Flags().StringVar(&f.data, "data", "", "labelled file to train on: "+labelledFormats)
 	columnFlags(cmd.Flags(), &f.columns)
 	cmd.Flags().StringVar(&f.identity, "identity", "", "identity file (default: one for each data file, in the user's configuration folder)")
+	cmd.Flags().StringVar(&f.accounts, "accounts", "", "folder of what each data set has given (default starling/accounts in the user's configuration folder)")
 	cmd.Flags().StringVar(&f.cache, "cache", "", "folder for the base and programs (default starling in the user's cache folder)")
 	cmd.Flags().IntVar(&f.cores, "cores", 0, "most cores to train on; 0: half of this machine's")
 	cmd.Flags().BoolVar(&f.notPrivate, "accept-not-private", false, "join a reproducible run, whose secrets are all known to the coordinator")
@@ -119,7 +121,11 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	account, releaseAccount, err := takeAccount(identity, f.data)
+	kept, err := openAccounts(f.accounts)
+	if err != nil {
+		return err
+	}
+	account, releaseAccount, err := kept.take(set, f.data, identity)
 	if err != nil {
 		return err
 	}

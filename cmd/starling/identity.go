@@ -27,12 +27,9 @@ func identityPath(data string) (string, error) {
 
 // dataName tells a data file from others of its name.
 func dataName(data string) (string, error) {
-	at, err := filepath.Abs(data)
+	at, err := realPath(data)
 	if err != nil {
 		return "", err
-	}
-	if real, err := filepath.EvalSymlinks(at); err == nil {
-		at = real
 	}
 	sum := sha256.Sum256([]byte(at))
 	return fmt.Sprintf("%s-%x", filepath.Base(at), sum[:4]), nil
@@ -44,43 +41,19 @@ func takeIdentity(path string) (key ed25519.PrivateKey, release func() error, er
 	if key, err = edge.LoadIdentity(path); err != nil {
 		return nil, nil, err
 	}
-	release, err = hold(path, "identity")
+	release, err = hold(path, "identity", "for other data give this one its own: --identity FILE")
 	return key, release, err
 }
 
-// takeAccount opens what a data set has given, beside the identity, and holds it:
-// one job at a time asks for the data, whatever identity it is given under.
-func takeAccount(identity, data string) (_ *edge.Account, release func() error, err error) {
-	path, err := accountPath(identity, data)
-	if err != nil {
-		return nil, nil, err
-	}
-	if release, err = hold(path, "account of "+data); err != nil {
-		return nil, nil, err
-	}
-	account, err := edge.OpenAccount(path)
-	if err != nil {
-		return nil, nil, errors.Join(err, release())
-	}
-	return account, release, nil
-}
-
-// accountPath is where what a data set has given is kept, beside the identity.
-func accountPath(identity, data string) (string, error) {
-	name, err := dataName(data)
-	return filepath.Join(filepath.Dir(identity), "account-"+name+".json"), err
-}
-
 // hold keeps other processes from a file.
-func hold(path, what string) (release func() error, err error) {
+func hold(path, what, advice string) (release func() error, err error) {
 	lock := flock.New(path + ".lock")
 	held, err := lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("lock of %s: %w", path, err)
 	}
 	if !held {
-		return nil, fmt.Errorf("the %s takes part already, in another 'starling join' on this machine (%s): one job at a time; "+
-			"for other data give this one its own: --identity FILE", what, path)
+		return nil, fmt.Errorf("the %s takes part already, in another 'starling join' on this machine (%s): one job at a time; %s", what, path, advice)
 	}
 	return lock.Unlock, nil
 }

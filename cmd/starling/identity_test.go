@@ -74,7 +74,7 @@ func TestInterruptedJoin(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	var out, said bytes.Buffer
-	args := []string{"join", "http://" + l.Addr().String(), "--data", data, "--identity", filepath.Join(folder, "id.pem"), "--cache", folder}
+	args := []string{"join", "http://" + l.Addr().String(), "--data", data, "--identity", filepath.Join(folder, "id.pem"), "--cache", folder, "--accounts", folder}
 	code := run(ctx, args, strings.NewReader(""), &out, writerFunc(func(p []byte) (int, error) {
 		if strings.Contains(string(p), string(edge.Connecting)) {
 			cancel(interrupted{2})

@@ -10,33 +10,6 @@ import (
 	"testing"
 )
 
-// One data set is in one job at a time, whatever identity it is given under.
-func TestHostileTwoJobsAtOnce(t *testing.T) {
-	folder := t.TempDir()
-	data := filepath.Join(folder, "a.tsv")
-	if err := os.WriteFile(data, []byte("x\ty\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	identity := filepath.Join(folder, "one.pem")
-	_, release, err := takeAccount(identity, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := takeAccount(filepath.Join(folder, "two.pem"), filepath.Join(folder, ".", "a.tsv")); err == nil || !strings.Contains(err.Error(), "one job at a time") {
-		t.Errorf("%v", err)
-	}
-	if err := release(); err != nil {
-		t.Fatal(err)
-	}
-	_, release, err = takeAccount(identity, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := release(); err != nil {
-		t.Error(err)
-	}
-}
-
 // A token need not stand in the list of processes.
 func TestTokenFromElsewhere(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
@@ -58,13 +31,14 @@ func TestTokenFromElsewhere(t *testing.T) {
 func TestAccountCommand(t *testing.T) {
 	folder := t.TempDir()
 	data, identity := filepath.Join(folder, "a.tsv"), filepath.Join(folder, "id.pem")
-	path, err := accountPath(identity, data)
+	write(t, data, "x\tthe fox\ny\tthe dog\n")
+	path, err := oldAccountPath(identity, data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ask := func(args ...string) (string, int) {
 		var out, said bytes.Buffer
-		code := run(t.Context(), append([]string{"account", "--data", data, "--identity", identity}, args...), strings.NewReader(""), &out, &said)
+		code := run(t.Context(), append([]string{"account", "--data", data, "--identity", identity, "--accounts", filepath.Join(folder, "accounts")}, args...), strings.NewReader(""), &out, &said)
 		return out.String() + said.String(), code
 	}
 	if text, code := ask(); code == 0 || !strings.Contains(text, "has no account") {

@@ -144,7 +144,8 @@ enrolment: {secret: a secret of the test}
 	var joined []*process
 	for i := range devices {
 		joined = append(joined, start(t, binary, "join", token, "--data", filepath.Join(data, fmt.Sprintf("train-%d.jsonl", i)),
-			"--identity", filepath.Join(dir, fmt.Sprintf("identity-%d.pem", i)), "--cache", filepath.Join(dir, "cache")))
+			"--identity", filepath.Join(dir, fmt.Sprintf("identity-%d.pem", i)), "--cache", filepath.Join(dir, "cache"),
+			"--accounts", filepath.Join(dir, "accounts")))
 	}
 	first.await(t, `^ *2/\d+ +committed`)
 	if err := first.cmd.Process.Kill(); err != nil {

@@ -77,7 +77,7 @@ enrolment: {secret: a secret of the test}
 	for i := range devices {
 		wg.Go(func() {
 			codes[i] = run(ctx, []string{"join", where, "--data", in(fmt.Sprintf("data/train-%d.jsonl", i)), "--identity", in(fmt.Sprintf("id-%d.pem", i)),
-				"--cache", in("cache"), "--peers", "@" + in("peers")}, strings.NewReader(""), &bytes.Buffer{}, note)
+				"--cache", in("cache"), "--accounts", in("accounts"), "--peers", "@" + in("peers")}, strings.NewReader(""), &bytes.Buffer{}, note)
 		})
 	}
 	watchdog.Wait(t, "the job's end", wg.Wait, all)

@@ -1,0 +1,363 @@
+package main
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gofrs/flock"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/durable"
+)
+
+// accounts is the folder of what this user's data has given. A data set is known
+// there by its examples, wherever its file lies and under whatever identity it joins:
+// copied, renamed, sorted or grown by some lines it is the same one, and goes on with
+// the same account. Of the examples only a keyed sample of hashes is kept.
+type accounts struct {
+	dir string
+	key []byte
+}
+
+const (
+	sketchSize      = 256     // hashes kept of a data set
+	sketchVersion   = 1       // of its file
+	mostSketch      = 1 << 20 // bytes of its file
+	mostAccounts    = 10_000  // data sets of one user
+	mostSketchPaths = 64      // the last ones
+)
+
+// A sketch is how a data set is known again: the least of its examples' hashes, which
+// are a fair sample of them all, and where its file was.
+type sketch struct {
+	Version int      `json:"version"`
+	Paths   []string `json:"paths"`
+	Size    int      `json:"size"`   // different examples, about
+	Sample  []string `json:"sample"` // ascending, 16 hexadecimal digits each
+}
+
+// sameData is what to do where data takes part twice.
+const sameData = "a copy of it, or a part, is the same data"
+
+var errSketch = errors.New("the data set's description cannot be used")
+
+// parseSketch reads one.
+func parseSketch(b []byte) (*sketch, error) {
+	s := new(sketch)
+	if len(b) > mostSketch {
+		return nil, fmt.Errorf("%w: %d bytes, limit %d", errSketch, len(b), mostSketch)
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(s); err != nil {
+		return nil, fmt.Errorf("%w: %w", errSketch, err)
+	}
+	switch {
+	case s.Version != sketchVersion:
+		return nil, fmt.Errorf("%w: version %d, this program reads %d", errSketch, s.Version, sketchVersion)
+	case s.Size < 0 || s.Size > math.MaxInt32 || len(s.Sample) > sketchSize || len(s.Sample) > s.Size || len(s.Paths) > mostSketchPaths:
+		return nil, fmt.Errorf("%w: size %d, sample of %d, %d paths", errSketch, s.Size, len(s.Sample), len(s.Paths))
+	}
+	for i, h := range s.Sample {
+		if b, err := hex.DecodeString(h); err != nil || len(b) != 8 || i > 0 && s.Sample[i-1] >= h {
+			return nil, fmt.Errorf("%w: sample %d", errSketch, i)
+		}
+	}
+	return s, nil
+}
+
+// openAccounts is the folder given, or the user's own.
+func openAccounts(dir string) (*accounts, error) {
+	if dir == "" {
+		var err error
+		if dir, err = userPath("", os.UserConfigDir, "accounts"); err != nil {
+			return nil, fmt.Errorf("%w: the account of what data has given needs a folder (--accounts)", err)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("folder of accounts: %w", err)
+	}
+	return &accounts{dir: dir}, nil
+}
+
+// locked does something while no other process looks a data set up.
+func (a *accounts) locked(do func() error) (err error) {
+	lock := flock.New(filepath.Join(a.dir, "lock"))
+	if err := lock.Lock(); err != nil {
+		return fmt.Errorf("lock of %s: %w", a.dir, err)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	path := filepath.Join(a.dir, "key")
+	if a.key, err = os.ReadFile(path); errors.Is(err, fs.ErrNotExist) {
+		a.key = make([]byte, 32)
+		rand.Read(a.key) // ends the program where the system has no randomness
+		err = durable.Replace(path, a.key, 0o600)
+	}
+	if err == nil && len(a.key) != 32 {
+		err = fmt.Errorf("%s has %d bytes, 32 expected", path, len(a.key))
+	}
+	if err != nil {
+		return fmt.Errorf("key of the accounts: %w", err)
+	}
+	return do()
+}
+
+// hashes are those of a set's examples, each once. Its label is none of an example: a
+// file that is labelled anew is the same data.
+func (a *accounts) hashes(set *dataset.Set) map[string]bool {
+	all := make(map[string]bool, len(set.Examples))
+	m := hmac.New(sha256.New, a.key)
+	part := func(b []byte) {
+		m.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+		m.Write(b)
+	}
+	for i := range set.Examples {
+		e := &set.Examples[i]
+		m.Reset()
+		part([]byte(e.Text))
+		for _, w := range e.Words {
+			part([]byte(w))
+		}
+		part([]byte(e.Question))
+		pixels := e.Pixels
+		if e.Image != nil {
+			pixels = e.Image.Pixels
+		}
+		for _, v := range pixels {
+			m.Write(binary.BigEndian.AppendUint32(nil, math.Float32bits(v)))
+		}
+		all[hex.EncodeToString(m.Sum(nil)[:8])] = true
+	}
+	return all
+}
+
+// least is a sample of hashes.
+func least(hashes map[string]bool) []string {
+	all := make([]string, 0, len(hashes))
+	for h := range hashes {
+		all = append(all, h)
+	}
+	slices.Sort(all)
+	return all[:min(len(all), sketchSize)]
+}
+
+// same reports whether a data set is the one that the sketch is of: its file is where
+// that was, or they share half of the smaller one.
+func (s *sketch) same(hashes map[string]bool, path string) bool {
+	if slices.Contains(s.Paths, path) {
+		return true
+	}
+	shared := s.shared(hashes)
+	return shared > 0 && 2*shared >= float64(min(s.Size, len(hashes)))
+}
+
+// shared is about how many of the hashes are the sketch's as well.
+func (s *sketch) shared(hashes map[string]bool) float64 {
+	hits := 0
+	for _, h := range s.Sample {
+		if hashes[h] {
+			hits++
+		}
+	}
+	if hits == 0 {
+		return 0
+	}
+	return float64(hits) / float64(len(s.Sample)) * float64(s.Size)
+}
+
+// grow takes in what the data set has become.
+func (s *sketch) grow(hashes map[string]bool, path string) {
+	s.Size += len(hashes) - min(len(hashes), int(math.Round(s.shared(hashes))))
+	s.sample(least(hashes))
+	s.Paths = append(slices.DeleteFunc(s.Paths, func(p string) bool { return p == path }), path)
+	s.Paths = s.Paths[max(0, len(s.Paths)-mostSketchPaths):]
+}
+
+// join takes in another sketch of the same data set.
+func (s *sketch) join(other *sketch) {
+	s.Size = min(s.Size+other.Size, math.MaxInt32)
+	s.sample(other.Sample)
+	s.Paths = append(other.Paths, s.Paths...)
+}
+
+// sample is the least of what both are samples of.
+func (s *sketch) sample(other []string) {
+	union := map[string]bool{}
+	for _, h := range append(slices.Clone(other), s.Sample...) {
+		union[h] = true
+	}
+	s.Sample = least(union)
+	s.Size = max(s.Size, len(s.Sample))
+}
+
+// find lists the accounts of a data set, by the paths of their files; none: it has
+// not joined anything.
+func (a *accounts) find(hashes map[string]bool, data string) (found []string, of []*sketch, err error) {
+	names, err := filepath.Glob(filepath.Join(a.dir, "*.data.json"))
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(names) > mostAccounts {
+		return nil, nil, fmt.Errorf("%s has %d accounts, limit %d", a.dir, len(names), mostAccounts)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err := parseSketch(b)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if s.same(hashes, data) {
+			found, of = append(found, name[:len(name)-len(".data.json")]+".json"), append(of, s)
+		}
+	}
+	return found, of, nil
+}
+
+// take opens the account of a data set and holds it: one job at a time asks for the
+// data, whatever identity it is given under. Where several accounts turn out to be of
+// one data set, or an older version of this program has kept one beside the identity
+// file, they are added up, and the others set aside.
+func (a *accounts) take(set *dataset.Set, data, identity string) (_ *edge.Account, release func() error, err error) {
+	real, err := realPath(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	var account *edge.Account
+	release = func() error { return nil }
+	err = a.locked(func() error {
+		hashes := a.hashes(set)
+		found, of, err := a.find(hashes, real)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			found, of = []string{filepath.Join(a.dir, rand.Text()[:16]+".json")}, []*sketch{{Version: sketchVersion}}
+		}
+		// Held one and all, so that none is in use while it is added up.
+		for _, path := range found {
+			free, err := hold(path, "data in "+data, sameData)
+			if err != nil {
+				return err
+			}
+			before := release
+			release = func() error { return errors.Join(free(), before()) }
+		}
+		if account, err = edge.OpenAccount(found[0]); err != nil {
+			return err
+		}
+		aside := found[1:]
+		if old, err := oldAccountPath(identity, data); err != nil {
+			return err
+		} else if _, err := os.Stat(old); err == nil {
+			free, err := hold(old, "data in "+data, sameData)
+			if err != nil {
+				return err
+			}
+			defer free()
+			aside = append(aside, old)
+		}
+		for _, path := range aside {
+			other, err := edge.OpenAccount(path)
+			if err == nil {
+				err = account.Merge(other)
+			}
+			if err == nil {
+				err = os.Rename(path, path+".merged")
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for i, s := range of[1:] {
+			of[0].join(s)
+			if err := os.Remove(found[i+1][:len(found[i+1])-len(".json")] + ".data.json"); err != nil {
+				return err
+			}
+		}
+		of[0].grow(hashes, real)
+		b, err := json.MarshalIndent(of[0], "", "\t")
+		if err != nil {
+			return err
+		}
+		return durable.Replace(found[0][:len(found[0])-len(".json")]+".data.json", append(b, '\n'), 0o600)
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return account, release, nil
+}
+
+// look reads the account of a data set, held or not, without changing anything; nil:
+// it has none.
+func (a *accounts) look(set *dataset.Set, data, identity string) (account *edge.Account, err error) {
+	real, err := realPath(data)
+	if err != nil {
+		return nil, err
+	}
+	err = a.locked(func() error {
+		found, _, err := a.find(a.hashes(set), real)
+		if err != nil {
+			return err
+		}
+		if old, err := oldAccountPath(identity, data); err != nil {
+			return err
+		} else if _, err := os.Stat(old); err == nil {
+			found = append(found, old)
+		}
+		for _, path := range found {
+			b, err := os.ReadFile(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // it has joined and not been asked
+			}
+			if err != nil {
+				return err
+			}
+			other, err := edge.NewAccount(b, nil)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			if account == nil {
+				account = other
+			} else if err := account.Merge(other); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return account, err
+}
+
+// realPath is where a file lies, whatever link leads there.
+func realPath(data string) (string, error) {
+	at, err := filepath.Abs(data)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(at); err == nil {
+		at = real
+	}
+	return at, nil
+}
+
+// oldAccountPath is where versions before kept what a data file has given: beside the
+// identity.
+func oldAccountPath(identity, data string) (string, error) {
+	name, err := dataName(data)
+	return filepath.Join(filepath.Dir(identity), "account-"+name+".json"), err
+}
