@@ -100,6 +100,7 @@ func changed(b []byte, fromEnd int) []byte {
 // it a deadline and nothing else. A machine that is too slow for these loses rounds,
 // and the job goes on.
 func TestHostileSilentInEachTurn(t *testing.T) {
+	t.Parallel() // it waits for deadlines
 	const quick = "deadlines: {key: 2s, share: 2s, collect: 2s, confirm: 2s, unmask: 2s, min: 60s, grace: 3s}"
 	s := serves(t, 1, "cohort: {population: 11, floor: 3}\n"+quick)
 	for turn := attack.Advertise; turn <= attack.Reveal; turn++ {
@@ -111,6 +112,7 @@ func TestHostileSilentInEachTurn(t *testing.T) {
 // Devices that say something else than the protocol has, in one round: each is out of
 // it, or of the coordinator, and the round is the others'.
 func TestHostileTurns(t *testing.T) {
+	t.Parallel() // it waits for deadlines
 	garbage := bytes.Repeat([]byte{0xff}, 100)
 	attacks := map[string]struct {
 		script attack.Script
@@ -195,6 +197,7 @@ func TestHostileDealerFromTheDocument(t *testing.T) {
 // What a handshake may not hold ends it, with a reason, and costs the coordinator
 // nothing.
 func TestHostileHandshakesOfDevices(t *testing.T) {
+	t.Parallel() // it waits for deadlines
 	s := serves(t, 1, "enrolment: {secret: a secret of the test}\ncohort: {population: 6, floor: 3}")
 	ctx := watchdog.Context(t)
 	victim := attack.NewDevice(s.token)
@@ -306,6 +309,7 @@ func TestHostileHandshakesOfDevices(t *testing.T) {
 // Frames that no turn asks for, and updates that come in pieces that do not fit: who
 // sends them is out of the round, or is not heard, and the others go on.
 func TestHostileFramesOfDevices(t *testing.T) {
+	t.Parallel() // it waits for deadlines
 	ctx := watchdog.Context(t)
 	turn := func(round uint64, number int, b []byte) func(d *attack.Device) error {
 		return func(d *attack.Device) error {
@@ -367,6 +371,7 @@ func TestHostileFramesOfDevices(t *testing.T) {
 // as section 6 says, and is in the sum; another that holds a copy of that session and
 // no key to its identity gets nothing of it, in mid-round.
 func TestHostileResumption(t *testing.T) {
+	t.Parallel() // it waits for deadlines
 	s := serves(t, 1, "deadlines: {reconnect: 2m}\nwire: {uplink: int5}")
 	ctx := watchdog.Context(t)
 	d := attack.NewDevice(s.token)
