@@ -10,6 +10,7 @@ import (
 // its rounds are made, not what has been spent so far.
 type About struct {
 	Job    string   `json:"job"`
+	Task   string   `json:"task"` // what is learnt, as in the job file: "classify", "tag", "answer" or "image"
 	Labels []string `json:"labels"`
 	Rounds int      `json:"rounds"`
 
@@ -47,7 +48,7 @@ type About struct {
 func (c *Coordinator) About() (About, error) {
 	j := c.t.job
 	a := About{
-		Job: j.Name, Labels: j.Labels, Rounds: j.Rounds, Private: c.rnd.secret(), Protects: "device",
+		Job: j.Name, Task: j.Task, Labels: j.Labels, Rounds: j.Rounds, Private: c.rnd.secret(), Protects: "device",
 		ShardFloor: j.Shard.Floor, SamplingRate: j.Cohort.SamplingRate, BaseBytes: c.t.baseRef.Size,
 		Hybrid: j.Shard.Hybrid, NeedsSecret: len(c.secret) > 0, Protocol: wire.Protocol(),
 	}

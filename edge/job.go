@@ -118,14 +118,8 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	} else {
 		j.base = base
 	}
-	kind, err := model.ParseTask(j.Task)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrJob, err)
-	}
-	method := model.Method{Task: kind, RMax: int(j.RankMax), Alpha: j.Alpha, Kind: model.MethodKind(j.Method), Targets: j.Targets, Also: j.Also,
-		Bottleneck: int(j.Bottleneck), Blocks: int(j.Blocks), Answer: int(j.Answer)}
-	if j.layout, err = model.NewLayout(base.Config, method, len(j.Labels)); err != nil {
-		return fmt.Errorf("%w: %w", ErrBase, err)
+	if j.layout, err = layoutOf(&j.Job, base); err != nil {
+		return err
 	}
 	most := int(j.RankMax)
 	if j.HeadOnly {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
 	"github.com/starling-fl/starling/wasm"
@@ -34,6 +33,8 @@ type Trained struct {
 	Labels  []string // in the order of the probabilities
 	Archive []byte   // a zip of the adapter for other software
 
+	job      wire.Job
+	packed   []byte // the adapter as it was offered
 	layout   *model.Layout
 	sequence int
 	tok      tokenizer.Tokenizer
@@ -64,12 +65,10 @@ func (c *client) take(ctx context.Context, m *wire.Finished) (*Trained, error) {
 	if !c.prepared || !m.Model.Offered() {
 		return nil, ErrNoModel
 	}
-	t := &Trained{Version: m.Version, Rank: int(m.Model.Rank), Labels: j.Labels, layout: j.layout, sequence: int(j.Sequence), work: c.cfg.Policy.Work}
-	if err := j.layout.CheckRank(t.Rank); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrJob, err)
-	}
-	if j.layout.LoRA.Task != model.TaskClassify {
-		return nil, ErrNoModel // its answers are no labels of a text
+	t := &Trained{Version: m.Version, Rank: int(m.Model.Rank), Labels: j.Labels, job: j.Job, layout: j.layout, sequence: int(j.Sequence),
+		work: c.cfg.Policy.Work}
+	if err := t.fits(); err != nil {
+		return nil, err
 	}
 	size := j.layout.Size(t.Rank)
 	for _, b := range []wire.Blob{m.Model.Adapter, m.Model.Archive} {
@@ -77,11 +76,8 @@ func (c *client) take(ctx context.Context, m *wire.Finished) (*Trained, error) {
 			return nil, fmt.Errorf("%w: a model of %d values in %d bytes, limit %d", ErrJob, size, b.Size, most)
 		}
 	}
-	packed, err := c.blobs.get(ctx, m.Model.Adapter, false, nil)
-	if err != nil {
-		return nil, err
-	}
-	if t.values, err = quant.UnpackUpdate(packed, nil, size); err != nil {
+	var err error
+	if t.packed, err = c.blobs.get(ctx, m.Model.Adapter, false, nil); err != nil {
 		return nil, err
 	}
 	forms := m.Model.Programs
@@ -100,8 +96,7 @@ func (c *client) take(ctx context.Context, m *wire.Finished) (*Trained, error) {
 	if t.base, err = c.openBase(ctx, j); err != nil {
 		return nil, err
 	}
-	t.tok, err = tokenizer.ParseFor(t.base.Tokenizer, t.base.Config.VocabSize, t.base.Config.PadTokenID)
-	return t, err
+	return t, t.open()
 }
 
 // Predict returns the probability of each label for a text: a softmax, not

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/starling-fl/starling/internal/wire"
@@ -59,6 +60,16 @@ func TestTrainedModel(t *testing.T) {
 		h.mu.Lock()
 		h.blobs = nil // the coordinator is gone
 		h.mu.Unlock()
+		// Kept and opened again, as after a page was loaded again, it is the same.
+		kept, whole, err := got.Keep()
+		if err != nil || !whole {
+			t.Fatalf("it cannot be kept: %t, %v", whole, err)
+		}
+		again, err := kept.Open()
+		ok(t, err)
+		if again.Rank != rank || again.Version != 3 || !bytes.Equal(again.Archive, got.Archive) || !slices.Equal(again.Labels, got.Labels) {
+			t.Errorf("opened again: %+v", again)
+		}
 		predictor, err := nn.NewPredictor(h.layout, base, 8, nil)
 		ok(t, err)
 		tok, err := tokenizer.ParseFor(base.Tokenizer, base.Config.VocabSize, base.Config.PadTokenID)
@@ -70,11 +81,18 @@ func TestTrainedModel(t *testing.T) {
 			ok(t, err)
 			have, err := got.Predict(context.Background(), text)
 			ok(t, err)
+			if kept, err := again.Predict(context.Background(), text); err != nil || !slices.Equal(kept, have) {
+				t.Errorf("opened again %q has %v, before %v, %v", text, kept, have, err)
+			}
 			for i := range want {
 				if math.Abs(want[i]-have[i]) > 1e-5 {
 					t.Errorf("rank %d: %q has %v, GoMLX says %v", rank, text, have, want)
 				}
 			}
+		}
+		ok(t, again.Close())
+		if _, whole, err := got.Keep(); whole || err != nil {
+			t.Errorf("kept after it let go of its parts: %t, %v", whole, err)
 		}
 		ok(t, got.Close())
 		if _, err := got.Predict(context.Background(), "fox"); !errors.Is(err, ErrNoModel) {
@@ -126,4 +144,47 @@ func TestHostileModel(t *testing.T) {
 func (h *house) pass(base *model.Base, rank, seq int) []byte {
 	pass := nn.ForwardSpec{Config: base.Config, LoRA: h.layout.LoRA, Classes: 2, Rank: rank, Batch: 1, Seq: seq}
 	return compileWith(h.t, pass.Build, false)
+}
+
+// What a page kept may have been changed, or be damaged: it opens as a model that
+// was fetched is, or not at all.
+func TestHostileKept(t *testing.T) {
+	h := newHouse(t)
+	end, _ := h.offered(tinyBase(t), 2)
+	var got *Trained
+	cfg := h.config(&constant{})
+	cfg.Trained = func(m *Trained) { got = m }
+	d := h.start(cfg)
+	h.admit(false).send(end)
+	ok(t, d.wait(t))
+	whole, kept, err := got.Keep()
+	if err != nil || !kept {
+		t.Fatalf("%t, %v", kept, err)
+	}
+	for name, bend := range map[string]func(k *Kept){
+		"nothing":              func(k *Kept) { *k = Kept{} },
+		"rank beyond the job":  func(k *Kept) { k.Rank = 9 },
+		"rank below none":      func(k *Kept) { k.Rank = -1 },
+		"another rank":         func(k *Kept) { k.Rank = 1 },
+		"no base":              func(k *Kept) { k.Base = nil },
+		"a base cut short":     func(k *Kept) { k.Base = k.Base[:len(k.Base)-1] },
+		"a base with a flip":   func(k *Kept) { k.Base = slices.Clone(k.Base); k.Base[len(k.Base)/2] ^= 1 },
+		"a job cut short":      func(k *Kept) { k.Job = k.Job[:len(k.Job)/2] },
+		"an adapter cut short": func(k *Kept) { k.Adapter = k.Adapter[:10] },
+		"a training program": func(k *Kept) {
+			k.Program = compile(h.t, step(tinyBase(t), 2, nn.SGD), false)
+		},
+		"no program": func(k *Kept) { k.Program = nil },
+	} {
+		k := whole
+		bend(&k)
+		m, err := k.Open()
+		if err != nil {
+			continue
+		}
+		if p, err := m.Predict(t.Context(), "fox"); err == nil {
+			t.Errorf("%s: it predicts %v", name, p)
+		}
+		ok(t, m.Close())
+	}
 }

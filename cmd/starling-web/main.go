@@ -10,6 +10,7 @@
 //	sample(n)          a Promise; generated invoices as JSON Lines, n in 0..999
 //	join(options, on)  a Promise; takes part until the job ends
 //	predict(text)      a Promise; labels a text with the model that a join ended with
+//	open(model)        a Promise; takes a model that a join ended with earlier, for predict
 //	stop()             ends join's promise with an error
 //
 // and calls globalThis.starlingReady, if there is one. A source has fileName
@@ -23,7 +24,8 @@
 // returns a Promise). on is called with every edge.Event as JSON and, where it has
 // changed, JSON of what the data has given, a list of given. preview yields JSON
 // of previewed; join yields {identity, model}, where model is null or has version,
-// rank and archive (a Uint8Array, a zip); predict yields JSON of predicted. An
+// rank, archive (a Uint8Array, a zip) and, where all of it can be kept, kept (an
+// object of Uint8Arrays, for open); predict yields JSON of predicted. An
 // error of join has limits, where its owner could accept what it is about: JSON of
 // a list of edge.PolicyError.
 //
@@ -52,6 +54,7 @@ func main() {
 		"sample":  js.FuncOf(sample),
 		"join":    js.FuncOf(w.join),
 		"predict": js.FuncOf(w.predict),
+		"open":    js.FuncOf(w.open),
 		"stop":    js.FuncOf(w.stop),
 	})
 	if ready := js.Global().Get("starlingReady"); ready.Type() == js.TypeFunction {

@@ -19,12 +19,41 @@ type predicted struct {
 	Probability float64 `json:"probability"`
 }
 
-// keep holds on to a model and says what it is.
+// keep holds on to a model and says what it is, with all of it as bytes where it can
+// be kept.
 func (w *web) keep(t *edge.Trained) js.Value {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.trained = t // of an earlier join there is none: a page joins once
-	return js.ValueOf(map[string]any{"version": int(t.Version), "rank": t.Rank, "archive": array(t.Archive)})
+	said := map[string]any{"version": int(t.Version), "rank": t.Rank, "archive": array(t.Archive)}
+	if k, ok, err := t.Keep(); ok && err == nil {
+		said["kept"] = map[string]any{"job": array(k.Job), "adapter": array(k.Adapter), "program": array(k.Program), "base": array(k.Base)}
+	}
+	return js.ValueOf(said)
+}
+
+// open takes a model that an earlier page has kept.
+func (w *web) open(_ js.Value, args []js.Value) any {
+	return promise(func() (any, error) {
+		if len(args) != 1 || args[0].Type() != js.TypeObject {
+			return nil, errors.New("open takes a model")
+		}
+		m := args[0]
+		version, rank, parts := m.Get("version"), m.Get("rank"), m.Get("kept")
+		if version.Type() != js.TypeNumber || rank.Type() != js.TypeNumber || parts.Type() != js.TypeObject {
+			return nil, errors.New("what was kept is no model")
+		}
+		k := edge.Kept{Version: uint64(version.Int()), Rank: rank.Int(), Archive: octets(m.Get("archive")), Job: octets(parts.Get("job")),
+			Adapter: octets(parts.Get("adapter")), Program: octets(parts.Get("program")), Base: octets(parts.Get("base"))}
+		t, err := k.Open()
+		if err != nil {
+			return nil, err
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.trained = t
+		return nil, nil
+	})
 }
 
 func (w *web) predict(_ js.Value, args []js.Value) any {

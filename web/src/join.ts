@@ -5,12 +5,13 @@ import type { About, PublicStatus } from "./api.js";
 import { byId, element, message, say, show } from "./dom.js";
 import { bound, bytes, count, given, percent, significant } from "./format.js";
 import { sampleLabels } from "./sample.js";
+import { insecure, unable } from "./join/able.js";
 import { columnsOf, guess } from "./join/file.js";
 import { outdated } from "./join/current.js";
 import { Awake, watchConditions, type Conditions } from "./join/conditions.js";
 import { paintLimits } from "./join/limits.js";
 import { alone, deviceIdentity, saved, type SavedJoin } from "./join/saved.js";
-import { offerModel } from "./join/trained.js";
+import { offerModel, offerShelf } from "./join/trained.js";
 import { givenText, stateText } from "./join/words.js";
 
 declare const WORKER_URL: string;
@@ -51,7 +52,9 @@ async function describe(): Promise<boolean> {
   about = await asked();
   document.title = `${about.job} · Starling`;
   say("job", about.job);
-  say("summary", `Helps to teach a model to sort texts into ${count(about.labels.length, "class", "classes")} in ${count(about.rounds, "round")}.`);
+  const teaches: Record<string, string> = { tag: "label words with", answer: "answer questions about documents", image: "sort pictures into" };
+  const classes = about.labels.length ? ` ${count(about.labels.length, "class", "classes")}` : "";
+  say("summary", `Helps to teach a model to ${teaches[about.task] ?? "sort texts into"}${classes} in ${count(about.rounds, "round")}.`);
   byId("labels").replaceChildren(...about.labels.map((l) => element("li", {}, l)));
   const g = given(about);
   byId("given").dataset.level = g.level;
@@ -59,12 +62,19 @@ async function describe(): Promise<boolean> {
   byId("given-lines").replaceChildren(...g.lines.map((l) => element("li", {}, l)));
   show("secret-missing", about.needs_secret && !token);
   show("sample", about.sample !== undefined || fits(about));
-  say("download-size", `about ${bytes(about.base_bytes + 1.4e6)}`);
+  say("download-size", `about ${bytes(about.base_bytes + 1.35e6)}`);
   byId<HTMLDetailsElement>("given-details").open = innerHeight > 900;
   unfit = outdated(about);
+  const cannot = unable(about);
+  say("unable", cannot);
+  show("unable", cannot !== "");
+  if (cannot) {
+    show("choosing", false);
+    show("bar", false);
+  }
   ready();
   if (!unfit) await refresh();
-  return !unfit;
+  return !unfit && !cannot;
 }
 
 let silent = false; // the coordinator, at the last refresh
@@ -367,6 +377,8 @@ byId("stop").addEventListener("click", () => part?.stop());
 byId("again").addEventListener("click", again);
 byId("limits-accept").addEventListener("click", () => part?.accept());
 say("trust", browserTrust);
+say("insecure", insecure());
+show("insecure", insecure() !== "");
 for (const id of ["charging", "unmetered", "awake"]) byId(id).addEventListener("change", steer);
 void watchConditions((id, to) => show(`${id}-row`, to), checked, steer).then((c) => {
   conditions = c;
@@ -383,5 +395,6 @@ async function begin(): Promise<void> {
   }
 }
 
+offerShelf(loaded);
 void begin();
 setInterval(() => void refresh(), 2000);

@@ -1,13 +1,13 @@
 // A line between browser and coordinator that counts, and that can be cut.
 import { createServer, connect } from "node:net";
 
-/** Relays to a port and counts what comes down; cut() ends all connections and lets no other begin until mend(). */
+/** Relays to a port, or to whatever line.port is set to later, and counts what comes down; cut() ends all connections and lets no other begin until mend(). */
 export async function relay(t, port) {
-  const line = { down: 0, whole: true };
+  const line = { down: 0, whole: true, port };
   const sockets = new Set();
   const server = createServer((from) => {
     if (!line.whole) return from.destroy();
-    const to = connect(port, "127.0.0.1");
+    const to = connect(line.port, "127.0.0.1");
     for (const s of [from, to]) {
       sockets.add(s);
       s.on("error", () => { from.destroy(); to.destroy(); });

@@ -118,6 +118,11 @@ export class Edge {
     return JSON.parse(await this.#ask((id) => ({ kind: "predict", id, text }))) as Prediction[];
   }
 
+  /** Takes a model that an earlier join has ended with, to predict with it; one without kept is refused. */
+  async open(model: Model): Promise<void> {
+    await this.#ask((id) => ({ kind: "open", id, model }));
+  }
+
   /** Takes part until the job is over. */
   async join({ url, token, source, identity, accept, onEvent, onGiven }: JoinOptions): Promise<Joined> {
     if (this.#over) throw this.#over;

@@ -47,6 +47,8 @@ export interface Model {
   rank: number;
   /** A zip of the adapter for other software, a PEFT folder where it is one. */
   archive: Uint8Array;
+  /** All of it, to be kept and opened again; left out where its base is large. */
+  kept?: Record<"job" | "adapter" | "program" | "base", Uint8Array>;
 }
 
 export interface Prediction {
@@ -75,6 +77,7 @@ export interface Client {
     on: (event: string, given?: string) => void,
   ): Promise<{ identity: Uint8Array; model: Model | null }>;
   predict(text: string): Promise<string>;
+  open(model: Model): Promise<null>;
   stop(): void;
 }
 
@@ -83,6 +86,7 @@ export type ToWorker =
   | { kind: "preview"; id: number; source: Source }
   | { kind: "sample"; id: number; n: number }
   | { kind: "predict"; id: number; text: string }
+  | { kind: "open"; id: number; model: Model }
   | { kind: "join"; options: WorkerJoin };
 
 export type FromWorker =

@@ -42,12 +42,15 @@ async function answer(message: ToWorker): Promise<void> {
       return;
     case "preview":
     case "sample":
+    case "open":
     case "predict": {
       try {
         if (!client) throw new Error("nothing is loaded");
         const ready = await client;
         const json = await (message.kind === "preview" ? ready.preview(message.source)
-          : message.kind === "sample" ? ready.sample(message.n) : ready.predict(message.text));
+          
+          : message.kind === "sample" ? ready.sample(message.n)
+          : message.kind === "open" ? ready.open(message.model).then(() => "null") : ready.predict(message.text));
         scope.postMessage({ kind: "answer", id: message.id, json });
       } catch (error) {
         scope.postMessage({ kind: "refused", id: message.id, reason: reasonOf(error) });

@@ -1,0 +1,106 @@
+package edge
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// Kept is a trained model as bytes, to be kept and opened again without its
+// coordinator.
+type Kept struct {
+	Version uint64 // rounds in it
+	Rank    int
+	Job     []byte // as it was announced
+	Adapter []byte // as it was offered
+	Program []byte
+	Archive []byte
+	Base    []byte // the base's blob
+}
+
+// mostKept bounds a base that Keep copies: what keeps a model holds it in memory.
+const mostKept = 64 << 20
+
+// Keep returns the model as bytes; ok is false for one of a base larger than 64 MiB.
+// Call it before the first Predict, which lets go of the parts.
+func (t *Trained) Keep() (k Kept, ok bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.base == nil || t.job.Base.Size > mostKept {
+		return k, false, nil
+	}
+	k = Kept{Version: t.Version, Rank: t.Rank, Adapter: t.packed, Program: t.program, Archive: t.Archive}
+	if k.Job, err = t.job.AppendBinary(nil); err != nil {
+		return k, false, err
+	}
+	if k.Base, err = t.base.Blob(); err != nil {
+		return k, false, err
+	}
+	// What was packed anew need not be what was hashed.
+	return k, sha256.Sum256(k.Base) == t.job.Base.SHA256, nil
+}
+
+// Open is the model again, checked as one that is fetched.
+func (k Kept) Open() (*Trained, error) {
+	j, err := wire.ParseJob(k.Job)
+	if err != nil {
+		return nil, &ProtocolError{err}
+	}
+	if sha256.Sum256(k.Base) != j.Base.SHA256 {
+		return nil, fmt.Errorf("%w: the kept base is not the job's", ErrBase)
+	}
+	base, err := openBlob(j.Base, bytes.NewReader(k.Base))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBase, err)
+	}
+	layout, err := layoutOf(j, base)
+	if err != nil {
+		return nil, err
+	}
+	t := &Trained{Version: k.Version, Rank: k.Rank, Labels: j.Labels, Archive: k.Archive, job: *j, packed: k.Adapter,
+		layout: layout, sequence: int(j.Sequence), work: DefaultPolicy().Work, program: k.Program, base: base}
+	return t, t.open()
+}
+
+// fits holds the model to the job's layout.
+func (t *Trained) fits() error {
+	if err := t.layout.CheckRank(t.Rank); err != nil {
+		return fmt.Errorf("%w: %w", ErrJob, err)
+	}
+	if t.layout.LoRA.Task != model.TaskClassify {
+		return ErrNoModel // its answers are no labels of a text
+	}
+	return nil
+}
+
+// open reads the adapter and the tokenizer.
+func (t *Trained) open() (err error) {
+	if err := t.fits(); err != nil {
+		return err
+	}
+	if t.values, err = quant.UnpackUpdate(t.packed, nil, t.layout.Size(t.Rank)); err != nil {
+		return err
+	}
+	t.tok, err = tokenizer.ParseFor(t.base.Tokenizer, t.base.Config.VocabSize, t.base.Config.PadTokenID)
+	return err
+}
+
+// layoutOf is what a job trains over its base.
+func layoutOf(j *wire.Job, base *model.Base) (*model.Layout, error) {
+	kind, err := model.ParseTask(j.Task)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrJob, err)
+	}
+	method := model.Method{Task: kind, RMax: int(j.RankMax), Alpha: j.Alpha, Kind: model.MethodKind(j.Method), Targets: j.Targets, Also: j.Also,
+		Bottleneck: int(j.Bottleneck), Blocks: int(j.Blocks), Answer: int(j.Answer)}
+	layout, err := model.NewLayout(base.Config, method, len(j.Labels))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBase, err)
+	}
+	return layout, nil
+}
