@@ -76,7 +76,7 @@ wasm/kernel: nf4
 wasm/kernel/asm:
 wasm/kernel/neon:
 web:
-web/typescript: coordinator coordinator/server coordinator/store dataset edge
+web/typescript: coordinator coordinator/server coordinator/store dataset edge internal/canvas
 xla:
 `)
 

@@ -10,7 +10,7 @@ import (
 // its rounds are made, not what has been spent so far.
 type About struct {
 	Job    string   `json:"job"`
-	Task   string   `json:"task"` // what is learnt, as in the job file: "classify", "tag", "answer" or "image"
+	Task   string   `json:"task"` // what is learnt, as in the job file: "classify", "tag", "span", "answer" or "image"
 	Labels []string `json:"labels"`
 	Rounds int      `json:"rounds"`
 

@@ -21,6 +21,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/canvas"
 )
 
 // privacyCurve is epsilon over the rounds of one job.
@@ -140,10 +141,9 @@ func (c *privacyCurve) writeCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// The colours are from Okabe and Ito's palette, told apart by all eyes.
 var (
-	curveBlue   = color.NRGBA{R: 0, G: 114, B: 178, A: 255}
-	curveOrange = color.NRGBA{R: 213, G: 94, B: 0, A: 255}
+	curveBlue   = canvas.Series[0].Light
+	curveOrange = canvas.Series[1].Light
 	curveGrey   = color.NRGBA{R: 110, G: 110, B: 110, A: 255}
 	curveInk    = color.NRGBA{R: 40, G: 40, B: 40, A: 255}
 	curveRule   = color.NRGBA{R: 226, G: 226, B: 226, A: 255}

@@ -19,12 +19,6 @@ import (
 	"github.com/starling-fl/starling/internal/canvas"
 )
 
-// Okabe and Ito's colours, which the colour-blind tell apart.
-var palette = []color.RGBA{
-	{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
-	{0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x00, 0x00, 0x00, 0xff},
-}
-
 var shapes = []draw.GlyphDrawer{
 	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.SquareGlyph{}, draw.CrossGlyph{},
 }
@@ -113,7 +107,7 @@ func (c chart) at(x float64) float64 {
 }
 
 func (c chart) add(p *plot.Plot, s series, i int, apart float64) error {
-	col := palette[i%len(palette)]
+	col := canvas.Series[i%len(canvas.Series)].Light
 	var pts plotter.XYs
 	var bars struct {
 		plotter.XYs

@@ -52,7 +52,7 @@ async function describe(): Promise<boolean> {
   about = await asked();
   document.title = `${about.job} · Starling`;
   say("job", about.job);
-  const teaches: Record<string, string> = { tag: "label words with", answer: "answer questions about documents", image: "sort pictures into" };
+  const teaches: Record<string, string> = { tag: "label words with", answer: "answer questions about documents", span: "find answers in documents", image: "sort pictures into" };
   const classes = about.labels.length ? ` ${count(about.labels.length, "class", "classes")}` : "";
   say("summary", `Helps to teach a model to ${teaches[about.task] ?? "sort texts into"}${classes} in ${count(about.rounds, "round")}.`);
   byId("labels").replaceChildren(...about.labels.map((l) => element("li", {}, l)));

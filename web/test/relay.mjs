@@ -2,7 +2,7 @@
 import { createServer, connect } from "node:net";
 
 /** Relays to a port, or to whatever line.port is set to later, and counts what comes down; cut() ends all connections and lets no other begin until mend(). */
-export async function relay(t, port) {
+export async function relay(t, port, host = "127.0.0.1") {
   const line = { down: 0, whole: true, port };
   const sockets = new Set();
   const server = createServer((from) => {
@@ -21,11 +21,11 @@ export async function relay(t, port) {
     for (const s of sockets) s.destroy();
   };
   line.mend = () => { line.whole = true; };
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise((resolve) => server.listen(0, host, resolve));
   t.after(() => {
     line.cut();
     server.close();
   });
-  line.url = `http://127.0.0.1:${server.address().port}/`;
+  line.url = `http://${host}:${server.address().port}/`;
   return line;
 }

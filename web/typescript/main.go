@@ -1,11 +1,12 @@
 // Command typescript writes the TypeScript types of what the coordinator's HTTP
 // endpoints answer and of what a device tells its page, from the Go structs
-// themselves, and the sentence of whom a page's user trusts. It runs in package
+// themselves, the sentence of whom a page's user trusts, and the charts' colours. It runs in package
 // web's folder, by make generate.
 package main
 
 import (
 	"fmt"
+	"image/color"
 	"log"
 	"os"
 	"reflect"
@@ -17,6 +18,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/canvas"
 )
 
 // files are what is written, each with the types it begins with; what they hold
@@ -29,6 +31,9 @@ var files = map[string][]any{
 
 // sample names the classes of the built-in sample, for a page to tell whether it fits.
 const sample = "src/sample.ts"
+
+// palette is the colours of every chart's series.
+const palette = "src/palette.ts"
 
 // trust is whom the user of a page trusts, word for word as package edge says it.
 const trust = "edge/src/trust.ts"
@@ -44,7 +49,19 @@ func main() {
 	}
 	labels := fmt.Sprintf("%q", dataset.InvoiceLabels())
 	write(sample, "package dataset", "/** The classes of the built-in sample. */\nexport const sampleLabels = "+strings.ReplaceAll(labels, `" "`, `", "`)+";\n")
+	write(palette, "package canvas", "/** The colours of a chart's series, in their order. */\nexport const palette = {\n  light: "+
+		colours(func(c canvas.Colour) color.RGBA { return c.Light })+",\n  dark: "+colours(func(c canvas.Colour) color.RGBA { return c.Dark })+",\n};\n")
 	write(trust, "package edge", fmt.Sprintf("/** Whom a browser's user trusts, to be shown before joining. */\nexport const browserTrust =\n  %q;\n", edge.BrowserTrust))
+}
+
+// colours lists one ground's as CSS writes them.
+func colours(of func(canvas.Colour) color.RGBA) string {
+	var list []string
+	for _, c := range canvas.Series {
+		rgb := of(c)
+		list = append(list, fmt.Sprintf("\"#%02x%02x%02x\"", rgb.R, rgb.G, rgb.B))
+	}
+	return "[" + strings.Join(list, ", ") + "]"
 }
 
 func write(name, from, text string) {

@@ -1,6 +1,7 @@
 // Line charts over rounds, in the page's colours.
 import uPlot from "uplot";
 import { byId } from "../dom.js";
+import { palette } from "../palette.js";
 
 export interface Line {
   label: string;
@@ -9,10 +10,6 @@ export interface Line {
 }
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const palettes = {
-  light: ["#1f6662", "#b9770e", "#5a57b5", "#a33025", "#1d7443", "#8d5fa8", "#2f7fb8", "#7a6a10"],
-  dark: ["#63c2b8", "#e8b450", "#a9a6f5", "#f08a7d", "#6fd08c", "#c39be0", "#7cc0ee", "#d6c65c"],
-};
 
 /** A chart that is made when there is something to show, and made again where its lines change. */
 export class RoundChart {
@@ -48,7 +45,7 @@ export class RoundChart {
     this.#shape = shape;
     const ink = getComputedStyle(document.body).color;
     const grid = { stroke: dark.matches ? "#2d3541" : "#d9dee5", width: 1 };
-    const colours = dark.matches ? palettes.dark : palettes.light;
+    const colours = dark.matches ? palette.dark : palette.light;
     const axis = { stroke: ink, grid, ticks: grid, font: "12px system-ui, sans-serif" };
     this.#plot = new uPlot({
       ...this.#size(), title: "",

@@ -5,6 +5,7 @@ import type { About } from "../api.js";
 const tasks: Record<string, string> = {
   tag: "labels every word of a text",
   answer: "answers questions about documents",
+  span: "finds answers in documents",
   image: "sorts pictures",
 };
 

@@ -1,0 +1,54 @@
+// What a page says before it asks for anything: that it cannot do the job's task,
+// and what plain http from another machine means.
+import assert from "node:assert/strict";
+import { networkInterfaces } from "node:os";
+import { test } from "node:test";
+import { accessible } from "./axe.mjs";
+import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
+import { relay } from "./relay.mjs";
+
+test("a job whose task a browser cannot do says so and asks for nothing", { timeout: 120_000 }, async (t) => {
+  const job = await fleet(t);
+  const browser = await open(t, "chrome");
+  for (const [task, words] of [["tag", /labels every word/], ["span", /finds answers/], ["answer", /answers questions/], ["image", /sorts pictures/], ["knit", /“knit”/]]) {
+    const { tab } = await openTab(browser, "about:blank");
+    await tab.setRequestInterception(true);
+    tab.on("request", async (request) => {
+      if (!request.url().endsWith("/v1/job")) return request.continue();
+      const about = await (await fetch(new URL("v1/job", job.page))).json();
+      assert.equal(about.task, "classify");
+      await request.respond({ contentType: "application/json", body: JSON.stringify({ ...about, task }) });
+    });
+    await tab.goto(job.page);
+    await until("the sentence", async () => words.test(await textOf(tab, "#unable")), () => job.story(tab, "body"));
+    assert.match(await textOf(tab, "#unable"), /starling join/);
+    for (const id of ["#choosing", "#bar", "#joining"]) assert.ok(await tab.$eval(id, (e) => e.hidden), `${id} is shown`);
+    if (task === "tag") {
+      await accessible(tab, "a task that it cannot do");
+      await shot(tab, "chrome-join-unable");
+    }
+    await tab.close();
+  }
+});
+
+const elsewhere = Object.values(networkInterfaces()).flat().find((a) => a && a.family === "IPv4" && !a.internal)?.address;
+
+test("over plain http from elsewhere it says what that means, and takes part", { timeout: 240_000, skip: !elsewhere && "no address but loopback" }, async (t) => {
+  const job = await fleet(t);
+  const line = await relay(t, Number(new URL(job.page).port), elsewhere);
+  const browser = await open(t, "chrome");
+  const near = await openTab(browser, job.page);
+  await until("the promise", async () => /ε/.test(await textOf(near.tab, "#given")));
+  assert.ok(await near.tab.$eval("#insecure", (e) => e.hidden), "loopback is said to be unsafe");
+  await near.tab.close();
+  const { tab } = await openTab(browser, line.url);
+  await until("the promise", async () => /ε/.test(await textOf(tab, "#given")), () => job.story(tab, "body"));
+  assert.equal(await tab.evaluate(() => isSecureContext), false, "the test would see nothing");
+  assert.match(await textOf(tab, "#insecure"), /plain http.*can read and change it/);
+  await accessible(tab, "plain http");
+  await shot(tab, "chrome-join-plain");
+  await choose(tab, job.own);
+  job.joinNatives();
+  await tab.click("#join");
+  await until("the end", async () => /^Finished/.test(await textOf(tab, "#state")), () => job.story(tab, "body"), 90_000);
+});
