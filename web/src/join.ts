@@ -5,7 +5,7 @@ import type { About, PublicStatus } from "./api.js";
 import { byId, element, message, say, show } from "./dom.js";
 import { bound, bytes, count, given, percent, significant } from "./format.js";
 import { sampleLabels } from "./sample.js";
-import { insecure, unable } from "./join/able.js";
+import { unable } from "./join/able.js";
 import { columnsOf, guess } from "./join/file.js";
 import { outdated } from "./join/current.js";
 import { Awake, watchConditions, type Conditions } from "./join/conditions.js";
@@ -377,8 +377,6 @@ byId("stop").addEventListener("click", () => part?.stop());
 byId("again").addEventListener("click", again);
 byId("limits-accept").addEventListener("click", () => part?.accept());
 say("trust", browserTrust);
-say("insecure", insecure());
-show("insecure", insecure() !== "");
 for (const id of ["charging", "unmetered", "awake"]) byId(id).addEventListener("change", steer);
 void watchConditions((id, to) => show(`${id}-row`, to), checked, steer).then((c) => {
   conditions = c;

@@ -11,6 +11,10 @@ const tasks: Record<string, string> = {
 
 /** Why this browser cannot take part; "" where it can. */
 export function unable(about: About): string {
+  if (!isSecureContext) {
+    return "This page came over plain http from another machine: whoever is on the way between you and the coordinator can read and change it, " +
+      "its program included. A device does not take part like that. Ask whoever runs the coordinator for its https address (starling serve --tls).";
+  }
   const task = tasks[about.task];
   if (task) {
     return `This job ${task}. A browser cannot take part in that yet: the starling program on a computer can (starling join).`;
@@ -22,12 +26,4 @@ export function unable(about: About): string {
     typeof indexedDB === "object" ? "" : "storage in the page",
   ].filter(Boolean);
   return missing.length ? `This browser lacks ${missing.join(" and ")}, which taking part needs.` : "";
-}
-
-/** What is weaker because the page came without TLS from another machine; "" otherwise. */
-export function insecure(): string {
-  if (isSecureContext) return "";
-  return "This page came over plain http: whoever is on the way between you and the coordinator can read and change it, its " +
-    "program included. The browser also keeps things from such a page: the screen cannot be kept on, and two tabs are not kept apart. " +
-    "Ask whoever runs the coordinator for an https address (serve --tls).";
 }

@@ -52,17 +52,17 @@ async function paintShelf(): Promise<void> {
 }
 
 function row(k: KeptModel): HTMLElement {
-  const act = (text: string, name: string, run: () => void) => {
-    const button = element("button", { type: "button", class: "quiet small", "aria-label": `${name}: ${k.job}` }, text);
+  const act = (text: string, run: () => void) => {
+    const button = element("button", { type: "button", class: "quiet small", "aria-label": `${text}: ${k.job}` }, text);
     button.addEventListener("click", run);
     return button;
   };
   const date = new Date(k.at).toLocaleDateString("en-GB", { dateStyle: "medium" });
   return element("li", {}, element("span", {}, element("b", {}, k.job), ` ${count(k.model.version, "round")}, ${date}`),
     element("span", { class: "buttons" },
-      ...(k.model.kept ? [act("Try it", "Try the model", () => void open(k))] : []),
-      act("Download", "Download the adapter", () => download(k.model)),
-      act("Forget", "Forget the model", () => void forgetModel(k.job).then(paintShelf))));
+      ...(k.model.kept ? [act("Try it", () => void open(k))] : []),
+      act("Download", () => download(k.model)),
+      act("Forget", () => void forgetModel(k.job).then(paintShelf))));
 }
 
 async function open(k: KeptModel): Promise<void> {
