@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -162,6 +163,9 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 		cohort = fmt.Sprintf("the true cohort, %.0f clients a round", s.SamplingRate*float64(s.Population))
 	}
 	fmt.Fprintf(a.Stderr, "%d registered clients, %s; folder %s\n", s.Population, cohort, filepath.Join(f.out, id))
+	if _, err := os.Stat(filepath.Join(f.out, id, sweep.StateFile)); err == nil {
+		fmt.Fprintln(a.Stderr, "going on with a run that was interrupted")
+	}
 	r, done, err := lab.Make(ctx, sweep.Point{Settings: s}, f.out)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -23,8 +23,11 @@ func TestSimulateSurvivesKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := filepath.Join(dir, "broken")
-	for _, after := range []string{`^ *1/5 `, `^ *2/5 `, `^ *4/5 `} {
+	for i, after := range []string{`^ *1/5 `, `^ *2/5 `, `^ *4/5 `} {
 		p := start(t, binary, command(broken)...)
+		if i > 0 {
+			p.await(t, `^going on `)
+		}
 		p.await(t, after)
 		time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond) // anywhere in what follows
 		if err := p.cmd.Process.Kill(); err != nil {

@@ -252,8 +252,8 @@ func against(b *bytes.Buffer, axes []string, all []*point) {
 				continue
 			}
 			if first {
-				fmt.Fprintf(b, "\n| %s | %s minus | seeds | difference | at least as good |\n|%s\n", strings.Join(others(axes, "method"), " | "), claimed,
-					strings.Repeat(" --- |", len(axes)+3))
+				head := append(others(axes, "method"), claimed+" minus", "seeds", "difference", "at least as good")
+				fmt.Fprintf(b, "\n| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat(" --- |", len(head)))
 				first = false
 			}
 			low, high := bootstrap(d)

@@ -57,10 +57,12 @@ type Record struct {
 	Seconds float64 `json:"seconds"` // of the last process that worked on it
 }
 
-// Names of the files in a run's folder.
+// StateFile is in the folder of a run that is not done.
+const StateFile = "state"
+
+// Names of the other files in a run's folder.
 const (
 	recordFile  = "result.json"
-	stateFile   = "state"
 	adapterFile = "adapter.safetensors"
 )
 
@@ -100,7 +102,7 @@ func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bo
 	if err != nil {
 		return nil, false, err
 	}
-	s.Config.State = filepath.Join(folder, stateFile)
+	s.Config.State = filepath.Join(folder, StateFile)
 	if l.Progress != nil {
 		s.Config.Progress = func(round simulate.Round) { l.Progress(p, round, s.Job.Rounds) }
 	}
@@ -198,7 +200,7 @@ func (r *Record) write(folder string, a *model.Adapter) error {
 	if err := durable.Replace(filepath.Join(folder, recordFile), append(b, '\n'), 0o644); err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(folder, stateFile)); !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(folder, StateFile)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

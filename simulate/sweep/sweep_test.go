@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -198,7 +199,7 @@ func TestGridIsMadeOnce(t *testing.T) {
 		if !done || r.Accuracy != first[i].Accuracy {
 			t.Errorf("point %d: done %v, accuracy %v, was %v", i, done, r.Accuracy, first[i].Accuracy)
 		}
-		if _, err := os.Stat(filepath.Join(runs, r.ID, stateFile)); err == nil {
+		if _, err := os.Stat(filepath.Join(runs, r.ID, StateFile)); err == nil {
 			t.Error("the state of a run that is done is kept")
 		}
 	}
@@ -303,5 +304,15 @@ func TestNumbersAsOneWritesThem(t *testing.T) {
 	flat, err := s.Flat()
 	if err != nil || flat["population"] != "1000000" || flat["sampling_rate"] != "0.01" || flat["privacy.delta"] != "1e-06" {
 		t.Errorf("population %s, rate %s, delta %s: %v", flat["population"], flat["sampling_rate"], flat["privacy.delta"], err)
+	}
+}
+
+// A table can be handed on: it names a file by its hash, not by its place here.
+func TestTableHasNoPlaces(t *testing.T) {
+	s := DefaultSettings()
+	s.Data = "/home/somebody/r8.txt"
+	text, err := Table(&Index{}, []*Record{{ID: "a", Settings: s, Data: "f337 over 10 by Dirichlet(1)"}})
+	if err != nil || bytes.Contains(text, []byte("somebody")) || !bytes.Contains(text, []byte(",r8.txt,")) || !bytes.Contains(text, []byte("f337 over 10")) {
+		t.Errorf("%s: %v", text, err)
 	}
 }

@@ -97,6 +97,9 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		if flat["data"] != "" { // the file's place is this machine's; its hash is in population_of
+			flat["data"] = filepath.Base(flat["data"])
+		}
 		flats[i] = flat
 		for k := range maps.Keys(flat) {
 			if !slices.Contains(settings, k) {
@@ -110,7 +113,7 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 		header = append(header, "on:"+a.Name)
 	}
 	header = append(header, settings...)
-	header = append(header, "engine", "version", "base", "values", "rho", "noise_multiplier", "epsilon_spent", "delta_spent",
+	header = append(header, "population_of", "engine", "version", "base", "values", "rho", "noise_multiplier", "epsilon_spent", "delta_spent",
 		"signal_norm", "noise_norm", "clipped", "cohort_mean", "bytes_up", "bytes_down", "rank", "validation_accuracy", "test_accuracy", "test_macro_f1", "seconds")
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
@@ -126,7 +129,7 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 		for _, k := range settings {
 			row = append(row, flats[i][k])
 		}
-		row = append(row, r.Engine, r.Version, r.Base, strconv.Itoa(r.Values), num(r.Rho), num(r.NoiseMultiplier), num(r.Epsilon), num(r.Delta),
+		row = append(row, r.Data, r.Engine, r.Version, r.Base, strconv.Itoa(r.Values), num(r.Rho), num(r.NoiseMultiplier), num(r.Epsilon), num(r.Delta),
 			num(r.SignalNorm), num(r.NoiseNorm), num(r.Clipped), num(r.Cohort), num(r.BytesUp), num(r.BytesDown),
 			strconv.Itoa(r.Rank), num(r.Validation), num(r.Accuracy), num(r.MacroF1), num(r.Seconds))
 		if err := w.Write(row); err != nil {
