@@ -14,7 +14,8 @@ type About struct {
 	Labels []string `json:"labels"`
 	Rounds int      `json:"rounds"`
 
-	// Private is false for a reproducible run: every secret is seeded.
+	// Private is false for a reproducible run, whose every secret is seeded, and for one
+	// without noise.
 	Private bool `json:"private"`
 	// Protects is whose presence the noise hides: "device" or "provider".
 	Protects string `json:"protects"`
@@ -48,7 +49,7 @@ type About struct {
 func (c *Coordinator) About() (About, error) {
 	j := c.t.job
 	a := About{
-		Job: j.Name, Task: j.Task, Labels: j.Labels, Rounds: j.Rounds, Private: c.rnd.secret(), Protects: "device",
+		Job: j.Name, Task: j.Task, Labels: j.Labels, Rounds: j.Rounds, Private: c.private(), Protects: "device",
 		ShardFloor: j.Shard.Floor, SamplingRate: j.Cohort.SamplingRate, BaseBytes: c.t.baseRef.Size,
 		Hybrid: j.Shard.Hybrid, NeedsSecret: len(c.secret) > 0, Protocol: wire.Protocol(),
 	}

@@ -143,19 +143,19 @@ func New(cfg Config) (*Coordinator, error) {
 	c.door = newDoor(cfg.EnrolmentsOfAddress)
 	c.life, c.end = context.WithCancelCause(context.Background())
 	most := t.job.Cohort.MaxEnrolled
-	if c.rnd.secret() {
+	if c.private() {
 		if most = t.mostEnrolled(); most < t.job.Cohort.MaxEnrolled {
 			c.log.Warn("enrolment ends where delta would be above 1/N", "delta", t.budget.Delta,
 				"most", most, "cohort.max_enrolled", t.job.Cohort.MaxEnrolled)
 		}
 	}
-	digest, err := t.digest(c.rnd.secret())
+	digest, err := t.digest(c.private())
 	if err != nil {
 		return nil, err
 	}
 	c.gate.limit = c.MostConnections()
 	c.store, err = store.Open(cfg.Dir, store.Options{
-		Task: t.job.Name, Job: digest, NotPrivate: !c.rnd.secret(), MaxIdentities: most, Delta: t.budget.Delta,
+		Task: t.job.Name, Job: digest, NotPrivate: !c.private(), MaxIdentities: most, Delta: t.budget.Delta,
 	})
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func (c *Coordinator) resume() error {
 	if err := c.core.begin(binary.LittleEndian.Uint64(seed)); err != nil {
 		return err
 	}
-	job, err := c.t.wireJob([16]byte(instance), c.rnd.secret())
+	job, err := c.t.wireJob([16]byte(instance), c.private())
 	if err != nil {
 		return err
 	}
@@ -250,13 +250,13 @@ func (c *Coordinator) resume() error {
 		c.log.Warn("delta", "warning", warning)
 	}
 	c.status.PublicStatus = PublicStatus{
-		Job: c.t.job.Name, Labels: c.t.job.Labels, Rounds: c.t.job.Rounds, Private: c.rnd.secret(),
+		Job: c.t.job.Name, Labels: c.t.job.Labels, Rounds: c.t.job.Rounds, Private: c.private(),
 		State: StateWaiting, RoundID: RoundID{Round: int(c.core.version)},
 	}
 	if err := c.guarantees(); err != nil {
 		return err
 	}
-	c.total.Private = c.rnd.secret()
+	c.total.Private = c.private()
 	c.publish()
 	return c.catchUp()
 }
@@ -290,10 +290,13 @@ func (c *Coordinator) catchUp() error {
 	return nil
 }
 
+// private says whether the job promises anything: its noise is drawn, and secret.
+func (c *Coordinator) private() bool { return c.rnd.secret() && !c.t.job.Privacy.None }
+
 // guarantees puts what the ledger comes to into the progress.
 func (c *Coordinator) guarantees() error {
 	var err error
-	if c.accounts, err = newAccounts(c.t, c.spent); err != nil || !c.rnd.secret() {
+	if c.accounts, err = newAccounts(c.t, c.spent); err != nil || !c.private() {
 		return err
 	}
 	c.status.Guarantees, err = c.accounts.of(c.spent)

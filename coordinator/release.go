@@ -226,6 +226,9 @@ func (c *Coordinator) guaranteeText() string {
 	if !c.rnd.secret() {
 		return "not private: a reproducible run"
 	}
+	if c.t.job.Privacy.None {
+		return "not private: no noise was added, and no epsilon holds"
+	}
 	text := ""
 	if s := c.status.Simulated; s != nil {
 		text = fmt.Sprintf("simulated for a population of %d: %v; ", c.t.job.Privacy.SimulatedPopulation, *s)

@@ -115,7 +115,7 @@ func (c *Coordinator) draw() (*running, error) {
 
 // askBudget refuses a round that would pass the budget.
 func (c *Coordinator) askBudget(r *running) error {
-	if !c.rnd.secret() {
+	if !c.private() {
 		return nil // nothing is promised
 	}
 	if err := c.t.checkDelta(len(c.order)); err != nil {
@@ -134,7 +134,7 @@ func (c *Coordinator) askBudget(r *running) error {
 // come to.
 func (c *Coordinator) noted(r *running, reason string) (store.Note, error) {
 	note := store.Note{Reason: reason}
-	if !c.rnd.secret() {
+	if !c.private() {
 		return note, nil
 	}
 	var err error
@@ -182,6 +182,9 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	// The bytes of an update that are not its symbols: a generous bound on
 	// secagg's framing of it.
 	r.packed = (uint64(masking.Dim)*uint64(masking.Width) + 7) / 8
+	if r.spec.Bare {
+		return nil
+	}
 	// Noise is drawn while devices train, so that the release does not wait.
 	r.noise, err = dp.NewPool(ctx, r.event.Sigma2, r.vector.Size(), c.core.Noise(r.Draw))
 	return err

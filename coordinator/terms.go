@@ -154,6 +154,9 @@ func (t *terms) ranks() []int { return t.job.Ranks() }
 
 // release is what a round's noise is made from; cert says how its cohort was drawn.
 func (t *terms) release(round uint64, b2 int64, cert dp.Certificate) dp.ReleaseSpec {
+	if t.job.Privacy.None {
+		return dp.ReleaseSpec{Round: round, SamplingRate: cert.AccountedRate(), B2: b2, Bare: true, Certificate: cert.Hash()}
+	}
 	r := dp.ReleaseSpec{
 		Round: round, SamplingRate: cert.AccountedRate(), B2: b2,
 		NoiseMultiplier: t.z, NoiseScale: t.job.NoiseScale(), Certificate: cert.Hash(),
@@ -172,6 +175,9 @@ func (t *terms) release(round uint64, b2 int64, cert dp.Certificate) dp.ReleaseS
 // ranks they draw.
 func (t *terms) calibrate() error {
 	p := t.job.Privacy
+	if p.None {
+		return nil
+	}
 	z := p.NoiseMultiplier
 	if z == 0 {
 		var err error
@@ -299,6 +305,9 @@ func (t *terms) wireJob(instance [16]byte, private bool) (*wire.Job, error) {
 			Gather: millis(j.Deadlines.Gather), Key: millis(j.Deadlines.Key), Share: millis(j.Deadlines.Share),
 			Collect: millis(j.Deadlines.Collect), Confirm: millis(j.Deadlines.Confirm), Unmask: millis(j.Deadlines.Unmask),
 		},
+	}
+	if j.Privacy.None {
+		w.Privacy = wire.Privacy{SamplingRate: j.Cohort.SamplingRate, Population: uint64(j.Cohort.Population)}
 	}
 	if j.Providers.Max > 0 {
 		w.ProviderRate = j.Providers.SamplingRate

@@ -40,6 +40,9 @@ func compose(events []Event, visible, simulated bool) (composition, error) {
 		if err := e.Check(); err != nil {
 			return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), err)
 		}
+		if e.Kind == KindBare {
+			return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), ErrBare)
+		}
 		p := part{q: e.SamplingRate, z: e.NoiseMultiplier * e.NoiseScale * (1 - 0x1p-52), rounds: int(e.Count), seen: 1}
 		if e.NoiseScale == 1 {
 			p.z = e.NoiseMultiplier

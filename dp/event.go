@@ -19,7 +19,14 @@ const (
 	KindRelease   Kind = 1 // a noisy sum was released
 	KindNoiseOnly Kind = 2 // the cohort was below its floor: noise alone was released
 	KindCharged   Kind = 3 // unmasking had begun, nothing was released (crash, alarm): charged all the same
+
+	// KindBare is a round of a job without privacy: its sum was released, or could have
+	// been, as it is. No epsilon holds for whoever was in it.
+	KindBare Kind = 4
 )
+
+// ErrBare is asked of an accountant that is given a round without noise.
+var ErrBare = errors.New("a round was released without noise: no epsilon holds")
 
 func (k Kind) String() string {
 	switch k {
@@ -29,6 +36,8 @@ func (k Kind) String() string {
 		return "noise-only"
 	case KindCharged:
 		return "charged"
+	case KindBare:
+		return "bare"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
@@ -100,6 +109,9 @@ func Rounds(m Mechanism, count int) Event {
 
 // Check validates an event's fields against each other.
 func (e Event) Check() error {
+	if e.Kind == KindBare {
+		return e.checkBare()
+	}
 	if err := e.Mechanism.check(); err != nil {
 		return err
 	}
@@ -142,6 +154,19 @@ func (e Event) Check() error {
 	}
 	if want != e.Sigma2 {
 		return fmt.Errorf("dp: event of round %d: sigma^2 %s, but z^2*b2*scale^2 is %s: %w", e.Round, e.Sigma2, want, ErrEvent)
+	}
+	return nil
+}
+
+// checkBare holds an event without noise to that it claims none.
+func (e Event) checkBare() error {
+	if !(e.SamplingRate > 0 && e.SamplingRate <= 1) || e.Count < 1 || e.Count > MaxRounds || e.Dim == 0 {
+		return fmt.Errorf("dp: event of round %d: sampling rate %v, count %d, %d coordinates: %w", e.Round, e.SamplingRate, e.Count, e.Dim, ErrEvent)
+	}
+	claims := e
+	claims.SamplingRate, claims.Round, claims.Count, claims.Dim, claims.Kind, claims.Certificate = 0, 0, 0, 0, 0, [32]byte{}
+	if claims != (Event{NoiseScale: 1}) || math.Signbit(e.NoiseMultiplier) || math.Signbit(e.SimulatedRate) || math.Signbit(e.ProviderRate) {
+		return fmt.Errorf("dp: event of round %d: it is without noise and claims some: %w", e.Round, ErrEvent)
 	}
 	return nil
 }

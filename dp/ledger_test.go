@@ -187,3 +187,40 @@ func FuzzEvent(f *testing.F) {
 		}
 	})
 }
+
+// A round without noise is an event that claims none; no accountant takes it, and its
+// sum is what it was.
+func TestBareEvent(t *testing.T) {
+	spec := ReleaseSpec{Round: 3, SamplingRate: 0.5, B2: 100, Bare: true, Certificate: [32]byte{7}}
+	sum := []int64{5, -7, 0}
+	e, err := Release(sum, spec, nil)
+	if err != nil || !slices.Equal(sum, []int64{5, -7, 0}) || e.Kind != KindBare || e.NoiseMultiplier != 0 {
+		t.Fatalf("%v %+v %v", sum, e, err)
+	}
+	b, err := e.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Event
+	if err := back.UnmarshalBinary(b); err != nil || back != e {
+		t.Errorf("decoded %+v, %v", back, err)
+	}
+	for _, f := range []func([]Event, float64, Accountant) (Guarantee, error){Epsilon, VisibleEpsilon, SimulatedEpsilon} {
+		for _, how := range []Accountant{Tight, RDP} {
+			if _, err := f([]Event{testEvent(t, 1), e}, 1e-6, how); !errors.Is(err, ErrBare) {
+				t.Errorf("%v: %v", how, err)
+			}
+		}
+	}
+	for _, claim := range []func(*Event){
+		func(e *Event) { e.NoiseMultiplier = 1 }, func(e *Event) { e.NoiseScale = 0.5 }, func(e *Event) { e.B2 = 4 },
+		func(e *Event) { e.SimulatedRate = 0.1 }, func(e *Event) { e.Hidden = true }, func(e *Event) { e.ProviderRate = 1 },
+		func(e *Event) { e.Dim = 0 }, func(e *Event) { e.SamplingRate = 0 }, func(e *Event) { e.Kind = KindCharged },
+		func(e *Event) { e.Sigma2 = testEvent(t, 1).Sigma2 }, func(e *Event) { e.Kind = 5 },
+	} {
+		c := e
+		if claim(&c); !errors.Is(c.Check(), ErrEvent) {
+			t.Errorf("%+v passes", c)
+		}
+	}
+}

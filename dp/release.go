@@ -25,12 +25,20 @@ type ReleaseSpec struct {
 	// NoiseOnly marks a round whose cohort was below its floor: sum must then
 	// be all zero.
 	NoiseOnly bool
+	// Bare adds no noise: the sum is released as it is, under an event that no
+	// accountant takes. Noise, scale and rates of providers are then left out.
+	Bare bool
 	// Certificate is the hash of the cohort's sampling certificate, zero for none.
 	Certificate [32]byte
 }
 
 // Event returns the ledger event of a release of dim coordinates under r.
 func (r ReleaseSpec) Event(dim int) (Event, error) {
+	if r.Bare {
+		e := Event{Mechanism: Mechanism{SamplingRate: r.SamplingRate}, Round: r.Round, Count: 1, Kind: KindBare, NoiseScale: 1,
+			Dim: uint64(max(dim, 0)), Certificate: r.Certificate}
+		return e, e.Check()
+	}
 	v, err := NewVariance(r.NoiseMultiplier, r.B2, r.NoiseScale)
 	if err != nil {
 		return Event{}, err
@@ -74,6 +82,9 @@ func Release(sum []int64, r ReleaseSpec, noise Noise) (Event, error) {
 				return Event{}, fmt.Errorf("dp: release of round %d: a noise-only round has a sum that is not zero at coordinate %d", r.Round, i)
 			}
 		}
+	}
+	if r.Bare {
+		return e, nil
 	}
 	if err := noise.AddNoise(sum, e.Sigma2); err != nil {
 		clear(sum)

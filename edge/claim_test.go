@@ -22,3 +22,15 @@ func TestClaimIsWhole(t *testing.T) {
 		t.Errorf("%q claims what the job does not", claim)
 	}
 }
+
+// A job without noise says so to the device's owner.
+func TestClaimWithoutNoise(t *testing.T) {
+	j := &job{Job: wire.Job{Name: "x", Privacy: wire.Privacy{SamplingRate: 1}}}
+	if got := j.claim(); !strings.Contains(got, "not private: nothing is added") {
+		t.Error(got)
+	}
+	j.Privacy.NoiseMultiplier = 1
+	if got := j.claim(); !strings.Contains(got, "reproducible") {
+		t.Error(got)
+	}
+}

@@ -78,6 +78,9 @@ func (c *client) parseJob(b []byte) (*job, error) {
 func (j *job) claim() string {
 	p := j.Privacy
 	if !p.Private {
+		if p.NoiseMultiplier == 0 {
+			return j.Name + " (not private: nothing is added to what devices' updates come to)"
+		}
 		return j.Name + " (not private: a reproducible demonstration)"
 	}
 	unit, whose := "this device", "devices"

@@ -157,6 +157,9 @@ type Shard struct {
 
 // Privacy is the target and the means.
 type Privacy struct {
+	// None gives every claim of privacy up: no noise is added, nothing is promised, and
+	// devices refuse the job unless their owner accepts it. Default false.
+	None bool `yaml:"none" json:",omitempty"`
 	// Epsilon is the budget; the run stops before a round that would pass it.
 	// Default 2. It applies to the simulated guarantee when SimulatedPopulation
 	// is set, else to the delivered one.

@@ -192,6 +192,14 @@ func (j Job) validateTrim() error {
 // meet its floor in every round.
 func (j Job) validatePrivacy() error {
 	p, co := j.Privacy, j.Cohort
+	if p.None {
+		switch {
+		case p.NoiseMultiplier != 0 || p.SimulatedPopulation != 0 || p.SimulatedCohort != 0:
+			return refuse("privacy.none is set, and noise_multiplier or simulated_population as well: without noise there is none to choose")
+		case j.Clipping.Adaptive:
+			return refuse("privacy.none is set: clipping.adaptive counts under noise")
+		}
+	}
 	if _, err := dp.ParseAccountant(p.Accountant); err != nil || p.Accountant == "" {
 		return refuse("privacy.accountant is %q, must be tight or rdp", p.Accountant)
 	}

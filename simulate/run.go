@@ -113,6 +113,9 @@ func New(cfg Config) (_ *Run, err error) {
 	if (cfg.Job.Adapter.Start == "") != (cfg.Start == nil) {
 		return nil, fmt.Errorf("%w: adapter.start is %q, and the adapter to start from is there: %v", ErrConfig, cfg.Job.Adapter.Start, cfg.Start != nil)
 	}
+	if cfg.Job.Privacy.None {
+		return nil, fmt.Errorf("%w: privacy.none is set: a simulation is of a deployment's noise; an epsilon of 1000 is next to none", ErrConfig)
+	}
 	if n := cfg.Job.Shard.Trim; n != 0 {
 		return nil, fmt.Errorf("%w: shard.trim is %d: a simulation adds up its clients without shards", ErrConfig, n)
 	}

@@ -81,7 +81,7 @@ examples/policy.yaml. A job outside of it is not joined, and you are told why.`,
 	cmd.Flags().StringVar(&f.accounts, "accounts", "", "folder of what each data set has given (default starling/accounts in the user's configuration folder)")
 	cmd.Flags().StringVar(&f.cache, "cache", "", "folder for the base and programs (default starling in the user's cache folder)")
 	cmd.Flags().IntVar(&f.cores, "cores", 0, "most cores to train on; 0: half of this machine's")
-	cmd.Flags().BoolVar(&f.notPrivate, "accept-not-private", false, "join a reproducible run, whose secrets are all known to the coordinator")
+	cmd.Flags().BoolVar(&f.notPrivate, "accept-not-private", false, "join a job that is not private: reproducible, with all secrets known to the coordinator, or without noise")
 	cmd.Flags().BoolVar(&f.plain, "allow-plain-http", false, "join a coordinator on another machine over http, which nobody encrypts")
 	cmd.Flags().BoolVar(&f.trustPrograms, "trust-programs", false, "run the coordinator's programs without making them again here")
 	f.policy.add(cmd.Flags())

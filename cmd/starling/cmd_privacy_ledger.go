@@ -18,7 +18,8 @@ import (
 type ledgerReport struct {
 	Runs      []ledgerRun   `json:"runs,omitempty"` // where several are composed
 	Task      string        `json:"task"`
-	Private   bool          `json:"private"` // false: every secret was seeded
+	Private   bool          `json:"private"`            // false: every secret was seeded, or there was no noise
+	Bare      bool          `json:"no_noise,omitempty"` // a round was released without noise
 	Entries   []ledgerLine  `json:"entries"`
 	Head      string        `json:"head"` // hash of the last entry; of one run
 	Delivered *dp.Guarantee `json:"delivered,omitempty"`
@@ -108,7 +109,7 @@ func readLedgers(dirs []string, delta float64, acct dp.Accountant) (ledgerReport
 			return r, nil
 		}
 		if !l.Private {
-			return all, usagef("%s is of a reproducible run, which protects nobody: nothing composed with it is private", dir)
+			return all, usagef("%s is of a run that was reproducible or without noise, which protects nobody: nothing composed with it is private", dir)
 		}
 		all.Runs = append(all.Runs, ledgerRun{dir, r})
 		together.add(s)
@@ -169,7 +170,7 @@ func (s spending) account(r *ledgerReport, acct dp.Accountant) error {
 
 // newLedgerReport accounts one run's ledger, at its own delta where delta is 0.
 func newLedgerReport(l store.Ledger, delta float64, acct dp.Accountant) (ledgerReport, spending, error) {
-	r := ledgerReport{Task: l.Task, Private: l.Private, Head: l.HeadString(), Entries: []ledgerLine{}}
+	r := ledgerReport{Task: l.Task, Private: l.Private, Bare: l.Bare, Head: l.HeadString(), Entries: []ledgerLine{}}
 	s := spending{delta: delta}
 	for _, e := range l.Entries {
 		ev := e.Event
@@ -228,7 +229,10 @@ func (r ledgerReport) print(w io.Writer) error {
 		return nil
 	}
 	fmt.Fprintf(w, "task       %s\nentries    %d, chain verified\nhead       %s\n", r.Task, len(r.Entries), r.Head)
-	if !r.Private {
+	switch {
+	case r.Bare:
+		fmt.Fprintln(w, "\nThis run added no noise: it protects nobody.")
+	case !r.Private:
 		fmt.Fprintln(w, "\nThis run was reproducible: its randomness was seeded. It protects nobody.")
 	}
 	r.printSpent(w)

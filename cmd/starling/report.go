@@ -15,7 +15,8 @@ import (
 // the rank.
 type report struct {
 	Task         string `json:"task"`
-	Reproducible bool   `json:"reproducible"` // every secret was seeded: nothing is private
+	Reproducible bool   `json:"reproducible"`       // every secret was seeded: nothing is private
+	NoNoise      bool   `json:"no_noise,omitempty"` // none was added: nothing is private
 
 	BaseAccuracy float64            `json:"base_accuracy"`
 	RankAccuracy map[string]float64 `json:"rank_accuracy"` // of the ranks that were tested
@@ -99,7 +100,8 @@ func (r *report) settle(job coordinator.Job, result coordinator.Result) {
 	r.Rounds, r.Dropped, r.Checkpoint = result.Rounds, result.Dropped, result.Checkpoint
 	r.BytesUp, r.BytesDown = result.BytesUpPerDeviceRound, result.BytesDownPerDeviceRound
 	r.BytesOnceUp, r.BytesOnceDown = result.BytesOnceUp, result.BytesOnceDown
-	r.Reproducible = !result.Private
+	r.NoNoise = job.Privacy.None
+	r.Reproducible = !result.Private && !r.NoNoise
 	if m := job.Method(); !m.Ranked() && m.Kind != model.MethodHead && !job.Adapter.HeadOnly {
 		r.method = string(m.Kind)
 	}

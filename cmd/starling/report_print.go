@@ -53,6 +53,11 @@ func partsText(p coordinator.Parts) string {
 
 func (r report) printPrivacy(b *strings.Builder, width int) {
 	say := func(text string) { b.WriteString(wrap(text, width, "") + "\n") }
+	if r.NoNoise {
+		say("Not private: the job adds no noise (privacy.none), so no epsilon holds. Secure aggregation keeps single updates " +
+			"from the coordinator; what it releases may tell of any device.")
+		return
+	}
 	if r.Reproducible {
 		say("Not private: --reproducible seeds every secret, so no epsilon holds.")
 		return

@@ -33,7 +33,8 @@ type Entry struct {
 // Ledger is a verified ledger.
 type Ledger struct {
 	Task    string
-	Private bool // false: a reproducible run, whose noise is not secret
+	Private bool // false: a reproducible run, whose noise is not secret, or one without noise
+	Bare    bool // some round was released without noise
 	Entries []Entry
 	Head    [32]byte // hash of the last entry; the chain's beginning where there is none
 }
@@ -135,6 +136,9 @@ func readLedger(q querier) (Ledger, error) {
 		if e.Cohort.Generator != "crypto/rand" {
 			l.Private = false // whatever the file says: the chain covers who drew the coins
 		}
+		if e.Event.Kind == dp.KindBare {
+			l.Private, l.Bare = false, true
+		}
 		copy(e.Hash[:], hash)
 		l.Entries = append(l.Entries, e)
 		chain = append(chain, e.Entry)
@@ -207,6 +211,9 @@ func (s *Store) appendEntry(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
 	promise, err := readPromise(tx)
 	if err != nil {
 		return e, err
+	}
+	if ev.Kind == dp.KindBare && !s.opt.NotPrivate {
+		return e, fmt.Errorf("store: round %d has no noise, and this ledger promises some", ev.Round)
 	}
 	prev := promise.genesis()
 	var seq uint64

@@ -158,7 +158,7 @@ func checkIntent(tx *sql.Tx, ev dp.Event) error {
 // Commit charges the round and writes its checkpoint, in one transaction. The
 // checkpoint's version follows the last one.
 func (s *Store) Commit(ev dp.Event, note Note, c Checkpoint) (e Entry, err error) {
-	if ev.Kind != dp.KindRelease && ev.Kind != dp.KindNoiseOnly {
+	if ev.Kind != dp.KindRelease && ev.Kind != dp.KindNoiseOnly && ev.Kind != dp.KindBare {
 		return e, fmt.Errorf("store: a checkpoint cannot be paid by an event of kind %v", ev.Kind)
 	}
 	if c.Round != ev.Round {
@@ -224,7 +224,7 @@ func (s *Store) settle(tx *sql.Tx, round uint64, o Outcome, reason string) error
 }
 
 // Charge pays for a round that released nothing; the event's kind becomes
-// dp.KindCharged.
+// dp.KindCharged, unless it is one without noise, which stays one.
 func (s *Store) Charge(ev dp.Event, note Note) (e Entry, err error) {
 	err = s.tx(func(tx *sql.Tx) error {
 		var err error
@@ -235,7 +235,9 @@ func (s *Store) Charge(ev dp.Event, note Note) (e Entry, err error) {
 }
 
 func (s *Store) charge(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
-	ev.Kind = dp.KindCharged
+	if ev.Kind != dp.KindBare {
+		ev.Kind = dp.KindCharged
+	}
 	if err := checkIntent(tx, ev); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return Entry{}, err
 	}

@@ -26,7 +26,9 @@ type Config struct {
 	Faults      map[int]Fault  // by client
 	// Seed makes the devices reproducible: identities, rounding, masks, order of
 	// examples. Nil takes crypto/rand. It goes with Coordinator.Seed.
-	Seed    []byte
+	Seed             []byte
+	AcceptNotPrivate bool // devices join a job that says so of itself
+
 	Trainer edge.Trainer // shared by the fleet; nil: two compiled programs at a time. Closed by Run.
 	Log     *slog.Logger // of the devices; nil: discard
 	// Device is told what each device does. It must be safe for concurrent use.
@@ -185,6 +187,7 @@ func (f *fleet) device(i int) (edge.Config, error) {
 		return c, nil
 	}
 	var err error
+	c.AcceptNotPrivate = f.cfg.AcceptNotPrivate
 	c.Identity, err = edge.NewIdentity()
 	return c, err
 }

@@ -67,9 +67,9 @@ type Job struct {
 // shows it to its owner; it cannot check the noise.
 type Privacy struct {
 	_               struct{} `cbor:",toarray"`
-	Private         bool     // false: reproducible demonstration, every secret is seeded
+	Private         bool     // false: every secret is seeded, or there is no noise
 	SamplingRate    float64
-	NoiseMultiplier float64 // delivered
+	NoiseMultiplier float64 // delivered; 0: no noise, then neither private nor with a budget
 	Delta           float64
 	Budget          float64 // epsilon at which the job stops
 	Population      uint64  // devices the budget is stated for

@@ -158,6 +158,9 @@ func (j *Job) validate() error {
 	); err != nil {
 		return err
 	}
+	if p := j.Privacy; p.NoiseMultiplier == 0 && (p.Private || p.Budget != 0) {
+		return fmt.Errorf("wire: job.privacy claims to be private or a budget of %v without any noise", p.Budget)
+	}
 	if (j.Providers == 0) != (j.ProviderRate == 0) {
 		return fmt.Errorf("wire: job.providers is %d and job.provider_rate %v: both or neither", j.Providers, j.ProviderRate)
 	}

@@ -112,7 +112,7 @@ function privacy(p: Status): void {
     lines.push(element("p", {}, element("b", {}, name), ` ${bound(spent)}`, whole ? ` of ${significant(whole.epsilon)}` : ""), meter,
       element("p", { class: "soft small" }, spent.epsilon > 0 ? `So far ${meaning(spent)}.` : "Nothing has been spent yet."));
   };
-  if (!p.private) lines.push(element("p", { class: "failed" }, "None: a reproducible run."));
+  if (!p.private) lines.push(element("p", { class: "failed" }, "None: a reproducible run, or one without noise. It protects nobody."));
   put("Simulated population", p.simulated, about?.simulated);
   put(about?.protects === "provider" ? "Each provider" : "Each device", p.delivered, about?.delivered);
   put("If who takes part is seen", p.visible, about?.visible);
