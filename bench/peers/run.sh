@@ -62,4 +62,5 @@ PY
 	"$WORK/starling" pretrain --corpus "$WORK/corpus.txt" --hidden 128 --layers 2 --vocab 4096 --seq 64 --steps 1 --format f32 \
 		--out "$WORK/base" >&2
 fi
+export OMP_WAIT_POLICY=PASSIVE # PyTorch's threads would spin on a machine that others use too
 exec "$python" "$here/measure.py" "$WORK/starling" "$WORK/base" "$WORK/data.jsonl"

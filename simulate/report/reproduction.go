@@ -233,10 +233,12 @@ func (c claim) table(b *bytes.Buffer, text []byte) error {
 }
 
 // claimed is the method that the publication proposes, asGood the points by which the
-// lower end of its difference may be below zero for it to be at least as good.
+// lower end of its difference may be below zero for it to be at least as good, of at
+// least so many seeds.
 const (
-	claimed = "DyLoRA 1-16"
-	asGood  = -1
+	claimed    = "DyLoRA 1-16"
+	asGood     = -1
+	leastSeeds = 3
 )
 
 // against holds the proposed method against LoRA of every rank, in pairs.
@@ -257,23 +259,30 @@ func against(b *bytes.Buffer, axes []string, all []*point) {
 				first = false
 			}
 			low, high := bootstrap(d)
-			verdict := "not shown"
-			if low >= asGood {
-				verdict = "yes"
-			} else if high < asGood {
-				verdict = "no"
-			}
 			var cells []string
 			for _, a := range others(axes, "method") {
 				cells = append(cells, p.on[a])
 			}
-			cells = append(cells, o.on["method"], strconv.Itoa(len(d)), fmt.Sprintf("%+.1f (%+.1f to %+.1f)", summarize(d).Mean, low, high), verdict)
+			cells = append(cells, o.on["method"], strconv.Itoa(len(d)), fmt.Sprintf("%+.1f (%+.1f to %+.1f)", summarize(d).Mean, low, high), verdict(len(d), low, high))
 			fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 		}
 	}
 	if !first {
-		fmt.Fprintf(b, "\n\"At least as good\" is a lower end of %d point or more, \"no\" an upper end below it.\n", asGood)
+		fmt.Fprintf(b, "\n\"At least as good\" is a lower end of %d point or more, \"no\" an upper end below it, with %d seeds or more.\n", asGood, leastSeeds)
 	}
+}
+
+// verdict says whether a difference with this interval is at least as good.
+func verdict(seeds int, low, high float64) string {
+	switch {
+	case seeds < leastSeeds:
+		return "too few seeds"
+	case low >= asGood:
+		return "yes"
+	case high < asGood:
+		return "no"
+	}
+	return "not shown"
 }
 
 func others(axes []string, name string) []string {

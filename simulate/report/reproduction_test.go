@@ -27,7 +27,7 @@ d,30000,DyLoRA 1-16,2,2,program,b0,100,0.5,1,2,0.9,5,0.88,0.5
 		"| 30000 | LoRA r=16 | 90.0 | 72.0 ± 2.8 | 50.0 | 2 |  | 16, 16 | 100 | 0.5 | 1 | 2 | 90 % |",
 		"| 30000 | DyLoRA 1-16 | 96.2 | 84.0 ± 5.7 | 50.0 | 2 | +12.0 (+10.0 to +14.0) | 3, 5 | 100 | 0.5 | 1 | 2 | 90 % |",
 		"| population | DyLoRA 1-16 minus | seeds | difference | at least as good |",
-		"| 30000 | LoRA r=16 | 2 | +12.0 (+10.0 to +14.0) | yes |",
+		"| 30000 | LoRA r=16 | 2 | +12.0 (+10.0 to +14.0) | too few seeds |",
 		"4 of the preset's 42 runs. Base b0; engine program.",
 		"**Not run.** `starling sweep --preset paper004-table4",
 		"| LoRA r = 6 | 3410000 | 32 | 2 | 7 | 380 MB | 382 MB |",
@@ -40,6 +40,18 @@ d,30000,DyLoRA 1-16,2,2,program,b0,100,0.5,1,2,0.9,5,0.88,0.5
 	for name, bad := range map[string]string{"no table": "x\n1\n", "no rows": "test_accuracy\n", "ragged": "test_accuracy,a\n1\n"} {
 		if _, err := Reproduction(fstest.MapFS{"paper004-table4.csv": {Data: []byte(bad)}}); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	for _, c := range []struct {
+		seeds     int
+		low, high float64
+		want      string
+	}{{2, 5, 6, "too few seeds"}, {3, -1, 2, "yes"}, {3, -1.1, 2, "not shown"}, {4, -3, -1, "not shown"}, {3, -3, -1.1, "no"}} {
+		if got := verdict(c.seeds, c.low, c.high); got != c.want {
+			t.Errorf("%+v: %s", c, got)
 		}
 	}
 }
