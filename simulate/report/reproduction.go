@@ -215,7 +215,7 @@ func (c claim) table(b *bytes.Buffer, text []byte) error {
 			done++
 		}
 		s := summarize(accuracy)
-		cells = append(cells, c.of(p.on), fmt.Sprintf("%.1f ± %.1f", s.Mean, s.SD), fmt.Sprintf("%.1f", summarize(f1).Mean), strconv.Itoa(s.N),
+		cells = append(cells, c.of(p.on), plusMinus(s), fmt.Sprintf("%.1f", summarize(f1).Mean), strconv.Itoa(s.N),
 			p.minus(all, compareTo), strings.Join(ranks, ", "), fmt.Sprintf("%.0f", p.mean("values")), fmt.Sprintf("%.3g", p.mean("rho")),
 			fmt.Sprintf("%.3g", p.mean("signal_norm")), fmt.Sprintf("%.3g", p.mean("noise_norm")), fmt.Sprintf("%.0f %%", 100*p.mean("clipped")))
 		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
@@ -263,7 +263,7 @@ func against(b *bytes.Buffer, axes []string, all []*point) {
 			for _, a := range others(axes, "method") {
 				cells = append(cells, p.on[a])
 			}
-			cells = append(cells, o.on["method"], strconv.Itoa(len(d)), fmt.Sprintf("%+.1f (%+.1f to %+.1f)", summarize(d).Mean, low, high), verdict(len(d), low, high))
+			cells = append(cells, o.on["method"], strconv.Itoa(len(d)), interval(d), verdict(len(d), low, high))
 			fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 		}
 	}
@@ -302,8 +302,25 @@ func (p *point) minus(all []*point, method string) string {
 	if len(d) == 0 {
 		return ""
 	}
+	return interval(d)
+}
+
+// interval is the differences' mean with its interval, which one alone has not.
+func interval(d []float64) string {
+	mean := fmt.Sprintf("%+.1f", summarize(d).Mean)
+	if len(d) < 2 {
+		return mean
+	}
 	low, high := bootstrap(d)
-	return fmt.Sprintf("%+.1f (%+.1f to %+.1f)", summarize(d).Mean, low, high)
+	return fmt.Sprintf("%s (%+.1f to %+.1f)", mean, low, high)
+}
+
+// plusMinus is a mean with its spread, which one alone has not.
+func plusMinus(s Summary) string {
+	if s.N < 2 {
+		return fmt.Sprintf("%.1f", s.Mean)
+	}
+	return fmt.Sprintf("%.1f ± %.1f", s.Mean, s.SD)
 }
 
 // differences from a method at the same place, seed by seed, in points.
