@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -109,6 +110,8 @@ type worker struct {
 	termA, termB [maxTerms]int             // where terms stand in A and B
 	rowA, rowC   [maxRows]int
 	colB         [maxCols]int
+	idle         []bool // rows of a task of which every term so far was zero
+	finite       finite // of the packed columns
 	t            tile
 }
 
@@ -133,6 +136,7 @@ func (w *worker) task(i int) bool {
 	locate(a[:], j.outer, entry, stepA)
 	locate(b[:], j.outer, entry, stepB)
 	locate(c[:], j.outer, entry, stepC)
+	w.idle = slices.Grow(w.idle[:0], toRow-fromRow)[:toRow-fromRow]
 	cols := w.colB[:toCol-fromCol]
 	locate(cols, j.cols, fromCol, stepB)
 	firstB := j.p.B/4 + b[0]
@@ -151,7 +155,7 @@ func (w *worker) task(i int) bool {
 			rows := min(maxRows, toRow-from)
 			locate(w.rowA[:rows], j.p.Rows, from, stepA)
 			locate(w.rowC[:rows], j.p.Rows, from, stepC)
-			w.rows(j.p.A/4+a[0], j.p.C/4+c[0]+fromCol, rows, len(cols), n, term > 0)
+			w.rows(j.p.A/4+a[0], j.p.C/4+c[0]+fromCol, w.idle[from-fromRow:][:rows], len(cols), n, term > 0)
 		}
 	}
 	return true

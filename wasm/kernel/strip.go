@@ -12,16 +12,29 @@ type strip struct {
 	terms     int
 }
 
-// rows computes rows of a block of C against the packed columns. a and c are where
-// its operands start; rowA, rowC and termA say the rest.
-func (w *worker) rows(a, c, rows, cols, terms int, add bool) {
+// rows computes rows of a block of C against the packed columns, those left out that
+// are idle. a and c are where its operands start; rowA, rowC and termA say the rest.
+func (w *worker) rows(a, c int, idle []bool, cols, terms int, add bool) {
+	rows := len(idle)
+	w.findIdle(a, idle, cols, w.termA[:terms], add)
 	w.t.k, w.t.next, w.t.add = uintptr(terms), uintptr(4*panel*terms), 0
 	if add {
 		w.t.add = 1
 	}
 	even, term := run(w.termA[:terms])
 	for from := 0; from < rows; {
-		n, line := run(w.rowC[from:min(from+high, rows)])
+		if idle[from] {
+			if !add {
+				clear(w.floats[c+w.rowC[from]:][:cols])
+			}
+			from++
+			continue
+		}
+		end := from + 1
+		for end < min(from+high, rows) && !idle[end] {
+			end++
+		}
+		n, line := run(w.rowC[from:end])
 		apart, row := run(w.rowA[from : from+n])
 		s := strip{src: w.floats, a: a + w.rowA[from] + w.termA[0], row: row, term: term, c: c + w.rowC[from], line: line,
 			rows: n, cols: cols, terms: terms}
@@ -103,6 +116,7 @@ func (w *worker) packA(a int, rows, terms []int) {
 // memory or a value of a 4-bit tensor. What a last panel has too many columns is
 // zeros, which no result sees.
 func (w *worker) packB(b int, cols, terms []int) {
+	w.finite = finiteUnknown
 	if need := ceil(len(cols), panel) * panel * len(terms); cap(w.b) < need {
 		w.b = make([]float32, need)
 	} else {
