@@ -37,6 +37,8 @@ func TestNewRefusals(t *testing.T) {
 		}
 		c.Job.Training.CompactBase = true
 	})
+	refused("a full-precision base as nf4", "base_format", func(c *Config) { c.Job.BaseFormat = "nf4" })
+	refused("a format that is none", "base_format", func(c *Config) { c.Job.BaseFormat = "f16" })
 	refused("a negative clip norm", "clip_norm", func(c *Config) { c.Job.Privacy.ClipNorm = -1 })
 
 	dir := t.TempDir()

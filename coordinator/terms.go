@@ -51,6 +51,9 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	if err := job.Validate(); err != nil {
 		return nil, err
 	}
+	if err := job.CheckBase(base); err != nil {
+		return nil, err
+	}
 	t := &terms{job: job, base: base, units: job.ExpectedCohort() * job.UnitsPerDevice()}
 	t.lora = job.Method()
 	var err error
@@ -131,14 +134,17 @@ func survivesNF4(data []float32) bool {
 	return slices.Equal(back, data)
 }
 
-// compactable names the base's matrices that survive NF4.
+// compactable names the base's matrices that are 4-bit codes, which devices then keep,
+// or survive becoming that.
 func compactable(base *model.Base) map[string]bool {
 	names := map[string]bool{}
 	for _, t := range base.Config.BaseTensors() {
 		if len(t.Shape) != 2 {
 			continue
 		}
-		if data, err := base.Tensor(t.Name); err == nil && survivesNF4(data) {
+		if _, _, stored, err := base.StoredNF4(t.Name); err == nil && stored {
+			names[t.Name] = true
+		} else if data, err := base.Tensor(t.Name); err == nil && survivesNF4(data) {
 			names[t.Name] = true
 		}
 	}

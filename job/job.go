@@ -25,6 +25,10 @@ type Job struct {
 	// default base. The command line reads it; the coordinator is given the
 	// loaded base.
 	Base string `yaml:"base"`
+	// BaseFormat is how devices get and hold the base: empty as it is stored, "nf4" with
+	// its matrices as 4-bit codes, an eighth of float32's size. Everything then trains
+	// with, scores and releases what the codes stand for: see OpenBase.
+	BaseFormat string `yaml:"base_format" json:",omitempty"`
 
 	Adapter   Adapter   `yaml:"adapter"`
 	Training  Training  `yaml:"training"`

@@ -17,6 +17,30 @@ func (j Job) Method() model.Method {
 		Targets: strings.Join(a.Targets, ","), Also: strings.Join(a.Also, ","), Answer: a.Answer}
 }
 
+// baseNF4 is the base_format that packs.
+const baseNF4 = "nf4"
+
+// OpenBase is the base as the job asks for it: what a coordinator is given, and what
+// evaluates.
+func (j Job) OpenBase(b *model.Base) (*model.Base, error) {
+	if j.BaseFormat != baseNF4 {
+		return b, nil
+	}
+	packed, err := b.Pack()
+	if err != nil {
+		return nil, refuse("base_format nf4: %w", err)
+	}
+	return packed, nil
+}
+
+// CheckBase refuses a base that is not as the job asks for it.
+func (j Job) CheckBase(b *model.Base) error {
+	if j.BaseFormat == baseNF4 && !b.Packed() {
+		return refuse("base_format is nf4, but the base's matrices are not 4-bit codes")
+	}
+	return nil
+}
+
 // Ranks lists those that a round may draw: 0 alone where the method has none.
 func (j Job) Ranks() []int {
 	if j.Adapter.HeadOnly || !j.Method().Ranked() {

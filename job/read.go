@@ -86,6 +86,9 @@ func (j Job) Derived() Job {
 	if j.Training.Arithmetic == exact {
 		j.Training.Arithmetic = "" // one job, however it is written
 	}
+	if j.BaseFormat == baseNF4 {
+		j.Training.CompactBase = true // codes on the wire are codes in memory
+	}
 	if j.Cohort.Floor == 0 {
 		j.Cohort.Floor = max(2, int(j.ExpectedCohort()/2))
 	}

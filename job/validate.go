@@ -53,6 +53,9 @@ func (j Job) Validate() error {
 	case !task.Asks() && j.Adapter.Answer != 0:
 		return refuse("adapter.answer is %d, but only tasks answer and span have answers", j.Adapter.Answer)
 	}
+	if j.BaseFormat != "" && j.BaseFormat != baseNF4 {
+		return refuse("base_format is %.40q, must be nf4, or empty for the base as it is stored", j.BaseFormat)
+	}
 	seen := map[string]bool{}
 	for i, l := range j.Labels {
 		if l == "" || seen[l] {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -129,6 +130,13 @@ func repack(b *Base, names []string) (*Base, error) {
 // NewBase packs them: what it computes with then is what the codes say. What is packed
 // already stays as it is.
 func (b *Base) Pack() (*Base, error) { return b.pack(packs) }
+
+// Packed says whether Pack would change nothing.
+func (b *Base) Packed() bool {
+	return !slices.ContainsFunc(b.Config.BaseTensors(), func(t TensorSpec) bool {
+		return packs(t) && !hasTensor(b.stored, t.Name+nf4State)
+	})
+}
 
 // pack reads and packs one tensor at a time.
 func (b *Base) pack(which func(TensorSpec) bool) (*Base, error) {

@@ -95,10 +95,10 @@ func bench(ctx context.Context, a *app, f benchFlags) error {
 			return err
 		}
 	}
-	if f.base == "" {
-		f.base = j.Base
+	if f.base != "" {
+		j.Base = f.base
 	}
-	b, err := loadBase(f.base)
+	b, err := loadJobBase(j)
 	if err != nil {
 		return err
 	}

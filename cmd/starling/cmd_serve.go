@@ -78,12 +78,18 @@ func loadBase(path string) (*model.Base, error) {
 	return model.LoadBaseDir(dir)
 }
 
-// loadJobBase is the base that a job names, or the embedded one for its task.
+// loadJobBase is the base that a job names, or the embedded one for its task, in the
+// form that the job asks for.
 func loadJobBase(j job.Job) (*model.Base, error) {
+	load := loadBase
 	if j.Method().Task == model.TaskAnswer {
-		return loadDocumentBase(j.Base)
+		load = loadDocumentBase
 	}
-	return loadBase(j.Base)
+	b, err := load(j.Base)
+	if err != nil {
+		return nil, err
+	}
+	return j.OpenBase(b)
 }
 
 // loadPublic reads a public set over the job's labels; nil for no path.
