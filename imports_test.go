@@ -41,6 +41,7 @@ edge: dataset dp internal/contract internal/durable internal/uniform internal/wi
 internal/attack:
 internal/cputime:
 internal/contract: dp internal/wire model quant secagg
+hub: internal/durable model
 internal/canvas:
 internal/durable:
 internal/generated:

@@ -112,6 +112,7 @@ func newRootCmd(a *app) *cobra.Command {
 		newDevicesCmd(a),
 		newInvoicesCmd(a),
 		newInspectCmd(a),
+		newBaseCmd(a),
 		newPretrainCmd(a),
 		newPredictCmd(a),
 		newExportCmd(a),

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/hub"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/tokenizer"
 )
@@ -72,7 +73,7 @@ text (T5) has none.`,
 }
 
 func importCheckpoint(base, adapter, asked string, labels []string, sequence int) (*model.Checkpoint, error) {
-	dir, err := model.FindBase(base)
+	dir, err := hub.Find(base)
 	if err != nil {
 		return nil, err
 	}

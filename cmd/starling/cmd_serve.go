@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/hub"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
@@ -71,7 +72,7 @@ func loadBase(path string) (*model.Base, error) {
 	if path == "" {
 		return base.Default()
 	}
-	dir, err := model.FindBase(path)
+	dir, err := hub.Find(path)
 	if err != nil {
 		return nil, err
 	}

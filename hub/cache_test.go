@@ -1,13 +1,15 @@
-package model
+package hub
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/model"
 )
 
-func TestFindBaseInTheLocalCache(t *testing.T) {
+func TestFindInTheLocalCache(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("HF_HUB_CACHE", cache)
 	const revision = "0123456789abcdef0123456789abcdef01234567"
@@ -16,28 +18,28 @@ func TestFindBaseInTheLocalCache(t *testing.T) {
 	if err := os.MkdirAll(snapshot, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := FindBase("org/small-bert"); err == nil || !strings.Contains(err.Error(), "hf download org/small-bert") {
+	if _, err := Find("org/small-bert"); err == nil || !strings.Contains(err.Error(), "starling base fetch org/small-bert") {
 		t.Errorf("without a revision: %v", err)
 	}
-	if err := WriteFiles(filepath.Join(repo, "refs"), map[string][]byte{"main": []byte(revision)}); err != nil {
+	if err := model.WriteFiles(filepath.Join(repo, "refs"), map[string][]byte{"main": []byte(revision)}); err != nil {
 		t.Fatal(err)
 	}
-	if dir, err := FindBase("org/small-bert"); err != nil || dir != snapshot {
+	if dir, err := Find("org/small-bert"); err != nil || dir != snapshot {
 		t.Errorf("found %q, %v", dir, err)
 	}
-	if dir, err := FindBase(snapshot); err != nil || dir != snapshot {
+	if dir, err := Find(snapshot); err != nil || dir != snapshot {
 		t.Errorf("a folder: %q, %v", dir, err)
 	}
 	for _, name := range []string{"../escape", "org/other", "a/b/c", ""} {
-		if dir, err := FindBase(name); err == nil {
+		if dir, err := Find(name); err == nil {
 			t.Errorf("%q was found at %s", name, dir)
 		}
 	}
 	// A revision that is no hash must not lead out of the snapshots.
-	if err := WriteFiles(filepath.Join(repo, "refs"), map[string][]byte{"main": []byte("../../..")}); err != nil {
+	if err := model.WriteFiles(filepath.Join(repo, "refs"), map[string][]byte{"main": []byte("../../..")}); err != nil {
 		t.Fatal(err)
 	}
-	if dir, err := FindBase("org/small-bert"); err == nil {
+	if dir, err := Find("org/small-bert"); err == nil {
 		t.Errorf("a revision that is no hash led to %s", dir)
 	}
 }

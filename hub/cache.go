@@ -1,0 +1,69 @@
+// Package hub finds models in Hugging Face's local cache and fetches them into it from a
+// hub, in the layout of huggingface_hub (https://huggingface.co/docs/huggingface_hub,
+// "Understand caching"), so that both use one copy.
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// repoName is a model's name on Hugging Face's hub: owner/name, or a bare name.
+var repoName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?$`)
+
+// Find returns the folder that a base is in: the path itself where there is
+// one, else the snapshot that Hugging Face's local cache has for a model of that
+// name. It fetches nothing.
+func Find(name string) (string, error) {
+	info, err := os.Stat(name)
+	if err == nil && info.IsDir() {
+		return name, nil
+	}
+	if err == nil {
+		return "", fmt.Errorf("base %s: a base is a folder with %s, %s and %s", name, model.ConfigFile, model.WeightsFile, model.TokenizerFile)
+	}
+	if !errors.Is(err, fs.ErrNotExist) || !repoName.MatchString(name) {
+		return "", fmt.Errorf("base %s: %w", name, err)
+	}
+	cache := cacheDir()
+	repo := folder(cache, name)
+	revision, err := os.ReadFile(filepath.Join(repo, "refs", "main"))
+	if err == nil && commitName.Match(revision) {
+		dir := filepath.Join(repo, "snapshots", string(revision))
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("base %s: neither a folder nor a model in the local cache %s: fetch it with `starling base fetch %s`, "+
+		"or copy its %s, %s and %s into a folder and name that", name, cache, name, model.ConfigFile, model.WeightsFile, model.TokenizerFile)
+}
+
+// commitName is a revision that never changes.
+var commitName = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// folder is a model's in the cache.
+func folder(cache, name string) string {
+	return filepath.Join(cache, "models--"+strings.ReplaceAll(name, "/", "--"))
+}
+
+// cacheDir is where huggingface_hub keeps what it fetches.
+func cacheDir() string {
+	if dir := os.Getenv("HF_HUB_CACHE"); dir != "" {
+		return dir
+	}
+	if dir := os.Getenv("HF_HOME"); dir != "" {
+		return filepath.Join(dir, "hub")
+	}
+	dir, err := os.UserHomeDir()
+	if err != nil {
+		dir = "."
+	}
+	return filepath.Join(dir, ".cache", "huggingface", "hub")
+}
