@@ -1,0 +1,214 @@
+//go:build linux
+
+// Command bases measures what large bases cost: a real coordinator and real devices,
+// each in a process of its own, over each base as it is and as 4-bit codes. A row
+// tells the base's bytes on the wire, the processor time to open it, and the peaks of
+// resident memory. See run.sh.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// devices is the smallest fleet that a job without guarantees against its own
+// coordinator takes.
+const devices = 3
+
+func main() {
+	binary := flag.String("starling", "bin/starling", "the program")
+	formats := flag.String("formats", ",nf4", "base_format of the jobs")
+	role := flag.String("role", "", "for processes of its own; not to be set by hand")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var err error
+	switch {
+	case *role == "make":
+		err = makeBases(flag.Arg(0), flag.Arg(1))
+	case *role == "load":
+		err = load(flag.Arg(0), flag.Arg(1))
+	case flag.NArg() == 0:
+		err = errors.New("which bases? name folders in Hugging Face layout")
+	default:
+		err = table(ctx, *binary, strings.Split(*formats, ","), flag.Args())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bases:", err)
+		os.Exit(1)
+	}
+}
+
+func table(ctx context.Context, binary string, formats, bases []string) error {
+	fmt.Println("| base | as | on the wire MB | open, processor s | coordinator MB | coordinator, processor s | device MB | device, processor s |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- |")
+	for _, base := range bases {
+		for _, format := range formats {
+			if err := measure(ctx, binary, base, format); err != nil {
+				return fmt.Errorf("%s as %s: %w", base, format, err)
+			}
+		}
+	}
+	return nil
+}
+
+// measure runs one job of one round and prints its row.
+func measure(ctx context.Context, binary, base, format string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	out, err := exec.CommandContext(ctx, self, "-role", "load", base, format).Output()
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	var mb, seconds string
+	if _, err := fmt.Sscan(string(out), &mb, &seconds); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "bases-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	absolute, err := filepath.Abs(base)
+	if err != nil {
+		return err
+	}
+	if err := files(dir, absolute, format); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, binary, "serve", "--job", filepath.Join(dir, "job.yaml"), "--dir", filepath.Join(dir, "state"),
+		"--listen", "127.0.0.1:0", "--linger", "1s")
+	token, coordinator, err := start(c)
+	if err != nil {
+		return err
+	}
+	var fleet []*process
+	for i := range devices {
+		d := exec.CommandContext(ctx, binary, "join", token, "--data", filepath.Join(dir, strconv.Itoa(i)+".tsv"), "--cores", "1",
+			"--identity", filepath.Join(dir, strconv.Itoa(i)+".pem"), "--cache", filepath.Join(dir, "cache"+strconv.Itoa(i)))
+		d.Env = append(os.Environ(), "XDG_CONFIG_HOME="+dir, "XDG_STATE_HOME="+dir)
+		d.Stderr = os.Stderr
+		p, err := watch(d)
+		if err != nil {
+			return err
+		}
+		fleet = append(fleet, p)
+	}
+	var peak, spent float64
+	for _, p := range fleet {
+		if err := p.wait(); err != nil {
+			return fmt.Errorf("device: %w", err)
+		}
+		peak, spent = max(peak, p.peak), spent+p.cpu()/devices
+	}
+	if err := coordinator.wait(); err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	fmt.Printf("| %s | %s | %s | %s | %.0f | %.1f | %.0f | %.1f |\n", filepath.Base(base), cmp.Or(format, "stored"), mb, seconds,
+		coordinator.peak, coordinator.cpu(), peak, spent)
+	return nil
+}
+
+// files writes the job, one round of one step of 8 x 64, and what each device
+// trains on.
+func files(dir, base, format string) error {
+	job := "name: bases\nlabels: [a, b]\nrounds: 1\nbase: " + base + "\nbase_format: '" + format + `'
+adapter: {rank_min: 8, rank_max: 8}
+training: {steps: 1}
+cohort: {population: ` + strconv.Itoa(devices) + `, floor: ` + strconv.Itoa(devices) + `}
+shard: {floor: ` + strconv.Itoa(devices) + `, corrupt: 0, breach_bits: 0}
+privacy: {epsilon: 2, simulated_population: 1000000, simulated_cohort: 10000}
+`
+	var data bytes.Buffer
+	for i := range 16 {
+		fmt.Fprintf(&data, "%c\t%s\n", 'a'+i%2, strings.Repeat("what stands here is read to the end ", 12))
+	}
+	err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(job), 0o600)
+	for i := range devices {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".tsv"), data.Bytes(), 0o600))
+	}
+	return err
+}
+
+// start starts the coordinator and waits for its join token.
+func start(cmd *exec.Cmd) (token string, p *process, err error) {
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if p, err = watch(cmd); err != nil {
+		return "", nil, err
+	}
+	lines := bufio.NewScanner(said)
+	for lines.Scan() {
+		if _, rest, ok := strings.Cut(lines.Text(), "starling join "); ok {
+			token, _, _ = strings.Cut(rest, " ")
+			go func() { // the pipe must not fill up
+				for lines.Scan() {
+				}
+			}()
+			return token, p, nil
+		}
+		fmt.Fprintln(os.Stderr, lines.Text())
+	}
+	return "", nil, errors.Join(errors.New("the coordinator did not start"), p.wait())
+}
+
+// process is a child whose peak of resident memory is read until it ends: what the
+// system counts for a child that has ended includes its parent's, at the start.
+type process struct {
+	cmd  *exec.Cmd
+	done chan error
+	peak float64 // MB
+}
+
+func watch(cmd *exec.Cmd) (*process, error) {
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd, done: make(chan error, 1)}
+	go func() { p.done <- cmd.Wait() }()
+	return p, nil
+}
+
+func (p *process) wait() error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-p.done:
+			return err
+		case <-tick.C:
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+			if err != nil {
+				continue // it is just ending
+			}
+			if _, rest, ok := strings.Cut(string(b), "VmHWM:"); ok {
+				if kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64); err == nil {
+					p.peak = max(p.peak, kb*1024/1e6)
+				}
+			}
+		}
+	}
+}
+
+func (p *process) cpu() float64 {
+	return (p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()).Seconds()
+}
