@@ -30,7 +30,7 @@ type fakeHub struct {
 	large   map[string]bool // stored as LFS
 	listed  func(name string, sibling map[string]any)
 	answer  func(w http.ResponseWriter, r *http.Request, data []byte) bool // before a file is served; true: it has answered
-	status  int                                                           // of the list; 0: 200
+	status  int                                                            // of the list; 0: 200
 	address string
 	storage string
 
@@ -349,7 +349,9 @@ func TestHostileHub(t *testing.T) {
 		"a hash that leads elsewhere": {func(h *fakeHub) {
 			h.listed = func(name string, s map[string]any) { s["blobId"] = "../../../../evil" }
 		}, "has no config.json"},
-		"weights by git's hash": {func(h *fakeHub) { h.listed = func(_ string, s map[string]any) { s["lfs"] = map[string]any{"sha256": gitHash(nil)} } },
+		"weights by git's hash": {func(h *fakeHub) {
+			h.listed = func(_ string, s map[string]any) { s["lfs"] = map[string]any{"sha256": gitHash(nil)} }
+		},
 			"has no config.json"},
 		"pickled weights alone": {func(h *fakeHub) { delete(h.files, model.WeightsFile) }, "save_pretrained"},
 		"no such model":         {func(h *fakeHub) { h.status = http.StatusNotFound }, "has no model"},
