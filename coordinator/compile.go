@@ -20,7 +20,7 @@ var Hosts = []string{compiler.HostWazero, compiler.HostV8}
 func stepOf(j Job, base *model.Base, classes, rank int) nn.StepSpec {
 	return nn.StepSpec{
 		Config: base.Config, LoRA: j.Method(),
-		Classes: classes, Rank: rank, Batch: j.Training.Batch, Seq: j.Adapter.Sequence,
+		Classes: classes, Rank: rank, Batch: j.Training.Batch, Micro: j.Training.MicroBatch, Seq: j.Adapter.Sequence,
 		Optimizer: nn.Optimizer(j.Training.Optimizer), WeightDecay: j.Training.WeightDecay,
 		HeadRate: j.Training.HeadLearningRate / j.Training.LearningRate,
 	}

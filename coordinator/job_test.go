@@ -39,6 +39,7 @@ func TestNewRefusals(t *testing.T) {
 	})
 	refused("a full-precision base as nf4", "base_format", func(c *Config) { c.Job.BaseFormat = "nf4" })
 	refused("a format that is none", "base_format", func(c *Config) { c.Job.BaseFormat = "f16" })
+	refused("pieces that do not make up the batch", "micro_batch", func(c *Config) { c.Job.Training.MicroBatch = 3 })
 	refused("a negative clip norm", "clip_norm", func(c *Config) { c.Job.Privacy.ClipNorm = -1 })
 
 	dir := t.TempDir()

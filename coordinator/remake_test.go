@@ -20,6 +20,7 @@ func TestRemakeIsTheCoordinatorsProgram(t *testing.T) {
 		"plain":   func(*Job) {},
 		"compact": func(j *Job) { j.Training.CompactBase = true },
 		"sgd":     func(j *Job) { j.Training.Optimizer = "sgd" },
+		"micro":   func(j *Job) { j.Training.MicroBatch = 2 },
 		"bitfit":  func(j *Job) { j.Adapter.Method = "bitfit" },
 	} {
 		j := tinyJob(4)

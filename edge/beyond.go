@@ -36,7 +36,7 @@ func Beyond(err error) (found []PolicyError) {
 // Allow widens the limit that a PolicyError names to what it says was asked for:
 // key and have are its Key and Have.
 func (p *Policy) Allow(key, have string) error {
-	whole := map[string]*int{"shard": &p.Shard, "breach_bits": &p.BreachBits, "rank": &p.Rank, "steps": &p.Steps, "batch": &p.Batch, "rounds": &p.Rounds}
+	whole := map[string]*int{"shard": &p.Shard, "breach_bits": &p.BreachBits, "rank": &p.Rank, "steps": &p.Steps, "batch": &p.Batch, "memory": &p.Memory, "rounds": &p.Rounds}
 	fraction := map[string]*float64{"corrupt": &p.Corrupt, "clip_norm": &p.ClipNorm, "work": &p.Work}
 	var err error
 	switch {

@@ -52,6 +52,9 @@ type Policy struct {
 	// eighth of an instruction (docs/WASM.md). Default 1e13: some six minutes of
 	// dense vector code on one core.
 	Work float64 `yaml:"work"`
+	// Memory is the most that a training program may take, the base's weights
+	// included, in MiB, 1..4095. Default 1024.
+	Memory int `yaml:"memory"`
 	// Uplinks are the masked schemes that updates may be sent in: the coarser, the
 	// less one update tells. Default nf4, int4, int5, int3 and tern.
 	Uplinks []string `yaml:"uplinks"`
@@ -75,7 +78,7 @@ type Policy struct {
 // DefaultPolicy is what a device allows a coordinator elsewhere.
 func DefaultPolicy() Policy {
 	return Policy{
-		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 10, Rank: 32, Values: 4_000_000, Steps: 100, Batch: 64, Work: 1e13,
+		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 10, Rank: 32, Values: 4_000_000, Steps: 100, Batch: 64, Work: 1e13, Memory: 1024,
 		Uplinks: []string{"nf4", "int4", "int5", "int3", "tern"}, Rounds: 10_000, RoundsADay: 500,
 	}
 }
@@ -94,7 +97,7 @@ func LocalPolicy() Policy {
 // holds coordinator, devices and data alike, as simulations do.
 func TrustingPolicy() Policy {
 	return Policy{
-		Shard: 2, SemiHonest: true, ClipNorm: math.Inf(1), Rank: wire.MaxRank, Values: math.MaxInt, Steps: 1 << 20, Batch: 1 << 16, Work: math.Inf(1),
+		Shard: 2, SemiHonest: true, ClipNorm: math.Inf(1), Rank: wire.MaxRank, Values: math.MaxInt, Steps: 1 << 20, Batch: 1 << 16, Work: math.Inf(1), Memory: 4095,
 		Uplinks: []string{anyUplink}, Rounds: math.MaxInt, RoundsADay: math.MaxInt,
 	}
 }
@@ -146,6 +149,7 @@ func (p *Policy) Validate() error {
 		in("values", p.Values, 1, math.MaxInt),
 		in("steps", p.Steps, 1, 1<<20),
 		in("batch", p.Batch, 1, 1<<16),
+		in("memory", p.Memory, 1, 4095),
 		in("rounds", p.Rounds, 1, math.MaxInt),
 		in("rounds_a_day", p.RoundsADay, 1, math.MaxInt),
 		over("clip_norm", p.ClipNorm),
@@ -195,6 +199,7 @@ const (
 	whyFine   = "The finer an update is written, the more of your data fits into it"
 	whyValues = "The more values an update has, the more of your data fits into it"
 	whyWork   = "It is this device's time and current"
+	whyMemory = "It is this device's memory; the job's training.micro_batch and base_format make it less"
 	whyRounds = "Every round tells a little more about your data"
 )
 
@@ -276,6 +281,20 @@ func checkWork(units, most float64) error {
 	}
 	return &PolicyError{"work", fmt.Sprintf("the round's training may take %.3g units of work, some %.3g minutes", units, units/unitsAMinute), whyWork,
 		fmt.Sprintf("%.3g", units*1.01), fmt.Sprintf("at most %.3g", most)}
+}
+
+// mostPages are those of the largest memory that a program can have, 4 GiB less one.
+const mostPages = 1<<16 - 1
+
+// checkMemory holds a program's memory, in pages of 64 KiB, against the policy, in MiB;
+// 0 is none of its own.
+func checkMemory(pages uint32, most int) error {
+	mib := (int(pages) + 15) / 16
+	if most == 0 || mib <= most {
+		return nil
+	}
+	return &PolicyError{"memory", fmt.Sprintf("the training program takes %d MiB of memory", mib), whyMemory,
+		strconv.Itoa(mib), fmt.Sprintf("at most %d", most)}
 }
 
 // unitsAMinute is about what one core does in dense vector code.

@@ -20,8 +20,9 @@ import (
 // Names of a training program's inputs beside the task's columns; the trained
 // tensors go by their layout's names and the frozen ones by the base's.
 const (
-	inputRate = "learning_rate" // f32 []
-	inputStep = "step"          // f32 [], 1 in a round's first step
+	inputRate = "learning_rate"    // f32 []
+	inputStep = "step"             // f32 [], 1 in a round's first step
+	inputLast = "last_micro_batch" // f32 [], of a program that takes a batch in pieces: 1 in the last, else 0
 )
 
 // ErrMisfit is a program whose tensors are not those of its assignment.
@@ -50,6 +51,8 @@ type ProgramTrainer struct {
 type loaded struct {
 	sum      [sha256.Size]byte // of the program
 	base     [sha256.Size]byte // of the base's blob
+	batch    int               // of the task that it was checked for
+	rows     int               // examples that the program takes at once, a divisor of batch
 	program  *wasm.Program
 	instance *wasm.Instance
 }
@@ -102,7 +105,7 @@ func (p *ProgramTrainer) take(ctx context.Context, t Task) (*loaded, error) {
 	sum := sha256.Sum256(t.Program)
 	p.mu.Lock()
 	for i, b := range p.idle {
-		if b.sum == sum && b.base == t.BaseSHA256 {
+		if b.sum == sum && b.base == t.BaseSHA256 && b.batch == t.Batch {
 			p.idle = slices.Delete(p.idle, i, i+1)
 			p.mu.Unlock()
 			return b, nil
@@ -143,14 +146,20 @@ func (p *ProgramTrainer) put(b *loaded) error {
 // newLoaded loads the program, checks it against the task and writes the frozen
 // weights.
 func newLoaded(ctx context.Context, t Task, sum [sha256.Size]byte, cfg wasm.Config) (*loaded, error) {
+	if t.Memory > 0 {
+		cfg.Limits.MemoryPages = mostPages // the owner's limit, below, is the one
+	}
 	program, err := wasm.Load(ctx, t.Program, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMisfit, err)
 	}
-	b := &loaded{sum: sum, base: t.BaseSHA256, program: program}
+	b := &loaded{sum: sum, base: t.BaseSHA256, batch: t.Batch, program: program}
+	if err := checkMemory(program.Report().MemoryPages, t.Memory); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
 	base, err := t.Base(ctx)
 	if err == nil {
-		err = checkProgram(program.Manifest(), t, base)
+		b.rows, err = checkProgram(program.Manifest(), t, base)
 	}
 	if err == nil {
 		err = b.fill(ctx, base)
@@ -226,7 +235,7 @@ func (b *loaded) checkWork(t Task) error {
 	if t.Work == 0 {
 		return nil
 	}
-	return checkWork(b.bound(max(t.Steps, t.MostSteps)), t.Work)
+	return checkWork(b.bound(max(t.Steps, t.MostSteps)*(t.Batch/b.rows)), t.Work)
 }
 
 // bound is the most units of work that so many steps may take.
@@ -245,21 +254,26 @@ func (b *loaded) bound(steps int) float64 {
 }
 
 // checkProgram refuses a program unless its tensors are exactly the task's:
-// the task's columns with the batch's shape, every trained tensor of the layout at the
-// rank, optimizer state named after them, and frozen tensors of the base.
-func checkProgram(m *wasm.Manifest, t Task, base *model.Base) error {
+// the task's columns with the shape of the batch, or of equal pieces of it, every
+// trained tensor of the layout at the rank, optimizer state named after them, and
+// frozen tensors of the base. It returns the examples that the program takes at once.
+func checkProgram(m *wasm.Manifest, t Task, base *model.Base) (rows int, err error) {
 	want := map[string]wasm.Tensor{inputRate: {DType: wasm.Float32}, inputStep: {DType: wasm.Float32}}
 	needed := []string{inputRate}
+	if rows = microBatch(m, t); rows < t.Batch {
+		want[inputLast] = wasm.Tensor{DType: wasm.Float32}
+		needed = append(needed, inputLast)
+	}
 	for _, c := range t.Columns {
-		want[c.Name] = wasm.Tensor{DType: wasm.DType(c.Type), Shape: append([]int{t.Batch}, c.Shape...)}
+		want[c.Name] = wasm.Tensor{DType: wasm.DType(c.Type), Shape: append([]int{rows}, c.Shape...)}
 		needed = append(needed, c.Name)
 	}
 	if err := checkInputs(m, want); err != nil {
-		return err
+		return 0, err
 	}
 	for _, name := range needed {
 		if !slices.ContainsFunc(m.Inputs, func(x wasm.Tensor) bool { return x.Name == name }) {
-			return fmt.Errorf("%w: no input %s", ErrMisfit, name)
+			return 0, fmt.Errorf("%w: no input %s", ErrMisfit, name)
 		}
 	}
 	state := make(map[string]wasm.Tensor, len(m.State))
@@ -272,10 +286,21 @@ func checkProgram(m *wasm.Manifest, t Task, base *model.Base) error {
 		}
 		s, ok := state[span.Name]
 		if !ok || s.DType != wasm.Float32 || !slices.Equal(s.Shape, span.Shape) {
-			return fmt.Errorf("%w: state %s is %s%v, f32%v expected", ErrMisfit, span.Name, s.DType, s.Shape, span.Shape)
+			return 0, fmt.Errorf("%w: state %s is %s%v, f32%v expected", ErrMisfit, span.Name, s.DType, s.Shape, span.Shape)
 		}
 	}
-	return checkFrozen(m, base)
+	return rows, checkFrozen(m, base)
+}
+
+// microBatch is how many examples a program takes at once, where that divides the
+// batch; else the batch, which the program then does not fit.
+func microBatch(m *wasm.Manifest, t Task) int {
+	for _, in := range m.Inputs {
+		if in.Name == t.Columns[0].Name && len(in.Shape) > 0 && in.Shape[0] >= 1 && t.Batch%in.Shape[0] == 0 {
+			return in.Shape[0]
+		}
+	}
+	return t.Batch
 }
 
 // checkInputs refuses an input that is not among those wanted.
@@ -324,6 +349,31 @@ func (b *loaded) write(batch Batch) error {
 	return nil
 }
 
+// step takes one step, in as many pieces as the program takes the batch in: it adds
+// their gradients up and updates with the last.
+func (b *loaded) step(ctx context.Context, t Task, batch Batch) error {
+	if b.rows == t.Batch {
+		if err := b.write(batch); err != nil {
+			return err
+		}
+		return b.instance.Step(ctx)
+	}
+	for from := 0; from < t.Batch; from += b.rows {
+		last := float32(0)
+		if from+b.rows == t.Batch {
+			last = 1
+		}
+		err := errors.Join(b.write(batch.Cut(from, from+b.rows)), b.instance.WriteFloat32(inputLast, []float32{last}))
+		if err != nil {
+			return err
+		}
+		if err := b.instance.Step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // train writes the start, runs the steps and reads the difference.
 func (b *loaded) train(ctx context.Context, t Task) ([]float32, error) {
 	in, m := b.instance, b.program.Manifest()
@@ -347,14 +397,14 @@ func (b *loaded) train(ctx context.Context, t Task) ([]float32, error) {
 			return nil, err
 		}
 		done++
-		err = errors.Join(b.write(batch), in.WriteFloat32(inputRate, []float32{t.Rate}))
+		err = in.WriteFloat32(inputRate, []float32{t.Rate})
 		if hasStep {
 			err = errors.Join(err, in.WriteFloat32(inputStep, []float32{float32(done)}))
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := in.Step(ctx); err != nil {
+		if err := b.step(ctx, t, batch); err != nil {
 			return nil, fmt.Errorf("step %d: %w", done, err)
 		}
 		if t.Progress != nil {

@@ -54,6 +54,7 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 			BaseSHA256: j.Base.SHA256,
 			Layout:     j.layout, Rank: int(w.plan.Rank), Start: start,
 			Optimizer: j.Optimizer, Rate: float32(w.plan.Rate), Batch: int(j.Batch), Sequence: int(j.Sequence), Program: program,
+			Memory: c.cfg.Policy.Memory,
 		},
 		Seed: c.cfg.Seed, Log: c.cfg.Log,
 		Failed: func(err error) {

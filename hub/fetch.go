@@ -262,8 +262,10 @@ func (c *Client) list(ctx context.Context, name, revision string) (commit string
 		if resp.StatusCode != http.StatusOK {
 			return false, c.refused(resp, name, revision)
 		}
-		text, err = io.ReadAll(io.LimitReader(&watched{resp.Body, alive}, maxListing+1))
-		return false, err
+		if text, err = io.ReadAll(io.LimitReader(&watched{resp.Body, alive}, maxListing+1)); err != nil {
+			return false, fmt.Errorf("the hub's list of %s: %w", name, err)
+		}
+		return false, nil
 	})
 	if err != nil {
 		return "", nil, err

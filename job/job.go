@@ -85,6 +85,10 @@ type Training struct {
 	// Steps of Batch examples each. Defaults 4 and 8.
 	Steps int `yaml:"steps"`
 	Batch int `yaml:"batch"`
+	// MicroBatch is how many examples of a batch a device computes at once, a divisor of
+	// Batch: it takes less memory, and the pieces' gradients are added up in the
+	// examples' order, on every device alike. 0 is Batch.
+	MicroBatch int `yaml:"micro_batch" json:",omitempty"`
 	// Epochs is how many passes a device makes over its own data in a round, in batches
 	// of Batch, Steps being the most steps then. 0: Steps, whatever it holds.
 	Epochs int `yaml:"epochs" json:",omitempty"`

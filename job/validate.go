@@ -91,6 +91,9 @@ func (j Job) Validate() error {
 			return err
 		}
 	}
+	if tr.MicroBatch < 0 || tr.MicroBatch > tr.Batch || tr.MicroBatch > 0 && tr.Batch%tr.MicroBatch != 0 {
+		return refuse("training.micro_batch is %d, must be a divisor of training.batch, %d", tr.MicroBatch, tr.Batch)
+	}
 	switch tr.Optimizer {
 	case "sgd", "momentum", "adamw":
 	default:

@@ -111,7 +111,7 @@ func TestViewReadsAnyRange(t *testing.T) {
 			p := make([]byte, rng.IntN(200))
 			n, err := view.ReadAt(p, int64(from))
 			left := want[from:min(len(want), from+len(p))]
-			if n != len(left) || !bytes.Equal(p[:n], left) || (err == io.EOF) != (n < len(p)) || err != nil && err != io.EOF {
+			if n != len(left) || !bytes.Equal(p[:n], left) || errors.Is(err, io.EOF) != (n < len(p)) || err != nil && !errors.Is(err, io.EOF) {
 				t.Fatalf("%s: %d bytes at %d: %d, %v", format, len(p), from, n, err)
 			}
 		}

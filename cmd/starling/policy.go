@@ -34,6 +34,7 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&g.Steps, "steps", 0, "most local steps of a round (default 100)")
 	fl.IntVar(&g.Batch, "batch", 0, "most examples of a step (default 64)")
 	fl.Float64Var(&g.Work, "work", 0, "most work of a round, in eighths of an instruction (default 1e13, some six minutes)")
+	fl.IntVar(&g.Memory, "memory", 0, "most memory of a training program, the base included, in MiB (default 1024)")
 	fl.StringSliceVar(&g.Uplinks, "uplinks", nil, "schemes that updates may be sent in (default nf4,int4,int5,int3,tern)")
 	fl.IntVar(&g.Rounds, "rounds", 0, "most rounds that a job may announce (default 10000)")
 	fl.StringSliceVar(&g.Programs, "programs", nil, "SHA-256 of programs that may run without being made again here")
@@ -66,6 +67,7 @@ func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err er
 		"steps":        func() { policy.Steps = p.given.Steps },
 		"batch":        func() { policy.Batch = p.given.Batch },
 		"work":         func() { policy.Work = p.given.Work },
+		"memory":       func() { policy.Memory = p.given.Memory },
 		"uplinks":      func() { policy.Uplinks = p.given.Uplinks },
 		"rounds":       func() { policy.Rounds = p.given.Rounds },
 		"programs":     func() { policy.Programs = p.given.Programs },

@@ -28,6 +28,10 @@ const (
 	LearningRateName = "learning_rate" // float32 []
 	StepName         = "step"          // float32 []; 1 in a round's first step
 	LossName         = "loss"          // float32 []; the weighted mean before the update
+
+	// LastName is float32 [], of a step in micro-batches: 1 in its last, which updates,
+	// 0 in those before, which only add up.
+	LastName = "last_micro_batch"
 )
 
 // Param is one parameter of a built graph.
@@ -78,6 +82,7 @@ type StepSpec struct {
 	Classes     int
 	Rank        int // 1..r_max; 0 trains the head alone
 	Batch       int // examples, 1..4096
+	Micro       int // examples of a micro-batch, a divisor of Batch; 0: Batch
 	Seq         int // tokens of an example, 1..max_position_embeddings
 	Optimizer   Optimizer
 	WeightDecay float64 // AdamW's decoupled decay, >= 0
@@ -107,6 +112,8 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 	switch {
 	case s.Batch < 1 || s.Batch > 4096:
 		return nil, fmt.Errorf("nn: batch is %d, want 1..4096", s.Batch)
+	case s.Micro < 0 || s.Micro > s.Batch || s.Micro > 0 && s.Batch%s.Micro != 0:
+		return nil, fmt.Errorf("nn: micro-batch is %d, want a divisor of the batch, %d", s.Micro, s.Batch)
 	case s.Seq < 1 || s.Seq > s.Config.MaxTokens():
 		return nil, fmt.Errorf("nn: seq is %d, want 1..%d, the positions of the base", s.Seq, s.Config.MaxTokens())
 	case s.Optimizer != SGD && s.Optimizer != Momentum && s.Optimizer != AdamW:
@@ -125,7 +132,7 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 // together says whether several clients can take this step at once.
 func (s StepSpec) together(lay *model.Layout) bool {
 	if s.LoRA.Task != model.TaskClassify && s.LoRA.Task != model.TaskTag ||
-		s.LoRA.Kind == model.MethodAdapter || s.LoRA.Kind == model.MethodCompacter {
+		s.LoRA.Kind == model.MethodAdapter || s.LoRA.Kind == model.MethodCompacter || s.rows() < s.Batch {
 		return false
 	}
 	for _, e := range lay.Entries() {
@@ -136,10 +143,22 @@ func (s StepSpec) together(lay *model.Layout) bool {
 	return true
 }
 
+// rows are the examples that the program takes at once.
+func (s StepSpec) rows() int {
+	if s.Micro > 0 {
+		return s.Micro
+	}
+	return s.Batch
+}
+
 // Build adds the step to an empty graph: forward, backward, update. Parameters
 // come in the order inputs, trained tensors (the layout's order), optimizer
-// states, frozen tensors; the outputs are the loss and then the new value of
-// every state in the parameters' order.
+// states, sums over micro-batches, frozen tensors; the outputs are the loss and then
+// the new value of every state in the parameters' order.
+//
+// A step in micro-batches is the same program run once for each, in the examples'
+// order: the sums of gradients and weights are states of its own, so that its bits
+// follow from Batch and Micro alone, whatever runs it.
 func (s StepSpec) Build(g *graph.Graph) (params []Param, outputs []Output, err error) {
 	lay, err := s.Layout()
 	if err != nil {
@@ -158,13 +177,17 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 	var each []int // the axis that trained tensors have first
 	if s.Clients > 0 {
 		each = []int{s.Clients}
-		s.Batch *= s.Clients
+		s.Batch, s.Micro = s.Batch*s.Clients, 0
 	}
 	for _, c := range columns {
-		p.add(c.Name, Input, dtypeOf(c.Type), append([]int{s.Batch}, c.Shape...)...)
+		p.add(c.Name, Input, dtypeOf(c.Type), append([]int{s.rows()}, c.Shape...)...)
 	}
 	lr := p.add(LearningRateName, Input, dtypes.Float32)
 	step := p.add(StepName, Input, dtypes.Float32)
+	var micro *accumulator
+	if s.rows() < s.Batch {
+		micro = &accumulator{last: p.add(LastName, Input, dtypes.Float32)}
+	}
 
 	headRate := lr
 	if s.HeadRate > 0 && s.HeadRate != 1 {
@@ -190,6 +213,9 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 			moments[i] = append(moments[i], p.add(name+suffix, State, dtypes.Float32, trained[i].Shape().Dimensions...))
 		}
 	}
+	if micro != nil {
+		micro.addStates(p, names, trained)
+	}
 	enc := encoder{cfg: s.Config, task: s.LoRA.Task, scale: 0, params: p, elementary: elementary{s.Smooth}}
 	if s.Rank > 0 {
 		enc.scale = s.LoRA.Scale(s.Rank)
@@ -206,17 +232,24 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 	}
 	grads := graph.Gradient(root, trained...)
 
+	if micro != nil {
+		loss, grads = micro.add(loss, grads, p.byName[task.Weights])
+	}
 	outputs := []Output{{Name: LossName, Node: loss}}
 	for i, name := range names {
-		outputs = append(outputs, Output{Name: name + ".new", State: name,
-			Node: s.update(trained[i], grads[i], rates[i], step, moments[i])})
+		before := slices.Clone(moments[i])
+		x := micro.choose(s.update(trained[i], grads[i], rates[i], step, moments[i]), trained[i])
+		for k := range before {
+			moments[i][k] = micro.choose(moments[i][k], before[k])
+		}
+		outputs = append(outputs, Output{Name: name + ".new", State: name, Node: x})
 	}
 	for k, suffix := range optimizerStates(s.Optimizer) {
 		for i, name := range names {
 			outputs = append(outputs, Output{Name: name + suffix + ".new", State: name + suffix, Node: moments[i][k]})
 		}
 	}
-	return p.list, outputs
+	return p.list, append(outputs, micro.outputs()...)
 }
 
 // loss is what the step makes smaller, of the inputs that the graph has.
@@ -227,7 +260,7 @@ func (e encoder) loss(s StepSpec, outputs int) *graph.Node {
 	case model.TaskSpan:
 		return e.spanLoss(in[task.Tokens], logits, labels, weights)
 	case model.TaskTag:
-		n := s.Batch * s.Seq
+		n := s.rows() * s.Seq
 		logits, labels, weights = graph.Reshape(logits, n, outputs), graph.Reshape(labels, n), graph.Reshape(weights, n)
 	}
 	if s.Clients == 0 {

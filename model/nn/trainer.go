@@ -142,20 +142,30 @@ func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[
 	return delta, losses, nil
 }
 
-// step runs one step and replaces the state by its new values.
-func (t *Trainer) step(state map[string]compute.Buffer, batch trainer.Batch, learningRate, count float32) (float32, error) {
-	batch, err := batch.Bound(t.columns, t.spec.Batch)
-	if err != nil {
+// step runs one step, micro-batch by micro-batch, and replaces the state by its new
+// values.
+func (t *Trainer) step(state map[string]compute.Buffer, batch trainer.Batch, learningRate, count float32) (loss float32, err error) {
+	if batch, err = batch.Bound(t.columns, t.spec.Batch); err != nil {
 		return 0, err
 	}
-	inputs := map[string]any{LearningRateName: []float32{learningRate}, StepName: []float32{count}}
-	for _, v := range batch {
-		inputs[v.Name] = v.I32
-		if v.Type == task.F32 {
-			inputs[v.Name] = v.F32
+	rows := t.spec.rows()
+	for from := 0; from < t.spec.Batch; from += rows {
+		last := float32(0)
+		if from+rows == t.spec.Batch {
+			last = 1
+		}
+		inputs := map[string]any{LearningRateName: []float32{learningRate}, StepName: []float32{count}, LastName: []float32{last}}
+		for _, v := range batch.Cut(from, from+rows) {
+			inputs[v.Name] = v.I32
+			if v.Type == task.F32 {
+				inputs[v.Name] = v.F32
+			}
+		}
+		if loss, err = t.prog.advance(state, t.frozen, inputs); err != nil {
+			return 0, err
 		}
 	}
-	return t.prog.advance(state, t.frozen, inputs)
+	return loss, nil
 }
 
 func checkTokens(tokens []int32, want, vocab int) error {

@@ -1,0 +1,80 @@
+package nn
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// accumulator adds gradients up over a step's micro-batches. A nil one is of a step
+// that is not cut.
+type accumulator struct {
+	last        *graph.Node   // LastName
+	names       []string      // of the states
+	states      []*graph.Node // sum of weights, sum of losses, sums of gradients
+	sums, grown []*graph.Node // by state: with this micro-batch, and what the next begins with
+}
+
+// Names of the states beside the sums of gradients, which are named after their tensors.
+const (
+	weightSum = "micro.weights"
+	lossSum   = "micro.loss"
+	gradSum   = ".grad_sum"
+)
+
+// addStates adds the sums, which start at zero.
+func (a *accumulator) addStates(p *params, names []string, trained []*graph.Node) {
+	state := func(name string, shape ...int) {
+		a.names = append(a.names, name)
+		a.states = append(a.states, p.add(name, State, dtypes.Float32, shape...))
+	}
+	state(weightSum)
+	state(lossSum)
+	for i, name := range names {
+		state(name+gradSum, trained[i].Shape().Dimensions...)
+	}
+}
+
+// add takes a micro-batch's mean loss, its gradients and its examples' weights, and
+// returns the means over all micro-batches up to this one: in the last, the step's.
+func (a *accumulator) add(loss *graph.Node, grads []*graph.Node, weights *graph.Node) (*graph.Node, []*graph.Node) {
+	w := graph.ReduceAllSum(weights)
+	terms := []*graph.Node{w, graph.Mul(loss, w)}
+	for _, g := range grads {
+		terms = append(terms, scaleBy(g, w))
+	}
+	for i, t := range terms {
+		sum := graph.Add(a.states[i], t)
+		a.sums = append(a.sums, sum)
+		a.grown = append(a.grown, a.choose(graph.ZerosLike(sum), sum))
+	}
+	over := graph.AddScalar(a.sums[0], 1e-9)
+	one := graph.Div(graph.OnesLike(over), over)
+	var means []*graph.Node
+	for _, s := range a.sums[2:] {
+		means = append(means, scaleBy(s, one))
+	}
+	return graph.Mul(a.sums[1], one), means
+}
+
+// choose is what holds after the step's last micro-batch, or after one before.
+func (a *accumulator) choose(updated, kept *graph.Node) *graph.Node {
+	if a == nil {
+		return updated
+	}
+	last := graph.GreaterThan(a.last, graph.ScalarZero(a.last.Graph(), dtypes.Float32))
+	if !updated.IsScalar() {
+		last = graph.BroadcastToShape(last, updated.Shape())
+	}
+	return graph.Where(last, updated, kept)
+}
+
+// outputs are the states' new values.
+func (a *accumulator) outputs() (list []Output) {
+	if a == nil {
+		return nil
+	}
+	for i, name := range a.names {
+		list = append(list, Output{Name: name + ".new", State: name, Node: a.grown[i]})
+	}
+	return list
+}
