@@ -5,7 +5,7 @@ const PageSize = 65536
 
 // Hard limits of the format, the same for everyone.
 const (
-	maxManifestBytes = 256 << 10
+	maxManifestBytes = 1 << 20 // some 8 kB for each layer of an encoder
 	maxFunctions     = 12288
 	maxTypes         = 1024
 	maxParams        = 16
@@ -27,7 +27,7 @@ const (
 
 // Limits bounds what a host grants a program. A zero field means the default.
 type Limits struct {
-	// ModuleBytes is the largest module accepted, in bytes. Default 1 MiB.
+	// ModuleBytes is the largest module accepted, in bytes. Default 2 MiB.
 	ModuleBytes int
 	// MemoryPages is the largest memory accepted, in pages of 64 KiB.
 	// Default 16384 (1 GiB).
@@ -40,7 +40,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	if l.ModuleBytes <= 0 {
-		l.ModuleBytes = 1 << 20
+		l.ModuleBytes = 2 << 20
 	}
 	if l.MemoryPages == 0 {
 		l.MemoryPages = 16384

@@ -55,7 +55,7 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
 
 // maxPacked bounds what is compressed for browsers: programs, whose code is half
 // air. Weights are nearly as random as they are large.
-const maxPacked = 1 << 20
+const maxPacked = 2 << 20
 
 // packed is a blob as gzip, made once; nil where a tenth of it would not be saved.
 // Only what is fetched once is packed: there are as many of those as the job has

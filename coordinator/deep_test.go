@@ -1,0 +1,39 @@
+package coordinator
+
+import (
+	"context"
+	"testing"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/wasm"
+)
+
+// The step of a base of 50 layers, two to four times as many as people use, compiles
+// to a program that a device takes.
+func TestDeepBase(t *testing.T) {
+	c := model.BERT(30, 16, 50, 2, 8)
+	b, err := model.RandomBase(c, 1, tinyBase(t).Tokenizer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := tinyJob(4)
+	j.BaseFormat = "nf4"
+	if b, err = j.OpenBase(b); err != nil {
+		t.Fatal(err)
+	}
+	core, err := NewCore(j, b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := CompileStep(core.ProgramSpec(3, Hosts[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := wasm.Load(context.Background(), code, wasm.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
