@@ -14,16 +14,27 @@ import (
 // makeBases writes a base with random weights in a shape that people use: it costs
 // what a trained one costs.
 func makeBases(shape, dir string) error {
-	if shape != "bert-base" {
+	var c model.Config
+	var from *model.Base // its tokenizer serves
+	var err error
+	switch shape {
+	case "bert-base": // 109 million parameters
+		from, err = base.Default()
+		c = model.BERT(30522, 768, 12, 12, 512)
+		c.TypeVocabSize, c.HiddenAct, c.Pooling = 2, "gelu", model.PoolHF
+	case "t5-small": // 61 million parameters, and tables of boxes
+		if from, err = base.Documents(); err == nil {
+			c = from.Config
+			c.VocabSize, c.HiddenSize, c.NumHiddenLayers, c.NumAttentionHeads, c.IntermediateSize = 32128, 512, 6, 8, 2048
+			c.T5.DecoderLayers, c.T5.KeySize, c.T5.MaxDistance = 6, 64, 128
+		}
+	default:
 		return fmt.Errorf("no shape %q", shape)
 	}
-	small, err := base.Default()
 	if err != nil {
 		return err
 	}
-	c := model.BERT(30522, 768, 12, 12, 512) // 109 million parameters
-	c.TypeVocabSize, c.HiddenAct, c.Pooling = 2, "gelu", model.PoolHF
-	b, err := model.RandomBase(c, 1, small.Tokenizer)
+	b, err := model.RandomBase(c, 1, from.Tokenizer)
 	if err != nil {
 		return err
 	}

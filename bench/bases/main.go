@@ -30,7 +30,6 @@ const devices = 3
 
 func main() {
 	binary := flag.String("starling", "bin/starling", "the program")
-	formats := flag.String("formats", ",nf4", "base_format of the jobs")
 	role := flag.String("role", "", "for processes of its own; not to be set by hand")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -44,7 +43,7 @@ func main() {
 	case flag.NArg() == 0:
 		err = errors.New("which bases? name folders in Hugging Face layout")
 	default:
-		err = table(ctx, *binary, strings.Split(*formats, ","), flag.Args())
+		err = table(ctx, *binary, flag.Args())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bases:", err)
@@ -52,13 +51,21 @@ func main() {
 	}
 }
 
-func table(ctx context.Context, binary string, formats, bases []string) error {
-	fmt.Println("| base | as | on the wire MB | open, processor s | coordinator MB | coordinator, processor s | device MB | device, processor s |")
-	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- |")
+// variants are the jobs over each base.
+var variants = []variant{{"", 0}, {"nf4", 0}, {"nf4", 1}}
+
+type variant struct {
+	format string // base_format
+	micro  int    // micro_batch
+}
+
+func table(ctx context.Context, binary string, bases []string) error {
+	fmt.Println("| base | as | micro-batch | on the wire MB | open, processor s | coordinator MB | coordinator, processor s | device MB | device, processor s |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, base := range bases {
-		for _, format := range formats {
-			if err := measure(ctx, binary, base, format); err != nil {
-				return fmt.Errorf("%s as %s: %w", base, format, err)
+		for _, v := range variants {
+			if err := measure(ctx, binary, base, v); err != nil {
+				return fmt.Errorf("%s as %+v: %w", base, v, err)
 			}
 		}
 	}
@@ -66,12 +73,12 @@ func table(ctx context.Context, binary string, formats, bases []string) error {
 }
 
 // measure runs one job of one round and prints its row.
-func measure(ctx context.Context, binary, base, format string) error {
+func measure(ctx context.Context, binary, base string, v variant) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, self, "-role", "load", base, format).Output()
+	out, err := exec.CommandContext(ctx, self, "-role", "load", base, v.format).Output()
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
@@ -88,7 +95,7 @@ func measure(ctx context.Context, binary, base, format string) error {
 	if err != nil {
 		return err
 	}
-	if err := files(dir, absolute, format); err != nil {
+	if err := files(dir, absolute, v); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
@@ -101,7 +108,7 @@ func measure(ctx context.Context, binary, base, format string) error {
 	}
 	var fleet []*process
 	for i := range devices {
-		d := exec.CommandContext(ctx, binary, "join", token, "--data", filepath.Join(dir, strconv.Itoa(i)+".tsv"), "--cores", "1",
+		d := exec.CommandContext(ctx, binary, "join", token, "--data", filepath.Join(dir, strconv.Itoa(i)+".jsonl"), "--cores", "1",
 			"--identity", filepath.Join(dir, strconv.Itoa(i)+".pem"), "--cache", filepath.Join(dir, "cache"+strconv.Itoa(i)))
 		d.Env = append(os.Environ(), "XDG_CONFIG_HOME="+dir, "XDG_STATE_HOME="+dir)
 		d.Stderr = os.Stderr
@@ -121,30 +128,50 @@ func measure(ctx context.Context, binary, base, format string) error {
 	if err := coordinator.wait(); err != nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
-	fmt.Printf("| %s | %s | %s | %s | %.0f | %.1f | %.0f | %.1f |\n", filepath.Base(base), cmp.Or(format, "stored"), mb, seconds,
+	micro := "-"
+	if v.micro > 0 {
+		micro = strconv.Itoa(v.micro)
+	}
+	fmt.Printf("| %s | %s | %s | %s | %s | %.0f | %.1f | %.0f | %.1f |\n", filepath.Base(base), cmp.Or(v.format, "stored"), micro, mb, seconds,
 		coordinator.peak, coordinator.cpu(), peak, spent)
 	return nil
 }
 
-// files writes the job, one round of one step of 8 x 64, and what each device
-// trains on.
-func files(dir, base, format string) error {
-	job := "name: bases\nlabels: [a, b]\nrounds: 1\nbase: " + base + "\nbase_format: '" + format + `'
-adapter: {rank_min: 8, rank_max: 8}
-training: {steps: 1}
-cohort: {population: ` + strconv.Itoa(devices) + `, floor: ` + strconv.Itoa(devices) + `}
-shard: {floor: ` + strconv.Itoa(devices) + `, corrupt: 0, breach_bits: 0}
-privacy: {epsilon: 2, simulated_population: 1000000, simulated_cohort: 10000}
-`
-	var data bytes.Buffer
-	for i := range 16 {
-		fmt.Fprintf(&data, "%c\t%s\n", 'a'+i%2, strings.Repeat("what stands here is read to the end ", 12))
+// files writes the job, one round of one step, and what each device trains on: texts of
+// 64 tokens, eight a step, or documents of 256 for a T5, four a step.
+func files(dir, base string, v variant) error {
+	head, example := "labels: [a, b]\n", func(i int) string {
+		return fmt.Sprintf(`{"text": %q, "label": "%c"}`, strings.Repeat("what stands here is read to the end ", 12), 'a'+i%2)
 	}
+	shape, batch := "rank_min: 8, rank_max: 8", 8
+	if strings.HasPrefix(filepath.Base(base), "t5") {
+		head, shape, batch = "task: answer\n", shape+", sequence: 256, answer: 16", 4
+		example = document
+	}
+	job := "name: bases\nrounds: 1\nbase: " + base + "\nbase_format: '" + v.format + "'\n" + head +
+		fmt.Sprintf("adapter: {%s}\ntraining: {steps: 1, batch: %d, micro_batch: %d}\n", shape, batch, v.micro) +
+		fmt.Sprintf("cohort: {population: %d, floor: %d}\nshard: {floor: %d, corrupt: 0, breach_bits: 0}\n", devices, devices, devices) +
+		"privacy: {epsilon: 2, simulated_population: 1000000, simulated_cohort: 10000}\n"
 	err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(job), 0o600)
 	for i := range devices {
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".tsv"), data.Bytes(), 0o600))
+		var data bytes.Buffer
+		for k := range 16 {
+			fmt.Fprintln(&data, example(k))
+		}
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".jsonl"), data.Bytes(), 0o600))
 	}
 	return err
+}
+
+// document is a line of words with boxes that fills 256 tokens.
+func document(i int) string {
+	var words, boxes []string
+	for w := range 200 {
+		words = append(words, fmt.Sprintf("%q", strconv.Itoa(100*i+w)))
+		boxes = append(boxes, fmt.Sprintf("[%d, %d, %d, %d]", 10*(w%50), 20*(w/50), 10*(w%50)+9, 20*(w/50)+15))
+	}
+	return fmt.Sprintf(`{"words": [%s], "boxes": [%s], "question": "total?", "answers": ["%d"]}`,
+		strings.Join(words, ", "), strings.Join(boxes, ", "), 100*i)
 }
 
 // start starts the coordinator and waits for its join token.

