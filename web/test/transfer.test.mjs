@@ -5,9 +5,9 @@ import { test } from "node:test";
 import { fleet, open, openTab, textOf, until } from "./fleet.mjs";
 import { relay } from "./relay.mjs";
 
-// Bytes without the base's weights, of which 1.5 MB is the goal. The base travels
+// Bytes without the base's weights, of which 1.2 MB is the goal and 1.42 MB what was reached, with some room. The base travels
 // compressed and is taken off as it is stored: the 62 kB between are taken off here.
-const mostToJoin = 1.5e6 - 62e3;
+const mostToJoin = 1.42e6 - 62e3;
 const mostAgain = 20e3;    // bytes of a page that comes back: 304s and figures
 const longest = 100;       // ms of one task of the page's thread
 

@@ -13,14 +13,14 @@ interface Row {
 }
 
 const rows: Row[] = [
-  { part: "page", name: "The job's description, page, browser's client", per: "browser" },
+  { part: "page", name: "Page and browser's client", per: "browser" },
   { part: "base", name: "Base", per: "device" },
   { part: "programs", name: "Programs", per: "device" },
   { part: "slices", name: "Adapter slices", per: "round" },
   { part: "turns", name: "Secure aggregation's turns", per: "round" },
   { part: "updates", name: "Masked updates", per: "round" },
   { part: "model", name: "The finished model", per: "browser" },
-  { part: "rest", name: "Handshakes, status, framing", per: "none" },
+  { part: "rest", name: "Handshakes, framing", per: "none" },
 ];
 
 const whens: Record<Row["per"], string> = { device: "once", browser: "once", round: "every round", none: "" };
