@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 )
@@ -12,14 +13,16 @@ const record = "built.json"
 // buildOf reads what the pages' client said it speaks when it was built; empty:
 // there are no pages.
 func buildOf(dist fs.FS) (protocol string, err error) {
-	if _, err := fs.Stat(dist, "index.html.gz"); err != nil {
-		if _, err := fs.Stat(dist, "index.html"); err != nil {
-			return "", nil
-		}
+	pages, err := fs.Glob(dist, "index.html*")
+	if err != nil || len(pages) == 0 {
+		return "", err
 	}
 	b, err := fs.ReadFile(dist, record)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return "unknown", nil // by a build that left no word
+	}
+	if err != nil {
+		return "", err
 	}
 	var r struct {
 		Protocol string `json:"protocol"`
