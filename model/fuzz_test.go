@@ -1,0 +1,102 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"runtime"
+	"testing"
+	"testing/fstest"
+)
+
+// spends fails where a decoder allocates more than it may for its input: a file of a
+// coordinator's or a stranger's must not fill memory by what it announces.
+func spends(t *testing.T, input int, decode func()) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	decode()
+	runtime.ReadMemStats(&after)
+	if got, most := after.TotalAlloc-before.TotalAlloc, uint64(1<<20+200*input); got > most {
+		t.Errorf("%d bytes were allocated for an input of %d, limit %d", got, input, most)
+	}
+}
+
+// FuzzOpenBlob: a base as a device fetches it, read whole and in place.
+func FuzzOpenBlob(f *testing.F) {
+	base, err := NewBase(tinyConfig(), tinyTensors(), []byte(`{"type":"wordpiece"}`), NF4)
+	if err != nil {
+		f.Fatal(err)
+	}
+	good, err := base.Blob()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add(file(`{"__metadata__":{"config.json":"{}"}}`, 0))
+	f.Fuzz(func(t *testing.T, blob []byte) {
+		var b, opened *Base
+		var err, openErr error
+		spends(t, len(blob), func() { b, err = ParseBlob(blob) })
+		spends(t, len(blob), func() { opened, openErr = OpenBlob(bytes.NewReader(blob), int64(len(blob))) })
+		if (err == nil) != (openErr == nil) {
+			t.Fatalf("whole: %v; in place: %v", err, openErr)
+		}
+		if err != nil {
+			return
+		}
+		again, err := opened.Blob()
+		if err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		if _, err := ParseBlob(again); err != nil || b.Config != opened.Config {
+			t.Errorf("read again: %v; %+v and %+v", err, b.Config, opened.Config)
+		}
+	})
+}
+
+// FuzzParseConfig: a config.json that is accepted is one that can be written.
+func FuzzParseConfig(f *testing.F) {
+	for _, text := range []string{
+		`{"model_type":"bert","vocab_size":20,"hidden_size":8,"num_hidden_layers":2,"num_attention_heads":2,"intermediate_size":16,"max_position_embeddings":6}`,
+		`{"model_type":"distilbert","dim":8,"n_layers":1,"n_heads":2,"hidden_dim":16,"vocab_size":9,"max_position_embeddings":4}`,
+		`{"model_type":"t5","d_model":8,"d_kv":4,"d_ff":16,"num_layers":1,"num_heads":2,"vocab_size":9}`,
+		`{"model_type":"vit","hidden_size":8,"image_size":32,"patch_size":16,"num_channels":3,"num_hidden_layers":1,"num_attention_heads":2,"intermediate_size":8}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var c Config
+		var err error
+		spends(t, len(data), func() { c, err = ParseConfig(data) })
+		if err != nil {
+			return
+		}
+		if err := c.Validate(); err != nil {
+			t.Errorf("accepted, and not valid: %v", err)
+		}
+		if _, err := json.Marshal(c); err != nil {
+			t.Errorf("accepted, and cannot be written: %v", err)
+		}
+	})
+}
+
+// FuzzAdapterFiles: a PEFT folder, as anybody hands one on.
+func FuzzAdapterFiles(f *testing.F) {
+	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}}
+	if err := st.Add("base_model.model.bert.encoder.layer.0.attention.self.query.lora_A.weight", "F32", []int{2, 8}, make([]float32, 16)); err != nil {
+		f.Fatal(err)
+	}
+	weights, err := st.Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(`{"peft_type":"LORA","r":2,"lora_alpha":4,"target_modules":["query","value"],"task_type":"SEQ_CLS"}`), weights)
+	f.Add([]byte(`{"peft_type":"LORA","r":2147483647,"target_modules":["query"]}`), []byte{})
+	f.Fuzz(func(t *testing.T, config, weights []byte) {
+		files := fstest.MapFS{AdapterConfigFile: {Data: config}, AdapterFile: {Data: weights}}
+		spends(t, len(config)+len(weights), func() {
+			_, _ = LoadPEFT(files, tinyConfig(), TaskClassify, 2, nil)
+			_, _ = LoadHead(files, tinyConfig(), TaskClassify)
+		})
+	})
+}
