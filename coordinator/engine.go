@@ -174,9 +174,7 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 	}
 	if r := c.running; r != nil {
 		sooner(r.due.next)
-		for d := range r.away {
-			sooner(d.away)
-		}
+		sooner(r.away.next)
 	}
 	var due <-chan time.Time
 	if !wake.IsZero() {
@@ -223,12 +221,9 @@ func (c *Coordinator) expire(now time.Time) {
 	if r == nil || r.finish != nil || r.fatal != nil {
 		return
 	}
-	for d := range r.away {
-		if !now.Before(d.away) {
-			delete(r.away, d)
-			c.step(round.Lost{Device: d.n})
-			c.linger(r, d.n)
-		}
+	for d := range r.away.expired(now) {
+		c.step(round.Lost{Device: d.n})
+		c.linger(r, d.n)
 	}
 	c.hopeless(now)
 	for _, ev := range r.due.expired(now) {
@@ -323,7 +318,7 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 		c.wait(d)
 		return
 	}
-	delete(r.away, d)
+	r.away.end(d)
 	c.step(round.Back{Device: d.n})
 	if answered == round.Gathering && p.last != nil {
 		// The assignment, which may have been lost with the connection: a device that
@@ -378,8 +373,7 @@ func (c *Coordinator) left(s *session) {
 	}
 	c.detach(d)
 	if r := c.running; r != nil && r.parts[d.n] != nil {
-		d.away = time.Now().Add(c.t.job.Deadlines.Reconnect)
-		r.away[d] = struct{}{}
+		r.away.until(d, time.Now().Add(c.t.job.Deadlines.Reconnect))
 		c.linger(r, d.n)
 	} else {
 		c.publish()

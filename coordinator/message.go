@@ -140,7 +140,7 @@ func (c *Coordinator) judged(ev judgedEvent) {
 	c.step(round.Received{Device: d.n, Turn: state})
 	// Who is gone by now is not waited for longer than if its message had been
 	// judged while it was here.
-	if _, waited := r.away[d]; d.sess == nil && !waited && r.finish == nil && r.fatal == nil {
+	if _, waited := r.away.of[d]; d.sess == nil && !waited && r.finish == nil && r.fatal == nil {
 		c.step(round.Lost{Device: d.n})
 	}
 	c.linger(r, d.n)
@@ -165,7 +165,7 @@ func (c *Coordinator) exclude(r *running, d *device, reason string) {
 	} else {
 		c.tellDropped(r, d.n, reason)
 	}
-	delete(r.away, d)
+	r.away.end(d)
 	c.step(round.Expelled{Device: d.n})
 }
 

@@ -49,14 +49,14 @@ func (c *Coordinator) nowReady(s *session) {
 // present counts a drawn device in where it is ready, and otherwise says until
 // when the gathering waits for it.
 func (c *Coordinator) present(r *running, d *device) {
-	delete(r.away, d)
+	r.away.end(d)
 	now := time.Now()
 	if d.ready && !now.Before(d.rests) {
 		c.step(round.Received{Device: d.n, Turn: round.Gathering})
 		return
 	}
-	if d.away = c.expected(d); now.Before(d.away) {
-		r.away[d] = struct{}{}
+	if until := c.expected(d); now.Before(until) {
+		r.away.until(d, until)
 		return
 	}
 	c.step(round.Lost{Device: d.n})
@@ -100,7 +100,7 @@ func (c *Coordinator) patience(work time.Duration) time.Duration {
 // that a device's shard still waits for and it can do without them. Below its
 // threshold the shard needs them: there the wait is Reconnect.
 func (c *Coordinator) linger(r *running, n round.Device) {
-	if len(r.away) == 0 || r.m.State() == round.Gathering {
+	if len(r.away.of) == 0 || r.m.State() == round.Gathering {
 		return
 	}
 	_, open, enough := r.m.Missing(n)
@@ -109,7 +109,7 @@ func (c *Coordinator) linger(r *running, n round.Device) {
 	}
 	shard := r.m.Shard(n)
 	var awaited []*device
-	for d := range r.away {
+	for d := range r.away.of {
 		if r.m.Shard(d.n) != shard {
 			continue
 		}
@@ -124,7 +124,7 @@ func (c *Coordinator) linger(r *running, n round.Device) {
 	until := now.Add(c.patience(r.due.lasted(shard, now)))
 	for _, d := range awaited {
 		if until.Before(d.away) {
-			d.away = until
+			r.away.until(d, until)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func (c *Coordinator) linger(r *running, n round.Device) {
 // because of devices that were never ready.
 func (c *Coordinator) hopeless(now time.Time) {
 	r := c.running
-	if r == nil || r.finish != nil || r.fatal != nil || r.m.State() != round.Gathering || len(r.away) > 0 {
+	if r == nil || r.finish != nil || r.fatal != nil || r.m.State() != round.Gathering || len(r.away.of) > 0 {
 		return
 	}
 	limits, hope := c.t.job.Deadlines, 0

@@ -29,9 +29,9 @@ type running struct {
 	noise *dp.Pool
 
 	parts     map[round.Device]*participant
-	away      map[*device]struct{} // broken connections that are still waited for
-	pending   uint64               // bytes that updates which have come in part may take
-	uploads   []*device            // whose they are, the oldest first
+	away      away
+	pending   uint64    // bytes that updates which have come in part may take
+	uploads   []*device // whose they are, the oldest first
 	due       deadlines
 	reached   round.State    // what the journal says last
 	unsaved   map[int][]byte // survivor sets, by shard, that are not on the disk yet
@@ -50,6 +50,7 @@ type running struct {
 
 // participant is what the engine knows of a drawn device in the round.
 type participant struct {
+	device     *device
 	last       []byte         // our last message to it, to repeat on a reconnect
 	dropped    bool           // told that the round goes on without it
 	assembly   *wire.Assembly // of its update, until it is judged
@@ -63,7 +64,10 @@ func (r *running) forget(p *participant) {
 	if p.assembly != nil {
 		r.pending -= p.room
 		p.assembly, p.room = nil, 0
-		r.uploads = slices.DeleteFunc(r.uploads, func(d *device) bool { return r.parts[d.n] == p })
+		// Updates are judged about in the order in which they came.
+		if i := slices.Index(r.uploads, p.device); i >= 0 {
+			r.uploads = slices.Delete(r.uploads, i, i+1)
+		}
 	}
 }
 
@@ -74,7 +78,7 @@ func (c *Coordinator) draw() (*running, error) {
 	fail := func(err error) (*running, error) {
 		return nil, &fatalError{fmt.Errorf("coordinator: drawing round %d: %w", id, err)}
 	}
-	r := &running{parts: map[round.Device]*participant{}, away: map[*device]struct{}{}, began: time.Now()}
+	r := &running{parts: map[round.Device]*participant{}, began: time.Now()}
 	// The roll is in the order of the keys, so that a seeded draw does not depend
 	// on who enrolled first.
 	roll := slices.DeleteFunc(slices.Clone(c.order), func(d *device) bool { return d.out })
@@ -90,7 +94,7 @@ func (c *Coordinator) draw() (*running, error) {
 	var cohort []round.Device
 	for _, i := range r.cohort {
 		cohort = append(cohort, roll[i].n)
-		r.parts[roll[i].n] = &participant{}
+		r.parts[roll[i].n] = &participant{device: roll[i]}
 	}
 	if err := c.askBudget(r); err != nil {
 		return nil, err

@@ -164,7 +164,7 @@ func (c *Coordinator) cohortMap(r *running) (standing, browsers string) {
 
 func standingOf(r *running, d *device, p *participant) byte {
 	answered := r.m.Answered(d.n)
-	_, away := r.away[d]
+	_, away := r.away.of[d]
 	switch {
 	case p.dropped:
 		return StandingDropped

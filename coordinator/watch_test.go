@@ -41,7 +41,7 @@ func TestCohortMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &running{m: m, away: map[*device]struct{}{}, parts: map[round.Device]*participant{}}
+	r := &running{m: m, parts: map[round.Device]*participant{}}
 	c := &Coordinator{}
 	for n := range round.Device(4) {
 		c.order = append(c.order, &device{n: n, browser: n == 1})
@@ -71,7 +71,7 @@ func TestCohortMap(t *testing.T) {
 	answer(round.Sharing, 1, 2, 3)
 	answer(round.Collecting, 1, 2)
 	shows(StandingDropped, StandingMasked, StandingMasked, StandingTraining)
-	r.away[c.order[3]] = struct{}{}
+	r.away.until(c.order[3], time.Now())
 	shows(StandingDropped, StandingMasked, StandingMasked, StandingAway)
 	m.Step(round.Lost{Device: 3})
 	m.Step(round.Stored{Shard: 0})
