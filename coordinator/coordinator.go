@@ -54,7 +54,7 @@ type Coordinator struct {
 
 	watch      *watch // what a dashboard shows
 	maxPending uint64
-	settleFrom int // devices in a round from which signatures are checked in batches
+	settleFrom int // devices in a round from which messages are checked in batches
 	events     chan event
 	done       chan struct{} // closed when the engine takes no more events
 	lastWord   wire.Message  // what late devices are told; written before done is closed

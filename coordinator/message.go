@@ -181,7 +181,7 @@ func (r *running) turnJudge(d *device, m *wire.Turn) (judge, error) {
 	s := r.shards[shard]
 	switch secagg.Turn(m.Number) {
 	case secagg.TurnShare:
-		return judging(d.id, m.Payload, s.JudgeShares), nil
+		return judging(d.id, m.Payload, s.ExamineShares), nil
 	case secagg.TurnConfirm:
 		return judging(d.id, m.Payload, s.ExamineConfirmation), nil
 	case secagg.TurnReveal:

@@ -8,16 +8,16 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
-// Signatures of many devices are checked at once for a third of what they take one by
-// one (secagg.Settle). Where so many are drawn that it matters, messages wait a moment
+// Signatures and commitments of many devices are checked at once for a third of what
+// they take one by one (secagg.Settle). Where so many are drawn that it matters, messages wait a moment
 // for others: the first of a batch waits, and settles all that have come meanwhile.
 const (
 	settleFrom = 256 // devices in the round
 	settleMost = 64  // messages in a batch
-	settleWait = 50 * time.Millisecond
+	settleWait = 100 * time.Millisecond
 )
 
-// batches gathers a round's signed messages.
+// batches gathers a round's messages.
 type batches struct {
 	mu   sync.Mutex
 	open *batch // takes more; nil: none does
@@ -62,7 +62,7 @@ func (b *batches) add(ctx context.Context, ev judgedEvent) []judgedEvent {
 	return own.events
 }
 
-// settle has the signatures of a message checked, with those of others where there
+// settle has the signatures or commitments of a message checked, with those of others where there
 // are many devices, and hands on the events of those that this call was the one to
 // check.
 func (c *Coordinator) settle(ev judgedEvent) []judgedEvent {

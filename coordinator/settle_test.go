@@ -91,17 +91,18 @@ func bent[M any, P interface {
 	}
 }
 
-// TestHostileSignaturesInABatch: in a batch with others' a wrong signature costs its
-// sender the round, and nobody else.
-func TestHostileSignaturesInABatch(t *testing.T) {
-	const n = 9
+// TestHostileMessagesInABatch: in a batch with others' a wrong signature, or a commitment
+// that is no point, costs its sender the round, and nobody else.
+func TestHostileMessagesInABatch(t *testing.T) {
+	const n = 12
 	job := loud(n, 1)
-	job.Cohort.Floor = n - 3
+	job.Cohort.Floor = n - 4
 	err := bubble(t, job, n, func(ctx context.Context, tb *table) {
 		tb.c.settleFrom = 1
 		for i, bend := range []func(*player, int, wire.Message) (wire.Message, bool){
 			bent(t, 1, func(m *secagg.Advertise) { m.Sign[40] ^= 1 }),
 			bent(t, 1, func(m *secagg.Advertise) { m.Vouch[3] ^= 1 }),
+			bent(t, 2, func(m *secagg.Shares) { copy(m.Commit, append([]byte{2}, make([]byte, 31)...)) }), // y = 2: no point
 			bent(t, 4, func(m *secagg.Confirmation) { m.Sign[63] ^= 1 }),
 		} {
 			tb.players[3*i].before = bend
@@ -112,7 +113,7 @@ func TestHostileSignaturesInABatch(t *testing.T) {
 		}
 		tb.allEnd(all.Wait)
 		res := tb.c.Result()
-		if res.Rounds != 1 || res.Abandoned != 0 || res.Dropped != 3 || tb.c.metrics.faults.Load() != 3 {
+		if res.Rounds != 1 || res.Abandoned != 0 || res.Dropped != 4 || tb.c.metrics.faults.Load() != 4 {
 			t.Errorf("%d rounds, %d abandoned, %d dropped, %d faults", res.Rounds, res.Abandoned, res.Dropped, tb.c.metrics.faults.Load())
 		}
 	})

@@ -1,6 +1,7 @@
 package secagg
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"testing"
@@ -45,7 +46,7 @@ func settleAgrees(t *testing.T, identified bool) {
 		for i := range n {
 			j := examine(i)
 			if j.verdict == nil && !j.Unsettled() {
-				t.Errorf("%s: message %d has no signature to check", what, i)
+				t.Errorf("%s: message %d has nothing to check", what, i)
 			}
 			together = append(together, j)
 		}
@@ -93,10 +94,36 @@ func settleAgrees(t *testing.T, identified bool) {
 	shards, err := r.keying.Cut(r.rand)
 	r.must(err)
 	s := shards[0]
+	var shared []*Shares
 	for _, d := range r.devices {
 		m, err := d.c.Share(s.Roster())
 		r.must(err)
-		r.must(s.AddShares(d.id, m))
+		shared = append(shared, m)
+	}
+	none := append([]byte{2}, make([]byte, pointSize-1)...) // y = 2 is no point's
+	for at := range n {
+		for wrong := range 3 {
+			messages := make([]Shares, n)
+			for i := range messages {
+				messages[i] = Shares{shared[i].Roster, bytes.Clone(shared[i].Commit), shared[i].Sealed}
+			}
+			for k := range wrong {
+				copy(messages[at].Commit[k*pointSize:], none)
+			}
+			if refused := agree("shares",
+				func(i int) *Judged { return s.ExamineShares(r.devices[i].id, &messages[i]) },
+				func(i int) *Judged { return s.JudgeShares(r.devices[i].id, &messages[i]) }); refused != min(wrong, 1) {
+				t.Fatalf("%d no points: %d messages were refused", wrong, refused)
+			}
+		}
+	}
+	garbage := *shared[0]
+	garbage.Commit = bytes.Repeat(none, len(garbage.Commit)/pointSize)
+	if err := s.Admit(s.ExamineShares(r.devices[0].id, &garbage)); !errors.Is(err, ErrCommitment) {
+		t.Errorf("admitted unsettled: %v", err)
+	}
+	for i, d := range r.devices {
+		r.must(s.AddShares(d.id, shared[i]))
 	}
 	r.must(s.CloseSharing())
 	for _, d := range r.devices {

@@ -63,6 +63,7 @@ type Judged struct {
 	digest  Hash
 	verdict error   // what is wrong with the content by itself
 	claims  []claim // signatures that are still to be checked
+	points  []byte  // and encodings that must be those of points
 
 	advertise *Advertise
 

@@ -23,6 +23,9 @@ const symbols = 24
 // are once in 2^symbols times. newVerifier is its plain twin.
 func arePoints(encodings []byte) bool {
 	n := len(encodings) / pointSize
+	if n == 0 {
+		return true
+	}
 	chosen := make([]byte, 4*n+3*4)
 	_, _ = rand.Read(chosen) // ends the program where the system has no randomness
 	var products [symbols]field.Element

@@ -136,17 +136,22 @@ func (s *Server) closing(call string, t Turn, have Set) error {
 func (s *Server) AddShares(from ID, m *Shares) error { return s.Admit(s.JudgeShares(from, m)) }
 
 // JudgeShares may run beside every method of the Server.
-func (s *Server) JudgeShares(from ID, m *Shares) *Judged {
+func (s *Server) JudgeShares(from ID, m *Shares) *Judged { return settled(s.ExamineShares(from, m)) }
+
+// ExamineShares is JudgeShares but for the commitments, which Settle checks for many
+// messages at once.
+func (s *Server) ExamineShares(from ID, m *Shares) *Judged {
 	enc, _ := m.AppendBinary(nil)
 	j := &Judged{from: from, turn: TurnShare, roster: m.Roster, digest: sha256.Sum256(enc)}
 	if want := 2 * s.threshold * pointSize; len(m.Commit) != want {
 		j.verdict = fmt.Errorf("%w: commitments of %d bytes, want %d", ErrLength, len(m.Commit), want)
 	} else if want := (len(s.members) - 1) * s.cfg.Suite.sealedSize(); len(m.Sealed) != want {
 		j.verdict = fmt.Errorf("%w: sealed shares of %d bytes, want %d", ErrLength, len(m.Sealed), want)
-	} else if !arePoints(m.Commit) {
-		_, j.verdict = newVerifier(m.Commit)
 	}
 	commit, sealed := bytes.Clone(m.Commit), bytes.Clone(m.Sealed)
+	if j.verdict == nil {
+		j.points = commit
+	}
 	j.accept = func(i int) {
 		s.commit[i], s.sealed[i] = commit, sealed
 		s.u2.add(i)
