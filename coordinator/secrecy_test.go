@@ -213,6 +213,7 @@ func TestNothingShownDependsOnUpdates(t *testing.T) {
 				continue // how many have answered at a moment is a matter of time
 			}
 			p.Elapsed, p.BytesUp, p.BytesDown = 0, 0, 0
+			p.Parts.Turns.Down, p.Parts.Rest.Down = 0, 0 // they say times, which take a byte more or less
 			b, err := json.Marshal(p)
 			if err != nil {
 				t.Fatal(err)
