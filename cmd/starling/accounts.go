@@ -240,7 +240,7 @@ func (a *accounts) take(set *dataset.Set, data, identity string) (_ *edge.Accoun
 	}
 	var account *edge.Account
 	release = func() error { return nil }
-	err = a.locked(func() error {
+	err = a.locked(func() (err error) {
 		hashes := a.hashes(set)
 		found, of, err := a.find(hashes, real)
 		if err != nil {
@@ -269,7 +269,7 @@ func (a *accounts) take(set *dataset.Set, data, identity string) (_ *edge.Accoun
 			if err != nil {
 				return err
 			}
-			defer free()
+			defer func() { err = errors.Join(err, free()) }()
 			aside = append(aside, old)
 		}
 		for _, path := range aside {

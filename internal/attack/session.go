@@ -87,7 +87,7 @@ func (c *Conn) SendText(ctx context.Context, text string) error {
 func (c *Conn) SendSplit(ctx context.Context, frame []byte) error {
 	w, err := c.ws.Writer(ctx, websocket.MessageBinary)
 	if err != nil {
-		return err
+		return fmt.Errorf("attack: %w", err)
 	}
 	for i := range frame {
 		if _, err := w.Write(frame[i : i+1]); err != nil {
@@ -186,7 +186,7 @@ func (d *Device) dial(ctx context.Context) (*Conn, error) {
 		resp.Body.Close()
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("attack: %w", err)
 	}
 	ws.SetReadLimit(mostFrame)
 	c.ws = ws
@@ -323,7 +323,7 @@ func (d *Device) Fetch(ctx context.Context, sum []byte) ([]byte, error) {
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<30))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("attack: %w", err)
 	}
 	if got := sha256.Sum256(b); !bytes.Equal(got[:], sum) {
 		return nil, fmt.Errorf("attack: blob %x: %s, other bytes", sum, resp.Status)
