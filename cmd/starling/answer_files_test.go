@@ -49,7 +49,8 @@ enrolment: {secret: a secret of the test}
 	var joined []*process
 	for i := range devices {
 		joined = append(joined, start(t, binary, "join", token, "--data", filepath.Join(data, fmt.Sprintf("train-%d.jsonl", i)),
-			"--identity", filepath.Join(dir, fmt.Sprintf("identity-%d.pem", i)), "--cache", filepath.Join(dir, "cache")))
+			"--identity", filepath.Join(dir, fmt.Sprintf("identity-%d.pem", i)), "--cache", filepath.Join(dir, "cache"),
+			"--accounts", filepath.Join(dir, "accounts")))
 	}
 	for i, p := range append(joined, server) {
 		if err := p.end(); err != nil {

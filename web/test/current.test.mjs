@@ -5,6 +5,22 @@ import { test } from "node:test";
 import { accessible } from "./axe.mjs";
 import { fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
 
+test("a coordinator that names no protocol has the page loaded again once", { timeout: 120_000 }, async (t) => {
+  const job = await fleet(t);
+  const browser = await open(t, "chrome");
+  const { tab, requests } = await openTab(browser, "about:blank");
+  await tab.setRequestInterception(true);
+  tab.on("request", async (request) => {
+    if (!request.url().endsWith("/v1/job")) return request.continue();
+    const { protocol, ...about } = await (await fetch(new URL("v1/job", job.page))).json();
+    assert.ok(protocol);
+    await request.respond({ contentType: "application/json", body: JSON.stringify(about) });
+  });
+  await tab.goto(job.page);
+  await until("the sentence", async () => /neither reads the other/.test(await textOf(tab, "#connection").catch(() => "")), () => job.story(tab, "body"));
+  assert.equal(requests.filter((r) => new URL(r).pathname === "/").length, 2);
+});
+
 test("a page older than its coordinator is loaded again once, and then says so", { timeout: 120_000 }, async (t) => {
   const job = await fleet(t);
   const browser = await open(t, "chrome");

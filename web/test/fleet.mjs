@@ -72,7 +72,8 @@ ${extra}`);
     joinNatives(from = 0, to = natives) {
       const edges = [];
       for (let i = from; i < to; i++) {
-        edges.push(start(["join", token, "--data", files[i], "--identity", join(dir, `identity-${i}.pem`), "--cache", join(dir, "cache"), ...nativeFlags]));
+        edges.push(start(["join", token, "--data", files[i], "--identity", join(dir, `identity-${i}.pem`), "--cache", join(dir, "cache"),
+          "--accounts", join(dir, "accounts"), ...nativeFlags]));
       }
       running.push(...edges);
       return edges;

@@ -12,6 +12,7 @@ import { names } from "./browsers.mjs";
 import { open, openTab, shot, textOf, until } from "./fleet.mjs";
 
 const dist = fileURLToPath(new URL("../dist/", import.meta.url));
+const built = JSON.parse(readFileSync(`${dist}built.json`, "utf8"));
 const kinds = { html: "text/html; charset=utf-8", js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8", svg: "image/svg+xml" };
 const devices = 1000, enrolled = 10_000, rounds = 2000;
 const identity = (i) => i.toString(16).padStart(8, "0").repeat(8);
@@ -69,7 +70,7 @@ async function played(t) {
     if (pathname === "/v1/admin/devices.json") return answer.end(JSON.stringify(list));
     if (pathname === "/v1/job") {
       return answer.end(JSON.stringify({ job: "a large fleet", labels: ["a", "b"], rounds: 2 * rounds, private: true, protects: "device", delivered: guarantee(4),
-        shard_floor: 8, sampling_rate: 0.1, base_bytes: 1, needs_secret: true }));
+        shard_floor: 8, sampling_rate: 0.1, base_bytes: 1, needs_secret: true, protocol: built.protocol }));
     }
     const name = pathname === "/dashboard" ? "dashboard.html" : pathname.slice(1);
     const path = [`${dist}${name}.br`, `${dist}${name}`].find((p) => /^[\w./-]+$/.test(name) && existsSync(p));
