@@ -172,3 +172,26 @@ func TestArithmetic(t *testing.T) {
 		t.Errorf("silent %+v, exact %+v, fused %+v", silent.Training, exact.Training, fused.Training)
 	}
 }
+
+// TestPrivacyNone: the group, or the word in its place; what the group says keeps its
+// defaults, and an unknown key is named with its line.
+func TestPrivacyNone(t *testing.T) {
+	const head = "name: x\nlabels: [a, b]\n"
+	word, err := Parse(strings.NewReader(head + "privacy: none\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := Parse(strings.NewReader(head + "privacy: {none: true}\n"))
+	if err != nil || !word.Privacy.None || !reflect.DeepEqual(word, group) {
+		t.Errorf("the word is %+v, the group %+v: %v", word.Privacy, group.Privacy, err)
+	}
+	some, err := Parse(strings.NewReader(head + "privacy:\n  epsilon: 3\n"))
+	want := Default().Privacy
+	want.Epsilon = 3
+	if some.Privacy.Delta, some.Privacy.ClipNorm = want.Delta, want.ClipNorm; err != nil || some.Privacy != want {
+		t.Errorf("%+v, want %+v: %v", some.Privacy, want, err)
+	}
+	if _, err := Parse(strings.NewReader(head + "privacy:\n  epsilon: 3\n  clip_nrom: 1\n")); err == nil || !strings.Contains(err.Error(), "clip_nrom") || !strings.Contains(err.Error(), "[5:3]") {
+		t.Errorf("an unknown key: %v", err)
+	}
+}

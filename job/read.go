@@ -33,6 +33,17 @@ func Parse(r io.Reader) (Job, error) {
 	return j, nil
 }
 
+// UnmarshalYAML reads the group, or the word "none" in its place, which is none: true.
+func (p *Privacy) UnmarshalYAML(decode func(any) error) error {
+	var word string
+	if decode(&word) == nil && word == "none" {
+		p.None = true
+		return nil
+	}
+	type group Privacy // without this method
+	return decode((*group)(p))
+}
+
 // Load is Parse on a file. A relative base is looked for beside it.
 func Load(path string) (Job, error) {
 	f, err := os.Open(path)

@@ -59,7 +59,7 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range [][]byte{example, []byte(goodJob)} {
+	for _, text := range [][]byte{example, []byte(goodJob), []byte("name: x\nlabels: [a, b]\nprivacy: none\n")} {
 		if err := valid(text); err != nil {
 			t.Errorf("a job that parses: %v", err)
 		}
@@ -67,6 +67,7 @@ func TestSchema(t *testing.T) {
 	for _, bad := range []string{
 		"labels: [a, b]\n", "name: x\nlabels: [a, b]\ncolour: red\n", "name: x\nlabels: [a, b]\nprivacy: {clip_nrom: 1}\n",
 		"name: x\nlabels: [a, b]\nrounds: many\n", "name: x\nlabels: a\n", "name: x\nlabels: [a, b]\ndeadlines: {collect: soon}\n",
+		"name: x\nlabels: [a, b]\nprivacy: some\n", "name: x\nlabels: [a, b]\nprivacy: [none]\n",
 	} {
 		if err := valid([]byte(bad)); err == nil {
 			t.Errorf("valid: %q", bad)

@@ -158,6 +158,9 @@ func object(v reflect.Value, d docs) (properties, error) {
 		}
 		keys = append(keys, property{name, append(value, property{"description", description})})
 	}
+	if v.Type() == reflect.TypeFor[job.Privacy]() { // or a word, see its UnmarshalYAML
+		return properties{{"type", []string{"object", "string"}}, {"pattern", "^none$"}, {"additionalProperties", false}, {"properties", keys}}, nil
+	}
 	return properties{{"type", "object"}, {"additionalProperties", false}, {"properties", keys}}, nil
 }
 
