@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -66,12 +67,24 @@ func newDevicesListCmd(a *app) *cobra.Command {
 				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 				fmt.Fprintln(t, "identity\tenrolled\tseen\tinvitation\tstrikes\texcluded")
 				for _, d := range list {
-					fmt.Fprintf(t, "%.16s\t%s\t%s\t%d\t%d\t%q\n", d.Identity, d.Enrolled.Format(time.DateOnly),
-						d.Seen.Format(time.DateTime), d.Invitation, d.Strikes, d.Excluded)
+					fmt.Fprintln(t, deviceLine(d))
 				}
 				return t.Flush()
 			})
 		})
 	}
 	return cmd
+}
+
+// deviceLine is a device's line of the table. A reason for an exclusion may hold what a
+// device has said.
+func deviceLine(d store.Device) string {
+	seen, excluded := d.Seen.Format(time.DateTime), "no"
+	if d.Seen.Unix() == 0 {
+		seen = "forgotten"
+	}
+	if d.Excluded != "" {
+		excluded = strconv.Quote(d.Excluded)
+	}
+	return fmt.Sprintf("%.16s\t%s\t%s\t%d\t%d\t%s", d.Identity, d.Enrolled.Format(time.DateOnly), seen, d.Invitation, d.Strikes, excluded)
 }
