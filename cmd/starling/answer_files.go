@@ -93,7 +93,7 @@ func evaluateAnswers(ctx context.Context, a *app, with engine, ck *model.Checkpo
 	}
 	e := on[0]
 	report := answerEvaluation{File: set.Name, Engine: with.name, Questions: len(e.truths), Best: ck.BestRank}
-	began, last, total := time.Now(), time.Now(), len(ranks)*len(e.truths)
+	told := newCountdown(a.Stderr, "questions", len(ranks)*len(e.examples))
 	for n, rank := range ranks {
 		var replies []reply
 		slice := ck.Adapter.Slice(rank)
@@ -103,12 +103,7 @@ func evaluateAnswers(ctx context.Context, a *app, with engine, ck *model.Checkpo
 				return err
 			}
 			replies = append(replies, part...)
-			done := n*len(e.examples) + len(replies)
-			if now := time.Now(); now.Sub(last) > 2*time.Second && done < total {
-				last = now
-				left := now.Sub(began) / time.Duration(done) * time.Duration(total-done)
-				fmt.Fprintf(a.Stderr, "%d of %d questions, %s left\n", done, total, left.Round(time.Second))
-			}
+			told.reach(n*len(e.examples) + len(replies))
 		}
 		report.Ranks = append(report.Ranks, rankAnswerScore{rank, scoreReplies(replies, e.truths)})
 	}

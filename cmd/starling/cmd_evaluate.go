@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -120,7 +119,7 @@ func (r *evaluateReport) measure(ctx context.Context, with engine, ck *model.Che
 		return err
 	}
 	e := all[0]
-	began, last := time.Now(), time.Now()
+	told := newCountdown(progress, "texts", len(ranks)*len(e.examples))
 	for n, rank := range ranks {
 		var predicted []int
 		slice := ck.Adapter.Slice(rank)
@@ -130,12 +129,7 @@ func (r *evaluateReport) measure(ctx context.Context, with engine, ck *model.Che
 				return err
 			}
 			predicted = append(predicted, part...)
-			done, total := n*len(e.examples)+min(at+predictChunk, len(e.examples)), len(ranks)*len(e.examples)
-			if now := time.Now(); now.Sub(last) > 2*time.Second && done < total {
-				last = now
-				left := now.Sub(began) / time.Duration(done) * time.Duration(total-done)
-				fmt.Fprintf(progress, "%d of %d texts, %s left\n", done, total, left.Round(time.Second))
-			}
+			told.reach(n*len(e.examples) + len(predicted))
 		}
 		r.Ranks = append(r.Ranks, rankScore{rank, e.scored(predicted), classScores(predicted, e.labels, ck.Labels)})
 	}

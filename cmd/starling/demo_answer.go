@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
@@ -104,37 +103,32 @@ func runAnswerDemo(ctx context.Context, a *app, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	validation, test := on[0], on[1]
+	scores := answerScores{on[0], on[1]}
 	dir := filepath.Join(f.out, began.Format("20060102-150405"))
 	if err := ensureDir(dir); err != nil {
 		return err
 	}
-	live := validation.sample(liveQuestions)
-	view := newProgressView(a.Stderr, j, fmt.Sprintf("accuracy is exact match: on %d of the %d validation questions while rounds run, on all of them at the end",
-		len(live.truths), len(validation.truths)))
-	cfg := f.fleet(a, coordinator.Config{Job: j, Dir: dir, Base: b, Progress: view.show, Evaluator: validation, Live: live}, data)
-	r := answerReport{report: report{Task: data.Name, Devices: len(data.Clients)}, Validations: len(validation.truths), Questions: len(test.truths)}
-	if r.Before, err = test.score(ctx, model.NewAdapter(layout, 0), 0); err != nil {
+	view := newProgressView(a.Stderr, j, scores.liveNote())
+	cfg := f.fleet(a, coordinator.Config{Job: j, Dir: dir, Base: b, Progress: view.show}, data)
+	scores.choose(&cfg.Coordinator)
+	before, err := scores.test.score(ctx, model.NewAdapter(layout, 0), 0)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stderr, "before: exact match %.1f %%, ANLS %.1f on senders that nobody has seen\n", 100*r.Before.ExactMatch, 100*r.Before.ANLS)
+	fmt.Fprintf(a.Stderr, "before: exact match %.1f %%, ANLS %.1f on senders that nobody has seen\n", 100*before.ExactMatch, 100*before.ANLS)
 	result, err := sim.Run(ctx, cfg)
 	if err != nil {
 		return err
 	}
+	r := report{Task: data.Name, Devices: len(data.Clients)}
 	r.settle(j, result.Result)
 	r.traffic(result.Traffic)
-	r.Validation = map[string]float64{}
-	for _, v := range result.Validation {
-		r.Validation[strconv.Itoa(v.Rank)] = v.Accuracy
-	}
-	r.BestRank = result.BestRank
-	if r.After, err = test.score(ctx, result.Adapter, r.BestRank); err != nil {
+	out, err := scores.after(ctx, r, before, result.Result)
+	if err != nil {
 		return err
 	}
-	r.BaseAccuracy, r.BestAccuracy = r.Before.ExactMatch, r.After.ExactMatch
-	r.Seconds = time.Since(began).Seconds()
-	return a.emit(r, r.print)
+	out.Seconds = time.Since(began).Seconds()
+	return a.emit(out, out.print)
 }
 
 // print writes the report for people.

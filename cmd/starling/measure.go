@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/starling-fl/starling/coordinator"
@@ -75,18 +74,26 @@ func (s answerScores) report(ctx context.Context, a *app, r report, layout *mode
 	if s.test == nil || s.validation == nil {
 		return a.emit(r, r.print)
 	}
-	out := answerReport{report: r, Validations: len(s.validation.truths), Questions: len(s.test.truths)}
+	before, err := s.test.score(ctx, model.NewAdapter(layout, 0), 0)
+	if err != nil {
+		return err
+	}
+	out, err := s.after(ctx, r, before, result)
+	if err != nil {
+		return err
+	}
+	return a.emit(out, out.print)
+}
+
+// after makes a report of what a job has released, beside the base's own score.
+func (s answerScores) after(ctx context.Context, r report, before answerScore, result coordinator.Result) (answerReport, error) {
+	out := answerReport{report: r, Before: before, Validations: len(s.validation.truths), Questions: len(s.test.truths)}
 	out.Validation, out.BestRank = map[string]float64{}, result.BestRank
 	for _, v := range result.Validation {
 		out.Validation[strconv.Itoa(v.Rank)] = v.Accuracy
 	}
 	var err error
-	if out.Before, err = s.test.score(ctx, model.NewAdapter(layout, 0), 0); err != nil {
-		return err
-	}
-	if out.After, err = s.test.score(ctx, result.Adapter, out.BestRank); err != nil {
-		return err
-	}
-	out.BaseAccuracy, out.BestAccuracy = out.Before.ExactMatch, out.After.ExactMatch
-	return a.emit(out, func(w io.Writer) error { return out.print(w) })
+	out.After, err = s.test.score(ctx, result.Adapter, out.BestRank)
+	out.BaseAccuracy, out.BestAccuracy = before.ExactMatch, out.After.ExactMatch
+	return out, err
 }
