@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/starling-fl/starling/internal/pipes"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -51,7 +52,7 @@ func TestBlobResumes(t *testing.T) {
 		asked = append(asked, r.Header.Get("Range"))
 		w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(data)))
 		if len(asked) < 4 {
-			w = &cut{ResponseWriter: w, left: 100_000}
+			w = &pipes.Cut{ResponseWriter: w, Left: 100_000}
 		}
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 	})
@@ -68,21 +69,6 @@ func TestBlobResumes(t *testing.T) {
 	if len(asked) < 3 || asked[0] != "" || !strings.HasPrefix(asked[1], "bytes=") {
 		t.Errorf("ranges asked for: %q", asked)
 	}
-}
-
-// cut breaks a response after left bytes.
-type cut struct {
-	http.ResponseWriter
-	left int
-}
-
-func (c *cut) Write(p []byte) (int, error) {
-	n, err := c.ResponseWriter.Write(p[:min(len(p), c.left)])
-	if c.left -= n; c.left == 0 {
-		c.ResponseWriter.(http.Flusher).Flush()
-		panic(http.ErrAbortHandler)
-	}
-	return n, err
 }
 
 func TestBlobThatLies(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/internal/pipes"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -48,7 +49,7 @@ func TestLargeBlobGoesToTheCacheAsItComes(t *testing.T) {
 	f := blobServer(t, func(w http.ResponseWriter, r *http.Request) {
 		ranges = append(ranges, r.Header.Get("Range"))
 		if len(ranges) == 1 {
-			w = &cut{ResponseWriter: w, left: len(data) / 2}
+			w = &pipes.Cut{ResponseWriter: w, Left: len(data) / 2}
 		} else if names, size := files(t, dir); len(names) != 2 || names[1] != names[0]+".lock" || names[0] == filepath.Base(r.URL.Path) || size == 0 || size > int64(len(data)/2) {
 			t.Errorf("after a break the cache holds %q, %d bytes", names, size)
 		}

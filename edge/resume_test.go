@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/internal/pipes"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -34,7 +35,7 @@ func TestDownloadOutlivesItsProcess(t *testing.T) {
 	f := blobServer(t, func(w http.ResponseWriter, r *http.Request) {
 		ranges = append(ranges, r.Header.Get("Range"))
 		if len(ranges) == 1 {
-			serve(&cut{ResponseWriter: w, left: len(data) / 2}, r, data)
+			serve(&pipes.Cut{ResponseWriter: w, Left: len(data) / 2}, r, data)
 			return
 		}
 		serve(w, r, data)

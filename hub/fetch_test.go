@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/internal/pipes"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -195,7 +196,7 @@ func TestFetchGoesOn(t *testing.T) {
 			return false
 		}
 		cuts++
-		http.ServeContent(&cut{w, size / 3}, r, "", time.Time{}, bytes.NewReader(data))
+		http.ServeContent(&pipes.Cut{ResponseWriter: w, Left: size / 3}, r, "", time.Time{}, bytes.NewReader(data))
 		return true
 	}
 	c.Progress = func(file string, done, _ int64) {
@@ -236,21 +237,6 @@ func TestFetchGoesOn(t *testing.T) {
 	}
 }
 
-// cut breaks a response after left bytes.
-type cut struct {
-	http.ResponseWriter
-	left int
-}
-
-func (c *cut) Write(p []byte) (int, error) {
-	n, err := c.ResponseWriter.Write(p[:min(len(p), c.left)])
-	if c.left -= n; c.left == 0 {
-		c.ResponseWriter.(http.Flusher).Flush()
-		panic(http.ErrAbortHandler)
-	}
-	return n, err
-}
-
 // Sharded weights come by their index, each file once.
 func TestFetchShards(t *testing.T) {
 	h, c := newHub(t)
@@ -274,7 +260,7 @@ func TestFetchShards(t *testing.T) {
 		h.large[name] = true
 	}
 	delete(h.files, model.WeightsFile)
-	h.files[indexFile], _ = json.Marshal(map[string]any{"weight_map": index})
+	h.files[model.IndexFile], _ = json.Marshal(map[string]any{"weight_map": index})
 	got, err := c.Fetch(t.Context(), "org/name", commit)
 	if err != nil || got.Files != 5 {
 		t.Fatalf("%+v: %v", got, err)
@@ -287,7 +273,7 @@ func TestFetchShards(t *testing.T) {
 	}
 	for _, evil := range []string{"../../../evil.safetensors", "/etc/passwd", "config.json", "no-such.safetensors"} {
 		index["one more"] = evil
-		h.files[indexFile], _ = json.Marshal(map[string]any{"weight_map": index})
+		h.files[model.IndexFile], _ = json.Marshal(map[string]any{"weight_map": index})
 		if _, err := c.Fetch(t.Context(), "org/name", ""); err == nil || !strings.Contains(err.Error(), evil) {
 			t.Errorf("a shard %q: %v", evil, err)
 		}

@@ -1,5 +1,5 @@
 // Package pipes is a network without a system call, for tests in a synctest bubble:
-// its clock moves as soon as everybody waits.
+// its clock moves as soon as everybody waits. Cut breaks a response off.
 package pipes
 
 import (
