@@ -1,6 +1,7 @@
 // What survives a reload: the device's identity, and a join that runs, with its
 // file. Both stay in this browser; a join is forgotten when it ends or is stopped.
 import type { Accepted, Source, Totals } from "../../edge/src/index.js";
+import { table } from "./table.js";
 
 const identityKey = "starling-identity";
 
@@ -36,19 +37,7 @@ export interface SavedJoin {
 
 const key = "join";
 
-function store<T>(mode: IDBTransactionMode, use: (s: IDBObjectStore) => IDBRequest<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const opening = indexedDB.open("starling", 1);
-    opening.onupgradeneeded = () => opening.result.createObjectStore("joins");
-    opening.onerror = () => reject(opening.error);
-    opening.onsuccess = () => {
-      const db = opening.result;
-      const request = use(db.transaction("joins", mode).objectStore("joins"));
-      request.onsuccess = () => { db.close(); resolve(request.result); };
-      request.onerror = () => { db.close(); reject(request.error); };
-    };
-  });
-}
+const store = table("starling", "joins");
 
 // A browser without storage takes part all the same; it only forgets.
 export const saved = {

@@ -1,6 +1,7 @@
 // The models that jobs have ended with, kept in this browser until their owner
 // forgets them: a reload after the end loses none.
 import type { Model } from "../../edge/src/index.js";
+import { table } from "./table.js";
 
 export interface KeptModel {
   /** Name of its job. */
@@ -12,21 +13,7 @@ export interface KeptModel {
 
 const most = 4; // models; the oldest goes first
 
-function store<T>(mode: IDBTransactionMode, use: (s: IDBObjectStore) => IDBRequest<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const opening = indexedDB.open("starling-models", 1);
-    opening.onupgradeneeded = () => opening.result.createObjectStore("models");
-    opening.onerror = () => reject(opening.error);
-    opening.onsuccess = () => {
-      const db = opening.result;
-      const work = db.transaction("models", mode);
-      const request = use(work.objectStore("models"));
-      // Kept is what is on the disk, not what was asked for.
-      work.oncomplete = () => { db.close(); resolve(request.result); };
-      work.onabort = () => { db.close(); reject(work.error ?? new Error("the browser has no room")); };
-    };
-  });
-}
+const store = table("starling-models", "models");
 
 /** What is kept, the latest first; nothing where the browser keeps nothing. */
 export async function keptModels(): Promise<KeptModel[]> {
