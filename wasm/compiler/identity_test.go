@@ -79,14 +79,19 @@ func nodeSteps(t *testing.T, bin []byte, in *wasm.Instance, n string, flags ...s
 	return r.Sum
 }
 
-// TestHostsAgree trains 20 steps in wazero's compiler, with every kernel for the declared products, in wazero's
-// interpreter and in V8, in both code shapes: the state must be the same to the last bit.
-func TestHostsAgree(t *testing.T) {
+// trainedToys are the programs whose hosts must agree, by name.
+func trainedToys() map[string]bert {
 	adam := bertToy
 	adam.optimizer, adam.hidden, adam.ffn, adam.seq = "adamw", 20, 35, 9
 	nf4 := bertToy
 	nf4.nf4, nf4.hidden, nf4.optimizer = true, 24, "momentum"
-	for name, b := range map[string]bert{"sgd": bertToy, "adamw": adam, "nf4": nf4} {
+	return map[string]bert{"sgd": bertToy, "adamw": adam, "nf4": nf4}
+}
+
+// TestHostsAgree trains 20 steps in wazero's compiler, with every kernel for the declared products, in wazero's
+// interpreter and in V8, in both code shapes: the state must be the same to the last bit.
+func TestHostsAgree(t *testing.T) {
+	for name, b := range trainedToys() {
 		t.Run(name, func(t *testing.T) {
 			want := ""
 			check := func(what, got string) {
@@ -120,11 +125,7 @@ func TestHostsAgree(t *testing.T) {
 // TestFusedHostsAgree is TestHostsAgree for fused programs: every kernel, the plain one and V8 with relaxed SIMD; and
 // they must not have computed what exact programs compute.
 func TestFusedHostsAgree(t *testing.T) {
-	adam := bertToy
-	adam.optimizer, adam.hidden, adam.ffn, adam.seq = "adamw", 20, 35, 9
-	nf4 := bertToy
-	nf4.nf4, nf4.hidden, nf4.optimizer = true, 24, "momentum"
-	for name, b := range map[string]bert{"sgd": bertToy, "adamw": adam, "nf4": nf4} {
+	for name, b := range trainedToys() {
 		t.Run(name, func(t *testing.T) {
 			teach := func(s *step) {
 				for _, p := range s.params {
