@@ -143,12 +143,15 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	return err
 }
 
-// openBase yields the base: the one in memory, or the cache's, checked again.
+// openBase yields the base: the one in memory or that some edge holds, or the cache's,
+// checked again.
 func (c *client) openBase(ctx context.Context, j *job) (*model.Base, error) {
 	if j.base != nil {
 		return j.base, nil
 	}
-	defer debug.FreeOSMemory() // what the checks have left
+	if base := openedBase(j.Base.SHA256); base != nil {
+		return base, nil
+	}
 	blob, err := c.blobs.open(ctx, j.Base, nil)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,13 @@ func lockPart(path string) (unlock func(), ok bool) {
 	if ok, err := l.TryLock(); err != nil || !ok {
 		return nil, false
 	}
+	// What was opened before its holder removed it is locked by nobody, and nobody's
+	// lock any more: another may have made a new one meanwhile.
+	held, err := l.Stat()
+	if now, errNow := os.Stat(l.Path()); err != nil || errNow != nil || !os.SameFile(held, now) {
+		_ = l.Close()
+		return nil, false
+	}
 	return func() {
 		_ = os.Remove(l.Path()) // first: once unlocked it may be another's
 		_ = l.Close()
