@@ -31,13 +31,15 @@ func (h *Hosted) Together(clients int) Cohort { return Cohort{h, max(1, min(clie
 func (c Cohort) Together() int { return c.clients }
 
 // TrainAll is trainer.Cohort's. Tasks that no step can be made for together, by their
-// kind or because their numbers of steps differ, are trained one by one.
+// kind or because their steps differ, are trained one by one.
 func (c Cohort) TrainAll(ctx context.Context, tasks []trainer.Task) []trainer.Trained {
 	if len(tasks) == 0 {
 		return nil
 	}
 	first := tasks[0]
-	unlike := func(t trainer.Task) bool { return t.Steps != first.Steps || string(t.Program) != string(first.Program) }
+	unlike := func(t trainer.Task) bool {
+		return t.Steps != first.Steps || t.Rate != first.Rate || t.BaseSHA256 != first.BaseSHA256 || string(t.Program) != string(first.Program)
+	}
 	if len(tasks) > c.clients || slices.ContainsFunc(tasks, unlike) {
 		return c.singly(ctx, tasks)
 	}
@@ -98,8 +100,8 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 		return 0
 	}
 	for i := range tasks {
-		if got, want := len(tasks[i].Start), t.layout.Size(t.spec.Rank); got != want {
-			return nil, fmt.Errorf("nn: start has %d values at rank %d, want %d", got, t.spec.Rank, want)
+		if err := t.layout.CheckSlice(tasks[i].Start, t.spec.Rank); err != nil {
+			return nil, err
 		}
 	}
 	state := map[string]compute.Buffer{}

@@ -35,8 +35,7 @@ func (e encoder) spanLoss(tokens, logits, right, weights *graph.Node) *graph.Nod
 	masked := graph.Add(z, graph.MulScalar(graph.OneMinus(hit), maskedScore))
 	ce := graph.Sub(e.logSumExp(z), e.logSumExp(masked))
 	weights = graph.Reshape(graph.BroadcastToDims(graph.Reshape(weights, b, 1), b, 2), 2*b)
-	total := graph.ReduceSum(graph.Mul(weights, ce), -1)
-	return graph.Div(total, graph.AddScalar(graph.ReduceSum(weights, -1), 1e-9))
+	return weightedMean(ce, weights)
 }
 
 // logSumExp over the last axis of x [n,k]: [n].
