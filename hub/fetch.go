@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -31,11 +30,7 @@ const (
 	maxFiles   = 100_000  // in it
 	maxSmall   = 16 << 20 // bytes of a file that is not weights
 	maxWeights = 64 << 30 // bytes of weights, all shards together
-	maxShards  = 1024
 )
-
-// What a base is made of beside its weights.
-const indexFile = model.WeightsFile + ".index.json"
 
 // small are the other files that a base may have; the first is needed.
 var small = []string{model.ConfigFile, model.TokenizerFile, "1_Pooling/config.json", "preprocessor_config.json"}
@@ -173,7 +168,7 @@ func (c *Client) Fetch(ctx context.Context, name, revision string) (*Fetched, er
 			return nil, err
 		}
 	}
-	weights, err := c.weights(list, name, get, out.Folder)
+	weights, err := weights(list, name, get, out.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -202,46 +197,36 @@ func (c *Client) Fetch(ctx context.Context, name, revision string) (*Fetched, er
 var revisionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,200}$`)
 
 // weights are the files of a model's safetensors, one or those of its index.
-func (c *Client) weights(list map[string]entry, name string, get func(entry) error, folder string) ([]entry, error) {
+func weights(list map[string]entry, name string, get func(entry) error, folder string) ([]entry, error) {
 	if e, ok := list[model.WeightsFile]; ok {
 		return []entry{e}, nil
 	}
-	index, ok := list[indexFile]
+	index, ok := list[model.IndexFile]
 	if !ok {
 		return nil, fmt.Errorf("%s has no %s: where it has weights in another format, transformers writes one with "+
 			"AutoModel.from_pretrained(%q).save_pretrained(FOLDER)", name, model.WeightsFile, name)
 	}
 	if index.size > maxSmall {
-		return nil, fmt.Errorf("%s of %s has %d bytes, limit %d", indexFile, name, index.size, maxSmall)
+		return nil, fmt.Errorf("%s of %s has %d bytes, limit %d", model.IndexFile, name, index.size, maxSmall)
 	}
 	if err := get(index); err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(folder, indexFile))
+	text, err := os.ReadFile(filepath.Join(folder, model.IndexFile))
 	if err != nil {
-		return nil, fmt.Errorf("%s of %s: %w", indexFile, name, err)
+		return nil, fmt.Errorf("%s of %s: %w", model.IndexFile, name, err)
 	}
-	var doc struct {
-		Map map[string]string `json:"weight_map"`
-	}
-	if err := json.Unmarshal(text, &doc); err != nil {
-		return nil, fmt.Errorf("%s of %s: %w", indexFile, name, err)
+	names, err := model.ShardNames(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	var shards []entry
-	for _, shard := range doc.Map {
-		if slices.ContainsFunc(shards, func(e entry) bool { return e.name == shard }) {
-			continue
-		}
+	for _, shard := range names {
 		e, ok := list[shard]
-		if !ok || path.Base(shard) != shard || !strings.HasSuffix(shard, ".safetensors") || len(shards) == maxShards {
-			return nil, fmt.Errorf("%s of %s names %.200q, which is no safetensors file beside it, or is one of more than %d",
-				indexFile, name, shard, maxShards)
+		if !ok {
+			return nil, fmt.Errorf("%s of %s names %.200q, which does not lie beside it", model.IndexFile, name, shard)
 		}
 		shards = append(shards, e)
-	}
-	slices.SortFunc(shards, func(a, b entry) int { return strings.Compare(a.name, b.name) })
-	if len(shards) == 0 {
-		return nil, fmt.Errorf("%s of %s names no file", indexFile, name)
 	}
 	return shards, nil
 }

@@ -14,7 +14,7 @@ import (
 
 // Further files of a folder in Hugging Face layout.
 const (
-	indexFile   = "model.safetensors.index.json" // of sharded weights
+	IndexFile   = "model.safetensors.index.json" // of sharded weights
 	poolingFile = "1_Pooling/config.json"        // sentence-transformers'
 	maxShards   = 1024
 )
@@ -201,9 +201,9 @@ func folderPooling(fsys fs.FS) (Pooling, error) {
 // readWeights reads a folder's safetensors files.
 func readWeights(fsys fs.FS) ([]*SafeTensors, error) {
 	names := []string{WeightsFile}
-	index, err := readFile(fsys, indexFile, maxJSON)
+	index, err := readFile(fsys, IndexFile, maxJSON)
 	if err == nil {
-		if names, err = shardNames(index); err != nil {
+		if names, err = ShardNames(index); err != nil {
 			return nil, err
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -243,8 +243,9 @@ func openWeights(fsys fs.FS, name string) (*SafeTensors, int64, error) {
 	if info, statErr := f.Stat(); statErr == nil && info.Mode().IsRegular() {
 		size = info.Size()
 	}
-	file, ok := f.(io.ReaderAt)
-	if ok && size > 0 {
+	file, random := f.(io.ReaderAt)
+	inPlace := random && size > 0
+	if inPlace {
 		st, err = ReadSafeTensors(file, size)
 	} else {
 		var data []byte
@@ -253,7 +254,7 @@ func openWeights(fsys fs.FS, name string) (*SafeTensors, int64, error) {
 			st, err = ParseSafeTensors(data)
 		}
 	}
-	if err != nil || !ok { // os.File closes itself with the last tensor
+	if err != nil || !inPlace { // os.File closes itself with the last tensor
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
@@ -262,24 +263,24 @@ func openWeights(fsys fs.FS, name string) (*SafeTensors, int64, error) {
 	return st, size, nil
 }
 
-// shardNames lists the files of an index, each once, in the order of their names.
-func shardNames(index []byte) ([]string, error) {
+// ShardNames lists the files of an index, each once, in the order of their names.
+func ShardNames(index []byte) ([]string, error) {
 	var doc struct {
 		Map map[string]string `json:"weight_map"`
 	}
 	if err := json.Unmarshal(index, &doc); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrConfig, indexFile, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrConfig, IndexFile, err)
 	}
 	names := map[string]bool{}
 	for tensor, name := range doc.Map {
 		if path.Base(name) != name || name == "." || !strings.HasSuffix(name, ".safetensors") {
 			return nil, fmt.Errorf("%w: %s: tensor %.80q lies in %.80q, want a safetensors file in the same folder",
-				ErrConfig, indexFile, tensor, name)
+				ErrConfig, IndexFile, tensor, name)
 		}
 		names[name] = true
 	}
 	if len(names) == 0 || len(names) > maxShards {
-		return nil, fmt.Errorf("%w: %s names %d files, want 1..%d", ErrConfig, indexFile, len(names), maxShards)
+		return nil, fmt.Errorf("%w: %s names %d files, want 1..%d", ErrConfig, IndexFile, len(names), maxShards)
 	}
 	return sortedKeys(names), nil
 }

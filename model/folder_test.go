@@ -125,7 +125,7 @@ func TestLoadBaseIsTheSameHoweverTheFolderHoldsIt(t *testing.T) {
 		shards[name] = encoded(t, part)
 	}
 	js, _ := json.Marshal(map[string]any{"weight_map": index})
-	shards[indexFile] = &fstest.MapFile{Data: js}
+	shards[IndexFile] = &fstest.MapFile{Data: js}
 	if blobOf(t, shards) != want {
 		t.Error("shards change the base")
 	}
@@ -133,7 +133,7 @@ func TestLoadBaseIsTheSameHoweverTheFolderHoldsIt(t *testing.T) {
 	if _, err := LoadBase(shards); err == nil || !strings.Contains(err.Error(), "model-00002-of-00002") {
 		t.Errorf("a missing shard: %v", err)
 	}
-	shards[indexFile] = &fstest.MapFile{Data: []byte(`{"weight_map":{"a":"../../etc/x.safetensors"}}`)}
+	shards[IndexFile] = &fstest.MapFile{Data: []byte(`{"weight_map":{"a":"../../etc/x.safetensors"}}`)}
 	if _, err := LoadBase(shards); !errors.Is(err, ErrConfig) {
 		t.Errorf("a shard outside of the folder: %v", err)
 	}
