@@ -39,6 +39,9 @@ type fetcher struct {
 // get returns a blob's bytes, checked against hash and size. keep puts them
 // into the cache. progress may be nil.
 func (f *fetcher) get(ctx context.Context, b wire.Blob, keep bool, progress func(done, total int64)) ([]byte, error) {
+	if err := f.bound(b); err != nil {
+		return nil, err
+	}
 	if data, ok := f.cached(b); ok {
 		return data, nil
 	}
@@ -60,6 +63,9 @@ func (f *fetcher) get(ctx context.Context, b wire.Blob, keep bool, progress func
 // open is get for a blob that is read where it lies, in the cache: its bytes are not
 // held, but where there is no cache. They are checked against the hash once.
 func (f *fetcher) open(ctx context.Context, b wire.Blob, progress func(done, total int64)) (io.ReaderAt, error) {
+	if err := f.bound(b); err != nil {
+		return nil, err
+	}
 	if f.dir != "" && b.Size > memoryEach {
 		if file, ok := f.opened(b); ok {
 			return file, nil
@@ -75,12 +81,18 @@ func (f *fetcher) open(ctx context.Context, b wire.Blob, progress func(done, tot
 	return bytes.NewReader(data), err
 }
 
+// bound holds a blob against the limit before it is looked for anywhere: the cache may
+// be of a job whose limit was higher.
+func (f *fetcher) bound(b wire.Blob) error {
+	if b.Size > f.most {
+		return fmt.Errorf("blob of %d bytes, limit %d", b.Size, f.most)
+	}
+	return nil
+}
+
 // download fetches a blob and checks it. What an earlier process has left of it is
 // gone on from; where that spoils it, it is fetched anew.
 func (f *fetcher) download(ctx context.Context, b wire.Blob, keep bool, progress func(done, total int64)) (*body, error) {
-	if b.Size > f.most {
-		return nil, fmt.Errorf("blob of %d bytes, limit %d", b.Size, f.most)
-	}
 	body := f.newBody(b, keep)
 	inherited := body.size > 0
 	err := f.fetch(ctx, b, body, progress)

@@ -102,6 +102,23 @@ func TestBlobAboveTheLimitIsNotAskedFor(t *testing.T) {
 	}
 }
 
+// A limit holds for what an earlier job has left in the cache as well.
+func TestBlobAboveTheLimitIsNotTakenFromTheCache(t *testing.T) {
+	data := blobData(memoryEach + 1)
+	f := blobServer(t, func(w http.ResponseWriter, r *http.Request) { w.Write(data) })
+	f.dir = filepath.Join(t.TempDir(), "cache")
+	if _, err := f.get(t.Context(), ref(data), true, nil); err != nil {
+		t.Fatal(err)
+	}
+	f.most = uint64(len(data)) - 1
+	if _, err := f.get(t.Context(), ref(data), true, nil); err == nil || !strings.Contains(err.Error(), "limit") {
+		t.Errorf("got it: %v", err)
+	}
+	if _, err := f.open(t.Context(), ref(data), nil); err == nil || !strings.Contains(err.Error(), "limit") {
+		t.Errorf("opened it: %v", err)
+	}
+}
+
 func TestBlobCache(t *testing.T) {
 	data := blobData(1000)
 	var asked int
