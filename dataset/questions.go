@@ -23,8 +23,8 @@ const (
 	MaxAnswer    = 1 << 14 // bytes of an answer
 )
 
-// wholePage is the side of a page in a box's units.
-const wholePage = 1000
+// PageSide is the side of a page in a box's units.
+const PageSide = 1000
 
 // Questions calls each with every question of a file of JSON Lines (.jsonl, .ndjson,
 // plain or .gz; "" is plain) until it returns an error. Answers may be missing. See
@@ -309,7 +309,7 @@ func (e *Example) addLine(text string, box [4]uint16) {
 type pageUnit [2]float64
 
 func readUnit(value func(string) json.RawMessage) (pageUnit, error) {
-	u := pageUnit{wholePage, wholePage}
+	u := pageUnit{PageSide, PageSide}
 	w, h := value("width"), value("height")
 	if len(w) == 0 && len(h) == 0 {
 		return u, nil
@@ -330,7 +330,7 @@ func (u pageUnit) box(corners []float64) (box [4]uint16, err error) {
 		if !(x >= 0 && x <= side) {
 			return box, fmt.Errorf("%v reaches beyond the page, which is %v wide and %v high", corners, u[0], u[1])
 		}
-		box[i] = uint16(math.Round(x / side * wholePage))
+		box[i] = uint16(math.Round(x / side * PageSide))
 	}
 	return [4]uint16{min(box[0], box[2]), min(box[1], box[3]), max(box[0], box[2]), max(box[1], box[3])}, nil
 }

@@ -174,7 +174,7 @@ func FuzzQuestions(f *testing.F) {
 				t.Errorf("%+v", e)
 			}
 			for _, b := range e.Boxes {
-				if b[0] > b[2] || b[1] > b[3] || b[2] > wholePage || b[3] > wholePage {
+				if b[0] > b[2] || b[1] > b[3] || b[2] > PageSide || b[3] > PageSide {
 					t.Errorf("box %v", b)
 				}
 			}

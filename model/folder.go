@@ -144,7 +144,7 @@ func (b *Base) pack(which func(TensorSpec) bool) (*Base, error) {
 	for _, spec := range b.Config.BaseTensors() {
 		parts := []string{""}
 		if hasTensor(b.stored, spec.Name+nf4State) {
-			parts = []string{"", nf4State, nf4Absmax, nf4Map}
+			parts = nf4Parts
 		} else if which(spec) {
 			t, err := b.stored.Tensor(spec.Name)
 			if err == nil {
@@ -313,7 +313,7 @@ func canonical(c Config, files []*SafeTensors, own bool) (*SafeTensors, error) {
 				return nil, err
 			}
 		case g != nil:
-			for _, suffix := range []string{"", nf4State, nf4Absmax, nf4Map} {
+			for _, suffix := range nf4Parts {
 				if part, ok := st.Lookup(name + suffix); ok {
 					part.Name = spec.Name + suffix
 					out.Tensors = append(out.Tensors, part)

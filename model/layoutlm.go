@@ -7,7 +7,9 @@ const (
 	layoutLM      = "layoutlm"
 	layoutLMClass = "LayoutLM"
 	layoutLMTable = 1024 // rows
-	pageUnits     = 1000 // of a box
+
+	// PageSide is the side of a page in a box's units.
+	PageSide = 1000
 )
 
 // layoutLMTables are the tables of a map [hidden, 4] of left, top, right and bottom. A
@@ -19,7 +21,7 @@ func layoutLMTables(boxes []float32, hidden int) []Tensor {
 			Data: make([]float32, layoutLMTable*hidden)}
 		for i := range layoutLMTable {
 			for k := range hidden {
-				t.Data[i*hidden+k] = column(boxes[4*k:4*k+4]) * float32(i) / pageUnits
+				t.Data[i*hidden+k] = column(boxes[4*k:4*k+4]) * float32(i) / PageSide
 			}
 		}
 		return t

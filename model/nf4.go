@@ -22,6 +22,9 @@ const (
 	maxNF4State = 1 << 16 // bytes
 )
 
+// nf4Parts are behind a tensor's name what it has in a file that holds it in NF4.
+var nf4Parts = []string{"", nf4State, nf4Absmax, nf4Map}
+
 type nf4Meta struct {
 	QuantType string `json:"quant_type"`
 	BlockSize int    `json:"blocksize"`

@@ -45,8 +45,11 @@ func newAnswer(columns []Column, tok tokenizer.Tokenizer, l *model.Layout, seque
 
 func (a *answer) Columns() []Column { return a.columns }
 
-// page is the side of a document in its boxes' units.
-const page = 1000
+// page is the side of a document in its boxes' units. What reads boxes and what learns
+// from them do not know each other: this does not compile where they differ.
+const page = dataset.PageSide
+
+var _ = [0]struct{}([model.PageSide - page]struct{}{})
 
 // Encode writes the example's question, words and first answer. Words beyond the
 // sequence are cut, and so is an answer.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -177,11 +178,13 @@ func (s *Span) Split(e *dataset.Example) ([]dataset.Example, error) {
 // places are where answers stand in a document: first and last piece of each.
 func (s *Span) places(in []piece, answers []string) (at [][2]int) {
 	for _, a := range answers {
+		var before []int32
 		for _, text := range []string{a, " " + a} { // byte-level vocabularies tell them apart
 			ids := s.tok.Encode(text)
-			if len(ids) == 0 || len(ids) > s.most {
-				continue
+			if len(ids) == 0 || len(ids) > s.most || slices.Equal(ids, before) {
+				continue // as it was without the space, in vocabularies that do not mind it
 			}
+			before = ids
 			for i := 0; i+len(ids) <= len(in); i++ {
 				n := 0
 				for n < len(ids) && in[i+n].id == ids[n] {
@@ -225,14 +228,23 @@ func (s *Span) Read(e *dataset.Example, b Batch, row int) error {
 	return err
 }
 
-// write writes the pair, and returns the document's pieces and the place of their first.
-func (s *Span) write(e *dataset.Example, b Batch, row int) (in []piece, first int, err error) {
+// pair is what the encoder reads of a part of a document: its pieces as far as there is
+// room, the question before them, and the place of the first piece.
+func (s *Span) pair(e *dataset.Example) (in []piece, question []int32, first int, err error) {
 	if in, err = s.pieces(e); err != nil {
+		return nil, nil, 0, err
+	}
+	question = s.question(e)
+	first = len(s.before) + len(question) + len(s.between)
+	return in[:min(len(in), max(0, s.sequence-first-len(s.after)))], question, first, nil
+}
+
+// write writes the pair, and returns the document's pieces and the place of their first.
+func (s *Span) write(e *dataset.Example, b Batch, row int) ([]piece, int, error) {
+	in, question, first, err := s.pair(e)
+	if err != nil {
 		return nil, 0, err
 	}
-	question := s.question(e)
-	first = len(s.before) + len(question) + len(s.between)
-	in = in[:min(len(in), max(0, s.sequence-first-len(s.after)))]
 	tokens := b.Int32(Tokens)[row*s.sequence:][:s.sequence]
 	n := copy(tokens, s.before)
 	n += copy(tokens[n:], question)
@@ -270,12 +282,10 @@ func (s *Span) write(e *dataset.Example, b Batch, row int) (in []piece, first in
 // end are each a softmax over its tokens and the first one, which stands for none.
 // logits are of each token, its begin and its end.
 func (s *Span) Best(e *dataset.Example, logits []float32) (text string, probability float64, err error) {
-	in, err := s.pieces(e)
+	in, _, first, err := s.pair(e)
 	if err != nil {
 		return "", 0, err
 	}
-	first := len(s.before) + len(s.question(e)) + len(s.between)
-	in = in[:min(len(in), max(0, s.sequence-first-len(s.after)))]
 	if len(logits) < 2*(first+len(in)) {
 		return "", 0, fmt.Errorf("task: %d scores for %d tokens", len(logits), first+len(in))
 	}

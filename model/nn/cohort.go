@@ -147,11 +147,20 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 			if !more {
 				return nil, fmt.Errorf("nn: %d batches for %d steps", step, tasks[i].Steps)
 			}
-			batches[i] = b
-		}
-		for _, column := range t.columns {
-			if err := t.concat(inputs, batches, column, place); err != nil {
+			if batches[i], err = b.Bound(t.columns, t.spec.Batch); err != nil {
 				return nil, err
+			}
+		}
+		for i, column := range t.columns {
+			var i32 []int32
+			var f32 []float32
+			for c := range clients {
+				v := batches[place(c)][i]
+				i32, f32 = append(i32, v.I32...), append(f32, v.F32...)
+			}
+			inputs[column.Name] = i32
+			if column.Type == task.F32 {
+				inputs[column.Name] = f32
 			}
 		}
 		if _, err := t.prog.advance(state, t.frozen, inputs); err != nil {
@@ -182,28 +191,6 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 		}
 	}
 	return deltas, nil
-}
-
-// concat puts a column of all clients' batches one after another.
-func (t *Trainer) concat(inputs map[string]any, batches []trainer.Batch, column task.Column, place func(int) int) error {
-	var i32 []int32
-	var f32 []float32
-	for c := range t.spec.Clients {
-		v, ok := batches[place(c)].Column(column.Name)
-		if !ok {
-			return fmt.Errorf("nn: batch has no %s", column.Name)
-		}
-		v.Column = column
-		if err := v.Check(t.spec.Batch); err != nil {
-			return err
-		}
-		i32, f32 = append(i32, v.I32...), append(f32, v.F32...)
-	}
-	inputs[column.Name] = i32
-	if column.Type == task.F32 {
-		inputs[column.Name] = f32
-	}
-	return nil
 }
 
 // stepSum identifies a description for so many clients.

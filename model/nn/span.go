@@ -7,14 +7,11 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// pageSide is that of a page in the units of boxes.
-const pageSide = 1000
-
 // places embeds where words stand: boxes [B,S,4], a linear map of each box in parts of
 // the page [B*S, hidden].
 func (e encoder) places(boxes *graph.Node) *graph.Node {
 	d := boxes.Shape().Dimensions
-	at := graph.DivScalar(graph.ConvertDType(graph.Reshape(boxes, d[0]*d[1], 4), dtypes.Float32), pageSide)
+	at := graph.DivScalar(graph.ConvertDType(graph.Reshape(boxes, d[0]*d[1], 4), dtypes.Float32), model.PageSide)
 	return linear(at, e.params.frozen(model.BoxEmbeddings+".weight", e.cfg.HiddenSize, 4), nil)
 }
 
