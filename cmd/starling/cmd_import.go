@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -49,12 +49,12 @@ text (T5) has none.`,
 			if err := model.WriteCheckpoint(out, ck); err != nil {
 				return err
 			}
-			blob, err := ck.Base.Blob()
+			sum, err := ck.Base.SHA256()
 			if err != nil {
 				return err
 			}
 			l := ck.Adapter.Layout()
-			r := importReport{out, l.LoRA.RMax, l.LoRA.Alpha, labels, l.Size(l.LoRA.RMax), model.BlobSHA256(blob)}
+			r := importReport{out, l.LoRA.RMax, l.LoRA.Alpha, labels, l.Size(l.LoRA.RMax), hex.EncodeToString(sum[:])}
 			return a.emit(r, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "checkpoint in %s: rank %d, alpha %v, %d classes, %d trained values\n",
 					r.Out, r.Rank, r.Alpha, len(r.Labels), r.Trained)
@@ -137,16 +137,16 @@ func loadStart(job coordinator.Job, b *model.Base) (*model.Adapter, error) {
 
 // sameBase refuses an adapter that was trained on other weights.
 func sameBase(of, now *model.Base) error {
-	x, err := of.Blob()
+	x, err := of.SHA256()
 	if err != nil {
 		return err
 	}
-	y, err := now.Blob()
+	y, err := now.SHA256()
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(x, y) {
-		return fmt.Errorf("adapter.start: it was trained on the base %s, the job has %s", model.BlobSHA256(x), model.BlobSHA256(y))
+	if x != y {
+		return fmt.Errorf("adapter.start: it was trained on the base %x, the job has %x", x, y)
 	}
 	return nil
 }

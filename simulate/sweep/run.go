@@ -125,11 +125,8 @@ func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bo
 }
 
 func (l *Lab) base() (string, error) {
-	b, err := l.Base.Blob()
-	if err != nil {
-		return "", err
-	}
-	return hash(b), nil
+	sum, err := l.Base.SHA256()
+	return hex.EncodeToString(sum[:]), err
 }
 
 // startHash is the SHA-256 of the adapter that settings name as their start; "" where
