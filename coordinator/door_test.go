@@ -165,7 +165,7 @@ func TestHostileGhosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 300 {
-		if _, err := c.store.Enrol([32]byte{1, byte(i), byte(i >> 8)}); err != nil {
+		if _, err := c.store.Enrol([32]byte{1, byte(i), byte(i >> 8)}, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

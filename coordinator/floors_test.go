@@ -115,7 +115,7 @@ func TestNobodyIsDrawnBeforeEnoughAreThere(t *testing.T) {
 	dir := t.TempDir()
 	tb := setTable(t, Config{Job: job, Dir: dir}, n, nil)
 	for _, p := range tb.players { // all are enrolled, too few stay
-		if _, err := tb.c.store.Enrol(p.id()); err != nil {
+		if _, err := tb.c.store.Enrol(p.id(), 0); err != nil {
 			t.Fatal(err)
 		}
 		tb.c.addDevice(p.id())
@@ -249,11 +249,11 @@ func TestDeltaFollowsEnrolment(t *testing.T) {
 	dir := t.TempDir()
 	tb := setTable(t, Config{Job: j, Dir: dir}, 4, nil)
 	for i := range byte(5) {
-		if _, err := tb.c.store.Enrol([32]byte{i}); err != nil {
+		if _, err := tb.c.store.Enrol([32]byte{i}, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := tb.c.store.Enrol([32]byte{5}); !errors.Is(err, store.ErrFull) {
+	if _, err := tb.c.store.Enrol([32]byte{5}, 0); !errors.Is(err, store.ErrFull) {
 		t.Errorf("a sixth device at delta 0.2: %v", err)
 	}
 	for i := range byte(6) {

@@ -38,7 +38,7 @@ func TestGhostsCostNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.store.Enrol(newPlayer(t, wire.Token{}).id()); err != nil {
+	if _, err := c.store.Enrol(newPlayer(t, wire.Token{}).id(), 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Close(); err != nil {

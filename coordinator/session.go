@@ -211,7 +211,7 @@ func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
 			"device's processor or browser does not have: a job with exact arithmetic runs on any")
 	}
 	s.id = enrol.Identity
-	added, err := c.store.EnrolWith(enrol.Identity, invitation)
+	added, err := c.store.Enrol(enrol.Identity, invitation)
 	if added {
 		c.door.knocked(s.peer.Address)
 	}

@@ -185,9 +185,6 @@ func (r *Run) Close() error {
 // an interrupted run was taken up.
 func (r *Run) Done() int { return len(r.rounds) }
 
-// Core is the job as it stands; Run's caller must not draw from it.
-func (r *Run) Core() *coordinator.Core { return r.core }
-
 // Rounds makes the rounds that are left, then measures every rank.
 func (r *Run) Rounds(ctx context.Context) (Result, error) {
 	began := time.Now()

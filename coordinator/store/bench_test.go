@@ -33,7 +33,7 @@ func BenchmarkEnrol(b *testing.B) {
 			for b.Loop() {
 				var key [32]byte
 				binary.BigEndian.PutUint64(key[:], i/2)
-				if added, err := s.Enrol(key); err != nil || added != (i%2 == 0) {
+				if added, err := s.Enrol(key, 0); err != nil || added != (i%2 == 0) {
 					b.Fatal(added, err)
 				}
 				i++

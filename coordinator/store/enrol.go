@@ -22,11 +22,9 @@ const seenEvery = time.Hour
 
 // Enrol adds an identity; added is false where it was enrolled before. Beyond
 // Options.MaxIdentities it returns ErrFull, of one that is excluded ErrExcluded.
-func (s *Store) Enrol(key [32]byte) (added bool, err error) { return s.EnrolWith(key, 0) }
-
-// EnrolWith is Enrol by an invitation, of which an identity that is new takes a
-// use: ErrInvitation where it has none left. 0 is the job's own secret.
-func (s *Store) EnrolWith(key [32]byte, invitation int64) (added bool, err error) {
+// An identity that is new takes a use of its invitation, ErrInvitation where it has
+// none left; 0 is the job's own secret.
+func (s *Store) Enrol(key [32]byte, invitation int64) (added bool, err error) {
 	err = s.tx(func(tx *sql.Tx) error {
 		now := s.opt.Now().Unix()
 		var seen int64

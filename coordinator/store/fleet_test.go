@@ -44,11 +44,11 @@ func TestHostileInvitation(t *testing.T) {
 		t.Fatalf("good invitations %v, %v", got, err)
 	}
 	for range 3 { // coming again takes no further use
-		if _, err := s.EnrolWith(key(1), once.ID); err != nil {
+		if _, err := s.Enrol(key(1), once.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.EnrolWith(key(2), once.ID); !errors.Is(err, ErrInvitation) {
+	if _, err := s.Enrol(key(2), once.ID); !errors.Is(err, ErrInvitation) {
 		t.Errorf("a second device by a one-time invitation: %v", err)
 	}
 	if got, err := s.SecretsFor(key(1)); err != nil || len(got) != 1 || got[0].ID != once.ID {
@@ -58,7 +58,7 @@ func TestHostileInvitation(t *testing.T) {
 		t.Errorf("secrets for a new one: %v, %v", got, err)
 	}
 	now = now.Add(3 * time.Hour)
-	if _, err := s.EnrolWith(key(2), twice.ID); !errors.Is(err, ErrInvitation) {
+	if _, err := s.Enrol(key(2), twice.ID); !errors.Is(err, ErrInvitation) {
 		t.Errorf("by an expired invitation: %v", err)
 	}
 	third, _, err := f.Invite("", 9, time.Hour)
@@ -68,7 +68,7 @@ func TestHostileInvitation(t *testing.T) {
 	if err := f.Revoke(third.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.EnrolWith(key(2), third.ID); !errors.Is(err, ErrInvitation) {
+	if _, err := s.Enrol(key(2), third.ID); !errors.Is(err, ErrInvitation) {
 		t.Errorf("by a revoked invitation: %v", err)
 	}
 	if err := f.Revoke(77); !errors.Is(err, ErrUnknown) {
@@ -91,7 +91,7 @@ func TestHostileDeviceStaysOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range byte(3) {
-		if added, err := s.Enrol(key(n)); err != nil || !added {
+		if added, err := s.Enrol(key(n), 0); err != nil || !added {
 			t.Fatal(added, err)
 		}
 	}
@@ -102,11 +102,11 @@ func TestHostileDeviceStaysOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.Enrol(key(1)); !errors.Is(err, ErrExcluded) || !strings.Contains(err.Error(), "garbage") {
+	if _, err := s.Enrol(key(1), 0); !errors.Is(err, ErrExcluded) || !strings.Contains(err.Error(), "garbage") {
 		t.Errorf("an excluded device came in: %v", err)
 	}
 	now = now.Add(48 * time.Hour)
-	if _, err := s.Enrol(key(2)); err != nil {
+	if _, err := s.Enrol(key(2), 0); err != nil {
 		t.Fatal(err)
 	}
 	out, err := s.Out(now.Add(-time.Hour))
@@ -130,13 +130,13 @@ func TestHostileDeviceStaysOut(t *testing.T) {
 	if id, err := f.Pardon(strings.ToUpper(name[:8])); err != nil || id != name {
 		t.Errorf("pardon of %s: %v", id, err)
 	}
-	if _, err := s.Enrol(key(1)); err != nil {
+	if _, err := s.Enrol(key(1), 0); err != nil {
 		t.Errorf("a pardoned device: %v", err)
 	}
 	if _, err := f.Ban("02abcdef", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Enrol(key(2)); !errors.Is(err, ErrExcluded) {
+	if _, err := s.Enrol(key(2), 0); !errors.Is(err, ErrExcluded) {
 		t.Errorf("a banned device: %v", err)
 	}
 	devices, err := f.Devices()

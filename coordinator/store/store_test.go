@@ -195,7 +195,7 @@ func TestOneWriter(t *testing.T) {
 	}
 	second := open(t, dir)
 	for name, err := range map[string]error{
-		"enrol":   errOf(s.Enrol([32]byte{1})),
+		"enrol":   errOf(s.Enrol([32]byte{1}, 0)),
 		"begin":   errOf(s.BeginRound(Round{Certificate: cert})),
 		"journal": s.Journal(1, "x", ""),
 		"charge":  errOf(s.Charge(event(1, dp.KindCharged), Note{})),
@@ -235,15 +235,15 @@ func TestIdentities(t *testing.T) {
 		key   byte
 		added bool
 	}{{5, true}, {5, false}, {4, true}} {
-		added, err := s.Enrol([32]byte{want.key})
+		added, err := s.Enrol([32]byte{want.key}, 0)
 		if err != nil || added != want.added {
 			t.Fatalf("enrol %d: %v, %v", i, added, err)
 		}
 	}
-	if _, err := s.Enrol([32]byte{9}); !errors.Is(err, ErrFull) {
+	if _, err := s.Enrol([32]byte{9}, 0); !errors.Is(err, ErrFull) {
 		t.Errorf("beyond the limit: %v", err)
 	}
-	if added, err := s.Enrol([32]byte{4}); err != nil || added {
+	if added, err := s.Enrol([32]byte{4}, 0); err != nil || added {
 		t.Errorf("a known identity when full: %v, %v", added, err)
 	}
 	keys, err := s.Enrolled()

@@ -196,9 +196,5 @@ func (d *Device) Upload(ctx context.Context, round uint64, b []byte) error {
 	return nil
 }
 
-// Symbols is Q, Dim the length of the vector, Round the round's number.
-func (m *Member) Symbols() int  { return m.maxSymbol }
-func (m *Member) Dim() int      { return m.dim }
-func (m *Member) Round() uint64 { return m.round }
-func (m *Member) Me() int       { return m.me }
-func (m *Member) Count() int    { return m.n }
+// Me is the device's place in its shard.
+func (m *Member) Me() int { return m.me }

@@ -6,8 +6,6 @@
 // It trusts its caller: it does not validate what it is told to write. The loader's verifier does.
 package emit
 
-import "fmt"
-
 // ValType is a WebAssembly value type as it is encoded.
 type ValType byte
 
@@ -19,23 +17,6 @@ const (
 	F64  ValType = 0x7c
 	V128 ValType = 0x7b
 )
-
-// String returns the name of the type in the text format.
-func (t ValType) String() string {
-	switch t {
-	case I32:
-		return "i32"
-	case I64:
-		return "i64"
-	case F32:
-		return "f32"
-	case F64:
-		return "f64"
-	case V128:
-		return "v128"
-	}
-	return fmt.Sprintf("valtype(%#x)", byte(t))
-}
 
 // Sections of a module, in the order in which they are written.
 const (
@@ -101,9 +82,6 @@ func (m *Module) Adopt(f *Func) *Func {
 	m.funcs = append(m.funcs, f)
 	return f
 }
-
-// NumFuncs returns how many functions the module has.
-func (m *Module) NumFuncs() int { return len(m.funcs) }
 
 // Export exports f under a name.
 func (m *Module) Export(name string, f *Func) {
