@@ -14,7 +14,7 @@ import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gunzipSync, gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
 import { mergeData } from "./mergedata.mjs";
-import { speaks } from "./speaks.mjs";
+import { loader, speaks } from "./speaks.mjs";
 import { stripLines } from "./striplines.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
@@ -137,9 +137,7 @@ async function bundle(entry, options) {
 
 async function buildPages() {
   const protocol = await noteBuild();
-  // Go's own loader, of the Go that built the edge.
-  const runtime = join(go(["env", "GOROOT"]).trim(), "lib/wasm/wasm_exec.js");
-  const [worker] = await bundle("edge/src/worker.ts", { format: "iife", outfile: "worker.js", alias: { "go-wasm-exec": runtime } });
+  const [worker] = await bundle("edge/src/worker.ts", { format: "iife", outfile: "worker.js", alias: { "go-wasm-exec": loader() } });
   const workerName = asset("worker", ".js", worker.contents).name;
   const edge = edgeNames();
   for (const page of readdirSync(join(here, "pages")).filter((f) => f.endsWith(".html"))) {
@@ -169,8 +167,7 @@ async function buildPackage() {
   const out = join(here, "edge/dist");
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
-  const runtime = join(go(["env", "GOROOT"]).trim(), "lib/wasm/wasm_exec.js");
-  const [worker] = await bundle("edge/src/worker.ts", { format: "iife", outfile: "worker.js", alias: { "go-wasm-exec": runtime } });
+  const [worker] = await bundle("edge/src/worker.ts", { format: "iife", outfile: "worker.js", alias: { "go-wasm-exec": loader() } });
   const [index] = await bundle("edge/src/index.ts", { format: "esm", outfile: "index.js", minify: false });
   writeFileSync(join(out, "worker.js"), worker.contents);
   writeFileSync(join(out, "index.js"), index.contents);

@@ -4,10 +4,12 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
+/** Go's own loader, of the Go that builds the edge. */
+export const loader = () => join(execFileSync("go", ["env", "GOROOT"], { encoding: "utf8" }).trim(), "lib/wasm/wasm_exec.js");
+
 /** What the client calls its protocol, see edge.Protocol. */
 export async function speaks(module) {
-  const root = execFileSync("go", ["env", "GOROOT"], { encoding: "utf8" }).trim();
-  await import(pathToFileURL(join(root, "lib/wasm/wasm_exec.js"))); // sets globalThis.Go
+  await import(pathToFileURL(loader())); // sets globalThis.Go
   const go = new globalThis.Go();
   const ready = new Promise((resolve) => { globalThis.starlingReady = resolve; });
   const { instance } = await WebAssembly.instantiate(module, go.importObject);

@@ -142,8 +142,9 @@ function paintRounds(): void {
     label: rankName(rank),
     values: made.map((r) => r.accuracy?.find((a) => a.rank === rank)?.accuracy ?? null),
   }))));
-  show("loss", made.some((r) => r.accuracy?.some((a) => a.loss)));
-  soon("loss", () => lossChart.show(made.some((r) => r.accuracy?.some((a) => a.loss)) ? x : [], ranks.map((rank) => ({
+  const losses = made.some((r) => r.accuracy?.some((a) => a.loss));
+  show("loss", losses);
+  soon("loss", () => lossChart.show(losses ? x : [], ranks.map((rank) => ({
     label: rankName(rank), values: made.map((r) => r.accuracy?.find((a) => a.rank === rank)?.loss ?? null),
   }))));
   const which: "simulated" | "delivered" = made.some((r) => r.simulated) ? "simulated" : "delivered";
