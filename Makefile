@@ -45,6 +45,9 @@ arm64: ## Hold the kernels and programs for arm64 against the definition in an e
 stress: ## Repeat the tests under load until FOR is up (FOR=30m, PKG=./...); logs of failures are kept
 	.ci/stress $(or $(FOR),30m) $(PKG)
 
+fuzz: ## Run each fuzz target for FOR (60s), one after another (ONLY=FuzzOpenBlob for some)
+	.ci/fuzz $(or $(FOR),60s) $(ONLY)
+
 lint: ## gofmt, go vet, staticcheck, vanishing errors, go.mod tidiness; govulncheck where its database is reachable
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w needed: $$files"; exit 1; }
 	$(GO) vet ./...
@@ -88,4 +91,4 @@ web: ## Build the browser's edge and the pages
 clean: ## Remove what was built
 	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
-.PHONY: help build demo test race arm64 stress lint bench generate base documents man web clean interop xla reproduction
+.PHONY: help build demo test race arm64 stress fuzz lint bench generate base documents man web clean interop xla reproduction
