@@ -270,6 +270,7 @@ func (c *Coordinator) finished(r *running, e round.Finish) error {
 	r.finish = &e
 	r.due.stop()
 	c.silence(r)
+	c.keepDeclined(r)
 	c.keepTempo(r)
 	out := &wire.Outcome{Round: r.id, Result: wire.OutcomeCommitted}
 	if e.State == round.Abandoned {

@@ -26,7 +26,7 @@ func (c *Coordinator) message(s *session, m wire.Message) {
 		c.turn(s, m.Round, secagg.TurnMask, func(r *running) (judge, error) { return c.takeChunk(r, s.device, m) })
 	case *wire.Refuse:
 		if r := c.inRound(s, m.Round); r != nil {
-			c.log.Info("device left the round", "device", short(s.id), "round", r.id, "code", m.Code, "reason", m.Reason)
+			c.declined(r, s.device, m)
 			c.exclude(r, s.device, "")
 		}
 	case *wire.Error:

@@ -43,7 +43,8 @@ type running struct {
 	began     time.Time
 	limits    [round.Unmasking + 1]time.Duration
 	answers   [round.Unmasking + 1]answers
-	silent    []*device // connected, and without a word in a state of it
+	silent    []*device           // connected, and without a word in a state of it
+	declined  map[[32]byte]uint16 // whom a limit of its owner's keeps out, with the code that it gave
 	finish    *round.Finish
 	fatal     error
 }

@@ -259,7 +259,7 @@ func TestHostileRoundBeyondTheLimit(t *testing.T) {
 	d := h.start(cfg)
 	p := h.admit(false)
 	p.assign(h.plan(1))
-	if m := want[*wire.Refuse](p); m.Code != wire.CodePlan {
+	if m := want[*wire.Refuse](p); m.Code != wire.CodePolicy {
 		t.Errorf("%+v", m)
 	}
 	if err := d.wait(t); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), "--epsilon=") {

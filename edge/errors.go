@@ -67,7 +67,7 @@ func (e *RefusalError) Error() string {
 }
 func (e *RefusalError) Unwrap() []error { return []error{e.Cause, e.Err} }
 
-// refusal gives what the coordinator is told: a code and a fixed text, nothing
+// message gives what the coordinator is told: a code and a fixed text, nothing
 // that could depend on local data.
 func (e *RefusalError) message() *wire.Refuse {
 	code := wire.CodePlan
@@ -82,5 +82,18 @@ func (e *RefusalError) message() *wire.Refuse {
 			code = c
 		}
 	}
-	return &wire.Refuse{Round: e.Round, Code: code, Reason: e.Cause.Error()}
+	reason := e.Cause.Error()
+	if beyond := new(PolicyError); errors.As(e.Err, &beyond) {
+		// What a round asks for follows from job and plan alone, what an owner allows from
+		// the owner: neither tells of data.
+		switch beyond.Key {
+		case "memory":
+			code, reason = wire.CodeMemory, "the program takes more memory than this device's owner gives"
+		case "work":
+			code, reason = wire.CodeWork, "training takes more work than this device's owner gives"
+		default:
+			code, reason = wire.CodePolicy, "the plan is outside of what this device's owner allows"
+		}
+	}
+	return &wire.Refuse{Round: e.Round, Code: code, Reason: reason}
 }

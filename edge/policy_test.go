@@ -197,7 +197,7 @@ func TestHostilePlansOutsideThePolicy(t *testing.T) {
 			plan := h.plan(1)
 			change(plan)
 			p.assign(plan)
-			if m := want[*wire.Refuse](p); m.Code != wire.CodePlan {
+			if m := want[*wire.Refuse](p); m.Code != wire.CodePolicy {
 				t.Errorf("%+v", m)
 			}
 			if e, _ := d.saw(Refused); !strings.Contains(strings.ReplaceAll(e.Text, "e+06", "e+6"), flag) {

@@ -189,7 +189,7 @@ func (l *liar) confirmed(ctx context.Context, s *attack.Session) []byte {
 // Lies within a round, one round each to one device: it leaves the round with a code
 // and a text that says nothing of its data, and is there for the next.
 func TestHostileRoundsOfACoordinator(t *testing.T) {
-	const plan, floor, protocol = 300, 301, 306
+	const plan, floor, protocol, policy = 300, 301, 306, 310
 	truth := learn(t)
 	l := truth.lies(t, func(job attack.Array) { job[attack.JobRounds] = 1000 })
 	ctx := watchdog.Context(t)
@@ -232,8 +232,8 @@ func TestHostileRoundsOfACoordinator(t *testing.T) {
 		{"another rank", plan, assigned(func(p attack.Array) { p[attack.PlanRank] = 2 })},
 		{"another length", plan, assigned(func(p attack.Array) { p[attack.PlanValues] = 7 })},
 		{"a round beyond the last", plan, assigned(func(p attack.Array) { p[attack.PlanVersion] = 1000 })},
-		{"more steps than the owner allows", plan, assigned(func(p attack.Array) { p[attack.PlanSteps] = 101 })},
-		{"a wider norm than the owner allows", plan, assigned(func(p attack.Array) { p[attack.PlanClip] = 10.5 })},
+		{"more steps than the owner allows", policy, assigned(func(p attack.Array) { p[attack.PlanSteps] = 101 })},
+		{"a wider norm than the owner allows", policy, assigned(func(p attack.Array) { p[attack.PlanClip] = 10.5 })},
 		{"a clipping count beyond the scheme's symbols", plan, assigned(func(p attack.Array) { p[attack.PlanCounts], p[attack.PlanCount] = 4, 13 })},
 		{"a round's number again", plan, func() { l.round -= 4; l.must(s.Assign(ctx, l.plan(nil))) }},
 		{"two plans for one round", plan, func() {

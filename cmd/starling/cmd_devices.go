@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/wire"
 )
 
 func newDevicesCmd(a *app) *cobra.Command {
@@ -65,7 +66,7 @@ func newDevicesListCmd(a *app) *cobra.Command {
 			}
 			return a.emit(list, func(w io.Writer) error {
 				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-				fmt.Fprintln(t, "identity\tenrolled\tseen\tinvitation\tstrikes\texcluded")
+				fmt.Fprintln(t, "identity\tenrolled\tseen\tinvitation\tstrikes\texcluded\tdeclined")
 				for _, d := range list {
 					fmt.Fprintln(t, deviceLine(d))
 				}
@@ -86,5 +87,9 @@ func deviceLine(d store.Device) string {
 	if d.Excluded != "" {
 		excluded = strconv.Quote(d.Excluded)
 	}
-	return fmt.Sprintf("%.16s\t%s\t%s\t%d\t%d\t%s", d.Identity, d.Enrolled.Format(time.DateOnly), seen, d.Invitation, d.Strikes, excluded)
+	declined := "no"
+	if limit, is := wire.Limit(d.Declined); is {
+		declined = fmt.Sprintf("%s (%d rounds, last in %d)", limit, d.DeclinedRounds, d.DeclinedRound)
+	}
+	return fmt.Sprintf("%.16s\t%s\t%s\t%d\t%d\t%s\t%s", d.Identity, d.Enrolled.Format(time.DateOnly), seen, d.Invitation, d.Strikes, excluded, declined)
 }

@@ -41,6 +41,9 @@ func OpenFleet(dir string) (*Fleet, error) {
 	db.SetMaxOpenConns(1)
 	f := &Fleet{db: db, now: time.Now}
 	v, err := getMeta(db, "schema")
+	if err == nil { // of an older program's store
+		_, err = db.Exec(declinedSchema)
+	}
 	if err == nil && v != schemaVersion {
 		err = fmt.Errorf("%s has schema %q, not %s: start serve with it once", path, v, schemaVersion)
 	}
@@ -61,12 +64,21 @@ type Device struct {
 	Invitation int64     `json:"invitation,omitempty"`
 	Strikes    int       `json:"strikes,omitempty"` // rounds
 	Excluded   string    `json:"excluded,omitempty"`
+
+	// Declined is what the device said when a limit of its owner's kept it out of a
+	// round last, a code of the protocol; 0: never. DeclinedRound is that round,
+	// DeclinedRounds how many there were.
+	Declined       uint16 `json:"declined,omitempty"`
+	DeclinedRound  uint64 `json:"declined_round,omitempty"`
+	DeclinedRounds uint64 `json:"declined_rounds,omitempty"`
 }
 
 // Devices lists them in the order of their enrolment.
 func (f *Fleet) Devices() ([]Device, error) {
-	rows, err := f.db.Query(`SELECT key, at, seen, invitation, excluded,
-		(SELECT count(DISTINCT round) FROM strike WHERE strike.key = identity.key) FROM identity ORDER BY id`)
+	rows, err := f.db.Query(`SELECT identity.key, at, seen, invitation, excluded,
+		(SELECT count(DISTINCT round) FROM strike WHERE strike.key = identity.key),
+		coalesce(declined.code, 0), coalesce(declined.round, 0), coalesce(declined.rounds, 0)
+		FROM identity LEFT JOIN declined ON declined.key = identity.key ORDER BY id`)
 	if err != nil {
 		return nil, prefixed(err)
 	}
@@ -76,7 +88,7 @@ func (f *Fleet) Devices() ([]Device, error) {
 		var d Device
 		var key []byte
 		var at, seen int64
-		if err := rows.Scan(&key, &at, &seen, &d.Invitation, &d.Excluded, &d.Strikes); err != nil {
+		if err := rows.Scan(&key, &at, &seen, &d.Invitation, &d.Excluded, &d.Strikes, &d.Declined, &d.DeclinedRound, &d.DeclinedRounds); err != nil {
 			return nil, prefixed(err)
 		}
 		d.Identity, d.Enrolled, d.Seen = hex.EncodeToString(key), time.Unix(at, 0).UTC(), time.Unix(seen, 0).UTC()

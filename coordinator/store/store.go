@@ -262,7 +262,7 @@ func (s *Store) begin() error {
 				}
 			}
 		}
-		if _, err := tx.Exec(historySchema); err != nil {
+		if _, err := tx.Exec(historySchema + declinedSchema); err != nil {
 			return err
 		}
 		switch v, err := getMeta(tx, "schema"); {

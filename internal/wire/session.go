@@ -170,7 +170,24 @@ const (
 	CodeTraining   uint16 = 305 // training failed
 	CodeSecagg     uint16 = 306 // the aggregation protocol was violated
 	CodeTooSlow    uint16 = 307 // a deadline has passed
+	CodeMemory     uint16 = 308 // the program takes more memory than the device's owner gives
+	CodeWork       uint16 = 309 // training takes more work than the device's owner gives
+	CodePolicy     uint16 = 310 // another limit of the device's owner: clip norm, steps, epsilon
 )
+
+// Limit says what of its owner's limits has a device decline a round with this code;
+// ok is false for codes that are about none.
+func Limit(code uint16) (what string, ok bool) {
+	switch code {
+	case CodeMemory:
+		return "memory", true
+	case CodeWork:
+		return "work", true
+	case CodePolicy:
+		return "policy", true
+	}
+	return "", false
+}
 
 // An Error ends the session.
 type Error struct {

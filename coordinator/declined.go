@@ -1,0 +1,52 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// declined takes a device's leave from a round. What it says besides its code is not
+// passed on: those who read a log need not read what strangers write.
+func (c *Coordinator) declined(r *running, d *device, m *wire.Refuse) {
+	limit, is := wire.Limit(m.Code)
+	if !is || r.parts[d.n].dropped {
+		c.log.Info("device left the round", "device", short(d.id), "round", r.id, "code", m.Code)
+		return
+	}
+	c.log.Info("device declined the round", "device", short(d.id), "round", r.id, "limit", limit)
+	if r.declined == nil {
+		r.declined = map[[32]byte]uint16{}
+	}
+	r.declined[d.id] = m.Code
+}
+
+// advice is what an operator can do about a limit of owners.
+var advice = map[uint16]string{
+	wire.CodeMemory: "training.micro_batch and base_format: nf4 take less memory",
+	wire.CodeWork:   "fewer training.steps, a smaller batch or sequence take less work",
+	wire.CodePolicy: "starling join tells each owner which of its limits it is",
+}
+
+// keepDeclined tells the operator whom limits of owners kept out of the round: such a
+// device stays in the population and is drawn again, as its owner may widen them.
+func (c *Coordinator) keepDeclined(r *running) {
+	if len(r.declined) == 0 {
+		return
+	}
+	count := map[uint16]int{}
+	for _, code := range r.declined {
+		count[code]++
+	}
+	for _, code := range slices.Sorted(maps.Keys(count)) {
+		limit, _ := wire.Limit(code)
+		c.log.Warn("devices declined the round", "round", r.id, "devices", count[code],
+			"why", fmt.Sprintf("beyond their owners' limits (%s)", limit), "advice", advice[code])
+	}
+	if err := c.store.Declined(r.id, r.declined); err != nil {
+		c.log.Error("who declined the round is not kept", "round", r.id, "error", strings.TrimPrefix(err.Error(), "store: "))
+	}
+}
