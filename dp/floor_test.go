@@ -30,6 +30,13 @@ type floorGolden struct {
 		Noise   float64 `json:"noise_multiplier"`
 		Epsilon float64 `json:"epsilon"`
 	} `json:"quorum"`
+	Groups []struct {
+		Devices        int     `json:"devices"`
+		Groups         int     `json:"groups"`
+		Size           int     `json:"size"`
+		EpsilonAtLeast float64 `json:"epsilon_at_least"`
+		Delta          float64 `json:"delta"`
+	} `json:"groups"`
 }
 
 func readFloors(t *testing.T) (g floorGolden) {

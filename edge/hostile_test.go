@@ -174,7 +174,7 @@ func TestHostilePlans(t *testing.T) {
 		"other rank":   {wire.CodePlan, "rank 5", func(h *house, p *peer) { pl := h.plan(1); pl.Rank = 5; p.assign(pl) }},
 		"head alone":   {wire.CodePlan, "rank 0", func(h *house, p *peer) { pl := h.plan(1); pl.Rank = 0; p.assign(pl) }},
 		"other length": {wire.CodePlan, "values", func(h *house, p *peer) { pl := h.plan(1); pl.Values++; p.assign(pl) }},
-		"endless":      {wire.CodePlan, "--steps=20000", func(h *house, p *peer) { pl := h.plan(1); pl.Steps = 20_000; p.assign(pl) }},
+		"endless":      {wire.CodePolicy, "--steps=20000", func(h *house, p *peer) { pl := h.plan(1); pl.Steps = 20_000; p.assign(pl) }},
 		"two plans": {wire.CodePlan, "two plans", func(h *house, p *peer) {
 			p.assign(h.plan(1))
 			want[*wire.Turn](p)

@@ -12,6 +12,10 @@ N = 10000 devices, q = 0.01, T = 200 rounds, delta = 1e-6, z calibrated to epsil
            A lower bound: other data may be worse.
   quorum   as charge, and nobody is drawn before `quorum` devices are there; the same exact pair at that number, others'
            vectors chosen as before, and the bound on what the floor adds to delta
+
+And what trimming shards would take here: devices cut into groups before the coins, a group's drawn a shard of 8 to 128.
+The other groups' sums are where trimming leaves this group's in, so that one round is the pair of `charge` among the
+group's members: with 7 others drawn a device's coin decides over all of their sum.
 """
 import json
 
@@ -103,4 +107,11 @@ for share in (0.06, 0.03):
 e, w = worst(quorum - 1, FLOORED_Z)
 out["quorum"] = {"members": quorum, "floor_delta": floor_delta(quorum), "floor_delta_one_less": floor_delta(quorum - 1),
                  "noise_multiplier": FLOORED_Z, "epsilon": e, "w": w}
+SIZE = 128
+out["groups"] = []
+for devices, groups in ((2_400, 3), (10_000, 3), (50_000, 9)):
+    members = devices // groups
+    e, w = worst(members - 1)
+    out["groups"].append({"devices": devices, "groups": groups, "size": SIZE, "epsilon_at_least": e, "w": w,
+                          "delta": floor_delta(members) + Q * DRAWS * binom.sf(SIZE - 1, members - 1, Q)})
 print(json.dumps(out, indent=1))
