@@ -3,6 +3,7 @@ package starling
 import (
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -43,6 +44,31 @@ func TestDocumentsAreNarrow(t *testing.T) {
 			if w := utf8.RuneCountInString(strings.TrimRight(line, "\n")); w > widest {
 				t.Errorf("%s:%d has %d columns, limit %d", name, n, w, widest)
 			}
+		}
+	}
+}
+
+// TestDecisionsAreWhole: each decision says what asked for it and what follows, and
+// since when it holds.
+func TestDecisionsAreWhole(t *testing.T) {
+	b, err := os.ReadFile("docs/RATIONALE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	decisions := regexp.MustCompile(`(?m)^### `).Split(string(b), -1)[1:]
+	if len(decisions) < 50 {
+		t.Fatalf("%d decisions", len(decisions))
+	}
+	part := regexp.MustCompile(`(?m)^- \*\*(\w+):\*\*`)
+	status := regexp.MustCompile(`(?m)^- \*\*Status:\*\* accepted, 20\d\d-\d\d-\d\d[.;]`)
+	for _, d := range decisions {
+		title, _, _ := strings.Cut(d, "\n")
+		var parts []string
+		for _, m := range part.FindAllStringSubmatch(d, -1) {
+			parts = append(parts, m[1])
+		}
+		if got := strings.Join(parts, " "); got != "Status Context Decision Consequence" || !status.MatchString(d) {
+			t.Errorf("%q has %s; want Status (accepted, with a date), Context, Decision, Consequence", title, got)
 		}
 	}
 }

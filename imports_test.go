@@ -4,8 +4,12 @@ package starling
 import (
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +191,57 @@ func TestTheEngineHasNoSockets(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A simulation and a service draw and release through one type, coordinator.Core. What
+// keeps that apart from the engine around it: it reaches no network, clock, file or store,
+// and starts nothing.
+func TestTheArithmeticHasNoIO(t *testing.T) {
+	without := []string{"context", "database/sql", "log/slog", "net", "net/http", "os", "path/filepath", "sync", "sync/atomic", "time",
+		module + "coordinator/round", module + "coordinator/store"}
+	files, err := filepath.Glob("coordinator/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, "_test.go") || !slices.ContainsFunc(parsed.Decls, isArithmetic) {
+			continue
+		}
+		found++
+		for _, imp := range parsed.Imports {
+			if path := strings.Trim(imp.Path.Value, `"`); slices.Contains(without, path) {
+				t.Errorf("%s imports %s", file, path)
+			}
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if _, ok := n.(*ast.GoStmt); ok {
+				t.Errorf("%s starts a goroutine", file)
+			}
+			return true
+		})
+	}
+	if found < 3 {
+		t.Errorf("%d files with the arithmetic of a job", found)
+	}
+}
+
+// isArithmetic says whether a declaration is of Core or of what it is made of.
+func isArithmetic(d ast.Decl) bool {
+	f, ok := d.(*ast.FuncDecl)
+	if !ok || f.Recv == nil {
+		return ok && f.Name.Name == "newTerms"
+	}
+	of := f.Recv.List[0].Type
+	if star, ok := of.(*ast.StarExpr); ok {
+		of = star.X
+	}
+	name, ok := of.(*ast.Ident)
+	return ok && slices.Contains([]string{"Core", "Draw", "randomness"}, name.Name)
 }
 
 // Randomness that protects somebody never comes from math/rand.
