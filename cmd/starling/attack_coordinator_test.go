@@ -30,9 +30,9 @@ type truth struct {
 	blobs     map[string][]byte
 }
 
-func learn(t *testing.T) truth {
+func learn(t *testing.T, more ...string) truth {
 	t.Helper()
-	s := serves(t, 50, "cohort: {population: 3, floor: 3}")
+	s := serves(t, 50, strings.Join(append(more, "cohort: {population: 3, floor: 3}"), "\n"))
 	ctx := watchdog.Context(t)
 	var first *attack.Device
 	for range 3 {

@@ -101,8 +101,10 @@ func serves(t *testing.T, rounds int, more string, flags ...string) *target {
 	}
 	job := filepath.Join(dir, "job.yaml")
 	text := fmt.Sprintf("name: attacked\nlabels: [one, two]\nrounds: %d\nadapter: {rank_min: 1, rank_max: 1}\ntraining: {steps: 1, batch: 2}\n"+
-		"shard: {size: 32, floor: 3, corrupt: 0, breach_bits: 0}\n"+
 		"privacy: {simulated_population: 1000000, simulated_cohort: 10000, noise_multiplier: 1, epsilon: 8}\n%s\n", rounds, more)
+	if !strings.Contains(more, "shard:") {
+		text += "shard: {size: 32, floor: 3, corrupt: 0, breach_bits: 0}\n"
+	}
 	if !strings.Contains(more, "cohort:") {
 		text += "cohort: {population: 4, floor: 3}\n"
 	}
@@ -121,8 +123,14 @@ func serves(t *testing.T, rounds int, more string, flags ...string) *target {
 // joins starts a real device with data of its own; folder holds what it keeps.
 func joins(t *testing.T, folder, token string, flags ...string) *command {
 	t.Helper()
-	data := filepath.Join(folder, "data.tsv")
-	if err := os.WriteFile(data, []byte("one\tthe fox runs\ntwo\tthe dog sleeps\none\ta fox\ntwo\ta dog\n"), 0o600); err != nil {
+	return joinsWith(t, folder, "data.tsv", "one\tthe fox runs\ntwo\tthe dog sleeps\none\ta fox\ntwo\ta dog\n", token, flags...)
+}
+
+// joinsWith is joins with a file of the test's.
+func joinsWith(t *testing.T, folder, name, content, token string, flags ...string) *command {
+	t.Helper()
+	data := filepath.Join(folder, name)
+	if err := os.WriteFile(data, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return runs(t, append([]string{"join", token, "--data", data, "--identity", filepath.Join(folder, "identity.pem"),

@@ -16,7 +16,7 @@ const (
 	JobShardMax, JobShardFloor, JobCorrupt, JobBits = 23, 24, 25, 26
 	JobSemiHonest, JobHybrid, JobIdentified, JobKey = 27, 28, 29, 30
 	JobPrivacy, JobDeadlines, JobRecipe             = 31, 32, 33
-	jobProviders                                    = 21
+	JobProviders, JobProviderRate                   = 21, 22
 
 	PlanTask, PlanRound, PlanRank, PlanValues, PlanClip = 0, 1, 3, 4, 8
 	PlanVersion, PlanSeed, PlanSlice                    = 2, 5, 6
@@ -72,7 +72,7 @@ func newContract(job, plan []byte) (c contract, err error) {
 	if !ok {
 		return c, fmt.Errorf("attack: scheme %q", at.Text(JobUplink))
 	}
-	units := max(1, int(at.Uint(jobProviders)))
+	units := max(1, int(at.Uint(JobProviders)))
 	c.dim = coordinates(int(of.Uint(PlanValues))) + int(of.Uint(PlanCounts))
 	c.maxSymbol, c.shardMax, c.shardMin = scheme[0]*units, int(at.Uint(JobShardMax)), int(at.Uint(JobShardFloor))
 	if c.width = scheme[1]; c.width == 0 {

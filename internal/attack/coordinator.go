@@ -43,7 +43,9 @@ func NewCoordinator(job Array) *Coordinator {
 		panic(err) // without randomness there is nothing to test
 	}
 	c := &Coordinator{Job: slices.Clone(job), Authority: authority, Sessions: make(chan *Session, 16), blobs: map[string][]byte{}}
-	c.Job[JobKey] = public(authority)
+	if c.Job[JobKey] = public(authority); c.Job[JobIdentified] == true {
+		c.Job[JobKey] = make([]byte, 32)
+	}
 	return c
 }
 

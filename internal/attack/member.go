@@ -3,6 +3,7 @@ package attack
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/hpke"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -14,6 +15,9 @@ import (
 // each as the bytes of its message. It holds its secrets after they were used, so
 // that it can be made to do again what an honest device does once.
 type Member struct {
+	// Sealing is what it says its sealing key is; nil: its own.
+	Sealing []byte
+
 	contract
 	identity ed25519.PrivateKey
 	verify   ed25519.PrivateKey
@@ -21,6 +25,7 @@ type Member struct {
 	selfSeed *big.Int // b
 	maskKey  []byte
 	sealKey  []byte
+	kem      hpke.PrivateKey // of the hybrid suite; nil without
 
 	entries []Array
 	R       [32]byte
@@ -37,11 +42,13 @@ func NewMember(identity ed25519.PrivateKey, job, plan []byte) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.hybrid {
-		return nil, errors.New("attack: the hybrid suite is not played")
-	}
 	m := &Member{contract: c, identity: identity, maskSeed: randomScalar(), selfSeed: randomScalar(), sealKey: random(32)}
 	m.maskKey = kdf(littleEndian(m.maskSeed), append([]byte("mask key"), c.plan[:]...), 32)
+	if c.hybrid {
+		if m.kem, err = hpke.MLKEM768X25519().GenerateKey(); err != nil {
+			return nil, fmt.Errorf("attack: %w", err)
+		}
+	}
 	if m.verify = identity; !c.identified {
 		if _, m.verify, err = ed25519.GenerateKey(nil); err != nil {
 			return nil, err
@@ -50,11 +57,14 @@ func NewMember(identity ed25519.PrivateKey, job, plan []byte) (*Member, error) {
 	return m, nil
 }
 
+// Pose has it take part under other keys, which sign for it.
+func (m *Member) Pose(identity, verify ed25519.PrivateKey) { m.identity, m.verify = identity, verify }
+
 func public(key ed25519.PrivateKey) []byte { return key.Public().(ed25519.PublicKey) }
 
 // keys is K.
 func (m *Member) keys() []byte {
-	return slices.Concat(Encode(public(m.verify)), Encode(publicKey(m.maskKey)), Encode(publicKey(m.sealKey)))
+	return slices.Concat(Encode(public(m.verify)), Encode(publicKey(m.maskKey)), Encode(m.sealPublic()))
 }
 
 func (m *Member) signed(label string, k []byte) []byte {
@@ -68,7 +78,7 @@ func (m *Member) Advertise() Array {
 	if !m.identified {
 		vouch = ed25519.Sign(m.identity, m.signed("starling/secagg/1 vouch", k))
 	}
-	return Array{1, m.plan[:], public(m.verify), publicKey(m.maskKey), publicKey(m.sealKey),
+	return Array{1, m.plan[:], public(m.verify), publicKey(m.maskKey), m.sealPublic(),
 		ed25519.Sign(m.verify, m.signed("starling/secagg/1 keys", k)), public(m.identity), vouch}
 }
 
@@ -76,10 +86,10 @@ func (m *Member) Advertise() Array {
 func (m *Member) Entry(authority ed25519.PrivateKey) Array {
 	k := m.keys()
 	certificate := make([]byte, 64)
-	if authority != nil {
+	if authority != nil && !m.identified {
 		certificate = ed25519.Sign(authority, m.signed("starling/secagg/1 certificate", k))
 	}
-	return Array{public(m.verify), publicKey(m.maskKey), publicKey(m.sealKey),
+	return Array{public(m.verify), publicKey(m.maskKey), m.sealPublic(),
 		ed25519.Sign(m.verify, m.signed("starling/secagg/1 keys", k)), certificate}
 }
 
@@ -124,16 +134,20 @@ func (m *Member) Roster(b []byte) error {
 
 func (m *Member) peer(i, key int) []byte { b, _ := m.entries[i][key].([]byte); return b }
 
-// shareKey is the key and the associated data of what i seals for j; one of both
-// is this member.
-func (m *Member) shareKey(i, j int) (key, data []byte, err error) {
+// shareKey is the secret of X25519 and the associated data of what i seals for j; one
+// of both is this member.
+func (m *Member) shareKey(i, j int) (secret, data []byte, err error) {
 	other := i
 	if i == m.me {
 		other = j
 	}
-	secret, err := shared(m.sealKey, m.peer(other, 2))
+	public := m.peer(other, 2)
+	if len(public) < keyX25519 {
+		return nil, nil, fmt.Errorf("attack: a sealing key of %d bytes", len(public))
+	}
+	secret, err = shared(m.sealKey, public[:keyX25519])
 	data = slices.Concat([]byte("share"), m.R[:], []byte{byte(i >> 8), byte(i), byte(j >> 8), byte(j)})
-	return kdf(secret, data, 16), data, err
+	return secret, data, err
 }
 
 // Shares is turn 2. spoil changes what is sealed for a holder, before it is; nil:
@@ -154,11 +168,11 @@ func (m *Member) Shares(spoil func(holder int, pair []byte)) (Array, error) {
 		if spoil != nil {
 			spoil(j, pair)
 		}
-		key, data, err := m.shareKey(m.me, j)
+		box, err := m.sealPair(j, pair)
 		if err != nil {
 			return nil, err
 		}
-		sealed = append(sealed, seal(key, pair, data)...)
+		sealed = append(sealed, box...)
 	}
 	return Array{3, m.R[:], commitments, sealed}, nil
 }
@@ -199,10 +213,10 @@ func (m *Member) Delivery(b []byte) error {
 		if i == m.me || !in(m.U2, i) {
 			continue
 		}
-		if len(boxes) < 80 {
+		if len(boxes) < m.box() {
 			return errors.New("attack: a delivery that is too short")
 		}
-		m.sealed[i], boxes = boxes[:80], boxes[80:]
+		m.sealed[i], boxes = boxes[:m.box()], boxes[m.box():]
 	}
 	return nil
 }
@@ -265,11 +279,8 @@ func (m *Member) Reveal() (Array, error) {
 		}
 		pair := slices.Concat(littleEndian(m.f.at(m.me+1)), littleEndian(m.g.at(m.me+1)))
 		if j != m.me {
-			key, data, err := m.shareKey(j, m.me)
-			if err != nil {
-				return nil, err
-			}
-			if pair, err = open(key, m.sealed[j], data); err != nil {
+			var err error
+			if pair, err = m.openPair(j, m.sealed[j]); err != nil {
 				continue // not held
 			}
 		}

@@ -198,3 +198,9 @@ func (d *Device) Upload(ctx context.Context, round uint64, b []byte) error {
 
 // Me is the device's place in its shard.
 func (m *Member) Me() int { return m.me }
+
+// Count is how many devices the shard has, once its roster is known.
+func (m *Member) Count() int { return m.n }
+
+// Round is the round's number.
+func (m *Member) Round() uint64 { return m.round }

@@ -153,7 +153,8 @@ func NewDevice(token Token) *Device {
 	return &Device{Token: token, Identity: key, Versions: [2]uint64{version, version}}
 }
 
-func (d *Device) public() []byte { return d.Identity.Public().(ed25519.PublicKey) }
+// Public is its identity.
+func (d *Device) Public() []byte { return d.Identity.Public().(ed25519.PublicKey) }
 
 // dial opens the WebSocket and keeps the exporter of its TLS.
 func (d *Device) dial(ctx context.Context) (*Conn, error) {
@@ -235,7 +236,7 @@ func (d *Device) Join(ctx context.Context) error {
 func (d *Device) Enrol(ctx context.Context, welcome Frame, nonce []byte) error {
 	chosen, challenge, task := welcome.Uint(0), welcome.Bytes(1), welcome.Bytes(2)
 	seen := func(label string) []byte {
-		return transcript(label, d.Versions[0], d.Versions[1], chosen, nonce, challenge, task, d.public())
+		return transcript(label, d.Versions[0], d.Versions[1], chosen, nonce, challenge, task, d.Public())
 	}
 	channel, exporter := 0, []byte(nil)
 	if tls, _ := welcome.at(3).(bool); tls {
@@ -245,7 +246,7 @@ func (d *Device) Enrol(ctx context.Context, welcome Frame, nonce []byte) error {
 	if d.Session != nil {
 		session = d.Session
 	}
-	enrol := Array{d.public(), proof(d.Token.Secret, seen("starling/1 device proof")), nil, session, nil, channel, false}
+	enrol := Array{d.Public(), proof(d.Token.Secret, seen("starling/1 device proof")), nil, session, nil, channel, false}
 	if d.Alter != nil {
 		d.Alter(enrol)
 	}

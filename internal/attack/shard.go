@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -62,10 +63,18 @@ func NewSplitShard(ctx context.Context, c *Coordinator, s *Session, plan, other 
 	if !bytes.Equal(of.Bytes(1), peer.plan[:]) {
 		return nil, errors.New("attack: the device's P is another than the document leads to")
 	}
-	if !ed25519.Verify(s.Identity, peer.signed("starling/secagg/1 vouch", k), of.Bytes(7)) {
-		return nil, errors.New("attack: the device does not vouch for its keys")
+	certificate := make([]byte, 64)
+	if peer.identified {
+		if !bytes.Equal(of.Bytes(2), s.Identity) {
+			return nil, errors.New("attack: the device's key in the shard is not its identity")
+		}
+	} else {
+		if !ed25519.Verify(s.Identity, peer.signed("starling/secagg/1 vouch", k), of.Bytes(7)) {
+			return nil, errors.New("attack: the device does not vouch for its keys")
+		}
+		certificate = ed25519.Sign(c.Authority, peer.signed("starling/secagg/1 certificate", k))
 	}
-	sh.entry = Array{of.Bytes(2), of.Bytes(3), of.Bytes(4), of.Bytes(5), ed25519.Sign(c.Authority, peer.signed("starling/secagg/1 certificate", k))}
+	sh.entry = Array{of.Bytes(2), of.Bytes(3), of.Bytes(4), of.Bytes(5), certificate}
 	sh.entries = []Array{sh.entry}
 	for _, m := range sh.Peers {
 		sh.entries = append(sh.entries, m.Entry(c.Authority))
@@ -125,10 +134,13 @@ func (sh *Shard) Keyed(ctx context.Context) error {
 		return err
 	}
 	sh.boxes, sh.shares = map[int][]byte{}, map[int]Array{}
-	sealed := Frame{Body: a}.Bytes(3)
+	sealed, box := Frame{Body: a}.Bytes(3), sh.Peers[0].box()
+	if len(sealed) != box*(len(sh.entries)-1) {
+		return fmt.Errorf("attack: sealed shares of %d bytes", len(sealed))
+	}
 	for j := range sh.entries {
 		if j != sh.me {
-			sh.boxes[j], sealed = sealed[:80], sealed[80:]
+			sh.boxes[j], sealed = sealed[:box], sealed[box:]
 		}
 	}
 	for _, m := range sh.Peers {
@@ -142,6 +154,7 @@ func (sh *Shard) Keyed(ctx context.Context) error {
 // Delivery is turn 2's answer over a set, each member's pair for the victim.
 func (sh *Shard) Delivery(u2 []byte) []byte {
 	var boxes []byte
+	box := sh.Peers[0].box()
 	for i := range sh.entries {
 		if i == sh.me || !in(u2, i) {
 			continue
@@ -150,7 +163,7 @@ func (sh *Shard) Delivery(u2 []byte) []byte {
 		if at > i {
 			at-- // a dealer's list leaves the dealer out
 		}
-		boxes = append(boxes, Frame{Body: sh.shares[i]}.Bytes(3)[at*80:][:80]...)
+		boxes = append(boxes, Frame{Body: sh.shares[i]}.Bytes(3)[at*box:][:box]...)
 	}
 	r := sh.Peers[0].R
 	return Encode(Array{4, r[:], u2, boxes})
@@ -158,7 +171,12 @@ func (sh *Shard) Delivery(u2 []byte) []byte {
 
 // Masked delivers over a set and hears the victim's vector.
 func (sh *Shard) Masked(ctx context.Context, u2 []byte) error {
-	if err := sh.Victim.Say(ctx, sh.Round, Shares, sh.Delivery(u2)); err != nil {
+	return sh.Delivered(ctx, u2, sh.Delivery(u2))
+}
+
+// Delivered is Masked with another delivery.
+func (sh *Shard) Delivered(ctx context.Context, u2, delivery []byte) error {
+	if err := sh.Victim.Say(ctx, sh.Round, Shares, delivery); err != nil {
 		return err
 	}
 	b, err := sh.Victim.HearUpdate(ctx)
@@ -220,11 +238,7 @@ func (sh *Shard) Unmask(reveal []byte) ([]int32, error) {
 	held, scalars := at.Bytes(2), at.Bytes(3)
 	points := pointsOf(held, scalars, sh.me, sh.me)
 	for _, m := range sh.Peers {
-		key, data, err := m.shareKey(sh.me, m.me)
-		if err != nil {
-			return nil, err
-		}
-		pair, err := open(key, m.sealed[sh.me], data)
+		pair, err := m.openPair(sh.me, m.sealed[sh.me])
 		if err != nil {
 			return nil, err
 		}
