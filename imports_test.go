@@ -73,7 +73,7 @@ simulate/queue: dataset edge model quant simulate
 simulate/report: internal/canvas internal/durable simulate simulate/sweep
 simulate/sweep: coordinator dataset edge internal/durable internal/strict job model simulate
 tokenizer:
-task: dataset model tokenizer
+task: dataset internal/uniform model tokenizer
 trainer: model task
 wasm: nf4 wasm/kernel
 wasm/compiler/...: nf4 wasm wasm/compiler/...

@@ -85,7 +85,7 @@ func (s *Set) Relabel(labels []string) (*Set, error) {
 		return &Set{Name: s.Name, Examples: s.Examples}, nil
 	}
 	if len(s.Labels) == 0 && len(s.Examples) > 0 {
-		return nil, &LineError{s.Name, s.Examples[0].Line, fmt.Errorf("has a question, and the job's examples have one of the labels %.200q", labels)}
+		return nil, &LineError{s.Name, s.Examples[0].Line, fmt.Errorf("has a question or no label, and the job's examples have one of the labels %.200q", labels)}
 	}
 	to := make([]int, len(s.Labels))
 	for i, name := range s.Labels {

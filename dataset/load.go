@@ -39,7 +39,16 @@ var ErrEmpty = errors.New("dataset: no examples")
 // the texts and the labels; "" means "text" and "label". Where either is given
 // a .tsv or .txt file is a table too, whose first line names its columns.
 // Names are matched exactly or, where none is so, without regard to case.
-type Columns struct{ Text, Label string }
+type Columns struct {
+	Text, Label string
+
+	// Unlabelled lets labels be missing, and leaves out those that are there: a file of
+	// another name than .tsv, .csv and .jsonl holds one text a line.
+	Unlabelled bool
+}
+
+// named says whether either is given.
+func (c Columns) named() bool { return c.Text != "" || c.Label != "" }
 
 func (c Columns) text() string  { return cmp.Or(c.Text, "text") }
 func (c Columns) label() string { return cmp.Or(c.Label, "label") }
@@ -78,9 +87,19 @@ func (c Columns) Read(r io.Reader, name string) (*Set, error) {
 	var tags [][]string
 	asked := 0
 	distinct := map[string]string{} // also makes equal labels share memory
-	err := c.scan(r, name, true, func(line int, l labelled) error {
+	err := c.scan(r, name, !c.Unlabelled, func(line int, l labelled) error {
+		if c.Unlabelled {
+			if strings.TrimSpace(l.Text) == "" {
+				return nil
+			}
+			l.Label = "-" // which no set has
+		}
 		if err := l.check(); err != nil {
 			return err
+		}
+		if c.Unlabelled {
+			examples = append(examples, Example{Text: l.Text, User: l.User, Provider: l.Provider, Line: line})
+			return nil
 		}
 		if l.Questions != nil {
 			asked += len(l.Questions)
@@ -110,6 +129,9 @@ func (c Columns) Read(r io.Reader, name string) (*Set, error) {
 	}
 	if len(examples) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, ErrEmpty)
+	}
+	if c.Unlabelled {
+		return &Set{Name: name, Examples: examples}, nil
 	}
 	if asked > 0 {
 		if asked != len(examples) {
@@ -169,7 +191,7 @@ func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l
 	switch ext := filepath.Ext(base); {
 	case ext == ".csv":
 		return s.table(in, separator(in), false)
-	case (ext == ".tsv" || want && ext == ".txt") && c != (Columns{}):
+	case (ext == ".tsv" || want && ext == ".txt") && c.named():
 		return s.table(in, '\t', true)
 	case ext == ".jsonl" || ext == ".ndjson":
 		return s.lines(in, s.parseJSON)

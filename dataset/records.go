@@ -91,7 +91,7 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 	if err != nil {
 		return labelled{}, err
 	}
-	if s.want && s.columns == (Columns{}) && len(value(s.columns.label())) == 0 && asks(value) {
+	if s.want && !s.columns.named() && len(value(s.columns.label())) == 0 && asks(value) {
 		return parseDocument(value)
 	}
 	var l labelled

@@ -37,8 +37,8 @@ func TestCSV(t *testing.T) {
 	}{
 		{"a.csv", "text,label,user,provider\n\"net, \"\"profit\"\"\nrose\",earn,,\nbuys unit,acq,u7,p\n", Columns{}},
 		{"a.csv", "Provider;USER;Label;Text\r\n;;earn;\"net, \"\"profit\"\"\nrose\"\r\np;u7;acq;buys unit\r\n", Columns{}},
-		{"a.csv", "id,body,class,text,user,provider\n1,\"net, \"\"profit\"\"\nrose\",earn,x,,\n2,buys unit,acq,y,u7,p\n", Columns{"body", "class"}},
-		{"a.tsv", "class\tbody\tuser\tprovider\nearn\t\"net, \"\"profit\"\"\nrose\"\t\t\nacq\tbuys unit\tu7\tp\n", Columns{"body", "class"}},
+		{"a.csv", "id,body,class,text,user,provider\n1,\"net, \"\"profit\"\"\nrose\",earn,x,,\n2,buys unit,acq,y,u7,p\n", Columns{Text: "body", Label: "class"}},
+		{"a.tsv", "class\tbody\tuser\tprovider\nearn\t\"net, \"\"profit\"\"\nrose\"\t\t\nacq\tbuys unit\tu7\tp\n", Columns{Text: "body", Label: "class"}},
 	} {
 		got, err := c.columns.Read(strings.NewReader(c.content), c.name)
 		if err != nil || !reflect.DeepEqual(got.Examples, want) || !slices.Equal(got.Labels, []string{"acq", "earn"}) {
@@ -52,7 +52,7 @@ func TestCSV(t *testing.T) {
 	if s, err := Read(&zipped, "a.csv.gz"); err != nil || len(s.Examples) != 1 {
 		t.Errorf("gzipped: %+v, %v", s, err)
 	}
-	keys, err := Columns{"body", "class"}.Read(strings.NewReader(`{"body":"a","class":3,"text":"no","label":"no"}`), "a.jsonl")
+	keys, err := Columns{Text: "body", Label: "class"}.Read(strings.NewReader(`{"body":"a","class":3,"text":"no","label":"no"}`), "a.jsonl")
 	if err != nil || keys.Examples[0].Text != "a" || keys.Labels[0] != "3" {
 		t.Errorf("keys of JSON Lines: %+v, %v", keys, err)
 	}
@@ -133,6 +133,40 @@ func TestTexts(t *testing.T) {
 		err := Columns{}.Texts(strings.NewReader(c.content), c.name, func(int, string) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.content, err, c.want)
+		}
+	}
+}
+
+// Texts without labels are read from every format, blank lines and labels left out; a
+// job that has labels takes none of them.
+func TestUnlabelled(t *testing.T) {
+	c := Columns{Unlabelled: true}
+	for name, text := range map[string]string{
+		"a.txt":   "one\n\n two\n",
+		"a.log":   "one\n two\n",
+		"a.tsv":   "x\tone\ny\t two\n",
+		"a.csv":   "label,text\nx,one\n,\" two\"\n",
+		"b.csv":   "user,text\n,one\n, two\n",
+		"a.jsonl": `{"text":"one"}` + "\n" + `{"text":" two","label":"x"}` + "\n",
+	} {
+		set, err := c.Read(strings.NewReader(text), name)
+		if err != nil || len(set.Examples) != 2 || set.Labels != nil || set.Examples[0].Text != "one" || set.Examples[1].Text != " two" {
+			t.Errorf("%s: %+v, %v", name, set, err)
+			continue
+		}
+		if _, err := set.Relabel([]string{"x", "y"}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if all, err := set.Relabel(nil); err != nil || len(all.Examples) != 2 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if set, err := (Columns{Text: "body", Unlabelled: true}).Read(strings.NewReader("body\tkind\none\tx\n"), "a.tsv"); err != nil || set.Examples[0].Text != "one" {
+		t.Errorf("%+v, %v", set, err)
+	}
+	for name, text := range map[string]string{"a.txt": "\n\n", "a.csv": "label,words\nx,one\n", "a.jsonl": "{}\n", "b.txt": "\xff\n"} {
+		if _, err := c.Read(strings.NewReader(text), name); err == nil {
+			t.Errorf("%s: no error", name)
 		}
 	}
 }

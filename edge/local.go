@@ -101,8 +101,9 @@ func (d *Data) draw(rnd io.Reader) ([]unit, error) {
 // local is a unit's data, encoded for the job. It is immutable.
 type local struct {
 	columns []task.Column
-	rows    task.Batch // one an example
-	n       int        // rows
+	rows    task.Batch    // one an example
+	n       int           // rows
+	redraw  task.Redrawer // nil: rows stay as they are
 }
 
 // encode writes examples into the task's columns, one that is longer than a row in
@@ -117,6 +118,7 @@ func encode(set *dataset.Set, t task.Task) (*local, error) {
 	}
 	n := len(rows)
 	l := &local{columns: t.Columns(), rows: task.NewBatch(t.Columns(), n), n: n}
+	l.redraw, _ = t.(task.Redrawer)
 	for i := range rows {
 		if err := t.Encode(&rows[i], l.rows, i); err != nil {
 			return nil, at(rows[i].Line, err)
@@ -128,7 +130,8 @@ func encode(set *dataset.Set, t task.Task) (*local, error) {
 // batches draws steps batches, each when it is asked for: the examples in a
 // random order, and in a new one when all were used. A batch never spans two
 // orders, so that no example stands in it twice; rows left over have weight 0.
-// All batches share their memory.
+// All batches share their memory. What the task draws anew it draws here, from rnd: the
+// device's own secret (see Contribution).
 func (l *local) batches(rnd io.Reader, steps, size int) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		n := l.n
@@ -150,7 +153,13 @@ func (l *local) batches(rnd io.Reader, steps, size int) iter.Seq2[Batch, error] 
 				}
 				at = 0
 			}
-			at += l.fill(b, size, order[at:])
+			rows := l.fill(b, size, order[at:])
+			if at += rows; l.redraw != nil {
+				if err := l.redraw.Redraw(rnd, b, rows); err != nil {
+					yield(nil, err)
+					return
+				}
+			}
 			if !yield(b, nil) {
 				return
 			}

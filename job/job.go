@@ -12,11 +12,12 @@ import "time"
 type Job struct {
 	// Name is the task's name; it is bound into the plan every device signs.
 	Name string `yaml:"name"`
-	// Labels are the classes in the order of their indices; at least 2, and none for task
-	// answer.
+	// Labels are the classes in the order of their indices; at least 2, and none for tasks
+	// answer, span and pretrain.
 	Labels []string `yaml:"labels"`
 	// Task is what is learnt: "classify" (default), one label for a text, "tag", one for
-	// each word of it, or "image", one label for an image.
+	// each word of it, "span", where the answer to a question stands, "image", one label
+	// for an image, "answer", a text, or "pretrain", which tokens of a text were masked.
 	Task string `yaml:"task"`
 	// Rounds is the number of committed rounds; abandoned ones do not count.
 	// Default 20.

@@ -46,9 +46,9 @@ func (j Job) Validate() error {
 		return refuse("name has %d bytes, must have 1..256", len(j.Name))
 	}
 	switch task := j.Method().Task; {
-	case task.Asks() && len(j.Labels) > 0:
+	case !task.Labelled() && len(j.Labels) > 0:
 		return refuse("labels has %d entries, but task %s has none", len(j.Labels), task)
-	case !task.Asks() && len(j.Labels) < 2:
+	case task.Labelled() && len(j.Labels) < 2:
 		return refuse("labels has %d entries, must have at least 2", len(j.Labels))
 	case !task.Asks() && j.Adapter.Answer != 0:
 		return refuse("adapter.answer is %d, but only tasks answer and span have answers", j.Adapter.Answer)

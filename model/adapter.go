@@ -15,7 +15,7 @@ type Adapter struct {
 // NewAdapter returns a fresh adapter: A Kaiming-uniform with a = sqrt 5, that
 // is uniform in +-1/sqrt(in) (PEFT), B zero, the head's last map zero, so that
 // the adapter changes nothing at the start and every device can rebuild it from
-// the seed. Maps of the head before the last start as A does.
+// the seed. Maps of the head before the last start as A does, a MaskedHead as it says.
 // The generator is SplitMix64 keyed by seed: the values are part of the
 // protocol (round 1 announces only the seed), and are not secret.
 func NewAdapter(l *Layout, seed uint64) *Adapter {
@@ -23,11 +23,20 @@ func NewAdapter(l *Layout, seed uint64) *Adapter {
 	state := seed
 	for i, e := range l.entries {
 		t := make([]float32, Elements(e.Shape))
-		if e.Start == StartUniform {
+		switch e.Start {
+		case StartUniform:
 			bound := 1 / math.Sqrt(float64(e.Shape[1]))
 			for j := range t {
 				u := float64(splitMix64(&state)>>11) / (1 << 53)
 				t[j] = float32((2*u - 1) * bound)
+			}
+		case StartOne:
+			for j := range t {
+				t[j] = 1
+			}
+		case StartIdentity:
+			for j := range e.Shape[0] {
+				t[j*e.Shape[1]+j] = 1
 			}
 		}
 		a.tensors[i] = t

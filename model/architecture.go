@@ -18,6 +18,8 @@ type architecture struct {
 	offset    func(pad int) int
 	head      []Dense // of ForSequenceClassification; the last one gives the classes
 
+	masked *MaskedHead // of ForMaskedLM; nil where there is none
+
 	class   string   // of transformers, up to Model or For...
 	targets []string // of LoRA, unless a method names others: ends of linear maps' names
 
@@ -147,6 +149,8 @@ var bertArchitecture = architecture{
 	layer:     bertLayer,
 	types:     true,
 	head:      []Dense{{Name: "pooler.dense", Activation: "tanh"}, {Name: "classifier", Trained: true}},
+	masked: &MaskedHead{Dense: "cls.predictions.transform.dense", Norm: "cls.predictions.transform.LayerNorm",
+		Bias: "cls.predictions.bias"},
 }
 
 func bertLayer(l int) Layer {
@@ -170,6 +174,7 @@ var robertaArchitecture = architecture{
 	offset:    func(pad int) int { return pad + 1 },
 	head: []Dense{{Name: "classifier.dense", Activation: "tanh", Trained: true},
 		{Name: "classifier.out_proj", Trained: true}},
+	masked: &MaskedHead{Dense: "lm_head.dense", Norm: "lm_head.layer_norm", Bias: "lm_head.bias", Activation: "gelu"},
 }
 
 // distilbert: DistilBertModel (Sanh et al. 2019): no token types, no pooler.
@@ -190,5 +195,6 @@ var distilbertArchitecture = architecture{
 			Intermediate: p + "ffn.lin1", Output: p + "ffn.lin2", OutputNorm: p + "output_layer_norm",
 		}
 	},
-	head: []Dense{{Name: "pre_classifier", Activation: "relu", Trained: true}, {Name: "classifier", Trained: true}},
+	head:   []Dense{{Name: "pre_classifier", Activation: "relu", Trained: true}, {Name: "classifier", Trained: true}},
+	masked: &MaskedHead{Dense: "vocab_transform", Norm: "vocab_layer_norm", Bias: "vocab_projector.bias"},
 }

@@ -30,6 +30,9 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 			pipeline = "document-question-answering"
 		}
 	}
+	if lay.LoRA.Task == TaskPretrain {
+		pipeline, name = "fill-mask", cmp.Or(c.Job, "A masked language model")
+	}
 	reads := "text"
 	if lay.Config.Sees() {
 		pipeline, reads = "image-classification", "image"
@@ -48,6 +51,8 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	switch {
 	case lay.Config.Generates():
 		of = what
+	case lay.LoRA.Task == TaskPretrain:
+		of = what + " and a head that tells masked words"
 	case lay.LoRA.Task == TaskSpan:
 		of = what + " and a head for where answers begin and end"
 	}
@@ -114,6 +119,9 @@ func (c *Checkpoint) usage(format string) string {
 			auto = "AutoModelForDocumentQuestionAnswering"
 		}
 	}
+	if c.Adapter.layout.LoRA.Task == TaskPretrain {
+		auto = "AutoModelForMaskedLM"
+	}
 	if config.Generates() {
 		auto = "AutoModelForSeq2SeqLM"
 	}
@@ -161,6 +169,11 @@ func (c *Checkpoint) usage(format string) string {
 			lines += "# boxes=[[[left, top, right, bottom], ...]], 0 to 1000, beside input_ids say where each token stands\n"
 		}
 		return lines + "print(tokenizer.batch_decode(model.eval().generate(**inputs, max_new_tokens=32), skip_special_tokens=True))\n"
+	}
+	if c.Adapter.layout.LoRA.Task == TaskPretrain {
+		return lines + "inputs = tokenizer([\"a text with a \" + tokenizer.mask_token], return_tensors=\"pt\")\n" +
+			"with torch.no_grad():\n    logits = model.eval()(**inputs).logits\n" +
+			"print(tokenizer.decode(logits[inputs[\"input_ids\"] == tokenizer.mask_token_id].argmax(-1)))\n"
 	}
 	lines += fmt.Sprintf("inputs = tokenizer([\"a text\"], truncation=True, max_length=%d, padding=True, return_tensors=\"pt\")\n", c.Seq)
 	said := "print(model.config.id2label[int(logits[0].argmax())])\n"

@@ -39,6 +39,8 @@ type Start uint8
 const (
 	StartZero    Start = iota
 	StartUniform       // in +-1/sqrt(columns), drawn from the adapter's seed
+	StartOne
+	StartIdentity // of a square matrix
 )
 
 // ShapeAt is the entry's shape at rank b.
@@ -66,6 +68,7 @@ func (e Entry) ShapeAt(b int) []int {
 //	for each trained map m of the head (Config.Head), out its columns or the outputs:
 //	    m.weight  [out, hidden]
 //	    m.bias    [out]
+//	or, where masked tokens are told, the tensors of Config.MaskedHead
 //
 // each row-major, names as the base's family has them. Rank 0 leaves LoRA out.
 // A Layout is immutable.
@@ -77,7 +80,7 @@ type Layout struct {
 }
 
 // NewLayout checks the parts against each other and returns their layout.
-// classes is the number of labels, 2..65536; 0 where the task asks.
+// classes is the number of labels, 2..65536; 0 where the task has none.
 func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -85,10 +88,10 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 	if err := l.Validate(c); err != nil {
 		return nil, err
 	}
-	if l.Task.Asks() && classes != 0 {
+	if !l.Task.Labelled() && classes != 0 {
 		return nil, fmt.Errorf("%w: %d classes, but task %s has none", ErrConfig, classes, l.Task)
 	}
-	if !l.Task.Asks() && (classes < 2 || classes > maxClasses) {
+	if l.Task.Labelled() && (classes < 2 || classes > maxClasses) {
 		return nil, fmt.Errorf("%w: %d classes, want 2..%d", ErrConfig, classes, maxClasses)
 	}
 	c = c.For(l.Task)
@@ -106,6 +109,9 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 	if l.Boxes() {
 		lay.entries = append(lay.entries, Entry{boxWeight, KindAdapter, []int{h, 4}, StartZero})
 	}
+	if l.Task == TaskPretrain {
+		lay.entries = append(lay.entries, c.maskedEntries()...)
+	}
 	head := c.HeadFor(l.Task)
 	for i, d := range head {
 		out, start := h, StartUniform
@@ -121,11 +127,14 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 	return lay, nil
 }
 
-// Outputs is the number of scores that the head gives: of each class, or of an answer's
-// begin and end.
+// Outputs is the number of scores that the head gives: of each class, of an answer's
+// begin and end, or of each token that a masked one may have been.
 func (l *Layout) Outputs() int {
-	if l.LoRA.Task == TaskSpan {
+	switch l.LoRA.Task {
+	case TaskSpan:
 		return 2
+	case TaskPretrain:
+		return l.Config.VocabSize
 	}
 	return l.Classes
 }

@@ -113,6 +113,8 @@ func (m Method) Validate(c Config) error {
 		return bad("also has %s, but the base is a %s: LayoutLM, which computes them elsewhere, is a bert", BoxEmbeddings, c.ModelType)
 	case m.Also != "" && m.Also != BoxEmbeddings && m.Kind == MethodFull:
 		return bad("also is given, but full trains every tensor")
+	case m.Task == TaskPretrain && c.arch().masked == nil:
+		return bad("task is %s, but a %s has no masked language model: a bert, distilbert or roberta has", m.Task, c.ModelType)
 	case c.Generates() != (m.Task == TaskAnswer):
 		return bad("task is %q over a %s: answer is for a base with a decoder, and its only task", m.Task.String(), c.ModelType)
 	case m.Answer < 0 || m.Answer > maxAnswer || !m.Task.Asks() && m.Answer != 0:

@@ -50,6 +50,8 @@ func newPEFTConfig(l *Layout, rank int) peftConfig {
 		c.TaskType = "SEQ_2_SEQ_LM"
 	case l.LoRA.Task == TaskTag:
 		c.TaskType = "TOKEN_CLS"
+	case l.LoRA.Task == TaskPretrain:
+		c.TaskType = nil // PEFT has no class for masked words
 	case l.LoRA.Task == TaskSpan:
 		c.TaskType = nil // PEFT's class for QUESTION_ANS forgets token types
 	}
@@ -68,12 +70,17 @@ func newPEFTConfig(l *Layout, rank int) peftConfig {
 		c.TargetModules = regexp.QuoteMeta(ownPrefix) + `.*\.(` + strings.ReplaceAll(regexp.QuoteMeta(strings.Join(targets, ",")), ",", "|") + ")"
 	}
 	for _, e := range l.entries {
-		if m, _, _ := strings.Cut(e.Name, "."); e.Kind == KindHead && !slices.Contains(c.ModulesToSave, m) {
+		if m, _, _ := strings.Cut(e.Name, "."); l.savesHead(e) && !slices.Contains(c.ModulesToSave, m) {
 			c.ModulesToSave = append(c.ModulesToSave, m)
 		}
 	}
 	return c
 }
+
+// savesHead says whether PEFT saves an entry as it is, being of the head. A module that
+// is tied to the word embeddings, as the head of masked words is, it cannot load again:
+// that head goes with the base.
+func (l *Layout) savesHead(e Entry) bool { return e.Kind == KindHead && l.LoRA.Task != TaskPretrain }
 
 // plainLoRA says whether a LoRA adapter and a head are all there is.
 func (l *Layout) plainLoRA() bool {
@@ -97,14 +104,16 @@ func (c Config) peftName(e Entry) string {
 }
 
 // EncodeAdapter packs an adapter at r_max as safetensors with PEFT's names.
-func EncodeAdapter(a *Adapter) ([]byte, error) { return encodeAdapter(a, a.layout.LoRA.RMax) }
+func EncodeAdapter(a *Adapter) ([]byte, error) {
+	return encodeAdapter(a, a.layout.LoRA.RMax, func(Entry) bool { return true })
+}
 
-// encodeAdapter is EncodeAdapter cut to rank b, 0..r_max.
-func encodeAdapter(a *Adapter, b int) ([]byte, error) {
+// encodeAdapter is EncodeAdapter cut to rank b, 0..r_max, of some entries.
+func encodeAdapter(a *Adapter, b int, in func(Entry) bool) ([]byte, error) {
 	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}}
 	v := a.Slice(b)
 	for _, s := range a.layout.Spans(b) {
-		if s.Len == 0 {
+		if s.Len == 0 || !in(s.Entry) {
 			continue
 		}
 		if err := st.Add(a.layout.Config.peftName(s.Entry), "F32", s.Shape, v[s.Offset:s.Offset+s.Len]); err != nil {
@@ -126,12 +135,26 @@ func PEFTFiles(a *Adapter, b int) (map[string][]byte, error) {
 	if !a.layout.plainLoRA() {
 		return nil, fmt.Errorf("%w: tensors of the base are trained whole, which a LoRA adapter does not hold: export it merged", ErrPEFT)
 	}
-	weights, err := encodeAdapter(a, b)
+	weights, err := encodeAdapter(a, b, func(e Entry) bool { return e.Kind != KindHead || a.layout.savesHead(e) })
 	if err != nil {
 		return nil, err
 	}
 	config, err := marshalFile(newPEFTConfig(a.layout, b))
 	return map[string][]byte{AdapterFile: weights, AdapterConfigFile: config}, err
+}
+
+// PEFTBase is the release of the base that PEFTFiles' adapter is loaded over.
+func (c *Checkpoint) PEFTBase() Release {
+	r := Release{Base: c.Base, Labels: c.Labels, Task: c.LoRA.Task}
+	for i, e := range c.Adapter.layout.entries {
+		if e.Kind == KindHead && !c.Adapter.layout.savesHead(e) {
+			if r.Values == nil {
+				r.Values = map[string][]float32{}
+			}
+			r.Values[e.Name] = c.Adapter.tensors[i]
+		}
+	}
+	return r
 }
 
 // ParseAdapter reads what EncodeAdapter wrote, for the given layout. A tensor

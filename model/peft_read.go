@@ -147,21 +147,34 @@ func LoadHead(fsys fs.FS, c Config, t TaskKind) (map[string]Tensor, error) {
 		return nil, err
 	}
 	head := map[string]Tensor{}
-	for _, d := range c.HeadFor(t) {
-		for _, name := range []string{d.Name + ".weight", d.Name + ".bias"} {
-			for _, st := range files {
-				if !d.Trained || !hasTensor(st, name) {
-					continue
-				}
-				t, err := st.Tensor(name)
-				if err != nil {
-					return nil, err
-				}
-				head[name] = t
+	for _, name := range c.headNames(t) {
+		for _, st := range files {
+			if !hasTensor(st, name) {
+				continue
 			}
+			t, err := st.Tensor(name)
+			if err != nil {
+				return nil, err
+			}
+			head[name] = t
 		}
 	}
 	return head, nil
+}
+
+// headNames are the tensors of a task's head that a job trains.
+func (c Config) headNames(t TaskKind) (names []string) {
+	if t == TaskPretrain && c.arch().masked != nil {
+		for _, e := range c.maskedEntries() {
+			names = append(names, e.Name)
+		}
+	}
+	for _, d := range c.HeadFor(t) {
+		if d.Trained {
+			names = append(names, d.Name+".weight", d.Name+".bias")
+		}
+	}
+	return names
 }
 
 // HeadAdapter is an adapter of rank 1 that changes nothing but the head, which is

@@ -191,7 +191,7 @@ func (r Release) weights() (*SafeTensors, error) {
 		}
 		v := r.Values[name]
 		shape := []int{len(v)}
-		if h := b.Config.HiddenSize; name[len(name)-len("weight"):] == "weight" {
+		if h := b.Config.HiddenSize; name[len(name)-len("weight"):] == "weight" && !(r.Task == TaskPretrain && strings.HasPrefix(name, c.MaskedHead().Norm)) {
 			shape = []int{len(v) / h, h}
 		}
 		if err := st.Add(name, "F32", shape, v); err != nil {
@@ -238,6 +238,8 @@ func (r Release) config() map[string]any {
 			out["architectures"] = []string{class + "ForTokenClassification"}
 		case TaskSpan:
 			out["architectures"] = []string{class + "ForQuestionAnswering"}
+		case TaskPretrain:
+			out["architectures"] = []string{class + "ForMaskedLM"}
 		}
 	}
 	if c.Generates() && !c.standard() {

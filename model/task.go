@@ -15,10 +15,12 @@ const (
 	TaskSpan     TaskKind = "span"   // where in a text the answer to a question stands
 	TaskImage    TaskKind = "image"  // one label for an image
 	TaskAnswer   TaskKind = "answer" // a text, written by a base with a decoder
+
+	TaskPretrain TaskKind = "pretrain" // what a text's masked tokens were
 )
 
 // tasks are the known ones, classify first.
-var tasks = []TaskKind{TaskClassify, TaskTag, TaskSpan, TaskImage, TaskAnswer}
+var tasks = []TaskKind{TaskClassify, TaskTag, TaskSpan, TaskImage, TaskAnswer, TaskPretrain}
 
 // String is the task's name in a job file.
 func (t TaskKind) String() string {
@@ -73,7 +75,11 @@ func (c Config) CheckTask(t TaskKind) error {
 
 // OfTokens says whether the task reads each token's state, where others read one of
 // the whole example.
-func (t TaskKind) OfTokens() bool { return t == TaskTag || t == TaskSpan }
+func (t TaskKind) OfTokens() bool { return t == TaskTag || t == TaskSpan || t == TaskPretrain }
+
+// Labelled says whether examples, or their words, have labels: one each of a few that
+// the job names.
+func (t TaskKind) Labelled() bool { return !t.Asks() && t != TaskPretrain }
 
 // Asks says whether an example of the task is a question, which has answers and no label.
 func (t TaskKind) Asks() bool { return t == TaskAnswer || t == TaskSpan }
@@ -85,6 +91,8 @@ func (c Config) HeadFor(t TaskKind) []Dense {
 		return []Dense{{Name: "classifier", Trained: true}}
 	case TaskSpan: // ForQuestionAnswering: begin and end
 		return []Dense{{Name: "qa_outputs", Trained: true}}
+	case TaskPretrain: // see MaskedHead
+		return nil
 	}
 	return c.Head()
 }

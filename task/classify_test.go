@@ -13,6 +13,11 @@ import (
 
 func layout(t *testing.T, m model.Method) (*model.Base, *model.Layout) {
 	t.Helper()
+	return layoutOf(t, m, 3)
+}
+
+func layoutOf(t *testing.T, m model.Method, classes int) (*model.Base, *model.Layout) {
+	t.Helper()
 	b, err := base.Default()
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +25,7 @@ func layout(t *testing.T, m model.Method) (*model.Base, *model.Layout) {
 	if m.RMax == 0 {
 		m.RMax, m.Alpha = 1, 1
 	}
-	l, err := model.NewLayout(b.Config, m, 3)
+	l, err := model.NewLayout(b.Config, m, classes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,6 +83,8 @@ func Columns(l *model.Layout, sequence int) ([]Column, error) {
 		return answerColumns(l, sequence), nil
 	case model.TaskImage:
 		return imageColumns(l), nil
+	case model.TaskPretrain:
+		return maskedColumns(l, sequence), nil
 	}
 	return nil, fmt.Errorf("task: %.40q is not known", l.LoRA.Task)
 }
@@ -111,6 +113,8 @@ func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
 		return newSpan(columns, tok, l, sequence), nil
 	case model.TaskTag:
 		return newTags(columns, tok, sequence), nil
+	case model.TaskPretrain:
+		return newMasked(columns, tok, sequence)
 	}
 	return &classify{columns, tok, sequence}, nil
 }

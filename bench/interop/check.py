@@ -514,8 +514,10 @@ def main():
                 check_random(s, work, name, config)
         if "span-boxes".startswith(a.only):
             check_boxes(s, work)
+        import masked
         import t5
 
+        masked.check_all(s, work, a.only)
         t5.check(s, work, a.only)
         if "starling".startswith(a.only):
             check_own(s, work)

@@ -47,7 +47,8 @@ func newEvaluateCmd(a *app) *cobra.Command {
 the file's own labels: accuracy, macro-F1, and precision, recall and F1 of each
 class. FILE is ` + labelledFormats + `.
 Its labels must be the checkpoint's. Of a checkpoint that answers questions: exact
-match, token F1 and ANLS on a file of documents with questions and answers. Scoring every rank to choose one needs a file
+match, token F1 and ANLS on a file of documents with questions and answers. Of one that
+tells masked words: how many, and their perplexity. Scoring every rank to choose one needs a file
 that is not the one to report on.`,
 		Example: "  starling evaluate --checkpoint run1/checkpoint test.tsv\n  starling evaluate --checkpoint run1/checkpoint --rank all --json validation.csv",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -122,16 +123,17 @@ func (r *evaluateReport) measure(ctx context.Context, with engine, ck *model.Che
 	told := newCountdown(progress, "texts", len(ranks)*len(e.examples))
 	for n, rank := range ranks {
 		var predicted []int
+		loss := 0.0
 		slice := ck.Adapter.Slice(rank)
 		for at := 0; at < len(e.examples); at += predictChunk {
-			part, _, err := e.predict(ctx, slice, rank, at, min(at+predictChunk, len(e.examples)))
+			part, sum, err := e.predict(ctx, slice, rank, at, min(at+predictChunk, len(e.examples)))
 			if err != nil {
 				return err
 			}
-			predicted = append(predicted, part...)
-			told.reach(n*len(e.examples) + len(predicted))
+			predicted, loss = append(predicted, part...), loss+sum
+			told.reach(n*len(e.examples) + min(at+predictChunk, len(e.examples)))
 		}
-		r.Ranks = append(r.Ranks, rankScore{rank, e.scored(predicted), classScores(predicted, e.labels, ck.Labels)})
+		r.Ranks = append(r.Ranks, rankScore{rank, e.scored(predicted, loss), classScores(predicted, e.labels, ck.Labels)})
 	}
 	return nil
 }
@@ -139,6 +141,9 @@ func (r *evaluateReport) measure(ctx context.Context, with engine, ck *model.Che
 // classScores is precision, recall and F1 of every class; 0 where nothing was said
 // or there is nothing to find.
 func classScores(predicted, labels []int, names []string) []classScore {
+	if len(names) == 0 {
+		return []classScore{}
+	}
 	hits, said, were := make([]int, len(names)), make([]int, len(names)), make([]int, len(names))
 	for i, p := range predicted {
 		said[p]++
@@ -172,8 +177,11 @@ func (r evaluateReport) print(w io.Writer) error {
 		if s.TokenF1 != nil {
 			fmt.Fprintf(&b, "        token F1 %.1f %% of words whose label is not O\n", 100**s.TokenF1)
 		}
+		if s.Perplexity != nil {
+			fmt.Fprintf(&b, "        perplexity %.2f of masked tokens, of which the accuracy is\n", *s.Perplexity)
+		}
 	}
-	if len(r.Ranks) == 1 {
+	if len(r.Ranks) == 1 && len(r.Ranks[0].Classes) > 0 {
 		fmt.Fprintf(&b, "\n  %-24s %6s  precision  recall      F1\n", "class", "texts")
 		for _, c := range r.Ranks[0].Classes {
 			fmt.Fprintf(&b, "  %-24s %6d   %6.1f %% %5.1f %% %5.1f %%\n", c.Label, c.Texts, 100*c.Precision, 100*c.Recall, 100*c.F1)

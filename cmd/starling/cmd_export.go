@@ -121,7 +121,7 @@ func exportFiles(ck *model.Checkpoint, rank int, format string, bare bool) (map[
 			return nil, err
 		}
 		if !bare {
-			if folders[model.CheckpointBase], err = (model.Release{Base: ck.Base, Labels: ck.Labels, Task: ck.LoRA.Task}).Files(); err != nil {
+			if folders[model.CheckpointBase], err = ck.PEFTBase().Files(); err != nil {
 				return nil, err
 			}
 		}

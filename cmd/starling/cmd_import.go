@@ -65,7 +65,7 @@ text (T5) has none.`,
 	f := cmd.Flags()
 	f.StringVar(&base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache")
 	f.StringVar(&adapter, "adapter", "", "folder of a PEFT adapter (none: the base with its own head)")
-	f.StringVar(&kind, "task", "", "what the head answers: classify, tag or span; default by the base")
+	f.StringVar(&kind, "task", "", "what the head answers: classify, tag, span or pretrain; default by the base")
 	f.StringSliceVar(&labels, "labels", nil, "classes in the order of the head's outputs")
 	f.StringVar(&out, "out", "", "checkpoint folder to write")
 	f.IntVar(&sequence, "sequence", 0, "tokens of a text (0: 128, or what the base has positions for)")
@@ -92,8 +92,8 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 			return nil, usageError{err}
 		}
 	}
-	if n := len(labels); kind.Asks() != (n == 0) || n == 1 {
-		return nil, usagef("%d --labels: at least two are required, and none of a model that answers questions", n)
+	if n := len(labels); kind.Labelled() == (n == 0) || n == 1 {
+		return nil, usagef("%d --labels: at least two are required, and none of a model that answers questions or tells masked words", n)
 	}
 	head, err := model.LoadHead(os.DirFS(dir), b.Config, kind)
 	if err != nil {

@@ -96,6 +96,9 @@ question and how sure it is.`,
 				}
 				return predictAnswers(cmd.Context(), a, e, ck, rank, in, name)
 			}
+			if ck.LoRA.Task == model.TaskPretrain {
+				return usagef("the checkpoint tells masked words: starling evaluate scores it on texts, starling export --format merged writes what transformers' fill-mask takes")
+			}
 			if top < 0 || top > len(ck.Labels) {
 				return usagef("--top is %d, the checkpoint has %d labels", top, len(ck.Labels))
 			}

@@ -16,6 +16,7 @@ const labelledFormats = ".tsv or .txt (label<TAB>text), .jsonl or .csv with a he
 func columnFlags(fl *pflag.FlagSet, c *dataset.Columns) {
 	textColumnFlag(fl, c)
 	fl.StringVar(&c.Label, "label-column", "", "column or JSON key of the labels (default \"label\")")
+	fl.BoolVar(&c.Unlabelled, "unlabelled", false, "the texts have no labels, for task pretrain: .jsonl or .csv without them, or one text a line")
 }
 
 func textColumnFlag(fl *pflag.FlagSet, c *dataset.Columns) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -26,6 +27,7 @@ type evaluator struct {
 	labels    []int
 	classes   int
 	names     []string
+	tells     bool // masked tokens, which are the labels
 }
 
 // mostHeld is how many bytes of encoded examples an evaluator holds: a million texts
@@ -52,7 +54,11 @@ func newEvaluators(be compute.Backend, base *model.Base, layout *model.Layout, s
 				return nil, err
 			}
 		}
-		e := &evaluator{predictor: p, task: k, examples: set.Examples, classes: len(set.Labels), names: set.Labels}
+		e := &evaluator{predictor: p, task: k, examples: set.Examples, classes: layout.Outputs(), names: set.Labels,
+			tells: layout.LoRA.Task == model.TaskPretrain}
+		if e.examples, _, err = task.Rows(k, set.Examples); err != nil {
+			return nil, err
+		}
 		values := 0
 		for _, c := range k.Columns() {
 			values += c.Size()
@@ -109,7 +115,7 @@ func (e *evaluator) sample(n int) *evaluator {
 	if len(e.examples) <= n {
 		return e
 	}
-	s := &evaluator{predictor: e.predictor, task: e.task, classes: e.classes, names: e.names}
+	s := &evaluator{predictor: e.predictor, task: e.task, classes: e.classes, names: e.names, tells: e.tells}
 	chosen := drawn(len(e.examples), n)
 	for _, i := range chosen {
 		s.examples = append(s.examples, e.examples[i])
@@ -157,6 +163,8 @@ type score struct {
 	MacroF1 float64 `json:"macro_f1"`
 	// TokenF1 is of words whose label is not O; only where words have labels.
 	TokenF1 *float64 `json:"token_f1,omitempty"`
+	// Perplexity is e^Loss; only where masked words are told.
+	Perplexity *float64 `json:"perplexity,omitempty"`
 	// Loss is the mean cross-entropy of the right labels, in nats; it is not in the
 	// reports, where a diverged one could not be written.
 	Loss float64 `json:"-"`
@@ -167,9 +175,7 @@ func (e *evaluator) score(ctx context.Context, a *model.Adapter, rank int) (scor
 	if err != nil {
 		return score{}, err
 	}
-	s := e.scored(predicted)
-	s.Loss = loss / float64(max(len(predicted), 1))
-	return s, nil
+	return e.scored(predicted, loss), nil
 }
 
 // tagged says whether each word has a label, where else each example has one.
@@ -178,7 +184,7 @@ func (e *evaluator) tagged() bool { return len(e.examples) > 0 && e.examples[0].
 // truths are the labels that predict's are held to: of each example, or of each word
 // that the model reads.
 func (e *evaluator) truths() error {
-	if !e.tagged() {
+	if !e.tagged() && !e.tells {
 		for _, ex := range e.examples {
 			e.labels = append(e.labels, ex.Label)
 		}
@@ -189,6 +195,13 @@ func (e *evaluator) truths() error {
 		return err
 	}
 	for i, ex := range e.examples {
+		if e.tells {
+			_, was := task.Told(rows, i)
+			for _, id := range was {
+				e.labels = append(e.labels, int(id))
+			}
+			continue
+		}
 		e.labels = append(e.labels, ex.Tags[:len(task.Firsts(rows, i))]...)
 	}
 	return nil
@@ -202,9 +215,34 @@ func (e *evaluator) encode(from, to int) (task.Batch, error) {
 	return task.EncodeAll(e.task, e.examples[from:to])
 }
 
+// mostScores is how many scores are held at once: of masked words each has one for
+// every token of the vocabulary.
+const mostScores = 1 << 25
+
 // predict is the best class of each of the examples from..to-1, or of each of their
 // words, and the sum of the cross-entropies of the right ones.
 func (e *evaluator) predict(ctx context.Context, slice []float32, rank, from, to int) (best []int, loss float64, err error) {
+	step := to - from
+	if e.tells {
+		places := 1
+		for _, c := range e.task.Columns() {
+			if c.Name == task.Places {
+				places = c.Size()
+			}
+		}
+		step = max(1, mostScores/(places*e.classes))
+	}
+	for ; from < to; from += step {
+		some, sum, err := e.predictSome(ctx, slice, rank, from, min(to, from+step))
+		if err != nil {
+			return nil, 0, err
+		}
+		best, loss = append(best, some...), loss+sum
+	}
+	return best, loss, nil
+}
+
+func (e *evaluator) predictSome(ctx context.Context, slice []float32, rank, from, to int) (best []int, loss float64, err error) {
 	rows, err := e.encode(from, to)
 	if err != nil {
 		return nil, 0, err
@@ -215,6 +253,15 @@ func (e *evaluator) predict(ctx context.Context, slice []float32, rank, from, to
 	}
 	for i, o := range outputs {
 		ex := e.examples[from+i]
+		if e.tells {
+			at, was := task.Told(rows, i)
+			for k, id := range was {
+				scores := o[at[k]*e.classes : (at[k]+1)*e.classes]
+				best = append(best, nn.Best(scores))
+				loss += nn.CrossEntropy(scores, int(id))
+			}
+			continue
+		}
 		if !e.tagged() {
 			best = append(best, nn.Best(o))
 			loss += nn.CrossEntropy(o, ex.Label)
@@ -238,9 +285,14 @@ func bestOfWords(rows task.Batch, row int, scores []float32, classes int) []int 
 	return best
 }
 
-// scored holds predictions to the labels.
-func (e *evaluator) scored(predicted []int) score {
+// scored holds predictions to the labels; loss is the sum of their cross-entropies.
+func (e *evaluator) scored(predicted []int, loss float64) score {
 	s := scoreOf(predicted, e.labels, e.classes)
+	s.Loss = loss / float64(max(len(predicted), 1))
+	if e.tells {
+		p := math.Exp(s.Loss)
+		s.Perplexity = &p
+	}
 	if e.tagged() {
 		f1 := task.TagF1(predicted, e.labels, slices.Index(e.names, "O"))
 		s.TokenF1 = &f1

@@ -25,6 +25,10 @@ type report struct {
 	BestRank     int                `json:"best_rank"`
 	BestAccuracy float64            `json:"best_accuracy"`
 	BestMacroF1  float64            `json:"best_macro_f1"`
+	// Perplexity of masked words, of the base and at the best rank; nil for other tasks.
+	BasePerplexity *float64 `json:"base_perplexity,omitempty"`
+	BestPerplexity *float64 `json:"best_perplexity,omitempty"`
+
 	// HeadOnly is a recorded figure: see headOnlyRecords. nil where this task
 	// was never measured.
 	HeadOnly        *float64 `json:"head_only_accuracy"`
@@ -84,14 +88,14 @@ func (r *report) measure(ctx context.Context, layout *model.Layout, result coord
 		}
 		r.RankAccuracy[name], r.RankMacroF1[name] = tested.Accuracy, tested.MacroF1
 		if v.Rank == result.BestRank {
-			r.BestRank, r.BestAccuracy, r.BestMacroF1 = v.Rank, tested.Accuracy, tested.MacroF1
+			r.BestRank, r.BestAccuracy, r.BestMacroF1, r.BestPerplexity = v.Rank, tested.Accuracy, tested.MacroF1, tested.Perplexity
 		}
 	}
 	untouched, err := test.score(ctx, model.NewAdapter(layout, 0), 0)
 	if err != nil {
 		return err
 	}
-	r.BaseAccuracy, r.majority = untouched.Accuracy, test.majority()
+	r.BaseAccuracy, r.BasePerplexity, r.majority = untouched.Accuracy, untouched.Perplexity, test.majority()
 	return nil
 }
 

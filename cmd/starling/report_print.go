@@ -122,6 +122,10 @@ func (r report) printAccuracy(b *strings.Builder, width int) {
 		row(label, ref(r.RankAccuracy, name), ref(r.RankMacroF1, name), ref(r.Validation, name), mark)
 	}
 	b.WriteByte('\n')
+	if r.BestPerplexity != nil && r.BasePerplexity != nil {
+		b.WriteString(wrap(fmt.Sprintf("Accuracy is of masked tokens; perplexity %.2f, of the untouched base with a fresh head %.2f",
+			*r.BestPerplexity, *r.BasePerplexity), width, "") + "\n")
+	}
 	if r.HeadOnly != nil {
 		b.WriteString(wrap("(*) measured once under these settings; make bench remakes it", width, "") + "\n")
 	}

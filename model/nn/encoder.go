@@ -30,8 +30,7 @@ func (e encoder) hidden(tokens *graph.Node) (x, keep *graph.Node) {
 	b, s := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
 	h, n := e.cfg.HiddenSize, b*s
 
-	words := e.params.frozen("embeddings.word_embeddings.weight", e.cfg.VocabSize, h)
-	x = graph.Gather(words, graph.Reshape(tokens, n, 1))
+	x = graph.Gather(e.words(), graph.Reshape(tokens, n, 1))
 	positions := e.params.frozen("embeddings.position_embeddings.weight", e.cfg.MaxPositions, h)
 	if first := e.cfg.FirstPosition(); s < e.cfg.MaxPositions {
 		positions = graph.Slice(positions, graph.AxisRange(first, first+s), graph.AxisRange())
@@ -64,6 +63,11 @@ func (e encoder) hidden(tokens *graph.Node) (x, keep *graph.Node) {
 		x = e.layer(x, bias, e.cfg.Layer(l))
 	}
 	return x, keep
+}
+
+// words are the token embeddings [vocabulary, hidden].
+func (e encoder) words() *graph.Node {
+	return e.params.frozen(wordsName, e.cfg.VocabSize, e.cfg.HiddenSize)
 }
 
 func (e encoder) norm(x *graph.Node, name string) *graph.Node {

@@ -30,7 +30,13 @@ func (p *Predictor) rows(seq int) int {
 	if c.Sees() {
 		return predictBatch
 	}
-	return min(predictBatch, max(1, mostProduct/(seq*c.HiddenSize*max(c.HiddenSize, c.IntermediateSize))))
+	most := seq * c.HiddenSize * max(c.HiddenSize, c.IntermediateSize)
+	for _, in := range p.inputs {
+		if in.Name == task.Places {
+			most = max(most, in.Size()*c.HiddenSize*c.VocabSize)
+		}
+	}
+	return min(predictBatch, max(1, mostProduct/most))
 }
 
 // Predictor answers a layout's task with an adapter at any rank. The low-rank product
@@ -72,7 +78,7 @@ func NewPredictor(layout *model.Layout, base *model.Base, seq int, be compute.Ba
 
 // cut is a column's shape in a pass over so many tokens.
 func (p *Predictor) cut(c task.Column, seq int) []int {
-	if len(c.Shape) == 0 || p.layout.Config.Sees() {
+	if len(c.Shape) == 0 || c.Name == task.Places || p.layout.Config.Sees() {
 		return c.Shape
 	}
 	return append([]int{seq}, c.Shape[1:]...)

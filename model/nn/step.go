@@ -226,6 +226,8 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 		d := t5{cfg: s.Config, scale: enc.scale, params: p, elementary: enc.elementary}
 		loss, root = d.loss(source{in[task.Tokens], in[task.Boxes], in[task.Patches]},
 			in[task.DecoderTokens], in[task.Labels], in[task.Weights])
+	} else if s.LoRA.Task == model.TaskPretrain {
+		loss, root = enc.maskedLoss()
 	} else {
 		loss = enc.loss(s, lay.Outputs())
 		root = loss
@@ -280,6 +282,10 @@ func (e encoder) answer(outputs int) *graph.Node {
 		x, keep := e.hidden(in[task.Tokens])
 		b, n := keep.Shape().Dimensions[0], keep.Shape().Dimensions[1]
 		return graph.Reshape(e.head(x, outputs), b, n*outputs)
+	case model.TaskPretrain:
+		x := e.maskedStates()
+		k := in[task.Places].Shape().Dimensions
+		return graph.Reshape(graph.Add(linear(x, e.words(), nil), rows(e.maskedBias(), k[0]*k[1])), k[0], k[1]*outputs)
 	}
 	return e.logits(in[task.Tokens], outputs)
 }

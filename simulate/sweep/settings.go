@@ -16,6 +16,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/model"
 )
 
 // ErrSettings is a setting that cannot be simulated; the text names it.
@@ -104,6 +105,9 @@ func (s Settings) JobOf(name string, labels []string) (coordinator.Job, error) {
 		if _, ok := lookup(keys, own); ok {
 			return coordinator.Job{}, badSetting("%s follows from population, sampling_rate and cohort, or from --base: it cannot be set in the job", own)
 		}
+	}
+	if kind, _ := keys["task"].(string); kind == model.TaskPretrain.String() {
+		labels = nil // which the file may have
 	}
 	for key, value := range map[string]any{"name": name, "labels": labels} {
 		if _, ok := keys[key]; !ok {

@@ -32,6 +32,8 @@ type request struct {
 	Labels     []int32     `json:"labels"`
 	Pixels     [][]float32 `json:"pixels"` // images in place of tokens: [channels, height, width], 0..1
 
+	Places [][]int32 `json:"places"` // of masked tokens; labels are theirs, of one row after another
+
 	Types [][]int32 `json:"types"` // of spans: the segment of each token; labels are begin and end of each row
 
 	// Of a base that writes text: as many as the tokens of an answer in each row.
@@ -144,6 +146,9 @@ func (r request) rows(lay *model.Layout) (task.Batch, int, error) {
 				return nil, 0, err
 			}
 		}
+	}
+	for i, row := range r.Places {
+		copy(b.Int32(task.Places)[i*len(row):], row)
 	}
 	for i, row := range r.Types {
 		copy(b.Int32(task.Types)[i*len(row):], row)

@@ -1,0 +1,201 @@
+package task
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/uniform"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// Places is a column that masked texts have: i32 [K], where a token was masked.
+const Places = "places"
+
+// maskedShare of a text's tokens are told (Devlin et al. 2019).
+const maskedShare = 0.15
+
+// A Redrawer is a Task whose rows are drawn anew each time that they are learnt from.
+type Redrawer interface {
+	// Redraw changes the first rows of a batch that Encode wrote, by rnd.
+	Redraw(rnd io.Reader, b Batch, rows int) error
+}
+
+// masked is a text some of whose tokens are masked and to be told (Devlin et al. 2019):
+// of those, 80 % are replaced by the tokenizer's mask, 10 % by a random token and 10 %
+// left. Encode masks always the same tokens of a text; a device draws others, by its own
+// randomness, each time that it learns from it.
+type masked struct {
+	columns          []Column
+	tok              tokenizer.Tokenizer
+	mask             int32
+	before, after    int // special tokens around a text
+	sequence, places int
+}
+
+func maskedColumns(l *model.Layout, sequence int) []Column {
+	k := int(maskedShare*float64(sequence)) + 1
+	return []Column{
+		{Name: Tokens, Type: I32, Shape: []int{sequence}, Limit: l.Config.VocabSize},
+		{Name: Places, Type: I32, Shape: []int{k}, Limit: sequence},
+		{Name: Labels, Type: I32, Shape: []int{k}, Limit: l.Config.VocabSize},
+		{Name: Weights, Type: F32, Shape: []int{k}},
+	}
+}
+
+func newMasked(columns []Column, tok tokenizer.Tokenizer, sequence int) (*masked, error) {
+	m := &masked{columns: columns, tok: tok, mask: -1, sequence: sequence, places: columns[1].Size()}
+	before, after := around(tok)
+	m.before, m.after = len(before), len(after)
+	for id := range int32(tok.VocabSize()) {
+		if p := tok.Piece(id); p == "[MASK]" || p == "<mask>" {
+			m.mask = id
+			break
+		}
+	}
+	switch {
+	case m.mask < 0:
+		return nil, errors.New("task: the base's tokenizer has no [MASK] and no <mask>, which task pretrain writes")
+	case sequence < m.before+m.after+1:
+		return nil, fmt.Errorf("task: sequences of %d tokens have no room for a text", sequence)
+	}
+	return m, nil
+}
+
+func (m *masked) Columns() []Column { return m.columns }
+
+// textOf is what an example says, whatever its kind.
+func textOf(e *dataset.Example) string {
+	if e.Text == "" {
+		return strings.Join(e.Words, " ")
+	}
+	return e.Text
+}
+
+// Split cuts a text at its spaces into parts that fit; a word that does not is cut off.
+func (m *masked) Split(e *dataset.Example) ([]dataset.Example, error) {
+	room := m.sequence - m.before - m.after
+	if text := textOf(e); len(m.tok.Encode(text)) <= room {
+		return []dataset.Example{*e}, nil
+	}
+	var parts []dataset.Example
+	var words []string
+	used := 0
+	end := func() {
+		part := *e
+		part.Text, part.Words, part.Tags, part.Boxes = strings.Join(words, " "), nil, nil, nil
+		parts, words, used = append(parts, part), nil, 0
+	}
+	for _, word := range strings.Fields(textOf(e)) {
+		n := len(m.tok.Encode(" " + word))
+		if used > 0 && used+n > room {
+			end()
+		}
+		words, used = append(words, word), used+n
+	}
+	if len(words) > 0 {
+		end()
+	}
+	return parts, nil
+}
+
+// Encode writes a text and masks it as it always does.
+func (m *masked) Encode(e *dataset.Example, b Batch, row int) error {
+	if e.Image != nil {
+		return errors.New("it is an image, and the job reads texts")
+	}
+	tokens := b.Int32(Tokens)[row*m.sequence:][:m.sequence]
+	copy(tokens, m.tok.EncodeFixed(textOf(e), m.sequence))
+	if m.length(tokens) == 0 {
+		return errors.New("a text has no tokens")
+	}
+	clear(b.Float32(Weights)[row*m.places:][:m.places])
+	h := sha256.New()
+	if err := binary.Write(h, binary.LittleEndian, tokens); err != nil {
+		return err
+	}
+	return m.draw(rand.NewChaCha8([32]byte(h.Sum(nil))), b, row)
+}
+
+// Redraw masks other tokens of the texts.
+func (m *masked) Redraw(rnd io.Reader, b Batch, rows int) error {
+	for row := range rows {
+		if err := m.draw(rnd, b, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// length counts the tokens that may be masked, which stand behind those before.
+func (m *masked) length(tokens []int32) int {
+	n := len(tokens)
+	for n > 0 && tokens[n-1] == m.tok.PadID() {
+		n--
+	}
+	return max(0, n-m.before-m.after)
+}
+
+// draw undoes a row's masks and draws new ones.
+func (m *masked) draw(rnd io.Reader, b Batch, row int) error {
+	tokens := b.Int32(Tokens)[row*m.sequence:][:m.sequence]
+	at := row * m.places
+	places, labels, weights := b.Int32(Places)[at:at+m.places], b.Int32(Labels)[at:at+m.places], b.Float32(Weights)[at:at+m.places]
+	for i, w := range weights {
+		if w > 0 {
+			tokens[places[i]] = labels[i]
+		}
+	}
+	open := make([]int32, m.length(tokens))
+	for i := range open {
+		open[i] = int32(m.before + i)
+	}
+	clear(places)
+	clear(labels)
+	clear(weights)
+	for i := range min(m.places, max(1, int(maskedShare*float64(len(open)))), len(open)) {
+		j, err := uniform.Below(rnd, len(open)-i)
+		if err != nil {
+			return err
+		}
+		open[i], open[i+j] = open[i+j], open[i]
+		place := open[i]
+		places[i], labels[i], weights[i] = place, tokens[place], 1
+		dice, err := uniform.Below(rnd, 10)
+		if err != nil {
+			return err
+		}
+		switch dice {
+		case 9: // left as it is
+		case 8:
+			id, err := uniform.Below(rnd, m.tok.VocabSize())
+			if err != nil {
+				return err
+			}
+			if tokens[place] = int32(id); tokens[place] == m.tok.PadID() { // which would be no token
+				tokens[place] = m.mask
+			}
+		default:
+			tokens[place] = m.mask
+		}
+	}
+	return nil
+}
+
+// Told are the rows of a masked text's columns that are to be told, and what they were.
+func Told(b Batch, row int) (at []int, was []int32) {
+	weights, _ := b.Column(Weights)
+	n := weights.Size()
+	for i, w := range weights.F32[row*n : (row+1)*n] {
+		if w > 0 {
+			at, was = append(at, i), append(was, b.Int32(Labels)[row*n+i])
+		}
+	}
+	return at, was
+}
