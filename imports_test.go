@@ -75,8 +75,9 @@ simulate/sweep: coordinator dataset edge internal/durable internal/strict job mo
 tokenizer:
 task: dataset internal/uniform model tokenizer
 trainer: model task
-wasm: nf4 wasm/kernel
-wasm/compiler/...: nf4 wasm wasm/compiler/...
+wasm: nf4 wasm/cost wasm/kernel
+wasm/compiler/...: nf4 wasm wasm/compiler/... wasm/cost
+wasm/cost:
 wasm/kernel: nf4
 wasm/kernel/asm:
 wasm/kernel/neon:

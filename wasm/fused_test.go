@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/wasm/cost"
 	"github.com/starling-fl/starling/wasm/kernel"
 )
 
@@ -85,7 +86,7 @@ func TestFusedRefused(t *testing.T) {
 	work := fusedGEMM()
 	work.manifest.Products[0].Terms = []Axis{{1 << 20, 0, 0, 0}}
 	r, err := Verify(work.assemble(), Limits{})
-	if err != nil || r.Segments[0].Cost < 8*productCost<<20 || r.Segments[0].Cost+r.Segments[0].Budget > r.CostLimit {
+	if err != nil || r.Segments[0].Cost < 8*cost.MultiplyAdd<<20 || r.Segments[0].Cost+r.Segments[0].Budget > r.CostLimit {
 		t.Errorf("segment %+v, %v", r.Segments, err)
 	}
 }

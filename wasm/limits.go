@@ -1,5 +1,7 @@
 package wasm
 
+import "github.com/starling-fl/starling/wasm/cost"
+
 // PageSize is WebAssembly's memory page in bytes.
 const PageSize = 65536
 
@@ -49,7 +51,7 @@ func (l Limits) withDefaults() Limits {
 		l.MemoryPages = 65536
 	}
 	if l.SegmentCost == 0 {
-		l.SegmentCost = 1 << 30
+		l.SegmentCost = cost.Segment
 	}
 	if l.SegmentCost > 1<<40 {
 		l.SegmentCost = 1 << 40

@@ -163,28 +163,3 @@ func (in instr) joins() bool {
 	}
 	return false
 }
-
-// Units of cost: an instruction is 8, moving a value between locals, constants and
-// the operand stack is 1, as compilers keep those in registers, and a division or
-// square root takes about as long as eight others.
-const (
-	costMove  = 1
-	costPlain = 8
-	costSlow  = 64
-)
-
-// cost returns the units charged for one execution of an instruction, without
-// what it calls.
-func (in instr) cost() uint64 {
-	switch in.op {
-	case opBlock, opLoop, opElse, opEnd:
-		return 0
-	case 0x01, opDrop, opLocalGet, opLocalSet, opLocalTee, opI32Const, opI64Const, opF32Const, opF64Const, 0xfd0c:
-		return costMove
-	case 0x6d, 0x6e, 0x6f, 0x70, 0x7f, 0x80, 0x81, 0x82, // i32, i64 div and rem
-		0x91, 0x95, 0x9f, 0xa3, // f32, f64 sqrt and div
-		0xfde3, 0xfde7, 0xfdef, 0xfdf3: // f32x4, f64x2 sqrt and div
-		return costSlow
-	}
-	return costPlain
-}

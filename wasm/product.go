@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+
+	"github.com/starling-fl/starling/wasm/cost"
 )
 
 // Product declares that segments First to First+Count-1 of a step compute one
@@ -54,7 +56,7 @@ func (p *Product) MultiplyAdds() uint64 {
 	n := uint64(1)
 	for _, g := range p.groups() {
 		for _, a := range g {
-			n = mulSat(n, uint64(a.Size()))
+			n = cost.Mul(n, uint64(a.Size()))
 		}
 	}
 	return n
@@ -99,7 +101,7 @@ func (p *Product) checkAxes(where string) error {
 			if a.Size() < 2 || a.Size() > maxElements {
 				return refuse(where, "axis of %d rounds, want 2 to %d", a.Size(), maxElements)
 			}
-			if n = mulSat(n, uint64(a.Size())); n > maxElements {
+			if n = cost.Mul(n, uint64(a.Size())); n > maxElements {
 				return refuse(where, "more than %d rounds of one kind", maxElements)
 			}
 			for _, step := range a[1:] {
@@ -230,10 +232,6 @@ func (p *Product) checkCodes(where string, frozen []Tensor) error {
 	return nil
 }
 
-// productCost is the least that a multiply-add costs a twin, in units: four of
-// them take one vector multiplication and one addition.
-const productCost = 2 * costPlain / 4
-
 // checkProductWork refuses a product of more work than its twin was proved to do,
 // loops on a budget left out: whichever of the two a host runs, a step takes no
 // longer. A fused product, which may have no twin, is charged to its segments, each
@@ -243,7 +241,7 @@ func (m *Manifest) checkProductWork(segments []SegmentReport, limit uint64) erro
 		p := &m.Products[i]
 		if m.Fused {
 			n := uint64(p.Count)
-			each := addSat(mulSat(p.MultiplyAdds(), productCost), n-1) / n
+			each := cost.Add(cost.Mul(p.MultiplyAdds(), cost.MultiplyAdd), n-1) / n
 			if each > limit {
 				return refuse(fmt.Sprintf("product %d", i), "%d multiply-adds in %d segments: %d units each, limit %d",
 					p.MultiplyAdds(), n, each, limit)
@@ -255,13 +253,13 @@ func (m *Manifest) checkProductWork(segments []SegmentReport, limit uint64) erro
 			}
 			continue
 		}
-		var cost uint64
+		var units uint64
 		for _, s := range segments[p.First : p.First+p.Count] {
-			cost = addSat(cost, s.Cost)
+			units = cost.Add(units, s.Cost)
 		}
-		if n := p.MultiplyAdds(); mulSat(n, productCost) > cost {
+		if n := p.MultiplyAdds(); cost.Mul(n, cost.MultiplyAdd) > units {
 			return refuse(fmt.Sprintf("product %d", i),
-				"%d multiply-adds, but its segments cost at most %d units, less than %d for each", n, cost, productCost)
+				"%d multiply-adds, but its segments cost at most %d units, less than %d for each", n, units, cost.MultiplyAdd)
 		}
 	}
 	return nil

@@ -2,7 +2,8 @@ package wasm
 
 import (
 	"fmt"
-	"math/bits"
+
+	"github.com/starling-fl/starling/wasm/cost"
 )
 
 // Report is what Verify proved about a program.
@@ -97,11 +98,11 @@ func (v *verifier) segment(prepare bool, i int) (SegmentReport, error) {
 	if err != nil {
 		return SegmentReport{}, err
 	}
-	cost := v.cost[index]
-	if cost > v.report.CostLimit {
-		return SegmentReport{}, refuse("segment "+segmentExport(prepare, i), "costs up to %d units, limit %d", cost, v.report.CostLimit)
+	units := v.cost[index]
+	if units > v.report.CostLimit {
+		return SegmentReport{}, refuse("segment "+segmentExport(prepare, i), "costs up to %d units, limit %d", units, v.report.CostLimit)
 	}
-	return SegmentReport{Cost: cost, Budget: v.report.CostLimit - cost}, nil
+	return SegmentReport{Cost: units, Budget: v.report.CostLimit - units}, nil
 }
 
 // block is an open structured instruction during the walk.
@@ -205,7 +206,7 @@ func (v *verifier) checkFlow(r *reader, flow int) {
 func (v *verifier) step(b *body, k int) error {
 	in := b.code[k]
 	top := &b.stack[len(b.stack)-1]
-	top.cost = addSat(top.cost, in.cost())
+	top.cost = cost.Add(top.cost, cost.Of(in.op))
 	switch in.op {
 	case opBlock, opIf:
 		b.stack = append(b.stack, block{op: in.op})
@@ -240,7 +241,7 @@ func (v *verifier) step(b *body, k int) error {
 		if k == 0 || b.code[k-1].op != opI32Const {
 			return b.refuse(k, "memory.copy and memory.fill need a constant length directly before them")
 		}
-		top.cost = addSat(top.cost, costPlain*uint64(uint32(b.code[k-1].arg))/align)
+		top.cost = cost.Add(top.cost, cost.Filled*uint64(uint32(b.code[k-1].arg))/16)
 	}
 	return nil
 }
@@ -249,27 +250,27 @@ func (v *verifier) step(b *body, k int) error {
 func (v *verifier) end(b *body, k int) error {
 	top := b.stack[len(b.stack)-1]
 	b.stack = b.stack[:len(b.stack)-1]
-	cost := max(top.cost, top.then)
+	units := max(top.cost, top.then)
 	if top.op == opLoop {
 		l := top.loop
 		if l.dynamic {
 			// Over n counts the loop runs at most n/step+1 times; the charge of
 			// n*l.charge pays for n/step, the one more is paid here.
-			if mulSat(l.step, l.charge) < cost {
-				return b.refuse(k, "the loop's charge of %d a count, %d counts an iteration, is below the iteration's cost of %d", l.charge, l.step, cost)
+			if cost.Mul(l.step, l.charge) < units {
+				return b.refuse(k, "the loop's charge of %d a count, %d counts an iteration, is below the iteration's cost of %d", l.charge, l.step, units)
 			}
 			v.report.DynamicLoops++
 		} else {
-			cost = mulSat(cost, l.trips)
+			units = cost.Mul(units, l.trips)
 			v.report.StaticLoops++
 		}
 	}
 	if len(b.stack) == 0 {
-		v.cost[b.index] = cost
+		v.cost[b.index] = units
 		return nil
 	}
 	around := &b.stack[len(b.stack)-1]
-	around.cost = addSat(around.cost, cost)
+	around.cost = cost.Add(around.cost, units)
 	return nil
 }
 
@@ -302,7 +303,7 @@ func (v *verifier) call(b *body, k int) error {
 		return b.refuse(k, "call of function %d: only lower indices, so that there is no recursion", callee)
 	}
 	top := &b.stack[len(b.stack)-1]
-	top.cost = addSat(top.cost, v.cost[callee])
+	top.cost = cost.Add(top.cost, v.cost[callee])
 	if d := v.depth[callee] + 1; d > v.depth[b.index] {
 		if d > maxCallDepth {
 			return b.refuse(k, "calls nested deeper than %d", maxCallDepth)
@@ -310,19 +311,4 @@ func (v *verifier) call(b *body, k int) error {
 		v.depth[b.index] = d
 	}
 	return nil
-}
-
-// addSat and mulSat saturate instead of wrapping: a bound must not become small.
-func addSat(a, b uint64) uint64 {
-	if s, carry := bits.Add64(a, b, 0); carry == 0 {
-		return s
-	}
-	return ^uint64(0)
-}
-
-func mulSat(a, b uint64) uint64 {
-	if hi, lo := bits.Mul64(a, b); hi == 0 {
-		return lo
-	}
-	return ^uint64(0)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/wasm/compiler/emit"
 	"github.com/starling-fl/starling/wasm/compiler/ir"
 	"github.com/starling-fl/starling/wasm/compiler/plan"
+	"github.com/starling-fl/starling/wasm/cost"
 )
 
 // Version is written into every program's manifest. It changes with everything that changes programs' bytes.
@@ -92,6 +93,14 @@ func Record(build func(g *graph.Graph) []*graph.Node) (rec *ir.Graph, err error)
 
 // CompileGraph compiles a recorded graph.
 func CompileGraph(g *ir.Graph, spec Spec) ([]byte, error) {
+	m, err := compileGraph(g, spec)
+	if err != nil {
+		return nil, err
+	}
+	return m.bytes()
+}
+
+func compileGraph(g *ir.Graph, spec Spec) (*assembled, error) {
 	if len(spec.Outputs) != len(g.Outputs) {
 		return nil, fmt.Errorf("compiler: %d outputs named, the graph has %d", len(spec.Outputs), len(g.Outputs))
 	}
@@ -172,16 +181,23 @@ func CompileGraph(g *ir.Graph, spec Spec) ([]byte, error) {
 			m.manifest.Outputs = append(m.manifest.Outputs, tensor(o.Name, g.Outputs[i], p.Outputs[i]))
 		}
 	}
-	return m.bytes()
+	return m, nil
 }
 
 // assembled is a module with its manifest, before the tensors are named.
 type assembled struct {
 	module   *emit.Module
+	segments []*emit.Func
 	manifest *wasm.Manifest
 }
 
+// bytes refuses what devices would.
 func (a *assembled) bytes() ([]byte, error) {
+	for i, f := range a.segments {
+		if f.Cost() > cost.Segment {
+			return nil, fmt.Errorf("compiler: segment %d costs up to %d units, devices run at most %d", i, f.Cost(), uint64(cost.Segment))
+		}
+	}
 	b, err := a.manifest.AppendSection(a.module.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("compiler: %w", err)
@@ -195,9 +211,6 @@ const (
 	pageBytes = 64 << 10 // of WebAssembly memory
 	maxPages  = 1 << 14  // 1 GiB: what the loader allows
 )
-
-// segmentNanos is the expected time after which a segment ends.
-var segmentNanos = 2.5e6
 
 // assemble plans a graph and writes its code.
 func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled, *plan.Plan, error) {
@@ -224,7 +237,7 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 	gen := codegen.New(m, shape, end, tableAddr)
 	man := &wasm.Manifest{Format: wasm.Format, Compiler: Version, Host: host, Fused: fused}
 	var batch []codegen.Unit
-	var cost float64
+	var units uint64 // of the batch
 	var segments []*emit.Func
 	flush := func() {
 		if len(batch) == 0 {
@@ -237,7 +250,7 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 		man.FLOPs += seg.FLOPs
 		man.Segments = append(man.Segments, seg)
 		segments = append(segments, gen.Segment(batch))
-		batch, cost = nil, 0
+		batch, units = nil, 0
 	}
 	for _, s := range p.Steps {
 		product, ok := declare(s)
@@ -255,16 +268,16 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 			man.Products = append(man.Products, product)
 			continue
 		}
-		units, err := gen.Step(s, ok && fused)
+		calls, err := gen.Step(s, ok && fused)
 		if err != nil {
 			return nil, nil, fmt.Errorf("compiler: %w", err)
 		}
-		for _, u := range units {
-			if cost+u.Cost > segmentNanos {
+		for _, u := range calls {
+			if cost.Add(units, u.Cost()) > cost.Short {
 				flush()
 			}
 			batch = append(batch, u)
-			cost += u.Cost
+			units = cost.Add(units, u.Cost())
 		}
 		if ok {
 			flush()
@@ -293,5 +306,5 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 	}
 	m.Pages(uint32(pages))
 	man.Arena = wasm.Region{Offset: uint32(arena), Size: uint32((total - arena + 15) &^ 15)}
-	return &assembled{module: m, manifest: man}, p, nil
+	return &assembled{m, segments, man}, p, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/wasm/compiler/emit"
 	"github.com/starling-fl/starling/wasm/compiler/ir"
 	"github.com/starling-fl/starling/wasm/compiler/plan"
+	"github.com/starling-fl/starling/wasm/cost"
 )
 
 // Shape is what differs between hosts.
@@ -41,9 +42,13 @@ var (
 type Unit struct {
 	Func *emit.Func
 	Args []int32
-	Cost float64 // expected nanoseconds
 	// FLOPs counts the floating-point operations of matrix products.
 	FLOPs uint64
+}
+
+// Cost is the most that a segment spends on the unit, in the units of package cost.
+func (u Unit) Cost() uint64 {
+	return uint64(len(u.Args))*cost.Move + cost.Plain + u.Func.Cost()
 }
 
 // Generator writes functions into a module.

@@ -55,7 +55,7 @@ func (g *Generator) direct(d *plan.Direct) (Unit, error) {
 	f := g.M.NewFunc(repeat(emit.I32, len(d.In)+2)...)
 	// The last two parameters are the result and, for an NF4 operand, its scales.
 	out := f.Param(len(d.In))
-	u := Unit{Cost: float64(n.Len())}
+	u := Unit{}
 	for _, r := range d.In {
 		u.Args = append(u.Args, int32(r.Addr()))
 	}

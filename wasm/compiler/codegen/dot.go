@@ -3,6 +3,7 @@ package codegen
 import (
 	"github.com/starling-fl/starling/wasm/compiler/emit"
 	"github.com/starling-fl/starling/wasm/compiler/plan"
+	"github.com/starling-fl/starling/wasm/cost"
 )
 
 // Matrix products follow Goto and van de Geijn ("Anatomy of high-performance matrix multiplication", 2008), cut down to
@@ -16,7 +17,7 @@ const (
 	maxMC   = 512
 	maxRows = 8 // of any shape's tile
 
-	maxUnitFLOPs = 1 << 27 // of one call: 3 ms at 40 GFLOP/s
+	maxUnitFLOPs = 2 * cost.Short / cost.MultiplyAdd // of one call
 
 	scratchA = 0                    // offset of the packed rows of A
 	scratchB = maxRows * maxKC * 16 // offset of the packed block of B
@@ -115,7 +116,7 @@ func (g *Generator) dot(d *plan.Dot, fused bool) []Unit {
 				return
 			}
 		}
-		u := Unit{Func: g.driver(p), FLOPs: flops, Cost: float64(flops)/40 + float64(p.kc*p.nc)*0.3}
+		u := Unit{Func: g.driver(p), FLOPs: flops}
 		u.Args = []int32{int32(a), int32(b), int32(c), acc}
 		if p.nf4 {
 			u.Args = append(u.Args, int32(d.B.Buf.Addr), int32(d.B.Buf.Scales))

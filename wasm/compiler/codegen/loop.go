@@ -55,7 +55,7 @@ func (g *Generator) loop(l *plan.Loop) (u Unit, ok bool) {
 		k.write()
 		wanted = k.wanted
 	}
-	u = Unit{Func: g.M.Adopt(f), Cost: k.cost()}
+	u = Unit{Func: g.M.Adopt(f)}
 	for _, leaf := range l.Leaves {
 		u.Args = append(u.Args, int32(leaf.Addr()))
 	}
@@ -383,33 +383,4 @@ func (k *kernel) storeAll(u int, vector bool) {
 	if !vector {
 		k.forget()
 	}
-}
-
-// cost estimates nanoseconds.
-func (k *kernel) cost() float64 {
-	n := 1.0
-	for _, s := range k.l.Sizes {
-		n *= float64(s)
-	}
-	w := 1.0 + float64(len(k.l.Leaves))
-	for _, v := range k.values {
-		if k.depth[v] < len(k.order) {
-			continue
-		}
-		switch v.Op {
-		case ir.Param, ir.Const:
-		case ir.Exp, ir.Log, ir.Tanh, ir.Erf, ir.Logistic:
-			w += 15
-		case ir.Pow, ir.Sin, ir.Cos, ir.Expm1, ir.Log1p:
-			w += 80
-		case ir.Div, ir.Sqrt:
-			w += 3
-		default:
-			w++
-		}
-	}
-	if k.vecAt >= 0 {
-		return n * w * 0.1
-	}
-	return n * w
 }

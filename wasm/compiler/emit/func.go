@@ -3,6 +3,28 @@ package emit
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/starling-fl/starling/wasm/cost"
+)
+
+// Instructions that only this file writes.
+const (
+	block     Opcode = 0x02
+	loop      Opcode = 0x03
+	ifTrue    Opcode = 0x04
+	otherwise Opcode = 0x05
+	end       Opcode = 0x0b
+	brIf      Opcode = 0x0d
+	call      Opcode = 0x10
+	localGet  Opcode = 0x20
+	localSet  Opcode = 0x21
+	localTee  Opcode = 0x22
+	i32Const  Opcode = 0x41
+	i64Const  Opcode = 0x42
+	f32Const  Opcode = 0x43
+	f64Const  Opcode = 0x44
+
+	noResult = 0x40 // of a block
 )
 
 // Local names a local variable or parameter of one function.
@@ -17,6 +39,34 @@ type Func struct {
 	locals  []ValType
 	code    []byte
 	free    map[ValType][]Local
+	spent   []arm // of the function and the blocks that are open
+}
+
+// arm is what a block costs so far, and what its other arm did.
+type arm struct{ units, then uint64 }
+
+func (f *Func) charge(units uint64) {
+	top := &f.spent[len(f.spent)-1]
+	top.units = cost.Add(top.units, units)
+}
+
+// Cost is the most that a call executes, in the units of package cost.
+func (f *Func) Cost() uint64 { return f.spent[0].units }
+
+// open writes the start of a block.
+func (f *Func) open(op Opcode, result byte) {
+	f.Op(op)
+	f.code = append(f.code, result)
+	f.spent = append(f.spent, arm{})
+}
+
+// close writes the end of a block that runs so many times.
+func (f *Func) close(times uint64) {
+	f.Op(end)
+	last := len(f.spent) - 1
+	inner := f.spent[last]
+	f.spent = f.spent[:last]
+	f.charge(cost.Mul(max(inner.units, inner.then), times))
 }
 
 // Param returns the i-th parameter.
@@ -74,12 +124,16 @@ func (f *Func) encode() []byte {
 }
 
 // Op appends a plain one-byte instruction.
-func (f *Func) Op(op Opcode) { f.code = append(f.code, byte(op)) }
+func (f *Func) Op(op Opcode) {
+	f.code = append(f.code, byte(op))
+	f.charge(cost.Of(uint16(op)))
+}
 
 // SIMD appends a vector instruction without immediates.
 func (f *Func) SIMD(op SIMDOp) {
 	f.code = append(f.code, 0xfd)
 	f.code = AppendUint(f.code, uint64(op))
+	f.charge(cost.Of(0xfd<<8 + uint16(op)))
 }
 
 // SIMDLane appends a vector instruction with a lane immediate.
@@ -112,7 +166,7 @@ func (f *Func) memarg(offset uint32, align byte) {
 
 // Load appends a scalar load or store with a constant offset.
 func (f *Func) Load(op Opcode, offset uint32) {
-	f.code = append(f.code, byte(op))
+	f.Op(op)
 	f.memarg(offset, naturalAlign(op))
 }
 
@@ -131,29 +185,43 @@ func (f *Func) VStoreLane(op SIMDOp, offset uint32, lane int) {
 	f.code = append(f.code, byte(lane))
 }
 
+// indexed appends an instruction with an index.
+func (f *Func) indexed(op Opcode, index uint64) {
+	f.Op(op)
+	f.code = AppendUint(f.code, index)
+}
+
 // Get appends local.get.
-func (f *Func) Get(l Local) { f.code = AppendUint(append(f.code, 0x20), uint64(l)) }
+func (f *Func) Get(l Local) { f.indexed(localGet, uint64(l)) }
 
 // Set appends local.set.
-func (f *Func) Set(l Local) { f.code = AppendUint(append(f.code, 0x21), uint64(l)) }
+func (f *Func) Set(l Local) { f.indexed(localSet, uint64(l)) }
 
 // Tee appends local.tee.
-func (f *Func) Tee(l Local) { f.code = AppendUint(append(f.code, 0x22), uint64(l)) }
+func (f *Func) Tee(l Local) { f.indexed(localTee, uint64(l)) }
 
 // I32 appends i32.const.
-func (f *Func) I32(v int32) { f.code = AppendInt(append(f.code, 0x41), int64(v)) }
+func (f *Func) I32(v int32) {
+	f.Op(i32Const)
+	f.code = AppendInt(f.code, int64(v))
+}
 
 // I64 appends i64.const.
-func (f *Func) I64(v int64) { f.code = AppendInt(append(f.code, 0x42), v) }
+func (f *Func) I64(v int64) {
+	f.Op(i64Const)
+	f.code = AppendInt(f.code, v)
+}
 
 // F32 appends f32.const, bit for bit.
 func (f *Func) F32(v float32) {
-	f.code = binary.LittleEndian.AppendUint32(append(f.code, 0x43), math.Float32bits(v))
+	f.Op(f32Const)
+	f.code = binary.LittleEndian.AppendUint32(f.code, math.Float32bits(v))
 }
 
 // F64 appends f64.const, bit for bit.
 func (f *Func) F64(v float64) {
-	f.code = binary.LittleEndian.AppendUint64(append(f.code, 0x44), math.Float64bits(v))
+	f.Op(f64Const)
+	f.code = binary.LittleEndian.AppendUint64(f.code, math.Float64bits(v))
 }
 
 // V32 appends v128.const with four equal 32-bit lanes.
@@ -171,46 +239,53 @@ func (f *Func) VBytes(b [16]byte) {
 }
 
 // Call appends a call of g.
-func (f *Func) Call(g *Func) { f.code = AppendUint(append(f.code, 0x10), uint64(g.Index)) }
+func (f *Func) Call(g *Func) {
+	f.indexed(call, uint64(g.Index))
+	f.charge(g.Cost())
+}
 
 // Block opens a block without result; Else and End close arms and blocks.
-func (f *Func) Block() { f.code = append(f.code, 0x02, 0x40) }
+func (f *Func) Block() { f.open(block, noResult) }
 
 // If opens an if without result.
-func (f *Func) If() { f.code = append(f.code, 0x04, 0x40) }
+func (f *Func) If() { f.open(ifTrue, noResult) }
 
 // IfType opens an if with a result.
-func (f *Func) IfType(t ValType) { f.code = append(f.code, 0x04, byte(t)) }
+func (f *Func) IfType(t ValType) { f.open(ifTrue, byte(t)) }
 
 // Else starts the other arm of an if.
-func (f *Func) Else() { f.code = append(f.code, 0x05) }
+func (f *Func) Else() {
+	f.Op(otherwise)
+	top := &f.spent[len(f.spent)-1]
+	top.then, top.units = top.units, 0
+}
 
-// End closes a block, loop or if.
-func (f *Func) End() { f.code = append(f.code, 0x0b) }
+// End closes a block or if.
+func (f *Func) End() { f.close(1) }
 
 // BrIf appends a conditional branch to the n-th enclosing label.
-func (f *Func) BrIf(n int) { f.code = AppendUint(append(f.code, 0x0d), uint64(n)) }
+func (f *Func) BrIf(n int) { f.indexed(brIf, uint64(n)) }
 
 // Loop runs body trips times, trips >= 1, counting the local i from trips*step down to 0 by step. It has the shape
 // that the loader can prove to end: "i32.const c; local.set i; loop ... i -= step; br_if 0; end". body must not write i.
 func (f *Func) Loop(i Local, trips, step int, body func()) {
 	f.I32(int32(trips * step))
 	f.Set(i)
-	f.code = append(f.code, 0x03, 0x40)
+	f.open(loop, noResult)
 	body()
 	f.Get(i)
 	f.I32(int32(step))
 	f.Op(I32Sub)
 	f.Tee(i)
 	f.BrIf(0)
-	f.End()
+	f.close(uint64(trips))
 }
 
 // LoopUp runs body with the local i = 0, step, 2*step, ... while i < limit (limit >= 1): the other provable shape.
 func (f *Func) LoopUp(i Local, limit, step int, body func()) {
 	f.I32(0)
 	f.Set(i)
-	f.code = append(f.code, 0x03, 0x40)
+	f.open(loop, noResult)
 	body()
 	f.Get(i)
 	f.I32(int32(step))
@@ -219,7 +294,7 @@ func (f *Func) LoopUp(i Local, limit, step int, body func()) {
 	f.I32(int32(limit))
 	f.Op(I32LtU)
 	f.BrIf(0)
-	f.End()
+	f.close(uint64((limit + step - 1) / step))
 }
 
 // AddConst adds a constant to an i32 local, writing nothing for zero.

@@ -1,7 +1,7 @@
 // Package emit writes WebAssembly modules in the binary format of the core specification 2.0 (sections of chapter
 // 5.5, LEB128 of 5.2.2, the SIMD opcodes of 5.4.8). It knows only what the compiler needs: one memory of fixed size,
-// functions, exports, data segments and custom sections; no imports, tables or globals. Relaxed SIMD is left out on
-// purpose: its results may differ from host to host.
+// functions, exports, data segments and custom sections; no imports, tables or globals. Of relaxed SIMD it
+// has f32x4.relaxed_madd alone, which only fused programs may contain: results of the rest may differ from host to host.
 //
 // It trusts its caller: it does not validate what it is told to write. The loader's verifier does.
 package emit
@@ -62,7 +62,7 @@ func (m *Module) Data(offset uint32, b []byte) {
 
 // NewFunc starts a function without results. It belongs to the module once it is given to Adopt.
 func (m *Module) NewFunc(params ...ValType) *Func {
-	f := &Func{typ: m.funcType(params), nparams: uint32(len(params))}
+	f := &Func{typ: m.funcType(params), nparams: uint32(len(params)), spent: make([]arm, 1)}
 	f.locals = append(f.locals, params...)
 	return f
 }

@@ -1,5 +1,7 @@
 package emit
 
+import "github.com/starling-fl/starling/wasm/cost"
+
 // Opcode is a one-byte instruction.
 type Opcode byte
 
@@ -140,12 +142,14 @@ const (
 func (f *Func) TruncSat(op uint32) {
 	f.code = append(f.code, truncSatPrefix)
 	f.code = AppendUint(f.code, uint64(op))
+	f.charge(cost.Of(uint16(truncSatPrefix)<<8 + uint16(op)))
 }
 
 // MemoryCopy appends memory.copy of n bytes; destination and source addresses are on the stack.
 func (f *Func) MemoryCopy(n uint32) {
 	f.I32(int32(n))
 	f.code = append(f.code, truncSatPrefix, byte(MemoryCopyOpcode), 0, 0)
+	f.charge(cost.Of(uint16(truncSatPrefix)<<8+uint16(MemoryCopyOpcode)) + cost.Filled*uint64(n)/16)
 }
 
 func naturalAlign(op Opcode) byte {

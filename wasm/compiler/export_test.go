@@ -1,0 +1,30 @@
+package compiler
+
+import (
+	"github.com/gomlx/compute"
+
+	"github.com/starling-fl/starling/wasm/compiler/ir"
+)
+
+// Recorder is a backend whose executables are graphs, for Recorded.
+func Recorder() *Backend {
+	b := New()
+	b.record = true
+	return b
+}
+
+// Recorded is the graph that an executable of a Recorder holds.
+func Recorded(e compute.Executable) *ir.Graph { return e.(*recording).graph }
+
+// Predict compiles a graph, and says what the emitter counted for each segment.
+func Predict(g *ir.Graph, spec Spec) (program []byte, costs []uint64, err error) {
+	m, err := compileGraph(g, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range m.segments {
+		costs = append(costs, f.Cost())
+	}
+	program, err = m.bytes()
+	return program, costs, err
+}
