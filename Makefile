@@ -27,7 +27,7 @@ build: ## Build bin/starling (with the pages, if make web has built them; XLA=1 
 	$(pages)
 	$(if $(XLA),CGO_ENABLED=1) $(GO) build $(if $(XLA),-tags xla) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/starling
 
-demo: build ## Fine-tune a model across 24 edges, privately, on this machine (ARGS="--data FILE" for your own text)
+demo: build ## Fine-tune a model across 24 devices, privately, on this machine (ARGS="--data FILE" for your own text)
 	$(BIN) demo $(ARGS)
 
 test: ## Run the tests (PKG=./edge for one package's)

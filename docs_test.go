@@ -3,6 +3,7 @@ package starling
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -69,6 +70,22 @@ func TestDecisionsAreWhole(t *testing.T) {
 		}
 		if got := strings.Join(parts, " "); got != "Status Context Decision Consequence" || !status.MatchString(d) {
 			t.Errorf("%q has %s; want Status (accepted, with a date), Context, Decision, Consequence", title, got)
+		}
+	}
+}
+
+// TestWordsAreExplained: whoever opens a document can look its words up.
+func TestWordsAreExplained(t *testing.T) {
+	names, err := filepath.Glob("docs/*.md")
+	if err != nil || len(names) < 10 {
+		t.Fatal(names, err)
+	}
+	for _, name := range append(names, "README.md", "CONTRIBUTING.md", "SECURITY.md") {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Error(err)
+		} else if name != "docs/GLOSSARY.md" && !strings.Contains(string(b), "GLOSSARY.md") {
+			t.Errorf("%s does not link the glossary", name)
 		}
 	}
 }

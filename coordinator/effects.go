@@ -76,7 +76,7 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 func (c *Coordinator) step(ev round.Event) {
 	r := c.running
 	for queue := []round.Event{ev}; len(queue) > 0; queue = queue[1:] {
-		for _, e := range r.m.Step(queue[0]) {
+		for _, e := range r.m.Take(queue[0]) {
 			follow, err := c.do(r, e)
 			if err != nil {
 				r.fatal = &fatalError{err}

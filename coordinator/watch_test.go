@@ -58,25 +58,25 @@ func TestCohortMap(t *testing.T) {
 	}
 	answer := func(turn round.State, devices ...round.Device) {
 		for _, d := range devices {
-			m.Step(round.Received{Device: d, Turn: turn})
+			m.Take(round.Received{Device: d, Turn: turn})
 		}
 	}
-	m.Step(round.Start{})
+	m.Take(round.Start{})
 	answer(round.Gathering, 1, 2, 3)
 	shows(StandingAbsent, StandingJoined, StandingJoined, StandingJoined)
-	m.Step(round.Deadline{Shard: round.Whole, State: round.Gathering})
+	m.Take(round.Deadline{Shard: round.Whole, State: round.Gathering})
 	r.parts[0].dropped = true
 	answer(round.Keying, 1, 2, 3)
-	m.Step(round.Sharded{Shards: []round.Shard{{Members: []round.Device{1, 2, 3}, Threshold: 2}}})
+	m.Take(round.Sharded{Shards: []round.Shard{{Members: []round.Device{1, 2, 3}, Threshold: 2}}})
 	answer(round.Sharing, 1, 2, 3)
 	answer(round.Collecting, 1, 2)
 	shows(StandingDropped, StandingMasked, StandingMasked, StandingTraining)
 	r.away.until(c.order[3], time.Now())
 	shows(StandingDropped, StandingMasked, StandingMasked, StandingAway)
-	m.Step(round.Lost{Device: 3})
-	m.Step(round.Stored{Shard: 0})
+	m.Take(round.Lost{Device: 3})
+	m.Take(round.Stored{Shard: 0})
 	answer(round.Confirming, 1, 2)
-	m.Step(round.Stored{Shard: round.Whole})
+	m.Take(round.Stored{Shard: round.Whole})
 	answer(round.Unmasking, 1)
 	shows(StandingDropped, StandingRevealed, StandingMasked, StandingAway)
 }

@@ -22,7 +22,7 @@ type Lattice struct {
 // NewLattice prepares scheme s for vectors of length d with L2 norm at most
 // clip, rotated by the signs of the public round seed. The error wraps
 // ErrRange if d is not in 1..MaxDimension, or clip is not a positive number
-// whose step fits a float32.
+// whose spacing fits a float32.
 func NewLattice(s Scheme, d int, clip float64, seed [32]byte) (*Lattice, error) {
 	if !s.valid() {
 		return nil, fmt.Errorf("%w: the zero Scheme", ErrUnknown)
@@ -37,7 +37,7 @@ func NewLattice(s Scheme, d int, clip float64, seed [32]byte) (*Lattice, error) 
 	size := float64(r * m)
 	delta := roundUp24(s.spec.l * clip / (float64(s.spec.q) * math.Sqrt(size)))
 	if delta < 0x1p-80 || delta > 0x1p60 {
-		return nil, fmt.Errorf("%w: clip norm %g gives step %g, must be within 2^-80..2^60", ErrRange, clip, delta)
+		return nil, fmt.Errorf("%w: clip norm %g gives a spacing of %g, must be within 2^-80..2^60", ErrRange, clip, delta)
 	}
 	rot, err := newRotation(r, m, seed)
 	if err != nil {
@@ -106,7 +106,7 @@ func (l *Lattice) Rows() int { return l.rot.m }
 // Clip returns the L2 norm that vectors are clipped to.
 func (l *Lattice) Clip() float64 { return l.clip }
 
-// Delta returns the step: what one unit of a symbol is worth. It is
+// Delta returns the spacing: what one unit of a symbol is worth. It is
 // ((L*S) / (Q*sqrt(D))) evaluated in IEEE float64 in that order and rounded up
 // to 24 significant bits, hence a dyadic rational that float32 holds.
 func (l *Lattice) Delta() float64 { return l.delta }

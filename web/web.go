@@ -1,6 +1,6 @@
 // Package web holds the coordinator's pages: "join from this browser" and the
 // operator's dashboard. They are written in TypeScript (src/, edge/), built with
-// the browser's edge client (cmd/starling-web) into dist/ by make web, and
+// the browser's edge (cmd/starling-web) into dist/ by make web, and
 // embedded here. What is built is not in git: a binary built without it serves
 // a page that says so.
 //

@@ -44,22 +44,30 @@ func newDemoCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Fine-tune a model across a fleet on this machine, privately, end to end",
-		Long: `Start a coordinator and a fleet of edges in one process, connected by real
+		Long: `Start a coordinator and a fleet of devices in one process, connected by real
 WebSockets, and fine-tune the default base with DP-DyLoRA: every round draws a
-rank, every edge trains in its sandbox, clips, quantizes and masks, the
-coordinator unmasks only the sum and adds noise. Some edges vanish in
+rank, every device trains in its sandbox, clips, quantizes and masks, the
+coordinator unmasks only the sum and adds noise. Some devices vanish in
 mid-round. The data is generated invoices, or your own labelled file.`,
 		Example: "  starling demo\n  starling demo --data reviews.jsonl.gz --alpha 0.1\n  starling demo --privacy-unit provider --adaptive-clip\n  starling demo --reproducible --json",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, f) },
 	}
-	cmd.Flags().AddFlagSet(demoFlagSet(&f))
+	fl := demoFlagSet(&f)
+	cmd.Flags().AddFlagSet(fl)
+	cmd.Flags().SetNormalizeFunc(fl.GetNormalizeFunc())
 	return cmd
 }
 
 // demoFlagSet is the command's flags, which fill f.
 func demoFlagSet(f *demoFlags) *pflag.FlagSet {
 	fl := pflag.NewFlagSet("demo", pflag.ContinueOnError)
+	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "clients" { // as it was called, and is in scripts
+			name = "devices"
+		}
+		return pflag.NormalizedName(name)
+	})
 	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: "+labelledFormats)
 	columnFlags(fl, &f.columns)
 	fl.StringVar(&f.task, "task", "", "classify (texts), tag (words with tags), image (digits) or answer (questions about documents); default: what --data holds, texts without it")
@@ -70,11 +78,11 @@ func demoFlagSet(f *demoFlags) *pflag.FlagSet {
 	fl.BoolVar(&f.headOnly, "head-only", false, "train the classification head alone, for comparison")
 	fl.StringVar(&f.record, "record", "", "with --head-only: put the accuracy into this file of records")
 	fl.IntVar(&f.rounds, "rounds", 20, "rounds to commit")
-	fl.IntVar(&f.clients, "clients", 24, "edges, all drawn in each round")
-	fl.IntVar(&f.vanish, "vanish", 2, "edges that vanish in mid-round")
-	fl.Float64Var(&f.alpha, "alpha", 1, "Dirichlet concentration that divides a file without users over the edges; smaller is more skewed")
+	fl.IntVar(&f.clients, "devices", 24, "devices, all drawn in each round")
+	fl.IntVar(&f.vanish, "vanish", 2, "devices that vanish in mid-round")
+	fl.Float64Var(&f.alpha, "alpha", 1, "Dirichlet concentration that divides a file without users over the devices; smaller is more skewed")
 	fl.Float64Var(&f.epsilon, "epsilon", 2, "privacy budget, for the simulated population")
-	fl.StringVar(&f.unit, "privacy-unit", "device", "whose presence is hidden: device, or provider: each sender of invoices (each provider or user of --data) in every edge")
+	fl.StringVar(&f.unit, "privacy-unit", "device", "whose presence is hidden: device, or provider: each sender of invoices (each provider or user of --data) on every device")
 	fl.Float64Var(&f.providerRate, "provider-rate", 0.25, "with --privacy-unit provider: probability of each provider's coin in a round; training takes as many times longer as it lets providers in")
 	fl.BoolVar(&f.adaptive, "adaptive-clip", false, "let the clip norm follow the median of the updates' norms, privately")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the generated data and of every split; with --reproducible of everything")
@@ -87,9 +95,9 @@ func demoFlagSet(f *demoFlags) *pflag.FlagSet {
 func (f demoFlags) validate() error {
 	switch {
 	case f.clients < 4 || f.clients > 512:
-		return usagef("--clients is %d, want 4..512", f.clients)
+		return usagef("--devices is %d, want 4..512", f.clients)
 	case f.vanish < 0 || f.vanish > f.clients/4:
-		return usagef("--vanish is %d, want 0..%d: a quarter of the edges", f.vanish, f.clients/4)
+		return usagef("--vanish is %d, want 0..%d: a quarter of the devices", f.vanish, f.clients/4)
 	case f.unit != "device" && f.unit != "provider":
 		return usagef("--privacy-unit is %q, want device or provider", f.unit)
 	case !(f.providerRate > 0 && f.providerRate <= 1):

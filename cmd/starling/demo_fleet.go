@@ -26,7 +26,7 @@ func (f demoFlags) fleet(a *app, c coordinator.Config, data *fleetData) sim.Conf
 	if n := len(data.Labels); n > 0 {
 		labels = fmt.Sprintf("%d labels, ", n)
 	}
-	fmt.Fprintf(a.Stderr, "%s: %d edges, %s%d validation and %d test examples; %d of the edges will vanish in mid-round\n",
+	fmt.Fprintf(a.Stderr, "%s: %d devices, %s%d validation and %d test examples; %d of the devices will vanish in mid-round\n",
 		data.Name, len(data.Clients), labels, len(data.Validation.Examples), len(data.Test.Examples), f.vanish)
 	for _, note := range data.Notes {
 		fmt.Fprintln(a.Stderr, "note: "+note)

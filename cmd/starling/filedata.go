@@ -44,7 +44,7 @@ func (f fileDivision) load() (*fleetData, error) {
 		return nil, fmt.Errorf("%s: %d examples are too few to hold out validation and test", f.path, len(all.Examples))
 	}
 	if len(train.Examples) < f.clients {
-		return nil, fmt.Errorf("%s: %d of %d examples are left to train on, fewer than %d edges: give more, or --clients",
+		return nil, fmt.Errorf("%s: %d of %d examples are left to train on, fewer than %d devices: give more, or --devices",
 			f.path, len(train.Examples), len(all.Examples), f.clients)
 	}
 	divided, err := f.divide(train, d)
@@ -52,7 +52,7 @@ func (f fileDivision) load() (*fleetData, error) {
 		return nil, err
 	}
 	if n := dataset.FillEmpty(divided); n > 0 {
-		d.note("%d edges would have had no example at alpha %v: each was given one", n, f.alpha)
+		d.note("%d devices would have had no example at alpha %v: each was given one", n, f.alpha)
 	}
 	for _, p := range divided {
 		d.Clients = append(d.Clients, train.Pick(p))
@@ -118,17 +118,17 @@ func (f fileDivision) divide(train *dataset.Set, d *fleetData) ([][]int, error) 
 	}
 	if groups, grouped := count(dataset.Example.Group); f.byGroup && grouped {
 		if groups < f.clients {
-			return nil, fmt.Errorf("%s: %d providers are left to train on, fewer than %d edges, and none may be spread over two: give --clients %d or fewer",
+			return nil, fmt.Errorf("%s: %d providers are left to train on, fewer than %d devices, and none may be spread over two: give --devices %d or fewer",
 				f.path, groups, f.clients, groups)
 		}
 		if named {
-			d.note("%d users are left to train on, fewer than %d edges: divided by provider instead", users, f.clients)
+			d.note("%d users are left to train on, fewer than %d devices: divided by provider instead", users, f.clients)
 		}
 		return dataset.ByGroup(train, f.clients, f.seed)
 	}
 	if named {
-		d.note("%d users are left to train on, fewer than %d edges: divided by label instead (Dirichlet, alpha %v); "+
-			"--clients %d gives each edge users of its own", users, f.clients, f.alpha, users)
+		d.note("%d users are left to train on, fewer than %d devices: divided by label instead (Dirichlet, alpha %v); "+
+			"--devices %d gives each device users of its own", users, f.clients, f.alpha, users)
 	}
 	return dataset.Dirichlet(train, f.clients, f.alpha, f.seed)
 }

@@ -107,15 +107,15 @@ func TestFileDataLeavesNobodyEmpty(t *testing.T) {
 		note     string
 		err      string
 	}{
-		{"one user", named(300, of(1, "u"), nil), 1, false, "1 users are left to train on, fewer than 24 edges: divided by label", ""},
-		{"ten users", named(300, of(10, "u"), nil), 1, false, "fewer than 24 edges: divided by label", ""},
+		{"one user", named(300, of(1, "u"), nil), 1, false, "1 users are left to train on, fewer than 24 devices: divided by label", ""},
+		{"ten users", named(300, of(10, "u"), nil), 1, false, "fewer than 24 devices: divided by label", ""},
 		{"skewed", named(300, nil, nil), 0.001, false, "would have had no example", ""},
-		{"few", named(24, nil, nil), 1, false, "", "are left to train on, fewer than 24 edges"},
-		{"few providers", named(300, nil, of(10, "p")), 1, true, "", "providers are left to train on, fewer than 24 edges"},
+		{"few", named(24, nil, nil), 1, false, "", "are left to train on, fewer than 24 devices"},
+		{"few providers", named(300, nil, of(10, "p")), 1, true, "", "providers are left to train on, fewer than 24 devices"},
 	} {
 		d, err := fileDivision{path: writeLabelled(t, c.examples), seed: 1, clients: 24, alpha: c.alpha, byGroup: c.byGroup}.load()
 		if c.err != "" {
-			if err == nil || !strings.Contains(err.Error(), c.err) || !strings.Contains(err.Error(), "--clients") {
+			if err == nil || !strings.Contains(err.Error(), c.err) || !strings.Contains(err.Error(), "--devices") {
 				t.Errorf("%s: %v, want %q", c.name, err, c.err)
 			}
 			continue

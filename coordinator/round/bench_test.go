@@ -31,7 +31,7 @@ func BenchmarkRound(b *testing.B) {
 					for queue = append(queue, ev); len(queue) > 0; {
 						next := queue[0]
 						queue = queue[1:]
-						for _, e := range m.Step(next) {
+						for _, e := range m.Take(next) {
 							switch e := e.(type) {
 							case Cut:
 								var s Sharded

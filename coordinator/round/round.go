@@ -3,7 +3,7 @@
 // It decides who is waited for, when a state closes, which shards live on, and
 // what must be on disk before anything is said. It never sees a tensor, a
 // clock, a socket or a key: the coordinator feeds it events and carries out the
-// effects that Step returns, in their order. The turns are those of Bonawitz et
+// effects that Take returns, in their order. The turns are those of Bonawitz et
 // al. (CCS 2017, figure 4) with a gathering state before them and a releasing
 // state after them.
 //
@@ -198,7 +198,7 @@ func (m *Machine) State() State {
 			return State(s)
 		}
 	}
-	return Releasing // no shard lives; seen only within Step
+	return Releasing // no shard lives; seen only within Take
 }
 
 // Charged reports whether the round is owed: the intent is stored, or was with the draw.

@@ -100,7 +100,7 @@ func (d *driver) settle() {
 func (d *driver) step(ev Event) {
 	d.t.Helper()
 	before := d.m.State()
-	for _, e := range d.m.Step(ev) {
+	for _, e := range d.m.Take(ev) {
 		if d.finished != nil {
 			d.t.Fatalf("effect %T after Finish", e)
 		}
@@ -404,22 +404,22 @@ func TestCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Step(Start{})
+	m.Take(Start{})
 	for d := range Device(4) {
-		m.Step(Received{d, Gathering})
+		m.Take(Received{d, Gathering})
 	}
-	m.Step(Lost{3})
+	m.Take(Lost{3})
 	if in, dropped := m.Counts(); in != 3 || dropped != 1 {
 		t.Errorf("counts %d in, %d dropped", in, dropped)
 	}
-	m.Step(Back{3})
+	m.Take(Back{3})
 	if in, dropped := m.Counts(); in != 4 || dropped != 0 {
 		t.Errorf("counts after return %d in, %d dropped", in, dropped)
 	}
 	if m.Shard(0) != -1 || m.Shard(9) != -1 || m.Charged() {
 		t.Error("a shard or a charge before the cut")
 	}
-	m.Step(Deadline{Whole, Keying})
+	m.Take(Deadline{Whole, Keying})
 	if m.State() != Abandoned {
 		t.Errorf("nobody sent keys, but %v", m.State())
 	}

@@ -76,7 +76,7 @@ func replay(t *testing.T, text string) string {
 			fmt.Fprintln(&out, line)
 			evs := parseEvents(t, strings.Fields(line[2:]))
 			for _, ev := range evs {
-				for _, eff := range m.Step(ev) {
+				for _, eff := range m.Take(ev) {
 					fmt.Fprintln(&out, "  "+formatEffect(eff))
 				}
 			}

@@ -69,6 +69,8 @@ func Reproduction(folder fs.FS) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(`# Reproduction
 
+Words are in the [glossary](GLOSSARY.md).
+
 What was published, beside what ` + "`starling`" + ` comes to. This file is made of the tables in docs/reproduction by
 ` + "`make reproduction`" + `; each of them is the results.csv of ` + "`starling sweep --preset NAME --data FILE [--base FOLDER]`" + `, with every
 setting, engine, base and seed. R8 is Reuters-21578's split of eight classes; 10 % of the file's texts choose the rank, 10 % are scored. Accuracies are

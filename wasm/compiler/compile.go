@@ -252,7 +252,7 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 		segments = append(segments, gen.Segment(batch))
 		batch, units = nil, 0
 	}
-	for _, s := range p.Steps {
+	for _, s := range p.Stages {
 		product, ok := declare(s)
 		if ok { // a declared product has its segments to itself
 			flush()
@@ -268,7 +268,7 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 			man.Products = append(man.Products, product)
 			continue
 		}
-		calls, err := gen.Step(s, ok && fused)
+		calls, err := gen.Stage(s, ok && fused)
 		if err != nil {
 			return nil, nil, fmt.Errorf("compiler: %w", err)
 		}

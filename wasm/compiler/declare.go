@@ -7,7 +7,7 @@ import (
 
 // declare describes a matrix product to hosts that have kernels of their own. A product of a constant is not declared:
 // constants stand in no tensor of the manifest.
-func declare(s plan.Step) (p wasm.Product, ok bool) {
+func declare(s plan.Stage) (p wasm.Product, ok bool) {
 	d, ok := s.(*plan.Dot)
 	if !ok || d.A.Buf.Const != nil || d.B.Buf.Const != nil {
 		return p, false

@@ -74,9 +74,9 @@ func (g *Generator) Trap() *emit.Func {
 	return g.M.Adopt(f)
 }
 
-// Step writes the code of one step and returns the calls that run it. fused says that a matrix product adds every term
+// Stage writes the code of one stage and returns the calls that run it. fused says that a matrix product adds every term
 // with one rounding.
-func (g *Generator) Step(s plan.Step, fused bool) ([]Unit, error) {
+func (g *Generator) Stage(s plan.Stage, fused bool) ([]Unit, error) {
 	switch s := s.(type) {
 	case *plan.Loop:
 		u, ok := g.loop(s)

@@ -49,7 +49,7 @@ func (l *lowering) copyInto(n *ir.Node, dst Ref, strides []int) error {
 	if err := l.wide(loop, &ir.Node{Op: ir.Barrier, In: []*ir.Node{n}}); err != nil {
 		return err
 	}
-	l.plan.Steps = append(l.plan.Steps, loop)
+	l.plan.Stages = append(l.plan.Stages, loop)
 	return nil
 }
 

@@ -43,7 +43,7 @@ func (l *lowering) dot(n *ir.Node) error {
 		return l.fill(n, 0)
 	}
 	d := newDomain(dims)
-	step := &Dot{}
+	dot := &Dot{}
 	err := overSplits(d, func() error {
 		idx := identity(d)
 		pick := func(at []int) []affine {
@@ -62,8 +62,8 @@ func (l *lowering) dot(n *ir.Node) error {
 			return err
 		}
 		sc := linear(idx[:nout], n.Dims, len(sa)).m
-		step.A, step.B, step.C = ra, rb, Ref{l.bufs[n], 0}
-		step.Batch, step.M, step.N, step.K = nil, nil, nil, nil
+		dot.A, dot.B, dot.C = ra, rb, Ref{l.bufs[n], 0}
+		dot.Batch, dot.M, dot.N, dot.K = nil, nil, nil, nil
 		loop := 0
 		for i, fs := range d.factors {
 			for _, size := range fs {
@@ -74,13 +74,13 @@ func (l *lowering) dot(n *ir.Node) error {
 				}
 				switch {
 				case i < len(x.LhsBatch):
-					step.Batch = append(step.Batch, ax)
+					dot.Batch = append(dot.Batch, ax)
 				case i < len(x.LhsBatch)+len(m):
-					step.M = append(step.M, ax)
+					dot.M = append(dot.M, ax)
 				case i < nout:
-					step.N = append(step.N, ax)
+					dot.N = append(dot.N, ax)
 				default:
-					step.K = append(step.K, ax)
+					dot.K = append(dot.K, ax)
 				}
 			}
 		}
@@ -89,13 +89,13 @@ func (l *lowering) dot(n *ir.Node) error {
 	if err != nil {
 		return err
 	}
-	for _, g := range []*[]Axis{&step.Batch, &step.M, &step.N, &step.K} {
+	for _, g := range []*[]Axis{&dot.Batch, &dot.M, &dot.N, &dot.K} {
 		*g = mergeAxes(*g)
 	}
 	if n.Len() == 0 {
 		return nil
 	}
-	l.plan.Steps = append(l.plan.Steps, step)
+	l.plan.Stages = append(l.plan.Stages, dot)
 	return nil
 }
 

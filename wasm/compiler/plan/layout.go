@@ -41,7 +41,7 @@ func (p *Plan) Layout(base int) (arena, end int) {
 	for _, b := range p.Arena {
 		b.first, b.last = -1, -1
 	}
-	for i, s := range p.Steps {
+	for i, s := range p.Stages {
 		touch := func(b *Buffer) {
 			if b == nil || b.Fixed {
 				return

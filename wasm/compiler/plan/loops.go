@@ -189,7 +189,7 @@ func (l *lowering) loopOf(nodes []*ir.Node) (int, error) {
 		if err := l.wide(loop, first); err != nil {
 			return 0, err
 		}
-		l.plan.Steps = append(l.plan.Steps, loop)
+		l.plan.Stages = append(l.plan.Stages, loop)
 		return count, nil
 	}
 }
@@ -281,7 +281,7 @@ func (l *lowering) reduce(n *ir.Node) error {
 	if err := l.wide(loop, n); err != nil {
 		return err
 	}
-	l.plan.Steps = append(l.plan.Steps, loop)
+	l.plan.Stages = append(l.plan.Stages, loop)
 	return nil
 }
 

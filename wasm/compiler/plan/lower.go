@@ -74,7 +74,7 @@ func (l *lowering) run() (*Plan, error) {
 			d := &Buffer{Node: p, Bytes: p.Bytes()}
 			l.bufs[p] = d
 			l.plan.Arena = append(l.plan.Arena, d)
-			l.plan.Steps = append(l.plan.Steps, &Direct{Node: p, In: []Ref{{b, 0}}, Out: Ref{d, 0}})
+			l.plan.Stages = append(l.plan.Stages, &Direct{Node: p, In: []Ref{{b, 0}}, Out: Ref{d, 0}})
 		}
 	}
 	l.claimOutputs()
@@ -246,7 +246,7 @@ func (l *lowering) inPlace(o *ir.Node, dst *Buffer) bool {
 		return false
 	}
 	at := -1
-	for i, s := range l.plan.Steps {
+	for i, s := range l.plan.Stages {
 		if slices.Contains(s.writes(), src) {
 			if at >= 0 {
 				return false
@@ -257,7 +257,7 @@ func (l *lowering) inPlace(o *ir.Node, dst *Buffer) bool {
 	if at < 0 {
 		return false
 	}
-	lp, ok := l.plan.Steps[at].(*Loop)
+	lp, ok := l.plan.Stages[at].(*Loop)
 	if !ok || lp.Reduce != ir.Invalid {
 		return false
 	}
@@ -272,13 +272,13 @@ func (l *lowering) inPlace(o *ir.Node, dst *Buffer) bool {
 			return false
 		}
 	}
-	for _, s := range l.plan.Steps[at+1:] {
+	for _, s := range l.plan.Stages[at+1:] {
 		if slices.Contains(s.reads(), dst) || slices.Contains(s.writes(), dst) {
 			return false
 		}
 	}
 	// From here on the new value stands in dst.
-	for _, s := range l.plan.Steps {
+	for _, s := range l.plan.Stages {
 		replace(s, src, dst)
 	}
 	l.plan.Arena = slices.DeleteFunc(l.plan.Arena, func(b *Buffer) bool { return b == src })
@@ -286,7 +286,7 @@ func (l *lowering) inPlace(o *ir.Node, dst *Buffer) bool {
 	return true
 }
 
-func replace(s Step, from, to *Buffer) {
+func replace(s Stage, from, to *Buffer) {
 	fix := func(r *Ref) {
 		if r.Buf == from {
 			r.Buf = to
@@ -345,6 +345,6 @@ func (l *lowering) heavy(n *ir.Node) error {
 		}
 		d.In = append(d.In, Ref{b, 0})
 	}
-	l.plan.Steps = append(l.plan.Steps, d)
+	l.plan.Stages = append(l.plan.Stages, d)
 	return nil
 }

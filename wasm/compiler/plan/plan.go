@@ -1,5 +1,5 @@
 // Package plan decides how a recorded graph runs in one block of memory: which tensors stand in memory at all, which
-// operations share a loop, where each tensor stands and for how long, and in what order the steps run.
+// operations share a loop, where each tensor stands and for how long, and in what order the stages run.
 //
 // A tensor that is only a view (reshape, transposition, broadcast, slice) or a cheap function of others is never
 // stored: the loop or the matrix product that reads it computes the address or the value itself. Views are followed as
@@ -59,8 +59,8 @@ type Out struct {
 	Leaf
 }
 
-// Step is one piece of work. Steps run in order.
-type Step interface {
+// Stage is one piece of work. Stages run in order.
+type Stage interface {
 	reads() []*Buffer
 	writes() []*Buffer
 }
@@ -116,7 +116,7 @@ func (d *Direct) writes() []*Buffer { return []*Buffer{d.Out.Buf} }
 
 // Plan is a graph made ready for code generation.
 type Plan struct {
-	Steps   []Step
+	Stages  []Stage
 	Params  []*Buffer // one a parameter
 	Outputs []*Buffer // one an output; the parameter's own buffer where an output replaces a parameter
 	Consts  []*Buffer

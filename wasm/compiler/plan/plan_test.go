@@ -127,10 +127,10 @@ func TestTransposesCostNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Steps) != 1 || len(p.Arena) != 0 {
-		t.Fatalf("%d steps and %d temporary buffers, want one product", len(p.Steps), len(p.Arena))
+	if len(p.Stages) != 1 || len(p.Arena) != 0 {
+		t.Fatalf("%d steps and %d temporary buffers, want one product", len(p.Stages), len(p.Arena))
 	}
-	dot := p.Steps[0].(*Dot)
+	dot := p.Stages[0].(*Dot)
 	want := []Axis{{b, s * h * d, s * h * d, h * s * s}, {h, d, d, s * s}}
 	if !slices.Equal(dot.Batch, want) {
 		t.Errorf("batch loops %v, want %v", dot.Batch, want)

@@ -88,7 +88,7 @@ export class Edge {
     worker.onerror = (event) => this.#end(new Error(`the worker failed: ${event.message || "it could not be loaded"}`));
   }
 
-  /** Fetches the client and starts it. */
+  /** Fetches the edge and starts it. */
   static async load({ worker, program }: LoadOptions): Promise<Edge> {
     if (typeof WebAssembly !== "object" || typeof Worker !== "function") {
       throw new Error("this browser has no WebAssembly or no workers");

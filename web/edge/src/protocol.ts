@@ -1,4 +1,4 @@
-// What a page and its worker say to each other, and what the edge client
+// What a page and its worker say to each other, and what the edge
 // (cmd/starling-web) offers inside the worker.
 import type { Event, PolicyError } from "./event.js";
 

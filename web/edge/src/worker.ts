@@ -1,5 +1,5 @@
-// The edge client runs here, away from the page's thread: the page stays
-// responsive while a step trains, and can end the client by ending the worker.
+// The edge runs here, away from the page's thread: the page stays
+// responsive while a step trains, and can end it by ending the worker.
 import "go-wasm-exec"; // sets globalThis.Go
 import { openAccount, whileAlone } from "./account.js";
 import type { Client, FromWorker, Given, ToWorker, WorkerJoin } from "./protocol.js";
@@ -24,11 +24,11 @@ async function start(program: string): Promise<Client> {
   const go = new Go();
   const ready = new Promise<void>((resolve) => { scope.starlingReady = resolve; });
   const response = await fetch(program);
-  if (!response.ok) throw new Error(`the edge client cannot be fetched: the server answers ${response.status}`);
+  if (!response.ok) throw new Error(`the edge cannot be fetched: the server answers ${response.status}`);
   const { instance } = await WebAssembly.instantiateStreaming(response, go.importObject);
-  const ended = go.run(instance).then(() => { throw new Error("the edge client ended before it was ready"); });
+  const ended = go.run(instance).then(() => { throw new Error("the edge ended before it was ready"); });
   await Promise.race([ready, ended]);
-  if (!scope.starling) throw new Error("the edge client did not announce itself");
+  if (!scope.starling) throw new Error("the edge did not announce itself");
   return scope.starling;
 }
 

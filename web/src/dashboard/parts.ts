@@ -13,7 +13,7 @@ interface Row {
 }
 
 const rows: Row[] = [
-  { part: "page", name: "Page and browser's client", per: "browser" },
+  { part: "page", name: "Page and browser's edge", per: "browser" },
   { part: "base", name: "Base", per: "device" },
   { part: "programs", name: "Programs", per: "device" },
   { part: "slices", name: "Adapter slices", per: "round" },

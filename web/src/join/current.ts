@@ -22,7 +22,7 @@ export function outdated(about: About): boolean {
     location.reload();
     return true;
   }
-  say("connection", `This page speaks protocol ${PROTOCOL || "of no client"}, its coordinator ${theirs}: neither reads the other. ` +
+  say("connection", `This page speaks protocol ${PROTOCOL || "of no edge"}, its coordinator ${theirs}: neither reads the other. ` +
     "Reload the page; if that does not help, whoever runs the coordinator must build its pages anew (make web, then make build).");
   return true;
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Step takes one event and returns what must be done because of it.
-func (m *Machine) Step(ev Event) []Effect {
+// Take takes one event and returns what must be done because of it.
+func (m *Machine) Take(ev Event) []Effect {
 	if m.end != 0 {
 		if r, ok := ev.(Received); ok {
 			return []Effect{Reject{r.Device, r.Turn, Late}}
