@@ -46,7 +46,7 @@ func BenchmarkLoops(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			// 2000 entries a call, so that the call from Go does not count.
 			m := segment0(static(2, 2000, c.loop, downTail(2, 1)))
-			host, err := compileHost(context.Background(), m.assemble(), 1, Config{})
+			host, err := compileHost(context.Background(), m.assemble(), 1, Config{}, nil)
 			check(b, err)
 			defer host.close()
 			in, err := host.instantiate(b.Context(), 0, 1, true)

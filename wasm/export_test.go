@@ -4,6 +4,7 @@ package wasm
 
 import (
 	"context"
+	"slices"
 
 	"github.com/starling-fl/starling/wasm/kernel"
 )
@@ -13,12 +14,21 @@ import (
 // Memory returns an instance's memory.
 func (in *Instance) Memory() []byte { return in.host.(*wazeroInstance).all }
 
-// RunTwin runs the segments of a declared product.
+// RunTwin runs the segments of a declared product; its parts, which do not depend on each
+// other, last to first.
 func (in *Instance) RunTwin(ctx context.Context, p *Product) error {
-	for i := p.First; i < p.First+p.Count; i++ {
-		if err := in.host.call(ctx, false, i, in.program.report.Segments[i].Budget); err != nil {
-			return err
+	parts := p.Parts
+	if parts == nil {
+		parts = []int{p.Count}
+	}
+	end := p.First + p.Count
+	for _, n := range slices.Backward(parts) {
+		for i := end - n; i < end; i++ {
+			if err := in.host.call(ctx, false, i, in.program.report.Segments[i].Budget); err != nil {
+				return err
+			}
 		}
+		end -= n
 	}
 	return nil
 }

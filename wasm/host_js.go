@@ -15,13 +15,15 @@ import (
 const pauseEvery = 50 * time.Millisecond
 
 type jsModule struct {
-	module js.Value // WebAssembly.Module
+	code     js.Value // Uint8Array
+	module   js.Value // WebAssembly.Module
+	products *products
 }
 
 // compileHost compiles a verified program with the browser's engine. The promise
 // form works on the main thread too, where synchronous compilation of more than
 // 4 KiB is forbidden.
-func compileHost(ctx context.Context, program []byte, _ uint32, _ Config) (hostModule, error) {
+func compileHost(ctx context.Context, program []byte, _ uint32, _ Config, products *products) (hostModule, error) {
 	engine := js.Global().Get("WebAssembly")
 	if engine.IsUndefined() {
 		return nil, errors.New("wasm: this environment has no WebAssembly")
@@ -35,16 +37,26 @@ func compileHost(ctx context.Context, program []byte, _ uint32, _ Config) (hostM
 	if err != nil {
 		return nil, refuse("module", "%v", err)
 	}
-	return &jsModule{module}, nil
+	return &jsModule{code, module, products}, nil
 }
 
 func (m *jsModule) instantiate(ctx context.Context, prepare, segments int, budget bool) (hostInstance, error) {
-	inst, err := await(ctx, js.Global().Get("WebAssembly").Call("instantiate", m.module))
-	if err != nil {
-		return nil, fmt.Errorf("wasm: instantiate: %w", err)
+	in := &jsInstance{bigInt: js.Global().Get("BigInt"), paused: time.Now()}
+	var exports js.Value
+	if m.products != nil {
+		team, err := m.products.start(ctx, m.code)
+		if err != nil {
+			return nil, fmt.Errorf("wasm: instantiate over several workers: %w", err)
+		}
+		exports, in.team, in.buffer = team.Get("exports"), team, team.Get("buffer")
+	} else {
+		inst, err := await(ctx, js.Global().Get("WebAssembly").Call("instantiate", m.module))
+		if err != nil {
+			return nil, fmt.Errorf("wasm: instantiate: %w", err)
+		}
+		exports = inst.Get("exports")
+		in.buffer = exports.Get("memory").Get("buffer")
 	}
-	exports := inst.Get("exports")
-	in := &jsInstance{buffer: exports.Get("memory").Get("buffer"), bigInt: js.Global().Get("BigInt"), paused: time.Now()}
 	if budget {
 		in.fuel = exports.Get("fuel")
 	}
@@ -58,12 +70,13 @@ func (m *jsModule) instantiate(ctx context.Context, prepare, segments int, budge
 }
 
 func (m *jsModule) close() error {
-	m.module = js.Undefined()
+	m.code, m.module = js.Undefined(), js.Undefined()
 	return nil
 }
 
 type jsInstance struct {
-	buffer            js.Value // ArrayBuffer; the memory cannot grow, so it is never detached
+	team              js.Value // what computes products with other workers, or undefined
+	buffer            js.Value // ArrayBuffer, of a team SharedArrayBuffer; the memory cannot grow, so it is never detached
 	fuel              js.Value // WebAssembly.Global, or undefined
 	bigInt            js.Value
 	prepare, segments []js.Value
@@ -73,15 +86,7 @@ type jsInstance struct {
 // call runs a segment. A trap arrives as a JavaScript exception, which
 // syscall/js turns into a panic with a js.Error.
 func (in *jsInstance) call(_ context.Context, prepare bool, i int, budget uint64) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			thrown, ok := r.(js.Error)
-			if !ok {
-				panic(r)
-			}
-			err = errors.New(thrown.Error())
-		}
-	}()
+	defer caught(&err)
 	f := in.segments
 	if prepare {
 		f = in.prepare
@@ -91,6 +96,17 @@ func (in *jsInstance) call(_ context.Context, prepare bool, i int, budget uint64
 	}
 	f[i].Invoke()
 	return nil
+}
+
+// caught is deferred: it turns a JavaScript exception into an error.
+func caught(err *error) {
+	if r := recover(); r != nil {
+		thrown, ok := r.(js.Error)
+		if !ok {
+			panic(r)
+		}
+		*err = errors.New(thrown.Error())
+	}
 }
 
 // pause returns to the event loop now and then: otherwise timers, sockets and
@@ -143,8 +159,11 @@ func (in *jsInstance) read(offset uint32, dst []byte) error {
 	return nil
 }
 
-// close drops the references; the browser collects the memory.
+// close ends the helpers and drops the references; the browser collects the memory.
 func (in *jsInstance) close() error {
+	if !in.team.IsUndefined() {
+		in.team.Call("close")
+	}
 	*in = jsInstance{}
 	return nil
 }

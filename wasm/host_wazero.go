@@ -35,7 +35,7 @@ var shared = struct {
 }{modules: make(map[moduleKey]*wazeroModule)}
 
 // compileHost compiles a verified program, or finds it compiled.
-func compileHost(ctx context.Context, program []byte, pages uint32, cfg Config) (hostModule, error) {
+func compileHost(ctx context.Context, program []byte, pages uint32, cfg Config, _ *products) (hostModule, error) {
 	key := moduleKey{sha256.Sum256(program), cfg.Interpreter}
 	// Held while compiling: many trainers that load one program at once compile
 	// it once. Compilation takes some 10 ms and its input is bounded.

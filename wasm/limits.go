@@ -23,6 +23,7 @@ const (
 	maxElements      = 1 << 28 // of one tensor: 1 GiB of floats
 	maxSegments      = 8192    // of some 2.5 ms: a step of 20 s
 	maxDataSegments  = 4096
+	maxParts         = 16      // of a product: workers that can share it
 	maxLoopConstant  = 1 << 30 // counters, steps and bounds of static loops, exclusive
 	maxLoopCharge    = 1 << 20 // units charged for one count of a dynamic loop, exclusive
 )

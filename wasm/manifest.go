@@ -12,7 +12,7 @@ import (
 )
 
 // Format is the version of the program format that this package reads and writes.
-const Format = 3
+const Format = 4
 
 // SectionName is the name of the custom section that holds the Manifest.
 const SectionName = "starling.program"

@@ -5,6 +5,7 @@ package wasm
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,7 +60,7 @@ func TestNodeAgrees(t *testing.T) {
 }
 
 // TestUnderJS runs this package's tests again, compiled for GOOS=js, on node's
-// WebAssembly engine.
+// WebAssembly engine, with its worker threads as a page's helpers.
 func TestUnderJS(t *testing.T) {
 	lookNode(t)
 	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
@@ -68,8 +69,11 @@ func TestUnderJS(t *testing.T) {
 	if _, err := os.Stat(wrapper); err != nil {
 		t.Skipf("this Go has no %s", wrapper)
 	}
+	team, err := filepath.Abs("../bench/wasm/team.mjs")
+	check(t, err)
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-exec", wrapper, ".")
 	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOEXPERIMENT=",
+		"NODE_OPTIONS=--import "+(&url.URL{Scheme: "file", Path: filepath.ToSlash(team)}).String(),
 		"GOMAXPROCS=1") // that runtime has one thread, and stops at more
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -33,6 +33,12 @@ type Product struct {
 	Rows  []Axis `json:"rows,omitempty"`  // of A and C
 	Cols  []Axis `json:"cols,omitempty"`  // of B and C; neighbours in the last one are neighbours in memory in C
 	Terms []Axis `json:"terms,omitempty"` // of A and B: what is summed over
+
+	// Parts cuts the segments into runs, two or more, that do not depend on each other: the
+	// first Parts[0] segments, the next Parts[1], and so on. A host may run parts at once, on
+	// one memory. That they do not write what another part reads or writes is the program's
+	// word; its own results depend on it, and nothing else.
+	Parts []int `json:"parts,omitempty"`
 }
 
 // Axis is one loop of a product: its size, 2 or more, and by how many elements A, B
@@ -77,12 +83,33 @@ func (m *Manifest) checkProducts(memory declared) error {
 				len(m.Segments))
 		}
 		next = p.First + p.Count
+		if err := p.checkParts(where); err != nil {
+			return err
+		}
 		if err := p.checkAxes(where); err != nil {
 			return err
 		}
 		if err := memory.checkOperands(where, p, m.Frozen); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkParts holds the parts against the segments.
+func (p *Product) checkParts(where string) error {
+	if len(p.Parts) == 1 || len(p.Parts) > maxParts {
+		return refuse(where, "%d parts, want none or 2 to %d", len(p.Parts), maxParts)
+	}
+	left := p.Count
+	for i, n := range p.Parts {
+		if n < 1 || n > left {
+			return refuse(where, "part %d of %d segments, %d are left", i, n, left)
+		}
+		left -= n
+	}
+	if len(p.Parts) > 0 && left > 0 {
+		return refuse(where, "%d segments in no part", left)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,6 +42,45 @@ func gemm() *mod {
 	}
 }
 
+// partGEMM is gemm in two parts, a row of C each, without a loop budget.
+func partGEMM() *mod {
+	m := gemm()
+	m.noFuel = true
+	m.manifest.Segments = make([]Segment, 2)
+	m.manifest.Products[0].Count, m.manifest.Products[0].Parts = 2, []int{1, 1}
+	times := func(l, by int) []byte { return code(get(l), i32c(by), 0x6c) }
+	m.funcs, m.segments = nil, []int{0, 1}
+	for row := range 2 {
+		c := times(0, 4)
+		at := gemmC + 16*row
+		inner := code(c, c, f32load(at), times(1, 4), f32load(gemmA+12*row), times(1, 16), c, opI32Add, f32load(gemmB),
+			0x94, 0x92, f32store(at))
+		m.funcs = append(m.funcs, fn{locals: 2, body: static(0, 0, code(c, f32c(0), f32store(at),
+			static(1, 0, inner, upTail(1, 1, 3))), upTail(0, 1, 4))})
+	}
+	return m
+}
+
+// TestParts computes a product in parts, one after the other or at once.
+func TestParts(t *testing.T) {
+	a, b := []float32{1, 2, 3, 4, 5, 6}, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+	want := []float32{38, 44, 50, 56, 83, 98, 113, 128}
+	for name, cfg := range configs() {
+		for _, cores := range []int{1, 3} {
+			cfg.Cores = cores
+			in := instance(t, load(t, partGEMM(), cfg))
+			check(t, in.WriteFrozen("codes", make([]float32, 99)), in.WriteFloat32("a", a), in.WriteFloat32("b", b))
+			for range 3 {
+				got := make([]float32, len(want))
+				check(t, in.Step(t.Context()), in.ReadFloat32("c", got))
+				if !slices.Equal(got, want) {
+					t.Errorf("%s, %d cores: %v, want %v", name, cores, got, want)
+				}
+			}
+		}
+	}
+}
+
 // withProduct is gemm with another product.
 func withProduct(change func(p *Product)) *Manifest {
 	m := gemm().manifest
@@ -62,6 +102,11 @@ func TestProductRefused(t *testing.T) {
 		"segment too far":    {func(p *Product) { p.First = 1 }, "not among"},
 		"too many segments":  {func(p *Product) { p.Count = 2 }, "2 segments"},
 		"all segments":       {func(p *Product) { p.Count = math.MaxInt }, "segments from s0"},
+		"one part":           {func(p *Product) { p.Parts = []int{1} }, "1 parts"},
+		"many parts":         {func(p *Product) { p.Parts = make([]int, 17) }, "17 parts"},
+		"a part of nothing":  {func(p *Product) { p.Parts = []int{1, 0} }, "part 1 of 0 segments"},
+		"a part below 0":     {func(p *Product) { p.Parts = []int{2, -1} }, "part 0 of 2 segments"},
+		"parts too long":     {func(p *Product) { p.Parts = []int{1, math.MaxInt} }, "are left"},
 		"size 1":             {func(p *Product) { p.Rows[0][0] = 1 }, "axis of 1"},
 		"size 0":             {func(p *Product) { p.Terms[0][0] = 0 }, "axis of 0"},
 		"size below 0":       {func(p *Product) { p.Terms[0][0] = -3 }, "axis of -3"},

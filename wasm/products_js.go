@@ -3,6 +3,7 @@ package wasm
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -84,9 +85,15 @@ func fuses(probe []byte) bool {
 	return true
 }
 
-type products struct{}
+// products are those that several workers can compute at once, in parts.
+type products struct {
+	helpers int         // workers beside this one
+	list    []*Product  // with parts
+	at      map[int]int // by first segment: index in list
+}
 
-func newProducts(m *module, report *Report, _ Config) (*products, error) {
+// newProducts returns nil where one worker computes everything.
+func newProducts(m *module, report *Report, cfg Config) (*products, error) {
 	switch {
 	case !m.manifest.Fused || len(m.manifest.Products) == 0:
 	case !report.Relaxed:
@@ -94,7 +101,53 @@ func newProducts(m *module, report *Report, _ Config) (*products, error) {
 	case !Fuses():
 		return nil, refuse("module", "it needs fused multiply-add, which this browser does not have")
 	}
-	return nil, nil
+	ps := &products{helpers: min(cfg.Cores, maxParts) - 1, at: make(map[int]int)}
+	for i := range m.manifest.Products {
+		if p := &m.manifest.Products[i]; len(p.Parts) > 0 {
+			ps.at[p.First] = len(ps.list)
+			ps.list = append(ps.list, p)
+		}
+	}
+	// Each worker would have a loop budget of its own; the compiler's programs have none.
+	if ps.helpers < 1 || len(ps.list) == 0 || report.Budgeted || js.Global().Get("starlingTeam").Type() != js.TypeFunction {
+		return nil, nil
+	}
+	return ps, nil
 }
 
-func (*products) run(context.Context, hostInstance, int) (int, error) { return 0, nil }
+// start makes an instance whose memory other workers share: what the page's starlingTeam
+// (web/edge/src/threads.js) promises.
+func (ps *products) start(ctx context.Context, code js.Value) (js.Value, error) {
+	list := make([]any, len(ps.list))
+	for i, p := range ps.list {
+		parts := make([]any, len(p.Parts))
+		for j, n := range p.Parts {
+			parts[j] = n
+		}
+		list[i] = map[string]any{"first": p.First, "parts": parts}
+	}
+	return await(ctx, js.Global().Call("starlingTeam", code, list, ps.helpers))
+}
+
+// share has the team compute a product.
+func (in *jsInstance) share(product int) (err error) {
+	defer caught(&err)
+	in.team.Call("run", product)
+	return nil
+}
+
+// run computes the product that starts at segment i, if one does and others can help. It
+// returns the segments that this leaves out.
+func (ps *products) run(_ context.Context, host hostInstance, i int) (segments int, err error) {
+	if ps == nil {
+		return 0, nil
+	}
+	at, ok := ps.at[i]
+	if !ok {
+		return 0, nil
+	}
+	if err := host.(*jsInstance).share(at); err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrTrap, err)
+	}
+	return ps.list[at].Count, nil
+}

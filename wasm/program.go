@@ -21,7 +21,8 @@ type Config struct {
 	// fused programs, whose products only kernels compute.
 	Kernel string
 	// Cores is the most goroutines that compute a declared product at once; less than
-	// 1 counts as 1. It has no effect where Kernel has none.
+	// 1 counts as 1. It has no effect where Kernel has none. Under GOOS=js it is the most
+	// workers, where the page offers more than its own (web/edge/src/threads.js).
 	Cores int
 }
 
@@ -86,7 +87,7 @@ func Load(ctx context.Context, program []byte, cfg Config) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	host, err := compileHost(ctx, program, m.pages, cfg)
+	host, err := compileHost(ctx, program, m.pages, cfg, products)
 	if err != nil {
 		return nil, err
 	}

@@ -107,6 +107,7 @@ func TestKernelsEqualTwins(t *testing.T) {
 		"tiny": {tiny, compiler.HostWazero, false, true}, "tiny, 4 bits": {tiny, compiler.HostWazero, true, true},
 		"rank 1": {&rank1, compiler.HostWazero, false, true}, "odd": {&odd, compiler.HostWazero, false, true},
 		"odd, 4 bits": {&odd, compiler.HostWazero, true, true}, "odd, for V8": {&odd, compiler.HostV8, false, false},
+		"in parts": {&small, compiler.HostV8, false, false}, "in parts, 4 bits": {&small, compiler.HostV8, true, false},
 		"small": {&small, compiler.HostWazero, false, false}, "small, 4 bits": {&small, compiler.HostWazero, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {

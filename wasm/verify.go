@@ -8,6 +8,7 @@ import (
 
 // Report is what Verify proved about a program.
 type Report struct {
+	Manifest     *Manifest // what the program says of itself
 	MemoryPages  uint32
 	Functions    int
 	CodeBytes    int  // function bodies
@@ -51,7 +52,7 @@ func verify(program []byte, limits Limits) (*module, *Report, error) {
 	if m.pages > limits.MemoryPages {
 		return nil, nil, refuse("memory section", "%d pages, limit %d", m.pages, limits.MemoryPages)
 	}
-	report := &Report{MemoryPages: m.pages, Functions: len(m.funcs), Budgeted: m.fuel, CostLimit: limits.SegmentCost}
+	report := &Report{Manifest: m.manifest, MemoryPages: m.pages, Functions: len(m.funcs), Budgeted: m.fuel, CostLimit: limits.SegmentCost}
 	v := &verifier{module: m, report: report, cost: make([]uint64, len(m.funcs)), depth: make([]int, len(m.funcs))}
 	for i := range m.bodies {
 		if err := v.function(i); err != nil {

@@ -1,29 +1,32 @@
 // Runs a training program in node and prints the step time and the hash of its
 // state: the check that V8 computes the same bits as wazero.
 //
-//   node run_program.mjs PROGRAM.wasm INPUTS.bin [--steps N] [--warm N] [--json] [--state OUT.bin]
+//   node run_program.mjs PROGRAM.wasm INPUTS.bin [--steps N] [--warm N] [--cores N] [--json] [--state OUT.bin]
 //
 // INPUTS.bin is what (*wasm.Instance).Snapshot writes: the bytes of the frozen,
 // state and input tensors, in this order and in manifest order, as they lie in
 // memory (NF4 tensors: codes, then scales). "-" leaves everything zero. The same
 // inputs serve every step. The --warm steps (default 0) count as steps but are
 // not timed. The state hash is taken after all steps, over the state tensors'
-// bytes in manifest order: (*wasm.Instance).StateSHA256.
+// bytes in manifest order: (*wasm.Instance).StateSHA256. --cores N has N - 1 worker
+// threads beside this one compute parts of products, as a browser does.
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
+import { startTeam } from "./team.mjs";
 
 function usage(message) {
-  console.error(`run_program: ${message}\nusage: node run_program.mjs PROGRAM.wasm INPUTS.bin [--steps N] [--warm N] [--json] [--state OUT.bin]`);
+  console.error(`run_program: ${message}\nusage: node run_program.mjs PROGRAM.wasm INPUTS.bin [--steps N] [--warm N] [--cores N] [--json] [--state OUT.bin]`);
   process.exit(2);
 }
 
 function parseArgs(argv) {
-  const args = { steps: 1, warm: 0, json: false, state: "", files: [] };
+  const args = { steps: 1, warm: 0, cores: 1, json: false, state: "", files: [] };
   for (let i = 0; i < argv.length; i++) {
     switch (argv[i]) {
       case "--steps":
-      case "--warm": {
+      case "--warm":
+      case "--cores": {
         const n = Number(argv[i + 1]);
         if (!Number.isInteger(n) || n < 0) usage(`${argv[i]} wants a number, got ${argv[i + 1]}`);
         args[argv[i++].slice(2)] = n;
@@ -91,18 +94,28 @@ if (sections.length !== 1) throw new Error(`${args.files[0]}: ${sections.length}
 const manifest = JSON.parse(new TextDecoder().decode(sections[0]));
 
 t0 = performance.now();
-const instance = await WebAssembly.instantiate(module);
+const products = (manifest.products ?? []).filter((p) => p.parts);
+const team = args.cores > 1 ? await startTeam(bytes, products, args.cores - 1) : undefined;
+const { exports } = team ?? await WebAssembly.instantiate(module);
 const startMs = performance.now() - t0;
 
-const { memory, fuel } = instance.exports;
+const { fuel } = exports;
+const memory = team ?? exports.memory; // both have a buffer
+const shared = new Map(team ? products.map((p, i) => [p.first, { ...p, i }]) : []);
 if (args.files[1] !== "-") fill(new Uint8Array(memory.buffer), manifest, args.files[1]);
 
 // The native host grants what the segment's static cost leaves of 2^30; for a
 // measurement the whole limit is as good.
 function run(prefix, count) {
   for (let i = 0; i < count; i++) {
+    const product = prefix === "s" ? shared.get(i) : undefined;
+    if (product) {
+      team.run(product.i);
+      i += product.count - 1;
+      continue;
+    }
     if (fuel) fuel.value = 1n << 30n;
-    instance.exports[prefix + i]();
+    exports[prefix + i]();
   }
 }
 
@@ -136,9 +149,11 @@ for (const t of manifest.state ?? []) {
 }
 if (args.state) writeFileSync(args.state, Buffer.concat(state));
 
+team?.close();
+
 const report = {
   name: manifest.name,
-  engine: `node ${manifest.fused ? "fused " : ""}${process.version}`,
+  engine: `node ${manifest.fused ? "fused " : ""}${process.version}${team ? `, ${args.cores} workers` : ""}`,
   bytes: bytes.length,
   memory_bytes: memory.buffer.byteLength,
   compile_ms: compileMs,

@@ -18,7 +18,7 @@ import (
 )
 
 // Version is written into every program's manifest. It changes with everything that changes programs' bytes.
-const Version = "starling-wasm/3"
+const Version = "starling-wasm/4"
 
 // The hosts that code is shaped for. Programs run on both, with equal results.
 const (
@@ -235,6 +235,7 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 	}
 	m := &emit.Module{}
 	gen := codegen.New(m, shape, end, tableAddr)
+	gen.Reserve(p.Stages)
 	man := &wasm.Manifest{Format: wasm.Format, Compiler: Version, Host: host, Fused: fused}
 	var batch []codegen.Unit
 	var units uint64 // of the batch
@@ -272,7 +273,12 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 		if err != nil {
 			return nil, nil, fmt.Errorf("compiler: %w", err)
 		}
-		for _, u := range calls {
+		var parts []int // where each ends among the segments
+		for i, u := range calls {
+			if i > 0 && u.Part != calls[i-1].Part {
+				flush()
+				parts = append(parts, len(segments))
+			}
 			if cost.Add(units, u.Cost()) > cost.Short {
 				flush()
 			}
@@ -281,7 +287,7 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 		}
 		if ok {
 			flush()
-			product.Count = len(segments) - product.First
+			endProduct(&product, append(parts, len(segments)))
 			man.Products = append(man.Products, product)
 		}
 	}

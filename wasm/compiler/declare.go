@@ -32,3 +32,15 @@ func trapsFor(p *wasm.Product) int {
 	const most = 1 << 27 // multiply-adds: half of the loader's limit
 	return int((p.MultiplyAdds() + most - 1) / most)
 }
+
+// endProduct says where among the segments the parts of a product end, the last one with it.
+func endProduct(p *wasm.Product, ends []int) {
+	from := p.First
+	for _, end := range ends {
+		p.Parts = append(p.Parts, end-from)
+		from = end
+	}
+	if p.Count = from - p.First; len(ends) == 1 {
+		p.Parts = nil
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/starling-fl/starling/internal/watchdog"
@@ -46,8 +47,8 @@ func relaxedFlags(t *testing.T, node string) ([]string, bool) {
 	return nil, false
 }
 
-// nodeSteps runs n steps in V8.
-func nodeSteps(t *testing.T, bin []byte, in *wasm.Instance, n string, flags ...string) string {
+// nodeSteps runs n steps in V8, on so many worker threads.
+func nodeSteps(t *testing.T, bin []byte, in *wasm.Instance, n, workers int, flags ...string) string {
 	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -66,7 +67,8 @@ func nodeSteps(t *testing.T, bin []byte, in *wasm.Instance, n string, flags ...s
 		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(watchdog.Context(t), node,
-		append(flags, "../../bench/wasm/run_program.mjs", prog, inputs, "--steps", n, "--json")...).Output()
+		append(flags, "../../bench/wasm/run_program.mjs", prog, inputs, "--json", "--steps", strconv.Itoa(n),
+			"--cores", strconv.Itoa(workers))...).Output()
 	if err != nil {
 		t.Fatalf("node: %v", err)
 	}
@@ -109,7 +111,7 @@ func TestHostsAgree(t *testing.T) {
 						p.f32[0] = 0.05 // trains, where the default shows gradients
 					}
 				}
-				check(host+" shape in V8", nodeSteps(t, bin, instance(t, bin, s, wasm.Config{}), "20"))
+				check(host+" shape in V8", nodeSteps(t, bin, instance(t, bin, s, wasm.Config{}), 20, 1))
 				for _, kernel := range append(wasm.Kernels(), "go") {
 					for _, cores := range []int{1, 2} {
 						in := instance(t, bin, s, wasm.Config{Kernel: kernel, Cores: cores})
@@ -166,7 +168,7 @@ func TestFusedHostsAgree(t *testing.T) {
 			if !ok {
 				t.Skip("this node has no fused relaxed SIMD")
 			}
-			check("V8", nodeSteps(t, v8, instance(t, bin, s, wasm.Config{}), "20", flags...))
+			check("V8", nodeSteps(t, v8, instance(t, bin, s, wasm.Config{}), 20, 1, flags...))
 		})
 	}
 }

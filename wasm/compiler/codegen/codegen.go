@@ -26,6 +26,8 @@ type Shape struct {
 	// Touch reads the highest address of a block of accesses first, so that a host which checks bounds in software
 	// checks once.
 	Touch bool
+	// Parts cuts products for several workers; a host with kernels has better.
+	Parts bool
 	// Fused writes fused products with f32x4.relaxed_madd; without it nothing can be written for them.
 	Fused bool
 }
@@ -33,9 +35,9 @@ type Shape struct {
 // The code shapes.
 var (
 	Wazero = Shape{Unroll: 4, DotUnroll: 8, Rows: 4, Cols: 8, Touch: true}
-	V8     = Shape{Unroll: 2, DotUnroll: 1, Rows: 4, Cols: 8}
+	V8     = Shape{Unroll: 2, DotUnroll: 1, Rows: 4, Cols: 8, Parts: true}
 	// V8Fused has taller tiles, as a sum needs no register beside it.
-	V8Fused = Shape{Unroll: 2, DotUnroll: 1, Rows: 6, Cols: 8, Fused: true}
+	V8Fused = Shape{Unroll: 2, DotUnroll: 1, Rows: 6, Cols: 8, Parts: true, Fused: true}
 )
 
 // Unit is the least piece of work that can be put into a segment: one call with constant addresses.
@@ -44,6 +46,8 @@ type Unit struct {
 	Args []int32
 	// FLOPs counts the floating-point operations of matrix products.
 	FLOPs uint64
+	// Part of a matrix product that this belongs to: units of different parts may run at once.
+	Part int
 }
 
 // Cost is the most that a segment spends on the unit, in the units of package cost.
@@ -56,6 +60,7 @@ type Generator struct {
 	M       *emit.Module
 	Shape   Shape
 	scratch int // address of the packing scratch
+	lane    int // bytes of it for each part of a product
 	Scratch int // bytes of it that are needed
 	table   int // address of the NF4 pair table
 	// NeedTable is set when NF4 code was written, which reads the pair table.

@@ -19,7 +19,7 @@ const (
 
 	maxUnitFLOPs = 2 * cost.Short / cost.MultiplyAdd // of one call
 
-	scratchA = 0                    // offset of the packed rows of A
+	scratchA = 0                    // offset of the packed rows of A in a part's memory
 	scratchB = maxRows * maxKC * 16 // offset of the packed block of B
 )
 
@@ -54,7 +54,17 @@ type product struct {
 	start                              int // first element of a 4-bit B, modulo 8
 }
 
-func (g *Generator) dot(d *plan.Dot, fused bool) []Unit {
+// dot writes a product part by part.
+func (g *Generator) dot(d *plan.Dot, fused bool) (units []Unit) {
+	for i, part := range g.parts(d) {
+		units = append(units, g.part(part, i, fused)...)
+	}
+	return units
+}
+
+// part writes the i-th part of a product.
+func (g *Generator) part(d *plan.Dot, i int, fused bool) []Unit {
+	lane := int32(g.scratch + i*g.lane)
 	pop := func(axes []plan.Axis) ([]plan.Axis, plan.Axis) {
 		if len(axes) == 0 {
 			return nil, plan.Axis{Size: 1, C: 1}
@@ -116,8 +126,8 @@ func (g *Generator) dot(d *plan.Dot, fused bool) []Unit {
 				return
 			}
 		}
-		u := Unit{Func: g.driver(p), FLOPs: flops}
-		u.Args = []int32{int32(a), int32(b), int32(c), acc}
+		u := Unit{Func: g.driver(p), Part: i, FLOPs: flops}
+		u.Args = []int32{lane, int32(a), int32(b), int32(c), acc}
 		if p.nf4 {
 			u.Args = append(u.Args, int32(d.B.Buf.Addr), int32(d.B.Buf.Scales))
 		}
@@ -136,7 +146,6 @@ func (g *Generator) dot(d *plan.Dot, fused bool) []Unit {
 				ks, ko := ksections[i%len(ksections)], koffsets[i/len(ksections)]
 				p := base
 				p.mc, p.nc, p.kc = ms.size, ns.size, ks.size
-				g.Scratch = max(g.Scratch, scratchB+(p.nc+g.Shape.Cols-1)/g.Shape.Cols*g.Shape.Cols*4*p.kc)
 				if p.nf4 {
 					p.start = (addrB + ns.at*n.B + ks.at*k.B + ko.B) & 7
 				}
@@ -171,12 +180,12 @@ func offsets(axes []plan.Axis) []plan.Axis {
 func (g *Generator) driver(p product) *emit.Func {
 	pack := g.packB(p)
 	rows := g.rows(p)
-	params := 4
+	params := 5
 	if p.nf4 {
-		params = 6
+		params = 7
 	}
 	f := g.M.NewFunc(repeat(emit.I32, params)...)
-	a, b, c, acc := f.Param(0), f.Param(1), f.Param(2), f.Param(3)
+	lane, a, b, c, acc := f.Param(0), f.Param(1), f.Param(2), f.Param(3), f.Param(4)
 	cur := f.New(emit.I32)
 	move := func(ax plan.Axis) {
 		f.AddConst(a, ax.A)
@@ -208,13 +217,15 @@ func (g *Generator) driver(p product) *emit.Func {
 			f.Get(acc)
 			f.Set(cur)
 			over(p.outerK, func() {
+				f.Get(lane)
 				f.Get(b)
 				if p.nf4 {
-					f.Get(f.Param(4))
 					f.Get(f.Param(5))
+					f.Get(f.Param(6))
 				}
 				f.Call(pack)
 				over(p.outerM, func() {
+					f.Get(lane)
 					f.Get(a)
 					f.Get(c)
 					f.Get(cur)
@@ -228,7 +239,7 @@ func (g *Generator) driver(p product) *emit.Func {
 	return g.M.Adopt(f)
 }
 
-// rows writes func(a, c, acc): all rows of one block, against the packed block of B.
+// rows writes func(lane, a, c, acc): all rows of one block, against the packed block of B.
 func (g *Generator) rows(p product) *emit.Func {
 	full := p.mc / g.Shape.Rows
 	var tile, last *emit.Func
@@ -238,10 +249,11 @@ func (g *Generator) rows(p product) *emit.Func {
 	if p.mc%g.Shape.Rows > 0 {
 		last = g.panel(p, p.mc%g.Shape.Rows)
 	}
-	f := g.M.NewFunc(emit.I32, emit.I32, emit.I32)
-	a, c, acc := f.Param(0), f.Param(1), f.Param(2)
+	f := g.M.NewFunc(repeat(emit.I32, 4)...)
+	lane, a, c, acc := f.Param(0), f.Param(1), f.Param(2), f.Param(3)
 	one := func(rows int, tile *emit.Func) {
-		g.packA(f, a, p, rows)
+		g.packA(f, lane, a, p, rows)
+		f.Get(lane)
 		f.Get(c)
 		f.Get(acc)
 		f.Call(tile)
@@ -260,14 +272,14 @@ func (g *Generator) rows(p product) *emit.Func {
 	return g.M.Adopt(f)
 }
 
-// panel writes func(c, acc): a strip of C, rows high and nc wide, from the packed rows and the packed block; C is
+// panel writes func(lane, c, acc): a strip of C, rows high and nc wide, from the packed rows and the packed block; C is
 // added to where acc is set, else overwritten.
 func (g *Generator) panel(p product, rows int) *emit.Func {
-	f := g.M.NewFunc(emit.I32, emit.I32)
-	c, acc := f.Param(0), f.Param(1)
+	f := g.M.NewFunc(emit.I32, emit.I32, emit.I32)
+	lane, c, acc := f.Param(0), f.Param(1), f.Param(2)
 	pa, pb, i, j := f.New(emit.I32), f.New(emit.I32), f.New(emit.I32), f.New(emit.I32)
 	wide := 4 * g.Shape.Cols
-	f.I32(int32(g.scratch + scratchB))
+	packed(f, lane, scratchB)
 	f.Set(pb)
 	tile := func(cols int) {
 		vecs := (cols + 3) / 4
@@ -312,7 +324,7 @@ func (g *Generator) panel(p product, rows int) *emit.Func {
 			f.Set(sum[r][v])
 		})
 		f.End()
-		f.I32(int32(g.scratch + scratchA))
+		packed(f, lane, scratchA)
 		f.Set(pa)
 		bs := make([]emit.Local, vecs)
 		for v := range bs {

@@ -102,15 +102,15 @@ func (g *Generator) nf4Eight(f *emit.Func, e, codes, scales, dst, p, scale emit.
 	}
 }
 
-// packNF4 writes func(e, codes, scales): as packB, from element e of a 4-bit tensor; strides are in elements.
+// packNF4 writes func(lane, e, codes, scales): as packB, from element e of a 4-bit tensor; strides are in elements.
 func (g *Generator) packNF4(p product) *emit.Func {
 	g.NeedTable = true
-	f := g.M.NewFunc(emit.I32, emit.I32, emit.I32)
-	e0, codes, scales := f.Param(0), f.Param(1), f.Param(2)
+	f := g.M.NewFunc(repeat(emit.I32, 4)...)
+	lane, e0, codes, scales := f.Param(0), f.Param(1), f.Param(2), f.Param(3)
 	e, dst, i, j, t := f.New(emit.I32), f.New(emit.I32), f.New(emit.I32), f.New(emit.I32), f.New(emit.I32)
 	scale := f.New(emit.V128)
 	one := f.New(emit.F32)
-	f.I32(int32(g.scratch + scratchB))
+	packed(f, lane, scratchB)
 	f.Set(dst)
 	wide := 4 * g.Shape.Cols
 	aligned := g.Shape.Cols%8 == 0 && p.bk%8 == 0 && p.bn == 1 && p.startAligned()

@@ -4,8 +4,17 @@ import (
 	"github.com/starling-fl/starling/wasm/compiler/emit"
 )
 
+// packed pushes where a part packs A or B.
+func packed(f *emit.Func, lane emit.Local, offset int32) {
+	f.Get(lane)
+	if offset != 0 {
+		f.I32(offset)
+		f.Op(emit.I32Add)
+	}
+}
+
 // packA packs kc columns of the given number of rows, every element four times: scratch[k][row].
-func (g *Generator) packA(f *emit.Func, a emit.Local, p product, rows int) {
+func (g *Generator) packA(f *emit.Func, lane, a emit.Local, p product, rows int) {
 	src, dst, i := f.New(emit.I32), f.New(emit.I32), f.New(emit.I32)
 	// The elements of a column are live at once: a splat in wazero merges into its register's old value, so that in one
 	// register each would wait for the last.
@@ -15,7 +24,7 @@ func (g *Generator) packA(f *emit.Func, a emit.Local, p product, rows int) {
 	}
 	f.Get(a)
 	f.Set(src)
-	f.I32(int32(g.scratch + scratchA))
+	packed(f, lane, scratchA)
 	f.Set(dst)
 	block := func(n int) {
 		g.touch(f, src, (n-1)*p.ak+(rows-1)*p.am+4)
@@ -40,16 +49,16 @@ func (g *Generator) packA(f *emit.Func, a emit.Local, p product, rows int) {
 	f.Free(wide...)
 }
 
-// packB writes func(b): packs a block of B into panels of 8 columns, scratch[panel][k][column].
+// packB writes func(lane, b): packs a block of B into panels of 8 columns, scratch[panel][k][column].
 func (g *Generator) packB(p product) *emit.Func {
 	if p.nf4 {
 		return g.packNF4(p)
 	}
-	f := g.M.NewFunc(emit.I32)
-	b := f.Param(0)
+	f := g.M.NewFunc(emit.I32, emit.I32)
+	lane, b := f.Param(0), f.Param(1)
 	src, dst, i, j := f.New(emit.I32), f.New(emit.I32), f.New(emit.I32), f.New(emit.I32)
 	wide := 4 * g.Shape.Cols // bytes of one k of a panel
-	f.I32(int32(g.scratch + scratchB))
+	packed(f, lane, scratchB)
 	f.Set(dst)
 	panel := func(cols int) {
 		f.Get(b)
