@@ -18,7 +18,7 @@ import (
 )
 
 // writeProgram compiles one SGD step of a linear model into a file.
-func writeProgram(t *testing.T) string {
+func writeProgram(t *testing.T, host string, fused bool) string {
 	t.Helper()
 	program, err := compiler.Compile(func(g *graph.Graph) []*graph.Node {
 		x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 4, 32))
@@ -28,7 +28,7 @@ func writeProgram(t *testing.T) string {
 		off := graph.Sub(graph.DotGeneral(x, []int{1}, nil, graph.Add(w, b), []int{0}, nil), y)
 		loss := graph.ReduceAllSum(graph.Mul(off, off))
 		return []*graph.Node{loss, graph.Sub(w, graph.MulScalar(graph.Gradient(loss, w)[0], 0.01))}
-	}, compiler.Spec{Name: "linear", Host: "wazero",
+	}, compiler.Spec{Name: "linear", Host: host, Fused: fused,
 		Params:  []compiler.Param{{Name: "w", Role: compiler.State}, {Name: "b", Role: compiler.Frozen}},
 		Outputs: []compiler.Output{{Name: "loss"}, {Name: "w.new", State: "w"}}})
 	if err != nil {
@@ -48,7 +48,7 @@ func runInspect(args ...string) (code int, stdout, stderr string) {
 }
 
 func TestInspect(t *testing.T) {
-	file := writeProgram(t)
+	file := writeProgram(t, compiler.HostWazero, false)
 	code, text, errs := runInspect(file, "--segments")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
@@ -70,8 +70,16 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// TestInspectRelaxed: a fused program for browsers, which nothing here compiles, is verified and described all the same.
+func TestInspectRelaxed(t *testing.T) {
+	code, text, errs := runInspect(writeProgram(t, compiler.HostV8, true))
+	if code != 0 || !strings.Contains(text, "verified; it has relaxed SIMD") || !strings.Contains(text, "fused; computed by browsers") {
+		t.Errorf("exit code %d: %s\n%s", code, errs, text)
+	}
+}
+
 func TestInspectRefuses(t *testing.T) {
-	file := writeProgram(t)
+	file := writeProgram(t, compiler.HostWazero, false)
 	program, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
