@@ -32,9 +32,9 @@ var ErrMisfit = errors.New("edge: program and assignment differ")
 // wasm. It keeps a few programs with their frozen weights in memory between
 // rounds.
 type ProgramTrainer struct {
-	// Cores is the most goroutines that compute one training's matrix products; less
-	// than 1 counts as 1. It changes speed and nothing else, has no effect in
-	// a browser, and must not be set once training has begun.
+	// Cores is the most goroutines, in a browser workers, that compute one training's
+	// matrix products; less than 1 counts as 1. It changes speed and nothing else, and
+	// must not be set once training has begun.
 	Cores int
 	// Kernel names what computes the products, one of wasm.Kernels; empty is the first.
 	// It, too, changes speed and nothing else.

@@ -110,6 +110,9 @@ func TestPolicy(t *testing.T) {
 	if strings.Contains(csp, "unsafe-inline") || strings.Contains(csp, "http") {
 		t.Errorf("policy: %s", csp)
 	}
+	if w.Header().Get("Cross-Origin-Opener-Policy") != "same-origin" || w.Header().Get("Cross-Origin-Embedder-Policy") != "require-corp" {
+		t.Error("the page is not isolated: its workers cannot share memory")
+	}
 	if w.Header().Get("X-Content-Type-Options") != "nosniff" {
 		t.Error("types may be guessed")
 	}

@@ -20,8 +20,9 @@
 // the address alone, for coordinators that ask for no secret), identity (32
 // bytes that an earlier join returned), accept (an object: limits of the default
 // policy that the owner widens, by key), account (a Uint8Array, what was kept last
-// for this data) and keep (a function that keeps an account, a Uint8Array, and
-// returns a Promise). on is called with every edge.Event as JSON and, where it has
+// for this data), keep (a function that keeps an account, a Uint8Array, and
+// returns a Promise) and cores (a number, the workers that compute, where the page
+// offers more than its own: see package wasm). on is called with every edge.Event as JSON and, where it has
 // changed, JSON of what the data has given, a list of given. preview yields JSON
 // of previewed; join yields {identity, model}, where model is null or has version,
 // rank, archive (a Uint8Array, a zip) and, where all of it can be kept, kept (an
@@ -144,9 +145,14 @@ func (w *web) run(ctx context.Context, options, on js.Value) (any, error) {
 		}
 		on.Invoke(string(b))
 	}
+	trainer := edge.NewProgramTrainer(1)
+	if cores := options.Get("cores"); cores.Type() == js.TypeNumber {
+		trainer.Cores = cores.Int()
+	}
+	cfg.Trainer = trainer
 	model := js.Null()
 	cfg.Trained = func(t *edge.Trained) { model = w.keep(t) }
-	if err := edge.Run(ctx, cfg); err != nil {
+	if err := errors.Join(edge.Run(ctx, cfg), trainer.Close()); err != nil {
 		return nil, err
 	}
 	return map[string]any{"identity": array(cfg.Identity.Seed()), "model": model}, nil

@@ -47,11 +47,18 @@ export interface JoinOptions {
   identity?: Uint8Array;
   /** What the device's owner accepts beyond the default policy. */
   accept?: Accepted;
+  /**
+   * Workers that train, 1 to 16: by default half of the machine's cores, 4 at most. More than one takes a page that is
+   * isolated from other origins (crossOriginIsolated); elsewhere it has no effect.
+   */
+  cores?: number;
   /** Called at every change. */
   onEvent?: (event: Event) => void;
   /** Called with what the data has given, job by job, the latest first; kept: this browser remembers it. */
   onGiven?: (given: Given[], kept: boolean) => void;
 }
+
+const mostCores = 4; // as many parts has a product
 
 /** A join that has come to its end. */
 export interface Joined {
@@ -124,9 +131,10 @@ export class Edge {
   }
 
   /** Takes part until the job is over. */
-  async join({ url, token, source, identity, accept, onEvent, onGiven }: JoinOptions): Promise<Joined> {
+  async join({ url, token, source, identity, accept, cores, onEvent, onGiven }: JoinOptions): Promise<Joined> {
     if (this.#over) throw this.#over;
-    const options: WorkerJoin = { url: new URL(url, location.href).href, token, identity, accept, ...await gunzipped(source) };
+    cores ??= Math.max(1, Math.min(mostCores, navigator.hardwareConcurrency >> 1));
+    const options: WorkerJoin = { url: new URL(url, location.href).href, token, identity, accept, cores, ...await gunzipped(source) };
     return new Promise((resolve, reject) => {
       if (this.#over) return reject(this.#over);
       if (this.#joined) return reject(new Error("this device takes part already"));

@@ -21,6 +21,8 @@ export interface ParticipationOptions extends LoadOptions {
   /** What an earlier page of this participation had come to, and what its owner had accepted. */
   totals?: Totals;
   accepted?: Accepted;
+  /** Workers that train, see JoinOptions. */
+  cores?: number;
   onChange?: (p: Participation) => void;
 }
 
@@ -111,7 +113,7 @@ export class Participation {
   }
 
   async #run(): Promise<void> {
-    const { worker, program, url, token, source, identity } = this.#options;
+    const { worker, program, url, token, source, identity, cores } = this.#options;
     const join = ++this.#joins;
     this.#turn("starting");
     try {
@@ -120,7 +122,7 @@ export class Participation {
       this.#edge = edge;
       this.#turn("running");
       const { model } = await edge.join({
-        url, token, source, identity, accept: this.accepted, onEvent: (event) => this.#take(event),
+        url, token, source, identity, cores, accept: this.accepted, onEvent: (event) => this.#take(event),
         onGiven: (given, kept) => { this.given = given; this.kept = kept; },
       });
       if (join !== this.#joins) return;

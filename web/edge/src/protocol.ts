@@ -1,6 +1,7 @@
 // What a page and its worker say to each other, and what the edge
 // (cmd/starling-web) offers inside the worker.
 import type { Event, PolicyError } from "./event.js";
+import type { Help } from "./threads.js";
 
 /** A labelled file. Its name's end decides the format: .tsv, .csv, .jsonl, .txt, each also .gz. */
 export interface Source {
@@ -65,6 +66,8 @@ export interface WorkerJoin extends Source {
   token?: string;
   identity?: Uint8Array;
   accept?: Accepted;
+  /** Workers that compute, this one included, where they can share memory. */
+  cores: number;
 }
 
 /** The object that cmd/starling-web sets in the worker's global scope. */
@@ -87,7 +90,8 @@ export type ToWorker =
   | { kind: "sample"; id: number; n: number }
   | { kind: "predict"; id: number; text: string }
   | { kind: "open"; id: number; model: Model }
-  | { kind: "join"; options: WorkerJoin };
+  | { kind: "join"; options: WorkerJoin }
+  | { kind: "help"; given: Help };
 
 export type FromWorker =
   | { kind: "loaded"; version: string }

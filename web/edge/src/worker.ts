@@ -4,6 +4,7 @@ import "go-wasm-exec"; // sets globalThis.Go
 import { openAccount, whileAlone } from "./account.js";
 import type { Client, FromWorker, Given, ToWorker, WorkerJoin } from "./protocol.js";
 import type { Event, PolicyError } from "./event.js";
+import { canShare, help, Team, type Help, type Product } from "./threads.js";
 
 declare class Go {
   importObject: WebAssembly.Imports;
@@ -13,6 +14,8 @@ declare class Go {
 interface Scope {
   starling?: Client;
   starlingReady?: () => void;
+  /** Where workers can share memory: what the client starts programs over several of them with. */
+  starlingTeam?: (program: Uint8Array<ArrayBuffer>, products: Product[], helpers: number) => Promise<Team>;
   onmessage: ((message: MessageEvent<ToWorker>) => void) | null;
   postMessage(message: FromWorker): void;
 }
@@ -32,6 +35,16 @@ async function start(program: string): Promise<Client> {
   return scope.starling;
 }
 
+/** Another worker of this script, to compute for this one. It ends with its team, or with this worker. */
+function spawn(given: Help): Worker {
+  const helper = new Worker(location.href, { name: "starling helper" });
+  helper.onerror = (event) => event.preventDefault(); // its parts are computed here then
+  helper.postMessage({ kind: "help", given } satisfies ToWorker);
+  return helper;
+}
+
+if (canShare()) scope.starlingTeam = (program, products, helpers) => Team.start(program, products, helpers, spawn);
+
 let client: Promise<Client> | undefined;
 
 async function answer(message: ToWorker): Promise<void> {
@@ -40,6 +53,8 @@ async function answer(message: ToWorker): Promise<void> {
       client = start(message.program);
       scope.postMessage({ kind: "loaded", version: (await client).version });
       return;
+    case "help":
+      return help(message.given); // which does not come back
     case "preview":
     case "sample":
     case "open":
@@ -48,7 +63,6 @@ async function answer(message: ToWorker): Promise<void> {
         if (!client) throw new Error("nothing is loaded");
         const ready = await client;
         const json = await (message.kind === "preview" ? ready.preview(message.source)
-          
           : message.kind === "sample" ? ready.sample(message.n)
           : message.kind === "open" ? ready.open(message.model).then(() => "null") : ready.predict(message.text));
         scope.postMessage({ kind: "answer", id: message.id, json });
