@@ -59,8 +59,12 @@ func (e encoder) hidden(tokens *graph.Node) (x, keep *graph.Node) {
 	pad := graph.ConvertDType(graph.Equal(tokens, padding), dtypes.Float32)
 	keep = graph.Sub(graph.OnesLike(pad), pad)
 	bias := graph.MulScalar(pad, maskedScore)
+	// What is multiplied is zeros where padding is, and products leave rows of zeros out. Nothing else reads these rows:
+	// attention masks them, pooling leaves them out, and their gradients are zeros.
+	blank := func(x *graph.Node) *graph.Node { return graph.Mul(x, spread(graph.Reshape(keep, n), x)) }
+	x = blank(x)
 	for l := range e.cfg.NumHiddenLayers {
-		x = e.layer(x, bias, e.cfg.Layer(l))
+		x = e.layer(x, bias, e.cfg.Layer(l), blank)
 	}
 	return x, keep
 }
@@ -86,16 +90,16 @@ func (e encoder) low(y, x *graph.Node, name string) *graph.Node {
 	return e.params.adapt(y, x, name, e.scale)
 }
 
-// layer is one post-norm encoder layer; bias [B,S] masks padding.
-func (e encoder) layer(x, bias *graph.Node, l model.Layer) *graph.Node {
+// layer is one post-norm encoder layer; bias [B,S] masks padding in attention, blank makes its rows zeros.
+func (e encoder) layer(x, bias *graph.Node, l model.Layer, blank func(x *graph.Node) *graph.Node) *graph.Node {
 	h := e.cfg.HiddenSize
 	q := e.dense(x, l.Query, h)
 	k := e.dense(x, l.Key, h)
 	v := e.dense(x, l.Value, h)
-	a := e.attention(q, k, v, bias)
-	x = e.norm(graph.Add(x, e.sublayer(e.dense(a, l.AttentionOutput, h), l.AttentionOutput)), l.AttentionNorm)
-	f := e.activation(e.dense(x, l.Intermediate, e.cfg.IntermediateSize), e.cfg.HiddenAct)
-	return e.norm(graph.Add(x, e.sublayer(e.dense(f, l.Output, h), l.Output)), l.OutputNorm)
+	a := blank(e.attention(q, k, v, bias))
+	x = blank(e.norm(graph.Add(x, e.sublayer(e.dense(a, l.AttentionOutput, h), l.AttentionOutput)), l.AttentionNorm))
+	f := blank(e.activation(e.dense(x, l.Intermediate, e.cfg.IntermediateSize), e.cfg.HiddenAct))
+	return blank(e.norm(graph.Add(x, e.sublayer(e.dense(f, l.Output, h), l.Output)), l.OutputNorm))
 }
 
 // attention is multi-head softmax(q k^T / sqrt d + bias) v; q, k, v [B*S, h].

@@ -19,8 +19,10 @@ const (
 
 	maxUnitFLOPs = 2 * cost.Short / cost.MultiplyAdd // of one call
 
-	scratchA = 0                    // offset of the packed rows of A in a part's memory
-	scratchB = maxRows * maxKC * 16 // offset of the packed block of B
+	scratchA      = 0                    // offset of the packed rows of A in a part's memory
+	scratchFinite = maxRows * maxKC * 16 // of a word: 1 where the packed block of B is finite, 2 where not, 0 before one looks
+	scratchIdle   = scratchFinite + 4    // of a word: 1 where the last strip of A that was looked at is idle
+	scratchB      = scratchFinite + 16   // of the packed block of B
 )
 
 // section is a run of equal blocks of an axis.
@@ -224,6 +226,11 @@ func (g *Generator) driver(p product) *emit.Func {
 					f.Get(f.Param(6))
 				}
 				f.Call(pack)
+				if p.looksForIdle() {
+					f.Get(lane)
+					f.I32(0)
+					f.Store(emit.I32Store, scratchFinite)
+				}
 				over(p.outerM, func() {
 					f.Get(lane)
 					f.Get(a)
@@ -252,11 +259,13 @@ func (g *Generator) rows(p product) *emit.Func {
 	f := g.M.NewFunc(repeat(emit.I32, 4)...)
 	lane, a, c, acc := f.Param(0), f.Param(1), f.Param(2), f.Param(3)
 	one := func(rows int, tile *emit.Func) {
-		g.packA(f, lane, a, p, rows)
-		f.Get(lane)
-		f.Get(c)
-		f.Get(acc)
-		f.Call(tile)
+		g.unlessIdle(f, lane, a, c, acc, p, rows, func() {
+			g.packA(f, lane, a, p, rows)
+			f.Get(lane)
+			f.Get(c)
+			f.Get(acc)
+			f.Call(tile)
+		})
 	}
 	if full > 0 {
 		i := f.New(emit.I32)
