@@ -1,5 +1,5 @@
-// Package xla loads a PJRT plugin, through which XLA runs GoMLX graphs: several times
-// faster than the compiled program on the same processor, and on accelerators.
+// Package xla loads a PJRT plugin, through which XLA runs GoMLX graphs: on accelerators,
+// and on a processor about as fast as the compiled program.
 //
 // It is for simulations and for whoever holds a model, never for a device: a plugin
 // is native code of somebody else's, outside of every sandbox. A program has it only

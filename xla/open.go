@@ -31,6 +31,7 @@ func Open(path string) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlugin, err)
 	}
+	keepMemory()
 	pjrt.EnableAutoInstall(false)
 	be, err := pjrt.NewWithOptions(path+",tf32=false", nil)
 	if err != nil {

@@ -105,11 +105,20 @@ wall on two idle cores, 0.05 beyond.`, rows: []row{
 		{"a round, one worker (processor time)", "./simulate", "Round/workers=1", "cpu-ns/op", ""},
 		{"beyond the steps", "./simulate", "Round/workers=1", "beyond", "0.05"},
 		{"a round, one worker (wall)", "./simulate", "Round/workers=1", "ns/op", ""},
+		{"the same, all processors (wall)", "./simulate", "Round/workers=all", "ns/op", "1.5 s"},
+		{"a round, one worker, fused (processor time)", "./simulate", "Fused/workers=1", "cpu-ns/op", ""},
+		{"beyond the steps, fused", "./simulate", "Fused/workers=1", "beyond", "0.05"},
+		{"a round, all processors, fused (wall)", "./simulate", "Fused/workers=all", "ns/op", "1.5 s"},
 	}},
+	{name: "xla", title: "XLA beside the compiled program", long: true, script: []string{"sh", "bench/xla/run.sh"}, about: `
+AdamW steps of 8 x 32 tokens over six layers 384 wide (MiniLM's shape), LoRA r = 8, in turns in one process; one client
+at a time, so that the second processor is XLA's alone. Goal: XLA 1.8x faster than the compiled program. A step is 11
+GFLOP; what stands between is in [RATIONALE.md](RATIONALE.md): XLA's products take six tenths of its time.`},
 	{name: "peers", title: "Simulation beside its peers", long: true, script: []string{"bench/peers/run.sh"}, about: `
 The same model, clients and rounds in ` + "`starling simulate`" + `, Flower's simulation and pfl-research: 100 clients of 16
 examples, one AdamW step each, LoRA r = 8 over two layers 128 wide, 32 tokens; start-up and compilation left out.
-starling also clips, quantizes and adds noise, the peers add up plain updates. Flower has an actor a core, pfl-research
+starling also clips, quantizes and adds noise, the peers add up plain updates. PyTorch's products are fused
+multiply-adds, so that the fused row is like beside like. Flower has an actor a core, pfl-research
 one process with a thread a core, PyTorch in both. Memory is the peak of all processes, shared pages once. Goals: 3x
 Flower, 1x pfl-research, by clients per second of processor time.`},
 	{name: "text", title: "Tokenizers", benchtime: "20x", about: `
