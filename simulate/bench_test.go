@@ -3,7 +3,6 @@ package simulate_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -35,13 +34,17 @@ func (t *timed) Train(ctx context.Context, task trainer.Task) ([]float32, error)
 // BenchmarkRound times a round of 100 clients with 16 examples each: one AdamW step of
 // 16 x 32 tokens over two layers 128 wide, clipped, quantized, summed, noised. "beyond"
 // is the share of its processor time that the steps do not take, with one worker.
-func BenchmarkRound(b *testing.B) {
-	for _, workers := range []int{1, runtime.NumCPU()} {
-		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) { benchmarkRound(b, workers) })
-	}
+func BenchmarkRound(b *testing.B) { workers(b, "") }
+
+// BenchmarkFused is BenchmarkRound with fused multiply-add.
+func BenchmarkFused(b *testing.B) { workers(b, "fused") }
+
+func workers(b *testing.B, arithmetic string) {
+	b.Run("workers=1", func(b *testing.B) { benchmarkRound(b, 1, arithmetic) })
+	b.Run("workers=all", func(b *testing.B) { benchmarkRound(b, runtime.NumCPU(), arithmetic) })
 }
 
-func benchmarkRound(b *testing.B, workers int) {
+func benchmarkRound(b *testing.B, workers int, arithmetic string) {
 	c := model.BERT(2048, 128, 2, 4, 32)
 	base := tiny.Filled(b, c, 100, tinyBase(b).Tokenizer)
 	var clients simulate.Each
@@ -55,7 +58,7 @@ func benchmarkRound(b *testing.B, workers int) {
 	j := job.Default()
 	j.Name, j.Labels, j.Rounds = "bench", clients[0].Labels, b.N+1
 	j.Adapter.RankMin, j.Adapter.RankMax, j.Adapter.Sequence = 8, 8, 32
-	j.Training.Steps, j.Training.Batch = 1, 16
+	j.Training.Steps, j.Training.Batch, j.Training.Arithmetic = 1, 16, arithmetic
 	j.Cohort.Population = len(clients)
 	j.Shard.BreachBits = 0
 	j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 1_000_000, 10_000

@@ -70,9 +70,11 @@ def clients(name, rounds, out):
 
 
 def main():
-    commands = [("starling", starling), ("pfl-research", peer("pfl_research.py")), ("flower", peer("flower.py"))]
+    commands = [("starling", starling),
+                ("starling, fused", lambda rounds: starling(rounds, "--set", "training.arithmetic=fused")),
+                ("pfl-research", peer("pfl_research.py")), ("flower", peer("flower.py"))]
     if os.environ.get("STARLING_PJRT"):
-        commands.insert(1, ("starling on XLA", lambda rounds: starling(rounds, "--engine", "xla")))
+        commands.insert(2, ("starling on XLA", lambda rounds: starling(rounds, "--engine", "xla")))
     seen = {name: [] for name, _ in commands}
     for turn in range(REPEATS):
         for name, command in commands:
@@ -83,10 +85,11 @@ def main():
             seen[name].append((n / wall, 1000 * cpu / n, many[2] / 2**20))
     rows = {name: [statistics.median(column) for column in zip(*all)] for name, all in seen.items()}
     print(f"{CLIENTS} clients a round, {MANY - FEW} rounds, {REPEATS} turns.\n")
-    print("| simulator | clients per second | processor ms a client | starling over it | peak memory |")
-    print("| --- | --- | --- | --- | --- |")
+    print("| simulator | clients per second | processor ms a client | over starling's | over fused starling's | peak memory |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for name, (wall, cpu, peak) in rows.items():
-        print(f"| {name} | {wall:.1f} | {cpu:.1f} | {cpu / rows['starling'][1]:.2f} | {peak:.0f} MiB |")
+        print(f"| {name} | {wall:.1f} | {cpu:.1f} | {cpu / rows['starling'][1]:.2f} | {cpu / rows['starling, fused'][1]:.2f} "
+              f"| {peak:.0f} MiB |")
 
 
 main()

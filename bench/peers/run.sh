@@ -12,7 +12,8 @@
 #   PYTHON=...    a Python that already has what requirements.txt names
 #   XLA=1         starling on XLA's CPU plugin (make xla) too
 #
-# starling also clips, quantizes and adds noise, as a deployment would; the peers add
+# starling runs twice: in exact arithmetic, and with fused multiply-add as PyTorch's
+# products have it (training.arithmetic). It also clips, quantizes and adds noise, as a deployment would; the peers add
 # up plain updates. Flower has an actor a core, pfl-research one process with a
 # thread a core.
 set -eu
