@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -56,7 +57,7 @@ type Policy struct {
 	// included, in MiB, 1..4095. Default 1024.
 	Memory int `yaml:"memory"`
 	// Uplinks are the masked schemes that updates may be sent in: the coarser, the
-	// less one update tells. Default nf4, int4, int5, int3 and tern.
+	// less one update tells. Default all of at most 31 symbols: int5, nf4 and coarser.
 	Uplinks []string `yaml:"uplinks"`
 	// Rounds is the most rounds that a job may announce. Default 10000.
 	Rounds int `yaml:"rounds"`
@@ -79,8 +80,18 @@ type Policy struct {
 func DefaultPolicy() Policy {
 	return Policy{
 		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 10, Rank: 32, Values: 4_000_000, Steps: 100, Batch: 64, Work: 1e13, Memory: 1024,
-		Uplinks: []string{"nf4", "int4", "int5", "int3", "tern"}, Rounds: 10_000, RoundsADay: 500,
+		Uplinks: coarse(), Rounds: 10_000, RoundsADay: 500,
 	}
+}
+
+// coarse are the masked schemes of at most 31 symbols, fewest first.
+func coarse() (names []string) {
+	for _, name := range quant.SchemeNames() {
+		if s, err := quant.Lookup(name); err == nil && s.MaxSymbol() <= 15 {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // LocalPolicy is what a device allows a coordinator on its own machine, whose

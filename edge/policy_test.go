@@ -293,3 +293,11 @@ func chunks(ids []int32, n int) (out []string) {
 	}
 	return out
 }
+
+// A finer scheme than int5 asks for the owner's word.
+func TestDefaultUplinksAreCoarse(t *testing.T) {
+	want := []string{"tern", "int3", "int4", "nf4", "int5"}
+	if got := DefaultPolicy().Uplinks; !slices.Equal(got, want) {
+		t.Errorf("uplinks %v, want %v", got, want)
+	}
+}

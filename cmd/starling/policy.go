@@ -22,25 +22,26 @@ type policyFlags struct {
 
 func (p *policyFlags) add(fl *pflag.FlagSet) {
 	p.flags = fl
-	g := &p.given
+	g, d, here := &p.given, edge.DefaultPolicy(), edge.LocalPolicy()
+	says := func(text string, values ...any) string { return fmt.Sprintf(text, values...) }
 	fl.StringVar(&p.file, "policy", "", "file of limits on what a coordinator may ask for (YAML); each key is a flag, too")
-	fl.IntVar(&g.Shard, "shard", 0, "least devices whose updates are added up (default 8; 3 with a coordinator on this machine)")
-	fl.Float64Var(&g.Corrupt, "corrupt", 0, "least fraction of a shard presumed to collude with the coordinator (default 0.05; 0 on this machine)")
-	fl.IntVar(&g.BreachBits, "breach-bits", 0, "least bits against a broken shard (default 40; 0 on this machine)")
+	fl.IntVar(&g.Shard, "shard", 0, says("least devices whose updates are added up (default %d; %d with a coordinator on this machine)", d.Shard, here.Shard))
+	fl.Float64Var(&g.Corrupt, "corrupt", 0, says("least fraction of a shard presumed to collude with the coordinator (default %v; %v on this machine)", d.Corrupt, here.Corrupt))
+	fl.IntVar(&g.BreachBits, "breach-bits", 0, says("least bits against a broken shard (default %d; %d on this machine)", d.BreachBits, here.BreachBits))
 	fl.BoolVar(&g.SemiHonest, "semi-honest", false, "accept jobs that presume a coordinator which follows the protocol")
-	fl.Float64Var(&g.ClipNorm, "clip-norm", 0, "greatest norm that an update may be left (default 10)")
-	fl.IntVar(&g.Rank, "rank", 0, "greatest rank of the adapter (default 32)")
-	fl.IntVar(&g.Values, "values", 0, "most values of an update (default 4000000)")
-	fl.IntVar(&g.Steps, "steps", 0, "most local steps of a round (default 100)")
-	fl.IntVar(&g.Batch, "batch", 0, "most examples of a step (default 64)")
-	fl.Float64Var(&g.Work, "work", 0, "most work of a round, in eighths of an instruction (default 1e13, some six minutes)")
-	fl.IntVar(&g.Memory, "memory", 0, "most memory of a training program, the base included, in MiB (default 1024)")
-	fl.StringSliceVar(&g.Uplinks, "uplinks", nil, "schemes that updates may be sent in (default nf4,int4,int5,int3,tern)")
-	fl.IntVar(&g.Rounds, "rounds", 0, "most rounds that a job may announce (default 10000)")
+	fl.Float64Var(&g.ClipNorm, "clip-norm", 0, says("greatest norm that an update may be left (default %v)", d.ClipNorm))
+	fl.IntVar(&g.Rank, "rank", 0, says("greatest rank of the adapter (default %d)", d.Rank))
+	fl.IntVar(&g.Values, "values", 0, says("most values of an update (default %d)", d.Values))
+	fl.IntVar(&g.Steps, "steps", 0, says("most local steps of a round (default %d)", d.Steps))
+	fl.IntVar(&g.Batch, "batch", 0, says("most examples of a step (default %d)", d.Batch))
+	fl.Float64Var(&g.Work, "work", 0, says("most work of a round, in eighths of an instruction (default %.0e, some six minutes)", d.Work))
+	fl.IntVar(&g.Memory, "memory", 0, says("most memory of a training program, the base included, in MiB (default %d)", d.Memory))
+	fl.StringSliceVar(&g.Uplinks, "uplinks", nil, says("schemes that updates may be sent in (default %s)", strings.Join(d.Uplinks, ",")))
+	fl.IntVar(&g.Rounds, "rounds", 0, says("most rounds that a job may announce (default %d)", d.Rounds))
 	fl.StringSliceVar(&g.Programs, "programs", nil, "SHA-256 of programs that may run without being made again here")
 	fl.StringSliceVar(&g.Peers, "peers", nil, "identities of the devices that a shard may hold, or @FILE with one a line (see 'starling identity'); needs a job with identified rosters")
 	fl.Float64Var(&g.Epsilon, "epsilon", 0, "most that all jobs together may cost the data, as seen from here (default: no limit)")
-	fl.IntVar(&g.RoundsADay, "rounds-a-day", 0, "most rounds begun within 24 hours (default 500)")
+	fl.IntVar(&g.RoundsADay, "rounds-a-day", 0, says("most rounds begun within 24 hours (default %d)", d.RoundsADay))
 }
 
 // resolve is the owner's policy toward the coordinator at where, and a note to
