@@ -4,8 +4,6 @@ import (
 	"iter"
 	"strings"
 	"unicode"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // words splits text as BERT's BasicTokenizer does: control characters are
@@ -34,7 +32,7 @@ func splitWords(text string, cased bool, yield func(word string) bool) {
 	if !cased {
 		text = strings.ToLower(text)
 		if !isASCII(text) {
-			text = norm.NFD.String(text)
+			text = decomposed(text)
 		}
 	}
 	for _, r := range text {
