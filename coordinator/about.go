@@ -49,7 +49,7 @@ type About struct {
 func (c *Coordinator) About() (About, error) {
 	j := c.t.job
 	a := About{
-		Job: j.Name, Task: j.Task, Labels: j.Labels, Rounds: j.Rounds, Private: c.private(), Protects: "device",
+		Job: j.Name, Task: j.Task, Labels: append([]string{}, j.Labels...), Rounds: j.Rounds, Private: c.private(), Protects: "device",
 		ShardFloor: j.Shard.Floor, SamplingRate: j.Cohort.SamplingRate, BaseBytes: c.t.baseRef.Size,
 		Hybrid: j.Shard.Hybrid, NeedsSecret: len(c.secret) > 0, Protocol: wire.Protocol(),
 	}

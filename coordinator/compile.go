@@ -35,7 +35,7 @@ func CompileStep(spec ProgramSpec) ([]byte, error) {
 	return compileGraph("step", spec, spec.Job.Fused(), step.Build)
 }
 
-// CompileForward makes the forward pass of one text into a program, for those who
+// CompileForward makes the forward pass of one example into a program, for those who
 // took part and try what came of it. It is exact whatever the job trained with: it
 // runs wherever a program does.
 func CompileForward(spec ProgramSpec) ([]byte, error) {

@@ -250,7 +250,7 @@ func (c *Coordinator) resume() error {
 		c.log.Warn("delta", "warning", warning)
 	}
 	c.status.PublicStatus = PublicStatus{
-		Job: c.t.job.Name, Labels: c.t.job.Labels, Rounds: c.t.job.Rounds, Private: c.private(),
+		Job: c.t.job.Name, Labels: append([]string{}, c.t.job.Labels...), Rounds: c.t.job.Rounds, Private: c.private(),
 		State: StateWaiting, RoundID: RoundID{Round: int(c.core.version)},
 	}
 	if err := c.guarantees(); err != nil {

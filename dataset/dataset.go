@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 )
 
 // Example is one labelled text.
@@ -110,6 +111,23 @@ func (s *Set) Relabel(labels []string) (*Set, error) {
 		ex.Label = to[ex.Label]
 	}
 	return out, nil
+}
+
+// Named is a Set of examples with their labels' names, numbered in alphabetical order.
+func Named(name string, examples []Example, labels []string) (*Set, error) {
+	if len(examples) == 0 {
+		return nil, fmt.Errorf("%s: %w", name, ErrEmpty)
+	}
+	distinct := map[string]bool{}
+	for i, l := range labels {
+		if l == "" || len(l) > MaxLabel || !utf8.ValidString(l) {
+			return nil, fmt.Errorf("%s: label %d is %.40q, want 1 to %d bytes of text", name, i+1, l, MaxLabel)
+		}
+		if distinct[l] = true; len(distinct) > MaxLabels {
+			return nil, fmt.Errorf("%s: more than %d distinct labels", name, MaxLabels)
+		}
+	}
+	return byName(name, examples, labels), nil
 }
 
 // byName builds a Set from examples that carry label names: labels are

@@ -12,7 +12,25 @@ import (
 // Image is a picture of one channel (grey) or three (red, green, blue).
 type Image struct {
 	Width, Height, Channels int
-	Pixels                  []float32 // [Channels][Height][Width], 0..1
+	Pixels                  []float32 // [Channels][Height][Width], 0..1; nil before Decoded
+
+	read func() (*Image, error) // nil: it is decoded
+}
+
+// Deferred is an image that is read whenever it is used: decoded, a photo takes a
+// hundred times its file.
+func Deferred(read func() (*Image, error)) *Image { return &Image{read: read} }
+
+// Decoded is the image with its pixels: itself, but for one that is Deferred.
+func (m *Image) Decoded() (*Image, error) {
+	if m.read == nil {
+		return m, nil
+	}
+	got, err := m.read()
+	if err != nil {
+		return nil, err
+	}
+	return got, got.Check()
 }
 
 // MaxPixels bounds an image: more than a phone takes.
@@ -27,7 +45,32 @@ func DecodeImage(data []byte) (*Image, error) {
 }
 
 func newImage(w, h, channels int) *Image {
-	return &Image{w, h, channels, make([]float32, w*h*channels)}
+	return &Image{Width: w, Height: h, Channels: channels, Pixels: make([]float32, w*h*channels)}
+}
+
+// FromRGBA is an opaque picture of bytes: red, green, blue and one that does not count,
+// for each pixel, row by row. One without a colour has one channel.
+func FromRGBA(w, h int, pixels []byte) (*Image, error) {
+	if err := checkSize(w, h); err != nil {
+		return nil, err
+	}
+	n := w * h
+	if len(pixels) != 4*n {
+		return nil, fmt.Errorf("a picture of %d x %d has %d bytes of pixels, want %d", w, h, len(pixels), 4*n)
+	}
+	channels := 1
+	for i := 0; i < n && channels == 1; i++ {
+		if p := pixels[4*i:]; p[0] != p[1] || p[1] != p[2] {
+			channels = 3
+		}
+	}
+	out := newImage(w, h, channels)
+	for i := range n {
+		for c := range channels {
+			out.Pixels[c*n+i] = float32(pixels[4*i+c]) / 255
+		}
+	}
+	return out, nil
 }
 
 func checkSize(w, h int) error {

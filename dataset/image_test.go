@@ -90,7 +90,7 @@ func TestFitIsPillows(t *testing.T) {
 			}
 		}
 	}
-	grey := (&Image{1, 1, 3, []float32{1, 0.5, 0.25}}).Fit(1, 1, 1)
+	grey := (&Image{Width: 1, Height: 1, Channels: 3, Pixels: []float32{1, 0.5, 0.25}}).Fit(1, 1, 1)
 	if math.Abs(float64(grey.Pixels[0])-0.621) > 1e-6 || len(grey.Fit(1, 1, 3).Pixels) != 3 {
 		t.Errorf("grey %v", grey)
 	}
@@ -173,4 +173,38 @@ var pillow = map[[2]int][]int{
 	{8, 8}: {0, 6, 15, 40, 72, 113, 168, 208, 17, 38, 63, 68, 81, 102, 137, 163, 52, 101, 159, 124, 98, 79, 75, 74, 57, 106, 165, 131, 105, 87, 84, 83, 32, 53, 82, 88, 103, 126, 163, 190, 42, 36, 33, 80, 115, 139, 176, 204, 87, 53, 18, 106, 142, 126, 125, 125, 109, 61, 11, 119, 155, 120, 99, 85},
 	{5, 2}: {32, 102, 87, 99, 136, 65, 46, 126, 123, 145},
 	{1, 1}: {97},
+}
+
+// What is read again each time is held to its size, and read only where it is used.
+func TestDeferred(t *testing.T) {
+	reads := 0
+	m := Deferred(func() (*Image, error) {
+		reads++
+		return &Image{Width: reads, Height: 1, Channels: 1, Pixels: []float32{1}}, nil
+	})
+	got, err := m.Decoded()
+	if err != nil || reads != 1 || len(got.Pixels) != 1 {
+		t.Errorf("%+v, %v after %d reads", got, err, reads)
+	}
+	if _, err := m.Decoded(); err == nil || reads != 2 {
+		t.Errorf("two pixels of one value: %v after %d reads", err, reads)
+	}
+	if again, err := got.Decoded(); again != got || err != nil {
+		t.Errorf("a decoded image is decoded: %v", err)
+	}
+}
+
+func TestNamed(t *testing.T) {
+	s, err := Named("pictures", make([]Example, 3), []string{"dog", "cat", "dog"})
+	if err != nil || strings.Join(s.Labels, " ") != "cat dog" || s.Examples[0].Label != 1 || s.Examples[1].Label != 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, bad := range []string{"", strings.Repeat("x", MaxLabel+1), "\xff"} {
+		if _, err := Named("pictures", make([]Example, 2), []string{"cat", bad}); err == nil || !strings.Contains(err.Error(), "pictures: label 2") {
+			t.Errorf("label %.5q: %v", bad, err)
+		}
+	}
+	if _, err := Named("pictures", nil, nil); !errors.Is(err, ErrEmpty) {
+		t.Errorf("no examples: %v", err)
+	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/task"
 )
 
 // Kept is a trained model as bytes, to be kept and opened again without its
@@ -72,13 +72,13 @@ func (t *Trained) fits() error {
 	if err := t.layout.CheckRank(t.Rank); err != nil {
 		return fmt.Errorf("%w: %w", ErrJob, err)
 	}
-	if t.layout.LoRA.Task != model.TaskClassify {
-		return ErrNoModel // its answers are no labels of a text
+	if t.layout.LoRA.Task == model.TaskAnswer {
+		return ErrNoModel // a decoder writes its answers, word by word
 	}
 	return nil
 }
 
-// open reads the adapter and the tokenizer.
+// open reads the adapter and makes the task.
 func (t *Trained) open() (err error) {
 	if err := t.fits(); err != nil {
 		return err
@@ -86,8 +86,10 @@ func (t *Trained) open() (err error) {
 	if t.values, err = quant.UnpackUpdate(t.packed, nil, t.layout.Size(t.Rank)); err != nil {
 		return err
 	}
-	t.tok, err = tokenizer.ParseFor(t.base.Tokenizer, t.base.Config.VocabSize, t.base.Config.PadTokenID)
-	return err
+	if t.task, err = task.New(t.base, t.layout, t.sequence); err != nil {
+		return fmt.Errorf("%w: %w", ErrBase, err)
+	}
+	return nil
 }
 
 // layoutOf is what a job trains over its base.

@@ -4,21 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/tokenizer"
 	"github.com/starling-fl/starling/wasm"
 )
 
 // ErrNoModel is a job that ends without offering its model to this device.
 var ErrNoModel = errors.New("edge: no model is offered")
-
-// outputLogits is what a forward pass yields: float32 [1, classes].
-const outputLogits = "logits"
 
 // archiveExtra is what an archive may have beside the adapter's values, bytes: names,
 // configuration, README.
@@ -30,21 +25,21 @@ const archiveExtra = 1 << 20
 type Trained struct {
 	Version uint64   // rounds in it
 	Rank    int      // 0: the head alone
-	Labels  []string // in the order of the probabilities
+	Labels  []string // what Predict chooses from; none where it finds answers
 	Archive []byte   // a zip of the adapter for other software
 
 	job      wire.Job
 	packed   []byte // the adapter as it was offered
 	layout   *model.Layout
 	sequence int
-	tok      tokenizer.Tokenizer
+	task     task.Task
 	values   []float32 // layout.Size(Rank)
-	work     float64   // most units a text may take
+	work     float64   // most units a pass may take
 	program  []byte
 
 	mu     sync.Mutex
 	base   *model.Base // by mu; nil once its weights are in the program
-	loaded *loaded     // by mu; nil before the first text
+	loaded *loaded     // by mu; nil before the first example
 }
 
 // take fetches the model that the coordinator offers at the end, each part by its
@@ -99,41 +94,6 @@ func (c *client) take(ctx context.Context, m *wire.Finished) (*Trained, error) {
 	return t, t.open()
 }
 
-// Predict returns the probability of each label for a text: a softmax, not
-// calibrated. The first call prepares the program, which takes a moment.
-func (t *Trained) Predict(ctx context.Context, text string) ([]float64, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.loaded == nil {
-		if t.base == nil {
-			return nil, ErrNoModel // closed
-		}
-		b, err := t.load(ctx)
-		if err != nil {
-			return nil, err
-		}
-		t.loaded, t.base, t.program = b, nil, nil
-	}
-	in := t.loaded.instance
-	err := in.WriteInt32(task.Tokens, t.tok.EncodeFixed(text, t.sequence))
-	for _, s := range t.layout.Spans(t.Rank) {
-		if s.Len > 0 && err == nil {
-			err = in.WriteFloat32(s.Name, t.values[s.Offset:s.Offset+s.Len])
-		}
-	}
-	if err == nil {
-		err = in.Step(ctx)
-	}
-	logits := make([]float32, len(t.Labels))
-	if err == nil {
-		err = in.ReadFloat32(outputLogits, logits)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return softmax(logits)
-}
-
 // load makes an instance of the program with the base's weights in it.
 func (t *Trained) load(ctx context.Context) (_ *loaded, err error) {
 	program, err := wasm.Load(ctx, t.program, wasm.Config{})
@@ -149,7 +109,14 @@ func (t *Trained) load(ctx context.Context) (_ *loaded, err error) {
 	if err := checkWork(b.bound(1), t.work); err != nil {
 		return nil, err
 	}
-	want := map[string]wasm.Tensor{task.Tokens: {DType: wasm.Int32, Shape: []int{1, t.sequence}}}
+	want := map[string]wasm.Tensor{}
+	for _, c := range task.Inputs(t.task.Columns()) {
+		kind := wasm.Int32
+		if c.Type == task.F32 {
+			kind = wasm.Float32
+		}
+		want[c.Name] = wasm.Tensor{DType: kind, Shape: append([]int{1}, c.Shape...)}
+	}
 	for _, s := range t.layout.Spans(t.Rank) {
 		if s.Len > 0 {
 			want[s.Name] = wasm.Tensor{DType: wasm.Float32, Shape: s.Shape}
@@ -178,24 +145,4 @@ func (t *Trained) Close() error {
 		return nil
 	}
 	return b.close()
-}
-
-// softmax refuses scores that are not finite.
-func softmax(logits []float32) ([]float64, error) {
-	most, sum := math.Inf(-1), 0.0
-	for _, v := range logits {
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return nil, fmt.Errorf("%w: a score is %v", ErrDiverged, v)
-		}
-		most = max(most, float64(v))
-	}
-	out := make([]float64, len(logits))
-	for i, v := range logits {
-		out[i] = math.Exp(float64(v) - most)
-		sum += out[i]
-	}
-	for i := range out {
-		out[i] /= sum
-	}
-	return out, nil
 }

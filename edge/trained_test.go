@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
@@ -77,15 +78,16 @@ func TestTrainedModel(t *testing.T) {
 		for _, text := range []string{"fox", "", "fox fox fox fox fox fox fox fox fox fox fox"} {
 			logits, err := predictor.Logits(context.Background(), adapter.Slice(rank), rank, [][]int32{tok.EncodeFixed(text, 8)})
 			ok(t, err)
-			want, err := softmax(logits[0])
+			want, err := ranked(got.Labels, logits[0])
 			ok(t, err)
-			have, err := got.Predict(context.Background(), text)
+			e := &dataset.Example{Text: text}
+			have, err := got.Predict(context.Background(), e)
 			ok(t, err)
-			if kept, err := again.Predict(context.Background(), text); err != nil || !slices.Equal(kept, have) {
+			if kept, err := again.Predict(context.Background(), e); err != nil || !slices.Equal(kept, have) {
 				t.Errorf("opened again %q has %v, before %v, %v", text, kept, have, err)
 			}
 			for i := range want {
-				if math.Abs(want[i]-have[i]) > 1e-5 {
+				if want[i].Label != have[i].Label || math.Abs(want[i].Probability-have[i].Probability) > 1e-5 {
 					t.Errorf("rank %d: %q has %v, GoMLX says %v", rank, text, have, want)
 				}
 			}
@@ -95,7 +97,7 @@ func TestTrainedModel(t *testing.T) {
 			t.Errorf("kept after it let go of its parts: %t, %v", whole, err)
 		}
 		ok(t, got.Close())
-		if _, err := got.Predict(context.Background(), "fox"); !errors.Is(err, ErrNoModel) {
+		if _, err := got.Predict(context.Background(), &dataset.Example{Text: "fox"}); !errors.Is(err, ErrNoModel) {
 			t.Errorf("after Close: %v", err)
 		}
 	}
@@ -133,7 +135,7 @@ func TestHostileModel(t *testing.T) {
 			if got == nil {
 				return
 			}
-			if p, err := got.Predict(context.Background(), "fox"); err == nil {
+			if p, err := got.Predict(context.Background(), &dataset.Example{Text: "fox"}); err == nil {
 				t.Errorf("it predicts %v", p)
 			}
 			ok(t, got.Close())
@@ -182,7 +184,7 @@ func TestHostileKept(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if p, err := m.Predict(t.Context(), "fox"); err == nil {
+		if p, err := m.Predict(t.Context(), &dataset.Example{Text: "fox"}); err == nil {
 			t.Errorf("%s: it predicts %v", name, p)
 		}
 		ok(t, m.Close())

@@ -28,8 +28,12 @@ func (t *images) Encode(e *dataset.Example, b Batch, row int) error {
 	if e.Image == nil {
 		return errors.New("it is no image, and the job trains on images")
 	}
+	im, err := e.Image.Decoded()
+	if err != nil {
+		return err
+	}
 	v := t.vit
-	im := e.Image.Fit(v.ImageSize, v.ImageSize, v.Channels)
+	im = im.Fit(v.ImageSize, v.ImageSize, v.Channels)
 	n := t.columns[0].Size()
 	out := b[0].F32[row*n : row*n : (row+1)*n]
 	side, size := v.ImageSize/v.PatchSize, v.PatchSize

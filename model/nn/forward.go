@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
@@ -10,7 +11,8 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// LogitsName is a forward pass's output: float32 [B, Classes].
+// LogitsName is a forward pass's output: float32 [B, Classes]; [B, S*Classes] for a
+// label a word, [B, S*2] for spans.
 const LogitsName = "logits"
 
 // ForwardSpec describes the forward pass of an adapter at a rank, of which a
@@ -21,11 +23,11 @@ type ForwardSpec struct {
 	LoRA    model.LoRA
 	Classes int
 	Rank    int // 1..r_max; 0: the head alone
-	Batch   int // texts, 1..4096
+	Batch   int // examples, 1..4096
 	Seq     int // tokens of a text, 1..max_position_embeddings
 }
 
-// Build adds the pass to an empty graph. Parameters are the tokens, the tensors
+// Build adds the pass to an empty graph. Parameters are the task's inputs, the tensors
 // of the adapter in the layout's order, all of them inputs, and the frozen ones.
 func (s ForwardSpec) Build(g *graph.Graph) (params []Param, outputs []Output, err error) {
 	lay, err := model.NewLayout(s.Config, s.LoRA, s.Classes)
@@ -38,23 +40,30 @@ func (s ForwardSpec) Build(g *graph.Graph) (params []Param, outputs []Output, er
 	switch {
 	case s.Batch < 1 || s.Batch > 4096:
 		return nil, nil, fmt.Errorf("nn: batch is %d, want 1..4096", s.Batch)
-	case s.Seq < 1 || s.Seq > s.Config.MaxTokens():
+	case !s.Config.Sees() && (s.Seq < 1 || s.Seq > s.Config.MaxTokens()):
 		return nil, nil, fmt.Errorf("nn: seq is %d, want 1..%d, the positions of the base", s.Seq, s.Config.MaxTokens())
+	case lay.LoRA.Task == model.TaskAnswer:
+		return nil, nil, errors.New("nn: an answer is written by a decoder, word by word, and not in one pass")
+	}
+	columns, err := task.Columns(lay, s.Seq)
+	if err != nil {
+		return nil, nil, err
 	}
 	err = catch(func() {
 		p := newParams(g)
-		tokens := p.add(task.Tokens, Input, dtypes.Int32, s.Batch, s.Seq)
+		for _, c := range task.Inputs(columns) {
+			p.add(c.Name, Input, dtypeOf(c.Type), append([]int{s.Batch}, c.Shape...)...)
+		}
 		for _, span := range lay.Spans(s.Rank) {
 			if span.Len > 0 {
 				p.add(span.Name, Input, dtypes.Float32, span.Shape...)
 			}
 		}
-		enc := encoder{cfg: s.Config, params: p}
+		enc := encoder{cfg: s.Config, task: lay.LoRA.Task, params: p}
 		if s.Rank > 0 {
 			enc.scale = s.LoRA.Scale(s.Rank)
 		}
-		logits := enc.logits(tokens, s.Classes)
-		params, outputs = p.list, []Output{{Name: LogitsName, Node: logits}}
+		params, outputs = p.list, []Output{{Name: LogitsName, Node: enc.answer(lay.Outputs())}}
 	})
 	return params, outputs, err
 }

@@ -1,0 +1,155 @@
+package edge
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
+)
+
+// outputLogits is what a forward pass yields: float32 [1, n], the scores of each class,
+// of each token's classes, or of how each token begins and ends an answer.
+const outputLogits = "logits"
+
+// Said is one thing that a model says of an example.
+type Said struct {
+	Word        string  // the word that Label is of, where the model labels words
+	Label       string  // or the answer as the document has it, "" where it finds none
+	Probability float64 // a softmax, not calibrated
+}
+
+// Predict says what the model makes of an example, whose own label does not count: each
+// label, the likeliest first; the likeliest label of each word that there is room for,
+// of what stands between a text's spaces; or the likeliest answer. The first call prepares the program, which takes a moment.
+func (t *Trained) Predict(ctx context.Context, e *dataset.Example) ([]Said, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.loaded == nil {
+		if t.base == nil {
+			return nil, ErrNoModel // closed
+		}
+		b, err := t.load(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t.loaded, t.base, t.program = b, nil, nil
+	}
+	one := *e
+	if t.layout.LoRA.Task == model.TaskTag {
+		if len(one.Words) == 0 {
+			one.Words = strings.Fields(one.Text)
+		}
+		one.Tags = make([]int, len(one.Words))
+	}
+	rows, _, err := task.Rows(t.task, []dataset.Example{one})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrData, err)
+	}
+	var said []Said
+	for i := range rows {
+		part, err := t.say(ctx, &rows[i])
+		if err != nil {
+			return nil, err
+		}
+		if said == nil || part[0].Probability > said[0].Probability { // of a document's parts
+			said = part
+		}
+	}
+	return said, nil
+}
+
+// say is Predict for an example that fits a row.
+func (t *Trained) say(ctx context.Context, e *dataset.Example) ([]Said, error) {
+	row := task.NewBatch(t.task.Columns(), 1)
+	if err := t.task.Encode(e, row, 0); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrData, err)
+	}
+	each := 1
+	if t.layout.LoRA.Task == model.TaskTag || t.layout.LoRA.Task == model.TaskSpan {
+		each = t.sequence
+	}
+	scores := make([]float32, each*t.layout.Outputs())
+	if err := t.pass(ctx, row, scores); err != nil {
+		return nil, err
+	}
+	if s, ok := t.task.(*task.Span); ok {
+		text, probability, err := s.Best(e, scores)
+		return []Said{{Label: text, Probability: probability}}, err
+	}
+	if t.layout.LoRA.Task == model.TaskTag {
+		return t.tagged(e, task.Firsts(row, 0), scores)
+	}
+	return ranked(t.Labels, scores)
+}
+
+// pass runs the program on a row.
+func (t *Trained) pass(ctx context.Context, row task.Batch, scores []float32) (err error) {
+	in := t.loaded.instance
+	for _, c := range task.Inputs(t.task.Columns()) {
+		if c.Type == task.F32 {
+			err = in.WriteFloat32(c.Name, row.Float32(c.Name))
+		} else {
+			err = in.WriteInt32(c.Name, row.Int32(c.Name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, s := range t.layout.Spans(t.Rank) {
+		if s.Len == 0 {
+			continue
+		}
+		if err = in.WriteFloat32(s.Name, t.values[s.Offset:s.Offset+s.Len]); err != nil {
+			return err
+		}
+	}
+	if err = in.Step(ctx); err != nil {
+		return err
+	}
+	return in.ReadFloat32(outputLogits, scores)
+}
+
+// tagged is the likeliest label of each word, whose first token stands at firsts.
+func (t *Trained) tagged(e *dataset.Example, firsts []int, scores []float32) ([]Said, error) {
+	said := make([]Said, len(firsts))
+	for word, at := range firsts {
+		labels, err := ranked(t.Labels, scores[at*len(t.Labels):(at+1)*len(t.Labels)])
+		if err != nil {
+			return nil, err
+		}
+		said[word] = labels[0]
+		said[word].Word = e.Words[word]
+	}
+	if len(said) == 0 {
+		return nil, fmt.Errorf("%w: its first word is longer than the model reads", ErrData)
+	}
+	return said, nil
+}
+
+// ranked is each label with its softmax, the likeliest first. It refuses scores that are
+// not finite.
+func ranked(labels []string, scores []float32) ([]Said, error) {
+	most, sum := math.Inf(-1), 0.0
+	for _, v := range scores {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return nil, fmt.Errorf("%w: a score is %v", ErrDiverged, v)
+		}
+		most = max(most, float64(v))
+	}
+	out := make([]Said, len(scores))
+	for i, v := range scores {
+		out[i] = Said{Label: labels[i], Probability: math.Exp(float64(v) - most)}
+		sum += out[i].Probability
+	}
+	for i := range out {
+		out[i].Probability /= sum
+	}
+	slices.SortStableFunc(out, func(a, b Said) int { return cmp.Compare(b.Probability, a.Probability) })
+	return out, nil
+}

@@ -1,0 +1,109 @@
+package edge
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/task"
+)
+
+// What a device tries at the end says of images, of words and of documents what GoMLX
+// says of the same rows.
+func TestPredictTasks(t *testing.T) {
+	picture := &dataset.Image{Width: 12, Height: 8, Channels: 3, Pixels: make([]float32, 12*8*3)}
+	for i := range picture.Pixels {
+		picture.Pixels[i] = float32(i%7) / 7
+	}
+	read := errors.New("it is no picture")
+	vit, err := model.RandomBase(model.NewViT(32, 1, 8, 4, 3), 3, nil)
+	ok(t, err)
+	for _, x := range []struct {
+		kind    model.TaskKind
+		base    *model.Base
+		classes int
+		example dataset.Example
+		bad     dataset.Example
+		parts   int // of the example
+		said    int
+		answer  int // most tokens of one
+	}{
+		{model.TaskImage, vit, 3, dataset.Example{Image: dataset.Deferred(func() (*dataset.Image, error) { return picture, nil })},
+			dataset.Example{Image: dataset.Deferred(func() (*dataset.Image, error) { return nil, read })}, 1, 3, 0},
+		{model.TaskTag, tinyBase(t), 3, dataset.Example{Text: "fox fox fox"}, dataset.Example{}, 1, 2, 0},
+		{model.TaskSpan, tinyBase(t), 0, dataset.Example{Words: []string{"the", "fox", "the", "fox", "the", "fox", "the", "fox"}, Question: "fox"},
+			dataset.Example{Text: "fox"}, 3, 1, 2},
+	} {
+		layout, err := model.NewLayout(x.base.Config, model.LoRA{Task: x.kind, RMax: 2, Alpha: 2, Answer: x.answer}, x.classes)
+		ok(t, err)
+		adapter := model.NewAdapter(layout, 7)
+		values := adapter.Slice(2)
+		for i := range values {
+			values[i] += 0.2 * float32(math.Sin(float64(i)))
+		}
+		packed, _, err := quant.PackUpdate(values, nil, "f32", "none")
+		ok(t, err)
+		pass := nn.ForwardSpec{Config: x.base.Config, LoRA: layout.LoRA, Classes: x.classes, Rank: 2, Batch: 1, Seq: 8}
+		m := &Trained{Rank: 2, Labels: []string{"a", "b", "c"}[:x.classes], packed: packed, layout: layout, sequence: 8, work: DefaultPolicy().Work,
+			program: compileWith(t, pass.Build, false), base: x.base}
+		ok(t, m.open())
+		said, err := m.Predict(t.Context(), &x.example)
+		ok(t, err)
+		if len(said) != x.said {
+			t.Fatalf("%s: it says %v", x.kind, said)
+		}
+		predictor, err := nn.NewPredictor(layout, x.base, 8, nil)
+		ok(t, err)
+		if x.kind == model.TaskTag {
+			x.example.Words, x.example.Tags = []string{"fox", "fox", "fox"}, []int{2, 1, 0}
+		}
+		rows, _, err := task.Rows(m.task, []dataset.Example{x.example})
+		ok(t, err)
+		if len(rows) < x.parts {
+			t.Fatalf("%s: %d rows", x.kind, len(rows))
+		}
+		batch, err := task.EncodeAll(m.task, rows)
+		ok(t, err)
+		logits, err := predictor.Outputs(t.Context(), values, 2, batch, len(rows))
+		ok(t, err)
+		var want []Said
+		switch x.kind {
+		case model.TaskImage:
+			want, err = ranked(m.Labels, logits[0])
+		case model.TaskTag:
+			for _, at := range task.Firsts(batch, 0) {
+				of, err := ranked(m.Labels, logits[0][3*at:3*at+3])
+				ok(t, err)
+				want = append(want, Said{Word: "fox", Label: of[0].Label, Probability: of[0].Probability})
+			}
+		case model.TaskSpan:
+			want = []Said{{}}
+			for i, l := range logits {
+				text, p, err := m.task.(*task.Span).Best(&rows[i], l)
+				ok(t, err)
+				if p > want[0].Probability {
+					want[0] = Said{Label: text, Probability: p}
+				}
+			}
+		}
+		ok(t, err)
+		if !slices.EqualFunc(said, want, func(a, b Said) bool {
+			return a.Word == b.Word && a.Label == b.Label && math.Abs(a.Probability-b.Probability) < 1e-5
+		}) {
+			t.Errorf("%s: it says %v, GoMLX %v", x.kind, said, want)
+		}
+		if p, err := m.Predict(t.Context(), &x.bad); !errors.Is(err, ErrData) || x.kind == model.TaskImage && !errors.Is(err, read) {
+			t.Errorf("%s: of an example of another task it says %v, %v", x.kind, p, err)
+		}
+		ok(t, m.Close())
+	}
+	answers := &Trained{layout: &model.Layout{LoRA: model.LoRA{Task: model.TaskAnswer}}}
+	if err := answers.open(); err == nil {
+		t.Error("a model that writes its answers is opened")
+	}
+}
