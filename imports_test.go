@@ -28,7 +28,7 @@ bandwidth: coordinator dataset dp edge internal/canvas internal/contract interna
     tokenizer trainer
 bench/...: ...
 cmd/starling: ...
-cmd/starling-web: dataset edge
+cmd/starling-web: dataset edge web/client
 coordinator: coordinator/internal/origin coordinator/optimizer coordinator/round coordinator/store dp internal/contract
     internal/uniform internal/wire job model model/nn nf4 quant secagg wasm wasm/compiler
 coordinator/internal/origin:
@@ -82,7 +82,8 @@ wasm/kernel: nf4
 wasm/kernel/asm:
 wasm/kernel/neon:
 web:
-web/typescript: coordinator coordinator/server coordinator/store dataset edge internal/canvas
+web/client:
+web/typescript: coordinator coordinator/server coordinator/store dataset edge internal/canvas web/client
 xla:
 `)
 

@@ -6,29 +6,33 @@
 // It sets globalThis.starling to an object with
 //
 //	version            what it speaks, see edge.Protocol, a string
-//	preview(source)    a Promise; reads a labelled file, nothing leaves
-//	sample(n)          a Promise; generated invoices as JSON Lines, n in 0..999
+//	preview(source)    a Promise; reads a source, nothing leaves
+//	sample(n, kind)    a Promise; a generated file, n in 0..999: invoices as JSON Lines
+//	                   or, for "pictures", digits as CSV
 //	join(options, on)  a Promise; takes part until the job ends
-//	predict(text)      a Promise; labels a text with the model that a join ended with
+//	predict(input)     a Promise; what the model that a join ended with says
 //	open(model)        a Promise; takes a model that a join ended with earlier, for predict
 //	stop()             ends join's promise with an error
 //
-// and calls globalThis.starlingReady, if there is one. A source has fileName
-// (its end decides the format), data (a Uint8Array), textColumn and labelColumn
-// (strings, where the file names its columns). options is a source and url (the
-// coordinator's address, http(s) or ws(s)), token (a join token; without one
-// the address alone, for coordinators that ask for no secret), identity (32
-// bytes that an earlier join returned), accept (an object: limits of the default
-// policy that the owner widens, by key), account (a Uint8Array, what was kept last
-// for this data), keep (a function that keeps an account, a Uint8Array, and
-// returns a Promise) and cores (a number, the workers that compute, where the page
-// offers more than its own: see package wasm). on is called with every edge.Event as JSON and, where it has
-// changed, JSON of what the data has given, a list of given. preview yields JSON
-// of previewed; join yields {identity, model}, where model is null or has version,
-// rank, archive (a Uint8Array, a zip) and, where all of it can be kept, kept (an
-// object of Uint8Arrays, for open); predict yields JSON of predicted. An
-// error of join has limits, where its owner could accept what it is about: JSON of
-// a list of edge.PolicyError.
+// and calls globalThis.starlingReady, if there is one. A source is a file or pictures:
+// fileName (its end decides a file's format), data (a Uint8Array), textColumn and
+// labelColumn (strings, where the file names its columns); or fileName, pictures (a list
+// of objects with label, picture (a Blob), name, user and provider) and decode (a
+// function of a Blob that returns a Promise of width, height and pixels, a Uint8Array of
+// red, green, blue and alpha). options is a source and url (the coordinator's address,
+// http(s) or ws(s)), token (a join token; without one the address alone, for
+// coordinators that ask for no secret), identity (32 bytes that an earlier join
+// returned), accept (an object: limits of the default policy that the owner widens, by
+// key), account (a Uint8Array, what was kept last for this data), keep (a function that
+// keeps an account, a Uint8Array, and returns a Promise) and cores (a number, the workers
+// that compute, where the page offers more than its own: see package wasm). on is called with every
+// edge.Event as JSON and, where it has changed, JSON of what the data has given, a list
+// of client.Given. preview yields JSON of client.Preview; join yields {identity, model},
+// where model is null or has version, rank, archive (a Uint8Array, a zip) and, where all
+// of it can be kept, kept (an object of Uint8Arrays, for open); predict takes a text or
+// an object with text, question, or picture and decode, and yields JSON of a list of
+// client.Prediction. An error of join has limits, where its owner could accept what it
+// is about: JSON of a list of edge.PolicyError.
 //
 // The file's content stays in this process: what leaves it is what package
 // edge sends.

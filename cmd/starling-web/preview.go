@@ -9,40 +9,19 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall/js"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/web/client"
 )
-
-// previewed is what a file holds, for its owner to look at before joining.
-type previewed struct {
-	Examples int          `json:"examples"`
-	Labels   []labelCount `json:"labels"` // most frequent first
-	Rows     []row        `json:"rows"`   // the first of the file
-	// Groups is how many users or providers the file names; 0 where it names none.
-	Groups int `json:"groups"`
-}
-
-type labelCount struct {
-	Name  string `json:"name"`
-	Count int    `json:"count"`
-}
-
-type row struct {
-	Label string `json:"label"`
-	Text  string `json:"text"` // cut to rowText characters
-}
 
 const (
 	previewRows = 5
-	rowText     = 200
+	rowText     = 200 // characters
+	rowSide     = 64  // pixels
 )
-
-// read reads a labelled file as dataset does for every device.
-func read(source js.Value) (*dataset.Set, error) {
-	columns := dataset.Columns{Text: text(source.Get("textColumn")), Label: text(source.Get("labelColumn"))}
-	return columns.Read(bytes.NewReader(octets(source.Get("data"))), text(source.Get("fileName")))
-}
 
 func preview(_ js.Value, args []js.Value) any {
 	return promise(func() (any, error) {
@@ -53,64 +32,158 @@ func preview(_ js.Value, args []js.Value) any {
 		if err != nil {
 			return nil, err
 		}
-		b, err := json.Marshal(look(set))
+		p, err := look(set)
+		if err != nil {
+			return nil, err
+		}
+		b, err := json.Marshal(p)
 		return string(b), err
 	})
 }
 
-func look(set *dataset.Set) previewed {
-	p := previewed{Examples: len(set.Examples), Labels: []labelCount{}, Rows: []row{}}
+func look(set *dataset.Set) (client.Preview, error) {
+	p := client.Preview{Kind: kind(set.Examples[0]), Examples: len(set.Examples), Labels: []client.LabelCount{}, Rows: []client.Row{}}
 	counts := make([]int, len(set.Labels))
 	groups := map[string]bool{}
-	for i, e := range set.Examples {
-		counts[e.Label]++
+	shown := map[int]bool{} // labels of pictures
+	for _, e := range set.Examples {
+		for _, tag := range e.Tags {
+			counts[tag]++
+		}
+		if e.Tags == nil && len(counts) > 0 {
+			counts[e.Label]++
+		}
 		if g := e.Group(); g != "" {
 			groups[g] = true
 		}
-		if i < previewRows {
-			runes := []rune(e.Text)
-			p.Rows = append(p.Rows, row{set.Labels[e.Label], string(runes[:min(len(runes), rowText)])})
+		if len(p.Rows) == previewRows || e.Image != nil && shown[e.Label] && len(shown) < len(set.Labels) {
+			continue
 		}
+		shown[e.Label] = true
+		r, err := rowOf(set, e)
+		if err != nil {
+			return p, err
+		}
+		p.Rows = append(p.Rows, r)
 	}
 	p.Groups = len(groups)
 	for i, n := range counts {
-		p.Labels = append(p.Labels, labelCount{set.Labels[i], n})
+		p.Labels = append(p.Labels, client.LabelCount{Name: set.Labels[i], Count: n})
 	}
-	slices.SortStableFunc(p.Labels, func(a, b labelCount) int { return cmp.Compare(b.Count, a.Count) })
-	return p
+	slices.SortStableFunc(p.Labels, func(a, b client.LabelCount) int { return cmp.Compare(b.Count, a.Count) })
+	return p, nil
+}
+
+func kind(e dataset.Example) string {
+	switch {
+	case e.Image != nil:
+		return "pictures"
+	case e.Tags != nil:
+		return "words"
+	case e.Question != "":
+		return "questions"
+	}
+	return "texts"
+}
+
+func rowOf(set *dataset.Set, e dataset.Example) (r client.Row, err error) {
+	switch {
+	case e.Image != nil:
+		r.Label = set.Labels[e.Label]
+		r.Picture, err = shrunk(e.Image)
+		return r, err
+	case e.Tags != nil:
+		var words strings.Builder
+		for i, w := range e.Words {
+			fmt.Fprintf(&words, "%s\u2009[%s] ", w, set.Labels[e.Tags[i]])
+		}
+		r.Text = words.String()
+	case e.Question != "":
+		r.Label, r.Text = strings.Join(e.Answers, " / "), e.Question+" \u2014 "+e.Text
+	default:
+		r.Label, r.Text = set.Labels[e.Label], e.Text
+	}
+	runes := []rune(r.Text)
+	r.Text = string(runes[:min(len(runes), rowText)])
+	return r, nil
+}
+
+// shrunk is a picture to look at.
+func shrunk(m *dataset.Image) (*client.Picture, error) {
+	m, err := m.Decoded()
+	if err != nil {
+		return nil, err
+	}
+	most := max(m.Width, m.Height, rowSide)
+	w, h := max(1, m.Width*rowSide/most), max(1, m.Height*rowSide/most)
+	m = m.Fit(w, h, 3)
+	s := &client.Picture{Width: w, Height: h, Pixels: make([]uint8, 4*w*h)}
+	for i := range w * h {
+		for c := range 3 {
+			s.Pixels[4*i+c] = uint8(255*m.Pixels[c*w*h+i] + 0.5)
+		}
+		s.Pixels[4*i+3] = 255
+	}
+	return s, nil
 }
 
 // sampleClients is how many devices' samples there are: two visitors rarely
 // train on the same.
 const sampleClients = 1000
 
-// sample is one of the generated sets of labelled invoices, as JSON Lines; which
-// one is drawn by the page.
+// sample is a generated set to try, as a file: labelled invoices as JSON Lines, or
+// digits as a table of pixels. Which one is drawn by the page.
 func sample(_ js.Value, args []js.Value) any {
 	return promise(func() (any, error) {
-		if len(args) != 1 || args[0].Type() != js.TypeNumber {
-			return nil, errors.New("sample takes a number")
+		if len(args) != 2 || args[0].Type() != js.TypeNumber || args[1].Type() != js.TypeString {
+			return nil, errors.New("sample takes a number and a kind")
 		}
-		client := args[0].Int()
-		if client < 0 || client >= sampleClients {
-			return nil, fmt.Errorf("sample %d, there are 0..%d", client, sampleClients-1)
+		n := args[0].Int()
+		if n < 0 || n >= sampleClients {
+			return nil, fmt.Errorf("sample %d, there are 0..%d", n, sampleClients-1)
 		}
-		set, err := dataset.InvoicesOf(dataset.InvoiceConfig{Seed: 1, Clients: sampleClients, PerClient: 60, Split: "train"}, client)
-		if err != nil {
-			return nil, err
+		if args[1].String() == "pictures" {
+			return digits(n)
 		}
-		var b bytes.Buffer
-		lines := json.NewEncoder(&b)
-		for _, e := range set.Examples {
-			line := struct {
-				Text     string `json:"text"`
-				Label    string `json:"label"`
-				Provider string `json:"provider,omitempty"`
-			}{e.Text, set.Labels[e.Label], e.Provider}
-			if err := lines.Encode(line); err != nil {
-				return nil, err
-			}
-		}
-		return b.String(), nil
+		return invoices(n)
 	})
+}
+
+func invoices(client int) (string, error) {
+	set, err := dataset.InvoicesOf(dataset.InvoiceConfig{Seed: 1, Clients: sampleClients, PerClient: 60, Split: "train"}, client)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	lines := json.NewEncoder(&b)
+	for _, e := range set.Examples {
+		line := struct {
+			Text     string `json:"text"`
+			Label    string `json:"label"`
+			Provider string `json:"provider,omitempty"`
+		}{e.Text, set.Labels[e.Label], e.Provider}
+		if err := lines.Encode(line); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+// digits are of a writer who is no other sample's.
+func digits(n int) (string, error) {
+	set, err := dataset.Digits(1, "sample "+strconv.Itoa(n), 1, 96)
+	if err != nil {
+		return "", err
+	}
+	b := []byte("label")
+	for i := range dataset.DigitSide * dataset.DigitSide {
+		b = strconv.AppendInt(append(b, ",p"...), int64(i), 10)
+	}
+	for _, e := range set.Examples {
+		b = append(append(b, '\n'), set.Labels[e.Label]...)
+		for _, p := range e.Image.Pixels {
+			b = strconv.AppendInt(append(b, ','), int64(16*p), 10)
+		}
+	}
+	return string(b), nil
 }

@@ -3,21 +3,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"syscall/js"
 
+	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/web/client"
 )
-
-// predicted is a label and its probability; predict yields the likeliest first.
-type predicted struct {
-	Label       string  `json:"label"`
-	Probability float64 `json:"probability"`
-}
 
 // keep holds on to a model and says what it is, with all of it as bytes where it can
 // be kept.
@@ -58,8 +52,8 @@ func (w *web) open(_ js.Value, args []js.Value) any {
 
 func (w *web) predict(_ js.Value, args []js.Value) any {
 	return promise(func() (any, error) {
-		if len(args) != 1 || args[0].Type() != js.TypeString {
-			return nil, errors.New("predict takes a text")
+		if len(args) != 1 {
+			return nil, errors.New("predict takes a text or an object")
 		}
 		w.mu.Lock()
 		t := w.trained
@@ -67,16 +61,28 @@ func (w *web) predict(_ js.Value, args []js.Value) any {
 		if t == nil {
 			return nil, errors.New("this page has no model yet: a job gives it at its end")
 		}
-		probabilities, err := t.Predict(context.Background(), args[0].String())
+		e := example(args[0])
+		said, err := t.Predict(context.Background(), &e)
 		if err != nil {
 			return nil, err
 		}
-		out := make([]predicted, len(probabilities))
-		for i, p := range probabilities {
-			out[i] = predicted{t.Labels[i], p}
+		out := make([]client.Prediction, len(said))
+		for i, s := range said {
+			out[i] = client.Prediction(s)
 		}
-		slices.SortStableFunc(out, func(a, b predicted) int { return cmp.Compare(b.Probability, a.Probability) })
 		b, err := json.Marshal(out)
 		return string(b), err
 	})
+}
+
+// example is what a model is tried on.
+func example(v js.Value) dataset.Example {
+	if v.Type() != js.TypeObject {
+		return dataset.Example{Text: text(v)}
+	}
+	e := dataset.Example{Text: text(v.Get("text")), Question: text(v.Get("question"))}
+	if blob := v.Get("picture"); blob.Type() == js.TypeObject {
+		e.Image = picture(blob, v.Get("decode"), "the picture")
+	}
+	return e
 }

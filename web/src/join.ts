@@ -1,17 +1,17 @@
 // Join from this browser: choose data, look at it, see what is given, take part.
 import "./page.css";
-import { browserTrust, Edge, Participation, type Preview, type Source } from "../edge/src/index.js";
+import { browserTrust, Edge, Participation } from "../edge/src/index.js";
 import type { About, PublicStatus } from "./api.js";
 import { byId, element, message, say, show } from "./dom.js";
 import { bound, bytes, count, given, percent, significant } from "./format.js";
-import { sampleLabels } from "./sample.js";
 import { unable } from "./join/able.js";
-import { columnsOf, guess } from "./join/file.js";
 import { outdated } from "./join/current.js";
 import { Awake, watchConditions, type Conditions } from "./join/conditions.js";
+import { data, describeData, offerData } from "./join/data.js";
 import { paintLimits } from "./join/limits.js";
 import { alone, deviceIdentity, saved, type SavedJoin } from "./join/saved.js";
 import { offerModel, offerShelf } from "./join/trained.js";
+import { wordsOf } from "./join/tasks.js";
 import { givenText, stateText } from "./join/words.js";
 
 declare const WORKER_URL: string;
@@ -22,9 +22,6 @@ const token = location.hash.slice(1);
 const awake = new Awake();
 let about: About | undefined;
 let progress: PublicStatus | undefined;
-let file: File | undefined;
-let source: Source | undefined;
-let preview: Preview | undefined;
 let part: Participation | undefined;
 let conditions: Conditions | undefined;
 let unfit = false; // another build than the coordinator's
@@ -52,16 +49,16 @@ async function describe(): Promise<boolean> {
   about = await asked();
   document.title = `${about.job} · Starling`;
   say("job", about.job);
-  const teaches: Record<string, string> = { tag: "label words with", answer: "answer questions about documents", span: "find answers in documents", image: "sort pictures into" };
   const classes = about.labels.length ? ` ${count(about.labels.length, "class", "classes")}` : "";
-  say("summary", `Helps to teach a model to ${teaches[about.task] ?? "sort texts into"}${classes} in ${count(about.rounds, "round")}.`);
+  say("summary", `Helps to teach a model to ${wordsOf(about)?.teaches ?? "do something new in"}${classes} in ${count(about.rounds, "round")}.`);
+  show("classes", about.labels.length > 0);
   byId("labels").replaceChildren(...about.labels.map((l) => element("li", {}, l)));
   const g = given(about);
   byId("given").dataset.level = g.level;
   say("given-title", g.title);
   byId("given-lines").replaceChildren(...g.lines.map((l) => element("li", {}, l)));
   show("secret-missing", about.needs_secret && !token);
-  show("sample", about.sample !== undefined || fits(about));
+  describeData(about);
   say("download-size", `about ${bytes(about.base_bytes + 1.35e6)}`);
   byId<HTMLDetailsElement>("given-details").open = innerHeight > 900;
   unfit = outdated(about);
@@ -120,116 +117,27 @@ function loaded(): Promise<Edge> {
   return client;
 }
 
-async function picked(chosen: File): Promise<void> {
-  forgetData();
-  say("data-state", `Reading ${chosen.name}…`);
-  try {
-    const columns = await columnsOf(chosen, chosen.name);
-    const data = new Uint8Array(await chosen.arrayBuffer());
-    choose("label-column", columns, ["label", "class", "category", "target", "y"]);
-    choose("text-column", columns, ["text", "sentence", "content", "body", "description"]);
-    show("columns", columns.length > 2);
-    await look({ fileName: chosen.name, data, ...chosenColumns() });
-  } catch (error) {
-    refuse(error);
-  }
-}
-
-function choose(id: string, columns: string[], names: string[]): void {
-  const select = byId<HTMLSelectElement>(id);
-  select.replaceChildren(...columns.map((c) => element("option", { value: c }, c)));
-  select.value = guess(columns, names);
-}
-
-function chosenColumns(): Pick<Source, "textColumn" | "labelColumn"> {
-  return {
-    textColumn: byId<HTMLSelectElement>("text-column").value || undefined,
-    labelColumn: byId<HTMLSelectElement>("label-column").value || undefined,
-  };
-}
-
-async function look(chosen: Source): Promise<void> {
-  source = undefined;
-  ready();
-  const seen = await (await loaded()).preview(chosen);
-  const unknown = about ? seen.labels.filter((l) => !about?.labels.includes(l.name)) : [];
-  source = chosen;
-  preview = seen;
-  byId("rows").replaceChildren(...seen.rows.map((r) => element("tr", {}, element("td", {}, r.label), element("td", {}, r.text))));
-  say("data-state", `${count(seen.examples, "example")} in ${chosen.fileName}: ` +
-    seen.labels.slice(0, 8).map((l) => `${l.name} ${l.count}`).join(", ") + (seen.labels.length > 8 ? ", …" : ""));
-  show("preview", true);
-  if (unknown.length) {
-    source = undefined;
-    throw new Error(`${unknown.slice(0, 3).map((l) => `“${l.name}”`).join(", ")} ${unknown.length === 1 ? "is" : "are"} not among this job's ` +
-      "classes: choose another label column, or another file");
-  }
-  byId("data-state").classList.remove("failed");
-  ready();
-}
-
-function forgetData(): void {
-  source = preview = undefined;
-  show("preview", false);
-  show("columns", false);
-  byId("data-state").classList.remove("failed");
-  ready();
-}
-
-function refuse(error: unknown): void {
-  say("data-state", message(error));
-  byId("data-state").classList.add("failed");
-  ready();
-}
-
-/** Whether the built-in sample has no class that the job has not. */
-const fits = (a: About) => sampleLabels.every((l) => a.labels.includes(l));
-
-/** The operator's file to try, or else one of the built-in ones. */
-async function sampled(): Promise<void> {
-  forgetData();
-  say("data-state", "Making a sample…");
-  try {
-    if (about?.sample) {
-      const response = await fetch("v1/sample");
-      if (!response.ok) throw new Error(`the coordinator answers ${response.status}`);
-      file = new File([await response.arrayBuffer()], about.sample);
-      return await picked(file);
-    }
-    await look(await (await loaded()).sample());
-  } catch (error) {
-    refuse(error);
-  }
-}
-
-/** A file in this job's own classes, to fill in. */
-function template(): void {
-  const lines = (about?.labels ?? []).map((l) => `${l}\ta text that belongs to ${l}\n`).join("");
-  const address = URL.createObjectURL(new Blob([lines], { type: "text/tab-separated-values" }));
-  element("a", { href: address, download: "example.tsv" }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
-}
-
 function ready(): void {
-  const can = source !== undefined && about !== undefined && !unfit && !(about.needs_secret && !token) && part === undefined;
+  const can = data.source !== undefined && about !== undefined && !unfit && !(about.needs_secret && !token) && part === undefined;
   byId<HTMLButtonElement>("join").disabled = !can;
   say("join-hint", !about ? "Asking the coordinator…" : unfit ? "This page is too old." : about.needs_secret && !token ? "This link lacks its join token."
-    : source ? "" : "Choose a file or the sample first.");
+    : data.source ? "" : "Choose your data or the sample first.");
 }
 
 // ---- taking part
 
 function sentence(): string {
+  const { preview } = data, words = about && wordsOf(about);
   const unit = about?.protects === "provider" && preview?.groups ? ` of ${count(preview.groups, "provider")}` : "";
-  return `${count(preview?.examples ?? 0, "example")}${unit} stay in this page. Each round one masked update goes to ` +
+  return `${count(preview?.examples ?? 0, words?.one ?? "example", words?.many)}${unit} stay in this page. Each round one masked update goes to ` +
     `${location.host}; only the sum over at least ${about?.shard_floor ?? "several"} devices can be read there.`;
 }
 
 function takePart(before?: SavedJoin): void {
-  const data = source, job = about;
-  if (!data || !job || part) return;
+  const { source } = data, job = about;
+  if (!source || !job || part) return;
   const keep = (p: Participation) => saved.keep({
-    job: job.job, token, source: data, totals: p.totals, accepted: p.accepted, paused: p.standing === "paused" && !hindered,
+    job: job.job, token, source, totals: p.totals, accepted: p.accepted, paused: p.standing === "paused" && !hindered,
   });
   let told = "";
   void alone(() => {
@@ -242,7 +150,7 @@ function takePart(before?: SavedJoin): void {
     url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     part = new Participation({
       worker: WORKER_URL, program: programURL(), url: url.href.replace(/#.*/, ""), token: token || undefined,
-      source: data, identity: deviceIdentity(), totals: before?.totals, accepted: before?.accepted,
+      source, identity: deviceIdentity(), totals: before?.totals, accepted: before?.accepted,
       onChange: (p) => {
         part = p;
         paint(p);
@@ -300,6 +208,7 @@ function paint(p: Participation): void {
     rounds.value = rounds.max;
     say("rounds-text", "all rounds are made");
     say("connection", "");
+    if (about?.task === "answer") say("sentence", "Its model writes answers, which a page cannot do: whoever runs the coordinator has it.");
   }
   const pause = byId<HTMLButtonElement>("pause");
   pause.hidden = !working && p.standing !== "paused";
@@ -347,27 +256,13 @@ async function restore(): Promise<void> {
     await saved.forget(); // of another job
     return;
   }
-  source = join.source;
+  data.source = join.source;
   takePart(join);
-  void loaded().then((c) => c.preview(join.source)).then((seen) => { preview = seen; say("sentence", sentence()); }).catch(() => undefined);
+  void loaded().then((c) => c.preview(join.source)).then((seen) => { data.preview = seen; say("sentence", sentence()); }).catch(() => undefined);
 }
 
 const checked = (id: string) => byId<HTMLInputElement>(id).checked;
 
-const input = byId<HTMLInputElement>("file");
-input.addEventListener("click", () => { input.value = ""; }); // the same file again, edited, is a change
-input.addEventListener("change", () => {
-  file = input.files?.[0];
-  if (file) void picked(file);
-});
-for (const id of ["label-column", "text-column"]) {
-  byId(id).addEventListener("change", () => {
-    const { name } = file ?? {};
-    if (file && name) void file.arrayBuffer().then((b) => look({ fileName: name, data: new Uint8Array(b), ...chosenColumns() })).catch(refuse);
-  });
-}
-byId("sample").addEventListener("click", () => void sampled());
-byId("template").addEventListener("click", template);
 byId("join").addEventListener("click", () => {
   say("sentence", sentence());
   takePart();
@@ -393,6 +288,7 @@ async function begin(): Promise<void> {
   }
 }
 
+offerData({ about: () => about, client: loaded, changed: ready });
 offerShelf(loaded);
 void begin();
 setInterval(() => void refresh(), 2000);

@@ -1,4 +1,7 @@
 // Generated from package dataset by make generate. Not to be edited.
 
-/** The classes of the built-in sample. */
-export const sampleLabels = ["catering", "energy", "freight", "maintenance", "office", "software", "telecom", "travel"];
+/** The classes of the built-in samples. */
+export const sampleLabels = {
+  texts: ["catering", "energy", "freight", "maintenance", "office", "software", "telecom", "travel"],
+  pictures: ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
+};

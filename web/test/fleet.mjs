@@ -29,8 +29,22 @@ export async function until(what, probe, story = () => "", limit = 20_000) {
   }
 }
 
-/** Starts serve for natives + browsers devices; ended with the test. */
-export async function fleet(t, { rounds = 2, natives = 3, browsers = 1, floor = 3, extra = "", nativeFlags = [] } = {}) {
+/** Invoices for some devices and to validate with: files, the option of serve, and the job's labels. */
+async function invoices(dir, devices) {
+  const data = join(dir, "data"), validation = join(dir, "validation");
+  assert.equal(await start(["invoices", "--out", data, "--clients", String(devices)]).done, 0);
+  assert.equal(await start(["invoices", "--out", validation, "--split", "validation", "--clients", "1"]).done, 0);
+  return {
+    files: readdirSync(data).map((name) => join(data, name)), validation: join(validation, "validation-0.jsonl"),
+    keys: 'labels: [catering, energy, freight, maintenance, office, software, telecom, travel, "<img src=x onerror=alert(1)>"]',
+  };
+}
+
+/**
+ * Starts serve for natives + browsers devices; ended with the test. made yields their data, in place of invoices: files of each
+ * device, validation and keys, the job's lines for it.
+ */
+export async function fleet(t, { rounds = 2, natives = 3, browsers = 1, floor = 3, extra = "", nativeFlags = [], serveFlags = [], sequence = 0, made = invoices } = {}) {
   const dir = mkdtempSync(join(tmpdir(), "starling-browser-"));
   const running = [];
   t.after(async () => {
@@ -38,23 +52,20 @@ export async function fleet(t, { rounds = 2, natives = 3, browsers = 1, floor = 
     await Promise.all(running.map((run) => run.done));
     rmSync(dir, { recursive: true, force: true });
   });
-  const data = join(dir, "data"), validation = join(dir, "validation");
-  assert.equal(await start(["invoices", "--out", data, "--clients", String(natives + browsers)]).done, 0);
-  const files = readdirSync(data).map((name) => join(data, name));
-  assert.equal(await start(["invoices", "--out", validation, "--split", "validation", "--clients", "1"]).done, 0);
+  const { files, validation, keys } = await made(dir, natives + browsers);
   const job = join(dir, "job.yaml");
   writeFileSync(job, `
 name: browser test
-labels: [catering, energy, freight, maintenance, office, software, telecom, travel, "<img src=x onerror=alert(1)>"]
+${keys}
 rounds: ${rounds}
-adapter: {rank_min: 1, rank_max: 2}
+adapter: {rank_min: 1, rank_max: 2${sequence ? `, sequence: ${sequence}` : ""}}
 cohort: {population: ${natives + browsers}, sampling_rate: 1, floor: ${floor}}
 shard: {size: 8, floor: 3, corrupt: 0, breach_bits: 0}
 privacy: {epsilon: 2, simulated_population: 1000000, simulated_cohort: 10000}
 ${extra}`);
   const serve = (address, admin = "127.0.0.1:0") => {
     const run = start(["serve", "--json", "--job", job, "--dir", join(dir, "state"), "--listen", address, "--admin", admin,
-      "--validation", join(validation, "validation-0.jsonl")]);
+      "--validation", validation, ...serveFlags]);
     running.push(run);
     return run;
   };

@@ -5,10 +5,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"image/color"
 	"log"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"time"
@@ -19,6 +24,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/canvas"
+	"github.com/starling-fl/starling/web/client"
 )
 
 // files are what is written, each with the types it begins with; what they hold
@@ -26,10 +32,11 @@ import (
 var files = map[string][]any{
 	"src/api.ts": {coordinator.About{}, coordinator.Status{}, coordinator.PublicStatus{}, coordinator.Overview{}, coordinator.RoundRecord{}, coordinator.Occurrence{},
 		server.Invitation{}, store.Device{}},
-	"edge/src/event.ts": {edge.Event{}},
+	"edge/src/event.ts":  {edge.Event{}},
+	"edge/src/client.ts": {client.Preview{}, client.Given{}, client.Prediction{}},
 }
 
-// sample names the classes of the built-in sample, for a page to tell whether it fits.
+// sample names the classes of the built-in samples, for a page to tell whether one fits.
 const sample = "src/sample.ts"
 
 // palette is the colours of every chart's series.
@@ -41,18 +48,24 @@ const trust = "edge/src/trust.ts"
 func main() {
 	log.SetFlags(0)
 	for name, types := range files {
-		g := generator{seen: map[reflect.Type]bool{}}
+		g := generator{seen: map[reflect.Type]bool{}, commented: strings.HasPrefix(name, "edge/")}
 		for _, t := range types {
 			g.named(reflect.TypeOf(t))
 		}
 		write(name, "the Go structs", strings.Join(g.decls, "\n"))
 	}
-	labels := fmt.Sprintf("%q", dataset.InvoiceLabels())
-	write(sample, "package dataset", "/** The classes of the built-in sample. */\nexport const sampleLabels = "+strings.ReplaceAll(labels, `" "`, `", "`)+";\n")
+	digits, err := dataset.Digits(1, "train", 1, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	write(sample, "package dataset", "/** The classes of the built-in samples. */\nexport const sampleLabels = {\n  texts: "+list(dataset.InvoiceLabels())+
+		",\n  pictures: "+list(digits.Labels)+",\n};\n")
 	write(palette, "package canvas", "/** The colours of a chart's series, in their order. */\nexport const palette = {\n  light: "+
 		colours(func(c canvas.Colour) color.RGBA { return c.Light })+",\n  dark: "+colours(func(c canvas.Colour) color.RGBA { return c.Dark })+",\n};\n")
 	write(trust, "package edge", fmt.Sprintf("/** Whom a browser's user trusts, to be shown before joining. */\nexport const browserTrust =\n  %q;\n", edge.BrowserTrust))
 }
+
+func list(words []string) string { return strings.ReplaceAll(fmt.Sprintf("%q", words), `" "`, `", "`) }
 
 // colours lists one ground's as CSS writes them.
 func colours(of func(canvas.Colour) color.RGBA) string {
@@ -72,8 +85,65 @@ func write(name, from, text string) {
 }
 
 type generator struct {
-	seen  map[reflect.Type]bool
-	decls []string
+	seen      map[reflect.Type]bool
+	decls     []string
+	commented bool // as the npm package's users read them
+}
+
+// documented is a type's own comment and those of its fields, as its source has them.
+func (g *generator) documented(t reflect.Type) (own string, fields map[string]string) {
+	fields = map[string]string{}
+	if !g.commented {
+		return "", fields
+	}
+	dir := filepath.Join("..", strings.TrimPrefix(t.PkgPath(), "github.com/starling-fl/starling/"))
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			log.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			decl, ok := n.(*ast.GenDecl)
+			if !ok {
+				return true
+			}
+			for _, spec := range decl.Specs {
+				named, ok := spec.(*ast.TypeSpec)
+				if !ok || named.Name.Name != t.Name() {
+					continue
+				}
+				own = cmp.Or(named.Doc.Text(), decl.Doc.Text())
+				if s, ok := named.Type.(*ast.StructType); ok {
+					for _, f := range s.Fields.List {
+						for _, name := range f.Names {
+							fields[name.Name] = cmp.Or(f.Doc.Text(), f.Comment.Text())
+						}
+					}
+				}
+			}
+			return true
+		})
+	}
+	return own, fields
+}
+
+// comment writes a Go comment as TypeScript has it.
+func comment(b *strings.Builder, indent, text string) {
+	switch lines := strings.Split(strings.ReplaceAll(strings.TrimSpace(text), "*/", "* /"), "\n"); {
+	case lines[0] == "":
+	case len(lines) == 1:
+		fmt.Fprintf(b, "%s/** %s */\n", indent, lines[0])
+	default:
+		fmt.Fprintf(b, "%s/**\n", indent)
+		for _, line := range lines {
+			fmt.Fprintf(b, "%s\n", strings.TrimRight(indent+" * "+line, " "))
+		}
+		fmt.Fprintf(b, "%s */\n", indent)
+	}
 }
 
 // named declares a struct once and returns its name.
@@ -85,6 +155,8 @@ func (g *generator) named(t reflect.Type) string {
 	at := len(g.decls)
 	g.decls = append(g.decls, "") // before the types it holds
 	var b strings.Builder
+	own, _ := g.documented(t)
+	comment(&b, "", own)
 	fmt.Fprintf(&b, "export interface %s {\n", t.Name())
 	g.fields(&b, t)
 	b.WriteString("}\n")
@@ -93,6 +165,7 @@ func (g *generator) named(t reflect.Type) string {
 }
 
 func (g *generator) fields(b *strings.Builder, t reflect.Type) {
+	_, said := g.documented(t)
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -114,6 +187,7 @@ func (g *generator) fields(b *strings.Builder, t reflect.Type) {
 		if mark != "" {
 			typed = strings.TrimSuffix(typed, " | null") // left out instead
 		}
+		comment(b, "  ", said[f.Name])
 		fmt.Fprintf(b, "  %s%s: %s;\n", name, mark, typed)
 	}
 }

@@ -1,5 +1,6 @@
 import type { Event, PolicyError } from "./event.js";
-import type { Accepted, FromWorker, Given, Model, Prediction, Preview, Source, ToWorker, WorkerJoin } from "./protocol.js";
+import type { Given, Prediction, Preview } from "./client.js";
+import type { Accepted, FromWorker, Input, Model, SampleKind, Source, ToWorker, WorkerJoin } from "./protocol.js";
 
 /** One labelled text of a data source of your own. */
 export interface Example {
@@ -20,7 +21,7 @@ export function sourceOf(examples: Iterable<Example>): Source {
 
 /** A .gz source as what is in it: the browser has a decompressor, the program none. */
 async function gunzipped(source: Source): Promise<Source> {
-  if (!/\.gz$/i.test(source.fileName)) return source;
+  if (!("data" in source) || !/\.gz$/i.test(source.fileName)) return source;
   if (typeof DecompressionStream !== "function") throw new Error("this browser cannot read .gz: decompress the file first");
   const plain = new Blob([source.data as Uint8Array<ArrayBuffer>]).stream().pipeThrough(new DecompressionStream("gzip"));
   try {
@@ -108,21 +109,21 @@ export class Edge {
     return edge;
   }
 
-  /** Reads a file as join would. Nothing leaves the page. */
+  /** Reads a source as join would. Nothing leaves the page. */
   async preview(source: Source): Promise<Preview> {
     const plain = await gunzipped(source);
     return JSON.parse(await this.#ask((id) => ({ kind: "preview", id, source: plain }))) as Preview;
   }
 
-  /** One of a thousand generated sets of labelled invoices, for a first try. */
-  async sample(n = Math.floor(1000 * Math.random())): Promise<Source> {
-    const lines = await this.#ask((id) => ({ kind: "sample", id, n }));
-    return { fileName: `sample-${n}.jsonl`, data: new TextEncoder().encode(lines) };
+  /** One of a thousand generated sets, of labelled invoices or of digits, for a first try. */
+  async sample(of: SampleKind = "texts", n = Math.floor(1000 * Math.random())): Promise<Source> {
+    const lines = await this.#ask((id) => ({ kind: "sample", id, n, of }));
+    return { fileName: `sample-${n}.${of === "texts" ? "jsonl" : "csv"}`, data: new TextEncoder().encode(lines) };
   }
 
-  /** Labels a text with the model that join has ended with; the likeliest label stands first. */
-  async predict(text: string): Promise<Prediction[]> {
-    return JSON.parse(await this.#ask((id) => ({ kind: "predict", id, text }))) as Prediction[];
+  /** What the model says that join has ended with: its labels, the likeliest first, a label of each word, or an answer. */
+  async predict(input: Input): Promise<Prediction[]> {
+    return JSON.parse(await this.#ask((id) => ({ kind: "predict", id, input }))) as Prediction[];
   }
 
   /** Takes a model that an earlier join has ended with, to predict with it; one without kept is refused. */
@@ -134,7 +135,7 @@ export class Edge {
   async join({ url, token, source, identity, accept, cores, onEvent, onGiven }: JoinOptions): Promise<Joined> {
     if (this.#over) throw this.#over;
     cores ??= Math.max(1, Math.min(mostCores, navigator.hardwareConcurrency >> 1));
-    const options: WorkerJoin = { url: new URL(url, location.href).href, token, identity, accept, cores, ...await gunzipped(source) };
+    const options: WorkerJoin = { ...await gunzipped(source), url: new URL(url, location.href).href, token, identity, accept, cores };
     return new Promise((resolve, reject) => {
       if (this.#over) return reject(this.#over);
       if (this.#joined) return reject(new Error("this device takes part already"));

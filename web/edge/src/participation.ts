@@ -1,6 +1,7 @@
 import { Edge, PolicyRefusal, type LoadOptions } from "./edge.js";
 import type { Event, PolicyError } from "./event.js";
-import type { Accepted, Given, Model, Prediction, Source } from "./protocol.js";
+import type { Given, Prediction } from "./client.js";
+import type { Accepted, Input, Model, Source } from "./protocol.js";
 
 /** Where a participation stands; "refused": the job asks for more than the owner's policy allows, see limits. */
 export type Standing = "starting" | "running" | "pausing" | "paused" | "refused" | "stopped" | "finished" | "failed";
@@ -76,10 +77,10 @@ export class Participation {
     this.resume();
   }
 
-  /** Labels a text with the model; the likeliest label stands first. */
-  async predict(text: string): Promise<Prediction[]> {
+  /** What the model says, see Edge.predict. */
+  async predict(input: Input): Promise<Prediction[]> {
     if (!this.#edge || !this.model) throw new Error("there is no model here");
-    return this.#edge.predict(text);
+    return this.#edge.predict(input);
   }
 
   /** Lets go of the model. */

@@ -1,10 +1,11 @@
 // What a page and its worker say to each other, and what the edge
 // (cmd/starling-web) offers inside the worker.
+import type { Given } from "./client.js";
 import type { Event, PolicyError } from "./event.js";
 import type { Help } from "./threads.js";
 
 /** A labelled file. Its name's end decides the format: .tsv, .csv, .jsonl, .txt, each also .gz. */
-export interface Source {
+export interface FileSource {
   fileName: string;
   data: Uint8Array;
   /** The column, or key, of the texts; "text" where it is left out. */
@@ -13,32 +14,29 @@ export interface Source {
   labelColumn?: string;
 }
 
-/** What a file holds, for its owner to look at. */
-export interface Preview {
-  examples: number;
-  /** Most frequent first. */
-  labels: { name: string; count: number }[];
-  /** The first rows, their texts cut. */
-  rows: { label: string; text: string }[];
-  /** Users or providers that the file names. */
-  groups: number;
+/** A picture that the browser can show, as a PNG or JPEG, with its label. */
+export interface LabelledPicture {
+  label: string;
+  picture: Blob;
+  /** What errors call it. */
+  name?: string;
+  /** Whom it belongs to, where you know. */
+  user?: string;
+  /** Whom it is about or comes from; what a job for providers protects. */
+  provider?: string;
 }
 
-/** What a data set has given to one job, as seen from this device. */
-export interface Given {
-  name: string;
-  /** Rounds that the job announced; beyond them the device stops. */
-  promised: number;
-  /** Rounds in which an update was handed over. */
-  contributed: number;
-  /** Of these, what the coordinator said it released. */
-  committed: number;
-  /** Seconds since 1970. */
-  last: number;
-  /** What all of it costs if the noise is as announced; left out where none is. */
-  epsilon?: number;
-  delta?: number;
+/** Pictures, read one after another where a job is prepared. */
+export interface PictureSource {
+  /** What their account goes by. */
+  fileName: string;
+  pictures: LabelledPicture[];
 }
+
+export type Source = FileSource | PictureSource;
+
+/** What a model is tried on: a text; a picture; or a document's text and a question about it. */
+export type Input = string | { text?: string; question?: string; picture?: Blob };
 
 /** The model that a job has come to, in the worker. */
 export interface Model {
@@ -52,34 +50,36 @@ export interface Model {
   kept?: Record<"job" | "adapter" | "program" | "base", Uint8Array>;
 }
 
-export interface Prediction {
-  label: string;
-  /** A softmax, not calibrated. */
-  probability: number;
-}
-
 /** Limits of the default policy that the owner widens, by key, as a PolicyError names them. */
 export type Accepted = Record<string, string>;
 
-export interface WorkerJoin extends Source {
+export type WorkerJoin = Source & {
   url: string;
   token?: string;
   identity?: Uint8Array;
   accept?: Accepted;
   /** Workers that compute, this one included, where they can share memory. */
   cores: number;
+};
+
+/** What makes pixels of pictures, see picture.ts. */
+export interface Decoder {
+  decode(picture: Blob): Promise<{ width: number; height: number; pixels: Uint8Array }>;
 }
+
+/** A generated set: labelled invoices, or digits. */
+export type SampleKind = "texts" | "pictures";
 
 /** The object that cmd/starling-web sets in the worker's global scope. */
 export interface Client {
   version: string;
-  preview(source: Source): Promise<string>;
-  sample(n: number): Promise<string>;
+  preview(source: Source & Decoder): Promise<string>;
+  sample(n: number, kind: SampleKind): Promise<string>;
   join(
-    options: WorkerJoin & { account?: Uint8Array; keep?: (account: Uint8Array) => Promise<unknown> },
+    options: WorkerJoin & Decoder & { account?: Uint8Array; keep?: (account: Uint8Array) => Promise<unknown> },
     on: (event: string, given?: string) => void,
   ): Promise<{ identity: Uint8Array; model: Model | null }>;
-  predict(text: string): Promise<string>;
+  predict(input: string | (Exclude<Input, string> & Decoder)): Promise<string>;
   open(model: Model): Promise<null>;
   stop(): void;
 }
@@ -87,8 +87,8 @@ export interface Client {
 export type ToWorker =
   | { kind: "load"; program: string }
   | { kind: "preview"; id: number; source: Source }
-  | { kind: "sample"; id: number; n: number }
-  | { kind: "predict"; id: number; text: string }
+  | { kind: "sample"; id: number; n: number; of: SampleKind }
+  | { kind: "predict"; id: number; input: Input }
   | { kind: "open"; id: number; model: Model }
   | { kind: "join"; options: WorkerJoin }
   | { kind: "help"; given: Help };

@@ -2,7 +2,9 @@
 // responsive while a step trains, and can end it by ending the worker.
 import "go-wasm-exec"; // sets globalThis.Go
 import { openAccount, whileAlone } from "./account.js";
-import type { Client, FromWorker, Given, ToWorker, WorkerJoin } from "./protocol.js";
+import type { Given } from "./client.js";
+import { decode } from "./picture.js";
+import type { Client, FromWorker, ToWorker, WorkerJoin } from "./protocol.js";
 import type { Event, PolicyError } from "./event.js";
 import { canShare, help, Team, type Help, type Product } from "./threads.js";
 
@@ -19,6 +21,8 @@ interface Scope {
   onmessage: ((message: MessageEvent<ToWorker>) => void) | null;
   postMessage(message: FromWorker): void;
 }
+
+type Question = Extract<ToWorker, { id: number }>;
 
 const scope = globalThis as unknown as Scope;
 const reasonOf = (error: unknown) => error instanceof Error ? error.message : String(error);
@@ -61,11 +65,7 @@ async function answer(message: ToWorker): Promise<void> {
     case "predict": {
       try {
         if (!client) throw new Error("nothing is loaded");
-        const ready = await client;
-        const json = await (message.kind === "preview" ? ready.preview(message.source)
-          : message.kind === "sample" ? ready.sample(message.n)
-          : message.kind === "open" ? ready.open(message.model).then(() => "null") : ready.predict(message.text));
-        scope.postMessage({ kind: "answer", id: message.id, json });
+        scope.postMessage({ kind: "answer", id: message.id, json: await asked(await client, message) });
       } catch (error) {
         scope.postMessage({ kind: "refused", id: message.id, reason: reasonOf(error) });
       }
@@ -77,6 +77,19 @@ async function answer(message: ToWorker): Promise<void> {
   }
 }
 
+function asked(ready: Client, question: Question): Promise<string> {
+  switch (question.kind) {
+    case "preview":
+      return ready.preview({ ...question.source, decode });
+    case "sample":
+      return ready.sample(question.n, question.of);
+    case "open":
+      return ready.open(question.model).then(() => "null");
+    case "predict":
+      return ready.predict(typeof question.input === "string" ? question.input : { ...question.input, decode });
+  }
+}
+
 /** Takes part with the data's account, which no other tab then has. */
 async function join(ready: Client, options: WorkerJoin): Promise<void> {
   await whileAlone(options.fileName, async () => {
@@ -85,7 +98,7 @@ async function join(ready: Client, options: WorkerJoin): Promise<void> {
       if (given) scope.postMessage({ kind: "given", given: JSON.parse(given) as Given[], kept: account !== undefined });
       scope.postMessage({ kind: "event", event: JSON.parse(event) as Event });
     };
-    const { identity, model } = await ready.join({ ...options, account: account?.last, keep: account?.keep }, tell);
+    const { identity, model } = await ready.join({ ...options, decode, account: account?.last, keep: account?.keep }, tell);
     scope.postMessage({ kind: "finished", identity, model: model ?? undefined });
   });
 }

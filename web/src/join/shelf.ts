@@ -6,6 +6,8 @@ import { table } from "./table.js";
 export interface KeptModel {
   /** Name of its job. */
   job: string;
+  /** Its task; left out by pages that knew one, "classify". */
+  task?: string;
   /** When it was kept, ms since 1970. */
   at: number;
   model: Model;

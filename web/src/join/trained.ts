@@ -1,6 +1,6 @@
 // The models that jobs have come to: the one that this page helped to make, and
-// those that this browser has kept. Each is tried on a text, taken along, forgotten.
-import type { Edge, Model, Participation, Prediction } from "../../edge/src/index.js";
+// those that this browser has kept. Each is tried, taken along, forgotten.
+import type { Edge, Input, Model, Participation, Prediction } from "../../edge/src/index.js";
 import type { About } from "../api.js";
 import { byId, element, message, say, show } from "../dom.js";
 import { bytes, count, percent } from "../format.js";
@@ -8,9 +8,9 @@ import { forgetModel, keepModel, keptModels, type KeptModel } from "./shelf.js";
 
 const most = 5; // labels shown
 
-type Predict = (text: string) => Promise<Prediction[]>;
+type Predict = (input: Input) => Promise<Prediction[]>;
 
-let shown: { job: string; model: Model; predict: Predict } | undefined;
+let shown: { job: string; task: string; model: Model; predict: Predict } | undefined;
 let loadClient: () => Promise<Edge>;
 
 /** Lists what is kept; load fetches the client where one of them is tried. */
@@ -22,23 +22,31 @@ export function offerShelf(load: () => Promise<Edge>): void {
 /** Offers the model of a participation that has one, and keeps it. */
 export function offerModel(p: Participation, about: About | undefined): void {
   if (!p.model || shown?.model === p.model) return;
-  const job = about?.job ?? "This job";
+  const job = about?.job ?? "This job", task = about?.task ?? "classify";
   const { model } = p;
-  offer("The model you helped to make", job, model, (text) => p.predict(text));
+  offer("The model you helped to make", { job, task, model, predict: (input) => p.predict(input) });
   say("trained-kept", "");
-  void keepModel({ job, at: Date.now(), model }).then((kept) => {
+  void keepModel({ job, task, at: Date.now(), model }).then((kept) => {
     say("trained-kept", kept ? "It is kept in this browser, also when the page is closed." : "This browser keeps nothing: download it before you close the page.");
     show("forget", kept);
   });
 }
 
-function offer(title: string, job: string, model: Model, predict: Predict): void {
-  shown = { job, model, predict };
+function offer(title: string, of: NonNullable<typeof shown>): void {
+  const { job, task, model } = shown = of;
   show("trained", true);
   say("trained-title", title);
   say("trained-what", `${job}, after ${count(model.version, "round")}` +
-    `${model.rank ? `, adapter of rank ${model.rank}` : ", its head alone"}. It runs in this page: what you type goes nowhere.`);
+    `${model.rank ? `, adapter of rank ${model.rank}` : ", its head alone"}. It runs in this page: what you try it on goes nowhere.`);
   say("archive", `Download the adapter (${bytes(model.archive.length)})`);
+  show("try-text-part", task !== "image");
+  show("try-question-part", task === "span");
+  show("try-picture-part", task === "image");
+  show("try-button", task !== "image");
+  byId<HTMLTextAreaElement>("try-text").required = task !== "image";
+  byId<HTMLInputElement>("try-question").required = task === "span";
+  say("try-text-name", task === "span" ? "A document's text" : "A text to label");
+  say("try-button", task === "span" ? "Find the answer" : "Label it");
   say("try-state", "");
   byId("try-result").replaceChildren();
   void paintShelf();
@@ -72,7 +80,7 @@ async function open(k: KeptModel): Promise<void> {
     const edge = await loadClient();
     await edge.open(k.model);
     say("shelf-state", "");
-    offer("A model that this browser kept", k.job, k.model, (text) => edge.predict(text));
+    offer("A model that this browser kept", { job: k.job, task: k.task ?? "classify", model: k.model, predict: (input) => edge.predict(input) });
     say("trained-kept", "");
     show("forget", true);
     byId("trained").focus();
@@ -82,28 +90,54 @@ async function open(k: KeptModel): Promise<void> {
   }
 }
 
-async function label(text: string): Promise<void> {
+async function predict(input: Input): Promise<void> {
   if (!shown) return;
+  const { task } = shown;
   const button = byId<HTMLButtonElement>("try-button");
   button.disabled = true;
   say("try-state", "Reading it…");
+  byId("try-result").replaceChildren();
   try {
-    const found = await shown.predict(text);
-    say("try-state", found[0] ? `Most likely ${found[0].label}, ${percent(found[0].probability)}` : "It has no labels.");
-    byId("try-result").replaceChildren(...found.slice(0, most).map(bar));
+    const found = await shown.predict(input);
+    say("try-state", verdict(task, found));
     byId("try-state").classList.remove("failed");
+    if (task !== "span") byId("try-result").replaceChildren(...(task === "tag" ? found : found.slice(0, most)).map(bar));
   } catch (error) {
     say("try-state", message(error));
     byId("try-state").classList.add("failed");
-    byId("try-result").replaceChildren();
   }
   button.disabled = false;
 }
 
-function bar({ label, probability }: Prediction): HTMLElement {
+function verdict(task: string, found: Prediction[]): string {
+  const [first] = found;
+  if (task === "tag") return `${count(found.length, "word")}, each with its likeliest label`;
+  if (task === "span") return first?.label ? `Most likely “${first.label}”, ${percent(first.probability)}` : "It finds no answer in this document.";
+  return first ? `Most likely ${first.label}, ${percent(first.probability)}` : "It has no labels.";
+}
+
+function bar({ word, label, probability }: Prediction): HTMLElement {
   const meter = element("meter", { max: "1", "aria-hidden": "true" });
   meter.value = probability;
-  return element("li", {}, element("span", {}, label), meter, element("span", {}, percent(probability)));
+  return element("li", {}, element("span", {}, ...(word ? [element("b", {}, word), ` ${label}`] : [label])), meter, element("span", {}, percent(probability)));
+}
+
+/** Shows a picked picture, and what the model says of it. */
+async function tryPicture(picture: File): Promise<void> {
+  const canvas = byId<HTMLCanvasElement>("try-shown");
+  const bitmap = await createImageBitmap(picture).catch(() => undefined);
+  canvas.hidden = !bitmap;
+  if (!bitmap) {
+    say("try-state", `This browser does not read ${picture.name} as a picture.`);
+    byId("try-state").classList.add("failed");
+    byId("try-result").replaceChildren();
+    return;
+  }
+  canvas.width = bitmap.width;
+  canvas.height = bitmap.height;
+  canvas.getContext("2d")?.drawImage(bitmap, 0, 0);
+  bitmap.close();
+  await predict({ picture });
 }
 
 function download(model: Model): void {
@@ -123,6 +157,12 @@ byId("forget").addEventListener("click", () => {
 });
 byId("try").addEventListener("submit", (event) => {
   event.preventDefault();
-  const text = byId<HTMLTextAreaElement>("try-text").value.trim();
-  if (text) void label(text);
+  const text = byId<HTMLTextAreaElement>("try-text").value.trim(), question = byId<HTMLInputElement>("try-question").value.trim();
+  if (text && shown) void predict(shown.task === "span" ? { text, question } : text);
+});
+const picked = byId<HTMLInputElement>("try-picture");
+picked.addEventListener("click", () => { picked.value = ""; });
+picked.addEventListener("change", () => {
+  const [picture] = picked.files ?? [];
+  if (picture) void tryPicture(picture);
 });

@@ -1,0 +1,68 @@
+// Package client holds what the browser's edge (cmd/starling-web) answers its page, as
+// JSON; web/typescript makes the page's types of it.
+package client
+
+// Preview is what a source holds, for its owner to look at before joining.
+type Preview struct {
+	// Kind is "texts", "words" (each with a label), "questions" (about documents) or
+	// "pictures".
+	Kind     string `json:"kind"`
+	Examples int    `json:"examples"`
+	// Labels stand the most frequent first: those of words where these have them, none
+	// of questions.
+	Labels []LabelCount `json:"labels"`
+	// Rows are the first of the file; of pictures one of each label.
+	Rows []Row `json:"rows"`
+	// Groups is how many users or providers the source names; 0 where it names none.
+	Groups int `json:"groups"`
+}
+
+// LabelCount is how often a label occurs.
+type LabelCount struct {
+	Name  string `json:"name"`
+	Count int    `json:"count"`
+}
+
+// Row is an example to look at.
+type Row struct {
+	// Label is the answer of a question; empty for words.
+	Label string `json:"label"`
+	// Text is cut: a question stands before its document, a label behind its word.
+	Text    string   `json:"text"`
+	Picture *Picture `json:"picture,omitempty"` // in place of a text
+}
+
+// Picture is a picture to look at, of its own proportions.
+type Picture struct {
+	Width  int `json:"width"`
+	Height int `json:"height"`
+	// Pixels are red, green, blue and 255 of each, row by row, in base64.
+	Pixels []uint8 `json:"pixels"`
+}
+
+// Given is what the data has given to one job, as seen from this device.
+type Given struct {
+	Name string `json:"name"`
+	// Promised is the rounds that the job announced; beyond them the device stops.
+	Promised uint64 `json:"promised"`
+	// Contributed is the rounds in which an update was handed over.
+	Contributed uint64 `json:"contributed"`
+	// Committed is of these what the coordinator said it released.
+	Committed uint64 `json:"committed"`
+	// Last is when, in seconds since 1970.
+	Last int64 `json:"last"`
+	// Epsilon and Delta are what all of it costs if the noise is as announced; left out
+	// where none is.
+	Epsilon float64 `json:"epsilon,omitempty"`
+	Delta   float64 `json:"delta,omitempty"`
+}
+
+// Prediction is one thing that a model says of an example: of each label, the likeliest
+// first; of each word its likeliest label; or the likeliest answer.
+type Prediction struct {
+	Word string `json:"word,omitempty"` // whose label it is
+	// Label is empty for an answer that stands nowhere in the document.
+	Label string `json:"label"`
+	// Probability is a softmax, not calibrated.
+	Probability float64 `json:"probability"`
+}

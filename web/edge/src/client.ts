@@ -1,0 +1,76 @@
+// Generated from the Go structs by make generate. Not to be edited.
+
+/** Preview is what a source holds, for its owner to look at before joining. */
+export interface Preview {
+  /**
+   * Kind is "texts", "words" (each with a label), "questions" (about documents) or
+   * "pictures".
+   */
+  kind: string;
+  examples: number;
+  /**
+   * Labels stand the most frequent first: those of words where these have them, none
+   * of questions.
+   */
+  labels: LabelCount[];
+  /** Rows are the first of the file; of pictures one of each label. */
+  rows: Row[];
+  /** Groups is how many users or providers the source names; 0 where it names none. */
+  groups: number;
+}
+
+/** LabelCount is how often a label occurs. */
+export interface LabelCount {
+  name: string;
+  count: number;
+}
+
+/** Row is an example to look at. */
+export interface Row {
+  /** Label is the answer of a question; empty for words. */
+  label: string;
+  /** Text is cut: a question stands before its document, a label behind its word. */
+  text: string;
+  /** in place of a text */
+  picture?: Picture;
+}
+
+/** Picture is a picture to look at, of its own proportions. */
+export interface Picture {
+  width: number;
+  height: number;
+  /** Pixels are red, green, blue and 255 of each, row by row, in base64. */
+  pixels: string;
+}
+
+/** Given is what the data has given to one job, as seen from this device. */
+export interface Given {
+  name: string;
+  /** Promised is the rounds that the job announced; beyond them the device stops. */
+  promised: number;
+  /** Contributed is the rounds in which an update was handed over. */
+  contributed: number;
+  /** Committed is of these what the coordinator said it released. */
+  committed: number;
+  /** Last is when, in seconds since 1970. */
+  last: number;
+  /**
+   * Epsilon and Delta are what all of it costs if the noise is as announced; left out
+   * where none is.
+   */
+  epsilon?: number;
+  delta?: number;
+}
+
+/**
+ * Prediction is one thing that a model says of an example: of each label, the likeliest
+ * first; of each word its likeliest label; or the likeliest answer.
+ */
+export interface Prediction {
+  /** whose label it is */
+  word?: string;
+  /** Label is empty for an answer that stands nowhere in the document. */
+  label: string;
+  /** Probability is a softmax, not calibrated. */
+  probability: number;
+}

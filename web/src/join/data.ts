@@ -1,0 +1,215 @@
+// The visitor's data: picked, looked at, held to the job's classes. It stays in this page.
+import type { Edge, LabelledPicture, Preview, Row, Source } from "../../edge/src/index.js";
+import type { About } from "../api.js";
+import { byId, element, message, say, show } from "../dom.js";
+import { count } from "../format.js";
+import { sampleLabels } from "../sample.js";
+import { columnsOf, guess } from "./file.js";
+import { arePictures, forgetQuestion, labelled } from "./pictures.js";
+import { holds, wordsOf } from "./tasks.js";
+
+interface Surroundings {
+  about(): About | undefined;
+  client(): Promise<Edge>;
+  /** Called where source or preview has changed. */
+  changed(): void;
+}
+
+/** What was chosen; undefined before, and while what is wrong with it is said. */
+export const data: { source?: Source; preview?: Preview } = {};
+
+const loose = "pictures"; // the name of those that lie in no folder
+
+let page: Surroundings;
+let file: File | undefined;
+let pictures: LabelledPicture[] = []; // of several picks
+let turn = 0; // a choice that another one has followed has no say any more
+
+export function offerData(surroundings: Surroundings): void {
+  page = surroundings;
+  for (const id of ["file", "folder"]) {
+    const input = byId<HTMLInputElement>(id);
+    input.addEventListener("click", () => { input.value = ""; }); // the same file again, edited, is a change
+    input.addEventListener("change", () => {
+      const files = [...input.files ?? []];
+      if (files.length) void picked(files);
+    });
+  }
+  for (const id of ["label-column", "text-column"]) {
+    byId(id).addEventListener("change", () => void look(file, async (table) => ({
+      fileName: table.name, data: new Uint8Array(await table.arrayBuffer()), ...chosenColumns(),
+    })));
+  }
+  byId("sample").addEventListener("click", () => void sampled());
+  byId("template").addEventListener("click", template);
+  byId("pictures-forget").addEventListener("click", forget);
+}
+
+/** Fits the questions to the job's task. */
+export function describeData(about: About): void {
+  const words = wordsOf(about);
+  if (!words) return;
+  const seen = words.kind === "pictures";
+  byId<HTMLInputElement>("file").accept = words.accept;
+  byId<HTMLInputElement>("file").multiple = seen;
+  say("file-name", seen ? "Choose pictures" : "Choose a file");
+  show("folder-button", seen && "webkitdirectory" in HTMLInputElement.prototype);
+  say("formats-text", words.formats);
+  show("template", words.template !== undefined);
+  say("head-label", words.head[0]);
+  say("head-text", words.head[1]);
+  show("sample", about.sample !== undefined || sampleOf(about) !== undefined);
+}
+
+/** The kind of the built-in sample that has no class that the job has not. */
+function sampleOf(about: About): keyof typeof sampleLabels | undefined {
+  const kind = wordsOf(about)?.kind;
+  if (kind !== "texts" && kind !== "pictures") return undefined;
+  return sampleLabels[kind].every((l) => about.labels.includes(l)) ? kind : undefined;
+}
+
+async function picked(files: File[]): Promise<void> {
+  const about = page.about();
+  const [first] = files;
+  if (!about || !first) return;
+  if (wordsOf(about)?.kind === "pictures" && (arePictures(files) || files.length > 1)) return pickedPictures(files, about);
+  pictures = [];
+  await look(first, async (table) => {
+    file = table;
+    say("data-state", `Reading ${table.name}…`);
+    const texts = wordsOf(about)?.kind === "texts";
+    const columns = texts ? await columnsOf(table, table.name) : [];
+    const bytes = new Uint8Array(await table.arrayBuffer());
+    choose("label-column", columns, ["label", "class", "category", "target", "y"]);
+    choose("text-column", columns, ["text", "sentence", "content", "body", "description"]);
+    show("columns", columns.length > 2);
+    return { fileName: table.name, data: bytes, ...(texts ? chosenColumns() : {}) };
+  });
+}
+
+/** Adds to the pictures that were picked before: those of one class are picked at a time. */
+async function pickedPictures(files: File[], about: About): Promise<void> {
+  await look(files, async () => {
+    const chosen = await labelled(files, about.labels, (text) => say("data-state", text));
+    if (!chosen) return undefined;
+    if (!chosen.pictures.length) throw new Error("no pictures are among these files");
+    if (chosen.others) say("left-out", `${count(chosen.others, "file is no picture and is", "files are no pictures and are")} left out.`);
+    pictures = [...pictures, ...chosen.pictures];
+    show("pictures-forget", true);
+    return { fileName: chosen.folder || loose, pictures }; // what their account goes by
+  });
+}
+
+function choose(id: string, columns: string[], names: string[]): void {
+  const select = byId<HTMLSelectElement>(id);
+  select.replaceChildren(...columns.map((c) => element("option", { value: c }, c)));
+  select.value = guess(columns, names);
+}
+
+function chosenColumns(): { textColumn?: string; labelColumn?: string } {
+  return {
+    textColumn: byId<HTMLSelectElement>("text-column").value || undefined,
+    labelColumn: byId<HTMLSelectElement>("label-column").value || undefined,
+  };
+}
+
+/** Reads what was chosen and shows it, or says what is wrong with it. */
+async function look<T>(chosen: T | undefined, read: (chosen: T) => Promise<Source | undefined>): Promise<void> {
+  if (chosen === undefined) return;
+  const mine = ++turn;
+  forgetQuestion();
+  data.source = data.preview = undefined;
+  show("preview", false);
+  say("left-out", "");
+  byId("data-state").classList.remove("failed");
+  page.changed();
+  try {
+    const source = await read(chosen);
+    if (!source || mine !== turn) return;
+    const preview = await (await page.client()).preview(source);
+    if (mine !== turn) return;
+    paint(source, preview);
+    check(preview);
+    data.source = source;
+    data.preview = preview;
+  } catch (error) {
+    if (mine !== turn) return;
+    say("data-state", message(error));
+    byId("data-state").classList.add("failed");
+  }
+  page.changed();
+}
+
+/** Refuses data of another task, and labels that are not the job's. */
+function check(preview: Preview): void {
+  const about = page.about();
+  const words = about && wordsOf(about);
+  if (!about || !words) return;
+  if (preview.kind !== words.kind) throw new Error(`This holds ${holds[preview.kind] ?? "something else"}; the job trains on ${holds[words.kind]}.`);
+  const unknown = preview.labels.filter((l) => !about.labels.includes(l.name));
+  if (!unknown.length || !about.labels.length) return;
+  const again = words.kind === "texts" ? "choose another label column, or another file" : "choose other data";
+  throw new Error(`${unknown.slice(0, 3).map((l) => `“${l.name}”`).join(", ")} ${unknown.length === 1 ? "is" : "are"} not among this job's classes: ${again}`);
+}
+
+function paint(source: Source, preview: Preview): void {
+  const about = page.about();
+  const words = about && wordsOf(about);
+  const bare = words?.head[0] === "";
+  byId("head-label").hidden = bare;
+  byId("rows").replaceChildren(...preview.rows.map((r) => element("tr", {}, ...(bare ? [] : [element("td", {}, r.label)]), element("td", {}, shown(r)))));
+  const where = "pictures" in source && source.fileName === loose ? "" : ` in ${source.fileName}`;
+  say("data-state", `${count(preview.examples, words?.one ?? "example", words?.many)}${where}` +
+    (preview.labels.length ? `: ${preview.labels.slice(0, 8).map((l) => `${l.name} ${l.count}`).join(", ")}${preview.labels.length > 8 ? ", …" : ""}` : ""));
+  show("preview", true);
+}
+
+/** A row's text, or its picture as the device reads it. */
+function shown({ text, picture, label }: Row): Node | string {
+  if (!picture) return text;
+  const { width, height, pixels } = picture;
+  const canvas = element("canvas", { width: String(width), height: String(height), role: "img", "aria-label": `A picture of ${label}` });
+  canvas.getContext("2d")?.putImageData(new ImageData(Uint8ClampedArray.from(atob(pixels), (c) => c.charCodeAt(0)), width, height), 0, 0);
+  return canvas;
+}
+
+function forget(): void {
+  pictures = [];
+  show("pictures-forget", false);
+  say("data-state", "");
+  void look([], async () => undefined);
+}
+
+/** The operator's file to try, or else one of the built-in ones. */
+async function sampled(): Promise<void> {
+  const about = page.about();
+  const kind = about && sampleOf(about);
+  if (!about) return;
+  if (about.sample) {
+    say("data-state", "Fetching the sample…");
+    try {
+      const response = await fetch("v1/sample");
+      if (!response.ok) throw new Error(`the coordinator answers ${response.status}`);
+      await picked([new File([await response.arrayBuffer()], about.sample)]);
+    } catch (error) {
+      await look(about, () => Promise.reject(error));
+    }
+  } else if (kind) {
+    pictures = [];
+    show("columns", false);
+    await look(kind, async () => {
+      say("data-state", "Making a sample…");
+      return (await page.client()).sample(kind);
+    });
+  }
+}
+
+/** A file in this job's own classes, to fill in. */
+function template(): void {
+  const about = page.about();
+  const made = about && wordsOf(about)?.template?.(about.labels);
+  if (!made) return;
+  const address = URL.createObjectURL(new Blob([made[1]], { type: "text/plain" }));
+  element("a", { href: address, download: made[0] }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
