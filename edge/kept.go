@@ -72,8 +72,8 @@ func (t *Trained) fits() error {
 	if err := t.layout.CheckRank(t.Rank); err != nil {
 		return fmt.Errorf("%w: %w", ErrJob, err)
 	}
-	if t.layout.LoRA.Task == model.TaskAnswer {
-		return ErrNoModel // a decoder writes its answers, word by word
+	if !t.layout.LoRA.Task.InOnePass() {
+		return ErrNoModel
 	}
 	return nil
 }

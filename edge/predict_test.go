@@ -102,8 +102,9 @@ func TestPredictTasks(t *testing.T) {
 		}
 		ok(t, m.Close())
 	}
-	answers := &Trained{layout: &model.Layout{LoRA: model.LoRA{Task: model.TaskAnswer}}}
-	if err := answers.open(); err == nil {
-		t.Error("a model that writes its answers is opened")
+	for _, kind := range []model.TaskKind{model.TaskAnswer, model.TaskPretrain} {
+		if err := (&Trained{layout: &model.Layout{LoRA: model.LoRA{Task: kind}}}).open(); !errors.Is(err, ErrNoModel) {
+			t.Errorf("a model of %s is opened: %v", kind, err)
+		}
 	}
 }

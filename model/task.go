@@ -81,6 +81,10 @@ func (t TaskKind) OfTokens() bool { return t == TaskTag || t == TaskSpan || t ==
 // the job names.
 func (t TaskKind) Labelled() bool { return !t.Asks() && t != TaskPretrain }
 
+// InOnePass says whether what a model has learnt is one forward pass over an example: a
+// decoder writes an answer token by token, and a pretrained model answers nothing yet.
+func (t TaskKind) InOnePass() bool { return t != TaskAnswer && t != TaskPretrain }
+
 // Asks says whether an example of the task is a question, which has answers and no label.
 func (t TaskKind) Asks() bool { return t == TaskAnswer || t == TaskSpan }
 

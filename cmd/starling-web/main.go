@@ -16,7 +16,8 @@
 //
 // and calls globalThis.starlingReady, if there is one. A source is a file or pictures:
 // fileName (its end decides a file's format), data (a Uint8Array), textColumn and
-// labelColumn (strings, where the file names its columns); or fileName, pictures (a list
+// labelColumn (strings, where the file names its columns) and unlabelled (where labels
+// are to be left out); or fileName, pictures (a list
 // of objects with label, picture (a Blob), name, user and provider) and decode (a
 // function of a Blob that returns a Promise of width, height and pixels, a Uint8Array of
 // red, green, blue and alpha). options is a source and url (the coordinator's address,

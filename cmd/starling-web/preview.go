@@ -42,7 +42,7 @@ func preview(_ js.Value, args []js.Value) any {
 }
 
 func look(set *dataset.Set) (client.Preview, error) {
-	p := client.Preview{Kind: kind(set.Examples[0]), Examples: len(set.Examples), Labels: []client.LabelCount{}, Rows: []client.Row{}}
+	p := client.Preview{Kind: kind(set), Examples: len(set.Examples), Labels: []client.LabelCount{}, Rows: []client.Row{}}
 	counts := make([]int, len(set.Labels))
 	groups := map[string]bool{}
 	shown := map[int]bool{} // labels of pictures
@@ -74,14 +74,16 @@ func look(set *dataset.Set) (client.Preview, error) {
 	return p, nil
 }
 
-func kind(e dataset.Example) string {
-	switch {
+func kind(set *dataset.Set) string {
+	switch e := set.Examples[0]; {
 	case e.Image != nil:
 		return "pictures"
 	case e.Tags != nil:
 		return "words"
 	case e.Question != "":
 		return "questions"
+	case len(set.Labels) == 0:
+		return "unlabelled"
 	}
 	return "texts"
 }
@@ -100,6 +102,8 @@ func rowOf(set *dataset.Set, e dataset.Example) (r client.Row, err error) {
 		r.Text = words.String()
 	case e.Question != "":
 		r.Label, r.Text = strings.Join(e.Answers, " / "), e.Question+" \u2014 "+e.Text
+	case len(set.Labels) == 0:
+		r.Text = e.Text
 	default:
 		r.Label, r.Text = set.Labels[e.Label], e.Text
 	}

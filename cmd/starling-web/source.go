@@ -16,7 +16,7 @@ func read(source js.Value) (*dataset.Set, error) {
 	if pictures := source.Get("pictures"); pictures.Type() == js.TypeObject {
 		return pictured(pictures, source.Get("decode"), text(source.Get("fileName")))
 	}
-	columns := dataset.Columns{Text: text(source.Get("textColumn")), Label: text(source.Get("labelColumn"))}
+	columns := dataset.Columns{Text: text(source.Get("textColumn")), Label: text(source.Get("labelColumn")), Unlabelled: source.Get("unlabelled").Truthy()}
 	return columns.Read(bytes.NewReader(octets(source.Get("data"))), text(source.Get("fileName")))
 }
 

@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
@@ -42,8 +41,8 @@ func (s ForwardSpec) Build(g *graph.Graph) (params []Param, outputs []Output, er
 		return nil, nil, fmt.Errorf("nn: batch is %d, want 1..4096", s.Batch)
 	case !s.Config.Sees() && (s.Seq < 1 || s.Seq > s.Config.MaxTokens()):
 		return nil, nil, fmt.Errorf("nn: seq is %d, want 1..%d, the positions of the base", s.Seq, s.Config.MaxTokens())
-	case lay.LoRA.Task == model.TaskAnswer:
-		return nil, nil, errors.New("nn: an answer is written by a decoder, word by word, and not in one pass")
+	case !lay.LoRA.Task.InOnePass():
+		return nil, nil, fmt.Errorf("nn: task %s has no forward pass of one example", lay.LoRA.Task)
 	}
 	columns, err := task.Columns(lay, s.Seq)
 	if err != nil {

@@ -4,8 +4,8 @@ package client
 
 // Preview is what a source holds, for its owner to look at before joining.
 type Preview struct {
-	// Kind is "texts", "words" (each with a label), "questions" (about documents) or
-	// "pictures".
+	// Kind is "texts", "unlabelled" (texts too), "words" (each with a label), "questions"
+	// (about documents) or "pictures".
 	Kind     string `json:"kind"`
 	Examples int    `json:"examples"`
 	// Labels stand the most frequent first: those of words where these have them, none
@@ -25,7 +25,7 @@ type LabelCount struct {
 
 // Row is an example to look at.
 type Row struct {
-	// Label is the answer of a question; empty for words.
+	// Label is the answer of a question; empty for words, and where there is none.
 	Label string `json:"label"`
 	// Text is cut: a question stands before its document, a label behind its word.
 	Text    string   `json:"text"`

@@ -149,4 +149,7 @@ export interface Device {
   invitation?: number;
   strikes?: number;
   excluded?: string;
+  declined?: number;
+  declined_round?: number;
+  declined_rounds?: number;
 }

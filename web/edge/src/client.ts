@@ -3,8 +3,8 @@
 /** Preview is what a source holds, for its owner to look at before joining. */
 export interface Preview {
   /**
-   * Kind is "texts", "words" (each with a label), "questions" (about documents) or
-   * "pictures".
+   * Kind is "texts", "unlabelled" (texts too), "words" (each with a label), "questions"
+   * (about documents) or "pictures".
    */
   kind: string;
   examples: number;
@@ -27,7 +27,7 @@ export interface LabelCount {
 
 /** Row is an example to look at. */
 export interface Row {
-  /** Label is the answer of a question; empty for words. */
+  /** Label is the answer of a question; empty for words, and where there is none. */
   label: string;
   /** Text is cut: a question stands before its document, a label behind its word. */
   text: string;

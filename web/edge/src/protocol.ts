@@ -12,6 +12,8 @@ export interface FileSource {
   textColumn?: string;
   /** The column, or key, of the labels; "label" where it is left out. */
   labelColumn?: string;
+  /** For a job that pretrains: labels may be missing, and those that are there are left out. */
+  unlabelled?: boolean;
 }
 
 /** A picture that the browser can show, as a PNG or JPEG, with its label. */

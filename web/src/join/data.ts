@@ -1,5 +1,5 @@
 // The visitor's data: picked, looked at, held to the job's classes. It stays in this page.
-import type { Edge, LabelledPicture, Preview, Row, Source } from "../../edge/src/index.js";
+import type { Edge, FileSource, LabelledPicture, Preview, Row, Source } from "../../edge/src/index.js";
 import type { About } from "../api.js";
 import { byId, element, message, say, show } from "../dom.js";
 import { count } from "../format.js";
@@ -64,6 +64,7 @@ export function describeData(about: About): void {
 /** The kind of the built-in sample that has no class that the job has not. */
 function sampleOf(about: About): keyof typeof sampleLabels | undefined {
   const kind = wordsOf(about)?.kind;
+  if (kind === "unlabelled") return "texts";
   if (kind !== "texts" && kind !== "pictures") return undefined;
   return sampleLabels[kind].every((l) => about.labels.includes(l)) ? kind : undefined;
 }
@@ -77,13 +78,14 @@ async function picked(files: File[]): Promise<void> {
   await look(first, async (table) => {
     file = table;
     say("data-state", `Reading ${table.name}…`);
-    const texts = wordsOf(about)?.kind === "texts";
-    const columns = texts ? await columnsOf(table, table.name) : [];
+    const kind = wordsOf(about)?.kind;
+    const columns = kind === "texts" || kind === "unlabelled" ? await columnsOf(table, table.name) : [];
     const bytes = new Uint8Array(await table.arrayBuffer());
     choose("label-column", columns, ["label", "class", "category", "target", "y"]);
     choose("text-column", columns, ["text", "sentence", "content", "body", "description"]);
-    show("columns", columns.length > 2);
-    return { fileName: table.name, data: bytes, ...(texts ? chosenColumns() : {}) };
+    show("columns", columns.length > (kind === "texts" ? 2 : 1));
+    show("label-column-part", kind === "texts");
+    return { fileName: table.name, data: bytes, ...chosenColumns() };
   });
 }
 
@@ -106,10 +108,13 @@ function choose(id: string, columns: string[], names: string[]): void {
   select.value = guess(columns, names);
 }
 
-function chosenColumns(): { textColumn?: string; labelColumn?: string } {
+function chosenColumns(): Pick<FileSource, "textColumn" | "labelColumn" | "unlabelled"> {
+  const about = page.about();
+  const unlabelled = about && wordsOf(about)?.kind === "unlabelled";
   return {
     textColumn: byId<HTMLSelectElement>("text-column").value || undefined,
-    labelColumn: byId<HTMLSelectElement>("label-column").value || undefined,
+    labelColumn: unlabelled ? undefined : byId<HTMLSelectElement>("label-column").value || undefined,
+    unlabelled,
   };
 }
 
@@ -199,7 +204,7 @@ async function sampled(): Promise<void> {
     show("columns", false);
     await look(kind, async () => {
       say("data-state", "Making a sample…");
-      return (await page.client()).sample(kind);
+      return { ...await (await page.client()).sample(kind), unlabelled: wordsOf(about)?.kind === "unlabelled" };
     });
   }
 }

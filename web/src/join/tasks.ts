@@ -44,6 +44,10 @@ const known: Record<string, TaskWords> = {
     formats: "Pictures that this browser shows (PNG, JPEG, …): a folder with one folder for each class, or those of one class at a time; or CSV of pixels with a label.",
   },
   span: { teaches: "find answers in documents", ...questions },
+  pretrain: {
+    teaches: "tell the masked words of texts", kind: "unlabelled", one: "text", many: "texts", head: ["", "Text"], accept: ".txt,.csv,.jsonl,.ndjson,.gz",
+    formats: "Texts without labels: one a line, or CSV or JSON Lines with a text; also .gz.",
+  },
   answer: { teaches: "answer questions about documents", ...questions },
 };
 
@@ -53,6 +57,7 @@ export const wordsOf = (about: About): TaskWords | undefined => Object.hasOwn(kn
 /** What a file holds, by Preview.kind, where it is not what the job trains on. */
 export const holds: Record<string, string> = {
   texts: "texts with a label each",
+  unlabelled: "texts without a label",
   words: "words with a label each",
   questions: "questions about documents",
   pictures: "pictures",
