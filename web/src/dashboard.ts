@@ -1,6 +1,6 @@
 // The operator's dashboard: what the coordinator streams, as it comes.
 import "./dashboard.css";
-import type { About, Guarantee, Occurrence, Overview, RoundRecord, Status } from "./api.js";
+import type { About, Guarantee, Occurrence, Overview, RankAccuracy, RoundRecord, Status } from "./api.js";
 import { RoundChart } from "./dashboard/charts.js";
 import { CohortMap } from "./dashboard/cohort.js";
 import { addEvents, forgetEvents, paintEvents } from "./dashboard/events.js";
@@ -122,8 +122,6 @@ function privacy(p: Status): void {
 /** The rounds that are over, by attempt; the stream tells what is new or has changed. */
 const records = new Map<number, RoundRecord>();
 
-const rankName = (rank: number) => rank ? `Rank ${rank}` : "Head alone";
-
 function paintRounds(): void {
   const all = [...records.values()].sort((a, b) => a.attempt - b.attempt);
   if (progress?.state !== "finished") fleet.stale(); // strikes come with rounds
@@ -138,15 +136,14 @@ function paintRounds(): void {
   const x = made.map((r) => r.round);
   const ranks = [...new Set(made.flatMap((r) => r.accuracy?.map((a) => a.rank) ?? []))].sort((a, b) => a - b);
   show("accuracy-empty", ranks.length === 0);
-  soon("accuracy", () => accuracyChart.show(x, ranks.map((rank) => ({
-    label: rankName(rank),
-    values: made.map((r) => r.accuracy?.find((a) => a.rank === rank)?.accuracy ?? null),
-  }))));
+  const byRank = (of: (measured: RankAccuracy) => number | undefined) => ranks.map((rank) => ({
+    label: rank ? `Rank ${rank}` : "Head alone",
+    values: made.map((r) => r.accuracy?.find((a) => a.rank === rank)).map((measured) => measured ? of(measured) ?? null : null),
+  }));
+  soon("accuracy", () => accuracyChart.show(x, byRank((a) => a.accuracy)));
   const losses = made.some((r) => r.accuracy?.some((a) => a.loss));
   show("loss", losses);
-  soon("loss", () => lossChart.show(losses ? x : [], ranks.map((rank) => ({
-    label: rankName(rank), values: made.map((r) => r.accuracy?.find((a) => a.rank === rank)?.loss ?? null),
-  }))));
+  soon("loss", () => lossChart.show(losses ? x : [], byRank((a) => a.loss)));
   const which: "simulated" | "delivered" = made.some((r) => r.simulated) ? "simulated" : "delivered";
   const budget = about?.[which]?.epsilon;
   soon("privacy", () => privacyChart.show(made.some((r) => r[which]) ? x : [], [
@@ -182,6 +179,17 @@ async function download(file: string): Promise<void> {
   }
 }
 
+/** The job file, asked for once it is looked at. */
+async function configuration(): Promise<void> {
+  if (!byId<HTMLDetailsElement>("job-file").open || byId("job-text").textContent) return;
+  say("job-failed", "");
+  try {
+    say("job-text", await (await call("job.yaml")).text());
+  } catch (error) {
+    say("job-failed", `It cannot be had: ${message(error)}`);
+  }
+}
+
 async function begin(): Promise<void> {
   stop.abort();
   stop = new AbortController();
@@ -208,6 +216,7 @@ byId("token-form").addEventListener("submit", (event) => {
   void begin();
 });
 byId("warnings").addEventListener("change", paintEvents);
+byId("job-file").addEventListener("toggle", () => void configuration());
 byId("downloads").addEventListener("click", (event) => {
   const file = (event.target as HTMLElement).dataset.file;
   if (file) void download(file);

@@ -9,6 +9,14 @@ const paths = {
   firefox: process.env.FIREFOX ?? "/usr/bin/firefox-esr",
 };
 
+/** Runs with the page's colours as at night, in browsers that can be told so. */
+export async function inDark(tab, run) {
+  const told = (value) => tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]).then(() => true, () => false);
+  if (!(await told("dark"))) return;
+  await run();
+  await told("light");
+}
+
 /** Starts one of the browsers; the caller closes it. */
 export function launch(browser) {
   return puppeteer.launch({

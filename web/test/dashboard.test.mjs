@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { accessible } from "./axe.mjs";
-import { names } from "./browsers.mjs";
+import { inDark, names } from "./browsers.mjs";
 import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
 
 const desktop = { width: 1280, height: 900 };
 
 for (const name of names) {
   test(`${name} shows a job to its operator`, { timeout: 300_000 }, async (t) => {
-    const job = await fleet(t, { rounds: 24 }); // more than end while its running page is examined
+    const job = await fleet(t, { rounds: 36 }); // more than end while its running page is examined
     const browser = await open(t, name);
     const { tab, faults } = await openTab(browser, job.dashboard.replace(/#.*/, ""), desktop);
     await until("the question for the token", () => tab.$eval("#denied", (e) => !e.hidden));
@@ -52,8 +52,11 @@ for (const name of names) {
     await accessible(tab, "running");
     await shot(tab, `${name}-dashboard-invite`, { fullPage: true });
     await tab.click("#invite-show");
+    await tab.click("#job-file summary");
+    await until("the job file", async () => /^name: browser test$/m.test(await textOf(tab, "#job-text")), () => textOf(tab, "#job-failed"));
+    assert.match(await textOf(tab, "#job-text"), /shard:[^]*floor: 3/);
     await until("the end", async () => (await textOf(tab, "#state")) === "finished", () => job.story(tab, "body"), 90_000);
-    assert.equal((await tab.$$("#history-rows tr")).length, 24);
+    assert.equal((await tab.$$("#history-rows tr")).length, 36);
     assert.match(await textOf(tab, "#events"), /enrolled/);
     assert.match(await textOf(tab, "#privacy"), /Simulated population ε .* of 2/);
     await until("the coordinator to end", async () => /has ended/.test(await textOf(tab, "#live")), () => job.story(tab, "#live"));
@@ -61,9 +64,8 @@ for (const name of names) {
     await accessible(tab, "over");
     await shot(tab, `${name}-dashboard-over`, { fullPage: true });
     await tab.setViewport({ width: 390, height: 844 });
-    await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }]).catch(() => undefined); // not in every browser
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    await accessible(tab, "on a phone, dark");
+    await accessible(tab, "on a phone");
+    await inDark(tab, () => accessible(tab, "on a phone, dark"));
     await shot(tab, `${name}-dashboard-phone`, { fullPage: true });
     assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
     await job.result();

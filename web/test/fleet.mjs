@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { launch } from "./browsers.mjs";
+import { inDark, launch } from "./browsers.mjs";
 
 const binary = fileURLToPath(new URL("../../bin/starling", import.meta.url));
 const shots = fileURLToPath(new URL("./shots", import.meta.url));
@@ -125,8 +125,9 @@ export async function choose(tab, file) {
   await until("the file to be read", async () => !(await tab.$eval("#join", (b) => b.disabled)), () => textOf(tab, "#data-state"));
 }
 
-/** Keeps a picture; CI keeps the folder. */
+/** Keeps a picture, and one of the page at night; CI keeps the folder. */
 export async function shot(tab, name, options = {}) {
   mkdirSync(shots, { recursive: true });
   await tab.screenshot({ path: join(shots, `${name}.png`), ...options });
+  await inDark(tab, () => tab.screenshot({ path: join(shots, `${name}-dark.png`), ...options }));
 }

@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { accessible } from "./axe.mjs";
-import { names } from "./browsers.mjs";
+import { inDark, names } from "./browsers.mjs";
 import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
 import { relay } from "./relay.mjs";
 
@@ -24,6 +24,7 @@ for (const name of names) {
     const seen = await tab.$eval("#join", (b) => { const r = b.getBoundingClientRect(); return r.bottom <= innerHeight && r.top >= 0; });
     assert.ok(seen, "Join is out of sight");
     assert.ok(await tab.$eval("#join", (b) => b.disabled), "Join without data");
+    await inDark(tab, () => accessible(tab, "empty, dark"));
     await shot(tab, `${name}-join-empty`);
     await choose(tab, job.own);
     assert.match(await textOf(tab, "#data-state"), /examples in train-3\.jsonl/);
@@ -53,6 +54,7 @@ for (const name of names) {
     assert.match(await textOf(tab, "#given-rounds"), /^2 of 2 rounds promised$/);
     assert.match(await textOf(tab, "#epsilon"), /^ε \S+ \(δ/);
     await accessible(tab, "finished");
+    await inDark(tab, () => accessible(tab, "finished, dark"));
     await shot(tab, `${name}-join-finished`, { fullPage: true });
     const result = await job.result();
     assert.equal(result.rounds, 2);
@@ -113,6 +115,7 @@ for (const name of names) {
     // A second tab waits for the first instead of cutting it off.
     const second = await openTab(browser, job.page);
     await until("the second tab", async () => /Another tab/.test(await textOf(second.tab, "#state")), () => textOf(second.tab, "body"));
+    await shot(second.tab, `${name}-join-second`);
     await second.tab.close();
     await tab.bringToFront();
     await until("a round of its own", async () => !/^0 /.test(await textOf(tab, "#contributed")), () => job.story(tab, "body"));
