@@ -169,7 +169,7 @@ for (const name of names) {
       { task: "span", made: lines(documents, "task: span"), row: /^3\d\.00|^6\d\.00/, state: /^12 questions in device-3\.jsonl$/,
         text: "shop total 41.00 thanks", question: "total", verdict: /^(Most likely “.+”, [\d.]+ %|It finds no answer)/, wrong: /This holds words with a label each; the job trains on questions/ },
       { task: "pretrain", made: lines(plain, "task: pretrain"), flags: ["--unlabelled"], row: /^a shop in street 3\d/, state: /^12 texts in device-3\.jsonl$/,
-        wrong: /"text" is missing/ },
+        wrong: /"words" must be a string/ },
       { task: "tag", made: lines(tagged, "task: tag\nlabels: [O, price]"), row: /invoice\u2009\[O\] .*\[price\]/, state: /^12 texts in device-3\.jsonl: O 36, price 12$/,
         text: "over 41 EUR", verdict: /^3 words, each with its likeliest label$/, wrong: /This holds questions about documents; the job trains on words with a label each/ },
     ];
