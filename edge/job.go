@@ -135,6 +135,10 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBase, err)
 	}
+	// Before the data is looked at: a refusal must not depend on how much there is.
+	if err := c.cfg.Policy.checkBatch(t.Columns(), int(j.Batch)); err != nil {
+		return err
+	}
 	set, err := c.examples(j.Labels, int(j.Providers))
 	if err != nil {
 		return err

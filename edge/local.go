@@ -34,7 +34,7 @@ type unit struct {
 // them.
 func NewData(set *dataset.Set, t task.Task, providers int, rate float64) (*Data, error) {
 	if providers == 0 {
-		all, err := encode(set, t)
+		all, err := encode(set, t, mostEncoded)
 		return &Data{units: []unit{{data: all}}}, err
 	}
 	names, parts, err := divide(set, providers)
@@ -43,7 +43,7 @@ func NewData(set *dataset.Set, t task.Task, providers int, rate float64) (*Data,
 	}
 	d := &Data{units: make([]unit, len(names)), rate: rate}
 	for i := range d.units {
-		part, err := encode(parts[i], t)
+		part, err := encode(parts[i], t, mostEncoded/float64(len(names)))
 		if err != nil {
 			return nil, err
 		}
@@ -101,14 +101,23 @@ func (d *Data) draw(rnd io.Reader) ([]unit, error) {
 // local is a unit's data, encoded for the job. It is immutable.
 type local struct {
 	columns []task.Column
-	rows    task.Batch    // one an example
-	n       int           // rows
-	redraw  task.Redrawer // nil: rows stay as they are
+	n       int        // rows
+	rows    task.Batch // one an example; nil where they would take too much memory
+
+	task     task.Task         // where rows is nil: of examples, each encoded when it is asked for
+	examples []dataset.Example // that fit a row each
+
+	redraw task.Redrawer // nil: rows stay as they are
 }
 
+// mostEncoded is what all rows of a unit may take in memory, in bytes. How long a row is
+// decides who makes base and job: an image of 4096 x 4096 has 200 MB.
+const mostEncoded = 256 << 20
+
 // encode writes examples into the task's columns, one that is longer than a row in
-// several.
-func encode(set *dataset.Set, t task.Task) (*local, error) {
+// several; where all of them would take more than most bytes, one after another, to see
+// that each can be written.
+func encode(set *dataset.Set, t task.Task, most float64) (*local, error) {
 	at := func(line int, err error) error {
 		return fmt.Errorf("%w: %w", ErrData, &dataset.LineError{File: set.Name, Line: line, Err: err})
 	}
@@ -117,10 +126,23 @@ func encode(set *dataset.Set, t task.Task) (*local, error) {
 		return nil, at(bad.Line, bad.Err)
 	}
 	n := len(rows)
-	l := &local{columns: t.Columns(), rows: task.NewBatch(t.Columns(), n), n: n}
+	l := &local{columns: t.Columns(), n: n}
+	keep := task.RowBytes(l.columns)*float64(n) <= most
+	into := task.NewBatch(l.columns, 1)
+	if keep {
+		l.rows = task.NewBatch(l.columns, n)
+		into = l.rows
+	} else {
+		l.task, l.examples = t, rows
+	}
 	l.redraw, _ = t.(task.Redrawer)
 	for i := range rows {
-		if err := t.Encode(&rows[i], l.rows, i); err != nil {
+		row := i
+		if !keep {
+			row = 0
+			into.Clear(0)
+		}
+		if err := t.Encode(&rows[i], into, row); err != nil {
 			return nil, at(rows[i].Line, err)
 		}
 	}
@@ -153,14 +175,11 @@ func (l *local) batches(rnd io.Reader, steps, size int) iter.Seq2[Batch, error] 
 				}
 				at = 0
 			}
-			rows := l.fill(b, size, order[at:])
-			if at += rows; l.redraw != nil {
-				if err := l.redraw.Redraw(rnd, b, rows); err != nil {
-					yield(nil, err)
-					return
-				}
+			rows, err := l.fill(b, size, order[at:])
+			if at += rows; err == nil && l.redraw != nil {
+				err = l.redraw.Redraw(rnd, b, rows)
 			}
-			if !yield(b, nil) {
+			if !yield(b, err) || err != nil {
 				return
 			}
 		}
@@ -168,13 +187,22 @@ func (l *local) batches(rnd io.Reader, steps, size int) iter.Seq2[Batch, error] 
 }
 
 // fill writes examples into a batch and returns how many there were room for.
-func (l *local) fill(b Batch, size int, examples []int) int {
-	rows := min(size, len(examples))
+func (l *local) fill(b Batch, size int, examples []int) (rows int, err error) {
+	rows = min(size, len(examples))
+	if l.rows == nil {
+		b.Clear(0)
+		for row, i := range examples[:rows] {
+			if err := l.task.Encode(&l.examples[i], b, row); err != nil { // it could, in encode
+				return rows, fmt.Errorf("%w: line %d: %w", ErrData, l.examples[i].Line, err)
+			}
+		}
+		return rows, nil
+	}
 	for row, i := range examples[:rows] {
 		b.Copy(row, l.rows, i)
 	}
 	b.Clear(rows)
-	return rows
+	return rows, nil
 }
 
 func shuffle(rnd io.Reader, order []int) error {

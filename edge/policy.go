@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/task"
 )
 
 // ErrPolicy is a job that the device's owner does not want.
@@ -306,6 +307,23 @@ func checkMemory(pages uint32, most int) error {
 	}
 	return &PolicyError{"memory", fmt.Sprintf("the training program takes %d MiB of memory", mib), whyMemory,
 		strconv.Itoa(mib), fmt.Sprintf("at most %d", most)}
+}
+
+// fewestHeld is how many examples must fit into the memory that an owner gives, however
+// few a step takes: each of the device's is encoded at least once.
+const fewestHeld = 64
+
+// checkBatch holds the memory of a step's examples against the policy: base and job say
+// how long each is.
+func (p *Policy) checkBatch(columns []task.Column, batch int) error {
+	batch = max(batch, fewestHeld)
+	mib := math.Ceil(task.RowBytes(columns) * float64(batch) / (1 << 20))
+	if mib <= float64(p.Memory) {
+		return nil
+	}
+	return fmt.Errorf("%w:\n%w", ErrPolicy, &PolicyError{"memory", fmt.Sprintf("%d examples take %.0f MiB of memory", batch, mib),
+		"It is this device's memory; a smaller training.batch and shorter examples make it less",
+		fmt.Sprintf("%.0f", min(mib, 4095)), fmt.Sprintf("at most %d", p.Memory)})
 }
 
 // unitsAMinute is about what one core does in dense vector code.

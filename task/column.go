@@ -43,6 +43,19 @@ func (c Column) Size() int {
 	return n
 }
 
+// RowBytes is the memory of one example in all columns, in bytes.
+func RowBytes(columns []Column) float64 {
+	var n float64
+	for _, c := range columns {
+		size := 4.0
+		for _, d := range c.Shape {
+			size *= float64(d) // which may be beyond any int
+		}
+		n += size
+	}
+	return n
+}
+
 // Values are the values of a column, rows one after another; only the slice of
 // the column's type is set.
 type Values struct {

@@ -70,6 +70,9 @@ func all(t Task, examples []dataset.Example, write func(*dataset.Example, Batch,
 	return b, nil
 }
 
+// leastSequence has room for the special tokens around a text, and for one token.
+const leastSequence = 3
+
 // Columns are those of a layout's task, with at most sequence tokens an example.
 func Columns(l *model.Layout, sequence int) ([]Column, error) {
 	switch l.LoRA.Task {
@@ -99,8 +102,8 @@ func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
 	if l.LoRA.Task == model.TaskImage {
 		return &images{columns, l.Config.ViT}, nil
 	}
-	if most := base.Config.MaxTokens(); sequence < 1 || sequence > most {
-		return nil, fmt.Errorf("task: sequences of %d tokens, want 1..%d, the positions of the base", sequence, most)
+	if most := base.Config.MaxTokens(); sequence < leastSequence || sequence > most {
+		return nil, fmt.Errorf("task: sequences of %d tokens, want %d..%d, the positions of the base", sequence, leastSequence, most)
 	}
 	tok, err := tokenizer.ParseFor(base.Tokenizer, base.Config.VocabSize, base.Config.PadTokenID)
 	if err != nil {

@@ -394,6 +394,8 @@ func TestHostileAnnouncements(t *testing.T) {
 		"rank 400":                  {words: "rank", job: func(j attack.Array) { j[attack.JobRankMax] = 400 }},
 		"large batches":             {words: "batch", job: func(j attack.Array) { j[attack.JobBatch] = 65 }},
 		"a run that is not private": {words: "not private", job: func(j attack.Array) { privacy(j, 0, false) }},
+		"sequences of one token":    {words: "sequences of 1 tokens", job: func(j attack.Array) { j[attack.JobSequence] = 1 }},
+		"sequences of two tokens":   {words: "sequences of 2 tokens", job: func(j attack.Array) { j[attack.JobSequence] = 2 }},
 		"an epsilon that is none":   {words: "negative", job: func(j attack.Array) { privacy(j, 4, -1.0) }},
 		"labels of a thousand bytes": {words: "label", job: func(j attack.Array) {
 			j[2] = attack.Array{strings.Repeat("x", 1000), "two"}

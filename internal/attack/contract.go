@@ -13,6 +13,7 @@ import (
 const (
 	JobName, JobBase, JobRankMin, JobRankMax        = 1, 4, 5, 6
 	JobBatch, JobOptimizer, JobRounds, JobUplink    = 16, 17, 19, 20
+	JobSequence                                     = 15
 	JobShardMax, JobShardFloor, JobCorrupt, JobBits = 23, 24, 25, 26
 	JobSemiHonest, JobHybrid, JobIdentified, JobKey = 27, 28, 29, 30
 	JobPrivacy, JobDeadlines, JobRecipe             = 31, 32, 33
