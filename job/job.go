@@ -88,7 +88,7 @@ type Training struct {
 	Batch int `yaml:"batch"`
 	// MicroBatch is how many examples of a batch a device computes at once, a divisor of
 	// Batch: it takes less memory, and the pieces' gradients are added up in the
-	// examples' order, on every device alike. 0 is Batch.
+	// examples' order, on every device alike. Default Batch, with base_format nf4 half of it.
 	MicroBatch int `yaml:"micro_batch" json:",omitempty"`
 	// Epochs is how many passes a device makes over its own data in a round, in batches
 	// of Batch, Steps being the most steps then. 0: Steps, whatever it holds.

@@ -98,7 +98,10 @@ func (j Job) Derived() Job {
 		j.Training.Arithmetic = "" // one job, however it is written
 	}
 	if j.BaseFormat == baseNF4 {
-		j.Training.CompactBase = true // codes on the wire are codes in memory
+		j.Training.CompactBase = true   // codes on the wire are codes in memory
+		if j.Training.MicroBatch == 0 { // what a step computes is then most of a device's memory
+			j.Training.MicroBatch = halved(j.Training.Batch)
+		}
 	}
 	if j.Cohort.Floor == 0 {
 		j.Cohort.Floor = max(2, int(j.ExpectedCohort()/2))
@@ -125,6 +128,17 @@ func (j Job) Derived() Job {
 		j.Clipping.Max = j.Privacy.ClipNorm * 1000
 	}
 	return j
+}
+
+// halved is the largest divisor of a batch that leaves at least two parts; 0 where there
+// is none.
+func halved(batch int) int {
+	for n := batch / 2; n > 0; n-- {
+		if batch%n == 0 {
+			return n
+		}
+	}
+	return 0
 }
 
 // leastShard is about the smallest shard from n on for which a threshold

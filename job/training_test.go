@@ -2,6 +2,7 @@ package job
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/starling-fl/starling/model"
@@ -26,6 +27,23 @@ func TestDefaultsFollowTheBase(t *testing.T) {
 		clip := DefaultClipNorm("adamw", cfg, m, 8, 8, 4, d.LearningRate, d.HeadLearningRate)
 		if d.Alpha != c.alpha || d.LearningRate != c.rate || d.HeadLearningRate != c.head || math.Abs(clip-c.clip) > 0.1*c.clip {
 			t.Errorf("%s: %+v, clip norm %v, want %+v", c.name, d, clip, c)
+		}
+	}
+}
+
+// A job that packs its base is after memory: a step's examples are then computed in two
+// halves, unless the job says how.
+func TestPackedBaseHalvesBatches(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "base_format: nf4": 4, "base_format: nf4\ntraining: {batch: 9}": 3, "base_format: nf4\ntraining: {batch: 7}": 1,
+		"base_format: nf4\ntraining: {batch: 1}": 0, "base_format: nf4\ntraining: {micro_batch: 8}": 8, "training: {micro_batch: 2}": 2,
+	} {
+		j, err := Parse(strings.NewReader("name: a\nlabels: [a, b]\n" + text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := j.Training.MicroBatch; got != want {
+			t.Errorf("%q: micro-batches of %d, want %d", text, got, want)
 		}
 	}
 }

