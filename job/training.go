@@ -40,7 +40,8 @@ const (
 //
 // AdamW moves every value by about the learning rate, whatever its gradient. The
 // values of A that a step moves act together on the h columns of their input, and
-// the layers add up: the rate falls with h and with the number of layers. The head
+// the layers add up: the rate falls with h and with the number of layers, of which each
+// of a decoder counts as two, having two attentions. The head
 // has one layer, whose inputs are of either sign: its rate falls with the root of
 // h. A lower rate for B, which width asks nothing of, is made up for by alpha.
 //
@@ -51,7 +52,7 @@ func DefaultLocal(optimizer string, c model.Config, m model.Method) Local {
 		return Local{optimizer, 1, 0.5, 0.5}
 	}
 	h := float64(c.HiddenSize)
-	rate := math.Min(mostRate, rateScale/(h*float64(c.NumHiddenLayers)))
+	rate := math.Min(mostRate, rateScale/(h*float64(c.NumHiddenLayers+2*c.T5.DecoderLayers)))
 	if m.Kind == model.MethodFull {
 		rate /= 10 // every map moves at full rank, and the embeddings with them
 	}

@@ -31,6 +31,20 @@ func TestDefaultsFollowTheBase(t *testing.T) {
 	}
 }
 
+// A decoder's layers count: 0.01 is what the embedded base for documents learns with,
+// where 0.03 loses what it knew (bench/documents).
+func TestDefaultsCountADecoder(t *testing.T) {
+	c := model.Config{ModelType: "t5", HiddenSize: 64, NumHiddenLayers: 2, NumAttentionHeads: 4, T5: model.T5{DecoderLayers: 2, KeySize: 16}}
+	m := model.Method{RMax: 8, Alpha: 1, Task: model.TaskAnswer}
+	if d := DefaultLocal("adamw", c, m); d.LearningRate != 0.01 {
+		t.Errorf("rate %v, want 0.01", d.LearningRate)
+	}
+	m.Kind = model.MethodFull
+	if d := DefaultLocal("adamw", c, m); d.LearningRate != 0.001 {
+		t.Errorf("rate %v of the whole base, want 0.001", d.LearningRate)
+	}
+}
+
 // A job that packs its base is after memory: a step's examples are then computed in two
 // halves, unless the job says how.
 func TestPackedBaseHalvesBatches(t *testing.T) {
