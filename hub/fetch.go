@@ -135,7 +135,7 @@ func (c *Client) Fetch(ctx context.Context, name, revision string) (*Fetched, er
 		return nil, fmt.Errorf("%.200q is no revision: a branch, a tag or a commit", revision)
 	}
 	if c.Offline {
-		return nil, fmt.Errorf("%w: HF_HUB_OFFLINE is set: %s", ErrOffline, c.byHand(name))
+		return nil, fmt.Errorf("%w: HF_HUB_OFFLINE is set; %s", ErrOffline, c.byHand(name))
 	}
 	commit, list, err := c.list(ctx, name, revision)
 	if err != nil {
@@ -238,7 +238,7 @@ func (c *Client) list(ctx context.Context, name, revision string) (commit string
 	err = c.retry(ctx, func(ctx context.Context, alive func()) (bool, error) {
 		resp, err := c.ask(ctx, at, 0)
 		if op := new(net.OpError); errors.As(err, &op) && op.Op == "dial" && ctx.Err() == nil {
-			return false, &statusError{fmt.Sprintf("%v: %s", err, c.byHand(name)), ErrOffline}
+			return false, &statusError{fmt.Sprintf("%v; %s", err, c.byHand(name)), ErrOffline}
 		}
 		if err != nil {
 			return false, err
@@ -295,8 +295,12 @@ var hashName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // byHand says how a model gets here without the hub.
 func (c *Client) byHand(name string) string {
-	return fmt.Sprintf("on a machine that reaches it run `starling base fetch %s`, or `hf download %s`, and copy %s from its cache into %s; "+
-		"or copy the model's %s, %s and %s into a folder and give that with --base; HF_ENDPOINT names a mirror",
+	return fmt.Sprintf(`without it:
+  run "starling base fetch %s" (or "hf download %s") on a machine that reaches it,
+    and copy %s from its cache into
+    %s
+  or copy the model's %s, %s and %s into a folder, for --base
+  or name a mirror in HF_ENDPOINT`,
 		name, name, filepath.Base(folder("", name)), c.Cache, model.ConfigFile, model.TokenizerFile, model.WeightsFile)
 }
 

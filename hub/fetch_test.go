@@ -393,6 +393,11 @@ func TestFetchOffline(t *testing.T) {
 		if !errors.Is(err, ErrOffline) || !strings.Contains(err.Error(), "models--org--name") || !strings.Contains(err.Error(), "--base") {
 			t.Errorf("%s: %v", what, err)
 		}
+		for _, line := range strings.Split(err.Error(), "\n") {
+			if len(line) > 120 && !strings.Contains(line, c.Cache) && !strings.Contains(line, c.Endpoint) {
+				t.Errorf("%s: a line of %d characters: %s", what, len(line), line)
+			}
+		}
 	}
 }
 

@@ -146,6 +146,9 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 	defer func() { err = errors.Join(err, end()) }()
 	view := &simulateView{w: a.Stderr}
 	lab.Progress = view.show
+	if err := lab.Check(s); err != nil { // before anything is said or made
+		return err
+	}
 	if err := ensureDir(f.out); err != nil {
 		return err
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/starling-fl/starling/simulate"
 )
 
-// Lab is what simulations are made with: the same for all of a grid.
+// Lab is what simulations are made with: the same for all of a grid. It belongs to one
+// goroutine.
 type Lab struct {
 	Base    *model.Base
 	Workers int    // clients that train side by side, at least 1
@@ -35,6 +36,22 @@ type Lab struct {
 	Collect simulate.Collect
 	// Progress is called after each round of a run; may be nil.
 	Progress func(p Point, r simulate.Round, of int)
+
+	packed *model.Base // Base as a job with a base_format asks for it
+}
+
+// baseFor is Base as a job asks for it.
+func (l *Lab) baseFor(j job.Job) (*model.Base, error) {
+	if j.CheckBase(l.Base) == nil {
+		return l.Base, nil
+	}
+	if l.packed == nil {
+		var err error
+		if l.packed, err = j.OpenBase(l.Base); err != nil {
+			return nil, err
+		}
+	}
+	return l.packed, nil
 }
 
 // Data is a labelled file, divided.
@@ -125,11 +142,15 @@ func (l *Lab) Check(s Settings) error {
 	if err != nil {
 		return err
 	}
-	core, err := coordinator.NewCore(j, l.Base, Seed(s.Seed))
+	base, err := l.baseFor(j)
 	if err != nil {
 		return err
 	}
-	start, err := l.start(j)
+	core, err := coordinator.NewCore(j, base, Seed(s.Seed))
+	if err != nil {
+		return err
+	}
+	start, err := l.start(j, base)
 	if err != nil || start == nil {
 		return err
 	}
@@ -137,14 +158,14 @@ func (l *Lab) Check(s Settings) error {
 }
 
 // start is the adapter that the job's first round begins with; nil: a fresh one.
-func (l *Lab) start(j coordinator.Job) (*model.Adapter, error) {
+func (l *Lab) start(j coordinator.Job, base *model.Base) (*model.Adapter, error) {
 	if j.Adapter.Start == "" {
 		return nil, nil
 	}
 	if l.Start == nil {
 		return nil, badSetting("adapter.start is %q: no adapter can be read here", j.Adapter.Start)
 	}
-	return l.Start(j, l.Base)
+	return l.Start(j, base)
 }
 
 // Setup loads the data, divides it and fills in the job.
@@ -157,11 +178,15 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	layout, err := model.NewLayout(l.Base.Config, job.Method(), len(job.Labels))
+	base, err := l.baseFor(job)
 	if err != nil {
 		return nil, err
 	}
-	start, err := l.start(job)
+	layout, err := model.NewLayout(base.Config, job.Method(), len(job.Labels))
+	if err != nil {
+		return nil, err
+	}
+	start, err := l.start(job, base)
 	if err != nil {
 		return nil, err
 	}
@@ -169,13 +194,13 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 	if s.Validation > 0 && len(validation.Examples) > s.Validation {
 		validation = &dataset.Set{Name: validation.Name, Labels: validation.Labels, Examples: validation.Examples[:s.Validation]}
 	}
-	evaluators, err := l.Evaluators(l.Base, layout, job.Adapter.Sequence, validation, d.Test)
+	evaluators, err := l.Evaluators(base, layout, job.Adapter.Sequence, validation, d.Test)
 	if err != nil {
 		return nil, err
 	}
 	out := &Setup{Data: d, Job: job, Validation: evaluators[0], Test: evaluators[1]}
 	out.Config = simulate.Config{
-		Job: job, Base: l.Base, Start: start, Population: population, Data: how, Seed: Seed(s.Seed), Workers: max(1, l.Workers), Collect: l.Collect,
+		Job: job, Base: base, Start: start, Population: population, Data: how, Seed: Seed(s.Seed), Workers: max(1, l.Workers), Collect: l.Collect,
 		Trainer: l.Trainer, Compile: l.Compile, Engine: l.Engine,
 		Evaluator: out.Validation, Every: s.Every, Ranks: s.Ranks,
 	}

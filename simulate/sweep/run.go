@@ -139,7 +139,11 @@ func (l *Lab) startHash(s Settings) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	a, err := l.start(j)
+	base, err := l.baseFor(j)
+	if err != nil {
+		return "", err
+	}
+	a, err := l.start(j, base)
 	if err != nil || a == nil {
 		return "", err
 	}

@@ -145,7 +145,7 @@ func (s Settings) JobOf(name string, labels []string) (coordinator.Job, error) {
 // one of the job file.
 func (s Settings) With(key string, value any) (Settings, error) {
 	s.Job = clone(s.Job)
-	if strings.Contains(key, ".") || key == "rounds" || key == "task" {
+	if strings.Contains(key, ".") || key == "rounds" || key == "task" || key == "base_format" {
 		set(s.Job, key, value)
 		return s, nil
 	}
