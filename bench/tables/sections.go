@@ -87,9 +87,9 @@ A coordinator and three devices, each a process of its own with peak resident me
 parameters), and a BERT-base (109 million) and a T5-small that reads boxes (61 million) with random weights, as stored
 (float32), as ` + "`base_format: nf4`" + `, which halves the batch into micro-batches by default, and that in micro-batches
 of one. One round of one step of 8 x 64 (T5: 4 x 256, answers of 16), LoRA r = 8; the devices compile the program
-themselves to hold it against the coordinator's. "Open" reads, checks and hashes the base. Goals: MiniLM opens in 0.5 s and a device holds it in 250
-MB, 130 as NF4; of 110 million parameters the coordinator takes 1.5 GB, a device 700 MB as NF4. Not measured: a
-coordinator that evaluates, which holds the weights once more as float32, and a browser.`},
+themselves to hold it against the coordinator's. "Open" reads, checks and hashes the base. Goals: MiniLM opens in 0.5 s
+and a device holds it in 250 MB, 130 as NF4; of 110 million parameters the coordinator takes 1.5 GB, a device 700 MB as
+NF4. Not measured: a coordinator that evaluates, which holds the weights once more as float32, and a browser.`},
 	{name: "browser", title: "Joining from a browser", script: []string{"bench/browser/run.sh"}, about: `
 A relay between Chromium and the coordinator counts bytes at the socket, HTTP and WebSocket included. Tests hold the
 sum to 1.5 MB and a second visit to 20 kB. Most of what is left is Go's runtime, its reflection and their tables: a
