@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,25 +54,8 @@ func devicesCmd(a *app, name, short, done string, change func(*store.Fleet, stri
 }
 
 func newDevicesListCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "list --dir DIR", Short: "List the enrolled devices", Args: noArgs}
-	with := dirFlag(cmd)
-	cmd.RunE = func(*cobra.Command, []string) error {
-		return with(func(f *store.Fleet) error {
-			list, err := f.Devices()
-			if err != nil {
-				return err
-			}
-			return a.emit(list, func(w io.Writer) error {
-				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-				fmt.Fprintln(t, "identity\tenrolled\tseen\tinvitation\tstrikes\texcluded\tdeclined")
-				for _, d := range list {
-					fmt.Fprintln(t, deviceLine(d))
-				}
-				return t.Flush()
-			})
-		})
-	}
-	return cmd
+	return listCmd(a, "List the enrolled devices", "identity\tenrolled\tseen\tinvitation\tstrikes\texcluded\tdeclined",
+		(*store.Fleet).Devices, deviceLine)
 }
 
 // deviceLine is a device's line of the table. A reason for an exclusion may hold what a

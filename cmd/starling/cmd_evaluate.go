@@ -58,10 +58,7 @@ that is not the one to report on.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if dir == "" {
-				return usagef("--checkpoint is missing: the folder of a released adapter")
-			}
-			ck, err := model.ReadCheckpoint(dir)
+			ck, err := readReleased(dir)
 			if err != nil {
 				return err
 			}
@@ -96,6 +93,14 @@ that is not the one to report on.`,
 	columnFlags(f, &columns)
 	choice.add(f)
 	return cmd
+}
+
+// readReleased is the checkpoint that a command is told of.
+func readReleased(dir string) (*model.Checkpoint, error) {
+	if dir == "" {
+		return nil, usagef("--checkpoint is missing: the folder of a released adapter")
+	}
+	return model.ReadCheckpoint(dir)
 }
 
 func evaluateRanks(ck *model.Checkpoint, text string) ([]int, error) {

@@ -66,10 +66,7 @@ question and how sure it is.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if dir == "" {
-				return usagef("--checkpoint is missing: the folder of a released adapter")
-			}
-			ck, err := model.ReadCheckpoint(dir)
+			ck, err := readReleased(dir)
 			if err != nil {
 				return err
 			}

@@ -134,15 +134,10 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 	if err != nil {
 		return err
 	}
-	b, err := loadBase(f.base)
+	lab, end, err := openLab(f.base, f.workers, f.engine, f.columns)
 	if err != nil {
 		return err
 	}
-	e, err := f.engine.open()
-	if err != nil {
-		return err
-	}
-	lab, end := newLab(b, f.workers, e, f.columns)
 	defer func() { err = errors.Join(err, end()) }()
 	view := &simulateView{w: a.Stderr}
 	lab.Progress = view.show
@@ -152,7 +147,7 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 	if err := ensureDir(f.out); err != nil {
 		return err
 	}
-	stop, err := f.queue.serve(ctx, a, lab, e)
+	stop, err := f.queue.serve(ctx, a, lab, f.engine.together)
 	if err != nil {
 		return err
 	}

@@ -111,15 +111,10 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 	if f.out == "" {
 		f.out = name
 	}
-	b, err := loadBase(f.base)
+	lab, end, err := openLab(f.base, f.workers, f.engine, f.columns)
 	if err != nil {
 		return err
 	}
-	e, err := f.engine.open()
-	if err != nil {
-		return err
-	}
-	lab, end := newLab(b, f.workers, e, f.columns)
 	defer func() { err = errors.Join(err, end()) }()
 	// What would be refused is refused now, not after hours.
 	for i, p := range plan.Points {
@@ -143,7 +138,7 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 	if err := plan.Keep(f.out); err != nil {
 		return err
 	}
-	stop, err := f.queue.serve(ctx, a, lab, e)
+	stop, err := f.queue.serve(ctx, a, lab, f.engine.together)
 	if err != nil {
 		return err
 	}

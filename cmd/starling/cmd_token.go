@@ -118,28 +118,38 @@ func newTokenCreateCmd(a *app) *cobra.Command {
 }
 
 func newTokenListCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "list --dir DIR", Short: "List the invitations, without their secrets", Args: noArgs}
+	return listCmd(a, "List the invitations, without their secrets", "id\tused\tstate\texpires\tnote",
+		(*store.Fleet).Invitations, invitationLine)
+}
+
+func invitationLine(i store.Invitation) string {
+	state := "good"
+	switch {
+	case i.Revoked:
+		state = "revoked"
+	case i.Used >= i.Uses:
+		state = "spent"
+	case time.Now().After(i.Expires):
+		state = "expired"
+	}
+	return fmt.Sprintf("%d\t%d of %d\t%s\t%s\t%q", i.ID, i.Used, i.Uses, state, i.Expires.Format(time.DateTime), i.Note)
+}
+
+// listCmd shows what a coordinator's folder holds as a table, a line each.
+func listCmd[T any](a *app, short, heads string, list func(*store.Fleet) ([]T, error), line func(T) string) *cobra.Command {
+	cmd := &cobra.Command{Use: "list --dir DIR", Short: short, Args: noArgs}
 	with := dirFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		return with(func(f *store.Fleet) error {
-			list, err := f.Invitations()
+			all, err := list(f)
 			if err != nil {
 				return err
 			}
-			return a.emit(list, func(w io.Writer) error {
+			return a.emit(all, func(w io.Writer) error {
 				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-				fmt.Fprintln(t, "id\tused\tstate\texpires\tnote")
-				for _, i := range list {
-					state := "good"
-					switch {
-					case i.Revoked:
-						state = "revoked"
-					case i.Used >= i.Uses:
-						state = "spent"
-					case time.Now().After(i.Expires):
-						state = "expired"
-					}
-					fmt.Fprintf(t, "%d\t%d of %d\t%s\t%s\t%q\n", i.ID, i.Used, i.Uses, state, i.Expires.Format(time.DateTime), i.Note)
+				fmt.Fprintln(t, heads)
+				for _, one := range all {
+					fmt.Fprintln(t, line(one))
 				}
 				return t.Flush()
 			})

@@ -56,11 +56,11 @@ func (q *queueFlags) check(workers int) error {
 
 // serve lets the lab's rounds go through the queue, where one is asked for. stop
 // ends what it started.
-func (q *queueFlags) serve(ctx context.Context, a *app, lab *sweep.Lab, e engine) (stop func(), err error) {
+func (q *queueFlags) serve(ctx context.Context, a *app, lab *sweep.Lab, together int) (stop func(), err error) {
 	if q.url == "" && q.listen == "" {
 		return func() {}, nil
 	}
-	if e.cohort > 1 {
+	if together > 1 {
 		return nil, usagef("--together is for one process: workers of a queue train each client alone")
 	}
 	var b *queue.Broker
@@ -89,12 +89,12 @@ func (q *queueFlags) serve(ctx context.Context, a *app, lab *sweep.Lab, e engine
 	working, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	if q.workers > 0 {
-		w := &queue.Worker{Version: version, Engine: e.name, Trainer: lab.Trainer, Parallel: q.workers, Log: log}
+		w := &queue.Worker{Version: version, Engine: lab.Engine, Trainer: lab.Trainer, Parallel: q.workers, Log: log}
 		go func() { done <- w.Run(working, b) }()
 	} else {
 		done <- nil
 	}
-	lab.Collect = queue.NewReducer(b, version, e.name, log).Collect
+	lab.Collect = queue.NewReducer(b, version, lab.Engine, log).Collect
 	return func() {
 		cancel()
 		if err := errors.Join(<-done, b.Close()); err != nil {

@@ -16,8 +16,17 @@ import (
 	"github.com/starling-fl/starling/simulate/sweep"
 )
 
-// newLab makes what the simulations of a command share; close ends it.
-func newLab(base *model.Base, workers int, e engine, columns dataset.Columns) (lab *sweep.Lab, close func() error) {
+// openLab makes what the simulations of a command share, over the base of that path or
+// name; close ends it.
+func openLab(path string, workers int, f engineFlags, columns dataset.Columns) (lab *sweep.Lab, close func() error, err error) {
+	base, err := loadBase(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := f.open()
+	if err != nil {
+		return nil, nil, err
+	}
 	type key struct {
 		path string
 		seed uint64
@@ -54,7 +63,7 @@ func newLab(base *model.Base, workers int, e engine, columns dataset.Columns) (l
 			}
 			return out, err
 		},
-	}, trainer.Close
+	}, trainer.Close, nil
 }
 
 // labEvaluator is an evaluator that also says macro-F1.
