@@ -1,6 +1,7 @@
 #!/bin/sh
-# Counts what a visitor's browser (Chromium) transfers to join, at the socket, and
-# how long the page's thread was busy; prints a table. Needs node and Chromium.
+# Counts what a visitor's browser (Chromium) transfers to join, at the socket, how long
+# the page's thread was busy, and what a training step takes beside node; prints tables.
+# Needs node and Chromium.
 set -eu
 cd "$(dirname "$0")/../.."
 { make -s web && make -s build && (cd web && npm ci --no-audit --no-fund); } >&2
@@ -20,3 +21,11 @@ echo "$said" | sed -n 's/.*# page \([0-9]*\) B, client \([0-9]*\) B, to the firs
 	} END { exit !found }'
 echo
 echo "$said" | sed -n 's/.*# interactive after \([0-9]*\) ms, \(.*\)/Interactive after \1 ms (wall); \2./p'
+
+steps=$(mktemp -d)
+trap 'rm -rf "$steps"' EXIT
+{ go build -o "$steps/steps" ./bench/wasm/steps && "$steps/steps" emit "$steps"; } >&2
+for case in tiny-b16-s32 small-nf4-b8-s64; do
+	printf '\nA training step, %s:\n\n' "$case"
+	node bench/browser/step.mjs "$steps/$case.v8.wasm" "$steps/$case.bin" --turns 5 --steps 2
+done
