@@ -19,7 +19,7 @@ function start(args) {
   return run;
 }
 
-export async function until(what, probe, story = () => "", limit = 20_000) {
+export async function until(what, probe, story = () => "", limit = 60_000) {
   const end = Date.now() + limit;
   for (;;) {
     const found = await probe();

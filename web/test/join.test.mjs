@@ -11,7 +11,7 @@ import { relay } from "./relay.mjs";
 
 for (const name of names) {
   test(`${name} and native edges fine-tune one model`, { timeout: 300_000 }, async (t) => {
-    const job = await fleet(t, { extra: "providers: {max: 6, sampling_rate: 0.5}\nclipping: {adaptive: true}\n" });
+    const job = await fleet(t, { floor: 4, extra: "providers: {max: 6, sampling_rate: 0.5}\nclipping: {adaptive: true}\n" });
     const browser = await open(t, name);
     const { tab, faults, requests } = await openTab(browser, job.page);
     // What is given stands above Join before anything has been spent, and stays.

@@ -80,7 +80,7 @@ async function site(t, at, main, coordinator) {
   return `http://127.0.0.1:${server.address().port}/app/`;
 }
 
-test("the package's types take its README's lines", { timeout: 120_000 }, () => {
+test("the package's types take its README's lines", { timeout: 300_000 }, () => {
   const { dir, at } = installed();
   writeFileSync(join(dir, "main.ts"), lines(at));
   writeFileSync(join(dir, "tsconfig.json"), JSON.stringify({ compilerOptions: { target: "ES2022", module: "ES2022", moduleResolution: "bundler", strict: true,
@@ -92,9 +92,9 @@ test("the package's types take its README's lines", { timeout: 120_000 }, () => 
 });
 
 for (const name of names) {
-  test(`${name}: another site takes part with the README's lines`, { timeout: 240_000 }, async (t) => {
+  test(`${name}: another site takes part with the README's lines`, { timeout: 400_000 }, async (t) => {
     const { at } = installed();
-    const job = await fleet(t);
+    const job = await fleet(t, { floor: 4 }); // no round is made without the page
     const browser = await open(t, name);
     job.joinNatives();
     const { tab, faults } = await openTab(browser, await site(t, at, lines(at), job.page));
@@ -102,7 +102,7 @@ for (const name of names) {
       const title = await tab.title();
       if (/^(failed|refused)/.test(title)) throw new Error(title);
       return /^finished/.test(title);
-    }, () => job.story(tab, "body"), 120_000);
+    }, () => job.story(tab, "body"), 200_000);
     assert.match(await tab.title(), /^finished 2:$/);
     assert.equal((await job.result()).rounds, 2);
     assert.deepEqual(faults.filter((f) => !/ERR_CONNECTION|NetworkError|Failed to load/.test(f)), []);

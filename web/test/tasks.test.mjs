@@ -39,10 +39,9 @@ async function ended(tab, job) {
     const state = await textOf(tab, "#state");
     if (/did not work/.test(state)) throw new Error(state);
     return /^Finished/.test(state);
-  }, () => job.story(tab, "body"), 90_000);
-  assert.match(await textOf(tab, "#state"), /took part in 2 rounds/);
-  const result = await job.result();
-  assert.equal(result.dropped, 0, "a device was dropped");
+  }, () => job.story(tab, "body"), 200_000);
+  assert.match(await textOf(tab, "#state"), /took part in 2 rounds/); // no round is made without it
+  assert.equal((await job.result()).rounds, 2);
 }
 
 const said = (tab) => textOf(tab, "#try-state");
@@ -54,8 +53,8 @@ const previewed = (tab) => tab.$$eval("#rows tr", (rows) => rows.map((r) => {
 }));
 
 for (const name of names) {
-  test(`${name} trains on pictures that are picked, class by class`, { timeout: 300_000 }, async (t) => {
-    const job = await fleet(t, { made: pictures });
+  test(`${name} trains on pictures that are picked, class by class`, { timeout: 400_000 }, async (t) => {
+    const job = await fleet(t, { made: pictures, floor: 4 });
     const browser = await open(t, name);
     const { tab, faults } = await openTab(browser, job.page);
     await until("the promise", async () => /ε/.test(await textOf(tab, "#given")), () => job.story(tab, "body"));
@@ -163,7 +162,7 @@ const lines = (make, keys) => async (dir, devices) => {
 };
 
 for (const name of names) {
-  test(`${name} trains on documents and questions, and on words with labels`, { timeout: 400_000 }, async (t) => {
+  test(`${name} trains on documents and questions, and on words with labels`, { timeout: 900_000 }, async (t) => {
     const browser = await open(t, name);
     const tasks = [
       { task: "span", made: lines(documents, "task: span"), row: /^3\d\.00|^6\d\.00/, state: /^12 questions in device-3\.jsonl$/,
@@ -174,7 +173,7 @@ for (const name of names) {
         text: "over 41 EUR", verdict: /^3 words, each with its likeliest label$/, wrong: /This holds questions about documents; the job trains on words with a label each/ },
     ];
     for (const { task, made, flags = [], row, state, text, question, verdict, wrong } of tasks) {
-      const job = await fleet(t, { made, sequence: 24, serveFlags: flags, nativeFlags: flags });
+      const job = await fleet(t, { made, floor: 4, sequence: 24, serveFlags: flags, nativeFlags: flags });
       const { tab, faults } = await openTab(browser, job.page);
       await until("the promise", async () => /ε/.test(await textOf(tab, "#given")), () => job.story(tab, "body"));
       const other = join(job.dir, "other.jsonl");
