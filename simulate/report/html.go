@@ -53,8 +53,7 @@ func (r *Report) latex() []byte {
 			line = append(line, escape(c.On[a.Name]))
 		}
 		row(append(line, fmt.Sprint(c.Values), fmt.Sprintf("%.3g", c.Rho), fmt.Sprintf("%.3g", c.Epsilon), fmt.Sprint(c.Accuracy.N),
-			fmt.Sprintf("$%s \\pm %s$", percent(c.Accuracy.Mean), percent(c.Accuracy.SD)),
-			fmt.Sprintf("$%s \\pm %s$", percent(c.MacroF1.Mean), percent(c.MacroF1.SD)))...)
+			"$"+c.Accuracy.percent(` \pm `)+"$", "$"+c.MacroF1.percent(` \pm `)+"$")...)
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n")
 	if len(r.Pairs) == 0 {

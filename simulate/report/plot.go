@@ -81,7 +81,7 @@ func (c chart) draw() (Plot, error) {
 	if c.ticks != nil {
 		var ticks []plot.Tick
 		for _, v := range c.ticks {
-			ticks = append(ticks, plot.Tick{Value: c.at(v), Label: strconv.FormatFloat(v, 'g', 4, 64)})
+			ticks = append(ticks, plot.Tick{Value: c.at(v), Label: named(v)})
 		}
 		p.X.Tick.Marker = plot.ConstantTicks(ticks)
 	}
@@ -185,12 +185,22 @@ func human(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
+// named is how a tick of chosen values is called: settings as they were set, large
+// numbers as one says them.
+func named(v float64) string {
+	if v >= 1e4 {
+		return human(v)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
 // render writes the plot: vectors as SVG, or pixels for print at 200 dpi as PNG.
 func render(p *plot.Plot, w io.Writer, format string) error {
 	const height = 9.5 * vg.Centimeter
 	// The legend stands beside the plot, where it covers nothing.
 	legend := p.Legend
 	p.Legend = plot.NewLegend()
+	defer func() { p.Legend = legend }() // for the other format
 	side := legend.Rectangle(draw.Canvas{Rectangle: vg.Rectangle{Max: vg.Point{X: 100 * vg.Centimeter, Y: height}}}).Size().X + vg.Points(14)
 	width := 13.5*vg.Centimeter + side
 	on := canvas.New(format, width, height, 200)

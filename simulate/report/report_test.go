@@ -133,8 +133,19 @@ func TestReportOpensOffline(t *testing.T) {
 		ok(t, err)
 		img, err := png.Decode(f)
 		ok(t, errors.Join(err, f.Close()))
-		if b := img.Bounds(); b.Dx() < 800 {
+		b := img.Bounds()
+		if b.Dx() < 800 {
 			t.Errorf("%s is %v", p, b)
+		}
+		// The legend stands beside the plot: one form without it would be narrower.
+		vectors, err := os.ReadFile(strings.TrimSuffix(p, ".png") + ".svg")
+		ok(t, err)
+		var x, y, width, height float64
+		at := max(0, bytes.Index(vectors, []byte(`viewBox="`)))
+		_, err = fmt.Sscanf(string(vectors[at:]), `viewBox="%g %g %g %g"`, &x, &y, &width, &height)
+		ok(t, err)
+		if want := width / height; math.Abs(float64(b.Dx())/float64(b.Dy())-want) > 0.01 {
+			t.Errorf("%s is %v, its vectors %v x %v", p, b, width, height)
 		}
 	}
 	if pngs != 3 {
@@ -144,6 +155,18 @@ func TestReportOpensOffline(t *testing.T) {
 	ok(t, err)
 	if b, err := again.html(); err != nil || !bytes.Equal(b, page) {
 		t.Error("the same runs, another report")
+	}
+}
+
+// A spread is of two values or more, and an axis is labelled as one speaks.
+func TestNumbersAsOneSaysThem(t *testing.T) {
+	if one, two := summarize([]float64{0.5}).percent(" ± "), summarize([]float64{0.5, 0.6}).percent(" ± "); one != "50.0" || two != "55.0 ± 7.1" {
+		t.Errorf("%s and %s", one, two)
+	}
+	for want, v := range map[string]float64{"0.1": 0.1, "1000": 1000, "30k": 30000, "1M": 1e6} {
+		if got := named(v); got != want {
+			t.Errorf("%v is called %s, want %s", v, got, want)
+		}
 	}
 }
 

@@ -22,6 +22,14 @@ type Summary struct {
 	SD   float64 `json:"sd"` // of a sample; 0 where N is 1
 }
 
+// percent is the mean and, after a sign for it, the spread, which one value alone has not.
+func (s Summary) percent(sign string) string {
+	if s.N < 2 {
+		return percent(s.Mean)
+	}
+	return percent(s.Mean) + sign + percent(s.SD)
+}
+
 func summarize(x []float64) Summary {
 	s := Summary{N: len(x)}
 	for _, v := range x {

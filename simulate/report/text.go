@@ -17,8 +17,8 @@ func (r *Report) Print(w io.Writer, paths []string) error {
 		for _, a := range r.Axes {
 			fmt.Fprintf(t, "%s\t", c.On[a.Name])
 		}
-		fmt.Fprintf(t, "%d\t%.3g\t%.3g\t%d\t%s ± %s\t%s ± %s\n", c.Values, c.Rho, c.Epsilon, c.Accuracy.N,
-			percent(c.Accuracy.Mean), percent(c.Accuracy.SD), percent(c.MacroF1.Mean), percent(c.MacroF1.SD))
+		fmt.Fprintf(t, "%d\t%.3g\t%.3g\t%d\t%s\t%s\n", c.Values, c.Rho, c.Epsilon, c.Accuracy.N,
+			c.Accuracy.percent(" ± "), c.MacroF1.percent(" ± "))
 	}
 	if err := t.Flush(); err != nil {
 		return err
