@@ -72,10 +72,11 @@ func Reproduction(folder fs.FS) ([]byte, error) {
 Words are in the [glossary](GLOSSARY.md).
 
 What was published, beside what ` + "`starling`" + ` comes to. This file is made of the tables in docs/reproduction by
-` + "`make reproduction`" + `; each of them is the results.csv of ` + "`starling sweep --preset NAME --data FILE [--base FOLDER]`" + `, with every
+` + "`make reproduction`" + `; each of them is the results.csv of ` + "`starling sweep --preset NAME [--data FILE] [--base FOLDER]`" + `, with every
 setting, engine, base and seed. R8 is Reuters-21578's split of eight classes; 10 % of the file's texts choose the rank, 10 % are scored. Accuracies are
 percent: the mean over the seeds and their standard deviation. Differences are paired (one seed has one division, cohorts and
-randomness), with their 95 % bootstrap interval; with three seeds it can be no wider than the three. The search
+randomness), with their 95 % bootstrap interval; with three seeds it can be no wider than the three. MB are of all messages
+of the clients that were trained, in all rounds and both ways. The search
 over settings costs privacy that no epsilon here includes; here nothing was searched.
 `)
 	for _, c := range all {
@@ -157,6 +158,16 @@ func (p *point) mean(column string) float64 {
 	return sum / float64(len(p.rows))
 }
 
+// megabytes are those of all messages of the clients that were trained, both ways, in
+// all rounds; "" where a table does not say.
+func (p *point) megabytes() string {
+	all := p.mean("rounds") * p.mean("cohort_mean") * (p.mean("bytes_up") + p.mean("bytes_down"))
+	if math.IsNaN(all) {
+		return ""
+	}
+	return fmt.Sprintf("%.3g", all/1e6)
+}
+
 // points groups a table's rows by everything but the seed, in their order.
 func points(text []byte) (axes []string, all []*point, err error) {
 	table, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
@@ -200,8 +211,8 @@ func (c claim) table(b *bytes.Buffer, text []byte) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "| %s | published | ours | macro-F1 | seeds | minus %s | rank | d | rho | signal | noise | clipped |\n", strings.Join(axes, " | "), compareTo)
-	fmt.Fprintf(b, "|%s\n", strings.Repeat(" --- |", len(axes)+11))
+	fmt.Fprintf(b, "| %s | published | ours | macro-F1 | seeds | minus %s | rank | d | rho | signal | noise | clipped | MB |\n", strings.Join(axes, " | "), compareTo)
+	fmt.Fprintf(b, "|%s\n", strings.Repeat(" --- |", len(axes)+12))
 	bases, engines, done := map[string]bool{}, map[string]bool{}, 0
 	for _, p := range all {
 		var cells, ranks []string
@@ -219,7 +230,8 @@ func (c claim) table(b *bytes.Buffer, text []byte) error {
 		s := summarize(accuracy)
 		cells = append(cells, c.of(p.on), plusMinus(s), fmt.Sprintf("%.1f", summarize(f1).Mean), strconv.Itoa(s.N),
 			p.minus(all, compareTo), strings.Join(ranks, ", "), fmt.Sprintf("%.0f", p.mean("values")), fmt.Sprintf("%.3g", p.mean("rho")),
-			fmt.Sprintf("%.3g", p.mean("signal_norm")), fmt.Sprintf("%.3g", p.mean("noise_norm")), fmt.Sprintf("%.0f %%", 100*p.mean("clipped")))
+			fmt.Sprintf("%.3g", p.mean("signal_norm")), fmt.Sprintf("%.3g", p.mean("noise_norm")), fmt.Sprintf("%.0f %%", 100*p.mean("clipped")),
+			p.megabytes())
 		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 	}
 	against(b, axes, all)
@@ -383,8 +395,7 @@ values are VT5's.
 		fmt.Fprintf(b, "| %s | %.0f | %g | %g | %g | %s | %s |\n", t.name, t.values, t.bits, t.clients, t.rounds, t.published, size)
 	}
 	b.WriteString(`
-ANLS is not reproduced: VT5's weights and the competition's documents are not at hand. Small runs of these rows are not made either: a
-private job refuses cohorts of one or two clients, which sum nothing. What starling's own schemes send in real rounds is in [BANDWIDTH.md](BANDWIDTH.md), and a
+ANLS is not reproduced: VT5's weights and the competition's documents are not at hand. Small runs of the last three rows are above. What starling's own schemes send in real rounds is in [BANDWIDTH.md](BANDWIDTH.md), and a
 simulation's bytes.csv lists them for each round.
 `)
 }
