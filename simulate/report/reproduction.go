@@ -235,14 +235,14 @@ func (c claim) table(b *bytes.Buffer, text []byte) error {
 		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 	}
 	against(b, axes, all)
-	short := func(set map[string]bool) string {
+	names := func(set map[string]bool, length int) string {
 		var names []string
 		for _, n := range slices.Sorted(maps.Keys(set)) {
-			names = append(names, fmt.Sprintf("%.60s", n))
+			names = append(names, fmt.Sprintf("%.*s", length, n))
 		}
 		return strings.Join(names, "; ")
 	}
-	fmt.Fprintf(b, "\n%d of the preset's %d runs. Base %s; engine %s.\n", done, len(plan.Points), short(bases), short(engines))
+	fmt.Fprintf(b, "\n%d of the preset's %d runs. Base %s (SHA-256); engine %s.\n", done, len(plan.Points), names(bases, 12), names(engines, 60))
 	return nil
 }
 

@@ -28,7 +28,7 @@ d,30000,DyLoRA 1-16,2,2,program,b0,100,0.5,1,2,0.9,40,50,1500,500,5,0.88,0.5
 		"| 30000 | DyLoRA 1-16 | 96.2 | 84.0 ± 5.7 | 50.0 | 2 | +12.0 (+10.0 to +14.0) | 3, 5 | 100 | 0.5 | 1 | 2 | 90 % | 4 |",
 		"| population | DyLoRA 1-16 minus | seeds | difference | at least as good |",
 		"| 30000 | LoRA r=16 | 2 | +12.0 (+10.0 to +14.0) | too few seeds |",
-		"4 of the preset's 42 runs. Base b0; engine program.",
+		"4 of the preset's 42 runs. Base b0 (SHA-256); engine program.",
 		"**Not run.** `starling sweep --preset paper004-table4",
 		"| LoRA r = 6 | 3410000 | 32 | 2 | 7 | 380 MB | 382 MB |",
 		"| 7.7 MB | 7.67 MB |",
