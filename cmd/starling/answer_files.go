@@ -44,7 +44,7 @@ func predictAnswers(ctx context.Context, a *app, e engine, ck *model.Checkpoint,
 			if a.JSON {
 				err = enc.Encode(answered{examples[i].Line, examples[i].Question, said.Text, said.Probability})
 			} else { // an answer keeps to its line
-				_, err = fmt.Fprintln(out, strings.Join(strings.Fields(said.Text), " "))
+				_, err = fmt.Fprintln(out, visible(strings.Join(strings.Fields(said.Text), " "), ""))
 			}
 			if err != nil {
 				return err

@@ -38,7 +38,7 @@ func (a *app) emit(v any, human func(w io.Writer) error) error {
 	if a.JSON {
 		return json.NewEncoder(a.Stdout).Encode(v)
 	}
-	return human(a.Stdout)
+	return human(plain{a.Stdout})
 }
 
 // noArgs refuses positional arguments as wrong usage.
@@ -66,10 +66,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		if words := edge.Words(err); strings.HasPrefix(words, text) {
 			text = words // and how to go on
 		}
-		fmt.Fprintf(stderr, "starling: %s\n", text)
+		fmt.Fprintf(stderr, "starling: %s\n", visible(text, "\t\n"))
 		return i.exitCode()
 	}
-	fmt.Fprintf(stderr, "starling: %s\n", edge.Words(err))
+	fmt.Fprintf(stderr, "starling: %s\n", visible(edge.Words(err), "\t\n"))
 	var usage usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintln(stderr, "Run 'starling help' or add --help to the command for its usage.")

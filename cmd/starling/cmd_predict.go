@@ -145,7 +145,7 @@ func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, ra
 				if a.JSON {
 					err = enc.Encode(tagged{examples[i].Line, examples[i].Words[:len(said)], said})
 				} else {
-					_, err = fmt.Fprintln(out, strings.Join(said, " "))
+					_, err = fmt.Fprintln(out, visible(strings.Join(said, " "), ""))
 				}
 				if err != nil {
 					return err
@@ -160,11 +160,11 @@ func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, ra
 			case top > 0:
 				var cells []string
 				for _, b := range r.Top {
-					cells = append(cells, fmt.Sprintf("%s\t%.4f", b.Label, b.Probability))
+					cells = append(cells, fmt.Sprintf("%s\t%.4f", visible(b.Label, ""), b.Probability))
 				}
 				_, err = fmt.Fprintf(out, "%s\n", strings.Join(cells, "\t"))
 			default:
-				_, err = fmt.Fprintf(out, "%s\n", r.Label)
+				_, err = fmt.Fprintln(out, visible(r.Label, ""))
 			}
 			if err != nil {
 				return err

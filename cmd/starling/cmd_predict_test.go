@@ -20,11 +20,16 @@ import (
 // chooses the label at index best.
 func writeCheckpoint(t *testing.T, best int) string {
 	t.Helper()
+	return checkpointOf(t, best, "earn", "grain", "ship")
+}
+
+// checkpointOf is writeCheckpoint with other labels.
+func checkpointOf(t *testing.T, best int, labels ...string) string {
+	t.Helper()
 	b, err := base.Default()
 	if err != nil {
 		t.Fatal(err)
 	}
-	labels := []string{"earn", "grain", "ship"}
 	lay, err := model.NewLayout(b.Config, model.LoRA{RMax: 2, Alpha: 2}, len(labels))
 	if err != nil {
 		t.Fatal(err)
