@@ -12,6 +12,7 @@ import (
 func FuzzLoad(f *testing.F) {
 	f.Add(toy().assemble())
 	f.Add(gemm().assemble())
+	f.Add(partGEMM().assemble())
 	for _, table := range []map[string]struct {
 		m    *mod
 		want string

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Times the compiled training programs beside their peers, all in one run and one
-# thread, and prints markdown: matrix products against OpenBLAS, training steps
+# Times the compiled training programs beside their peers, all in one run, on one
+# thread and on two, and prints markdown: matrix products against OpenBLAS, training steps
 # against GoMLX's Go backend (plain and with GOEXPERIMENT=simd), PyTorch and
 # TensorFlow.js, and whether the hosts computed the same bits.
 #
@@ -57,10 +57,10 @@ for flag in "" --experimental-wasm-relaxed-simd; do
 	if [ $relaxed = none ] && node $flag "$here/fuses.mjs" 2>/dev/null; then relaxed=$flag; fi
 done
 [ "$relaxed" = none ] && say "this node has no fused relaxed SIMD; its rows are left out"
-fused_node() { # CASE STEPS WARM
+fused_node() { # CASE STEPS WARM [WORKERS]
 	[ "$relaxed" = none ] && return
 	# shellcheck disable=SC2086
-	node $relaxed "$here/run_program.mjs" "$WORK/$1.fused.v8.wasm" "$WORK/$1.bin" --warm "$3" --steps "$2" --json
+	node $relaxed "$here/run_program.mjs" "$WORK/$1.fused.v8.wasm" "$WORK/$1.bin" --warm "$3" --steps "$2" --cores "${4:-1}" --json
 }
 
 "$WORK/steps" wazero "$WORK/peak-mul-add.wasm" "$WORK/peak-mul-add.bin" -warm 3 -steps 100 >>"$out"
@@ -83,8 +83,10 @@ for case in tiny-b8-s64 tiny-b16-s32 small-b8-s64 small-nf4-b8-s64; do
 	"$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -steps "$STEPS" -kernel twin >>"$out"
 	"$WORK/steps" wazero "$WORK/$case.fused.wazero.wasm" "$WORK/$case.bin" -steps "$STEPS" >>"$out"
 	"$WORK/steps" wazero "$WORK/$case.fused.wazero.wasm" "$WORK/$case.bin" -steps "$STEPS" -cores 2 >>"$out"
-	node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --warm 3 --steps "$STEPS" --json >>"$out"
-	fused_node "$case" "$STEPS" 3 >>"$out"
+	for workers in 1 2; do
+		node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --warm 3 --steps "$STEPS" --cores $workers --json >>"$out"
+		fused_node "$case" "$STEPS" 3 $workers >>"$out"
+	done
 	case $case in *nf4*) continue ;; esac
 	if [ $simd = 1 ]; then
 		"$WORK/steps-simd" gomlx "$WORK" $case -steps "$STEPS" -label "gomlx simd" >>"$out"
@@ -94,6 +96,7 @@ for case in tiny-b8-s64 tiny-b16-s32 small-b8-s64 small-nf4-b8-s64; do
 	if [ -n "$python" ]; then
 		node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --steps 1 --state "$WORK/$case.state" >/dev/null
 		"$python" "$here/torch_step.py" "$WORK" $case --steps "$STEPS" --reference "$WORK/$case.state" >>"$out"
+		"$python" "$here/torch_step.py" "$WORK" $case --steps "$STEPS" --threads 2 >>"$out"
 	fi
 	if [ -d "$tfjs" ]; then
 		(cd "$tfjs" && node "$here/tfjs_step.mjs" "$WORK" $case) | tail -n 1 >>"$out"
@@ -101,13 +104,13 @@ for case in tiny-b8-s64 tiny-b16-s32 small-b8-s64 small-nf4-b8-s64; do
 	fi
 done
 
-echo "## WebAssembly programs, one thread, one run ($(uname -sm), $($GO version | cut -d' ' -f3), node $(node --version))"
+echo "## WebAssembly programs, one run ($(uname -sm), $($GO version | cut -d' ' -f3), node $(node --version))"
 "$WORK/steps" report "$WORK"
 
 echo
 echo "### Bit-identity: SHA-256 of the state after 20 steps"
 echo
-echo "| program | native, 2 cores | wazero | wazero, interpreter | node | fused: native, 2 cores | avx2 | node |"
+echo "| program | native, 2 cores | wazero | wazero, interpreter | node, 2 workers | fused: native, 2 cores | avx2 | node, 2 workers |"
 echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
 hash() { sed 's/.*"state_sha256":"\([0-9a-f]*\)".*/\1/' | cut -c1-16; }
 same=0
@@ -116,10 +119,10 @@ for case in tiny-b8-s64 tiny-b16-s32 small-b8-s64 small-nf4-b8-s64; do
 	a=$("$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 -kernel twin | hash)
 	b=-
 	case $case in tiny-b16*) b=$("$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 -interpreter | hash) ;; esac
-	c=$(node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --steps 20 --json | hash)
+	c=$(node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --steps 20 --cores 2 --json | hash)
 	f=$("$WORK/steps" wazero "$WORK/$case.fused.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 -cores 2 | hash)
 	g=$("$WORK/steps" wazero "$WORK/$case.fused.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 -kernel avx2 2>/dev/null | hash)
-	h=$(fused_node "$case" 20 0 | hash)
+	h=$(fused_node "$case" 20 0 2 | hash)
 	echo "| $case | $n | $a | $b | $c | $f | ${g:--} | ${h:--} |"
 	[ "$n" = "$a" ] && [ "$a" = "$c" ] && { [ "$b" = - ] || [ "$a" = "$b" ]; } &&
 		[ "$f" = "${g:-$f}" ] && [ "$f" = "${h:-$f}" ] && [ "$f" != "$a" ] || same=1

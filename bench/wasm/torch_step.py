@@ -1,4 +1,4 @@
-"""Times the benchmark's training step in PyTorch on the CPU, one thread.
+"""Times the benchmark's training step in PyTorch on the CPU, one thread by default.
 
     python torch_step.py DIR CASE [--steps N] [--warm N] [--reference STATE.bin]
 
@@ -113,9 +113,10 @@ def main():
     ap.add_argument("case")
     ap.add_argument("--steps", type=int, default=5)
     ap.add_argument("--warm", type=int, default=2)
+    ap.add_argument("--threads", type=int, default=1)
     ap.add_argument("--reference")
     args = ap.parse_args()
-    torch.set_num_threads(1)
+    torch.set_num_threads(args.threads)
     base = f"{args.dir}/{args.case}"
     spec = json.load(open(base + ".json"))["step"]
     m = manifest(base + ".wazero.wasm")
@@ -124,7 +125,8 @@ def main():
     params = [model.t[n] for n in model.trained]
     start = [p.detach().clone() for p in params]
     opt = torch.optim.AdamW(params, lr=rate, betas=(0.9, 0.999), eps=1e-8, weight_decay=spec["WeightDecay"])
-    report = {"name": args.case, "engine": f"torch {torch.__version__}", "steps": args.warm + args.steps, "outputs": {}}
+    engine = f"torch {torch.__version__}" + (f", {args.threads} threads" if args.threads > 1 else "")
+    report = {"name": args.case, "engine": engine, "steps": args.warm + args.steps, "outputs": {}}
     times, cpu = [], []
     for i in range(args.warm + args.steps):
         t0, c0 = time.perf_counter(), time.process_time()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -116,15 +117,42 @@ func ratios(w io.Writer, rows []result) {
 		}
 		for _, peer := range []string{"gomlx plain", "gomlx simd", "tfjs", "torch"} {
 			for i := range rows {
-				if them := &rows[i]; strings.HasPrefix(them.Engine, peer) {
+				if them := &rows[i]; strings.HasPrefix(them.Engine, peer) && !strings.HasSuffix(them.Engine, "threads") {
 					out = append(out, fmt.Sprintf("- %s: %.2fx as fast as %s", us.Engine, them.CPUMS/us.CPUMS, them.Engine))
 				}
 			}
 		}
 	}
+	out = append(out, pairs(rows)...)
 	if len(out) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(out, "\n"))
 	}
+}
+
+// pairs prints what a second core gains, and how that stands beside PyTorch's two
+// threads: by the wall, which a busy machine stretches.
+func pairs(rows []result) (out []string) {
+	torch := slices.IndexFunc(rows, func(r result) bool { return strings.HasSuffix(r.Engine, ", 2 threads") })
+	for _, two := range rows {
+		kind, _, _ := strings.Cut(two.Engine, " (")
+		if !strings.HasSuffix(two.Engine, ", 2 workers") && !strings.HasSuffix(two.Engine, ", 2 cores)") {
+			continue
+		}
+		if i := strings.LastIndex(kind, " v"); i > 0 { // node's version
+			kind = kind[:i]
+		}
+		one := slices.IndexFunc(rows, func(r result) bool {
+			return r.Engine == strings.NewReplacer(", 2 workers", "", ", 2 cores", "").Replace(two.Engine)
+		})
+		if one >= 0 {
+			out = append(out, fmt.Sprintf("- %s, two at once: %.2fx as fast as one (wall)", kind, rows[one].MinMS/two.MinMS))
+		}
+		if torch >= 0 {
+			out = append(out, fmt.Sprintf("- %s, two at once: %.2fx as fast as %s (wall)", kind, rows[torch].MinMS/two.MinMS,
+				rows[torch].Engine))
+		}
+	}
+	return out
 }
 
 // find returns the first result of an engine, by the beginning of its name.
