@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/pprof"
+	"sync"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
@@ -43,15 +44,14 @@ func coordinate(ctx context.Context, o options) error {
 		Gather: 5 * time.Minute, Key: 10 * time.Minute, Share: 10 * time.Minute, Collect: 10 * time.Minute,
 		Confirm: 10 * time.Minute, Unmask: 10 * time.Minute, Min: 10 * time.Minute, Reconnect: 5 * time.Second,
 	}
+	profile := func() error { return nil }
 	if o.Profile != "" {
 		f, err := os.Create(o.Profile)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
+		profile = sync.OnceValue(func() error { return pprof.StartCPUProfile(f) })
 		defer pprof.StopCPUProfile()
 	}
 	e, err := server.Listen("127.0.0.1:0", o.dir, false)
@@ -65,6 +65,9 @@ func coordinate(ctx context.Context, o options) error {
 	co, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Hosts: []string{}, Progress: func(p coordinator.Status) {
 		switch {
 		case p.Attempt != attempt && p.State != coordinator.StateWaiting:
+			if err := profile(); err != nil { // not of the enrolments before
+				fmt.Fprintln(os.Stderr, "no profile is written:", err)
+			}
 			attempt, began, before = p.Attempt, time.Now(), cputime.Now().Seconds()
 			_ = out.Encode(report{Begins: true})
 		case (p.State == coordinator.StateCommitted || p.State == coordinator.StateAbandoned) && !began.IsZero():

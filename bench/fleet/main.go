@@ -42,7 +42,7 @@ func main() {
 	flag.IntVar(&o.Hidden, "hidden", 256, "width of the base; the update has about 66 values a unit of it")
 	flag.Float64Var(&o.Drop, "drop", 0.1, "chance that a device hangs up before its update and comes back a second later")
 	flag.DurationVar(&o.Late, "late", 0, "one device of the fleet sends its shares this late in every round")
-	flag.StringVar(&o.Profile, "profile", "", "write the coordinator's processor profile to this file")
+	flag.StringVar(&o.Profile, "profile", "", "write the coordinator's processor profile, from the first round on, to this file")
 	role := flag.String("role", "", "for the coordinator's own process; not to be set by hand")
 	flag.StringVar(&o.dir, "dir", "", "the coordinator's folder, likewise")
 	flag.Parse()
