@@ -17,7 +17,7 @@ import (
 // Bounds of one session.
 const (
 	handshakeTimeout = 15 * time.Second
-	pingEvery        = 20 * time.Second
+	pingEvery        = 25 * time.Second // shorter than the devices' own, which then do not ask
 	pingTimeout      = 60 * time.Second // long enough for a full chunk on a slow line
 	queueFrames      = 64               // frames waiting for a slow reader before it is cut off
 	maxFaults        = 32               // useless messages in a row before a device is cut off
@@ -342,11 +342,10 @@ func (c *Coordinator) sayLast(ctx context.Context, s *session, msg *wire.Error) 
 }
 
 // write sends what the engine queued, and pings who has not been heard for pingEvery:
-// a peer that is gone without a word, or dribbles, is found within twice that and
-// pingTimeout. Who sends is not asked whether it lives: its answer would have to pass
-// its own frames.
+// a peer that is gone without a word, or dribbles, is found within that and pingTimeout.
+// Who sends is not asked whether it lives: its answer would have to pass its own frames.
 func (c *Coordinator) write(ctx context.Context, conn Conn, s *session) {
-	ping := time.NewTicker(pingEvery)
+	ping := time.NewTimer(pingEvery)
 	defer ping.Stop()
 	for {
 		select {
@@ -366,7 +365,8 @@ func (c *Coordinator) write(ctx context.Context, conn Conn, s *session) {
 			}
 			c.traffic.For(partOf(wire.Kind(b[0])), 0, int64(len(b)))
 		case now := <-ping.C:
-			if now.UnixNano()-s.heard.Load() < int64(pingEvery) {
+			if silent := time.Duration(now.UnixNano() - s.heard.Load()); silent < pingEvery {
+				ping.Reset(pingEvery - silent)
 				continue
 			}
 			pctx, stop := context.WithTimeout(ctx, pingTimeout)
@@ -376,6 +376,7 @@ func (c *Coordinator) write(ctx context.Context, conn Conn, s *session) {
 				s.cancel(fmt.Errorf("ping: %w", err))
 				return
 			}
+			ping.Reset(pingEvery)
 		case <-ctx.Done():
 			return
 		}
