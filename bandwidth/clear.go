@@ -219,10 +219,8 @@ func (c *clearJob) device(ctx context.Context, url string, update []float32) err
 			p.Framing += clearHead
 		}
 		p.Vector += float64(len(msg))
-		for range 2 { // acknowledgement and outcome
-			if err := hear(&p.Session); err != nil {
-				return err
-			}
+		if err := hear(&p.Session); err != nil { // the outcome
+			return err
 		}
 	}
 	ws.CloseNow()
@@ -289,9 +287,6 @@ func (c *clearJob) serveRound(ctx context.Context, ws *websocket.Conn, round int
 			c.mean[i] += float64(v) / float64(c.set.Cohort)
 		}
 		c.mu.Unlock()
-	}
-	if err := tell(&wire.UpdateAck{Round: uint64(round) + 1, Received: uint64(len(msg))}); err != nil {
-		return err
 	}
 	return tell(&wire.Outcome{Round: uint64(round) + 1, Result: wire.OutcomeCommitted})
 }

@@ -69,9 +69,6 @@ func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, take func(*r
 	switch refusal := r.m.Wants(d.n, turnStates[turn]); refusal {
 	case round.Accepted:
 	case round.Repeated:
-		if turn == secagg.TurnMask {
-			s.send(frame(&wire.UpdateAck{Round: r.id, Received: p.updateSize}))
-		}
 		c.useless(s)
 		return
 	case round.Late, round.Out:
@@ -127,9 +124,6 @@ func (c *Coordinator) judged(ev judgedEvent) {
 	}
 	if d.sess != nil {
 		d.sess.faults = 0
-		if ev.turn == secagg.TurnMask {
-			d.sess.send(frame(&wire.UpdateAck{Round: r.id, Received: p.updateSize}))
-		}
 	}
 	c.status.Answered++
 	if time.Since(c.published) > 100*time.Millisecond {

@@ -47,7 +47,6 @@ type player struct {
 	job      *wire.Job
 	outcomes []uint8
 	waits    int
-	acks     int
 	errs     []*wire.Error
 	finished *wire.Finished
 	plans    []*wire.Plan
@@ -196,10 +195,6 @@ func (p *player) play(ctx context.Context) error {
 			if m.Result == wire.OutcomeDropped && !p.unready {
 				err = p.send(ctx, &wire.Ready{})
 			}
-		case *wire.UpdateAck:
-			p.mu.Lock()
-			p.acks++
-			p.mu.Unlock()
 		case *wire.Resume:
 			if err := p.resume(ctx, m); err != nil {
 				return err

@@ -98,7 +98,7 @@ func (tb *table) sides() []watchdog.Side {
 			var b strings.Builder
 			for i, p := range tb.players {
 				p.mu.Lock()
-				fmt.Fprintf(&b, "player %d: %d plans, outcomes %v, %d waits, %d acks, errors %v; ", i, len(p.plans), p.outcomes, p.waits, p.acks, p.errs)
+				fmt.Fprintf(&b, "player %d: %d plans, outcomes %v, %d waits, errors %v; ", i, len(p.plans), p.outcomes, p.waits, p.errs)
 				p.mu.Unlock()
 			}
 			return b.String()

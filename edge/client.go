@@ -282,7 +282,6 @@ func (c *client) handle(ctx context.Context, m wire.Message) (finished bool, err
 		return false, c.turn(ctx, m)
 	case *wire.Resume:
 		return false, c.resume(ctx, m)
-	case *wire.UpdateAck:
 	case *wire.Outcome:
 		c.outcome(m)
 		if m.Result == wire.OutcomeDropped && c.prepared {

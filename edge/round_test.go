@@ -52,7 +52,6 @@ func (h *house) round(plan *wire.Plan, peers []*peer, cut func(turn uint8, i int
 		ok(t, err)
 		ok(t, as.Add(first))
 		ok(t, s.Add(peers[i].id, peers[i].update(as)))
-		peers[i].send(&wire.UpdateAck{Round: plan.Round, Received: as.Received()})
 	}
 	survivors, err := s.CloseCollecting()
 	ok(t, err)

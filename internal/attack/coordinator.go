@@ -198,7 +198,7 @@ func (s *Session) HearUpdate(ctx context.Context) ([]byte, error) {
 			return nil, fmt.Errorf("attack: a chunk at %d, %d are held", f.Uint(2), len(b))
 		}
 		if b = append(b, f.Bytes(3)...); uint64(len(b)) == f.Uint(1) {
-			return b, s.Send(ctx, UpdateAck, Array{f.Uint(0), len(b)})
+			return b, nil
 		}
 	}
 }

@@ -28,7 +28,6 @@ const (
 	Assignment
 	Turn
 	Update
-	UpdateAck
 	Resume
 	Outcome
 	Refuse
@@ -38,7 +37,7 @@ const (
 )
 
 // version is the protocol's.
-const version = 10
+const version = 11
 
 // mostFrame bounds what is read.
 const mostFrame = 1<<20 + 256
@@ -295,7 +294,7 @@ func (d *Device) expect(ctx context.Context, kind byte) (Frame, error) {
 			return f, &SessionError{f.Uint(0), f.Text(1)}
 		case kind:
 			return f, nil
-		case Wait, UpdateAck:
+		case Wait:
 		default:
 			return f, fmt.Errorf("attack: a frame of kind %d, %d expected", f.Kind, kind)
 		}

@@ -5,7 +5,7 @@ import "fmt"
 // Version is the protocol version that this package speaks. A device offers
 // the range it understands in Hello, the coordinator answers with one of it in
 // Welcome, or with an Error of code CodeVersion.
-const Version = 10
+const Version = 11
 
 // Path is where the coordinator accepts WebSocket connections; BlobPath is
 // followed by the lower-case hexadecimal SHA-256 of an immutable blob.
@@ -57,7 +57,6 @@ const (
 	KindAssignment                 // the plan of a round
 	KindTurn                       // one of secagg's five turns
 	KindUpdate                     // a chunk of turn 3's masked vector
-	KindUpdateAck                  // bytes of the update held by the coordinator
 	KindResume                     // after a reconnect: what the coordinator holds of the round
 	KindOutcome                    // how a round ended
 	KindRefuse                     // the device leaves the round, with a code
@@ -93,7 +92,6 @@ const (
 //	Turn 2          ------------------->                     sealed shares
 //	                <-------------------  Turn 2             shares for this device
 //	Update ...      ------------------->                     masked vector, in chunks
-//	                <-------------------  UpdateAck          all of it is held
 //	                <-------------------  Turn 3             survivor set
 //	Turn 4          ------------------->                     signature over it
 //	                <-------------------  Turn 4             the others' signatures
@@ -117,7 +115,6 @@ var flow = [kindEnd]struct {
 	KindAssignment: {"assignment", FromCoordinator, MaxPlan + smallMessage, func() Message { return new(Assignment) }},
 	KindTurn:       {"turn", FromDevice | FromCoordinator, MaxTurn + 1<<6, func() Message { return new(Turn) }},
 	KindUpdate:     {"update", FromDevice, MaxFrame, func() Message { return new(Update) }},
-	KindUpdateAck:  {"update-ack", FromCoordinator, smallMessage, func() Message { return new(UpdateAck) }},
 	KindResume:     {"resume", FromCoordinator, smallMessage, func() Message { return new(Resume) }},
 	KindOutcome:    {"outcome", FromCoordinator, smallMessage, func() Message { return new(Outcome) }},
 	KindRefuse:     {"refuse", FromDevice, smallMessage, func() Message { return new(Refuse) }},

@@ -87,14 +87,6 @@ type Turn struct {
 	Millis  uint32 // from the coordinator: milliseconds the device has to answer; from the device 0
 }
 
-// An UpdateAck says how many bytes of the update the coordinator holds. It is
-// sent when all of it is there.
-type UpdateAck struct {
-	_        struct{} `cbor:",toarray"`
-	Round    uint64
-	Received uint64
-}
-
 // A Resume follows Enrolled on a reconnect into a round. The device answers
 // with the same bytes of every turn that is due and not held, or with Refuse
 // where it holds nothing of the round. With nothing held it follows Assignment.
@@ -206,7 +198,6 @@ func (*Enrolled) Kind() Kind   { return KindEnrolled }
 func (*Wait) Kind() Kind       { return KindWait }
 func (*Assignment) Kind() Kind { return KindAssignment }
 func (*Turn) Kind() Kind       { return KindTurn }
-func (*UpdateAck) Kind() Kind  { return KindUpdateAck }
 func (*Resume) Kind() Kind     { return KindResume }
 func (*Outcome) Kind() Kind    { return KindOutcome }
 func (*Refuse) Kind() Kind     { return KindRefuse }

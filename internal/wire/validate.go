@@ -66,10 +66,6 @@ func (u *Update) validate() error {
 	return within("update.end", u.Offset+uint64(len(u.Data)), 1, u.Total)
 }
 
-func (u *UpdateAck) validate() error {
-	return within("update-ack.received", u.Received, 0, MaxUpdate)
-}
-
 func (r *Resume) validate() error {
 	return errors.Join(
 		within("resume.held", r.Held, 0, 0x1f),

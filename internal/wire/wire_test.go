@@ -54,7 +54,6 @@ func messages(t testing.TB) []Message {
 		&Assignment{Plan: p, Patches: []Patch{{Blob: Blob{Size: 1}}}, Millis: 100},
 		&Turn{Round: 7, Number: 2, Payload: []byte{1, 2}},
 		chunk,
-		&UpdateAck{Round: 7, Received: 10},
 		&Resume{Round: 7, Held: 3},
 		&Outcome{Round: 7, Result: OutcomeCommitted},
 		&Refuse{Round: 7, Code: CodePlan, Reason: "no"},
@@ -115,24 +114,24 @@ func TestWrongDirectionIsRefused(t *testing.T) {
 }
 
 func TestFramesThatAreNotCanonicalAreRefused(t *testing.T) {
-	w := encoded(t, &UpdateAck{Round: 7, Received: 10})
+	w := encoded(t, &Resume{Round: 7, Held: 3, Received: 10})
 	for name, frame := range map[string][]byte{
 		"empty":           {},
 		"kind 0":          {0, 0x80},
 		"unknown kind":    {200, 0x80},
 		"truncated":       w[:len(w)-1],
 		"trailing byte":   append(bytes.Clone(w), 0),
-		"long integer":    {byte(KindUpdateAck), 0x82, 0x18, 7, 10},
-		"one field less":  {byte(KindUpdateAck), 0x81, 7},
-		"one field more":  {byte(KindUpdateAck), 0x83, 7, 10, 1},
-		"indefinite":      {byte(KindUpdateAck), 0x9f, 7, 10, 0xff},
-		"map":             {byte(KindUpdateAck), 0xa0},
-		"tagged":          {byte(KindUpdateAck), 0x82, 0xc1, 7, 10},
-		"negative":        {byte(KindUpdateAck), 0x82, 0x20, 10},
-		"null":            {byte(KindUpdateAck), 0xf6},
-		"null field":      {byte(KindUpdateAck), 0x82, 0xf6, 10},
+		"long integer":    {byte(KindResume), 0x83, 0x18, 7, 3, 10},
+		"one field less":  {byte(KindResume), 0x82, 7, 3},
+		"one field more":  {byte(KindResume), 0x84, 7, 3, 10, 1},
+		"indefinite":      {byte(KindResume), 0x9f, 7, 3, 10, 0xff},
+		"map":             {byte(KindResume), 0xa0},
+		"tagged":          {byte(KindResume), 0x83, 0xc1, 7, 3, 10},
+		"negative":        {byte(KindResume), 0x83, 0x20, 3, 10},
+		"null":            {byte(KindResume), 0xf6},
+		"null field":      {byte(KindResume), 0x83, 0xf6, 3, 10},
 		"short challenge": {byte(KindWelcome), 0x82, 1, 0x41, 1},
-		"huge array":      {byte(KindUpdateAck), 0x9b, 0, 0, 0, 1, 0, 0, 0, 0},
+		"huge array":      {byte(KindResume), 0x9b, 0, 0, 0, 1, 0, 0, 0, 0},
 		"huge string":     {byte(KindTurn), 0x84, 7, 1, 0x5b, 0, 0, 0, 1, 0, 0, 0, 0},
 	} {
 		if m, err := Decode(frame, FromCoordinator); err == nil {
