@@ -169,9 +169,9 @@ func TestSharing(t *testing.T) {
 			}
 			for _, m := range []int{c.t, c.t - 1} {
 				pick := p[:m]
-				y := make([]*edwards25519.Scalar, m)
+				y := make([]edwards25519.Scalar, m)
 				for j, i := range pick {
-					y[j] = shares[i]
+					y[j] = *shares[i]
 				}
 				got := combine(lagrange(pick), y)
 				if (got.Equal(secret) == 1) != (m == c.t) {

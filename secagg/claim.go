@@ -26,8 +26,11 @@ func (j *Judged) Unsettled() bool { return len(j.claims) > 0 || len(j.points) > 
 // bad one costs its batch the time that it would have saved, and is the only one that
 // Admit refuses.
 func Settle(all []*Judged) {
-	var signs []signed
-	var points []byte
+	claims, bytes := 0, 0
+	for _, j := range all {
+		claims, bytes = claims+len(j.claims), bytes+len(j.points)
+	}
+	signs, points := make([]signed, 0, claims), make([]byte, 0, bytes)
 	for _, j := range all {
 		for _, c := range j.claims {
 			signs = append(signs, c.signed)

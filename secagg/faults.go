@@ -1,5 +1,7 @@
 package secagg
 
+import "filippo.io/edwards25519"
+
 // A Fault is a device that unmasking found to have misbehaved.
 type Fault struct {
 	Device ID
@@ -99,7 +101,7 @@ func (r *rebuilder) examine(holder int) {
 			commit = s.commit[dealer][s.threshold*pointSize:]
 		}
 		v, err := newVerifier(commit)
-		if err == nil && !v.valid(holder, r.share(dealer, holder)) {
+		if err == nil && !v.valid(holder, r.share(new(edwards25519.Scalar), dealer, holder)) {
 			r.mark(dealer, holder)
 		}
 	}

@@ -72,6 +72,19 @@ type Judged struct {
 	packed []byte      // turn 3: the vector
 }
 
+// encodings is what messages are encoded into to be hashed.
+var encodings = sync.Pool{New: func() any { return new([]byte) }}
+
+// digest is the hash of a message's encoding, by which a repetition is told from a
+// conflict.
+func digest(m interface{ AppendBinary([]byte) ([]byte, error) }) Hash {
+	b := encodings.Get().(*[]byte)
+	defer encodings.Put(b)
+	*b, _ = m.AppendBinary((*b)[:0])
+	defer clear(*b) // a share is a secret
+	return sha256.Sum256(*b)
+}
+
 // Judge does what Add does short of looking at or changing what others sent. It
 // may run beside every method of the Keying.
 func (k *Keying) Judge(from ID, m *Advertise) *Judged { return settled(k.Examine(from, m)) }
@@ -79,8 +92,7 @@ func (k *Keying) Judge(from ID, m *Advertise) *Judged { return settled(k.Examine
 // Examine is Judge but for the signatures, which Settle checks for many messages at
 // once.
 func (k *Keying) Examine(from ID, m *Advertise) *Judged {
-	enc, _ := m.AppendBinary(nil)
-	j := &Judged{from: from, turn: TurnAdvertise, digest: sha256.Sum256(enc), advertise: m}
+	j := &Judged{from: from, turn: TurnAdvertise, digest: digest(m), advertise: m}
 	if j.verdict = k.judge(from, m); j.verdict != nil {
 		return j
 	}

@@ -216,12 +216,13 @@ func (m *Shares) AppendBinary(b []byte) ([]byte, error) {
 	return appendBytes(b, m.Sealed), nil
 }
 
-// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
+// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding. Commitments and
+// sealed shares are not copied: m keeps data.
 func (m *Shares) UnmarshalBinary(data []byte) error {
 	var v Shares
 	r := begin(data, 4, kindShares, &v.Roster)
-	v.Commit = bytes.Clone(r.bytes(0, 2*MaxShard*pointSize, "commitments"))
-	v.Sealed = bytes.Clone(r.bytes(0, MaxShard*maxSealed, "sealed shares"))
+	v.Commit = r.bytes(0, 2*MaxShard*pointSize, "commitments")
+	v.Sealed = r.bytes(0, MaxShard*maxSealed, "sealed shares")
 	if err := r.done(); err != nil {
 		return err
 	}
@@ -333,12 +334,13 @@ func (m *Reveal) AppendBinary(b []byte) ([]byte, error) {
 	return appendBytes(b, m.Shares), nil
 }
 
-// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
+// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding. Nothing is
+// copied: m keeps data.
 func (m *Reveal) UnmarshalBinary(data []byte) error {
 	var v Reveal
 	r := begin(data, 4, kindReveal, &v.Roster)
-	v.Held = bytes.Clone(r.bytes(1, MaxShard/8, "held"))
-	v.Shares = bytes.Clone(r.bytes(0, MaxShard*scalarSize, "shares"))
+	v.Held = r.bytes(1, MaxShard/8, "held")
+	v.Shares = r.bytes(0, MaxShard*scalarSize, "shares")
 	if err := r.done(); err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ func arePoints(encodings []byte) bool {
 	chosen := make([]byte, 4*n+3*4)
 	_, _ = rand.Read(chosen) // ends the program where the system has no randomness
 	var products [symbols]field.Element
+	var zero field.Element
 	for s := range products {
 		products[s].One()
 	}
@@ -37,9 +38,10 @@ func arePoints(encodings []byte) bool {
 		var of [16]field.Element
 		of[0].One()
 		for j := range 4 {
-			w := *new(field.Element).One()
+			var w field.Element
+			w.One()
 			if k := first + j; k < n {
-				if w.Set(residue(encodings[k*pointSize : (k+1)*pointSize])); w.Equal(new(field.Element)) == 1 {
+				if residue(&w, encodings[k*pointSize:(k+1)*pointSize]); w.Equal(&zero) == 1 {
 					w.One() // u = 0: a point with x = 0
 				}
 			}
@@ -65,16 +67,16 @@ func arePoints(encodings []byte) bool {
 	return true
 }
 
-// residue is u*v of an encoding.
-func residue(encoding []byte) *field.Element {
-	y, err := new(field.Element).SetBytes(encoding)
-	if err != nil {
+// residue sets w to u*v of an encoding.
+func residue(w *field.Element, encoding []byte) {
+	var y, one field.Element
+	if _, err := y.SetBytes(encoding); err != nil {
 		panic(err) // only for other lengths
 	}
-	one := new(field.Element).One()
-	y.Square(y)
-	v := new(field.Element).Multiply(y, curveD)
-	return v.Multiply(v.Add(v, one), y.Subtract(y, one))
+	one.One()
+	y.Square(&y)
+	w.Multiply(&y, curveD)
+	w.Multiply(w.Add(w, &one), y.Subtract(&y, &one))
 }
 
 // curveD is d = -121665/121666 (RFC 8032 section 5.1).

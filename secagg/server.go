@@ -139,16 +139,16 @@ func (s *Server) AddShares(from ID, m *Shares) error { return s.Admit(s.JudgeSha
 func (s *Server) JudgeShares(from ID, m *Shares) *Judged { return settled(s.ExamineShares(from, m)) }
 
 // ExamineShares is JudgeShares but for the commitments, which Settle checks for many
-// messages at once.
+// messages at once. The sealed shares are not copied: they must stay as they are until
+// turn 3 is closed.
 func (s *Server) ExamineShares(from ID, m *Shares) *Judged {
-	enc, _ := m.AppendBinary(nil)
-	j := &Judged{from: from, turn: TurnShare, roster: m.Roster, digest: sha256.Sum256(enc)}
+	j := &Judged{from: from, turn: TurnShare, roster: m.Roster, digest: digest(m)}
 	if want := 2 * s.threshold * pointSize; len(m.Commit) != want {
 		j.verdict = fmt.Errorf("%w: commitments of %d bytes, want %d", ErrLength, len(m.Commit), want)
 	} else if want := (len(s.members) - 1) * s.cfg.Suite.sealedSize(); len(m.Sealed) != want {
 		j.verdict = fmt.Errorf("%w: sealed shares of %d bytes, want %d", ErrLength, len(m.Sealed), want)
 	}
-	commit, sealed := bytes.Clone(m.Commit), bytes.Clone(m.Sealed)
+	commit, sealed := bytes.Clone(m.Commit), m.Sealed // which are let go much later, and sooner
 	if j.verdict == nil {
 		j.points = commit
 	}
@@ -257,8 +257,7 @@ func (s *Server) JudgeConfirmation(from ID, m *Confirmation) *Judged {
 // ExamineConfirmation is JudgeConfirmation but for the signature, which Settle checks
 // for many messages at once.
 func (s *Server) ExamineConfirmation(from ID, m *Confirmation) *Judged {
-	enc, _ := m.AppendBinary(nil)
-	j := &Judged{from: from, turn: TurnConfirm, roster: m.Roster, digest: sha256.Sum256(enc)}
+	j := &Judged{from: from, turn: TurnConfirm, roster: m.Roster, digest: digest(m)}
 	sign := m.Sign
 	if i, ok := s.index[from]; ok {
 		j.claim("survivor set", &s.message.Entries[i].Keys.Verify, setStatement(&s.roster, s.u2, s.u3), &sign)

@@ -56,11 +56,13 @@ func (f polynomial) commit(b []byte) []byte {
 	return b
 }
 
-func smallScalar(x int) *edwards25519.Scalar {
+func smallScalar(x int) *edwards25519.Scalar { return setSmall(new(edwards25519.Scalar), x) }
+
+// setSmall sets s to x, and returns it.
+func setSmall(s *edwards25519.Scalar, x int) *edwards25519.Scalar {
 	var b [32]byte
 	b[0], b[1], b[2] = byte(x), byte(x>>8), byte(x>>16)
-	s, err := edwards25519.NewScalar().SetCanonicalBytes(b[:])
-	if err != nil {
+	if _, err := s.SetCanonicalBytes(b[:]); err != nil {
 		panic(err) // x < 2^24 is canonical
 	}
 	return s
@@ -122,18 +124,18 @@ func mulSmall(p *edwards25519.Point, x uint) {
 func lagrange(indices []int) []*edwards25519.Scalar {
 	n := len(indices)
 	num, den := make([]*edwards25519.Scalar, n), make([]*edwards25519.Scalar, n)
+	var x edwards25519.Scalar
 	for j, a := range indices {
 		num[j], den[j] = smallScalar(1), smallScalar(1)
 		for m, b := range indices {
 			if m == j {
 				continue
 			}
-			num[j].Multiply(num[j], smallScalar(b+1))
+			num[j].Multiply(num[j], setSmall(&x, b+1))
 			if b > a {
-				den[j].Multiply(den[j], smallScalar(b-a))
+				den[j].Multiply(den[j], setSmall(&x, b-a))
 			} else {
-				d := smallScalar(a - b)
-				den[j].Multiply(den[j], d.Negate(d))
+				den[j].Multiply(den[j], x.Negate(setSmall(&x, a-b)))
 			}
 		}
 	}
@@ -154,10 +156,10 @@ func lagrange(indices []int) []*edwards25519.Scalar {
 }
 
 // combine is sum_j coefficient_j * share_j.
-func combine(coefficients, shares []*edwards25519.Scalar) *edwards25519.Scalar {
+func combine(coefficients []*edwards25519.Scalar, shares []edwards25519.Scalar) *edwards25519.Scalar {
 	s := edwards25519.NewScalar()
 	for j := range shares {
-		s.MultiplyAdd(coefficients[j], shares[j], s)
+		s.MultiplyAdd(coefficients[j], &shares[j], s)
 	}
 	return s
 }

@@ -2,7 +2,6 @@ package secagg
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,16 +12,15 @@ import (
 // AddReveal takes turn 5 of a device of U4.
 func (s *Server) AddReveal(from ID, m *Reveal) error { return s.Admit(s.JudgeReveal(from, m)) }
 
-// JudgeReveal may run beside every method of the Server once turn 2 is closed.
+// JudgeReveal may run beside every method of the Server once turn 2 is closed. The
+// shares are not copied: they are the Server's from then on, which clears them.
 func (s *Server) JudgeReveal(from ID, m *Reveal) *Judged {
-	enc, _ := m.AppendBinary(nil)
-	j := &Judged{from: from, turn: TurnReveal, roster: m.Roster, digest: sha256.Sum256(enc)}
+	j := &Judged{from: from, turn: TurnReveal, roster: m.Roster, digest: digest(m)}
 	if i, ok := s.index[from]; ok {
 		j.verdict = s.judgeReveal(i, m)
 	}
-	own := &Reveal{Roster: m.Roster, Held: m.Held.clone(), Shares: bytes.Clone(m.Shares)}
 	j.accept = func(i int) {
-		s.reveals[i] = own
+		s.reveals[i] = m
 		s.u5.add(i)
 	}
 	return j
@@ -189,7 +187,7 @@ func (r *rebuilder) sift(dealer int, commit []byte, holders []int) (*edwards2551
 	}
 	var good []int
 	for _, i := range holders {
-		if v.valid(i, r.share(dealer, i)) {
+		if v.valid(i, r.share(new(edwards25519.Scalar), dealer, i)) {
 			good = append(good, i)
 		} else {
 			r.suspects.add(i)
@@ -208,8 +206,8 @@ func (r *rebuilder) sift(dealer int, commit []byte, holders []int) (*edwards2551
 		ErrShare, len(good), len(holders), s.members[dealer][:4], s.threshold)
 }
 
-// share is the share of dealer's secret that holder revealed.
-func (r *rebuilder) share(dealer, holder int) *edwards25519.Scalar {
+// share sets a to the share of dealer's secret that holder revealed, and returns it.
+func (r *rebuilder) share(a *edwards25519.Scalar, dealer, holder int) *edwards25519.Scalar {
 	m := r.s.reveals[holder]
 	at := 0
 	for i := range dealer {
@@ -217,8 +215,7 @@ func (r *rebuilder) share(dealer, holder int) *edwards25519.Scalar {
 			at++
 		}
 	}
-	a, err := new(edwards25519.Scalar).SetCanonicalBytes(m.Shares[at*scalarSize : (at+1)*scalarSize])
-	if err != nil {
+	if _, err := a.SetCanonicalBytes(m.Shares[at*scalarSize : (at+1)*scalarSize]); err != nil {
 		panic(err) // AddReveal has checked
 	}
 	return a
@@ -227,10 +224,10 @@ func (r *rebuilder) share(dealer, holder int) *edwards25519.Scalar {
 func (r *rebuilder) combine(dealer int, holders []int) *edwards25519.Scalar {
 	set := newSet(len(r.s.members))
 	sorted := slices.Sorted(slices.Values(holders))
-	shares := make([]*edwards25519.Scalar, len(sorted))
+	shares := make([]edwards25519.Scalar, len(sorted))
 	for j, i := range sorted {
 		set.add(i)
-		shares[j] = r.share(dealer, i)
+		r.share(&shares[j], dealer, i)
 	}
 	c := r.coefficients[string(set)]
 	if c == nil {
@@ -238,10 +235,7 @@ func (r *rebuilder) combine(dealer int, holders []int) *edwards25519.Scalar {
 		r.coefficients[string(set)] = c
 	}
 	a := combine(c, shares)
-	zero := edwards25519.NewScalar()
-	for _, x := range shares {
-		x.Set(zero)
-	}
+	clear(shares)
 	return a
 }
 
