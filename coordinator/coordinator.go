@@ -75,6 +75,7 @@ type Coordinator struct {
 
 	// The rest is owned by the engine: New until Run, then Run's goroutine.
 	started   time.Time
+	alarm     alarm
 	spent     []dp.Event
 	accounts  *accounts
 	head      [32]byte // of the ledger

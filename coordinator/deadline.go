@@ -69,3 +69,27 @@ func (d *deadlines) expired(now time.Time) (passed []round.Deadline) {
 }
 
 func (d *deadlines) stop() { *d = deadlines{} }
+
+// alarm wakes the engine. It is set anew only where the time has changed: that costs
+// more than many an event.
+type alarm struct {
+	set   time.Time
+	timer *time.Timer
+}
+
+// at is the channel that yields at t; none where t is zero. It holds until the next call.
+func (a *alarm) at(t time.Time) <-chan time.Time {
+	switch {
+	case t.IsZero():
+		return nil
+	case a.timer == nil:
+		a.timer = time.NewTimer(time.Until(t))
+	case !t.Equal(a.set):
+		a.timer.Reset(time.Until(t))
+	}
+	a.set = t
+	return a.timer.C
+}
+
+// rang says that the channel has yielded.
+func (a *alarm) rang() { a.set = time.Time{} }

@@ -345,11 +345,11 @@ func (c *Coordinator) broadcast(r *running, devices []round.Device, f []byte) {
 func (c *Coordinator) turnFrame(r *running, turn secagg.Turn, m interface {
 	AppendBinary([]byte) ([]byte, error)
 }, limit time.Duration) ([]byte, error) {
-	payload, err := m.AppendBinary(nil)
-	if err != nil {
+	var err error
+	if r.payload, err = m.AppendBinary(r.payload[:0]); err != nil {
 		return nil, fmt.Errorf("coordinator: turn %v: %w", turn, err)
 	}
-	b, err := wire.Append(nil, &wire.Turn{Round: r.id, Number: uint8(turn), Payload: payload, Millis: millis(limit)})
+	b, err := wire.Append(nil, &wire.Turn{Round: r.id, Number: uint8(turn), Payload: r.payload, Millis: millis(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("coordinator: turn %v: %w", turn, err)
 	}

@@ -176,18 +176,13 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 		sooner(r.due.next)
 		sooner(r.away.next)
 	}
-	var due <-chan time.Time
-	if !wake.IsZero() {
-		timer := time.NewTimer(time.Until(wake))
-		defer timer.Stop()
-		due = timer.C
-	}
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case ev := <-c.events:
 		c.handle(ev)
-	case <-due:
+	case <-c.alarm.at(wake):
+		c.alarm.rang()
 		// What has come in by now came in time, however long the engine was busy.
 		for range cap(c.events) {
 			select {

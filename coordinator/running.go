@@ -24,6 +24,7 @@ type running struct {
 	keying    *secagg.Keying
 	shards    []*secagg.Server
 	survivors [][]byte // by shard: the frame that announces U3
+	payload   []byte   // of the turn that was framed last, which its frame copies
 	packed    uint64   // bytes of an update's packed symbols
 
 	noise *dp.Pool
