@@ -25,7 +25,13 @@ func TestDeepBase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, err := CompileStep(core.ProgramSpec(3, Hosts[0]))
+	loadStep(t, core, 3)
+}
+
+// loadStep compiles a rank's step and loads it as a device does.
+func loadStep(t *testing.T, core *Core, rank int) ([]byte, *wasm.Program) {
+	t.Helper()
+	code, err := CompileStep(core.ProgramSpec(rank, Hosts[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +39,10 @@ func TestDeepBase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return code, p
 }

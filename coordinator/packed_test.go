@@ -1,13 +1,11 @@
 package coordinator
 
 import (
-	"context"
 	"crypto/sha256"
 	"io"
 	"testing"
 
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/wasm"
 )
 
 // base_format nf4: devices fetch 4-bit codes, their programs hold the codes, and what
@@ -35,14 +33,7 @@ func TestPackedBase(t *testing.T) {
 		if _, err := io.Copy(h, io.NewSectionReader(core.t.baseBlob, 0, size[format])); err != nil || [32]byte(h.Sum(nil)) != core.t.baseRef.SHA256 {
 			t.Fatalf("%q: the base is named by another hash than its bytes have: %v", format, err)
 		}
-		code, err := CompileStep(core.ProgramSpec(2, Hosts[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := wasm.Load(context.Background(), code, wasm.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		code, p := loadStep(t, core, 2)
 		packed := 0
 		for _, f := range p.Manifest().Frozen {
 			if f.NF4 != nil {
@@ -53,9 +44,6 @@ func TestPackedBase(t *testing.T) {
 		}
 		if (packed > 0) != (format == "nf4") {
 			t.Errorf("%q: %d tensors are 4-bit codes in a device's memory", format, packed)
-		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
 		}
 		announced, err := core.t.wireJob([16]byte{}, true)
 		if err != nil {

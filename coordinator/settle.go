@@ -9,8 +9,9 @@ import (
 )
 
 // Signatures and commitments of many devices are checked at once for a third of what
-// they take one by one (secagg.Settle). Where so many are drawn that it matters, messages wait a moment
-// for others: the first of a batch waits, and settles all that have come meanwhile.
+// they take one by one (secagg.Settle). Where so many are drawn that it matters,
+// messages wait a moment for others: the first of a batch waits, and settles all that
+// have come meanwhile.
 const (
 	settleFrom = 256 // devices in the round
 	settleMost = 64  // messages in a batch
@@ -62,9 +63,9 @@ func (b *batches) add(ctx context.Context, ev judgedEvent) []judgedEvent {
 	return own.events
 }
 
-// settle has the signatures or commitments of a message checked, with those of others where there
-// are many devices, and hands on the events of those that this call was the one to
-// check.
+// settle has the signatures or commitments of a message checked, with those of others
+// where there are many devices, and hands on the events of those that this call was the
+// one to check.
 func (c *Coordinator) settle(ev judgedEvent) []judgedEvent {
 	settled := []judgedEvent{ev}
 	if len(ev.r.cohort) >= c.settleFrom {

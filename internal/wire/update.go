@@ -79,8 +79,8 @@ func NewAssembly(round, total uint64) (*Assembly, error) {
 	return &Assembly{round: round, total: total}, nil
 }
 
-// Add takes the next chunk, whose data is the Assembly's from then on. A chunk that was seen before must be the same and
-// changes nothing; a gap is an error.
+// Add takes the next chunk, whose data is the Assembly's from then on. A chunk that was
+// seen before must be the same and changes nothing; a gap is an error.
 func (a *Assembly) Add(u *Update) error {
 	switch have := uint64(len(a.bytes)); {
 	case u.Round != a.round:

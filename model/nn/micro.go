@@ -8,10 +8,10 @@ import (
 // accumulator adds gradients up over a step's micro-batches. A nil one is of a step
 // that is not cut.
 type accumulator struct {
-	last        *graph.Node   // LastName
-	names       []string      // of the states
-	states      []*graph.Node // sum of weights, sum of losses, sums of gradients
-	sums, grown []*graph.Node // by state: with this micro-batch, and what the next begins with
+	last   *graph.Node   // LastName
+	names  []string      // of the states
+	states []*graph.Node // sum of weights, sum of losses, sums of gradients
+	grown  []*graph.Node // by state: what the next micro-batch begins with
 }
 
 // Names of the states beside the sums of gradients, which are named after their tensors.
@@ -42,18 +42,18 @@ func (a *accumulator) add(loss *graph.Node, grads []*graph.Node, weights *graph.
 	for _, g := range grads {
 		terms = append(terms, scaleBy(g, w))
 	}
+	sums := make([]*graph.Node, len(terms)) // with this micro-batch
 	for i, t := range terms {
-		sum := graph.Add(a.states[i], t)
-		a.sums = append(a.sums, sum)
-		a.grown = append(a.grown, a.choose(graph.ZerosLike(sum), sum))
+		sums[i] = graph.Add(a.states[i], t)
+		a.grown = append(a.grown, a.choose(graph.ZerosLike(sums[i]), sums[i]))
 	}
-	over := graph.AddScalar(a.sums[0], 1e-9)
+	over := graph.AddScalar(sums[0], 1e-9)
 	one := graph.Div(graph.OnesLike(over), over)
 	var means []*graph.Node
-	for _, s := range a.sums[2:] {
+	for _, s := range sums[2:] {
 		means = append(means, scaleBy(s, one))
 	}
-	return graph.Mul(a.sums[1], one), means
+	return graph.Mul(sums[1], one), means
 }
 
 // choose is what holds after the step's last micro-batch, or after one before.
