@@ -58,7 +58,10 @@ func TestPrivateRunsDrawFromTheSystem(t *testing.T) {
 	noise := map[string]bool{}
 	rotations, commitments := map[[32]byte]bool{}, map[[32]byte]bool{}
 	for range 2 {
-		_, r := prepared(t, nil, 20)
+		c, r := prepared(t, nil, 20)
+		if c.core.Noise(r.Draw) != io.Reader(rand.Reader) {
+			t.Error("noise of a private run is not read from crypto/rand")
+		}
 		x := make([]int64, 64)
 		if err := r.noise.AddNoise(x, r.event.Sigma2); err != nil {
 			t.Fatal(err)
@@ -168,7 +171,7 @@ func TestBudgetStopsEveryJob(t *testing.T) {
 // for times and traffic: no sum and no norm of an update is in them.
 func TestNothingShownDependsOnUpdates(t *testing.T) {
 	const n = 4
-	type shown struct{ log, journal, progress []string }
+	type shown struct{ log, journal, progress, between []string }
 	var runs []shown
 	var keys []*player
 	for run, v := range []float32{0.001, 0.4} {
@@ -209,25 +212,32 @@ func TestNothingShownDependsOnUpdates(t *testing.T) {
 		}
 		tb.mu.Lock()
 		for _, p := range tb.seen {
-			if p.State != StateCommitted {
-				continue // how many have answered at a moment is a matter of time
-			}
 			p.Elapsed, p.BytesUp, p.BytesDown = 0, 0, 0
 			p.Parts.Turns.Down, p.Parts.Rest.Down = 0, 0 // they say times, which take a byte more or less
+			to := &s.progress
+			if p.State != StateCommitted { // how many have come or answered at a moment is a matter of time
+				to = &s.between
+				p.Enrolled, p.Connected, p.Answered, p.Parts = 0, 0, 0, Parts{}
+				if p.State == StateWaiting {
+					p.Reason = ""
+				}
+			}
 			b, err := json.Marshal(p)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.progress = append(s.progress, string(b))
+			*to = append(*to, string(b))
 		}
 		tb.mu.Unlock()
+		slices.Sort(s.between)
 		slices.Sort(s.log) // devices enrol in any order
 		s.log = numbered.ReplaceAll(s.log)
 		runs = append(runs, s)
 	}
 	for what, of := range map[string]func(shown) []string{
 		"log": func(s shown) []string { return s.log }, "journal": func(s shown) []string { return s.journal },
-		"progress": func(s shown) []string { return slices.Compact(s.progress) },
+		"progress":               func(s shown) []string { return slices.Compact(s.progress) },
+		"progress within rounds": func(s shown) []string { return slices.Compact(s.between) },
 	} {
 		a, b := of(runs[0]), of(runs[1])
 		if len(a) == 0 || !slices.Equal(a, b) {

@@ -116,3 +116,28 @@ func TestValidationLoss(t *testing.T) {
 		}
 	}
 }
+
+// Nor do the questions of the test split.
+func TestTheTestQuestionsChooseNothing(t *testing.T) {
+	split := func(truth string) *answerer {
+		a := &answerer{}
+		for i := range liveQuestions + 7 { // so that the live evaluator is a sample
+			a.examples = append(a.examples, dataset.Example{Text: fmt.Sprint("text ", i)})
+			a.truths = append(a.truths, []string{truth})
+		}
+		return a
+	}
+	var cfg coordinator.Config
+	answerScores{validation: split("validation"), test: split("test")}.choose(&cfg)
+	for what, e := range map[string]coordinator.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
+		given, ok := e.(*answerer)
+		if !ok || len(given.truths) < liveQuestions {
+			t.Fatalf("%s is %T", what, e)
+		}
+		for _, truths := range given.truths {
+			if truths[0] != "validation" {
+				t.Fatalf("%s scores a question of the test split", what)
+			}
+		}
+	}
+}
