@@ -144,6 +144,7 @@ function takePart(before?: SavedJoin): void {
     show("joining", true);
     show("choosing", false);
     show("bar", false);
+    for (const id of ["step", "pause", "stop", "settings"]) show(id, false); // nothing runs here
     say("state", "Another tab of this browser takes part. This one begins when that one ends.");
   }, () => new Promise<void>((ended) => {
     const url = new URL("v1/join", location.href);

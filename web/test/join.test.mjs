@@ -115,6 +115,7 @@ for (const name of names) {
     // A second tab waits for the first instead of cutting it off.
     const second = await openTab(browser, job.page);
     await until("the second tab", async () => /Another tab/.test(await textOf(second.tab, "#state")), () => textOf(second.tab, "body"));
+    for (const id of ["#pause", "#stop"]) assert.ok(await second.tab.$eval(id, (b) => b.hidden), `${id} is offered where nothing runs`);
     await shot(second.tab, `${name}-join-second`);
     await second.tab.close();
     await tab.bringToFront();

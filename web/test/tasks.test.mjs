@@ -82,9 +82,9 @@ for (const name of names) {
     };
     const own = (i) => join(job.own, classes[i % 2], `${i}.png`);
     await pick("bright", [300, 302, 304].map(own));
-    assert.match(await textOf(tab, "#data-state"), /^3 pictures: bright 3$/);
+    assert.match(await textOf(tab, "#data-state"), /^3 pictures: bright × 3$/);
     await pick("dark", [301, 303].map(own));
-    assert.match(await textOf(tab, "#data-state"), /^5 pictures: bright 3, dark 2$/);
+    assert.match(await textOf(tab, "#data-state"), /^5 pictures: bright × 3, dark × 2$/);
     // What is shown is what a device reads: the file's own numbers.
     const shown = await previewed(tab);
     for (const [label, i] of [["bright", 300], ["dark", 301]]) {
@@ -120,7 +120,7 @@ test("a folder's pictures have the names of its folders, and digits a sample", {
   const input = await tab.$("#folder");
   await input.uploadFile(job.own);
   await until("the pictures", async () => !(await tab.$eval("#join", (b) => b.disabled)), () => textOf(tab, "#data-state"));
-  assert.match(await textOf(tab, "#data-state"), /^12 pictures in device 3: (bright 6, dark 6|dark 6, bright 6)$/);
+  assert.match(await textOf(tab, "#data-state"), /^12 pictures in device 3: (bright × 6, dark × 6|dark × 6, bright × 6)$/);
   assert.match(await textOf(tab, "#left-out"), /^1 file is no picture/);
   await tab.click("#pictures-forget");
   await until("nothing", () => tab.$eval("#join", (b) => b.disabled));
@@ -169,7 +169,7 @@ for (const name of names) {
         text: "shop total 41.00 thanks", question: "total", verdict: /^(Most likely “.+”, [\d.]+ %|It finds no answer)/, wrong: /This holds words with a label each; the job trains on questions/ },
       { task: "pretrain", made: lines(plain, "task: pretrain"), flags: ["--unlabelled"], row: /^a shop in street 3\d/, state: /^12 texts in device-3\.jsonl$/,
         wrong: /"words" must be a string/ },
-      { task: "tag", made: lines(tagged, "task: tag\nlabels: [O, price]"), row: /invoice\u2009\[O\] .*\[price\]/, state: /^12 texts in device-3\.jsonl: O 36, price 12$/,
+      { task: "tag", made: lines(tagged, "task: tag\nlabels: [O, price]"), row: /invoice\u2009\[O\] .*\[price\]/, state: /^12 texts in device-3\.jsonl: O × 36, price × 12$/,
         text: "over 41 EUR", verdict: /^3 words, each with its likeliest label$/, wrong: /This holds questions about documents; the job trains on words with a label each/ },
     ];
     for (const { task, made, flags = [], row, state, text, question, verdict, wrong } of tasks) {

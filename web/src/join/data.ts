@@ -165,7 +165,7 @@ function paint(source: Source, preview: Preview): void {
   byId("rows").replaceChildren(...preview.rows.map((r) => element("tr", {}, ...(bare ? [] : [element("td", {}, r.label)]), element("td", {}, shown(r)))));
   const where = "pictures" in source && source.fileName === loose ? "" : ` in ${source.fileName}`;
   say("data-state", `${count(preview.examples, words?.one ?? "example", words?.many)}${where}` +
-    (preview.labels.length ? `: ${preview.labels.slice(0, 8).map((l) => `${l.name} ${l.count}`).join(", ")}${preview.labels.length > 8 ? ", …" : ""}` : ""));
+    (preview.labels.length ? `: ${preview.labels.slice(0, 8).map((l) => `${l.name} × ${l.count}`).join(", ")}${preview.labels.length > 8 ? ", …" : ""}` : ""));
   show("preview", true);
 }
 
