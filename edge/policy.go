@@ -38,7 +38,8 @@ type Policy struct {
 	// SemiHonest accepts jobs that presume a coordinator which follows the
 	// protocol. Default false.
 	SemiHonest bool `yaml:"semi_honest"`
-	// ClipNorm is the greatest L2 norm that an update may be left. Default 10.
+	// ClipNorm is the greatest L2 norm that an update may be left; each provider's, in a
+	// job that protects those. Default 10.
 	ClipNorm float64 `yaml:"clip_norm"`
 	// Rank is the greatest rank of the adapter. Default 32.
 	Rank int `yaml:"rank"`
