@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -165,6 +166,9 @@ func (c *clearJob) plan() error {
 	return nil
 }
 
+// silence is how long a device waits for an answer from the same machine.
+const silence = 2 * time.Minute
+
 // device takes part in all rounds with one update.
 func (c *clearJob) device(ctx context.Context, url string, update []float32) error {
 	var session, blobs socketBytes
@@ -180,7 +184,12 @@ func (c *clearJob) device(ctx context.Context, url string, update []float32) err
 	ws.SetReadLimit(wire.MaxFrame)
 	var p Parts
 	hear := func(book *float64) error {
+		ctx, cancel := context.WithTimeout(ctx, silence)
+		defer cancel()
 		_, frame, err := ws.Read(ctx)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return fmt.Errorf("nothing came for %v", silence)
+		}
 		*book += float64(len(frame))
 		return err
 	}
