@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
@@ -151,9 +150,4 @@ func KeepTable(dir string) error {
 		return err
 	}
 	return durable.Replace(filepath.Join(dir, TableFile), b, 0o644)
-}
-
-func hash(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }
