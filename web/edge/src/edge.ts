@@ -134,7 +134,7 @@ export class Edge {
   /** Takes part until the job is over. */
   async join({ url, token, source, identity, accept, cores, onEvent, onGiven }: JoinOptions): Promise<Joined> {
     if (this.#over) throw this.#over;
-    cores ??= Math.max(1, Math.min(mostCores, navigator.hardwareConcurrency >> 1));
+    cores ??= Math.max(1, Math.min(mostCores, (globalThis.navigator?.hardwareConcurrency ?? 1) >> 1));
     const options: WorkerJoin = { ...await gunzipped(source), url: new URL(url, location.href).href, token, identity, accept, cores };
     return new Promise((resolve, reject) => {
       if (this.#over) return reject(this.#over);
