@@ -55,7 +55,7 @@ func main() {
 	flag.IntVar(&f.test, "test", 400, "questions of other senders that are scored")
 	flag.Uint64Var(&f.seed, "seed", 1, "seed of the documents and their order")
 	flag.IntVar(&f.rounds, "rounds", 0, "rounds of a federation in place of central training: of a million devices, DP-DyLoRA's noise at a simulated epsilon of 2")
-	flag.IntVar(&f.cohort, "cohort", 16, "devices that stand for ten thousand in a round")
+	flag.IntVar(&f.cohort, "cohort", 28, "devices that stand for ten thousand in a round")
 	flag.IntVar(&f.local, "local", 12, "steps of a device in a round, of half a batch")
 	flag.Parse()
 	if err := f.run(context.Background()); err != nil {

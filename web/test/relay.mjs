@@ -1,9 +1,9 @@
 // A line between browser and coordinator that counts, and that can be cut.
 import { createServer, connect } from "node:net";
 
-/** Relays to a port, or to whatever line.port is set to later, and counts what comes down; cut() ends all connections and lets no other begin until mend(). */
+/** Relays to a port, or to whatever line.port is set to later, counts what comes down and notes which blobs are asked for; cut() ends all connections and lets no other begin until mend(). */
 export async function relay(t, port, host = "127.0.0.1") {
-  const line = { down: 0, whole: true, port };
+  const line = { down: 0, whole: true, port, blobs: new Set() };
   const sockets = new Set();
   const server = createServer((from) => {
     if (!line.whole) return from.destroy();
@@ -14,6 +14,7 @@ export async function relay(t, port, host = "127.0.0.1") {
       s.on("close", () => { sockets.delete(s); from.destroy(); to.destroy(); });
     }
     to.on("data", (d) => { line.down += d.length; });
+    from.on("data", (d) => { for (const [, path] of d.toString("latin1").matchAll(/^GET (\/blob\/[0-9a-f]+) /gm)) line.blobs.add(path); });
     from.pipe(to).pipe(from);
   });
   line.cut = () => {
