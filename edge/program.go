@@ -17,17 +17,6 @@ import (
 	"github.com/starling-fl/starling/wasm"
 )
 
-// Names of a training program's inputs beside the task's columns; the trained
-// tensors go by their layout's names and the frozen ones by the base's.
-const (
-	inputRate = "learning_rate"    // f32 []
-	inputStep = "step"             // f32 [], 1 in a round's first step
-	inputLast = "last_micro_batch" // f32 [], of a program that takes a batch in pieces: 1 in the last, else 0
-)
-
-// ErrMisfit is a program whose tensors are not those of its assignment.
-var ErrMisfit = errors.New("edge: program and assignment differ")
-
 // ProgramTrainer runs the coordinator's compiled training step in package
 // wasm. It keeps a few programs with their frozen weights in memory between
 // rounds.
@@ -251,86 +240,6 @@ func (b *loaded) bound(steps int) float64 {
 		return units
 	}
 	return of(r.Prepare) + float64(steps)*of(r.Segments)
-}
-
-// checkProgram refuses a program unless its tensors are exactly the task's:
-// the task's columns with the shape of the batch, or of equal pieces of it, every
-// trained tensor of the layout at the rank, optimizer state named after them, and
-// frozen tensors of the base. It returns the examples that the program takes at once.
-func checkProgram(m *wasm.Manifest, t Task, base *model.Base) (rows int, err error) {
-	want := map[string]wasm.Tensor{inputRate: {DType: wasm.Float32}, inputStep: {DType: wasm.Float32}}
-	needed := []string{inputRate}
-	if rows = microBatch(m, t); rows < t.Batch {
-		want[inputLast] = wasm.Tensor{DType: wasm.Float32}
-		needed = append(needed, inputLast)
-	}
-	for _, c := range t.Columns {
-		want[c.Name] = wasm.Tensor{DType: wasm.DType(c.Type), Shape: append([]int{rows}, c.Shape...)}
-		needed = append(needed, c.Name)
-	}
-	if err := checkInputs(m, want); err != nil {
-		return 0, err
-	}
-	for _, name := range needed {
-		if !slices.ContainsFunc(m.Inputs, func(x wasm.Tensor) bool { return x.Name == name }) {
-			return 0, fmt.Errorf("%w: no input %s", ErrMisfit, name)
-		}
-	}
-	state := make(map[string]wasm.Tensor, len(m.State))
-	for _, s := range m.State {
-		state[s.Name] = s
-	}
-	for _, span := range t.Layout.Spans(t.Rank) {
-		if span.Len == 0 {
-			continue
-		}
-		s, ok := state[span.Name]
-		if !ok || s.DType != wasm.Float32 || !slices.Equal(s.Shape, span.Shape) {
-			return 0, fmt.Errorf("%w: state %s is %s%v, f32%v expected", ErrMisfit, span.Name, s.DType, s.Shape, span.Shape)
-		}
-	}
-	return rows, checkFrozen(m, base)
-}
-
-// microBatch is how many examples a program takes at once, where that divides the
-// batch; else the batch, which the program then does not fit.
-func microBatch(m *wasm.Manifest, t Task) int {
-	for _, in := range m.Inputs {
-		if in.Name == t.Columns[0].Name && len(in.Shape) > 0 && in.Shape[0] >= 1 && t.Batch%in.Shape[0] == 0 {
-			return in.Shape[0]
-		}
-	}
-	return t.Batch
-}
-
-// checkInputs refuses an input that is not among those wanted.
-func checkInputs(m *wasm.Manifest, want map[string]wasm.Tensor) error {
-	for _, in := range m.Inputs {
-		w, ok := want[in.Name]
-		if !ok || in.DType != w.DType || !slices.Equal(in.Shape, w.Shape) {
-			return fmt.Errorf("%w: input %s %s%v", ErrMisfit, in.Name, in.DType, in.Shape)
-		}
-	}
-	return nil
-}
-
-// checkFrozen refuses frozen tensors that the base does not have.
-func checkFrozen(m *wasm.Manifest, base *model.Base) error {
-	for _, f := range m.Frozen {
-		n := base.Len(f.Name)
-		if f.DType != wasm.Float32 || n == 0 || n != elements(f.Shape) {
-			return fmt.Errorf("%w: frozen %s is %s%v, the base has %d values", ErrMisfit, f.Name, f.DType, f.Shape, n)
-		}
-	}
-	return nil
-}
-
-func elements(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
 }
 
 // write hands a batch to the program.
