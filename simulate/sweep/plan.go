@@ -66,7 +66,10 @@ func Load(path string) (*Plan, error) {
 }
 
 // Parse reads a sweep: strict YAML. dir is where relative paths begin.
-func Parse(r io.Reader, dir string) (*Plan, error) {
+func Parse(r io.Reader, dir string) (*Plan, error) { return parse(r, dir, maxPoints) }
+
+// parse refuses a grid of more than most points before it makes the first of them.
+func parse(r io.Reader, dir string, most int) (*Plan, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("sweep: %w", err)
@@ -78,6 +81,9 @@ func Parse(r io.Reader, dir string) (*Plan, error) {
 	if err := strict.Decode(b, &f); err != nil {
 		return nil, badSetting("%s", yaml.FormatError(err, false, true))
 	}
+	if err := f.bound(most); err != nil {
+		return nil, err
+	}
 	base := DefaultSettings()
 	if base.Job, err = readJob(f.Job, dir); err != nil {
 		return nil, err
@@ -86,9 +92,6 @@ func Parse(r io.Reader, dir string) (*Plan, error) {
 		if base, err = base.With(fmt.Sprint(item.Key), item.Value); err != nil {
 			return nil, err
 		}
-	}
-	if len(f.Seeds) == 0 {
-		f.Seeds = []uint64{1}
 	}
 	p := &Plan{Name: f.Name, Compare: f.Compare, Points: []Point{{On: map[string]string{}, Settings: base}}}
 	for _, item := range f.Vary {
@@ -100,9 +103,9 @@ func Parse(r io.Reader, dir string) (*Plan, error) {
 	for _, s := range f.Seeds {
 		seeds.Values = append(seeds.Values, fmt.Sprint(s))
 	}
-	err = p.cross(seeds, func(at Point, i int) (Point, error) {
-		at.Settings.Seed = f.Seeds[i]
-		return at, nil
+	err = p.cross(seeds, func(at Settings, i int) Settings {
+		at.Seed = f.Seeds[i]
+		return at
 	})
 	if err != nil {
 		return nil, err
@@ -115,6 +118,29 @@ func Parse(r io.Reader, dir string) (*Plan, error) {
 		*s = s.beside(dir)
 	}
 	return p, p.check()
+}
+
+// bound refuses a grid of more than most points, and gives it a seed where it names none.
+func (f *file) bound(most int) error {
+	if len(f.Seeds) == 0 {
+		f.Seeds = []uint64{1}
+	}
+	points := len(f.Seeds)
+	for _, item := range f.Vary {
+		switch v := item.Value.(type) { // an axis that is neither is refused in its turn
+		case []any:
+			points *= max(1, len(v))
+		case map[string]any:
+			points *= max(1, len(v))
+		}
+		if points > most {
+			break
+		}
+	}
+	if points > most {
+		return badSetting("the grid has more than %d points", most)
+	}
+	return nil
 }
 
 // beside looks for the adapter that the job starts from in the file's own folder first.
@@ -169,54 +195,61 @@ func (p *Plan) vary(name string, value any) error {
 			return badSetting("vary.%s has no values", name)
 		}
 		a := Axis{Name: name}
-		for _, x := range v {
+		changes := make([][]change, len(v))
+		for i, x := range v {
 			a.Values = append(a.Values, text(x))
+			c, err := newChange(name, x)
+			if err != nil {
+				return err
+			}
+			changes[i] = []change{c}
 		}
-		return p.cross(a, func(at Point, i int) (Point, error) {
-			s, err := at.Settings.With(name, v[i])
-			at.Settings = s
-			return at, err
-		})
+		return p.cross(a, applied(changes))
 	case map[string]any:
 		a := Axis{Name: name}
 		if len(v) == 0 {
 			return badSetting("vary.%s has no values", name)
 		}
 		a.Values = slices.Sorted(maps.Keys(v))
-		return p.cross(a, func(at Point, i int) (Point, error) {
-			group, ok := v[a.Values[i]].(map[string]any)
+		changes := make([][]change, len(v))
+		for i, value := range a.Values {
+			group, ok := v[value].(map[string]any)
 			if !ok {
-				return at, badSetting("vary.%s.%s is not a group of keys", name, a.Values[i])
+				return badSetting("vary.%s.%s is not a group of keys", name, value)
 			}
-			var err error
 			for _, k := range slices.Sorted(maps.Keys(group)) {
-				if at.Settings, err = at.Settings.With(k, group[k]); err != nil {
-					return at, err
+				c, err := newChange(k, group[k])
+				if err != nil {
+					return err
 				}
+				changes[i] = append(changes[i], c)
 			}
-			return at, nil
-		})
+		}
+		return p.cross(a, applied(changes))
 	}
 	return badSetting("vary.%s is neither a list of values nor named groups of keys", name)
 }
 
+// applied has each value of an axis stand for changes of the settings.
+func applied(changes [][]change) func(at Settings, i int) Settings {
+	return func(at Settings, i int) Settings {
+		for _, c := range changes[i] {
+			at = c(at)
+		}
+		return at
+	}
+}
+
 // cross multiplies the points by an axis.
-func (p *Plan) cross(a Axis, apply func(at Point, i int) (Point, error)) error {
+func (p *Plan) cross(a Axis, apply func(at Settings, i int) Settings) error {
 	if slices.ContainsFunc(p.Axes, func(x Axis) bool { return x.Name == a.Name }) {
 		return badSetting("vary.%s stands twice", a.Name)
 	}
-	if len(p.Points)*len(a.Values) > maxPoints {
-		return badSetting("the grid has more than %d points", maxPoints)
-	}
-	var points []Point
+	points := make([]Point, 0, len(p.Points)*len(a.Values))
 	for _, at := range p.Points {
 		for i, value := range a.Values {
-			next := Point{On: maps.Clone(at.On), Settings: at.Settings}
+			next := Point{On: maps.Clone(at.On), Settings: apply(at.Settings, i)}
 			next.On[a.Name] = value
-			next, err := apply(next, i)
-			if err != nil {
-				return err
-			}
 			points = append(points, next)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,19 +145,45 @@ func (s Settings) JobOf(name string, labels []string) (coordinator.Job, error) {
 // With returns the settings with one key changed: one of their own, or a dotted
 // one of the job file.
 func (s Settings) With(key string, value any) (Settings, error) {
-	s.Job = clone(s.Job)
+	c, err := newChange(key, value)
+	if err != nil {
+		return s, err
+	}
+	return c(s), nil
+}
+
+// A change is one key's value, read once however many points of a grid it is in.
+type change func(Settings) Settings
+
+func newChange(key string, value any) (change, error) {
 	if strings.Contains(key, ".") || key == "rounds" || key == "task" || key == "base_format" {
-		set(s.Job, key, value)
-		return s, nil
+		return func(s Settings) Settings {
+			s.Job = clone(s.Job)
+			set(s.Job, key, value)
+			return s
+		}, nil
 	}
 	b, err := yaml.Marshal(map[string]any{key: value})
 	if err != nil {
-		return s, badSetting("%s: %w", key, err)
+		return nil, badSetting("%s: %w", key, err)
 	}
-	if err := yaml.UnmarshalWithOptions(b, &s, yaml.Strict()); err != nil {
-		return s, badSetting("%s: %s", key, yaml.FormatError(err, false, false))
+	var read Settings
+	if err := yaml.UnmarshalWithOptions(b, &read, yaml.Strict()); err != nil {
+		return nil, badSetting("%s: %s", key, yaml.FormatError(err, false, false))
 	}
-	return s, nil
+	of := reflect.TypeFor[Settings]()
+	for i := range of.NumField() {
+		if of.Field(i).Tag.Get("yaml") == key {
+			if value == nil { // a key without a value leaves what is there
+				return func(s Settings) Settings { return s }, nil
+			}
+			return func(s Settings) Settings {
+				reflect.ValueOf(&s).Elem().Field(i).Set(reflect.ValueOf(&read).Elem().Field(i))
+				return s
+			}, nil
+		}
+	}
+	return nil, badSetting("%s is no setting", key)
 }
 
 // Flat lists every setting under its dotted name, for a table.

@@ -108,12 +108,44 @@ func TestSweepFilesThatAreRefused(t *testing.T) {
 	}
 }
 
+// A grid costs what it has of points: what asks for too many is refused before the
+// first is made, however the axes multiply, and a value is read once, not once a point.
+func TestHostileGrid(t *testing.T) {
+	axis := "[" + strings.Repeat("1, ", 99) + "1]"
+	for _, text := range []string{
+		"vary: {a.b: " + axis + ", a.c: " + axis + ", a.d: " + axis + "}",
+		"vary: {a.b: " + axis + ", a.c: " + axis + "}\nseeds: [1, 2]",
+		"vary: {a.b: " + axis + ", a.c: " + axis + ", populatoin: [1, 2]}",
+	} {
+		made := testing.AllocsPerRun(1, func() {
+			if _, err := Parse(strings.NewReader(text), ""); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "more than") {
+				t.Errorf("%.60s: %v", text, err)
+			}
+		})
+		if made > 20_000 { // reading the text takes 5,000; 10,000 points would take 7 each
+			t.Errorf("%.60s was refused after %.0f allocations", text, made)
+		}
+	}
+	reads := func(population string) float64 {
+		text := "set: {cohort: 0}\nvary: {a.b: " + axis + ", population: " + population + "}\nseeds: [1]"
+		return testing.AllocsPerRun(1, func() {
+			if p, err := Parse(strings.NewReader(text), ""); err == nil || p != nil && len(p.Points) < 100 {
+				t.Errorf("%.60s: %v", text, err) // two points are the same
+			}
+		})
+	}
+	if one, ten := reads("[1000]"), reads("[1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008, 1009]"); ten-one > 900*20 {
+		t.Errorf("900 points more take %.0f allocations", ten-one)
+	}
+}
+
 func FuzzParse(f *testing.F) {
+	const most = 100 // points: each is work, and a thousand find no more than these
 	f.Add(grid)
 	f.Add("vary: {x: [1, [2], {a: b}]}")
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := Parse(strings.NewReader(text), "")
-		if err == nil && len(p.Points) > maxPoints {
+		p, err := parse(strings.NewReader(text), "", most)
+		if err == nil && len(p.Points) > most {
 			t.Errorf("%d points", len(p.Points))
 		}
 	})
