@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	_ "embed"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -14,47 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/starling-fl/starling/simulate/sweep"
 )
-
-//go:embed published.yaml
-var published []byte
-
-// claim is what a publication says of a preset's grid.
-type claim struct {
-	Preset string `yaml:"preset"`
-	Title  string `yaml:"title"`
-	Source string `yaml:"source"`
-	Rows   []struct {
-		On        map[string]string `yaml:"on"`
-		Published float64           `yaml:"published"` // percent
-	} `yaml:"rows"`
-	Why string `yaml:"why"` // why ours differ
-}
-
-func claims() ([]claim, error) {
-	var all []claim
-	if err := yaml.UnmarshalWithOptions(published, &all, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("report: published figures: %w", err)
-	}
-	return all, nil
-}
-
-// of is the published accuracy of a cell; "" where there is none.
-func (c claim) of(on map[string]string) string {
-	for _, r := range c.Rows {
-		match := true
-		for axis, value := range r.On {
-			match = match && on[axis] == value
-		}
-		if match {
-			return strconv.FormatFloat(r.Published, 'f', 1, 64)
-		}
-	}
-	return "–"
-}
 
 // compareTo is the method that others are held against, in pairs of one seed.
 const compareTo = "LoRA r=16"
@@ -79,6 +39,9 @@ randomness), with their 95 % bootstrap interval; with three seeds it can be no w
 of the clients that were trained, in all rounds and both ways. The search
 over settings costs privacy that no epsilon here includes; here nothing was searched.
 `)
+	if err := summary(&b, folder, all); err != nil {
+		return nil, err
+	}
 	for _, c := range all {
 		fmt.Fprintf(&b, "\n## %s\n\nPublished: %s.\n\n", c.Title, c.Source)
 		text, err := fs.ReadFile(folder, c.Preset+".csv")
@@ -168,8 +131,8 @@ func (p *point) megabytes() string {
 	return fmt.Sprintf("%.3g", all/1e6)
 }
 
-// points groups a table's rows by everything but the seed, in their order.
-func points(text []byte) (axes []string, all []*point, err error) {
+// read groups a table's rows by everything but the seed, in their order.
+func read(text []byte) (axes []string, all []*point, err error) {
 	table, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
 		return nil, nil, fmt.Errorf("results.csv: %w", err)
@@ -203,7 +166,7 @@ func points(text []byte) (axes []string, all []*point, err error) {
 
 // table writes a preset's results beside what was published of them.
 func (c claim) table(b *bytes.Buffer, text []byte) error {
-	axes, all, err := points(text)
+	axes, all, err := read(text)
 	if err != nil {
 		return err
 	}
@@ -246,15 +209,6 @@ func (c claim) table(b *bytes.Buffer, text []byte) error {
 	return nil
 }
 
-// claimed is the method that the publication proposes, asGood the points by which the
-// lower end of its difference may be below zero for it to be at least as good, of at
-// least so many seeds.
-const (
-	claimed    = "DyLoRA 1-16"
-	asGood     = -1
-	leastSeeds = 3
-)
-
 // against holds the proposed method against LoRA of every rank, in pairs.
 func against(b *bytes.Buffer, axes []string, all []*point) {
 	first := true
@@ -277,26 +231,13 @@ func against(b *bytes.Buffer, axes []string, all []*point) {
 			for _, a := range others(axes, "method") {
 				cells = append(cells, p.on[a])
 			}
-			cells = append(cells, o.on["method"], strconv.Itoa(len(d)), interval(d), verdict(len(d), low, high))
+			cells = append(cells, o.on["method"], strconv.Itoa(len(d)), interval(d), asGoodAs(len(d), low, high))
 			fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 		}
 	}
 	if !first {
 		fmt.Fprintf(b, "\n\"At least as good\" is a lower end of %d point or more, \"no\" an upper end below it, with %d seeds or more.\n", asGood, leastSeeds)
 	}
-}
-
-// verdict says whether a difference with this interval is at least as good.
-func verdict(seeds int, low, high float64) string {
-	switch {
-	case seeds < leastSeeds:
-		return "too few seeds"
-	case low >= asGood:
-		return "yes"
-	case high < asGood:
-		return "no"
-	}
-	return "not shown"
 }
 
 func others(axes []string, name string) []string {

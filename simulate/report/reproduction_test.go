@@ -2,7 +2,9 @@ package report
 
 import (
 	"bytes"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -44,14 +46,66 @@ d,30000,DyLoRA 1-16,2,2,program,b0,100,0.5,1,2,0.9,40,50,1500,500,5,0.88,0.5
 	}
 }
 
-func TestVerdict(t *testing.T) {
+func TestAtLeastAsGood(t *testing.T) {
 	for _, c := range []struct {
 		seeds     int
 		low, high float64
 		want      string
 	}{{2, 5, 6, "too few seeds"}, {3, -1, 2, "yes"}, {3, -1.1, 2, "not shown"}, {4, -3, -1, "not shown"}, {3, -3, -1.1, "no"}} {
-		if got := verdict(c.seeds, c.low, c.high); got != c.want {
+		if got := asGoodAs(c.seeds, c.low, c.high); got != c.want {
 			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
+// A claim is shown by an interval within its bounds, contradicted by one outside of them.
+func TestVerdicts(t *testing.T) {
+	zero, one, minus := 0.0, 1.0, -1.0
+	better, alike := statement{Above: &zero}, statement{Above: &minus, Below: &one}
+	for _, c := range []struct {
+		s         statement
+		seeds     int
+		low, high float64
+		want      string
+	}{
+		{better, 3, 0.1, 2, "shown"},
+		{better, 3, 0, 2, "not shown"}, // a seed's tie is no win
+		{better, 3, -2, 2, "not shown"},
+		{better, 3, -2, 0, "contradicted"},
+		{better, 2, 1, 2, "too few seeds"},
+		{alike, 3, -0.9, 0.9, "shown"},
+		{alike, 3, -0.9, 1.1, "not shown"},
+		{alike, 3, 1, 3, "contradicted"},
+		{alike, 3, -3, -1.5, "contradicted"},
+		{statement{Below: &zero}, 3, -3, -1, "shown"},
+	} {
+		if got := c.s.verdict(c.seeds, c.low, c.high); got != c.want {
+			t.Errorf("%s with %v to %v of %d seeds: %s, want %s", c.s.bound(), c.low, c.high, c.seeds, got, c.want)
+		}
+	}
+}
+
+// What is compared is the accuracy in points, or the signal over the noise, seed by seed.
+func TestStatementsOfATable(t *testing.T) {
+	table := `run,on:budget,on:rank,seed,signal_norm,noise_norm,test_accuracy
+a,epsilon 2,r=16,1,4,4,0.70
+b,epsilon 2,r=16,2,5,4,0.74
+c,epsilon 2,r=16,3,5,5,0.72
+d,epsilon 2,r=04,2,6,1,0.70
+e,epsilon 2,r=04,3,6,1,0.71
+f,epsilon 2,r=04,1,6,1,0.69
+`
+	text, err := Reproduction(fstest.MapFS{"paper004-figure7-small.csv": {Data: []byte(table)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| With noise rank 16 is worse than rank 4 | Figure 7 on the default base | +2.0 (+1.0 to +4.0) | below 0 | 3 | contradicted |",
+		"| Signal to noise falls from rank 4 to 16 | Figure 7 on the default base | -4.9 (-5.0 to -4.8) | below 0 | 3 | shown |",
+		"| Without it rank 16 is as good as rank 4 | Figure 7 on the default base |  | above -1 | 0 | not run |",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }
@@ -82,6 +136,16 @@ func TestClaimsFitThePresets(t *testing.T) {
 			}
 			if !found {
 				t.Errorf("%s has no point %v", c.Preset, r.On)
+			}
+		}
+		for _, s := range c.Claims {
+			if s.Above == nil && s.Below == nil || s.Column != "" && s.Column != snr {
+				t.Errorf("%s: %q claims nothing of a figure", c.Preset, s.Says)
+			}
+			for _, on := range []map[string]string{s.Of, s.Than} {
+				if !slices.ContainsFunc(plan.Points, func(p sweep.Point) bool { return maps.Equal(without(p.On, seedAxis), on) }) {
+					t.Errorf("%s: %q: the grid has no point %v", c.Preset, s.Says, on)
+				}
 			}
 		}
 	}
