@@ -47,7 +47,9 @@ type Config struct {
 	Ranks []int // empty: the rank of the round
 
 	// State is the file that a run goes on from after an interruption, written
-	// after every round; empty keeps none.
+	// after every round; empty keeps none. An asterisk in its name stands for what
+	// the settings come to: runs of other settings then have other files, where one
+	// file is refused to all settings but its own.
 	State string
 	// Progress is called after each round, in order; may be nil.
 	Progress func(Round)
@@ -141,6 +143,9 @@ func New(cfg Config) (_ *Run, err error) {
 	if cfg.Compile == nil {
 		r.cfg.Compile = coordinator.CompileStep
 	}
+	if err := r.nameState(); err != nil {
+		return nil, err
+	}
 	if err := r.takeUp(); err != nil {
 		return nil, err
 	}
@@ -184,6 +189,9 @@ func (r *Run) Close() error {
 // Done is the number of rounds that are made: more than 0 right after New where
 // an interrupted run was taken up.
 func (r *Run) Done() int { return len(r.rounds) }
+
+// State is the file that the run goes on from, "" without one.
+func (r *Run) State() string { return r.cfg.State }
 
 // Rounds makes the rounds that are left, then measures every rank.
 func (r *Run) Rounds(ctx context.Context) (Result, error) {

@@ -3,13 +3,16 @@ package simulate
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -59,6 +62,20 @@ func (r *Run) settings() ([32]byte, error) {
 	fmt.Fprintf(h, "\x00%d\x00%s", len(r.cfg.Data), r.cfg.Data)
 	h.Write(b)
 	return [32]byte(h.Sum(nil)), nil
+}
+
+// nameState puts the settings where the state's name has an asterisk.
+func (r *Run) nameState() error {
+	folder, name := filepath.Split(r.cfg.State)
+	if !strings.Contains(name, "*") {
+		return nil
+	}
+	sum, err := r.settings()
+	if err != nil {
+		return err
+	}
+	r.cfg.State = filepath.Join(folder, strings.Replace(name, "*", hex.EncodeToString(sum[:6]), 1))
+	return nil
 }
 
 // AdapterSHA256 identifies an adapter that a run starts from, its method included.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -141,6 +140,7 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 	defer func() { err = errors.Join(err, end()) }()
 	view := &simulateView{w: a.Stderr}
 	lab.Progress = view.show
+	lab.Begin = func(_ sweep.Point, done int, others []string) { sayBegin(a.Stderr, "", done, others) }
 	if err := lab.Check(s); err != nil { // before anything is said or made
 		return err
 	}
@@ -161,9 +161,6 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 		cohort = fmt.Sprintf("the true cohort, %.0f clients a round", s.SamplingRate*float64(s.Population))
 	}
 	fmt.Fprintf(a.Stderr, "%d registered clients, %s; folder %s\n", s.Population, cohort, filepath.Join(f.out, id))
-	if _, err := os.Stat(filepath.Join(f.out, id, sweep.StateFile)); err == nil {
-		fmt.Fprintln(a.Stderr, "going on with a run that was interrupted")
-	}
 	r, done, err := lab.Make(ctx, sweep.Point{Settings: s}, f.out)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -175,6 +172,17 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 		fmt.Fprintln(a.Stderr, "these settings were simulated before: this is what they came to")
 	}
 	return a.emit(r, func(w io.Writer) error { return printRecord(w, r) })
+}
+
+// sayBegin says what was found of a run before its rounds begin; head names the run.
+func sayBegin(w io.Writer, head string, done int, others []string) {
+	if done > 0 {
+		fmt.Fprintf(w, "%sgoing on with a run that was interrupted after round %d\n", head, done)
+		return
+	}
+	for _, path := range others {
+		fmt.Fprintf(w, "%sbegun anew: %s is of a run that was interrupted under another base, engine, data or version; it is left alone\n", head, path)
+	}
 }
 
 // simulateView follows a simulation on standard error: a line a round.

@@ -155,6 +155,7 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 				fmt.Fprintf(a.Stderr, "%s  round %d/%d\n", head, r.Version, of)
 			}
 		}
+		lab.Begin = func(_ sweep.Point, done int, others []string) { sayBegin(a.Stderr, head+"  ", done, others) }
 		r, done, err := lab.Make(ctx, p, filepath.Join(f.out, sweep.RunsFolder))
 		if err != nil {
 			if ctx.Err() != nil {

@@ -34,6 +34,11 @@ type Lab struct {
 	Start func(j coordinator.Job, base *model.Base) (*model.Adapter, error)
 	// Collect lets cohorts contribute elsewhere; nil: Workers of this process.
 	Collect simulate.Collect
+	// Begin is called before the rounds of a run: done of them were made before it was
+	// interrupted, and others are the states of runs in its folder that were interrupted
+	// under other settings of the base, the engine, the data or the program's defaults.
+	// May be nil.
+	Begin func(p Point, done int, others []string)
 	// Progress is called after each round of a run; may be nil.
 	Progress func(p Point, r simulate.Round, of int)
 

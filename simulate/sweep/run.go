@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/starling-fl/starling/internal/durable"
@@ -57,8 +58,9 @@ type Record struct {
 	Seconds float64 `json:"seconds"` // of the last process that worked on it
 }
 
-// StateFile is in the folder of a run that is not done.
-const StateFile = "state"
+// stateFiles are in the folder of a run that is not done: one for each base, engine and
+// so on that it was begun with, so that none of them stands in another's way.
+const stateFiles = "state-*"
 
 // Names of the other files in a run's folder.
 const (
@@ -102,13 +104,20 @@ func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bo
 	if err != nil {
 		return nil, false, err
 	}
-	s.Config.State = filepath.Join(folder, StateFile)
+	s.Config.State = filepath.Join(folder, stateFiles)
 	if l.Progress != nil {
 		s.Config.Progress = func(round simulate.Round) { l.Progress(p, round, s.Job.Rounds) }
 	}
 	run, err := simulate.New(s.Config)
 	if err != nil {
 		return nil, false, err
+	}
+	if l.Begin != nil {
+		others, err := otherStates(folder, run.State())
+		if err != nil {
+			return nil, false, errors.Join(err, run.Close())
+		}
+		l.Begin(p, run.Done(), others)
 	}
 	result, err := run.Rounds(ctx)
 	if err = errors.Join(err, run.Close()); err != nil {
@@ -121,7 +130,22 @@ func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bo
 		return nil, false, err
 	}
 	r.Seconds = time.Since(began).Seconds()
-	return r, false, r.write(folder, result.Adapter)
+	return r, false, r.write(folder, run.State(), result.Adapter)
+}
+
+// otherStates are those of a folder but own.
+func otherStates(folder, own string) (others []string, err error) {
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		path := filepath.Join(folder, f.Name())
+		if strings.HasPrefix(f.Name(), "state") && path != own {
+			others = append(others, path)
+		}
+	}
+	return others, nil
 }
 
 func (l *Lab) base() (string, error) {
@@ -181,7 +205,7 @@ func (r *Record) fill(ctx context.Context, s *Setup, result simulate.Result) err
 
 // write keeps the adapter, then the record that says the run is done; the state
 // is not needed any more.
-func (r *Record) write(folder string, a *model.Adapter) error {
+func (r *Record) write(folder, state string, a *model.Adapter) error {
 	b, err := model.EncodeAdapter(a)
 	if err != nil {
 		return err
@@ -201,7 +225,7 @@ func (r *Record) write(folder string, a *model.Adapter) error {
 	if err := durable.Replace(filepath.Join(folder, recordFile), append(b, '\n'), 0o644); err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(folder, StateFile)); !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(state); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -231,8 +231,8 @@ func TestGridIsMadeOnce(t *testing.T) {
 		if !done || r.Accuracy != first[i].Accuracy {
 			t.Errorf("point %d: done %v, accuracy %v, was %v", i, done, r.Accuracy, first[i].Accuracy)
 		}
-		if _, err := os.Stat(filepath.Join(runs, r.ID, StateFile)); err == nil {
-			t.Error("the state of a run that is done is kept")
+		if left, err := otherStates(filepath.Join(runs, r.ID), ""); err != nil || len(left) > 0 {
+			t.Errorf("the states of a run that is done: %q, %v", left, err)
 		}
 	}
 	again := t.TempDir()
@@ -251,6 +251,43 @@ func TestGridIsMadeOnce(t *testing.T) {
 	other.Engine = "another"
 	if _, _, err := other.Make(t.Context(), p.Points[0], runs); !errors.Is(err, ErrOther) {
 		t.Errorf("another engine: %v", err)
+	}
+}
+
+// What was interrupted under another engine, or by a program with other defaults, stands
+// in nobody's way: the run begins anew, says so, and leaves the other's rounds alone.
+func TestStatesOfOtherSettings(t *testing.T) {
+	p, err := Parse(strings.NewReader(grid), "")
+	ok(t, err)
+	dir, l := t.TempDir(), lab(t)
+	interrupt := func(engine string) (done int, others []string) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		broken := *l
+		broken.Engine = engine
+		broken.Begin = func(_ Point, d int, o []string) { done, others = d, o }
+		broken.Progress = func(Point, simulate.Round, int) { cancel() }
+		if _, _, err := broken.Make(ctx, p.Points[0], dir); !errors.Is(err, context.Canceled) {
+			t.Fatalf("interrupted under %s: %v", engine, err)
+		}
+		return done, others
+	}
+	for _, c := range []struct {
+		engine       string
+		done, others int
+	}{{"one", 0, 0}, {"two", 0, 1}, {"one", 1, 1}, {"two", 1, 1}} {
+		if done, others := interrupt(c.engine); done != c.done || len(others) != c.others {
+			t.Errorf("%s: %d rounds taken up beside %q, want %d beside %d", c.engine, done, others, c.done, c.others)
+		}
+	}
+	l.Engine = "one"
+	r, done, err := l.Make(t.Context(), p.Points[0], dir)
+	ok(t, err)
+	if done || len(r.Curve) != 3 {
+		t.Errorf("done before: %v, %d rounds", done, len(r.Curve))
+	}
+	if left, err := otherStates(filepath.Join(dir, r.ID), ""); err != nil || len(left) != 1 {
+		t.Errorf("left are %q, %v: want the state of engine two", left, err)
 	}
 }
 
