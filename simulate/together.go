@@ -3,6 +3,7 @@ package simulate
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -103,10 +104,13 @@ func (g *gather) begin() {
 	for i, c := range calls {
 		tasks[i] = c.task
 	}
-	for i, out := range g.cohort.TrainAll(calls[0].ctx, tasks) {
-		calls[i].out = out
-	}
-	for _, c := range calls {
+	all := g.cohort.TrainAll(calls[0].ctx, tasks)
+	for i, c := range calls {
+		if len(all) == len(calls) {
+			c.out = all[i]
+		} else { // whose is whose cannot be told
+			c.out.Err = fmt.Errorf("simulate: %d clients were trained together, the trainer answered for %d", len(calls), len(all))
+		}
 		close(c.done)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 
@@ -19,6 +20,7 @@ type cohort struct {
 	mu   sync.Mutex
 	had  map[int]int // calls by number of tasks; by mu
 	fail bool        // every second task
+	more int         // answers beyond the tasks
 }
 
 func (c *cohort) Together() int { return c.size }
@@ -33,7 +35,10 @@ func (c *cohort) TrainAll(ctx context.Context, tasks []trainer.Task) []trainer.T
 			out[i] = trainer.Trained{Err: errors.New("made up")}
 		}
 	}
-	return out
+	if c.more < 0 {
+		return out[:len(out)+c.more]
+	}
+	return append(out, make([]trainer.Trained, c.more)...)
 }
 
 // Clients that train together come to what they come to alone, in groups that follow
@@ -69,6 +74,22 @@ func TestTogether(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A trainer that answers for fewer or more than it was asked ends the run: what it
+// answered belongs to nobody.
+func TestTogetherCounts(t *testing.T) {
+	for _, more := range []int{-1, 1} {
+		cfg := config(t, 8, false)
+		c := &cohort{Trainer: edge.NewProgramTrainer(1), size: 4, had: map[int]int{}, more: more}
+		cfg.Trainer = c
+		r, err := simulate.New(cfg)
+		ok(t, err)
+		if _, err := r.Rounds(t.Context()); err == nil || !strings.Contains(err.Error(), "the trainer answered for") {
+			t.Errorf("%+d answers: %v", more, err)
+		}
+		ok(t, errors.Join(r.Close(), c.Close()))
 	}
 }
 
