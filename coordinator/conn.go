@@ -9,9 +9,9 @@ import (
 // WebSockets. One goroutine reads while another writes and pings; CloseNow is
 // called from any, and ends what waits.
 type Conn interface {
-	// Read returns the next frame, of at most 1 MiB: a longer one ends the
-	// connection, and one that is not binary is ErrNotBinary. The frame's bytes hold
-	// until the next Read.
+	// Read returns the next frame, of at most MostBytes of its first byte: one that is
+	// longer is ErrTooLong, one that is not binary ErrNotBinary, and nothing can be read
+	// after them. The frame's bytes hold until the next Read.
 	Read() ([]byte, error)
 	// Write returns when the frame is on its way, or, about half a minute after the
 	// peer took nothing more, with an error.
@@ -41,6 +41,8 @@ type Peer struct {
 var (
 	// ErrNotBinary is what Conn.Read returns for a frame of text.
 	ErrNotBinary = errors.New("text frames are not understood")
+	// ErrTooLong is what it returns for a frame beyond MostBytes.
+	ErrTooLong = errors.New("the frame is longer than any of its kind in this job")
 	// ErrFull is what Attend returns without having made a connection.
 	ErrFull = errors.New("the coordinator is closing or has too many connections")
 )

@@ -51,6 +51,7 @@ type Coordinator struct {
 	jobBytes  []byte
 	task      [32]byte // TaskID of jobBytes
 	taskName  string   // in hexadecimal, as secagg binds it
+	frames    frames
 
 	watch      *watch // what a dashboard shows
 	maxPending uint64
@@ -189,6 +190,9 @@ func (c *Coordinator) resume() error {
 	}
 	c.authority = ed25519.NewKeyFromSeed(authority)
 	c.t.certifiedBy(c.authority.Public().(ed25519.PublicKey))
+	if c.frames, err = c.t.longest(); err != nil {
+		return err
+	}
 	if err := c.core.begin(binary.LittleEndian.Uint64(seed)); err != nil {
 		return err
 	}

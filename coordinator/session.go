@@ -281,8 +281,10 @@ func (c *Coordinator) lateJoin(ctx context.Context, conn Conn, enrolled *wire.En
 
 func (c *Coordinator) next(conn Conn, s *session) (wire.Message, error) {
 	b, err := conn.Read()
-	if errors.Is(err, ErrNotBinary) {
-		return nil, refuse(wire.CodeProtocol, 0, "%v", err)
+	for _, broken := range []error{ErrNotBinary, ErrTooLong} {
+		if errors.Is(err, broken) {
+			return nil, refuse(wire.CodeProtocol, 0, "%v", broken)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -296,6 +298,9 @@ func (c *Coordinator) next(conn Conn, s *session) (wire.Message, error) {
 		return nil, refuse(wire.CodeProtocol, 0, "%v", err)
 	}
 	c.traffic.For(partOf(m.Kind()), int64(len(b)), 0)
+	if t, ok := m.(*wire.Turn); ok {
+		return m, c.tooLong(t)
+	}
 	return m, nil
 }
 

@@ -127,6 +127,25 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// Longest bounds the encoding of a device's message of a turn, in bytes, in a shard of
+// ShardMax devices: what is longer is none. Of no turn it is 0.
+func (c Config) Longest(t Turn) int {
+	n := c.ShardMax
+	switch t {
+	case TurnAdvertise:
+		return headRoom + 2*32 + c.Suite.sealKeySize() + 2*sigSize + len(ID{})
+	case TurnShare:
+		return headRoom + 2*n*pointSize + (n-1)*c.Suite.sealedSize() // the threshold is n at most
+	case TurnMask:
+		return headRoom + (c.Dim*c.Width+7)/8
+	case TurnConfirm:
+		return headRoom + sigSize
+	case TurnReveal:
+		return headRoom + (n+7)/8 + n*scalarSize
+	}
+	return 0
+}
+
 // RingWidth is the least b with 2*shard*maxSymbol+1 <= 2^b.
 func RingWidth(shard, maxSymbol int) int {
 	return bits.Len64(2 * uint64(shard) * uint64(maxSymbol))

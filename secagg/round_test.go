@@ -258,6 +258,32 @@ func TestRound(t *testing.T) {
 	}
 }
 
+// TestLongest: no message of a round is longer than Longest says, in a shard that is
+// full and whose threshold is all of it; nor is that much more than they take.
+func TestLongest(t *testing.T) {
+	for _, suite := range []Suite{SuiteX25519, SuiteHybrid} {
+		cfg := testConfig(1000, 11, 12, 9)
+		cfg.Suite, cfg.ShardMin, cfg.CorruptPPM, cfg.BreachBits = suite, 9, 300_000, 11 // all but one of nine must be honest
+		r := newRound(t, "longest", cfg, 9)
+		r.key()
+		r.check(r.shards[0])
+		if n, err := r.cfg.Threshold(9); err != nil || n != 9 {
+			t.Fatalf("threshold %d, %v", n, err)
+		}
+		for turn := TurnAdvertise; turn <= TurnReveal; turn++ {
+			most := r.cfg.Longest(turn)
+			for _, d := range r.devices {
+				if n := len(d.sent(turn)); n > most || n+headRoom < most {
+					t.Errorf("suite %d: %v has %d bytes, at most %d", suite, turn, n, most)
+				}
+			}
+		}
+	}
+	if (Config{}).Longest(TurnDone) != 0 {
+		t.Error("a sixth turn has a length")
+	}
+}
+
 // TestRoundRandom: for random sizes, widths 1..32, dropouts at every turn and
 // settings, the sum equals the plain sum, or the shard fails for want of a threshold.
 func TestRoundRandom(t *testing.T) {

@@ -255,7 +255,7 @@ func TestHostileHandshakesOfDevices(t *testing.T) {
 		"a frame over its limit": {104, connected(func(d *attack.Device) error {
 			return d.SendRaw(ctx, append([]byte{attack.Ready}, make([]byte, 1<<20)...))
 		})},
-		"a frame over every limit": {0, connected(func(d *attack.Device) error { return d.SendRaw(ctx, make([]byte, 2<<20)) })},
+		"a frame over every limit": {104, connected(func(d *attack.Device) error { return d.SendRaw(ctx, make([]byte, 2<<20)) })},
 	} {
 		d := attack.NewDevice(s.token)
 		err := a.play(d)
@@ -330,6 +330,8 @@ func TestHostileFramesOfDevices(t *testing.T) {
 		"a turn of tomorrow's round":   {attack.Shares, turn(2, 2, []byte{1}), true},
 		"a turn of no round":           {attack.Shares, turn(0, 2, []byte{1}), true},
 		"a sixth turn":                 {attack.Shares, turn(1, 6, []byte{1}), false},
+		"keys of a hundred kilobytes":  {attack.Advertise, turn(1, 1, make([]byte, 100<<10)), false},
+		"shares of a mebibyte":         {attack.Shares, turn(1, 2, make([]byte, 1<<20)), false},
 		"a vector as a turn":           {attack.Masked, turn(1, 3, []byte{1}), false},
 		"an update before its turn":    {attack.Advertise, update(100, 0, []byte{1}), true},
 		"an update of a gigabyte":      {attack.Masked, update(1<<30, 0, []byte{1}), false},

@@ -50,6 +50,7 @@ type Server struct {
 	cfg        Config
 	log        *slog.Logger
 	sockets    *sockets // connections of all listeners for devices
+	terms      socket.Terms
 	about      func() ([]byte, error)
 	adminToken string
 	names      sync.Map     // by which devices reach us
@@ -74,6 +75,8 @@ func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 	want := c.MostConnections()
 	s.sockets = newSockets(want, cfg.MostOfAddress, openFiles())
 	c.LimitSessions(s.sockets.most)
+	s.terms = socket.Terms{Most: c.MostBytes, Room: socket.NewRoom(socket.DefaultRoom),
+		Text: coordinator.ErrNotBinary, Long: coordinator.ErrTooLong}
 	if s.sockets.most < want {
 		s.log.Warn("the limit of open files bounds the connections", "most", s.sockets.most, "wanted", want, "mend", "ulimit -n")
 	}
@@ -118,7 +121,7 @@ func (s *Server) AdminToken() string { return s.adminToken }
 func (s *Server) serveSession(w http.ResponseWriter, r *http.Request) {
 	err := s.c.Attend(func() (coordinator.Conn, error) {
 		// Accept answers where it cannot.
-		conn, err := socket.Accept(w, r, coordinator.ErrNotBinary)
+		conn, err := socket.Accept(w, r, s.terms)
 		if err != nil {
 			return nil, err
 		}

@@ -123,6 +123,15 @@ var flow = [kindEnd]struct {
 	KindReady:      {"ready", FromDevice, smallMessage, func() Message { return new(Ready) }},
 }
 
+// MostBytes is the longest frame of a kind that a side may send: of no kind, or of
+// another side's, the least of all, which holds what an error says of it.
+func MostBytes(k Kind, from Direction) int {
+	if k == 0 || k >= kindEnd || flow[k].from&from == 0 {
+		return smallMessage
+	}
+	return flow[k].max
+}
+
 // String returns the kind's name in the protocol document.
 func (k Kind) String() string {
 	if k == 0 || k >= kindEnd {

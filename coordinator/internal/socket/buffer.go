@@ -10,9 +10,12 @@ import (
 // Buffers of a few sizes are shared by all connections: most of them are idle, and
 // one each would be most of a coordinator's memory.
 var (
-	sizes   = [...]int{1 << 12, 1 << 14, 1 << 16, 1 << 18, mostRead}
+	sizes   = [...]int{1 << 12, freeRead, 1 << 16, chunkRead, mostRead}
 	buffers [len(sizes)]sync.Pool
 )
+
+// chunkRead holds a chunk of an update as our devices cut it.
+const chunkRead = 1<<18 + 1<<8
 
 // mostRead is one byte more than the library lets through before it says that a
 // message is too large, which is one more than the limit.

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -22,16 +24,28 @@ import (
 // Socket is a WebSocket that carries one frame of the protocol in each binary
 // message.
 type Socket struct {
-	conn *websocket.Conn
-	out  *outbox
-	in   *[]byte // of the last frame read
-	text error   // what a text message is
+	conn  *websocket.Conn
+	out   *outbox
+	in    *[]byte // of the last frame read
+	room  hold
+	holds bool // the last frame read has room of its own; the reader's
+	terms Terms
+	once  sync.Once
 }
 
-// Accept upgrades a request, and answers it where it cannot. text is what Read
-// returns for a message that is not binary.
-func Accept(w http.ResponseWriter, r *http.Request, text error) (*Socket, error) {
-	s := &Socket{text: text}
+// Terms are what a connection may send.
+type Terms struct {
+	Most func(kind byte) int // bytes of a frame, by its first; at most wire.MaxFrame
+	Room *Room               // shared by all connections
+	// Text is what Read returns for a message that is not binary, Long for a frame of
+	// more than Most.
+	Text, Long error
+}
+
+// Accept upgrades a request, and answers it where it cannot.
+func Accept(w http.ResponseWriter, r *http.Request, terms Terms) (*Socket, error) {
+	s := &Socket{terms: terms, room: hold{gone: make(chan struct{})}}
+	s.room.end = s.CloseNow
 	var err error
 	s.conn, err = websocket.Accept(upgrade{w, s}, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
@@ -47,21 +61,31 @@ var forever = context.Background()
 // Read returns the next frame, whose bytes hold until the next Read. Only the
 // connection's end ends it before there is one.
 func (s *Socket) Read() ([]byte, error) {
-	if s.in != nil { // who waits for a frame holds no memory for it
-		release(s.in)
-		s.in = nil
-	}
+	s.forget() // who waits for a frame holds no memory for it
 	kind, r, err := s.conn.Reader(forever)
 	if err != nil {
 		return nil, fmt.Errorf("websocket: %w", err)
 	}
 	if kind != websocket.MessageBinary {
-		return nil, s.text
+		return nil, s.terms.Text
 	}
-	if s.in, err = readAll(r); err != nil {
+	if err = s.readAll(r); err != nil {
+		s.forget()
 		return nil, fmt.Errorf("websocket: %w", err)
 	}
 	return *s.in, nil
+}
+
+// forget gives the last frame's memory back.
+func (s *Socket) forget() {
+	if s.in != nil {
+		release(s.in)
+		s.in = nil
+	}
+	if s.holds {
+		s.terms.Room.give(&s.room)
+		s.holds = false
+	}
 }
 
 // Write sends a frame, in one write of the connection below where it is not large,
@@ -86,8 +110,15 @@ func (s *Socket) Ping(ctx context.Context) error {
 	return nil
 }
 
+// mostFarewell bounds what a peer takes to hang up.
+const mostFarewell = 5 * time.Second
+
 // Close ends the connection by the closing handshake.
 func (s *Socket) Close(refused bool) {
+	// The library reads the rest of a message that was too long, and waits for it without a bound.
+	if s.out.conn.SetReadDeadline(time.Now().Add(mostFarewell)) != nil {
+		return // it is gone
+	}
 	code, reason := websocket.StatusNormalClosure, ""
 	if refused {
 		code, reason = websocket.StatusPolicyViolation, "refused"
@@ -96,27 +127,48 @@ func (s *Socket) Close(refused bool) {
 }
 
 // CloseNow ends it without.
-func (s *Socket) CloseNow() { s.conn.CloseNow() }
+func (s *Socket) CloseNow() {
+	s.once.Do(func() {
+		close(s.room.gone)
+		s.terms.Room.give(&s.room) // its reader holds it for an instant more
+	})
+	s.conn.CloseNow()
+}
 
 // readAll reads a message into a pooled buffer. Whoever dribbles one holds at most
-// four times what it has sent, or the smallest buffer.
-func readAll(r io.Reader) (*[]byte, error) {
-	b := buffer(0)
-	for {
+// four times what it has sent, or the smallest buffer, and no more than there is room
+// for; no more is read than a frame of its kind may have.
+func (s *Socket) readAll(r io.Reader) error {
+	s.in = buffer(0)
+	most := wire.MaxFrame
+	for b := s.in; ; b = s.in {
 		n, err := r.Read((*b)[len(*b):cap(*b)])
+		if len(*b) == 0 && n > 0 {
+			most = min(most, s.terms.Most((*b)[:1][0]))
+		}
 		*b = (*b)[:len(*b)+n]
-		if errors.Is(err, io.EOF) {
-			return b, nil
+		switch {
+		case len(*b) > most, errors.Is(err, websocket.ErrMessageTooBig):
+			return s.terms.Long
+		case errors.Is(err, io.EOF):
+			if s.holds {
+				s.terms.Room.whole(&s.room)
+			}
+			return nil
+		case err != nil:
+			return err
+		case len(*b) < cap(*b):
+			continue
 		}
-		if err != nil {
-			release(b)
-			return nil, err
+		if cap(*b) >= freeRead && !s.holds {
+			if err := s.terms.Room.take(&s.room, most); err != nil {
+				return err
+			}
+			s.holds = true
 		}
-		if len(*b) == cap(*b) {
-			larger := buffer(cap(*b) + 1)
-			*larger = append(*larger, *b...)
-			release(b)
-			b = larger
-		}
+		larger := buffer(cap(*b) + 1)
+		*larger = append(*larger, *b...)
+		release(b)
+		s.in = larger
 	}
 }

@@ -21,7 +21,16 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-var errText = errors.New("text")
+var (
+	errText = errors.New("text")
+	errLong = errors.New("long")
+)
+
+// any of the protocol's frames may come, and there is room for all.
+func anything() Terms {
+	most := func(byte) int { return wire.MaxFrame }
+	return Terms{Most: most, Room: NewRoom(DefaultRoom), Text: errText, Long: errLong}
+}
 
 // counted counts the writes of the connections that it accepts.
 type counted struct {
@@ -47,8 +56,15 @@ func (c countedConn) Write(p []byte) (int, error) {
 // serve has each socket of a listener served, and dials one.
 func serve(t *testing.T, l net.Listener, dial *http.Client, play func(*Socket)) *websocket.Conn {
 	t.Helper()
+	serveUnder(t, l, anything(), play)
+	return dialed(t, l, dial)
+}
+
+// serveUnder has each socket of a listener served.
+func serveUnder(t *testing.T, l net.Listener, terms Terms, play func(*Socket)) {
+	t.Helper()
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s, err := Accept(w, r, errText)
+		s, err := Accept(w, r, terms)
 		if err != nil {
 			t.Error(err)
 			return
@@ -59,6 +75,11 @@ func serve(t *testing.T, l net.Listener, dial *http.Client, play func(*Socket)) 
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = srv.Serve(l) }()
 	t.Cleanup(func() { srv.Close(); <-ended })
+}
+
+// dialed is a connection to what is served.
+func dialed(t *testing.T, l net.Listener, dial *http.Client) *websocket.Conn {
+	t.Helper()
 	conn, _, err := websocket.Dial(t.Context(), "http://"+l.Addr().String(), &websocket.DialOptions{HTTPClient: dial})
 	if err != nil {
 		t.Fatal(err)
@@ -176,8 +197,8 @@ func TestHostileMessages(t *testing.T) {
 		want error
 	}{
 		"text":      {websocket.MessageText, 5, errText},
-		"too large": {websocket.MessageBinary, wire.MaxFrame + 1, websocket.ErrMessageTooBig},
-		"huge":      {websocket.MessageBinary, 4 * wire.MaxFrame, websocket.ErrMessageTooBig},
+		"too large": {websocket.MessageBinary, wire.MaxFrame + 1, errLong},
+		"huge":      {websocket.MessageBinary, 4 * wire.MaxFrame, errLong},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := make(chan error, 1)
@@ -272,7 +293,7 @@ func TestCloseEndsWrite(t *testing.T) {
 // What cannot be upgraded is answered.
 func TestRefusedUpgrade(t *testing.T) {
 	w := httptest.NewRecorder()
-	if _, err := Accept(w, httptest.NewRequest(http.MethodGet, "/", nil), errText); err == nil || w.Code != http.StatusUpgradeRequired {
+	if _, err := Accept(w, httptest.NewRequest(http.MethodGet, "/", nil), anything()); err == nil || w.Code != http.StatusUpgradeRequired {
 		t.Errorf("%v, %d", err, w.Code)
 	}
 }
@@ -301,7 +322,7 @@ func BenchmarkFrames(b *testing.B) {
 		b.Fatal(err)
 	}
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s, err := Accept(w, r, errText)
+		s, err := Accept(w, r, anything())
 		if err != nil {
 			return
 		}

@@ -1,0 +1,57 @@
+package coordinator
+
+import (
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/secagg"
+)
+
+// frames are the longest that devices of this job have to send. The protocol's own
+// limits hold for every job there may be: ten thousand devices that use them up would
+// fill a machine.
+type frames struct {
+	turns  [secagg.TurnReveal + 1]int // payloads by turn; 0 of the one that does not travel as a turn
+	turn   int                        // a whole frame of the longest of them
+	update int
+}
+
+// frameHead is more than what stands around a turn's payload or an update's data.
+const frameHead = 64
+
+// longest takes them of the largest shard and rank.
+func (t *terms) longest() (f frames, err error) {
+	ranks := t.job.Ranks()
+	v, err := t.vector(ranks[len(ranks)-1], 1, [32]byte{}) // of any norm
+	if err != nil {
+		return f, err
+	}
+	cfg := t.contract.Masking(v)
+	for turn := secagg.TurnAdvertise; turn <= secagg.TurnReveal; turn++ {
+		if turn != secagg.TurnMask {
+			f.turns[turn] = cfg.Longest(turn)
+			f.turn = max(f.turn, f.turns[turn]+frameHead)
+		}
+	}
+	// A lower rank's vector may be padded to more than a higher's, never to twice that.
+	f.update = min(2*(cfg.Longest(secagg.TurnMask)+updateOverhead), wire.MaxChunk) + frameHead
+	return f, nil
+}
+
+// MostBytes is the longest frame that a device may send whose first byte is kind.
+func (c *Coordinator) MostBytes(kind byte) int {
+	most := wire.MostBytes(wire.Kind(kind), wire.FromDevice)
+	switch wire.Kind(kind) {
+	case wire.KindTurn:
+		return min(most, c.frames.turn)
+	case wire.KindUpdate:
+		return min(most, c.frames.update)
+	}
+	return most
+}
+
+// tooLong refuses a turn that is longer than any of its number.
+func (c *Coordinator) tooLong(m *wire.Turn) error {
+	if most := c.frames.turns[m.Number]; most > 0 && len(m.Payload) > most {
+		return refuse(wire.CodeProtocol, 0, "turn %d has %d bytes, at most %d in this job", m.Number, len(m.Payload), most)
+	}
+	return nil
+}
