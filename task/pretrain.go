@@ -34,7 +34,7 @@ type Redrawer interface {
 type masked struct {
 	columns          []Column
 	tok              tokenizer.Tokenizer
-	mask             int32
+	mask             tokenizer.MaskToken
 	before, after    int // special tokens around a text
 	sequence, places int
 }
@@ -49,18 +49,14 @@ func maskedColumns(l *model.Layout, sequence int) []Column {
 	}
 }
 
-func newMasked(columns []Column, tok tokenizer.Tokenizer, sequence int) (*masked, error) {
-	m := &masked{columns: columns, tok: tok, mask: -1, sequence: sequence, places: columns[1].Size()}
+func newMasked(columns []Column, base *model.Base, tok tokenizer.Tokenizer, sequence int) (*masked, error) {
+	m := &masked{columns: columns, tok: tok, sequence: sequence, places: columns[1].Size()}
 	before, after := around(tok)
 	m.before, m.after = len(before), len(after)
-	for id := range int32(tok.VocabSize()) {
-		if p := tok.Piece(id); p == "[MASK]" || p == "<mask>" {
-			m.mask = id
-			break
-		}
-	}
+	var found bool
+	m.mask, found = tokenizer.FindMask(base.Tokenizer, tok)
 	switch {
-	case m.mask < 0:
+	case !found:
 		return nil, errors.New("task: the base's tokenizer has no [MASK] and no <mask>, which task pretrain writes")
 	case sequence < m.before+m.after+1:
 		return nil, fmt.Errorf("task: sequences of %d tokens have no room for a text", sequence)
@@ -179,10 +175,10 @@ func (m *masked) draw(rnd io.Reader, b Batch, row int) error {
 				return err
 			}
 			if tokens[place] = int32(id); tokens[place] == m.tok.PadID() { // which would be no token
-				tokens[place] = m.mask
+				tokens[place] = m.mask.ID
 			}
 		default:
-			tokens[place] = m.mask
+			tokens[place] = m.mask.ID
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func TestMasksAreDrawnAnew(t *testing.T) {
 				t.Fatalf("place %d was %d, told as %d", place, text[place], was[i])
 			}
 			switch tokens[place] {
-			case m.mask:
+			case m.mask.ID:
 				masks++
 			case was[i]:
 				left++

@@ -117,7 +117,7 @@ func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
 	case model.TaskTag:
 		return newTags(columns, tok, sequence), nil
 	case model.TaskPretrain:
-		return newMasked(columns, tok, sequence)
+		return newMasked(columns, base, tok, sequence)
 	}
 	return &classify{columns, tok, sequence}, nil
 }

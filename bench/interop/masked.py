@@ -1,17 +1,52 @@
 """Masked language models of transformers, here: logits and gradients of their own head,
 and what is exported."""
 
+import json
 import os
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
-from transformers import AutoModelForMaskedLM
+from tokenizers import AddedToken, decoders
+from transformers import AutoModelForMaskedLM, PreTrainedTokenizerFast, pipeline
 
 import check
 
 
 def gathered(logits, places):
     return torch.stack([row[at] for row, at in zip(logits, places)]).flatten(1)
+
+
+OPEN = ["the company said {} rose to 1.2 mln dlrs", "{}", "{} and corn {}", "it's  {}, not {}!", "a b{}c d", "Łódź café {} naïve"]
+
+
+def strip_left(path):
+    file = json.load(open(path))
+    for token in file["added_tokens"]:
+        token["lstrip"] |= token["content"] == "<mask>"
+    json.dump(file, open(path, "w"))
+
+
+def check_fill(s, work, name, config, folder, own, model):
+    """What a text leaves open: transformers' fill-mask beside starling predict."""
+    mask, pad = ("<mask>", "<pad>") if config.model_type == "roberta" else ("[MASK]", "[PAD]")
+    texts = [t.format(*[mask] * t.count("{}")) for t in OPEN]
+    tok = PreTrainedTokenizerFast(tokenizer_file=os.path.join(folder, "tokenizer.json"), pad_token=pad,
+                                  mask_token=AddedToken(mask, lstrip=config.model_type == "roberta", special=True))
+    if config.model_type == "roberta":  # whose files name it
+        tok.backend_tokenizer.decoder = decoders.ByteLevel()
+    there = pipeline("fill-mask", model=model.eval(), tokenizer=tok, top_k=4)
+    fitting = [t for t in texts if len(tok(t).input_ids) <= int(config.max_position_embeddings) - 2]
+    here = [json.loads(line) for line in s.run("predict", "--json", "--checkpoint", own, "--top", "4", input="\n".join(fitting)).splitlines()]
+    wrong, worst = 0, 0.0
+    for text, got in zip(fitting, here, strict=True):
+        want = there(text)
+        want = want if isinstance(want[0], list) else [want]
+        for g, w in zip(got["masks"], want, strict=True):
+            wrong += [t["id"] for t in g["top"]] != [t["token"] for t in w]
+            wrong += [t["token"].strip() for t in g["top"]] != [t["token_str"].strip() for t in w]
+            worst = max([worst] + [abs(t["probability"] / v["score"] - 1) for t, v in zip(g["top"], w)])
+    check.report(name, f"masks of {len(fitting)} texts filled otherwise than by fill-mask", wrong, 0)
+    check.report(name, "probabilities of fill-mask", worst)
 
 
 def check_one(s, work, name, config):
@@ -21,6 +56,8 @@ def check_one(s, work, name, config):
     folder = os.path.join(work, name)
     model.save_pretrained(folder)
     (check.bytelevel if config.model_type == "roberta" else check.wordpiece)(folder, config.vocab_size)
+    if config.model_type == "roberta":  # as RoBERTa's own: the mask takes the space before it
+        strip_left(os.path.join(folder, "tokenizer.json"))
     tokens, _ = check.batch(config)
     inputs = check.Inputs.__new__(check.Inputs).take(tokens, config.pad_token_id)
     k = int(0.15 * tokens.shape[1]) + 1  # places of a text
@@ -34,6 +71,11 @@ def check_one(s, work, name, config):
     s.run("import", "--base", folder, "--out", own, *flags)
     want = gathered(check.logits_of(model, inputs), places)
     check.report(name, "logits of the checkpoint's own head", check.relative(s.ask(op="logits", checkpoint=own, rank=0, **probe), want))
+
+    longest = config.max_position_embeddings - (2 if config.model_type == "roberta" else 0)
+    whole = os.path.join(work, name + "-whole")
+    s.run("import", "--base", folder, "--out", whole, "--task", "pretrain", "--sequence", str(longest))
+    check_fill(s, work, name, config, folder, whole, model)
 
     def loss(m):
         logits = m(**inputs.model).logits

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
@@ -33,7 +32,7 @@ func predictAnswers(ctx context.Context, a *app, e engine, ck *model.Checkpoint,
 	slice := ck.Adapter.Slice(rank)
 	out := bufio.NewWriter(a.Stdout)
 	enc := json.NewEncoder(out)
-	began, last, done := time.Now(), time.Now(), 0
+	told := newPace(a.Stderr, "questions")
 	var examples []dataset.Example
 	flush := func() error {
 		replies, err := r.answer(ctx, slice, rank, examples)
@@ -50,12 +49,8 @@ func predictAnswers(ctx context.Context, a *app, e engine, ck *model.Checkpoint,
 				return err
 			}
 		}
-		done += len(examples)
+		told.add(len(examples))
 		examples = examples[:0]
-		if now := time.Now(); now.Sub(last) > 2*time.Second {
-			last = now
-			fmt.Fprintf(a.Stderr, "%d questions, %.1f a second\n", done, float64(done)/now.Sub(began).Seconds())
-		}
 		return out.Flush()
 	}
 	err = dataset.Questions(in, name, func(e dataset.Example) error {

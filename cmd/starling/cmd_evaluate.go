@@ -66,6 +66,9 @@ that is not the one to report on.`,
 			if err != nil {
 				return err
 			}
+			if ck.LoRA.Task == model.TaskPretrain {
+				columns.Unlabelled = true // labels tell nothing of masked words
+			}
 			set, err := loadLabelled(args[0], columns)
 			if err != nil {
 				return err
@@ -183,7 +186,7 @@ func (r evaluateReport) print(w io.Writer) error {
 			fmt.Fprintf(&b, "        token F1 %.1f %% of words whose label is not O\n", 100**s.TokenF1)
 		}
 		if s.Perplexity != nil {
-			fmt.Fprintf(&b, "        perplexity %.2f of masked tokens, of which the accuracy is\n", *s.Perplexity)
+			fmt.Fprintf(&b, "        perplexity %.2f, loss %.3f nats, of masked tokens, of which the accuracy is\n", *s.Perplexity, s.Loss)
 		}
 	}
 	if len(r.Ranks) == 1 && len(r.Ranks[0].Classes) > 0 {

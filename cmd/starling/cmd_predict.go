@@ -58,7 +58,9 @@ of pixels (.csv). One that labels words gives a label for each word of a text, s
 at spaces. One that answers questions reads documents with questions from JSON Lines,
 from standard input too: "words" with "boxes", or "lines", or a "text", and "question" or
 "questions"; see docs/MODELS.md. It writes an answer a line, with --json beside its
-question and how sure it is.`,
+question and how sure it is. One that tells masked words fills in every [MASK] (of a
+RoBERTa <mask>) that a text spells; with --top it gives the likeliest tokens instead, a
+line for each mask.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("want at most one file, got %d", len(args))
@@ -93,21 +95,25 @@ question and how sure it is.`,
 				}
 				return predictAnswers(cmd.Context(), a, e, ck, rank, in, name)
 			}
+			choices, what := len(ck.Labels), "labels"
 			if ck.LoRA.Task == model.TaskPretrain {
-				return usagef("the checkpoint tells masked words: starling evaluate scores it on texts, starling export --format merged writes what transformers' fill-mask takes")
+				choices, what = ck.Base.Config.VocabSize, "tokens"
 			}
-			if top < 0 || top > len(ck.Labels) {
-				return usagef("--top is %d, the checkpoint has %d labels", top, len(ck.Labels))
+			if top < 0 || top > choices {
+				return usagef("--top is %d, the checkpoint has %d %s", top, choices, what)
 			}
 			e, err := choice.open()
 			if err != nil {
 				return err
 			}
+			if ck.LoRA.Task == model.TaskPretrain {
+				return predictBlanks(cmd.Context(), a, e, ck, rank, top, columns, in, name)
+			}
 			return predictTexts(cmd, a, e, ck, rank, top, columns, in, name)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "checkpoint", "", "folder of a released adapter")
-	cmd.Flags().IntVar(&top, "top", 0, "give the likeliest labels, so many, each with its probability")
+	cmd.Flags().IntVar(&top, "top", 0, "give the likeliest labels, or tokens for a mask, so many, each with its probability")
 	cmd.Flags().StringVar(&at, "rank", "best", "rank to use, or best: the one that validation chose")
 	textColumnFlag(cmd.Flags(), &columns)
 	choice.add(cmd.Flags())
@@ -127,6 +133,7 @@ func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, ra
 	slice := ck.Adapter.Slice(rank)
 	out := bufio.NewWriter(a.Stdout)
 	enc := json.NewEncoder(out)
+	told := newPace(a.Stderr, "examples")
 	flush := func(examples []dataset.Example) error {
 		rows, err := task.EncodeAll(k, examples)
 		if err != nil {
@@ -170,6 +177,7 @@ func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, ra
 				return err
 			}
 		}
+		told.add(len(examples))
 		return out.Flush()
 	}
 	var examples []dataset.Example

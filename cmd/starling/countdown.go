@@ -28,3 +28,25 @@ func (c *countdown) reach(done int) {
 		fmt.Fprintf(c.out, "%d of %d %s, %s left\n", done, c.total, c.what, left.Round(time.Second))
 	}
 }
+
+// pace says every two seconds how far work of unknown length is, and how fast.
+type pace struct {
+	out         io.Writer
+	what        string
+	done        int
+	began, last time.Time
+}
+
+func newPace(out io.Writer, what string) *pace {
+	now := time.Now()
+	return &pace{out, what, 0, now, now}
+}
+
+// add takes note of some more.
+func (p *pace) add(n int) {
+	p.done += n
+	if now := time.Now(); now.Sub(p.last) > 2*time.Second {
+		p.last = now
+		fmt.Fprintf(p.out, "%d %s, %.1f a second\n", p.done, p.what, float64(p.done)/now.Sub(p.began).Seconds())
+	}
+}

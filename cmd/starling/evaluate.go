@@ -219,18 +219,23 @@ func (e *evaluator) encode(from, to int) (task.Batch, error) {
 // every token of the vocabulary.
 const mostScores = 1 << 25
 
+// rowsOfScores is of how many rows of masked words the scores are held at once.
+func rowsOfScores(k task.Task, words int) int {
+	places := 1
+	for _, c := range k.Columns() {
+		if c.Name == task.Places {
+			places = c.Size()
+		}
+	}
+	return max(1, mostScores/(places*words))
+}
+
 // predict is the best class of each of the examples from..to-1, or of each of their
 // words, and the sum of the cross-entropies of the right ones.
 func (e *evaluator) predict(ctx context.Context, slice []float32, rank, from, to int) (best []int, loss float64, err error) {
 	step := to - from
 	if e.tells {
-		places := 1
-		for _, c := range e.task.Columns() {
-			if c.Name == task.Places {
-				places = c.Size()
-			}
-		}
-		step = max(1, mostScores/(places*e.classes))
+		step = rowsOfScores(e.task, e.classes)
 	}
 	for ; from < to; from += step {
 		some, sum, err := e.predictSome(ctx, slice, rank, from, min(to, from+step))

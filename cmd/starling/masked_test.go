@@ -69,7 +69,7 @@ enrolment: {secret: a secret of the test}
 	if r.BasePerplexity == nil || r.BestPerplexity == nil || !(*r.BestPerplexity < *r.BasePerplexity) || len(r.Validation) != 2 {
 		t.Errorf("%s", server.out.String())
 	}
-	code, out, stderr := runCLI(t, "evaluate", "--checkpoint", r.Checkpoint, "--unlabelled", "--json", test)
+	code, out, stderr := runCLI(t, "evaluate", "--checkpoint", r.Checkpoint, "--json", test)
 	var scored evaluateReport
 	if err := json.Unmarshal([]byte(out), &scored); err != nil || code != 0 {
 		t.Fatalf("exit %d: %s%s", code, out, stderr)
@@ -77,9 +77,7 @@ enrolment: {secret: a secret of the test}
 	if s := scored.Ranks[0]; s.Perplexity == nil || *s.Perplexity != *r.BestPerplexity || s.Accuracy != r.BestAccuracy {
 		t.Errorf("evaluate says %s, serve said %s", out, server.out.String())
 	}
-	if code, _, stderr := runCLI(t, "predict", "--checkpoint", r.Checkpoint, test); code != 2 || !strings.Contains(stderr, "fill-mask") {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
+	fillsMasks(t, r.Checkpoint)
 	merged := filepath.Join(dir, "merged")
 	if code, _, stderr := runCLI(t, "export", "--checkpoint", r.Checkpoint, "--format", "merged", "--out", merged); code != 0 {
 		t.Fatal(stderr)
@@ -96,13 +94,64 @@ enrolment: {secret: a secret of the test}
 	if code != 0 {
 		t.Fatalf("%s%s", out, stderr)
 	}
-	code, out, stderr = runCLI(t, "evaluate", "--checkpoint", filepath.Join(dir, "again"), "--unlabelled", "--json", test)
+	code, out, stderr = runCLI(t, "evaluate", "--checkpoint", filepath.Join(dir, "again"), "--json", test)
 	var again evaluateReport
 	if err := json.Unmarshal([]byte(out), &again); err != nil || code != 0 {
 		t.Fatalf("exit %d: %s%s", code, out, stderr)
 	}
 	if p, was := *again.Ranks[0].Perplexity, *r.BestPerplexity; p > 1.01*was || p < 0.99*was {
 		t.Errorf("perplexity %v of the base that was exported, %v before", p, was)
+	}
+}
+
+// fillsMasks asks for tokens in place of the masks of texts, from a file and from standard
+// input: transformers' fill-mask gives the same in bench/interop.
+func fillsMasks(t *testing.T, checkpoint string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "open.txt")
+	const texts = "the taxi to the [MASK] for two [MASK]\n\n[MASK] of the taxi\n"
+	if err := os.WriteFile(file, []byte(texts), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, stderr := runCLI(t, "predict", "--checkpoint", checkpoint, "--json", "--top", "3", file)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	var all []filled
+	for row := range strings.Lines(out) {
+		var f filled
+		if err := json.Unmarshal([]byte(row), &f); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, f)
+	}
+	if len(all) != 3 || len(all[0].Masks) != 2 || len(all[1].Masks) != 0 || len(all[2].Masks) != 1 || all[2].Line != 3 {
+		t.Fatalf("%s", out)
+	}
+	want := fmt.Sprintf("the taxi to the %s for two %s", all[0].Masks[0].Token, all[0].Masks[1].Token)
+	if all[0].Text != want && !strings.Contains(want, "##") {
+		t.Errorf("%q, want %q", all[0].Text, want)
+	}
+	for _, m := range append(all[0].Masks, all[2].Masks...) {
+		if len(m.Top) != 3 || m.Top[0] != m.told || !(m.Top[0].Probability > m.Top[1].Probability && m.Top[1].Probability > m.Top[2].Probability) ||
+			!(m.Probability > 0 && m.Probability < 1) {
+			t.Errorf("%+v", m)
+		}
+	}
+	if out, code := predictWith(t, texts, "--checkpoint", checkpoint); code != 0 || out != all[0].Text+"\n\n"+all[2].Text+"\n" {
+		t.Errorf("exit %d: %q", code, out)
+	}
+	if out, code := predictWith(t, texts, "--checkpoint", checkpoint, "--top", "2"); code != 0 || strings.Count(out, "\n") != 4 {
+		t.Errorf("exit %d: a line for each mask, and the empty one's: %q", code, out)
+	}
+	if err := os.WriteFile(file, []byte("a [MASK]\nthe <mask> of another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := runCLI(t, "predict", "--checkpoint", checkpoint, file); code != 1 || !strings.Contains(stderr, "[MASK]") || !strings.Contains(stderr, ":2:") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if code, _, stderr := runCLI(t, "predict", "--checkpoint", checkpoint, "--top", "99999999", file); code != 2 || !strings.Contains(stderr, "tokens") {
+		t.Errorf("exit %d: %s", code, stderr)
 	}
 }
 

@@ -316,3 +316,6 @@ func CrossEntropy(scores []float32, class int) float64 {
 	}
 	return math.Log(sum) + (most - float64(scores[class]))
 }
+
+// Probability is a class's softmax: e^-CrossEntropy.
+func Probability(scores []float32, class int) float64 { return math.Exp(-CrossEntropy(scores, class)) }
