@@ -23,11 +23,11 @@ var ErrMisfit = errors.New("edge: program and assignment differ")
 // checkProgram refuses a program unless its tensors are exactly the task's:
 // the task's columns with the shape of the batch, or of equal pieces of it, every
 // trained tensor of the layout at the rank, optimizer state named after them, and
-// frozen tensors of the base. It returns the examples that the program takes at once.
-func checkProgram(m *wasm.Manifest, t Task, base *model.Base) (rows int, err error) {
+// frozen tensors of the base. rows is microBatch's.
+func checkProgram(m *wasm.Manifest, t Task, rows int, base *model.Base) error {
 	want := map[string]wasm.Tensor{inputRate: {DType: wasm.Float32}, inputStep: {DType: wasm.Float32}}
 	needed := []string{inputRate}
-	if rows = microBatch(m, t); rows < t.Batch {
+	if rows < t.Batch {
 		want[inputLast] = wasm.Tensor{DType: wasm.Float32}
 		needed = append(needed, inputLast)
 	}
@@ -36,11 +36,11 @@ func checkProgram(m *wasm.Manifest, t Task, base *model.Base) (rows int, err err
 		needed = append(needed, c.Name)
 	}
 	if err := checkInputs(m, want); err != nil {
-		return 0, err
+		return err
 	}
 	for _, name := range needed {
 		if !slices.ContainsFunc(m.Inputs, func(x wasm.Tensor) bool { return x.Name == name }) {
-			return 0, fmt.Errorf("%w: no input %s", ErrMisfit, name)
+			return fmt.Errorf("%w: no input %s", ErrMisfit, name)
 		}
 	}
 	state := make(map[string]wasm.Tensor, len(m.State))
@@ -53,10 +53,10 @@ func checkProgram(m *wasm.Manifest, t Task, base *model.Base) (rows int, err err
 		}
 		s, ok := state[span.Name]
 		if !ok || s.DType != wasm.Float32 || !slices.Equal(s.Shape, span.Shape) {
-			return 0, fmt.Errorf("%w: state %s is %s%v, f32%v expected", ErrMisfit, span.Name, s.DType, s.Shape, span.Shape)
+			return fmt.Errorf("%w: state %s is %s%v, f32%v expected", ErrMisfit, span.Name, s.DType, s.Shape, span.Shape)
 		}
 	}
-	return rows, checkFrozen(m, base)
+	return checkFrozen(m, base)
 }
 
 // microBatch is how many examples a program takes at once, where that divides the

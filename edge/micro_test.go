@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -101,7 +102,7 @@ func TestHostileMicroBatches(t *testing.T) {
 		t.Errorf("a batch that its pieces do not make up: %v", err)
 	}
 	k = microTask(t, base, nn.SGD, 4)
-	b, err := newLoaded(t.Context(), k, [32]byte{}, wasm.Config{})
+	b, err := one.load(t.Context(), k, [32]byte{})
 	ok(t, err)
 	defer b.close()
 	k.Work = b.bound(k.Steps) * 1.5
@@ -127,5 +128,40 @@ func TestHostileMemory(t *testing.T) {
 	}
 	if p := DefaultPolicy(); p.Allow(beyond.Key, beyond.Have) != nil || p.Memory <= 1 || p.Memory > 1024 {
 		t.Errorf("widened to %d MiB", p.Memory)
+	}
+}
+
+// A device that is too small for a job declines the second round, and all that follow,
+// without loading the program again; with limits that let it, it trains.
+func TestHostileProgramsAreWeighedOnce(t *testing.T) {
+	base := tinyBase(t)
+	s := step(base, 2, nn.SGD)
+	s.Batch = 512
+	program := compile(t, s, false)
+	for key, limit := range map[string]func(k *Task){
+		"memory": func(k *Task) { k.Memory = 1 },
+		"work":   func(k *Task) { k.Work = 1 },
+	} {
+		one := NewProgramTrainer(1)
+		defer one.Close()
+		k := assigned(t, base, 2, program)
+		k.Batch = 512
+		limit(&k)
+		declined := func() {
+			beyond := new(PolicyError)
+			if _, err := one.Train(t.Context(), k); !errors.As(err, &beyond) || beyond.Key != key {
+				t.Fatalf("%s: %v", key, err)
+			}
+		}
+		reached := errors.New("the base is read")
+		k.Base = func(context.Context) (*model.Base, error) { return nil, reached }
+		declined()
+		if made := testing.AllocsPerRun(3, declined); made > 100 { // loading makes thousands
+			t.Errorf("%s: declining again makes %.0f allocations", key, made)
+		}
+		k.Memory, k.Work = 1024, 1e13
+		if _, err := one.Train(t.Context(), k); !errors.Is(err, reached) {
+			t.Errorf("%s: with other limits: %v", key, err)
+		}
 	}
 }

@@ -31,17 +31,17 @@ type ProgramTrainer struct {
 
 	slots chan struct{} // one token for each training that may run
 
-	mu   sync.Mutex
-	idle []*loaded // by mu; most recently used last, at most cap(slots)
+	mu     sync.Mutex
+	idle   []*loaded                   // by mu; most recently used last, at most cap(slots)
+	proofs map[[sha256.Size]byte]proof // by mu: of programs that were loaded
 }
 
 // loaded is an instance with a base's frozen weights in it. It belongs to one
 // training at a time.
 type loaded struct {
-	sum      [sha256.Size]byte // of the program
-	base     [sha256.Size]byte // of the base's blob
-	batch    int               // of the task that it was checked for
-	rows     int               // examples that the program takes at once, a divisor of batch
+	sum  [sha256.Size]byte // of the program
+	base [sha256.Size]byte // of the base's blob
+	proof
 	program  *wasm.Program
 	instance *wasm.Instance
 }
@@ -63,12 +63,16 @@ func (p *ProgramTrainer) Train(ctx context.Context, t Task) ([]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	b, err := p.take(ctx, t)
+	sum := sha256.Sum256(t.Program)
+	if err := p.known(sum, t); err != nil {
+		return nil, err
+	}
+	b, err := p.take(ctx, t, sum)
 	if err != nil {
 		return nil, err
 	}
 	var delta []float32
-	if err = b.checkWork(t); err == nil {
+	if err = b.allowed(t); err == nil {
 		delta, err = b.train(ctx, t)
 	}
 	if err != nil {
@@ -90,8 +94,7 @@ func (p *ProgramTrainer) Close() error {
 }
 
 // take returns an instance for the task: one that is idle, or a new one.
-func (p *ProgramTrainer) take(ctx context.Context, t Task) (*loaded, error) {
-	sum := sha256.Sum256(t.Program)
+func (p *ProgramTrainer) take(ctx context.Context, t Task, sum [sha256.Size]byte) (*loaded, error) {
 	p.mu.Lock()
 	for i, b := range p.idle {
 		if b.sum == sum && b.base == t.BaseSHA256 && b.batch == t.Batch {
@@ -112,7 +115,7 @@ func (p *ProgramTrainer) take(ctx context.Context, t Task) (*loaded, error) {
 			return nil, err
 		}
 	}
-	return newLoaded(ctx, t, sum, p.config())
+	return p.load(ctx, t, sum)
 }
 
 func (p *ProgramTrainer) config() wasm.Config { return wasm.Config{Cores: p.Cores, Kernel: p.Kernel} }
@@ -132,9 +135,10 @@ func (p *ProgramTrainer) put(b *loaded) error {
 	return nil
 }
 
-// newLoaded loads the program, checks it against the task and writes the frozen
-// weights.
-func newLoaded(ctx context.Context, t Task, sum [sha256.Size]byte, cfg wasm.Config) (*loaded, error) {
+// load loads the program, checks it against its owner's limits and the task, and writes
+// the frozen weights.
+func (p *ProgramTrainer) load(ctx context.Context, t Task, sum [sha256.Size]byte) (*loaded, error) {
+	cfg := p.config()
 	if t.Memory > 0 {
 		cfg.Limits.MemoryPages = mostPages // the owner's limit, below, is the one
 	}
@@ -142,13 +146,15 @@ func newLoaded(ctx context.Context, t Task, sum [sha256.Size]byte, cfg wasm.Conf
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMisfit, err)
 	}
-	b := &loaded{sum: sum, base: t.BaseSHA256, batch: t.Batch, program: program}
-	if err := checkMemory(program.Report().MemoryPages, t.Memory); err != nil {
+	rows := microBatch(program.Manifest(), t)
+	b := &loaded{sum: sum, base: t.BaseSHA256, program: program, proof: newProof(program, t.Batch, rows)}
+	p.remember(sum, b.proof)
+	if err := b.allowed(t); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	base, err := t.Base(ctx)
 	if err == nil {
-		b.rows, err = checkProgram(program.Manifest(), t, base)
+		err = checkProgram(program.Manifest(), t, rows, base)
 	}
 	if err == nil {
 		err = b.fill(ctx, base)
@@ -216,30 +222,6 @@ func (b *loaded) close() error {
 		err = b.instance.Close()
 	}
 	return errors.Join(err, b.program.Close())
-}
-
-// checkWork refuses a round whose steps may take more than the task's limit: each segment is bounded when the program is loaded,
-// but a step may have thousands, and a round any number of steps.
-func (b *loaded) checkWork(t Task) error {
-	if t.Work == 0 {
-		return nil
-	}
-	return checkWork(b.bound(max(t.Steps, t.MostSteps)*(t.Batch/b.rows)), t.Work)
-}
-
-// bound is the most units of work that so many steps may take.
-func (b *loaded) bound(steps int) float64 {
-	r := b.program.Report()
-	of := func(segments []wasm.SegmentReport) (units float64) {
-		for _, s := range segments {
-			units += float64(s.Cost)
-			if r.DynamicLoops > 0 {
-				units += float64(s.Budget)
-			}
-		}
-		return units
-	}
-	return of(r.Prepare) + float64(steps)*of(r.Segments)
 }
 
 // write hands a batch to the program.

@@ -100,7 +100,7 @@ func (t *Trained) load(ctx context.Context) (_ *loaded, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMisfit, err)
 	}
-	b := &loaded{program: program}
+	b := &loaded{program: program, proof: newProof(program, 1, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())
