@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -36,7 +37,8 @@ func newSweepCmd(a *app) *cobra.Command {
 		Use:   "sweep FILE|--preset NAME",
 		Short: "Simulate a grid of settings and keep one table of what each came to",
 		Long: `Simulate every combination of a sweep file's axes and seeds (docs/SIMULATE.md). Runs
-that are done are skipped, an interrupted one goes on: give the same command again.
+that are done are skipped, an interrupted one goes on: give the same command again. One that fails, such as by
+training that diverges, is noted and left behind; several processes may share a folder.
 The folder gets results.csv, one row a run with every setting and figure;
 starling report DIR makes tables and plots of it. --preset takes the file of a published
 table or figure (--presets lists them); starling reproduce holds what comes out
@@ -87,6 +89,9 @@ type swept struct {
 	Table  string `json:"table"`
 	Made   int    `json:"made"`
 	Before int    `json:"done_before"`
+	Busy   int    `json:"busy,omitempty"` // being made by another process
+	// Failed are the runs that came to nothing: the same command tries them again.
+	Failed []sweep.Failure `json:"failed,omitempty"`
 }
 
 // plan reads the sweep file or preset, and says what its folder is called.
@@ -161,7 +166,23 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 			if ctx.Err() != nil {
 				fmt.Fprintln(a.Stderr, "interrupted: the same command goes on from here")
 			}
-			return fmt.Errorf("%s: %w", place(plan, p), err)
+			var disk *fs.PathError
+			if ctx.Err() != nil || errors.Is(err, sweep.ErrOther) || errors.Is(err, simulate.ErrState) || errors.As(err, &disk) {
+				// What the next runs would meet too.
+				return fmt.Errorf("%s: %w", place(plan, p), err)
+			}
+			if errors.Is(err, sweep.ErrBusy) {
+				out.Busy++
+				fmt.Fprintf(a.Stderr, "%s  another process is making it\n", head)
+				continue
+			}
+			failed, kept := lab.KeepFailure(p, filepath.Join(f.out, sweep.RunsFolder), err)
+			if kept != nil {
+				return fmt.Errorf("%s: %w", place(plan, p), errors.Join(err, kept))
+			}
+			out.Failed = append(out.Failed, failed)
+			fmt.Fprintf(a.Stderr, "%s  failed: %v\n", head, err)
+			continue
 		}
 		if err := sweep.KeepTable(f.out); err != nil {
 			return err
@@ -176,14 +197,21 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 		left := ""
 		if out.Made > 0 {
 			each := time.Since(began) / time.Duration(out.Made)
-			left = fmt.Sprintf(", about %s left", (each * time.Duration(len(plan.Points)-len(before)-out.Made)).Round(time.Second))
+			left = fmt.Sprintf(", about %s left", (each * time.Duration(len(plan.Points)-len(before)-out.Made-len(out.Failed)-out.Busy)).Round(time.Second))
 		}
 		fmt.Fprintf(a.Stderr, "%s  %.1f %%  (%s%s)\n", head, 100*r.Accuracy, note, left)
 	}
-	return a.emit(out, func(w io.Writer) error {
+	err = a.emit(out, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%d runs made, %d done before: %s\nNext: starling report %s\n", out.Made, out.Before, out.Table, f.out)
 		return err
 	})
+	if out.Busy > 0 {
+		fmt.Fprintf(a.Stderr, "%d runs are left to another process that is making them\n", out.Busy)
+	}
+	if n := len(out.Failed); err == nil && n > 0 {
+		err = fmt.Errorf("%d of %d runs failed, the first: %s; the same command tries them again", n, len(plan.Points), out.Failed[0].Error)
+	}
+	return err
 }
 
 // place names a point by its axes.

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"unicode"
+
+	"github.com/starling-fl/starling/simulate/sweep"
 )
 
 //go:embed report.html.tmpl
@@ -73,6 +76,15 @@ func (r *Report) latex() []byte {
 	return b.Bytes()
 }
 
+// Place names a run by all axes, the seed among them.
+func (r *Report) Place(f sweep.Failure) string {
+	var out []string
+	for _, a := range r.index.Axes {
+		out = append(out, a.Name+" "+f.On[a.Name])
+	}
+	return strings.Join(out, ", ")
+}
+
 // Against names what a cell is compared with: the axes in which they differ.
 func (r *Report) Against(p Paired) string {
 	var out []string
@@ -84,7 +96,15 @@ func (r *Report) Against(p Paired) string {
 	return strings.Join(out, ", ")
 }
 
-var tex = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "\n", " ")
+var tex = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "<", `\textless{}`, ">", `\textgreater{}`, "|", `\textbar{}`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`)
 
-// escape makes a stranger's text harmless in LaTeX.
-func escape(s string) string { return tex.Replace(s) }
+// escape makes a stranger's text harmless in LaTeX: no character but a letter or a sign,
+// and none that ends a line.
+func escape(s string) string {
+	return tex.Replace(strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) {
+			return c
+		}
+		return ' '
+	}, s))
+}

@@ -23,6 +23,9 @@ var shapes = []draw.GlyphDrawer{
 	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.SquareGlyph{}, draw.CrossGlyph{},
 }
 
+// shapeOf is a series' sign: where colours begin anew, signs have moved on.
+func shapeOf(i int) draw.GlyphDrawer { return shapes[(i+i/len(canvas.Series))%len(shapes)] }
+
 // series is a line of a plot: mean and standard deviation at each x.
 type series struct {
 	name   string
@@ -65,7 +68,7 @@ func (c chart) draw() (Plot, error) {
 		}
 	}
 	for i, s := range c.series {
-		apart := 0.0
+		apart := float64(i/len(canvas.Series)) * 0.012 * (most - least)
 		if c.lines {
 			apart = (float64(i) - float64(len(c.series)-1)/2) * 0.006 * (most - least)
 		}
@@ -124,7 +127,7 @@ func (c chart) add(p *plot.Plot, s series, i int, apart float64) error {
 		return err
 	}
 	line.Color, line.Width = col, vg.Points(1.3)
-	dots.GlyphStyle = draw.GlyphStyle{Color: col, Radius: vg.Points(3), Shape: shapes[i%len(shapes)]}
+	dots.GlyphStyle = draw.GlyphStyle{Color: col, Radius: vg.Points(3), Shape: shapeOf(i)}
 	whiskers, err := plotter.NewYErrorBars(bars)
 	if err != nil {
 		return err

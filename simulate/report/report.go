@@ -32,6 +32,8 @@ type Report struct {
 	Base    string       `json:"base"`
 	Version []string     `json:"versions"`
 	Data    []string     `json:"data"`
+	// Failed are the runs that came to nothing.
+	Failed []sweep.Failure `json:"failed,omitempty"`
 
 	index *sweep.Index
 }
@@ -48,10 +50,17 @@ func New(dir string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	failed, err := sweep.Failures(dir, x)
+	if err != nil {
+		return nil, err
+	}
 	if len(records) == 0 {
+		if len(failed) > 0 {
+			return nil, fmt.Errorf("%s: %w, %d failed: %s", dir, ErrEmpty, len(failed), failed[0].Error)
+		}
 		return nil, fmt.Errorf("%s: %w: make it with starling sweep", dir, ErrEmpty)
 	}
-	r := &Report{Name: x.Name, Done: len(records), Of: len(x.Runs), Base: records[0].Base, index: x}
+	r := &Report{Name: x.Name, Done: len(records), Of: len(x.Runs), Base: records[0].Base, Failed: failed, index: x}
 	if r.Name == "" {
 		r.Name = filepath.Base(dir)
 	}
@@ -107,7 +116,7 @@ func (r *Report) label(c *Cell, leaveOut ...string) string {
 			continue
 		}
 		v := c.On[a.Name]
-		if i := strings.LastIndex(a.Name, "."); len(parts) > 0 || i >= 0 || isNumber(v) {
+		if i := strings.LastIndex(a.Name, "."); i >= 0 || isNumber(v) { // words speak for themselves
 			v = a.Name[i+1:] + " " + v
 		}
 		parts = append(parts, v)

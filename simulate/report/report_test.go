@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/internal/canvas"
 	"github.com/starling-fl/starling/simulate"
 	"github.com/starling-fl/starling/simulate/sweep"
 )
@@ -155,6 +156,56 @@ func TestReportOpensOffline(t *testing.T) {
 	ok(t, err)
 	if b, err := again.html(); err != nil || !bytes.Equal(b, page) {
 		t.Error("the same runs, another report")
+	}
+}
+
+// What came to nothing is said, with its place and reason, and a stranger's text is
+// harmless on the page and in LaTeX.
+func TestReportOfAHalfDoneGrid(t *testing.T) {
+	dir := grid(t)
+	x, done, err := sweep.Read(dir)
+	ok(t, err)
+	for i, run := range x.Runs[:2] { // one failed, one never made
+		folder := filepath.Join(dir, sweep.RunsFolder, run.ID)
+		ok(t, os.Remove(filepath.Join(folder, "result.json")))
+		if i == 0 {
+			ok(t, os.WriteFile(filepath.Join(folder, "failed.json"), []byte(`{"error":"training <diverged>"}`), 0o600))
+		}
+	}
+	r, err := New(dir)
+	ok(t, err)
+	if r.Done != len(done)-2 || len(r.Failed) != 1 {
+		t.Errorf("%d done, failed %+v", r.Done, r.Failed)
+	}
+	page, err := r.html()
+	ok(t, err)
+	if !bytes.Contains(page, []byte("method A_1, privacy.epsilon 1, seed 1</dt><dd>training &lt;diverged&gt;")) {
+		t.Error("the page does not say what failed")
+	}
+	var out bytes.Buffer
+	ok(t, r.Print(&out, nil))
+	if !strings.Contains(out.String(), "failed: method A_1, privacy.epsilon 1, seed 1: training <diverged>") {
+		t.Errorf("the summary does not say what failed:\n%s", &out)
+	}
+	if got := escape("a_b\r\n<\\input{x}>|\u2028%"); got != `a\_b  \textless{}\textbackslash{}input\{x\}\textgreater{}\textbar{} \%` {
+		t.Errorf("LaTeX: %s", got)
+	}
+	ok(t, os.WriteFile(filepath.Join(dir, sweep.RunsFolder, x.Runs[3].ID, "result.json"), []byte(`{`), 0o600))
+	if _, err := New(dir); err == nil || !strings.Contains(err.Error(), "remove it") {
+		t.Errorf("a damaged record: %v", err)
+	}
+}
+
+// Series that share a colour differ in their sign, up to as many as a plot shows.
+func TestSeriesCanBeToldApart(t *testing.T) {
+	type look struct{ colour, shape any }
+	seen := map[look]int{}
+	for i := range maxSeries {
+		l := look{canvas.Series[i%len(canvas.Series)].Light, shapeOf(i)}
+		if other, ok := seen[l]; ok {
+			t.Errorf("series %d and %d look alike", other, i)
+		}
+		seen[l] = i
 	}
 }
 

@@ -36,6 +36,9 @@ func (r *Report) Print(w io.Writer, paths []string) error {
 	if r.Done < r.Of {
 		fmt.Fprintf(w, "\n%d of %d runs are done.\n", r.Done, r.Of)
 	}
+	for _, f := range r.Failed {
+		fmt.Fprintf(w, "failed: %s: %s\n", r.Place(f), f.Error)
+	}
 	_, err := fmt.Fprintln(w, "\nFiles:")
 	for _, p := range paths {
 		if err == nil {

@@ -72,37 +72,55 @@ const (
 var ErrOther = errors.New("made with another base, engine or adapter.start")
 
 // Make makes the point's run in its folder below dir, or takes up where it was
-// interrupted. A run that is done is read; done tells which.
+// interrupted. A run that is done is read; done tells which. One that another process is
+// making is [ErrBusy].
 func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bool, err error) {
 	id, err := p.Settings.ID()
 	if err != nil {
 		return nil, false, err
 	}
 	folder := filepath.Join(dir, id)
-	base, err := l.base()
-	if err != nil {
-		return nil, false, err
-	}
-	start, err := l.startHash(p.Settings)
-	if err != nil {
-		return nil, false, err
-	}
-	if r, err := readRecord(folder); err == nil {
-		if r.Base != base || r.Engine != l.Engine || r.Start != start {
-			return nil, true, fmt.Errorf("%s: %w: base %.12s, engine %s, start %.12s; use another folder", folder, ErrOther, r.Base, r.Engine, r.Start)
-		}
-		r.On = p.On
-		return r, true, nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, false, err
+	if r, err = l.finished(p, folder); !errors.Is(err, fs.ErrNotExist) {
+		return r, err == nil, err
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, false, err
 	}
+	unlock, err := lock(folder)
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: %w", folder, err)
+	}
+	defer unlock()
+	if r, err = l.finished(p, folder); !errors.Is(err, fs.ErrNotExist) { // by another process, meanwhile
+		return r, err == nil, err
+	}
+	r, err = l.make(ctx, p, id, folder)
+	return r, false, err
+}
+
+// finished reads the record of a run that is done; fs.ErrNotExist where it is not.
+func (l *Lab) finished(p Point, folder string) (*Record, error) {
+	r, err := readRecord(folder)
+	if err != nil {
+		return nil, err
+	}
+	base, start, err := l.madeFrom(p.Settings)
+	if err != nil {
+		return nil, err
+	}
+	if r.Base != base || r.Engine != l.Engine || r.Start != start {
+		return nil, fmt.Errorf("%s: %w: base %.12s, engine %s, start %.12s; use another folder", folder, ErrOther, r.Base, r.Engine, r.Start)
+	}
+	r.On = p.On
+	return r, nil
+}
+
+// make makes a run in its folder.
+func (l *Lab) make(ctx context.Context, p Point, id, folder string) (*Record, error) {
 	began := time.Now()
 	s, err := l.Setup(p.Settings)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	s.Config.State = filepath.Join(folder, stateFiles)
 	if l.Progress != nil {
@@ -110,27 +128,31 @@ func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bo
 	}
 	run, err := simulate.New(s.Config)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if l.Begin != nil {
 		others, err := otherStates(folder, run.State())
 		if err != nil {
-			return nil, false, errors.Join(err, run.Close())
+			return nil, errors.Join(err, run.Close())
 		}
 		l.Begin(p, run.Done(), others)
 	}
 	result, err := run.Rounds(ctx)
 	if err = errors.Join(err, run.Close()); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	r = &Record{
+	base, start, err := l.madeFrom(p.Settings)
+	if err != nil {
+		return nil, err
+	}
+	r := &Record{
 		ID: id, On: p.On, Settings: p.Settings, Engine: l.Engine, Version: l.Version, Base: base, Data: s.Config.Data, Start: start,
 	}
 	if err := r.fill(ctx, s, result); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	r.Seconds = time.Since(began).Seconds()
-	return r, false, r.write(folder, run.State(), result.Adapter)
+	return r, r.write(folder, run.State(), result.Adapter)
 }
 
 // otherStates are those of a folder but own.
@@ -148,9 +170,14 @@ func otherStates(folder, own string) (others []string, err error) {
 	return others, nil
 }
 
-func (l *Lab) base() (string, error) {
+// madeFrom identifies the base and the adapter that a run begins with.
+func (l *Lab) madeFrom(s Settings) (base, start string, err error) {
 	sum, err := l.Base.SHA256()
-	return hex.EncodeToString(sum[:]), err
+	if err != nil {
+		return "", "", err
+	}
+	start, err = l.startHash(s)
+	return hex.EncodeToString(sum[:]), start, err
 }
 
 // startHash is the SHA-256 of the adapter that settings name as their start; "" where
@@ -225,8 +252,10 @@ func (r *Record) write(folder, state string, a *model.Adapter) error {
 	if err := durable.Replace(filepath.Join(folder, recordFile), append(b, '\n'), 0o644); err != nil {
 		return err
 	}
-	if err := os.Remove(state); !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, path := range []string{state, filepath.Join(folder, failureFile)} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return nil
 }
@@ -234,21 +263,9 @@ func (r *Record) write(folder, state string, a *model.Adapter) error {
 const maxRecord = 64 << 20
 
 func readRecord(folder string) (*Record, error) {
-	path := filepath.Join(folder, recordFile)
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxRecord {
-		return nil, fmt.Errorf("%s: %d bytes, the limit is %d", path, info.Size(), maxRecord)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
 	var r Record
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err := readJSON(filepath.Join(folder, recordFile), &r); err != nil {
+		return nil, err
 	}
 	return &r, nil
 }

@@ -101,6 +101,24 @@ func (s Settings) JobOf(name string, labels []string) (coordinator.Job, error) {
 	if err := s.Check(); err != nil {
 		return coordinator.Job{}, err
 	}
+	j, err := s.jobOf(name, labels)
+	if err == nil || s.Cohort == 0 {
+		return j, err
+	}
+	// A job refuses cohorts that may turn out too small to hide anybody.
+	for more := s; more.Cohort < enough; {
+		more.Cohort++
+		if _, bad := more.jobOf(name, labels); bad == nil && more.Check() == nil {
+			return j, fmt.Errorf("%w; a cohort of %d would do", err, more.Cohort)
+		}
+	}
+	return j, err
+}
+
+// enough is a cohort that is not refused for its size.
+const enough = 64
+
+func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 	keys := clone(s.Job)
 	for _, own := range []string{"cohort.population", "cohort.sampling_rate", "privacy.simulated_population", "privacy.simulated_cohort", "base"} {
 		if _, ok := lookup(keys, own); ok {
@@ -135,11 +153,11 @@ func (s Settings) JobOf(name string, labels []string) (coordinator.Job, error) {
 	if err != nil {
 		return coordinator.Job{}, fmt.Errorf("%w: %w", ErrSettings, err)
 	}
-	job, err := job.Parse(strings.NewReader(string(b)))
+	j, err := job.Parse(strings.NewReader(string(b)))
 	if err != nil {
-		return job, fmt.Errorf("%w: %w", ErrSettings, err)
+		return j, fmt.Errorf("%w: %w", ErrSettings, err)
 	}
-	return job, nil
+	return j, nil
 }
 
 // With returns the settings with one key changed: one of their own, or a dotted

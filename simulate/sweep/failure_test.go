@@ -1,0 +1,106 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/simulate"
+)
+
+// A run that came to nothing is told by the folder until it is made.
+func TestFailuresAreKept(t *testing.T) {
+	p, err := Parse(strings.NewReader(strings.Replace(grid, "training.steps: 1", "training.steps: 2\n  training.learning_rate: 1.0e+30\n  privacy.clip_norm: 1", 1)), "")
+	ok(t, err)
+	p.Points = p.Points[:2]
+	dir, l := t.TempDir(), lab(t)
+	ok(t, p.Keep(dir))
+	runs := filepath.Join(dir, RunsFolder)
+	_, _, diverged := l.Make(t.Context(), p.Points[0], runs)
+	if diverged == nil || !strings.Contains(diverged.Error(), "diverged") {
+		t.Fatalf("a learning rate of 1e30: %v", diverged)
+	}
+	_, err = l.KeepFailure(p.Points[0], runs, diverged)
+	ok(t, err)
+	x, done, err := Read(dir)
+	ok(t, err)
+	failed, err := Failures(dir, x)
+	ok(t, err)
+	if len(done) != 0 || len(failed) != 1 || failed[0].Error != diverged.Error() || failed[0].On["method"] != p.Points[0].On["method"] {
+		t.Errorf("%d done, failed %+v", len(done), failed)
+	}
+	// A run that is made in the end has not failed.
+	p.Points[0].Settings, err = p.Points[0].Settings.With("training.learning_rate", 0.001)
+	ok(t, err)
+	_, err = l.KeepFailure(p.Points[0], runs, errors.New("a disk that was full"))
+	ok(t, err)
+	ok(t, p.Keep(dir))
+	_, _, err = l.Make(t.Context(), p.Points[0], runs)
+	ok(t, err)
+	x, done, err = Read(dir)
+	ok(t, err)
+	if failed, err = Failures(dir, x); err != nil || len(failed) != 0 || len(done) != 1 {
+		t.Errorf("%d done, failed %+v: %v", len(done), failed, err)
+	}
+}
+
+// Of two that make the same run at once one does, and the other is told.
+func TestTwoMakersOfOneRun(t *testing.T) {
+	p, err := Parse(strings.NewReader(grid), "")
+	ok(t, err)
+	dir, l := t.TempDir(), lab(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	began, ended := make(chan struct{}), make(chan error, 1)
+	first := *l
+	first.Progress = func(_ Point, r simulate.Round, _ int) {
+		if r.Version == 1 {
+			close(began)
+			<-ctx.Done()
+		}
+	}
+	go func() {
+		_, _, err := first.Make(ctx, p.Points[0], dir)
+		ended <- err
+	}()
+	watchdog.Recv(t, "the first round", began)
+	if _, _, err := l.Make(t.Context(), p.Points[0], dir); !errors.Is(err, ErrBusy) {
+		t.Errorf("a run that another makes: %v", err)
+	}
+	cancel()
+	if err := watchdog.Recv(t, "the first maker's end", ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+	if _, _, err := l.Make(t.Context(), p.Points[0], dir); err != nil {
+		t.Errorf("a run that nobody makes any more: %v", err)
+	}
+}
+
+// Who asks for a cohort that a job refuses for its size is told which one it takes.
+func TestCohortsThatAreTooSmall(t *testing.T) {
+	s := DefaultSettings()
+	s.Cohort = 3
+	_, err := s.JobOf("x", []string{"a", "b"})
+	if err == nil || !strings.Contains(err.Error(), "a cohort of ") {
+		t.Fatalf("a cohort of 3: %v", err)
+	}
+	var least int
+	_, hint, _ := strings.Cut(err.Error(), "a cohort of ")
+	if _, err := fmt.Sscanf(hint, "%d would do", &least); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		less int
+		want bool
+	}{{0, true}, {1, false}} {
+		again, err := s.With("cohort", least-c.less)
+		ok(t, err)
+		if _, err := again.JobOf("x", []string{"a", "b"}); (err == nil) != c.want {
+			t.Errorf("a cohort of %d: %v", least-c.less, err)
+		}
+	}
+}
