@@ -63,7 +63,7 @@ func (b *blobs) assign(data ...[]byte) []wire.Blob {
 	if len(b.round) > keptRounds {
 		oldest := b.round[0]
 		b.round = b.round[1:]
-		// An adapter that did not move, or an attempt after one that was abandoned,
+		// An adapter that did not move, or a round after one that was abandoned,
 		// has the same slice again: it is of the later round, too.
 		for _, n := range oldest {
 			if b.kept[n] == PartNone && !slices.ContainsFunc(b.round, func(later [][32]byte) bool { return slices.Contains(later, n) }) {

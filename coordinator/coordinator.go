@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -256,7 +255,7 @@ func (c *Coordinator) resume() error {
 	}
 	c.status.PublicStatus = PublicStatus{
 		Job: c.t.job.Name, Labels: append([]string{}, c.t.job.Labels...), Rounds: c.t.job.Rounds, Private: c.private(),
-		State: StateWaiting, RoundID: RoundID{Round: int(c.core.version)},
+		State: StateWaiting, RoundID: RoundID{Version: int(c.core.version)},
 	}
 	if err := c.guarantees(); err != nil {
 		return err
@@ -276,16 +275,16 @@ func (c *Coordinator) catchUp() error {
 	var info model.CheckpointInfo
 	b, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.CheckpointFile))
 	if err == nil {
-		err = json.Unmarshal(b, &info)
+		info, err = model.ParseCheckpointInfo(b)
 	}
-	if err == nil && c.rnd.secret() && info.Job == c.t.job.Name && info.Round > int(c.core.version) {
-		return fmt.Errorf("%w: %s holds round %d, %s ends at round %d: put the newest copy of %s back; if this is another run, give it a folder of its own",
-			ErrRolledBack, c.checkpointDir(), info.Round, store.FileName, c.core.version, store.FileName)
+	if err == nil && c.rnd.secret() && info.Job == c.t.job.Name && info.Version > int(c.core.version) {
+		return fmt.Errorf("%w: %s holds version %d, %s ends at version %d: put the newest copy of %s back; if this is another run, give it a folder of its own",
+			ErrRolledBack, c.checkpointDir(), info.Version, store.FileName, c.core.version, store.FileName)
 	}
 	if c.core.version == 0 {
 		return nil
 	}
-	if err == nil && info.Round == int(c.core.version) {
+	if err == nil && info.Version == int(c.core.version) {
 		written, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.AdapterFile))
 		if want, e := model.EncodeAdapter(c.core.adapter); err == nil && e == nil && bytes.Equal(written, want) {
 			return nil

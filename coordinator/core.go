@@ -24,7 +24,7 @@ type Core struct {
 	from *model.Adapter // what it takes over; nil: nothing
 
 	version   uint64  // committed rounds
-	nextRound uint64  // attempts, never reused
+	nextRound uint64  // number of the next round, never reused
 	clip      float64 // clip norm of the next round
 	adapter   *model.Adapter
 	optimizer *optimizer.Optimizer
@@ -152,7 +152,7 @@ type Coins func(q float64, rnd io.Reader) (in []int, cert dp.Certificate, err er
 
 // Draw is a round as it was drawn: before anybody has answered.
 type Draw struct {
-	id       uint64 // of the attempt; contributions' randomness is keyed by it
+	id       uint64 // of the round; contributions' randomness is keyed by it
 	rank     int    // 0: the head alone
 	rotation [32]byte
 	cohort   []int // members of the population that are in
@@ -163,7 +163,7 @@ type Draw struct {
 	kept     float64 // share of the cohort that its combined sum holds; 1 if it is the sum of all
 }
 
-// Draw makes the next attempt at a round: rank, rotation and cohort, each from
+// Draw begins the next round: rank, rotation and cohort, each from
 // its own randomness. It asks no budget.
 func (c *Core) Draw(coins Coins) (*Draw, error) {
 	id := c.nextRound
@@ -193,7 +193,7 @@ func (c *Core) Draw(coins Coins) (*Draw, error) {
 	return d, nil
 }
 
-// ID is the number of the attempt, Rank the rank drawn (0: the head alone).
+// ID is the number of the round, Rank the rank drawn (0: the head alone).
 func (d *Draw) ID() uint64 { return d.id }
 func (d *Draw) Rank() int  { return d.rank }
 

@@ -82,7 +82,7 @@ func TestCrashInEveryState(t *testing.T) {
 		states[im.p.State] = true
 		l, err := store.ReadLedger(im.dir)
 		if err != nil || len(l.Entries) != im.entries {
-			t.Fatalf("%s of round %d: %d entries, want %d; %v", im.p.State, im.p.Attempt, len(l.Entries), im.entries, err)
+			t.Fatalf("%s of round %d: %d entries, want %d; %v", im.p.State, im.p.Round, len(l.Entries), im.entries, err)
 		}
 		keys := tb.players
 		tb := setTable(t, Config{Job: job, Dir: im.dir, Base: base}, n, func(i int, p *player) {
@@ -90,8 +90,8 @@ func TestCrashInEveryState(t *testing.T) {
 		})
 		if im.version > 0 {
 			ck, err := model.ReadCheckpoint(tb.c.checkpointDir())
-			if err != nil || ck.Round != int(im.version) {
-				t.Errorf("%s: the exported checkpoint is of round %d, version %d is committed; %v", im.p.State, ck.Round, im.version, err)
+			if err != nil || ck.Version != int(im.version) {
+				t.Errorf("%s: the exported checkpoint is of round %d, version %d is committed; %v", im.p.State, ck.Version, im.version, err)
 			}
 		}
 		begun := im.p.State == "unmasking" || im.p.State == "releasing"
@@ -104,8 +104,8 @@ func TestCrashInEveryState(t *testing.T) {
 		} else if begun && tb.c.spent[got-1].Kind != dp.KindCharged {
 			t.Errorf("%s: the round was not charged: %+v", im.p.State, tb.c.spent[got-1])
 		}
-		if tb.c.core.version != im.version || tb.c.core.nextRound <= im.p.Attempt {
-			t.Errorf("%s: goes on at version %d, round %d; was at %d, %d", im.p.State, tb.c.core.version, tb.c.core.nextRound, im.version, im.p.Attempt)
+		if tb.c.core.version != im.version || tb.c.core.nextRound <= im.p.Round {
+			t.Errorf("%s: goes on at version %d, round %d; was at %d, %d", im.p.State, tb.c.core.version, tb.c.core.nextRound, im.version, im.p.Round)
 		}
 		if err := tb.run(); err != nil {
 			t.Fatalf("%s: %v", im.p.State, err)
@@ -146,7 +146,7 @@ func copyStore(t *testing.T, from, to string) {
 func victim(dir string) {
 	t := &testing.T{}
 	c, err := New(Config{Job: crashJob(), Dir: dir, Base: tinyBase(t), Hosts: []string{}, Progress: func(p Status) {
-		fmt.Println("state", p.State, p.Attempt)
+		fmt.Println("state", p.State, p.Round)
 	}})
 	if err != nil {
 		fmt.Println("error", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
-// runRound makes one attempt. released says whether a checkpoint was committed;
+// runRound makes one round. released says whether a checkpoint was committed;
 // an error ends Run.
 func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 	r, err := c.draw()
@@ -36,7 +36,7 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 		}
 		c.metrics.roundNanos.Add(int64(time.Since(r.began)))
 	}()
-	c.status.RoundID = RoundID{Round: int(c.core.version) + 1, Attempt: r.id, Rank: r.rank}
+	c.status.RoundID = RoundID{Round: r.id, Version: int(c.core.version), Rank: r.rank}
 	c.status.Turnout = Turnout{Cohort: len(r.parts)}
 	c.status.State, c.status.Reason = round.Gathering.String(), ""
 	c.metrics.round.Store(int64(r.id))

@@ -83,7 +83,7 @@ func (c *Coordinator) evaluated(ev evaluatedEvent) {
 		c.broken = ev.err
 		return
 	}
-	c.status.Validation, c.status.ValidationRound = ev.accuracy, int(ev.m.version)
+	c.status.Validation, c.status.ValidationVersion = ev.accuracy, int(ev.m.version)
 	c.measured(int(ev.m.version), ev.accuracy)
 	c.publish()
 	if next := c.measuring.next; next != nil {
@@ -113,7 +113,7 @@ func (c *Coordinator) finalEvaluation(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.status.Validation, c.status.ValidationRound = accuracy, int(c.core.version)
+	c.status.Validation, c.status.ValidationVersion = accuracy, int(c.core.version)
 	c.measured(int(c.core.version), accuracy)
 	best := accuracy[0]
 	for _, v := range accuracy {

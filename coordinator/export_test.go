@@ -20,7 +20,7 @@ func TestHostileFolderInTheWay(t *testing.T) {
 	tb := setTable(t, Config{Job: tinyJob(3), Dir: dir}, 3, nil)
 	failed := false
 	tb.onProgress = func(p Status) {
-		if p.Round == 2 && !failed { // the first round's export has failed
+		if p.Version == 2 && !failed { // the first round's export has failed
 			failed = tb.c.exporting.due
 			if err := os.Remove(inTheWay); err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Error(err)
@@ -31,7 +31,7 @@ func TestHostileFolderInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	ck, err := model.ReadCheckpoint(inTheWay)
-	if err != nil || ck.Round != 2 || !failed {
+	if err != nil || ck.Version != 2 || !failed {
 		t.Errorf("checkpoint %+v, failed before: %t, %v", ck, failed, err)
 	}
 }

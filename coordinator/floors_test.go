@@ -94,6 +94,13 @@ func TestWithoutCoinsNothingIsCharged(t *testing.T) {
 	}
 	if all := entriesOf(t, dir); len(all) != 1 || all[0].Event.Kind != dp.KindRelease || tb.c.Result().Abandoned == 0 {
 		t.Errorf("%+v, %d abandoned", all, tb.c.Result().Abandoned)
+	} else if s := tb.c.Status(); s.Version != 1 || s.Round != uint64(1+tb.c.Result().Abandoned) || s.Round != all[0].Event.Round {
+		t.Errorf("version %d and round %d, charged as round %d", s.Version, s.Round, all[0].Event.Round)
+	}
+	for i, r := range tb.c.Rounds() { // a round's number counts what was abandoned, its version what was committed
+		if r.Round != uint64(i+1) || r.Released != (i == len(tb.c.Rounds())-1) || r.Released != (r.Version == 1) {
+			t.Errorf("record %d: %+v", i, r.RoundID)
+		}
 	}
 }
 
@@ -149,7 +156,7 @@ func TestAStoppedDrawIsPaid(t *testing.T) {
 	tb := setTable(t, Config{Job: job, Dir: dir, Base: base}, n, nil)
 	taken := map[string]string{}
 	tb.onProgress = func(p Status) {
-		if p.Attempt != 1 || p.State == StateWaiting {
+		if p.Round != 1 || p.State == StateWaiting {
 			return
 		}
 		if to := filepath.Join(images, p.State); taken[p.State] == "" {

@@ -36,7 +36,7 @@ func (c *Coordinator) WriteMetrics(w io.Writer) error {
 	once := parts.once()
 	put("gauge", "connected_devices", "Open device sessions.", n(&m.connected))
 	put("gauge", "enrolled_devices", "Enrolled identities.", n(&m.enrolled))
-	put("gauge", "round", "The attempt that is running, or the last one.", n(&m.round))
+	put("gauge", "round", "Number of the round that is running, or of the last one.", n(&m.round))
 	put("gauge", "rank", "Adapter rank of that round.", n(&m.rank))
 	put("gauge", "cohort_devices", "Devices drawn for that round.", n(&m.cohort))
 	put("gauge", "clip_norm", "Clip norm of that round.", math.Float64frombits(m.clipNorm.Load()))

@@ -11,18 +11,18 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-// began returns when each attempt at a round began to gather and when it was over.
+// began returns when each round began to gather and when it was over.
 func (tb *table) gatherings() (took []time.Duration) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	began := map[uint64]time.Duration{}
 	for _, p := range tb.seen {
-		switch at, seen := began[p.Attempt]; {
+		switch at, seen := began[p.Round]; {
 		case p.State == "gathering" && !seen:
-			began[p.Attempt] = p.Elapsed
+			began[p.Round] = p.Elapsed
 		case p.State == "keying" && seen:
 			took = append(took, p.Elapsed-at)
-			delete(began, p.Attempt)
+			delete(began, p.Round)
 		}
 	}
 	return took

@@ -174,6 +174,7 @@ func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 	c.core.Commit(clip)
 	c.spent = append(c.spent, event)
 	c.head = entry.Hash
+	c.status.Version = int(c.core.version)
 	c.status.Guarantees = note.Guarantees
 	c.metrics.version.Store(int64(c.core.version))
 	c.log.Info("committed", "round", r.id, "version", c.core.version, "rank", r.rank, "kind", event.Kind, "next_clip_norm", clip)
@@ -210,7 +211,7 @@ func (c *Coordinator) checkpointInfo(measured []RankAccuracy) (model.CheckpointI
 		return model.CheckpointInfo{}, fmt.Errorf("coordinator: %w", err)
 	}
 	info := model.CheckpointInfo{
-		Job: c.t.job.Name, Round: int(c.core.version), Seq: c.t.job.Adapter.Sequence, Labels: c.t.job.Labels,
+		Job: c.t.job.Name, Version: int(c.core.version), Seq: c.t.job.Adapter.Sequence, Labels: c.t.job.Labels,
 		LoRA: c.t.lora, BaseSHA256: fmt.Sprintf("%x", c.t.baseRef.SHA256), BestRank: c.total.BestRank,
 		RankAccuracy: map[string]float64{}, Privacy: c.guaranteeText(),
 		Devices: c.t.job.Cohort.Population, UpdateBytes: (largest.Size()*c.t.contract.Width + 7) / 8,
@@ -260,6 +261,7 @@ func (c *Coordinator) charge(r *running, reason string) error {
 	}
 	c.spent = append(c.spent, entry.Event)
 	c.head = entry.Hash
+	c.status.Version = int(c.core.version)
 	c.status.Guarantees = note.Guarantees
 	c.metrics.charged.Add(1)
 	return nil

@@ -387,7 +387,7 @@ func TestEvaluation(t *testing.T) {
 		t.Errorf("calls at the end %v, beside the rounds %v", s.calls, live.calls)
 	}
 	ck, err := model.ReadCheckpoint(res.Checkpoint)
-	if err != nil || ck.BestRank != 2 || ck.RankAccuracy["2"] != 1 || ck.Round != 2 || ck.Seq != 8 {
+	if err != nil || ck.BestRank != 2 || ck.RankAccuracy["2"] != 1 || ck.Version != 2 || ck.Seq != 8 {
 		t.Errorf("checkpoint %+v, %v", ck.CheckpointInfo, err)
 	}
 	if !strings.Contains(log.String(), "committed") {

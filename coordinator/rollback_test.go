@@ -29,7 +29,7 @@ func TestHostileRollback(t *testing.T) {
 		})
 		keys = tb.players
 		tb.onProgress = func(p Status) {
-			if p.State == StateCommitted && p.Round == stopAt && stopAt < job.Rounds {
+			if p.State == StateCommitted && p.Version == stopAt && stopAt < job.Rounds {
 				tb.stop()
 			}
 		}
@@ -60,7 +60,7 @@ func TestHostileRollback(t *testing.T) {
 		if err := put(); err != nil {
 			t.Fatal(err)
 		}
-		if err := again(); !errors.Is(err, ErrRolledBack) || !strings.Contains(err.Error(), "round 3") {
+		if err := again(); !errors.Is(err, ErrRolledBack) || !strings.Contains(err.Error(), "version 3") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := os.WriteFile(file, newest, 0o600); err != nil {

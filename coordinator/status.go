@@ -33,7 +33,7 @@ type Status struct {
 type PublicStatus struct {
 	Job     string   `json:"job"`
 	Labels  []string `json:"labels"`
-	Rounds  int      `json:"rounds"` // of the job
+	Rounds  int      `json:"rounds"` // that the job commits
 	Private bool     `json:"private"`
 	State   string   `json:"state"`
 	RoundID
@@ -42,17 +42,18 @@ type PublicStatus struct {
 	Elapsed       time.Duration `json:"elapsed_ns"`
 }
 
-// RoundID says which round is being made, or was.
+// RoundID says which round is being made, or was, and what has been made.
 type RoundID struct {
-	// Round is the commit that the attempt tries for, 1..Rounds; Attempt counts
-	// the abandoned ones, too, and is never reused.
-	Round    int     `json:"round"`
-	Attempt  uint64  `json:"attempt"`
+	// Round is the round's number, the one on the wire, in the journal, the ledger and
+	// the metrics: it counts abandoned rounds, too, and is never reused. 0: none yet.
+	Round uint64 `json:"round"`
+	// Version is that of the released adapter: how many rounds are committed, 0..Rounds.
+	Version  int     `json:"version"`
 	Rank     int     `json:"rank"`
-	ClipNorm float64 `json:"clip_norm"` // of the attempt; once it is over, of the next
+	ClipNorm float64 `json:"clip_norm"` // of the round; once it is over, of the next
 }
 
-// Turnout is what became of an attempt's cohort.
+// Turnout is what became of a round's cohort.
 type Turnout struct {
 	Cohort   int `json:"cohort"`   // drawn
 	Dropped  int `json:"dropped"`  // of the cohort, so far
@@ -114,12 +115,12 @@ func (p Parts) since(began Parts) Parts {
 	return p
 }
 
-// Measured is the accuracy and loss of the adapter of ValidationRound on public
-// validation data, at the ranks that were measured. Measuring runs beside the rounds and may
+// Measured is the accuracy and loss of the adapter of ValidationVersion on
+// public validation data, at the ranks that were measured. Measuring runs beside the rounds and may
 // lag.
 type Measured struct {
-	Validation      []RankAccuracy `json:"validation,omitempty"`
-	ValidationRound int            `json:"validation_round,omitempty"`
+	Validation        []RankAccuracy `json:"validation,omitempty"`
+	ValidationVersion int            `json:"validation_version,omitempty"`
 }
 
 // RankAccuracy is how the released adapter, cut to a rank, does on public
@@ -130,7 +131,7 @@ type RankAccuracy struct {
 	Loss     float64 `json:"loss,omitempty"` // validation loss, see Score; 0: none
 }
 
-// RoundRecord is an attempt that is over.
+// RoundRecord is a round that is over.
 type RoundRecord struct {
 	RoundID
 	Turnout
@@ -139,7 +140,7 @@ type RoundRecord struct {
 	Seconds  float64        `json:"seconds"`
 	Accuracy []RankAccuracy `json:"accuracy,omitempty"` // of its adapter, once measured
 	dp.Guarantees
-	Traffic       // of this attempt, all devices
+	Traffic       // of this round, all devices
 	Parts   Parts `json:"parts"` // of Traffic
 }
 

@@ -124,7 +124,7 @@ func TestAdaptiveClip(t *testing.T) {
 		keys = tb.players
 		if start == 0 {
 			tb.onProgress = func(p Status) {
-				if p.State == StateCommitted && p.Round == 2 {
+				if p.State == StateCommitted && p.Version == 2 {
 					tb.stop()
 				}
 			}

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -73,7 +74,7 @@ func newWatch() *watch { return &watch{changed: make(chan struct{})} }
 // News is what a dashboard lacks.
 type News struct {
 	Overview Overview
-	Rounds   []RoundRecord // those that are new or have changed since the last News; a record is known by its Attempt
+	Rounds   []RoundRecord // those that are new or have changed since the last News; a record is known by its Round
 	Lines    []Occurrence  // of the log, since the last News
 }
 
@@ -112,7 +113,7 @@ func (f *Follower) News() (News, <-chan struct{}) {
 	return n, w.changed
 }
 
-// Rounds are the attempts that are over, the last 2000, those of earlier processes
+// Rounds are those that are over, the last 2000, those of earlier processes
 // included.
 func (c *Coordinator) Rounds() []RoundRecord {
 	c.watch.mu.Lock()
@@ -182,7 +183,7 @@ func standingOf(r *running, d *device, p *participant) byte {
 	return StandingAbsent
 }
 
-// record keeps an attempt that is over.
+// record keeps a round that is over.
 func (c *Coordinator) record(r *running, released bool, reason string) {
 	rec := RoundRecord{
 		RoundID: c.status.RoundID, Turnout: c.status.Turnout, Guarantees: c.status.Guarantees,
@@ -210,10 +211,10 @@ func (c *Coordinator) record(r *running, released bool, reason string) {
 func (c *Coordinator) remember(rec RoundRecord) {
 	b, err := json.Marshal(rec)
 	if err == nil {
-		err = c.store.Remember(rec.Attempt, b)
+		err = c.store.Remember(rec.Round, b)
 	}
 	if err != nil {
-		c.log.Error("the round is not remembered over a restart", "round", rec.Attempt, "error", err)
+		c.log.Error("the round is not remembered over a restart", "round", rec.Round, "error", err)
 	}
 }
 
@@ -224,8 +225,8 @@ func (c *Coordinator) recall() error {
 		return err
 	}
 	for _, b := range lines {
-		var rec RoundRecord
-		if err := json.Unmarshal(b, &rec); err != nil {
+		rec, err := parseRecord(b)
+		if err != nil {
 			c.log.Error("a remembered round cannot be read", "error", err)
 			continue
 		}
@@ -235,13 +236,32 @@ func (c *Coordinator) recall() error {
 	return nil
 }
 
+// parseRecord reads a remembered round. Earlier programs called its number the attempt, and
+// round the version that it was to make.
+func parseRecord(b []byte) (RoundRecord, error) {
+	of := struct {
+		RoundRecord
+		Attempt uint64 `json:"attempt"`
+	}{}
+	if err := json.Unmarshal(b, &of); err != nil {
+		return RoundRecord{}, fmt.Errorf("coordinator: %w", err)
+	}
+	if of.Attempt != 0 {
+		of.Version, of.Round = int(of.Round), of.Attempt
+		if !of.Released {
+			of.Version--
+		}
+	}
+	return of.RoundRecord, nil
+}
+
 // measured notes a version's accuracy beside its round.
 func (c *Coordinator) measured(version int, accuracy []RankAccuracy) {
 	w := c.watch
 	var changed []RoundRecord
 	w.tell(func() {
 		for i := range w.rounds {
-			if w.rounds[i].Released && w.rounds[i].Round == version {
+			if w.rounds[i].Released && w.rounds[i].Version == version {
 				w.made++
 				w.rounds[i].Accuracy, w.stamps[i] = accuracy, w.made
 				changed = append(changed, w.rounds[i])

@@ -298,7 +298,7 @@ func (c *client) handle(ctx context.Context, m wire.Message) (finished bool, err
 				c.cfg.Trained(t)
 			}
 		}
-		c.events.send(Event{State: Finished, Step: m.Version, Text: m.Reason})
+		c.events.send(Event{State: Finished, Version: m.Version, Text: m.Reason})
 		return true, nil
 	case *wire.Error:
 		return false, refusedBy(m)

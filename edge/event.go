@@ -29,16 +29,16 @@ const (
 
 // An Event is one line of progress.
 type Event struct {
-	State State  `json:"state"`
-	Round uint64 `json:"round,omitempty"` // counts attempts
-	Step  uint64 `json:"step,omitempty"`  // committed rounds before this one
-	Rank  int    `json:"rank,omitempty"`
-	Shard int    `json:"shard,omitempty"` // devices in this device's shard
-	Done  int64  `json:"done,omitempty"`
-	Total int64  `json:"total,omitempty"`
-	Text  string `json:"text,omitempty"`
-	Up    int64  `json:"up"`   // bytes of messages sent so far
-	Down  int64  `json:"down"` // bytes of messages and blobs received so far
+	State   State  `json:"state"`
+	Round   uint64 `json:"round,omitempty"`   // its number, which counts abandoned ones, too
+	Version uint64 `json:"version,omitempty"` // of the adapter that the round starts from: committed rounds
+	Rank    int    `json:"rank,omitempty"`
+	Shard   int    `json:"shard,omitempty"` // devices in this device's shard
+	Done    int64  `json:"done,omitempty"`
+	Total   int64  `json:"total,omitempty"`
+	Text    string `json:"text,omitempty"`
+	Up      int64  `json:"up"`   // bytes of messages sent so far
+	Down    int64  `json:"down"` // bytes of messages and blobs received so far
 	// Limits are what of the owner's policy a refused round was outside of.
 	Limits []PolicyError `json:"limits,omitempty"`
 }

@@ -31,7 +31,7 @@ type round struct {
 
 // event is the start of an event about the round.
 func (r *round) event(s State) Event {
-	return Event{State: s, Round: r.plan.Round, Step: r.plan.Version, Rank: int(r.plan.Rank), Shard: r.sec.ShardSize()}
+	return Event{State: s, Round: r.plan.Round, Version: r.plan.Version, Rank: int(r.plan.Rank), Shard: r.sec.ShardSize()}
 }
 
 // assign takes an assignment: checks it, sends turn 1 and starts the work.

@@ -46,7 +46,7 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 	} else if err != nil {
 		return fail(ErrBlob, err)
 	}
-	at := Event{State: Training, Round: w.plan.Round, Step: w.plan.Version, Rank: int(w.plan.Rank)}
+	at := Event{State: Training, Round: w.plan.Round, Version: w.plan.Version, Rank: int(w.plan.Rank)}
 	symbols, err := Contribute(ctx, c.trainer, j.data, Contribution{
 		Round: w.plan.Round, Lattice: w.lattice, Count: w.count, Steps: int(w.plan.Steps), Epochs: int(j.Epochs), Work: c.cfg.Policy.Work, Units: j.terms.Job.Units(),
 		Task: Task{
@@ -105,7 +105,7 @@ func (c *client) slice(ctx context.Context, j *job, w work) ([]float32, error) {
 
 func (c *client) unpack(ctx context.Context, w work, b wire.Blob, held []float32, what string) ([]float32, error) {
 	msg, err := c.blobs.get(ctx, b, false, func(done, total int64) {
-		c.events.send(Event{State: Fetching, Round: w.plan.Round, Step: w.plan.Version, Rank: int(w.plan.Rank), Done: done, Total: total, Text: what})
+		c.events.send(Event{State: Fetching, Round: w.plan.Round, Version: w.plan.Version, Rank: int(w.plan.Rank), Done: done, Total: total, Text: what})
 	})
 	if err != nil {
 		return nil, err
@@ -136,6 +136,6 @@ func (c *client) program(ctx context.Context, j *job, p *wire.Plan) ([]byte, err
 		return nil, err
 	}
 	return c.blobs.get(ctx, chosen.Blob, true, func(done, total int64) {
-		c.events.send(Event{State: Fetching, Round: p.Round, Step: p.Version, Rank: int(p.Rank), Done: done, Total: total, Text: "program"})
+		c.events.send(Event{State: Fetching, Round: p.Round, Version: p.Version, Rank: int(p.Rank), Done: done, Total: total, Text: "program"})
 	})
 }

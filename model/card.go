@@ -57,7 +57,7 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 		of = what + " and a head for where answers begin and end"
 	}
 	fmt.Fprintf(&b, "A %s (%d layers, %d wide) %s, made with Starling in %d rounds of federated fine-tuning.\n\n",
-		lay.Config.ModelType, lay.Config.NumHiddenLayers, lay.Config.HiddenSize, of, c.Round)
+		lay.Config.ModelType, lay.Config.NumHiddenLayers, lay.Config.HiddenSize, of, c.Version)
 	fmt.Fprintf(&b, "## Data\n\nTrained on %ss that never left the devices they lie on", reads)
 	if c.Devices > 0 {
 		fmt.Fprintf(&b, ": %d devices took part", c.Devices)

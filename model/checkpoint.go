@@ -22,8 +22,8 @@ const (
 // (starling.json).
 type CheckpointInfo struct {
 	Job          string             `json:"job,omitempty"`
-	Round        int                `json:"round"`
-	Seq          int                `json:"seq"` // tokens a text is cut or padded to
+	Version      int                `json:"version"` // of the adapter: how many rounds were committed
+	Seq          int                `json:"seq"`     // tokens a text is cut or padded to
 	Labels       []string           `json:"labels"`
 	LoRA         LoRA               `json:"lora"`
 	BaseSHA256   string             `json:"base_sha256"`             // of the base's blob
@@ -32,6 +32,22 @@ type CheckpointInfo struct {
 	Privacy      string             `json:"privacy,omitempty"`       // the guarantee in one line, or why there is none
 	Devices      int                `json:"devices,omitempty"`       // enrolled, with data of their own
 	UpdateBytes  int                `json:"update_bytes,omitempty"`  // of the largest masked update that a device sends in a round
+}
+
+// ParseCheckpointInfo reads starling.json without checking its values. Older files call the
+// version its round.
+func ParseCheckpointInfo(text []byte) (CheckpointInfo, error) {
+	info := struct {
+		CheckpointInfo
+		Round int `json:"round"`
+	}{}
+	if err := json.Unmarshal(text, &info); err != nil {
+		return CheckpointInfo{}, fmt.Errorf("%s: %w", CheckpointFile, err)
+	}
+	if info.Version == 0 {
+		info.Version = info.Round
+	}
+	return info.CheckpointInfo, nil
 }
 
 func (c CheckpointInfo) validate() error {
@@ -111,9 +127,12 @@ func holdsBase(dir, sha256 string) bool {
 	if !has(ConfigFile) || !has(WeightsFile) || !has(TokenizerFile) && !has(preprocessorFile) {
 		return false
 	}
-	var info CheckpointInfo
 	meta, err := readFile(os.DirFS(dir), CheckpointFile, maxJSON)
-	return err == nil && json.Unmarshal(meta, &info) == nil && info.BaseSHA256 == sha256
+	if err != nil {
+		return false
+	}
+	info, err := ParseCheckpointInfo(meta)
+	return err == nil && info.BaseSHA256 == sha256
 }
 
 // ReadCheckpoint reads a folder written by WriteCheckpoint and checks that its
@@ -133,8 +152,8 @@ func readCheckpoint(dir string) (*Checkpoint, error) {
 		return nil, err
 	}
 	c := &Checkpoint{}
-	if err := json.Unmarshal(meta, &c.CheckpointInfo); err != nil {
-		return nil, fmt.Errorf("%s: %w", CheckpointFile, err)
+	if c.CheckpointInfo, err = ParseCheckpointInfo(meta); err != nil {
+		return nil, err
 	}
 	if err := c.validate(); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ func tinyCheckpoint(t testing.TB) *Checkpoint {
 		t.Fatal(err)
 	}
 	return &Checkpoint{
-		CheckpointInfo: CheckpointInfo{Job: "j", Round: 3, Seq: 5, Labels: []string{"a", "b", "c"},
+		CheckpointInfo: CheckpointInfo{Job: "j", Version: 3, Seq: 5, Labels: []string{"a", "b", "c"},
 			RankAccuracy: map[string]float64{"1": 0.5, "4": 0.75}, BestRank: 4, Privacy: "none: a test"},
 		Base: b, Adapter: NewAdapter(tinyLayout(t), 9),
 	}
@@ -70,7 +70,7 @@ func TestCheckpointKeepsItsBase(t *testing.T) {
 	}
 	c := tinyCheckpoint(t)
 	first := write(c)
-	c.Round++
+	c.Version++
 	if again := write(c); !os.SameFile(first, again) {
 		t.Error("the same base was written again")
 	}
@@ -124,5 +124,17 @@ func TestReadCheckpointRefuses(t *testing.T) {
 		if _, err := ReadCheckpoint(dir); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want it to name %q", name, err, tc.want)
 		}
+	}
+}
+
+// TestParseCheckpointInfo: the version is read where it stands now and where it stood.
+func TestParseCheckpointInfo(t *testing.T) {
+	for _, text := range []string{`{"version": 3, "seq": 5}`, `{"round": 3, "seq": 5}`} {
+		if info, err := ParseCheckpointInfo([]byte(text)); err != nil || info.Version != 3 || info.Seq != 5 {
+			t.Errorf("%s: %+v, %v", text, info, err)
+		}
+	}
+	if _, err := ParseCheckpointInfo([]byte(`{"version": "3"}`)); err == nil {
+		t.Error("a text is a version")
 	}
 }

@@ -67,7 +67,7 @@ func benchmarkRound(b *testing.B, workers int, arithmetic string) {
 	var began, within time.Duration // after the first round, which loads the program
 	r, err := simulate.New(simulate.Config{Job: j.ForBase(c), Base: base, Population: clients, Seed: seed, Workers: workers, Trainer: steps,
 		Progress: func(r simulate.Round) {
-			if r.Version == 1 {
+			if r.Number == 1 {
 				began, within = cputime.Now(), time.Duration(steps.spent.Load())
 				b.ResetTimer()
 			}

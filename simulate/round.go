@@ -12,12 +12,11 @@ import (
 
 // Round is what one round came to.
 type Round struct {
-	Version int    `json:"round"`   // committed rounds, this one included
-	Attempt uint64 `json:"attempt"` // the number that its randomness is keyed by
-	Rank    int    `json:"rank"`
-	Cohort  int    `json:"cohort"` // drawn
-	Empty   int    `json:"empty"`  // of them without an example: they count as zero contributions
-	Values  int    `json:"values"` // trained, at this rank
+	Number int `json:"round"` // from 1. None is abandoned here: it is the adapter's version, too
+	Rank   int `json:"rank"`
+	Cohort int `json:"cohort"` // drawn
+	Empty  int `json:"empty"`  // of them without an example: they count as zero contributions
+	Values int `json:"values"` // trained, at this rank
 
 	NoiseOnly bool    `json:"noise_only,omitempty"` // the cohort was below its floor
 	ClipNorm  float64 `json:"clip_norm"`
@@ -92,7 +91,7 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 	d := s.draw
 	lattice := d.Lattice()
 	out := Round{
-		Attempt: d.ID(), Rank: d.Rank(), Cohort: len(d.Cohort()), Empty: t.Empty, ClipNorm: lattice.Clip(),
+		Rank: d.Rank(), Cohort: len(d.Cohort()), Empty: t.Empty, ClipNorm: lattice.Clip(),
 		Values:    r.core.Layout().Size(d.Rank()),
 		NoiseOnly: len(d.Cohort()) < r.job.Cohort.Floor,
 		BytesUp:   (d.Size()*r.core.UplinkBits() + 7) / 8, BytesDown: s.bytes,
@@ -138,6 +137,6 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 	out.SignalNorm, out.NoiseNorm = math.Sqrt(out.SignalNorm), math.Sqrt(out.NoiseNorm)
 	r.core.Commit(clip)
 	r.events = append(r.events, event)
-	out.Version = int(r.core.Version())
+	out.Number = int(r.core.Version())
 	return out, nil
 }

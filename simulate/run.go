@@ -246,7 +246,7 @@ func (r *Run) round(ctx context.Context) (Round, error) {
 	if err != nil {
 		return round, err
 	}
-	if r.cfg.Evaluator != nil && r.cfg.Every > 0 && round.Version%r.cfg.Every == 0 && round.Version < r.job.Rounds {
+	if r.cfg.Evaluator != nil && r.cfg.Every > 0 && round.Number%r.cfg.Every == 0 && round.Number < r.job.Rounds {
 		ranks := r.cfg.Ranks
 		if len(ranks) == 0 {
 			ranks = []int{round.Rank}

@@ -214,7 +214,7 @@ func TestInterruptedRunsGoOn(t *testing.T) {
 		cfg.State = filepath.Join(t.TempDir(), "state")
 		ctx, cancel := context.WithCancel(t.Context())
 		cfg.Progress = func(r simulate.Round) {
-			if r.Version == stop {
+			if r.Number == stop {
 				cancel() // the next round is broken off in its middle
 			}
 		}

@@ -187,7 +187,7 @@ func (f flags) federate(ctx context.Context, j job.Job, base *model.Base, train 
 		Job: j, Base: base, Population: simulate.Reused{Of: devices, N: population}, Data: "generated documents",
 		Seed: binary.LittleEndian.AppendUint64(make([]byte, 24), f.seed), Workers: trainThreads,
 		Progress: func(r simulate.Round) {
-			fmt.Fprintf(os.Stderr, "round %d: %d devices, %.0f %% clipped, signal %.3g, noise %.3g\n", r.Version, r.Cohort, 100*r.Clipped, r.SignalNorm, r.NoiseNorm)
+			fmt.Fprintf(os.Stderr, "round %d: %d devices, %.0f %% clipped, signal %.3g, noise %.3g\n", r.Number, r.Cohort, 100*r.Clipped, r.SignalNorm, r.NoiseNorm)
 		},
 	})
 	if err != nil {

@@ -59,16 +59,16 @@ func coordinate(ctx context.Context, o options) error {
 		return err
 	}
 	out := json.NewEncoder(os.Stdout)
-	var attempt uint64
+	var round uint64
 	var began time.Time
 	var before float64
 	co, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Hosts: []string{}, Progress: func(p coordinator.Status) {
 		switch {
-		case p.Attempt != attempt && p.State != coordinator.StateWaiting:
+		case p.Round != round && p.State != coordinator.StateWaiting:
 			if err := profile(); err != nil { // not of the enrolments before
 				fmt.Fprintln(os.Stderr, "no profile is written:", err)
 			}
-			attempt, began, before = p.Attempt, time.Now(), cputime.Now().Seconds()
+			round, began, before = p.Round, time.Now(), cputime.Now().Seconds()
 			_ = out.Encode(report{Begins: true})
 		case (p.State == coordinator.StateCommitted || p.State == coordinator.StateAbandoned) && !began.IsZero():
 			_ = out.Encode(report{Round: p.Round, State: p.State, Reason: p.Reason, Dropped: p.Dropped,

@@ -133,7 +133,7 @@ func drive(ctx context.Context, o options) error {
 // round. CPU is seconds within the round, Peak megabytes since the start.
 type report struct {
 	Begins  bool
-	Round   int
+	Round   uint64
 	State   string
 	Reason  string
 	Dropped int

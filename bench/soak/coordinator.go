@@ -49,7 +49,7 @@ func coordinate(ctx context.Context, o options, addr string) error {
 	}
 	out := json.NewEncoder(os.Stdout)
 	c, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Log: logger(o), Hosts: []string{}, Progress: func(p coordinator.Status) {
-		_ = out.Encode(said{p.State, p.Round, p.Attempt, p.Connected, p.Dropped, p.Reason})
+		_ = out.Encode(said{p.State, p.Version, p.Round, p.Connected, p.Dropped, p.Reason})
 	}})
 	if err != nil {
 		return errors.Join(err, e.Listener.Close())
@@ -90,8 +90,8 @@ func tinyBase() (*model.Base, error) {
 // said is the coordinator's process speaking.
 type said struct {
 	State              string
-	Round              int
-	Attempt            uint64
+	Version            int
+	Round              uint64
 	Connected, Dropped int
 	Reason             string
 }
@@ -190,14 +190,14 @@ func (k *keeper) live(ctx context.Context) error {
 func (k *keeper) hear(s said) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if s.State != k.last.State || s.Attempt != k.last.Attempt {
+	if s.State != k.last.State || s.Round != k.last.Round {
 		k.at = time.Now()
 		switch s.State {
 		case coordinator.StateCommitted:
 			k.committed++
 		case coordinator.StateAbandoned:
 			k.abandoned++
-			fmt.Printf("        round %d abandoned: %s\n", s.Attempt, s.Reason)
+			fmt.Printf("        round %d abandoned: %s\n", s.Round, s.Reason)
 		}
 	}
 	k.last = s

@@ -34,7 +34,7 @@ func exportedCheckpoint(t *testing.T) (dir string, ck *model.Checkpoint) {
 		t.Fatal(err)
 	}
 	ck = &model.Checkpoint{Base: b, Adapter: a, CheckpointInfo: model.CheckpointInfo{
-		Job: "letters", Round: 5, Seq: 32, Labels: []string{"a", "b", "c"}, BestRank: 2,
+		Job: "letters", Version: 5, Seq: 32, Labels: []string{"a", "b", "c"}, BestRank: 2,
 		RankAccuracy: map[string]float64{"2": 0.75, "4": 0.5}, Privacy: "epsilon 2 at delta 1e-6", Devices: 24, UpdateBytes: 1234}}
 	dir = filepath.Join(t.TempDir(), "checkpoint")
 	if err := model.WriteCheckpoint(dir, ck); err != nil {

@@ -249,7 +249,7 @@ func printEdgeEvent(w io.Writer, e edge.Event) {
 		line = "waiting for the other devices of"
 	}
 	if e.Round > 0 {
-		line += fmt.Sprintf(" round %d", e.Step+1)
+		line += fmt.Sprintf(" round %d", e.Round)
 	}
 	if e.Rank > 0 {
 		line += fmt.Sprintf(" rank %d", e.Rank)

@@ -196,21 +196,21 @@ type simulateView struct {
 func (v *simulateView) show(_ sweep.Point, r simulate.Round, of int) {
 	if !v.headed {
 		fmt.Fprintln(v.w, "  round  rank  cohort  clipped   signal    noise  accuracy     left")
-		v.headed, v.began, v.first = true, time.Now(), r.Version
+		v.headed, v.began, v.first = true, time.Now(), r.Number
 	}
 	accuracy := "–"
 	if best, ok := bestOf(r.Accuracy); ok {
 		accuracy = fmt.Sprintf("%.1f %%", 100*best.Accuracy)
 	}
 	left := "–"
-	if made := r.Version - v.first; made > 0 {
-		left = (time.Since(v.began) / time.Duration(made) * time.Duration(of-r.Version)).Round(time.Second).String()
+	if made := r.Number - v.first; made > 0 {
+		left = (time.Since(v.began) / time.Duration(made) * time.Duration(of-r.Number)).Round(time.Second).String()
 	}
 	note := ""
 	if r.NoiseOnly {
 		note = "  noise only: the cohort is below its floor"
 	}
-	fmt.Fprintf(v.w, "%3d/%-3d  %4d  %6d  %5.0f %%  %7.4f  %7.4f  %8s  %7s%s\n", r.Version, of, r.Rank, r.Cohort, 100*r.Clipped,
+	fmt.Fprintf(v.w, "%3d/%-3d  %4d  %6d  %5.0f %%  %7.4f  %7.4f  %8s  %7s%s\n", r.Number, of, r.Rank, r.Cohort, 100*r.Clipped,
 		r.SignalNorm, r.NoiseNorm, accuracy, left, note)
 }
 

@@ -156,8 +156,8 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 	for i, p := range plan.Points {
 		head := fmt.Sprintf("%4d/%d  %s", i+1, len(plan.Points), place(plan, p))
 		lab.Progress = func(_ sweep.Point, r simulate.Round, of int) {
-			if r.Version%max(1, of/5) == 0 && r.Version < of {
-				fmt.Fprintf(a.Stderr, "%s  round %d/%d\n", head, r.Version, of)
+			if r.Number%max(1, of/5) == 0 && r.Number < of {
+				fmt.Fprintf(a.Stderr, "%s  round %d/%d\n", head, r.Number, of)
 			}
 		}
 		lab.Begin = func(_ sweep.Point, done int, others []string) { sayBegin(a.Stderr, head+"  ", done, others) }

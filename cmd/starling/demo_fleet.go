@@ -50,7 +50,7 @@ func (f demoFlags) faults() map[int]sim.Fault {
 			turn = 5
 		}
 		out[(i+1)*f.clients/(f.vanish+1)] = sim.Fault{
-			Round: 1 + (i+1)*f.rounds/(f.vanish+2), Turn: turn, Kind: sim.Vanish,
+			Version: 1 + (i+1)*f.rounds/(f.vanish+2), Turn: turn, Kind: sim.Vanish,
 		}
 	}
 	return out

@@ -51,7 +51,7 @@ func newProgressView(w io.Writer, job coordinator.Job, note string) *progressVie
 	return v
 }
 
-// progressColumns are those of the table, in order. Where the terminal is too
+// progressColumns are those of the table, in order; the first counts committed rounds. Where the terminal is too
 // narrow those with the greatest number in least go first.
 var progressColumns = []struct {
 	title string
@@ -59,7 +59,7 @@ var progressColumns = []struct {
 	least int // 0: always there
 	cell  func(coordinator.Status) string
 }{
-	{" round", -7, 0, func(p coordinator.Status) string { return fmt.Sprintf("%3d/%-3d", p.Round, p.Rounds) }},
+	{" rounds", -7, 0, func(p coordinator.Status) string { return fmt.Sprintf("%3d/%-3d", p.Version, p.Rounds) }},
 	{"state", -10, 0, func(p coordinator.Status) string { return p.State }},
 	{"rank", 4, 0, func(p coordinator.Status) string {
 		if p.Rank == 0 {
@@ -108,7 +108,7 @@ func (v *progressView) show(p coordinator.Status) {
 			v.line(wrap("because: "+p.Reason, v.width, "        "))
 		}
 		if n := len(p.Validation); n > 0 {
-			if said := v.learning.observe(p.ValidationRound, p.Validation[n-1].Accuracy); said != "" {
+			if said := v.learning.observe(p.ValidationVersion, p.Validation[n-1].Accuracy); said != "" {
 				v.line(wrap(said, v.width, "        "))
 			}
 		}

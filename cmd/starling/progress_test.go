@@ -39,7 +39,7 @@ func widest(text string) (n int) {
 func TestProgressFits(t *testing.T) {
 	g := &dp.Guarantee{Epsilon: 1.2789, Delta: 2.51e-7, Accountant: dp.Tight, Simulated: true}
 	p := coordinator.Status{Turnout: coordinator.Turnout{Cohort: 10_000, Dropped: 1000}, Traffic: coordinator.Traffic{BytesUp: 999_900_000, BytesDown: 999_900_000}}
-	p.Round, p.Rounds, p.Rank, p.State = 100, 999, 64, coordinator.StateCommitted
+	p.Version, p.Rounds, p.Rank, p.State = 100, 999, 64, coordinator.StateCommitted
 	p.Validation, p.Simulated, p.Delivered = []coordinator.RankAccuracy{{Rank: 1, Accuracy: 1}}, g, g
 	lost := p
 	lost.State, lost.Reason = coordinator.StateAbandoned, strings.Repeat("a long reason ", 20)

@@ -154,7 +154,7 @@ func attach(w http.ResponseWriter, kind, name string) {
 }
 
 // roundColumns head the rounds' table; roundLine fills them.
-var roundColumns = []string{"round", "attempt", "rank", "cohort", "dropped", "released", "reason", "seconds", "clip_norm",
+var roundColumns = []string{"round", "version", "rank", "cohort", "dropped", "released", "reason", "seconds", "clip_norm",
 	"accuracy", "accuracy_rank", "loss", "epsilon_delivered", "epsilon_simulated", "delta", "bytes_up", "bytes_down"}
 
 // roundLine is a round as a line of the table; what is not known is empty.
@@ -174,7 +174,7 @@ func roundLine(r coordinator.RoundRecord) []string {
 	if r.Simulated != nil {
 		simulated = float(r.Simulated.Epsilon)
 	}
-	return []string{strconv.Itoa(r.Round), strconv.FormatUint(r.Attempt, 10), strconv.Itoa(r.Rank), strconv.Itoa(r.Cohort),
+	return []string{strconv.FormatUint(r.Round, 10), strconv.Itoa(r.Version), strconv.Itoa(r.Rank), strconv.Itoa(r.Cohort),
 		strconv.Itoa(r.Dropped), strconv.FormatBool(r.Released), r.Reason, float(r.Seconds), float(r.ClipNorm),
 		accuracy, rank, loss, delivered, simulated, delta, strconv.FormatInt(r.BytesUp, 10), strconv.FormatInt(r.BytesDown, 10)}
 }

@@ -43,7 +43,7 @@ func (d *dashboard) until(t *testing.T, body *bufio.Reader, passes func() bool) 
 				var more []coordinator.RoundRecord
 				err = json.Unmarshal([]byte(data), &more)
 				for _, r := range more { // new, or changed
-					d.rounds = slices.DeleteFunc(d.rounds, func(old coordinator.RoundRecord) bool { return old.Attempt == r.Attempt })
+					d.rounds = slices.DeleteFunc(d.rounds, func(old coordinator.RoundRecord) bool { return old.Round == r.Round })
 					d.rounds = append(d.rounds, r)
 				}
 			}

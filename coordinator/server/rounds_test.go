@@ -10,7 +10,7 @@ import (
 // TestRoundLine: every figure of a round stands under its name in the table.
 func TestRoundLine(t *testing.T) {
 	r := coordinator.RoundRecord{
-		RoundID:    coordinator.RoundID{Round: 3, Attempt: 4, Rank: 2, ClipNorm: 1.5},
+		RoundID:    coordinator.RoundID{Round: 4, Version: 3, Rank: 2, ClipNorm: 1.5},
 		Turnout:    coordinator.Turnout{Cohort: 9, Dropped: 1},
 		Released:   true,
 		Seconds:    2.5,
@@ -18,7 +18,7 @@ func TestRoundLine(t *testing.T) {
 		Guarantees: dp.Guarantees{Delivered: &dp.Guarantee{Epsilon: 6, Delta: 1e-6}, Simulated: &dp.Guarantee{Epsilon: 2, Delta: 1e-6}},
 		Traffic:    coordinator.Traffic{BytesUp: 100, BytesDown: 200},
 	}
-	want := map[string]string{"round": "3", "attempt": "4", "rank": "2", "cohort": "9", "dropped": "1", "released": "true", "reason": "",
+	want := map[string]string{"round": "4", "version": "3", "rank": "2", "cohort": "9", "dropped": "1", "released": "true", "reason": "",
 		"seconds": "2.5", "clip_norm": "1.5", "accuracy": "0.75", "accuracy_rank": "2", "loss": "0.5", "epsilon_delivered": "6",
 		"epsilon_simulated": "2", "delta": "1e-06", "bytes_up": "100", "bytes_down": "200"}
 	line := roundLine(r)

@@ -123,7 +123,7 @@ func TestHostileIdleSockets(t *testing.T) {
 	if said != "error <nil>" {
 		t.Errorf("beside %d idle sockets it ended with %q", len(held), said)
 	}
-	if ck, err := model.ReadCheckpoint(filepath.Join(dir, "checkpoint")); err != nil || ck.Round != tinyJob(n).Rounds {
+	if ck, err := model.ReadCheckpoint(filepath.Join(dir, "checkpoint")); err != nil || ck.Version != tinyJob(n).Rounds {
 		t.Errorf("the exported checkpoint: %+v, %v", ck, err)
 	}
 }

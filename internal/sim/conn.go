@@ -8,13 +8,13 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-// conn is a device's connection under a script and a meter. round is shared by
+// conn is a device's connection under a script and a meter. version is shared by
 // a device's connections, one after the other.
 type conn struct {
 	edge.Conn
-	script *script
-	meter  *meter
-	round  *atomic.Int64 // the assigned round, 1-based
+	script  *script
+	meter   *meter
+	version *atomic.Int64 // that the assigned round is to make
 }
 
 func (c *conn) Read(ctx context.Context) ([]byte, error) {
@@ -27,7 +27,7 @@ func (c *conn) Read(ctx context.Context) ([]byte, error) {
 		c.meter.frame(m, frame)
 		if a, ok := m.(*wire.Assignment); ok {
 			if plan, err := wire.ParsePlan(a.Plan); err == nil {
-				c.round.Store(int64(plan.Version) + 1)
+				c.version.Store(int64(plan.Version) + 1)
 				c.script.fleet.see(int(plan.Version) + 1)
 			}
 		}
@@ -40,8 +40,8 @@ func (c *conn) Write(ctx context.Context, frame []byte) error {
 	if err != nil {
 		return err
 	}
-	if round := int(c.round.Load()); c.script.due(m, round) {
-		if frame, err = c.script.play(ctx, frame, c.Conn, round); err != nil {
+	if version := int(c.version.Load()); c.script.due(m, version) {
+		if frame, err = c.script.play(ctx, frame, c.Conn, version); err != nil {
 			return err
 		}
 	}

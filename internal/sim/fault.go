@@ -24,13 +24,13 @@ const (
 	Poison  FaultKind = "poison"  // a masked update whose masked values are random goes out (turn 3)
 )
 
-// A Fault happens once, just before a device sends the given turn of the given
-// round.
+// A Fault happens once, just before a device sends the given turn of a round that is
+// to make the given version.
 type Fault struct {
-	Round int // 1 is the job's first round to commit; a later attempt at it counts as well
-	Turn  int // 1..5
-	Kind  FaultKind
-	Delay time.Duration // of Slow
+	Version int // from 1; where a round for it is abandoned, the next one counts as well
+	Turn    int // 1..5
+	Kind    FaultKind
+	Delay   time.Duration // of Slow
 }
 
 // errGone is how a faulty device's connection ends.
@@ -44,26 +44,26 @@ type script struct {
 
 	mu   sync.Mutex
 	done bool // by mu: the fault has happened
-	away int  // by mu: not 0: no connection before this round
+	away int  // by mu: not 0: no connection before a round for this version
 }
 
-// clock is the latest round that any device was assigned; absent devices come
-// back by it.
+// clock is the latest version that any device was assigned a round for; absent devices
+// come back by it.
 type clock struct {
-	mu    sync.Mutex
-	round int // by mu
+	mu      sync.Mutex
+	version int // by mu
 }
 
-func (c *clock) see(round int) {
+func (c *clock) see(version int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.round = max(c.round, round)
+	c.version = max(c.version, version)
 }
 
 func (c *clock) now() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.round
+	return c.version
 }
 
 // mayDial refuses a connection while the device is away.
@@ -77,12 +77,12 @@ func (s *script) mayDial() error {
 	return nil
 }
 
-// due tells whether a message in a round (1-based) is the one to fail at, and
+// due tells whether a message in a round for a version is the one to fail at, and
 // marks the fault as done.
-func (s *script) due(m wire.Message, round int) bool {
+func (s *script) due(m wire.Message, version int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fault == nil || s.done || round != s.fault.Round {
+	if s.fault == nil || s.done || version != s.fault.Version {
 		return false
 	}
 	switch m := m.(type) {
@@ -96,7 +96,7 @@ func (s *script) due(m wire.Message, round int) bool {
 
 // play acts the fault out on a frame about to be written to conn: it returns
 // the frame to write, or an error in its place.
-func (s *script) play(ctx context.Context, frame []byte, conn edge.Conn, round int) ([]byte, error) {
+func (s *script) play(ctx context.Context, frame []byte, conn edge.Conn, version int) ([]byte, error) {
 	switch s.fault.Kind {
 	case Vanish:
 		s.vanish()
@@ -104,7 +104,7 @@ func (s *script) play(ctx context.Context, frame []byte, conn edge.Conn, round i
 		return nil, errGone
 	case Absent:
 		s.mu.Lock()
-		s.away = round + 1
+		s.away = version + 1
 		s.mu.Unlock()
 		fallthrough
 	case Drop:

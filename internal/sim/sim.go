@@ -194,7 +194,7 @@ func (f *fleet) device(i int) (edge.Config, error) {
 
 // connect puts the meter and the script into a device's connections.
 func (f *fleet) connect(c *edge.Config, m *meter, s *script) error {
-	round := new(atomic.Int64)
+	version := new(atomic.Int64)
 	client, err := m.blobClient(c.Token)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (f *fleet) connect(c *edge.Config, m *meter, s *script) error {
 		if err != nil {
 			return nil, err
 		}
-		return &conn{Conn: under, script: s, meter: m, round: round}, nil
+		return &conn{Conn: under, script: s, meter: m, version: version}, nil
 	}
 	return nil
 }

@@ -127,8 +127,8 @@ func firstColumns(a *model.Adapter) (mean float64) {
 func TestTwoOfTwentyFourVanish(t *testing.T) {
 	cfg := config(t, 24)
 	cfg.Faults = map[int]Fault{
-		5:  {Round: 2, Turn: 3, Kind: Vanish}, // before its update: not in round 2's sum
-		17: {Round: 2, Turn: 5, Kind: Vanish}, // after its update: in round 2's sum
+		5:  {Version: 2, Turn: 3, Kind: Vanish}, // before its update: not in round 2's sum
+		17: {Version: 2, Turn: 5, Kind: Vanish}, // after its update: in round 2's sum
 	}
 	r, err := play(t, cfg)
 	ok(t, err)
@@ -175,12 +175,12 @@ func TestFaultsThatAreSurvived(t *testing.T) {
 	cfg := config(t, 9)
 	cfg.Coordinator.Job.Deadlines.Reconnect = 5 * time.Second
 	cfg.Faults = map[int]Fault{
-		1: {Round: 1, Turn: 1, Kind: Drop},
-		2: {Round: 2, Turn: 2, Kind: Drop},
-		3: {Round: 1, Turn: 3, Kind: Drop},
-		4: {Round: 2, Turn: 4, Kind: Drop},
-		5: {Round: 1, Turn: 5, Kind: Drop},
-		6: {Round: 2, Turn: 3, Kind: Slow, Delay: 50 * time.Millisecond},
+		1: {Version: 1, Turn: 1, Kind: Drop},
+		2: {Version: 2, Turn: 2, Kind: Drop},
+		3: {Version: 1, Turn: 3, Kind: Drop},
+		4: {Version: 2, Turn: 4, Kind: Drop},
+		5: {Version: 1, Turn: 5, Kind: Drop},
+		6: {Version: 2, Turn: 3, Kind: Slow, Delay: 50 * time.Millisecond},
 	}
 	r, err := play(t, cfg)
 	ok(t, err)
@@ -199,9 +199,9 @@ func TestFaultsThatAreSurvived(t *testing.T) {
 func TestHostileDevices(t *testing.T) {
 	cfg := config(t, 9)
 	cfg.Faults = map[int]Fault{
-		2: {Round: 1, Turn: 2, Kind: Garbage},
-		4: {Round: 2, Turn: 1, Kind: Garbage},
-		7: {Round: 2, Turn: 3, Kind: Absent},
+		2: {Version: 1, Turn: 2, Kind: Garbage},
+		4: {Version: 2, Turn: 1, Kind: Garbage},
+		7: {Version: 2, Turn: 3, Kind: Absent},
 	}
 	r, err := play(t, cfg)
 	ok(t, err)
@@ -224,7 +224,7 @@ func TestHostileDevices(t *testing.T) {
 func TestPoison(t *testing.T) {
 	cfg := config(t, 5)
 	cfg.Coordinator.Job.Rounds = 2
-	cfg.Faults = map[int]Fault{3: {Round: 1, Turn: 3, Kind: Poison}}
+	cfg.Faults = map[int]Fault{3: {Version: 1, Turn: 3, Kind: Poison}}
 	r, err := play(t, cfg)
 	ok(t, err)
 	want := 2 * 0.02

@@ -95,7 +95,7 @@ type Deadlines struct {
 type Plan struct {
 	_        struct{} `cbor:",toarray"`
 	Task     [32]byte // TaskID of the job
-	Round    uint64   // counts attempts: never reused, not even after a crash
+	Round    uint64   // its number: counts abandoned ones, too, never reused, not even after a crash
 	Version  uint64   // of the released adapter it begins with: rounds committed before this one
 	Rank     uint16   // 0: the head alone
 	Values   uint32   // length of the update: adapter slices at Rank and the head

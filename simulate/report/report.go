@@ -203,7 +203,7 @@ func (r *Report) curves() (chart, bool) {
 					best = max(best, a.Accuracy)
 				}
 				if best >= 0 {
-					at[round.Version] = append(at[round.Version], 100*best)
+					at[round.Number] = append(at[round.Number], 100*best)
 				}
 			}
 		}

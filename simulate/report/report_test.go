@@ -56,7 +56,7 @@ seeds: [1, 2, 3]
 			r.BytesUp = 4000
 		}
 		for v := 1; v <= 20; v++ {
-			round := simulate.Round{Version: v}
+			round := simulate.Round{Number: v}
 			if v%5 == 0 {
 				round.Accuracy = []simulate.RankAccuracy{{Rank: 1, Accuracy: 0.1}, {Rank: 8, Accuracy: r.Accuracy * (1 - 1/float64(v))}}
 			}

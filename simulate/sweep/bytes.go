@@ -24,7 +24,7 @@ func bytesTable(rounds []simulate.Round) ([]byte, error) {
 		return nil, err
 	}
 	for _, r := range rounds {
-		round, cohort, values := strconv.Itoa(r.Version), strconv.Itoa(r.Cohort), strconv.Itoa(4*r.Values)
+		round, cohort, values := strconv.Itoa(r.Number), strconv.Itoa(r.Cohort), strconv.Itoa(4*r.Values)
 		if err := write(round, "server", "client", "slice", cohort, values, strconv.Itoa(r.BytesDown)); err != nil {
 			return nil, err
 		}

@@ -42,11 +42,11 @@ export interface Status {
   private: boolean;
   state: string;
   round: number;
-  attempt: number;
+  version: number;
   rank: number;
   clip_norm: number;
   validation?: RankAccuracy[];
-  validation_round?: number;
+  validation_version?: number;
   simulated?: Guarantee;
   delivered?: Guarantee;
   visible?: Guarantee;
@@ -91,11 +91,11 @@ export interface PublicStatus {
   private: boolean;
   state: string;
   round: number;
-  attempt: number;
+  version: number;
   rank: number;
   clip_norm: number;
   validation?: RankAccuracy[];
-  validation_round?: number;
+  validation_version?: number;
   simulated?: Guarantee;
   delivered?: Guarantee;
   visible?: Guarantee;
@@ -111,7 +111,7 @@ export interface Overview {
 
 export interface RoundRecord {
   round: number;
-  attempt: number;
+  version: number;
   rank: number;
   clip_norm: number;
   cohort: number;

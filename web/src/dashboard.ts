@@ -67,7 +67,7 @@ function on(event: string, data: unknown): void {
     case "overview":
       return overview(data as Overview);
     case "rounds":
-      for (const r of data as RoundRecord[]) records.set(r.attempt, r);
+      for (const r of data as RoundRecord[]) records.set(r.round, r);
       return soon("rounds", paintRounds);
     case "events":
       return addEvents(data as Occurrence[]);
@@ -79,17 +79,17 @@ function overview(o: Overview): void {
   closesAt = o.state_left_ms ? Date.now() + o.state_left_ms : 0;
   say("job", p.job);
   document.title = `${p.job} · Starling`;
-  say("round", String(p.round));
-  say("round-of", `of ${p.rounds}${p.attempt > p.round ? `, attempt ${p.attempt}` : ""}`);
+  say("round", p.round ? String(p.round) : "–");
+  say("round-of", `${p.version} of ${p.rounds} made`);
   say("state", p.state);
   say("rank", p.cohort ? String(p.rank) : "–");
   say("devices", String(p.connected));
   say("devices-of", `of ${count(p.enrolled, "device")} connected${p.cohort ? `; ${p.cohort} in this round, ${p.dropped} dropped` : ""}`);
   const bar = byId<HTMLProgressElement>("rounds");
   bar.max = Math.max(1, p.rounds);
-  bar.value = ["measuring", "finished", "committed"].includes(p.state) ? p.round : Math.max(0, p.round - 1);
+  bar.value = p.version;
   say("reason", p.reason ?? "");
-  byId("reason").classList.toggle("failed", p.state === "abandoned" || (p.state === "finished" && p.round < p.rounds));
+  byId("reason").classList.toggle("failed", p.state === "abandoned" || (p.state === "finished" && p.version < p.rounds));
   say("traffic", `${bytes(p.bytes_up)} received, ${bytes(p.bytes_down)} sent since the start.`);
   paintParts(p, [...records.values()]);
   cohort.show(o.cohort, o.browsers);
@@ -119,11 +119,11 @@ function privacy(p: Status): void {
   byId("privacy").replaceChildren(...lines);
 }
 
-/** The rounds that are over, by attempt; the stream tells what is new or has changed. */
+/** The rounds that are over, by number; the stream tells what is new or has changed. */
 const records = new Map<number, RoundRecord>();
 
 function paintRounds(): void {
-  const all = [...records.values()].sort((a, b) => a.attempt - b.attempt);
+  const all = [...records.values()].sort((a, b) => a.round - b.round);
   if (progress?.state !== "finished") fleet.stale(); // strikes come with rounds
   const made = all.filter((r) => r.released);
   show("history-empty", all.length === 0);
@@ -133,7 +133,7 @@ function paintRounds(): void {
     element("td", {}, `${r.cohort - r.dropped} of ${r.cohort}`), element("td", {}, r.seconds < 10 ? `${r.seconds.toFixed(1)} s` : duration(r.seconds)),
     element("td", {}, r.accuracy?.length ? r.accuracy.map((a) => percent(a.accuracy)).slice(0, 3).join(", ") : "–"),
     element("td", {}, r.released ? "released" : `abandoned: ${r.reason ?? ""}`))));
-  const x = made.map((r) => r.round);
+  const x = made.map((r) => r.version);
   const ranks = [...new Set(made.flatMap((r) => r.accuracy?.map((a) => a.rank) ?? []))].sort((a, b) => a - b);
   show("accuracy-empty", ranks.length === 0);
   const byRank = (of: (measured: RankAccuracy) => number | undefined) => ranks.map((rank) => ({

@@ -85,12 +85,12 @@ async function refresh(): Promise<void> {
     const p = progress;
     const over = p.state === "finished" || p.state === "measuring";
     byId<HTMLProgressElement>("rounds").max = Math.max(1, p.rounds);
-    byId<HTMLProgressElement>("rounds").value = over ? p.rounds : Math.max(0, p.round - 1);
-    say("rounds-text", over ? "all rounds are made" : p.round ? `round ${p.round} of ${p.rounds}` : "not begun");
+    byId<HTMLProgressElement>("rounds").value = p.version;
+    say("rounds-text", over && p.version >= p.rounds ? "all rounds are made" : p.round || p.version ? `${p.version} of ${count(p.rounds, "round")} made` : "not begun");
     const spent = p.delivered ? `${bound(p.delivered)} of ${about?.delivered ? significant(about.delivered.epsilon) : "…"}` : "–";
     say("spent", p.private ? spent : "not private");
     const best = p.validation?.reduce((a, b) => (b.accuracy > a.accuracy ? b : a));
-    say("accuracy", best ? `${percent(best.accuracy)} (round ${p.validation_round}, rank ${best.rank})` : "not measured yet");
+    say("accuracy", best ? `${percent(best.accuracy)} (after ${count(p.validation_version ?? 0, "round")}, rank ${best.rank})` : "not measured yet");
     if (silent && !(await stillCurrent())) return;
     silent = false;
     say("connection", "");

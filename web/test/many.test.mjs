@@ -29,7 +29,7 @@ async function played(t) {
   const parts = (i) => ({ page: of(0, 0), base: of(1e3, 1e9), programs: of(1e3, 1e7), model: of(0, 0), slices: of(1e5, 4e6 + 1e3 * i),
     turns: of(2e6, 1e6), updates: of(8e6, 0), rest: of(1e5, 1e5) });
   const history = Array.from({ length: rounds }, (_, i) => ({
-    round: i + 1, attempt: i + 1, rank: 1 + i % 8, clip_norm: 1, cohort: devices, dropped: i % 30, answered: 0, released: true, seconds: 20 + i % 7,
+    round: i + 1, version: i + 1, rank: 1 + i % 8, clip_norm: 1, cohort: devices, dropped: i % 30, answered: 0, released: true, seconds: 20 + i % 7,
     accuracy: [1, 2, 4, 8].map((rank) => ({ rank, accuracy: 1 - Math.exp(-(i + 100 * rank) / 1500), loss: 0.1 + 2 * Math.exp(-(i + 100 * rank) / 1500) })), delivered: guarantee(i / 1000), bytes_up: 9e6 + 1e3 * i, bytes_down: 5e6, parts: parts(i),
   }));
   let step = 0;
@@ -37,7 +37,7 @@ async function played(t) {
     step++;
     const at = Array.from({ length: devices }, (_, i) => ".jtmrax"[Math.min(5, Math.floor((step * 7 + i * 13) % 60 / 10))]).join("");
     return { state_left_ms: 30_000, cohort: at, browsers: Array.from({ length: devices }, (_, i) => i % 3 ? "n" : "b").join(""), progress: {
-      job: "a large fleet", labels: ["a", "b"], rounds: 2 * rounds, private: true, state: "collecting", round: rounds + 1, attempt: rounds + 1, rank: 4, clip_norm: 1,
+      job: "a large fleet", labels: ["a", "b"], rounds: 2 * rounds, private: true, state: "collecting", round: rounds + 1, version: rounds, rank: 4, clip_norm: 1,
       delivered: guarantee(2), elapsed_ns: 1e12, enrolled, connected: 4000 + step, cohort: devices, dropped: 3, answered: step, bytes_up: 1e9, bytes_down: 1e9, parts: parts(step) } };
   };
   const line = () => ({ time: new Date().toISOString(), level: step % 9 ? "INFO" : "WARN", what: step % 9 ? "enrolled" : "strike", details: [`device=${step}`] });

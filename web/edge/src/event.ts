@@ -3,10 +3,10 @@
 /** An Event is one line of progress. */
 export interface Event {
   state: string;
-  /** counts attempts */
+  /** its number, which counts abandoned ones, too */
   round?: number;
-  /** committed rounds before this one */
-  step?: number;
+  /** of the adapter that the round starts from: committed rounds */
+  version?: number;
   rank?: number;
   /** devices in this device's shard */
   shard?: number;

@@ -51,7 +51,7 @@ export class RoundChart {
       ...this.#size(), title: "",
       scales: { x: { time: false } },
       axes: [{ ...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] }, { ...axis, size: 62, values: (_, ticks) => ticks.map((v) => this.#format(v)) }],
-      series: [{ label: "Round" }, ...lines.map((l, i) => ({
+      series: [{ label: "Rounds made" }, ...lines.map((l, i) => ({
         label: l.label, stroke: colours[i % colours.length], width: 2, dash: l.dash ? [6, 4] : undefined, spanGaps: true,
         points: { show: rounds.length < 60 && !l.dash }, value: (_: uPlot, v: number | null) => v === null ? "–" : this.#format(v),
       }))],

@@ -39,7 +39,7 @@ export function stateText(p: Participation, hindered: boolean): string {
 function eventText(p: Participation): string {
   const e = p.event;
   if (!e) return "Connecting.";
-  const round = e.round ? ` (round ${(e.step ?? 0) + 1})` : "";
+  const round = e.round ? ` (round ${e.round})` : "";
   switch (e.state) {
     case "connecting":
       return "Connecting.";
@@ -60,7 +60,7 @@ function eventText(p: Participation): string {
     case "revealing":
       return `Helping to unmask the sum${round}.`;
     case "committed":
-      return `Round ${(e.step ?? 0) + 1} is made.`;
+      return `Round ${e.round} is made.`;
     case "abandoned":
       return `The round was abandoned${e.text ? `: ${e.text}` : ""}. The next one is tried.`;
     case "dropped":
