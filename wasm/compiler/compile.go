@@ -18,7 +18,7 @@ import (
 )
 
 // Version is written into every program's manifest. It changes with everything that changes programs' bytes.
-const Version = "starling-wasm/4"
+const Version = "starling-wasm/5"
 
 // The hosts that code is shaped for. Programs run on both, with equal results.
 const (

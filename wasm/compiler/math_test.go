@@ -115,6 +115,25 @@ func TestVectorMathEdges(t *testing.T) {
 	}
 }
 
+// TestExpUnderflows walks all float32 from where results are denormal numbers to where they are zeros: each is right to
+// one unit of theirs, and a zero is +0.
+func TestExpUnderflows(t *testing.T) {
+	const unit = 0x1p-149
+	var xs []float32
+	for x := float32(-103.5); x > -104.2; x = math.Nextafter32(x, -200) {
+		xs = append(xs, x)
+	}
+	xs = append(xs, -1e4, -math.MaxFloat32, float32(math.Inf(-1)))
+	for i, y := range eval(t, compute.Function.Exp, xs) {
+		if e := math.Abs(float64(y) - math.Exp(float64(xs[i]))); e > unit || math.Signbit(float64(y)) {
+			t.Fatalf("exp(%v) = %v, %g units off", xs[i], y, e/unit)
+		}
+		if xs[i] <= -104 && math.Float32bits(y) != 0 {
+			t.Fatalf("exp(%v) = %v, want +0", xs[i], y)
+		}
+	}
+}
+
 // TestPow tries the special cases of powers.
 func TestPow(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())

@@ -63,6 +63,12 @@ func (k *kernel) exp(x emit.Local) {
 	f.SIMD(emit.F32x4Add)
 	k.constF(1)
 	f.SIMD(emit.F32x4Add)
+	// From -104 down the result is 0. It is made here: multiplications that underflow take processors a hundred times as
+	// long as others do, and attention computes exp of -10000 for every key of padding.
+	f.Get(t)
+	k.constF(-104)
+	f.SIMD(emit.F32x4Le)
+	f.SIMD(emit.V128AndNot)
 	// times 2^n as 2^(n/2) * 2^(n - n/2), which reaches denormals and infinity.
 	f.Get(n)
 	f.SIMD(emit.I32x4TruncSatF32x4S)

@@ -119,6 +119,7 @@ func (l *lowering) run() (*Plan, error) {
 	if err := l.finishOutputs(); err != nil {
 		return nil, err
 	}
+	l.plan.forget()
 	return l.plan, nil
 }
 

@@ -110,6 +110,46 @@ func TestLayoutKeepsLivesApart(t *testing.T) {
 	}
 }
 
+// TestNothingIsStoredForNobody: a value with several users is stored, unless all of them share the loop that computes it.
+func TestNothingIsStoredForNobody(t *testing.T) {
+	g := ir.New()
+	dims := []int{8, 16}
+	x := g.Parameter("x", ir.F32, dims)
+	step := func(op ir.Op, in ...*ir.Node) *ir.Node { return g.Add(op, ir.F32, dims, ir.Attr{}, in...) }
+	shared := step(ir.Tanh, step(ir.Div, x, step(ir.Exp, x)))
+	both := step(ir.Add, step(ir.Mul, shared, x), step(ir.Sub, shared, x))
+	g.Outputs = []*ir.Node{both}
+	plan := func() *Plan {
+		t.Helper()
+		p, err := Build(g, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if p := plan(); len(p.Stages) != 1 || len(p.Stages[0].writes()) != 1 || len(p.Arena) != 0 {
+		t.Errorf("%d stages, the first writes %d buffers, %d are temporary; want one that writes the result", len(p.Stages),
+			len(p.Stages[0].writes()), len(p.Arena))
+	}
+	// What a sum reads in another loop is stored as before.
+	g.Outputs = append(g.Outputs, g.Add(ir.ReduceSum, ir.F32, []int{8}, ir.Attr{Axes: []int{1}}, shared))
+	p := plan()
+	if !slices.ContainsFunc(p.Arena, func(b *Buffer) bool { return b.Node == shared }) {
+		t.Error("a value that a sum reads is not stored")
+	}
+	written := map[*Buffer]bool{}
+	for _, s := range p.Stages {
+		for _, b := range s.reads() {
+			if slices.Contains(p.Arena, b) && !written[b] {
+				t.Errorf("%v is read and was not written", b.Node)
+			}
+		}
+		for _, b := range s.writes() {
+			written[b] = true
+		}
+	}
+}
+
 // TestTransposesCostNothing plans attention's head split: one product, no copies.
 func TestTransposesCostNothing(t *testing.T) {
 	g := ir.New()
