@@ -2,10 +2,13 @@
 # Times the compiled training programs beside their peers, all in one run, on one
 # thread and on two, and prints markdown: matrix products against OpenBLAS, training steps
 # against GoMLX's Go backend (plain and with GOEXPERIMENT=simd), PyTorch and
-# TensorFlow.js, and whether the hosts computed the same bits.
+# TensorFlow.js, and whether the hosts computed the same bits. Some eight minutes of
+# two quiet processors, downloads left out.
 #
 #   sh bench/wasm/run.sh            everything; peers are installed under $WORK
 #   PEERS=0 sh bench/wasm/run.sh    no downloads: programs and GoMLX only
+#   ROUNDS=2 STEPS=5                how often the programs and PyTorch take turns, and
+#                                   timed steps of each turn
 #   WORK=DIR                        where to work (default: a temporary directory,
 #                                   removed at the end); PYTHON=... a Python that
 #                                   already has torch and numpy
@@ -15,6 +18,7 @@ cd "$(dirname "$0")/../.."
 GO=${GO:-go}
 PEERS=${PEERS:-1}
 STEPS=${STEPS:-5}
+ROUNDS=${ROUNDS:-2}
 if [ -z "${WORK:-}" ]; then
 	WORK=$(mktemp -d)
 	trap 'rm -rf "$WORK"' EXIT
@@ -25,6 +29,7 @@ here=$PWD/bench/wasm
 out=$WORK/results.jsonl
 : >"$out"
 say() { echo "bench/wasm: $*" >&2; }
+cases="tiny-b8-s64 tiny-b16-s32 small-b8-s64 small-nf4-b8-s64"
 
 say "building"
 $GO build -o "$WORK/steps" ./bench/wasm/steps
@@ -63,41 +68,63 @@ fused_node() { # CASE STEPS WARM [WORKERS]
 	node $relaxed "$here/run_program.mjs" "$WORK/$1.fused.v8.wasm" "$WORK/$1.bin" --warm "$3" --steps "$2" --cores "${4:-1}" --json
 }
 
+native() { # CASE[.fused] STEPS [OPTION...]
+	program=$WORK/$1.wazero.wasm inputs=$WORK/${1%.fused}.bin
+	n=$2
+	shift 2
+	"$WORK/steps" wazero "$program" "$inputs" -steps "$n" "$@"
+}
+exact_node() { # CASE STEPS WARM [WORKERS [LABEL]]
+	node "$here/run_program.mjs" "$WORK/$1.v8.wasm" "$WORK/$1.bin" --warm "$3" --steps "$2" --cores "${4:-1}" --label "${5:-}" --json
+}
+
 "$WORK/steps" wazero "$WORK/peak-mul-add.wasm" "$WORK/peak-mul-add.bin" -warm 3 -steps 100 >>"$out"
 node "$here/run_program.mjs" "$WORK/peak-mul-add.wasm" "$WORK/peak-mul-add.bin" --warm 20 --steps 100 --json >>"$out"
 for shape in 512,512,512 512,512,16 512,16,512; do
 	case=gemm-$(echo $shape | tr , x)
 	say "$case"
-	if [ -n "$python" ]; then OPENBLAS_NUM_THREADS=1 "$python" "$here/gemm.py" $shape >>"$out"; fi
-	"$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 3 -steps 50 >>"$out"
-	"$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 3 -steps 50 -kernel twin >>"$out"
-	"$WORK/steps" wazero "$WORK/$case.fused.wazero.wasm" "$WORK/$case.bin" -warm 3 -steps 50 >>"$out"
-	node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --warm 20 --steps 50 --json >>"$out"
-	fused_node "$case" 50 20 >>"$out"
+	for round in $(seq "$ROUNDS"); do
+		if [ -n "$python" ]; then OPENBLAS_NUM_THREADS=1 "$python" "$here/gemm.py" $shape >>"$out"; fi
+		native "$case" 50 -warm 3 >>"$out"
+		native "$case" 50 -warm 3 -kernel twin >>"$out"
+		native "$case.fused" 50 -warm 3 >>"$out"
+		exact_node "$case" 50 20 >>"$out"
+		fused_node "$case" 50 20 >>"$out"
+	done
 done
 
-for case in tiny-b8-s64 tiny-b16-s32 small-b8-s64 small-nf4-b8-s64; do
+for case in $cases; do
 	say "$case"
-	"$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -steps "$STEPS" >>"$out"
-	"$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -steps "$STEPS" -cores 2 >>"$out"
-	"$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -steps "$STEPS" -kernel twin >>"$out"
-	"$WORK/steps" wazero "$WORK/$case.fused.wazero.wasm" "$WORK/$case.bin" -steps "$STEPS" >>"$out"
-	"$WORK/steps" wazero "$WORK/$case.fused.wazero.wasm" "$WORK/$case.bin" -steps "$STEPS" -cores 2 >>"$out"
-	for workers in 1 2; do
-		node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --warm 3 --steps "$STEPS" --cores $workers --json >>"$out"
-		fused_node "$case" "$STEPS" 3 $workers >>"$out"
+	together=$((STEPS * 3)) # steps of two processes at once: most of them beside the other's
+	case $case in tiny*) together=$((STEPS * 20)) ;; esac
+	for round in $(seq "$ROUNDS"); do
+		for class in "" .fused; do
+			native "$case$class" "$STEPS" >>"$out"
+			native "$case$class" "$STEPS" -cores 2 >>"$out"
+		done
+		native "$case" "$STEPS" -kernel twin >>"$out"
+		for workers in 1 2; do
+			exact_node "$case" "$STEPS" 3 $workers >>"$out"
+			fused_node "$case" "$STEPS" 3 $workers >>"$out"
+		done
+		exact_node "$case" $together 3 1 "one of two processes" >"$WORK/beside" &
+		beside=$!
+		exact_node "$case" $together 3 1 "one of two processes" >>"$out"
+		wait $beside
+		cat "$WORK/beside" >>"$out"
+		case $case in *nf4*) continue ;; esac
+		if [ -n "$python" ]; then
+			node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --steps 1 --state "$WORK/$case.state" >/dev/null
+			"$python" "$here/torch_step.py" "$WORK" $case --steps "$STEPS" --reference "$WORK/$case.state" >>"$out"
+			"$python" "$here/torch_step.py" "$WORK" $case --steps "$STEPS" --threads 2 >>"$out"
+		fi
 	done
 	case $case in *nf4*) continue ;; esac
 	if [ $simd = 1 ]; then
-		"$WORK/steps-simd" gomlx "$WORK" $case -steps "$STEPS" -label "gomlx simd" >>"$out"
-		"$WORK/steps-simd" gomlx "$WORK" $case -steps "$STEPS" -smooth -label "gomlx simd, expm1 for exp" >>"$out"
+		"$WORK/steps-simd" gomlx "$WORK" $case -steps 3 -label "gomlx simd" >>"$out"
+		"$WORK/steps-simd" gomlx "$WORK" $case -steps 3 -smooth -label "gomlx simd, expm1 for exp" >>"$out"
 	fi
 	"$WORK/steps" gomlx "$WORK" $case -steps 2 -label "gomlx plain" >>"$out"
-	if [ -n "$python" ]; then
-		node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --steps 1 --state "$WORK/$case.state" >/dev/null
-		"$python" "$here/torch_step.py" "$WORK" $case --steps "$STEPS" --reference "$WORK/$case.state" >>"$out"
-		"$python" "$here/torch_step.py" "$WORK" $case --steps "$STEPS" --threads 2 >>"$out"
-	fi
 	if [ -d "$tfjs" ]; then
 		(cd "$tfjs" && node "$here/tfjs_step.mjs" "$WORK" $case) | tail -n 1 >>"$out"
 		(cd "$tfjs" && node "$here/tfjs_step.mjs" "$WORK" $case --explicit) | tail -n 1 >>"$out"
@@ -107,24 +134,35 @@ done
 echo "## WebAssembly programs, one run ($(uname -sm), $($GO version | cut -d' ' -f3), node $(node --version))"
 "$WORK/steps" report "$WORK"
 
+say "the same bits"
 echo
 echo "### Bit-identity: SHA-256 of the state after 20 steps"
 echo
-echo "| program | native, 2 cores | wazero | wazero, interpreter | node, 2 workers | fused: native, 2 cores | avx2 | node, 2 workers |"
+echo "Empty: not on this machine; -: left out, as it would take minutes, or, of fused programs, as there is no twin."
+echo
+echo "| program | class | native, 2 cores | avx2 | plain Go | twin, wazero | twin, interpreter | node, 2 workers |"
 echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
 hash() { sed 's/.*"state_sha256":"\([0-9a-f]*\)".*/\1/' | cut -c1-16; }
-same=0
-for case in tiny-b8-s64 tiny-b16-s32 small-b8-s64 small-nf4-b8-s64; do
-	n=$("$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 -cores 2 | hash)
-	a=$("$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 -kernel twin | hash)
-	b=-
-	case $case in tiny-b16*) b=$("$WORK/steps" wazero "$WORK/$case.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 -interpreter | hash) ;; esac
-	c=$(node "$here/run_program.mjs" "$WORK/$case.v8.wasm" "$WORK/$case.bin" --steps 20 --cores 2 --json | hash)
-	f=$("$WORK/steps" wazero "$WORK/$case.fused.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 -cores 2 | hash)
-	g=$("$WORK/steps" wazero "$WORK/$case.fused.wazero.wasm" "$WORK/$case.bin" -warm 0 -steps 20 -kernel avx2 2>/dev/null | hash)
-	h=$(fused_node "$case" 20 0 2 | hash)
-	echo "| $case | $n | $a | $b | $c | $f | ${g:--} | ${h:--} |"
-	[ "$n" = "$a" ] && [ "$a" = "$c" ] && { [ "$b" = - ] || [ "$a" = "$b" ]; } &&
-		[ "$f" = "${g:-$f}" ] && [ "$f" = "${h:-$f}" ] && [ "$f" != "$a" ] || same=1
+bits() { native "$1" 20 -warm 0 $2 2>/dev/null | hash; } # CASE[.fused] OPTIONS
+different=0
+last=
+row() { # CASE CLASS HASH...
+	echo "| $1 | $2 | $3 | $4 | $5 | $6 | $7 | $8 |"
+	first=$3
+	[ -n "$first" ] && [ "$first" != "$last" ] || different=1 # the classes' bits are not each other's
+	shift 2
+	for h; do
+		[ -z "$h" ] || [ "$h" = - ] || [ "$h" = "$first" ] || different=1
+	done
+	last=$first
+}
+for case in $cases; do
+	go=- interpreter=- fusedgo=-
+	case $case in tiny*) go=$(bits "$case" "-kernel go") ;; esac
+	case $case in tiny-b16*) interpreter=$(bits "$case" -interpreter) fusedgo=$(bits "$case.fused" "-kernel go") ;; esac
+	row "$case" exact "$(bits "$case" "-cores 2")" "$(bits "$case" "-kernel avx2")" "$go" "$(bits "$case" "-kernel twin")" \
+		"$interpreter" "$(exact_node "$case" 20 0 2 | hash)"
+	row "$case" fused "$(bits "$case.fused" "-cores 2")" "$(bits "$case.fused" "-kernel avx2")" "$fusedgo" - - \
+		"$(fused_node "$case" 20 0 2 | hash)"
 done
-[ $same = 0 ] || { say "the hosts disagree"; exit 1; }
+[ $different = 0 ] || { say "the hosts disagree"; exit 1; }

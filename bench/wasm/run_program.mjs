@@ -1,7 +1,8 @@
 // Runs a training program in node and prints the step time and the hash of its
 // state: the check that V8 computes the same bits as wazero.
 //
-//   node run_program.mjs PROGRAM.wasm INPUTS.bin [--steps N] [--warm N] [--cores N] [--json] [--state OUT.bin]
+//   node run_program.mjs PROGRAM.wasm INPUTS.bin [--steps N] [--warm N] [--cores N] [--label S] [--json]
+//     [--state OUT.bin]
 //
 // INPUTS.bin is what (*wasm.Instance).Snapshot writes: the bytes of the frozen,
 // state and input tensors, in this order and in manifest order, as they lie in
@@ -9,19 +10,20 @@
 // inputs serve every step. The --warm steps (default 0) count as steps but are
 // not timed. The state hash is taken after all steps, over the state tensors'
 // bytes in manifest order: (*wasm.Instance).StateSHA256. --cores N has N - 1 worker
-// threads beside this one compute parts of products, as a browser does.
+// threads beside this one compute parts of products, as a browser does. --label adds
+// to the engine's name.
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { startTeam } from "./team.mjs";
 
 function usage(message) {
-  console.error(`run_program: ${message}\nusage: node run_program.mjs PROGRAM.wasm INPUTS.bin [--steps N] [--warm N] [--cores N] [--json] [--state OUT.bin]`);
+  console.error(`run_program: ${message}\nusage: node run_program.mjs PROGRAM.wasm INPUTS.bin [--steps N] [--warm N] [--cores N] [--label S] [--json] [--state OUT.bin]`);
   process.exit(2);
 }
 
 function parseArgs(argv) {
-  const args = { steps: 1, warm: 0, cores: 1, json: false, state: "", files: [] };
+  const args = { steps: 1, warm: 0, cores: 1, json: false, label: "", state: "", files: [] };
   for (let i = 0; i < argv.length; i++) {
     switch (argv[i]) {
       case "--steps":
@@ -34,6 +36,9 @@ function parseArgs(argv) {
       }
       case "--json":
         args.json = true;
+        break;
+      case "--label":
+        args.label = argv[++i] ?? usage("--label wants a text");
         break;
       case "--state":
         args.state = argv[++i] ?? usage("--state wants a file");
@@ -153,7 +158,7 @@ team?.close();
 
 const report = {
   name: manifest.name,
-  engine: `node ${manifest.fused ? "fused " : ""}${process.version}${team ? `, ${args.cores} workers` : ""}`,
+  engine: `node ${manifest.fused ? "fused " : ""}${process.version}${team ? `, ${args.cores} workers` : ""}${args.label && ", "}${args.label}`,
   bytes: bytes.length,
   memory_bytes: memory.buffer.byteLength,
   compile_ms: compileMs,
