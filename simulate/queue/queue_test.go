@@ -208,6 +208,30 @@ func TestAnotherVersionRefuses(t *testing.T) {
 	}
 }
 
+// Two simulations of one name share a cluster and its workers, and each comes to what it
+// comes to alone, though they differ in nothing but the seed.
+func TestTwoRunsOnOneCluster(t *testing.T) {
+	b := embed(t, "")
+	work(t, b, &queue.Worker{Version: "v", Engine: "e", Parallel: 2, AckWait: time.Second})
+	var alone [2]string
+	var beside [2]chan string
+	for i := range alone {
+		cfg := config(t)
+		cfg.Seed = bytes.Repeat([]byte{byte(7 + i)}, 32)
+		alone[i] = play(t, cfg)
+		cfg.Collect, beside[i] = queue.NewReducer(b, "v", "e", nil).Collect, make(chan string, 1)
+		go func() { beside[i] <- play(t, cfg) }()
+	}
+	if alone[0] == alone[1] {
+		t.Fatal("two seeds, one result")
+	}
+	for i, want := range alone {
+		if got := watchdog.Recv(t, "a result", beside[i]); got != want {
+			t.Errorf("run %d beside another:\n%s\nalone:\n%s", i, got, want)
+		}
+	}
+}
+
 // What would fail on every worker ends the run with its reason.
 func TestAFailureIsSaid(t *testing.T) {
 	cfg := config(t)
