@@ -148,9 +148,16 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 		return err
 	}
 	defer stop()
-	_, before, err := sweep.Read(f.out)
+	index, before, err := sweep.Read(f.out)
 	if err != nil {
 		return err
+	}
+	strays, err := sweep.Strays(f.out, index)
+	if err != nil {
+		return err
+	}
+	if len(strays) > 0 {
+		fmt.Fprintf(a.Stderr, "%d runs of another sweep lie in %s: they are kept, and left out of the table\n", len(strays), f.out)
 	}
 	began := time.Now()
 	for i, p := range plan.Points {

@@ -69,7 +69,7 @@ const (
 )
 
 // ErrOther is a folder whose run was made with something else.
-var ErrOther = errors.New("made with another base, engine or adapter.start")
+var ErrOther = errors.New("made with another base, engine, adapter.start or data")
 
 // Make makes the point's run in its folder below dir, or takes up where it was
 // interrupted. A run that is done is read; done tells which. One that another process is
@@ -108,8 +108,13 @@ func (l *Lab) finished(p Point, folder string) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Base != base || r.Engine != l.Engine || r.Start != start {
-		return nil, fmt.Errorf("%s: %w: base %.12s, engine %s, start %.12s; use another folder", folder, ErrOther, r.Base, r.Engine, r.Start)
+	d, err := l.Data(p.Settings.Data, p.Settings.Seed)
+	if err != nil {
+		return nil, err
+	}
+	if r.Base != base || r.Engine != l.Engine || r.Start != start || !strings.HasPrefix(r.Data, d.SHA256) {
+		return nil, fmt.Errorf("%s: %w: base %.12s, engine %s, start %.12s, data %.12s; use another folder",
+			folder, ErrOther, r.Base, r.Engine, r.Start, r.Data)
 	}
 	r.On = p.On
 	return r, nil

@@ -247,10 +247,31 @@ func TestGridIsMadeOnce(t *testing.T) {
 	if r.Accuracy != first[0].Accuracy || r.SignalNorm != first[0].SignalNorm || r.Epsilon != first[0].Epsilon {
 		t.Errorf("interrupted and taken up: %+v, want %+v", r, first[0])
 	}
+	// A sweep that changed keeps what it came to before, and does not count it.
+	changed := &Plan{Name: p.Name, Axes: p.Axes, Points: p.Points[1:]}
+	ok(t, changed.Keep(dir))
+	x, records, err := Read(dir)
+	ok(t, err)
+	if strays, err := Strays(dir, x); err != nil || len(records) != 2 || !slices.Equal(strays, []string{first[0].ID}) {
+		t.Errorf("%d records beside %q, want 2 beside %s: %v", len(records), strays, first[0].ID, err)
+	}
 	other := *l
 	other.Engine = "another"
 	if _, _, err := other.Make(t.Context(), p.Points[0], runs); !errors.Is(err, ErrOther) {
 		t.Errorf("another engine: %v", err)
+	}
+	other = *l
+	other.Data = func(path string, seed uint64) (*Data, error) {
+		d, err := l.Data(path, seed)
+		if err != nil {
+			return nil, err
+		}
+		changed := *d
+		changed.SHA256 = strings.Repeat("ee", 32)
+		return &changed, nil
+	}
+	if _, _, err := other.Make(t.Context(), p.Points[0], runs); !errors.Is(err, ErrOther) {
+		t.Errorf("a file that changed: %v", err)
 	}
 }
 

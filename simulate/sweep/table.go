@@ -86,6 +86,23 @@ func Read(dir string) (*Index, []*Record, error) {
 	return &x, done, nil
 }
 
+// Strays are the runs that are done in a grid's folder and no point of its index: those of
+// a sweep file as it was before it was changed. They are in no table.
+func Strays(dir string, x *Index) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, RunsFolder, "*", recordFile))
+	if err != nil {
+		return nil, err
+	}
+	var strays []string
+	for _, path := range paths {
+		id := filepath.Base(filepath.Dir(path))
+		if !slices.ContainsFunc(x.Runs, func(r Run) bool { return r.ID == id }) {
+			strays = append(strays, id)
+		}
+	}
+	return strays, nil
+}
+
 // Table writes one row a run: its place in the grid, every setting, and what it
 // came to.
 func Table(x *Index, records []*Record) ([]byte, error) {
