@@ -89,15 +89,17 @@ func Read(dir string) (*Index, []*Record, error) {
 // Strays are the runs that are done in a grid's folder and no point of its index: those of
 // a sweep file as it was before it was changed. They are in no table.
 func Strays(dir string, x *Index) ([]string, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, RunsFolder, "*", recordFile))
+	folders, err := os.ReadDir(filepath.Join(dir, RunsFolder))
 	if err != nil {
 		return nil, err
 	}
 	var strays []string
-	for _, path := range paths {
-		id := filepath.Base(filepath.Dir(path))
-		if !slices.ContainsFunc(x.Runs, func(r Run) bool { return r.ID == id }) {
-			strays = append(strays, id)
+	for _, f := range folders {
+		if slices.ContainsFunc(x.Runs, func(r Run) bool { return r.ID == f.Name() }) {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, RunsFolder, f.Name(), recordFile)); err == nil {
+			strays = append(strays, f.Name())
 		}
 	}
 	return strays, nil
