@@ -58,7 +58,7 @@ func TestTwoMakersOfOneRun(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan error, 1)
 	first := *l
 	first.Progress = func(_ Point, r simulate.Round, _ int) {
-		if r.Version == 1 {
+		if r.Number == 1 {
 			close(began)
 			<-ctx.Done()
 		}
