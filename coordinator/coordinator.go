@@ -371,12 +371,12 @@ func (c *Coordinator) Result() Result {
 
 // Token is what `starling join` is given, for a coordinator that devices reach at
 // baseURL (http://host:port or https://host:port) with the certificate pin.
-func (c *Coordinator) Token(baseURL string, pin []byte) wire.Token {
+func (c *Coordinator) Token(baseURL string, pin []byte) string {
 	t := wire.Token{URL: baseURL, Pin: pin, Secret: c.secret, Task: c.task[:]}
 	if m := c.t.contract.Job.Masking; !m.Identified {
 		t.Authority = m.Authority[:]
 	}
-	return t
+	return t.String()
 }
 
 // checkpointDir is where the released checkpoint is exported.

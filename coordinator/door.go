@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -31,7 +32,11 @@ func (c *Coordinator) Secret(name string) ([]byte, error) {
 }
 
 // Reached keeps a Token, without its secret, for the tokens of invitations.
-func (c *Coordinator) Reached(t wire.Token) error {
+func (c *Coordinator) Reached(token string) error {
+	t, err := wire.ParseToken(token)
+	if err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
 	t.Secret = nil
 	return c.store.Reached(t.String())
 }

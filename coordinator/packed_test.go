@@ -53,7 +53,7 @@ func TestPackedBase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Remake(announced, fetched, 2, Hosts[0])
+		again, err := Remake(announced.Name, announced.Labels, announced.Recipe, fetched, 2, Hosts[0])
 		if err != nil || sha256.Sum256(again) != sha256.Sum256(code) {
 			t.Errorf("%q: made again it is another program: %v", format, err)
 		}

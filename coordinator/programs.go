@@ -67,14 +67,14 @@ func Recipe(j Job) ([]byte, error) {
 // Remake compiles the program of an announced job again, for a device that runs no
 // other: of the job's name, labels and recipe, over the base, at a rank and for a
 // host. With the same version of the compiler it is the coordinator's to the bit.
-func Remake(announced *wire.Job, base *model.Base, rank int, host string) ([]byte, error) {
-	dec := json.NewDecoder(bytes.NewReader(announced.Recipe))
+func Remake(name string, labels []string, recipe []byte, base *model.Base, rank int, host string) ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(recipe))
 	dec.DisallowUnknownFields()
 	var from ingredients
 	if err := dec.Decode(&from); err != nil {
 		return nil, fmt.Errorf("coordinator: the job's recipe cannot be read: %w", err)
 	}
-	spec := ProgramSpec{Job: Job{Name: announced.Name, Labels: announced.Labels, Task: from.Task, Adapter: from.Adapter, Training: from.Training},
+	spec := ProgramSpec{Job: Job{Name: name, Labels: labels, Task: from.Task, Adapter: from.Adapter, Training: from.Training},
 		Base: base, Rank: rank, Host: host}
 	if from.Training.CompactBase {
 		spec.Compact = compactable(base)

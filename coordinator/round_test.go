@@ -79,7 +79,9 @@ func setTable(t *testing.T, cfg Config, players int, bend func(i int, p *player)
 		t.Fatal(err)
 	}
 	tb.server = httptest.NewServer(handler(tb.c))
-	tb.token = tb.c.Token(tb.server.URL, nil)
+	if tb.token, err = wire.ParseToken(tb.c.Token(tb.server.URL, nil)); err != nil {
+		t.Fatal(err)
+	}
 	for i := range players {
 		p := newPlayer(t, tb.token)
 		if bend != nil {

@@ -70,7 +70,9 @@ func bubbleWith(t *testing.T, cfg Config, n int, play func(ctx context.Context, 
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := make(chan error, 1)
 		go func() { ran <- tb.c.Run(ctx) }()
-		tb.token = tb.c.Token("http://coordinator.test", nil)
+		if tb.token, err = wire.ParseToken(tb.c.Token("http://coordinator.test", nil)); err != nil {
+			t.Fatal(err)
+		}
 		for range n {
 			p := newPlayer(t, tb.token)
 			p.http = wires.Client()

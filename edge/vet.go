@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -22,10 +21,10 @@ const BrowserTrust = "In a browser you trust whoever runs this coordinator: it s
 	"The program can reach nothing but your examples, and what it returns is clipped, rounded and hidden in a sum of several devices; " +
 	"but only the starling program on your own machine checks that it is the training that the job promises."
 
-// A Remaker makes the program of a job again, of the announced job and its base,
-// for a rank and a host: what package coordinator's compiler does. This package
-// reaches no compiler, which would not fit a browser.
-type Remaker func(job *wire.Job, base *model.Base, rank int, host string) ([]byte, error)
+// A Remaker makes the program of an announced job again, of the job's name, labels and
+// recipe and its base, for a rank and a host: coordinator.Remake. This package reaches no
+// compiler, which would not fit a browser.
+type Remaker func(name string, labels []string, recipe []byte, base *model.Base, rank int, host string) ([]byte, error)
 
 // vetted are the programs that may run on this device's data: by hash, those the
 // owner named and those made again here.
@@ -53,7 +52,7 @@ func (c *client) vet(ctx context.Context, j *job, rank int, forHost string, sum 
 	if err != nil {
 		return err
 	}
-	own, err := c.cfg.Remake(&j.Job, base, rank, forHost)
+	own, err := c.cfg.Remake(j.Name, j.Labels, j.Recipe, base, rank, forHost)
 	if err != nil {
 		return fmt.Errorf("%w: it cannot be made again: %w", ErrUnpromised, err)
 	}

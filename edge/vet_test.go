@@ -19,7 +19,7 @@ import (
 
 // remaker makes the house's honest programs again.
 func remaker(t *testing.T) Remaker {
-	return func(_ *wire.Job, base *model.Base, rank int, forHost string) ([]byte, error) {
+	return func(_ string, _ []string, _ []byte, base *model.Base, rank int, forHost string) ([]byte, error) {
 		if forHost != host {
 			return nil, fmt.Errorf("for %s?", forHost)
 		}
@@ -129,7 +129,7 @@ func TestHostilePrograms(t *testing.T) {
 func TestProgramsAreMadeAgainOnce(t *testing.T) {
 	h := newHouse(t)
 	made := 0
-	c := &client{cfg: Config{Policy: new(Policy), Remake: func(*wire.Job, *model.Base, int, string) ([]byte, error) {
+	c := &client{cfg: Config{Policy: new(Policy), Remake: func(string, []string, []byte, *model.Base, int, string) ([]byte, error) {
 		made++
 		return []byte{1}, nil
 	}}}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator"
-	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -78,11 +77,10 @@ func verifyPrograms(a *app, file string, given []string) error {
 	if err != nil {
 		return err
 	}
-	announced := &wire.Job{Name: j.Name, Labels: j.Labels, Recipe: recipe}
 	var lines []programLine
 	for _, rank := range j.Ranks() {
 		for _, host := range coordinator.Hosts {
-			code, err := coordinator.Remake(announced, b, rank, host)
+			code, err := coordinator.Remake(j.Name, j.Labels, recipe, b, rank, host)
 			if err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/hub"
+	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
@@ -191,13 +192,14 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, s *ser
 	}
 	token := s.Token(url, endpoint.Pin)
 	if err := c.Reached(token); err != nil {
-		return errors.Join(err, endpoint.Listener.Close())
-	}
-	if err := token.Validate(); err != nil {
-		return usageError{errors.Join(err, endpoint.Listener.Close())}
+		err = errors.Join(err, endpoint.Listener.Close())
+		if errors.Is(err, wire.ErrToken) {
+			return usageError{err}
+		}
+		return err
 	}
 	fmt.Fprintf(a.Stderr, "listening on %s\njoin with: starling join %s --data FILE\nor open %s/#%s in a browser\n",
-		endpoint.Listener.Addr(), token, token.URL, token)
+		endpoint.Listener.Addr(), token, url, token)
 	link, local := s.JoinLink()
 	printQR(a.Stderr, link, local, f.qr)
 	operator, err := server.Listen(f.admin, f.dir, false)

@@ -18,7 +18,6 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/internal/watchdog"
-	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
@@ -67,18 +66,18 @@ func (still) Train(_ context.Context, t edge.Task) ([]float32, error) {
 func (still) Close() error { return nil }
 
 // device is a real edge that trains nothing.
-func device(t testing.TB, token wire.Token) edge.Config {
+func device(t testing.TB, token string) edge.Config {
 	t.Helper()
 	key, err := edge.NewIdentity()
 	ok(t, err)
 	trusting := edge.TrustingPolicy()
-	return edge.Config{Token: token.String(), Identity: key, Trainer: still{}, Policy: &trusting,
+	return edge.Config{Token: token, Identity: key, Trainer: still{}, Policy: &trusting,
 		Data:       edge.Examples(&dataset.Set{Labels: []string{"a", "b"}, Examples: []dataset.Example{{Text: "the fox"}}}),
 		BackoffMin: 20 * time.Millisecond, BackoffMax: 500 * time.Millisecond}
 }
 
 // join runs so many devices; the returned function waits for their ends.
-func join(ctx context.Context, t testing.TB, token wire.Token, n int) (ended func() error) {
+func join(ctx context.Context, t testing.TB, token string, n int) (ended func() error) {
 	t.Helper()
 	errs := make([]error, n)
 	var all sync.WaitGroup
@@ -93,7 +92,7 @@ func join(ctx context.Context, t testing.TB, token wire.Token, n int) (ended fun
 }
 
 // play runs a job with so many devices to its end.
-func play(t *testing.T, c *coordinator.Coordinator, token wire.Token, devices int) {
+func play(t *testing.T, c *coordinator.Coordinator, token string, devices int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -52,7 +52,11 @@ func TestHostileRelay(t *testing.T) {
 					http.NotFound(w, r)
 					return
 				}
-				relay(w, r, honest.Token(e.URL, e.Pin), lie.lie)
+				to, err := wire.ParseToken(honest.Token(e.URL, e.Pin))
+				if err != nil {
+					t.Error(err)
+				}
+				relay(w, r, to, lie.lie)
 			}))
 			var pin []byte
 			if lie.secure {

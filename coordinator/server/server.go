@@ -24,7 +24,6 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/internal/socket"
-	"github.com/starling-fl/starling/internal/wire"
 )
 
 // Config is how a coordinator is served.
@@ -99,10 +98,10 @@ func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 // Token is what `starling join` is given, for a coordinator that devices reach at
 // baseURL (http://host:port or https://host:port) with the certificate pin. Its name
 // is one of ours from then on.
-func (s *Server) Token(baseURL string, pin []byte) wire.Token {
+func (s *Server) Token(baseURL string, pin []byte) string {
 	s.answersTo(baseURL)
 	t := s.c.Token(baseURL, pin)
-	s.link.Store(joinLink{t.URL + "/#" + t.String(), isLocal(baseURL)})
+	s.link.Store(joinLink{baseURL + "/#" + t, isLocal(baseURL)})
 	return t
 }
 

@@ -105,7 +105,7 @@ func TestHostileIdleSockets(t *testing.T) {
 				}
 			}
 			fleet, stop = context.WithCancel(ctx)
-			ended = join(fleet, t, wire.Token{URL: "http://" + url}, n)
+			ended = join(fleet, t, wire.Token{URL: "http://" + url}.String(), n)
 		}
 		if strings.HasPrefix(lines.Text(), "error") {
 			said = lines.Text()

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/wire"
 )
 
 // TestHostileStranger: off loopback a listener is not served for a job that anybody
@@ -22,8 +24,9 @@ func TestHostileStranger(t *testing.T) {
 	if err := c.RequireSecret(); err != nil {
 		t.Fatal(err)
 	}
-	first := s.Token(e.URL, e.Pin).Secret
-	if err := errors.Join(s.open(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}), c.RequireSecret()); err != nil || len(first) != 32 {
+	token, err := wire.ParseToken(s.Token(e.URL, e.Pin))
+	first := token.Secret
+	if err := errors.Join(err, s.open(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}), c.RequireSecret()); err != nil || len(first) != 32 {
 		t.Errorf("secret of %d bytes, %v", len(first), err)
 	}
 }

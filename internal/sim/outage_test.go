@@ -16,7 +16,6 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/pipes"
 	"github.com/starling-fl/starling/internal/watchdog"
-	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/quant"
 )
@@ -105,19 +104,19 @@ func bubble(t *testing.T, cfg Config, before func(b *bubbled), progress func(b *
 	return b, runErr
 }
 
-func (b *bubbled) device(ctx context.Context, i int, token wire.Token) error {
+func (b *bubbled) device(ctx context.Context, i int, token string) error {
 	key, err := edge.NewIdentity()
 	if err != nil {
 		return err
 	}
-	client, err := edge.NewHTTPClient(token.String(), b.blobs[i].dial)
+	client, err := edge.NewHTTPClient(token, b.blobs[i].dial)
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
 	policy := edge.TrustingPolicy()
 	return edge.Run(ctx, edge.Config{
-		Token: token.String(), Identity: key, Data: edge.Examples(b.cfg.Clients[i]), Trainer: b.cfg.Trainer, HTTP: client,
+		Token: token, Identity: key, Data: edge.Examples(b.cfg.Clients[i]), Trainer: b.cfg.Trainer, HTTP: client,
 		Policy:     &policy, // coordinator and data are in one process
 		AllowPlain: true,    // and so is the network
 		BackoffMin: 100 * time.Millisecond, BackoffMax: 5 * time.Second,
