@@ -16,11 +16,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"mime"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:generate go run ./typescript
@@ -44,12 +47,20 @@ func Handler(protocol string) http.Handler { return handler(embedded(), protocol
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; " +
 	"img-src 'self' data:; connect-src 'self'; manifest-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-// asset is a file in the encodings it is stored in.
+// asset is a file in the encodings it is stored in. Nothing of it is read before
+// somebody asks for it: a start costs no asset's expansion.
 type asset struct {
-	kind     string            // Content-Type
-	tag      string            // hash of the plain bytes
-	forever  bool              // named by its content
-	encoding map[string][]byte // by Content-Encoding; "" is the plain file
+	kind    string                            // Content-Type
+	forever bool                              // named by its content
+	stored  map[string]func() ([]byte, error) // by Content-Encoding; "" is the plain file
+	tag     func() (string, error)            // hash of what is stored
+}
+
+// newAsset makes an asset in no encoding yet.
+func newAsset(name string) *asset {
+	a := &asset{kind: contentType(name), forever: strings.HasPrefix(name, "assets/"), stored: map[string]func() ([]byte, error){}}
+	a.tag = sync.OnceValues(a.hash)
+	return a
 }
 
 // suffixes are how stored encodings are named, in the order they are preferred in.
@@ -64,11 +75,7 @@ func handler(dist fs.FS, protocol string) http.Handler {
 		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") || name == record {
 			return err
 		}
-		b, err := fs.ReadFile(dist, name)
-		if err != nil {
-			return err
-		}
-		encoding := ""
+		file, encoding := name, ""
 		for _, s := range suffixes {
 			if plain, ok := strings.CutSuffix(name, s.suffix); ok {
 				name, encoding = plain, s.encoding
@@ -76,21 +83,19 @@ func handler(dist fs.FS, protocol string) http.Handler {
 		}
 		a := assets[name]
 		if a == nil {
-			a = &asset{kind: contentType(name), forever: strings.HasPrefix(name, "assets/"), encoding: map[string][]byte{}}
+			a = newAsset(name)
 			assets[name] = a
 		}
-		a.encoding[encoding] = b
+		a.stored[encoding] = sync.OnceValues(func() ([]byte, error) { return fs.ReadFile(dist, file) })
 		return nil
 	})
-	if err == nil {
-		for _, a := range assets {
-			if err = a.settle(); err != nil {
-				break
-			}
-		}
-	}
 	if err != nil {
 		panic(fmt.Sprintf("web: the embedded pages: %v", err)) // they are part of the program
+	}
+	for name, a := range assets {
+		if a.stored[""] == nil && a.stored["gzip"] == nil {
+			panic(fmt.Sprintf("web: the embedded pages: %s is stored neither plain nor as gzip", name))
+		}
 	}
 	if assets["index.html"] == nil {
 		a := plainPage(missing)
@@ -103,10 +108,8 @@ func handler(dist fs.FS, protocol string) http.Handler {
 
 // plainPage is a page of one file.
 func plainPage(html []byte) *asset {
-	a := &asset{kind: contentType("index.html"), encoding: map[string][]byte{"": html}}
-	if err := a.settle(); err != nil {
-		panic(err) // it is plain
-	}
+	a := newAsset("index.html")
+	a.stored[""] = func() ([]byte, error) { return html, nil }
 	return a
 }
 
@@ -131,27 +134,30 @@ func contentType(name string) string {
 	return "application/octet-stream"
 }
 
-// settle computes the tag. A file that lies only compressed is expanded when
-// somebody asks for it so.
-func (a *asset) settle() error {
-	plain, err := a.plain()
-	if err != nil {
-		return err
+// hash names what is stored: pages that are built anew have another.
+func (a *asset) hash() (string, error) {
+	h := sha256.New()
+	for _, encoding := range slices.Sorted(maps.Keys(a.stored)) {
+		b, err := a.stored[encoding]()
+		if err != nil {
+			return "", err
+		}
+		h.Write(b)
 	}
-	a.tag = fmt.Sprintf("%x", sha256.Sum256(plain))[:32]
-	return nil
+	return fmt.Sprintf("%x", h.Sum(nil))[:32], nil
 }
 
-func (a *asset) plain() ([]byte, error) {
-	if b, ok := a.encoding[""]; ok {
-		return b, nil
-	}
-	z, err := gzip.NewReader(bytes.NewReader(a.encoding["gzip"]))
+// expanded is the plain file of one that lies only compressed.
+func (a *asset) expanded() ([]byte, error) {
+	b, err := a.stored["gzip"]()
 	if err != nil {
-		return nil, fmt.Errorf("an asset is stored without gzip: %w", err)
+		return nil, err
 	}
-	b, err := io.ReadAll(z)
+	z, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {
+		return nil, fmt.Errorf("an asset is not stored as gzip: %w", err)
+	}
+	if b, err = io.ReadAll(z); err != nil {
 		return nil, fmt.Errorf("an asset is stored damaged: %w", err)
 	}
 	return b, nil
@@ -184,14 +190,11 @@ func serve(assets map[string]*asset, w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	encoding, body := a.choose(r.Header.Get("Accept-Encoding"))
-	if body == nil {
-		plain, err := a.plain()
-		if err != nil {
-			http.Error(w, "this file is damaged", http.StatusInternalServerError)
-			return
-		}
-		body = plain
+	encoding, read := a.choose(r.Header.Get("Accept-Encoding"))
+	hash, err := a.tag()
+	if err != nil {
+		damaged(w)
+		return
 	}
 	h.Set("Content-Type", a.kind)
 	h.Set("Vary", "Accept-Encoding")
@@ -200,10 +203,15 @@ func serve(assets map[string]*asset, w http.ResponseWriter, r *http.Request) {
 	} else {
 		h.Set("Cache-Control", "no-cache")
 	}
-	tag := `"` + a.tag + strings.TrimSuffix("-"+encoding, "-") + `"`
+	tag := `"` + hash + strings.TrimSuffix("-"+encoding, "-") + `"`
 	h.Set("ETag", tag)
 	if matches(r.Header.Get("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	body, err := read()
+	if err != nil {
+		damaged(w)
 		return
 	}
 	if encoding != "" {
@@ -215,14 +223,26 @@ func serve(assets map[string]*asset, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// choose picks the first stored encoding that the client takes.
-func (a *asset) choose(accepted string) (encoding string, body []byte) {
+// damaged answers for a file that cannot be read; no cache may keep the answer.
+func damaged(w http.ResponseWriter) {
+	for _, h := range []string{"ETag", "Vary"} {
+		w.Header().Del(h)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, "this file is damaged", http.StatusInternalServerError)
+}
+
+// choose picks the first stored encoding that the client takes, and what reads it.
+func (a *asset) choose(accepted string) (encoding string, read func() ([]byte, error)) {
 	for _, s := range suffixes {
-		if b, ok := a.encoding[s.encoding]; ok && takes(accepted, s.encoding) {
-			return s.encoding, b
+		if read := a.stored[s.encoding]; read != nil && takes(accepted, s.encoding) {
+			return s.encoding, read
 		}
 	}
-	return "", a.encoding[""]
+	if read := a.stored[""]; read != nil {
+		return "", read
+	}
+	return "", a.expanded
 }
 
 // takes reports whether an Accept-Encoding header names the encoding, not with a

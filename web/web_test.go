@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -115,6 +117,73 @@ func TestPolicy(t *testing.T) {
 	}
 	if w.Header().Get("X-Content-Type-Options") != "nosniff" {
 		t.Error("types may be guessed")
+	}
+}
+
+// opened counts how often each file is read.
+type opened struct {
+	fstest.MapFS
+	mu sync.Mutex
+	of map[string]int
+}
+
+func (o *opened) Open(name string) (fs.File, error) {
+	o.count(name)
+	return o.MapFS.Open(name)
+}
+
+func (o *opened) ReadFile(name string) ([]byte, error) {
+	o.count(name)
+	return o.MapFS.ReadFile(name)
+}
+
+func (o *opened) count(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.of[name]++
+}
+
+// TestAssetsAreReadWhenAskedFor: a start reads none, and of many who ask at once one
+// reads. What lies damaged costs nobody but who wants it.
+func TestAssetsAreReadWhenAskedFor(t *testing.T) {
+	const wasm, broken = "assets/edge-ABCD.wasm", "assets/worker-ABCD.js"
+	dist := &opened{of: map[string]int{}, MapFS: fstest.MapFS{
+		"index.html":   {Data: []byte("<title>join</title>")},
+		wasm + ".br":   {Data: []byte("brotli bytes")},
+		wasm + ".gz":   {Data: gz(t, "\x00asm")},
+		broken + ".gz": {Data: []byte("no gzip")},
+		"built.json":   {Data: []byte(`{"protocol":"9-ab","sources":"0"}`)},
+	}}
+	h := handler(dist, "9-ab")
+	for _, name := range []string{wasm + ".br", wasm + ".gz", broken + ".gz", "index.html"} {
+		if n := dist.of[name]; n != 0 {
+			t.Errorf("%s is read %d times before anybody asks", name, n)
+		}
+	}
+	var all sync.WaitGroup
+	for i := range 32 {
+		accept, want := "br", "brotli bytes"
+		if i%2 == 1 {
+			accept, want = "", "\x00asm"
+		}
+		all.Go(func() {
+			if w := ask(h, "GET", "/"+wasm, "Accept-Encoding", accept); w.Code != 200 || w.Body.String() != want {
+				t.Errorf("%q: %d %q", accept, w.Code, w.Body)
+			}
+		})
+	}
+	all.Wait()
+	for _, name := range []string{wasm + ".br", wasm + ".gz"} {
+		if n := dist.of[name]; n != 1 {
+			t.Errorf("%s is read %d times", name, n)
+		}
+	}
+	w := ask(h, "GET", "/"+broken)
+	if w.Code != 500 || w.Header().Get("ETag") != "" || w.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("a damaged file: %d %v", w.Code, w.Header())
+	}
+	if w := ask(h, "GET", "/"+broken, "Accept-Encoding", "gzip"); w.Code != 200 {
+		t.Errorf("as it is stored: %d", w.Code)
 	}
 }
 
