@@ -56,7 +56,7 @@ internal/strict:
 internal/sim: coordinator coordinator/server dataset edge internal/wire job model model/nn
 internal/tiny: model tokenizer
 internal/uniform:
-internal/watchdog:
+internal/watchdog: internal/cputime
 internal/wire:
 model: internal/durable nf4
 model/base: model

@@ -10,12 +10,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/starling-fl/starling/internal/cputime"
 )
 
-// Silence is how long nothing may happen: no value, and no change in what the
-// sides say. A machine that is busy with eight other test binaries stays far
-// below it.
+// Silence is how long nothing may happen: no value, no change in what the sides
+// say, and hardly any work of this process or of those that it started. Who hangs
+// waits; who starves on a busy machine works, slowly, or does not even look at the
+// clock, and neither counts as silence.
 const Silence = 30 * time.Second
+
+// A wait looks about once in a tick. idle is how much of a tick's processor time
+// the timers and pings of parties that hang may take.
+const (
+	tick = Silence / 30
+	idle = tick / 50
+)
 
 // Longest bounds a wait whose sides talk on for ever.
 const Longest = 8 * time.Minute
@@ -95,25 +105,35 @@ func Context(t testing.TB) context.Context {
 
 // waiting is one wait under way.
 type waiting struct {
-	sides        []Side
-	tick         *time.Ticker
-	began, heard time.Time
-	last         string
+	sides  []Side
+	tick   *time.Ticker
+	began  time.Time
+	seen   time.Time     // the last look
+	silent time.Duration // since something happened, as far as looks were taken
+	work   time.Duration // at the last look
+	last   string
 }
 
 func newWait(sides []Side) *waiting {
 	now := time.Now()
-	return &waiting{sides: sides, tick: time.NewTicker(Silence / 30), began: now, heard: now}
+	return &waiting{sides: sides, tick: time.NewTicker(tick), began: now, seen: now, work: worked()}
 }
+
+// worked is the processor time that this process, and those that it started and that
+// run, have had. Tests replace it.
+var worked = func() time.Duration { return cputime.Now() + children() }
 
 // stalled says why the wait is over, or nothing.
 func (w *waiting) stalled() string {
-	now := time.Now()
-	if said := w.say(); said != w.last {
-		w.last, w.heard = said, now
+	now, work := time.Now(), worked()
+	// A look that comes late tells of a machine that had no time for it.
+	w.silent += min(now.Sub(w.seen), tick)
+	if said := w.say(); said != w.last || work-w.work > idle {
+		w.last, w.silent = said, 0
 	}
+	w.seen, w.work = now, work
 	switch {
-	case now.Sub(w.heard) >= Silence:
+	case w.silent >= Silence:
 		return fmt.Sprintf("nothing has happened for %v", Silence)
 	case now.Sub(w.began) >= Longest:
 		return fmt.Sprintf("not within %v", Longest)
