@@ -72,16 +72,23 @@ func Append(dst []byte, m Message) ([]byte, error) {
 	if err := m.validate(); err != nil {
 		return dst, err
 	}
+	if b, ok := appendBulk(dst, m); ok {
+		return checked(dst, b, k)
+	}
 	body := scratch.Get().(*bytes.Buffer)
 	defer forget(body)
 	if err := encMode.MarshalToBuffer(m, body); err != nil {
 		return dst, fmt.Errorf("wire: %s: %w", k, err)
 	}
-	n := 1 + body.Len()
-	if n > flow[k].max {
+	return checked(dst, append(append(slices.Grow(dst, 1+body.Len()), byte(k)), body.Bytes()...), k)
+}
+
+// checked is the frame that was appended to dst, unless it is too long.
+func checked(dst, b []byte, k Kind) ([]byte, error) {
+	if n := len(b) - len(dst); n > flow[k].max {
 		return dst, &LimitError{Field: k.String(), Have: uint64(n), Most: uint64(flow[k].max)}
 	}
-	return append(append(slices.Grow(dst, n), byte(k)), body.Bytes()...), nil
+	return b, nil
 }
 
 // Decode reads one frame that came from the given side. Byte strings in the
@@ -103,8 +110,10 @@ func Decode(frame []byte, from Direction) (Message, error) {
 		return nil, &LimitError{Field: k.String(), Have: uint64(len(frame)), Most: uint64(rule.max)}
 	}
 	m := rule.make()
-	if err := decodeBody(frame[1:], m); err != nil {
-		return nil, fmt.Errorf("%s: %w", k, err)
+	if b, ok := m.(bulky); !ok || !b.takeBulk(frame[1:]) {
+		if err := decodeBody(frame[1:], m); err != nil {
+			return nil, fmt.Errorf("%s: %w", k, err)
+		}
 	}
 	if err := m.validate(); err != nil {
 		return nil, err
