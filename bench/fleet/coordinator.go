@@ -61,18 +61,20 @@ func coordinate(ctx context.Context, o options) error {
 	out := json.NewEncoder(os.Stdout)
 	var round uint64
 	var began time.Time
-	var before float64
+	var before, kernel float64
 	co, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Hosts: []string{}, Progress: func(p coordinator.Status) {
 		switch {
 		case p.Round != round && p.State != coordinator.StateWaiting:
 			if err := profile(); err != nil { // not of the enrolments before
 				fmt.Fprintln(os.Stderr, "no profile is written:", err)
 			}
-			round, began, before = p.Round, time.Now(), cputime.Now().Seconds()
+			round, began = p.Round, time.Now()
+			before, kernel = cputime.Now().Seconds(), system()
 			_ = out.Encode(report{Begins: true})
 		case (p.State == coordinator.StateCommitted || p.State == coordinator.StateAbandoned) && !began.IsZero():
 			_ = out.Encode(report{Round: p.Round, State: p.State, Reason: p.Reason, Dropped: p.Dropped,
-				Wall: time.Since(began).Seconds(), CPU: cputime.Now().Seconds() - before, Peak: peak()})
+				Wall: time.Since(began).Seconds(), CPU: cputime.Now().Seconds() - before,
+				System: system() - kernel, Peak: peak()})
 			began = time.Time{}
 		}
 	}})

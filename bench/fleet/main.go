@@ -96,8 +96,8 @@ func drive(ctx context.Context, o options) error {
 	f := newFleet(o, token)
 	go f.run(ctx)
 	fmt.Printf("%d devices, %.0f %% hang up before their update, shards of at most %d, %d processors:\n\n", o.Devices, 100*o.Drop, o.Shard, runtime.NumCPU())
-	fmt.Println("| round | dropped | wall s | others % | coordinator cpu s | devices cpu s | wall / devices' work | coordinator MB | devices MB |")
-	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+	fmt.Println("| round | dropped | wall s | others % | coordinator cpu s | of it the kernel's | devices cpu s | wall / devices' work | coordinator MB | devices MB |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	before := take()
 	for lines.Scan() {
 		var r report
@@ -119,8 +119,8 @@ func drive(ctx context.Context, o options) error {
 		// round would take alone is that much shorter.
 		others := max(0, d.busy-r.CPU-d.cpu) / d.all
 		work := d.cpu / float64(runtime.NumCPU())
-		fmt.Printf("| %d | %d | %.2f | %.0f | %.2f | %.2f | %.2f, net %.2f | %.0f | %.0f |\n", r.Round, r.Dropped, r.Wall,
-			100*others, r.CPU, d.cpu, r.Wall/work, r.Wall*(1-others)/work, r.Peak, peak())
+		fmt.Printf("| %d | %d | %.2f | %.0f | %.2f | %.2f | %.2f | %.2f, net %.2f | %.0f | %.0f |\n", r.Round, r.Dropped, r.Wall,
+			100*others, r.CPU, r.System, d.cpu, r.Wall/work, r.Wall*(1-others)/work, r.Peak, peak())
 	}
 	fmt.Printf("\n%d connections broke and were made again.\n", f.broken.Load())
 	if ended := f.ended.Load(); ended > 0 {
@@ -130,7 +130,8 @@ func drive(ctx context.Context, o options) error {
 }
 
 // report is what the coordinator's process says at the beginning and the end of a
-// round. CPU is seconds within the round, Peak megabytes since the start.
+// round. CPU is seconds within the round, System those of them in the kernel, Peak
+// megabytes since the start.
 type report struct {
 	Begins  bool
 	Round   uint64
@@ -139,6 +140,7 @@ type report struct {
 	Dropped int
 	Wall    float64
 	CPU     float64
+	System  float64
 	Peak    float64
 }
 
@@ -165,6 +167,16 @@ func peak() float64 {
 		return float64(u.Maxrss) / 1e6
 	}
 	return float64(u.Maxrss) * 1024 / 1e6
+}
+
+// system is the processor time that the kernel has spent for this process, in
+// seconds: system calls, and what loopback sockets do within them.
+func system() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Stime.Nano()).Seconds()
 }
 
 // sample is processor time in seconds: this process's, and the machine's, busy
