@@ -1,8 +1,8 @@
 package coordinator
 
 import (
-	"context"
 	"errors"
+	"time"
 )
 
 // Conn carries a device's frames, over whatever they travel: package server's are
@@ -16,8 +16,10 @@ type Conn interface {
 	// Write returns when the frame is on its way, or, about half a minute after the
 	// peer took nothing more, with an error.
 	Write(frame []byte) error
-	// Ping returns when the peer has answered; it is read by who calls Read.
-	Ping(ctx context.Context) error
+	// Ping asks whether the peer lives. Its answer is read by who calls Read.
+	Ping() error
+	// Answered is when the last answer came; long ago where none has.
+	Answered() time.Time
 	// Close says goodbye, as to someone who was refused or not; CloseNow does not.
 	Close(refused bool)
 	CloseNow()

@@ -25,6 +25,7 @@ const (
 
 var (
 	errSlow     = errors.New("reads too slowly")
+	errMute     = errors.New("answers no ping")
 	errFaults   = errors.New("broke the protocol too often")
 	errReplaced = errors.New("another connection took the session over")
 	errClosing  = errors.New("the coordinator is closing")
@@ -352,6 +353,7 @@ func (c *Coordinator) sayLast(ctx context.Context, s *session, msg *wire.Error) 
 func (c *Coordinator) write(ctx context.Context, conn Conn, s *session) {
 	ping := time.NewTimer(pingEvery)
 	defer ping.Stop()
+	var asked time.Time // by the last ping
 	for {
 		select {
 		case b := <-s.out:
@@ -369,19 +371,27 @@ func (c *Coordinator) write(ctx context.Context, conn Conn, s *session) {
 				c.traffic.Down(len(b))
 			}
 			c.traffic.For(partOf(wire.Kind(b[0])), 0, int64(len(b)))
-		case now := <-ping.C:
-			if silent := time.Duration(now.UnixNano() - s.heard.Load()); silent < pingEvery {
-				ping.Reset(pingEvery - silent)
-				continue
+		case <-ping.C:
+			now, lived := time.Now(), time.Unix(0, s.heard.Load())
+			if at := conn.Answered(); at.After(lived) {
+				lived = at
 			}
-			pctx, stop := context.WithTimeout(ctx, pingTimeout)
-			err := conn.Ping(pctx)
-			stop()
-			if err != nil {
-				s.cancel(fmt.Errorf("ping: %w", err))
+			switch {
+			case now.Sub(lived) < pingEvery:
+				ping.Reset(pingEvery - now.Sub(lived))
+			case !lived.Before(asked): // it has answered what it was asked
+				if err := conn.Ping(); err != nil {
+					s.cancel(fmt.Errorf("ping: %w", err))
+					return
+				}
+				asked = now
+				ping.Reset(pingEvery)
+			case now.Sub(asked) < pingTimeout:
+				ping.Reset(pingTimeout - now.Sub(asked))
+			default:
+				s.cancel(errMute)
 				return
 			}
-			ping.Reset(pingEvery)
 		case <-ctx.Done():
 			return
 		}

@@ -2,6 +2,7 @@ package socket
 
 import (
 	"bufio"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,52 +18,56 @@ const (
 	MostWrite  = 40 * time.Second
 )
 
-// outbox is what the WebSocket library writes to. It writes a frame's head and body
-// apart, through a small buffer: here they become one write again.
+// outbox is what leaves by a connection: frames of ours, and what the WebSocket
+// library writes. It writes handshakes and control frames only, each in one Write,
+// so that none gets into another's midst.
 type outbox struct {
 	conn net.Conn
 
 	mu    sync.Mutex
-	held  *[]byte   // what has been written of the present message; nil: write through
 	until time.Time // the connection's deadline
 }
 
-// hold keeps what is written until flush.
-func (o *outbox) hold() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.held = buffer(1 << 14)
-}
+// The opcodes of frames of ours (RFC 6455 section 5.2).
+const (
+	opBinary = 0x2
+	opPing   = 0x9
+)
 
-func (o *outbox) flush() error {
+// frame sends a whole message or a control frame.
+func (o *outbox) frame(opcode byte, payload []byte) error {
+	b := buffer(1 << 14)
+	defer release(b)
+	*b = appendHead(*b, opcode, len(payload))
+	n := min(len(payload), cap(*b)-len(*b)) // what comes behind it is not copied
+	*b = append(*b, payload[:n]...)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	b := o.held
-	o.held = nil
-	defer release(b)
-	_, err := o.send(*b)
+	if _, err := o.send(*b); err != nil {
+		return err
+	}
+	_, err := o.send(payload[n:])
 	return err
 }
 
-// Write is also called for answers to pings, beside a message that is held: they go
-// with it.
+// appendHead appends the head of a frame that is the last of its message and, as all
+// of a server's, not masked.
+func appendHead(b []byte, opcode byte, n int) []byte {
+	b = append(b, 1<<7|opcode)
+	switch {
+	case n < 126:
+		return append(b, byte(n))
+	case n < 1<<16:
+		return binary.BigEndian.AppendUint16(append(b, 126), uint16(n))
+	}
+	return binary.BigEndian.AppendUint64(append(b, 127), uint64(n))
+}
+
+// Write is the library's.
 func (o *outbox) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.held == nil {
-		return o.send(p)
-	}
-	if b := *o.held; len(b)+len(p) > cap(b) {
-		*o.held = b[:0]
-		if _, err := o.send(b); err != nil {
-			return 0, err
-		}
-		if len(p) > cap(b) { // a large frame's body is not copied
-			return o.send(p)
-		}
-	}
-	*o.held = append(*o.held, p...)
-	return len(p), nil
+	return o.send(p)
 }
 
 func (o *outbox) send(p []byte) (int, error) {

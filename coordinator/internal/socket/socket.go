@@ -4,7 +4,10 @@
 // Ten thousand devices send and get a dozen messages a round each, so a message
 // costs no timer, no context and no goroutine: the library beneath makes all three
 // for a context that can end, and is therefore given one that cannot. Writes are
-// bounded by a deadline of the connection's, reads by nothing but CloseNow.
+// bounded by a deadline of the connection's, reads by nothing but CloseNow. What is
+// sent, frames and pings, does not pass the library either: a server's frame is its
+// head and its bytes (RFC 6455 section 5.2). The handshakes, at the beginning and the
+// end, answers to pings and all that is read are the library's.
 package socket
 
 import (
@@ -14,6 +17,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -31,6 +35,8 @@ type Socket struct {
 	holds bool // the last frame read has room of its own; the reader's
 	terms Terms
 	once  sync.Once
+
+	answered atomic.Int64 // when the last answer to a ping came, in Unix nanoseconds
 }
 
 // Terms are what a connection may send.
@@ -47,7 +53,10 @@ func Accept(w http.ResponseWriter, r *http.Request, terms Terms) (*Socket, error
 	s := &Socket{terms: terms, room: hold{gone: make(chan struct{})}}
 	s.room.end = s.CloseNow
 	var err error
-	s.conn, err = websocket.Accept(upgrade{w, s}, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
+	s.conn, err = websocket.Accept(upgrade{w, s}, r, &websocket.AcceptOptions{
+		CompressionMode: websocket.CompressionDisabled,
+		OnPongReceived:  func(context.Context, []byte) { s.answered.Store(time.Now().UnixNano()) },
+	})
 	if err != nil {
 		return nil, fmt.Errorf("websocket: %w", err)
 	}
@@ -55,7 +64,7 @@ func Accept(w http.ResponseWriter, r *http.Request, terms Terms) (*Socket, error
 	return s, nil
 }
 
-// forever is the context of reads and writes that something else bounds.
+// forever is the context of reads, which CloseNow ends.
 var forever = context.Background()
 
 // Read returns the next frame, whose bytes hold until the next Read. Only the
@@ -91,24 +100,23 @@ func (s *Socket) forget() {
 // Write sends a frame, in one write of the connection below where it is not large,
 // within MostWrite or the connection is of no more use.
 func (s *Socket) Write(frame []byte) error {
-	s.out.hold()
-	err := s.conn.Write(forever, websocket.MessageBinary, frame)
-	if sent := s.out.flush(); err == nil {
-		err = sent
-	}
-	if err != nil {
+	if err := s.out.frame(opBinary, frame); err != nil {
 		return fmt.Errorf("websocket: %w", err)
 	}
 	return nil
 }
 
-// Ping waits for the peer's answer.
-func (s *Socket) Ping(ctx context.Context) error {
-	if err := s.conn.Ping(ctx); err != nil {
+// Ping asks for a sign of life, and waits no longer than Write.
+func (s *Socket) Ping() error {
+	if err := s.out.frame(opPing, nil); err != nil {
 		return fmt.Errorf("websocket: ping: %w", err)
 	}
 	return nil
 }
+
+// Answered is when the peer last answered a ping, unasked ones too; in 1970 where it
+// never has.
+func (s *Socket) Answered() time.Time { return time.Unix(0, s.answered.Load()) }
 
 // mostFarewell bounds what a peer takes to hang up.
 const mostFarewell = 5 * time.Second
