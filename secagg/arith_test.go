@@ -36,8 +36,11 @@ func TestPack(t *testing.T) {
 					}
 				}
 			}
-			before := slices.Clone(sum)
+			before, plain := slices.Clone(sum), slices.Clone(sum)
 			addPacked(sum, p, width)
+			if addPackedPlainly(plain, p, width); !slices.Equal(sum, plain) {
+				t.Fatalf("width %d, %d symbols: the plain twin differs", width, n)
+			}
 			for i := range sum {
 				if (sum[i]-before[i]-v[i])&ringMask(width) != 0 {
 					t.Fatalf("width %d: symbol %d of %d is %x, want %x", width, i, n, sum[i]-before[i], v[i])

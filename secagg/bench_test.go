@@ -205,3 +205,17 @@ func BenchmarkAddMasks(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkAddPacked adds a masked vector of 17k symbols to a shard's sum.
+func BenchmarkAddPacked(b *testing.B) {
+	const width = 21
+	sum := make([]uint32, 17_000)
+	p := pack(sum, width)
+	for name, add := range map[string]func([]uint32, []byte, int){"eight": addPacked, "plainly": addPackedPlainly} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				add(sum, p, width)
+			}
+		})
+	}
+}

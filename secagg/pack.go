@@ -50,16 +50,36 @@ func checkPacked(p []byte, dim, width int) error {
 // caller has checked p.
 func addPacked(sum []uint32, p []byte, width int) {
 	mask := uint64(ringMask(width))
-	bit, i := 0, 0
-	// A value spans at most 39 bits from the byte it begins in: 8 bytes hold it.
-	for ; i < len(sum) && bit/8+8 <= len(p); i++ {
-		sum[i] += uint32(binary.LittleEndian.Uint64(p[bit/8:]) >> (bit % 8) & mask)
-		bit += width
+	// Eight values are width bytes: each begins at the same bit of every eight. A
+	// value spans at most 39 bits from the byte it begins in: 8 bytes hold it.
+	var at [8]int
+	var shift [8]uint
+	for i := range at {
+		at[i], shift[i] = i*width/8, uint(i*width%8)
 	}
-	for ; i < len(sum); i++ {
-		var tail [8]byte
-		copy(tail[:], p[bit/8:])
-		sum[i] += uint32(binary.LittleEndian.Uint64(tail[:]) >> (bit % 8) & mask)
+	i, first := 0, 0
+	for ; i+8 <= len(sum) && first+at[7]+8 <= len(p); i, first = i+8, first+width {
+		v, from := (*[8]uint32)(sum[i:]), p[first:first+at[7]+8]
+		v[0] += uint32(binary.LittleEndian.Uint64(from[at[0]:]) >> (shift[0] & 7) & mask)
+		v[1] += uint32(binary.LittleEndian.Uint64(from[at[1]:]) >> (shift[1] & 7) & mask)
+		v[2] += uint32(binary.LittleEndian.Uint64(from[at[2]:]) >> (shift[2] & 7) & mask)
+		v[3] += uint32(binary.LittleEndian.Uint64(from[at[3]:]) >> (shift[3] & 7) & mask)
+		v[4] += uint32(binary.LittleEndian.Uint64(from[at[4]:]) >> (shift[4] & 7) & mask)
+		v[5] += uint32(binary.LittleEndian.Uint64(from[at[5]:]) >> (shift[5] & 7) & mask)
+		v[6] += uint32(binary.LittleEndian.Uint64(from[at[6]:]) >> (shift[6] & 7) & mask)
+		v[7] += uint32(binary.LittleEndian.Uint64(from[at[7]:]) >> (shift[7] & 7) & mask)
+	}
+	addPackedPlainly(sum[i:], p[first:], width)
+}
+
+// addPackedPlainly is addPacked's plain twin, value by value.
+func addPackedPlainly(sum []uint32, p []byte, width int) {
+	mask := uint64(ringMask(width))
+	bit := 0
+	for i := range sum {
+		var from [8]byte
+		copy(from[:], p[bit/8:])
+		sum[i] += uint32(binary.LittleEndian.Uint64(from[:]) >> (bit % 8) & mask)
 		bit += width
 	}
 }
