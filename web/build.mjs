@@ -13,6 +13,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gunzipSync, gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
+import { filter, unfilter } from "./edge/src/filter.js";
 import { mergeData } from "./mergedata.mjs";
 import { loader, speaks } from "./speaks.mjs";
 import { stripLines } from "./striplines.mjs";
@@ -76,8 +77,9 @@ function buildEdge() {
     const out = join(tmpdir(), `starling-${process.pid}-${name}.wasm`);
     go(["build", "-trimpath", `-tags=${tags}`, ...gcflags, "-ldflags=-s -w", "-o", out, "./cmd/starling-web"],
       { GOOS: "js", GOARCH: "wasm", CGO_ENABLED: "0" });
-    const made = asset(name, ".wasm", stripLines(mergeData(readFileSync(out))));
+    const made = asset(name, ".bin", filter(stripLines(mergeData(readFileSync(out)))));
     rmSync(out);
+    forget(name, ".wasm"); // how it was called before it was filtered
     console.log(`web/dist/assets/${made.name}: ${made.size ?? "unchanged"}${made.size ? " bytes" : ""}`);
   }
 }
@@ -87,10 +89,13 @@ function edgeNames() {
   const found = {};
   for (const { name } of variants) {
     found[name] = readdirSync(assets).map((f) => f.replace(/\.(br|gz)$/, ""))
-      .find((f) => new RegExp(`^${name}-[0-9a-f]{12}\\.wasm$`).test(f)) ?? "";
+      .find((f) => new RegExp(`^${name}-[0-9a-f]{12}\\.bin$`).test(f)) ?? "";
   }
   return found;
 }
+
+/** One of the client's builds as WebAssembly. */
+const client = (name) => unfilter(gunzipSync(readFileSync(join(assets, `${name}.gz`))));
 
 /** A digest of all that the client and the pages are made of. */
 function sources() {
@@ -103,7 +108,7 @@ function sources() {
   }
   for (const folder of ["src", "src/join", "src/dashboard", "edge/src", "pages", "."]) {
     for (const entry of readdirSync(join(here, folder), { withFileTypes: true })) {
-      if (entry.isFile() && /\.(ts|css|html|svg|mjs|json)$/.test(entry.name)) list.add(join(here, folder, entry.name));
+      if (entry.isFile() && /\.(ts|css|html|svg|js|mjs|json)$/.test(entry.name)) list.add(join(here, folder, entry.name));
     }
   }
   hash.update(go(["version"]));
@@ -116,7 +121,7 @@ const record = join(dist, "built.json");
 
 async function noteBuild() {
   const { edge } = edgeNames();
-  const protocol = edge ? await speaks(gunzipSync(readFileSync(join(assets, `${edge}.gz`)))) : "";
+  const protocol = edge ? await speaks(client(edge)) : "";
   writeFileSync(record, `${JSON.stringify({ protocol, sources: sources() })}\n`);
   return protocol;
 }
@@ -173,7 +178,7 @@ async function buildPackage() {
   writeFileSync(join(out, "index.js"), index.contents);
   for (const [name, file] of Object.entries(edgeNames())) {
     if (!file) throw new Error(`${name} is not built: node build.mjs edge`);
-    writeFileSync(join(out, `${name}.wasm`), gunzipSync(readFileSync(join(assets, `${file}.gz`))));
+    writeFileSync(join(out, `${name}.wasm`), client(file));
   }
   execFileSync(join(here, "node_modules/.bin/tsc"), ["-p", "tsconfig.package.json"], { cwd: here, stdio: "inherit" });
 }

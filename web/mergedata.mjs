@@ -59,7 +59,7 @@ function mergeSection(body) {
   return Buffer.concat([Buffer.from([1, active, i32const, ...signed(first), end, ...unsigned(image.length)]), image]);
 }
 
-/** Merges the data segments of a WebAssembly module into one. */
+/** Merges the data segments of a WebAssembly module into one; sections' sizes get their shortest form. */
 export function mergeData(module) {
   const parts = [module.subarray(0, 8)];
   for (let at = 8; at < module.length;) {
@@ -69,7 +69,7 @@ export function mergeData(module) {
       const body = mergeSection(module.subarray(start, start + length));
       parts.push(Buffer.from([kind, ...unsigned(body.length)]), body);
     } else {
-      parts.push(module.subarray(at, start + length));
+      parts.push(Buffer.from([kind, ...unsigned(length)]), module.subarray(start, start + length));
     }
     at = start + length;
   }

@@ -7,10 +7,10 @@
 /** Go's magic number of the table, four bytes more of its header: no padding, code in steps of 1, pointers of 8 bytes. */
 const header = Buffer.from([0xf1, 0xff, 0xff, 0xff, 0, 0, 1, 8]);
 
-const entry = { pcsp: 16, pcfile: 20, pcln: 24, npcdata: 28, cuOffset: 32, startLine: 36, pcdata: 44 };
+const entry = { name: 4, pcsp: 16, pcfile: 20, pcln: 24, npcdata: 28, cuOffset: 32, startLine: 36, pcdata: 44 };
 
-/** The functions whose names stay: the runtime looks at its own, and a trace is read for ours. */
-const named = /^(internal\/)?runtime|^main\.|starling/;
+/** The functions whose names stay: the runtime looks at its own and two of reflect's, and a trace is read for ours. */
+const named = /^(internal\/)?runtime|^reflect\.(makeFuncStub|methodValueCall)$|^main\.|starling/;
 
 const mostTables = 8; // of pcdata; Go has 5
 
@@ -45,6 +45,10 @@ export function stripLines(module) {
     const end = bytes.indexOf(0, at);
     if (end > at && !named.test(bytes.toString("latin1", at, end))) bytes.fill(0, at, end);
     at = end + 1;
+  }
+  for (let i = 0; i < count; i++) { // the name at 0 is empty, too
+    const at = functions + bytes.readUInt32LE(functions + 8 * i + 4) + entry.name;
+    if (bytes[names + bytes.readInt32LE(at)] === 0) bytes.writeInt32LE(0, at);
   }
   return bytes;
 }

@@ -123,6 +123,8 @@ func contentType(name string) string {
 		return "text/css; charset=utf-8"
 	case ".wasm":
 		return "application/wasm"
+	case ".bin": // the client, see web/edge/src/filter.js
+		return "application/octet-stream"
 	case ".svg":
 		return "image/svg+xml"
 	case ".txt", ".csv", ".jsonl":

@@ -92,8 +92,8 @@ and a device holds it in 250 MB, 130 as NF4; of 110 million parameters the coord
 NF4. Not measured: a coordinator that evaluates, which holds the weights once more as float32, and a browser.`},
 	{name: "browser", title: "Joining from a browser", script: []string{"bench/browser/run.sh"}, about: `
 A relay between Chromium and the coordinator counts bytes at the socket, HTTP and WebSocket included. Tests hold the
-sum to 1.5 MB and a second visit to 20 kB. Most of what is left is Go's runtime, its reflection and their tables: a
-program that prints one line is 0.56 MB.`},
+sum to 1.2 MB and a second visit to 20 kB. The client's code is rewritten for the compressor and restored by the page's
+worker; most of what is left is Go's runtime, its reflection and their tables.`},
 	{name: "r8", title: "R8 with MiniLM", long: true, script: []string{"bench/r8/run.sh"}, about: `
 A real encoder and real texts: 24 devices' worth of R8 (Dirichlet 1), simulated as a million; the rank is chosen on
 held-out texts, the test part scored once. LoRA beside it has a budget of 1000, which is next to no noise, and the same

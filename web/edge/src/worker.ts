@@ -2,6 +2,7 @@
 // responsive while a step trains, and can end it by ending the worker.
 import "go-wasm-exec"; // sets globalThis.Go
 import { openAccount, whileAlone } from "./account.js";
+import { unfilter } from "./filter.js";
 import type { Given } from "./client.js";
 import { decode } from "./picture.js";
 import type { Client, FromWorker, ToWorker, WorkerJoin } from "./protocol.js";
@@ -32,7 +33,9 @@ async function start(program: string): Promise<Client> {
   const ready = new Promise<void>((resolve) => { scope.starlingReady = resolve; });
   const response = await fetch(program);
   if (!response.ok) throw new Error(`the edge cannot be fetched: the server answers ${response.status}`);
-  const { instance } = await WebAssembly.instantiateStreaming(response, go.importObject);
+  const { instance } = response.headers.get("Content-Type") === "application/wasm"
+    ? await WebAssembly.instantiateStreaming(response, go.importObject)
+    : await WebAssembly.instantiate(unfilter(new Uint8Array(await response.arrayBuffer())), go.importObject);
   const ended = go.run(instance).then(() => { throw new Error("the edge ended before it was ready"); });
   await Promise.race([ready, ended]);
   if (!scope.starling) throw new Error("the edge did not announce itself");
