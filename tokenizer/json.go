@@ -99,6 +99,9 @@ func parseWordPiece(data []byte) (*WordPiece, error) {
 	case d.PreTok == nil || d.PreTok.Type != "BertPreTokenizer":
 		return nil, fmt.Errorf("%w: pre_tokenizer must be BertPreTokenizer", ErrVocab)
 	}
+	if err := onlySpecial(d.AddedTokens); err != nil {
+		return nil, err
+	}
 	pieces := make([]string, len(m.Vocab))
 	for p, id := range m.Vocab {
 		if id < 0 || int(id) >= len(pieces) || pieces[id] != "" {

@@ -103,6 +103,9 @@ func parseUnigram(data []byte) (*Unigram, error) {
 	if d.Model.Unk == nil || d.Model.ByteFallback {
 		return nil, fmt.Errorf("%w: model.unk_id is missing or model.byte_fallback is set: want an id and no fallback", ErrVocab)
 	}
+	if err := onlySpecial(d.AddedTokens); err != nil {
+		return nil, err
+	}
 	special := map[string]bool{}
 	for _, t := range d.AddedTokens {
 		special[t.Content] = true

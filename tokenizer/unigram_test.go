@@ -45,15 +45,19 @@ func TestEncodeMatchesSentencePiece(t *testing.T) {
 // unigramOf is a small model in the form of a tokenizer.json.
 func unigramOf(t testing.TB, vocab string) Tokenizer {
 	t.Helper()
-	tok, err := Parse([]byte(`{"added_tokens":[{"id":0,"content":"<pad>"},{"id":1,"content":"</s>"},{"id":2,"content":"<unk>"}],
-		"normalizer":null,"pre_tokenizer":{"type":"Metaspace","replacement":"▁","add_prefix_space":true},
-		"post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}},{"SpecialToken":{"id":"</s>"}}],
-			"special_tokens":{"</s>":{"id":"</s>","ids":[1],"tokens":["</s>"]}}},
-		"model":{"type":"Unigram","unk_id":2,"vocab":[["<pad>",0],["</s>",0],["<unk>",0],` + vocab + `]}}`))
+	tok, err := Parse(unigramFile(vocab))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return tok
+}
+
+func unigramFile(vocab string) []byte {
+	return []byte(`{"added_tokens":[{"id":0,"content":"<pad>"},{"id":1,"content":"</s>"},{"id":2,"content":"<unk>"}],
+		"normalizer":null,"pre_tokenizer":{"type":"Metaspace","replacement":"▁","add_prefix_space":true},
+		"post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}},{"SpecialToken":{"id":"</s>"}}],
+			"special_tokens":{"</s>":{"id":"</s>","ids":[1],"tokens":["</s>"]}}},
+		"model":{"type":"Unigram","unk_id":2,"vocab":[["<pad>",0],["</s>",0],["<unk>",0],` + vocab + `]}}`)
 }
 
 // Viterbi against every way to cover short texts.
