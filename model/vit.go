@@ -197,9 +197,31 @@ func (c *Config) readPreprocessor(fsys fs.FS) error {
 		Normalize *bool     `json:"do_normalize"`
 		Mean      []float64 `json:"image_mean"`
 		Std       []float64 `json:"image_std"`
+
+		Resample *int            `json:"resample"`
+		Crop     bool            `json:"do_center_crop"`
+		Rescale  *bool           `json:"do_rescale"`
+		Factor   *float64        `json:"rescale_factor"`
+		Size     json.RawMessage `json:"size"`
 	}
 	if err := json.Unmarshal(data, &p); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrConfig, preprocessorFile, err)
+	}
+	// What would make other numbers of a picture than the model was trained with.
+	const bilinear = 2
+	switch bad := func(field string, value any, want string) error {
+		return fmt.Errorf("%w: %s: %s is %v, want %s", ErrConfig, preprocessorFile, field, value, want)
+	}; {
+	case p.Resample != nil && *p.Resample != bilinear:
+		return bad("resample", *p.Resample, "2, which is bilinear")
+	case p.Crop:
+		return bad("do_center_crop", true, "false: pictures are scaled as a whole")
+	case p.Rescale != nil && !*p.Rescale:
+		return bad("do_rescale", false, "true")
+	case p.Factor != nil && math.Abs(*p.Factor*255-1) > 1e-6:
+		return bad("rescale_factor", *p.Factor, "1/255")
+	case len(p.Size) > 0 && !c.ViT.sized(p.Size):
+		return bad("size", string(p.Size), fmt.Sprintf("image_size, %d", c.ViT.ImageSize))
 	}
 	if p.Normalize != nil && !*p.Normalize {
 		c.ViT.Mean, c.ViT.Std = [3]float64{}, [3]float64{1, 1, 1}
@@ -221,6 +243,17 @@ func (c *Config) readPreprocessor(fsys fs.FS) error {
 		}
 	}
 	return c.Validate()
+}
+
+// sized says whether a preprocessor's size is the model's: a number, or a height and a
+// width.
+func (v ViT) sized(size json.RawMessage) bool {
+	var side int
+	if json.Unmarshal(size, &side) == nil {
+		return side == v.ImageSize
+	}
+	var both struct{ Height, Width int }
+	return json.Unmarshal(size, &both) == nil && both.Height == v.ImageSize && both.Width == v.ImageSize
 }
 
 // vitConfig is config.json under Hugging Face's keys.
