@@ -35,6 +35,9 @@ const (
 // small are the other files that a base may have; the first is needed.
 var small = []string{model.ConfigFile, model.TokenizerFile, "1_Pooling/config.json", "preprocessor_config.json"}
 
+// older are what a tokenizer is made of where a model has no tokenizer.json.
+var older = []string{model.TokenizerConfigFile, model.AddedTokensFile, model.VocabFile, model.PairsFile, model.MergesFile}
+
 var (
 	// ErrOffline is a hub that cannot be reached, or must not be asked.
 	ErrOffline = errors.New("the hub is out of reach")
@@ -153,7 +156,11 @@ func (c *Client) Fetch(ctx context.Context, name, revision string) (*Fetched, er
 		out.Bytes += e.size
 		return link(repo, commit, e)
 	}
-	for i, want := range small {
+	wanted := small
+	if _, there := list[model.TokenizerFile]; !there {
+		wanted = slices.Concat(small, older)
+	}
+	for i, want := range wanted {
 		e, ok := list[want]
 		if !ok && i == 0 {
 			return nil, fmt.Errorf("%s has no %s: it is no model of transformers", name, want)

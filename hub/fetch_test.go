@@ -428,3 +428,26 @@ func TestRedirectToPlainHTTP(t *testing.T) {
 		t.Error("redirections never end")
 	}
 }
+
+// A model without tokenizer.json comes with what one is made of; of one that has it, the
+// older files are not asked for.
+func TestFetchOlderTokenizer(t *testing.T) {
+	h, c := newHub(t)
+	h.files[model.VocabFile] = []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
+	h.files[model.TokenizerConfigFile] = []byte(`{"do_lower_case": false}`)
+	for _, there := range []bool{true, false} {
+		c.Cache = t.TempDir()
+		if !there {
+			delete(h.files, model.TokenizerFile)
+		}
+		f, err := c.Fetch(t.Context(), "org/name", "main")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{model.VocabFile, model.TokenizerConfigFile} {
+			if _, err := os.Stat(filepath.Join(f.Folder, name)); (err == nil) == there {
+				t.Errorf("%s where tokenizer.json is there: %v; %v", name, there, err)
+			}
+		}
+	}
+}

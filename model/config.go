@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // Limits on a configuration, so that a hostile config.json cannot make a
@@ -228,4 +230,28 @@ func Elements(shape []int) int {
 type TensorSpec struct {
 	Name  string
 	Shape []int
+}
+
+// FolderLabels are the names that a folder's config.json has for a head's outputs, in
+// their order; nil where it names none, or some twice, or with a gap.
+func FolderLabels(fsys fs.FS) ([]string, error) {
+	data, err := readFile(fsys, ConfigFile, maxJSON)
+	if err != nil {
+		return nil, err
+	}
+	var doc struct {
+		Names map[string]string `json:"id2label"`
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("%w: config.json: %w", ErrConfig, err)
+	}
+	var labels []string
+	for range doc.Names {
+		name := doc.Names[strconv.Itoa(len(labels))]
+		if name == "" || slices.Contains(labels, name) {
+			return nil, nil
+		}
+		labels = append(labels, name)
+	}
+	return labels, nil
 }

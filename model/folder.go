@@ -24,7 +24,9 @@ const (
 // bitsandbytes' nf4, and lie under their encoder's names or under those of a model
 // with a head, which is left out (LoadHead reads it). What the base keeps is under
 // canonical names, so that the same weights give the same Blob however a folder
-// holds them. 1_Pooling/config.json decides the pooling where config.json has none.
+// holds them. 1_Pooling/config.json decides the pooling where config.json has none. A
+// folder without tokenizer.json may hold the files that it is made of: vocab.txt of a
+// WordPiece, vocab.json and merges.txt of a byte-level BPE.
 func LoadBase(fsys fs.FS) (*Base, error) {
 	cfg, err := readFile(fsys, ConfigFile, maxJSON)
 	if err != nil {
@@ -55,6 +57,12 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	tok, err := readFile(fsys, TokenizerFile, maxJSON)
 	if c.Sees() && errors.Is(err, fs.ErrNotExist) {
 		err = nil // it reads no text
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		var old error
+		if tok, old = c.oldTokenizer(fsys); old == nil || !errors.Is(old, fs.ErrNotExist) {
+			err = old
+		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: transformers writes one with AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)", err)

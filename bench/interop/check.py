@@ -515,9 +515,11 @@ def main():
         if "span-boxes".startswith(a.only):
             check_boxes(s, work)
         import masked
+        import older
         import t5
 
         masked.check_all(s, work, a.only)
+        older.check_all(s, work, a.only)
         t5.check(s, work, a.only)
         if "starling".startswith(a.only):
             check_own(s, work)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,13 +79,16 @@ func TestExportAndImportAgree(t *testing.T) {
 			"merged": {"--base", merged},
 		} {
 			again := filepath.Join(t.TempDir(), "again")
-			args = append([]string{"import", "--labels", "a,b,c", "--sequence", "32", "--out", again}, args...)
+			args = append([]string{"import", "--sequence", "32", "--out", again}, args...)
 			if code, _, stderr := runCLI(t, args...); code != 0 {
 				t.Fatal(stderr)
 			}
 			back, err := model.ReadCheckpoint(again)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if !slices.Equal(back.Labels, ck.Labels) { // of id2label
+				t.Errorf("%s: labels %q, want %q", name, back.Labels, ck.Labels)
 			}
 			at := rank
 			if name == "merged" {

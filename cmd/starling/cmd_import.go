@@ -29,13 +29,13 @@ func newImportCmd(a *app) *cobra.Command {
 	var labels []string
 	var sequence int
 	cmd := &cobra.Command{
-		Use:   "import --base FOLDER|NAME --labels A,B,... --out DIR [--adapter FOLDER]",
+		Use:   "import --base FOLDER|NAME --out DIR [--labels A,B,...] [--adapter FOLDER]",
 		Short: "Take a Hugging Face model and a PEFT adapter as a checkpoint",
 		Long: `Make a checkpoint folder of a base, a PEFT LoRA adapter on its query and value
 projections and its classification head, for starling predict and export. The
 head is the adapter's (modules_to_save), else the base's own, else a fresh one.
---labels names the classes in the order of the head's outputs; a base that writes
-text (T5) has none.`,
+--labels names the classes in the order of the head's outputs, by default the
+base's own (id2label); a base that writes text (T5) has none.`,
 		Example: "  starling import --base sentence-transformers/all-MiniLM-L6-v2 --adapter lora --labels no,yes --out start",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -54,7 +54,7 @@ text (T5) has none.`,
 				return err
 			}
 			l := ck.Adapter.Layout()
-			r := importReport{out, l.LoRA.RMax, l.LoRA.Alpha, labels, l.Size(l.LoRA.RMax), hex.EncodeToString(sum[:])}
+			r := importReport{out, l.LoRA.RMax, l.LoRA.Alpha, ck.Labels, l.Size(l.LoRA.RMax), hex.EncodeToString(sum[:])}
 			return a.emit(r, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "checkpoint in %s: rank %d, alpha %v, %d classes, %d trained values\n",
 					r.Out, r.Rank, r.Alpha, len(r.Labels), r.Trained)
@@ -66,7 +66,7 @@ text (T5) has none.`,
 	f.StringVar(&base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache")
 	f.StringVar(&adapter, "adapter", "", "folder of a PEFT adapter (none: the base with its own head)")
 	f.StringVar(&kind, "task", "", "what the head answers: classify, tag, span or pretrain; default by the base")
-	f.StringSliceVar(&labels, "labels", nil, "classes in the order of the head's outputs")
+	f.StringSliceVar(&labels, "labels", nil, "classes in the order of the head's outputs (default: id2label of the base)")
 	f.StringVar(&out, "out", "", "checkpoint folder to write")
 	f.IntVar(&sequence, "sequence", 0, "tokens of a text (0: 128, or what the base has positions for)")
 	return cmd
@@ -92,8 +92,14 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 			return nil, usageError{err}
 		}
 	}
+	if len(labels) == 0 && kind.Labelled() {
+		if labels, err = model.FolderLabels(os.DirFS(dir)); err != nil {
+			return nil, err
+		}
+	}
 	if n := len(labels); kind.Labelled() == (n == 0) || n == 1 {
-		return nil, usagef("%d --labels: at least two are required, and none of a model that answers questions or tells masked words", n)
+		return nil, usagef("%d labels: give --labels, at least two, as config.json names none in id2label; "+
+			"and none of a model that answers questions or tells masked words", n)
 	}
 	head, err := model.LoadHead(os.DirFS(dir), b.Config, kind)
 	if err != nil {
