@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 )
 
 // An Array is a CBOR array: of uint64, []byte, string, bool, float64, nil and Array.
@@ -51,6 +52,8 @@ func appendItem(b []byte, v any) []byte {
 		return append(appendHead(b, 3, uint64(len(v))), v...)
 	case float64:
 		return appendFloat(b, v)
+	case Raw:
+		return append(b, v...)
 	case Array:
 		b = appendHead(b, 4, uint64(len(v)))
 		for _, item := range v {
@@ -62,16 +65,22 @@ func appendItem(b []byte, v any) []byte {
 	}
 }
 
+// halves are the values that binary16 holds.
+var halves = sync.OnceValue(func() map[uint64]uint16 {
+	all := make(map[uint64]uint16, 1<<16)
+	for h := range uint32(1 << 16) {
+		all[math.Float64bits(half(uint16(h)))] = uint16(h)
+	}
+	return all
+})
+
 // appendFloat takes the shortest of the three forms that holds the value.
 func appendFloat(b []byte, v float64) []byte {
+	if h, ok := halves()[math.Float64bits(v)]; ok {
+		return append(b, 0xf9, byte(h>>8), byte(h))
+	}
 	if single := float32(v); float64(single) == v {
-		bits := math.Float32bits(single)
-		for h := range uint32(1 << 16) {
-			if half(uint16(h)) == v && math.Signbit(half(uint16(h))) == math.Signbit(v) {
-				return append(b, 0xf9, byte(h>>8), byte(h))
-			}
-		}
-		return binary.BigEndian.AppendUint32(append(b, 0xfa), bits)
+		return binary.BigEndian.AppendUint32(append(b, 0xfa), math.Float32bits(single))
 	}
 	return binary.BigEndian.AppendUint64(append(b, 0xfb), math.Float64bits(v))
 }
