@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -86,6 +87,91 @@ func TestWordsAreExplained(t *testing.T) {
 			t.Error(err)
 		} else if name != "docs/GLOSSARY.md" && !strings.Contains(string(b), "GLOSSARY.md") {
 			t.Errorf("%s does not link the glossary", name)
+		}
+	}
+}
+
+// TestDocumentsNameWhatExists: a link leads somewhere; a test, a name of one of our packages, a
+// folder and a flag that a document speaks of is there.
+func TestDocumentsNameWhatExists(t *testing.T) {
+	out, err := exec.Command("git", "ls-files").Output()
+	if err != nil {
+		t.Skip("not a checkout: ", err)
+	}
+	packages, all, folders := map[string]string{}, "", map[string]bool{}
+	var documents []string
+	comments := regexp.MustCompile(`(?m)^\s*//.*$`)
+	for _, name := range strings.Fields(string(out)) {
+		for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
+			folders[filepath.ToSlash(dir)] = true
+		}
+		folders[name] = true
+		b, err := os.ReadFile(name)
+		switch {
+		case err != nil: // deleted and not committed
+		case strings.HasSuffix(name, ".go"):
+			source := comments.ReplaceAllString(string(b), "")
+			packages[filepath.Base(filepath.Dir(name))] += source
+			all += source
+		case strings.HasSuffix(name, ".md") && !strings.Contains(name, "testdata") && name != "CHANGELOG.md":
+			documents = append(documents, name)
+		}
+	}
+	if len(documents) < 15 || len(packages) < 40 {
+		t.Fatalf("%d documents, %d packages", len(documents), len(packages))
+	}
+	rooms, err := os.ReadFile("docs/ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := range mayImport {
+		name := filepath.Base(strings.TrimSuffix(dir, "/..."))
+		small := slices.Contains([]string{"asm", "neon", "schema"}, name) // what writes a file of the package above
+		if !small && !strings.Contains(string(rooms), name+"/ ") && !strings.Contains(string(rooms), name+":") {
+			t.Errorf("docs/ARCHITECTURE.md has no line for %s", dir)
+		}
+	}
+	word := func(text, name string) bool { return regexp.MustCompile(`\b` + name + `\b`).MatchString(text) }
+	tests := regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w+`)
+	spans := regexp.MustCompile("`[^`\n]+`")
+	names := regexp.MustCompile(`\b([a-z]\w*)\.([A-Z]\w*)\)?(?:\.(\w+))?`)
+	flags := regexp.MustCompile(`(?:^|[^\w-])--([a-z][a-z-]+)`)
+	folder := regexp.MustCompile(`^[a-z][\w-]*(/[\w-]+)+/?$`)
+	links := regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
+	for _, document := range documents {
+		b, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(b)
+		lacks := func(what string) { t.Errorf("%s speaks of %s, which is nowhere", document, what) }
+		for _, name := range tests.FindAllString(text, -1) {
+			if !strings.Contains(all, "func "+name) {
+				lacks(name)
+			}
+		}
+		for _, m := range links.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(document), m[1])); err != nil && !strings.Contains(m[1], "://") {
+				lacks("the file " + m[1])
+			}
+		}
+		for _, span := range spans.FindAllString(text, -1) {
+			span = strings.Trim(span, "`")
+			for _, m := range names.FindAllStringSubmatch(span, -1) {
+				source, ours := packages[m[1]]
+				if ours && (!word(source, m[2]) || m[3] != "" && !word(source, m[3])) {
+					lacks(m[0])
+				}
+			}
+			for _, m := range flags.FindAllStringSubmatch(span, -1) {
+				if !strings.Contains(all, `"`+m[1]+`"`) {
+					lacks("--" + m[1])
+				}
+			}
+			first, _, _ := strings.Cut(span, "/")
+			if folder.MatchString(span) && folders[first] && !folders[strings.TrimSuffix(span, "/")] {
+				lacks("the folder " + span)
+			}
 		}
 	}
 }

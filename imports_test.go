@@ -19,7 +19,7 @@ import (
 
 const module = "github.com/starling-fl/starling/"
 
-// mayImport is the table of docs/ARCHITECTURE.md: for each package the others
+// mayImport is the table that docs/ARCHITECTURE.md gives the reasons of: for each package the others
 // of this project that it may import. A name ending in /... stands for a
 // package and what lies below it. Frames are read by internal/sim, which plays
 // hostile devices, and by bandwidth, which plays devices that send in the clear.

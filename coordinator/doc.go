@@ -6,7 +6,7 @@
 // a reading and a writing goroutine that own the socket and nothing else, and
 // hand messages over a bounded channel. The round itself is the pure machine of
 // coordinator/round, masking is secagg's, durable state is coordinator/store's.
-// The release pipeline is one straight-line function, finishRound, behind the
+// The release pipeline is one straight-line function, release, behind the
 // unmasking of the shards, which runs beside the engine.
 //
 // The protocol follows Bonawitz et al. (CCS 2017) inside random shards, and the
@@ -23,7 +23,7 @@
 //
 // The coordinator itself is trusted with shard sums, and to add the noise
 // (central differential privacy); it never sees one device's update. Un-noised
-// sums live from unmasking to the end of finishRound: not on disk, not in the log, not in a
+// sums live from unmasking to the end of release: not on disk, not in the log, not in a
 // metric. Rosters hide identities from shard peers, but whoever watches the
 // network sees who takes part; Guarantee figures are printed with that named.
 //

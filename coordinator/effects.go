@@ -170,11 +170,11 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 			c.fault(d.sess, fmt.Sprintf("%v: %v", e.Turn, e.Refusal))
 		}
 	case round.Release:
-		return c.release(r, e)
+		return c.unmask(r, e)
 	case round.Charge:
 		return nil, c.charge(r, e.Reason)
 	case round.Finish:
-		return nil, c.finished(r, e)
+		return nil, c.finish(r, e)
 	default:
 		return nil, fmt.Errorf("coordinator: effect %T is unknown", e)
 	}
@@ -264,9 +264,9 @@ func (c *Coordinator) saveSurvivors(r *running) {
 	}
 }
 
-// finished settles the round in the store, where finishRound or charge has not
+// finish settles the round in the store, where release or charge has not
 // done it, and tells the devices that are still in it.
-func (c *Coordinator) finished(r *running, e round.Finish) error {
+func (c *Coordinator) finish(r *running, e round.Finish) error {
 	r.finish = &e
 	r.due.stop()
 	c.silence(r)

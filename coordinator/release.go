@@ -15,15 +15,15 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
-// release begins the pipeline: the shards are unmasked beside the engine, side by
-// side, and finishRound goes on with what comes back. Noise alone needs no shards.
-func (c *Coordinator) release(r *running, e round.Release) (round.Event, error) {
+// unmask begins the pipeline: the shards are unmasked beside the engine, side by
+// side, and release goes on with what comes back. Noise alone needs no shards.
+func (c *Coordinator) unmask(r *running, e round.Release) (round.Event, error) {
 	c.status.State = round.Releasing.String()
 	c.publish()
 	r.due.stop()
 	u := unmaskedEvent{r: r, e: e, began: time.Now(), parts: make([][]int64, len(e.Shards)), errs: make([]error, len(e.Shards))}
 	if e.NoiseOnly {
-		return c.finishRound(r, u)
+		return c.release(r, u)
 	}
 	r.unmasking.Go(func() {
 		r.adding.Wait()
@@ -56,14 +56,14 @@ func (u unmaskedEvent) clear() {
 	}
 }
 
-// unmasked ends the round with what its shards came to, if it is still there.
+// unmasked releases what the shards came to, if their round is still there.
 func (c *Coordinator) unmasked(u unmaskedEvent) {
 	defer u.clear()
 	r := u.r
 	if c.running != r || r.finish != nil || r.fatal != nil {
 		return // stopped and charged
 	}
-	ev, err := c.finishRound(r, u)
+	ev, err := c.release(r, u)
 	if err != nil {
 		r.fatal = &fatalError{err}
 		return
@@ -71,11 +71,11 @@ func (c *Coordinator) unmasked(u unmaskedEvent) {
 	c.step(ev)
 }
 
-// finishRound is the rest of the pipeline in one straight line: check the range,
+// release is the rest of the pipeline in one straight line: check the range,
 // add noise, decode with the fixed denominator, apply, commit, and only then show.
 // The un-noised sums live from unmasking to the end of this frame and nowhere else.
 // The event it returns is Released or ReleaseFailed; an error is fatal.
-func (c *Coordinator) finishRound(r *running, u unmaskedEvent) (round.Event, error) {
+func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) {
 	began, e := u.began, u.e
 	sum := make([]int64, r.vector.Size())
 	defer clear(sum)
