@@ -169,7 +169,7 @@ func (l *local) batches(rnd io.Reader, steps, size int) iter.Seq2[Batch, error] 
 		at := n
 		for range steps {
 			if at >= n {
-				if err := shuffle(rnd, order); err != nil {
+				if err := uniform.Shuffle(rnd, order); err != nil {
 					yield(nil, err)
 					return
 				}
@@ -203,15 +203,4 @@ func (l *local) fill(b Batch, size int, examples []int) (rows int, err error) {
 	}
 	b.Clear(rows)
 	return rows, nil
-}
-
-func shuffle(rnd io.Reader, order []int) error {
-	for i := len(order) - 1; i > 0; i-- {
-		j, err := uniform.Below(rnd, i+1)
-		if err != nil {
-			return err
-		}
-		order[i], order[j] = order[j], order[i]
-	}
-	return nil
 }

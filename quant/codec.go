@@ -69,38 +69,28 @@ var codecNone = codecSpec{id: 0, name: "none",
 		return nil
 	}}
 
-// codecSnappy is the block format, without framing or checksums.
-var codecSnappy = codecSpec{id: 1, name: "snappy",
-	encode: encodeSnappy,
-	decode: func(dst, src []byte) error {
-		n, err := snappy.DecodedLen(src)
-		if err != nil {
-			return fmt.Errorf("%w: snappy: %w", ErrCorrupt, err)
-		}
-		if n != len(dst) {
-			return fmt.Errorf("%w: snappy: holds %d bytes, need %d", ErrCorrupt, n, len(dst))
-		}
-		if _, err := snappy.Decode(dst, src); err != nil {
-			return fmt.Errorf("%w: snappy: %w", ErrCorrupt, err)
-		}
-		return nil
-	}}
+// codecSnappy is the block format, without framing or checksums; s2 extends it.
+var (
+	codecSnappy = codecSpec{id: 1, name: "snappy", encode: encodeSnappy, decode: blockDecoder("snappy", snappy.DecodedLen, snappy.Decode)}
+	codecS2     = codecSpec{id: 2, name: "s2", encode: encodeS2, decode: blockDecoder("s2", s2.DecodedLen, s2.Decode)}
+)
 
-var codecS2 = codecSpec{id: 2, name: "s2",
-	encode: encodeS2,
-	decode: func(dst, src []byte) error {
-		n, err := s2.DecodedLen(src)
+// blockDecoder asks for the length that a block says of itself before it decodes it.
+func blockDecoder(name string, length func([]byte) (int, error), decode func(dst, src []byte) ([]byte, error)) func(dst, src []byte) error {
+	return func(dst, src []byte) error {
+		n, err := length(src)
 		if err != nil {
-			return fmt.Errorf("%w: s2: %w", ErrCorrupt, err)
+			return fmt.Errorf("%w: %s: %w", ErrCorrupt, name, err)
 		}
 		if n != len(dst) {
-			return fmt.Errorf("%w: s2: holds %d bytes, need %d", ErrCorrupt, n, len(dst))
+			return fmt.Errorf("%w: %s: holds %d bytes, need %d", ErrCorrupt, name, n, len(dst))
 		}
-		if _, err := s2.Decode(dst, src); err != nil {
-			return fmt.Errorf("%w: s2: %w", ErrCorrupt, err)
+		if _, err := decode(dst, src); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrCorrupt, name, err)
 		}
 		return nil
-	}}
+	}
+}
 
 // codecZstd is one zstd frame with its content size and without checksum.
 var codecZstd = codecSpec{id: 3, name: "zstd",

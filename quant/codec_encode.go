@@ -12,23 +12,22 @@ import (
 )
 
 func encodeSnappy(dst, src []byte) ([]byte, error) {
-	n := snappy.MaxEncodedLen(len(src))
-	if n < 0 {
-		return dst, fmt.Errorf("%w: %d bytes are too many for snappy", ErrRange, len(src))
-	}
-	at := len(dst)
-	dst = grow(dst, n)
-	return dst[:at+len(snappy.Encode(dst[at:], src))], nil
+	return encodeBlock("snappy", dst, src, snappy.MaxEncodedLen, snappy.Encode)
 }
 
 func encodeS2(dst, src []byte) ([]byte, error) {
-	n := s2.MaxEncodedLen(len(src))
+	return encodeBlock("s2", dst, src, s2.MaxEncodedLen, s2.EncodeBetter)
+}
+
+// encodeBlock appends a block of at most so many bytes; most is negative for too many.
+func encodeBlock(name string, dst, src []byte, most func(int) int, encode func(dst, src []byte) []byte) ([]byte, error) {
+	n := most(len(src))
 	if n < 0 {
-		return dst, fmt.Errorf("%w: %d bytes are too many for s2", ErrRange, len(src))
+		return dst, fmt.Errorf("%w: %d bytes are too many for %s", ErrRange, len(src), name)
 	}
 	at := len(dst)
 	dst = grow(dst, n)
-	return dst[:at+len(s2.EncodeBetter(dst[at:], src))], nil
+	return dst[:at+len(encode(dst[at:], src))], nil
 }
 
 func encodeZstd(dst, src []byte) ([]byte, error) {

@@ -218,20 +218,13 @@ func shardSizes(n, max int) []int {
 	return sizes
 }
 
-// permutation is Fisher and Yates's shuffle with numbers drawn without bias.
+// permutation is 0..n-1 in a random order.
 func permutation(n int, rand io.Reader) ([]int, error) {
 	p := make([]int, n)
 	for i := range p {
 		p[i] = i
 	}
-	for i := n - 1; i > 0; i-- {
-		j, err := uniform.Below(rand, i+1)
-		if err != nil {
-			return nil, err
-		}
-		p[i], p[j] = p[j], p[i]
-	}
-	return p, nil
+	return p, uniform.Shuffle(rand, p)
 }
 
 // newServer sorts the members, certifies their keys and opens turn 2.

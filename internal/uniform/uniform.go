@@ -1,4 +1,4 @@
-// Package uniform draws whole numbers without bias from a stream of bytes.
+// Package uniform draws whole numbers, and orders, without bias from a stream of bytes.
 package uniform
 
 import (
@@ -10,6 +10,19 @@ import (
 
 // ErrEmpty is a draw from nothing.
 var ErrEmpty = errors.New("uniform: nothing to draw from")
+
+// Shuffle puts x in a random order, every order with the same probability (Fisher and
+// Yates). The error is rnd's; x is then in some order.
+func Shuffle[T any](rnd io.Reader, x []T) error {
+	for i := len(x) - 1; i > 0; i-- {
+		j, err := Below(rnd, i+1)
+		if err != nil {
+			return err
+		}
+		x[i], x[j] = x[j], x[i]
+	}
+	return nil
+}
 
 // Below draws from 0..n-1, every number with the same probability. It reads 8
 // bytes, little endian, and again where the 64-bit number is one of the lowest
