@@ -9,7 +9,7 @@ import { Fleet } from "./dashboard/fleet.js";
 import { offerInvitation } from "./dashboard/invite.js";
 import { paintParts, partLines } from "./dashboard/parts.js";
 import { follow, type Link } from "./dashboard/stream.js";
-import { byId, element, message, say, show } from "./dom.js";
+import { brief, byId, element, message, say, show, visible } from "./dom.js";
 import { bound, bytes, count, duration, meaning, percent, significant } from "./format.js";
 
 const tokenKey = "starling-admin";
@@ -78,7 +78,7 @@ function overview(o: Overview): void {
   const p = progress = o.progress;
   closesAt = o.state_left_ms ? Date.now() + o.state_left_ms : 0;
   say("job", p.job);
-  document.title = `${p.job} · Starling`;
+  document.title = `${visible(brief(p.job, 60))} · Starling`;
   say("round", p.round ? String(p.round) : "–");
   say("round-of", `${p.version} of ${p.rounds} made`);
   say("state", p.state);

@@ -2,7 +2,7 @@
 import "./page.css";
 import { browserTrust, Edge, Participation } from "../edge/src/index.js";
 import type { About, PublicStatus } from "./api.js";
-import { byId, element, message, say, show } from "./dom.js";
+import { brief, byId, element, message, say, show, visible } from "./dom.js";
 import { bound, bytes, count, given, percent, significant } from "./format.js";
 import { unable } from "./join/able.js";
 import { outdated } from "./join/current.js";
@@ -29,6 +29,8 @@ let hindered = false; // paused by a condition, not by its owner
 
 // ---- the job
 
+const mostClasses = 60; // that are listed
+
 async function asked(): Promise<About> {
   const response = await fetch("v1/job");
   if (!response.ok) throw new Error(`the coordinator answers ${response.status}`);
@@ -47,19 +49,21 @@ async function stillCurrent(): Promise<boolean> {
 /** Says what the job is; whether this page can take part in it. */
 async function describe(): Promise<boolean> {
   about = await asked();
-  document.title = `${about.job} · Starling`;
-  say("job", about.job);
+  document.title = `${visible(brief(about.job, 60))} · Starling`;
+  say("job", brief(about.job, 120));
   const classes = about.labels.length ? ` ${count(about.labels.length, "class", "classes")}` : "";
   say("summary", `Helps to teach a model to ${wordsOf(about)?.teaches ?? "do something new in"}${classes} in ${count(about.rounds, "round")}.`);
   show("classes", about.labels.length > 0);
-  byId("labels").replaceChildren(...about.labels.map((l) => element("li", {}, l)));
+  const more = about.labels.length - mostClasses;
+  byId("labels").replaceChildren(...about.labels.slice(0, mostClasses).map((l) => element("li", {}, brief(l, 80))),
+    ...(more > 0 ? [element("li", {}, `and ${count(more, "more", "more")}`)] : []));
   const g = given(about);
   byId("given").dataset.level = g.level;
   say("given-title", g.title);
   byId("given-lines").replaceChildren(...g.lines.map((l) => element("li", {}, l)));
   show("secret-missing", about.needs_secret && !token);
   describeData(about);
-  say("download-size", `about ${bytes(about.base_bytes + 1.35e6)}`);
+  say("download-size", `about ${bytes(about.base_bytes + 1.13e6)}`);
   byId<HTMLDetailsElement>("given-details").open = innerHeight > 900;
   unfit = outdated(about);
   const cannot = unable(about);
@@ -111,7 +115,8 @@ function programURL(): string {
   return program;
 }
 
-function loaded(): Promise<Edge> {
+async function loaded(): Promise<Edge> {
+  if (client && (await client).over) client = undefined; // a file was too much for it
   client ??= Edge.load({ worker: WORKER_URL, program: programURL() });
   client.catch(() => { client = undefined; }); // the next try fetches again
   return client;

@@ -3,17 +3,12 @@
 // ten thousand. How long tasks and frames take is printed; with TIMED set it is
 // held to the goal.
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
-import { existsSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 import { accessible } from "./axe.mjs";
 import { names } from "./browsers.mjs";
 import { open, openTab, shot, textOf, until } from "./fleet.mjs";
+import { protocol, serve } from "./pages.mjs";
 
-const dist = fileURLToPath(new URL("../dist/", import.meta.url));
-const built = JSON.parse(readFileSync(`${dist}built.json`, "utf8"));
-const kinds = { html: "text/html; charset=utf-8", js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8", svg: "image/svg+xml" };
 const devices = 1000, enrolled = 10_000, rounds = 2000;
 const identity = (i) => i.toString(16).padStart(8, "0").repeat(8);
 
@@ -42,8 +37,7 @@ async function played(t) {
   };
   const line = () => ({ time: new Date().toISOString(), level: step % 9 ? "INFO" : "WARN", what: step % 9 ? "enrolled" : "strike", details: [`device=${step}`] });
   const open = new Set();
-  const server = createServer((request, answer) => {
-    const { pathname } = new URL(request.url, "http://x");
+  const address = await serve(t, (request, answer, pathname) => {
     asked.push(`${request.method} ${pathname} ${request.headers.authorization ?? ""}`.trim());
     if (pathname === "/v1/admin/events") {
       answer.writeHead(200, { "Content-Type": "text/event-stream" });
@@ -58,7 +52,7 @@ async function played(t) {
       }, 200);
       open.add(every);
       request.on("close", () => clearInterval(every));
-      return;
+      return true;
     }
     const judged = /^\/v1\/admin\/devices\/([0-9a-f]{64})\/(ban|pardon)$/.exec(pathname);
     if (judged && request.method === "POST") {
@@ -70,21 +64,13 @@ async function played(t) {
     if (pathname === "/v1/admin/devices.json") return answer.end(JSON.stringify(list));
     if (pathname === "/v1/job") {
       return answer.end(JSON.stringify({ job: "a large fleet", labels: ["a", "b"], rounds: 2 * rounds, private: true, protects: "device", delivered: guarantee(4),
-        shard_floor: 8, sampling_rate: 0.1, base_bytes: 1, needs_secret: true, protocol: built.protocol }));
+        shard_floor: 8, sampling_rate: 0.1, base_bytes: 1, needs_secret: true, protocol }));
     }
-    const name = pathname === "/dashboard" ? "dashboard.html" : pathname.slice(1);
-    const path = [`${dist}${name}.br`, `${dist}${name}`].find((p) => /^[\w./-]+$/.test(name) && existsSync(p));
-    if (!path) return answer.writeHead(404).end();
-    answer.writeHead(200, { "Content-Type": kinds[name.split(".").at(-1)] ?? "application/octet-stream", ...(path.endsWith(".br") ? { "Content-Encoding": "br" } : {}) });
-    answer.end(readFileSync(path));
   });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.after(() => {
     for (const every of open) clearInterval(every);
-    server.closeAllConnections();
-    server.close();
   });
-  return { asked, address: `http://127.0.0.1:${server.address().port}/dashboard#${"a".repeat(64)}` };
+  return { asked, address: `${address}dashboard#${"a".repeat(64)}` };
 }
 
 test("a thousand devices change five times a second", { timeout: 120_000 }, async (t) => {

@@ -19,15 +19,32 @@ export function sourceOf(examples: Iterable<Example>): Source {
   return { fileName: "examples.jsonl", data: new TextEncoder().encode(lines) };
 }
 
+/** Bytes that a file may have: the program takes several times that, and has 4 GiB at most. */
+export const mostData = 256 << 20;
+
+/** What is said of a file that has more. */
+export const tooLarge = (name: string): Error => new Error(`${name} has more than ${mostData >> 20} MiB, which is too much for a page: ` +
+  "leave rows out, or take part with the starling program");
+
 /** A .gz source as what is in it: the browser has a decompressor, the program none. */
 async function gunzipped(source: Source): Promise<Source> {
-  if (!("data" in source) || !/\.gz$/i.test(source.fileName)) return source;
+  if (!("data" in source)) return source;
+  if (source.data.length > mostData) throw tooLarge(source.fileName);
+  if (!/\.gz$/i.test(source.fileName)) return source;
   if (typeof DecompressionStream !== "function") throw new Error("this browser cannot read .gz: decompress the file first");
-  const plain = new Blob([source.data as Uint8Array<ArrayBuffer>]).stream().pipeThrough(new DecompressionStream("gzip"));
+  let size = 0;
+  const bounded = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+    transform(chunk, to) {
+      size += chunk.length;
+      if (size > mostData) to.error(tooLarge(source.fileName));
+      else to.enqueue(chunk);
+    },
+  });
+  const plain = new Blob([source.data as Uint8Array<ArrayBuffer>]).stream().pipeThrough(new DecompressionStream("gzip")).pipeThrough(bounded);
   try {
     return { ...source, fileName: source.fileName.slice(0, -3), data: new Uint8Array(await new Response(plain).arrayBuffer()) };
   } catch {
-    throw new Error(`${source.fileName} is no gzip file, or a damaged one`);
+    throw size > mostData ? tooLarge(source.fileName) : new Error(`${source.fileName} is no gzip file, or a damaged one`);
   }
 }
 
@@ -94,6 +111,11 @@ export class Edge {
     this.#worker = worker;
     worker.onmessage = (message: MessageEvent<FromWorker>) => this.#take(message.data);
     worker.onerror = (event) => this.#end(new Error(`the worker failed: ${event.message || "it could not be loaded"}`));
+  }
+
+  /** Whether it has ended: nothing can be asked of it any more. */
+  get over(): boolean {
+    return this.#over !== undefined;
   }
 
   /** Fetches the edge and starts it. */

@@ -1,4 +1,4 @@
-export { Edge, PolicyRefusal, sourceOf, type Example, type Joined, type JoinOptions, type LoadOptions } from "./edge.js";
+export { Edge, mostData, PolicyRefusal, sourceOf, tooLarge, type Example, type Joined, type JoinOptions, type LoadOptions } from "./edge.js";
 export { Participation, type ParticipationOptions, type Standing, type Totals } from "./participation.js";
 export type { Event, PolicyError } from "./event.js";
 export type { Given, LabelCount, Picture, Prediction, Preview, Row } from "./client.js";

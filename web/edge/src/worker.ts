@@ -36,7 +36,9 @@ async function start(program: string): Promise<Client> {
   const { instance } = response.headers.get("Content-Type") === "application/wasm"
     ? await WebAssembly.instantiateStreaming(response, go.importObject)
     : await WebAssembly.instantiate(unfilter(new Uint8Array(await response.arrayBuffer())), go.importObject);
-  const ended = go.run(instance).then(() => { throw new Error("the edge ended before it was ready"); });
+  // It waits for questions until its worker is ended; what ends it before is a fault, such as no room.
+  const ended = go.run(instance).then(() => { throw new Error("the program in this page has ended: it needs more memory than it has, or has a fault"); });
+  ended.catch(failed);
   await Promise.race([ready, ended]);
   if (!scope.starling) throw new Error("the edge did not announce itself");
   return scope.starling;
@@ -106,9 +108,11 @@ async function join(ready: Client, options: WorkerJoin): Promise<void> {
   });
 }
 
+function failed(error: unknown): void {
+  const { limits } = error as { limits?: string };
+  scope.postMessage({ kind: "failed", reason: reasonOf(error), limits: limits ? JSON.parse(limits) as PolicyError[] : undefined });
+}
+
 scope.onmessage = (message) => {
-  answer(message.data).catch((error: unknown) => {
-    const { limits } = error as { limits?: string };
-    scope.postMessage({ kind: "failed", reason: reasonOf(error), limits: limits ? JSON.parse(limits) as PolicyError[] : undefined });
-  });
+  answer(message.data).catch(failed);
 };

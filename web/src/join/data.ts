@@ -1,7 +1,7 @@
 // The visitor's data: picked, looked at, held to the job's classes. It stays in this page.
-import type { Edge, FileSource, LabelledPicture, Preview, Row, Source } from "../../edge/src/index.js";
+import { mostData, tooLarge, type Edge, type FileSource, type LabelledPicture, type Preview, type Row, type Source } from "../../edge/src/index.js";
 import type { About } from "../api.js";
-import { byId, element, message, say, show } from "../dom.js";
+import { brief, byId, element, message, say, show } from "../dom.js";
 import { count } from "../format.js";
 import { sampleLabels } from "../sample.js";
 import { columnsOf, guess } from "./file.js";
@@ -37,7 +37,7 @@ export function offerData(surroundings: Surroundings): void {
   }
   for (const id of ["label-column", "text-column"]) {
     byId(id).addEventListener("change", () => void look(file, async (table) => ({
-      fileName: table.name, data: new Uint8Array(await table.arrayBuffer()), ...chosenColumns(),
+      fileName: table.name, data: await whole(table), ...chosenColumns(),
     })));
   }
   byId("sample").addEventListener("click", () => void sampled());
@@ -80,13 +80,18 @@ async function picked(files: File[]): Promise<void> {
     say("data-state", `Reading ${table.name}…`);
     const kind = wordsOf(about)?.kind;
     const columns = kind === "texts" || kind === "unlabelled" ? await columnsOf(table, table.name) : [];
-    const bytes = new Uint8Array(await table.arrayBuffer());
+    const bytes = await whole(table);
     choose("label-column", columns, ["label", "class", "category", "target", "y"]);
     choose("text-column", columns, ["text", "sentence", "content", "body", "description"]);
     show("columns", columns.length > (kind === "texts" ? 2 : 1));
     show("label-column-part", kind === "texts");
     return { fileName: table.name, data: bytes, ...chosenColumns() };
   });
+}
+
+async function whole(table: File): Promise<Uint8Array> {
+  if (table.size > mostData) throw tooLarge(table.name);
+  return new Uint8Array(await table.arrayBuffer());
 }
 
 /** Adds to the pictures that were picked before: those of one class are picked at a time. */
@@ -154,7 +159,7 @@ function check(preview: Preview): void {
   const unknown = preview.labels.filter((l) => !about.labels.includes(l.name));
   if (!unknown.length || !about.labels.length) return;
   const again = words.kind === "texts" ? "choose another label column, or another file" : "choose other data";
-  throw new Error(`${unknown.slice(0, 3).map((l) => `“${l.name}”`).join(", ")} ${unknown.length === 1 ? "is" : "are"} not among this job's classes: ${again}`);
+  throw new Error(`${unknown.slice(0, 3).map((l) => `“${brief(l.name, 60)}”`).join(", ")} ${unknown.length === 1 ? "is" : "are"} not among this job's classes: ${again}`);
 }
 
 function paint(source: Source, preview: Preview): void {
@@ -165,7 +170,7 @@ function paint(source: Source, preview: Preview): void {
   byId("rows").replaceChildren(...preview.rows.map((r) => element("tr", {}, ...(bare ? [] : [element("td", {}, r.label)]), element("td", {}, shown(r)))));
   const where = "pictures" in source && source.fileName === loose ? "" : ` in ${source.fileName}`;
   say("data-state", `${count(preview.examples, words?.one ?? "example", words?.many)}${where}` +
-    (preview.labels.length ? `: ${preview.labels.slice(0, 8).map((l) => `${l.name} × ${l.count}`).join(", ")}${preview.labels.length > 8 ? ", …" : ""}` : ""));
+    (preview.labels.length ? `: ${preview.labels.slice(0, 8).map((l) => `${brief(l.name, 60)} × ${l.count}`).join(", ")}${preview.labels.length > 8 ? ", …" : ""}` : ""));
   show("preview", true);
 }
 

@@ -10,7 +10,7 @@ export async function columnsOf(file: Blob, name: string): Promise<string[]> {
     if (typeof DecompressionStream !== "function") return [];
     stream = stream.pipeThrough(new DecompressionStream("gzip"));
   }
-  const line = await firstLine(stream);
+  const line = await firstLine(stream).catch(() => ""); // what is damaged the preview says
   if (/\.(jsonl|ndjson)$/.test(plain)) {
     try {
       const first: unknown = JSON.parse(line);
