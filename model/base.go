@@ -2,7 +2,6 @@ package model
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -238,12 +237,6 @@ func (b *Base) SHA256() (sum [32]byte, err error) {
 		return sum, err
 	}
 	return [32]byte(h.Sum(nil)), nil
-}
-
-// BlobSHA256 is the hex SHA-256 of a blob: its address.
-func BlobSHA256(blob []byte) string {
-	h := sha256.Sum256(blob)
-	return hex.EncodeToString(h[:])
 }
 
 // ParseBlob reads what Blob wrote. The base may keep blob.

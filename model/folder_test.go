@@ -1,8 +1,10 @@
 package model
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -158,7 +160,7 @@ func blobOf(t *testing.T, fsys fstest.MapFS) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return BlobSHA256(blob)
+	return fmt.Sprintf("%x", sha256.Sum256(blob))
 }
 
 func TestLoadBaseTakesThePoolingFromTheFolder(t *testing.T) {
