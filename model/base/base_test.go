@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/tokenizer"
 )
 
