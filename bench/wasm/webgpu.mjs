@@ -38,7 +38,8 @@ async function page() {
   const bytes = 4 * n * n;
   const buffer = (usage) => device.createBuffer({ size: bytes, usage });
   const { STORAGE, COPY_DST, COPY_SRC, MAP_READ } = GPUBufferUsage;
-  const [a, b, c, out] = [buffer(STORAGE | COPY_DST), buffer(STORAGE | COPY_DST), buffer(STORAGE | COPY_SRC), buffer(MAP_READ | COPY_DST)];
+  const [a, b] = [buffer(STORAGE | COPY_DST), buffer(STORAGE | COPY_DST)];
+  const [c, out] = [buffer(STORAGE | COPY_SRC), buffer(MAP_READ | COPY_DST)];
   const group = device.createBindGroup({
     layout: pipeline.getBindGroupLayout(0),
     entries: [a, b, c].map((buffer, binding) => ({ binding, resource: { buffer } })),
@@ -81,8 +82,13 @@ async function page() {
   for (let i = 0; i < 20; i++) least = Math.min(least, (await product(x, y, 1)).ms);
   const { vendor, architecture, description } = adapter.info;
   return {
-    adapter: [vendor, architecture, description].filter(Boolean).join(" "), browser: navigator.userAgent, compared, exact,
-    product_ms: ms, submission_ms: least, subnormal_kept: tiny.result[0] !== 0,
+    adapter: [vendor, architecture, description].filter(Boolean).join(" "),
+    browser: navigator.userAgent,
+    compared,
+    exact,
+    product_ms: ms,
+    submission_ms: least,
+    subnormal_kept: tiny.result[0] !== 0,
   };
 }
 
@@ -101,7 +107,11 @@ const server = createServer((req, res) => {
   });
 }).listen(0, "127.0.0.1", () => {
   browser = spawn(process.argv[2] ?? "chromium", [
-    "--headless=new", "--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan",
+    "--headless=new",
+    "--no-sandbox",
+    "--enable-unsafe-webgpu",
+    "--use-webgpu-adapter=swiftshader",
+    "--enable-features=Vulkan",
     `--user-data-dir=${profile}`, `http://127.0.0.1:${server.address().port}/`,
   ], { stdio: "ignore" });
 });

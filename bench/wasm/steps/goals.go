@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// How the engines' names begin.
+const exact, fused = "native (", "native fused ("
+
 // printGoals prints what was to be reached, and what this run reached. Ratios of one core are of processor
 // time, those of two of the wall, which a busy machine stretches.
 func printGoals(w io.Writer, all []result) {
@@ -18,8 +21,9 @@ func printGoals(w io.Writer, all []result) {
 		fmt.Fprintf(w, "| %s | %s | %s |\n", what, goal, reached)
 	}
 	gemm := fastest(all, "gemm-512x512x512")
-	row("512 x 512 x 512, exact: of OpenBLAS's speed", "0.42x or more", over(find(gemm, "numpy"), find(gemm, "native ("), cpu))
-	row("512 x 512 x 512, fused: of OpenBLAS's speed", "0.75x or more", over(find(gemm, "numpy"), find(gemm, "native fused ("), cpu))
+	blas := find(gemm, "numpy")
+	row("512 x 512 x 512, exact: of OpenBLAS's speed", "0.42x or more", over(blas, find(gemm, exact), cpu))
+	row("512 x 512 x 512, fused: of OpenBLAS's speed", "0.75x or more", over(blas, find(gemm, fused), cpu))
 	for _, c := range []struct{ name, what, exact, fused string }{
 		{"small-b8-s64", "BERT-small", "1.7x or less", "1.0x or less"},
 		{"tiny-b8-s64", "tiny, 8 x 64", "1.3x or less", "1.0x or less"},
@@ -27,21 +31,23 @@ func printGoals(w io.Writer, all []result) {
 	} {
 		rows := fastest(all, c.name)
 		torch := find(rows, "torch")
-		row(c.what+", exact: of PyTorch's time", c.exact, over(find(rows, "native ("), torch, cpu))
-		row(c.what+", fused: of PyTorch's time", c.fused, over(find(rows, "native fused ("), torch, cpu))
+		row(c.what+", exact: of PyTorch's time", c.exact, over(find(rows, exact), torch, cpu))
+		row(c.what+", fused: of PyTorch's time", c.fused, over(find(rows, fused), torch, cpu))
 		torch = findTwo(rows, "torch")
-		row(c.what+", exact, two cores: of PyTorch's two threads' time", c.exact, over(findTwo(rows, "native ("), torch, wall))
-		row(c.what+", fused, two cores: of PyTorch's two threads' time", c.fused, over(findTwo(rows, "native fused ("), torch, wall))
+		row(c.what+", exact, two cores: of PyTorch's two threads' time", c.exact, over(findTwo(rows, exact), torch, wall))
+		row(c.what+", fused, two cores: of PyTorch's two threads' time", c.fused, over(findTwo(rows, fused), torch, wall))
 	}
 	for _, name := range []string{"small-b8-s64", "tiny-b8-s64"} {
 		rows := fastest(all, name)
-		row(name+": two node workers, of one's speed", "1.8x or more", over(find(rows, "node v"), findTwo(rows, "node v"), wall))
-		row(name+": two node workers, fused, of one's speed", "1.8x or more",
-			over(find(rows, "node fused"), findTwo(rows, "node fused"), wall))
+		twice := func(what, goal, engine string) {
+			row(name+": "+what+", of one's speed", goal, over(find(rows, engine), findTwo(rows, engine), wall))
+		}
+		twice("two node workers", "1.8x or more", "node v")
+		twice("two node workers, fused", "1.8x or more", "node fused")
 		row(name+": two node processes that share nothing, of one's speed", "the ceiling of these", apart(all, name))
-		row(name+": two cores, of one's speed", "", over(find(rows, "native ("), findTwo(rows, "native ("), wall))
-		row(name+": two cores, fused, of one's speed", "", over(find(rows, "native fused ("), findTwo(rows, "native fused ("), wall))
-		row(name+": PyTorch's two threads, of one's speed", "", over(find(rows, "torch"), findTwo(rows, "torch"), wall))
+		twice("two cores", "", exact)
+		twice("two cores, fused", "", fused)
+		twice("PyTorch's two threads", "", "torch")
 	}
 }
 

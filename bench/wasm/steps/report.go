@@ -107,7 +107,8 @@ func printStep(w io.Writer, c *benchCase, rows []result) {
 		flops = max(flops, r.FLOPs)
 	}
 	fmt.Fprintf(w, "\n### %s: %.3f GFLOP a step\n\n", c.Name, float64(flops)/1e9)
-	fmt.Fprintf(w, "| engine | ms a step | CPU ms | GFLOP/s | of PyTorch's speed | module | compile ms | start ms | peak MB |\n"+
+	fmt.Fprint(w, "| engine | ms a step | CPU ms | GFLOP/s | of PyTorch's speed "+
+		"| module | compile ms | start ms | peak MB |\n"+
 		"| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	peer := find(rows, "torch")
 	for _, r := range rows {
