@@ -9,7 +9,8 @@ from flwr.serverapp import ServerApp
 from flwr.serverapp.strategy import FedAvg
 from flwr.simulation import run_simulation
 
-from workload import CLIENTS, Classifier, examples, optimizer
+from workload import CLIENTS, Classifier, examples
+from workload import train as fit
 
 rounds = int(sys.argv[1])
 client, server = ClientApp(), ServerApp()
@@ -26,9 +27,7 @@ def train(message, context):
     model = Classifier()
     model.load_state_dict(message.content["arrays"].to_torch_state_dict(), strict=False)
     tokens, labels = examples(int(context.node_config["partition-id"]))
-    opt = optimizer(p for p in model.parameters() if p.requires_grad)
-    model.loss(tokens, labels).backward()
-    opt.step()
+    fit(model, tokens, labels)
     return Message(content=RecordDict({"arrays": ArrayRecord(trained(model)), "metrics": MetricRecord({"num-examples": len(labels)})}),
                    reply_to=message)
 

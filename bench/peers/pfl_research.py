@@ -11,7 +11,7 @@ from pfl.data.federated_dataset import FederatedDataset
 from pfl.hyperparam import NNEvalHyperParams, NNTrainHyperParams
 from pfl.model.pytorch import PyTorchModel
 
-from workload import BATCH, CLIENTS, RATE, Classifier, examples, optimizer
+from workload import BATCH, CLIENTS, RATE, STEPS, Classifier, examples, optimizer
 
 rounds = int(sys.argv[1])
 torch.set_num_threads(int(os.environ.get("PFL_THREADS", os.cpu_count())))
@@ -25,5 +25,5 @@ FederatedAveraging().run(
     algorithm_params=NNAlgorithmParams(central_num_iterations=rounds, evaluation_frequency=10**9, train_cohort_size=CLIENTS, val_cohort_size=0),
     backend=SimulatedBackend(training_data=data, val_data=data),
     model=model,
-    model_train_params=NNTrainHyperParams(local_learning_rate=RATE, local_num_epochs=1, local_batch_size=BATCH),
+    model_train_params=NNTrainHyperParams(local_learning_rate=RATE, local_num_epochs=STEPS, local_batch_size=BATCH),
     model_eval_params=NNEvalHyperParams(local_batch_size=BATCH))

@@ -1,7 +1,8 @@
 #!/bin/sh
 # The same model, clients and rounds in starling simulate, in Flower's simulation and
 # in pfl-research, both from PyPI: CLIENTS of 16 examples, one AdamW step each,
-# LoRA of rank 8 over two layers 128 wide, 32 tokens. Clients per second, and memory.
+# LoRA of rank 8 over two layers 128 wide, 32 tokens. What a client costs, how much of it
+# is the step, clients per second, and memory.
 #
 #   sh bench/peers/run.sh
 #   CLIENTS=100   clients a round

@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 CLIENTS = int(os.environ.get("CLIENTS", 100))
+STEPS = int(os.environ.get("STEPS", 1))  # of a client
 EXAMPLES, BATCH, SEQUENCE = 16, 16, 32
 VOCAB, WIDTH, LAYERS, HEADS, RANK, CLASSES = 4096, 128, 2, 4, 8, 8
 RATE = 0.01
@@ -73,3 +74,12 @@ def examples(client):
 
 def optimizer(parameters):
     return torch.optim.AdamW(parameters, lr=RATE, weight_decay=0)
+
+
+def train(model, tokens, labels):
+    """A client's steps, all on its one batch."""
+    opt = optimizer(p for p in model.parameters() if p.requires_grad)
+    for _ in range(STEPS):
+        opt.zero_grad()
+        model.loss(tokens, labels).backward()
+        opt.step()

@@ -129,8 +129,10 @@ The same model, clients and rounds in ` + "`starling simulate`" + `, Flower's si
 examples, one AdamW step each, LoRA r = 8 over two layers 128 wide, 32 tokens; start-up and compilation left out.
 starling also clips, quantizes and adds noise, the peers add up plain updates. PyTorch's products are fused
 multiply-adds, so that the fused row is like beside like. Flower has an actor a core, pfl-research
-one process with a thread a core, PyTorch in both. Memory is the peak of all processes, shared pages once. Goals: 3x
-Flower, 1x pfl-research, by clients per second of processor time.`},
+one process with a thread a core, PyTorch in both. "A step" is what one more of them costs a client, and "PyTorch
+alone" takes them without a simulator. Clients per second are by the wall, with all processors. Memory is the peak of
+all processes, shared pages once. Goals: 3x Flower, 1x pfl-research, by processor time; [RATIONALE.md](RATIONALE.md)
+says what stands between.`},
 	{name: "text", title: "Tokenizers", benchtime: "20x", about: `
 Megabytes of text a second, wall, one core.`, rows: []row{
 		{"WordPiece", "./tokenizer", "WordPiece", "MB/s", "1 MB/s"},
