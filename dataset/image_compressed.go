@@ -10,7 +10,7 @@ import (
 	_ "image/png"
 )
 
-// decodeCompressed reads PNG and JPEG.
+// decodeCompressed reads PNG and JPEG, this turned as its camera was held.
 func decodeCompressed(data []byte) (*Image, error) {
 	c, _, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -30,7 +30,7 @@ func decodeCompressed(data []byte) (*Image, error) {
 		for i := range out.Pixels {
 			out.Pixels[i] = float32(grey.Pix[i/w*grey.Stride+i%w]) / 255
 		}
-		return out, nil
+		return out.turned(orientation(data)), nil
 	}
 	out := newImage(w, h, 3)
 	for i := range w * h {
@@ -39,5 +39,5 @@ func decodeCompressed(data []byte) (*Image, error) {
 			out.Pixels[c*w*h+i] = float32(v>>8) / 255
 		}
 	}
-	return out, nil
+	return out.turned(orientation(data)), nil
 }
