@@ -15,6 +15,7 @@ type Image struct {
 	Pixels                  []float32 // [Channels][Height][Width], 0..1; nil before Decoded
 
 	read func() (*Image, error) // nil: it is decoded
+	sum  []byte                 // of its file; nil: it has none
 }
 
 // Deferred is an image that is read whenever it is used: decoded, a photo takes a
@@ -38,10 +39,23 @@ const MaxPixels = 1 << 26
 
 // DecodeImage reads a PNG, JPEG or PGM/PPM file. Its transparency is left out.
 func DecodeImage(data []byte) (*Image, error) {
-	if len(data) > 2 && data[0] == 'P' && data[1] >= '1' && data[1] <= '7' {
+	if netpbm(data) {
 		return decodePNM(data)
 	}
 	return decodeCompressed(data)
+}
+
+// checkHeader refuses what DecodeImage would, as far as a header tells.
+func checkHeader(data []byte) error {
+	if netpbm(data) {
+		_, err := decodePNM(data)
+		return err
+	}
+	return checkCompressed(data)
+}
+
+func netpbm(data []byte) bool {
+	return len(data) > 2 && data[0] == 'P' && data[1] >= '1' && data[1] <= '7'
 }
 
 func newImage(w, h, channels int) *Image {

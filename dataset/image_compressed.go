@@ -12,11 +12,7 @@ import (
 
 // decodeCompressed reads PNG and JPEG, this turned as its camera was held.
 func decodeCompressed(data []byte) (*Image, error) {
-	c, _, err := image.DecodeConfig(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("neither PNG, JPEG nor PGM: %w", err)
-	}
-	if err := checkSize(c.Width, c.Height); err != nil {
+	if err := checkCompressed(data); err != nil {
 		return nil, err
 	}
 	src, _, err := image.Decode(bytes.NewReader(data))
@@ -40,4 +36,13 @@ func decodeCompressed(data []byte) (*Image, error) {
 		}
 	}
 	return out.turned(orientation(data)), nil
+}
+
+// checkCompressed reads a header.
+func checkCompressed(data []byte) error {
+	c, _, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("neither PNG, JPEG nor PGM: %w", err)
+	}
+	return checkSize(c.Width, c.Height)
 }

@@ -143,33 +143,7 @@ func scalePixels(examples []Example) {
 	}
 }
 
-// IsImage says whether a file's name is that of an image that DecodeImage reads.
-func IsImage(name string) bool {
-	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".pgm", ".ppm"}, strings.ToLower(filepath.Ext(name)))
-}
-
-// LoadImage reads an image file.
-func LoadImage(path string) (*Image, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxImage+1))
-	if err == nil && len(data) > maxImage {
-		err = fmt.Errorf("larger than %d bytes", maxImage)
-	}
-	var m *Image
-	if err == nil {
-		m, err = DecodeImage(data)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return m, nil
-}
-
-// loadFolder reads a folder of images: one folder a label, which names it.
+// loadFolder opens a folder of images: one folder a label, which names it.
 func loadFolder(path string) (*Set, error) {
 	var examples []Example
 	var names []string
@@ -193,7 +167,7 @@ func loadFolder(path string) (*Set, error) {
 			if f.IsDir() || !IsImage(f.Name()) {
 				continue
 			}
-			m, err := LoadImage(filepath.Join(path, l.Name(), f.Name()))
+			m, err := OpenImage(filepath.Join(path, l.Name(), f.Name()))
 			if err != nil {
 				return nil, err
 			}

@@ -132,12 +132,11 @@ func (a *accounts) hashes(set *dataset.Set) map[string]bool {
 			part([]byte(w))
 		}
 		part([]byte(e.Question))
-		pixels := e.Pixels
-		if e.Image != nil {
-			pixels = e.Image.Pixels
-		}
-		for _, v := range pixels {
+		for _, v := range e.Pixels {
 			m.Write(binary.BigEndian.AppendUint32(nil, math.Float32bits(v)))
+		}
+		if e.Image != nil {
+			m.Write(e.Image.Identity())
 		}
 		all[hex.EncodeToString(m.Sum(nil)[:8])] = true
 	}

@@ -47,6 +47,10 @@ func trainImages(j *coordinator.Job, sample *dataset.Image, seed uint64) (*model
 	if j.Base != "" {
 		return nil, nil
 	}
+	sample, err := sample.Decoded()
+	if err != nil {
+		return nil, err
+	}
 	side := sample.Width
 	if sample.Height != side || side < 4 || side > 64 || side%4 != 0 {
 		return nil, fmt.Errorf("images of %d x %d: without --base they must be square with a side of 4 to 64, a multiple of 4", side, sample.Height)
@@ -78,7 +82,7 @@ func eachImage(c dataset.Columns, in io.Reader, name string, each func(at int, m
 			if !dataset.IsImage(f.Name()) {
 				continue
 			}
-			m, err := dataset.LoadImage(filepath.Join(name, f.Name()))
+			m, err := dataset.OpenImage(filepath.Join(name, f.Name()))
 			if err == nil {
 				n++
 				err = each(n, m)
@@ -93,7 +97,7 @@ func eachImage(c dataset.Columns, in io.Reader, name string, each func(at int, m
 		return nil
 	}
 	if dataset.IsImage(name) {
-		m, err := dataset.LoadImage(name)
+		m, err := dataset.OpenImage(name)
 		if err != nil {
 			return err
 		}
