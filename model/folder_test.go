@@ -230,3 +230,20 @@ func TestLoadBaseRefuses(t *testing.T) {
 		t.Errorf("weights in pickle: %v", err)
 	}
 }
+
+// Half of a head's module would be filled up with zeros, and compute something else.
+func TestLoadHeadRefusesHalf(t *testing.T) {
+	c := huggingConfig("bert")
+	for _, half := range []string{"classifier.weight", "classifier.bias"} {
+		fsys, _ := huggingFolder(t, c, nil)
+		st, err := ParseSafeTensors(fsys[WeightsFile].Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st.Tensors = slices.DeleteFunc(st.Tensors, func(x RawTensor) bool { return x.Name == half })
+		fsys[WeightsFile] = encoded(t, st)
+		if _, err := LoadHead(fsys, c, TaskClassify); err == nil || !strings.Contains(err.Error(), half) {
+			t.Errorf("without %s: %v", half, err)
+		}
+	}
+}

@@ -147,7 +147,8 @@ func LoadHead(fsys fs.FS, c Config, t TaskKind) (map[string]Tensor, error) {
 		return nil, err
 	}
 	head := map[string]Tensor{}
-	for _, name := range c.headNames(t) {
+	names := c.headNames(t)
+	for _, name := range names {
 		for _, st := range files {
 			if !hasTensor(st, name) {
 				continue
@@ -157,6 +158,19 @@ func LoadHead(fsys fs.FS, c Config, t TaskKind) (map[string]Tensor, error) {
 				return nil, err
 			}
 			head[name] = t
+		}
+	}
+	for _, name := range names { // a module's half would be filled up with zeros
+		if _, there := head[name]; !there {
+			continue
+		}
+		for _, halves := range [][2]string{{".weight", ".bias"}, {".bias", ".weight"}} {
+			if module, ok := strings.CutSuffix(name, halves[0]); ok {
+				other := module + halves[1]
+				if _, there := head[other]; !there && slices.Contains(names, other) {
+					return nil, fmt.Errorf("its own head has a tensor %q and no %q", name, other)
+				}
+			}
 		}
 	}
 	return head, nil
@@ -196,7 +210,7 @@ func (a *Adapter) setHead(head map[string]Tensor) error {
 			continue
 		}
 		if !slices.Equal(t.Shape, e.Shape) {
-			return fmt.Errorf("%w: the base's own %s has shape %v, want %v for the labels given", ErrPEFT, e.Name, t.Shape, e.Shape)
+			return fmt.Errorf("%w: the base's own %s has shape %v, want %v for the labels given", ErrConfig, e.Name, t.Shape, e.Shape)
 		}
 		a.tensors[i] = t.Data
 	}
