@@ -61,7 +61,8 @@ func DialSocket(ctx context.Context, token string, _ NetDialer) (Conn, error) {
 	s.on(s.ws, "open", func(js.Value) { close(opened) })
 	s.on(s.ws, "message", s.message)
 	s.on(s.ws, "close", func(e js.Value) {
-		s.end(fmt.Errorf("%w: code %d %s", errSocketClosed, e.Get("code").Int(), e.Get("reason").String()))
+		why := fmt.Sprintf("code %d %s", e.Get("code").Int(), e.Get("reason").String())
+		s.end(fmt.Errorf("%w: %s", errSocketClosed, strings.TrimSpace(why))) // most have no reason
 	})
 	// A browser tells a page of a dead network at once, its socket of it only
 	// after minutes.

@@ -48,3 +48,24 @@ for (const name of names) {
     assert.ok(await tab.$eval("#shelf", (e) => e.hidden), "it is remembered");
   });
 }
+
+test("a page that may store nothing takes part, and says what it forgets", { timeout: 300_000 }, async (t) => {
+  const job = await fleet(t);
+  const browser = await open(t, "chrome");
+  const { tab, faults } = await openTab(browser, "about:blank");
+  await tab.evaluateOnNewDocument(() => {
+    const denied = () => { throw new DOMException("The operation is insecure.", "SecurityError"); };
+    Object.defineProperty(globalThis, "indexedDB", { get: denied });
+    Object.defineProperty(globalThis, "localStorage", { get: denied });
+  });
+  await tab.goto(job.page);
+  await until("the promise", async () => /ε/.test(await textOf(tab, "#given")), () => job.story(tab, "body"));
+  await choose(tab, job.own);
+  job.joinNatives();
+  await tab.click("#join");
+  await until("the model", () => tab.$eval("#trained", (e) => !e.hidden), () => job.story(tab, "body"), 120_000);
+  assert.match(await textOf(tab, "#state"), /^Finished: this browser took part in 2 rounds/);
+  await until("the word on keeping", async () => /^This browser keeps nothing/.test(await textOf(tab, "#trained-kept")), () => textOf(tab, "#trained-kept"));
+  assert.ok(await tab.$eval("#forget", (e) => e.hidden), "what is not kept is to be forgotten");
+  assert.deepEqual(faults.filter((f) => !/ERR_CONNECTION|Failed to load/.test(f)), []);
+});

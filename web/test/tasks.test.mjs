@@ -169,6 +169,8 @@ for (const name of names) {
         text: "shop total 41.00 thanks", question: "total", verdict: /^(Most likely “.+”, [\d.]+ %|It finds no answer)/, wrong: /This holds words with a label each; the job trains on questions/ },
       { task: "pretrain", made: lines(plain, "task: pretrain"), flags: ["--unlabelled"], row: /^a shop in street 3\d/, state: /^12 texts in device-3\.jsonl$/,
         wrong: /"words" must be a string/ },
+      { task: "answer", made: lines(documents, "task: answer"), row: /^3\d\.00|^6\d\.00/, state: /^12 questions in device-3\.jsonl$/,
+        wrong: /This holds words with a label each; the job trains on questions/ },
       { task: "tag", made: lines(tagged, "task: tag\nlabels: [O, price]"), row: /invoice\u2009\[O\] .*\[price\]/, state: /^12 texts in device-3\.jsonl: O × 36, price × 12$/,
         text: "over 41 EUR", verdict: /^3 words, each with its likeliest label$/, wrong: /This holds questions about documents; the job trains on words with a label each/ },
     ];
@@ -177,7 +179,7 @@ for (const name of names) {
       const { tab, faults } = await openTab(browser, job.page);
       await until("the promise", async () => /ε/.test(await textOf(tab, "#given")), () => job.story(tab, "body"));
       const other = join(job.dir, "other.jsonl");
-      writeFileSync(other, (task === "span" ? tagged : documents)(1).join("\n"));
+      writeFileSync(other, (task === "span" || task === "answer" ? tagged : documents)(1).join("\n"));
       const input = await tab.$("#file");
       await input.uploadFile(other);
       await until("the refusal", async () => wrong.test(await textOf(tab, "#data-state")), () => textOf(tab, "#data-state"));
