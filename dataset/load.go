@@ -20,6 +20,10 @@ const (
 	MaxLabel = 256
 	// MaxLabels bounds how many distinct labels a file may have.
 	MaxLabels = 4096
+	// maxUnpacked bounds what a compressed file's examples take in memory, about, in
+	// bytes: a file of some megabytes can hold a thousand times as much, and whoever got
+	// it from elsewhere does not see it. One that is not compressed shows its size.
+	maxUnpacked = 1 << 30
 )
 
 // LineError says which line of a data file cannot be used and why.
@@ -81,13 +85,20 @@ func (c Columns) Load(path string) (*Set, error) {
 }
 
 // Read is Load for an open file; name decides the format.
-func (c Columns) Read(r io.Reader, name string) (*Set, error) {
+func (c Columns) Read(r io.Reader, name string) (*Set, error) { return c.read(r, name, maxUnpacked) }
+
+// read holds a compressed file's examples to so many bytes.
+func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
+	packed := strings.HasSuffix(name, ".gz")
 	var examples []Example
 	var names []string
 	var tags [][]string
 	asked := 0
 	distinct := map[string]string{} // also makes equal labels share memory
 	err := c.scan(r, name, !c.Unlabelled, func(line int, l labelled) error {
+		if unpacked -= l.held(); packed && unpacked < 0 {
+			return errUnpacked
+		}
 		if c.Unlabelled {
 			if strings.TrimSpace(l.Text) == "" {
 				return nil
@@ -171,6 +182,19 @@ type labelled struct {
 	Questions                   []Example // in place of all others
 }
 
+// held is about what a record takes in memory, in bytes.
+func (l *labelled) held() int {
+	const example = 256 // with its place in a list that grows
+	n := example + len(l.Text) + len(l.User) + len(l.Provider) + len(l.Questions)*example
+	for _, w := range l.Words {
+		n += 32 + len(w)
+	}
+	if l.Image != nil {
+		n += 4 * len(l.Image.Pixels)
+	}
+	return n
+}
+
 // scan reads records in the format of the file's name; without want a label may
 // be missing.
 func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l labelled) error) error {
@@ -209,6 +233,8 @@ var (
 	errNotText = errors.New("not text in UTF-8")
 	errGzip    = errors.New("is compressed: its name must end in .gz")
 	errUTF16   = errors.New("is text in UTF-16: save it as UTF-8")
+	// errUnpacked is a bomb, or a file that is better unpacked before.
+	errUnpacked = fmt.Errorf("unpacks to examples of more than %d MiB: if it is meant to, unpack it and give the file without .gz", maxUnpacked>>20)
 )
 
 // opened decompresses what is named so and refuses what is no text. The caller calls

@@ -170,3 +170,34 @@ func TestUnlabelled(t *testing.T) {
 		}
 	}
 }
+
+// TestHostileGzip: a compressed file of some kilobytes that unpacks to more examples than
+// fit is refused with what to do; the same plain, and one that fits, are read.
+func TestHostileGzip(t *testing.T) {
+	const lines, most = 100_000, 1 << 20
+	text := strings.Repeat("a\tx\n", lines)
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	if _, err := io.WriteString(z, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if bomb.Len() > 4096 {
+		t.Fatalf("the bomb has %d bytes", bomb.Len())
+	}
+	packed := bomb.Bytes()
+	for name, c := range map[string]Columns{"labelled": {}, "texts": {Unlabelled: true}} {
+		line := new(LineError)
+		if _, err := c.read(bytes.NewReader(packed), "bomb.tsv.gz", most); !errors.As(err, &line) || line.Line > most/256+1 || !strings.Contains(err.Error(), "without .gz") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if s, err := c.read(strings.NewReader(text), "bomb.tsv", most); err != nil || len(s.Examples) != lines {
+			t.Errorf("%s, plain: %v", name, err)
+		}
+		if s, err := c.Read(bytes.NewReader(packed), "bomb.tsv.gz"); err != nil || len(s.Examples) != lines {
+			t.Errorf("%s, with room: %v", name, err)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -138,17 +139,32 @@ func (o *outcome) tally(a *simulate.Assignment, places []int, n int) (*simulate.
 	if len(o.Sum) != 0 {
 		return nil, fmt.Errorf("%w: sum is longer than %d coordinates", errMessage, len(t.Sum))
 	}
-	if len(o.Places) != len(places) || len(o.Norms) != len(places) || o.Empty < 0 || o.Empty > len(places) {
-		return nil, fmt.Errorf("%w: %d places with %d norms, %d empty, of %d clients", errMessage, len(o.Places), len(o.Norms), o.Empty, len(places))
+	if err := o.check(places); err != nil {
+		return nil, err
 	}
-	for i, at := range o.Places {
-		if at != places[i] {
-			return nil, fmt.Errorf("%w: place %d, want %d", errMessage, at, places[i])
-		}
+	for i, at := range places {
 		t.Norms[at] = o.Norms[i]
 	}
 	t.Empty = o.Empty
 	return t, nil
+}
+
+// check refuses an outcome that is not of an item's places, or has norms that are none.
+func (o *outcome) check(places []int) error {
+	if len(o.Places) != len(places) || len(o.Norms) != len(places) || o.Empty < 0 || o.Empty > len(places) {
+		return fmt.Errorf("%w: %d places with %d norms, %d empty, of %d clients", errMessage, len(o.Places), len(o.Norms), o.Empty, len(places))
+	}
+	for i, at := range o.Places {
+		if at != places[i] {
+			return fmt.Errorf("%w: place %d, want %d", errMessage, at, places[i])
+		}
+		for _, v := range o.Norms[i] {
+			if !(v >= 0) || math.IsInf(v, 0) {
+				return fmt.Errorf("%w: place %d has a norm of %v", errMessage, at, v)
+			}
+		}
+	}
+	return nil
 }
 
 func varints(sum []int64) []byte {
