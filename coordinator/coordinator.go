@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -247,8 +248,7 @@ func (c *Coordinator) resume() error {
 		return err
 	}
 	if m, err := c.Masking(); err == nil {
-		c.log.Info("masking", "shards", m.Shards, "shard", m.Shard, "threshold", m.Threshold,
-			"log2_breach_shard", m.Breach, "log2_breach_round", m.BreachRound, "log2_breach_job", m.BreachJob)
+		c.log.Info("masking", maskingFacts(m)...)
 	}
 	if warning, err := dp.CheckDelta(c.t.budget.Delta, c.t.job.Protected()); err == nil && warning != "" {
 		c.log.Warn("delta", "warning", warning)
@@ -354,6 +354,16 @@ func (c *Coordinator) Job() Job { return c.t.job }
 // Masking says what the job's secure aggregation withstands, for an expected
 // cohort: thresholds and breach probabilities per shard, round and job.
 func (c *Coordinator) Masking() (secagg.Params, error) { return c.t.job.MaskingParams() }
+
+// maskingFacts are what is logged of it. Where no member of a shard is reckoned to be
+// corrupted there is nothing to compute, and that is said.
+func maskingFacts(m secagg.Params) []any {
+	facts := []any{"shards", m.Shards, "shard", m.Shard, "threshold", m.Threshold}
+	if math.IsInf(m.Breach, -1) {
+		return append(facts, "corrupt", 0)
+	}
+	return append(facts, "log2_breach_shard", m.Breach, "log2_breach_round", m.BreachRound, "log2_breach_job", m.BreachJob)
+}
 
 // Status is where the job stands.
 func (c *Coordinator) Status() Status {

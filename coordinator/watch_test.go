@@ -2,6 +2,8 @@ package coordinator
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,5 +132,31 @@ func TestParseRecord(t *testing.T) {
 	}
 	if _, err := parseRecord([]byte(`{"round":`)); err == nil {
 		t.Error("half a line is a record")
+	}
+}
+
+// What the job's masking withstands is an event that people read: a probability of
+// nothing, which has no logarithm, is not shown as one.
+func TestMaskingIsTold(t *testing.T) {
+	for _, corrupt := range []float64{0, 0.05} {
+		j := tinyJob(40)
+		j.Shard.Corrupt, j.Shard.BreachBits = corrupt, 0
+		c, err := New(Config{Job: j, Dir: t.TempDir(), Base: tinyBase(t), Hosts: []string{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, _ := c.watch.log.after(0)
+		at := slices.IndexFunc(lines, func(l Occurrence) bool { return l.What == "masking" })
+		if at < 0 {
+			t.Fatalf("corrupt %v: not among %v", corrupt, lines)
+		}
+		said := strings.Join(lines[at].Details, " ")
+		if strings.Contains(said, "Inf") || strings.Contains(said, "corrupt=0") != (corrupt == 0) ||
+			strings.Contains(said, "log2_breach_job=") != (corrupt > 0) {
+			t.Errorf("corrupt %v: %s", corrupt, said)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -17,7 +17,7 @@ type learning struct {
 	at        int // version of the best
 	last      int // version of the last measurement
 	saidFloor bool
-	saidStall int // version of the best that a stall was last said of
+	saidStall float64 // the best that a stall was last said of
 }
 
 // learning watches what this evaluator measures.
@@ -37,16 +37,16 @@ func (s scores) learning(rounds int) *learning {
 const leastSeen = 4
 
 // observe takes a measurement in and returns what is to be said of it, mostly
-// nothing. Fluctuations count for nothing: a rise is one of more than a standard
-// error, and to be above the commonest label takes two.
+// nothing. Who rises slowly is not said to stand still: each new best counts, however
+// small the step. To be above the commonest label takes two standard errors, and to be
+// said to stand still again a rise of one.
 func (l *learning) observe(version int, accuracy float64) string {
 	if l == nil || version <= l.last || l.texts == 0 {
 		return ""
 	}
 	l.last = version
 	l.seen++
-	deviation := math.Sqrt(math.Max(l.best*(1-l.best), 0.01) / float64(l.texts))
-	if l.seen == 1 || accuracy > l.best+deviation {
+	if l.seen == 1 || accuracy > l.best {
 		l.best, l.at = accuracy, version
 	}
 	if l.seen < leastSeen {
@@ -61,10 +61,11 @@ func (l *learning) observe(version int, accuracy float64) string {
 		return fmt.Sprintf("not learning: the best of %d measurements is %.1f %%, and always saying the commonest label gives %.1f %%. "+
 			"See whether texts and labels fit each other; else lower training.learning_rate", l.seen, 100*l.best, 100*l.majority)
 	}
-	if patience := max(leastSeen, l.rounds/4); version-l.at >= patience && l.saidStall != l.at {
-		l.saidStall = l.at
-		return fmt.Sprintf("no rise in the last %d rounds (best %.1f %%): more rounds cost budget and may bring nothing. "+
-			"A lower training.learning_rate, more training.steps or a larger cohort may", version-l.at, 100*l.best)
+	deviation := math.Sqrt(math.Max(l.best*(1-l.best), 0.01) / float64(l.texts))
+	if patience := max(leastSeen, l.rounds/4); version-l.at >= patience && l.best > l.saidStall+deviation {
+		l.saidStall = l.best
+		return fmt.Sprintf("no rise in the last %d rounds (best %.1f %%, after round %d): more rounds cost budget and may bring nothing. "+
+			"A lower training.learning_rate, more training.steps or a larger cohort may", version-l.at, 100*l.best, l.at)
 	}
 	return ""
 }
