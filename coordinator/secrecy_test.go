@@ -113,6 +113,13 @@ func TestSeededStreamsAreApart(t *testing.T) {
 		check(fmt.Sprintf("noise of draw %d", round), noise)
 		check(fmt.Sprintf("rotation of draw %d", round), d.rotation[:])
 		check(fmt.Sprintf("nonce of draw %d", round), d.cert.Nonce[:])
+		for _, purpose := range []string{"rank", "shards"} { // the nonce begins the cohort's
+			b, err := core.rnd.read(purpose, d.id, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(fmt.Sprintf("stream of %s of draw %d", purpose, round), b)
+		}
 		core.nextRound++
 	}
 	var pools [][]int64
