@@ -442,7 +442,6 @@ type part struct {
 	x      *exposed
 	due    attack.Array // the turn's payload
 	roster *secagg.Roster
-	me     int
 	signs  []byte // of turn 4, by place
 }
 
