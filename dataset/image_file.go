@@ -71,20 +71,3 @@ func (m *Image) Identity() []byte {
 	}
 	return out
 }
-
-// Fit decodes the images that are Deferred, one after another, and keeps them at a size
-// and number of channels. A task reads the same of them.
-func (s *Set) Fit(width, height, channels int) error {
-	for i := range s.Examples {
-		e := &s.Examples[i]
-		if e.Image == nil || e.Image.read == nil {
-			continue
-		}
-		m, err := e.Image.Decoded()
-		if err != nil {
-			return err
-		}
-		e.Image = m.Fit(width, height, channels)
-	}
-	return nil
-}

@@ -10,7 +10,6 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -50,16 +49,6 @@ func TestFoldersAreNotHeldDecoded(t *testing.T) {
 		if err != nil || m.Width != 8 || m.Height != 6 || len(m.Pixels) != 48 {
 			t.Errorf("%+v, %v", m, err)
 		}
-	}
-	want, err := set.Examples[0].Image.Decoded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := set.Fit(4, 4, 3); err != nil {
-		t.Fatal(err)
-	}
-	if got := set.Examples[0].Image; got.Width != 4 || !slices.Equal(got.Pixels, want.Fit(4, 4, 3).Pixels) {
-		t.Errorf("fitted: %+v", got)
 	}
 	m, err := OpenImage(path)
 	if err != nil {

@@ -91,12 +91,12 @@ func labData(path string, seed uint64, columns dataset.Columns) (*sweep.Data, er
 		}
 		return &sweep.Data{Name: d.Name, Labels: d.Labels, Validation: d.Validation, Test: d.Test}, nil
 	}
-	sum, err := fileHash(path)
+	f := fileDivision{path: path, columns: columns, seed: seed}
+	all, err := loadLabelled(path, columns)
 	if err != nil {
 		return nil, err
 	}
-	f := fileDivision{path: path, columns: columns, seed: seed}
-	all, err := loadLabelled(path, columns)
+	sum, err := dataHash(path, all)
 	if err != nil {
 		return nil, err
 	}
@@ -115,14 +115,22 @@ func labData(path string, seed uint64, columns dataset.Columns) (*sweep.Data, er
 	return &sweep.Data{Name: filepath.Base(path), SHA256: sum, Labels: all.Labels, Train: parts[0], Validation: parts[1], Test: parts[2]}, nil
 }
 
-func fileHash(path string) (_ string, err error) {
+// dataHash tells what is at path from what it was, or will be: the hash of a file, or of
+// a folder of images their labels and hashes in order.
+func dataHash(path string, of *dataset.Set) (_ string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
+	if at, err := f.Stat(); err != nil {
+		return "", err
+	} else if at.IsDir() {
+		for _, e := range of.Examples {
+			fmt.Fprintf(h, "%q %x\n", of.Labels[e.Label], e.Image.Identity())
+		}
+	} else if _, err := io.Copy(h, f); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
