@@ -301,6 +301,9 @@ func canonical(c Config, files []*SafeTensors, own bool) (*SafeTensors, error) {
 		raw, _ := st.Lookup(name)
 		return nil, &ShapeError{typesName, raw.Shape, []int{0, c.HiddenSize}}
 	}
+	if err := checkDepth(c, files); err != nil {
+		return nil, err
+	}
 	for _, spec := range c.BaseTensors() {
 		st, name := find(c, files, spec.Name)
 		if st == nil {
