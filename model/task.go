@@ -65,8 +65,10 @@ func (c Config) CheckTask(t TaskKind) error {
 	switch {
 	case !slices.Contains(tasks, t):
 		return fmt.Errorf("%w: task is %.40q, want one of %q", ErrConfig, string(t), TaskNames())
-	case c.Sees() != (t == TaskImage):
-		return fmt.Errorf("%w: task is %s, but a %s reads %s", ErrConfig, t, c.ModelType, map[bool]string{true: "images", false: "texts"}[c.Sees()])
+	case c.Sees() && t != TaskImage:
+		return fmt.Errorf("%w: task is %s, but a %s reads images", ErrConfig, t, c.ModelType)
+	case !c.Sees() && t == TaskImage:
+		return fmt.Errorf("%w: task is %s, but a %s reads texts: give a base that reads images, the folder of a vit", ErrConfig, t, c.ModelType)
 	case c.Pooling == PoolNone && t == TaskClassify:
 		return fmt.Errorf("%w: task is %s, but the base has no pooler: it is one of words, for the task %s", ErrConfig, t, TaskTag)
 	}
