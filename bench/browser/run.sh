@@ -26,7 +26,7 @@ echo "$said" | sed -n 's/.*# interactive after \([0-9]*\) ms, \(.*\)/Interactive
 many=$(cd web && node --test --test-reporter=tap --test-name-pattern='a thousand devices' test/many.test.mjs)
 echo "$many" >&2
 echo
-echo "$many" | sed -n 's/.*# \([0-9.]* frames a second; .*\)/The dashboard of 1,000 devices that change five times a second (goal: 60 frames): \1./p'
+echo "$many" | sed -n 's/.*# \([0-9.]* frames a second; .*\)/The dashboard of 1,000 devices that change five times a second (goal: 60 frames): \1./p' | fold -s -w 118 | sed 's/ $//'
 
 steps=$(mktemp -d)
 trap 'rm -rf "$steps"' EXIT
