@@ -47,6 +47,7 @@ internal/cputime:
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
 internal/canvas:
+internal/cbor:
 internal/durable:
 internal/generated:
 internal/l2:
@@ -57,7 +58,7 @@ internal/sim: coordinator coordinator/server dataset edge internal/wire job mode
 internal/tiny: model tokenizer
 internal/uniform:
 internal/watchdog: internal/cputime
-internal/wire:
+internal/wire: internal/cbor
 model: internal/durable nf4
 model/base: model
 model/nn: model task tokenizer trainer
@@ -67,7 +68,7 @@ nf4:
 nf4/asm:
 quant: internal/l2 nf4
 quant/asm:
-secagg: internal/uniform
+secagg: internal/cbor internal/uniform
 simulate: coordinator dataset dp edge internal/durable job model quant task tokenizer trainer
 simulate/queue: dataset edge model quant simulate
 simulate/report: internal/canvas internal/durable simulate simulate/sweep

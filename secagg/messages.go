@@ -2,10 +2,14 @@ package secagg
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
+
+	"github.com/starling-fl/starling/internal/cbor"
 )
 
-// Kinds of message: the first element of each. docs/PROTOCOL.md has the CDDL.
+// Kinds of message: the first element of each. docs/PROTOCOL.md has the CDDL. All are
+// in core deterministic encoding: decoded and encoded again they are the same bytes.
 const (
 	kindAdvertise = 1 + iota
 	kindRoster
@@ -117,53 +121,59 @@ func (m *Masked) Size() int { return len(m.packed) }
 func (m *Masked) MaskedUpdate() {}
 
 func (k *Keys) appendTo(b []byte) []byte {
-	b = appendBytes(b, k.Verify[:])
-	b = appendBytes(b, k.Mask[:])
-	return appendBytes(b, k.Seal)
+	b = cbor.AppendBytes(b, k.Verify[:])
+	b = cbor.AppendBytes(b, k.Mask[:])
+	return cbor.AppendBytes(b, k.Seal)
 }
 
-func (k *Keys) read(r *reader) {
-	r.fixed(k.Verify[:], "verify key")
-	r.fixed(k.Mask[:], "mask key")
-	k.Seal = bytes.Clone(r.bytes(32, maxSealKey, "seal key"))
+func (k *Keys) read(r *cbor.Reader) {
+	r.Fixed(k.Verify[:], "verify key")
+	r.Fixed(k.Mask[:], "mask key")
+	k.Seal = bytes.Clone(r.Bytes(32, maxSealKey, "seal key"))
 }
 
 // begin reads the head of a message: array of n, kind, and its 32-byte binding.
-func begin(data []byte, n int, kind uint64, bind *Hash) *reader {
-	r := &reader{b: data}
-	r.array(n, n, "message")
-	if got := r.uint(1<<16, "kind"); r.err == nil && got != kind {
-		r.fail("kind %d, want %d", got, kind)
-	}
-	r.fixed(bind[:], "hash")
+func begin(data []byte, n int, kind uint64, bind *Hash) cbor.Reader {
+	r := cbor.NewReader(data)
+	r.Array(n, n, "message")
+	r.Literal(kind, "kind")
+	r.Fixed(bind[:], "hash")
 	return r
+}
+
+// done returns the first error of a message, or complains of bytes left over.
+func done(r *cbor.Reader) error {
+	if err := r.Done(); err != nil {
+		return fmt.Errorf("%w: %w", ErrEncoding, err)
+	}
+	return nil
 }
 
 // headRoom is more than what a message has besides its contents.
 const headRoom = 64
 
 func appendBegin(b []byte, n int, kind uint64, bind *Hash) []byte {
-	return appendBytes(appendUint(appendArray(b, n), kind), bind[:])
+	return cbor.AppendBytes(cbor.AppendUint(cbor.AppendArray(b, n), kind), bind[:])
 }
 
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Advertise) AppendBinary(b []byte) ([]byte, error) {
 	b = appendBegin(b, 8, kindAdvertise, &m.Plan)
 	b = m.Keys.appendTo(b)
-	b = appendBytes(b, m.Sign[:])
-	b = appendBytes(b, m.Identity[:])
-	return appendBytes(b, m.Vouch[:]), nil
+	b = cbor.AppendBytes(b, m.Sign[:])
+	b = cbor.AppendBytes(b, m.Identity[:])
+	return cbor.AppendBytes(b, m.Vouch[:]), nil
 }
 
 // UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
 func (m *Advertise) UnmarshalBinary(data []byte) error {
 	var v Advertise
 	r := begin(data, 8, kindAdvertise, &v.Plan)
-	v.Keys.read(r)
-	r.fixed(v.Sign[:], "signature")
-	r.fixed(v.Identity[:], "identity")
-	r.fixed(v.Vouch[:], "identity signature")
-	if err := r.done(); err != nil {
+	v.Keys.read(&r)
+	r.Fixed(v.Sign[:], "signature")
+	r.Fixed(v.Identity[:], "identity")
+	r.Fixed(v.Vouch[:], "identity signature")
+	if err := done(&r); err != nil {
 		return err
 	}
 	*m = v
@@ -176,14 +186,14 @@ func (m *Roster) AppendBinary(b []byte) ([]byte, error) {
 		b = slices.Grow(b, headRoom+n*(256+len(m.Entries[0].Keys.Seal)))
 	}
 	b = appendBegin(b, 4, kindRoster, &m.Plan)
-	b = appendUint(b, uint64(m.Shard))
-	b = appendArray(b, len(m.Entries))
+	b = cbor.AppendUint(b, uint64(m.Shard))
+	b = cbor.AppendArray(b, len(m.Entries))
 	for i := range m.Entries {
 		e := &m.Entries[i]
-		b = appendArray(b, 5)
+		b = cbor.AppendArray(b, 5)
 		b = e.Keys.appendTo(b)
-		b = appendBytes(b, e.Sign[:])
-		b = appendBytes(b, e.Certificate[:])
+		b = cbor.AppendBytes(b, e.Sign[:])
+		b = cbor.AppendBytes(b, e.Certificate[:])
 	}
 	return b, nil
 }
@@ -192,17 +202,17 @@ func (m *Roster) AppendBinary(b []byte) ([]byte, error) {
 func (m *Roster) UnmarshalBinary(data []byte) error {
 	var v Roster
 	r := begin(data, 4, kindRoster, &v.Plan)
-	v.Shard = int(r.uint(1<<31-1, "shard"))
-	n := r.array(1, MaxShard, "entries")
-	for i := 0; i < n && r.err == nil; i++ {
+	v.Shard = int(r.Uint(1<<31-1, "shard"))
+	n := r.Array(1, MaxShard, "entries")
+	for i := 0; i < n && r.OK(); i++ {
 		var e Entry
-		r.array(5, 5, "entry")
-		e.Keys.read(r)
-		r.fixed(e.Sign[:], "signature")
-		r.fixed(e.Certificate[:], "certificate")
+		r.Array(5, 5, "entry")
+		e.Keys.read(&r)
+		r.Fixed(e.Sign[:], "signature")
+		r.Fixed(e.Certificate[:], "certificate")
 		v.Entries = append(v.Entries, e)
 	}
-	if err := r.done(); err != nil {
+	if err := done(&r); err != nil {
 		return err
 	}
 	*m = v
@@ -212,8 +222,8 @@ func (m *Roster) UnmarshalBinary(data []byte) error {
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Shares) AppendBinary(b []byte) ([]byte, error) {
 	b = appendBegin(slices.Grow(b, len(m.Commit)+len(m.Sealed)+headRoom), 4, kindShares, &m.Roster)
-	b = appendBytes(b, m.Commit)
-	return appendBytes(b, m.Sealed), nil
+	b = cbor.AppendBytes(b, m.Commit)
+	return cbor.AppendBytes(b, m.Sealed), nil
 }
 
 // UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding. Commitments and
@@ -221,9 +231,9 @@ func (m *Shares) AppendBinary(b []byte) ([]byte, error) {
 func (m *Shares) UnmarshalBinary(data []byte) error {
 	var v Shares
 	r := begin(data, 4, kindShares, &v.Roster)
-	v.Commit = r.bytes(0, 2*MaxShard*pointSize, "commitments")
-	v.Sealed = r.bytes(0, MaxShard*maxSealed, "sealed shares")
-	if err := r.done(); err != nil {
+	v.Commit = r.Bytes(0, 2*MaxShard*pointSize, "commitments")
+	v.Sealed = r.Bytes(0, MaxShard*maxSealed, "sealed shares")
+	if err := done(&r); err != nil {
 		return err
 	}
 	*m = v
@@ -233,17 +243,17 @@ func (m *Shares) UnmarshalBinary(data []byte) error {
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Delivery) AppendBinary(b []byte) ([]byte, error) {
 	b = appendBegin(slices.Grow(b, len(m.U2)+len(m.Sealed)+headRoom), 4, kindDelivery, &m.Roster)
-	b = appendBytes(b, m.U2)
-	return appendBytes(b, m.Sealed), nil
+	b = cbor.AppendBytes(b, m.U2)
+	return cbor.AppendBytes(b, m.Sealed), nil
 }
 
 // UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
 func (m *Delivery) UnmarshalBinary(data []byte) error {
 	var v Delivery
 	r := begin(data, 4, kindDelivery, &v.Roster)
-	v.U2 = bytes.Clone(r.bytes(1, MaxShard/8, "U2"))
-	v.Sealed = bytes.Clone(r.bytes(0, MaxShard*maxSealed, "sealed shares"))
-	if err := r.done(); err != nil {
+	v.U2 = bytes.Clone(r.Bytes(1, MaxShard/8, "U2"))
+	v.Sealed = bytes.Clone(r.Bytes(0, MaxShard*maxSealed, "sealed shares"))
+	if err := done(&r); err != nil {
 		return err
 	}
 	*m = v
@@ -253,7 +263,7 @@ func (m *Delivery) UnmarshalBinary(data []byte) error {
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Masked) AppendBinary(b []byte) ([]byte, error) {
 	b = appendBegin(slices.Grow(b, len(m.packed)+headRoom), 3, kindMasked, &m.roster)
-	return appendBytes(b, m.packed), nil
+	return cbor.AppendBytes(b, m.packed), nil
 }
 
 // UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding. The
@@ -261,8 +271,8 @@ func (m *Masked) AppendBinary(b []byte) ([]byte, error) {
 func (m *Masked) UnmarshalBinary(data []byte) error {
 	var v Masked
 	r := begin(data, 3, kindMasked, &v.roster)
-	v.packed = r.bytes(1, MaxDim*MaxWidth/8, "packed vector")
-	if err := r.done(); err != nil {
+	v.packed = r.Bytes(1, MaxDim*MaxWidth/8, "packed vector")
+	if err := done(&r); err != nil {
 		return err
 	}
 	*m = v
@@ -272,17 +282,17 @@ func (m *Masked) UnmarshalBinary(data []byte) error {
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Survivors) AppendBinary(b []byte) ([]byte, error) {
 	b = appendBegin(b, 4, kindSurvivors, &m.Roster)
-	b = appendBytes(b, m.U2)
-	return appendBytes(b, m.U3), nil
+	b = cbor.AppendBytes(b, m.U2)
+	return cbor.AppendBytes(b, m.U3), nil
 }
 
 // UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
 func (m *Survivors) UnmarshalBinary(data []byte) error {
 	var v Survivors
 	r := begin(data, 4, kindSurvivors, &v.Roster)
-	v.U2 = bytes.Clone(r.bytes(1, MaxShard/8, "U2"))
-	v.U3 = bytes.Clone(r.bytes(1, MaxShard/8, "U3"))
-	if err := r.done(); err != nil {
+	v.U2 = bytes.Clone(r.Bytes(1, MaxShard/8, "U2"))
+	v.U3 = bytes.Clone(r.Bytes(1, MaxShard/8, "U3"))
+	if err := done(&r); err != nil {
 		return err
 	}
 	*m = v
@@ -292,15 +302,15 @@ func (m *Survivors) UnmarshalBinary(data []byte) error {
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Confirmation) AppendBinary(b []byte) ([]byte, error) {
 	b = appendBegin(b, 3, kindConfirmation, &m.Roster)
-	return appendBytes(b, m.Sign[:]), nil
+	return cbor.AppendBytes(b, m.Sign[:]), nil
 }
 
 // UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
 func (m *Confirmation) UnmarshalBinary(data []byte) error {
 	var v Confirmation
 	r := begin(data, 3, kindConfirmation, &v.Roster)
-	r.fixed(v.Sign[:], "signature")
-	if err := r.done(); err != nil {
+	r.Fixed(v.Sign[:], "signature")
+	if err := done(&r); err != nil {
 		return err
 	}
 	*m = v
@@ -310,17 +320,17 @@ func (m *Confirmation) UnmarshalBinary(data []byte) error {
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Confirmations) AppendBinary(b []byte) ([]byte, error) {
 	b = appendBegin(slices.Grow(b, len(m.U4)+len(m.Signs)+headRoom), 4, kindConfirmations, &m.Roster)
-	b = appendBytes(b, m.U4)
-	return appendBytes(b, m.Signs), nil
+	b = cbor.AppendBytes(b, m.U4)
+	return cbor.AppendBytes(b, m.Signs), nil
 }
 
 // UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
 func (m *Confirmations) UnmarshalBinary(data []byte) error {
 	var v Confirmations
 	r := begin(data, 4, kindConfirmations, &v.Roster)
-	v.U4 = bytes.Clone(r.bytes(1, MaxShard/8, "U4"))
-	v.Signs = bytes.Clone(r.bytes(0, MaxShard*sigSize, "signatures"))
-	if err := r.done(); err != nil {
+	v.U4 = bytes.Clone(r.Bytes(1, MaxShard/8, "U4"))
+	v.Signs = bytes.Clone(r.Bytes(0, MaxShard*sigSize, "signatures"))
+	if err := done(&r); err != nil {
 		return err
 	}
 	*m = v
@@ -330,8 +340,8 @@ func (m *Confirmations) UnmarshalBinary(data []byte) error {
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Reveal) AppendBinary(b []byte) ([]byte, error) {
 	b = appendBegin(slices.Grow(b, len(m.Held)+len(m.Shares)+headRoom), 4, kindReveal, &m.Roster)
-	b = appendBytes(b, m.Held)
-	return appendBytes(b, m.Shares), nil
+	b = cbor.AppendBytes(b, m.Held)
+	return cbor.AppendBytes(b, m.Shares), nil
 }
 
 // UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding. Nothing is
@@ -339,9 +349,9 @@ func (m *Reveal) AppendBinary(b []byte) ([]byte, error) {
 func (m *Reveal) UnmarshalBinary(data []byte) error {
 	var v Reveal
 	r := begin(data, 4, kindReveal, &v.Roster)
-	v.Held = r.bytes(1, MaxShard/8, "held")
-	v.Shares = r.bytes(0, MaxShard*scalarSize, "shares")
-	if err := r.done(); err != nil {
+	v.Held = r.Bytes(1, MaxShard/8, "held")
+	v.Shares = r.Bytes(0, MaxShard*scalarSize, "shares")
+	if err := done(&r); err != nil {
 		return err
 	}
 	*m = v
@@ -357,29 +367,29 @@ func (c Config) AppendBinary(b []byte) ([]byte, error) {
 	if c.Identified {
 		flags |= 2
 	}
-	b = appendArray(b, 10)
+	b = cbor.AppendArray(b, 10)
 	for _, v := range []int{c.Dim, c.Width, c.MaxSymbol, c.ShardMax, c.ShardMin, int(c.CorruptPPM), c.BreachBits, int(flags), int(c.Suite)} {
-		b = appendUint(b, uint64(v))
+		b = cbor.AppendUint(b, uint64(v))
 	}
-	return appendBytes(b, c.Authority[:]), nil
+	return cbor.AppendBytes(b, c.Authority[:]), nil
 }
 
 // UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding. It does
 // not validate: NewClient and NewKeying do.
 func (c *Config) UnmarshalBinary(data []byte) error {
 	var v Config
-	r := &reader{b: data}
-	r.array(10, 10, "config")
+	r := cbor.NewReader(data)
+	r.Array(10, 10, "config")
 	for _, p := range []*int{&v.Dim, &v.Width, &v.MaxSymbol, &v.ShardMax, &v.ShardMin} {
-		*p = int(r.uint(1<<31-1, "config"))
+		*p = int(r.Uint(1<<31-1, "config"))
 	}
-	v.CorruptPPM = uint32(r.uint(1<<31-1, "corrupt"))
-	v.BreachBits = int(r.uint(1<<31-1, "breach bits"))
-	flags := r.uint(3, "flags")
+	v.CorruptPPM = uint32(r.Uint(1<<31-1, "corrupt"))
+	v.BreachBits = int(r.Uint(1<<31-1, "breach bits"))
+	flags := r.Uint(3, "flags")
 	v.SemiHonest, v.Identified = flags&1 != 0, flags&2 != 0
-	v.Suite = Suite(r.uint(255, "suite"))
-	r.fixed(v.Authority[:], "authority")
-	if err := r.done(); err != nil {
+	v.Suite = Suite(r.Uint(255, "suite"))
+	r.Fixed(v.Authority[:], "authority")
+	if err := done(&r); err != nil {
 		return err
 	}
 	*c = v

@@ -2,9 +2,10 @@ package wire
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
 	"slices"
+
+	"github.com/starling-fl/starling/internal/cbor"
 )
 
 // Turns and updates carry nearly all bytes of a round, each in one byte string. Here
@@ -31,15 +32,8 @@ func appendBulk(dst []byte, m Message) ([]byte, bool) {
 	return bulk.appendBulk(append(slices.Grow(dst, bulk.room()), byte(m.Kind())))
 }
 
-// Major types of CBOR (RFC 8949 section 3.1).
-const (
-	majorUint  = 0 << 5
-	majorBytes = 2 << 5
-	majorArray = 4 << 5
-)
-
 // headsRoom is what is not the byte string: the kind and five heads.
-const headsRoom = 1 + 5*9
+const headsRoom = 1 + 5*cbor.MaxHead
 
 func (t *Turn) room() int   { return headsRoom + len(t.Payload) }
 func (u *Update) room() int { return headsRoom + len(u.Data) }
@@ -48,20 +42,20 @@ func (t *Turn) appendBulk(b []byte) ([]byte, bool) {
 	if t.Payload == nil { // null
 		return b, false
 	}
-	b = append(b, majorArray|4)
-	b = appendHead(b, majorUint, t.Round)
-	b = appendHead(b, majorUint, uint64(t.Number))
-	b = append(appendHead(b, majorBytes, uint64(len(t.Payload))), t.Payload...)
-	return appendHead(b, majorUint, uint64(t.Millis)), true
+	b = cbor.AppendArray(b, 4)
+	b = cbor.AppendUint(b, t.Round)
+	b = cbor.AppendUint(b, uint64(t.Number))
+	b = cbor.AppendBytes(b, t.Payload)
+	return cbor.AppendUint(b, uint64(t.Millis)), true
 }
 
 func (t *Turn) takeBulk(body []byte) bool {
-	r := bulkReader{body, true}
-	r.array(4)
-	round, number := r.uint(math.MaxUint64), r.uint(math.MaxUint8)
-	payload := r.bytes()
-	millis := r.uint(math.MaxUint32)
-	if !r.ok || len(r.b) > 0 {
+	r := cbor.NewReader(body)
+	r.Array(4, 4, "turn")
+	round, number := r.Uint(math.MaxUint64, "round"), r.Uint(math.MaxUint8, "number")
+	payload := r.Bytes(0, math.MaxInt, "payload")
+	millis := r.Uint(math.MaxUint32, "deadline")
+	if r.Done() != nil {
 		return false
 	}
 	t.Round, t.Number, t.Payload, t.Millis = round, uint8(number), bytes.Clone(payload), uint32(millis)
@@ -72,87 +66,21 @@ func (u *Update) appendBulk(b []byte) ([]byte, bool) {
 	if u.Data == nil {
 		return b, false
 	}
-	b = append(b, majorArray|4)
+	b = cbor.AppendArray(b, 4)
 	for _, x := range [...]uint64{u.Round, u.Total, u.Offset} {
-		b = appendHead(b, majorUint, x)
+		b = cbor.AppendUint(b, x)
 	}
-	return append(appendHead(b, majorBytes, uint64(len(u.Data))), u.Data...), true
+	return cbor.AppendBytes(b, u.Data), true
 }
 
 func (u *Update) takeBulk(body []byte) bool {
-	r := bulkReader{body, true}
-	r.array(4)
-	round, total, offset := r.uint(math.MaxUint64), r.uint(math.MaxUint64), r.uint(math.MaxUint64)
-	data := r.bytes()
-	if !r.ok || len(r.b) > 0 {
+	r := cbor.NewReader(body)
+	r.Array(4, 4, "update")
+	round, total, offset := r.Uint(math.MaxUint64, "round"), r.Uint(math.MaxUint64, "total"), r.Uint(math.MaxUint64, "offset")
+	data := r.Bytes(0, math.MaxInt, "data")
+	if r.Done() != nil {
 		return false
 	}
 	u.Round, u.Total, u.Offset, u.Data = round, total, offset, bytes.Clone(data)
 	return true
-}
-
-// appendHead appends the shortest head of a type (RFC 8949 section 4.2.1).
-func appendHead(b []byte, major byte, n uint64) []byte {
-	switch {
-	case n < 24:
-		return append(b, major|byte(n))
-	case n <= math.MaxUint8:
-		return append(b, major|24, byte(n))
-	case n <= math.MaxUint16:
-		return binary.BigEndian.AppendUint16(append(b, major|25), uint16(n))
-	case n <= math.MaxUint32:
-		return binary.BigEndian.AppendUint32(append(b, major|26), uint32(n))
-	}
-	return binary.BigEndian.AppendUint64(append(b, major|27), n)
-}
-
-// bulkReader consumes a body from the front until something is not as it must be.
-type bulkReader struct {
-	b  []byte
-	ok bool
-}
-
-// head reads the shortest head of a type.
-func (r *bulkReader) head(major byte) uint64 {
-	if !r.ok || len(r.b) == 0 || r.b[0]&0xe0 != major {
-		r.ok = false
-		return 0
-	}
-	info := r.b[0] & 0x1f
-	r.b = r.b[1:]
-	if info < 24 {
-		return uint64(info)
-	}
-	size := 1 << (info - 24)
-	if info > 27 || len(r.b) < size {
-		r.ok = false
-		return 0
-	}
-	var n uint64
-	for _, x := range r.b[:size] {
-		n = n<<8 | uint64(x)
-	}
-	r.b = r.b[size:]
-	r.ok = n >= [...]uint64{24, 1 << 8, 1 << 16, 1 << 32}[info-24]
-	return n
-}
-
-func (r *bulkReader) array(n uint64) { r.ok = r.head(majorArray) == n && r.ok }
-
-func (r *bulkReader) uint(most uint64) uint64 {
-	n := r.head(majorUint)
-	r.ok = r.ok && n <= most
-	return n
-}
-
-// bytes aliases the body.
-func (r *bulkReader) bytes() []byte {
-	n := r.head(majorBytes)
-	if !r.ok || n > uint64(len(r.b)) {
-		r.ok = false
-		return nil
-	}
-	v := r.b[:n]
-	r.b = r.b[n:]
-	return v
 }
