@@ -55,7 +55,7 @@ type Config struct {
 	MaxPositions      int     `json:"max_position_embeddings"` // rows of the table
 	TypeVocabSize     int     `json:"type_vocab_size"`         // 0: the encoder has no token types
 	LayerNormEps      float64 `json:"layer_norm_eps"`
-	HiddenAct         string  `json:"hidden_act"`   // "gelu" (erf form), "gelu_new" (tanh form) or "relu"
+	HiddenAct         string  `json:"hidden_act"`   // "gelu" (erf form), "gelu_new" (tanh form), "quick_gelu", "relu" or "silu"
 	PadTokenID        int     `json:"pad_token_id"` // tokens with it are masked
 	Pooling           Pooling `json:"pooling"`      // "" where nothing is pooled
 
@@ -107,8 +107,6 @@ func (c Config) Validate() error {
 	switch {
 	case c.HiddenSize%c.NumAttentionHeads != 0:
 		return bad("hidden_size %d is not a multiple of num_attention_heads %d", c.HiddenSize, c.NumAttentionHeads)
-	case c.HiddenAct != "gelu_new" && c.HiddenAct != "gelu" && c.HiddenAct != "relu":
-		return bad("hidden_act is %q, want \"gelu\", \"gelu_new\" or \"relu\"", c.HiddenAct)
 	case c.PadTokenID < 0 || c.PadTokenID >= c.VocabSize:
 		return bad("pad_token_id is %d, want 0..vocab_size-1 %d", c.PadTokenID, c.VocabSize-1)
 	case c.MaxTokens() < 1:
@@ -122,7 +120,7 @@ func (c Config) Validate() error {
 	case !(c.LayerNormEps > 0 && c.LayerNormEps < 1):
 		return bad("layer_norm_eps is %v, want within (0, 1)", c.LayerNormEps)
 	}
-	return nil
+	return c.checkActivation("hidden_act")
 }
 
 // ParseConfig reads a config.json: that of a Hugging Face checkpoint of a known
@@ -181,9 +179,7 @@ func ParseConfig(data []byte) (Config, error) {
 	if err := json.Unmarshal(canonical, &c); err != nil {
 		return Config{}, fmt.Errorf("%w: config.json: %w", ErrConfig, err)
 	}
-	if c.HiddenAct == "gelu_pytorch_tanh" {
-		c.HiddenAct = "gelu_new" // the same function
-	}
+	c.HiddenAct = knownActivation(c.HiddenAct)
 	return c, c.Validate()
 }
 

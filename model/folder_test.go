@@ -205,7 +205,7 @@ func TestLoadBaseRefuses(t *testing.T) {
 		"bad token types":  {map[string]any{"type_vocab_size": 3}, nil, "token_type_embeddings"},
 		"no bias":          {nil, drop("bert.encoder.layer.1.output.dense.bias"), "encoder.layer.1.output.dense.bias"},
 		"a layer too many": {map[string]any{"num_hidden_layers": 1}, nil, "it has 1 layers, but the checkpoint has another: tensor bert.encoder.layer.1."},
-		"activation":       {map[string]any{"hidden_act": "silu"}, nil, "hidden_act"},
+		"activation":       {map[string]any{"hidden_act": "mish"}, nil, "hidden_act"},
 		"relative":         {map[string]any{"position_embedding_type": "relative_key"}, nil, "position_embedding_type"},
 		"decoder":          {map[string]any{"is_decoder": true}, nil, "is_decoder"},
 		"architecture":     {map[string]any{"model_type": "mamba"}, nil, "model_type"},

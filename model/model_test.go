@@ -141,7 +141,7 @@ func TestLayoutRefuses(t *testing.T) {
 		"classes":               func(_ *Config, _ *LoRA, n *int) { *n = 1 },
 		"pad_token_id":          func(c *Config, _ *LoRA, _ *int) { c.PadTokenID = 20 },
 		"layer_norm_eps":        func(c *Config, _ *LoRA, _ *int) { c.LayerNormEps = 0 },
-		"hidden_act":            func(c *Config, _ *LoRA, _ *int) { c.HiddenAct = "silu" },
+		"hidden_act":            func(c *Config, _ *LoRA, _ *int) { c.HiddenAct = "mish" },
 		"model_type":            func(c *Config, _ *LoRA, _ *int) { c.ModelType = "gpt2" },
 		"pooling":               func(c *Config, _ *LoRA, _ *int) { c.Pooling = "max" },
 		"max_position_embeddin": func(c *Config, _ *LoRA, _ *int) { c.MaxPositions = -1 },

@@ -204,14 +204,12 @@ func validateT5(c Config) error {
 		return bad("relative_attention_num_buckets is %d, want a multiple of 4", t.Buckets)
 	case t.MaxDistance <= t.Buckets/2 || t.MaxDistance > maxDistance:
 		return bad("relative_attention_max_distance is %d, want %d..%d", t.MaxDistance, t.Buckets/2+1, maxDistance)
-	case c.HiddenAct != "gelu_new" && c.HiddenAct != "gelu" && c.HiddenAct != "relu":
-		return bad("feed_forward_proj is %q, want \"relu\", \"gelu\", \"gated-gelu\" or \"gated-relu\"", c.HiddenAct)
 	case c.Pooling != "":
 		return bad("pooling is %q, but a t5 pools nothing", c.Pooling)
 	case !(c.LayerNormEps > 0 && c.LayerNormEps < 1):
 		return bad("layer_norm_epsilon is %v, want within (0, 1)", c.LayerNormEps)
 	}
-	return nil
+	return c.checkActivation("feed_forward_proj")
 }
 
 // parseT5 reads Hugging Face's T5Config, or this package's Config.
@@ -283,9 +281,10 @@ func parseT5(keys map[string]json.RawMessage) (Config, error) {
 		c.T5.Scaled = *theirs.Scaled
 	}
 	act, gated := strings.CutPrefix(theirs.Forward, "gated-")
-	if c.HiddenAct, c.T5.Gated = act, gated; gated && act == "gelu" {
-		c.HiddenAct = "gelu_new"
+	if gated && act == "gelu" {
+		act = "gelu_new" // T5Config says so, of this spelling alone
 	}
+	c.HiddenAct, c.T5.Gated = knownActivation(act), gated
 	return c, c.Validate()
 }
 
@@ -333,7 +332,13 @@ func (c Config) t5Config() map[string]any {
 	t := c.T5
 	forward := c.HiddenAct
 	if t.Gated {
-		forward = "gated-" + strings.TrimSuffix(forward, "_new")
+		switch forward {
+		case "gelu_new":
+			forward = "gelu"
+		case "gelu":
+			forward = "gelu_python"
+		}
+		forward = "gated-" + forward
 	}
 	out := map[string]any{
 		"model_type": "t5", "is_encoder_decoder": true, "vocab_size": c.VocabSize, "d_model": c.HiddenSize, "d_kv": t.KeySize,

@@ -85,7 +85,7 @@ func TestT5RefusesByName(t *testing.T) {
 		"relative_attention_max_distance": func(c *Config) { c.T5.MaxDistance = 4 },
 		"eos_token_id":                    func(c *Config) { c.T5.End = 20 },
 		"decoder_start_token_id":          func(c *Config) { c.T5.Start = -1 },
-		"feed_forward_proj":               func(c *Config) { c.HiddenAct = "silu" },
+		"feed_forward_proj":               func(c *Config) { c.HiddenAct = "mish" },
 		"max_2d_position_embeddings":      func(c *Config) { c.T5.Boxes = 1 << 20 },
 		"patch_values":                    func(c *Config) { c.T5.Patch = -1 },
 		"patches":                         func(c *Config) { c.T5.Patches = 3 },
@@ -98,7 +98,7 @@ func TestT5RefusesByName(t *testing.T) {
 	}
 	for name, js := range map[string]string{
 		"eos_token_id":      `{"model_type":"t5","eos_token_id":[1,2]}`,
-		"feed_forward_proj": `{"model_type":"t5","feed_forward_proj":"gated-silu"}`,
+		"feed_forward_proj": `{"model_type":"t5","feed_forward_proj":"gated-mish"}`,
 		"d_model":           `{"model_type":"t5","d_model":"wide"}`,
 		"quantization":      `{"model_type":"t5","quantization_config":{"quant_method":"gptq"}}`,
 	} {

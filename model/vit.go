@@ -128,8 +128,6 @@ func validateViT(c Config) error {
 		return bad("image_size %d and patch_size %d: want whole patches, fewer than %d", v.ImageSize, v.PatchSize, maxPositions)
 	case v.Channels != 1 && v.Channels != 3:
 		return bad("num_channels is %d, want 1 or 3", v.Channels)
-	case c.HiddenAct != "gelu_new" && c.HiddenAct != "gelu" && c.HiddenAct != "relu":
-		return bad("hidden_act is %q, want \"gelu\", \"gelu_new\" or \"relu\"", c.HiddenAct)
 	case c.Pooling != PoolHF:
 		return bad("pooling is %q, but a vit's head reads its first state", c.Pooling)
 	case !(c.LayerNormEps > 0 && c.LayerNormEps < 1):
@@ -140,7 +138,7 @@ func validateViT(c Config) error {
 			return bad("image_mean and image_std are %v and %v, want numbers and positive ones", v.Mean, v.Std)
 		}
 	}
-	return nil
+	return c.checkActivation("hidden_act")
 }
 
 // NewViT is a configuration as Starling makes it for images of one or three channels:
@@ -173,9 +171,7 @@ func parseViT(keys map[string]json.RawMessage) (Config, error) {
 			err = json.Unmarshal(data, &c)
 		}
 		c.ViT.NoBias = theirs.Bias != nil && !*theirs.Bias
-		if c.HiddenAct == "gelu_pytorch_tanh" {
-			c.HiddenAct = "gelu_new"
-		}
+		c.HiddenAct = knownActivation(c.HiddenAct)
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("%w: config.json: %w", ErrConfig, err)

@@ -159,6 +159,22 @@ def configs():
                                                   activation=act if act != "gelu_new" else "gelu")
 
 
+def odd_configs():
+    """Shapes and activations that few checkpoints have: widths that are no multiple of 16, one layer, one head."""
+    from transformers import BertConfig, DistilBertConfig, RobertaConfig, ViTConfig
+
+    base = dict(vocab_size=120, num_labels=3)
+    for i, (h, l, n, f, p, act, dact) in enumerate([(20, 1, 1, 33, 17, "silu", "swish"), (18, 2, 3, 7, 19, "quick_gelu", "gelu_fast"),
+                                                    (15, 3, 5, 50, 16, "gelu_fast", "quick_gelu")], 3):
+        shape = dict(hidden_size=h, num_hidden_layers=l, num_attention_heads=n, intermediate_size=f, hidden_act=act)
+        yield f"bert-{i}", BertConfig(**base, **shape, max_position_embeddings=p)
+        yield f"roberta-{i}", RobertaConfig(**{**base, "vocab_size": 401}, **shape, max_position_embeddings=p + 2, type_vocab_size=1, pad_token_id=1)
+        yield f"distilbert-{i}", DistilBertConfig(**base, dim=h, n_layers=l, n_heads=n, hidden_dim=f, max_position_embeddings=p, activation=dact)
+    for i, (h, l, n, f, size, patch, act) in enumerate([(20, 1, 1, 33, 9, 3, "silu"), (18, 2, 3, 7, 8, 8, "quick_gelu"), (15, 2, 5, 50, 10, 1, "gelu_fast")], 3):
+        yield f"vit-{i}", ViTConfig(num_labels=3, hidden_size=h, num_hidden_layers=l, num_attention_heads=n, intermediate_size=f, image_size=size,
+                                    patch_size=patch, num_channels=1, hidden_act=act)
+
+
 def image_configs():
     from transformers import ViTConfig
 
@@ -501,15 +517,16 @@ def main():
     p.add_argument("--starling", required=True)
     p.add_argument("--probe", required=True)
     p.add_argument("--minilm", help="folder of all-MiniLM-L6-v2")
-    p.add_argument("--only", default="", help="run only the cases whose names begin so")
+    p.add_argument("--only", default="", help="run only the cases whose names begin so (several, by commas)")
     a = p.parse_args()
+    a.only = tuple(a.only.split(","))
     torch.set_num_threads(1)
     s = Starling(a.starling, a.probe)
     with tempfile.TemporaryDirectory() as work:
         os.environ["HF_HOME"] = work  # where transformers keeps the modules that it runs
         if "tokenizers".startswith(a.only):
             check_tokenizers(s, work)
-        for name, config in [*configs(), *image_configs(), *tag_configs()]:
+        for name, config in [*configs(), *odd_configs(), *image_configs(), *tag_configs()]:
             if name.startswith(a.only):
                 check_random(s, work, name, config)
         if "span-boxes".startswith(a.only):

@@ -29,6 +29,10 @@ def configs():
     yield "t5-2", T5Config(**base, d_model=48, d_kv=12, d_ff=64, num_layers=1, num_decoder_layers=1, num_heads=3, feed_forward_proj="gated-gelu",
                            relative_attention_num_buckets=8, relative_attention_max_distance=12), "tied", torch.bfloat16
     yield "t5-3", T5Config(**base, d_model=32, d_kv=4, d_ff=32, num_layers=2, num_heads=8, layer_norm_epsilon=1e-5), "tied", torch.float16
+    yield "t5-4", T5Config(**base, d_model=20, d_kv=7, d_ff=33, num_layers=1, num_heads=1, feed_forward_proj="gated-silu",
+                           tie_word_embeddings=False), "own", torch.float32
+    yield "t5-5", T5Config(**base, d_model=18, d_kv=10, d_ff=27, num_layers=2, num_decoder_layers=1, num_heads=3, feed_forward_proj="quick_gelu"), "tied", torch.float32
+    yield "t5-6", T5Config(**base, d_model=22, d_kv=5, d_ff=26, num_layers=2, num_decoder_layers=1, num_heads=2, feed_forward_proj="gated-gelu_python"), "tied", torch.float32
 
 
 def batch(config, rows=4, seq=28):
@@ -102,7 +106,7 @@ def check_answers(s, name, checkpoint, rank, model, tokens, **more):
         wrong = sum((g["Tokens"] or []) != w[0] for g, w in zip(got, want))
         where = "natively" if native else "by the compiled programs"
         report(name, f"greedy answers of {len(want)} that differ, {where}", wrong, 0)
-        report(name, f"their confidence, {where}", max(abs(g["Probability"] - w[1]) / max(w[1], 1e-30) for g, w in zip(got, want)), 1e-3)
+        report(name, f"their confidence, {where}", max(abs(g["Probability"] - w[1]) / max(w[1], 1e-300) for g, w in zip(got, want)), 1e-3)
 
 
 def check_gradients(s, name, what, grads, named, tolerance=1e-4):

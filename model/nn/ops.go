@@ -153,13 +153,18 @@ func withSlope(y, x, slope *graph.Node) *graph.Node {
 }
 
 // activation is the function that a configuration names. gelu has the tanh form
-// ("gelu_new"), with x*x*x for the cube, and the exact erf form ("gelu").
+// ("gelu_new"), with x*x*x for the cube, the exact erf form ("gelu") and that of the
+// logistic function ("quick_gelu").
 func (f elementary) activation(x *graph.Node, act string) *graph.Node {
 	switch act {
 	case "tanh":
 		return f.tanh(x)
 	case "relu":
 		return graph.Max(x, graph.ZerosLike(x))
+	case "silu":
+		return graph.Mul(x, graph.Sigmoid(x))
+	case "quick_gelu":
+		return graph.Mul(x, graph.Sigmoid(graph.MulScalar(x, 1.702)))
 	}
 	half := graph.MulScalar(x, 0.5)
 	if act == "gelu" {
