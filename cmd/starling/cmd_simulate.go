@@ -152,7 +152,7 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 		return err
 	}
 	defer stop()
-	id, err := s.ID()
+	id, err := lab.ID(s)
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 			return err
 		})
 	}
-	if err := plan.Keep(f.out); err != nil {
+	if err := lab.Keep(plan, f.out); err != nil {
 		return err
 	}
 	stop, err := f.queue.serve(ctx, a, lab, f.engine.together)

@@ -27,27 +27,11 @@ func openLab(path string, workers int, f engineFlags, columns dataset.Columns) (
 	if err != nil {
 		return nil, nil, err
 	}
-	type key struct {
-		path string
-		seed uint64
-	}
-	var mu sync.Mutex
-	known := map[key]*sweep.Data{} // by mu: a grid asks for the same few again and again
+	data := labData{columns: columns}
 	trainer := e.trainer(workers)
 	return &sweep.Lab{
 		Base: base, Workers: workers, Engine: e.name, Trainer: trainer, Compile: e.compile, Version: version, Start: loadStart,
-		Data: func(path string, seed uint64) (*sweep.Data, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			if d := known[key{path, seed}]; d != nil {
-				return d, nil
-			}
-			d, err := labData(path, seed, columns)
-			if err == nil {
-				known[key{path, seed}] = d
-			}
-			return d, err
-		},
+		Data: data.get,
 		Evaluators: func(b *model.Base, l *model.Layout, sequence int, sets ...*dataset.Set) ([]sweep.Evaluator, error) {
 			out := make([]sweep.Evaluator, len(sets))
 			if l.LoRA.Task.Asks() {
@@ -82,8 +66,48 @@ func (e labAnswerer) Score(ctx context.Context, a *model.Adapter, rank int) (exa
 	return s.ExactMatch, s.ANLS, err
 }
 
-// labData holds validation and test out of a file, or generates both.
-func labData(path string, seed uint64, columns dataset.Columns) (*sweep.Data, error) {
+// labData holds validation and test out of files, or generates both. A grid asks for the
+// same few again and again: each file is read once, and divided once for each seed.
+type labData struct {
+	columns dataset.Columns
+
+	mu      sync.Mutex
+	read    map[string]labFile
+	divided map[labKey]*sweep.Data
+}
+
+type labKey struct {
+	path string
+	seed uint64
+}
+
+// labFile is all of a labelled file.
+type labFile struct {
+	name   string // the file's own, whatever a link to it is called
+	sha256 string
+	all    *dataset.Set
+}
+
+func (l *labData) get(path string, seed uint64) (*sweep.Data, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := labKey{path, seed}
+	if d := l.divided[at]; d != nil {
+		return d, nil
+	}
+	d, err := l.divide(path, seed)
+	if err != nil {
+		return nil, err
+	}
+	if l.divided == nil {
+		l.divided = map[labKey]*sweep.Data{}
+	}
+	l.divided[at] = d
+	return d, nil
+}
+
+// divide is get of what is not known yet.
+func (l *labData) divide(path string, seed uint64) (*sweep.Data, error) {
 	if path == "" {
 		d, err := generatedData(seed, 1) // clients make their own documents
 		if err != nil {
@@ -91,28 +115,47 @@ func labData(path string, seed uint64, columns dataset.Columns) (*sweep.Data, er
 		}
 		return &sweep.Data{Name: d.Name, Labels: d.Labels, Validation: d.Validation, Test: d.Test}, nil
 	}
-	f := fileDivision{path: path, columns: columns, seed: seed}
-	all, err := loadLabelled(path, columns)
+	file, err := l.file(path)
 	if err != nil {
 		return nil, err
 	}
-	sum, err := dataHash(path, all)
-	if err != nil {
-		return nil, err
-	}
-	if len(all.Labels) == 1 {
-		return nil, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", path, all.Labels[0])
-	}
-	parts, err := f.split(all, &fleetData{})
+	parts, err := fileDivision{path: path, columns: l.columns, seed: seed}.split(file.all, &fleetData{})
 	if err != nil {
 		return nil, err
 	}
 	for i, what := range []string{"train on", "validate on", "test on"} {
 		if len(parts[i].Examples) == 0 {
-			return nil, fmt.Errorf("%s: %d examples are too few: none is left to %s", path, len(all.Examples), what)
+			return nil, fmt.Errorf("%s: %d examples are too few: none is left to %s", path, len(file.all.Examples), what)
 		}
 	}
-	return &sweep.Data{Name: filepath.Base(path), SHA256: sum, Labels: all.Labels, Train: parts[0], Validation: parts[1], Test: parts[2]}, nil
+	return &sweep.Data{Name: file.name, SHA256: file.sha256, Labels: file.all.Labels, Train: parts[0], Validation: parts[1], Test: parts[2]}, nil
+}
+
+// file reads a file that is not known yet.
+func (l *labData) file(path string) (labFile, error) {
+	if f, ok := l.read[path]; ok {
+		return f, nil
+	}
+	all, err := loadLabelled(path, l.columns)
+	if err != nil {
+		return labFile{}, err
+	}
+	if len(all.Labels) == 1 {
+		return labFile{}, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", path, all.Labels[0])
+	}
+	sum, err := dataHash(path, all)
+	if err != nil {
+		return labFile{}, err
+	}
+	own, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return labFile{}, err
+	}
+	if l.read == nil {
+		l.read = map[string]labFile{}
+	}
+	l.read[path] = labFile{name: filepath.Base(own), sha256: sum, all: all}
+	return l.read[path], nil
 }
 
 // dataHash tells what is at path from what it was, or will be: the hash of a file, or of

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
-
-	"github.com/starling-fl/starling/dataset"
 )
 
 // A simulation's data may be a folder of images, a folder for each label; a run over it
@@ -31,7 +30,7 @@ func TestLabReadsAFolderOfImages(t *testing.T) {
 	}
 	read := func() string {
 		t.Helper()
-		d, err := labData(dir, 1, dataset.Columns{})
+		d, err := new(labData).get(dir, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,5 +46,44 @@ func TestLabReadsAFolderOfImages(t *testing.T) {
 	write("dark", 7, 99)
 	if read() == before {
 		t.Error("a folder of which an image has changed is the same")
+	}
+}
+
+// A grid reads its file once, whatever seeds it is divided by, and what it reads goes by
+// its own name.
+func TestLabReadsAFileOnce(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "texts.tsv"), filepath.Join(dir, "link.tsv")
+	var text []byte
+	for i := range 100 {
+		text = fmt.Appendf(text, "label%d\ttext %d\n", i%3, i)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip(err)
+	}
+	var l labData
+	one, err := l.get(path, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked, err := l.get(link, 1)
+	if err != nil || linked.Name != one.Name || linked.SHA256 != one.SHA256 || !reflect.DeepEqual(linked.Train.Examples, one.Train.Examples) {
+		t.Errorf("by a link it is %+v, %v", linked, err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	two, err := l.get(path, 2)
+	if err != nil {
+		t.Fatalf("read again: %v", err)
+	}
+	if two.SHA256 != one.SHA256 || len(two.Train.Examples) != len(one.Train.Examples) || reflect.DeepEqual(two.Train.Examples, one.Train.Examples) {
+		t.Error("another seed divides it as the first did")
+	}
+	if again, err := l.get(path, 1); err != nil || again != one {
+		t.Errorf("divided again: %v", err)
 	}
 }

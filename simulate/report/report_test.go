@@ -41,7 +41,7 @@ compare: {method: B}
 seeds: [1, 2, 3]
 `), "")
 	ok(t, err)
-	ok(t, p.Keep(dir))
+	ok(t, new(sweep.Lab).Keep(p, dir))
 	for _, at := range p.Points {
 		id, err := at.Settings.ID()
 		ok(t, err)
@@ -225,7 +225,7 @@ func TestAnEmptyGrid(t *testing.T) {
 	dir := t.TempDir()
 	p, err := sweep.Parse(strings.NewReader("seeds: [1]"), "")
 	ok(t, err)
-	ok(t, p.Keep(dir))
+	ok(t, new(sweep.Lab).Keep(p, dir))
 	if _, err := New(dir); !errors.Is(err, ErrEmpty) {
 		t.Error(err)
 	}

@@ -27,7 +27,7 @@ const maxFailure = 4096
 
 // KeepFailure notes in the run's folder below dir why it came to nothing.
 func (l *Lab) KeepFailure(p Point, dir string, why error) (Failure, error) {
-	id, err := p.Settings.ID()
+	id, err := l.ID(p.Settings)
 	if err != nil {
 		return Failure{}, err
 	}

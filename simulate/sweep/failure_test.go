@@ -18,7 +18,7 @@ func TestFailuresAreKept(t *testing.T) {
 	ok(t, err)
 	p.Points = p.Points[:2]
 	dir, l := t.TempDir(), lab(t)
-	ok(t, p.Keep(dir))
+	ok(t, l.Keep(p, dir))
 	runs := filepath.Join(dir, RunsFolder)
 	_, _, diverged := l.Make(t.Context(), p.Points[0], runs)
 	if diverged == nil || !strings.Contains(diverged.Error(), "diverged") {
@@ -38,7 +38,7 @@ func TestFailuresAreKept(t *testing.T) {
 	ok(t, err)
 	_, err = l.KeepFailure(p.Points[0], runs, errors.New("a disk that was full"))
 	ok(t, err)
-	ok(t, p.Keep(dir))
+	ok(t, l.Keep(p, dir))
 	_, _, err = l.Make(t.Context(), p.Points[0], runs)
 	ok(t, err)
 	x, done, err = Read(dir)

@@ -25,7 +25,8 @@ type Lab struct {
 	Compile coordinator.Compile
 	Version string // of this program
 	// Data yields a labelled file with a part held out for validation and one for
-	// test; an empty path, generated invoices without the training part.
+	// test; an empty path, generated invoices without the training part. It is asked
+	// several times a run: it is to read each file once.
 	Data func(path string, seed uint64) (*Data, error)
 	// Evaluators score adapters, one on each set; they share the base.
 	Evaluators func(base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]Evaluator, error)
@@ -42,7 +43,8 @@ type Lab struct {
 	// Progress is called after each round of a run; may be nil.
 	Progress func(p Point, r simulate.Round, of int)
 
-	packed *model.Base // Base as a job with a base_format asks for it
+	packed  *model.Base // Base as a job with a base_format asks for it
+	baseSum string      // SHA-256 of Base, hexadecimal; "" until it is asked for
 }
 
 // baseFor is Base as a job asks for it.
@@ -62,7 +64,7 @@ func (l *Lab) baseFor(j job.Job) (*model.Base, error) {
 // Data is a labelled file, divided.
 type Data struct {
 	Name   string
-	SHA256 string // of the file's bytes, hexadecimal; "" for generated data
+	SHA256 string // of what was read, hexadecimal; "" for generated data
 	Labels []string
 	// Train is divided over the clients; nil: every client's documents are
 	// generated.

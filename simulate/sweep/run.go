@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,7 +74,10 @@ var ErrOther = errors.New("made with another base, engine, adapter.start or data
 // interrupted. A run that is done is read; done tells which. One that another process is
 // making is [ErrBusy].
 func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bool, err error) {
-	id, err := p.Settings.ID()
+	id, err := l.ID(p.Settings)
+	if err == nil {
+		err = l.adopt(p.Settings, id, dir)
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -104,19 +106,15 @@ func (l *Lab) finished(p Point, folder string) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, start, err := l.madeFrom(p.Settings)
+	from, err := l.madeFrom(p.Settings)
 	if err != nil {
 		return nil, err
 	}
-	d, err := l.Data(p.Settings.Data, p.Settings.Seed)
-	if err != nil {
-		return nil, err
-	}
-	if r.Base != base || r.Engine != l.Engine || r.Start != start || !strings.HasPrefix(r.Data, d.SHA256) {
+	if !from.are(r) || r.Engine != l.Engine {
 		return nil, fmt.Errorf("%s: %w: base %.12s, engine %s, start %.12s, data %.12s; use another folder",
 			folder, ErrOther, r.Base, r.Engine, r.Start, r.Data)
 	}
-	r.On = p.On
+	r.ID, r.On = filepath.Base(folder), p.On
 	return r, nil
 }
 
@@ -146,12 +144,12 @@ func (l *Lab) make(ctx context.Context, p Point, id, folder string) (*Record, er
 	if err = errors.Join(err, run.Close()); err != nil {
 		return nil, err
 	}
-	base, start, err := l.madeFrom(p.Settings)
+	from, err := l.madeFrom(p.Settings)
 	if err != nil {
 		return nil, err
 	}
 	r := &Record{
-		ID: id, On: p.On, Settings: p.Settings, Engine: l.Engine, Version: l.Version, Base: base, Data: s.Config.Data, Start: start,
+		ID: id, On: p.On, Settings: p.Settings, Engine: l.Engine, Version: l.Version, Base: from.base, Data: s.Config.Data, Start: from.start,
 	}
 	if err := r.fill(ctx, s, result); err != nil {
 		return nil, err
@@ -173,38 +171,6 @@ func otherStates(folder, own string) (others []string, err error) {
 		}
 	}
 	return others, nil
-}
-
-// madeFrom identifies the base and the adapter that a run begins with.
-func (l *Lab) madeFrom(s Settings) (base, start string, err error) {
-	sum, err := l.Base.SHA256()
-	if err != nil {
-		return "", "", err
-	}
-	start, err = l.startHash(s)
-	return hex.EncodeToString(sum[:]), start, err
-}
-
-// startHash is the SHA-256 of the adapter that settings name as their start; "" where
-// they name none.
-func (l *Lab) startHash(s Settings) (string, error) {
-	if at, ok := lookup(s.Job, "adapter.start"); !ok || at == "" {
-		return "", nil
-	}
-	_, j, err := l.job(s)
-	if err != nil {
-		return "", err
-	}
-	base, err := l.baseFor(j)
-	if err != nil {
-		return "", err
-	}
-	a, err := l.start(j, base)
-	if err != nil || a == nil {
-		return "", err
-	}
-	sum, err := simulate.AdapterSHA256(a)
-	return hex.EncodeToString(sum[:]), err
 }
 
 // fill computes the record's figures; the test split is asked once, at the rank

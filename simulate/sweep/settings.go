@@ -85,7 +85,8 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// ID names the settings: the same for the same settings only.
+// ID names the settings as they are spelled: the same for the same settings only, with
+// the same paths. What runs go by is [Lab.ID].
 func (s Settings) ID() (string, error) {
 	b, err := json.Marshal(s) // maps are written in the order of their keys
 	if err != nil {

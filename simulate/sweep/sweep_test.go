@@ -201,7 +201,7 @@ func TestGridIsMadeOnce(t *testing.T) {
 	ok(t, err)
 	p.Points = p.Points[:3]
 	dir, l := t.TempDir(), lab(t)
-	ok(t, p.Keep(dir))
+	ok(t, l.Keep(p, dir))
 	runs := filepath.Join(dir, RunsFolder)
 	var first []*Record
 	for _, at := range p.Points {
@@ -249,7 +249,7 @@ func TestGridIsMadeOnce(t *testing.T) {
 	}
 	// A sweep that changed keeps what it came to before, and does not count it.
 	changed := &Plan{Name: p.Name, Axes: p.Axes, Points: p.Points[1:]}
-	ok(t, changed.Keep(dir))
+	ok(t, l.Keep(changed, dir))
 	x, records, err := Read(dir)
 	ok(t, err)
 	if strays, err := Strays(dir, x); err != nil || len(records) != 2 || !slices.Equal(strays, []string{first[0].ID}) {

@@ -38,12 +38,22 @@ const (
 	RunsFolder = "runs"
 )
 
-// Keep writes the index.
-func (p *Plan) Keep(dir string) error {
+// Keep writes a grid's index, and takes over what was made of its runs under older names.
+// Two points whose files have the same contents are refused.
+func (l *Lab) Keep(p *Plan, dir string) error {
 	x := Index{Name: p.Name, Axes: p.Axes, Compare: p.Compare}
+	seen := map[string]map[string]string{}
 	for _, at := range p.Points {
-		id, err := at.Settings.ID()
+		id, err := l.ID(at.Settings)
 		if err != nil {
+			return err
+		}
+		if other, ok := seen[id]; ok {
+			return badSetting("two points of the grid are the same simulation: %v and %v", other, at.On)
+		}
+		seen[id] = at.On
+		// One that another process is making under its old name says so when its turn comes.
+		if err := l.adopt(at.Settings, id, filepath.Join(dir, RunsFolder)); err != nil && !errors.Is(err, ErrBusy) {
 			return err
 		}
 		x.Runs = append(x.Runs, Run{id, at.On})
@@ -80,7 +90,7 @@ func Read(dir string) (*Index, []*Record, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		r.On = run.On
+		r.ID, r.On = run.ID, run.On
 		done = append(done, r)
 	}
 	return &x, done, nil
