@@ -143,7 +143,7 @@ func (l *labData) file(path string) (labFile, error) {
 	if len(all.Labels) == 1 {
 		return labFile{}, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", path, all.Labels[0])
 	}
-	sum, err := dataHash(path, all)
+	sum, err := dataHash(path, l.columns, all)
 	if err != nil {
 		return labFile{}, err
 	}
@@ -158,9 +158,10 @@ func (l *labData) file(path string) (labFile, error) {
 	return l.read[path], nil
 }
 
-// dataHash tells what is at path from what it was, or will be: the hash of a file, or of
-// a folder of images their labels and hashes in order.
-func dataHash(path string, of *dataset.Set) (_ string, err error) {
+// dataHash tells what is read at path from what was, or will be: the hash of a file, or of
+// a folder of images their labels and hashes in order; with the columns where they are not
+// the default ones.
+func dataHash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -175,6 +176,9 @@ func dataHash(path string, of *dataset.Set) (_ string, err error) {
 		}
 	} else if _, err := io.Copy(h, f); err != nil {
 		return "", err
+	}
+	if columns != (dataset.Columns{}) {
+		fmt.Fprintf(h, "\x00%q %q %v", columns.Text, columns.Label, columns.Unlabelled)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"github.com/starling-fl/starling/dataset"
 )
 
 // A simulation's data may be a folder of images, a folder for each label; a run over it
@@ -85,5 +87,29 @@ func TestLabReadsAFileOnce(t *testing.T) {
 	}
 	if again, err := l.get(path, 1); err != nil || again != one {
 		t.Errorf("divided again: %v", err)
+	}
+}
+
+// Other columns of a file are other data; a run over them is not one that was made.
+func TestLabKnowsColumns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "texts.csv")
+	text := []byte("text,label,topic\n")
+	for i := range 60 {
+		text = fmt.Appendf(text, "text %d,%d,%d\n", i, i%2, i%3)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]dataset.Columns{}
+	for _, c := range []dataset.Columns{{}, {Label: "topic"}, {Text: "topic"}} {
+		l := labData{columns: c}
+		d, err := l.get(path, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := seen[d.SHA256]; ok {
+			t.Errorf("%+v is the same as %+v", c, other)
+		}
+		seen[d.SHA256] = c
 	}
 }
