@@ -84,7 +84,8 @@ type Run struct {
 	coins    coordinator.Coins
 	events   []dp.Event
 	rounds   []Round
-	own      bool // the trainer is ours to close
+	settings [32]byte // what its state may be continued under, where it has one
+	own      bool     // the trainer is ours to close
 }
 
 // ErrConfig is a configuration that cannot work.
@@ -142,9 +143,6 @@ func New(cfg Config) (_ *Run, err error) {
 	}
 	if cfg.Compile == nil {
 		r.cfg.Compile = coordinator.CompileStep
-	}
-	if err := r.nameState(); err != nil {
-		return nil, err
 	}
 	if err := r.takeUp(); err != nil {
 		return nil, err

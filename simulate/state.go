@@ -39,8 +39,8 @@ const (
 	maxState     = 1 << 30 // bytes that are read
 )
 
-// settings identifies what a state may be continued under.
-func (r *Run) settings() ([32]byte, error) {
+// identify computes what a state may be continued under.
+func (r *Run) identify() ([32]byte, error) {
 	job := r.job
 	job.Base, job.Adapter.Start = "", "" // their hashes count, not their names
 	b, err := json.Marshal(job)
@@ -65,17 +65,9 @@ func (r *Run) settings() ([32]byte, error) {
 }
 
 // nameState puts the settings where the state's name has an asterisk.
-func (r *Run) nameState() error {
+func (r *Run) nameState() {
 	folder, name := filepath.Split(r.cfg.State)
-	if !strings.Contains(name, "*") {
-		return nil
-	}
-	sum, err := r.settings()
-	if err != nil {
-		return err
-	}
-	r.cfg.State = filepath.Join(folder, strings.Replace(name, "*", hex.EncodeToString(sum[:6]), 1))
-	return nil
+	r.cfg.State = filepath.Join(folder, strings.Replace(name, "*", hex.EncodeToString(r.settings[:6]), 1))
 }
 
 // AdapterSHA256 identifies an adapter that a run starts from, its method included.
@@ -92,11 +84,8 @@ func (r *Run) keep() error {
 	if r.cfg.State == "" {
 		return nil
 	}
-	s := state{Version: stateVersion}
+	s := state{Version: stateVersion, Settings: r.settings}
 	var err error
-	if s.Settings, err = r.settings(); err != nil {
-		return err
-	}
 	if s.Core, err = r.core.Snapshot(); err != nil {
 		return err
 	}
@@ -119,10 +108,14 @@ func (r *Run) keep() error {
 }
 
 // takeUp goes on from the state file, if there is one.
-func (r *Run) takeUp() error {
+func (r *Run) takeUp() (err error) {
 	if r.cfg.State == "" {
 		return nil
 	}
+	if r.settings, err = r.identify(); err != nil {
+		return err
+	}
+	r.nameState()
 	info, err := os.Stat(r.cfg.State)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -154,14 +147,10 @@ func (r *Run) parse(b []byte) error {
 	if err := cbor.Unmarshal(b[sha256.Size:], &s); err != nil {
 		return fmt.Errorf("cannot be read: %w", err)
 	}
-	want, err := r.settings()
-	if err != nil {
-		return err
-	}
 	switch {
 	case s.Version != stateVersion:
 		return fmt.Errorf("has version %d, this program writes %d", s.Version, stateVersion)
-	case s.Settings != want:
+	case s.Settings != r.settings:
 		return errors.New("belongs to other settings")
 	}
 	var rounds []Round
