@@ -4,9 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/task"
 )
 
@@ -39,21 +36,7 @@ func (*counting) Close() error { return nil }
 // An epoch is a pass over what a unit holds, the short last batch included, and steps
 // bound it.
 func TestEpochs(t *testing.T) {
-	base := tinyBase(t)
-	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 1, Alpha: 1}, 5)
-	ok(t, err)
-	k, err := task.New(base, layout, 8)
-	ok(t, err)
-	set := &dataset.Set{Labels: []string{"a", "b", "c", "d", "e"}}
-	for i := range 5 {
-		set.Examples = append(set.Examples, dataset.Example{Text: "fox", Label: i})
-	}
-	data, err := NewData(set, k, 0, 0)
-	ok(t, err)
-	scheme, err := quant.Lookup("nf4")
-	ok(t, err)
-	lattice, err := quant.NewLattice(scheme, layout.Size(0), 1, [32]byte{1})
-	ok(t, err)
+	layout, data, lattice := foxes(t, 5)
 	for _, c := range []struct{ epochs, steps, want, each int }{
 		{3, 100, 9, 3}, {1, 100, 3, 1}, {0, 6, 6, 2}, {3, 3, 3, 1}, {1 << 20, 6, 6, 2},
 	} {

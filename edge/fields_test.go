@@ -5,7 +5,6 @@ package edge
 import (
 	"bytes"
 	"context"
-	"crypto/ed25519"
 	"crypto/rand"
 	"math/bits"
 	"runtime"
@@ -196,18 +195,10 @@ func items(t *testing.T, m wire.Message) attack.Array {
 
 func framed(kind wire.Kind, body []byte) []byte { return append([]byte{byte(kind)}, body...) }
 
-// strictHouse announces what DefaultPolicy takes.
-func strictHouse(t *testing.T) *house {
-	h := newHouse(t)
-	h.job.ShardMax, h.job.ShardFloor, h.job.CorruptPPM, h.job.BreachBits, h.job.Uplink = 64, 64, 50_000, 40, "nf4"
-	h.announce()
-	return h
-}
-
 // Every field of the announced job: a device is ready for none that passes its owner's
 // limits, and for one that it can read.
 func TestHostileFieldsOfTheJob(t *testing.T) {
-	h := strictHouse(t)
+	h := production(t)
 	whole, err := attack.DecodeArray(h.jobBytes, attack.JobRecipe+1)
 	ok(t, err)
 	c, inRound := &campaign{t: t}, &campaign{t: t}
@@ -456,18 +447,7 @@ func (x *exposed) round(turn uint8) *part {
 	k, err := secagg.NewKeying(cfg, hash, h.authority)
 	ok(t, err)
 	ok(t, k.Add(p.id, turnFrom[secagg.Advertise](p, 1)))
-	others := map[secagg.ID]*secagg.Client{}
-	for range 2 {
-		key, err := NewIdentity()
-		ok(t, err)
-		c, err := secagg.NewClient(cfg, hash, key, rand.Reader)
-		ok(t, err)
-		adv, err := c.Advertise()
-		ok(t, err)
-		id := secagg.ID(key.Public().(ed25519.PublicKey))
-		ok(t, k.Add(id, adv))
-		others[id] = c
-	}
+	others := addPeers(t, k, cfg, hash, 2)
 	shards, err := k.Cut(rand.Reader)
 	ok(t, err)
 	s := shards[0]

@@ -206,8 +206,9 @@ func (h *house) keyed(round uint64, others int) (*peer, []byte, *secagg.Keying) 
 }
 
 // addPeers adds devices that the test plays itself.
-func addPeers(t *testing.T, k *secagg.Keying, cfg secagg.Config, hash secagg.Hash, n int) {
+func addPeers(t *testing.T, k *secagg.Keying, cfg secagg.Config, hash secagg.Hash, n int) map[secagg.ID]*secagg.Client {
 	t.Helper()
+	peers := map[secagg.ID]*secagg.Client{}
 	for range n {
 		key, err := NewIdentity()
 		ok(t, err)
@@ -215,6 +216,9 @@ func addPeers(t *testing.T, k *secagg.Keying, cfg secagg.Config, hash secagg.Has
 		ok(t, err)
 		adv, err := c.Advertise()
 		ok(t, err)
-		ok(t, k.Add(secagg.ID(key.Public().(ed25519.PublicKey)), adv))
+		id := secagg.ID(key.Public().(ed25519.PublicKey))
+		ok(t, k.Add(id, adv))
+		peers[id] = c
 	}
+	return peers
 }

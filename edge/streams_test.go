@@ -37,19 +37,15 @@ func sloped(n int) []float32 {
 	return x
 }
 
-// What a seeded device rounds and shuffles with is its stream for that and that round's:
-// of two rounds, or of two devices, with the same data neither is the same. Which streams
-// are apart says TestStreamsAreApart; here each is seen to be used for its purpose.
-func TestSeededContributionsUseTheirStreams(t *testing.T) {
-	base := tinyBase(t)
-	labels := make([]string, 24)
-	set := &dataset.Set{}
-	for i := range labels {
-		labels[i] = fmt.Sprint(i)
+// foxes are n examples, each with a label of its own, and what contributions over them need.
+func foxes(t *testing.T, n int) (*model.Layout, *Data, *quant.Lattice) {
+	t.Helper()
+	base, set := tinyBase(t), &dataset.Set{}
+	for i := range n {
+		set.Labels = append(set.Labels, fmt.Sprint(i))
 		set.Examples = append(set.Examples, dataset.Example{Text: "fox", Label: i})
 	}
-	set.Labels = labels
-	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 1, Alpha: 1}, len(labels))
+	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 1, Alpha: 1}, n)
 	ok(t, err)
 	k, err := task.New(base, layout, 8)
 	ok(t, err)
@@ -59,6 +55,14 @@ func TestSeededContributionsUseTheirStreams(t *testing.T) {
 	ok(t, err)
 	lattice, err := quant.NewLattice(scheme, layout.Size(0), 1, [32]byte{1})
 	ok(t, err)
+	return layout, data, lattice
+}
+
+// What a seeded device rounds and shuffles with is its stream for that and that round's:
+// of two rounds, or of two devices, with the same data neither is the same. Which streams
+// are apart says TestStreamsAreApart; here each is seen to be used for its purpose.
+func TestSeededContributionsUseTheirStreams(t *testing.T) {
+	layout, data, lattice := foxes(t, 24)
 	var sums [][]int32
 	var orders [][]int32
 	for device := range 2 {
