@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -30,39 +28,20 @@ func predictAnswers(ctx context.Context, a *app, e engine, ck *model.Checkpoint,
 		return fmt.Errorf("the checkpoint: %w", err)
 	}
 	slice := ck.Adapter.Slice(rank)
-	out := bufio.NewWriter(a.Stdout)
-	enc := json.NewEncoder(out)
-	told := newPace(a.Stderr, "questions")
-	var examples []dataset.Example
-	flush := func() error {
+	p := predictions{a, answerChunk, "questions", func(examples []dataset.Example) ([]said, error) {
 		replies, err := r.answer(ctx, slice, rank, examples)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for i, said := range replies {
-			if a.JSON {
-				err = enc.Encode(answered{examples[i].Line, examples[i].Question, said.Text, said.Probability})
-			} else { // an answer keeps to its line
-				_, err = fmt.Fprintln(out, visible(strings.Join(strings.Fields(said.Text), " "), ""))
-			}
-			if err != nil {
-				return err
-			}
+		out := make([]said, len(replies))
+		for i, re := range replies {
+			e := &examples[i]
+			// An answer keeps to its line.
+			out[i] = said{answered{e.Line, e.Question, re.Text, re.Probability}, visible(strings.Join(strings.Fields(re.Text), " "), "") + "\n"}
 		}
-		told.add(len(examples))
-		examples = examples[:0]
-		return out.Flush()
-	}
-	err = dataset.Questions(in, name, func(e dataset.Example) error {
-		if examples = append(examples, e); len(examples) < answerChunk {
-			return nil
-		}
-		return flush()
-	})
-	if err != nil {
-		return err
-	}
-	return flush()
+		return out, nil
+	}}
+	return p.of(func(take func(dataset.Example) error) error { return dataset.Questions(in, name, take) })
 }
 
 // answerEvaluation scores a released adapter on a file of questions.

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -71,42 +69,25 @@ func predictBlanks(ctx context.Context, a *app, e engine, ck *model.Checkpoint, 
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(a.Stdout)
-	enc := json.NewEncoder(out)
-	told := newPace(a.Stderr, "texts")
-	var examples []dataset.Example
-	flush := func() error {
+	p := predictions{a, predictChunk, "texts", func(examples []dataset.Example) ([]said, error) {
 		texts, err := f.fill(ctx, examples)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, t := range texts {
-			if a.JSON {
-				err = enc.Encode(t)
-			} else {
-				err = t.print(out, top > 0)
+		out := make([]said, len(texts))
+		for i, t := range texts {
+			out[i] = said{t, t.lines(top > 0)}
+		}
+		return out, nil
+	}}
+	return columnHint(p.of(func(take func(dataset.Example) error) error {
+		return columns.Texts(in, name, func(line int, text string) error {
+			if mask := f.task.Mask().Spelling; strings.TrimSpace(text) != "" && !strings.Contains(text, mask) {
+				return &dataset.LineError{File: cmp.Or(name, "input"), Line: line, Err: fmt.Errorf("the text has no %s, which stands for the token to tell", mask)}
 			}
-			if err != nil {
-				return err
-			}
-		}
-		told.add(len(examples))
-		examples = examples[:0]
-		return out.Flush()
-	}
-	err = columns.Texts(in, name, func(line int, text string) error {
-		if mask := f.task.Mask().Spelling; strings.TrimSpace(text) != "" && !strings.Contains(text, mask) {
-			return &dataset.LineError{File: cmp.Or(name, "input"), Line: line, Err: fmt.Errorf("the text has no %s, which stands for the token to tell", mask)}
-		}
-		if examples = append(examples, dataset.Example{Line: line, Text: text}); len(examples) < predictChunk {
-			return nil
-		}
-		return flush()
-	})
-	if err != nil {
-		return columnHint(err)
-	}
-	return flush()
+			return take(dataset.Example{Line: line, Text: text})
+		})
+	}))
 }
 
 // fill tells the masks of texts.
@@ -167,20 +148,18 @@ func (f *blanks) likeliest(scores []float32) masked {
 	return masked{top[0], top}
 }
 
-// print writes the text on a line, or the likeliest tokens of each mask on one.
-func (t filled) print(w io.Writer, top bool) error {
+// lines is the text on a line, or the likeliest tokens of each mask on one.
+func (t filled) lines(top bool) string {
 	if !top || len(t.Masks) == 0 {
-		_, err := fmt.Fprintln(w, visible(t.Text, ""))
-		return err
+		return visible(t.Text, "") + "\n"
 	}
+	var b strings.Builder
 	for _, m := range t.Masks {
 		var cells []string
-		for _, b := range m.Top {
-			cells = append(cells, fmt.Sprintf("%s\t%.4f", visible(strings.TrimSpace(b.Token), ""), b.Probability))
+		for _, c := range m.Top {
+			cells = append(cells, fmt.Sprintf("%s\t%.4f", visible(strings.TrimSpace(c.Token), ""), c.Probability))
 		}
-		if _, err := fmt.Fprintln(w, strings.Join(cells, "\t")); err != nil {
-			return err
-		}
+		b.WriteString(strings.Join(cells, "\t") + "\n")
 	}
-	return nil
+	return b.String()
 }

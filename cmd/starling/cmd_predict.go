@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -131,72 +129,53 @@ func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, ra
 		return err
 	}
 	slice := ck.Adapter.Slice(rank)
-	out := bufio.NewWriter(a.Stdout)
-	enc := json.NewEncoder(out)
-	told := newPace(a.Stderr, "examples")
-	flush := func(examples []dataset.Example) error {
+	predict := predictions{a, predictChunk, "examples", func(examples []dataset.Example) ([]said, error) {
 		rows, err := task.EncodeAll(k, examples)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		logits, err := p.Outputs(cmd.Context(), slice, rank, rows, len(examples))
 		if err != nil {
-			return err
+			return nil, err
 		}
+		out := make([]said, len(logits))
 		for i, l := range logits {
 			if ck.LoRA.Task == model.TaskTag {
-				var said []string
-				for _, best := range bestOfWords(rows, i, l, len(ck.Labels)) {
-					said = append(said, ck.Labels[best])
-				}
-				if a.JSON {
-					err = enc.Encode(tagged{examples[i].Line, examples[i].Words[:len(said)], said})
-				} else {
-					_, err = fmt.Fprintln(out, visible(strings.Join(said, " "), ""))
-				}
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			best := likeliest(l, ck.Labels)
-			r := prediction{Line: examples[i].Line, Label: best[0].Label, Probability: best[0].Probability, Top: best[:top]}
-			switch {
-			case a.JSON:
-				err = enc.Encode(r)
-			case top > 0:
-				var cells []string
-				for _, b := range r.Top {
-					cells = append(cells, fmt.Sprintf("%s\t%.4f", visible(b.Label, ""), b.Probability))
-				}
-				_, err = fmt.Fprintf(out, "%s\n", strings.Join(cells, "\t"))
-			default:
-				_, err = fmt.Fprintln(out, visible(r.Label, ""))
-			}
-			if err != nil {
-				return err
+				out[i] = saidOfWords(examples[i], bestOfWords(rows, i, l, len(ck.Labels)), ck.Labels)
+			} else {
+				out[i] = saidOfLabels(examples[i], likeliest(l, ck.Labels), top)
 			}
 		}
-		told.add(len(examples))
-		return out.Flush()
-	}
-	var examples []dataset.Example
-	take := func(e dataset.Example) error {
-		if examples = append(examples, e); len(examples) < predictChunk {
-			return nil
+		return out, nil
+	}}
+	return columnHint(predict.of(func(take func(dataset.Example) error) error {
+		if ck.Base.Config.Sees() {
+			return eachImage(columns, in, name, func(at int, m *dataset.Image) error { return take(dataset.Example{Line: at, Image: m}) })
 		}
-		defer func() { examples = examples[:0] }()
-		return flush(examples)
+		return columns.Texts(in, name, func(at int, text string) error { return take(example(ck, at, text)) })
+	}))
+}
+
+// saidOfWords is a text's words, each with the label of its class.
+func saidOfWords(e dataset.Example, classes []int, labels []string) said {
+	tags := make([]string, len(classes))
+	for i, c := range classes {
+		tags[i] = labels[c]
 	}
-	if ck.Base.Config.Sees() {
-		err = eachImage(columns, in, name, func(at int, m *dataset.Image) error { return take(dataset.Example{Line: at, Image: m}) })
-	} else {
-		err = columns.Texts(in, name, func(at int, text string) error { return take(example(ck, at, text)) })
+	return said{tagged{e.Line, e.Words[:len(tags)], tags}, visible(strings.Join(tags, " "), "") + "\n"}
+}
+
+// saidOfLabels is the likeliest label, and with --top so many of them.
+func saidOfLabels(e dataset.Example, best []ranked, top int) said {
+	r := prediction{Line: e.Line, Label: best[0].Label, Probability: best[0].Probability, Top: best[:top]}
+	if top == 0 {
+		return said{r, visible(r.Label, "") + "\n"}
 	}
-	if err != nil {
-		return columnHint(err)
+	var cells []string
+	for _, b := range r.Top {
+		cells = append(cells, fmt.Sprintf("%s\t%.4f", visible(b.Label, ""), b.Probability))
 	}
-	return flush(examples)
+	return said{r, strings.Join(cells, "\t") + "\n"}
 }
 
 // tagged is a text's words and the label of each.
