@@ -40,7 +40,9 @@ func (m *Manifest) RunKernel(ctx context.Context, p *Product, name string, memor
 	if err != nil {
 		return err
 	}
-	return k.Run(ctx, plan, memory, cores)
+	team := kernel.NewTeam(cores)
+	defer team.Stop()
+	return k.Run(ctx, plan, memory, team)
 }
 
 // Reach returns the memory from the first to the last byte of A (0), B (1) or C (2):

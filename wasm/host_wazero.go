@@ -10,6 +10,8 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/starling-fl/starling/wasm/kernel"
 )
 
 // wazeroModule is machine code that all open programs of equal bytes share. Every
@@ -107,6 +109,7 @@ type wazeroInstance struct {
 	memory            api.Memory
 	all               []byte
 	fuel              api.MutableGlobal // nil: no loop draws on a budget
+	team              *kernel.Team      // during a step on several cores
 	prepare, segments []api.Function
 }
 

@@ -190,6 +190,7 @@ func (in *Instance) Step(ctx context.Context) error {
 	if err := in.prepare(ctx); err != nil {
 		return err
 	}
+	defer in.program.products.begin(in.host)()
 	return in.runAll(ctx, false, in.program.report.Segments)
 }
 

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -88,7 +89,7 @@ func newProducts(mod *module, report *Report, cfg Config) (*products, error) {
 	if k == nil {
 		return nil, nil
 	}
-	ps := &products{kernel: k, cores: max(1, cfg.Cores), at: make(map[int]planned)}
+	ps := &products{kernel: k, cores: max(1, min(cfg.Cores, runtime.GOMAXPROCS(0))), at: make(map[int]planned)}
 	for i := range m.Products {
 		p := &m.Products[i]
 		plan, err := kernel.Prepare(p.forKernel(m), int(pages)*PageSize)
@@ -118,6 +119,20 @@ func (p *Product) forKernel(m *Manifest) kernel.Product {
 	return k
 }
 
+// begin readies a host's instance for products one after the other: until the
+// function it returns is called, helpers wait for them.
+func (ps *products) begin(host hostInstance) (end func()) {
+	if ps == nil || ps.cores == 1 {
+		return func() {}
+	}
+	in := host.(*wazeroInstance)
+	in.team = kernel.NewTeam(ps.cores)
+	return func() {
+		in.team.Stop()
+		in.team = nil
+	}
+}
+
 // run computes the product that starts at segment i, if one does. It returns the
 // segments that this leaves out.
 func (ps *products) run(ctx context.Context, host hostInstance, i int) (segments int, err error) {
@@ -128,5 +143,6 @@ func (ps *products) run(ctx context.Context, host hostInstance, i int) (segments
 	if !ok {
 		return 0, nil
 	}
-	return p.segments, ps.kernel.Run(ctx, p.Plan, host.(*wazeroInstance).all, ps.cores)
+	in := host.(*wazeroInstance)
+	return p.segments, ps.kernel.Run(ctx, p.Plan, in.all, in.team)
 }

@@ -136,6 +136,9 @@ func (in *jsInstance) share(product int) (err error) {
 	return nil
 }
 
+// begin readies nothing: a page's workers are there all the time.
+func (ps *products) begin(hostInstance) (end func()) { return func() {} }
+
 // run computes the product that starts at segment i, if one does and others can help. It
 // returns the segments that this leaves out.
 func (ps *products) run(_ context.Context, host hostInstance, i int) (segments int, err error) {

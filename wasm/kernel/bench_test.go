@@ -39,7 +39,7 @@ func BenchmarkGEMM(b *testing.B) {
 					b.Run(fmt.Sprintf("%dx%dx%d/%s/%s%s", m, n, k, layout, kernel.name, arithmetic), func(b *testing.B) {
 						began := cputime.Now()
 						for b.Loop() {
-							if err := kernel.Run(b.Context(), pl, bytesOf(memory), 1); err != nil {
+							if err := kernel.Run(b.Context(), pl, bytesOf(memory), nil); err != nil {
 								b.Fatal(err)
 							}
 						}

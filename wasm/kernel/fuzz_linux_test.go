@@ -49,7 +49,7 @@ func FuzzRun(f *testing.F) {
 				j := &job{kernel: k, Plan: pl, ctx: t.Context(), bytes: memory}
 				j.floats = unsafe.Slice((*float32)(unsafe.Pointer(&memory[0])), size/4)
 				j.cut(cores)
-				if fault := touch(j.work); fault != nil {
+				if fault := touch(func() { j.work(0) }); fault != nil {
 					t.Fatalf("%s, %+v: %v", k.name, p, fault)
 				}
 				if !bytes.Equal(memory[:lo], before[:lo]) || !bytes.Equal(memory[hi:], before[hi:]) {

@@ -59,7 +59,7 @@ func TestGuardPages(t *testing.T) {
 			want := append([]byte(nil), memory...)
 			define(&p, want)
 			for _, k := range every(&p) {
-				if fault := touch(func() { err = k.Run(t.Context(), pl, memory, 1) }); fault != nil || err != nil {
+				if fault := touch(func() { err = k.Run(t.Context(), pl, memory, nil) }); fault != nil || err != nil {
 					t.Fatalf("product %d, %s, %+v: %v, %v", i, k.name, p, fault, err)
 				}
 				same(t, fmt.Sprintf("product %d, %s", i, k.name), memory, want)
@@ -104,7 +104,7 @@ func TestHostileProducts(t *testing.T) {
 		}
 		ran++
 		for _, k := range every(&p) {
-			if fault := touch(func() { err = k.Run(t.Context(), pl, memory, 1) }); fault != nil || err != nil {
+			if fault := touch(func() { err = k.Run(t.Context(), pl, memory, nil) }); fault != nil || err != nil {
 				t.Fatalf("%s, %+v: %v, %v", k.name, p, fault, err)
 			}
 		}

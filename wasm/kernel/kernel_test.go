@@ -227,7 +227,7 @@ func TestKernels(t *testing.T) {
 				// Small as the products are, they are cut as large ones would be.
 				j := &job{kernel: k, Plan: pl, ctx: t.Context(), bytes: got, floats: memory}
 				j.cut(cores)
-				j.work()
+				j.work(cores - 1)
 				same(t, fmt.Sprintf("product %d, %s, %d cores, %+v", i, k.name, cores, p), got, want)
 			}
 		}
@@ -256,8 +256,9 @@ func testRun(t *testing.T, p *Product, memory []float32) {
 	define(p, want)
 	for _, k := range every(p) {
 		for _, cores := range []int{1, 2, 7} {
-			got := bytesOf(slices.Clone(memory))
-			if err := k.Run(t.Context(), pl, got, cores); err != nil {
+			got, team := bytesOf(slices.Clone(memory)), NewTeam(cores)
+			err := k.Run(t.Context(), pl, got, team)
+			if team.Stop(); err != nil {
 				t.Fatal(err)
 			}
 			same(t, k.name, got, want)
@@ -266,16 +267,17 @@ func testRun(t *testing.T, p *Product, memory []float32) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, k := range every(p) {
-		got := bytesOf(slices.Clone(memory))
-		if err := k.Run(ctx, pl, got, 2); !errors.Is(err, context.Canceled) {
+		got, team := bytesOf(slices.Clone(memory)), NewTeam(2)
+		err := k.Run(ctx, pl, got, team)
+		if team.Stop(); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v after cancellation", k.name, err)
 		}
 		same(t, k.name+" after cancellation", got, bytesOf(memory))
 	}
-	if err := Plain.Run(t.Context(), pl, want[:len(want)-4], 1); err == nil {
+	if err := Plain.Run(t.Context(), pl, want[:len(want)-4], nil); err == nil {
 		t.Error("ran in a memory that is too short")
 	}
-	if err := Plain.Run(t.Context(), pl, append([]byte{0}, want...)[1:], 1); err == nil {
+	if err := Plain.Run(t.Context(), pl, append([]byte{0}, want...)[1:], nil); err == nil {
 		t.Error("ran in a memory that is not aligned")
 	}
 }

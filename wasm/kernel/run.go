@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"golang.org/x/sys/cpu"
 )
 
 // Blocks of a product: maxTerms x maxCols floats of B are packed at a time and stay
@@ -20,13 +23,13 @@ const (
 )
 
 // perWorker is the least work that is worth another goroutine, in multiply-adds:
-// some 30 microseconds.
-const perWorker = 1 << 20
+// some 2 microseconds.
+const perWorker = 1 << 17
 
-// Run computes a product in memory on at most the given number of goroutines, the
-// caller's included. It looks at ctx between blocks of some milliseconds at most; C
-// is undefined after an error.
-func (k *Kernel) Run(ctx context.Context, pl *Plan, memory []byte, cores int) error {
+// Run computes a product in memory, on as many goroutines of a team as it is worth.
+// It looks at ctx between blocks of some milliseconds at most; C is undefined after an
+// error.
+func (k *Kernel) Run(ctx context.Context, pl *Plan, memory []byte, team *Team) error {
 	if len(memory) < pl.memory {
 		return errRange
 	}
@@ -39,15 +42,9 @@ func (k *Kernel) Run(ctx context.Context, pl *Plan, memory []byte, cores int) er
 	}
 	j := &job{kernel: k, Plan: pl, ctx: ctx, bytes: memory[:pl.memory]}
 	j.floats = unsafe.Slice((*float32)(base), pl.memory/4)
-	workers := max(1, min(cores, pl.work/perWorker))
+	workers := max(1, min(team.size(), pl.work/perWorker))
 	j.cut(workers)
-	workers = min(workers, j.tasks())
-	var wg sync.WaitGroup
-	for range workers - 1 {
-		wg.Go(j.work)
-	}
-	j.work()
-	wg.Wait()
+	team.run(j, min(workers, j.tasks())-1)
 	return ctx.Err()
 }
 
@@ -60,23 +57,33 @@ type job struct {
 	floats []float32
 
 	rowBlocks, colBlocks int
-	next                 atomic.Int64
+	shares               []share // one a worker
 }
 
-// cut chooses the grid: no more columns in a task than fit the cache, and enough
-// tasks for all workers, by columns first, as tasks that share columns pack the
-// same ones.
+// share counts the tasks that were taken of a worker's, in a cache line of its own.
+type share struct {
+	taken atomic.Int64
+	_     cpu.CacheLinePad
+}
+
+// cut chooses the grid of blocks that keeps the workers for the shortest time: all busy,
+// and no more operands for each than must be. Who computes a block packs all of its
+// columns, and reads all of its rows, half of them from another core's cache.
 func (j *job) cut(workers int) {
-	j.rowBlocks, j.colBlocks = 1, (j.n+maxCols-1)/maxCols
-	if workers == 1 {
-		return
-	}
-	want := 2 * workers
-	if short := ceil(want, j.entries*j.colBlocks); short > 1 {
-		j.colBlocks = min(j.colBlocks*short, ceil(j.n, 4*panel))
-	}
-	if short := ceil(want, j.entries*j.colBlocks); short > 1 {
-		j.rowBlocks = min(short, ceil(j.rows, 4*high))
+	const overhead = 40 // of a row's or a column's terms, in multiply-adds each
+	j.shares = make([]share, workers)
+	cols := ceil(j.n, maxCols)
+	j.rowBlocks, j.colBlocks = 1, cols
+	best := math.MaxInt
+	for c := cols; c == cols || c <= workers; c++ {
+		for r := 1; r == 1 || r*c <= workers; r++ {
+			_, height := block(0, r, j.rows, high)
+			_, width := block(0, c, j.n, panel)
+			time := ceil(j.entries*r*c, workers) * (height*width + overhead*(height+width))
+			if time < best {
+				best, j.rowBlocks, j.colBlocks = time, r, c
+			}
+		}
 	}
 }
 
@@ -84,18 +91,32 @@ func ceil(n, by int) int { return (n + by - 1) / by }
 
 func (j *job) tasks() int { return j.entries * j.colBlocks * j.rowBlocks }
 
-// work computes tasks until there are none.
-func (j *job) work() {
+// work computes tasks until there are none: first those of a share that is a worker's
+// own in every product, as what it wrote in the last one is in its core's cache.
+func (j *job) work(me int) {
 	w := workers.Get().(*worker)
 	w.job = j
-	for {
-		i := int(j.next.Add(1)) - 1
-		if i >= j.tasks() || !w.task(i) {
+	for s := range j.shares {
+		if !w.share((me + s) % len(j.shares)) {
 			break
 		}
 	}
 	w.job = nil
 	workers.Put(w)
+}
+
+// share computes what is left of a share; false: the context has ended.
+func (w *worker) share(i int) bool {
+	n, tasks := len(w.shares), w.tasks()
+	for end := (i + 1) * tasks / n; ; {
+		task := i*tasks/n + int(w.shares[i].taken.Add(1)) - 1
+		if task >= end {
+			return true
+		}
+		if !w.task(task) {
+			return false
+		}
+	}
 }
 
 // workers holds the packing memory of goroutines between products.
@@ -125,8 +146,8 @@ func block(i, n, size, unit int) (from, to int) {
 // task computes one block of C; false: the context has ended.
 func (w *worker) task(i int) bool {
 	j := w.job
-	row, i := i%j.rowBlocks, i/j.rowBlocks
-	col, entry := i%j.colBlocks, i/j.colBlocks
+	col, i := i%j.colBlocks, i/j.colBlocks
+	row, entry := i%j.rowBlocks, i/j.rowBlocks
 	fromRow, toRow := block(row, j.rowBlocks, j.rows, high)
 	fromCol, toCol := block(col, j.colBlocks, j.n, panel)
 	if fromRow == toRow || fromCol == toCol {

@@ -1,0 +1,134 @@
+package kernel
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Team is the goroutines that compute products together, one product after the other: its owner's, and helpers that
+// wait for the next product. To start a goroutine for each, or to wake one, takes longer than a small product does, so
+// who waits looks again and again for a while before it sleeps. A nil Team is its owner alone.
+type Team struct {
+	owner   gate
+	helpers []*helper
+	stopped atomic.Bool
+	running sync.WaitGroup
+}
+
+// helper is one goroutine of a team.
+type helper struct {
+	gate
+	number int
+	// offer is nil, or a product to join. Whoever takes that out of here has it: the helper puts taken in its place and
+	// nil when it is done, the owner takes back what no helper came for.
+	offer atomic.Pointer[job]
+}
+
+var taken = new(job)
+
+// NewTeam starts a team of the given number of goroutines, its owner's included. One goroutine at a time may run
+// products on it; Stop must follow.
+func NewTeam(cores int) *Team {
+	t := &Team{owner: newGate()}
+	for i := range cores - 1 {
+		h := &helper{gate: newGate(), number: i + 1}
+		t.helpers = append(t.helpers, h)
+		t.running.Go(func() { t.help(h) })
+	}
+	return t
+}
+
+// Stop ends the helpers and waits for them.
+func (t *Team) Stop() {
+	if t == nil {
+		return
+	}
+	t.stopped.Store(true)
+	for _, h := range t.helpers {
+		h.open()
+	}
+	t.running.Wait()
+}
+
+func (t *Team) size() int {
+	if t == nil {
+		return 1
+	}
+	return 1 + len(t.helpers)
+}
+
+// run computes a product with some of the helpers. It returns when none of them works at it any more.
+func (t *Team) run(j *job, helpers int) {
+	var joined []*helper
+	if helpers > 0 {
+		joined = t.helpers[:helpers]
+	}
+	for _, h := range joined {
+		h.offer.Store(j)
+		h.open()
+	}
+	j.work(0)
+	for _, h := range joined {
+		if !h.offer.CompareAndSwap(j, nil) {
+			t.owner.wait(func() bool { return h.offer.Load() == nil })
+		}
+	}
+}
+
+func (t *Team) help(h *helper) {
+	for {
+		h.wait(func() bool { return h.offer.Load() != nil || t.stopped.Load() })
+		j := h.offer.Load()
+		switch {
+		case j != nil && h.offer.CompareAndSwap(j, taken):
+			j.work(h.number)
+			h.offer.Store(nil)
+			t.owner.open()
+		case t.stopped.Load():
+			return
+		}
+	}
+}
+
+// gate is where one goroutine waits for what others bring about.
+type gate struct {
+	asleep atomic.Bool
+	wake   chan struct{}
+}
+
+func newGate() gate { return gate{wake: make(chan struct{}, 1)} }
+
+// awake is how long a gate is watched before its goroutine sleeps: longer than most of what a program computes between
+// two products, and than it takes to be woken.
+const awake = 500 * time.Microsecond
+
+// wait returns once ready does.
+func (g *gate) wait(ready func() bool) {
+	for began := time.Now(); ; {
+		for range 64 {
+			if ready() {
+				return
+			}
+		}
+		runtime.Gosched() // to whom else this processor is due
+		if time.Since(began) < awake {
+			continue
+		}
+		// Who opens makes ready first, and looks then whether somebody sleeps: one of both sees the other.
+		g.asleep.Store(true)
+		if ready() && g.asleep.CompareAndSwap(true, false) {
+			return
+		}
+		<-g.wake
+		began = time.Now()
+	}
+}
+
+// open is called when what is waited for may have come about.
+func (g *gate) open() {
+	if g.asleep.CompareAndSwap(true, false) {
+		g.wake <- struct{}{}
+	}
+}
