@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate"
 )
 
@@ -101,6 +103,53 @@ func TestCohortsThatAreTooSmall(t *testing.T) {
 		ok(t, err)
 		if _, err := again.JobOf("x", []string{"a", "b"}); (err == nil) != c.want {
 			t.Errorf("a cohort of %d: %v", least-c.less, err)
+		}
+	}
+}
+
+// Data of another kind than the base or the task takes are refused before anything is
+// made, with what would do.
+func TestDataThatDoNotFit(t *testing.T) {
+	sight, err := model.RandomBase(model.NewViT(16, 2, 8, 2, 1), 1, nil)
+	ok(t, err)
+	texts := lab(t)
+	kinds := map[string]func(*dataset.Example){
+		"texts": func(*dataset.Example) {},
+		"images": func(e *dataset.Example) {
+			e.Image = &dataset.Image{Width: 8, Height: 8, Channels: 1, Pixels: make([]float32, 64)}
+		},
+		"words": func(e *dataset.Example) { e.Tags = []int{0} },
+	}
+	for _, c := range []struct {
+		holds, task string
+		base        *model.Base
+		says        string // "": it fits
+	}{
+		{"texts", "", texts.Base, ""},
+		{"images", "image", sight, ""},
+		{"words", "tag", texts.Base, ""},
+		{"images", "", texts.Base, "the folder of a vit as --base, and set task to image"},
+		{"images", "image", texts.Base, "the folder of a vit as --base"},
+		{"images", "", sight, "set task to image"},
+		{"texts", "", sight, "give images as data, or a base that reads texts"},
+		{"words", "", texts.Base, "set task to tag"},
+	} {
+		d, err := texts.Data("", 1)
+		ok(t, err)
+		for _, set := range []*dataset.Set{d.Train, d.Validation, d.Test} {
+			for i := range set.Examples {
+				kinds[c.holds](&set.Examples[i])
+			}
+		}
+		l := *texts
+		l.Base, l.Data = c.base, func(string, uint64) (*Data, error) { return d, nil }
+		s := over(t, "").Settings
+		if c.task != "" {
+			s, err = s.With("task", c.task)
+			ok(t, err)
+		}
+		if err := l.Check(s); (err == nil) != (c.says == "") || err != nil && (!errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s, task %q, a %s: %v", c.holds, c.task, c.base.Config.ModelType, err)
 		}
 	}
 }

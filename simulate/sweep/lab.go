@@ -139,7 +139,29 @@ func (l *Lab) job(s Settings) (*Data, job.Job, error) {
 		return nil, job.Job{}, err
 	}
 	j, err := s.JobOf(d.Name, d.Labels)
+	if err == nil {
+		err = d.fits(j.Method().Task, l.Base.Config)
+	}
 	return d, j.ForBase(l.Base.Config), err
+}
+
+// fits refuses data that the base does not read or the task does not take, and says what
+// would do.
+func (d *Data) fits(task model.TaskKind, base model.Config) error {
+	sample := d.Validation.Examples[0]
+	switch image := sample.Image != nil; {
+	case image && !base.Sees():
+		return badSetting("data: %s holds images, and the base, a %s, reads texts: give the folder of a vit as --base, and set task to %s",
+			d.Name, base.ModelType, model.TaskImage)
+	case !image && base.Sees():
+		return badSetting("data: %s holds texts, and the base, a %s, reads images: give images as data, or a base that reads texts",
+			d.Name, base.ModelType)
+	case image && task != model.TaskImage:
+		return badSetting("data: %s holds images, and the task is %s: set task to %s", d.Name, task, model.TaskImage)
+	case sample.Tags != nil && task == model.TaskClassify:
+		return badSetting("data: %s holds words with labels, and the task is %s: set task to %s", d.Name, task, model.TaskTag)
+	}
+	return nil
 }
 
 // Check refuses what Make would: settings that do not fit, data that cannot be
