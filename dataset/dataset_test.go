@@ -111,6 +111,9 @@ func TestReadNamesTheBadLine(t *testing.T) {
 			t.Errorf("%.30q: error %v, want %q", c.content, err, c.want)
 		}
 	}
+	if nameless := (&LineError{Line: 3, Err: ErrEmpty}).Error(); nameless != "line 3: "+ErrEmpty.Error() {
+		t.Errorf("without a file: %q", nameless)
+	}
 	if _, err := Read(strings.NewReader("\n"), "a.tsv"); !errors.Is(err, ErrEmpty) {
 		t.Errorf("an empty file gave %v", err)
 	}

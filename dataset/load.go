@@ -28,12 +28,18 @@ const (
 
 // LineError says which line of a data file cannot be used and why.
 type LineError struct {
-	File string // as it was given
+	File string // as it was given; "" where it is not known
 	Line int    // from 1
 	Err  error
 }
 
-func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err) }
+func (e *LineError) Error() string {
+	if e.File == "" {
+		return fmt.Sprintf("line %d: %v", e.Line, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+}
+
 func (e *LineError) Unwrap() error { return e.Err }
 
 // ErrEmpty is returned for a file without examples.
