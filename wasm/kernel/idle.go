@@ -24,8 +24,12 @@ const (
 // findIdle marks the rows whose terms, here and in the blocks before, are zeros.
 func (w *worker) findIdle(a int, idle []bool, cols int, terms []int, add bool) {
 	found := false
+	beside, step := run(terms)
+	if step != 1 {
+		beside = 0
+	}
 	for r := range idle {
-		idle[r] = cols*w.Plan.terms >= worthLooking && (idle[r] || !add) && w.zeros(a+w.rowA[r], terms)
+		idle[r] = cols*w.Plan.terms >= worthLooking && (idle[r] || !add) && w.zeros(a+w.rowA[r], terms, beside)
 		found = found || idle[r]
 	}
 	if found && !w.finiteB() {
@@ -34,10 +38,21 @@ func (w *worker) findIdle(a int, idle []bool, cols int, terms []int, add bool) {
 }
 
 // zeros tells whether all terms of a row are +0 or -0. Of other rows the first term is
-// mostly enough to tell.
-func (w *worker) zeros(row int, terms []int) bool {
-	for _, t := range terms {
-		if w.floats[row+t] != 0 { // NaN too
+// mostly enough to tell. The first beside of them stand side by side.
+func (w *worker) zeros(row int, terms []int, beside int) bool {
+	if w.floats[row+terms[0]] != 0 { // NaN too
+		return false
+	}
+	const sign = 0x80000000_80000000
+	side := w.floats[row+terms[0]:][:beside]
+	for ; len(side) >= 16; side = side[16:] {
+		p := (*[8]uint64)(unsafe.Pointer(&side[0]))
+		if (p[0]|p[1]|p[2]|p[3]|p[4]|p[5]|p[6]|p[7])&^sign != 0 {
+			return false
+		}
+	}
+	for _, t := range terms[beside-len(side):] {
+		if w.floats[row+t] != 0 {
 			return false
 		}
 	}

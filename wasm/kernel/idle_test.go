@@ -24,18 +24,23 @@ func TestIdleRows(t *testing.T) {
 		fill(rnd, bytesOf(start), 0)
 		want := make([]bool, m)
 		for r := range want {
-			from, to := 0, k
-			switch rnd.IntN(4) {
+			from, to, but := 0, k, -1
+			switch rnd.IntN(5) {
 			case 0:
 				continue
 			case 1:
 				from = maxTerms // the second block alone
 			case 2:
 				to = k - 1 // all but the last term
+			case 3:
+				but = 1 + rnd.IntN(k-1)
 			default:
 				want[r] = true
 			}
 			for term := from; term < to; term++ {
+				if term == but {
+					continue
+				}
 				start[r*p.Rows[0].A+term*p.Terms[0].A] = []float32{0, negative}[rnd.IntN(2)]
 			}
 		}

@@ -11,8 +11,8 @@ type Kernel struct {
 	tiles, fused [][]func(*words)
 	// transpose packs 8 rows of n, a multiple of 8, consecutive floats: float i of row r goes to dst[i*to+r].
 	transpose func(dst *float32, to int, src *float32, from int, n int)
-	// gather packs n rows of 16 consecutive floats, from apart, one behind the other.
-	gather func(dst, src *float32, from int, n int)
+	// gather copies n rows of 16 consecutive floats, from apart, to rows that are to apart.
+	gather func(dst *float32, to int, src *float32, from int, n int)
 	// decode writes the values of n, a multiple of 16, codes that share a scale.
 	decode func(dst *float32, codes *byte, n int, scale float32)
 }

@@ -122,7 +122,11 @@ func (w *worker) packB(b int, cols, terms []int) {
 	} else {
 		w.b = w.b[:need]
 	}
-	for from := 0; from < len(cols); from += panel {
+	from := 0
+	if w.p.NF4 == nil {
+		from = w.packLines(b, cols, terms)
+	}
+	for ; from < len(cols); from += panel {
 		dst := w.b[from*len(terms):][:panel*len(terms)]
 		part := cols[from:min(from+panel, len(cols))]
 		if w.p.NF4 != nil {
@@ -131,6 +135,22 @@ func (w *worker) packB(b int, cols, terms []int) {
 		}
 		w.packPanel(dst, w.floats, b, part, terms)
 	}
+}
+
+// packLines packs whole panels of columns that are neighbours in memory, and returns how
+// many columns that are. It goes along memory, a term of all panels at a time, as
+// processors foresee that better.
+func (w *worker) packLines(b int, cols, terms []int) int {
+	n, by := run(cols)
+	if n &^= panel - 1; by != 1 || n < 4*panel {
+		return 0
+	}
+	for i, t := range terms {
+		at := b + cols[0] + t
+		corners(w.floats, at, n-1, 0)
+		w.kernel.gather(&w.b[i*panel], panel*len(terms), &w.floats[at], panel, n/panel)
+	}
+	return n
 }
 
 // packPanel packs up to 16 columns of src.
@@ -147,7 +167,7 @@ func (w *worker) packPanel(dst, src []float32, b int, cols, terms []int) {
 		switch {
 		case by == 1 && n == panel:
 			corners(src, at, panel-1, (even-1)*step)
-			w.kernel.gather(&dst[from*panel], &src[at], step, even)
+			w.kernel.gather(&dst[from*panel], panel, &src[at], step, even)
 			done, wide = even, panel
 		case step == 1 && n == len(cols) && n >= 8 && even >= 8:
 			done, wide = even&^7, n&^7

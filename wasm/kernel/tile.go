@@ -75,10 +75,9 @@ func transposePlain(dst *float32, to int, src *float32, from int, n int) {
 	}
 }
 
-func gatherPlain(dst, src *float32, from int, n int) {
-	d := unsafe.Slice(dst, n*panel)
+func gatherPlain(dst *float32, to int, src *float32, from int, n int) {
 	for i := range n {
-		copy(d[i*panel:(i+1)*panel], unsafe.Slice(at(src, uintptr(4*i*from)), panel))
+		copy(unsafe.Slice(at(dst, uintptr(4*i*to)), panel), unsafe.Slice(at(src, uintptr(4*i*from)), panel))
 	}
 }
 

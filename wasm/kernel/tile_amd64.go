@@ -162,7 +162,7 @@ func transpose256(dst *float32, to int, src *float32, from int, n int)
 // gather256 packs n rows of 16 consecutive floats.
 //
 //go:noescape
-func gather256(dst *float32, src *float32, from int, n int)
+func gather256(dst *float32, to int, src *float32, from int, n int)
 
 // decode256 writes the values of n codes that share a scale, n a multiple of 16.
 //

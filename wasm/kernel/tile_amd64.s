@@ -2359,23 +2359,25 @@ block:
 	VZEROUPPER
 	RET
 
-// func gather256(dst *float32, src *float32, from int, n int)
+// func gather256(dst *float32, to int, src *float32, from int, n int)
 // Requires: AVX
-TEXT ·gather256(SB), NOSPLIT, $0-32
+TEXT ·gather256(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ from+16(FP), DX
-	SHLQ $0x02, DX
-	MOVQ n+24(FP), BX
+	MOVQ to+8(FP), CX
+	SHLQ $0x02, CX
+	MOVQ src+16(FP), DX
+	MOVQ from+24(FP), BX
+	SHLQ $0x02, BX
+	MOVQ n+32(FP), SI
 
 row:
-	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y0
 	VMOVUPS Y0, (AX)
-	VMOVUPS 32(CX), Y0
+	VMOVUPS 32(DX), Y0
 	VMOVUPS Y0, 32(AX)
-	ADDQ    DX, CX
-	ADDQ    $0x40, AX
-	DECQ    BX
+	ADDQ    BX, DX
+	ADDQ    CX, AX
+	DECQ    SI
 	JNZ     row
 	VZEROUPPER
 	RET

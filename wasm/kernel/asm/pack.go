@@ -64,12 +64,13 @@ func transpose() {
 	RET()
 }
 
-// gather copies n rows of 16 floats that stand apart to where they stand together.
+// gather copies n rows of 16 floats from where they stand apart to where others do.
 func gather() {
-	TEXT("gather256", NOSPLIT, "func(dst, src *float32, from int, n int)")
+	TEXT("gather256", NOSPLIT, "func(dst *float32, to int, src *float32, from int, n int)")
 	Pragma("noescape")
 	Doc("gather256 packs n rows of 16 consecutive floats.")
-	dst, src, from, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), floats("from"), Load(Param("n"), GP64())
+	dst, to, src, from := Load(Param("dst"), GP64()), floats("to"), Load(Param("src"), GP64()), floats("from")
+	n := Load(Param("n"), GP64())
 	Label("row")
 	for h := range 2 {
 		y := YMM()
@@ -77,7 +78,7 @@ func gather() {
 		VMOVUPS(y, Mem{Base: dst, Disp: 32 * h})
 	}
 	ADDQ(from, src)
-	ADDQ(Imm(64), dst)
+	ADDQ(to, dst)
 	DECQ(n)
 	JNZ(LabelRef("row"))
 	VZEROUPPER()
