@@ -58,6 +58,7 @@ type player struct {
 	// begunAgain: it got the assignment of that round once more.
 	begunAgain bool
 	fused      bool
+	pinged     func() // called at each ping, by whoever reads
 	client     *secagg.Client
 	upload     *wire.Upload
 	lat        *quant.Lattice
@@ -77,7 +78,13 @@ func (p *player) id() [32]byte { return [32]byte(p.key.Public().(ed25519.PublicK
 
 // dial connects and enrols. The Enrolled answer, or the peer's error.
 func (p *player) dial(ctx context.Context) error {
-	conn, resp, err := websocket.Dial(ctx, p.token.Endpoint(), &websocket.DialOptions{HTTPClient: p.http})
+	conn, resp, err := websocket.Dial(ctx, p.token.Endpoint(), &websocket.DialOptions{HTTPClient: p.http,
+		OnPingReceived: func(context.Context, []byte) bool {
+			if p.pinged != nil {
+				p.pinged()
+			}
+			return true
+		}})
 	if err != nil {
 		return err
 	}

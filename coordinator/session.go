@@ -19,6 +19,7 @@ const (
 	handshakeTimeout = 15 * time.Second
 	pingEvery        = 25 * time.Second // shorter than the devices' own, which then do not ask
 	pingTimeout      = 60 * time.Second // long enough for a full chunk on a slow line
+	pingTogether     = time.Second      // connections are looked after at whole ones of these
 	queueFrames      = 64               // frames waiting for a slow reader before it is cut off
 	maxFaults        = 32               // useless messages in a row before a device is cut off
 )
@@ -350,8 +351,10 @@ func (c *Coordinator) sayLast(ctx context.Context, s *session, msg *wire.Error) 
 // write sends what the engine queued, and pings who has not been heard for pingEvery:
 // a peer that is gone without a word, or dribbles, is found within that and pingTimeout.
 // Who sends is not asked whether it lives: its answer would have to pass its own frames.
+// All connections look at the same moments: ten thousand that each had their own would
+// wake an idle process, and send it to sleep again, for each ping and for each answer.
 func (c *Coordinator) write(ctx context.Context, conn Conn, s *session) {
-	ping := time.NewTimer(pingEvery)
+	ping := time.NewTimer(together(time.Now(), pingEvery))
 	defer ping.Stop()
 	var asked time.Time // by the last ping
 	for {
@@ -378,16 +381,16 @@ func (c *Coordinator) write(ctx context.Context, conn Conn, s *session) {
 			}
 			switch {
 			case now.Sub(lived) < pingEvery:
-				ping.Reset(pingEvery - now.Sub(lived))
+				ping.Reset(together(now, pingEvery-now.Sub(lived)))
 			case !lived.Before(asked): // it has answered what it was asked
 				if err := conn.Ping(); err != nil {
 					s.cancel(fmt.Errorf("ping: %w", err))
 					return
 				}
 				asked = now
-				ping.Reset(pingEvery)
+				ping.Reset(together(now, pingEvery))
 			case now.Sub(asked) < pingTimeout:
-				ping.Reset(pingTimeout - now.Sub(asked))
+				ping.Reset(together(now, pingTimeout-now.Sub(asked)))
 			default:
 				s.cancel(errMute)
 				return
@@ -396,6 +399,14 @@ func (c *Coordinator) write(ctx context.Context, conn Conn, s *session) {
 			return
 		}
 	}
+}
+
+// together is wait, and as much longer as ends it at a multiple of pingTogether.
+func together(now time.Time, wait time.Duration) time.Duration {
+	if over := time.Duration(now.Add(wait).UnixNano()) % pingTogether; over > 0 {
+		return wait + pingTogether - over
+	}
+	return wait
 }
 
 // short names a device in the log.

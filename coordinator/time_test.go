@@ -249,6 +249,57 @@ func TestSilentPeers(t *testing.T) {
 	}
 }
 
+// TestPingsComeTogether: connections of any age are pinged at the same moments, none
+// before it was silent for pingEvery.
+func TestPingsComeTogether(t *testing.T) {
+	job := tinyJob(9)
+	err := bubble(t, job, 1, func(ctx context.Context, tb *table) {
+		pings := map[time.Time]int{}
+		for range 5 {
+			time.Sleep(130 * time.Millisecond)
+			p := newPlayer(t, tb.token)
+			p.http = tb.client
+			var last time.Time
+			p.pinged = func() {
+				now := time.Now()
+				if now.Sub(last) < pingEvery || now.Sub(last) > pingEvery+pingTogether {
+					t.Errorf("a ping %v after the one before", now.Sub(last))
+				}
+				last = now
+				tb.mu.Lock()
+				defer tb.mu.Unlock()
+				pings[now]++
+			}
+			if err := p.dial(ctx); err != nil {
+				t.Fatal(err)
+			}
+			last = time.Now()
+			go func() {
+				for {
+					if _, err := p.receive(ctx); err != nil {
+						return
+					}
+				}
+			}()
+		}
+		time.Sleep(10 * (pingEvery + pingTogether))
+		synctest.Wait()
+		tb.mu.Lock()
+		defer tb.mu.Unlock()
+		if len(pings) < 10 {
+			t.Errorf("%d moments", len(pings))
+		}
+		for at, n := range pings {
+			if n != 5 {
+				t.Errorf("%d of 5 connections were pinged at %v", n, at)
+			}
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
 // TestLateJoiners: a device that enrols while a round runs is told to wait, and
 // is in the next one; the running round's cohort does not grow.
 func TestLateJoiners(t *testing.T) {
