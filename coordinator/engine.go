@@ -173,6 +173,7 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 	if r := c.running; r != nil {
 		sooner(r.due.next)
 		sooner(r.away.next)
+		sooner(r.unjudged.due)
 	}
 	select {
 	case <-ctx.Done():
@@ -213,6 +214,9 @@ func (c *Coordinator) expire(now time.Time) {
 	r := c.running
 	if r == nil || r.finish != nil || r.fatal != nil {
 		return
+	}
+	if due := r.unjudged.due; !due.IsZero() && !now.Before(due) {
+		c.judgeAll(r.unjudged.take())
 	}
 	for d := range r.away.expired(now) {
 		c.step(round.Lost{Device: d.n})

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"encoding"
 	"runtime"
+	"time"
 
 	"github.com/starling-fl/starling/secagg"
 )
@@ -31,14 +32,18 @@ func judging[M any, P interface {
 	}
 }
 
-// judgedEvent is a message whose arithmetic is done.
-type judgedEvent struct {
+// judgement is a message whose arithmetic is to be done, or is done.
+type judgement struct {
 	r    *running
 	d    *device
 	turn secagg.Turn
+	work judge
 	msg  *secagg.Judged
 	err  error
 }
+
+// judgedEvent is messages whose arithmetic is done, all of one round.
+type judgedEvent []judgement
 
 func (judgedEvent) engineEvent() {}
 
@@ -53,21 +58,56 @@ func (w workers) do(work func()) {
 	work()
 }
 
-// judge has a message judged; there is at most one of a device.
-func (c *Coordinator) judge(ev judgedEvent, work judge) {
+// judge has a message of so many bytes judged, in a large round with others; there is at
+// most one of a device.
+func (c *Coordinator) judge(j judgement, bytes int) {
+	all := judgedEvent{j}
+	if len(j.r.cohort) >= c.settleFrom {
+		all = j.r.unjudged.add(j, bytes, time.Now())
+	}
+	c.judgeAll(all)
+}
+
+// judgeAll judges messages, and settles their signatures and commitments at once.
+func (c *Coordinator) judgeAll(all judgedEvent) {
+	if len(all) == 0 {
+		return
+	}
 	c.beside.Go(func() {
-		c.workers.do(func() { ev.msg, ev.err = work() })
-		judged := []judgedEvent{ev}
-		if ev.err == nil && ev.msg.Unsettled() {
-			judged = c.settle(ev)
-		}
-		for _, ev := range judged {
-			c.post(c.life, ev)
-		}
+		c.workers.do(func() {
+			var unsettled []*secagg.Judged
+			for i := range all {
+				j := &all[i]
+				j.msg, j.err = j.work()
+				j.work = nil
+				if j.err == nil && j.msg.Unsettled() {
+					unsettled = append(unsettled, j.msg)
+				}
+			}
+			if len(unsettled) > 0 {
+				secagg.Settle(unsettled)
+			}
+		})
+		c.post(c.life, all)
 	})
 }
 
-// sum has an admitted vector added; release waits for all of a round.
-func (c *Coordinator) sum(r *running, s *secagg.Server, msg *secagg.Judged) {
-	r.adding.Go(func() { c.workers.do(func() { s.Sum(msg) }) })
+// addend is an admitted vector and its sum.
+type addend struct {
+	to  *secagg.Server
+	msg *secagg.Judged
+}
+
+// add has admitted vectors added; release waits for all of a round.
+func (c *Coordinator) add(r *running) {
+	if all := r.admitted; len(all) > 0 {
+		r.admitted = nil
+		r.adding.Go(func() {
+			c.workers.do(func() {
+				for _, v := range all {
+					v.to.Sum(v.msg)
+				}
+			})
+		})
+	}
 }

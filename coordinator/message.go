@@ -21,9 +21,9 @@ var turnStates = map[secagg.Turn]round.State{
 func (c *Coordinator) message(s *session, m wire.Message) {
 	switch m := m.(type) {
 	case *wire.Turn:
-		c.turn(s, m.Round, secagg.Turn(m.Number), func(r *running) (judge, error) { return r.turnJudge(s.device, m) })
+		c.turn(s, m.Round, secagg.Turn(m.Number), len(m.Payload), func(r *running) (judge, error) { return r.turnJudge(s.device, m) })
 	case *wire.Update:
-		c.turn(s, m.Round, secagg.TurnMask, func(r *running) (judge, error) { return c.takeChunk(r, s.device, m) })
+		c.turn(s, m.Round, secagg.TurnMask, int(m.Total), func(r *running) (judge, error) { return c.takeChunk(r, s.device, m) })
 	case *wire.Refuse:
 		if r := c.inRound(s, m.Round); r != nil {
 			c.declined(r, s.device, m)
@@ -58,9 +58,9 @@ func (c *Coordinator) inRound(s *session, id uint64) *running {
 // errPartial says that a message was taken and the turn is not complete.
 var errPartial = errors.New("more is to come")
 
-// turn asks the machine, and has the message judged where it is wanted: the
-// answer comes back as a judgedEvent.
-func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, take func(*running) (judge, error)) {
+// turn asks the machine, and has the message, which takes so many bytes when it is
+// whole, judged where it is wanted: the answer comes back in a judgedEvent.
+func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, bytes int, take func(*running) (judge, error)) {
 	r := c.inRound(s, id)
 	if r == nil {
 		return
@@ -91,17 +91,25 @@ func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, take func(*r
 		c.refused(r, d, turn, err)
 	default:
 		p.judging = true
-		c.judge(judgedEvent{r: r, d: d, turn: turn}, work)
+		c.judge(judgement{r: r, d: d, turn: turn, work: work}, bytes)
 	}
 }
 
-// judged admits a message whose arithmetic is done, if the machine still wants it.
-func (c *Coordinator) judged(ev judgedEvent) {
+// judged admits messages whose arithmetic is done.
+func (c *Coordinator) judged(all judgedEvent) {
+	for _, j := range all {
+		c.admit(j)
+	}
+	c.add(all[0].r)
+}
+
+// admit admits a message, if the machine still wants it.
+func (c *Coordinator) admit(ev judgement) {
 	r, d := ev.r, ev.d
 	p := r.parts[d.n]
 	p.judging = false
 	r.forget(p)
-	if c.running != r || r.finish != nil || r.m.Wants(d.n, turnStates[ev.turn]) != round.Accepted {
+	if c.running != r || r.finish != nil || r.fatal != nil || r.m.Wants(d.n, turnStates[ev.turn]) != round.Accepted {
 		return // its turn closed meanwhile
 	}
 	err := ev.err
@@ -120,7 +128,7 @@ func (c *Coordinator) judged(ev judgedEvent) {
 	}
 	if ev.turn == secagg.TurnMask {
 		d.missed, d.overdue = 0, 0 // it works
-		c.sum(r, r.shards[r.m.Shard(d.n)], ev.msg)
+		r.admitted = append(r.admitted, addend{r.shards[r.m.Shard(d.n)], ev.msg})
 	}
 	if d.sess != nil {
 		d.sess.faults = 0

@@ -25,6 +25,7 @@ func (c *Coordinator) unmask(r *running, e round.Release) (round.Event, error) {
 	if e.NoiseOnly {
 		return c.release(r, u)
 	}
+	c.add(r)
 	r.unmasking.Go(func() {
 		r.adding.Wait()
 		var wg sync.WaitGroup

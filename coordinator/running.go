@@ -36,7 +36,8 @@ type running struct {
 	due       deadlines
 	reached   round.State    // what the journal says last
 	unsaved   map[int][]byte // survivor sets, by shard, that are not on the disk yet
-	signed    batches
+	unjudged  batch
+	admitted  []addend       // vectors that no goroutine was given yet
 	adding    sync.WaitGroup // admitted vectors on their way into their sums
 	unmasking sync.WaitGroup
 	life      context.Context // until the round is over, and over ends it

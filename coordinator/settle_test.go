@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
@@ -14,57 +13,53 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
-// Every message comes back from exactly one call, in a batch of at most settleMost,
-// after settleWait at the latest, and at once when the round is over.
+// Every message leaves in exactly one batch, which is full at settleMost or settleBytes,
+// and due settleWait after its first.
 func TestBatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, over := context.WithCancel(t.Context())
-		var b batches
-		var mu sync.Mutex
-		var sizes []int
-		seen := map[round.Device]int{}
-		var all sync.WaitGroup
-		start := time.Now()
-		send := func(first, n int) {
-			for i := range n {
-				all.Go(func() {
-					got := b.add(ctx, judgedEvent{d: &device{n: round.Device(first + i)}})
-					mu.Lock()
-					defer mu.Unlock()
-					if got != nil {
-						sizes = append(sizes, len(got))
-					}
-					for _, ev := range got {
-						seen[ev.d.n]++
-					}
-				})
-			}
+	var b batch
+	now := time.Now()
+	next := 0
+	add := func(bytes int) judgedEvent {
+		next++
+		return b.add(judgement{d: &device{n: round.Device(next)}}, bytes, now.Add(time.Duration(next)))
+	}
+	var left []round.Device
+	leave := func(all judgedEvent) int {
+		for _, j := range all {
+			left = append(left, j.d.n)
 		}
-		send(0, 2*settleMost)
-		all.Wait()
-		if time.Since(start) != 0 {
-			t.Errorf("two full batches waited %v", time.Since(start))
+		return len(all)
+	}
+	for i := range 2 * settleMost {
+		if n := leave(add(1)); n != 0 && (n != settleMost || (i+1)%settleMost != 0) {
+			t.Errorf("message %d: a batch of %d", i, n)
 		}
-		send(1000, 3)
-		all.Wait()
-		if time.Since(start) != settleWait {
-			t.Errorf("three messages waited %v, want %v", time.Since(start), settleWait)
+	}
+	if !b.due.IsZero() {
+		t.Error("an empty batch is due")
+	}
+	for range 3 {
+		if leave(add(settleBytes/4)) != 0 {
+			t.Error("a batch that has room is full")
 		}
-		send(2000, 5)
-		over()
-		all.Wait()
-		if time.Since(start) != settleWait {
-			t.Errorf("the end of the round waited")
-		}
-		for n, times := range seen {
-			if times != 1 {
-				t.Errorf("message %d came back %d times", n, times)
-			}
-		}
-		if len(seen) != 2*settleMost+8 || slices.Max(sizes) != settleMost || slices.Max(sizes[:2]) != slices.Min(sizes[:2]) {
-			t.Errorf("%d messages in batches of %v", len(seen), sizes)
-		}
-	})
+	}
+	if want := now.Add(time.Duration(next-2) + settleWait); !b.due.Equal(want) {
+		t.Errorf("due at %v, want %v", b.due, want)
+	}
+	if n := leave(add(settleBytes / 4)); n != 4 {
+		t.Errorf("a batch of %d when the bytes are full", n)
+	}
+	if n := leave(add(10 * settleBytes)); n != 1 {
+		t.Errorf("a batch of %d, of one large message", n)
+	}
+	add(1)
+	add(1)
+	if n := leave(b.take()); n != 2 || !b.due.IsZero() || len(b.take()) != 0 {
+		t.Errorf("%d were taken", n)
+	}
+	if len(left) != next || !slices.IsSorted(left) || len(slices.Compact(left)) != next {
+		t.Errorf("%d messages left, of %d", len(left), next)
+	}
 }
 
 // bent changes a turn's message on its way.
