@@ -11,11 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -92,6 +94,21 @@ func TestBlobsForBrowsers(t *testing.T) {
 	if s.packed([32]byte{2}, bytes.NewReader(noise)) != nil {
 		t.Error("noise is compressed")
 	}
+}
+
+// publicKeys are all that a stranger is told of a job that has run; a new one is
+// added here by somebody who has asked whether it counts devices.
+var publicKeys = []string{"clip_norm", "delivered", "elapsed_ns", "job", "labels", "private", "rank", "round",
+	"rounds", "state", "version"}
+
+// keysOf are an object's keys, in order.
+func keysOf(t *testing.T, object []byte) []string {
+	t.Helper()
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(object, &m); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(m))
 }
 
 func TestOperatorsEndpoints(t *testing.T) {
@@ -174,6 +191,8 @@ func TestOperatorsEndpoints(t *testing.T) {
 			}
 		} else if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.State != coordinator.StateFinished || p.Enrolled != 0 || p.Cohort != 0 || p.BytesUp != 0 {
 			t.Errorf("status for a device: %s, %v", w.Body, err)
+		} else if got := keysOf(t, w.Body.Bytes()); !slices.Equal(got, publicKeys) {
+			t.Errorf("a device's status says %q, may say %q", got, publicKeys)
 		}
 		if w.Header().Get("X-Frame-Options") != "DENY" || !strings.Contains(w.Header().Get("Content-Security-Policy"), "frame-ancestors 'none'") {
 			t.Errorf("%s may be framed: %v", path, w.Header())
