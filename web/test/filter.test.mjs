@@ -75,3 +75,18 @@ test("damage ends in an error or another module, and never in a loop", { timeout
     }
   }
 });
+
+test("numbers without an end and code upon code cost a page nothing", { timeout: 60_000 }, () => {
+  const good = filter(moduleOf(count));
+  const behind = (...bytes) => Uint8Array.from([...good, ...bytes]);
+  for (const fill of [0x80, 0xff]) { // as a section's size it would be infinite
+    assert.throws(() => unfilter(behind(0, ...Array(200).fill(fill), 1)), /longer than 10 bytes/);
+  }
+  // As the distance of an address: i64.const is an address there.
+  const inside = [...good], at = inside.lastIndexOf(0x42);
+  inside.splice(at, 2, 0xf0, ...Array(200).fill(0xff), 1);
+  assert.throws(() => unfilter(Uint8Array.from(inside)), /longer than 10 bytes/);
+  const many = good.slice(0);
+  new DataView(many.buffer).setUint32(8, 1 << 26, true);
+  assert.throws(() => unfilter(Uint8Array.from([...many, ...Array(1000).fill([10, 0]).flat()])), /code twice/);
+});

@@ -9,6 +9,7 @@
 const magic = [0x00, 0x73, 0x74, 0x66, 0x01, 0x00, 0x00, 0x00];
 const head = 8; // bytes of a module's own magic number and version
 const longest = 1 << 26; // bytes of a module
+const longestNumber = 10; // bytes of one in LEB128: an i64
 
 const firstFunction = 0x1000; // Go's number of a module's first own function; an address is the number, then 16 bits of place
 const codeSection = 10;
@@ -34,33 +35,25 @@ class Rewriter {
 
   /** An unsigned LEB128 number. */
   unsigned() {
-    let value = 0, scale = 1;
-    for (;;) {
-      const byte = this.bytes[this.at++];
-      value += (byte & 127) * scale;
-      scale *= 128;
-      if (!(byte & 128)) return this.whole(value);
-    }
+    return this.leb(false);
   }
 
-  /** A signed LEB128 number, of at most 5 bytes. */
+  /** A signed LEB128 number, exact up to 7 bytes. */
   signed() {
+    return this.leb(true);
+  }
+
+  /** @param {boolean} sign whether the last byte has one */
+  leb(sign) {
     let value = 0, scale = 1;
-    for (;;) {
+    for (const start = this.at; this.at < start + longestNumber;) {
+      if (this.at >= this.bytes.length) throw short();
       const byte = this.bytes[this.at++];
       value += (byte & 127) * scale;
       scale *= 128;
-      if (!(byte & 128)) return this.whole(byte & 64 ? value - scale : value);
+      if (!(byte & 128)) return sign && byte & 64 ? value - scale : value;
     }
-  }
-
-  /**
-   * What was read, if the bytes have not ended before.
-   * @param {number} value
-   */
-  whole(value) {
-    if (this.at > this.bytes.length) throw short();
-    return value;
+    throw new Error(`a number of the WebAssembly module is longer than ${longestNumber} bytes`);
   }
 
   /** @param {number} value */
@@ -250,10 +243,12 @@ export function unfilter(filtered) {
   const module = new Uint8Array(length);
   const r = new Rewriter(filtered, module);
   module.set([0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00]);
+  r.at = head + 4;
   r.to = head;
-  for (r.at = head + 4; r.at < filtered.length;) {
+  for (let codes = 0; r.at < filtered.length;) {
     const kind = filtered[r.at];
     r.copy(1);
+    if (kind === codeSection && ++codes > 1) throw new Error("the WebAssembly module has its code twice, which is not known"); // each costs room
     if (kind !== codeSection) {
       const size = r.unsigned();
       r.writeUnsigned(size);
