@@ -122,9 +122,11 @@ const timer = setTimeout(() => {
 
 function finish(code) {
   clearTimeout(timer);
-  browser.once("exit", () => {
+  const end = () => {
     rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
     process.exit(code);
-  });
+  };
+  if (browser.exitCode !== null || browser.signalCode !== null) return end(); // it did not even start
+  browser.once("exit", end);
   browser.kill();
 }
