@@ -36,7 +36,8 @@ const (
 var small = []string{model.ConfigFile, model.TokenizerFile, "1_Pooling/config.json", "preprocessor_config.json"}
 
 // older are what a tokenizer is made of where a model has no tokenizer.json.
-var older = []string{model.TokenizerConfigFile, model.AddedTokensFile, model.VocabFile, model.PairsFile, model.MergesFile}
+var older = []string{model.TokenizerConfigFile, model.AddedTokensFile, model.VocabFile, model.PairsFile, model.MergesFile,
+	model.SentencePieceFile}
 
 var (
 	// ErrOffline is a hub that cannot be reached, or must not be asked.

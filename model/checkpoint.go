@@ -124,7 +124,7 @@ func holdsBase(dir, sha256 string) bool {
 		_, err := os.Stat(filepath.Join(dir, CheckpointBase, name))
 		return err == nil
 	}
-	if !has(ConfigFile) || !has(WeightsFile) || !has(TokenizerFile) && !has(preprocessorFile) {
+	if !has(ConfigFile) || !has(WeightsFile) || !has(TokenizerFile) && !has(preprocessorFile) && !has(SentencePieceFile) {
 		return false
 	}
 	meta, err := readFile(os.DirFS(dir), CheckpointFile, maxJSON)

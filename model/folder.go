@@ -26,7 +26,7 @@ const (
 // canonical names, so that the same weights give the same Blob however a folder
 // holds them. 1_Pooling/config.json decides the pooling where config.json has none. A
 // folder without tokenizer.json may hold the files that it is made of: vocab.txt of a
-// WordPiece, vocab.json and merges.txt of a byte-level BPE.
+// WordPiece, vocab.json and merges.txt of a byte-level BPE, spiece.model of a T5.
 func LoadBase(fsys fs.FS) (*Base, error) {
 	cfg, err := readFile(fsys, ConfigFile, maxJSON)
 	if err != nil {

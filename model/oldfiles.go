@@ -20,9 +20,12 @@ const (
 
 // oldTokenizer is the tokenizer.json of a folder that has none and was saved by
 // transformers' Python tokenizers, as its fast ones read it: of a BERT's and a
-// DistilBERT's vocab.txt, of a RoBERTa's vocab.json and merges.txt. fs.ErrNotExist where
-// these are missing too.
+// DistilBERT's vocab.txt, of a RoBERTa's vocab.json and merges.txt, or what carries a T5's
+// spiece.model. fs.ErrNotExist where these are missing too.
 func (c Config) oldTokenizer(fsys fs.FS) ([]byte, error) {
+	if c.Generates() {
+		return c.sentencePieceTokenizer(fsys)
+	}
 	var o struct {
 		Lower   *bool `json:"do_lower_case"`
 		Strip   *bool `json:"strip_accents"`

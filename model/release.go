@@ -122,6 +122,10 @@ func (r Release) beside() (map[string][]byte, error) {
 	files := map[string][]byte{
 		ConfigFile: config, TokenizerFile: r.Base.Tokenizer, tokenizerConfigFile: tok,
 	}
+	if s, ok := parseSentencePiece(r.Base.Tokenizer); ok {
+		files[SentencePieceFile] = s.Model.File
+		delete(files, TokenizerFile)
+	}
 	if !c.standard() {
 		files[modelingFile] = modelingSource
 		if c.Generates() {
@@ -327,6 +331,10 @@ func tokenizerConfig(c Config, tokenizer []byte) map[string]any {
 		Added []struct {
 			Content string `json:"content"`
 		} `json:"added_tokens"`
+	}
+	if s, ok := parseSentencePiece(tokenizer); ok {
+		s.describe(out)
+		return out
 	}
 	if json.Unmarshal(tokenizer, &doc) != nil {
 		return out // a tokenizer that is no Hugging Face one has no names to give

@@ -60,29 +60,48 @@ func (m *charsmap) next(text string) (part, rest string) {
 	return text[:n], text[n:]
 }
 
-// longest walks the trie: the offset of the longest match and its length, 0 where
-// nothing matches. A damaged trie matches less; it cannot be left.
+// longest is the offset of the longest match and its length, 0 where nothing matches.
 func (m *charsmap) longest(text string) (value, length int) {
+	m.matches(text, func(v, n int) bool {
+		value, length = v, n
+		return true
+	})
+	return value, length
+}
+
+// shortest is the replacement of the shortest known prefix of text.
+func (m *charsmap) shortest(text string) (part string, ok bool) {
+	m.matches(text, func(v, n int) bool {
+		if end := strings.IndexByte(m.values[v:], 0); end >= 0 {
+			part, ok = m.values[v:v+end], true
+		}
+		return false
+	})
+	return part, ok
+}
+
+// matches walks the trie along text, with the offset and length of each match, shortest
+// first, until f has enough. A damaged trie matches less; it cannot be left.
+func (m *charsmap) matches(text string, f func(value, length int) (more bool)) {
 	at := uint32(0)
 	unit := m.units[0]
 	at ^= trieOffset(unit)
 	for i := range len(text) {
 		at ^= uint32(text[i])
 		if uint64(at) >= uint64(len(m.units)) {
-			return value, length
+			return
 		}
 		unit = m.units[at]
 		if unit&(1<<31|0xff) != uint32(text[i]) {
-			return value, length
+			return
 		}
 		at ^= trieOffset(unit)
 		if unit>>8&1 == 1 && uint64(at) < uint64(len(m.units)) {
-			if v := int(m.units[at] & (1<<31 - 1)); v < len(m.values) {
-				value, length = v, i+1
+			if v := int(m.units[at] & (1<<31 - 1)); v < len(m.values) && !f(v, i+1) {
+				return
 			}
 		}
 	}
-	return value, length
 }
 
 func trieOffset(unit uint32) uint32 { return unit >> 10 << (unit >> 6 & 8) }

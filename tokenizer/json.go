@@ -75,6 +75,8 @@ func parseJSON(data []byte) (Tokenizer, error) {
 		return parseBytePair(data)
 	case "Unigram":
 		return parseUnigram(data)
+	case "SentencePiece":
+		return parseSentencePieceJSON(data)
 	}
 	return nil, fmt.Errorf("%w: model.type is %.40q, want WordPiece, BPE or Unigram", ErrVocab, kind.Model.Type)
 }

@@ -48,7 +48,7 @@ var ErrVocab = errors.New("tokenizer: unusable vocabulary")
 
 // Parse reads a Hugging Face tokenizer.json that holds a WordPiece (BERT), a
 // byte-level BPE (RoBERTa, GPT-2) or a Unigram model (T5), or SentencePiece's own
-// file of a Unigram model. At most 64 MiB and 2^20 pieces are accepted; errors wrap
+// file of a Unigram model, as it is or as a base carries it. At most 64 MiB and 2^20 pieces are accepted; errors wrap
 // ErrVocab and name the field. What would give other ids than the tokenizer that
 // the file describes is refused.
 func Parse(data []byte) (Tokenizer, error) {

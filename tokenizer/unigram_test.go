@@ -63,12 +63,12 @@ func unigramFile(vocab string) []byte {
 // Viterbi against every way to cover short texts.
 func TestUnigramTakesTheBestOfAllWays(t *testing.T) {
 	tok := unigramOf(t, `["▁",-2.5],["a",-3.1],["b",-3.3],["ab",-5.9],["ba",-4.2],["▁a",-4.9],["aab",-8.0],["▁ba",-7.1],["aba",-7.4]`).(*Unigram)
-	var walk func(s string) (score float32, ids []int32)
-	walk = func(s string) (float32, []int32) {
+	var walk func(s string) (score float64, ids []int32)
+	walk = func(s string) (float64, []int32) {
 		if s == "" {
 			return 0, nil
 		}
-		best, ids := float32(-1e9), []int32(nil)
+		best, ids := float64(-1e9), []int32(nil)
 		for id := 3; id < len(tok.pieces); id++ {
 			if rest, ok := strings.CutPrefix(s, tok.pieces[id]); ok {
 				if score, tail := walk(rest); score+tok.scores[id] > best {
@@ -86,7 +86,7 @@ func TestUnigramTakesTheBestOfAllWays(t *testing.T) {
 		for cut := 1; cut <= 9; cut += 4 {
 			_, want := walk(space + text[:cut])
 			got := tok.Encode(text[:cut])
-			sum := func(ids []int32) (s float32) {
+			sum := func(ids []int32) (s float64) {
 				for _, id := range ids {
 					s += tok.scores[id]
 				}
@@ -104,7 +104,7 @@ func TestUnigramUnknownRunsAndSpecialTokens(t *testing.T) {
 	if got := tok.Encode("xyz a \xff\xff </s>"); !slices.Equal(got, []int32{3, 2, 3, 4, 3, 2, 3, 2}) {
 		t.Errorf("ids %v", got)
 	}
-	if got := tok.Encode(" \t"); len(got) != 3 && len(got) != 0 && len(got) != 2 {
+	if got := tok.Encode(" \t"); !slices.Equal(got, []int32{3, 2}) { // of Metaspace alone, which parts at spaces only
 		t.Errorf("white space gives %v", got)
 	}
 }

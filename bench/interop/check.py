@@ -533,10 +533,12 @@ def main():
             check_boxes(s, work)
         import masked
         import older
+        import pieces
         import t5
 
         masked.check_all(s, work, a.only)
         older.check_all(s, work, a.only)
+        pieces.check_all(s, work, a.only)
         t5.check(s, work, a.only)
         if "starling".startswith(a.only):
             check_own(s, work)

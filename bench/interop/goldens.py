@@ -68,3 +68,26 @@ folder = os.path.join(sys.argv[1], "vit")
 model.save_pretrained(folder)
 with open(os.path.join(folder, "expected.json"), "w") as f:
     json.dump({"pixels": pixels.flatten(1).tolist(), "logits": logits.tolist()}, f)
+
+# SentencePiece's own files: small models of every option, with the ids that sentencepiece gives. Beside the others:
+# python goldens.py FOLDER writes FOLDER/sentencepiece.json, which lies in tokenizer/testdata.
+import base64, tempfile  # noqa: E401, E402
+
+import check  # noqa: E402
+import pieces  # noqa: E402
+import sentencepiece  # noqa: E402
+
+lines = ["", " ", "the company said", "  two  spaces ", "\u2581typed \u2581 signs\u2581", "gg ggg abab", "a<sep>b <sep> gg", "日本 漢字 🙂 é e\u0301",
+         "profit rose 8.5 pct", "\ttab\nline", "<unk> </s> <0x41>", "aaaa\x00\x01z"]
+rules = []
+for name, options in {"plain": {}, "ties": dict(round_to=0.5), "bytes": dict(byte_fallback=True, vocab=420), "unused": dict(edit=pieces.unused),
+                      "user-defined": dict(user_defined_symbols=["<sep>", "gg", "ab", "b <"]), "suffix": dict(treat_whitespace_as_suffix=True),
+                      "all spaces": dict(remove_extra_whitespaces=False), "no prefix": dict(add_dummy_prefix=False),
+                      "spaces as they are": dict(edit=pieces.unescaped)}.items():
+    with tempfile.TemporaryDirectory() as work:
+        path, _ = pieces.train(work, "m", **{"vocab": 130, "normalization_rule_name": "identity", "lines": check.CORPUS[:3], **options})
+        there = sentencepiece.SentencePieceProcessor(model_file=path)
+        rules.append({"name": name, "model": base64.b64encode(open(path, "rb").read()).decode(), "ids": [there.encode(t) for t in lines],
+                      "decoded": [there.decode(there.encode(t)) for t in lines]})
+with open(os.path.join(sys.argv[1], "sentencepiece.json"), "w") as f:
+    json.dump({"texts": lines, "models": rules}, f, indent=0)

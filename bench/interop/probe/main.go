@@ -77,7 +77,7 @@ func answer(in io.Reader, out io.Writer) error {
 }
 
 func ids(r request) ([][]int32, error) {
-	data, err := os.ReadFile(r.Base)
+	data, err := tokenizerOf(r.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +90,18 @@ func ids(r request) ([][]int32, error) {
 		out[i] = append([]int32{}, tok.Encode(text)...)
 	}
 	return out, nil
+}
+
+// tokenizerOf reads a tokenizer's own file, or that of a base's folder.
+func tokenizerOf(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return os.ReadFile(path)
+	}
+	b, err := model.LoadBaseDir(path)
+	if err != nil {
+		return nil, err
+	}
+	return b.Tokenizer, nil
 }
 
 func logits(r request) ([][]float32, error) {
