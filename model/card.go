@@ -66,7 +66,7 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	if reads == "text" {
 		fmt.Fprintf(&b, " A text is read up to %d tokens.", c.Seq)
 	} else {
-		fmt.Fprintf(&b, " An image is read as %[1]d x %[1]d pixels.", lay.Config.ViT.ImageSize)
+		fmt.Fprintf(&b, " An image is read as %v pixels, height by width.", lay.Config.ViT.ImageSize)
 	}
 	if len(c.Labels) > 0 {
 		fmt.Fprintf(&b, " Classes: %s.", strings.Join(c.Labels, ", "))

@@ -11,13 +11,13 @@ import (
 
 // ViT is what an encoder of images has beside an encoder's Config: Dosovitskiy et al.
 // 2021, as Hugging Face's ViTForImageClassification computes it. An image is read as
-// square patches, left to right and top to bottom, behind a token of its own whose
+// patches, left to right and top to bottom, behind a token of its own whose
 // last state the head reads; layers normalise before they compute.
 type ViT struct {
-	ImageSize int  `json:"image_size"` // pixels of a side
-	PatchSize int  `json:"patch_size"`
-	Channels  int  `json:"num_channels"`          // 1 or 3
-	NoBias    bool `json:"no_qkv_bias,omitempty"` // of queries, keys and values
+	ImageSize Extent `json:"image_size"`
+	PatchSize Extent `json:"patch_size"`
+	Channels  int    `json:"num_channels"`          // 1 or 3
+	NoBias    bool   `json:"no_qkv_bias,omitempty"` // of queries, keys and values
 
 	// A pixel of 0..1 becomes (pixel - Mean) / Std, by channel.
 	Mean [3]float64 `json:"image_mean"`
@@ -38,11 +38,19 @@ const (
 // Sees says whether the base reads images.
 func (c Config) Sees() bool { return c.ModelType == "vit" }
 
+// Grid is how many patches an image has from top to bottom and from left to right.
+func (v ViT) Grid() (rows, columns int) {
+	return v.ImageSize.Height / v.PatchSize.Height, v.ImageSize.Width / v.PatchSize.Width
+}
+
 // Patches is how many an image has.
-func (v ViT) Patches() int { n := v.ImageSize / v.PatchSize; return n * n }
+func (v ViT) Patches() int {
+	rows, columns := v.Grid()
+	return rows * columns
+}
 
 // PatchValues is how many values a patch has.
-func (v ViT) PatchValues() int { return v.Channels * v.PatchSize * v.PatchSize }
+func (v ViT) PatchValues() int { return v.Channels * v.PatchSize.Height * v.PatchSize.Width }
 
 var vitArchitecture = architecture{
 	class:    "ViT",
@@ -77,7 +85,7 @@ func vitTensors(c Config) []TensorSpec {
 	h, v := c.HiddenSize, c.ViT
 	specs := []TensorSpec{
 		{ViTClass, []int{1, 1, h}}, {ViTPositions, []int{1, 1 + v.Patches(), h}},
-		{ViTPatch + ".weight", []int{h, v.Channels, v.PatchSize, v.PatchSize}}, {ViTPatch + ".bias", []int{h}},
+		{ViTPatch + ".weight", []int{h, v.Channels, v.PatchSize.Height, v.PatchSize.Width}}, {ViTPatch + ".bias", []int{h}},
 	}
 	pair := func(name string, bias bool, shape ...int) {
 		specs = append(specs, TensorSpec{name + ".weight", shape})
@@ -110,8 +118,10 @@ func validateViT(c Config) error {
 		{"num_hidden_layers", c.NumHiddenLayers, 1, maxLayers},
 		{"num_attention_heads", c.NumAttentionHeads, 1, maxHidden},
 		{"intermediate_size", c.IntermediateSize, 1, 8 * maxHidden},
-		{"image_size", v.ImageSize, 1, 1 << 12},
-		{"patch_size", v.PatchSize, 1, v.ImageSize},
+		{"image_size", v.ImageSize.Height, 1, 1 << 12},
+		{"image_size", v.ImageSize.Width, 1, 1 << 12},
+		{"patch_size", v.PatchSize.Height, 1, v.ImageSize.Height},
+		{"patch_size", v.PatchSize.Width, 1, v.ImageSize.Width},
 		{"vocab_size", c.VocabSize, 0, 0}, // of texts
 		{"max_position_embeddings", c.MaxPositions, 0, 0},
 		{"type_vocab_size", c.TypeVocabSize, 0, 0},
@@ -124,8 +134,8 @@ func validateViT(c Config) error {
 	switch {
 	case c.HiddenSize%c.NumAttentionHeads != 0:
 		return bad("hidden_size %d is not a multiple of num_attention_heads %d", c.HiddenSize, c.NumAttentionHeads)
-	case v.ImageSize%v.PatchSize != 0 || v.Patches() >= maxPositions:
-		return bad("image_size %d and patch_size %d: want whole patches, fewer than %d", v.ImageSize, v.PatchSize, maxPositions)
+	case v.ImageSize.Height%v.PatchSize.Height != 0 || v.ImageSize.Width%v.PatchSize.Width != 0 || v.Patches() >= maxPositions:
+		return bad("image_size %v and patch_size %v: want whole patches, fewer than %d", v.ImageSize, v.PatchSize, maxPositions)
 	case v.Channels != 1 && v.Channels != 3:
 		return bad("num_channels is %d, want 1 or 3", v.Channels)
 	case c.Pooling != PoolHF:
@@ -145,8 +155,8 @@ func validateViT(c Config) error {
 // a feed-forward four times as wide, heads of 32 columns.
 func NewViT(hidden, layers, image, patch, channels int) Config {
 	return Config{ModelType: "vit", HiddenSize: hidden, NumHiddenLayers: layers, NumAttentionHeads: max(1, hidden/32),
-		IntermediateSize: 4 * hidden, LayerNormEps: 1e-12, HiddenAct: "gelu", Pooling: PoolHF, ViT: ViT{ImageSize: image,
-			PatchSize: patch, Channels: channels, Mean: [3]float64{0.5, 0.5, 0.5}, Std: [3]float64{0.5, 0.5, 0.5}}}
+		IntermediateSize: 4 * hidden, LayerNormEps: 1e-12, HiddenAct: "gelu", Pooling: PoolHF, ViT: ViT{ImageSize: Square(image),
+			PatchSize: Square(patch), Channels: channels, Mean: [3]float64{0.5, 0.5, 0.5}, Std: [3]float64{0.5, 0.5, 0.5}}}
 }
 
 // parseViT reads Hugging Face's ViTConfig, or this package's Config.
@@ -217,7 +227,7 @@ func (c *Config) readPreprocessor(fsys fs.FS) error {
 	case p.Factor != nil && math.Abs(*p.Factor*255-1) > 1e-6:
 		return bad("rescale_factor", *p.Factor, "1/255")
 	case len(p.Size) > 0 && !c.ViT.sized(p.Size):
-		return bad("size", string(p.Size), fmt.Sprintf("image_size, %d", c.ViT.ImageSize))
+		return bad("size", string(p.Size), fmt.Sprintf("image_size, %v", c.ViT.ImageSize))
 	}
 	if p.Normalize != nil && !*p.Normalize {
 		c.ViT.Mean, c.ViT.Std = [3]float64{}, [3]float64{1, 1, 1}
@@ -246,10 +256,11 @@ func (c *Config) readPreprocessor(fsys fs.FS) error {
 func (v ViT) sized(size json.RawMessage) bool {
 	var side int
 	if json.Unmarshal(size, &side) == nil {
-		return side == v.ImageSize
+		return Square(side) == v.ImageSize
 	}
-	var both struct{ Height, Width int }
-	return json.Unmarshal(size, &both) == nil && both.Height == v.ImageSize && both.Width == v.ImageSize
+	var both Extent
+	type fields Extent // not its JSON of a configuration
+	return json.Unmarshal(size, (*fields)(&both)) == nil && both == v.ImageSize
 }
 
 // vitConfig is config.json under Hugging Face's keys.
@@ -268,7 +279,7 @@ func (c Config) preprocessor() map[string]any {
 	v := c.ViT
 	return map[string]any{
 		"image_processor_type": "ViTImageProcessor", "do_resize": true, "do_rescale": true, "do_normalize": true,
-		"rescale_factor": 1.0 / 255, "resample": 2, "size": map[string]int{"height": v.ImageSize, "width": v.ImageSize},
+		"rescale_factor": 1.0 / 255, "resample": 2, "size": map[string]int{"height": v.ImageSize.Height, "width": v.ImageSize.Width},
 		"image_mean": v.Mean[:v.Channels], "image_std": v.Std[:v.Channels],
 	}
 }

@@ -33,15 +33,16 @@ func (t *images) Encode(e *dataset.Example, b Batch, row int) error {
 		return err
 	}
 	v := t.vit
-	im = im.Fit(v.ImageSize, v.ImageSize, v.Channels)
+	im = im.Fit(v.ImageSize.Width, v.ImageSize.Height, v.Channels)
 	n := t.columns[0].Size()
 	out := b[0].F32[row*n : row*n : (row+1)*n]
-	side, size := v.ImageSize/v.PatchSize, v.PatchSize
-	for p := range side * side {
+	_, columns := v.Grid()
+	for p := range v.Patches() {
 		for c := range v.Channels {
-			for y := range size {
-				at := (c*v.ImageSize+p/side*size+y)*v.ImageSize + p%side*size
-				for _, x := range im.Pixels[at : at+size] {
+			for y := range v.PatchSize.Height {
+				row := c*v.ImageSize.Height + p/columns*v.PatchSize.Height + y
+				at := row*v.ImageSize.Width + p%columns*v.PatchSize.Width
+				for _, x := range im.Pixels[at : at+v.PatchSize.Width] {
 					out = append(out, (x-float32(v.Mean[c]))/float32(v.Std[c]))
 				}
 			}

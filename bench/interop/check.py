@@ -170,7 +170,8 @@ def odd_configs():
         yield f"bert-{i}", BertConfig(**base, **shape, max_position_embeddings=p)
         yield f"roberta-{i}", RobertaConfig(**{**base, "vocab_size": 401}, **shape, max_position_embeddings=p + 2, type_vocab_size=1, pad_token_id=1)
         yield f"distilbert-{i}", DistilBertConfig(**base, dim=h, n_layers=l, n_heads=n, hidden_dim=f, max_position_embeddings=p, activation=dact)
-    for i, (h, l, n, f, size, patch, act) in enumerate([(20, 1, 1, 33, 9, 3, "silu"), (18, 2, 3, 7, 8, 8, "quick_gelu"), (15, 2, 5, 50, 10, 1, "gelu_fast")], 3):
+    for i, (h, l, n, f, size, patch, act) in enumerate([(20, 1, 1, 33, 9, 3, "silu"), (18, 2, 3, 7, 8, 8, "quick_gelu"), (15, 2, 5, 50, 10, 1, "gelu_fast"),
+                                                       (16, 2, 2, 24, (12, 6), (4, 3), "gelu"), (16, 1, 2, 24, (4, 10), 2, "relu"), (16, 1, 1, 24, 6, [2, 6], "gelu")], 3):
         yield f"vit-{i}", ViTConfig(num_labels=3, hidden_size=h, num_hidden_layers=l, num_attention_heads=n, intermediate_size=f, image_size=size,
                                     patch_size=patch, num_channels=1, hidden_act=act)
 
@@ -238,7 +239,8 @@ class Inputs:
     def __init__(self, config, kind=""):
         if config.model_type == "vit":
             g = torch.Generator().manual_seed(0)
-            pixels = torch.rand((4, config.num_channels, config.image_size, config.image_size), generator=g)
+            height, width = (config.image_size, config.image_size) if isinstance(config.image_size, int) else config.image_size
+            pixels = torch.rand((4, config.num_channels, height, width), generator=g)
             self.labels, self.seq = torch.arange(4) % 3, "1"
             self.model, self.probe = {"pixel_values": (pixels - 0.5) / 0.5}, {"pixels": pixels.flatten(1).tolist()}
             return

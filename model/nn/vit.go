@@ -13,7 +13,7 @@ func (e encoder) imageLogits(patches *graph.Node, classes int) *graph.Node {
 	b, n, values, h := dims[0], dims[1], dims[2], e.cfg.HiddenSize
 	v := e.cfg.ViT
 	// A convolution whose step is its own width is a product of patches.
-	kernel := e.params.frozen(model.ViTPatch+".weight", h, v.Channels, v.PatchSize, v.PatchSize)
+	kernel := e.params.frozen(model.ViTPatch+".weight", h, v.Channels, v.PatchSize.Height, v.PatchSize.Width)
 	x := linear(graph.Reshape(patches, b*n, values), graph.Reshape(kernel, h, values), e.params.frozen(model.ViTPatch+".bias", h))
 	class := graph.BroadcastToDims(e.params.frozen(model.ViTClass, 1, 1, h), b, 1, h)
 	x = graph.Concatenate([]*graph.Node{class, graph.Reshape(x, b, n, h)}, 1)

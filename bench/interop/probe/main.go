@@ -153,7 +153,7 @@ func (r request) rows(lay *model.Layout) (task.Batch, int, error) {
 		}
 		v := lay.Config.ViT
 		for i, p := range r.Pixels {
-			e := dataset.Example{Image: &dataset.Image{Width: v.ImageSize, Height: v.ImageSize, Channels: v.Channels, Pixels: p}}
+			e := dataset.Example{Image: &dataset.Image{Width: v.ImageSize.Width, Height: v.ImageSize.Height, Channels: v.Channels, Pixels: p}}
 			if err := k.Encode(&e, b, i); err != nil {
 				return nil, 0, err
 			}
