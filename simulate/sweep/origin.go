@@ -62,22 +62,21 @@ func (l *Lab) adopt(s Settings, id, dir string) error {
 	} else if err != nil {
 		return err
 	}
+	r, err := readRecord(from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // it was interrupted: states tell for themselves of what they are
+	case err != nil:
+		return err
+	default:
+		if made, err := l.madeFrom(s); err != nil || r.Start != made.start || !strings.HasPrefix(r.Data, made.data) {
+			return err
+		}
+	}
 	unlock, err := lock(from)
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
-	defer unlock()
-	r, err := readRecord(from)
-	if errors.Is(err, fs.ErrNotExist) { // it was interrupted: states tell for themselves of what they are
-		return os.Rename(from, to)
-	}
-	if err != nil {
-		return err
-	}
-	made, err := l.madeFrom(s)
-	if err != nil || r.Start != made.start || !strings.HasPrefix(r.Data, made.data) {
-		return err
-	}
+	unlock() // Windows renames no folder of which a file is open
 	return os.Rename(from, to)
 }
 
