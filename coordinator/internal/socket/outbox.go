@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,14 +19,22 @@ const (
 	MostWrite  = 40 * time.Second
 )
 
-// outbox is what leaves by a connection: frames of ours, and what the WebSocket
-// library writes. It writes handshakes and control frames only, each in one Write,
-// so that none gets into another's midst.
+// outbox is what leaves by a connection: frames, none in another's midst.
 type outbox struct {
-	conn net.Conn
+	conn    net.Conn
+	leaving atomic.Bool // the deadline is the last
 
 	mu    sync.Mutex
-	until time.Time // the connection's deadline
+	until time.Time // guarded by mu: the connection's deadline
+}
+
+// farewell ends all that is read and written at a time.
+func (o *outbox) farewell(at time.Time) error {
+	o.leaving.Store(true)
+	if err := o.conn.SetDeadline(at); err != nil {
+		return fmt.Errorf("deadline: %w", err)
+	}
+	return nil
 }
 
 // The opcodes of frames of ours (RFC 6455 section 5.2).
@@ -63,18 +72,11 @@ func appendHead(b []byte, opcode byte, n int) []byte {
 	return binary.BigEndian.AppendUint64(append(b, 127), uint64(n))
 }
 
-// Write is the library's.
-func (o *outbox) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.send(p)
-}
-
 func (o *outbox) send(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if now := time.Now(); o.until.Sub(now) < LeastWrite {
+	if now := time.Now(); o.until.Sub(now) < LeastWrite && !o.leaving.Load() {
 		o.until = now.Add(MostWrite)
 		if err := o.conn.SetWriteDeadline(o.until); err != nil {
 			return 0, fmt.Errorf("deadline: %w", err)
@@ -83,14 +85,11 @@ func (o *outbox) send(p []byte) (int, error) {
 	return o.conn.Write(p)
 }
 
-// upgrade gives the library a connection whose writes go through the socket's outbox.
+// upgrade lets the library check and answer a request, and takes the connection over.
 type upgrade struct {
 	http.ResponseWriter
 	s *Socket
 }
-
-// headRoom holds the largest control frame: 2 bytes and 125 (RFC 6455 section 5.5).
-const headRoom = 128
 
 func (u upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(u.ResponseWriter).Hijack()
@@ -102,5 +101,7 @@ func (u upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, fmt.Errorf("answering the request: %w", err)
 	}
 	u.s.out = &outbox{conn: conn}
-	return conn, bufio.NewReadWriter(rw.Reader, bufio.NewWriterSize(u.s.out, headRoom)), nil
+	u.s.in.r = rw.Reader // the library has it read what has come already, and then the connection
+	// It writes nothing more: a buffer for that would be a tenth of a connection's memory.
+	return conn, bufio.NewReadWriter(rw.Reader, bufio.NewWriterSize(conn, 1)), nil
 }

@@ -2,16 +2,14 @@
 // from package server so that the engine's own tests can use it.
 //
 // Ten thousand devices send and get a dozen messages a round each, so a message
-// costs no timer, no context and no goroutine: the library beneath makes all three
-// for a context that can end, and is therefore given one that cannot. Writes are
-// bounded by a deadline of the connection's, reads by nothing but CloseNow. What is
-// sent, frames and pings, does not pass the library either: a server's frame is its
-// head and its bytes (RFC 6455 section 5.2). The handshakes, at the beginning and the
-// end, answers to pings and all that is read are the library's.
+// costs no timer, no context, no goroutine and no memory but its pooled buffer. Writes
+// are bounded by a deadline of the connection's, reads by nothing but CloseNow. Frames
+// are read and written here (RFC 6455 section 5), a server's being a head and its bytes;
+// the request that upgrades a connection is checked and answered by the library.
 package socket
 
 import (
-	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -28,13 +26,17 @@ import (
 // Socket is a WebSocket that carries one frame of the protocol in each binary
 // message.
 type Socket struct {
-	conn  *websocket.Conn
+	conn  *websocket.Conn // closes the connection below
 	out   *outbox
-	in    *[]byte // of the last frame read
+	last  *[]byte // frame that was read
 	room  hold
 	holds bool // the last frame read has room of its own; the reader's
 	terms Terms
 	once  sync.Once
+
+	reading sync.Mutex
+	in      inbox       // guarded by reading
+	leaves  atomic.Bool // a close frame was sent
 
 	answered atomic.Int64 // when the last answer to a ping came, in Unix nanoseconds
 }
@@ -55,41 +57,67 @@ func Accept(w http.ResponseWriter, r *http.Request, terms Terms) (*Socket, error
 	var err error
 	s.conn, err = websocket.Accept(upgrade{w, s}, r, &websocket.AcceptOptions{
 		CompressionMode: websocket.CompressionDisabled,
-		OnPongReceived:  func(context.Context, []byte) { s.answered.Store(time.Now().UnixNano()) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("websocket: %w", err)
 	}
-	s.conn.SetReadLimit(wire.MaxFrame)
+	s.in.control = s.control
 	return s, nil
 }
 
-// forever is the context of reads, which CloseNow ends.
-var forever = context.Background()
+// control answers a control frame.
+func (s *Socket) control(opcode byte, payload []byte) error {
+	switch opcode {
+	case opPing:
+		return s.out.frame(opPong, payload)
+	case opPong:
+		s.answered.Store(time.Now().UnixNano())
+	case opClose:
+		s.hangUp(payload[:min(len(payload), 2)]) // as RFC 6455 section 5.5.1 has it
+	}
+	return nil
+}
+
+// hangUp sends a close frame, once.
+func (s *Socket) hangUp(payload []byte) {
+	if !s.leaves.Swap(true) {
+		_ = s.out.frame(opClose, payload) // the peer may be gone already
+	}
+}
 
 // Read returns the next frame, whose bytes hold until the next Read. Only the
 // connection's end ends it before there is one.
 func (s *Socket) Read() ([]byte, error) {
 	s.forget() // who waits for a frame holds no memory for it
-	kind, r, err := s.conn.Reader(forever)
-	if err != nil {
-		return nil, fmt.Errorf("websocket: %w", err)
-	}
-	if kind != websocket.MessageBinary {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	opcode, err := s.in.begin()
+	if err == nil && opcode != opBinary {
 		return nil, s.terms.Text
 	}
-	if err = s.readAll(r); err != nil {
+	if err == nil {
+		err = s.readAll(&s.in)
+	}
+	if errors.Is(err, errProtocol) {
+		s.hangUp(status(websocket.StatusProtocolError, ""))
+	}
+	if err != nil {
 		s.forget()
 		return nil, fmt.Errorf("websocket: %w", err)
 	}
-	return *s.in, nil
+	return *s.last, nil
+}
+
+// status is a close frame's payload.
+func status(code websocket.StatusCode, reason string) []byte {
+	return append(binary.BigEndian.AppendUint16(nil, uint16(code)), reason...)
 }
 
 // forget gives the last frame's memory back.
 func (s *Socket) forget() {
-	if s.in != nil {
-		release(s.in)
-		s.in = nil
+	if s.last != nil {
+		release(s.last)
+		s.last = nil
 	}
 	if s.holds {
 		s.terms.Room.give(&s.room)
@@ -123,15 +151,20 @@ const mostFarewell = 5 * time.Second
 
 // Close ends the connection by the closing handshake.
 func (s *Socket) Close(refused bool) {
-	// The library reads the rest of a message that was too long, and waits for it without a bound.
-	if s.out.conn.SetReadDeadline(time.Now().Add(mostFarewell)) != nil {
+	defer s.CloseNow()
+	if s.out.farewell(time.Now().Add(mostFarewell)) != nil {
 		return // it is gone
 	}
-	code, reason := websocket.StatusNormalClosure, ""
+	payload := status(websocket.StatusNormalClosure, "")
 	if refused {
-		code, reason = websocket.StatusPolicyViolation, "refused"
+		payload = status(websocket.StatusPolicyViolation, "refused")
 	}
-	s.conn.Close(code, reason) // it may be gone already
+	s.hangUp(payload)
+	// What is on its way is read: else the peer's system would lose what we said last.
+	// The answer may be read by a Read that waits already.
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.in.drain()
 }
 
 // CloseNow ends it without.
@@ -147,16 +180,16 @@ func (s *Socket) CloseNow() {
 // four times what it has sent, or the smallest buffer, and no more than there is room
 // for; no more is read than a frame of its kind may have.
 func (s *Socket) readAll(r io.Reader) error {
-	s.in = buffer(0)
+	s.last = buffer(0)
 	most := wire.MaxFrame
-	for b := s.in; ; b = s.in {
+	for b := s.last; ; b = s.last {
 		n, err := r.Read((*b)[len(*b):cap(*b)])
 		if len(*b) == 0 && n > 0 {
 			most = min(most, s.terms.Most((*b)[:1][0]))
 		}
 		*b = (*b)[:len(*b)+n]
 		switch {
-		case len(*b) > most, errors.Is(err, websocket.ErrMessageTooBig):
+		case len(*b) > most, errors.Is(err, errTooBig):
 			return s.terms.Long
 		case errors.Is(err, io.EOF):
 			if s.holds {
@@ -177,6 +210,6 @@ func (s *Socket) readAll(r io.Reader) error {
 		larger := buffer(cap(*b) + 1)
 		*larger = append(*larger, *b...)
 		release(b)
-		s.in = larger
+		s.last = larger
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -285,6 +286,115 @@ func TestCloseEndsWrite(t *testing.T) {
 		})
 		synctest.Wait()
 		time.Sleep(2 * time.Second)
+		conn.CloseNow()
+		wires.Close()
+	})
+}
+
+// The closing handshake is held from either side, whether anybody reads here or not, and
+// what the peer sends meanwhile is read: it hears our last frame and why it must go.
+func TestFarewells(t *testing.T) {
+	for name, c := range map[string]struct {
+		play func(*Socket)
+		want websocket.StatusCode
+	}{
+		"ours, while a reader waits": {func(s *Socket) {
+			read := make(chan error, 1)
+			go func() { _, err := s.Read(); read <- err }()
+			s.Close(false)
+			if err := <-read; err == nil {
+				t.Error("a frame was read after the end")
+			}
+		}, websocket.StatusNormalClosure},
+		"a refusal in the midst of a message": {func(s *Socket) {
+			if _, err := s.Read(); !errors.Is(err, errText) {
+				t.Errorf("read: %v", err)
+			}
+			s.Close(true)
+		}, websocket.StatusPolicyViolation},
+		"the peer's": {func(s *Socket) {
+			if _, err := s.Read(); !errors.Is(err, errText) {
+				t.Errorf("read: %v", err)
+			}
+			s.in.drain()
+		}, websocket.StatusGoingAway},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ended := make(chan struct{})
+			conn := serve(t, listen(t), client, func(s *Socket) {
+				defer close(ended)
+				if err := s.Write([]byte("last")); err != nil {
+					t.Error(err)
+				}
+				c.play(s)
+			})
+			ctx := watchdog.Context(t)
+			err := conn.Write(ctx, websocket.MessageText, make([]byte, 100_000))
+			if err != nil && c.want != websocket.StatusNormalClosure {
+				t.Fatal(err)
+			}
+			if _, got, err := conn.Read(ctx); err != nil || string(got) != "last" {
+				t.Fatalf("%q, %v", got, err)
+			}
+			if c.want == websocket.StatusGoingAway {
+				if err := conn.Close(c.want, "bye"); err != nil { // it waits for the same status
+					t.Error(err)
+				}
+			} else if _, _, err := conn.Read(ctx); websocket.CloseStatus(err) != c.want {
+				t.Errorf("the peer hears %v", err)
+			}
+			watchdog.Recv(t, "the end", ended)
+		})
+	}
+}
+
+// A peer that breaks the protocol is told so; nothing that it sends afterwards counts.
+func TestHostileFrameIsToldSo(t *testing.T) {
+	wires := listen(t)
+	serveUnder(t, wires, anything(), func(s *Socket) {
+		for range 2 {
+			if b, err := s.Read(); !errors.Is(err, errProtocol) {
+				t.Errorf("%q was read, %v", b, err)
+			}
+		}
+		s.Close(true)
+	})
+	conn, err := net.Dial("tcp", wires.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var sent bytes.Buffer
+	if err := upgradeRequest().Write(&sent); err != nil {
+		t.Fatal(err)
+	}
+	sent.Write(part(0xf2, []byte("reserved bits"))) // with the request: nobody waits for the answer
+	sent.Write(part(0x82, []byte("a good frame")))
+	if _, err := conn.Write(sent.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(conn)
+	if want := []byte("\x88\x02\x03\xea"); !bytes.HasSuffix(got, want) {
+		t.Errorf("%q, %v; want %q at its end", got, err, want)
+	}
+}
+
+// Whoever does not answer a farewell holds it up for mostFarewell at most.
+func TestHostileFarewell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wires := pipes.New()
+		took := make(chan time.Duration, 1)
+		conn := serve(t, wires, wires.Client(), func(s *Socket) {
+			start := time.Now()
+			s.Close(false)
+			took <- time.Since(start)
+		})
+		if d := <-took; d > mostFarewell {
+			t.Errorf("a farewell took %v", d)
+		}
 		conn.CloseNow()
 		wires.Close()
 	})
