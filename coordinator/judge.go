@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -92,10 +93,11 @@ func (c *Coordinator) judgeAll(all judgedEvent) {
 	})
 }
 
-// addend is an admitted vector and its sum.
+// addend is an admitted vector, its sum, and the update that it lies in.
 type addend struct {
-	to  *secagg.Server
-	msg *secagg.Judged
+	to     *secagg.Server
+	msg    *secagg.Judged
+	update []byte
 }
 
 // add has admitted vectors added; release waits for all of a round.
@@ -106,6 +108,7 @@ func (c *Coordinator) add(r *running) {
 			c.workers.do(func() {
 				for _, v := range all {
 					v.to.Sum(v.msg)
+					wire.Recycle(v.update)
 				}
 			})
 		})

@@ -108,6 +108,10 @@ func (c *Coordinator) admit(ev judgement) {
 	r, d := ev.r, ev.d
 	p := r.parts[d.n]
 	p.judging = false
+	var update []byte
+	if p.assembly != nil {
+		update, _ = p.assembly.Bytes()
+	}
 	r.forget(p)
 	if c.running != r || r.finish != nil || r.fatal != nil || r.m.Wants(d.n, turnStates[ev.turn]) != round.Accepted {
 		return // its turn closed meanwhile
@@ -128,7 +132,7 @@ func (c *Coordinator) admit(ev judgement) {
 	}
 	if ev.turn == secagg.TurnMask {
 		d.missed, d.overdue = 0, 0 // it works
-		r.admitted = append(r.admitted, addend{r.shards[r.m.Shard(d.n)], ev.msg})
+		r.admitted = append(r.admitted, addend{r.shards[r.m.Shard(d.n)], ev.msg, update})
 	}
 	if d.sess != nil {
 		d.sess.faults = 0

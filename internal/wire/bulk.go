@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/starling-fl/starling/internal/cbor"
 )
@@ -81,6 +82,26 @@ func (u *Update) takeBulk(body []byte) bool {
 	if r.Done() != nil {
 		return false
 	}
-	u.Round, u.Total, u.Offset, u.Data = round, total, offset, bytes.Clone(data)
+	u.Round, u.Total, u.Offset, u.Data = round, total, offset, append(emptied(len(data)), data...)
 	return true
+}
+
+// used are buffers of updates that are read no more. What a round's devices send is
+// most of what a coordinator allocates, and each is held for a moment only.
+var used sync.Pool
+
+// Recycle gives back the bytes of an update that nobody reads any more.
+func Recycle(b []byte) {
+	if cap(b) > 0 {
+		used.Put(&b)
+	}
+}
+
+// emptied is a buffer for n bytes, a used one where it is not much larger: whoever sends
+// little holds little.
+func emptied(n int) []byte {
+	if b, ok := used.Get().(*[]byte); ok && cap(*b) >= n && cap(*b)/2 <= n {
+		return (*b)[:0]
+	}
+	return make([]byte, 0, n)
 }

@@ -114,3 +114,39 @@ func FuzzBulk(f *testing.F) {
 	}
 	f.Fuzz(bulkTwins)
 }
+
+// Only what was given back is used again, and not for what is much shorter.
+func TestRecycledUpdates(t *testing.T) {
+	rng := rand.New(rand.NewChaCha8([32]byte{10}))
+	held := map[*Update][]byte{}
+	for range 2000 {
+		data := make([]byte, 1+rng.IntN(1<<rng.IntN(12)))
+		for i := range data {
+			data[i] = byte(rng.Uint32())
+		}
+		frame, err := Append(nil, &Update{Round: 1, Total: 1 << 20, Data: data, masked: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Decode(frame, FromDevice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := m.(*Update)
+		if cap(u.Data) > 2*len(data)+1 {
+			t.Fatalf("%d bytes hold %d", len(data), cap(u.Data))
+		}
+		if held[u] = data; len(held) < 10 {
+			continue
+		}
+		for u, data := range held {
+			if !bytes.Equal(u.Data, data) {
+				t.Fatal("an update's bytes were given to another")
+			}
+			if rng.IntN(2) == 0 {
+				Recycle(u.Data)
+				delete(held, u)
+			}
+		}
+	}
+}
