@@ -26,6 +26,7 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 	defer func() {
 		c.running = nil
 		r.over()
+		r.unjudged.take()
 		r.unmasking.Wait()
 		r.adding.Wait()
 		for _, s := range r.shards {

@@ -170,16 +170,19 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 	if c.exporting.due {
 		sooner(c.exporting.again)
 	}
+	var ripe <-chan time.Time
 	if r := c.running; r != nil {
 		sooner(r.due.next)
 		sooner(r.away.next)
-		sooner(r.unjudged.due)
+		ripe = r.unjudged.ripe()
 	}
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case ev := <-c.events:
 		c.handle(ev)
+	case <-ripe:
+		c.judgeAll(c.running.unjudged.take())
 	case <-c.alarm.at(wake):
 		c.alarm.rang()
 		// What has come in by now came in time, however long the engine was busy.
@@ -214,9 +217,6 @@ func (c *Coordinator) expire(now time.Time) {
 	r := c.running
 	if r == nil || r.finish != nil || r.fatal != nil {
 		return
-	}
-	if due := r.unjudged.due; !due.IsZero() && !now.Before(due) {
-		c.judgeAll(r.unjudged.take())
 	}
 	for d := range r.away.expired(now) {
 		c.step(round.Lost{Device: d.n})

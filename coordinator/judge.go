@@ -3,7 +3,6 @@ package coordinator
 import (
 	"encoding"
 	"runtime"
-	"time"
 
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/secagg"
@@ -64,7 +63,7 @@ func (w workers) do(work func()) {
 func (c *Coordinator) judge(j judgement, bytes int) {
 	all := judgedEvent{j}
 	if len(j.r.cohort) >= c.settleFrom {
-		all = j.r.unjudged.add(j, bytes, time.Now())
+		all = j.r.unjudged.add(j, bytes)
 	}
 	c.judgeAll(all)
 }

@@ -19,14 +19,16 @@ const (
 type batch struct {
 	waiting judgedEvent
 	bytes   int
-	due     time.Time // when the first has waited long enough; zero: none waits
+	// timer rings when the first has waited long enough. Each batch has its own: a timer
+	// that is set anew has the runtime walk over all there are, one a connection.
+	timer *time.Timer
 }
 
 // add returns what is to be judged now, if the batch is full with a message of so many
 // bytes.
-func (b *batch) add(j judgement, bytes int, now time.Time) judgedEvent {
+func (b *batch) add(j judgement, bytes int) judgedEvent {
 	if len(b.waiting) == 0 {
-		b.due = now.Add(settleWait)
+		b.timer = time.NewTimer(settleWait)
 	}
 	b.waiting, b.bytes = append(b.waiting, j), b.bytes+bytes
 	if len(b.waiting) < settleMost && b.bytes < settleBytes {
@@ -35,8 +37,19 @@ func (b *batch) add(j judgement, bytes int, now time.Time) judgedEvent {
 	return b.take()
 }
 
+// ripe is the channel that yields when the batch is to be judged; none where nothing waits.
+func (b *batch) ripe() <-chan time.Time {
+	if b.timer == nil {
+		return nil
+	}
+	return b.timer.C
+}
+
 // take empties the batch.
 func (b *batch) take() judgedEvent {
+	if b.timer != nil {
+		b.timer.Stop()
+	}
 	all := b.waiting
 	*b = batch{}
 	return all

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
@@ -14,52 +15,57 @@ import (
 )
 
 // Every message leaves in exactly one batch, which is full at settleMost or settleBytes,
-// and due settleWait after its first.
+// and ripe settleWait after its first came.
 func TestBatches(t *testing.T) {
-	var b batch
-	now := time.Now()
-	next := 0
-	add := func(bytes int) judgedEvent {
-		next++
-		return b.add(judgement{d: &device{n: round.Device(next)}}, bytes, now.Add(time.Duration(next)))
-	}
-	var left []round.Device
-	leave := func(all judgedEvent) int {
-		for _, j := range all {
+	synctest.Test(t, func(t *testing.T) {
+		var b batch
+		var left []round.Device
+		next := 0
+		add := func(bytes int) (full int) {
+			next++
+			all := b.add(judgement{d: &device{n: round.Device(next)}}, bytes)
+			for _, j := range all {
+				left = append(left, j.d.n)
+			}
+			return len(all)
+		}
+		for i := range 2 * settleMost {
+			if n := add(1); n != 0 && (n != settleMost || (i+1)%settleMost != 0) {
+				t.Errorf("message %d: a batch of %d", i, n)
+			}
+		}
+		if b.ripe() != nil {
+			t.Error("an empty batch will be ripe")
+		}
+		for range 3 {
+			if add(settleBytes/4) != 0 {
+				t.Error("a batch that has room is full")
+			}
+		}
+		if n := add(settleBytes / 4); n != 4 {
+			t.Errorf("a batch of %d when the bytes are full", n)
+		}
+		if n := add(10 * settleBytes); n != 1 {
+			t.Errorf("a batch of %d, of one large message", n)
+		}
+		start := time.Now()
+		for range 5 {
+			add(1)
+			time.Sleep(settleWait / 10)
+		}
+		if <-b.ripe(); time.Since(start) != settleWait {
+			t.Errorf("ripe after %v", time.Since(start))
+		}
+		for _, j := range b.take() {
 			left = append(left, j.d.n)
 		}
-		return len(all)
-	}
-	for i := range 2 * settleMost {
-		if n := leave(add(1)); n != 0 && (n != settleMost || (i+1)%settleMost != 0) {
-			t.Errorf("message %d: a batch of %d", i, n)
+		if b.ripe() != nil || len(b.take()) != 0 {
+			t.Error("something is left")
 		}
-	}
-	if !b.due.IsZero() {
-		t.Error("an empty batch is due")
-	}
-	for range 3 {
-		if leave(add(settleBytes/4)) != 0 {
-			t.Error("a batch that has room is full")
+		if len(left) != next || !slices.IsSorted(left) || len(slices.Compact(left)) != next {
+			t.Errorf("%d messages left, of %d", len(left), next)
 		}
-	}
-	if want := now.Add(time.Duration(next-2) + settleWait); !b.due.Equal(want) {
-		t.Errorf("due at %v, want %v", b.due, want)
-	}
-	if n := leave(add(settleBytes / 4)); n != 4 {
-		t.Errorf("a batch of %d when the bytes are full", n)
-	}
-	if n := leave(add(10 * settleBytes)); n != 1 {
-		t.Errorf("a batch of %d, of one large message", n)
-	}
-	add(1)
-	add(1)
-	if n := leave(b.take()); n != 2 || !b.due.IsZero() || len(b.take()) != 0 {
-		t.Errorf("%d were taken", n)
-	}
-	if len(left) != next || !slices.IsSorted(left) || len(slices.Compact(left)) != next {
-		t.Errorf("%d messages left, of %d", len(left), next)
-	}
+	})
 }
 
 // bent changes a turn's message on its way.
