@@ -88,10 +88,11 @@ func (o *outbox) send(p []byte) (int, error) {
 // upgrade lets the library check and answer a request, and takes the connection over.
 type upgrade struct {
 	http.ResponseWriter
-	s *Socket
+	s      *Socket
+	prompt bool // nothing came before the answer
 }
 
-func (u upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, fmt.Errorf("taking the connection over: %w", err)
@@ -100,7 +101,7 @@ func (u upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		conn.Close()
 		return nil, nil, fmt.Errorf("answering the request: %w", err)
 	}
-	u.s.out = &outbox{conn: conn}
+	u.s.out, u.prompt = &outbox{conn: conn}, rw.Reader.Buffered() == 0
 	u.s.in.r = rw.Reader // the library has it read what has come already, and then the connection
 	// It writes nothing more: a buffer for that would be a tenth of a connection's memory.
 	return conn, bufio.NewReadWriter(rw.Reader, bufio.NewWriterSize(conn, 1)), nil

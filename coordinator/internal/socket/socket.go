@@ -55,13 +55,16 @@ func Accept(w http.ResponseWriter, r *http.Request, terms Terms) (*Socket, error
 	s := &Socket{terms: terms, room: hold{gone: make(chan struct{})}}
 	s.room.end = s.CloseNow
 	var err error
-	s.conn, err = websocket.Accept(upgrade{w, s}, r, &websocket.AcceptOptions{
+	up := upgrade{ResponseWriter: w, s: s}
+	s.conn, err = websocket.Accept(&up, r, &websocket.AcceptOptions{
 		CompressionMode: websocket.CompressionDisabled,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("websocket: %w", err)
 	}
-	s.in.control = s.control
+	if s.in.control = s.control; up.prompt {
+		s.in.r.Reset(s.out.conn) // not through what the library puts before it
+	}
 	return s, nil
 }
 
