@@ -73,11 +73,14 @@ func (l *Lab) adopt(s Settings, id, dir string) error {
 		}
 	}
 	unlock, err := lock(from)
-	if err != nil {
-		return fmt.Errorf("%s: %w", from, err)
+	if err == nil {
+		unlock() // Windows renames no folder of which a file is open
+		err = os.Rename(from, to)
 	}
-	unlock() // Windows renames no folder of which a file is open
-	return os.Rename(from, to)
+	if _, there := os.Stat(to); there == nil { // by another process, if not by this one
+		return nil
+	}
+	return fmt.Errorf("%s: %w", from, err)
 }
 
 // madeFrom is what a run of these settings is made from.

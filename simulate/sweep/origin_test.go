@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -117,6 +118,36 @@ func TestRunsByTheirOlderNames(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(runs, older)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the older name: %v", err)
+	}
+}
+
+// Of processes that find a run under its older name at once one renames its folder, and
+// none fails.
+func TestOlderNamesFoundAtOnce(t *testing.T) {
+	const makers = 4
+	path := filepath.Join(t.TempDir(), "foxes.txt")
+	ok(t, os.WriteFile(path, []byte("foxes"), 0o600))
+	at, l := over(t, path), fileLab(t)
+	older, err := at.Settings.ID()
+	ok(t, err)
+	id, err := l.ID(at.Settings)
+	ok(t, err)
+	for range 20 {
+		dir := t.TempDir()
+		ok(t, os.Mkdir(filepath.Join(dir, older), 0o700))
+		ok(t, os.WriteFile(filepath.Join(dir, older, "state-of-it"), nil, 0o600))
+		ended := make(chan error, makers)
+		for range makers {
+			go func() { ended <- new(Lab).adopt(at.Settings, id, dir) }()
+		}
+		for range makers {
+			if err := watchdog.Recv(t, "a maker", ended); err != nil && !errors.Is(err, ErrBusy) {
+				t.Error(err)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(dir, id, "state-of-it")); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
