@@ -73,8 +73,8 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Pooling == PoolHF && tokenClass(cfg) && !c.hasPooler(files) {
-		c.Pooling = PoolNone
+	if c.Pooling == PoolHF && ours.Pooling == "" && !c.hasPooler(files) {
+		c.Pooling = PoolNone // for the tasks that read every token
 	}
 	if c.Generates() {
 		if err := c.settleHead(files); err != nil {
@@ -92,21 +92,13 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	return repack(b, ours.NF4)
 }
 
-// tokenClass says whether a folder is of one of transformers' classes that have no
-// pooler.
-func tokenClass(config []byte) bool {
-	var doc struct {
-		Classes []string `json:"architectures"`
-	}
-	return json.Unmarshal(config, &doc) == nil && len(doc.Classes) == 1 &&
-		(strings.HasSuffix(doc.Classes[0], "ForTokenClassification") || strings.HasSuffix(doc.Classes[0], "ForQuestionAnswering") ||
-			strings.HasSuffix(doc.Classes[0], "ForMaskedLM"))
-}
-
-// hasPooler says whether the files hold every frozen map of the head.
+// hasPooler says whether the files hold anything of the frozen maps of the head, where
+// there are some.
 func (c Config) hasPooler(files []*SafeTensors) bool {
 	for _, d := range c.Head() {
-		if st, _ := find(c, files, d.Name+".weight"); !d.Trained && st == nil {
+		weight, _ := find(c, files, d.Name+".weight")
+		bias, _ := find(c, files, d.Name+".bias")
+		if !d.Trained && weight == nil && bias == nil {
 			return false
 		}
 	}

@@ -33,6 +33,9 @@ type peftConfig struct {
 	AlphaPattern  map[string]any `json:"alpha_pattern"`
 	UseRSLoRA     bool           `json:"use_rslora"`
 	UseDoRA       bool           `json:"use_dora"`
+	LoRABias      bool           `json:"lora_bias"`
+	Replication   []any          `json:"layer_replication"`
+	Invocation    []any          `json:"alora_invocation_tokens"`
 }
 
 // newPEFTConfig describes an adapter cut to a rank. Where transformers has no class

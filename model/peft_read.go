@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 )
@@ -25,8 +24,7 @@ func LoadPEFT(fsys fs.FS, c Config, t TaskKind, labels int, head map[string]Tens
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrPEFT, AdapterConfigFile, err)
 	}
-	alpha, err := p.starlingAlpha()
-	if err != nil {
+	if err := p.refuse(); err != nil {
 		return nil, err
 	}
 	weights, err := readFile(fsys, AdapterFile, maxBase)
@@ -37,11 +35,15 @@ func LoadPEFT(fsys fs.FS, c Config, t TaskKind, labels int, head map[string]Tens
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", AdapterFile, err)
 	}
-	lay, err := NewLayout(c, LoRA{RMax: p.R, Alpha: alpha, Targets: adaptedIn(st, c), Task: t}, labels)
+	scales, err := newPEFTScales(p, st)
 	if err != nil {
 		return nil, err
 	}
-	return takePEFT(lay, st, head)
+	lay, err := NewLayout(c, LoRA{RMax: scales.rank, Alpha: scales.alpha(), Targets: adaptedIn(st, c), Task: t}, labels)
+	if err != nil {
+		return nil, err
+	}
+	return takePEFT(lay, st, scales, head)
 }
 
 // adaptedIn lists the linear maps that a file's tensors adapt, as a Method's targets;
@@ -65,9 +67,9 @@ func adaptedIn(st *SafeTensors, c Config) string {
 	return found.Targets
 }
 
-// starlingAlpha refuses what is computed otherwise, and returns the alpha whose
-// scale at rank r is the file's.
-func (p peftConfig) starlingAlpha() (float64, error) {
+// refuse refuses what is computed otherwise.
+func (p peftConfig) refuse() error {
+	start, named := p.InitWeights.(string)
 	for _, bad := range []struct {
 		set  bool
 		what string
@@ -75,23 +77,27 @@ func (p peftConfig) starlingAlpha() (float64, error) {
 		{p.PeftType != "LORA", fmt.Sprintf("peft_type is %.40q, want LORA", p.PeftType)},
 		{p.UseDoRA, "use_dora is set"},
 		{p.FanInFanOut, "fan_in_fan_out is set"},
-		{len(p.RankPattern) > 0, "rank_pattern gives layers ranks of their own"},
-		{len(p.AlphaPattern) > 0, "alpha_pattern gives layers scales of their own"},
 		{p.Bias != "" && p.Bias != "none", fmt.Sprintf("bias is %.40q, want none", p.Bias)},
+		{p.LoRABias, "lora_bias is set"},
+		{len(p.Replication) > 0, "layer_replication makes another model of the base"},
+		{len(p.Invocation) > 0, "alora_invocation_tokens adapt a part of each text alone"},
+		{named && !slices.Contains(plainStarts, start), fmt.Sprintf("init_lora_weights is %.40q, which changes the base, want one of %q: "+
+			"PEFT converts such an adapter where save_pretrained is given path_initial_model_for_weight_conversion", start, plainStarts)},
 	} {
 		if bad.set {
-			return 0, fmt.Errorf("%w: %s: %s", ErrPEFT, AdapterConfigFile, bad.what)
+			return fmt.Errorf("%w: %s: %s", ErrPEFT, AdapterConfigFile, bad.what)
 		}
 	}
-	if p.UseRSLoRA { // scales by alpha / sqrt r
-		return p.Alpha * math.Sqrt(float64(p.R)), nil
-	}
-	return p.Alpha, nil
+	return nil
 }
+
+// plainStarts are the values of init_lora_weights under which PEFT leaves the base as it
+// is when it loads an adapter; true and false are others.
+var plainStarts = []string{"gaussian", "eva", "orthogonal"}
 
 // takePEFT fills a layout from PEFT's tensors, and refuses those that it has no
 // place for.
-func takePEFT(l *Layout, st *SafeTensors, head map[string]Tensor) (*Adapter, error) {
+func takePEFT(l *Layout, st *SafeTensors, scales *peftScales, head map[string]Tensor) (*Adapter, error) {
 	a := NewAdapter(l, 0)
 	if err := a.setHead(head); err != nil {
 		return nil, err
@@ -117,10 +123,14 @@ func takePEFT(l *Layout, st *SafeTensors, head map[string]Tensor) (*Adapter, err
 		if !ok {
 			return nil, fmt.Errorf("%w: %s has no tensor for %s", ErrPEFT, AdapterFile, e.Name)
 		}
-		if !slices.Equal(raw.Shape, e.Shape) {
+		low := e.Kind == KindA || e.Kind == KindB
+		if !low && !slices.Equal(raw.Shape, e.Shape) {
 			return nil, fmt.Errorf("%w: tensor %q has shape %v, want %v", ErrPEFT, raw.Name, raw.Shape, e.Shape)
 		}
 		v, err := raw.Float32()
+		if err == nil && low {
+			v, err = scales.fit(l, e, raw, v)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -160,6 +170,11 @@ func LoadHead(fsys fs.FS, c Config, t TaskKind) (map[string]Tensor, error) {
 			head[name] = t
 		}
 	}
+	if len(head) > 0 && (t == TaskClassify || t == TaskImage) {
+		if err := oneLabel(fsys); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range names { // a module's half would be filled up with zeros
 		if _, there := head[name]; !there {
 			continue
@@ -174,6 +189,20 @@ func LoadHead(fsys fs.FS, c Config, t TaskKind) (map[string]Tensor, error) {
 		}
 	}
 	return head, nil
+}
+
+// oneLabel refuses a classifier whose outputs are no label's scores.
+func oneLabel(fsys fs.FS) error {
+	var o struct {
+		Problem *string `json:"problem_type"`
+	}
+	if err := optionalJSON(fsys, ConfigFile, &o); err != nil {
+		return err
+	}
+	if want := "single_label_classification"; o.Problem != nil && *o.Problem != want {
+		return fmt.Errorf("%w: config.json: problem_type of its head is %.40q, only %s is computed here", ErrConfig, *o.Problem, want)
+	}
+	return nil
 }
 
 // headNames are the tensors of a task's head that a job trains.

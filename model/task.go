@@ -70,7 +70,8 @@ func (c Config) CheckTask(t TaskKind) error {
 	case !c.Sees() && t == TaskImage:
 		return fmt.Errorf("%w: task is %s, but a %s reads texts: give a base that reads images, the folder of a vit", ErrConfig, t, c.ModelType)
 	case c.Pooling == PoolNone && t == TaskClassify:
-		return fmt.Errorf("%w: task is %s, but the base has no pooler: it is one of words, for the task %s", ErrConfig, t, TaskTag)
+		return fmt.Errorf("%w: task is %s, but the base has no pooler (pooler.dense): "+
+			"it is for tasks of words, %s and %s, unless its config.json says \"pooling\": \"mean\", or \"first\"", ErrConfig, t, TaskTag, TaskSpan)
 	}
 	return nil
 }

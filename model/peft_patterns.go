@@ -1,0 +1,122 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+)
+
+// Bounds on the patterns of a PEFT adapter, which are regular expressions.
+const (
+	maxPatterns      = 4096
+	maxPatternLength = 1024
+)
+
+// peftScales are the ranks and scales of an adapter's modules, which may each have their
+// own (rank_pattern, alpha_pattern). A Layout has one of each: matrices of fewer ranks
+// are filled up with zeros, and B takes what the scales differ by.
+type peftScales struct {
+	config peftConfig
+	rank   int // the highest
+	alphas map[string]*regexp.Regexp
+	ranks  map[string]int // by module, once one of its two matrices was seen
+}
+
+func newPEFTScales(p peftConfig, st *SafeTensors) (*peftScales, error) {
+	s := &peftScales{config: p, rank: p.R, alphas: map[string]*regexp.Regexp{}, ranks: map[string]int{}}
+	if len(p.RankPattern) > 0 {
+		s.rank = 1
+		for _, t := range st.Tensors {
+			if strings.HasSuffix(t.Name, loraA) && len(t.Shape) == 2 {
+				s.rank = max(s.rank, t.Shape[0])
+			}
+		}
+	}
+	if len(p.AlphaPattern) > maxPatterns {
+		return nil, fmt.Errorf("%w: %s: alpha_pattern has %d patterns, limit %d", ErrPEFT, AdapterConfigFile, len(p.AlphaPattern), maxPatterns)
+	}
+	for pattern := range p.AlphaPattern {
+		if len(pattern) > maxPatternLength {
+			return nil, fmt.Errorf("%w: %s: alpha_pattern has a pattern of %d bytes, limit %d", ErrPEFT, AdapterConfigFile, len(pattern), maxPatternLength)
+		}
+		match, err := regexp.Compile(`^(?:.*\.)?(?:` + pattern + `)$`) // as PEFT looks it up
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: alpha_pattern: %w", ErrPEFT, AdapterConfigFile, err)
+		}
+		s.alphas[pattern] = match
+	}
+	return s, nil
+}
+
+// alpha is the Layout's: its scale at the highest rank is that of a module of this rank
+// which no pattern names.
+func (s *peftScales) alpha() float64 {
+	if s.config.UseRSLoRA { // scales by alpha / sqrt r
+		return s.config.Alpha * math.Sqrt(float64(s.rank))
+	}
+	return s.config.Alpha
+}
+
+// scale is a module's own.
+func (s *peftScales) scale(module string, rank int) (float64, error) {
+	alpha, by := s.config.Alpha, ""
+	for _, pattern := range sortedKeys(s.alphas) {
+		if !s.alphas[pattern].MatchString(module) {
+			continue
+		}
+		own, ok := s.config.AlphaPattern[pattern].(float64)
+		if !ok || own-own != 0 {
+			return 0, fmt.Errorf("%w: %s: alpha_pattern has %v for %.80q, want a number", ErrPEFT, AdapterConfigFile,
+				s.config.AlphaPattern[pattern], pattern)
+		}
+		if by != "" && own != alpha { // PEFT takes the first one of the file
+			return 0, fmt.Errorf("%w: %s: alpha_pattern names %.120q by %.80q and by %.80q", ErrPEFT, AdapterConfigFile, module, by, pattern)
+		}
+		alpha, by = own, pattern
+	}
+	if s.config.UseRSLoRA {
+		return alpha / math.Sqrt(float64(rank)), nil
+	}
+	return alpha / float64(rank), nil
+}
+
+// fit makes of one of a module's matrices the Layout's.
+func (s *peftScales) fit(l *Layout, e Entry, raw RawTensor, v []float32) ([]float32, error) {
+	misshapen := fmt.Errorf("%w: tensor %q has shape %v, want %v", ErrPEFT, raw.Name, raw.Shape, e.Shape)
+	axis, end := 0, loraA
+	if e.Kind == KindB {
+		axis, end = 1, loraB
+	}
+	if len(raw.Shape) != 2 || raw.Shape[1-axis] != e.Shape[1-axis] {
+		return nil, misshapen
+	}
+	rank, module := raw.Shape[axis], strings.TrimSuffix(strings.TrimPrefix(raw.Name, peftPrefix), end)
+	before, seen := s.ranks[module]
+	if rank < 1 || rank > s.rank || len(s.config.RankPattern) == 0 && rank != s.rank || seen && before != rank {
+		return nil, misshapen
+	}
+	s.ranks[module] = rank
+	own, err := s.scale(module, rank)
+	if err != nil {
+		return nil, err
+	}
+	if rank == s.rank && e.Kind == KindA {
+		return v, nil
+	}
+	out := make([]float32, Elements(e.Shape))
+	if e.Kind == KindA {
+		copy(out, v)
+		return out, nil
+	}
+	factor := float32(1)
+	if len(s.config.RankPattern)+len(s.alphas) > 0 {
+		factor = float32(own / l.LoRA.Scale(s.rank))
+	}
+	for i := range e.Shape[0] {
+		for k := range rank {
+			out[i*s.rank+k] = factor * v[i*rank+k]
+		}
+	}
+	return out, nil
+}
