@@ -23,13 +23,17 @@ const (
 
 // findIdle marks the rows whose terms, here and in the blocks before, are zeros.
 func (w *worker) findIdle(a int, idle []bool, cols int, terms []int, add bool) {
+	if cols*w.Plan.terms < worthLooking {
+		clear(idle)
+		return
+	}
 	found := false
 	beside, step := run(terms)
 	if step != 1 {
 		beside = 0
 	}
 	for r := range idle {
-		idle[r] = cols*w.Plan.terms >= worthLooking && (idle[r] || !add) && w.zeros(a+w.rowA[r], terms, beside)
+		idle[r] = (idle[r] || !add) && w.zeros(a+w.rowA[r], terms, beside)
 		found = found || idle[r]
 	}
 	if found && !w.finiteB() {

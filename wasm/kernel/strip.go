@@ -22,6 +22,8 @@ func (w *worker) rows(a, c int, idle []bool, cols, terms int, add bool) {
 		w.t.add = 1
 	}
 	even, term := run(w.termA[:terms])
+	evenA, rowA := run(w.rowA[:rows])
+	evenC, lineC := run(w.rowC[:rows])
 	for from := 0; from < rows; {
 		if idle[from] {
 			if !add {
@@ -34,8 +36,14 @@ func (w *worker) rows(a, c int, idle []bool, cols, terms int, add bool) {
 		for end < min(from+high, rows) && !idle[end] {
 			end++
 		}
-		n, line := run(w.rowC[from:end])
-		apart, row := run(w.rowA[from : from+n])
+		n, line := end-from, lineC
+		if end > evenC {
+			n, line = run(w.rowC[from:end])
+		}
+		apart, row := n, rowA
+		if from+n > evenA {
+			apart, row = run(w.rowA[from : from+n])
+		}
 		s := strip{src: w.floats, a: a + w.rowA[from] + w.termA[0], row: row, term: term, c: c + w.rowC[from], line: line,
 			rows: n, cols: cols, terms: terms}
 		if apart < n || even < terms {
@@ -176,7 +184,11 @@ func (w *worker) packPanel(dst, src []float32, b int, cols, terms []int) {
 				w.kernel.transpose(&dst[from*panel+c], panel, &src[at+c*by], by, done)
 			}
 		}
-		for i := from; i < from+even; i++ {
+		left := from
+		if wide == len(cols) {
+			left += done
+		}
+		for i := left; i < from+even; i++ {
 			first := 0
 			if i < from+done {
 				first = wide

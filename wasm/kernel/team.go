@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -112,7 +111,7 @@ func (g *gate) wait(ready func() bool) {
 				return
 			}
 		}
-		runtime.Gosched() // to whom else this processor is due
+		yield()
 		if time.Since(began) < awake {
 			continue
 		}
