@@ -21,8 +21,6 @@ const (
 	modelingFile = "modeling_starling.py"
 	ownClass     = "StarlingForSequenceClassification"
 	ownT5Class   = "StarlingForConditionalGeneration"
-
-	tokenizerConfigFile = "tokenizer_config.json"
 )
 
 //go:embed modeling_starling.py
@@ -120,7 +118,7 @@ func (r Release) beside() (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{
-		ConfigFile: config, TokenizerFile: r.Base.Tokenizer, tokenizerConfigFile: tok,
+		ConfigFile: config, TokenizerFile: r.Base.Tokenizer, TokenizerConfigFile: tok,
 	}
 	if s, ok := parseSentencePiece(r.Base.Tokenizer); ok {
 		files[SentencePieceFile] = s.Model.File
