@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dataset"
@@ -36,6 +37,7 @@ func TestProvidersWithAnAdaptiveClipNorm(t *testing.T) {
 	// exp(0.2/2).
 	cfg.Trainer = constant(1)
 	j.Privacy.ClipNorm = 0.1
+	j.Deadlines.Gather = time.Minute // all five are in every round, however long they wait for a processor
 	r, err := play(t, cfg)
 	ok(t, err)
 	if r.Rounds != 3 {
