@@ -344,7 +344,7 @@ func TestHostileFramesOfDevices(t *testing.T) {
 		}, false},
 		"an end": {attack.Masked, func(d *attack.Device) error { return d.Send(ctx, attack.Error, attack.Array{104, "\x1b[2Jbye", 0}) }, false},
 	}
-	s := serves(t, 1, fmt.Sprintf("cohort: {population: %d, floor: 3}\nwire: {uplink: int4}\ndeadlines: {reconnect: 1s}", len(attacks)+14))
+	s := serves(t, 1, fmt.Sprintf("cohort: {population: %d, floor: 3}\nwire: {uplink: int4}\ndeadlines: {key: 2m, share: 2m, collect: 2m, confirm: 2m, unmask: 2m, reconnect: 1s}", len(attacks)+14))
 	fates := map[string]<-chan ended{}
 	for name, a := range attacks {
 		d := attack.NewDevice(s.token)
