@@ -19,36 +19,41 @@ type origin struct {
 	data  string // of the labelled file; "" of generated data
 }
 
-// are says whether a record was made from the same.
-func (o origin) are(r *Record) bool {
-	return r.Base == o.base && r.Start == o.start && strings.HasPrefix(r.Data, o.data)
+// madeOf says whether a record was made from the same files and base.
+func (r *Record) madeOf(o origin) bool { return r.Base == o.base && r.readFrom(o) }
+
+// readFrom says whether a record was made from the same files.
+func (r *Record) readFrom(o origin) bool {
+	return r.Start == o.start && strings.HasPrefix(r.Data, o.data)
 }
 
 // ID names a simulation by its settings and by what is in the files that they name, so
 // that another spelling of a path is the same simulation and another file is not.
 func (l *Lab) ID(s Settings) (string, error) {
-	start, err := l.startHash(s)
-	if err != nil {
-		return "", err
+	id, _, err := l.identify(s)
+	return id, err
+}
+
+// identify is ID, and what a run of these settings is made from.
+func (l *Lab) identify(s Settings) (id string, from origin, err error) {
+	if from, err = l.madeFrom(s); err != nil {
+		return "", from, err
 	}
-	if start != "" {
+	if from.start != "" {
 		s.Job = clone(s.Job)
-		set(s.Job, "adapter.start", start)
+		set(s.Job, "adapter.start", from.start)
 	}
 	if s.Data != "" {
-		d, err := l.Data(s.Data, s.Seed)
-		if err != nil {
-			return "", err
-		}
-		s.Data = d.SHA256
+		s.Data = from.data
 	}
-	return s.ID()
+	id, err = s.ID()
+	return id, from, err
 }
 
 // adopt gives a run its folder below dir which programs that named runs by the spelling
 // of their paths left under such a name: one that is done only if it was made from the
 // same files.
-func (l *Lab) adopt(s Settings, id, dir string) error {
+func adopt(s Settings, id string, made origin, dir string) error {
 	spelled, err := s.ID()
 	if err != nil || spelled == id {
 		return err
@@ -67,10 +72,8 @@ func (l *Lab) adopt(s Settings, id, dir string) error {
 	case errors.Is(err, fs.ErrNotExist): // it was interrupted: states tell for themselves of what they are
 	case err != nil:
 		return err
-	default:
-		if made, err := l.madeFrom(s); err != nil || r.Start != made.start || !strings.HasPrefix(r.Data, made.data) {
-			return err
-		}
+	case !r.readFrom(made):
+		return nil
 	}
 	unlock, err := lock(from)
 	if err == nil {
