@@ -77,15 +77,13 @@ func parseHead(b []byte) (head, error) {
 		return h, broken("a frame is not masked")
 	}
 	b = b[2:]
-	switch least := uint64(0); {
-	case h.length == 126:
-		h.length, least, b = uint64(binary.BigEndian.Uint16(b)), 126, b[2:]
-		if h.length < least {
+	switch h.length {
+	case 126:
+		if h.length, b = uint64(binary.BigEndian.Uint16(b)), b[2:]; h.length < 126 {
 			return h, broken("a length is not as short as it can be")
 		}
-	case h.length == 127:
-		h.length, least, b = binary.BigEndian.Uint64(b), 1<<16, b[8:]
-		if h.length < least || h.length >= 1<<63 {
+	case 127:
+		if h.length, b = binary.BigEndian.Uint64(b), b[8:]; h.length < 1<<16 || h.length >= 1<<63 {
 			return h, broken("a length is not as short as it can be, or has its highest bit set")
 		}
 	}
