@@ -18,13 +18,19 @@ const (
 // are filled up with zeros, and B takes what the scales differ by.
 type peftScales struct {
 	config peftConfig
-	rank   int // the highest
-	alphas map[string]*regexp.Regexp
+	rank   int            // the highest
+	alphas []peftAlpha    // by pattern
 	ranks  map[string]int // by module, once one of its two matrices was seen
 }
 
+// peftAlpha is one of an alpha_pattern.
+type peftAlpha struct {
+	pattern string
+	match   *regexp.Regexp
+}
+
 func newPEFTScales(p peftConfig, st *SafeTensors) (*peftScales, error) {
-	s := &peftScales{config: p, rank: p.R, alphas: map[string]*regexp.Regexp{}, ranks: map[string]int{}}
+	s := &peftScales{config: p, rank: p.R, ranks: map[string]int{}}
 	if len(p.RankPattern) > 0 {
 		s.rank = 1
 		for _, t := range st.Tensors {
@@ -36,7 +42,7 @@ func newPEFTScales(p peftConfig, st *SafeTensors) (*peftScales, error) {
 	if len(p.AlphaPattern) > maxPatterns {
 		return nil, fmt.Errorf("%w: %s: alpha_pattern has %d patterns, limit %d", ErrPEFT, AdapterConfigFile, len(p.AlphaPattern), maxPatterns)
 	}
-	for pattern := range p.AlphaPattern {
+	for _, pattern := range sortedKeys(p.AlphaPattern) {
 		if len(pattern) > maxPatternLength {
 			return nil, fmt.Errorf("%w: %s: alpha_pattern has a pattern of %d bytes, limit %d", ErrPEFT, AdapterConfigFile, len(pattern), maxPatternLength)
 		}
@@ -44,7 +50,7 @@ func newPEFTScales(p peftConfig, st *SafeTensors) (*peftScales, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: alpha_pattern: %w", ErrPEFT, AdapterConfigFile, err)
 		}
-		s.alphas[pattern] = match
+		s.alphas = append(s.alphas, peftAlpha{pattern, match})
 	}
 	return s, nil
 }
@@ -61,8 +67,9 @@ func (s *peftScales) alpha() float64 {
 // scale is a module's own.
 func (s *peftScales) scale(module string, rank int) (float64, error) {
 	alpha, by := s.config.Alpha, ""
-	for _, pattern := range sortedKeys(s.alphas) {
-		if !s.alphas[pattern].MatchString(module) {
+	for _, a := range s.alphas {
+		pattern := a.pattern
+		if !a.match.MatchString(module) {
 			continue
 		}
 		own, ok := s.config.AlphaPattern[pattern].(float64)

@@ -258,9 +258,8 @@ func (v ViT) sized(size json.RawMessage) bool {
 	if json.Unmarshal(size, &side) == nil {
 		return Square(side) == v.ImageSize
 	}
-	var both Extent
-	type fields Extent // not its JSON of a configuration
-	return json.Unmarshal(size, (*fields)(&both)) == nil && both == v.ImageSize
+	var both struct{ Height, Width int }
+	return json.Unmarshal(size, &both) == nil && Extent(both) == v.ImageSize
 }
 
 // vitConfig is config.json under Hugging Face's keys.
