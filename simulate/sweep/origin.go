@@ -19,41 +19,36 @@ type origin struct {
 	data  string // of the labelled file; "" of generated data
 }
 
-// madeOf says whether a record was made from the same files and base.
-func (r *Record) madeOf(o origin) bool { return r.Base == o.base && r.readFrom(o) }
-
-// readFrom says whether a record was made from the same files.
-func (r *Record) readFrom(o origin) bool {
-	return r.Start == o.start && strings.HasPrefix(r.Data, o.data)
+// are says whether a record was made from the same.
+func (o origin) are(r *Record) bool {
+	return r.Base == o.base && r.Start == o.start && strings.HasPrefix(r.Data, o.data)
 }
 
 // ID names a simulation by its settings and by what is in the files that they name, so
 // that another spelling of a path is the same simulation and another file is not.
 func (l *Lab) ID(s Settings) (string, error) {
-	id, _, err := l.identify(s)
-	return id, err
-}
-
-// identify is ID, and what a run of these settings is made from.
-func (l *Lab) identify(s Settings) (id string, from origin, err error) {
-	if from, err = l.madeFrom(s); err != nil {
-		return "", from, err
+	start, err := l.startHash(s)
+	if err != nil {
+		return "", err
 	}
-	if from.start != "" {
+	if start != "" {
 		s.Job = clone(s.Job)
-		set(s.Job, "adapter.start", from.start)
+		set(s.Job, "adapter.start", start)
 	}
 	if s.Data != "" {
-		s.Data = from.data
+		d, err := l.Data(s.Data, s.Seed)
+		if err != nil {
+			return "", err
+		}
+		s.Data = d.SHA256
 	}
-	id, err = s.ID()
-	return id, from, err
+	return s.ID()
 }
 
 // adopt gives a run its folder below dir which programs that named runs by the spelling
 // of their paths left under such a name: one that is done only if it was made from the
 // same files.
-func adopt(s Settings, id string, made origin, dir string) error {
+func (l *Lab) adopt(s Settings, id, dir string) error {
 	spelled, err := s.ID()
 	if err != nil || spelled == id {
 		return err
@@ -72,8 +67,10 @@ func adopt(s Settings, id string, made origin, dir string) error {
 	case errors.Is(err, fs.ErrNotExist): // it was interrupted: states tell for themselves of what they are
 	case err != nil:
 		return err
-	case !r.readFrom(made):
-		return nil
+	default:
+		if made, err := l.madeFrom(s); err != nil || r.Start != made.start || !strings.HasPrefix(r.Data, made.data) {
+			return err
+		}
 	}
 	unlock, err := lock(from)
 	if err == nil {

@@ -138,7 +138,7 @@ func TestOlderNamesFoundAtOnce(t *testing.T) {
 		ok(t, os.WriteFile(filepath.Join(dir, older, "state-of-it"), nil, 0o600))
 		ended := make(chan error, makers)
 		for range makers {
-			go func() { ended <- adopt(at.Settings, id, origin{}, dir) }()
+			go func() { ended <- new(Lab).adopt(at.Settings, id, dir) }()
 		}
 		for range makers {
 			if err := watchdog.Recv(t, "a maker", ended); err != nil && !errors.Is(err, ErrBusy) {

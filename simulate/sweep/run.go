@@ -74,15 +74,15 @@ var ErrOther = errors.New("made with another base, engine, adapter.start or data
 // interrupted. A run that is done is read; done tells which. One that another process is
 // making is [ErrBusy].
 func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bool, err error) {
-	id, from, err := l.identify(p.Settings)
+	id, err := l.ID(p.Settings)
 	if err == nil {
-		err = adopt(p.Settings, id, from, dir)
+		err = l.adopt(p.Settings, id, dir)
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	folder := filepath.Join(dir, id)
-	if r, err = l.finished(p, from, folder); !errors.Is(err, fs.ErrNotExist) {
+	if r, err = l.finished(p, folder); !errors.Is(err, fs.ErrNotExist) {
 		return r, err == nil, err
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -93,20 +93,24 @@ func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bo
 		return nil, false, fmt.Errorf("%s: %w", folder, err)
 	}
 	defer unlock()
-	if r, err = l.finished(p, from, folder); !errors.Is(err, fs.ErrNotExist) { // by another process, meanwhile
+	if r, err = l.finished(p, folder); !errors.Is(err, fs.ErrNotExist) { // by another process, meanwhile
 		return r, err == nil, err
 	}
-	r, err = l.make(ctx, p, id, from, folder)
+	r, err = l.make(ctx, p, id, folder)
 	return r, false, err
 }
 
 // finished reads the record of a run that is done; fs.ErrNotExist where it is not.
-func (l *Lab) finished(p Point, from origin, folder string) (*Record, error) {
+func (l *Lab) finished(p Point, folder string) (*Record, error) {
 	r, err := readRecord(folder)
 	if err != nil {
 		return nil, err
 	}
-	if !r.madeOf(from) || r.Engine != l.Engine {
+	from, err := l.madeFrom(p.Settings)
+	if err != nil {
+		return nil, err
+	}
+	if !from.are(r) || r.Engine != l.Engine {
 		return nil, fmt.Errorf("%s: %w: base %.12s, engine %s, start %.12s, data %.12s; use another folder",
 			folder, ErrOther, r.Base, r.Engine, r.Start, r.Data)
 	}
@@ -115,7 +119,7 @@ func (l *Lab) finished(p Point, from origin, folder string) (*Record, error) {
 }
 
 // make makes a run in its folder.
-func (l *Lab) make(ctx context.Context, p Point, id string, from origin, folder string) (*Record, error) {
+func (l *Lab) make(ctx context.Context, p Point, id, folder string) (*Record, error) {
 	began := time.Now()
 	s, err := l.Setup(p.Settings)
 	if err != nil {
@@ -138,6 +142,10 @@ func (l *Lab) make(ctx context.Context, p Point, id string, from origin, folder 
 	}
 	result, err := run.Rounds(ctx)
 	if err = errors.Join(err, run.Close()); err != nil {
+		return nil, err
+	}
+	from, err := l.madeFrom(p.Settings)
+	if err != nil {
 		return nil, err
 	}
 	r := &Record{

@@ -44,7 +44,7 @@ func (l *Lab) Keep(p *Plan, dir string) error {
 	x := Index{Name: p.Name, Axes: p.Axes, Compare: p.Compare}
 	seen := map[string]map[string]string{}
 	for _, at := range p.Points {
-		id, from, err := l.identify(at.Settings)
+		id, err := l.ID(at.Settings)
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (l *Lab) Keep(p *Plan, dir string) error {
 		}
 		seen[id] = at.On
 		// One that another process is making under its old name says so when its turn comes.
-		if err := adopt(at.Settings, id, from, filepath.Join(dir, RunsFolder)); err != nil && !errors.Is(err, ErrBusy) {
+		if err := l.adopt(at.Settings, id, filepath.Join(dir, RunsFolder)); err != nil && !errors.Is(err, ErrBusy) {
 			return err
 		}
 		x.Runs = append(x.Runs, Run{id, at.On})
