@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -103,7 +107,20 @@ func readReleased(dir string) (*model.Checkpoint, error) {
 	if dir == "" {
 		return nil, usagef("--checkpoint is missing: the folder of a released adapter")
 	}
+	if !isCheckpoint(dir) {
+		// What demo and serve are given, and print first, is the folder above it.
+		if within := filepath.Join(dir, "checkpoint"); isCheckpoint(within) {
+			return nil, fmt.Errorf("checkpoint %s: no %s in it; there is one in %s", dir, model.CheckpointFile, within)
+		}
+		return nil, fmt.Errorf("checkpoint %s: no %s in it: starling demo and serve write such a folder, and "+
+			"starling import makes one of a base and a PEFT adapter", dir, model.CheckpointFile)
+	}
 	return model.ReadCheckpoint(dir)
+}
+
+func isCheckpoint(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, model.CheckpointFile))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func evaluateRanks(ck *model.Checkpoint, text string) ([]int, error) {

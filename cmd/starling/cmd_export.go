@@ -54,7 +54,7 @@ trust_remote_code=True; without it transformers refuses the folder.`,
 			if dir == "" || out == "" {
 				return usagef("--checkpoint and --out are required: the folder of a released adapter, and the one to write")
 			}
-			ck, err := model.ReadCheckpoint(dir)
+			ck, err := readReleased(dir)
 			if err != nil {
 				return err
 			}

@@ -116,12 +116,13 @@ func TestExportRefuses(t *testing.T) {
 	dir, _ := exportedCheckpoint(t)
 	out := filepath.Join(t.TempDir(), "out")
 	for want, args := range map[string][]string{
-		"best or 0":   {"--rank", "5"},
-		"--format":    {"--format", "onnx"},
-		"head alone":  {"--rank", "0"},
-		"--out":       {"--out", ""},
-		"of its own":  {"--out", dir},
-		"starling.js": {"--checkpoint", filepath.Dir(dir)},
+		"best or 0":              {"--rank", "5"},
+		"--format":               {"--format", "onnx"},
+		"head alone":             {"--rank", "0"},
+		"--out":                  {"--out", ""},
+		"of its own":             {"--out", dir},
+		"there is one in " + dir: {"--checkpoint", filepath.Dir(dir)},
+		"starling import makes":  {"--checkpoint", t.TempDir()},
 	} {
 		args = append([]string{"export", "--checkpoint", dir, "--out", out}, args...)
 		if code, _, stderr := runCLI(t, args...); code == 0 || !strings.Contains(stderr, want) {

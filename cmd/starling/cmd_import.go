@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -127,7 +126,7 @@ func loadStart(job coordinator.Job, b *model.Base) (*model.Adapter, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	if _, err := os.Stat(filepath.Join(dir, model.CheckpointFile)); err == nil {
+	if isCheckpoint(dir) {
 		ck, err := model.ReadCheckpoint(dir)
 		if err != nil {
 			return nil, fmt.Errorf("adapter.start: %s: %w", dir, err)
