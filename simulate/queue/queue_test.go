@@ -54,15 +54,37 @@ func config(t testing.TB) simulate.Config {
 	return simulate.Config{Job: j, Base: base, Population: clients, Seed: bytes.Repeat([]byte{7}, 32), Workers: 1}
 }
 
+// play makes a run: what it came to, adapter and rounds.
 func play(t testing.TB, cfg simulate.Config) string {
 	t.Helper()
+	return playing(t, cfg)()
+}
+
+// playing makes a run beside the test, which waits for it with the function it returns.
+func playing(t testing.TB, cfg simulate.Config) (result func() string) {
+	t.Helper()
+	type played struct {
+		run string
+		err error
+	}
+	done, ctx := make(chan played, 1), watchdog.Context(t)
 	r, err := simulate.New(cfg)
 	ok(t, err)
-	result, err := r.Rounds(watchdog.Context(t))
-	ok(t, errors.Join(err, r.Close()))
-	b, err := model.EncodeAdapter(result.Adapter)
-	ok(t, err)
-	return fmt.Sprintf("%x %+v", sha256.Sum256(b), result.Rounds)
+	go func() {
+		result, err := r.Rounds(ctx)
+		if err = errors.Join(err, r.Close()); err != nil {
+			done <- played{err: err}
+			return
+		}
+		b, err := model.EncodeAdapter(result.Adapter)
+		done <- played{fmt.Sprintf("%x %+v", sha256.Sum256(b), result.Rounds), err}
+	}()
+	return func() string {
+		t.Helper()
+		p := watchdog.Recv(t, "the end of a run", done)
+		ok(t, p.err)
+		return p.run
+	}
 }
 
 func embed(t testing.TB, listen string) *queue.Broker {
@@ -173,14 +195,13 @@ func TestItemsOfStoppedWorkersAreDone(t *testing.T) {
 	s := &stubborn{Trainer: edge.NewProgramTrainer(2), left: 2, hung: make(chan struct{}, 2)}
 	defer s.Close()
 	stop := work(t, b, &queue.Worker{Version: "v", Engine: "e", Parallel: 2, Trainer: s, AckWait: time.Second})
-	got := make(chan string, 1)
 	cfg.Collect = queue.NewReducer(b, "v", "e", nil).Collect
-	go func() { got <- play(t, cfg) }()
+	result := playing(t, cfg)
 	watchdog.Recv(t, "an item in hand", s.hung)
 	watchdog.Recv(t, "a second one", s.hung)
 	stop()
 	work(t, b, &queue.Worker{Version: "v", Engine: "e", Parallel: 1, AckWait: time.Second})
-	if got := watchdog.Recv(t, "the result", got); got != want {
+	if got := result(); got != want {
 		t.Errorf("with stopped workers:\n%s\nin one process:\n%s", got, want)
 	}
 }
@@ -214,19 +235,19 @@ func TestTwoRunsOnOneCluster(t *testing.T) {
 	b := embed(t, "")
 	work(t, b, &queue.Worker{Version: "v", Engine: "e", Parallel: 2, AckWait: time.Second})
 	var alone [2]string
-	var beside [2]chan string
+	var beside [2]func() string
 	for i := range alone {
 		cfg := config(t)
 		cfg.Seed = bytes.Repeat([]byte{byte(7 + i)}, 32)
 		alone[i] = play(t, cfg)
-		cfg.Collect, beside[i] = queue.NewReducer(b, "v", "e", nil).Collect, make(chan string, 1)
-		go func() { beside[i] <- play(t, cfg) }()
+		cfg.Collect = queue.NewReducer(b, "v", "e", nil).Collect
+		beside[i] = playing(t, cfg)
 	}
 	if alone[0] == alone[1] {
 		t.Fatal("two seeds, one result")
 	}
 	for i, want := range alone {
-		if got := watchdog.Recv(t, "a result", beside[i]); got != want {
+		if got := beside[i](); got != want {
 			t.Errorf("run %d beside another:\n%s\nalone:\n%s", i, got, want)
 		}
 	}
