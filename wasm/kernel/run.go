@@ -7,10 +7,7 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"unsafe"
-
-	"golang.org/x/sys/cpu"
 )
 
 // Blocks of a product: maxTerms x maxCols floats of B are packed at a time and stay
@@ -44,7 +41,7 @@ func (k *Kernel) Run(ctx context.Context, pl *Plan, memory []byte, team *Team) e
 	j.floats = unsafe.Slice((*float32)(base), pl.memory/4)
 	workers := max(1, min(team.size(), pl.work/perWorker))
 	j.cut(workers)
-	team.run(j, min(workers, j.tasks())-1)
+	team.run(&offer{j}, min(workers, j.tasks())-1)
 	return ctx.Err()
 }
 
@@ -57,13 +54,7 @@ type job struct {
 	floats []float32
 
 	rowBlocks, colBlocks int
-	shares               []share // one a worker
-}
-
-// share counts the tasks that were taken of a worker's, in a cache line of its own.
-type share struct {
-	taken atomic.Int64
-	_     cpu.CacheLinePad
+	shares               shares
 }
 
 // cut chooses the grid of blocks that keeps the workers for the shortest time: all busy,
@@ -71,7 +62,7 @@ type share struct {
 // columns, and reads all of its rows, half of them from another core's cache.
 func (j *job) cut(workers int) {
 	const overhead = 40 // of a row's or a column's terms, in multiply-adds each
-	j.shares = make([]share, workers)
+	j.shares.divide(workers)
 	cols := ceil(j.n, maxCols)
 	j.rowBlocks, j.colBlocks = 1, cols
 	best := math.MaxInt
@@ -91,32 +82,13 @@ func ceil(n, by int) int { return (n + by - 1) / by }
 
 func (j *job) tasks() int { return j.entries * j.colBlocks * j.rowBlocks }
 
-// work computes tasks until there are none: first those of a share that is a worker's
-// own in every product, as what it wrote in the last one is in its core's cache.
+// work computes tasks until there are none.
 func (j *job) work(me int) {
 	w := workers.Get().(*worker)
 	w.job = j
-	for s := range j.shares {
-		if !w.share((me + s) % len(j.shares)) {
-			break
-		}
-	}
+	j.shares.work(me, j.tasks(), w)
 	w.job = nil
 	workers.Put(w)
-}
-
-// share computes what is left of a share; false: the context has ended.
-func (w *worker) share(i int) bool {
-	n, tasks := len(w.shares), w.tasks()
-	for end := (i + 1) * tasks / n; ; {
-		task := i*tasks/n + int(w.shares[i].taken.Add(1)) - 1
-		if task >= end {
-			return true
-		}
-		if !w.task(task) {
-			return false
-		}
-	}
 }
 
 // workers holds the packing memory of goroutines between products.

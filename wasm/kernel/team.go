@@ -1,13 +1,16 @@
 package kernel
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/cpu"
 )
 
-// Team is the goroutines that compute products together, one product after the other: its owner's, and helpers that
-// wait for the next product. To start a goroutine for each, or to wake one, takes longer than a small product does, so
+// Team is the goroutines that compute products and loops together, one after the other: its owner's, and helpers that
+// wait for the next one. To start a goroutine for each, or to wake one, takes longer than a small product does, so
 // who waits looks again and again for a while before it sleeps. A nil Team is its owner alone.
 type Team struct {
 	owner   gate
@@ -20,15 +23,20 @@ type Team struct {
 type helper struct {
 	gate
 	number int
-	// offer is nil, or a product to join. Whoever takes that out of here has it: the helper puts taken in its place and
+	// offer is nil, or a job to join. Whoever takes that out of here has it: the helper puts taken in its place and
 	// nil when it is done, the owner takes back what no helper came for.
-	offer atomic.Pointer[job]
+	offer atomic.Pointer[offer]
 }
 
-var taken = new(job)
+// offer is a job for some of a team: a product, or a loop.
+type offer struct {
+	job interface{ work(me int) }
+}
+
+var taken = new(offer)
 
 // NewTeam starts a team of the given number of goroutines, its owner's included. One goroutine at a time may run
-// products on it; Stop must follow.
+// products and loops on it; Stop must follow.
 func NewTeam(cores int) *Team {
 	t := &Team{owner: newGate()}
 	for i := range cores - 1 {
@@ -58,19 +66,19 @@ func (t *Team) size() int {
 	return 1 + len(t.helpers)
 }
 
-// run computes a product with some of the helpers. It returns when none of them works at it any more.
-func (t *Team) run(j *job, helpers int) {
+// run does a job with some of the helpers. It returns when none of them works at it any more.
+func (t *Team) run(o *offer, helpers int) {
 	var joined []*helper
 	if helpers > 0 {
 		joined = t.helpers[:helpers]
 	}
 	for _, h := range joined {
-		h.offer.Store(j)
+		h.offer.Store(o)
 		h.open()
 	}
-	j.work(0)
+	o.job.work(0)
 	for _, h := range joined {
-		if !h.offer.CompareAndSwap(j, nil) {
+		if !h.offer.CompareAndSwap(o, nil) {
 			t.owner.wait(func() bool { return h.offer.Load() == nil })
 		}
 	}
@@ -79,14 +87,57 @@ func (t *Team) run(j *job, helpers int) {
 func (t *Team) help(h *helper) {
 	for {
 		h.wait(func() bool { return h.offer.Load() != nil || t.stopped.Load() })
-		j := h.offer.Load()
+		o := h.offer.Load()
 		switch {
-		case j != nil && h.offer.CompareAndSwap(j, taken):
-			j.work(h.number)
+		case o != nil && h.offer.CompareAndSwap(o, taken):
+			o.job.work(h.number)
 			h.offer.Store(nil)
 			t.owner.open()
 		case t.stopped.Load():
 			return
+		}
+	}
+}
+
+// shares are a job's tasks, divided: one share a worker.
+type shares []share
+
+// share counts the tasks that were taken of a worker's, in a cache line of its own.
+type share struct {
+	taken atomic.Int64
+	_     cpu.CacheLinePad
+}
+
+// divide begins anew.
+func (s *shares) divide(workers int) {
+	*s = slices.Grow((*s)[:0], workers)[:workers]
+	for i := range *s {
+		(*s)[i].taken.Store(0)
+	}
+}
+
+// tasks computes one task of many; false: the context has ended.
+type tasks interface{ task(i int) bool }
+
+// work computes tasks until there are none: first those of a share that is a worker's own in every job, as what it
+// wrote in the last one is in its core's cache.
+func (s shares) work(me, n int, t tasks) {
+	for i := range s {
+		if !s.share((me+i)%len(s), n, t) {
+			return
+		}
+	}
+}
+
+// share computes what is left of one; false: the context has ended.
+func (s shares) share(i, n int, t tasks) bool {
+	for end := (i + 1) * n / len(s); ; {
+		task := i*n/len(s) + int(s[i].taken.Add(1)) - 1
+		if task >= end {
+			return true
+		}
+		if !t.task(task) {
+			return false
 		}
 	}
 }

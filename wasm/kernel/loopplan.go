@@ -1,0 +1,526 @@
+package kernel
+
+import (
+	"math"
+	"slices"
+)
+
+// LoopPlan is a loop that was held against a memory's size and made a program for blocks of it. The loops are rows
+// times columns: columns are the innermost one, or, of a reduction in the order of Columns, those of the results.
+type LoopPlan struct {
+	memory int   // bytes
+	work   int   // what the whole loop costs, in additions
+	sizes  []int // of the loops around the columns, outer first
+	rows   int   // their rounds
+	mid    int   // neighbouring rows that are reduced to one
+	cols   int
+	tall   bool // a block is some rows, or some columns of some rows; else a piece of one row
+	block  int  // lanes of a block at most
+
+	reduce  Op
+	order   Order
+	neutral uint32
+	combine func(x, y uint32) uint32
+
+	code   [sections][]instr
+	places []place
+	moving []int // places that are in memory where they can be
+	outs   []out
+	iotas  []iota32
+	result int // where results gather, in bytes
+	arena  int // bytes of all buffers
+}
+
+// The sections of a plan's program, by when they run.
+const (
+	onStart   = iota // once
+	onRow            // when a block is of another row: what does not change along it, one group each; not where tall
+	onColumns        // when a block is of other columns: what is the same in all rows; where tall
+	onBlock
+	sections
+)
+
+// extent is how many values something has.
+type extent uint8
+
+// The extents, as bits: whether it changes along columns, and along rows.
+const (
+	single extent = iota
+	alongCols
+	alongRows
+	whole
+)
+
+// Operations of plans alone, behind the kernels'.
+const (
+	opFetch  = opCopy + 1 + iota // a leaf
+	opIota                       // a constant, or counters
+	opSpread                     // one value a row to all columns
+	opRepeat                     // one row to all rows
+)
+
+// instr computes one place from others.
+type instr struct {
+	op     Op
+	extent extent
+	dst    int
+	in     [3]int
+	index  int // of a leaf's place, or an iota
+}
+
+// place is where values are: a buffer, or memory.
+type place struct {
+	extent extent
+	one    bool  // a group of equal values
+	moves  bool  // is one of pl.moving
+	walk   *walk // of a leaf, or of the result that is computed in place
+	result bool
+	uses   []use // of a moving place, by kernels, which take whole groups
+	offset int   // of its buffer, in bytes
+	last   int   // the last instruction of onBlock that has it as an operand
+}
+
+// use is an operand of an instruction of onBlock; 0 is its result.
+type use struct{ instr, operand int }
+
+// walk is an operand, in bytes.
+type walk struct {
+	at    int
+	kind  Type
+	by    []int // of the loops of rows
+	col   int
+	chain int // rows that follow each other without a gap, from each multiple of it on
+}
+
+// out is a result and the place of its values.
+type out struct {
+	walk
+	place int
+}
+
+// iota32 is an Iota along rows or columns.
+type iota32 struct {
+	base, col int32
+	by        []int
+}
+
+// costs are what operations cost in additions; 1 where nothing is said.
+var costs = map[Op]int{Exp: 16, Log: 20, Tanh: 24, Erf: 24, Logistic: 22, Div: 6, Sqrt: 6, Rsqrt: 12, Max: 3, Min: 3}
+
+// PrepareLoop checks a loop against a memory of the given bytes: no kernel reads or writes outside of it. The limits
+// are 16 loops, 2^28 rounds of one and 2^40 of all, 256 leaves and results, 4096 steps, and strides up to 2^28.
+func PrepareLoop(l Loop, memory int) (*LoopPlan, error) {
+	if err := l.check(memory); err != nil {
+		return nil, err
+	}
+	pl := &LoopPlan{memory: memory, reduce: l.Reduce, order: l.Order, mid: 1}
+	pl.neutral, _ = l.Reduce.neutral()
+	pl.combine = binaries[l.Reduce]
+	p := planner{l: &l, pl: pl}
+	p.arrange()
+	p.steps()
+	p.results()
+	p.allocate()
+	return pl, nil
+}
+
+// planner makes a plan.
+type planner struct {
+	l      *Loop
+	pl     *LoopPlan
+	loops  []int // those of rows, outer first
+	inner  int   // that of columns; -1: there is no loop
+	value  []int // the place of each step's value
+	wide   map[int]int
+	leaves map[int]int
+	consts map[uint32]int
+	made   map[int]int // by place, the instruction of onBlock that computes it
+}
+
+// arrange parts loops into rows and columns. Loops of one round are left out.
+func (p *planner) arrange() {
+	l, pl := p.l, p.pl
+	p.inner = len(l.Sizes) - 1
+	switch {
+	case l.Reduce == None:
+		for p.inner > 0 && l.Sizes[p.inner] == 1 {
+			p.inner--
+		}
+	case l.Order == Columns, l.Order == Serial && l.Kept > 0 && l.Sizes[l.Kept-1] >= group:
+		pl.order = Columns // one chain a result, as in Serial
+		p.inner = l.Kept - 1
+	}
+	pl.rows, pl.cols = 1, 1
+	if p.inner >= 0 {
+		pl.cols = l.Sizes[p.inner]
+	}
+	for i := range l.Sizes {
+		if i == p.inner {
+			continue
+		}
+		if l.Sizes[i] > 1 {
+			p.loops = append(p.loops, i)
+			pl.sizes = append(pl.sizes, l.Sizes[i])
+		}
+		pl.rows *= l.Sizes[i]
+		if i >= l.Kept {
+			pl.mid *= l.Sizes[i]
+		}
+	}
+	pl.tall = pl.cols <= maxTall || pl.byColumns()
+}
+
+// byColumns tells whether columns are results, and rows are reduced.
+func (pl *LoopPlan) byColumns() bool { return pl.reduce != None && pl.order == Columns }
+
+// walk puts an operand in the plan's terms.
+func (p *planner) walk(o *Operand) walk {
+	size := o.Type.size()
+	w := walk{at: o.At, kind: o.Type, by: make([]int, len(p.loops)), chain: 1}
+	row := size
+	if p.inner >= 0 {
+		if p.pl.cols > 1 {
+			w.col = o.Strides[p.inner] * size
+		}
+		if w.col != 0 {
+			row = size * p.pl.cols
+		}
+	}
+	for i, axis := range p.loops {
+		w.by[i] = o.Strides[axis] * size
+	}
+	for i := len(w.by) - 1; i >= 0 && (w.col == 0 || w.col == size) && w.by[i] == row*w.chain; i-- {
+		w.chain *= p.pl.sizes[i]
+	}
+	return w
+}
+
+func (w *walk) extent() extent {
+	e := single
+	if w.col != 0 {
+		e |= alongCols
+	}
+	for _, by := range w.by {
+		if by != 0 {
+			e |= alongRows
+		}
+	}
+	return e
+}
+
+// extentOf is a value's extent in blocks: in pieces of a row all that changes along columns is whole.
+func (p *planner) extentOf(e extent) extent {
+	if !p.pl.tall && e&alongCols != 0 {
+		return whole
+	}
+	return e
+}
+
+// section is where values of an extent are computed.
+func (p *planner) section(e extent) int {
+	switch {
+	case e == single:
+		return onStart
+	case e == alongCols:
+		return onColumns
+	case e == alongRows && !p.pl.tall:
+		return onRow
+	}
+	return onBlock
+}
+
+func (p *planner) place(e extent) int {
+	one := e == single || e == alongRows && !p.pl.tall
+	p.pl.places = append(p.pl.places, place{extent: e, one: one, last: -1})
+	return len(p.pl.places) - 1
+}
+
+// emit adds an instruction for values of an extent, and returns its result's place.
+func (p *planner) emit(e extent, in instr) int {
+	in.extent, in.dst = e, p.place(e)
+	s := p.section(e)
+	if in.op == opRepeat {
+		s = onColumns
+	}
+	p.pl.code[s] = append(p.pl.code[s], in)
+	if s == onBlock {
+		p.made[in.dst] = len(p.pl.code[s]) - 1
+		p.pl.work += max(1, costs[in.op])
+	}
+	return in.dst
+}
+
+// steps writes the program of all steps that a result needs.
+func (p *planner) steps() {
+	l := p.l
+	p.value = make([]int, len(l.Steps))
+	p.wide, p.leaves = map[int]int{}, map[int]int{}
+	p.consts, p.made = map[uint32]int{}, map[int]int{}
+	needed := make([]bool, len(l.Steps))
+	for _, o := range l.Outs {
+		needed[o.Value] = true
+	}
+	for i := len(l.Steps) - 1; i >= 0; i-- {
+		if needed[i] {
+			for _, in := range l.Steps[i].In[:l.Steps[i].Op.Operands()] {
+				needed[in] = true
+			}
+		}
+	}
+	for i := range l.Steps {
+		if needed[i] {
+			p.value[i] = p.step(&l.Steps[i])
+		}
+	}
+}
+
+func (p *planner) step(s *Step) int {
+	switch s.Op {
+	case Load:
+		return p.load(s.Leaf)
+	case Const:
+		return p.constant(s.Bits)
+	case Iota:
+		return p.iota(s)
+	}
+	e := single
+	for _, in := range s.In[:s.Op.Operands()] {
+		e |= p.pl.places[p.value[in]].extent
+	}
+	e = p.extentOf(e)
+	in := instr{op: s.Op}
+	for o := range s.Op.Operands() {
+		in.in[o] = p.spread(p.value[s.In[o]], e)
+	}
+	return p.emit(e, in)
+}
+
+// spread returns the place of values as an operand of an operation of some extent.
+func (p *planner) spread(from int, e extent) int {
+	switch f := &p.pl.places[from]; {
+	case f.one || f.extent == e:
+		return from
+	case f.extent == alongCols:
+		return p.once(p.wide, from, func() int { return p.emit(e, instr{op: opRepeat, in: [3]int{from}}) })
+	}
+	return p.once(p.wide, from, func() int { return p.emit(e, instr{op: opSpread, in: [3]int{from}}) })
+}
+
+func (p *planner) once(memo map[int]int, key int, make func() int) int {
+	at, ok := memo[key]
+	if !ok {
+		at = make()
+		memo[key] = at
+	}
+	return at
+}
+
+func (p *planner) constant(bits uint32) int {
+	at, ok := p.consts[bits]
+	if !ok {
+		p.pl.iotas = append(p.pl.iotas, iota32{base: int32(bits)})
+		at = p.emit(single, instr{op: opIota, index: len(p.pl.iotas) - 1})
+		p.consts[bits] = at
+	}
+	return at
+}
+
+// load places a leaf: in memory where its values stand as operations want them, which each block finds out; else
+// they are fetched.
+func (p *planner) load(leaf int) int {
+	return p.once(p.leaves, leaf, func() int {
+		w := p.walk(&p.l.Leaves[leaf])
+		e := p.extentOf(w.extent())
+		size := w.kind.size()
+		inner := w.col == size || w.col == 0
+		if p.section(e) != onBlock || w.kind == Bool || !inner || p.pl.tall && w.chain == 1 && p.pl.rows > 1 {
+			at := p.emit(e, instr{op: opFetch})
+			p.pl.places[at].walk = &w
+			return at
+		}
+		at := p.place(e)
+		p.pl.places[at].walk, p.pl.places[at].moves = &w, true
+		return at
+	})
+}
+
+// iota is the sum of one along rows and one along columns where it changes along both.
+func (p *planner) iota(s *Step) int {
+	i := iota32{base: int32(s.Base)}
+	rows := make([]int, len(p.loops))
+	e := single
+	for k, axis := range p.loops {
+		if rows[k] = s.Strides[axis]; rows[k] != 0 {
+			e |= alongRows
+		}
+	}
+	if p.inner >= 0 && p.pl.cols > 1 && s.Strides[p.inner] != 0 {
+		e |= alongCols
+		i.col = int32(s.Strides[p.inner])
+	}
+	one := func(i iota32, e extent) int {
+		p.pl.iotas = append(p.pl.iotas, i)
+		return p.emit(p.extentOf(e), instr{op: opIota, index: len(p.pl.iotas) - 1})
+	}
+	switch e {
+	case whole:
+		col := one(i, alongCols)
+		row := one(iota32{by: rows}, alongRows)
+		return p.emit(whole, instr{op: IAdd, in: [3]int{p.spread(col, whole), p.spread(row, whole)}})
+	case alongRows:
+		i.by = rows
+	}
+	return one(i, e)
+}
+
+// results places what is stored or reduced: all of it is whole.
+func (p *planner) results() {
+	pl := p.pl
+	for i := range p.l.Outs {
+		o := &p.l.Outs[i]
+		at := p.spread(p.value[o.Value], whole)
+		// Values of all results are computed before any is stored: one that is a leaf as it is may be lost else.
+		if pl.places[at].one || pl.places[at].moves && len(p.l.Outs) > 1 {
+			at = p.emit(whole, instr{op: opCopy, in: [3]int{at}})
+		}
+		pl.outs = append(pl.outs, out{p.walk(&o.Operand), at})
+	}
+	for i, in := range pl.code[onBlock] {
+		for _, at := range in.operands() {
+			pl.places[at].last = i
+		}
+	}
+	for i := range pl.outs {
+		if pl.reduce == None {
+			p.direct(&pl.outs[i])
+		}
+		pl.places[pl.outs[i].place].last = math.MaxInt
+	}
+	for at := range pl.places {
+		if pl.places[at].moves {
+			pl.moving = append(pl.moving, at)
+		}
+	}
+	for i, in := range pl.code[onBlock] {
+		for o, at := range append([]int{in.dst}, in.operands()...) {
+			if f := &pl.places[at]; f.moves && in.op <= opCopy {
+				f.uses = append(f.uses, use{i, o})
+			}
+		}
+	}
+	pl.work = pl.rows * pl.cols * max(1, pl.work)
+}
+
+// operands are the places that an instruction reads.
+func (in *instr) operands() []int {
+	switch {
+	case in.op == opFetch || in.op == opIota:
+		return nil
+	case in.op > lastOp:
+		return in.in[:1]
+	}
+	return in.in[:in.op.Operands()]
+}
+
+// direct has a result's values computed where they are to stand, if nothing that is read there comes later.
+func (p *planner) direct(o *out) {
+	pl := p.pl
+	made, ok := p.made[o.place]
+	if !ok || o.kind == Bool || o.col != 4 && (o.col != 0 || pl.cols > 1) || pl.places[o.place].moves ||
+		pl.code[onBlock][made].op > opCopy {
+		return
+	}
+	reads := func(at int) bool {
+		w := pl.places[at].walk
+		return w != nil && pl.overlap(w, &o.walk)
+	}
+	for _, in := range pl.code[onBlock][made+1:] {
+		if reads(in.dst) || slices.ContainsFunc(in.operands(), reads) {
+			return
+		}
+	}
+	f := &pl.places[o.place]
+	f.walk, f.moves, f.result = &o.walk, true, true
+}
+
+// overlap tells whether two operands may share a byte.
+func (pl *LoopPlan) overlap(a, b *walk) bool {
+	fromA, toA := pl.span(a)
+	fromB, toB := pl.span(b)
+	return fromA < toB && fromB < toA
+}
+
+func (pl *LoopPlan) span(w *walk) (from, to int) {
+	from, to = w.at, w.at+w.kind.size()
+	move := func(d int) { from, to = from+min(0, d), to+max(0, d) }
+	for i, by := range w.by {
+		move(by * (pl.sizes[i] - 1))
+	}
+	move(w.col * (pl.cols - 1))
+	return from, to
+}
+
+// Blocks are as large as the first cache lets them: the larger, the less it matters what an operation costs to begin.
+const (
+	maxTall   = 128 // columns of which a block has several rows
+	leastLane = 256 // of a block
+	mostLanes = 2048
+	nearBytes = 32 << 10 // of buffers that each block goes through
+)
+
+// allocate gives every place a buffer. Those of a block are used again once nobody reads them.
+func (p *planner) allocate() {
+	pl := p.pl
+	var free []int
+	slots := 0
+	slot := make([]int, len(pl.places))
+	for i := range pl.code[onBlock] {
+		in := &pl.code[onBlock][i]
+		release := func() {
+			for _, at := range in.operands() {
+				if f := &pl.places[at]; f.last == i && !f.moves && p.inBlock(at) {
+					free = append(free, slot[at])
+					f.last = -1 // an operand may be there twice
+				}
+			}
+		}
+		if in.op <= opCopy { // lane by lane: the result may take an operand's place
+			release()
+		}
+		if !pl.places[in.dst].moves {
+			if len(free) == 0 {
+				free = append(free, slots)
+				slots++
+			}
+			slot[in.dst] = free[len(free)-1]
+			free = free[:len(free)-1]
+		}
+		release()
+	}
+	near := slots + len(pl.moving)
+	for _, in := range pl.code[onColumns] {
+		if in.op == opRepeat {
+			near++
+		}
+	}
+	pl.block = min(max(nearBytes/4/max(near, 1)&^(group-1), leastLane), mostLanes)
+	full := 4 * (pl.block + group)
+	next := slots * full
+	for at := range pl.places {
+		switch f := &pl.places[at]; {
+		case p.inBlock(at) && !f.moves:
+			f.offset = slot[at] * full
+		case f.one:
+			f.offset, next = next, next+4*group
+		default:
+			f.offset, next = next, next+full
+		}
+	}
+	pl.result, pl.arena = next, next+full
+}
+
+// inBlock tells whether an instruction of onBlock computes a place.
+func (p *planner) inBlock(at int) bool {
+	_, ok := p.made[at]
+	return ok
+}

@@ -1,0 +1,324 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"unsafe"
+)
+
+// perLoopWorker is the least work that is worth another goroutine, in additions: some 2 microseconds.
+const perLoopWorker = 1 << 15
+
+// Loops tells whether loops are faster on this kernel than the programs' own code.
+func (k *Kernel) Loops() bool { return k.lanes != plainLanes }
+
+// RunLoop computes a loop in memory, on as many goroutines of a team as it is worth. It looks at ctx between blocks;
+// results are undefined after an error.
+func (k *Kernel) RunLoop(ctx context.Context, pl *LoopPlan, memory []byte, team *Team) error {
+	if len(memory) < pl.memory {
+		return errLoopMemory
+	}
+	base := unsafe.Pointer(unsafe.SliceData(memory))
+	if uintptr(base)%4 != 0 {
+		return errors.New("kernel: memory is not aligned to 4 bytes")
+	}
+	workers := max(1, min(team.size(), pl.work/perLoopWorker))
+	j := loopJobs.Get().(*loopJob)
+	j.LoopPlan, j.lanes, j.ctx, j.memory = pl, k.lanes, ctx, base
+	j.cut(workers)
+	workers = min(workers, j.tasks)
+	j.shares.divide(workers)
+	team.run(&j.offer, workers-1)
+	*j = loopJob{offer: j.offer, shares: j.shares}
+	loopJobs.Put(j)
+	return ctx.Err()
+}
+
+var errLoopMemory = errors.New("kernel: memory is smaller than the one that the loop was held against")
+
+// loopJob is one run of a loop.
+type loopJob struct {
+	*LoopPlan
+	lanes  *laneKernels
+	ctx    context.Context
+	memory unsafe.Pointer
+	offer  offer
+	shares shares
+
+	height, width int // rows and columns of a block
+	pieces        int // blocks of neighbouring columns
+	units         int // of work that cannot be divided
+	tasks         int // runs of units
+}
+
+var loopJobs = sync.Pool{New: func() any {
+	j := new(loopJob)
+	j.offer.job = j
+	return j
+}}
+
+// cut chooses blocks and tasks. A unit is a block of rows or, of long ones, a piece of one; of a reduction it is all
+// that makes one result or a block of them.
+func (j *loopJob) cut(workers int) {
+	j.width, j.height = min(j.cols, j.block), 1
+	results := j.rows / j.mid
+	if j.byColumns() && results < workers {
+		j.width = min(j.width, ceil(ceil(j.cols, ceil(workers, results)), group)*group)
+	}
+	j.pieces = ceil(j.cols, j.width)
+	j.width = min(j.cols, ceil(ceil(j.cols, j.pieces), group)*group)
+	j.pieces = ceil(j.cols, j.width)
+	if j.tall {
+		j.height = min(j.block/j.width, j.rows)
+		whole := group / min(group, j.width&-j.width) // blocks end with a group where they can
+		if j.height > whole {
+			j.height -= j.height % whole
+		}
+	}
+	switch {
+	case j.byColumns():
+		j.units = results * j.pieces
+	case j.reduce != None && (j.mid > 1 || !j.tall):
+		j.units = results
+	default:
+		j.units = ceil(j.rows, j.height) * j.pieces
+	}
+	j.tasks = 1
+	if workers > 1 {
+		j.tasks = min(j.units, 4*workers)
+	}
+}
+
+func (j *loopJob) work(me int) {
+	w := loopWorkers.Get().(*loopWorker)
+	w.begin(j)
+	j.shares.work(me, j.tasks, w)
+	w.loopJob = nil
+	loopWorkers.Put(w)
+}
+
+// loopWorkers holds the buffers of goroutines between loops.
+var loopWorkers = sync.Pool{New: func() any { return new(loopWorker) }}
+
+// loopWorker is one goroutine's share of a loop: buffers, and the program with their addresses.
+type loopWorker struct {
+	*loopJob
+	arena  []uint32
+	base   unsafe.Pointer // the arena from its first whole group on
+	at     []unsafe.Pointer
+	code   [sections][]bound
+	part   partials
+	result []uint32 // of a reduction, as many as a block has
+	count  int      // blocks until the context is looked at
+
+	// The block, and what was computed for an earlier one: from row and col on, high by wide.
+	row, col, high, wide         int
+	ofRow, ofCol, ofHigh, ofWide int
+	index                        [maxLoops]int // of row
+}
+
+// bound is an instruction with its addresses.
+type bound struct {
+	run func(*lanes) // nil: not a kernel
+	lanes
+	*instr
+}
+
+// begin readies a worker: it finds places for all values, and computes those that never change.
+func (w *loopWorker) begin(j *loopJob) {
+	w.loopJob = j
+	if n := j.arenaWords(); len(w.arena) < n {
+		w.arena = make([]uint32, n)
+	}
+	w.base = unsafe.Pointer(unsafe.SliceData(w.arena))
+	w.base = unsafe.Add(w.base, -uintptr(w.base)%(4*group))
+	w.at = w.at[:0]
+	for i := range j.places {
+		w.at = append(w.at, unsafe.Add(w.base, j.places[i].offset))
+	}
+	for s := range w.code {
+		w.code[s] = w.code[s][:0]
+		for i := range j.code[s] {
+			in := &j.code[s][i]
+			b := bound{instr: in}
+			if in.op <= opCopy {
+				b.run = j.lanes.ops[in.op]
+				b.at[0], b.groups = w.at[in.dst], 1
+				for o, at := range in.operands() {
+					b.at[1+o] = w.at[at]
+					if !j.places[at].one {
+						b.step[o] = 4 * group
+					}
+				}
+			}
+			w.code[s] = append(w.code[s], b)
+		}
+	}
+	w.result = words32(unsafe.Add(w.base, j.LoopPlan.result), j.block+group)
+	w.ofRow, w.ofCol, w.ofHigh, w.ofWide, w.count = -1, -1, -1, -1, 0
+	w.row, w.col, w.high, w.wide = 0, 0, 1, 1
+	w.locate()
+	w.exec(onStart)
+}
+
+func (pl *LoopPlan) arenaWords() int { return pl.arena/4 + group }
+
+// task computes a run of units; false: the context has ended.
+func (w *loopWorker) task(i int) bool {
+	from, to := i*w.units/w.tasks, (i+1)*w.units/w.tasks
+	results := w.reduce != None && (w.mid > 1 || !w.tall) && !w.byColumns()
+	switch {
+	case w.byColumns():
+		for u := from; u < to; u++ {
+			if !w.reduceColumns(u/w.pieces*w.mid, u%w.pieces*w.width) {
+				return false
+			}
+		}
+	case results:
+		for row := from * w.mid; row < to*w.mid; row += w.mid {
+			if !w.reduceRows(row) {
+				return false
+			}
+		}
+	default:
+		for u := from; u < to; u++ {
+			row := u / w.pieces * w.height
+			col := u % w.pieces * w.width
+			if !w.compute(row, min(w.height, w.rows-row), col, min(w.width, w.cols-col)) {
+				return false
+			}
+			if w.reduce != None {
+				w.reduceBlock()
+				continue
+			}
+			for i := range w.outs {
+				if o := &w.outs[i]; w.places[o.place].walk != &o.walk || w.at[o.place] == w.buffer(o.place) {
+					w.store(&o.walk, w.at[o.place])
+				}
+			}
+		}
+	}
+	return true
+}
+
+func (w *loopWorker) buffer(place int) unsafe.Pointer {
+	return unsafe.Add(w.base, w.places[place].offset)
+}
+
+// compute runs the program for one block.
+func (w *loopWorker) compute(row, high, col, wide int) bool {
+	if w.count--; w.count < 0 {
+		if w.ctx.Err() != nil {
+			return false
+		}
+		w.count = 32
+	}
+	w.row, w.high, w.col, w.wide = row, high, col, wide
+	w.locate()
+	if w.ofRow != row && !w.tall {
+		w.exec(onRow)
+	}
+	if w.ofWide != wide {
+		w.resize(onColumns)
+	}
+	if w.ofWide != wide || w.ofHigh != high {
+		w.resize(onBlock)
+	}
+	if (w.ofCol != col || w.ofWide != wide) && w.tall {
+		w.exec(onColumns)
+	}
+	w.ofRow, w.ofCol, w.ofHigh, w.ofWide = row, col, high, wide
+	for _, at := range w.moving {
+		w.move(at)
+	}
+	w.exec(onBlock)
+	return true
+}
+
+// values returns how many values of an extent the block has.
+func (w *loopWorker) values(e extent, one bool) int {
+	switch {
+	case one:
+		return 1
+	case e == alongCols:
+		return w.wide
+	case e == alongRows:
+		return w.high
+	}
+	return w.high * w.wide
+}
+
+// resize tells the instructions of a section how many groups the block has.
+func (w *loopWorker) resize(section int) {
+	for i := range w.code[section] {
+		b := &w.code[section][i]
+		b.groups = uintptr(ceil(w.values(b.extent, w.places[b.dst].one), group))
+	}
+}
+
+// locate finds the counters of the block's first row.
+func (w *loopWorker) locate() {
+	r := w.row
+	for i := len(w.sizes) - 1; i > 0; i-- {
+		q := r / w.sizes[i]
+		w.index[i], r = r-q*w.sizes[i], q
+	}
+	w.index[0] = r
+}
+
+// first is the address of the block's first value of an operand.
+func (w *loopWorker) first(o *walk) int {
+	at := o.at + w.col*o.col
+	for i, by := range o.by {
+		at += w.index[i] * by
+	}
+	return at
+}
+
+// together tells whether the values of an operand in the block's rows follow each other without a gap.
+func (w *loopWorker) together(o *walk) bool {
+	size := o.kind.size()
+	switch {
+	case o.col == 0 && w.cols > 1:
+	case w.high == 1:
+		return o.col == size || w.wide == 1
+	case w.wide < w.cols:
+		return false
+	}
+	return (o.col == size || o.col == 0) && (w.high == 1 || w.row%o.chain+w.high <= o.chain)
+}
+
+// move has a place stand in memory for this block, if its values are whole groups there, and fetches them otherwise.
+func (w *loopWorker) move(at int) {
+	f := &w.places[at]
+	n := w.values(f.extent, f.one)
+	var p unsafe.Pointer
+	if (n%group == 0 || len(f.uses) == 0) && w.together(f.walk) {
+		p = unsafe.Add(w.memory, w.first(f.walk))
+	} else {
+		p = w.buffer(at)
+		if !f.result {
+			w.fetch(f, p)
+		}
+	}
+	if p == w.at[at] {
+		return
+	}
+	w.at[at] = p
+	for _, u := range f.uses {
+		w.code[onBlock][u.instr].at[u.operand] = p
+	}
+}
+
+func (w *loopWorker) exec(section int) {
+	code := w.code[section]
+	for i := range code {
+		b := &code[i]
+		if b.run != nil {
+			b.run(&b.lanes)
+			continue
+		}
+		w.other(b.instr)
+	}
+}
