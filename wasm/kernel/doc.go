@@ -19,4 +19,5 @@
 package kernel
 
 //go:generate go run ./asm -out tile_amd64.s -stubs tile_amd64.go -pkg kernel
+//go:generate go run ./asm/lanes -out lanes_amd64.s -stubs lanes_amd64.go -pkg kernel
 //go:generate go run ./neon -out tile_arm64.s -stubs tile_arm64.go -pkg kernel

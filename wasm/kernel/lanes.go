@@ -5,6 +5,9 @@ import "unsafe"
 // group is the number of lanes that kernels work on at least: one register of 512 bits, two of 256.
 const group = 16
 
+// laneWords are lanes as the assembly is declared to take them.
+type laneWords = [8]uintptr
+
 // lanes are the operands of one operation over some groups of values. The assembly knows the fields' places
 // (TestLanesLayout).
 type lanes struct {
@@ -15,15 +18,13 @@ type lanes struct {
 
 // laneKernels is what loops need of one kind of vector unit.
 type laneKernels struct {
-	ops [opCopy + 1]func(*lanes) // from Neg on
+	ops [opCopy + 1]func(*laneWords) // from Neg on
 	// spread writes each of some values cols times, cols 16 or more. It may write up to 15 lanes more behind all.
-	spread func(dst, src unsafe.Pointer, rows, cols int)
-	// widen turns bytes into bools in lanes, narrow lanes into bytes.
-	widen, narrow func(dst, src unsafe.Pointer, groups int)
+	spread func(dst, src *uint32, rows, cols int)
 	// rows reduces rows of whole groups to a value each, in the order of Row.
-	rows [lastOp + 1]func(dst, src unsafe.Pointer, rows, groups int)
+	rows [lastOp + 1]func(dst, src *uint32, rows, groups int)
 	// columns combines accumulators with rows that are some bytes apart, one after the other.
-	columns [lastOp + 1]func(acc, src unsafe.Pointer, rows, by, groups int)
+	columns [lastOp + 1]func(acc, src *uint32, rows, by, groups int)
 }
 
 // opCopy is an operation of kernels alone.
@@ -33,9 +34,10 @@ const opCopy = lastOp + 1
 var plainLanes = newPlainLanes()
 
 func newPlainLanes() *laneKernels {
-	k := &laneKernels{spread: spreadPlain, widen: widenPlain, narrow: narrowPlain}
+	k := &laneKernels{spread: spreadPlain}
 	for op, f := range unaries {
-		k.ops[op] = func(l *lanes) {
+		k.ops[op] = func(w *laneWords) {
+			l := (*lanes)(unsafe.Pointer(w))
 			dst, a := l.result(), l.operand(0)
 			for i := range dst {
 				dst[i] = f(a[i&l.mask(0)])
@@ -43,14 +45,15 @@ func newPlainLanes() *laneKernels {
 		}
 	}
 	for op, f := range binaries {
-		k.ops[op] = func(l *lanes) {
+		k.ops[op] = func(w *laneWords) {
+			l := (*lanes)(unsafe.Pointer(w))
 			dst, a, b := l.result(), l.operand(0), l.operand(1)
 			for i := range dst {
 				dst[i] = f(a[i&l.mask(0)], b[i&l.mask(1)])
 			}
 		}
 		if neutral, ok := op.neutral(); ok {
-			k.rows[op] = func(dst, src unsafe.Pointer, rows, groups int) {
+			k.rows[op] = func(dst, src *uint32, rows, groups int) {
 				n := group * groups
 				for r, s := 0, words32(src, rows*n); r < rows; r++ {
 					var p partials
@@ -59,17 +62,18 @@ func newPlainLanes() *laneKernels {
 					words32(dst, rows)[r] = p.end(f, n)
 				}
 			}
-			k.columns[op] = func(acc, src unsafe.Pointer, rows, by, groups int) {
+			k.columns[op] = func(acc, src *uint32, rows, by, groups int) {
 				a := words32(acc, group*groups)
 				for r := range rows {
-					for i, v := range words32(unsafe.Add(src, r*by), len(a)) {
+					for i, v := range words32((*uint32)(unsafe.Add(unsafe.Pointer(src), r*by)), len(a)) {
 						a[i] = f(a[i], v)
 					}
 				}
 			}
 		}
 	}
-	k.ops[Select] = func(l *lanes) {
+	k.ops[Select] = func(w *laneWords) {
+		l := (*lanes)(unsafe.Pointer(w))
 		dst, a, b, c := l.result(), l.operand(0), l.operand(1), l.operand(2)
 		for i := range dst {
 			mask := a[i&l.mask(0)]
@@ -79,15 +83,17 @@ func newPlainLanes() *laneKernels {
 	return k
 }
 
-func words32(p unsafe.Pointer, n int) []uint32 { return unsafe.Slice((*uint32)(p), n) }
+func words32(p *uint32, n int) []uint32 { return unsafe.Slice(p, n) }
 
-func (l *lanes) result() []uint32 { return words32(l.at[0], group*int(l.groups)) }
+func (l *lanes) words() *laneWords { return (*laneWords)(unsafe.Pointer(l)) }
+
+func (l *lanes) result() []uint32 { return words32((*uint32)(l.at[0]), group*int(l.groups)) }
 
 func (l *lanes) operand(o int) []uint32 {
 	if l.step[o] == 0 {
-		return words32(l.at[1+o], group)
+		return words32((*uint32)(l.at[1+o]), group)
 	}
-	return words32(l.at[1+o], group*int(l.groups))
+	return words32((*uint32)(l.at[1+o]), group*int(l.groups))
 }
 
 // mask turns a lane's number into its index in operand o.
@@ -98,26 +104,12 @@ func (l *lanes) mask(o int) int {
 	return -1
 }
 
-func spreadPlain(dst, src unsafe.Pointer, rows, cols int) {
+func spreadPlain(dst, src *uint32, rows, cols int) {
 	d := words32(dst, rows*cols)
 	for r, v := range words32(src, rows) {
 		for c := range cols {
 			d[r*cols+c] = v
 		}
-	}
-}
-
-func widenPlain(dst, src unsafe.Pointer, groups int) {
-	d := words32(dst, group*groups)
-	for i, b := range unsafe.Slice((*byte)(src), len(d)) {
-		d[i] = -uint32(b)
-	}
-}
-
-func narrowPlain(dst, src unsafe.Pointer, groups int) {
-	d := unsafe.Slice((*byte)(dst), group*groups)
-	for i, v := range words32(src, len(d)) {
-		d[i] = byte(v & 1)
 	}
 }
 

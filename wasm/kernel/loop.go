@@ -8,8 +8,9 @@ import (
 )
 
 // Loop computes values at every point of nested loops and stores them, or reduces one over the loops from Kept on.
-// A value is 32 bits: a float32, an int32, or a bool, all ones or all zeros. Operations mean what WebAssembly's of
-// 128 bits mean in each lane; elementary functions are the polynomials of docs/WASM.md, rounded after every operation.
+// A value is 32 bits: a float32, an int32, or, between operations, a bool, all ones or all zeros. Operations mean what
+// WebAssembly's of 128 bits mean in each lane; elementary functions are the polynomials of wasm/compiler/codegen,
+// rounded after every operation.
 //
 // A result's memory is apart from that of all other results and of all leaves, or is a leaf's own, walked alike;
 // a reduction's is apart. Otherwise values are undefined; memory outside of what was declared is never touched.
@@ -19,32 +20,14 @@ type Loop struct {
 	Leaves []Operand
 	Steps  []Step   // each computed from earlier ones
 	Outs   []Result // one where Reduce is set
-	Reduce Op       // None, Add, Mul, Max, Min, IAdd, IMul, IMax or IMin
+	Reduce Op       // None, Add, Mul, Max or Min
 	Order  Order    // of a reduction
-}
-
-// Type is how a value stands in memory.
-type Type uint8
-
-// The types. A bool is a byte: 0 or 1; as a lane, the byte less twice itself.
-const (
-	Float32 Type = iota
-	Int32
-	Bool
-)
-
-func (t Type) size() int {
-	if t == Bool {
-		return 1
-	}
-	return 4
 }
 
 // Operand is memory that a loop walks.
 type Operand struct {
-	At      int // address of the first element, a multiple of its size
-	Type    Type
-	Strides []int // by how many elements each loop moves; one a size
+	At      int   // address of the first element, a multiple of 4
+	Strides []int // by how many elements of 4 bytes each loop moves; one a size
 }
 
 // Result is memory that a loop writes.
@@ -55,16 +38,14 @@ type Result struct {
 
 // Step computes one value.
 type Step struct {
-	Op      Op
-	In      [3]int // earlier steps
-	Leaf    int    // of Load
-	Bits    uint32 // of Const
-	Base    int    // of Iota: Base + the sum of Strides * counters, in 32 bits
-	Strides []int
+	Op   Op
+	In   [3]int // earlier steps
+	Leaf int    // of Load
+	Bits uint32 // of Const
 }
 
 // Order is the order in which a reduction combines values, which decides its bits. Each accumulator starts from the
-// operation's neutral element: +0, 1, -Inf, +Inf, or an integer's.
+// operation's neutral element: +0, 1, -Inf or +Inf.
 type Order uint8
 
 const (
@@ -89,7 +70,6 @@ const (
 
 	Load  // a leaf's element
 	Const // Bits
-	Iota  // int32
 
 	Neg
 	Abs
@@ -111,10 +91,6 @@ const (
 	Not        // of bits
 	IntToFloat // to the nearest
 	FloatToInt // towards zero; saturates, NaN is 0
-	BoolToFloat
-	BoolToInt
-	FloatToBool // x != 0
-	IntToBool   // x != 0
 
 	Add
 	Sub
@@ -164,7 +140,7 @@ func (o Op) Operands() int {
 // neutral returns the bits that a reduction starts from; false: nothing is reduced so.
 func (o Op) neutral() (uint32, bool) {
 	switch o {
-	case Add, IAdd:
+	case Add:
 		return 0, true
 	case Mul:
 		return math.Float32bits(1), true
@@ -172,12 +148,6 @@ func (o Op) neutral() (uint32, bool) {
 		return math.Float32bits(float32(math.Inf(-1))), true
 	case Min:
 		return math.Float32bits(float32(math.Inf(1))), true
-	case IMul:
-		return 1, true
-	case IMax:
-		return 1 << 31, true
-	case IMin:
-		return math.MaxInt32, true
 	}
 	return 0, false
 }
@@ -251,7 +221,7 @@ func (l *Loop) checkReduction() error {
 	if _, ok := l.Reduce.neutral(); !ok {
 		return fmt.Errorf("kernel: operation %d reduces nothing", l.Reduce)
 	}
-	if l.Kept < 0 || l.Kept >= n || len(l.Outs) != 1 || l.Outs[0].Type == Bool {
+	if l.Kept < 0 || l.Kept >= n || len(l.Outs) != 1 {
 		return fmt.Errorf("kernel: reduction with %d of %d loops kept and %d results", l.Kept, n, len(l.Outs))
 	}
 	switch {
@@ -270,11 +240,7 @@ func (o *Operand) check(sizes []int, memory int) error {
 	if len(o.Strides) != len(sizes) {
 		return fmt.Errorf("%d strides for %d loops", len(o.Strides), len(sizes))
 	}
-	if o.Type > Bool {
-		return fmt.Errorf("type %d", o.Type)
-	}
-	size := o.Type.size()
-	if o.At < 0 || o.At > memory || o.At%size != 0 {
+	if o.At < 0 || o.At > memory || o.At%4 != 0 {
 		return fmt.Errorf("address %d of a memory of %d bytes", o.At, memory)
 	}
 	lo, hi := 0, 0
@@ -285,7 +251,7 @@ func (o *Operand) check(sizes []int, memory int) error {
 		d := s * (sizes[i] - 1)
 		lo, hi = lo+min(d, 0), hi+max(d, 0)
 	}
-	if o.At+size*lo < 0 || o.At+size*hi+size > memory {
+	if o.At+4*lo < 0 || o.At+4*hi+4 > memory {
 		return errOutside
 	}
 	return nil
@@ -301,15 +267,8 @@ func (l *Loop) checkStep(i int) error {
 			return fmt.Errorf("operand %d is no earlier step", in)
 		}
 	}
-	switch s.Op {
-	case Load:
-		if s.Leaf < 0 || s.Leaf >= len(l.Leaves) {
-			return fmt.Errorf("leaf %d of %d", s.Leaf, len(l.Leaves))
-		}
-	case Iota:
-		if len(s.Strides) != len(l.Sizes) {
-			return fmt.Errorf("%d strides for %d loops", len(s.Strides), len(l.Sizes))
-		}
+	if s.Op == Load && (s.Leaf < 0 || s.Leaf >= len(l.Leaves)) {
+		return fmt.Errorf("leaf %d of %d", s.Leaf, len(l.Leaves))
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func defineLoop(l *Loop, memory []byte) {
 		for i, c := range counters {
 			e += c * o.Strides[i]
 		}
-		return o.At + e*o.Type.size()
+		return o.At + 4*e
 	}
 	point := func() []uint32 {
 		values := make([]uint32, len(l.Steps))
@@ -33,19 +33,9 @@ func defineLoop(l *Loop, memory []byte) {
 			in := func(o int) uint32 { return values[s.In[o]] }
 			switch s.Op {
 			case Load:
-				if o := &l.Leaves[s.Leaf]; o.Type == Bool {
-					values[i] = -uint32(memory[at(o)])
-				} else {
-					values[i] = binary.LittleEndian.Uint32(memory[at(o):])
-				}
+				values[i] = binary.LittleEndian.Uint32(memory[at(&l.Leaves[s.Leaf]):])
 			case Const:
 				values[i] = s.Bits
-			case Iota:
-				v := s.Base
-				for k, c := range counters {
-					v += c * s.Strides[k]
-				}
-				values[i] = uint32(v)
 			case Select:
 				values[i] = in(0)&in(1) | ^in(0)&in(2)
 			default:
@@ -126,11 +116,7 @@ func defineLoop(l *Loop, memory []byte) {
 		stores = append(stores, stored{o, at(&o.Operand), t[0]})
 	})
 	for _, s := range stores {
-		if s.o.Type == Bool {
-			memory[s.at] = byte(s.v & 1)
-		} else {
-			binary.LittleEndian.PutUint32(memory[s.at:], s.v)
-		}
+		binary.LittleEndian.PutUint32(memory[s.at:], s.v)
 	}
 }
 
@@ -195,7 +181,7 @@ func randomLoop(rnd *rand.Rand) (l Loop, memory int) {
 	}
 	l.Kept = n
 	if rnd.IntN(2) == 0 {
-		l.Reduce = []Op{Add, Mul, Max, Min, IAdd, IMul, IMax, IMin}[rnd.IntN(8)]
+		l.Reduce = []Op{Add, Mul, Max, Min}[rnd.IntN(4)]
 		if rnd.IntN(2) == 0 {
 			l.Reduce = Add
 		}
@@ -211,73 +197,104 @@ func randomLoop(rnd *rand.Rand) (l Loop, memory int) {
 	}
 	put := func(o *Operand, a layout) {
 		o.Strides = a.strides
-		size := o.Type.size()
-		memory = (memory + size - 1) / size * size
 		if rnd.IntN(3) == 0 {
-			memory += size * rnd.IntN(9)
+			memory += 4 * rnd.IntN(9)
 		}
-		o.At = memory + size*a.from
-		memory += size * (a.from + a.to)
+		o.At = memory + 4*a.from
+		memory += 4 * (a.from + a.to)
 	}
 	var inPlace []Operand
 	for range 1 + rnd.IntN(4) {
-		o := Operand{Type: Type(rnd.IntN(3))}
-		if rnd.IntN(3) > 0 {
-			o.Type = Float32
-		}
+		var o Operand
 		still := rnd.IntN(1 << n)
 		if rnd.IntN(2) == 0 {
 			still = 0
 		}
 		put(&o, randomLayout(rnd, l.Sizes, func(i int) bool { return still>>i&1 == 0 }))
 		l.Leaves = append(l.Leaves, o)
-		if still == 0 && o.Type != Bool && l.Reduce == None {
+		if still == 0 && l.Reduce == None {
 			inPlace = append(inPlace, o)
 		}
 	}
-	for range 1 + rnd.IntN(10) {
-		i := len(l.Steps)
-		s := Step{Op: Load, Leaf: rnd.IntN(len(l.Leaves))}
-		switch k := rnd.IntN(12); {
-		case i == 0 || k < 3:
-		case k == 3:
-			s = Step{Op: Const, Bits: math.Float32bits(special[rnd.IntN(len(special))])}
-		case k == 4:
-			s = Step{Op: Iota, Base: rnd.IntN(100) - 50}
-			for range l.Sizes {
-				s.Strides = append(s.Strides, (rnd.IntN(7)-3)*rnd.IntN(2))
-			}
-		default:
-			s = Step{Op: Neg + Op(rnd.IntN(int(lastOp-Neg)+1))}
-			if rnd.IntN(2) == 0 {
-				s.Op = []Op{Add, Sub, Mul, Max, Exp, Select}[rnd.IntN(6)]
-			}
-			for o := range s.Op.Operands() {
-				s.In[o] = rnd.IntN(i)
-			}
-		}
-		l.Steps = append(l.Steps, s)
-	}
+	l.Steps = randomSteps(rnd, len(l.Leaves))
 	outs := 1
 	if l.Reduce == None {
 		outs += rnd.IntN(3)
 	}
 	for range outs {
-		r := Result{Value: len(l.Steps) - 1 - min(rnd.IntN(3), rnd.IntN(len(l.Steps)))}
+		r := Result{Value: len(l.Steps) - 1 - rnd.IntN(3)}
 		if k := len(inPlace); k > 0 && rnd.IntN(2) == 0 {
 			r.Operand = inPlace[k-1]
 			inPlace = inPlace[:k-1]
 			l.Outs = append(l.Outs, r)
 			continue
 		}
-		r.Type = Type(rnd.IntN(2))
-		if l.Reduce == None && rnd.IntN(4) == 0 {
-			r.Type = Bool
-		}
 		put(&r.Operand, randomLayout(rnd, l.Sizes, func(i int) bool { return i < l.Kept }))
 		l.Outs = append(l.Outs, r)
 	}
-	return l, (memory + 3) / 4 * 4
+	return l, memory
+}
+
+// kinds are what an operation takes and gives: floats, integers, bools. Bits of a float are not looked at, as those of a
+// NaN are left open.
+func kinds(op Op) (in, out string) {
+	switch {
+	case op >= Neg && op <= Round:
+		return "f", "f"
+	case op == IsFinite || op == IsNaN:
+		return "f", "b"
+	case op == INeg || op == IAbs:
+		return "i", "i"
+	case op == IntToFloat:
+		return "i", "f"
+	case op == FloatToInt:
+		return "f", "i"
+	case op >= Add && op <= Min:
+		return "ff", "f"
+	case op >= Eq && op <= Ge:
+		return "ff", "b"
+	case op >= IAdd && op <= IMin:
+		return "ii", "i"
+	case op >= IEq && op <= IGe:
+		return "ii", "b"
+	case op == Not:
+		return "b", "b"
+	case op == And || op == Or || op == Xor:
+		return "bb", "b"
+	case op == Select:
+		return "bff", "f"
+	}
+	panic("an operation of no kind")
+}
+
+func randomSteps(rnd *rand.Rand, leaves int) (steps []Step) {
+	of := map[byte][]int{} // steps by kind
+	add := func(s Step, kind byte) {
+		of[kind] = append(of[kind], len(steps))
+		steps = append(steps, s)
+	}
+	for _, kind := range []byte("ffi") {
+		add(Step{Op: Load, Leaf: rnd.IntN(leaves)}, kind)
+	}
+	add(Step{Op: Const, Bits: math.Float32bits(special[rnd.IntN(len(special))])}, "fi"[rnd.IntN(2)])
+	for range 1 + rnd.IntN(12) {
+		op := Neg + Op(rnd.IntN(int(lastOp-Neg)+1))
+		if rnd.IntN(2) == 0 {
+			op = []Op{Add, Sub, Mul, Max, Exp, Select}[rnd.IntN(6)]
+		}
+		in, out := kinds(op)
+		s := Step{Op: op}
+		for o := range in {
+			k := of[in[o]]
+			if len(k) == 0 {
+				add(Step{Op: Lt, In: [3]int{0, 1}}, 'b')
+				k = of['b']
+			}
+			s.In[o] = k[max(0, len(k)-1-rnd.IntN(4))]
+		}
+		add(s, out[0])
+	}
+	return steps
 }
 
 func points(sizes []int) int {
@@ -286,23 +303,6 @@ func points(sizes []int) int {
 		n *= s
 	}
 	return n
-}
-
-// fillLoop writes numbers, some of them special, and bools where a leaf has some.
-func fillLoop(rnd *rand.Rand, l *Loop, memory []byte) {
-	fill(rnd, memory, .05)
-	for i := range l.Leaves {
-		if o := &l.Leaves[i]; o.Type == Bool {
-			lo, hi := o.At, o.At+1
-			for k, s := range o.Strides {
-				d := s * (l.Sizes[k] - 1)
-				lo, hi = lo+min(d, 0), hi+max(d, 0)
-			}
-			for at := lo; at < hi; at++ {
-				memory[at] = byte(rnd.IntN(2))
-			}
-		}
-	}
 }
 
 // TestLoops holds every kernel against the definition of a loop, over random ones, alone and in a team.
@@ -317,7 +317,7 @@ func TestLoops(t *testing.T) {
 			t.Fatalf("loop %d, %+v: %v", i, l, err)
 		}
 		memory := make([]float32, size/4)
-		fillLoop(rnd, &l, bytesOf(memory))
+		fill(rnd, bytesOf(memory), .05)
 		want := slices.Clone(memory)
 		defineLoop(&l, bytesOf(want))
 		if i%2 == 0 {
@@ -339,13 +339,13 @@ func TestLoops(t *testing.T) {
 func TestPrepareLoop(t *testing.T) {
 	fine := func() Loop {
 		return Loop{Sizes: []int{4, 20}, Kept: 2,
-			Leaves: []Operand{{At: 0, Strides: []int{20, 1}}, {At: 320, Type: Bool, Strides: []int{-20, 1}}},
-			Steps:  []Step{{Op: Load}, {Op: Load, Leaf: 1}, {Op: Iota, Strides: []int{1, 1}}, {Op: Select, In: [3]int{1, 0, 2}}},
-			Outs:   []Result{{Operand{At: 400, Strides: []int{20, 1}}, 3}}}
+			Leaves: []Operand{{At: 0, Strides: []int{20, 1}}, {At: 320, Strides: []int{-20, 1}}},
+			Steps:  []Step{{Op: Load}, {Op: Load, Leaf: 1}, {Op: Const}, {Op: Select, In: [3]int{1, 0, 2}}},
+			Outs:   []Result{{Operand{At: 640, Strides: []int{20, 1}}, 3}}}
 	}
-	const size = 720
+	const size = 960
 	good := fine()
-	good.Leaves[1].At += 60
+	good.Leaves[1].At += 240
 	if _, err := PrepareLoop(good, size); err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +363,7 @@ func TestPrepareLoop(t *testing.T) {
 		"a negative size":          func(l *Loop) { l.Sizes[1] = -20 },
 		"a huge size":              func(l *Loop) { l.Sizes[0] = 1 << 29 },
 		"too many points":          func(l *Loop) { l.Sizes[0], l.Sizes[1] = 1<<28, 1<<28 },
-		"a leaf before memory":     func(l *Loop) { l.Leaves[1].At = 59 },
+		"a leaf before memory":     func(l *Loop) { l.Leaves[1].At = 236 },
 		"a leaf behind memory":     func(l *Loop) { l.Leaves[0].At = size - 4*79 + 4 },
 		"an address below 0":       func(l *Loop) { l.Leaves[0].At = -4 },
 		"an odd address":           func(l *Loop) { l.Leaves[0].At = 2 },
@@ -373,8 +373,6 @@ func TestPrepareLoop(t *testing.T) {
 		"the least stride":         func(l *Loop) { l.Leaves[0].Strides[0] = math.MinInt },
 		"too few strides":          func(l *Loop) { l.Leaves[0].Strides = []int{1} },
 		"too few of a result":      func(l *Loop) { l.Outs[0].Strides = nil },
-		"too few of an iota":       func(l *Loop) { l.Steps[2].Strides = nil },
-		"no type":                  func(l *Loop) { l.Leaves[0].Type = 3 },
 		"no operation":             func(l *Loop) { l.Steps[3].Op = None },
 		"an unknown operation":     func(l *Loop) { l.Steps[3].Op = lastOp + 1 },
 		"itself as an operand":     func(l *Loop) { l.Steps[3].In[2] = 3 },
@@ -389,7 +387,6 @@ func TestPrepareLoop(t *testing.T) {
 		"too many results":         func(l *Loop) { l.Outs = slices.Repeat(l.Outs, 257) },
 		"two results of one":       func(l *Loop) { reduce(l); l.Outs = slices.Repeat(l.Outs, 2) },
 		"a result that moves":      func(l *Loop) { reduce(l); l.Outs[0].Strides[1] = 1 },
-		"a bool reduced":           func(l *Loop) { reduce(l); l.Outs[0].Type = Bool },
 		"reduced by division":      func(l *Loop) { reduce(l); l.Reduce = Div },
 		"nothing reduced over":     func(l *Loop) { reduce(l); l.Kept = 2 },
 		"less than nothing kept":   func(l *Loop) { reduce(l); l.Kept = -1 },
@@ -398,7 +395,7 @@ func TestPrepareLoop(t *testing.T) {
 		"a row of 3":               func(l *Loop) { reduce(l); l.Sizes[1] = 3 },
 	} {
 		l := fine()
-		l.Leaves[1].At += 60
+		l.Leaves[1].At += 240
 		spoil(&l)
 		if _, err := PrepareLoop(l, size); err == nil {
 			t.Errorf("%s: prepared", name)

@@ -28,12 +28,14 @@ func (k *walker) next() {
 
 // other executes what is no kernel.
 func (w *loopWorker) other(in *instr) {
-	dst, src := w.at[in.dst], w.at[in.in[0]]
+	dst, src := (*uint32)(w.at[in.dst]), (*uint32)(w.at[in.in[0]])
 	switch f := &w.places[in.dst]; in.op {
 	case opFetch:
-		w.fetch(f, dst)
-	case opIota:
-		w.iota(&w.iotas[in.index], words32(dst, max(group, w.values(f.extent, f.one))), f)
+		w.fetch(f, w.at[in.dst])
+	case opConst:
+		for i := range group {
+			words32(dst, group)[i] = in.bits
+		}
 	case opSpread:
 		if w.wide >= group {
 			w.lanes.spread(dst, src, w.high, w.wide)
@@ -48,43 +50,20 @@ func (w *loopWorker) other(in *instr) {
 	}
 }
 
-// iota writes counters.
-func (w *loopWorker) iota(i *iota32, dst []uint32, f *place) {
-	switch {
-	case f.extent&alongCols != 0:
-		v := i.base + int32(w.col)*i.col
-		for c := range dst {
-			dst[c] = uint32(v)
-			v += i.col
-		}
-	default:
-		k := walker{at: int(i.base), index: w.index, sizes: w.sizes, by: i.by}
-		for r, by := range i.by {
-			k.at += w.index[r] * by
-		}
-		for r := range dst {
-			dst[r] = uint32(k.at)
-			if !f.one {
-				k.next()
-			}
-		}
-	}
-}
-
 // fetch copies the block's values of an operand to lanes.
-func (w *loopWorker) fetch(f *place, dst unsafe.Pointer) {
-	o := f.walk
+func (w *loopWorker) fetch(f *place, to unsafe.Pointer) {
+	o, dst := f.walk, (*uint32)(to)
 	switch {
 	case f.one:
 		d := words32(dst, group)
-		w.load(d[:1], o.kind, w.first(o), 0)
+		w.load(d[:1], w.first(o), 4)
 		for i := range d {
 			d[i] = d[0]
 		}
 	case f.extent == alongCols:
-		w.load(words32(dst, w.wide), o.kind, w.first(o), o.col)
+		w.load(words32(dst, w.wide), w.first(o), o.col)
 	case w.together(o):
-		w.load(words32(dst, w.values(f.extent, false)), o.kind, w.first(o), o.kind.size())
+		w.load(words32(dst, w.values(f.extent, false)), w.first(o), 4)
 	default:
 		n := 1
 		if f.extent == whole {
@@ -92,7 +71,7 @@ func (w *loopWorker) fetch(f *place, dst unsafe.Pointer) {
 		}
 		d := words32(dst, w.high*n)
 		for k := w.walker(o); ; k.next() {
-			w.load(d[:n], o.kind, k.at, o.col)
+			w.load(d[:n], k.at, o.col)
 			if d = d[n:]; len(d) == 0 {
 				return
 			}
@@ -100,38 +79,28 @@ func (w *loopWorker) fetch(f *place, dst unsafe.Pointer) {
 	}
 }
 
+func (w *loopWorker) word(at int) *uint32 { return (*uint32)(unsafe.Add(w.memory, at)) }
+
 // load copies values that are some bytes apart.
-func (w *loopWorker) load(dst []uint32, kind Type, at, by int) {
-	switch n := len(dst) / group; {
-	case kind == Bool && by == 1:
-		if n > 0 {
-			w.lanes.widen(unsafe.Pointer(&dst[0]), unsafe.Add(w.memory, at), n)
-		}
-		for i := n * group; i < len(dst); i++ {
-			dst[i] = -uint32(*(*byte)(unsafe.Add(w.memory, at+i)))
-		}
-	case kind == Bool:
-		for i := range dst {
-			dst[i] = -uint32(*(*byte)(unsafe.Add(w.memory, at+i*by)))
-		}
-	case by == 4:
-		copy(dst, words32(unsafe.Add(w.memory, at), len(dst)))
-	default:
-		for i := range dst {
-			dst[i] = *(*uint32)(unsafe.Add(w.memory, at+i*by))
-		}
+func (w *loopWorker) load(dst []uint32, at, by int) {
+	if by == 4 {
+		copy(dst, words32(w.word(at), len(dst)))
+		return
+	}
+	for i := range dst {
+		dst[i] = *w.word(at + i*by)
 	}
 }
 
 // store copies the block's lanes to a result.
 func (w *loopWorker) store(o *walk, src unsafe.Pointer) {
+	s := words32((*uint32)(src), w.high*w.wide)
 	if w.together(o) {
-		w.save(words32(src, w.high*w.wide), o.kind, w.first(o), o.kind.size())
+		w.save(s, w.first(o), 4)
 		return
 	}
-	s := words32(src, w.high*w.wide)
 	for k := w.walker(o); ; k.next() {
-		w.save(s[:w.wide], o.kind, k.at, o.col)
+		w.save(s[:w.wide], k.at, o.col)
 		if s = s[w.wide:]; len(s) == 0 {
 			return
 		}
@@ -139,24 +108,12 @@ func (w *loopWorker) store(o *walk, src unsafe.Pointer) {
 }
 
 // save copies values to places that are some bytes apart.
-func (w *loopWorker) save(src []uint32, kind Type, at, by int) {
-	switch n := len(src) / group; {
-	case kind == Bool && by == 1:
-		if n > 0 {
-			w.lanes.narrow(unsafe.Add(w.memory, at), unsafe.Pointer(&src[0]), n)
-		}
-		for i := n * group; i < len(src); i++ {
-			*(*byte)(unsafe.Add(w.memory, at+i)) = byte(src[i] & 1)
-		}
-	case kind == Bool:
-		for i, v := range src {
-			*(*byte)(unsafe.Add(w.memory, at+i*by)) = byte(v & 1)
-		}
-	case by == 4:
-		copy(words32(unsafe.Add(w.memory, at), len(src)), src)
-	default:
-		for i, v := range src {
-			*(*uint32)(unsafe.Add(w.memory, at+i*by)) = v
-		}
+func (w *loopWorker) save(src []uint32, at, by int) {
+	if by == 4 {
+		copy(words32(w.word(at), len(src)), src)
+		return
+	}
+	for i, v := range src {
+		*w.word(at + i*by) = v
 	}
 }

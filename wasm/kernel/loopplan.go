@@ -26,7 +26,6 @@ type LoopPlan struct {
 	places []place
 	moving []int // places that are in memory where they can be
 	outs   []out
-	iotas  []iota32
 	result int // where results gather, in bytes
 	arena  int // bytes of all buffers
 }
@@ -54,7 +53,7 @@ const (
 // Operations of plans alone, behind the kernels'.
 const (
 	opFetch  = opCopy + 1 + iota // a leaf
-	opIota                       // a constant, or counters
+	opConst                      // a constant
 	opSpread                     // one value a row to all columns
 	opRepeat                     // one row to all rows
 )
@@ -65,7 +64,7 @@ type instr struct {
 	extent extent
 	dst    int
 	in     [3]int
-	index  int // of a leaf's place, or an iota
+	bits   uint32 // of opConst
 }
 
 // place is where values are: a buffer, or memory.
@@ -86,7 +85,6 @@ type use struct{ instr, operand int }
 // walk is an operand, in bytes.
 type walk struct {
 	at    int
-	kind  Type
 	by    []int // of the loops of rows
 	col   int
 	chain int // rows that follow each other without a gap, from each multiple of it on
@@ -96,12 +94,6 @@ type walk struct {
 type out struct {
 	walk
 	place int
-}
-
-// iota32 is an Iota along rows or columns.
-type iota32 struct {
-	base, col int32
-	by        []int
 }
 
 // costs are what operations cost in additions; 1 where nothing is said.
@@ -175,8 +167,8 @@ func (pl *LoopPlan) byColumns() bool { return pl.reduce != None && pl.order == C
 
 // walk puts an operand in the plan's terms.
 func (p *planner) walk(o *Operand) walk {
-	size := o.Type.size()
-	w := walk{at: o.At, kind: o.Type, by: make([]int, len(p.loops)), chain: 1}
+	const size = 4
+	w := walk{at: o.At, by: make([]int, len(p.loops)), chain: 1}
 	row := size
 	if p.inner >= 0 {
 		if p.pl.cols > 1 {
@@ -280,8 +272,6 @@ func (p *planner) step(s *Step) int {
 		return p.load(s.Leaf)
 	case Const:
 		return p.constant(s.Bits)
-	case Iota:
-		return p.iota(s)
 	}
 	e := single
 	for _, in := range s.In[:s.Op.Operands()] {
@@ -318,8 +308,7 @@ func (p *planner) once(memo map[int]int, key int, make func() int) int {
 func (p *planner) constant(bits uint32) int {
 	at, ok := p.consts[bits]
 	if !ok {
-		p.pl.iotas = append(p.pl.iotas, iota32{base: int32(bits)})
-		at = p.emit(single, instr{op: opIota, index: len(p.pl.iotas) - 1})
+		at = p.emit(single, instr{op: opConst, bits: bits})
 		p.consts[bits] = at
 	}
 	return at
@@ -331,9 +320,8 @@ func (p *planner) load(leaf int) int {
 	return p.once(p.leaves, leaf, func() int {
 		w := p.walk(&p.l.Leaves[leaf])
 		e := p.extentOf(w.extent())
-		size := w.kind.size()
-		inner := w.col == size || w.col == 0
-		if p.section(e) != onBlock || w.kind == Bool || !inner || p.pl.tall && w.chain == 1 && p.pl.rows > 1 {
+		inner := w.col == 4 || w.col == 0
+		if p.section(e) != onBlock || !inner || p.pl.tall && w.chain == 1 && p.pl.rows > 1 {
 			at := p.emit(e, instr{op: opFetch})
 			p.pl.places[at].walk = &w
 			return at
@@ -342,35 +330,6 @@ func (p *planner) load(leaf int) int {
 		p.pl.places[at].walk, p.pl.places[at].moves = &w, true
 		return at
 	})
-}
-
-// iota is the sum of one along rows and one along columns where it changes along both.
-func (p *planner) iota(s *Step) int {
-	i := iota32{base: int32(s.Base)}
-	rows := make([]int, len(p.loops))
-	e := single
-	for k, axis := range p.loops {
-		if rows[k] = s.Strides[axis]; rows[k] != 0 {
-			e |= alongRows
-		}
-	}
-	if p.inner >= 0 && p.pl.cols > 1 && s.Strides[p.inner] != 0 {
-		e |= alongCols
-		i.col = int32(s.Strides[p.inner])
-	}
-	one := func(i iota32, e extent) int {
-		p.pl.iotas = append(p.pl.iotas, i)
-		return p.emit(p.extentOf(e), instr{op: opIota, index: len(p.pl.iotas) - 1})
-	}
-	switch e {
-	case whole:
-		col := one(i, alongCols)
-		row := one(iota32{by: rows}, alongRows)
-		return p.emit(whole, instr{op: IAdd, in: [3]int{p.spread(col, whole), p.spread(row, whole)}})
-	case alongRows:
-		i.by = rows
-	}
-	return one(i, e)
 }
 
 // results places what is stored or reduced: all of it is whole.
@@ -414,7 +373,7 @@ func (p *planner) results() {
 // operands are the places that an instruction reads.
 func (in *instr) operands() []int {
 	switch {
-	case in.op == opFetch || in.op == opIota:
+	case in.op == opFetch || in.op == opConst:
 		return nil
 	case in.op > lastOp:
 		return in.in[:1]
@@ -426,7 +385,7 @@ func (in *instr) operands() []int {
 func (p *planner) direct(o *out) {
 	pl := p.pl
 	made, ok := p.made[o.place]
-	if !ok || o.kind == Bool || o.col != 4 && (o.col != 0 || pl.cols > 1) || pl.places[o.place].moves ||
+	if !ok || o.col != 4 && (o.col != 0 || pl.cols > 1) || pl.places[o.place].moves ||
 		pl.code[onBlock][made].op > opCopy {
 		return
 	}
@@ -451,7 +410,7 @@ func (pl *LoopPlan) overlap(a, b *walk) bool {
 }
 
 func (pl *LoopPlan) span(w *walk) (from, to int) {
-	from, to = w.at, w.at+w.kind.size()
+	from, to = w.at, w.at+4
 	move := func(d int) { from, to = from+min(0, d), to+max(0, d) }
 	for i, by := range w.by {
 		move(by * (pl.sizes[i] - 1))

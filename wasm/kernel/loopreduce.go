@@ -5,11 +5,11 @@ import "unsafe"
 // reduceBlock reduces every row of the block to a result.
 func (w *loopWorker) reduceBlock() {
 	o := &w.outs[0]
-	src := w.at[o.place]
+	src := (*uint32)(w.at[o.place])
 	n := w.wide
-	dst, direct := unsafe.Pointer(&w.result[0]), w.resultsTogether(&o.walk)
+	dst, direct := &w.result[0], w.resultsTogether(&o.walk)
 	if direct {
-		dst = unsafe.Add(w.memory, w.first(&o.walk))
+		dst = w.word(w.first(&o.walk))
 	}
 	switch {
 	case w.order == Row && n%group == 0:
@@ -23,7 +23,7 @@ func (w *loopWorker) reduceBlock() {
 	if !direct {
 		s := w.result
 		for k, r := w.walker(&o.walk), 0; r < w.high; r++ {
-			w.save(s[r:][:1], o.kind, k.at, 0)
+			w.save(s[r:][:1], k.at, 4)
 			k.next()
 		}
 	}
@@ -50,7 +50,7 @@ func (w *loopWorker) reducePiece(row []uint32) {
 		return
 	}
 	if n := len(row) / group; n > 0 {
-		w.lanes.columns[w.reduce](unsafe.Pointer(&w.part.p), unsafe.Pointer(&row[0]), n, 4*group, 1)
+		w.lanes.columns[w.reduce](&w.part.p[0], &row[0], n, 4*group, 1)
 		row = row[n*group:]
 	}
 	w.part.add(w.combine, row)
@@ -74,7 +74,7 @@ func (w *loopWorker) reduceRows(row int) bool {
 			if !w.compute(r, high, col, wide) {
 				return false
 			}
-			for values := words32(w.at[o.place], high*wide); len(values) > 0; values = values[wide:] {
+			for values := words32((*uint32)(w.at[o.place]), high*wide); len(values) > 0; values = values[wide:] {
 				w.reducePiece(values[:wide])
 			}
 		}
@@ -82,7 +82,7 @@ func (w *loopWorker) reduceRows(row int) bool {
 	w.row, w.col = row, 0
 	w.locate()
 	w.result[0] = w.reduced()
-	w.save(w.result[:1], o.kind, w.first(&o.walk), 0)
+	w.save(w.result[:1], w.first(&o.walk), 4)
 	return true
 }
 
@@ -101,13 +101,13 @@ func (w *loopWorker) reduceColumns(row, col int) bool {
 		}
 		src := w.at[o.place]
 		if wide%group != 0 && src != w.buffer(o.place) { // no whole groups behind the last row
-			s := words32(src, high*wide)
+			s := words32((*uint32)(src), high*wide)
 			for i, v := range s {
 				acc[i%wide] = w.combine(acc[i%wide], v)
 			}
 			continue
 		}
-		w.lanes.columns[w.reduce](unsafe.Pointer(&acc[0]), src, high, 4*wide, len(acc)/group)
+		w.lanes.columns[w.reduce](&acc[0], (*uint32)(src), high, 4*wide, len(acc)/group)
 	}
 	w.row, w.high, w.col, w.wide = row, 1, col, wide
 	w.locate()

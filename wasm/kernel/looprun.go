@@ -120,7 +120,7 @@ type loopWorker struct {
 
 // bound is an instruction with its addresses.
 type bound struct {
-	run func(*lanes) // nil: not a kernel
+	run func(*laneWords) // nil: not a kernel
 	lanes
 	*instr
 }
@@ -155,7 +155,7 @@ func (w *loopWorker) begin(j *loopJob) {
 			w.code[s] = append(w.code[s], b)
 		}
 	}
-	w.result = words32(unsafe.Add(w.base, j.LoopPlan.result), j.block+group)
+	w.result = words32((*uint32)(unsafe.Add(w.base, j.LoopPlan.result)), j.block+group)
 	w.ofRow, w.ofCol, w.ofHigh, w.ofWide, w.count = -1, -1, -1, -1, 0
 	w.row, w.col, w.high, w.wide = 0, 0, 1, 1
 	w.locate()
@@ -278,7 +278,7 @@ func (w *loopWorker) first(o *walk) int {
 
 // together tells whether the values of an operand in the block's rows follow each other without a gap.
 func (w *loopWorker) together(o *walk) bool {
-	size := o.kind.size()
+	const size = 4
 	switch {
 	case o.col == 0 && w.cols > 1:
 	case w.high == 1:
@@ -316,7 +316,7 @@ func (w *loopWorker) exec(section int) {
 	for i := range code {
 		b := &code[i]
 		if b.run != nil {
-			b.run(&b.lanes)
+			b.run(b.words())
 			continue
 		}
 		w.other(b.instr)
