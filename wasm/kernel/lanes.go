@@ -6,19 +6,21 @@ import "unsafe"
 const group = 16
 
 // laneWords are lanes as the assembly is declared to take them.
-type laneWords = [8]uintptr
+type laneWords = [13]uintptr
 
-// lanes are the operands of one operation over some groups of values. The assembly knows the fields' places
+// lanes are the operands of one operation over rows of some groups of values. The assembly knows the fields' places
 // (TestLanesLayout).
 type lanes struct {
 	at     [4]unsafe.Pointer // the result, which may be an operand's memory, and up to three operands
 	step   [3]uintptr        // bytes from one group of an operand to the next: 64, or 0 where all are one group
-	groups uintptr           // 1 or more
+	groups uintptr           // of a row, 1 or more
+	rows   uintptr           // 1 or more
+	jump   [4]uintptr        // bytes from the end of a row to the next one, of the result and the operands
 }
 
 // laneKernels is what loops need of one kind of vector unit.
 type laneKernels struct {
-	ops [opCopy + 1]func(*laneWords) // from Neg on
+	ops [opPair + pairs]func(*laneWords) // from Neg on
 	// spread writes each of some values cols times, cols 16 or more. It may write up to 15 lanes more behind all.
 	spread func(dst, src *uint32, rows, cols int)
 	// rows reduces rows of whole groups to a value each, in the order of Row.
@@ -36,22 +38,10 @@ var plainLanes = newPlainLanes()
 func newPlainLanes() *laneKernels {
 	k := &laneKernels{spread: spreadPlain}
 	for op, f := range unaries {
-		k.ops[op] = func(w *laneWords) {
-			l := (*lanes)(unsafe.Pointer(w))
-			dst, a := l.result(), l.operand(0)
-			for i := range dst {
-				dst[i] = f(a[i&l.mask(0)])
-			}
-		}
+		k.ops[op] = each(1, func(x *[3]uint32) uint32 { return f(x[0]) })
 	}
 	for op, f := range binaries {
-		k.ops[op] = func(w *laneWords) {
-			l := (*lanes)(unsafe.Pointer(w))
-			dst, a, b := l.result(), l.operand(0), l.operand(1)
-			for i := range dst {
-				dst[i] = f(a[i&l.mask(0)], b[i&l.mask(1)])
-			}
-		}
+		k.ops[op] = each(2, func(x *[3]uint32) uint32 { return f(x[0], x[1]) })
 		if neutral, ok := op.neutral(); ok {
 			k.rows[op] = func(dst, src *uint32, rows, groups int) {
 				n := group * groups
@@ -72,37 +62,62 @@ func newPlainLanes() *laneKernels {
 			}
 		}
 	}
-	k.ops[Select] = func(w *laneWords) {
-		l := (*lanes)(unsafe.Pointer(w))
-		dst, a, b, c := l.result(), l.operand(0), l.operand(1), l.operand(2)
-		for i := range dst {
-			mask := a[i&l.mask(0)]
-			dst[i] = mask&b[i&l.mask(1)] | ^mask&c[i&l.mask(2)]
-		}
+	k.ops[Select] = each(3, func(x *[3]uint32) uint32 { return x[0]&x[1] | ^x[0]&x[2] })
+	for i := range Op(pairs) {
+		first, second := binaries[pairable[i/4]], binaries[pairable[min(i%4, 2)]]
+		k.ops[opPair+i] = each(3, func(x *[3]uint32) uint32 {
+			if v := first(x[0], x[1]); i%4 < 3 {
+				return second(v, x[2])
+			} else {
+				return second(x[2], v)
+			}
+		})
 	}
 	return k
+}
+
+// opPair and those behind it are two operations, the second of the first one's value: each of Add, Mul and Sub with each
+// of Add, Mul, Sub and Sub from the third operand.
+const (
+	opPair = opCopy + 1
+	pairs  = 12
+)
+
+var pairable = [...]Op{Add, Mul, Sub}
+
+// each makes a kernel of what is done for every value. No address behind an operand is made.
+func each(operands int, f func(x *[3]uint32) uint32) func(*laneWords) {
+	return func(w *laneWords) {
+		l := (*lanes)(unsafe.Pointer(w))
+		var off [4]uintptr
+		for range l.rows {
+			for range l.groups {
+				var in [4][]uint32
+				for o := range 1 + operands {
+					in[o] = words32((*uint32)(unsafe.Add(l.at[o], off[o])), group)
+				}
+				for i := range group {
+					var x [3]uint32
+					for o := range operands {
+						x[o] = in[1+o][i]
+					}
+					in[0][i] = f(&x)
+				}
+				off[0] += 4 * group
+				for o := range operands {
+					off[1+o] += l.step[o]
+				}
+			}
+			for o := range off {
+				off[o] += l.jump[o]
+			}
+		}
+	}
 }
 
 func words32(p *uint32, n int) []uint32 { return unsafe.Slice(p, n) }
 
 func (l *lanes) words() *laneWords { return (*laneWords)(unsafe.Pointer(l)) }
-
-func (l *lanes) result() []uint32 { return words32((*uint32)(l.at[0]), group*int(l.groups)) }
-
-func (l *lanes) operand(o int) []uint32 {
-	if l.step[o] == 0 {
-		return words32((*uint32)(l.at[1+o]), group)
-	}
-	return words32((*uint32)(l.at[1+o]), group*int(l.groups))
-}
-
-// mask turns a lane's number into its index in operand o.
-func (l *lanes) mask(o int) int {
-	if l.step[o] == 0 {
-		return group - 1
-	}
-	return -1
-}
 
 func spreadPlain(dst, src *uint32, rows, cols int) {
 	d := words32(dst, rows*cols)

@@ -7,242 +7,302 @@ package kernel
 // copy512 copies.
 //
 //go:noescape
-func copy512(l *[8]uintptr)
+func copy512(l *[13]uintptr)
 
 // neg512 negates.
 //
 //go:noescape
-func neg512(l *[8]uintptr)
+func neg512(l *[13]uintptr)
 
 // abs512 takes absolute values.
 //
 //go:noescape
-func abs512(l *[8]uintptr)
+func abs512(l *[13]uintptr)
 
 // sqrt512 takes square roots.
 //
 //go:noescape
-func sqrt512(l *[8]uintptr)
+func sqrt512(l *[13]uintptr)
 
 // rsqrt512 divides 1 by square roots.
 //
 //go:noescape
-func rsqrt512(l *[8]uintptr)
+func rsqrt512(l *[13]uintptr)
 
 // sign512 takes signs.
 //
 //go:noescape
-func sign512(l *[8]uintptr)
+func sign512(l *[13]uintptr)
 
 // floor512 rounds down.
 //
 //go:noescape
-func floor512(l *[8]uintptr)
+func floor512(l *[13]uintptr)
 
 // ceil512 rounds up.
 //
 //go:noescape
-func ceil512(l *[8]uintptr)
+func ceil512(l *[13]uintptr)
 
 // round512 rounds to even.
 //
 //go:noescape
-func round512(l *[8]uintptr)
+func round512(l *[13]uintptr)
 
 // finite512 finds finite numbers.
 //
 //go:noescape
-func finite512(l *[8]uintptr)
+func finite512(l *[13]uintptr)
 
 // nan512 finds NaN.
 //
 //go:noescape
-func nan512(l *[8]uintptr)
+func nan512(l *[13]uintptr)
 
 // ineg512 negates integers.
 //
 //go:noescape
-func ineg512(l *[8]uintptr)
+func ineg512(l *[13]uintptr)
 
 // iabs512 takes absolute values of integers.
 //
 //go:noescape
-func iabs512(l *[8]uintptr)
+func iabs512(l *[13]uintptr)
 
 // not512 inverts bits.
 //
 //go:noescape
-func not512(l *[8]uintptr)
+func not512(l *[13]uintptr)
 
 // tofloat512 turns integers into floats.
 //
 //go:noescape
-func tofloat512(l *[8]uintptr)
+func tofloat512(l *[13]uintptr)
 
 // toint512 turns floats into integers, the nearest there is; NaN into 0.
 //
 //go:noescape
-func toint512(l *[8]uintptr)
+func toint512(l *[13]uintptr)
 
 // add512 adds.
 //
 //go:noescape
-func add512(l *[8]uintptr)
+func add512(l *[13]uintptr)
 
 // sub512 subtracts.
 //
 //go:noescape
-func sub512(l *[8]uintptr)
+func sub512(l *[13]uintptr)
 
 // mul512 multiplies.
 //
 //go:noescape
-func mul512(l *[8]uintptr)
+func mul512(l *[13]uintptr)
 
 // div512 divides.
 //
 //go:noescape
-func div512(l *[8]uintptr)
+func div512(l *[13]uintptr)
 
 // max512 takes the greater.
 //
 //go:noescape
-func max512(l *[8]uintptr)
+func max512(l *[13]uintptr)
 
 // min512 takes the less.
 //
 //go:noescape
-func min512(l *[8]uintptr)
+func min512(l *[13]uintptr)
 
 // eq512 finds what is equal.
 //
 //go:noescape
-func eq512(l *[8]uintptr)
+func eq512(l *[13]uintptr)
 
 // ne512 finds what is not equal.
 //
 //go:noescape
-func ne512(l *[8]uintptr)
+func ne512(l *[13]uintptr)
 
 // lt512 finds what is less.
 //
 //go:noescape
-func lt512(l *[8]uintptr)
+func lt512(l *[13]uintptr)
 
 // le512 finds what is less or equal.
 //
 //go:noescape
-func le512(l *[8]uintptr)
+func le512(l *[13]uintptr)
 
 // gt512 finds what is greater.
 //
 //go:noescape
-func gt512(l *[8]uintptr)
+func gt512(l *[13]uintptr)
 
 // ge512 finds what is greater or equal.
 //
 //go:noescape
-func ge512(l *[8]uintptr)
+func ge512(l *[13]uintptr)
 
 // iadd512 adds integers.
 //
 //go:noescape
-func iadd512(l *[8]uintptr)
+func iadd512(l *[13]uintptr)
 
 // isub512 subtracts integers.
 //
 //go:noescape
-func isub512(l *[8]uintptr)
+func isub512(l *[13]uintptr)
 
 // imul512 multiplies integers.
 //
 //go:noescape
-func imul512(l *[8]uintptr)
+func imul512(l *[13]uintptr)
 
 // imax512 takes the greater integer.
 //
 //go:noescape
-func imax512(l *[8]uintptr)
+func imax512(l *[13]uintptr)
 
 // imin512 takes the less integer.
 //
 //go:noescape
-func imin512(l *[8]uintptr)
+func imin512(l *[13]uintptr)
 
 // ieq512 finds integers that are equal.
 //
 //go:noescape
-func ieq512(l *[8]uintptr)
+func ieq512(l *[13]uintptr)
 
 // ine512 finds integers that are not equal.
 //
 //go:noescape
-func ine512(l *[8]uintptr)
+func ine512(l *[13]uintptr)
 
 // ilt512 finds integers that are less.
 //
 //go:noescape
-func ilt512(l *[8]uintptr)
+func ilt512(l *[13]uintptr)
 
 // ile512 finds integers that are less or equal.
 //
 //go:noescape
-func ile512(l *[8]uintptr)
+func ile512(l *[13]uintptr)
 
 // igt512 finds integers that are greater.
 //
 //go:noescape
-func igt512(l *[8]uintptr)
+func igt512(l *[13]uintptr)
 
 // ige512 finds integers that are greater or equal.
 //
 //go:noescape
-func ige512(l *[8]uintptr)
+func ige512(l *[13]uintptr)
 
 // and512 combines bits by and.
 //
 //go:noescape
-func and512(l *[8]uintptr)
+func and512(l *[13]uintptr)
 
 // or512 combines bits by or.
 //
 //go:noescape
-func or512(l *[8]uintptr)
+func or512(l *[13]uintptr)
 
 // xor512 combines bits by exclusive or.
 //
 //go:noescape
-func xor512(l *[8]uintptr)
+func xor512(l *[13]uintptr)
 
 // choose512 takes bits of one or the other.
 //
 //go:noescape
-func choose512(l *[8]uintptr)
+func choose512(l *[13]uintptr)
 
 // exp512 takes e to a power.
 //
 //go:noescape
-func exp512(l *[8]uintptr)
+func exp512(l *[13]uintptr)
 
 // logistic512 is 1 / (1 + exp(-x)).
 //
 //go:noescape
-func logistic512(l *[8]uintptr)
+func logistic512(l *[13]uintptr)
 
 // log512 takes logarithms.
 //
 //go:noescape
-func log512(l *[8]uintptr)
+func log512(l *[13]uintptr)
 
 // tanh512 takes hyperbolic tangents.
 //
 //go:noescape
-func tanh512(l *[8]uintptr)
+func tanh512(l *[13]uintptr)
 
 // erf512 takes error functions.
 //
 //go:noescape
-func erf512(l *[8]uintptr)
+func erf512(l *[13]uintptr)
+
+// addAdd512 adds and adds.
+//
+//go:noescape
+func addAdd512(l *[13]uintptr)
+
+// addMul512 adds and multiplies.
+//
+//go:noescape
+func addMul512(l *[13]uintptr)
+
+// addSub512 adds and subtracts.
+//
+//go:noescape
+func addSub512(l *[13]uintptr)
+
+// addFrom512 adds and subtracts that.
+//
+//go:noescape
+func addFrom512(l *[13]uintptr)
+
+// mulAdd512 multiplies and adds.
+//
+//go:noescape
+func mulAdd512(l *[13]uintptr)
+
+// mulMul512 multiplies and multiplies.
+//
+//go:noescape
+func mulMul512(l *[13]uintptr)
+
+// mulSub512 multiplies and subtracts.
+//
+//go:noescape
+func mulSub512(l *[13]uintptr)
+
+// mulFrom512 multiplies and subtracts that.
+//
+//go:noescape
+func mulFrom512(l *[13]uintptr)
+
+// subAdd512 subtracts and adds.
+//
+//go:noescape
+func subAdd512(l *[13]uintptr)
+
+// subMul512 subtracts and multiplies.
+//
+//go:noescape
+func subMul512(l *[13]uintptr)
+
+// subSub512 subtracts and subtracts.
+//
+//go:noescape
+func subSub512(l *[13]uintptr)
+
+// subFrom512 subtracts and subtracts that.
+//
+//go:noescape
+func subFrom512(l *[13]uintptr)
 
 // rowsSum512 reduces rows of groups, each to a value.
 //
@@ -292,242 +352,302 @@ func spread512(dst *uint32, src *uint32, rows int, cols int)
 // copy256 copies.
 //
 //go:noescape
-func copy256(l *[8]uintptr)
+func copy256(l *[13]uintptr)
 
 // neg256 negates.
 //
 //go:noescape
-func neg256(l *[8]uintptr)
+func neg256(l *[13]uintptr)
 
 // abs256 takes absolute values.
 //
 //go:noescape
-func abs256(l *[8]uintptr)
+func abs256(l *[13]uintptr)
 
 // sqrt256 takes square roots.
 //
 //go:noescape
-func sqrt256(l *[8]uintptr)
+func sqrt256(l *[13]uintptr)
 
 // rsqrt256 divides 1 by square roots.
 //
 //go:noescape
-func rsqrt256(l *[8]uintptr)
+func rsqrt256(l *[13]uintptr)
 
 // sign256 takes signs.
 //
 //go:noescape
-func sign256(l *[8]uintptr)
+func sign256(l *[13]uintptr)
 
 // floor256 rounds down.
 //
 //go:noescape
-func floor256(l *[8]uintptr)
+func floor256(l *[13]uintptr)
 
 // ceil256 rounds up.
 //
 //go:noescape
-func ceil256(l *[8]uintptr)
+func ceil256(l *[13]uintptr)
 
 // round256 rounds to even.
 //
 //go:noescape
-func round256(l *[8]uintptr)
+func round256(l *[13]uintptr)
 
 // finite256 finds finite numbers.
 //
 //go:noescape
-func finite256(l *[8]uintptr)
+func finite256(l *[13]uintptr)
 
 // nan256 finds NaN.
 //
 //go:noescape
-func nan256(l *[8]uintptr)
+func nan256(l *[13]uintptr)
 
 // ineg256 negates integers.
 //
 //go:noescape
-func ineg256(l *[8]uintptr)
+func ineg256(l *[13]uintptr)
 
 // iabs256 takes absolute values of integers.
 //
 //go:noescape
-func iabs256(l *[8]uintptr)
+func iabs256(l *[13]uintptr)
 
 // not256 inverts bits.
 //
 //go:noescape
-func not256(l *[8]uintptr)
+func not256(l *[13]uintptr)
 
 // tofloat256 turns integers into floats.
 //
 //go:noescape
-func tofloat256(l *[8]uintptr)
+func tofloat256(l *[13]uintptr)
 
 // toint256 turns floats into integers, the nearest there is; NaN into 0.
 //
 //go:noescape
-func toint256(l *[8]uintptr)
+func toint256(l *[13]uintptr)
 
 // add256 adds.
 //
 //go:noescape
-func add256(l *[8]uintptr)
+func add256(l *[13]uintptr)
 
 // sub256 subtracts.
 //
 //go:noescape
-func sub256(l *[8]uintptr)
+func sub256(l *[13]uintptr)
 
 // mul256 multiplies.
 //
 //go:noescape
-func mul256(l *[8]uintptr)
+func mul256(l *[13]uintptr)
 
 // div256 divides.
 //
 //go:noescape
-func div256(l *[8]uintptr)
+func div256(l *[13]uintptr)
 
 // max256 takes the greater.
 //
 //go:noescape
-func max256(l *[8]uintptr)
+func max256(l *[13]uintptr)
 
 // min256 takes the less.
 //
 //go:noescape
-func min256(l *[8]uintptr)
+func min256(l *[13]uintptr)
 
 // eq256 finds what is equal.
 //
 //go:noescape
-func eq256(l *[8]uintptr)
+func eq256(l *[13]uintptr)
 
 // ne256 finds what is not equal.
 //
 //go:noescape
-func ne256(l *[8]uintptr)
+func ne256(l *[13]uintptr)
 
 // lt256 finds what is less.
 //
 //go:noescape
-func lt256(l *[8]uintptr)
+func lt256(l *[13]uintptr)
 
 // le256 finds what is less or equal.
 //
 //go:noescape
-func le256(l *[8]uintptr)
+func le256(l *[13]uintptr)
 
 // gt256 finds what is greater.
 //
 //go:noescape
-func gt256(l *[8]uintptr)
+func gt256(l *[13]uintptr)
 
 // ge256 finds what is greater or equal.
 //
 //go:noescape
-func ge256(l *[8]uintptr)
+func ge256(l *[13]uintptr)
 
 // iadd256 adds integers.
 //
 //go:noescape
-func iadd256(l *[8]uintptr)
+func iadd256(l *[13]uintptr)
 
 // isub256 subtracts integers.
 //
 //go:noescape
-func isub256(l *[8]uintptr)
+func isub256(l *[13]uintptr)
 
 // imul256 multiplies integers.
 //
 //go:noescape
-func imul256(l *[8]uintptr)
+func imul256(l *[13]uintptr)
 
 // imax256 takes the greater integer.
 //
 //go:noescape
-func imax256(l *[8]uintptr)
+func imax256(l *[13]uintptr)
 
 // imin256 takes the less integer.
 //
 //go:noescape
-func imin256(l *[8]uintptr)
+func imin256(l *[13]uintptr)
 
 // ieq256 finds integers that are equal.
 //
 //go:noescape
-func ieq256(l *[8]uintptr)
+func ieq256(l *[13]uintptr)
 
 // ine256 finds integers that are not equal.
 //
 //go:noescape
-func ine256(l *[8]uintptr)
+func ine256(l *[13]uintptr)
 
 // ilt256 finds integers that are less.
 //
 //go:noescape
-func ilt256(l *[8]uintptr)
+func ilt256(l *[13]uintptr)
 
 // ile256 finds integers that are less or equal.
 //
 //go:noescape
-func ile256(l *[8]uintptr)
+func ile256(l *[13]uintptr)
 
 // igt256 finds integers that are greater.
 //
 //go:noescape
-func igt256(l *[8]uintptr)
+func igt256(l *[13]uintptr)
 
 // ige256 finds integers that are greater or equal.
 //
 //go:noescape
-func ige256(l *[8]uintptr)
+func ige256(l *[13]uintptr)
 
 // and256 combines bits by and.
 //
 //go:noescape
-func and256(l *[8]uintptr)
+func and256(l *[13]uintptr)
 
 // or256 combines bits by or.
 //
 //go:noescape
-func or256(l *[8]uintptr)
+func or256(l *[13]uintptr)
 
 // xor256 combines bits by exclusive or.
 //
 //go:noescape
-func xor256(l *[8]uintptr)
+func xor256(l *[13]uintptr)
 
 // choose256 takes bits of one or the other.
 //
 //go:noescape
-func choose256(l *[8]uintptr)
+func choose256(l *[13]uintptr)
 
 // exp256 takes e to a power.
 //
 //go:noescape
-func exp256(l *[8]uintptr)
+func exp256(l *[13]uintptr)
 
 // logistic256 is 1 / (1 + exp(-x)).
 //
 //go:noescape
-func logistic256(l *[8]uintptr)
+func logistic256(l *[13]uintptr)
 
 // log256 takes logarithms.
 //
 //go:noescape
-func log256(l *[8]uintptr)
+func log256(l *[13]uintptr)
 
 // tanh256 takes hyperbolic tangents.
 //
 //go:noescape
-func tanh256(l *[8]uintptr)
+func tanh256(l *[13]uintptr)
 
 // erf256 takes error functions.
 //
 //go:noescape
-func erf256(l *[8]uintptr)
+func erf256(l *[13]uintptr)
+
+// addAdd256 adds and adds.
+//
+//go:noescape
+func addAdd256(l *[13]uintptr)
+
+// addMul256 adds and multiplies.
+//
+//go:noescape
+func addMul256(l *[13]uintptr)
+
+// addSub256 adds and subtracts.
+//
+//go:noescape
+func addSub256(l *[13]uintptr)
+
+// addFrom256 adds and subtracts that.
+//
+//go:noescape
+func addFrom256(l *[13]uintptr)
+
+// mulAdd256 multiplies and adds.
+//
+//go:noescape
+func mulAdd256(l *[13]uintptr)
+
+// mulMul256 multiplies and multiplies.
+//
+//go:noescape
+func mulMul256(l *[13]uintptr)
+
+// mulSub256 multiplies and subtracts.
+//
+//go:noescape
+func mulSub256(l *[13]uintptr)
+
+// mulFrom256 multiplies and subtracts that.
+//
+//go:noescape
+func mulFrom256(l *[13]uintptr)
+
+// subAdd256 subtracts and adds.
+//
+//go:noescape
+func subAdd256(l *[13]uintptr)
+
+// subMul256 subtracts and multiplies.
+//
+//go:noescape
+func subMul256(l *[13]uintptr)
+
+// subSub256 subtracts and subtracts.
+//
+//go:noescape
+func subSub256(l *[13]uintptr)
+
+// subFrom256 subtracts and subtracts that.
+//
+//go:noescape
+func subFrom256(l *[13]uintptr)
 
 // rowsSum256 reduces rows of groups, each to a value.
 //

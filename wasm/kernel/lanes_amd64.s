@@ -4,250 +4,324 @@
 
 #include "textflag.h"
 
-// func copy512(l *[8]uintptr)
+// func copy512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·copy512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VMOVUPS (BX)(AX*1), Z1
-	VMOVUPS (BX)(AX*2), Z2
-	VMOVUPS (BX)(SI*1), Z3
+	VMOVUPS (SI), Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (SI)(DI*2), Z2
+	VMOVUPS (SI)(R8*1), Z3
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(AX*4), BX
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
+	VMOVUPS (SI), Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func neg512(l *[8]uintptr)
+// func neg512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·neg512(SB), NOSPLIT, $0-8
 	MOVQ         l+0(FP), AX
 	MOVQ         (AX), CX
-	MOVQ         56(AX), DX
-	MOVQ         8(AX), BX
-	MOVQ         32(AX), AX
-	LEAQ         (AX)(AX*2), SI
+	MOVQ         64(AX), DX
+	MOVQ         8(AX), SI
+	MOVQ         32(AX), DI
+	LEAQ         (DI)(DI*2), R8
 	VBROADCASTSS lanes<>+0(SB), Z0
-	SUBQ         $+4, DX
-	JLT          rest
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
+	JLT  rest
 
 some:
-	VMOVUPS (BX), Z1
+	VMOVUPS (SI), Z1
 	VPXORD  Z0, Z1, Z1
-	VMOVUPS (BX)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z2
 	VPXORD  Z0, Z2, Z2
-	VMOVUPS (BX)(AX*2), Z3
+	VMOVUPS (SI)(DI*2), Z3
 	VPXORD  Z0, Z3, Z3
-	VMOVUPS (BX)(SI*1), Z4
+	VMOVUPS (SI)(R8*1), Z4
 	VPXORD  Z0, Z4, Z4
 	VMOVUPS Z1, (CX)
 	VMOVUPS Z2, 64(CX)
 	VMOVUPS Z3, 128(CX)
 	VMOVUPS Z4, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(AX*4), BX
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z1
+	VMOVUPS (SI), Z1
 	VPXORD  Z0, Z1, Z1
 	VMOVUPS Z1, (CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func abs512(l *[8]uintptr)
+// func abs512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·abs512(SB), NOSPLIT, $0-8
 	MOVQ         l+0(FP), AX
 	MOVQ         (AX), CX
-	MOVQ         56(AX), DX
-	MOVQ         8(AX), BX
-	MOVQ         32(AX), AX
-	LEAQ         (AX)(AX*2), SI
+	MOVQ         64(AX), DX
+	MOVQ         8(AX), SI
+	MOVQ         32(AX), DI
+	LEAQ         (DI)(DI*2), R8
 	VBROADCASTSS lanes<>+32(SB), Z0
-	SUBQ         $+4, DX
-	JLT          rest
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
+	JLT  rest
 
 some:
-	VMOVUPS (BX), Z1
+	VMOVUPS (SI), Z1
 	VPANDD  Z0, Z1, Z1
-	VMOVUPS (BX)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z2
 	VPANDD  Z0, Z2, Z2
-	VMOVUPS (BX)(AX*2), Z3
+	VMOVUPS (SI)(DI*2), Z3
 	VPANDD  Z0, Z3, Z3
-	VMOVUPS (BX)(SI*1), Z4
+	VMOVUPS (SI)(R8*1), Z4
 	VPANDD  Z0, Z4, Z4
 	VMOVUPS Z1, (CX)
 	VMOVUPS Z2, 64(CX)
 	VMOVUPS Z3, 128(CX)
 	VMOVUPS Z4, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(AX*4), BX
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z1
+	VMOVUPS (SI), Z1
 	VPANDD  Z0, Z1, Z1
 	VMOVUPS Z1, (CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func sqrt512(l *[8]uintptr)
+// func sqrt512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·sqrt512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VSQRTPS Z0, Z0
-	VMOVUPS (BX)(AX*1), Z1
-	VSQRTPS Z1, Z1
-	VMOVUPS (BX)(AX*2), Z2
-	VSQRTPS Z2, Z2
-	VMOVUPS (BX)(SI*1), Z3
-	VSQRTPS Z3, Z3
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    $+256, CX
-	LEAQ    (BX)(AX*4), BX
-	SUBQ    $+4, DX
-	JGE     some
+	VMOVUPS       (SI), Z0
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VSQRTPS       Y0, Y1
+	VSQRTPS       Y2, Y0
+	VINSERTF64X4  $0x01, Y0, Z1, Z1
+	VMOVUPS       (SI)(DI*1), Z0
+	VEXTRACTF64X4 $0x01, Z0, Y3
+	VSQRTPS       Y0, Y2
+	VSQRTPS       Y3, Y0
+	VINSERTF64X4  $0x01, Y0, Z2, Z2
+	VMOVUPS       (SI)(DI*2), Z0
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VSQRTPS       Y0, Y3
+	VSQRTPS       Y4, Y0
+	VINSERTF64X4  $0x01, Y0, Z3, Z3
+	VMOVUPS       (SI)(R8*1), Z0
+	VEXTRACTF64X4 $0x01, Z0, Y5
+	VSQRTPS       Y0, Y4
+	VSQRTPS       Y5, Y0
+	VINSERTF64X4  $0x01, Y0, Z4, Z4
+	VMOVUPS       Z1, (CX)
+	VMOVUPS       Z2, 64(CX)
+	VMOVUPS       Z3, 128(CX)
+	VMOVUPS       Z4, 192(CX)
+	ADDQ          $+256, CX
+	LEAQ          (SI)(DI*4), SI
+	SUBQ          $+4, BX
+	JGE           some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
-	VSQRTPS Z0, Z0
-	VMOVUPS Z0, (CX)
-	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
-	JNE     one
+	VMOVUPS       (SI), Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VSQRTPS       Y0, Y5
+	VSQRTPS       Y1, Y0
+	VINSERTF64X4  $0x01, Y0, Z5, Z5
+	VMOVUPS       Z5, (CX)
+	ADDQ          $+64, CX
+	ADDQ          DI, SI
+	DECQ          BX
+	JNE           one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func rsqrt512(l *[8]uintptr)
+// func rsqrt512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·rsqrt512(SB), NOSPLIT, $0-8
 	MOVQ         l+0(FP), AX
 	MOVQ         (AX), CX
-	MOVQ         56(AX), DX
-	MOVQ         8(AX), BX
-	MOVQ         32(AX), AX
+	MOVQ         64(AX), DX
+	MOVQ         8(AX), SI
+	MOVQ         32(AX), DI
 	VBROADCASTSS lanes<>+64(SB), Z0
-	SUBQ         $+2, DX
-	JLT          rest
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
 
 some:
-	VMOVUPS (BX), Z1
-	VSQRTPS Z1, Z1
-	VDIVPS  Z1, Z0, Z1
-	VMOVUPS (BX)(AX*1), Z2
-	VSQRTPS Z2, Z2
-	VDIVPS  Z2, Z0, Z2
-	VMOVUPS Z1, (CX)
-	VMOVUPS Z2, 64(CX)
-	ADDQ    $+128, CX
-	LEAQ    (BX)(AX*2), BX
-	SUBQ    $+2, DX
-	JGE     some
+	VMOVUPS       (SI), Z1
+	VEXTRACTF64X4 $0x01, Z1, Y3
+	VSQRTPS       Y1, Y2
+	VSQRTPS       Y3, Y1
+	VINSERTF64X4  $0x01, Y1, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VDIVPS        Y2, Y0, Y3
+	VDIVPS        Y4, Y1, Y1
+	VINSERTF64X4  $0x01, Y1, Z3, Z3
+	VMOVUPS       (SI)(DI*1), Z1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VSQRTPS       Y1, Y4
+	VSQRTPS       Y2, Y1
+	VINSERTF64X4  $0x01, Y1, Z4, Z4
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VEXTRACTF64X4 $0x01, Z4, Y2
+	VDIVPS        Y4, Y0, Y5
+	VDIVPS        Y2, Y1, Y1
+	VINSERTF64X4  $0x01, Y1, Z5, Z5
+	VMOVUPS       Z3, (CX)
+	VMOVUPS       Z5, 64(CX)
+	ADDQ          $+128, CX
+	LEAQ          (SI)(DI*2), SI
+	SUBQ          $+2, BX
+	JGE           some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z1
-	VSQRTPS Z1, Z1
-	VDIVPS  Z1, Z0, Z1
-	VMOVUPS Z1, (CX)
-	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
-	JNE     one
+	VMOVUPS       (SI), Z1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VSQRTPS       Y1, Y6
+	VSQRTPS       Y2, Y1
+	VINSERTF64X4  $0x01, Y1, Z6, Z6
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VEXTRACTF64X4 $0x01, Z6, Y2
+	VDIVPS        Y6, Y0, Y7
+	VDIVPS        Y2, Y1, Y1
+	VINSERTF64X4  $0x01, Y1, Z7, Z7
+	VMOVUPS       Z7, (CX)
+	ADDQ          $+64, CX
+	ADDQ          DI, SI
+	DECQ          BX
+	JNE           one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func sign512(l *[8]uintptr)
+// func sign512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·sign512(SB), NOSPLIT, $0-8
 	MOVQ         l+0(FP), AX
 	MOVQ         (AX), CX
-	MOVQ         56(AX), DX
-	MOVQ         8(AX), BX
-	MOVQ         32(AX), AX
+	MOVQ         64(AX), DX
+	MOVQ         8(AX), SI
+	MOVQ         32(AX), DI
 	VBROADCASTSS lanes<>+96(SB), Z0
 	VBROADCASTSS lanes<>+64(SB), Z1
-	SUBQ         $+2, DX
-	JLT          rest
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z2
+	VMOVUPS      (SI), Z2
 	VBROADCASTSS lanes<>+0(SB), Z3
 	VPANDD       Z3, Z2, Z3
 	VPORD        Z1, Z3, Z3
@@ -257,7 +331,7 @@ some:
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VMOVDQA32    Z4, Z7
 	VPTERNLOGD   $0xca, Z2, Z3, Z7
-	VMOVUPS      (BX)(AX*1), Z2
+	VMOVUPS      (SI)(DI*1), Z2
 	VBROADCASTSS lanes<>+0(SB), Z3
 	VPANDD       Z3, Z2, Z3
 	VPORD        Z1, Z3, Z3
@@ -270,195 +344,223 @@ some:
 	VMOVUPS      Z7, (CX)
 	VMOVUPS      Z8, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(AX*2), BX
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z2
+	VMOVUPS      (SI), Z2
 	VBROADCASTSS lanes<>+0(SB), Z3
 	VPANDD       Z3, Z2, Z3
 	VPORD        Z1, Z3, Z3
-	VBROADCASTSS lanes<>+32(SB), Z4
-	VPANDD       Z4, Z2, Z4
-	VCMPPS       $0x1e, Z0, Z4, K1
+	VBROADCASTSS lanes<>+32(SB), Z7
+	VPANDD       Z7, Z2, Z7
+	VCMPPS       $0x1e, Z0, Z7, K1
 	VPTERNLOGD.Z $0xff, Z6, Z6, K1, Z6
-	VMOVDQA32    Z6, Z4
-	VPTERNLOGD   $0xca, Z2, Z3, Z4
-	VMOVUPS      Z4, (CX)
+	VMOVDQA32    Z6, Z7
+	VPTERNLOGD   $0xca, Z2, Z3, Z7
+	VMOVUPS      Z7, (CX)
 	ADDQ         $+64, CX
-	ADDQ         AX, BX
-	DECQ         DX
+	ADDQ         DI, SI
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func floor512(l *[8]uintptr)
+// func floor512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·floor512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS     (BX), Z0
+	VMOVUPS     (SI), Z0
 	VRNDSCALEPS $0x09, Z0, Z0
-	VMOVUPS     (BX)(AX*1), Z1
+	VMOVUPS     (SI)(DI*1), Z1
 	VRNDSCALEPS $0x09, Z1, Z1
-	VMOVUPS     (BX)(AX*2), Z2
+	VMOVUPS     (SI)(DI*2), Z2
 	VRNDSCALEPS $0x09, Z2, Z2
-	VMOVUPS     (BX)(SI*1), Z3
+	VMOVUPS     (SI)(R8*1), Z3
 	VRNDSCALEPS $0x09, Z3, Z3
 	VMOVUPS     Z0, (CX)
 	VMOVUPS     Z1, 64(CX)
 	VMOVUPS     Z2, 128(CX)
 	VMOVUPS     Z3, 192(CX)
 	ADDQ        $+256, CX
-	LEAQ        (BX)(AX*4), BX
-	SUBQ        $+4, DX
+	LEAQ        (SI)(DI*4), SI
+	SUBQ        $+4, BX
 	JGE         some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS     (BX), Z0
+	VMOVUPS     (SI), Z0
 	VRNDSCALEPS $0x09, Z0, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        $+64, CX
-	ADDQ        AX, BX
-	DECQ        DX
+	ADDQ        DI, SI
+	DECQ        BX
 	JNE         one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ceil512(l *[8]uintptr)
+// func ceil512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·ceil512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS     (BX), Z0
+	VMOVUPS     (SI), Z0
 	VRNDSCALEPS $0x0a, Z0, Z0
-	VMOVUPS     (BX)(AX*1), Z1
+	VMOVUPS     (SI)(DI*1), Z1
 	VRNDSCALEPS $0x0a, Z1, Z1
-	VMOVUPS     (BX)(AX*2), Z2
+	VMOVUPS     (SI)(DI*2), Z2
 	VRNDSCALEPS $0x0a, Z2, Z2
-	VMOVUPS     (BX)(SI*1), Z3
+	VMOVUPS     (SI)(R8*1), Z3
 	VRNDSCALEPS $0x0a, Z3, Z3
 	VMOVUPS     Z0, (CX)
 	VMOVUPS     Z1, 64(CX)
 	VMOVUPS     Z2, 128(CX)
 	VMOVUPS     Z3, 192(CX)
 	ADDQ        $+256, CX
-	LEAQ        (BX)(AX*4), BX
-	SUBQ        $+4, DX
+	LEAQ        (SI)(DI*4), SI
+	SUBQ        $+4, BX
 	JGE         some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS     (BX), Z0
+	VMOVUPS     (SI), Z0
 	VRNDSCALEPS $0x0a, Z0, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        $+64, CX
-	ADDQ        AX, BX
-	DECQ        DX
+	ADDQ        DI, SI
+	DECQ        BX
 	JNE         one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func round512(l *[8]uintptr)
+// func round512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·round512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS     (BX), Z0
+	VMOVUPS     (SI), Z0
 	VRNDSCALEPS $0x08, Z0, Z0
-	VMOVUPS     (BX)(AX*1), Z1
+	VMOVUPS     (SI)(DI*1), Z1
 	VRNDSCALEPS $0x08, Z1, Z1
-	VMOVUPS     (BX)(AX*2), Z2
+	VMOVUPS     (SI)(DI*2), Z2
 	VRNDSCALEPS $0x08, Z2, Z2
-	VMOVUPS     (BX)(SI*1), Z3
+	VMOVUPS     (SI)(R8*1), Z3
 	VRNDSCALEPS $0x08, Z3, Z3
 	VMOVUPS     Z0, (CX)
 	VMOVUPS     Z1, 64(CX)
 	VMOVUPS     Z2, 128(CX)
 	VMOVUPS     Z3, 192(CX)
 	ADDQ        $+256, CX
-	LEAQ        (BX)(AX*4), BX
-	SUBQ        $+4, DX
+	LEAQ        (SI)(DI*4), SI
+	SUBQ        $+4, BX
 	JGE         some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS     (BX), Z0
+	VMOVUPS     (SI), Z0
 	VRNDSCALEPS $0x08, Z0, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        $+64, CX
-	ADDQ        AX, BX
-	DECQ        DX
+	ADDQ        DI, SI
+	DECQ        BX
 	JNE         one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func finite512(l *[8]uintptr)
+// func finite512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·finite512(SB), NOSPLIT, $0-8
 	MOVQ         l+0(FP), AX
 	MOVQ         (AX), CX
-	MOVQ         56(AX), DX
-	MOVQ         8(AX), BX
-	MOVQ         32(AX), AX
+	MOVQ         64(AX), DX
+	MOVQ         8(AX), SI
+	MOVQ         32(AX), DI
 	VBROADCASTSS lanes<>+128(SB), Z0
-	SUBQ         $+2, DX
-	JLT          rest
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z1
+	VMOVUPS      (SI), Z1
 	VBROADCASTSS lanes<>+32(SB), Z2
 	VPANDD       Z2, Z1, Z1
 	VCMPPS       $0x12, Z0, Z1, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
-	VMOVUPS      (BX)(AX*1), Z1
+	VMOVUPS      (SI)(DI*1), Z1
 	VBROADCASTSS lanes<>+32(SB), Z2
 	VPANDD       Z2, Z1, Z1
 	VCMPPS       $0x12, Z0, Z1, K1
@@ -466,53 +568,60 @@ some:
 	VMOVUPS      Z3, (CX)
 	VMOVUPS      Z4, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(AX*2), BX
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z1
+	VMOVUPS      (SI), Z1
 	VBROADCASTSS lanes<>+32(SB), Z2
 	VPANDD       Z2, Z1, Z1
 	VCMPPS       $0x12, Z0, Z1, K1
 	VPTERNLOGD.Z $0xff, Z5, Z5, K1, Z5
 	VMOVUPS      Z5, (CX)
 	ADDQ         $+64, CX
-	ADDQ         AX, BX
-	DECQ         DX
+	ADDQ         DI, SI
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func nan512(l *[8]uintptr)
+// func nan512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·nan512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z0
+	VMOVUPS      (SI), Z0
 	VCMPPS       $0x03, Z0, Z0, K1
 	VPTERNLOGD.Z $0xff, Z1, Z1, K1, Z1
-	VMOVUPS      (BX)(AX*1), Z0
+	VMOVUPS      (SI)(DI*1), Z0
 	VCMPPS       $0x03, Z0, Z0, K1
 	VPTERNLOGD.Z $0xff, Z2, Z2, K1, Z2
-	VMOVUPS      (BX)(AX*2), Z0
+	VMOVUPS      (SI)(DI*2), Z0
 	VCMPPS       $0x03, Z0, Z0, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
-	VMOVUPS      (BX)(SI*1), Z0
+	VMOVUPS      (SI)(R8*1), Z0
 	VCMPPS       $0x03, Z0, Z0, K1
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VMOVUPS      Z1, (CX)
@@ -520,51 +629,58 @@ some:
 	VMOVUPS      Z3, 128(CX)
 	VMOVUPS      Z4, 192(CX)
 	ADDQ         $+256, CX
-	LEAQ         (BX)(AX*4), BX
-	SUBQ         $+4, DX
+	LEAQ         (SI)(DI*4), SI
+	SUBQ         $+4, BX
 	JGE          some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z0
+	VMOVUPS      (SI), Z0
 	VCMPPS       $0x03, Z0, Z0, K1
 	VPTERNLOGD.Z $0xff, Z5, Z5, K1, Z5
 	VMOVUPS      Z5, (CX)
 	ADDQ         $+64, CX
-	ADDQ         AX, BX
-	DECQ         DX
+	ADDQ         DI, SI
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ineg512(l *[8]uintptr)
+// func ineg512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·ineg512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z0
+	VMOVUPS      (SI), Z0
 	VBROADCASTSS lanes<>+96(SB), Z1
 	VPSUBD       Z0, Z1, Z0
-	VMOVUPS      (BX)(AX*1), Z1
+	VMOVUPS      (SI)(DI*1), Z1
 	VBROADCASTSS lanes<>+96(SB), Z2
 	VPSUBD       Z1, Z2, Z1
-	VMOVUPS      (BX)(AX*2), Z2
+	VMOVUPS      (SI)(DI*2), Z2
 	VBROADCASTSS lanes<>+96(SB), Z3
 	VPSUBD       Z2, Z3, Z2
-	VMOVUPS      (BX)(SI*1), Z3
+	VMOVUPS      (SI)(R8*1), Z3
 	VBROADCASTSS lanes<>+96(SB), Z4
 	VPSUBD       Z3, Z4, Z3
 	VMOVUPS      Z0, (CX)
@@ -572,184 +688,212 @@ some:
 	VMOVUPS      Z2, 128(CX)
 	VMOVUPS      Z3, 192(CX)
 	ADDQ         $+256, CX
-	LEAQ         (BX)(AX*4), BX
-	SUBQ         $+4, DX
+	LEAQ         (SI)(DI*4), SI
+	SUBQ         $+4, BX
 	JGE          some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z0
+	VMOVUPS      (SI), Z0
 	VBROADCASTSS lanes<>+96(SB), Z1
 	VPSUBD       Z0, Z1, Z0
 	VMOVUPS      Z0, (CX)
 	ADDQ         $+64, CX
-	ADDQ         AX, BX
-	DECQ         DX
+	ADDQ         DI, SI
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func iabs512(l *[8]uintptr)
+// func iabs512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·iabs512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
+	VMOVUPS (SI), Z0
 	VPABSD  Z0, Z0
-	VMOVUPS (BX)(AX*1), Z1
+	VMOVUPS (SI)(DI*1), Z1
 	VPABSD  Z1, Z1
-	VMOVUPS (BX)(AX*2), Z2
+	VMOVUPS (SI)(DI*2), Z2
 	VPABSD  Z2, Z2
-	VMOVUPS (BX)(SI*1), Z3
+	VMOVUPS (SI)(R8*1), Z3
 	VPABSD  Z3, Z3
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(AX*4), BX
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
+	VMOVUPS (SI), Z0
 	VPABSD  Z0, Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func not512(l *[8]uintptr)
+// func not512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·not512(SB), NOSPLIT, $0-8
 	MOVQ         l+0(FP), AX
 	MOVQ         (AX), CX
-	MOVQ         56(AX), DX
-	MOVQ         8(AX), BX
-	MOVQ         32(AX), AX
-	LEAQ         (AX)(AX*2), SI
+	MOVQ         64(AX), DX
+	MOVQ         8(AX), SI
+	MOVQ         32(AX), DI
+	LEAQ         (DI)(DI*2), R8
 	VBROADCASTSS lanes<>+160(SB), Z0
-	SUBQ         $+4, DX
-	JLT          rest
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
+	JLT  rest
 
 some:
-	VMOVUPS (BX), Z1
+	VMOVUPS (SI), Z1
 	VPXORD  Z0, Z1, Z1
-	VMOVUPS (BX)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z2
 	VPXORD  Z0, Z2, Z2
-	VMOVUPS (BX)(AX*2), Z3
+	VMOVUPS (SI)(DI*2), Z3
 	VPXORD  Z0, Z3, Z3
-	VMOVUPS (BX)(SI*1), Z4
+	VMOVUPS (SI)(R8*1), Z4
 	VPXORD  Z0, Z4, Z4
 	VMOVUPS Z1, (CX)
 	VMOVUPS Z2, 64(CX)
 	VMOVUPS Z3, 128(CX)
 	VMOVUPS Z4, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(AX*4), BX
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z1
+	VMOVUPS (SI), Z1
 	VPXORD  Z0, Z1, Z1
 	VMOVUPS Z1, (CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func tofloat512(l *[8]uintptr)
+// func tofloat512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·tofloat512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS   (BX), Z0
+	VMOVUPS   (SI), Z0
 	VCVTDQ2PS Z0, Z0
-	VMOVUPS   (BX)(AX*1), Z1
+	VMOVUPS   (SI)(DI*1), Z1
 	VCVTDQ2PS Z1, Z1
-	VMOVUPS   (BX)(AX*2), Z2
+	VMOVUPS   (SI)(DI*2), Z2
 	VCVTDQ2PS Z2, Z2
-	VMOVUPS   (BX)(SI*1), Z3
+	VMOVUPS   (SI)(R8*1), Z3
 	VCVTDQ2PS Z3, Z3
 	VMOVUPS   Z0, (CX)
 	VMOVUPS   Z1, 64(CX)
 	VMOVUPS   Z2, 128(CX)
 	VMOVUPS   Z3, 192(CX)
 	ADDQ      $+256, CX
-	LEAQ      (BX)(AX*4), BX
-	SUBQ      $+4, DX
+	LEAQ      (SI)(DI*4), SI
+	SUBQ      $+4, BX
 	JGE       some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS   (BX), Z0
+	VMOVUPS   (SI), Z0
 	VCVTDQ2PS Z0, Z0
 	VMOVUPS   Z0, (CX)
 	ADDQ      $+64, CX
-	ADDQ      AX, BX
-	DECQ      DX
+	ADDQ      DI, SI
+	DECQ      BX
 	JNE       one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func toint512(l *[8]uintptr)
+// func toint512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·toint512(SB), NOSPLIT, $0-8
 	MOVQ         l+0(FP), AX
 	MOVQ         (AX), CX
-	MOVQ         56(AX), DX
-	MOVQ         8(AX), BX
-	MOVQ         32(AX), AX
+	MOVQ         64(AX), DX
+	MOVQ         8(AX), SI
+	MOVQ         32(AX), DI
 	VBROADCASTSS lanes<>+192(SB), Z0
-	SUBQ         $+2, DX
-	JLT          rest
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z1
+	VMOVUPS      (SI), Z1
 	VCVTTPS2DQ   Z1, Z2
 	VCMPPS       $0x1d, Z0, Z1, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
@@ -757,7 +901,7 @@ some:
 	VCMPPS       $0x07, Z1, Z1, K1
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VPANDD       Z4, Z2, Z1
-	VMOVUPS      (BX)(AX*1), Z2
+	VMOVUPS      (SI)(DI*1), Z2
 	VCVTTPS2DQ   Z2, Z9
 	VCMPPS       $0x1d, Z0, Z2, K1
 	VPTERNLOGD.Z $0xff, Z5, Z5, K1, Z5
@@ -768,16 +912,16 @@ some:
 	VMOVUPS      Z1, (CX)
 	VMOVUPS      Z2, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(AX*2), BX
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z1
+	VMOVUPS      (SI), Z1
 	VCVTTPS2DQ   Z1, Z2
 	VCMPPS       $0x1d, Z0, Z1, K1
 	VPTERNLOGD.Z $0xff, Z7, Z7, K1, Z7
@@ -787,265 +931,306 @@ one:
 	VPANDD       Z8, Z2, Z1
 	VMOVUPS      Z1, (CX)
 	ADDQ         $+64, CX
-	ADDQ         AX, BX
-	DECQ         DX
+	ADDQ         DI, SI
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func add512(l *[8]uintptr)
+// func add512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·add512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VADDPS  Z1, Z0, Z0
-	VMOVUPS (BX)(SI*1), Z1
-	VMOVUPS (R8)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
 	VADDPS  Z2, Z1, Z1
-	VMOVUPS (BX)(SI*2), Z2
-	VMOVUPS (R8)(AX*2), Z3
+	VMOVUPS (SI)(DI*2), Z2
+	VMOVUPS (R9)(R10*2), Z3
 	VADDPS  Z3, Z2, Z2
-	VMOVUPS (BX)(DI*1), Z3
-	VMOVUPS (R8)(R9*1), Z4
+	VMOVUPS (SI)(R8*1), Z3
+	VMOVUPS (R9)(R11*1), Z4
 	VADDPS  Z4, Z3, Z3
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func sub512(l *[8]uintptr)
+// func sub512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·sub512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VSUBPS  Z1, Z0, Z0
-	VMOVUPS (BX)(SI*1), Z1
-	VMOVUPS (R8)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
 	VSUBPS  Z2, Z1, Z1
-	VMOVUPS (BX)(SI*2), Z2
-	VMOVUPS (R8)(AX*2), Z3
+	VMOVUPS (SI)(DI*2), Z2
+	VMOVUPS (R9)(R10*2), Z3
 	VSUBPS  Z3, Z2, Z2
-	VMOVUPS (BX)(DI*1), Z3
-	VMOVUPS (R8)(R9*1), Z4
+	VMOVUPS (SI)(R8*1), Z3
+	VMOVUPS (R9)(R11*1), Z4
 	VSUBPS  Z4, Z3, Z3
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VSUBPS  Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func mul512(l *[8]uintptr)
+// func mul512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·mul512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VMULPS  Z1, Z0, Z0
-	VMOVUPS (BX)(SI*1), Z1
-	VMOVUPS (R8)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
 	VMULPS  Z2, Z1, Z1
-	VMOVUPS (BX)(SI*2), Z2
-	VMOVUPS (R8)(AX*2), Z3
+	VMOVUPS (SI)(DI*2), Z2
+	VMOVUPS (R9)(R10*2), Z3
 	VMULPS  Z3, Z2, Z2
-	VMOVUPS (BX)(DI*1), Z3
-	VMOVUPS (R8)(R9*1), Z4
+	VMOVUPS (SI)(R8*1), Z3
+	VMOVUPS (R9)(R11*1), Z4
 	VMULPS  Z4, Z3, Z3
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VMULPS  Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func div512(l *[8]uintptr)
+// func div512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·div512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
 	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
-	VDIVPS  Z1, Z0, Z0
-	VMOVUPS (BX)(SI*1), Z1
-	VMOVUPS (R8)(AX*1), Z2
-	VDIVPS  Z2, Z1, Z1
-	VMOVUPS (BX)(SI*2), Z2
-	VMOVUPS (R8)(AX*2), Z3
-	VDIVPS  Z3, Z2, Z2
-	VMOVUPS (BX)(DI*1), Z3
-	VMOVUPS (R8)(R9*1), Z4
-	VDIVPS  Z4, Z3, Z3
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
-	JGE     some
+	VMOVUPS       (SI), Z0
+	VMOVUPS       (R8), Z1
+	VEXTRACTF64X4 $0x01, Z0, Y3
+	VEXTRACTF64X4 $0x01, Z1, Y4
+	VDIVPS        Y1, Y0, Y2
+	VDIVPS        Y4, Y3, Y0
+	VINSERTF64X4  $0x01, Y0, Z2, Z2
+	VMOVUPS       (SI)(DI*1), Z0
+	VMOVUPS       (R8)(R9*1), Z1
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VDIVPS        Y1, Y0, Y3
+	VDIVPS        Y5, Y4, Y0
+	VINSERTF64X4  $0x01, Y0, Z3, Z3
+	VMOVUPS       Z2, (CX)
+	VMOVUPS       Z3, 64(CX)
+	ADDQ          $+128, CX
+	LEAQ          (SI)(DI*2), SI
+	LEAQ          (R8)(R9*2), R8
+	SUBQ          $+2, BX
+	JGE           some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
-	VDIVPS  Z1, Z0, Z0
-	VMOVUPS Z0, (CX)
-	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
-	JNE     one
+	VMOVUPS       (SI), Z0
+	VMOVUPS       (R8), Z1
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VEXTRACTF64X4 $0x01, Z1, Y3
+	VDIVPS        Y1, Y0, Y4
+	VDIVPS        Y3, Y2, Y0
+	VINSERTF64X4  $0x01, Y0, Z4, Z4
+	VMOVUPS       Z4, (CX)
+	ADDQ          $+64, CX
+	ADDQ          DI, SI
+	ADDQ          R9, R8
+	DECQ          BX
+	JNE           one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func max512(l *[8]uintptr)
+// func max512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·max512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS    (BX), Z0
-	VMOVUPS    (DI), Z1
+	VMOVUPS    (SI), Z0
+	VMOVUPS    (R8), Z1
 	VMAXPS     Z1, Z0, Z2
 	VMAXPS     Z0, Z1, Z3
 	VPANDD     Z3, Z2, Z2
 	VCMPPS     $0x03, Z1, Z0, K1
 	VPTERNLOGD $0xff, Z2, Z2, K1, Z2
-	VMOVUPS    (BX)(SI*1), Z0
-	VMOVUPS    (DI)(AX*1), Z1
+	VMOVUPS    (SI)(DI*1), Z0
+	VMOVUPS    (R8)(R9*1), Z1
 	VMAXPS     Z1, Z0, Z3
 	VMAXPS     Z0, Z1, Z4
 	VPANDD     Z4, Z3, Z3
@@ -1054,18 +1239,18 @@ some:
 	VMOVUPS    Z2, (CX)
 	VMOVUPS    Z3, 64(CX)
 	ADDQ       $+128, CX
-	LEAQ       (BX)(SI*2), BX
-	LEAQ       (DI)(AX*2), DI
-	SUBQ       $+2, DX
+	LEAQ       (SI)(DI*2), SI
+	LEAQ       (R8)(R9*2), R8
+	SUBQ       $+2, BX
 	JGE        some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS    (BX), Z0
-	VMOVUPS    (DI), Z1
+	VMOVUPS    (SI), Z0
+	VMOVUPS    (R8), Z1
 	VMAXPS     Z1, Z0, Z2
 	VMAXPS     Z0, Z1, Z3
 	VPANDD     Z3, Z2, Z2
@@ -1073,1189 +1258,1371 @@ one:
 	VPTERNLOGD $0xff, Z2, Z2, K1, Z2
 	VMOVUPS    Z2, (CX)
 	ADDQ       $+64, CX
-	ADDQ       SI, BX
-	ADDQ       AX, DI
-	DECQ       DX
+	ADDQ       DI, SI
+	ADDQ       R9, R8
+	DECQ       BX
 	JNE        one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func min512(l *[8]uintptr)
+// func min512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·min512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VMOVUPS (DI), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
 	VMINPS  Z1, Z0, Z2
 	VMINPS  Z0, Z1, Z0
 	VPORD   Z0, Z2, Z0
-	VMOVUPS (BX)(SI*1), Z1
-	VMOVUPS (DI)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R8)(R9*1), Z2
 	VMINPS  Z2, Z1, Z3
 	VMINPS  Z1, Z2, Z1
 	VPORD   Z1, Z3, Z1
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	ADDQ    $+128, CX
-	LEAQ    (BX)(SI*2), BX
-	LEAQ    (DI)(AX*2), DI
-	SUBQ    $+2, DX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	SUBQ    $+2, BX
 	JGE     some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
-	VMOVUPS (DI), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
 	VMINPS  Z1, Z0, Z2
 	VMINPS  Z0, Z1, Z0
 	VPORD   Z0, Z2, Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, DI
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func eq512(l *[8]uintptr)
+// func eq512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·eq512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VCMPPS       $0x00, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z2, Z2, K1, Z2
-	VMOVUPS      (BX)(SI*1), Z0
-	VMOVUPS      (DI)(AX*1), Z1
+	VMOVUPS      (SI)(DI*1), Z0
+	VMOVUPS      (R8)(R9*1), Z1
 	VCMPPS       $0x00, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
 	VMOVUPS      Z2, (CX)
 	VMOVUPS      Z3, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(SI*2), BX
-	LEAQ         (DI)(AX*2), DI
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	LEAQ         (R8)(R9*2), R8
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VCMPPS       $0x00, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VMOVUPS      Z4, (CX)
 	ADDQ         $+64, CX
-	ADDQ         SI, BX
-	ADDQ         AX, DI
-	DECQ         DX
+	ADDQ         DI, SI
+	ADDQ         R9, R8
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ne512(l *[8]uintptr)
+// func ne512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·ne512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VCMPPS       $0x04, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z2, Z2, K1, Z2
-	VMOVUPS      (BX)(SI*1), Z0
-	VMOVUPS      (DI)(AX*1), Z1
+	VMOVUPS      (SI)(DI*1), Z0
+	VMOVUPS      (R8)(R9*1), Z1
 	VCMPPS       $0x04, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
 	VMOVUPS      Z2, (CX)
 	VMOVUPS      Z3, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(SI*2), BX
-	LEAQ         (DI)(AX*2), DI
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	LEAQ         (R8)(R9*2), R8
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VCMPPS       $0x04, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VMOVUPS      Z4, (CX)
 	ADDQ         $+64, CX
-	ADDQ         SI, BX
-	ADDQ         AX, DI
-	DECQ         DX
+	ADDQ         DI, SI
+	ADDQ         R9, R8
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func lt512(l *[8]uintptr)
+// func lt512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·lt512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VCMPPS       $0x11, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z2, Z2, K1, Z2
-	VMOVUPS      (BX)(SI*1), Z0
-	VMOVUPS      (DI)(AX*1), Z1
+	VMOVUPS      (SI)(DI*1), Z0
+	VMOVUPS      (R8)(R9*1), Z1
 	VCMPPS       $0x11, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
 	VMOVUPS      Z2, (CX)
 	VMOVUPS      Z3, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(SI*2), BX
-	LEAQ         (DI)(AX*2), DI
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	LEAQ         (R8)(R9*2), R8
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VCMPPS       $0x11, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VMOVUPS      Z4, (CX)
 	ADDQ         $+64, CX
-	ADDQ         SI, BX
-	ADDQ         AX, DI
-	DECQ         DX
+	ADDQ         DI, SI
+	ADDQ         R9, R8
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func le512(l *[8]uintptr)
+// func le512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·le512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VCMPPS       $0x12, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z2, Z2, K1, Z2
-	VMOVUPS      (BX)(SI*1), Z0
-	VMOVUPS      (DI)(AX*1), Z1
+	VMOVUPS      (SI)(DI*1), Z0
+	VMOVUPS      (R8)(R9*1), Z1
 	VCMPPS       $0x12, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
 	VMOVUPS      Z2, (CX)
 	VMOVUPS      Z3, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(SI*2), BX
-	LEAQ         (DI)(AX*2), DI
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	LEAQ         (R8)(R9*2), R8
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VCMPPS       $0x12, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VMOVUPS      Z4, (CX)
 	ADDQ         $+64, CX
-	ADDQ         SI, BX
-	ADDQ         AX, DI
-	DECQ         DX
+	ADDQ         DI, SI
+	ADDQ         R9, R8
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func gt512(l *[8]uintptr)
+// func gt512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·gt512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VCMPPS       $0x1e, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z2, Z2, K1, Z2
-	VMOVUPS      (BX)(SI*1), Z0
-	VMOVUPS      (DI)(AX*1), Z1
+	VMOVUPS      (SI)(DI*1), Z0
+	VMOVUPS      (R8)(R9*1), Z1
 	VCMPPS       $0x1e, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
 	VMOVUPS      Z2, (CX)
 	VMOVUPS      Z3, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(SI*2), BX
-	LEAQ         (DI)(AX*2), DI
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	LEAQ         (R8)(R9*2), R8
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VCMPPS       $0x1e, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VMOVUPS      Z4, (CX)
 	ADDQ         $+64, CX
-	ADDQ         SI, BX
-	ADDQ         AX, DI
-	DECQ         DX
+	ADDQ         DI, SI
+	ADDQ         R9, R8
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ge512(l *[8]uintptr)
+// func ge512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·ge512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VCMPPS       $0x1d, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z2, Z2, K1, Z2
-	VMOVUPS      (BX)(SI*1), Z0
-	VMOVUPS      (DI)(AX*1), Z1
+	VMOVUPS      (SI)(DI*1), Z0
+	VMOVUPS      (R8)(R9*1), Z1
 	VCMPPS       $0x1d, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
 	VMOVUPS      Z2, (CX)
 	VMOVUPS      Z3, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(SI*2), BX
-	LEAQ         (DI)(AX*2), DI
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	LEAQ         (R8)(R9*2), R8
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VCMPPS       $0x1d, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VMOVUPS      Z4, (CX)
 	ADDQ         $+64, CX
-	ADDQ         SI, BX
-	ADDQ         AX, DI
-	DECQ         DX
+	ADDQ         DI, SI
+	ADDQ         R9, R8
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func iadd512(l *[8]uintptr)
+// func iadd512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·iadd512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPADDD  Z1, Z0, Z0
-	VMOVUPS (BX)(SI*1), Z1
-	VMOVUPS (R8)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
 	VPADDD  Z2, Z1, Z1
-	VMOVUPS (BX)(SI*2), Z2
-	VMOVUPS (R8)(AX*2), Z3
+	VMOVUPS (SI)(DI*2), Z2
+	VMOVUPS (R9)(R10*2), Z3
 	VPADDD  Z3, Z2, Z2
-	VMOVUPS (BX)(DI*1), Z3
-	VMOVUPS (R8)(R9*1), Z4
+	VMOVUPS (SI)(R8*1), Z3
+	VMOVUPS (R9)(R11*1), Z4
 	VPADDD  Z4, Z3, Z3
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPADDD  Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func isub512(l *[8]uintptr)
+// func isub512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·isub512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPSUBD  Z1, Z0, Z0
-	VMOVUPS (BX)(SI*1), Z1
-	VMOVUPS (R8)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
 	VPSUBD  Z2, Z1, Z1
-	VMOVUPS (BX)(SI*2), Z2
-	VMOVUPS (R8)(AX*2), Z3
+	VMOVUPS (SI)(DI*2), Z2
+	VMOVUPS (R9)(R10*2), Z3
 	VPSUBD  Z3, Z2, Z2
-	VMOVUPS (BX)(DI*1), Z3
-	VMOVUPS (R8)(R9*1), Z4
+	VMOVUPS (SI)(R8*1), Z3
+	VMOVUPS (R9)(R11*1), Z4
 	VPSUBD  Z4, Z3, Z3
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPSUBD  Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func imul512(l *[8]uintptr)
+// func imul512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·imul512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPMULLD Z1, Z0, Z0
-	VMOVUPS (BX)(SI*1), Z1
-	VMOVUPS (R8)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
 	VPMULLD Z2, Z1, Z1
-	VMOVUPS (BX)(SI*2), Z2
-	VMOVUPS (R8)(AX*2), Z3
+	VMOVUPS (SI)(DI*2), Z2
+	VMOVUPS (R9)(R10*2), Z3
 	VPMULLD Z3, Z2, Z2
-	VMOVUPS (BX)(DI*1), Z3
-	VMOVUPS (R8)(R9*1), Z4
+	VMOVUPS (SI)(R8*1), Z3
+	VMOVUPS (R9)(R11*1), Z4
 	VPMULLD Z4, Z3, Z3
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPMULLD Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func imax512(l *[8]uintptr)
+// func imax512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·imax512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPMAXSD Z1, Z0, Z0
-	VMOVUPS (BX)(SI*1), Z1
-	VMOVUPS (R8)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
 	VPMAXSD Z2, Z1, Z1
-	VMOVUPS (BX)(SI*2), Z2
-	VMOVUPS (R8)(AX*2), Z3
+	VMOVUPS (SI)(DI*2), Z2
+	VMOVUPS (R9)(R10*2), Z3
 	VPMAXSD Z3, Z2, Z2
-	VMOVUPS (BX)(DI*1), Z3
-	VMOVUPS (R8)(R9*1), Z4
+	VMOVUPS (SI)(R8*1), Z3
+	VMOVUPS (R9)(R11*1), Z4
 	VPMAXSD Z4, Z3, Z3
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPMAXSD Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func imin512(l *[8]uintptr)
+// func imin512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·imin512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPMINSD Z1, Z0, Z0
-	VMOVUPS (BX)(SI*1), Z1
-	VMOVUPS (R8)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
 	VPMINSD Z2, Z1, Z1
-	VMOVUPS (BX)(SI*2), Z2
-	VMOVUPS (R8)(AX*2), Z3
+	VMOVUPS (SI)(DI*2), Z2
+	VMOVUPS (R9)(R10*2), Z3
 	VPMINSD Z3, Z2, Z2
-	VMOVUPS (BX)(DI*1), Z3
-	VMOVUPS (R8)(R9*1), Z4
+	VMOVUPS (SI)(R8*1), Z3
+	VMOVUPS (R9)(R11*1), Z4
 	VPMINSD Z4, Z3, Z3
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPMINSD Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ieq512(l *[8]uintptr)
+// func ieq512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·ieq512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VPCMPD       $0x00, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z2, Z2, K1, Z2
-	VMOVUPS      (BX)(SI*1), Z0
-	VMOVUPS      (DI)(AX*1), Z1
+	VMOVUPS      (SI)(DI*1), Z0
+	VMOVUPS      (R8)(R9*1), Z1
 	VPCMPD       $0x00, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
 	VMOVUPS      Z2, (CX)
 	VMOVUPS      Z3, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(SI*2), BX
-	LEAQ         (DI)(AX*2), DI
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	LEAQ         (R8)(R9*2), R8
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VPCMPD       $0x00, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VMOVUPS      Z4, (CX)
 	ADDQ         $+64, CX
-	ADDQ         SI, BX
-	ADDQ         AX, DI
-	DECQ         DX
+	ADDQ         DI, SI
+	ADDQ         R9, R8
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ine512(l *[8]uintptr)
+// func ine512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·ine512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VPCMPD       $0x04, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z2, Z2, K1, Z2
-	VMOVUPS      (BX)(SI*1), Z0
-	VMOVUPS      (DI)(AX*1), Z1
+	VMOVUPS      (SI)(DI*1), Z0
+	VMOVUPS      (R8)(R9*1), Z1
 	VPCMPD       $0x04, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
 	VMOVUPS      Z2, (CX)
 	VMOVUPS      Z3, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(SI*2), BX
-	LEAQ         (DI)(AX*2), DI
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	LEAQ         (R8)(R9*2), R8
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VPCMPD       $0x04, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VMOVUPS      Z4, (CX)
 	ADDQ         $+64, CX
-	ADDQ         SI, BX
-	ADDQ         AX, DI
-	DECQ         DX
+	ADDQ         DI, SI
+	ADDQ         R9, R8
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ilt512(l *[8]uintptr)
+// func ilt512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·ilt512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VPCMPD       $0x01, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z2, Z2, K1, Z2
-	VMOVUPS      (BX)(SI*1), Z0
-	VMOVUPS      (DI)(AX*1), Z1
+	VMOVUPS      (SI)(DI*1), Z0
+	VMOVUPS      (R8)(R9*1), Z1
 	VPCMPD       $0x01, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
 	VMOVUPS      Z2, (CX)
 	VMOVUPS      Z3, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(SI*2), BX
-	LEAQ         (DI)(AX*2), DI
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	LEAQ         (R8)(R9*2), R8
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VPCMPD       $0x01, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VMOVUPS      Z4, (CX)
 	ADDQ         $+64, CX
-	ADDQ         SI, BX
-	ADDQ         AX, DI
-	DECQ         DX
+	ADDQ         DI, SI
+	ADDQ         R9, R8
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ile512(l *[8]uintptr)
+// func ile512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·ile512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VPCMPD       $0x02, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z2, Z2, K1, Z2
-	VMOVUPS      (BX)(SI*1), Z0
-	VMOVUPS      (DI)(AX*1), Z1
+	VMOVUPS      (SI)(DI*1), Z0
+	VMOVUPS      (R8)(R9*1), Z1
 	VPCMPD       $0x02, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
 	VMOVUPS      Z2, (CX)
 	VMOVUPS      Z3, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(SI*2), BX
-	LEAQ         (DI)(AX*2), DI
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	LEAQ         (R8)(R9*2), R8
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VPCMPD       $0x02, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VMOVUPS      Z4, (CX)
 	ADDQ         $+64, CX
-	ADDQ         SI, BX
-	ADDQ         AX, DI
-	DECQ         DX
+	ADDQ         DI, SI
+	ADDQ         R9, R8
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func igt512(l *[8]uintptr)
+// func igt512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·igt512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VPCMPD       $0x06, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z2, Z2, K1, Z2
-	VMOVUPS      (BX)(SI*1), Z0
-	VMOVUPS      (DI)(AX*1), Z1
+	VMOVUPS      (SI)(DI*1), Z0
+	VMOVUPS      (R8)(R9*1), Z1
 	VPCMPD       $0x06, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
 	VMOVUPS      Z2, (CX)
 	VMOVUPS      Z3, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(SI*2), BX
-	LEAQ         (DI)(AX*2), DI
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	LEAQ         (R8)(R9*2), R8
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VPCMPD       $0x06, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VMOVUPS      Z4, (CX)
 	ADDQ         $+64, CX
-	ADDQ         SI, BX
-	ADDQ         AX, DI
-	DECQ         DX
+	ADDQ         DI, SI
+	ADDQ         R9, R8
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ige512(l *[8]uintptr)
+// func ige512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·ige512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VPCMPD       $0x05, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z2, Z2, K1, Z2
-	VMOVUPS      (BX)(SI*1), Z0
-	VMOVUPS      (DI)(AX*1), Z1
+	VMOVUPS      (SI)(DI*1), Z0
+	VMOVUPS      (R8)(R9*1), Z1
 	VPCMPD       $0x05, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z3, Z3, K1, Z3
 	VMOVUPS      Z2, (CX)
 	VMOVUPS      Z3, 64(CX)
 	ADDQ         $+128, CX
-	LEAQ         (BX)(SI*2), BX
-	LEAQ         (DI)(AX*2), DI
-	SUBQ         $+2, DX
+	LEAQ         (SI)(DI*2), SI
+	LEAQ         (R8)(R9*2), R8
+	SUBQ         $+2, BX
 	JGE          some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS      (BX), Z0
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (R8), Z1
 	VPCMPD       $0x05, Z1, Z0, K1
 	VPTERNLOGD.Z $0xff, Z4, Z4, K1, Z4
 	VMOVUPS      Z4, (CX)
 	ADDQ         $+64, CX
-	ADDQ         SI, BX
-	ADDQ         AX, DI
-	DECQ         DX
+	ADDQ         DI, SI
+	ADDQ         R9, R8
+	DECQ         BX
 	JNE          one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func and512(l *[8]uintptr)
+// func and512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·and512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPANDD  Z1, Z0, Z0
-	VMOVUPS (BX)(SI*1), Z1
-	VMOVUPS (R8)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
 	VPANDD  Z2, Z1, Z1
-	VMOVUPS (BX)(SI*2), Z2
-	VMOVUPS (R8)(AX*2), Z3
+	VMOVUPS (SI)(DI*2), Z2
+	VMOVUPS (R9)(R10*2), Z3
 	VPANDD  Z3, Z2, Z2
-	VMOVUPS (BX)(DI*1), Z3
-	VMOVUPS (R8)(R9*1), Z4
+	VMOVUPS (SI)(R8*1), Z3
+	VMOVUPS (R9)(R11*1), Z4
 	VPANDD  Z4, Z3, Z3
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPANDD  Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func or512(l *[8]uintptr)
+// func or512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·or512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPORD   Z1, Z0, Z0
-	VMOVUPS (BX)(SI*1), Z1
-	VMOVUPS (R8)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
 	VPORD   Z2, Z1, Z1
-	VMOVUPS (BX)(SI*2), Z2
-	VMOVUPS (R8)(AX*2), Z3
+	VMOVUPS (SI)(DI*2), Z2
+	VMOVUPS (R9)(R10*2), Z3
 	VPORD   Z3, Z2, Z2
-	VMOVUPS (BX)(DI*1), Z3
-	VMOVUPS (R8)(R9*1), Z4
+	VMOVUPS (SI)(R8*1), Z3
+	VMOVUPS (R9)(R11*1), Z4
 	VPORD   Z4, Z3, Z3
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPORD   Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func xor512(l *[8]uintptr)
+// func xor512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·xor512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPXORD  Z1, Z0, Z0
-	VMOVUPS (BX)(SI*1), Z1
-	VMOVUPS (R8)(AX*1), Z2
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
 	VPXORD  Z2, Z1, Z1
-	VMOVUPS (BX)(SI*2), Z2
-	VMOVUPS (R8)(AX*2), Z3
+	VMOVUPS (SI)(DI*2), Z2
+	VMOVUPS (R9)(R10*2), Z3
 	VPXORD  Z3, Z2, Z2
-	VMOVUPS (BX)(DI*1), Z3
-	VMOVUPS (R8)(R9*1), Z4
+	VMOVUPS (SI)(R8*1), Z3
+	VMOVUPS (R9)(R11*1), Z4
 	VPXORD  Z4, Z3, Z3
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Z0
-	VMOVUPS (R8), Z1
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
 	VPXORD  Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func choose512(l *[8]uintptr)
+// func choose512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·choose512(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), R8
-	MOVQ 24(AX), R9
-	MOVQ 48(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS    (BX), Z0
-	VMOVUPS    (DI), Z1
-	VMOVUPS    (R9), Z2
+	VMOVUPS    (SI), Z0
+	VMOVUPS    (R8), Z1
+	VMOVUPS    (R10), Z2
 	VMOVDQA32  Z0, Z0
 	VPTERNLOGD $0xca, Z2, Z1, Z0
-	VMOVUPS    (BX)(SI*1), Z1
-	VMOVUPS    (DI)(R8*1), Z2
-	VMOVUPS    (R9)(AX*1), Z3
+	VMOVUPS    (SI)(DI*1), Z1
+	VMOVUPS    (R8)(R9*1), Z2
+	VMOVUPS    (R10)(R11*1), Z3
 	VMOVDQA32  Z1, Z1
 	VPTERNLOGD $0xca, Z3, Z2, Z1
 	VMOVUPS    Z0, (CX)
 	VMOVUPS    Z1, 64(CX)
 	ADDQ       $+128, CX
-	LEAQ       (BX)(SI*2), BX
-	LEAQ       (DI)(R8*2), DI
-	LEAQ       (R9)(AX*2), R9
-	SUBQ       $+2, DX
+	LEAQ       (SI)(DI*2), SI
+	LEAQ       (R8)(R9*2), R8
+	LEAQ       (R10)(R11*2), R10
+	SUBQ       $+2, BX
 	JGE        some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS    (BX), Z0
-	VMOVUPS    (DI), Z1
-	VMOVUPS    (R9), Z2
+	VMOVUPS    (SI), Z0
+	VMOVUPS    (R8), Z1
+	VMOVUPS    (R10), Z2
 	VMOVDQA32  Z0, Z0
 	VPTERNLOGD $0xca, Z2, Z1, Z0
 	VMOVUPS    Z0, (CX)
 	ADDQ       $+64, CX
-	ADDQ       SI, BX
-	ADDQ       R8, DI
-	ADDQ       AX, R9
-	DECQ       DX
+	ADDQ       DI, SI
+	ADDQ       R9, R8
+	ADDQ       R11, R10
+	DECQ       BX
 	JNE        one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func exp512(l *[8]uintptr)
+// func exp512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·exp512(SB), NOSPLIT, $0-8
 	MOVQ         l+0(FP), AX
 	MOVQ         (AX), CX
-	MOVQ         56(AX), DX
-	MOVQ         8(AX), BX
-	MOVQ         32(AX), AX
+	MOVQ         64(AX), DX
+	MOVQ         8(AX), SI
+	MOVQ         32(AX), DI
 	VBROADCASTSS lanes<>+224(SB), Z0
 	VBROADCASTSS lanes<>+256(SB), Z1
 	VBROADCASTSS lanes<>+288(SB), Z2
@@ -2270,8 +2637,11 @@ TEXT ·exp512(SB), NOSPLIT, $0-8
 	VBROADCASTSS lanes<>+544(SB), Z11
 	VBROADCASTSS lanes<>+576(SB), Z12
 
+row:
+	MOVQ 56(AX), BX
+
 one:
-	VMOVUPS     (BX), Z13
+	VMOVUPS     (SI), Z13
 	VMINPS      Z13, Z0, Z13
 	VMAXPS      Z13, Z1, Z13
 	VMULPS      Z2, Z13, Z14
@@ -2306,20 +2676,24 @@ one:
 	VMULPS      Z16, Z17, Z17
 	VMOVUPS     Z17, (CX)
 	ADDQ        $+64, CX
-	ADDQ        AX, BX
-	DECQ        DX
+	ADDQ        DI, SI
+	DECQ        BX
 	JNE         one
+	ADDQ        72(AX), CX
+	ADDQ        80(AX), SI
+	DECQ        DX
+	JNE         row
 	VZEROUPPER
 	RET
 
-// func logistic512(l *[8]uintptr)
+// func logistic512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·logistic512(SB), NOSPLIT, $0-8
 	MOVQ         l+0(FP), AX
 	MOVQ         (AX), CX
-	MOVQ         56(AX), DX
-	MOVQ         8(AX), BX
-	MOVQ         32(AX), AX
+	MOVQ         64(AX), DX
+	MOVQ         8(AX), SI
+	MOVQ         32(AX), DI
 	VBROADCASTSS lanes<>+224(SB), Z0
 	VBROADCASTSS lanes<>+256(SB), Z1
 	VBROADCASTSS lanes<>+288(SB), Z2
@@ -2335,59 +2709,70 @@ TEXT ·logistic512(SB), NOSPLIT, $0-8
 	VBROADCASTSS lanes<>+576(SB), Z12
 	VBROADCASTSS lanes<>+0(SB), Z13
 
+row:
+	MOVQ 56(AX), BX
+
 one:
-	VMOVUPS     (BX), Z14
-	VPXORD      Z13, Z14, Z14
-	VMINPS      Z14, Z0, Z14
-	VMAXPS      Z14, Z1, Z14
-	VMULPS      Z2, Z14, Z15
-	VRNDSCALEPS $0x08, Z15, Z17
-	VMULPS      Z3, Z17, Z16
-	VSUBPS      Z16, Z14, Z15
-	VMULPS      Z4, Z17, Z16
-	VSUBPS      Z16, Z15, Z15
-	VMULPS      Z6, Z15, Z18
-	VADDPS      Z7, Z18, Z18
-	VMULPS      Z15, Z18, Z18
-	VADDPS      Z8, Z18, Z18
-	VMULPS      Z15, Z18, Z18
-	VADDPS      Z9, Z18, Z18
-	VMULPS      Z15, Z18, Z18
-	VADDPS      Z10, Z18, Z18
-	VMULPS      Z15, Z18, Z18
-	VADDPS      Z11, Z18, Z18
-	VMULPS      Z15, Z15, Z16
-	VMULPS      Z16, Z18, Z18
-	VADDPS      Z15, Z18, Z18
-	VCMPPS      $0x16, Z1, Z14, K1
-	VADDPS.Z    Z5, Z18, K1, Z18
-	VCVTTPS2DQ  Z17, Z17
-	VPSRAD      $0x01, Z17, Z14
-	VPSUBD      Z14, Z17, Z17
-	VPADDD      Z12, Z14, Z14
-	VPSLLD      $0x17, Z14, Z14
-	VMULPS      Z14, Z18, Z18
-	VPADDD      Z12, Z17, Z17
-	VPSLLD      $0x17, Z17, Z17
-	VMULPS      Z17, Z18, Z18
-	VADDPS      Z5, Z18, Z18
-	VDIVPS      Z18, Z5, Z18
-	VMOVUPS     Z18, (CX)
-	ADDQ        $+64, CX
-	ADDQ        AX, BX
-	DECQ        DX
-	JNE         one
+	VMOVUPS       (SI), Z14
+	VPXORD        Z13, Z14, Z14
+	VMINPS        Z14, Z0, Z14
+	VMAXPS        Z14, Z1, Z14
+	VMULPS        Z2, Z14, Z16
+	VRNDSCALEPS   $0x08, Z16, Z18
+	VMULPS        Z3, Z18, Z17
+	VSUBPS        Z17, Z14, Z16
+	VMULPS        Z4, Z18, Z17
+	VSUBPS        Z17, Z16, Z16
+	VMULPS        Z6, Z16, Z19
+	VADDPS        Z7, Z19, Z19
+	VMULPS        Z16, Z19, Z19
+	VADDPS        Z8, Z19, Z19
+	VMULPS        Z16, Z19, Z19
+	VADDPS        Z9, Z19, Z19
+	VMULPS        Z16, Z19, Z19
+	VADDPS        Z10, Z19, Z19
+	VMULPS        Z16, Z19, Z19
+	VADDPS        Z11, Z19, Z19
+	VMULPS        Z16, Z16, Z17
+	VMULPS        Z17, Z19, Z19
+	VADDPS        Z16, Z19, Z19
+	VCMPPS        $0x16, Z1, Z14, K1
+	VADDPS.Z      Z5, Z19, K1, Z19
+	VCVTTPS2DQ    Z18, Z18
+	VPSRAD        $0x01, Z18, Z14
+	VPSUBD        Z14, Z18, Z18
+	VPADDD        Z12, Z14, Z14
+	VPSLLD        $0x17, Z14, Z14
+	VMULPS        Z14, Z19, Z19
+	VPADDD        Z12, Z18, Z18
+	VPSLLD        $0x17, Z18, Z18
+	VMULPS        Z18, Z19, Z19
+	VADDPS        Z5, Z19, Z19
+	VEXTRACTF64X4 $0x01, Z5, Y14
+	VEXTRACTF64X4 $0x01, Z19, Y16
+	VDIVPS        Y19, Y5, Y15
+	VDIVPS        Y16, Y14, Y14
+	VINSERTF64X4  $0x01, Y14, Z15, Z15
+	VMOVUPS       Z15, (CX)
+	ADDQ          $+64, CX
+	ADDQ          DI, SI
+	DECQ          BX
+	JNE           one
+	ADDQ          72(AX), CX
+	ADDQ          80(AX), SI
+	DECQ          DX
+	JNE           row
 	VZEROUPPER
 	RET
 
-// func log512(l *[8]uintptr)
+// func log512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·log512(SB), NOSPLIT, $0-8
 	MOVQ         l+0(FP), AX
 	MOVQ         (AX), CX
-	MOVQ         56(AX), DX
-	MOVQ         8(AX), BX
-	MOVQ         32(AX), AX
+	MOVQ         64(AX), DX
+	MOVQ         8(AX), SI
+	MOVQ         32(AX), DI
 	VBROADCASTSS lanes<>+608(SB), Z0
 	VBROADCASTSS lanes<>+640(SB), Z1
 	VBROADCASTSS lanes<>+672(SB), Z2
@@ -2398,8 +2783,11 @@ TEXT ·log512(SB), NOSPLIT, $0-8
 	VBROADCASTSS lanes<>+832(SB), Z7
 	VBROADCASTSS lanes<>+864(SB), Z8
 
+row:
+	MOVQ 56(AX), BX
+
 one:
-	VMOVUPS      (BX), Z9
+	VMOVUPS      (SI), Z9
 	VBROADCASTSS lanes<>+64(SB), Z10
 	VBROADCASTSS lanes<>+896(SB), Z11
 	VCMPPS       $0x11, Z11, Z9, K1
@@ -2474,20 +2862,24 @@ one:
 	VPTERNLOGD   $0xca, Z11, Z9, Z10
 	VMOVUPS      Z10, (CX)
 	ADDQ         $+64, CX
-	ADDQ         AX, BX
-	DECQ         DX
+	ADDQ         DI, SI
+	DECQ         BX
 	JNE          one
+	ADDQ         72(AX), CX
+	ADDQ         80(AX), SI
+	DECQ         DX
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func tanh512(l *[8]uintptr)
+// func tanh512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·tanh512(SB), NOSPLIT, $0-8
 	MOVQ         l+0(FP), AX
 	MOVQ         (AX), CX
-	MOVQ         56(AX), DX
-	MOVQ         8(AX), BX
-	MOVQ         32(AX), AX
+	MOVQ         64(AX), DX
+	MOVQ         8(AX), SI
+	MOVQ         32(AX), DI
 	VBROADCASTSS lanes<>+1184(SB), Z0
 	VBROADCASTSS lanes<>+1216(SB), Z1
 	VBROADCASTSS lanes<>+1248(SB), Z2
@@ -2502,47 +2894,58 @@ TEXT ·tanh512(SB), NOSPLIT, $0-8
 	VBROADCASTSS lanes<>+1536(SB), Z11
 	VBROADCASTSS lanes<>+1568(SB), Z12
 
+row:
+	MOVQ 56(AX), BX
+
 one:
-	VMOVUPS (BX), Z13
-	VMINPS  Z13, Z0, Z13
-	VMAXPS  Z13, Z1, Z13
-	VMULPS  Z13, Z13, Z14
-	VMULPS  Z2, Z14, Z15
-	VADDPS  Z3, Z15, Z15
-	VMULPS  Z14, Z15, Z15
-	VADDPS  Z4, Z15, Z15
-	VMULPS  Z14, Z15, Z15
-	VADDPS  Z5, Z15, Z15
-	VMULPS  Z14, Z15, Z15
-	VADDPS  Z6, Z15, Z15
-	VMULPS  Z14, Z15, Z15
-	VADDPS  Z7, Z15, Z15
-	VMULPS  Z14, Z15, Z15
-	VADDPS  Z8, Z15, Z15
-	VMULPS  Z13, Z15, Z15
-	VMULPS  Z9, Z14, Z13
-	VADDPS  Z10, Z13, Z13
-	VMULPS  Z14, Z13, Z13
-	VADDPS  Z11, Z13, Z13
-	VMULPS  Z14, Z13, Z13
-	VADDPS  Z12, Z13, Z13
-	VDIVPS  Z13, Z15, Z15
-	VMOVUPS Z15, (CX)
-	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
-	JNE     one
+	VMOVUPS       (SI), Z13
+	VMINPS        Z13, Z0, Z13
+	VMAXPS        Z13, Z1, Z13
+	VMULPS        Z13, Z13, Z15
+	VMULPS        Z2, Z15, Z16
+	VADDPS        Z3, Z16, Z16
+	VMULPS        Z15, Z16, Z16
+	VADDPS        Z4, Z16, Z16
+	VMULPS        Z15, Z16, Z16
+	VADDPS        Z5, Z16, Z16
+	VMULPS        Z15, Z16, Z16
+	VADDPS        Z6, Z16, Z16
+	VMULPS        Z15, Z16, Z16
+	VADDPS        Z7, Z16, Z16
+	VMULPS        Z15, Z16, Z16
+	VADDPS        Z8, Z16, Z16
+	VMULPS        Z13, Z16, Z16
+	VMULPS        Z9, Z15, Z13
+	VADDPS        Z10, Z13, Z13
+	VMULPS        Z15, Z13, Z13
+	VADDPS        Z11, Z13, Z13
+	VMULPS        Z15, Z13, Z13
+	VADDPS        Z12, Z13, Z13
+	VEXTRACTF64X4 $0x01, Z16, Y15
+	VEXTRACTF64X4 $0x01, Z13, Y17
+	VDIVPS        Y13, Y16, Y14
+	VDIVPS        Y17, Y15, Y13
+	VINSERTF64X4  $0x01, Y13, Z14, Z14
+	VMOVUPS       Z14, (CX)
+	ADDQ          $+64, CX
+	ADDQ          DI, SI
+	DECQ          BX
+	JNE           one
+	ADDQ          72(AX), CX
+	ADDQ          80(AX), SI
+	DECQ          DX
+	JNE           row
 	VZEROUPPER
 	RET
 
-// func erf512(l *[8]uintptr)
+// func erf512(l *[13]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·erf512(SB), NOSPLIT, $0-8
 	MOVQ         l+0(FP), AX
 	MOVQ         (AX), CX
-	MOVQ         56(AX), DX
-	MOVQ         8(AX), BX
-	MOVQ         32(AX), AX
+	MOVQ         64(AX), DX
+	MOVQ         8(AX), SI
+	MOVQ         32(AX), DI
 	VBROADCASTSS lanes<>+1600(SB), Z0
 	VBROADCASTSS lanes<>+1632(SB), Z1
 	VBROADCASTSS lanes<>+1664(SB), Z2
@@ -2558,38 +2961,841 @@ TEXT ·erf512(SB), NOSPLIT, $0-8
 	VBROADCASTSS lanes<>+1984(SB), Z12
 	VBROADCASTSS lanes<>+2016(SB), Z13
 
+row:
+	MOVQ 56(AX), BX
+
 one:
-	VMOVUPS (BX), Z14
-	VMINPS  Z14, Z0, Z14
-	VMAXPS  Z14, Z1, Z14
-	VMULPS  Z14, Z14, Z15
-	VMULPS  Z2, Z15, Z16
-	VADDPS  Z3, Z16, Z16
-	VMULPS  Z15, Z16, Z16
-	VADDPS  Z4, Z16, Z16
-	VMULPS  Z15, Z16, Z16
-	VADDPS  Z5, Z16, Z16
-	VMULPS  Z15, Z16, Z16
-	VADDPS  Z6, Z16, Z16
-	VMULPS  Z15, Z16, Z16
-	VADDPS  Z7, Z16, Z16
-	VMULPS  Z15, Z16, Z16
-	VADDPS  Z8, Z16, Z16
-	VMULPS  Z14, Z16, Z16
-	VMULPS  Z9, Z15, Z14
-	VADDPS  Z10, Z14, Z14
-	VMULPS  Z15, Z14, Z14
-	VADDPS  Z11, Z14, Z14
-	VMULPS  Z15, Z14, Z14
-	VADDPS  Z12, Z14, Z14
-	VMULPS  Z15, Z14, Z14
-	VADDPS  Z13, Z14, Z14
-	VDIVPS  Z14, Z16, Z16
-	VMOVUPS Z16, (CX)
+	VMOVUPS       (SI), Z14
+	VMINPS        Z14, Z0, Z14
+	VMAXPS        Z14, Z1, Z14
+	VMULPS        Z14, Z14, Z16
+	VMULPS        Z2, Z16, Z17
+	VADDPS        Z3, Z17, Z17
+	VMULPS        Z16, Z17, Z17
+	VADDPS        Z4, Z17, Z17
+	VMULPS        Z16, Z17, Z17
+	VADDPS        Z5, Z17, Z17
+	VMULPS        Z16, Z17, Z17
+	VADDPS        Z6, Z17, Z17
+	VMULPS        Z16, Z17, Z17
+	VADDPS        Z7, Z17, Z17
+	VMULPS        Z16, Z17, Z17
+	VADDPS        Z8, Z17, Z17
+	VMULPS        Z14, Z17, Z17
+	VMULPS        Z9, Z16, Z14
+	VADDPS        Z10, Z14, Z14
+	VMULPS        Z16, Z14, Z14
+	VADDPS        Z11, Z14, Z14
+	VMULPS        Z16, Z14, Z14
+	VADDPS        Z12, Z14, Z14
+	VMULPS        Z16, Z14, Z14
+	VADDPS        Z13, Z14, Z14
+	VEXTRACTF64X4 $0x01, Z17, Y16
+	VEXTRACTF64X4 $0x01, Z14, Y18
+	VDIVPS        Y14, Y17, Y15
+	VDIVPS        Y18, Y16, Y14
+	VINSERTF64X4  $0x01, Y14, Z15, Z15
+	VMOVUPS       Z15, (CX)
+	ADDQ          $+64, CX
+	ADDQ          DI, SI
+	DECQ          BX
+	JNE           one
+	ADDQ          72(AX), CX
+	ADDQ          80(AX), SI
+	DECQ          DX
+	JNE           row
+	VZEROUPPER
+	RET
+
+// func addAdd512(l *[13]uintptr)
+// Requires: AVX, AVX512F
+TEXT ·addAdd512(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VADDPS  Z1, Z0, Z0
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS (R10)(R11*1), Z3
+	VADDPS  Z2, Z1, Z1
+	VADDPS  Z3, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VADDPS  Z1, Z0, Z0
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
 	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func addMul512(l *[13]uintptr)
+// Requires: AVX, AVX512F
+TEXT ·addMul512(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VADDPS  Z1, Z0, Z0
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS (R10)(R11*1), Z3
+	VADDPS  Z2, Z1, Z1
+	VMULPS  Z3, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VADDPS  Z1, Z0, Z0
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func addSub512(l *[13]uintptr)
+// Requires: AVX, AVX512F
+TEXT ·addSub512(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VADDPS  Z1, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS (R10)(R11*1), Z3
+	VADDPS  Z2, Z1, Z1
+	VSUBPS  Z3, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VADDPS  Z1, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func addFrom512(l *[13]uintptr)
+// Requires: AVX, AVX512F
+TEXT ·addFrom512(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VADDPS  Z1, Z0, Z0
+	VSUBPS  Z0, Z2, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS (R10)(R11*1), Z3
+	VADDPS  Z2, Z1, Z1
+	VSUBPS  Z1, Z3, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VADDPS  Z1, Z0, Z0
+	VSUBPS  Z0, Z2, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func mulAdd512(l *[13]uintptr)
+// Requires: AVX, AVX512F
+TEXT ·mulAdd512(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VMULPS  Z1, Z0, Z0
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS (R10)(R11*1), Z3
+	VMULPS  Z2, Z1, Z1
+	VADDPS  Z3, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VMULPS  Z1, Z0, Z0
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func mulMul512(l *[13]uintptr)
+// Requires: AVX, AVX512F
+TEXT ·mulMul512(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VMULPS  Z1, Z0, Z0
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS (R10)(R11*1), Z3
+	VMULPS  Z2, Z1, Z1
+	VMULPS  Z3, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VMULPS  Z1, Z0, Z0
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func mulSub512(l *[13]uintptr)
+// Requires: AVX, AVX512F
+TEXT ·mulSub512(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VMULPS  Z1, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS (R10)(R11*1), Z3
+	VMULPS  Z2, Z1, Z1
+	VSUBPS  Z3, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VMULPS  Z1, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func mulFrom512(l *[13]uintptr)
+// Requires: AVX, AVX512F
+TEXT ·mulFrom512(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VMULPS  Z1, Z0, Z0
+	VSUBPS  Z0, Z2, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS (R10)(R11*1), Z3
+	VMULPS  Z2, Z1, Z1
+	VSUBPS  Z1, Z3, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VMULPS  Z1, Z0, Z0
+	VSUBPS  Z0, Z2, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func subAdd512(l *[13]uintptr)
+// Requires: AVX, AVX512F
+TEXT ·subAdd512(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VSUBPS  Z1, Z0, Z0
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS (R10)(R11*1), Z3
+	VSUBPS  Z2, Z1, Z1
+	VADDPS  Z3, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VSUBPS  Z1, Z0, Z0
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func subMul512(l *[13]uintptr)
+// Requires: AVX, AVX512F
+TEXT ·subMul512(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VSUBPS  Z1, Z0, Z0
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS (R10)(R11*1), Z3
+	VSUBPS  Z2, Z1, Z1
+	VMULPS  Z3, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VSUBPS  Z1, Z0, Z0
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func subSub512(l *[13]uintptr)
+// Requires: AVX, AVX512F
+TEXT ·subSub512(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VSUBPS  Z1, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS (R10)(R11*1), Z3
+	VSUBPS  Z2, Z1, Z1
+	VSUBPS  Z3, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VSUBPS  Z1, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func subFrom512(l *[13]uintptr)
+// Requires: AVX, AVX512F
+TEXT ·subFrom512(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VSUBPS  Z1, Z0, Z0
+	VSUBPS  Z0, Z2, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS (R10)(R11*1), Z3
+	VSUBPS  Z2, Z1, Z1
+	VSUBPS  Z1, Z3, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R10), Z2
+	VSUBPS  Z1, Z0, Z0
+	VSUBPS  Z0, Z2, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
@@ -3196,27 +4402,30 @@ group:
 	VZEROUPPER
 	RET
 
-// func copy256(l *[8]uintptr)
+// func copy256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·copy256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS (BX)(AX*1), Y2
-	VMOVUPS 32(BX)(AX*1), Y3
-	VMOVUPS (BX)(AX*2), Y4
-	VMOVUPS 32(BX)(AX*2), Y5
-	VMOVUPS (BX)(SI*1), Y6
-	VMOVUPS 32(BX)(SI*1), Y7
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS (SI)(DI*2), Y4
+	VMOVUPS 32(SI)(DI*2), Y5
+	VMOVUPS (SI)(R8*1), Y6
+	VMOVUPS 32(SI)(R8*1), Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
@@ -3226,56 +4435,63 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(AX*4), BX
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func neg256(l *[8]uintptr)
+// func neg256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·neg256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VPXOR   lanes<>+0(SB), Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VPXOR   lanes<>+0(SB), Y1, Y1
-	VMOVUPS (BX)(AX*1), Y2
+	VMOVUPS (SI)(DI*1), Y2
 	VPXOR   lanes<>+0(SB), Y2, Y2
-	VMOVUPS 32(BX)(AX*1), Y3
+	VMOVUPS 32(SI)(DI*1), Y3
 	VPXOR   lanes<>+0(SB), Y3, Y3
-	VMOVUPS (BX)(AX*2), Y4
+	VMOVUPS (SI)(DI*2), Y4
 	VPXOR   lanes<>+0(SB), Y4, Y4
-	VMOVUPS 32(BX)(AX*2), Y5
+	VMOVUPS 32(SI)(DI*2), Y5
 	VPXOR   lanes<>+0(SB), Y5, Y5
-	VMOVUPS (BX)(SI*1), Y6
+	VMOVUPS (SI)(R8*1), Y6
 	VPXOR   lanes<>+0(SB), Y6, Y6
-	VMOVUPS 32(BX)(SI*1), Y7
+	VMOVUPS 32(SI)(R8*1), Y7
 	VPXOR   lanes<>+0(SB), Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -3286,58 +4502,65 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(AX*4), BX
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VPXOR   lanes<>+0(SB), Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VPXOR   lanes<>+0(SB), Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func abs256(l *[8]uintptr)
+// func abs256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·abs256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VPAND   lanes<>+32(SB), Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VPAND   lanes<>+32(SB), Y1, Y1
-	VMOVUPS (BX)(AX*1), Y2
+	VMOVUPS (SI)(DI*1), Y2
 	VPAND   lanes<>+32(SB), Y2, Y2
-	VMOVUPS 32(BX)(AX*1), Y3
+	VMOVUPS 32(SI)(DI*1), Y3
 	VPAND   lanes<>+32(SB), Y3, Y3
-	VMOVUPS (BX)(AX*2), Y4
+	VMOVUPS (SI)(DI*2), Y4
 	VPAND   lanes<>+32(SB), Y4, Y4
-	VMOVUPS 32(BX)(AX*2), Y5
+	VMOVUPS 32(SI)(DI*2), Y5
 	VPAND   lanes<>+32(SB), Y5, Y5
-	VMOVUPS (BX)(SI*1), Y6
+	VMOVUPS (SI)(R8*1), Y6
 	VPAND   lanes<>+32(SB), Y6, Y6
-	VMOVUPS 32(BX)(SI*1), Y7
+	VMOVUPS 32(SI)(R8*1), Y7
 	VPAND   lanes<>+32(SB), Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -3348,58 +4571,65 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(AX*4), BX
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VPAND   lanes<>+32(SB), Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VPAND   lanes<>+32(SB), Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func sqrt256(l *[8]uintptr)
+// func sqrt256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·sqrt256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VSQRTPS Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VSQRTPS Y1, Y1
-	VMOVUPS (BX)(AX*1), Y2
+	VMOVUPS (SI)(DI*1), Y2
 	VSQRTPS Y2, Y2
-	VMOVUPS 32(BX)(AX*1), Y3
+	VMOVUPS 32(SI)(DI*1), Y3
 	VSQRTPS Y3, Y3
-	VMOVUPS (BX)(AX*2), Y4
+	VMOVUPS (SI)(DI*2), Y4
 	VSQRTPS Y4, Y4
-	VMOVUPS 32(BX)(AX*2), Y5
+	VMOVUPS 32(SI)(DI*2), Y5
 	VSQRTPS Y5, Y5
-	VMOVUPS (BX)(SI*1), Y6
+	VMOVUPS (SI)(R8*1), Y6
 	VSQRTPS Y6, Y6
-	VMOVUPS 32(BX)(SI*1), Y7
+	VMOVUPS 32(SI)(R8*1), Y7
 	VSQRTPS Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -3410,104 +4640,118 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(AX*4), BX
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VSQRTPS Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VSQRTPS Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func rsqrt256(l *[8]uintptr)
+// func rsqrt256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·rsqrt256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VSQRTPS Y0, Y0
+	VMOVUPS (SI), Y0
 	VMOVUPS lanes<>+64(SB), Y1
+	VSQRTPS Y0, Y0
 	VDIVPS  Y0, Y1, Y0
-	VMOVUPS 32(BX), Y1
-	VSQRTPS Y1, Y1
+	VMOVUPS 32(SI), Y1
 	VMOVUPS lanes<>+64(SB), Y2
+	VSQRTPS Y1, Y1
 	VDIVPS  Y1, Y2, Y1
-	VMOVUPS (BX)(AX*1), Y2
-	VSQRTPS Y2, Y2
+	VMOVUPS (SI)(DI*1), Y2
 	VMOVUPS lanes<>+64(SB), Y3
+	VSQRTPS Y2, Y2
 	VDIVPS  Y2, Y3, Y2
-	VMOVUPS 32(BX)(AX*1), Y3
-	VSQRTPS Y3, Y3
+	VMOVUPS 32(SI)(DI*1), Y3
 	VMOVUPS lanes<>+64(SB), Y4
+	VSQRTPS Y3, Y3
 	VDIVPS  Y3, Y4, Y3
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	ADDQ    $+128, CX
-	LEAQ    (BX)(AX*2), BX
-	SUBQ    $+2, DX
+	LEAQ    (SI)(DI*2), SI
+	SUBQ    $+2, BX
 	JGE     some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VSQRTPS Y0, Y0
+	VMOVUPS (SI), Y0
 	VMOVUPS lanes<>+64(SB), Y1
+	VSQRTPS Y0, Y0
 	VDIVPS  Y0, Y1, Y0
-	VMOVUPS 32(BX), Y1
-	VSQRTPS Y1, Y1
+	VMOVUPS 32(SI), Y1
 	VMOVUPS lanes<>+64(SB), Y2
+	VSQRTPS Y1, Y1
 	VDIVPS  Y1, Y2, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func sign256(l *[8]uintptr)
+// func sign256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·sign256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VPAND   lanes<>+0(SB), Y0, Y1
 	VPOR    lanes<>+64(SB), Y1, Y1
 	VPAND   lanes<>+32(SB), Y0, Y2
@@ -3516,7 +4760,7 @@ some:
 	VPAND   Y1, Y2, Y1
 	VPANDN  Y0, Y2, Y0
 	VPOR    Y0, Y1, Y1
-	VMOVUPS 32(BX), Y0
+	VMOVUPS 32(SI), Y0
 	VPAND   lanes<>+0(SB), Y0, Y2
 	VPOR    lanes<>+64(SB), Y2, Y2
 	VPAND   lanes<>+32(SB), Y0, Y3
@@ -3525,7 +4769,7 @@ some:
 	VPAND   Y2, Y3, Y2
 	VPANDN  Y0, Y3, Y0
 	VPOR    Y0, Y2, Y2
-	VMOVUPS (BX)(AX*1), Y0
+	VMOVUPS (SI)(DI*1), Y0
 	VPAND   lanes<>+0(SB), Y0, Y3
 	VPOR    lanes<>+64(SB), Y3, Y3
 	VPAND   lanes<>+32(SB), Y0, Y4
@@ -3534,7 +4778,7 @@ some:
 	VPAND   Y3, Y4, Y3
 	VPANDN  Y0, Y4, Y0
 	VPOR    Y0, Y3, Y3
-	VMOVUPS 32(BX)(AX*1), Y0
+	VMOVUPS 32(SI)(DI*1), Y0
 	VPAND   lanes<>+0(SB), Y0, Y4
 	VPOR    lanes<>+64(SB), Y4, Y4
 	VPAND   lanes<>+32(SB), Y0, Y5
@@ -3548,16 +4792,16 @@ some:
 	VMOVUPS Y3, 64(CX)
 	VMOVUPS Y4, 96(CX)
 	ADDQ    $+128, CX
-	LEAQ    (BX)(AX*2), BX
-	SUBQ    $+2, DX
+	LEAQ    (SI)(DI*2), SI
+	SUBQ    $+2, BX
 	JGE     some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VPAND   lanes<>+0(SB), Y0, Y1
 	VPOR    lanes<>+64(SB), Y1, Y1
 	VPAND   lanes<>+32(SB), Y0, Y2
@@ -3566,7 +4810,7 @@ one:
 	VPAND   Y1, Y2, Y1
 	VPANDN  Y0, Y2, Y0
 	VPOR    Y0, Y1, Y1
-	VMOVUPS 32(BX), Y0
+	VMOVUPS 32(SI), Y0
 	VPAND   lanes<>+0(SB), Y0, Y2
 	VPOR    lanes<>+64(SB), Y2, Y2
 	VPAND   lanes<>+32(SB), Y0, Y3
@@ -3578,42 +4822,49 @@ one:
 	VMOVUPS Y1, (CX)
 	VMOVUPS Y2, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func floor256(l *[8]uintptr)
+// func floor256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·floor256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS  (BX), Y0
+	VMOVUPS  (SI), Y0
 	VROUNDPS $0x09, Y0, Y0
-	VMOVUPS  32(BX), Y1
+	VMOVUPS  32(SI), Y1
 	VROUNDPS $0x09, Y1, Y1
-	VMOVUPS  (BX)(AX*1), Y2
+	VMOVUPS  (SI)(DI*1), Y2
 	VROUNDPS $0x09, Y2, Y2
-	VMOVUPS  32(BX)(AX*1), Y3
+	VMOVUPS  32(SI)(DI*1), Y3
 	VROUNDPS $0x09, Y3, Y3
-	VMOVUPS  (BX)(AX*2), Y4
+	VMOVUPS  (SI)(DI*2), Y4
 	VROUNDPS $0x09, Y4, Y4
-	VMOVUPS  32(BX)(AX*2), Y5
+	VMOVUPS  32(SI)(DI*2), Y5
 	VROUNDPS $0x09, Y5, Y5
-	VMOVUPS  (BX)(SI*1), Y6
+	VMOVUPS  (SI)(R8*1), Y6
 	VROUNDPS $0x09, Y6, Y6
-	VMOVUPS  32(BX)(SI*1), Y7
+	VMOVUPS  32(SI)(R8*1), Y7
 	VROUNDPS $0x09, Y7, Y7
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
@@ -3624,58 +4875,65 @@ some:
 	VMOVUPS  Y6, 192(CX)
 	VMOVUPS  Y7, 224(CX)
 	ADDQ     $+256, CX
-	LEAQ     (BX)(AX*4), BX
-	SUBQ     $+4, DX
+	LEAQ     (SI)(DI*4), SI
+	SUBQ     $+4, BX
 	JGE      some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS  (BX), Y0
+	VMOVUPS  (SI), Y0
 	VROUNDPS $0x09, Y0, Y0
-	VMOVUPS  32(BX), Y1
+	VMOVUPS  32(SI), Y1
 	VROUNDPS $0x09, Y1, Y1
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
 	ADDQ     $+64, CX
-	ADDQ     AX, BX
-	DECQ     DX
+	ADDQ     DI, SI
+	DECQ     BX
 	JNE      one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ceil256(l *[8]uintptr)
+// func ceil256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·ceil256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS  (BX), Y0
+	VMOVUPS  (SI), Y0
 	VROUNDPS $0x0a, Y0, Y0
-	VMOVUPS  32(BX), Y1
+	VMOVUPS  32(SI), Y1
 	VROUNDPS $0x0a, Y1, Y1
-	VMOVUPS  (BX)(AX*1), Y2
+	VMOVUPS  (SI)(DI*1), Y2
 	VROUNDPS $0x0a, Y2, Y2
-	VMOVUPS  32(BX)(AX*1), Y3
+	VMOVUPS  32(SI)(DI*1), Y3
 	VROUNDPS $0x0a, Y3, Y3
-	VMOVUPS  (BX)(AX*2), Y4
+	VMOVUPS  (SI)(DI*2), Y4
 	VROUNDPS $0x0a, Y4, Y4
-	VMOVUPS  32(BX)(AX*2), Y5
+	VMOVUPS  32(SI)(DI*2), Y5
 	VROUNDPS $0x0a, Y5, Y5
-	VMOVUPS  (BX)(SI*1), Y6
+	VMOVUPS  (SI)(R8*1), Y6
 	VROUNDPS $0x0a, Y6, Y6
-	VMOVUPS  32(BX)(SI*1), Y7
+	VMOVUPS  32(SI)(R8*1), Y7
 	VROUNDPS $0x0a, Y7, Y7
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
@@ -3686,58 +4944,65 @@ some:
 	VMOVUPS  Y6, 192(CX)
 	VMOVUPS  Y7, 224(CX)
 	ADDQ     $+256, CX
-	LEAQ     (BX)(AX*4), BX
-	SUBQ     $+4, DX
+	LEAQ     (SI)(DI*4), SI
+	SUBQ     $+4, BX
 	JGE      some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS  (BX), Y0
+	VMOVUPS  (SI), Y0
 	VROUNDPS $0x0a, Y0, Y0
-	VMOVUPS  32(BX), Y1
+	VMOVUPS  32(SI), Y1
 	VROUNDPS $0x0a, Y1, Y1
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
 	ADDQ     $+64, CX
-	ADDQ     AX, BX
-	DECQ     DX
+	ADDQ     DI, SI
+	DECQ     BX
 	JNE      one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func round256(l *[8]uintptr)
+// func round256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·round256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS  (BX), Y0
+	VMOVUPS  (SI), Y0
 	VROUNDPS $0x08, Y0, Y0
-	VMOVUPS  32(BX), Y1
+	VMOVUPS  32(SI), Y1
 	VROUNDPS $0x08, Y1, Y1
-	VMOVUPS  (BX)(AX*1), Y2
+	VMOVUPS  (SI)(DI*1), Y2
 	VROUNDPS $0x08, Y2, Y2
-	VMOVUPS  32(BX)(AX*1), Y3
+	VMOVUPS  32(SI)(DI*1), Y3
 	VROUNDPS $0x08, Y3, Y3
-	VMOVUPS  (BX)(AX*2), Y4
+	VMOVUPS  (SI)(DI*2), Y4
 	VROUNDPS $0x08, Y4, Y4
-	VMOVUPS  32(BX)(AX*2), Y5
+	VMOVUPS  32(SI)(DI*2), Y5
 	VROUNDPS $0x08, Y5, Y5
-	VMOVUPS  (BX)(SI*1), Y6
+	VMOVUPS  (SI)(R8*1), Y6
 	VROUNDPS $0x08, Y6, Y6
-	VMOVUPS  32(BX)(SI*1), Y7
+	VMOVUPS  32(SI)(R8*1), Y7
 	VROUNDPS $0x08, Y7, Y7
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
@@ -3748,52 +5013,59 @@ some:
 	VMOVUPS  Y6, 192(CX)
 	VMOVUPS  Y7, 224(CX)
 	ADDQ     $+256, CX
-	LEAQ     (BX)(AX*4), BX
-	SUBQ     $+4, DX
+	LEAQ     (SI)(DI*4), SI
+	SUBQ     $+4, BX
 	JGE      some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS  (BX), Y0
+	VMOVUPS  (SI), Y0
 	VROUNDPS $0x08, Y0, Y0
-	VMOVUPS  32(BX), Y1
+	VMOVUPS  32(SI), Y1
 	VROUNDPS $0x08, Y1, Y1
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
 	ADDQ     $+64, CX
-	ADDQ     AX, BX
-	DECQ     DX
+	ADDQ     DI, SI
+	DECQ     BX
 	JNE      one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func finite256(l *[8]uintptr)
+// func finite256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·finite256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VPAND   lanes<>+32(SB), Y0, Y0
 	VCMPPS  $0x12, lanes<>+128(SB), Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VPAND   lanes<>+32(SB), Y1, Y1
 	VCMPPS  $0x12, lanes<>+128(SB), Y1, Y1
-	VMOVUPS (BX)(AX*1), Y2
+	VMOVUPS (SI)(DI*1), Y2
 	VPAND   lanes<>+32(SB), Y2, Y2
 	VCMPPS  $0x12, lanes<>+128(SB), Y2, Y2
-	VMOVUPS 32(BX)(AX*1), Y3
+	VMOVUPS 32(SI)(DI*1), Y3
 	VPAND   lanes<>+32(SB), Y3, Y3
 	VCMPPS  $0x12, lanes<>+128(SB), Y3, Y3
 	VMOVUPS Y0, (CX)
@@ -3801,60 +5073,67 @@ some:
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	ADDQ    $+128, CX
-	LEAQ    (BX)(AX*2), BX
-	SUBQ    $+2, DX
+	LEAQ    (SI)(DI*2), SI
+	SUBQ    $+2, BX
 	JGE     some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VPAND   lanes<>+32(SB), Y0, Y0
 	VCMPPS  $0x12, lanes<>+128(SB), Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VPAND   lanes<>+32(SB), Y1, Y1
 	VCMPPS  $0x12, lanes<>+128(SB), Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func nan256(l *[8]uintptr)
+// func nan256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·nan256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VCMPPS  $0x03, Y0, Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VCMPPS  $0x03, Y1, Y1, Y1
-	VMOVUPS (BX)(AX*1), Y2
+	VMOVUPS (SI)(DI*1), Y2
 	VCMPPS  $0x03, Y2, Y2, Y2
-	VMOVUPS 32(BX)(AX*1), Y3
+	VMOVUPS 32(SI)(DI*1), Y3
 	VCMPPS  $0x03, Y3, Y3, Y3
-	VMOVUPS (BX)(AX*2), Y4
+	VMOVUPS (SI)(DI*2), Y4
 	VCMPPS  $0x03, Y4, Y4, Y4
-	VMOVUPS 32(BX)(AX*2), Y5
+	VMOVUPS 32(SI)(DI*2), Y5
 	VCMPPS  $0x03, Y5, Y5, Y5
-	VMOVUPS (BX)(SI*1), Y6
+	VMOVUPS (SI)(R8*1), Y6
 	VCMPPS  $0x03, Y6, Y6, Y6
-	VMOVUPS 32(BX)(SI*1), Y7
+	VMOVUPS 32(SI)(R8*1), Y7
 	VCMPPS  $0x03, Y7, Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -3865,65 +5144,72 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(AX*4), BX
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VCMPPS  $0x03, Y0, Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VCMPPS  $0x03, Y1, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ineg256(l *[8]uintptr)
+// func ineg256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·ineg256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VMOVUPS lanes<>+96(SB), Y1
 	VPSUBD  Y0, Y1, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VMOVUPS lanes<>+96(SB), Y2
 	VPSUBD  Y1, Y2, Y1
-	VMOVUPS (BX)(AX*1), Y2
+	VMOVUPS (SI)(DI*1), Y2
 	VMOVUPS lanes<>+96(SB), Y3
 	VPSUBD  Y2, Y3, Y2
-	VMOVUPS 32(BX)(AX*1), Y3
+	VMOVUPS 32(SI)(DI*1), Y3
 	VMOVUPS lanes<>+96(SB), Y4
 	VPSUBD  Y3, Y4, Y3
-	VMOVUPS (BX)(AX*2), Y4
+	VMOVUPS (SI)(DI*2), Y4
 	VMOVUPS lanes<>+96(SB), Y5
 	VPSUBD  Y4, Y5, Y4
-	VMOVUPS 32(BX)(AX*2), Y5
+	VMOVUPS 32(SI)(DI*2), Y5
 	VMOVUPS lanes<>+96(SB), Y6
 	VPSUBD  Y5, Y6, Y5
-	VMOVUPS (BX)(SI*1), Y6
+	VMOVUPS (SI)(R8*1), Y6
 	VMOVUPS lanes<>+96(SB), Y7
 	VPSUBD  Y6, Y7, Y6
-	VMOVUPS 32(BX)(SI*1), Y7
+	VMOVUPS 32(SI)(R8*1), Y7
 	VMOVUPS lanes<>+96(SB), Y8
 	VPSUBD  Y7, Y8, Y7
 	VMOVUPS Y0, (CX)
@@ -3935,60 +5221,67 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(AX*4), BX
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VMOVUPS lanes<>+96(SB), Y1
 	VPSUBD  Y0, Y1, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VMOVUPS lanes<>+96(SB), Y2
 	VPSUBD  Y1, Y2, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func iabs256(l *[8]uintptr)
+// func iabs256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·iabs256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VPABSD  Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VPABSD  Y1, Y1
-	VMOVUPS (BX)(AX*1), Y2
+	VMOVUPS (SI)(DI*1), Y2
 	VPABSD  Y2, Y2
-	VMOVUPS 32(BX)(AX*1), Y3
+	VMOVUPS 32(SI)(DI*1), Y3
 	VPABSD  Y3, Y3
-	VMOVUPS (BX)(AX*2), Y4
+	VMOVUPS (SI)(DI*2), Y4
 	VPABSD  Y4, Y4
-	VMOVUPS 32(BX)(AX*2), Y5
+	VMOVUPS 32(SI)(DI*2), Y5
 	VPABSD  Y5, Y5
-	VMOVUPS (BX)(SI*1), Y6
+	VMOVUPS (SI)(R8*1), Y6
 	VPABSD  Y6, Y6
-	VMOVUPS 32(BX)(SI*1), Y7
+	VMOVUPS 32(SI)(R8*1), Y7
 	VPABSD  Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -3999,58 +5292,65 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(AX*4), BX
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VPABSD  Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VPABSD  Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func not256(l *[8]uintptr)
+// func not256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·not256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VPXOR   lanes<>+160(SB), Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VPXOR   lanes<>+160(SB), Y1, Y1
-	VMOVUPS (BX)(AX*1), Y2
+	VMOVUPS (SI)(DI*1), Y2
 	VPXOR   lanes<>+160(SB), Y2, Y2
-	VMOVUPS 32(BX)(AX*1), Y3
+	VMOVUPS 32(SI)(DI*1), Y3
 	VPXOR   lanes<>+160(SB), Y3, Y3
-	VMOVUPS (BX)(AX*2), Y4
+	VMOVUPS (SI)(DI*2), Y4
 	VPXOR   lanes<>+160(SB), Y4, Y4
-	VMOVUPS 32(BX)(AX*2), Y5
+	VMOVUPS 32(SI)(DI*2), Y5
 	VPXOR   lanes<>+160(SB), Y5, Y5
-	VMOVUPS (BX)(SI*1), Y6
+	VMOVUPS (SI)(R8*1), Y6
 	VPXOR   lanes<>+160(SB), Y6, Y6
-	VMOVUPS 32(BX)(SI*1), Y7
+	VMOVUPS 32(SI)(R8*1), Y7
 	VPXOR   lanes<>+160(SB), Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -4061,58 +5361,65 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(AX*4), BX
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VPXOR   lanes<>+160(SB), Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VPXOR   lanes<>+160(SB), Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func tofloat256(l *[8]uintptr)
+// func tofloat256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·tofloat256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	LEAQ (AX)(AX*2), SI
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS   (BX), Y0
+	VMOVUPS   (SI), Y0
 	VCVTDQ2PS Y0, Y0
-	VMOVUPS   32(BX), Y1
+	VMOVUPS   32(SI), Y1
 	VCVTDQ2PS Y1, Y1
-	VMOVUPS   (BX)(AX*1), Y2
+	VMOVUPS   (SI)(DI*1), Y2
 	VCVTDQ2PS Y2, Y2
-	VMOVUPS   32(BX)(AX*1), Y3
+	VMOVUPS   32(SI)(DI*1), Y3
 	VCVTDQ2PS Y3, Y3
-	VMOVUPS   (BX)(AX*2), Y4
+	VMOVUPS   (SI)(DI*2), Y4
 	VCVTDQ2PS Y4, Y4
-	VMOVUPS   32(BX)(AX*2), Y5
+	VMOVUPS   32(SI)(DI*2), Y5
 	VCVTDQ2PS Y5, Y5
-	VMOVUPS   (BX)(SI*1), Y6
+	VMOVUPS   (SI)(R8*1), Y6
 	VCVTDQ2PS Y6, Y6
-	VMOVUPS   32(BX)(SI*1), Y7
+	VMOVUPS   32(SI)(R8*1), Y7
 	VCVTDQ2PS Y7, Y7
 	VMOVUPS   Y0, (CX)
 	VMOVUPS   Y1, 32(CX)
@@ -4123,61 +5430,68 @@ some:
 	VMOVUPS   Y6, 192(CX)
 	VMOVUPS   Y7, 224(CX)
 	ADDQ      $+256, CX
-	LEAQ      (BX)(AX*4), BX
-	SUBQ      $+4, DX
+	LEAQ      (SI)(DI*4), SI
+	SUBQ      $+4, BX
 	JGE       some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS   (BX), Y0
+	VMOVUPS   (SI), Y0
 	VCVTDQ2PS Y0, Y0
-	VMOVUPS   32(BX), Y1
+	VMOVUPS   32(SI), Y1
 	VCVTDQ2PS Y1, Y1
 	VMOVUPS   Y0, (CX)
 	VMOVUPS   Y1, 32(CX)
 	ADDQ      $+64, CX
-	ADDQ      AX, BX
-	DECQ      DX
+	ADDQ      DI, SI
+	DECQ      BX
 	JNE       one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func toint256(l *[8]uintptr)
+// func toint256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·toint256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS    (BX), Y0
+	VMOVUPS    (SI), Y0
 	VCVTTPS2DQ Y0, Y1
 	VCMPPS     $0x1d, lanes<>+192(SB), Y0, Y2
 	VPXOR      Y2, Y1, Y1
 	VCMPPS     $0x07, Y0, Y0, Y0
 	VPAND      Y0, Y1, Y0
-	VMOVUPS    32(BX), Y1
+	VMOVUPS    32(SI), Y1
 	VCVTTPS2DQ Y1, Y2
 	VCMPPS     $0x1d, lanes<>+192(SB), Y1, Y3
 	VPXOR      Y3, Y2, Y2
 	VCMPPS     $0x07, Y1, Y1, Y1
 	VPAND      Y1, Y2, Y1
-	VMOVUPS    (BX)(AX*1), Y2
+	VMOVUPS    (SI)(DI*1), Y2
 	VCVTTPS2DQ Y2, Y3
 	VCMPPS     $0x1d, lanes<>+192(SB), Y2, Y4
 	VPXOR      Y4, Y3, Y3
 	VCMPPS     $0x07, Y2, Y2, Y2
 	VPAND      Y2, Y3, Y2
-	VMOVUPS    32(BX)(AX*1), Y3
+	VMOVUPS    32(SI)(DI*1), Y3
 	VCVTTPS2DQ Y3, Y4
 	VCMPPS     $0x1d, lanes<>+192(SB), Y3, Y5
 	VPXOR      Y5, Y4, Y4
@@ -4188,22 +5502,22 @@ some:
 	VMOVUPS    Y2, 64(CX)
 	VMOVUPS    Y3, 96(CX)
 	ADDQ       $+128, CX
-	LEAQ       (BX)(AX*2), BX
-	SUBQ       $+2, DX
+	LEAQ       (SI)(DI*2), SI
+	SUBQ       $+2, BX
 	JGE        some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS    (BX), Y0
+	VMOVUPS    (SI), Y0
 	VCVTTPS2DQ Y0, Y1
 	VCMPPS     $0x1d, lanes<>+192(SB), Y0, Y2
 	VPXOR      Y2, Y1, Y1
 	VCMPPS     $0x07, Y0, Y0, Y0
 	VPAND      Y0, Y1, Y0
-	VMOVUPS    32(BX), Y1
+	VMOVUPS    32(SI), Y1
 	VCVTTPS2DQ Y1, Y2
 	VCMPPS     $0x1d, lanes<>+192(SB), Y1, Y3
 	VPXOR      Y3, Y2, Y2
@@ -4212,53 +5526,60 @@ one:
 	VMOVUPS    Y0, (CX)
 	VMOVUPS    Y1, 32(CX)
 	ADDQ       $+64, CX
-	ADDQ       AX, BX
-	DECQ       DX
+	ADDQ       DI, SI
+	DECQ       BX
 	JNE        one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func add256(l *[8]uintptr)
+// func add256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·add256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VADDPS  Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VADDPS  Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (R8)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
 	VADDPS  Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(R8)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
 	VADDPS  Y4, Y3, Y3
-	VMOVUPS (BX)(SI*2), Y4
-	VMOVUPS (R8)(AX*2), Y5
+	VMOVUPS (SI)(DI*2), Y4
+	VMOVUPS (R9)(R10*2), Y5
 	VADDPS  Y5, Y4, Y4
-	VMOVUPS 32(BX)(SI*2), Y5
-	VMOVUPS 32(R8)(AX*2), Y6
+	VMOVUPS 32(SI)(DI*2), Y5
+	VMOVUPS 32(R9)(R10*2), Y6
 	VADDPS  Y6, Y5, Y5
-	VMOVUPS (BX)(DI*1), Y6
-	VMOVUPS (R8)(R9*1), Y7
+	VMOVUPS (SI)(R8*1), Y6
+	VMOVUPS (R9)(R11*1), Y7
 	VADDPS  Y7, Y6, Y6
-	VMOVUPS 32(BX)(DI*1), Y7
-	VMOVUPS 32(R8)(R9*1), Y8
+	VMOVUPS 32(SI)(R8*1), Y7
+	VMOVUPS 32(R9)(R11*1), Y8
 	VADDPS  Y8, Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -4269,73 +5590,81 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VADDPS  Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func sub256(l *[8]uintptr)
+// func sub256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·sub256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VSUBPS  Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VSUBPS  Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (R8)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
 	VSUBPS  Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(R8)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
 	VSUBPS  Y4, Y3, Y3
-	VMOVUPS (BX)(SI*2), Y4
-	VMOVUPS (R8)(AX*2), Y5
+	VMOVUPS (SI)(DI*2), Y4
+	VMOVUPS (R9)(R10*2), Y5
 	VSUBPS  Y5, Y4, Y4
-	VMOVUPS 32(BX)(SI*2), Y5
-	VMOVUPS 32(R8)(AX*2), Y6
+	VMOVUPS 32(SI)(DI*2), Y5
+	VMOVUPS 32(R9)(R10*2), Y6
 	VSUBPS  Y6, Y5, Y5
-	VMOVUPS (BX)(DI*1), Y6
-	VMOVUPS (R8)(R9*1), Y7
+	VMOVUPS (SI)(R8*1), Y6
+	VMOVUPS (R9)(R11*1), Y7
 	VSUBPS  Y7, Y6, Y6
-	VMOVUPS 32(BX)(DI*1), Y7
-	VMOVUPS 32(R8)(R9*1), Y8
+	VMOVUPS 32(SI)(R8*1), Y7
+	VMOVUPS 32(R9)(R11*1), Y8
 	VSUBPS  Y8, Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -4346,73 +5675,81 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VSUBPS  Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VSUBPS  Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func mul256(l *[8]uintptr)
+// func mul256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·mul256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VMULPS  Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VMULPS  Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (R8)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
 	VMULPS  Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(R8)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
 	VMULPS  Y4, Y3, Y3
-	VMOVUPS (BX)(SI*2), Y4
-	VMOVUPS (R8)(AX*2), Y5
+	VMOVUPS (SI)(DI*2), Y4
+	VMOVUPS (R9)(R10*2), Y5
 	VMULPS  Y5, Y4, Y4
-	VMOVUPS 32(BX)(SI*2), Y5
-	VMOVUPS 32(R8)(AX*2), Y6
+	VMOVUPS 32(SI)(DI*2), Y5
+	VMOVUPS 32(R9)(R10*2), Y6
 	VMULPS  Y6, Y5, Y5
-	VMOVUPS (BX)(DI*1), Y6
-	VMOVUPS (R8)(R9*1), Y7
+	VMOVUPS (SI)(R8*1), Y6
+	VMOVUPS (R9)(R11*1), Y7
 	VMULPS  Y7, Y6, Y6
-	VMOVUPS 32(BX)(DI*1), Y7
-	VMOVUPS 32(R8)(R9*1), Y8
+	VMOVUPS 32(SI)(R8*1), Y7
+	VMOVUPS 32(R9)(R11*1), Y8
 	VMULPS  Y8, Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -4423,148 +5760,146 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VMULPS  Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VMULPS  Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func div256(l *[8]uintptr)
+// func div256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·div256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
 	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VDIVPS  Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VMOVUPS 32(R8), Y2
 	VDIVPS  Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (R8)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
 	VDIVPS  Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(R8)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
 	VDIVPS  Y4, Y3, Y3
-	VMOVUPS (BX)(SI*2), Y4
-	VMOVUPS (R8)(AX*2), Y5
-	VDIVPS  Y5, Y4, Y4
-	VMOVUPS 32(BX)(SI*2), Y5
-	VMOVUPS 32(R8)(AX*2), Y6
-	VDIVPS  Y6, Y5, Y5
-	VMOVUPS (BX)(DI*1), Y6
-	VMOVUPS (R8)(R9*1), Y7
-	VDIVPS  Y7, Y6, Y6
-	VMOVUPS 32(BX)(DI*1), Y7
-	VMOVUPS 32(R8)(R9*1), Y8
-	VDIVPS  Y8, Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
-	VMOVUPS Y4, 128(CX)
-	VMOVUPS Y5, 160(CX)
-	VMOVUPS Y6, 192(CX)
-	VMOVUPS Y7, 224(CX)
-	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	SUBQ    $+2, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VDIVPS  Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y1
 	VMOVUPS 32(R8), Y2
 	VDIVPS  Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func max256(l *[8]uintptr)
+// func max256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·max256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VMAXPS  Y1, Y0, Y2
 	VMAXPS  Y0, Y1, Y3
 	VPAND   Y3, Y2, Y2
 	VCMPPS  $0x03, Y1, Y0, Y0
 	VPOR    Y0, Y2, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VMAXPS  Y2, Y1, Y3
 	VMAXPS  Y1, Y2, Y4
 	VPAND   Y4, Y3, Y3
 	VCMPPS  $0x03, Y2, Y1, Y1
 	VPOR    Y1, Y3, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (DI)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
 	VMAXPS  Y3, Y2, Y4
 	VMAXPS  Y2, Y3, Y5
 	VPAND   Y5, Y4, Y4
 	VCMPPS  $0x03, Y3, Y2, Y2
 	VPOR    Y2, Y4, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(DI)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
 	VMAXPS  Y4, Y3, Y5
 	VMAXPS  Y3, Y4, Y6
 	VPAND   Y6, Y5, Y5
@@ -4575,25 +5910,25 @@ some:
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	ADDQ    $+128, CX
-	LEAQ    (BX)(SI*2), BX
-	LEAQ    (DI)(AX*2), DI
-	SUBQ    $+2, DX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	SUBQ    $+2, BX
 	JGE     some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VMAXPS  Y1, Y0, Y2
 	VMAXPS  Y0, Y1, Y3
 	VPAND   Y3, Y2, Y2
 	VCMPPS  $0x03, Y1, Y0, Y0
 	VPOR    Y0, Y2, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VMAXPS  Y2, Y1, Y3
 	VMAXPS  Y1, Y2, Y4
 	VPAND   Y4, Y3, Y3
@@ -4602,46 +5937,54 @@ one:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, DI
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func min256(l *[8]uintptr)
+// func min256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·min256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VMINPS  Y1, Y0, Y2
 	VMINPS  Y0, Y1, Y0
 	VPOR    Y0, Y2, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VMINPS  Y2, Y1, Y3
 	VMINPS  Y1, Y2, Y1
 	VPOR    Y1, Y3, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (DI)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
 	VMINPS  Y3, Y2, Y4
 	VMINPS  Y2, Y3, Y2
 	VPOR    Y2, Y4, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(DI)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
 	VMINPS  Y4, Y3, Y5
 	VMINPS  Y3, Y4, Y3
 	VPOR    Y3, Y5, Y3
@@ -4650,431 +5993,487 @@ some:
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	ADDQ    $+128, CX
-	LEAQ    (BX)(SI*2), BX
-	LEAQ    (DI)(AX*2), DI
-	SUBQ    $+2, DX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	SUBQ    $+2, BX
 	JGE     some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VMINPS  Y1, Y0, Y2
 	VMINPS  Y0, Y1, Y0
 	VPOR    Y0, Y2, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VMINPS  Y2, Y1, Y3
 	VMINPS  Y1, Y2, Y1
 	VPOR    Y1, Y3, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, DI
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func eq256(l *[8]uintptr)
+// func eq256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·eq256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VCMPPS  $0x00, Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VCMPPS  $0x00, Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (DI)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
 	VCMPPS  $0x00, Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(DI)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
 	VCMPPS  $0x00, Y4, Y3, Y3
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	ADDQ    $+128, CX
-	LEAQ    (BX)(SI*2), BX
-	LEAQ    (DI)(AX*2), DI
-	SUBQ    $+2, DX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	SUBQ    $+2, BX
 	JGE     some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VCMPPS  $0x00, Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VCMPPS  $0x00, Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, DI
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ne256(l *[8]uintptr)
+// func ne256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·ne256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VCMPPS  $0x04, Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VCMPPS  $0x04, Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (DI)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
 	VCMPPS  $0x04, Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(DI)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
 	VCMPPS  $0x04, Y4, Y3, Y3
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	ADDQ    $+128, CX
-	LEAQ    (BX)(SI*2), BX
-	LEAQ    (DI)(AX*2), DI
-	SUBQ    $+2, DX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	SUBQ    $+2, BX
 	JGE     some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VCMPPS  $0x04, Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VCMPPS  $0x04, Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, DI
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func lt256(l *[8]uintptr)
+// func lt256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·lt256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VCMPPS  $0x11, Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VCMPPS  $0x11, Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (DI)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
 	VCMPPS  $0x11, Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(DI)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
 	VCMPPS  $0x11, Y4, Y3, Y3
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	ADDQ    $+128, CX
-	LEAQ    (BX)(SI*2), BX
-	LEAQ    (DI)(AX*2), DI
-	SUBQ    $+2, DX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	SUBQ    $+2, BX
 	JGE     some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VCMPPS  $0x11, Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VCMPPS  $0x11, Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, DI
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func le256(l *[8]uintptr)
+// func le256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·le256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VCMPPS  $0x12, Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VCMPPS  $0x12, Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (DI)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
 	VCMPPS  $0x12, Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(DI)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
 	VCMPPS  $0x12, Y4, Y3, Y3
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	ADDQ    $+128, CX
-	LEAQ    (BX)(SI*2), BX
-	LEAQ    (DI)(AX*2), DI
-	SUBQ    $+2, DX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	SUBQ    $+2, BX
 	JGE     some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VCMPPS  $0x12, Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VCMPPS  $0x12, Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, DI
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func gt256(l *[8]uintptr)
+// func gt256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·gt256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VCMPPS  $0x1e, Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VCMPPS  $0x1e, Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (DI)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
 	VCMPPS  $0x1e, Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(DI)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
 	VCMPPS  $0x1e, Y4, Y3, Y3
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	ADDQ    $+128, CX
-	LEAQ    (BX)(SI*2), BX
-	LEAQ    (DI)(AX*2), DI
-	SUBQ    $+2, DX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	SUBQ    $+2, BX
 	JGE     some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VCMPPS  $0x1e, Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VCMPPS  $0x1e, Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, DI
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ge256(l *[8]uintptr)
+// func ge256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·ge256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VCMPPS  $0x1d, Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VCMPPS  $0x1d, Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (DI)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
 	VCMPPS  $0x1d, Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(DI)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
 	VCMPPS  $0x1d, Y4, Y3, Y3
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	ADDQ    $+128, CX
-	LEAQ    (BX)(SI*2), BX
-	LEAQ    (DI)(AX*2), DI
-	SUBQ    $+2, DX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	SUBQ    $+2, BX
 	JGE     some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
 	VCMPPS  $0x1d, Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(DI), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
 	VCMPPS  $0x1d, Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, DI
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func iadd256(l *[8]uintptr)
+// func iadd256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·iadd256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPADDD  Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPADDD  Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (R8)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
 	VPADDD  Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(R8)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
 	VPADDD  Y4, Y3, Y3
-	VMOVUPS (BX)(SI*2), Y4
-	VMOVUPS (R8)(AX*2), Y5
+	VMOVUPS (SI)(DI*2), Y4
+	VMOVUPS (R9)(R10*2), Y5
 	VPADDD  Y5, Y4, Y4
-	VMOVUPS 32(BX)(SI*2), Y5
-	VMOVUPS 32(R8)(AX*2), Y6
+	VMOVUPS 32(SI)(DI*2), Y5
+	VMOVUPS 32(R9)(R10*2), Y6
 	VPADDD  Y6, Y5, Y5
-	VMOVUPS (BX)(DI*1), Y6
-	VMOVUPS (R8)(R9*1), Y7
+	VMOVUPS (SI)(R8*1), Y6
+	VMOVUPS (R9)(R11*1), Y7
 	VPADDD  Y7, Y6, Y6
-	VMOVUPS 32(BX)(DI*1), Y7
-	VMOVUPS 32(R8)(R9*1), Y8
+	VMOVUPS 32(SI)(R8*1), Y7
+	VMOVUPS 32(R9)(R11*1), Y8
 	VPADDD  Y8, Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -5085,73 +6484,81 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPADDD  Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPADDD  Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func isub256(l *[8]uintptr)
+// func isub256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·isub256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPSUBD  Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPSUBD  Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (R8)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
 	VPSUBD  Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(R8)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
 	VPSUBD  Y4, Y3, Y3
-	VMOVUPS (BX)(SI*2), Y4
-	VMOVUPS (R8)(AX*2), Y5
+	VMOVUPS (SI)(DI*2), Y4
+	VMOVUPS (R9)(R10*2), Y5
 	VPSUBD  Y5, Y4, Y4
-	VMOVUPS 32(BX)(SI*2), Y5
-	VMOVUPS 32(R8)(AX*2), Y6
+	VMOVUPS 32(SI)(DI*2), Y5
+	VMOVUPS 32(R9)(R10*2), Y6
 	VPSUBD  Y6, Y5, Y5
-	VMOVUPS (BX)(DI*1), Y6
-	VMOVUPS (R8)(R9*1), Y7
+	VMOVUPS (SI)(R8*1), Y6
+	VMOVUPS (R9)(R11*1), Y7
 	VPSUBD  Y7, Y6, Y6
-	VMOVUPS 32(BX)(DI*1), Y7
-	VMOVUPS 32(R8)(R9*1), Y8
+	VMOVUPS 32(SI)(R8*1), Y7
+	VMOVUPS 32(R9)(R11*1), Y8
 	VPSUBD  Y8, Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -5162,73 +6569,81 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPSUBD  Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPSUBD  Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func imul256(l *[8]uintptr)
+// func imul256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·imul256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPMULLD Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPMULLD Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (R8)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
 	VPMULLD Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(R8)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
 	VPMULLD Y4, Y3, Y3
-	VMOVUPS (BX)(SI*2), Y4
-	VMOVUPS (R8)(AX*2), Y5
+	VMOVUPS (SI)(DI*2), Y4
+	VMOVUPS (R9)(R10*2), Y5
 	VPMULLD Y5, Y4, Y4
-	VMOVUPS 32(BX)(SI*2), Y5
-	VMOVUPS 32(R8)(AX*2), Y6
+	VMOVUPS 32(SI)(DI*2), Y5
+	VMOVUPS 32(R9)(R10*2), Y6
 	VPMULLD Y6, Y5, Y5
-	VMOVUPS (BX)(DI*1), Y6
-	VMOVUPS (R8)(R9*1), Y7
+	VMOVUPS (SI)(R8*1), Y6
+	VMOVUPS (R9)(R11*1), Y7
 	VPMULLD Y7, Y6, Y6
-	VMOVUPS 32(BX)(DI*1), Y7
-	VMOVUPS 32(R8)(R9*1), Y8
+	VMOVUPS 32(SI)(R8*1), Y7
+	VMOVUPS 32(R9)(R11*1), Y8
 	VPMULLD Y8, Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -5239,73 +6654,81 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPMULLD Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPMULLD Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func imax256(l *[8]uintptr)
+// func imax256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·imax256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPMAXSD Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPMAXSD Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (R8)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
 	VPMAXSD Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(R8)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
 	VPMAXSD Y4, Y3, Y3
-	VMOVUPS (BX)(SI*2), Y4
-	VMOVUPS (R8)(AX*2), Y5
+	VMOVUPS (SI)(DI*2), Y4
+	VMOVUPS (R9)(R10*2), Y5
 	VPMAXSD Y5, Y4, Y4
-	VMOVUPS 32(BX)(SI*2), Y5
-	VMOVUPS 32(R8)(AX*2), Y6
+	VMOVUPS 32(SI)(DI*2), Y5
+	VMOVUPS 32(R9)(R10*2), Y6
 	VPMAXSD Y6, Y5, Y5
-	VMOVUPS (BX)(DI*1), Y6
-	VMOVUPS (R8)(R9*1), Y7
+	VMOVUPS (SI)(R8*1), Y6
+	VMOVUPS (R9)(R11*1), Y7
 	VPMAXSD Y7, Y6, Y6
-	VMOVUPS 32(BX)(DI*1), Y7
-	VMOVUPS 32(R8)(R9*1), Y8
+	VMOVUPS 32(SI)(R8*1), Y7
+	VMOVUPS 32(R9)(R11*1), Y8
 	VPMAXSD Y8, Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -5316,73 +6739,81 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPMAXSD Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPMAXSD Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func imin256(l *[8]uintptr)
+// func imin256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·imin256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPMINSD Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPMINSD Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (R8)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
 	VPMINSD Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(R8)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
 	VPMINSD Y4, Y3, Y3
-	VMOVUPS (BX)(SI*2), Y4
-	VMOVUPS (R8)(AX*2), Y5
+	VMOVUPS (SI)(DI*2), Y4
+	VMOVUPS (R9)(R10*2), Y5
 	VPMINSD Y5, Y4, Y4
-	VMOVUPS 32(BX)(SI*2), Y5
-	VMOVUPS 32(R8)(AX*2), Y6
+	VMOVUPS 32(SI)(DI*2), Y5
+	VMOVUPS 32(R9)(R10*2), Y6
 	VPMINSD Y6, Y5, Y5
-	VMOVUPS (BX)(DI*1), Y6
-	VMOVUPS (R8)(R9*1), Y7
+	VMOVUPS (SI)(R8*1), Y6
+	VMOVUPS (R9)(R11*1), Y7
 	VPMINSD Y7, Y6, Y6
-	VMOVUPS 32(BX)(DI*1), Y7
-	VMOVUPS 32(R8)(R9*1), Y8
+	VMOVUPS 32(SI)(R8*1), Y7
+	VMOVUPS 32(R9)(R11*1), Y8
 	VPMINSD Y8, Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -5393,121 +6824,137 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPMINSD Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPMINSD Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ieq256(l *[8]uintptr)
+// func ieq256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·ieq256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS  (BX), Y0
-	VMOVUPS  (DI), Y1
+	VMOVUPS  (SI), Y0
+	VMOVUPS  (R8), Y1
 	VPCMPEQD Y1, Y0, Y0
-	VMOVUPS  32(BX), Y1
-	VMOVUPS  32(DI), Y2
+	VMOVUPS  32(SI), Y1
+	VMOVUPS  32(R8), Y2
 	VPCMPEQD Y2, Y1, Y1
-	VMOVUPS  (BX)(SI*1), Y2
-	VMOVUPS  (DI)(AX*1), Y3
+	VMOVUPS  (SI)(DI*1), Y2
+	VMOVUPS  (R8)(R9*1), Y3
 	VPCMPEQD Y3, Y2, Y2
-	VMOVUPS  32(BX)(SI*1), Y3
-	VMOVUPS  32(DI)(AX*1), Y4
+	VMOVUPS  32(SI)(DI*1), Y3
+	VMOVUPS  32(R8)(R9*1), Y4
 	VPCMPEQD Y4, Y3, Y3
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
 	VMOVUPS  Y2, 64(CX)
 	VMOVUPS  Y3, 96(CX)
 	ADDQ     $+128, CX
-	LEAQ     (BX)(SI*2), BX
-	LEAQ     (DI)(AX*2), DI
-	SUBQ     $+2, DX
+	LEAQ     (SI)(DI*2), SI
+	LEAQ     (R8)(R9*2), R8
+	SUBQ     $+2, BX
 	JGE      some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS  (BX), Y0
-	VMOVUPS  (DI), Y1
+	VMOVUPS  (SI), Y0
+	VMOVUPS  (R8), Y1
 	VPCMPEQD Y1, Y0, Y0
-	VMOVUPS  32(BX), Y1
-	VMOVUPS  32(DI), Y2
+	VMOVUPS  32(SI), Y1
+	VMOVUPS  32(R8), Y2
 	VPCMPEQD Y2, Y1, Y1
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
 	ADDQ     $+64, CX
-	ADDQ     SI, BX
-	ADDQ     AX, DI
-	DECQ     DX
+	ADDQ     DI, SI
+	ADDQ     R9, R8
+	DECQ     BX
 	JNE      one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ine256(l *[8]uintptr)
+// func ine256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·ine256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS  (BX), Y0
-	VMOVUPS  (DI), Y1
+	VMOVUPS  (SI), Y0
+	VMOVUPS  (R8), Y1
 	VPCMPEQD Y1, Y0, Y0
 	VPXOR    lanes<>+160(SB), Y0, Y0
-	VMOVUPS  32(BX), Y1
-	VMOVUPS  32(DI), Y2
+	VMOVUPS  32(SI), Y1
+	VMOVUPS  32(R8), Y2
 	VPCMPEQD Y2, Y1, Y1
 	VPXOR    lanes<>+160(SB), Y1, Y1
-	VMOVUPS  (BX)(SI*1), Y2
-	VMOVUPS  (DI)(AX*1), Y3
+	VMOVUPS  (SI)(DI*1), Y2
+	VMOVUPS  (R8)(R9*1), Y3
 	VPCMPEQD Y3, Y2, Y2
 	VPXOR    lanes<>+160(SB), Y2, Y2
-	VMOVUPS  32(BX)(SI*1), Y3
-	VMOVUPS  32(DI)(AX*1), Y4
+	VMOVUPS  32(SI)(DI*1), Y3
+	VMOVUPS  32(R8)(R9*1), Y4
 	VPCMPEQD Y4, Y3, Y3
 	VPXOR    lanes<>+160(SB), Y3, Y3
 	VMOVUPS  Y0, (CX)
@@ -5515,123 +6962,139 @@ some:
 	VMOVUPS  Y2, 64(CX)
 	VMOVUPS  Y3, 96(CX)
 	ADDQ     $+128, CX
-	LEAQ     (BX)(SI*2), BX
-	LEAQ     (DI)(AX*2), DI
-	SUBQ     $+2, DX
+	LEAQ     (SI)(DI*2), SI
+	LEAQ     (R8)(R9*2), R8
+	SUBQ     $+2, BX
 	JGE      some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS  (BX), Y0
-	VMOVUPS  (DI), Y1
+	VMOVUPS  (SI), Y0
+	VMOVUPS  (R8), Y1
 	VPCMPEQD Y1, Y0, Y0
 	VPXOR    lanes<>+160(SB), Y0, Y0
-	VMOVUPS  32(BX), Y1
-	VMOVUPS  32(DI), Y2
+	VMOVUPS  32(SI), Y1
+	VMOVUPS  32(R8), Y2
 	VPCMPEQD Y2, Y1, Y1
 	VPXOR    lanes<>+160(SB), Y1, Y1
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
 	ADDQ     $+64, CX
-	ADDQ     SI, BX
-	ADDQ     AX, DI
-	DECQ     DX
+	ADDQ     DI, SI
+	ADDQ     R9, R8
+	DECQ     BX
 	JNE      one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ilt256(l *[8]uintptr)
+// func ilt256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·ilt256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS  (BX), Y0
-	VMOVUPS  (DI), Y1
+	VMOVUPS  (SI), Y0
+	VMOVUPS  (R8), Y1
 	VPCMPGTD Y0, Y1, Y0
-	VMOVUPS  32(BX), Y1
-	VMOVUPS  32(DI), Y2
+	VMOVUPS  32(SI), Y1
+	VMOVUPS  32(R8), Y2
 	VPCMPGTD Y1, Y2, Y1
-	VMOVUPS  (BX)(SI*1), Y2
-	VMOVUPS  (DI)(AX*1), Y3
+	VMOVUPS  (SI)(DI*1), Y2
+	VMOVUPS  (R8)(R9*1), Y3
 	VPCMPGTD Y2, Y3, Y2
-	VMOVUPS  32(BX)(SI*1), Y3
-	VMOVUPS  32(DI)(AX*1), Y4
+	VMOVUPS  32(SI)(DI*1), Y3
+	VMOVUPS  32(R8)(R9*1), Y4
 	VPCMPGTD Y3, Y4, Y3
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
 	VMOVUPS  Y2, 64(CX)
 	VMOVUPS  Y3, 96(CX)
 	ADDQ     $+128, CX
-	LEAQ     (BX)(SI*2), BX
-	LEAQ     (DI)(AX*2), DI
-	SUBQ     $+2, DX
+	LEAQ     (SI)(DI*2), SI
+	LEAQ     (R8)(R9*2), R8
+	SUBQ     $+2, BX
 	JGE      some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS  (BX), Y0
-	VMOVUPS  (DI), Y1
+	VMOVUPS  (SI), Y0
+	VMOVUPS  (R8), Y1
 	VPCMPGTD Y0, Y1, Y0
-	VMOVUPS  32(BX), Y1
-	VMOVUPS  32(DI), Y2
+	VMOVUPS  32(SI), Y1
+	VMOVUPS  32(R8), Y2
 	VPCMPGTD Y1, Y2, Y1
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
 	ADDQ     $+64, CX
-	ADDQ     SI, BX
-	ADDQ     AX, DI
-	DECQ     DX
+	ADDQ     DI, SI
+	ADDQ     R9, R8
+	DECQ     BX
 	JNE      one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ile256(l *[8]uintptr)
+// func ile256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·ile256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS  (BX), Y0
-	VMOVUPS  (DI), Y1
+	VMOVUPS  (SI), Y0
+	VMOVUPS  (R8), Y1
 	VPCMPGTD Y1, Y0, Y0
 	VPXOR    lanes<>+160(SB), Y0, Y0
-	VMOVUPS  32(BX), Y1
-	VMOVUPS  32(DI), Y2
+	VMOVUPS  32(SI), Y1
+	VMOVUPS  32(R8), Y2
 	VPCMPGTD Y2, Y1, Y1
 	VPXOR    lanes<>+160(SB), Y1, Y1
-	VMOVUPS  (BX)(SI*1), Y2
-	VMOVUPS  (DI)(AX*1), Y3
+	VMOVUPS  (SI)(DI*1), Y2
+	VMOVUPS  (R8)(R9*1), Y3
 	VPCMPGTD Y3, Y2, Y2
 	VPXOR    lanes<>+160(SB), Y2, Y2
-	VMOVUPS  32(BX)(SI*1), Y3
-	VMOVUPS  32(DI)(AX*1), Y4
+	VMOVUPS  32(SI)(DI*1), Y3
+	VMOVUPS  32(R8)(R9*1), Y4
 	VPCMPGTD Y4, Y3, Y3
 	VPXOR    lanes<>+160(SB), Y3, Y3
 	VMOVUPS  Y0, (CX)
@@ -5639,123 +7102,139 @@ some:
 	VMOVUPS  Y2, 64(CX)
 	VMOVUPS  Y3, 96(CX)
 	ADDQ     $+128, CX
-	LEAQ     (BX)(SI*2), BX
-	LEAQ     (DI)(AX*2), DI
-	SUBQ     $+2, DX
+	LEAQ     (SI)(DI*2), SI
+	LEAQ     (R8)(R9*2), R8
+	SUBQ     $+2, BX
 	JGE      some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS  (BX), Y0
-	VMOVUPS  (DI), Y1
+	VMOVUPS  (SI), Y0
+	VMOVUPS  (R8), Y1
 	VPCMPGTD Y1, Y0, Y0
 	VPXOR    lanes<>+160(SB), Y0, Y0
-	VMOVUPS  32(BX), Y1
-	VMOVUPS  32(DI), Y2
+	VMOVUPS  32(SI), Y1
+	VMOVUPS  32(R8), Y2
 	VPCMPGTD Y2, Y1, Y1
 	VPXOR    lanes<>+160(SB), Y1, Y1
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
 	ADDQ     $+64, CX
-	ADDQ     SI, BX
-	ADDQ     AX, DI
-	DECQ     DX
+	ADDQ     DI, SI
+	ADDQ     R9, R8
+	DECQ     BX
 	JNE      one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func igt256(l *[8]uintptr)
+// func igt256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·igt256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS  (BX), Y0
-	VMOVUPS  (DI), Y1
+	VMOVUPS  (SI), Y0
+	VMOVUPS  (R8), Y1
 	VPCMPGTD Y1, Y0, Y0
-	VMOVUPS  32(BX), Y1
-	VMOVUPS  32(DI), Y2
+	VMOVUPS  32(SI), Y1
+	VMOVUPS  32(R8), Y2
 	VPCMPGTD Y2, Y1, Y1
-	VMOVUPS  (BX)(SI*1), Y2
-	VMOVUPS  (DI)(AX*1), Y3
+	VMOVUPS  (SI)(DI*1), Y2
+	VMOVUPS  (R8)(R9*1), Y3
 	VPCMPGTD Y3, Y2, Y2
-	VMOVUPS  32(BX)(SI*1), Y3
-	VMOVUPS  32(DI)(AX*1), Y4
+	VMOVUPS  32(SI)(DI*1), Y3
+	VMOVUPS  32(R8)(R9*1), Y4
 	VPCMPGTD Y4, Y3, Y3
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
 	VMOVUPS  Y2, 64(CX)
 	VMOVUPS  Y3, 96(CX)
 	ADDQ     $+128, CX
-	LEAQ     (BX)(SI*2), BX
-	LEAQ     (DI)(AX*2), DI
-	SUBQ     $+2, DX
+	LEAQ     (SI)(DI*2), SI
+	LEAQ     (R8)(R9*2), R8
+	SUBQ     $+2, BX
 	JGE      some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS  (BX), Y0
-	VMOVUPS  (DI), Y1
+	VMOVUPS  (SI), Y0
+	VMOVUPS  (R8), Y1
 	VPCMPGTD Y1, Y0, Y0
-	VMOVUPS  32(BX), Y1
-	VMOVUPS  32(DI), Y2
+	VMOVUPS  32(SI), Y1
+	VMOVUPS  32(R8), Y2
 	VPCMPGTD Y2, Y1, Y1
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
 	ADDQ     $+64, CX
-	ADDQ     SI, BX
-	ADDQ     AX, DI
-	DECQ     DX
+	ADDQ     DI, SI
+	ADDQ     R9, R8
+	DECQ     BX
 	JNE      one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func ige256(l *[8]uintptr)
+// func ige256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·ige256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS  (BX), Y0
-	VMOVUPS  (DI), Y1
+	VMOVUPS  (SI), Y0
+	VMOVUPS  (R8), Y1
 	VPCMPGTD Y0, Y1, Y0
 	VPXOR    lanes<>+160(SB), Y0, Y0
-	VMOVUPS  32(BX), Y1
-	VMOVUPS  32(DI), Y2
+	VMOVUPS  32(SI), Y1
+	VMOVUPS  32(R8), Y2
 	VPCMPGTD Y1, Y2, Y1
 	VPXOR    lanes<>+160(SB), Y1, Y1
-	VMOVUPS  (BX)(SI*1), Y2
-	VMOVUPS  (DI)(AX*1), Y3
+	VMOVUPS  (SI)(DI*1), Y2
+	VMOVUPS  (R8)(R9*1), Y3
 	VPCMPGTD Y2, Y3, Y2
 	VPXOR    lanes<>+160(SB), Y2, Y2
-	VMOVUPS  32(BX)(SI*1), Y3
-	VMOVUPS  32(DI)(AX*1), Y4
+	VMOVUPS  32(SI)(DI*1), Y3
+	VMOVUPS  32(R8)(R9*1), Y4
 	VPCMPGTD Y3, Y4, Y3
 	VPXOR    lanes<>+160(SB), Y3, Y3
 	VMOVUPS  Y0, (CX)
@@ -5763,75 +7242,83 @@ some:
 	VMOVUPS  Y2, 64(CX)
 	VMOVUPS  Y3, 96(CX)
 	ADDQ     $+128, CX
-	LEAQ     (BX)(SI*2), BX
-	LEAQ     (DI)(AX*2), DI
-	SUBQ     $+2, DX
+	LEAQ     (SI)(DI*2), SI
+	LEAQ     (R8)(R9*2), R8
+	SUBQ     $+2, BX
 	JGE      some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS  (BX), Y0
-	VMOVUPS  (DI), Y1
+	VMOVUPS  (SI), Y0
+	VMOVUPS  (R8), Y1
 	VPCMPGTD Y0, Y1, Y0
 	VPXOR    lanes<>+160(SB), Y0, Y0
-	VMOVUPS  32(BX), Y1
-	VMOVUPS  32(DI), Y2
+	VMOVUPS  32(SI), Y1
+	VMOVUPS  32(R8), Y2
 	VPCMPGTD Y1, Y2, Y1
 	VPXOR    lanes<>+160(SB), Y1, Y1
 	VMOVUPS  Y0, (CX)
 	VMOVUPS  Y1, 32(CX)
 	ADDQ     $+64, CX
-	ADDQ     SI, BX
-	ADDQ     AX, DI
-	DECQ     DX
+	ADDQ     DI, SI
+	ADDQ     R9, R8
+	DECQ     BX
 	JNE      one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func and256(l *[8]uintptr)
+// func and256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·and256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPAND   Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPAND   Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (R8)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
 	VPAND   Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(R8)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
 	VPAND   Y4, Y3, Y3
-	VMOVUPS (BX)(SI*2), Y4
-	VMOVUPS (R8)(AX*2), Y5
+	VMOVUPS (SI)(DI*2), Y4
+	VMOVUPS (R9)(R10*2), Y5
 	VPAND   Y5, Y4, Y4
-	VMOVUPS 32(BX)(SI*2), Y5
-	VMOVUPS 32(R8)(AX*2), Y6
+	VMOVUPS 32(SI)(DI*2), Y5
+	VMOVUPS 32(R9)(R10*2), Y6
 	VPAND   Y6, Y5, Y5
-	VMOVUPS (BX)(DI*1), Y6
-	VMOVUPS (R8)(R9*1), Y7
+	VMOVUPS (SI)(R8*1), Y6
+	VMOVUPS (R9)(R11*1), Y7
 	VPAND   Y7, Y6, Y6
-	VMOVUPS 32(BX)(DI*1), Y7
-	VMOVUPS 32(R8)(R9*1), Y8
+	VMOVUPS 32(SI)(R8*1), Y7
+	VMOVUPS 32(R9)(R11*1), Y8
 	VPAND   Y8, Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -5842,73 +7329,81 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPAND   Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPAND   Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func or256(l *[8]uintptr)
+// func or256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·or256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPOR    Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPOR    Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (R8)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
 	VPOR    Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(R8)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
 	VPOR    Y4, Y3, Y3
-	VMOVUPS (BX)(SI*2), Y4
-	VMOVUPS (R8)(AX*2), Y5
+	VMOVUPS (SI)(DI*2), Y4
+	VMOVUPS (R9)(R10*2), Y5
 	VPOR    Y5, Y4, Y4
-	VMOVUPS 32(BX)(SI*2), Y5
-	VMOVUPS 32(R8)(AX*2), Y6
+	VMOVUPS 32(SI)(DI*2), Y5
+	VMOVUPS 32(R9)(R10*2), Y6
 	VPOR    Y6, Y5, Y5
-	VMOVUPS (BX)(DI*1), Y6
-	VMOVUPS (R8)(R9*1), Y7
+	VMOVUPS (SI)(R8*1), Y6
+	VMOVUPS (R9)(R11*1), Y7
 	VPOR    Y7, Y6, Y6
-	VMOVUPS 32(BX)(DI*1), Y7
-	VMOVUPS 32(R8)(R9*1), Y8
+	VMOVUPS 32(SI)(R8*1), Y7
+	VMOVUPS 32(R9)(R11*1), Y8
 	VPOR    Y8, Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -5919,73 +7414,81 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPOR    Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPOR    Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func xor256(l *[8]uintptr)
+// func xor256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·xor256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ 16(AX), R8
-	MOVQ 40(AX), AX
-	LEAQ (AX)(AX*2), R9
-	SUBQ $+4, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ 16(AX), R9
+	MOVQ 40(AX), R10
+	LEAQ (R10)(R10*2), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+4, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPXOR   Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPXOR   Y2, Y1, Y1
-	VMOVUPS (BX)(SI*1), Y2
-	VMOVUPS (R8)(AX*1), Y3
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
 	VPXOR   Y3, Y2, Y2
-	VMOVUPS 32(BX)(SI*1), Y3
-	VMOVUPS 32(R8)(AX*1), Y4
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
 	VPXOR   Y4, Y3, Y3
-	VMOVUPS (BX)(SI*2), Y4
-	VMOVUPS (R8)(AX*2), Y5
+	VMOVUPS (SI)(DI*2), Y4
+	VMOVUPS (R9)(R10*2), Y5
 	VPXOR   Y5, Y4, Y4
-	VMOVUPS 32(BX)(SI*2), Y5
-	VMOVUPS 32(R8)(AX*2), Y6
+	VMOVUPS 32(SI)(DI*2), Y5
+	VMOVUPS 32(R9)(R10*2), Y6
 	VPXOR   Y6, Y5, Y5
-	VMOVUPS (BX)(DI*1), Y6
-	VMOVUPS (R8)(R9*1), Y7
+	VMOVUPS (SI)(R8*1), Y6
+	VMOVUPS (R9)(R11*1), Y7
 	VPXOR   Y7, Y6, Y6
-	VMOVUPS 32(BX)(DI*1), Y7
-	VMOVUPS 32(R8)(R9*1), Y8
+	VMOVUPS 32(SI)(R8*1), Y7
+	VMOVUPS 32(R9)(R11*1), Y8
 	VPXOR   Y8, Y7, Y7
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
@@ -5996,71 +7499,79 @@ some:
 	VMOVUPS Y6, 192(CX)
 	VMOVUPS Y7, 224(CX)
 	ADDQ    $+256, CX
-	LEAQ    (BX)(SI*4), BX
-	LEAQ    (R8)(AX*4), R8
-	SUBQ    $+4, DX
+	LEAQ    (SI)(DI*4), SI
+	LEAQ    (R9)(R10*4), R9
+	SUBQ    $+4, BX
 	JGE     some
 
 rest:
-	ADDQ $+4, DX
+	ADDQ $+4, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (R8), Y1
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
 	VPXOR   Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
 	VPXOR   Y2, Y1, Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    AX, R8
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R10, R9
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R9
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func choose256(l *[8]uintptr)
+// func choose256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·choose256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), SI
-	MOVQ 16(AX), DI
-	MOVQ 40(AX), R8
-	MOVQ 24(AX), R9
-	MOVQ 48(AX), AX
-	SUBQ $+2, DX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
 	JLT  rest
 
 some:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
-	VMOVUPS (R9), Y2
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
 	VPAND   Y1, Y0, Y1
 	VPANDN  Y2, Y0, Y0
 	VPOR    Y0, Y1, Y1
-	VMOVUPS 32(BX), Y0
-	VMOVUPS 32(DI), Y2
-	VMOVUPS 32(R9), Y3
+	VMOVUPS 32(SI), Y0
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
 	VPAND   Y2, Y0, Y2
 	VPANDN  Y3, Y0, Y0
 	VPOR    Y0, Y2, Y2
-	VMOVUPS (BX)(SI*1), Y0
-	VMOVUPS (DI)(R8*1), Y3
-	VMOVUPS (R9)(AX*1), Y4
+	VMOVUPS (SI)(DI*1), Y0
+	VMOVUPS (R8)(R9*1), Y3
+	VMOVUPS (R10)(R11*1), Y4
 	VPAND   Y3, Y0, Y3
 	VPANDN  Y4, Y0, Y0
 	VPOR    Y0, Y3, Y3
-	VMOVUPS 32(BX)(SI*1), Y0
-	VMOVUPS 32(DI)(R8*1), Y4
-	VMOVUPS 32(R9)(AX*1), Y5
+	VMOVUPS 32(SI)(DI*1), Y0
+	VMOVUPS 32(R8)(R9*1), Y4
+	VMOVUPS 32(R10)(R11*1), Y5
 	VPAND   Y4, Y0, Y4
 	VPANDN  Y5, Y0, Y0
 	VPOR    Y0, Y4, Y4
@@ -6069,53 +7580,62 @@ some:
 	VMOVUPS Y3, 64(CX)
 	VMOVUPS Y4, 96(CX)
 	ADDQ    $+128, CX
-	LEAQ    (BX)(SI*2), BX
-	LEAQ    (DI)(R8*2), DI
-	LEAQ    (R9)(AX*2), R9
-	SUBQ    $+2, DX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
 	JGE     some
 
 rest:
-	ADDQ $+2, DX
+	ADDQ $+2, BX
 	JEQ  done
 
 one:
-	VMOVUPS (BX), Y0
-	VMOVUPS (DI), Y1
-	VMOVUPS (R9), Y2
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
 	VPAND   Y1, Y0, Y1
 	VPANDN  Y2, Y0, Y0
 	VPOR    Y0, Y1, Y1
-	VMOVUPS 32(BX), Y0
-	VMOVUPS 32(DI), Y2
-	VMOVUPS 32(R9), Y3
+	VMOVUPS 32(SI), Y0
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
 	VPAND   Y2, Y0, Y2
 	VPANDN  Y3, Y0, Y0
 	VPOR    Y0, Y2, Y2
 	VMOVUPS Y1, (CX)
 	VMOVUPS Y2, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    SI, BX
-	ADDQ    R8, DI
-	ADDQ    AX, R9
-	DECQ    DX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
 	JNE     one
 
 done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func exp256(l *[8]uintptr)
+// func exp256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·exp256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+
+row:
+	MOVQ 56(AX), BX
 
 one:
-	VMOVUPS    (BX), Y0
+	VMOVUPS    (SI), Y0
 	VMOVUPS    lanes<>+224(SB), Y1
 	VMINPS     Y0, Y1, Y0
 	VMOVUPS    lanes<>+256(SB), Y1
@@ -6151,7 +7671,7 @@ one:
 	VPADDD     lanes<>+576(SB), Y3, Y3
 	VPSLLD     $0x17, Y3, Y3
 	VMULPS     Y3, Y4, Y4
-	VMOVUPS    32(BX), Y0
+	VMOVUPS    32(SI), Y0
 	VMOVUPS    lanes<>+224(SB), Y1
 	VMINPS     Y0, Y1, Y0
 	VMOVUPS    lanes<>+256(SB), Y1
@@ -6190,23 +7710,30 @@ one:
 	VMOVUPS    Y4, (CX)
 	VMOVUPS    Y5, 32(CX)
 	ADDQ       $+64, CX
-	ADDQ       AX, BX
-	DECQ       DX
+	ADDQ       DI, SI
+	DECQ       BX
 	JNE        one
+	ADDQ       72(AX), CX
+	ADDQ       80(AX), SI
+	DECQ       DX
+	JNE        row
 	VZEROUPPER
 	RET
 
-// func logistic256(l *[8]uintptr)
+// func logistic256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·logistic256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+
+row:
+	MOVQ 56(AX), BX
 
 one:
-	VMOVUPS    (BX), Y0
+	VMOVUPS    (SI), Y0
 	VPXOR      lanes<>+0(SB), Y0, Y0
 	VMOVUPS    lanes<>+224(SB), Y1
 	VMINPS     Y0, Y1, Y0
@@ -6245,67 +7772,74 @@ one:
 	VMULPS     Y3, Y4, Y4
 	VADDPS     lanes<>+64(SB), Y4, Y4
 	VMOVUPS    lanes<>+64(SB), Y0
-	VDIVPS     Y4, Y0, Y4
-	VMOVUPS    32(BX), Y0
-	VPXOR      lanes<>+0(SB), Y0, Y0
-	VMOVUPS    lanes<>+224(SB), Y1
-	VMINPS     Y0, Y1, Y0
-	VMOVUPS    lanes<>+256(SB), Y1
-	VMAXPS     Y0, Y1, Y0
-	VMULPS     lanes<>+288(SB), Y0, Y1
-	VROUNDPS   $0x08, Y1, Y3
-	VMULPS     lanes<>+320(SB), Y3, Y2
-	VSUBPS     Y2, Y0, Y1
-	VMULPS     lanes<>+352(SB), Y3, Y2
-	VSUBPS     Y2, Y1, Y1
-	VMULPS     lanes<>+384(SB), Y1, Y5
+	VDIVPS     Y4, Y0, Y0
+	VMOVUPS    32(SI), Y1
+	VPXOR      lanes<>+0(SB), Y1, Y1
+	VMOVUPS    lanes<>+224(SB), Y2
+	VMINPS     Y1, Y2, Y1
+	VMOVUPS    lanes<>+256(SB), Y2
+	VMAXPS     Y1, Y2, Y1
+	VMULPS     lanes<>+288(SB), Y1, Y2
+	VROUNDPS   $0x08, Y2, Y4
+	VMULPS     lanes<>+320(SB), Y4, Y3
+	VSUBPS     Y3, Y1, Y2
+	VMULPS     lanes<>+352(SB), Y4, Y3
+	VSUBPS     Y3, Y2, Y2
+	VMULPS     lanes<>+384(SB), Y2, Y5
 	VADDPS     lanes<>+416(SB), Y5, Y5
-	VMULPS     Y1, Y5, Y5
-	VADDPS     lanes<>+448(SB), Y5, Y5
-	VMULPS     Y1, Y5, Y5
-	VADDPS     lanes<>+480(SB), Y5, Y5
-	VMULPS     Y1, Y5, Y5
-	VADDPS     lanes<>+512(SB), Y5, Y5
-	VMULPS     Y1, Y5, Y5
-	VADDPS     lanes<>+544(SB), Y5, Y5
-	VMULPS     Y1, Y1, Y2
 	VMULPS     Y2, Y5, Y5
-	VADDPS     Y1, Y5, Y5
-	VADDPS     lanes<>+64(SB), Y5, Y5
-	VCMPPS     $0x12, lanes<>+256(SB), Y0, Y0
-	VPANDN     Y5, Y0, Y5
-	VCVTTPS2DQ Y3, Y3
-	VPSRAD     $0x01, Y3, Y0
-	VPSUBD     Y0, Y3, Y3
-	VPADDD     lanes<>+576(SB), Y0, Y0
-	VPSLLD     $0x17, Y0, Y0
-	VMULPS     Y0, Y5, Y5
-	VPADDD     lanes<>+576(SB), Y3, Y3
-	VPSLLD     $0x17, Y3, Y3
+	VADDPS     lanes<>+448(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     lanes<>+480(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     lanes<>+512(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     lanes<>+544(SB), Y5, Y5
+	VMULPS     Y2, Y2, Y3
 	VMULPS     Y3, Y5, Y5
+	VADDPS     Y2, Y5, Y5
 	VADDPS     lanes<>+64(SB), Y5, Y5
-	VMOVUPS    lanes<>+64(SB), Y0
-	VDIVPS     Y5, Y0, Y5
-	VMOVUPS    Y4, (CX)
-	VMOVUPS    Y5, 32(CX)
+	VCMPPS     $0x12, lanes<>+256(SB), Y1, Y1
+	VPANDN     Y5, Y1, Y5
+	VCVTTPS2DQ Y4, Y4
+	VPSRAD     $0x01, Y4, Y1
+	VPSUBD     Y1, Y4, Y4
+	VPADDD     lanes<>+576(SB), Y1, Y1
+	VPSLLD     $0x17, Y1, Y1
+	VMULPS     Y1, Y5, Y5
+	VPADDD     lanes<>+576(SB), Y4, Y4
+	VPSLLD     $0x17, Y4, Y4
+	VMULPS     Y4, Y5, Y5
+	VADDPS     lanes<>+64(SB), Y5, Y5
+	VMOVUPS    lanes<>+64(SB), Y1
+	VDIVPS     Y5, Y1, Y1
+	VMOVUPS    Y0, (CX)
+	VMOVUPS    Y1, 32(CX)
 	ADDQ       $+64, CX
-	ADDQ       AX, BX
-	DECQ       DX
+	ADDQ       DI, SI
+	DECQ       BX
 	JNE        one
+	ADDQ       72(AX), CX
+	ADDQ       80(AX), SI
+	DECQ       DX
+	JNE        row
 	VZEROUPPER
 	RET
 
-// func log256(l *[8]uintptr)
+// func log256(l *[13]uintptr)
 // Requires: AVX, AVX2
 TEXT ·log256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+
+row:
+	MOVQ 56(AX), BX
 
 one:
-	VMOVUPS   (BX), Y0
+	VMOVUPS   (SI), Y0
 	VMOVUPS   lanes<>+64(SB), Y1
 	VCMPPS    $0x11, lanes<>+896(SB), Y0, Y2
 	VMULPS    lanes<>+928(SB), Y0, Y3
@@ -6366,7 +7900,7 @@ one:
 	VPAND     Y0, Y1, Y0
 	VPANDN    Y3, Y1, Y1
 	VPOR      Y1, Y0, Y0
-	VMOVUPS   32(BX), Y1
+	VMOVUPS   32(SI), Y1
 	VMOVUPS   lanes<>+64(SB), Y2
 	VCMPPS    $0x11, lanes<>+896(SB), Y1, Y3
 	VMULPS    lanes<>+928(SB), Y1, Y4
@@ -6430,23 +7964,30 @@ one:
 	VMOVUPS   Y0, (CX)
 	VMOVUPS   Y1, 32(CX)
 	ADDQ      $+64, CX
-	ADDQ      AX, BX
-	DECQ      DX
+	ADDQ      DI, SI
+	DECQ      BX
 	JNE       one
+	ADDQ      72(AX), CX
+	ADDQ      80(AX), SI
+	DECQ      DX
+	JNE       row
 	VZEROUPPER
 	RET
 
-// func tanh256(l *[8]uintptr)
+// func tanh256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·tanh256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+
+row:
+	MOVQ 56(AX), BX
 
 one:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VMOVUPS lanes<>+1184(SB), Y1
 	VMINPS  Y0, Y1, Y0
 	VMOVUPS lanes<>+1216(SB), Y1
@@ -6471,53 +8012,60 @@ one:
 	VADDPS  lanes<>+1536(SB), Y0, Y0
 	VMULPS  Y1, Y0, Y0
 	VADDPS  lanes<>+1568(SB), Y0, Y0
-	VDIVPS  Y0, Y2, Y2
-	VMOVUPS 32(BX), Y0
-	VMOVUPS lanes<>+1184(SB), Y1
-	VMINPS  Y0, Y1, Y0
-	VMOVUPS lanes<>+1216(SB), Y1
-	VMAXPS  Y0, Y1, Y0
-	VMULPS  Y0, Y0, Y1
-	VMULPS  lanes<>+1248(SB), Y1, Y3
+	VDIVPS  Y0, Y2, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS lanes<>+1184(SB), Y2
+	VMINPS  Y1, Y2, Y1
+	VMOVUPS lanes<>+1216(SB), Y2
+	VMAXPS  Y1, Y2, Y1
+	VMULPS  Y1, Y1, Y2
+	VMULPS  lanes<>+1248(SB), Y2, Y3
 	VADDPS  lanes<>+1280(SB), Y3, Y3
-	VMULPS  Y1, Y3, Y3
+	VMULPS  Y2, Y3, Y3
 	VADDPS  lanes<>+1312(SB), Y3, Y3
-	VMULPS  Y1, Y3, Y3
+	VMULPS  Y2, Y3, Y3
 	VADDPS  lanes<>+1344(SB), Y3, Y3
-	VMULPS  Y1, Y3, Y3
+	VMULPS  Y2, Y3, Y3
 	VADDPS  lanes<>+1376(SB), Y3, Y3
-	VMULPS  Y1, Y3, Y3
+	VMULPS  Y2, Y3, Y3
 	VADDPS  lanes<>+1408(SB), Y3, Y3
-	VMULPS  Y1, Y3, Y3
+	VMULPS  Y2, Y3, Y3
 	VADDPS  lanes<>+1440(SB), Y3, Y3
-	VMULPS  Y0, Y3, Y3
-	VMULPS  lanes<>+1472(SB), Y1, Y0
-	VADDPS  lanes<>+1504(SB), Y0, Y0
-	VMULPS  Y1, Y0, Y0
-	VADDPS  lanes<>+1536(SB), Y0, Y0
-	VMULPS  Y1, Y0, Y0
-	VADDPS  lanes<>+1568(SB), Y0, Y0
-	VDIVPS  Y0, Y3, Y3
-	VMOVUPS Y2, (CX)
-	VMOVUPS Y3, 32(CX)
+	VMULPS  Y1, Y3, Y3
+	VMULPS  lanes<>+1472(SB), Y2, Y1
+	VADDPS  lanes<>+1504(SB), Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VADDPS  lanes<>+1536(SB), Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VADDPS  lanes<>+1568(SB), Y1, Y1
+	VDIVPS  Y1, Y3, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
+	ADDQ    72(AX), CX
+	ADDQ    80(AX), SI
+	DECQ    DX
+	JNE     row
 	VZEROUPPER
 	RET
 
-// func erf256(l *[8]uintptr)
+// func erf256(l *[13]uintptr)
 // Requires: AVX
 TEXT ·erf256(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), AX
 	MOVQ (AX), CX
-	MOVQ 56(AX), DX
-	MOVQ 8(AX), BX
-	MOVQ 32(AX), AX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+
+row:
+	MOVQ 56(AX), BX
 
 one:
-	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y0
 	VMOVUPS lanes<>+1600(SB), Y1
 	VMINPS  Y0, Y1, Y0
 	VMOVUPS lanes<>+1632(SB), Y1
@@ -6544,41 +8092,1053 @@ one:
 	VADDPS  lanes<>+1984(SB), Y0, Y0
 	VMULPS  Y1, Y0, Y0
 	VADDPS  lanes<>+2016(SB), Y0, Y0
-	VDIVPS  Y0, Y2, Y2
-	VMOVUPS 32(BX), Y0
-	VMOVUPS lanes<>+1600(SB), Y1
-	VMINPS  Y0, Y1, Y0
-	VMOVUPS lanes<>+1632(SB), Y1
-	VMAXPS  Y0, Y1, Y0
-	VMULPS  Y0, Y0, Y1
-	VMULPS  lanes<>+1664(SB), Y1, Y3
+	VDIVPS  Y0, Y2, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS lanes<>+1600(SB), Y2
+	VMINPS  Y1, Y2, Y1
+	VMOVUPS lanes<>+1632(SB), Y2
+	VMAXPS  Y1, Y2, Y1
+	VMULPS  Y1, Y1, Y2
+	VMULPS  lanes<>+1664(SB), Y2, Y3
 	VADDPS  lanes<>+1696(SB), Y3, Y3
-	VMULPS  Y1, Y3, Y3
+	VMULPS  Y2, Y3, Y3
 	VADDPS  lanes<>+1728(SB), Y3, Y3
-	VMULPS  Y1, Y3, Y3
+	VMULPS  Y2, Y3, Y3
 	VADDPS  lanes<>+1760(SB), Y3, Y3
-	VMULPS  Y1, Y3, Y3
+	VMULPS  Y2, Y3, Y3
 	VADDPS  lanes<>+1792(SB), Y3, Y3
-	VMULPS  Y1, Y3, Y3
+	VMULPS  Y2, Y3, Y3
 	VADDPS  lanes<>+1824(SB), Y3, Y3
-	VMULPS  Y1, Y3, Y3
+	VMULPS  Y2, Y3, Y3
 	VADDPS  lanes<>+1856(SB), Y3, Y3
-	VMULPS  Y0, Y3, Y3
-	VMULPS  lanes<>+1888(SB), Y1, Y0
-	VADDPS  lanes<>+1920(SB), Y0, Y0
-	VMULPS  Y1, Y0, Y0
-	VADDPS  lanes<>+1952(SB), Y0, Y0
-	VMULPS  Y1, Y0, Y0
-	VADDPS  lanes<>+1984(SB), Y0, Y0
-	VMULPS  Y1, Y0, Y0
-	VADDPS  lanes<>+2016(SB), Y0, Y0
-	VDIVPS  Y0, Y3, Y3
-	VMOVUPS Y2, (CX)
-	VMOVUPS Y3, 32(CX)
+	VMULPS  Y1, Y3, Y3
+	VMULPS  lanes<>+1888(SB), Y2, Y1
+	VADDPS  lanes<>+1920(SB), Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VADDPS  lanes<>+1952(SB), Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VADDPS  lanes<>+1984(SB), Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VADDPS  lanes<>+2016(SB), Y1, Y1
+	VDIVPS  Y1, Y3, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
-	ADDQ    AX, BX
-	DECQ    DX
+	ADDQ    DI, SI
+	DECQ    BX
 	JNE     one
+	ADDQ    72(AX), CX
+	ADDQ    80(AX), SI
+	DECQ    DX
+	JNE     row
+	VZEROUPPER
+	RET
+
+// func addAdd256(l *[13]uintptr)
+// Requires: AVX
+TEXT ·addAdd256(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VADDPS  Y1, Y0, Y0
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VADDPS  Y2, Y1, Y1
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
+	VMOVUPS (R10)(R11*1), Y4
+	VADDPS  Y3, Y2, Y2
+	VADDPS  Y4, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
+	VMOVUPS 32(R10)(R11*1), Y5
+	VADDPS  Y4, Y3, Y3
+	VADDPS  Y5, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VADDPS  Y1, Y0, Y0
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VADDPS  Y2, Y1, Y1
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func addMul256(l *[13]uintptr)
+// Requires: AVX
+TEXT ·addMul256(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VADDPS  Y1, Y0, Y0
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VADDPS  Y2, Y1, Y1
+	VMULPS  Y3, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
+	VMOVUPS (R10)(R11*1), Y4
+	VADDPS  Y3, Y2, Y2
+	VMULPS  Y4, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
+	VMOVUPS 32(R10)(R11*1), Y5
+	VADDPS  Y4, Y3, Y3
+	VMULPS  Y5, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VADDPS  Y1, Y0, Y0
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VADDPS  Y2, Y1, Y1
+	VMULPS  Y3, Y1, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func addSub256(l *[13]uintptr)
+// Requires: AVX
+TEXT ·addSub256(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VADDPS  Y1, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VADDPS  Y2, Y1, Y1
+	VSUBPS  Y3, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
+	VMOVUPS (R10)(R11*1), Y4
+	VADDPS  Y3, Y2, Y2
+	VSUBPS  Y4, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
+	VMOVUPS 32(R10)(R11*1), Y5
+	VADDPS  Y4, Y3, Y3
+	VSUBPS  Y5, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VADDPS  Y1, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VADDPS  Y2, Y1, Y1
+	VSUBPS  Y3, Y1, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func addFrom256(l *[13]uintptr)
+// Requires: AVX
+TEXT ·addFrom256(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VADDPS  Y1, Y0, Y0
+	VSUBPS  Y0, Y2, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VADDPS  Y2, Y1, Y1
+	VSUBPS  Y1, Y3, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
+	VMOVUPS (R10)(R11*1), Y4
+	VADDPS  Y3, Y2, Y2
+	VSUBPS  Y2, Y4, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
+	VMOVUPS 32(R10)(R11*1), Y5
+	VADDPS  Y4, Y3, Y3
+	VSUBPS  Y3, Y5, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VADDPS  Y1, Y0, Y0
+	VSUBPS  Y0, Y2, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VADDPS  Y2, Y1, Y1
+	VSUBPS  Y1, Y3, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func mulAdd256(l *[13]uintptr)
+// Requires: AVX
+TEXT ·mulAdd256(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VMULPS  Y1, Y0, Y0
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VMULPS  Y2, Y1, Y1
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
+	VMOVUPS (R10)(R11*1), Y4
+	VMULPS  Y3, Y2, Y2
+	VADDPS  Y4, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
+	VMOVUPS 32(R10)(R11*1), Y5
+	VMULPS  Y4, Y3, Y3
+	VADDPS  Y5, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VMULPS  Y1, Y0, Y0
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VMULPS  Y2, Y1, Y1
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func mulMul256(l *[13]uintptr)
+// Requires: AVX
+TEXT ·mulMul256(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VMULPS  Y1, Y0, Y0
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VMULPS  Y2, Y1, Y1
+	VMULPS  Y3, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
+	VMOVUPS (R10)(R11*1), Y4
+	VMULPS  Y3, Y2, Y2
+	VMULPS  Y4, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
+	VMOVUPS 32(R10)(R11*1), Y5
+	VMULPS  Y4, Y3, Y3
+	VMULPS  Y5, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VMULPS  Y1, Y0, Y0
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VMULPS  Y2, Y1, Y1
+	VMULPS  Y3, Y1, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func mulSub256(l *[13]uintptr)
+// Requires: AVX
+TEXT ·mulSub256(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VMULPS  Y1, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VMULPS  Y2, Y1, Y1
+	VSUBPS  Y3, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
+	VMOVUPS (R10)(R11*1), Y4
+	VMULPS  Y3, Y2, Y2
+	VSUBPS  Y4, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
+	VMOVUPS 32(R10)(R11*1), Y5
+	VMULPS  Y4, Y3, Y3
+	VSUBPS  Y5, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VMULPS  Y1, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VMULPS  Y2, Y1, Y1
+	VSUBPS  Y3, Y1, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func mulFrom256(l *[13]uintptr)
+// Requires: AVX
+TEXT ·mulFrom256(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VMULPS  Y1, Y0, Y0
+	VSUBPS  Y0, Y2, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VMULPS  Y2, Y1, Y1
+	VSUBPS  Y1, Y3, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
+	VMOVUPS (R10)(R11*1), Y4
+	VMULPS  Y3, Y2, Y2
+	VSUBPS  Y2, Y4, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
+	VMOVUPS 32(R10)(R11*1), Y5
+	VMULPS  Y4, Y3, Y3
+	VSUBPS  Y3, Y5, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VMULPS  Y1, Y0, Y0
+	VSUBPS  Y0, Y2, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VMULPS  Y2, Y1, Y1
+	VSUBPS  Y1, Y3, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func subAdd256(l *[13]uintptr)
+// Requires: AVX
+TEXT ·subAdd256(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VSUBPS  Y1, Y0, Y0
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VSUBPS  Y2, Y1, Y1
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
+	VMOVUPS (R10)(R11*1), Y4
+	VSUBPS  Y3, Y2, Y2
+	VADDPS  Y4, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
+	VMOVUPS 32(R10)(R11*1), Y5
+	VSUBPS  Y4, Y3, Y3
+	VADDPS  Y5, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VSUBPS  Y1, Y0, Y0
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VSUBPS  Y2, Y1, Y1
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func subMul256(l *[13]uintptr)
+// Requires: AVX
+TEXT ·subMul256(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VSUBPS  Y1, Y0, Y0
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VSUBPS  Y2, Y1, Y1
+	VMULPS  Y3, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
+	VMOVUPS (R10)(R11*1), Y4
+	VSUBPS  Y3, Y2, Y2
+	VMULPS  Y4, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
+	VMOVUPS 32(R10)(R11*1), Y5
+	VSUBPS  Y4, Y3, Y3
+	VMULPS  Y5, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VSUBPS  Y1, Y0, Y0
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VSUBPS  Y2, Y1, Y1
+	VMULPS  Y3, Y1, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func subSub256(l *[13]uintptr)
+// Requires: AVX
+TEXT ·subSub256(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VSUBPS  Y1, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VSUBPS  Y2, Y1, Y1
+	VSUBPS  Y3, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
+	VMOVUPS (R10)(R11*1), Y4
+	VSUBPS  Y3, Y2, Y2
+	VSUBPS  Y4, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
+	VMOVUPS 32(R10)(R11*1), Y5
+	VSUBPS  Y4, Y3, Y3
+	VSUBPS  Y5, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VSUBPS  Y1, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VSUBPS  Y2, Y1, Y1
+	VSUBPS  Y3, Y1, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func subFrom256(l *[13]uintptr)
+// Requires: AVX
+TEXT ·subFrom256(SB), NOSPLIT, $0-8
+	MOVQ l+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 64(AX), DX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+	MOVQ 16(AX), R8
+	MOVQ 40(AX), R9
+	MOVQ 24(AX), R10
+	MOVQ 48(AX), R11
+
+row:
+	MOVQ 56(AX), BX
+	SUBQ $+2, BX
+	JLT  rest
+
+some:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VSUBPS  Y1, Y0, Y0
+	VSUBPS  Y0, Y2, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VSUBPS  Y2, Y1, Y1
+	VSUBPS  Y1, Y3, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R8)(R9*1), Y3
+	VMOVUPS (R10)(R11*1), Y4
+	VSUBPS  Y3, Y2, Y2
+	VSUBPS  Y2, Y4, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R8)(R9*1), Y4
+	VMOVUPS 32(R10)(R11*1), Y5
+	VSUBPS  Y4, Y3, Y3
+	VSUBPS  Y3, Y5, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R8)(R9*2), R8
+	LEAQ    (R10)(R11*2), R10
+	SUBQ    $+2, BX
+	JGE     some
+
+rest:
+	ADDQ $+2, BX
+	JEQ  done
+
+one:
+	VMOVUPS (SI), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R10), Y2
+	VSUBPS  Y1, Y0, Y0
+	VSUBPS  Y0, Y2, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R10), Y3
+	VSUBPS  Y2, Y1, Y1
+	VSUBPS  Y1, Y3, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $+64, CX
+	ADDQ    DI, SI
+	ADDQ    R9, R8
+	ADDQ    R11, R10
+	DECQ    BX
+	JNE     one
+
+done:
+	ADDQ 72(AX), CX
+	ADDQ 80(AX), SI
+	ADDQ 88(AX), R8
+	ADDQ 96(AX), R10
+	DECQ DX
+	JNE  row
 	VZEROUPPER
 	RET
 

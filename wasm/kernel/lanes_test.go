@@ -12,8 +12,9 @@ import (
 // TestLanesLayout: the assembly reads the fields where they are.
 func TestLanesLayout(t *testing.T) {
 	var l lanes
-	for i, got := range []uintptr{unsafe.Offsetof(l.at), unsafe.Offsetof(l.step), unsafe.Offsetof(l.groups), unsafe.Sizeof(l)} {
-		if want := []uintptr{0, 32, 56, 64}[i]; unsafe.Sizeof(want) == 8 && got != want {
+	for i, got := range []uintptr{unsafe.Offsetof(l.at), unsafe.Offsetof(l.step), unsafe.Offsetof(l.groups), unsafe.Offsetof(l.rows),
+		unsafe.Offsetof(l.jump), unsafe.Sizeof(l)} {
+		if want := []uintptr{0, 32, 56, 64, 72, unsafe.Sizeof(laneWords{})}[i]; unsafe.Sizeof(want) == 8 && got != want {
 			t.Errorf("offset %d is %d, want %d", i, got, want)
 		}
 	}
@@ -53,7 +54,7 @@ func patterns() (all []uint32) {
 
 // run applies an operation to slices of whole groups; a slice of one group stands for many.
 func (k *laneKernels) run(op Op, dst []uint32, in ...[]uint32) {
-	l := lanes{groups: uintptr(len(dst) / group)}
+	l := lanes{groups: uintptr(len(dst) / group), rows: 1}
 	l.at[0] = unsafe.Pointer(&dst[0])
 	for i, v := range in {
 		l.at[1+i] = unsafe.Pointer(&v[0])
@@ -116,10 +117,12 @@ func TestUnaryLanes(t *testing.T) {
 func TestLanes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(22, 23))
 	some := patterns()
-	for op := Neg; op <= opCopy; op++ {
+	for op := Neg; op < opPair+pairs; op++ {
 		ints, float := false, true
 		operands := 1
-		if op != opCopy {
+		if op >= opPair {
+			operands = 3
+		} else if op != opCopy {
 			in, out := kinds(op)
 			ints, float, operands = in[0] != 'f', out == "f", len(in)
 		}
@@ -207,6 +210,45 @@ func TestReducingLanes(t *testing.T) {
 			sameLanes(t, fmt.Sprintf("%s, %d spread over %d", name, rows, cols), false, got[:rows*cols], want)
 			if got[rows*cols+group-1] != 12345 {
 				t.Fatalf("%s, %d spread over %d: 16 lanes behind are written", name, rows, cols)
+			}
+		}
+	}
+}
+
+// TestRowsOfLanes holds operations against plain Go where operands and results are rows apart, one row for all, one
+// group a row or one group for all.
+func TestRowsOfLanes(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(26, 27))
+	for _, op := range []Op{Neg, Exp, Add, Div, Max, Select, opCopy, opPair, opPair + 7} {
+		for range 200 {
+			rows, groups := 1+rnd.IntN(7), 1+rnd.IntN(9)
+			l := lanes{groups: uintptr(groups), rows: uintptr(rows)}
+			src := make([]float32, 5000)
+			fill(rnd, bytesOf(src), .02)
+			for o := range 4 {
+				gap := 4 * group * rnd.IntN(3)
+				l.jump[o] = uintptr(gap)
+				if o == 0 {
+					continue
+				}
+				switch l.step[o-1] = 4 * group; rnd.IntN(4) {
+				case 0:
+					l.jump[o] = uintptr(-4 * group * groups)
+				case 1:
+					l.step[o-1], l.jump[o] = 0, 4*group
+				case 2:
+					l.step[o-1], l.jump[o] = 0, 0
+				}
+				l.at[o] = unsafe.Pointer(&src[rnd.IntN(2000)])
+			}
+			want := make([]float32, rows*(groups+3)*group)
+			l.at[0] = unsafe.Pointer(&want[0])
+			plainLanes.ops[op](l.words())
+			for name, k := range kernelsOfLanes() {
+				got := make([]float32, len(want))
+				l.at[0] = unsafe.Pointer(&got[0])
+				k.ops[op](l.words())
+				same(t, fmt.Sprintf("%s, operation %d, %+v", name, op, l), bytesOf(got), bytesOf(want))
 			}
 		}
 	}

@@ -37,9 +37,12 @@ func (w *loopWorker) other(in *instr) {
 			words32(dst, group)[i] = in.bits
 		}
 	case opSpread:
-		if w.wide >= group {
+		switch {
+		case f.split:
+			w.lanes.spread(dst, src, w.high, group)
+		case w.wide >= group:
 			w.lanes.spread(dst, src, w.high, w.wide)
-		} else {
+		default:
 			spreadPlain(dst, src, w.high, w.wide)
 		}
 	case opRepeat:

@@ -15,6 +15,7 @@ type LoopPlan struct {
 	mid    int   // neighbouring rows that are reduced to one
 	cols   int
 	tall   bool // a block is some rows, or some columns of some rows; else a piece of one row
+	groups bool // so is, and columns are whole groups: kernels go from row to row
 	block  int  // lanes of a block at most
 
 	reduce  Op
@@ -52,10 +53,10 @@ const (
 
 // Operations of plans alone, behind the kernels'.
 const (
-	opFetch  = opCopy + 1 + iota // a leaf
-	opConst                      // a constant
-	opSpread                     // one value a row to all columns
-	opRepeat                     // one row to all rows
+	opFetch  = opPair + pairs + iota // a leaf
+	opConst                          // a constant
+	opSpread                         // one value a row to all columns, or to one group a row
+	opRepeat                         // one row to all rows
 )
 
 // instr computes one place from others.
@@ -71,6 +72,7 @@ type instr struct {
 type place struct {
 	extent extent
 	one    bool  // a group of equal values
+	split  bool  // a group of equal values a row
 	moves  bool  // is one of pl.moving
 	walk   *walk // of a leaf, or of the result that is computed in place
 	result bool
@@ -160,6 +162,7 @@ func (p *planner) arrange() {
 		}
 	}
 	pl.tall = pl.cols <= maxTall || pl.byColumns()
+	pl.groups = pl.tall && pl.cols%group == 0
 }
 
 // byColumns tells whether columns are results, and rows are reduced.
@@ -288,12 +291,16 @@ func (p *planner) step(s *Step) int {
 // spread returns the place of values as an operand of an operation of some extent.
 func (p *planner) spread(from int, e extent) int {
 	switch f := &p.pl.places[from]; {
-	case f.one || f.extent == e:
+	case f.one || f.extent == e || p.pl.groups && f.extent == alongCols:
 		return from
 	case f.extent == alongCols:
 		return p.once(p.wide, from, func() int { return p.emit(e, instr{op: opRepeat, in: [3]int{from}}) })
 	}
-	return p.once(p.wide, from, func() int { return p.emit(e, instr{op: opSpread, in: [3]int{from}}) })
+	return p.once(p.wide, from, func() int {
+		at := p.emit(e, instr{op: opSpread, in: [3]int{from}})
+		p.pl.places[at].split = p.pl.groups
+		return at
+	})
 }
 
 func (p *planner) once(memo map[int]int, key int, make func() int) int {
@@ -321,7 +328,8 @@ func (p *planner) load(leaf int) int {
 		w := p.walk(&p.l.Leaves[leaf])
 		e := p.extentOf(w.extent())
 		inner := w.col == 4 || w.col == 0
-		if p.section(e) != onBlock || !inner || p.pl.tall && w.chain == 1 && p.pl.rows > 1 {
+		gaps := p.pl.tall && w.chain == 1 && p.pl.rows > 1 // the rows are apart
+		if p.section(e) != onBlock || !inner || gaps && !(p.pl.groups && e == whole) {
 			at := p.emit(e, instr{op: opFetch})
 			p.pl.places[at].walk = &w
 			return at
@@ -338,12 +346,15 @@ func (p *planner) results() {
 	for i := range p.l.Outs {
 		o := &p.l.Outs[i]
 		at := p.spread(p.value[o.Value], whole)
-		// Values of all results are computed before any is stored: one that is a leaf as it is may be lost else.
-		if pl.places[at].one || pl.places[at].moves && len(p.l.Outs) > 1 {
+		// A leaf as it is may be overwritten before it is stored, or have gaps, as another result may.
+		f := &pl.places[at]
+		again := slices.ContainsFunc(pl.outs, func(o out) bool { return o.place == at })
+		if again || f.one || f.split || f.extent != whole || f.moves && (pl.reduce == None || !pl.byColumns() && f.walk.chain < pl.rows) {
 			at = p.emit(whole, instr{op: opCopy, in: [3]int{at}})
 		}
 		pl.outs = append(pl.outs, out{p.walk(&o.Operand), at})
 	}
+	p.pair()
 	for i, in := range pl.code[onBlock] {
 		for _, at := range in.operands() {
 			pl.places[at].last = i
@@ -362,7 +373,7 @@ func (p *planner) results() {
 	}
 	for i, in := range pl.code[onBlock] {
 		for o, at := range append([]int{in.dst}, in.operands()...) {
-			if f := &pl.places[at]; f.moves && in.op <= opCopy {
+			if f := &pl.places[at]; f.moves && in.op < opFetch {
 				f.uses = append(f.uses, use{i, o})
 			}
 		}
@@ -375,10 +386,62 @@ func (in *instr) operands() []int {
 	switch {
 	case in.op == opFetch || in.op == opConst:
 		return nil
+	case in.op >= opPair && in.op < opFetch:
+		return in.in[:3]
 	case in.op > lastOp:
 		return in.in[:1]
 	}
 	return in.in[:in.op.Operands()]
+}
+
+// pair makes one of two neighbouring operations where nobody else wants the first one's value: what it would store and
+// load again stays in registers.
+func (p *planner) pair() {
+	code := p.pl.code[onBlock]
+	uses := make([]int, len(p.pl.places))
+	for i := range code {
+		for _, at := range code[i].operands() {
+			uses[at]++
+		}
+	}
+	for _, o := range p.pl.outs {
+		uses[o.place]++
+	}
+	gone := make([]bool, len(code))
+	for i := range code {
+		in := &code[i]
+		second := slices.Index(pairable[:], in.op)
+		if second < 0 || in.extent != whole {
+			continue
+		}
+		for o, at := range in.operands() {
+			made, ok := p.made[at]
+			if !ok || uses[at] != 1 || code[made].extent != whole {
+				continue
+			}
+			first := slices.Index(pairable[:], code[made].op)
+			if first < 0 {
+				continue
+			}
+			if in.op == Sub && o == 1 {
+				second++
+			}
+			gone[made] = true
+			in.op, in.in = opPair+Op(4*first+second), [3]int{code[made].in[0], code[made].in[1], in.in[1-o]}
+			break
+		}
+	}
+	left := code[:0]
+	for i := range code {
+		delete(p.made, code[i].dst)
+		if !gone[i] {
+			left = append(left, code[i])
+		}
+	}
+	for i := range left {
+		p.made[left[i].dst] = i
+	}
+	p.pl.code[onBlock] = left
 }
 
 // direct has a result's values computed where they are to stand, if nothing that is read there comes later.
@@ -386,7 +449,7 @@ func (p *planner) direct(o *out) {
 	pl := p.pl
 	made, ok := p.made[o.place]
 	if !ok || o.col != 4 && (o.col != 0 || pl.cols > 1) || pl.places[o.place].moves ||
-		pl.code[onBlock][made].op > opCopy {
+		pl.code[onBlock][made].op >= opFetch {
 		return
 	}
 	reads := func(at int) bool {
@@ -421,8 +484,8 @@ func (pl *LoopPlan) span(w *walk) (from, to int) {
 
 // Blocks are as large as the first cache lets them: the larger, the less it matters what an operation costs to begin.
 const (
-	maxTall   = 128 // columns of which a block has several rows
-	leastLane = 256 // of a block
+	maxTall   = 1024 // columns of which a block has several rows
+	leastLane = 256  // of a block
 	mostLanes = 2048
 	nearBytes = 32 << 10 // of buffers that each block goes through
 )
@@ -435,16 +498,16 @@ func (p *planner) allocate() {
 	slot := make([]int, len(pl.places))
 	for i := range pl.code[onBlock] {
 		in := &pl.code[onBlock][i]
-		release := func() {
+		release := func(early bool) {
 			for _, at := range in.operands() {
-				if f := &pl.places[at]; f.last == i && !f.moves && p.inBlock(at) {
+				if f := &pl.places[at]; f.last == i && !f.moves && p.inBlock(at) && !(early && f.split) {
 					free = append(free, slot[at])
 					f.last = -1 // an operand may be there twice
 				}
 			}
 		}
-		if in.op <= opCopy { // lane by lane: the result may take an operand's place
-			release()
+		if in.op < opFetch { // lane by lane: the result may take an operand's place
+			release(true)
 		}
 		if !pl.places[in.dst].moves {
 			if len(free) == 0 {
@@ -454,7 +517,7 @@ func (p *planner) allocate() {
 			slot[in.dst] = free[len(free)-1]
 			free = free[:len(free)-1]
 		}
-		release()
+		release(false)
 	}
 	near := slots + len(pl.moving)
 	for _, in := range pl.code[onColumns] {
@@ -463,6 +526,9 @@ func (p *planner) allocate() {
 		}
 	}
 	pl.block = min(max(nearBytes/4/max(near, 1)&^(group-1), leastLane), mostLanes)
+	if pl.tall && !pl.byColumns() {
+		pl.block = max(pl.block, ceil(pl.cols, group)*group)
+	}
 	full := 4 * (pl.block + group)
 	next := slots * full
 	for at := range pl.places {

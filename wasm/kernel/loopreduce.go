@@ -107,7 +107,11 @@ func (w *loopWorker) reduceColumns(row, col int) bool {
 			}
 			continue
 		}
-		w.lanes.columns[w.reduce](&acc[0], (*uint32)(src), high, 4*wide, len(acc)/group)
+		by := 4 * wide
+		if w.groups && src != w.buffer(o.place) {
+			by += int(w.jump(o.place))
+		}
+		w.lanes.columns[w.reduce](&acc[0], (*uint32)(src), high, by, len(acc)/group)
 	}
 	w.row, w.high, w.col, w.wide = row, 1, col, wide
 	w.locate()

@@ -75,6 +75,13 @@ func (j *loopJob) cut(workers int) {
 		if j.height > whole {
 			j.height -= j.height % whole
 		}
+		if n := len(j.sizes); n > 1 && j.groups { // and with the rows that an operand steps alike between
+			for h := j.height; h > j.height/2; h-- {
+				if j.sizes[n-1]%h == 0 {
+					j.height = h
+				}
+			}
+		}
 	}
 	switch {
 	case j.byColumns():
@@ -142,12 +149,12 @@ func (w *loopWorker) begin(j *loopJob) {
 		for i := range j.code[s] {
 			in := &j.code[s][i]
 			b := bound{instr: in}
-			if in.op <= opCopy {
+			if in.op < opFetch {
 				b.run = j.lanes.ops[in.op]
-				b.at[0], b.groups = w.at[in.dst], 1
+				b.at[0], b.groups, b.rows = w.at[in.dst], 1, 1
 				for o, at := range in.operands() {
 					b.at[1+o] = w.at[at]
-					if !j.places[at].one {
+					if f := &j.places[at]; !f.one && !f.split {
 						b.step[o] = 4 * group
 					}
 				}
@@ -249,12 +256,43 @@ func (w *loopWorker) values(e extent, one bool) int {
 	return w.high * w.wide
 }
 
-// resize tells the instructions of a section how many groups the block has.
+// resize tells the instructions of a section how many rows and groups the block has.
 func (w *loopWorker) resize(section int) {
 	for i := range w.code[section] {
 		b := &w.code[section][i]
-		b.groups = uintptr(ceil(w.values(b.extent, w.places[b.dst].one), group))
+		b.rows, b.groups = 1, uintptr(ceil(w.values(b.extent, w.places[b.dst].one), group))
+		if !w.groups || b.extent != whole || b.run == nil {
+			continue
+		}
+		b.jump[0] = w.jump(b.dst)
+		rows := b.jump[0] != 0
+		for o, at := range b.operands() {
+			b.jump[1+o] = w.jump(at)
+			rows = rows || b.jump[1+o] != 0
+		}
+		if rows {
+			b.rows, b.groups = uintptr(w.high), uintptr(w.wide/group)
+		}
 	}
+	if section == onBlock {
+		for _, at := range w.moving { // to be told anew
+			w.at[at] = nil
+		}
+	}
+}
+
+// jump is how far it is from the end of a row of an operand to the next, in bytes.
+func (w *loopWorker) jump(at int) uintptr {
+	switch f := &w.places[at]; {
+	case f.one:
+	case f.split:
+		return 4 * group
+	case f.extent == alongCols:
+		return uintptr(-4 * w.wide)
+	case f.moves && len(w.sizes) > 0:
+		return uintptr(f.walk.by[len(w.sizes)-1] - 4*w.wide)
+	}
+	return 0
 }
 
 // locate finds the counters of the block's first row.
@@ -278,25 +316,34 @@ func (w *loopWorker) first(o *walk) int {
 
 // together tells whether the values of an operand in the block's rows follow each other without a gap.
 func (w *loopWorker) together(o *walk) bool {
-	const size = 4
 	switch {
 	case o.col == 0 && w.cols > 1:
 	case w.high == 1:
-		return o.col == size || w.wide == 1
+		return o.col == 4 || w.wide == 1
 	case w.wide < w.cols:
 		return false
 	}
-	return (o.col == size || o.col == 0) && (w.high == 1 || w.row%o.chain+w.high <= o.chain)
+	return (o.col == 4 || o.col == 0) && (w.high == 1 || w.row%o.chain+w.high <= o.chain)
 }
 
-// move has a place stand in memory for this block, if its values are whole groups there, and fetches them otherwise.
+// alike tells whether an operand steps alike from each of the block's rows to the next.
+func (w *loopWorker) alike() bool {
+	last := len(w.sizes) - 1
+	return w.high == 1 || w.index[last]+w.high <= w.sizes[last]
+}
+
+// move has a place stand in memory for this block, if kernels can take it there, and fetches it otherwise.
 func (w *loopWorker) move(at int) {
 	f := &w.places[at]
 	n := w.values(f.extent, f.one)
 	var p unsafe.Pointer
-	if (n%group == 0 || len(f.uses) == 0) && w.together(f.walk) {
+	var jump uintptr
+	switch {
+	case w.groups && f.extent == whole && w.alike():
+		p, jump = unsafe.Add(w.memory, w.first(f.walk)), w.jump(at)
+	case (n%group == 0 || len(f.uses) == 0) && w.together(f.walk):
 		p = unsafe.Add(w.memory, w.first(f.walk))
-	} else {
+	default:
 		p = w.buffer(at)
 		if !f.result {
 			w.fetch(f, p)
@@ -307,7 +354,8 @@ func (w *loopWorker) move(at int) {
 	}
 	w.at[at] = p
 	for _, u := range f.uses {
-		w.code[onBlock][u.instr].at[u.operand] = p
+		b := &w.code[onBlock][u.instr]
+		b.at[u.operand], b.jump[u.operand] = p, jump
 	}
 }
 

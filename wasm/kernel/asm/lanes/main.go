@@ -16,12 +16,14 @@ const (
 	fieldAt     = 0  // the result and three operands
 	fieldStep   = 32 // of the operands
 	fieldGroups = 56
+	fieldRows   = 64
+	fieldJump   = 72 // of the result and the operands
 )
 
 func main() {
 	ConstraintExpr("amd64")
 	for _, bits := range []int{512, 256} {
-		for _, o := range operations {
+		for _, o := range append(operations, pairs()...) {
 			u := unit{bits: bits}
 			u.operation(o)
 		}
@@ -132,16 +134,16 @@ func (u *unit) text(name, signature, doc string) {
 	Doc(name + " " + doc)
 }
 
-// operation writes a function that applies an operation to groups of lanes.
+// operation writes a function that applies an operation to rows of groups of lanes.
 func (u *unit) operation(o operation) {
-	u.text(o.name, "func(l *[8]uintptr)", o.doc+".")
+	u.text(o.name, "func(l *[13]uintptr)", o.doc+".")
 	l := Load(Param("l"), GP64())
 	field := func(offset int) GPVirtual {
 		r := GP64()
 		MOVQ(Mem{Base: l, Disp: offset}, r)
 		return r
 	}
-	dst, groups := field(fieldAt), field(fieldGroups)
+	dst, rows, left := field(fieldAt), field(fieldRows), GP64()
 	type operand struct{ at, step, thrice GPVirtual }
 	in := make([]operand, o.operands)
 	unroll := o.unroll
@@ -190,22 +192,30 @@ func (u *unit) operation(o operation) {
 			}
 		}
 	}
+	Label("row")
+	MOVQ(Mem{Base: l, Disp: fieldGroups}, left)
 	if unroll > 1 {
-		SUBQ(I32(int32(unroll)), groups)
+		SUBQ(I32(int32(unroll)), left)
 		JLT(LabelRef("rest"))
 		Label("some")
 		body(unroll)
-		SUBQ(I32(int32(unroll)), groups)
+		SUBQ(I32(int32(unroll)), left)
 		JGE(LabelRef("some"))
 		Label("rest")
-		ADDQ(I32(int32(unroll)), groups)
+		ADDQ(I32(int32(unroll)), left)
 		JEQ(LabelRef("done"))
 	}
 	Label("one")
 	body(1)
-	DECQ(groups)
+	DECQ(left)
 	JNE(LabelRef("one"))
 	Label("done")
+	ADDQ(Mem{Base: l, Disp: fieldJump}, dst)
+	for i := range in {
+		ADDQ(Mem{Base: l, Disp: fieldJump + 8 + 8*i}, in[i].at)
+	}
+	DECQ(rows)
+	JNE(LabelRef("row"))
 	VZEROUPPER()
 	RET()
 }

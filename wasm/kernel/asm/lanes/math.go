@@ -125,8 +125,7 @@ func rational(u *unit, x VecVirtual, bound float32, over, under []float32) VecVi
 	p := u.poly(z, over)
 	VMULPS(c, p, p)
 	q := u.poly(z, under)
-	VDIVPS(q, p, p)
-	return p
+	return u.div(p, q)
 }
 
 const tanhBound = 7.90531110763549805
