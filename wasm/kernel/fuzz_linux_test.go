@@ -155,3 +155,103 @@ func distinct(p *Product, lo, hi int) bool {
 	}
 	return true
 }
+
+// FuzzRunLoop: whatever loop a stranger declares, it is refused, or every kernel keeps to the memory, writes nothing
+// of it but the results, and computes what the definition says where they are apart from each other and the leaves.
+func FuzzRunLoop(f *testing.F) {
+	rnd := rand.New(rand.NewPCG(32, 33))
+	for range 20 {
+		b := make([]byte, 200)
+		for i := range b {
+			b[i] = byte(rnd.Uint32())
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		rest := data
+		l := hostileLoop(func(n int) int {
+			var v uint32
+			for range 2 {
+				if len(rest) > 0 {
+					v, rest = v<<8|uint32(rest[0]), rest[1:]
+				}
+			}
+			return int(v) % n
+		})
+		const size = 12288
+		pl, err := PrepareLoop(l, size)
+		if err != nil || points(l.Sizes) > 1<<12 {
+			return
+		}
+		memory := guarded(t, size, len(data)%2 == 0)
+		fill(rand.New(rand.NewPCG(uint64(len(data)), 1)), memory, .05)
+		before := bytes.Clone(memory)
+		var want []byte
+		written, apart := resultsOf(&l, size)
+		if apart {
+			want = bytes.Clone(before)
+			defineLoop(&l, want)
+		}
+		for _, k := range append(Native(), Plain) {
+			for _, work := range []int{0, 1 << 30} {
+				copy(memory, before)
+				pl.work = work
+				team := NewTeam(2)
+				fault := touch(func() { err = k.RunLoop(t.Context(), pl, memory, team) })
+				if team.Stop(); fault != nil || err != nil {
+					t.Fatalf("%s, %+v: %v, %v", k.name, l, fault, err)
+				}
+				for at := range memory {
+					if !written[at/4] && memory[at] != before[at] {
+						t.Fatalf("%s, %+v: wrote byte %d, which is in no result", k.name, l, at)
+					}
+				}
+				if want != nil && floats(&l) {
+					same(t, k.name, memory, want)
+				}
+			}
+		}
+	})
+}
+
+// resultsOf tells which words a loop writes, and whether each once, apart from all leaves.
+func resultsOf(l *Loop, size int) (written []bool, apart bool) {
+	written, apart = make([]bool, size/4), true
+	places := func(o *Operand, sizes []int, do func(word int)) {
+		var walk func(d, at int)
+		walk = func(d, at int) {
+			if d == len(sizes) {
+				do(at)
+				return
+			}
+			for i := range sizes[d] {
+				walk(d+1, at+i*o.Strides[d])
+			}
+		}
+		walk(0, o.At/4)
+	}
+	for i := range l.Outs {
+		places(&l.Outs[i].Operand, l.Sizes[:l.Kept], func(word int) {
+			apart = apart && !written[word]
+			written[word] = true
+		})
+	}
+	for i := range l.Leaves {
+		places(&l.Leaves[i], l.Sizes, func(word int) { apart = apart && !written[word] })
+	}
+	return written, apart
+}
+
+// floats tells whether a loop looks at floats as floats alone: bits of a NaN are left open.
+func floats(l *Loop) bool {
+	for _, s := range l.Steps {
+		switch in, out := "", ""; {
+		case s.Op == Load || s.Op == Const:
+		default:
+			if in, out = kinds(s.Op); in[0] != 'f' || out != "f" {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -121,3 +121,94 @@ func beyond(b []byte) *words {
 	t.b, t.c = t.a, t.a
 	return t.words()
 }
+
+// TestLoopGuardPages: whatever loop was prepared for a memory, no kernel reads or writes a byte before or behind it.
+// Operands stand at both edges.
+func TestLoopGuardPages(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(28, 29))
+	for i := range 200 {
+		l, size := randomLoop(rnd)
+		pl, err := PrepareLoop(l, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, atEnd := range []bool{false, true} {
+			memory := guarded(t, size, atEnd)
+			fill(rnd, memory, 0)
+			want := append([]byte(nil), memory...)
+			defineLoop(&l, want)
+			before := append([]byte(nil), memory...)
+			for _, k := range append(Native(), Plain) {
+				copy(memory, before)
+				if fault := touch(func() { err = k.RunLoop(t.Context(), pl, memory, nil) }); fault != nil || err != nil {
+					t.Fatalf("loop %d, %s, %+v: %v, %v", i, k.name, l, fault, err)
+				}
+				same(t, fmt.Sprintf("loop %d, %s", i, k.name), memory, want)
+			}
+		}
+	}
+}
+
+// TestHostileLoops: loops made by chance, most of them impossible, are refused, or keep to the memory, whatever their
+// operands share.
+func TestHostileLoops(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(30, 31))
+	const size = 8192
+	memory := guarded(t, size, true)
+	ran := 0
+	for range 20000 {
+		l := hostileLoop(rnd.IntN)
+		if rnd.IntN(10) == 0 {
+			l.Leaves[0].Strides[0] = rnd.Int() >> rnd.IntN(63) * (1 - 2*rnd.IntN(2))
+		}
+		pl, err := PrepareLoop(l, size)
+		if err != nil || points(l.Sizes) > 1<<14 {
+			continue
+		}
+		ran++
+		for _, k := range append(Native(), Plain) {
+			if fault := touch(func() { err = k.RunLoop(t.Context(), pl, memory, nil) }); fault != nil || err != nil {
+				t.Fatalf("%s, %+v: %v, %v", k.name, l, fault, err)
+			}
+		}
+	}
+	if ran < 200 {
+		t.Errorf("only %d loops ran", ran)
+	}
+}
+
+// hostileLoop makes a loop of numbers that next gives, 0 to n-1: of what a stranger may declare much that is impossible,
+// and much that overlaps.
+func hostileLoop(next func(n int) int) (l Loop) {
+	for range 1 + next(4) {
+		l.Sizes = append(l.Sizes, []int{1, 2, 3, 4, 5, 8, 15, 16, 17, 32, 40, 64, 100, 128, 0, -1}[next(15+next(2))])
+	}
+	n := len(l.Sizes)
+	l.Kept = n
+	if next(2) == 1 {
+		l.Kept, l.Reduce, l.Order = next(n+1), []Op{Add, Mul, Max, Min, Sub}[next(5)], Order(next(4))
+	}
+	operand := func(loops int) (o Operand) {
+		o.At = 4 * next(2048)
+		for i := range l.Sizes {
+			s := 0
+			if i < loops {
+				s = []int{0, 1, 1, 1, -1, 2, 16, 32, 64, 100, 128, -32}[next(12)]
+			}
+			o.Strides = append(o.Strides, s)
+		}
+		return o
+	}
+	for range 1 + next(4) {
+		l.Leaves = append(l.Leaves, operand(n))
+	}
+	for i := range 1 + next(12) {
+		l.Steps = append(l.Steps, Step{Op: Op(next(int(lastOp) + 2)), In: [3]int{next(i + 1), next(i + 1), next(i + 1)},
+			Leaf: next(len(l.Leaves)), Bits: uint32(next(1 << 30))})
+	}
+	l.Steps[0].Op = Load
+	for range 1 + next(3) {
+		l.Outs = append(l.Outs, Result{operand(l.Kept), next(len(l.Steps))})
+	}
+	return l
+}

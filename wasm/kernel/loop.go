@@ -32,7 +32,7 @@ type Operand struct {
 
 // Result is memory that a loop writes.
 type Result struct {
-	Operand     // strides of the loops that are reduced over are 0
+	Operand     // strides of the loops that are reduced over are 0, the others not
 	Value   int // the step that is stored, or reduced
 }
 
@@ -201,9 +201,9 @@ func (l *Loop) check(memory int) error {
 		if err := o.check(l.Sizes, memory); err != nil {
 			return fmt.Errorf("kernel: result %d: %w", i, err)
 		}
-		for _, s := range o.Strides[l.Kept:] {
-			if s != 0 {
-				return fmt.Errorf("kernel: result %d moves by %d in a loop that is reduced over", i, s)
+		for k, s := range o.Strides {
+			if kept := k < l.Kept; kept == (s == 0) && (l.Sizes[k] > 1 || !kept) {
+				return fmt.Errorf("kernel: result %d moves by %d in loop %d, of %d that are kept", i, s, k, l.Kept)
 			}
 		}
 	}

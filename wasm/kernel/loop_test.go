@@ -386,6 +386,7 @@ func TestPrepareLoop(t *testing.T) {
 		"too many steps":           func(l *Loop) { l.Steps = slices.Repeat(l.Steps, 1025) },
 		"too many results":         func(l *Loop) { l.Outs = slices.Repeat(l.Outs, 257) },
 		"two results of one":       func(l *Loop) { reduce(l); l.Outs = slices.Repeat(l.Outs, 2) },
+		"a result that stays":      func(l *Loop) { l.Outs[0].Strides[0] = 0 },
 		"a result that moves":      func(l *Loop) { reduce(l); l.Outs[0].Strides[1] = 1 },
 		"reduced by division":      func(l *Loop) { reduce(l); l.Reduce = Div },
 		"nothing reduced over":     func(l *Loop) { reduce(l); l.Kept = 2 },
@@ -418,5 +419,29 @@ func TestLoopMemory(t *testing.T) {
 	cancel()
 	if err := Plain.RunLoop(ctx, pl, make([]byte, 64), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestLoopAllocates: a run takes its buffers from those of the runs before.
+func TestLoopAllocates(t *testing.T) {
+	team := NewTeam(2)
+	defer team.Stop()
+	s := geluGradient(64, 512)
+	pl, err := PrepareLoop(s.Loop, 4*s.words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := make([]float32, s.words)
+	for _, with := range []*Team{nil, team} {
+		for _, k := range append(Native(), Plain) {
+			n := testing.AllocsPerRun(20, func() {
+				if err := k.RunLoop(t.Context(), pl, bytesOf(memory), with); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if n > 1 { // t.Context, or pools that were emptied
+				t.Errorf("%s, team of %d: %v allocations a run", k.name, with.size(), n)
+			}
+		}
 	}
 }

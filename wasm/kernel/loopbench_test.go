@@ -217,6 +217,7 @@ func BenchmarkLoop(b *testing.B) {
 					}
 				}
 				b.ReportMetric(float64(points(s.Sizes))/cputime.Each(b, began), "Gelements/s")
+				b.ReportMetric(1000*cputime.Each(b, began)/float64(pl.Work(1)), "ps/addition")
 			})
 		}
 	}

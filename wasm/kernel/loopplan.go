@@ -9,7 +9,7 @@ import (
 // times columns: columns are the innermost one, or, of a reduction in the order of Columns, those of the results.
 type LoopPlan struct {
 	memory int   // bytes
-	work   int   // what the whole loop costs, in additions
+	work   int   // what the whole loop costs, see Work
 	sizes  []int // of the loops around the columns, outer first
 	rows   int   // their rounds
 	mid    int   // neighbouring rows that are reduced to one
@@ -98,9 +98,6 @@ type out struct {
 	place int
 }
 
-// costs are what operations cost in additions; 1 where nothing is said.
-var costs = map[Op]int{Exp: 16, Log: 20, Tanh: 24, Erf: 24, Logistic: 22, Div: 6, Sqrt: 6, Rsqrt: 12, Max: 3, Min: 3}
-
 // PrepareLoop checks a loop against a memory of the given bytes: no kernel reads or writes outside of it. The limits
 // are 16 loops, 2^28 rounds of one and 2^40 of all, 256 leaves and results, 4096 steps, and strides up to 2^28.
 func PrepareLoop(l Loop, memory int) (*LoopPlan, error) {
@@ -115,6 +112,7 @@ func PrepareLoop(l Loop, memory int) (*LoopPlan, error) {
 	p.steps()
 	p.results()
 	p.allocate()
+	pl.work = pl.cost()
 	return pl, nil
 }
 
@@ -240,7 +238,6 @@ func (p *planner) emit(e extent, in instr) int {
 	p.pl.code[s] = append(p.pl.code[s], in)
 	if s == onBlock {
 		p.made[in.dst] = len(p.pl.code[s]) - 1
-		p.pl.work += max(1, costs[in.op])
 	}
 	return in.dst
 }
@@ -378,7 +375,6 @@ func (p *planner) results() {
 			}
 		}
 	}
-	pl.work = pl.rows * pl.cols * max(1, pl.work)
 }
 
 // operands are the places that an instruction reads.

@@ -7,9 +7,6 @@ import (
 	"unsafe"
 )
 
-// perLoopWorker is the least work that is worth another goroutine, in additions: some 2 microseconds.
-const perLoopWorker = 1 << 15
-
 // Loops tells whether loops are faster on this kernel than the programs' own code.
 func (k *Kernel) Loops() bool { return k.lanes != plainLanes }
 
@@ -23,7 +20,7 @@ func (k *Kernel) RunLoop(ctx context.Context, pl *LoopPlan, memory []byte, team 
 	if uintptr(base)%4 != 0 {
 		return errors.New("kernel: memory is not aligned to 4 bytes")
 	}
-	workers := max(1, min(team.size(), pl.work/perLoopWorker))
+	workers := pl.workers(team.size())
 	j := loopJobs.Get().(*loopJob)
 	j.LoopPlan, j.lanes, j.ctx, j.memory = pl, k.lanes, ctx, base
 	j.cut(workers)
@@ -79,6 +76,7 @@ func (j *loopJob) cut(workers int) {
 			for h := j.height; h > j.height/2; h-- {
 				if j.sizes[n-1]%h == 0 {
 					j.height = h
+					break
 				}
 			}
 		}
