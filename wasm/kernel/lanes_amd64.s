@@ -19,7 +19,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (SI)(DI*1), Z1
 	VMOVUPS (SI)(DI*2), Z2
@@ -31,21 +31,27 @@ some:
 	ADDQ    $+256, CX
 	LEAQ    (SI)(DI*4), SI
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -69,7 +75,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z1
 	VPXORD  Z0, Z1, Z1
 	VMOVUPS (SI)(DI*1), Z2
@@ -85,22 +91,30 @@ some:
 	ADDQ    $+256, CX
 	LEAQ    (SI)(DI*4), SI
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z1
+	VPXORD  Z0, Z1, Z1
+	VMOVUPS (SI)(DI*1), Z2
+	VPXORD  Z0, Z2, Z2
+	VMOVUPS Z1, (CX)
+	VMOVUPS Z2, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z1
 	VPXORD  Z0, Z1, Z1
 	VMOVUPS Z1, (CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -124,7 +138,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z1
 	VPANDD  Z0, Z1, Z1
 	VMOVUPS (SI)(DI*1), Z2
@@ -140,22 +154,30 @@ some:
 	ADDQ    $+256, CX
 	LEAQ    (SI)(DI*4), SI
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z1
+	VPANDD  Z0, Z1, Z1
+	VMOVUPS (SI)(DI*1), Z2
+	VPANDD  Z0, Z2, Z2
+	VMOVUPS Z1, (CX)
+	VMOVUPS Z2, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z1
 	VPANDD  Z0, Z1, Z1
 	VMOVUPS Z1, (CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -178,7 +200,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS       (SI), Z0
 	VEXTRACTF64X4 $0x01, Z0, Y2
 	VSQRTPS       Y0, Y1
@@ -206,25 +228,39 @@ some:
 	ADDQ          $+256, CX
 	LEAQ          (SI)(DI*4), SI
 	SUBQ          $+4, BX
-	JGE           some
+	JGE           groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
-
-one:
+	TESTQ         $+2, BX
+	JEQ           less2
 	VMOVUPS       (SI), Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VSQRTPS       Y0, Y5
 	VSQRTPS       Y1, Y0
 	VINSERTF64X4  $0x01, Y0, Z5, Z5
+	VMOVUPS       (SI)(DI*1), Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VSQRTPS       Y0, Y6
+	VSQRTPS       Y1, Y0
+	VINSERTF64X4  $0x01, Y0, Z6, Z6
 	VMOVUPS       Z5, (CX)
+	VMOVUPS       Z6, 64(CX)
+	ADDQ          $+128, CX
+	LEAQ          (SI)(DI*2), SI
+
+less2:
+	TESTQ         $+1, BX
+	JEQ           less1
+	VMOVUPS       (SI), Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VSQRTPS       Y0, Y7
+	VSQRTPS       Y1, Y0
+	VINSERTF64X4  $0x01, Y0, Z7, Z7
+	VMOVUPS       Z7, (CX)
 	ADDQ          $+64, CX
 	ADDQ          DI, SI
-	DECQ          BX
-	JNE           one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -247,7 +283,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS       (SI), Z1
 	VEXTRACTF64X4 $0x01, Z1, Y3
 	VSQRTPS       Y1, Y2
@@ -273,13 +309,11 @@ some:
 	ADDQ          $+128, CX
 	LEAQ          (SI)(DI*2), SI
 	SUBQ          $+2, BX
-	JGE           some
+	JGE           groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ         $+1, BX
+	JEQ           less1
 	VMOVUPS       (SI), Z1
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VSQRTPS       Y1, Y6
@@ -293,10 +327,8 @@ one:
 	VMOVUPS       Z7, (CX)
 	ADDQ          $+64, CX
 	ADDQ          DI, SI
-	DECQ          BX
-	JNE           one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -320,7 +352,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z2
 	VBROADCASTSS lanes<>+0(SB), Z3
 	VPANDD       Z3, Z2, Z3
@@ -346,13 +378,11 @@ some:
 	ADDQ         $+128, CX
 	LEAQ         (SI)(DI*2), SI
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z2
 	VBROADCASTSS lanes<>+0(SB), Z3
 	VPANDD       Z3, Z2, Z3
@@ -366,10 +396,8 @@ one:
 	VMOVUPS      Z7, (CX)
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -392,7 +420,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS     (SI), Z0
 	VRNDSCALEPS $0x09, Z0, Z0
 	VMOVUPS     (SI)(DI*1), Z1
@@ -408,22 +436,30 @@ some:
 	ADDQ        $+256, CX
 	LEAQ        (SI)(DI*4), SI
 	SUBQ        $+4, BX
-	JGE         some
+	JGE         groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ       $+2, BX
+	JEQ         less2
+	VMOVUPS     (SI), Z0
+	VRNDSCALEPS $0x09, Z0, Z0
+	VMOVUPS     (SI)(DI*1), Z1
+	VRNDSCALEPS $0x09, Z1, Z1
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     Z1, 64(CX)
+	ADDQ        $+128, CX
+	LEAQ        (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ       $+1, BX
+	JEQ         less1
 	VMOVUPS     (SI), Z0
 	VRNDSCALEPS $0x09, Z0, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        $+64, CX
 	ADDQ        DI, SI
-	DECQ        BX
-	JNE         one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -446,7 +482,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS     (SI), Z0
 	VRNDSCALEPS $0x0a, Z0, Z0
 	VMOVUPS     (SI)(DI*1), Z1
@@ -462,22 +498,30 @@ some:
 	ADDQ        $+256, CX
 	LEAQ        (SI)(DI*4), SI
 	SUBQ        $+4, BX
-	JGE         some
+	JGE         groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ       $+2, BX
+	JEQ         less2
+	VMOVUPS     (SI), Z0
+	VRNDSCALEPS $0x0a, Z0, Z0
+	VMOVUPS     (SI)(DI*1), Z1
+	VRNDSCALEPS $0x0a, Z1, Z1
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     Z1, 64(CX)
+	ADDQ        $+128, CX
+	LEAQ        (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ       $+1, BX
+	JEQ         less1
 	VMOVUPS     (SI), Z0
 	VRNDSCALEPS $0x0a, Z0, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        $+64, CX
 	ADDQ        DI, SI
-	DECQ        BX
-	JNE         one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -500,7 +544,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS     (SI), Z0
 	VRNDSCALEPS $0x08, Z0, Z0
 	VMOVUPS     (SI)(DI*1), Z1
@@ -516,22 +560,30 @@ some:
 	ADDQ        $+256, CX
 	LEAQ        (SI)(DI*4), SI
 	SUBQ        $+4, BX
-	JGE         some
+	JGE         groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ       $+2, BX
+	JEQ         less2
+	VMOVUPS     (SI), Z0
+	VRNDSCALEPS $0x08, Z0, Z0
+	VMOVUPS     (SI)(DI*1), Z1
+	VRNDSCALEPS $0x08, Z1, Z1
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     Z1, 64(CX)
+	ADDQ        $+128, CX
+	LEAQ        (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ       $+1, BX
+	JEQ         less1
 	VMOVUPS     (SI), Z0
 	VRNDSCALEPS $0x08, Z0, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        $+64, CX
 	ADDQ        DI, SI
-	DECQ        BX
-	JNE         one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -554,7 +606,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z1
 	VBROADCASTSS lanes<>+32(SB), Z2
 	VPANDD       Z2, Z1, Z1
@@ -570,13 +622,11 @@ some:
 	ADDQ         $+128, CX
 	LEAQ         (SI)(DI*2), SI
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z1
 	VBROADCASTSS lanes<>+32(SB), Z2
 	VPANDD       Z2, Z1, Z1
@@ -585,10 +635,8 @@ one:
 	VMOVUPS      Z5, (CX)
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -611,7 +659,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z0
 	VCMPPS       $0x03, Z0, Z0, K1
 	VPTERNLOGD.Z $0xff, Z1, Z1, K1, Z1
@@ -631,23 +679,33 @@ some:
 	ADDQ         $+256, CX
 	LEAQ         (SI)(DI*4), SI
 	SUBQ         $+4, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
-
-one:
+	TESTQ        $+2, BX
+	JEQ          less2
 	VMOVUPS      (SI), Z0
 	VCMPPS       $0x03, Z0, Z0, K1
 	VPTERNLOGD.Z $0xff, Z5, Z5, K1, Z5
+	VMOVUPS      (SI)(DI*1), Z0
+	VCMPPS       $0x03, Z0, Z0, K1
+	VPTERNLOGD.Z $0xff, Z6, Z6, K1, Z6
 	VMOVUPS      Z5, (CX)
+	VMOVUPS      Z6, 64(CX)
+	ADDQ         $+128, CX
+	LEAQ         (SI)(DI*2), SI
+
+less2:
+	TESTQ        $+1, BX
+	JEQ          less1
+	VMOVUPS      (SI), Z0
+	VCMPPS       $0x03, Z0, Z0, K1
+	VPTERNLOGD.Z $0xff, Z7, Z7, K1, Z7
+	VMOVUPS      Z7, (CX)
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -670,7 +728,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z0
 	VBROADCASTSS lanes<>+96(SB), Z1
 	VPSUBD       Z0, Z1, Z0
@@ -690,23 +748,33 @@ some:
 	ADDQ         $+256, CX
 	LEAQ         (SI)(DI*4), SI
 	SUBQ         $+4, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ        $+2, BX
+	JEQ          less2
+	VMOVUPS      (SI), Z0
+	VBROADCASTSS lanes<>+96(SB), Z1
+	VPSUBD       Z0, Z1, Z0
+	VMOVUPS      (SI)(DI*1), Z1
+	VBROADCASTSS lanes<>+96(SB), Z2
+	VPSUBD       Z1, Z2, Z1
+	VMOVUPS      Z0, (CX)
+	VMOVUPS      Z1, 64(CX)
+	ADDQ         $+128, CX
+	LEAQ         (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z0
 	VBROADCASTSS lanes<>+96(SB), Z1
 	VPSUBD       Z0, Z1, Z0
 	VMOVUPS      Z0, (CX)
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -729,7 +797,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VPABSD  Z0, Z0
 	VMOVUPS (SI)(DI*1), Z1
@@ -745,22 +813,30 @@ some:
 	ADDQ    $+256, CX
 	LEAQ    (SI)(DI*4), SI
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z0
+	VPABSD  Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VPABSD  Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VPABSD  Z0, Z0
 	VMOVUPS Z0, (CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -784,7 +860,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z1
 	VPXORD  Z0, Z1, Z1
 	VMOVUPS (SI)(DI*1), Z2
@@ -800,22 +876,30 @@ some:
 	ADDQ    $+256, CX
 	LEAQ    (SI)(DI*4), SI
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z1
+	VPXORD  Z0, Z1, Z1
+	VMOVUPS (SI)(DI*1), Z2
+	VPXORD  Z0, Z2, Z2
+	VMOVUPS Z1, (CX)
+	VMOVUPS Z2, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z1
 	VPXORD  Z0, Z1, Z1
 	VMOVUPS Z1, (CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -838,7 +922,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS   (SI), Z0
 	VCVTDQ2PS Z0, Z0
 	VMOVUPS   (SI)(DI*1), Z1
@@ -854,22 +938,30 @@ some:
 	ADDQ      $+256, CX
 	LEAQ      (SI)(DI*4), SI
 	SUBQ      $+4, BX
-	JGE       some
+	JGE       groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ     $+2, BX
+	JEQ       less2
+	VMOVUPS   (SI), Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   (SI)(DI*1), Z1
+	VCVTDQ2PS Z1, Z1
+	VMOVUPS   Z0, (CX)
+	VMOVUPS   Z1, 64(CX)
+	ADDQ      $+128, CX
+	LEAQ      (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ     $+1, BX
+	JEQ       less1
 	VMOVUPS   (SI), Z0
 	VCVTDQ2PS Z0, Z0
 	VMOVUPS   Z0, (CX)
 	ADDQ      $+64, CX
 	ADDQ      DI, SI
-	DECQ      BX
-	JNE       one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -892,7 +984,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z1
 	VCVTTPS2DQ   Z1, Z2
 	VCMPPS       $0x1d, Z0, Z1, K1
@@ -914,13 +1006,11 @@ some:
 	ADDQ         $+128, CX
 	LEAQ         (SI)(DI*2), SI
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z1
 	VCVTTPS2DQ   Z1, Z2
 	VCMPPS       $0x1d, Z0, Z1, K1
@@ -932,10 +1022,8 @@ one:
 	VMOVUPS      Z1, (CX)
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -961,7 +1049,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VADDPS  Z1, Z0, Z0
@@ -982,13 +1070,26 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
+	VADDPS  Z2, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VADDPS  Z1, Z0, Z0
@@ -996,10 +1097,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -1026,7 +1125,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VSUBPS  Z1, Z0, Z0
@@ -1047,13 +1146,26 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
+	VSUBPS  Z1, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
+	VSUBPS  Z2, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VSUBPS  Z1, Z0, Z0
@@ -1061,10 +1173,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -1091,7 +1201,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VMULPS  Z1, Z0, Z0
@@ -1112,13 +1222,26 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VMULPS  Z1, Z0, Z0
@@ -1126,10 +1249,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -1154,7 +1275,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS       (SI), Z0
 	VMOVUPS       (R8), Z1
 	VEXTRACTF64X4 $0x01, Z0, Y3
@@ -1175,13 +1296,11 @@ some:
 	LEAQ          (SI)(DI*2), SI
 	LEAQ          (R8)(R9*2), R8
 	SUBQ          $+2, BX
-	JGE           some
+	JGE           groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ         $+1, BX
+	JEQ           less1
 	VMOVUPS       (SI), Z0
 	VMOVUPS       (R8), Z1
 	VEXTRACTF64X4 $0x01, Z0, Y2
@@ -1193,10 +1312,8 @@ one:
 	ADDQ          $+64, CX
 	ADDQ          DI, SI
 	ADDQ          R9, R8
-	DECQ          BX
-	JNE           one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -1221,7 +1338,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS    (SI), Z0
 	VMOVUPS    (R8), Z1
 	VMAXPS     Z1, Z0, Z2
@@ -1242,13 +1359,11 @@ some:
 	LEAQ       (SI)(DI*2), SI
 	LEAQ       (R8)(R9*2), R8
 	SUBQ       $+2, BX
-	JGE        some
+	JGE        groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ      $+1, BX
+	JEQ        less1
 	VMOVUPS    (SI), Z0
 	VMOVUPS    (R8), Z1
 	VMAXPS     Z1, Z0, Z2
@@ -1260,10 +1375,8 @@ one:
 	ADDQ       $+64, CX
 	ADDQ       DI, SI
 	ADDQ       R9, R8
-	DECQ       BX
-	JNE        one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -1288,7 +1401,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMINPS  Z1, Z0, Z2
@@ -1305,13 +1418,11 @@ some:
 	LEAQ    (SI)(DI*2), SI
 	LEAQ    (R8)(R9*2), R8
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMINPS  Z1, Z0, Z2
@@ -1321,10 +1432,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R9, R8
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -1349,7 +1458,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VCMPPS       $0x00, Z1, Z0, K1
@@ -1364,13 +1473,11 @@ some:
 	LEAQ         (SI)(DI*2), SI
 	LEAQ         (R8)(R9*2), R8
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VCMPPS       $0x00, Z1, Z0, K1
@@ -1379,10 +1486,8 @@ one:
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -1407,7 +1512,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VCMPPS       $0x04, Z1, Z0, K1
@@ -1422,13 +1527,11 @@ some:
 	LEAQ         (SI)(DI*2), SI
 	LEAQ         (R8)(R9*2), R8
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VCMPPS       $0x04, Z1, Z0, K1
@@ -1437,10 +1540,8 @@ one:
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -1465,7 +1566,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VCMPPS       $0x11, Z1, Z0, K1
@@ -1480,13 +1581,11 @@ some:
 	LEAQ         (SI)(DI*2), SI
 	LEAQ         (R8)(R9*2), R8
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VCMPPS       $0x11, Z1, Z0, K1
@@ -1495,10 +1594,8 @@ one:
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -1523,7 +1620,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VCMPPS       $0x12, Z1, Z0, K1
@@ -1538,13 +1635,11 @@ some:
 	LEAQ         (SI)(DI*2), SI
 	LEAQ         (R8)(R9*2), R8
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VCMPPS       $0x12, Z1, Z0, K1
@@ -1553,10 +1648,8 @@ one:
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -1581,7 +1674,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VCMPPS       $0x1e, Z1, Z0, K1
@@ -1596,13 +1689,11 @@ some:
 	LEAQ         (SI)(DI*2), SI
 	LEAQ         (R8)(R9*2), R8
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VCMPPS       $0x1e, Z1, Z0, K1
@@ -1611,10 +1702,8 @@ one:
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -1639,7 +1728,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VCMPPS       $0x1d, Z1, Z0, K1
@@ -1654,13 +1743,11 @@ some:
 	LEAQ         (SI)(DI*2), SI
 	LEAQ         (R8)(R9*2), R8
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VCMPPS       $0x1d, Z1, Z0, K1
@@ -1669,10 +1756,8 @@ one:
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -1699,7 +1784,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPADDD  Z1, Z0, Z0
@@ -1720,13 +1805,26 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
+	VPADDD  Z1, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
+	VPADDD  Z2, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPADDD  Z1, Z0, Z0
@@ -1734,10 +1832,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -1764,7 +1860,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPSUBD  Z1, Z0, Z0
@@ -1785,13 +1881,26 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
+	VPSUBD  Z1, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
+	VPSUBD  Z2, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPSUBD  Z1, Z0, Z0
@@ -1799,10 +1908,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -1829,7 +1936,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPMULLD Z1, Z0, Z0
@@ -1850,13 +1957,26 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
+	VPMULLD Z1, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
+	VPMULLD Z2, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPMULLD Z1, Z0, Z0
@@ -1864,10 +1984,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -1894,7 +2012,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPMAXSD Z1, Z0, Z0
@@ -1915,13 +2033,26 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
+	VPMAXSD Z1, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
+	VPMAXSD Z2, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPMAXSD Z1, Z0, Z0
@@ -1929,10 +2060,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -1959,7 +2088,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPMINSD Z1, Z0, Z0
@@ -1980,13 +2109,26 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
+	VPMINSD Z1, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
+	VPMINSD Z2, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPMINSD Z1, Z0, Z0
@@ -1994,10 +2136,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -2022,7 +2162,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VPCMPD       $0x00, Z1, Z0, K1
@@ -2037,13 +2177,11 @@ some:
 	LEAQ         (SI)(DI*2), SI
 	LEAQ         (R8)(R9*2), R8
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VPCMPD       $0x00, Z1, Z0, K1
@@ -2052,10 +2190,8 @@ one:
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -2080,7 +2216,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VPCMPD       $0x04, Z1, Z0, K1
@@ -2095,13 +2231,11 @@ some:
 	LEAQ         (SI)(DI*2), SI
 	LEAQ         (R8)(R9*2), R8
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VPCMPD       $0x04, Z1, Z0, K1
@@ -2110,10 +2244,8 @@ one:
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -2138,7 +2270,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VPCMPD       $0x01, Z1, Z0, K1
@@ -2153,13 +2285,11 @@ some:
 	LEAQ         (SI)(DI*2), SI
 	LEAQ         (R8)(R9*2), R8
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VPCMPD       $0x01, Z1, Z0, K1
@@ -2168,10 +2298,8 @@ one:
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -2196,7 +2324,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VPCMPD       $0x02, Z1, Z0, K1
@@ -2211,13 +2339,11 @@ some:
 	LEAQ         (SI)(DI*2), SI
 	LEAQ         (R8)(R9*2), R8
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VPCMPD       $0x02, Z1, Z0, K1
@@ -2226,10 +2352,8 @@ one:
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -2254,7 +2378,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VPCMPD       $0x06, Z1, Z0, K1
@@ -2269,13 +2393,11 @@ some:
 	LEAQ         (SI)(DI*2), SI
 	LEAQ         (R8)(R9*2), R8
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VPCMPD       $0x06, Z1, Z0, K1
@@ -2284,10 +2406,8 @@ one:
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -2312,7 +2432,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VPCMPD       $0x05, Z1, Z0, K1
@@ -2327,13 +2447,11 @@ some:
 	LEAQ         (SI)(DI*2), SI
 	LEAQ         (R8)(R9*2), R8
 	SUBQ         $+2, BX
-	JGE          some
+	JGE          groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ        $+1, BX
+	JEQ          less1
 	VMOVUPS      (SI), Z0
 	VMOVUPS      (R8), Z1
 	VPCMPD       $0x05, Z1, Z0, K1
@@ -2342,10 +2460,8 @@ one:
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
-	DECQ         BX
-	JNE          one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -2372,7 +2488,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPANDD  Z1, Z0, Z0
@@ -2393,13 +2509,26 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
+	VPANDD  Z1, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
+	VPANDD  Z2, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPANDD  Z1, Z0, Z0
@@ -2407,10 +2536,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -2437,7 +2564,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPORD   Z1, Z0, Z0
@@ -2458,13 +2585,26 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
+	VPORD   Z1, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
+	VPORD   Z2, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPORD   Z1, Z0, Z0
@@ -2472,10 +2612,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -2502,7 +2640,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPXORD  Z1, Z0, Z0
@@ -2523,13 +2661,26 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Z0
+	VMOVUPS (R9), Z1
+	VPXORD  Z1, Z0, Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (R9)(R10*1), Z2
+	VPXORD  Z2, Z1, Z1
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R9), Z1
 	VPXORD  Z1, Z0, Z0
@@ -2537,10 +2688,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -2567,7 +2716,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS    (SI), Z0
 	VMOVUPS    (R8), Z1
 	VMOVUPS    (R10), Z2
@@ -2585,13 +2734,11 @@ some:
 	LEAQ       (R8)(R9*2), R8
 	LEAQ       (R10)(R11*2), R10
 	SUBQ       $+2, BX
-	JGE        some
+	JGE        groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ      $+1, BX
+	JEQ        less1
 	VMOVUPS    (SI), Z0
 	VMOVUPS    (R8), Z1
 	VMOVUPS    (R10), Z2
@@ -2602,10 +2749,8 @@ one:
 	ADDQ       DI, SI
 	ADDQ       R9, R8
 	ADDQ       R11, R10
-	DECQ       BX
-	JNE        one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -2640,7 +2785,7 @@ TEXT ·exp512(SB), NOSPLIT, $0-8
 row:
 	MOVQ 56(AX), BX
 
-one:
+group:
 	VMOVUPS     (SI), Z13
 	VMINPS      Z13, Z0, Z13
 	VMAXPS      Z13, Z1, Z13
@@ -2678,7 +2823,7 @@ one:
 	ADDQ        $+64, CX
 	ADDQ        DI, SI
 	DECQ        BX
-	JNE         one
+	JNE         group
 	ADDQ        72(AX), CX
 	ADDQ        80(AX), SI
 	DECQ        DX
@@ -2712,7 +2857,7 @@ TEXT ·logistic512(SB), NOSPLIT, $0-8
 row:
 	MOVQ 56(AX), BX
 
-one:
+group:
 	VMOVUPS       (SI), Z14
 	VPXORD        Z13, Z14, Z14
 	VMINPS        Z14, Z0, Z14
@@ -2757,7 +2902,7 @@ one:
 	ADDQ          $+64, CX
 	ADDQ          DI, SI
 	DECQ          BX
-	JNE           one
+	JNE           group
 	ADDQ          72(AX), CX
 	ADDQ          80(AX), SI
 	DECQ          DX
@@ -2786,7 +2931,7 @@ TEXT ·log512(SB), NOSPLIT, $0-8
 row:
 	MOVQ 56(AX), BX
 
-one:
+group:
 	VMOVUPS      (SI), Z9
 	VBROADCASTSS lanes<>+64(SB), Z10
 	VBROADCASTSS lanes<>+896(SB), Z11
@@ -2864,7 +3009,7 @@ one:
 	ADDQ         $+64, CX
 	ADDQ         DI, SI
 	DECQ         BX
-	JNE          one
+	JNE          group
 	ADDQ         72(AX), CX
 	ADDQ         80(AX), SI
 	DECQ         DX
@@ -2897,7 +3042,7 @@ TEXT ·tanh512(SB), NOSPLIT, $0-8
 row:
 	MOVQ 56(AX), BX
 
-one:
+group:
 	VMOVUPS       (SI), Z13
 	VMINPS        Z13, Z0, Z13
 	VMAXPS        Z13, Z1, Z13
@@ -2930,7 +3075,7 @@ one:
 	ADDQ          $+64, CX
 	ADDQ          DI, SI
 	DECQ          BX
-	JNE           one
+	JNE           group
 	ADDQ          72(AX), CX
 	ADDQ          80(AX), SI
 	DECQ          DX
@@ -2964,7 +3109,7 @@ TEXT ·erf512(SB), NOSPLIT, $0-8
 row:
 	MOVQ 56(AX), BX
 
-one:
+group:
 	VMOVUPS       (SI), Z14
 	VMINPS        Z14, Z0, Z14
 	VMAXPS        Z14, Z1, Z14
@@ -2999,7 +3144,7 @@ one:
 	ADDQ          $+64, CX
 	ADDQ          DI, SI
 	DECQ          BX
-	JNE           one
+	JNE           group
 	ADDQ          72(AX), CX
 	ADDQ          80(AX), SI
 	DECQ          DX
@@ -3025,7 +3170,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3043,13 +3188,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3060,10 +3203,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -3091,7 +3232,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3109,13 +3250,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3126,10 +3265,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -3157,7 +3294,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3175,13 +3312,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3192,10 +3327,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -3223,7 +3356,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3241,13 +3374,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3258,10 +3389,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -3289,7 +3418,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3307,13 +3436,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3324,10 +3451,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -3355,7 +3480,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3373,13 +3498,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3390,10 +3513,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -3421,7 +3542,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3439,13 +3560,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3456,10 +3575,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -3487,7 +3604,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3505,13 +3622,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3522,10 +3637,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -3553,7 +3666,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3571,13 +3684,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3588,10 +3699,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -3619,7 +3728,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3637,13 +3746,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3654,10 +3761,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -3685,7 +3790,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3703,13 +3808,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3720,10 +3823,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -3751,7 +3852,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3769,13 +3870,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Z0
 	VMOVUPS (R8), Z1
 	VMOVUPS (R10), Z2
@@ -3786,10 +3885,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -4384,6 +4481,28 @@ TEXT ·spread512(SB), NOSPLIT, $0-32
 	MOVQ src+8(FP), CX
 	MOVQ rows+16(FP), DX
 	MOVQ cols+24(FP), BX
+	CMPQ BX, $+16
+	JNE  row
+	SUBQ $+4, DX
+	JLT  few
+
+four:
+	VBROADCASTSS (CX), Z0
+	VMOVUPS      Z0, (AX)
+	VBROADCASTSS 4(CX), Z0
+	VMOVUPS      Z0, 64(AX)
+	VBROADCASTSS 8(CX), Z0
+	VMOVUPS      Z0, 128(AX)
+	VBROADCASTSS 12(CX), Z0
+	VMOVUPS      Z0, 192(AX)
+	ADDQ         $+16, CX
+	ADDQ         $+256, AX
+	SUBQ         $+4, DX
+	JGE          four
+
+few:
+	ADDQ $+4, DX
+	JEQ  done
 
 row:
 	VBROADCASTSS (CX), Z0
@@ -4399,6 +4518,8 @@ group:
 	LEAQ    (AX)(BX*4), AX
 	DECQ    DX
 	JNE     row
+
+done:
 	VZEROUPPER
 	RET
 
@@ -4417,7 +4538,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS 32(SI), Y1
 	VMOVUPS (SI)(DI*1), Y2
@@ -4437,23 +4558,33 @@ some:
 	ADDQ    $+256, CX
 	LEAQ    (SI)(DI*4), SI
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS 32(SI), Y1
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -4476,7 +4607,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VPXOR   lanes<>+0(SB), Y0, Y0
 	VMOVUPS 32(SI), Y1
@@ -4504,13 +4635,29 @@ some:
 	ADDQ    $+256, CX
 	LEAQ    (SI)(DI*4), SI
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VPXOR   lanes<>+0(SB), Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VPXOR   lanes<>+0(SB), Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VPXOR   lanes<>+0(SB), Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VPXOR   lanes<>+0(SB), Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VPXOR   lanes<>+0(SB), Y0, Y0
 	VMOVUPS 32(SI), Y1
@@ -4519,10 +4666,8 @@ one:
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -4545,7 +4690,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VPAND   lanes<>+32(SB), Y0, Y0
 	VMOVUPS 32(SI), Y1
@@ -4573,13 +4718,29 @@ some:
 	ADDQ    $+256, CX
 	LEAQ    (SI)(DI*4), SI
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VPAND   lanes<>+32(SB), Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VPAND   lanes<>+32(SB), Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VPAND   lanes<>+32(SB), Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VPAND   lanes<>+32(SB), Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VPAND   lanes<>+32(SB), Y0, Y0
 	VMOVUPS 32(SI), Y1
@@ -4588,10 +4749,8 @@ one:
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -4614,7 +4773,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VSQRTPS Y0, Y0
 	VMOVUPS 32(SI), Y1
@@ -4642,13 +4801,29 @@ some:
 	ADDQ    $+256, CX
 	LEAQ    (SI)(DI*4), SI
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VSQRTPS Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VSQRTPS Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VSQRTPS Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VSQRTPS Y0, Y0
 	VMOVUPS 32(SI), Y1
@@ -4657,10 +4832,8 @@ one:
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -4682,7 +4855,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS lanes<>+64(SB), Y1
 	VSQRTPS Y0, Y0
@@ -4706,13 +4879,11 @@ some:
 	ADDQ    $+128, CX
 	LEAQ    (SI)(DI*2), SI
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS lanes<>+64(SB), Y1
 	VSQRTPS Y0, Y0
@@ -4725,10 +4896,8 @@ one:
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -4750,7 +4919,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VPAND   lanes<>+0(SB), Y0, Y1
 	VPOR    lanes<>+64(SB), Y1, Y1
@@ -4794,13 +4963,11 @@ some:
 	ADDQ    $+128, CX
 	LEAQ    (SI)(DI*2), SI
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VPAND   lanes<>+0(SB), Y0, Y1
 	VPOR    lanes<>+64(SB), Y1, Y1
@@ -4823,10 +4990,8 @@ one:
 	VMOVUPS Y2, 32(CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -4849,7 +5014,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS  (SI), Y0
 	VROUNDPS $0x09, Y0, Y0
 	VMOVUPS  32(SI), Y1
@@ -4877,13 +5042,29 @@ some:
 	ADDQ     $+256, CX
 	LEAQ     (SI)(DI*4), SI
 	SUBQ     $+4, BX
-	JGE      some
+	JGE      groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ    $+2, BX
+	JEQ      less2
+	VMOVUPS  (SI), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  32(SI), Y1
+	VROUNDPS $0x09, Y1, Y1
+	VMOVUPS  (SI)(DI*1), Y2
+	VROUNDPS $0x09, Y2, Y2
+	VMOVUPS  32(SI)(DI*1), Y3
+	VROUNDPS $0x09, Y3, Y3
+	VMOVUPS  Y0, (CX)
+	VMOVUPS  Y1, 32(CX)
+	VMOVUPS  Y2, 64(CX)
+	VMOVUPS  Y3, 96(CX)
+	ADDQ     $+128, CX
+	LEAQ     (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ    $+1, BX
+	JEQ      less1
 	VMOVUPS  (SI), Y0
 	VROUNDPS $0x09, Y0, Y0
 	VMOVUPS  32(SI), Y1
@@ -4892,10 +5073,8 @@ one:
 	VMOVUPS  Y1, 32(CX)
 	ADDQ     $+64, CX
 	ADDQ     DI, SI
-	DECQ     BX
-	JNE      one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -4918,7 +5097,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS  (SI), Y0
 	VROUNDPS $0x0a, Y0, Y0
 	VMOVUPS  32(SI), Y1
@@ -4946,13 +5125,29 @@ some:
 	ADDQ     $+256, CX
 	LEAQ     (SI)(DI*4), SI
 	SUBQ     $+4, BX
-	JGE      some
+	JGE      groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ    $+2, BX
+	JEQ      less2
+	VMOVUPS  (SI), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVUPS  32(SI), Y1
+	VROUNDPS $0x0a, Y1, Y1
+	VMOVUPS  (SI)(DI*1), Y2
+	VROUNDPS $0x0a, Y2, Y2
+	VMOVUPS  32(SI)(DI*1), Y3
+	VROUNDPS $0x0a, Y3, Y3
+	VMOVUPS  Y0, (CX)
+	VMOVUPS  Y1, 32(CX)
+	VMOVUPS  Y2, 64(CX)
+	VMOVUPS  Y3, 96(CX)
+	ADDQ     $+128, CX
+	LEAQ     (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ    $+1, BX
+	JEQ      less1
 	VMOVUPS  (SI), Y0
 	VROUNDPS $0x0a, Y0, Y0
 	VMOVUPS  32(SI), Y1
@@ -4961,10 +5156,8 @@ one:
 	VMOVUPS  Y1, 32(CX)
 	ADDQ     $+64, CX
 	ADDQ     DI, SI
-	DECQ     BX
-	JNE      one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -4987,7 +5180,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS  (SI), Y0
 	VROUNDPS $0x08, Y0, Y0
 	VMOVUPS  32(SI), Y1
@@ -5015,13 +5208,29 @@ some:
 	ADDQ     $+256, CX
 	LEAQ     (SI)(DI*4), SI
 	SUBQ     $+4, BX
-	JGE      some
+	JGE      groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ    $+2, BX
+	JEQ      less2
+	VMOVUPS  (SI), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVUPS  32(SI), Y1
+	VROUNDPS $0x08, Y1, Y1
+	VMOVUPS  (SI)(DI*1), Y2
+	VROUNDPS $0x08, Y2, Y2
+	VMOVUPS  32(SI)(DI*1), Y3
+	VROUNDPS $0x08, Y3, Y3
+	VMOVUPS  Y0, (CX)
+	VMOVUPS  Y1, 32(CX)
+	VMOVUPS  Y2, 64(CX)
+	VMOVUPS  Y3, 96(CX)
+	ADDQ     $+128, CX
+	LEAQ     (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ    $+1, BX
+	JEQ      less1
 	VMOVUPS  (SI), Y0
 	VROUNDPS $0x08, Y0, Y0
 	VMOVUPS  32(SI), Y1
@@ -5030,10 +5239,8 @@ one:
 	VMOVUPS  Y1, 32(CX)
 	ADDQ     $+64, CX
 	ADDQ     DI, SI
-	DECQ     BX
-	JNE      one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -5055,7 +5262,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VPAND   lanes<>+32(SB), Y0, Y0
 	VCMPPS  $0x12, lanes<>+128(SB), Y0, Y0
@@ -5075,13 +5282,11 @@ some:
 	ADDQ    $+128, CX
 	LEAQ    (SI)(DI*2), SI
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VPAND   lanes<>+32(SB), Y0, Y0
 	VCMPPS  $0x12, lanes<>+128(SB), Y0, Y0
@@ -5092,10 +5297,8 @@ one:
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -5118,7 +5321,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VCMPPS  $0x03, Y0, Y0, Y0
 	VMOVUPS 32(SI), Y1
@@ -5146,13 +5349,29 @@ some:
 	ADDQ    $+256, CX
 	LEAQ    (SI)(DI*4), SI
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VCMPPS  $0x03, Y0, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VCMPPS  $0x03, Y1, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VCMPPS  $0x03, Y2, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VCMPPS  $0x03, Y3, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VCMPPS  $0x03, Y0, Y0, Y0
 	VMOVUPS 32(SI), Y1
@@ -5161,10 +5380,8 @@ one:
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -5187,7 +5404,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS lanes<>+96(SB), Y1
 	VPSUBD  Y0, Y1, Y0
@@ -5223,13 +5440,33 @@ some:
 	ADDQ    $+256, CX
 	LEAQ    (SI)(DI*4), SI
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VMOVUPS lanes<>+96(SB), Y1
+	VPSUBD  Y0, Y1, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS lanes<>+96(SB), Y2
+	VPSUBD  Y1, Y2, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS lanes<>+96(SB), Y3
+	VPSUBD  Y2, Y3, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS lanes<>+96(SB), Y4
+	VPSUBD  Y3, Y4, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS lanes<>+96(SB), Y1
 	VPSUBD  Y0, Y1, Y0
@@ -5240,10 +5477,8 @@ one:
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -5266,7 +5501,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VPABSD  Y0, Y0
 	VMOVUPS 32(SI), Y1
@@ -5294,13 +5529,29 @@ some:
 	ADDQ    $+256, CX
 	LEAQ    (SI)(DI*4), SI
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VPABSD  Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VPABSD  Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VPABSD  Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VPABSD  Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VPABSD  Y0, Y0
 	VMOVUPS 32(SI), Y1
@@ -5309,10 +5560,8 @@ one:
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -5335,7 +5584,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VPXOR   lanes<>+160(SB), Y0, Y0
 	VMOVUPS 32(SI), Y1
@@ -5363,13 +5612,29 @@ some:
 	ADDQ    $+256, CX
 	LEAQ    (SI)(DI*4), SI
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VPXOR   lanes<>+160(SB), Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VPXOR   lanes<>+160(SB), Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VPXOR   lanes<>+160(SB), Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VPXOR   lanes<>+160(SB), Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VPXOR   lanes<>+160(SB), Y0, Y0
 	VMOVUPS 32(SI), Y1
@@ -5378,10 +5643,8 @@ one:
 	VMOVUPS Y1, 32(CX)
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -5404,7 +5667,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS   (SI), Y0
 	VCVTDQ2PS Y0, Y0
 	VMOVUPS   32(SI), Y1
@@ -5432,13 +5695,29 @@ some:
 	ADDQ      $+256, CX
 	LEAQ      (SI)(DI*4), SI
 	SUBQ      $+4, BX
-	JGE       some
+	JGE       groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ     $+2, BX
+	JEQ       less2
+	VMOVUPS   (SI), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   32(SI), Y1
+	VCVTDQ2PS Y1, Y1
+	VMOVUPS   (SI)(DI*1), Y2
+	VCVTDQ2PS Y2, Y2
+	VMOVUPS   32(SI)(DI*1), Y3
+	VCVTDQ2PS Y3, Y3
+	VMOVUPS   Y0, (CX)
+	VMOVUPS   Y1, 32(CX)
+	VMOVUPS   Y2, 64(CX)
+	VMOVUPS   Y3, 96(CX)
+	ADDQ      $+128, CX
+	LEAQ      (SI)(DI*2), SI
 
-one:
+less2:
+	TESTQ     $+1, BX
+	JEQ       less1
 	VMOVUPS   (SI), Y0
 	VCVTDQ2PS Y0, Y0
 	VMOVUPS   32(SI), Y1
@@ -5447,10 +5726,8 @@ one:
 	VMOVUPS   Y1, 32(CX)
 	ADDQ      $+64, CX
 	ADDQ      DI, SI
-	DECQ      BX
-	JNE       one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -5472,7 +5749,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS    (SI), Y0
 	VCVTTPS2DQ Y0, Y1
 	VCMPPS     $0x1d, lanes<>+192(SB), Y0, Y2
@@ -5504,13 +5781,11 @@ some:
 	ADDQ       $+128, CX
 	LEAQ       (SI)(DI*2), SI
 	SUBQ       $+2, BX
-	JGE        some
+	JGE        groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ      $+1, BX
+	JEQ        less1
 	VMOVUPS    (SI), Y0
 	VCVTTPS2DQ Y0, Y1
 	VCMPPS     $0x1d, lanes<>+192(SB), Y0, Y2
@@ -5527,10 +5802,8 @@ one:
 	VMOVUPS    Y1, 32(CX)
 	ADDQ       $+64, CX
 	ADDQ       DI, SI
-	DECQ       BX
-	JNE        one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	DECQ DX
@@ -5556,7 +5829,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VADDPS  Y1, Y0, Y0
@@ -5593,13 +5866,34 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VADDPS  Y1, Y0, Y0
@@ -5611,10 +5905,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -5641,7 +5933,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VSUBPS  Y1, Y0, Y0
@@ -5678,13 +5970,34 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
+	VSUBPS  Y2, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
+	VSUBPS  Y3, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
+	VSUBPS  Y4, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VSUBPS  Y1, Y0, Y0
@@ -5696,10 +6009,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -5726,7 +6037,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VMULPS  Y1, Y0, Y0
@@ -5763,13 +6074,34 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
+	VMULPS  Y3, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
+	VMULPS  Y4, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VMULPS  Y1, Y0, Y0
@@ -5781,10 +6113,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -5809,7 +6139,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VDIVPS  Y1, Y0, Y0
@@ -5830,13 +6160,11 @@ some:
 	LEAQ    (SI)(DI*2), SI
 	LEAQ    (R8)(R9*2), R8
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VDIVPS  Y1, Y0, Y0
@@ -5848,10 +6176,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R9, R8
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -5876,7 +6202,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMAXPS  Y1, Y0, Y2
@@ -5913,13 +6239,11 @@ some:
 	LEAQ    (SI)(DI*2), SI
 	LEAQ    (R8)(R9*2), R8
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMAXPS  Y1, Y0, Y2
@@ -5939,10 +6263,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R9, R8
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -5967,7 +6289,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMINPS  Y1, Y0, Y2
@@ -5996,13 +6318,11 @@ some:
 	LEAQ    (SI)(DI*2), SI
 	LEAQ    (R8)(R9*2), R8
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMINPS  Y1, Y0, Y2
@@ -6018,10 +6338,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R9, R8
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -6046,7 +6364,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VCMPPS  $0x00, Y1, Y0, Y0
@@ -6067,13 +6385,11 @@ some:
 	LEAQ    (SI)(DI*2), SI
 	LEAQ    (R8)(R9*2), R8
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VCMPPS  $0x00, Y1, Y0, Y0
@@ -6085,10 +6401,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R9, R8
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -6113,7 +6427,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VCMPPS  $0x04, Y1, Y0, Y0
@@ -6134,13 +6448,11 @@ some:
 	LEAQ    (SI)(DI*2), SI
 	LEAQ    (R8)(R9*2), R8
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VCMPPS  $0x04, Y1, Y0, Y0
@@ -6152,10 +6464,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R9, R8
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -6180,7 +6490,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VCMPPS  $0x11, Y1, Y0, Y0
@@ -6201,13 +6511,11 @@ some:
 	LEAQ    (SI)(DI*2), SI
 	LEAQ    (R8)(R9*2), R8
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VCMPPS  $0x11, Y1, Y0, Y0
@@ -6219,10 +6527,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R9, R8
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -6247,7 +6553,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VCMPPS  $0x12, Y1, Y0, Y0
@@ -6268,13 +6574,11 @@ some:
 	LEAQ    (SI)(DI*2), SI
 	LEAQ    (R8)(R9*2), R8
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VCMPPS  $0x12, Y1, Y0, Y0
@@ -6286,10 +6590,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R9, R8
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -6314,7 +6616,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VCMPPS  $0x1e, Y1, Y0, Y0
@@ -6335,13 +6637,11 @@ some:
 	LEAQ    (SI)(DI*2), SI
 	LEAQ    (R8)(R9*2), R8
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VCMPPS  $0x1e, Y1, Y0, Y0
@@ -6353,10 +6653,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R9, R8
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -6381,7 +6679,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VCMPPS  $0x1d, Y1, Y0, Y0
@@ -6402,13 +6700,11 @@ some:
 	LEAQ    (SI)(DI*2), SI
 	LEAQ    (R8)(R9*2), R8
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VCMPPS  $0x1d, Y1, Y0, Y0
@@ -6420,10 +6716,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R9, R8
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -6450,7 +6744,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPADDD  Y1, Y0, Y0
@@ -6487,13 +6781,34 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
+	VPADDD  Y1, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
+	VPADDD  Y2, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
+	VPADDD  Y3, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
+	VPADDD  Y4, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPADDD  Y1, Y0, Y0
@@ -6505,10 +6820,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -6535,7 +6848,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPSUBD  Y1, Y0, Y0
@@ -6572,13 +6885,34 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
+	VPSUBD  Y1, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
+	VPSUBD  Y2, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
+	VPSUBD  Y3, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
+	VPSUBD  Y4, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPSUBD  Y1, Y0, Y0
@@ -6590,10 +6924,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -6620,7 +6952,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPMULLD Y1, Y0, Y0
@@ -6657,13 +6989,34 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
+	VPMULLD Y1, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
+	VPMULLD Y2, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
+	VPMULLD Y3, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
+	VPMULLD Y4, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPMULLD Y1, Y0, Y0
@@ -6675,10 +7028,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -6705,7 +7056,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPMAXSD Y1, Y0, Y0
@@ -6742,13 +7093,34 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
+	VPMAXSD Y1, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
+	VPMAXSD Y2, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
+	VPMAXSD Y3, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
+	VPMAXSD Y4, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPMAXSD Y1, Y0, Y0
@@ -6760,10 +7132,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -6790,7 +7160,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPMINSD Y1, Y0, Y0
@@ -6827,13 +7197,34 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
+	VPMINSD Y1, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
+	VPMINSD Y2, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
+	VPMINSD Y3, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
+	VPMINSD Y4, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPMINSD Y1, Y0, Y0
@@ -6845,10 +7236,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -6873,7 +7262,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS  (SI), Y0
 	VMOVUPS  (R8), Y1
 	VPCMPEQD Y1, Y0, Y0
@@ -6894,13 +7283,11 @@ some:
 	LEAQ     (SI)(DI*2), SI
 	LEAQ     (R8)(R9*2), R8
 	SUBQ     $+2, BX
-	JGE      some
+	JGE      groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ    $+1, BX
+	JEQ      less1
 	VMOVUPS  (SI), Y0
 	VMOVUPS  (R8), Y1
 	VPCMPEQD Y1, Y0, Y0
@@ -6912,10 +7299,8 @@ one:
 	ADDQ     $+64, CX
 	ADDQ     DI, SI
 	ADDQ     R9, R8
-	DECQ     BX
-	JNE      one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -6940,7 +7325,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS  (SI), Y0
 	VMOVUPS  (R8), Y1
 	VPCMPEQD Y1, Y0, Y0
@@ -6965,13 +7350,11 @@ some:
 	LEAQ     (SI)(DI*2), SI
 	LEAQ     (R8)(R9*2), R8
 	SUBQ     $+2, BX
-	JGE      some
+	JGE      groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ    $+1, BX
+	JEQ      less1
 	VMOVUPS  (SI), Y0
 	VMOVUPS  (R8), Y1
 	VPCMPEQD Y1, Y0, Y0
@@ -6985,10 +7368,8 @@ one:
 	ADDQ     $+64, CX
 	ADDQ     DI, SI
 	ADDQ     R9, R8
-	DECQ     BX
-	JNE      one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -7013,7 +7394,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS  (SI), Y0
 	VMOVUPS  (R8), Y1
 	VPCMPGTD Y0, Y1, Y0
@@ -7034,13 +7415,11 @@ some:
 	LEAQ     (SI)(DI*2), SI
 	LEAQ     (R8)(R9*2), R8
 	SUBQ     $+2, BX
-	JGE      some
+	JGE      groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ    $+1, BX
+	JEQ      less1
 	VMOVUPS  (SI), Y0
 	VMOVUPS  (R8), Y1
 	VPCMPGTD Y0, Y1, Y0
@@ -7052,10 +7431,8 @@ one:
 	ADDQ     $+64, CX
 	ADDQ     DI, SI
 	ADDQ     R9, R8
-	DECQ     BX
-	JNE      one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -7080,7 +7457,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS  (SI), Y0
 	VMOVUPS  (R8), Y1
 	VPCMPGTD Y1, Y0, Y0
@@ -7105,13 +7482,11 @@ some:
 	LEAQ     (SI)(DI*2), SI
 	LEAQ     (R8)(R9*2), R8
 	SUBQ     $+2, BX
-	JGE      some
+	JGE      groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ    $+1, BX
+	JEQ      less1
 	VMOVUPS  (SI), Y0
 	VMOVUPS  (R8), Y1
 	VPCMPGTD Y1, Y0, Y0
@@ -7125,10 +7500,8 @@ one:
 	ADDQ     $+64, CX
 	ADDQ     DI, SI
 	ADDQ     R9, R8
-	DECQ     BX
-	JNE      one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -7153,7 +7526,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS  (SI), Y0
 	VMOVUPS  (R8), Y1
 	VPCMPGTD Y1, Y0, Y0
@@ -7174,13 +7547,11 @@ some:
 	LEAQ     (SI)(DI*2), SI
 	LEAQ     (R8)(R9*2), R8
 	SUBQ     $+2, BX
-	JGE      some
+	JGE      groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ    $+1, BX
+	JEQ      less1
 	VMOVUPS  (SI), Y0
 	VMOVUPS  (R8), Y1
 	VPCMPGTD Y1, Y0, Y0
@@ -7192,10 +7563,8 @@ one:
 	ADDQ     $+64, CX
 	ADDQ     DI, SI
 	ADDQ     R9, R8
-	DECQ     BX
-	JNE      one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -7220,7 +7589,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS  (SI), Y0
 	VMOVUPS  (R8), Y1
 	VPCMPGTD Y0, Y1, Y0
@@ -7245,13 +7614,11 @@ some:
 	LEAQ     (SI)(DI*2), SI
 	LEAQ     (R8)(R9*2), R8
 	SUBQ     $+2, BX
-	JGE      some
+	JGE      groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ    $+1, BX
+	JEQ      less1
 	VMOVUPS  (SI), Y0
 	VMOVUPS  (R8), Y1
 	VPCMPGTD Y0, Y1, Y0
@@ -7265,10 +7632,8 @@ one:
 	ADDQ     $+64, CX
 	ADDQ     DI, SI
 	ADDQ     R9, R8
-	DECQ     BX
-	JNE      one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -7295,7 +7660,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPAND   Y1, Y0, Y0
@@ -7332,13 +7697,34 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
+	VPAND   Y1, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
+	VPAND   Y2, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
+	VPAND   Y3, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
+	VPAND   Y4, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPAND   Y1, Y0, Y0
@@ -7350,10 +7736,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -7380,7 +7764,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPOR    Y1, Y0, Y0
@@ -7417,13 +7801,34 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
+	VPOR    Y1, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
+	VPOR    Y2, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
+	VPOR    Y3, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
+	VPOR    Y4, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPOR    Y1, Y0, Y0
@@ -7435,10 +7840,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -7465,7 +7868,7 @@ row:
 	SUBQ $+4, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPXOR   Y1, Y0, Y0
@@ -7502,13 +7905,34 @@ some:
 	LEAQ    (SI)(DI*4), SI
 	LEAQ    (R9)(R10*4), R9
 	SUBQ    $+4, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+4, BX
-	JEQ  done
+	TESTQ   $+2, BX
+	JEQ     less2
+	VMOVUPS (SI), Y0
+	VMOVUPS (R9), Y1
+	VPXOR   Y1, Y0, Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 32(R9), Y2
+	VPXOR   Y2, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS (R9)(R10*1), Y3
+	VPXOR   Y3, Y2, Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS 32(R9)(R10*1), Y4
+	VPXOR   Y4, Y3, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	LEAQ    (SI)(DI*2), SI
+	LEAQ    (R9)(R10*2), R9
 
-one:
+less2:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R9), Y1
 	VPXOR   Y1, Y0, Y0
@@ -7520,10 +7944,8 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	ADDQ    R10, R9
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R9
@@ -7550,7 +7972,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -7584,13 +8006,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -7609,10 +8029,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -7634,7 +8052,7 @@ TEXT ·exp256(SB), NOSPLIT, $0-8
 row:
 	MOVQ 56(AX), BX
 
-one:
+group:
 	VMOVUPS    (SI), Y0
 	VMOVUPS    lanes<>+224(SB), Y1
 	VMINPS     Y0, Y1, Y0
@@ -7712,7 +8130,7 @@ one:
 	ADDQ       $+64, CX
 	ADDQ       DI, SI
 	DECQ       BX
-	JNE        one
+	JNE        group
 	ADDQ       72(AX), CX
 	ADDQ       80(AX), SI
 	DECQ       DX
@@ -7732,7 +8150,7 @@ TEXT ·logistic256(SB), NOSPLIT, $0-8
 row:
 	MOVQ 56(AX), BX
 
-one:
+group:
 	VMOVUPS    (SI), Y0
 	VPXOR      lanes<>+0(SB), Y0, Y0
 	VMOVUPS    lanes<>+224(SB), Y1
@@ -7818,7 +8236,7 @@ one:
 	ADDQ       $+64, CX
 	ADDQ       DI, SI
 	DECQ       BX
-	JNE        one
+	JNE        group
 	ADDQ       72(AX), CX
 	ADDQ       80(AX), SI
 	DECQ       DX
@@ -7838,7 +8256,7 @@ TEXT ·log256(SB), NOSPLIT, $0-8
 row:
 	MOVQ 56(AX), BX
 
-one:
+group:
 	VMOVUPS   (SI), Y0
 	VMOVUPS   lanes<>+64(SB), Y1
 	VCMPPS    $0x11, lanes<>+896(SB), Y0, Y2
@@ -7966,7 +8384,7 @@ one:
 	ADDQ      $+64, CX
 	ADDQ      DI, SI
 	DECQ      BX
-	JNE       one
+	JNE       group
 	ADDQ      72(AX), CX
 	ADDQ      80(AX), SI
 	DECQ      DX
@@ -7986,7 +8404,7 @@ TEXT ·tanh256(SB), NOSPLIT, $0-8
 row:
 	MOVQ 56(AX), BX
 
-one:
+group:
 	VMOVUPS (SI), Y0
 	VMOVUPS lanes<>+1184(SB), Y1
 	VMINPS  Y0, Y1, Y0
@@ -8044,7 +8462,7 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	DECQ    BX
-	JNE     one
+	JNE     group
 	ADDQ    72(AX), CX
 	ADDQ    80(AX), SI
 	DECQ    DX
@@ -8064,7 +8482,7 @@ TEXT ·erf256(SB), NOSPLIT, $0-8
 row:
 	MOVQ 56(AX), BX
 
-one:
+group:
 	VMOVUPS (SI), Y0
 	VMOVUPS lanes<>+1600(SB), Y1
 	VMINPS  Y0, Y1, Y0
@@ -8126,7 +8544,7 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    DI, SI
 	DECQ    BX
-	JNE     one
+	JNE     group
 	ADDQ    72(AX), CX
 	ADDQ    80(AX), SI
 	DECQ    DX
@@ -8152,7 +8570,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8182,13 +8600,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8205,10 +8621,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -8236,7 +8650,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8266,13 +8680,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8289,10 +8701,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -8320,7 +8730,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8350,13 +8760,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8373,10 +8781,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -8404,7 +8810,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8434,13 +8840,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8457,10 +8861,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -8488,7 +8890,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8518,13 +8920,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8541,10 +8941,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -8572,7 +8970,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8602,13 +9000,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8625,10 +9021,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -8656,7 +9050,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8686,13 +9080,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8709,10 +9101,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -8740,7 +9130,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8770,13 +9160,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8793,10 +9181,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -8824,7 +9210,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8854,13 +9240,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8877,10 +9261,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -8908,7 +9290,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8938,13 +9320,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -8961,10 +9341,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -8992,7 +9370,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -9022,13 +9400,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -9045,10 +9421,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -9076,7 +9450,7 @@ row:
 	SUBQ $+2, BX
 	JLT  rest
 
-some:
+groups:
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -9106,13 +9480,11 @@ some:
 	LEAQ    (R8)(R9*2), R8
 	LEAQ    (R10)(R11*2), R10
 	SUBQ    $+2, BX
-	JGE     some
+	JGE     groups
 
 rest:
-	ADDQ $+2, BX
-	JEQ  done
-
-one:
+	TESTQ   $+1, BX
+	JEQ     less1
 	VMOVUPS (SI), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (R10), Y2
@@ -9129,10 +9501,8 @@ one:
 	ADDQ    DI, SI
 	ADDQ    R9, R8
 	ADDQ    R11, R10
-	DECQ    BX
-	JNE     one
 
-done:
+less1:
 	ADDQ 72(AX), CX
 	ADDQ 80(AX), SI
 	ADDQ 88(AX), R8
@@ -9767,6 +10137,32 @@ TEXT ·spread256(SB), NOSPLIT, $0-32
 	MOVQ src+8(FP), CX
 	MOVQ rows+16(FP), DX
 	MOVQ cols+24(FP), BX
+	CMPQ BX, $+16
+	JNE  row
+	SUBQ $+4, DX
+	JLT  few
+
+four:
+	VBROADCASTSS (CX), Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y0, 32(AX)
+	VBROADCASTSS 4(CX), Y0
+	VMOVUPS      Y0, 64(AX)
+	VMOVUPS      Y0, 96(AX)
+	VBROADCASTSS 8(CX), Y0
+	VMOVUPS      Y0, 128(AX)
+	VMOVUPS      Y0, 160(AX)
+	VBROADCASTSS 12(CX), Y0
+	VMOVUPS      Y0, 192(AX)
+	VMOVUPS      Y0, 224(AX)
+	ADDQ         $+16, CX
+	ADDQ         $+256, AX
+	SUBQ         $+4, DX
+	JGE          four
+
+few:
+	ADDQ $+4, DX
+	JEQ  done
 
 row:
 	VBROADCASTSS (CX), Y0
@@ -9783,6 +10179,8 @@ group:
 	LEAQ    (AX)(BX*4), AX
 	DECQ    DX
 	JNE     row
+
+done:
 	VZEROUPPER
 	RET
 

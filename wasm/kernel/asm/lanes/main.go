@@ -194,22 +194,27 @@ func (u *unit) operation(o operation) {
 	}
 	Label("row")
 	MOVQ(Mem{Base: l, Disp: fieldGroups}, left)
-	if unroll > 1 {
+	if unroll == 1 {
+		Label("group")
+		body(1)
+		DECQ(left)
+		JNE(LabelRef("group"))
+	} else {
 		SUBQ(I32(int32(unroll)), left)
 		JLT(LabelRef("rest"))
-		Label("some")
+		Label("groups")
 		body(unroll)
 		SUBQ(I32(int32(unroll)), left)
-		JGE(LabelRef("some"))
-		Label("rest")
-		ADDQ(I32(int32(unroll)), left)
-		JEQ(LabelRef("done"))
+		JGE(LabelRef("groups"))
+		Label("rest") // of unroll less than there are left
+		for n := unroll / 2; n > 0; n /= 2 {
+			next := fmt.Sprintf("less%d", n)
+			TESTQ(I32(int32(n)), left)
+			JEQ(LabelRef(next))
+			body(n)
+			Label(next)
+		}
 	}
-	Label("one")
-	body(1)
-	DECQ(left)
-	JNE(LabelRef("one"))
-	Label("done")
 	ADDQ(Mem{Base: l, Disp: fieldJump}, dst)
 	for i := range in {
 		ADDQ(Mem{Base: l, Disp: fieldJump + 8 + 8*i}, in[i].at)
@@ -227,6 +232,26 @@ func (u *unit) spread() {
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	rows, cols := Load(Param("rows"), GP64()), Load(Param("cols"), GP64())
 	at, left := GP64(), GP64()
+	CMPQ(cols, I32(16))
+	JNE(LabelRef("row"))
+	// A group each: four at a time.
+	SUBQ(I32(4), rows)
+	JLT(LabelRef("few"))
+	Label("four")
+	for i := range 4 {
+		v := u.reg()
+		VBROADCASTSS(Mem{Base: src, Disp: 4 * i}, v)
+		for h := range u.vectors() {
+			VMOVUPS(v, Mem{Base: dst, Disp: 64*i + h*u.bytes()})
+		}
+	}
+	ADDQ(I32(16), src)
+	ADDQ(I32(256), dst)
+	SUBQ(I32(4), rows)
+	JGE(LabelRef("four"))
+	Label("few")
+	ADDQ(I32(4), rows)
+	JEQ(LabelRef("done"))
 	Label("row")
 	v := u.reg()
 	VBROADCASTSS(Mem{Base: src}, v)
@@ -243,6 +268,7 @@ func (u *unit) spread() {
 	LEAQ(Mem{Base: dst, Index: cols, Scale: 4}, dst)
 	DECQ(rows)
 	JNE(LabelRef("row"))
+	Label("done")
 	VZEROUPPER()
 	RET()
 }
