@@ -40,11 +40,15 @@ func (pl *LoopPlan) cost() int {
 	blocks := ceil(pl.rows, j.height) * j.pieces
 	sum := blocks * costBlock
 	for _, in := range pl.code[onRow] {
+		if pl.groups { // several rows at once
+			sum += ceil(pl.rows, max(j.height, rowsAtOnce))*costBegin + pl.rows*(group+costs[in.op])
+			continue
+		}
 		sum += pl.rows * j.pieces * (costBegin + group*max(1, costs[in.op]))
 	}
 	apart := func(at int) bool {
 		f := &pl.places[at]
-		return f.split || f.extent == alongCols || f.moves && f.walk.chain < pl.rows
+		return f.split || f.extent == alongCols && pl.groups || f.moves && f.walk.chain < pl.rows
 	}
 	for _, in := range pl.code[onBlock] {
 		sum += blocks * costBegin

@@ -26,6 +26,7 @@ type LoopPlan struct {
 	code   [sections][]instr
 	places []place
 	moving []int // places that are in memory where they can be
+	splits []int // places of a group a row
 	outs   []out
 	result int // where results gather, in bytes
 	arena  int // bytes of all buffers
@@ -34,7 +35,7 @@ type LoopPlan struct {
 // The sections of a plan's program, by when they run.
 const (
 	onStart   = iota // once
-	onRow            // when a block is of another row: what does not change along it, one group each; not where tall
+	onRow            // when a block is of another row: what does not change along it; of several rows at once, if tall
 	onColumns        // when a block is of other columns: what is the same in all rows; where tall
 	onBlock
 	sections
@@ -76,7 +77,7 @@ type place struct {
 	moves  bool  // is one of pl.moving
 	walk   *walk // of a leaf, or of the result that is computed in place
 	result bool
-	uses   []use // of a moving place, by kernels, which take whole groups
+	uses   []use // of a moving or a split place, by kernels, which take whole groups
 	offset int   // of its buffer, in bytes
 	last   int   // the last instruction of onBlock that has it as an operand
 }
@@ -216,7 +217,7 @@ func (p *planner) section(e extent) int {
 		return onStart
 	case e == alongCols:
 		return onColumns
-	case e == alongRows && !p.pl.tall:
+	case e == alongRows && (p.pl.groups || !p.pl.tall):
 		return onRow
 	}
 	return onBlock
@@ -294,8 +295,12 @@ func (p *planner) spread(from int, e extent) int {
 		return p.once(p.wide, from, func() int { return p.emit(e, instr{op: opRepeat, in: [3]int{from}}) })
 	}
 	return p.once(p.wide, from, func() int {
-		at := p.emit(e, instr{op: opSpread, in: [3]int{from}})
-		p.pl.places[at].split = p.pl.groups
+		if !p.pl.groups {
+			return p.emit(e, instr{op: opSpread, in: [3]int{from}})
+		}
+		at := p.emit(alongRows, instr{op: opSpread, in: [3]int{from}})
+		p.pl.places[at].split = true
+		p.pl.splits = append(p.pl.splits, at)
 		return at
 	})
 }
@@ -346,7 +351,7 @@ func (p *planner) results() {
 		// A leaf as it is may be overwritten before it is stored, or have gaps, as another result may.
 		f := &pl.places[at]
 		again := slices.ContainsFunc(pl.outs, func(o out) bool { return o.place == at })
-		if again || f.one || f.split || f.extent != whole || f.moves && (pl.reduce == None || !pl.byColumns() && f.walk.chain < pl.rows) {
+		if again || f.one || f.extent != whole || f.moves && (pl.reduce == None || !pl.byColumns() && f.walk.chain < pl.rows) {
 			at = p.emit(whole, instr{op: opCopy, in: [3]int{at}})
 		}
 		pl.outs = append(pl.outs, out{p.walk(&o.Operand), at})
@@ -370,7 +375,7 @@ func (p *planner) results() {
 	}
 	for i, in := range pl.code[onBlock] {
 		for o, at := range append([]int{in.dst}, in.operands()...) {
-			if f := &pl.places[at]; f.moves && in.op < opFetch {
+			if f := &pl.places[at]; (f.moves || f.split) && in.op < opFetch {
 				f.uses = append(f.uses, use{i, o})
 			}
 		}
@@ -483,7 +488,9 @@ const (
 	maxTall   = 1024 // columns of which a block has several rows
 	leastLane = 256  // of a block
 	mostLanes = 2048
-	nearBytes = 32 << 10 // of buffers that each block goes through
+	nearBytes = 40 << 10 // of buffers that each block goes through
+
+	rowsAtOnce = 32 // of which values along rows are computed, where a block has fewer
 )
 
 // allocate gives every place a buffer. Those of a block are used again once nobody reads them.
@@ -494,16 +501,16 @@ func (p *planner) allocate() {
 	slot := make([]int, len(pl.places))
 	for i := range pl.code[onBlock] {
 		in := &pl.code[onBlock][i]
-		release := func(early bool) {
+		release := func() {
 			for _, at := range in.operands() {
-				if f := &pl.places[at]; f.last == i && !f.moves && p.inBlock(at) && !(early && f.split) {
+				if f := &pl.places[at]; f.last == i && !f.moves && p.inBlock(at) {
 					free = append(free, slot[at])
 					f.last = -1 // an operand may be there twice
 				}
 			}
 		}
 		if in.op < opFetch { // lane by lane: the result may take an operand's place
-			release(true)
+			release()
 		}
 		if !pl.places[in.dst].moves {
 			if len(free) == 0 {
@@ -513,7 +520,7 @@ func (p *planner) allocate() {
 			slot[in.dst] = free[len(free)-1]
 			free = free[:len(free)-1]
 		}
-		release(false)
+		release()
 	}
 	near := slots + len(pl.moving)
 	for _, in := range pl.code[onColumns] {
@@ -533,6 +540,8 @@ func (p *planner) allocate() {
 			f.offset = slot[at] * full
 		case f.one:
 			f.offset, next = next, next+4*group
+		case f.split:
+			f.offset, next = next, next+max(full, 4*group*rowsAtOnce)
 		default:
 			f.offset, next = next, next+full
 		}

@@ -120,6 +120,7 @@ type loopWorker struct {
 	// The block, and what was computed for an earlier one: from row and col on, high by wide.
 	row, col, high, wide         int
 	ofRow, ofCol, ofHigh, ofWide int
+	fromRow, toRow               int           // of which values along rows are there
 	index                        [maxLoops]int // of row
 }
 
@@ -163,6 +164,7 @@ func (w *loopWorker) begin(j *loopJob) {
 	w.result = words32((*uint32)(unsafe.Add(w.base, j.LoopPlan.result)), j.block+group)
 	w.ofRow, w.ofCol, w.ofHigh, w.ofWide, w.count = -1, -1, -1, -1, 0
 	w.row, w.col, w.high, w.wide = 0, 0, 1, 1
+	w.fromRow, w.toRow = 0, 0
 	w.locate()
 	w.exec(onStart)
 }
@@ -221,7 +223,11 @@ func (w *loopWorker) compute(row, high, col, wide int) bool {
 	}
 	w.row, w.high, w.col, w.wide = row, high, col, wide
 	w.locate()
-	if w.ofRow != row && !w.tall {
+	switch {
+	case len(w.code[onRow]) == 0:
+	case w.groups:
+		w.along(row, high)
+	case w.ofRow != row:
 		w.exec(onRow)
 	}
 	if w.ofWide != wide {
@@ -237,8 +243,26 @@ func (w *loopWorker) compute(row, high, col, wide int) bool {
 	for _, at := range w.moving {
 		w.move(at)
 	}
+	for _, at := range w.splits {
+		p := unsafe.Add(w.buffer(at), 4*group*(row-w.fromRow))
+		for _, u := range w.places[at].uses {
+			w.code[onBlock][u.instr].at[u.operand] = p
+		}
+	}
 	w.exec(onBlock)
 	return true
+}
+
+// along computes what changes along rows alone, for some more rows than the block has.
+func (w *loopWorker) along(row, high int) {
+	if w.fromRow <= row && row+high <= w.toRow {
+		return
+	}
+	w.high = min(max(high, rowsAtOnce), w.rows-row)
+	w.fromRow, w.toRow = row, row+w.high
+	w.resize(onRow)
+	w.exec(onRow)
+	w.high = high
 }
 
 // values returns how many values of an extent the block has.
