@@ -327,7 +327,7 @@ func pairs() (list []operation) {
 		for _, second := range []basic{add, mul, sub, from} {
 			name := first.name + strings.ToUpper(second.name[:1]) + second.name[1:]
 			list = append(list, operation{name: name, doc: first.doc + " and " + second.doc, operands: 3,
-				unroll: 2, emit: func(_ *unit, x []VecVirtual) VecVirtual {
+				unroll: 4, emit: func(_ *unit, x []VecVirtual) VecVirtual {
 					first.emit(x[0], x[1], x[0])
 					second.emit(x[0], x[2], x[0])
 					return x[0]
