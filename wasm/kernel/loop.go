@@ -170,15 +170,15 @@ func (l *Loop) check(memory int) error {
 		return fmt.Errorf("kernel: %d loops, %d operands, %d steps, limits %d, %d, %d", len(l.Sizes),
 			len(l.Leaves)+len(l.Outs), len(l.Steps), maxLoops, maxOperands, maxSteps)
 	}
-	points := 1
+	points := int64(1)
 	for _, n := range l.Sizes {
 		if n < 1 || n > maxRounds {
 			return fmt.Errorf("kernel: loop of %d rounds, want 1 to %d", n, maxRounds)
 		}
-		if points > maxPoints/n {
-			return fmt.Errorf("kernel: more than %d points", maxPoints)
+		if points > maxPoints/int64(n) {
+			return errors.New("kernel: more than 2^40 points")
 		}
-		points *= n
+		points *= int64(n)
 	}
 	if err := l.checkReduction(); err != nil {
 		return err
