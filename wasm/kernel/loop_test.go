@@ -421,27 +421,3 @@ func TestLoopMemory(t *testing.T) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }
-
-// TestLoopAllocates: a run takes its buffers from those of the runs before.
-func TestLoopAllocates(t *testing.T) {
-	team := NewTeam(2)
-	defer team.Stop()
-	s := geluGradient(64, 512)
-	pl, err := PrepareLoop(s.Loop, 4*s.words)
-	if err != nil {
-		t.Fatal(err)
-	}
-	memory := make([]float32, s.words)
-	for _, with := range []*Team{nil, team} {
-		for _, k := range append(Native(), Plain) {
-			n := testing.AllocsPerRun(20, func() {
-				if err := k.RunLoop(t.Context(), pl, bytesOf(memory), with); err != nil {
-					t.Fatal(err)
-				}
-			})
-			if n > 1 { // t.Context, or pools that were emptied
-				t.Errorf("%s, team of %d: %v allocations a run", k.name, with.size(), n)
-			}
-		}
-	}
-}
