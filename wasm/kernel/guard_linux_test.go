@@ -177,8 +177,8 @@ func TestHostileLoops(t *testing.T) {
 	}
 }
 
-// hostileLoop makes a loop of numbers that next gives, 0 to n-1: of what a stranger may declare much that is impossible,
-// and much that overlaps.
+// hostileLoop makes a loop of numbers that next gives, 0 to n-1: of what a stranger may declare much that is
+// impossible, and much that overlaps.
 func hostileLoop(next func(n int) int) (l Loop) {
 	for range 1 + next(4) {
 		l.Sizes = append(l.Sizes, []int{1, 2, 3, 4, 5, 8, 15, 16, 17, 32, 40, 64, 100, 128, 0, -1}[next(15+next(2))])

@@ -76,8 +76,8 @@ func newPlainLanes() *laneKernels {
 	return k
 }
 
-// opPair and those behind it are two operations, the second of the first one's value: each of Add, Mul and Sub with each
-// of Add, Mul, Sub and Sub from the third operand.
+// opPair and those behind it are two operations, the second of the first one's value: each of Add, Mul and Sub with
+// each of Add, Mul, Sub and Sub from the third operand.
 const (
 	opPair = opCopy + 1
 	pairs  = 12

@@ -209,7 +209,7 @@ func and512(l *[13]uintptr)
 //go:noescape
 func or512(l *[13]uintptr)
 
-// xor512 combines bits by exclusive or.
+// xor512 combines bits by xor.
 //
 //go:noescape
 func xor512(l *[13]uintptr)
@@ -554,7 +554,7 @@ func and256(l *[13]uintptr)
 //go:noescape
 func or256(l *[13]uintptr)
 
-// xor256 combines bits by exclusive or.
+// xor256 combines bits by xor.
 //
 //go:noescape
 func xor256(l *[13]uintptr)

@@ -12,8 +12,8 @@ import (
 // TestLanesLayout: the assembly reads the fields where they are.
 func TestLanesLayout(t *testing.T) {
 	var l lanes
-	for i, got := range []uintptr{unsafe.Offsetof(l.at), unsafe.Offsetof(l.step), unsafe.Offsetof(l.groups), unsafe.Offsetof(l.rows),
-		unsafe.Offsetof(l.jump), unsafe.Sizeof(l)} {
+	for i, got := range []uintptr{unsafe.Offsetof(l.at), unsafe.Offsetof(l.step), unsafe.Offsetof(l.groups),
+		unsafe.Offsetof(l.rows), unsafe.Offsetof(l.jump), unsafe.Sizeof(l)} {
 		if want := []uintptr{0, 32, 56, 64, 72, unsafe.Sizeof(laneWords{})}[i]; unsafe.Sizeof(want) == 8 && got != want {
 			t.Errorf("offset %d is %d, want %d", i, got, want)
 		}
@@ -33,8 +33,8 @@ func kernelsOfLanes() map[string]*laneKernels {
 
 // edges are arguments where an operation changes what it does: bounds that arguments are clamped to, where results
 // overflow, become denormal or nothing, where integers end.
-var edges = []float32{89, -104, 88.72284, 88.0296, -87.33655, -103.97208, -0.34657, 0.34657, 7.9053111, -7.9053111, 4, -4,
-	0.70710677, 1, 0.5, 1 << 31, -1 << 31, 1 << 23, -1 << 23, 1.5, 2.5, -0.5}
+var edges = []float32{89, -104, 88.72284, 88.0296, -87.33655, -103.97208, -0.34657, 0.34657, 7.9053111, -7.9053111,
+	4, -4, 0.70710677, 1, 0.5, 1 << 31, -1 << 31, 1 << 23, -1 << 23, 1.5, 2.5, -0.5}
 
 // patterns are bits that an operation may get wrong: special values, the neighbours of edges, and powers of two.
 func patterns() (all []uint32) {

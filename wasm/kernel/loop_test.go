@@ -235,8 +235,8 @@ func randomLoop(rnd *rand.Rand) (l Loop, memory int) {
 	return l, memory
 }
 
-// kinds are what an operation takes and gives: floats, integers, bools. Bits of a float are not looked at, as those of a
-// NaN are left open.
+// kinds are what an operation takes and gives: floats, integers, bools. Bits of a float are not looked at, as those
+// of a NaN are left open.
 func kinds(op Op) (in, out string) {
 	switch {
 	case op >= Neg && op <= Round:

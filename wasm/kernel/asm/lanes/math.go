@@ -33,7 +33,8 @@ func (u *unit) clamp(x VecVirtual, lo, hi float32) VecVirtual {
 
 var (
 	expConsts = append([]float32{89, -104, log2e, ln2High, ln2Low, 1}, expTerms...)
-	expTerms  = []float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1}
+	expTerms  = []float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1,
+		5.0000001201e-1}
 )
 
 const (

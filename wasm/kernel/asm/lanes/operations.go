@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
@@ -98,33 +99,28 @@ var operations = []operation{
 	integers("ieq", "equal", 0), integers("ine", "not equal", 4),
 	integers("ilt", "less", 1), integers("ile", "less or equal", 2),
 	integers("igt", "greater", 6), integers("ige", "greater or equal", 5),
-	{name: "and", doc: "combines bits by and", operands: 2, unroll: 4, emit: func(u *unit, x []VecVirtual) VecVirtual {
-		return u.and(x[0], x[1])
-	}},
-	{name: "or", doc: "combines bits by or", operands: 2, unroll: 4, emit: func(u *unit, x []VecVirtual) VecVirtual {
-		return u.or(x[0], x[1])
-	}},
-	{name: "xor", doc: "combines bits by exclusive or", operands: 2, unroll: 4, emit: func(u *unit, x []VecVirtual) VecVirtual {
-		return u.xor(x[0], x[1])
-	}},
-	{name: "choose", doc: "takes bits of one or the other", operands: 3, unroll: 2, emit: func(u *unit, x []VecVirtual) VecVirtual {
-		return u.choose(x[0], x[1], x[2])
-	}},
+	bitwise("and", func(u *unit, x, y VecVirtual) VecVirtual { return u.and(x, y) }),
+	bitwise("or", func(u *unit, x, y VecVirtual) VecVirtual { return u.or(x, y) }),
+	bitwise("xor", func(u *unit, x, y VecVirtual) VecVirtual { return u.xor(x, y) }),
+	{name: "choose", doc: "takes bits of one or the other", operands: 3, unroll: 2,
+		emit: func(u *unit, x []VecVirtual) VecVirtual { return u.choose(x[0], x[1], x[2]) }},
 
 	{name: "exp", doc: "takes e to a power", operands: 1, unroll: 1, consts: expConsts, bits: []uint32{127}, emit: exp},
-	{name: "logistic", doc: "is 1 / (1 + exp(-x))", operands: 1, unroll: 1, consts: expConsts, bits: []uint32{127, signBit},
-		emit: func(u *unit, x []VecVirtual) VecVirtual {
+	{name: "logistic", doc: "is 1 / (1 + exp(-x))", operands: 1, unroll: 1, consts: expConsts,
+		bits: []uint32{127, signBit}, emit: func(u *unit, x []VecVirtual) VecVirtual {
 			e := exp(u, []VecVirtual{u.xor(x[0], u.konst(signBit))})
 			VADDPS(u.float(1), e, e)
 			return u.div(u.floatRegister(1), e)
 		}},
 	{name: "log", doc: "takes logarithms", operands: 1, unroll: 1, consts: logTerms, emit: log},
-	{name: "tanh", doc: "takes hyperbolic tangents", operands: 1, unroll: 1, consts: append(append([]float32{tanhBound, -tanhBound},
-		tanhOver...), tanhUnder...), emit: func(u *unit, x []VecVirtual) VecVirtual {
-		return rational(u, x[0], tanhBound, tanhOver, tanhUnder)
-	}},
-	{name: "erf", doc: "takes error functions", operands: 1, unroll: 1, consts: append(append([]float32{4, -4}, erfOver...),
-		erfUnder...), emit: func(u *unit, x []VecVirtual) VecVirtual { return rational(u, x[0], 4, erfOver, erfUnder) }},
+	{name: "tanh", doc: "takes hyperbolic tangents", operands: 1, unroll: 1,
+		consts: slices.Concat([]float32{tanhBound, -tanhBound}, tanhOver, tanhUnder),
+		emit: func(u *unit, x []VecVirtual) VecVirtual {
+			return rational(u, x[0], tanhBound, tanhOver, tanhUnder)
+		}},
+	{name: "erf", doc: "takes error functions", operands: 1, unroll: 1,
+		consts: slices.Concat([]float32{4, -4}, erfOver, erfUnder),
+		emit:   func(u *unit, x []VecVirtual) VecVirtual { return rational(u, x[0], 4, erfOver, erfUnder) }},
 }
 
 func unary(name, doc string, emit func(u *unit, x VecVirtual) VecVirtual) operation {
@@ -147,6 +143,11 @@ func binary(name, doc string, emit func(x, y, z VecVirtual)) operation {
 		emit(x[0], x[1], x[0])
 		return x[0]
 	}}
+}
+
+func bitwise(name string, emit func(u *unit, x, y VecVirtual) VecVirtual) operation {
+	return operation{name: name, doc: "combines bits by " + name, operands: 2, unroll: 4,
+		emit: func(u *unit, x []VecVirtual) VecVirtual { return emit(u, x[0], x[1]) }}
 }
 
 func comparison(name, doc string, predicate uint8) operation {
