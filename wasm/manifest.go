@@ -12,7 +12,7 @@ import (
 )
 
 // Format is the version of the program format that this package reads and writes.
-const Format = 4
+const Format = 5
 
 // SectionName is the name of the custom section that holds the Manifest.
 const SectionName = "starling.program"
@@ -40,6 +40,9 @@ type Manifest struct {
 	Prepare  []Segment `json:"prepare,omitempty"`  // exports p0.., run once all frozen tensors are written
 	Segments []Segment `json:"segments,omitempty"` // exports s0.., one step in order
 	Products []Product `json:"products,omitempty"` // what some of the segments compute, in their order
+
+	Bodies []LoopBody `json:"bodies,omitempty"` // of the loops, in the order of their first use
+	Loops  []Loop     `json:"loops,omitempty"`  // what some of the other segments compute, in their order
 }
 
 // Region is a span of linear memory in bytes. Offset is a multiple of 16.
@@ -166,8 +169,8 @@ func DecodeManifest(payload []byte) (*Manifest, error) {
 }
 
 // validate checks everything that does not need the module: names, types,
-// shapes, that regions are aligned and pairwise disjoint, and that products keep to
-// them.
+// shapes, that regions are aligned and pairwise disjoint, and that products and loops
+// keep to them.
 func (m *Manifest) validate() error {
 	const where = "manifest"
 	if m.Format != Format {
@@ -214,7 +217,10 @@ func (m *Manifest) validate() error {
 	if err != nil {
 		return err
 	}
-	return m.checkProducts(memory)
+	if err := m.checkProducts(memory); err != nil {
+		return err
+	}
+	return m.checkLoops(memory)
 }
 
 type roleList struct {
@@ -271,19 +277,25 @@ func (t *Tensor) validate(role string) error {
 type span struct {
 	role, name string
 	from, to   uint64
-	float      bool // holds plain float32 values
+	holds      DType // plain values of this type; anyType: of any
 }
+
+const anyType DType = "any"
 
 func (s span) String() string { return strings.TrimSpace(s.role + " " + s.name) }
 
 func (m *Manifest) spans() []span {
 	arena := uint64(m.Arena.Offset)
-	spans := []span{{role: "arena", from: arena, to: arena + uint64(m.Arena.Size), float: true}}
+	spans := []span{{role: "arena", from: arena, to: arena + uint64(m.Arena.Size), holds: anyType}}
 	for _, role := range m.roles() {
 		for i := range role.tensors {
 			t := &role.tensors[i]
 			o := uint64(t.Offset)
-			spans = append(spans, span{role.name, t.Name, o, o + t.DataSize(), t.DType == Float32 && t.NF4 == nil})
+			s := span{role.name, t.Name, o, o + t.DataSize(), t.DType}
+			if t.NF4 != nil {
+				s.holds = ""
+			}
+			spans = append(spans, s)
 			if t.NF4 != nil {
 				o = uint64(t.NF4.Scales)
 				spans = append(spans, span{role: role.name, name: t.Name + " scales", from: o, to: o + t.ScalesSize()})

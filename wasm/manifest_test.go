@@ -79,12 +79,12 @@ func TestManifestCanonical(t *testing.T) {
 		"space":         s + " ",
 		"two values":    s + "{}",
 		"spread out":    strings.Replace(s, `,"name"`, `, "name"`, 1),
-		"unknown field": strings.Replace(s, `{"format":4`, `{"extra":1,"format":4`, 1),
+		"unknown field": strings.Replace(s, `{"format":5`, `{"extra":1,"format":5`, 1),
 		"other case":    strings.Replace(s, `"name"`, `"Name"`, 1),
-		"order":         strings.Replace(s, `"format":4,"name":"toy"`, `"name":"toy","format":4`, 1),
+		"order":         strings.Replace(s, `"format":5,"name":"toy"`, `"name":"toy","format":5`, 1),
 		"escape":        strings.Replace(s, `"toy"`, `"t\u006fy"`, 1),
 		"number":        strings.Replace(s, `"flops":40`, `"flops":4e1`, 1),
-		"twice":         strings.Replace(s, `"format":4`, `"format":4,"format":4`, 1),
+		"twice":         strings.Replace(s, `"format":5`, `"format":5,"format":5`, 1),
 		"empty list":    strings.Replace(s, `"prepare":[{"name":"pack"}]`, `"prepare":[]`, 1),
 		"null":          "null",
 		"nothing":       "",
@@ -124,8 +124,29 @@ func inMemory(p *Product) bool {
 	return true
 }
 
+// loopInMemory is inMemory for a loop.
+func loopInMemory(m *Manifest, l *Loop) bool {
+	b := &m.Bodies[l.Body]
+	for i, at := range l.At {
+		w, _ := b.operand(i)
+		lo, hi := big.NewInt(int64(at)), big.NewInt(int64(at)+4)
+		for axis, s := range w {
+			d := new(big.Int).Mul(big.NewInt(int64(s)), big.NewInt(int64(b.Sizes[axis])-1))
+			if d.Mul(d, big.NewInt(4)).Sign() < 0 {
+				lo.Add(lo, d)
+			} else {
+				hi.Add(hi, d)
+			}
+		}
+		if lo.Sign() < 0 || hi.Cmp(big.NewInt(1<<32)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func FuzzDecodeManifest(f *testing.F) {
-	for _, m := range []*mod{toy(), gemm()} {
+	for _, m := range []*mod{toy(), gemm(), chain(), rowSums()} {
 		payload, err := m.manifest.Encode()
 		check(f, err)
 		f.Add(payload)
@@ -145,6 +166,11 @@ func FuzzDecodeManifest(f *testing.F) {
 		for i := range m.Products {
 			if !inMemory(&m.Products[i]) {
 				t.Fatalf("%q: product %d reaches outside of any memory", payload, i)
+			}
+		}
+		for i := range m.Loops {
+			if !loopInMemory(m, &m.Loops[i]) {
+				t.Fatalf("%q: loop %d reaches outside of any memory", payload, i)
 			}
 		}
 	})

@@ -196,10 +196,10 @@ func (d declared) checkOperands(where string, p *Product, frozen []Tensor) error
 	if err != nil {
 		return err
 	}
-	if d.holder(a) == "" {
+	if d.holder(a, Float32) == "" {
 		return refuse(where, "A, bytes %d to %d, is in no float32 tensor and not in the arena", a.from, a.to)
 	}
-	if h := d.holder(c); h != "arena" && h != "output" && h != "state" {
+	if h := d.holder(c, Float32); h != "arena" && h != "output" && h != "state" {
 		return refuse(where, "C, bytes %d to %d, is in no float32 output or state and not in the arena", c.from, c.to)
 	}
 	if c.overlaps(a) {
@@ -212,7 +212,7 @@ func (d declared) checkOperands(where string, p *Product, frozen []Tensor) error
 	if err != nil {
 		return err
 	}
-	if d.holder(b) == "" {
+	if d.holder(b, Float32) == "" {
 		return refuse(where, "B, bytes %d to %d, is in no float32 tensor and not in the arena", b.from, b.to)
 	}
 	if c.overlaps(b) {
@@ -234,11 +234,15 @@ func (p *Product) bytes(where string, operand int, offset uint32) (span, error) 
 
 func (s span) overlaps(o span) bool { return s.from < o.to && o.from < s.to }
 
-// holder returns the role of the plain float32 tensor, or "arena", that holds all of
-// s; else nothing.
-func (d declared) holder(s span) string {
+// holder returns the role of the plain tensor of a type, or of any, or "arena", that
+// holds all of s; else nothing.
+func (d declared) holder(s span, t DType) string {
 	i := sort.Search(len(d), func(i int) bool { return d[i].to > s.from })
-	if i < len(d) && d[i].float && d[i].from <= s.from && s.to <= d[i].to {
+	if i >= len(d) || s.from < d[i].from || s.to > d[i].to {
+		return ""
+	}
+	switch h := d[i].holds; {
+	case h == t, h == anyType, t == anyType && h != "":
 		return d[i].role
 	}
 	return ""

@@ -35,19 +35,33 @@ func FusedKernels() []string {
 	return append(names, kernel.Plain.Name())
 }
 
+// LoopKernels is Kernels for declared loops, which not every kernel has.
+func LoopKernels() []string {
+	var names []string
+	for _, k := range kernel.Native() {
+		if k.Loops() {
+			names = append(names, k.Name())
+		}
+	}
+	return append(names, Twin)
+}
+
 // Fuses tells whether this host computes fused products at their speed: by
 // instructions of its processor.
 func Fuses() bool { return len(FusedKernels()) > 1 }
 
-// products computes a program's declared products with a kernel of this host.
+// products computes a program's declared products with a kernel of this host, and its
+// declared loops where the kernel has those, too.
 type products struct {
 	kernel *kernel.Kernel
 	cores  int
 	at     map[int]planned // by first segment
 }
 
+// planned is a product or a loop.
 type planned struct {
-	*kernel.Plan
+	product  *kernel.Plan
+	loop     *kernel.LoopPlan
 	segments int
 }
 
@@ -97,7 +111,18 @@ func newProducts(mod *module, report *Report, cfg Config) (*products, error) {
 			// The verifier has held the product against the tensors, these against the memory.
 			return nil, refuse(fmt.Sprintf("product %d", i), "%v", err)
 		}
-		ps.at[p.First] = planned{plan, p.Count}
+		ps.at[p.First] = planned{product: plan, segments: p.Count}
+	}
+	if cfg.Interpreter || !k.Loops() {
+		return ps, nil
+	}
+	for i := range m.Loops {
+		l := &m.Loops[i]
+		plan, err := kernel.PrepareLoop(l.forKernel(&m.Bodies[l.Body]), int(pages)*PageSize)
+		if err != nil {
+			return nil, refuse(fmt.Sprintf("loop %d", i), "%v", err)
+		}
+		ps.at[l.Segment] = planned{loop: plan, segments: 1}
 	}
 	return ps, nil
 }
@@ -119,7 +144,7 @@ func (p *Product) forKernel(m *Manifest) kernel.Product {
 	return k
 }
 
-// begin readies a host's instance for products one after the other: until the
+// begin readies a host's instance for products and loops one after the other: until the
 // function it returns is called, helpers wait for them.
 func (ps *products) begin(host hostInstance) (end func()) {
 	if ps == nil || ps.cores == 1 {
@@ -133,8 +158,8 @@ func (ps *products) begin(host hostInstance) (end func()) {
 	}
 }
 
-// run computes the product that starts at segment i, if one does. It returns the
-// segments that this leaves out.
+// run computes the product or the loop that starts at segment i, if one does. It returns
+// the segments that this leaves out.
 func (ps *products) run(ctx context.Context, host hostInstance, i int) (segments int, err error) {
 	if ps == nil {
 		return 0, nil
@@ -144,5 +169,8 @@ func (ps *products) run(ctx context.Context, host hostInstance, i int) (segments
 		return 0, nil
 	}
 	in := host.(*wazeroInstance)
-	return p.segments, ps.kernel.Run(ctx, p.Plan, in.all, in.team)
+	if p.loop != nil {
+		return p.segments, ps.kernel.RunLoop(ctx, p.loop, in.all, in.team)
+	}
+	return p.segments, ps.kernel.Run(ctx, p.product, in.all, in.team)
 }

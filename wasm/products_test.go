@@ -52,3 +52,38 @@ func TestKernelChoice(t *testing.T) {
 		t.Errorf("kernels %v, want the program's own code last", names)
 	}
 }
+
+// TestLoopChoice does so with a loop. What a manifest says that its twin does not keep reaches no further than its result.
+func TestLoopChoice(t *testing.T) {
+	m := chain()
+	m.funcs[0].body = code(m.funcs[0].body, i32c(chainC), f32c(99), f32store(0))
+	for name, c := range map[string]struct {
+		cfg   Config
+		loops bool // are computed by a kernel
+	}{
+		"the program's code": {Config{Kernel: Twin}, false},
+		"plain Go":           {Config{Kernel: "go", Cores: 3}, false},
+		"the interpreter":    {Config{Interpreter: true}, false},
+		"the fastest":        {Config{Cores: 2}, LoopKernels()[0] == Kernels()[0] && Kernels()[0] != Twin},
+	} {
+		in := instance(t, load(t, m, c.cfg))
+		check(t, in.WriteFrozen("b", []float32{1, 2, 3, 4}), in.WriteFrozen("codes", make([]float32, 64)))
+		check(t, in.WriteFloat32("a", []float32{1, 2, 3, 4, 5, 6, 7, 8}))
+		check(t, in.Step(t.Context()))
+		want, got := []float32{2, 6, 12, 20, 10, 18, 28, 40}, make([]float32, 8)
+		check(t, in.ReadFloat32("c", got))
+		if !c.loops {
+			want[0] = 99
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+		looks := 0
+		if c.loops { // the second look at the context is the kernel's
+			looks = 1
+		}
+		if err := in.Step(&stopAfter{context.Background(), looks}); !errors.Is(err, context.Canceled) || errors.Is(err, ErrTrap) {
+			t.Errorf("%s: cancelled step: %v", name, err)
+		}
+	}
+}
