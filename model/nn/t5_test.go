@@ -254,8 +254,9 @@ func TestT5ProgramStaysSmall(t *testing.T) {
 		return len(code)
 	}
 	short, long := size(64, 100), size(512, 20000)
-	// The buckets of 2*512-1 distances are 4 bytes each; code for longer loops is a little longer.
-	if long > short+16<<10 {
+	// The buckets of 2*512-1 distances are 4 bytes each; code for longer loops is a little longer, and more of them are
+	// declared.
+	if long > short+24<<10 {
 		t.Errorf("the program has %d bytes at 64 tokens and %d at 512 tokens of 20,000", short, long)
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // Version is written into every program's manifest. It changes with everything that changes programs' bytes.
-const Version = "starling-wasm/5"
+const Version = "starling-wasm/6"
 
 // The hosts that code is shaped for. Programs run on both, with equal results.
 const (
@@ -237,6 +237,7 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 	gen := codegen.New(m, shape, end, tableAddr)
 	gen.Reserve(p.Stages)
 	man := &wasm.Manifest{Format: wasm.Format, Compiler: Version, Host: host, Fused: fused}
+	bodies := make(bodies)
 	var batch []codegen.Unit
 	var units uint64 // of the batch
 	var segments []*emit.Func
@@ -272,6 +273,16 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 		calls, err := gen.Stage(s, ok && fused)
 		if err != nil {
 			return nil, nil, fmt.Errorf("compiler: %w", err)
+		}
+		if host == HostWazero {
+			if body, loop, ok := declareLoop(s, calls); ok { // it has its segment to itself, too
+				flush()
+				loop.Segment = len(segments)
+				bodies.add(man, body, loop)
+				batch = calls
+				flush()
+				continue
+			}
 		}
 		var parts []int // where each ends among the segments
 		for i, u := range calls {
