@@ -34,7 +34,12 @@ func writeProgram(t *testing.T, host string, fused bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "linear.wasm")
+	return saved(t, program)
+}
+
+func saved(t *testing.T, program []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "program.wasm")
 	if err := os.WriteFile(file, program, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +72,25 @@ func TestInspect(t *testing.T) {
 	}
 	if len(r.SHA256) != 64 || r.Manifest.State[0].Name != "w" || len(r.Segments) == 0 || r.Cost == 0 {
 		t.Errorf("report %+v", r)
+	}
+}
+
+// TestInspectLoops: declared loops are counted, and named in the manifest.
+func TestInspectLoops(t *testing.T) {
+	program, err := compiler.Compile(func(g *graph.Graph) []*graph.Node {
+		x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 512, 64))
+		return []*graph.Node{graph.Tanh(x)}
+	}, compiler.Spec{Name: "tanh", Host: compiler.HostWazero, Outputs: []compiler.Output{{Name: "y"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := saved(t, program)
+	want := "; 1 declared, with 1 bodies; computed here by " + wasm.LoopKernels()[0] + "\n"
+	if code, text, errs := runInspect(file); code != 0 || !strings.Contains(text, want) {
+		t.Errorf("exit code %d: %s\n%s, want %q", code, errs, text, want)
+	}
+	if _, text, _ := runInspect(file, "--json"); !strings.Contains(text, `"tanh 0"`) {
+		t.Errorf("no step tanh in\n%s", text)
 	}
 }
 
