@@ -53,10 +53,21 @@ func TestKernelChoice(t *testing.T) {
 	}
 }
 
+// TestLoopGain: a kernel leaves loops to the program's own code that has done sooner.
+func TestLoopGain(t *testing.T) {
+	for _, name := range LoopKernels() {
+		p := load(t, chain(), Config{Kernel: name})
+		if p.products != nil && len(p.products.at) > 0 {
+			t.Errorf("%s computes a loop of 8 elements", name)
+		}
+	}
+}
+
 // TestLoopChoice does so with a loop. What a manifest says that its twin does not keep reaches no further than its result.
 func TestLoopChoice(t *testing.T) {
 	m := chain()
-	m.funcs[0].body = code(m.funcs[0].body, i32c(chainC), f32c(99), f32store(0))
+	slow := static(2, 0, code(get(0), opDrop), upTail(2, 1, 1<<16)) // so that a kernel gains
+	m.funcs[0] = fn{locals: 3, body: code(m.funcs[0].body, slow, i32c(chainC), f32c(99), f32store(0))}
 	for name, c := range map[string]struct {
 		cfg   Config
 		loops bool // are computed by a kernel
