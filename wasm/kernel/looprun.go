@@ -99,7 +99,7 @@ func (j *loopJob) work(me int) {
 	w := loopWorkers.Get().(*loopWorker)
 	w.begin(j)
 	j.shares.work(me, j.tasks, w)
-	w.loopJob = nil
+	w.end()
 	loopWorkers.Put(w)
 }
 
@@ -167,6 +167,15 @@ func (w *loopWorker) begin(j *loopJob) {
 	w.fromRow, w.toRow = 0, 0
 	w.locate()
 	w.exec(onStart)
+}
+
+// end lets go of the program's memory: it may be unmapped when the collector next looks at the worker.
+func (w *loopWorker) end() {
+	w.loopJob = nil
+	clear(w.at)
+	for s := range w.code {
+		clear(w.code[s])
+	}
 }
 
 func (pl *LoopPlan) arenaWords() int { return pl.arena/4 + group }
