@@ -117,9 +117,13 @@ func TestLoopRefused(t *testing.T) {
 		"kept below 0":        {func(l *Loop, b *LoopBody) { sums(l, b); b.Reduce.Kept = -1 }, "reduce kept -1"},
 		"columns of nothing": {func(l *Loop, b *LoopBody) { sums(l, b); b.Reduce.Kept, b.Reduce.Order = 0, "columns" },
 			"reduce order columns, but kept is 0"},
-		"a short row":        {func(l *Loop, b *LoopBody) { sums(l, b); b.Sizes[1] = 3 }, "reduce order row of 3"},
-		"two sums":           {func(l *Loop, b *LoopBody) { sums(l, b); b.Outs = slices.Repeat(b.Outs, 2) }, "2 outs of a reduction"},
-		"a sum that moves":   {func(l *Loop, b *LoopBody) { sums(l, b); b.Outs[0].Strides[1] = 1 }, "out 0 moves by 1 along a loop that is reduced over"},
+		"a short row":      {func(l *Loop, b *LoopBody) { sums(l, b); b.Sizes[1] = 3 }, "reduce order row of 3"},
+		"two sums":         {func(l *Loop, b *LoopBody) { sums(l, b); b.Outs = slices.Repeat(b.Outs, 2) }, "2 outs of a reduction"},
+		"a sum that moves": {func(l *Loop, b *LoopBody) { sums(l, b); b.Outs[0].Strides[1] = 1 }, "out 0 moves by 1 along a loop that is reduced over"},
+		"a sum in place of a leaf": {func(l *Loop, b *LoopBody) {
+			sums(l, b)
+			b.Leaves[0], l.At = Walk{1, 0}, []uint32{chainW, chainB, chainW}
+		}, "out 0 overlaps leaf 0"},
 		"a sum in place":     {func(l *Loop, b *LoopBody) { sums(l, b); l.At = []uint32{chainW, chainB, chainW} }, "out 0 overlaps leaf 0"},
 		"few addresses":      {func(l *Loop, b *LoopBody) { l.At = l.At[:2] }, "at: 2 addresses for 2 leaves and 1 outs"},
 		"many addresses":     {func(l *Loop, b *LoopBody) { l.At = append(l.At, 0) }, "at: 4 addresses"},

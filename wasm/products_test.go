@@ -75,8 +75,10 @@ func TestLoopChoice(t *testing.T) {
 		"the program's code": {Config{Kernel: Twin}, false},
 		"plain Go":           {Config{Kernel: "go", Cores: 3}, false},
 		"the interpreter":    {Config{Interpreter: true}, false},
+		"fused, interpreted": {Config{Interpreter: true}, false},
 		"the fastest":        {Config{Cores: 2}, LoopKernels()[0] == Kernels()[0] && Kernels()[0] != Twin},
 	} {
+		m.manifest.Fused = name == "fused, interpreted" // for which products are left to kernels
 		in := instance(t, load(t, m, c.cfg))
 		check(t, in.WriteFrozen("b", []float32{1, 2, 3, 4}), in.WriteFrozen("codes", make([]float32, 64)))
 		check(t, in.WriteFloat32("a", []float32{1, 2, 3, 4, 5, 6, 7, 8}))

@@ -40,6 +40,10 @@ var loopCases = map[string]func(x, y, i *Node) *Node{
 		a, b := LessThan(x, y), GreaterThan(Abs(x), Abs(y))
 		return Add(ConvertDType(LogicalAnd(a, LogicalNot(b)), dtypes.Float32), ConvertDType(LogicalXor(a, LogicalOr(a, b)), dtypes.Float32))
 	},
+	"constant truths": func(x, y, i *Node) *Node {
+		every := BroadcastToShape(Const(x.Graph(), []bool{true}), LessThan(x, y).Shape())
+		return Where(LogicalXor(LessThan(x, y), every), Exp(x), y)
+	},
 	"integers": func(x, y, i *Node) *Node {
 		j := ConvertDType(x, dtypes.Int32)
 		k := Max(Sub(Mul(i, j), Abs(i)), Min(Neg(j), i))
