@@ -2,6 +2,8 @@ package tokenizer
 
 import (
 	"encoding/json"
+	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -166,5 +168,21 @@ func benchmarkTokenizer(b *testing.B, tok Tokenizer) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		tok.Encode(text)
+	}
+}
+
+// Runs of spaces are replaced as the regular expression says that a file has.
+func TestSqueeze(t *testing.T) {
+	want, rnd := regexp.MustCompile(runs), rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		var b strings.Builder
+		for range rnd.IntN(12) {
+			b.WriteString([]string{" ", " ", " ", "a", "\t", "é", space, "\xe2\x96"}[rnd.IntN(8)])
+		}
+		for _, by := range []string{" ", space} {
+			if got, want := squeeze(b.String(), by), want.ReplaceAllLiteralString(b.String(), by); got != want {
+				t.Fatalf("%q by %q: %q, want %q", b.String(), by, got, want)
+			}
+		}
 	}
 }
