@@ -112,11 +112,11 @@ func (m *masked) Encode(e *dataset.Example, b Batch, row int) error {
 		return errors.New("a text has no tokens")
 	}
 	clear(b.Float32(Weights)[row*m.places:][:m.places])
-	h := sha256.New()
-	if err := binary.Write(h, binary.LittleEndian, tokens); err != nil {
-		return err
+	text := make([]byte, 0, 4*len(tokens))
+	for _, id := range tokens {
+		text = binary.LittleEndian.AppendUint32(text, uint32(id))
 	}
-	return m.draw(rand.NewChaCha8([32]byte(h.Sum(nil))), b, row)
+	return m.draw(rand.NewChaCha8(sha256.Sum256(text)), b, row)
 }
 
 // Redraw masks other tokens of the texts.
