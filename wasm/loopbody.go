@@ -1,9 +1,7 @@
 package wasm
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/starling-fl/starling/wasm/cost"
 	"github.com/starling-fl/starling/wasm/kernel"
@@ -146,8 +144,7 @@ func (b *LoopBody) checkReduce(where string) error {
 	return nil
 }
 
-// checkDistinct refuses a result whose elements are not all distinct: from the smallest
-// stride to the largest, each must pass what the ones below it span.
+// checkDistinct refuses a result whose elements are not all distinct, as checkResult does.
 func (b *LoopBody) checkDistinct(where string, out, kept int) error {
 	strides := b.Outs[out].Strides
 	for _, s := range strides[kept:] {
@@ -155,17 +152,12 @@ func (b *LoopBody) checkDistinct(where string, out, kept int) error {
 			return refuse(where, "out %d moves by %d along a loop that is reduced over", out, s)
 		}
 	}
-	axes := make([]int, kept)
+	axes := make([]Axis, kept)
 	for i := range axes {
-		axes[i] = i
+		axes[i] = Axis{b.Sizes[i], operandC: strides[i]}
 	}
-	slices.SortFunc(axes, func(i, j int) int { return cmp.Compare(strides[i], strides[j]) })
-	span := int64(0)
-	for _, i := range axes {
-		if int64(strides[i]) <= span {
-			return refuse(where, "two elements of out %d are one, or it runs backwards: a loop moves it by %d", out, strides[i])
-		}
-		span += int64(strides[i]) * int64(b.Sizes[i]-1)
+	if step, ok := distinct(axes); !ok {
+		return refuse(where, "two elements of out %d are one, or it runs backwards: a loop moves it by %d", out, step)
 	}
 	return nil
 }

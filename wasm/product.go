@@ -153,16 +153,24 @@ func (p *Product) checkResult(where string) error {
 	if n := len(p.Cols); n > 0 && p.Cols[n-1][operandC] != 1 {
 		return refuse(where, "the last column axis moves C by %d, want 1", p.Cols[n-1][operandC])
 	}
-	axes := slices.Concat(p.Batch, p.Rows, p.Cols)
+	if step, ok := distinct(slices.Concat(p.Batch, p.Rows, p.Cols)); !ok {
+		return refuse(where, "two elements of C are one, or C runs backwards: an axis moves it by %d", step)
+	}
+	return nil
+}
+
+// distinct tells whether no two elements of C are one, or else a step of C that makes them so.
+// It sorts the axes.
+func distinct(axes []Axis) (step int, ok bool) {
 	slices.SortFunc(axes, func(a, b Axis) int { return cmp.Compare(a[operandC], b[operandC]) })
 	span := int64(0)
 	for _, a := range axes {
 		if int64(a[operandC]) <= span {
-			return refuse(where, "two elements of C are one, or C runs backwards: an axis moves it by %d", a[operandC])
+			return a[operandC], false
 		}
 		span += int64(a[operandC]) * int64(a.Size()-1)
 	}
-	return nil
+	return 0, true
 }
 
 // extent returns the least and the greatest element that an operand reaches,

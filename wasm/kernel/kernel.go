@@ -15,7 +15,7 @@ type Kernel struct {
 	gather func(dst *float32, to int, src *float32, from int, n int)
 	// decode writes the values of n, a multiple of 16, codes that share a scale.
 	decode func(dst *float32, codes *byte, n int, scale float32)
-	// lanes computes loops.
+	// lanes computes loops; nil: those in plain Go.
 	lanes *laneKernels
 }
 
@@ -30,7 +30,7 @@ func (k *Kernel) Fuses() bool { return k.fused != nil }
 // WebAssembly code.
 var Plain = &Kernel{name: "go", heights: []int{1}, widths: 1, tiles: [][]func(*words){{tilePlain}},
 	fused:     [][]func(*words){{fusedPlain}},
-	transpose: transposePlain, gather: gatherPlain, decode: decodePlain, lanes: plainLanes}
+	transpose: transposePlain, gather: gatherPlain, decode: decodePlain}
 
 // Native returns the kernels of this processor that are faster than WebAssembly
 // code, the fastest first; none where there is nothing of the kind.

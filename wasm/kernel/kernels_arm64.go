@@ -9,7 +9,7 @@ func native() []*Kernel { return []*Kernel{neon} }
 var neon = &Kernel{name: "neon", heights: []int{4, 2, 1}, widths: 1,
 	tiles:     [][]func(*words){{neonTile(4, false)}, {neonTile(2, false)}, {neonTile(1, false)}},
 	fused:     [][]func(*words){{neonTile(4, true)}, {neonTile(2, true)}, {neonTile(1, true)}},
-	transpose: transpose128, gather: gatherPlain, decode: decodePlain, lanes: plainLanes}
+	transpose: transpose128, gather: gatherPlain, decode: decodePlain}
 
 // neonTile computes tiles of any width. The assembly knows whole panels only: there are no masks, and what lies
 // behind C's last column is not ours. Part of a panel is computed on the stack.

@@ -1,6 +1,9 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
 // The operations in plain Go, on lanes as bits. The conversions of products keep compilers from fusing them with
 // sums, as in tilePlain.
@@ -18,57 +21,82 @@ func maskOf(b bool) uint32 {
 
 const signBit = 1 << 31
 
-var unaries = map[Op]func(x uint32) uint32{
-	opCopy:     func(x uint32) uint32 { return x },
-	Neg:        func(x uint32) uint32 { return x ^ signBit },
-	Abs:        func(x uint32) uint32 { return x &^ signBit },
-	Sqrt:       float1(sqrt),
-	Rsqrt:      float1(func(x float32) float32 { return 1 / sqrt(x) }),
-	Exp:        float1(exp),
-	Log:        float1(log),
-	Tanh:       float1(tanh),
-	Erf:        float1(erf),
-	Logistic:   float1(func(x float32) float32 { return 1 / (1 + exp(-x)) }),
-	Sign:       sign,
-	Floor:      float1(func(x float32) float32 { return float32(math.Floor(float64(x))) }),
-	Ceil:       float1(func(x float32) float32 { return float32(math.Ceil(float64(x))) }),
-	Round:      float1(func(x float32) float32 { return float32(math.RoundToEven(float64(x))) }),
-	IsFinite:   func(x uint32) uint32 { return maskOf(x&^signBit < 0x7f800000) },
-	IsNaN:      func(x uint32) uint32 { return maskOf(x&^signBit > 0x7f800000) },
-	INeg:       func(x uint32) uint32 { return -x },
-	IAbs:       func(x uint32) uint32 { return min(x, -x) },
-	Not:        func(x uint32) uint32 { return ^x },
-	IntToFloat: func(x uint32) uint32 { return bitsOf(float32(int32(x))) },
-	FloatToInt: func(x uint32) uint32 { return uint32(truncate(floatOf(x))) },
+// operations are all but Select, by how many operands they take.
+type operations struct {
+	unary  map[Op]func(x uint32) uint32
+	binary map[Op]func(x, y uint32) uint32
+	lanes  *laneKernels // the twin of all others
+	once   sync.Once
 }
 
-var binaries = map[Op]func(x, y uint32) uint32{
-	Add:  float2(func(x, y float32) float32 { return x + y }),
-	Sub:  float2(func(x, y float32) float32 { return x - y }),
-	Mul:  float2(func(x, y float32) float32 { return x * y }),
-	Div:  float2(func(x, y float32) float32 { return x / y }),
-	Max:  float2(func(x, y float32) float32 { return max(x, y) }),
-	Min:  float2(func(x, y float32) float32 { return min(x, y) }),
-	Eq:   compare(func(x, y float32) bool { return x == y }),
-	Ne:   compare(func(x, y float32) bool { return x != y }),
-	Lt:   compare(func(x, y float32) bool { return x < y }),
-	Le:   compare(func(x, y float32) bool { return x <= y }),
-	Gt:   compare(func(x, y float32) bool { return x > y }),
-	Ge:   compare(func(x, y float32) bool { return x >= y }),
-	IAdd: func(x, y uint32) uint32 { return x + y },
-	ISub: func(x, y uint32) uint32 { return x - y },
-	IMul: func(x, y uint32) uint32 { return x * y },
-	IMax: func(x, y uint32) uint32 { return uint32(max(int32(x), int32(y))) },
-	IMin: func(x, y uint32) uint32 { return uint32(min(int32(x), int32(y))) },
-	IEq:  func(x, y uint32) uint32 { return maskOf(x == y) },
-	INe:  func(x, y uint32) uint32 { return maskOf(x != y) },
-	ILt:  func(x, y uint32) uint32 { return maskOf(int32(x) < int32(y)) },
-	ILe:  func(x, y uint32) uint32 { return maskOf(int32(x) <= int32(y)) },
-	IGt:  func(x, y uint32) uint32 { return maskOf(int32(x) > int32(y)) },
-	IGe:  func(x, y uint32) uint32 { return maskOf(int32(x) >= int32(y)) },
-	And:  func(x, y uint32) uint32 { return x & y },
-	Or:   func(x, y uint32) uint32 { return x | y },
-	Xor:  func(x, y uint32) uint32 { return x ^ y },
+var theOperations operations
+
+// plain returns the operations. They are listed when they are first asked for: what a package does as it starts is in
+// every program that has the package, and the browser's computes no loops.
+func plain() *operations {
+	o := &theOperations
+	o.once.Do(func() {
+		o.unary, o.binary = unaries(), binaries()
+		o.lanes = newPlainLanes(o)
+	})
+	return o
+}
+
+func unaries() map[Op]func(x uint32) uint32 {
+	return map[Op]func(x uint32) uint32{
+		opCopy:     func(x uint32) uint32 { return x },
+		Neg:        func(x uint32) uint32 { return x ^ signBit },
+		Abs:        func(x uint32) uint32 { return x &^ signBit },
+		Sqrt:       float1(sqrt),
+		Rsqrt:      float1(func(x float32) float32 { return 1 / sqrt(x) }),
+		Exp:        float1(exp),
+		Log:        float1(log),
+		Tanh:       float1(tanh),
+		Erf:        float1(erf),
+		Logistic:   float1(func(x float32) float32 { return 1 / (1 + exp(-x)) }),
+		Sign:       sign,
+		Floor:      float1(func(x float32) float32 { return float32(math.Floor(float64(x))) }),
+		Ceil:       float1(func(x float32) float32 { return float32(math.Ceil(float64(x))) }),
+		Round:      float1(func(x float32) float32 { return float32(math.RoundToEven(float64(x))) }),
+		IsFinite:   func(x uint32) uint32 { return maskOf(x&^signBit < 0x7f800000) },
+		IsNaN:      func(x uint32) uint32 { return maskOf(x&^signBit > 0x7f800000) },
+		INeg:       func(x uint32) uint32 { return -x },
+		IAbs:       func(x uint32) uint32 { return min(x, -x) },
+		Not:        func(x uint32) uint32 { return ^x },
+		IntToFloat: func(x uint32) uint32 { return bitsOf(float32(int32(x))) },
+		FloatToInt: func(x uint32) uint32 { return uint32(truncate(floatOf(x))) },
+	}
+}
+
+func binaries() map[Op]func(x, y uint32) uint32 {
+	return map[Op]func(x, y uint32) uint32{
+		Add:  float2(func(x, y float32) float32 { return x + y }),
+		Sub:  float2(func(x, y float32) float32 { return x - y }),
+		Mul:  float2(func(x, y float32) float32 { return x * y }),
+		Div:  float2(func(x, y float32) float32 { return x / y }),
+		Max:  float2(func(x, y float32) float32 { return max(x, y) }),
+		Min:  float2(func(x, y float32) float32 { return min(x, y) }),
+		Eq:   compare(func(x, y float32) bool { return x == y }),
+		Ne:   compare(func(x, y float32) bool { return x != y }),
+		Lt:   compare(func(x, y float32) bool { return x < y }),
+		Le:   compare(func(x, y float32) bool { return x <= y }),
+		Gt:   compare(func(x, y float32) bool { return x > y }),
+		Ge:   compare(func(x, y float32) bool { return x >= y }),
+		IAdd: func(x, y uint32) uint32 { return x + y },
+		ISub: func(x, y uint32) uint32 { return x - y },
+		IMul: func(x, y uint32) uint32 { return x * y },
+		IMax: func(x, y uint32) uint32 { return uint32(max(int32(x), int32(y))) },
+		IMin: func(x, y uint32) uint32 { return uint32(min(int32(x), int32(y))) },
+		IEq:  func(x, y uint32) uint32 { return maskOf(x == y) },
+		INe:  func(x, y uint32) uint32 { return maskOf(x != y) },
+		ILt:  func(x, y uint32) uint32 { return maskOf(int32(x) < int32(y)) },
+		ILe:  func(x, y uint32) uint32 { return maskOf(int32(x) <= int32(y)) },
+		IGt:  func(x, y uint32) uint32 { return maskOf(int32(x) > int32(y)) },
+		IGe:  func(x, y uint32) uint32 { return maskOf(int32(x) >= int32(y)) },
+		And:  func(x, y uint32) uint32 { return x & y },
+		Or:   func(x, y uint32) uint32 { return x | y },
+		Xor:  func(x, y uint32) uint32 { return x ^ y },
+	}
 }
 
 func float1(f func(x float32) float32) func(x uint32) uint32 {

@@ -32,15 +32,13 @@ type laneKernels struct {
 // opCopy is an operation of kernels alone.
 const opCopy = lastOp + 1
 
-// plainLanes is the twin of all others in plain Go.
-var plainLanes = newPlainLanes()
-
-func newPlainLanes() *laneKernels {
+// newPlainLanes makes the twin of all others, in plain Go.
+func newPlainLanes(o *operations) *laneKernels {
 	k := &laneKernels{spread: spreadPlain}
-	for op, f := range unaries {
+	for op, f := range o.unary {
 		k.ops[op] = each(1, func(x *[3]uint32) uint32 { return f(x[0]) })
 	}
-	for op, f := range binaries {
+	for op, f := range o.binary {
 		k.ops[op] = each(2, func(x *[3]uint32) uint32 { return f(x[0], x[1]) })
 		if neutral, ok := op.neutral(); ok {
 			k.rows[op] = func(dst, src *uint32, rows, groups int) {
@@ -64,7 +62,7 @@ func newPlainLanes() *laneKernels {
 	}
 	k.ops[Select] = each(3, func(x *[3]uint32) uint32 { return x[0]&x[1] | ^x[0]&x[2] })
 	for i := range Op(pairs) {
-		first, second := binaries[pairable[i/4]], binaries[pairable[min(i%4, 2)]]
+		first, second := o.binary[pairable[i/4]], o.binary[pairable[min(i%4, 2)]]
 		k.ops[opPair+i] = each(3, func(x *[3]uint32) uint32 {
 			if v := first(x[0], x[1]); i%4 < 3 {
 				return second(v, x[2])

@@ -98,8 +98,8 @@ func TestUnaryLanes(t *testing.T) {
 	}
 	arguments = arguments[:len(arguments)/group*group]
 	want, got := make([]uint32, len(arguments)), make([]uint32, len(arguments))
-	for op := range unaries {
-		plainLanes.run(op, want, arguments)
+	for op := range plain().unary {
+		plain().lanes.run(op, want, arguments)
 		float := true
 		if op != opCopy {
 			_, out := kinds(op)
@@ -154,7 +154,7 @@ func TestLanes(t *testing.T) {
 				}
 			}
 			want := make([]uint32, n)
-			plainLanes.run(op, want, in...)
+			plain().lanes.run(op, want, in...)
 			place := rnd.IntN(2 + operands)
 			for name, k := range kernelsOfLanes() {
 				mine := make([][]uint32, operands)
@@ -189,7 +189,7 @@ func TestReducingLanes(t *testing.T) {
 			for _, op := range []Op{Add, Mul, Max, Min} {
 				what := fmt.Sprintf("%s, operation %d, %d rows of %d groups", name, op, rows, groups)
 				want, got := make([]uint32, rows+1), make([]uint32, rows+1)
-				plainLanes.rows[op](&want[0], &in[0], rows, groups)
+				plain().lanes.rows[op](&want[0], &in[0], rows, groups)
 				k.rows[op](&got[0], &in[0], rows, groups)
 				sameLanes(t, what, true, got, want)
 
@@ -198,13 +198,13 @@ func TestReducingLanes(t *testing.T) {
 					want[i] = bitsOf(special[rnd.IntN(len(special))])
 				}
 				got = slices.Clone(want)
-				plainLanes.columns[op](&want[0], &in[0], rows, 4*by, groups)
+				plain().lanes.columns[op](&want[0], &in[0], rows, 4*by, groups)
 				k.columns[op](&got[0], &in[0], rows, 4*by, groups)
 				sameLanes(t, what+" in columns", true, got, want)
 			}
 			cols := group + rnd.IntN(100)*rnd.IntN(2)
 			want, got := make([]uint32, rows*cols), make([]uint32, rows*cols+group)
-			plainLanes.spread(&want[0], &in[0], rows, cols)
+			plain().lanes.spread(&want[0], &in[0], rows, cols)
 			got[rows*cols+group-1] = 12345
 			k.spread(&got[0], &in[0], rows, cols)
 			sameLanes(t, fmt.Sprintf("%s, %d spread over %d", name, rows, cols), false, got[:rows*cols], want)
@@ -243,7 +243,7 @@ func TestRowsOfLanes(t *testing.T) {
 			}
 			want := make([]float32, rows*(groups+3)*group)
 			l.at[0] = unsafe.Pointer(&want[0])
-			plainLanes.ops[op](l.words())
+			plain().lanes.ops[op](l.words())
 			for name, k := range kernelsOfLanes() {
 				got := make([]float32, len(want))
 				l.at[0] = unsafe.Pointer(&got[0])

@@ -40,9 +40,9 @@ func defineLoop(l *Loop, memory []byte) {
 				values[i] = in(0)&in(1) | ^in(0)&in(2)
 			default:
 				if s.Op.Operands() == 1 {
-					values[i] = unaries[s.Op](in(0))
+					values[i] = plain().unary[s.Op](in(0))
 				} else {
-					values[i] = binaries[s.Op](in(0), in(1))
+					values[i] = plain().binary[s.Op](in(0), in(1))
 				}
 			}
 		}
@@ -69,7 +69,7 @@ func defineLoop(l *Loop, memory []byte) {
 			return
 		}
 		o := &l.Outs[0]
-		op := binaries[l.Reduce]
+		op := plain().binary[l.Reduce]
 		neutral, _ := l.Reduce.neutral()
 		if l.Order != Row {
 			acc := neutral

@@ -102,7 +102,7 @@ func PrepareLoop(l Loop, memory int) (*LoopPlan, error) {
 	}
 	pl := &LoopPlan{memory: memory, reduce: l.Reduce, order: l.Order, mid: 1}
 	pl.neutral, _ = l.Reduce.neutral()
-	pl.combine = binaries[l.Reduce]
+	pl.combine = plain().binary[l.Reduce]
 	p := planner{l: &l, pl: pl}
 	p.arrange()
 	p.steps()

@@ -8,7 +8,7 @@ import (
 )
 
 // Loops tells whether loops are faster on this kernel than the programs' own code.
-func (k *Kernel) Loops() bool { return k.lanes != plainLanes }
+func (k *Kernel) Loops() bool { return k.lanes != nil }
 
 // RunLoop computes a loop in memory, on as many goroutines of a team as it is worth. It looks at ctx between blocks;
 // results are undefined after an error.
@@ -20,9 +20,13 @@ func (k *Kernel) RunLoop(ctx context.Context, pl *LoopPlan, memory []byte, team 
 	if uintptr(base)%4 != 0 {
 		return errors.New("kernel: memory is not aligned to 4 bytes")
 	}
+	lanes := k.lanes
+	if lanes == nil {
+		lanes = plain().lanes
+	}
 	workers := pl.workers(team.size())
 	j := loopJobs.Get().(*loopJob)
-	j.LoopPlan, j.lanes, j.ctx, j.memory = pl, k.lanes, ctx, base
+	j.LoopPlan, j.lanes, j.ctx, j.memory = pl, lanes, ctx, base
 	j.cut(workers)
 	workers = min(workers, j.tasks)
 	j.shares.divide(workers)
