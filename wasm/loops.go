@@ -60,23 +60,46 @@ func (m *Manifest) checkLoops(memory declared) error {
 // plain tensor or the arena, results in an output, a state or the arena, apart from
 // each other and from every leaf that is not the same elements in the same order.
 func (d declared) checkLoop(where string, l *Loop, b *LoopBody) error {
+	spans, err := l.spans(where, b)
+	if err != nil {
+		return err
+	}
+	for i, s := range spans {
+		_, what := b.operand(i)
+		switch h := d.holder(s, anyType); {
+		case h == "":
+			return refuse(where, "%s, bytes %d to %d, is in no plain tensor and not in the arena", what, s.from, s.to)
+		case i >= len(b.Leaves) && !replaced(h):
+			return refuse(where, "%s, bytes %d to %d, is in no output or state and not in the arena", what, s.from, s.to)
+		}
+	}
+	return l.checkApart(where, b, spans)
+}
+
+// Apart tells whether a loop of a valid body keeps its results apart, as a manifest's must:
+// from each other, and from every leaf that is not the same elements in the same order.
+func (l *Loop) Apart(b *LoopBody) bool {
+	spans, err := l.spans("", b)
+	return err == nil && l.checkApart("", b, spans) == nil
+}
+
+// spans returns the memory of each leaf, then of each result.
+func (l *Loop) spans(where string, b *LoopBody) ([]span, error) {
 	if len(l.At) != len(b.Leaves)+len(b.Outs) {
-		return refuse(where, "at: %d addresses for %d leaves and %d outs", len(l.At), len(b.Leaves), len(b.Outs))
+		return nil, refuse(where, "at: %d addresses for %d leaves and %d outs", len(l.At), len(b.Leaves), len(b.Outs))
 	}
 	spans := make([]span, len(l.At))
 	for i := range spans {
 		w, what := b.operand(i)
 		var err error
 		if spans[i], err = w.bytes(where, what, b.Sizes, l.At[i]); err != nil {
-			return err
-		}
-		switch h := d.holder(spans[i], anyType); {
-		case h == "":
-			return refuse(where, "%s, bytes %d to %d, is in no plain tensor and not in the arena", what, spans[i].from, spans[i].to)
-		case i >= len(b.Leaves) && h != "arena" && h != "output" && h != "state":
-			return refuse(where, "%s, bytes %d to %d, is in no output or state and not in the arena", what, spans[i].from, spans[i].to)
+			return nil, err
 		}
 	}
+	return spans, nil
+}
+
+func (l *Loop) checkApart(where string, b *LoopBody, spans []span) error {
 	for o := len(b.Leaves); o < len(spans); o++ {
 		out, what := b.operand(o)
 		for i := range o {
@@ -102,20 +125,14 @@ func (b *LoopBody) operand(i int) (Walk, string) {
 }
 
 // bytes returns the memory from the first to the last byte of a walk. There are at most
-// 2^28 points, and strides are as small: nothing can wrap.
+// 2^28 points, and strides are as small.
 func (w Walk) bytes(where, what string, sizes []int, at uint32) (span, error) {
-	from, to := int64(at), int64(at)+4
+	var lo, hi int64
 	for i, s := range w {
-		if d := 4 * int64(s) * int64(sizes[i]-1); d < 0 {
-			from += d
-		} else {
-			to += d
-		}
+		d := int64(s) * int64(sizes[i]-1)
+		lo, hi = lo+min(d, 0), hi+max(d, 0)
 	}
-	if at%4 != 0 || from < 0 || to > 1<<32 {
-		return span{}, refuse(where, "%s at %d, bytes %d to %d: not a multiple of 4, or outside of any memory", what, at, from, to)
-	}
-	return span{from: uint64(from), to: uint64(to)}, nil
+	return elements(where, what, at, lo, hi)
 }
 
 // checkLoopWork refuses a loop of more work than its twin was proved to do, loops on a

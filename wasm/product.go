@@ -207,7 +207,7 @@ func (d declared) checkOperands(where string, p *Product, frozen []Tensor) error
 	if d.holder(a, Float32) == "" {
 		return refuse(where, "A, bytes %d to %d, is in no float32 tensor and not in the arena", a.from, a.to)
 	}
-	if h := d.holder(c, Float32); h != "arena" && h != "output" && h != "state" {
+	if !replaced(d.holder(c, Float32)) {
 		return refuse(where, "C, bytes %d to %d, is in no float32 output or state and not in the arena", c.from, c.to)
 	}
 	if c.overlaps(a) {
@@ -232,10 +232,15 @@ func (d declared) checkOperands(where string, p *Product, frozen []Tensor) error
 // bytes returns the memory from the first to the last byte of an operand.
 func (p *Product) bytes(where string, operand int, offset uint32) (span, error) {
 	lo, hi := p.extent(operand)
-	from, to := int64(offset)+4*lo, int64(offset)+4*hi+4
-	if offset%4 != 0 || from < 0 || to > 1<<32 {
-		return span{}, refuse(where, "%c at %d, bytes %d to %d: not a multiple of 4, or outside of any memory",
-			'A'+rune(operand-1), offset, from, to)
+	return elements(where, string('A'+rune(operand-1)), offset, lo, hi)
+}
+
+// elements returns the memory from an operand's least to its greatest element, of 4 bytes
+// each, relative to the one at an address. Both are below 2^59 either way: nothing can wrap.
+func elements(where, operand string, at uint32, lo, hi int64) (span, error) {
+	from, to := int64(at)+4*lo, int64(at)+4*hi+4
+	if at%4 != 0 || from < 0 || to > 1<<32 {
+		return span{}, refuse(where, "%s at %d, bytes %d to %d: not a multiple of 4, or outside of any memory", operand, at, from, to)
 	}
 	return span{from: uint64(from), to: uint64(to)}, nil
 }
@@ -255,6 +260,9 @@ func (d declared) holder(s span, t DType) string {
 	}
 	return ""
 }
+
+// replaced tells whether steps write what has a role.
+func replaced(role string) bool { return role == "arena" || role == "output" || role == "state" }
 
 // checkCodes holds a 4-bit B against its tensor. C cannot touch that: frozen tensors
 // are apart from the arena, outputs and states.

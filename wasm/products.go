@@ -15,35 +15,24 @@ import (
 
 // Kernels returns the names of what can compute declared products here, fastest
 // first: kernels for the processor's vector units, then Twin.
-func Kernels() []string {
-	var names []string
-	for _, k := range kernel.Native() {
-		names = append(names, k.Name())
-	}
-	return append(names, Twin)
-}
+func Kernels() []string { return kernelsThat(func(*kernel.Kernel) bool { return true }, Twin) }
 
 // FusedKernels is Kernels for fused programs. The last is "go", which needs no
 // instructions for it and is hundreds of times slower.
-func FusedKernels() []string {
-	var names []string
-	for _, k := range kernel.Native() {
-		if k.Fuses() {
-			names = append(names, k.Name())
-		}
-	}
-	return append(names, kernel.Plain.Name())
-}
+func FusedKernels() []string { return kernelsThat((*kernel.Kernel).Fuses, kernel.Plain.Name()) }
 
 // LoopKernels is Kernels for declared loops, which not every kernel has.
-func LoopKernels() []string {
+func LoopKernels() []string { return kernelsThat((*kernel.Kernel).Loops, Twin) }
+
+// kernelsThat returns the names of the kernels here that can do something, and of what is left where none can.
+func kernelsThat(can func(*kernel.Kernel) bool, last string) []string {
 	var names []string
 	for _, k := range kernel.Native() {
-		if k.Loops() {
+		if can(k) {
 			names = append(names, k.Name())
 		}
 	}
-	return append(names, Twin)
+	return append(names, last)
 }
 
 // Fuses tells whether this host computes fused products at their speed: by

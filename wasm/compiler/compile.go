@@ -237,7 +237,7 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 	gen := codegen.New(m, shape, end, tableAddr)
 	gen.Reserve(p.Stages)
 	man := &wasm.Manifest{Format: wasm.Format, Compiler: Version, Host: host, Fused: fused}
-	bodies := make(bodies)
+	known := bodies{}
 	var batch []codegen.Unit
 	var units uint64 // of the batch
 	var segments []*emit.Func
@@ -278,7 +278,7 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 			if body, loop, ok := declareLoop(s, calls); ok { // it has its segment to itself, too
 				flush()
 				loop.Segment = len(segments)
-				bodies.add(man, body, loop)
+				known.add(man, body, loop)
 				batch = calls
 				flush()
 				continue

@@ -2,7 +2,6 @@ package compiler
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler/codegen"
@@ -19,7 +18,7 @@ const worthDeclaring = 1 << 19
 // is read or written beside it.
 func declareLoop(s plan.Stage, calls []codegen.Unit) (b wasm.LoopBody, l wasm.Loop, ok bool) {
 	p, isLoop := s.(*plan.Loop)
-	if !isLoop || len(calls) != 1 || len(p.Sizes) == 0 || !apart(p) {
+	if !isLoop || len(calls) != 1 || len(p.Sizes) == 0 {
 		return b, l, false
 	}
 	b.Sizes = p.Sizes
@@ -51,41 +50,7 @@ func declareLoop(s plan.Stage, calls []codegen.Unit) (b wasm.LoopBody, l wasm.Lo
 		l.At = append(l.At, uint32(a))
 	}
 	proved := calls[0].Cost()
-	return b, l, proved >= worthDeclaring && b.Valid() && b.Units() <= proved
-}
-
-// apart tells whether every result is apart from all others, and from all leaves but those that are its own elements.
-func apart(p *plan.Loop) bool {
-	for i, o := range p.Outs {
-		for _, other := range p.Outs[:i] {
-			if overlap(p.Sizes, o.Leaf, other.Leaf) {
-				return false
-			}
-		}
-		for _, leaf := range p.Leaves {
-			own := p.Reduce == ir.Invalid && leaf.Addr() == o.Addr() && leaf.DType == o.DType && slices.Equal(leaf.Strides, o.Strides)
-			if !own && overlap(p.Sizes, o.Leaf, leaf) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// overlap tells whether the ranges of two operands' bytes do.
-func overlap(sizes []int, a, b plan.Leaf) bool {
-	fromA, toA := reach(sizes, a)
-	fromB, toB := reach(sizes, b)
-	return fromA < toB && fromB < toA
-}
-
-func reach(sizes []int, l plan.Leaf) (from, to int) {
-	from, to = l.Addr(), l.Addr()+l.DType.Size()
-	for i, s := range l.Strides {
-		d := l.DType.Size() * s * (sizes[i] - 1)
-		from, to = from+min(d, 0), to+max(d, 0)
-	}
-	return from, to
+	return b, l, proved >= worthDeclaring && b.Valid() && l.Apart(&b) && b.Units() <= proved
 }
 
 // bodies are those of a program's loops, by what they say.
