@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"io/fs"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -35,8 +36,8 @@ coordinator/internal/origin:
 coordinator/internal/socket: internal/wire
 coordinator/optimizer:
 coordinator/round:
-coordinator/server: coordinator coordinator/internal/... coordinator/store dp internal/durable internal/qrcode internal/wire
-    model
+coordinator/server: coordinator coordinator/internal/... coordinator/store dp internal/durable internal/qrcode internal/strict
+    internal/wire model
 coordinator/store: dp model
 dataset:
 dp: internal/l2
@@ -71,7 +72,7 @@ quant/asm:
 secagg: internal/cbor internal/uniform
 simulate: coordinator dataset dp edge internal/durable job model quant task tokenizer trainer
 simulate/queue: dataset edge model quant simulate
-simulate/report: internal/canvas internal/durable simulate simulate/sweep
+simulate/report: internal/canvas internal/durable internal/strict simulate simulate/sweep
 simulate/sweep: coordinator dataset edge internal/durable internal/strict job model simulate
 tokenizer:
 task: dataset internal/uniform model tokenizer
@@ -231,6 +232,42 @@ func TestTheArithmeticHasNoIO(t *testing.T) {
 	}
 	if found < 3 {
 		t.Errorf("%d files with the arithmetic of a job", found)
+	}
+}
+
+// A YAML file comes from anywhere, and its parsers have no bound of their own: one package
+// has them, and asks them nothing before it has looked.
+func TestOneReaderOfYAML(t *testing.T) {
+	readers := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, imp := range parsed.Imports {
+			if !strings.Contains(strings.ToLower(imp.Path.Value), "yaml") {
+				continue
+			}
+			if readers++; filepath.ToSlash(filepath.Dir(path)) != "internal/strict" {
+				t.Errorf("%s imports %s: YAML is read and written by internal/strict", path, imp.Path.Value)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if readers == 0 {
+		t.Error("nothing imports a YAML library")
 	}
 }
 

@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
+	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -27,12 +26,12 @@ func TestDefaultsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := yaml.Marshal(Default())
+	text, err := strict.Encode(Default())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all map[string]any
-	if err := yaml.Unmarshal(text, &all); err != nil {
+	if err := strict.Decode(text, &all); err != nil {
 		t.Fatal(err)
 	}
 	section, held, worded := all, 0, 0

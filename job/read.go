@@ -14,16 +14,8 @@ import (
 // Parse reads a job file: strict YAML, an unknown key is an error that
 // names it and its line. The result carries the defaults and is validated.
 func Parse(r io.Reader) (Job, error) {
-	const maxJob = 1 << 20
-	b, err := io.ReadAll(io.LimitReader(r, maxJob+1))
-	if err != nil {
-		return Job{}, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	if len(b) > maxJob {
-		return Job{}, refuse("larger than %d bytes", maxJob)
-	}
 	j := Default()
-	if err := strict.Decode(b, &j); err != nil {
+	if err := strict.Read(r, &j); err != nil {
 		return Job{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	j = j.Derived()

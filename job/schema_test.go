@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/starling-fl/starling/internal/strict"
 )
 
 // TestSchemaIsCurrent: the schema in git is what the generator writes.
@@ -45,7 +46,11 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	valid := func(text []byte) error {
-		asJSON, err := yaml.YAMLToJSON(text)
+		var read any
+		if err := strict.Decode(text, &read); err != nil {
+			t.Fatal(err)
+		}
+		asJSON, err := json.Marshal(read)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/simulate"
 	"github.com/starling-fl/starling/simulate/sweep"
 )
@@ -111,7 +111,7 @@ func (f simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) 
 			break
 		}
 		var value any
-		if e := yaml.Unmarshal([]byte(text), &value); e != nil {
+		if e := strict.Decode([]byte(text), &value); e != nil {
 			return s, usagef("--set %s: %v", key, e)
 		}
 		s, err = s.With(key, value)

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
-
+	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -22,7 +21,7 @@ func TestJobKeysAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := yaml.Marshal(job.Default())
+	text, err := strict.Encode(job.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -95,20 +94,12 @@ func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err er
 // loadPolicy reads a policy file over the defaults; an unknown key is refused
 // with its line.
 func loadPolicy(path string, p edge.Policy) (edge.Policy, error) {
-	const most = 64 << 10
 	f, err := os.Open(path)
 	if err != nil {
 		return p, fmt.Errorf("policy: %w", err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err != nil {
-		return p, fmt.Errorf("policy: %s: %w", path, err)
-	}
-	if len(b) > most {
-		return p, fmt.Errorf("policy: %s is larger than %d bytes", path, most)
-	}
-	if err := strict.Decode(b, &p); err != nil {
+	if err := strict.Read(f, &p); err != nil {
 		return p, fmt.Errorf("policy: %s: %w", path, err)
 	}
 	return p, p.Validate()

@@ -13,11 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -138,7 +137,7 @@ func events(n coordinator.News) (out []byte, err error) {
 func (s *Server) serveJobFile(w http.ResponseWriter, _ *http.Request) {
 	j := s.c.Job()
 	j.Enrolment.Secret = ""
-	b, err := yaml.Marshal(j)
+	b, err := strict.Encode(j)
 	if err != nil {
 		s.log.Error("the job cannot be written", "error", err)
 		http.Error(w, "the job cannot be written", http.StatusInternalServerError)

@@ -1,5 +1,7 @@
 // Package strict reads YAML files that people write: an unknown key is an error that
-// names it and its line.
+// names it and its line. It is the only reader of YAML here: a file comes from anywhere,
+// so that its length, its depth and what its aliases stand for are bounded before the
+// library's parser sees it.
 package strict
 
 import (
@@ -11,9 +13,24 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Decode reads b into v, of which it changes what b names; an empty b names nothing. A
-// file comes from anywhere, and the parser gives up on some of them by a panic (a tag
-// before a mapping where a list is wanted): that, too, is an error.
+// Pairs is a mapping whose keys keep their order.
+type Pairs = yaml.MapSlice
+
+// Read is Decode of all that r has, of which it reads no more than a file may have.
+func Read(r io.Reader, v any) error {
+	b, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	if err != nil {
+		return err //nolint:wrapcheck // the caller knows what it was reading
+	}
+	if len(b) > MaxBytes {
+		return refuse(0, "more than %d bytes", MaxBytes)
+	}
+	return Decode(b, v)
+}
+
+// Decode reads b into v, of which it changes what b names; an empty b names nothing. The
+// parser gives up on some files by a panic (a tag before a mapping where a list is
+// wanted): that, too, is an error.
 func Decode(b []byte, v any) (err error) {
 	if !named(b) { // the parser would clear v
 		return nil
@@ -23,11 +40,28 @@ func Decode(b []byte, v any) (err error) {
 			err = fmt.Errorf("the YAML parser cannot read it: %v", r)
 		}
 	}()
+	tokens, err := bounded(b)
+	if err != nil {
+		return err
+	}
 	if err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(v); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w", err)
+		return fail(err, tokens)
 	}
 	return nil
 }
+
+// Encode writes v as YAML.
+func Encode(v any) ([]byte, error) {
+	b, err := yaml.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("%w", err)
+	}
+	return b, nil
+}
+
+// Explain is an error of Decode in the parser's words, with the lines around it where
+// source is set.
+func Explain(err error, source bool) string { return yaml.FormatError(err, false, source) }
 
 // named tells whether b holds anything but comments.
 func named(b []byte) bool {

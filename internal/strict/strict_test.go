@@ -55,8 +55,14 @@ func FuzzDecode(f *testing.F) {
 	f.Add("name: x\nlabels: [a, b]\n")
 	f.Add("labels: !0\n0:0\n")
 	f.Add("limit: &a {b: c}\nlabels: [*a, *a]\n<<: *a\n")
-	f.Fuzz(func(_ *testing.T, text string) {
+	for _, text := range bombs(500) {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
 		var v file
-		_ = Decode([]byte(text[:min(len(text), 4096)]), &v) // it ends, and does not panic
+		took := allocated(func() { _ = Decode([]byte(text), &v) }) // it ends, and does not panic
+		if most := uint64(1<<20 + 2000*len(text)); took > most {
+			t.Errorf("%d bytes took %d from the heap, want at most %d", len(text), took, most)
+		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"github.com/starling-fl/starling/internal/strict"
 )
 
 //go:embed published.yaml
@@ -48,7 +48,7 @@ const snr = "signal to noise"
 
 func claims() ([]claim, error) {
 	var all []claim
-	if err := yaml.UnmarshalWithOptions(published, &all, yaml.Strict()); err != nil {
+	if err := strict.Decode(published, &all); err != nil {
 		return nil, fmt.Errorf("report: published figures: %w", err)
 	}
 	return all, nil

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/starling-fl/starling/internal/strict"
 )
 
@@ -41,15 +39,12 @@ type file struct {
 	Name    string            `yaml:"name"`
 	Job     string            `yaml:"job"` // a job file, relative to the sweep file
 	Seeds   []uint64          `yaml:"seeds"`
-	Set     yaml.MapSlice     `yaml:"set"`  // settings of every point
-	Vary    yaml.MapSlice     `yaml:"vary"` // axes, in order
+	Set     strict.Pairs      `yaml:"set"`  // settings of every point
+	Vary    strict.Pairs      `yaml:"vary"` // axes, in order
 	Compare map[string]string `yaml:"compare"`
 }
 
-const (
-	maxFile   = 1 << 20
-	maxPoints = 10_000
-)
+const maxPoints = 10_000
 
 // Load reads a sweep file. Paths in it are relative to its folder.
 func Load(path string) (*Plan, error) {
@@ -70,21 +65,15 @@ func Parse(r io.Reader, dir string) (*Plan, error) { return parse(r, dir, maxPoi
 
 // parse refuses a grid of more than most points before it makes the first of them.
 func parse(r io.Reader, dir string, most int) (*Plan, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("sweep: %w", err)
-	}
-	if len(b) > maxFile {
-		return nil, badSetting("sweep file larger than %d bytes", maxFile)
-	}
 	var f file
-	if err := strict.Decode(b, &f); err != nil {
-		return nil, badSetting("%s", yaml.FormatError(err, false, true))
+	if err := strict.Read(r, &f); err != nil {
+		return nil, badSetting("%s", strict.Explain(err, true))
 	}
 	if err := f.bound(most); err != nil {
 		return nil, err
 	}
 	base := DefaultSettings()
+	var err error
 	if base.Job, err = readJob(f.Job, dir); err != nil {
 		return nil, err
 	}
@@ -174,15 +163,13 @@ func readJob(path, dir string) (map[string]any, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	b, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("sweep: job: %w", err)
 	}
-	if len(b) > maxFile {
-		return nil, badSetting("%s is larger than %d bytes", path, maxFile)
-	}
-	if err := yaml.Unmarshal(b, &keys); err != nil {
-		return nil, badSetting("%s: %s", path, yaml.FormatError(err, false, true))
+	defer f.Close()
+	if err := strict.Read(f, &keys); err != nil {
+		return nil, badSetting("%s: %s", path, strict.Explain(err, true))
 	}
 	return keys, nil
 }

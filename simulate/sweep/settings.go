@@ -13,9 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
@@ -150,7 +149,7 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 	if _, ok := lookup(keys, "cohort.max_enrolled"); !ok {
 		set(keys, "cohort.max_enrolled", max(s.Population, 100_000))
 	}
-	b, err := yaml.Marshal(keys)
+	b, err := strict.Encode(keys)
 	if err != nil {
 		return coordinator.Job{}, fmt.Errorf("%w: %w", ErrSettings, err)
 	}
@@ -182,13 +181,13 @@ func newChange(key string, value any) (change, error) {
 			return s
 		}, nil
 	}
-	b, err := yaml.Marshal(map[string]any{key: value})
+	b, err := strict.Encode(map[string]any{key: value})
 	if err != nil {
 		return nil, badSetting("%s: %w", key, err)
 	}
 	var read Settings
-	if err := yaml.UnmarshalWithOptions(b, &read, yaml.Strict()); err != nil {
-		return nil, badSetting("%s: %s", key, yaml.FormatError(err, false, false))
+	if err := strict.Decode(b, &read); err != nil {
+		return nil, badSetting("%s: %s", key, strict.Explain(err, false))
 	}
 	of := reflect.TypeFor[Settings]()
 	for i := range of.NumField() {
