@@ -20,6 +20,8 @@ type app struct {
 	Stdout io.Writer // results only
 	Stderr io.Writer // progress and errors
 	JSON   bool      // --json: one JSON value per report on Stdout
+
+	reported bool // something was emitted
 }
 
 // usageError marks a failure as wrong usage: exit code 2 instead of 1.
@@ -35,10 +37,18 @@ func usagef(format string, args ...any) error {
 
 // emit reports v: as one line of JSON with --json, else through human.
 func (a *app) emit(v any, human func(w io.Writer) error) error {
+	a.reported = true
 	if a.JSON {
 		return json.NewEncoder(a.Stdout).Encode(v)
 	}
 	return human(plain{a.Stdout})
+}
+
+// interruptedReport is what a command says of itself that a signal ended before it had
+// anything else to report.
+type interruptedReport struct {
+	Interrupted bool   `json:"interrupted"`
+	Reason      string `json:"reason"` // and how to go on
 }
 
 // noArgs refuses positional arguments as wrong usage.
@@ -65,6 +75,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		text := "interrupted"
 		if words := edge.Words(err); strings.HasPrefix(words, text) {
 			text = words // and how to go on
+		}
+		if a.JSON && !a.reported { // whoever reads the last line finds an object there
+			_ = json.NewEncoder(stdout).Encode(interruptedReport{true, text}) // the exit code says it, too
 		}
 		fmt.Fprintf(stderr, "starling: %s\n", visible(text, "\t\n"))
 		return i.exitCode()

@@ -24,7 +24,8 @@ type joinReport struct {
 	RoundsDropped   int    `json:"rounds_dropped"`
 	RoundsAbandoned int    `json:"rounds_abandoned"`
 	Examples        int    `json:"examples"`
-	Reason          string `json:"reason"` // why the job ended
+	Interrupted     bool   `json:"interrupted,omitempty"` // by a signal, before the job ended
+	Reason          string `json:"reason"`                // why it ended
 
 	Spent edge.Spent `json:"spent"` // what all jobs so far have cost the data, as seen from here
 }
@@ -55,7 +56,7 @@ a round. The command ends when the job does and reconnects until then.
 What the coordinator may ask for is limited by a policy of yours, whose
 defaults refuse what could tell more of your data than a job needs: see
 examples/policy.yaml. A job outside of it is not joined, and you are told why.`,
-		Example: "  starling join starling1_... --data my.tsv\n  starling join http://127.0.0.1:8080 --data my.jsonl.gz --identity phone.pem",
+		Example: "  starling join starling2_... --data my.tsv\n  starling join http://127.0.0.1:8080 --data my.jsonl.gz --identity phone.pem",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("join takes one argument, the join token or URL")
@@ -169,13 +170,19 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return fmt.Errorf("interrupted after %d rounds; the same command takes part again", report.RoundsCommitted)
+		err = fmt.Errorf("interrupted after %d rounds; the same command takes part again", report.RoundsCommitted)
+		report.Interrupted = true
 	case errors.Is(err, edge.ErrDuplicate):
-		return fmt.Errorf("%w, on another machine or by another program: %s; give this one its own: --identity FILE", err, identity)
-	default:
-		return err
+		err = fmt.Errorf("%w, on another machine or by another program: %s; give this one its own: --identity FILE", err, identity)
 	}
-	if report.Spent, err = account.Spent(); err != nil {
+	spent, spentErr := account.Spent()
+	if report.Spent = spent; spentErr != nil {
+		return errors.Join(err, spentErr)
+	}
+	if err != nil {
+		if report.Reason = edge.Words(err); a.JSON { // what was given is given, however it ended
+			return errors.Join(err, a.emit(report, nil))
+		}
 		return err
 	}
 	return a.emit(report, func(w io.Writer) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
@@ -74,7 +75,7 @@ func TestInterruptedJoin(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	var out, said bytes.Buffer
-	args := []string{"join", "http://" + l.Addr().String(), "--data", data, "--identity", filepath.Join(folder, "id.pem"), "--cache", folder, "--accounts", folder}
+	args := []string{"join", "--json", "http://" + l.Addr().String(), "--data", data, "--identity", filepath.Join(folder, "id.pem"), "--cache", folder, "--accounts", folder}
 	code := run(ctx, args, strings.NewReader(""), &out, writerFunc(func(p []byte) (int, error) {
 		if strings.Contains(string(p), string(edge.Connecting)) {
 			cancel(interrupted{2})
@@ -84,6 +85,34 @@ func TestInterruptedJoin(t *testing.T) {
 	if text := said.String(); code != 130 || !strings.Contains(text, "starling: interrupted after 0 rounds") || strings.Contains(text, "context canceled") {
 		t.Errorf("exit %d:\n%s", code, text)
 	}
+	// A script reads the last line: what was given until then stands in it.
+	var report joinReport
+	if err := json.Unmarshal([]byte(lastLine(out.String())), &report); err != nil || !report.Interrupted || report.Examples != 1 || !strings.HasPrefix(report.Reason, "interrupted after 0 rounds") {
+		t.Errorf("the last line of standard output is %q: %v", out.String(), err)
+	}
+}
+
+// With --json whatever a signal ends says so as its last line.
+func TestInterruptedReport(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(interrupted{15})
+	for _, args := range [][]string{
+		{"demo", "--out", t.TempDir()}, {"simulate", "--out", t.TempDir()},
+		{"join", "http://127.0.0.1:1", "--data", filepath.Join(t.TempDir(), "none.tsv")},
+	} {
+		var out, said bytes.Buffer
+		code := run(ctx, append(args, "--json"), strings.NewReader(""), &out, &said)
+		var report interruptedReport
+		if err := json.Unmarshal([]byte(lastLine(out.String())), &report); err != nil || code != 143 || !report.Interrupted || !strings.HasPrefix(report.Reason, "interrupted") {
+			t.Errorf("%s: exit %d, last line %q, %v\n%s", args[0], code, out.String(), err, said.String())
+		}
+	}
+}
+
+// lastLine is the last line of a text that ends in a newline.
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+	return lines[len(lines)-1]
 }
 
 type writerFunc func([]byte) (int, error)

@@ -33,7 +33,7 @@ function installed() {
 /** The README's first lines of code, for a coordinator at the page's own address that asks for no token: one would name the coordinator's. */
 function lines(at) {
   const code = /```js\n([^]*?)```/.exec(readFileSync(join(at, "README.md"), "utf8"))[1];
-  const said = [['"https://fl.example.org"', "location.origin"], ['"starling1_..."', "undefined"], ["/* ... */", ""],
+  const said = [['"https://fl.example.org"', "location.origin"], ['"starling2_..."', "undefined"], ["/* ... */", ""],
     ["(p) => console.log(p.standing, p.event?.state, p.totals)", "(p) => { document.title = `${p.standing} ${p.totals.rounds}: ${p.reason}`; }"]];
   return said.reduce((text, [from, to]) => {
     assert.ok(text.includes(from), `the README has no ${from}`);
