@@ -39,7 +39,7 @@ func parseCharsmap(blob []byte) (*charsmap, error) {
 	if m.values == "" || m.values[len(m.values)-1] != 0 {
 		return bad("the replacements do not end in 0")
 	}
-	return m, nil
+	return m, m.bound()
 }
 
 // next returns the replacement of the longest known prefix of text, or its first
@@ -81,12 +81,13 @@ func (m *charsmap) shortest(text string) (part string, ok bool) {
 }
 
 // matches walks the trie along text, with the offset and length of each match, shortest
-// first, until f has enough. A damaged trie matches less; it cannot be left.
+// first, until f has enough. A damaged trie matches less; it cannot be left. One that leads
+// back into itself is left at the end of the longest rule that there may be.
 func (m *charsmap) matches(text string, f func(value, length int) (more bool)) {
 	at := uint32(0)
 	unit := m.units[0]
 	at ^= trieOffset(unit)
-	for i := range len(text) {
+	for i := range min(len(text), maxRuleKey) {
 		at ^= uint32(text[i])
 		if uint64(at) >= uint64(len(m.units)) {
 			return

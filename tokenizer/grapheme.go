@@ -17,7 +17,7 @@ func (m *charsmap) byGraphemes(text string) string {
 		return text
 	}
 	var b strings.Builder
-	for text != "" {
+	for limit := grown(text); text != "" && b.Len() <= limit; {
 		n := grapheme(text)
 		if n < shortGrapheme {
 			if part, ok := m.shortest(text[:n]); ok {

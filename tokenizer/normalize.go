@@ -10,15 +10,24 @@ import (
 // dropped, CJK ideographs and punctuation stand alone, everything is lower
 // case without accents.
 func words(text string) iter.Seq[string] {
-	return func(yield func(word string) bool) { splitWords(text, false, yield) }
+	return func(yield func(word string) bool) { splitChunks(text, false, yield) }
 }
 
 // words is the same, case and accents kept where the vocabulary has them.
 func (t *WordPiece) words(text string) iter.Seq[string] {
-	return func(yield func(word string) bool) { splitWords(text, t.cased, yield) }
+	return func(yield func(word string) bool) { splitChunks(text, t.cased, yield) }
 }
 
-func splitWords(text string, cased bool, yield func(word string) bool) {
+// splitChunks reads no more of a text than words are taken.
+func splitChunks(text string, cased bool, yield func(word string) bool) {
+	for part := range chunks(text) {
+		if !splitWords(part, cased, yield) {
+			return
+		}
+	}
+}
+
+func splitWords(text string, cased bool, yield func(word string) bool) bool {
 	var b strings.Builder
 	flush := func() bool {
 		if b.Len() == 0 {
@@ -40,17 +49,17 @@ func splitWords(text string, cased bool, yield func(word string) bool) {
 		case !cased && unicode.Is(unicode.Mn, r): // the accents that NFD set apart
 		case isSpace(r):
 			if !flush() {
-				return
+				return false
 			}
 		case isPunct(r) || isIdeograph(r):
 			if !flush() || !yield(string(r)) {
-				return
+				return false
 			}
 		default:
 			b.WriteRune(r)
 		}
 	}
-	flush()
+	return flush()
 }
 
 // clean drops what BERT's clean_text drops. Invalid UTF-8 decodes to U+FFFD

@@ -150,7 +150,7 @@ type whole struct {
 	squeeze bool      // runs of spaces count as one, those at the ends not at all
 }
 
-func (w *whole) parts(text string, each func(part []byte)) {
+func (w *whole) parts(text string, each func(part []byte) bool) {
 	if s := w.normalize(text); len(s) > 0 {
 		each(s)
 	}
@@ -184,7 +184,7 @@ func (w *whole) normalize(text string) []byte {
 		out = append(out, w.sign...)
 	}
 	gap := w.squeeze // the last thing was a space: more of them add nothing
-	for len(text) > 0 {
+	for limit := grown(text); len(text) > 0 && len(out) <= limit; {
 		var part string
 		part, text = next(text)
 		for gap && strings.HasPrefix(part, " ") {

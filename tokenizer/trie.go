@@ -80,12 +80,13 @@ func (b *trieBuilder) build() (*trie, error) {
 	}
 	t := &trie{nodes: make([]trieNode, 1, len(b.words)+1)}
 	type span struct {
-		node  int32
-		words []trieWord
-		depth int
+		node   int32
+		words  []trieWord
+		depth  int
+		nested int // pieces that end on the way here
 	}
 	var open []span
-	split := func(words []trieWord, depth int, take func(label byte, node int32)) {
+	split := func(words []trieWord, depth, nested int, take func(label byte, node int32)) {
 		for len(words) > 0 {
 			label := words[0].text[depth]
 			n := 1
@@ -95,21 +96,24 @@ func (b *trieBuilder) build() (*trie, error) {
 			node := int32(len(t.nodes))
 			t.nodes = append(t.nodes, trieNode{id: -1})
 			take(label, node)
-			open = append(open, span{node, words[:n], depth + 1})
+			open = append(open, span{node, words[:n], depth + 1, nested})
 			words = words[n:]
 		}
 	}
-	split(b.words, 0, func(label byte, node int32) { t.root[label] = node })
+	split(b.words, 0, 0, func(label byte, node int32) { t.root[label] = node })
 	for len(open) > 0 {
 		s := open[len(open)-1]
 		open = open[:len(open)-1]
 		words := s.words
 		if len(words[0].text) == s.depth { // the shortest sorts first
 			t.nodes[s.node].id = words[0].id
+			if s.nested++; s.nested > maxNested {
+				return nil, fmt.Errorf("%w: %d pieces begin piece %.40q and one another, the limit is %d", ErrVocab, s.nested, words[0].text, maxNested)
+			}
 			words = words[1:]
 		}
 		first := int32(len(t.bytes))
-		split(words, s.depth, func(label byte, node int32) {
+		split(words, s.depth, s.nested, func(label byte, node int32) {
 			t.bytes, t.child = append(t.bytes, label), append(t.child, node)
 		})
 		t.nodes[s.node].first, t.nodes[s.node].past = first, int32(len(t.bytes))

@@ -35,9 +35,9 @@ type Unigram struct {
 }
 
 // parts cuts a text into what is covered by itself, normalized, with its spaces as
-// pieces have them.
+// pieces have them, as long as more is wanted.
 type parts interface {
-	parts(text string, each func(part []byte))
+	parts(text string, each func(part []byte) (more bool))
 	// joined is the text that pieces spell.
 	joined(pieces string) string
 }
@@ -82,6 +82,9 @@ func newUnigram(pieces []unigramPiece, unknown int) (*Unigram, error) {
 			least = min(least, p.score)
 		}
 		if p.kind == kindNormal && i != unknown || p.kind == kindUser {
+			if len(p.text) > maxUnigram {
+				return nil, fmt.Errorf("%w: piece %d (%.40q) has %d bytes, the limit is %d", ErrVocab, i, p.text, len(p.text), maxUnigram)
+			}
 			b.add(p.text, int32(i))
 		}
 	}
@@ -138,16 +141,20 @@ func (t *Unigram) Piece(id int32) string {
 
 // EncodeFixed implements Tokenizer.
 func (t *Unigram) EncodeFixed(text string, seq int) []int32 {
-	return t.fixed(seq, func(int) []int32 { return t.Encode(text) })
+	return t.fixed(seq, func(limit int) []int32 { return t.encode(text, limit) })
 }
 
 // Encode implements Tokenizer.
-func (t *Unigram) Encode(text string) []int32 {
+func (t *Unigram) Encode(text string) []int32 { return t.encode(text, math.MaxInt) }
+
+// encode stops once it has limit ids, or more.
+func (t *Unigram) encode(text string, limit int) []int32 {
 	var ids []int32
 	var at []best
-	t.parts.parts(text, func(part []byte) {
+	t.parts.parts(text, func(part []byte) bool {
 		at = slices.Grow(at[:0], len(part)+1)[:len(part)+1]
 		ids = t.cover(ids, part, at)
+		return len(ids) < limit
 	})
 	return ids
 }

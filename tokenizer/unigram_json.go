@@ -82,7 +82,8 @@ func behind(pieces []unigramPiece, added []addedToken) ([]unigramPiece, error) {
 
 // metaspace parts a text as a tokenizer.json says.
 type metaspace struct {
-	normal []func(string) string
+	normal steps
+	plain  bool // normal leaves spaces and ASCII's letters and digits as they are
 	fields bool // parted at white space, which is left out
 	prefix bool // a part begins with the sign for a space
 	split  bool // parted before each such sign
@@ -133,22 +134,27 @@ func (m *metaspace) parseNormalizer(raw json.RawMessage) error {
 	if s == nil {
 		return nil
 	}
-	steps := []step{*s}
+	all, mapped := []step{*s}, false
 	if s.Type == "Sequence" {
-		steps = s.Normalizers
+		all = s.Normalizers
 	}
-	for _, n := range steps {
+	for _, n := range all {
 		switch {
 		case n.Type == "Precompiled":
 			blob, err := base64.StdEncoding.DecodeString(n.Charmap)
 			if err != nil {
 				return fmt.Errorf("%w: normalizer.precompiled_charsmap: %w", ErrVocab, err)
 			}
+			if mapped {
+				return fmt.Errorf("%w: normalizer has a second Precompiled: together they could make a text too long", ErrVocab)
+			}
+			mapped = true
 			rules, err := parseCharsmap(blob)
 			if err != nil {
 				return err
 			}
 			m.normal = append(m.normal, rules.byGraphemes)
+			m.plain = m.plain && rules.plain()
 		case n.Type == "Replace" && n.Pattern.Regex == runs && (n.Content == " " || n.Content == space):
 			m.normal = append(m.normal, func(text string) string { return squeeze(text, n.Content) })
 		case n.Type == "Strip":
@@ -187,7 +193,7 @@ func parseMetaspace(raw json.RawMessage) (*metaspace, error) {
 	if s.Type == "Sequence" {
 		steps = s.PreTokenizers
 	}
-	m, scheme := &metaspace{}, ""
+	m, scheme := &metaspace{plain: true}, ""
 	for i, p := range steps {
 		last := i == len(steps)-1
 		switch {
@@ -222,16 +228,28 @@ func orNull(raw json.RawMessage) []byte {
 	return raw
 }
 
-func (m *metaspace) parts(text string, each func(part []byte)) {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	for _, f := range m.normal {
-		text = f(text)
-	}
-	if text == "" {
+func (m *metaspace) parts(text string, each func(part []byte) bool) {
+	if !m.plain || !m.fields && !m.split {
+		m.chunk("", text, each)
 		return
 	}
+	between := ""
+	for part := range chunks(text) {
+		if !m.chunk(between, strings.TrimPrefix(part, between), each) {
+			return
+		}
+		between = " "
+	}
+}
+
+// chunk parts a text, or a part of one that has a space before it.
+func (m *metaspace) chunk(between, text string, each func(part []byte) bool) bool {
+	text = m.normal.apply(strings.ToValidUTF8(text, "\uFFFD"))
+	if text == "" {
+		return true
+	}
 	var buf []byte
-	for _, word := range m.words(text) {
+	for _, word := range m.words(between + text) {
 		word = strings.ReplaceAll(word, " ", space)
 		buf = buf[:0]
 		if m.prefix && !strings.HasPrefix(word, space) {
@@ -243,10 +261,13 @@ func (m *metaspace) parts(text string, each func(part []byte)) {
 			if next := bytes.Index(rest[1:], []byte(space)); m.split && next >= 0 {
 				n = 1 + next
 			}
-			each(rest[:n])
+			if !each(rest[:n]) {
+				return false
+			}
 			rest = rest[n:]
 		}
 	}
+	return true
 }
 
 func (m *metaspace) words(text string) []string {
