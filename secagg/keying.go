@@ -169,15 +169,9 @@ func (k *Keying) CutTo(rand io.Reader, most int) ([]*Server, error) {
 	if k.closed {
 		return nil, &StateError{Call: "Cut", Turn: TurnShare, Err: ErrLate}
 	}
-	sizes := shardSizes(len(k.devices), min(max(most, 1), k.cfg.ShardMax))
-	if count := len(k.devices) / k.cfg.ShardMin; len(sizes) > count {
-		sizes = shardSizes(len(k.devices), k.cfg.ShardMax) // as few as there must be
-		if count > len(sizes) {
-			sizes = shardSizes(len(k.devices), (len(k.devices)+count-1)/count)
-		}
-	}
-	if len(sizes) == 0 || sizes[len(sizes)-1] < k.cfg.ShardMin {
-		return nil, fmt.Errorf("%w: %d devices make no shards of at least %d", ErrBelowFloor, len(k.devices), k.cfg.ShardMin)
+	sizes, err := k.cfg.Sizes(len(k.devices), most)
+	if err != nil {
+		return nil, err
 	}
 	order, err := permutation(len(k.devices), rand)
 	if err != nil {
@@ -200,6 +194,22 @@ func (k *Keying) CutTo(rand io.Reader, most int) ([]*Server, error) {
 	}
 	k.closed = true
 	return shards, nil
+}
+
+// Sizes are those of the shards that CutTo cuts n devices into, larger ones first.
+// The error wraps ErrBelowFloor where a shard would fall below ShardMin.
+func (c Config) Sizes(n, most int) ([]int, error) {
+	sizes := shardSizes(n, min(max(most, 1), c.ShardMax))
+	if count := n / c.ShardMin; len(sizes) > count {
+		sizes = shardSizes(n, c.ShardMax) // as few as there must be
+		if count > len(sizes) {
+			sizes = shardSizes(n, (n+count-1)/count)
+		}
+	}
+	if len(sizes) == 0 || sizes[len(sizes)-1] < c.ShardMin {
+		return nil, fmt.Errorf("%w: %d devices make no shards of at least %d", ErrBelowFloor, n, c.ShardMin)
+	}
+	return sizes, nil
 }
 
 // shardSizes is how n devices are cut: larger shards first.
