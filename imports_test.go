@@ -25,6 +25,7 @@ const module = "github.com/starling-fl/starling/"
 // package and what lies below it. Frames are read by internal/sim, which plays
 // hostile devices, and by bandwidth, which plays devices that send in the clear.
 var mayImport = parseTable(`
+audit: coordinator coordinator/round dp internal/tiny internal/uniform job model secagg
 bandwidth: coordinator dataset dp edge internal/canvas internal/contract internal/sim internal/wire job model model/nn quant secagg task
     tokenizer trainer
 bench/...: ...

@@ -208,6 +208,9 @@ func (d *Draw) Size() int               { return d.vector.Size() }
 // Rotation is the seed of the lattice's rotation.
 func (d *Draw) Rotation() [32]byte { return d.rotation }
 
+// Event is what the round costs, whether it is released or not.
+func (d *Draw) Event() dp.Event { return d.event }
+
 // Variance is what the round's noise is drawn with.
 func (d *Draw) Variance() dp.Variance { return d.event.Sigma2 }
 

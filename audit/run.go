@@ -1,0 +1,417 @@
+package audit
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/model"
+)
+
+// ErrConfig is an audit that cannot be made.
+var ErrConfig = errors.New("audit")
+
+// Defaults of a Config.
+const (
+	DefaultCanaries = 1000
+	DefaultLevel    = 0.05
+	DefaultLimit    = 10 * time.Minute
+)
+
+// Config says what is audited.
+type Config struct {
+	Job  coordinator.Job
+	Base *model.Base
+	// Canaries are the members of the population that are in or out by a secret coin.
+	// 0 is DefaultCanaries, or all of the population. In a round that trains fewer values
+	// than there are canaries, as many as there are values contribute.
+	Canaries int
+	// Level is the probability with which the lower bound may be above the truth, over
+	// all ways of looking together. 0 is DefaultLevel.
+	Level float64
+	// Trace is how the fleet comes and goes, by round, over and over; empty: all are
+	// there and stay.
+	Trace []Attendance
+	// Limit bounds the time: rounds that were not made by then are left out of the
+	// bound and of the ledger. 0 is DefaultLimit.
+	Limit time.Duration
+	// Rand is where the audit's own coins come from, nil crypto/rand. Seed makes the
+	// job's own randomness repeatable, for tests; nil is crypto/rand as in a real job.
+	Rand io.Reader
+	Seed []byte
+	// Progress is called after each round; may be nil.
+	Progress func(pass Pass, round, of int)
+}
+
+// Pass is one run of the job: the two look for different things, and canaries that
+// serve one hide the other.
+type Pass string
+
+// The passes of an audit.
+const (
+	// PassUpdates has canaries that all contribute, of which those out contribute
+	// nothing: what is released shows who was in.
+	PassUpdates Pass = "updates"
+	// PassPresence has a few canaries that come and go, of which those out are not
+	// there: what happens to the rounds shows who was in. They vanish behind the cut.
+	PassPresence Pass = "presence"
+)
+
+// Result is what an audit found.
+type Result struct {
+	Canaries   int     `json:"canaries"`
+	Confidence float64 `json:"confidence"`
+	// Epsilon is the lower bound: the job does not keep less than this at Delta, but
+	// with probability 1-Confidence.
+	Epsilon float64 `json:"epsilon_lower"`
+	// Most is what the bound would be if every guess were right: with these canaries
+	// no flaw shows more.
+	Most    float64      `json:"epsilon_most"`
+	Best    Guesses      `json:"best"`
+	Ledger  dp.Guarantee `json:"ledger"`
+	Flawed  bool         `json:"flawed"` // the lower bound is above the ledger's epsilon
+	Passes  []PassResult `json:"passes"`
+	Seconds float64      `json:"seconds"`
+}
+
+// PassResult is one run of the job, and every way in which it was looked at.
+type PassResult struct {
+	Pass     Pass      `json:"pass"`
+	Canaries int       `json:"canaries"`
+	Rounds   int       `json:"rounds"` // charged, released or not
+	Of       int       `json:"of"`     // rounds of the job
+	Released int       `json:"released"`
+	Guesses  []Guesses `json:"guesses"`
+	// Scores and In are of each canary, by the best way of looking: for a plot.
+	Scores []float64 `json:"-"`
+	In     []bool    `json:"-"`
+}
+
+// Run audits a job.
+func Run(ctx context.Context, cfg Config) (Result, error) {
+	began := time.Now()
+	if err := cfg.fill(); err != nil {
+		return Result{}, err
+	}
+	passes := []Pass{PassUpdates}
+	if cfg.hasPresence() {
+		passes = append(passes, PassPresence)
+	}
+	out := Result{Confidence: 1 - cfg.Level, Epsilon: -1}
+	for i, p := range passes {
+		until := began.Add(cfg.Limit * time.Duration(i+1) / time.Duration(len(passes)))
+		r, err := newRun(cfg, p)
+		if err != nil {
+			return out, err
+		}
+		if err := r.rounds(ctx, until); err != nil {
+			return out, err
+		}
+		if err := r.judge(&out, cfg.Level/float64(len(passes))); err != nil {
+			return out, err
+		}
+	}
+	out.Seconds = time.Since(began).Seconds()
+	return out, nil
+}
+
+// fill checks the configuration and puts its defaults in.
+func (c *Config) fill() error {
+	if c.Canaries < 0 {
+		return fmt.Errorf("%w: canaries is %d, must be at least %d, or 0 to choose", ErrConfig, c.Canaries, leastGuesses)
+	}
+	if c.Level == 0 {
+		c.Level = DefaultLevel
+	}
+	if !(c.Level > 0 && c.Level < 0.5) {
+		return fmt.Errorf("%w: level is %v, must be in (0, 0.5)", ErrConfig, c.Level)
+	}
+	if c.Limit == 0 {
+		c.Limit = DefaultLimit
+	}
+	if c.Limit < 0 {
+		return fmt.Errorf("%w: limit is %v, must be positive", ErrConfig, c.Limit)
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Reader
+	}
+	if len(c.Trace) == 0 {
+		c.Trace = []Attendance{{Online: 1}}
+	}
+	if c.Job.Privacy.None {
+		return fmt.Errorf("%w: privacy.none is set: a job that promises nothing has nothing to audit", ErrConfig)
+	}
+	if c.Job.Providers.Max > 0 {
+		return fmt.Errorf("%w: providers.max is %d: canaries are devices, jobs that protect providers are not audited yet", ErrConfig, c.Job.Providers.Max)
+	}
+	c.Job.Adapter.Start = "" // what the first round begins with is no secret of a device
+	return nil
+}
+
+// hasPresence: only where coins choose the cohort does the guarantee cover whether a
+// device is there at all. At q = 1 "absent" is to be there and send zeros
+// (docs/PRIVACY.md, section 5).
+func (c *Config) hasPresence() bool {
+	return c.Job.Cohort.SamplingRate < 1 && c.Job.Cohort.Population >= 8*leastGuesses
+}
+
+// run is one pass over the job.
+type run struct {
+	cfg      Config
+	pass     Pass
+	core     *coordinator.Core
+	in       []bool
+	quorum   int
+	events   []dp.Event
+	released int
+	talkers  int // canaries whose bits in the clipping count say something
+
+	signal []float64 // log-likelihood ratio of in to out, by what was released
+	counts []factor  // what the clip norms say of the clipping counts
+	ends   []factor  // what became of the rounds
+}
+
+func newRun(cfg Config, pass Pass) (*run, error) {
+	core, err := coordinator.NewCore(cfg.Job, cfg.Base, cfg.Seed)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{cfg: cfg, pass: pass, core: core}
+	r.cfg.Job = core.Job()
+	j := r.cfg.Job
+	if r.quorum, err = j.Quorum(); err != nil {
+		return nil, err
+	}
+	n := cfg.Canaries
+	if n > j.Cohort.Population {
+		return nil, fmt.Errorf("%w: %d canaries are more than cohort.population = %d", ErrConfig, n, j.Cohort.Population)
+	}
+	if n == 0 {
+		n = min(j.Cohort.Population, DefaultCanaries)
+	}
+	rate := j.Cohort.SamplingRate * float64(j.Rounds)
+	if pass == PassPresence {
+		// What becomes of a round is little, and shared by all canaries that are there.
+		n = min(n, j.Cohort.Population/4, max(16, min(64, int(rate/8))))
+	}
+	if n < leastGuesses {
+		return nil, fmt.Errorf("%w: %d canaries, must be at least %d", ErrConfig, n, leastGuesses)
+	}
+	if r.talkers = max(16, int(rate/2)); j.Cohort.SamplingRate == 1 {
+		r.talkers = j.Rounds * 3 / 4 // without coins every count is an equation
+	}
+	r.talkers = min(n, r.talkers, 128)
+	r.in, r.signal = make([]bool, n), make([]float64, n)
+	for i := range r.in {
+		if r.in[i], err = r.coin(0.5); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// coin falls on true with probability p, to 2^-53.
+func (r *run) coin(p float64) (bool, error) {
+	n, err := rand.Int(r.cfg.Rand, big.NewInt(1<<53))
+	if err != nil {
+		return false, fmt.Errorf("audit: randomness: %w", err)
+	}
+	return float64(n.Int64()) < p*(1<<53), nil
+}
+
+// maxWaits is how often in a row too few may be there for a draw.
+const maxWaits = 1000
+
+// rounds makes the job's rounds, or as many as there is time for.
+func (r *run) rounds(ctx context.Context, until time.Time) error {
+	of, waits := r.cfg.Job.Rounds, 0
+	for turn := 0; len(r.events) < of; turn++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if len(r.events) > 0 && time.Now().After(until) {
+			return nil
+		}
+		made, err := r.round(ctx, r.cfg.Trace[turn%len(r.cfg.Trace)])
+		switch {
+		case err != nil:
+			return err
+		case made:
+			waits = 0
+			if r.cfg.Progress != nil {
+				r.cfg.Progress(r.pass, len(r.events), of)
+			}
+		default:
+			if waits++; waits == maxWaits {
+				return fmt.Errorf("%w: the trace has not brought the %d devices that a draw needs together in %d turns: raise online, or lower what asks for so many",
+					ErrConfig, r.quorum, maxWaits)
+			}
+		}
+	}
+	return nil
+}
+
+// there says who is online before a draw, the canaries first.
+func (r *run) there(a Attendance) ([]bool, int, error) {
+	online, count := make([]bool, r.cfg.Job.Cohort.Population), 0
+	for i := range online {
+		share := a.Online
+		if r.pass == PassPresence && i < len(r.in) {
+			share *= 0.5 // who comes and goes can be told apart
+		}
+		var err error
+		if share < 1 {
+			if online[i], err = r.coin(share); err != nil {
+				return nil, 0, err
+			}
+		} else {
+			online[i] = true
+		}
+		if online[i] && !r.absent(i) {
+			count++
+		}
+	}
+	return online, count, nil
+}
+
+// absent tells whether a member is a canary that is out, in the pass in which that
+// is not to be there.
+func (r *run) absent(member int) bool {
+	return r.pass == PassPresence && member < len(r.in) && !r.in[member]
+}
+
+// round draws a round, if enough are there, and notes what everybody sees of it.
+func (r *run) round(ctx context.Context, a Attendance) (made bool, err error) {
+	online, count, err := r.there(a)
+	if err != nil || count < r.quorum {
+		return false, err
+	}
+	j := r.cfg.Job
+	d, err := r.core.Draw(coordinator.Coins(dp.Numbered(j.Cohort.Population)))
+	if err != nil {
+		return false, err
+	}
+	cohort := slices.DeleteFunc(slices.Clone(d.Cohort()), r.absent)
+	fates, err := r.fates(cohort, online, a.Dropout)
+	if err != nil {
+		return false, err
+	}
+	o, err := play(j, cohort, func(member int) round.State { return fates[member] }, r.cfg.Rand)
+	if err != nil {
+		return false, err
+	}
+	if r.pass == PassPresence {
+		r.sawFate(o, cohort, online, fates)
+	}
+	if !o.released {
+		event := d.Event()
+		event.Kind = dp.KindCharged
+		r.events = append(r.events, event)
+		return true, nil
+	}
+	return true, r.release(ctx, d, o, online, a)
+}
+
+// release makes the sum, has it released, and notes what that shows.
+func (r *run) release(ctx context.Context, d *coordinator.Draw, o outcome, online []bool, a Attendance) error {
+	sum := make([]int64, d.Size())
+	if !o.noiseOnly {
+		shards := make([][]int64, len(o.parts))
+		talk := r.codes(d.ID())
+		for i, members := range o.parts {
+			var err error
+			if shards[i], err = r.shard(d, members, talk); err != nil {
+				return err
+			}
+		}
+		if err := r.core.Combine(d, sum, shards); err != nil {
+			return err
+		}
+	}
+	noise, err := dp.NewPool(ctx, d.Variance(), d.Size(), r.core.Noise(d))
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	defer noise.Close()
+	event, clip, err := r.core.Release(d, sum, o.noiseOnly, noise)
+	if err != nil {
+		return err
+	}
+	r.core.Commit(clip)
+	r.events = append(r.events, event)
+	r.released++
+	if r.pass == PassUpdates && !o.noiseOnly {
+		r.sawClip(d, clip, o, online)
+		return r.sawRelease(d, sum, online, a)
+	}
+	return nil
+}
+
+// shard is the exact sum of one shard: of the canaries in it, and of zeros.
+func (r *run) shard(d *coordinator.Draw, members []int, talk []int8) ([]int64, error) {
+	if members == nil {
+		return nil, nil
+	}
+	l := d.Lattice()
+	sum := make([]int64, d.Size())
+	delta, symbols := make([]float32, l.Dim()), make([]int32, d.Size())
+	for _, i := range members {
+		clear(delta)
+		clear(symbols)
+		if i >= len(r.in) {
+			d.Count().Encode(symbols[l.D():], r.within(d)) // with no update
+			for k, s := range symbols[l.D():] {
+				sum[l.D()+k] += int64(s)
+			}
+			continue
+		}
+		if !r.in[i] {
+			continue
+		}
+		if at := r.slot(i, d); at < l.Dim() {
+			delta[at] = float32(2 * l.Clip()) // the whole norm, after clipping
+		}
+		if _, err := l.EncodeInto(symbols[:l.D()], delta, r.cfg.Rand); err != nil {
+			return nil, fmt.Errorf("audit: %w", err)
+		}
+		if talk[i] != 0 {
+			d.Count().Encode(symbols[l.D():], talk[i] > 0)
+		}
+		for k, s := range symbols {
+			sum[k] += int64(s)
+		}
+	}
+	return sum, nil
+}
+
+// slot is the coordinate of a canary in a round, its own. Where there are fewer
+// values than canaries those with larger slots contribute nothing: others each round.
+func (r *run) slot(canary int, d *coordinator.Draw) int {
+	n := uint64(len(r.in))
+	return int((uint64(canary) + d.ID()*uint64(d.Lattice().Dim())) % n)
+}
+
+// within is what the adversary's devices say in the clipping count, all of them the
+// same: it keeps the clip norm about where it began, away from its ends.
+func (r *run) within(d *coordinator.Draw) bool {
+	return d.Lattice().Clip() > r.cfg.Job.Privacy.ClipNorm
+}
+
+// noiseOf is the standard deviation of a canary's coordinate in the decoded sum, in
+// contributions: that of the noise, and of the rounding of those that are in.
+func (r *run) noiseOf(d *coordinator.Draw) float64 {
+	l := d.Lattice()
+	spacing := l.Delta() / l.Clip()
+	rounding := max(0, spacing*spacing*float64(l.B2())-1) / float64(l.D())
+	others := r.core.Job().Cohort.SamplingRate * float64(len(r.in)) / 2
+	return math.Sqrt(spacing*spacing*d.Variance().Float() + others*rounding)
+}
