@@ -65,7 +65,7 @@ model: internal/durable nf4
 model/base: model
 model/nn: model task tokenizer trainer
 job/schema: job
-job: coordinator/optimizer dp internal/contract internal/strict internal/wire model quant secagg
+job: coordinator/optimizer dp internal/contract internal/strict internal/uniform internal/wire model quant secagg
 nf4:
 nf4/asm:
 quant: internal/l2 nf4

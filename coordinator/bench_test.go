@@ -80,7 +80,7 @@ func BenchmarkRelease(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		mean, clip, err := c.t.decode(v, sum, 1)
+		mean, clip, err := c.t.decode(v, v.Lattice.Clip(), sum, 1)
 		if err != nil {
 			b.Fatal(err)
 		}

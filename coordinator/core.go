@@ -25,7 +25,7 @@ type Core struct {
 
 	version   uint64  // committed rounds
 	nextRound uint64  // number of the next round, never reused
-	clip      float64 // clip norm of the next round
+	clip      float64 // clip norm of the next round, at the largest rank
 	adapter   *model.Adapter
 	optimizer *optimizer.Optimizer
 	indices   map[int][]int // by rank: places in the optimizer's state
@@ -152,8 +152,9 @@ type Coins func(q float64, rnd io.Reader) (in []int, cert dp.Certificate, err er
 
 // Draw is a round as it was drawn: before anybody has answered.
 type Draw struct {
-	id       uint64 // of the round; contributions' randomness is keyed by it
-	rank     int    // 0: the head alone
+	id       uint64  // of the round; contributions' randomness is keyed by it
+	rank     int     // 0: the head alone
+	clip     float64 // the largest rank's clip norm
 	rotation [32]byte
 	cohort   []int // members of the population that are in
 	vector   contract.Vector
@@ -167,10 +168,10 @@ type Draw struct {
 // its own randomness. It asks no budget.
 func (c *Core) Draw(coins Coins) (*Draw, error) {
 	id := c.nextRound
-	d := &Draw{id: id, kept: 1}
+	d := &Draw{id: id, clip: c.clip, kept: 1}
 	var err error
 	if c.t.ranks()[0] > 0 {
-		if d.rank, err = drawRank(c.rnd.stream("rank", id), c.t.job.Adapter); err != nil {
+		if d.rank, err = c.t.job.Adapter.DrawRank(c.rnd.stream("rank", id)); err != nil {
 			return nil, err
 		}
 	}
@@ -254,7 +255,7 @@ func (c *Core) Release(d *Draw, sum []int64, noiseOnly bool, noise dp.Noise) (ev
 	if event, err = dp.Release(sum, spec, noise); err != nil {
 		return event, 0, fmt.Errorf("coordinator: noise: %w", err)
 	}
-	mean, clip, err := c.t.decode(d.vector, sum, d.kept)
+	mean, clip, err := c.t.decode(d.vector, d.clip, sum, d.kept)
 	if err != nil {
 		return event, 0, fmt.Errorf("coordinator: %w", err)
 	}

@@ -7,9 +7,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-
-	"github.com/starling-fl/starling/internal/uniform"
-	"github.com/starling-fl/starling/job"
 )
 
 // randomness hands out a reader for each purpose. Without a seed all of them
@@ -50,10 +47,4 @@ func (r randomness) read(purpose string, round uint64, n int) ([]byte, error) {
 		return nil, fmt.Errorf("coordinator: randomness for %s: %w", purpose, err)
 	}
 	return b, nil
-}
-
-// drawRank draws one of the ranks that a job allows.
-func drawRank(rnd io.Reader, a job.Adapter) (int, error) {
-	i, err := uniform.Below(rnd, a.RankMax-a.RankMin+1)
-	return a.RankMin + i, err
 }

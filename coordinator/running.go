@@ -163,7 +163,7 @@ func (c *Coordinator) roundConfig(r *running, cohort []round.Device) round.Confi
 func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	plan := &wire.Plan{
 		Task: c.task, Round: r.id, Version: c.core.version, Rank: uint16(r.rank), Values: uint32(r.vector.Lattice.Dim()),
-		Rotation: r.rotation, ClipNorm: c.core.clip,
+		Rotation: r.rotation, ClipNorm: r.vector.Lattice.Clip(),
 		CountCoordinates: uint32(r.vector.Count.Coordinates), CountSymbol: uint32(r.vector.Count.Symbol),
 		Steps: uint32(c.t.job.Training.Steps), Rate: c.t.job.Training.LearningRate,
 	}

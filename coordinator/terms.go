@@ -112,7 +112,7 @@ func (t *terms) checkNorms() error {
 	ranks := t.ranks()
 	for _, rank := range []int{ranks[0], ranks[len(ranks)-1]} {
 		for key, norm := range norms {
-			if _, err := t.contract.Lattice(t.layout.Size(rank), norm, [32]byte{}); err != nil {
+			if _, err := t.contract.Lattice(t.layout.Size(rank), t.normAt(rank, norm), [32]byte{}); err != nil {
 				return refuseJob("%s at rank %d: %w", key, rank, err)
 			}
 		}
@@ -298,7 +298,7 @@ func (t *terms) wireJob(instance [16]byte, private bool) (*wire.Job, error) {
 	}
 	w := &wire.Job{
 		Instance: instance, Name: j.Name, Labels: j.Labels, Task: string(t.lora.Task), Base: t.baseRef,
-		RankMin: uint16(j.Adapter.RankMin), RankMax: uint16(j.Adapter.RankMax), Alpha: j.Adapter.Alpha,
+		RankMin: uint16(j.Adapter.RankMin), RankMax: uint16(j.Adapter.RankMax), Alpha: j.Adapter.Alpha, Scale: string(t.lora.Scaling),
 		HeadOnly: j.Ranks()[0] == 0, Method: j.Adapter.Method, Targets: t.lora.Targets, Also: t.lora.Also,
 		Bottleneck: uint32(t.lora.Bottleneck), Blocks: uint32(t.lora.Blocks), Answer: uint32(j.Adapter.Answer), Sequence: uint32(j.Adapter.Sequence),
 		Batch: uint32(j.Training.Batch), Optimizer: j.Training.Optimizer, Epochs: uint32(j.Training.Epochs), Rounds: uint64(j.Rounds),

@@ -1,13 +1,26 @@
 package coordinator
 
 import (
+	"math"
+
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/contract"
 )
 
-// vector of a round.
+// normAt is the clip norm of a round at a rank where clip is the largest rank's: the
+// same, or with privacy.clip_by_rank that of as many values with the same root mean
+// square. It is made of nothing but the job and the rank, which are public.
+func (t *terms) normAt(rank int, clip float64) float64 {
+	if !t.job.Privacy.ClipByRank {
+		return clip
+	}
+	ranks := t.ranks()
+	return clip * math.Sqrt(float64(t.layout.Size(rank))/float64(t.layout.Size(ranks[len(ranks)-1])))
+}
+
+// vector of a round at a rank; clip is the largest rank's norm.
 func (t *terms) vector(rank int, clip float64, rotation [32]byte) (contract.Vector, error) {
-	l, err := t.contract.Lattice(t.layout.Size(rank), clip, rotation)
+	l, err := t.contract.Lattice(t.layout.Size(rank), t.normAt(rank, clip), rotation)
 	if err != nil || t.clipping == nil {
 		return contract.Vector{Lattice: l}, err
 	}
@@ -16,13 +29,14 @@ func (t *terms) vector(rank int, clip float64, rotation [32]byte) (contract.Vect
 }
 
 // decode turns the noisy sum into the mean update of the expected number of
-// units and the clip norm of the next round. kept is the share of the units that the
-// sum is of.
-func (t *terms) decode(v contract.Vector, sum []int64, kept float64) (mean []float32, clip float64, err error) {
+// units and the largest rank's clip norm in the next round; clip is that in this one.
+// The step of the norm is a factor, so that ranks whose norms stand in fixed proportions
+// fit one norm together. kept is the share of the units that the sum is of.
+func (t *terms) decode(v contract.Vector, clip float64, sum []int64, kept float64) (mean []float32, next float64, err error) {
 	d, units := v.Lattice.D(), kept*t.units
 	if mean, err = v.Lattice.DecodeMean(sum[:d], units); err != nil || t.clipping == nil {
-		return mean, v.Lattice.Clip(), err
+		return mean, clip, err
 	}
-	clip, err = t.clipping.Next(v.Lattice.Clip(), v.Count.Decode(sum[d:]), units)
-	return mean, clip, err
+	next, err = t.clipping.Next(clip, v.Count.Decode(sum[d:]), units)
+	return mean, next, err
 }

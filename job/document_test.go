@@ -18,7 +18,8 @@ import (
 var words = regexp.MustCompile(`^(required|embedded|as stored|calibrated|none|by the base|half |8, or |0\.05, or |min\(|query and|.*` + "`" + `)`)
 
 // unset are the keys that are empty by default, and what that stands for.
-var unset = map[string]string{"method": string(model.MethodLoRA), "arithmetic": exact, "blocks": strconv.Itoa(model.Method{}.BlockCount())}
+var unset = map[string]string{"method": string(model.MethodLoRA), "scale": "rank", "rank_distribution": uniformRanks,
+	"arithmetic": exact, "blocks": strconv.Itoa(model.Method{}.BlockCount())}
 
 // TestDefaultsAreDocumented: the defaults of docs/JOB.md are those that a job has.
 func TestDefaultsAreDocumented(t *testing.T) {

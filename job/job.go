@@ -47,12 +47,22 @@ type Job struct {
 // Adapter describes the low-rank adapter that is trained.
 type Adapter struct {
 	// RankMin..RankMax is the range from which each round's rank is drawn,
-	// uniformly and independently of any data. Defaults 1 and 8.
+	// independently of any data. Defaults 1 and 8.
 	RankMin int `yaml:"rank_min"`
 	RankMax int `yaml:"rank_max"`
-	// Alpha scales the adapter by Alpha/b at rank b. 0 follows from the base: see
-	// ForBase.
+	// RankDistribution is what it is drawn from: "uniform" (default), "geometric", which
+	// from rank_min on stops at each rank with probability 0.15 and begins again behind
+	// rank_max, or "weights". The draw is public.
+	RankDistribution string `yaml:"rank_distribution" json:",omitempty"`
+	// RankWeights are those of rank_min to rank_max, whole numbers, for rank_distribution
+	// weights: a rank of weight 0 is never drawn.
+	RankWeights []int `yaml:"rank_weights" json:",omitempty"`
+	// Alpha is what the adapter's scale at a rank is made of. 0 follows from the base:
+	// see ForBase.
 	Alpha float64 `yaml:"alpha"`
+	// Scale of the adapter at rank b: "rank" (default) is alpha/b, "constant"
+	// alpha/rank_max at every rank.
+	Scale string `yaml:"scale" json:",omitempty"`
 	// Start is the folder of a PEFT adapter or of a checkpoint that the first round
 	// begins with: it computes at rank_max what it computed where it was made. It must
 	// be over the same base. Empty is a fresh adapter. The command line reads it.
@@ -182,6 +192,10 @@ type Privacy struct {
 	// with adaptive clipping that of the first round. 0 follows from the base: see
 	// ForBase.
 	ClipNorm float64 `yaml:"clip_norm"`
+	// ClipByRank makes the L2 bound of a round at rank b clip_norm * sqrt(d_b/d_max),
+	// d_b being the values trained at that rank: a lower rank moves fewer values. Noise
+	// falls with the bound, and the noise multiplier stays. Default false.
+	ClipByRank bool `yaml:"clip_by_rank" json:",omitempty"`
 	// Accountant is "tight" or "rdp". Default tight.
 	Accountant string `yaml:"accountant"`
 	// SimulatedPopulation N and SimulatedCohort simulate a larger cohort

@@ -13,7 +13,11 @@ func (j Job) Method() model.Method {
 	if err != nil {
 		kind = model.TaskKind(j.Task) // which nothing takes
 	}
-	return model.Method{Task: kind, RMax: a.RankMax, Bottleneck: a.Bottleneck, Blocks: a.Blocks, Alpha: a.Alpha, Kind: model.MethodKind(a.Method),
+	scaling, err := model.ParseScaling(a.Scale)
+	if err != nil {
+		scaling = model.Scaling(a.Scale) // which nothing takes
+	}
+	return model.Method{Task: kind, RMax: a.RankMax, Bottleneck: a.Bottleneck, Blocks: a.Blocks, Alpha: a.Alpha, Scaling: scaling, Kind: model.MethodKind(a.Method),
 		Targets: strings.Join(a.Targets, ","), Also: strings.Join(a.Also, ","), Answer: a.Answer}
 }
 
@@ -48,7 +52,13 @@ func (j Job) Ranks() []int {
 	}
 	var ranks []int
 	for b := j.Adapter.RankMin; b <= j.Adapter.RankMax; b++ {
+		if w := j.Adapter.RankWeights; len(w) > 0 && b-j.Adapter.RankMin < len(w) && w[b-j.Adapter.RankMin] == 0 {
+			continue
+		}
 		ranks = append(ranks, b)
+	}
+	if len(ranks) == 0 { // weights of 0 alone, which Validate refuses
+		return []int{j.Adapter.RankMax}
 	}
 	return ranks
 }
@@ -67,6 +77,9 @@ func (j Job) validateMethod() error {
 		}
 	default:
 		return refuse("adapter.method is %.40q, must be one of %q", a.Method, model.MethodNames())
+	}
+	if err := j.validateRanks(); err != nil {
+		return err
 	}
 	if a.HeadOnly && (a.Method != "" && a.Method != string(model.MethodHead) || len(a.Also) > 0) {
 		return refuse("adapter.head_only is set: adapter.method and adapter.also then have no meaning")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -88,6 +89,12 @@ func Default() Job {
 func (j Job) Derived() Job {
 	if j.Training.Arithmetic == exact {
 		j.Training.Arithmetic = "" // one job, however it is written
+	}
+	if s, err := model.ParseScaling(j.Adapter.Scale); err == nil {
+		j.Adapter.Scale = string(s)
+	}
+	if j.Adapter.RankDistribution == uniformRanks {
+		j.Adapter.RankDistribution = ""
 	}
 	if j.BaseFormat == baseNF4 {
 		j.Training.CompactBase = true   // codes on the wire are codes in memory

@@ -42,7 +42,7 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	what := map[MethodKind]string{MethodHead: "untouched but for its head", MethodBitFit: "with its biases trained (BitFit)", MethodFull: "fine-tuned whole",
 		MethodAdapter: "with bottlenecks in its layers (Adapter)", MethodCompacter: "with bottlenecks in its layers (Compacter)"}[lay.LoRA.Kind]
 	if lay.LoRA.Ranked() {
-		what = fmt.Sprintf("with a LoRA adapter at rank %d (alpha %v)", rank, lay.LoRA.Alpha)
+		what = fmt.Sprintf("with a LoRA adapter at rank %d (alpha %v)", rank, lay.LoRA.AlphaAt(rank))
 	}
 	if lay.LoRA.Also != "" {
 		what += ", " + lay.LoRA.Also + " trained whole"
@@ -92,8 +92,12 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 				fmt.Fprintf(&b, "| %d%s | %.1f %% |\n", r, note, 100*v)
 			}
 		}
-		fmt.Fprintf(&b, "\nA rank is a cut of the same adapter, with the scale alpha/rank. This folder holds rank %d: "+
-			"`starling export --rank best` cuts it to the best.\n\n", rank)
+		scale := "alpha/rank"
+		if lay.LoRA.Scaling == ScaleConstant {
+			scale = fmt.Sprintf("%.6g of every rank", lay.LoRA.Scale(rank))
+		}
+		fmt.Fprintf(&b, "\nA rank is a cut of the same adapter, with the scale %s. This folder holds rank %d: "+
+			"`starling export --rank best` cuts it to the best.\n\n", scale, rank)
 	}
 	b.WriteString("## Use\n\n```python\n" + c.usage(format) + "```\n")
 	return []byte(b.String())

@@ -7,7 +7,7 @@
 // The encoder is BERT (Devlin et al. 2019) in the Hugging Face tensor naming;
 // the adapter is LoRA (Hu et al. 2021) on query and value; slices are those
 // of DyLoRA (Valipour et al. 2022): at rank b an adapter of rank r_max is used
-// as A[:b,:] and B[:,:b], scaled by alpha/b.
+// as A[:b,:] and B[:,:b], scaled by s_b (Method.Scale).
 //
 // Threat model: files, bases and checkpoints may come from strangers. Every
 // decoder bounds what it allocates by the length of its input or by a stated

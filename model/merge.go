@@ -3,7 +3,7 @@ package model
 import "slices"
 
 // Merge returns the values of what an adapter changes, by name: the adapted maps
-// with the low-rank product added, W + alpha/b * B A, tensors with their difference
+// with the low-rank product added, W + s_b * B A, tensors with their difference
 // added, and the head's tensors.
 // slice is the adapter at rank b, Layout.Size(b) values; it panics on another
 // length. The base's own values stay.

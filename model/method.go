@@ -23,7 +23,7 @@ const (
 )
 
 // Method says what is trained: for LoRA low-rank updates of linear maps in every
-// layer, h += (alpha/b) * x A[:b,:]^T B[:,:b]^T at rank b; for all kinds the head,
+// layer, h += s_b * x A[:b,:]^T B[:,:b]^T at rank b (see Scale); for all kinds the head,
 // and tensors of the base that are trained whole, as differences from it.
 //
 // Targets and Also are lists with commas between names, so that methods can be
@@ -32,7 +32,8 @@ const (
 // among the base's own names.
 type Method struct {
 	RMax    int        `json:"r_max"`             // LoRA: rank of the stored matrices, 1..hidden
-	Alpha   float64    `json:"alpha"`             // LoRA: numerator of the scale alpha/b, > 0
+	Alpha   float64    `json:"alpha"`             // LoRA: numerator of the scale, > 0
+	Scaling Scaling    `json:"scale,omitempty"`   // LoRA: what divides it
 	Kind    MethodKind `json:"kind,omitempty"`    // "" is LoRA
 	Targets string     `json:"targets,omitempty"` // LoRA: linear maps; "" is query and value
 	Also    string     `json:"also,omitempty"`    // tensors, or modules with all their tensors, trained whole
@@ -78,8 +79,47 @@ func (m Method) Boxes() bool {
 	return m.Task == TaskSpan && slices.Contains(strings.Split(m.Also, ","), BoxEmbeddings)
 }
 
-// Scale is the factor of the low-rank product at rank b.
-func (m Method) Scale(b int) float64 { return m.Alpha / float64(b) }
+// Scaling says what divides alpha in the scale s_b of the low-rank product at rank b.
+// At r_max the two are the same.
+type Scaling string
+
+const (
+	// ScaleByRank is s_b = alpha/b, DyLoRA's rule (Valipour et al. 2023): a step at rank
+	// 1 reaches r_max times as far as one at r_max with the same matrices.
+	ScaleByRank Scaling = ""
+	// ScaleConstant is s_b = alpha/r_max: a rank is nothing but a cut of the sum over
+	// ranks, as in DP-DyLoRA's equation 5 (Xu et al. 2024), which has no other scale.
+	ScaleConstant Scaling = "constant"
+)
+
+// ParseScaling reads what job files and command lines call a scaling: rank, which empty
+// stands for, or constant.
+func ParseScaling(s string) (Scaling, error) {
+	switch s {
+	case "", "rank":
+		return ScaleByRank, nil
+	case string(ScaleConstant):
+		return ScaleConstant, nil
+	}
+	return "", fmt.Errorf("%w: scale is %.40q, want rank (alpha/b) or constant (alpha/r_max)", ErrConfig, s)
+}
+
+// Scale is the factor s_b of the low-rank product at rank b.
+func (m Method) Scale(b int) float64 {
+	if m.Scaling == ScaleConstant {
+		b = m.RMax
+	}
+	return m.Alpha / float64(b)
+}
+
+// AlphaAt is b times the scale at rank b: what PEFT, which knows no ranks but the file's
+// own, calls lora_alpha of a cut to rank b.
+func (m Method) AlphaAt(b int) float64 {
+	if m.Scaling == ScaleConstant {
+		return m.Alpha * float64(b) / float64(m.RMax)
+	}
+	return m.Alpha
+}
 
 // Ranked says whether the method has ranks; without them there is only rank 0.
 func (m Method) Ranked() bool { return m.Kind == "" || m.Kind == MethodLoRA }
@@ -107,6 +147,10 @@ func (m Method) Validate(c Config) error {
 		return bad("r_max is %d, want 1..hidden_size %d", m.RMax, c.HiddenSize)
 	case !(m.Alpha > 0 && m.Alpha <= 1e6):
 		return bad("alpha is %v, want within (0, 1e6]", m.Alpha)
+	case m.Scaling != ScaleByRank && m.Scaling != ScaleConstant:
+		return bad("scale is %.40q, want %q, or none for alpha/b", m.Scaling, ScaleConstant)
+	case m.Scaling != ScaleByRank && !m.Ranked():
+		return bad("scale is %s, but only lora has one, not %s", m.Scaling, m.Kind)
 	case m.Targets != "" && !m.Ranked():
 		return bad("targets are given, but only lora has some, not %s", m.Kind)
 	case m.Boxes() && c.ModelType != "bert":

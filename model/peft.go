@@ -14,8 +14,8 @@ const peftPrefix = "base_model.model."
 // ErrPEFT is an adapter of PEFT's that Starling cannot take.
 var ErrPEFT = errors.New("model: unusable PEFT adapter")
 
-// peftConfig is adapter_config.json. PEFT scales the product by lora_alpha/r:
-// Starling's alpha/b at rank b, r being the rank that the file holds.
+// peftConfig is adapter_config.json. PEFT scales the product by lora_alpha/r, r being
+// the rank that the file holds: see Method.AlphaAt.
 type peftConfig struct {
 	PeftType      string         `json:"peft_type"`
 	TaskType      any            `json:"task_type"` // of PEFT, which chooses the class that wraps the model; nil: the plain one
@@ -44,7 +44,7 @@ type peftConfig struct {
 // another head.
 func newPEFTConfig(l *Layout, rank int) peftConfig {
 	c := peftConfig{
-		PeftType: "LORA", TaskType: "SEQ_CLS", R: rank, Alpha: l.LoRA.Alpha, Bias: "none",
+		PeftType: "LORA", TaskType: "SEQ_CLS", R: rank, Alpha: l.LoRA.AlphaAt(rank), Bias: "none",
 		BaseModel: CheckpointBase, InferenceMode: true, InitWeights: true,
 		RankPattern: map[string]any{}, AlphaPattern: map[string]any{},
 	}

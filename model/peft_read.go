@@ -149,6 +149,18 @@ func takePEFT(l *Layout, st *SafeTensors, scales *peftScales, head map[string]Te
 	return a, nil
 }
 
+// Rescaled is the same adapter under a rule for its scale: at r_max it computes what it
+// did, below that what the rule says.
+func Rescaled(a *Adapter, rule Scaling) (*Adapter, error) {
+	m := a.layout.LoRA
+	m.Scaling = rule
+	l, err := NewLayout(a.layout.Config, m, a.layout.Classes)
+	if err != nil {
+		return nil, err
+	}
+	return &Adapter{layout: l, tensors: a.Clone().tensors}, nil
+}
+
 // LoadHead reads the tensors of a task's head from a base's folder, by
 // the layout's names; empty where the folder has none.
 func LoadHead(fsys fs.FS, c Config, t TaskKind) (map[string]Tensor, error) {

@@ -97,6 +97,9 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 			j.Privacy.Delta = 1e-7
 		},
 		"started": func(j *coordinator.Job) { j.Adapter.Start = "elsewhere" },
+		"by rank": func(j *coordinator.Job) {
+			j.Adapter.Scale, j.Adapter.RankDistribution, j.Privacy.ClipByRank = "constant", "geometric", true
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const n = 40

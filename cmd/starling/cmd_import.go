@@ -24,7 +24,7 @@ type importReport struct {
 }
 
 func newImportCmd(a *app) *cobra.Command {
-	var base, adapter, kind, out string
+	var base, adapter, kind, out, scale string
 	var labels []string
 	var sequence int
 	cmd := &cobra.Command{
@@ -41,9 +41,21 @@ base's own (id2label); a base that writes text (T5) has none.`,
 			if base == "" || out == "" {
 				return usagef("--base and --out are required")
 			}
+			rule, err := model.ParseScaling(scale)
+			if err != nil {
+				return usagef("--scale is %.40q, must be rank (alpha/b at rank b) or constant (alpha/r at every rank)", scale)
+			}
+			if rule != model.ScaleByRank && adapter == "" {
+				return usagef("--scale is for an --adapter, which none is given of")
+			}
 			ck, err := importCheckpoint(base, adapter, kind, labels, sequence)
 			if err != nil {
 				return err
+			}
+			if rule != model.ScaleByRank {
+				if ck.Adapter, err = model.Rescaled(ck.Adapter, rule); err != nil {
+					return err
+				}
 			}
 			if err := model.WriteCheckpoint(out, ck); err != nil {
 				return err
@@ -64,6 +76,7 @@ base's own (id2label); a base that writes text (T5) has none.`,
 	f := cmd.Flags()
 	f.StringVar(&base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache")
 	f.StringVar(&adapter, "adapter", "", "folder of a PEFT adapter (none: the base with its own head)")
+	f.StringVar(&scale, "scale", "rank", "what the adapter's scale is below its own rank r: rank (lora_alpha/b at rank b) or constant (lora_alpha/r)")
 	f.StringVar(&kind, "task", "", "what the head answers: classify, tag, span or pretrain; default by the base")
 	f.StringSliceVar(&labels, "labels", nil, "classes in the order of the head's outputs (default: id2label of the base)")
 	f.StringVar(&out, "out", "", "checkpoint folder to write")

@@ -12,12 +12,12 @@ import (
 // Places in the arrays of section 6 that an attack looks at or changes.
 const (
 	JobName, JobBase, JobRankMin, JobRankMax        = 1, 4, 5, 6
-	JobBatch, JobOptimizer, JobRounds, JobUplink    = 16, 17, 19, 20
-	JobSequence                                     = 15
-	JobShardMax, JobShardFloor, JobCorrupt, JobBits = 23, 24, 25, 26
-	JobSemiHonest, JobHybrid, JobIdentified, JobKey = 27, 28, 29, 30
-	JobPrivacy, JobDeadlines, JobRecipe             = 31, 32, 33
-	JobProviders, JobProviderRate                   = 21, 22
+	JobBatch, JobOptimizer, JobRounds, JobUplink    = 17, 18, 20, 21
+	JobSequence                                     = 16
+	JobShardMax, JobShardFloor, JobCorrupt, JobBits = 24, 25, 26, 27
+	JobSemiHonest, JobHybrid, JobIdentified, JobKey = 28, 29, 30, 31
+	JobPrivacy, JobDeadlines, JobRecipe             = 32, 33, 34
+	JobProviders, JobProviderRate                   = 22, 23
 
 	PlanTask, PlanRound, PlanRank, PlanValues, PlanClip = 0, 1, 3, 4, 8
 	PlanVersion, PlanSeed, PlanSlice                    = 2, 5, 6

@@ -27,7 +27,8 @@ type Job struct {
 	Base       Blob     // frozen base: model.Base's own encoding
 	RankMin    uint16
 	RankMax    uint16
-	Alpha      float64 // LoRA scale is Alpha/rank
+	Alpha      float64 // LoRA scale is Alpha/rank,
+	Scale      string  // or Alpha/RankMax at every rank where this is constant
 	HeadOnly   bool    // every round's rank is 0
 	Method     string  // what is trained beside the head: lora (or empty), head, bitfit, full
 	Targets    string  // linear maps that LoRA changes, with commas; empty: query and value

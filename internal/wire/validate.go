@@ -139,6 +139,7 @@ func (j *Job) validate() error {
 		within("job.shard_floor", j.ShardFloor, 2, j.ShardMax),
 		within("job.corrupt_ppm", j.CorruptPPM, 0, 1_000_000),
 		positive("job.alpha", j.Alpha),
+		oneOf("job.scale", j.Scale, "", "constant"),
 		within("job.method", len(j.Method), 0, MaxName),
 		within("job.targets", len(j.Targets), 0, MaxMethodList),
 		within("job.also", len(j.Also), 0, MaxMethodList),

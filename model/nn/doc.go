@@ -4,7 +4,7 @@
 // The encoder is BERT (Devlin et al. 2019; post-norm, learned positions); the
 // adapter is LoRA (Hu et al. 2021) on query and value, used at the rank b of
 // the round as in DyLoRA (Valipour et al. 2022) and DP-DyLoRA: A[:b,:],
-// B[:,:b], scale alpha/b. A step is forward, backward and optimizer in one
+// B[:,:b], scale s_b. A step is forward, backward and optimizer in one
 // graph, in elementary operations that wasm/compiler covers; the Go backend
 // here is the reference that the compiled program is tested against.
 //

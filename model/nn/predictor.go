@@ -40,7 +40,7 @@ func (p *Predictor) rows(seq int) int {
 }
 
 // Predictor answers a layout's task with an adapter at any rank. The low-rank product
-// is merged into the maps that it changes on the host (W + alpha/b * B A), so that one
+// is merged into the maps that it changes on the host (W + s_b * B A), so that one
 // graph serves every rank at the cost of the bare encoder. Texts are batched in
 // the order of their lengths, each batch padded to an eighth of seq: padding is
 // masked, so a text's logits do not depend on how much of it there is, up to

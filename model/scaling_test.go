@@ -1,0 +1,73 @@
+package model
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+// PEFT computes lora_alpha/r, and r is the rank of a cut: what an export says must come to
+// the scale that the adapter has at that rank.
+func TestExportsHaveTheScaleOfTheirRank(t *testing.T) {
+	for _, rule := range []Scaling{ScaleByRank, ScaleConstant} {
+		l, err := NewLayout(BERT(40, 16, 2, 2, 12), LoRA{RMax: 16, Alpha: 24, Scaling: rule}, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range []int{1, 8, 16} {
+			files, err := PEFTFiles(NewAdapter(l, 1), b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c struct {
+				R     float64 `json:"r"`
+				Alpha float64 `json:"lora_alpha"`
+			}
+			if err := json.Unmarshal(files[AdapterConfigFile], &c); err != nil {
+				t.Fatal(err)
+			}
+			want := 24 / float64(b)
+			if rule == ScaleConstant {
+				want = 1.5
+			}
+			if c.R != float64(b) || math.Abs(c.Alpha/c.R-want) > 1e-12 || math.Abs(l.LoRA.Scale(b)-want) > 1e-12 {
+				t.Errorf("%q at rank %d: PEFT has %v/%v, the adapter %v, want %v", rule, b, c.Alpha, c.R, l.LoRA.Scale(b), want)
+			}
+		}
+	}
+}
+
+// A file of before names no rule and means alpha/b; a stranger's rule is refused.
+func TestFilesWithoutAScaleMeanAlphaByRank(t *testing.T) {
+	c := BERT(40, 16, 2, 2, 12)
+	for text, want := range map[string]float64{`{"r_max":4,"alpha":4}`: 4, `{"r_max":4,"alpha":4,"scale":"constant"}`: 1} {
+		var m Method
+		if err := json.Unmarshal([]byte(text), &m); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Validate(c); err != nil || m.Scale(1) != want {
+			t.Errorf("%s: scale %v at rank 1, want %v (%v)", text, m.Scale(1), want, err)
+		}
+	}
+	for _, m := range []Method{{RMax: 4, Alpha: 4, Scaling: "sqrt"}, {RMax: 4, Alpha: 4, Kind: MethodBitFit, Scaling: ScaleConstant}} {
+		if err := m.Validate(c); err == nil {
+			t.Errorf("%+v is taken", m)
+		}
+	}
+}
+
+// Under another rule the largest rank computes what it did, and a smaller one does not.
+func TestRescaledKeepsTheLargestRank(t *testing.T) {
+	l, err := NewLayout(BERT(40, 16, 2, 2, 12), LoRA{RMax: 4, Alpha: 6}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Rescaled(NewAdapter(l, 1), ScaleConstant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := a.Layout().LoRA
+	if now.Scale(4) != l.LoRA.Scale(4) || now.Scale(1) != l.LoRA.Scale(1)/4 {
+		t.Errorf("scales %v and %v, were %v and %v", now.Scale(4), now.Scale(1), l.LoRA.Scale(4), l.LoRA.Scale(1))
+	}
+}
