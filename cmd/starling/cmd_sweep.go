@@ -231,13 +231,13 @@ func place(plan *sweep.Plan, p sweep.Point) string {
 }
 
 func newReportCmd(a *app) *cobra.Command {
-	var out string
+	var out, interval string
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Make tables and plots of a sweep",
 		Long: `Read a sweep's folder and write report.html (one file that opens without a network),
 tables.tex, and every plot as SVG and PNG: means and spreads over seeds, paired
-differences with bootstrap intervals, privacy and bytes against utility. A sweep
+differences with intervals and t tests that are corrected by Holm, privacy and bytes against utility. A sweep
 that is not done yet is reported as far as it is.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -246,7 +246,11 @@ that is not done yet is reported as far as it is.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := grids.New(args[0])
+			made, err := grids.ParseInterval(interval)
+			if err != nil {
+				return usagef("--interval is %.40q, must be t, or bca (bootstrap, with ten seeds or more)", interval)
+			}
+			r, err := grids.New(args[0], made)
 			if err != nil {
 				return err
 			}
@@ -260,6 +264,7 @@ that is not done yet is reported as far as it is.`,
 			return a.emit(r, func(w io.Writer) error { return r.Print(w, paths) })
 		},
 	}
+	cmd.Flags().StringVar(&interval, "interval", "t", "95 % intervals of differences: t, or bca (bootstrap, with ten seeds or more)")
 	cmd.Flags().StringVar(&out, "out", "", "folder of the report (default: DIR/report)")
 	return cmd
 }

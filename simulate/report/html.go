@@ -20,6 +20,10 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"signed":  func(v float64) string { return fmt.Sprintf("%+.1f", 100*v) },
 	"g":       func(v float64) string { return fmt.Sprintf("%.3g", v) },
 	"human":   human,
+	"said":    said,
+	"verdictClass": func(p Paired) string {
+		return map[string]string{"better": "up", "worse": "down"}[p.verdict()]
+	},
 	"image": func(svg []byte) template.URL {
 		// Ours, and as an image it cannot run anything.
 		return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg))
@@ -62,15 +66,19 @@ func (r *Report) latex() []byte {
 	if len(r.Pairs) == 0 {
 		return b.Bytes()
 	}
-	fmt.Fprintf(&b, "\n%% Paired differences in accuracy, points, with 95 %% bootstrap intervals.\n\\begin{tabular}{%slrrr}\n\\toprule\n", strings.Repeat("l", len(r.Axes)))
-	row(append(names(), "against", "seeds", "difference", "95\\,\\%")...)
+	fmt.Fprintf(&b, "\n%% Paired differences in accuracy, points, with 95 %% intervals and p values corrected by Holm over the table.\n\\begin{tabular}{%slrrrr}\n\\toprule\n", strings.Repeat("l", len(r.Axes)))
+	row(append(names(), "against", "seeds", "difference", "95\\,\\%", "$p$")...)
 	b.WriteString("\\midrule\n")
 	for _, p := range r.Pairs {
 		var line []string
 		for _, a := range r.Axes {
 			line = append(line, escape(p.On[a.Name]))
 		}
-		row(append(line, escape(r.Against(p)), fmt.Sprint(p.N), fmt.Sprintf("$%+.1f$", 100*p.Mean), fmt.Sprintf("$%+.1f \\ldots %+.1f$", 100*p.Low, 100*p.High))...)
+		test := "not tested"
+		if p.P != nil {
+			test = fmt.Sprintf("$%.2g$", *p.P)
+		}
+		row(append(line, escape(r.Against(p)), fmt.Sprint(p.N), fmt.Sprintf("$%+.1f$", 100*p.Mean), fmt.Sprintf("$%+.1f \\ldots %+.1f$", 100*p.Low, 100*p.High), test)...)
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n")
 	return b.Bytes()

@@ -45,7 +45,7 @@ type Setting struct{ Key, Value string }
 var ErrEmpty = errors.New("report: no run is done")
 
 // New reads a grid's folder.
-func New(dir string) (*Report, error) {
+func New(dir string, interval Interval) (*Report, error) {
 	x, records, err := sweep.Read(dir)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func New(dir string) (*Report, error) {
 		}
 	}
 	r.Cells = cells(x, records)
-	r.Pairs = pairs(x, r.Cells)
+	r.Pairs = pairs(x, r.Cells, interval)
 	if err := r.shared(records); err != nil {
 		return nil, err
 	}

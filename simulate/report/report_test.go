@@ -38,7 +38,7 @@ vary:
     B: {adapter.rank_min: 8, adapter.rank_max: 8}
   privacy.epsilon: [1, 2, 8]
 compare: {method: B}
-seeds: [1, 2, 3]
+seeds: [1, 2, 3, 4, 5]
 `), "")
 	ok(t, err)
 	ok(t, new(sweep.Lab).Keep(p, dir))
@@ -52,7 +52,7 @@ seeds: [1, 2, 3]
 			Values: 4616, Rho: 0.02 / epsilon, Epsilon: epsilon, Delta: 1e-6, BytesUp: 9000, BytesDown: 12000,
 			Accuracy: 0.6 + 0.03*math.Log(epsilon) + 0.05*seed, MacroF1: 0.5}
 		if at.On["method"] == "A_1" {
-			r.Accuracy += 0.02 + 0.001*(seed-2)
+			r.Accuracy += 0.02 + 0.001*(seed-3)
 			r.BytesUp = 4000
 		}
 		for v := 1; v <= 20; v++ {
@@ -73,40 +73,31 @@ seeds: [1, 2, 3]
 
 // Pairs are over seeds: what the seeds have in common does not blur the difference.
 func TestPairedDifferences(t *testing.T) {
-	r, err := New(grid(t))
+	r, err := New(grid(t), IntervalT)
 	ok(t, err)
-	if len(r.Cells) != 6 || len(r.Pairs) != 3 || r.Done != 18 {
+	if len(r.Cells) != 6 || len(r.Pairs) != 3 || r.Done != 30 {
 		t.Fatalf("%d cells, %d pairs, %d runs", len(r.Cells), len(r.Pairs), r.Done)
 	}
 	for _, p := range r.Pairs {
-		if p.N != 3 || math.Abs(p.Mean-0.02) > 1e-12 || math.Abs(p.Low-0.019) > 1e-9 || math.Abs(p.High-0.021) > 1e-9 {
-			t.Errorf("%+v, want 0.02 in 0.019..0.021", p)
+		// 2.7764 standard errors of five values 0.001 apart.
+		if p.N != 5 || math.Abs(p.Mean-0.02) > 1e-12 || math.Abs(p.Low-0.018037) > 1e-6 || math.Abs(p.High-0.021963) > 1e-6 {
+			t.Errorf("%+v, want 0.02 in 0.018..0.022", p)
+		}
+		if p.P == nil || !(*p.P < 1e-4) || p.verdict() != "better" {
+			t.Errorf("%+v: %s", p, p.verdict())
 		}
 		if r.Against(p) != "B" {
 			t.Errorf("against %q", r.Against(p))
 		}
 	}
-	if sd := r.Cells[0].Accuracy.SD; math.Abs(sd-0.051) > 1e-9 { // seeds 0.051 apart
+	if sd := r.Cells[0].Accuracy.SD; math.Abs(sd-0.051*math.Sqrt(2.5)) > 1e-9 { // seeds 0.051 apart
 		t.Errorf("standard deviation %v", sd)
-	}
-}
-
-// The numbers are scipy.stats.bootstrap((x,), np.mean, method="percentile",
-// n_resamples=400000) on the same ten values.
-func TestBootstrapAgainstSciPy(t *testing.T) {
-	low, high := bootstrap([]float64{0.1, 0.9, 0.35, 1.4, -0.2, 0.6, 0.75, 0.05, 0.5, 0.9})
-	const scipyLow, scipyHigh = 0.26, 0.82
-	if math.Abs(low-scipyLow) > 0.01 || math.Abs(high-scipyHigh) > 0.01 {
-		t.Errorf("%.4f to %.4f, want %.4f to %.4f", low, high, scipyLow, scipyHigh)
-	}
-	if l, h := bootstrap([]float64{0.3}); l != 0.3 || h != 0.3 {
-		t.Errorf("one value: %v to %v", l, h)
 	}
 }
 
 func TestReportOpensOffline(t *testing.T) {
 	dir := grid(t)
-	r, err := New(dir)
+	r, err := New(dir, IntervalT)
 	ok(t, err)
 	out := t.TempDir()
 	paths, err := r.Write(out)
@@ -152,7 +143,7 @@ func TestReportOpensOffline(t *testing.T) {
 	if pngs != 3 {
 		t.Errorf("%d plots, want privacy-utility, bytes-utility and learning curves", pngs)
 	}
-	again, err := New(dir)
+	again, err := New(dir, IntervalT)
 	ok(t, err)
 	if b, err := again.html(); err != nil || !bytes.Equal(b, page) {
 		t.Error("the same runs, another report")
@@ -172,7 +163,7 @@ func TestReportOfAHalfDoneGrid(t *testing.T) {
 			ok(t, os.WriteFile(filepath.Join(folder, "failed.json"), []byte(`{"error":"training <diverged>"}`), 0o600))
 		}
 	}
-	r, err := New(dir)
+	r, err := New(dir, IntervalT)
 	ok(t, err)
 	if r.Done != len(done)-2 || len(r.Failed) != 1 {
 		t.Errorf("%d done, failed %+v", r.Done, r.Failed)
@@ -191,7 +182,7 @@ func TestReportOfAHalfDoneGrid(t *testing.T) {
 		t.Errorf("LaTeX: %s", got)
 	}
 	ok(t, os.WriteFile(filepath.Join(dir, sweep.RunsFolder, x.Runs[3].ID, "result.json"), []byte(`{`), 0o600))
-	if _, err := New(dir); err == nil || !strings.Contains(err.Error(), "remove it") {
+	if _, err := New(dir, IntervalT); err == nil || !strings.Contains(err.Error(), "remove it") {
 		t.Errorf("a damaged record: %v", err)
 	}
 }
@@ -226,7 +217,7 @@ func TestAnEmptyGrid(t *testing.T) {
 	p, err := sweep.Parse(strings.NewReader("seeds: [1]"), "")
 	ok(t, err)
 	ok(t, new(sweep.Lab).Keep(p, dir))
-	if _, err := New(dir); !errors.Is(err, ErrEmpty) {
+	if _, err := New(dir, IntervalT); !errors.Is(err, ErrEmpty) {
 		t.Error(err)
 	}
 }

@@ -1,11 +1,8 @@
 package report
 
 import (
-	"cmp"
-	"encoding/binary"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -69,7 +66,25 @@ type Paired struct {
 	Against   map[string]string `json:"against"`
 	N         int               `json:"n"`
 	Mean      float64           `json:"mean"` // accuracy minus the other's
-	Low, High float64           // 95 % bootstrap percentile interval of the mean
+	Low, High float64           // 95 % interval of the mean, of this difference alone
+
+	// P is the two-sided t test's p value, corrected by Holm over all pairs of the report
+	// that are tested; nil, and why not, where this one is not.
+	P         *float64 `json:"p_holm,omitempty"`
+	NotTested string   `json:"not_tested,omitempty"`
+}
+
+// verdict is what may be said of a pair: "" where nothing.
+func (p Paired) verdict() string {
+	switch {
+	case p.P == nil:
+		return "not tested: " + p.NotTested
+	case *p.P >= level:
+		return "not told from zero"
+	case p.Mean > 0:
+		return "better"
+	}
+	return "worse"
 }
 
 // cells groups the records by everything but the seed, in the order they came.
@@ -121,7 +136,7 @@ func keyOf(x *sweep.Index, on map[string]string) string {
 
 // pairs compares every cell with the one that has the index's compared values and
 // is equal in the rest.
-func pairs(x *sweep.Index, all []*Cell) []Paired {
+func pairs(x *sweep.Index, all []*Cell, interval Interval) []Paired {
 	if len(x.Compare) == 0 {
 		return nil
 	}
@@ -130,6 +145,8 @@ func pairs(x *sweep.Index, all []*Cell) []Paired {
 		at[keyOf(x, c.On)] = c
 	}
 	var out []Paired
+	var tested []int
+	var family []float64
 	for _, c := range all {
 		on := maps.Clone(c.On)
 		maps.Copy(on, x.Compare)
@@ -147,30 +164,15 @@ func pairs(x *sweep.Index, all []*Cell) []Paired {
 			continue
 		}
 		p := Paired{On: c.On, Against: on, N: len(d), Mean: summarize(d).Mean}
-		p.Low, p.High = bootstrap(d)
+		p.Low, p.High = interval.of(d)
+		if p.NotTested = testable(d); p.NotTested == "" {
+			less := below(d, 0)
+			tested, family = append(tested, len(out)), append(family, 2*min(less, 1-less))
+		}
 		out = append(out, p)
 	}
-	return out
-}
-
-// resamples of the bootstrap: enough that the interval's ends do not move in the
-// digits that are printed.
-const resamples = 20_000
-
-// bootstrap is the 95 % percentile interval of the mean (Efron and Tibshirani
-// 1993, 13.3). Its draws are fixed, so that a report is made the same twice. With
-// three seeds it can be no wider than from the least difference to the greatest.
-func bootstrap(x []float64) (low, high float64) {
-	var key [32]byte
-	binary.LittleEndian.PutUint64(key[:], uint64(len(x)))
-	rng := rand.New(rand.NewChaCha8(key))
-	means := make([]float64, resamples)
-	for i := range means {
-		for range x {
-			means[i] += x[rng.IntN(len(x))]
-		}
-		means[i] /= float64(len(x))
+	for k, v := range holm(family) {
+		out[tested[k]].P = &v
 	}
-	slices.SortFunc(means, cmp.Compare[float64])
-	return means[int(0.025*resamples)], means[int(0.975*resamples)-1]
+	return out
 }

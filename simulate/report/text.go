@@ -6,6 +6,14 @@ import (
 	"text/tabwriter"
 )
 
+// said is a pair's p value and verdict.
+func said(p Paired) string {
+	if p.P == nil {
+		return p.verdict()
+	}
+	return fmt.Sprintf("p %.2g: %s", *p.P, p.verdict())
+}
+
 // Print writes the tables for a terminal, and where the rest lies.
 func (r *Report) Print(w io.Writer, paths []string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -25,13 +33,13 @@ func (r *Report) Print(w io.Writer, paths []string) error {
 	}
 	for i, p := range r.Pairs {
 		if i == 0 {
-			fmt.Fprintln(w, "\nAccuracy against the point compared with, in points, 95 % bootstrap interval")
+			fmt.Fprintln(w, "\nAccuracy against the point compared with, in points, 95 % interval, and the p value of a t test, corrected by Holm")
 		}
 		name := ""
 		for _, a := range r.Axes {
 			name += p.On[a.Name] + "  "
 		}
-		fmt.Fprintf(w, "  %s– %s: %+.1f  (%+.1f … %+.1f, %d seeds)\n", name, r.Against(p), 100*p.Mean, 100*p.Low, 100*p.High, p.N)
+		fmt.Fprintf(w, "  %s– %s: %+.1f  (%+.1f … %+.1f, %d seeds), %s\n", name, r.Against(p), 100*p.Mean, 100*p.Low, 100*p.High, p.N, said(p))
 	}
 	if r.Done < r.Of {
 		fmt.Fprintf(w, "\n%d of %d runs are done.\n", r.Done, r.Of)
