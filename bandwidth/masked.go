@@ -155,8 +155,8 @@ func measureMasked(ctx context.Context, set *setting, s *Subject) (measurement, 
 	if err != nil {
 		return m, err
 	}
-	if r.Abandoned != 0 || r.Dropped != 0 || r.Traffic.DeviceRounds != set.Cohort*set.Rounds {
-		return m, fmt.Errorf("bandwidth: %d rounds abandoned and %d devices dropped: the figures would not be those of a round", r.Abandoned, r.Dropped)
+	if r.Abandoned != 0 || r.Dropped != 0 || r.Absent != 0 || r.Traffic.DeviceRounds != set.Cohort*set.Rounds {
+		return m, fmt.Errorf("bandwidth: %d rounds abandoned, %d devices dropped and %d absent: the figures would not be those of a round", r.Abandoned, r.Dropped, r.Absent)
 	}
 	n := float64(r.Traffic.DeviceRounds)
 	b := r.Traffic.Breakdown

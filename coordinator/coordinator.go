@@ -47,6 +47,7 @@ type Coordinator struct {
 	programs  *programs
 	metrics   metrics
 	traffic   Meter
+	before    Parts // what crossed the sockets of earlier processes
 	authority ed25519.PrivateKey
 	jobBytes  []byte
 	task      [32]byte // TaskID of jobBytes
@@ -255,7 +256,13 @@ func (c *Coordinator) resume() error {
 	}
 	c.status.PublicStatus = PublicStatus{
 		Job: c.t.job.Name, Labels: append([]string{}, c.t.job.Labels...), Rounds: c.t.job.Rounds, Private: c.private(),
-		State: StateWaiting, RoundID: RoundID{Version: int(c.core.version)},
+		State: StateWaiting, RoundID: c.status.RoundID, Measured: c.status.Measured,
+	}
+	c.status.Version = int(c.core.version)
+	if c.status.Version >= c.t.job.Rounds { // nobody is waited for
+		if c.status.State = StateMeasuring; c.cfg.Evaluator == nil {
+			c.status.State = StateFinished
+		}
 	}
 	if err := c.guarantees(); err != nil {
 		return err

@@ -100,10 +100,10 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 			return nil, nil // not the last shard to get there
 		}
 		r.reached = e.State
-		in, dropped := r.m.Counts()
-		c.status.State, c.status.Dropped, c.status.Answered = e.State.String(), dropped, 0
+		in, dropped, absent := r.m.Counts()
+		c.status.State, c.status.Dropped, c.status.Absent, c.status.Answered = e.State.String(), dropped, absent, 0
 		c.publish()
-		return nil, c.store.Journal(r.id, e.State.String(), fmt.Sprintf("rank %d, %d devices, %d out", r.rank, in, dropped))
+		return nil, c.store.Journal(r.id, e.State.String(), fmt.Sprintf("rank %d, %d devices, %d out, %d absent", r.rank, in, dropped, absent))
 	case round.Assign:
 		c.broadcast(r, e.Devices, frame(&wire.Assignment{
 			Plan: r.plan, Patches: r.patches, Millis: millis(r.limits[round.Keying]),
@@ -286,10 +286,12 @@ func (c *Coordinator) finish(r *running, e round.Finish) error {
 			}
 		}
 	}
-	_, dropped := r.m.Counts()
-	c.status.Dropped = dropped
+	_, dropped, absent := r.m.Counts()
+	c.status.Dropped, c.status.Absent = dropped, absent
 	c.total.Dropped += dropped
+	c.total.Absent += absent
 	c.metrics.dropped.Add(int64(dropped))
+	c.metrics.absent.Add(int64(absent))
 	c.record(r, e.State == round.Done, e.Reason)
 	took := time.Since(r.began)
 	if c.pace == 0 {

@@ -295,7 +295,10 @@ func (c *Coordinator) publish() {
 	c.published = time.Now()
 	p := &c.status
 	p.Enrolled, p.Connected, p.ClipNorm = len(c.order), c.connected, c.core.clip
-	p.Traffic, p.Parts = c.traffic.traffic(), c.traffic.parts()
+	run := c.traffic.parts()
+	p.Parts = c.before.plus(run)
+	all := p.Parts.sum()
+	p.Traffic = Traffic{BytesUp: all.Up, BytesDown: all.Down}
 	if !c.started.IsZero() {
 		p.Elapsed = time.Since(c.started)
 	}
@@ -305,8 +308,8 @@ func (c *Coordinator) publish() {
 	}
 	t.Rounds, t.Checkpoint = int(c.core.version), c.checkpointDir()
 	t.Validation = p.Validation
-	t.Guarantees, t.Traffic, t.ClipNorm = p.Guarantees, p.Traffic, c.core.clip
-	once := p.Parts.once()
+	t.Guarantees, t.Traffic, t.ClipNorm = p.Guarantees, c.traffic.traffic(), c.core.clip
+	once := run.once()
 	t.Parts, t.BytesOnceUp, t.BytesOnceDown = p.Parts, once.Up, once.Down
 	if c.deviceRds > 0 {
 		t.BytesUpPerDeviceRound = float64(t.BytesUp-t.BytesOnceUp) / float64(c.deviceRds)

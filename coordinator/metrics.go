@@ -13,13 +13,13 @@ import (
 // counts of devices, rounds, bytes and seconds, for the operator: nothing that
 // derives from an update.
 type metrics struct {
-	connected, enrolled                               atomic.Int64
-	sessions, kicked, faults                          atomic.Int64
-	committed, noiseOnly, abandoned, charged          atomic.Int64
-	drawn, dropped, shardsFailed, alarms, excluded    atomic.Int64
-	unmaskNanos, noiseNanos, releaseNanos, roundNanos atomic.Int64
-	round, rank, cohort, version                      atomic.Int64
-	clipNorm                                          atomic.Uint64 // bits of a float64
+	connected, enrolled                                    atomic.Int64
+	sessions, kicked, faults                               atomic.Int64
+	committed, noiseOnly, abandoned, charged               atomic.Int64
+	drawn, dropped, absent, shardsFailed, alarms, excluded atomic.Int64
+	unmaskNanos, noiseNanos, releaseNanos, roundNanos      atomic.Int64
+	round, rank, cohort, version                           atomic.Int64
+	clipNorm                                               atomic.Uint64 // bits of a float64
 }
 
 // WriteMetrics prints the operator's figures in the Prometheus text format, version
@@ -50,7 +50,8 @@ func (c *Coordinator) WriteMetrics(w io.Writer) error {
 	put("counter", "rounds_abandoned_total", "Rounds abandoned free of charge.", n(&m.abandoned))
 	put("counter", "rounds_charged_total", "Rounds charged without a release.", n(&m.charged))
 	put("counter", "devices_drawn_total", "Devices drawn, over all rounds.", n(&m.drawn))
-	put("counter", "devices_dropped_total", "Drawn devices that left their round.", n(&m.dropped))
+	put("counter", "devices_dropped_total", "Drawn devices that left a round that they were in.", n(&m.dropped))
+	put("counter", "devices_absent_total", "Drawn devices that were not there.", n(&m.absent))
 	put("counter", "shards_failed_total", "Shards left out of their round.", n(&m.shardsFailed))
 	put("counter", "alarms_total", "Shards whose sum was out of range.", n(&m.alarms))
 	put("counter", "devices_excluded_total", "Devices that were excluded for what they did.", n(&m.excluded))

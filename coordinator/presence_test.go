@@ -124,6 +124,8 @@ func TestWhoHangsIsNotAwaitedAgain(t *testing.T) {
 			tb.allEnd(wg.Wait)
 			if got := tb.c.Result(); got.Rounds != 4 || tb.c.Status().Elapsed != deadline {
 				t.Errorf("turn %d: %d rounds in %v, want the one deadline of %v", turn, got.Rounds, tb.c.Status().Elapsed, deadline)
+			} else if got.Dropped != 1 || got.Absent != 3 { // it left one round; from the others it stayed away
+				t.Errorf("turn %d: %d dropped, %d absent", turn, got.Dropped, got.Absent)
 			}
 		})
 		if err != nil {

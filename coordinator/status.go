@@ -24,9 +24,9 @@ type Status struct {
 	Enrolled  int `json:"enrolled"`
 	Connected int `json:"connected"`
 	Turnout
-	Traffic
-	Parts  Parts  `json:"parts"` // of Traffic
-	Reason string `json:"reason,omitempty"`
+	Traffic        // since the job began, over restarts
+	Parts   Parts  `json:"parts"` // of Traffic
+	Reason  string `json:"reason,omitempty"`
 }
 
 // PublicStatus is the part that everybody may see: nothing of it counts devices.
@@ -56,7 +56,8 @@ type RoundID struct {
 // Turnout is what became of a round's cohort.
 type Turnout struct {
 	Cohort   int `json:"cohort"`   // drawn
-	Dropped  int `json:"dropped"`  // of the cohort, so far
+	Dropped  int `json:"dropped"`  // of the cohort: were in the round, and left it so far
+	Absent   int `json:"absent"`   // of the cohort: are not there, and never were in this round
 	Answered int `json:"answered"` // messages of the present state
 }
 
@@ -90,6 +91,15 @@ var partNames = []string{"page", "base", "programs", "model", "slices", "turns",
 
 func (p *Parts) each() []*Bytes {
 	return []*Bytes{&p.Page, &p.Base, &p.Programs, &p.Model, &p.Slices, &p.Turns, &p.Updates, &p.Rest}
+}
+
+// plus adds up.
+func (p Parts) plus(q Parts) Parts {
+	for i, b := range q.each() {
+		at := p.each()[i]
+		at.Up, at.Down = at.Up+b.Up, at.Down+b.Down
+	}
+	return p
 }
 
 // sum is all of it, once is what a device fetches once.
@@ -142,13 +152,16 @@ type RoundRecord struct {
 	dp.Guarantees
 	Traffic       // of this round, all devices
 	Parts   Parts `json:"parts"` // of Traffic
+
+	soFar Parts // since the job began, when the round ended
 }
 
 // Result is what a job came to.
 type Result struct {
 	Rounds     int            `json:"rounds"`    // committed
 	Abandoned  int            `json:"abandoned"` // rounds of this run that released nothing
-	Dropped    int            `json:"dropped"`   // devices that were drawn and left a round, over all rounds of this run
+	Dropped    int            `json:"dropped"`   // devices that left a round that they were in, over all rounds of this run
+	Absent     int            `json:"absent"`    // devices that were drawn and not there, over all rounds of this run
 	Adapter    *model.Adapter `json:"-"`
 	Checkpoint string         `json:"checkpoint"` // folder of the released checkpoint
 	Validation []RankAccuracy `json:"validation,omitempty"`
@@ -158,7 +171,7 @@ type Result struct {
 	Private  bool    `json:"private"`
 	ClipNorm float64 `json:"clip_norm"` // after the last round
 
-	// Traffic in all, and divided by device and round for the devices that answered
+	// Traffic of this run in all, and divided by device and round for the devices that answered
 	// the round's first turn.
 	Traffic
 	BytesUpPerDeviceRound   float64 `json:"bytes_up_per_device_round"`

@@ -29,7 +29,7 @@ type Overview struct {
 
 // Standings of a drawn device in the running round.
 const (
-	StandingAbsent   = '.' // drawn, not connected yet
+	StandingAbsent   = '.' // drawn, not there
 	StandingJoined   = 'j' // present, its keys not yet here
 	StandingTraining = 't' // its keys are here: it trains
 	StandingMasked   = 'm' // its masked update is here
@@ -167,6 +167,8 @@ func standingOf(r *running, d *device, p *participant) byte {
 	answered := r.m.Answered(d.n)
 	_, away := r.away.of[d]
 	switch {
+	case p.dropped && !r.m.Joined(d.n):
+		return StandingAbsent
 	case p.dropped:
 		return StandingDropped
 	case answered >= round.Unmasking:
@@ -194,7 +196,7 @@ func (c *Coordinator) record(r *running, released bool, reason string) {
 	w := c.watch
 	w.tell(func() {
 		rec.Traffic = Traffic{now.BytesUp - w.began.BytesUp, now.BytesDown - w.began.BytesDown}
-		rec.Parts = parts.since(w.parts)
+		rec.Parts, rec.soFar = parts.since(w.parts), c.before.plus(parts)
 		w.began, w.parts = now, parts
 		if len(w.rounds) >= maxRecords {
 			w.rounds = slices.Delete(w.rounds, 0, len(w.rounds)-maxRecords+1)
@@ -209,7 +211,7 @@ func (c *Coordinator) record(r *running, released bool, reason string) {
 // remember keeps a record over restarts. A round that cannot be remembered is
 // committed all the same.
 func (c *Coordinator) remember(rec RoundRecord) {
-	b, err := json.Marshal(rec)
+	b, err := json.Marshal(rememberedRound{rec, rec.soFar})
 	if err == nil {
 		err = c.store.Remember(rec.Round, b)
 	}
@@ -218,7 +220,15 @@ func (c *Coordinator) remember(rec RoundRecord) {
 	}
 }
 
-// recall takes in what earlier processes remembered.
+// rememberedRound is a record as it is in the store.
+type rememberedRound struct {
+	RoundRecord
+	// SoFar is what crossed the sockets since the job began: a process that comes after
+	// counts on from there. Zero in those of earlier programs.
+	SoFar Parts `json:"so_far"`
+}
+
+// recall takes in what earlier processes remembered, and shows the job where they left it.
 func (c *Coordinator) recall() error {
 	lines, err := c.store.History()
 	if err != nil {
@@ -230,6 +240,13 @@ func (c *Coordinator) recall() error {
 			c.log.Error("a remembered round cannot be read", "error", err)
 			continue
 		}
+		if c.before = c.before.plus(rec.Parts); rec.soFar != (Parts{}) {
+			c.before = rec.soFar
+		}
+		c.status.RoundID = rec.RoundID
+		if rec.Accuracy != nil {
+			c.status.Measured = Measured{rec.Accuracy, rec.Version}
+		}
 		c.watch.made++
 		c.watch.rounds, c.watch.stamps = append(c.watch.rounds, rec), append(c.watch.stamps, c.watch.made)
 	}
@@ -240,7 +257,7 @@ func (c *Coordinator) recall() error {
 // round the version that it was to make.
 func parseRecord(b []byte) (RoundRecord, error) {
 	of := struct {
-		RoundRecord
+		rememberedRound
 		Attempt uint64 `json:"attempt"`
 	}{}
 	if err := json.Unmarshal(b, &of); err != nil {
@@ -252,6 +269,7 @@ func parseRecord(b []byte) (RoundRecord, error) {
 			of.Version--
 		}
 	}
+	of.soFar = of.SoFar
 	return of.RoundRecord, nil
 }
 

@@ -72,15 +72,17 @@ func TestCohortMap(t *testing.T) {
 	m.Take(round.Sharded{Shards: []round.Shard{{Members: []round.Device{1, 2, 3}, Threshold: 2}}})
 	answer(round.Sharing, 1, 2, 3)
 	answer(round.Collecting, 1, 2)
-	shows(StandingDropped, StandingMasked, StandingMasked, StandingTraining)
+	shows(StandingAbsent, StandingMasked, StandingMasked, StandingTraining)
 	r.away.until(c.order[3], time.Now())
-	shows(StandingDropped, StandingMasked, StandingMasked, StandingAway)
+	shows(StandingAbsent, StandingMasked, StandingMasked, StandingAway)
 	m.Take(round.Lost{Device: 3})
 	m.Take(round.Stored{Shard: 0})
 	answer(round.Confirming, 1, 2)
 	m.Take(round.Stored{Shard: round.Whole})
 	answer(round.Unmasking, 1)
-	shows(StandingDropped, StandingRevealed, StandingMasked, StandingAway)
+	shows(StandingAbsent, StandingRevealed, StandingMasked, StandingAway)
+	r.parts[2].dropped = true
+	shows(StandingAbsent, StandingRevealed, StandingDropped, StandingAway)
 }
 
 // TestHistoryOutlivesTheProcess: what a dashboard shows of rounds that are over, it
@@ -96,8 +98,18 @@ func TestHistoryOutlivesTheProcess(t *testing.T) {
 	if len(before) != 2 || before[0].Cohort != 3 || before[1].BytesUp == 0 {
 		t.Fatalf("the rounds were %+v", before)
 	}
+	moved := c.Status().Parts
 	again := setTable(t, cfg, 0, nil)
 	again.server.Close()
+	// The job is over: nobody is waited for, and what it cost is not forgotten.
+	if s := again.c.Status(); s.State != StateFinished || s.Round != 2 || s.Version != 2 || s.Rank != before[1].Rank ||
+		s.Parts.Updates != moved.Updates || s.Parts.Slices != moved.Slices || s.Parts.Turns != moved.Turns ||
+		s.BytesUp != s.Parts.sum().Up || s.BytesUp < before[0].BytesUp+before[1].BytesUp {
+		t.Errorf("after a restart\n%+v, at the end were\n%+v", s, moved)
+	}
+	if res := again.c.Result(); res.BytesUp != 0 {
+		t.Errorf("a run that moved nothing moved %d bytes", res.BytesUp)
+	}
 	again.c.measured(2, []RankAccuracy{{3, 0.5, 1.5}})
 	if err := again.c.Close(); err != nil {
 		t.Fatal(err)
@@ -107,6 +119,9 @@ func TestHistoryOutlivesTheProcess(t *testing.T) {
 	third.server.Close()
 	if after := third.c.Rounds(); !reflect.DeepEqual(after, before) {
 		t.Errorf("after two restarts\n%+v, before\n%+v", after, before)
+	}
+	if s := third.c.Status(); s.ValidationVersion != 2 || !reflect.DeepEqual(s.Validation, before[1].Accuracy) {
+		t.Errorf("what was measured is %+v", s.Measured)
 	}
 	f := third.c.Follow()
 	if n, _ := f.News(); len(n.Rounds) != 2 {
@@ -129,6 +144,9 @@ func TestParseRecord(t *testing.T) {
 		if got, err := parseRecord([]byte(text)); err != nil || got.RoundID != want {
 			t.Errorf("%s: %+v, %v; want %+v", text, got.RoundID, err, want)
 		}
+	}
+	if got, err := parseRecord([]byte(`{"round":5,"so_far":{"turns":{"up":3}}}`)); err != nil || got.soFar.Turns.Up != 3 {
+		t.Errorf("what was moved so far is %+v, %v", got.soFar, err)
 	}
 	if _, err := parseRecord([]byte(`{"round":`)); err == nil {
 		t.Error("half a line is a record")

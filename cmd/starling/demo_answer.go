@@ -146,7 +146,7 @@ func (r answerReport) print(w io.Writer) error {
 			fmt.Fprintf(w, "  %s\n", text)
 		}
 	}
-	_, err := fmt.Fprintf(w, "  %s up and %s down a device and round, %d device-rounds lost, %.0f s\n  checkpoint: %s\n",
-		byteText(int64(r.BytesUp)), byteText(int64(r.BytesDown)), r.Dropped, r.Seconds, r.Checkpoint)
+	_, err := fmt.Fprintf(w, "  %s up and %s down a device and round, %d device-rounds dropped, %d absent, %.0f s\n  checkpoint: %s\n",
+		byteText(int64(r.BytesUp)), byteText(int64(r.BytesDown)), r.Dropped, r.Absent, r.Seconds, r.Checkpoint)
 	return err
 }

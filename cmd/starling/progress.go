@@ -67,7 +67,7 @@ var progressColumns = []struct {
 		}
 		return fmt.Sprint(p.Rank)
 	}},
-	{"devices", 7, 4, func(p coordinator.Status) string { return fmt.Sprint(p.Cohort) }},
+	{"devices", 7, 4, func(p coordinator.Status) string { return fmt.Sprint(p.Cohort - p.Absent) }},
 	{"dropped", 7, 1, func(p coordinator.Status) string { return fmt.Sprint(p.Dropped) }},
 	{"accuracy", 8, 0, accuracyText},
 	{"epsilon", 7, 0, epsilonText},

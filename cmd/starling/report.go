@@ -46,7 +46,8 @@ type report struct {
 
 	Rounds    int     `json:"rounds"`
 	Devices   int     `json:"devices"`
-	Dropped   int     `json:"dropped"` // device-rounds lost
+	Dropped   int     `json:"dropped"` // device-rounds lost by who left in the middle
+	Absent    int     `json:"absent"`  // and by who was drawn and not there
 	BytesUp   float64 `json:"bytes_up_per_device_round"`
 	BytesDown float64 `json:"bytes_down_per_device_round"`
 	// What does not come again with every round: the base, programs, the page and
@@ -101,7 +102,7 @@ func (r *report) measure(ctx context.Context, layout *model.Layout, result coord
 
 // settle takes over what the coordinator says of the job.
 func (r *report) settle(job coordinator.Job, result coordinator.Result) {
-	r.Rounds, r.Dropped, r.Checkpoint = result.Rounds, result.Dropped, result.Checkpoint
+	r.Rounds, r.Dropped, r.Absent, r.Checkpoint = result.Rounds, result.Dropped, result.Absent, result.Checkpoint
 	r.BytesUp, r.BytesDown = result.BytesUpPerDeviceRound, result.BytesDownPerDeviceRound
 	r.BytesOnceUp, r.BytesOnceDown = result.BytesOnceUp, result.BytesOnceDown
 	r.NoNoise = job.Privacy.None

@@ -150,6 +150,7 @@ type Machine struct {
 	shards  []*group
 	at      [numStates]int // shards that have not failed, by state
 	gone    int            // members that are out or lost
+	absent  int            // of them, those that never were present
 	failure string         // why a shard failed last
 
 	cutting bool // Cut was asked for; waiting for Sharded
@@ -204,9 +205,12 @@ func (m *Machine) State() State {
 // Charged reports whether the round is owed: the intent is stored, or was with the draw.
 func (m *Machine) Charged() bool { return m.charged || m.cfg.Drawn }
 
-// Counts returns the devices that are still in the round and the cohort's
-// devices that are out or lost.
-func (m *Machine) Counts() (in, dropped int) { return len(m.members) - m.gone, m.gone }
+// Counts returns the devices that are still in the round, those that were in it and
+// are out or lost, and those that are because they never were: who has left for good is
+// drawn all the same.
+func (m *Machine) Counts() (in, dropped, absent int) {
+	return len(m.members) - m.gone, m.gone - m.absent, m.absent
+}
 
 // Shard returns the index of the device's shard, or Whole.
 func (m *Machine) Shard(d Device) int {
@@ -225,6 +229,9 @@ func (m *Machine) Answered(d Device) State {
 	}
 	return Gathering
 }
+
+// Joined reports whether a device has been in the round at all.
+func (m *Machine) Joined(d Device) bool { mb := m.members[d]; return mb != nil && mb.any }
 
 // Missing tells of the group that a device goes with whether its state waits for
 // the device, connected or not, how many it waits for that are not lost, and
@@ -293,6 +300,9 @@ func (m *Machine) set(mb *member, change func()) {
 	count := func(by int) {
 		if mb.gone() {
 			m.gone += by
+			if !mb.any {
+				m.absent += by
+			}
 		}
 		switch {
 		case mb.out:

@@ -405,17 +405,22 @@ func TestCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Take(Start{})
+	counts := func(when string, in, dropped, absent int) {
+		t.Helper()
+		if i, d, a := m.Counts(); i != in || d != dropped || a != absent {
+			t.Errorf("%s: %d in, %d dropped, %d absent; want %d, %d, %d", when, i, d, a, in, dropped, absent)
+		}
+	}
+	m.Take(Lost{0})
+	counts("one is not there", 3, 0, 1)
 	for d := range Device(4) {
 		m.Take(Received{d, Gathering})
 	}
+	counts("it came", 4, 0, 0)
 	m.Take(Lost{3})
-	if in, dropped := m.Counts(); in != 3 || dropped != 1 {
-		t.Errorf("counts %d in, %d dropped", in, dropped)
-	}
+	counts("one that was there is lost", 3, 1, 0)
 	m.Take(Back{3})
-	if in, dropped := m.Counts(); in != 4 || dropped != 0 {
-		t.Errorf("counts after return %d in, %d dropped", in, dropped)
-	}
+	counts("it is back", 4, 0, 0)
 	if m.Shard(0) != -1 || m.Shard(9) != -1 || m.Charged() {
 		t.Error("a shard or a charge before the cut")
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/csv"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -153,7 +155,7 @@ func attach(w http.ResponseWriter, kind, name string) {
 }
 
 // roundColumns head the rounds' table; roundLine fills them.
-var roundColumns = []string{"round", "version", "rank", "cohort", "dropped", "released", "reason", "seconds", "clip_norm",
+var roundColumns = []string{"round", "version", "rank", "cohort", "dropped", "absent", "released", "reason", "seconds", "clip_norm",
 	"accuracy", "accuracy_rank", "loss", "epsilon_delivered", "epsilon_simulated", "delta", "bytes_up", "bytes_down"}
 
 // roundLine is a round as a line of the table; what is not known is empty.
@@ -161,10 +163,10 @@ func roundLine(r coordinator.RoundRecord) []string {
 	float := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	var accuracy, rank, loss, delivered, simulated, delta string
 	if len(r.Accuracy) > 0 {
-		first := r.Accuracy[0]
-		accuracy, rank = float(first.Accuracy), strconv.Itoa(first.Rank)
-		if first.Loss > 0 {
-			loss = float(first.Loss)
+		best := slices.MaxFunc(r.Accuracy, func(a, b coordinator.RankAccuracy) int { return cmp.Compare(a.Accuracy, b.Accuracy) })
+		accuracy, rank = float(best.Accuracy), strconv.Itoa(best.Rank)
+		if best.Loss > 0 {
+			loss = float(best.Loss)
 		}
 	}
 	if r.Delivered != nil {
@@ -174,7 +176,7 @@ func roundLine(r coordinator.RoundRecord) []string {
 		simulated = float(r.Simulated.Epsilon)
 	}
 	return []string{strconv.FormatUint(r.Round, 10), strconv.Itoa(r.Version), strconv.Itoa(r.Rank), strconv.Itoa(r.Cohort),
-		strconv.Itoa(r.Dropped), strconv.FormatBool(r.Released), r.Reason, float(r.Seconds), float(r.ClipNorm),
+		strconv.Itoa(r.Dropped), strconv.Itoa(r.Absent), strconv.FormatBool(r.Released), r.Reason, float(r.Seconds), float(r.ClipNorm),
 		accuracy, rank, loss, delivered, simulated, delta, strconv.FormatInt(r.BytesUp, 10), strconv.FormatInt(r.BytesDown, 10)}
 }
 

@@ -129,7 +129,7 @@ func TestDashboard(t *testing.T) {
 		t.Errorf("job file:\n%s", file)
 	}
 	lines, err := csv.NewReader(strings.NewReader(read("/v1/admin/rounds.csv"))).ReadAll()
-	if err != nil || len(lines) != 3 || lines[2][0] != "2" || lines[2][5] != "true" {
+	if err != nil || len(lines) != 3 || lines[2][0] != "2" || lines[2][6] != "true" {
 		t.Errorf("rounds %v, %v", lines, err)
 	}
 	var ledger struct {

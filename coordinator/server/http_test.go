@@ -345,7 +345,7 @@ func TestListen(t *testing.T) {
 	}
 	for _, r := range c.Rounds() {
 		// A round's updates came in its own time.
-		if n := int64(r.Cohort - r.Dropped); r.Parts.Updates.Up < n*(p.Updates.Up/n/int64(res.Rounds)-64) || r.Parts.Turns.Down <= 0 {
+		if n := int64(r.Cohort - r.Dropped - r.Absent); r.Parts.Updates.Up < n*(p.Updates.Up/n/int64(res.Rounds)-64) || r.Parts.Turns.Down <= 0 {
 			t.Errorf("round %d: parts %+v of %+v", r.Round, r.Parts, p)
 		}
 	}

@@ -1,6 +1,7 @@
 package canvas
 
 import (
+	"fmt"
 	"image/color"
 	"math"
 	"testing"
@@ -35,5 +36,28 @@ func TestColours(t *testing.T) {
 			t.Errorf("colour %d is another's", i)
 		}
 		seen[c.Light], seen[c.Dark] = true, true
+	}
+}
+
+// TestLooks: a chart of many series has a look for each, the whole lines first.
+func TestLooks(t *testing.T) {
+	type look struct {
+		c    Colour
+		dash string
+	}
+	seen := map[look]int{}
+	for i := range len(Series) * len(Dashes) {
+		c, dash := Look(i)
+		l := look{c, fmt.Sprint(dash)}
+		if first, taken := seen[l]; taken {
+			t.Errorf("series %d and %d look alike", first, i)
+		}
+		seen[l] = i
+		if whole := i < len(Series); whole != (dash == nil) || len(dash)%2 != 0 {
+			t.Errorf("series %d is dashed %v", i, dash)
+		}
+	}
+	if len(seen) < 28 {
+		t.Errorf("%d looks", len(seen))
 	}
 }

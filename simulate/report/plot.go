@@ -92,7 +92,7 @@ func (c chart) draw() (Plot, error) {
 	p.X.Min, p.X.Max = p.X.Min-pad, p.X.Max+pad
 	pad = 0.06 * max(p.Y.Max-p.Y.Min, 0.5)
 	p.Y.Min, p.Y.Max = p.Y.Min-pad, p.Y.Max+pad
-	p.Legend.TextStyle.Font.Size, p.Legend.Padding, p.Legend.ThumbnailWidth = vg.Points(9), vg.Points(2), vg.Points(18)
+	p.Legend.TextStyle.Font.Size, p.Legend.Padding, p.Legend.ThumbnailWidth = vg.Points(9), vg.Points(2), vg.Points(30)
 	p.Legend.Top, p.Legend.Left = true, true
 	out := Plot{Name: c.name, Title: c.title, Caption: c.caption}
 	var svg, png bytes.Buffer
@@ -110,7 +110,8 @@ func (c chart) at(x float64) float64 {
 }
 
 func (c chart) add(p *plot.Plot, s series, i int, apart float64) error {
-	col := canvas.Series[i%len(canvas.Series)].Light
+	look, dash := canvas.Look(i)
+	col := look.Light
 	var pts plotter.XYs
 	var bars struct {
 		plotter.XYs
@@ -127,6 +128,9 @@ func (c chart) add(p *plot.Plot, s series, i int, apart float64) error {
 		return err
 	}
 	line.Color, line.Width = col, vg.Points(1.3)
+	for _, length := range dash {
+		line.Dashes = append(line.Dashes, vg.Points(length))
+	}
 	dots.GlyphStyle = draw.GlyphStyle{Color: col, Radius: vg.Points(3), Shape: shapeOf(i)}
 	whiskers, err := plotter.NewYErrorBars(bars)
 	if err != nil {

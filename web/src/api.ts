@@ -55,6 +55,7 @@ export interface Status {
   connected: number;
   cohort: number;
   dropped: number;
+  absent: number;
   answered: number;
   bytes_up: number;
   bytes_down: number;
@@ -116,6 +117,7 @@ export interface RoundRecord {
   clip_norm: number;
   cohort: number;
   dropped: number;
+  absent: number;
   answered: number;
   released: boolean;
   reason?: string;

@@ -7,11 +7,12 @@ import { addEvents, forgetEvents, paintEvents } from "./dashboard/events.js";
 import { soon } from "./dashboard/frames.js";
 import { Fleet } from "./dashboard/fleet.js";
 import { offerInvitation } from "./dashboard/invite.js";
-import { paintParts, partLines } from "./dashboard/parts.js";
+import { paintParts, partLines, stayed } from "./dashboard/parts.js";
 import { follow, type Link } from "./dashboard/stream.js";
 import { brief, byId, element, message, say, show, visible } from "./dom.js";
 import { bound, bytes, count, duration, meaning, percent, significant } from "./format.js";
 
+const mostNamed = 3; // accuracies beside the best, in the table of rounds
 const tokenKey = "starling-admin";
 const cohort = new CohortMap();
 const accuracyChart = new RoundChart("accuracy-chart", "Accuracy by rank over rounds", percent);
@@ -84,13 +85,13 @@ function overview(o: Overview): void {
   say("state", p.state);
   say("rank", p.cohort ? String(p.rank) : "–");
   say("devices", String(p.connected));
-  say("devices-of", `of ${count(p.enrolled, "device")} connected${p.cohort ? `; ${p.cohort} in this round, ${p.dropped} dropped` : ""}`);
+  say("devices-of", `of ${count(p.enrolled, "device")} connected${p.cohort ? `; ${p.cohort} drawn for this round, ${p.absent} not there, ${p.dropped} dropped` : ""}`);
   const bar = byId<HTMLProgressElement>("rounds");
   bar.max = Math.max(1, p.rounds);
   bar.value = p.version;
   say("reason", p.reason ?? "");
   byId("reason").classList.toggle("failed", p.state === "abandoned" || (p.state === "finished" && p.version < p.rounds));
-  say("traffic", `${bytes(p.bytes_up)} received, ${bytes(p.bytes_down)} sent since the start.`);
+  say("traffic", `${bytes(p.bytes_up)} received, ${bytes(p.bytes_down)} sent since the job began.`);
   paintParts(p, [...records.values()]);
   cohort.show(o.cohort, o.browsers);
   fleet.stale(p.enrolled);
@@ -122,16 +123,28 @@ function privacy(p: Status): void {
 /** The rounds that are over, by number; the stream tells what is new or has changed. */
 const records = new Map<number, RoundRecord>();
 
+/** A round's accuracies by the ranks' names: the best first, the others where they are few. */
+function accuracies(measured: RankAccuracy[]): (Node | string)[] {
+  const [best, ...others] = measured.toSorted((a, b) => b.accuracy - a.accuracy);
+  if (!best) return ["–"];
+  const named = (a: RankAccuracy) => `${percent(a.accuracy)} ${a.rank ? `at rank ${a.rank}` : "with the head alone"}`;
+  const last = others.at(-1);
+  const rest = others.length > mostNamed && last ? `${others.length} others from ${named(last)}` :
+    others.toSorted((a, b) => a.rank - b.rank).map((a) => `${a.rank || "head"}: ${percent(a.accuracy)}`).join(", ");
+  return [named(best), ...(rest ? [element("span", { class: "soft small others" }, rest)] : [])];
+}
+
 function paintRounds(): void {
   const all = [...records.values()].sort((a, b) => a.round - b.round);
   if (progress?.state !== "finished") fleet.stale(); // strikes come with rounds
   const made = all.filter((r) => r.released);
+  if (progress) paintParts(progress, all);
   show("history-empty", all.length === 0);
   show("history", all.length > 0);
   byId("history-rows").replaceChildren(...all.slice(-50).toReversed().map((r) => element("tr", {},
     element("td", {}, String(r.round)), element("td", {}, String(r.rank)),
-    element("td", {}, `${r.cohort - r.dropped} of ${r.cohort}`), element("td", {}, r.seconds < 10 ? `${r.seconds.toFixed(1)} s` : duration(r.seconds)),
-    element("td", {}, r.accuracy?.length ? r.accuracy.map((a) => percent(a.accuracy)).slice(0, 3).join(", ") : "–"),
+    element("td", {}, `${stayed(r)} of ${r.cohort - r.absent}`), element("td", {}, r.seconds < 10 ? `${r.seconds.toFixed(1)} s` : duration(r.seconds)),
+    element("td", {}, ...accuracies(r.accuracy ?? [])),
     element("td", {}, r.released ? "released" : `abandoned: ${r.reason ?? ""}`))));
   const x = made.map((r) => r.version);
   const ranks = [...new Set(made.flatMap((r) => r.accuracy?.map((a) => a.rank) ?? []))].sort((a, b) => a - b);

@@ -27,24 +27,29 @@ const whens: Record<Row["per"], string> = { device: "once", browser: "once", rou
 
 const any = (b: Bytes) => b.up + b.down > 0;
 
-/** The table of parts, from the coordinator's start. */
+/** The devices of a round that stayed in it. */
+export const stayed = (r: RoundRecord) => r.cohort - r.dropped - r.absent;
+
+/** The table of parts, since the job began. What a round takes is of the rounds that are told, and divided among theirs. */
 export function paintParts(p: Status, records: RoundRecord[]): void {
   const present = rows.filter((r) => any(p.parts[r.part]));
   show("parts", present.length > 0);
-  // A round's devices are those that stayed in it.
-  const rounds = records.reduce((n, r) => n + r.cohort - r.dropped, 0);
+  const sum = (of: (r: RoundRecord) => number) => records.reduce((n, r) => n + of(r), 0);
+  const rounds = sum(stayed);
   byId("parts-rows").replaceChildren(...present.map((r) => {
-    const b = p.parts[r.part];
-    const among = { device: p.enrolled, round: rounds, browser: 0, none: 0 }[r.per];
+    const all = p.parts[r.part];
+    const [of, among] = r.per === "round"
+      ? [{ up: sum((x) => x.parts[r.part].up), down: sum((x) => x.parts[r.part].down) }, rounds]
+      : [all, r.per === "device" ? p.enrolled : 0];
     const each = (v: number) => among > 0 ? bytes(Math.round(v / among)) : "–";
-    return element("tr", {}, element("td", {}, r.name), element("td", {}, whens[r.per]), element("td", {}, each(b.up)),
-      element("td", {}, each(b.down)), element("td", {}, bytes(b.up + b.down)));
+    return element("tr", {}, element("td", {}, r.name), element("td", {}, whens[r.per]), element("td", {}, each(of.up)),
+      element("td", {}, each(of.down)), element("td", {}, bytes(all.up + all.down)));
   }));
 }
 
 /** What a device of each round moved, by the parts that every round has. */
 export function partLines(made: RoundRecord[]): Line[] {
-  const each = (v: number, r: RoundRecord) => v / Math.max(1, r.cohort);
+  const each = (v: number, r: RoundRecord) => v / Math.max(1, r.cohort - r.absent);
   return [
     { label: "Slice, down", values: made.map((r) => each(r.parts.slices.down, r)) },
     { label: "Turns, up and down", values: made.map((r) => each(r.parts.turns.up + r.parts.turns.down, r)) },
