@@ -71,7 +71,7 @@ func (c *Coordinator) archive(rank int) ([]byte, error) {
 	}
 	ck := &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: c.core.adapter}
 	format := "peft"
-	files, err := model.PEFTFiles(c.core.adapter, rank)
+	files, err := model.PEFTFiles(c.core.adapter, c.t.base, rank)
 	if err != nil {
 		format = "safetensors"
 		data, err := model.EncodeSlice(c.core.adapter, rank)

@@ -10,6 +10,9 @@ import (
 // CardFile is the model card, in the form that Hugging Face's hub shows.
 const CardFile = "README.md"
 
+// formatCheckpoint is that of a checkpoint's folder which PEFT does not load as it is.
+const formatCheckpoint = "checkpoint"
+
 // Card describes the release of an adapter at a rank in a format of `starling
 // export`: what it was made from, what of its makers' data it may tell, what it
 // cost, and the lines that load it.
@@ -106,8 +109,8 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 // usage is the lines that load a release.
 func (c *Checkpoint) usage(format string) string {
 	config := c.Adapter.layout.Config
-	if format == "peft" && !c.Adapter.layout.plainLoRA() {
-		return "# no LoRA adapter holds this: starling export --format merged writes a model that transformers loads\n"
+	if format == formatCheckpoint {
+		return "# a checkpoint of Starling's, which trains more than LoRA: starling export --format peft or merged writes what others load\n"
 	}
 	trust := ""
 	if !config.standard() {

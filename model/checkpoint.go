@@ -100,8 +100,9 @@ func WriteCheckpoint(dir string, c *Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{AdapterFile: weights, CardFile: c.Card(lay.LoRA.RMax, "peft")}
+	files := map[string][]byte{AdapterFile: weights, CardFile: c.Card(lay.LoRA.RMax, formatCheckpoint)}
 	if lay.plainLoRA() {
+		files[CardFile] = c.Card(lay.LoRA.RMax, "peft")
 		if files[AdapterConfigFile], err = marshalFile(newPEFTConfig(lay, lay.LoRA.RMax)); err != nil {
 			return err
 		}

@@ -92,10 +92,13 @@ func FuzzAdapterFiles(f *testing.F) {
 	}
 	f.Add([]byte(`{"peft_type":"LORA","r":2,"lora_alpha":4,"target_modules":["query","value"],"task_type":"SEQ_CLS"}`), weights)
 	f.Add([]byte(`{"peft_type":"LORA","r":2147483647,"target_modules":["query"]}`), []byte{})
+	f.Add([]byte(`{"peft_type":"LORA","r":2,"lora_alpha":4,"target_modules":".*0.*query","exclude_modules":["x"],"modules_to_save":["pooler"]}`), weights)
+	f.Add([]byte(`{"peft_type":"LORA","r":2,"lora_alpha":4,"target_modules":["query"],"layers_to_transform":0,"layers_pattern":["(layer|x)"]}`), weights)
+	base := zeroBase(f, tinyConfig())
 	f.Fuzz(func(t *testing.T, config, weights []byte) {
 		files := fstest.MapFS{AdapterConfigFile: {Data: config}, AdapterFile: {Data: weights}}
 		spends(t, len(config)+len(weights), func() {
-			_, _ = LoadPEFT(files, tinyConfig(), TaskClassify, 2, nil)
+			_, _ = LoadPEFT(files, base, TaskClassify, 2, nil)
 			_, _ = LoadHead(files, tinyConfig(), TaskClassify)
 		})
 	})

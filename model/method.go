@@ -239,13 +239,19 @@ func (c Config) linears() []linear {
 func (c Config) linearNames() []string {
 	var names []string
 	for _, l := range c.linears() {
-		parts := strings.Split(l.name, ".")
-		layer := slices.IndexFunc(parts, func(p string) bool { return p[0] >= '0' && p[0] <= '9' })
-		if short := strings.Join(parts[layer+1:], "."); parts[layer] == "0" && !slices.Contains(names, short) {
+		if short := l.inLayer(); !slices.Contains(names, short) {
 			names = append(names, short)
 		}
 	}
 	return names
+}
+
+// inLayer is what a linear map is called within its layer: what stands behind the
+// layer's number.
+func (l linear) inLayer() string {
+	parts := strings.Split(l.name, ".")
+	layer := slices.IndexFunc(parts, func(p string) bool { return p[0] >= '0' && p[0] <= '9' })
+	return strings.Join(parts[layer+1:], ".")
 }
 
 // adapted lists the linear maps that LoRA changes.

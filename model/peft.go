@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -23,6 +24,9 @@ type peftConfig struct {
 	Alpha         float64        `json:"lora_alpha"`
 	Dropout       float64        `json:"lora_dropout"`
 	TargetModules any            `json:"target_modules"` // names, or one regular expression
+	Exclude       any            `json:"exclude_modules,omitempty"`
+	Layers        any            `json:"layers_to_transform,omitempty"` // a number or several
+	LayersPattern any            `json:"layers_pattern,omitempty"`      // a name or several
 	ModulesToSave []string       `json:"modules_to_save"`
 	Bias          string         `json:"bias"`
 	BaseModel     string         `json:"base_model_name_or_path"`
@@ -36,6 +40,13 @@ type peftConfig struct {
 	LoRABias      bool           `json:"lora_bias"`
 	Replication   []any          `json:"layer_replication"`
 	Invocation    []any          `json:"alora_invocation_tokens"`
+	TrainedTokens any            `json:"trainable_token_indices,omitempty"`
+	Parameters    []any          `json:"target_parameters,omitempty"`
+	QALoRA        bool           `json:"use_qalora,omitempty"`
+	BDLoRA        any            `json:"use_bdlora,omitempty"`
+	Arrow         any            `json:"arrow_config,omitempty"`
+	KaSA          any            `json:"kasa_config,omitempty"`
+	MonteCLoRA    any            `json:"monteclora_config,omitempty"`
 }
 
 // newPEFTConfig describes an adapter cut to a rank. Where transformers has no class
@@ -58,19 +69,10 @@ func newPEFTConfig(l *Layout, rank int) peftConfig {
 	case l.LoRA.Task == TaskSpan:
 		c.TaskType = nil // PEFT's class for QUESTION_ANS forgets token types
 	}
-	targets := l.Config.arch().targets
-	if l.LoRA.Targets != "" {
-		targets = strings.Split(l.LoRA.Targets, ",")
-	}
-	if l.Config.arch().modules != nil { // whole names, as some ends differ by what stands before them
-		targets = nil
-		for _, a := range l.LoRA.adapted(l.Config) {
-			targets = append(targets, l.Config.module(a.name))
-		}
-	}
+	targets := l.peftTargets()
 	c.TargetModules = targets
 	if !l.Config.standard() {
-		c.TargetModules = regexp.QuoteMeta(ownPrefix) + `.*\.(` + strings.ReplaceAll(regexp.QuoteMeta(strings.Join(targets, ",")), ",", "|") + ")"
+		c.TargetModules = regexp.QuoteMeta(ownPrefix) + `(?:.*\.)?(?:` + strings.ReplaceAll(regexp.QuoteMeta(strings.Join(targets, ",")), ",", "|") + ")"
 	}
 	for _, e := range l.entries {
 		if m, _, _ := strings.Cut(e.Name, "."); l.savesHead(e) && !slices.Contains(c.ModulesToSave, m) {
@@ -87,8 +89,11 @@ func (l *Layout) savesHead(e Entry) bool { return e.Kind == KindHead && l.LoRA.T
 
 // plainLoRA says whether a LoRA adapter and a head are all there is.
 func (l *Layout) plainLoRA() bool {
-	return l.LoRA.Ranked() && !l.LoRA.Boxes() && !slices.ContainsFunc(l.entries, func(e Entry) bool { return e.Kind == KindDelta })
+	return l.holdsLoRA() && !slices.ContainsFunc(l.entries, func(e Entry) bool { return e.Kind == KindDelta })
 }
+
+// holdsLoRA says whether they are all there is beside modules that are trained whole.
+func (l *Layout) holdsLoRA() bool { return l.LoRA.Ranked() && !l.LoRA.Boxes() }
 
 // module is what transformers calls a tensor or a module of the base in memory.
 func (c Config) module(name string) string {
@@ -108,11 +113,15 @@ func (c Config) peftName(e Entry) string {
 
 // EncodeAdapter packs an adapter at r_max as safetensors with PEFT's names.
 func EncodeAdapter(a *Adapter) ([]byte, error) {
-	return encodeAdapter(a, a.layout.LoRA.RMax, func(Entry) bool { return true })
+	st, err := a.at(a.layout.LoRA.RMax, func(Entry) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	return st.Encode()
 }
 
-// encodeAdapter is EncodeAdapter cut to rank b, 0..r_max, of some entries.
-func encodeAdapter(a *Adapter, b int, in func(Entry) bool) ([]byte, error) {
+// at are an adapter's tensors cut to rank b, 0..r_max, of some entries.
+func (a *Adapter) at(b int, in func(Entry) bool) (*SafeTensors, error) {
 	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}}
 	v := a.Slice(b)
 	for _, s := range a.layout.Spans(b) {
@@ -123,26 +132,44 @@ func encodeAdapter(a *Adapter, b int, in func(Entry) bool) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return st.Encode()
+	return st, nil
 }
 
-// PEFTFiles returns the adapter at rank b, 1..r_max, as a folder that PEFT loads:
-// adapter_config.json and adapter_model.safetensors.
-func PEFTFiles(a *Adapter, b int) (map[string][]byte, error) {
-	if err := a.layout.CheckRank(b); err != nil {
+// PEFTFiles returns the adapter of a base at rank b, 1..r_max, as a folder that PEFT loads:
+// adapter_config.json and adapter_model.safetensors. What is trained whole beside the
+// head goes with it by the module.
+func PEFTFiles(a *Adapter, base *Base, b int) (map[string][]byte, error) {
+	l := a.layout
+	if err := l.CheckRank(b); err != nil {
 		return nil, err
 	}
 	if b == 0 {
 		return nil, fmt.Errorf("%w: rank 0 is the head alone, which PEFT has no adapter for: export it merged", ErrPEFT)
 	}
-	if !a.layout.plainLoRA() {
-		return nil, fmt.Errorf("%w: tensors of the base are trained whole, which a LoRA adapter does not hold: export it merged", ErrPEFT)
+	if !l.holdsLoRA() {
+		return nil, fmt.Errorf("%w: a LoRA adapter holds neither what method %s trains nor %s: export it merged", ErrPEFT,
+			cmp.Or(l.LoRA.Kind, MethodLoRA), BoxEmbeddings)
 	}
-	weights, err := encodeAdapter(a, b, func(e Entry) bool { return e.Kind != KindHead || a.layout.savesHead(e) })
+	whole, err := l.wholeModules()
 	if err != nil {
 		return nil, err
 	}
-	config, err := marshalFile(newPEFTConfig(a.layout, b))
+	st, err := a.at(b, func(e Entry) bool { return e.Kind != KindDelta && (e.Kind != KindHead || l.savesHead(e)) })
+	if err == nil {
+		err = a.addWhole(st, base, whole)
+	}
+	if err != nil {
+		return nil, err
+	}
+	weights, err := st.Encode()
+	if err != nil {
+		return nil, err
+	}
+	p := newPEFTConfig(l, b)
+	for _, m := range whole {
+		p.ModulesToSave = append(p.ModulesToSave, l.inMemory(m))
+	}
+	config, err := marshalFile(p)
 	return map[string][]byte{AdapterFile: weights, AdapterConfigFile: config}, err
 }
 

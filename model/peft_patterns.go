@@ -31,13 +31,17 @@ type peftAlpha struct {
 
 func newPEFTScales(p peftConfig, st *SafeTensors) (*peftScales, error) {
 	s := &peftScales{config: p, rank: p.R, ranks: map[string]int{}}
-	if len(p.RankPattern) > 0 {
-		s.rank = 1
-		for _, t := range st.Tensors {
-			if strings.HasSuffix(t.Name, loraA) && len(t.Shape) == 2 {
-				s.rank = max(s.rank, t.Shape[0])
-			}
+	highest := 0
+	for _, t := range st.Tensors {
+		if strings.HasSuffix(t.Name, loraA) && len(t.Shape) == 2 {
+			highest = max(highest, t.Shape[0])
 		}
+	}
+	if len(p.RankPattern) > 0 {
+		s.rank = max(1, highest)
+	}
+	if s.rank > max(1, highest) { // and matrices of that rank would be made where there are none
+		return nil, fmt.Errorf("%w: %s: r is %d, the matrices of %s have %d at most", ErrPEFT, AdapterConfigFile, p.R, AdapterFile, highest)
 	}
 	if len(p.AlphaPattern) > maxPatterns {
 		return nil, fmt.Errorf("%w: %s: alpha_pattern has %d patterns, limit %d", ErrPEFT, AdapterConfigFile, len(p.AlphaPattern), maxPatterns)
@@ -88,17 +92,24 @@ func (s *peftScales) scale(module string, rank int) (float64, error) {
 	return alpha / float64(rank), nil
 }
 
-// fit makes of one of a module's matrices the Layout's.
-func (s *peftScales) fit(l *Layout, e Entry, raw RawTensor, v []float32) ([]float32, error) {
+// peftModule is the module whose matrix a tensor is, as PEFT names it.
+func peftModule(raw RawTensor) string {
+	return moduleOf(moduleOf(strings.TrimPrefix(raw.Name, peftPrefix)))
+}
+
+// fit makes of one of a module's matrices the Layout's. fresh is what it has there: rows of
+// A beyond the module's own rank stay as they start, beside columns of zeros in B, so
+// that training can go on with them.
+func (s *peftScales) fit(l *Layout, e Entry, raw RawTensor, v, fresh []float32) ([]float32, error) {
 	misshapen := fmt.Errorf("%w: tensor %q has shape %v, want %v", ErrPEFT, raw.Name, raw.Shape, e.Shape)
-	axis, end := 0, loraA
+	axis := 0
 	if e.Kind == KindB {
-		axis, end = 1, loraB
+		axis = 1
 	}
 	if len(raw.Shape) != 2 || raw.Shape[1-axis] != e.Shape[1-axis] {
 		return nil, misshapen
 	}
-	rank, module := raw.Shape[axis], strings.TrimSuffix(strings.TrimPrefix(raw.Name, peftPrefix), end)
+	rank, module := raw.Shape[axis], peftModule(raw)
 	before, seen := s.ranks[module]
 	if rank < 1 || rank > s.rank || len(s.config.RankPattern) == 0 && rank != s.rank || seen && before != rank {
 		return nil, misshapen
@@ -111,11 +122,11 @@ func (s *peftScales) fit(l *Layout, e Entry, raw RawTensor, v []float32) ([]floa
 	if rank == s.rank && e.Kind == KindA {
 		return v, nil
 	}
-	out := make([]float32, Elements(e.Shape))
 	if e.Kind == KindA {
-		copy(out, v)
-		return out, nil
+		copy(fresh, v)
+		return fresh, nil
 	}
+	out := make([]float32, Elements(e.Shape))
 	factor := float32(1)
 	if len(s.config.RankPattern)+len(s.alphas) > 0 {
 		factor = float32(own / l.LoRA.Scale(s.rank))

@@ -45,6 +45,7 @@ func peftFolder(t *testing.T, c Config, more map[string]any, rank func(module st
 // one scale, with the same product: PEFT's rules for names.
 func TestPEFTPatterns(t *testing.T) {
 	c := huggingConfig("bert")
+	base := zeroBase(t, c)
 	const first = "encoder.layer.0.attention.self.query"
 	for name, tc := range map[string]struct {
 		more  map[string]any
@@ -68,7 +69,7 @@ func TestPEFTPatterns(t *testing.T) {
 			}
 			return 4, 4
 		}
-		a, err := LoadPEFT(peftFolder(t, c, tc.more, rank), c, TaskClassify, 3, nil)
+		a, err := LoadPEFT(peftFolder(t, c, tc.more, rank), base, TaskClassify, 3, nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -100,26 +101,33 @@ func TestPEFTPatterns(t *testing.T) {
 
 func TestPEFTRefusesByName(t *testing.T) {
 	c := huggingConfig("bert")
+	base := zeroBase(t, c)
 	equal := func(string) (int, int) { return 4, 4 }
 	for want, tc := range map[string]struct {
 		more map[string]any
 		rank func(string) (int, int)
 	}{
-		"use_dora":                 {map[string]any{"use_dora": true}, equal},
-		"bias is":                  {map[string]any{"bias": "lora_only"}, equal},
-		"lora_bias":                {map[string]any{"lora_bias": true}, equal},
-		"init_lora_weights":        {map[string]any{"init_lora_weights": "pissa_niter_16"}, equal},
-		"layer_replication":        {map[string]any{"layer_replication": [][]int{{0, 2}}}, equal},
-		"alora_invocation_tokens":  {map[string]any{"alora_invocation_tokens": []int{5}}, equal},
-		"want a number":            {map[string]any{"alpha_pattern": map[string]any{"query": "9"}}, equal},
-		`by "query" and by`:        {map[string]any{"alpha_pattern": map[string]any{"query": 9, "self.query": 8}}, equal},
-		"alpha_pattern: error":     {map[string]any{"alpha_pattern": map[string]any{"(": 9}}, equal},
-		"a pattern of":             {map[string]any{"alpha_pattern": map[string]any{strings.Repeat("a", 2000): 9}}, equal},
-		"has shape [3 8], want [4": {nil, func(string) (int, int) { return 3, 3 }},
+		"use_dora":                {map[string]any{"use_dora": true}, equal},
+		"bias is":                 {map[string]any{"bias": "lora_only"}, equal},
+		"lora_bias":               {map[string]any{"lora_bias": true}, equal},
+		"init_lora_weights":       {map[string]any{"init_lora_weights": "pissa_niter_16"}, equal},
+		"layer_replication":       {map[string]any{"layer_replication": [][]int{{0, 2}}}, equal},
+		"alora_invocation_tokens": {map[string]any{"alora_invocation_tokens": []int{5}}, equal},
+		"want a number":           {map[string]any{"alpha_pattern": map[string]any{"query": "9"}}, equal},
+		`by "query" and by`:       {map[string]any{"alpha_pattern": map[string]any{"query": 9, "self.query": 8}}, equal},
+		"alpha_pattern: error":    {map[string]any{"alpha_pattern": map[string]any{"(": 9}}, equal},
+		"a pattern of":            {map[string]any{"alpha_pattern": map[string]any{strings.Repeat("a", 2000): 9}}, equal},
+		"r is 4, the matrices":    {nil, func(string) (int, int) { return 3, 3 }},
+		"has shape [3 8], want [4": {nil, func(m string) (int, int) {
+			if strings.HasSuffix(m, "query") {
+				return 3, 3
+			}
+			return 4, 4
+		}},
 		"has shape [8 2], want [8": {map[string]any{"rank_pattern": map[string]any{"query": 2}}, func(string) (int, int) { return 3, 2 }},
 		"r_max":                    {map[string]any{"rank_pattern": map[string]any{"query": 99}}, func(string) (int, int) { return 99, 99 }},
 	} {
-		if _, err := LoadPEFT(peftFolder(t, c, tc.more, tc.rank), c, TaskClassify, 3, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := LoadPEFT(peftFolder(t, c, tc.more, tc.rank), base, TaskClassify, 3, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

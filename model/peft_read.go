@@ -9,13 +9,15 @@ import (
 	"strings"
 )
 
-// LoadPEFT reads a PEFT LoRA adapter's folder, from whatever trained it, over a
-// base: rank, scale and targets are the file's. It must adapt the same linear maps in
-// every layer and nothing else. labels are the classes
+// LoadPEFT reads a PEFT LoRA adapter's folder, from whatever trained it, over the
+// base: rank, scale and targets are the file's. Linear maps of the layers that it leaves
+// as they are, where it adapts others of the same names, get updates of zero; what it
+// changes of the base beside them (modules_to_save, a low-rank update of the pooler) is
+// trained whole (Method.Also). labels are the classes
 // of the task in the order of the head's outputs. A head that the adapter lacks
 // (modules_to_save) is taken from head, which LoadHead reads from a base's folder,
 // or starts fresh.
-func LoadPEFT(fsys fs.FS, c Config, t TaskKind, labels int, head map[string]Tensor) (*Adapter, error) {
+func LoadPEFT(fsys fs.FS, base *Base, t TaskKind, labels int, head map[string]Tensor) (*Adapter, error) {
 	data, err := readFile(fsys, AdapterConfigFile, maxJSON)
 	if err != nil {
 		return nil, err
@@ -39,32 +41,17 @@ func LoadPEFT(fsys fs.FS, c Config, t TaskKind, labels int, head map[string]Tens
 	if err != nil {
 		return nil, err
 	}
-	lay, err := NewLayout(c, LoRA{RMax: scales.rank, Alpha: scales.alpha(), Targets: adaptedIn(st, c), Task: t}, labels)
+	c := base.Config.For(t)
+	f := newPEFTFile(c, st, scales)
+	if f.choice, err = p.choice(); err != nil {
+		return nil, err
+	}
+	m := Method{RMax: scales.rank, Alpha: scales.alpha(), Targets: f.targets(), Also: f.also(), Task: t}
+	l, err := NewLayout(base.Config, m, labels)
 	if err != nil {
 		return nil, err
 	}
-	return takePEFT(lay, st, scales, head)
-}
-
-// adaptedIn lists the linear maps that a file's tensors adapt, as a Method's targets;
-// "" for those that a method has without any.
-func adaptedIn(st *SafeTensors, c Config) string {
-	has := func(l linear) bool {
-		return slices.ContainsFunc(st.Tensors, func(t RawTensor) bool {
-			return strings.HasSuffix(t.Name, "."+l.name+loraA) || strings.HasSuffix(t.Name, "."+c.module(l.name)+loraA)
-		})
-	}
-	var names []string
-	for _, short := range c.linearNames() {
-		if slices.ContainsFunc(c.linears(), func(l linear) bool { return endsAt(l.name, short) && has(l) }) {
-			names = append(names, short)
-		}
-	}
-	found := Method{Targets: strings.Join(names, ",")}
-	if slices.Equal(found.adapted(c), Method{}.adapted(c)) {
-		return ""
-	}
-	return found.Targets
+	return f.adapter(l, base, head)
 }
 
 // refuse refuses what is computed otherwise.
@@ -81,6 +68,13 @@ func (p peftConfig) refuse() error {
 		{p.LoRABias, "lora_bias is set"},
 		{len(p.Replication) > 0, "layer_replication makes another model of the base"},
 		{len(p.Invocation) > 0, "alora_invocation_tokens adapt a part of each text alone"},
+		{p.TrainedTokens != nil, "trainable_token_indices trains single rows of the embeddings: PEFT's merge_and_unload makes a base with them"},
+		{len(p.Parameters) > 0, "target_parameters adapts parameters that are no linear map's weight"},
+		{p.QALoRA, "use_qalora is set, which averages a map's input before A"},
+		{p.BDLoRA != nil, "use_bdlora is set, whose matrices are blocks"},
+		{p.Arrow != nil, "arrow_config chooses among adapters token by token"},
+		{p.KaSA != nil, "kasa_config cuts the base's weights and puts a diagonal between A and B"},
+		{p.MonteCLoRA != nil, "monteclora_config draws an adapter's weights"},
 		{named && !slices.Contains(plainStarts, start), fmt.Sprintf("init_lora_weights is %.40q, which changes the base, want one of %q: "+
 			"PEFT converts such an adapter where save_pretrained is given path_initial_model_for_weight_conversion", start, plainStarts)},
 	} {
@@ -95,194 +89,263 @@ func (p peftConfig) refuse() error {
 // is when it loads an adapter; true and false are others.
 var plainStarts = []string{"gaussian", "eva", "orthogonal"}
 
-// takePEFT fills a layout from PEFT's tensors, and refuses those that it has no
-// place for.
-func takePEFT(l *Layout, st *SafeTensors, scales *peftScales, head map[string]Tensor) (*Adapter, error) {
+// peftFile is what an adapter's file holds, while it is taken over.
+type peftFile struct {
+	config Config // for the task
+	scales *peftScales
+	choice *peftChoice          // nil: unknown
+	left   map[string]RawTensor // not taken yet, by name without what PEFT and the model's class put before it
+	prefix string               // what that class put
+}
+
+func newPEFTFile(c Config, st *SafeTensors, s *peftScales) *peftFile {
+	f := &peftFile{config: c, scales: s, left: map[string]RawTensor{}}
+	for _, t := range st.Tensors {
+		name := strings.TrimPrefix(t.Name, peftPrefix)
+		for _, p := range []string{c.arch().prefix, ownPrefix} {
+			if rest, ok := strings.CutPrefix(name, p); ok && p != "" {
+				name, f.prefix = rest, p
+				break
+			}
+		}
+		f.left[strings.Replace(name, ".modules_to_save.default.", ".", 1)] = t
+	}
+	return f
+}
+
+// find is the name in the file of a tensor of the base or a part of its update: the base's
+// own, or the one in memory.
+func (f *peftFile) find(name string) (string, bool) {
+	if _, ok := f.left[name]; ok {
+		return name, true
+	}
+	name = f.config.module(name)
+	_, ok := f.left[name]
+	return name, ok
+}
+
+// take is a tensor by the base's name for it.
+func (f *peftFile) take(name string) (RawTensor, bool) {
+	name, ok := f.find(name)
+	raw := f.left[name]
+	delete(f.left, name)
+	return raw, ok
+}
+
+// adapts says whether the file has a low-rank update of a module.
+func (f *peftFile) adapts(module string) bool {
+	_, a := f.find(module + loraA)
+	_, b := f.find(module + loraB)
+	return a || b
+}
+
+// targets lists the linear maps of layers that the file adapts, as a Method's targets;
+// "" for those that a method has without any.
+func (f *peftFile) targets() string {
+	var names []string
+	for _, l := range f.config.linears() {
+		if short := l.inLayer(); !slices.Contains(names, short) && f.adapts(l.name) {
+			names = append(names, short)
+		}
+	}
+	found := Method{Targets: strings.Join(names, ",")}
+	if slices.Equal(found.adapted(f.config), Method{}.adapted(f.config)) {
+		return ""
+	}
+	return found.Targets
+}
+
+// also lists what else of the base the file changes, as a Method's Also: modules all of
+// whose tensors it has, else single tensors.
+func (f *peftFile) also() string {
+	layers := map[string]bool{}
+	for _, l := range f.config.linears() {
+		layers[l.name] = true
+	}
+	changed, parts := map[string]int{}, map[string]int{} // by module
+	changes := func(tensor string) bool {
+		module := moduleOf(tensor)
+		_, whole := f.find(tensor)
+		return whole || !layers[module] && tensor == module+".weight" && f.adapts(module)
+	}
+	for _, t := range f.config.BaseTensors() {
+		parts[moduleOf(t.Name)]++
+		if changes(t.Name) {
+			changed[moduleOf(t.Name)]++
+		}
+	}
+	var names []string
+	for _, t := range f.config.BaseTensors() {
+		name, module := t.Name, moduleOf(t.Name)
+		if module != "" && changed[module] == parts[module] {
+			name = module
+		}
+		if changes(t.Name) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// adapter fills a layout, and refuses what it has no place for.
+func (f *peftFile) adapter(l *Layout, base *Base, head map[string]Tensor) (*Adapter, error) {
 	a := NewAdapter(l, 0)
 	if err := a.setHead(head); err != nil {
 		return nil, err
 	}
-	left := map[string]RawTensor{}
-	for _, t := range st.Tensors {
-		name := strings.TrimPrefix(t.Name, peftPrefix)
-		for _, p := range []string{l.Config.arch().prefix, ownPrefix} {
-			name = strings.TrimPrefix(name, p)
-		}
-		left[strings.Replace(name, ".modules_to_save.default.", ".", 1)] = t
-	}
 	for i, e := range l.entries {
-		name := e.Name
-		if _, ok := left[name]; !ok {
-			name = l.Config.module(name)
-		}
-		raw, ok := left[name]
-		delete(left, name)
-		if !ok && e.Kind == KindHead {
-			continue // the base's, or a fresh one
-		}
-		if !ok {
-			return nil, fmt.Errorf("%w: %s has no tensor for %s", ErrPEFT, AdapterFile, e.Name)
-		}
-		low := e.Kind == KindA || e.Kind == KindB
-		if !low && !slices.Equal(raw.Shape, e.Shape) {
-			return nil, fmt.Errorf("%w: tensor %q has shape %v, want %v", ErrPEFT, raw.Name, raw.Shape, e.Shape)
-		}
-		v, err := raw.Float32()
-		if err == nil && low {
-			v, err = scales.fit(l, e, raw, v)
+		var v []float32
+		var err error
+		switch e.Kind {
+		case KindA: // followed by its B
+			err = f.linear(l, i, a)
+		case KindDelta:
+			v, err = f.delta(e, base)
+		case KindHead: // where the file has none, the base's or a fresh one
+			if raw, ok := f.take(e.Name); ok {
+				v, err = values(raw, e.Shape)
+			}
 		}
 		if err != nil {
 			return nil, err
 		}
-		for _, x := range v {
-			if x-x != 0 {
-				return nil, fmt.Errorf("%w: tensor %q has a value %v", ErrPEFT, raw.Name, x)
-			}
+		if v != nil {
+			a.tensors[i] = v
 		}
-		a.tensors[i] = v
 	}
-	if len(left) > 0 {
-		names := slices.Sorted(maps.Keys(left))
-		return nil, fmt.Errorf("%w: %d tensors change what Starling keeps frozen, %.120q the first: only linear maps of every layer and the head are trained",
-			ErrPEFT, len(names), left[names[0]].Name)
+	if len(f.left) > 0 {
+		return nil, f.strange(l)
 	}
 	return a, nil
 }
 
-// Rescaled is the same adapter under a rule for its scale: at r_max it computes what it
-// did, below that what the rule says.
-func Rescaled(a *Adapter, rule Scaling) (*Adapter, error) {
-	m := a.layout.LoRA
-	m.Scaling = rule
-	l, err := NewLayout(a.layout.Config, m, a.layout.Classes)
-	if err != nil {
-		return nil, err
+// linear fills in a linear map's update at entries i and i+1: one that the file does not
+// have stays zero, as B is.
+func (f *peftFile) linear(l *Layout, i int, a *Adapter) error {
+	module := strings.TrimSuffix(l.entries[i].Name, loraA)
+	named, known := f.names(module)
+	there := f.adapts(module)
+	if there && known && !named {
+		name, _ := f.find(module + loraA)
+		return fmt.Errorf("%w: tensor %q adapts a module that %s leaves out (target_modules, exclude_modules, layers_to_transform): PEFT would not load it",
+			ErrPEFT, f.left[name].Name, AdapterConfigFile)
 	}
-	return &Adapter{layout: l, tensors: a.Clone().tensors}, nil
+	if !there && !named {
+		return nil
+	}
+	for k, e := range l.entries[i : i+2] {
+		raw, ok := f.take(e.Name)
+		if !ok {
+			return fmt.Errorf("%w: %s has no tensor for %s, which target_modules names", ErrPEFT, AdapterFile, e.Name)
+		}
+		v, err := finite(raw)
+		if err == nil {
+			v, err = f.scales.fit(l, e, raw, v, a.tensors[i+k])
+		}
+		if err != nil {
+			return err
+		}
+		a.tensors[i+k] = v
+	}
+	return nil
 }
 
-// LoadHead reads the tensors of a task's head from a base's folder, by
-// the layout's names; empty where the folder has none.
-func LoadHead(fsys fs.FS, c Config, t TaskKind) (map[string]Tensor, error) {
-	files, err := readWeights(fsys)
-	if err != nil {
-		return nil, err
+// names says whether the configuration names a linear map of a layer, and whether that is
+// known.
+func (f *peftFile) names(module string) (named, known bool) {
+	if f.choice == nil {
+		return false, false
 	}
-	head := map[string]Tensor{}
-	names := c.headNames(t)
-	for _, name := range names {
-		for _, st := range files {
-			if !hasTensor(st, name) {
-				continue
-			}
-			t, err := st.Tensor(name)
-			if err != nil {
+	return f.choice.has(f.prefix+module) || f.choice.has(f.prefix+f.config.module(module)), true
+}
+
+// delta is the difference that the file makes to a tensor of the base.
+func (f *peftFile) delta(e Entry, base *Base) ([]float32, error) {
+	name := e.Changes()
+	if raw, ok := f.take(name); ok {
+		v, err := values(raw, e.Shape)
+		if err != nil {
+			return nil, err
+		}
+		frozen, err := base.Tensor(name)
+		if err != nil {
+			return nil, err
+		}
+		v = slices.Clone(v)
+		for i, x := range frozen {
+			v[i] -= x
+		}
+		return v, nil
+	}
+	module := moduleOf(name)
+	if !f.adapts(module) || name != module+".weight" {
+		return nil, nil
+	}
+	var low [2][]float32
+	rank, scale := 0, 0.0
+	for k, suffix := range []string{loraA, loraB} {
+		raw, ok := f.take(module + suffix)
+		if !ok {
+			return nil, fmt.Errorf("%w: %s has no tensor for %s", ErrPEFT, AdapterFile, module+suffix)
+		}
+		var err error
+		if k == 0 && len(raw.Shape) == 2 && len(e.Shape) == 2 {
+			rank = raw.Shape[0]
+			if scale, err = f.scales.scale(peftModule(raw), max(1, rank)); err != nil {
 				return nil, err
 			}
-			head[name] = t
 		}
-	}
-	if len(head) > 0 && (t == TaskClassify || t == TaskImage) {
-		if err := oneLabel(fsys); err != nil {
+		if rank < 1 {
+			return nil, fmt.Errorf("%w: tensor %q has shape %v: only linear maps have low-rank updates here", ErrPEFT, raw.Name, raw.Shape)
+		}
+		if low[k], err = values(raw, [][]int{{rank, e.Shape[1]}, {e.Shape[0], rank}}[k]); err != nil {
 			return nil, err
 		}
 	}
-	for _, name := range names { // a module's half would be filled up with zeros
-		if _, there := head[name]; !there {
-			continue
-		}
-		for _, halves := range [][2]string{{".weight", ".bias"}, {".bias", ".weight"}} {
-			if module, ok := strings.CutSuffix(name, halves[0]); ok {
-				other := module + halves[1]
-				if _, there := head[other]; !there && slices.Contains(names, other) {
-					return nil, fmt.Errorf("its own head has a tensor %q and no %q", name, other)
-				}
-			}
-		}
-	}
-	return head, nil
+	sum := make([]float32, Elements(e.Shape))
+	addProduct(sum, low[1], low[0], rank, float32(scale))
+	return sum, nil
 }
 
-// oneLabel refuses a classifier whose outputs are no label's scores.
-func oneLabel(fsys fs.FS) error {
-	var o struct {
-		Problem *string `json:"problem_type"`
+// values are a tensor's, of the shape that is wanted.
+func values(raw RawTensor, want []int) ([]float32, error) {
+	if !slices.Equal(raw.Shape, want) {
+		return nil, fmt.Errorf("%w: tensor %q has shape %v, want %v", ErrPEFT, raw.Name, raw.Shape, want)
 	}
-	if err := optionalJSON(fsys, ConfigFile, &o); err != nil {
-		return err
-	}
-	if want := "single_label_classification"; o.Problem != nil && *o.Problem != want {
-		return fmt.Errorf("%w: config.json: problem_type of its head is %.40q, only %s is computed here", ErrConfig, *o.Problem, want)
-	}
-	return nil
+	return finite(raw)
 }
 
-// headNames are the tensors of a task's head that a job trains.
-func (c Config) headNames(t TaskKind) (names []string) {
-	if t == TaskPretrain && c.arch().masked != nil {
-		for _, e := range c.maskedEntries() {
-			names = append(names, e.Name)
-		}
-	}
-	for _, d := range c.HeadFor(t) {
-		if d.Trained {
-			names = append(names, d.Name+".weight", d.Name+".bias")
-		}
-	}
-	return names
-}
-
-// HeadAdapter is an adapter of rank 1 that changes nothing but the head, which is
-// the given one where it has tensors.
-func HeadAdapter(c Config, t TaskKind, labels int, head map[string]Tensor) (*Adapter, error) {
-	lay, err := NewLayout(c, LoRA{RMax: 1, Alpha: 1, Task: t}, labels)
+// finite are a tensor's values.
+func finite(raw RawTensor) ([]float32, error) {
+	v, err := raw.Float32()
 	if err != nil {
 		return nil, err
 	}
-	a := NewAdapter(lay, 0)
-	return a, a.setHead(head)
+	for _, x := range v {
+		if x-x != 0 {
+			return nil, fmt.Errorf("%w: tensor %q has a value %v", ErrPEFT, raw.Name, x)
+		}
+	}
+	return v, nil
 }
 
-// setHead takes over the tensors of a head that the layout has.
-func (a *Adapter) setHead(head map[string]Tensor) error {
-	for i, e := range a.layout.entries {
-		t, ok := head[e.Name]
-		if !ok || e.Kind != KindHead {
-			continue
-		}
-		if !slices.Equal(t.Shape, e.Shape) {
-			return fmt.Errorf("%w: the base's own %s has shape %v, want %v for the labels given", ErrConfig, e.Name, t.Shape, e.Shape)
-		}
-		a.tensors[i] = t.Data
+// strange says why the first of the tensors that are left is not read.
+func (f *peftFile) strange(l *Layout) error {
+	name := slices.Sorted(maps.Keys(f.left))[0]
+	why := "it is no tensor of the base's or of its head's"
+	module, low := strings.CutSuffix(name, loraA)
+	if !low {
+		module, low = strings.CutSuffix(name, loraB)
 	}
-	return nil
-}
-
-// StartFrom returns an adapter of layout l that computes at r_max what from computes at
-// its own r_max, with the seed's values where it has more ranks: what a job begins with
-// in place of NewAdapter's. from must train the same tensors at no more ranks.
-func StartFrom(l *Layout, from *Adapter, seed uint64) (*Adapter, error) {
-	if len(l.entries) != len(from.layout.entries) || from.layout.LoRA.RMax > l.LoRA.RMax {
-		return nil, fmt.Errorf("%w: the start has %d tensors and ranks up to %d, the job trains %d up to %d", ErrPEFT,
-			len(from.layout.entries), from.layout.LoRA.RMax, len(l.entries), l.LoRA.RMax)
+	switch {
+	case strings.Contains(name, "lora_embedding_"):
+		why = "a low-rank update of a table of embeddings, where only linear maps have one"
+	case low && slices.ContainsFunc(l.entries, func(e Entry) bool { return e.Kind == KindHead && moduleOf(e.Name) == module }):
+		why = "a low-rank update of the head, which is trained whole: PEFT saves it so with modules_to_save"
+	case low:
+		why = "a low-rank update of what is no linear map of the base's"
+	case strings.Contains(name, "lora_"):
+		why = "a part of another method than LoRA"
 	}
-	a := NewAdapter(l, seed)
-	has, rank := from.layout.LoRA.RMax, l.LoRA.RMax
-	factor := float32(from.layout.LoRA.Scale(has) / l.LoRA.Scale(rank))
-	for i, e := range l.entries {
-		theirs := from.layout.entries[i]
-		if theirs.Name != e.Name || !slices.Equal(theirs.ShapeAt(1), e.ShapeAt(1)) {
-			return nil, fmt.Errorf("%w: the start trains %s%v where the job trains %s%v", ErrPEFT, theirs.Name, theirs.Shape, e.Name, e.Shape)
-		}
-		if e.Kind != KindB {
-			copy(a.tensors[i], from.tensors[i]) // of A the first ranks' rows
-			continue
-		}
-		for row := range e.Shape[0] {
-			for k := range has {
-				a.tensors[i][row*rank+k] = factor * from.tensors[i][row*has+k]
-			}
-		}
-	}
-	return a, nil
+	return fmt.Errorf("%w: %d tensors of %s are not read, %.120q the first: %s", ErrPEFT, len(f.left), AdapterFile, f.left[name].Name, why)
 }

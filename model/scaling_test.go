@@ -15,7 +15,7 @@ func TestExportsHaveTheScaleOfTheirRank(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, b := range []int{1, 8, 16} {
-			files, err := PEFTFiles(NewAdapter(l, 1), b)
+			files, err := PEFTFiles(NewAdapter(l, 1), zeroBase(t, l.Config), b)
 			if err != nil {
 				t.Fatal(err)
 			}

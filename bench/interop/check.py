@@ -538,11 +538,13 @@ def main():
         import pieces
         import strange
         import t5
+        import targets
 
         masked.check_all(s, work, a.only)
         older.check_all(s, work, a.only)
         pieces.check_all(s, work, a.only)
         strange.check_all(s, work, a.only)
+        targets.check_all(s, work, a.only)
         t5.check(s, work, a.only)
         if "starling".startswith(a.only):
             check_own(s, work)

@@ -114,11 +114,21 @@ def adapters():
     yield "a bias of LoRA's", dict(query, lora_bias=True), "lora_bias"
     yield "PiSSA, which changes the base", dict(query, init_lora_weights="pissa"), "init_lora_weights"
     yield "OLoRA, which changes the base", dict(query, init_lora_weights="olora"), "init_lora_weights"
-    yield "one layer alone", dict(query, layers_to_transform=[1]), "no tensor for"
+    yield "one layer alone", dict(query, layers_to_transform=[1]), ""
+    yield "one layer by its pattern", dict(query, layers_to_transform=0, layers_pattern=["layer"]), ""
+    yield "modules left out", dict(query, target_modules=["dense", "query"], exclude_modules=["attention.output.dense", "classifier"]), ""
+    yield "modules left out by an expression", dict(query, target_modules=["query", "key"], exclude_modules=r".*layer\.1\..*key"), ""
+    yield "the feed-forward's second map alone", dict(query, target_modules=r".*layer\.\d+\.output\.dense"), ""
+    yield "an expression that only Python has", dict(query, target_modules=r".*(?<!attention)\.output\.dense"), ""
+    yield "all-linear", dict(query, target_modules="all-linear"), ""
+    yield "a pooler trained whole", dict(query, modules_to_save=["classifier", "pooler"]), ""
+    yield "norms trained whole", dict(query, modules_to_save=["classifier", "embeddings.LayerNorm", "output.LayerNorm"]), ""
+    yield "embeddings trained whole", dict(query, modules_to_save=["classifier", "word_embeddings"]), ""
     yield "layers twice", dict(query, layer_replication=[[0, 2], [1, 2]]), "layer_replication"
-    yield "trained tokens", dict(query, trainable_token_indices=[3, 5]), "frozen"
-    yield "a pooler trained whole", dict(query, modules_to_save=["classifier", "pooler"]), "frozen"
-    yield "embeddings", dict(query, target_modules=["query", "value", "word_embeddings"]), "frozen"
+    yield "trained tokens", dict(query, trainable_token_indices=[3, 5]), "single rows of the embeddings"
+    yield "embeddings", dict(query, target_modules=["query", "value", "word_embeddings"]), "table of embeddings"
+    yield "a parameter", dict(query, target_parameters=["query.weight"]), "target_parameters"
+    yield "KaSA", dict(query, kasa_config={}), "kasa_config"
 
 
 def check_adapter(s, work, i, name, options, refusal):
@@ -151,7 +161,7 @@ def check_adapter(s, work, i, name, options, refusal):
     if p.returncode:
         check.report("strange", f"{name}: {p.stderr[-300:]}", 1, 0)
         return
-    rank = json.load(open(os.path.join(taken, "adapter_config.json")))["r"]
+    rank = json.load(open(os.path.join(taken, "starling.json")))["lora"]["r_max"]
     want = check.logits_of(lora, inputs)
     check.report("strange", f"{name}: logits", check.relative(s.ask(op="logits", checkpoint=taken, rank=rank, **inputs.probe), want))
     out = folder + "-out"

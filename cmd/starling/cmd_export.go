@@ -117,7 +117,7 @@ func exportFiles(ck *model.Checkpoint, rank int, format string, bare bool) (map[
 	folders := map[string]map[string][]byte{}
 	switch format {
 	case formatPEFT:
-		if top, err = model.PEFTFiles(ck.Adapter, rank); err != nil {
+		if top, err = model.PEFTFiles(ck.Adapter, ck.Base, rank); err != nil {
 			return nil, err
 		}
 		if !bare {

@@ -30,9 +30,8 @@ func newImportCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import --base FOLDER|NAME --out DIR [--labels A,B,...] [--adapter FOLDER]",
 		Short: "Take a Hugging Face model and a PEFT adapter as a checkpoint",
-		Long: `Make a checkpoint folder of a base, a PEFT LoRA adapter on its query and value
-projections and its classification head, for starling predict and export. The
-head is the adapter's (modules_to_save), else the base's own, else a fresh one.
+		Long: `Make a checkpoint folder of a base, a PEFT LoRA adapter and a head, for starling
+predict and export. The head is the adapter's (modules_to_save), else the base's own, else a fresh one.
 --labels names the classes in the order of the head's outputs, by default the
 base's own (id2label); a base that writes text (T5) has none.`,
 		Example: "  starling import --base sentence-transformers/all-MiniLM-L6-v2 --adapter lora --labels no,yes --out start",
@@ -125,7 +124,7 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 	if adapter == "" {
 		ck.Adapter, err = model.HeadAdapter(b.Config, kind, len(labels), head)
 	} else {
-		ck.Adapter, err = model.LoadPEFT(os.DirFS(adapter), b.Config, kind, len(labels), head)
+		ck.Adapter, err = model.LoadPEFT(os.DirFS(adapter), b, kind, len(labels), head)
 	}
 	if err != nil {
 		return nil, err
@@ -146,7 +145,7 @@ func loadStart(job coordinator.Job, b *model.Base) (*model.Adapter, error) {
 		}
 		return ck.Adapter, sameBase(ck.Base, b)
 	}
-	a, err := model.LoadPEFT(os.DirFS(dir), b.Config, job.Method().Task, len(job.Labels), nil)
+	a, err := model.LoadPEFT(os.DirFS(dir), b, job.Method().Task, len(job.Labels), nil)
 	if err != nil {
 		return nil, fmt.Errorf("adapter.start: %s: %w", dir, err)
 	}

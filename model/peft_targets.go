@@ -1,0 +1,200 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// peftTargets lists the linear maps that LoRA changes by names that PEFT finds them by, and
+// nothing else: it takes every module of the whole model whose name is a target or ends
+// in one at a dot, a pooler's and a head's too.
+func (l *Layout) peftTargets() []string {
+	c := l.Config
+	asked := c.arch().targets
+	if l.LoRA.Targets != "" {
+		asked = strings.Split(l.LoRA.Targets, ",")
+	}
+	var inLayer, whole []string
+	trained := map[string]bool{}
+	for _, m := range l.LoRA.adapted(c) {
+		name, short := c.module(m.name), c.module(m.inLayer())
+		trained[name], whole = true, append(whole, name)
+		if !slices.Contains(inLayer, short) {
+			inLayer = append(inLayer, short)
+		}
+	}
+	modules := l.modules()
+	for _, names := range [][]string{asked, inLayer} {
+		finds := func(module string) bool {
+			return slices.ContainsFunc(names, func(n string) bool { return endsAt(module, n) })
+		}
+		found := 0
+		exact := !slices.ContainsFunc(modules, func(m string) bool {
+			if finds(m) {
+				found++
+			}
+			return finds(m) != trained[m]
+		})
+		if exact && found == len(whole) { // not under other names in memory
+			return names
+		}
+	}
+	return whole
+}
+
+// modules lists the modules of the base and the head that hold tensors, by their names in
+// memory.
+func (l *Layout) modules() []string {
+	var all []string
+	seen := map[string]bool{}
+	add := func(tensor string) {
+		m := l.Config.module(moduleOf(tensor))
+		if m != "" && !seen[m] {
+			seen[m], all = true, append(all, m)
+		}
+	}
+	for _, t := range l.Config.BaseTensors() {
+		add(t.Name)
+	}
+	for _, e := range l.entries {
+		if e.Kind == KindHead {
+			add(e.Name)
+		}
+	}
+	return all
+}
+
+// moduleOf is the module whose tensor a name is; "" where it stands alone.
+func moduleOf(tensor string) string { return tensor[:max(0, strings.LastIndexByte(tensor, '.'))] }
+
+// peftChoice says which modules an adapter's configuration names, as PEFT's
+// check_target_module_exists does.
+type peftChoice struct {
+	target, exclude moduleNames
+	layers          []int            // none: all of them
+	places          []*regexp.Regexp // where a module's name has its layer
+	saved           []string         // modules_to_save, which have no low-rank updates
+}
+
+// moduleNames are ends of modules' names, or one expression for whole ones.
+type moduleNames struct {
+	ends  []string
+	whole *regexp.Regexp
+}
+
+func (n moduleNames) has(module string) bool {
+	if n.whole != nil {
+		return n.whole.MatchString(module)
+	}
+	return slices.ContainsFunc(n.ends, func(end string) bool { return endsAt(module, end) })
+}
+
+// read says whether they are known.
+func (n moduleNames) read() bool { return n.whole != nil || n.ends != nil }
+
+// choice reads it; nil where it is not said in a way that is read here (an expression that
+// only Python has, "all-linear"): then the file's tensors are all there is to go by.
+func (p peftConfig) choice() (*peftChoice, error) {
+	c := &peftChoice{saved: p.ModulesToSave}
+	var err error
+	if c.target, err = readModuleNames("target_modules", p.TargetModules); err != nil {
+		return nil, err
+	}
+	if c.exclude, err = readModuleNames("exclude_modules", p.Exclude); err != nil {
+		return nil, err
+	}
+	if !c.target.read() || p.Exclude != nil && !c.exclude.read() {
+		return nil, nil
+	}
+	if c.layers, err = oneOrMore[int]("layers_to_transform", p.Layers); err != nil {
+		return nil, err
+	}
+	patterns, err := oneOrMore[string]("layers_pattern", p.LayersPattern)
+	if err != nil {
+		return nil, err
+	}
+	expressions := []string{`^.*?\.[^.]*\.(?P<layer>\d+)\.`} // the first number of a name
+	for i, pattern := range patterns {
+		if i == 0 {
+			expressions = nil
+		}
+		if len(pattern) > maxPatternLength || len(patterns) > maxPatterns {
+			return nil, fmt.Errorf("%w: %s: layers_pattern has %d patterns, one of %d bytes, limits %d and %d", ErrPEFT, AdapterConfigFile,
+				len(patterns), len(pattern), maxPatterns, maxPatternLength)
+		}
+		expressions = append(expressions, `^(?:^|.*?\.)`+pattern+`\.(?P<layer>\d+)\.`)
+	}
+	for _, e := range expressions {
+		match, err := regexp.Compile(e)
+		if err != nil {
+			return nil, nil
+		}
+		c.places = append(c.places, match)
+	}
+	return c, nil
+}
+
+// readModuleNames reads a list of names or an expression; neither where it is one that
+// Go does not read.
+func readModuleNames(key string, value any) (n moduleNames, err error) {
+	switch v := value.(type) {
+	case nil:
+	case string:
+		if len(v) > maxPatternLength {
+			return n, fmt.Errorf("%w: %s: %s is an expression of %d bytes, limit %d", ErrPEFT, AdapterConfigFile, key, len(v), maxPatternLength)
+		}
+		if v != "all-linear" {
+			n.whole, _ = regexp.Compile(`^(?:` + v + `)$`)
+		}
+	default:
+		if n.ends, err = oneOrMore[string](key, value); err == nil && len(n.ends) > maxPatterns {
+			err = fmt.Errorf("%w: %s: %s has %d names, limit %d", ErrPEFT, AdapterConfigFile, key, len(n.ends), maxPatterns)
+		}
+	}
+	return n, err
+}
+
+// oneOrMore reads a value or a list of values; nil is none.
+func oneOrMore[T any](key string, value any) (all []T, err error) {
+	if value == nil {
+		return nil, nil
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	if json.Unmarshal(data, &all) == nil {
+		return all, nil
+	}
+	var one T
+	if json.Unmarshal(data, &one) != nil {
+		return nil, fmt.Errorf("%w: %s: %s is %.80s, want one or a list of %T", ErrPEFT, AdapterConfigFile, key, data, one)
+	}
+	return []T{one}, nil
+}
+
+// has says whether PEFT adapts a module of that name.
+func (c *peftChoice) has(module string) bool {
+	saved := func(m string) bool {
+		return strings.HasPrefix(module+".", m+".") || strings.Contains("."+module+".", "."+m+".")
+	}
+	switch {
+	case c.exclude.has(module) || slices.ContainsFunc(c.saved, saved):
+		return false
+	case !c.target.has(module):
+		return false
+	case c.target.whole != nil || len(c.layers) == 0 || slices.Contains(c.target.ends, module):
+		return true
+	}
+	for _, place := range c.places {
+		if at := place.FindStringSubmatch(module); at != nil {
+			layer, err := strconv.Atoi(at[place.SubexpIndex("layer")])
+			return err == nil && slices.Contains(c.layers, layer)
+		}
+	}
+	return false
+}
