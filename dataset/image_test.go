@@ -75,27 +75,6 @@ func FuzzDecodeImage(f *testing.F) {
 	})
 }
 
-// Fit gives what Pillow 13 gives for the same image: Image.resize((w, h), BILINEAR),
-// and convert("L").
-func TestFitIsPillows(t *testing.T) {
-	in := &Image{Width: 5, Height: 4, Channels: 1}
-	for i := range 20 {
-		in.Pixels = append(in.Pixels, float32(i*i*13%256)/255)
-	}
-	for size, want := range pillow {
-		out := in.Fit(size[0], size[1], 1)
-		for i, x := range out.Pixels {
-			if got := int(math.Round(float64(255 * x))); math.Abs(float64(got-want[i])) > 1 {
-				t.Errorf("%v: pixel %d is %d, want %d", size, i, got, want[i])
-			}
-		}
-	}
-	grey := (&Image{Width: 1, Height: 1, Channels: 3, Pixels: []float32{1, 0.5, 0.25}}).Fit(1, 1, 1)
-	if math.Abs(float64(grey.Pixels[0])-0.621) > 1e-6 || len(grey.Fit(1, 1, 3).Pixels) != 3 {
-		t.Errorf("grey %v", grey)
-	}
-}
-
 func TestPixelTables(t *testing.T) {
 	header := "Class"
 	for i := range 16 {
@@ -167,15 +146,6 @@ func TestDigitsFollowFromTheSeed(t *testing.T) {
 	if same(a, b) != 90 || same(a, c) != 0 {
 		t.Errorf("the same seed gives %d of 90 alike, another split %d", same(a, b), same(a, c))
 	}
-}
-
-// pillow is resize's result, by width and height.
-var pillow = map[[2]int][]int{
-	{2, 2}: {76, 108, 74, 127},
-	{3, 7}: {6, 58, 169, 50, 84, 124, 121, 126, 53, 79, 109, 124, 29, 89, 196, 49, 109, 136, 62, 122, 98},
-	{8, 8}: {0, 6, 15, 40, 72, 113, 168, 208, 17, 38, 63, 68, 81, 102, 137, 163, 52, 101, 159, 124, 98, 79, 75, 74, 57, 106, 165, 131, 105, 87, 84, 83, 32, 53, 82, 88, 103, 126, 163, 190, 42, 36, 33, 80, 115, 139, 176, 204, 87, 53, 18, 106, 142, 126, 125, 125, 109, 61, 11, 119, 155, 120, 99, 85},
-	{5, 2}: {32, 102, 87, 99, 136, 65, 46, 126, 123, 145},
-	{1, 1}: {97},
 }
 
 // What is read again each time is held to its size, and read only where it is used.

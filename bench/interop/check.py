@@ -535,6 +535,7 @@ def main():
             check_boxes(s, work)
         import masked
         import older
+        import pictures
         import pieces
         import strange
         import t5
@@ -542,6 +543,7 @@ def main():
 
         masked.check_all(s, work, a.only)
         older.check_all(s, work, a.only)
+        pictures.check_all(s, work, a.only)
         pieces.check_all(s, work, a.only)
         strange.check_all(s, work, a.only)
         targets.check_all(s, work, a.only)

@@ -22,7 +22,7 @@ import (
 )
 
 type request struct {
-	Op         string      `json:"op"` // "ids", "logits", "gradient" or "answers"
+	Op         string      `json:"op"` // "ids", "logits", "gradient", "answers" or "fit"
 	Checkpoint string      `json:"checkpoint"`
 	Base       string      `json:"base"` // of "ids"
 	Rank       int         `json:"rank"`
@@ -31,6 +31,9 @@ type request struct {
 	Tokens     [][]int32   `json:"tokens"` // rows of one length
 	Labels     []int32     `json:"labels"`
 	Pixels     [][]float32 `json:"pixels"` // images in place of tokens: [channels, height, width], 0..1
+
+	Files    []string  `json:"files"`    // of images in place of both
+	Pictures []picture `json:"pictures"` // of "fit"
 
 	Places [][]int32 `json:"places"` // of masked tokens; labels are theirs, of one row after another
 
@@ -67,6 +70,8 @@ func answer(in io.Reader, out io.Writer) error {
 		v, err = gradient(r)
 	case "answers":
 		v, err = answers(r)
+	case "fit":
+		v, err = fit(r)
 	default:
 		err = fmt.Errorf("op is %q", r.Op)
 	}
@@ -141,20 +146,20 @@ func (r request) rows(lay *model.Layout) (task.Batch, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	n := max(len(r.Tokens), len(r.Pixels))
+	n := max(len(r.Tokens), len(r.Pixels), len(r.Files))
 	b := task.NewBatch(columns, n)
 	for i, row := range r.Tokens {
 		copy(b.Int32(task.Tokens)[i*len(row):], row)
 	}
-	if len(r.Pixels) > 0 {
+	if images, err := r.images(lay); err != nil {
+		return nil, 0, err
+	} else if len(images) > 0 {
 		k, err := task.New(&model.Base{Config: lay.Config}, lay, 1)
 		if err != nil {
 			return nil, 0, err
 		}
-		v := lay.Config.ViT
-		for i, p := range r.Pixels {
-			e := dataset.Example{Image: &dataset.Image{Width: v.ImageSize.Width, Height: v.ImageSize.Height, Channels: v.Channels, Pixels: p}}
-			if err := k.Encode(&e, b, i); err != nil {
+		for i, m := range images {
+			if err := k.Encode(&dataset.Example{Image: m}, b, i); err != nil {
 				return nil, 0, err
 			}
 		}
