@@ -72,7 +72,7 @@ func (c *Core) begin(seed uint64) error {
 			return refuseJob("adapter.start: %w", err)
 		}
 	}
-	c.optimizer, err = optimizer.New(c.t.job.ServerOptimizer(), c.t.layout.Size(c.t.lora.RMax))
+	c.optimizer, err = optimizer.New(c.t.job.Server, c.t.layout.Size(c.t.lora.RMax))
 	return err
 }
 

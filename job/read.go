@@ -73,7 +73,7 @@ func Default() Job {
 		Clipping:  Clipping{Quantile: 0.5, Rate: 0.2},
 		Wire:      Wire{Uplink: "nf4", Downlink: "bf16", DownlinkCodec: "zstd"},
 		Server: Server{
-			Optimizer: "fedavgm", LearningRate: 1, Momentum: 0.5,
+			Optimizer: FedAvgM, LearningRate: 1, Momentum: 0.5,
 			Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3,
 		},
 		Deadlines: Deadlines{

@@ -6,7 +6,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/starling-fl/starling/coordinator/optimizer"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/quant"
@@ -130,8 +129,8 @@ func (j Job) Validate() error {
 	if err := j.validateUnit(); err != nil {
 		return err
 	}
-	if err := j.ServerOptimizer().Validate(); err != nil {
-		return refuse("server: %w", err)
+	if err := j.Server.Validate(); err != nil {
+		return err
 	}
 	if err := quant.CheckNames(j.Wire.Downlink, j.Wire.DownlinkCodec); err != nil {
 		return refuse("wire: %w", err)
@@ -282,14 +281,6 @@ func (j Job) Delta() float64 {
 		return j.Privacy.Delta
 	}
 	return dp.DefaultDelta(j.Protected())
-}
-
-func (j Job) ServerOptimizer() optimizer.Config {
-	s := j.Server
-	return optimizer.Config{
-		Name: optimizer.Name(s.Optimizer), LearningRate: s.LearningRate, Momentum: s.Momentum,
-		Beta1: s.Beta1, Beta2: s.Beta2, Epsilon: s.Epsilon,
-	}
 }
 
 // shardBreachBits is the bound for one shard that gives the round's.

@@ -15,69 +15,23 @@ import (
 	"errors"
 	"fmt"
 	"math"
-)
 
-// Name of an optimizer.
-type Name string
-
-// The optimizers.
-const (
-	FedAvg     Name = "fedavg"
-	FedAvgM    Name = "fedavgm"
-	FedAdagrad Name = "fedadagrad"
-	FedAdam    Name = "fedadam"
-	FedYogi    Name = "fedyogi"
+	"github.com/starling-fl/starling/job"
 )
 
 // ErrState is a saved state that does not belong to the optimizer.
 var ErrState = errors.New("optimizer: state does not fit")
 
-// Config chooses an optimizer. LearningRate > 0; Momentum of FedAvgM in [0, 1);
-// Beta1 of FedAdagrad, FedAdam and FedYogi in [0, 1), Beta2 of the latter two alike,
-// Epsilon > 0 of all three (called tau in the paper).
-type Config struct {
-	Name         Name
-	LearningRate float64
-	Momentum     float64
-	Beta1, Beta2 float64
-	Epsilon      float64
-}
-
-// Validate names the field that is out of range.
-func (c Config) Validate() error {
-	unit := func(name string, v float64) error {
-		if !(v >= 0 && v < 1) {
-			return fmt.Errorf("optimizer: %s is %v, must be in [0, 1)", name, v)
-		}
-		return nil
-	}
-	if !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 0) {
-		return fmt.Errorf("optimizer: learning rate is %v, must be positive", c.LearningRate)
-	}
-	switch c.Name {
-	case FedAvg:
-		return nil
-	case FedAvgM:
-		return unit("momentum", c.Momentum)
-	case FedAdagrad, FedAdam, FedYogi:
-		if !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 0) {
-			return fmt.Errorf("optimizer: epsilon is %v, must be positive", c.Epsilon)
-		}
-		return errors.Join(unit("beta1", c.Beta1), unit("beta2", c.Beta2))
-	}
-	return fmt.Errorf("optimizer: unknown name %q (fedavg, fedavgm, fedadagrad, fedadam, fedyogi)", c.Name)
-}
-
 // Optimizer holds the state over n global parameters. It is not safe for
 // concurrent use.
 type Optimizer struct {
-	cfg  Config
+	cfg  job.Server
 	n    int
 	m, v []float32 // first and second moment; nil where the optimizer has none
 }
 
-// New returns an optimizer over n parameters.
-func New(cfg Config, n int) (*Optimizer, error) {
+// New returns the optimizer that a job names, over n parameters.
+func New(cfg job.Server, n int) (*Optimizer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -85,10 +39,10 @@ func New(cfg Config, n int) (*Optimizer, error) {
 		return nil, fmt.Errorf("optimizer: %d parameters", n)
 	}
 	o := &Optimizer{cfg: cfg, n: n}
-	switch cfg.Name {
-	case FedAvgM:
+	switch cfg.Optimizer {
+	case job.FedAvgM:
 		o.m = make([]float32, n)
-	case FedAdagrad, FedAdam, FedYogi:
+	case job.FedAdagrad, job.FedAdam, job.FedYogi:
 		o.m = make([]float32, n)
 		o.v = make([]float32, n)
 		for i := range o.v {
@@ -127,12 +81,12 @@ func (o *Optimizer) Step(x, delta []float32, index []int) error {
 			g = index[i]
 		}
 		step := float64(d)
-		switch o.cfg.Name {
-		case FedAvgM:
+		switch o.cfg.Optimizer {
+		case job.FedAvgM:
 			m := o.cfg.Momentum*float64(o.m[g]) + step
 			o.m[g] = float32(m)
 			step = m
-		case FedAdagrad, FedAdam, FedYogi:
+		case job.FedAdagrad, job.FedAdam, job.FedYogi:
 			m := o.cfg.Beta1*float64(o.m[g]) + (1-o.cfg.Beta1)*step
 			v := o.second(float64(o.v[g]), step*step)
 			o.m[g], o.v[g] = float32(m), float32(v)
@@ -145,10 +99,10 @@ func (o *Optimizer) Step(x, delta []float32, index []int) error {
 
 // second is the second moment after a squared step.
 func (o *Optimizer) second(v, square float64) float64 {
-	switch o.cfg.Name {
-	case FedAdagrad:
+	switch o.cfg.Optimizer {
+	case job.FedAdagrad:
 		return v + square
-	case FedYogi:
+	case job.FedYogi:
 		if v < square {
 			return v + (1-o.cfg.Beta2)*square
 		}
@@ -175,7 +129,7 @@ func (o *Optimizer) State() []byte {
 // Restore takes what State returned.
 func (o *Optimizer) Restore(b []byte) error {
 	if want := 4 * (len(o.m) + len(o.v)); len(b) != want {
-		return fmt.Errorf("%w: %d bytes, %s over %d parameters has %d", ErrState, len(b), o.cfg.Name, o.n, want)
+		return fmt.Errorf("%w: %d bytes, %s over %d parameters has %d", ErrState, len(b), o.cfg.Optimizer, o.n, want)
 	}
 	for _, s := range [][]float32{o.m, o.v} {
 		for i := range s {

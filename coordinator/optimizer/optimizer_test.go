@@ -6,9 +6,11 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/starling-fl/starling/job"
 )
 
-func must(t *testing.T, cfg Config, n int) *Optimizer {
+func must(t *testing.T, cfg job.Server, n int) *Optimizer {
 	t.Helper()
 	o, err := New(cfg, n)
 	if err != nil {
@@ -27,7 +29,7 @@ func near(t *testing.T, what string, got []float32, want ...float64) {
 }
 
 func TestFedAvg(t *testing.T) {
-	o := must(t, Config{Name: FedAvg, LearningRate: 0.5}, 3)
+	o := must(t, job.Server{Optimizer: job.FedAvg, LearningRate: 0.5}, 3)
 	x := []float32{1, 2, 3}
 	if err := o.Step(x, []float32{2, -4, 0}, nil); err != nil {
 		t.Fatal(err)
@@ -36,7 +38,7 @@ func TestFedAvg(t *testing.T) {
 }
 
 func TestFedAvgM(t *testing.T) {
-	o := must(t, Config{Name: FedAvgM, LearningRate: 1, Momentum: 0.5}, 1)
+	o := must(t, job.Server{Optimizer: job.FedAvgM, LearningRate: 1, Momentum: 0.5}, 1)
 	x := []float32{0}
 	for range 3 { // m = 1, 1.5, 1.75
 		if err := o.Step(x, []float32{1}, nil); err != nil {
@@ -50,7 +52,7 @@ func TestFedAvgM(t *testing.T) {
 // correction.
 func TestFedAdam(t *testing.T) {
 	const b1, b2, eps, lr, d = 0.9, 0.99, 0.1, 0.3, 2.0
-	o := must(t, Config{Name: FedAdam, LearningRate: lr, Beta1: b1, Beta2: b2, Epsilon: eps}, 1)
+	o := must(t, job.Server{Optimizer: job.FedAdam, LearningRate: lr, Beta1: b1, Beta2: b2, Epsilon: eps}, 1)
 	x := []float32{1}
 	m, v, want := 0.0, eps*eps, 1.0
 	for range 4 {
@@ -74,9 +76,9 @@ func TestFedAdam(t *testing.T) {
 func TestFedAdagradAndFedYogi(t *testing.T) {
 	const b1, b2, eps, lr = 0.9, 0.99, 0.1, 0.3
 	deltas := []float64{2, -1, 0.5, 0.01}
-	for name, second := range map[Name]func(v, square float64) float64{
-		FedAdagrad: func(v, square float64) float64 { return v + square },
-		FedYogi: func(v, square float64) float64 {
+	for name, second := range map[string]func(v, square float64) float64{
+		job.FedAdagrad: func(v, square float64) float64 { return v + square },
+		job.FedYogi: func(v, square float64) float64 {
 			sign := 0.0
 			if v != square {
 				sign = (v - square) / math.Abs(v-square)
@@ -84,7 +86,7 @@ func TestFedAdagradAndFedYogi(t *testing.T) {
 			return v - (1-b2)*square*sign
 		},
 	} {
-		o := must(t, Config{Name: name, LearningRate: lr, Beta1: b1, Beta2: b2, Epsilon: eps}, 1)
+		o := must(t, job.Server{Optimizer: name, LearningRate: lr, Beta1: b1, Beta2: b2, Epsilon: eps}, 1)
 		x := []float32{1}
 		m, v, want := 0.0, eps*eps, 1.0
 		for _, d := range deltas {
@@ -94,7 +96,7 @@ func TestFedAdagradAndFedYogi(t *testing.T) {
 			if err := o.Step(x, []float32{float32(d)}, nil); err != nil {
 				t.Fatal(err)
 			}
-			near(t, string(name), x, want)
+			near(t, name, x, want)
 		}
 	}
 }
@@ -102,8 +104,8 @@ func TestFedAdagradAndFedYogi(t *testing.T) {
 // TestSubsetKeepsTheRest: coordinates outside the round's rank keep value and
 // state, so that training them later is as if the round had not been.
 func TestSubsetKeepsTheRest(t *testing.T) {
-	for _, name := range []Name{FedAvg, FedAvgM, FedAdagrad, FedAdam, FedYogi} {
-		cfg := Config{Name: name, LearningRate: 0.7, Momentum: 0.9, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3}
+	for _, name := range []string{job.FedAvg, job.FedAvgM, job.FedAdagrad, job.FedAdam, job.FedYogi} {
+		cfg := job.Server{Optimizer: name, LearningRate: 0.7, Momentum: 0.9, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3}
 		whole, parts := must(t, cfg, 4), must(t, cfg, 4)
 		x := []float32{1, 2, 3, 4}
 		y := slices.Clone(x)
@@ -127,7 +129,7 @@ func TestSubsetKeepsTheRest(t *testing.T) {
 }
 
 func TestStateSurvives(t *testing.T) {
-	cfg := Config{Name: FedAdam, LearningRate: 1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3}
+	cfg := job.Server{Optimizer: job.FedAdam, LearningRate: 1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3}
 	a := must(t, cfg, 2)
 	x := []float32{1, 2}
 	if err := a.Step(x, []float32{1, -1}, nil); err != nil {
@@ -147,21 +149,21 @@ func TestStateSurvives(t *testing.T) {
 	if err := b.Restore(make([]byte, 15)); !errors.Is(err, ErrState) {
 		t.Errorf("a short state: %v", err)
 	}
-	if len(must(t, Config{Name: FedAvg, LearningRate: 1}, 5).State()) != 0 {
+	if len(must(t, job.Server{Optimizer: job.FedAvg, LearningRate: 1}, 5).State()) != 0 {
 		t.Error("FedAvg has state")
 	}
 }
 
 func TestRefusals(t *testing.T) {
-	good := Config{Name: FedAdam, LearningRate: 1, Momentum: 0.9, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3}
-	for name, edit := range map[string]func(*Config){
-		"name":          func(c *Config) { c.Name = "sgd" },
-		"learning rate": func(c *Config) { c.LearningRate = 0 },
-		"nan":           func(c *Config) { c.LearningRate = math.NaN() },
-		"momentum":      func(c *Config) { c.Name, c.Momentum = FedAvgM, 1 },
-		"beta1":         func(c *Config) { c.Beta1 = -0.1 },
-		"beta2":         func(c *Config) { c.Beta2 = 1 },
-		"epsilon":       func(c *Config) { c.Epsilon = 0 },
+	good := job.Server{Optimizer: job.FedAdam, LearningRate: 1, Momentum: 0.9, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3}
+	for name, edit := range map[string]func(*job.Server){
+		"name":          func(c *job.Server) { c.Optimizer = "sgd" },
+		"learning rate": func(c *job.Server) { c.LearningRate = 0 },
+		"nan":           func(c *job.Server) { c.LearningRate = math.NaN() },
+		"momentum":      func(c *job.Server) { c.Optimizer, c.Momentum = job.FedAvgM, 1 },
+		"beta1":         func(c *job.Server) { c.Beta1 = -0.1 },
+		"beta2":         func(c *job.Server) { c.Beta2 = 1 },
+		"epsilon":       func(c *job.Server) { c.Epsilon = 0 },
 	} {
 		c := good
 		edit(&c)

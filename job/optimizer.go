@@ -1,0 +1,46 @@
+package job
+
+import (
+	"cmp"
+	"math"
+)
+
+// The server's optimizers, as Server.Optimizer names them. What they compute is package coordinator/optimizer's.
+const (
+	FedAvg     = "fedavg"
+	FedAvgM    = "fedavgm"
+	FedAdagrad = "fedadagrad"
+	FedAdam    = "fedadam"
+	FedYogi    = "fedyogi"
+)
+
+// Validate names the first field that is out of range for the optimizer. Fields that it does not have are not looked at.
+func (s Server) Validate() error {
+	unit := func(name string, v float64) error {
+		if !(v >= 0 && v < 1) {
+			return refuse("server.%s is %v, must be in [0, 1)", name, v)
+		}
+		return nil
+	}
+	if !(s.LearningRate > 0) || math.IsInf(s.LearningRate, 0) {
+		return refuse("server.learning_rate is %v, must be positive and finite", s.LearningRate)
+	}
+	switch s.Optimizer {
+	case FedAvg:
+		return nil
+	case FedAvgM:
+		return unit("momentum", s.Momentum)
+	case FedAdagrad:
+		return cmp.Or(s.epsilon(), unit("beta1", s.Beta1))
+	case FedAdam, FedYogi:
+		return cmp.Or(s.epsilon(), unit("beta1", s.Beta1), unit("beta2", s.Beta2))
+	}
+	return refuse("server.optimizer is %q, must be fedavg, fedavgm, fedadagrad, fedadam or fedyogi", s.Optimizer)
+}
+
+func (s Server) epsilon() error {
+	if !(s.Epsilon > 0) || math.IsInf(s.Epsilon, 0) {
+		return refuse("server.epsilon is %v, must be positive and finite", s.Epsilon)
+	}
+	return nil
+}
