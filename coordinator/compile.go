@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -28,11 +29,14 @@ func stepOf(j Job, base *model.Base, classes, rank int) nn.StepSpec {
 
 // CompileStep is the Compile of a service: model/nn's training step, made into a
 // WebAssembly program by wasm/compiler.
-func CompileStep(spec ProgramSpec) ([]byte, error) {
+func CompileStep(spec ProgramSpec) ([]byte, error) { return compileStep(context.Background(), spec) }
+
+// compileStep leaves off when ctx ends.
+func compileStep(ctx context.Context, spec ProgramSpec) ([]byte, error) {
 	step := stepOf(spec.Job, spec.Base, len(spec.Job.Labels), spec.Rank)
 	// The job's name is free text, which a manifest is not; and equal steps of two
 	// jobs are one program.
-	return compileGraph("step", spec, spec.Job.Fused(), step.Build)
+	return compileGraph(ctx, "step", spec, spec.Job.Fused(), step.Build)
 }
 
 // CompileForward makes the forward pass of one example into a program, for those who
@@ -43,11 +47,13 @@ func CompileForward(spec ProgramSpec) ([]byte, error) {
 	pass := nn.ForwardSpec{
 		Config: spec.Base.Config, LoRA: j.Method(), Classes: len(j.Labels), Rank: spec.Rank, Batch: 1, Seq: j.Adapter.Sequence,
 	}
-	return compileGraph("forward", spec, false, pass.Build)
+	return compileGraph(context.Background(), "forward", spec, false, pass.Build)
 }
 
 // compileGraph makes what build adds to a graph into a program.
-func compileGraph(what string, spec ProgramSpec, fused bool, build func(*graph.Graph) ([]nn.Param, []nn.Output, error)) ([]byte, error) {
+func compileGraph(ctx context.Context, what string, spec ProgramSpec, fused bool,
+	build func(*graph.Graph) ([]nn.Param, []nn.Output, error),
+) ([]byte, error) {
 	var params []nn.Param
 	var outputs []nn.Output
 	recorded, err := compiler.Record(func(g *graph.Graph) []*graph.Node {
@@ -64,7 +70,7 @@ func compileGraph(what string, spec ProgramSpec, fused bool, build func(*graph.G
 	if err != nil {
 		return nil, err
 	}
-	s := compiler.Spec{Name: fmt.Sprintf("%s rank %d", what, spec.Rank), Host: spec.Host, Fused: fused}
+	s := compiler.Spec{Name: fmt.Sprintf("%s rank %d", what, spec.Rank), Host: spec.Host, Fused: fused, Stop: ctx.Err}
 	for _, p := range params {
 		switch p.Role {
 		case nn.State:

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"crypto/sha256"
 	"io"
+	"math"
 	"testing"
 
 	"github.com/starling-fl/starling/model"
@@ -53,7 +54,7 @@ func TestPackedBase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Remake(announced.Name, announced.Labels, announced.Recipe, fetched, 2, Hosts[0])
+		again, err := Remake(t.Context(), math.Inf(1), announced.Name, announced.Labels, announced.Recipe, fetched, 2, Hosts[0])
 		if err != nil || sha256.Sum256(again) != sha256.Sum256(code) {
 			t.Errorf("%q: made again it is another program: %v", format, err)
 		}

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"bytes"
+	"math"
 	"testing"
 
 	"github.com/starling-fl/starling/internal/wire"
@@ -50,12 +51,12 @@ func TestRemakeIsTheCoordinatorsProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := Remake(received.Name, received.Labels, received.Recipe, fetched, rank, Hosts[0])
+		made, err := Remake(t.Context(), math.Inf(1), received.Name, received.Labels, received.Recipe, fetched, rank, Hosts[0])
 		if err != nil || !bytes.Equal(made, sent) {
 			t.Errorf("%s: %d bytes made of the recipe, %d compiled: %v", name, len(made), len(sent), err)
 		}
 		received.Recipe = append(bytes.TrimSuffix(received.Recipe, []byte("}")), `,"more":1}`...)
-		if _, err := Remake(received.Name, received.Labels, received.Recipe, fetched, rank, Hosts[0]); err == nil {
+		if _, err := Remake(t.Context(), math.Inf(1), received.Name, received.Labels, received.Recipe, fetched, rank, Hosts[0]); err == nil {
 			t.Errorf("%s: a recipe with a field that nobody knows", name)
 		}
 	}

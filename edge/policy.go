@@ -51,8 +51,8 @@ type Policy struct {
 	// Defaults 100 and 64.
 	Steps int `yaml:"steps"`
 	Batch int `yaml:"batch"`
-	// Work is the most that a round's training may take in all, in units of an
-	// eighth of an instruction (docs/WASM.md). Default 1e13: some six minutes of
+	// Work is the most that a round's training may take in all, and that making its
+	// program again may, in units of an eighth of an instruction (docs/WASM.md). Default 1e13: some six minutes of
 	// dense vector code on one core.
 	Work float64 `yaml:"work"`
 	// Memory is the most that a training program may take, the base's weights

@@ -22,9 +22,10 @@ const BrowserTrust = "In a browser you trust whoever runs this coordinator: it s
 	"but only the starling program on your own machine checks that it is the training that the job promises."
 
 // A Remaker makes the program of an announced job again, of the job's name, labels and
-// recipe and its base, for a rank and a host: coordinator.Remake. This package reaches no
+// recipe and its base, for a rank and a host: coordinator.Remake. It begins nothing that
+// takes more than work, and ends with ctx. This package reaches no
 // compiler, which would not fit a browser.
-type Remaker func(name string, labels []string, recipe []byte, base *model.Base, rank int, host string) ([]byte, error)
+type Remaker func(ctx context.Context, work float64, name string, labels []string, recipe []byte, base *model.Base, rank int, host string) ([]byte, error)
 
 // vetted are the programs that may run on this device's data: by hash, those the
 // owner named and those made again here.
@@ -52,7 +53,10 @@ func (c *client) vet(ctx context.Context, j *job, rank int, forHost string, sum 
 	if err != nil {
 		return err
 	}
-	own, err := c.cfg.Remake(j.Name, j.Labels, j.Recipe, base, rank, forHost)
+	own, err := c.cfg.Remake(ctx, c.cfg.Policy.Work, j.Name, j.Labels, j.Recipe, base, rank, forHost)
+	if ctx.Err() != nil {
+		return ctx.Err() //nolint:wrapcheck // of the round, not of the program
+	}
 	if err != nil {
 		return fmt.Errorf("%w: it cannot be made again: %w", ErrUnpromised, err)
 	}

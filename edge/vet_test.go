@@ -19,7 +19,7 @@ import (
 
 // remaker makes the house's honest programs again.
 func remaker(t *testing.T) Remaker {
-	return func(_ string, _ []string, _ []byte, base *model.Base, rank int, forHost string) ([]byte, error) {
+	return func(_ context.Context, _ float64, _ string, _ []string, _ []byte, base *model.Base, rank int, forHost string) ([]byte, error) {
 		if forHost != host {
 			return nil, fmt.Errorf("for %s?", forHost)
 		}
@@ -129,11 +129,17 @@ func TestHostilePrograms(t *testing.T) {
 func TestProgramsAreMadeAgainOnce(t *testing.T) {
 	h := newHouse(t)
 	made := 0
-	c := &client{cfg: Config{Policy: new(Policy), Remake: func(string, []string, []byte, *model.Base, int, string) ([]byte, error) {
+	c := &client{cfg: Config{Policy: new(Policy), Remake: func(context.Context, float64, string, []string, []byte, *model.Base, int, string) ([]byte, error) {
 		made++
 		return []byte{1}, nil
 	}}}
 	j := &job{Job: *h.job, base: tinyBase(t)}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := c.vet(ctx, j, 2, host, sha256.Sum256([]byte{1})); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnpromised) {
+		t.Errorf("a round that is over: %v", err)
+	}
+	made = 0
 	for range 3 {
 		ok(t, c.vet(context.Background(), j, 2, host, sha256.Sum256([]byte{1})))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -39,6 +41,7 @@ type programLine struct {
 
 func newProgramVerifyCmd(a *app) *cobra.Command {
 	var file string
+	var work float64
 	cmd := &cobra.Command{
 		Use:   "verify --job job.yaml [SHA256...]",
 		Short: "Make a job's programs again and compare their hashes",
@@ -49,14 +52,15 @@ fail unless each is one of them.`,
 			if file == "" {
 				return usagef("--job is required: the job file that the coordinator serves")
 			}
-			return verifyPrograms(a, file, given)
+			return verifyPrograms(cmd.Context(), a, file, work, given)
 		},
 	}
 	cmd.Flags().StringVar(&file, "job", "", "job file (YAML)")
+	cmd.Flags().Float64Var(&work, "work", edge.DefaultPolicy().Work, "most work of making them all, in eighths of an instruction")
 	return cmd
 }
 
-func verifyPrograms(a *app, file string, given []string) error {
+func verifyPrograms(ctx context.Context, a *app, file string, work float64, given []string) error {
 	unknown := map[string]bool{}
 	for _, s := range given {
 		if b, err := hex.DecodeString(s); err != nil || len(b) != sha256.Size {
@@ -77,10 +81,22 @@ func verifyPrograms(a *app, file string, given []string) error {
 	if err != nil {
 		return err
 	}
+	takes := 0.0
+	for _, rank := range j.Ranks() {
+		one, err := coordinator.CompileWork(j, b, rank)
+		if err != nil {
+			return err
+		}
+		takes += one * float64(len(coordinator.Hosts))
+	}
+	if takes > work {
+		return fmt.Errorf("%w: about %.2g units for all ranks, the limit is %.2g; if you want it nevertheless: --work=%.2g",
+			coordinator.ErrWork, takes, work, 1.1*takes)
+	}
 	var lines []programLine
 	for _, rank := range j.Ranks() {
 		for _, host := range coordinator.Hosts {
-			code, err := coordinator.Remake(j.Name, j.Labels, recipe, b, rank, host)
+			code, err := coordinator.Remake(ctx, work, j.Name, j.Labels, recipe, b, rank, host)
 			if err != nil {
 				return err
 			}

@@ -58,6 +58,8 @@ type Spec struct {
 	Fused   bool
 	Params  []Param
 	Outputs []Output // one for each node that the build function returns, in order
+	// Stop is asked now and then; an error of it ends the compilation, which may take seconds. Nil never does.
+	Stop func() error
 }
 
 // Compile builds a graph and turns it into a program: a WebAssembly module as package wasm defines it. Parameters and
@@ -124,7 +126,7 @@ func compileGraph(g *ir.Graph, spec Spec) (*assembled, error) {
 		}
 		roles[i] = p
 	}
-	cfg := plan.Config{Becomes: make([]int, len(g.Outputs)), NF4: make([]bool, len(g.Params))}
+	cfg := plan.Config{Becomes: make([]int, len(g.Outputs)), NF4: make([]bool, len(g.Params)), Stop: spec.Stop}
 	replaced := map[int]bool{}
 	for i, o := range spec.Outputs {
 		cfg.Becomes[i] = -1
@@ -255,6 +257,11 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 		batch, units = nil, 0
 	}
 	for _, s := range p.Stages {
+		if cfg.Stop != nil {
+			if err := cfg.Stop(); err != nil {
+				return nil, nil, fmt.Errorf("compiler: %w", err)
+			}
+		}
 		product, ok := declare(s)
 		if ok { // a declared product has its segments to itself
 			flush()

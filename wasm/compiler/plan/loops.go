@@ -174,7 +174,7 @@ func overSplits(d *domain, build func() error) error {
 func (l *lowering) loopOf(nodes []*ir.Node) (int, error) {
 	first := nodes[0]
 	count := 1
-	for count < len(nodes) && slices.Equal(nodes[count].Dims, first.Dims) {
+	for count < min(len(nodes), maxParams) && slices.Equal(nodes[count].Dims, first.Dims) { // each has an output
 		count++
 	}
 	for {

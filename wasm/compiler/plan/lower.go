@@ -93,6 +93,9 @@ func (l *lowering) run() (*Plan, error) {
 		if !l.live[n.ID] || !l.stored[n] || n.Op == ir.Param {
 			continue
 		}
+		if err := l.cfg.stop(); err != nil {
+			return nil, err
+		}
 		if n.Op == ir.Const {
 			b := &Buffer{Node: n, Bytes: n.Bytes(), Fixed: true, Const: n.Data}
 			l.bufs[n] = b
@@ -216,6 +219,9 @@ func (l *lowering) finishOutputs() error {
 		}
 	}
 	for i, o := range l.g.Outputs {
+		if err := l.cfg.stop(); err != nil {
+			return err
+		}
 		dst := l.plan.Outputs[i]
 		if !l.isBecoming(i) || o == dst.Node || l.inPlace(o, dst) {
 			continue

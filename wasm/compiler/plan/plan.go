@@ -129,4 +129,13 @@ type Config struct {
 	Becomes []int
 	// NF4 marks the parameters that stand in memory as 4-bit codes.
 	NF4 []bool
+	// Stop is asked before each node and each output; an error of it ends the planning. Nil never does.
+	Stop func() error
+}
+
+func (c Config) stop() error {
+	if c.Stop == nil {
+		return nil
+	}
+	return c.Stop()
 }
