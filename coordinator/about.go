@@ -1,6 +1,8 @@
 package coordinator
 
 import (
+	"encoding/hex"
+
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
 )
@@ -10,6 +12,7 @@ import (
 // its rounds are made, not what has been spent so far.
 type About struct {
 	Job    string   `json:"job"`
+	ID     string   `json:"id"`   // TaskID in hexadecimal: a name may be shared, or shown otherwise
 	Task   string   `json:"task"` // what is learnt, as in the job file: "classify", "tag", "span", "answer" or "image"
 	Labels []string `json:"labels"`
 	Rounds int      `json:"rounds"`
@@ -49,7 +52,7 @@ type About struct {
 func (c *Coordinator) About() (About, error) {
 	j := c.t.job
 	a := About{
-		Job: j.Name, Task: j.Task, Labels: append([]string{}, j.Labels...), Rounds: j.Rounds, Private: c.private(), Protects: "device",
+		Job: j.Name, ID: hex.EncodeToString(c.task[:]), Task: j.Task, Labels: append([]string{}, j.Labels...), Rounds: j.Rounds, Private: c.private(), Protects: "device",
 		ShardFloor: j.Shard.Floor, SamplingRate: j.Cohort.SamplingRate, BaseBytes: c.t.baseRef.Size,
 		Hybrid: j.Shard.Hybrid, NeedsSecret: len(c.secret) > 0, Protocol: wire.Protocol(),
 	}

@@ -42,6 +42,7 @@ type accountState struct {
 
 // A JobAccount is what one job had.
 type JobAccount struct {
+	Task        string `json:"-"` // TaskID in hexadecimal, of those that Jobs returns
 	Name        string `json:"name"`
 	Promised    uint64 `json:"promised"`    // rounds that the job announced
 	Answered    uint64 `json:"answered"`    // highest number of a round answered
@@ -132,8 +133,10 @@ func OpenAccount(path string) (*Account, error) {
 func (a *Account) Jobs() (jobs []JobAccount) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, j := range a.state.Jobs {
-		jobs = append(jobs, *j)
+	for task, j := range a.state.Jobs {
+		of := *j
+		of.Task = task
+		jobs = append(jobs, of)
 	}
 	return jobs
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"slices"
 	"syscall/js"
 
@@ -16,7 +17,7 @@ import (
 func givenJSON(account *edge.Account) string {
 	list := []client.Given{}
 	for _, j := range account.Jobs() {
-		g := client.Given{Name: j.Name, Promised: j.Promised, Contributed: j.Contributed, Committed: j.Committed, Last: j.Last}
+		g := client.Given{ID: j.Task, Name: j.Name, Promised: j.Promised, Contributed: j.Contributed, Committed: j.Committed, Last: j.Last}
 		if cost, ok, err := j.Epsilon(); ok && err == nil {
 			g.Epsilon, g.Delta = cost.Epsilon, cost.Delta
 		}
@@ -28,6 +29,20 @@ func givenJSON(account *edge.Account) string {
 		return "[]"
 	}
 	return string(b)
+}
+
+// given says what the data of an account, as it was kept, has given: nothing where none was.
+func given(_ js.Value, args []js.Value) any {
+	return promise(func() (any, error) {
+		if len(args) != 1 {
+			return nil, errors.New("given takes an account")
+		}
+		a, err := edge.NewAccount(octets(args[0]), nil)
+		if err != nil {
+			return nil, err
+		}
+		return givenJSON(a), nil
+	})
 }
 
 // account is what the page kept for this data; without a function to keep it, it

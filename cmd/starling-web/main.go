@@ -9,6 +9,7 @@
 //	preview(source)    a Promise; reads a source, nothing leaves
 //	sample(n, kind)    a Promise; a generated file, n in 0..999: invoices as JSON Lines
 //	                   or, for "pictures", digits as CSV
+//	given(account)     a Promise; what the data has given, of an account as it was kept
 //	join(options, on)  a Promise; takes part until the job ends
 //	predict(input)     a Promise; what the model that a join ended with says
 //	open(model)        a Promise; takes a model that a join ended with earlier, for predict
@@ -28,7 +29,7 @@
 // keeps an account, a Uint8Array, and returns a Promise) and cores (a number, the workers
 // that compute, where the page offers more than its own: see package wasm). on is called with every
 // edge.Event as JSON and, where it has changed, JSON of what the data has given, a list
-// of client.Given. preview yields JSON of client.Preview; join yields {identity, model},
+// of client.Given, which given yields, too. preview yields JSON of client.Preview; join yields {identity, model},
 // where model is null or has version, rank, archive (a Uint8Array, a zip) and, where all
 // of it can be kept, kept (an object of Uint8Arrays, for open); predict takes a text or
 // an object with text, question, or picture and decode, and yields JSON of a list of
@@ -58,6 +59,7 @@ func main() {
 		"version": edge.Protocol(),
 		"preview": js.FuncOf(preview),
 		"sample":  js.FuncOf(sample),
+		"given":   js.FuncOf(given),
 		"join":    js.FuncOf(w.join),
 		"predict": js.FuncOf(w.predict),
 		"open":    js.FuncOf(w.open),

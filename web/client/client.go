@@ -42,6 +42,9 @@ type Picture struct {
 
 // Given is what the data has given to one job, as seen from this device.
 type Given struct {
+	// ID is what the job is known by, its TaskID in hexadecimal; the name may be another's,
+	// too, and is escaped.
+	ID   string `json:"id"`
 	Name string `json:"name"`
 	// Promised is the rounds that the job announced; beyond them the device stops.
 	Promised uint64 `json:"promised"`

@@ -2,6 +2,7 @@
 
 export interface About {
   job: string;
+  id: string;
   task: string;
   labels: string[];
   rounds: number;

@@ -142,7 +142,7 @@ function takePart(before?: SavedJoin): void {
   const { source } = data, job = about;
   if (!source || !job || part) return;
   const keep = (p: Participation) => saved.keep({
-    job: job.job, token, source, totals: p.totals, accepted: p.accepted, paused: p.standing === "paused" && !hindered,
+    job: job.job, id: job.id, token, source, totals: p.totals, accepted: p.accepted, paused: p.standing === "paused" && !hindered,
   });
   let told = "";
   void alone(() => {
@@ -254,11 +254,14 @@ function again(): void {
   ready();
 }
 
+/** Whether what this browser kept is of the coordinator's job: another may have its name. */
+const sameJob = (kept: SavedJoin, of: About) => kept.id ? kept.id === of.id : kept.job === of.job;
+
 /** A join that ran when this page was closed or reloaded goes on. */
 async function restore(): Promise<void> {
   const join = await saved.load();
   if (!join) return;
-  if (!about || join.job !== about.job || join.token !== token) {
+  if (!about || !sameJob(join, about) || join.token !== token) {
     await saved.forget(); // of another job
     return;
   }

@@ -15,11 +15,13 @@ globalThis.Worker = class {
   constructor(address) {
     this.address = String(address);
     this.told = [];
+    this.account = { given: [], kept: true };
     workers.push(this);
   }
   postMessage(message) {
     this.told.push(message);
     if (message.kind === "load") queueMicrotask(() => this.say({ kind: "loaded", version: "1" }));
+    if (message.kind === "account") queueMicrotask(() => this.say({ kind: "answer", id: message.id, json: JSON.stringify(this.account) }));
   }
   terminate() { this.ended = true; }
   say(data) { if (!this.ended) this.onmessage({ data }); }
@@ -47,11 +49,11 @@ test("examples become lines that a device reads", () => {
 });
 
 test("a join is told where, and reports what happens", async () => {
-  const { part, worker, event } = await joined({ token: "starling1_x", totals: { rounds: 3, up: 100, down: 200 } });
-  assert.deepEqual(worker.told.map((m) => m.kind), ["load", "join"]);
+  const { part, worker, event } = await joined({ token: "starling2_x", totals: { rounds: 3, up: 100, down: 200 } });
+  assert.deepEqual(worker.told.map((m) => m.kind), ["load", "account", "join"]);
   assert.equal(worker.told[0].program, "https://fl.example.org/e.wasm");
-  assert.equal(worker.told[1].options.url, "https://fl.example.org/v1");
-  assert.equal(worker.told[1].options.token, "starling1_x");
+  assert.equal(worker.told[2].options.url, "https://fl.example.org/v1");
+  assert.equal(worker.told[2].options.token, "starling2_x");
   event("training", { round: 1, done: 1, total: 80, up: 10, down: 20 });
   assert.equal(part.standing, "running");
   assert.deepEqual(part.totals, { rounds: 3, up: 110, down: 220 });
@@ -104,6 +106,21 @@ test("what the policy refuses is told limit by limit, and accepting it joins aga
   part.close();
   assert.ok(workers.at(-1).ended);
   await assert.rejects(part.predict("text"), /no model/);
+});
+
+test("what was given is told of a device that is paused from the start", async () => {
+  const given = [{ id: "aa", name: "j", promised: 2, contributed: 1, committed: 1, last: 5 }];
+  const before = workers.length;
+  const part = new Participation({ ...where, url: "/v1", source: { fileName: "mine.TSV.gz", data: new Uint8Array(1) }, identity: new Uint8Array(32) });
+  part.pause();
+  assert.equal(part.given, undefined);
+  workers[before].account = { given, kept: false };
+  await settled();
+  assert.equal(part.standing, "paused");
+  assert.deepEqual(workers[before].told.map((m) => m.kind), ["load", "account"]);
+  assert.equal(workers[before].told[1].fileName, "mine.TSV", "a packed file has another account than the same one unpacked");
+  assert.deepEqual([part.given, part.kept], [given, false]);
+  assert.ok(workers[before].ended, "it waits in a worker");
 });
 
 test("a pause waits for the running round, and only for that", async () => {

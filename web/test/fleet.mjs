@@ -44,7 +44,7 @@ async function invoices(dir, devices) {
  * Starts serve for natives + browsers devices; ended with the test. made yields their data, in place of invoices: files of each
  * device, validation and keys, the job's lines for it.
  */
-export async function fleet(t, { rounds = 2, natives = 3, browsers = 1, floor = 3, extra = "", nativeFlags = [], serveFlags = [], sequence = 0, made = invoices } = {}) {
+export async function fleet(t, { rounds = 2, natives = 3, browsers = 1, floor = 3, extra = "", nativeFlags = [], serveFlags = [], sequence = 0, made = invoices, name = "browser test" } = {}) {
   const dir = mkdtempSync(join(tmpdir(), "starling-browser-"));
   const running = [];
   t.after(async () => {
@@ -55,7 +55,7 @@ export async function fleet(t, { rounds = 2, natives = 3, browsers = 1, floor = 
   const { files, validation, keys } = await made(dir, natives + browsers);
   const job = join(dir, "job.yaml");
   writeFileSync(job, `
-name: browser test
+name: ${JSON.stringify(name)}
 ${keys}
 rounds: ${rounds}
 adapter: {rank_min: 1, rank_max: 2${sequence ? `, sequence: ${sequence}` : ""}}

@@ -45,6 +45,11 @@ export interface Picture {
 
 /** Given is what the data has given to one job, as seen from this device. */
 export interface Given {
+  /**
+   * ID is what the job is known by, its TaskID in hexadecimal; the name may be another's,
+   * too, and is escaped.
+   */
+  id: string;
   name: string;
   /** Promised is the rounds that the job announced; beyond them the device stops. */
   promised: number;

@@ -26,6 +26,9 @@ export const mostData = 256 << 20;
 export const tooLarge = (name: string): Error => new Error(`${name} has more than ${mostData >> 20} MiB, which is too much for a page: ` +
   "leave rows out, or take part with the starling program");
 
+/** What a source's account goes by: its name, that of a .gz file without the end. */
+const accountName = (source: Source) => "data" in source ? source.fileName.replace(/\.gz$/i, "") : source.fileName;
+
 /** A .gz source as what is in it: the browser has a decompressor, the program none. */
 async function gunzipped(source: Source): Promise<Source> {
   if (!("data" in source)) return source;
@@ -42,7 +45,7 @@ async function gunzipped(source: Source): Promise<Source> {
   });
   const plain = new Blob([source.data as Uint8Array<ArrayBuffer>]).stream().pipeThrough(new DecompressionStream("gzip")).pipeThrough(bounded);
   try {
-    return { ...source, fileName: source.fileName.slice(0, -3), data: new Uint8Array(await new Response(plain).arrayBuffer()) };
+    return { ...source, fileName: accountName(source), data: new Uint8Array(await new Response(plain).arrayBuffer()) };
   } catch {
     throw size > mostData ? tooLarge(source.fileName) : new Error(`${source.fileName} is no gzip file, or a damaged one`);
   }
@@ -141,6 +144,12 @@ export class Edge {
   async sample(of: SampleKind = "texts", n = Math.floor(1000 * Math.random())): Promise<Source> {
     const lines = await this.#ask((id) => ({ kind: "sample", id, n, of }));
     return { fileName: `sample-${n}.${of === "texts" ? "jsonl" : "csv"}`, data: new TextEncoder().encode(lines) };
+  }
+
+  /** What a source has given so far, job by job, the latest first; kept: this browser remembers it. */
+  async given(source: Source): Promise<{ given: Given[]; kept: boolean }> {
+    const fileName = accountName(source);
+    return JSON.parse(await this.#ask((id) => ({ kind: "account", id, fileName }))) as { given: Given[]; kept: boolean };
   }
 
   /** What the model says that join has ended with: its labels, the likeliest first, a label of each word, or an answer. */

@@ -47,8 +47,10 @@ export class Participation {
   limits: PolicyError[] = [];
   /** What the owner has accepted beyond the default policy. */
   accepted: Accepted;
-  /** What the data has given, the latest job first; undefined before the first word of it. */
+  /** What the data has given, the latest job first; undefined until its account is read, which a pause does not put off. */
   given?: Given[];
+  /** Why what was given cannot be read; "" where it can. */
+  unread = "";
   /** Whether this browser remembers what was given. */
   kept = true;
   /** The model, once the job is over and where it offers one; see predict. */
@@ -119,6 +121,7 @@ export class Participation {
     this.#turn("starting");
     try {
       const edge = await Edge.load({ worker, program });
+      await this.#recall(edge);
       if (join !== this.#joins) return edge.close(); // paused or stopped meanwhile
       this.#edge = edge;
       this.#turn("running");
@@ -135,6 +138,19 @@ export class Participation {
       if (error instanceof PolicyRefusal) this.limits = error.limits;
       this.#leave(error instanceof PolicyRefusal ? "refused" : "failed");
     }
+  }
+
+  /** Reads what was given before, for whoever looks at a participation that is paused, too. */
+  async #recall(edge: Edge): Promise<void> {
+    if (this.given) return;
+    try {
+      const { given, kept } = await edge.given(this.#options.source);
+      this.given ??= given;
+      this.kept = kept;
+    } catch (error) {
+      this.unread = error instanceof Error ? error.message : String(error); // a join fails of it, too
+    }
+    this.#options.onChange?.(this);
   }
 
   #take(event: Event): void {

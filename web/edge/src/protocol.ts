@@ -77,6 +77,7 @@ export interface Client {
   version: string;
   preview(source: Source & Decoder): Promise<string>;
   sample(n: number, kind: SampleKind): Promise<string>;
+  given(account: Uint8Array | undefined): Promise<string>;
   join(
     options: WorkerJoin & Decoder & { account?: Uint8Array; keep?: (account: Uint8Array) => Promise<unknown> },
     on: (event: string, given?: string) => void,
@@ -90,6 +91,7 @@ export type ToWorker =
   | { kind: "load"; program: string }
   | { kind: "preview"; id: number; source: Source }
   | { kind: "sample"; id: number; n: number; of: SampleKind }
+  | { kind: "account"; id: number; fileName: string }
   | { kind: "predict"; id: number; input: Input }
   | { kind: "open"; id: number; model: Model }
   | { kind: "join"; options: WorkerJoin }

@@ -66,6 +66,7 @@ async function answer(message: ToWorker): Promise<void> {
       return help(message.given); // which does not come back
     case "preview":
     case "sample":
+    case "account":
     case "open":
     case "predict": {
       try {
@@ -82,12 +83,16 @@ async function answer(message: ToWorker): Promise<void> {
   }
 }
 
-function asked(ready: Client, question: Question): Promise<string> {
+async function asked(ready: Client, question: Question): Promise<string> {
   switch (question.kind) {
     case "preview":
       return ready.preview({ ...question.source, decode });
     case "sample":
       return ready.sample(question.n, question.of);
+    case "account": {
+      const account = await openAccount(question.fileName);
+      return `{"given":${await ready.given(account?.last)},"kept":${account !== undefined}}`;
+    }
     case "open":
       return ready.open(question.model).then(() => "null");
     case "predict":

@@ -28,6 +28,8 @@ export function deviceIdentity(): Uint8Array {
 
 export interface SavedJoin {
   job: string;
+  /** About.id of the job; left out by pages that went by its name. */
+  id?: string;
   token: string;
   source: Source;
   totals: Totals;

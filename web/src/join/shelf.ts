@@ -6,6 +6,8 @@ import { table } from "./table.js";
 export interface KeptModel {
   /** Name of its job. */
   job: string;
+  /** About.id of its job, which it is kept under; left out by pages that went by the name. */
+  id?: string;
   /** Its task; left out by pages that knew one, "classify". */
   task?: string;
   /** When it was kept, ms since 1970. */
@@ -26,15 +28,18 @@ export async function keptModels(): Promise<KeptModel[]> {
   }
 }
 
-/** Keeps a job's model in place of an earlier one of that name; whether the browser took it. */
+/** What a model is kept under. */
+const keyOf = (kept: Pick<KeptModel, "id" | "job">) => kept.id ?? kept.job;
+
+/** Keeps a job's model in place of an earlier one of that job; whether the browser took it. */
 export async function keepModel(kept: KeptModel): Promise<boolean> {
   try {
-    await store("readwrite", (s) => s.put(kept, kept.job));
-    for (const old of (await keptModels()).slice(most)) await forgetModel(old.job);
+    await store("readwrite", (s) => s.put(kept, keyOf(kept)));
+    for (const old of (await keptModels()).slice(most)) await forgetModel(old);
     return true;
   } catch {
     return false;
   }
 }
 
-export const forgetModel = (job: string): Promise<unknown> => store("readwrite", (s) => s.delete(job)).catch(() => undefined);
+export const forgetModel = (kept: Pick<KeptModel, "id" | "job">): Promise<unknown> => store("readwrite", (s) => s.delete(keyOf(kept))).catch(() => undefined);

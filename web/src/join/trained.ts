@@ -10,7 +10,7 @@ const most = 5; // labels shown
 
 type Predict = (input: Input) => Promise<Prediction[]>;
 
-let shown: { job: string; task: string; model: Model; predict: Predict } | undefined;
+let shown: { job: string; id?: string; task: string; model: Model; predict: Predict } | undefined;
 let loadClient: () => Promise<Edge>;
 
 /** Lists what is kept; load fetches the client where one of them is tried. */
@@ -23,10 +23,10 @@ export function offerShelf(load: () => Promise<Edge>): void {
 export function offerModel(p: Participation, about: About | undefined): void {
   if (!p.model || shown?.model === p.model) return;
   const job = about?.job ?? "This job", task = about?.task ?? "classify";
-  const { model } = p;
-  offer("The model you helped to make", { job, task, model, predict: (input) => p.predict(input) });
+  const { model } = p, id = about?.id;
+  offer("The model you helped to make", { job, id, task, model, predict: (input) => p.predict(input) });
   say("trained-kept", "");
-  void keepModel({ job, task, at: Date.now(), model }).then((kept) => {
+  void keepModel({ job, id, task, at: Date.now(), model }).then((kept) => {
     say("trained-kept", kept ? "It is kept in this browser, also when the page is closed." : "This browser keeps nothing: download it before you close the page.");
     show("forget", kept);
   });
@@ -54,7 +54,7 @@ function offer(title: string, of: NonNullable<typeof shown>): void {
 
 /** The kept models but for the one that is shown. */
 async function paintShelf(): Promise<void> {
-  const kept = (await keptModels()).filter((k) => k.job !== shown?.job);
+  const kept = (await keptModels()).filter((k) => !shown || k.job !== shown.job || k.id !== shown.id);
   show("shelf", kept.length > 0);
   byId("shelf-list").replaceChildren(...kept.map(row));
 }
@@ -70,7 +70,7 @@ function row(k: KeptModel): HTMLElement {
     element("span", { class: "buttons" },
       ...(k.model.kept ? [act("Try it", () => void open(k))] : []),
       act("Download", () => download(k.model)),
-      act("Forget", () => void forgetModel(k.job).then(paintShelf))));
+      act("Forget", () => void forgetModel(k).then(paintShelf))));
 }
 
 async function open(k: KeptModel): Promise<void> {
@@ -80,7 +80,7 @@ async function open(k: KeptModel): Promise<void> {
     const edge = await loadClient();
     await edge.open(k.model);
     say("shelf-state", "");
-    offer("A model that this browser kept", { job: k.job, task: k.task ?? "classify", model: k.model, predict: (input) => edge.predict(input) });
+    offer("A model that this browser kept", { job: k.job, id: k.id, task: k.task ?? "classify", model: k.model, predict: (input) => edge.predict(input) });
     say("trained-kept", "");
     show("forget", true);
     byId("trained").focus();
@@ -149,8 +149,8 @@ function download(model: Model): void {
 byId("archive").addEventListener("click", () => { if (shown) download(shown.model); });
 byId("forget").addEventListener("click", () => {
   if (!shown) return;
-  const { job } = shown;
-  void forgetModel(job).then(() => {
+  const of = shown;
+  void forgetModel(of).then(() => {
     show("forget", false);
     say("trained-kept", "It is forgotten; in this page it stays until you close it.");
   });

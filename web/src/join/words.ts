@@ -6,11 +6,18 @@ import { bytes, count, duration, power, significant } from "../format.js";
 /** From here on an epsilon limits nothing that anybody could conclude. */
 const useless = 14;
 
-/** What the file has given to this job, as seen from this device. */
+/** What the file has given to this job, and to others, as seen from this device. */
 export function givenText(p: Participation, about: About | undefined): { rounds: string; epsilon: string } {
-  const own = p.given?.find((g) => g.name === about?.job);
+  if (!p.given || !about) {
+    return { rounds: p.unread ? `its account cannot be read: ${p.unread}` : "…", epsilon: p.unread ? "not known" : "…" };
+  }
+  // By what the job is known by, not by its name: another may have that, and an account shows names escaped.
+  const own = p.given.find((g) => g.id === about.id);
+  const others = p.given.filter((g) => g !== own && g.contributed > 0);
+  const elsewhere = others.reduce((n, g) => n + g.contributed, 0);
   return {
-    rounds: `${own?.contributed ?? 0} of ${count(own?.promised ?? about?.rounds ?? 0, "round")} promised${p.kept ? "" : "; this browser forgets it"}`,
+    rounds: `${own?.contributed ?? 0} of ${count(own?.promised ?? about.rounds, "round")} promised` +
+      (elsewhere ? `; ${count(elsewhere, "round")} to ${count(others.length, "other job")}` : "") + (p.kept ? "" : "; this browser forgets it"),
     epsilon: own?.epsilon && own.delta
       ? `ε ${significant(own.epsilon)} (δ ${power(own.delta)}) if the noise is as announced${own.epsilon > useless ? ": no useful limit" : ""}`
       : own?.contributed ? "no bound: the job announces no noise" : "nothing yet",
