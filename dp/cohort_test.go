@@ -233,3 +233,35 @@ func TestCohortFloorFailure(t *testing.T) {
 		t.Errorf("ten thousand expected, half of it asked for: %v", p)
 	}
 }
+
+// A certificate's hash names all of it but the secret; its commitment hides what it is
+// about as long as the nonce is hidden.
+func TestCertificateHashNamesEverything(t *testing.T) {
+	c := Certificate{Method: "a", Generator: "b", Rate: 0.5, Population: 3, Roll: [32]byte{1}, Commitment: [32]byte{2}, Nonce: [32]byte{3}}
+	seen := map[[32]byte]string{c.Hash(): "itself"}
+	for what, change := range map[string]func(c *Certificate){
+		"method": func(c *Certificate) { c.Method = "ab" }, "generator": func(c *Certificate) { c.Generator = "c" },
+		"rate": func(c *Certificate) { c.Rate = 0.25 }, "population": func(c *Certificate) { c.Population = 4 },
+		"roll": func(c *Certificate) { c.Roll[31] = 1 }, "commitment": func(c *Certificate) { c.Commitment[31] = 1 },
+		"where the method ends": func(c *Certificate) { c.Method, c.Generator = "", "ab" },
+	} {
+		other := c
+		change(&other)
+		if with, ok := seen[other.Hash()]; ok {
+			t.Errorf("%s is hashed as %s", what, with)
+		}
+		seen[other.Hash()] = what
+	}
+	other := c
+	other.Nonce[0]++
+	if other.Hash() != c.Hash() {
+		t.Error("the hash shows the nonce")
+	}
+	in := []bool{true, false, true}
+	if commitment([32]byte{1}, in) == commitment([32]byte{2}, in) {
+		t.Error("equal cohorts have equal commitments")
+	}
+	if commitment([32]byte{1}, in) == commitment([32]byte{1}, []bool{true, true, true}) {
+		t.Error("other cohorts have equal commitments")
+	}
+}

@@ -245,3 +245,27 @@ func TestClip(t *testing.T) {
 		}
 	}
 }
+
+// failingNoise adds to half of the coordinates and fails.
+type failingNoise struct{}
+
+func (failingNoise) AddNoise(dst []int64, _ Variance) error {
+	for i := range dst[:len(dst)/2] {
+		dst[i]++
+	}
+	return ErrEntropy
+}
+
+// Whatever a source of noise leaves behind when it fails, nothing of the sum is left.
+func TestReleaseClearsWhateverFails(t *testing.T) {
+	sum := []int64{5, 6, 7, 8}
+	spec := ReleaseSpec{Round: 1, SamplingRate: 1, B2: 9, NoiseMultiplier: 3, NoiseScale: 1}
+	if _, err := Release(sum, spec, failingNoise{}); !errors.Is(err, ErrEntropy) {
+		t.Fatal(err)
+	}
+	for i, x := range sum {
+		if x != 0 {
+			t.Errorf("coordinate %d is %d", i, x)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -363,5 +364,51 @@ func BenchmarkSampler(b *testing.B) {
 			}
 			b.ReportMetric(float64(len(dst))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Msamples/s")
 		})
+	}
+}
+
+// words is a source of given 32-bit words, and then an error.
+func words(w ...uint32) *bitSource {
+	var b []byte
+	for _, x := range w {
+		b = binary.LittleEndian.AppendUint32(b, x)
+	}
+	return newBitSource(bytes.NewReader(b), 4)
+}
+
+// The words that would favour small numbers are thrown away: of 2^32 words as many
+// are left for each.
+func TestBelowThrowsAway(t *testing.T) {
+	for _, c := range []struct {
+		n    uint64
+		w    []uint32
+		want uint64
+	}{
+		{3, []uint32{0, 0xffffffff}, 2}, // 2^32 mod 3 = 1: the word 0 has no partner
+		{3, []uint32{1, 0xffffffff}, 0},
+		{1<<31 + 1, []uint32{0, 1 << 31}, 1 << 30}, // about half of all words
+		{1 << 32, []uint32{0, 7}, 0},               // none
+	} {
+		if got := words(c.w...).below(c.n); got != c.want {
+			t.Errorf("below %d of %x: %d, want %d", c.n, c.w, got, c.want)
+		}
+	}
+}
+
+// Single bits are those of the words, each once.
+func TestBitsAreUsedOnce(t *testing.T) {
+	s := words(0x80000001, 0x2)
+	var got []uint32
+	for range 34 {
+		got = append(got, s.bit())
+	}
+	for i, b := range got {
+		want := uint32(0)
+		if i == 0 || i == 31 || i == 33 {
+			want = 1
+		}
+		if b != want {
+			t.Errorf("bit %d is %d", i, b)
+		}
 	}
 }

@@ -251,3 +251,12 @@ func TestHeld(t *testing.T) {
 		break
 	}
 }
+
+// A sum of squares beyond 64 bits is none of its low bits.
+func TestCarryOfSquares(t *testing.T) {
+	most := int64(1) << 31
+	sum := []int64{most, most, most, most} // 2^64 exactly
+	if !beyond(sum, 1, 1<<40) || beyond(sum, 1<<12, 1<<40) || !beyond(append(sum, 1), 1<<12, 1<<40) {
+		t.Error("2^64 is taken for 0")
+	}
+}
