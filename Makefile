@@ -49,6 +49,9 @@ stress: ## Repeat the tests under load until FOR is up (FOR=30m, PKG=./...); log
 fuzz: ## Run each fuzz target for FOR (60s), one after another (ONLY=FuzzOpenBlob for some)
 	.ci/fuzz $(or $(FOR),60s) $(ONLY)
 
+mutants: ## Put each listed fault into the private path and see that a test notices (PART=3/10, ONLY=dp or a name)
+	$(GO) run ./mutants -part $(or $(PART),1/1) -only '$(ONLY)'
+
 lint: ## gofmt, go vet, staticcheck, vanishing errors, go.mod tidiness; govulncheck where its database is reachable
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w needed: $$files"; exit 1; }
 	$(GO) vet ./...
@@ -92,4 +95,4 @@ web: ## Build the browser's edge and the pages
 clean: ## Remove what was built
 	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
-.PHONY: help build demo test race arm64 stress fuzz lint bench generate base documents man web clean interop xla reproduction
+.PHONY: help build demo test race arm64 stress fuzz mutants lint bench generate base documents man web clean interop xla reproduction

@@ -53,6 +53,7 @@ internal/cbor:
 internal/durable:
 internal/generated:
 internal/l2:
+internal/mutant:
 internal/pipes:
 internal/qrcode:
 internal/strict:
@@ -66,6 +67,7 @@ model/base: model
 model/nn: model task tokenizer trainer
 job/schema: job
 job: dp internal/contract internal/strict internal/uniform internal/wire model quant secagg
+mutants: internal/mutant
 nf4:
 nf4/asm:
 quant: internal/l2 nf4
