@@ -109,6 +109,10 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 			}
 		}
 	}
+	if r.cfg.Unclipped && above > 0 {
+		return out, fmt.Errorf("%w: round %d: %d updates have a norm beyond %.3g, which stands for no clipping: training diverges; lower training.learning_rate, or clip",
+			ErrConfig, d.ID(), above, lattice.Clip())
+	}
 	if units > 0 {
 		out.MeanNorm /= float64(units)
 		out.Clipped = float64(above) / float64(units)
@@ -117,11 +121,15 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 	if err != nil {
 		return out, err
 	}
-	noise, err := dp.NewPool(ctx, d.Variance(), d.Size(), r.core.Noise(d))
-	if err != nil {
-		return out, err
+	var noise dp.Noise // none of a job without privacy
+	if !r.job.Privacy.None {
+		pool, err := dp.NewPool(ctx, d.Variance(), d.Size(), r.core.Noise(d))
+		if err != nil {
+			return out, err
+		}
+		defer pool.Close()
+		noise = pool
 	}
-	defer noise.Close()
 	event, clip, err := r.core.Release(d, t.Sum, out.NoiseOnly, noise)
 	if err != nil {
 		return out, err

@@ -22,6 +22,9 @@ type Config struct {
 	Base       *model.Base
 	Start      *model.Adapter // what the first round begins with (job.Adapter.Start names it); nil: a fresh adapter
 	Population Population
+	// Unclipped clips nothing, for a job without privacy (privacy.none): the control of an
+	// experiment. Clip norm and uplink are then chosen here.
+	Unclipped bool
 	// Data names what the population holds and how it was divided, exactly enough
 	// that two names differ where the examples do; a state is continued under the
 	// same name only.
@@ -116,8 +119,12 @@ func New(cfg Config) (_ *Run, err error) {
 	if (cfg.Job.Adapter.Start == "") != (cfg.Start == nil) {
 		return nil, fmt.Errorf("%w: adapter.start is %q, and the adapter to start from is there: %v", ErrConfig, cfg.Job.Adapter.Start, cfg.Start != nil)
 	}
-	if cfg.Job.Privacy.None {
-		return nil, fmt.Errorf("%w: privacy.none is set: a simulation is of a deployment's noise; an epsilon of 1000 is next to none", ErrConfig)
+	if cfg.Unclipped {
+		if !cfg.Job.Privacy.None {
+			return nil, fmt.Errorf("%w: unclipped is set and privacy.none is not: noise is measured by the clip norm", ErrConfig)
+		}
+		cfg.Job = unclipped(cfg.Job.ForBase(cfg.Base.Config))
+		r.cfg = cfg
 	}
 	if n := cfg.Job.Shard.Trim; n != 0 {
 		return nil, fmt.Errorf("%w: shard.trim is %d: a simulation adds up its clients without shards", ErrConfig, n)
@@ -154,6 +161,19 @@ func New(cfg Config) (_ *Run, err error) {
 		r.cfg.Collect = Here(r.cfg.Trainer, cfg.Workers)
 	}
 	return r, nil
+}
+
+// generous is how far beyond the job's own clip norm the one of a run without clipping
+// lies. A lattice of 2^20 symbols a side resolves what stays a thousandth of it to half a
+// percent of a value's own size, and rounds without bias.
+const generous = 1000
+
+// unclipped gives a job a norm that no update reaches, and the finest uplink there is: the
+// same integers, the same sums, and no clipping. release refuses an update beyond it.
+func unclipped(j coordinator.Job) coordinator.Job {
+	j.Privacy.ClipNorm *= generous
+	j.Wire.Uplink = "fixed32"
+	return j
 }
 
 // roll orders the clients by the identities that a reproducible fleet gives them.
@@ -270,6 +290,9 @@ func (r *Run) measure(ctx context.Context, ranks []int) ([]RankAccuracy, error) 
 
 // guarantee accounts the noise that the deployment would really draw.
 func (r *Run) guarantee() (dp.Guarantee, error) {
+	if r.job.Privacy.None {
+		return dp.Guarantee{}, nil
+	}
 	b := r.core.Budget()
 	if r.job.Privacy.SimulatedPopulation > 0 {
 		return b.Guarantee(dp.SimulatedEpsilon, r.events)

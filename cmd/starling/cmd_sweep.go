@@ -160,7 +160,7 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 		fmt.Fprintf(a.Stderr, "%d runs of another sweep lie in %s: they are kept, and left out of the table\n", len(strays), f.out)
 	}
 	began := time.Now()
-	for i, p := range plan.Points {
+	for i, p := range plan.BySeed() {
 		head := fmt.Sprintf("%4d/%d  %s", i+1, len(plan.Points), place(plan, p))
 		lab.Progress = func(_ sweep.Point, r simulate.Round, of int) {
 			if r.Number%max(1, of/5) == 0 && r.Number < of {

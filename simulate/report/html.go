@@ -21,6 +21,7 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"g":       func(v float64) string { return fmt.Sprintf("%.3g", v) },
 	"human":   human,
 	"said":    said,
+	"epsilon": (*Cell).epsilon,
 	"verdictClass": func(p Paired) string {
 		return map[string]string{"better": "up", "worse": "down"}[p.verdict()]
 	},
@@ -59,7 +60,7 @@ func (r *Report) latex() []byte {
 		for _, a := range r.Axes {
 			line = append(line, escape(c.On[a.Name]))
 		}
-		row(append(line, fmt.Sprint(c.Values), fmt.Sprintf("%.3g", c.Rho), fmt.Sprintf("%.3g", c.Epsilon), fmt.Sprint(c.Accuracy.N),
+		row(append(line, fmt.Sprint(c.Values), fmt.Sprintf("%.3g", c.Rho), c.epsilon(), fmt.Sprint(c.Accuracy.N),
 			"$"+c.Accuracy.percent(` \pm `)+"$", "$"+c.MacroF1.percent(` \pm `)+"$")...)
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n")

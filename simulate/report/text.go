@@ -6,6 +6,14 @@ import (
 	"text/tabwriter"
 )
 
+// epsilon is a cell's, of which runs without noise have none.
+func (c *Cell) epsilon() string {
+	if c.Epsilon == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%.3g", c.Epsilon)
+}
+
 // said is a pair's p value and verdict.
 func said(p Paired) string {
 	if p.P == nil {
@@ -25,7 +33,7 @@ func (r *Report) Print(w io.Writer, paths []string) error {
 		for _, a := range r.Axes {
 			fmt.Fprintf(t, "%s\t", c.On[a.Name])
 		}
-		fmt.Fprintf(t, "%d\t%.3g\t%.3g\t%d\t%s\t%s\n", c.Values, c.Rho, c.Epsilon, c.Accuracy.N,
+		fmt.Fprintf(t, "%d\t%.3g\t%s\t%d\t%s\t%s\n", c.Values, c.Rho, c.epsilon(), c.Accuracy.N,
 			c.Accuracy.percent(" ± "), c.MacroF1.percent(" ± "))
 	}
 	if err := t.Flush(); err != nil {

@@ -229,7 +229,7 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 	}
 	out := &Setup{Data: d, Job: job, Validation: evaluators[0], Test: evaluators[1]}
 	out.Config = simulate.Config{
-		Job: job, Base: base, Start: start, Population: population, Data: how, Seed: Seed(s.Seed), Workers: max(1, l.Workers), Collect: l.Collect,
+		Job: job, Base: base, Start: start, Population: population, Unclipped: s.Unclipped, Data: how, Seed: Seed(s.Seed), Workers: max(1, l.Workers), Collect: l.Collect,
 		Trainer: l.Trainer, Compile: l.Compile, Engine: l.Engine,
 		Evaluator: out.Validation, Every: s.Every, Ranks: s.Ranks,
 	}

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -42,6 +43,8 @@ type file struct {
 	Set     strict.Pairs      `yaml:"set"`  // settings of every point
 	Vary    strict.Pairs      `yaml:"vary"` // axes, in order
 	Compare map[string]string `yaml:"compare"`
+	// Except leaves points out: those that have a group's values on its axes.
+	Except []map[string]string `yaml:"except"`
 }
 
 const maxPoints = 10_000
@@ -88,7 +91,10 @@ func parse(r io.Reader, dir string, most int) (*Plan, error) {
 			return nil, err
 		}
 	}
-	seeds := Axis{Name: "seed"}
+	if err := p.except(f.Except); err != nil {
+		return nil, err
+	}
+	seeds := Axis{Name: seedAxis}
 	for _, s := range f.Seeds {
 		seeds.Values = append(seeds.Values, fmt.Sprint(s))
 	}
@@ -243,6 +249,42 @@ func (p *Plan) cross(a Axis, apply func(at Settings, i int) Settings) error {
 	p.Points = points
 	p.Axes = append(p.Axes, a)
 	return nil
+}
+
+// except leaves points out.
+func (p *Plan) except(groups []map[string]string) error {
+	for i, group := range groups {
+		before := len(p.Points)
+		p.Points = slices.DeleteFunc(p.Points, func(at Point) bool {
+			for axis, value := range group {
+				if at.On[axis] != value {
+					return false
+				}
+			}
+			return len(group) > 0
+		})
+		if len(p.Points) == before {
+			return badSetting("except[%d], %v, is no point of vary", i, group)
+		}
+	}
+	if len(p.Points) == 0 {
+		return badSetting("except leaves no point")
+	}
+	return nil
+}
+
+// seedAxis is the axis that repeats every other point.
+const seedAxis = "seed"
+
+// BySeed lists the points seed by seed: a grid that is not done yet then holds whole
+// seeds, which pairs need, and not some methods with all of theirs.
+func (p *Plan) BySeed() []Point {
+	i := slices.IndexFunc(p.Axes, func(a Axis) bool { return a.Name == seedAxis })
+	out := slices.Clone(p.Points)
+	slices.SortStableFunc(out, func(a, b Point) int {
+		return cmp.Compare(slices.Index(p.Axes[i].Values, a.On[seedAxis]), slices.Index(p.Axes[i].Values, b.On[seedAxis]))
+	})
+	return out
 }
 
 // check refuses a plan of which two points are the same, or that compares with a

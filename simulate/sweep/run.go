@@ -67,6 +67,9 @@ const (
 	adapterFile = "adapter.safetensors"
 )
 
+// noGuarantee is that of a run without noise, whose epsilon and delta are 0 for none.
+const noGuarantee = "none: no noise was added, and no epsilon holds"
+
 // ErrOther is a folder whose run was made with something else.
 var ErrOther = errors.New("made with another base, engine, adapter.start or data")
 
@@ -178,6 +181,9 @@ func otherStates(folder, own string) (others []string, err error) {
 func (r *Record) fill(ctx context.Context, s *Setup, result simulate.Result) error {
 	r.Values, r.Rho, r.NoiseMultiplier = result.Values, result.Rho, result.NoiseMultiplier
 	r.Epsilon, r.Delta, r.Guarantee = result.Guarantee.Epsilon, result.Guarantee.Delta, result.Guarantee.String()
+	if s.Job.Privacy.None {
+		r.Guarantee = noGuarantee
+	}
 	r.ByRank, r.Curve, r.Rank = result.Validation, result.Rounds, result.BestRank
 	for _, v := range result.Validation {
 		if v.Rank == r.Rank {

@@ -51,6 +51,9 @@ type Settings struct {
 	Ranks []int `json:"ranks,omitempty" yaml:"ranks"`
 	// Validation bounds the texts that are scored each time, 0: all of them.
 	Validation int `json:"validation" yaml:"validation"`
+	// Unclipped clips no update, in a job without noise (privacy.none): the control that
+	// says what noise and clipping cost. A device never sends one: simulations only.
+	Unclipped bool `json:"unclipped,omitempty" yaml:"unclipped"`
 
 	// Job holds keys of the job file, nested; what it does not name has the job
 	// file's default.
@@ -133,11 +136,20 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 			keys[key] = value
 		}
 	}
+	if keys["privacy"] == "none" { // as a job file may say it
+		keys["privacy"] = map[string]any{"none": true}
+	}
+	none, _ := lookup(keys, "privacy.none")
+	if s.Unclipped && none != true {
+		return coordinator.Job{}, badSetting("unclipped is set and privacy.none is not: noise is measured by the clip norm; set both, or neither")
+	}
 	rate := s.SamplingRate
 	if s.Cohort > 0 {
 		rate = float64(s.Cohort) / float64(s.Population)
-		set(keys, "privacy.simulated_population", s.Population)
-		set(keys, "privacy.simulated_cohort", int(math.Round(s.SamplingRate*float64(s.Population))))
+		if none != true { // whose noise is scaled
+			set(keys, "privacy.simulated_population", s.Population)
+			set(keys, "privacy.simulated_cohort", int(math.Round(s.SamplingRate*float64(s.Population))))
+		}
 		// Floors and thresholds are about the deployment's cohort, which these few
 		// clients stand for; their masks cancel anyway.
 		set(keys, "cohort.floor", 2)

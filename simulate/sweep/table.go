@@ -150,6 +150,10 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 	}
 	num := func(v float64) string { return strconv.FormatFloat(v, 'g', 10, 64) }
 	for i, r := range records {
+		epsilon, delta := num(r.Epsilon), num(r.Delta)
+		if r.Guarantee == noGuarantee {
+			epsilon, delta = "none", "none"
+		}
 		row := []string{r.ID}
 		for _, a := range x.Axes {
 			row = append(row, r.On[a.Name])
@@ -157,7 +161,7 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 		for _, k := range settings {
 			row = append(row, flats[i][k])
 		}
-		row = append(row, r.Data, r.Engine, r.Version, r.Base, strconv.Itoa(r.Values), num(r.Rho), num(r.NoiseMultiplier), num(r.Epsilon), num(r.Delta),
+		row = append(row, r.Data, r.Engine, r.Version, r.Base, strconv.Itoa(r.Values), num(r.Rho), num(r.NoiseMultiplier), epsilon, delta,
 			num(r.SignalNorm), num(r.NoiseNorm), num(r.Clipped), num(r.Cohort), num(r.BytesUp), num(r.BytesDown),
 			strconv.Itoa(r.Rank), num(r.Validation), num(r.Accuracy), num(r.MacroF1), num(r.Seconds))
 		if err := w.Write(row); err != nil {
