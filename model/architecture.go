@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -10,13 +11,17 @@ import (
 // their ForSequenceClassification puts on top; those that are not say what they hold
 // in tensors and linears.
 type architecture struct {
-	prefix    string            // of the encoder's tensors in a model with a head
-	aliases   map[string]string // keys of config.json that have names of their own
-	embedding string            // LayerNorm after the embeddings
-	layer     func(l int) Layer
-	types     bool // token types are part of it
-	offset    func(pad int) int
-	head      []Dense // of ForSequenceClassification; the last one gives the classes
+	prefix     string            // of the encoder's tensors in a model with a head
+	aliases    map[string]string // keys of config.json that have names of their own
+	embedding  string            // LayerNorm after the embeddings
+	layer      func(l int) Layer
+	types      bool // token types are part of it
+	offset     func(pad int) int
+	pad        int                                                                   // pad_token_id where config.json has none
+	between    int                                                                   // separators between the texts of a pair; 0: one
+	vocabulary func(fsys fs.FS) (ids map[string]int, file map[string]any, err error) // tokenizer.json of older files; nil: there are none
+
+	head []Dense // of ForSequenceClassification; the last one gives the classes
 
 	masked *MaskedHead // of ForMaskedLM; nil where there is none
 
@@ -31,11 +36,13 @@ type architecture struct {
 }
 
 var architectures = map[string]*architecture{
-	"bert":       &bertArchitecture,
-	"roberta":    &robertaArchitecture,
-	"distilbert": &distilbertArchitecture,
-	"t5":         &t5Architecture,
-	"vit":        &vitArchitecture,
+	"bert":        &bertArchitecture,
+	"roberta":     &robertaArchitecture,
+	"xlm-roberta": ofRoberta("XLMRoberta"),
+	"camembert":   ofRoberta("Camembert"),
+	"distilbert":  &distilbertArchitecture,
+	"t5":          &t5Architecture,
+	"vit":         &vitArchitecture,
 }
 
 // Layer names the modules of one encoder layer; their tensors are name.weight
@@ -88,6 +95,9 @@ func (c Config) FirstPosition() int {
 	}
 	return 0
 }
+
+// Separators is how many separators stand between the texts of a pair.
+func (c Config) Separators() int { return max(1, c.arch().between) }
 
 // MaxTokens is the longest text, special tokens included.
 func (c Config) MaxTokens() int {
@@ -142,13 +152,14 @@ func (c Config) BaseTensors() []TensorSpec {
 // bert: BertModel (Devlin et al. 2019), and MiniLM and all others that were made
 // in its shape.
 var bertArchitecture = architecture{
-	class:     "Bert",
-	targets:   []string{"query", "value"},
-	prefix:    "bert.",
-	embedding: "embeddings.LayerNorm",
-	layer:     bertLayer,
-	types:     true,
-	head:      []Dense{{Name: "pooler.dense", Activation: "tanh"}, {Name: "classifier", Trained: true}},
+	class:      "Bert",
+	targets:    []string{"query", "value"},
+	prefix:     "bert.",
+	embedding:  "embeddings.LayerNorm",
+	layer:      bertLayer,
+	types:      true,
+	vocabulary: wordPieceFile,
+	head:       []Dense{{Name: "pooler.dense", Activation: "tanh"}, {Name: "classifier", Trained: true}},
 	masked: &MaskedHead{Dense: "cls.predictions.transform.dense", Norm: "cls.predictions.transform.LayerNorm",
 		Bias: "cls.predictions.bias"},
 }
@@ -165,16 +176,28 @@ func bertLayer(l int) Layer {
 // roberta: RobertaModel (Liu et al. 2019). Its head's first layer belongs to no
 // pretrained checkpoint: it is trained with the rest.
 var robertaArchitecture = architecture{
-	class:     "Roberta",
-	targets:   []string{"query", "value"},
-	prefix:    "roberta.",
-	embedding: "embeddings.LayerNorm",
-	layer:     bertLayer,
-	types:     true,
-	offset:    func(pad int) int { return pad + 1 },
+	class:      "Roberta",
+	targets:    []string{"query", "value"},
+	prefix:     "roberta.",
+	embedding:  "embeddings.LayerNorm",
+	layer:      bertLayer,
+	types:      true,
+	offset:     func(pad int) int { return pad + 1 },
+	pad:        1,
+	between:    2,
+	vocabulary: bytePairFile,
 	head: []Dense{{Name: "classifier.dense", Activation: "tanh", Trained: true},
 		{Name: "classifier.out_proj", Trained: true}},
 	masked: &MaskedHead{Dense: "lm_head.dense", Norm: "lm_head.layer_norm", Bias: "lm_head.bias", Activation: "gelu"},
+}
+
+// ofRoberta is what has RoBERTa's encoder and heads under another name, as XLM-R
+// (Conneau et al. 2020) and CamemBERT (Martin et al. 2020) do: their tokenizers are
+// SentencePiece's, and they put two separators between texts as well.
+func ofRoberta(class string) *architecture {
+	a := robertaArchitecture
+	a.class, a.vocabulary = class, nil
+	return &a
 }
 
 // distilbert: DistilBertModel (Sanh et al. 2019): no token types, no pooler.
@@ -195,6 +218,7 @@ var distilbertArchitecture = architecture{
 			Intermediate: p + "ffn.lin1", Output: p + "ffn.lin2", OutputNorm: p + "output_layer_norm",
 		}
 	},
-	head:   []Dense{{Name: "pre_classifier", Activation: "relu", Trained: true}, {Name: "classifier", Trained: true}},
-	masked: &MaskedHead{Dense: "vocab_transform", Norm: "vocab_layer_norm", Bias: "vocab_projector.bias"},
+	vocabulary: wordPieceFile,
+	head:       []Dense{{Name: "pre_classifier", Activation: "relu", Trained: true}, {Name: "classifier", Trained: true}},
+	masked:     &MaskedHead{Dense: "vocab_transform", Norm: "vocab_layer_norm", Bias: "vocab_projector.bias"},
 }

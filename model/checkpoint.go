@@ -3,7 +3,6 @@ package model
 import (
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,6 +84,9 @@ func WriteCheckpoint(dir string, c *Checkpoint) error {
 	info.LoRA = lay.LoRA
 	if err := info.validate(); err != nil {
 		return err
+	}
+	if most := c.Base.Config.MaxTokens(); info.Seq > most {
+		return fmt.Errorf("%w: sequences of %d tokens, the base has positions for %d", ErrConfig, info.Seq, most)
 	}
 	if len(info.Labels) != lay.Classes {
 		return fmt.Errorf("%w: %d labels for %d classes", ErrConfig, len(info.Labels), lay.Classes)
@@ -174,7 +176,7 @@ func readCheckpoint(dir string) (*Checkpoint, error) {
 		return nil, err
 	}
 	if c.Seq > c.Base.Config.MaxTokens() {
-		return nil, errors.New("model: seq exceeds the base's positions")
+		return nil, fmt.Errorf("%w: %s: seq is %d, the base has positions for %d", ErrConfig, CheckpointFile, c.Seq, c.Base.Config.MaxTokens())
 	}
 	weights, err := readFile(fsys, AdapterFile, maxBase)
 	if err != nil {

@@ -46,7 +46,7 @@ const (
 // Config is the shape of a base, with the JSON keys of a Hugging Face BERT's
 // config.json whatever the family; see ParseConfig.
 type Config struct {
-	ModelType         string  `json:"model_type"` // "bert", "roberta", "distilbert", "t5" or "vit"
+	ModelType         string  `json:"model_type"` // one of ModelTypes
 	VocabSize         int     `json:"vocab_size"`
 	HiddenSize        int     `json:"hidden_size"`
 	NumHiddenLayers   int     `json:"num_hidden_layers"`
@@ -77,6 +77,9 @@ func BERT(vocab, hidden, layers, heads, positions int) Config {
 	}
 }
 
+// ModelTypes lists the families by their names in config.json.
+func ModelTypes() []string { return slices.Sorted(maps.Keys(architectures)) }
+
 // Validate reports the first relation that the configuration breaks.
 func (c Config) Validate() error {
 	bad := func(format string, args ...any) error {
@@ -84,7 +87,7 @@ func (c Config) Validate() error {
 	}
 	arch, known := architectures[c.ModelType]
 	if !known {
-		return bad("model_type is %q, want one of %q", c.ModelType, slices.Sorted(maps.Keys(architectures)))
+		return bad("model_type is %q, want one of %q", c.ModelType, ModelTypes())
 	}
 	if arch.validate != nil {
 		return arch.validate(c)
@@ -161,9 +164,7 @@ func ParseConfig(data []byte) (Config, error) {
 	if arch.types {
 		c.TypeVocabSize = 2 // BertConfig's default
 	}
-	if arch == &robertaArchitecture {
-		c.PadTokenID = 1
-	}
+	c.PadTokenID = arch.pad
 	for theirs, ours := range arch.aliases {
 		if v, ok := keys[theirs]; ok {
 			keys[ours] = v

@@ -59,9 +59,7 @@ func huggingConfig(kind string) Config {
 	if architectures[kind].types {
 		c.TypeVocabSize = 2
 	}
-	if kind == "roberta" {
-		c.PadTokenID = 1
-	}
+	c.PadTokenID = architectures[kind].pad
 	return c
 }
 

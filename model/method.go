@@ -158,7 +158,8 @@ func (m Method) Validate(c Config) error {
 	case m.Also != "" && m.Also != BoxEmbeddings && m.Kind == MethodFull:
 		return bad("also is given, but full trains every tensor")
 	case m.Task == TaskPretrain && c.arch().masked == nil:
-		return bad("task is %s, but a %s has no masked language model: a bert, distilbert or roberta has", m.Task, c.ModelType)
+		return bad("task is %s, but a %s has no masked language model: one of %q has", m.Task, c.ModelType,
+			slices.DeleteFunc(ModelTypes(), func(t string) bool { return architectures[t].masked == nil }))
 	case c.Generates() != (m.Task == TaskAnswer):
 		return bad("task is %q over a %s: answer is for a base with a decoder, and its only task", m.Task.String(), c.ModelType)
 	case m.Answer < 0 || m.Answer > maxAnswer || !m.Task.Asks() && m.Answer != 0:

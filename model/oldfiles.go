@@ -26,32 +26,15 @@ func (c Config) oldTokenizer(fsys fs.FS) ([]byte, error) {
 	if c.Generates() {
 		return c.sentencePieceTokenizer(fsys)
 	}
-	var o struct {
-		Lower   *bool `json:"do_lower_case"`
-		Strip   *bool `json:"strip_accents"`
-		Chinese *bool `json:"tokenize_chinese_chars"`
-		Prefix  bool  `json:"add_prefix_space"`
-	}
-	if err := optionalJSON(fsys, TokenizerConfigFile, &o); err != nil {
-		return nil, err
+	read := c.arch().vocabulary
+	if read == nil {
+		return nil, fs.ErrNotExist
 	}
 	var added map[string]int
 	if err := optionalJSON(fsys, AddedTokensFile, &added); err != nil {
 		return nil, err
 	}
-	var ids map[string]int
-	var file map[string]any
-	var err error
-	switch c.ModelType {
-	case "bert", "distilbert":
-		or := func(b *bool) bool { return b == nil || *b }
-		ids, file, err = wordPieceFile(fsys, map[string]any{"type": "BertNormalizer", "clean_text": true,
-			"handle_chinese_chars": or(o.Chinese), "strip_accents": o.Strip, "lowercase": or(o.Lower)})
-	case "roberta":
-		ids, file, err = bytePairFile(fsys, o.Prefix)
-	default:
-		err = fs.ErrNotExist
-	}
+	ids, file, err := read(fsys)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +63,16 @@ func optionalJSON(fsys fs.FS, name string, v any) error {
 
 // wordPieceFile is made of a vocab.txt. A special token that is missing in it is told by
 // whoever reads the result.
-func wordPieceFile(fsys fs.FS, normalizer map[string]any) (ids map[string]int, file map[string]any, err error) {
+func wordPieceFile(fsys fs.FS) (ids map[string]int, file map[string]any, err error) {
+	var o struct {
+		Lower   *bool `json:"do_lower_case"`
+		Strip   *bool `json:"strip_accents"`
+		Chinese *bool `json:"tokenize_chinese_chars"`
+	}
+	if err := optionalJSON(fsys, TokenizerConfigFile, &o); err != nil {
+		return nil, nil, err
+	}
+	or := func(b *bool) bool { return b == nil || *b }
 	data, err := readFile(fsys, VocabFile, maxJSON)
 	if err != nil {
 		return nil, nil, err
@@ -95,7 +87,9 @@ func wordPieceFile(fsys fs.FS, normalizer map[string]any) (ids map[string]int, f
 	}
 	pair := func(name string) []any { return []any{name, ids[name]} }
 	return ids, map[string]any{
-		"version": "1.0", "normalizer": normalizer, "pre_tokenizer": map[string]any{"type": "BertPreTokenizer"},
+		"version": "1.0", "pre_tokenizer": map[string]any{"type": "BertPreTokenizer"},
+		"normalizer": map[string]any{"type": "BertNormalizer", "clean_text": true,
+			"handle_chinese_chars": or(o.Chinese), "strip_accents": o.Strip, "lowercase": or(o.Lower)},
 		"added_tokens":   special(ids, "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
 		"post_processor": map[string]any{"type": "BertProcessing", "sep": pair("[SEP]"), "cls": pair("[CLS]")},
 		"decoder":        map[string]any{"type": "WordPiece", "prefix": "##", "cleanup": true},
@@ -105,7 +99,13 @@ func wordPieceFile(fsys fs.FS, normalizer map[string]any) (ids map[string]int, f
 }
 
 // bytePairFile is made of a vocab.json and a merges.txt.
-func bytePairFile(fsys fs.FS, prefix bool) (ids map[string]int, file map[string]any, err error) {
+func bytePairFile(fsys fs.FS) (ids map[string]int, file map[string]any, err error) {
+	var o struct {
+		Prefix bool `json:"add_prefix_space"`
+	}
+	if err := optionalJSON(fsys, TokenizerConfigFile, &o); err != nil {
+		return nil, nil, err
+	}
 	data, err := readFile(fsys, PairsFile, maxJSON)
 	if err != nil {
 		return nil, nil, err
@@ -126,12 +126,12 @@ func bytePairFile(fsys fs.FS, prefix bool) (ids map[string]int, file map[string]
 		merges = append(merges, string(line))
 	}
 	pair := func(name string) []any { return []any{name, ids[name]} }
-	bytesOf := map[string]any{"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": true, "use_regex": true}
+	bytesOf := map[string]any{"type": "ByteLevel", "add_prefix_space": o.Prefix, "trim_offsets": true, "use_regex": true}
 	return ids, map[string]any{
 		"version": "1.0", "normalizer": nil, "pre_tokenizer": bytesOf, "decoder": bytesOf,
 		"added_tokens": special(ids, "<s>", "<pad>", "</s>", "<unk>", "<mask>"),
 		"post_processor": map[string]any{"type": "RobertaProcessing", "sep": pair("</s>"), "cls": pair("<s>"),
-			"trim_offsets": true, "add_prefix_space": prefix},
+			"trim_offsets": true, "add_prefix_space": o.Prefix},
 		"model": map[string]any{"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": "",
 			"end_of_word_suffix": "", "fuse_unk": false, "vocab": ids, "merges": merges},
 	}, nil

@@ -49,9 +49,8 @@ func newSpan(columns []Column, tok tokenizer.Tokenizer, l *model.Layout, sequenc
 	s := &Span{columns: columns, tok: tok, sequence: sequence, most: l.LoRA.AnswerTokens(),
 		types: l.Config.TypeVocabSize > 1, boxes: l.LoRA.Boxes()}
 	s.before, s.after = around(tok)
-	s.between = s.after
-	if l.Config.ModelType == "roberta" { // <s> a </s></s> b </s>
-		s.between = append(append([]int32(nil), s.after...), s.after...)
+	for range l.Config.Separators() { // of RoBERTa two: <s> a </s></s> b </s>
+		s.between = append(s.between, s.after...)
 	}
 	return s
 }

@@ -29,6 +29,34 @@ func spans(t *testing.T, also string, sequence int) *Span {
 	return k.(*Span)
 }
 
+// RoBERTa, and those that have its encoder under other names, read a pair with two
+// separators between its texts, others with one.
+func TestSpanSeparators(t *testing.T) {
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := map[string]bool{"roberta": true, "xlm-roberta": true, "camembert": true}
+	for _, kind := range model.ModelTypes() {
+		c := model.BERT(b.Config.VocabSize, 8, 1, 1, 40)
+		c.ModelType, c.Pooling, c.TypeVocabSize = kind, model.PoolNone, 0
+		l, err := model.NewLayout(c, model.Method{Task: model.TaskSpan, RMax: 1, Alpha: 1}, 0)
+		if err != nil { // one that reads no texts, or writes them
+			if kind != "t5" && kind != "vit" {
+				t.Error(err)
+			}
+			continue
+		}
+		k, err := New(&model.Base{Config: c, Tokenizer: b.Tokenizer}, l, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := k.(*Span); (len(s.between) == 2) != two[kind] || len(s.between) == 0 {
+			t.Errorf("%s: %d separators", kind, len(s.between))
+		}
+	}
+}
+
 func receipt() dataset.Example {
 	e := dataset.Example{Words: strings.Fields("Grand Hotel taxi Total:9.00 cash 9.00 thanks"), Question: "the total?", Answers: []string{"9.00"}}
 	for i := range e.Words {

@@ -2,7 +2,7 @@
 every architecture, and a real one where it is given. Prints a table in markdown and
 exits with 1 where a figure misses its limit."""
 
-import argparse, json, os, subprocess, sys, tempfile, warnings
+import argparse, base64, json, os, subprocess, sys, tempfile, warnings
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
@@ -103,6 +103,27 @@ def unigram(folder, vocab):
     return spm, model + ".model"
 
 
+def of_roberta(folder, vocab, camembert=False):
+    """A tokenizer as XLM-R and CamemBERT have it: SentencePiece's pieces behind the special tokens, made into tokenizer.json by transformers."""
+    unigram(folder, vocab - 8)
+    made = json.load(open(os.path.join(folder, "tokenizer.json")))
+    pieces = [tuple(p) for p in made["model"]["vocab"] if p[0] not in ("<pad>", "</s>", "<unk>")]
+    from transformers import CamembertTokenizer, XLMRobertaTokenizer
+
+    cls = CamembertTokenizer if camembert else XLMRobertaTokenizer
+    front = ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>"] if camembert else ["<s>", "<pad>", "</s>", "<unk>"]
+    tok = cls(vocab=[(p, -100.0 if p == "<unk>NOTUSED" else 0.0) for p in front] + pieces + [("<mask>", 0.0)],
+              _spm_precompiled_charsmap=base64.b64decode(made["normalizer"]["precompiled_charsmap"]))
+    tok.save_pretrained(folder)
+
+
+def tokenizer_for(folder, config):
+    if config.model_type in ("xlm-roberta", "camembert"):
+        of_roberta(folder, config.vocab_size, config.model_type == "camembert")
+    else:
+        (bytelevel if config.model_type == "roberta" else wordpiece)(folder, config.vocab_size)
+
+
 def noise(n, seed=1):
     """Random texts: words of the corpus, odd spaces, accents, scripts, control characters."""
     import random
@@ -159,6 +180,16 @@ def configs():
                                                   activation=act if act != "gelu_new" else "gelu")
 
 
+def families():
+    """RoBERTa's encoder under other names."""
+    from transformers import CamembertConfig, XLMRobertaConfig
+
+    shape = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, max_position_embeddings=26, type_vocab_size=1, layer_norm_eps=1e-5)
+    for kind in ("", "tag-", "span-"):
+        yield kind + "xlm-roberta", XLMRobertaConfig(vocab_size=260, num_labels=2 if kind == "span-" else 3, **shape)
+        yield kind + "camembert", CamembertConfig(vocab_size=260, num_labels=2 if kind == "span-" else 3, bos_token_id=5, eos_token_id=6, **shape)
+
+
 def odd_configs():
     """Shapes and activations that few checkpoints have: widths that are no multiple of 16, one layer, one head."""
     from transformers import BertConfig, DistilBertConfig, RobertaConfig, ViTConfig
@@ -193,7 +224,7 @@ VIT = [("layers.", "encoder.layer."), ("attention.q_proj", "attention.attention.
 
 def ours(config, name):
     """A parameter's name as Starling has it."""
-    name = name.removeprefix(config.model_type + ".")
+    name = name.removeprefix("roberta." if config.model_type in ("xlm-roberta", "camembert") else config.model_type + ".")
     for there, here in VIT if config.model_type == "vit" else []:
         name = name.replace(there, here)
     return name
@@ -293,7 +324,7 @@ def check_random(s, work, name, config):
     folder = os.path.join(work, name)
     model.save_pretrained(folder, max_shard_size="60KB" if name.endswith("1") else "5GB")
     if config.model_type != "vit":
-        (bytelevel if config.model_type == "roberta" else wordpiece)(folder, config.vocab_size)
+        tokenizer_for(folder, config)
     kind = name.split("-")[0] if name.startswith(("tag-", "span-")) else ""
     inputs, flags = Inputs(config, kind), ["--task", kind] if kind else []
     if kind != "span":
@@ -528,7 +559,7 @@ def main():
         os.environ["HF_HOME"] = work  # where transformers keeps the modules that it runs
         if "tokenizers".startswith(a.only):
             check_tokenizers(s, work)
-        for name, config in [*configs(), *odd_configs(), *image_configs(), *tag_configs()]:
+        for name, config in [*configs(), *families(), *odd_configs(), *image_configs(), *tag_configs()]:
             if name.startswith(a.only):
                 check_random(s, work, name, config)
         if "span-boxes".startswith(a.only):

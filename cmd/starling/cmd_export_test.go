@@ -112,6 +112,21 @@ func TestExportAndImportAgree(t *testing.T) {
 	}
 }
 
+// A sequence that the base has no positions for is said where it is asked for, not by predict.
+func TestImportRefusesASequenceBeyondTheBase(t *testing.T) {
+	dir, _ := exportedCheckpoint(t)
+	out := filepath.Join(t.TempDir(), "again")
+	for _, sequence := range []string{"9999", "-1"} {
+		code, _, stderr := runCLI(t, "import", "--base", filepath.Join(dir, "base"), "--labels", "a,b,c", "--sequence", sequence, "--out", out)
+		if code != 2 || !strings.Contains(stderr, "--sequence is "+sequence) || !strings.Contains(stderr, "positions") {
+			t.Errorf("--sequence %s: %d %q", sequence, code, stderr)
+		}
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("a checkpoint was written")
+	}
+}
+
 func TestExportRefuses(t *testing.T) {
 	dir, _ := exportedCheckpoint(t)
 	out := filepath.Join(t.TempDir(), "out")

@@ -116,8 +116,10 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 	if err != nil {
 		return nil, fmt.Errorf("base %s: %w", base, err)
 	}
-	if sequence == 0 {
-		sequence = min(128, b.Config.MaxTokens())
+	if most := b.Config.MaxTokens(); sequence < 0 || sequence > most {
+		return nil, usagef("--sequence is %d, want 1 to %d, which the base has positions for (0: %d)", sequence, most, min(128, most))
+	} else if sequence == 0 {
+		sequence = min(128, most)
 	}
 	ck := &model.Checkpoint{Base: b, CheckpointInfo: model.CheckpointInfo{Seq: sequence, Labels: labels,
 		Privacy: "none: imported, what it was trained on is not known here"}}
