@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,7 +19,7 @@ import (
 )
 
 // Version is written into every program's manifest. It changes with everything that changes programs' bytes.
-const Version = "starling-wasm/6"
+const Version = "starling-wasm/7"
 
 // The hosts that code is shaped for. Programs run on both, with equal results.
 const (
@@ -60,6 +61,8 @@ type Spec struct {
 	Outputs []Output // one for each node that the build function returns, in order
 	// Stop is asked now and then; an error of it ends the compilation, which may take seconds. Nil never does.
 	Stop func() error
+
+	most uint64 // units of a call, beyond which it is cut; 0: what devices run
 }
 
 // Compile builds a graph and turns it into a program: a WebAssembly module as package wasm defines it. Parameters and
@@ -152,7 +155,7 @@ func compileGraph(g *ir.Graph, spec Spec) (*assembled, error) {
 	for i, r := range roles {
 		cfg.NF4[i] = r.NF4
 	}
-	m, p, err := assemble(g, cfg, spec.Host, spec.Fused)
+	m, p, err := assemble(g, cfg, spec.Host, spec.Fused, cmp.Or(spec.most, longest))
 	if err != nil {
 		return nil, err
 	}
@@ -212,10 +215,12 @@ const (
 	dataAddr  = 4096     // constants and tensors
 	pageBytes = 64 << 10 // of WebAssembly memory
 	maxPages  = 1 << 14  // 1 GiB: what the loader allows
+
+	longest = cost.Segment - 1<<10 // units of a call, which leaves a segment's own for its arguments
 )
 
 // assemble plans a graph and writes its code.
-func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled, *plan.Plan, error) {
+func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool, most uint64) (*assembled, *plan.Plan, error) {
 	shape := codegen.Wazero
 	switch host {
 	case HostWazero:
@@ -237,6 +242,7 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 	}
 	m := &emit.Module{}
 	gen := codegen.New(m, shape, end, tableAddr)
+	gen.Most = most
 	gen.Reserve(p.Stages)
 	man := &wasm.Manifest{Format: wasm.Format, Compiler: Version, Host: host, Fused: fused}
 	known := bodies{}
@@ -256,11 +262,20 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 		segments = append(segments, gen.Segment(batch))
 		batch, units = nil, 0
 	}
+	var stages []plan.Stage
 	for _, s := range p.Stages {
-		if cfg.Stop != nil {
-			if err := cfg.Stop(); err != nil {
-				return nil, nil, fmt.Errorf("compiler: %w", err)
-			}
+		if err := stopped(cfg); err != nil {
+			return nil, nil, err
+		}
+		pieces, err := gen.Pieces(s)
+		if err != nil {
+			return nil, nil, fmt.Errorf("compiler: %w", err)
+		}
+		stages = append(stages, pieces...)
+	}
+	for _, s := range stages {
+		if err := stopped(cfg); err != nil {
+			return nil, nil, err
 		}
 		product, ok := declare(s)
 		if ok { // a declared product has its segments to itself
@@ -331,4 +346,14 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool) (*assembled
 	m.Pages(uint32(pages))
 	man.Arena = wasm.Region{Offset: uint32(arena), Size: uint32((total - arena + 15) &^ 15)}
 	return &assembled{m, segments, man}, p, nil
+}
+
+func stopped(cfg plan.Config) error {
+	if cfg.Stop == nil {
+		return nil
+	}
+	if err := cfg.Stop(); err != nil {
+		return fmt.Errorf("compiler: %w", err)
+	}
+	return nil
 }

@@ -28,3 +28,9 @@ func Predict(g *ir.Graph, spec Spec) (program []byte, costs []uint64, err error)
 	program, err = m.bytes()
 	return program, costs, err
 }
+
+// Cutting is a specification whose calls are cut where they cost more than most units.
+func Cutting(s Spec, most uint64) Spec {
+	s.most = most
+	return s
+}

@@ -10,6 +10,7 @@ package codegen
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/starling-fl/starling/wasm/compiler/emit"
 	"github.com/starling-fl/starling/wasm/compiler/ir"
@@ -75,13 +76,15 @@ type Generator struct {
 	lane    int // bytes of it for each part of a product
 	Scratch int // bytes of it that are needed
 	table   int // address of the NF4 pair table
+	// Most is what a call should cost at most: dearer ones are cut where they can be.
+	Most uint64
 	// NeedTable is set when NF4 code was written, which reads the pair table.
 	NeedTable bool
 }
 
 // New returns a generator; scratch and table are addresses set aside for packing and for the NF4 table.
 func New(m *emit.Module, shape Shape, scratch, table int) *Generator {
-	return &Generator{M: m, Shape: shape, scratch: scratch, table: table}
+	return &Generator{M: m, Shape: shape, scratch: scratch, table: table, Most: math.MaxUint64}
 }
 
 // Trap writes a function that stands for fused products where no code can.

@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"slices"
+
 	"github.com/starling-fl/starling/wasm/compiler/emit"
 	"github.com/starling-fl/starling/wasm/compiler/plan"
 	"github.com/starling-fl/starling/wasm/cost"
@@ -104,26 +106,28 @@ func (g *Generator) part(d *plan.Dot, i int, fused bool) []Unit {
 				flops *= uint64(ax.Size)
 			}
 		}
-		if flops > maxUnitFLOPs {
+		if g.dear(p, flops) {
 			for _, axes := range outer {
-				if len(*axes) == 0 || (*axes)[0].Size == 1 {
+				at := slices.IndexFunc(*axes, func(a plan.Axis) bool { return a.Size > 1 })
+				if at < 0 {
 					continue
 				}
-				ax := (*axes)[0]
+				ax := (*axes)[at]
 				parts := 2
 				for parts < ax.Size && (ax.Size%parts != 0 || flops/uint64(parts) > maxUnitFLOPs) {
 					parts++
 				}
 				each := ax
 				each.Size /= parts
-				*axes = append([]plan.Axis{each}, (*axes)[1:]...)
+				*axes = slices.Clone(*axes)
+				(*axes)[at] = each
 				for i := range parts {
-					at := i * each.Size
+					from := i * each.Size
 					partAcc := acc
 					if i > 0 && axes == &p.outerK {
 						partAcc = 1
 					}
-					emitUnits(p, a+at*ax.A, b+at*ax.B, c+at*ax.C, partAcc)
+					emitUnits(p, a+from*ax.A, b+from*ax.B, c+from*ax.C, partAcc)
 				}
 				return
 			}
