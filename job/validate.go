@@ -12,6 +12,9 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
+// MaxPopulation bounds cohort.population: enough for simulations of fifty million devices.
+const MaxPopulation = 1 << 26
+
 // ErrInvalid is a job that cannot be run; the text names the broken relation.
 var ErrInvalid = errors.New("job")
 
@@ -74,7 +77,7 @@ func (j Job) Validate() error {
 		between("training.batch", tr.Batch, 1, 1<<16),
 		byBase("training.learning_rate", tr.LearningRate),
 		byBase("training.head_learning_rate", tr.HeadLearningRate),
-		between("cohort.population", co.Population, 1, 1<<24),
+		between("cohort.population", co.Population, 1, MaxPopulation),
 		between("cohort.floor", co.Floor, 2, math.MaxInt32),
 		between("cohort.max_enrolled", co.MaxEnrolled, co.Population, 1<<30),
 		between("cohort.max_connected", co.MaxConnected, co.Floor, 1<<30),

@@ -68,8 +68,8 @@ func DefaultSettings() Settings {
 // Check names the first setting that is out of range.
 func (s Settings) Check() error {
 	switch {
-	case s.Population < 2 || s.Population > 1<<24:
-		return badSetting("population is %d, must be in 2..%d", s.Population, 1<<24)
+	case s.Population < 2 || s.Population > job.MaxPopulation:
+		return badSetting("population is %d, must be in 2..%d", s.Population, job.MaxPopulation)
 	case !(s.SamplingRate > 0 && s.SamplingRate <= 1):
 		return badSetting("sampling_rate is %v, must be in (0, 1]", s.SamplingRate)
 	case s.Cohort < 0 || s.Cohort > s.Population:
