@@ -173,7 +173,8 @@ type run struct {
 	quorum   int
 	events   []dp.Event
 	released int
-	talkers  int // canaries whose bits in the clipping count say something
+	clip     float64 // of the next round, the largest rank's
+	talkers  int     // canaries whose bits in the clipping count say something
 
 	signal []float64 // log-likelihood ratio of in to out, by what was released
 	counts []factor  // what the clip norms say of the clipping counts
@@ -188,6 +189,7 @@ func newRun(cfg Config, pass Pass) (*run, error) {
 	r := &run{cfg: cfg, pass: pass, core: core}
 	r.cfg.Job = core.Job()
 	j := r.cfg.Job
+	r.clip = j.Privacy.ClipNorm
 	if r.quorum, err = j.Quorum(); err != nil {
 		return nil, err
 	}
@@ -349,6 +351,7 @@ func (r *run) release(ctx context.Context, d *coordinator.Draw, o outcome, onlin
 	r.core.Commit(clip)
 	r.events = append(r.events, event)
 	r.released++
+	defer func() { r.clip = clip }()
 	if r.pass == PassUpdates && !o.noiseOnly {
 		r.sawClip(d, clip, o, online)
 		return r.sawRelease(d, sum, online, a)
@@ -368,7 +371,7 @@ func (r *run) shard(d *coordinator.Draw, members []int, talk []int8) ([]int64, e
 		clear(delta)
 		clear(symbols)
 		if i >= len(r.in) {
-			d.Count().Encode(symbols[l.D():], r.within(d)) // with no update
+			d.Count().Encode(symbols[l.D():], r.within()) // with no update
 			for k, s := range symbols[l.D():] {
 				sum[l.D()+k] += int64(s)
 			}
@@ -402,9 +405,7 @@ func (r *run) slot(canary int, d *coordinator.Draw) int {
 
 // within is what the adversary's devices say in the clipping count, all of them the
 // same: it keeps the clip norm about where it began, away from its ends.
-func (r *run) within(d *coordinator.Draw) bool {
-	return d.Lattice().Clip() > r.cfg.Job.Privacy.ClipNorm
-}
+func (r *run) within() bool { return r.clip > r.cfg.Job.Privacy.ClipNorm }
 
 // noiseOf is the standard deviation of a canary's coordinate in the decoded sum, in
 // contributions: that of the noise, and of the rounding of those that are in.

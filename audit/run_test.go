@@ -66,7 +66,7 @@ func TestSoundJobs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := audited(t, c.j, c.trace...)
 			if r.Flawed || r.Epsilon > r.Ledger.Epsilon {
-				t.Errorf("flawed: %+v", r)
+				t.Errorf("FLAWED: %v in the ledger, %v at least by %+v", r.Ledger.Epsilon, r.Epsilon, r.Best)
 			}
 			if r.Ledger.Epsilon > c.j.Privacy.Epsilon || r.Ledger.Rounds != c.j.Rounds || r.Most < 1.2*c.j.Privacy.Epsilon && name != "adaptive" {
 				t.Errorf("%d rounds, ledger %v; at most %v could be found", r.Ledger.Rounds, r.Ledger.Epsilon, r.Most)

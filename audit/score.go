@@ -57,12 +57,12 @@ func (r *run) sawClip(d *coordinator.Draw, next float64, o outcome, online []boo
 	if !c.Adaptive || next <= c.Min || next >= c.Max {
 		return
 	}
-	step := math.Log(d.Lattice().Clip()/next) / c.Rate
+	step := math.Log(r.clip/next) / c.Rate
 	count := 2 * (step - 0.5 + c.Quantile) * r.core.Units()
 	for _, member := range o.members {
 		switch {
 		case member < len(r.in):
-		case r.within(d):
+		case r.within():
 			count--
 		default:
 			count++
