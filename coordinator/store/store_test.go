@@ -526,3 +526,28 @@ func TestDamagedCheckpoint(t *testing.T) {
 		t.Error("a damaged checkpoint was loaded")
 	}
 }
+
+// A ledger that promises noise takes no round without it, neither as a release nor as a
+// charge.
+func TestPromisedNoiseIsInEveryEntry(t *testing.T) {
+	s := open(t, t.TempDir())
+	id := begin(t, s, 0)
+	bare := dp.Event{Mechanism: dp.Mechanism{SamplingRate: 1}, Round: id, Count: 1, Kind: dp.KindBare, NoiseScale: 1, Dim: 10}
+	l, err := s.Ledger()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare.Certificate = event(id, dp.KindRelease).Certificate
+	if err := s.PersistIntent(bare); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(bare, note(id), Checkpoint{Version: 1, Round: id}); err == nil || !strings.Contains(err.Error(), "no noise") {
+		t.Errorf("committed: %v", err)
+	}
+	if _, err := s.Charge(bare, note(id)); err == nil || !strings.Contains(err.Error(), "no noise") {
+		t.Errorf("charged: %v", err)
+	}
+	if after, err := s.Ledger(); err != nil || len(after.Entries) != len(l.Entries) || after.Bare {
+		t.Errorf("%+v, %v", after, err)
+	}
+}
