@@ -62,6 +62,7 @@ func TestDecisionsAreWhole(t *testing.T) {
 		t.Fatalf("%d decisions", len(decisions))
 	}
 	part := regexp.MustCompile(`(?m)^- \*\*(\w+):\*\*`)
+	replaced := regexp.MustCompile(`"([^"]+)"`)
 	status := regexp.MustCompile(`(?m)^- \*\*Status:\*\* accepted, 20\d\d-\d\d-\d\d[.;]`)
 	for _, d := range decisions {
 		title, _, _ := strings.Cut(d, "\n")
@@ -71,6 +72,13 @@ func TestDecisionsAreWhole(t *testing.T) {
 		}
 		if got := strings.Join(parts, " "); got != "Status Context Decision Consequence" || !status.MatchString(d) {
 			t.Errorf("%q has %s; want Status (accepted, with a date), Context, Decision, Consequence", title, got)
+		}
+		said, _, _ := strings.Cut(d, "- **Context:**")
+		_, said, _ = strings.Cut(said, "replaces")
+		for _, m := range replaced.FindAllStringSubmatch(said, -1) {
+			if old := strings.Join(strings.Fields(m[1]), " "); strings.Contains(string(b), "\n### "+old+"\n") {
+				t.Errorf("%q replaces %q, which is still there", title, old)
+			}
 		}
 	}
 }

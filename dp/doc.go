@@ -24,7 +24,7 @@
 //     Learning with Adaptive Clipping": [AdaptiveClip].
 //   - McMahan, Ramage, Talwar, Zhang 2018: simulating a larger cohort's noise.
 //
-// The package imports nothing else of this module, keeps no state on disk and
-// starts no goroutine except those of a [Pool]. Randomness is always an
+// Of this module the package imports internal/l2 alone, the norm that updates are
+// clipped by. It keeps no state on disk and starts no goroutine except those of a [Pool]. Randomness is always an
 // injected reader; a reader that fails makes the operation fail.
 package dp

@@ -35,7 +35,8 @@ func TestDefaultsAreDocumented(t *testing.T) {
 	if err := strict.Decode(text, &all); err != nil {
 		t.Fatal(err)
 	}
-	section, held, worded := all, 0, 0
+	section, in, held, worded := all, "", 0, 0
+	documented := map[string]bool{} // section.key
 	for line := range strings.Lines(string(doc)) {
 		cells := strings.Split(line, "|")
 		if len(cells) < 5 {
@@ -47,7 +48,13 @@ func TestDefaultsAreDocumented(t *testing.T) {
 			if section, ok = all[name].(map[string]any); !ok {
 				t.Fatalf("a job has no section %s", name)
 			}
+			in = name + "."
 			continue
+		}
+		if strings.HasPrefix(keys, "`") {
+			for name := range strings.SplitSeq(strings.ReplaceAll(keys, "`", ""), ", ") {
+				documented[in+name] = true
+			}
 		}
 		if !strings.HasPrefix(keys, "`") || value == "" && !strings.Contains(keys, "rate") {
 			continue
@@ -75,8 +82,51 @@ func TestDefaultsAreDocumented(t *testing.T) {
 			held++
 		}
 	}
+	for name, value := range all {
+		keys, ok := value.(map[string]any)
+		if !ok {
+			keys, name = map[string]any{name: value}, ""
+		} else {
+			name += "."
+		}
+		for key := range keys {
+			if !documented[name+key] {
+				t.Errorf("docs/JOB.md does not say what %s%s is", name, key)
+			}
+		}
+	}
 	if held < 35 || worded > 25 {
 		t.Errorf("%d defaults were compared, %d are in words", held, worded)
+	}
+}
+
+// TestServerOptimizersAreDocumented: docs/JOB.md and the field's comment name those that there are.
+func TestServerOptimizersAreDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../docs/JOB.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(doc), "| **server** |")
+	_, section, _ = strings.Cut(section, "\n| `optimizer` |")
+	section, _, _ = strings.Cut(section, "\n")
+	source, err := os.ReadFile("job.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, comment, _ := strings.Cut(string(source), "type Server struct {")
+	comment, _, _ = strings.Cut(comment, "}")
+	for _, name := range optimizers {
+		if !regexp.MustCompile(`\b` + name + `\b`).MatchString(section) {
+			t.Errorf("docs/JOB.md does not name the optimizer %s", name)
+		}
+		if !strings.Contains(comment, `"`+name+`"`) {
+			t.Errorf("the comment of Server.Optimizer does not name %s", name)
+		}
+		j := Default().Server
+		j.Optimizer = name
+		if err := j.Validate(); err != nil {
+			t.Errorf("%s is listed and refused: %v", name, err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package job
 import (
 	"cmp"
 	"math"
+	"strings"
 )
 
 // The server's optimizers, as Server.Optimizer names them. What they compute is package coordinator/optimizer's.
@@ -13,6 +14,8 @@ const (
 	FedAdam    = "fedadam"
 	FedYogi    = "fedyogi"
 )
+
+var optimizers = []string{FedAvg, FedAvgM, FedAdagrad, FedAdam, FedYogi}
 
 // Validate names the first field that is out of range for the optimizer. Fields that it does not have are not looked at.
 func (s Server) Validate() error {
@@ -35,7 +38,7 @@ func (s Server) Validate() error {
 	case FedAdam, FedYogi:
 		return cmp.Or(s.epsilon(), unit("beta1", s.Beta1), unit("beta2", s.Beta2))
 	}
-	return refuse("server.optimizer is %q, must be fedavg, fedavgm, fedadagrad, fedadam or fedyogi", s.Optimizer)
+	return refuse("server.optimizer is %q, must be one of %s", s.Optimizer, strings.Join(optimizers, ", "))
 }
 
 func (s Server) epsilon() error {
