@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/starling-fl/starling/dataset"
@@ -80,6 +81,33 @@ func NewAssignment(p Plan, base *model.Base, sum [32]byte, program []byte, start
 
 // Size is the coordinates of a contribution.
 func (a *Assignment) Size() int { return a.lattice.D() + a.Count.Coordinates }
+
+// CheckSum refuses a sum of symbols that so many clients cannot have made: a coordinate that
+// is larger than theirs together, an L2 norm beyond theirs, or a count in whose coordinates
+// there are different ones.
+func (a *Assignment) CheckSum(sum []int64, clients int) error {
+	units := clients * max(1, a.Providers)
+	if len(sum) != a.Size() {
+		return fmt.Errorf("%w: sum of %d coordinates, want %d", ErrConfig, len(sum), a.Size())
+	}
+	vector, count := sum[:a.lattice.D()], sum[a.lattice.D():]
+	if err := a.lattice.CheckSum(vector, units); err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	square := 0.0 // of integers far below 2^53 each
+	for _, v := range vector {
+		square += float64(v) * float64(v)
+	}
+	if most := float64(units) * float64(units) * float64(a.lattice.B2()); square > most*(1+1e-9) {
+		return fmt.Errorf("simulate: sum of norm %.4g, %d clients have %.4g together at most", math.Sqrt(square), clients, math.Sqrt(most))
+	}
+	for _, v := range count {
+		if most := int64(units) * int64(a.Count.Symbol); v != count[0] || v > most || v < -most {
+			return fmt.Errorf("simulate: a count of %d beside %d, %d clients make at most %d", v, count[0], clients, most)
+		}
+	}
+	return nil
+}
 
 // Client is a member of a cohort.
 type Client struct {

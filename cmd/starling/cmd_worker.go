@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/simulate/queue"
 	"github.com/starling-fl/starling/simulate/sweep"
 )
@@ -30,11 +31,13 @@ type queueFlags struct {
 	url, listen string
 	access      queue.Access
 	workers     int
+	audit       float64
 }
 
 func (q *queueFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&q.url, "nats", "", "hand rounds to workers through this NATS cluster with JetStream (nats://host:port)")
 	fl.StringVar(&q.listen, "nats-listen", "", "hand rounds to workers through a server in this process, at this host:port")
+	fl.Float64Var(&q.audit, "audit", 0.02, "share of what workers send that this process computes again")
 	accessFlags(fl, &q.access)
 }
 
@@ -47,6 +50,8 @@ func (q *queueFlags) check(workers int) error {
 	switch {
 	case q.url != "" && q.listen != "":
 		return usagef("--nats and --nats-listen: a cluster or a server of our own, not both")
+	case !(q.audit >= 0 && q.audit <= 1):
+		return usagef("--audit is %v, must be in 0..1", q.audit)
 	case workers < least:
 		return usagef("--workers is %d, must be at least %d", workers, least)
 	}
@@ -94,8 +99,19 @@ func (q *queueFlags) serve(ctx context.Context, a *app, lab *sweep.Lab, together
 	} else {
 		done <- nil
 	}
-	lab.Collect = queue.NewReducer(b, version, lab.Engine, log).Collect
+	reducer := queue.NewReducer(b, version, lab.Engine, log)
+	reducer.Audit = queue.Audit{Share: q.audit, Trainer: lab.Trainer}
+	own := lab.Trainer == nil && q.audit > 0
+	if own {
+		reducer.Audit.Trainer = edge.NewProgramTrainer(1)
+	}
+	lab.Collect = reducer.Collect
 	return func() {
+		if own {
+			if err := reducer.Audit.Trainer.Close(); err != nil {
+				log.Warn("ending audits", "error", err)
+			}
+		}
 		cancel()
 		if err := errors.Join(<-done, b.Close()); err != nil {
 			log.Warn("ending the queue", "error", err)
@@ -116,13 +132,16 @@ func newWorkerCmd(a *app) *cobra.Command {
 		Short: "Train clients of a simulation that runs elsewhere",
 		Long: `Take clients of starling simulate and starling sweep from a NATS work queue, let
 them contribute, and send back the sum. A worker needs nothing but the URL that the
-simulation prints, or that of your cluster; it can be killed and started at any time
+simulation prints, with the key of its runs behind the #; it can be killed and started at any time
 without changing what comes out. It must be the same build of this program and
 compute with the engine that the simulation computes with.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if url == "" {
 				return usagef("--nats is missing: the URL that starling simulate --nats-listen prints, or a cluster's")
+			}
+			if !queue.HasKey(url) {
+				return usagef("--nats has no key: take the whole URL that starling simulate prints, # and what follows it")
 			}
 			if w.Parallel < 1 {
 				return usagef("--parallel is %d, must be at least 1", w.Parallel)
@@ -136,7 +155,7 @@ compute with the engine that the simulation computes with.`,
 			}
 			w.Engine, w.Trainer = e.name, e.trainer(w.Parallel)
 			defer func() { err = errors.Join(err, w.Trainer.Close()) }()
-			b, err := queue.Connect(cmd.Context(), url, access)
+			b, err := queue.ConnectWorker(cmd.Context(), url, access)
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 func TestEngineSaysHowToBuild(t *testing.T) {
 	dir := writeCheckpoint(t, 1)
 	for _, command := range []string{
-		"simulate", "worker --nats nats://localhost:1", "predict --checkpoint " + dir, "pretrain --generated --out " + t.TempDir(),
+		"simulate", "worker --nats nats://localhost:1#AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "predict --checkpoint " + dir, "pretrain --generated --out " + t.TempDir(),
 	} {
 		args := append(strings.Fields(command), "--engine", "xla", "--pjrt", "/plugin.so")
 		if code, _, stderr := runCLI(t, args...); code != 1 || !strings.Contains(stderr, "CGO_ENABLED=1 go build -tags xla") {

@@ -77,12 +77,13 @@ func over(t testing.TB, url string, a queue.Access) {
 	cfg.Job.Rounds = 1
 	want := play(t, cfg)
 	var ends [2]*queue.Broker
-	for i := range ends {
-		var err error
-		ends[i], err = queue.Connect(t.Context(), url, a)
-		ok(t, err)
-		t.Cleanup(func() { ok(t, ends[i].Close()) })
-	}
+	var err error
+	ends[1], err = queue.Connect(t.Context(), url, a)
+	ok(t, err)
+	t.Cleanup(func() { ok(t, ends[1].Close()) })
+	ends[0], err = queue.ConnectWorker(t.Context(), ends[1].URL, a)
+	ok(t, err)
+	t.Cleanup(func() { ok(t, ends[0].Close()) })
 	work(t, ends[0], &queue.Worker{Version: "v", Engine: "e", Parallel: 1, AckWait: time.Second})
 	cfg.Collect = queue.NewReducer(ends[1], "v", "e", nil).Collect
 	if got := play(t, cfg); got != want {

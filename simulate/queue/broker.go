@@ -2,8 +2,6 @@ package queue
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -17,21 +15,17 @@ import (
 
 // Broker is a connection to a NATS cluster, or to one in this process.
 type Broker struct {
-	// URL is what workers are given; empty where the server does not listen.
+	// URL is what workers are given, the runs' key with it; empty where the server does not
+	// listen.
 	URL string
 
 	conn    *nats.Conn
 	js      jetstream.JetStream
-	objects jetstream.ObjectStore
+	key     key
+	objects jetstream.ObjectStore // written by simulations
+	sums    jetstream.ObjectStore // written by workers
 	alive   jetstream.KeyValue
 	server  *server.Server // ours; nil for a cluster
-}
-
-// Access is how a cluster knows us, as NATS users expect it.
-type Access struct {
-	Credentials string // .creds file of a decentralized account
-	CA          string // PEM file of the authorities that servers are signed by
-	Cert, Key   string // PEM files of a client certificate
 }
 
 // Names of what is kept in JetStream.
@@ -41,6 +35,7 @@ const (
 	resultsStream = "STARLING_RESULTS"
 	resultsPrefix = "starling.results."
 	blobsBucket   = "starling-blobs"
+	sumsBucket    = "starling-sums"
 	runsBucket    = "starling-runs"
 	workersName   = "workers" // of the durable consumer
 )
@@ -53,14 +48,14 @@ const (
 )
 
 // Embed starts a NATS server in this process that keeps its state in a folder.
-// listen is a host:port that workers of other processes reach, protected by a
-// token in the URL; empty lets nobody in but this process.
+// listen is a host:port that workers of other processes reach, with a name and
+// a password in the URL that let them do what workers do, and the runs' key; empty lets nobody in but this process.
 func Embed(ctx context.Context, dir, listen string) (_ *Broker, err error) {
 	o := &server.Options{
 		JetStream: true, StoreDir: dir, DontListen: listen == "", NoSigs: true, NoLog: true, MaxPayload: 8 << 20,
 	}
-	b := &Broker{}
-	var token string
+	b := &Broker{key: newKey()}
+	own, worker := users()
 	if listen != "" {
 		host, port, err := net.SplitHostPort(listen)
 		if err != nil {
@@ -73,12 +68,7 @@ func Embed(ctx context.Context, dir, listen string) (_ *Broker, err error) {
 		if o.Port == 0 {
 			o.Port = server.RANDOM_PORT
 		}
-		var secret [16]byte
-		if _, err := rand.Read(secret[:]); err != nil {
-			return nil, err
-		}
-		token = hex.EncodeToString(secret[:])
-		o.Authorization = token
+		o.Users = []*server.User{own, worker}
 	}
 	if b.server, err = server.NewServer(o); err != nil {
 		return nil, fmt.Errorf("queue: embedded server: %w", err)
@@ -94,12 +84,12 @@ func Embed(ctx context.Context, dir, listen string) (_ *Broker, err error) {
 	}
 	options := []nats.Option{nats.InProcessServer(b.server), nats.Name("starling")}
 	if listen != "" {
-		options = append(options, nats.Token(token))
+		options = append(options, nats.UserInfo(own.Username, own.Password))
 		at, ok := b.server.Addr().(*net.TCPAddr)
 		if !ok {
 			return b, errors.New("queue: the embedded server listens at no TCP address")
 		}
-		b.URL = fmt.Sprintf("nats://%s@%s", token, at)
+		b.URL = b.key.on(fmt.Sprintf("nats://%s:%s@%s", worker.Username, worker.Password, at))
 	}
 	if b.conn, err = nats.Connect("", options...); err != nil {
 		return b, fmt.Errorf("queue: embedded server: %w", err)
@@ -107,9 +97,56 @@ func Embed(ctx context.Context, dir, listen string) (_ *Broker, err error) {
 	return b, b.prepare(ctx)
 }
 
-// Connect reaches a cluster, or another process's embedded server. It goes on
-// reconnecting once it was there.
+// Connect reaches a cluster to hand rounds to its workers, and makes what they need there.
+// It goes on reconnecting once it was there. Where the URL holds no key of its runs, they
+// have a new one: see Broker.URL.
 func Connect(ctx context.Context, url string, a Access) (*Broker, error) {
+	b, given, err := dial(url, a)
+	if err != nil {
+		return nil, err
+	}
+	if !given {
+		b.key = newKey()
+	}
+	b.URL = b.key.on(b.URL)
+	if err := b.prepare(ctx); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// ConnectWorker reaches a cluster, or another process's embedded server, to work there. It
+// waits until a simulation was there. The URL holds the key of its runs.
+func ConnectWorker(ctx context.Context, url string, a Access) (*Broker, error) {
+	b, given, err := dial(url, a)
+	if err == nil && !given {
+		err = errors.Join(errors.New("queue: the URL holds no key of its runs: take the whole of what starling simulate prints, # and all"), b.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := b.find(ctx)
+		if err == nil {
+			return b, nil
+		}
+		if !errors.Is(err, jetstream.ErrBucketNotFound) {
+			return nil, errors.Join(err, b.Close())
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), b.Close())
+		}
+	}
+}
+
+// dial connects; URL is the address alone.
+func dial(url string, a Access) (_ *Broker, given bool, err error) {
+	b := &Broker{}
+	if b.URL, b.key, given, err = cutKey(url); err != nil {
+		return nil, given, err
+	}
 	options := []nats.Option{nats.Name("starling"), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(false), nats.Timeout(startup)}
 	if a.Credentials != "" {
 		options = append(options, nats.UserCredentials(a.Credentials))
@@ -118,20 +155,35 @@ func Connect(ctx context.Context, url string, a Access) (*Broker, error) {
 		options = append(options, nats.RootCAs(a.CA))
 	}
 	if (a.Cert == "") != (a.Key == "") {
-		return nil, errors.New("queue: a client certificate needs its key, and a key its certificate")
+		return nil, given, errors.New("queue: a client certificate needs its key, and a key its certificate")
 	}
 	if a.Cert != "" {
 		options = append(options, nats.ClientCert(a.Cert, a.Key))
 	}
-	conn, err := nats.Connect(url, options...)
-	if err != nil {
-		return nil, fmt.Errorf("queue: cannot reach NATS: %w", err)
+	if b.conn, err = nats.Connect(b.URL, options...); err != nil {
+		return nil, given, fmt.Errorf("queue: cannot reach NATS: %w", err)
 	}
-	b := &Broker{conn: conn}
-	if err := b.prepare(ctx); err != nil {
-		return nil, errors.Join(err, b.Close())
+	return b, given, nil
+}
+
+// find opens what a simulation made.
+func (b *Broker) find(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, startup)
+	defer cancel()
+	fail := func(err error) error { return fmt.Errorf("queue: JetStream: %w", err) }
+	if b.js, err = jetstream.New(b.conn); err != nil {
+		return fail(err)
 	}
-	return b, nil
+	if b.objects, err = b.js.ObjectStore(ctx, blobsBucket); err != nil {
+		return fail(err)
+	}
+	if b.sums, err = b.js.ObjectStore(ctx, sumsBucket); err != nil {
+		return fail(err)
+	}
+	if b.alive, err = b.js.KeyValue(ctx, runsBucket); err != nil {
+		return fail(err)
+	}
+	return nil
 }
 
 // prepare makes streams and buckets where there are none.
@@ -148,11 +200,14 @@ func (b *Broker) prepare(ctx context.Context) (err error) {
 		return fail(err)
 	}
 	if _, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: resultsStream, Subjects: []string{resultsPrefix + ">"}, MaxAge: keepResults, Duplicates: 5 * time.Minute,
+		Name: resultsStream, Subjects: []string{resultsPrefix + ">"}, MaxAge: keepResults,
 	}); err != nil {
 		return fail(err)
 	}
 	if b.objects, err = b.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: blobsBucket, TTL: keepBlobs}); err != nil {
+		return fail(err)
+	}
+	if b.sums, err = b.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: sumsBucket, TTL: keepResults}); err != nil {
 		return fail(err)
 	}
 	if b.alive, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: runsBucket, TTL: aliveFor}); err != nil {

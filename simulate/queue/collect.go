@@ -2,9 +2,11 @@ package queue
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,8 +29,11 @@ type Reducer struct {
 	log     *slog.Logger
 	run     string
 	number  uint64 // of the next item
-	// Patience is after how long without a result the log says so; default 30 s.
+	// Patience is after how long without a result the log says so, and items that are
+	// settled without one are handed out again; default 30 s.
 	Patience time.Duration
+	// Audit is what is computed twice; by default nothing.
+	Audit Audit
 }
 
 // NewReducer begins a run. version names the program and engine what it trains with:
@@ -67,9 +72,15 @@ func (r *Reducer) Collect(ctx context.Context, a *simulate.Assignment, n int, pu
 	if err := r.live(ctx); err != nil {
 		return nil, err
 	}
-	waiting, err := r.publish(ctx, it, n, put)
-	if err != nil {
-		return nil, err
+	waiting := map[uint64]*pending{}
+	for from := 0; from < n; from += itemClients {
+		p := &pending{}
+		for at := from; at < min(n, from+itemClients); at++ {
+			p.places = append(p.places, at)
+		}
+		if err := r.publish(ctx, it, p, put, waiting); err != nil {
+			return nil, err
+		}
 	}
 	beat := time.NewTicker(aliveFor / 3)
 	defer beat.Stop()
@@ -79,11 +90,19 @@ func (r *Reducer) Collect(ctx context.Context, a *simulate.Assignment, n int, pu
 	defer func() { cancel(); messages.Stop(); <-done }()
 	go func() {
 		defer close(done)
-		r.receive(ctx, messages, arrived, failed)
+		r.receive(ctx, messages, limit(a), arrived, failed)
+	}()
+	audits := make(chan error, (n+itemClients-1)/itemClients)
+	auditing := 0
+	defer func() { // before the assignment and its trainer are used for something else
+		cancel()
+		for ; auditing > 0; auditing-- {
+			<-audits
+		}
 	}()
 	silence := time.NewTicker(r.Patience)
 	defer silence.Stop()
-	for len(waiting) > 0 {
+	for len(waiting) > 0 || auditing > 0 {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -94,22 +113,45 @@ func (r *Reducer) Collect(ctx context.Context, a *simulate.Assignment, n int, pu
 				return nil, err
 			}
 		case <-silence.C:
+			if len(waiting) == 0 {
+				continue
+			}
 			r.log.Warn("waiting for workers: start some with starling worker", "engine", r.engine, "items", len(waiting), "silent_for", r.Patience)
-		case o := <-arrived:
-			silence.Reset(r.Patience)
-			places, ours := waiting[o.Number]
-			if !ours {
-				continue // said twice, or of a round that is over
+			if err := r.find(ctx, it, put, waiting); err != nil {
+				return nil, err
 			}
-			if o.Failed != "" {
-				return nil, fmt.Errorf("queue: a worker: %s", o.Failed)
-			}
-			t, err := o.tally(a, places, n)
+		case err := <-audits:
+			auditing--
 			if err != nil {
 				return nil, err
 			}
+		case o := <-arrived:
+			silence.Reset(r.Patience)
+			p, ours := waiting[o.Number]
+			if !ours || o.Run != r.run {
+				continue // said twice, or of a round that is over
+			}
 			delete(waiting, o.Number)
+			t, err := o.tally(a, p.places, n)
+			if o.Failed != "" {
+				err = fmt.Errorf("a worker: %.1000s", o.Failed)
+			}
+			if err != nil {
+				r.log.Warn("a result is refused", "worker", o.Worker, "error", err)
+				if p.tries == maxTries {
+					return nil, fmt.Errorf("queue: the clients at places %d to %d were tried %d times, the last by %.80q: %w",
+						p.places[0], p.places[len(p.places)-1], p.tries, o.Worker, err)
+				}
+				if err := r.publish(ctx, it, p, put, waiting); err != nil {
+					return nil, err
+				}
+				continue
+			}
 			total.Merge(t)
+			if r.Audit.drawn() {
+				auditing++
+				go func() { audits <- r.Audit.hold(ctx, a, n, audited{o.Worker, p.places, t}, put) }()
+			}
 		}
 	}
 	return total, nil
@@ -154,34 +196,73 @@ func (r *Reducer) live(ctx context.Context) error {
 	return nil
 }
 
-// publish queues the cohort's items and returns the places of each.
-func (r *Reducer) publish(ctx context.Context, it *item, n int, put func(at int) (simulate.Client, error)) (map[uint64][]int, error) {
-	waiting := map[uint64][]int{}
-	for from := 0; from < n; from += itemClients {
-		one := *it
-		one.Number, one.Clients = r.number, nil
-		r.number++
-		for at := from; at < min(n, from+itemClients); at++ {
-			c, err := put(at)
-			if err != nil {
-				return nil, err
-			}
-			one.Clients = append(one.Clients, flatten(at, c))
-			waiting[one.Number] = append(waiting[one.Number], at)
-		}
-		data, err := r.broker.wrap(ctx, one)
+// pending is an item without a result.
+type pending struct {
+	places   []int  // of its clients
+	tries    int    // how often it was handed out
+	sequence uint64 // of its message
+}
+
+// maxTries is how often an item is handed out whose results are refused.
+const maxTries = 4
+
+// publish hands an item out, under a number of its own each time.
+func (r *Reducer) publish(ctx context.Context, it *item, p *pending, put func(at int) (simulate.Client, error), waiting map[uint64]*pending) error {
+	one := *it
+	one.Number, one.Clients = r.number, nil
+	r.number++
+	for _, at := range p.places {
+		c, err := put(at)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if _, err := r.broker.js.Publish(ctx, itemsSubject, data, jetstream.WithMsgID(fmt.Sprintf("%s/%d", r.run, one.Number))); err != nil {
-			return nil, fmt.Errorf("queue: %w", err)
+		one.Clients = append(one.Clients, flatten(at, c))
+	}
+	data, err := r.broker.wrap(ctx, sealedItem, one)
+	if err != nil {
+		return err
+	}
+	ack, err := r.broker.js.Publish(ctx, itemsSubject, data)
+	if err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	p.tries++
+	p.sequence = ack.Sequence
+	waiting[one.Number] = p
+	return nil
+}
+
+// find hands out again what somebody took from the queue without a result that can be read.
+func (r *Reducer) find(ctx context.Context, it *item, put func(at int) (simulate.Client, error), waiting map[uint64]*pending) error {
+	items, err := r.broker.js.Stream(ctx, itemsStream)
+	if err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	for number, p := range maps.Clone(waiting) {
+		_, err := items.GetMsg(ctx, p.sequence)
+		if !errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue // it waits, or somebody has it in hand
+		}
+		if p.tries == maxTries {
+			return fmt.Errorf("queue: the clients at places %d to %d were taken %d times and no result came that can be read: a worker lies, "+
+				"or somebody else writes to the queue", p.places[0], p.places[len(p.places)-1], p.tries)
+		}
+		r.log.Warn("an item was taken and has no result: it is handed out again", "item", number)
+		delete(waiting, number)
+		if err := r.publish(ctx, it, p, put, waiting); err != nil {
+			return err
 		}
 	}
-	return waiting, nil
+	return nil
+}
+
+// limit is how many bytes a result may have.
+func limit(a *simulate.Assignment) int64 {
+	return 1<<16 + int64(a.Size())*binary.MaxVarintLen64 + int64(itemClients)*(32+9*int64(max(1, a.Providers)))
 }
 
 // receive hands on outcomes until ctx ends.
-func (r *Reducer) receive(ctx context.Context, messages jetstream.MessagesContext, to chan<- *outcome, failed chan<- error) {
+func (r *Reducer) receive(ctx context.Context, messages jetstream.MessagesContext, most int64, to chan<- *outcome, failed chan<- error) {
 	for {
 		m, err := messages.Next()
 		if err != nil {
@@ -190,7 +271,7 @@ func (r *Reducer) receive(ctx context.Context, messages jetstream.MessagesContex
 			}
 			return
 		}
-		data, err := r.broker.unwrap(ctx, m.Data())
+		data, err := r.broker.unwrap(ctx, sealedResult, m.Data(), most)
 		if err != nil {
 			r.log.Warn("a result cannot be read", "error", err)
 			continue

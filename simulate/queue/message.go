@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -57,7 +58,9 @@ type example struct {
 // outcome is what an item's clients come to.
 type outcome struct {
 	Number uint64      `cbor:"1,keyasint"`
-	Failed string      `cbor:"2,keyasint,omitempty"` // why the run cannot go on
+	Run    string      `cbor:"7,keyasint"`
+	Worker string      `cbor:"8,keyasint"`           // what it calls itself
+	Failed string      `cbor:"2,keyasint,omitempty"` // why there is none
 	Sum    []byte      `cbor:"3,keyasint"`           // signed varints
 	Empty  int         `cbor:"4,keyasint"`
 	Places []int       `cbor:"5,keyasint"`
@@ -66,7 +69,9 @@ type outcome struct {
 
 // Bounds of what is decoded.
 const (
-	maxMessage  = 256 << 20 // bytes
+	maxItem     = 256 << 20 // bytes
+	maxBase     = 2 << 30
+	maxProgram  = 64 << 20
 	maxClients  = 1 << 12
 	maxExamples = 1 << 22
 )
@@ -126,7 +131,8 @@ func (c client) set() *dataset.Set {
 	return s
 }
 
-// tally checks an outcome against the item that it answers.
+// tally checks an outcome against the item that it answers: its clients, and what these can
+// come to.
 func (o *outcome) tally(a *simulate.Assignment, places []int, n int) (*simulate.Tally, error) {
 	t := a.NewTally(n)
 	for i := range t.Sum {
@@ -139,8 +145,11 @@ func (o *outcome) tally(a *simulate.Assignment, places []int, n int) (*simulate.
 	if len(o.Sum) != 0 {
 		return nil, fmt.Errorf("%w: sum is longer than %d coordinates", errMessage, len(t.Sum))
 	}
-	if err := o.check(places); err != nil {
+	if err := o.check(places, max(1, a.Providers)); err != nil {
 		return nil, err
+	}
+	if err := a.CheckSum(t.Sum, len(places)-o.Empty); err != nil {
+		return nil, fmt.Errorf("%w: %w", errMessage, err)
 	}
 	for i, at := range places {
 		t.Norms[at] = o.Norms[i]
@@ -149,20 +158,31 @@ func (o *outcome) tally(a *simulate.Assignment, places []int, n int) (*simulate.
 	return t, nil
 }
 
-// check refuses an outcome that is not of an item's places, or has norms that are none.
-func (o *outcome) check(places []int) error {
+// check refuses an outcome that is not of an item's places, has norms that are none, or more
+// of them for a client than it has units.
+func (o *outcome) check(places []int, units int) error {
 	if len(o.Places) != len(places) || len(o.Norms) != len(places) || o.Empty < 0 || o.Empty > len(places) {
 		return fmt.Errorf("%w: %d places with %d norms, %d empty, of %d clients", errMessage, len(o.Places), len(o.Norms), o.Empty, len(places))
 	}
+	without := 0
 	for i, at := range o.Places {
 		if at != places[i] {
 			return fmt.Errorf("%w: place %d, want %d", errMessage, at, places[i])
+		}
+		if len(o.Norms[i]) > units {
+			return fmt.Errorf("%w: place %d has %d norms, at most %d", errMessage, at, len(o.Norms[i]), units)
+		}
+		if len(o.Norms[i]) == 0 {
+			without++
 		}
 		for _, v := range o.Norms[i] {
 			if !(v >= 0) || math.IsInf(v, 0) {
 				return fmt.Errorf("%w: place %d has a norm of %v", errMessage, at, v)
 			}
 		}
+	}
+	if o.Empty > without {
+		return fmt.Errorf("%w: %d clients without examples, %d without norms", errMessage, o.Empty, without)
 	}
 	return nil
 }
@@ -200,21 +220,25 @@ func (b *Broker) put(ctx context.Context, data []byte) (blob, error) {
 	return sum, nil
 }
 
-// get fetches bytes by their hash and checks them.
-func (b *Broker) get(ctx context.Context, sum blob) ([]byte, error) {
-	info, err := b.objects.GetInfo(ctx, sum.String())
+// get fetches at most so many bytes by their hash and checks them. What the store says of
+// their length is its word only.
+func (b *Broker) get(ctx context.Context, from jetstream.ObjectStore, sum blob, most int64) ([]byte, error) {
+	object, err := from.Get(ctx, sum.String())
 	if err != nil {
 		return nil, fmt.Errorf("queue: blob %s: %w", sum, err)
 	}
-	if info.Size > maxMessage*8 {
-		return nil, fmt.Errorf("queue: blob %s has %d bytes, the limit is %d", sum, info.Size, maxMessage*8)
+	defer object.Close() //nolint:errcheck // it was read
+	if info, err := object.Info(); err != nil {
+		return nil, fmt.Errorf("queue: blob %s: %w", sum, err)
+	} else if info.Size > uint64(most) {
+		return nil, fmt.Errorf("%w: blob %s has %d bytes, the limit is %d", errMessage, sum, info.Size, most)
 	}
-	data, err := b.objects.GetBytes(ctx, sum.String())
+	data, err := io.ReadAll(io.LimitReader(object, most+1))
 	if err != nil {
 		return nil, fmt.Errorf("queue: blob %s: %w", sum, err)
 	}
-	if blob(sha256.Sum256(data)) != sum {
-		return nil, fmt.Errorf("queue: blob %s has other bytes", sum)
+	if int64(len(data)) > most || blob(sha256.Sum256(data)) != sum {
+		return nil, fmt.Errorf("%w: blob %s has other bytes", errMessage, sum)
 	}
 	return data, nil
 }
@@ -225,25 +249,44 @@ const (
 	stored = 1
 )
 
-// wrap makes what is published of an encoded message.
-func (b *Broker) wrap(ctx context.Context, m any) ([]byte, error) {
+// store is where messages of a kind lie that are too large for their stream.
+func (b *Broker) store(kind string) jetstream.ObjectStore {
+	if kind == sealedResult {
+		return b.sums
+	}
+	return b.objects
+}
+
+// wrap makes what is published of a message: encoded, and sealed with the run's key.
+func (b *Broker) wrap(ctx context.Context, kind string, m any) ([]byte, error) {
 	data, err := cbor.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
+	if data, err = b.key.seal(kind, data); err != nil {
+		return nil, err
+	}
 	if int64(len(data)) < b.conn.MaxPayload()/2 {
 		return append([]byte{inline}, data...), nil
 	}
-	sum, err := b.put(ctx, data)
-	return append([]byte{stored}, sum[:]...), err
+	sum := blob(sha256.Sum256(data))
+	if _, err := b.store(kind).PutBytes(ctx, sum.String(), data); err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	return append([]byte{stored}, sum[:]...), nil
 }
 
-func (b *Broker) unwrap(ctx context.Context, data []byte) ([]byte, error) {
+// unwrap opens what wrap made, of at most so many bytes.
+func (b *Broker) unwrap(ctx context.Context, kind string, data []byte, most int64) ([]byte, error) {
 	switch {
-	case len(data) > 0 && data[0] == inline:
-		return data[1:], nil
+	case len(data) > 0 && data[0] == inline && int64(len(data)) <= most:
+		return b.key.open(kind, data[1:])
 	case len(data) == 1+sha256.Size && data[0] == stored:
-		return b.get(ctx, blob(data[1:]))
+		sealed, err := b.get(ctx, b.store(kind), blob(data[1:]), most)
+		if err != nil {
+			return nil, err
+		}
+		return b.key.open(kind, sealed)
 	}
-	return nil, fmt.Errorf("%w of %d bytes", errMessage, len(data))
+	return nil, fmt.Errorf("%w of %d bytes, at most %d", errMessage, len(data), most)
 }

@@ -11,9 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
@@ -121,7 +118,7 @@ func TestEqualToOneProcess(t *testing.T) {
 	var once sync.Once
 	cfg.Progress = func(simulate.Round) {
 		once.Do(func() { // after the first round another takes over, from its own connection
-			far, err := queue.Connect(t.Context(), b.URL, queue.Access{})
+			far, err := queue.ConnectWorker(t.Context(), b.URL, queue.Access{})
 			ok(t, err)
 			t.Cleanup(func() { ok(t, far.Close()) })
 			work(t, far, &queue.Worker{Version: "v", Engine: "e", Parallel: 1, AckWait: time.Second})
@@ -140,17 +137,11 @@ func TestForgottenBlobsAreStoredAgain(t *testing.T) {
 	want := play(t, cfg)
 	b := embed(t, "127.0.0.1:0")
 	first := work(t, b, &queue.Worker{Version: "v", Engine: "e", Parallel: 1, AckWait: time.Second})
-	conn, err := nats.Connect(b.URL)
-	ok(t, err)
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	ok(t, err)
 	var once sync.Once
 	cfg.Progress = func(simulate.Round) {
 		once.Do(func() {
 			first()
-			blobs, err := js.ObjectStore(t.Context(), "starling-blobs")
-			ok(t, err)
+			blobs := b.Objects()
 			all, err := blobs.List(t.Context())
 			ok(t, err)
 			for _, o := range all {
@@ -271,10 +262,10 @@ func TestAFailureIsSaid(t *testing.T) {
 func TestStrangersAreKeptOut(t *testing.T) {
 	b := embed(t, "127.0.0.1:0")
 	token := b.URL[len("nats://"):strings.Index(b.URL, "@")]
-	if _, err := queue.Connect(t.Context(), strings.Replace(b.URL, token+"@", "", 1), queue.Access{}); err == nil {
+	if _, err := queue.ConnectWorker(t.Context(), strings.Replace(b.URL, token+"@", "", 1), queue.Access{}); err == nil {
 		t.Error("a stranger without the token was let in")
 	}
-	if _, err := queue.Connect(t.Context(), b.URL, queue.Access{Cert: "x"}); err == nil {
+	if _, err := queue.ConnectWorker(t.Context(), b.URL, queue.Access{Cert: "x"}); err == nil {
 		t.Error("a certificate without its key was taken")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -19,6 +20,9 @@ import (
 
 // Worker takes items from the queue. It keeps nothing but a cache.
 type Worker struct {
+	// Name is what this worker is called where its results are told to be wrong; default
+	// the host's and the process's.
+	Name     string
 	Version  string
 	Engine   string       // what Trainer computes with: items of another are left alone
 	Parallel int          // clients that train side by side, at least 1
@@ -48,6 +52,10 @@ func (w *Worker) Run(ctx context.Context, b *Broker) error {
 	w.broker, w.bases, w.blobs = b, map[blob]*model.Base{}, map[blob][]byte{}
 	if w.Log == nil {
 		w.Log = slog.New(slog.DiscardHandler)
+	}
+	if w.Name == "" {
+		host, _ := os.Hostname()
+		w.Name = fmt.Sprintf("%s/%d", host, os.Getpid())
 	}
 	if w.AckWait == 0 {
 		w.AckWait = 15 * time.Second
@@ -106,8 +114,11 @@ func (w *Worker) handle(ctx context.Context, m jetstream.Msg) {
 			w.Log.Warn("giving back", "error", err)
 		}
 	}
-	data, err := w.broker.unwrap(ctx, m.Data())
-	if err != nil {
+	data, err := w.broker.unwrap(ctx, sealedItem, m.Data(), maxItem)
+	if errors.Is(err, errSeal) {
+		back("it is not of a run that this worker has the key of", nil, 5*time.Second)
+		return
+	} else if err != nil {
 		back("it cannot be read", err, 5*time.Second)
 		return
 	}
@@ -153,9 +164,10 @@ func (w *Worker) handle(ctx context.Context, m jetstream.Msg) {
 		back("it was interrupted", err, after)
 		return
 	}
-	answer, err := w.broker.wrap(ctx, o)
+	o.Run, o.Worker = it.Run, w.Name
+	answer, err := w.broker.wrap(ctx, sealedResult, o)
 	if err == nil {
-		_, err = w.broker.js.Publish(ctx, resultsPrefix+it.Run, answer, jetstream.WithMsgID(fmt.Sprintf("%s/%d/result", it.Run, it.Number)))
+		_, err = w.broker.js.Publish(ctx, resultsPrefix+it.Run, answer)
 	}
 	if err != nil {
 		back("its result cannot be sent", err, time.Second)
@@ -213,7 +225,7 @@ func (w *Worker) assignment(ctx context.Context, it *item) (*simulate.Assignment
 	}
 	base := w.bases[it.Base]
 	if base == nil {
-		b, err := w.broker.get(ctx, it.Base)
+		b, err := w.broker.get(ctx, w.broker.objects, it.Base, maxBase)
 		if err != nil {
 			return nil, err
 		}
@@ -223,11 +235,11 @@ func (w *Worker) assignment(ctx context.Context, it *item) (*simulate.Assignment
 		clear(w.bases)
 		w.bases[it.Base] = base
 	}
-	program, err := w.blob(ctx, it.Program)
+	program, err := w.blob(ctx, it.Program, maxProgram)
 	if err != nil {
 		return nil, err
 	}
-	packed, err := w.blob(ctx, it.Start)
+	packed, err := w.blob(ctx, it.Start, 5*int64(it.Plan.Dim)+1<<16)
 	if err != nil {
 		return nil, err
 	}
@@ -245,11 +257,11 @@ func (w *Worker) assignment(ctx context.Context, it *item) (*simulate.Assignment
 }
 
 // blob is called with mu held.
-func (w *Worker) blob(ctx context.Context, sum blob) ([]byte, error) {
+func (w *Worker) blob(ctx context.Context, sum blob, most int64) ([]byte, error) {
 	if b, ok := w.blobs[sum]; ok {
 		return b, nil
 	}
-	b, err := w.broker.get(ctx, sum)
+	b, err := w.broker.get(ctx, w.broker.objects, sum, most)
 	if err != nil {
 		return nil, err
 	}
