@@ -30,6 +30,12 @@ func CalibrateNoise(epsilon, delta, q float64, rounds int, acct Accountant) (z f
 	})
 }
 
+// CalibrateEvent is CalibrateNoise for rounds of any kind: event makes all of them, for
+// a noise multiplier. Epsilon must fall as the multiplier grows.
+func CalibrateEvent(epsilon, delta float64, acct Accountant, event func(z float64) Event) (z float64, err error) {
+	return calibrateNoise(epsilon, delta, int(event(1).Count), acct, event)
+}
+
 func calibrateNoise(epsilon, delta float64, rounds int, acct Accountant, event func(z float64) Event) (z float64, err error) {
 	if err := checkTarget(epsilon, delta); err != nil {
 		return 0, err

@@ -27,13 +27,60 @@ type cells struct {
 	above []float64
 	below []float64
 
-	pLeft, qLeft   float64 // mass left of all cells
-	pRight, qRight float64 // mass right of them
+	left, right []lump // mass below a node that no cell has, and mass above one
+}
+
+// lump is mass under P and under Q beyond a node.
+type lump struct {
+	node int
+	p, q float64
 }
 
 // newCells discretises p with step h. The mass under Q left out on the left and
 // that under P on the right (Q, where right is the larger) are about left and right.
 func newCells(p part, h, left, right float64) (*cells, error) {
+	all := p.mixed()
+	c, err := all[0].cells(h, left, right, len(all) > 1)
+	for _, w := range all[1:] {
+		var more *cells
+		if err == nil {
+			more, err = w.cells(h, left, right, true)
+		}
+		if err == nil {
+			c, err = c.with(more)
+		}
+	}
+	return c, err
+}
+
+// with adds other cells of the same step; loss 0 is a node of both.
+func (c *cells) with(d *cells) (*cells, error) {
+	at, from := math.Round(c.base/c.h), math.Round(d.base/d.h)
+	first := min(at, from)
+	last := max(at+float64(len(c.above)), from+float64(len(d.above)))
+	if !(last-first < maxCells) {
+		return nil, errTooFine
+	}
+	n := int(last - first)
+	sum := &cells{h: c.h, base: first * c.h, above: make([]float64, n), below: make([]float64, n)}
+	for _, x := range []*cells{c, d} {
+		shift := int(math.Round(x.base/x.h) - first)
+		for i := range x.above {
+			sum.above[shift+i] += x.above[i]
+			sum.below[shift+i] += x.below[i]
+		}
+		for _, l := range x.left {
+			sum.left = append(sum.left, lump{l.node + shift, l.p, l.q})
+		}
+		for _, l := range x.right {
+			sum.right = append(sum.right, lump{l.node + shift, l.p, l.q})
+		}
+	}
+	return sum, nil
+}
+
+// cells are those of a round without hits; with zeroNode, loss 0 is one of their nodes.
+func (p weighted) cells(h, left, right float64, zeroNode bool) (*cells, error) {
 	z, z2 := p.z, p.z*p.z
 	xMin, xMax := -z*tailPoint(left), 1+z*tailPoint(right)
 	if right > left {
@@ -47,8 +94,8 @@ func newCells(p part, h, left, right float64) (*cells, error) {
 		off = math.Log1p(-q)
 		ratio = off - math.Log(q)
 		shift = bulkShift(q, z, h)
-		if p.seen < 1 {
-			shift = math.Mod(-off, h) // loss 0 is a node: that is where most of the mass is
+		if p.seen < 1 || zeroNode {
+			shift = math.Mod(-off, h) // loss 0 is a node: of a seen coin's round most of the mass is there
 		}
 	}
 	edge := func(k float64) float64 { // x where the loss is that of node k
@@ -89,7 +136,7 @@ func newCells(p part, h, left, right float64) (*cells, error) {
 	n := int(kHi - kLo)
 	c.base = off + shift + kLo*h
 	c.above, c.below = make([]float64, n), make([]float64, n)
-	scale := p.seen
+	scale := p.seen * p.weight
 	eh := math.Expm1(h)
 	x := edge(kLo)
 	if math.IsInf(x, -1) {
@@ -123,14 +170,14 @@ func newCells(p part, h, left, right float64) (*cells, error) {
 		c.above[i] *= scale
 		c.below[i] *= scale
 	}
-	if i := int(zero - kLo); p.seen < 1 {
+	if i, none := int(zero-kLo), (1-p.seen)*p.weight; p.seen < 1 {
 		// Without the seen coin the loss is 0.
-		c.above[i] += (1 - p.seen) * max(0, -math.Expm1(off+shift+zero*h))
-		c.below[i] += (1 - p.seen) * max(0, math.Expm1(off+shift+(zero+1)*h))
+		c.above[i] += none * max(0, -math.Expm1(off+shift+zero*h))
+		c.below[i] += none * max(0, math.Expm1(off+shift+(zero+1)*h))
 	}
 	pOf := func(t0, t1 float64) float64 { return scale * ((1-q)*upperTail(t0) + q*upperTail(t1)) }
-	c.pRight, c.qRight = pOf(x/z, (x-1)/z), scale*upperTail(x/z)
-	c.pLeft, c.qLeft = pOf(-start/z, -(start-1)/z), scale*upperTail(-start/z)
+	c.right = []lump{{n, pOf(x/z, (x-1)/z), scale * upperTail(x/z)}}
+	c.left = []lump{{0, pOf(-start/z, -(start-1)/z), scale * upperTail(-start/z)}}
 	return c, nil
 }
 

@@ -24,8 +24,12 @@ func newGrid(c *cells, rounds int, flip bool) grid {
 	g := grid{rounds: rounds, base: c.base, pess: c.pessimistic(), opt: c.optimistic(flip)}
 	n := len(g.pess)
 	if !flip {
-		g.pess[0] += c.pLeft // rounded up
-		g.infinite = c.pRight
+		for _, l := range c.left {
+			g.pess[l.node] += l.p // rounded up
+		}
+		for _, l := range c.right {
+			g.infinite += l.p
+		}
 		return g
 	}
 	// Loss -node under Q; mass under Q is mass under P times exp(-node).
@@ -39,8 +43,12 @@ func newGrid(c *cells, rounds int, flip bool) grid {
 		g.opt[i], g.opt[j] = g.opt[j], g.opt[i]
 	}
 	g.base = -(c.base + float64(n-1)*c.h)
-	g.pess[0] += c.qRight
-	g.infinite = c.qLeft
+	for _, l := range c.right {
+		g.pess[n-1-l.node] += l.q
+	}
+	for _, l := range c.left {
+		g.infinite += l.q
+	}
 	return g
 }
 

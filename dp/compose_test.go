@@ -34,47 +34,47 @@ func TestComposedParts(t *testing.T) {
 	}{
 		"equal rounds": {
 			events: []Event{plain(0.1, 1, 2), plain(0.1, 1, 5)},
-			want:   composition{parts: []part{{0.1, 1, 7, 1}}, rounds: 7, sampled: true, adjacency: AdjacencyAddRemove},
+			want:   composition{parts: []part{{0.1, 1, 7, 1, hit{}}}, rounds: 7, sampled: true, adjacency: AdjacencyAddRemove},
 		},
 		"another coin": {
 			events: []Event{plain(0.1, 1, 2), plain(0.2, 1, 5), plain(0.1, 1, 1)},
-			want:   composition{parts: []part{{0.1, 1, 3, 1}, {0.2, 1, 5, 1}}, rounds: 8, sampled: true, adjacency: AdjacencyAddRemove},
+			want:   composition{parts: []part{{0.1, 1, 3, 1, hit{}}, {0.2, 1, 5, 1, hit{}}}, rounds: 8, sampled: true, adjacency: AdjacencyAddRemove},
 		},
 		"other noise": {
 			events: []Event{plain(0.1, 1, 2), plain(0.1, 1.5, 5)},
-			want:   composition{parts: []part{{0.1, 1, 2, 1}, {0.1, 1.5, 5, 1}}, rounds: 7, sampled: true, adjacency: AdjacencyAddRemove},
+			want:   composition{parts: []part{{0.1, 1, 2, 1, hit{}}, {0.1, 1.5, 5, 1, hit{}}}, rounds: 7, sampled: true, adjacency: AdjacencyAddRemove},
 		},
 		"no coin": {
 			events: []Event{plain(1, 1, 2)},
-			want:   composition{parts: []part{{1, 1, 2, 1}}, rounds: 2, adjacency: AdjacencyAddRemove},
+			want:   composition{parts: []part{{1, 1, 2, 1, hit{}}}, rounds: 2, adjacency: AdjacencyAddRemove},
 		},
 		"another seen coin": {
 			events: []Event{group(0.1, 0.5, 1, false, 2), group(0.9, 0.5, 1, false, 5)},
-			want:   composition{parts: []part{{0.5, 1, 2, 0.1}, {0.5, 1, 5, 0.9}}, rounds: 7, sampled: true, seen: true, adjacency: AdjacencyProvider},
+			want:   composition{parts: []part{{0.5, 1, 2, 0.1, hit{}}, {0.5, 1, 5, 0.9, hit{}}}, rounds: 7, sampled: true, seen: true, adjacency: AdjacencyProvider},
 		},
 		"seen, and then not": {
 			events: []Event{group(0.1, 0.5, 1, false, 2), group(1, 0.5, 1, false, 5)},
-			want:   composition{parts: []part{{0.5, 1, 2, 0.1}, {0.5, 1, 5, 1}}, rounds: 7, sampled: true, seen: true, adjacency: AdjacencyProvider},
+			want:   composition{parts: []part{{0.5, 1, 2, 0.1, hit{}}, {0.5, 1, 5, 1, hit{}}}, rounds: 7, sampled: true, seen: true, adjacency: AdjacencyProvider},
 		},
 		"hidden": {
 			events: []Event{group(0.5, 0.5, 1, true, 2)},
-			want:   composition{parts: []part{{math.Nextafter(0.25, 1), 1, 2, 1}}, rounds: 2, sampled: true, adjacency: AdjacencyProvider},
+			want:   composition{parts: []part{{math.Nextafter(0.25, 1), 1, 2, 1, hit{}}}, rounds: 2, sampled: true, adjacency: AdjacencyProvider},
 		},
 		"hidden, and somebody sees": {
 			events: []Event{group(0.5, 0.25, 1, true, 2)}, visible: true,
-			want: composition{parts: []part{{0.25, 1, 2, 0.5}}, rounds: 2, sampled: true, seen: true, adjacency: AdjacencyProvider},
+			want: composition{parts: []part{{0.25, 1, 2, 0.5, hit{}}}, rounds: 2, sampled: true, seen: true, adjacency: AdjacencyProvider},
 		},
 		"seen by everybody": {
 			events: []Event{plain(0.1, 1, 2)}, visible: true,
-			want: composition{parts: []part{{1, 1, 2, 0.1}}, rounds: 2, sampled: true, seen: true, adjacency: AdjacencyAddRemove},
+			want: composition{parts: []part{{1, 1, 2, 0.1, hit{}}}, rounds: 2, sampled: true, seen: true, adjacency: AdjacencyAddRemove},
 		},
 		"a simulation, as it is delivered": {
 			events: []Event{simulated},
-			want:   composition{parts: []part{{0.5, 0.5 * (1 - 0x1p-52), 3, 1}}, rounds: 3, sampled: true, adjacency: AdjacencyAddRemove},
+			want:   composition{parts: []part{{0.5, 0.5 * (1 - 0x1p-52), 3, 1, hit{}}}, rounds: 3, sampled: true, adjacency: AdjacencyAddRemove},
 		},
 		"a simulation, as it is simulated": {
 			events: []Event{simulated}, simulated: true,
-			want: composition{parts: []part{{0.01, 2, 3, 1}}, rounds: 3, sampled: true, adjacency: AdjacencyAddRemove},
+			want: composition{parts: []part{{0.01, 2, 3, 1, hit{}}}, rounds: 3, sampled: true, adjacency: AdjacencyAddRemove},
 		},
 	} {
 		got, err := compose(c.events, c.visible, c.simulated)
@@ -160,7 +160,7 @@ func TestComposedDiscreteNoise(t *testing.T) {
 func TestEtaIsPaid(t *testing.T) {
 	const eta, delta = 0.05, 1e-6
 	for _, acct := range []Accountant{RDP, Tight} {
-		c := composition{parts: []part{{1, 5, 3, 1}}, rounds: 3, adjacency: AdjacencyAddRemove}
+		c := composition{parts: []part{{1, 5, 3, 1, hit{}}}, rounds: 3, adjacency: AdjacencyAddRemove}
 		without, err := c.account(delta*math.Exp(-eta), acct, query{})
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +177,7 @@ func TestEtaIsPaid(t *testing.T) {
 	}
 	// Where nothing tighter is found the Rényi bound is what it is called, and eta is
 	// in it once.
-	c := composition{parts: []part{{0.1, 0.04, 1, 1}, {0.1, 0.041, 1, 1}}, rounds: 2, eta: eta, adjacency: AdjacencyAddRemove}
+	c := composition{parts: []part{{0.1, 0.04, 1, 1, hit{}}, {0.1, 0.041, 1, 1, hit{}}}, rounds: 2, eta: eta, adjacency: AdjacencyAddRemove}
 	g, err := c.account(delta, Tight, query{})
 	if err != nil || g.Accountant != RDP || g.Epsilon != g.RDPEpsilon {
 		t.Errorf("%v, Rényi %v, %v", g, g.RDPEpsilon, err)
@@ -204,7 +204,7 @@ func TestNoEpsilon(t *testing.T) {
 
 // The tight bounds are near each other unless less is asked for.
 func TestBoundsAreFine(t *testing.T) {
-	c := composition{parts: []part{{0.02, 0.9, 300, 1}}, rounds: 300, sampled: true, adjacency: AdjacencyAddRemove}
+	c := composition{parts: []part{{0.02, 0.9, 300, 1, hit{}}}, rounds: 300, sampled: true, adjacency: AdjacencyAddRemove}
 	fine, err := c.account(1e-6, Tight, query{})
 	if err != nil || fine.Epsilon > fine.EpsilonLower*(1+1.5*fineGap) {
 		t.Errorf("%v to %v, %v", fine.EpsilonLower, fine.Epsilon, err)
@@ -217,7 +217,7 @@ func TestBoundsAreFine(t *testing.T) {
 
 // Noise on integers is accounted at integer orders alone.
 func TestIntegerOrders(t *testing.T) {
-	for _, p := range []part{{0.05, 0.7, 10, 1}, {1, 3, 1, 1}, {0.3, 0.4, 1, 1}} {
+	for _, p := range []part{{0.05, 0.7, 10, 1, hit{}}, {1, 3, 1, 1, hit{}}, {0.3, 0.4, 1, 1, hit{}}} {
 		if _, order := rdpEpsilon([]part{p}, 1e-6, true); order != math.Trunc(order) || order < 2 {
 			t.Errorf("%+v: order %v", p, order)
 		}
@@ -248,7 +248,7 @@ func TestHiddenProduct(t *testing.T) {
 
 // With a coin that is seen a round's moment is that without it, weighed: A = 1 - s + s*A0.
 func TestRenyiOfASeenCoin(t *testing.T) {
-	for _, p := range []part{{0.1, 1, 1, 0.3}, {1, 2, 1, 0.01}, {0.5, 0.8, 1, 0.9}} {
+	for _, p := range []part{{0.1, 1, 1, 0.3, hit{}}, {1, 2, 1, 0.01, hit{}}, {0.5, 0.8, 1, 0.9, hit{}}} {
 		for _, a := range []float64{1.5, 2, 7, 12.5} {
 			all := p
 			all.seen = 1

@@ -14,6 +14,30 @@ type part struct {
 	// the round is one of a sampled Gaussian of rate q, without it the round costs this
 	// member nothing. 1 where there is no such coin.
 	seen float64
+	hit  hit
+}
+
+// hit is that something other than the sum shows how a member's coin fell: see
+// [Event.Hit]. Which rounds are hit hangs on nothing that the member does, so that a
+// round is the mixture of one without hits and, with probability prob, of one of a
+// sampled Gaussian of rate q behind a coin of rate seen that is seen.
+type hit struct{ prob, q, seen float64 }
+
+// weighted is a round without hits and how often it happens.
+type weighted struct {
+	part
+	weight float64
+}
+
+// mixed are the rounds without hits that a round is a mixture of.
+func (p part) mixed() []weighted {
+	plain, shown := p, p
+	plain.hit, shown.hit = hit{}, hit{}
+	if p.hit.prob == 0 {
+		return []weighted{{plain, 1}}
+	}
+	shown.q, shown.seen = p.hit.q, p.hit.seen
+	return []weighted{{plain, 1 - p.hit.prob}, {shown, p.hit.prob}}
 }
 
 // minDiscreteSigma2: from 20 grid units on, noise on the integers is within
@@ -31,6 +55,7 @@ type composition struct {
 	integerOnly bool    // some noise is too narrow for the continuous bound
 	sampled     bool    // some coin is below 1
 	seen        bool    // some coin below 1 is seen
+	hit         bool    // some coin may be shown
 	adjacency   string
 }
 
@@ -47,10 +72,10 @@ func compose(events []Event, visible, simulated bool) (composition, error) {
 		if e.NoiseScale == 1 {
 			p.z = e.NoiseMultiplier
 		}
-		v := e.Sigma2.Float()
+		v, hits := e.Sigma2.Float(), e.Hit
 		if simulated && e.SimulatedRate != 0 {
-			p.q, p.z = e.SimulatedRate, e.NoiseMultiplier
-			v = v / (e.NoiseScale * e.NoiseScale) * (1 - 0x1p-50) // the noise of that population
+			p.q, p.z, hits = e.SimulatedRate, e.NoiseMultiplier, 0 // that population's shards are as large as it takes
+			v = v / (e.NoiseScale * e.NoiseScale) * (1 - 0x1p-50)  // the noise of that population
 		}
 		if e.B2 > 0 {
 			if v >= minDiscreteSigma2 {
@@ -62,11 +87,21 @@ func compose(events []Event, visible, simulated bool) (composition, error) {
 			}
 		}
 		adjacency := AdjacencyAddRemove
+		hidden := GroupSampling{p.q, 1, true}
 		if e.ProviderRate != 0 {
 			adjacency = AdjacencyProvider
-			p.q, p.seen = GroupSampling{p.q, e.ProviderRate, e.Hidden && !visible}.coins()
-		} else if visible {
-			p.q, p.seen = 1, p.q
+			hidden = GroupSampling{p.q, e.ProviderRate, e.Hidden}
+		}
+		shown := hidden
+		shown.Hidden = false
+		if visible {
+			hidden = shown
+		}
+		p.q, p.seen = hidden.coins()
+		if hits > 0 && hidden.Hidden { // a coin that is seen anyhow cannot be shown
+			p.hit.prob = hits
+			p.hit.q, p.hit.seen = shown.coins()
+			c.hit = true
 		}
 		if i > 0 && adjacency != c.adjacency {
 			return c, fmt.Errorf("dp: event %d of %d is about %s, those before it about %s: they have no common guarantee: %w", i, len(events), adjacency, c.adjacency, ErrEvent)
@@ -83,7 +118,7 @@ func (c *composition) add(p part) {
 	c.sampled = c.sampled || p.q < 1 || p.seen < 1
 	c.seen = c.seen || p.seen < 1
 	at := slices.IndexFunc(c.parts, func(x part) bool {
-		return x.q == p.q && x.z == p.z && x.seen == p.seen
+		return x.q == p.q && x.z == p.z && x.seen == p.seen && x.hit == p.hit
 	})
 	if at >= 0 {
 		c.parts[at].rounds += p.rounds
@@ -196,6 +231,9 @@ func (c composition) rdp(delta float64, want query) (g Guarantee, inner float64,
 		Sampling:   SamplingNone,
 		Rounds:     c.rounds,
 		Simulated:  want.simulated,
+	}
+	if c.hit {
+		g.Adjacency = ZeroOut(c.adjacency)
 	}
 	if c.sampled {
 		g.Sampling = SamplingPoisson

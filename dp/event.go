@@ -93,6 +93,14 @@ type Event struct {
 	// only where ProviderRate is set.
 	Hidden bool `json:"participation_hidden,omitempty"`
 
+	// Hit bounds the probability that, whatever a member's coin and whatever it sends,
+	// something other than the sum shows how that coin fell: that exactly one device was
+	// missing for a shard to be released, say. What is promised is then about a member
+	// that is there in both worlds and sends zeros in one, and the round is accounted as
+	// the mixture of one that hides the coin and, with this probability, one that shows
+	// it. In [0, 1), and 0 where no coin is flipped: docs/PRIVACY.md, section 5.
+	Hit float64 `json:"hit,omitempty"`
+
 	// Certificate is the hash of the cohort's sampling certificate, zero for none.
 	Certificate [32]byte `json:"-"`
 }
@@ -136,6 +144,9 @@ func (e Event) Check() error {
 	if e.Hidden && e.ProviderRate == 0 {
 		return fmt.Errorf("dp: event of round %d: hidden participation is claimed without providers: %w", e.Round, ErrEvent)
 	}
+	if !(e.Hit >= 0 && e.Hit < 1) || math.Signbit(e.Hit) || e.Hit > 0 && e.SamplingRate == 1 {
+		return fmt.Errorf("dp: event of round %d: hit probability %v at sampling rate %v, want in [0, 1), and 0 where no coin is flipped: %w", e.Round, e.Hit, e.SamplingRate, ErrEvent)
+	}
 	if e.B2 < 0 {
 		return fmt.Errorf("dp: event of round %d: squared sensitivity %d is negative: %w", e.Round, e.B2, ErrEvent)
 	}
@@ -165,7 +176,7 @@ func (e Event) checkBare() error {
 	}
 	claims := e
 	claims.SamplingRate, claims.Round, claims.Count, claims.Dim, claims.Kind, claims.Certificate = 0, 0, 0, 0, 0, [32]byte{}
-	if claims != (Event{NoiseScale: 1}) || math.Signbit(e.NoiseMultiplier) || math.Signbit(e.SimulatedRate) || math.Signbit(e.ProviderRate) {
+	if claims != (Event{NoiseScale: 1}) || math.Signbit(e.NoiseMultiplier) || math.Signbit(e.SimulatedRate) || math.Signbit(e.ProviderRate) || math.Signbit(e.Hit) {
 		return fmt.Errorf("dp: event of round %d: it is without noise and claims some: %w", e.Round, ErrEvent)
 	}
 	return nil
@@ -177,7 +188,17 @@ const (
 
 	providerEventVersion = 2 // a provider is: the rate of its coin and the claim follow
 	providerEventSize    = eventSize + 8 + 1
+
+	// A version that is larger by hitVersions ends with the hit probability, not 0.
+	hitVersions = 2
+	hitSize     = 8
 )
+
+// eventSizes are the encoding's, by version.
+var eventSizes = map[byte]int{
+	eventVersion: eventSize, providerEventVersion: providerEventSize,
+	eventVersion + hitVersions: eventSize + hitSize, providerEventVersion + hitVersions: providerEventSize + hitSize,
+}
 
 // AppendBinary appends the canonical encoding: a fixed size for each unit of
 // privacy, big-endian, floats as IEEE 754 bits. Equal events have equal encodings.
@@ -188,6 +209,9 @@ func (e Event) AppendBinary(b []byte) ([]byte, error) {
 	version := byte(eventVersion)
 	if e.ProviderRate != 0 {
 		version = providerEventVersion
+	}
+	if e.Hit != 0 {
+		version += hitVersions
 	}
 	b = append(b, version, byte(e.Kind))
 	b = binary.BigEndian.AppendUint64(b, e.Round)
@@ -201,7 +225,7 @@ func (e Event) AppendBinary(b []byte) ([]byte, error) {
 	b = append(b, e.Sigma2.Shift)
 	b = binary.BigEndian.AppendUint64(b, e.Dim)
 	b = append(b, e.Certificate[:]...)
-	if version == providerEventVersion {
+	if e.ProviderRate != 0 {
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(e.ProviderRate))
 		hidden := byte(0)
 		if e.Hidden {
@@ -209,12 +233,15 @@ func (e Event) AppendBinary(b []byte) ([]byte, error) {
 		}
 		b = append(b, hidden)
 	}
+	if e.Hit != 0 {
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(e.Hit))
+	}
 	return b, nil
 }
 
 // MarshalBinary returns the canonical encoding.
 func (e Event) MarshalBinary() ([]byte, error) {
-	return e.AppendBinary(make([]byte, 0, providerEventSize))
+	return e.AppendBinary(make([]byte, 0, providerEventSize+hitSize))
 }
 
 // UnmarshalBinary decodes a canonical encoding and checks the event.
@@ -222,9 +249,9 @@ func (e *Event) UnmarshalBinary(b []byte) error {
 	if len(b) == 0 {
 		return fmt.Errorf("dp: event of 0 bytes: %w", ErrEvent)
 	}
-	switch want := map[byte]int{eventVersion: eventSize, providerEventVersion: providerEventSize}[b[0]]; {
+	switch want := eventSizes[b[0]]; {
 	case want == 0:
-		return fmt.Errorf("dp: event version %d, want %d or %d: %w", b[0], eventVersion, providerEventVersion, ErrEvent)
+		return fmt.Errorf("dp: event version %d, want 1 to %d: %w", b[0], providerEventVersion+hitVersions, ErrEvent)
 	case len(b) != want:
 		return fmt.Errorf("dp: event of version %d has %d bytes, want %d: %w", b[0], len(b), want, ErrEvent)
 	}
@@ -242,12 +269,17 @@ func (e *Event) UnmarshalBinary(b []byte) error {
 		Dim:           u64(71),
 		Certificate:   [32]byte(b[79:111]),
 	}
-	if b[0] == providerEventVersion {
+	if b[0] == providerEventVersion || b[0] == providerEventVersion+hitVersions {
 		out.ProviderRate = f64(111)
 		if b[119] > 1 || out.ProviderRate == 0 {
 			return fmt.Errorf("dp: event of version %d with provider rate %v and flag %d: %w", b[0], out.ProviderRate, b[119], ErrEvent)
 		}
 		out.Hidden = b[119] == 1
+	}
+	if b[0] > hitVersions {
+		if out.Hit = f64(len(b) - hitSize); out.Hit == 0 {
+			return fmt.Errorf("dp: event of version %d with hit probability %v: %w", b[0], out.Hit, ErrEvent)
+		}
 	}
 	if err := out.Check(); err != nil {
 		return err

@@ -40,6 +40,17 @@ const (
 	SamplingVisible    = "poisson, participation visible"
 )
 
+// zeroOut is what a guarantee says of adjacency where a round may be hit: see [Event.Hit].
+const zeroOut = "zero-out (absent: there, with zeros)"
+
+// ZeroOut names the adjacency in which an absent member is there and sends zeros.
+func ZeroOut(adjacency string) string {
+	if adjacency == AdjacencyProvider {
+		return zeroOut + " of one provider"
+	}
+	return zeroOut
+}
+
 // Guarantee is an epsilon with everything without which it means nothing. It
 // is one value: String prints all of it.
 type Guarantee struct {

@@ -20,42 +20,48 @@ func newPlan(parts []part, flip bool, tail float64) plan {
 	pl := plan{flip: flip}
 	t := tailPoint(tail)
 	for _, p := range parts {
-		q := p.q
-		pp := planPart{rounds: float64(p.rounds)}
-		h := min(0.2*p.z, 0.4*p.z*p.z)
-		lo, hi := -p.z*t, 1+p.z*t
-		pp.end = math.Inf(-1)
-		for i, n := 0, math.Ceil((hi-lo)/h); float64(i) <= n; i++ {
-			x := lo + float64(i)*h
-			u := (2*x - 1) / (2 * p.z * p.z)
-			var l float64
-			switch {
-			case q == 1:
-				l = u
-			case u > 36:
-				l = u + math.Log(q)
-			default:
-				l = math.Log1p(q * math.Expm1(u))
-			}
-			w := -x*x/(2*p.z*p.z) + math.Log(h/p.z) - 0.5*math.Log(2*math.Pi)
-			w += math.Log(p.seen)
-			if flip {
-				l = -l
-			} else {
-				w += l
-			}
-			pp.loss = append(pp.loss, l)
-			pp.log = append(pp.log, w)
-			pp.end = max(pp.end, l)
-		}
-		if p.seen < 1 {
-			pp.loss = append(pp.loss, 0)
-			pp.log = append(pp.log, math.Log1p(-p.seen))
-			pp.end = max(pp.end, 0)
+		pp := planPart{rounds: float64(p.rounds), end: math.Inf(-1)}
+		for _, w := range p.mixed() {
+			pp.add(w, t, flip)
 		}
 		pl.parts = append(pl.parts, pp)
 	}
 	return pl
+}
+
+// add takes in a round without hits, from tails of t standard deviations on.
+func (pp *planPart) add(p weighted, t float64, flip bool) {
+	q := p.q
+	h := min(0.2*p.z, 0.4*p.z*p.z)
+	lo, hi := -p.z*t, 1+p.z*t
+	for i, n := 0, math.Ceil((hi-lo)/h); float64(i) <= n; i++ {
+		x := lo + float64(i)*h
+		u := (2*x - 1) / (2 * p.z * p.z)
+		var l float64
+		switch {
+		case q == 1:
+			l = u
+		case u > 36:
+			l = u + math.Log(q)
+		default:
+			l = math.Log1p(q * math.Expm1(u))
+		}
+		w := -x*x/(2*p.z*p.z) + math.Log(h/p.z) - 0.5*math.Log(2*math.Pi)
+		w += math.Log(p.seen * p.weight)
+		if flip {
+			l = -l
+		} else {
+			w += l
+		}
+		pp.loss = append(pp.loss, l)
+		pp.log = append(pp.log, w)
+		pp.end = max(pp.end, l)
+	}
+	if p.seen < 1 {
+		pp.loss = append(pp.loss, 0)
+		pp.log = append(pp.log, math.Log1p(-p.seen)+math.Log(p.weight))
+		pp.end = max(pp.end, 0)
+	}
 }
 
 // cumulant returns K(s), the log of the composed loss's moment generating

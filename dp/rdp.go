@@ -35,6 +35,14 @@ func (l logReal) log1p() float64 {
 // logMomentM1 is log(A-1), A = E_Q[(P/Q)^a], a > 1. Minus 1, because A is within
 // 1e-14 of 1 where q is 1e-5, and T rounds of that count.
 func (p part) logMomentM1(a float64) logReal {
+	if p.hit.prob > 0 {
+		// Who knows which rounds are hit sees a mixture: its moment is the mean.
+		var acc logSum
+		for _, w := range p.mixed() {
+			acc.add(math.Log(w.weight) + float64(w.logMomentM1(a)))
+		}
+		return logReal(acc.value())
+	}
 	logSeen := math.Log(p.seen)
 	switch {
 	case p.q == 1:

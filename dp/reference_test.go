@@ -20,17 +20,17 @@ func TestOutsideReferences(t *testing.T) {
 		want   float64
 		source string
 	}{
-		{[]part{{1.4e-4, 0.37, 7, 1}}, 1e-7, 4.2057783077, "nested"},
-		{[]part{{6.6e-4, 0.425, 4, 1}}, 1e-3, 0.00731030383430, "nested"},
-		{[]part{{3.9e-5, 17.8, 2, 1}}, 3.3e-9, 8.8874249268764e-06, "nested"},
-		{[]part{{3e-5, 0.31, 92, 1}}, 7e-4, 0.01811283951, "contour"},
-		{[]part{{0.0086, 0.887, 7519, 1}, {7.6e-4, 11.7, 3864, 1}, {7.7e-5, 25.4, 13672, 1}}, 7e-9, 7.692276464337, "contour"},
-		{[]part{{1, 1.07, 6, 1}, {0.0168, 10.3, 57, 1}}, 5e-11, 16.951329954253, "contour"},
-		{[]part{{0.99, 1.87, 79, 1}}, 0.95, 2.128518893059, "contour"},
-		{[]part{{6.9e-5, 250, 88, 1}}, 1e-8, 5.9109803425156e-06, "contour"},
-		{[]part{{0.9, 0.3, 1000, 1}}, 1e-10, 5506.02728703553, "contour"},
-		{[]part{{0.034, 0.34, 10000, 1}}, 1e-10, 829.18948027946, "contour"},
-		{[]part{{1e-5, 100, 100000, 1}}, 1e-12, 0.000161202675385, "contour"},
+		{[]part{{q: 1.4e-4, z: 0.37, rounds: 7, seen: 1}}, 1e-7, 4.2057783077, "nested"},
+		{[]part{{q: 6.6e-4, z: 0.425, rounds: 4, seen: 1}}, 1e-3, 0.00731030383430, "nested"},
+		{[]part{{q: 3.9e-5, z: 17.8, rounds: 2, seen: 1}}, 3.3e-9, 8.8874249268764e-06, "nested"},
+		{[]part{{q: 3e-5, z: 0.31, rounds: 92, seen: 1}}, 7e-4, 0.01811283951, "contour"},
+		{[]part{{q: 0.0086, z: 0.887, rounds: 7519, seen: 1}, {q: 7.6e-4, z: 11.7, rounds: 3864, seen: 1}, {q: 7.7e-5, z: 25.4, rounds: 13672, seen: 1}}, 7e-9, 7.692276464337, "contour"},
+		{[]part{{q: 1, z: 1.07, rounds: 6, seen: 1}, {q: 0.0168, z: 10.3, rounds: 57, seen: 1}}, 5e-11, 16.951329954253, "contour"},
+		{[]part{{q: 0.99, z: 1.87, rounds: 79, seen: 1}}, 0.95, 2.128518893059, "contour"},
+		{[]part{{q: 6.9e-5, z: 250, rounds: 88, seen: 1}}, 1e-8, 5.9109803425156e-06, "contour"},
+		{[]part{{q: 0.9, z: 0.3, rounds: 1000, seen: 1}}, 1e-10, 5506.02728703553, "contour"},
+		{[]part{{q: 0.034, z: 0.34, rounds: 10000, seen: 1}}, 1e-10, 829.18948027946, "contour"},
+		{[]part{{q: 1e-5, z: 100, rounds: 100000, seen: 1}}, 1e-12, 0.000161202675385, "contour"},
 	} {
 		g, err := composition{parts: c.parts}.account(c.delta, Tight, query{})
 		if err != nil {
@@ -63,7 +63,7 @@ func TestRenyiNearOrderOne(t *testing.T) {
 // member's losses into some three cells.
 func TestMergingLosesNoMoment(t *testing.T) {
 	for _, p := range []part{
-		{7.7e-5, 25.4, 1, 1}, {1e-5, 0.7, 1, 1}, {6.6e-4, 0.425, 1, 1}, {1e-4, 3, 1, 1}, {0.5, 3, 1, 1}, {1, 10, 1, 1}, {0.01, 1, 1, 0.1},
+		{q: 7.7e-5, z: 25.4, rounds: 1, seen: 1}, {q: 1e-5, z: 0.7, rounds: 1, seen: 1}, {q: 6.6e-4, z: 0.425, rounds: 1, seen: 1}, {q: 1e-4, z: 3, rounds: 1, seen: 1}, {q: 0.5, z: 3, rounds: 1, seen: 1}, {q: 1, z: 10, rounds: 1, seen: 1}, {q: 0.01, z: 1, rounds: 1, seen: 0.1},
 	} {
 		for h := 4e-3; h > 2e-6; h /= 1.7 {
 			c, err := newCells(p, h, 1e-16, 1e-16)

@@ -22,6 +22,9 @@ type ReleaseSpec struct {
 	// nothing shows who took part. See [GroupSampling].
 	ProviderRate float64
 	Hidden       bool
+	// Hit is the probability that a member's coin shows by more than the sum: see
+	// [Event.Hit].
+	Hit float64
 	// NoiseOnly marks a round whose cohort was below its floor: sum must then
 	// be all zero.
 	NoiseOnly bool
@@ -52,6 +55,7 @@ func (r ReleaseSpec) Event(dim int) (Event, error) {
 		SimulatedRate: r.SimulatedRate,
 		ProviderRate:  r.ProviderRate,
 		Hidden:        r.Hidden,
+		Hit:           r.Hit,
 		B2:            r.B2,
 		Sigma2:        v,
 		Dim:           uint64(max(dim, 0)),

@@ -41,8 +41,10 @@ func tightEpsilon(parts []part, delta, rdp float64, want goal) (bounds, error) {
 	for _, p := range parts {
 		// No use is made of so little noise but to state that it protects nobody; its
 		// losses span more than a grid holds, or than float64 has exponents for.
-		if p.z < minTightNoise || p.q == 1 && p.z < 0.1 && !symmetric(parts) {
-			return bounds{upper: rdp}, nil
+		for _, w := range p.mixed() {
+			if p.z < minTightNoise || w.q == 1 && p.z < 0.1 && !symmetric(parts) {
+				return bounds{upper: rdp}, nil
+			}
 		}
 	}
 	remove, err := direction(parts, delta, false, rdp, 0, want)
@@ -79,13 +81,13 @@ func closedForm(parts []part, delta float64) (bounds, bool) {
 	mu2, all := 0.0, true
 	for _, p := range parts {
 		mu2 += float64(p.rounds) / (p.z * p.z)
-		all = all && p.q == 1 && p.seen == 1
+		all = all && p.q == 1 && p.seen == 1 && p.hit.prob == 0
 	}
 	mu := math.Sqrt(mu2)
 	if all {
 		return wrap(gaussianEpsilon(math.Log(delta), mu)), true
 	}
-	if len(parts) != 1 || parts[0].rounds != 1 || parts[0].seen < 1 {
+	if len(parts) != 1 || parts[0].rounds != 1 || parts[0].seen < 1 || parts[0].hit.prob > 0 {
 		return bounds{}, false
 	}
 	// Direction remove: delta(eps) = q*deltaGauss(eps'), exp(eps) = 1 + q*(exp(eps')-1).
@@ -119,7 +121,9 @@ func addBelow(parts []part, delta, eps float64) bool {
 	most, total := 0.0, 0.0 // the largest loss of this direction is bounded
 	for _, p := range parts {
 		total += float64(p.rounds)
-		most -= float64(p.rounds) * math.Log1p(-p.q)
+		for _, w := range p.mixed() {
+			most -= float64(p.rounds) * math.Log1p(-w.q)
+		}
 	}
 	if most < eps*(1-1e-9) {
 		return true

@@ -20,6 +20,7 @@ group's members: with 7 others drawn a device's coin decides over all of their s
 import json
 
 import numpy as np
+from losses import composed
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.stats import binom, norm
 
@@ -37,35 +38,6 @@ def included(others):
     """Chance that a device that is there is in a released round."""
     with_it, without = binom.sf(FLOOR - 2, others, Q), binom.sf(FLOOR - 1, others, Q)
     return Q * with_it / (Q * with_it + (1 - Q) * without)
-
-
-def composed(p, q):
-    """Epsilon of T rounds of the pair (p, q) of masses over one grid, by the hockey stick of the composed loss."""
-    h, half = 2e-4, 1 << 20
-    ok = (p > 1e-300) & (q > 1e-300)
-    loss = np.log(p[ok] / q[ok])
-    infinite = p[~ok].sum()
-    k = np.rint(loss / h).astype(np.int64)
-    keep = np.abs(k) < half
-    infinite += p[ok][~keep].sum()
-    mass = np.zeros(2 * half)
-    np.add.at(mass, k[keep] % (2 * half), p[ok][keep])
-    total = np.fft.irfft(np.fft.rfft(mass) ** T, 2 * half)
-    total = np.clip(np.concatenate([total[half:], total[:half]]), 0, None)
-    values = (np.arange(2 * half) - half) * h
-    tail = 1 - (1 - infinite) ** T
-
-    def delta(eps):
-        above = values > eps
-        return (total[above] * -np.expm1(eps - values[above])).sum() + tail
-
-    if tail > DELTA:
-        return float("inf")
-    lo, hi = 0.0, values[-1]
-    for _ in range(60):
-        mid = (lo + hi) / 2
-        lo, hi = (mid, hi) if delta(mid) > DELTA else (lo, mid)
-    return hi
 
 
 def pair(others, w, z):
@@ -89,7 +61,7 @@ def worst(others, z=Z):
     best = (0.0, 0.0)
     for w in (-1.0, -0.5, 0.0, 0.5, 1.0):
         p, q = pair(others, w, z)
-        best = max(best, (composed(p, q), w), (composed(q, p), w))
+        best = max(best, (composed(p, q, T, DELTA), w), (composed(q, p, T, DELTA), w))
     return best
 
 

@@ -1,0 +1,118 @@
+package dp
+
+import "math"
+
+// Attendance is what is known of a round's devices before their coins are flipped: of
+// one of them the question is how likely something other than the sum shows how its
+// coin fell. docs/PRIVACY.md, section 5, has the proof that this is [Attendance.Hit].
+//
+// Each of Ready devices flips a coin of probability Rate and is dealt into one of
+// Groups groups, uniformly and by itself. The drawn of a group are a shard. A shard is
+// released if at least Threshold of its size answer every turn.
+type Attendance struct {
+	Ready   int     // devices that are there, the one in question included
+	Hostile int     // of them may stay away, or leave, as they please
+	Rate    float64 // in (0, 1)
+	Groups  int     // at least 1
+	// Dropout is the largest share of the honest that leave between the draw and the
+	// round's end, at whatever turn, each by itself; any mixture of smaller shares is
+	// covered, as when many leave together in some rounds.
+	Dropout     float64
+	Floor, Most int // sizes of a shard: a smaller one is not asked, a larger one loses its surplus
+	// Threshold is the answers that a shard of n devices needs, n in Floor..Most, which
+	// must not fall with n; 0 where no shard of that size can be.
+	Threshold func(n int) int
+}
+
+// tipSlack covers the rounding of logarithms of factorials, relatively.
+const tipSlack = 1e-6
+
+// Hit bounds the probability, given the device's coin and all that it does, that the
+// device can tip whether its shard is released.
+//
+// With G others in its group, of whom S honest ones stay to the end, it cannot where S
+// reaches the threshold by itself: the shard is released with the device and without
+// it, whatever the hostile do and whenever the others leave. A threshold that grows
+// with the shard is the largest where all leave late, so that G counts all that are drawn.
+// Of G each is taken to be honest and to stay by a coin of its own, which spreads S
+// wider than the number of hostile devices does (Hoeffding 1956, theorem 5).
+func (a Attendance) Hit() float64 {
+	others := a.Ready - 1
+	if others < 1 || a.Ready-1-a.Hostile < 1 {
+		return 1
+	}
+	stay := (1 - a.Dropout) * float64(others-a.Hostile) / float64(others)
+	p := a.Rate / float64(a.Groups)
+	mean := float64(others) * p
+	spread := 9*math.Sqrt(mean) + 30
+	lo, hi := max(0, int(mean-spread)), min(others, int(mean+spread))
+	// Outside of lo..hi every group is taken to be hit (Chernoff; below 1e-17).
+	sum := binomialBelow(others, p, lo) + binomialBelow(others, 1-p, others-hi)
+	for g := lo; g <= hi; g++ {
+		hit := 1.0
+		if n := g + 1; n >= a.Floor && n <= a.Most {
+			if t := a.Threshold(n); t > 0 {
+				hit = binomialBelow(g, stay, max(t, a.Floor))
+			}
+		}
+		sum += math.Exp(logBinomial(others, g, p)) * hit
+	}
+	return min(1, sum*(1+tipSlack))
+}
+
+// Short bounds the probability that fewer than floor honest devices beside the one in
+// question are drawn and stay: that its coin can decide whether there is a cohort.
+func (a Attendance) Short(floor int) float64 {
+	honest := a.Ready - 1 - a.Hostile
+	if honest < floor {
+		return 1
+	}
+	return min(1, binomialBelow(honest, a.Rate*(1-a.Dropout), floor)*(1+tipSlack))
+}
+
+// BinomialTail is P[Binomial(n, p) >= k], to a relative error of about 1e-9 where it is
+// small.
+func BinomialTail(n int, p float64, k int) float64 {
+	switch {
+	case k <= 0:
+		return 1
+	case k > n || p <= 0:
+		return 0
+	case p >= 1:
+		return 1
+	}
+	return binomialBelow(n, 1-p, n-k+1)
+}
+
+// binomialBelow is P[Binomial(n, p) < k], for p in (0, 1).
+func binomialBelow(n int, p float64, k int) float64 {
+	if k > n {
+		return 1
+	}
+	if float64(k-1) > p*float64(n) {
+		return 1 - binomialBelow(n, 1-p, n-k+1) // the largest term is among those summed here or there
+	}
+	// From the largest term downwards, each from the one above it.
+	sum, term, odds := 0.0, math.Exp(logBinomial(n, k-1, p)), (1-p)/p
+	for i := k - 1; i >= 0; i-- {
+		sum += term
+		next := term * float64(i) / float64(n-i+1) * odds
+		if next < term && next < 1e-18*sum { // they only fall from here
+			break
+		}
+		term = next
+	}
+	return min(1, sum)
+}
+
+// logBinomial is log P[Binomial(n, p) = k].
+func logBinomial(n, k int, p float64) float64 {
+	lg := func(x int) float64 { v, _ := math.Lgamma(float64(x + 1)); return v }
+	if p <= 0 || p >= 1 {
+		if p <= 0 && k == 0 || p >= 1 && k == n {
+			return 0
+		}
+		return math.Inf(-1)
+	}
+	return lg(n) - lg(k) - lg(n-k) + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p)
+}
