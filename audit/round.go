@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
@@ -27,10 +28,11 @@ type outcome struct {
 // player drives the real state machine of one round, in the place of an engine and
 // its devices: who is there answers at once, and who vanishes is lost.
 type player struct {
-	j    job.Job
-	fate func(member int) round.State // the turn that a member does not answer any more
-	rnd  io.Reader                    // of the cut
-	m    *round.Machine
+	j     job.Job
+	fate  func(member int) round.State // the turn that a member does not answer any more
+	rnd   io.Reader                    // of the cut
+	dealt int                          // groups that devices are dealt into, where coins drew them
+	m     *round.Machine
 
 	cohort []round.Device
 	queue  []round.Event
@@ -42,8 +44,8 @@ type player struct {
 	err    error
 }
 
-// play makes a round of a drawn cohort.
-func play(j job.Job, cohort []int, fate func(member int) round.State, rnd io.Reader) (outcome, error) {
+// play makes a round of a drawn cohort, whose devices are dealt into so many groups.
+func play(j job.Job, dealt int, cohort []int, fate func(member int) round.State, rnd io.Reader) (outcome, error) {
 	cfg := round.Config{Floor: j.Cohort.Floor, Drawn: j.Cohort.SamplingRate < 1, Enough: 1, Grace: time.Second}
 	for s := range cfg.Limits {
 		cfg.Limits[s] = round.Limit{Timeout: time.Minute, Quorum: j.Shard.Floor}
@@ -51,7 +53,7 @@ func play(j job.Job, cohort []int, fate func(member int) round.State, rnd io.Rea
 	for _, member := range cohort {
 		cfg.Cohort = append(cfg.Cohort, round.Device(member))
 	}
-	p := &player{j: j, fate: fate, rnd: rnd, cohort: cfg.Cohort, sums: map[int][]int{}, waits: map[int]round.State{}}
+	p := &player{j: j, dealt: dealt, fate: fate, rnd: rnd, cohort: cfg.Cohort, sums: map[int][]int{}, waits: map[int]round.State{}}
 	var err error
 	if p.m, err = round.New(cfg); err != nil {
 		return outcome{}, fmt.Errorf("audit: %w", err)
@@ -132,42 +134,59 @@ func (p *player) do(e round.Effect) {
 	}
 }
 
-// shards cuts those who sent keys as secagg does.
+// shards deals those who sent keys, or cuts them where there are no coins, as secagg does.
 func (p *player) shards(devices []round.Device) round.Event {
 	masking := p.j.Masking()
-	sizes, err := masking.Sizes(len(devices), p.j.Shard.Size)
+	groups, left, err := p.groups(masking, len(devices))
 	if errors.Is(err, secagg.ErrBelowFloor) {
 		return round.Abort{Reason: err.Error()}
-	}
-	order := make([]int, len(devices))
-	for i := range order {
-		order[i] = i
-	}
-	if err == nil {
-		err = uniform.Shuffle(p.rnd, order)
 	}
 	if err != nil {
 		p.err = fmt.Errorf("audit: cutting shards: %w", err)
 		return round.Abort{}
 	}
-	if trim := p.j.Shard.Trim; len(sizes) <= 2*trim {
+	if trim := p.j.Shard.Trim; len(groups) <= 2*trim {
 		return round.Abort{Reason: "too few shards to trim"}
 	}
-	p.out.sizes = sizes
 	var ev round.Sharded
-	for _, size := range sizes {
+	for _, i := range left {
+		ev.Left = append(ev.Left, devices[i])
+	}
+	for _, group := range groups {
 		var members []round.Device
-		for _, i := range order[:size] {
+		for _, i := range group {
 			members = append(members, devices[i])
 		}
-		order = order[size:]
-		t, err := masking.Threshold(size)
+		t, err := masking.Threshold(len(members))
 		if err != nil {
 			p.err = fmt.Errorf("audit: %w", err)
 			return round.Abort{}
 		}
 		p.cut = append(p.cut, members)
+		p.out.sizes = append(p.out.sizes, len(members))
 		ev.Shards = append(ev.Shards, round.Shard{Members: members, Threshold: t})
 	}
+	slices.SortFunc(p.out.sizes, func(a, b int) int { return b - a })
 	return ev
+}
+
+func (p *player) groups(masking secagg.Config, n int) (groups [][]int, left []int, err error) {
+	if p.j.Sampled() {
+		return masking.Groups(p.rnd, n, p.dealt)
+	}
+	sizes, err := masking.Sizes(n, p.j.Shard.Size)
+	if err != nil {
+		return nil, nil, err
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	if err := uniform.Shuffle(p.rnd, order); err != nil {
+		return nil, nil, err
+	}
+	for _, size := range sizes {
+		groups, order = append(groups, order[:size]), order[size:]
+	}
+	return groups, nil, nil
 }

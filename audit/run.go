@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -170,7 +171,7 @@ type run struct {
 	pass     Pass
 	core     *coordinator.Core
 	in       []bool
-	quorum   int
+	quorum   job.Quorum
 	events   []dp.Event
 	released int
 	clip     float64 // of the next round, the largest rank's
@@ -255,7 +256,7 @@ func (r *run) rounds(ctx context.Context, until time.Time) error {
 		default:
 			if waits++; waits == maxWaits {
 				return fmt.Errorf("%w: the trace has not brought the %d devices that a draw needs together in %d turns: raise online, or lower what asks for so many",
-					ErrConfig, r.quorum, maxWaits)
+					ErrConfig, r.quorum.Ready, maxWaits)
 			}
 		}
 	}
@@ -294,10 +295,11 @@ func (r *run) absent(member int) bool {
 // round draws a round, if enough are there, and notes what everybody sees of it.
 func (r *run) round(ctx context.Context, a Attendance) (made bool, err error) {
 	online, count, err := r.there(a)
-	if err != nil || count < r.quorum {
+	j := r.cfg.Job
+	groups, enough := r.quorum.Allows(j, j.Cohort.Population, count)
+	if err != nil || !enough {
 		return false, err
 	}
-	j := r.cfg.Job
 	d, err := r.core.Draw(coordinator.Coins(dp.Numbered(j.Cohort.Population)))
 	if err != nil {
 		return false, err
@@ -307,7 +309,7 @@ func (r *run) round(ctx context.Context, a Attendance) (made bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	o, err := play(j, cohort, func(member int) round.State { return fates[member] }, r.cfg.Rand)
+	o, err := play(j, groups, cohort, func(member int) round.State { return fates[member] }, r.cfg.Rand)
 	if err != nil {
 		return false, err
 	}

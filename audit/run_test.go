@@ -80,10 +80,18 @@ func TestSoundJobs(t *testing.T) {
 // included. Twenty canaries of which each is drawn in 40 % of the rounds show.
 func TestFindsThatOneCoinDecidesOverAShard(t *testing.T) {
 	j := sampled(160, 0.4, 400, 0.5)
+	j.Cohort.Dropout = 0.001 // and a third vanish
+	j.Cohort.Quorum, j.Privacy.Epsilon = 120, 0.25
 	if r := audited(t, j, Attendance{1, 0.33}); !r.Flawed || r.Best.Score != ScoreFates {
 		t.Errorf("not found: %+v", r)
 	}
+	// Where so many are declared what their coins show is in the noise.
+	j.Cohort.Dropout, j.Privacy.Epsilon = 0.2, 1
+	if r := audited(t, j, Attendance{1, 0.2}); r.Flawed {
+		t.Errorf("found where it is accounted: %+v", r)
+	}
 	// Where a fifth as many may vanish, no canary decides anything.
+	j.Cohort.Dropout = 0.1
 	if r := audited(t, j, Attendance{1, 0.06}); r.Flawed {
 		t.Errorf("found where it is not: %+v", r)
 	}

@@ -64,6 +64,9 @@ type Config struct {
 	// Patient waits ever longer, up to an hour, where Cohort.MaxAbandoned rounds in a
 	// row released nothing, in place of ending the job.
 	Patient bool
+	// DespiteDropout goes on where the job was paused because more devices drop out than
+	// cohort.dropout declares, and counts anew. No epsilon was computed for that.
+	DespiteDropout bool
 	// EnrolmentsOfAddress bounds the new devices, and the failed attempts, of one
 	// address in an hour. 0 is 256, and none for this machine's own.
 	EnrolmentsOfAddress int

@@ -72,8 +72,9 @@ type Coordinator struct {
 	evalCtx     context.Context // Run's, until it returns; set before the first evaluation
 
 	mu     sync.Mutex
-	shown  Status // guarded by mu: the last that was published
-	result Result // guarded by mu
+	shown  Status       // guarded by mu: the last that was published
+	open   PublicStatus // guarded by mu: what of it is everybody's
+	result Result       // guarded by mu
 
 	// The rest is owned by the engine: New until Run, then Run's goroutine.
 	started   time.Time
@@ -96,9 +97,9 @@ type Coordinator struct {
 	total     Result
 	deviceRds int // devices that answered turn 1, over all rounds
 	exporting exporting
-	active    int         // devices that may be drawn
-	quorums   map[int]int // by active devices, where fewer than the population
+	active    int // devices that may be drawn
 	bombs     bombs
+	dropouts  dropouts
 	tempo     tempo
 	mustered  time.Time // when the store was asked last who may be drawn
 }
@@ -242,7 +243,7 @@ func (c *Coordinator) resume() error {
 			d.strikes = n
 		}
 	}
-	if err := errors.Join(c.resumeTrace(), c.musterFleet()); err != nil {
+	if err := errors.Join(c.resumeTrace(), c.resumeDropouts(), c.musterFleet()); err != nil {
 		return err
 	}
 	if err := c.recall(); err != nil {
@@ -377,6 +378,15 @@ func (c *Coordinator) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.shown
+}
+
+// PublicStatus is what everybody may see of it: where the job stood when its last
+// round was over. In a round it says only that there is one, and time comes in whole
+// minutes: how long a turn takes shows a slow device.
+func (c *Coordinator) PublicStatus() PublicStatus {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open
 }
 
 // Result is what the job has come to so far.

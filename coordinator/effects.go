@@ -194,7 +194,15 @@ func shardFailed(shard int, err error) (round.Event, error) {
 
 // cutShards closes turn 1.
 func (c *Coordinator) cutShards(r *running) (round.Event, error) {
-	shards, err := r.keying.CutTo(c.rnd.stream("shards", r.id), c.shardLimit())
+	rnd := c.rnd.stream("shards", r.id)
+	var shards []*secagg.Server
+	var left []secagg.ID
+	var err error
+	if c.t.job.Sampled() {
+		shards, left, err = r.keying.Deal(rnd, r.groups)
+	} else {
+		shards, err = r.keying.CutTo(rnd, c.shardLimit())
+	}
 	if errors.Is(err, secagg.ErrBelowFloor) {
 		return round.Abort{Reason: err.Error()}, nil
 	}
@@ -209,7 +217,11 @@ func (c *Coordinator) cutShards(r *running) (round.Event, error) {
 	}
 	r.shards = shards
 	r.survivors = make([][]byte, len(shards))
-	var ev round.Sharded
+	ev := round.Sharded{Left: c.deviceNumbers(left)}
+	for _, n := range ev.Left {
+		r.parts[n].noRoom = true
+		c.tellDropped(r, n, "no shard has room for it")
+	}
 	for _, s := range shards {
 		members := c.deviceNumbers(s.Members())
 		c.deviceRds += len(members)
@@ -270,7 +282,10 @@ func (c *Coordinator) saveSurvivors(r *running) {
 func (c *Coordinator) finish(r *running, e round.Finish) error {
 	r.finish = &e
 	r.due.stop()
-	c.silence(r)
+	c.silence(r, e.State == round.Done && len(r.shards) > 0)
+	if err := c.countDropouts(r); err != nil {
+		return err
+	}
 	c.keepDeclined(r)
 	c.keepTempo(r)
 	out := &wire.Outcome{Round: r.id, Result: wire.OutcomeCommitted}

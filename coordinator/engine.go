@@ -132,8 +132,8 @@ func (c *Coordinator) gatherPopulation(ctx context.Context) error {
 				return err
 			}
 		}
-		need, reason := c.needed()
-		if need >= 0 && c.ready >= need {
+		enough, reason := c.needed()
+		if enough {
 			return nil
 		}
 		if c.status.State != StateWaiting || c.status.Reason != reason {
@@ -318,6 +318,7 @@ func (c *Coordinator) publish() {
 	t.LedgerHead = fmt.Sprintf("%x", c.head)
 	c.mu.Lock()
 	c.shown, c.result = *p, *t
+	c.open = p.PublicStatus.after(c.open, c.running == nil || c.running.finish != nil)
 	c.mu.Unlock()
 	c.watched()
 	if c.cfg.Progress != nil {

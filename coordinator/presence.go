@@ -100,8 +100,8 @@ func (c *Coordinator) patience(work time.Duration) time.Duration {
 // that a device's shard still waits for and it can do without them. Below its
 // threshold the shard needs them: there the wait is Reconnect.
 func (c *Coordinator) linger(r *running, n round.Device) {
-	if len(r.away.of) == 0 || r.m.State() == round.Gathering {
-		return
+	if len(r.away.of) == 0 || r.m.State() == round.Gathering || c.t.sampled() {
+		return // of those that coins drew nobody's wait depends on who else is there
 	}
 	_, open, enough := r.m.Missing(n)
 	if open == 0 || !enough {

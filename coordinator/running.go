@@ -43,6 +43,7 @@ type running struct {
 	life      context.Context // until the round is over, and over ends it
 	over      context.CancelFunc
 	began     time.Time
+	groups    int // into which the devices are dealt, where coins drew them
 	limits    [round.Unmasking + 1]time.Duration
 	answers   [round.Unmasking + 1]answers
 	silent    []*device           // connected, and without a word in a state of it
@@ -59,6 +60,8 @@ type participant struct {
 	assembly   *wire.Assembly // of its update, until it is judged
 	room       uint64         // bytes that the update may take
 	judging    bool           // a message of it is being judged
+	there      bool           // it was ready when the coins fell
+	noRoom     bool           // no shard had room for it
 	updateSize uint64
 }
 
@@ -97,11 +100,12 @@ func (c *Coordinator) draw() (*running, error) {
 	var cohort []round.Device
 	for _, i := range r.cohort {
 		cohort = append(cohort, roll[i].n)
-		r.parts[roll[i].n] = &participant{device: roll[i]}
+		r.parts[roll[i].n] = &participant{device: roll[i], there: roll[i].ready && !r.began.Before(roll[i].rests)}
 	}
 	if err := c.askBudget(r); err != nil {
 		return nil, err
 	}
+	r.groups, _ = c.t.quorum.Allows(c.t.job, c.active, c.ready)
 	r.limits = c.limits(r.Size())
 	if r.m, err = round.New(c.roundConfig(r, cohort)); err != nil {
 		return fail(err)
@@ -153,6 +157,9 @@ func (c *Coordinator) roundConfig(r *running, cohort []round.Device) round.Confi
 	j := c.t.job
 	cfg := round.Config{Cohort: cohort, Floor: j.Cohort.Floor, Drawn: c.t.sampled(),
 		Enough: j.Deadlines.Enough, Grace: j.Deadlines.Grace}
+	if cfg.Drawn {
+		cfg.Enough = 1
+	}
 	for s, timeout := range r.limits {
 		cfg.Limits[s] = round.Limit{Timeout: timeout, Quorum: j.Shard.Floor}
 	}

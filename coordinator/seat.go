@@ -129,7 +129,11 @@ func (c *Coordinator) left(s *session) {
 	}
 	c.detach(d)
 	if r := c.running; r != nil && r.parts[d.n] != nil {
-		r.away.until(d, time.Now().Add(c.t.job.Deadlines.Reconnect))
+		patience := c.t.job.Deadlines.Reconnect
+		if c.t.sampled() && c.pace > 0 {
+			patience = c.patience(c.pace)
+		}
+		r.away.until(d, time.Now().Add(patience))
 		c.linger(r, d.n)
 	} else {
 		c.publish()

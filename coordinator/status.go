@@ -14,6 +14,7 @@ const (
 	StateAbandoned = "abandoned" // a round is over, nothing is released
 	StateMeasuring = "measuring" // all rounds are made, every rank is measured
 	StateFinished  = "finished"  // the job is over
+	StateRunning   = "running"   // a round is under way: all that is public of it
 )
 
 // Status is where a job stands. It is the one type of it: progress reports, the
@@ -40,6 +41,17 @@ type PublicStatus struct {
 	Measured
 	dp.Guarantees               // after the last committed round
 	Elapsed       time.Duration `json:"elapsed_ns"`
+}
+
+// after is what may be seen of p by everybody, who saw was before: all of it where a
+// round is over or none is made, and in a round that it runs.
+func (p PublicStatus) after(was PublicStatus, settled bool) PublicStatus {
+	if !settled {
+		was.State = StateRunning
+		return was
+	}
+	p.Elapsed = (p.Elapsed + time.Minute - 1).Truncate(time.Minute)
+	return p
 }
 
 // RoundID says which round is being made, or was, and what has been made.

@@ -90,35 +90,24 @@ func (c *Coordinator) musterFleet() error {
 	return nil
 }
 
-// needed is how many devices must be ready before a round is drawn, or why there
-// are too few to draw any.
+// needed tells whether a round may be drawn with the devices that are ready, and why
+// not.
 //
-// Where coins choose, the floors' part of delta is made for the population; of
-// fewer it must hold as well, at the quorum that they need.
-func (c *Coordinator) needed() (n int, reason string) {
-	job := c.t.job
-	if c.active >= job.Cohort.Population || !c.t.sampled() && len(c.order) >= job.Cohort.Population {
-		return c.t.quorum, fmt.Sprintf("a round needs %d of %d enrolled devices ready", c.t.quorum, job.Cohort.Population)
+// Where coins choose, the quorum is made for the population; with fewer active the
+// same must hold of them.
+func (c *Coordinator) needed() (enough bool, reason string) {
+	population, quorum := c.t.job.Cohort.Population, c.t.quorum.Ready
+	if c.dropouts.Beyond != "" {
+		return false, "paused: " + c.dropouts.Beyond
 	}
-	if len(c.order) < job.Cohort.Population {
-		return -1, fmt.Sprintf("a round needs %d of %d enrolled devices ready", c.t.quorum, job.Cohort.Population)
+	if len(c.order) < population {
+		return false, fmt.Sprintf("a round needs %d of %d enrolled devices ready", quorum, population)
 	}
-	n, known := c.quorums[c.active]
-	if !known {
-		job.Cohort.Population, job.Privacy.Delta = c.active, c.t.budget.Delta
-		var err error
-		if n, err = job.Quorum(); err != nil {
-			n = -1
-		}
-		if c.quorums == nil {
-			c.quorums = map[int]int{}
-		}
-		c.quorums[c.active] = n
+	if _, enough = c.t.quorum.Allows(c.t.job, c.active, c.ready); c.ready >= quorum && !enough {
+		return false, fmt.Sprintf("of %d active devices %d are ready: so few that one device's coin would show, or as many as "+
+			"make shards of an awkward size; more of %d enrolled ones must come", c.active, c.ready, len(c.order))
 	}
-	if n < 0 {
-		return n, fmt.Sprintf("%d of %d enrolled devices are left, too few for the floors of a sampled cohort", c.active, len(c.order))
-	}
-	return n, fmt.Sprintf("a round needs %d of %d devices ready", n, c.active)
+	return enough, fmt.Sprintf("a round needs %d of %d devices ready", quorum, max(c.active, population))
 }
 
 // convicts tells whether a message that secagg refused convicts its sender at
@@ -151,11 +140,13 @@ func (c *Coordinator) blamed(r *running, faults []secagg.Fault) {
 	}
 }
 
-// silence strikes who let the round pass without a word, for as long as most of the
-// others did not: a deadline that most miss is the deadline's fault, or ours. Who is
-// slower than the others, but not than the job, has twice as many rounds to answer in.
-func (c *Coordinator) silence(r *running) {
-	if 2*len(r.silent) > len(r.parts) {
+// silence strikes who let a round pass without a word that was released all the same:
+// a deadline that most miss is the deadline's fault, or ours, and then nothing is
+// released. That is public; how many others were silent is not, and one device's coin
+// could tip it. Who is slower than the others, but not than the job, has twice as many
+// rounds to answer in.
+func (c *Coordinator) silence(r *running, released bool) {
+	if !released {
 		return
 	}
 	slices.SortFunc(r.silent, func(a, b *device) int { return int(a.n - b.n) })

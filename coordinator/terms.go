@@ -27,9 +27,9 @@ type terms struct {
 	lora     model.LoRA
 	contract contract.Terms // what devices derive too
 
-	quorum   int     // devices that must be there before a round is drawn
-	units    float64 // expected number of contributions to a round: the denominator
-	z        float64 // noise multiplier of the budget's guarantee
+	quorum   job.Quorum // when a round may be drawn
+	units    float64    // expected number of contributions to a round: the denominator
+	z        float64    // noise multiplier of the budget's guarantee
 	budget   dp.Budget
 	clipping *dp.AdaptiveClip // nil: the clip norm stays
 
@@ -167,6 +167,9 @@ func (t *terms) release(round uint64, b2 int64, cert dp.Certificate) dp.ReleaseS
 		Round: round, SamplingRate: cert.AccountedRate(), B2: b2,
 		NoiseMultiplier: t.z, NoiseScale: t.job.NoiseScale(), Certificate: cert.Hash(),
 	}
+	if r.SamplingRate < 1 {
+		r.Hit = t.quorum.Hit
+	}
 	if t.job.Simulated() {
 		r.SimulatedRate = t.job.BudgetRate()
 	}
@@ -187,13 +190,7 @@ func (t *terms) calibrate() error {
 	z := p.NoiseMultiplier
 	if z == 0 {
 		var err error
-		if g := t.job.Providers; g.Max > 0 {
-			sampling := dp.GroupSampling{ClientRate: t.job.BudgetRate(), ProviderRate: g.SamplingRate, Hidden: t.job.Hides()}
-			z, err = sampling.CalibrateNoise(p.Epsilon, t.budget.Delta-t.budget.Floor, t.job.Rounds, t.budget.Accountant)
-		} else {
-			z, err = dp.CalibrateNoise(p.Epsilon, t.budget.Delta-t.budget.Floor, t.job.BudgetRate(), t.job.Rounds, t.budget.Accountant)
-		}
-		if err != nil {
+		if z, err = dp.CalibrateEvent(p.Epsilon, t.budget.Delta-t.budget.Floor, t.budget.Accountant, t.job.BudgetRounds(t.quorum)); err != nil {
 			return refuseJob("privacy: epsilon %v at delta %.3g over %d rounds cannot be met: %w", p.Epsilon, t.budget.Delta, t.job.Rounds, err)
 		}
 	}

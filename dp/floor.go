@@ -20,28 +20,7 @@ func FloorDelta(members int, q float64, floor, rounds int) float64 {
 	if q >= 1 || floor < 1 {
 		return 0 // no coin decides anything
 	}
-	return q * CohortFloorFailure(members-1, q, floor, rounds)
-}
-
-// FloorQuorum returns the least number of members, at most most, that keeps
-// FloorDelta within limit; ok is false where even most does not.
-func FloorQuorum(most int, q float64, floor, rounds int, limit float64) (members int, ok bool) {
-	if q >= 1 {
-		return min(floor, most), floor <= most
-	}
-	if FloorDelta(most, q, floor, rounds) > limit {
-		return most, false
-	}
-	lo, hi := 0, most // FloorDelta falls with the members
-	for hi-lo > 1 {
-		mid := lo + (hi-lo)/2
-		if FloorDelta(mid, q, floor, rounds) > limit {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return hi, true
+	return min(1, float64(rounds)*q*CohortFloorFailure(members-1, q, floor, 1))
 }
 
 // Floored states a guarantee that was computed at part of delta as one at all of

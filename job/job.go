@@ -134,6 +134,14 @@ type Cohort struct {
 	// Floor is the least cohort drawn that is asked for updates: a smaller
 	// one commits noise only, and is charged. 0 is max(2, nbar/2) rounded down.
 	Floor int `yaml:"floor"`
+	// Dropout is the largest share of a cohort's honest devices, in [0, 0.9], that leaves
+	// between the draw and the round's end and for which what is promised holds, where
+	// coins choose the cohort. More than that pauses the job. 0 is 0.1.
+	Dropout float64 `yaml:"dropout" json:",omitempty"`
+	// Quorum is the number of devices that must be there before coins choose a cohort.
+	// 0 is the least that costs no noise, or little, where it costs some even so, four
+	// fifths of the population.
+	Quorum int `yaml:"quorum" json:",omitempty"`
 	// MaxEnrolled bounds the enrolled identities. Default 100000.
 	MaxEnrolled int `yaml:"max_enrolled"`
 	// MaxConnected bounds the open connections: beyond it a device is told to
@@ -146,7 +154,9 @@ type Cohort struct {
 
 // Shard describes secure aggregation.
 type Shard struct {
-	// Size is the largest shard; the ring's width follows from it. Default 64.
+	// Size is the largest shard; the ring's width follows from it. 0 is 64, or where coins
+	// choose the cohort the least of 64, 96, 128, 170, 256, 341 and 512 with which three
+	// quarters of the population are a quorum, else the one that costs the least noise.
 	Size int `yaml:"size"`
 	// Floor is the smallest shard a device accepts. 0 is 8, or more where the
 	// threshold needs more, or the cohort's floor where that is less than 8.

@@ -30,7 +30,7 @@ func TestParse(t *testing.T) {
 	want := Default()
 	want.Name, want.Labels, want.Rounds = "invoices", []string{"invoice", "receipt"}, 4
 	want.Deadlines.Collect, want.Privacy.Epsilon = 90*time.Second, 3
-	want.Cohort.Floor, want.Shard.Floor = 12, j.Shard.Floor
+	want.Cohort.Floor, want.Shard.Floor, want.Shard.Size = 12, j.Shard.Floor, 64
 	if !reflect.DeepEqual(j, want) {
 		t.Errorf("parsed\n%+v, want\n%+v", j, want)
 	}

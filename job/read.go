@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/secagg"
@@ -67,7 +68,7 @@ func Default() Job {
 		Adapter:   Adapter{RankMin: 1, RankMax: 8, Sequence: 64},
 		Training:  Training{Steps: 4, Batch: 8, Optimizer: adamW},
 		Cohort:    Cohort{Population: 24, SamplingRate: 1, MaxEnrolled: 100_000, MaxConnected: 10_000, MaxAbandoned: 10},
-		Shard:     Shard{Size: 64, Corrupt: 0.05, BreachBits: 40},
+		Shard:     Shard{Corrupt: 0.05, BreachBits: 40},
 		Privacy:   Privacy{Epsilon: 2, Accountant: "tight"},
 		Providers: Providers{SamplingRate: 1},
 		Clipping:  Clipping{Quantile: 0.5, Rate: 0.2},
@@ -103,7 +104,7 @@ func (j Job) Derived() Job {
 		}
 	}
 	if j.Cohort.Floor == 0 {
-		j.Cohort.Floor = max(2, int(j.ExpectedCohort()/2))
+		j.Cohort.Floor = j.cohortFloor()
 	}
 	if j.Deadlines.Enough == 0 {
 		j.Deadlines.Enough = 0.9
@@ -113,6 +114,12 @@ func (j Job) Derived() Job {
 	}
 	if j.Deadlines.Grace == 0 {
 		j.Deadlines.Grace = 5 * time.Second
+	}
+	if j.Sampled() && j.Cohort.Dropout == 0 {
+		j.Cohort.Dropout = 0.1
+	}
+	if j.Shard.Size == 0 {
+		j.Shard.Size, j.Shard.Floor = j.fitShard()
 	}
 	if j.Shard.Floor == 0 {
 		j.Shard.Floor = j.leastShard(max(2, min(8, j.Cohort.Floor)))
@@ -127,6 +134,21 @@ func (j Job) Derived() Job {
 		j.Clipping.Max = j.Privacy.ClipNorm * 1000
 	}
 	return j
+}
+
+// cohortFloor is half of the expected cohort, or less where so small a cohort would be
+// drawn in one of the job's rounds with a chance that counts.
+func (j Job) cohortFloor() int {
+	floor := max(2, int(j.ExpectedCohort()/2))
+	if !j.Sampled() || !(j.Cohort.SamplingRate > 0) {
+		return floor
+	}
+	for limit := j.FloorDelta() / 2; floor > 2; floor -= max(1, floor/50) {
+		if dp.CohortFloorFailure(j.Cohort.Population, j.Cohort.SamplingRate, floor, j.Rounds) <= limit {
+			break
+		}
+	}
+	return max(2, floor)
 }
 
 // halved is the largest divisor of a batch that leaves at least two parts; 0 where there

@@ -35,6 +35,25 @@ func (j Job) Hides() bool { return j.Providers.Max <= 1 }
 // own.
 func (j Job) Twofold() bool { return j.Cohort.SamplingRate < 1 && j.Hides() }
 
+// BudgetRounds makes all rounds of the guarantee that the budget applies to, for a
+// noise multiplier. A simulated population's shards are as large as they must be.
+func (j Job) BudgetRounds(q Quorum) func(z float64) dp.Event {
+	hit := q.Hit
+	if j.Simulated() {
+		hit = 0
+	}
+	return func(z float64) dp.Event {
+		e := dp.Rounds(dp.Mechanism{SamplingRate: j.BudgetRate(), NoiseMultiplier: z}, j.Rounds)
+		if j.Providers.Max > 0 {
+			e = dp.GroupSampling{ClientRate: j.BudgetRate(), ProviderRate: j.Providers.SamplingRate, Hidden: j.Hides()}.Rounds(z, j.Rounds)
+		}
+		if j.BudgetRate() < 1 {
+			e.Hit = hit
+		}
+		return e
+	}
+}
+
 // validateUnit checks what is protected and how its norm is found.
 func (j Job) validateUnit() error {
 	p, c := j.Providers, j.Clipping

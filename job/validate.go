@@ -113,10 +113,20 @@ func (j Job) Validate() error {
 	if !(sh.Corrupt >= 0 && sh.Corrupt < 1) {
 		return refuse("shard.corrupt is %v, must be in [0, 1)", sh.Corrupt)
 	}
+	if !(co.Dropout >= 0 && co.Dropout <= 0.9) {
+		return refuse("cohort.dropout is %v, must be in 0..0.9", co.Dropout)
+	}
+	if !j.Sampled() && (co.Dropout != 0 || co.Quorum != 0) {
+		return refuse("cohort.dropout is %v and cohort.quorum %d, which are about cohorts that coins choose: leave them out where "+
+			"cohort.sampling_rate is 1, or privacy none", co.Dropout, co.Quorum)
+	}
+	if co.Quorum < 0 || co.Quorum > co.Population {
+		return refuse("cohort.quorum is %d, must be in 0..cohort.population = %d", co.Quorum, co.Population)
+	}
 	// Shards of a cohort differ by at most one in size: the smallest has at least
 	// n/ceil(n/size) rounded down, and must reach the floor for every n from the
 	// cohort's floor on.
-	if least := smallestShard(co.Floor, sh.Size); least < sh.Floor {
+	if least := smallestShard(co.Floor, sh.Size); least < sh.Floor && !j.Sampled() {
 		return refuse("shard.floor is %d, but a cohort of %d cuts into shards of %d: raise cohort.floor or lower shard.floor",
 			sh.Floor, co.Floor, least)
 	}

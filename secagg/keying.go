@@ -177,14 +177,72 @@ func (k *Keying) CutTo(rand io.Reader, most int) ([]*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	shards, errs := make([]*Server, len(sizes)), make([]error, len(sizes))
+	groups := make([][]int, len(sizes))
+	for i, size := range sizes {
+		groups[i], order = order[:size], order[size:]
+	}
+	return k.serve(groups)
+}
+
+// Deal closes turn 1 and deals the devices into groups as Config.Groups does, each of
+// which is a shard. Those for whom there is no shard are left. While there is none at all
+// it fails with ErrBelowFloor and turn 1 stays open.
+func (k *Keying) Deal(rand io.Reader, groups int) (shards []*Server, left []ID, err error) {
+	if k.closed {
+		return nil, nil, &StateError{Call: "Deal", Turn: TurnShare, Err: ErrLate}
+	}
+	kept, without, err := k.cfg.Groups(rand, len(k.devices), groups)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, j := range without {
+		left = append(left, k.devices[j].id)
+	}
+	shards, err = k.serve(kept)
+	return shards, left, err
+}
+
+// Groups deals n devices into so many groups, each uniformly and by itself, so that
+// who else is in a device's group, and in which groups the others are, does not depend
+// on whether that device is there. A group below ShardMin is left whole, of one above
+// ShardMax whom chance chooses. The error wraps ErrBelowFloor where no group is kept.
+func (c Config) Groups(rand io.Reader, n, groups int) (kept [][]int, left []int, err error) {
+	// In a random order: the first that a group has are those that it keeps.
+	order, err := permutation(n, rand)
+	if err != nil {
+		return nil, nil, err
+	}
+	dealt := make([][]int, groups)
+	for _, j := range order {
+		g, err := uniform.Below(rand, groups)
+		if err != nil {
+			return nil, nil, err
+		}
+		dealt[g] = append(dealt[g], j)
+	}
+	for _, g := range dealt {
+		most := 0
+		if len(g) >= c.ShardMin {
+			most = min(len(g), c.ShardMax)
+			kept = append(kept, g[:most])
+		}
+		left = append(left, g[most:]...)
+	}
+	if len(kept) == 0 {
+		return nil, nil, fmt.Errorf("%w: %d devices in %d groups make no shard of at least %d", ErrBelowFloor, n, groups, c.ShardMin)
+	}
+	return kept, left, nil
+}
+
+// serve begins the shards of devices that are given by their places, and closes turn 1.
+func (k *Keying) serve(groups [][]int) ([]*Server, error) {
+	shards, errs := make([]*Server, len(groups)), make([]error, len(groups))
 	var wg sync.WaitGroup
-	for number, size := range sizes {
-		members := make([]member, size)
-		for i, j := range order[:size] {
+	for number, group := range groups {
+		members := make([]member, len(group))
+		for i, j := range group {
 			members[i] = k.devices[j]
 		}
-		order = order[size:]
 		// Each certifies its members by itself.
 		wg.Go(func() { shards[number], errs[number] = newServer(k.cfg, k.plan, number, members, k.authority) })
 	}

@@ -40,6 +40,7 @@ type privacyFlags struct {
 	accountant, curve           string
 	providerRate                float64 // 0: the device is the unit
 	hidden                      bool
+	hit                         float64 // probability that a coin shows by more than the sum
 }
 
 func newPrivacyCmd(a *app) *cobra.Command {
@@ -58,6 +59,7 @@ words what is protected from whom, and print what a run has spent.`,
 func (f *privacyFlags) rateFlag(cmd *cobra.Command) {
 	cmd.Flags().Float64Var(&f.rate, "sampling-rate", 0, "probability of each device's coin in each round, over-selection included; 1: no sampling (required)")
 	cmd.Flags().Float64Var(&f.providerRate, "provider-rate", 0, "protect each provider in a device, with a coin of this probability inside it, 1 for none; 0: protect devices")
+	cmd.Flags().Float64Var(&f.hit, "hit", 0, "probability, in a round, that a device's coin shows by more than the sum: that its shard lacks just one (privacy explain --job computes it)")
 	cmd.Flags().BoolVar(&f.hidden, "participation-hidden", false, "with --provider-rate: nothing shows which devices take part, so that their coin amplifies too; true only where each holds one provider at most")
 }
 
@@ -154,10 +156,12 @@ func (f *privacyFlags) group() dp.GroupSampling {
 
 // planned is a number of rounds of the flags' job.
 func (f *privacyFlags) planned(rounds int) dp.Event {
+	e := dp.Rounds(dp.Mechanism{SamplingRate: f.rate, NoiseMultiplier: f.noise}, rounds)
 	if f.providerRate > 0 {
-		return f.group().Rounds(f.noise, rounds)
+		e = f.group().Rounds(f.noise, rounds)
 	}
-	return dp.Rounds(dp.Mechanism{SamplingRate: f.rate, NoiseMultiplier: f.noise}, rounds)
+	e.Hit = f.hit
+	return e
 }
 
 // account fills a report for the flags' job.

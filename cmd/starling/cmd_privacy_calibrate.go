@@ -100,8 +100,9 @@ func newPrivacyRateCmd(a *app) *cobra.Command {
 
 // calibrate is the noise multiplier that meets --epsilon.
 func (f *privacyFlags) calibrate(acct dp.Accountant) (float64, error) {
-	if f.providerRate > 0 {
-		return f.group().CalibrateNoise(f.epsilon, f.delta, f.rounds, acct)
-	}
-	return dp.CalibrateNoise(f.epsilon, f.delta, f.rate, f.rounds, acct)
+	with := *f
+	return dp.CalibrateEvent(f.epsilon, f.delta, acct, func(z float64) dp.Event {
+		with.noise = z
+		return with.planned(f.rounds)
+	})
 }

@@ -12,23 +12,29 @@ import (
 
 // explained is a job in the terms of its privacy, and what follows from it.
 type explained struct {
-	Name            string         `json:"name,omitempty"`
-	Population      int            `json:"population"`
-	SamplingRate    float64        `json:"sampling_rate"`
-	Rounds          int            `json:"rounds"`
-	NoiseMultiplier float64        `json:"noise_multiplier"`
-	NoiseScale      float64        `json:"noise_scale"` // below 1: a larger cohort's noise is simulated
-	SimulatedRate   float64        `json:"simulated_rate,omitempty"`
-	SimulatedOf     int            `json:"simulated_population,omitempty"`
-	ProviderRate    float64        `json:"provider_rate,omitempty"` // 0: devices are protected
-	Hidden          bool           `json:"participation_hidden,omitempty"`
-	Providers       float64        `json:"providers,omitempty"`         // expected in a device
-	Adaptive        float64        `json:"adaptive_quantile,omitempty"` // of the clip norm; 0: it stays
-	Shard           int            `json:"shard,omitempty"`
-	Delivered       dp.Guarantee   `json:"delivered"`
-	Visible         dp.Guarantee   `json:"visible"`
-	Simulated       *dp.Guarantee  `json:"simulated,omitempty"`
-	Statements      []explainPoint `json:"statements"`
+	Name            string  `json:"name,omitempty"`
+	Population      int     `json:"population"`
+	SamplingRate    float64 `json:"sampling_rate"`
+	Rounds          int     `json:"rounds"`
+	NoiseMultiplier float64 `json:"noise_multiplier"`
+	NoiseScale      float64 `json:"noise_scale"` // below 1: a larger cohort's noise is simulated
+	SimulatedRate   float64 `json:"simulated_rate,omitempty"`
+	SimulatedOf     int     `json:"simulated_population,omitempty"`
+	ProviderRate    float64 `json:"provider_rate,omitempty"` // 0: devices are protected
+	Hidden          bool    `json:"participation_hidden,omitempty"`
+	Providers       float64 `json:"providers,omitempty"`         // expected in a device
+	Adaptive        float64 `json:"adaptive_quantile,omitempty"` // of the clip norm; 0: it stays
+	Shard           int     `json:"shard,omitempty"`
+	// Where coins choose the cohort: what is declared of it, and what follows.
+	Dropout    float64        `json:"dropout,omitempty"`
+	Hostile    float64        `json:"hostile,omitempty"`
+	Quorum     int            `json:"quorum,omitempty"`
+	Hit        float64        `json:"hit,omitempty"`
+	NoiseFree  float64        `json:"noise_multiplier_without_hits,omitempty"` // what the noise would be; 0: the same
+	Delivered  dp.Guarantee   `json:"delivered"`
+	Visible    dp.Guarantee   `json:"visible"`
+	Simulated  *dp.Guarantee  `json:"simulated,omitempty"`
+	Statements []explainPoint `json:"statements"`
 
 	protected int     // units of a job file; 0 where it was given as flags
 	floor     float64 // part of the job's delta that its floors have
@@ -58,6 +64,9 @@ func newPrivacyExplainCmd(a *app) *cobra.Command {
 					return err
 				}
 				e.Name, e.Shard, e.protected, e.floor = job.Name, job.Shard.Size, job.Protected(), job.FloorDelta()
+				if err := e.attendance(job, &f); err != nil {
+					return err
+				}
 				f.providerRate, f.hidden = 0, false // the job says it, no flag
 				if p := job.Providers; p.Max > 0 {
 					e.Providers, f.providerRate, f.hidden = p.Expected, p.SamplingRate, job.Hides()
@@ -112,11 +121,12 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 	}
 	e.Population, e.SamplingRate, e.Rounds, e.NoiseScale = f.population, f.rate, f.rounds, 1
 	e.ProviderRate, e.Hidden = f.providerRate, f.hidden
-	n, rate := f.population, f.rate // of the population that the budget is about
+	n, rate, budgetHit := f.population, f.rate, f.hit // of the population that the budget is about
 	if simulatedOf > 0 {
 		n, rate = simulatedOf, float64(simulatedCohort)/float64(simulatedOf)
 		e.SimulatedOf, e.SimulatedRate = n, rate
 		e.NoiseScale = f.rate * float64(f.population) / float64(simulatedCohort)
+		budgetHit = 0 // that population's shards are as large as it takes
 		if e.NoiseScale >= 1 {
 			return usagef("simulated cohort %d is not above the real one, %v in expectation", simulatedCohort, f.rate*float64(f.population))
 		}
@@ -136,9 +146,15 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 			return usagef("--noise-multiplier or --epsilon is required")
 		}
 		budget := *f
-		budget.rate, budget.delta = rate, f.delta-e.floor
+		budget.rate, budget.delta, budget.hit = rate, f.delta-e.floor, budgetHit
 		if e.NoiseMultiplier, err = budget.calibrate(acct); err != nil {
 			return err
+		}
+		if budget.hit > 0 {
+			budget.hit = 0
+			if e.NoiseFree, err = budget.calibrate(acct); err != nil {
+				return err
+			}
 		}
 		f.noise = e.NoiseMultiplier
 	}
@@ -203,6 +219,9 @@ func (e *explained) statements() []explainPoint {
 			"Less. Shard peers, the coordinator and whoever watches the network see it, and against them " + sampling + " nothing: " + e.Visible.String() + ".",
 		})
 	}
+	if e.Quorum > 0 {
+		points = append(points, explainPoint{"And when devices drop out?", e.staying()})
+	}
 	points = append(points,
 		explainPoint{"And from the coordinator?", "Differential privacy does not protect from the coordinator: it sees the exact sum of each shard before it adds the noise. Secure aggregation does: it keeps single updates from the coordinator, which sees only the sum over " + shard + ". A sum over few devices, or over devices of which all but one collude with it, is no protection."},
 		explainPoint{"How is one contribution bounded?", e.bound()},
@@ -230,6 +249,36 @@ func (e *explained) bound() string {
 		s += fmt.Sprintf(" The norm follows the updates: each contribution adds one bit, whether it was within the norm, to its masked vector, and the noisy count moves the norm towards the one that %.4g %% of the %s keep to. The bit is part of the same release and of the same epsilon.", 100*e.Adaptive, who)
 	}
 	return s
+}
+
+// attendance takes over what a job declares of who comes and stays, and what that costs.
+func (e *explained) attendance(j job.Job, f *privacyFlags) error {
+	if f.hit = 0; !j.Sampled() {
+		return nil
+	}
+	q, err := j.Quorum()
+	if err != nil {
+		return err
+	}
+	e.Dropout, e.Hostile, e.Quorum, e.Hit, f.hit = j.Cohort.Dropout, j.Shard.Corrupt, q.Ready, q.Hit, q.Hit
+	return nil
+}
+
+// staying says for which dropouts the guarantee holds, and what that costs.
+func (e *explained) staying() string {
+	s := fmt.Sprintf("The guarantee holds while at most %.4g %% of a round's honest devices leave before it is over, whenever and in whatever company, and at most %.4g %% of all devices are hostile. "+
+		"A shard is released where its threshold of devices stays, and if exactly one were missing, one device's coin would show. No round is drawn before %d of the %d devices are there; ",
+		100*e.Dropout, 100*e.Hostile, e.Quorum, e.Population)
+	if e.Hit == 0 {
+		s += "then that is so unlikely that a hundredth of delta covers it."
+	} else {
+		s += fmt.Sprintf("then it happens in a round with probability %.3g at most, which every round is accounted with", e.Hit)
+		if e.NoiseFree > 0 {
+			s += fmt.Sprintf(": the noise is %.4g %% larger for it (%.6g instead of %.6g)", 100*(e.NoiseMultiplier/e.NoiseFree-1), e.NoiseMultiplier, e.NoiseFree)
+		}
+		s += ". A larger cohort.quorum, a smaller cohort.dropout or, where the coordinator is trusted to follow the protocol, shard.semi_honest need less."
+	}
+	return s + " If more devices leave than that, which is tested after every round, the job pauses."
 }
 
 // odds puts an epsilon into words that need no logarithm.

@@ -171,7 +171,7 @@ func (s spending) account(r *ledgerReport, acct dp.Accountant) error {
 // newLedgerReport accounts one run's ledger, at its own delta where delta is 0.
 func newLedgerReport(l store.Ledger, delta float64, acct dp.Accountant) (ledgerReport, spending, error) {
 	r := ledgerReport{Task: l.Task, Private: l.Private, Bare: l.Bare, Head: l.HeadString(), Entries: []ledgerLine{}}
-	s := spending{delta: delta}
+	s, sampled := spending{delta: delta}, false
 	for _, e := range l.Entries {
 		ev := e.Event
 		line := ledgerLine{
@@ -186,12 +186,16 @@ func newLedgerReport(l store.Ledger, delta float64, acct dp.Accountant) (ledgerR
 		}
 		r.Entries = append(r.Entries, line)
 		s.simulated = s.simulated || ev.NoiseScale < 1
+		sampled = sampled || ev.SamplingRate < 1
 		if g := e.Note.Delivered; g != nil {
 			s.floor = max(s.floor, g.FloorDelta)
 			if s.delta == 0 {
 				s.delta = g.Delta
 			}
 		}
+	}
+	if sampled && s.floor == 0 { // its charges were all recovered after crashes, without a note
+		s.floor = dp.FloorShare * s.delta
 	}
 	if !l.Private {
 		return r, s, nil

@@ -29,6 +29,7 @@ type serveFlags struct {
 	admin                                   string
 	tls, verbose, everyRank, qr             bool
 	linger                                  time.Duration
+	despiteDropout                          bool
 	columns                                 dataset.Columns // of the public files
 }
 
@@ -61,6 +62,7 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	columnFlags(cmd.Flags(), &f.columns)
 	cmd.Flags().StringVar(&f.sample, "sample", "", "public labelled file that the join page offers to visitors to try; neither --validation nor --test")
 	cmd.Flags().BoolVar(&f.everyRank, "test-every-rank", false, "score --test at every rank, not only at the one that validation chose")
+	cmd.Flags().BoolVar(&f.despiteDropout, "despite-dropout", false, "go on where the job paused since more devices drop out than cohort.dropout declares; no epsilon covers that")
 	cmd.Flags().DurationVar(&f.linger, "linger", 3*time.Second, "how long devices may still ask after the job's end")
 	cmd.Flags().BoolVar(&f.qr, "qr", false, "draw the join page's address as a QR code even where a terminal would not show it, or only this machine reaches it")
 	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "log sessions and states to standard error")
@@ -145,7 +147,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 		return err
 	}
 	cfg := coordinator.Config{Job: job, Dir: f.dir, Base: b, Start: adapter, Progress: view.show,
-		Patient: true,
+		Patient: true, DespiteDropout: f.despiteDropout,
 		Compile: coordinator.CompileStep, Hosts: coordinator.Hosts}
 	if f.verbose {
 		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))

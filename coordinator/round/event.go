@@ -32,8 +32,12 @@ type (
 		Shard int
 		State State
 	}
-	// Sharded answers Cut.
-	Sharded struct{ Shards []Shard }
+	// Sharded answers Cut. Left are devices for which no shard had room, or whose
+	// shard would have been too small.
+	Sharded struct {
+		Shards []Shard
+		Left   []Device
+	}
 	// Stored answers PersistSurvivors with its shard, PersistIntent with Whole.
 	Stored struct{ Shard int }
 	// ShardFailed says that a shard cannot be used, found outside the machine.

@@ -29,7 +29,9 @@
 //   - A cohort drawn below the floor goes straight to releasing: noise only.
 //   - Where coins drew the cohort (Config.Drawn) the draw is the intent: no end is
 //     free of charge, and a cohort of which too few are present or send keys is
-//     released as noise only, as if it had been drawn too small.
+//     released as noise only, as if it had been drawn too small. Who is lost behind
+//     Gathering stays lost, and no shard is hurried by others: whether a device is in
+//     the sum depends on itself, on its shard's threshold, and on nobody's slowness.
 //   - A shard below its threshold fails alone.
 //
 // Threat model: devices are hostile and may send any turn at any time, twice or
@@ -180,6 +182,9 @@ func New(cfg Config) (*Machine, error) {
 	if !(cfg.Enough > 0 && cfg.Enough <= 1) {
 		return nil, fmt.Errorf("round: enough is %v, must be in (0, 1]", cfg.Enough)
 	}
+	if cfg.Drawn && cfg.Enough < 1 {
+		return nil, fmt.Errorf("round: enough is %v in a drawn round, must be 1: one device's shard would decide when others are hurried", cfg.Enough)
+	}
 	if cfg.Grace <= 0 && cfg.Enough < 1 {
 		return nil, fmt.Errorf("round: grace is %v, must be positive", cfg.Grace)
 	}
@@ -218,6 +223,13 @@ func (m *Machine) Shard(d Device) int {
 		return mb.group.index
 	}
 	return Whole
+}
+
+// Left tells whether a device is not there to the round's end: it missed a turn, or
+// was lost before its last one.
+func (m *Machine) Left(d Device) bool {
+	mb := m.members[d]
+	return mb != nil && mb.gone() && !(mb.any && mb.answered == Unmasking)
 }
 
 // Answered is the last turn that a device has answered; Gathering where it has sent

@@ -121,7 +121,7 @@ func (d *driver) step(ev Event) {
 				shards = append(shards, Shard{part, len(part)/2 + 1})
 				d.u[i] = [][]Device{part}
 			}
-			d.answers = append(d.answers, Sharded{shards})
+			d.answers = append(d.answers, Sharded{Shards: shards})
 		case DeliverShares:
 			d.narrow(e.Shard, e.Members)
 		case PersistSurvivors:
@@ -252,6 +252,9 @@ func TestRandomEvents(t *testing.T) {
 		cfg := config(n, 1+r.IntN(3), 1+r.IntN(3))
 		cfg.Drawn = r.IntN(2) == 0
 		cfg.Enough, cfg.Grace = []float64{1, 0.5, 0.3}[r.IntN(3)], time.Millisecond
+		if cfg.Drawn {
+			cfg.Enough = 1
+		}
 		d := newDriver(t, cfg, r)
 		m := d.m
 		d.step(Start{})

@@ -24,7 +24,10 @@ func (m *Machine) Take(ev Event) []Effect {
 		if mb == nil || mb.lost {
 			return nil
 		}
-		m.set(mb, func() { mb.lost = true })
+		// Where coins drew the cohort a device that is lost once the round is assigned is
+		// so for good. If it could come back, how long the others' state stays open would
+		// decide whether it is in, and with that one slow device's coin.
+		m.set(mb, func() { mb.lost, mb.expelled = true, m.cfg.Drawn && mb.group.state > Gathering })
 		return m.closeIfSettled(mb.group)
 	case Expelled:
 		mb := m.members[ev.Device]
@@ -45,7 +48,7 @@ func (m *Machine) Take(ev Event) []Effect {
 		}
 		return m.closeState(g)
 	case Sharded:
-		return m.sharded(ev.Shards)
+		return m.sharded(ev)
 	case Stored:
 		return m.stored(ev)
 	case ShardFailed:
@@ -145,7 +148,7 @@ func (m *Machine) closeState(g *group) []Effect {
 	var effs []Effect
 	var dropped []Device
 	for _, d := range g.order {
-		if mb := m.members[d]; !mb.out && !mb.has() {
+		if mb := m.members[d]; !mb.out && (!mb.has() || m.cfg.Drawn && mb.lost && g.state == Gathering) {
 			m.set(mb, func() { mb.out = true })
 			dropped = append(dropped, d)
 		}
@@ -251,22 +254,27 @@ func (m *Machine) releaseIfReady() []Effect {
 	return effs
 }
 
-func (m *Machine) sharded(shards []Shard) []Effect {
-	m.must(m.cutting, Sharded{})
+func (m *Machine) sharded(ev Sharded) []Effect {
+	m.must(m.cutting, ev)
 	m.cutting = false
+	for _, d := range ev.Left {
+		mb := m.members[d]
+		m.must(mb != nil && !mb.out && mb.group == &m.cohort, ev)
+		m.set(mb, func() { mb.out = true })
+	}
 	seen := 0
-	for i, s := range shards {
+	for i, s := range ev.Shards {
 		g := &group{index: i, order: slices.Sorted(slices.Values(s.Members)), threshold: s.Threshold, state: Sharing}
 		for _, d := range g.order {
 			mb := m.members[d]
-			m.must(mb != nil && !mb.out && mb.group == &m.cohort, Sharded{})
+			m.must(mb != nil && !mb.out && mb.group == &m.cohort, ev)
 			mb.group = g
 			seen++
 		}
 		m.shards = append(m.shards, g)
 		m.at[Sharing]++
 	}
-	m.must(seen == m.cohort.answered && seen > 0, Sharded{})
+	m.must(seen == m.cohort.answered && seen > 0, ev)
 	var effs []Effect
 	for _, g := range m.shards {
 		m.enter(g, Sharing)

@@ -19,7 +19,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET "+wire.Path, s.serveSession)
 	mux.HandleFunc(wire.BlobPath, s.serveBlob)
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
-		serveStatus(w, s.c.Status().PublicStatus)
+		serveStatus(w, s.c.PublicStatus())
 	})
 	s.commonRoutes(mux)
 	return unframed(mux)

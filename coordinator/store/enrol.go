@@ -166,13 +166,24 @@ func (s *Store) Strikes() (map[[32]byte]int, error) {
 
 // KeepTrace keeps what is known of devices whose shards' sums left their range, in
 // whatever form the coordinator writes it; Trace returns it, "" where there is none.
-func (s *Store) KeepTrace(text string) error {
-	return s.tx(func(tx *sql.Tx) error { return setMeta(tx, "trace", text) })
-}
+func (s *Store) KeepTrace(text string) error { return s.keep("trace", text) }
 
 // Trace is what KeepTrace kept.
-func (s *Store) Trace() (string, error) {
-	text, err := getMeta(s.db, "trace")
+func (s *Store) Trace() (string, error) { return s.kept("trace") }
+
+// KeepDropouts keeps what is counted of devices that drop out, in whatever form the
+// coordinator writes it; Dropouts returns it, "" where there is none.
+func (s *Store) KeepDropouts(text string) error { return s.keep("dropouts", text) }
+
+// Dropouts is what KeepDropouts kept.
+func (s *Store) Dropouts() (string, error) { return s.kept("dropouts") }
+
+func (s *Store) keep(name, text string) error {
+	return s.tx(func(tx *sql.Tx) error { return setMeta(tx, name, text) })
+}
+
+func (s *Store) kept(name string) (string, error) {
+	text, err := getMeta(s.db, name)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", prefixed(err)
 	}

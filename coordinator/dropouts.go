@@ -1,0 +1,91 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/starling-fl/starling/dp"
+)
+
+// dropouts holds what is seen of a sampled fleet against what its job declares
+// (cohort.dropout, shard.corrupt): for more than that the stated guarantee was not
+// computed. Owned by the engine.
+//
+// One device's coin moves these counts by one, and the pause that follows from them is
+// public. Within what is declared it comes with a chance of at most [job.Job.DropoutAlpha],
+// which is in the job's delta; beyond, nothing is promised any more.
+type dropouts struct {
+	Rounds int // that were drawn and are over
+	Asked  int // devices that were drawn and there when the coins fell, over all rounds
+	Lost   int // of those, that did not stay to the end
+	// Beyond is why no more rounds are drawn; "" while they are.
+	Beyond string
+	// Overruled counts how often the operator went on all the same.
+	Overruled int
+}
+
+// take counts a round in. The round by itself shows an outage, all together a fleet
+// that always loses more.
+func (d *dropouts) take(asked, lost int, share, alpha float64, draws int) {
+	d.Rounds, d.Asked, d.Lost = d.Rounds+1, d.Asked+asked, d.Lost+lost
+	each := alpha / (2 * float64(draws))
+	for _, x := range []struct {
+		when        string
+		asked, lost int
+	}{{"the last round", asked, lost}, {fmt.Sprintf("%d rounds", d.Rounds), d.Asked, d.Lost}} {
+		if x.asked > 0 && dp.BinomialTail(x.asked, share, x.lost) < each {
+			d.Beyond = fmt.Sprintf("%d of %d devices that were drawn did not stay to the end of %s, more than a declared loss of %.3g explains: "+
+				"epsilon was not computed for that. Make a new job with a larger cohort.dropout, from this one's checkpoint (adapter.start), "+
+				"or go on without the promise (serve --despite-dropout)", x.lost, x.asked, x.when, share)
+			return
+		}
+	}
+}
+
+// countDropouts takes a round in that is over.
+func (c *Coordinator) countDropouts(r *running) error {
+	if !c.t.job.Sampled() || !c.rnd.secret() {
+		return nil
+	}
+	asked, lost := 0, 0
+	for n, p := range r.parts {
+		if p.there && !p.noRoom {
+			if asked++; r.m.Left(n) {
+				lost++
+			}
+		}
+	}
+	d := &c.dropouts
+	before := d.Beyond
+	if d.take(asked, lost, c.t.job.Loss(), c.t.job.DropoutAlpha(), c.t.job.Draws()); d.Beyond != before {
+		c.log.Error("more devices drop out than is declared", "reason", d.Beyond)
+	}
+	return c.keepDropouts()
+}
+
+func (c *Coordinator) keepDropouts() error {
+	b, err := json.Marshal(c.dropouts)
+	if err != nil {
+		return fmt.Errorf("coordinator: counts of dropouts: %w", err)
+	}
+	return c.store.KeepDropouts(string(b))
+}
+
+// resumeDropouts goes on with the counts of an earlier process: a restart forgets
+// nothing. Overruled, they begin anew.
+func (c *Coordinator) resumeDropouts() error {
+	text, err := c.store.Dropouts()
+	if err != nil || text == "" {
+		return err
+	}
+	d := &c.dropouts
+	if err := json.Unmarshal([]byte(text), d); err != nil {
+		return fmt.Errorf("coordinator: counts of dropouts: %w", err)
+	}
+	if d.Beyond == "" || !c.cfg.DespiteDropout {
+		return nil
+	}
+	c.log.Warn("the operator goes on although more devices drop out than is declared; no epsilon was computed for that", "before", d.Beyond)
+	c.dropouts = dropouts{Overruled: d.Overruled + 1}
+	return c.keepDropouts()
+}

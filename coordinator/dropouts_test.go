@@ -1,0 +1,196 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job"
+)
+
+// With as many dropping out as declared, in every round or now and then together, the
+// job is not paused: over 400 jobs a chance of 400 * 1e-3. With twice as many, or in one
+// round with three times as many, it is.
+func TestDropoutsBeyondTheDeclared(t *testing.T) {
+	const rounds, cohort, share, alpha = 200, 100, 0.15, 1e-3
+	play := func(r *rand.Rand, share func(round int) float64) (d dropouts) {
+		for round := range rounds {
+			lost, p := 0, share(round)
+			for range cohort {
+				if r.Float64() < p {
+					lost++
+				}
+			}
+			if d.take(cohort, lost, 0.15, alpha, rounds*5/4); d.Beyond != "" {
+				return d
+			}
+		}
+		return d
+	}
+	paused := 0
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		outages := func(round int) float64 { return []float64{0.01, share}[round%2] }
+		if play(r, func(int) float64 { return share }).Beyond != "" || play(r, outages).Beyond != "" {
+			paused++
+		}
+	}
+	if paused > 4 { // P[Binomial(800, 1e-3) > 4] = 1e-3
+		t.Errorf("%d of 400 jobs within what they declare were paused", paused)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	if d := play(r, func(int) float64 { return 2 * share }); d.Beyond == "" || d.Rounds > 20 {
+		t.Errorf("twice the declared share: %+v", d)
+	}
+	if d := play(r, func(round int) float64 {
+		if round == 150 {
+			return 3 * share
+		}
+		return 0.01
+	}); d.Rounds != 151 || !strings.Contains(d.Beyond, "the last round") {
+		t.Errorf("an outage in round 151: %+v", d)
+	}
+}
+
+// A sampled fleet of which far more leaves than is declared is paused, also by the
+// next process, until the operator says otherwise.
+func TestTooManyDropoutsPause(t *testing.T) {
+	const n = 60
+	j := sampledJob(n, 30)
+	j.Cohort.Dropout, j.Shard.Corrupt = 0.02, 0
+	base, dir := tinyBase(t), t.TempDir()
+	leave := func(_ int, p *player) {
+		p.before = func(p *player, now int, m wire.Message) (wire.Message, bool) {
+			if now == 3 && p.id()[0]%2 == 0 { // half of them, in every round
+				return &wire.Refuse{Round: p.round, Code: wire.CodePlan, Reason: "leaves"}, false
+			}
+			return m, false
+		}
+	}
+	charged := 0
+	run := func() {
+		t.Helper()
+		tb := setTable(t, Config{Job: j, Dir: dir, Base: base}, n, leave)
+		tb.onProgress = func(p Status) {
+			if p.State == StateWaiting && strings.Contains(p.Reason, "paused") {
+				for _, want := range []string{"cohort.dropout", "adapter.start", "--despite-dropout", "declared loss of 0.02"} {
+					if !strings.Contains(p.Reason, want) {
+						t.Errorf("%q says nothing of %s", p.Reason, want)
+					}
+				}
+				tb.stop()
+			}
+		}
+		if err := tb.run(); !errors.Is(err, context.Canceled) {
+			t.Fatalf("Run ended with %v", err)
+		}
+	}
+	run()
+	if charged = len(entriesOf(t, dir)); charged == 0 || charged > 3 {
+		t.Errorf("%d rounds before the pause", charged)
+	}
+	run()
+	if again := len(entriesOf(t, dir)); again != charged {
+		t.Errorf("the next process drew %d rounds", again-charged)
+	}
+	for _, despite := range []bool{true, false} { // once said it is kept
+		c, err := New(Config{Job: j, Dir: dir, Base: base, Hosts: []string{}, DespiteDropout: despite})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, reason := c.needed(); strings.Contains(reason, "paused") || c.dropouts != (dropouts{Overruled: 1}) {
+			t.Errorf("%s, %+v", reason, c.dropouts)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Whether a device is struck for its silence hangs on it and on whether the round was
+// released, not on how many others were silent: one more or less of them changes nothing.
+func TestSilenceHangsOnNobodyElse(t *testing.T) {
+	for _, others := range []int{0, 1, 7, 8, 9, 30} {
+		for _, released := range []bool{true, false} {
+			tb := setTable(t, Config{Job: tinyJob(40)}, 1, nil)
+			c := tb.c
+			r := &running{Draw: &Draw{id: 1}}
+			for i := range 1 + others {
+				d := c.addDevice([32]byte{1, byte(i)})
+				if _, err := c.store.Enrol(d.id, 0); err != nil {
+					t.Fatal(err)
+				}
+				r.silent = append(r.silent, d)
+			}
+			d := r.silent[0]
+			d.overdue, d.missed = maxStrikes, maxStrikes
+			c.silence(r, released)
+			if d.excluded != released {
+				t.Errorf("with %d others silent, released %v: excluded %v", others, released, d.excluded)
+			}
+			tb.server.Close()
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// What everybody may see of a round under way is that there is one.
+func TestPublicStatusIsOfWhatIsOver(t *testing.T) {
+	tb := setTable(t, Config{Job: loud(4, 2)}, 4, nil)
+	seen := map[string]int{}
+	tb.onProgress = func(p Status) {
+		open := tb.c.PublicStatus()
+		seen[open.State]++
+		over := p.State == StateCommitted || p.State == StateAbandoned || p.State == StateWaiting || p.State == StateFinished || p.State == StateMeasuring
+		if over != (open.State == p.State) || !over && open.State != StateRunning {
+			t.Errorf("in state %s everybody sees %s", p.State, open.State)
+		}
+		if !over && (int(open.Round) != p.Version || open.Rank == p.Rank && open.Round == 0 && p.Rank != 0) {
+			t.Errorf("in round %d everybody sees %+v", p.Round, open.RoundID)
+		}
+		if open.Elapsed%60e9 != 0 {
+			t.Errorf("elapsed %v", open.Elapsed)
+		}
+	}
+	if err := tb.run(); err != nil {
+		t.Fatal(err)
+	}
+	if seen[StateRunning] < 4 || seen[StateCommitted] == 0 || tb.c.PublicStatus().State != StateFinished {
+		t.Errorf("seen %v", seen)
+	}
+}
+
+// Every round of a job whose shards a coin may tip is in the ledger with that
+// probability, and the noise is calibrated for it.
+func TestHitsAreInTheLedger(t *testing.T) {
+	j := tinyJob(200)
+	j.Cohort.SamplingRate, j.Cohort.Floor, j.Cohort.Dropout, j.Rounds = 0.3, 10, 0.2, 5
+	j.Shard = job.Shard{Size: 64, Floor: 10, Corrupt: 0.05, BreachBits: 10}
+	j.Privacy.Epsilon, j.Privacy.Delta, j.Privacy.NoiseMultiplier = 4, 1e-5, 0
+	terms, err := newTerms(j, tinyBase(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if terms.quorum.Hit <= 0 {
+		t.Fatalf("quorum %+v: no test", terms.quorum)
+	}
+	e := terms.mustCostliest(t)
+	if e.Hit != terms.quorum.Hit {
+		t.Errorf("accounted with hits of %v, the quorum has %v", e.Hit, terms.quorum.Hit)
+	}
+	e.Count = 5
+	g, err := dp.Epsilon([]dp.Event{e}, terms.budget.Delta-terms.budget.Floor, dp.Tight)
+	if err != nil || g.Epsilon > 4 || g.Epsilon < 3.99 || !strings.Contains(g.Adjacency, "zero-out") {
+		t.Errorf("%v, %v", g, err)
+	}
+	free, err := dp.CalibrateNoise(4, terms.budget.Delta-terms.budget.Floor, 0.3, 5, dp.Tight)
+	if err != nil || terms.z <= free {
+		t.Errorf("z = %v, without hits %v, %v", terms.z, free, err)
+	}
+}

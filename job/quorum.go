@@ -1,0 +1,249 @@
+package job
+
+import (
+	"math"
+	"sync"
+
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/secagg"
+)
+
+// Draws is the largest number of rounds, those included that were charged and
+// released nothing, that a sampled job may draw: what its floors add to delta is
+// bounded for so many.
+func (j Job) Draws() int { return j.Rounds + (j.Rounds+3)/4 }
+
+// Sampled reports whether coins choose a round's cohort, and something is promised
+// that rests on their being hidden.
+func (j Job) Sampled() bool { return j.Cohort.SamplingRate < 1 && !j.Privacy.None }
+
+// FloorDelta is the part of the job's delta that is kept for rounds in which a
+// device's coin decides more than what is in the sum; the accountant is asked at the
+// rest. A tenth of it is for the test of the declared dropout: see [Job.DropoutAlpha].
+func (j Job) FloorDelta() float64 {
+	if !j.Sampled() {
+		return 0
+	}
+	return j.Delta() * dp.FloorShare
+}
+
+// DropoutAlpha is the chance, over the whole job, that devices which drop out no
+// oftener than declared are taken to drop out oftener.
+func (j Job) DropoutAlpha() float64 { return j.FloorDelta() / 10 }
+
+// Loss is the declared largest share of a cohort that is lost to its sum: by dropping
+// out, or because a hostile device stays away.
+func (j Job) Loss() float64 { return 1 - (1-j.Cohort.Dropout)*(1-j.Shard.Corrupt) }
+
+// Quorum is when a round may be drawn, and what is accounted for each.
+type Quorum struct {
+	// Ready is the number of devices that must be there before a coin is flipped.
+	Ready int
+	// Hit bounds the probability that a device's coin shows by more than the sum, as
+	// [dp.Event] has it; 0 where that, over all draws, is within the floors' part of delta.
+	Hit float64
+}
+
+// Quorum finds the least number of devices that must be there before a round is drawn.
+//
+// A round that is drawn is charged, and a shard of it is released only where its
+// threshold answers. That decision may not hang on one device's coin: so many must be
+// there, before any coin is flipped, that the others decide it alone but with a
+// probability that is within the floors' part of delta. Who is there does not depend
+// on coins, so that waiting for them shows nothing. Where the population is too small
+// for that the rounds are accounted with the probability that is left.
+//
+// ErrInvalid where one device's coin would decide in every other round.
+func (j Job) Quorum() (Quorum, error) {
+	if !j.Sampled() {
+		return Quorum{Ready: j.Shard.Floor}, nil
+	}
+	key := quorumKey{j.Cohort, j.Shard, j.Draws(), j.FloorDelta(), j.ExpectedCohort()}
+	if q, ok := quorums.Load(key); ok {
+		return q.(Quorum), nil
+	}
+	q, err := j.findQuorum()
+	if err == nil {
+		quorums.Store(key, q)
+	}
+	return q, err
+}
+
+// quorumKey is what a quorum follows from. A program knows few jobs.
+type quorumKey struct {
+	cohort   Cohort
+	shard    Shard
+	draws    int
+	limit    float64
+	expected float64
+}
+
+var quorums sync.Map // of Quorum by quorumKey
+
+func (j Job) findQuorum() (Quorum, error) {
+	co := j.Cohort
+	draws, limit := float64(j.Draws())*co.SamplingRate, 0.9*j.FloorDelta()
+	hits := map[int]float64{}
+	hit := func(ready int) float64 {
+		if _, ok := hits[ready]; !ok {
+			_, hits[ready] = j.Groups(ready)
+		}
+		return hits[ready]
+	}
+	least := func(limit float64) int {
+		return leastReady(max(2, co.Quorum), co.Population, func(n int) bool { return draws*hit(n) <= limit })
+	}
+	if n := least(limit); n > 0 {
+		return Quorum{Ready: n}, nil
+	}
+	// More noise, then. As many are waited for as the job says, or as keep it small, but
+	// by default not for more than four fifths, who may never be there together.
+	q := Quorum{Ready: co.Quorum}
+	if most := max(2, co.Population*4/5); q.Ready == 0 {
+		if q.Ready = least(10 * j.Delta()); q.Ready == 0 || q.Ready > most {
+			q.Ready = most
+		}
+	}
+	q.Hit = hit(q.Ready)
+	for n := co.Population; n > q.Ready; n = min(n-1, n*49/50) {
+		q.Hit = max(q.Hit, hit(n))
+	}
+	if q.Hit *= 1.05; q.Hit >= 0.5 { // the steps may have missed a little
+		return Quorum{}, refuse("cohort.population = %d at sampling_rate %v with shards of %d to %d: at a dropout of %v and a share of %v that is hostile, one device's coin "+
+			"decides with probability %.3g whether its shard is released; raise the population, the rate or cohort.quorum, or declare a smaller cohort.dropout",
+			co.Population, co.SamplingRate, j.Shard.Floor, j.Shard.Size, co.Dropout, j.Shard.Corrupt, min(q.Hit, 1))
+	}
+	return q, nil
+}
+
+// Allows tells whether a round of this job may be drawn now, and into how many groups
+// its devices are dealt: ready of active devices are there.
+func (q Quorum) Allows(j Job, active, ready int) (groups int, ok bool) {
+	if ready < q.Ready || !j.Sampled() {
+		return 1, ready >= q.Ready
+	}
+	j.Cohort.Population = active
+	groups, hit := j.Groups(ready)
+	if q.Hit == 0 {
+		return groups, float64(j.Draws())*j.Cohort.SamplingRate*hit <= 0.9*j.FloorDelta()
+	}
+	return groups, hit <= q.Hit
+}
+
+// Groups is into how many groups the devices that are there are best dealt, and the
+// probability that a round is hit then: that one device's coin decides whether enough
+// are drawn, whether enough of those stay, or whether its shard is released.
+func (j Job) Groups(ready int) (groups int, hit float64) {
+	co, sh := j.Cohort, j.Shard
+	a := dp.Attendance{
+		Ready: ready, Hostile: int(math.Ceil(sh.Corrupt * float64(max(ready, co.Population)))), Rate: co.SamplingRate,
+		Dropout: co.Dropout, Floor: sh.Floor, Most: sh.Size,
+	}
+	masking := j.Masking()
+	a.Threshold = func(n int) int { return thresholdOf(masking, n) }
+	groups, hit = 1, 1
+	expected, last := float64(ready)*co.SamplingRate, 0
+	for _, fill := range []float64{0.9, 0.8, 0.7, 0.6, 0.5} {
+		if a.Groups = max(1, int(math.Ceil(expected/(fill*float64(sh.Size))))); a.Groups == last {
+			continue
+		}
+		last = a.Groups
+		if h := a.Hit(); h < hit {
+			groups, hit = a.Groups, h
+		}
+	}
+	few := 0.0
+	if co.Floor > sh.Floor { // else a cohort drawn too small is among those too few of which stay
+		few = dp.FloorDelta(co.Population, co.SamplingRate, co.Floor, 1) / co.SamplingRate
+	}
+	return groups, min(1, few+a.Short(sh.Floor)+hit)
+}
+
+// thresholdOf is a configuration's threshold for n devices, 0 for none. It takes exact
+// sums, and the same ones are asked for again and again.
+func thresholdOf(c secagg.Config, n int) int {
+	key := thresholdKey{c.CorruptPPM, c.BreachBits, c.SemiHonest, n}
+	if t, ok := thresholds.Load(key); ok {
+		return t.(int)
+	}
+	t, err := c.Threshold(n)
+	if err != nil {
+		t = 0
+	}
+	thresholds.Store(key, t)
+	return t
+}
+
+type thresholdKey struct {
+	corrupt    uint32
+	bits       int
+	semiHonest bool
+	n          int
+}
+
+var thresholds sync.Map // of int by thresholdKey
+
+// leastReady is the least number from least to most from which on fits holds, as far
+// as steps of a fiftieth show; 0 where it does not hold for most.
+func leastReady(least, most int, fits func(ready int) bool) int {
+	lo, hi := least-1, 0
+	for n := most; n >= least; n = min(n-1, n*49/50) {
+		if !fits(n) {
+			lo = n
+			break
+		}
+		hi = n
+	}
+	for hi-lo > 1 && hi > 0 {
+		if mid := lo + (hi-lo)/2; fits(mid) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}
+
+// shardSizes are what is tried where shard.size is left out: from the usual one up to
+// where every peer's keys cost a small model more than its update.
+var shardSizes = []int{64, 96, 128, 170, 256, 341, 512}
+
+// fitShard chooses shard.size, and with it shard.floor where that is left out: the
+// least with which three quarters of the population are a quorum that costs no noise,
+// else the one that costs least.
+func (j Job) fitShard() (size, floor int) {
+	leastFloor := func(size int) int {
+		j.Shard.Size = size
+		if j.Shard.Floor != 0 {
+			return j.Shard.Floor
+		}
+		return j.leastShard(max(2, min(8, j.Cohort.Floor)))
+	}
+	co := j.Cohort
+	size, floor = shardSizes[0], leastFloor(shardSizes[0])
+	if !j.Sampled() || !(co.SamplingRate > 0) || co.Population < 2 || co.Population > 1<<26 || j.Rounds < 1 ||
+		!(co.Dropout >= 0 && co.Dropout < 1) || !(j.Shard.Corrupt >= 0 && j.Shard.Corrupt < 1) {
+		return size, floor
+	}
+	best := Quorum{Ready: co.Population + 1, Hit: 1}
+	for _, n := range shardSizes {
+		k := j
+		k.Shard.Floor = leastFloor(n)
+		k.Shard.Size = n
+		q, err := k.Quorum()
+		if err == nil {
+			_, err = (contract.Job{Uplink: k.Wire.Uplink, Providers: k.Providers.Max, Masking: k.Masking()}).Terms()
+		}
+		if err != nil {
+			continue // too few are there, or the uplink's ring too narrow
+		}
+		if q.Hit < 0.8*best.Hit || q.Hit == 0 && q.Ready < best.Ready {
+			best, size, floor = q, n, k.Shard.Floor
+		}
+		if q.Hit == 0 && 4*q.Ready <= 3*co.Population {
+			break
+		}
+	}
+	return size, floor
+}

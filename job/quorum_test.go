@@ -1,0 +1,157 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/secagg"
+)
+
+func sampledJob(population int, rate, dropout float64) Job {
+	j := Default()
+	j.Name, j.Labels, j.Rounds = "x", []string{"a", "b"}, 200
+	j.Cohort.Population, j.Cohort.SamplingRate, j.Cohort.Dropout = population, rate, dropout
+	j.Cohort.MaxEnrolled = 2 * population
+	j.Privacy.Delta = 1e-6
+	return j
+}
+
+// tips is how likely one device's coin decides over its shard in a round of so many
+// groups, ready of its population being there: by sums over others drawn and others left, apart
+// from package dp.
+func tips(t *testing.T, j Job, ready, groups int) float64 {
+	t.Helper()
+	pmf := func(n, k int, p float64) float64 {
+		lg := func(x float64) float64 { v, _ := math.Lgamma(x + 1); return v }
+		return math.Exp(lg(float64(n)) - lg(float64(k)) - lg(float64(n-k)) + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p))
+	}
+	hostile := math.Ceil(j.Shard.Corrupt * float64(j.Cohort.Population))
+	stay := (1 - j.Cohort.Dropout) * (1 - hostile/float64(ready-1))
+	masking, sum := j.Masking(), 0.0
+	p := j.Cohort.SamplingRate / float64(groups)
+	for g := 0; g < ready && float64(g) < 20+3*float64(ready)*p; g++ {
+		chance := pmf(ready-1, g, p)
+		if chance < 1e-16 {
+			continue
+		}
+		short := 1.0
+		if n := g + 1; n >= j.Shard.Floor && n <= j.Shard.Size {
+			if th, err := masking.Threshold(n); err == nil {
+				short = 0
+				for s := 0; s < max(th, j.Shard.Floor) && s <= g; s++ {
+					short += pmf(g, s, stay)
+				}
+			} else if !errors.Is(err, secagg.ErrConfig) {
+				t.Fatal(err)
+			}
+		}
+		sum += chance * short
+	}
+	return sum
+}
+
+// TestQuorum: whatever the fleet and its dropouts, what a coin can tip at the quorum is
+// in the delta that is kept for it, or in what every round is accounted with.
+func TestQuorum(t *testing.T) {
+	for _, c := range []struct {
+		population    int
+		rate, dropout float64
+		semiHonest    bool
+		size          int  // given
+		free          bool // of noise
+	}{
+		{4000, 0.01, 0.1, false, 0, false}, {10_000, 0.01, 0.1, false, 0, false}, {10_000, 0.01, 0.02, false, 0, true},
+		{10_000, 0.01, 0.1, true, 0, true}, {20_000, 0.01, 0.1, false, 0, true}, {20_000, 0.01, 0.1, false, 64, false},
+		{100_000, 0.01, 0.2, false, 0, true}, {1_000_000, 0.01, 0.1, false, 0, true}, {2000, 0.2, 0.3, true, 0, true}, {300, 0.5, 0.05, false, 0, true},
+	} {
+		j := sampledJob(c.population, c.rate, c.dropout)
+		j.Shard.SemiHonest, j.Shard.Size = c.semiHonest, c.size
+		j = j.Derived()
+		name := fmt.Sprintf("%+v: size %d, floor %d", c, j.Shard.Size, j.Shard.Floor)
+		if err := j.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		q, err := j.Quorum()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		t.Logf("%s: %+v", name, q)
+		if (q.Hit == 0) != c.free || q.Ready < 2 || q.Ready > c.population {
+			t.Errorf("%s: %+v", name, q)
+		}
+		if _, ok := q.Allows(j, c.population, q.Ready-1); ok {
+			t.Errorf("%s: a round is drawn below the quorum", name)
+		}
+		drawn := 0
+		for _, ready := range []int{q.Ready, (q.Ready + c.population) / 2, c.population} {
+			groups, ok := q.Allows(j, c.population, ready)
+			if !ok {
+				continue // at an awkward size it waits
+			}
+			drawn++
+			hit := tips(t, j, ready, groups)
+			if q.Hit > 0 && hit > q.Hit || q.Hit == 0 && hit*c.rate*float64(j.Draws()) > 0.9*j.FloorDelta() {
+				t.Errorf("%s: with %d ready in %d groups a coin tips a round with probability %v, accounted %v", name, ready, groups, hit, q.Hit)
+			}
+		}
+		if drawn < 2 {
+			t.Errorf("%s: no round is drawn at %d of 3 numbers above the quorum", name, 3-drawn)
+		}
+		// Fewer active devices: none, or as little is tipped.
+		if groups, ok := q.Allows(j, c.population*9/10, c.population*9/10); ok {
+			if hit := tips(t, j, c.population*9/10, groups); q.Hit > 0 && hit > q.Hit {
+				t.Errorf("%s: of fewer devices a coin tips %v", name, hit)
+			}
+		}
+	}
+}
+
+// Hostile devices that are there stay away when they are drawn: they are not counted on.
+func TestQuorumCountsOnTheHonest(t *testing.T) {
+	j := sampledJob(20_000, 0.01, 0.05)
+	j.Shard.SemiHonest, j.Shard.BreachBits, j.Shard.Size, j.Shard.Floor, j.Cohort.Floor = true, 0, 341, 8, 8
+	least := 0
+	for _, corrupt := range []float64{0.01, 0.05, 0.1, 0.2} {
+		j.Shard.Corrupt = corrupt
+		q, err := j.Quorum()
+		if err != nil || q.Hit != 0 {
+			t.Fatalf("%v hostile: %+v, %v", corrupt, q, err)
+		}
+		honest := float64(q.Ready) - corrupt*20_000
+		if q.Ready <= least || honest < 8/0.01 {
+			t.Errorf("%v hostile: %d must be there, of %d less", corrupt, q.Ready, least)
+		}
+		// All hostile ones refuse for ever: of the honest enough are drawn and stay.
+		draws := float64(j.Draws()) * j.Cohort.SamplingRate
+		if few := draws * dp.CohortFloorFailure(int(honest)-1, 0.01*0.95, 8, 1); few > j.FloorDelta() {
+			t.Errorf("%v hostile: a cohort hangs on one coin with %v, allowed %v", corrupt, few, j.FloorDelta())
+		}
+		least = q.Ready
+	}
+}
+
+// What is promised nothing, or has no coins, has no quorum to keep.
+func TestQuorumWithoutCoins(t *testing.T) {
+	j := sampledJob(24, 1, 0)
+	j.Privacy.Delta = 0
+	j = j.Derived()
+	if q, err := j.Quorum(); err != nil || q != (Quorum{Ready: j.Shard.Floor}) || j.Shard.Size != 64 || j.Cohort.Dropout != 0 {
+		t.Errorf("%+v, %v: %+v", q, err, j.Shard)
+	}
+	if j = sampledJob(10, 0.3, 0); true {
+		j.Privacy.None, j.Privacy.Delta = true, 0
+	}
+	j = j.Derived()
+	if q, err := j.Quorum(); err != nil || q.Hit != 0 || q.Ready != j.Shard.Floor {
+		t.Errorf("without privacy: %+v, %v", q, err)
+	}
+	j = sampledJob(30, 0.3, 0.3).Derived()
+	if _, err := j.Quorum(); !errors.Is(err, ErrInvalid) {
+		t.Errorf("nine of thirty, of which a third leaves: %v", err)
+	}
+}
