@@ -17,6 +17,8 @@ type BytePair struct {
 	bytes   [256]int32
 	merges  map[[2]int32]merge
 	unknown int32
+	normal  steps
+	texts   *textTokens
 	prefix  bool // a text without a leading space is given one
 }
 
@@ -37,7 +39,7 @@ type bytePairModel struct {
 func parseBytePair(data []byte) (*BytePair, error) {
 	var d struct {
 		framing
-		Normalizer *typed `json:"normalizer"`
+		Normalizer json.RawMessage `json:"normalizer"`
 		PreTok     *struct {
 			Type      string `json:"type"`
 			AddPrefix bool   `json:"add_prefix_space"`
@@ -51,8 +53,6 @@ func parseBytePair(data []byte) (*BytePair, error) {
 	set := func(s *string) bool { return s != nil && *s != "" }
 	m := d.Model
 	switch {
-	case d.Normalizer != nil:
-		return nil, fmt.Errorf("%w: normalizer is %.40q: byte-level BPE has none", ErrVocab, d.Normalizer.Type)
 	case d.PreTok == nil || d.PreTok.Type != "ByteLevel" || d.PreTok.UseRegex != nil && !*d.PreTok.UseRegex:
 		return nil, fmt.Errorf("%w: pre_tokenizer must be ByteLevel with GPT-2's pattern", ErrVocab)
 	case set(m.Prefix) || set(m.Suffix):
@@ -70,6 +70,9 @@ func parseBytePair(data []byte) (*BytePair, error) {
 	if t.frame, err = d.parse(len(pieces)); err != nil {
 		return nil, err
 	}
+	if t.normal, _, err = parseSteps(d.Normalizer); err != nil {
+		return nil, err
+	}
 	if m.Unk != nil {
 		id, ok := m.Vocab[*m.Unk]
 		if !ok {
@@ -83,6 +86,9 @@ func parseBytePair(data []byte) (*BytePair, error) {
 			return nil, fmt.Errorf("%w: the vocabulary has no piece for byte 0x%02x (%q)", ErrVocab, b, symbol)
 		}
 		t.bytes[b] = id
+	}
+	if t.texts, err = newTextTokens(d.AddedTokens, t); err != nil {
+		return nil, err
 	}
 	return t, t.learn(m)
 }
@@ -173,11 +179,20 @@ func (t *BytePair) EncodeFixed(text string, seq int) []int32 {
 
 // encode stops once it has limit ids.
 func (t *BytePair) encode(text string, limit int) []int32 {
-	text = strings.ToValidUTF8(text, "\uFFFD")
+	if t.texts != nil {
+		return t.texts.encode(t, text, limit)
+	}
+	text = t.normalized(strings.ToValidUTF8(text, "\uFFFD"))
+	return t.appendPart(make([]int32, 0, min(len(text)/3+1, limit+maxWordRunes)), text, true, limit)
+}
+
+func (t *BytePair) normalized(text string) string { return t.normal.apply(text) }
+
+// appendPart appends the ids of text that is normalized.
+func (t *BytePair) appendPart(ids []int32, text string, _ bool, limit int) []int32 {
 	if t.prefix && text != "" && text[0] != ' ' {
 		text = " " + text
 	}
-	ids := make([]int32, 0, min(len(text)/3+1, limit+maxWordRunes))
 	for word := range gptWords(text) {
 		if len(ids) >= limit {
 			break
@@ -194,11 +209,16 @@ func (t *BytePair) Decode(ids []int32) string {
 		if t.special(id) {
 			continue
 		}
-		for _, r := range t.Piece(id) {
-			if x, ok := symbolBytes[r]; ok {
-				b.WriteByte(x)
-			}
+		var raw []byte
+		piece, spelled := t.Piece(id), true
+		for _, r := range piece {
+			x, ok := symbolBytes[r]
+			raw, spelled = append(raw, x), spelled && ok
 		}
+		if !spelled { // a token that was added for texts is itself
+			raw = []byte(piece)
+		}
+		b.Write(raw)
 	}
 	return b.String()
 }

@@ -127,7 +127,7 @@ func TestBytePairRefuses(t *testing.T) {
 		"byte 0x61":       {`"a":`, `"nothing":`},
 		"ignore_merges":   {`"type":"BPE"`, `"type":"BPE","ignore_merges":true`},
 		"GPT-2's pattern": {`"use_regex":true`, `"use_regex":false`},
-		"normalizer":      {`"pre_tokenizer"`, `"normalizer":{"type":"NFC"},"pre_tokenizer"`},
+		"normalizer":      {`"pre_tokenizer"`, `"normalizer":{"type":"Nmt"},"pre_tokenizer"`},
 		"padding":         {`"added_tokens"`, `"no_tokens"`},
 	} {
 		_, err := Parse([]byte(strings.Replace(good, edit[0], edit[1], 1)))

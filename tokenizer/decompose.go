@@ -4,5 +4,7 @@ package tokenizer
 
 import "golang.org/x/text/unicode/norm"
 
-// decomposed is valid UTF-8 in Unicode's normal form D.
-func decomposed(text string) string { return norm.NFD.String(text) }
+// normalized is valid UTF-8 in one of Unicode's normal forms.
+func normalized(form, text string) string { return forms[form].String(text) }
+
+var forms = map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC": norm.NFKC, "NFKD": norm.NFKD}

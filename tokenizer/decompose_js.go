@@ -4,8 +4,8 @@ package tokenizer
 
 import "syscall/js"
 
-// decomposed is valid UTF-8 in Unicode's normal form D. A browser has Unicode's tables,
+// normalized is valid UTF-8 in one of Unicode's normal forms. A browser has Unicode's tables,
 // which would be a thirtieth of the program; what they assign they never change.
-func decomposed(text string) string {
-	return js.Global().Get("String").Get("prototype").Get("normalize").Call("call", text, "NFD").String()
+func normalized(form, text string) string {
+	return js.Global().Get("String").Get("prototype").Get("normalize").Call("call", text, form).String()
 }

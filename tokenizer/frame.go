@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 )
 
 // framing is the part of a tokenizer.json that frames a text: the post-processor and
@@ -121,27 +120,12 @@ func (d framing) padding() (int32, error) {
 	return 0, fmt.Errorf("%w: no padding: neither padding.pad_id nor one of %q among added_tokens", ErrVocab, padNames)
 }
 
-// onlySpecial refuses tokens that were added for texts: they would be looked for before
-// a text is split, which nothing here does.
-func onlySpecial(added []addedToken) error {
-	for _, t := range added {
-		if !t.Special && !slices.Contains(frameNames, t.Content) {
-			return fmt.Errorf("%w: added_tokens: %.40q is not special, so that texts would have other ids with it: "+
-				"only special tokens may be added", ErrVocab, t.Content)
-		}
-	}
-	return nil
-}
-
 // frameNames are spellings of special tokens, whatever a file says of them.
 var frameNames = append([]string{"<s>", "</s>", "<unk>", "<mask>", Unknown, Cls, Sep, Mask}, padNames...)
 
 // vocabulary lists pieces by id from a model's vocabulary and the added tokens,
 // which may lie beyond it.
 func vocabulary(vocab map[string]int32, added []addedToken) ([]string, error) {
-	if err := onlySpecial(added); err != nil {
-		return nil, err
-	}
 	last := int32(-1)
 	all := make(map[string]int32, len(vocab)+len(added))
 	for p, id := range vocab {

@@ -245,7 +245,7 @@ func TestLongTextsAreCut(t *testing.T) {
 func atOnce(tok Tokenizer, text string) (ids []int32) {
 	switch t := tok.(type) {
 	case *WordPiece:
-		splitWords(text, t.cased, func(word string) bool { ids = t.appendWord(ids, word); return true })
+		splitWords(t.fold.apply(text), t.fold, func(word string) bool { ids = t.appendWord(ids, word); return true })
 		return ids
 	case *Unigram:
 		if m, ok := t.parts.(*metaspace); ok {

@@ -3,19 +3,20 @@ package tokenizer
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // document is the part of Hugging Face's tokenizer.json that a WordPiece one needs.
 type document struct {
-	Version     string         `json:"version"`
-	Truncation  any            `json:"truncation"`
-	Padding     any            `json:"padding"`
-	AddedTokens []addedToken   `json:"added_tokens"`
-	Normalizer  *normalizer    `json:"normalizer"`
-	PreTok      *typed         `json:"pre_tokenizer"`
-	PostProc    *postProcessor `json:"post_processor"`
-	Decoder     *decoder       `json:"decoder"`
-	Model       wordPieceModel `json:"model"`
+	Version     string          `json:"version"`
+	Truncation  any             `json:"truncation"`
+	Padding     any             `json:"padding"`
+	AddedTokens []addedToken    `json:"added_tokens"`
+	Normalizer  json.RawMessage `json:"normalizer"`
+	PreTok      *typed          `json:"pre_tokenizer"`
+	PostProc    *postProcessor  `json:"post_processor"`
+	Decoder     *decoder        `json:"decoder"`
+	Model       wordPieceModel  `json:"model"`
 }
 
 type addedToken struct {
@@ -81,6 +82,66 @@ func parseJSON(data []byte) (Tokenizer, error) {
 	return nil, fmt.Errorf("%w: model.type is %.40q, want WordPiece, BPE or Unigram", ErrVocab, kind.Model.Type)
 }
 
+// addTokens appends the pieces that lie behind the vocabulary, which no word becomes.
+func (t *WordPiece) addTokens(added []addedToken) error {
+	t.pieces = slices.Clone(t.pieces)
+	for _, a := range added {
+		id, known := t.ids[a.Content]
+		switch {
+		case known && id != a.ID:
+			return fmt.Errorf("%w: added_tokens gives %.40q the id %d, the vocabulary %d", ErrVocab, a.Content, a.ID, id)
+		case known:
+		case a.Content == "" || len(a.Content) > maxPieceBytes || int(a.ID) != len(t.pieces) || len(t.pieces) >= maxVocab:
+			return fmt.Errorf("%w: added_tokens has %.40q at %d, want 1..%d bytes at %d, which is the next id, below %d", ErrVocab,
+				a.Content, a.ID, maxPieceBytes, len(t.pieces), maxVocab)
+		default:
+			t.pieces = append(t.pieces, a.Content)
+		}
+		if !slices.Contains(specials, a.Content) {
+			t.added = append(t.added, a)
+		}
+	}
+	return nil
+}
+
+// parseFold reads a BertNormalizer, by itself or as the last of a Sequence, or other
+// normalizers without one.
+func parseFold(raw json.RawMessage) (f fold, err error) {
+	var d struct {
+		Type        string            `json:"type"`
+		Normalizers []json.RawMessage `json:"normalizers"`
+	}
+	if err := json.Unmarshal(orNull(raw), &d); err != nil {
+		return f, fmt.Errorf("%w: normalizer: %w", ErrVocab, err)
+	}
+	last := raw
+	if d.Type == "Sequence" && len(d.Normalizers) > 0 {
+		last = d.Normalizers[len(d.Normalizers)-1]
+	}
+	n := normalizer{CleanText: true, HandleChineseChars: true, Lowercase: true}
+	if err := json.Unmarshal(orNull(last), &n); err != nil {
+		return f, fmt.Errorf("%w: normalizer: %w", ErrVocab, err)
+	}
+	before := raw
+	if n.Type == "BertNormalizer" {
+		f.clean, f.chinese, f.lower, f.accents = n.CleanText, n.HandleChineseChars, n.Lowercase, n.Lowercase
+		if n.StripAccents != nil {
+			f.accents = *n.StripAccents
+		}
+		if d.Type != "Sequence" {
+			return f, nil
+		}
+		if before, err = json.Marshal(map[string]any{"type": "Sequence", "normalizers": d.Normalizers[:len(d.Normalizers)-1]}); err != nil {
+			return f, err
+		}
+	}
+	var plain bool
+	if f.before, plain, err = parseSteps(before); err == nil && !plain {
+		err = fmt.Errorf("%w: normalizer changes letters or spaces of ASCII, which is not supported of a WordPiece", ErrVocab)
+	}
+	return f, err
+}
+
 func parseWordPiece(data []byte) (*WordPiece, error) {
 	var d document
 	if err := json.Unmarshal(data, &d); err != nil {
@@ -94,15 +155,8 @@ func parseWordPiece(data []byte) (*WordPiece, error) {
 		return nil, fmt.Errorf("%w: model.unk_token is %q, want %q", ErrVocab, m.UnkToken, Unknown)
 	case m.MaxRunes != maxWordRunes:
 		return nil, fmt.Errorf("%w: model.max_input_chars_per_word is %d, want %d", ErrVocab, m.MaxRunes, maxWordRunes)
-	case d.Normalizer == nil || d.Normalizer.Type != "BertNormalizer" || !d.Normalizer.CleanText || !d.Normalizer.HandleChineseChars:
-		return nil, fmt.Errorf("%w: normalizer must be BertNormalizer with clean_text and handle_chinese_chars", ErrVocab)
-	case d.Normalizer.StripAccents != nil && *d.Normalizer.StripAccents != d.Normalizer.Lowercase:
-		return nil, fmt.Errorf("%w: normalizer.strip_accents must be null or what lowercase is", ErrVocab)
 	case d.PreTok == nil || d.PreTok.Type != "BertPreTokenizer":
 		return nil, fmt.Errorf("%w: pre_tokenizer must be BertPreTokenizer", ErrVocab)
-	}
-	if err := onlySpecial(d.AddedTokens); err != nil {
-		return nil, err
 	}
 	pieces := make([]string, len(m.Vocab))
 	for p, id := range m.Vocab {
@@ -115,16 +169,32 @@ func parseWordPiece(data []byte) (*WordPiece, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.cased = !d.Normalizer.Lowercase
-	return t, nil
+	if t.fold, err = parseFold(d.Normalizer); err != nil {
+		return nil, err
+	}
+	if f := t.fold; len(f.before) > 0 || !f.clean || !f.chinese || !f.lower || !f.accents {
+		t.file = d.Normalizer
+	}
+	if err := t.addTokens(d.AddedTokens); err != nil {
+		return nil, err
+	}
+	t.texts, err = newTextTokens(d.AddedTokens, t)
+	return t, err
 }
 
 // MarshalJSON writes the tokenizer as a Hugging Face tokenizer.json. Equal
 // tokenizers give equal bytes.
 func (t *WordPiece) MarshalJSON() ([]byte, error) {
+	file := t.file
+	if file == nil {
+		var err error
+		if file, err = json.Marshal(normalizer{Type: "BertNormalizer", CleanText: true, HandleChineseChars: true, Lowercase: true}); err != nil {
+			return nil, err
+		}
+	}
 	d := document{
 		Version:    "1.0",
-		Normalizer: &normalizer{Type: "BertNormalizer", CleanText: true, HandleChineseChars: true, Lowercase: !t.cased},
+		Normalizer: file,
 		PreTok:     &typed{Type: "BertPreTokenizer"},
 		PostProc:   &postProcessor{Type: "BertProcessing", Sep: []any{Sep, t.sep}, Cls: []any{Cls, t.cls}},
 		Decoder:    &decoder{Type: "WordPiece", Prefix: continuation, Cleanup: true},
@@ -136,5 +206,6 @@ func (t *WordPiece) MarshalJSON() ([]byte, error) {
 	for _, s := range specials {
 		d.AddedTokens = append(d.AddedTokens, addedToken{ID: t.ids[s], Content: s, Special: true})
 	}
+	d.AddedTokens = append(d.AddedTokens, t.added...)
 	return json.Marshal(d) // maps are written in key order
 }

@@ -3,9 +3,7 @@ package tokenizer
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -56,27 +54,5 @@ func TestMask(t *testing.T) {
 	both := MaskToken{ID: 4, Spelling: "<mask>", Left: true, Right: true}
 	if parts := both.Cut("a <mask> b <mask>"); !slices.Equal(parts, []string{"a", "b", ""}) {
 		t.Errorf("%q", parts)
-	}
-}
-
-// A token that was added for texts would be found before a text is split: a file with one
-// is refused, as it would give other ids here. Special tokens are found in no text.
-func TestAddedTokens(t *testing.T) {
-	w, err := FromVocab([]string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "taxi"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := json.Marshal(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, file := range map[string][]byte{"WordPiece": file, "BPE": bytePairJSON(), "Unigram": unigramFile(`["taxi",-1]`)} {
-		if _, err := Parse(file); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		with := bytes.Replace(file, []byte(`"added_tokens":[`), []byte(`"added_tokens":[{"id":3,"content":"taxi","special":false},`), 1)
-		if _, err := Parse(with); !errors.Is(err, ErrVocab) || !strings.Contains(err.Error(), `"taxi" is not special`) {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }

@@ -10,24 +10,62 @@ import (
 // dropped, CJK ideographs and punctuation stand alone, everything is lower
 // case without accents.
 func words(text string) iter.Seq[string] {
-	return func(yield func(word string) bool) { splitChunks(text, false, yield) }
+	return func(yield func(word string) bool) { splitChunks(text, bert, yield) }
 }
 
 // words is the same, case and accents kept where the vocabulary has them.
 func (t *WordPiece) words(text string) iter.Seq[string] {
-	return func(yield func(word string) bool) { splitChunks(text, t.cased, yield) }
+	return func(yield func(word string) bool) { splitChunks(text, t.fold, yield) }
 }
 
 // splitChunks reads no more of a text than words are taken.
-func splitChunks(text string, cased bool, yield func(word string) bool) {
+func splitChunks(text string, f fold, yield func(word string) bool) {
 	for part := range chunks(text) {
-		if !splitWords(part, cased, yield) {
+		if !splitWords(f.apply(part), f, yield) {
 			return
 		}
 	}
 }
 
-func splitWords(text string, cased bool, yield func(word string) bool) bool {
+// fold is what is done to a text before it is split, as transformers' BertNormalizer does.
+type fold struct {
+	before  steps // by itself, as other normalizers do
+	clean   bool  // control characters are dropped, white space is
+	chinese bool  // CJK ideographs stand alone
+	lower   bool
+	accents bool // are left out
+}
+
+// bert is that of BERT's uncased models.
+var bert = fold{clean: true, chinese: true, lower: true, accents: true}
+
+// apply does all of it but setting ideographs apart, which splitWords does.
+func (f fold) apply(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(f.before) > 0 {
+		text = f.before.apply(text)
+	}
+	if f.clean {
+		text = clean(text)
+	}
+	if f.lower && f.accents {
+		text = strings.ToLower(text) // İ loses its dot either way
+	} else if f.lower {
+		text = lower(text)
+	}
+	if f.accents && !isASCII(text) {
+		text = strings.Map(func(r rune) rune {
+			if unicode.Is(unicode.Mn, r) {
+				return -1
+			}
+			return r
+		}, normalForm("NFD", text))
+	}
+	return text
+}
+
+// splitWords splits a text that is folded.
+func splitWords(text string, f fold, yield func(word string) bool) bool {
 	var b strings.Builder
 	flush := func() bool {
 		if b.Len() == 0 {
@@ -37,21 +75,13 @@ func splitWords(text string, cased bool, yield func(word string) bool) bool {
 		b.Reset()
 		return yield(w)
 	}
-	text = clean(text)
-	if !cased {
-		text = strings.ToLower(text)
-		if !isASCII(text) {
-			text = decomposed(text)
-		}
-	}
 	for _, r := range text {
 		switch {
-		case !cased && unicode.Is(unicode.Mn, r): // the accents that NFD set apart
-		case isSpace(r):
+		case unicode.IsSpace(r):
 			if !flush() {
 				return false
 			}
-		case isPunct(r) || isIdeograph(r):
+		case isPunct(r) || f.chinese && isIdeograph(r):
 			if !flush() || !yield(string(r)) {
 				return false
 			}
@@ -80,10 +110,6 @@ func isASCII(s string) bool {
 		}
 	}
 	return true
-}
-
-func isSpace(r rune) bool {
-	return r == ' ' || r == '\t' || r == '\n' || r == '\r' || unicode.Is(unicode.Zs, r) || r == 0x2028 || r == 0x2029
 }
 
 func isControl(r rune) bool {

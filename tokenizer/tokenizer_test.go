@@ -215,13 +215,11 @@ func TestParseRefuses(t *testing.T) {
 	for name, edit := range map[string][2]string{
 		"model.type":            {`"type":"WordPiece","unk_token"`, `"type":"WordLevel","unk_token"`},
 		"max_input_chars":       {`"max_input_chars_per_word":100`, `"max_input_chars_per_word":9`},
-		"clean_text":            {`"clean_text":true`, `"clean_text":false`},
 		"pre_tokenizer":         {`"BertPreTokenizer"`, `"Whitespace"`},
 		"[SEP] is missing":      {`"[SEP]":3`, `"[SEPARATE]":3`},
 		"out of 0..13":          {`"total":8`, `"total":80`},
 		"used twice":            {`"total":8`, `"total":9`},
 		"tokenizer.json":        {`{`, `[`},
-		"strip_accents":         {`"strip_accents":null`, `"strip_accents":false`},
 		"continuing_subword":    {`"continuing_subword_prefix":"##"`, `"continuing_subword_prefix":"@@"`},
 		"unk_token":             {`"unk_token":"[UNK]"`, `"unk_token":"?"`},
 		"must be 1..400 bytes ": {`"total":8`, `"` + strings.Repeat("t", 401) + `":8`},

@@ -30,7 +30,8 @@ type Unigram struct {
 	trie    *trie
 	unknown int32
 	unkCost float64
-	float32 bool    // scores are added in float32, as SentencePiece 0.2.3 does, and not in float64
+	float32 bool // scores are added in float32, as SentencePiece 0.2.3 does, and not in float64
+	texts   *textTokens
 	bytes   []int32 // the 256 pieces of single bytes; nil: there are none
 }
 
@@ -149,6 +150,10 @@ func (t *Unigram) Encode(text string) []int32 { return t.encode(text, math.MaxIn
 
 // encode stops once it has limit ids, or more.
 func (t *Unigram) encode(text string, limit int) []int32 {
+	if t.texts != nil {
+		m, _ := t.parts.(*metaspace) // of a tokenizer.json, which alone has them
+		return t.texts.encode(unigramSplit{t, m}, text, limit)
+	}
 	var ids []int32
 	var at []best
 	t.parts.parts(text, func(part []byte) bool {

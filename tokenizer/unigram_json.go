@@ -2,11 +2,10 @@ package tokenizer
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
-	"unicode"
 )
 
 func parseUnigram(data []byte) (*Unigram, error) {
@@ -26,12 +25,9 @@ func parseUnigram(data []byte) (*Unigram, error) {
 	if d.Model.Unk == nil {
 		return nil, fmt.Errorf("%w: model.unk_id is missing", ErrVocab)
 	}
-	if err := onlySpecial(d.AddedTokens); err != nil {
-		return nil, err
-	}
 	special := map[string]bool{}
 	for _, t := range d.AddedTokens {
-		special[t.Content] = true
+		special[t.Content] = !forTexts(t)
 	}
 	pieces := make([]unigramPiece, len(d.Model.Vocab))
 	for i, raw := range d.Model.Vocab {
@@ -52,6 +48,9 @@ func parseUnigram(data []byte) (*Unigram, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, p := range pieces[:len(d.Model.Vocab)] { // special ones count here, as CamemBERT's <unk>NOTUSED of -100
+		t.unkCost = min(t.unkCost, p.score-unknownPenalty)
+	}
 	if d.Model.ByteFallback {
 		if err := t.fallBack(pieces, kindNormal); err != nil {
 			return nil, err
@@ -65,7 +64,11 @@ func parseUnigram(data []byte) (*Unigram, error) {
 		return nil, err
 	}
 	t.parts = m
-	return t, m.parseNormalizer(d.Normalizer)
+	if m.normal, m.plain, err = parseSteps(d.Normalizer); err != nil {
+		return nil, err
+	}
+	t.texts, err = newTextTokens(d.AddedTokens, unigramSplit{t, m})
+	return t, err
 }
 
 // behind appends the added tokens that lie behind a vocabulary, as T5's sentinels do.
@@ -86,99 +89,9 @@ type metaspace struct {
 	plain  bool // normal leaves spaces and ASCII's letters and digits as they are
 	fields bool // parted at white space, which is left out
 	prefix bool // a part begins with the sign for a space
+	first  bool // but only what begins a text
 	split  bool // parted before each such sign
 }
-
-// step is a normalizer or pre-tokenizer of a tokenizer.json, or a sequence of them.
-type step struct {
-	Type    string `json:"type"`
-	Charmap string `json:"precompiled_charsmap"`
-	Pattern struct {
-		Regex string `json:"Regex"`
-	} `json:"pattern"`
-	Content       string  `json:"content"`
-	StripLeft     bool    `json:"strip_left"`
-	StripRight    bool    `json:"strip_right"`
-	Replacement   string  `json:"replacement"`
-	AddPrefix     *bool   `json:"add_prefix_space"`
-	Prepend       *string `json:"prepend_scheme"`
-	Split         *bool   `json:"split"`
-	Normalizers   []step  `json:"normalizers"`
-	PreTokenizers []step  `json:"pretokenizers"`
-}
-
-// runs is what a Replace of SentencePiece's conversions squeezes, as a regular expression.
-const runs = " {2,}"
-
-// squeeze replaces every run of spaces. Package regexp would, too, and with its
-// tables of characters be 5 % of what a browser downloads.
-func squeeze(text, by string) string {
-	var b strings.Builder
-	for {
-		i := strings.Index(text, "  ")
-		if i < 0 {
-			b.WriteString(text)
-			return b.String()
-		}
-		b.WriteString(text[:i] + by)
-		text = strings.TrimLeft(text[i:], " ")
-	}
-}
-
-// parseNormalizer reads a precompiled map of characters, and what takes spaces away.
-func (m *metaspace) parseNormalizer(raw json.RawMessage) error {
-	var s *step
-	if err := json.Unmarshal(orNull(raw), &s); err != nil {
-		return fmt.Errorf("%w: normalizer: %w", ErrVocab, err)
-	}
-	if s == nil {
-		return nil
-	}
-	all, mapped := []step{*s}, false
-	if s.Type == "Sequence" {
-		all = s.Normalizers
-	}
-	for _, n := range all {
-		switch {
-		case n.Type == "Precompiled":
-			blob, err := base64.StdEncoding.DecodeString(n.Charmap)
-			if err != nil {
-				return fmt.Errorf("%w: normalizer.precompiled_charsmap: %w", ErrVocab, err)
-			}
-			if mapped {
-				return fmt.Errorf("%w: normalizer has a second Precompiled: together they could make a text too long", ErrVocab)
-			}
-			mapped = true
-			rules, err := parseCharsmap(blob)
-			if err != nil {
-				return err
-			}
-			m.normal = append(m.normal, rules.byGraphemes)
-			m.plain = m.plain && rules.plain()
-		case n.Type == "Replace" && n.Pattern.Regex == runs && (n.Content == " " || n.Content == space):
-			m.normal = append(m.normal, func(text string) string { return squeeze(text, n.Content) })
-		case n.Type == "Strip":
-			m.normal = append(m.normal, func(text string) string {
-				if n.StripLeft {
-					text = strings.TrimLeftFunc(text, unicode.IsSpace)
-				}
-				if n.StripRight {
-					text = strings.TrimRightFunc(text, unicode.IsSpace)
-				}
-				return text
-			})
-		default:
-			return fmt.Errorf("%w: normalizer %.40q is not supported: want Precompiled", ErrVocab, n.Type)
-		}
-	}
-	if len(m.normal) > maxNormalizers {
-		return fmt.Errorf("%w: %d normalizers, the limit is %d", ErrVocab, len(m.normal), maxNormalizers)
-	}
-	return nil
-}
-
-// maxNormalizers bounds how often a text is gone over.
-const maxNormalizers = 8
 
 // parseMetaspace asks that words begin with the sign for a space.
 func parseMetaspace(raw json.RawMessage) (*metaspace, error) {
@@ -193,7 +106,7 @@ func parseMetaspace(raw json.RawMessage) (*metaspace, error) {
 	if s.Type == "Sequence" {
 		steps = s.PreTokenizers
 	}
-	m, scheme := &metaspace{plain: true}, ""
+	m, scheme := &metaspace{}, ""
 	for i, p := range steps {
 		last := i == len(steps)-1
 		switch {
@@ -214,18 +127,11 @@ func parseMetaspace(raw json.RawMessage) (*metaspace, error) {
 	}
 	switch {
 	case scheme == "always" || scheme == "first" && !m.fields:
-		m.prefix = true
+		m.prefix, m.first = true, scheme == "first"
 	case scheme != "never":
 		return nil, fmt.Errorf("%w: pre_tokenizer: prepend_scheme is %.40q, which is not supported here: want always", ErrVocab, scheme)
 	}
 	return m, nil
-}
-
-func orNull(raw json.RawMessage) []byte {
-	if len(raw) == 0 {
-		return []byte("null")
-	}
-	return raw
 }
 
 func (m *metaspace) parts(text string, each func(part []byte) bool) {
@@ -248,11 +154,16 @@ func (m *metaspace) chunk(between, text string, each func(part []byte) bool) boo
 	if text == "" {
 		return true
 	}
+	return m.spaced(between+text, m.prefix, each)
+}
+
+// spaced parts a text that is normalized.
+func (m *metaspace) spaced(text string, prefix bool, each func(part []byte) bool) bool {
 	var buf []byte
-	for _, word := range m.words(between + text) {
+	for _, word := range m.words(text) {
 		word = strings.ReplaceAll(word, " ", space)
 		buf = buf[:0]
-		if m.prefix && !strings.HasPrefix(word, space) {
+		if prefix && !strings.HasPrefix(word, space) {
 			buf = append(buf, space...)
 		}
 		buf = append(buf, word...)
@@ -275,6 +186,24 @@ func (m *metaspace) words(text string) []string {
 		return strings.Fields(text)
 	}
 	return []string{text}
+}
+
+// unigramSplit is a Unigram model between tokens that were added for texts.
+type unigramSplit struct {
+	*Unigram
+	metaspace *metaspace
+}
+
+func (s unigramSplit) normalized(text string) string { return s.metaspace.normal.apply(text) }
+
+func (s unigramSplit) appendPart(ids []int32, text string, first bool, limit int) []int32 {
+	m, at := s.metaspace, []best(nil)
+	m.spaced(text, m.prefix && (first || !m.first), func(part []byte) bool {
+		at = slices.Grow(at[:0], len(part)+1)[:len(part)+1]
+		ids = s.cover(ids, part, at)
+		return len(ids) < limit
+	})
+	return ids
 }
 
 func (m *metaspace) joined(pieces string) string {

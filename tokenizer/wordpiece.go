@@ -1,7 +1,9 @@
 package tokenizer
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -30,7 +32,10 @@ type WordPiece struct {
 	pieces  []string         // by id
 	ids     map[string]int32 // piece -> id
 	longest int              // bytes of the longest piece, bounds the search
-	cased   bool             // case and accents stay
+	fold    fold
+	texts   *textTokens
+	added   []addedToken    // of its file, but for the special ones; nil: there are none
+	file    json.RawMessage // the normalizer as its file says it; nil: BERT's
 
 	pad, unknown, cls, sep, mask int32
 }
@@ -42,7 +47,7 @@ func FromVocab(pieces []string) (*WordPiece, error) {
 	if len(pieces) > maxVocab {
 		return nil, fmt.Errorf("%w: %d pieces, the limit is %d", ErrVocab, len(pieces), maxVocab)
 	}
-	t := &WordPiece{pieces: pieces, ids: make(map[string]int32, len(pieces))}
+	t := &WordPiece{fold: bert, pieces: pieces, ids: make(map[string]int32, len(pieces))}
 	for i, p := range pieces {
 		if p == "" || len(p) > maxPieceBytes || !utf8.ValidString(p) {
 			return nil, fmt.Errorf("%w: piece %d (%.40q) must be 1..%d bytes of UTF-8", ErrVocab, i, p, maxPieceBytes)
@@ -93,27 +98,50 @@ func (t *WordPiece) Piece(id int32) string {
 }
 
 // Encode returns the ids of text without special tokens.
-func (t *WordPiece) Encode(text string) []int32 {
-	var ids []int32
+func (t *WordPiece) Encode(text string) []int32 { return t.encode(nil, text, math.MaxInt) }
+
+// EncodeFixed frames the text by [CLS] and [SEP].
+func (t *WordPiece) EncodeFixed(text string, seq int) []int32 {
+	f := frame{[]int32{t.cls}, []int32{t.sep}, t.pad}
+	return f.fixed(seq, func(limit int) []int32 { return t.encode(make([]int32, 0, limit+maxWordRunes), text, limit) })
+}
+
+// encode appends at least limit ids where the text has them: what follows would only be cut.
+func (t *WordPiece) encode(ids []int32, text string, limit int) []int32 {
+	if t.texts != nil {
+		return t.texts.encode(t, text, limit)
+	}
 	for w := range t.words(text) {
+		if len(ids) >= limit {
+			break
+		}
 		ids = t.appendWord(ids, w)
 	}
 	return ids
 }
 
-// EncodeFixed frames the text by [CLS] and [SEP].
-func (t *WordPiece) EncodeFixed(text string, seq int) []int32 {
-	f := frame{[]int32{t.cls}, []int32{t.sep}, t.pad}
-	return f.fixed(seq, func(limit int) []int32 {
-		out := make([]int32, 0, limit+maxWordRunes)
-		for w := range t.words(text) {
-			if len(out) >= limit { // what follows would only be cut
-				break
-			}
-			out = t.appendWord(out, w)
+func (t *WordPiece) normalized(text string) string {
+	text = t.fold.apply(text)
+	if !t.fold.chinese || isASCII(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if isIdeograph(r) {
+			b.WriteString(" " + string(r) + " ")
+		} else {
+			b.WriteRune(r)
 		}
-		return out
+	}
+	return b.String()
+}
+
+func (t *WordPiece) appendPart(ids []int32, text string, _ bool, limit int) []int32 {
+	splitWords(text, t.fold, func(word string) bool {
+		ids = t.appendWord(ids, word)
+		return len(ids) < limit
 	})
+	return ids
 }
 
 // appendWord appends the pieces of one word, or [UNK] if no split covers it.

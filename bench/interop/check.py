@@ -565,6 +565,7 @@ def main():
         if "span-boxes".startswith(a.only):
             check_boxes(s, work)
         import masked
+        import normal
         import older
         import pictures
         import pieces
@@ -573,6 +574,7 @@ def main():
         import targets
 
         masked.check_all(s, work, a.only)
+        normal.check_all(s, work, a.only)
         older.check_all(s, work, a.only)
         pictures.check_all(s, work, a.only)
         pieces.check_all(s, work, a.only)

@@ -1,0 +1,147 @@
+package tokenizer
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// step is a normalizer or pre-tokenizer of a tokenizer.json, or a sequence of them.
+type step struct {
+	Type    string `json:"type"`
+	Charmap string `json:"precompiled_charsmap"`
+	Pattern struct {
+		Regex string `json:"Regex"`
+	} `json:"pattern"`
+	Content       string  `json:"content"`
+	StripLeft     bool    `json:"strip_left"`
+	StripRight    bool    `json:"strip_right"`
+	Replacement   string  `json:"replacement"`
+	AddPrefix     *bool   `json:"add_prefix_space"`
+	Prepend       *string `json:"prepend_scheme"`
+	Split         *bool   `json:"split"`
+	Normalizers   []step  `json:"normalizers"`
+	PreTokenizers []step  `json:"pretokenizers"`
+}
+
+// maxNormalizers bounds how often a text is gone over.
+const maxNormalizers = 8
+
+// runs is what a Replace of SentencePiece's conversions squeezes, as a regular expression.
+const runs = " {2,}"
+
+// squeeze replaces every run of spaces. Package regexp would, too, and with its
+// tables of characters be 5 % of what a browser downloads.
+func squeeze(text, by string) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(text, "  ")
+		if i < 0 {
+			b.WriteString(text)
+			return b.String()
+		}
+		b.WriteString(text[:i] + by)
+		text = strings.TrimLeft(text[i:], " ")
+	}
+}
+
+// parseSteps reads a tokenizer.json's normalizer. plain says whether it leaves spaces, and
+// ASCII's letters and digits each by itself, where they are: a text can then be normalized
+// in chunks.
+func parseSteps(raw json.RawMessage) (all steps, plain bool, err error) {
+	var s *step
+	if err := json.Unmarshal(orNull(raw), &s); err != nil {
+		return nil, false, fmt.Errorf("%w: normalizer: %w", ErrVocab, err)
+	}
+	if s == nil {
+		return nil, true, nil
+	}
+	list := []step{*s}
+	if s.Type == "Sequence" {
+		list = s.Normalizers
+	}
+	if len(list) > maxNormalizers {
+		return nil, false, fmt.Errorf("%w: %d normalizers, the limit is %d", ErrVocab, len(list), maxNormalizers)
+	}
+	plain = true
+	mapped := false
+	for _, n := range list {
+		switch {
+		case n.Type == "NFC" || n.Type == "NFD" || n.Type == "NFKC" || n.Type == "NFKD":
+			all = append(all, func(text string) string { return normalForm(n.Type, text) })
+		case n.Type == "Lowercase":
+			all = append(all, lower)
+		case n.Type == "StripAccents":
+			all = append(all, withoutMarks)
+		case n.Type == "Precompiled":
+			blob, err := base64.StdEncoding.DecodeString(n.Charmap)
+			if err != nil {
+				return nil, false, fmt.Errorf("%w: normalizer.precompiled_charsmap: %w", ErrVocab, err)
+			}
+			if mapped {
+				return nil, false, fmt.Errorf("%w: normalizer has a second Precompiled: together they could make a text too long", ErrVocab)
+			}
+			mapped = true
+			rules, err := parseCharsmap(blob)
+			if err != nil {
+				return nil, false, err
+			}
+			all = append(all, rules.byGraphemes)
+			plain = plain && rules.plain()
+		case n.Type == "Replace" && n.Pattern.Regex == runs && (n.Content == " " || n.Content == space):
+			all = append(all, func(text string) string { return squeeze(text, n.Content) })
+		case n.Type == "Strip":
+			all = append(all, func(text string) string {
+				if n.StripLeft {
+					text = strings.TrimLeftFunc(text, unicode.IsSpace)
+				}
+				if n.StripRight {
+					text = strings.TrimRightFunc(text, unicode.IsSpace)
+				}
+				return text
+			})
+		default:
+			return nil, false, fmt.Errorf("%w: normalizer %.40q is not supported: want NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Precompiled, "+
+				"or a Replace of %q", ErrVocab, n.Type, runs)
+		}
+	}
+	return all, plain, nil
+}
+
+// normalForm is one of Unicode's normal forms. A run of more than 30 marks, into which
+// x/text puts U+034F, is left without these.
+func normalForm(form, text string) string {
+	if isASCII(text) {
+		return text
+	}
+	const joiner = "\u034F" // it begins anew for every form
+	parts := strings.Split(text, joiner)
+	for i, part := range parts {
+		parts[i] = strings.ReplaceAll(normalized(form, part), joiner, "")
+	}
+	return strings.Join(parts, joiner)
+}
+
+// lower is each character in lower case, of which İ alone becomes two.
+func lower(text string) string {
+	return strings.ToLower(strings.ReplaceAll(text, "İ", "i\u0307"))
+}
+
+// withoutMarks leaves every mark out, not those of a character that has one in itself.
+func withoutMarks(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.M, r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+func orNull(raw json.RawMessage) []byte {
+	if len(raw) == 0 {
+		return []byte("null")
+	}
+	return raw
+}
