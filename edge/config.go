@@ -125,7 +125,7 @@ func orElse[T comparable](v *T, otherwise T) {
 func Protocol() string { return wire.Protocol() }
 
 // AddressToken is the join token of a coordinator that asks for no enrolment
-// secret: its address, http://host:port or https://host:port, alone.
+// secret: its address, http://host:port or https://host:port, with a path or without, alone.
 func AddressToken(address string) (string, error) {
 	t := wire.Token{URL: address}
 	if err := t.Validate(); err != nil {

@@ -55,7 +55,7 @@ func DialSocket(ctx context.Context, token string, _ NetDialer) (Conn, error) {
 	}
 	s := &socket{some: make(chan struct{}, 1), closed: make(chan struct{})}
 	if err := s.open(t.Endpoint()); err != nil {
-		return nil, fmt.Errorf("edge: dial %s: %w", t.URL, err)
+		return nil, fmt.Errorf("edge: this page may not speak to the coordinator at %s: %w", t.URL, err)
 	}
 	opened := make(chan struct{})
 	s.on(s.ws, "open", func(js.Value) { close(opened) })
@@ -72,10 +72,10 @@ func DialSocket(ctx context.Context, token string, _ NetDialer) (Conn, error) {
 		return s, nil
 	case <-s.closed:
 		s.Close()
-		return nil, fmt.Errorf("edge: dial %s: %w", t.URL, s.err)
+		return nil, fmt.Errorf("edge: the coordinator at %s does not answer: %w", t.URL, s.err)
 	case <-ctx.Done():
 		s.Close()
-		return nil, fmt.Errorf("edge: dial %s: %w", t.URL, ctx.Err())
+		return nil, fmt.Errorf("edge: the coordinator at %s does not answer: %w", t.URL, ctx.Err())
 	}
 }
 

@@ -47,6 +47,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"syscall/js"
 
@@ -179,7 +180,9 @@ func token(given, address string) (string, error) {
 	if scheme == "" {
 		return "", fmt.Errorf("address of the coordinator: scheme %q", u.Scheme)
 	}
-	return edge.AddressToken(scheme + "://" + u.Host)
+	// A proxy may serve it below a path; the WebSocket's address was once asked for.
+	below := strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/v1/join")
+	return edge.AddressToken(scheme + "://" + u.Host + below)
 }
 
 // promise runs work in a goroutine of its own: the browser's event loop must

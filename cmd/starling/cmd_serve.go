@@ -54,7 +54,7 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	cmd.Flags().StringVar(&f.job, "job", "", "job file (YAML)")
 	cmd.Flags().StringVar(&f.dir, "dir", "", "folder for the ledger, journal and checkpoints")
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on")
-	cmd.Flags().StringVar(&f.url, "url", "", "how devices reach this address, if not by the one listened on")
+	cmd.Flags().StringVar(&f.url, "url", "", "how devices reach this address, if not by the one listened on; with a path where a proxy serves it below one")
 	cmd.Flags().StringVar(&f.admin, "admin", "127.0.0.1:0", "address of the dashboard and of /metrics, which ask for the token that is printed; off loopback with TLS")
 	cmd.Flags().BoolVar(&f.tls, "tls", false, "serve TLS with a certificate kept in --dir, pinned by the join token")
 	cmd.Flags().StringVar(&f.validation, "validation", "", "public labelled file that scores every round and chooses the rank")

@@ -101,6 +101,21 @@ func (s *Server) named(next http.Handler) http.Handler {
 	})
 }
 
+// fronted takes what a page of ours sends through a proxy as sent to the name that the
+// page has: a proxy may ask under the listener's own address instead, or leave the port
+// out, and then the page would be of another origin.
+func (s *Server) fronted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if u, err := url.Parse(r.Header.Get("Origin")); err == nil && u.Host != "" && s.isOurs(r.Host) {
+			if _, known := s.fronts.Load(strings.ToLower(u.Host)); known {
+				r = r.Clone(r.Context())
+				r.Host = u.Host
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // isOurs reports whether a Host header is an address, localhost, or the name that
 // tokens give.
 func (s *Server) isOurs(host string) bool {
@@ -127,5 +142,6 @@ func isLocal(baseURL string) bool {
 func (s *Server) answersTo(baseURL string) {
 	if u, err := url.Parse(baseURL); err == nil && u.Hostname() != "" {
 		s.names.Store(strings.ToLower(u.Hostname()), nil)
+		s.fronts.Store(strings.ToLower(u.Host), nil)
 	}
 }

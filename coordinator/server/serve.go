@@ -24,14 +24,14 @@ func (s *Server) Serve(ctx context.Context, e *Endpoint) error {
 	if e.counter != nil {
 		e.counter.meter.Store(s.c.Meter())
 	}
-	return s.serve(ctx, e, s.Handler(), s.sockets)
+	return s.serve(ctx, e, s.fronted(s.named(s.Handler())), s.sockets)
 }
 
 // ServeAdmin serves the operator on an endpoint, as Serve does devices. Its few
 // connections are apart, of the files that devices leave: strangers who fill their
 // cap do not keep the operator out.
 func (s *Server) ServeAdmin(ctx context.Context, e *Endpoint) error {
-	return s.serve(ctx, e, s.AdminHandler(), newSockets(sparedFiles/4, 0, 0))
+	return s.serve(ctx, e, s.named(s.AdminHandler()), newSockets(sparedFiles/4, 0, 0))
 }
 
 func (s *Server) serve(ctx context.Context, e *Endpoint, handler http.Handler, cap *sockets) error {
@@ -39,7 +39,7 @@ func (s *Server) serve(ctx context.Context, e *Endpoint, handler http.Handler, c
 		e.counter.sockets.Store(cap)
 	}
 	srv := &http.Server{
-		Handler:           bodiless(s.named(handler)),
+		Handler:           bodiless(handler),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    16 << 10,

@@ -53,6 +53,7 @@ type Server struct {
 	about      func() ([]byte, error)
 	adminToken string
 	names      sync.Map     // by which devices reach us
+	fronts     sync.Map     // the same with their ports, as in the origin of a page
 	link       atomic.Value // joinLink
 	gzipped    sync.Map     // [32]byte to []byte: blobs as browsers get them; nil: as they are
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path"
 	"strings"
 )
 
@@ -18,6 +19,11 @@ const (
 // MaxSecret is the longest enrolment secret, bytes.
 const MaxSecret = 64
 
+// notPlain reports whether two programs could read a character of a path differently.
+func notPlain(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~/", r))
+}
+
 // ErrToken is a join token that cannot be read.
 var ErrToken = errors.New("wire: not a join token")
 
@@ -26,7 +32,7 @@ var ErrToken = errors.New("wire: not a join token")
 // It is a secret itself.
 type Token struct {
 	_         struct{} `cbor:",toarray"`
-	URL       string   // http://host:port or https://host:port, without a path
+	URL       string   // http://host:port or https://host:port; with a path where a proxy serves it below one
 	Pin       []byte   // SHA-256 of the certificate (DER) that TLS must show; empty: the system's roots, or no TLS
 	Secret    []byte
 	Task      []byte // TaskID of the job: another is refused; empty: any
@@ -88,9 +94,12 @@ func (t Token) Validate() error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrToken, err)
 	}
+	below := strings.TrimSuffix(u.Path, "/")
 	switch {
-	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", strings.Trim(u.Path, "/") != "", u.User != nil, u.RawQuery != "":
-		return fmt.Errorf("%w: address %q is not http://host:port or https://host:port", ErrToken, t.URL)
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, strings.ContainsAny(t.URL, "?#"):
+		return fmt.Errorf("%w: address %q is not http://host:port or https://host:port, with or without a path", ErrToken, t.URL)
+	case below != "" && path.Clean(below) != below, strings.ContainsFunc(u.EscapedPath(), notPlain):
+		return fmt.Errorf("%w: the path of address %q is not plain: letters, digits, -._~ and single slashes alone", ErrToken, t.URL)
 	case len(t.Pin) != 0 && len(t.Pin) != 32:
 		return fmt.Errorf("%w: pin has %d bytes, 32 expected", ErrToken, len(t.Pin))
 	case len(t.Pin) != 0 && u.Scheme != "https":

@@ -332,15 +332,26 @@ func TestToken(t *testing.T) {
 	if got := (Token{URL: "http://127.0.0.1:80/"}).BlobURL([32]byte{0xab}); !strings.HasPrefix(got, "http://127.0.0.1:80/blob/ab00") {
 		t.Errorf("blob at %s", got)
 	}
+	for _, url := range []string{"https://example.org/fl/two", "https://example.org/fl/two/"} { // below a proxy's path
+		below, err := ParseToken(Token{URL: url}.String())
+		if err != nil || below.Endpoint() != "wss://example.org/fl/two/v1/join" || !strings.HasPrefix(below.BlobURL([32]byte{}), "https://example.org/fl/two/blob/00") {
+			t.Errorf("%s: %s, %s, %v", url, below.Endpoint(), below.BlobURL([32]byte{}), err)
+		}
+	}
 	for name, s := range map[string]string{
 		"other word": "hello", "bad base64": tokenPrefix + "!!", "not cbor": tokenPrefix + "AAAA",
-		"short pin":    Token{URL: "https://a", Pin: []byte{1}}.String(),
-		"pin on http":  Token{URL: "http://a", Pin: make([]byte, 32)}.String(),
-		"ftp":          Token{URL: "ftp://a"}.String(),
-		"with a path":  Token{URL: "http://a/b"}.String(),
-		"with a query": Token{URL: "http://a?b"}.String(),
-		"short task":   Token{URL: "http://a", Task: []byte{1}}.String(),
-		"long secret":  Token{URL: "http://a", Secret: make([]byte, MaxSecret+1)}.String(),
+		"short pin":        Token{URL: "https://a", Pin: []byte{1}}.String(),
+		"pin on http":      Token{URL: "http://a", Pin: make([]byte, 32)}.String(),
+		"ftp":              Token{URL: "ftp://a"}.String(),
+		"a path upwards":   Token{URL: "http://a/b/../c"}.String(),
+		"a doubled slash":  Token{URL: "http://a//b"}.String(),
+		"an escaped path":  Token{URL: "http://a/b%2fc"}.String(),
+		"a path of spaces": Token{URL: "http://a/b c"}.String(),
+		"with a fragment":  Token{URL: "http://a/b#c"}.String(),
+		"an empty query":   Token{URL: "http://a/b?"}.String(),
+		"with a query":     Token{URL: "http://a?b"}.String(),
+		"short task":       Token{URL: "http://a", Task: []byte{1}}.String(),
+		"long secret":      Token{URL: "http://a", Secret: make([]byte, MaxSecret+1)}.String(),
 	} {
 		if _, err := ParseToken(s); !errors.Is(err, ErrToken) {
 			t.Errorf("%s: %v", name, err)

@@ -5,6 +5,7 @@ import type { About, PublicStatus } from "./api.js";
 import { brief, byId, element, message, say, show, visible } from "./dom.js";
 import { bound, bytes, count, given, percent, significant } from "./format.js";
 import { unable } from "./join/able.js";
+import { elsewhere, here } from "./join/address.js";
 import { outdated } from "./join/current.js";
 import { Awake, watchConditions, type Conditions } from "./join/conditions.js";
 import { data, describeData, offerData } from "./join/data.js";
@@ -66,16 +67,19 @@ async function describe(): Promise<boolean> {
   say("download-size", `about ${bytes(about.base_bytes + 1.13e6)}`);
   byId<HTMLDetailsElement>("given-details").open = innerHeight > 900;
   unfit = outdated(about);
-  const cannot = unable(about);
-  say("unable", cannot);
-  show("unable", cannot !== "");
-  if (cannot) {
+  const there = elsewhere(token);
+  const cannot = there ? [`This link is for ${there}, and this page was opened at ${here()}: it cannot speak to another address than its own. Open `,
+    element("a", { href: `${there}#${token}`, id: "elsewhere" }, there), ", with your token. If that leads nowhere from here, whoever runs the coordinator " +
+    `starts it with --url ${here()} and gives out the link that it prints then.`] : [unable(about)].filter(Boolean);
+  byId("unable").replaceChildren(...cannot);
+  show("unable", cannot.length > 0);
+  if (cannot.length) {
     show("choosing", false);
     show("bar", false);
   }
   ready();
   if (!unfit) await refresh();
-  return !unfit && !cannot;
+  return !unfit && !cannot.length;
 }
 
 let silent = false; // the coordinator, at the last refresh
@@ -152,10 +156,8 @@ function takePart(before?: SavedJoin): void {
     for (const id of ["step", "pause", "stop", "settings"]) show(id, false); // nothing runs here
     say("state", "Another tab of this browser takes part. This one begins when that one ends.");
   }, () => new Promise<void>((ended) => {
-    const url = new URL("v1/join", location.href);
-    url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     part = new Participation({
-      worker: WORKER_URL, program: programURL(), url: url.href.replace(/#.*/, ""), token: token || undefined,
+      worker: WORKER_URL, program: programURL(), url: here(), token: token || undefined,
       source, identity: deviceIdentity(), totals: before?.totals, accepted: before?.accepted,
       onChange: (p) => {
         part = p;
