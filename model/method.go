@@ -121,6 +121,19 @@ func (m Method) AlphaAt(b int) float64 {
 	return m.Alpha
 }
 
+// Spelled formats the method, by %v or %+v, for hashes that name what a job starts from: as
+// before there was a Scaling, with it behind where it is not alpha/b.
+func (m Method) Spelled(format string) string {
+	return fmt.Sprintf(format, struct {
+		RMax                       int
+		Alpha                      float64
+		Kind                       MethodKind
+		Targets, Also              string
+		Task                       TaskKind
+		Bottleneck, Blocks, Answer int
+	}{m.RMax, m.Alpha, m.Kind, m.Targets, m.Also, m.Task, m.Bottleneck, m.Blocks, m.Answer}) + string(m.Scaling)
+}
+
 // Ranked says whether the method has ranks; without them there is only rank 0.
 func (m Method) Ranked() bool { return m.Kind == "" || m.Kind == MethodLoRA }
 

@@ -71,3 +71,22 @@ func TestRescaledKeepsTheLargestRank(t *testing.T) {
 		t.Errorf("scales %v and %v, were %v and %v", now.Scale(4), now.Scale(1), l.LoRA.Scale(4), l.LoRA.Scale(1))
 	}
 }
+
+// Hashes of starts that were made before there was a Scaling stay: stores and runs go by
+// them.
+func TestMethodsAreSpelledAsBefore(t *testing.T) {
+	m := Method{RMax: 4, Alpha: 6, Kind: MethodLoRA, Targets: "query", Also: "x", Task: TaskTag, Answer: 3}
+	for format, want := range map[string]string{
+		"%v":  "{4 6 lora query x tag 0 0 3}",
+		"%+v": "{RMax:4 Alpha:6 Kind:lora Targets:query Also:x Task:tag Bottleneck:0 Blocks:0 Answer:3}",
+	} {
+		if got := m.Spelled(format); got != want {
+			t.Errorf("%s: %s, want %s", format, got, want)
+		}
+	}
+	a, b := m, m
+	b.Scaling = ScaleConstant
+	if a.Spelled("%v") == b.Spelled("%v") {
+		t.Error("two scales are spelled alike")
+	}
+}

@@ -45,3 +45,37 @@ func TestWithoutNoiseAndClipping(t *testing.T) {
 		t.Errorf("noise without a clip norm: %v", err)
 	}
 }
+
+// Dropouts count as zero in a mean whose denominator stays, by a coin that is the same
+// in any order of the clients, and are told apart from those without examples.
+func TestDropouts(t *testing.T) {
+	cfg := config(t, 60, true)
+	cfg.Job.Wire.Uplink = "fixed16"
+	cfg.Trainer = constant(0.001)
+	whole := play(t, cfg)
+	cfg.Dropout = 0.3
+	some := play(t, cfg)
+	cfg.Workers = 3
+	if digest(t, play(t, cfg).Adapter) != digest(t, some.Adapter) {
+		t.Error("another number of workers, another adapter")
+	}
+	dropped, drawn := 0, 0
+	for i, r := range some.Rounds {
+		dropped, drawn = dropped+r.Dropped, drawn+r.Cohort
+		if r.Empty+r.Dropped < whole.Rounds[i].Empty || r.Empty > whole.Rounds[i].Empty {
+			t.Errorf("round %d: %d empty, %d dropped; %d empty without dropouts", r.Number, r.Empty, r.Dropped, whole.Rounds[i].Empty)
+		}
+		trained := float64(r.Cohort - r.Empty - r.Dropped)
+		if want := whole.Rounds[i].SignalNorm * trained / float64(whole.Rounds[i].Cohort-whole.Rounds[i].Empty); math.Abs(r.SignalNorm-want) > 0.02*want {
+			t.Errorf("round %d: signal %v, want %v", r.Number, r.SignalNorm, want)
+		}
+	}
+	// 300 coins: six standard deviations; the seed is fixed.
+	if want := 0.3 * float64(drawn); math.Abs(float64(dropped)-want) > 6*math.Sqrt(want*0.7) {
+		t.Errorf("%d of %d dropped", dropped, drawn)
+	}
+	cfg.Dropout = 1
+	if _, err := simulate.New(cfg); !errors.Is(err, simulate.ErrConfig) {
+		t.Errorf("all drop out: %v", err)
+	}
+}

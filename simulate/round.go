@@ -6,17 +6,19 @@ import (
 	"math"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
 )
 
 // Round is what one round came to.
 type Round struct {
-	Number int `json:"round"` // from 1. None is abandoned here: it is the adapter's version, too
-	Rank   int `json:"rank"`
-	Cohort int `json:"cohort"` // drawn
-	Empty  int `json:"empty"`  // of them without an example: they count as zero contributions
-	Values int `json:"values"` // trained, at this rank
+	Number  int `json:"round"` // from 1. None is abandoned here: it is the adapter's version, too
+	Rank    int `json:"rank"`
+	Cohort  int `json:"cohort"`            // drawn
+	Empty   int `json:"empty"`             // of them without an example: they count as zero contributions
+	Dropped int `json:"dropped,omitempty"` // of them whose update never arrived: zero, too
+	Values  int `json:"values"`            // trained, at this rank
 
 	NoiseOnly bool    `json:"noise_only,omitempty"` // the cohort was below its floor
 	ClipNorm  float64 `json:"clip_norm"`
@@ -73,9 +75,15 @@ func (r *Run) prepare(d *coordinator.Draw) (start, error) {
 }
 
 // client puts a member's part together.
-func (r *Run) client(member int) (Client, error) {
+func (r *Run) client(round uint64, member int) (Client, error) {
 	n := r.order(member)
-	set, err := r.cfg.Population.Client(n)
+	var set *dataset.Set
+	var err error
+	if r.drops(round, n) {
+		set = &dataset.Set{Labels: r.job.Labels} // what never arrives adds what nobody's examples do
+	} else {
+		set, err = r.cfg.Population.Client(n)
+	}
 	if err == nil && len(set.Examples) > 0 {
 		set, err = set.Relabel(r.job.Labels)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,6 +27,9 @@ type Config struct {
 	// Unclipped clips nothing, for a job without privacy (privacy.none): the control of an
 	// experiment. Clip norm and uplink are then chosen here.
 	Unclipped bool
+	// Dropout is the probability, in [0, 1), with which a drawn client's update never
+	// arrives: its coin follows from the seed, the round and the client.
+	Dropout float64
 	// Data names what the population holds and how it was divided, exactly enough
 	// that two names differ where the examples do; a state is continued under the
 	// same name only.
@@ -116,6 +121,8 @@ func New(cfg Config) (_ *Run, err error) {
 		return nil, fmt.Errorf("%w: workers is %d, must be at least 1", ErrConfig, cfg.Workers)
 	case len(cfg.Seed) < 16:
 		return nil, fmt.Errorf("%w: seed has %d bytes, must have at least 16", ErrConfig, len(cfg.Seed))
+	case !(cfg.Dropout >= 0 && cfg.Dropout < 1):
+		return nil, fmt.Errorf("%w: dropout is %v, must be in [0, 1)", ErrConfig, cfg.Dropout)
 	case cfg.Every < 0:
 		return nil, fmt.Errorf("%w: every is %d, must not be negative", ErrConfig, cfg.Every)
 	}
@@ -195,6 +202,17 @@ func roll(seed []byte, n int) []int {
 	return order
 }
 
+// drops flips a drawn client's coin for Dropout: 64 bits of a hash against the rate. It
+// decides what is simulated and protects nobody.
+func (r *Run) drops(round uint64, client int) bool {
+	if r.cfg.Dropout == 0 {
+		return false
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "starling simulate dropout\x00%x\x00%d\x00%d", r.cfg.Seed, round, client)
+	return float64(binary.BigEndian.Uint64(h.Sum(nil))>>11) < r.cfg.Dropout*(1<<53)
+}
+
 // order is the client whose coin is the member's.
 func (r *Run) order(member int) int {
 	if r.roll == nil {
@@ -263,11 +281,17 @@ func (r *Run) round(ctx context.Context) (Round, error) {
 	if err != nil {
 		return Round{}, err
 	}
-	t, err := r.cfg.Collect(ctx, s.work, len(d.Cohort()), func(at int) (Client, error) { return r.client(d.Cohort()[at]) })
+	t, err := r.cfg.Collect(ctx, s.work, len(d.Cohort()), func(at int) (Client, error) { return r.client(d.ID(), d.Cohort()[at]) })
 	if err != nil {
 		return Round{}, err
 	}
 	round, err := r.release(ctx, s, t)
+	for _, member := range d.Cohort() {
+		if r.drops(d.ID(), r.order(member)) {
+			round.Dropped++
+		}
+	}
+	round.Empty -= round.Dropped
 	if err != nil {
 		return round, err
 	}

@@ -60,6 +60,9 @@ func (r *Run) identify() ([32]byte, error) {
 	}
 	h.Write(r.cfg.Seed)
 	fmt.Fprintf(h, "\x00%d\x00%s", len(r.cfg.Data), r.cfg.Data)
+	if r.cfg.Dropout > 0 { // nothing where there is none: states of before stay
+		fmt.Fprintf(h, "\x00dropout %v\x00", r.cfg.Dropout)
+	}
 	h.Write(b)
 	return [32]byte(h.Sum(nil)), nil
 }
@@ -76,7 +79,7 @@ func AdapterSHA256(a *model.Adapter) ([32]byte, error) {
 	if err != nil {
 		return [32]byte{}, err
 	}
-	return sha256.Sum256(fmt.Appendf(b, "%+v", a.Layout().LoRA)), nil
+	return sha256.Sum256(append(b, a.Layout().LoRA.Spelled("%+v")...)), nil
 }
 
 // keep writes the state whole or not at all.

@@ -3,8 +3,6 @@ package sweep
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
-	"slices"
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
@@ -83,45 +81,6 @@ type Evaluator interface {
 
 // Seed is what a setting's seed stands for everywhere in a run.
 func Seed(seed uint64) []byte { return binary.LittleEndian.AppendUint64(make([]byte, 24), seed) }
-
-// providersPerClient of generated invoices.
-const providersPerClient = 6
-
-// population puts the clients together.
-func (d *Data) population(s Settings) (simulate.Population, string, error) {
-	if d.Train == nil {
-		return simulate.Invoices{Config: dataset.InvoiceConfig{
-			Seed: s.Seed, Split: "train", Clients: s.Population, PerClient: s.Examples, Providers: providersPerClient,
-		}}, fmt.Sprintf("%s of %d for a client", d.Name, s.Examples), nil
-	}
-	var parts [][]int
-	var err error
-	how := ""
-	if slices.ContainsFunc(d.Train.Examples, func(e dataset.Example) bool { return e.User == "" }) {
-		n := min(s.Population, max(1, len(d.Train.Examples)/s.Examples))
-		parts, err = dataset.Dirichlet(d.Train, n, s.Alpha, s.Seed)
-		how = fmt.Sprintf("%s over %d by Dirichlet(%v)", d.SHA256, n, s.Alpha)
-	} else {
-		users := map[string]bool{}
-		for _, e := range d.Train.Examples {
-			users[e.User] = true
-		}
-		n := min(s.Population, len(users))
-		parts, err = dataset.ByUser(d.Train, n, s.Seed)
-		how = fmt.Sprintf("%s over %d by user", d.SHA256, n)
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	p, err := simulate.NewPartition(d.Train, parts)
-	if err != nil {
-		return nil, "", err
-	}
-	if p.Len() == s.Population {
-		return p, how, nil
-	}
-	return simulate.Reused{Of: p, N: s.Population}, how + ", reused", nil
-}
 
 // Setup is a run that is ready to be made.
 type Setup struct {
@@ -229,7 +188,7 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 	}
 	out := &Setup{Data: d, Job: job, Validation: evaluators[0], Test: evaluators[1]}
 	out.Config = simulate.Config{
-		Job: job, Base: base, Start: start, Population: population, Unclipped: s.Unclipped, Data: how, Seed: Seed(s.Seed), Workers: max(1, l.Workers), Collect: l.Collect,
+		Job: job, Base: base, Start: start, Population: population, Unclipped: s.Unclipped, Dropout: s.Dropout, Data: how, Seed: Seed(s.Seed), Workers: max(1, l.Workers), Collect: l.Collect,
 		Trainer: l.Trainer, Compile: l.Compile, Engine: l.Engine,
 		Evaluator: out.Validation, Every: s.Every, Ranks: s.Ranks,
 	}

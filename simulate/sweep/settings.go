@@ -43,6 +43,13 @@ type Settings struct {
 	// Examples the mean number of examples a client then holds.
 	Alpha    float64 `json:"alpha" yaml:"alpha"`
 	Examples int     `json:"examples" yaml:"examples"`
+	// MinExamples leaves out clients of a file that hold fewer; IID then shuffles the
+	// examples over all of them, each keeping its number.
+	MinExamples int  `json:"min_examples,omitempty" yaml:"min_examples"`
+	IID         bool `json:"iid,omitempty" yaml:"iid"`
+	// Dropout is the probability with which a drawn client's update never arrives, each
+	// by itself: it counts as zero, and the denominator stays.
+	Dropout float64 `json:"dropout,omitempty" yaml:"dropout"`
 	// Seed of everything, the division of the data included.
 	Seed uint64 `json:"seed" yaml:"-"`
 	// Every is the number of rounds between two measurements; 0: only at the end.
@@ -78,6 +85,10 @@ func (s Settings) Check() error {
 		return badSetting("alpha is %v, must be positive", s.Alpha)
 	case s.Examples < 1 || s.Examples > 1<<20:
 		return badSetting("examples is %d, must be in 1..%d", s.Examples, 1<<20)
+	case s.MinExamples < 0 || s.MinExamples > 1<<20:
+		return badSetting("min_examples is %d, must be in 0..%d", s.MinExamples, 1<<20)
+	case !(s.Dropout >= 0 && s.Dropout < 1):
+		return badSetting("dropout is %v, must be in [0, 1)", s.Dropout)
 	case s.Every < 0 || s.Validation < 0:
 		return badSetting("every is %d and validation %d, must not be negative", s.Every, s.Validation)
 	case s.Cohort > 0 && float64(s.Cohort) >= s.SamplingRate*float64(s.Population):

@@ -1,0 +1,106 @@
+package sweep
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/simulate"
+)
+
+// providersPerClient of generated invoices.
+const providersPerClient = 6
+
+// population puts the clients together, and says how.
+func (d *Data) population(s Settings) (simulate.Population, string, error) {
+	if d.Train == nil {
+		if s.IID || s.MinExamples > 0 {
+			return nil, "", badSetting("iid and min_examples are about a file that is divided; invoices are generated for each client")
+		}
+		return simulate.Invoices{Config: dataset.InvoiceConfig{
+			Seed: s.Seed, Split: "train", Clients: s.Population, PerClient: s.Examples, Providers: providersPerClient,
+		}}, fmt.Sprintf("%s of %d for a client", d.Name, s.Examples), nil
+	}
+	parts, how, err := d.Divide(s)
+	if err != nil {
+		return nil, "", err
+	}
+	p, err := simulate.NewPartition(d.Train, parts)
+	if err != nil {
+		return nil, "", err
+	}
+	if p.Len() == s.Population {
+		return p, how, nil
+	}
+	return simulate.Reused{Of: p, N: s.Population}, how + ", reused", nil
+}
+
+// Divide gives each client of a file the indices of its examples in Train, and says how
+// it was done, exactly enough that two divisions of one name are the same.
+func (d *Data) Divide(s Settings) (parts [][]int, how string, err error) {
+	if slices.ContainsFunc(d.Train.Examples, func(e dataset.Example) bool { return e.User == "" }) {
+		n := min(s.Population, max(1, len(d.Train.Examples)/s.Examples))
+		parts, err = dataset.Dirichlet(d.Train, n, s.Alpha, s.Seed)
+		how = fmt.Sprintf("%s over %d by Dirichlet(%v)", d.SHA256, n, s.Alpha)
+	} else {
+		users := map[string]bool{}
+		for _, e := range d.Train.Examples {
+			users[e.User] = true
+		}
+		n := min(s.Population, len(users))
+		parts, err = dataset.ByUser(d.Train, n, s.Seed)
+		how = fmt.Sprintf("%s over %d by user", d.SHA256, n)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if s.MinExamples > 0 {
+		all := len(parts)
+		parts = slices.DeleteFunc(parts, func(p []int) bool { return len(p) < s.MinExamples })
+		if len(parts) == 0 {
+			return nil, "", badSetting("min_examples is %d, and none of %d clients has as many", s.MinExamples, all)
+		}
+		how += fmt.Sprintf(", those %d with %d examples or more", len(parts), s.MinExamples)
+	}
+	if s.IID {
+		shuffle(parts, s.Seed)
+		how += ", shuffled"
+	}
+	return parts, how, nil
+}
+
+// shuffle deals the examples of all clients out anew, by chance alone; each client has as
+// many as before.
+func shuffle(parts [][]int, seed uint64) {
+	all := slices.Concat(parts...)
+	rng := rand.New(rand.NewChaCha8(shuffling(seed)))
+	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for i, p := range parts {
+		n := len(p)
+		parts[i], all = all[:n:n], all[n:]
+	}
+}
+
+// shuffling keys the order by the seed, apart from what else is drawn from it.
+func shuffling(seed uint64) (key [32]byte) {
+	copy(key[:], "shuffled")
+	binary.LittleEndian.PutUint64(key[8:], seed)
+	return key
+}
+
+// Counts counts the examples of each class at each client: a_ij of figures that show a
+// partition. Its rows are the set's labels.
+func Counts(set *dataset.Set, parts [][]int) [][]int {
+	table := make([][]int, len(set.Labels))
+	for c := range table {
+		table[c] = make([]int, len(parts))
+	}
+	for j, part := range parts {
+		for _, i := range part {
+			table[set.Examples[i].Label][j]++
+		}
+	}
+	return table
+}
