@@ -134,7 +134,7 @@ func (r *Reducer) Collect(ctx context.Context, a *simulate.Assignment, n int, pu
 			delete(waiting, o.Number)
 			t, err := o.tally(a, p.places, n)
 			if o.Failed != "" {
-				err = fmt.Errorf("a worker: %.1000s", o.Failed)
+				err = fmt.Errorf("a worker: %.1000q", o.Failed)
 			}
 			if err != nil {
 				r.log.Warn("a result is refused", "worker", o.Worker, "error", err)
@@ -263,7 +263,7 @@ func limit(a *simulate.Assignment) int64 {
 
 // receive hands on outcomes until ctx ends.
 func (r *Reducer) receive(ctx context.Context, messages jetstream.MessagesContext, most int64, to chan<- *outcome, failed chan<- error) {
-	for {
+	for unread := 0; ; {
 		m, err := messages.Next()
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, jetstream.ErrMsgIteratorClosed) {
@@ -272,13 +272,14 @@ func (r *Reducer) receive(ctx context.Context, messages jetstream.MessagesContex
 			return
 		}
 		data, err := r.broker.unwrap(ctx, sealedResult, m.Data(), most)
-		if err != nil {
-			r.log.Warn("a result cannot be read", "error", err)
-			continue
-		}
 		var o outcome
-		if err := decoder.Unmarshal(data, &o); err != nil {
-			r.log.Warn("a result cannot be read", "error", err)
+		if err == nil {
+			err = decoder.Unmarshal(data, &o)
+		}
+		if err != nil {
+			if unread++; unread&(unread-1) == 0 { // whoever floods us shall not fill our log, too
+				r.log.Warn("results that cannot be read", "so_far", unread, "error", err)
+			}
 			continue
 		}
 		select {

@@ -223,16 +223,18 @@ func (b *Broker) put(ctx context.Context, data []byte) (blob, error) {
 // get fetches at most so many bytes by their hash and checks them. What the store says of
 // their length is its word only.
 func (b *Broker) get(ctx context.Context, from jetstream.ObjectStore, sum blob, most int64) ([]byte, error) {
+	info, err := from.GetInfo(ctx, sum.String())
+	if err != nil {
+		return nil, fmt.Errorf("queue: blob %s: %w", sum, err)
+	}
+	if most < 0 || info.Size > uint64(most) {
+		return nil, fmt.Errorf("%w: blob %s has %d bytes, the limit is %d", errMessage, sum, info.Size, most)
+	}
 	object, err := from.Get(ctx, sum.String())
 	if err != nil {
 		return nil, fmt.Errorf("queue: blob %s: %w", sum, err)
 	}
 	defer object.Close() //nolint:errcheck // it was read
-	if info, err := object.Info(); err != nil {
-		return nil, fmt.Errorf("queue: blob %s: %w", sum, err)
-	} else if info.Size > uint64(most) {
-		return nil, fmt.Errorf("%w: blob %s has %d bytes, the limit is %d", errMessage, sum, info.Size, most)
-	}
 	data, err := io.ReadAll(io.LimitReader(object, most+1))
 	if err != nil {
 		return nil, fmt.Errorf("queue: blob %s: %w", sum, err)
