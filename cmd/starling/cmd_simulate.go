@@ -174,7 +174,16 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 	if done {
 		fmt.Fprintln(a.Stderr, "these settings were simulated before: this is what they came to")
 	}
-	return a.emit(r, func(w io.Writer) error { return printRecord(w, r) })
+	err = a.emit(r, func(w io.Writer) error { return printRecord(w, r) })
+	sayWarnings(a.Stderr, "", r)
+	return err
+}
+
+// sayWarnings says why a run's figures may mislead; head names the run.
+func sayWarnings(w io.Writer, head string, r *sweep.Record) {
+	for _, said := range r.Warnings() {
+		fmt.Fprintf(w, "%s%s\n", head, said)
+	}
 }
 
 // sayBegin says what was found of a run before its rounds begin; head names the run.
@@ -235,11 +244,6 @@ func printRecord(w io.Writer, r *sweep.Record) error {
 	t.line("  a device moves  %s up, %s down in a round it is drawn in (vector and slice, without keys)", byteText(int64(r.BytesUp)), byteText(int64(r.BytesDown)))
 	t.line("  engine          %s", r.Engine)
 	t.line("  took            %s", time.Duration(r.Seconds*float64(time.Second)).Round(time.Second/10))
-	if want := r.Rho * r.ClipNorm(); r.NoiseNorm < 0.5*want {
-		t.line("")
-		t.line("The noise came to %.3g where %.3g was expected: it is finer than the uplink's grid for so small a cohort.", r.NoiseNorm, want)
-		t.line("A larger --cohort or --set wire.uplink=fixed16 shows what the deployment's noise does.")
-	}
 	return t.err
 }
 

@@ -207,6 +207,9 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 			left = fmt.Sprintf(", about %s left", (each * time.Duration(len(plan.Points)-len(before)-out.Made-len(out.Failed)-out.Busy)).Round(time.Second))
 		}
 		fmt.Fprintf(a.Stderr, "%s  %.1f %%  (%s%s)\n", head, 100*r.Accuracy, note, left)
+		if !done {
+			sayWarnings(a.Stderr, head+"  ", r)
+		}
 	}
 	err = a.emit(out, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%d runs made, %d done before: %s\nNext: starling report %s\n", out.Made, out.Before, out.Table, f.out)

@@ -58,6 +58,9 @@ func (e labEvaluator) Score(ctx context.Context, a *model.Adapter, rank int) (ac
 	return s.Accuracy, s.MacroF1, err
 }
 
+// Commonest is the accuracy of always saying the commonest label.
+func (e labEvaluator) Commonest() float64 { return e.majority() }
+
 // labAnswerer is an answerer that also says ANLS.
 type labAnswerer struct{ *answerer }
 

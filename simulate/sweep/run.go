@@ -48,6 +48,9 @@ type Record struct {
 	Validation float64 `json:"validation"` // accuracy at it
 	Accuracy   float64 `json:"accuracy"`   // on the test split, at it
 	MacroF1    float64 `json:"macro_f1"`
+	// Commonest is the accuracy that always saying the test split's commonest label has; 0
+	// where there are no labels.
+	Commonest float64 `json:"commonest,omitempty"`
 	// ANLS is of answers, which have no classes: accuracies are then exact matches.
 	ANLS *float64 `json:"anls,omitempty"`
 
@@ -201,6 +204,9 @@ func (r *Record) fill(ctx context.Context, s *Setup, result simulate.Result) err
 	}
 	accuracy, second, err := s.Test.Score(ctx, result.Adapter, r.Rank)
 	r.Accuracy, r.MacroF1 = accuracy, second
+	if e, ok := s.Test.(judged); ok {
+		r.Commonest = e.Commonest()
+	}
 	if s.Job.Method().Task.Asks() {
 		r.MacroF1, r.ANLS = 0, &second
 	}
