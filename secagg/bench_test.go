@@ -25,10 +25,15 @@ func BenchmarkClient(b *testing.B) {
 		cfg.Suite = suite
 		b.Run(fmt.Sprintf("suite=%d", suite), func(b *testing.B) { benchClient(b, cfg) })
 	}
+	for _, shard := range []int{128, 170, 256, 341} { // what sampled fleets may need: see job.Job.Quorum
+		cfg := benchConfig(shard)
+		cfg.ShardMin, cfg.Width = shard-4, RingWidth(shard, benchSymbol)
+		b.Run(fmt.Sprintf("shard=%d", shard), func(b *testing.B) { benchClient(b, cfg) })
+	}
 }
 
 func benchClient(b *testing.B, cfg Config) {
-	r := newRound(b, "bench client", cfg, 64)
+	r := newRound(b, "bench client", cfg, cfg.ShardMax)
 	r.key()
 	s := r.shards[0]
 	b.ReportAllocs()
