@@ -130,7 +130,7 @@ func (c *Coordinator) left(s *session) {
 	c.detach(d)
 	if r := c.running; r != nil && r.parts[d.n] != nil {
 		patience := c.t.job.Deadlines.Reconnect
-		if c.t.sampled() && c.pace > 0 {
+		if c.t.sampled() && c.pace > 0 && c.rnd.secret() {
 			patience = c.patience(c.pace)
 		}
 		r.away.until(d, time.Now().Add(patience))

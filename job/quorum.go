@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"math"
 	"sync"
 
@@ -111,10 +112,43 @@ func (j Job) findQuorum() (Quorum, error) {
 	}
 	if q.Hit *= 1.05; q.Hit >= 0.5 { // the steps may have missed a little
 		return Quorum{}, refuse("cohort.population = %d at sampling_rate %v with shards of %d to %d: at a dropout of %v and a share of %v that is hostile, one device's coin "+
-			"decides with probability %.3g whether its shard is released; raise the population, the rate or cohort.quorum, or declare a smaller cohort.dropout",
-			co.Population, co.SamplingRate, j.Shard.Floor, j.Shard.Size, co.Dropout, j.Shard.Corrupt, min(q.Hit, 1))
+			"decides with probability %.3g whether its shard is released; raise the population, the rate or cohort.quorum, or declare a smaller cohort.dropout%s",
+			co.Population, co.SamplingRate, j.Shard.Floor, j.Shard.Size, co.Dropout, j.Shard.Corrupt, min(q.Hit, 1), j.orWith())
 	}
 	return q, nil
+}
+
+// Cheaper is what would cost no noise, or less, of the same fleet and dropout: shards
+// of another size, or those of the semi-honest profile. ok is false where nothing does.
+func (j Job) Cheaper() (shard Shard, q Quorum, ok bool) {
+	now, err := j.Quorum()
+	if err != nil || now.Hit == 0 {
+		return Shard{}, Quorum{}, false
+	}
+	for _, semiHonest := range []bool{j.Shard.SemiHonest, true} {
+		k := j
+		k.Cohort.Quorum, k.Shard.Size, k.Shard.Floor, k.Shard.SemiHonest = 0, 0, 0, semiHonest
+		k.Shard.Size, k.Shard.Floor = k.fitShard()
+		if q, err := k.Quorum(); err == nil && q.Hit < now.Hit/2 {
+			return k.Shard, q, true
+		}
+	}
+	return Shard{}, Quorum{}, false
+}
+
+// orWith says what would do, for an error's end.
+func (j Job) orWith() string {
+	for _, semiHonest := range []bool{j.Shard.SemiHonest, true} {
+		k := j
+		k.Cohort.Quorum, k.Shard.SemiHonest = 0, semiHonest
+		for _, k.Shard.Size = range shardSizes {
+			k.Shard.Floor = k.leastShard(max(2, min(8, k.Cohort.Floor)))
+			if _, hit := k.Groups(k.Cohort.Population); hit < 1e-3 {
+				return fmt.Sprintf("; or set shard.size: %d, shard.semi_honest: %v, which would do", k.Shard.Size, semiHonest)
+			}
+		}
+	}
+	return ""
 }
 
 // Allows tells whether a round of this job may be drawn now, and into how many groups

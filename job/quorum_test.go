@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/starling-fl/starling/dp"
@@ -153,5 +154,25 @@ func TestQuorumWithoutCoins(t *testing.T) {
 	j = sampledJob(30, 0.3, 0.3).Derived()
 	if _, err := j.Quorum(); !errors.Is(err, ErrInvalid) {
 		t.Errorf("nine of thirty, of which a third leaves: %v", err)
+	}
+	// What is refused says what would do, and that does.
+	j = sampledJob(10_000, 0.01, 0.38).Derived()
+	_, err := j.Quorum()
+	var size int
+	if at := strings.Index(fmt.Sprint(err), "or set shard.size: "); at < 0 {
+		t.Fatalf("refused without a way out: %v", err)
+	} else if _, err := fmt.Sscanf(err.Error()[at:], "or set shard.size: %d, shard.semi_honest: true", &size); err != nil {
+		t.Fatal(err)
+	}
+	j.Shard = Shard{Size: size, SemiHonest: true, Corrupt: 0.05, BreachBits: 40}
+	if q, err := j.Derived().Quorum(); err != nil {
+		t.Errorf("size %d does not do: %+v, %v", size, q, err)
+	}
+	// What costs noise says what costs less.
+	j = sampledJob(10_000, 0.01, 0.1).Derived()
+	now, err := j.Quorum()
+	shard, q, ok := j.Cheaper()
+	if err != nil || now.Hit == 0 || !ok || q.Hit != 0 || !shard.SemiHonest {
+		t.Errorf("%+v, %v: cheaper is %+v with %+v, %v", now, err, shard, q, ok)
 	}
 }

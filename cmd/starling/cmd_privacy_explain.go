@@ -38,6 +38,7 @@ type explained struct {
 
 	protected int     // units of a job file; 0 where it was given as flags
 	floor     float64 // part of the job's delta that its floors have
+	cheaper   string  // what of a job file would cost less noise
 }
 
 // explainPoint answers one question of a reader who has to decide.
@@ -261,6 +262,17 @@ func (e *explained) attendance(j job.Job, f *privacyFlags) error {
 		return err
 	}
 	e.Dropout, e.Hostile, e.Quorum, e.Hit, f.hit = j.Cohort.Dropout, j.Shard.Corrupt, q.Ready, q.Hit, q.Hit
+	if shard, with, ok := j.Cheaper(); ok {
+		profile := ""
+		if shard.SemiHonest && !j.Shard.SemiHonest {
+			profile = ", shard.semi_honest: true, where the coordinator is trusted to follow the protocol,"
+		}
+		cost := "costs no noise"
+		if with.Hit > 0 {
+			cost = fmt.Sprintf("brings that probability to %.3g", with.Hit)
+		}
+		e.cheaper = fmt.Sprintf(" So does shard.size: %d%s with %d devices there: that %s.", shard.Size, profile, with.Ready, cost)
+	}
 	return nil
 }
 
@@ -276,7 +288,7 @@ func (e *explained) staying() string {
 		if e.NoiseFree > 0 {
 			s += fmt.Sprintf(": the noise is %.4g %% larger for it (%.6g instead of %.6g)", 100*(e.NoiseMultiplier/e.NoiseFree-1), e.NoiseMultiplier, e.NoiseFree)
 		}
-		s += ". A larger cohort.quorum, a smaller cohort.dropout or, where the coordinator is trusted to follow the protocol, shard.semi_honest need less."
+		s += ". A larger cohort.quorum or a smaller cohort.dropout need less." + e.cheaper
 	}
 	return s + " If more devices leave than that, which is tested after every round, the job pauses."
 }
