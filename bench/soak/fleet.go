@@ -128,6 +128,18 @@ func (f *fleet) committed() []int {
 	return n
 }
 
+// present is how many devices have a session now.
+func (f *fleet) present() (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, d := range f.devices {
+		if d.stop != nil && d.last != "" && d.last != edge.Connecting && d.last != edge.Backoff {
+			n++
+		}
+	}
+	return n
+}
+
 // behind are the devices that have finished no round since before.
 func (f *fleet) behind(before []int) (late []string) {
 	f.mu.Lock()

@@ -134,7 +134,7 @@ func watch(ctx context.Context, o options, k *keeper, f *fleet, m *memory) error
 				f.churn(ctx, k.token())
 			}
 		case <-sample.C:
-			m.sample(k)
+			m.sample(k, f)
 			if still := time.Since(k.moved()); still > o.stall {
 				return fmt.Errorf("no progress for %v: %s", still.Round(time.Second), k.said())
 			}

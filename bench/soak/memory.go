@@ -17,7 +17,9 @@ type memory struct {
 	coordinator int // kB, now
 	devices     int // kB, now
 	lives       []span
-	heap        []int // kB, one a sample
+	// heap is in kB, one a sample in which nearly all devices took part: a device that
+	// waits for its coordinator holds less, and a short run may begin or end so.
+	heap []int
 }
 
 // span is one life of the coordinator's process.
@@ -27,7 +29,7 @@ type span struct {
 	rss   []int // kB
 }
 
-func (m *memory) sample(k *keeper) {
+func (m *memory) sample(k *keeper, f *fleet) {
 	if pid, life := k.process(); pid != 0 {
 		if kb := resident(pid); kb > 0 {
 			if n := len(m.lives); n == 0 || m.lives[n-1].life != life {
@@ -42,8 +44,18 @@ func (m *memory) sample(k *keeper) {
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
 	m.devices = int(s.HeapAlloc / 1024)
-	m.heap = append(m.heap, m.devices)
+	m.note(f.present(), f.o.devices)
 }
+
+// note takes the devices' heap into the judgement where enough of them take part.
+func (m *memory) note(present, of int) {
+	if 10*present >= 9*of {
+		m.heap = append(m.heap, m.devices)
+	}
+}
+
+// leastHeaps is how many samples are judged: fewer say nothing of growth.
+const leastHeaps = 16
 
 // resident is a process's resident set in kB, or 0.
 func resident(pid int) int {
@@ -82,7 +94,9 @@ func (m *memory) check() error {
 			return fmt.Errorf("the coordinator grew from %.0f to %.0f kB", a, b)
 		}
 	}
-	if n := len(m.heap); n >= 8 {
+	if n := len(m.heap); n < leastHeaps {
+		fmt.Printf("devices: nearly all took part in %d samples, too few to judge their heap by (%d)\n", n, leastHeaps)
+	} else {
 		a, b := mean(m.heap[n/4:n/2]), mean(m.heap[n*3/4:])
 		fmt.Printf("devices: %.0f kB of heap in the second quarter, %.0f kB in the last\n", a, b)
 		if b > most*a {
