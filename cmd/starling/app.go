@@ -113,6 +113,7 @@ func newRootCmd(a *app) *cobra.Command {
 		newSimulateCmd(a),
 		newSweepCmd(a),
 		newReportCmd(a),
+		newPartitionCmd(a),
 		newReproduceCmd(a),
 		newWorkerCmd(a),
 		newServeCmd(a),
