@@ -21,6 +21,10 @@ func TestHides(t *testing.T) {
 func TestUnitsOfADevice(t *testing.T) {
 	j := Default()
 	j.Cohort.Population = 200
+	j.Cohort.SamplingRate = 0.25
+	if j.ExpectedCohort() != 50 {
+		t.Errorf("a cohort of %v is expected", j.ExpectedCohort())
+	}
 	if j.UnitsPerDevice() != 1 || j.Protected() != 200 {
 		t.Errorf("devices: %v a device, %d protected", j.UnitsPerDevice(), j.Protected())
 	}
