@@ -104,7 +104,9 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		return Result{}, err
 	}
 	passes := []Pass{PassUpdates}
-	if cfg.hasPresence() {
+	if has, err := cfg.hasPresence(); err != nil {
+		return Result{}, err
+	} else if has {
 		passes = append(passes, PassPresence)
 	}
 	out := Result{Confidence: 1 - cfg.Level, Epsilon: -1}
@@ -158,11 +160,17 @@ func (c *Config) fill() error {
 	return nil
 }
 
-// hasPresence: only where coins choose the cohort does the guarantee cover whether a
-// device is there at all. At q = 1 "absent" is to be there and send zeros
-// (docs/PRIVACY.md, section 5).
-func (c *Config) hasPresence() bool {
-	return c.Job.Cohort.SamplingRate < 1 && c.Job.Cohort.Population >= 8*leastGuesses
+// hasPresence: only where coins choose the cohort, and what they can tip is in delta,
+// does the guarantee cover whether a device is there at all. Elsewhere "absent" is to be
+// there and send zeros (docs/PRIVACY.md, section 5).
+func (c *Config) hasPresence() (bool, error) {
+	core, err := coordinator.NewCore(c.Job, c.Base, c.Seed)
+	if err != nil {
+		return false, err
+	}
+	j := core.Job()
+	q, err := j.Quorum()
+	return j.Sampled() && q.Hit == 0 && j.Cohort.Population >= 8*leastGuesses, err
 }
 
 // run is one pass over the job.
@@ -314,7 +322,7 @@ func (r *run) round(ctx context.Context, a Attendance) (made bool, err error) {
 		return false, err
 	}
 	if r.pass == PassPresence {
-		r.sawFate(o, cohort, online, fates)
+		r.sawFate(o, groups, cohort, online, fates)
 	}
 	if !o.released {
 		event := d.Event()

@@ -87,11 +87,10 @@ func (r *run) sawClip(d *coordinator.Draw, next float64, o outcome, online []boo
 	}
 }
 
-// sawFate notes what a round's end says of how many canaries were drawn: the number of
-// its shards, and where there is one, whether that was released. The other devices are
-// known, with their coins and when they left.
-func (r *run) sawFate(o outcome, cohort []int, online []bool, fates map[int]round.State) {
-	j := r.cfg.Job
+// sawFate notes what a round's end says of how many canaries were drawn: whether there
+// was a shard, and whether it was released. The other devices are known, with their coins
+// and when they left; of several shards it does not show which failed.
+func (r *run) sawFate(o outcome, groups int, cohort []int, online []bool, fates map[int]round.State) {
 	cut, stay := 0, 0
 	for _, member := range cohort {
 		if member >= len(r.in) && fates[member] > round.Keying {
@@ -101,26 +100,26 @@ func (r *run) sawFate(o outcome, cohort []int, online []bool, fates map[int]roun
 			}
 		}
 	}
-	n := len(r.in)
+	n, masking, most := len(r.in), r.cfg.Job.Masking(), r.cfg.Job.Shard.Size
+	if groups > 1 || cut > most {
+		return
+	}
 	f := factor{adds: make([]int8, n), like: make([]float64, 2*n+1)}
 	for i := range n {
 		if online[i] {
 			f.adds[i] = 1
 		}
 	}
-	masking := j.Masking()
-	whole := o.released && !o.noiseOnly
+	cuts, whole := len(o.sizes) == 1, o.released && !o.noiseOnly
 	for k := range n + 1 {
 		like := 1e-9
-		sizes, err := masking.Sizes(cut+k, j.Shard.Size)
+		t, err := masking.Threshold(max(2, cut+k))
 		switch {
-		case len(sizes) != len(o.sizes):
-		case err != nil || len(sizes) != 1:
-			like = 1 // which of several shards failed does not show
-		default:
-			if t, err := masking.Threshold(sizes[0]); err == nil && (stay >= t) == whole {
-				like = 1
-			}
+		case cut+k > most:
+			like = 1 // chance says whom the shard has no room for
+		case (cut+k >= masking.ShardMin) != cuts:
+		case !cuts || err == nil && (stay >= t) == whole:
+			like = 1
 		}
 		f.like[n+k] = like
 	}
