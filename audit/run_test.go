@@ -52,8 +52,8 @@ func adaptive() job.Job {
 	return j
 }
 
-// declared says that two fifths of its devices vanish: what their coins tip is in its
-// noise.
+// declared says that nearly a half of its devices may vanish: what their coins tip is in
+// its noise.
 func declared() job.Job {
 	j := shaky()
 	j.Cohort.Dropout = 0.4
