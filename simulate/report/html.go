@@ -64,6 +64,9 @@ func (r *Report) latex() []byte {
 			"$"+c.Accuracy.percent(` \pm `)+"$", "$"+c.MacroF1.percent(` \pm `)+"$")...)
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n")
+	for _, s := range r.Searched {
+		fmt.Fprintf(&b, "\n%% Searched: %s.\n", escape(s))
+	}
 	if len(r.Pairs) == 0 {
 		return b.Bytes()
 	}

@@ -32,6 +32,9 @@ type Report struct {
 	Base    string       `json:"base"`
 	Version []string     `json:"versions"`
 	Data    []string     `json:"data"`
+	// Searched are the axes of which validation chose, seed by seed; what that costs of
+	// privacy is in no epsilon here.
+	Searched []string `json:"searched,omitempty"`
 	// Failed are the runs that came to nothing.
 	Failed []sweep.Failure `json:"failed,omitempty"`
 
@@ -64,8 +67,15 @@ func New(dir string, interval Interval) (*Report, error) {
 	if r.Name == "" {
 		r.Name = filepath.Base(dir)
 	}
+	for _, a := range x.Searched() {
+		r.Searched = append(r.Searched, r.searched(a, sweep.Chosen(x, records)))
+	}
+	records = sweep.Chosen(x, records)
+	if len(records) == 0 {
+		return nil, fmt.Errorf("%s: %w whose place has all its trials: go on with starling sweep", dir, ErrEmpty)
+	}
 	for _, a := range x.Axes {
-		if a.Name != seedAxis {
+		if a.Name != seedAxis && !a.Search {
 			r.Axes = append(r.Axes, a)
 		}
 	}
@@ -75,6 +85,21 @@ func New(dir string, interval Interval) (*Report, error) {
 		return nil, err
 	}
 	return r, r.plots()
+}
+
+// searched says what was tried on an axis, and how often each value was chosen.
+func (r *Report) searched(a sweep.Axis, chosen []*sweep.Record) string {
+	var parts []string
+	for _, v := range a.Values {
+		n := 0
+		for _, rec := range chosen {
+			if rec.On[a.Name] == v {
+				n++
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%s (chosen %d times)", v, n))
+	}
+	return fmt.Sprintf("%s of %s: chosen on validation within each seed; the search's privacy is not counted", a.Name, strings.Join(parts, ", "))
 }
 
 // shared finds what all runs have in common.

@@ -151,6 +151,9 @@ func read(text []byte) (axes []string, all []*point, err error) {
 		for i, column := range table[0] {
 			e[column] = cells[i]
 		}
+		if e["chosen"] == "false" { // a search, of which validation chose another
+			continue
+		}
 		for _, axis := range axes {
 			on[axis] = e["on:"+axis]
 			key += on[axis] + "\x00"

@@ -93,6 +93,9 @@ func cells(x *sweep.Index, records []*sweep.Record) []*Cell {
 	at := map[string]*Cell{}
 	for _, r := range records {
 		on := without(r.On, seedAxis)
+		for _, a := range x.Searched() {
+			delete(on, a.Name)
+		}
 		key := keyOf(x, on)
 		c := at[key]
 		if c == nil {

@@ -49,6 +49,9 @@ func (r *Report) Print(w io.Writer, paths []string) error {
 		}
 		fmt.Fprintf(w, "  %s– %s: %+.1f  (%+.1f … %+.1f, %d seeds), %s\n", name, r.Against(p), 100*p.Mean, 100*p.Low, 100*p.High, p.N, said(p))
 	}
+	for _, s := range r.Searched {
+		fmt.Fprintf(w, "\nSearched: %s.\n", s)
+	}
 	if r.Done < r.Of {
 		fmt.Fprintf(w, "\n%d of %d runs are done.\n", r.Done, r.Of)
 	}

@@ -27,6 +27,9 @@ type Plan struct {
 type Axis struct {
 	Name   string
 	Values []string
+	// Search says that the axis is not compared: of its values each place and seed keeps
+	// the one that validation likes best. See Chosen.
+	Search bool `json:",omitempty"`
 }
 
 // Point is one simulation of the grid.
@@ -40,8 +43,9 @@ type file struct {
 	Name    string            `yaml:"name"`
 	Job     string            `yaml:"job"` // a job file, relative to the sweep file
 	Seeds   []uint64          `yaml:"seeds"`
-	Set     strict.Pairs      `yaml:"set"`  // settings of every point
-	Vary    strict.Pairs      `yaml:"vary"` // axes, in order
+	Set     strict.Pairs      `yaml:"set"`    // settings of every point
+	Vary    strict.Pairs      `yaml:"vary"`   // axes, in order
+	Search  strict.Pairs      `yaml:"search"` // axes of which validation chooses, seed by seed
 	Compare map[string]string `yaml:"compare"`
 	// Except leaves points out: those that have a group's values on its axes.
 	Except []map[string]string `yaml:"except"`
@@ -91,6 +95,12 @@ func parse(r io.Reader, dir string, most int) (*Plan, error) {
 			return nil, err
 		}
 	}
+	for _, item := range f.Search {
+		if err := p.vary(fmt.Sprint(item.Key), item.Value); err != nil {
+			return nil, err
+		}
+		p.Axes[len(p.Axes)-1].Search = true
+	}
 	if err := p.except(f.Except); err != nil {
 		return nil, err
 	}
@@ -121,7 +131,7 @@ func (f *file) bound(most int) error {
 		f.Seeds = []uint64{1}
 	}
 	points := len(f.Seeds)
-	for _, item := range f.Vary {
+	for _, item := range slices.Concat(f.Vary, f.Search) {
 		switch v := item.Value.(type) { // an axis that is neither is refused in its turn
 		case []any:
 			points *= max(1, len(v))
@@ -292,7 +302,7 @@ func (p *Plan) BySeed() []Point {
 func (p *Plan) check() error {
 	for axis, value := range p.Compare {
 		i := slices.IndexFunc(p.Axes, func(a Axis) bool { return a.Name == axis })
-		if i < 0 {
+		if i < 0 || p.Axes[i].Search {
 			return badSetting("compare.%s is no axis of vary", axis)
 		}
 		if !slices.Contains(p.Axes[i].Values, value) {

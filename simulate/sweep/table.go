@@ -137,8 +137,17 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 	}
 	slices.Sort(settings)
 	header := []string{"run"}
+	chosen := Chosen(x, records)
+	search := len(x.Searched()) > 0
 	for _, a := range x.Axes {
-		header = append(header, "on:"+a.Name)
+		kind := "on:"
+		if a.Search {
+			kind = "search:"
+		}
+		header = append(header, kind+a.Name)
+	}
+	if search {
+		header = append(header, "chosen")
 	}
 	header = append(header, settings...)
 	header = append(header, "population_of", "engine", "version", "base", "values", "rho", "noise_multiplier", "epsilon_spent", "delta_spent",
@@ -157,6 +166,9 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 		row := []string{r.ID}
 		for _, a := range x.Axes {
 			row = append(row, r.On[a.Name])
+		}
+		if search {
+			row = append(row, strconv.FormatBool(slices.Contains(chosen, r)))
 		}
 		for _, k := range settings {
 			row = append(row, flats[i][k])
