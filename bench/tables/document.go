@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strings"
@@ -11,21 +13,45 @@ const preamble = `# Benchmarks
 Words are in the [glossary](GLOSSARY.md). **Every table here is written by ` + "`make bench`" + `** (` + "`make bench ONLY=secagg`" + `
 for one section); nothing is edited by hand, and each section says when, from what and on what machine it was made.
 Times are processor time unless a column says wall. The machines are shared: read ratios within a table, not
-milliseconds across tables. What was measured on the way, and before a change, is in the
+milliseconds across tables. Behind each section stands the SHA-256 of what its command printed, which a test compares:
+a figure that is changed by hand fails it. What was measured on the way, and before a change, is in the
 [changelog](../CHANGELOG.md).
 `
 
 // result is what a section's command made.
-type result struct{ made, table string }
+type result struct {
+	made, table string
+	sum         string // SHA-256 of the two, as they were when the section was written
+	// found says that the sum was taken of what stood in the document on 2026-11-23, which had none before: from then on it
+	// holds, but nothing says that the command printed it.
+	found bool
+}
 
-var mark = regexp.MustCompile(`(?s)<!-- begin (\S+): (.*?) -->\n(.*?)\n<!-- end \S+ -->`)
+// printed is what a section's command printed just now.
+func printed(made, table string) result {
+	r := result{made: made, table: strings.TrimSpace(table)}
+	r.sum = r.hash()
+	return r
+}
+
+func (r result) hash() string {
+	sum := sha256.Sum256([]byte(r.made + "\n\n" + strings.TrimSpace(r.table)))
+	return hex.EncodeToString(sum[:])
+}
+
+// unclean says that the figures are of code that no commit holds.
+func (r result) unclean() bool {
+	return strings.Contains(r.made, "dirty") || strings.Contains(r.made, "changes to it") || strings.Contains(r.made, "unknown commit")
+}
+
+var mark = regexp.MustCompile(`(?s)<!-- begin (\S+): (.*?) -->\n(.*?)\n<!-- end \S+: (found )?sha256 ([0-9a-f]*) -->`)
 
 // parse finds the results that a document holds.
 func parse(document string) map[string]result {
 	all := map[string]result{}
 	for _, m := range mark.FindAllStringSubmatch(document, -1) {
 		_, table, _ := strings.Cut(m[3], "\n\n") // after the line that repeats what it was made of
-		all[m[1]] = result{made: m[2], table: table}
+		all[m[1]] = result{made: m[2], table: table, found: m[4] != "", sum: m[5]}
 	}
 	return all
 }
@@ -41,8 +67,16 @@ func render(results map[string]result) string {
 			fmt.Fprintf(&b, "Not run yet: `make bench ONLY=%s`.\n", s.name)
 			continue
 		}
-		fmt.Fprintf(&b, "<!-- begin %s: %s -->\nMade by `%s`,\n%s.\n\n%s\n<!-- end %s -->\n", s.name, r.made, s.command(),
-			strings.ReplaceAll(r.made, "; ", ";\n"), strings.TrimSpace(r.table), s.name)
+		fmt.Fprintf(&b, "<!-- begin %s: %s -->\nMade by `%s`,\n%s.\n", s.name, r.made, s.command(), strings.ReplaceAll(r.made, "; ", ";\n"))
+		if r.unclean() {
+			b.WriteString("**Not of a commit:** the tree had changes that none holds, so these figures cannot be made again exactly.\n")
+		}
+		as := ""
+		if r.found {
+			b.WriteString("Hashed as printed here on 2026-11-23; before, nothing held it.\n")
+			as = "found "
+		}
+		fmt.Fprintf(&b, "\n%s\n<!-- end %s: %ssha256 %s -->\n", strings.TrimSpace(r.table), s.name, as, r.sum)
 	}
 	return b.String()
 }

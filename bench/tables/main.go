@@ -53,6 +53,11 @@ func run(ctx context.Context, only, out string, again bool) error {
 	if err := os.WriteFile(out, []byte(render(results)), 0o644); err != nil {
 		return err
 	}
+	if len(chosen) > 0 {
+		if _, err := made(ctx); err != nil {
+			return err
+		}
+	}
 	var failed error
 	for _, s := range chosen {
 		fmt.Fprintf(os.Stderr, "== %s: %s\n", s.name, s.command())
@@ -62,7 +67,11 @@ func run(ctx context.Context, only, out string, again bool) error {
 			fmt.Fprintln(os.Stderr, "tables:", failed)
 			continue
 		}
-		results[s.name] = result{made: made(ctx), table: table}
+		of, err := made(ctx)
+		if err != nil {
+			return err
+		}
+		results[s.name] = printed(of, table)
 		if err := os.WriteFile(out, []byte(render(results)), 0o644); err != nil {
 			return err
 		}
@@ -86,15 +95,20 @@ func choose(only string) ([]section, error) {
 	return chosen, nil
 }
 
-// made says when, of what and on what a section's figures were made.
-func made(ctx context.Context) string {
-	commit := "an unknown commit"
-	if b, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output(); err == nil {
-		commit = "commit " + strings.TrimSpace(string(b))
-		// The document itself changes with every section.
-		if b, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", ":!docs/BENCHMARKS.md").Output(); err != nil || len(b) > 0 {
-			commit += " and changes to it"
-		}
+// made says when, of what and on what a section's figures were made. A tree with changes is refused: nobody could make its
+// figures again.
+func made(ctx context.Context) (string, error) {
+	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		return "", fmt.Errorf("no commit to name: %w", err)
 	}
-	return fmt.Sprintf("%s, %s; %s", time.Now().UTC().Format(time.DateOnly), commit, machine())
+	// The document itself changes with every section.
+	changes, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", ":!docs/BENCHMARKS.md").Output()
+	if err != nil {
+		return "", err
+	}
+	if len(changes) > 0 {
+		return "", fmt.Errorf("the tree has changes, so that no commit says what made the figures; commit or stash them first:\n%s", changes)
+	}
+	return fmt.Sprintf("%s, commit %s; %s", time.Now().UTC().Format(time.DateOnly), strings.TrimSpace(string(commit)), machine()), nil
 }

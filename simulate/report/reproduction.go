@@ -51,7 +51,7 @@ over settings costs privacy that no epsilon here includes; here nothing was sear
 		case err != nil:
 			return nil, fmt.Errorf("report: %w", err)
 		default:
-			if err := c.table(&b, text); err != nil {
+			if err := c.table(&b, folder, text); err != nil {
 				return nil, fmt.Errorf("%s.csv: %w", c.Preset, err)
 			}
 		}
@@ -168,8 +168,12 @@ func read(text []byte) (axes []string, all []*point, err error) {
 }
 
 // table writes a preset's results beside what was published of them.
-func (c claim) table(b *bytes.Buffer, text []byte) error {
+func (c claim) table(b *bytes.Buffer, folder fs.FS, text []byte) error {
 	axes, all, err := read(text)
+	if err != nil {
+		return err
+	}
+	builds, err := cleanness(folder, c.Preset+".csv", text, all)
 	if err != nil {
 		return err
 	}
@@ -209,6 +213,9 @@ func (c claim) table(b *bytes.Buffer, text []byte) error {
 		return strings.Join(names, "; ")
 	}
 	fmt.Fprintf(b, "\n%d of the preset's %d runs. Base %s (SHA-256); engine %s; build %s.\n", done, len(plan.Points), names(bases, 12), names(engines, 60), names(versions, 40))
+	if builds != "" {
+		fmt.Fprintf(b, "\n%s\n", builds)
+	}
 	return nil
 }
 

@@ -129,3 +129,40 @@ func TestReproductionIsCurrent(t *testing.T) {
 		t.Error("docs/REPRODUCTION.md is not what its tables make: run make reproduction")
 	}
 }
+
+// A table with runs of a build that no commit names is refused, unless it was there before and is unchanged.
+func TestUncleanTablesAreRefused(t *testing.T) {
+	const name = "paper004-figure7-small.csv"
+	text, err := os.ReadFile("../../docs/reproduction/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, err := os.ReadFile("../../docs/reproduction/" + uncleanTables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, points, err := read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(listed string, text []byte) (string, error) {
+		return cleanness(fstest.MapFS{uncleanTables: {Data: []byte(listed)}}, name, text, points)
+	}
+	if says, err := with(string(listed), text); err != nil || !strings.Contains(says, "of 18 runs") {
+		t.Errorf("a table that was there before: %q, %v", says, err)
+	}
+	if _, err := with("", text); err == nil || !strings.Contains(err.Error(), "dirty") {
+		t.Errorf("a new table: %v", err)
+	}
+	if _, err := with(string(listed), append(text, '\n')); err == nil {
+		t.Error("a changed table is taken for the one that was there before")
+	}
+	for _, p := range points {
+		for _, e := range p.rows {
+			e["version"] = "989e6a6"
+		}
+	}
+	if says, err := with("", text); err != nil || says != "" {
+		t.Errorf("a clean table: %q, %v", says, err)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 )
 
 // Verdicts on a publication's claims. Any other says why there is none.
@@ -124,7 +123,7 @@ func builds(points []*point) string {
 	}
 	names := slices.Sorted(maps.Keys(seen))
 	for _, v := range names {
-		if v == "" || v == "devel" || strings.Contains(v, "dirty") {
+		if unclean(v) {
 			return "a build that was not clean made the runs"
 		}
 	}
