@@ -33,6 +33,7 @@ demo: build ## Fine-tune a model across 24 devices, privately, on this machine (
 test: ## Run the tests (PKG=./edge for one package's)
 	$(pages)
 	$(GO) test $(or $(PKG),./...)
+	@test -d ../shared/data || echo "SKIPPED for want of ../shared/data: tests at $$(grep -r 'realdata\.Path(' --include=*_test.go . | grep -vc internal/realdata) places"
 
 # GoMLX's Go backend does pointer arithmetic that checkptr, which -race turns on, stops at.
 race: ## Run the race detector on the packages with goroutines (needs a C compiler)

@@ -57,6 +57,7 @@ internal/mutant:
 internal/pipes:
 internal/qrcode:
 internal/strict:
+internal/realdata:
 internal/sim: coordinator coordinator/server dataset edge internal/wire
 internal/tiny: model tokenizer
 internal/uniform:

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/realdata"
 )
 
 func TestReadFormats(t *testing.T) {
@@ -123,10 +123,7 @@ func TestReadNamesTheBadLine(t *testing.T) {
 }
 
 func TestLoadR8(t *testing.T) {
-	path := filepath.Join("..", "..", "shared", "data", "r8", "R8.train.txt.gz")
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("real data not beside the repository: %v", err)
-	}
+	path := realdata.Path(t, "r8/R8.train.txt.gz")
 	s, err := Load(path)
 	if err != nil {
 		t.Fatal(err)

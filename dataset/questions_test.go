@@ -3,10 +3,11 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/realdata"
 )
 
 func readQuestions(t *testing.T, text string) []Example {
@@ -137,10 +138,7 @@ func TestQuestionsAreDivided(t *testing.T) {
 
 // Real receipts, read as they are.
 func TestReadReceipts(t *testing.T) {
-	const path = "../../shared/data/sroie/receipts_dev.jsonl.gz"
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("no receipts: ", err)
-	}
+	path := realdata.Path(t, "sroie/receipts_dev.jsonl.gz")
 	set, err := Load(path)
 	if err != nil {
 		t.Fatal(err)

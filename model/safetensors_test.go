@@ -12,6 +12,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/starling-fl/starling/internal/realdata"
 	"github.com/starling-fl/starling/nf4"
 )
 
@@ -57,9 +58,9 @@ func TestParseSafeTensorsRefuses(t *testing.T) {
 // TestReadsHeadersOfRealAdapters decodes the headers of three adapters that
 // PEFT wrote.
 func TestReadsHeadersOfRealAdapters(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "shared", "data", "peft_format", "peft_headers.json"))
+	data, err := os.ReadFile(realdata.Path(t, "peft_format/peft_headers.json"))
 	if err != nil {
-		t.Skip("../shared/data/peft_format is absent")
+		t.Fatal(err)
 	}
 	var adapters map[string]struct {
 		HeaderBytes int                    `json:"header_bytes"`
@@ -136,9 +137,9 @@ func TestHalfFloats(t *testing.T) {
 
 // TestNF4Golden checks codes and scales against bitsandbytes' rule.
 func TestNF4Golden(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "shared", "goldens", "nf4.json"))
+	data, err := os.ReadFile(filepath.Join("..", "nf4", "testdata", "nf4.json"))
 	if err != nil {
-		t.Skip("../shared/goldens is absent")
+		t.Fatal(err)
 	}
 	var golden struct {
 		Codebook []float32 `json:"codebook"`

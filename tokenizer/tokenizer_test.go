@@ -4,18 +4,19 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/realdata"
 )
 
 func sharedFile(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "shared", "data", name))
+	data, err := os.ReadFile(realdata.Path(t, name))
 	if err != nil {
-		t.Skipf("real data not beside the repository: %v", err)
+		t.Fatal(err)
 	}
 	return data
 }
