@@ -128,13 +128,16 @@ func (f *fleet) committed() []int {
 	return n
 }
 
-// present is how many devices have a session now.
-func (f *fleet) present() (n int) {
+// working is how many devices are in a round now, or have just made one.
+func (f *fleet) working() (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, d := range f.devices {
-		if d.stop != nil && d.last != "" && d.last != edge.Connecting && d.last != edge.Backoff {
-			n++
+		switch d.last {
+		case edge.Keying, edge.Fetching, edge.Training, edge.Uploading, edge.Collecting, edge.Revealing, edge.Committed:
+			if d.stop != nil {
+				n++
+			}
 		}
 	}
 	return n

@@ -17,8 +17,8 @@ type memory struct {
 	coordinator int // kB, now
 	devices     int // kB, now
 	lives       []span
-	// heap is in kB, one a sample in which nearly all devices took part: a device that
-	// waits for its coordinator holds less, and a short run may begin or end so.
+	// heap is in kB, one a sample in which most devices were in a round: one that waits
+	// for its coordinator, or for others, holds less, and a short run may begin or end so.
 	heap []int
 }
 
@@ -44,18 +44,19 @@ func (m *memory) sample(k *keeper, f *fleet) {
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
 	m.devices = int(s.HeapAlloc / 1024)
-	m.note(f.present(), f.o.devices)
+	m.note(f.working(), f.o.devices)
 }
 
-// note takes the devices' heap into the judgement where enough of them take part.
-func (m *memory) note(present, of int) {
-	if 10*present >= 9*of {
+// note takes the devices' heap into the judgement where enough of them work.
+func (m *memory) note(working, of int) {
+	if 10*working >= 8*of {
 		m.heap = append(m.heap, m.devices)
 	}
 }
 
-// leastHeaps is how many samples are judged: fewer say nothing of growth.
-const leastHeaps = 16
+// leastHeaps is how many samples are judged, five minutes of rounds: in the first ones
+// devices still take in what they keep, the programs of every rank among it.
+const leastHeaps = 60
 
 // resident is a process's resident set in kB, or 0.
 func resident(pid int) int {
@@ -95,7 +96,7 @@ func (m *memory) check() error {
 		}
 	}
 	if n := len(m.heap); n < leastHeaps {
-		fmt.Printf("devices: nearly all took part in %d samples, too few to judge their heap by (%d)\n", n, leastHeaps)
+		fmt.Printf("devices: most were in a round in %d samples, too few to judge their heap by (%d)\n", n, leastHeaps)
 	} else {
 		a, b := mean(m.heap[n/4:n/2]), mean(m.heap[n*3/4:])
 		fmt.Printf("devices: %.0f kB of heap in the second quarter, %.0f kB in the last\n", a, b)
