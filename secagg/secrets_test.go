@@ -146,3 +146,18 @@ func TestBoxesOpenForOne(t *testing.T) {
 		}
 	}
 }
+
+// Who is in whose shard is chance, not who came first.
+func TestPermutationIsNoOrderOfArrival(t *testing.T) {
+	rand, first := newDRBG("order"), map[int]bool{}
+	for range 20 {
+		p, err := permutation(50, rand)
+		if err != nil || slices.IsSorted(p) { // one order of 50! is
+			t.Fatalf("%v, %v", p, err)
+		}
+		first[p[0]] = true
+	}
+	if len(first) < 5 {
+		t.Errorf("%d devices come first in 20 orders", len(first))
+	}
+}
