@@ -30,6 +30,7 @@ var errBound = errors.New("YAML")
 
 // fail is an error of the library, with the lines around it where there are few.
 func fail(err error, tokens int) error {
+	err = plain(err)
 	var e yaml.Error
 	if tokens > maxShown && errors.As(err, &e) {
 		return errors.New(e.FormatError(false, false)) // without what it is of, which it would show
