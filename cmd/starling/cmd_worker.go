@@ -144,7 +144,7 @@ compute with the engine that the simulation computes with.`,
 				return usagef("--nats has no key: take the whole URL that starling simulate prints, # and what follows it")
 			}
 			if w.Parallel < 1 {
-				return usagef("--parallel is %d, must be at least 1", w.Parallel)
+				return usagef("--workers is %d, must be at least 1", w.Parallel)
 			}
 			if w.AckWait < time.Second || w.AckWait > time.Hour {
 				return usagef("--ack-wait is %v, must be in 1s..1h", w.AckWait)
@@ -168,7 +168,13 @@ compute with the engine that the simulation computes with.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&url, "nats", "", "URL of the queue")
-	fl.IntVar(&w.Parallel, "parallel", runtime.NumCPU(), "clients that train side by side")
+	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "parallel" { // as it was called, and is in scripts
+			name = "workers"
+		}
+		return pflag.NormalizedName(name)
+	})
+	fl.IntVar(&w.Parallel, "workers", runtime.NumCPU(), "clients that train side by side")
 	fl.DurationVar(&w.AckWait, "ack-wait", 15*time.Second, "how long what a dead worker had in hand waits for another")
 	accessFlags(fl, &access)
 	choice.add(fl)

@@ -25,7 +25,7 @@ func TestKilledWorkersChangeNothing(t *testing.T) {
 	p := start(t, binary, command(shared, "--workers", "0", "--nats-listen", "127.0.0.1:0")...)
 	url := p.await(t, `starling worker --nats (\S+)`)[1]
 	worker := func() *process {
-		return start(t, binary, "worker", "--nats", url, "--parallel", "1", "--ack-wait", "2s")
+		return start(t, binary, "worker", "--nats", url, "--workers", "1", "--ack-wait", "2s")
 	}
 	worker()
 	worker()
