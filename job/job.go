@@ -273,13 +273,15 @@ type Server struct {
 	// Optimizer is "fedavg", "fedavgm", "fedadagrad", "fedadam" or "fedyogi". Default
 	// fedavgm.
 	Optimizer string `yaml:"optimizer"`
-	// LearningRate of the server. Default 1.
+	// LearningRate of the server. 0 follows from the optimizer: 1 of fedavg and fedavgm, 1e-3
+	// of fedadam and fedyogi, 0.1 of fedadagrad.
 	LearningRate float64 `yaml:"learning_rate"`
 	// Momentum of fedavgm in [0, 1). Default 0.5.
 	Momentum float64 `yaml:"momentum"`
-	// Beta1, Beta2, Epsilon of fedadam and fedyogi; fedadagrad has no Beta2. Defaults 0.9, 0.99, 1e-3.
-	Beta1   float64 `yaml:"beta1"`
-	Beta2   float64 `yaml:"beta2"`
+	// Beta1 and Beta2 of fedadam and fedyogi; fedadagrad has no Beta2. Defaults 0.9, 0.99.
+	Beta1 float64 `yaml:"beta1"`
+	Beta2 float64 `yaml:"beta2"`
+	// Epsilon of fedadagrad, fedadam and fedyogi. 0 is 1e-5.
 	Epsilon float64 `yaml:"epsilon"`
 }
 

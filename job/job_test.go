@@ -28,6 +28,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Default()
+	want.Server.LearningRate, want.Server.Epsilon = 1, 1e-3
 	want.Name, want.Labels, want.Rounds = "invoices", []string{"invoice", "receipt"}, 4
 	want.Deadlines.Collect, want.Privacy.Epsilon = 90*time.Second, 3
 	want.Cohort.Floor, want.Shard.Floor, want.Shard.Size = 12, j.Shard.Floor, 64
@@ -88,11 +89,11 @@ func TestRefusals(t *testing.T) {
 		{"name: x\nlabels: [a, b]\nwire: {uplink: f32}\n", "uplink"},
 		{"name: x\nlabels: [a, b]\nwire: {downlink: nf5}\n", "nf5"},
 		{"name: x\nlabels: [a, b]\nserver: {optimizer: sgd}\n", "server.optimizer"},
-		{"name: x\nlabels: [a, b]\nserver: {learning_rate: 0}\n", "server.learning_rate"},
+		{"name: x\nlabels: [a, b]\nserver: {learning_rate: -1}\n", "server.learning_rate"},
 		{"name: x\nlabels: [a, b]\nserver: {momentum: 1}\n", "server.momentum"},
 		{"name: x\nlabels: [a, b]\nserver: {optimizer: fedadagrad, beta1: 1}\n", "server.beta1"},
 		{"name: x\nlabels: [a, b]\nserver: {optimizer: fedyogi, beta2: -0.5}\n", "server.beta2"},
-		{"name: x\nlabels: [a, b]\nserver: {optimizer: fedadam, epsilon: 0}\n", "server.epsilon"},
+		{"name: x\nlabels: [a, b]\nserver: {optimizer: fedadam, epsilon: -1}\n", "server.epsilon"},
 		{"name: x\nlabels: [a, b]\ndeadlines: {collect: 0s}\n", "deadlines.collect"},
 		{"name: x\nlabels: [a, b]\nenrolment: {secret: short}\n", "secret"},
 		{"name: x\nlabels: [a, b]\nrounds: many\n", "rounds"},

@@ -17,6 +17,27 @@ const (
 
 var optimizers = []string{FedAvg, FedAvgM, FedAdagrad, FedAdam, FedYogi}
 
+// Derived fills the learning rate and epsilon that follow from the optimizer. A mean update is
+// applied as it is, at 1; FedAdam and FedYogi move every value by about the learning rate
+// whatever the update's size, and have the published ones (Nguyen et al. 2024: 1e-3, 1e-5).
+// FedAdagrad's steps shrink with the rounds; its rate was measured (docs/RATIONALE.md).
+func (s Server) Derived() Server {
+	rate, epsilon := 1.0, 1e-3
+	switch s.Optimizer {
+	case FedAdam, FedYogi:
+		rate, epsilon = 1e-3, 1e-5
+	case FedAdagrad:
+		rate, epsilon = 0.1, 1e-5
+	}
+	if s.LearningRate == 0 {
+		s.LearningRate = rate
+	}
+	if s.Epsilon == 0 {
+		s.Epsilon = epsilon
+	}
+	return s
+}
+
 // Validate names the first field that is out of range for the optimizer. Fields that it does not have are not looked at.
 func (s Server) Validate() error {
 	unit := func(name string, v float64) error {

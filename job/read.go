@@ -74,8 +74,8 @@ func Default() Job {
 		Clipping:  Clipping{Quantile: 0.5, Rate: 0.2},
 		Wire:      Wire{Uplink: "nf4", Downlink: "bf16", DownlinkCodec: "zstd"},
 		Server: Server{
-			Optimizer: FedAvgM, LearningRate: 1, Momentum: 0.5,
-			Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3,
+			Optimizer: FedAvgM, Momentum: 0.5,
+			Beta1: 0.9, Beta2: 0.99,
 		},
 		Deadlines: Deadlines{
 			Gather: 30 * time.Second, Key: 30 * time.Second, Share: 30 * time.Second,
@@ -91,6 +91,7 @@ func (j Job) Derived() Job {
 	if j.Training.Arithmetic == exact {
 		j.Training.Arithmetic = "" // one job, however it is written
 	}
+	j.Server = j.Server.Derived()
 	if s, err := model.ParseScaling(j.Adapter.Scale); err == nil {
 		j.Adapter.Scale = string(s)
 	}

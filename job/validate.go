@@ -93,6 +93,11 @@ func (j Job) Validate() error {
 			return err
 		}
 	}
+	if tr.Epochs > tr.Steps {
+		return refuse("training.epochs is %d and training.steps %d, the most steps of a device: a pass takes one at least. "+
+			"training.steps of epochs x examples of a device / batch would do, %d for devices of up to training.batch = %d examples",
+			tr.Epochs, tr.Steps, tr.Epochs, tr.Batch)
+	}
 	if tr.MicroBatch < 0 || tr.MicroBatch > tr.Batch || tr.MicroBatch > 0 && tr.Batch%tr.MicroBatch != 0 {
 		return refuse("training.micro_batch is %d, must be a divisor of training.batch, %d", tr.MicroBatch, tr.Batch)
 	}

@@ -125,7 +125,7 @@ func (f simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) 
 	if err := s.Check(); err != nil {
 		return s, usageError{err}
 	}
-	return s, nil
+	return s.WithTrueCohort(), nil
 }
 
 func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string) bool) (err error) {

@@ -91,22 +91,48 @@ func (s Settings) Check() error {
 		return badSetting("dropout is %v, must be in [0, 1)", s.Dropout)
 	case s.Every < 0 || s.Validation < 0:
 		return badSetting("every is %d and validation %d, must not be negative", s.Every, s.Validation)
-	case s.Cohort > 0 && float64(s.Cohort) >= s.SamplingRate*float64(s.Population):
+	case s.Cohort > 0 && float64(s.Cohort) > s.SamplingRate*float64(s.Population):
 		return badSetting("cohort is %d, the true one sampling_rate*population = %v: nothing is left to scale; use 0 for the true cohort",
 			s.Cohort, s.SamplingRate*float64(s.Population))
 	}
 	return nil
 }
 
+// WithTrueCohort is the settings with a cohort that is the true one said as such.
+func (s Settings) WithTrueCohort() Settings {
+	if float64(s.Cohort) == s.SamplingRate*float64(s.Population) {
+		s.Cohort = 0
+	}
+	return s
+}
+
 // ID names the settings as they are spelled: the same for the same settings only, with
 // the same paths. What runs go by is [Lab.ID].
 func (s Settings) ID() (string, error) {
-	b, err := json.Marshal(s) // maps are written in the order of their keys
+	b, err := json.Marshal(s.named()) // maps are written in the order of their keys
 	if err != nil {
 		return "", fmt.Errorf("settings: %w", err)
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:8]), nil
+}
+
+// named spells out what the server's optimizer brings with it, for names: a run made when
+// it brought something else is another.
+func (s Settings) named() Settings {
+	s = s.WithTrueCohort()
+	name, ok := lookup(s.Job, "server.optimizer")
+	if !ok || name == job.FedAvg || name == job.FedAvgM {
+		return s
+	}
+	s.Job = clone(s.Job)
+	d := job.Server{Optimizer: fmt.Sprint(name)}.Derived()
+	for key, value := range map[string]any{"server.learning_rate": d.LearningRate, "server.epsilon": d.Epsilon} {
+		if _, given := lookup(s.Job, key); !given {
+			set(s.Job, key, value)
+		}
+	}
+	return s
 }
 
 // JobOf is the job over the data's labels: the settings' keys, and what the
@@ -115,6 +141,7 @@ func (s Settings) JobOf(name string, labels []string) (coordinator.Job, error) {
 	if err := s.Check(); err != nil {
 		return coordinator.Job{}, err
 	}
+	s = s.WithTrueCohort()
 	j, err := s.jobOf(name, labels)
 	if err == nil || s.Cohort == 0 {
 		return j, err
@@ -122,7 +149,7 @@ func (s Settings) JobOf(name string, labels []string) (coordinator.Job, error) {
 	// A job refuses cohorts that may turn out too small to hide anybody.
 	for more := s; more.Cohort < enough; {
 		more.Cohort++
-		if _, bad := more.jobOf(name, labels); bad == nil && more.Check() == nil {
+		if _, bad := more.jobOf(name, labels); bad == nil && more.Check() == nil && more.WithTrueCohort().Cohort > 0 {
 			return j, fmt.Errorf("%w; a cohort of %d would do", err, more.Cohort)
 		}
 	}
@@ -180,7 +207,17 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 	if err != nil {
 		return j, fmt.Errorf("%w: %w", ErrSettings, err)
 	}
-	return j, nil
+	return j, s.fits(j)
+}
+
+// fits refuses passes that the steps of a client of the mean size end before their time.
+func (s Settings) fits(j job.Job) error {
+	tr := j.Training
+	if need := tr.Epochs * ((s.Examples + tr.Batch - 1) / tr.Batch); need > tr.Steps {
+		return badSetting("training.epochs is %d: over %d examples (examples, the mean of a client) in batches of %d they take %d steps, and training.steps is %d; training.steps of %d would do",
+			tr.Epochs, s.Examples, tr.Batch, need, tr.Steps, need)
+	}
+	return nil
 }
 
 // With returns the settings with one key changed: one of their own, or a dotted

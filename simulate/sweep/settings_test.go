@@ -1,0 +1,76 @@
+package sweep
+
+import (
+	"strings"
+	"testing"
+)
+
+// Passes over a client's examples fit its steps; 16 of them were 2 in a preset.
+func TestPassesFitTheirSteps(t *testing.T) {
+	s := DefaultSettings()
+	s.Job = map[string]any{"training": map[string]any{"epochs": 16, "steps": 16}}
+	_, err := s.JobOf("x", []string{"a", "b"})
+	if err == nil || !strings.Contains(err.Error(), "training.steps of 32 would do") {
+		t.Error(err)
+	}
+	set(s.Job, "training.steps", 32)
+	if _, err := s.JobOf("x", []string{"a", "b"}); err != nil {
+		t.Error(err)
+	}
+	for _, name := range Presets() {
+		_, p, err := Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range p.Points {
+			if _, err := at.Settings.JobOf("x", []string{"a", "b"}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// A run by an optimizer's own rates has another name than the one made when they were
+// others, and the same as one that spells them out.
+func TestNamesSpellTheServersRates(t *testing.T) {
+	id := func(job map[string]any) string {
+		s := DefaultSettings()
+		s.Job = map[string]any{"server": job}
+		id, err := s.ID()
+		ok(t, err)
+		return id
+	}
+	alone := id(map[string]any{"optimizer": "fedadam"})
+	if alone != id(map[string]any{"optimizer": "fedadam", "learning_rate": 1e-3, "epsilon": 1e-5}) {
+		t.Error("spelled out it is another run")
+	}
+	if alone == id(map[string]any{"optimizer": "fedadam", "learning_rate": 1.0}) {
+		t.Error("at another rate it is the same run")
+	}
+	if id(map[string]any{"optimizer": "fedavgm"}) == id(map[string]any{"optimizer": "fedavgm", "learning_rate": 1.0}) {
+		t.Error("names of the default optimizer changed")
+	}
+}
+
+// A cohort that is the true one is the true one, in its job and in its name.
+func TestCohortMayBeTheTrueOne(t *testing.T) {
+	small, whole := DefaultSettings(), DefaultSettings()
+	small.Cohort, whole.Cohort = 10_000, 0
+	a, err := small.JobOf("x", []string{"a", "b"})
+	ok(t, err)
+	b, err := whole.JobOf("x", []string{"a", "b"})
+	ok(t, err)
+	if a.Simulated() || a.Cohort != b.Cohort {
+		t.Errorf("%+v, want %+v", a.Cohort, b.Cohort)
+	}
+	one, err := small.ID()
+	ok(t, err)
+	other, err := whole.ID()
+	ok(t, err)
+	if one != other {
+		t.Error("they are two runs")
+	}
+	if small.Cohort++; small.Check() == nil {
+		t.Error("a cohort above the true one is taken")
+	}
+}
