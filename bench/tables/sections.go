@@ -16,6 +16,10 @@ for declared products, "twin" is their WebAssembly; both have equal bits, and th
 programs (training.arithmetic) round once a term, as OpenBLAS and PyTorch do. Goals, exact and fused: matrix product
 0.42x and 0.75x OpenBLAS's speed, BERT-small 1.7x and 1.0x PyTorch's time, tiny 1.3x and 1.0x; two node workers 1.8x
 one's speed. Not measured: Firefox and Safari, phones, arm64, PyTorch in bf16.`},
+	{name: "unpadded", title: "Training programs without padding", long: true, script: []string{"sh", "bench/wasm/unpadded.sh"}, about: `
+The steps of the section above have a quarter of padding, which programs leave out and PyTorch computes: read these rows
+for how fast the arithmetic is. One thread each, engines take turns, processor time of the least step. Goals are those
+of the section above, held against the faster of PyTorch's two attentions. Not measured: T5, ViT, two threads.`},
 	{name: "compiler", title: "Compiler and sandbox", benchtime: "100x", about: `
 What stands around a step: compiling it, proving that it ends, and what that proof costs in a loop (the compiler
 emits static loops only).`, rows: []row{

@@ -60,7 +60,8 @@ def read_tensors(m, path):
 
 
 class Model:
-    def __init__(self, spec, tensors, state):
+    def __init__(self, spec, tensors, state, sdpa=False):
+        self.sdpa, self.whole = sdpa, bool((tensors["tokens"] != 0).all())
         self.spec, self.t = spec, {k: torch.from_numpy(v) for k, v in tensors.items()}
         self.trained = [t["name"] for t in state if not t["name"].endswith((".adam_m", ".adam_v"))]
         for name in self.trained:
@@ -95,8 +96,13 @@ class Model:
             q = self.adapted(x, p + "attention.self.query", scale)
             k = self.dense(x, p + "attention.self.key")
             v = self.adapted(x, p + "attention.self.value", scale)
-            scores = split(q) @ split(k).transpose(-1, -2) / math.sqrt(h // heads) + bias
-            a = (scores.softmax(-1) @ split(v)).transpose(1, 2).reshape(b, s, h)
+            if self.sdpa:  # without a mask where nothing is padded, which is its fastest
+                mask = None if self.whole else bias
+                a = F.scaled_dot_product_attention(split(q), split(k), split(v), attn_mask=mask)
+            else:
+                scores = split(q) @ split(k).transpose(-1, -2) / math.sqrt(h // heads) + bias
+                a = scores.softmax(-1) @ split(v)
+            a = a.transpose(1, 2).reshape(b, s, h)
             x = self.norm(x + self.dense(a, p + "attention.output.dense"), p + "attention.output.LayerNorm")
             f = F.gelu(self.dense(x, p + "intermediate.dense"), approximate="tanh")
             x = self.norm(x + self.dense(f, p + "output.dense"), p + "output.LayerNorm")
@@ -115,17 +121,18 @@ def main():
     ap.add_argument("--warm", type=int, default=2)
     ap.add_argument("--threads", type=int, default=1)
     ap.add_argument("--reference")
+    ap.add_argument("--sdpa", action="store_true", help="attention by scaled_dot_product_attention")
     args = ap.parse_args()
     torch.set_num_threads(args.threads)
     base = f"{args.dir}/{args.case}"
     spec = json.load(open(base + ".json"))["step"]
     m = manifest(base + ".wazero.wasm")
-    model = Model(spec, read_tensors(m, base + ".bin"), m["state"])
+    model = Model(spec, read_tensors(m, base + ".bin"), m["state"], args.sdpa)
     rate = float(model.t["learning_rate"])
     params = [model.t[n] for n in model.trained]
     start = [p.detach().clone() for p in params]
     opt = torch.optim.AdamW(params, lr=rate, betas=(0.9, 0.999), eps=1e-8, weight_decay=spec["WeightDecay"])
-    engine = f"torch {torch.__version__}" + (f", {args.threads} threads" if args.threads > 1 else "")
+    engine = f"torch {torch.__version__}" + (f", {args.threads} threads" if args.threads > 1 else "") + (", SDPA" if args.sdpa else "")
     report = {"name": args.case, "engine": engine, "steps": args.warm + args.steps, "outputs": {}}
     times, cpu = [], []
     for i in range(args.warm + args.steps):

@@ -21,6 +21,8 @@ type benchCase struct {
 	GEMM []int        `json:"gemm,omitempty"` // M, K, N
 	Step *nn.StepSpec `json:"step,omitempty"`
 	NF4  bool         `json:"nf4,omitempty"` // frozen matrices in 4 bits
+	// Full rows have no padding, which programs leave out and others compute. bench/wasm/unpadded.sh runs these.
+	Full bool `json:"full,omitempty"`
 }
 
 // cases lists what is timed. The tiny shape is the default model's, BERT-small
@@ -39,6 +41,10 @@ func cases() []benchCase {
 		{Name: "tiny-b16-s32", Step: step(tiny, 16, 32)},
 		{Name: "small-b8-s64", Step: step(small, 8, 64)},
 		{Name: "small-nf4-b8-s64", Step: step(small, 8, 64), NF4: true},
+		{Name: "tiny-full-b8-s64", Step: step(tiny, 8, 64), Full: true},
+		{Name: "small-full-b8-s64", Step: step(small, 8, 64), Full: true},
+		{Name: "minilm-full-b8-s128", Step: step(model.BERT(30522, 384, 6, 12, 512), 8, 128), Full: true},
+		{Name: "base-full-b8-s64", Step: step(model.BERT(30522, 768, 12, 12, 512), 8, 64), Full: true},
 	}
 }
 
@@ -111,12 +117,13 @@ func floats(name string, n int) []float32 {
 	return v
 }
 
-// tokens fills rows of ids; the last quarter of every row is padding.
-func tokens(batch, seq, vocab int) []int32 {
-	v := make([]int32, batch*seq)
+// tokens fills rows of ids; the last quarter of every row is padding, where the case has any.
+func (c *benchCase) tokens() []int32 {
+	seq := c.Step.Seq
+	v := make([]int32, c.Step.Batch*seq)
 	for i := range v {
-		if i%seq < seq-seq/4 {
-			v[i] = int32(1 + (i*7919+13)%(vocab-1))
+		if c.Full || i%seq < seq-seq/4 {
+			v[i] = int32(1 + (i*7919+13)%(c.Step.Config.VocabSize-1))
 		}
 	}
 	return v

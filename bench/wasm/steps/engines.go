@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -21,7 +22,7 @@ var hosts = []string{"wazero", "v8"}
 
 // emit writes DIR/CASE.HOST.wasm, DIR/CASE.fused.HOST.wasm, DIR/CASE.bin and DIR/CASE.json, and the peak
 // program.
-func emit(ctx context.Context, dir string) error {
+func emit(ctx context.Context, dir string, only []string) error {
 	peak, err := peakProgram()
 	if err != nil {
 		return err
@@ -33,6 +34,9 @@ func emit(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, c := range cases() {
+		if len(only) > 0 && !slices.Contains(only, c.Name) || len(only) == 0 && c.Full {
+			continue
+		}
 		for _, host := range hosts {
 			program, err := c.write(dir, host, false)
 			if err == nil {
@@ -96,7 +100,7 @@ func (c *benchCase) snapshot(ctx context.Context, program []byte, file string) (
 	for _, t := range append(m.State, m.Inputs...) {
 		switch {
 		case t.Name == task.Tokens:
-			err = in.WriteInt32(t.Name, tokens(c.Step.Batch, c.Step.Seq, c.Step.Config.VocabSize))
+			err = in.WriteInt32(t.Name, c.tokens())
 		case t.Name == task.Labels:
 			err = in.WriteInt32(t.Name, labels(c.Step.Batch, c.Step.Classes))
 		default:

@@ -97,7 +97,7 @@ func runGoMLX(ctx context.Context, dir, name string, warm, steps int, smooth boo
 func (c *benchCase) value(p nn.Param) any {
 	switch {
 	case p.Name == task.Tokens:
-		return tokens(c.Step.Batch, c.Step.Seq, c.Step.Config.VocabSize)
+		return c.tokens()
 	case p.DType == dtypes.Int32:
 		return labels(c.Step.Batch, c.Step.Classes)
 	}

@@ -2,7 +2,7 @@
 // under wazero, and the same step on GoMLX's Go backend. bench/wasm/run.sh calls
 // it beside node, PyTorch, TensorFlow.js and OpenBLAS:
 //
-//	steps emit DIR            programs for both hosts, their inputs and a description
+//	steps emit DIR [CASE...]  programs for both hosts, their inputs and a description; without names of padded cases
 //	steps wazero PROGRAM INPUTS [-steps n] [-warm n] [-kernel name] [-cores n] [-interpreter] [-label s]
 //	steps gomlx DIR CASE [-steps n] [-warm n] [-label s] [-smooth]
 //	steps report DIR          the markdown tables from DIR/results.jsonl
@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	switch args[0] {
 	case "emit":
-		return emit(ctx, args[1])
+		return emit(ctx, args[1], args[2:])
 	case "report":
 		return report(os.Stdout, args[1])
 	}
