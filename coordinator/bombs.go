@@ -16,7 +16,10 @@ import (
 // the engine.
 type bombs struct {
 	suspect map[*device]suspicion
-	quiet   int // rounds since the last alarm
+	// never is what the rounds say of a device of a sampled fleet that is no suspect:
+	// it was in no cohort that gave an alarm.
+	never suspicion
+	quiet int // rounds since the last alarm
 }
 
 // suspicion is what the rounds with an alarm say of a device that was in their sums.
@@ -41,31 +44,57 @@ const (
 // there are, the more an alarm tells.
 func (b *bombs) tracing() bool { return len(b.suspect) > 0 }
 
-// alarm notes a round in which some shards' sums were out of range: who was in
-// those, and who in others.
-func (b *bombs) alarm(in, others []*device) {
+// alarm notes a round in which some shards' sums were out of range: who was in those,
+// and who in others. Where coins drew the cohort, rest devices were there beside it
+// that might have been drawn: whoever is not in an alarmed shard is one of the others.
+// If all were in alarmed shards the round says nothing of anybody.
+func (b *bombs) alarm(in, others []*device, rest int) {
 	b.quiet = 0
 	if b.suspect == nil {
 		b.suspect = map[*device]suspicion{}
 	}
-	f := float64(len(in)) / float64(len(in)+len(others))
-	note := func(d *device, alarms int, p float64) {
-		s := b.suspect[d]
-		if s.Alarms += alarms; len(others) > 0 { // else it says nothing
-			s.Rounds++
-			s.Expected += f
-			s.Weight -= math.Log(p)
-		} else {
-			s.Alarms = 0
+	if len(others)+rest == 0 {
+		for _, d := range in { // a trace begins
+			b.suspect[d] = b.of(d)
 		}
-		b.suspect[d] = s
+		return
 	}
+	f := float64(len(in)) / float64(len(in)+len(others)+rest)
+	was := map[*device]bool{}
 	for _, d := range in {
-		note(d, 1, f)
+		was[d] = true
+		b.suspect[d] = b.of(d).after(1, f)
 	}
 	for _, d := range others {
-		note(d, 0, 1-f)
+		was[d] = true
+		b.suspect[d] = b.of(d).after(0, 1-f)
 	}
+	if rest > 0 {
+		for d, s := range b.suspect {
+			if !was[d] {
+				b.suspect[d] = s.after(0, 1-f)
+			}
+		}
+		b.never = b.never.after(0, 1-f)
+	}
+}
+
+// of is what is held against a device so far.
+func (b *bombs) of(d *device) suspicion {
+	if s, ok := b.suspect[d]; ok {
+		return s
+	}
+	return b.never
+}
+
+// after takes in a round with an alarm: whether the device was in an alarmed shard, and
+// how likely an innocent one was to be where it was.
+func (s suspicion) after(alarms int, p float64) suspicion {
+	f := p
+	if alarms == 0 {
+		f = 1 - p
+	}
+	return suspicion{s.Rounds + 1, s.Alarms + alarms, s.Expected + f, s.Weight - math.Log(p)}
 }
 
 // found returns, and forgets, those of n devices that were in so many alarmed
@@ -98,7 +127,9 @@ func (b *bombs) passed() {
 	}
 }
 
-// shardLimit is the size of the running round's shards.
+// shardLimit is the size of the running round's shards, where they are cut. Those of
+// sampled cohorts are dealt, and stay as large as they are: there each cohort is another
+// part of the fleet, which tells as much.
 func (c *Coordinator) shardLimit() int {
 	if c.bombs.tracing() {
 		return c.t.job.Shard.Floor
@@ -110,11 +141,12 @@ func (c *Coordinator) shardLimit() int {
 // helps no bomber.
 type keptTrace struct {
 	Quiet   int
+	Never   suspicion            // of a sampled fleet's devices that are not named
 	Suspect map[string]suspicion // by identity, in hexadecimal
 }
 
 func (c *Coordinator) keepTrace() error {
-	k := keptTrace{c.bombs.quiet, map[string]suspicion{}}
+	k := keptTrace{c.bombs.quiet, c.bombs.never, map[string]suspicion{}}
 	for d, s := range c.bombs.suspect {
 		k.Suspect[hex.EncodeToString(d.id[:])] = s
 	}
@@ -144,7 +176,7 @@ func (c *Coordinator) resumeTrace() error {
 			c.bombs.suspect[d] = s
 		}
 	}
-	c.bombs.quiet = k.Quiet
+	c.bombs.quiet, c.bombs.never = k.Quiet, k.Never
 	return nil
 }
 
@@ -169,7 +201,11 @@ func (c *Coordinator) trace(r *running, alarmed []int) error {
 			}
 		}
 	}
-	c.bombs.alarm(in, others)
+	rest := 0
+	if c.t.job.Sampled() {
+		rest = max(0, r.ready-len(in)-len(others))
+	}
+	c.bombs.alarm(in, others, rest)
 	for _, d := range c.bombs.found(c.active) {
 		c.strike(d, r.id, "it was in one shard after another whose sum was out of range", true)
 	}

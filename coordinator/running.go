@@ -43,7 +43,8 @@ type running struct {
 	life      context.Context // until the round is over, and over ends it
 	over      context.CancelFunc
 	began     time.Time
-	groups    int // into which the devices are dealt, where coins drew them
+	ready     int // devices that were there when the coins fell
+	groups    int // into which they are dealt, where coins drew them
 	limits    [round.Unmasking + 1]time.Duration
 	answers   [round.Unmasking + 1]answers
 	silent    []*device           // connected, and without a word in a state of it
@@ -105,6 +106,7 @@ func (c *Coordinator) draw() (*running, error) {
 	if err := c.askBudget(r); err != nil {
 		return nil, err
 	}
+	r.ready = c.ready
 	r.groups, _ = c.t.quorum.Allows(c.t.job, c.active, c.ready)
 	r.limits = c.limits(r.Size())
 	if r.m, err = round.New(c.roundConfig(r, cohort)); err != nil {

@@ -291,7 +291,7 @@ func TestHostileBombsTogether(t *testing.T) {
 				}
 			}
 			if len(alarmed) > 0 {
-				b.alarm(alarmed, others)
+				b.alarm(alarmed, others, 0)
 			}
 			for _, d := range b.found(n) {
 				out[d] = true

@@ -1,0 +1,108 @@
+package coordinator
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// trial lets n devices, of which one bombs its shard's sum in every round that it is in,
+// play rounds until somebody is convicted. draw says who is in the alarmed shard and in
+// the others, of those who are drawn.
+func trial(t *testing.T, n, most int, draw func(round int) (in, others []int, rest int)) (rounds, guilty int) {
+	t.Helper()
+	devices := make([]*device, n)
+	for i := range devices {
+		devices[i] = &device{}
+	}
+	pick := func(of []int) (ds []*device) {
+		for _, i := range of {
+			ds = append(ds, devices[i])
+		}
+		return ds
+	}
+	var b bombs
+	for round := range most {
+		in, others, rest := draw(round)
+		if len(in) == 0 {
+			b.passed()
+			continue
+		}
+		b.alarm(pick(in), pick(others), rest)
+		for _, d := range b.found(n) {
+			for i := range devices {
+				if devices[i] == d {
+					return round + 1, i
+				}
+			}
+		}
+	}
+	return most, -1
+}
+
+// A round in which all shards alarm says nothing: a trace goes on as if it had not been.
+func TestAllShardsAlarming(t *testing.T) {
+	shards := func(r *rand.Rand) (in, others []int, rest int) {
+		in = []int{0} // with seven of 63
+		for i, p := range r.Perm(63) {
+			if i < 7 {
+				in = append(in, p+1)
+			} else {
+				others = append(others, p+1)
+			}
+		}
+		return in, others, 0
+	}
+	everybody := make([]int, 64)
+	for i := range everybody {
+		everybody[i] = i
+	}
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		plain, guilty := trial(t, 64, 100, func(int) ([]int, []int, int) { return shards(r) })
+		if guilty != 0 {
+			t.Fatalf("seed %d: %d is convicted after %d rounds", seed, guilty, plain)
+		}
+		r = rand.New(rand.NewPCG(seed, 1))
+		mixed, guilty := trial(t, 64, 100, func(round int) ([]int, []int, int) {
+			if round%2 == 1 {
+				return everybody, nil, 0
+			}
+			return shards(r)
+		})
+		if guilty != 0 || mixed != 2*plain-1 {
+			t.Errorf("seed %d: with every second round all alarming %d is convicted after %d rounds, without after %d", seed, guilty, mixed, plain)
+		}
+	}
+}
+
+// Where coins make one shard a round, who is in one alarmed cohort after another is
+// found; by cohorts alone no innocent one is.
+func TestABomberOfSampledCohorts(t *testing.T) {
+	found, wrong := 0, 0
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		_, guilty := trial(t, 300, 60, func(int) ([]int, []int, int) {
+			var drawn []int
+			bombed := false
+			for i := range 300 {
+				if r.Float64() < 0.2 {
+					drawn = append(drawn, i)
+					bombed = bombed || i == 0
+				}
+			}
+			if !bombed {
+				return nil, nil, 0
+			}
+			return drawn, nil, 300 - len(drawn)
+		})
+		switch {
+		case guilty == 0:
+			found++
+		case guilty > 0:
+			wrong++
+		}
+	}
+	if found < 55 || wrong > 2 { // P[Binomial(60, 0.005) > 2] = 0.003
+		t.Errorf("the bomber of 60 fleets was found in %d, somebody else in %d", found, wrong)
+	}
+}
