@@ -1,4 +1,5 @@
-"""Rounds in Flower's simulation: one actor a core, every client in every round."""
+"""Rounds in Flower's simulation: one actor a core, every client in every round. An actor keeps its model, unless
+FLOWER_KEEPS=0: then every client builds one."""
 import os
 import sys
 
@@ -9,10 +10,11 @@ from flwr.serverapp import ServerApp
 from flwr.serverapp.strategy import FedAvg
 from flwr.simulation import run_simulation
 
-from workload import CLIENTS, Classifier, examples
+from workload import CLIENTS, Classifier, examples, kept
 from workload import train as fit
 
 rounds = int(sys.argv[1])
+keeps = os.environ.get("FLOWER_KEEPS") != "0"
 client, server = ClientApp(), ServerApp()
 
 
@@ -23,8 +25,11 @@ def trained(model):
 @client.train()
 def train(message, context):
     torch.set_num_threads(1)
-    torch.manual_seed(0)  # the frozen base is everybody's
-    model = Classifier()
+    if keeps:
+        model = kept()
+    else:
+        torch.manual_seed(0)  # the frozen base is everybody's
+        model = Classifier()
     model.load_state_dict(message.content["arrays"].to_torch_state_dict(), strict=False)
     tokens, labels = examples(int(context.node_config["partition-id"]))
     fit(model, tokens, labels)

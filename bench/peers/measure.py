@@ -34,8 +34,8 @@ def starling(rounds, steps, *more):
             "--out", out, "--json", *more]
 
 
-def peer(script):
-    return lambda rounds, steps: ["env", f"STEPS={steps}", sys.executable, os.path.join(here, script), str(rounds)]
+def peer(script, *environment):
+    return lambda rounds, steps: ["env", f"STEPS={steps}", *environment, sys.executable, os.path.join(here, script), str(rounds)]
 
 
 def run(command):
@@ -84,7 +84,9 @@ def measure(name, command, steps):
 def main():
     commands = [("starling", starling),
                 ("starling, fused", lambda rounds, steps: starling(rounds, steps, "--set", "training.arithmetic=fused")),
-                ("PyTorch alone, one thread", peer("pytorch.py")), ("pfl-research", peer("pfl_research.py")), ("flower", peer("flower.py"))]
+                ("PyTorch alone, one thread", peer("pytorch.py")), ("pfl-research, one thread", peer("pfl_research.py", "PFL_THREADS=1")),
+                ("pfl-research, a thread a core", peer("pfl_research.py", f"PFL_THREADS={os.cpu_count()}")), ("flower", peer("flower.py")),
+                ("flower, a model for each client", peer("flower.py", "FLOWER_KEEPS=0"))]
     if os.environ.get("STARLING_PJRT"):
         commands.insert(2, ("starling on XLA", lambda rounds, steps: starling(rounds, steps, "--engine", "xla")))
     seen = {name: [] for name, _ in commands}
@@ -103,6 +105,10 @@ def main():
     for name, (speed, cpu, step, rest, peak) in rows.items():
         print(f"| {name} | {cpu:.1f} | {step:.1f} | {rest:.1f} | {cpu / exact[1]:.2f} | {cpu / fused[1]:.2f} "
               f"| {speed:.1f} | {exact[0] / speed:.2f} | {fused[0] / speed:.2f} | {peak:.0f} MiB |")
+    pfl = min(rows[name][1] for name in rows if name.startswith("pfl"))
+    print(f"\nThe goals, by processor time: of Flower's with a kept model exact takes 1/{rows['flower'][1] / exact[1]:.2f} and fused "
+          f"1/{rows['flower'][1] / fused[1]:.2f} (goal 3), of pfl-research's at its best number of threads 1/{pfl / exact[1]:.2f} "
+          f"and 1/{pfl / fused[1]:.2f} (goal 1).")
     whole = rows["flower"][1]
     print(f"\nWere a step all that a client costs, fused starling would be {whole / fused[2]:.2f} times as fast as Flower is; "
           f"with Flower's own step and nothing else, a simulator would be {whole / rows['flower'][2]:.2f} times as fast.")

@@ -15,7 +15,7 @@
 #
 # starling runs twice: in exact arithmetic, and with fused multiply-add as PyTorch's
 # products have it (training.arithmetic). It also clips, quantizes and adds noise, as a deployment would; the peers add
-# up plain updates. Flower has an actor a core, pfl-research one process with a
+# up plain updates. Flower has an actor a core (with a model kept, and with one for each client), pfl-research one process, with one thread and with a
 # thread a core.
 set -eu
 
