@@ -100,6 +100,7 @@ type Coordinator struct {
 	active    int // devices that may be drawn
 	bombs     bombs
 	dropouts  dropouts
+	resting   map[*device]struct{} // that rested when last looked at
 	tempo     tempo
 	mustered  time.Time // when the store was asked last who may be drawn
 }
@@ -137,7 +138,7 @@ func New(cfg Config) (*Coordinator, error) {
 	c := &Coordinator{
 		core: core, t: t, rnd: core.rnd, cfg: cfg, log: cfg.Log, blobs: newBlobs(),
 		events: make(chan event, 16), done: make(chan struct{}), workers: newWorkers(),
-		maxPending: maxPending, settleFrom: settleFrom, watch: newWatch(), devices: map[[32]byte]*device{},
+		maxPending: maxPending, settleFrom: settleFrom, watch: newWatch(), devices: map[[32]byte]*device{}, resting: map[*device]struct{}{},
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)

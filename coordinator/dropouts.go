@@ -15,28 +15,30 @@ import (
 // public. Within what is declared it comes with a chance of at most [job.Job.DropoutAlpha],
 // which is in the job's delta; beyond, nothing is promised any more.
 type dropouts struct {
-	Rounds int // that were drawn and are over
-	Asked  int // devices that were drawn and there when the coins fell, over all rounds
-	Lost   int // of those, that did not stay to the end
+	Rounds int     // that were drawn and are over
+	Asked  int     // devices that were drawn and there when the coins fell, over all rounds
+	Lost   int     // of those, that did not stay to the end
+	Share  float64 // the largest share of any round that may be lost to it
 	// Beyond is why no more rounds are drawn; "" while they are.
 	Beyond string
 	// Overruled counts how often the operator went on all the same.
 	Overruled int
 }
 
-// take counts a round in. The round by itself shows an outage, all together a fleet
-// that always loses more.
+// take counts a round in, of which share may be lost. The round by itself shows an
+// outage, all together a fleet that always loses more.
 func (d *dropouts) take(asked, lost int, share, alpha float64, draws int) {
-	d.Rounds, d.Asked, d.Lost = d.Rounds+1, d.Asked+asked, d.Lost+lost
+	d.Rounds, d.Asked, d.Lost, d.Share = d.Rounds+1, d.Asked+asked, d.Lost+lost, max(d.Share, share)
 	each := alpha / (2 * float64(draws))
 	for _, x := range []struct {
 		when        string
 		asked, lost int
-	}{{"the last round", asked, lost}, {fmt.Sprintf("%d rounds", d.Rounds), d.Asked, d.Lost}} {
-		if x.asked > 0 && dp.BinomialTail(x.asked, share, x.lost) < each {
+		share       float64
+	}{{"the last round", asked, lost, share}, {fmt.Sprintf("%d rounds", d.Rounds), d.Asked, d.Lost, d.Share}} {
+		if x.asked > 0 && dp.BinomialTail(x.asked, x.share, x.lost) < each {
 			d.Beyond = fmt.Sprintf("%d of %d devices that were drawn did not stay to the end of %s, more than a declared loss of %.3g explains: "+
 				"epsilon was not computed for that. Make a new job with a larger cohort.dropout, from this one's checkpoint (adapter.start), "+
-				"or go on without the promise (serve --despite-dropout)", x.lost, x.asked, x.when, share)
+				"or go on without the promise (serve --despite-dropout)", x.lost, x.asked, x.when, x.share)
 			return
 		}
 	}
@@ -57,7 +59,7 @@ func (c *Coordinator) countDropouts(r *running) error {
 	}
 	d := &c.dropouts
 	before := d.Beyond
-	if d.take(asked, lost, c.t.job.Loss(), c.t.job.DropoutAlpha(), c.t.job.Draws()); d.Beyond != before {
+	if d.take(asked, lost, c.t.job.Loss(c.active, r.ready), c.t.job.DropoutAlpha(), c.t.job.Draws()); d.Beyond != before {
 		c.log.Error("more devices drop out than is declared", "reason", d.Beyond)
 	}
 	return c.keepDropouts()

@@ -6,7 +6,9 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
@@ -193,4 +195,96 @@ func TestHitsAreInTheLedger(t *testing.T) {
 	if err != nil || terms.z <= free {
 		t.Errorf("z = %v, without hits %v, %v", terms.z, free, err)
 	}
+}
+
+// A sampled round is made with those who are there when the coins fall: who rests does
+// not count towards the quorum, and who comes later is not taken, so that a device that
+// was drawn and is not there holds the round open for nobody.
+func TestASampledRoundIsOfThoseWhoAreThere(t *testing.T) {
+	const n = 80
+	j := sampledJob(n, 5)
+	tb := setTable(t, Config{Job: j}, 0, nil)
+	c := tb.c
+	defer func() {
+		tb.server.Close()
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for i := range n {
+		id := [32]byte{1, byte(i)}
+		if _, err := c.store.Enrol(id, 0); err != nil {
+			t.Fatal(err)
+		}
+		d := c.addDevice(id)
+		d.ready, d.was = true, true
+		c.ready++
+	}
+	c.started = time.Now()
+	if err := c.musterFleet(); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range c.order { // musterFleet counts on sessions; all are active
+		if d.out {
+			d.out = false
+			c.active++
+		}
+	}
+	if enough, reason := c.needed(); !enough {
+		t.Fatalf("all are there: %s", reason)
+	}
+	least := c.t.quorum.Ready
+	resting := n - least + 1
+	for _, d := range c.order[:resting] {
+		d.rests = time.Now().Add(time.Hour)
+		c.resting[d] = struct{}{}
+	}
+	if enough, _ := c.needed(); enough || c.available(time.Now()) != least-1 {
+		t.Errorf("%d of %d rest, and a quorum of %d is there", resting, n, least)
+	}
+	c.order[0].rests = time.Time{}
+	if enough, reason := c.needed(); !enough {
+		t.Fatalf("%d are there: %s", least, reason)
+	}
+	for _, d := range c.order[resting:] { // and a few are away
+		if d.n%9 == 0 {
+			c.unready(d)
+			d.gone = time.Now()
+		}
+	}
+	r, err := c.draw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.prepare(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	c.running = r
+	defer func() { c.running = nil }()
+	c.gather(r)
+	if r.m.State() != round.Keying {
+		t.Fatalf("the round is in %v, of nobody is waited for in gathering", r.m.State())
+	}
+	taken, late := 0, 0
+	for number, p := range r.parts {
+		in := r.m.Wants(number, round.Keying) == round.Accepted
+		if in != p.there {
+			t.Errorf("device %d: there %v, taken %v", number, p.there, in)
+		}
+		if in {
+			taken++
+			continue
+		}
+		late++
+		d := c.order[number]
+		d.rests, d.ready = time.Time{}, true
+		c.present(r, d) // it comes now
+		if r.m.Wants(number, round.Keying) == round.Accepted || r.m.State() != round.Keying {
+			t.Errorf("device %d came late and is taken", number)
+		}
+	}
+	if taken < 10 || late < 2 {
+		t.Errorf("%d taken, %d late: the test shows little", taken, late)
+	}
+	r.noise.Close()
 }

@@ -53,14 +53,7 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 		}
 		return false, errors.Join(&fatalError{err}, end())
 	}
-	c.step(round.Start{})
-	for _, d := range c.order {
-		switch {
-		case r.parts[d.n] == nil || r.m.State() != round.Gathering:
-		default:
-			c.present(r, d)
-		}
-	}
+	c.gather(r)
 	c.hopeless(time.Now())
 	for r.finish == nil && r.fatal == nil {
 		if err := c.pump(ctx, time.Time{}); err != nil {
@@ -71,6 +64,23 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 		}
 	}
 	return r.finish != nil && r.finish.State == round.Done, r.fatal
+}
+
+// gather begins the round with those who are there, and in a round that is not sampled
+// waits for others who are worth it.
+func (c *Coordinator) gather(r *running) {
+	c.step(round.Start{})
+	for _, d := range c.order {
+		switch {
+		case r.parts[d.n] == nil || r.m.State() != round.Gathering:
+		case c.t.job.Sampled() && c.rnd.secret() && !r.parts[d.n].there:
+			// It did not count when the quorum was taken, and its coin may not keep the
+			// round open for others, nor fill groups that were made for those there.
+			c.step(round.Expelled{Device: d.n})
+		default:
+			c.present(r, d)
+		}
+	}
 }
 
 // step drives the machine with one event and everything that follows from it.

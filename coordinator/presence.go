@@ -46,12 +46,30 @@ func (c *Coordinator) nowReady(s *session) {
 	}
 }
 
+// there tells whether a device could be assigned now.
+func (d *device) there(now time.Time) bool { return d.ready && !now.Before(d.rests) }
+
+// available is how many devices could be assigned now: those that are ready, but for
+// those that rest.
+func (c *Coordinator) available(now time.Time) int {
+	n := c.ready
+	for d := range c.resting {
+		switch {
+		case !now.Before(d.rests):
+			delete(c.resting, d)
+		case d.ready:
+			n--
+		}
+	}
+	return n
+}
+
 // present counts a drawn device in where it is ready, and otherwise says until
 // when the gathering waits for it.
 func (c *Coordinator) present(r *running, d *device) {
 	r.away.end(d)
 	now := time.Now()
-	if d.ready && !now.Before(d.rests) {
+	if d.there(now) {
 		c.step(round.Received{Device: d.n, Turn: round.Gathering})
 		return
 	}
@@ -142,7 +160,7 @@ func (c *Coordinator) hopeless(now time.Time) {
 		d := c.order[n]
 		switch recent := now.Add(-limits.Gather); {
 		case d.missed > 0 && !d.ready:
-		case d.ready && !now.Before(d.rests), d.sess == nil && d.was && d.gone.After(recent):
+		case d.there(now), d.sess == nil && d.was && d.gone.After(recent):
 			hope++
 		}
 	}
@@ -170,6 +188,7 @@ func (c *Coordinator) silent(r *running, n round.Device, s round.State) {
 	}
 	if d.missed++; d.missed > 1 {
 		d.rests = time.Now().Add(c.pace * time.Duration(1<<min(d.missed-1, maxRests)-1))
+		c.resting[d] = struct{}{}
 	}
 }
 

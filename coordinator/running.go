@@ -101,13 +101,13 @@ func (c *Coordinator) draw() (*running, error) {
 	var cohort []round.Device
 	for _, i := range r.cohort {
 		cohort = append(cohort, roll[i].n)
-		r.parts[roll[i].n] = &participant{device: roll[i], there: roll[i].ready && !r.began.Before(roll[i].rests)}
+		r.parts[roll[i].n] = &participant{device: roll[i], there: roll[i].there(r.began)}
 	}
 	if err := c.askBudget(r); err != nil {
 		return nil, err
 	}
-	r.ready = c.ready
-	r.groups, _ = c.t.quorum.Allows(c.t.job, c.active, c.ready)
+	r.ready = c.available(r.began)
+	r.groups, _ = c.t.quorum.Allows(c.t.job, c.active, r.ready)
 	r.limits = c.limits(r.Size())
 	if r.m, err = round.New(c.roundConfig(r, cohort)); err != nil {
 		return fail(err)

@@ -129,11 +129,7 @@ func (c *Coordinator) left(s *session) {
 	}
 	c.detach(d)
 	if r := c.running; r != nil && r.parts[d.n] != nil {
-		patience := c.t.job.Deadlines.Reconnect
-		if c.t.sampled() && c.pace > 0 && c.rnd.secret() {
-			patience = c.patience(c.pace)
-		}
-		r.away.until(d, time.Now().Add(patience))
+		r.away.until(d, time.Now().Add(c.t.job.Deadlines.Reconnect))
 		c.linger(r, d.n)
 	} else {
 		c.publish()

@@ -103,9 +103,13 @@ func (c *Coordinator) needed() (enough bool, reason string) {
 	if len(c.order) < population {
 		return false, fmt.Sprintf("a round needs %d of %d enrolled devices ready", quorum, population)
 	}
-	if _, enough = c.t.quorum.Allows(c.t.job, c.active, c.ready); c.ready >= quorum && !enough {
+	ready := c.ready
+	if c.t.job.Sampled() {
+		ready = c.available(time.Now())
+	}
+	if _, enough = c.t.quorum.Allows(c.t.job, c.active, ready); ready >= quorum && !enough {
 		return false, fmt.Sprintf("of %d active devices %d are ready: so few that one device's coin would show, or as many as "+
-			"make shards of an awkward size; more of %d enrolled ones must come", c.active, c.ready, len(c.order))
+			"make shards of an awkward size; more of %d enrolled ones must come", c.active, ready, len(c.order))
 	}
 	return enough, fmt.Sprintf("a round needs %d of %d devices ready", quorum, max(c.active, population))
 }

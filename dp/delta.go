@@ -47,20 +47,6 @@ func CohortFloorFailure(population int, q float64, floor, rounds int) float64 {
 	if q >= 1 {
 		return 0
 	}
-	// Binomial tail: sum the terms k < floor, from the largest downwards.
-	n := float64(population)
-	lg := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
-	logTerm := func(k float64) float64 {
-		return lg(n+1) - lg(k+1) - lg(n-k+1) + k*math.Log(q) + (n-k)*math.Log1p(-q)
-	}
-	peak := math.Inf(-1)
-	for k := floor - 1; k >= 0; k-- {
-		peak = max(peak, logTerm(float64(k)))
-	}
-	sum := 0.0
-	for k := floor - 1; k >= 0; k-- {
-		sum += math.Exp(logTerm(float64(k)) - peak)
-	}
-	tail := math.Exp(peak) * sum * (1 + 1e-9*n*1e-3 + 1e-9) // lgamma's rounding, relative
+	tail := binomialBelow(population, q, floor) * (1 + 1e-12*float64(population) + 1e-9) // lgamma's rounding, relative
 	return min(1, tail*float64(rounds))
 }

@@ -33,9 +33,19 @@ func (j Job) FloorDelta() float64 {
 // oftener than declared are taken to drop out oftener.
 func (j Job) DropoutAlpha() float64 { return j.FloorDelta() / 10 }
 
-// Loss is the declared largest share of a cohort that is lost to its sum: by dropping
-// out, or because a hostile device stays away.
-func (j Job) Loss() float64 { return 1 - (1-j.Cohort.Dropout)*(1-j.Shard.Corrupt) }
+// Loss is the declared largest share of a cohort that is lost to its sum, ready of
+// active devices being there: by dropping out, or because hostile devices, which may all
+// be among those there, stay away.
+func (j Job) Loss(active, ready int) float64 {
+	hostile := min(1, float64(j.hostile(active))/float64(max(1, ready-1)))
+	return 1 - (1-j.Cohort.Dropout)*(1-hostile)
+}
+
+// hostile is how many devices may be hostile: who leaves the fleet for long is not one
+// of them.
+func (j Job) hostile(active int) int {
+	return int(math.Ceil(j.Shard.Corrupt * float64(max(active, j.Cohort.Population))))
+}
 
 // Quorum is when a round may be drawn, and what is accounted for each.
 type Quorum struct {
@@ -61,13 +71,11 @@ func (j Job) Quorum() (Quorum, error) {
 		return Quorum{Ready: j.Shard.Floor}, nil
 	}
 	key := quorumKey{j.Cohort, j.Shard, j.Draws(), j.FloorDelta(), j.ExpectedCohort()}
-	if q, ok := quorums.Load(key); ok {
-		return q.(Quorum), nil
+	if found, ok := quorums.Load(key); ok {
+		return found.(foundQuorum).Quorum, found.(foundQuorum).err
 	}
 	q, err := j.findQuorum()
-	if err == nil {
-		quorums.Store(key, q)
-	}
+	quorums.Store(key, foundQuorum{q, err})
 	return q, err
 }
 
@@ -80,7 +88,13 @@ type quorumKey struct {
 	expected float64
 }
 
-var quorums sync.Map // of Quorum by quorumKey
+// foundQuorum is what a search came to.
+type foundQuorum struct {
+	Quorum
+	err error
+}
+
+var quorums sync.Map // of foundQuorum by quorumKey
 
 func (j Job) findQuorum() (Quorum, error) {
 	co := j.Cohort
@@ -157,8 +171,7 @@ func (q Quorum) Allows(j Job, active, ready int) (groups int, ok bool) {
 	if ready < q.Ready || !j.Sampled() {
 		return 1, ready >= q.Ready
 	}
-	j.Cohort.Population = active
-	groups, hit := j.Groups(ready)
+	groups, hit := j.groups(active, ready)
 	if q.Hit == 0 {
 		return groups, float64(j.Draws())*j.Cohort.SamplingRate*hit <= 0.9*j.FloorDelta()
 	}
@@ -169,9 +182,14 @@ func (q Quorum) Allows(j Job, active, ready int) (groups int, ok bool) {
 // probability that a round is hit then: that one device's coin decides whether enough
 // are drawn, whether enough of those stay, or whether its shard is released.
 func (j Job) Groups(ready int) (groups int, hit float64) {
+	return j.groups(max(ready, j.Cohort.Population), ready)
+}
+
+// groups is Groups with so many active devices.
+func (j Job) groups(active, ready int) (groups int, hit float64) {
 	co, sh := j.Cohort, j.Shard
 	a := dp.Attendance{
-		Ready: ready, Hostile: int(math.Ceil(sh.Corrupt * float64(max(ready, co.Population)))), Rate: co.SamplingRate,
+		Ready: ready, Hostile: j.hostile(max(active, ready)), Rate: co.SamplingRate,
 		Dropout: co.Dropout, Floor: sh.Floor, Most: sh.Size,
 	}
 	masking := j.Masking()
@@ -189,7 +207,7 @@ func (j Job) Groups(ready int) (groups int, hit float64) {
 	}
 	few := 0.0
 	if co.Floor > sh.Floor { // else a cohort drawn too small is among those too few of which stay
-		few = dp.FloorDelta(co.Population, co.SamplingRate, co.Floor, 1) / co.SamplingRate
+		few = dp.FloorDelta(active, co.SamplingRate, co.Floor, 1) / co.SamplingRate
 	}
 	return groups, min(1, few+a.Short(sh.Floor)+hit)
 }

@@ -122,6 +122,7 @@ type member struct {
 	lost     bool  // not connected: does not hold a state open
 	expelled bool  // lost for good
 	out      bool  // missed a turn
+	excused  bool  // its shard failed while it was there
 	group    *group
 }
 
@@ -226,10 +227,10 @@ func (m *Machine) Shard(d Device) int {
 }
 
 // Left tells whether a device is not there to the round's end: it missed a turn, or
-// was lost before its last one.
+// was lost before its last one, and before its shard failed.
 func (m *Machine) Left(d Device) bool {
 	mb := m.members[d]
-	return mb != nil && mb.gone() && !(mb.any && mb.answered == Unmasking)
+	return mb != nil && mb.gone() && !mb.excused && !(mb.any && mb.answered == Unmasking)
 }
 
 // Answered is the last turn that a device has answered; Gathering where it has sent

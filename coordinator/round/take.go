@@ -136,10 +136,15 @@ func (m *Machine) closeIfSettled(g *group) []Effect {
 	}
 	// Who is lost while the round gathers may still come: with too few present the
 	// deadline decides.
-	if g.state == Gathering && g.answered < m.cfg.Limits[Gathering].Quorum {
+	if g.state == Gathering && g.answered < m.cfg.Limits[Gathering].Quorum && m.hopes(g) {
 		return nil
 	}
 	return m.closeState(g)
+}
+
+// hopes tells whether somebody who is lost may come back.
+func (m *Machine) hopes(g *group) bool {
+	return slices.ContainsFunc(g.order, func(d Device) bool { mb := m.members[d]; return mb.lost && !mb.expelled && !mb.out })
 }
 
 // closeState ends a group's waiting state: drops who did not answer, holds who did
@@ -216,6 +221,11 @@ func (m *Machine) unmask(g *group) []Effect {
 func (m *Machine) fail(g *group, reason string) []Effect {
 	m.at[g.state]--
 	g.failed, m.failure = true, reason
+	for _, d := range g.order {
+		if mb := m.members[d]; !mb.gone() {
+			mb.excused = true
+		}
+	}
 	return []Effect{FailShard{g.index, reason}}
 }
 
