@@ -176,3 +176,31 @@ func TestQuorumWithoutCoins(t *testing.T) {
 		t.Errorf("%+v, %v: cheaper is %+v with %+v, %v", now, err, shard, q, ok)
 	}
 }
+
+// The hostile are a share of the fleet, and may all be among those who are there: a
+// smaller attendance, or a fleet of which many stay away, holds as many of them.
+func TestQuorumHoldsHostileDevicesToTheFleet(t *testing.T) {
+	j := sampledJob(20_000, 0.01, 0.1)
+	j.Shard.Size, j.Shard.Floor, j.Cohort.Floor = 341, 10, 10
+	for _, c := range []struct {
+		active, ready int
+		want          float64
+	}{
+		{20_000, 20_001, 1 - 0.9*0.95}, {20_000, 10_001, 1 - 0.9*0.9}, {12_000, 10_001, 1 - 0.9*0.9}, {40_000, 20_001, 1 - 0.9*0.9}, {20_000, 500, 1},
+	} {
+		if got := j.Loss(c.active, c.ready); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%d of %d active devices are there: a loss of %v, want %v", c.ready, c.active, got, c.want)
+		}
+	}
+	q := Quorum{Hit: 0.5}
+	_, few := j.groups(12_000, 12_000)
+	_, all := j.groups(20_000, 12_000)
+	if few < all*(1-1e-9) {
+		t.Errorf("of a fleet of which 8,000 are gone a coin tips %v, with them %v", few, all)
+	}
+	if q.Hit = 0.99 * all; q.Hit > 0 {
+		if _, ok := q.Allows(j, 12_000, 12_000); ok {
+			t.Error("with the honest gone a round is drawn that hangs on a coin more often than is accounted")
+		}
+	}
+}
