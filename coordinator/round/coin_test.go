@@ -33,7 +33,6 @@ func playCoins(t *testing.T, group map[Device]int, fates map[Device]fate, floor 
 	answered = map[int]map[State]int{}
 	waits := map[int]State{}
 	var shards []Shard
-	groupOf := []int{}
 	queue := []Event{Start{}}
 	ask := func(devices []Device, s State) {
 		for _, d := range devices {
@@ -78,13 +77,12 @@ func playCoins(t *testing.T, group map[Device]int, fates map[Device]fate, floor 
 					by[group[d]] = append(by[group[d]], d)
 				}
 				var ev Sharded
-				for g, members := range by {
+				for _, members := range by {
 					if len(members) < floor {
 						ev.Left = append(ev.Left, members...)
 						continue
 					}
 					shards = append(shards, Shard{members, threshold(len(members))})
-					groupOf = append(groupOf, g)
 				}
 				if ev.Shards = shards; len(shards) == 0 {
 					queue = append(queue, Abort{"no shard"})
