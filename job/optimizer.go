@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"math"
 	"strings"
 )
@@ -55,11 +54,21 @@ func (s Server) Validate() error {
 	case FedAvgM:
 		return unit("momentum", s.Momentum)
 	case FedAdagrad:
-		return cmp.Or(s.epsilon(), unit("beta1", s.Beta1))
+		return first(s.epsilon(), unit("beta1", s.Beta1))
 	case FedAdam, FedYogi:
-		return cmp.Or(s.epsilon(), unit("beta1", s.Beta1), unit("beta2", s.Beta2))
+		return first(s.epsilon(), unit("beta1", s.Beta1), unit("beta2", s.Beta2))
 	}
 	return refuse("server.optimizer is %q, must be one of %s", s.Optimizer, strings.Join(optimizers, ", "))
+}
+
+// first is the first of the errors that is one.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s Server) epsilon() error {

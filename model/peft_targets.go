@@ -129,13 +129,19 @@ func (p peftConfig) choice() (*peftChoice, error) {
 		expressions = append(expressions, `^(?:^|.*?\.)`+pattern+`\.(?P<layer>\d+)\.`)
 	}
 	for _, e := range expressions {
-		match, err := regexp.Compile(e)
-		if err != nil {
+		match, ok := compiled(e)
+		if !ok {
 			return nil, nil
 		}
 		c.places = append(c.places, match)
 	}
 	return c, nil
+}
+
+// compiled is an expression that Go has, too; ok is false for one that only Python has.
+func compiled(expression string) (match *regexp.Regexp, ok bool) {
+	match, err := regexp.Compile(expression)
+	return match, err == nil
 }
 
 // readModuleNames reads a list of names or an expression; neither where it is one that

@@ -76,8 +76,7 @@ func records(root, only string) ([]mutant.Record, error) {
 			return nil, err
 		}
 		found, err := mutant.Read(filepath.Base(name), f)
-		f.Close()
-		if err != nil {
+		if err := errors.Join(err, f.Close()); err != nil {
 			return nil, err
 		}
 		for _, r := range found {

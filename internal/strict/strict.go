@@ -20,7 +20,7 @@ type Pairs = yaml.MapSlice
 func Read(r io.Reader, v any) error {
 	b, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
-		return err //nolint:wrapcheck // the caller knows what it was reading
+		return fmt.Errorf("reading it: %w", err)
 	}
 	if len(b) > MaxBytes {
 		return refuse(0, "more than %d bytes", MaxBytes)

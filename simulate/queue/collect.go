@@ -97,7 +97,7 @@ func (r *Reducer) Collect(ctx context.Context, a *simulate.Assignment, n int, pu
 	defer func() { // before the assignment and its trainer are used for something else
 		cancel()
 		for ; auditing > 0; auditing-- {
-			<-audits
+			_ = <-audits // of a round that has ended otherwise
 		}
 	}()
 	silence := time.NewTicker(r.Patience)
