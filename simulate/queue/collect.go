@@ -97,7 +97,9 @@ func (r *Reducer) Collect(ctx context.Context, a *simulate.Assignment, n int, pu
 	defer func() { // before the assignment and its trainer are used for something else
 		cancel()
 		for ; auditing > 0; auditing-- {
-			_ = <-audits // of a round that has ended otherwise
+			if err := <-audits; err != nil {
+				continue // the round has ended otherwise
+			}
 		}
 	}()
 	silence := time.NewTicker(r.Patience)
