@@ -191,6 +191,11 @@ func (k *Keying) Deal(rand io.Reader, groups int) (shards []*Server, left []ID, 
 	if k.closed {
 		return nil, nil, &StateError{Call: "Deal", Turn: TurnShare, Err: ErrLate}
 	}
+	// Whom chance leaves out does not follow the order in which keys came.
+	slices.SortFunc(k.devices, func(a, b member) int { return bytes.Compare(a.id[:], b.id[:]) })
+	for i, m := range k.devices {
+		k.byID[m.id] = i
+	}
 	kept, without, err := k.cfg.Groups(rand, len(k.devices), groups)
 	if err != nil {
 		return nil, nil, err
