@@ -223,6 +223,7 @@ func TestSampling(t *testing.T) {
 	job := tinyJob(n)
 	job.Rounds = 5
 	job.Cohort.SamplingRate, job.Cohort.Floor = 0.8, 3 // all drawn every time: once in 10^9 runs
+	job.Cohort.Quorum = n                              // who is not there is drawn and not asked
 	dir := t.TempDir()
 	tb := setTable(t, Config{Job: job, Dir: dir}, n, nil)
 	if tb.c.t.units != 0.8*n {
