@@ -78,7 +78,7 @@ that is not the one to report on.`,
 				return err
 			}
 			if set, err = set.Relabel(ck.Labels); err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+				return err // it names file and line
 			}
 			e, err := choice.open()
 			if err != nil {

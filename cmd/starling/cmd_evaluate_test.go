@@ -42,7 +42,7 @@ func TestEvaluateScoresAFile(t *testing.T) {
 	if err := os.WriteFile(other, []byte("corn\ta line\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := runCLI(t, "evaluate", "--checkpoint", dir, other); code == 0 || !strings.Contains(stderr, "corn") {
+	if code, _, stderr := runCLI(t, "evaluate", "--checkpoint", dir, other); code == 0 || !strings.Contains(stderr, "corn") || strings.Count(stderr, filepath.Base(other)) != 1 {
 		t.Errorf("a label that the checkpoint lacks: %d %q", code, stderr)
 	}
 }
