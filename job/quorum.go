@@ -109,7 +109,7 @@ func (j Job) findQuorum() (Quorum, error) {
 	least := func(limit float64) int {
 		return leastReady(max(2, co.Quorum), co.Population, func(n int) bool { return draws*hit(n) <= limit })
 	}
-	if n := least(limit); n > 0 {
+	if n := least(limit); n > 0 && (co.Quorum == 0 || n == max(2, co.Quorum)) {
 		return Quorum{Ready: n}, nil
 	}
 	// More noise, then. As many are waited for as the job says, or as keep it small, but

@@ -136,6 +136,22 @@ func TestQuorumCountsOnTheHonest(t *testing.T) {
 	}
 }
 
+// A quorum that the job names is kept, and what that costs is accounted.
+func TestQuorumThatIsNamed(t *testing.T) {
+	j := sampledJob(20_000, 0.01, 0.1).Derived()
+	free, err := j.Quorum()
+	if err != nil || free.Hit != 0 {
+		t.Fatalf("%+v, %v", free, err)
+	}
+	for named, costs := range map[int]bool{free.Ready / 2: true, free.Ready + 1000: false, j.Cohort.Population: false} {
+		j.Cohort.Quorum = named
+		q, err := j.Quorum()
+		if err != nil || q.Ready != named || (q.Hit > 0) != costs {
+			t.Errorf("quorum %d: %+v, %v", named, q, err)
+		}
+	}
+}
+
 // What is promised nothing, or has no coins, has no quorum to keep.
 func TestQuorumWithoutCoins(t *testing.T) {
 	j := sampledJob(24, 1, 0)
