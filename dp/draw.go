@@ -24,6 +24,24 @@ func Roll(enrolled [][]byte) func(q float64, rnd io.Reader) ([]int, Certificate,
 	}
 }
 
+// beginDraw is what every draw over n members without keys begins with: the limit of its
+// coins, and a certificate with its nonce, of which kind names the law.
+func beginDraw(n int, q float64, kind string, rnd io.Reader) (limit, Certificate, error) {
+	l, err := coinLimit(q)
+	if err != nil {
+		return l, Certificate{}, err
+	}
+	if n < 1 {
+		return l, Certificate{}, fmt.Errorf("dp: draw of an empty population: %w", ErrCertificate)
+	}
+	cert := Certificate{Method: MethodPoisson, Generator: generatorName(rnd), Rate: q, Population: n}
+	if _, err := io.ReadFull(rnd, cert.Nonce[:]); err != nil {
+		return l, cert, fmt.Errorf("dp: reading the coins of %d members: %w: %w", n, ErrEntropy, err)
+	}
+	cert.Roll = sha256.Sum256(fmt.Appendf(nil, "starling dp %s v1\x00%d", kind, n))
+	return l, cert, nil
+}
+
 // drawPiece is how many members' coins Numbered holds at a time: 64 kB.
 const drawPiece = 4096
 
@@ -33,18 +51,10 @@ const drawPiece = 4096
 // table.
 func Numbered(n int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 	return func(q float64, rnd io.Reader) ([]int, Certificate, error) {
-		limit, err := coinLimit(q)
+		limit, cert, err := beginDraw(n, q, "numbered", rnd)
 		if err != nil {
-			return nil, Certificate{}, err
+			return nil, cert, err
 		}
-		if n < 1 {
-			return nil, Certificate{}, fmt.Errorf("dp: draw of an empty population: %w", ErrCertificate)
-		}
-		cert := Certificate{Method: MethodPoisson, Generator: generatorName(rnd), Rate: q, Population: n}
-		if _, err := io.ReadFull(rnd, cert.Nonce[:]); err != nil {
-			return nil, cert, fmt.Errorf("dp: reading the coins of %d members: %w: %w", n, ErrEntropy, err)
-		}
-		cert.Roll = sha256.Sum256(fmt.Appendf(nil, "starling dp numbered v1\x00%d", n))
 		commit := newCommitment(cert.Nonce)
 		var who []int
 		var coins [16 * drawPiece]byte

@@ -1,7 +1,6 @@
 package dp
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -29,18 +28,10 @@ import (
 // coins on average and a number below L is kept at least once in four times.
 func Sparse(n int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 	return func(q float64, rnd io.Reader) ([]int, Certificate, error) {
-		limit, err := coinLimit(q)
+		limit, cert, err := beginDraw(n, q, "sparse", rnd)
 		if err != nil {
-			return nil, Certificate{}, err
+			return nil, cert, err
 		}
-		if n < 1 {
-			return nil, Certificate{}, fmt.Errorf("dp: draw of an empty population: %w", ErrCertificate)
-		}
-		cert := Certificate{Method: MethodPoisson, Generator: generatorName(rnd), Rate: q, Population: n}
-		if _, err := io.ReadFull(rnd, cert.Nonce[:]); err != nil {
-			return nil, cert, fmt.Errorf("dp: reading the coins of %d members: %w: %w", n, ErrEntropy, err)
-		}
-		cert.Roll = sha256.Sum256(fmt.Appendf(nil, "starling dp sparse v1\x00%d", n))
 		commit := newCommitment(cert.Nonce)
 		var who []int
 		skip := newSkips(new(big.Int).SetBytes(limit[:]), rnd)
