@@ -246,12 +246,17 @@ func TestASampledRoundIsOfThoseWhoAreThere(t *testing.T) {
 	if enough, reason := c.needed(); !enough {
 		t.Fatalf("%d are there: %s", least, reason)
 	}
-	for _, d := range c.order[resting:] { // and a few are away
-		if d.n%9 == 0 {
+	for _, d := range c.order[1:resting] { // a few of the others are away
+		if d.n%3 == 0 {
 			c.unready(d)
-			d.gone = time.Now()
+			d.gone, d.rests = time.Now(), time.Time{}
 		}
 	}
+	c.order[0].rests, c.resting[c.order[0]] = time.Now().Add(time.Hour), struct{}{}
+	if _, err := c.draw(); err == nil {
+		t.Fatal("coins were flipped with one less than the quorum")
+	}
+	c.order[0].rests = time.Time{}
 	r, err := c.draw()
 	if err != nil {
 		t.Fatal(err)

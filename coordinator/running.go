@@ -86,6 +86,11 @@ func (c *Coordinator) draw() (*running, error) {
 		return nil, &fatalError{fmt.Errorf("coordinator: drawing round %d: %w", id, err)}
 	}
 	r := &running{parts: map[round.Device]*participant{}, began: time.Now()}
+	r.ready = c.available(r.began)
+	var enough bool
+	if r.groups, enough = c.t.quorum.Allows(c.t.job, c.active, r.ready); !enough && c.t.job.Sampled() {
+		return fail(fmt.Errorf("%d of %d active devices are there, too few to flip coins", r.ready, c.active))
+	}
 	// The roll is in the order of the keys, so that a seeded draw does not depend
 	// on who enrolled first.
 	roll := slices.DeleteFunc(slices.Clone(c.order), func(d *device) bool { return d.out })
@@ -106,8 +111,6 @@ func (c *Coordinator) draw() (*running, error) {
 	if err := c.askBudget(r); err != nil {
 		return nil, err
 	}
-	r.ready = c.available(r.began)
-	r.groups, _ = c.t.quorum.Allows(c.t.job, c.active, r.ready)
 	r.limits = c.limits(r.Size())
 	if r.m, err = round.New(c.roundConfig(r, cohort)); err != nil {
 		return fail(err)

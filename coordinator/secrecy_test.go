@@ -150,7 +150,8 @@ func TestBudgetStopsEveryJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range byte(20) {
-			c.addDevice([32]byte{i, 1})
+			c.addDevice([32]byte{i, 1}).ready = true
+			c.ready++
 		}
 		for range job.Rounds {
 			r, err := c.draw()
