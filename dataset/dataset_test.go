@@ -247,6 +247,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"text":"a","label":1,"user":"u"}`), byte(1))
 	f.Add([]byte("\xef\xbb\xbflabel;text;user\nearn;\"net\nprofit\";u\n"), byte(2))
 	f.Add([]byte("label\ttext\nearn\t\"net\n"), byte(3))
+	f.Add([]byte("text;label;note, free\nnet;earn;1,5\n"), byte(2))
 	f.Fuzz(func(t *testing.T, data []byte, format byte) {
 		c := Columns{}
 		name := []string{"f.tsv", "f.jsonl", "f.csv", "f.txt"}[format%4]

@@ -71,13 +71,13 @@ func Read(r io.Reader, name string) (*Set, error) { return Columns{}.Read(r, nam
 
 // Load reads a labelled file: lines of label<TAB>text (.tsv, .txt), JSON Lines
 // with "text", "label" and optionally "user" and "provider" (.jsonl, .ndjson),
-// or CSV whose header names columns likewise (.csv, RFC 4180, with commas or
-// semicolons); each may be gzipped (.gz). JSON Lines without labels that ask something
-// are questions about documents (parseDocument), whose set has no labels. A UTF-8 byte
-// order mark is skipped. A folder holds images, one folder a label; CSV without texts whose other columns make
-// square images holds those, their largest value (1, 16 or 255) being white. A
-// line that cannot be used is a *LineError: nothing is skipped silently, except
-// blank lines.
+// or CSV whose header names columns likewise (.csv, RFC 4180, with commas,
+// semicolons or tabs, whichever the columns are found under); each may be gzipped
+// (.gz). JSON Lines without labels that ask something are questions about documents
+// (parseDocument), whose set has no labels. A UTF-8 byte order mark is skipped. A folder
+// holds images, one folder a label; CSV without texts whose other columns make square
+// images holds those, their largest value (1, 16 or 255) being white. A line that cannot
+// be used is a *LineError: nothing is skipped silently, except blank lines.
 func (c Columns) Load(path string) (*Set, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -211,16 +211,15 @@ func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l
 	}
 	defer done()
 	s := scanner{columns: c, name: cmp.Or(name, "input"), want: want, each: each}
-	if want {
-		if header := headerOf(in); header != nil {
-			if pixels, label := c.pixelColumns(header); pixels != nil {
-				return s.pixelTable(in, header, pixels, label)
-			}
+	sep, header := c.header(in, want)
+	if want && header != nil {
+		if pixels, label := c.pixelColumns(header); pixels != nil {
+			return s.pixelTable(in, sep, header, pixels, label)
 		}
 	}
 	switch ext := filepath.Ext(base); {
 	case ext == ".csv":
-		return s.table(in, separator(in), false)
+		return s.table(in, sep, false)
 	case (ext == ".tsv" || want && ext == ".txt") && c.named():
 		return s.table(in, '\t', true)
 	case ext == ".jsonl" || ext == ".ndjson":

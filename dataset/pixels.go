@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/csv"
 	"errors"
@@ -58,31 +57,11 @@ func (c Columns) pixelColumns(header []string) (pixels []int, label int) {
 	return pixels, label
 }
 
-// headerOf is the first record of a table, without reading it; nil where it is not
-// one of fields with names.
-func headerOf(in *bufio.Reader) []string {
-	start, _ := in.Peek(64 << 10) // an error comes again when it is read
-	line, _, ended := bytes.Cut(start, []byte("\n"))
-	if !ended {
-		return nil
-	}
-	r := csv.NewReader(bytes.NewReader(line))
-	r.Comma = separator(in)
-	row, err := r.Read()
-	if err != nil {
-		return nil
-	}
-	for i := range row {
-		row[i] = strings.TrimSpace(row[i])
-	}
-	return row
-}
-
 // pixelTable reads a table of pixels; the values are as they stand in the file.
-func (s *scanner) pixelTable(in *bufio.Reader, header []string, pixels []int, label int) error {
+func (s *scanner) pixelTable(in *bufio.Reader, sep rune, header []string, pixels []int, label int) error {
 	limit := &bounded{r: in}
 	r := csv.NewReader(limit)
-	r.Comma, r.ReuseRecord = separator(in), true
+	r.Comma, r.ReuseRecord = sep, true
 	side, channels := imageSide(len(pixels))
 	user, provider := find(header, "user"), find(header, "provider")
 	for first := true; ; first = false {

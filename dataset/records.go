@@ -25,6 +25,8 @@ type ColumnError struct {
 	Column string   // that was looked for
 	Label  bool     // it is the labels', not the texts'
 	Have   []string // the record's own, in order
+
+	Separator rune // of a table's columns, as it was read; 0 of JSON
 }
 
 func (e *ColumnError) Error() string {
@@ -39,7 +41,15 @@ func (e *ColumnError) Error() string {
 	if len(have) == 0 {
 		return fmt.Sprintf("%q is missing", e.Column)
 	}
-	return fmt.Sprintf("%q is missing; there are %s", e.Column, strings.Join(have, ", "))
+	said := fmt.Sprintf("%q is missing; there are %s", e.Column, strings.Join(have, ", "))
+	switch {
+	case e.Separator == 0:
+	case len(e.Have) == 1 && e.Separator == ',': // which nothing spoke for
+		said += ": columns are separated by commas, semicolons or tabs"
+	default:
+		said += ", separated by " + separatorNames[e.Separator]
+	}
+	return said
 }
 
 // lines reads one record a line. Without parse the line is the text, and blank
@@ -145,18 +155,6 @@ func find(names []string, column string) int {
 	return slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, column) })
 }
 
-// separator is the comma, or what stands in the header in its place.
-func separator(in *bufio.Reader) rune {
-	start, _ := in.Peek(4 << 10) // an error comes again when it is read
-	header, _, _ := bytes.Cut(start, []byte("\n"))
-	for _, sep := range ",;\t" {
-		if bytes.ContainsRune(header, sep) {
-			return sep
-		}
-	}
-	return ','
-}
-
 // errLong is a record beyond its bound: most often a quote that never closes.
 var errLong = fmt.Errorf("longer than %d bytes: is a quote not closed?", MaxLine)
 
@@ -185,6 +183,9 @@ func (s *scanner) table(in *bufio.Reader, sep rune, lazy bool) error {
 		limit.left = MaxLine + 64<<10 // beyond the record: what is read ahead
 		row, err := r.Read()
 		if bad := new(csv.ParseError); errors.As(err, &bad) {
+			if errors.Is(bad.Err, csv.ErrFieldCount) {
+				bad.Err = fmt.Errorf("%w: %d, the header has %d, separated by %s", bad.Err, len(row), r.FieldsPerRecord, separatorNames[sep])
+			}
 			return nil, &LineError{s.name, bad.Line, bad.Err}
 		} else if err != nil && err != io.EOF {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
@@ -197,16 +198,13 @@ func (s *scanner) table(in *bufio.Reader, sep rune, lazy bool) error {
 	} else if err != nil {
 		return err
 	}
-	header := slices.Clone(row)
-	for i := range header {
-		header[i] = strings.TrimSpace(header[i])
-	}
+	header := trimmed(row)
 	text, label := find(header, s.columns.text()), find(header, s.columns.label())
 	switch {
 	case text < 0:
-		return &LineError{s.name, 1, &ColumnError{Column: s.columns.text(), Have: header}}
+		return &LineError{s.name, 1, &ColumnError{Column: s.columns.text(), Have: header, Separator: sep}}
 	case label < 0 && s.want:
-		return &LineError{s.name, 1, &ColumnError{Column: s.columns.label(), Label: true, Have: header}}
+		return &LineError{s.name, 1, &ColumnError{Column: s.columns.label(), Label: true, Have: header, Separator: sep}}
 	}
 	user, provider := find(header, "user"), find(header, "provider")
 	cell := func(at int) string {
