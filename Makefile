@@ -39,10 +39,9 @@ test: ## Run the tests (PKG=./edge for one package's)
 race: ## Run the race detector on the packages with goroutines (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -gcflags='github.com/gomlx/...=-d=checkptr=0' $(RACE)
 
-# Declared loops are left to their segments on arm64: nothing to compare.
 arm64: ## Hold the kernels and programs for arm64 against the definition in an emulator (needs qemu-user; its speed says nothing)
 	GOARCH=arm64 $(GO) test -exec qemu-aarch64-static ./wasm/kernel
-	GOARCH=arm64 $(GO) test -exec qemu-aarch64-static -run HostsAgree -skip OnLoops ./wasm/compiler
+	GOARCH=arm64 $(GO) test -exec qemu-aarch64-static -run HostsAgree ./wasm/compiler
 
 stress: ## Repeat the tests under load until FOR is up (FOR=30m, PKG=./...); logs of failures are kept
 	.ci/stress $(or $(FOR),30m) $(PKG)

@@ -86,7 +86,6 @@ wasm/compiler/...: nf4 wasm wasm/compiler/... wasm/cost
 wasm/cost:
 wasm/kernel: nf4
 wasm/kernel/asm:
-wasm/kernel/asm/lanes:
 wasm/kernel/neon:
 web:
 web/client:

@@ -62,38 +62,3 @@ func (m *Manifest) Reach(p *Product, operand int) (ranges [][2]uint64) {
 	}
 	return [][2]uint64{{s.from, s.to}}
 }
-
-// RunLoopTwin runs the segment of a declared loop.
-func (in *Instance) RunLoopTwin(ctx context.Context, l *Loop) error {
-	return in.host.call(ctx, false, l.Segment, in.program.report.Segments[l.Segment].Budget)
-}
-
-// RunLoopKernel computes a declared loop of m in memory.
-func (m *Manifest) RunLoopKernel(ctx context.Context, l *Loop, name string, memory []byte, cores int) error {
-	k, _ := kernel.ByName(name)
-	plan, err := kernel.PrepareLoop(l.forKernel(&m.Bodies[l.Body]), len(memory))
-	if err != nil {
-		return err
-	}
-	team := kernel.NewTeam(cores)
-	defer team.Stop()
-	return k.RunLoop(ctx, plan, memory, team)
-}
-
-// LoopReach returns the memory from the first to the last byte of each leaf, and of each result.
-func (m *Manifest) LoopReach(l *Loop) (leaves, outs [][2]uint64) {
-	b := &m.Bodies[l.Body]
-	for i, at := range l.At {
-		w, what := b.operand(i)
-		s, err := w.bytes("", what, b.Sizes, at)
-		if err != nil {
-			panic(err)
-		}
-		if i < len(b.Leaves) {
-			leaves = append(leaves, [2]uint64{s.from, s.to})
-		} else {
-			outs = append(outs, [2]uint64{s.from, s.to})
-		}
-	}
-	return leaves, outs
-}

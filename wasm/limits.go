@@ -24,8 +24,6 @@ const (
 	maxSegments      = 8192    // of some 2.5 ms: a step of 20 s
 	maxDataSegments  = 4096
 	maxParts         = 16      // of a product: workers that can share it
-	maxLoopSteps     = 255     // of a declared loop: some eight times what a gradient of GELU takes
-	maxAllSteps      = 1 << 16 // of all declared loops: a host plans each by itself, at some 200 bytes a step
 	maxLoopConstant  = 1 << 30 // counters, steps and bounds of static loops, exclusive
 	maxLoopCharge    = 1 << 20 // units charged for one count of a dynamic loop, exclusive
 )

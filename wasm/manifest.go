@@ -12,7 +12,7 @@ import (
 )
 
 // Format is the version of the program format that this package reads and writes.
-const Format = 5
+const Format = 6
 
 // SectionName is the name of the custom section that holds the Manifest.
 const SectionName = "starling.program"
@@ -40,9 +40,6 @@ type Manifest struct {
 	Prepare  []Segment `json:"prepare,omitempty"`  // exports p0.., run once all frozen tensors are written
 	Segments []Segment `json:"segments,omitempty"` // exports s0.., one step in order
 	Products []Product `json:"products,omitempty"` // what some of the segments compute, in their order
-
-	Bodies []LoopBody `json:"bodies,omitempty"` // of the loops, in the order of their first use
-	Loops  []Loop     `json:"loops,omitempty"`  // what some of the other segments compute, in their order
 }
 
 // Region is a span of linear memory in bytes. Offset is a multiple of 16.
@@ -169,7 +166,7 @@ func DecodeManifest(payload []byte) (*Manifest, error) {
 }
 
 // validate checks everything that does not need the module: names, types,
-// shapes, that regions are aligned and pairwise disjoint, and that products and loops
+// shapes, that regions are aligned and pairwise disjoint, and that products
 // keep to them.
 func (m *Manifest) validate() error {
 	const where = "manifest"
@@ -217,10 +214,7 @@ func (m *Manifest) validate() error {
 	if err != nil {
 		return err
 	}
-	if err := m.checkProducts(memory); err != nil {
-		return err
-	}
-	return m.checkLoops(memory)
+	return m.checkProducts(memory)
 }
 
 type roleList struct {

@@ -29,6 +29,7 @@ func TestManifestRefused(t *testing.T) {
 		want   string
 	}{
 		"format":           {func(m *Manifest) { m.Format = 1 }, "format 1"},
+		"last format":      {func(m *Manifest) { m.Format = 5 }, "format 5, this loader reads 6"},
 		"name":             {func(m *Manifest) { m.Name = "a\n" }, "name"},
 		"long name":        {func(m *Manifest) { m.Name = strings.Repeat("a", 257) }, "name"},
 		"markup":           {func(m *Manifest) { m.Compiler = "<b>" }, "compiler"},
@@ -79,12 +80,13 @@ func TestManifestCanonical(t *testing.T) {
 		"space":         s + " ",
 		"two values":    s + "{}",
 		"spread out":    strings.Replace(s, `,"name"`, `, "name"`, 1),
-		"unknown field": strings.Replace(s, `{"format":5`, `{"extra":1,"format":5`, 1),
+		"unknown field": strings.Replace(s, `{"format":6`, `{"extra":1,"format":6`, 1),
+		"loops":         strings.Replace(s, `"prepare"`, `"loops":[],"prepare"`, 1),
 		"other case":    strings.Replace(s, `"name"`, `"Name"`, 1),
-		"order":         strings.Replace(s, `"format":5,"name":"toy"`, `"name":"toy","format":5`, 1),
+		"order":         strings.Replace(s, `"format":6,"name":"toy"`, `"name":"toy","format":6`, 1),
 		"escape":        strings.Replace(s, `"toy"`, `"t\u006fy"`, 1),
 		"number":        strings.Replace(s, `"flops":40`, `"flops":4e1`, 1),
-		"twice":         strings.Replace(s, `"format":5`, `"format":5,"format":5`, 1),
+		"twice":         strings.Replace(s, `"format":6`, `"format":6,"format":6`, 1),
 		"empty list":    strings.Replace(s, `"prepare":[{"name":"pack"}]`, `"prepare":[]`, 1),
 		"null":          "null",
 		"nothing":       "",
@@ -124,29 +126,8 @@ func inMemory(p *Product) bool {
 	return true
 }
 
-// loopInMemory is inMemory for a loop.
-func loopInMemory(m *Manifest, l *Loop) bool {
-	b := &m.Bodies[l.Body]
-	for i, at := range l.At {
-		w, _ := b.operand(i)
-		lo, hi := big.NewInt(int64(at)), big.NewInt(int64(at)+4)
-		for axis, s := range w {
-			d := new(big.Int).Mul(big.NewInt(int64(s)), big.NewInt(int64(b.Sizes[axis])-1))
-			if d.Mul(d, big.NewInt(4)).Sign() < 0 {
-				lo.Add(lo, d)
-			} else {
-				hi.Add(hi, d)
-			}
-		}
-		if lo.Sign() < 0 || hi.Cmp(big.NewInt(1<<32)) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 func FuzzDecodeManifest(f *testing.F) {
-	for _, m := range []*mod{toy(), gemm(), chain(), rowSums()} {
+	for _, m := range []*mod{toy(), gemm()} {
 		payload, err := m.manifest.Encode()
 		check(f, err)
 		f.Add(payload)
@@ -166,11 +147,6 @@ func FuzzDecodeManifest(f *testing.F) {
 		for i := range m.Products {
 			if !inMemory(&m.Products[i]) {
 				t.Fatalf("%q: product %d reaches outside of any memory", payload, i)
-			}
-		}
-		for i := range m.Loops {
-			if !loopInMemory(m, &m.Loops[i]) {
-				t.Fatalf("%q: loop %d reaches outside of any memory", payload, i)
 			}
 		}
 	})

@@ -229,36 +229,29 @@ func (d declared) checkOperands(where string, p *Product, frozen []Tensor) error
 	return nil
 }
 
-// bytes returns the memory from the first to the last byte of an operand.
-func (p *Product) bytes(where string, operand int, offset uint32) (span, error) {
+// bytes returns the memory from the first to the last byte of an operand. Nothing can wrap: see extent.
+func (p *Product) bytes(where string, operand int, at uint32) (span, error) {
 	lo, hi := p.extent(operand)
-	return elements(where, string('A'+rune(operand-1)), offset, lo, hi)
-}
-
-// elements returns the memory from an operand's least to its greatest element, of 4 bytes
-// each, relative to the one at an address. Both are below 2^59 either way: nothing can wrap.
-func elements(where, operand string, at uint32, lo, hi int64) (span, error) {
 	from, to := int64(at)+4*lo, int64(at)+4*hi+4
 	if at%4 != 0 || from < 0 || to > 1<<32 {
-		return span{}, refuse(where, "%s at %d, bytes %d to %d: not a multiple of 4, or outside of any memory", operand, at, from, to)
+		return span{}, refuse(where, "%c at %d, bytes %d to %d: not a multiple of 4, or outside of any memory", 'A'+operand-1, at, from, to)
 	}
 	return span{from: uint64(from), to: uint64(to)}, nil
 }
 
 func (s span) overlaps(o span) bool { return s.from < o.to && o.from < s.to }
 
-// holder returns the role of the plain tensor of a type, or of any, or "arena", that
-// holds all of s; else nothing.
+// holder returns the role of the plain tensor of a type, or "arena", that holds all of
+// s; else nothing.
 func (d declared) holder(s span, t DType) string {
 	i := sort.Search(len(d), func(i int) bool { return d[i].to > s.from })
 	if i >= len(d) || s.from < d[i].from || s.to > d[i].to {
 		return ""
 	}
-	switch h := d[i].holds; {
-	case h == t, h == anyType, t == anyType && h != "":
-		return d[i].role
+	if h := d[i].holds; h != t && h != anyType {
+		return ""
 	}
-	return ""
+	return d[i].role
 }
 
 // replaced tells whether steps write what has a role.

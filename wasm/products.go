@@ -21,9 +21,6 @@ func Kernels() []string { return kernelsThat(func(*kernel.Kernel) bool { return 
 // instructions for it and is hundreds of times slower.
 func FusedKernels() []string { return kernelsThat((*kernel.Kernel).Fuses, kernel.Plain.Name()) }
 
-// LoopKernels is Kernels for declared loops, which not every kernel has.
-func LoopKernels() []string { return kernelsThat((*kernel.Kernel).Loops, Twin) }
-
 // kernelsThat returns the names of the kernels here that can do something, and of what is left where none can.
 func kernelsThat(can func(*kernel.Kernel) bool, last string) []string {
 	var names []string
@@ -39,26 +36,16 @@ func kernelsThat(can func(*kernel.Kernel) bool, last string) []string {
 // instructions of its processor.
 func Fuses() bool { return len(FusedKernels()) > 1 }
 
-// What a kernel's addition of one value takes, in units of a segment's proved cost: some 30
-// picoseconds, of which a unit takes 10, and 15 where sums wait for each other. A loop that
-// its segment computes sooner is left to that.
-const (
-	chainWork = 3
-	sumWork   = 2
-)
-
-// products computes a program's declared products with a kernel of this host, and its
-// declared loops where the kernel has those, too.
+// products computes a program's declared products with a kernel of this host.
 type products struct {
 	kernel *kernel.Kernel
 	cores  int
 	at     map[int]planned // by first segment
 }
 
-// planned is a product or a loop.
+// planned is a product, ready for a kernel.
 type planned struct {
-	product  *kernel.Plan
-	loop     *kernel.LoopPlan
+	plan     *kernel.Plan
 	segments int
 }
 
@@ -108,24 +95,7 @@ func newProducts(mod *module, report *Report, cfg Config) (*products, error) {
 			// The verifier has held the product against the tensors, these against the memory.
 			return nil, refuse(fmt.Sprintf("product %d", i), "%v", err)
 		}
-		ps.at[p.First] = planned{product: plan, segments: p.Count}
-	}
-	if cfg.Interpreter || !k.Loops() {
-		return ps, nil
-	}
-	for i := range m.Loops {
-		l := &m.Loops[i]
-		plan, err := kernel.PrepareLoop(l.forKernel(&m.Bodies[l.Body]), int(pages)*PageSize)
-		if err != nil {
-			return nil, refuse(fmt.Sprintf("loop %d", i), "%v", err)
-		}
-		perWork := uint64(chainWork)
-		if m.Bodies[l.Body].Reduce.Op != "" {
-			perWork = sumWork
-		}
-		if uint64(plan.Work(ps.cores))*perWork < report.Segments[l.Segment].Cost {
-			ps.at[l.Segment] = planned{loop: plan, segments: 1}
-		}
+		ps.at[p.First] = planned{plan: plan, segments: p.Count}
 	}
 	return ps, nil
 }
@@ -147,7 +117,7 @@ func (p *Product) forKernel(m *Manifest) kernel.Product {
 	return k
 }
 
-// begin readies a host's instance for products and loops one after the other: until the
+// begin readies a host's instance for products one after the other: until the
 // function it returns is called, helpers wait for them.
 func (ps *products) begin(host hostInstance) (end func()) {
 	if ps == nil || ps.cores == 1 {
@@ -161,7 +131,7 @@ func (ps *products) begin(host hostInstance) (end func()) {
 	}
 }
 
-// run computes the product or the loop that starts at segment i, if one does. It returns
+// run computes the product that starts at segment i, if one does. It returns
 // the segments that this leaves out.
 func (ps *products) run(ctx context.Context, host hostInstance, i int) (segments int, err error) {
 	if ps == nil {
@@ -172,8 +142,5 @@ func (ps *products) run(ctx context.Context, host hostInstance, i int) (segments
 		return 0, nil
 	}
 	in := host.(*wazeroInstance)
-	if p.loop != nil {
-		return p.segments, ps.kernel.RunLoop(ctx, p.loop, in.all, in.team)
-	}
-	return p.segments, ps.kernel.Run(ctx, p.product, in.all, in.team)
+	return p.segments, ps.kernel.Run(ctx, p.plan, in.all, in.team)
 }

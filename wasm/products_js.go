@@ -24,9 +24,6 @@ func FusedKernels() []string {
 	return []string{Twin}
 }
 
-// LoopKernels is Kernels for declared loops.
-func LoopKernels() []string { return []string{Twin} }
-
 // Fuses tells whether this browser's f32x4.relaxed_madd is a fused multiply-add. It
 // may also round twice: on processors without FMA it does.
 func Fuses() bool { return relaxedFuses() }

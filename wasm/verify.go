@@ -76,9 +76,6 @@ func verify(program []byte, limits Limits) (*module, *Report, error) {
 	if err := m.manifest.checkProductWork(report.Segments, limits.SegmentCost); err != nil {
 		return nil, nil, err
 	}
-	if err := m.manifest.checkLoopWork(report.Segments); err != nil {
-		return nil, nil, err
-	}
 	return m, report, nil
 }
 

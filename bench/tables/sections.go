@@ -10,12 +10,13 @@ provider's presence is hidden its documents all have one label, the hardest case
 measured: more than 24 training devices over sockets, devices on a real network.`},
 	{name: "programs", title: "Training programs", script: []string{"bench/wasm/run.sh"}, about: `
 The compiled programs beside their peers, on one thread and on two: the fastest of several steps. All engines get the
-same weights, tokens and AdamW, and must agree. tiny = 2 layers, 128 wide, vocabulary 2,048; BERT-small = 4 layers,
-512 wide, 8 heads, vocabulary 30,522; LoRA r = 16 on query and value, head, frozen base. "Kernels" are the host's own
-for declared products, "twin" is their WebAssembly; both have equal bits, and the last table shows it. "Fused"
-programs (training.arithmetic) round once a term, as OpenBLAS and PyTorch do. Goals, exact and fused: matrix product
-0.42x and 0.75x OpenBLAS's speed, BERT-small 1.7x and 1.0x PyTorch's time, tiny 1.3x and 1.0x; two node workers 1.8x
-one's speed. Not measured: Firefox and Safari, phones, arm64, PyTorch in bf16.`},
+same weights, tokens and AdamW, and must agree. tiny = 2 layers, 128 wide, vocabulary 2,048; BERT-small = 4 layers, 512
+wide, 8 heads, vocabulary 30,522; LoRA r = 16 on query and value, head, frozen base. "Kernels" are the host's own for
+declared products, "twin" is their WebAssembly; both have equal bits, and the last table shows it. "Fused" programs
+(training.arithmetic) round once a term, as OpenBLAS and PyTorch do. Goals, exact and fused: matrix product 0.42x and
+0.75x OpenBLAS's speed, BERT-small 1.7x and 1.0x PyTorch's time, tiny 1.3x and 1.0x; two node workers 1.8x one's speed.
+The native rows were taken while loops had kernels as well; without these a tiny step takes 1.03 to 1.1 times as long on
+one core, up to 1.3 times on two (docs/RATIONALE.md). Not measured: Firefox and Safari, phones, arm64, PyTorch in bf16.`},
 	{name: "unpadded", title: "Training programs without padding", long: true, script: []string{"sh", "bench/wasm/unpadded.sh"}, about: `
 The steps of the section above have a quarter of padding, which programs leave out and PyTorch computes: read these
 rows for how fast the arithmetic is. One thread each, engines take turns, processor time of the least step. Goals are

@@ -129,11 +129,7 @@ func (r *inspectReport) print(w io.Writer, segments bool) error {
 	if m.FLOPs > 0 {
 		fmt.Fprintf(tw, "step\t%.4g GFLOP\n", float64(m.FLOPs)/1e9)
 	}
-	fmt.Fprintf(tw, "loops\t%d with a proved trip count, %d on a budget", r.Static, r.Dynamic)
-	if len(m.Loops) > 0 {
-		fmt.Fprintf(tw, "; %d declared, with %d bodies; computed here by %s", len(m.Loops), len(m.Bodies), wasm.LoopKernels()[0])
-	}
-	fmt.Fprintln(tw)
+	fmt.Fprintf(tw, "loops\t%d with a proved trip count, %d on a budget\n", r.Static, r.Dynamic)
 	var most uint64
 	for _, s := range append(r.Prepare, r.Segments...) {
 		most = max(most, s.Cost)

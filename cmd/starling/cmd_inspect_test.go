@@ -75,25 +75,6 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestInspectLoops: declared loops are counted, and named in the manifest.
-func TestInspectLoops(t *testing.T) {
-	program, err := compiler.Compile(func(g *graph.Graph) []*graph.Node {
-		x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 512, 64))
-		return []*graph.Node{graph.Tanh(x)}
-	}, compiler.Spec{Name: "tanh", Host: compiler.HostWazero, Outputs: []compiler.Output{{Name: "y"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := saved(t, program)
-	want := "; 1 declared, with 1 bodies; computed here by " + wasm.LoopKernels()[0] + "\n"
-	if code, text, errs := runInspect(file); code != 0 || !strings.Contains(text, want) {
-		t.Errorf("exit code %d: %s\n%s, want %q", code, errs, text, want)
-	}
-	if _, text, _ := runInspect(file, "--json"); !strings.Contains(text, `"tanh 0"`) {
-		t.Errorf("no step tanh in\n%s", text)
-	}
-}
-
 // TestInspectRelaxed: a fused program for browsers, which nothing here compiles, is verified and described all the same.
 func TestInspectRelaxed(t *testing.T) {
 	code, text, errs := runInspect(writeProgram(t, compiler.HostV8, true))

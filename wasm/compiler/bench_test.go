@@ -2,8 +2,6 @@ package compiler_test
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -58,62 +56,6 @@ func BenchmarkStep(b *testing.B) {
 			b.ReportMetric(float64(len(m.Segments)), "segments")
 		})
 	}
-}
-
-// BenchmarkStepLoops times fused steps with their declared loops computed by the kernel where it gains and, step by step
-// in turns, by the program's own code. It reports the fastest of each and their ratio, in time on the wall and in processor
-// time.
-func BenchmarkStepLoops(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		bert bert
-	}{{"tiny-b16s32", bertTiny}, {"tiny-b8s64", bertTiny8}, {"small-b8s64", bertSmall}} {
-		for _, cores := range []int{1, 2} {
-			b.Run(fmt.Sprintf("%s/%d", c.name, cores), func(b *testing.B) {
-				bin, s := compile(b, c.bert, compiler.HostWazero, true)
-				programs := [2]*wasm.Instance{}
-				for i, bin := range [][]byte{withoutLoops(b, bin), bin} {
-					programs[i] = instance(b, bin, s, wasm.Config{Cores: cores})
-					if err := programs[i].Step(b.Context()); err != nil {
-						b.Fatal(err)
-					}
-				}
-				wall, used := [2]time.Duration{time.Hour, time.Hour}, [2]time.Duration{time.Hour, time.Hour}
-				for b.Loop() {
-					for i, in := range programs {
-						start, before := time.Now(), cputime.Now()
-						if err := in.Step(b.Context()); err != nil {
-							b.Fatal(err)
-						}
-						wall[i], used[i] = min(wall[i], time.Since(start)), min(used[i], cputime.Now()-before)
-					}
-				}
-				b.ReportMetric(wall[0].Seconds()*1e3, "own-ms")
-				b.ReportMetric(wall[1].Seconds()*1e3, "kernel-ms")
-				b.ReportMetric(wall[1].Seconds()/wall[0].Seconds(), "ratio")
-				b.ReportMetric(used[1].Seconds()/used[0].Seconds(), "cpu-ratio")
-			})
-		}
-	}
-}
-
-// withoutLoops is a program that declares none.
-func withoutLoops(t testing.TB, bin []byte) []byte {
-	t.Helper()
-	r, err := wasm.Verify(bin, wasm.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	section, err := r.Manifest.AppendSection(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Manifest.Loops, r.Manifest.Bodies = nil, nil
-	out, err := r.Manifest.AppendSection(slices.Clone(bin[:len(bin)-len(section)]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 // BenchmarkGoMLX times the same steps on GoMLX's pure-Go backend; build with GOEXPERIMENT=simd for its SIMD kernels, and

@@ -19,7 +19,7 @@ import (
 )
 
 // Version is written into every program's manifest. It changes with everything that changes programs' bytes.
-const Version = "starling-wasm/7"
+const Version = "starling-wasm/8"
 
 // The hosts that code is shaped for. Programs run on both, with equal results.
 const (
@@ -245,7 +245,6 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool, most uint64
 	gen.Most = most
 	gen.Reserve(p.Stages)
 	man := &wasm.Manifest{Format: wasm.Format, Compiler: Version, Host: host, Fused: fused}
-	known := bodies{}
 	var batch []codegen.Unit
 	var units uint64 // of the batch
 	var segments []*emit.Func
@@ -295,16 +294,6 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool, most uint64
 		calls, err := gen.Stage(s, ok && fused)
 		if err != nil {
 			return nil, nil, fmt.Errorf("compiler: %w", err)
-		}
-		if host == HostWazero {
-			if body, loop, ok := declareLoop(s, calls); ok { // it has its segment to itself, too
-				flush()
-				loop.Segment = len(segments)
-				known.add(man, body, loop)
-				batch = calls
-				flush()
-				continue
-			}
 		}
 		var parts []int // where each ends among the segments
 		for i, u := range calls {

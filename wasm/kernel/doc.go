@@ -1,7 +1,6 @@
-// Package kernel computes the matrix products and the loops, chains of elementwise
-// operations and reductions, that a training program declares, on the host's own
-// vector units: with registers of 256 or 512 bits and on several cores, where
-// WebAssembly has 128 bits and one.
+// Package kernel computes the matrix products that a training program declares on
+// the host's own vector units: with registers of 256 or 512 bits and on several
+// cores, where WebAssembly has 128 bits and one.
 //
 // An element of C = A * B is one chain: from +0, for every term in order, multiply,
 // round, add, round; or, in a fused product, multiply, add, round. Nothing here
@@ -17,14 +16,7 @@
 // Products are blocked after Goto and van de Geijn ("Anatomy of high-performance
 // matrix multiplication", 2008). The innermost tiles are assembly that asm
 // and neon generate (tile_amd64.s, tile_arm64.s) and one twin in plain Go.
-//
-// Loops are done an operation at a time over blocks that stay in the first cache,
-// each operation a function over groups of 16 lanes that asm/lanes generates
-// (lanes_amd64.s), with a twin in plain Go. For NEON, whose registers are as wide as
-// WebAssembly's, there is the twin alone: hosts leave loops to the programs' own code
-// there (Kernel.Loops).
 package kernel
 
 //go:generate go run ./asm -out tile_amd64.s -stubs tile_amd64.go -pkg kernel
-//go:generate go run ./asm/lanes -out lanes_amd64.s -stubs lanes_amd64.go -pkg kernel
 //go:generate go run ./neon -out tile_arm64.s -stubs tile_arm64.go -pkg kernel

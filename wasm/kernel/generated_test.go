@@ -8,9 +8,8 @@ import (
 	"github.com/starling-fl/starling/internal/generated"
 )
 
-// TestGenerated: the assembly in git is what asm, lanes and neon write.
+// TestGenerated: the assembly in git is what asm and neon write.
 func TestGenerated(t *testing.T) {
 	generated.Assembly(t, "tile", "kernel")
-	generated.AssemblyFor(t, "./asm/lanes", "amd64", "lanes", "kernel")
 	generated.AssemblyFor(t, "./neon", "arm64", "tile", "kernel")
 }

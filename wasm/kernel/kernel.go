@@ -15,8 +15,6 @@ type Kernel struct {
 	gather func(dst *float32, to int, src *float32, from int, n int)
 	// decode writes the values of n, a multiple of 16, codes that share a scale.
 	decode func(dst *float32, codes *byte, n int, scale float32)
-	// lanes computes loops; nil: those in plain Go.
-	lanes *laneKernels
 }
 
 // Name returns "avx512", "avx2", "neon" or "go".

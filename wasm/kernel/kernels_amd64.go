@@ -24,13 +24,13 @@ var avx512 = &Kernel{name: "avx512", heights: []int{8, 4, 2, 1}, widths: 3, tile
 	{fused512x4x1, fused512x4x2, fused512x4x3},
 	{fused512x2x1, fused512x2x2, fused512x2x3},
 	{fused512x1x1, fused512x1x2, fused512x1x3},
-}, transpose: transpose256, gather: gather256, decode: decode256, lanes: lanes512}
+}, transpose: transpose256, gather: gather256, decode: decode256}
 
 // newAVX2 is the kernel for 256 bits; a few processors that have it lack FMA.
 func newAVX2(fma bool) *Kernel {
 	k := &Kernel{name: "avx2", heights: []int{4, 2, 1}, widths: 1,
 		tiles:     [][]func(*words){{tile256x4}, {tile256x2}, {tile256x1}},
-		transpose: transpose256, gather: gather256, decode: decode256, lanes: lanes256}
+		transpose: transpose256, gather: gather256, decode: decode256}
 	if fma {
 		k.fused = [][]func(*words){{fused256x4}, {fused256x2}, {fused256x1}}
 	}

@@ -41,7 +41,7 @@ func (k *Kernel) Run(ctx context.Context, pl *Plan, memory []byte, team *Team) e
 	j.floats = unsafe.Slice((*float32)(base), pl.memory/4)
 	workers := max(1, min(team.size(), pl.work/perWorker))
 	j.cut(workers)
-	team.run(&offer{j}, min(workers, j.tasks())-1)
+	team.run(j, min(workers, j.tasks())-1)
 	return ctx.Err()
 }
 

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// Team is the goroutines that compute products and loops together, one after the other: its owner's, and helpers that
+// Team is the goroutines that compute products together, one after the other: its owner's, and helpers that
 // wait for the next one. To start a goroutine for each, or to wake one, takes longer than a small product does, so
 // who waits looks again and again for a while before it sleeps. A nil Team is its owner alone.
 type Team struct {
@@ -23,20 +23,15 @@ type Team struct {
 type helper struct {
 	gate
 	number int
-	// offer is nil, or a job to join. Whoever takes that out of here has it: the helper puts taken in its place and
+	// offer is nil, or a product to join. Whoever takes that out of here has it: the helper puts taken in its place and
 	// nil when it is done, the owner takes back what no helper came for.
-	offer atomic.Pointer[offer]
+	offer atomic.Pointer[job]
 }
 
-// offer is a job for some of a team: a product, or a loop.
-type offer struct {
-	job interface{ work(me int) }
-}
-
-var taken = new(offer)
+var taken = new(job)
 
 // NewTeam starts a team of the given number of goroutines, its owner's included. One goroutine at a time may run
-// products and loops on it; Stop must follow.
+// products on it; Stop must follow.
 func NewTeam(cores int) *Team {
 	t := &Team{owner: newGate()}
 	for i := range cores - 1 {
@@ -66,19 +61,19 @@ func (t *Team) size() int {
 	return 1 + len(t.helpers)
 }
 
-// run does a job with some of the helpers. It returns when none of them works at it any more.
-func (t *Team) run(o *offer, helpers int) {
+// run computes a product with some of the helpers. It returns when none of them works at it any more.
+func (t *Team) run(j *job, helpers int) {
 	var joined []*helper
 	if helpers > 0 {
 		joined = t.helpers[:helpers]
 	}
 	for _, h := range joined {
-		h.offer.Store(o)
+		h.offer.Store(j)
 		h.open()
 	}
-	o.job.work(0)
+	j.work(0)
 	for _, h := range joined {
-		if !h.offer.CompareAndSwap(o, nil) {
+		if !h.offer.CompareAndSwap(j, nil) {
 			t.owner.wait(func() bool { return h.offer.Load() == nil })
 		}
 	}
@@ -87,10 +82,10 @@ func (t *Team) run(o *offer, helpers int) {
 func (t *Team) help(h *helper) {
 	for {
 		h.wait(func() bool { return h.offer.Load() != nil || t.stopped.Load() })
-		o := h.offer.Load()
+		j := h.offer.Load()
 		switch {
-		case o != nil && h.offer.CompareAndSwap(o, taken):
-			o.job.work(h.number)
+		case j != nil && h.offer.CompareAndSwap(j, taken):
+			j.work(h.number)
 			h.offer.Store(nil)
 			t.owner.open()
 		case t.stopped.Load():
@@ -99,7 +94,7 @@ func (t *Team) help(h *helper) {
 	}
 }
 
-// shares are a job's tasks, divided: one share a worker.
+// shares are a product's tasks, divided: one share a worker.
 type shares []share
 
 // share counts the tasks that were taken of a worker's, in a cache line of its own.
@@ -116,27 +111,24 @@ func (s *shares) divide(workers int) {
 	}
 }
 
-// tasks computes one task of many; false: the context has ended.
-type tasks interface{ task(i int) bool }
-
-// work computes tasks until there are none: first those of a share that is a worker's own in every job, as what it
+// work computes tasks until there are none: first those of a share that is a worker's own in every product, as what it
 // wrote in the last one is in its core's cache.
-func (s shares) work(me, n int, t tasks) {
+func (s shares) work(me, n int, w *worker) {
 	for i := range s {
-		if !s.share((me+i)%len(s), n, t) {
+		if !s.share((me+i)%len(s), n, w) {
 			return
 		}
 	}
 }
 
 // share computes what is left of one; false: the context has ended.
-func (s shares) share(i, n int, t tasks) bool {
+func (s shares) share(i, n int, w *worker) bool {
 	for end := (i + 1) * n / len(s); ; {
 		task := i*n/len(s) + int(s[i].taken.Add(1)) - 1
 		if task >= end {
 			return true
 		}
-		if !t.task(task) {
+		if !w.task(task) {
 			return false
 		}
 	}

@@ -49,19 +49,7 @@ type Unit struct {
 	FLOPs uint64
 	// Part of a matrix product that this belongs to: units of different parts may run at once.
 	Part int
-	// Order of a reduction.
-	Order Order
 }
-
-// Order is the order in which a reduction's values are combined: see wasm/kernel.
-type Order uint8
-
-// The orders.
-const (
-	Serial Order = iota
-	Columns
-	Row
-)
 
 // Cost is the most that a segment spends on the unit, in the units of package cost.
 func (u Unit) Cost() uint64 {

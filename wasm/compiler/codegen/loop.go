@@ -55,7 +55,7 @@ func (g *Generator) loop(l *plan.Loop) (u Unit, ok bool) {
 		k.write()
 		wanted = k.wanted
 	}
-	u = Unit{Func: g.M.Adopt(f), Order: k.reduction()}
+	u = Unit{Func: g.M.Adopt(f)}
 	for _, leaf := range l.Leaves {
 		u.Args = append(u.Args, int32(leaf.Addr()))
 	}

@@ -17,25 +17,14 @@ func combine(op ir.Op) ir.Op {
 func (k *kernel) writeReduce() {
 	k.hold(0)
 	kept := k.l.Kept
-	switch k.reduction() {
-	case Serial:
-		k.nest(0, kept, k.reduceScalar)
-	case Columns:
-		k.nest(0, kept-1, k.reduceColumns)
-	case Row:
-		k.nest(0, kept, k.reduceRow)
-	}
-}
-
-// reduction is the order that follows from the vectorised loop.
-func (k *kernel) reduction() Order {
 	switch {
 	case k.vecAt < 0:
-		return Serial
-	case k.vecAt == k.l.Kept-1:
-		return Columns
+		k.nest(0, kept, k.reduceScalar)
+	case k.vecAt == kept-1:
+		k.nest(0, kept-1, k.reduceColumns)
+	default:
+		k.nest(0, kept, k.reduceRow)
 	}
-	return Row
 }
 
 // reduceScalar reduces one element at a time.
