@@ -170,11 +170,13 @@ func TestHostilePlans(t *testing.T) {
 		text string // of the owner's event
 		play func(h *house, p *peer)
 	}{
-		"other task":   {wire.CodePlan, "another task", func(h *house, p *peer) { pl := h.plan(1); pl.Task[0]++; p.assign(pl) }},
-		"other rank":   {wire.CodePlan, "rank 5", func(h *house, p *peer) { pl := h.plan(1); pl.Rank = 5; p.assign(pl) }},
-		"head alone":   {wire.CodePlan, "rank 0", func(h *house, p *peer) { pl := h.plan(1); pl.Rank = 0; p.assign(pl) }},
-		"other length": {wire.CodePlan, "values", func(h *house, p *peer) { pl := h.plan(1); pl.Values++; p.assign(pl) }},
-		"endless":      {wire.CodePolicy, "--steps=20000", func(h *house, p *peer) { pl := h.plan(1); pl.Steps = 20_000; p.assign(pl) }},
+		"other task":                    {wire.CodePlan, "another task", func(h *house, p *peer) { pl := h.plan(1); pl.Task[0]++; p.assign(pl) }},
+		"other rank":                    {wire.CodePlan, "rank 5", func(h *house, p *peer) { pl := h.plan(1); pl.Rank = 5; p.assign(pl) }},
+		"head alone":                    {wire.CodePlan, "rank 0", func(h *house, p *peer) { pl := h.plan(1); pl.Rank = 0; p.assign(pl) }},
+		"less own noise than announced": {wire.CodePlan, "own noise of 0.1", func(h *house, p *peer) { pl := h.plan(1); pl.OwnNoise = 0.1; p.assign(pl) }},
+		"own noise of more devices":     {wire.CodePlan, "counted on for 9", func(h *house, p *peer) { pl := h.plan(1); pl.Honest = 9; p.assign(pl) }},
+		"other length":                  {wire.CodePlan, "values", func(h *house, p *peer) { pl := h.plan(1); pl.Values++; p.assign(pl) }},
+		"endless":                       {wire.CodePolicy, "--steps=20000", func(h *house, p *peer) { pl := h.plan(1); pl.Steps = 20_000; p.assign(pl) }},
 		"two plans": {wire.CodePlan, "two plans", func(h *house, p *peer) {
 			p.assign(h.plan(1))
 			want[*wire.Turn](p)

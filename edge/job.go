@@ -181,6 +181,8 @@ func (c *client) checkPlan(p *wire.Plan) error {
 		return fmt.Errorf("%d values, the layout has %d at rank %d", p.Values, j.layout.Size(int(p.Rank)), p.Rank)
 	case int64(p.CountSymbol) > int64(j.terms.Scheme.MaxSymbol()):
 		return fmt.Errorf("clipping count of %d a coordinate, limit %d", p.CountSymbol, j.terms.Scheme.MaxSymbol())
+	case p.OwnNoise != j.Privacy.OwnNoise || p.Honest != j.Privacy.Honest:
+		return fmt.Errorf("own noise of %v, counted on for %d devices; the job announced %v for %d", p.OwnNoise, p.Honest, j.Privacy.OwnNoise, j.Privacy.Honest)
 	}
 	if err := c.cfg.Policy.checkPlan(p); err != nil {
 		return err

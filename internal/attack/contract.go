@@ -21,8 +21,8 @@ const (
 
 	PlanTask, PlanRound, PlanRank, PlanValues, PlanClip = 0, 1, 3, 4, 8
 	PlanVersion, PlanSeed, PlanSlice                    = 2, 5, 6
-	PlanCounts, PlanCount, PlanSteps, PlanRate          = 9, 10, 11, 12
-	PlanPrograms                                        = 13
+	PlanCounts, PlanCount, PlanOwnNoise, PlanHonest     = 9, 10, 11, 12
+	PlanSteps, PlanRate, PlanPrograms                   = 13, 14, 15
 )
 
 // contract is what both sides derive from job and plan.

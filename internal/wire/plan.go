@@ -76,7 +76,23 @@ type Privacy struct {
 	Population      uint64  // devices the budget is stated for
 	Simulated       bool    // the budget is for a simulated population, not for those enrolled
 	Accountant      string  // what the budget is kept with: "tight" or "rdp"; empty where it is not said
+
+	// Noise says whose noise the budget counts: the coordinator's (empty), "devices" for
+	// that of the honest devices of a round together, "silo" for that of each by itself.
+	// OwnNoise is what each device adds to its vector before it masks it, a standard
+	// deviation over the vector's norm bound; 0: none. Honest is the least number of honest
+	// devices whose noise is counted on, 0 where the coordinator's is.
+	Noise    string
+	OwnNoise float64
+	Honest   uint32
 }
+
+// Kinds of Privacy.Noise.
+const (
+	NoiseCentral = ""
+	NoiseDevices = "devices"
+	NoiseSilo    = "silo"
+)
 
 // Deadlines are the longest durations of a round's states, milliseconds.
 type Deadlines struct {
@@ -107,6 +123,10 @@ type Plan struct {
 	// The clipping count: extra coordinates behind the lattice's (0: none), and what
 	// they hold, plus it where the update was within ClipNorm, else minus it.
 	CountCoordinates, CountSymbol uint32
+	// OwnNoise and Honest are the job's, bound here into what every device signs: each adds
+	// noise of this standard deviation, over the vector's norm bound, to what it masks.
+	OwnNoise float64
+	Honest   uint32
 
 	Steps    uint32  // local steps
 	Rate     float64 // local learning rate

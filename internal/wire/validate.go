@@ -152,11 +152,17 @@ func (j *Job) validate() error {
 		nonNegative("job.privacy.noise_multiplier", j.Privacy.NoiseMultiplier),
 		nonNegative("job.privacy.budget", j.Privacy.Budget),
 		oneOf("job.privacy.accountant", j.Privacy.Accountant, "", "tight", "rdp"),
+		oneOf("job.privacy.noise", j.Privacy.Noise, NoiseCentral, NoiseDevices, NoiseSilo),
+		nonNegative("job.privacy.own_noise", j.Privacy.OwnNoise),
+		within("job.privacy.honest", j.Privacy.Honest, 0, math.MaxInt32),
 	); err != nil {
 		return err
 	}
 	if p := j.Privacy; p.NoiseMultiplier == 0 && (p.Private || p.Budget != 0) {
 		return fmt.Errorf("wire: job.privacy claims to be private or a budget of %v without any noise", p.Budget)
+	}
+	if err := j.Privacy.validateOwn(); err != nil {
+		return err
 	}
 	if (j.Providers == 0) != (j.ProviderRate == 0) {
 		return fmt.Errorf("wire: job.providers is %d and job.provider_rate %v: both or neither", j.Providers, j.ProviderRate)
@@ -174,6 +180,19 @@ func (j *Job) validate() error {
 	return nil
 }
 
+// validateOwn holds a claim about devices' noise against that noise: what is promised
+// for the noise of so many devices is not more than so many add.
+func (p Privacy) validateOwn() error {
+	if (p.Noise == NoiseCentral) != (p.Honest == 0) {
+		return fmt.Errorf("wire: job.privacy.noise is %q and job.privacy.honest %d: the one counts the other's noise", p.Noise, p.Honest)
+	}
+	const rounding = 1 + 1e-9
+	if have := p.OwnNoise * math.Sqrt(float64(p.Honest)) * rounding; p.Noise != NoiseCentral && have < p.NoiseMultiplier {
+		return fmt.Errorf("wire: job.privacy.noise_multiplier is %v, but %d devices of own_noise %v add %v together", p.NoiseMultiplier, p.Honest, p.OwnNoise, have)
+	}
+	return nil
+}
+
 func (p *Plan) validate() error {
 	if err := errors.Join(
 		within("plan.round", p.Round, 1, 1<<62),
@@ -185,6 +204,8 @@ func (p *Plan) validate() error {
 		positive("plan.clip_norm", p.ClipNorm),
 		within("plan.count_coordinates", p.CountCoordinates, 0, MaxCount),
 		within("plan.count_symbol", p.CountSymbol, 0, math.MaxInt32),
+		nonNegative("plan.own_noise", p.OwnNoise),
+		within("plan.honest", p.Honest, 0, math.MaxInt32),
 	); err != nil {
 		return err
 	}
