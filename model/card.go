@@ -59,13 +59,13 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	case lay.LoRA.Task == TaskSpan:
 		of = what + " and a head for where answers begin and end"
 	}
-	fmt.Fprintf(&b, "A %s (%d layers, %d wide) %s, made with Starling in %d rounds of federated fine-tuning.\n\n",
-		lay.Config.ModelType, lay.Config.NumHiddenLayers, lay.Config.HiddenSize, of, c.Version)
-	fmt.Fprintf(&b, "## Data\n\nTrained on %ss that never left the devices they lie on", reads)
-	if c.Devices > 0 {
-		fmt.Fprintf(&b, ": %d devices took part", c.Devices)
+	tuning := "federated fine-tuning"
+	if c.Simulated {
+		tuning = "simulated federated fine-tuning"
 	}
-	b.WriteString(".")
+	fmt.Fprintf(&b, "A %s (%d layers, %d wide) %s, made with Starling in %d rounds of %s.\n\n",
+		lay.Config.ModelType, lay.Config.NumHiddenLayers, lay.Config.HiddenSize, of, c.Version, tuning)
+	b.WriteString("## Data\n\n" + c.trainedOn(reads))
 	if reads == "text" {
 		fmt.Fprintf(&b, " A text is read up to %d tokens.", c.Seq)
 	} else {
@@ -104,6 +104,17 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	}
 	b.WriteString("## Use\n\n```python\n" + c.usage(format) + "```\n")
 	return []byte(b.String())
+}
+
+// trainedOn says where the texts or images were that it was trained on.
+func (c *Checkpoint) trainedOn(reads string) string {
+	switch {
+	case c.Simulated:
+		return fmt.Sprintf("Trained by a simulation, in which no device took part: all %ss were read in one place, by whoever ran it.", reads)
+	case c.Devices > 0:
+		return fmt.Sprintf("Trained on %ss that never left the devices they lie on: %d devices took part.", reads, c.Devices)
+	}
+	return fmt.Sprintf("Trained on %ss that never left the devices they lie on.", reads)
 }
 
 // usage is the lines that load a release.

@@ -31,6 +31,9 @@ type CheckpointInfo struct {
 	Privacy      string             `json:"privacy,omitempty"`       // the guarantee in one line, or why there is none
 	Devices      int                `json:"devices,omitempty"`       // enrolled, with data of their own
 	UpdateBytes  int                `json:"update_bytes,omitempty"`  // of the largest masked update that a device sends in a round
+	// Simulated is an adapter that a simulation made: all of its data was read in one
+	// place, and what Privacy says is of a deployment that there was not.
+	Simulated bool `json:"simulated,omitempty"`
 }
 
 // ParseCheckpointInfo reads starling.json without checking its values. Older files call the
@@ -77,8 +80,10 @@ type Checkpoint struct {
 // adapter_config.json, starling.json, README.md and base/. LoRA is filled in from the
 // adapter, and BaseSHA256, where it is empty, from the base. A base that an
 // earlier checkpoint has put there is not written again: it does not change from
-// round to round, and may be large.
-func WriteCheckpoint(dir string, c *Checkpoint) error {
+// round to round, and may be large. Where one of beside, folders of other checkpoints, is
+// over the same base with the same labels, its base is linked to, if the file system can,
+// and takes no room of its own.
+func WriteCheckpoint(dir string, c *Checkpoint, beside ...string) error {
 	lay := c.Adapter.layout
 	info := c.CheckpointInfo
 	info.LoRA = lay.LoRA
@@ -112,30 +117,13 @@ func WriteCheckpoint(dir string, c *Checkpoint) error {
 	if files[CheckpointFile], err = marshalFile(info); err != nil {
 		return err
 	}
-	if !holdsBase(dir, info.BaseSHA256) {
-		if err := (Release{Base: c.Base, Labels: info.Labels}).Write(filepath.Join(dir, CheckpointBase)); err != nil {
+	base := Release{Base: c.Base, Labels: info.Labels}
+	if !holdsBase(dir, info.BaseSHA256) && !base.linkFrom(beside, dir, info) {
+		if err := base.Write(filepath.Join(dir, CheckpointBase)); err != nil {
 			return err
 		}
 	}
 	return WriteFiles(dir, files)
-}
-
-// holdsBase reports whether an earlier checkpoint in dir is over the base of that
-// hash, all of it: starling.json is written after the base.
-func holdsBase(dir, sha256 string) bool {
-	has := func(name string) bool {
-		_, err := os.Stat(filepath.Join(dir, CheckpointBase, name))
-		return err == nil
-	}
-	if !has(ConfigFile) || !has(WeightsFile) || !has(TokenizerFile) && !has(preprocessorFile) && !has(SentencePieceFile) {
-		return false
-	}
-	meta, err := readFile(os.DirFS(dir), CheckpointFile, maxJSON)
-	if err != nil {
-		return false
-	}
-	info, err := ParseCheckpointInfo(meta)
-	return err == nil && info.BaseSHA256 == sha256
 }
 
 // ReadCheckpoint reads a folder written by WriteCheckpoint and checks that its

@@ -138,3 +138,60 @@ func TestParseCheckpointInfo(t *testing.T) {
 		t.Error("a text is a version")
 	}
 }
+
+// Checkpoints that lie beside each other share a base, where it is the same and has the
+// same labels; neither changes with the other.
+func TestCheckpointsShareABase(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, c *Checkpoint, beside ...string) os.FileInfo {
+		t.Helper()
+		for i := range beside {
+			beside[i] = filepath.Join(dir, beside[i])
+		}
+		if err := WriteCheckpoint(filepath.Join(dir, name), c, beside...); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadCheckpoint(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(filepath.Join(dir, name, CheckpointBase, WeightsFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	c := tinyCheckpoint(t)
+	first := write("first", c, "none", "first")
+	if err := os.Link(filepath.Join(dir, "first", CardFile), filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	if second := write("second", c, "none", "first"); !os.SameFile(first, second) {
+		t.Error("the same base lies there twice")
+	}
+	named := tinyCheckpoint(t)
+	named.Labels = []string{"x", "y", "z"}
+	if third := write("third", named, "first", "second"); os.SameFile(first, third) {
+		t.Error("a base with other labels was taken")
+	}
+	other := tinyCheckpoint(t)
+	other.Base.Tensors[0].Data[0]++
+	base, err := NewBase(other.Base.Config, other.Base.Tensors, other.Base.Tokenizer, F32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Base = base
+	if fourth := write("fourth", other, "first"); os.SameFile(first, fourth) {
+		t.Error("another base was taken")
+	}
+	write("second", other)
+	if _, err := ReadCheckpoint(filepath.Join(dir, "first")); err != nil {
+		t.Errorf("another base in the second changed the first: %v", err)
+	}
+	// A base that has lost a file, or was being linked, is written.
+	if err := os.Remove(filepath.Join(dir, "first", CheckpointBase, TokenizerConfigFile)); err != nil {
+		t.Fatal(err)
+	}
+	if fifth := write("fifth", c, "first"); os.SameFile(first, fifth) {
+		t.Error("half a base was taken")
+	}
+}

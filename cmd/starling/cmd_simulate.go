@@ -165,7 +165,11 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 	}
 	fmt.Fprintf(a.Stderr, "%d registered clients, %s; folder %s\n", s.Population, cohort, filepath.Join(f.out, id))
 	r, done, err := lab.Make(ctx, sweep.Point{Settings: s}, f.out)
-	if err != nil {
+	answer := simulation{Record: r, Checkpoint: filepath.Join(f.out, id, sweep.CheckpointFolder)}
+	if errors.Is(err, sweep.ErrCheckpoint) {
+		fmt.Fprintln(a.Stderr, err)
+		answer.Checkpoint = ""
+	} else if err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprintln(a.Stderr, "interrupted: the same command goes on from here")
 		}
@@ -174,7 +178,7 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 	if done {
 		fmt.Fprintln(a.Stderr, "these settings were simulated before: this is what they came to")
 	}
-	err = a.emit(r, func(w io.Writer) error { return printRecord(w, r) })
+	err = a.emit(answer, func(w io.Writer) error { return answer.print(w) })
 	sayWarnings(a.Stderr, "", r)
 	return err
 }
@@ -226,8 +230,14 @@ func (v *simulateView) show(_ sweep.Point, r simulate.Round, of int) {
 		r.SignalNorm, r.NoiseNorm, accuracy, left, note)
 }
 
-// printRecord is a simulation's result for people.
-func printRecord(w io.Writer, r *sweep.Record) error {
+// simulation is a simulation's result, and where what it made lies.
+type simulation struct {
+	*sweep.Record
+	Checkpoint string `json:"checkpoint,omitempty"`
+}
+
+// print is the result for people.
+func (r simulation) print(w io.Writer) error {
 	t := &tableWriter{w: w}
 	t.line("What the deployment would come to (a simulation protects nobody)")
 	t.line("")
@@ -244,6 +254,11 @@ func printRecord(w io.Writer, r *sweep.Record) error {
 	t.line("  a device moves  %s up, %s down in a round it is drawn in (vector and slice, without keys)", byteText(int64(r.BytesUp)), byteText(int64(r.BytesDown)))
 	t.line("  engine          %s", r.Engine)
 	t.line("  took            %s", time.Duration(r.Seconds*float64(time.Second)).Round(time.Second/10))
+	if r.Checkpoint != "" {
+		t.line("")
+		t.line("Files: %s", r.Checkpoint)
+		t.line("Next:  starling evaluate --checkpoint %s FILE", r.Checkpoint)
+	}
 	return t.err
 }
 

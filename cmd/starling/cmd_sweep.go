@@ -169,7 +169,9 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 		}
 		lab.Begin = func(_ sweep.Point, done int, others []string) { sayBegin(a.Stderr, head+"  ", done, others) }
 		r, done, err := lab.Make(ctx, p, filepath.Join(f.out, sweep.RunsFolder))
-		if err != nil {
+		if errors.Is(err, sweep.ErrCheckpoint) {
+			fmt.Fprintf(a.Stderr, "%s  %v\n", head, err)
+		} else if err != nil {
 			if ctx.Err() != nil {
 				fmt.Fprintln(a.Stderr, "interrupted: the same command goes on from here")
 			}

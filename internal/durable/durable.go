@@ -54,6 +54,21 @@ func Create(path string, data []byte, perm fs.FileMode) error {
 	return put(system{}, path, bytes.NewReader(data), perm, disk.link)
 }
 
+// Link makes the file path a second name of the file from, which must have been flushed
+// and is not to be written in place. Where there is one it is left alone and the error is
+// fs.ErrExist; a file system without hard links has an error of its own.
+func Link(from, path string) error { return link(system{}, from, path) }
+
+func link(d disk, from, path string) error {
+	if err := d.link(from, path); err != nil {
+		return err
+	}
+	if err := d.sync(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("flush the folder of %s: %w", path, err)
+	}
+	return nil
+}
+
 // put writes under a temporary name and lets place give it its own.
 func put(d disk, path string, content io.WriterTo, perm fs.FileMode, place func(d disk, from, to string) error) error {
 	f, err := d.create(path)

@@ -154,6 +154,45 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
+// A second name is there once the call has returned, whatever is cut then, and takes
+// nobody's place.
+func TestLink(t *testing.T) {
+	d := newLossy("")
+	if err := put(d, "of", strings.NewReader("new"), 0o600, disk.rename); err != nil {
+		t.Fatal(err)
+	}
+	if err := link(d, "of", "f"); err != nil {
+		t.Fatal(err)
+	}
+	if may := d.after(); slices.ContainsFunc(may, func(s string) bool { return s != "new" }) {
+		t.Errorf("a power cut leaves one of %q", may)
+	}
+	if err := link(d, "of", "f"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over a file: %v", err)
+	}
+	d = newLossy("")
+	if err := put(d, "of", strings.NewReader("new"), 0o600, disk.rename); err != nil {
+		t.Fatal(err)
+	}
+	d.fail = d.ops + 1 // the flush
+	if err := link(d, "of", "f"); !errors.Is(err, errPower) {
+		t.Errorf("not flushed: %v", err)
+	}
+	from := filepath.Join(t.TempDir(), "from")
+	if err := Create(from, []byte("one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Link(from, from+"2"); err != nil {
+		t.Skip(err)
+	}
+	if err := Replace(from, []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(from + "2"); err != nil || string(b) != "one" {
+		t.Errorf("a file that is replaced changes under its second name: %q, %v", b, err)
+	}
+}
+
 func TestOnDisk(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "key.pem")

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/internal/durable"
-	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate"
 )
 
@@ -78,7 +77,7 @@ var ErrOther = errors.New("made with another base, engine, adapter.start or data
 
 // Make makes the point's run in its folder below dir, or takes up where it was
 // interrupted. A run that is done is read; done tells which. One that another process is
-// making is [ErrBusy].
+// making is [ErrBusy]. With [ErrCheckpoint] the record is there all the same.
 func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bool, err error) {
 	id, err := l.ID(p.Settings)
 	if err == nil {
@@ -88,7 +87,8 @@ func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bo
 		return nil, false, err
 	}
 	folder := filepath.Join(dir, id)
-	if r, err = l.finished(p, folder); !errors.Is(err, fs.ErrNotExist) {
+	r, err = l.finished(p, folder)
+	if err == nil && hasCheckpoint(folder) || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return r, err == nil, err
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -99,8 +99,15 @@ func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bo
 		return nil, false, fmt.Errorf("%s: %w", folder, err)
 	}
 	defer unlock()
-	if r, err = l.finished(p, folder); !errors.Is(err, fs.ErrNotExist) { // by another process, meanwhile
-		return r, err == nil, err
+	if r, err = l.finished(p, folder); err == nil { // by another process, meanwhile, or by an older program
+		if !hasCheckpoint(folder) {
+			if err = l.complete(ctx, p, r, folder); err != nil {
+				err = fmt.Errorf("%w: %w", ErrCheckpoint, err)
+			}
+		}
+		return r, true, err
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, false, err
 	}
 	r, err = l.make(ctx, p, id, folder)
 	return r, false, err
@@ -161,7 +168,10 @@ func (l *Lab) make(ctx context.Context, p Point, id, folder string) (*Record, er
 		return nil, err
 	}
 	r.Seconds = time.Since(began).Seconds()
-	return r, r.write(folder, run.State(), result.Adapter)
+	if err := r.checkpoint(folder, s, result.Adapter); err != nil {
+		return nil, err
+	}
+	return r, r.write(folder, run.State())
 }
 
 // otherStates are those of a folder but own.
@@ -213,17 +223,10 @@ func (r *Record) fill(ctx context.Context, s *Setup, result simulate.Result) err
 	return err
 }
 
-// write keeps the adapter, then the record that says the run is done; the state
-// is not needed any more.
-func (r *Record) write(folder, state string, a *model.Adapter) error {
-	b, err := model.EncodeAdapter(a)
+// write keeps the record that says the run is done; the state is not needed any more.
+func (r *Record) write(folder, state string) error {
+	b, err := bytesTable(r.Curve)
 	if err != nil {
-		return err
-	}
-	if err := durable.Replace(filepath.Join(folder, adapterFile), b, 0o644); err != nil {
-		return err
-	}
-	if b, err = bytesTable(r.Curve); err != nil {
 		return err
 	}
 	if err := durable.Replace(filepath.Join(folder, bytesFile), b, 0o644); err != nil {
