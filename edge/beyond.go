@@ -3,7 +3,9 @@ package edge
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // notPrivate is the key of a PolicyError that stands for Config.AcceptNotPrivate.
@@ -36,16 +38,24 @@ func Beyond(err error) (found []PolicyError) {
 // Allow widens the limit that a PolicyError names to what it says was asked for:
 // key and have are its Key and Have.
 func (p *Policy) Allow(key, have string) error {
-	whole := map[string]*int{"shard": &p.Shard, "breach_bits": &p.BreachBits, "rank": &p.Rank, "steps": &p.Steps, "batch": &p.Batch, "memory": &p.Memory, "rounds": &p.Rounds}
-	fraction := map[string]*float64{"corrupt": &p.Corrupt, "clip_norm": &p.ClipNorm, "work": &p.Work}
+	whole := map[string]*int{"shard": &p.Shard, "breach_bits": &p.BreachBits, "rank": &p.Rank, "steps": &p.Steps, "batch": &p.Batch, "memory": &p.Memory, "rounds": &p.Rounds,
+		"values": &p.Values, "examples": &p.Examples}
+	fraction := map[string]*float64{"corrupt": &p.Corrupt, "clip_norm": &p.ClipNorm, "work": &p.Work, "own_noise": &p.OwnNoise, "bits": &p.Bits}
 	var err error
 	switch {
 	case whole[key] != nil:
 		*whole[key], err = strconv.Atoi(have)
 	case fraction[key] != nil:
 		*fraction[key], err = strconv.ParseFloat(have, 64)
-	case key == "uplinks" && have != anyUplink: // which a coordinator may announce, and is no scheme
+	case key == "uplinks" && have != anything: // which a coordinator may announce, and is no scheme
 		p.Uplinks = append(p.Uplinks[:len(p.Uplinks):len(p.Uplinks)], have)
+	case key == "tensors":
+		p.Tensors = slices.Clone(p.Tensors)
+		for name := range strings.SplitSeq(have, ",") {
+			if name != anything && !slices.Contains(p.Tensors, name) {
+				p.Tensors = append(p.Tensors, name)
+			}
+		}
 	case key == "semi_honest":
 		p.SemiHonest, err = strconv.ParseBool(have)
 	default:

@@ -29,7 +29,7 @@ func TestBeyondIsWhatAllowNeeds(t *testing.T) {
 			t.Errorf("%s: %v", l.Key, err)
 		}
 	}
-	want := []string{"batch", "breach_bits", "corrupt", "rank", "rounds", "semi_honest", "shard", "uplinks"}
+	want := []string{"batch", "bits", "breach_bits", "corrupt", "own_noise", "rank", "rounds", "semi_honest", "shard", "uplinks"}
 	if slices.Sort(keys); !slices.Equal(keys, want) {
 		t.Errorf("beyond the policy: %q, want %q", keys, want)
 	}
@@ -40,7 +40,7 @@ func TestBeyondIsWhatAllowNeeds(t *testing.T) {
 	if p.checkJob(j) == nil {
 		t.Error("more rounds than were allowed are taken")
 	}
-	plan := p.checkPlan(&wire.Plan{Steps: 1000, ClipNorm: 1})
+	plan := p.checkPlan(j, &wire.Plan{Steps: 1000, ClipNorm: 1})
 	refused := &RefusalError{Round: 1, Cause: ErrPlan, Err: plan}
 	if l := Beyond(refused); len(l) != 1 || l[0].Key != "steps" || p.Allow("steps", l[0].Have) != nil || p.Steps != 1000 {
 		t.Errorf("a plan's steps: %+v", l)

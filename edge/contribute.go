@@ -20,6 +20,7 @@ type Contribution struct {
 	Epochs  int            // passes of each unit over its own data; 0: Steps whatever it holds
 	Work    float64        // most that the training of Units may take, in Task.Work's units; 0: no limit
 	Units   int            // most units that the job lets a device hold; 0: one
+	Least   int            // distinct examples that each unit's update averages, else it is absent; 0: any number
 	Task    Task           // the training; Steps, Columns, Batches, Work and Progress are filled in here
 
 	// Seed replaces the device's secret randomness; empty: crypto/rand. Only for
@@ -53,7 +54,8 @@ func (c Contribution) steps(u unit) int {
 // the sum of their vectors is returned: Lattice.D() symbols and behind them
 // Count's. It is the one path from data to symbols.
 //
-// A unit whose data makes training fail contributes zeros, as an absent one does. Whoever
+// A unit whose data makes training fail, or whose steps come upon fewer distinct examples
+// than its owner wants, contributes zeros, as an absent one does. Whoever
 // makes base and start can choose for which data it fails: to refuse the round for it
 // would tell of one device, in the clear, whether it has such data. Nor must one
 // provider's data decide over the others' contributions.
@@ -81,7 +83,11 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 		// What refuses a round must not do so for those alone who have a unit in it: one
 		// is trained, for nothing.
 		t.Steps = c.steps(data.units[0])
-		t.Batches, t.Progress = data.units[0].data.batches(order, t.Steps, t.Batch), func(int, int) {}
+		rows, err := data.units[0].data.order(order)
+		if err != nil {
+			return nil, err
+		}
+		t.Batches, t.Progress = data.units[0].data.batches(order, rows, t.Steps, t.Batch), func(int, int) {}
 		delta, err := trainer.Train(ctx, t)
 		clear(delta)
 		if err != nil && !failed(err) {
@@ -95,12 +101,21 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 	c.Progress(0, total)
 	for _, one := range units {
 		t.Steps = c.steps(one)
-		t.Batches = one.data.batches(order, t.Steps, t.Batch)
+		rows, err := one.data.order(order)
+		if err != nil {
+			return nil, err
+		}
+		averaged := one.data.distinct(rows, t.Steps*t.Batch)
+		t.Batches = one.data.batches(order, rows, t.Steps, t.Batch)
 		t.Progress = func(done, _ int) { c.Progress(before+int64(done), total) }
 		delta, err := trainer.Train(ctx, t)
 		before += int64(t.Steps)
 		if err == nil && len(delta) != len(t.Start) {
 			err = fmt.Errorf("trainer returned %d values, %d expected", len(delta), len(t.Start))
+		}
+		if err == nil && averaged < c.Least { // it trained all the same: nobody sees by its time that it has few
+			clear(delta)
+			err = fmt.Errorf("%w: %d, and its owner wants %d (--examples)", errFew, averaged, c.Least)
 		}
 		if err == nil {
 			var norm float64
@@ -126,4 +141,9 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 
 // failed tells whether training came to nothing, as it may for some data and not for
 // other.
-func failed(err error) bool { return errors.Is(err, ErrDiverged) || errors.Is(err, wasm.ErrTrap) }
+func failed(err error) bool {
+	return errors.Is(err, ErrDiverged) || errors.Is(err, wasm.ErrTrap) || errors.Is(err, errFew)
+}
+
+// errFew is an update that averages fewer examples than its owner wants.
+var errFew = errors.New("the update averages too few distinct examples")

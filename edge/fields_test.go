@@ -206,7 +206,7 @@ func TestHostileFieldsOfTheJob(t *testing.T) {
 		c.begin()
 		inRound.begin()
 		h.jobBytes, h.task = job, wire.TaskID(job)
-		x := expose(t, h, DefaultPolicy())
+		x := expose(t, h, *central())
 		var hello *wire.Hello
 		var welcome *wire.Welcome
 		x.p, hello, welcome = h.accept()

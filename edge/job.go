@@ -128,7 +128,7 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	if j.HeadOnly {
 		most = 0
 	}
-	if err := c.cfg.Policy.checkValues(j.layout.Size(most)); err != nil {
+	if err := errors.Join(c.cfg.Policy.checkValues(j.layout.Size(most)), c.cfg.Policy.checkTensors(j.layout, most)); err != nil {
 		return err
 	}
 	t, err := task.New(base, j.layout, int(j.Sequence))
@@ -184,7 +184,7 @@ func (c *client) checkPlan(p *wire.Plan) error {
 	case p.OwnNoise != j.Privacy.OwnNoise || p.Honest != j.Privacy.Honest:
 		return fmt.Errorf("own noise of %v, counted on for %d devices; the job announced %v for %d", p.OwnNoise, p.Honest, j.Privacy.OwnNoise, j.Privacy.Honest)
 	}
-	if err := c.cfg.Policy.checkPlan(p); err != nil {
+	if err := c.cfg.Policy.checkPlan(&j.Job, p); err != nil {
 		return err
 	}
 	if _, fresh := p.AdapterSeed(); !fresh {

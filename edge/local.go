@@ -102,6 +102,7 @@ func (d *Data) draw(rnd io.Reader) ([]unit, error) {
 type local struct {
 	columns []task.Column
 	n       int        // rows
+	of      []int      // whose part each row is; nil: of an example each
 	rows    task.Batch // one an example; nil where they would take too much memory
 
 	task     task.Task         // where rows is nil: of examples, each encoded when it is asked for
@@ -121,12 +122,12 @@ func encode(set *dataset.Set, t task.Task, most float64) (*local, error) {
 	at := func(line int, err error) error {
 		return fmt.Errorf("%w: %w", ErrData, &dataset.LineError{File: set.Name, Line: line, Err: err})
 	}
-	rows, _, err := task.Rows(t, set.Examples)
+	rows, of, err := task.Rows(t, set.Examples)
 	if bad := new(dataset.LineError); errors.As(err, &bad) {
 		return nil, at(bad.Line, bad.Err)
 	}
 	n := len(rows)
-	l := &local{columns: t.Columns(), n: n}
+	l := &local{columns: t.Columns(), n: n, of: of}
 	keep := task.RowBytes(l.columns)*float64(n) <= most
 	into := task.NewBatch(l.columns, 1)
 	if keep {
@@ -149,24 +150,42 @@ func encode(set *dataset.Set, t task.Task, most float64) (*local, error) {
 	return l, nil
 }
 
-// batches draws steps batches, each when it is asked for: the examples in a
-// random order, and in a new one when all were used. A batch never spans two
+// order is a random one of the rows, drawn from the device's own secret.
+func (l *local) order(rnd io.Reader) ([]int, error) {
+	if l.n == 0 {
+		return nil, fmt.Errorf("%w: no examples", ErrData)
+	}
+	order := make([]int, l.n)
+	for i := range order {
+		order[i] = i
+	}
+	return order, uniform.Shuffle(rnd, order)
+}
+
+// distinct is how many examples stand in so many rows of an order: a long example's rows
+// are one, however often and in how many parts it is taken.
+func (l *local) distinct(order []int, rows int) int {
+	order = order[:min(rows, len(order))]
+	if l.of == nil {
+		return len(order)
+	}
+	seen := map[int]struct{}{}
+	for _, row := range order {
+		seen[l.of[row]] = struct{}{}
+	}
+	return len(seen)
+}
+
+// batches draws steps batches, each when it is asked for: the examples in the order
+// given, and in a new one when all were used. A batch never spans two
 // orders, so that no example stands in it twice; rows left over have weight 0.
 // All batches share their memory. What the task draws anew it draws here, from rnd: the
 // device's own secret (see Contribution).
-func (l *local) batches(rnd io.Reader, steps, size int) iter.Seq2[Batch, error] {
+func (l *local) batches(rnd io.Reader, order []int, steps, size int) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		n := l.n
-		if n == 0 {
-			yield(nil, fmt.Errorf("%w: no examples", ErrData))
-			return
-		}
-		order := make([]int, n)
-		for i := range order {
-			order[i] = i
-		}
 		b := task.NewBatch(l.columns, size)
-		at := n
+		at := 0
 		for range steps {
 			if at >= n {
 				if err := uniform.Shuffle(rnd, order); err != nil {

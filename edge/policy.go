@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
 	"github.com/starling-fl/starling/task"
@@ -24,8 +25,24 @@ var ErrPolicy = errors.New("edge: the job is outside this device's policy")
 // has no say in it: what it announces is held against it when the device joins,
 // what it plans in every round. The limits together are what keeps a sum from
 // being one device's data: enough devices in it, enough of them presumed to be
-// invented, an update small and coarse enough to hide in.
+// invented, an update small and coarse enough to hide in. OwnNoise, Bits, Examples
+// and Tensors hold where all of that fails because everybody else lies.
 type Policy struct {
+	// OwnNoise is the least noise that this device itself adds to what it sends: its
+	// standard deviation over the clip norm. 0 is none: whoever adds up the updates is
+	// trusted to add it. Default 0.1: alone in its sum, a round tells 72 bits at most.
+	OwnNoise float64 `yaml:"own_noise"`
+	// Bits is the most that the rounds which a job announces could tell of the data, in
+	// bits, if nobody else's update stood in any sum: 1/(2 v^2 ln 2) a round at own noise
+	// v. 0: no limit. Default 100000, 12 kB.
+	Bits float64 `yaml:"bits"`
+	// Examples is the least number of distinct examples that an update averages, each
+	// provider's in a job that protects those. Default 16.
+	Examples int `yaml:"examples"`
+	// Tensors are what may be trained: classes of model.Classes, tensors of the base or
+	// modules by the ends of their names, or any. Default lora, head, biases and adapters:
+	// neither embeddings, whose rows are words, nor whole matrices or norms.
+	Tensors []string `yaml:"tensors"`
 	// Shard is the least number of devices whose updates are added up, at least 2.
 	// Default 8.
 	Shard int `yaml:"shard"`
@@ -83,6 +100,8 @@ func DefaultPolicy() Policy {
 	return Policy{
 		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 10, Rank: 32, Values: 4_000_000, Steps: 100, Batch: 64, Work: 1e13, Memory: 1024,
 		Uplinks: coarse(), Rounds: 10_000, RoundsADay: 500,
+		OwnNoise: 0.1, Bits: 100_000, Examples: 16,
+		Tensors: []string{string(model.ClassLoRA), string(model.ClassHead), string(model.ClassBiases), string(model.ClassAdapters)},
 	}
 }
 
@@ -97,12 +116,13 @@ func coarse() (names []string) {
 }
 
 // LocalPolicy is what a device allows a coordinator on its own machine, whose
-// operator can read the device's file anyway: shards of three, and none of them
-// presumed invented, so that a handful of devices can try things out. All else
-// is DefaultPolicy's.
+// operator can read the device's file anyway: shards of three, none of them
+// presumed invented, and no noise of the device's own, so that a handful of devices can
+// try things out. All else is DefaultPolicy's.
 func LocalPolicy() Policy {
 	p := DefaultPolicy()
 	p.Shard, p.Corrupt, p.BreachBits = 3, 0, 0
+	p.OwnNoise, p.Bits, p.Examples, p.Tensors = 0, 0, 1, []string{anything}
 	return p
 }
 
@@ -111,12 +131,13 @@ func LocalPolicy() Policy {
 func TrustingPolicy() Policy {
 	return Policy{
 		Shard: 2, SemiHonest: true, ClipNorm: math.Inf(1), Rank: wire.MaxRank, Values: math.MaxInt, Steps: 1 << 20, Batch: 1 << 16, Work: math.Inf(1), Memory: 4095,
-		Uplinks: []string{anyUplink}, Rounds: math.MaxInt, RoundsADay: math.MaxInt,
+		Uplinks: []string{anything}, Rounds: math.MaxInt, RoundsADay: math.MaxInt,
+		Examples: 1, Tensors: []string{anything},
 	}
 }
 
-// anyUplink stands for every scheme.
-const anyUplink = "any"
+// anything stands for every scheme, and for every tensor.
+const anything = "any"
 
 // PolicyFor is the policy of a device whose owner has chosen none: LocalPolicy
 // where the coordinator's address, a join token or an http(s) URL, is a loopback
@@ -165,6 +186,7 @@ func (p *Policy) Validate() error {
 		in("memory", p.Memory, 1, 4095),
 		in("rounds", p.Rounds, 1, math.MaxInt),
 		in("rounds_a_day", p.RoundsADay, 1, math.MaxInt),
+		in("examples", p.Examples, 1, math.MaxInt),
 		over("clip_norm", p.ClipNorm),
 		over("work", p.Work))
 	if !(p.Corrupt >= 0 && p.Corrupt < 1) {
@@ -173,6 +195,7 @@ func (p *Policy) Validate() error {
 	if !(p.Epsilon >= 0) {
 		err = errors.Join(err, fmt.Errorf("%w: policy: epsilon is %v, must be positive, or 0 for no limit", ErrConfig, p.Epsilon))
 	}
+	err = errors.Join(err, p.validateFloor())
 	for key, list := range map[string][]string{"programs": p.Programs, "peers": p.Peers} {
 		for _, s := range list {
 			if b, e := hex.DecodeString(s); e != nil || len(b) != 32 || s != strings.ToLower(s) {
@@ -236,7 +259,7 @@ func (p *Policy) checkJob(j *wire.Job) error {
 		whole(int(j.BreachBits)), "at least "+whole(p.BreachBits))
 	refuse(j.SemiHonest && !p.SemiHonest, "semi_honest", "the job presumes a coordinator that follows the protocol", whyForged,
 		"true", "false")
-	refuse(!slices.Contains(p.Uplinks, j.Uplink) && !slices.Contains(p.Uplinks, anyUplink), "uplinks", fmt.Sprintf("updates are to be written as %q", j.Uplink), whyFine,
+	refuse(!slices.Contains(p.Uplinks, j.Uplink) && !slices.Contains(p.Uplinks, anything), "uplinks", fmt.Sprintf("updates are to be written as %q", j.Uplink), whyFine,
 		j.Uplink, strings.Join(p.Uplinks, ", "))
 	refuse(int(j.RankMax) > p.Rank, "rank", fmt.Sprintf("the job trains up to rank %d", j.RankMax), whyClip,
 		whole(int(j.RankMax)), "at most "+whole(p.Rank))
@@ -246,6 +269,7 @@ func (p *Policy) checkJob(j *wire.Job) error {
 		whole(int(j.Batch)), "at most "+whole(p.Batch))
 	refuse(j.Rounds > uint64(p.Rounds), "rounds", fmt.Sprintf("the job is to have %d rounds", j.Rounds), whyRounds,
 		strconv.FormatUint(j.Rounds, 10), "at most "+whole(p.Rounds))
+	found = append(found, p.checkNoise(j)...)
 	if len(found) == 0 {
 		return nil
 	}
@@ -261,8 +285,8 @@ func (p *Policy) checkValues(n int) error {
 		strconv.Itoa(n), "at most " + strconv.Itoa(p.Values)})
 }
 
-// checkPlan holds a round's plan against the policy.
-func (p *Policy) checkPlan(pl *wire.Plan) error {
+// checkPlan holds a round's plan of a job against the policy.
+func (p *Policy) checkPlan(j *wire.Job, pl *wire.Plan) error {
 	if int(pl.Steps) > p.Steps {
 		return &PolicyError{"steps", fmt.Sprintf("the round takes %d local steps", pl.Steps), whyWork,
 			strconv.Itoa(int(pl.Steps)), "at most " + strconv.Itoa(p.Steps)}
@@ -271,7 +295,7 @@ func (p *Policy) checkPlan(pl *wire.Plan) error {
 		return &PolicyError{"clip_norm", fmt.Sprintf("the round leaves updates a norm of %.6g", pl.ClipNorm), whyClip,
 			fmt.Sprintf("%.6g", pl.ClipNorm), fmt.Sprintf("at most %.6g", p.ClipNorm)}
 	}
-	return nil
+	return p.checkAverage(j, pl)
 }
 
 // checkRoster refuses a shard with anybody in it whom the owner did not name.

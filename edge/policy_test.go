@@ -93,14 +93,14 @@ func TestHostileHarvestWithoutAPolicy(t *testing.T) {
 func TestHostileHarvest(t *testing.T) {
 	h := harvest(t, 48)
 	cfg := h.config(thief{scale: 8})
-	cfg.Policy = nil
+	cfg.Policy, cfg.Data = nil, Examples(examples(16))
 	d := h.start(cfg)
 	h.admit(false)
 	err := d.wait(t)
 	if !errors.Is(err, ErrPolicy) {
 		t.Fatalf("%v", err)
 	}
-	for _, flag := range []string{"--shard=3", "--corrupt=0", "--breach-bits=0", "--uplinks=fixed32", "--rank=48"} {
+	for _, flag := range []string{"--shard=3", "--corrupt=0", "--breach-bits=0", "--uplinks=fixed32", "--rank=48", "--own-noise=0", "--bits=0"} {
 		if !strings.Contains(err.Error(), flag) {
 			t.Errorf("the owner is not told of %s:\n%v", flag, err)
 		}
@@ -116,6 +116,14 @@ func production(t *testing.T) *house {
 	h.job.ShardMax, h.job.ShardFloor, h.job.CorruptPPM, h.job.BreachBits, h.job.Uplink = 64, 50, 50_000, 44, "nf4"
 	h.announce()
 	return h
+}
+
+// central is the policy of an owner who trusts a coordinator elsewhere to add the noise,
+// and has five examples.
+func central() *Policy {
+	p := DefaultPolicy()
+	p.OwnNoise, p.Bits, p.Examples = 0, 0, 1
+	return &p
 }
 
 // Each limit holds by itself: the job is an honest one but for it.
@@ -137,7 +145,7 @@ func TestHostileJobsOutsideThePolicy(t *testing.T) {
 			change(h.job)
 			h.announce()
 			cfg := h.config(&constant{})
-			cfg.Policy = nil
+			cfg.Policy = central()
 			d := h.start(cfg)
 			h.admit(false)
 			beyond := new(PolicyError)
@@ -148,7 +156,7 @@ func TestHostileJobsOutsideThePolicy(t *testing.T) {
 	}
 	h := production(t) // unchanged it is joined
 	cfg := h.config(&constant{})
-	cfg.Policy = nil
+	cfg.Policy = central()
 	h.start(cfg)
 	h.admit(false).assign(h.plan(1))
 }
@@ -164,7 +172,8 @@ func TestHostileWholeTensors(t *testing.T) {
 		}
 		h.announce()
 		cfg := h.config(&constant{})
-		policy := DefaultPolicy()
+		policy := *central()
+		policy.Tensors = []string{"any"}
 		policy.Values = h.layout.Size(4) // of the ranks that the house announces
 		cfg.Policy = &policy
 		d := h.start(cfg)
@@ -191,7 +200,7 @@ func TestHostilePlansOutsideThePolicy(t *testing.T) {
 		t.Run(flag, func(t *testing.T) {
 			h := production(t)
 			cfg := h.config(&constant{})
-			cfg.Policy = nil
+			cfg.Policy = central()
 			d := h.start(cfg)
 			p := h.admit(false)
 			plan := h.plan(1)
@@ -265,7 +274,7 @@ func TestHostileStepsTakeNoMemory(t *testing.T) {
 	copy(l.rows[1].F32, []float32{1, 1, 1})
 	steps, seen := 0, map[int32]int{}
 	var memory *int32
-	for b, err := range l.batches(random([]byte("any seed will do"), forBatches, 1), 10_000, 2) {
+	for b, err := range drawn(t, l, random([]byte("any seed will do"), forBatches, 1), 10_000, 2) {
 		ok(t, err)
 		if steps++; steps == 1 {
 			memory = &b.Int32(task.Tokens)[0]

@@ -66,8 +66,11 @@ func (c *client) examples(labels []string, providers int) (*dataset.Set, error) 
 			return nil, fmt.Errorf("%w: label number %d, the job has %d labels", ErrData, e.Label, len(labels))
 		}
 	}
+	parts := []*dataset.Set{set}
 	if providers > 0 {
-		_, _, err = divide(set, providers)
+		if _, parts, err = divide(set, providers); err != nil {
+			return nil, err
+		}
 	}
-	return set, err
+	return set, c.cfg.Policy.checkEnough(parts)
 }

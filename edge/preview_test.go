@@ -40,7 +40,7 @@ func TestMisfitDoesNotEnrol(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := Config{Token: h.token.String(), Identity: key, Data: Examples(c.data), HTTP: &http.Client{Transport: h},
+		cfg := Config{Token: h.token.String(), Identity: key, Data: Examples(c.data), Policy: central(), HTTP: &http.Client{Transport: h},
 			Dial: func(context.Context, string) (Conn, error) { return nil, errDialled }}
 		token, err := cfg.validate()
 		if err != nil {

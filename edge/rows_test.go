@@ -3,6 +3,7 @@ package edge
 import (
 	"errors"
 	"io"
+	"iter"
 	"math"
 	"reflect"
 	"testing"
@@ -47,7 +48,7 @@ func TestHostileLongRows(t *testing.T) {
 		t.Fatalf("kept: %v, and %v of %d bytes with one less to have", all.rows != nil, asked.rows != nil, 11*24)
 	}
 	batches := func(l *local) (got []task.Batch) {
-		for b, err := range l.batches(random([]byte("any seed will do"), forBatches, 1), 7, 4) {
+		for b, err := range drawn(t, l, random([]byte("any seed will do"), forBatches, 1), 7, 4) {
 			ok(t, err)
 			got = append(got, b.Clone())
 		}
@@ -84,6 +85,14 @@ func TestHostileLongRows(t *testing.T) {
 	}
 }
 
+// drawn are the batches of a unit's rows in an order that is drawn as Contribute draws it.
+func drawn(t *testing.T, l *local, rnd io.Reader, steps, size int) iter.Seq2[Batch, error] {
+	t.Helper()
+	order, err := l.order(rnd)
+	ok(t, err)
+	return l.batches(rnd, order, steps, size)
+}
+
 // What cannot be encoded any more ends the round's training, not the program.
 func TestRowsThatFailLater(t *testing.T) {
 	set := &dataset.Set{Examples: []dataset.Example{{Text: "a"}, {Text: "b"}}}
@@ -92,7 +101,7 @@ func TestRowsThatFailLater(t *testing.T) {
 	ok(t, err)
 	l.examples[0].Text, l.examples[1].Text = "", ""
 	failed := false
-	for _, err := range l.batches(io.Reader(random([]byte("any seed will do"), forBatches, 1)), 3, 1) {
+	for _, err := range drawn(t, l, random([]byte("any seed will do"), forBatches, 1), 3, 1) {
 		failed = failed || errors.Is(err, ErrData)
 	}
 	if !failed {

@@ -80,7 +80,7 @@ func TestSeededContributionsUseTheirStreams(t *testing.T) {
 				t.Errorf("device %d, round %d: not rounded with the stream for it", device, round)
 			}
 			var order []int32
-			for b, err := range data.units[0].data.batches(random(seed, forBatches, round), 24, 1) {
+			for b, err := range drawn(t, data.units[0].data, random(seed, forBatches, round), 24, 1) {
 				ok(t, err)
 				order = append(order, b.Int32(task.Labels)...)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/model"
 )
 
 // policyFlags are an owner's limits as given on the command line: each wins over
@@ -36,6 +37,10 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 	fl.Float64Var(&g.Work, "work", 0, says("most work of a round, in eighths of an instruction (default %.0e, some six minutes)", d.Work))
 	fl.IntVar(&g.Memory, "memory", 0, says("most memory of a training program, the base included, in MiB (default %d)", d.Memory))
 	fl.StringSliceVar(&g.Uplinks, "uplinks", nil, says("schemes that updates may be sent in (default %s)", strings.Join(d.Uplinks, ",")))
+	fl.Float64Var(&g.OwnNoise, "own-noise", 0, says("least noise that this device itself adds, over the clip norm (default %v; none with a coordinator on this machine)", d.OwnNoise))
+	fl.Float64Var(&g.Bits, "bits", 0, says("most bits that a job's rounds could tell if all others lied, 0: no limit (default %.0f; no limit on this machine)", d.Bits))
+	fl.IntVar(&g.Examples, "examples", 0, says("least distinct examples that an update averages (default %d; %d on this machine)", d.Examples, here.Examples))
+	fl.StringSliceVar(&g.Tensors, "tensors", nil, says("what may be trained: %v, names of tensors, or any (default %s; any on this machine)", model.Classes(), strings.Join(d.Tensors, ",")))
 	fl.IntVar(&g.Rounds, "rounds", 0, says("most rounds that a job may announce (default %d)", d.Rounds))
 	fl.StringSliceVar(&g.Programs, "programs", nil, "SHA-256 of programs that may run without being made again here")
 	fl.StringSliceVar(&g.Peers, "peers", nil, "identities of the devices that a shard may hold, or @FILE with one a line (see 'starling identity'); needs a job with identified rosters")
@@ -48,7 +53,7 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err error) {
 	policy, local := edge.PolicyFor(where)
 	if local {
-		note = "the coordinator is on this machine: shards of 3 devices are accepted, and none of them is presumed invented (--shard, --corrupt, --breach-bits)"
+		note = "the coordinator is on this machine: shards of 3 devices are accepted, none of them is presumed invented, and this device adds no noise of its own (--shard, --corrupt, --breach-bits, --own-noise, --bits, --examples, --tensors)"
 	}
 	if p.file != "" {
 		if policy, err = loadPolicy(p.file, edge.DefaultPolicy()); err != nil {
@@ -69,6 +74,10 @@ func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err er
 		"work":         func() { policy.Work = p.given.Work },
 		"memory":       func() { policy.Memory = p.given.Memory },
 		"uplinks":      func() { policy.Uplinks = p.given.Uplinks },
+		"own-noise":    func() { policy.OwnNoise = p.given.OwnNoise },
+		"bits":         func() { policy.Bits = p.given.Bits },
+		"examples":     func() { policy.Examples = p.given.Examples },
+		"tensors":      func() { policy.Tensors = p.given.Tensors },
 		"rounds":       func() { policy.Rounds = p.given.Rounds },
 		"programs":     func() { policy.Programs = p.given.Programs },
 		"peers":        func() { policy.Peers = p.given.Peers },

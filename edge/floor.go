@@ -1,0 +1,139 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+)
+
+// The owner's floor: what a policy holds a job to although everybody but this device lies,
+// the coordinator and all other devices of every sum. See Policy's first fields.
+
+// The reasons, as an owner reads them.
+const (
+	whyHonest = "Nothing but this coordinator's honesty protects your data: if it invents the other devices and adds no noise, what this device sends is all it sees"
+	whyFew    = "The fewer examples an update averages, the closer it is to one of them, which can then be read from it"
+	whyTensor = "A row of an embedding table is a word: which rows an update moves says which words your data has; a whole matrix or norm holds more of it than an adapter does"
+)
+
+// ownNoise is what this device adds to its updates in a job: standard deviation over the
+// norm bound. What a job announces does not count before it is what Contribute adds.
+func ownNoise(*wire.Job) float64 { return 0 }
+
+// roundBits bounds what a round tells of the data of a device whose update stands alone in
+// its sum, at own noise v: the capacity of a Gaussian channel of any dimension whose
+// signal is within units clip norms. Infinite without noise.
+func roundBits(v float64, units int) float64 {
+	of := float64(max(1, units)) / v
+	return of * of / (2 * math.Ln2)
+}
+
+// checkNoise holds what devices add themselves against the policy.
+func (p *Policy) checkNoise(j *wire.Job) (found []error) {
+	v := ownNoise(j)
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+	if v < p.OwnNoise {
+		what := fmt.Sprintf("devices add noise of %s clip norms themselves", number(v))
+		if v == 0 {
+			what = "the coordinator alone adds the noise, and no device can check it"
+		}
+		found = append(found, &PolicyError{Key: "own_noise", What: what, Why: whyHonest, Have: number(v), Want: "at least " + number(p.OwnNoise)})
+	}
+	// A coordinator can call rounds lost: Account.begin answers so many.
+	rounds := float64(j.Rounds) + float64(spare(j.Rounds))
+	bits := rounds * roundBits(v, int(j.Providers))
+	if p.Bits == 0 || bits <= p.Bits {
+		return found
+	}
+	what, have := fmt.Sprintf("alone in its sums this device would tell up to %.3g bits in the rounds announced", bits), number(math.Ceil(bits))
+	if math.IsInf(bits, 1) {
+		what, have = "nothing bounds what the rounds announced could tell", "0"
+	}
+	return append(found, &PolicyError{Key: "bits", What: what, Why: whyHonest, Have: have, Want: "at most " + number(p.Bits)})
+}
+
+// checkTensors holds what a layout trains at a rank against the policy: what is trained is
+// read from the tensors, not from what the coordinator calls its method.
+func (p *Policy) checkTensors(l *model.Layout, rank int) error {
+	if slices.Contains(p.Tensors, anything) {
+		return nil
+	}
+	values, names := map[model.Class]int{}, map[model.Class][]string{}
+	for _, s := range l.Spans(rank) {
+		class := l.Class(s.Entry)
+		if s.Len == 0 || slices.ContainsFunc(p.Tensors, func(name string) bool { return name == string(class) || s.Named(name) }) {
+			continue
+		}
+		values[class] += s.Len
+		names[class] = append(names[class], s.Name)
+	}
+	var what, have []string
+	for _, class := range model.Classes() {
+		if n := len(names[class]); n > 0 {
+			have = append(have, string(class))
+			what = append(what, fmt.Sprintf("%d values of %d %s, %s first", values[class], n, class, names[class][0]))
+		}
+	}
+	if len(have) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w:\n%w", ErrPolicy, &PolicyError{Key: "tensors", What: "the job trains " + strings.Join(what, "; "), Why: whyTensor,
+		Have: strings.Join(append(slices.Clone(p.Tensors), have...), ","), Want: strings.Join(p.Tensors, ", ")})
+}
+
+// checkAverage refuses a round whose steps cannot come upon as many examples as the owner
+// wants: by what it plans, not by what this device holds, so that a refusal says nothing
+// of that.
+func (p *Policy) checkAverage(j *wire.Job, pl *wire.Plan) error {
+	most := uint64(pl.Steps) * uint64(j.Batch)
+	if most >= uint64(p.Examples) {
+		return nil
+	}
+	return &PolicyError{"examples", fmt.Sprintf("the round's %d steps of %d examples average %d at most", pl.Steps, j.Batch, most), whyFew,
+		strconv.FormatUint(max(1, most), 10), "at least " + strconv.Itoa(p.Examples)}
+}
+
+// checkEnough refuses data that has fewer examples than an update is to average, before
+// anything is sent. Of several providers one that has enough will do: the others
+// contribute nothing.
+func (p *Policy) checkEnough(parts []*dataset.Set) error {
+	most := 0
+	for _, part := range parts {
+		most = max(most, len(part.Examples))
+	}
+	if most >= p.Examples {
+		return nil
+	}
+	return fmt.Errorf("%w:\n%w", ErrPolicy, &PolicyError{"examples", fmt.Sprintf("your data has %d examples", most), whyFew,
+		strconv.Itoa(most), "at least " + strconv.Itoa(p.Examples)})
+}
+
+// validateFloor refuses limits that mean nothing, with the key that does.
+func (p *Policy) validateFloor() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: policy: %s", ErrConfig, fmt.Sprintf(format, args...))
+	}
+	var err error
+	if !(p.OwnNoise >= 0) || math.IsInf(p.OwnNoise, 1) {
+		err = errors.Join(err, bad("own_noise is %v, must be positive, or 0 for none", p.OwnNoise))
+	}
+	if !(p.Bits >= 0) {
+		err = errors.Join(err, bad("bits is %v, must be positive, or 0 for no limit", p.Bits))
+	}
+	if len(p.Tensors) == 0 {
+		err = errors.Join(err, bad("tensors is empty: nothing could be trained"))
+	}
+	for _, name := range p.Tensors {
+		if name != anything && !slices.Contains(model.Classes(), model.Class(name)) && !strings.Contains(name, ".") {
+			err = errors.Join(err, bad("tensors: %.80q is neither one of %v nor a tensor's name, which has a dot, nor any", name, model.Classes()))
+		}
+	}
+	return err
+}
