@@ -39,7 +39,7 @@ coordinator/optimizer: job
 coordinator/round:
 coordinator/server: coordinator coordinator/internal/... coordinator/store dp internal/durable internal/qrcode internal/strict
     internal/wire model
-coordinator/store: dp
+coordinator/store: dp log
 dataset:
 dp: internal/l2
 edge: dataset dp internal/contract internal/durable internal/uniform internal/wire model nf4 quant secagg task trainer
@@ -69,6 +69,7 @@ model/nn: model task tokenizer trainer
 job/schema: job
 job: dp internal/contract internal/strict internal/uniform internal/wire model quant secagg
 mutants: internal/mutant
+log: internal/cbor
 nf4:
 nf4/asm:
 quant: internal/l2 nf4

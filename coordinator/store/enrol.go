@@ -4,7 +4,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
+
+	"github.com/starling-fl/starling/log"
 )
 
 // Errors of enrolment.
@@ -20,51 +23,126 @@ var (
 // seenEvery is how exactly it is kept when a device was last seen.
 const seenEvery = time.Hour
 
-// Enrol adds an identity; added is false where it was enrolled before. Beyond
-// Options.MaxIdentities it returns ErrFull, of one that is excluded ErrExcluded.
-// An identity that is new takes a use of its invitation, ErrInvitation where it has
-// none left; 0 is the job's own secret.
+// Enrol adds an identity to the population and to the log, from which it is not taken
+// again; added is false where it was enrolled before. Beyond Options.MaxIdentities it
+// returns ErrFull, of one that is excluded ErrExcluded. An identity that is new takes a use
+// of its invitation, ErrInvitation where it has none left; 0 is the job's own secret.
+//
+// Those who come while others are being written wait for them, and are then written in one
+// transaction: a disk that can wait for 500 writes a second enrols thousands.
 func (s *Store) Enrol(key [32]byte, invitation int64) (added bool, err error) {
-	err = s.tx(func(tx *sql.Tx) error {
-		now := s.opt.Now().Unix()
-		var seen int64
-		var excluded string
-		switch err := tx.QueryRow(`SELECT seen, excluded FROM identity WHERE key = ?`, key[:]).Scan(&seen, &excluded); {
-		case err == nil && excluded != "":
-			return fmt.Errorf("%w: %s", ErrExcluded, excluded)
-		case err == nil:
-			if now-seen < int64(seenEvery.Seconds()) {
-				return nil
-			}
-			_, err := tx.Exec(`UPDATE identity SET seen = ? WHERE key = ?`, now, key[:])
-			return err
-		case !errors.Is(err, sql.ErrNoRows):
-			return err
-		}
-		// SQLite numbers identities 1, 2, ...: the last number is how many were ever
-		// enrolled, at the cost of one look-up instead of a walk over the table. One that
-		// was forgotten counts on, so that the limit is stricter, never laxer.
-		var count int
-		if err := tx.QueryRow(`SELECT coalesce(max(id), 0) FROM identity`).Scan(&count); err != nil {
-			return err
-		}
-		if count >= s.opt.MaxIdentities {
-			return fmt.Errorf("%w: the limit is %d", ErrFull, s.opt.MaxIdentities)
-		}
-		if invitation != 0 {
-			res, err := tx.Exec(`UPDATE invitation SET used = used + 1 WHERE id = ? AND used < uses AND expires > ? AND revoked = 0`, invitation, now)
-			if err != nil {
+	r := &enrolment{key: key, invitation: invitation}
+	s.queue.add(r)
+	s.enrolling.Lock()
+	defer s.enrolling.Unlock()
+	if !r.done {
+		s.enrol(s.queue.take())
+	}
+	return r.added && r.err == nil, r.err
+}
+
+// An enrolment is one call of Enrol; all but the first two fields belong to who holds
+// Store.enrolling.
+type enrolment struct {
+	key        [32]byte
+	invitation int64
+
+	added, done bool
+	err         error
+}
+
+// enrolQueue are those who wait to be enrolled.
+type enrolQueue struct {
+	mu      sync.Mutex
+	waiting []*enrolment // guarded by mu
+}
+
+func (q *enrolQueue) add(r *enrolment) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, r)
+}
+
+func (q *enrolQueue) take() []*enrolment {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all := q.waiting
+	q.waiting = nil
+	return all
+}
+
+// enrol writes all who wait. What is wrong with one of them is its own; an error of the
+// store is everybody's.
+func (s *Store) enrol(all []*enrolment) {
+	err := s.tx(func(tx *sql.Tx) error {
+		var into *appending
+		for _, r := range all {
+			r.added = false
+			err := s.enrolOne(tx, r, &into)
+			switch {
+			case errors.Is(err, ErrExcluded), errors.Is(err, ErrFull), errors.Is(err, ErrInvitation):
+				r.err = err // and nothing of it was written
+			case err != nil:
 				return err
 			}
-			if n, err := res.RowsAffected(); err != nil || n != 1 {
-				return errors.Join(err, ErrInvitation)
-			}
 		}
-		added = true
-		_, err := tx.Exec(`INSERT INTO identity (key, at, seen, invitation) VALUES (?, ?, ?, ?)`, key[:], now, now, invitation)
-		return err
+		return nil
 	})
-	return added && err == nil, err
+	for _, r := range all {
+		r.done = true
+		if err != nil {
+			r.added, r.err = false, err
+		}
+	}
+}
+
+// enrolOne enrols one; into is the log, opened with the first who is new.
+func (s *Store) enrolOne(tx *sql.Tx, r *enrolment, into **appending) error {
+	now := s.opt.Now().Unix()
+	var seen int64
+	var excluded string
+	switch err := tx.QueryRow(`SELECT seen, excluded FROM identity WHERE key = ?`, r.key[:]).Scan(&seen, &excluded); {
+	case err == nil && excluded != "":
+		return fmt.Errorf("%w: %s", ErrExcluded, excluded)
+	case err == nil:
+		if now-seen < int64(seenEvery.Seconds()) {
+			return nil
+		}
+		_, err := tx.Exec(`UPDATE identity SET seen = ? WHERE key = ?`, now, r.key[:])
+		return err
+	case !errors.Is(err, sql.ErrNoRows):
+		return err
+	}
+	// SQLite numbers identities 1, 2, ...: the last number is how many were ever
+	// enrolled, at the cost of one look-up instead of a walk over the table. One that
+	// was forgotten counts on, so that the limit is stricter, never laxer.
+	var count int
+	if err := tx.QueryRow(`SELECT coalesce(max(id), 0) FROM identity`).Scan(&count); err != nil {
+		return err
+	}
+	if count >= s.opt.MaxIdentities {
+		return fmt.Errorf("%w: the limit is %d", ErrFull, s.opt.MaxIdentities)
+	}
+	if r.invitation != 0 {
+		res, err := tx.Exec(`UPDATE invitation SET used = used + 1 WHERE id = ? AND used < uses AND expires > ? AND revoked = 0`, r.invitation, now)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n != 1 {
+			return errors.Join(err, ErrInvitation)
+		}
+	}
+	if _, err := tx.Exec(`INSERT INTO identity (key, at, seen, invitation) VALUES (?, ?, ?, ?)`, r.key[:], now, now, r.invitation); err != nil {
+		return err
+	}
+	if *into == nil {
+		var err error
+		if *into, err = appendTo(tx); err != nil {
+			return err
+		}
+	}
+	r.added = true
+	return (*into).add(log.Enrolment{Key: r.key, At: uint64(max(now, 0))})
 }
 
 // Knows reports whether an identity is enrolled.

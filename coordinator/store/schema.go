@@ -112,7 +112,7 @@ func (s *Store) begin() error {
 				}
 			}
 		}
-		if _, err := tx.Exec(historySchema + declinedSchema); err != nil {
+		if _, err := tx.Exec(historySchema + declinedSchema + logSchema); err != nil {
 			return err
 		}
 		switch v, err := getMeta(tx, "schema"); {
@@ -139,6 +139,9 @@ func (s *Store) begin() error {
 		if job != hex.EncodeToString(s.opt.Job[:]) {
 			return fmt.Errorf("%w: it holds task %q (job %.8s), this one is %q (job %.8s)",
 				ErrOtherJob, task, job, s.opt.Task, hex.EncodeToString(s.opt.Job[:]))
+		}
+		if err := completeLog(tx); err != nil {
+			return err
 		}
 		return setMeta(tx, "fence", s.fence)
 	})

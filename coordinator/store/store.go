@@ -35,6 +35,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite", without cgo
@@ -88,6 +89,10 @@ type Store struct {
 	lock  *folderLock
 	fence string
 	opt   Options
+
+	enrolling sync.Mutex // held by the one that writes for all who wait
+	queue     enrolQueue
+
 	// recovered are the rounds that Open charged or closed, for the log.
 	recovered []string
 }
@@ -200,7 +205,7 @@ func (s *Store) txUnfenced(f func(*sql.Tx) error) error {
 
 // prefixed adds "store:" to errors of the driver; ours carry it.
 func prefixed(err error) error {
-	for _, own := range []error{ErrFenced, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown} {
+	for _, own := range []error{ErrFenced, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown, ErrLog} {
 		if errors.Is(err, own) {
 			return err
 		}
