@@ -120,12 +120,11 @@ func (f demoFlags) load() (*fleetData, string, error) {
 		d, err := generatedData(f.seed, f.clients)
 		return d, generatedTask(dataset.GeneratorVersion, f.seed), err
 	}
-	task, err := fileTask(f.data)
+	d, err := fileDivision{f.data, f.columns, f.seed, f.clients, f.alpha, f.unit == "provider"}.load()
 	if err != nil {
 		return nil, "", err
 	}
-	d, err := fileDivision{f.data, f.columns, f.seed, f.clients, f.alpha, f.unit == "provider"}.load()
-	return d, task, err
+	return d, fileTask(d.SHA256), nil
 }
 
 // settings are those that the accuracy of training the head alone depends on,
@@ -198,7 +197,11 @@ func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetData) (*model.Base, er
 		return nil, usagef("--task is %s, but what %s holds is for the task %s", f.task, d.Name, j.Task)
 	}
 	if held == model.TaskImage {
-		if b, err := trainImages(j, d.Test.Examples[0].Image, f.seed); b != nil || err != nil {
+		b, scaled, err := trainImages(j, d.Test.Examples[0].Image, f.seed)
+		if scaled {
+			d.note("images are scaled to %d x %d, the size of a base that is trained from nothing: --base names one that was trained before", defaultSide, defaultSide)
+		}
+		if b != nil || err != nil {
 			return b, err
 		}
 	}

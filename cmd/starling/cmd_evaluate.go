@@ -23,6 +23,8 @@ type evaluateReport struct {
 	Texts  int         `json:"texts"`
 	Ranks  []rankScore `json:"ranks"`
 	Best   int         `json:"best_rank"` // that validation chose; 0 where none was
+
+	what string // texts, or images, for people
 }
 
 // rankScore is one rank's score and that of each class.
@@ -87,7 +89,7 @@ that is not the one to report on.`,
 			if ck.LoRA.Task.Asks() {
 				return evaluateAnswers(cmd.Context(), a, e, ck, set, ranks)
 			}
-			r := evaluateReport{File: args[0], Engine: e.name, Texts: len(set.Examples), Best: ck.BestRank}
+			r := evaluateReport{File: args[0], Engine: e.name, Texts: len(set.Examples), Best: ck.BestRank, what: called(set.Examples)}
 			if err := r.measure(cmd.Context(), e, ck, set, ranks, a.Stderr); err != nil {
 				return err
 			}
@@ -112,7 +114,7 @@ func readReleased(dir string) (*model.Checkpoint, error) {
 		if within := filepath.Join(dir, "checkpoint"); isCheckpoint(within) {
 			return nil, fmt.Errorf("checkpoint %s: no %s in it; there is one in %s", dir, model.CheckpointFile, within)
 		}
-		return nil, fmt.Errorf("checkpoint %s: no %s in it: starling demo and serve write such a folder, and "+
+		return nil, fmt.Errorf("checkpoint %s: no %s in it: starling demo, serve and simulate write such a folder, and "+
 			"starling import makes one of a base and a PEFT adapter", dir, model.CheckpointFile)
 	}
 	return model.ReadCheckpoint(dir)
@@ -145,7 +147,7 @@ func (r *evaluateReport) measure(ctx context.Context, with engine, ck *model.Che
 		return err
 	}
 	e := all[0]
-	told := newCountdown(progress, "texts", len(ranks)*len(e.examples))
+	told := newCountdown(progress, r.what, len(ranks)*len(e.examples))
 	for n, rank := range ranks {
 		var predicted []int
 		loss := 0.0
@@ -192,7 +194,7 @@ func classScores(predicted, labels []int, names []string) []classScore {
 
 func (r evaluateReport) print(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d texts of %s\n\n  rank  accuracy  macro-F1\n", r.Texts, r.File)
+	fmt.Fprintf(&b, "%d %s of %s\n\n  rank  accuracy  macro-F1\n", r.Texts, r.what, r.File)
 	for _, s := range r.Ranks {
 		mark := ""
 		if s.Rank == r.Best && len(r.Ranks) > 1 {
@@ -207,7 +209,7 @@ func (r evaluateReport) print(w io.Writer) error {
 		}
 	}
 	if len(r.Ranks) == 1 && len(r.Ranks[0].Classes) > 0 {
-		fmt.Fprintf(&b, "\n  %-24s %6s  precision  recall      F1\n", "class", "texts")
+		fmt.Fprintf(&b, "\n  %-24s %6s  precision  recall      F1\n", "class", r.what)
 		for _, c := range r.Ranks[0].Classes {
 			fmt.Fprintf(&b, "  %-24s %6d   %6.1f %% %5.1f %% %5.1f %%\n", c.Label, c.Texts, 100*c.Precision, 100*c.Recall, 100*c.F1)
 		}

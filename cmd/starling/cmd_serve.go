@@ -117,6 +117,9 @@ func loadSample(f serveFlags, labels []string) ([]byte, string, error) {
 	if _, err := loadPublic(f.sample, f.columns, labels); err != nil {
 		return nil, "", fmt.Errorf("--sample: %w", err)
 	}
+	if info, err := os.Stat(f.sample); err == nil && info.IsDir() {
+		return nil, "", fmt.Errorf("--sample: %s is a folder, and visitors get one file: give a table of pixels (.csv)", f.sample)
+	}
 	b, err := os.ReadFile(f.sample)
 	return b, filepath.Base(f.sample), err
 }

@@ -61,7 +61,7 @@ what the simulated deployment would spend.`,
 	}
 	fl, s := cmd.Flags(), &f.settings
 	fl.StringVar(&f.job, "job", "", "job file; what it does not name has its default")
-	fl.StringVar(&s.Data, "data", "", "labelled file (.tsv, .csv, .jsonl, plain or .gz) instead of generated invoices")
+	fl.StringVar(&s.Data, "data", "", "labelled file (.tsv, .csv, .jsonl, plain or .gz), or a folder of images with a folder for each label, instead of generated invoices")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout instead of the embedded default")
 	fl.IntVar(&s.Population, "population", s.Population, "registered clients N")
 	fl.Float64Var(&s.SamplingRate, "sampling-rate", s.SamplingRate, "probability of each client's coin in a round")

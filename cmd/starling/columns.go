@@ -10,7 +10,7 @@ import (
 )
 
 // labelledFormats says what a labelled file may be.
-const labelledFormats = ".tsv or .txt (label<TAB>text), .jsonl or .csv with a header (text, label, user, provider); plain or .gz; for questions about documents .jsonl with words, boxes, question and answers"
+const labelledFormats = ".tsv or .txt (label<TAB>text), .jsonl or .csv with a header (text, label, user, provider); plain or .gz; for images a folder of a folder for each label, or .csv of pixels; for questions about documents .jsonl with words, boxes, question and answers"
 
 // columnFlags adds the flags that choose a data file's columns.
 func columnFlags(fl *pflag.FlagSet, c *dataset.Columns) {

@@ -9,6 +9,7 @@ import (
 // two public parts that no client holds.
 type fleetData struct {
 	Name       string
+	SHA256     string // of what was read (dataHash); "" for generated data
 	Labels     []string
 	Clients    []*dataset.Set
 	Validation *dataset.Set // chooses the rank, drives live progress

@@ -138,7 +138,7 @@ func (e *evaluator) liveNote() string {
 	if len(e.examples) <= liveTexts {
 		return ""
 	}
-	return fmt.Sprintf("accuracy: on %d of the %d validation texts while rounds run, on all of them at the end", liveTexts, len(e.examples))
+	return fmt.Sprintf("accuracy: on %d of the %d validation %s while rounds run, on all of them at the end", liveTexts, len(e.examples), called(e.examples))
 }
 
 // Evaluate returns the accuracy and the loss at each rank; it is the coordinator's

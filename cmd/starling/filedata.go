@@ -33,7 +33,16 @@ func (f fileDivision) load() (*fleetData, error) {
 	if len(all.Labels) < 2 {
 		return nil, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", f.path, all.Labels[0])
 	}
-	d := &fleetData{Name: filepath.Base(f.path), Labels: all.Labels}
+	// The columns are among what else a figure depends on (demoFlags.settings).
+	hash, err := dataHash(f.path, dataset.Columns{}, all)
+	if err != nil {
+		return nil, err
+	}
+	name, err := ownName(f.path)
+	if err != nil {
+		return nil, err
+	}
+	d := &fleetData{Name: name, SHA256: hash, Labels: all.Labels}
 	parts, err := f.split(all, d)
 	if err != nil {
 		return nil, err
@@ -58,6 +67,15 @@ func (f fileDivision) load() (*fleetData, error) {
 		d.Clients = append(d.Clients, train.Pick(p))
 	}
 	return d, nil
+}
+
+// ownName is what a file or folder is called, by whatever link or dots it is named.
+func ownName(path string) (string, error) {
+	own, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		own, err = filepath.Abs(own)
+	}
+	return filepath.Base(own), err
 }
 
 func (d *fleetData) note(format string, args ...any) {

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 )
@@ -30,19 +27,8 @@ func generatedTask(version string, seed uint64) string {
 	return fmt.Sprintf("%s seed %d", version, seed)
 }
 
-// fileTask names a data file by what it holds.
-func fileTask(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return "sha256 " + hex.EncodeToString(h.Sum(nil)), nil
-}
+// fileTask names a file, or a folder of images, by the hash of what it holds.
+func fileTask(sha256 string) string { return "sha256 " + sha256 }
 
 func headOnlyRecords(data []byte) ([]headOnlyRecord, error) {
 	var all []headOnlyRecord

@@ -67,3 +67,46 @@ func TestDemoOnImages(t *testing.T) {
 		t.Errorf("an image is %q, the row like it %q", one, said[0])
 	}
 }
+
+// A folder of a folder for each label is data for the demo as it is for simulations, and
+// what comes of it scores the folder and labels what is in one of its own.
+func TestDemoOnAFolderOfImages(t *testing.T) {
+	dir := t.TempDir()
+	shapes := filepath.Join(dir, "shapes")
+	for i := range 40 {
+		for label, row := range map[string]string{"left": "9 9 0 0 0 ", "right": "0 0 0 9 9 "} {
+			at := filepath.Join(shapes, label)
+			if err := os.MkdirAll(at, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			image := "P2 5 3 16 " + strings.ReplaceAll(strings.Repeat(row, 3), "9", fmt.Sprint(9+i%7))
+			if err := os.WriteFile(filepath.Join(at, fmt.Sprintf("%02d.pgm", i)), []byte(image), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	code, out, stderr := runCLI(t, "demo", "--task", "image", "--data", shapes, "--devices", "4", "--vanish", "0", "--rounds", "1", "--reproducible",
+		"--out", filepath.Join(dir, "run"), "--json")
+	if code != 0 || !strings.Contains(stderr, "shapes: 4 devices, 2 labels") || !strings.Contains(stderr, "images are scaled to 32 x 32") {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	var demo struct{ Checkpoint string }
+	if err := json.Unmarshal([]byte(out), &demo); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"evaluate", shapes}, 0, "80 images of "},
+		{[]string{"evaluate", filepath.Join(shapes, "left")}, 1, "want a folder for each label"},
+		{[]string{"predict", filepath.Join(shapes, "left")}, 0, "\n"},
+		{[]string{"predict", shapes}, 1, "its images are in folders: give one of those"},
+	} {
+		code, out, stderr := runCLI(t, append([]string{c.args[0], "--checkpoint", demo.Checkpoint}, c.args[1:]...)...)
+		if code != c.code || !strings.Contains(out+stderr, c.want) {
+			t.Errorf("%v: exit %d: %s%s", c.args, code, out, stderr)
+		}
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/starling-fl/starling/dataset"
@@ -150,14 +149,14 @@ func (l *labData) file(path string) (labFile, error) {
 	if err != nil {
 		return labFile{}, err
 	}
-	own, err := filepath.EvalSymlinks(path)
+	own, err := ownName(path)
 	if err != nil {
 		return labFile{}, err
 	}
 	if l.read == nil {
 		l.read = map[string]labFile{}
 	}
-	l.read[path] = labFile{name: filepath.Base(own), sha256: sum, all: all}
+	l.read[path] = labFile{name: own, sha256: sum, all: all}
 	return l.read[path], nil
 }
 
