@@ -265,7 +265,7 @@ func TestDiscreteNoise(t *testing.T) {
 	if r := wide.Epsilon/plain.Epsilon - 1; r < -2e-3 || r > 2e-3 || wide.Accountant != Tight {
 		t.Errorf("sigma 330: %v, continuous %v", wide, plain)
 	}
-	c, err := compose([]Event{event(90_000, 1.1)}, false, false)
+	c, err := compose([]Event{event(90_000, 1.1)}, query{})
 	if err != nil || c.parts[0].z >= 1.1 || c.parts[0].z < 1.1*(1-2.1/(330*330)) || c.eta <= 0 || c.eta > 1e-20 {
 		t.Errorf("sigma 330: %+v, %v", c, err)
 	}

@@ -77,7 +77,7 @@ func TestComposedParts(t *testing.T) {
 			want: composition{parts: []part{{0.01, 2, 3, 1, hit{}}}, rounds: 3, sampled: true, adjacency: AdjacencyAddRemove},
 		},
 	} {
-		got, err := compose(c.events, c.visible, c.simulated)
+		got, err := compose(c.events, query{visible: c.visible, simulated: c.simulated})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -91,7 +91,7 @@ func TestComposedParts(t *testing.T) {
 	}
 	bare := Event{Mechanism: Mechanism{SamplingRate: 1}, Count: 1, Kind: KindBare, NoiseScale: 1, Dim: 3}
 	for _, events := range [][]Event{{bare}, {plain(1, 1, 1), bare}, {plain(1, 1, 1), group(1, 1, 1, false, 1)}, {{}}} {
-		if _, err := compose(events, false, false); err == nil {
+		if _, err := compose(events, query{}); err == nil {
 			t.Errorf("%+v were composed", events)
 		}
 	}
@@ -121,7 +121,7 @@ func TestComposedDiscreteNoise(t *testing.T) {
 	wide := discrete(t, ReleaseSpec{SamplingRate: 0.1, NoiseMultiplier: 1, NoiseScale: 1, B2: 900}, 1<<40)
 	wide.Count = 5
 	other := discrete(t, ReleaseSpec{SamplingRate: 0.1, NoiseMultiplier: 2, NoiseScale: 1, B2: 900}, 1<<39)
-	c, err := compose([]Event{wide, other}, false, false)
+	c, err := compose([]Event{wide, other}, query{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestComposedDiscreteNoise(t *testing.T) {
 	// A larger population's noise is that of a larger cohort.
 	scaled := discrete(t, ReleaseSpec{SamplingRate: 0.5, NoiseMultiplier: 1, NoiseScale: 0.5, SimulatedRate: 0.01, B2: 6400}, 10)
 	for simulated, want := range map[bool]float64{false: 0.5 * math.Sqrt((1600-4)/1600.), true: math.Sqrt((6400 - 4) / 6400.)} {
-		c, err := compose([]Event{scaled}, false, simulated)
+		c, err := compose([]Event{scaled}, query{simulated: simulated})
 		if err != nil || !(c.parts[0].z <= want && c.parts[0].z > want*(1-1e-13)) {
 			t.Errorf("simulated %v: z = %v, want %v; %v", simulated, c.parts[0].z, want, err)
 		}
@@ -144,7 +144,7 @@ func TestComposedDiscreteNoise(t *testing.T) {
 	// From 20 grid units on, and not below.
 	for b2, integer := range map[int64]bool{399: true, 400: false} {
 		e := discrete(t, ReleaseSpec{SamplingRate: 1, NoiseMultiplier: 1, NoiseScale: 1, B2: b2}, 10)
-		c, err := compose([]Event{e}, false, false)
+		c, err := compose([]Event{e}, query{})
 		if err != nil || c.integerOnly != integer || (c.eta == 0) != integer {
 			t.Errorf("sigma^2 = %d: %+v, %v", b2, c, err)
 		}

@@ -55,11 +55,11 @@ type composition struct {
 	integerOnly bool    // some noise is too narrow for the continuous bound
 	sampled     bool    // some coin is below 1
 	seen        bool    // some coin below 1 is seen
-	hit         bool    // some coin may be shown
+	zeroOut     bool    // absent is to be there and send zeros: some coin may be shown, or devices add noise themselves
 	adjacency   string
 }
 
-func compose(events []Event, visible, simulated bool) (composition, error) {
+func compose(events []Event, want query) (composition, error) {
 	var c composition
 	for i, e := range events {
 		if err := e.Check(); err != nil {
@@ -68,12 +68,18 @@ func compose(events []Event, visible, simulated bool) (composition, error) {
 		if e.Kind == KindBare {
 			return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), ErrBare)
 		}
+		if want.untrusted {
+			var err error
+			if e, err = e.apart(); err != nil {
+				return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), err)
+			}
+		}
 		p := part{q: e.SamplingRate, z: e.NoiseMultiplier * e.NoiseScale * (1 - 0x1p-52), rounds: int(e.Count), seen: 1}
 		if e.NoiseScale == 1 {
 			p.z = e.NoiseMultiplier
 		}
 		v, hits := e.Sigma2.Float(), e.Hit
-		if simulated && e.SimulatedRate != 0 {
+		if want.simulated && e.SimulatedRate != 0 {
 			p.q, p.z, hits = e.SimulatedRate, e.NoiseMultiplier, 0 // that population's shards are as large as it takes
 			v = v / (e.NoiseScale * e.NoiseScale) * (1 - 0x1p-50)  // the noise of that population
 		}
@@ -85,23 +91,27 @@ func compose(events []Event, visible, simulated bool) (composition, error) {
 			} else {
 				c.integerOnly = true
 			}
+			if own, err := e.Own.Variance(e.B2); err == nil {
+				c.eta += float64(e.Count) * float64(e.Dim) * sumRatio(own.Float())
+			}
 		}
+		c.zeroOut = c.zeroOut || e.Own.Multiplier > 0
 		adjacency := AdjacencyAddRemove
-		hidden := GroupSampling{p.q, 1, true}
+		hidden := GroupSampling{p.q, 1, !e.Own.Seen}
 		if e.ProviderRate != 0 {
 			adjacency = AdjacencyProvider
 			hidden = GroupSampling{p.q, e.ProviderRate, e.Hidden}
 		}
 		shown := hidden
 		shown.Hidden = false
-		if visible {
+		if want.visible {
 			hidden = shown
 		}
 		p.q, p.seen = hidden.coins()
 		if hits > 0 && hidden.Hidden { // a coin that is seen anyhow cannot be shown
 			p.hit.prob = hits
 			p.hit.q, p.hit.seen = shown.coins()
-			c.hit = true
+			c.zeroOut = true
 		}
 		if i > 0 && adjacency != c.adjacency {
 			return c, fmt.Errorf("dp: event %d of %d is about %s, those before it about %s: they have no common guarantee: %w", i, len(events), adjacency, c.adjacency, ErrEvent)
@@ -149,7 +159,7 @@ func RDPEpsilon(events []Event, delta float64) (Guarantee, error) {
 	if _, err := CheckDelta(delta, 0); err != nil {
 		return Guarantee{}, err
 	}
-	c, err := compose(events, false, false)
+	c, err := compose(events, query{})
 	if err != nil {
 		return Guarantee{}, err
 	}
@@ -172,6 +182,7 @@ func SimulatedEpsilon(events []Event, delta float64, acct Accountant) (Guarantee
 // query says which of the epsilons of some events is wanted.
 type query struct {
 	visible, simulated bool
+	untrusted          bool    // against the coordinator
 	coarse             bool    // a bound that may be 2e-3 too high will do
 	near               float64 // and a rough one where it is far from this; 0: nowhere
 }
@@ -184,7 +195,7 @@ func account(events []Event, delta float64, acct Accountant, want query) (Guaran
 	if err != nil {
 		return Guarantee{}, err
 	}
-	c, err := compose(events, want.visible, want.simulated)
+	c, err := compose(events, want)
 	if err != nil {
 		return Guarantee{}, err
 	}
@@ -232,7 +243,7 @@ func (c composition) rdp(delta float64, want query) (g Guarantee, inner float64,
 		Rounds:     c.rounds,
 		Simulated:  want.simulated,
 	}
-	if c.hit {
+	if c.zeroOut {
 		g.Adjacency = ZeroOut(c.adjacency)
 	}
 	if c.sampled {

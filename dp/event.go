@@ -101,6 +101,11 @@ type Event struct {
 	// it. In [0, 1), and 0 where no coin is flipped: docs/PRIVACY.md, section 5.
 	Hit float64 `json:"hit,omitempty"`
 
+	// Own is the noise that devices added themselves, and then all that NoiseMultiplier and
+	// Sigma2 count: what the coordinator adds besides is not in them. The zero value: all
+	// of it is the coordinator's.
+	Own OwnNoise `json:"own,omitzero"`
+
 	// Certificate is the hash of the cohort's sampling certificate, zero for none.
 	Certificate [32]byte `json:"-"`
 }
@@ -153,6 +158,9 @@ func (e Event) Check() error {
 	if (e.B2 == 0) != (e.Sigma2 == Variance{}) || (e.B2 == 0) != (e.Dim == 0) {
 		return fmt.Errorf("dp: event of round %d: b2 %d, sigma^2 %s, dim %d: all or none: %w", e.Round, e.B2, e.Sigma2, e.Dim, ErrEvent)
 	}
+	if err := e.Own.check(e); err != nil {
+		return err
+	}
 	if e.B2 == 0 {
 		return nil
 	}
@@ -192,12 +200,30 @@ const (
 	// A version that is larger by hitVersions ends with the hit probability, not 0.
 	hitVersions = 2
 	hitSize     = 8
+
+	// One that is larger by ownVersions has devices' own noise before that.
+	ownVersions = 4
+	ownSize     = 8 + 4 + 4 + 1
 )
 
-// eventSizes are the encoding's, by version.
-var eventSizes = map[byte]int{
-	eventVersion: eventSize, providerEventVersion: providerEventSize,
-	eventVersion + hitVersions: eventSize + hitSize, providerEventVersion + hitVersions: providerEventSize + hitSize,
+// eventLayout is what an encoding of a version has, and its size; false where there is
+// no such version.
+func eventLayout(version byte) (provider, hit, own bool, size int, ok bool) {
+	if version < eventVersion || version > providerEventVersion+hitVersions+ownVersions {
+		return false, false, false, 0, false
+	}
+	bits := version - eventVersion
+	provider, hit, own, size = bits&1 != 0, bits&hitVersions != 0, bits&ownVersions != 0, eventSize
+	if provider {
+		size = providerEventSize
+	}
+	if own {
+		size += ownSize
+	}
+	if hit {
+		size += hitSize
+	}
+	return provider, hit, own, size, true
 }
 
 // AppendBinary appends the canonical encoding: a fixed size for each unit of
@@ -212,6 +238,9 @@ func (e Event) AppendBinary(b []byte) ([]byte, error) {
 	}
 	if e.Hit != 0 {
 		version += hitVersions
+	}
+	if e.Own != (OwnNoise{}) {
+		version += ownVersions
 	}
 	b = append(b, version, byte(e.Kind))
 	b = binary.BigEndian.AppendUint64(b, e.Round)
@@ -233,6 +262,16 @@ func (e Event) AppendBinary(b []byte) ([]byte, error) {
 		}
 		b = append(b, hidden)
 	}
+	if o := e.Own; o != (OwnNoise{}) {
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(o.Multiplier))
+		b = binary.BigEndian.AppendUint32(b, o.Honest)
+		b = binary.BigEndian.AppendUint32(b, o.Apart)
+		seen := byte(0)
+		if o.Seen {
+			seen = 1
+		}
+		b = append(b, seen)
+	}
 	if e.Hit != 0 {
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(e.Hit))
 	}
@@ -241,7 +280,7 @@ func (e Event) AppendBinary(b []byte) ([]byte, error) {
 
 // MarshalBinary returns the canonical encoding.
 func (e Event) MarshalBinary() ([]byte, error) {
-	return e.AppendBinary(make([]byte, 0, providerEventSize+hitSize))
+	return e.AppendBinary(make([]byte, 0, providerEventSize+ownSize+hitSize))
 }
 
 // UnmarshalBinary decodes a canonical encoding and checks the event.
@@ -249,11 +288,12 @@ func (e *Event) UnmarshalBinary(b []byte) error {
 	if len(b) == 0 {
 		return fmt.Errorf("dp: event of 0 bytes: %w", ErrEvent)
 	}
-	switch want := eventSizes[b[0]]; {
-	case want == 0:
-		return fmt.Errorf("dp: event version %d, want 1 to %d: %w", b[0], providerEventVersion+hitVersions, ErrEvent)
-	case len(b) != want:
-		return fmt.Errorf("dp: event of version %d has %d bytes, want %d: %w", b[0], len(b), want, ErrEvent)
+	provider, hit, own, size, ok := eventLayout(b[0])
+	switch {
+	case !ok:
+		return fmt.Errorf("dp: event version %d, want 1 to %d: %w", b[0], providerEventVersion+hitVersions+ownVersions, ErrEvent)
+	case len(b) != size:
+		return fmt.Errorf("dp: event of version %d has %d bytes, want %d: %w", b[0], len(b), size, ErrEvent)
 	}
 	u64 := func(at int) uint64 { return binary.BigEndian.Uint64(b[at:]) }
 	f64 := func(at int) float64 { return math.Float64frombits(u64(at)) }
@@ -269,14 +309,22 @@ func (e *Event) UnmarshalBinary(b []byte) error {
 		Dim:           u64(71),
 		Certificate:   [32]byte(b[79:111]),
 	}
-	if b[0] == providerEventVersion || b[0] == providerEventVersion+hitVersions {
+	end := eventSize
+	if provider {
 		out.ProviderRate = f64(111)
 		if b[119] > 1 || out.ProviderRate == 0 {
 			return fmt.Errorf("dp: event of version %d with provider rate %v and flag %d: %w", b[0], out.ProviderRate, b[119], ErrEvent)
 		}
 		out.Hidden = b[119] == 1
+		end = providerEventSize
 	}
-	if b[0] > hitVersions {
+	if own {
+		out.Own = OwnNoise{f64(end), binary.BigEndian.Uint32(b[end+8:]), binary.BigEndian.Uint32(b[end+12:]), b[end+16] == 1}
+		if b[end+16] > 1 || out.Own == (OwnNoise{}) {
+			return fmt.Errorf("dp: event of version %d with own noise %v and flag %d: %w", b[0], out.Own.Multiplier, b[end+16], ErrEvent)
+		}
+	}
+	if hit {
 		if out.Hit = f64(len(b) - hitSize); out.Hit == 0 {
 			return fmt.Errorf("dp: event of version %d with hit probability %v: %w", b[0], out.Hit, ErrEvent)
 		}

@@ -81,6 +81,10 @@ type Guarantees struct {
 	// Visible is Delivered against those who see who takes part, as shard peers and
 	// network observers do; nil where it is the same.
 	Visible *Guarantee `json:"visible,omitempty"`
+	// Untrusted is what holds without trust in the coordinator, of a device that was in
+	// every round: by the noise that devices add themselves ([UntrustedEpsilon]). nil where
+	// they add none: then nothing holds.
+	Untrusted *Guarantee `json:"untrusted,omitempty"`
 }
 
 // String states the whole guarantee in one line.

@@ -40,10 +40,18 @@ func TestEventEncodingIsCanonical(t *testing.T) {
 	sim.Sigma2, _ = NewVariance(sim.NoiseMultiplier, sim.B2, 0.25)
 	provider := testEvent(t, 9)
 	provider.ProviderRate, provider.Hidden = 0.25, true
-	for _, e := range []Event{testEvent(t, 1), sim, Rounds(Mechanism{1, 0.3}, 2000), provider, GroupSampling{0.5, 1, false}.Rounds(1, 3)} {
+	own, ownProvider := ownEvent(t, OwnNoise{0.05, 700, 21, true}), ownEvent(t, OwnNoise{0.05, 700, 21, false})
+	own.Hit, ownProvider.ProviderRate = 1e-3, 0.5
+	for _, e := range []Event{testEvent(t, 1), sim, Rounds(Mechanism{1, 0.3}, 2000), provider, GroupSampling{0.5, 1, false}.Rounds(1, 3), own, ownProvider} {
 		size := eventSize
 		if e.ProviderRate != 0 {
 			size = providerEventSize
+		}
+		if e.Own.Multiplier != 0 {
+			size += ownSize
+		}
+		if e.Hit != 0 {
+			size += hitSize
 		}
 		b, err := e.MarshalBinary()
 		if err != nil || len(b) != size {
@@ -169,7 +177,7 @@ func TestBudgetStopsBeforeTheRound(t *testing.T) {
 }
 
 func FuzzEvent(f *testing.F) {
-	for _, e := range []Event{testEvent(f, 1), Rounds(Mechanism{0.5, 2}, 3), GroupSampling{0.5, 0.25, true}.Rounds(2, 3)} {
+	for _, e := range []Event{testEvent(f, 1), Rounds(Mechanism{0.5, 2}, 3), GroupSampling{0.5, 0.25, true}.Rounds(2, 3), ownEvent(f, OwnNoise{0.05, 700, 21, true})} {
 		b, err := e.MarshalBinary()
 		if err != nil {
 			f.Fatal(err)

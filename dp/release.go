@@ -25,6 +25,13 @@ type ReleaseSpec struct {
 	// Hit is the probability that a member's coin shows by more than the sum: see
 	// [Event.Hit].
 	Hit float64
+	// Own is the noise that the sum holds already, since devices added it: the event
+	// counts that, and nothing that is added here. Shares is of how many devices' noise
+	// the coordinator adds the like, in the place of those that a release has fewer than
+	// others: how many it is made of would tell a coin that is to be hidden. 0: it adds
+	// none.
+	Own    OwnNoise
+	Shares uint64
 	// NoiseOnly marks a round whose cohort was below its floor: sum must then
 	// be all zero.
 	NoiseOnly bool
@@ -56,6 +63,7 @@ func (r ReleaseSpec) Event(dim int) (Event, error) {
 		ProviderRate:  r.ProviderRate,
 		Hidden:        r.Hidden,
 		Hit:           r.Hit,
+		Own:           r.Own,
 		B2:            r.B2,
 		Sigma2:        v,
 		Dim:           uint64(max(dim, 0)),
@@ -67,8 +75,28 @@ func (r ReleaseSpec) Event(dim int) (Event, error) {
 	return e, e.Check()
 }
 
+// added is the noise that Release adds itself; false where it adds none.
+func (r ReleaseSpec) added(e Event) (Variance, bool, error) {
+	if r.Bare {
+		return Variance{}, false, nil
+	}
+	if r.Own == (OwnNoise{}) {
+		return e.Sigma2, true, nil
+	}
+	if r.Shares == 0 {
+		return Variance{}, false, nil
+	}
+	one, err := r.Own.Variance(r.B2)
+	if err != nil {
+		return Variance{}, false, err
+	}
+	all, err := one.Times(r.Shares)
+	return all, err == nil, err
+}
+
 // Release adds exact discrete Gaussian noise of variance z^2*B2*scale^2
-// (rounded up, see [NewVariance]) to sum in place and returns the event that
+// (rounded up, see [NewVariance]) to sum in place, or where devices added theirs what Own
+// and Shares say, and returns the event that
 // must be in the ledger before anything derived from sum leaves. sum is the
 // integer sum over the whole cohort, all D coordinates of it at once.
 //
@@ -87,10 +115,15 @@ func Release(sum []int64, r ReleaseSpec, noise Noise) (Event, error) {
 			}
 		}
 	}
-	if r.Bare {
+	variance, adds, err := r.added(e)
+	if err != nil {
+		clear(sum)
+		return Event{}, fmt.Errorf("dp: release of round %d: %w", r.Round, err)
+	}
+	if !adds {
 		return e, nil
 	}
-	if err := noise.AddNoise(sum, e.Sigma2); err != nil {
+	if err := noise.AddNoise(sum, variance); err != nil {
 		clear(sum)
 		return Event{}, fmt.Errorf("dp: release of round %d: %w", r.Round, err)
 	}

@@ -35,7 +35,7 @@ func TestComposedHits(t *testing.T) {
 	a := Rounds(Mechanism{SamplingRate: 0.1, NoiseMultiplier: 1}, 3)
 	b := a
 	a.Hit, b.Hit = 0.01, 0.2
-	c, err := compose([]Event{a, b, a}, false, false)
+	c, err := compose([]Event{a, b, a}, query{})
 	if err != nil || len(c.parts) != 2 || c.parts[0].rounds != 6 || c.parts[0].hit.prob != 0.01 || c.parts[1].rounds != 3 || c.parts[1].hit.prob != 0.2 {
 		t.Errorf("%+v, %v", c.parts, err)
 	}

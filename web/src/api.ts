@@ -13,6 +13,7 @@ export interface About {
   simulated?: Guarantee;
   delivered?: Guarantee;
   visible?: Guarantee;
+  untrusted?: Guarantee;
   shard_floor: number;
   sampling_rate: number;
   base_bytes: number;
@@ -51,6 +52,7 @@ export interface Status {
   simulated?: Guarantee;
   delivered?: Guarantee;
   visible?: Guarantee;
+  untrusted?: Guarantee;
   elapsed_ns: number;
   enrolled: number;
   connected: number;
@@ -101,6 +103,7 @@ export interface PublicStatus {
   simulated?: Guarantee;
   delivered?: Guarantee;
   visible?: Guarantee;
+  untrusted?: Guarantee;
   elapsed_ns: number;
 }
 
@@ -127,6 +130,7 @@ export interface RoundRecord {
   simulated?: Guarantee;
   delivered?: Guarantee;
   visible?: Guarantee;
+  untrusted?: Guarantee;
   bytes_up: number;
   bytes_down: number;
   parts: Parts;
