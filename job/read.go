@@ -63,7 +63,6 @@ func Load(path string) (Job, error) {
 // Default returns the defaults; Name and Labels are left to fill in.
 func Default() Job {
 	return Job{
-		Task:      "classify",
 		Rounds:    20,
 		Adapter:   Adapter{RankMin: 1, RankMax: 8, Sequence: 64},
 		Training:  Training{Steps: 4, Batch: 8, Optimizer: adamW},

@@ -92,6 +92,9 @@ func digits(x float64) float64 {
 // training.learning_rate and head_learning_rate, privacy.clip_norm. What the job
 // gives stays.
 func (j Job) ForBase(c model.Config) Job {
+	if j.Task == "" {
+		j.Task = c.DefaultTask().String()
+	}
 	m := j.Method()
 	d := DefaultLocal(j.Training.Optimizer, c, m)
 	if m.Alpha == 0 {

@@ -61,3 +61,34 @@ func TestPackedBaseHalvesBatches(t *testing.T) {
 		}
 	}
 }
+
+// A job that names no task has the only one that its base can do; one that names another
+// keeps it, to be refused with the base.
+func TestTaskFollowsTheBase(t *testing.T) {
+	sight, writes := model.NewViT(16, 2, 8, 2, 1), model.Config{ModelType: "t5", HiddenSize: 64, NumHiddenLayers: 2, NumAttentionHeads: 4, T5: model.T5{DecoderLayers: 2, KeySize: 16}}
+	for _, c := range []struct {
+		named, want string
+		base        model.Config
+	}{
+		{"", "classify", model.BERT(100, 64, 2, 2, 64)}, {"tag", "tag", model.BERT(100, 64, 2, 2, 64)},
+		{"", "image", sight}, {"classify", "classify", sight}, {"image", "image", sight}, {"", "answer", writes},
+	} {
+		j := Default()
+		j.Task = c.named
+		if got := j.ForBase(c.base).Task; got != c.want {
+			t.Errorf("task %q over a %q: %q, want %q", c.named, c.base.ModelType, got, c.want)
+		}
+	}
+	parse := func(keys string) error {
+		_, err := Parse(strings.NewReader("name: x\n" + keys))
+		return err
+	}
+	if err := parse("base: t5-small\n"); err != nil {
+		t.Errorf("labels that the base may not need were asked for: %v", err)
+	}
+	for _, keys := range []string{"", "base: t5-small\nlabels: [a]\n", "base: t5-small\ntask: classify\n"} {
+		if err := parse(keys); err == nil || !strings.Contains(err.Error(), "labels has") {
+			t.Errorf("%q: %v", keys, err)
+		}
+	}
+}

@@ -48,6 +48,7 @@ func (j Job) Validate() error {
 		return refuse("name has %d bytes, must have 1..256", len(j.Name))
 	}
 	switch task := j.Method().Task; {
+	case j.Task == "" && j.Base != "" && len(j.Labels) == 0: // what has none is checked once the base is known
 	case !task.Labelled() && len(j.Labels) > 0:
 		return refuse("labels has %d entries, but task %s has none", len(j.Labels), task)
 	case task.Labelled() && len(j.Labels) < 2:

@@ -205,7 +205,14 @@ func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetData) (*model.Base, er
 			return b, err
 		}
 	}
-	return loadBase(j.Base)
+	b, err := loadBase(j.Base)
+	if err != nil {
+		return nil, err
+	}
+	if only := b.Config.DefaultTask(); only != held && (only != model.TaskClassify || held == model.TaskImage) {
+		return nil, usagef("--base %s, a %s, is for the task %s, and what %s holds is for %s", f.base, b.Config.ModelType, only, d.Name, j.Task)
+	}
+	return b, nil
 }
 
 func runDemo(ctx context.Context, a *app, f demoFlags) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -96,6 +97,13 @@ func loadJobBase(j job.Job) (*model.Base, error) {
 	return j.OpenBase(b)
 }
 
+// sayTask says which task a job has that names none, where the base decides it.
+func sayTask(w io.Writer, named bool, b *model.Base) {
+	if task := b.Config.DefaultTask(); !named && task != model.TaskClassify {
+		fmt.Fprintf(w, "task: %s, the only one of a %s\n", task, b.Config.ModelType)
+	}
+}
+
 // loadPublic reads a public set over the job's labels; nil for no path.
 func loadPublic(path string, columns dataset.Columns, labels []string) (*dataset.Set, error) {
 	if path == "" {
@@ -134,6 +142,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	sayTask(a.Stderr, job.Task != "", b)
 	job = job.ForBase(b.Config)
 	layout, err := jobLayout(job, b)
 	if err != nil {

@@ -147,6 +147,7 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 	if err := lab.Check(s); err != nil { // before anything is said or made
 		return err
 	}
+	sayTask(a.Stderr, s.NamesTask(), lab.Base)
 	if err := ensureDir(f.out); err != nil {
 		return err
 	}

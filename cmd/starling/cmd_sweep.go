@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -133,6 +134,7 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 			fmt.Fprintf(a.Stderr, "%4d/%d  %s\n", i+1, len(plan.Points), place(plan, p))
 		}
 	}
+	sayTask(a.Stderr, !slices.ContainsFunc(plan.Points, func(p sweep.Point) bool { return !p.Settings.NamesTask() }), lab.Base)
 	out := swept{Folder: f.out, Table: filepath.Join(f.out, sweep.TableFile)}
 	if f.dryRun {
 		return a.emit(out, func(w io.Writer) error {

@@ -109,4 +109,26 @@ func TestDemoOnAFolderOfImages(t *testing.T) {
 			t.Errorf("%v: exit %d: %s%s", c.args, code, out, stderr)
 		}
 	}
+	// A base that reads images has one task, which nobody needs to name.
+	base := filepath.Join(demo.Checkpoint, "base")
+	code, _, stderr = runCLI(t, "simulate", "--base", base, "--data", shapes, "--rounds", "1", "--cohort", "30", "--every", "0", "--out", filepath.Join(dir, "runs"))
+	if code != 0 || !strings.Contains(stderr, "task: image, the only one of a vit") {
+		t.Errorf("simulate: exit %d: %s", code, stderr)
+	}
+	code, _, stderr = runCLI(t, "simulate", "--base", base, "--data", shapes, "--rounds", "1", "--set", "task=classify", "--out", filepath.Join(dir, "runs"))
+	if code == 0 || !strings.Contains(stderr, "set task to image") {
+		t.Errorf("simulate of another task: exit %d: %s", code, stderr)
+	}
+	job := filepath.Join(dir, "job.yaml")
+	if err := os.WriteFile(job, []byte("name: x\nlabels: [left, right]\nbase: "+base+"\ncohort: {population: 4}\nshard: {size: 4, floor: 2, breach_bits: 0, corrupt: 0}\nprivacy: {epsilon: 100000}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr = runCLI(t, "serve", "--job", job, "--dir", filepath.Join(dir, "served"), "--validation", filepath.Join(dir, "none.csv"))
+	if code != 1 || !strings.Contains(stderr, "task: image, the only one of a vit") || !strings.Contains(stderr, "none.csv: no such file") {
+		t.Errorf("serve: exit %d: %s", code, stderr)
+	}
+	code, _, stderr = runCLI(t, "demo", "--base", base, "--out", filepath.Join(dir, "run"))
+	if code != 2 || !strings.Contains(stderr, "a vit, is for the task image, and what invoices holds is for classify") {
+		t.Errorf("demo on texts: exit %d: %s", code, stderr)
+	}
 }

@@ -130,7 +130,8 @@ func TestDataThatDoNotFit(t *testing.T) {
 		{"words", "tag", texts.Base, ""},
 		{"images", "", texts.Base, "the folder of a vit as --base, and set task to image"},
 		{"images", "image", texts.Base, "the folder of a vit as --base"},
-		{"images", "", sight, "set task to image"},
+		{"images", "", sight, ""}, // the only task of such a base
+		{"images", "classify", sight, "set task to image"},
 		{"texts", "", sight, "give images as data, or a base that reads texts"},
 		{"words", "", texts.Base, "set task to tag"},
 	} {

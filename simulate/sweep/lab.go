@@ -97,6 +97,10 @@ func (l *Lab) job(s Settings) (*Data, job.Job, error) {
 	if err != nil {
 		return nil, job.Job{}, err
 	}
+	if !s.NamesTask() { // what a task says of its labels is checked before the base is looked at
+		s.Job = clone(s.Job)
+		s.Job["task"] = l.Base.Config.DefaultTask().String()
+	}
 	j, err := s.JobOf(d.Name, d.Labels)
 	if err == nil {
 		err = d.fits(j.Method().Task, l.Base.Config)

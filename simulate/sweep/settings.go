@@ -135,6 +135,12 @@ func (s Settings) named() Settings {
 	return s
 }
 
+// NamesTask says whether the settings say what is learnt; the base decides it else.
+func (s Settings) NamesTask() bool {
+	at, ok := s.Job["task"]
+	return ok && at != nil && at != ""
+}
+
 // JobOf is the job over the data's labels: the settings' keys, and what the
 // population asks for.
 func (s Settings) JobOf(name string, labels []string) (coordinator.Job, error) {
