@@ -38,6 +38,8 @@ type accountState struct {
 	Version int                    `json:"version"`
 	Jobs    map[string]*JobAccount `json:"jobs"`  // by TaskID in hexadecimal
 	Begun   map[int64]int          `json:"begun"` // rounds begun, by hour since 1970, of the last day
+
+	Consents map[string][]Consent `json:"consents,omitempty"` // by coordinatorOf
 }
 
 // A JobAccount is what one job had.
@@ -255,5 +257,6 @@ func (a *Account) Merge(other *Account) error {
 	for hour, n := range other.state.Begun {
 		a.state.Begun[hour] += n
 	}
+	a.mergeConsents(other)
 	return a.keep()
 }

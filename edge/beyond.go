@@ -35,29 +35,83 @@ func Beyond(err error) (found []PolicyError) {
 	return found
 }
 
+// field is the limit of a key that Allow can widen; nil: it cannot.
+func (p *Policy) field(key string) any {
+	switch key {
+	case "shard":
+		return &p.Shard
+	case "breach_bits":
+		return &p.BreachBits
+	case "rank":
+		return &p.Rank
+	case "values":
+		return &p.Values
+	case "steps":
+		return &p.Steps
+	case "batch":
+		return &p.Batch
+	case "memory":
+		return &p.Memory
+	case "rounds":
+		return &p.Rounds
+	case "examples":
+		return &p.Examples
+	case "corrupt":
+		return &p.Corrupt
+	case "clip_norm":
+		return &p.ClipNorm
+	case "work":
+		return &p.Work
+	case "own_noise":
+		return &p.OwnNoise
+	case "bits":
+		return &p.Bits
+	case "uplinks":
+		return &p.Uplinks
+	case "tensors":
+		return &p.Tensors
+	case "semi_honest":
+		return &p.SemiHonest
+	}
+	return nil
+}
+
+// limit is a key's limit as text, the same for the same limit alone.
+func (p *Policy) limit(key string) string {
+	switch limit := p.field(key).(type) {
+	case *int:
+		return strconv.Itoa(*limit)
+	case *float64:
+		return strconv.FormatFloat(*limit, 'g', -1, 64)
+	case *bool:
+		return strconv.FormatBool(*limit)
+	case *[]string:
+		return strings.Join(*limit, ",")
+	}
+	return ""
+}
+
 // Allow widens the limit that a PolicyError names to what it says was asked for:
 // key and have are its Key and Have.
 func (p *Policy) Allow(key, have string) error {
-	whole := map[string]*int{"shard": &p.Shard, "breach_bits": &p.BreachBits, "rank": &p.Rank, "steps": &p.Steps, "batch": &p.Batch, "memory": &p.Memory, "rounds": &p.Rounds,
-		"values": &p.Values, "examples": &p.Examples}
-	fraction := map[string]*float64{"corrupt": &p.Corrupt, "clip_norm": &p.ClipNorm, "work": &p.Work, "own_noise": &p.OwnNoise, "bits": &p.Bits}
 	var err error
-	switch {
-	case whole[key] != nil:
-		*whole[key], err = strconv.Atoi(have)
-	case fraction[key] != nil:
-		*fraction[key], err = strconv.ParseFloat(have, 64)
-	case key == "uplinks" && have != anything: // which a coordinator may announce, and is no scheme
-		p.Uplinks = append(p.Uplinks[:len(p.Uplinks):len(p.Uplinks)], have)
-	case key == "tensors":
-		p.Tensors = slices.Clone(p.Tensors)
+	switch limit := p.field(key).(type) {
+	case *int:
+		*limit, err = strconv.Atoi(have)
+	case *float64:
+		*limit, err = strconv.ParseFloat(have, 64)
+	case *bool:
+		*limit, err = strconv.ParseBool(have)
+	case *[]string:
+		*limit = slices.Clone(*limit)
 		for name := range strings.SplitSeq(have, ",") {
-			if name != anything && !slices.Contains(p.Tensors, name) {
-				p.Tensors = append(p.Tensors, name)
+			if name == anything { // which a coordinator may announce, and is none
+				return fmt.Errorf("%w: policy: %s: %q is more than anybody asked for", ErrConfig, key, name)
+			}
+			if !slices.Contains(*limit, name) {
+				*limit = append(*limit, name)
 			}
 		}
-	case key == "semi_honest":
-		p.SemiHonest, err = strconv.ParseBool(have)
 	default:
 		return fmt.Errorf("%w: policy: %.80q is not a limit that can be widened", ErrConfig, key)
 	}

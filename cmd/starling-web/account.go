@@ -58,20 +58,22 @@ func account(options js.Value) (*edge.Account, error) {
 	})
 }
 
-// accept widens the default policy toward this coordinator by what the owner has
-// accepted: an object of strings by the policy's keys.
+// accept notes in the account what the owner has accepted of this coordinator beyond the
+// default policy: an object of strings by the policy's keys.
 func accept(cfg *edge.Config, wanted js.Value) error {
 	policy, _ := edge.PolicyFor(cfg.Token)
 	cfg.Policy = &policy
 	if wanted.Type() != js.TypeObject {
 		return nil
 	}
+	var accepted []edge.PolicyError
 	entries := js.Global().Get("Object").Call("entries", wanted)
 	for i := range entries.Length() {
 		entry := entries.Index(i)
-		if err := cfg.Allow(entry.Index(0).String(), text(entry.Index(1))); err != nil {
-			return err
-		}
+		accepted = append(accepted, edge.PolicyError{Key: entry.Index(0).String(), Have: text(entry.Index(1))})
 	}
-	return nil
+	if len(accepted) == 0 {
+		return nil
+	}
+	return cfg.Account.Consent(cfg.Token, &policy, accepted)
 }

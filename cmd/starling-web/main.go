@@ -134,10 +134,10 @@ func (w *web) run(ctx context.Context, options, on js.Value) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := accept(&cfg, options.Get("accept")); err != nil {
+	if cfg.Account, err = account(options); err != nil {
 		return nil, err
 	}
-	if cfg.Account, err = account(options); err != nil {
+	if err := accept(&cfg, options.Get("accept")); err != nil {
 		return nil, err
 	}
 	told := ""

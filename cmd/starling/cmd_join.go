@@ -36,6 +36,7 @@ type joinFlags struct {
 	accounts              string
 	notPrivate, plain     bool
 	trustPrograms         bool
+	askAgain              bool
 	cores                 int
 	columns               dataset.Columns
 	policy                policyFlags
@@ -55,7 +56,9 @@ a round. The command ends when the job does and reconnects until then.
 
 What the coordinator may ask for is limited by a policy of yours, whose
 defaults refuse what could tell more of your data than a job needs: see
-examples/policy.yaml. A job outside of it is not joined, and you are told why.`,
+examples/policy.yaml. Of a job outside of it you are told why, and asked where this
+is a terminal; it is not joined unless you type yes. What you accept of a coordinator
+is remembered with the data, for no more than it asked for.`,
 		Example: "  starling join starling2_... --data my.tsv\n  starling join http://127.0.0.1:8080 --data my.jsonl.gz --identity phone.pem",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -85,6 +88,7 @@ examples/policy.yaml. A job outside of it is not joined, and you are told why.`,
 	cmd.Flags().BoolVar(&f.notPrivate, "accept-not-private", false, "join a job that is not private: reproducible, with all secrets known to the coordinator, or without noise")
 	cmd.Flags().BoolVar(&f.plain, "allow-plain-http", false, "join a coordinator on another machine over http, which nobody encrypts")
 	cmd.Flags().BoolVar(&f.trustPrograms, "trust-programs", false, "run the coordinator's programs without making them again here")
+	cmd.Flags().BoolVar(&f.askAgain, "ask-again", false, "forget what was accepted of this coordinator earlier, and ask")
 	f.policy.add(cmd.Flags())
 	return cmd
 }
@@ -149,7 +153,14 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 	if f.trustPrograms {
 		remake = nil
 	}
-	err = edge.Run(ctx, edge.Config{
+	if f.askAgain {
+		if err := account.Withdraw(token); err != nil {
+			return err
+		}
+	}
+	printConsents(a.Stderr, account.Consents(token))
+	consent := &consent{app: a, account: account, token: token, policy: policy}
+	err = consent.run(ctx, edge.Config{
 		Remake: remake, Account: account, AllowPlain: f.plain,
 		Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: policy,
 		Trainer: trainer,
