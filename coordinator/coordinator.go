@@ -158,9 +158,13 @@ func New(cfg Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept, err := t.kept(c.private())
+	if err != nil {
+		return nil, err
+	}
 	c.gate.limit = c.MostConnections()
 	c.store, err = store.Open(cfg.Dir, store.Options{
-		Task: t.job.Name, Job: digest, NotPrivate: !c.private(), MaxIdentities: most, Delta: t.budget.Delta,
+		Task: t.job.Name, Job: digest, Terms: kept, NotPrivate: !c.private(), MaxIdentities: most, Delta: t.budget.Delta,
 	})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -57,6 +58,20 @@ func TestNewRefusals(t *testing.T) {
 	other.Privacy.ClipNorm = 2
 	if _, err := New(Config{Job: other, Dir: dir, Base: base}); !errors.Is(err, store.ErrOtherJob) {
 		t.Errorf("another clip norm: %v", err)
+	}
+	for want, edit := range map[string]func(*Config){
+		"privacy.clip_norm: 1 in the folder, 2 in the file.":    func(c *Config) { c.Job.Privacy.ClipNorm = 2 },
+		"adapter.rank_max: 3 in the folder, 2 in the file.":     func(c *Config) { c.Job.Adapter.RankMax = 2 },
+		"labels: [\"a\",\"b\"] in the folder, [\"a\",\"c\"] in": func(c *Config) { c.Job.Labels = []string{"a", "c"} },
+		"rounds: 2 in the folder, 5 in the file.":               func(c *Config) { c.Job.Rounds = 5 },
+		"the run: not set in the folder, reproducible":          func(c *Config) { c.Seed = make([]byte, 32) },
+		"base: bert, SHA-256":                                   func(c *Config) { c.Base = tiny.Base(t, 8, 2, 8) },
+	} {
+		cfg := Config{Job: tinyJob(4), Dir: dir, Base: base}
+		edit(&cfg)
+		if _, err := New(cfg); !errors.Is(err, store.ErrOtherJob) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 	same := tinyJob(4)
 	same.Deadlines.Collect++ // may be edited between starts

@@ -22,6 +22,7 @@ import (
 // the first round, never recomputed from what happens.
 type terms struct {
 	job      Job
+	given    Job // before anything followed from the base
 	base     *model.Base
 	layout   *model.Layout
 	lora     model.LoRA
@@ -47,6 +48,7 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	if base == nil {
 		return nil, refuseJob("base: none is loaded")
 	}
+	given := job
 	job = job.ForBase(base.Config).Derived()
 	if err := job.Validate(); err != nil {
 		return nil, err
@@ -54,7 +56,7 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	if err := job.CheckBase(base); err != nil {
 		return nil, err
 	}
-	t := &terms{job: job, base: base, units: job.ExpectedCohort() * job.UnitsPerDevice()}
+	t := &terms{job: job, given: given, base: base, units: job.ExpectedCohort() * job.UnitsPerDevice()}
 	t.lora = job.Method()
 	var err error
 	if t.layout, err = model.NewLayout(base.Config, t.lora, len(job.Labels)); err != nil {
@@ -263,12 +265,7 @@ func (t *terms) verifyBudget() error {
 // digest identifies the job for the store: every constant, the base, and
 // whether it is private.
 func (t *terms) digest(private bool) ([32]byte, error) {
-	j := t.job
-	// Where and how long does not change what is released: these may be edited
-	// between two starts.
-	j.Deadlines, j.Enrolment, j.Base, j.Adapter.Start = job.Deadlines{}, job.Enrolment{}, "", ""
-	j.Cohort.MaxConnected, j.Cohort.MaxEnrolled, j.Cohort.MaxAbandoned = 0, 0, 0
-	b, err := json.Marshal(j)
+	b, err := json.Marshal(constants(t.job))
 	if err != nil {
 		return [32]byte{}, fmt.Errorf("coordinator: %w", err)
 	}

@@ -143,6 +143,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 		return err
 	}
 	sayTask(a.Stderr, job.Task != "", b)
+	written := job
 	job = job.ForBase(b.Config)
 	layout, err := jobLayout(job, b)
 	if err != nil {
@@ -158,7 +159,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	cfg := coordinator.Config{Job: job, Dir: f.dir, Base: b, Start: adapter, Progress: view.show,
+	cfg := coordinator.Config{Job: written, Dir: f.dir, Base: b, Start: adapter, Progress: view.show,
 		Patient: true, DespiteDropout: f.despiteDropout,
 		Compile: coordinator.CompileStep, Hosts: coordinator.Hosts}
 	if f.verbose {

@@ -128,17 +128,8 @@ func (s *Store) begin() error {
 		case v != schemaVersion:
 			return fmt.Errorf("the file has schema %q, this program knows 2 to %s", v, schemaVersion)
 		}
-		task, err := getMeta(tx, "task")
-		if err != nil {
+		if err := s.checkJob(tx); err != nil {
 			return err
-		}
-		job, err := getMeta(tx, "job")
-		if err != nil {
-			return err
-		}
-		if job != hex.EncodeToString(s.opt.Job[:]) {
-			return fmt.Errorf("%w: it holds task %q (job %.8s), this one is %q (job %.8s)",
-				ErrOtherJob, task, job, s.opt.Task, hex.EncodeToString(s.opt.Job[:]))
 		}
 		if err := completeLog(tx); err != nil {
 			return err

@@ -71,6 +71,7 @@ const FileName = "starling.db"
 type Options struct {
 	Task            string
 	Job             [32]byte
+	Terms           Terms            // what Job stands for, to say what changed; may be empty
 	NotPrivate      bool             // a reproducible run: its ledger says so
 	Delta           float64          // of the job's guarantee
 	KeepCheckpoints int              // 0: 8

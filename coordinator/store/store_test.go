@@ -222,6 +222,51 @@ func TestOtherJob(t *testing.T) {
 	}
 }
 
+// A folder says which key of its job was changed; one of before says that it cannot, and
+// can from the next start with the same job on.
+func TestOtherJobSaysWhatChanged(t *testing.T) {
+	dir := t.TempDir()
+	start := func(job byte, given, derived map[string]string) error {
+		opt := options()
+		opt.Job[0], opt.Terms = job, Terms{Given: given, Derived: derived}
+		s, err := Open(dir, opt)
+		if err == nil {
+			err = s.Close()
+		}
+		return err
+	}
+	was := map[string]string{"rank": "8", "base": "a"}
+	follows := map[string]string{"rank": "8", "base": "a", "clip": "2"}
+	if err := start(1, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	said := func(what string, want string, err error) {
+		t.Helper()
+		if !errors.Is(err, ErrOtherJob) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", what, err, want)
+		}
+	}
+	said("of before", "earlier version, which did not keep the job's keys", start(2, was, follows))
+	if err := start(1, was, follows); err != nil {
+		t.Fatal(err)
+	}
+	said("a key", ": rank: 8 in the folder, 16 in the file. Put it back", start(2, map[string]string{"rank": "16", "base": "a"}, map[string]string{"rank": "16", "base": "a", "clip": "3"}))
+	said("a key that followed", ": clip: 2 (which follows) in the folder, 5 in the file. ", start(2, map[string]string{"rank": "8", "base": "a", "clip": "5"}, map[string]string{"rank": "8", "base": "a", "clip": "5"}))
+	said("a key that is gone", ": rank: 8 in the folder, not set in the file. ", start(2, map[string]string{"base": "a"}, map[string]string{"base": "a", "clip": "2"}))
+	said("what follows alone", ": clip: 2 (which follows) in the folder, 7 (which follows) in the file. ", start(2, was, map[string]string{"rank": "8", "base": "a", "clip": "7"}))
+	said("nothing", "no key of it changed, but what this version makes of them", start(2, was, follows))
+	many, long := map[string]string{}, strings.Repeat("ä", 1000)
+	for i := range 100 {
+		many[strings.Repeat("k", i+1)] = long
+	}
+	if err := start(2, many, many); !errors.Is(err, ErrOtherJob) || len(err.Error()) > 2500 || !strings.Contains(err.Error(), "and 94 more") {
+		t.Errorf("many: %v", err)
+	}
+	if err := start(1, was, follows); err != nil {
+		t.Errorf("put back: %v", err)
+	}
+}
+
 func TestIdentities(t *testing.T) {
 	dir := t.TempDir()
 	opt := options()

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -22,6 +23,21 @@ type origin struct {
 // are says whether a record was made from the same.
 func (o origin) are(r *Record) bool {
 	return r.Base == o.base && r.Start == o.start && strings.HasPrefix(r.Data, o.data)
+}
+
+// changed says in what a record was made from something else.
+func (o origin) changed(r *Record, engine string) (out []string) {
+	none := func(s string) string { return cmp.Or(s, "none") }
+	for _, x := range []struct{ what, was, is string }{
+		{"base", fmt.Sprintf("%.12s", r.Base), fmt.Sprintf("%.12s", o.base)}, {"engine", r.Engine, engine},
+		{"adapter.start", none(fmt.Sprintf("%.12s", r.Start)), none(fmt.Sprintf("%.12s", o.start))},
+		{"data", fmt.Sprintf("%.12s", r.Data[:min(len(r.Data), len(o.data))]), fmt.Sprintf("%.12s", o.data)},
+	} {
+		if x.was != x.is {
+			out = append(out, fmt.Sprintf("%s: %s in the folder, %s now", x.what, x.was, x.is))
+		}
+	}
+	return out
 }
 
 // ID names a simulation by its settings and by what is in the files that they name, so

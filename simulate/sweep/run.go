@@ -73,7 +73,7 @@ const (
 const noGuarantee = "none: no noise was added, and no epsilon holds"
 
 // ErrOther is a folder whose run was made with something else.
-var ErrOther = errors.New("made with another base, engine, adapter.start or data")
+var ErrOther = errors.New("it was made with something else")
 
 // Make makes the point's run in its folder below dir, or takes up where it was
 // interrupted. A run that is done is read; done tells which. One that another process is
@@ -124,8 +124,7 @@ func (l *Lab) finished(p Point, folder string) (*Record, error) {
 		return nil, err
 	}
 	if !from.are(r) || r.Engine != l.Engine {
-		return nil, fmt.Errorf("%s: %w: base %.12s, engine %s, start %.12s, data %.12s; use another folder",
-			folder, ErrOther, r.Base, r.Engine, r.Start, r.Data)
+		return nil, fmt.Errorf("%s: %w: %s; use another folder", folder, ErrOther, strings.Join(from.changed(r, l.Engine), "; "))
 	}
 	r.ID, r.On = filepath.Base(folder), p.On
 	return r, nil

@@ -257,7 +257,7 @@ func TestGridIsMadeOnce(t *testing.T) {
 	}
 	other := *l
 	other.Engine = "another"
-	if _, _, err := other.Make(t.Context(), p.Points[0], runs); !errors.Is(err, ErrOther) {
+	if _, _, err := other.Make(t.Context(), p.Points[0], runs); !errors.Is(err, ErrOther) || !strings.Contains(err.Error(), ": engine: program in the folder, another now; use") {
 		t.Errorf("another engine: %v", err)
 	}
 	other = *l
@@ -270,7 +270,7 @@ func TestGridIsMadeOnce(t *testing.T) {
 		changed.SHA256 = strings.Repeat("ee", 32)
 		return &changed, nil
 	}
-	if _, _, err := other.Make(t.Context(), p.Points[0], runs); !errors.Is(err, ErrOther) {
+	if _, _, err := other.Make(t.Context(), p.Points[0], runs); !errors.Is(err, ErrOther) || !strings.Contains(err.Error(), "data: ") || strings.Contains(err.Error(), "engine") {
 		t.Errorf("a file that changed: %v", err)
 	}
 }
