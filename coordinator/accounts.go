@@ -54,14 +54,29 @@ func newAccounts(t *terms, spent []dp.Event) (*accounts, error) {
 // epsilon grows as the squared sensitivity shrinks, by what discreteness costs,
 // and with the coordinates.
 func (t *terms) costliest() (dp.Event, error) {
+	return t.extreme(func(b2, other int64, size, others int) (int64, int) { return min(b2, other), max(size, others) })
+}
+
+// cheapest is an event that costs at most what any round of the job does.
+func (t *terms) cheapest() (dp.Event, error) {
+	return t.extreme(func(b2, other int64, size, others int) (int64, int) { return max(b2, other), min(size, others) })
+}
+
+// extreme is an event of a squared sensitivity and a size that are chosen of those at the
+// least and the largest rank, between which the others lie.
+func (t *terms) extreme(choose func(b2, other int64, size, others int) (int64, int)) (dp.Event, error) {
 	ranks := t.ranks()
-	b2, size := int64(math.MaxInt64), 0
-	for _, rank := range []int{ranks[0], ranks[len(ranks)-1]} {
+	var b2 int64
+	size := 0
+	for i, rank := range []int{ranks[0], ranks[len(ranks)-1]} {
 		v, err := t.vector(rank, t.job.Privacy.ClipNorm, [32]byte{})
 		if err != nil {
 			return dp.Event{}, err
 		}
-		b2, size = min(b2, v.B2()), max(size, v.Size())
+		if i == 0 {
+			b2, size = v.B2(), v.Size()
+		}
+		b2, size = choose(b2, v.B2(), size, v.Size())
 	}
 	cert := dp.Certificate{Method: dp.MethodPoisson, Rate: t.job.Cohort.SamplingRate, Population: t.job.Cohort.Population}
 	return t.release(1, b2, cert).Event(size)
@@ -145,6 +160,20 @@ func (a *accounts) allow(spent []dp.Event, next dp.Event) error {
 			next.Round, bound.Epsilon, bound.Delta, bound.Accountant, b.Epsilon, ErrBudget)
 	}
 	return nil
+}
+
+// another says whether any round of the job may follow those spent, whatever it draws: of
+// a ledger of the job's own events that is a count, of another one the cheapest is asked.
+func (a *accounts) another(spent []dp.Event, id uint64) error {
+	next := a.costly
+	if a.stranger {
+		var err error
+		if next, err = a.t.cheapest(); err != nil {
+			return err
+		}
+	}
+	next.Round = id
+	return a.allow(spent, next)
 }
 
 // of is what the spent events come to.

@@ -90,10 +90,11 @@ func (c *Coordinator) Run(ctx context.Context) error {
 func (c *Coordinator) rounds(ctx context.Context) error {
 	job := c.t.job
 	for c.core.version < uint64(job.Rounds) {
-		if err := c.gatherPopulation(ctx); err != nil {
-			return err
+		released := false
+		err := c.gatherPopulation(ctx)
+		if err == nil {
+			released, err = c.runRound(ctx)
 		}
-		released, err := c.runRound(ctx)
 		if errors.Is(err, ErrBudget) && c.core.version > 0 {
 			return errors.Join(err, c.finalEvaluation(ctx)) // what there is, is the result
 		}
@@ -123,9 +124,10 @@ func (c *Coordinator) rounds(ctx context.Context) error {
 }
 
 // gatherPopulation waits until the population is enrolled and enough of it is
-// ready for a round to have a chance.
+// ready for a round to have a chance; not for a round that the budget does not hold.
 func (c *Coordinator) gatherPopulation(ctx context.Context) error {
 	c.mustered = time.Time{}
+	asked := false
 	for {
 		if time.Since(c.mustered) >= musterEvery {
 			if err := c.musterFleet(); err != nil {
@@ -135,6 +137,12 @@ func (c *Coordinator) gatherPopulation(ctx context.Context) error {
 		enough, reason := c.needed()
 		if enough {
 			return nil
+		}
+		if !asked {
+			if err := c.askAnother(); err != nil {
+				return err
+			}
+			asked = true
 		}
 		if c.status.State != StateWaiting || c.status.Reason != reason {
 			c.status.State, c.status.Reason = StateWaiting, reason

@@ -346,6 +346,29 @@ func TestBudgetStopsBeforeTheRound(t *testing.T) {
 		t.Fatalf("the second start ended with %v", err)
 	}
 	check(tb)
+	// It waits for nobody to say so, and says it whatever else it would wait for.
+	for what, bend := range map[string]func(*Coordinator){
+		"nobody is there":      func(*Coordinator) {},
+		"a ledger of others":   func(c *Coordinator) { c.accounts.stranger = true },
+		"an operator is asked": func(c *Coordinator) { c.dropouts.Beyond = "too many left" },
+	} {
+		c, err := New(Config{Job: job, Dir: dir, Base: base, Hosts: []string{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bend(c)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		if err := c.Run(ctx); !errors.Is(err, ErrBudget) || !strings.Contains(err.Error(), "stopped before round 3") {
+			t.Errorf("%s: ended with %v", what, err)
+		}
+		cancel()
+		if res := c.Result(); res.Rounds != 1 || res.Checkpoint == "" {
+			t.Errorf("%s: %+v", what, res)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 	if l, err := store.ReadLedger(dir); err != nil || len(l.Entries) != 2 {
 		t.Errorf("%d entries, %v", len(l.Entries), err)
 	}

@@ -137,13 +137,26 @@ func (c *Coordinator) askBudget(r *running) error {
 	if err := c.t.checkDelta(len(c.order)); err != nil {
 		return &fatalError{err}
 	}
-	if err := c.accounts.allow(c.spent, r.event); err != nil {
-		if errors.Is(err, ErrBudget) {
-			return fmt.Errorf("coordinator: stopped before round %d: %w", r.id, err)
-		}
-		return &fatalError{err}
+	return stopped(r.id, c.accounts.allow(c.spent, r.event))
+}
+
+// askAnother refuses to wait for a round that would pass the budget whatever it draws.
+func (c *Coordinator) askAnother() error {
+	if !c.private() {
+		return nil
 	}
-	return nil
+	return stopped(c.core.nextRound, c.accounts.another(c.spent, c.core.nextRound))
+}
+
+// stopped is how accounts' word on a round is said.
+func stopped(round uint64, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrBudget):
+		return fmt.Errorf("coordinator: stopped before round %d: %w", round, err)
+	}
+	return &fatalError{err}
 }
 
 // noted is what stands beside a round's ledger entry: what all rounds with it

@@ -180,14 +180,20 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	}
 	runErr := serveAndRun(ctx, a, c, s, f)
 	result := c.Result()
-	if err := errors.Join(runErr, c.Close()); err != nil {
-		return err
+	err = c.Close()
+	spent := errors.Is(runErr, coordinator.ErrBudget)
+	if spent {
+		runErr = fmt.Errorf("the budget is spent after %d of %d rounds: %w. A new job in another folder that begins with its checkpoint (adapter.start) has a budget of its own",
+			result.Rounds, job.Rounds, runErr)
+	}
+	if err != nil || runErr != nil && !(spent && result.Rounds > 0) { // what was released is a result
+		return errors.Join(runErr, err)
 	}
 	r := report{Task: job.Name, Devices: job.Cohort.Population}
 	r.settle(job, result)
 	r.Parts = &result.Parts
 	r.Seconds = time.Since(start).Seconds()
-	return measured.report(ctx, a, r, layout, result, f.everyRank)
+	return errors.Join(runErr, measured.report(ctx, a, r, layout, result, f.everyRank))
 }
 
 // serveAndRun serves devices until the job is done.
