@@ -3,10 +3,11 @@ package socket
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -19,28 +20,46 @@ const (
 	MostWrite  = 40 * time.Second
 )
 
-// outbox is what leaves by a connection: frames, none in another's midst.
+// outbox is the connection below: what leaves by it are frames, none in another's
+// midst. Of the library's, which are close frames, each comes in one Write.
 type outbox struct {
-	conn    net.Conn
+	net.Conn
 	leaving atomic.Bool // the deadline is the last
 
-	mu    sync.Mutex
-	until time.Time // guarded by mu: the connection's deadline
+	turn  chan struct{} // holds one while somebody writes; a channel, so that a bubble's time goes on
+	until time.Time     // guarded by turn: the connection's deadline
 }
 
 // farewell ends all that is read and written at a time.
 func (o *outbox) farewell(at time.Time) error {
 	o.leaving.Store(true)
-	if err := o.conn.SetDeadline(at); err != nil {
+	if err := o.SetDeadline(at); err != nil {
 		return fmt.Errorf("deadline: %w", err)
 	}
 	return nil
+}
+
+// Read tells the connection's end from a message's: the library takes io.EOF for either.
+func (o *outbox) Read(p []byte) (int, error) {
+	n, err := o.Conn.Read(p)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// Write is the library's.
+func (o *outbox) Write(p []byte) (int, error) {
+	o.turn <- struct{}{}
+	defer func() { <-o.turn }()
+	return o.send(p)
 }
 
 // The opcodes of frames of ours (RFC 6455 section 5.2).
 const (
 	opBinary = 0x2
 	opPing   = 0x9
+	opPong   = 0xa
 )
 
 // frame sends a whole message or a control frame.
@@ -50,8 +69,8 @@ func (o *outbox) frame(opcode byte, payload []byte) error {
 	*b = appendHead(*b, opcode, len(payload))
 	n := min(len(payload), cap(*b)-len(*b)) // what comes behind it is not copied
 	*b = append(*b, payload[:n]...)
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.turn <- struct{}{}
+	defer func() { <-o.turn }()
 	if _, err := o.send(*b); err != nil {
 		return err
 	}
@@ -78,21 +97,24 @@ func (o *outbox) send(p []byte) (int, error) {
 	}
 	if now := time.Now(); o.until.Sub(now) < LeastWrite && !o.leaving.Load() {
 		o.until = now.Add(MostWrite)
-		if err := o.conn.SetWriteDeadline(o.until); err != nil {
+		if err := o.SetWriteDeadline(o.until); err != nil {
 			return 0, fmt.Errorf("deadline: %w", err)
 		}
 	}
-	return o.conn.Write(p)
+	return o.Conn.Write(p)
 }
 
-// upgrade lets the library check and answer a request, and takes the connection over.
+// upgrade gives the library a connection that is the socket's outbox.
 type upgrade struct {
 	http.ResponseWriter
-	s      *Socket
-	prompt bool // nothing came before the answer
+	s *Socket
 }
 
-func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+// headRoom holds the largest control frame, a head of 2 bytes and 125 more (RFC 6455
+// section 5.5): the library's buffer passes it on whole.
+const headRoom = 128
+
+func (u upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, fmt.Errorf("taking the connection over: %w", err)
@@ -101,8 +123,6 @@ func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		conn.Close()
 		return nil, nil, fmt.Errorf("answering the request: %w", err)
 	}
-	u.s.out, u.prompt = &outbox{conn: conn}, rw.Reader.Buffered() == 0
-	u.s.in.r = rw.Reader // the library has it read what has come already, and then the connection
-	// It writes nothing more: a buffer for that would be a tenth of a connection's memory.
-	return conn, bufio.NewReadWriter(rw.Reader, bufio.NewWriterSize(conn, 1)), nil
+	u.s.out = &outbox{Conn: conn, turn: make(chan struct{}, 1)}
+	return u.s.out, bufio.NewReadWriter(rw.Reader, bufio.NewWriterSize(u.s.out, headRoom)), nil
 }

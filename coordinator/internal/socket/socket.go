@@ -1,15 +1,19 @@
 // Package socket makes a WebSocket a connection of the coordinator's. It is apart
 // from package server so that the engine's own tests can use it.
 //
-// Ten thousand devices send and get a dozen messages a round each, so a message
-// costs no timer, no context, no goroutine and no memory but its pooled buffer. Writes
-// are bounded by a deadline of the connection's, reads by nothing but CloseNow. Frames
-// are read and written here (RFC 6455 section 5), a server's being a head and its bytes;
-// the request that upgrades a connection is checked and answered by the library.
+// What comes from a stranger is read by the library (RFC 6455): the request that
+// upgrades a connection, frames, and the closing handshake.
+//
+// Ten thousand devices send and get a dozen messages a round each, so a message costs
+// no timer, no context, no goroutine and no memory but its pooled buffer: the library
+// makes none for a context that cannot end. Writes are bounded by a deadline of the
+// connection's, reads by nothing but CloseNow. A frame of ours is its head and its bytes
+// in one write, a ping and its answer likewise: the library's hold a context and two
+// timers each, and end the connection where a large frame before them takes 5 seconds.
 package socket
 
 import (
-	"encoding/binary"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,17 +30,14 @@ import (
 // Socket is a WebSocket that carries one frame of the protocol in each binary
 // message.
 type Socket struct {
-	conn  *websocket.Conn // closes the connection below
+	conn  *websocket.Conn // reads frames, and closes the connection below
 	out   *outbox
+	ended error   // why nothing more can be read; the reader's
 	last  *[]byte // frame that was read
 	room  hold
 	holds bool // the last frame read has room of its own; the reader's
 	terms Terms
 	once  sync.Once
-
-	reading sync.Mutex
-	in      inbox       // guarded by reading
-	leaves  atomic.Bool // a close frame was sent
 
 	answered atomic.Int64 // when the last answer to a ping came, in Unix nanoseconds
 }
@@ -55,65 +56,53 @@ func Accept(w http.ResponseWriter, r *http.Request, terms Terms) (*Socket, error
 	s := &Socket{terms: terms, room: hold{gone: make(chan struct{})}}
 	s.room.end = s.CloseNow
 	var err error
-	up := upgrade{ResponseWriter: w, s: s}
-	s.conn, err = websocket.Accept(&up, r, &websocket.AcceptOptions{
+	s.conn, err = websocket.Accept(upgrade{w, s}, r, &websocket.AcceptOptions{
 		CompressionMode: websocket.CompressionDisabled,
+		OnPingReceived:  s.pinged,
+		OnPongReceived:  func(context.Context, []byte) { s.answered.Store(time.Now().UnixNano()) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("websocket: %w", err)
 	}
-	if s.in.control = s.control; up.prompt {
-		s.in.r.Reset(s.out.conn) // not through what the library puts before it
-	}
+	s.conn.SetReadLimit(wire.MaxFrame) // readAll stops before
 	return s, nil
 }
 
-// control answers a control frame.
-func (s *Socket) control(opcode byte, payload []byte) error {
-	switch opcode {
-	case opPing:
-		return s.out.frame(opPong, payload)
-	case opPong:
-		s.answered.Store(time.Now().UnixNano())
-	case opClose:
-		s.hangUp(payload[:min(len(payload), 2)]) // as RFC 6455 section 5.5.1 has it
-	}
-	return nil
+// pinged answers a ping, in place of the library, which would give up after 5 seconds.
+func (s *Socket) pinged(_ context.Context, payload []byte) (answer bool) {
+	_ = s.out.frame(opPong, payload) // where it cannot be sent the next read fails
+	return false
 }
 
-// hangUp sends a close frame, once.
-func (s *Socket) hangUp(payload []byte) {
-	if !s.leaves.Swap(true) {
-		_ = s.out.frame(opClose, payload) // the peer may be gone already
-	}
-}
+// forever is the context of reads, which CloseNow ends.
+var forever = context.Background()
 
 // Read returns the next frame, whose bytes hold until the next Read. Only the
-// connection's end ends it before there is one.
+// connection's end ends it before there is one. After an error nothing can be read.
 func (s *Socket) Read() ([]byte, error) {
 	s.forget() // who waits for a frame holds no memory for it
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	opcode, err := s.in.begin()
-	if err == nil && opcode != opBinary {
-		return nil, s.terms.Text
+	if s.ended == nil {
+		s.ended = s.read()
 	}
-	if err == nil {
-		err = s.readAll(&s.in)
-	}
-	if errors.Is(err, errProtocol) {
-		s.hangUp(status(websocket.StatusProtocolError, ""))
-	}
-	if err != nil {
+	if s.ended != nil {
 		s.forget()
-		return nil, fmt.Errorf("websocket: %w", err)
+		return nil, s.ended
 	}
 	return *s.last, nil
 }
 
-// status is a close frame's payload.
-func status(code websocket.StatusCode, reason string) []byte {
-	return append(binary.BigEndian.AppendUint16(nil, uint16(code)), reason...)
+func (s *Socket) read() error {
+	kind, r, err := s.conn.Reader(forever)
+	if err == nil && kind != websocket.MessageBinary {
+		return s.terms.Text
+	}
+	if err == nil {
+		err = s.readAll(r)
+	}
+	if err != nil {
+		return fmt.Errorf("websocket: %w", err)
+	}
+	return nil
 }
 
 // forget gives the last frame's memory back.
@@ -158,16 +147,13 @@ func (s *Socket) Close(refused bool) {
 	if s.out.farewell(time.Now().Add(mostFarewell)) != nil {
 		return // it is gone
 	}
-	payload := status(websocket.StatusNormalClosure, "")
+	code, reason := websocket.StatusNormalClosure, ""
 	if refused {
-		payload = status(websocket.StatusPolicyViolation, "refused")
+		code, reason = websocket.StatusPolicyViolation, "refused"
 	}
-	s.hangUp(payload)
 	// What is on its way is read: else the peer's system would lose what we said last.
 	// The answer may be read by a Read that waits already.
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	s.in.drain()
+	_ = s.conn.Close(code, reason) // it may be gone already
 }
 
 // CloseNow ends it without.
@@ -176,7 +162,7 @@ func (s *Socket) CloseNow() {
 		close(s.room.gone)
 		s.terms.Room.give(&s.room) // its reader holds it for an instant more
 	})
-	s.conn.CloseNow()
+	_ = s.conn.CloseNow()
 }
 
 // readAll reads a message into a pooled buffer. Whoever dribbles one holds at most
@@ -192,7 +178,7 @@ func (s *Socket) readAll(r io.Reader) error {
 		}
 		*b = (*b)[:len(*b)+n]
 		switch {
-		case len(*b) > most, errors.Is(err, errTooBig):
+		case len(*b) > most:
 			return s.terms.Long
 		case errors.Is(err, io.EOF):
 			if s.holds {
