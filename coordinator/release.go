@@ -140,7 +140,8 @@ func (c *Coordinator) checkShards(r *running, u unmaskedEvent) (sums [][]int64, 
 			return nil, 0, nil, fmt.Errorf("coordinator: unmasking shard %d: %w", n, u.errs[i])
 		}
 		c.blamed(r, r.shards[n].Faults())
-		switch err := r.vector.CheckSum(part, r.shards[n].Survivors()*c.t.contract.Job.Units()); {
+		survivors := r.shards[n].Survivors()
+		switch err := r.vector.CheckSum(part, survivors*c.t.contract.Job.Units(), survivors); {
 		case errors.Is(err, quant.ErrRange):
 			c.metrics.alarms.Add(1)
 			c.log.Error("ALARM: a shard's sum is out of range, nothing of it is released", "round", r.id, "shard", n)

@@ -239,11 +239,11 @@ func TestVectorRange(t *testing.T) {
 				sum[i] = c.x
 			}
 		}
-		if err := v.CheckSum(sum, 20); c.good != (err == nil) || !c.good && !errors.Is(err, quant.ErrRange) {
+		if err := v.CheckSum(sum, 20, 20); c.good != (err == nil) || !c.good && !errors.Is(err, quant.ErrRange) {
 			t.Errorf("%d at coordinate %d of %d+%d: %v", c.x, c.at, d, v.Count.Coordinates, err)
 		}
 	}
-	if err := v.CheckSum(make([]int64, d), 20); err == nil {
+	if err := v.CheckSum(make([]int64, d), 20, 20); err == nil {
 		t.Error("a sum without its count was taken")
 	}
 }

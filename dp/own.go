@@ -153,3 +153,28 @@ func (e Event) apart() (Event, error) {
 func UntrustedEpsilon(events []Event, delta float64, acct Accountant) (Guarantee, error) {
 	return account(events, delta, acct, query{untrusted: true})
 }
+
+// AddOwn adds a device's own noise, of variance v, to its vector before that is masked.
+// Where it fails sum is cleared: a vector without noise does not survive.
+func AddOwn(sum []int32, v Variance, noise Noise) error {
+	some := make([]int64, min(len(sum), 4096))
+	defer clear(some)
+	for at := 0; at < len(sum); at += len(some) {
+		part := sum[at:min(len(sum), at+len(some))]
+		wide := some[:len(part)]
+		for i, x := range part {
+			wide[i] = int64(x)
+		}
+		err := noise.AddNoise(wide, v)
+		for i, x := range wide {
+			if part[i] = int32(x); int64(part[i]) != x && err == nil {
+				err = fmt.Errorf("dp: own noise makes %d of coordinate %d: %w", x, at+i, ErrVariance)
+			}
+		}
+		if err != nil {
+			clear(sum)
+			return err
+		}
+	}
+	return nil
+}

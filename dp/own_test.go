@@ -243,3 +243,26 @@ func TestSumOfShares(t *testing.T) {
 		t.Logf("%d shares of sigma^2 %d: chi-square %.1f with %d degrees of freedom over %d draws", c.n, c.sigma2, chi, k, *shareDraws)
 	}
 }
+
+// TestAddOwnCoversTheVector: what is added is what the source gives, coordinate by
+// coordinate, to the end of a vector of several pieces.
+func TestAddOwnCoversTheVector(t *testing.T) {
+	v := Variance{Lo: 1 << 20}
+	for _, n := range []int{1, 4095, 4096, 4097, 10_000} {
+		sum, want := make([]int32, n), make([]int64, n)
+		for i := range sum {
+			sum[i], want[i] = int32(i), int64(i)
+		}
+		if err := AddOwn(sum, v, NewSampler(drbg(9))); err != nil {
+			t.Fatal(err)
+		}
+		if err := NewSampler(drbg(9)).AddNoise(want, v); err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range want {
+			if int64(sum[i]) != x {
+				t.Fatalf("%d coordinates: %d is %d, want %d", n, i, sum[i], x)
+			}
+		}
+	}
+}

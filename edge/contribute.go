@@ -23,6 +23,12 @@ type Contribution struct {
 	Least   int            // distinct examples that each unit's update averages, else it is absent; 0: any number
 	Task    Task           // the training; Steps, Columns, Batches, Work and Progress are filled in here
 
+	// Own is the variance of the noise that the device adds to every coordinate of its
+	// vector, whatever is in it; zero: none. Noise draws it; nil: it is drawn here, once
+	// the vector is there.
+	Own   dp.Variance
+	Noise dp.Noise
+
 	// Seed replaces the device's secret randomness; empty: crypto/rand. Only for
 	// runs that protect nobody.
 	Seed []byte
@@ -51,7 +57,8 @@ func (c Contribution) steps(u unit) int {
 
 // Contribute is a device's whole part in a round but for the masks: each unit
 // that is in trains from the same start, is clipped and quantized by itself, and
-// the sum of their vectors is returned: Lattice.D() symbols and behind them
+// the sum of their vectors is returned, with the device's own noise where the round asks
+// for it: Lattice.D() symbols and behind them
 // Count's. It is the one path from data to symbols.
 //
 // A unit whose data makes training fail, or whose steps come upon fewer distinct examples
@@ -133,6 +140,15 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 		}
 		if err != nil {
 			clear(u.sum)
+			return nil, err
+		}
+	}
+	if c.Own != (dp.Variance{}) {
+		noise := c.Noise
+		if noise == nil {
+			noise = dp.NewSampler(random(c.Seed, forNoise, c.Round))
+		}
+		if err := dp.AddOwn(u.sum, c.Own, noise); err != nil {
 			return nil, err
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
+	"math/bits"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -422,6 +424,14 @@ func (h *house) masking(plan *wire.Plan, planBytes []byte) (*quant.Lattice, seca
 	}
 	cfg := secagg.Config{Dim: l.D() + int(plan.CountCoordinates), Width: width, MaxSymbol: providers * int(l.MaxSymbol()), ShardMax: int(h.job.ShardMax), ShardMin: int(h.job.ShardFloor),
 		Suite: secagg.SuiteX25519, Authority: h.job.RosterKey, Identified: h.job.Identified}
+	if v := plan.OwnNoise; v > 0 { // docs/PROTOCOL.md, section 7, in floats
+		b2 := l.B2() + int64(plan.CountCoordinates)*int64(plan.CountSymbol)*int64(plan.CountSymbol)
+		sigma := v * math.Sqrt(float64(b2))
+		tail := math.Sqrt(2 * math.Ln2 * (math.Floor(math.Log2(2000*float64(cfg.Dim)*float64(h.job.Rounds)/h.job.Privacy.Delta)) + 1))
+		cfg.MaxSum = cfg.ShardMax*cfg.MaxSymbol + int(math.Ceil(tail*sigma*math.Sqrt(float64(cfg.ShardMax))))
+		cfg.MaxSymbol += int(math.Ceil(tail * sigma))
+		cfg.Width = max(width, bits.Len(uint(2*cfg.MaxSum)))
+	}
 	return l, cfg, secagg.PlanHash(hex.EncodeToString(h.task[:]), plan.Round, cfg, planBytes)
 }
 

@@ -19,6 +19,7 @@ const (
 	forBatches   = "batches"
 	forProviders = "providers"
 	forSession   = "session"
+	forNoise     = "noise"
 )
 
 // random is the source for one purpose in one round: crypto/rand, or the

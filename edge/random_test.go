@@ -13,7 +13,7 @@ func TestStreamsAreApart(t *testing.T) {
 	seen := map[string]string{}
 	for device := range 2 {
 		seed, _ := Reproducible([]byte("a fleet's seed, long enough"), device)
-		for _, purpose := range []string{forSecagg, forRounding, forBatches, forProviders, forSession} {
+		for _, purpose := range []string{forSecagg, forRounding, forBatches, forProviders, forSession, forNoise} {
 			for round := range uint64(3) {
 				b := make([]byte, 32)
 				_, err := io.ReadFull(random(seed, purpose, round), b)

@@ -95,7 +95,7 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 	r := &round{plan: plan, planBytes: a.Plan, sec: sec, stop: stop, work: make(chan worked, 1), start: make(chan contract.Slice, 1), over: time.After(longest(c.job.Deadlines))}
 	c.round = r
 	c.events.send(r.event(Keying))
-	if err := c.startWork(workCtx, r, work{plan: plan, lattice: vector.Lattice, count: vector.Count}, a.Patches); err != nil {
+	if err := c.startWork(workCtx, r, work{plan: plan, lattice: vector.Lattice, count: vector.Count, own: vector.Own}, a.Patches); err != nil {
 		return err
 	}
 	return c.sendTurn(ctx, secagg.TurnAdvertise)

@@ -16,7 +16,8 @@ type work struct {
 	plan    *wire.Plan
 	lattice *quant.Lattice
 	count   dp.CountCode
-	patch   *wire.Blob // the slice as a difference to held; nil: fetch it whole
+	own     dp.Variance // of the noise that this device adds itself; zero: none
+	patch   *wire.Blob  // the slice as a difference to held; nil: fetch it whole
 	held    []float32
 	start   chan<- contract.Slice // gets the slice once it is there; it never blocks
 }
@@ -27,6 +28,9 @@ type worked struct {
 	err     error   // a *RefusalError or ctx's
 }
 
+// mostStock is the most noise that is drawn ahead, samples of 8 bytes.
+const mostStock = 1 << 20
+
 // do fetches, trains, clips and quantizes.
 func (c *client) do(ctx context.Context, j *job, w work) worked {
 	fail := func(cause, err error) worked {
@@ -34,6 +38,18 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 			return worked{err: ctx.Err()}
 		}
 		return worked{err: &RefusalError{Round: w.plan.Round, Cause: cause, Err: err}}
+	}
+	var noise dp.Noise
+	if w.own != (dp.Variance{}) {
+		// It is drawn beside everything else, so that when the update leaves tells nothing
+		// of the noise in it.
+		size := w.lattice.D() + w.count.Coordinates
+		pool, err := dp.NewPool(ctx, w.own, min(size, mostStock), random(c.cfg.Seed, forNoise, w.plan.Round))
+		if err != nil {
+			return fail(ErrPlan, err)
+		}
+		defer pool.Close()
+		noise = pool
 	}
 	start, err := c.slice(ctx, j, w)
 	if err != nil {
@@ -57,6 +73,7 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 			Optimizer: j.Optimizer, Rate: float32(w.plan.Rate), Batch: int(j.Batch), Sequence: int(j.Sequence), Program: program,
 			Memory: c.cfg.Policy.Memory,
 		},
+		Own: w.own, Noise: noise,
 		Seed: c.cfg.Seed, Log: c.cfg.Log,
 		Failed: func(err error) {
 			failed := at

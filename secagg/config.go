@@ -72,6 +72,10 @@ type Config struct {
 	Dim       int // symbols per vector, 1..MaxDim
 	Width     int // b: the ring is Z/2^b, 1..32
 	MaxSymbol int // Q: every honest symbol lies in -Q..Q, at least 1
+	// MaxSum bounds what the honest symbols of a whole shard add up to in a coordinate,
+	// where that is less than ShardMax*MaxSymbol, as it is where symbols hold noise. 0: they
+	// may all be the largest.
+	MaxSum int
 
 	ShardMax int // g_max: no shard is larger, 2..MaxShard
 	ShardMin int // floor: a device refuses a smaller shard, 2..ShardMax
@@ -86,7 +90,7 @@ type Config struct {
 }
 
 // Validate names the first relation that does not hold. Overflow is refused
-// here: 2*ShardMax*MaxSymbol+1 values must fit the ring.
+// here: 2*ShardMax*MaxSymbol+1 values must fit the ring, or 2*MaxSum+1 where it is given.
 func (c Config) Validate() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
@@ -115,7 +119,14 @@ func (c Config) Validate() error {
 	case !c.Identified && c.Authority == [32]byte{}:
 		return bad("Authority missing")
 	}
-	if need := RingWidth(c.ShardMax, c.MaxSymbol); need > c.Width {
+	if c.MaxSum != 0 {
+		if c.MaxSum < c.MaxSymbol || int64(c.MaxSum) > 1<<31-1 {
+			return bad("MaxSum %d not in MaxSymbol=%d..%d", c.MaxSum, c.MaxSymbol, int64(1<<31-1))
+		}
+		if need := RingWidth(1, c.MaxSum); need > c.Width {
+			return fmt.Errorf("%w: Width %d, but sums of -%d..%d need %d bits", ErrOverflow, c.Width, c.MaxSum, c.MaxSum, need)
+		}
+	} else if need := RingWidth(c.ShardMax, c.MaxSymbol); need > c.Width {
 		return fmt.Errorf("%w: Width %d, but %d symbols of -%d..%d need %d bits",
 			ErrOverflow, c.Width, c.ShardMax, c.MaxSymbol, c.MaxSymbol, need)
 	}

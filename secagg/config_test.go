@@ -314,3 +314,39 @@ func TestMaskHides(t *testing.T) {
 		}
 	}
 }
+
+// TestLargestSum: symbols that hold noise add up to less than as many of the largest do.
+// The ring is held to what they do add up to, and both sides sign it.
+func TestLargestSum(t *testing.T) {
+	c := goodConfig()
+	c.Width, c.MaxSymbol = 12, 152
+	if err := c.Validate(); !errors.Is(err, ErrOverflow) {
+		t.Errorf("64 symbols of 152 in 12 bits: %v", err)
+	}
+	c.MaxSum = 2047
+	if err := c.Validate(); err != nil {
+		t.Errorf("sums of 2047 in 12 bits: %v", err)
+	}
+	with, _ := c.AppendBinary(nil)
+	var back Config
+	if err := back.UnmarshalBinary(with); err != nil || back != c {
+		t.Errorf("%+v, %v", back, err)
+	}
+	for _, sum := range []int{2048, 151, 1 << 40, -1} {
+		bad := c
+		if bad.MaxSum = sum; bad.Validate() == nil {
+			t.Errorf("a largest sum of %d is accepted", sum)
+		}
+	}
+	other := c
+	other.MaxSum--
+	if PlanHash("task", 1, c, nil) == PlanHash("task", 1, other, nil) {
+		t.Error("the largest sum is not signed")
+	}
+	c.MaxSum = 0
+	without, _ := c.AppendBinary(nil)
+	zero := append(append([]byte{with[0]}, without[1:]...), 0)
+	if err := new(Config).UnmarshalBinary(zero); !errors.Is(err, ErrEncoding) {
+		t.Errorf("a largest sum of 0 that is not left out: %v", err)
+	}
+}

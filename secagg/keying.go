@@ -306,7 +306,7 @@ func newServer(cfg Config, plan Hash, number int, members []member, authority ed
 	if err != nil {
 		return nil, err
 	}
-	if need := RingWidth(len(members), cfg.MaxSymbol); need > cfg.Width {
+	if need := RingWidth(len(members), cfg.MaxSymbol); need > cfg.Width && cfg.MaxSum == 0 {
 		return nil, fmt.Errorf("%w: shard of %d needs %d bits", ErrOverflow, len(members), need)
 	}
 	slices.SortFunc(members, func(a, b member) int {

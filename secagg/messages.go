@@ -367,11 +367,19 @@ func (c Config) AppendBinary(b []byte) ([]byte, error) {
 	if c.Identified {
 		flags |= 2
 	}
-	b = cbor.AppendArray(b, 10)
+	fields := 10
+	if c.MaxSum != 0 {
+		fields++
+	}
+	b = cbor.AppendArray(b, fields)
 	for _, v := range []int{c.Dim, c.Width, c.MaxSymbol, c.ShardMax, c.ShardMin, int(c.CorruptPPM), c.BreachBits, int(flags), int(c.Suite)} {
 		b = cbor.AppendUint(b, uint64(v))
 	}
-	return cbor.AppendBytes(b, c.Authority[:]), nil
+	b = cbor.AppendBytes(b, c.Authority[:])
+	if c.MaxSum != 0 {
+		b = cbor.AppendUint(b, uint64(c.MaxSum))
+	}
+	return b, nil
 }
 
 // UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding. It does
@@ -379,7 +387,7 @@ func (c Config) AppendBinary(b []byte) ([]byte, error) {
 func (c *Config) UnmarshalBinary(data []byte) error {
 	var v Config
 	r := cbor.NewReader(data)
-	r.Array(10, 10, "config")
+	fields := r.Array(10, 11, "config")
 	for _, p := range []*int{&v.Dim, &v.Width, &v.MaxSymbol, &v.ShardMax, &v.ShardMin} {
 		*p = int(r.Uint(1<<31-1, "config"))
 	}
@@ -389,6 +397,11 @@ func (c *Config) UnmarshalBinary(data []byte) error {
 	v.SemiHonest, v.Identified = flags&1 != 0, flags&2 != 0
 	v.Suite = Suite(r.Uint(255, "suite"))
 	r.Fixed(v.Authority[:], "authority")
+	if fields == 11 {
+		if v.MaxSum = int(r.Uint(1<<31-1, "largest sum")); v.MaxSum == 0 && r.OK() {
+			return fmt.Errorf("%w: config: a largest sum of 0 is left out", ErrEncoding)
+		}
+	}
 	if err := done(&r); err != nil {
 		return err
 	}

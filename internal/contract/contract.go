@@ -23,7 +23,8 @@ var ErrUplink = errors.New("uplink")
 type Job struct {
 	Uplink    string        // quant's name of the masked scheme
 	Providers int           // most providers that a device's sum may hold; 0: the device is the unit
-	Masking   secagg.Config // Dim, Width and MaxSymbol are any: a round's vectors decide them
+	Masking   secagg.Config // Dim, Width, MaxSymbol and MaxSum are any: a round's vectors decide them
+	Own       Own           // what each device adds itself
 }
 
 // Announced reads a device's Job from what the coordinator announced.
@@ -36,7 +37,11 @@ func Announced(j *wire.Job) Job {
 	if j.Hybrid {
 		c.Suite = secagg.SuiteHybrid
 	}
-	return Job{j.Uplink, int(j.Providers), c}
+	job := Job{Uplink: j.Uplink, Providers: int(j.Providers), Masking: c}
+	if p := j.Privacy; p.OwnNoise != 0 {
+		job.Own = Own{p.OwnNoise, p.Delta, j.Rounds}
+	}
+	return job
 }
 
 // Announce writes a coordinator's Job into what it announces: the inverse of
@@ -46,6 +51,9 @@ func (j Job) Announce(to *wire.Job) {
 	to.Uplink, to.Providers, to.ShardMax, to.ShardFloor = j.Uplink, uint32(j.Providers), uint16(m.ShardMax), uint16(m.ShardMin)
 	to.CorruptPPM, to.BreachBits, to.SemiHonest = m.CorruptPPM, uint16(m.BreachBits), m.SemiHonest
 	to.Hybrid, to.Identified, to.RosterKey = m.Suite == secagg.SuiteHybrid, m.Identified, m.Authority
+	if o := j.Own; o.Noise != 0 {
+		to.Privacy.OwnNoise, to.Privacy.Delta, to.Rounds = o.Noise, o.Delta, o.Rounds
+	}
 }
 
 // Units is the largest number of units of privacy, each clipped by itself, whose
@@ -56,7 +64,7 @@ func (j Job) Units() int { return max(1, j.Providers) }
 type Terms struct {
 	Job    Job
 	Scheme quant.Scheme
-	Width  int // bits of a coordinate on the ring
+	Width  int // bits of a coordinate on the ring, where devices add no noise: see Bits
 }
 
 // Terms looks up the scheme and finds the ring that the sum of a full shard fits;
@@ -79,12 +87,18 @@ func (j Job) Terms() (Terms, error) {
 type Vector struct {
 	Lattice *quant.Lattice
 	Count   dp.CountCode
+
+	Own  dp.Variance // of the noise that each device adds to the sum of its units' vectors; zero: none
+	tail float64     // standard deviations that such noise is given room for; 0: none
 }
 
 // Planned is the vector that a plan asks for.
 func (t Terms) Planned(p *wire.Plan) (Vector, error) {
 	l, err := t.Lattice(int(p.Values), p.ClipNorm, p.Rotation)
-	return Vector{l, dp.CountCode{Coordinates: int(p.CountCoordinates), Symbol: int32(p.CountSymbol)}}, err
+	if err != nil {
+		return Vector{}, err
+	}
+	return t.Vector(l, dp.CountCode{Coordinates: int(p.CountCoordinates), Symbol: int32(p.CountSymbol)})
 }
 
 // Lattice is the lattice of an update of so many values.
@@ -105,10 +119,14 @@ func (v Vector) B2() int64 { return v.Lattice.B2() + v.Count.B2() }
 // CheckSum refuses a shard's exact sum that no honest devices could have made,
 // n being the most units that they hold together: a coordinate or a norm beyond
 // what n vectors within Q and B2 can add up to, or a count that is none. The error
-// wraps quant.ErrRange. No data of honest devices brings it about.
-func (v Vector) CheckSum(sum []int64, n int) error {
+// wraps quant.ErrRange. No data of honest devices brings it about; nor does their own
+// noise, but with a hundredth of the job's delta.
+func (v Vector) CheckSum(sum []int64, n, devices int) error {
 	if len(sum) != v.Size() {
 		return fmt.Errorf("%w: sum of %d coordinates, the round has %d", quant.ErrLength, len(sum), v.Size())
+	}
+	if v.tail != 0 {
+		return v.checkNoisy(sum, n, devices)
 	}
 	d := v.Lattice.D()
 	if err := v.Lattice.CheckSum(sum[:d], n); err != nil {
@@ -155,6 +173,7 @@ func beyond(sum []int64, n int, b2 int64) bool {
 // Masking is secagg's configuration of a round. The caller validates it.
 func (t Terms) Masking(v Vector) secagg.Config {
 	c := t.Job.Masking
-	c.Dim, c.Width, c.MaxSymbol = v.Size(), t.Width, int(v.Lattice.MaxSymbol())*t.Job.Units()
+	c.Dim = v.Size()
+	c.Width, c.MaxSymbol, c.MaxSum = t.room(v)
 	return c
 }

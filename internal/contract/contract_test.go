@@ -27,7 +27,10 @@ func TestBothSides(t *testing.T) {
 		if !c.Identified {
 			c.Authority = [32]byte{byte(rnd.Uint32()), 1}
 		}
-		j := Job{quant.SchemeNames()[rnd.IntN(len(quant.SchemeNames()))], rnd.IntN(50), c}
+		j := Job{quant.SchemeNames()[rnd.IntN(len(quant.SchemeNames()))], rnd.IntN(50), c, Own{}}
+		if rnd.IntN(2) == 0 {
+			j.Own = Own{rnd.Float64(), rnd.Float64(), rnd.Uint64N(1000)}
+		}
 		var said wire.Job
 		j.Announce(&said)
 		if heard := Announced(&said); heard != j {
@@ -90,18 +93,18 @@ func TestCheckSum(t *testing.T) {
 	sum := make([]int64, v.Size())
 	most := 5 * int64(v.Lattice.MaxSymbol())
 	sum[0], sum[v.Size()-2], sum[v.Size()-1] = most, -20, -20
-	if err := v.CheckSum(sum, 5); err != nil {
+	if err := v.CheckSum(sum, 5, 5); err != nil {
 		t.Errorf("an honest sum: %v", err)
 	}
 	for at, value := range map[int]int64{0: most + 1, v.Size() - 1: -21} {
 		bad := slices.Clone(sum)
 		bad[at] = value
 		var out *quant.SumRangeError
-		if err := v.CheckSum(bad, 5); !errors.As(err, &out) || out.Index != at {
+		if err := v.CheckSum(bad, 5, 5); !errors.As(err, &out) || out.Index != at {
 			t.Errorf("%d at %d: %v", value, at, err)
 		}
 	}
-	if err := v.CheckSum(sum[1:], 5); !errors.Is(err, quant.ErrLength) {
+	if err := v.CheckSum(sum[1:], 5, 5); !errors.Is(err, quant.ErrLength) {
 		t.Errorf("a short sum: %v", err)
 	}
 }
@@ -129,7 +132,7 @@ func TestHostileNorm(t *testing.T) {
 			return sum
 		}
 		var refused *quant.SumRangeError
-		if err := v.CheckSum(flat(n*q), n); !errors.Is(err, quant.ErrRange) || errors.As(err, &refused) {
+		if err := v.CheckSum(flat(n*q), n, n); !errors.Is(err, quant.ErrRange) || errors.As(err, &refused) {
 			t.Errorf("%s: every coordinate at the end of its range: %v", uplink, err)
 		}
 		// The most that norms allow: |sum|^2 = n^2*B2, reached by n equal vectors.
@@ -138,17 +141,17 @@ func TestHostileNorm(t *testing.T) {
 			x := min(q, int64(math.Sqrt(float64(left))))
 			edge[i], left = n*x, left-x*x
 		}
-		if err := v.CheckSum(edge, n); err != nil || left != 0 {
+		if err := v.CheckSum(edge, n, n); err != nil || left != 0 {
 			t.Errorf("%s: n vectors of the full norm: %v (%d left)", uplink, err, left)
 		}
 		edge[d-1]++
-		if err := v.CheckSum(edge, n); !errors.Is(err, quant.ErrRange) {
+		if err := v.CheckSum(edge, n, n); !errors.Is(err, quant.ErrRange) {
 			t.Errorf("%s: one more: %v", uplink, err)
 		}
 		for name, count := range map[string][]int64{"disagrees": {8, 8, 4}, "is no multiple": {6, 6, 6}, "is too large": {24, 24, 24}} {
 			sum := make([]int64, v.Size())
 			copy(sum[d:], count)
-			if err := v.CheckSum(sum, n); !errors.Is(err, quant.ErrRange) {
+			if err := v.CheckSum(sum, n, n); !errors.Is(err, quant.ErrRange) {
 				t.Errorf("%s: a count that %s: %v", uplink, name, err)
 			}
 		}
@@ -184,7 +187,7 @@ func TestHonestSumsPass(t *testing.T) {
 				sum[i] += int64(s)
 			}
 		}
-		if err := v.CheckSum(sum, n); err != nil {
+		if err := v.CheckSum(sum, n, n); err != nil {
 			t.Errorf("trial %d: %v", trial, err)
 		}
 	}
