@@ -32,7 +32,7 @@ bench/...: ...
 cmd/starling: ...
 cmd/starling-web: dataset edge web/client
 coordinator: coordinator/internal/origin coordinator/optimizer coordinator/round coordinator/store dp internal/contract
-    internal/wire job model model/nn nf4 quant secagg wasm/compiler
+    internal/wire job model program quant secagg
 coordinator/internal/origin:
 coordinator/internal/socket: internal/wire
 coordinator/optimizer: job
@@ -72,10 +72,11 @@ mutants: internal/mutant
 log: internal/cbor
 nf4:
 nf4/asm:
+program: internal/wire job model model/nn nf4 wasm/compiler
 quant: internal/l2 nf4
 quant/asm:
 secagg: internal/cbor internal/uniform
-simulate: coordinator dataset dp edge internal/durable model quant task trainer
+simulate: coordinator dataset dp edge internal/durable model program quant task trainer
 simulate/queue: dataset edge model quant simulate
 simulate/report: internal/canvas internal/durable internal/strict simulate/sweep
 simulate/sweep: coordinator dataset edge internal/durable internal/strict job model simulate

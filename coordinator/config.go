@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/program"
 )
 
 // Evaluator measures a released adapter on public data: never on devices'.
@@ -24,17 +25,7 @@ type Score struct {
 
 // Compile makes the training step's program for one rank and one host ("wazero"
 // or "v8").
-type Compile func(spec ProgramSpec) ([]byte, error)
-
-// ProgramSpec says which training step is wanted.
-type ProgramSpec struct {
-	Job  Job
-	Base *model.Base
-	Rank int
-	Host string
-	// Compact names the frozen matrices that stay 4-bit codes in memory.
-	Compact map[string]bool
-}
+type Compile func(spec program.Spec) ([]byte, error)
 
 // Config is what a coordinator needs beside the job.
 type Config struct {
@@ -71,9 +62,9 @@ type Config struct {
 	// address in an hour. 0 is 256, and none for this machine's own.
 	EnrolmentsOfAddress int
 	// Hosts are the code shapes of the training step's programs that assignments
-	// offer; nil is Hosts, all of them. Empty but not nil offers none: devices must
+	// offer; nil is program.Hosts, all of them. Empty but not nil offers none: devices must
 	// bring a trainer of their own.
 	Hosts []string
-	// Compile makes the programs; nil is CompileStep.
+	// Compile makes the programs; nil is program.Step.
 	Compile Compile
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/quant"
 )
 
@@ -113,8 +114,8 @@ func (c *Core) Units() float64  { return c.t.units }
 func (c *Core) UplinkBits() int { return c.t.contract.Width }
 
 // ProgramSpec is the training step of a rank for a host.
-func (c *Core) ProgramSpec(rank int, host string) ProgramSpec {
-	return ProgramSpec{Job: c.t.job, Base: c.t.base, Rank: rank, Host: host, Compact: c.t.compact}
+func (c *Core) ProgramSpec(rank int, host string) program.Spec {
+	return program.Spec{Job: c.t.job, Base: c.t.base, Rank: rank, Host: host, Compact: c.t.compact}
 }
 
 // Snapshot is everything of a Core that changes from round to round.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/wasm"
 )
 
@@ -31,7 +32,7 @@ func TestDeepBase(t *testing.T) {
 // loadStep compiles a rank's step and loads it as a device does.
 func loadStep(t *testing.T, core *Core, rank int) ([]byte, *wasm.Program) {
 	t.Helper()
-	code, err := CompileStep(core.ProgramSpec(rank, Hosts[0]))
+	code, err := program.Step(core.ProgramSpec(rank, program.Hosts[0]))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/wasm/compiler"
 )
 
 // offerPatience is how long the end of a job waits for a browser to fetch the
@@ -44,7 +44,7 @@ func (c *Coordinator) releasedRank() int {
 }
 
 func (c *Coordinator) makeOffer(rank int) (m wire.Model, err error) {
-	code, err := CompileForward(ProgramSpec{Job: c.t.job, Base: c.t.base, Rank: rank, Host: compiler.HostV8, Compact: c.t.compact})
+	code, err := program.Forward(program.Spec{Job: c.t.job, Base: c.t.base, Rank: rank, Host: program.Hosts[1], Compact: c.t.compact})
 	if err != nil {
 		return m, err
 	}
@@ -58,7 +58,7 @@ func (c *Coordinator) makeOffer(rank int) (m wire.Model, err error) {
 	}
 	return wire.Model{
 		Rank: uint16(rank), Adapter: c.blobs.keep(PartModel, values), Archive: c.blobs.keep(PartModel, archive),
-		Programs: []wire.Program{{Host: compiler.HostV8, Blob: c.blobs.keep(PartModel, code)}},
+		Programs: []wire.Program{{Host: program.Hosts[1], Blob: c.blobs.keep(PartModel, code)}},
 	}, nil
 }
 

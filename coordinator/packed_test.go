@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/program"
 )
 
 // base_format nf4: devices fetch 4-bit codes, their programs hold the codes, and what
@@ -54,7 +55,7 @@ func TestPackedBase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Remake(t.Context(), math.Inf(1), announced.Name, announced.Labels, announced.Recipe, fetched, 2, Hosts[0])
+		again, err := program.Remake(t.Context(), math.Inf(1), announced.Name, announced.Labels, announced.Recipe, fetched, 2, program.Hosts[0])
 		if err != nil || sha256.Sum256(again) != sha256.Sum256(code) {
 			t.Errorf("%q: made again it is another program: %v", format, err)
 		}

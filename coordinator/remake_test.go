@@ -8,6 +8,7 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
+	"github.com/starling-fl/starling/program"
 )
 
 // What a device makes of the announced job and the base it fetched is the
@@ -47,16 +48,16 @@ func TestRemakeIsTheCoordinatorsProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 		rank := core.t.ranks()[0]
-		sent, err := CompileStep(ProgramSpec{Job: core.t.job, Base: core.t.base, Rank: rank, Host: Hosts[0], Compact: core.t.compact})
+		sent, err := program.Step(program.Spec{Job: core.t.job, Base: core.t.base, Rank: rank, Host: program.Hosts[0], Compact: core.t.compact})
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := Remake(t.Context(), math.Inf(1), received.Name, received.Labels, received.Recipe, fetched, rank, Hosts[0])
+		made, err := program.Remake(t.Context(), math.Inf(1), received.Name, received.Labels, received.Recipe, fetched, rank, program.Hosts[0])
 		if err != nil || !bytes.Equal(made, sent) {
 			t.Errorf("%s: %d bytes made of the recipe, %d compiled: %v", name, len(made), len(sent), err)
 		}
 		received.Recipe = append(bytes.TrimSuffix(received.Recipe, []byte("}")), `,"more":1}`...)
-		if _, err := Remake(t.Context(), math.Inf(1), received.Name, received.Labels, received.Recipe, fetched, rank, Hosts[0]); err == nil {
+		if _, err := program.Remake(t.Context(), math.Inf(1), received.Name, received.Labels, received.Recipe, fetched, rank, program.Hosts[0]); err == nil {
 			t.Errorf("%s: a recipe with a field that nobody knows", name)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/program"
 )
 
 // terms are the constants that follow from the job and the base: fixed before
@@ -69,7 +69,7 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 		return nil, refuseJob("adapter.sequence is %d, the base has %d positions", job.Adapter.Sequence, most)
 	}
 	if job.Training.CompactBase {
-		if t.compact = compactable(base); len(t.compact) == 0 {
+		if t.compact = program.Compactable(base); len(t.compact) == 0 {
 			return nil, refuseJob("training.compact_base is set, but no matrix of the base is stored as NF4")
 		}
 	}
@@ -120,37 +120,6 @@ func (t *terms) checkNorms() error {
 		}
 	}
 	return nil
-}
-
-// survivesNF4 reports whether a tensor's values are 4-bit codes already: then a
-// device that keeps the codes trains against the weights that are evaluated and
-// released, to the bit.
-func survivesNF4(data []float32) bool {
-	codes := make([]byte, nf4.CodesLen(len(data)))
-	scales := make([]float32, nf4.Blocks(len(data), nf4.Block))
-	if nf4.Encode(codes, scales, data, nf4.Block) != nil {
-		return false
-	}
-	back := make([]float32, len(data))
-	nf4.Decode(back, codes, scales, nf4.Block)
-	return slices.Equal(back, data)
-}
-
-// compactable names the base's matrices that are 4-bit codes, which devices then keep,
-// or survive becoming that.
-func compactable(base *model.Base) map[string]bool {
-	names := map[string]bool{}
-	for _, t := range base.Config.BaseTensors() {
-		if len(t.Shape) != 2 {
-			continue
-		}
-		if _, _, stored, err := base.StoredNF4(t.Name); err == nil && stored {
-			names[t.Name] = true
-		} else if data, err := base.Tensor(t.Name); err == nil && survivesNF4(data) {
-			names[t.Name] = true
-		}
-	}
-	return names
 }
 
 func blobRef(b []byte) wire.Blob {
@@ -314,7 +283,7 @@ func (t *terms) wireJob(instance [16]byte, private bool) (*wire.Job, error) {
 	}
 	t.contract.Job.Announce(w)
 	var err error
-	w.Recipe, err = Recipe(j)
+	w.Recipe, err = program.Recipe(j)
 	return w, err
 }
 

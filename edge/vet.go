@@ -22,7 +22,7 @@ const BrowserTrust = "In a browser you trust whoever runs this coordinator: it s
 	"but only the starling program on your own machine checks that it is the training that the job promises."
 
 // A Remaker makes the program of an announced job again, of the job's name, labels and
-// recipe and its base, for a rank and a host: coordinator.Remake. It begins nothing that
+// recipe and its base, for a rank and a host: program.Remake. It begins nothing that
 // takes more than work, and ends with ctx. This package reaches no
 // compiler, which would not fit a browser.
 type Remaker func(ctx context.Context, work float64, name string, labels []string, recipe []byte, base *model.Base, rank int, host string) ([]byte, error)

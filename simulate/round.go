@@ -9,6 +9,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/program"
 )
 
 // Round is what one round came to.
@@ -52,12 +53,12 @@ func (r *Run) prepare(d *coordinator.Draw) (start, error) {
 	if err != nil {
 		return start{}, err
 	}
-	program := r.programs[d.Rank()]
-	if program == nil {
-		if program, err = r.cfg.Compile(r.core.ProgramSpec(d.Rank(), coordinator.Hosts[0])); err != nil {
+	code := r.programs[d.Rank()]
+	if code == nil {
+		if code, err = r.cfg.Compile(r.core.ProgramSpec(d.Rank(), program.Hosts[0])); err != nil {
 			return start{}, err
 		}
-		r.programs[d.Rank()] = program
+		r.programs[d.Rank()] = code
 	}
 	base, sum := r.core.Base()
 	j := r.job
@@ -69,7 +70,7 @@ func (r *Run) prepare(d *coordinator.Draw) (start, error) {
 			Method: j.Method(), Classes: len(j.Labels),
 			Providers: j.Providers.Max, ProviderRate: j.Providers.SamplingRate,
 		},
-		Base: base, BaseSHA256: sum, Program: program, Start: values,
+		Base: base, BaseSHA256: sum, Program: code, Start: values,
 		layout: r.core.Layout(), lattice: d.Lattice(), task: r.task,
 	}}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/task"
 )
 
@@ -40,7 +41,7 @@ type Config struct {
 
 	Workers int                 // clients that train side by side; at least 1
 	Trainer edge.Trainer        // nil: compiled programs, one a worker, which Close ends; the caller closes its own
-	Compile coordinator.Compile // nil: coordinator.CompileStep; what the trainer takes for a program
+	Compile coordinator.Compile // nil: program.Step; what the trainer takes for a program
 	// Engine names what the trainer computes with: an interrupted run goes on with the
 	// same only, since the bits of two differ.
 	Engine string
@@ -163,7 +164,7 @@ func New(cfg Config) (_ *Run, err error) {
 		r.roll = roll(cfg.Seed, cfg.Population.Len())
 	}
 	if cfg.Compile == nil {
-		r.cfg.Compile = coordinator.CompileStep
+		r.cfg.Compile = program.Step
 	}
 	if err := r.takeUp(); err != nil {
 		return nil, err

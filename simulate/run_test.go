@@ -21,6 +21,7 @@ import (
 	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/simulate"
 )
 
@@ -123,7 +124,7 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute) // one processor, the race detector
 			defer cancel()
 			over, err := sim.Run(ctx, sim.Config{
-				Coordinator: coordinator.Config{Job: cfg.Job, Dir: t.TempDir(), Base: cfg.Base, Start: cfg.Start, Seed: seed, Hosts: coordinator.Hosts[:1]},
+				Coordinator: coordinator.Config{Job: cfg.Job, Dir: t.TempDir(), Base: cfg.Base, Start: cfg.Start, Seed: seed, Hosts: program.Hosts[:1]},
 				Clients:     cfg.Population.(simulate.Each), Seed: seed,
 			})
 			ok(t, err)

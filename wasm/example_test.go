@@ -10,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model/base"
+	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/wasm"
 )
 
@@ -22,7 +23,7 @@ func Example() {
 	j.Name, j.Labels = "mail", []string{"hotel", "travel"}
 	core, err := coordinator.NewCore(j, b, nil)
 	check(err)
-	program, err := coordinator.CompileStep(core.ProgramSpec(4, "wazero"))
+	program, err := program.Step(core.ProgramSpec(4, "wazero"))
 	check(err)
 
 	report, err := wasm.Verify(program, wasm.Limits{})

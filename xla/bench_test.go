@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/simulate"
 	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm"
@@ -55,10 +56,10 @@ func BenchmarkMiniLM(b *testing.B) {
 		trainer    trainer.Trainer
 		compile    coordinator.Compile
 	}{
-		{"program", "", alone, coordinator.CompileStep},
-		{"exact", "", edge.NewProgramTrainer(1), coordinator.CompileStep},
-		{"fused", "fused", edge.NewProgramTrainer(1), coordinator.CompileStep},
-		{"xla", "", nn.NewHosted(e.Backend, 1, coordinator.ReadStep), coordinator.DescribeStep},
+		{"program", "", alone, program.Step},
+		{"exact", "", edge.NewProgramTrainer(1), program.Step},
+		{"fused", "fused", edge.NewProgramTrainer(1), program.Step},
+		{"xla", "", nn.NewHosted(e.Backend, 1, program.Read), program.Describe},
 	}
 	const steps, clients = 4, 4
 	times := make([]timed, len(engines))

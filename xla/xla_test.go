@@ -22,6 +22,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/simulate"
 	"github.com/starling-fl/starling/tokenizer"
 	"github.com/starling-fl/starling/trainer"
@@ -165,7 +166,7 @@ func TestUpdatesAgreeWithTheProgram(t *testing.T) {
 		t.Helper()
 		cfg := config(b, a, string(optimizer), 1)
 		want, _ := play(t, cfg, program)
-		cfg.Compile = coordinator.DescribeStep
+		cfg.Compile = program.Describe
 		got, _ := play(t, cfg, hosted)
 		if len(got) != len(want) || len(got) == 0 {
 			t.Fatalf("%s: %d updates, the program made %d", name, len(got), len(want))
@@ -213,7 +214,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 	var first []byte
 	for _, workers := range []int{1, 3, 3} {
 		cfg := config(b, job.Adapter{RankMin: 1, RankMax: 3}, string(nn.AdamW), 4)
-		cfg.Workers, cfg.Compile = workers, coordinator.DescribeStep
+		cfg.Workers, cfg.Compile = workers, program.Describe
 		hosted := nn.NewHosted(e.Backend, workers, coordinator.ReadStep)
 		_, adapter := play(t, cfg, hosted)
 		ok(t, hosted.Close())

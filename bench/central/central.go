@@ -9,12 +9,12 @@ import (
 	"iter"
 	"math/rand/v2"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/trainer"
 )
@@ -39,7 +39,7 @@ type Training struct {
 
 // Run changes the adapter.
 func (t Training) Run(ctx context.Context, examples []dataset.Example, adapter *model.Adapter) error {
-	program, err := coordinator.CompileStep(coordinator.ProgramSpec{Job: t.Job, Base: t.Base, Rank: t.Rank, Host: coordinator.Hosts[0]})
+	program, err := program.Step(program.Spec{Job: t.Job, Base: t.Base, Rank: t.Rank, Host: program.Hosts[0]})
 	if err != nil {
 		return err
 	}

@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm"
@@ -157,7 +157,7 @@ func newBenchWork(j job.Job, b *model.Base, rank int) (*benchWork, error) {
 	if err != nil {
 		return nil, err
 	}
-	code, err := coordinator.CompileStep(coordinator.ProgramSpec{Job: j, Base: b, Rank: rank, Host: coordinator.Hosts[0]})
+	code, err := program.Step(program.Spec{Job: j, Base: b, Rank: rank, Host: program.Hosts[0]})
 	if err != nil {
 		return nil, err
 	}

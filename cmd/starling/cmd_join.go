@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/program"
 )
 
 type joinReport struct {
@@ -149,7 +149,7 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 	if note != "" {
 		fmt.Fprintln(a.Stderr, "note: "+note)
 	}
-	remake := edge.Remaker(coordinator.Remake)
+	remake := edge.Remaker(program.Remake)
 	if f.trustPrograms {
 		remake = nil
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/program"
 )
 
 func newProgramCmd(a *app) *cobra.Command {
@@ -77,26 +77,26 @@ func verifyPrograms(ctx context.Context, a *app, file string, work float64, give
 		return err
 	}
 	j = j.ForBase(b.Config)
-	recipe, err := coordinator.Recipe(j)
+	recipe, err := program.Recipe(j)
 	if err != nil {
 		return err
 	}
 	takes := 0.0
 	for _, rank := range j.Ranks() {
-		one, err := coordinator.CompileWork(j, b, rank)
+		one, err := program.Work(j, b, rank)
 		if err != nil {
 			return err
 		}
-		takes += one * float64(len(coordinator.Hosts))
+		takes += one * float64(len(program.Hosts))
 	}
 	if takes > work {
 		return fmt.Errorf("%w: about %.2g units for all ranks, the limit is %.2g; if you want it nevertheless: --work=%.2g",
-			coordinator.ErrWork, takes, work, 1.1*takes)
+			program.ErrWork, takes, work, 1.1*takes)
 	}
 	var lines []programLine
 	for _, rank := range j.Ranks() {
-		for _, host := range coordinator.Hosts {
-			code, err := coordinator.Remake(ctx, work, j.Name, j.Labels, recipe, b, rank, host)
+		for _, host := range program.Hosts {
+			code, err := program.Remake(ctx, work, j.Name, j.Labels, recipe, b, rank, host)
 			if err != nil {
 				return err
 			}

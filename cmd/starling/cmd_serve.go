@@ -22,6 +22,7 @@ import (
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
+	"github.com/starling-fl/starling/program"
 )
 
 type serveFlags struct {
@@ -161,7 +162,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	}
 	cfg := coordinator.Config{Job: written, Dir: f.dir, Base: b, Start: adapter, Progress: view.show,
 		Patient: true, DespiteDropout: f.despiteDropout,
-		Compile: coordinator.CompileStep, Hosts: coordinator.Hosts}
+		Compile: program.Step, Hosts: program.Hosts}
 	if f.verbose {
 		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/wasm/compiler"
 	"github.com/starling-fl/starling/xla"
 )
@@ -28,13 +29,13 @@ type engine struct {
 
 // programEngine is that of every device.
 func programEngine() engine {
-	return engine{name: engineProgram, backend: compiler.New(), compile: coordinator.CompileStep}
+	return engine{name: engineProgram, backend: compiler.New(), compile: program.Step}
 }
 
 // trainer lets so many clients train side by side; the caller closes it.
 func (e engine) trainer(parallel int) edge.Trainer {
 	if e.hosted {
-		h := nn.NewHosted(e.backend, max(1, parallel), coordinator.ReadStep)
+		h := nn.NewHosted(e.backend, max(1, parallel), program.Read)
 		if e.cohort > 1 {
 			return h.Together(e.cohort)
 		}
@@ -89,7 +90,7 @@ func (f engineFlags) open() (engine, error) {
 		if f.together > 1 { // the bits of a step depend on what is computed beside it
 			e.Name = fmt.Sprintf("%s, %d clients together", e.Name, f.together)
 		}
-		return engine{name: e.Name, backend: e.Backend, cohort: f.together, hosted: true, compile: coordinator.DescribeStep}, nil
+		return engine{name: e.Name, backend: e.Backend, cohort: f.together, hosted: true, compile: program.Describe}, nil
 	}
 	return engine{}, usagef("--engine is %q, want program or xla", f.name)
 }

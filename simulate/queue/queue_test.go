@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/simulate"
 	"github.com/starling-fl/starling/simulate/queue"
 )
@@ -247,7 +247,7 @@ func TestTwoRunsOnOneCluster(t *testing.T) {
 // What would fail on every worker ends the run with its reason.
 func TestAFailureIsSaid(t *testing.T) {
 	cfg := config(t)
-	cfg.Compile = func(coordinator.ProgramSpec) ([]byte, error) { return []byte("no program"), nil }
+	cfg.Compile = func(program.Spec) ([]byte, error) { return []byte("no program"), nil }
 	b := embed(t, "")
 	work(t, b, &queue.Worker{Version: "v", Engine: "e", Parallel: 1, AckWait: time.Second})
 	cfg.Collect = queue.NewReducer(b, "v", "e", nil).Collect

@@ -1,4 +1,4 @@
-package coordinator
+package program
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 )
 
 // deep is a job over a small base of many layers, with its recipe.
-func deep(t *testing.T, layers int, method string) (j Job, b *model.Base, recipe []byte) {
+func deep(t *testing.T, layers int, method string) (j job.Job, b *model.Base, recipe []byte) {
 	t.Helper()
-	text := tinyBase(t).Tokenizer
+	text := tiny.Base(t, 8, 1, 8).Tokenizer
 	c := model.BERT(tiny.Base(t, 16, 2, 8).Config.VocabSize, 16, layers, 2, 8)
 	c.IntermediateSize = 16
 	b = tiny.Filled(t, c, 20, text)
@@ -33,7 +33,7 @@ func deep(t *testing.T, layers int, method string) (j Job, b *model.Base, recipe
 // is not begun where that is more than the owner gives, and ends when the device leaves.
 func TestHostileDeepBase(t *testing.T) {
 	j, b, recipe := deep(t, 128, "full")
-	takes, err := CompileWork(j, b, 8)
+	takes, err := Work(j, b, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestCompilingGrowsWithTheLayers(t *testing.T) {
 			j, b, _ := deep(t, layers, method)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			if _, err := CompileStep(ProgramSpec{Job: j, Base: b, Rank: 2, Host: Hosts[0]}); err != nil {
+			if _, err := Step(Spec{Job: j, Base: b, Rank: 2, Host: Hosts[0]}); err != nil {
 				t.Fatal(err)
 			}
 			runtime.ReadMemStats(&after)

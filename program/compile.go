@@ -1,4 +1,4 @@
-package coordinator
+package program
 
 import (
 	"context"
@@ -7,18 +7,19 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
-// Hosts are the shapes of code that CompileStep makes: one for wazero, one for
+// Hosts are the shapes of code that Step makes: one for wazero, one for
 // browsers and node. Their results are equal, bit for bit.
 var Hosts = []string{compiler.HostWazero, compiler.HostV8}
 
 // stepOf is the training step of a job at a rank. The job is one that knows its base:
 // see job.Job.ForBase.
-func stepOf(j Job, base *model.Base, classes, rank int) nn.StepSpec {
+func stepOf(j job.Job, base *model.Base, classes, rank int) nn.StepSpec {
 	return nn.StepSpec{
 		Config: base.Config, LoRA: j.Method(),
 		Classes: classes, Rank: rank, Batch: j.Training.Batch, Micro: j.Training.MicroBatch, Seq: j.Adapter.Sequence,
@@ -27,22 +28,31 @@ func stepOf(j Job, base *model.Base, classes, rank int) nn.StepSpec {
 	}
 }
 
-// CompileStep is the Compile of a service: model/nn's training step, made into a
-// WebAssembly program by wasm/compiler.
-func CompileStep(spec ProgramSpec) ([]byte, error) { return compileStep(context.Background(), spec) }
+// Spec says which program of a job is wanted.
+type Spec struct {
+	Job  job.Job
+	Base *model.Base
+	Rank int
+	Host string
+	// Compact names the frozen matrices that stay 4-bit codes in memory.
+	Compact map[string]bool
+}
 
-// compileStep leaves off when ctx ends.
-func compileStep(ctx context.Context, spec ProgramSpec) ([]byte, error) {
+// Step makes model/nn's training step into a WebAssembly program by wasm/compiler.
+func Step(spec Spec) ([]byte, error) { return step(context.Background(), spec) }
+
+// step leaves off when ctx ends.
+func step(ctx context.Context, spec Spec) ([]byte, error) {
 	step := stepOf(spec.Job, spec.Base, len(spec.Job.Labels), spec.Rank)
 	// The job's name is free text, which a manifest is not; and equal steps of two
 	// jobs are one program.
 	return compileGraph(ctx, "step", spec, spec.Job.Fused(), step.Build)
 }
 
-// CompileForward makes the forward pass of one example into a program, for those who
+// Forward makes the forward pass of one example into a program, for those who
 // took part and try what came of it. It is exact whatever the job trained with: it
 // runs wherever a program does.
-func CompileForward(spec ProgramSpec) ([]byte, error) {
+func Forward(spec Spec) ([]byte, error) {
 	j := spec.Job
 	pass := nn.ForwardSpec{
 		Config: spec.Base.Config, LoRA: j.Method(), Classes: len(j.Labels), Rank: spec.Rank, Batch: 1, Seq: j.Adapter.Sequence,
@@ -51,7 +61,7 @@ func CompileForward(spec ProgramSpec) ([]byte, error) {
 }
 
 // compileGraph makes what build adds to a graph into a program.
-func compileGraph(ctx context.Context, what string, spec ProgramSpec, fused bool,
+func compileGraph(ctx context.Context, what string, spec Spec, fused bool,
 	build func(*graph.Graph) ([]nn.Param, []nn.Output, error),
 ) ([]byte, error) {
 	var params []nn.Param

@@ -1,10 +1,11 @@
-package coordinator
+package program
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 )
@@ -17,26 +18,26 @@ type description struct {
 	Rank    int `json:"rank"`
 }
 
-// DescribeStep is a Compile for simulations whose trainer runs the step's graph on
-// the host: it writes what ReadStep reads.
-func DescribeStep(spec ProgramSpec) ([]byte, error) {
+// Describe is in Step's place for simulations whose trainer runs the step's graph on
+// the host: it writes what Read reads.
+func Describe(spec Spec) ([]byte, error) {
 	return json.Marshal(description{
 		ingredients: ingredients{Adapter: spec.Job.Adapter, Training: spec.Job.Training},
 		Classes:     len(spec.Job.Labels), Rank: spec.Rank,
 	})
 }
 
-// ReadStep is the step that DescribeStep has described, over the base. It is checked
+// Read is the step that Describe has described, over the base. It is checked
 // where it is built (nn.StepSpec).
-func ReadStep(text []byte, base *model.Base) (nn.StepSpec, error) {
+func Read(text []byte, base *model.Base) (nn.StepSpec, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	var d description
 	if err := dec.Decode(&d); err != nil {
-		return nn.StepSpec{}, fmt.Errorf("coordinator: the description of a step cannot be read: %w", err)
+		return nn.StepSpec{}, fmt.Errorf("program: the description of a step cannot be read: %w", err)
 	}
 	if !(d.Training.LearningRate > 0) {
-		return nn.StepSpec{}, fmt.Errorf("coordinator: the step's learning rate is %v, must be positive", d.Training.LearningRate)
+		return nn.StepSpec{}, fmt.Errorf("program: the step's learning rate is %v, must be positive", d.Training.LearningRate)
 	}
-	return stepOf(Job{Adapter: d.Adapter, Training: d.Training}, base, d.Classes, d.Rank), nil
+	return stepOf(job.Job{Adapter: d.Adapter, Training: d.Training}, base, d.Classes, d.Rank), nil
 }

@@ -1,21 +1,24 @@
-package coordinator
+package program
 
 import (
 	"bytes"
 	"context"
 	"testing"
 
+	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm"
 )
 
-// TestCompileStep: the program of a rank has the tensors of its assignment, is
+// TestStep: the program of a rank has the tensors of its assignment, is
 // the same every time and whatever the job is called, and differs by rank and host only.
-func TestCompileStep(t *testing.T) {
-	j := tinyJob(3)
+func TestStep(t *testing.T) {
+	j := job.Default()
+	j.Name, j.Labels = "tiny", []string{"a", "b"}
+	j.Adapter = job.Adapter{RankMin: 1, RankMax: 3, Alpha: 4, Sequence: 8}
 	j.Training = job.Training{Steps: 1, Batch: 2, Optimizer: "adamw", LearningRate: 0.1}
-	base := tinyBase(t)
+	base := tiny.Base(t, 8, 1, 8)
 	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 3, Alpha: 4}, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -23,14 +26,14 @@ func TestCompileStep(t *testing.T) {
 	seen := map[string]bool{}
 	for _, rank := range []int{0, 1, 3} {
 		for _, host := range Hosts {
-			spec := ProgramSpec{Job: j, Base: base, Rank: rank, Host: host}
-			code, err := CompileStep(spec)
+			spec := Spec{Job: j, Base: base, Rank: rank, Host: host}
+			code, err := Step(spec)
 			if err != nil {
 				t.Fatal(err)
 			}
 			named := spec
 			named.Job.Name = "what <b>people</b> call jobs, \u65e5\u672c"
-			again, err := CompileStep(named)
+			again, err := Step(named)
 			if err != nil || !bytes.Equal(code, again) {
 				t.Fatalf("rank %d for %s differs when compiled again: %v", rank, host, err)
 			}
