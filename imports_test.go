@@ -42,7 +42,7 @@ coordinator/server: coordinator coordinator/internal/... coordinator/store dp in
 coordinator/store: dp log
 dataset:
 dp: internal/l2
-edge: dataset dp internal/contract internal/durable internal/uniform internal/wire model nf4 quant secagg task trainer
+edge: dataset dp internal/contract internal/durable internal/uniform internal/wire model model/known nf4 quant secagg task trainer
     wasm
 internal/attack:
 internal/cputime:
@@ -65,6 +65,7 @@ internal/watchdog: internal/cputime
 internal/wire: internal/cbor
 model: internal/durable nf4
 model/base: model
+model/known:
 model/nn: model task tokenizer trainer
 job/schema: job
 job: dp internal/contract internal/strict internal/uniform internal/wire model quant secagg

@@ -39,6 +39,9 @@ func TestNewRefusals(t *testing.T) {
 		c.Job.Training.CompactBase = true
 	})
 	refused("a full-precision base as nf4", "base_format", func(c *Config) { c.Job.BaseFormat = "nf4" })
+	refused("another base than the job names", "base_sha256", func(c *Config) { c.Job.BaseSHA256 = strings.Repeat("00", 32) })
+	refused("a hash that is none", "base_sha256", func(c *Config) { c.Job.BaseSHA256 = "00" })
+	refused("a branch for a commit", "base_revision", func(c *Config) { c.Job.BaseRevision = "main" })
 	refused("a format that is none", "base_format", func(c *Config) { c.Job.BaseFormat = "f16" })
 	refused("pieces that do not make up the batch", "micro_batch", func(c *Config) { c.Job.Training.MicroBatch = 3 })
 	refused("a negative clip norm", "clip_norm", func(c *Config) { c.Job.Privacy.ClipNorm = -1 })

@@ -70,6 +70,8 @@ func (p *Policy) field(key string) any {
 		return &p.Uplinks
 	case "tensors":
 		return &p.Tensors
+	case "bases":
+		return &p.Bases
 	case "semi_honest":
 		return &p.SemiHonest
 	}

@@ -18,6 +18,7 @@ type client struct {
 	events  *events    // safe for concurrent use
 	blobs   *fetcher   // safe for concurrent use
 	trainer Trainer    // safe for concurrent use
+	own     ownBase    // immutable; nil: the base is the coordinator's to send
 
 	life context.Context // Run's: what is started under it ends with Run
 	wg   sync.WaitGroup  // everything started under life
@@ -49,6 +50,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	client, done := newBlobClient(token, cfg.HTTP)
 	defer done()
 	c.blobs = &fetcher{client: client, token: token, dir: cfg.CacheDir, most: c.cfg.MaxBlob, down: &c.events.down}
+	if cfg.Base != nil {
+		if c.own, err = newOwnBase(cfg.Base); err != nil {
+			return err
+		}
+	}
 	if c.cfg.Dial == nil {
 		c.cfg.Dial = func(ctx context.Context, token string) (Conn, error) { return DialSocket(ctx, token, nil) }
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/known"
 )
 
 // Source yields the device's examples once the job's labels are known. It
@@ -38,6 +40,9 @@ type Config struct {
 	MaxBlob          uint64   // bytes, largest blob to fetch; default 1 GiB
 	AcceptNotPrivate bool     // join a job that says of itself that it is not private
 	CacheDir         string   // where base and programs are kept between runs; empty: memory only
+
+	Known known.List  // published bases beside known.Default's
+	Base  *model.Base // the owner's own copy of the base; nil: the coordinator's, checked by its hash
 
 	BackoffMin time.Duration // first wait before reconnecting; default 500ms
 	BackoffMax time.Duration // longest; default 1 min

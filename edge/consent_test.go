@@ -50,6 +50,7 @@ func TestHostileTerms(t *testing.T) {
 	a, err := NewAccount(nil, save)
 	ok(t, err)
 	policy := DefaultPolicy()
+	policy.Bases = []string{"any"}
 	found := h.joinsWith(t, a, &policy)
 	if len(found) != 2 {
 		t.Fatalf("asked for %+v", found)

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/known"
 )
 
 // The owner's floor: what a policy holds a job to although everybody but this device lies,
@@ -20,6 +22,7 @@ import (
 const (
 	whyHonest = "Nothing but this coordinator's honesty protects your data: if it invents the other devices and adds no noise, what this device sends is all it sees"
 	whyFew    = "The fewer examples an update averages, the closer it is to one of them, which can then be read from it"
+	whyBase   = "A base can be made so that training over it writes your data into the update; one that is published was made for everybody"
 	whyTensor = "A row of an embedding table is a word: which rows an update moves says which words your data has; a whole matrix or norm holds more of it than an adapter does"
 )
 
@@ -57,6 +60,29 @@ func (p *Policy) checkNoise(j *wire.Job) (found []error) {
 		what, have = "nothing bounds what the rounds announced could tell", "0"
 	}
 	return append(found, &PolicyError{Key: "bits", What: what, Why: whyHonest, Have: have, Want: "at most " + number(p.Bits)})
+}
+
+// knownBases stands for those of every list that the device has.
+const knownBases = "known"
+
+// checkBase holds a job's base against the policy: which one it is says its hash, and the
+// lists that the device has, not the coordinator. What the owner has given is known.
+func (c *client) checkBase(sum [32]byte) error {
+	name := hex.EncodeToString(sum[:])
+	for _, allowed := range c.cfg.Policy.Bases {
+		switch allowed {
+		case anything, name:
+			return nil
+		case knownBases:
+			_, published := known.Default().Find(sum)
+			_, listed := c.cfg.Known.Find(sum)
+			if published || listed || c.own[sum] != nil {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%w:\n%w", ErrPolicy, &PolicyError{Key: "bases", What: fmt.Sprintf("the base model, %s, is in no list: only this coordinator has it, as far as this device can tell", name),
+		Why: whyBase, Have: name, Want: strings.Join(c.cfg.Policy.Bases, ", ")})
 }
 
 // checkTensors holds what a layout trains at a rank against the policy: what is trained is
@@ -133,6 +159,14 @@ func (p *Policy) validateFloor() error {
 	for _, name := range p.Tensors {
 		if name != anything && !slices.Contains(model.Classes(), model.Class(name)) && !strings.Contains(name, ".") {
 			err = errors.Join(err, bad("tensors: %.80q is neither one of %v nor a tensor's name, which has a dot, nor any", name, model.Classes()))
+		}
+	}
+	if len(p.Bases) == 0 {
+		err = errors.Join(err, bad("bases is empty: no job has none"))
+	}
+	for _, name := range p.Bases {
+		if b, e := hex.DecodeString(name); name != anything && name != knownBases && (e != nil || len(b) != 32 || name != strings.ToLower(name)) {
+			err = errors.Join(err, bad("bases: %.80q is neither %s nor %s nor 64 hexadecimal digits in lower case", name, knownBases, anything))
 		}
 	}
 	return err

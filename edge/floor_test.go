@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -11,8 +12,10 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/known"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/task"
 )
@@ -24,6 +27,7 @@ func TestHostileCentralNoise(t *testing.T) {
 		h := production(t)
 		cfg := h.config(&constant{})
 		p := DefaultPolicy()
+		p.Bases = []string{"any"}
 		change(&p)
 		cfg.Policy, cfg.Data = &p, Examples(examples(16))
 		d := h.start(cfg)
@@ -249,12 +253,85 @@ func (c *tally) Train(_ context.Context, t Task) ([]float32, error) {
 
 func (*tally) Close() error { return nil }
 
+// A base that no list has is one that a coordinator may have made for this device: it is
+// not so much as fetched, unless the owner names it, has a list with it or has it.
+func TestHostileUnknownBase(t *testing.T) {
+	h := production(t)
+	sum := h.job.Base.SHA256
+	name := fmt.Sprintf("%x", sum)
+	for what, c := range map[string]struct {
+		change  func(*Config)
+		refused bool
+		fetched bool
+	}{
+		"unknown":    {func(*Config) {}, true, false},
+		"named":      {func(cfg *Config) { cfg.Policy.Bases = []string{name} }, false, true},
+		"any":        {func(cfg *Config) { cfg.Policy.Bases = []string{"any"} }, false, true},
+		"another is": {func(cfg *Config) { cfg.Policy.Bases = []string{strings.Repeat("00", 32)} }, true, false},
+		"listed":     {func(cfg *Config) { cfg.Known = known.List{{Name: "x", SHA256: sum}} }, false, true},
+		"listed, unasked": {func(cfg *Config) {
+			cfg.Known, cfg.Policy.Bases = known.List{{Name: "x", SHA256: sum}}, []string{strings.Repeat("00", 32)}
+		}, true, false},
+		"own": {func(cfg *Config) { cfg.Base = tinyBase(t) }, false, false},
+	} {
+		cfg := h.config(&constant{})
+		cfg.Policy = central()
+		cfg.Policy.Bases = []string{"known"}
+		c.change(&cfg)
+		h.mu.Lock()
+		h.gets = nil
+		h.mu.Unlock()
+		d := h.start(cfg)
+		err := refusal(t, h.admit(false), d)
+		found := Beyond(err)
+		if refused := len(found) == 1 && found[0].Key == "bases" && found[0].Have == name; refused != c.refused || err != nil && !c.refused {
+			t.Errorf("%s: %v", what, err)
+		}
+		d.cancel()
+		h.mu.Lock()
+		if fetched := len(h.gets) > 1; fetched != c.fetched { // the first asks for the job
+			t.Errorf("%s: %d requests", what, len(h.gets))
+		}
+		h.mu.Unlock()
+	}
+	other := tiny.Base(t, 16, 2, 8)
+	other.Tokenizer = append(slices.Clone(other.Tokenizer), ' ')
+	cfg := h.config(&constant{})
+	cfg.Policy, cfg.Base = central(), other
+	d := h.start(cfg)
+	h.admit(false)
+	if err := d.wait(t); !errors.Is(err, ErrBase) || !fatal(err) {
+		t.Errorf("another tokenizer: %v", err)
+	}
+}
+
+// A device trains over its own copy of the base as over the coordinator's, in whichever
+// form the job has it.
+func TestOwnBaseInBothForms(t *testing.T) {
+	b := tinyBase(t)
+	own, err := newOwnBase(b)
+	ok(t, err)
+	packed, err := b.Pack()
+	ok(t, err)
+	for _, form := range []*model.Base{b, packed} {
+		sum, err := form.SHA256()
+		ok(t, err)
+		if own[sum] == nil || own[sum].Packed() != form.Packed() {
+			t.Errorf("packed %v: not there", form.Packed())
+		}
+	}
+	if again, err := newOwnBase(packed); err != nil || len(again) != 1 {
+		t.Errorf("a base that is 4-bit codes has %d forms: %v", len(again), err)
+	}
+}
+
 func TestFloorThatMeansNothing(t *testing.T) {
 	for key, change := range map[string]func(*Policy){
 		"own_noise": func(p *Policy) { p.OwnNoise = math.NaN() },
 		"bits":      func(p *Policy) { p.Bits = -1 },
 		"examples":  func(p *Policy) { p.Examples = 0 },
 		"tensors":   func(p *Policy) { p.Tensors = []string{"embedings"} },
+		"bases":     func(p *Policy) { p.Bases = []string{"knwon"} },
 	} {
 		p := DefaultPolicy()
 		change(&p)

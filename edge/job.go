@@ -59,8 +59,11 @@ func (c *client) parseJob(b []byte) (*job, error) {
 	if !j.Privacy.Private && !c.cfg.AcceptNotPrivate {
 		return nil, ErrNotPrivate
 	}
-	if err := c.cfg.Policy.checkJob(announced); err != nil {
+	if err := errors.Join(c.cfg.Policy.checkJob(announced), c.checkBase(announced.Base.SHA256)); err != nil {
 		return nil, err
+	}
+	if c.own != nil && c.own[announced.Base.SHA256] == nil {
+		return nil, fmt.Errorf("%w: the job's is %x, which the one given here is in no form", ErrBase, announced.Base.SHA256)
 	}
 	if key := c.token.Authority; len(key) != 0 && !j.Identified && j.RosterKey != [32]byte(key) {
 		return nil, fmt.Errorf("%w: its rosters are certified by another key than the join token names", ErrJob)
@@ -104,6 +107,10 @@ func (j *job) claim() string {
 // goroutine of its own.
 func (c *client) prepare(ctx context.Context, j *job) error {
 	c.events.send(Event{State: Preparing, Text: j.claim()})
+	if own := c.own[j.Base.SHA256]; own != nil {
+		j.base = own
+		return c.prepareOver(j, own)
+	}
 	blob, err := c.blobs.open(ctx, j.Base, func(done, total int64) {
 		c.events.send(Event{State: Fetching, Done: done, Total: total, Text: "base"})
 	})
@@ -121,6 +128,11 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	} else {
 		j.base = base
 	}
+	return c.prepareOver(j, base)
+}
+
+// prepareOver is the preparation once the base is there.
+func (c *client) prepareOver(j *job, base *model.Base) (err error) {
 	if j.layout, err = layoutOf(&j.Job, base); err != nil {
 		return err
 	}

@@ -43,6 +43,9 @@ type Policy struct {
 	// modules by the ends of their names, or any. Default lora, head, biases and adapters:
 	// neither embeddings, whose rows are words, nor whole matrices or norms.
 	Tensors []string `yaml:"tensors"`
+	// Bases are what may be trained over: known (see package model/known, and Config's
+	// Known and Base), any, or SHA-256 of bases in hexadecimal. Default known.
+	Bases []string `yaml:"bases"`
 	// Shard is the least number of devices whose updates are added up, at least 2.
 	// Default 8.
 	Shard int `yaml:"shard"`
@@ -102,6 +105,7 @@ func DefaultPolicy() Policy {
 		Uplinks: coarse(), Rounds: 10_000, RoundsADay: 500,
 		OwnNoise: 0.1, Bits: 100_000, Examples: 16,
 		Tensors: []string{string(model.ClassLoRA), string(model.ClassHead), string(model.ClassBiases), string(model.ClassAdapters)},
+		Bases:   []string{knownBases},
 	}
 }
 
@@ -123,6 +127,7 @@ func LocalPolicy() Policy {
 	p := DefaultPolicy()
 	p.Shard, p.Corrupt, p.BreachBits = 3, 0, 0
 	p.OwnNoise, p.Bits, p.Examples, p.Tensors = 0, 0, 1, []string{anything}
+	p.Bases = []string{anything}
 	return p
 }
 
@@ -132,7 +137,7 @@ func TrustingPolicy() Policy {
 	return Policy{
 		Shard: 2, SemiHonest: true, ClipNorm: math.Inf(1), Rank: wire.MaxRank, Values: math.MaxInt, Steps: 1 << 20, Batch: 1 << 16, Work: math.Inf(1), Memory: 4095,
 		Uplinks: []string{anything}, Rounds: math.MaxInt, RoundsADay: math.MaxInt,
-		Examples: 1, Tensors: []string{anything},
+		Examples: 1, Tensors: []string{anything}, Bases: []string{anything},
 	}
 }
 

@@ -118,11 +118,11 @@ func production(t *testing.T) *house {
 	return h
 }
 
-// central is the policy of an owner who trusts a coordinator elsewhere to add the noise,
+// central is the policy of an owner who trusts a coordinator elsewhere with noise and base,
 // and has five examples.
 func central() *Policy {
 	p := DefaultPolicy()
-	p.OwnNoise, p.Bits, p.Examples = 0, 0, 1
+	p.OwnNoise, p.Bits, p.Examples, p.Bases = 0, 0, 1, []string{"any"}
 	return &p
 }
 

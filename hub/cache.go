@@ -18,6 +18,22 @@ import (
 // repoName is a model's name on Hugging Face's hub: owner/name, or a bare name.
 var repoName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?$`)
 
+// FindAt is Find for a commit of a model in the cache; empty: Find.
+func FindAt(name, revision string) (string, error) {
+	if revision == "" {
+		return Find(name)
+	}
+	if !repoName.MatchString(name) || !commitName.MatchString(revision) {
+		return "", fmt.Errorf("base %s: a revision, %.60q, is the commit of a model in the local cache: owner/name and 40 hexadecimal digits", name, revision)
+	}
+	cache := cacheDir()
+	dir := filepath.Join(folder(cache, name), "snapshots", revision)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("base %s: the local cache %s does not have revision %s: fetch it with `starling base fetch %s --revision %s`", name, cache, revision, name, revision)
+	}
+	return dir, nil
+}
+
 // Find returns the folder that a base is in: the path itself where there is
 // one, else the snapshot that Hugging Face's local cache has for a model of that
 // name. It fetches nothing.
@@ -47,6 +63,14 @@ func Find(name string) (string, error) {
 
 // commitName is a revision that never changes.
 var commitName = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// Revision is the commit that a folder of the cache is a snapshot of; "-" of any other.
+func Revision(dir string) string {
+	if name := filepath.Base(dir); commitName.MatchString(name) && filepath.Base(filepath.Dir(dir)) == "snapshots" {
+		return name
+	}
+	return "-"
+}
 
 // folder is a model's in the cache.
 func folder(cache, name string) string {

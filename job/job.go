@@ -31,6 +31,13 @@ type Job struct {
 	// its matrices as 4-bit codes, an eighth of float32's size. Everything then trains
 	// with, scores and releases what the codes stand for: see OpenBase.
 	BaseFormat string `yaml:"base_format" json:",omitempty"`
+	// BaseRevision is the commit on the hub, 40 hexadecimal digits, that a base in the local
+	// Hugging Face cache must be of; empty is the cache's main. The command line reads it.
+	BaseRevision string `yaml:"base_revision" json:",omitempty"`
+	// BaseSHA256 is what the base must be, in the form that devices get: 64 hexadecimal
+	// digits, as 'starling base verify' prints them. Empty is any. Devices hold the base to
+	// lists of such hashes.
+	BaseSHA256 string `yaml:"base_sha256" json:",omitempty"`
 
 	Adapter   Adapter   `yaml:"adapter"`
 	Training  Training  `yaml:"training"`

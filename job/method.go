@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/starling-fl/starling/model"
@@ -41,6 +42,16 @@ func (j Job) OpenBase(b *model.Base) (*model.Base, error) {
 func (j Job) CheckBase(b *model.Base) error {
 	if j.BaseFormat == baseNF4 && !b.Packed() {
 		return refuse("base_format is nf4, but the base's matrices are not 4-bit codes")
+	}
+	if j.BaseSHA256 == "" {
+		return nil
+	}
+	sum, err := b.SHA256()
+	if err != nil {
+		return err
+	}
+	if got := fmt.Sprintf("%x", sum); got != j.BaseSHA256 {
+		return refuse("base_sha256 is %s, but the base is %s", j.BaseSHA256, got)
 	}
 	return nil
 }

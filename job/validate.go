@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/starling-fl/starling/dp"
@@ -58,6 +59,12 @@ func (j Job) Validate() error {
 	}
 	if j.BaseFormat != "" && j.BaseFormat != baseNF4 {
 		return refuse("base_format is %.40q, must be nf4, or empty for the base as it is stored", j.BaseFormat)
+	}
+	if j.BaseRevision != "" && !hexadecimal(j.BaseRevision, 40) {
+		return refuse("base_revision is %.80q, must be a commit, 40 hexadecimal digits in lower case", j.BaseRevision)
+	}
+	if j.BaseSHA256 != "" && !hexadecimal(j.BaseSHA256, 64) {
+		return refuse("base_sha256 is %.80q, must be 64 hexadecimal digits in lower case", j.BaseSHA256)
 	}
 	seen := map[string]bool{}
 	for i, l := range j.Labels {
@@ -343,4 +350,9 @@ func (j Job) Masking() secagg.Config {
 		c.Authority = [32]byte{1}
 	}
 	return c
+}
+
+// hexadecimal tells whether s is so many hexadecimal digits in lower case.
+func hexadecimal(s string, n int) bool {
+	return len(s) == n && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -14,11 +14,11 @@ import (
 func newBaseCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "base",
-		Short: "Fetch a base model from a hub",
+		Short: "Fetch a base model from a hub, and know published ones by hash",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBaseFetchCmd(a))
+	cmd.AddCommand(newBaseFetchCmd(a), newBaseListCmd(a), newBaseVerifyCmd(a), newBaseSignCmd(a))
 	return cmd
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
 )
 
@@ -37,6 +38,8 @@ type joinFlags struct {
 	notPrivate, plain     bool
 	trustPrograms         bool
 	askAgain              bool
+	base                  string
+	known                 knownFlags
 	cores                 int
 	columns               dataset.Columns
 	policy                policyFlags
@@ -89,6 +92,8 @@ is remembered with the data, for no more than it asked for.`,
 	cmd.Flags().BoolVar(&f.plain, "allow-plain-http", false, "join a coordinator on another machine over http, which nobody encrypts")
 	cmd.Flags().BoolVar(&f.trustPrograms, "trust-programs", false, "run the coordinator's programs without making them again here")
 	cmd.Flags().BoolVar(&f.askAgain, "ask-again", false, "forget what was accepted of this coordinator earlier, and ask")
+	cmd.Flags().StringVar(&f.base, "base", "", "take the base from this folder, or of this name from the local Hugging Face cache, instead of from the coordinator (see 'starling base fetch')")
+	f.known.add(cmd.Flags())
 	f.policy.add(cmd.Flags())
 	return cmd
 }
@@ -105,6 +110,16 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 	policy, note, err := f.policy.resolve(token)
 	if err != nil {
 		return err
+	}
+	listed, err := f.known.list()
+	if err != nil {
+		return err
+	}
+	var own *model.Base
+	if f.base != "" {
+		if own, _, err = openNamed(f.base); err != nil {
+			return err
+		}
 	}
 	// Read once before the network, so that a bad line is told at once.
 	set, err := loadLabelled(f.data, f.columns)
@@ -163,7 +178,7 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 	err = consent.run(ctx, edge.Config{
 		Remake: remake, Account: account, AllowPlain: f.plain,
 		Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: policy,
-		Trainer: trainer,
+		Trainer: trainer, Known: listed, Base: own,
 		Progress: func(e edge.Event) {
 			switch e.State {
 			case edge.Committed:

@@ -87,11 +87,17 @@ func loadBase(path string) (*model.Base, error) {
 // loadJobBase is the base that a job names, or the embedded one for its task, in the
 // form that the job asks for.
 func loadJobBase(j job.Job) (*model.Base, error) {
-	load := loadBase
+	load, path := loadBase, j.Base
 	if j.Method().Task == model.TaskAnswer {
 		load = loadDocumentBase
 	}
-	b, err := load(j.Base)
+	if j.BaseRevision != "" {
+		var err error
+		if path, err = hub.FindAt(j.Base, j.BaseRevision); err != nil {
+			return nil, err
+		}
+	}
+	b, err := load(path)
 	if err != nil {
 		return nil, err
 	}

@@ -41,6 +41,7 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 	fl.Float64Var(&g.Bits, "bits", 0, says("most bits that a job's rounds could tell if all others lied, 0: no limit (default %.0f; no limit on this machine)", d.Bits))
 	fl.IntVar(&g.Examples, "examples", 0, says("least distinct examples that an update averages (default %d; %d on this machine)", d.Examples, here.Examples))
 	fl.StringSliceVar(&g.Tensors, "tensors", nil, says("what may be trained: %v, names of tensors, or any (default %s; any on this machine)", model.Classes(), strings.Join(d.Tensors, ",")))
+	fl.StringSliceVar(&g.Bases, "bases", nil, "bases that may be trained over: known (see 'starling base list'), any, or SHA-256 of them (default known; any on this machine)")
 	fl.IntVar(&g.Rounds, "rounds", 0, says("most rounds that a job may announce (default %d)", d.Rounds))
 	fl.StringSliceVar(&g.Programs, "programs", nil, "SHA-256 of programs that may run without being made again here")
 	fl.StringSliceVar(&g.Peers, "peers", nil, "identities of the devices that a shard may hold, or @FILE with one a line (see 'starling identity'); needs a job with identified rosters")
@@ -53,7 +54,7 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err error) {
 	policy, local := edge.PolicyFor(where)
 	if local {
-		note = "the coordinator is on this machine: shards of 3 devices are accepted, none of them is presumed invented, and this device adds no noise of its own (--shard, --corrupt, --breach-bits, --own-noise, --bits, --examples, --tensors)"
+		note = "the coordinator is on this machine: shards of 3 devices are accepted, none of them is presumed invented, and this device adds no noise of its own (--shard, --corrupt, --breach-bits, --own-noise, --bits, --examples, --tensors, --bases)"
 	}
 	if p.file != "" {
 		if policy, err = loadPolicy(p.file, edge.DefaultPolicy()); err != nil {
@@ -78,6 +79,7 @@ func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err er
 		"bits":         func() { policy.Bits = p.given.Bits },
 		"examples":     func() { policy.Examples = p.given.Examples },
 		"tensors":      func() { policy.Tensors = p.given.Tensors },
+		"bases":        func() { policy.Bases = p.given.Bases },
 		"rounds":       func() { policy.Rounds = p.given.Rounds },
 		"programs":     func() { policy.Programs = p.given.Programs },
 		"peers":        func() { policy.Peers = p.given.Peers },
