@@ -32,7 +32,7 @@ bench/...: ...
 cmd/starling: ...
 cmd/starling-web: dataset edge web/client
 coordinator: coordinator/internal/origin coordinator/optimizer coordinator/round coordinator/store dp internal/contract
-    internal/wire job model program quant secagg
+    internal/wire job log model program quant secagg
 coordinator/internal/origin:
 coordinator/internal/socket: internal/wire
 coordinator/optimizer: job
@@ -42,8 +42,8 @@ coordinator/server: coordinator coordinator/internal/... coordinator/store dp in
 coordinator/store: dp log
 dataset:
 dp: internal/l2
-edge: dataset dp internal/contract internal/durable internal/uniform internal/wire model model/known nf4 quant secagg task trainer
-    wasm
+edge: dataset dp internal/contract internal/durable internal/uniform internal/wire log model model/known nf4 quant secagg task
+    trainer wasm
 internal/attack:
 internal/cputime:
 internal/contract: dp internal/wire model quant secagg

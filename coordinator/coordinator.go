@@ -49,6 +49,7 @@ type Coordinator struct {
 	traffic   Meter
 	before    Parts // what crossed the sockets of earlier processes
 	authority ed25519.PrivateKey
+	keys      keyLog // owned by the engine
 	jobBytes  []byte
 	task      [32]byte // TaskID of jobBytes
 	taskName  string   // in hexadecimal, as secagg binds it
@@ -115,7 +116,8 @@ type device struct {
 	standing
 	away time.Time // when the running round stops waiting for it, while it is in running.away
 	presence
-	browser bool // its last session came from a browser
+	browser bool  // its last session came from a browser
+	holds   int64 // keys of the log whose head it was sent last, in its session
 }
 
 // New validates the job, opens or makes the store, verifies the ledger and
@@ -197,6 +199,13 @@ func (c *Coordinator) resume() error {
 	}
 	c.authority = ed25519.NewKeyFromSeed(authority)
 	c.t.certifiedBy(c.authority.Public().(ed25519.PublicKey))
+	logSeed, err := once("log", ed25519.SeedSize)
+	if err != nil {
+		return err
+	}
+	if err := c.openLog(logSeed); err != nil {
+		return err
+	}
 	if c.frames, err = c.t.longest(); err != nil {
 		return err
 	}

@@ -115,9 +115,7 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 		c.publish()
 		return nil, c.store.Journal(r.id, e.State.String(), fmt.Sprintf("rank %d, %d devices, %d out, %d absent", r.rank, in, dropped, absent))
 	case round.Assign:
-		c.broadcast(r, e.Devices, frame(&wire.Assignment{
-			Plan: r.plan, Patches: r.patches, Millis: millis(r.limits[round.Keying]),
-		}))
+		return nil, c.assign(r, e.Devices)
 	case round.Cut:
 		return c.cutShards(r)
 	case round.SendRoster:
@@ -224,6 +222,13 @@ func (c *Coordinator) cutShards(r *running) (round.Event, error) {
 			s.Close()
 		}
 		return round.Abort{Reason: fmt.Sprintf("%d devices make %d shards, shard.trim = %d needs %d", r.keying.Len(), len(shards), trim, 2*trim+1)}, nil
+	}
+	if c.keys.signer != nil {
+		for _, s := range shards {
+			if err := c.proveShard(s); err != nil {
+				return nil, err
+			}
+		}
 	}
 	r.shards = shards
 	r.survivors = make([][]byte, len(shards))

@@ -18,6 +18,7 @@ type (
 	joinEvent struct {
 		s        *session
 		token    []byte // of the session it wants to resume
+		held     int64  // keys of the log whose head it holds
 		enrolled *wire.Enrolled
 		answer   chan<- error
 	}

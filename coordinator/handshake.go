@@ -39,7 +39,7 @@ func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
 		return refuse(wire.CodeVersion, 0, "coordinator speaks protocol %d, device %d..%d", wire.Version, hello.MinVersion, hello.MaxVersion)
 	}
 	s.browser = strings.HasSuffix(hello.Agent, " v8")
-	welcome := &wire.Welcome{Version: wire.Version, Task: c.task, TLS: s.peer.Export != nil}
+	welcome := &wire.Welcome{Version: wire.Version, Task: c.task, TLS: s.peer.Export != nil, LogKey: c.t.contract.Job.LogKey}
 	rand.Read(welcome.Challenge[:]) // ends the program where the system has no randomness
 	if err := conn.Write(frame(welcome)); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
 		enrolled.Job = nil
 	}
 	answer := make(chan error, 1)
-	if !c.post(ctx, joinEvent{s, enrol.Session, enrolled, answer}) {
+	if !c.post(ctx, joinEvent{s, enrol.Session, int64(enrol.Held), enrolled, answer}) {
 		return c.lateJoin(ctx, conn, enrolled)
 	}
 	select {

@@ -293,6 +293,7 @@ func (p *player) assigned(ctx context.Context, a *wire.Assignment) error {
 		Dim: p.lat.D() + int(plan.CountCoordinates), Width: width, MaxSymbol: int(p.lat.MaxSymbol()) * vectors, ShardMax: int(p.job.ShardMax),
 		ShardMin: int(p.job.ShardFloor), CorruptPPM: p.job.CorruptPPM, BreachBits: int(p.job.BreachBits),
 		SemiHonest: p.job.SemiHonest, Suite: secagg.SuiteX25519, Identified: p.job.Identified, Authority: p.job.RosterKey,
+		Logged: p.job.LogKey != [32]byte{},
 	}
 	hash := secagg.PlanHash(hex.EncodeToString(p.task), plan.Round, cfg, a.Plan)
 	if p.client, err = secagg.NewClient(cfg, hash, p.key, rand.Reader); err != nil {

@@ -192,6 +192,10 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 		CountCoordinates: uint32(r.vector.Count.Coordinates), CountSymbol: uint32(r.vector.Count.Symbol),
 		Steps: uint32(c.t.job.Training.Steps), Rate: c.t.job.Training.LearningRate,
 	}
+	if err := c.publishLog(); err != nil {
+		return err
+	}
+	plan.Head = c.keys.note
 	var err error
 	if plan.Programs, err = c.programs.at(r.rank); err != nil {
 		return err

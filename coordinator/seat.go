@@ -27,12 +27,16 @@ func (c *Coordinator) join(ev joinEvent) error {
 	if c.connected >= 2*c.t.job.Cohort.MaxConnected {
 		return refuse(wire.CodeBusy, c.retryAfter(), "too many devices are connected")
 	}
+	if err := c.showLog(ev.s.id, ev.held, ev.enrolled); err != nil {
+		return err
+	}
 	token := sessionToken()
 	if d == nil {
 		d = c.addDevice(ev.s.id)
 		c.log.Info("enrolled", "device", short(d.id), "enrolled", len(c.order))
 	}
 	d.token, d.sess, ev.s.device, d.browser = token, ev.s, d, ev.s.browser
+	d.holds = c.keys.head.Size
 	d.joined, d.backBy = time.Now(), time.Time{}
 	c.connected++
 	c.metrics.connected.Store(int64(c.connected))

@@ -36,8 +36,9 @@ type Account struct {
 // accountState is the file.
 type accountState struct {
 	Version int                    `json:"version"`
-	Jobs    map[string]*JobAccount `json:"jobs"`  // by TaskID in hexadecimal
-	Begun   map[int64]int          `json:"begun"` // rounds begun, by hour since 1970, of the last day
+	Jobs    map[string]*JobAccount `json:"jobs"`           // by TaskID in hexadecimal
+	Begun   map[int64]int          `json:"begun"`          // rounds begun, by hour since 1970, of the last day
+	Logs    map[string]*knownLog   `json:"logs,omitempty"` // of enrolled keys, by the key that signs them, in hexadecimal
 
 	Consents map[string][]Consent `json:"consents,omitempty"` // by coordinatorOf
 }
@@ -103,6 +104,11 @@ func NewAccount(b []byte, save func([]byte) error) (*Account, error) {
 		for task, j := range a.state.Jobs {
 			if j == nil {
 				return nil, fmt.Errorf("%w: job %.80q has no figures", ErrAccount, task)
+			}
+		}
+		for name, k := range a.state.Logs {
+			if k == nil || len(k.Seen) > mostSeen {
+				return nil, fmt.Errorf("%w: log %.80q has no head, or more than %d", ErrAccount, name, mostSeen)
 			}
 		}
 	}
@@ -258,5 +264,6 @@ func (a *Account) Merge(other *Account) error {
 		a.state.Begun[hour] += n
 	}
 	a.mergeConsents(other)
+	a.mergeLogs(other.state.Logs)
 	return a.keep()
 }

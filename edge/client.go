@@ -132,7 +132,7 @@ func pace(millis uint32, why string) error {
 
 // fatal tells what trying again does not mend.
 func fatal(err error) bool {
-	for _, cause := range []error{ErrVersion, ErrSecret, ErrJobChanged, ErrNotPrivate, ErrData, ErrBase, ErrJob, ErrPin, ErrConfig, ErrPolicy, ErrRelay, ErrUnpromised, ErrAccount, ErrPromise} {
+	for _, cause := range []error{ErrVersion, ErrSecret, ErrJobChanged, ErrNotPrivate, ErrData, ErrBase, ErrJob, ErrPin, ErrConfig, ErrPolicy, ErrRelay, ErrUnpromised, ErrAccount, ErrPromise, ErrLog} {
 		if errors.Is(err, cause) {
 			return true
 		}

@@ -39,6 +39,9 @@ type Event struct {
 	Text    string `json:"text,omitempty"`
 	Up      int64  `json:"up"`   // bytes of messages sent so far
 	Down    int64  `json:"down"` // bytes of messages and blobs received so far
+	// Peers is what the log of enrolled keys proves of the shard; nil: it is not known yet, or
+	// the job has no log.
+	Peers *Peers `json:"peers,omitempty"`
 	// Limits are what of the owner's policy a refused round was outside of.
 	Limits []PolicyError `json:"limits,omitempty"`
 }

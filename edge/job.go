@@ -103,10 +103,18 @@ func (j *job) claim() string {
 	return fmt.Sprintf("%s (says it protects %s: epsilon up to %.4g at delta %.3g, %s)", j.Name, unit, p.Budget, p.Delta, how)
 }
 
+// unlogged is what the job's owner should know of one without a log.
+func (j *job) unlogged() string {
+	if j.LogKey != [32]byte{} {
+		return ""
+	}
+	return "; it keeps no log of its devices: those that its coordinator invents look like any other"
+}
+
 // prepare fetches the base and tokenizes the local data: once a job, in a
 // goroutine of its own.
 func (c *client) prepare(ctx context.Context, j *job) error {
-	c.events.send(Event{State: Preparing, Text: j.claim()})
+	c.events.send(Event{State: Preparing, Text: j.claim() + j.unlogged()})
 	if own := c.own[j.Base.SHA256]; own != nil {
 		j.base = own
 		return c.prepareOver(j, own)

@@ -44,6 +44,7 @@ func (c *client) join(ctx context.Context, in <-chan received) error {
 		Channel:   channel,
 		Session:   c.session,
 		Fused:     wasm.Fuses(),
+		Held:      c.cfg.Account.heldKeys(welcome.LogKey),
 	}
 	if c.job != nil {
 		enrol.Task = c.job.task[:]
@@ -83,6 +84,9 @@ func (c *client) enrolled(hello *wire.Hello, welcome *wire.Welcome, identity [32
 		c.job = j
 	} else if task != c.job.task {
 		return ErrJobChanged
+	}
+	if err := c.greetLog(welcome, m); err != nil {
+		return err
 	}
 	c.session = m.Session
 	c.resuming = c.round != nil && m.Resumed

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/log"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
@@ -96,6 +98,13 @@ type Policy struct {
 	// Peers are identities, Ed25519 keys in hexadecimal: a shard with anybody else
 	// in it is refused. It needs a job with identified rosters. Default none: any.
 	Peers []string `yaml:"peers"`
+	// PeerAge is how long ago the others of a shard must have been enrolled, as far as this
+	// device can tell from the job's log: those more recent are counted as the coordinator's,
+	// and a shard with more of them than it withstands is refused. Default 0: any.
+	PeerAge time.Duration `yaml:"peer_age"`
+	// Log is the key of a witness, NAME+HASH+KEY, which must have signed each head of the
+	// job's log. Default none.
+	Log string `yaml:"log"`
 }
 
 // DefaultPolicy is what a device allows a coordinator elsewhere.
@@ -208,6 +217,14 @@ func (p *Policy) Validate() error {
 			}
 		}
 	}
+	if p.PeerAge < 0 {
+		err = errors.Join(err, fmt.Errorf("%w: policy: peer_age is %v, must not be negative", ErrConfig, p.PeerAge))
+	}
+	if p.Log != "" {
+		if _, e := log.ParseWitness(p.Log); e != nil {
+			err = errors.Join(err, fmt.Errorf("%w: policy: log must be the key of a witness: %w", ErrConfig, e))
+		}
+	}
 	if len(p.Uplinks) == 0 {
 		err = errors.Join(err, fmt.Errorf("%w: policy: uplinks is empty: nothing could be sent", ErrConfig))
 	}
@@ -270,6 +287,11 @@ func (p *Policy) checkJob(j *wire.Job) error {
 		whole(int(j.RankMax)), "at most "+whole(p.Rank))
 	refuse(len(p.Peers) > 0 && !j.Identified, "peers", "the job's rosters do not say who is in them", whyForged,
 		"", "shards of the named devices alone")
+	logged := j.LogKey != [32]byte{}
+	refuse(p.PeerAge > 0 && !logged, "peer_age", "the job keeps no log of when its devices were enrolled", whyForged,
+		"0s", fmt.Sprintf("peers enrolled at least %v ago", p.PeerAge))
+	refuse(p.Log != "" && !logged, "log", "the job keeps no log of its devices that anybody could witness", whyForged,
+		"", "heads that the witness has signed")
 	refuse(int(j.Batch) > p.Batch, "batch", fmt.Sprintf("each step takes %d examples", j.Batch), whyWork,
 		whole(int(j.Batch)), "at most "+whole(p.Batch))
 	refuse(j.Rounds > uint64(p.Rounds), "rounds", fmt.Sprintf("the job is to have %d rounds", j.Rounds), whyRounds,

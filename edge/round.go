@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/log"
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -19,6 +20,10 @@ import (
 type round struct {
 	plan      *wire.Plan
 	planBytes []byte
+	cfg       secagg.Config
+	head      log.Head // of the log of enrolled keys, which the plan binds; empty: there is none
+	found     *Peers   // what the log proves of the roster; nil: not known yet, or there is no log
+	peers     *Peers   // the same, once the roster's signatures were checked
 	sec       *secagg.Client
 	stop      context.CancelFunc  // ends the work
 	work      chan worked         // one result; nil once it was taken
@@ -31,7 +36,7 @@ type round struct {
 
 // event is the start of an event about the round.
 func (r *round) event(s State) Event {
-	return Event{State: s, Round: r.plan.Round, Version: r.plan.Version, Rank: int(r.plan.Rank), Shard: r.sec.ShardSize()}
+	return Event{State: s, Round: r.plan.Round, Version: r.plan.Version, Rank: int(r.plan.Rank), Shard: r.sec.ShardSize(), Peers: r.peers}
 }
 
 // assign takes an assignment: checks it, sends turn 1 and starts the work.
@@ -54,6 +59,11 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 	}
 	if c.round != nil {
 		c.drop("the coordinator went on to another round")
+	}
+	head, err := c.planLog(plan, a.Growth)
+	if err != nil {
+		c.answered = plan.Round
+		return errors.Join(c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err}), fatalLog(err))
 	}
 	if err := c.checkPlan(plan); err != nil {
 		c.answered = plan.Round
@@ -92,7 +102,7 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 	// round counts as answered.
 	c.answered = plan.Round
 	workCtx, stop := context.WithCancel(c.life)
-	r := &round{plan: plan, planBytes: a.Plan, sec: sec, stop: stop, work: make(chan worked, 1), start: make(chan contract.Slice, 1), over: time.After(longest(c.job.Deadlines))}
+	r := &round{plan: plan, planBytes: a.Plan, cfg: cfg, head: head, sec: sec, stop: stop, work: make(chan worked, 1), start: make(chan contract.Slice, 1), over: time.After(longest(c.job.Deadlines))}
 	c.round = r
 	c.events.send(r.event(Keying))
 	if err := c.startWork(workCtx, r, work{plan: plan, lattice: vector.Lattice, count: vector.Count, own: vector.Own}, a.Patches); err != nil {
@@ -166,15 +176,13 @@ func (c *client) answer(ctx context.Context, r *round, m *wire.Turn) error {
 		if err := roster.UnmarshalBinary(m.Payload); err != nil {
 			return refuse(ErrSecagg, err)
 		}
-		if n := len(roster.Entries); n < int(c.job.ShardFloor) { // which is not below the owner's
-			return refuse(ErrShardFloor, fmt.Errorf("%d devices, floor %d", n, c.job.ShardFloor))
-		}
-		if err := c.cfg.Policy.checkRoster(roster.Entries, [32]byte(c.cfg.Identity.Public().(ed25519.PublicKey))); err != nil {
-			return refuse(ErrShardFloor, err)
+		if err := c.checkRoster(r, &roster, [32]byte(c.cfg.Identity.Public().(ed25519.PublicKey))); err != nil {
+			return err
 		}
 		if _, err := r.sec.Share(&roster); err != nil {
 			return refuse(ErrSecagg, err)
 		}
+		c.tellPeers(r)
 		return c.sendTurn(ctx, secagg.TurnShare)
 	case secagg.TurnShare:
 		var delivery secagg.Delivery

@@ -190,6 +190,10 @@ type Shard struct {
 	// Identified puts identities into rosters instead of per-round keys.
 	// Default false.
 	Identified bool `yaml:"identified"`
+	// Anonymous leaves out of rosters who is in them. Then nobody can hold a shard against
+	// the log of enrolled keys, and an invented device looks like any other; else a device's
+	// shard sees its identity and the second of its enrolment. Default false.
+	Anonymous bool `yaml:"anonymous" json:",omitempty"`
 }
 
 // Privacy is the target and the means.

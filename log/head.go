@@ -20,7 +20,7 @@ type Head struct {
 }
 
 // MaxNote bounds a signed head in bytes.
-const MaxNote = 2048
+const MaxNote = 1024
 
 // Name is a log's name, which follows from the key that signs its heads: the first line
 // of each, and the name of its signature.
@@ -165,11 +165,13 @@ func CheckConsistency(proof []Hash, from, to Head) error {
 	switch {
 	case len(proof) > MaxConsistency:
 		return fmt.Errorf("%w: %d hashes, limit %d", ErrProof, len(proof), MaxConsistency)
+	case from.Size == 0:
+		return nil
 	case to.Size < from.Size:
 		return fmt.Errorf("%w: the log has %d keys and had %d", ErrProof, to.Size, from.Size)
 	case to.Size == from.Size && to.Root != from.Root:
 		return fmt.Errorf("%w: two logs of %d keys", ErrProof, to.Size)
-	case to.Size == from.Size, from.Size == 0:
+	case to.Size == from.Size:
 		return nil
 	}
 	if err := tlog.CheckTree(proof, to.Size, to.Root, from.Size, from.Root); err != nil {

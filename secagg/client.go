@@ -137,7 +137,7 @@ func (c *Client) Share(m *Roster) (*Shares, error) {
 	if err := c.begin("Share", TurnShare, enc); err != nil {
 		return nil, err
 	}
-	index, err := checkRoster(&c.cfg, &c.plan, m, &c.keys)
+	index, err := checkRoster(&c.cfg, &c.plan, m, &c.keys, ID(c.identity.Public().(ed25519.PublicKey)))
 	if err != nil {
 		return nil, refuse(TurnShare, err)
 	}

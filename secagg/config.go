@@ -87,6 +87,9 @@ type Config struct {
 	Suite      Suite
 	Identified bool     // rosters carry identities instead of certified per-round keys
 	Authority  [32]byte // Ed25519 key that certifies per-round keys; zero if Identified
+	// Logged rosters say who is in them, each by its own signature over the round's keys,
+	// and prove that all were enrolled.
+	Logged bool
 }
 
 // Validate names the first relation that does not hold. Overflow is refused

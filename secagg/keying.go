@@ -111,6 +111,9 @@ func (k *Keying) Admit(j *Judged) error {
 		return &DeviceError{Device: from, Turn: TurnAdvertise, Err: err}
 	}
 	e := Entry{Keys: m.Keys, Sign: m.Sign}
+	if k.cfg.Logged && !k.cfg.Identified {
+		e.Identity, e.Vouch = from, m.Vouch
+	}
 	e.Keys.Seal = bytes.Clone(m.Keys.Seal)
 	k.byID[from] = len(k.devices)
 	k.devices = append(k.devices, member{id: from, entry: e, digest: digest})

@@ -52,6 +52,19 @@ type Entry struct {
 	Keys        Keys
 	Sign        [sigSize]byte // by Keys.Verify over (P, keys)
 	Certificate [sigSize]byte // by the Authority over (P, keys); zero if Identified
+
+	// Of a Logged round that is not Identified, else zero: who it is that advertised the
+	// keys, and the Vouch of that.
+	Identity ID
+	Vouch    [sigSize]byte
+}
+
+// Member is the identity that the entry shows, false where it shows none.
+func (e *Entry) Member(cfg *Config) (ID, bool) {
+	if cfg.Identified {
+		return ID(e.Keys.Verify), true
+	}
+	return e.Identity, cfg.Logged
 }
 
 // A Roster is turn 1, server to device: the shard, sorted by Keys.Verify.
@@ -59,7 +72,13 @@ type Roster struct {
 	Plan    Hash
 	Shard   int // number of the shard in the round
 	Entries []Entry
+	// Enrolments is what proves of a Logged round's entries that they were enrolled, and
+	// when: the caller's to make and to check, 1..MaxEnrolments bytes. Else nil.
+	Enrolments []byte
 }
+
+// MaxEnrolments bounds Roster.Enrolments in bytes.
+const MaxEnrolments = 1 << 20
 
 // Shares is turn 2, device to server.
 type Shares struct {
@@ -183,17 +202,32 @@ func (m *Advertise) UnmarshalBinary(data []byte) error {
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Roster) AppendBinary(b []byte) ([]byte, error) {
 	if n := len(m.Entries); n > 0 {
-		b = slices.Grow(b, headRoom+n*(256+len(m.Entries[0].Keys.Seal)))
+		b = slices.Grow(b, headRoom+n*(384+len(m.Entries[0].Keys.Seal))+len(m.Enrolments))
 	}
-	b = appendBegin(b, 4, kindRoster, &m.Plan)
+	parts := 4
+	if len(m.Enrolments) > 0 {
+		parts = 5
+	}
+	b = appendBegin(b, parts, kindRoster, &m.Plan)
 	b = cbor.AppendUint(b, uint64(m.Shard))
 	b = cbor.AppendArray(b, len(m.Entries))
 	for i := range m.Entries {
 		e := &m.Entries[i]
-		b = cbor.AppendArray(b, 5)
+		parts := 5
+		if e.Identity != (ID{}) {
+			parts = 7
+		}
+		b = cbor.AppendArray(b, parts)
 		b = e.Keys.appendTo(b)
 		b = cbor.AppendBytes(b, e.Sign[:])
 		b = cbor.AppendBytes(b, e.Certificate[:])
+		if parts == 7 {
+			b = cbor.AppendBytes(b, e.Identity[:])
+			b = cbor.AppendBytes(b, e.Vouch[:])
+		}
+	}
+	if len(m.Enrolments) > 0 {
+		b = cbor.AppendBytes(b, m.Enrolments)
 	}
 	return b, nil
 }
@@ -201,19 +235,36 @@ func (m *Roster) AppendBinary(b []byte) ([]byte, error) {
 // UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
 func (m *Roster) UnmarshalBinary(data []byte) error {
 	var v Roster
-	r := begin(data, 4, kindRoster, &v.Plan)
+	r := cbor.NewReader(data)
+	parts := r.Array(4, 5, "message")
+	r.Literal(kindRoster, "kind")
+	r.Fixed(v.Plan[:], "hash")
 	v.Shard = int(r.Uint(1<<31-1, "shard"))
 	n := r.Array(1, MaxShard, "entries")
+	nobody := -1
 	for i := 0; i < n && r.OK(); i++ {
 		var e Entry
-		r.Array(5, 5, "entry")
+		parts := r.Array(5, 7, "entry")
 		e.Keys.read(&r)
 		r.Fixed(e.Sign[:], "signature")
 		r.Fixed(e.Certificate[:], "certificate")
+		if parts > 5 {
+			r.Fixed(e.Identity[:], "identity")
+			r.Fixed(e.Vouch[:], "identity signature")
+			if parts == 6 || e.Identity == (ID{}) {
+				nobody = i
+			}
+		}
 		v.Entries = append(v.Entries, e)
+	}
+	if parts == 5 {
+		v.Enrolments = bytes.Clone(r.Bytes(1, MaxEnrolments, "enrolments"))
 	}
 	if err := done(&r); err != nil {
 		return err
+	}
+	if nobody >= 0 {
+		return fmt.Errorf("%w: entry %d has six parts, or an identity that is none", ErrEncoding, nobody)
 	}
 	*m = v
 	return nil
@@ -367,6 +418,9 @@ func (c Config) AppendBinary(b []byte) ([]byte, error) {
 	if c.Identified {
 		flags |= 2
 	}
+	if c.Logged {
+		flags |= 4
+	}
 	fields := 10
 	if c.MaxSum != 0 {
 		fields++
@@ -393,8 +447,8 @@ func (c *Config) UnmarshalBinary(data []byte) error {
 	}
 	v.CorruptPPM = uint32(r.Uint(1<<31-1, "corrupt"))
 	v.BreachBits = int(r.Uint(1<<31-1, "breach bits"))
-	flags := r.Uint(3, "flags")
-	v.SemiHonest, v.Identified = flags&1 != 0, flags&2 != 0
+	flags := r.Uint(7, "flags")
+	v.SemiHonest, v.Identified, v.Logged = flags&1 != 0, flags&2 != 0, flags&4 != 0
 	v.Suite = Suite(r.Uint(255, "suite"))
 	r.Fixed(v.Authority[:], "authority")
 	if fields == 11 {

@@ -8,8 +8,8 @@ import (
 
 // checkRoster is what a device checks before it shares a secret, but for the
 // signatures: own plan, size, order, every key, and its own keys in their place.
-// It returns the device's index.
-func checkRoster(cfg *Config, plan *Hash, m *Roster, own *Keys) (int, error) {
+// It returns the device's index. What Enrolments prove is the caller's to check.
+func checkRoster(cfg *Config, plan *Hash, m *Roster, own *Keys, self ID) (int, error) {
 	n := len(m.Entries)
 	switch {
 	case m.Plan != *plan:
@@ -18,8 +18,11 @@ func checkRoster(cfg *Config, plan *Hash, m *Roster, own *Keys) (int, error) {
 		return 0, fmt.Errorf("%w: %d devices, floor %d", ErrBelowFloor, n, cfg.ShardMin)
 	case n > cfg.ShardMax:
 		return 0, fmt.Errorf("%w: %d devices, at most %d", ErrLength, n, cfg.ShardMax)
+	case cfg.Logged != (len(m.Enrolments) > 0):
+		return 0, fmt.Errorf("%w: %d bytes prove that its devices are enrolled, in a round where that is %v", ErrRoster, len(m.Enrolments), cfg.Logged)
 	}
 	index := -1
+	members := make(map[ID]bool, n)
 	masks := make(map[[32]byte]bool, n)
 	for i := range m.Entries {
 		e := &m.Entries[i]
@@ -36,6 +39,16 @@ func checkRoster(cfg *Config, plan *Hash, m *Roster, own *Keys) (int, error) {
 			}
 			index = i
 		}
+		switch named := cfg.Logged && !cfg.Identified; {
+		case named != (e.Identity != ID{}):
+			return 0, fmt.Errorf("%w: entry %d says who it is: %v, want %v", ErrRoster, i, !named, named)
+		case !named:
+		case members[e.Identity]:
+			return 0, fmt.Errorf("%w: entry %d repeats an identity", ErrRoster, i)
+		case (index == i) != (e.Identity == self):
+			return 0, fmt.Errorf("%w: entry %d has another identity than its keys", ErrRoster, i)
+		}
+		members[e.Identity] = true
 		if err := e.Keys.check(cfg.Suite); err != nil {
 			return 0, fmt.Errorf("entry %d: %w", i, err)
 		}
@@ -49,18 +62,26 @@ func checkRoster(cfg *Config, plan *Hash, m *Roster, own *Keys) (int, error) {
 	return index, nil
 }
 
-// checkSignatures checks every entry's signature and certificate, all at once.
+// checkSignatures checks every entry's signature and certificate, and what its identity
+// says of its keys, all at once.
 func checkSignatures(cfg *Config, plan *Hash, m *Roster, rand io.Reader) error {
-	each := 2
-	if cfg.Identified {
-		each = 1
+	kinds := []string{"keys", "certificate", "identity"}
+	switch {
+	case cfg.Identified:
+		kinds = kinds[:1]
+	case !cfg.Logged:
+		kinds = kinds[:2]
 	}
+	each := len(kinds)
 	all := make([]signed, 0, each*len(m.Entries))
 	for i := range m.Entries {
 		e := &m.Entries[i]
 		all = append(all, signed{&e.Keys.Verify, keyStatement(labelKeys, plan, &e.Keys), &e.Sign})
 		if !cfg.Identified {
 			all = append(all, signed{&cfg.Authority, keyStatement(labelCert, plan, &e.Keys), &e.Certificate})
+			if cfg.Logged {
+				all = append(all, signed{(*[32]byte)(&e.Identity), keyStatement(labelVouch, plan, &e.Keys), &e.Vouch})
+			}
 		}
 	}
 	switch bad, err := verifyAll(rand, all); {
@@ -68,9 +89,7 @@ func checkSignatures(cfg *Config, plan *Hash, m *Roster, rand io.Reader) error {
 		return err
 	case bad < 0:
 		return nil
-	case bad%each == 1:
-		return refuse(TurnShare, fmt.Errorf("%w: entry %d, certificate", ErrSignature, bad/each))
 	default:
-		return refuse(TurnShare, fmt.Errorf("%w: entry %d, keys", ErrSignature, bad/each))
+		return refuse(TurnShare, fmt.Errorf("%w: entry %d, %s", ErrSignature, bad/each, kinds[bad%each]))
 	}
 }

@@ -154,6 +154,11 @@ func (r *round) key() {
 	var err error
 	r.shards, err = r.keying.Cut(r.rand)
 	r.must(err)
+	if r.cfg.Logged {
+		for _, s := range r.shards {
+			r.must(s.Enrolled(fmt.Appendf(nil, "enrolments of shard %d", s.Shard())))
+		}
+	}
 }
 
 // of lists the devices of a shard that take part in a turn.

@@ -44,6 +44,23 @@ func (s *Server) Threshold() int { return s.threshold }
 // Members lists identities in roster order.
 func (s *Server) Members() []ID { return append([]ID(nil), s.members...) }
 
+// Enrolled gives the roster of a Logged round what proves that its members are enrolled,
+// of Members in their order. It comes before everything else of the shard, since R covers
+// it.
+func (s *Server) Enrolled(proof []byte) error {
+	switch {
+	case !s.cfg.Logged:
+		return fmt.Errorf("%w: the round is not Logged", ErrConfig)
+	case s.message.Enrolments != nil || s.u2.Len() > 0 || s.turn != TurnShare:
+		return &StateError{Call: "Enrolled", Turn: s.turn, Err: ErrConflict}
+	case len(proof) < 1 || len(proof) > MaxEnrolments:
+		return fmt.Errorf("%w: %d bytes of enrolments, want 1..%d", ErrLength, len(proof), MaxEnrolments)
+	}
+	s.message.Enrolments = proof
+	s.roster = s.message.Hash()
+	return nil
+}
+
 // Roster is turn 1's answer: the same message for every member. Treat it as
 // read-only.
 func (s *Server) Roster() *Roster { return &s.message }

@@ -48,10 +48,10 @@ func learn(t *testing.T, more ...string) truth {
 		t.Fatal(err)
 	}
 	truth := truth{blobs: map[string][]byte{}}
-	if truth.job, err = attack.DecodeArray(first.JobBytes, attack.JobRecipe+1); err != nil {
+	if truth.job, err = attack.DecodeArray(first.JobBytes, attack.JobLog+1); err != nil {
 		t.Fatal(err)
 	}
-	if truth.plan, err = attack.DecodeArray(b, attack.PlanPrograms+1); err != nil {
+	if truth.plan, err = attack.DecodeArray(b, attack.PlanHead+1); err != nil {
 		t.Fatal(err)
 	}
 	sums := [][]byte{truth.job[attack.JobBase].(attack.Array)[0].([]byte)}
@@ -89,7 +89,7 @@ func (tr truth) lies(t *testing.T, change func(job attack.Array)) *liar {
 func (l *liar) plan(change func(p attack.Array)) []byte {
 	l.round++
 	p := slices.Clone(l.plans)
-	p[attack.PlanTask], p[attack.PlanRound] = l.Token(l.url).Task, l.round
+	p[attack.PlanTask], p[attack.PlanRound], p[attack.PlanHead] = l.Token(l.url).Task, l.round, l.Head()
 	if change != nil {
 		change(p)
 	}

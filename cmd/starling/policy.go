@@ -45,6 +45,8 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&g.Rounds, "rounds", 0, says("most rounds that a job may announce (default %d)", d.Rounds))
 	fl.StringSliceVar(&g.Programs, "programs", nil, "SHA-256 of programs that may run without being made again here")
 	fl.StringSliceVar(&g.Peers, "peers", nil, "identities of the devices that a shard may hold, or @FILE with one a line (see 'starling identity'); needs a job with identified rosters")
+	fl.DurationVar(&g.PeerAge, "peer-age", 0, "how long ago a shard's other devices must have been enrolled: younger ones are counted as the coordinator's (default: any)")
+	fl.StringVar(&g.Log, "log", "", "key of a witness, NAME+HASH+KEY, which must have signed each head of the job's log of enrolled keys")
 	fl.Float64Var(&g.Epsilon, "epsilon", 0, "most that all jobs together may cost the data, as seen from here (default: no limit)")
 	fl.IntVar(&g.RoundsADay, "rounds-a-day", 0, says("most rounds begun within 24 hours (default %d)", d.RoundsADay))
 }
@@ -83,6 +85,8 @@ func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err er
 		"rounds":       func() { policy.Rounds = p.given.Rounds },
 		"programs":     func() { policy.Programs = p.given.Programs },
 		"peers":        func() { policy.Peers = p.given.Peers },
+		"peer-age":     func() { policy.PeerAge = p.given.PeerAge },
+		"log":          func() { policy.Log = p.given.Log },
 		"epsilon":      func() { policy.Epsilon = p.given.Epsilon },
 		"rounds-a-day": func() { policy.RoundsADay = p.given.RoundsADay },
 	} {

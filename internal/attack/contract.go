@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -17,12 +18,12 @@ const (
 	JobShardMax, JobShardFloor, JobCorrupt, JobBits = 24, 25, 26, 27
 	JobSemiHonest, JobHybrid, JobIdentified, JobKey = 28, 29, 30, 31
 	JobPrivacy, JobDeadlines, JobRecipe             = 32, 33, 34
-	JobProviders, JobProviderRate                   = 22, 23
+	JobProviders, JobProviderRate, JobLog           = 22, 23, 35
 
 	PlanTask, PlanRound, PlanRank, PlanValues, PlanClip = 0, 1, 3, 4, 8
 	PlanVersion, PlanSeed, PlanSlice                    = 2, 5, 6
 	PlanCounts, PlanCount, PlanOwnNoise, PlanHonest     = 9, 10, 11, 12
-	PlanSteps, PlanRate, PlanPrograms                   = 13, 14, 15
+	PlanSteps, PlanRate, PlanPrograms, PlanHead         = 13, 14, 15, 16
 )
 
 // contract is what both sides derive from job and plan.
@@ -30,6 +31,8 @@ type contract struct {
 	dim, width, maxSymbol           int
 	shardMax, shardMin, ppm, breach int
 	semiHonest, hybrid, identified  bool
+	logged                          bool
+	log, head                       []byte // the key of the log of enrolled keys, and the head that the plan binds
 	authority                       []byte
 	round                           uint64
 	plan                            [32]byte // P
@@ -59,11 +62,11 @@ func coordinates(values int) int {
 }
 
 func newContract(job, plan []byte) (c contract, err error) {
-	j, err := DecodeArray(job, JobRecipe+1)
+	j, err := DecodeArray(job, JobLog+1)
 	if err != nil {
 		return c, fmt.Errorf("job: %w", err)
 	}
-	p, err := DecodeArray(plan, PlanPrograms+1)
+	p, err := DecodeArray(plan, PlanHead+1)
 	if err != nil {
 		return c, fmt.Errorf("plan: %w", err)
 	}
@@ -83,6 +86,8 @@ func newContract(job, plan []byte) (c contract, err error) {
 	c.semiHonest, _ = j[JobSemiHonest].(bool)
 	c.hybrid, _ = j[JobHybrid].(bool)
 	c.identified, _ = j[JobIdentified].(bool)
+	c.log, c.head = at.Bytes(JobLog), of.Bytes(PlanHead)
+	c.logged = !bytes.Equal(c.log, make([]byte, 32))
 	c.authority = at.Bytes(JobKey)
 	c.round = of.Uint(PlanRound)
 	h := sha256.New()
@@ -106,6 +111,9 @@ func (c contract) encode() []byte {
 	}
 	if c.identified {
 		flags |= 2
+	}
+	if c.logged {
+		flags |= 4
 	}
 	if c.hybrid {
 		suite = 2

@@ -22,6 +22,8 @@ import (
 type Coordinator struct {
 	Job       Array
 	Authority ed25519.PrivateKey
+	Log       *Log                 // of enrolled keys; nil: the job has none
+	Invented  []ed25519.PrivateKey // identities that it has enrolled for itself, beforehand
 	Secret    []byte
 	About     string // what GET /v1/job answers; empty: nothing is there
 	// Lie changes what is said in the handshake: the frames Welcome and Enrolled.
@@ -46,7 +48,29 @@ func NewCoordinator(job Array) *Coordinator {
 	if c.Job[JobKey] = public(authority); c.Job[JobIdentified] == true {
 		c.Job[JobKey] = make([]byte, 32)
 	}
+	if len(c.Job) > JobLog && !bytes.Equal(Frame{Body: c.Job}.Bytes(JobLog), make([]byte, 32)) {
+		c.Log = NewLog()
+		c.Job[JobLog] = public(c.Log.Key)
+		for range 8 {
+			_, key, err := ed25519.GenerateKey(nil)
+			if err != nil {
+				panic(err)
+			}
+			c.Invented = append(c.Invented, key)
+			c.Log.Add(public(key), 1_700_000_000)
+		}
+	}
 	return c
+}
+
+// Head is that of its log, nil where it has none.
+func (c *Coordinator) Head() any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Log == nil {
+		return nil
+	}
+	return c.Log.Head()
 }
 
 // Blob puts bytes where devices fetch them, under their hash, and returns what
@@ -113,6 +137,11 @@ type Session struct {
 	Identity []byte
 	over     chan struct{}
 	once     sync.Once
+
+	// Log is what this session is shown of a log, the coordinator's unless a lie exchanges
+	// it; Shown is how many keys of it the device has been shown.
+	Log   *Log
+	Shown int
 }
 
 // End closes the connection.
@@ -125,7 +154,10 @@ func (s *Session) handshake(ctx context.Context, c *Coordinator) error {
 	}
 	job := Encode(c.Job)
 	task := taskOf(job)
-	welcome := Array{version, random(32), task, false}
+	welcome := Array{version, random(32), task, false, make([]byte, 32)}
+	if c.Log != nil {
+		welcome[4] = public(c.Log.Key)
+	}
 	if c.Lie != nil {
 		c.Lie(Welcome, welcome)
 	}
@@ -151,7 +183,14 @@ func (s *Session) handshake(ctx context.Context, c *Coordinator) error {
 	if !hmac.Equal(enrol.Bytes(1), proof(c.Secret, seen("starling/1 device proof"))) {
 		return errors.New("attack: the device's proof is not what the document says")
 	}
-	enrolled := Array{proof(c.Secret, append(seen("starling/1 coordinator proof"), task...)), random(32), false, job}
+	enrolled := Array{proof(c.Secret, append(seen("starling/1 coordinator proof"), task...)), random(32), false, job, nil, Array{0, nil}}
+	if c.Log != nil {
+		c.mu.Lock()
+		c.Log.Add(s.Identity, 1_700_000_060)
+		s.Log, s.Shown = c.Log, len(c.Log.Leaves)
+		enrolled[4], enrolled[5] = c.Log.Head(), c.Log.Growth(int(enrol.Uint(7)), s.Shown)
+		c.mu.Unlock()
+	}
 	if c.Lie != nil {
 		c.Lie(Enrolled, enrolled)
 	}
@@ -169,7 +208,12 @@ func (s *Session) Wait(ctx context.Context, kind byte) (Frame, error) {
 
 // Assign sends a plan.
 func (s *Session) Assign(ctx context.Context, plan []byte) error {
-	return s.Send(ctx, Assignment, Array{plan, nil, 60_000})
+	growth := Array{0, nil}
+	if s.Log != nil {
+		growth = s.Log.Growth(s.Shown, len(s.Log.Leaves))
+		s.Shown = len(s.Log.Leaves)
+	}
+	return s.Send(ctx, Assignment, Array{plan, nil, 60_000, growth})
 }
 
 // Say sends a turn.

@@ -89,8 +89,12 @@ func (m *Member) Entry(authority ed25519.PrivateKey) Array {
 	if authority != nil && !m.identified {
 		certificate = ed25519.Sign(authority, m.signed("starling/secagg/1 certificate", k))
 	}
-	return Array{public(m.verify), publicKey(m.maskKey), m.sealPublic(),
+	entry := Array{public(m.verify), publicKey(m.maskKey), m.sealPublic(),
 		ed25519.Sign(m.verify, m.signed("starling/secagg/1 keys", k)), certificate}
+	if m.logged && !m.identified {
+		entry = append(entry, public(m.identity), ed25519.Sign(m.identity, m.signed("starling/secagg/1 vouch", k)))
+	}
+	return entry
 }
 
 // Roster takes turn 1's answer, and checks of it what it needs to go on.
@@ -102,9 +106,14 @@ func (m *Member) Roster(b []byte) error {
 	m.entries = nil
 	list, _ := a[3].(Array)
 	m.me = -1
+	items, who := 5, 0
+	if m.logged && !m.identified {
+		items, who = 7, 5
+	}
+	var identities [][]byte
 	for i, e := range list {
 		entry, ok := e.(Array)
-		if !ok || len(entry) != 5 {
+		if !ok || len(entry) != items {
 			return fmt.Errorf("attack: entry %d of the roster", i)
 		}
 		at := Frame{Body: entry}
@@ -115,13 +124,26 @@ func (m *Member) Roster(b []byte) error {
 		if !m.identified && !ed25519.Verify(m.authority, m.signed("starling/secagg/1 certificate", k), at.Bytes(4)) {
 			return fmt.Errorf("attack: entry %d of the roster is not certified", i)
 		}
+		if items == 7 && !ed25519.Verify(at.Bytes(5), m.signed("starling/secagg/1 vouch", k), at.Bytes(6)) {
+			return fmt.Errorf("attack: entry %d of the roster is not vouched for", i)
+		}
 		if bytes.Equal(at.Bytes(0), public(m.verify)) {
 			m.me = i
 		}
+		identities = append(identities, at.Bytes(who))
 		m.entries = append(m.entries, entry)
 	}
 	if m.me < 0 {
 		return errors.New("attack: this device is not in its roster")
+	}
+	if m.logged {
+		if len(a) != 5 {
+			return errors.New("attack: nothing proves that the roster's devices are enrolled")
+		}
+		proof, _ := a[4].([]byte)
+		if err := checkMembers(m.head, m.log, proof, identities); err != nil {
+			return err
+		}
 	}
 	sum := sha256.New()
 	sum.Write([]byte("starling/secagg/1 roster"))

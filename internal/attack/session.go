@@ -132,6 +132,7 @@ type Device struct {
 	// Lies of the handshake; each may be nil or zero.
 	Versions [2]uint64              // offered
 	Session  []byte                 // to resume; another's, say
+	Held     uint64                 // keys of the log that it says it knows
 	Alter    func(enrol Array)      // changes what is sent, before its signature is made
 	Forge    func(enrol Array)      // changes what is sent, after it
 	Relayed  func(signature []byte) // looks at the signature
@@ -245,7 +246,7 @@ func (d *Device) Enrol(ctx context.Context, welcome Frame, nonce []byte) error {
 	if d.Session != nil {
 		session = d.Session
 	}
-	enrol := Array{d.Public(), proof(d.Token.Secret, seen("starling/1 device proof")), nil, session, nil, channel, false}
+	enrol := Array{d.Public(), proof(d.Token.Secret, seen("starling/1 device proof")), nil, session, nil, channel, false, d.Held}
 	if d.Alter != nil {
 		d.Alter(enrol)
 	}

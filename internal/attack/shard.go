@@ -17,6 +17,7 @@ type Shard struct {
 	entry   Array // the victim's line
 	entries []Array
 	roster  []byte
+	log     *Log
 	me      int // the victim's place
 	update  []uint32
 	boxes   map[int][]byte // sealed by the victim, by holder
@@ -32,10 +33,14 @@ func NewShard(ctx context.Context, c *Coordinator, s *Session, plan []byte, peer
 func NewSplitShard(ctx context.Context, c *Coordinator, s *Session, plan, other []byte, peers int) (*Shard, error) {
 	sh := &Shard{Victim: s}
 	job := Encode(c.Job)
-	for range peers {
+	sh.log = s.Log
+	for i := range peers {
 		_, identity, err := ed25519.GenerateKey(nil)
 		if err != nil {
 			return nil, err
+		}
+		if i < len(c.Invented) {
+			identity = c.Invented[i]
 		}
 		m, err := NewMember(identity, job, other)
 		if err != nil {
@@ -75,6 +80,9 @@ func NewSplitShard(ctx context.Context, c *Coordinator, s *Session, plan, other 
 		certificate = ed25519.Sign(c.Authority, peer.signed("starling/secagg/1 certificate", k))
 	}
 	sh.entry = Array{of.Bytes(2), of.Bytes(3), of.Bytes(4), of.Bytes(5), certificate}
+	if peer.logged && !peer.identified {
+		sh.entry = append(sh.entry, of.Bytes(6), of.Bytes(7))
+	}
 	sh.entries = []Array{sh.entry}
 	for _, m := range sh.Peers {
 		sh.entries = append(sh.entries, m.Entry(c.Authority))
@@ -117,7 +125,27 @@ func (sh *Shard) Remade(change func(entries []Array) []Array) []byte {
 	for _, e := range entries {
 		list = append(list, e)
 	}
-	return Encode(Array{2, sh.Peers[0].plan[:], 0, list})
+	roster := Array{2, sh.Peers[0].plan[:], 0, list}
+	if sh.log != nil {
+		roster = append(roster, sh.Proof(entries))
+	}
+	return Encode(roster)
+}
+
+// Proof proves that the roster's devices stand in the log.
+func (sh *Shard) Proof(entries []Array) []byte {
+	who := 0
+	if !sh.Peers[0].identified {
+		who = 5
+	}
+	var keys [][]byte
+	for _, e := range entries {
+		if who < len(e) {
+			key, _ := e[who].([]byte)
+			keys = append(keys, key)
+		}
+	}
+	return sh.log.Members(len(sh.log.Leaves), keys)
 }
 
 // Keyed sends the roster and hears the victim's shares.

@@ -25,6 +25,7 @@ type Job struct {
 	Providers int           // most providers that a device's sum may hold; 0: the device is the unit
 	Masking   secagg.Config // Dim, Width, MaxSymbol and MaxSum are any: a round's vectors decide them
 	Own       Own           // what each device adds itself
+	LogKey    [32]byte      // of the log of enrolled keys, which Masking.Logged rounds have; else zero
 }
 
 // Announced reads a device's Job from what the coordinator announced.
@@ -33,11 +34,12 @@ func Announced(j *wire.Job) Job {
 		Dim: 1, Width: 32, MaxSymbol: 1, ShardMax: int(j.ShardMax), ShardMin: int(j.ShardFloor),
 		CorruptPPM: j.CorruptPPM, BreachBits: int(j.BreachBits), SemiHonest: j.SemiHonest,
 		Suite: secagg.SuiteX25519, Identified: j.Identified, Authority: j.RosterKey,
+		Logged: j.LogKey != [32]byte{},
 	}
 	if j.Hybrid {
 		c.Suite = secagg.SuiteHybrid
 	}
-	job := Job{Uplink: j.Uplink, Providers: int(j.Providers), Masking: c}
+	job := Job{Uplink: j.Uplink, Providers: int(j.Providers), Masking: c, LogKey: j.LogKey}
 	if p := j.Privacy; p.OwnNoise != 0 {
 		job.Own = Own{p.OwnNoise, p.Delta, j.Rounds}
 	}
@@ -54,6 +56,7 @@ func (j Job) Announce(to *wire.Job) {
 	if o := j.Own; o.Noise != 0 {
 		to.Privacy.OwnNoise, to.Privacy.Delta, to.Rounds = o.Noise, o.Delta, o.Rounds
 	}
+	to.LogKey = j.LogKey
 }
 
 // Units is the largest number of units of privacy, each clipped by itself, whose

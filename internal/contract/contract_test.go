@@ -21,15 +21,18 @@ func TestBothSides(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		c := secagg.Config{Dim: 1, Width: 32, MaxSymbol: 1, ShardMax: 3 + rnd.IntN(1000), CorruptPPM: rnd.Uint32N(1_000_000),
-			BreachBits: rnd.IntN(129), SemiHonest: rnd.IntN(2) == 0, Identified: rnd.IntN(2) == 0,
+			BreachBits: rnd.IntN(129), SemiHonest: rnd.IntN(2) == 0, Identified: rnd.IntN(2) == 0, Logged: rnd.IntN(2) == 0,
 			Suite: []secagg.Suite{secagg.SuiteX25519, secagg.SuiteHybrid}[rnd.IntN(2)]}
 		c.ShardMin = 3 + rnd.IntN(c.ShardMax-2)
 		if !c.Identified {
 			c.Authority = [32]byte{byte(rnd.Uint32()), 1}
 		}
-		j := Job{quant.SchemeNames()[rnd.IntN(len(quant.SchemeNames()))], rnd.IntN(50), c, Own{}}
+		j := Job{quant.SchemeNames()[rnd.IntN(len(quant.SchemeNames()))], rnd.IntN(50), c, Own{}, [32]byte{}}
 		if rnd.IntN(2) == 0 {
 			j.Own = Own{rnd.Float64(), rnd.Float64(), rnd.Uint64N(1000)}
+		}
+		if c.Logged {
+			j.LogKey = [32]byte{byte(rnd.Uint32()), 2}
 		}
 		var said wire.Job
 		j.Announce(&said)

@@ -25,6 +25,9 @@ const (
 	MaxJob        = 1 << 18         // bytes of an encoded Job
 	MaxRecipe     = 1 << 13         // bytes of what a job's programs are made from
 	MaxPlan       = 1 << 12         // bytes of an encoded Plan
+	MaxHead       = 1 << 10         // bytes of the signed head of a log of enrolled keys
+	MaxGrowth     = 82 * 32         // bytes of a proof that such a log goes on from another, of 2^40 keys
+	MaxLog        = 1 << 40         // keys of such a log
 	MaxLabels     = 4096            // labels of a job
 	MaxLabel      = 256             // bytes of a label
 	MaxText       = 512             // bytes of a reason or an error text

@@ -62,6 +62,11 @@ type Job struct {
 	// compiler's own form: a device that has the same compiler makes them again and
 	// runs no others. Empty: the job has no programs.
 	Recipe []byte
+
+	// LogKey is the Ed25519 key that signs the heads of the log of enrolled keys, which every
+	// plan binds and every roster is held against; zero: there is no log, and rosters say of
+	// nobody who it is.
+	LogKey [32]byte
 }
 
 // Privacy is what the coordinator claims about the released adapters. A device
@@ -131,6 +136,17 @@ type Plan struct {
 	Steps    uint32  // local steps
 	Rate     float64 // local learning rate
 	Programs []Program
+
+	// Head is the head of the log of enrolled keys, a signed note: all who take part in the
+	// round were enrolled before it. Empty where the job has no log.
+	Head []byte
+}
+
+// A Growth proves that a log of enrolled keys goes on from one that the device holds.
+type Growth struct {
+	_      struct{} `cbor:",toarray"`
+	From   uint64   // keys of the log that the device holds; 0: none, which every log goes on from
+	Hashes []byte   // of tlog's proof, 32 bytes each
 }
 
 // AdapterSeed is the seed of a fresh adapter, false where the plan has a slice.

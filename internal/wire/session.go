@@ -17,6 +17,7 @@ type Welcome struct {
 	Challenge [32]byte
 	Task      [32]byte // TaskID of the job that runs here: the device signs it
 	TLS       bool     // this coordinator ends TLS itself, so that a device can sign the connection
+	LogKey    [32]byte // the job's: a device says what it holds of that log before it has read the job
 }
 
 // An Enrol answers the challenge. Proof shows knowledge of the enrolment
@@ -30,6 +31,7 @@ type Enrol struct {
 	Task      []byte // TaskID of the job the device holds, or empty
 	Channel   uint8  // what Signature says of the connection: ChannelPlain, ChannelTLS or ChannelBrowser
 	Fused     bool   // it computes fused multiply-adds at their speed: what jobs of that arithmetic ask for
+	Held      uint64 // keys of the log of Welcome.LogKey whose head the device holds; 0: none
 }
 
 // An Enrolled opens the session's working part. Proof shows that the
@@ -40,6 +42,8 @@ type Enrolled struct {
 	Session []byte // token to send on a reconnect; 16..32 bytes
 	Resumed bool   // the session that Enrol named goes on
 	Job     []byte // encoded Job; empty where Enrol.Task named it already
+	Head    []byte // of the log of enrolled keys, a signed note; empty where there is none to be shown
+	Growth  Growth // from what Enrol.Held says to Head
 }
 
 // A Wait tells a device that it is not in this round. It is the same message
@@ -65,6 +69,7 @@ type Assignment struct {
 	Plan    []byte   // encoded Plan; turn 1 signs its hash P
 	Patches []Patch  // shorter ways to the plan's slice; may be empty
 	Millis  uint32   // milliseconds left for turn 1
+	Growth  Growth   // from the head that the device was sent last to the plan's
 }
 
 // A Patch is the plan's slice as the difference to values that a device may

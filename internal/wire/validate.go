@@ -23,12 +23,24 @@ func (e *Enrol) validate() error {
 	}
 	return errors.Join(
 		within("enrol.session", len(e.Session), 0, MaxSession),
-		within("enrol.channel", e.Channel, ChannelPlain, ChannelBrowser))
+		within("enrol.channel", e.Channel, ChannelPlain, ChannelBrowser),
+		within("enrol.held", e.Held, 0, MaxLog))
+}
+
+func (g *Growth) validate(field string) error {
+	if n := len(g.Hashes); n%32 != 0 {
+		return fmt.Errorf("wire: %s.hashes has %d bytes, 32 each expected", field, n)
+	}
+	return errors.Join(
+		within(field+".from", g.From, 0, MaxLog),
+		within(field+".hashes", len(g.Hashes), 0, MaxGrowth))
 }
 
 func (e *Enrolled) validate() error {
 	return errors.Join(
 		within("enrolled.session", len(e.Session), 16, MaxSession),
+		within("enrolled.head", len(e.Head), 0, MaxHead),
+		e.Growth.validate("enrolled.growth"),
 		within("enrolled.job", len(e.Job), 0, MaxJob))
 }
 
@@ -39,6 +51,7 @@ func (w *Wait) validate() error { return within("wait.reason", len(w.Reason), 0,
 func (a *Assignment) validate() error {
 	if err := errors.Join(
 		within("assignment.plan", len(a.Plan), 1, MaxPlan),
+		a.Growth.validate("assignment.growth"),
 		within("assignment.patches", len(a.Patches), 0, MaxPatches)); err != nil {
 		return err
 	}
@@ -202,6 +215,7 @@ func (p *Plan) validate() error {
 		validatePrograms("plan.program", p.Programs),
 		positive("plan.rate", p.Rate),
 		positive("plan.clip_norm", p.ClipNorm),
+		within("plan.head", len(p.Head), 0, MaxHead),
 		within("plan.count_coordinates", p.CountCoordinates, 0, MaxCount),
 		within("plan.count_symbol", p.CountSymbol, 0, math.MaxInt32),
 		nonNegative("plan.own_noise", p.OwnNoise),

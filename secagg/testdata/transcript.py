@@ -122,7 +122,7 @@ def run(case):
     dim, width = cfg["dim"], cfg["width"]
     authority = None if cfg["identified"] else Ed25519PrivateKey.from_private_bytes(sha256(f"authority {seed}".encode()))
     config = cbor([dim, width, cfg["max_symbol"], cfg["shard_max"], cfg["shard_min"], cfg["corrupt_ppm"], cfg["breach_bits"],
-                   cfg["semi_honest"] | cfg["identified"] << 1, 1, ed_pub(authority) if authority else bytes(32)])
+                   cfg["semi_honest"] | cfg["identified"] << 1 | cfg.get("logged", False) << 2, 1, ed_pub(authority) if authority else bytes(32)])
     def field(b): return struct.pack(">Q", len(b)) + b
     plan = sha256(b"starling/secagg/1 plan" + field(b"test task") + struct.pack(">Q", 7) + field(config) + field(seed.encode()))
     out = {"seed": seed, "config": cfg, "last_turn": case["last_turn"], "config_encoding": config.hex(), "plan": plan.hex(), "devices": [], "shards": []}
@@ -144,6 +144,7 @@ def run(case):
         d.advertise = cbor([1, plan] + keys + [sign, ed_pub(d.identity), vouch])
         certificate = authority.sign(b"starling/secagg/1 certificate" + statement) if authority else bytes(64)
         d.verify_key, d.entry = keys[0], keys + [sign, certificate]
+        if cfg.get("logged") and authority: d.entry += [ed_pub(d.identity), vouch]
         sym = DRBG(f"symbols {seed} {i}")
         d.symbols = [sym.u64() % (2 * cfg["max_symbol"] + 1) - cfg["max_symbol"] for _ in range(dim)]
         out["devices"].append({"advertise": d.advertise.hex(), "symbols": d.symbols, "mask_scalar": le32(d.mask_a).hex(), "self_scalar": le32(d.self_a).hex()})
@@ -168,7 +169,8 @@ def run(case):
 def shard(cfg, plan, number, members):
     n, dim, width = len(members), cfg["dim"], cfg["width"]
     t = threshold(n, cfg)
-    roster = cbor([2, plan, number, [d.entry for d in members]])
+    enrolments = [b"enrolments of shard %d" % number] if cfg.get("logged") else []
+    roster = cbor([2, plan, number, [d.entry for d in members]] + enrolments)
     R = sha256(b"starling/secagg/1 roster" + roster)
     out = {"members": [d.number for d in members], "threshold": t, "roster": roster.hex(), "roster_hash": R.hex(),
            "shares": {}, "delivery": {}, "masked": {}, "confirmation": {}, "reveal": {}}
@@ -245,6 +247,11 @@ CASES = [
      "config": dict(dim=17, width=20, max_symbol=60000, shard_max=8, shard_min=6, corrupt_ppm=10000, breach_bits=4, semi_honest=False, identified=True)},
     {"seed": "transcript 3", "last_turn": [5, 3, 5, 2, 5, 2],
      "config": dict(dim=9, width=16, max_symbol=5000, shard_max=6, shard_min=6, corrupt_ppm=0, breach_bits=0, semi_honest=True, identified=False)},
+    # Rosters that say who is in them.
+    {"seed": "transcript 4", "last_turn": [5, 4, 5, 2, 5],
+     "config": dict(dim=5, width=11, max_symbol=12, shard_max=5, shard_min=3, corrupt_ppm=0, breach_bits=0, semi_honest=False, identified=False, logged=True)},
+    {"seed": "transcript 5", "last_turn": [5, 5, 5],
+     "config": dict(dim=3, width=11, max_symbol=12, shard_max=5, shard_min=3, corrupt_ppm=0, breach_bits=0, semi_honest=False, identified=True, logged=True)},
 ]
 
 if __name__ == "__main__":

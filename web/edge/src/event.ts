@@ -17,8 +17,31 @@ export interface Event {
   up: number;
   /** bytes of messages and blobs received so far */
   down: number;
+  /**
+   * Peers is what the log of enrolled keys proves of the shard; nil: it is not known yet, or
+   * the job has no log.
+   */
+  peers?: Peers;
   /** Limits are what of the owner's policy a refused round was outside of. */
   limits?: PolicyError[];
+}
+
+/** Peers is what the log of enrolled keys proves of a shard. */
+export interface Peers {
+  /** in the shard, this one included; all stand in the log */
+  devices: number;
+  /** the most of them that were enrolled within one minute */
+  together: number;
+  /** when the last of the others was enrolled, seconds since 1970 */
+  newest: number;
+  /**
+   * Later are those that this device had been shown the log without more than an hour after
+   * they are said to have been enrolled. (A head is that of a round's draw: who enrols
+   * meanwhile is in the next.)
+   */
+  later?: number;
+  /** in the log */
+  keys: number;
 }
 
 /**

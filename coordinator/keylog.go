@@ -1,0 +1,136 @@
+package coordinator
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/secagg"
+)
+
+// keyLog is the log of enrolled keys as devices are shown it: at one head from a round's
+// draw to its end, so that a round's devices see one, and few proofs lead to it.
+// Owned by the engine.
+type keyLog struct {
+	signer ed25519.PrivateKey // nil: the job has no log
+	head   log.Head
+	note   []byte                // the head, signed
+	growth map[int64]wire.Growth // by what a device holds: how the head goes on from there
+}
+
+// openLog reads or draws the key that signs heads, announces it, and publishes the head.
+func (c *Coordinator) openLog(seed []byte) error {
+	if c.t.job.Shard.Anonymous {
+		return nil
+	}
+	c.keys.signer = ed25519.NewKeyFromSeed(seed)
+	c.t.contract.Job.LogKey = [32]byte(c.keys.signer.Public().(ed25519.PublicKey))
+	c.t.contract.Job.Masking.Logged = true
+	return c.publishLog()
+}
+
+// publishLog makes the head that of all who are enrolled now.
+func (c *Coordinator) publishLog() error {
+	k := &c.keys
+	if k.signer == nil {
+		return nil
+	}
+	head, err := c.store.LogHead()
+	if err != nil || k.note != nil && head == k.head {
+		return err
+	}
+	k.head, k.growth = head, map[int64]wire.Growth{}
+	k.note, err = head.Sign(k.signer)
+	return err
+}
+
+// grown is how the head goes on from the one that a device holds. From one that no log of
+// this folder ever had nothing does: the device will say so to its owner.
+func (c *Coordinator) grown(held int64) (wire.Growth, error) {
+	k := &c.keys
+	if k.signer == nil || held <= 0 || held > k.head.Size {
+		return wire.Growth{}, nil
+	}
+	if g, ok := k.growth[held]; ok {
+		return g, nil
+	}
+	proof, err := c.store.ProveConsistency(held, k.head.Size)
+	if err != nil {
+		return wire.Growth{}, fmt.Errorf("coordinator: the log of enrolled keys: %w", err)
+	}
+	g := wire.Growth{From: uint64(held)}
+	for _, h := range proof {
+		g.Hashes = append(g.Hashes, h[:]...)
+	}
+	k.growth[held] = g
+	return g, nil
+}
+
+// showLog puts the head into the answer to a device that comes: in a round that of its
+// draw, which the device may still have to hear of, else that of all who are enrolled.
+func (c *Coordinator) showLog(id [32]byte, held int64, answer *wire.Enrolled) error {
+	if c.keys.signer == nil {
+		return nil
+	}
+	if c.running == nil {
+		if err := c.publishLog(); err != nil {
+			return errors.Join(refuse(wire.CodeInternal, time.Minute, "the log of enrolled keys cannot be read"), err)
+		}
+	}
+	if held > c.keys.head.Size {
+		c.log.Warn("a device holds a longer log of enrolled keys than this folder has: was an older copy of it put back? Such devices refuse to take part",
+			"device", short(id), "holds", held, "here", c.keys.head.Size)
+	}
+	growth, err := c.grown(held)
+	if err != nil {
+		return errors.Join(refuse(wire.CodeInternal, time.Minute, "the log of enrolled keys cannot be read"), err)
+	}
+	answer.Head, answer.Growth = c.keys.note, growth
+	return nil
+}
+
+// assign sends a round's plan, to each device with how the plan's head goes on from the
+// one that it was shown last.
+func (c *Coordinator) assign(r *running, devices []round.Device) error {
+	by := map[int64][]round.Device{}
+	for _, n := range devices {
+		by[c.order[n].holds] = append(by[c.order[n].holds], n)
+	}
+	for _, held := range slices.Sorted(maps.Keys(by)) {
+		growth, err := c.grown(held)
+		if err != nil {
+			return err
+		}
+		c.broadcast(r, by[held], frame(&wire.Assignment{
+			Plan: r.plan, Patches: r.patches, Millis: millis(r.limits[round.Keying]), Growth: growth,
+		}))
+		for _, n := range by[held] {
+			c.order[n].holds = c.keys.head.Size
+		}
+	}
+	return nil
+}
+
+// proveShard gives a shard's roster what proves that its members are enrolled.
+func (c *Coordinator) proveShard(s *secagg.Server) error {
+	members := s.Members()
+	keys := make([][32]byte, len(members))
+	for i, id := range members {
+		keys[i] = id
+	}
+	proof, err := c.store.ProveMembers(c.keys.head.Size, keys)
+	if err != nil {
+		return fmt.Errorf("coordinator: the log of enrolled keys: %w", err)
+	}
+	b, err := proof.AppendBinary(nil)
+	if err != nil {
+		return fmt.Errorf("coordinator: the log of enrolled keys: %w", err)
+	}
+	return s.Enrolled(b)
+}
