@@ -321,6 +321,7 @@ func (r *run) round(ctx context.Context, a Attendance) (made bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	o.released = o.released && (o.noiseOnly || r.core.Enough(len(o.members)))
 	if r.pass == PassPresence {
 		r.sawFate(o, groups, cohort, online, fates)
 	}
@@ -349,12 +350,18 @@ func (r *run) release(ctx context.Context, d *coordinator.Draw, o outcome, onlin
 			return err
 		}
 	}
-	noise, err := dp.NewPool(ctx, d.Variance(), d.Size(), r.core.Noise(d))
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
+	var noise dp.Noise
+	if d.Own() != (dp.Variance{}) {
+		noise = dp.NewSampler(r.core.Noise(d))
+	} else {
+		pool, err := dp.NewPool(ctx, d.Variance(), d.Size(), r.core.Noise(d))
+		if err != nil {
+			return fmt.Errorf("audit: %w", err)
+		}
+		defer pool.Close()
+		noise = pool
 	}
-	defer noise.Close()
-	event, clip, err := r.core.Release(d, sum, o.noiseOnly, noise)
+	event, clip, err := r.core.Release(d, sum, len(o.members), o.noiseOnly, noise)
 	if err != nil {
 		return err
 	}
@@ -403,6 +410,15 @@ func (r *run) shard(d *coordinator.Draw, members []int, talk []int8) ([]int64, e
 			sum[k] += int64(s)
 		}
 	}
+	if own := d.Own(); own != (dp.Variance{}) { // as one draw, which costs a probability nothing that counts
+		all, err := own.Times(uint64(len(members)))
+		if err == nil {
+			err = dp.NewSampler(r.cfg.Rand).AddNoise(sum, all)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("audit: %w", err)
+		}
+	}
 	return sum, nil
 }
 
@@ -424,5 +440,9 @@ func (r *run) noiseOf(d *coordinator.Draw) float64 {
 	spacing := l.Delta() / l.Clip()
 	rounding := max(0, spacing*spacing*float64(l.B2())-1) / float64(l.D())
 	others := r.core.Job().Cohort.SamplingRate * float64(len(r.in)) / 2
-	return math.Sqrt(spacing*spacing*d.Variance().Float() + others*rounding)
+	variance := d.Variance().Float()
+	if own := d.Own(); own != (dp.Variance{}) {
+		variance = own.Float() * max(float64(r.core.Own().Most), r.core.Job().ExpectedCohort())
+	}
+	return math.Sqrt(spacing*spacing*variance + others*rounding)
 }

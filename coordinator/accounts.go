@@ -202,5 +202,8 @@ func (t *terms) guarantees(events []dp.Event) (dp.Guarantees, error) {
 	if t.job.Simulated() {
 		g.Simulated = compose(dp.SimulatedEpsilon)
 	}
+	if t.own.Multiplier > 0 {
+		g.Untrusted = compose(dp.UntrustedEpsilon)
+	}
 	return g, errors.Join(errs...)
 }

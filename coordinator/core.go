@@ -9,6 +9,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/optimizer"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/quant"
@@ -111,7 +112,7 @@ func (c *Core) NoiseMultiplier() float64 { return c.t.z }
 // coordinate on the wire.
 func (c *Core) Ranks() []int    { return c.t.ranks() }
 func (c *Core) Units() float64  { return c.t.units }
-func (c *Core) UplinkBits() int { return c.t.contract.Width }
+func (c *Core) UplinkBits() int { return c.t.bits }
 
 // ProgramSpec is the training step of a rank for a host.
 func (c *Core) ProgramSpec(rank int, host string) program.Spec {
@@ -231,6 +232,29 @@ func (c *Core) Slice(rank int) (message []byte, values []float32, err error) {
 	return message, values, nil
 }
 
+// Own is what the round's devices add themselves, each drawing [contract.Vector]'s Own;
+// zero: nothing, the noise is all Release's.
+func (c *Core) Own() job.Own { return c.t.own }
+
+// Own is the variance of the noise that each device adds to its vector, zero: none.
+func (d *Draw) Own() dp.Variance { return d.vector.Own }
+
+// Enough reports whether what so many devices sent may be released: where the noise is
+// theirs, it has to be that of as many as it is counted for.
+func (c *Core) Enough(devices int) bool { return devices >= c.t.own.Least }
+
+// shares is of how many devices' noise a release of so many adds the like.
+func (t *terms) shares(devices int, noiseOnly bool) uint64 {
+	if noiseOnly {
+		return uint64(max(t.own.Most, int(t.own.Honest)))
+	}
+	return uint64(max(0, t.own.Most-devices))
+}
+
+// OwnNoise is the source of what devices' own noise comes to in a round whose devices are
+// too many to draw it one by one: for simulations.
+func (c *Core) OwnNoise(d *Draw) io.Reader { return c.rnd.stream("own noise", d.id) }
+
 // Noise is the source of the round's noise, for Release.
 func (c *Core) Noise(d *Draw) io.Reader { return c.rnd.stream("noise", d.id) }
 
@@ -249,10 +273,12 @@ func (c *Core) Combine(d *Draw, sum []int64, shards [][]int64) error {
 // Release adds the noise to a round's exact sum, in place, decodes it with the
 // fixed denominator and takes the server optimizer's step. noiseOnly: the cohort
 // was below its floor and the sum is zero. The event is what the ledger is
-// charged; clip is the next round's clip norm, which Commit takes.
-func (c *Core) Release(d *Draw, sum []int64, noiseOnly bool, noise dp.Noise) (event dp.Event, clip float64, err error) {
+// charged; clip is the next round's clip norm, which Commit takes. Where devices added
+// noise themselves, devices says how many are in the sum: noise draws what is missing,
+// which is of another variance in each round.
+func (c *Core) Release(d *Draw, sum []int64, devices int, noiseOnly bool, noise dp.Noise) (event dp.Event, clip float64, err error) {
 	spec := d.spec
-	spec.NoiseOnly = noiseOnly
+	spec.NoiseOnly, spec.Shares = noiseOnly, c.t.shares(devices, noiseOnly)
 	if event, err = dp.Release(sum, spec, noise); err != nil {
 		return event, 0, fmt.Errorf("coordinator: noise: %w", err)
 	}

@@ -33,7 +33,7 @@ func TestNoiseIsInAllThatIsReleased(t *testing.T) {
 		}
 		before := core.Adapter().Slice(d.Rank())
 		sum := make([]int64, d.Size())
-		if _, clip, err = core.Release(d, sum, false, noise); err != nil {
+		if _, clip, err = core.Release(d, sum, 0, false, noise); err != nil {
 			t.Fatal(err)
 		}
 		for i, v := range core.Adapter().Slice(d.Rank()) {

@@ -24,7 +24,7 @@ func ExampleCore() {
 	check(err)
 	fmt.Println(len(draw.Cohort()), "devices are asked, of ranks", core.Ranks())
 	sum := make([]int64, draw.Size()) // what unmasking gives: here nobody has learned anything
-	event, clip, err := core.Release(draw, sum, false, dp.NewSampler(core.Noise(draw)))
+	event, clip, err := core.Release(draw, sum, 0, false, dp.NewSampler(core.Noise(draw)))
 	check(err)
 	core.Commit(clip)
 	spent, err := dp.Epsilon([]dp.Event{event}, core.Budget().Delta, dp.Tight)

@@ -80,6 +80,7 @@ func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) 
 	began, e := u.began, u.e
 	sum := make([]int64, r.vector.Size())
 	defer clear(sum)
+	devices := 0 // in the sum
 	if !e.NoiseOnly {
 		shards, good, alarmed, err := c.checkShards(r, u)
 		if err != nil {
@@ -94,6 +95,14 @@ func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) 
 		if good == 0 {
 			return c.releaseFailed(r, "no shard could be unmasked")
 		}
+		for i, part := range shards {
+			if part != nil {
+				devices += r.shards[i].Survivors()
+			}
+		}
+		if !c.core.Enough(devices) {
+			return c.releaseFailed(r, fmt.Sprintf("%d devices are in the sum, of whose own noise that of %d is counted on", devices, c.t.own.Least))
+		}
 		if err := c.core.Combine(r.Draw, sum, shards); err != nil {
 			return nil, err
 		}
@@ -101,7 +110,11 @@ func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) 
 	c.metrics.unmaskNanos.Add(int64(time.Since(began)))
 
 	noising := time.Now()
-	event, clip, err := c.core.Release(r.Draw, sum, e.NoiseOnly, r.noise)
+	var noise dp.Noise = r.noise
+	if r.noise == nil { // its variance is not known before devices are counted
+		noise = dp.NewSampler(c.core.Noise(r.Draw))
+	}
+	event, clip, err := c.core.Release(r.Draw, sum, devices, e.NoiseOnly, noise)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +229,7 @@ func (c *Coordinator) checkpointInfo(measured []RankAccuracy) (model.CheckpointI
 		Job: c.t.job.Name, Version: int(c.core.version), Seq: c.t.job.Adapter.Sequence, Labels: c.t.job.Labels,
 		LoRA: c.t.lora, BaseSHA256: fmt.Sprintf("%x", c.t.baseRef.SHA256), BestRank: c.total.BestRank,
 		RankAccuracy: map[string]float64{}, Privacy: c.guaranteeText(),
-		Devices: c.t.job.Cohort.Population, UpdateBytes: (largest.Size()*c.t.contract.Width + 7) / 8,
+		Devices: c.t.job.Cohort.Population, UpdateBytes: (largest.Size()*c.t.bits + 7) / 8,
 	}
 	for _, v := range measured {
 		info.RankAccuracy[strconv.Itoa(v.Rank)] = v.Accuracy
@@ -239,8 +252,12 @@ func (c *Coordinator) guaranteeText() string {
 	if v := c.status.Visible; v != nil {
 		text += fmt.Sprintf("against those who see who takes part: %v; ", *v)
 	}
-	return fmt.Sprintf("%sdelivered to the population of %d: %v; central noise, trusted coordinator; ledger %x",
-		text, c.t.job.Cohort.Population, *c.status.Delivered, c.head)
+	whose := "central noise, trusted coordinator"
+	if u := c.status.Untrusted; u != nil {
+		whose = fmt.Sprintf("noise of the devices; without trust in the coordinator: %v", *u)
+	}
+	return fmt.Sprintf("%sdelivered to the population of %d: %v; %s; ledger %x",
+		text, c.t.job.Cohort.Population, *c.status.Delivered, whose, c.head)
 }
 
 // releaseFailed charges the round and ends it without a release.

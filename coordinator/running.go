@@ -27,7 +27,7 @@ type running struct {
 	payload   []byte   // of the turn that was framed last, which its frame copies
 	packed    uint64   // bytes of an update's packed symbols
 
-	noise *dp.Pool
+	noise *dp.Pool // nil where devices add theirs
 
 	parts     map[round.Device]*participant
 	away      away
@@ -190,6 +190,7 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 		Task: c.task, Round: r.id, Version: c.core.version, Rank: uint16(r.rank), Values: uint32(r.vector.Lattice.Dim()),
 		Rotation: r.rotation, ClipNorm: r.vector.Lattice.Clip(),
 		CountCoordinates: uint32(r.vector.Count.Coordinates), CountSymbol: uint32(r.vector.Count.Symbol),
+		OwnNoise: c.t.own.Multiplier, Honest: c.t.own.Honest,
 		Steps: uint32(c.t.job.Training.Steps), Rate: c.t.job.Training.LearningRate,
 	}
 	if err := c.publishLog(); err != nil {
@@ -218,7 +219,7 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	// The bytes of an update that are not its symbols: a generous bound on
 	// secagg's framing of it.
 	r.packed = (uint64(masking.Dim)*uint64(masking.Width) + 7) / 8
-	if r.spec.Bare {
+	if r.spec.Bare || c.t.own.Multiplier > 0 {
 		return nil
 	}
 	// Noise is drawn while devices train, so that the release does not wait.

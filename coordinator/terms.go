@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
+	"github.com/starling-fl/starling/quant"
 )
 
 // terms are the constants that follow from the job and the base: fixed before
@@ -31,6 +32,8 @@ type terms struct {
 	quorum   job.Quorum // when a round may be drawn
 	units    float64    // expected number of contributions to a round: the denominator
 	z        float64    // noise multiplier of the budget's guarantee
+	own      job.Own    // what devices add themselves for it
+	bits     int        // width of a masked coordinate at the largest rank
 	budget   dp.Budget
 	clipping *dp.AdaptiveClip // nil: the clip norm stays
 
@@ -101,6 +104,12 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	if err := t.calibrate(); err != nil {
 		return nil, err
 	}
+	ranks := t.ranks()
+	largest, err := t.vector(ranks[len(ranks)-1], job.Privacy.ClipNorm, [32]byte{})
+	if err != nil {
+		return nil, refuseJob("wire.%w", err)
+	}
+	t.bits = t.contract.Bits(largest)
 	return t, nil
 }
 
@@ -137,6 +146,7 @@ func (t *terms) release(round uint64, b2 int64, cert dp.Certificate) dp.ReleaseS
 	r := dp.ReleaseSpec{
 		Round: round, SamplingRate: cert.AccountedRate(), B2: b2,
 		NoiseMultiplier: t.z, NoiseScale: t.job.NoiseScale(), Certificate: cert.Hash(),
+		Own: t.own.OwnNoise,
 	}
 	if r.SamplingRate < 1 {
 		r.Hit = t.quorum.Hit
@@ -165,7 +175,10 @@ func (t *terms) calibrate() error {
 			return refuseJob("privacy: epsilon %v at delta %.3g over %d rounds cannot be met: %w", p.Epsilon, t.budget.Delta, t.job.Rounds, err)
 		}
 	}
-	t.z = z
+	t.setNoise(z)
+	if err := t.checkOwn(); err != nil {
+		return err
+	}
 	if _, err := t.vector(t.ranks()[0], p.ClipNorm, [32]byte{}); err != nil {
 		return refuseJob("clipping.count_noise %v over %.4g expected contributions: %w", t.job.Clipping.CountNoise, t.budgetUnits(), err)
 	}
@@ -184,20 +197,65 @@ func (t *terms) calibrate() error {
 		if high = z * (1 + step); step > 8 {
 			return refuseJob("privacy: epsilon %v over %d rounds cannot be met with discrete noise: %w", p.Epsilon, t.job.Rounds, err)
 		}
-		if t.z = high; t.verifyBudget() == nil {
+		if t.setNoise(high); t.verifyBudget() == nil {
 			break
 		}
 		low = high
 	}
 	for high-low > 1e-5*high {
-		if t.z = (low + high) / 2; t.verifyBudget() == nil {
+		if t.setNoise((low + high) / 2); t.verifyBudget() == nil {
 			high = t.z
 		} else {
 			low = t.z
 		}
 	}
-	t.z = math.Ceil(high*1e9) / 1e9
+	t.setNoise(math.Ceil(high*1e9) / 1e9)
 	return t.verifyBudget()
+}
+
+// setNoise takes a noise multiplier, and what devices add for it.
+func (t *terms) setNoise(z float64) {
+	t.z, t.own = z, t.job.Own(z)
+	t.contract.Job.Own = contract.Own{}
+	if t.own.Multiplier > 0 {
+		t.contract.Job.Own = contract.Own{Noise: t.own.Multiplier, Delta: t.budget.Delta, Rounds: uint64(t.job.Rounds)}
+	}
+}
+
+// checkOwn refuses own noise that the uplink's lattice is too coarse for, with the
+// coarsest that is not.
+func (t *terms) checkOwn() error {
+	if t.own.Multiplier == 0 {
+		return nil
+	}
+	least := t.layout.Size(t.ranks()[0])
+	fits := func(uplink string) error {
+		j := t.contract.Job
+		j.Uplink = uplink
+		terms, err := j.Terms()
+		if err != nil {
+			return err
+		}
+		l, err := terms.Lattice(least, t.job.Privacy.ClipNorm, [32]byte{})
+		if err != nil {
+			return err
+		}
+		v, err := terms.Vector(l, dp.CountCode{})
+		if err != nil {
+			return err
+		}
+		return terms.Masking(v).Validate()
+	}
+	err := fits(t.job.Wire.Uplink)
+	if err == nil {
+		return nil
+	}
+	for _, name := range quant.SchemeNames() {
+		if fits(name) == nil {
+			return refuseJob("privacy.own_noise %.4g over %d values: %w; wire.uplink: %s would do", t.own.Multiplier, least, err, name)
+		}
+	}
+	return refuseJob("privacy.own_noise %.4g over %d values: %w", t.own.Multiplier, least, err)
 }
 
 // budgetUnits is the expected number of contributions to a round of the
@@ -212,7 +270,7 @@ func (t *terms) countNoise() float64 {
 	}
 	// Andrew et al. 2021 take 5 % of the cohort. In a small one that would leave
 	// the update nothing: twice z costs it 3 % more noise.
-	return max(0.05*t.budgetUnits(), 2*t.z)
+	return max(0.05*t.budgetUnits(), 2*t.width())
 }
 
 // verifyBudget asks for all rounds at the rank that costs the most.
@@ -269,6 +327,7 @@ func (t *terms) wireJob(instance [16]byte, private bool) (*wire.Job, error) {
 			Private: private, SamplingRate: j.Cohort.SamplingRate, NoiseMultiplier: t.z * j.NoiseScale(),
 			Delta: t.budget.Delta, Budget: t.budget.Epsilon,
 			Population: uint64(j.BudgetPopulation()), Simulated: j.Simulated(), Accountant: string(t.budget.Accountant),
+			Noise: j.Privacy.Noise, OwnNoise: t.own.Multiplier, Honest: t.own.Honest,
 		},
 		Deadlines: wire.Deadlines{
 			Gather: millis(j.Deadlines.Gather), Key: millis(j.Deadlines.Key), Share: millis(j.Deadlines.Share),

@@ -21,11 +21,25 @@ func (t *terms) normAt(rank int, clip float64) float64 {
 // vector of a round at a rank; clip is the largest rank's norm.
 func (t *terms) vector(rank int, clip float64, rotation [32]byte) (contract.Vector, error) {
 	l, err := t.contract.Lattice(t.layout.Size(rank), t.normAt(rank, clip), rotation)
-	if err != nil || t.clipping == nil {
-		return contract.Vector{Lattice: l}, err
+	if err != nil {
+		return contract.Vector{}, err
 	}
-	count, err := dp.NewCountCode(l.B2(), l.MaxSymbol(), t.z, t.countNoise())
-	return contract.Vector{Lattice: l, Count: count}, err
+	var count dp.CountCode
+	if t.clipping != nil {
+		if count, err = dp.NewCountCode(l.B2(), l.MaxSymbol(), t.width(), t.countNoise()); err != nil {
+			return contract.Vector{}, err
+		}
+	}
+	return t.contract.Vector(l, count)
+}
+
+// width is the standard deviation of a release's noise over the norm bound: the noise
+// multiplier, or what devices' noise comes to where all that are expected send some.
+func (t *terms) width() float64 {
+	if t.own.Multiplier == 0 {
+		return t.z
+	}
+	return max(t.z, t.own.Multiplier*math.Sqrt(max(float64(t.own.Most), t.job.ExpectedCohort()))/t.job.NoiseScale())
 }
 
 // decode turns the noisy sum into the mean update of the expected number of

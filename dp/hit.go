@@ -60,6 +60,47 @@ func (a Attendance) Hit() float64 {
 	return min(1, sum*(1+tipSlack))
 }
 
+// Lost bounds the probability that more than so many of the groups come to no shard of
+// which a sum is released: too few or too many of one are drawn, or too few stay.
+//
+// That a given one is lost has the probability p that is summed up here, of all Groups any
+// has Groups*p at most. That several are lost is bounded by independent Poisson numbers of
+// those who are drawn: given that they are Ready devices in all, which has a probability of
+// at least 1/(e sqrt(Ready)), they are dealt as these are, and what decides over a group is
+// independent of the others.
+func (a Attendance) Lost(some int) float64 {
+	if some >= a.Groups {
+		return 0
+	}
+	others := max(1, a.Ready-1)
+	stay := (1 - a.Dropout) * max(0, float64(others-a.Hostile)/float64(others))
+	if stay <= 0 {
+		return 1
+	}
+	mean := float64(a.Ready) * a.Rate / float64(a.Groups)
+	spread := 9*math.Sqrt(mean) + 60
+	lo, hi := max(0, int(mean-spread)), int(mean+spread)
+	p := 1e-16 // Chernoff, outside of lo..hi
+	for g := lo; g <= hi; g++ {
+		lost := 1.0
+		if g >= a.Floor && g <= a.Most {
+			if t := a.Threshold(g); t > 0 {
+				lost = binomialBelow(g, stay, max(t, a.Floor))
+			}
+		}
+		lg, _ := math.Lgamma(float64(g + 1))
+		p += math.Exp(float64(g)*math.Log(mean)-mean-lg) * lost
+	}
+	// Binomial numbers have at most e sqrt(Ready) times a Poisson's chance of anything.
+	poissons := math.E * math.Sqrt(float64(a.Ready))
+	all := float64(a.Groups) * p * (1 + tipSlack)
+	bound := all
+	for i := range some {
+		bound *= all / float64(i+2)
+	}
+	return min(1, poissons*bound)
+}
+
 // Short bounds the probability that fewer than floor honest devices beside the one in
 // question are drawn and stay: that its coin can decide whether there is a cohort.
 func (a Attendance) Short(floor int) float64 {

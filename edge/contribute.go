@@ -146,7 +146,7 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 	if c.Own != (dp.Variance{}) {
 		noise := c.Noise
 		if noise == nil {
-			noise = dp.NewSampler(random(c.Seed, forNoise, c.Round))
+			noise = OwnNoise(c.Seed, c.Round)
 		}
 		if err := dp.AddOwn(u.sum, c.Own, noise); err != nil {
 			return nil, err

@@ -9,6 +9,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"io"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 // Purposes of randomness. Each has a stream of its own, so that a seeded run
@@ -48,6 +50,12 @@ func Reproducible(fleet []byte, i int) (seed []byte, identity ed25519.PrivateKey
 		return m.Sum(nil)
 	}
 	return derive("device"), ed25519.NewKeyFromSeed(derive("identity"))
+}
+
+// OwnNoise is the source of a reproducible device's own noise in a round: what it adds to
+// its vector over sockets. See [Contribution.Own].
+func OwnNoise(seed []byte, round uint64) dp.Noise {
+	return dp.NewSampler(random(seed, forNoise, round))
 }
 
 type zeros struct{}

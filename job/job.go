@@ -210,6 +210,15 @@ type Privacy struct {
 	// NoiseMultiplier z; 0 calibrates it from Epsilon, Delta, sampling rate and
 	// rounds. Given, it must keep all rounds within Epsilon.
 	NoiseMultiplier float64 `yaml:"noise_multiplier"`
+	// Noise says whose noise epsilon rests on: "central" (default), the coordinator's;
+	// "devices", what the honest devices of a round add themselves, before masking; "silo",
+	// what each of them adds, so that every upload is private by itself.
+	Noise string `yaml:"noise" json:",omitempty"`
+	// OwnNoise is the least noise that each device adds itself, a standard deviation over
+	// the clip norm: 1/(2 own_noise^2 ln 2) bits a round are the most that it shows if
+	// everybody else lies. 0 is what the target needs of cohort.floor devices, a share
+	// shard.corrupt of whom add none.
+	OwnNoise float64 `yaml:"own_noise" json:",omitempty"`
 	// ClipNorm is the L2 bound of one device's update, or of each provider's;
 	// with adaptive clipping that of the first round. 0 follows from the base: see
 	// ForBase.

@@ -70,7 +70,7 @@ func (j Job) Quorum() (Quorum, error) {
 	if !j.Sampled() {
 		return Quorum{Ready: j.Shard.Floor}, nil
 	}
-	key := quorumKey{j.Cohort, j.Shard, j.Draws(), j.FloorDelta(), j.ExpectedCohort()}
+	key := quorumKey{j.Cohort, j.Shard, j.Draws(), j.FloorDelta(), j.ExpectedCohort(), j.Privacy.Noise, j.Hides()}
 	if found, ok := quorums.Load(key); ok {
 		return found.(foundQuorum).Quorum, found.(foundQuorum).err
 	}
@@ -86,6 +86,8 @@ type quorumKey struct {
 	draws    int
 	limit    float64
 	expected float64
+	noise    string
+	hides    bool
 }
 
 // foundQuorum is what a search came to.
@@ -208,6 +210,10 @@ func (j Job) groups(active, ready int) (groups int, hit float64) {
 	few := 0.0
 	if co.Floor > sh.Floor { // else a cohort drawn too small is among those too few of which stay
 		few = dp.FloorDelta(active, co.SamplingRate, co.Floor, 1) / co.SamplingRate
+	}
+	if j.OwnNoise() {
+		a.Groups = groups
+		return groups, min(1, few+j.fewHonest(a, active)+hit)
 	}
 	return groups, min(1, few+a.Short(sh.Floor)+hit)
 }

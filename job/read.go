@@ -90,6 +90,9 @@ func (j Job) Derived() Job {
 	if j.Training.Arithmetic == exact {
 		j.Training.Arithmetic = "" // one job, however it is written
 	}
+	if j.Privacy.Noise == NoiseCentral {
+		j.Privacy.Noise = ""
+	}
 	j.Server = j.Server.Derived()
 	if s, err := model.ParseScaling(j.Adapter.Scale); err == nil {
 		j.Adapter.Scale = string(s)

@@ -28,8 +28,8 @@ func (j Job) Protected() int {
 
 // Hides reports whether the device's coin may amplify where nobody sees who takes
 // part. Where a device holds several providers, the sum of the others would show
-// how it fell.
-func (j Job) Hides() bool { return j.Providers.Max <= 1 }
+// how it fell; where each of few devices adds all noise, how much there is.
+func (j Job) Hides() bool { return j.Providers.Max <= 1 && j.Privacy.Noise != NoiseSilo }
 
 // Twofold reports whether those who see who takes part have a guarantee of their
 // own.
@@ -50,6 +50,7 @@ func (j Job) BudgetRounds(q Quorum) func(z float64) dp.Event {
 		if j.BudgetRate() < 1 {
 			e.Hit = hit
 		}
+		e.Own = j.Own(z / j.NoiseScale()).OwnNoise
 		return e
 	}
 }

@@ -231,6 +231,9 @@ func (j Job) validatePrivacy() error {
 			return refuse("privacy.none is set: clipping.adaptive counts under noise")
 		}
 	}
+	if err := j.validateOwn(); err != nil {
+		return err
+	}
 	if _, err := dp.ParseAccountant(p.Accountant); err != nil || p.Accountant == "" {
 		return refuse("privacy.accountant is %q, must be tight or rdp", p.Accountant)
 	}

@@ -131,7 +131,15 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 		return out, err
 	}
 	var noise dp.Noise // none of a job without privacy
-	if !r.job.Privacy.None {
+	devices := r.devices(d)
+	if d.Own() != (dp.Variance{}) {
+		noise = dp.NewSampler(r.core.Noise(d))
+		if !out.NoiseOnly {
+			if err := r.addOwn(d, t.Sum); err != nil {
+				return out, err
+			}
+		}
+	} else if !r.job.Privacy.None {
 		pool, err := dp.NewPool(ctx, d.Variance(), d.Size(), r.core.Noise(d))
 		if err != nil {
 			return out, err
@@ -139,7 +147,7 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 		defer pool.Close()
 		noise = pool
 	}
-	event, clip, err := r.core.Release(d, t.Sum, out.NoiseOnly, noise)
+	event, clip, err := r.core.Release(d, t.Sum, devices, out.NoiseOnly, noise)
 	if err != nil {
 		return out, err
 	}

@@ -274,7 +274,7 @@ func (r *Run) Rounds(ctx context.Context) (Result, error) {
 }
 
 func (r *Run) round(ctx context.Context) (Round, error) {
-	d, err := r.core.Draw(r.coins)
+	d, err := r.draw()
 	if err != nil {
 		return Round{}, err
 	}

@@ -98,6 +98,13 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 			j.Privacy.Delta = 1e-7
 			j.Shard.Size = 64 // a group that is full leaves nobody out
 		},
+		"devices": func(j *coordinator.Job) {
+			j.Privacy.Noise, j.Privacy.OwnNoise, j.Clipping.Adaptive = "devices", 0.5, true
+		},
+		"devices, sampled": func(j *coordinator.Job) {
+			j.Privacy.Noise, j.Privacy.OwnNoise, j.Cohort.SamplingRate, j.Privacy.Delta, j.Shard.Size = "devices", 0.5, 0.9, 1e-7, 64
+		},
+		"silo":    func(j *coordinator.Job) { j.Privacy.Noise, j.Privacy.OwnNoise = "silo", 3 },
 		"started": func(j *coordinator.Job) { j.Adapter.Start = "elsewhere" },
 		"by rank": func(j *coordinator.Job) {
 			j.Adapter.Scale, j.Adapter.RankDistribution, j.Privacy.ClipByRank = "constant", "geometric", true

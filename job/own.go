@@ -1,0 +1,152 @@
+package job
+
+import (
+	"math"
+
+	"github.com/starling-fl/starling/dp"
+)
+
+// Whose noise an epsilon rests on: see [Privacy.Noise].
+const (
+	NoiseCentral = "central"
+	NoiseDevices = "devices"
+	NoiseSilo    = "silo"
+)
+
+// Own is the noise that a job's devices add themselves, and what its rounds need for it to
+// be counted on.
+type Own struct {
+	dp.OwnNoise
+	// Least is how many devices' updates a release needs: with fewer nothing is released,
+	// and the round is charged. Whether there are so many does not hang on one device's
+	// coin, but with a probability that is in [Quorum.Hit]'s bound.
+	Least int
+	// Most is of how many devices' noise a release is made, whatever number they are: the
+	// coordinator adds that of those who are missing, since the number would show how a
+	// device's coin fell. 0 where no coin is to be hidden.
+	Most int
+}
+
+// OwnNoise reports whether devices add noise themselves.
+func (j Job) OwnNoise() bool { return j.Privacy.Noise == NoiseDevices || j.Privacy.Noise == NoiseSilo }
+
+// Own is what devices add where z is the noise multiplier of the job's target.
+func (j Job) Own(z float64) Own {
+	if !j.OwnNoise() {
+		return Own{}
+	}
+	o := Own{OwnNoise: dp.OwnNoise{Honest: 1, Apart: uint32(j.honestApart())}, Most: j.mostShares()}
+	if j.Privacy.Noise == NoiseDevices {
+		o.Honest = uint32(j.honest())
+		switch {
+		case j.Shard.Trim > 0: // thresholds hold each shard to it
+		case j.Sampled():
+			o.Least = int(o.Honest)
+		default:
+			o.Least = j.Cohort.Floor
+		}
+	}
+	o.Seen = j.Sampled() && j.Privacy.Noise == NoiseSilo && j.Providers.Max == 0
+	// Seven digits, rounded up, and a little above for the rounding of variances.
+	need := z * j.NoiseScale() / math.Sqrt(float64(o.Honest)) * (1 + 1e-8)
+	if unit := math.Pow(10, math.Floor(math.Log10(need))-6); need > 0 {
+		need = math.Ceil(need/unit) * unit
+	}
+	o.Multiplier = max(j.Privacy.OwnNoise, need)
+	return o
+}
+
+// honest is the number of honest devices that a release has noise of: a share
+// 1 - shard.corrupt of cohort.floor. Where shards' sums are trimmed each stands for
+// itself, since what is released is no sum of all, and it is that of the smallest shard's
+// threshold.
+func (j Job) honest() int {
+	n := j.Cohort.Floor
+	if j.Shard.Trim > 0 {
+		n = j.leastOf(func(_, threshold int) int { return threshold })
+	}
+	return max(1, int(float64(n)*(1-j.Shard.Corrupt)+1e-9))
+}
+
+// honestApart is the number of honest devices in any sum that the coordinator comes to see,
+// while fewer devices of a shard are corrupted than break it (docs/PROTOCOL.md, section 8).
+func (j Job) honestApart() int {
+	return j.leastOf(func(n, threshold int) int {
+		if j.Shard.SemiHonest {
+			return 1
+		}
+		return min(threshold, n-threshold+1)
+	})
+}
+
+// leastOf is the least of something, at least 1, over all sizes that a shard may have.
+func (j Job) leastOf(of func(n, threshold int) int) int {
+	least, masking := math.MaxInt, j.Masking()
+	for n := j.Shard.Floor; n <= j.Shard.Size; n++ {
+		if t := thresholdOf(masking, n); t > 0 {
+			least = min(least, of(n, t))
+		}
+	}
+	if least == math.MaxInt {
+		return 1
+	}
+	return max(1, least)
+}
+
+// mostShares is a number of devices that a cohort does not exceed, but with a fiftieth of
+// what the floors have of delta.
+func (j Job) mostShares() int {
+	if !j.OwnNoise() || !j.Sampled() || !j.Hides() || !(j.Cohort.SamplingRate > 0) {
+		return 0
+	}
+	n, q := j.Cohort.Population, j.Cohort.SamplingRate
+	limit := 0.02 * j.FloorDelta() / (float64(j.Draws()) * q)
+	lo, hi := int(j.ExpectedCohort()), n
+	for lo < hi {
+		if mid := lo + (hi-lo)/2; dp.BinomialTail(n-1, q, mid) <= limit {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return hi
+}
+
+// fewHonest bounds the probability that others than one device make no release of a
+// round's honest devices: that fewer of them are drawn and stay than the noise is counted
+// for, also where whole shards are lost, or that more are drawn than noise is made up for.
+func (j Job) fewHonest(a dp.Attendance, active int) float64 {
+	least := j.Own(1).Least
+	most := 0.0
+	if n := j.mostShares(); n > 0 {
+		most = dp.BinomialTail(active-1, j.Cohort.SamplingRate, n)
+	}
+	if a.Groups == 1 { // where it is lost nothing is released anyhow
+		return min(1, most+a.Short(max(j.Shard.Floor, least)))
+	}
+	few := 1.0
+	for lost := range min(a.Groups, 4) {
+		few = min(few, a.Short(max(j.Shard.Floor, least+lost*j.Shard.Size))+a.Lost(lost))
+	}
+	return min(1, most+few)
+}
+
+// validateOwn checks whose noise is counted.
+func (j Job) validateOwn() error {
+	p := j.Privacy
+	switch p.Noise {
+	case "", NoiseCentral, NoiseDevices, NoiseSilo:
+	default:
+		return refuse("privacy.noise is %.40q, must be central (the coordinator adds it), devices (they do, together) or silo (each does, for itself)", p.Noise)
+	}
+	if !(p.OwnNoise >= 0) || math.IsInf(p.OwnNoise, 1) {
+		return refuse("privacy.own_noise is %v, must be positive, or 0 for what the target needs", p.OwnNoise)
+	}
+	if p.OwnNoise != 0 && !j.OwnNoise() {
+		return refuse("privacy.own_noise is %v and privacy.noise central: devices add none then; set privacy.noise: devices", p.OwnNoise)
+	}
+	if p.None && j.OwnNoise() {
+		return refuse("privacy.none is set, and privacy.noise %s as well: without noise there is none to choose", p.Noise)
+	}
+	return nil
+}
