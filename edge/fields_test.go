@@ -199,7 +199,7 @@ func framed(kind wire.Kind, body []byte) []byte { return append([]byte{byte(kind
 // limits, and for one that it can read.
 func TestHostileFieldsOfTheJob(t *testing.T) {
 	h := production(t)
-	whole, err := attack.DecodeArray(h.jobBytes, attack.JobRecipe+1)
+	whole, err := attack.DecodeArray(h.jobBytes, attack.JobLog+1)
 	ok(t, err)
 	c, inRound := &campaign{t: t}, &campaign{t: t}
 	for name, job := range attack.Mutants(whole) {
@@ -211,7 +211,7 @@ func TestHostileFieldsOfTheJob(t *testing.T) {
 		var welcome *wire.Welcome
 		x.p, hello, welcome = h.accept()
 		frame := framed(wire.KindEnrolled, attack.Encode(attack.Array{
-			proofBytes(wire.CoordinatorProof(h.token.Secret, hello, welcome, x.p.id, h.task)), make([]byte, 32), false, job}))
+			proofBytes(wire.CoordinatorProof(h.token.Secret, hello, welcome, x.p.id, h.task)), make([]byte, 32), false, job, nil, attack.Array{0, nil}}))
 		// Until it is ready, or will not be; a base that is not there is asked for again and again.
 		base := strings.HasPrefix(name, "[4]")
 		got := x.hears(frame, base)
@@ -223,7 +223,7 @@ func TestHostileFieldsOfTheJob(t *testing.T) {
 				lawfulJob(t, name, attack.Frame{Body: a})
 				plan, err := h.plan(1).AppendBinary(nil)
 				ok(t, err)
-				inRound.judge(name, x.hears(framed(wire.KindAssignment, attack.Encode(attack.Array{plan, nil, 1000})), true))
+				inRound.judge(name, x.hears(framed(wire.KindAssignment, attack.Encode(attack.Array{plan, nil, 1000, attack.Array{0, nil}})), true))
 			}
 		}
 		x.end()
@@ -245,7 +245,7 @@ func lawfulJob(t *testing.T, name string, j attack.Frame) {
 	privacy.Body, _ = j.Body[attack.JobPrivacy].(attack.Array)
 	noise, _ := privacy.Body[2].(float64)
 	switch {
-	case len(j.Body) != attack.JobRecipe+1,
+	case len(j.Body) != attack.JobLog+1,
 		j.Uint(attack.JobShardFloor) < 8, j.Uint(attack.JobShardMax) < j.Uint(attack.JobShardFloor), j.Uint(attack.JobCorrupt) < 50_000,
 		j.Uint(attack.JobBits) < 40, j.Body[attack.JobSemiHonest] != false, j.Uint(attack.JobRankMax) > 32,
 		j.Uint(attack.JobBatch) > 64 || j.Uint(attack.JobBatch) < 1, j.Uint(attack.JobRounds) > 10_000 || j.Uint(attack.JobRounds) < 1,
