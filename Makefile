@@ -27,6 +27,9 @@ build: ## Build bin/starling (with the pages, if make web has built them; XLA=1 
 	$(pages)
 	$(if $(XLA),CGO_ENABLED=1) $(GO) build $(if $(XLA),-tags xla) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/starling
 
+edge: ## Build bin/starling-edge: what a device needs, without a coordinator, simulations or plots
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/starling-edge ./cmd/starling-edge
+
 demo: build ## Fine-tune a model across 24 devices, privately, on this machine (ARGS="--data FILE" for your own text)
 	$(BIN) demo $(ARGS)
 
@@ -95,4 +98,4 @@ web: ## Build the browser's edge and the pages
 clean: ## Remove what was built
 	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
-.PHONY: help build demo test race arm64 stress fuzz mutants lint bench generate base documents man web clean interop xla reproduction
+.PHONY: help build edge demo test race arm64 stress fuzz mutants lint bench generate base documents man web clean interop xla reproduction

@@ -30,6 +30,7 @@ bandwidth: coordinator dataset dp edge internal/canvas internal/contract interna
     tokenizer trainer
 bench/...: ...
 cmd/starling: ...
+cmd/starling-edge: internal/command internal/command/device
 cmd/starling-web: dataset edge web/client
 coordinator: coordinator/internal/origin coordinator/optimizer coordinator/round coordinator/store dp internal/contract
     internal/wire job log model program quant secagg
@@ -46,6 +47,8 @@ edge: dataset dp internal/contract internal/durable internal/uniform internal/wi
     trainer wasm
 internal/attack:
 internal/cputime:
+internal/command: dataset edge hub job model model/base model/known
+internal/command/device: dataset edge internal/command internal/durable internal/strict internal/wire job model program task trainer wasm
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
 internal/canvas:
@@ -213,6 +216,19 @@ func TestImportTable(t *testing.T) {
 		for _, pattern := range allowed {
 			if !used[row][pattern] {
 				t.Errorf("%s may import %s and does not: take the permission from the table", row, pattern)
+			}
+		}
+	}
+}
+
+// A device's program is small: it links no coordinator or simulation, no store, queue or plots.
+func TestTheEdgeLinksNoServer(t *testing.T) {
+	not := []string{module + "coordinator", module + "simulate", module + "internal/canvas", module + "web", "github.com/nats-io/",
+		"modernc.org/", "database/sql", "gonum.org/v1/plot", "codeberg.org/go-fonts/", "github.com/gomlx/go-xla", "net/http/pprof"}
+	for _, dep := range list(t)["cmd/starling-edge"].Deps {
+		for _, prefix := range not {
+			if strings.HasPrefix(dep, prefix) {
+				t.Errorf("cmd/starling-edge links %s", dep)
 			}
 		}
 	}

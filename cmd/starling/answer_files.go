@@ -81,7 +81,7 @@ func evaluateAnswers(ctx context.Context, a *app, with engine, ck *model.Checkpo
 		}
 		report.Ranks = append(report.Ranks, rankAnswerScore{rank, scoreReplies(replies, e.truths)})
 	}
-	return a.emit(report, report.print)
+	return a.Emit(report, report.print)
 }
 
 func (r answerEvaluation) print(w io.Writer) error {

@@ -97,7 +97,7 @@ func (l *liar) plan(change func(p attack.Array)) []byte {
 }
 
 // session waits for a device that is ready.
-func (l *liar) session(ctx context.Context, device *command) *attack.Session {
+func (l *liar) session(ctx context.Context, device *ours) *attack.Session {
 	l.t.Helper()
 	s := watchdog.Recv(l.t, "a device", l.Sessions, device.String)
 	l.t.Cleanup(s.End)

@@ -20,8 +20,8 @@ import (
 // knows the protocol from its document alone, at the commands themselves: 'starling
 // serve' and 'starling join', run as main runs them.
 
-// command is one of ours, running.
-type command struct {
+// ours is one of our commands, running.
+type ours struct {
 	t    *testing.T
 	name string
 	stop context.CancelFunc
@@ -35,7 +35,7 @@ type command struct {
 }
 
 // Write takes what the command says.
-func (c *command) Write(b []byte) (int, error) {
+func (c *ours) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
@@ -45,17 +45,17 @@ func (c *command) Write(b []byte) (int, error) {
 	return c.said.Write(b)
 }
 
-func (c *command) String() string {
+func (c *ours) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.name + " said:\n" + c.said.String()
 }
 
 // runs starts a command; it is stopped with the test.
-func runs(t *testing.T, args ...string) *command {
+func runs(t *testing.T, args ...string) *ours {
 	t.Helper()
 	ctx, stop := context.WithCancel(watchdog.Context(t))
-	c := &command{t: t, name: args[0], stop: stop, done: make(chan int, 1), heard: make(chan struct{}, 1)}
+	c := &ours{t: t, name: args[0], stop: stop, done: make(chan int, 1), heard: make(chan struct{}, 1)}
 	go func() { c.done <- run(ctx, args, strings.NewReader(""), &c.out, c) }()
 	t.Cleanup(func() {
 		stop()
@@ -65,7 +65,7 @@ func runs(t *testing.T, args ...string) *command {
 }
 
 // exit waits for the command's end.
-func (c *command) exit() int {
+func (c *ours) exit() int {
 	c.t.Helper()
 	code := watchdog.Recv(c.t, "the end of "+c.name, c.done, c.String)
 	c.done <- code // for the cleanup
@@ -73,7 +73,7 @@ func (c *command) exit() int {
 }
 
 // says waits until standard error matches.
-func (c *command) says(pattern string) []string {
+func (c *ours) says(pattern string) []string {
 	c.t.Helper()
 	re := regexp.MustCompile(pattern)
 	for {
@@ -86,7 +86,7 @@ func (c *command) says(pattern string) []string {
 
 // target is a real coordinator.
 type target struct {
-	*command
+	*ours
 	dir   string
 	token attack.Token
 }
@@ -121,13 +121,13 @@ func serves(t *testing.T, rounds int, more string, flags ...string) *target {
 }
 
 // joins starts a real device with data of its own; folder holds what it keeps.
-func joins(t *testing.T, folder, token string, flags ...string) *command {
+func joins(t *testing.T, folder, token string, flags ...string) *ours {
 	t.Helper()
 	return joinsWith(t, folder, "data.tsv", "one\tthe fox runs\ntwo\tthe dog sleeps\none\ta fox\ntwo\ta dog\n", token, flags...)
 }
 
 // joinsWith is joins with a file of the test's.
-func joinsWith(t *testing.T, folder, name, content, token string, flags ...string) *command {
+func joinsWith(t *testing.T, folder, name, content, token string, flags ...string) *ours {
 	t.Helper()
 	data := filepath.Join(folder, name)
 	if err := os.WriteFile(data, []byte(content), 0o600); err != nil {

@@ -241,7 +241,7 @@ func runBandwidth(ctx context.Context, a *app, f bandwidthFlags, schemes []bandw
 	if err := f.files(r); err != nil {
 		return err
 	}
-	return a.emit(r, r.Print)
+	return a.Emit(r, r.Print)
 }
 
 // bandwidthDelta is the delta that --epsilon is stated with.

@@ -55,7 +55,7 @@ with HF_HUB_OFFLINE=1 nobody is asked.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		client, err := hub.FromEnv()
 		if err != nil {
-			return usageError{err}
+			return usage(err)
 		}
 		client.Progress = fetchProgress(a.Stderr)
 		got, err := client.Fetch(cmd.Context(), args[0], revision)
@@ -77,7 +77,7 @@ with HF_HUB_OFFLINE=1 nobody is asked.`,
 		for _, t := range b.Config.BaseTensors() {
 			r.Parameters += model.Elements(t.Shape)
 		}
-		return a.emit(r, func(w io.Writer) error {
+		return a.Emit(r, func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "%s: %s of %.1f million parameters, %.1f MB in %d files, %.1f MB fetched\nuse it with --base %s\n",
 				r.Name, r.Architecture, float64(r.Parameters)/1e6, float64(r.Bytes)/1e6, r.Files, float64(r.Fetched.Fetched)/1e6, baseArgument(r.Fetched, revision))
 			return err

@@ -12,53 +12,11 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/mod/sumdb/note"
 
-	"github.com/starling-fl/starling/hub"
 	"github.com/starling-fl/starling/internal/durable"
-	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/model/known"
 )
-
-// knownFlags name a list of published bases beside the program's own.
-type knownFlags struct {
-	file string
-	keys []string
-}
-
-func (f *knownFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.file, "base-list", "", "signed list of more published bases (see 'starling base sign')")
-	fl.StringSliceVar(&f.keys, "base-key", nil, "key that must have signed it, name+hash+key")
-}
-
-// list is the list that is named, nil where none is.
-func (f *knownFlags) list() (known.List, error) {
-	if f.file == "" {
-		if len(f.keys) > 0 {
-			return nil, usagef("--base-key is of a list: --base-list names none")
-		}
-		return nil, nil
-	}
-	if len(f.keys) == 0 {
-		return nil, usagef("--base-list %s: --base-key says whose signature it needs", f.file)
-	}
-	file, err := os.Open(f.file)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	b, err := io.ReadAll(io.LimitReader(file, known.MostBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.file, err)
-	}
-	l, err := known.Open(b, f.keys...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.file, err)
-	}
-	return l, nil
-}
 
 // baseLine is one base of a report.
 type baseLine struct {
@@ -83,7 +41,7 @@ func newBaseListCmd(a *app) *cobra.Command {
 signed one beside it. A job over another base is joined by owners who say so.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			more, err := f.list()
+			more, err := f.List()
 			if err != nil {
 				return err
 			}
@@ -91,10 +49,10 @@ signed one beside it. A job over another base is joined by owners who say so.`,
 			for _, b := range append(known.Default(), more...) {
 				lines = append(lines, lineOf(b))
 			}
-			return a.emit(lines, func(w io.Writer) error { return printBases(w, lines) })
+			return a.Emit(lines, func(w io.Writer) error { return printBases(w, lines) })
 		},
 	}
-	f.add(cmd.Flags())
+	f.Add(cmd.Flags())
 	return cmd
 }
 
@@ -126,7 +84,7 @@ Embedded bases are starling/default and starling/documents.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			more, err := f.list()
+			more, err := f.List()
 			if err != nil {
 				return err
 			}
@@ -149,7 +107,7 @@ Embedded bases are starling/default and starling/documents.`,
 					missing = append(missing, name)
 				}
 			}
-			if err := a.emit(lines, func(w io.Writer) error { return printBases(w, lines) }); err != nil {
+			if err := a.Emit(lines, func(w io.Writer) error { return printBases(w, lines) }); err != nil {
 				return err
 			}
 			if len(missing) > 0 {
@@ -158,32 +116,8 @@ Embedded bases are starling/default and starling/documents.`,
 			return nil
 		},
 	}
-	f.add(cmd.Flags())
+	f.Add(cmd.Flags())
 	return cmd
-}
-
-// Names of the embedded bases.
-const (
-	embeddedDefault   = "starling/default"
-	embeddedDocuments = "starling/documents"
-)
-
-// openNamed is the base of a name: an embedded one, one of the cache or a folder.
-func openNamed(name string) (b *model.Base, revision string, err error) {
-	switch name {
-	case embeddedDefault:
-		b, err = base.Default()
-		return b, "-", err
-	case embeddedDocuments:
-		b, err = base.Documents()
-		return b, "-", err
-	}
-	dir, err := hub.Find(name)
-	if err != nil {
-		return nil, "", err
-	}
-	b, err = model.LoadBaseDir(dir)
-	return b, hub.Revision(dir), err
 }
 
 // formsOf are a base as it is stored and, where that is another, as 4-bit codes.

@@ -280,5 +280,5 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	if known != nil && !f.headOnly {
 		r.HeadOnly, r.HeadOnlyMacroF1 = &known.Accuracy, &known.MacroF1
 	}
-	return a.emit(r, r.print)
+	return a.Emit(r, r.print)
 }

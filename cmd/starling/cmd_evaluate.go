@@ -93,7 +93,7 @@ that is not the one to report on.`,
 			if err := r.measure(cmd.Context(), e, ck, set, ranks, a.Stderr); err != nil {
 				return err
 			}
-			return a.emit(r, r.print)
+			return a.Emit(r, r.print)
 		},
 	}
 	f := cmd.Flags()

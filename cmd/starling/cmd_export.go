@@ -78,7 +78,7 @@ trust_remote_code=True; without it transformers refuses the folder.`,
 					r.Bytes += len(folders[sub][name])
 				}
 			}
-			return a.emit(r, func(w io.Writer) error {
+			return a.Emit(r, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "rank %d as %s in %s: %d files, %s; README.md says how to load it\n",
 					r.Rank, r.Format, r.Out, len(r.Files), byteText(int64(r.Bytes)))
 				return err

@@ -65,7 +65,7 @@ base's own (id2label); a base that writes text (T5) has none.`,
 			}
 			l := ck.Adapter.Layout()
 			r := importReport{out, l.LoRA.RMax, l.LoRA.Alpha, ck.Labels, l.Size(l.LoRA.RMax), hex.EncodeToString(sum[:])}
-			return a.emit(r, func(w io.Writer) error {
+			return a.Emit(r, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "checkpoint in %s: rank %d, alpha %v, %d classes, %d trained values\n",
 					r.Out, r.Rank, r.Alpha, len(r.Labels), r.Trained)
 				return err
@@ -100,7 +100,7 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 	kind := b.Config.DefaultTask()
 	if asked != "" {
 		if kind, err = model.ParseTask(asked); err != nil {
-			return nil, usageError{err}
+			return nil, usage(err)
 		}
 	}
 	if len(labels) == 0 && kind.Labelled() {

@@ -60,7 +60,7 @@ here with the same reason (exit code 1).`,
 			if err != nil {
 				return err
 			}
-			return a.emit(r, func(w io.Writer) error { return r.print(w, segments) })
+			return a.Emit(r, func(w io.Writer) error { return r.print(w, segments) })
 		},
 	}
 	cmd.Flags().BoolVar(&segments, "segments", false, "list every segment")

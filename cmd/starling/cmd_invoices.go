@@ -43,7 +43,7 @@ answer, for task answer and the embedded base for documents.`,
 			}
 			set, err := dataset.Invoices(cfg)
 			if err != nil {
-				return usageError{err}
+				return usage(err)
 			}
 			return writeInvoices(a, set, cfg.PerClient, dataset.GeneratorVersion, out)
 		},
@@ -61,7 +61,7 @@ answer, for task answer and the embedded base for documents.`,
 func writeQuestions(a *app, cfg dataset.DocumentConfig, out string) error {
 	set, err := dataset.Documents(cfg)
 	if err != nil {
-		return usageError{err}
+		return usage(err)
 	}
 	return writeInvoices(a, set, cfg.PerClient, dataset.DocumentsVersion, out)
 }
@@ -79,7 +79,7 @@ func writeInvoices(a *app, set *dataset.Set, perClient int, generator, out strin
 		}
 		r.Files = append(r.Files, path)
 	}
-	return a.emit(r, func(w io.Writer) error {
+	return a.Emit(r, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%d documents in %d files in %s (%s)\n", r.Examples, len(r.Files), out, r.Generator)
 		return err
 	})

@@ -42,7 +42,7 @@ explained (starling privacy explain --job FILE).`,
 				Cohort     int    `json:"expected_cohort"`
 				Connected  int    `json:"least_connected"`
 			}{j.Name, len(j.Labels), j.Rounds, j.Cohort.Population, int(j.ExpectedCohort()), j.LeastConnected()}
-			return a.emit(report, func(w io.Writer) error {
+			return a.Emit(report, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s: %d labels, %d rounds, %d of %d devices expected a round, %d must be connected\n",
 					report.Name, report.Labels, report.Rounds, report.Cohort, report.Population, report.Connected)
 				return err

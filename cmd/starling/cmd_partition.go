@@ -52,7 +52,7 @@ draws them as discs, an .svg or a .png.`,
 				return usagef("--plot %q: want a name that ends in .svg or .png", plotFile)
 			}
 			if err := s.Check(); err != nil {
-				return usageError{err}
+				return usage(err)
 			}
 			r, err := partitionOf(s, columns, show)
 			if err != nil {
@@ -71,7 +71,7 @@ draws them as discs, an .svg or a .png.`,
 					return err
 				}
 			}
-			return a.emit(r, r.print)
+			return a.Emit(r, r.print)
 		},
 	}
 	fl := cmd.Flags()

@@ -93,7 +93,7 @@ and to answer.`,
 			spec.Config = model.BERT(vocab, hidden, layers, heads, seq)
 			spec.Seq = seq
 			if err := spec.Config.Validate(); err != nil {
-				return usageError{err}
+				return usage(err)
 			}
 			e, err := choice.open()
 			if err != nil {
@@ -106,7 +106,7 @@ and to answer.`,
 			var base *model.Base
 			if kind == "t5" {
 				if err := documents.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
-					return usageError{err}
+					return usage(err)
 				}
 				documents.format, documents.Backend, documents.StatePath = model.Format(format), e.backend, spec.StatePath
 				r.Steps = documents.Steps
@@ -153,7 +153,7 @@ and to answer.`,
 					return err
 				}
 			}
-			return a.emit(r, func(w io.Writer) error {
+			return a.Emit(r, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "base written to %s: %d bytes, loss %.3f -> %.3f in %d steps, sha256 %s\n",
 					r.Out, r.Bytes, r.FirstLoss, r.LastLoss, r.Steps, r.SHA256)
 				return err

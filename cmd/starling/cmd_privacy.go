@@ -98,7 +98,7 @@ func (f *privacyFlags) check(cmd *cobra.Command, a *app, required ...string) (dp
 	}
 	acct, err := dp.ParseAccountant(f.accountant)
 	if err != nil {
-		return "", usageError{err}
+		return "", usage(err)
 	}
 	if f.population < 0 {
 		return "", usagef("--population %d, want at least 1", f.population)
@@ -111,7 +111,7 @@ func (f *privacyFlags) check(cmd *cobra.Command, a *app, required ...string) (dp
 	}
 	warning, err := dp.CheckDelta(f.delta, f.population)
 	if err != nil {
-		return "", usageError{err}
+		return "", usage(err)
 	}
 	if warning != "" {
 		fmt.Fprintln(a.Stderr, "warning:", warning)
@@ -172,7 +172,7 @@ func (f *privacyFlags) account(acct dp.Accountant) (privacyReport, error) {
 	var err error
 	if r.Guarantee, err = dp.Epsilon(events, f.delta, acct); err != nil {
 		if errors.Is(err, dp.ErrEvent) {
-			return r, usageError{err}
+			return r, usage(err)
 		}
 		return r, err
 	}
@@ -218,7 +218,7 @@ func (f *privacyFlags) report(a *app, acct dp.Accountant, answer string) error {
 	if err := f.writeCurve(&r, acct); err != nil {
 		return err
 	}
-	return a.emit(r, func(w io.Writer) error {
+	return a.Emit(r, func(w io.Writer) error {
 		if _, err := io.WriteString(w, answer); err != nil {
 			return err
 		}

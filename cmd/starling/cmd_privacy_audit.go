@@ -139,7 +139,7 @@ func runAudit(ctx context.Context, a *app, f auditFlags, given func(string) bool
 			return err
 		}
 	}
-	if err := a.emit(report, report.print); err != nil {
+	if err := a.Emit(report, report.print); err != nil {
 		return err
 	}
 	if r.Flawed {

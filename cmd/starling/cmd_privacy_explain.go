@@ -89,7 +89,7 @@ func newPrivacyExplainCmd(a *app) *cobra.Command {
 			if err := e.fill(&f, simulatedOf, simulatedCohort); err != nil {
 				return err
 			}
-			return a.emit(e, e.print)
+			return a.Emit(e, e.print)
 		},
 	}
 	cmd.Flags().StringVar(&jobFile, "job", "", "read all of it from a job file")
@@ -106,7 +106,7 @@ func newPrivacyExplainCmd(a *app) *cobra.Command {
 func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) error {
 	acct, err := dp.ParseAccountant(f.accountant)
 	if err != nil {
-		return usageError{err}
+		return usage(err)
 	}
 	if f.rounds > dp.MaxRounds {
 		return usagef("rounds %d, want at most %d", f.rounds, dp.MaxRounds)
@@ -139,7 +139,7 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 		f.delta = dp.DefaultDelta(n)
 	}
 	if _, err := dp.CheckDelta(f.delta, n); err != nil {
-		return usageError{err}
+		return usage(err)
 	}
 	e.NoiseMultiplier = f.noise
 	if e.NoiseMultiplier == 0 {

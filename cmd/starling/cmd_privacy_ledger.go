@@ -73,13 +73,13 @@ all of them do, which is more than any of them says. Their events are composed.`
 			}
 			acct, err := dp.ParseAccountant(accountant)
 			if err != nil {
-				return usageError{err}
+				return usage(err)
 			}
 			r, err := readLedgers(args, delta, acct)
 			if err != nil {
 				return err
 			}
-			return a.emit(r, r.print)
+			return a.Emit(r, r.print)
 		},
 	}
 	cmd.Flags().Float64Var(&delta, "delta", 0, "account at this delta (default: the run's own; of several the smallest)")
@@ -145,7 +145,7 @@ func (s spending) account(r *ledgerReport, acct dp.Accountant) error {
 		return usagef("the ledger names no delta: give --delta")
 	}
 	if _, err := dp.CheckDelta(s.delta, 0); err != nil {
-		return usageError{err}
+		return usage(err)
 	}
 	if s.floor >= s.delta {
 		return usagef("--delta %.3g: cohorts below a floor have %.3g of it already, give more", s.delta, s.floor)

@@ -49,7 +49,7 @@ listed as not run.`,
 			if err := durable.Replace(out, text, 0o644); err != nil {
 				return err
 			}
-			return a.emit(reproduceReport{out}, func(w io.Writer) error {
+			return a.Emit(reproduceReport{out}, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "written: %s\n", out)
 				return err
 			})

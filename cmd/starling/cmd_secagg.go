@@ -64,7 +64,7 @@ with the server: per shard, per round and per job. What cannot be met is refused
 			p, err := secagg.Choose(m)
 			if err != nil {
 				if errors.Is(err, secagg.ErrConfig) {
-					return usageError{err}
+					return usage(err)
 				}
 				return err
 			}
@@ -75,7 +75,7 @@ with the server: per shard, per round and per job. What cannot be met is refused
 				Log2ShardFailure: finite(p.Failure), Log2Breach: finite(p.Breach),
 				Log2BreachPerRound: finite(p.BreachRound), Log2BreachPerJob: finite(p.BreachJob),
 			}
-			return a.emit(report, func(w io.Writer) error {
+			return a.Emit(report, func(w io.Writer) error {
 				_, err := fmt.Fprint(w, p.Explain())
 				return err
 			})

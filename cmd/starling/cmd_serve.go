@@ -17,11 +17,9 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/hub"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/program"
 )
 
@@ -69,39 +67,6 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	cmd.Flags().BoolVar(&f.qr, "qr", false, "draw the join page's address as a QR code even where a terminal would not show it, or only this machine reaches it")
 	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "log sessions and states to standard error")
 	return cmd
-}
-
-// loadBase is the folder, or the model in the local Hugging Face cache, that a job
-// names, or the embedded default.
-func loadBase(path string) (*model.Base, error) {
-	if path == "" {
-		return base.Default()
-	}
-	dir, err := hub.Find(path)
-	if err != nil {
-		return nil, err
-	}
-	return model.LoadBaseDir(dir)
-}
-
-// loadJobBase is the base that a job names, or the embedded one for its task, in the
-// form that the job asks for.
-func loadJobBase(j job.Job) (*model.Base, error) {
-	load, path := loadBase, j.Base
-	if j.Method().Task == model.TaskAnswer {
-		load = loadDocumentBase
-	}
-	if j.BaseRevision != "" {
-		var err error
-		if path, err = hub.FindAt(j.Base, j.BaseRevision); err != nil {
-			return nil, err
-		}
-	}
-	b, err := load(path)
-	if err != nil {
-		return nil, err
-	}
-	return j.OpenBase(b)
 }
 
 // sayTask says which task a job has that names none, where the base decides it.
@@ -222,7 +187,7 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, s *ser
 	if err := c.Reached(token); err != nil {
 		err = errors.Join(err, endpoint.Listener.Close())
 		if errors.Is(err, wire.ErrToken) {
-			return usageError{err}
+			return usage(err)
 		}
 		return err
 	}

@@ -120,10 +120,10 @@ func (f simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) 
 		s, err = s.With(key, value)
 	}
 	if err != nil {
-		return s, usageError{err}
+		return s, usage(err)
 	}
 	if err := s.Check(); err != nil {
-		return s, usageError{err}
+		return s, usage(err)
 	}
 	return s.WithTrueCohort(), nil
 }
@@ -179,7 +179,7 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 	if done {
 		fmt.Fprintln(a.Stderr, "these settings were simulated before: this is what they came to")
 	}
-	err = a.emit(answer, func(w io.Writer) error { return answer.print(w) })
+	err = a.Emit(answer, func(w io.Writer) error { return answer.print(w) })
 	sayWarnings(a.Stderr, "", r)
 	return err
 }

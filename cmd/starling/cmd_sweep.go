@@ -57,7 +57,7 @@ against what was published.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.list {
-				return a.emit(sweep.Presets(), func(w io.Writer) error {
+				return a.Emit(sweep.Presets(), func(w io.Writer) error {
 					_, err := fmt.Fprintln(w, strings.Join(sweep.Presets(), "\n"))
 					return err
 				})
@@ -137,7 +137,7 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 	sayTask(a.Stderr, !slices.ContainsFunc(plan.Points, func(p sweep.Point) bool { return !p.Settings.NamesTask() }), lab.Base)
 	out := swept{Folder: f.out, Table: filepath.Join(f.out, sweep.TableFile)}
 	if f.dryRun {
-		return a.emit(out, func(w io.Writer) error {
+		return a.Emit(out, func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "%d runs, each of them possible\n", len(plan.Points))
 			return err
 		})
@@ -215,7 +215,7 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 			sayWarnings(a.Stderr, head+"  ", r)
 		}
 	}
-	err = a.emit(out, func(w io.Writer) error {
+	err = a.Emit(out, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%d runs made, %d done before: %s\nNext: starling report %s\n", out.Made, out.Before, out.Table, f.out)
 		return err
 	})
@@ -268,7 +268,7 @@ that is not done yet is reported as far as it is.`,
 			if err != nil {
 				return err
 			}
-			return a.emit(r, func(w io.Writer) error { return r.Print(w, paths) })
+			return a.Emit(r, func(w io.Writer) error { return r.Print(w, paths) })
 		},
 	}
 	cmd.Flags().StringVar(&interval, "interval", "t", "95 % intervals of differences: t, or bca (bootstrap, with ten seeds or more)")

@@ -95,7 +95,7 @@ func newTokenCreateCmd(a *app) *cobra.Command {
 				token.URL = url
 			}
 			if err := token.Validate(); err != nil {
-				return usageError{err}
+				return usage(err)
 			}
 			i, secret, err := f.Invite(note, uses, expires)
 			if err != nil {
@@ -103,7 +103,7 @@ func newTokenCreateCmd(a *app) *cobra.Command {
 			}
 			token.Secret = secret
 			out := invited{i, token.String()}
-			return a.emit(out, func(w io.Writer) error {
+			return a.Emit(out, func(w io.Writer) error {
 				plural := "s"
 				if i.Uses == 1 {
 					plural = ""
@@ -145,7 +145,7 @@ func listCmd[T any](a *app, short, heads string, list func(*store.Fleet) ([]T, e
 			if err != nil {
 				return err
 			}
-			return a.emit(all, func(w io.Writer) error {
+			return a.Emit(all, func(w io.Writer) error {
 				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 				fmt.Fprintln(t, heads)
 				for _, one := range all {

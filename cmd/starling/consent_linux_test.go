@@ -39,11 +39,11 @@ func terminal(t *testing.T) (streams, owner *os.File) {
 }
 
 // sits starts join at a terminal. What it says is heard as of any command.
-func sits(t *testing.T, args ...string) (c *command, owner *os.File) {
+func sits(t *testing.T, args ...string) (c *ours, owner *os.File) {
 	t.Helper()
 	streams, owner := terminal(t)
 	ctx, stop := context.WithCancel(watchdog.Context(t))
-	c = &command{t: t, name: "join", stop: stop, done: make(chan int, 1), heard: make(chan struct{}, 1)}
+	c = &ours{t: t, name: "join", stop: stop, done: make(chan int, 1), heard: make(chan struct{}, 1)}
 	go func() { _, _ = io.Copy(c, owner) }() // ends with the terminal
 	go func() { c.done <- run(ctx, args, streams, &c.out, streams) }()
 	t.Cleanup(func() {
@@ -64,7 +64,9 @@ func TestConsentAtATerminal(t *testing.T) {
 	folder := t.TempDir()
 	args := func(token string) []string {
 		data := filepath.Join(folder, "data.tsv")
-		write(t, data, "one\tthe fox runs\ntwo\tthe dog sleeps\none\ta fox\ntwo\ta dog\n")
+		if err := os.WriteFile(data, []byte("one\tthe fox runs\ntwo\tthe dog sleeps\none\ta fox\ntwo\ta dog\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		return []string{"join", token, "--data", data, "--identity", filepath.Join(folder, "identity.pem"), "--policy", filepath.Join("..", "..", "examples", "policy.yaml"),
 			"--accounts", filepath.Join(folder, "accounts"), "--cache", filepath.Join(folder, "cache")}
 	}

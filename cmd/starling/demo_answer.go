@@ -11,7 +11,6 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
@@ -61,14 +60,6 @@ func documentData(seed uint64, clients int) (*fleetData, error) {
 	}
 	d.Test, err = public("test", testQuestions)
 	return d, err
-}
-
-// loadDocumentBase is loadBase with the embedded base for documents as the default.
-func loadDocumentBase(path string) (*model.Base, error) {
-	if path == "" {
-		return base.Documents()
-	}
-	return loadBase(path)
 }
 
 // runAnswerDemo is runDemo for task answer.
@@ -128,7 +119,7 @@ func runAnswerDemo(ctx context.Context, a *app, f demoFlags) error {
 		return err
 	}
 	out.Seconds = time.Since(began).Seconds()
-	return a.emit(out, out.print)
+	return a.Emit(out, out.print)
 }
 
 // print writes the report for people.

@@ -11,54 +11,9 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/command/device"
 )
-
-// Two files on one machine take part beside each other; the same one twice, or
-// one identity for both, is refused by the name of its file.
-func TestIdentityOfEachFile(t *testing.T) {
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	t.Setenv("HOME", t.TempDir())
-	folder := t.TempDir()
-	var paths []string
-	for _, name := range []string{"a.tsv", "b.tsv"} {
-		data := filepath.Join(folder, name)
-		if err := os.WriteFile(data, []byte("x\ty\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		path, err := identityPath(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		paths = append(paths, path)
-	}
-	again, err := identityPath(filepath.Join(folder, ".", "a.tsv"))
-	if err != nil || again != paths[0] || paths[0] == paths[1] {
-		t.Errorf("identities %q, then %q: %v", paths, again, err)
-	}
-	key, release, err := takeIdentity(paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, releaseOther, err := takeIdentity(paths[1])
-	if err != nil || other.Equal(key) {
-		t.Fatalf("the other file: %v", err)
-	}
-	if _, _, err := takeIdentity(paths[0]); err == nil || !strings.Contains(err.Error(), paths[0]) || !strings.Contains(err.Error(), "--identity") {
-		t.Errorf("twice at once: %v", err)
-	}
-	for _, r := range []func() error{release, releaseOther} {
-		if err := r(); err != nil {
-			t.Error(err)
-		}
-	}
-	_, release, err = takeIdentity(paths[0])
-	if err != nil {
-		t.Fatalf("after its end: %v", err)
-	}
-	if err := release(); err != nil {
-		t.Error(err)
-	}
-}
 
 // Ctrl-C is told as what it is, with the exit code that shells know.
 func TestInterruptedJoin(t *testing.T) {
@@ -78,7 +33,7 @@ func TestInterruptedJoin(t *testing.T) {
 	args := []string{"join", "--json", "http://" + l.Addr().String(), "--data", data, "--identity", filepath.Join(folder, "id.pem"), "--cache", folder, "--accounts", folder}
 	code := run(ctx, args, strings.NewReader(""), &out, writerFunc(func(p []byte) (int, error) {
 		if strings.Contains(string(p), string(edge.Connecting)) {
-			cancel(interrupted{2})
+			cancel(command.Interrupted{Signal: 2})
 		}
 		return said.Write(p)
 	}))
@@ -86,7 +41,7 @@ func TestInterruptedJoin(t *testing.T) {
 		t.Errorf("exit %d:\n%s", code, text)
 	}
 	// A script reads the last line: what was given until then stands in it.
-	var report joinReport
+	var report device.JoinReport
 	if err := json.Unmarshal([]byte(lastLine(out.String())), &report); err != nil || !report.Interrupted || report.Examples != 1 || !strings.HasPrefix(report.Reason, "interrupted after 0 rounds") {
 		t.Errorf("the last line of standard output is %q: %v", out.String(), err)
 	}
@@ -95,14 +50,14 @@ func TestInterruptedJoin(t *testing.T) {
 // With --json whatever a signal ends says so as its last line.
 func TestInterruptedReport(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(interrupted{15})
+	cancel(command.Interrupted{Signal: 15})
 	for _, args := range [][]string{
 		{"demo", "--out", t.TempDir()}, {"simulate", "--out", t.TempDir()},
 		{"join", "http://127.0.0.1:1", "--data", filepath.Join(t.TempDir(), "none.tsv")},
 	} {
 		var out, said bytes.Buffer
 		code := run(ctx, append(args, "--json"), strings.NewReader(""), &out, &said)
-		var report interruptedReport
+		var report command.InterruptedReport
 		if err := json.Unmarshal([]byte(lastLine(out.String())), &report); err != nil || code != 143 || !report.Interrupted || !strings.HasPrefix(report.Reason, "interrupted") {
 			t.Errorf("%s: exit %d, last line %q, %v\n%s", args[0], code, out.String(), err, said.String())
 		}

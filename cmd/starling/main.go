@@ -6,22 +6,6 @@
 // to stdout. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 package main
 
-import (
-	"context"
-	"os"
-	"os/signal"
-	"syscall"
-)
+import "github.com/starling-fl/starling/internal/command"
 
-func main() {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		s := <-signals
-		signal.Stop(signals) // a second one ends the process at once
-		n, _ := s.(syscall.Signal)
-		cancel(interrupted{int(n)})
-	}()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-}
+func main() { command.Main(newRootCmd) }

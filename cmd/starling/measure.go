@@ -48,7 +48,7 @@ func (s scores) report(ctx context.Context, a *app, r report, layout *model.Layo
 			return err
 		}
 	}
-	return a.emit(r, r.print)
+	return a.Emit(r, r.print)
 }
 
 // answerScores are scores for a job that answers questions.
@@ -72,7 +72,7 @@ func (s answerScores) learning(int) *learning { return nil } // there is no comm
 
 func (s answerScores) report(ctx context.Context, a *app, r report, layout *model.Layout, result coordinator.Result, everyRank bool) error {
 	if s.test == nil || s.validation == nil {
-		return a.emit(r, r.print)
+		return a.Emit(r, r.print)
 	}
 	before, err := s.test.score(ctx, model.NewAdapter(layout, 0), 0)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s answerScores) report(ctx context.Context, a *app, r report, layout *mode
 	if err != nil {
 		return err
 	}
-	return a.emit(out, out.print)
+	return a.Emit(out, out.print)
 }
 
 // after makes a report of what a job has released, beside the base's own score.

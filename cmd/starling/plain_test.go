@@ -26,7 +26,7 @@ func TestHostileLabels(t *testing.T) {
 	}
 	var shown bytes.Buffer
 	a := &app{Stdout: &shown}
-	if err := a.emit(nil, func(w io.Writer) error { _, err := io.WriteString(w, evil+"\tpain à l'ail 麦\n"); return err }); err != nil {
+	if err := a.Emit(nil, func(w io.Writer) error { _, err := io.WriteString(w, evil+"\tpain à l'ail 麦\n"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if s := shown.String(); strings.ContainsAny(s, "\x1b\x07\u202e\u009b\r") || !strings.HasSuffix(s, "ship\tpain à l'ail 麦\n") {

@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/model"
 )
@@ -95,13 +96,13 @@ func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err er
 		}
 	}
 	if p.flags.Changed("peers") && len(policy.Peers) == 0 {
-		return nil, "", usagef("--peers names nobody; leave it out to let anybody be in a shard")
+		return nil, "", command.Usagef("--peers names nobody; leave it out to let anybody be in a shard")
 	}
 	if policy.Peers, err = namedPeers(policy.Peers); err != nil {
 		return nil, "", err
 	}
 	if err := policy.Validate(); err != nil {
-		return nil, "", usageError{err}
+		return nil, "", command.Usage(err)
 	}
 	return &policy, note, nil
 }

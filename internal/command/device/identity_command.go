@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"crypto/ed25519"
@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/command"
 )
 
 // identityReport is the public half of a device's identity.
@@ -16,7 +17,7 @@ type identityReport struct {
 	File     string `json:"file"`
 }
 
-func newIdentityCmd(a *app) *cobra.Command {
+func newIdentityCmd(a *command.App) *cobra.Command {
 	var data, identity string
 	cmd := &cobra.Command{
 		Use:   "identity --data FILE",
@@ -25,10 +26,10 @@ func newIdentityCmd(a *app) *cobra.Command {
 and make one where there is none: what the owners of other devices name in their
 policies (join --peers), and what 'starling devices' lists.`,
 		Example: "  starling identity --data my.tsv",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) (err error) {
 			if (data == "") == (identity == "") {
-				return usagef("give --data or --identity: the file that is joined with, or its identity's")
+				return command.Usagef("give --data or --identity: the file that is joined with, or its identity's")
 			}
 			if identity == "" {
 				if identity, err = identityPath(data); err != nil {
@@ -41,7 +42,7 @@ policies (join --peers), and what 'starling devices' lists.`,
 			}
 			public, _ := key.Public().(ed25519.PublicKey)
 			report := identityReport{Identity: fmt.Sprintf("%x", []byte(public)), File: identity}
-			return a.emit(report, func(w io.Writer) error {
+			return a.Emit(report, func(w io.Writer) error {
 				_, err := fmt.Fprintln(w, report.Identity)
 				return err
 			})

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 // unknownCommand refuses a command that there is none of, with the nearest.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
-		return usagef("unknown command %q; did you mean %s?", name, strings.Join(near, " or "))
+		return Usagef("unknown command %q; did you mean %s?", name, strings.Join(near, " or "))
 	}
-	return usagef("unknown command %q", name)
+	return Usagef("unknown command %q", name)
 }
 
 // flagError marks wrong flags as wrong usage; one that there is none of gets
@@ -22,7 +22,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 func flagError(cmd *cobra.Command, err error) error {
 	unknown := new(pflag.NotExistError)
 	if !errors.As(err, &unknown) {
-		return usageError{err}
+		return UsageError{err}
 	}
 	name, best, least := unknown.GetSpecifiedName(), "", 3
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -31,9 +31,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	})
 	if best == "" {
-		return usageError{err}
+		return UsageError{err}
 	}
-	return usageError{fmt.Errorf("%w; did you mean --%s?", err, best)}
+	return UsageError{fmt.Errorf("%w; did you mean --%s?", err, best)}
 }
 
 // distance is Levenshtein's: the fewest letters to put in, take out or change.

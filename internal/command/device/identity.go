@@ -1,10 +1,8 @@
-package main
+package device
 
 import (
-	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -56,19 +54,4 @@ func hold(path, what, advice string) (release func() error, err error) {
 		return nil, fmt.Errorf("the %s takes part already, in another 'starling join' on this machine (%s): one job at a time; %s", what, path, advice)
 	}
 	return lock.Unlock, nil
-}
-
-// interrupted is the end of a command by a signal.
-type interrupted struct{ signal int }
-
-func (i interrupted) Error() string { return "interrupted" }
-
-// exitCode is what a shell says of a command that the signal ended.
-func (i interrupted) exitCode() int { return 128 + i.signal }
-
-// interruption is the signal that ended ctx, if one did.
-func interruption(ctx context.Context) (interrupted, bool) {
-	var i interrupted
-	ok := errors.As(context.Cause(ctx), &i)
-	return i, ok
 }

@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
@@ -30,7 +31,7 @@ type benchFlags struct {
 	lasts     time.Duration
 }
 
-func newBenchCmd(a *app) *cobra.Command {
+func newBenchCmd(a *command.App) *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{
 		Use:   "bench",
@@ -43,13 +44,13 @@ All of them give the same bits, those of the job's training.arithmetic.`,
 		Example: `  starling bench
   starling bench --job job.yaml --cores 2
   starling bench --base ./minilm --json`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.cores < 0 {
-				return usagef("--cores is %d, want 1 or more, or 0 for half of this machine's", f.cores)
+				return command.Usagef("--cores is %d, want 1 or more, or 0 for half of this machine's", f.cores)
 			}
 			if f.lasts <= 0 || f.lasts > time.Hour {
-				return usagef("--for is %v, want more than 0 and at most 1h", f.lasts)
+				return command.Usagef("--for is %v, want more than 0 and at most 1h", f.lasts)
 			}
 			return bench(cmd.Context(), a, f)
 		},
@@ -86,7 +87,7 @@ type kernelLine struct {
 	Start    float64 `json:"start_seconds"` // verify, compile, write the weights, the first step
 }
 
-func bench(ctx context.Context, a *app, f benchFlags) error {
+func bench(ctx context.Context, a *command.App, f benchFlags) error {
 	j := job.Default()
 	j.Labels = []string{"a", "b"}
 	if f.job != "" {
@@ -98,7 +99,7 @@ func bench(ctx context.Context, a *app, f benchFlags) error {
 	if f.base != "" {
 		j.Base = f.base
 	}
-	b, err := loadJobBase(j)
+	b, err := command.LoadJobBase(j)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func bench(ctx context.Context, a *app, f benchFlags) error {
 		f.rank = slices.Max(ranks)
 	}
 	if !slices.Contains(ranks, f.rank) {
-		return usagef("--rank is %d; the job has %v", f.rank, ranks)
+		return command.Usagef("--rank is %d; the job has %v", f.rank, ranks)
 	}
 	if f.cores == 0 {
 		f.cores = max(1, runtime.GOMAXPROCS(0)/2)
@@ -139,7 +140,7 @@ func bench(ctx context.Context, a *app, f benchFlags) error {
 		}
 		r.Kernels = append(r.Kernels, line)
 	}
-	return a.emit(r, r.print)
+	return a.Emit(r, r.print)
 }
 
 // benchWork is a round's training on made-up examples.

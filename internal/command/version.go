@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"fmt"
@@ -9,9 +9,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker (make build); a plain go build leaves "devel".
-var version = "devel"
-
 type versionReport struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
@@ -20,12 +17,13 @@ type versionReport struct {
 	Arch    string `json:"arch"`
 }
 
-func newVersionCmd(a *app) *cobra.Command {
+// NewVersion is the command that prints a program's version.
+func NewVersion(a *App, version string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this binary",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Args:  NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := versionReport{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 			if info, ok := debug.ReadBuildInfo(); ok {
 				for _, s := range info.Settings {
@@ -34,8 +32,8 @@ func newVersionCmd(a *app) *cobra.Command {
 					}
 				}
 			}
-			return a.emit(r, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "starling %s (%s, %s/%s)\n", r.Version, r.Go, r.OS, r.Arch)
+			return a.Emit(r, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s %s (%s, %s/%s)\n", cmd.Root().Name(), r.Version, r.Go, r.OS, r.Arch)
 				return err
 			})
 		},

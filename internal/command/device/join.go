@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"context"
@@ -15,12 +15,14 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
 )
 
-type joinReport struct {
+// JoinReport is what a device has given to a job.
+type JoinReport struct {
 	RoundsCommitted int    `json:"rounds_committed"`
 	RoundsDropped   int    `json:"rounds_dropped"`
 	RoundsAbandoned int    `json:"rounds_abandoned"`
@@ -39,13 +41,13 @@ type joinFlags struct {
 	trustPrograms         bool
 	askAgain              bool
 	base                  string
-	known                 knownFlags
+	known                 command.KnownFlags
 	cores                 int
 	columns               dataset.Columns
 	policy                policyFlags
 }
 
-func newJoinCmd(a *app) *cobra.Command {
+func newJoinCmd(a *command.App) *cobra.Command {
 	var f joinFlags
 	cmd := &cobra.Command{
 		Use:   "join TOKEN|URL|@FILE|- --data FILE",
@@ -65,16 +67,16 @@ is remembered with the data, for no more than it asked for.`,
 		Example: "  starling join starling2_... --data my.tsv\n  starling join http://127.0.0.1:8080 --data my.jsonl.gz --identity phone.pem",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("join takes one argument, the join token or URL")
+				return command.Usagef("join takes one argument, the join token or URL")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.data == "" {
-				return usagef("--data is required: a labelled file: %s", labelledFormats)
+				return command.Usagef("--data is required: a labelled file: %s", command.LabelledFormats)
 			}
 			if f.cores < 0 {
-				return usagef("--cores is %d, want 1 or more, or 0 for half of this machine's", f.cores)
+				return command.Usagef("--cores is %d, want 1 or more, or 0 for half of this machine's", f.cores)
 			}
 			if f.cores == 0 {
 				f.cores = max(1, runtime.GOMAXPROCS(0)/2)
@@ -82,8 +84,8 @@ is remembered with the data, for no more than it asked for.`,
 			return runJoin(cmd.Context(), a, args[0], f)
 		},
 	}
-	cmd.Flags().StringVar(&f.data, "data", "", "labelled file to train on: "+labelledFormats)
-	columnFlags(cmd.Flags(), &f.columns)
+	cmd.Flags().StringVar(&f.data, "data", "", "labelled file to train on: "+command.LabelledFormats)
+	command.ColumnFlags(cmd.Flags(), &f.columns)
 	cmd.Flags().StringVar(&f.identity, "identity", "", "identity file (default: one for each data file, in the user's configuration folder)")
 	cmd.Flags().StringVar(&f.accounts, "accounts", "", "folder of what each data set has given (default starling/accounts in the user's configuration folder)")
 	cmd.Flags().StringVar(&f.cache, "cache", "", "folder for the base and programs (default starling in the user's cache folder)")
@@ -93,36 +95,36 @@ is remembered with the data, for no more than it asked for.`,
 	cmd.Flags().BoolVar(&f.trustPrograms, "trust-programs", false, "run the coordinator's programs without making them again here")
 	cmd.Flags().BoolVar(&f.askAgain, "ask-again", false, "forget what was accepted of this coordinator earlier, and ask")
 	cmd.Flags().StringVar(&f.base, "base", "", "take the base from this folder, or of this name from the local Hugging Face cache, instead of from the coordinator (see 'starling base fetch')")
-	f.known.add(cmd.Flags())
+	f.known.Add(cmd.Flags())
 	f.policy.add(cmd.Flags())
 	return cmd
 }
 
-func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error) {
+func runJoin(ctx context.Context, a *command.App, where string, f joinFlags) (err error) {
 	where, err = readToken(a.Stdin, where)
 	if err != nil {
 		return err
 	}
 	token, err := joinToken(where)
 	if err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	policy, note, err := f.policy.resolve(token)
 	if err != nil {
 		return err
 	}
-	listed, err := f.known.list()
+	listed, err := f.known.List()
 	if err != nil {
 		return err
 	}
 	var own *model.Base
 	if f.base != "" {
-		if own, _, err = openNamed(f.base); err != nil {
+		if own, _, err = command.OpenNamed(f.base); err != nil {
 			return err
 		}
 	}
 	// Read once before the network, so that a bad line is told at once.
-	set, err := loadLabelled(f.data, f.columns)
+	set, err := command.LoadLabelled(f.data, f.columns)
 	if err != nil {
 		return err
 	}
@@ -159,7 +161,7 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 	trainer := edge.NewProgramTrainer(1)
 	trainer.Cores = f.cores
 	defer func() { err = errors.Join(err, trainer.Close()) }()
-	report := joinReport{Examples: len(set.Examples)}
+	report := JoinReport{Examples: len(set.Examples)}
 	fmt.Fprintf(a.Stderr, "%d examples of %d labels in %s; identity %s, %x\n", len(set.Examples), len(set.Labels), f.data, identity, key.Public())
 	if note != "" {
 		fmt.Fprintln(a.Stderr, "note: "+note)
@@ -207,11 +209,11 @@ func runJoin(ctx context.Context, a *app, where string, f joinFlags) (err error)
 	}
 	if err != nil {
 		if report.Reason = edge.Words(err); a.JSON { // what was given is given, however it ended
-			return errors.Join(err, a.emit(report, nil))
+			return errors.Join(err, a.Emit(report, nil))
 		}
 		return err
 	}
-	return a.emit(report, func(w io.Writer) error {
+	return a.Emit(report, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "took part in %d rounds (%d dropped, %d abandoned); the job ended: %s\n",
 			report.RoundsCommitted, report.RoundsDropped, report.RoundsAbandoned, report.Reason)
 		return err

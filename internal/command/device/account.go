@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/command"
 )
 
 // accountReport is what a data set has given.
@@ -19,7 +20,7 @@ type accountReport struct {
 	Spent edge.Spent        `json:"spent"`
 }
 
-func newAccountCmd(a *app) *cobra.Command {
+func newAccountCmd(a *command.App) *cobra.Command {
 	var data, identity, folder string
 	var columns dataset.Columns
 	cmd := &cobra.Command{
@@ -31,10 +32,10 @@ together. The data set is known by its examples: a copy of the file, or the file
 with more lines, has the same account. Each round in which an update was handed over counts in full, at the
 noise that its job says it adds; nothing here proves that noise.`,
 		Example: "  starling account --data my.tsv",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if data == "" {
-				return usagef("--data is required: the file that was joined with")
+				return command.Usagef("--data is required: the file that was joined with")
 			}
 			if identity == "" {
 				var err error
@@ -42,7 +43,7 @@ noise that its job says it adds; nothing here proves that noise.`,
 					return err
 				}
 			}
-			set, err := loadLabelled(data, columns)
+			set, err := command.LoadLabelled(data, columns)
 			if err != nil {
 				return err
 			}
@@ -61,11 +62,11 @@ noise that its job says it adds; nothing here proves that noise.`,
 			if report.Spent, err = account.Spent(); err != nil {
 				return err
 			}
-			return a.emit(report, func(w io.Writer) error { return printAccount(w, account) })
+			return a.Emit(report, func(w io.Writer) error { return printAccount(w, account) })
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", "the data file")
-	columnFlags(cmd.Flags(), &columns)
+	command.ColumnFlags(cmd.Flags(), &columns)
 	cmd.Flags().StringVar(&folder, "accounts", "", "folder of accounts (default starling/accounts in the user's configuration folder)")
 	cmd.Flags().StringVar(&identity, "identity", "", "the identity file that versions before kept the account beside (default: the file's own)")
 	return cmd

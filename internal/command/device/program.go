@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/program"
 )
 
-func newProgramCmd(a *app) *cobra.Command {
+func newProgramCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "program",
 		Short: "Make a job's training programs, to know what runs on devices",
@@ -23,7 +24,7 @@ func newProgramCmd(a *app) *cobra.Command {
 job and the base, and the compiler makes the same bytes everywhere: whoever has
 the job file can make them again. 'starling join' does so by itself before it
 runs one.`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newProgramVerifyCmd(a))
@@ -39,7 +40,7 @@ type programLine struct {
 	Given  bool   `json:"given,omitempty"` // it is among those asked about
 }
 
-func newProgramVerifyCmd(a *app) *cobra.Command {
+func newProgramVerifyCmd(a *command.App) *cobra.Command {
 	var file string
 	var work float64
 	cmd := &cobra.Command{
@@ -50,7 +51,7 @@ SHA-256: the names that an owner's policy (programs) may hold. With hashes given
 fail unless each is one of them.`,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if file == "" {
-				return usagef("--job is required: the job file that the coordinator serves")
+				return command.Usagef("--job is required: the job file that the coordinator serves")
 			}
 			return verifyPrograms(cmd.Context(), a, file, work, given)
 		},
@@ -60,11 +61,11 @@ fail unless each is one of them.`,
 	return cmd
 }
 
-func verifyPrograms(ctx context.Context, a *app, file string, work float64, given []string) error {
+func verifyPrograms(ctx context.Context, a *command.App, file string, work float64, given []string) error {
 	unknown := map[string]bool{}
 	for _, s := range given {
 		if b, err := hex.DecodeString(s); err != nil || len(b) != sha256.Size {
-			return usagef("%q is not 64 hexadecimal digits", s)
+			return command.Usagef("%q is not 64 hexadecimal digits", s)
 		}
 		unknown[s] = true
 	}
@@ -72,7 +73,7 @@ func verifyPrograms(ctx context.Context, a *app, file string, work float64, give
 	if err != nil {
 		return err
 	}
-	b, err := loadJobBase(j)
+	b, err := command.LoadJobBase(j)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func verifyPrograms(ctx context.Context, a *app, file string, work float64, give
 	for _, l := range lines {
 		delete(unknown, l.SHA256)
 	}
-	if err := a.emit(lines, func(w io.Writer) error { return printPrograms(w, lines) }); err != nil {
+	if err := a.Emit(lines, func(w io.Writer) error { return printPrograms(w, lines) }); err != nil {
 		return err
 	}
 	for s := range unknown {

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"io"
@@ -13,14 +13,14 @@ import (
 type plain struct{ w io.Writer }
 
 func (p plain) Write(b []byte) (int, error) {
-	if _, err := io.WriteString(p.w, visible(string(b), "\t\n")); err != nil {
+	if _, err := io.WriteString(p.w, Visible(string(b), "\t\n")); err != nil {
 		return 0, err
 	}
 	return len(b), nil
 }
 
-// visible is text without control characters but those kept.
-func visible(s, keep string) string {
+// Visible is text without control characters but those kept.
+func Visible(s, keep string) string {
 	moves := func(r rune) bool {
 		return (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) && !strings.ContainsRune(keep, r)
 	}

@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/command"
 )
 
 func write(t *testing.T, path, text string) {
@@ -55,7 +56,7 @@ func given(t *testing.T, a *accounts, data, identity string) int {
 
 func loaded(t *testing.T, data string) *dataset.Set {
 	t.Helper()
-	set, err := loadLabelled(data, dataset.Columns{})
+	set, err := command.LoadLabelled(data, dataset.Columns{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"os"
@@ -24,7 +24,7 @@ func resolvePolicy(where string, args ...string) (*edge.Policy, string, error) {
 
 // The example says what the defaults are.
 func TestExamplePolicyIsTheDefault(t *testing.T) {
-	got, err := loadPolicy(filepath.Join("..", "..", "examples", "policy.yaml"), edge.Policy{})
+	got, err := loadPolicy(filepath.Join("..", "..", "..", "examples", "policy.yaml"), edge.Policy{})
 	if err != nil || !reflect.DeepEqual(got, edge.DefaultPolicy()) {
 		t.Errorf("%+v\nwant %+v: %v", got, edge.DefaultPolicy(), err)
 	}
@@ -69,5 +69,32 @@ func TestPolicyOrder(t *testing.T) {
 	}
 	if _, _, err := resolvePolicy(there, "--clip-norm=0"); err == nil || !strings.Contains(err.Error(), "clip_norm") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestHostilePeersFile: a list that names nobody must not come to mean anybody.
+func TestHostilePeersFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "peers")
+	id := strings.Repeat("ab", 32)
+	for text, want := range map[string]string{"": "names nobody", "# nobody\n\n": "names nobody", "abc\n": "64 hexadecimal", id + "\n" + strings.ToUpper(id): "lower case"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := resolvePolicy("https://example.org", "--peers", "@"+file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if err := os.WriteFile(file, []byte(id+" Ada's laptop\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, _, err := resolvePolicy("https://example.org", "--peers", strings.Repeat("cd", 32)+",@"+file)
+	if err != nil || len(p.Peers) != 2 || p.Peers[1] != id {
+		t.Errorf("%v, %v", p, err)
+	}
+	if _, _, err := resolvePolicy("https://example.org", "--peers", "@"+file+"x"); err == nil {
+		t.Error("a list that is not there")
+	}
+	if _, _, err := resolvePolicy("https://example.org", "--peers", ""); err == nil {
+		t.Error("an empty list was taken for no list")
 	}
 }

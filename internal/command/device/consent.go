@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"bufio"
@@ -13,12 +13,13 @@ import (
 	"golang.org/x/term"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/command"
 )
 
 // consent asks a device's owner, where there is one at a terminal, about what a job asks
 // for beyond the policy. Nobody there is a no.
 type consent struct {
-	app     *app
+	app     *command.App
 	account *edge.Account
 	token   string
 	policy  *edge.Policy // the owner's own

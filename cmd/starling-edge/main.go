@@ -1,0 +1,38 @@
+// Command starling-edge is a device's part of starling: it joins jobs, and tells an owner
+// what a job would take and what the data has given. It links no coordinator, no store
+// and nothing of a simulation: the same commands are in starling, which is three times
+// as large.
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/command/device"
+)
+
+// version is set by the linker (make edge); a plain go build leaves "devel".
+var version = "devel"
+
+func main() { command.Main(newRootCmd) }
+
+func newRootCmd(a *command.App) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "starling-edge",
+		Short: "Take part in federated fine-tuning; your data stays on this machine",
+	}
+	root.AddCommand(device.Commands(a)...)
+	root.AddCommand(command.NewVersion(a, version))
+	named(root)
+	return root
+}
+
+// named has examples say this program's name.
+func named(cmd *cobra.Command) {
+	cmd.Example = strings.ReplaceAll(cmd.Example, "  starling ", "  starling-edge ")
+	for _, c := range cmd.Commands() {
+		named(c)
+	}
+}

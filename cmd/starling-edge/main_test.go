@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/internal/command"
+)
+
+// A device's program has its owner's commands and no others, and says its own name where
+// it shows how to call them.
+func TestCommands(t *testing.T) {
+	has := map[string]bool{}
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		has[c.CommandPath()] = true
+		if strings.Contains(c.Example, "  starling ") {
+			t.Errorf("%s: an example calls starling:\n%s", c.CommandPath(), c.Example)
+		}
+		for _, sub := range c.Commands() {
+			look(sub)
+		}
+	}
+	look(newRootCmd(&command.App{}))
+	for _, want := range []string{"join", "bench", "account", "identity", "program verify", "version"} {
+		if !has["starling-edge "+want] {
+			t.Errorf("no command %s", want)
+		}
+	}
+	for name := range has {
+		if strings.Contains(name, "serve") || strings.Contains(name, "simulate") {
+			t.Errorf("%s is not a device's", name)
+		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"version"}, 0, "starling-edge devel ("},
+		{[]string{"join"}, 2, "starling-edge: join takes one argument"},
+		{[]string{"jion"}, 2, "did you mean join"},
+		{[]string{"serve"}, 2, "unknown command"},
+	} {
+		var out, said bytes.Buffer
+		code := command.Run(t.Context(), newRootCmd, c.args, strings.NewReader(""), &out, &said)
+		if text := out.String() + said.String(); code != c.code || !strings.Contains(text, c.says) {
+			t.Errorf("%v: exit %d, %q; want %d, %q", c.args, code, text, c.code, c.says)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// Package command is what the commands of starling and starling-edge share: streams and
+// flags, errors of usage, reports, interruption. The commands of a device are below, in
+// device; those of an operator and of the laboratory in cmd/starling.
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/edge"
+)
+
+// App carries what every command shares: the three streams and the global
+// flags. Commands are built over it, so that tests run them without a process.
+type App struct {
+	Stdin  io.Reader
+	Stdout io.Writer // results only
+	Stderr io.Writer // progress and errors
+	JSON   bool      // --json: one JSON value per report on Stdout
+
+	reported bool // something was emitted
+}
+
+// UsageError marks a failure as wrong usage: exit code 2 instead of 1.
+type UsageError struct{ Err error }
+
+func (e UsageError) Error() string { return e.Err.Error() }
+func (e UsageError) Unwrap() error { return e.Err }
+
+// Usage marks err.
+func Usage(err error) error { return UsageError{err} }
+
+// Usagef returns a UsageError with a formatted message.
+func Usagef(format string, args ...any) error {
+	return UsageError{fmt.Errorf(format, args...)}
+}
+
+// Emit reports v: as one line of JSON with --json, else through human.
+func (a *App) Emit(v any, human func(w io.Writer) error) error {
+	a.reported = true
+	if a.JSON {
+		return json.NewEncoder(a.Stdout).Encode(v)
+	}
+	return human(plain{a.Stdout})
+}
+
+// InterruptedReport is what a command says of itself that a signal ended before it had
+// anything else to report.
+type InterruptedReport struct {
+	Interrupted bool   `json:"interrupted"`
+	Reason      string `json:"reason"` // and how to go on
+}
+
+// NoArgs refuses positional arguments as wrong usage.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usagef("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+// Run executes a command line of the commands that root makes and returns the exit code.
+func Run(ctx context.Context, newRoot func(*App) *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &App{Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	root := Root(a, newRoot)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if i, ok := interruption(ctx); ok {
+		text := "interrupted"
+		if words := edge.Words(err); strings.HasPrefix(words, text) {
+			text = words // and how to go on
+		}
+		if a.JSON && !a.reported { // whoever reads the last line finds an object there
+			_ = json.NewEncoder(stdout).Encode(InterruptedReport{true, text}) // the exit code says it, too
+		}
+		fmt.Fprintf(stderr, "%s: %s\n", root.Name(), Visible(text, "\t\n"))
+		return i.exitCode()
+	}
+	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), Visible(edge.Words(err), "\t\n"))
+	var usage UsageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(stderr, "Run '%s help' or add --help to the command for its usage.\n", root.Name())
+		return 2
+	}
+	return 1
+}
+
+// Root is the command above those that newRoot adds.
+func Root(a *App, newRoot func(*App) *cobra.Command) *cobra.Command {
+	root := newRoot(a)
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(cmd, args[0])
+		}
+		return nil
+	}
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "report as JSON on standard output")
+	root.SetFlagErrorFunc(flagError)
+	root.SuggestionsMinimumDistance = 2
+	return root
+}
+
+// Main runs a program's commands until they end, or a signal ends them.
+func Main(newRoot func(*App) *cobra.Command) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s := <-signals
+		signal.Stop(signals) // a second one ends the process at once
+		n, _ := s.(syscall.Signal)
+		cancel(Interrupted{int(n)})
+	}()
+	os.Exit(Run(ctx, newRoot, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// Interrupted is the end of a command by a signal.
+type Interrupted struct{ Signal int }
+
+func (i Interrupted) Error() string { return "interrupted" }
+
+// exitCode is what a shell says of a command that the signal ended.
+func (i Interrupted) exitCode() int { return 128 + i.Signal }
+
+// interruption is the signal that ended ctx, if one did.
+func interruption(ctx context.Context) (Interrupted, bool) {
+	var i Interrupted
+	ok := errors.As(context.Cause(ctx), &i)
+	return i, ok
+}

@@ -1,0 +1,119 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/starling-fl/starling/hub"
+	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/base"
+	"github.com/starling-fl/starling/model/known"
+)
+
+// LoadBase is the folder, or the model in the local Hugging Face cache, that a job
+// names, or the embedded default.
+func LoadBase(path string) (*model.Base, error) {
+	if path == "" {
+		return base.Default()
+	}
+	dir, err := hub.Find(path)
+	if err != nil {
+		return nil, err
+	}
+	return model.LoadBaseDir(dir)
+}
+
+// LoadJobBase is the base that a job names, or the embedded one for its task, in the
+// form that the job asks for.
+func LoadJobBase(j job.Job) (*model.Base, error) {
+	load, path := LoadBase, j.Base
+	if j.Method().Task == model.TaskAnswer {
+		load = LoadDocumentBase
+	}
+	if j.BaseRevision != "" {
+		var err error
+		if path, err = hub.FindAt(j.Base, j.BaseRevision); err != nil {
+			return nil, err
+		}
+	}
+	b, err := load(path)
+	if err != nil {
+		return nil, err
+	}
+	return j.OpenBase(b)
+}
+
+// LoadDocumentBase is LoadBase with the embedded base for documents as the default.
+func LoadDocumentBase(path string) (*model.Base, error) {
+	if path == "" {
+		return base.Documents()
+	}
+	return LoadBase(path)
+}
+
+// Names of the embedded bases.
+const (
+	embeddedDefault   = "starling/default"
+	embeddedDocuments = "starling/documents"
+)
+
+// OpenNamed is the base of a name: an embedded one, one of the cache or a folder.
+func OpenNamed(name string) (b *model.Base, revision string, err error) {
+	switch name {
+	case embeddedDefault:
+		b, err = base.Default()
+		return b, "-", err
+	case embeddedDocuments:
+		b, err = base.Documents()
+		return b, "-", err
+	}
+	dir, err := hub.Find(name)
+	if err != nil {
+		return nil, "", err
+	}
+	b, err = model.LoadBaseDir(dir)
+	return b, hub.Revision(dir), err
+}
+
+// KnownFlags name a list of published bases beside the program's own.
+type KnownFlags struct {
+	file string
+	keys []string
+}
+
+// Add adds the flags.
+func (f *KnownFlags) Add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.file, "base-list", "", "signed list of more published bases (see 'starling base sign')")
+	fl.StringSliceVar(&f.keys, "base-key", nil, "key that must have signed it, name+hash+key")
+}
+
+// List is the list that is named, nil where none is.
+func (f *KnownFlags) List() (known.List, error) {
+	if f.file == "" {
+		if len(f.keys) > 0 {
+			return nil, Usagef("--base-key is of a list: --base-list names none")
+		}
+		return nil, nil
+	}
+	if len(f.keys) == 0 {
+		return nil, Usagef("--base-list %s: --base-key says whose signature it needs", f.file)
+	}
+	file, err := os.Open(f.file)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	b, err := io.ReadAll(io.LimitReader(file, known.MostBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.file, err)
+	}
+	l, err := known.Open(b, f.keys...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.file, err)
+	}
+	return l, nil
+}

@@ -1,0 +1,44 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/starling-fl/starling/dataset"
+)
+
+// LabelledFormats says what a labelled file may be.
+const LabelledFormats = ".tsv or .txt (label<TAB>text), .jsonl or .csv with a header (text, label, user, provider); plain or .gz; for images a folder of a folder for each label, or .csv of pixels; for questions about documents .jsonl with words, boxes, question and answers"
+
+// ColumnFlags adds the flags that choose a data file's columns.
+func ColumnFlags(fl *pflag.FlagSet, c *dataset.Columns) {
+	TextColumnFlag(fl, c)
+	fl.StringVar(&c.Label, "label-column", "", "column or JSON key of the labels (default \"label\")")
+	fl.BoolVar(&c.Unlabelled, "unlabelled", false, "the texts have no labels, for task pretrain: .jsonl or .csv without them, or one text a line")
+}
+
+// TextColumnFlag adds the one that chooses the column of texts.
+func TextColumnFlag(fl *pflag.FlagSet, c *dataset.Columns) {
+	fl.StringVar(&c.Text, "text-column", "", "column or JSON key of the texts (default \"text\"); for .tsv its first line then names the columns")
+}
+
+// ColumnHint adds the flag that mends a missing column.
+func ColumnHint(err error) error {
+	missing := new(dataset.ColumnError)
+	if !errors.As(err, &missing) {
+		return err
+	}
+	flag := "--text-column"
+	if missing.Label {
+		flag = "--label-column"
+	}
+	return fmt.Errorf("%w; choose with %s", err, flag)
+}
+
+// LoadLabelled reads a labelled file.
+func LoadLabelled(path string, c dataset.Columns) (*dataset.Set, error) {
+	set, err := c.Load(path)
+	return set, ColumnHint(err)
+}
