@@ -54,6 +54,7 @@ type JobAccount struct {
 	Committed   uint64 `json:"committed"`   // of these, what the coordinator said it released
 
 	Noise        float64 `json:"noise"`                   // noise multiplier that the job says it delivers
+	Own          float64 `json:"own_noise,omitempty"`     // what this device added itself, over the clip norm
 	ProviderRate float64 `json:"provider_rate,omitempty"` // of each provider's coin; 0: the device is the unit
 	Delta        float64 `json:"delta"`
 	Last         int64   `json:"last"` // seconds since 1970
@@ -68,6 +69,14 @@ func (j *JobAccount) Epsilon() (g dp.Guarantee, ok bool, err error) {
 	}
 	g, err = dp.RDPEpsilon([]dp.Event{j.event()}, j.Delta)
 	return g, err == nil, err
+}
+
+// Untrusted is Epsilon without trust in anybody: at the noise that this device added
+// itself, as if everybody else lied. ok is false where it added none, and then no bound holds.
+func (j *JobAccount) Untrusted() (g dp.Guarantee, ok bool, err error) {
+	alone := *j
+	alone.Noise = j.Own
+	return alone.Epsilon()
 }
 
 // event is what the job's contributions come to, each counted in full.
@@ -213,7 +222,7 @@ func (a *Account) of(j *job) *JobAccount {
 	of := a.state.Jobs[task]
 	if of == nil {
 		p := j.Privacy
-		of = &JobAccount{Name: Escape(j.Name, false), Promised: j.Rounds, Noise: p.NoiseMultiplier, ProviderRate: j.ProviderRate, Delta: p.Delta}
+		of = &JobAccount{Name: Escape(j.Name, false), Promised: j.Rounds, Noise: p.NoiseMultiplier, Own: p.OwnNoise, ProviderRate: j.ProviderRate, Delta: p.Delta}
 		if !p.Private { // its coordinator knows the noise
 			of.Noise = 0
 		}

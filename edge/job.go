@@ -100,6 +100,12 @@ func (j *job) claim() string {
 	if p.SamplingRate < 1 && j.Providers <= 1 {
 		how += ", from those who do not see who takes part"
 	}
+	switch p.Noise {
+	case wire.NoiseDevices:
+		how += fmt.Sprintf(", by the noise that %d honest devices add, this one %.4g of its clip norm", p.Honest, p.OwnNoise)
+	case wire.NoiseSilo:
+		how += fmt.Sprintf(", by the noise that this device adds, %.4g of its clip norm", p.OwnNoise)
+	}
 	return fmt.Sprintf("%s (says it protects %s: epsilon up to %.4g at delta %.3g, %s)", j.Name, unit, p.Budget, p.Delta, how)
 }
 

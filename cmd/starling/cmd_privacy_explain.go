@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -26,19 +27,26 @@ type explained struct {
 	Adaptive        float64 `json:"adaptive_quantile,omitempty"` // of the clip norm; 0: it stays
 	Shard           int     `json:"shard,omitempty"`
 	// Where coins choose the cohort: what is declared of it, and what follows.
-	Dropout    float64        `json:"dropout,omitempty"`
-	Hostile    float64        `json:"hostile,omitempty"`
-	Quorum     int            `json:"quorum,omitempty"`
-	Hit        float64        `json:"hit,omitempty"`
-	NoiseFree  float64        `json:"noise_multiplier_without_hits,omitempty"` // what the noise would be; 0: the same
-	Delivered  dp.Guarantee   `json:"delivered"`
-	Visible    dp.Guarantee   `json:"visible"`
-	Simulated  *dp.Guarantee  `json:"simulated,omitempty"`
+	Dropout   float64       `json:"dropout,omitempty"`
+	Hostile   float64       `json:"hostile,omitempty"`
+	Quorum    int           `json:"quorum,omitempty"`
+	Hit       float64       `json:"hit,omitempty"`
+	NoiseFree float64       `json:"noise_multiplier_without_hits,omitempty"` // what the noise would be; 0: the same
+	Delivered dp.Guarantee  `json:"delivered"`
+	Visible   dp.Guarantee  `json:"visible"`
+	Simulated *dp.Guarantee `json:"simulated,omitempty"`
+	// Where devices add the noise: how much each, on how many of them epsilon rests, and
+	// what holds against the coordinator itself. Elsewhere against it nothing holds.
+	OwnNoise   float64        `json:"own_noise,omitempty"`
+	Honest     int            `json:"honest,omitempty"`
+	Untrusted  *dp.Guarantee  `json:"untrusted,omitempty"`
 	Statements []explainPoint `json:"statements"`
 
-	protected int     // units of a job file; 0 where it was given as flags
-	floor     float64 // part of the job's delta that its floors have
-	cheaper   string  // what of a job file would cost less noise
+	protected int      // units of a job file; 0 where it was given as flags
+	floor     float64  // part of the job's delta that its floors have
+	job       *job.Job // of a job file
+	quorum    job.Quorum
+	cheaper   string // what of a job file would cost less noise
 }
 
 // explainPoint answers one question of a reader who has to decide.
@@ -64,6 +72,7 @@ func newPrivacyExplainCmd(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				e.job = &job
 				e.Name, e.Shard, e.protected, e.floor = job.Name, job.Shard.Size, job.Protected(), job.FloorDelta()
 				if err := e.attendance(job, &f); err != nil {
 					return err
@@ -148,7 +157,12 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 		}
 		budget := *f
 		budget.rate, budget.delta, budget.hit = rate, f.delta-e.floor, budgetHit
-		if e.NoiseMultiplier, err = budget.calibrate(acct); err != nil {
+		if e.job != nil && e.job.OwnNoise() {
+			e.NoiseMultiplier, err = dp.CalibrateEvent(f.epsilon, budget.delta, acct, e.job.BudgetRounds(e.quorum))
+		} else {
+			e.NoiseMultiplier, err = budget.calibrate(acct)
+		}
+		if err != nil {
 			return err
 		}
 		if budget.hit > 0 {
@@ -161,6 +175,10 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 	}
 	event := f.planned(f.rounds)
 	event.NoiseScale, event.SimulatedRate = e.NoiseScale, e.SimulatedRate
+	if e.job != nil && e.job.OwnNoise() {
+		event.Own = e.job.Own(e.NoiseMultiplier).OwnNoise
+		e.OwnNoise, e.Honest = event.Own.Multiplier, int(event.Own.Honest)
+	}
 	events := []dp.Event{event}
 	stated := dp.Budget{Delta: f.delta, Floor: e.floor, Accountant: acct}
 	if e.Delivered, err = stated.Guarantee(dp.Epsilon, events); err != nil {
@@ -175,6 +193,13 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 			return err
 		}
 		e.Simulated = &s
+	}
+	if e.OwnNoise > 0 {
+		u, err := stated.Guarantee(dp.UntrustedEpsilon, events)
+		if err != nil {
+			return err
+		}
+		e.Untrusted = &u
 	}
 	e.Statements = e.statements()
 	return nil
@@ -224,9 +249,9 @@ func (e *explained) statements() []explainPoint {
 		points = append(points, explainPoint{"And when devices drop out?", e.staying()})
 	}
 	points = append(points,
-		explainPoint{"And from the coordinator?", "Differential privacy does not protect from the coordinator: it sees the exact sum of each shard before it adds the noise. Secure aggregation does: it keeps single updates from the coordinator, which sees only the sum over " + shard + ". A sum over few devices, or over devices of which all but one collude with it, is no protection."},
+		explainPoint{"And from the coordinator?", e.coordinator(shard)},
 		explainPoint{"How is one contribution bounded?", e.bound()},
-		explainPoint{"What is assumed?", "That the coordinator adds the noise and draws the cohorts as it says (its ledger records both, nobody can prove it). That devices clip as they should: one that does not hurts the model or itself, and one that sends values out of range can enlarge a peer's effect; an alarm shows that, the round is charged. That a device's dropping out does not change who else drops out."},
+		explainPoint{"What is assumed?", "That the coordinator " + e.adds() + "draws the cohorts as it says (its ledger records both, nobody can prove it). That devices clip as they should: one that does not hurts the model or itself, and one that sends values out of range can enlarge a peer's effect; an alarm shows that, the round is charged. That a device's dropping out does not change who else drops out."},
 		explainPoint{"What else leaves a device?", "No plain metric. The coordinator counts who was asked and who answered. Losses and accuracies are measured on data of the operator."},
 		explainPoint{"When does it end?", fmt.Sprintf("After %d rounds. Every round is charged in the ledger in the transaction that commits the model, before anyone sees it; a round that would pass the budget is not started.", e.Rounds)},
 	)
@@ -238,6 +263,29 @@ func (e *explained) statements() []explainPoint {
 	}
 	return points
 }
+
+// coordinator says what holds against the coordinator itself.
+func (e *explained) coordinator(shard string) string {
+	sums := "Secure aggregation keeps single updates from the coordinator, which sees only the sum over " + shard + ". A sum over few devices, or over devices of which all but one collude with it, is no protection."
+	if e.OwnNoise == 0 {
+		return "Differential privacy does not protect from the coordinator: it sees the exact sum of each shard before it adds the noise, and whether it adds any rests on its word: without trust in it no epsilon holds. " + sums
+	}
+	return fmt.Sprintf("Each device adds noise itself, before it masks: %.4g of the clip norm. The guarantee above counts that of %d honest devices and none of the coordinator's. "+
+		"Against the coordinator, which sees each shard's sum and may take a device into every round, holds: %s. If everybody else lies one update shows at most %.4g bits. ",
+		e.OwnNoise, e.Honest, e.Untrusted.String(), ownBits(e.OwnNoise)) + sums
+}
+
+// adds is what is assumed of the coordinator's noise.
+func (e *explained) adds() string {
+	if e.OwnNoise == 0 {
+		return "adds the noise and "
+	}
+	return ""
+}
+
+// ownBits is the capacity of one round's update of a device that is alone with its own
+// noise: that of a Gaussian channel.
+func ownBits(v float64) float64 { return 1 / (2 * v * v * math.Ln2) }
 
 // bound says how the norm of one contribution is kept and chosen.
 func (e *explained) bound() string {
@@ -261,6 +309,7 @@ func (e *explained) attendance(j job.Job, f *privacyFlags) error {
 	if err != nil {
 		return err
 	}
+	e.quorum = q
 	e.Dropout, e.Hostile, e.Quorum, e.Hit, f.hit = j.Cohort.Dropout, j.Shard.Corrupt, q.Ready, q.Hit, q.Hit
 	if shard, with, ok := j.Cheaper(); ok {
 		profile := ""

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -25,6 +26,8 @@ type ledgerReport struct {
 	Delivered *dp.Guarantee `json:"delivered,omitempty"`
 	Visible   *dp.Guarantee `json:"visible,omitempty"`
 	Simulated *dp.Guarantee `json:"simulated,omitempty"`
+	// Untrusted is what holds without trust in the coordinator; absent: nothing does.
+	Untrusted *dp.Guarantee `json:"untrusted,omitempty"`
 }
 
 // ledgerRun is one of several runs, and what it spent by itself.
@@ -50,8 +53,11 @@ type ledgerLine struct {
 	Method     string `json:"method,omitempty"`
 	Generator  string `json:"generator,omitempty"`
 	Population int    `json:"population,omitempty"`
-	Reason     string `json:"reason,omitempty"`
-	Hash       string `json:"hash"`
+	// Own is the noise that devices added themselves, all that is counted; absent: the
+	// coordinator's is.
+	Own    *dp.OwnNoise `json:"own,omitempty"`
+	Reason string       `json:"reason,omitempty"`
+	Hash   string       `json:"hash"`
 }
 
 func newPrivacyLedgerCmd(a *app) *cobra.Command {
@@ -155,12 +161,14 @@ func (s spending) account(r *ledgerReport, acct dp.Accountant) error {
 		to   **dp.Guarantee
 		want bool
 		f    func([]dp.Event, float64, dp.Accountant) (dp.Guarantee, error)
-	}{{&r.Delivered, true, dp.Epsilon}, {&r.Visible, true, dp.VisibleEpsilon}, {&r.Simulated, s.simulated, dp.SimulatedEpsilon}} {
+	}{{&r.Delivered, true, dp.Epsilon}, {&r.Visible, true, dp.VisibleEpsilon}, {&r.Simulated, s.simulated, dp.SimulatedEpsilon}, {&r.Untrusted, true, dp.UntrustedEpsilon}} {
 		if !q.want {
 			continue
 		}
 		g, err := stated.Guarantee(q.f, s.events)
-		if err != nil {
+		if errors.Is(err, dp.ErrNoBound) {
+			continue
+		} else if err != nil {
 			return err
 		}
 		*q.to = &g
@@ -183,6 +191,9 @@ func newLedgerReport(l store.Ledger, delta float64, acct dp.Accountant) (ledgerR
 		if ev.Certificate != ([32]byte{}) {
 			line.Certificate = hex.EncodeToString(ev.Certificate[:])
 			line.Method, line.Generator, line.Population = e.Cohort.Method, e.Cohort.Generator, e.Cohort.Population
+		}
+		if ev.Own != (dp.OwnNoise{}) {
+			line.Own = &ev.Own
 		}
 		r.Entries = append(r.Entries, line)
 		s.simulated = s.simulated || ev.NoiseScale < 1
@@ -211,6 +222,11 @@ func (r ledgerReport) printSpent(w io.Writer) {
 	fmt.Fprintf(w, "\ndelivered  %s\n", r.Delivered)
 	if r.Visible.Epsilon != r.Delivered.Epsilon {
 		fmt.Fprintf(w, "to those who saw who took part\n           %s\n", r.Visible)
+	}
+	if r.Untrusted != nil {
+		fmt.Fprintf(w, "without trust in the coordinator, of who was in every round\n           %s\n", r.Untrusted)
+	} else {
+		fmt.Fprintln(w, "without trust in the coordinator\n           no bound: it says that it added the noise")
 	}
 	if r.Simulated != nil {
 		fmt.Fprintf(w, "of the simulated population, nobody's here\n           %s\n", r.Simulated)

@@ -101,7 +101,7 @@ function overview(o: Overview): void {
 let privacyShown = "";
 
 function privacy(p: Status): void {
-  const now = JSON.stringify([p.private, p.simulated, p.delivered, p.visible, about]);
+  const now = JSON.stringify([p.private, p.simulated, p.delivered, p.visible, p.untrusted, about]);
   if (now === privacyShown) return;
   privacyShown = now;
   const lines: Node[] = [];
@@ -117,6 +117,10 @@ function privacy(p: Status): void {
   put("Simulated population", p.simulated, about?.simulated);
   put(about?.protects === "provider" ? "Each provider" : "Each device", p.delivered, about?.delivered);
   put("If who takes part is seen", p.visible, about?.visible);
+  put("Without trust in this coordinator", p.untrusted, about?.untrusted);
+  if (p.private && p.delivered && !p.untrusted) {
+    lines.push(element("p", { class: "soft small" }, "Without trust in this coordinator: no bound. It says that it adds the noise."));
+  }
   byId("privacy").replaceChildren(...lines);
 }
 

@@ -76,6 +76,8 @@ export function given(a: About): Given {
   const lines = [sum];
   if (a.delivered) lines.push(`After all ${a.rounds} rounds: ${bound(a.delivered)} for ${who}: ${meaning(a.delivered)}.`);
   if (a.visible) lines.push(`Against those who see when you take part: ${bound(a.visible)}.`);
+  lines.push(a.untrusted ? `Whatever the coordinator does, by the noise that devices add: ${bound(a.untrusted)} at most.`
+    : "All of this rests on the coordinator's word that it adds the noise.");
   if (!g || g.epsilon > weakFrom) {
     return { level: "weak", title: `Weak protection of ${who}`, lines };
   }

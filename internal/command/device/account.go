@@ -30,7 +30,8 @@ func newAccountCmd(a *command.App) *cobra.Command {
 over and said to be released, for each job, and what all of them have cost
 together. The data set is known by its examples: a copy of the file, or the file
 with more lines, has the same account. Each round in which an update was handed over counts in full, at the
-noise that its job says it adds; nothing here proves that noise.`,
+noise that its job says it adds; nothing here proves that noise but what this
+device added itself (privacy.noise: devices), whose epsilon stands beside it.`,
 		Example: "  starling account --data my.tsv",
 		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -93,6 +94,11 @@ func printAccount(w io.Writer, account *edge.Account) error {
 		cost := ""
 		if g, ok, err := j.Epsilon(); err == nil && ok {
 			cost = fmt.Sprintf("; seen from here, if the noise is as announced: %v", g)
+			if own, ok, err := j.Untrusted(); err == nil && ok {
+				cost += fmt.Sprintf("; if everybody else lies, by this device's own noise: %v", own)
+			} else {
+				cost += "; without trust in the coordinator: no bound"
+			}
 		}
 		fmt.Fprintf(&b, "given so far to %q: %d of %d rounds%s\n", j.Name, j.Contributed, j.Promised, cost)
 	}
