@@ -31,7 +31,10 @@ type Config struct {
 	Progress func(Event)    // called for every event, in order, one at a time; must not block long
 	Trained  func(*Trained) // called once with the model, where the job ends with one on offer; nil: it is not fetched
 	Log      Logger         // default: discard
-	Agent    string         // what the operator's log calls this program; default "starling"
+	// Roster is called with what shows afterwards who was in this device's shard of a round;
+	// nil: it is not kept.
+	Roster func(round uint64, task [32]byte, proof *RosterProof)
+	Agent  string // what the operator's log calls this program; default "starling"
 
 	Policy           *Policy  // what the owner lets a job ask for; default PolicyFor the token
 	Account          *Account // what the data has given; default: one in memory

@@ -4,7 +4,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/starling-fl/starling/internal/wire"
@@ -125,7 +127,7 @@ func (a *Account) follow(key [32]byte, witness string, note []byte, grown wire.G
 			k.Refused = string(note)
 		}
 		return head, errors.Join(fmt.Errorf("%w: %w. Its devices may be invented, or an older copy of its folder was put back: ask its operator; "+
-			"'starling account --data FILE --log' prints both heads, which prove it to others, and --forget-log begins anew", ErrLog, err), a.keep())
+			"'starling account --data FILE' prints both heads, which prove it to others, and with --forget-log the device begins anew", ErrLog, err), a.keep())
 	}
 	if k == nil {
 		k = new(knownLog)
@@ -166,6 +168,49 @@ func (a *Account) mergeLogs(logs map[string]*knownLog) {
 			a.state.Logs[name] = &copied
 		}
 	}
+}
+
+// LogAccount is what an account keeps of a log of enrolled keys.
+type LogAccount struct {
+	Key  string    `json:"key"`  // that signs its heads, in hexadecimal
+	Keys int64     `json:"keys"` // enrolled, by its last head
+	Seen time.Time `json:"seen"` // when that was shown last
+	Head string    `json:"head"` // as it was signed
+	// Refused is another head, signed by the same key, that does not go on from Head.
+	Refused string `json:"refused,omitempty"`
+}
+
+// Logs are the logs of enrolled keys that the account knows, by their keys.
+func (a *Account) Logs() (logs []LogAccount) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(a.state.Logs)) {
+		k := a.state.Logs[name]
+		of := LogAccount{Key: name, Head: k.Note, Refused: k.Refused}
+		if n := len(k.Seen); n > 0 {
+			of.Keys, of.Seen = k.Seen[n-1].Size, time.Unix(k.Seen[n-1].At, 0).UTC()
+		}
+		logs = append(logs, of)
+	}
+	return logs
+}
+
+// ForgetLog forgets the one log whose key begins with hexadecimal digits, at least eight:
+// whatever it is next shown of it is followed.
+func (a *Account) ForgetLog(prefix string) (key string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var found []string
+	for name := range a.state.Logs {
+		if len(prefix) >= 8 && strings.HasPrefix(name, strings.ToLower(prefix)) {
+			found = append(found, name)
+		}
+	}
+	if len(found) != 1 {
+		return "", fmt.Errorf("%w: %d logs have a key that begins with the at least 8 digits %.80q", ErrAccount, len(found), prefix)
+	}
+	delete(a.state.Logs, found[0])
+	return found[0], a.keep()
 }
 
 // known is a copy of what the account keeps of a log.

@@ -252,3 +252,17 @@ func TestHostileYoungPeers(t *testing.T) {
 		}
 	}
 }
+
+func FuzzRosterProof(f *testing.F) {
+	f.Add([]byte(`{"version":1,"job":"AA==","plan":"AA==","roster":"AA=="}`))
+	f.Add([]byte(`{"version":2}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := ParseRosterProof(b)
+		if err != nil {
+			return
+		}
+		if proven, err := p.Verify(); err == nil {
+			t.Fatalf("%s proves %+v", b, proven)
+		}
+	})
+}

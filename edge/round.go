@@ -183,6 +183,7 @@ func (c *client) answer(ctx context.Context, r *round, m *wire.Turn) error {
 			return refuse(ErrSecagg, err)
 		}
 		c.tellPeers(r)
+		c.prove(r, m.Payload)
 		return c.sendTurn(ctx, secagg.TurnShare)
 	case secagg.TurnShare:
 		var delivery secagg.Delivery

@@ -93,3 +93,16 @@ func checkSignatures(cfg *Config, plan *Hash, m *Roster, rand io.Reader) error {
 		return refuse(TurnShare, fmt.Errorf("%w: entry %d, %s", ErrSignature, bad/each, kinds[bad%each]))
 	}
 }
+
+// Verify checks a roster as one that was not in it can, afterwards: plan, size, order,
+// every key and every signature. rand is as NewClient's. Errors are those of Client.Share.
+func (m *Roster) Verify(cfg Config, plan Hash, rand io.Reader) error {
+	if len(m.Entries) == 0 {
+		return fmt.Errorf("%w: nobody is in it", ErrBelowFloor)
+	}
+	first := &m.Entries[0] // any of them is as good
+	if _, err := checkRoster(&cfg, &plan, m, &first.Keys, first.Identity); err != nil {
+		return err
+	}
+	return checkSignatures(&cfg, &plan, m, rand)
+}

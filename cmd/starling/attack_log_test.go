@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/attack"
 	"github.com/starling-fl/starling/internal/watchdog"
 )
@@ -265,5 +270,85 @@ func TestHostileYoungShard(t *testing.T) {
 		if code := bare.exit(); code == 0 || !strings.Contains(bare.String(), strings.TrimPrefix(flag, "--")) {
 			t.Errorf("%s: ended with %d: %s", flag, code, bare)
 		}
+	}
+}
+
+// What a device was shown of a round proves afterwards who was in its shard, to anybody; and
+// of two logs, both heads.
+func TestRosterProof(t *testing.T) {
+	l := learn(t).lies(t, func(job attack.Array) { job[attack.JobRounds] = 1000 })
+	ctx := watchdog.Context(t)
+	folder := t.TempDir()
+	device := joins(t, folder, l.token)
+	s := l.session(ctx, device)
+	for range 18 { // of which 16 are kept
+		l.whole(ctx, s, l.plan(nil))
+		l.must(s.Send(ctx, attack.Outcome, attack.Array{l.round, attack.Committed, "", 0}))
+	}
+	account := func(more ...string) (int, string) {
+		c := runs(t, append([]string{"account"}, more...)...)
+		return c.exit(), c.String()
+	}
+	of := []string{"--data", filepath.Join(folder, "data.tsv"), "--accounts", filepath.Join(folder, "accounts"), "--identity", filepath.Join(folder, "identity.pem")}
+	path := filepath.Join(folder, "roster.json")
+	if code, said := account(append(of, "--proof", path)...); code != 0 {
+		t.Fatal(said)
+	}
+	b, err := os.ReadFile(path)
+	l.must(err)
+	proof, err := edge.ParseRosterProof(b)
+	l.must(err)
+	proven, err := proof.Verify()
+	l.must(err)
+	if proven.Round != l.round || proven.Keys != 9 || len(proven.Devices) != 3 || proven.Peers.Together != 3 {
+		t.Errorf("%+v", proven)
+	}
+	for _, d := range proven.Devices {
+		if !slices.ContainsFunc(l.Log.Leaves, func(leaf attack.Leaf) bool {
+			return hex.EncodeToString(leaf.Key) == d.Identity && leaf.At == d.Enrolled.Unix()
+		}) {
+			t.Errorf("%+v is not in the log", d)
+		}
+	}
+	if code, said := account("--proof", path); code != 0 {
+		t.Error(said)
+	}
+	if code, said := account(append(of, "--proof", path, "--round", "1")...); code == 0 || !strings.Contains(said, "no roster of round 1 is kept") {
+		t.Errorf("%d: %s", code, said)
+	}
+	for name, lie := range map[string]func(p *edge.RosterProof){
+		"another job":     func(p *edge.RosterProof) { p.Job = changed(p.Job, 5) },
+		"another plan":    func(p *edge.RosterProof) { p.Plan = changed(p.Plan, 50) },
+		"another roster":  func(p *edge.RosterProof) { p.Roster = changed(p.Roster, 300) },
+		"another proof":   func(p *edge.RosterProof) { p.Roster = changed(p.Roster, len(p.Roster)-40) },
+		"a longer roster": func(p *edge.RosterProof) { p.Roster = append(slices.Clone(p.Roster), 0) },
+		"no roster":       func(p *edge.RosterProof) { p.Roster = nil },
+	} {
+		of := *proof
+		lie(&of)
+		if proven, err := of.Verify(); !errors.Is(err, edge.ErrRosterProof) {
+			t.Errorf("%s: %+v, %v", name, proven, err)
+		}
+	}
+	// The coordinator goes back on its log: the account shows both heads, and forgets.
+	l.must(s.Send(ctx, attack.Assignment, attack.Array{l.plan(func(p attack.Array) { p[attack.PlanHead] = l.Log.HeadOf(7) }), nil, 60_000, attack.Array{7, nil}}))
+	if code := device.exit(); code != 1 {
+		t.Errorf("ended with %d: %s", code, device)
+	}
+	key := hex.EncodeToString(l.Log.Key.Public().(ed25519.PublicKey))
+	out := new(bytes.Buffer)
+	if code := run(ctx, append([]string{"account"}, of...), nil, out, out); code != 0 || !strings.Contains(out.String(), "REFUSED") ||
+		!strings.Contains(out.String(), string(l.Log.HeadOf(7))) || !strings.Contains(out.String(), string(l.Log.Head())) {
+		t.Errorf("%d: %s", code, out)
+	}
+	if code, said := account(append(of, "--forget-log", key[:7])...); code == 0 {
+		t.Error(said)
+	}
+	if code, said := account(append(of, "--forget-log", key[:8])...); code != 0 {
+		t.Error(said)
+	}
+	out.Reset()
+	if code := run(ctx, append([]string{"account"}, of...), nil, out, out); code != 0 || strings.Contains(out.String(), "log of enrolled keys") {
+		t.Errorf("%d: %s", code, out)
 	}
 }

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -17,11 +18,13 @@ import (
 type accountReport struct {
 	Data  string            `json:"data"`
 	Jobs  []edge.JobAccount `json:"jobs"`
+	Logs  []edge.LogAccount `json:"logs,omitempty"` // of enrolled keys
 	Spent edge.Spent        `json:"spent"`
 }
 
 func newAccountCmd(a *command.App) *cobra.Command {
-	var data, identity, folder string
+	var data, identity, folder, proof, forget string
+	var round uint64
 	var columns dataset.Columns
 	cmd := &cobra.Command{
 		Use:   "account --data FILE",
@@ -31,12 +34,23 @@ over and said to be released, for each job, and what all of them have cost
 together. The data set is known by its examples: a copy of the file, or the file
 with more lines, has the same account. Each round in which an update was handed over counts in full, at the
 noise that its job says it adds; nothing here proves that noise but what this
-device added itself (privacy.noise: devices), whose epsilon stands beside it.`,
-		Example: "  starling account --data my.tsv",
+device added itself (privacy.noise: devices), whose epsilon stands beside it. It
+also says what this device knows of the jobs' logs of enrolled keys.
+
+--proof writes who was in the device's shard of its last round, or of --round, into a
+file that anybody can verify; without --data it verifies such a file.`,
+		Example: "  starling account --data my.tsv\n  starling account --data my.tsv --proof roster.json\n  starling account --proof roster.json",
 		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if data == "" && proof != "" {
+				proven, _, err := readRosterProof(proof)
+				if err != nil {
+					return err
+				}
+				return a.Emit(proven, func(w io.Writer) error { return printRoster(w, proven) })
+			}
 			if data == "" {
-				return command.Usagef("--data is required: the file that was joined with")
+				return command.Usagef("--data is required: the file that was joined with; or --proof with a file to verify")
 			}
 			if identity == "" {
 				var err error
@@ -59,7 +73,17 @@ device added itself (privacy.noise: devices), whose epsilon stands beside it.`,
 			if account == nil {
 				return fmt.Errorf("%s has no account in %s: it has not taken part in a job, or another user's accounts have it (--accounts)", data, kept.dir)
 			}
-			report := accountReport{Data: data, Jobs: sortedJobs(account)}
+			switch {
+			case forget != "":
+				return forgetLog(a, kept, set, data, identity, forget)
+			case proof != "":
+				proven, err := kept.writeRosterProof(account, round, proof)
+				if err != nil {
+					return err
+				}
+				return a.Emit(proven, func(w io.Writer) error { return printRoster(w, proven) })
+			}
+			report := accountReport{Data: data, Jobs: sortedJobs(account), Logs: account.Logs()}
 			if report.Spent, err = account.Spent(); err != nil {
 				return err
 			}
@@ -67,6 +91,9 @@ device added itself (privacy.noise: devices), whose epsilon stands beside it.`,
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", "the data file")
+	cmd.Flags().StringVar(&proof, "proof", "", "file to write who was in the device's shard into; without --data: to verify")
+	cmd.Flags().Uint64Var(&round, "round", 0, "of --proof: the round's number (default the last)")
+	cmd.Flags().StringVar(&forget, "forget-log", "", "first digits of the key of a log of enrolled keys: follow whatever is next shown of it")
 	command.ColumnFlags(cmd.Flags(), &columns)
 	cmd.Flags().StringVar(&folder, "accounts", "", "folder of accounts (default starling/accounts in the user's configuration folder)")
 	cmd.Flags().StringVar(&identity, "identity", "", "the identity file that versions before kept the account beside (default: the file's own)")
@@ -117,8 +144,25 @@ func printAccount(w io.Writer, account *edge.Account) error {
 	if len(s.Noiseless) > 0 {
 		fmt.Fprintf(&b, "of what was given to %s there is no bound: no noise that protects was announced\n", quoted(s.Noiseless))
 	}
+	printLogs(&b, account.Logs())
 	_, err = io.WriteString(w, b.String())
 	return err
+}
+
+// forgetLog takes a log out of the account, which no join may hold meanwhile.
+func forgetLog(a *command.App, kept *accounts, set *dataset.Set, data, identity, prefix string) error {
+	account, release, err := kept.take(set, data, identity)
+	if err != nil {
+		return err
+	}
+	key, err := account.ForgetLog(prefix)
+	if err = errors.Join(err, release()); err != nil {
+		return err
+	}
+	return a.Emit(map[string]string{"forgotten": key}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "forgot the log of enrolled keys %s: the next head that its coordinator shows is followed\n", key)
+		return err
+	})
 }
 
 func quoted(names []string) string {

@@ -181,6 +181,11 @@ func runJoin(ctx context.Context, a *command.App, where string, f joinFlags) (er
 		Remake: remake, Account: account, AllowPlain: f.plain,
 		Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: policy,
 		Trainer: trainer, Known: listed, Base: own,
+		Roster: func(round uint64, task [32]byte, proof *edge.RosterProof) {
+			if err := kept.keepRoster(round, task, proof); err != nil {
+				fmt.Fprintln(a.Stderr, "note: who was in the shard could not be kept:", edge.Escape(err.Error(), false))
+			}
+		},
 		Progress: func(e edge.Event) {
 			switch e.State {
 			case edge.Committed:
