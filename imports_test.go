@@ -78,7 +78,6 @@ nf4:
 nf4/asm:
 program: internal/wire job model model/nn nf4 wasm/compiler
 quant: internal/l2 nf4
-quant/asm:
 secagg: internal/cbor internal/uniform
 simulate: coordinator dataset dp edge internal/durable model program quant task trainer
 simulate/queue: dataset edge model quant simulate

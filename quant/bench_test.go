@@ -82,36 +82,6 @@ func BenchmarkDecodeMean(b *testing.B) {
 	})
 }
 
-// BenchmarkRotate is the rotation alone; plain is the twin without assembly.
-func BenchmarkRotate(b *testing.B) {
-	r, m := blockShape(benchDim)
-	rot, err := newRotation(r, m, [32]byte{1})
-	if err != nil {
-		b.Fatal(err)
-	}
-	x, y := testVector(1, r*m), make([]float32, r*m)
-	b.Run("fast", func(b *testing.B) {
-		loop(b, 4*len(x), func() error {
-			rot.forward(y, x)
-			clear(x)
-			return nil
-		})
-	})
-	b.Run("plain", func(b *testing.B) {
-		loop(b, 4*len(x), func() error {
-			for k := 0; k < len(x); k += r {
-				hadamardGeneric(x[k : k+r])
-			}
-			transpose(y, x, m, r)
-			for k := 0; k < len(x); k += r {
-				hadamardGeneric(y[k : k+r])
-			}
-			clear(x)
-			return nil
-		})
-	})
-}
-
 // BenchmarkNF4 reports bytes of float32 a second.
 func BenchmarkNF4(b *testing.B) {
 	const n = 1 << 18

@@ -27,7 +27,6 @@
 // Decoders treat their input as hostile: lengths are bounded before anything
 // is allocated.
 //
-// On amd64 with AVX2 the inner loops are assembly; the build tag purego leaves
-// it out. Both compute the same bits. docs/BANDWIDTH.md lists the constants
-// that two sides must agree on, and what each scheme was measured to cost.
+// docs/BANDWIDTH.md lists the constants that two sides must agree on, and what
+// each scheme was measured to cost.
 package quant

@@ -146,12 +146,7 @@ func uniform(u uint32) float32 {
 // roundUniform rounds to every integer in -q..q. The value between the
 // neighbours decides: the upper one is taken if the uniform number is below
 // the distance from the lower one. random has four bytes a value.
-func roundUniform(dst []int32, y []float32, random []byte, scale float32, q int32) int64 {
-	done, norm2 := roundUniformFast(dst, y, random, scale, q)
-	return norm2 + roundUniformGeneric(dst[done:], y[done:], random[4*done:], scale, q)
-}
-
-func roundUniformGeneric(dst []int32, y []float32, random []byte, scale float32, q int32) (norm2 int64) {
+func roundUniform(dst []int32, y []float32, random []byte, scale float32, q int32) (norm2 int64) {
 	limit := float32(q)
 	for i, v := range y {
 		v = min(max(v*scale, -limit), limit)
@@ -167,12 +162,7 @@ func roundUniformGeneric(dst []int32, y []float32, random []byte, scale float32,
 }
 
 // roundCells rounds to the symbols behind cells, see cellsOf.
-func roundCells(dst []int32, y []float32, random []byte, scale float32, q int32, cells []int32) int64 {
-	done, norm2 := roundCellsFast(dst, y, random, scale, q, cells)
-	return norm2 + roundCellsGeneric(dst[done:], y[done:], random[4*done:], scale, q, cells)
-}
-
-func roundCellsGeneric(dst []int32, y []float32, random []byte, scale float32, q int32, cells []int32) (norm2 int64) {
+func roundCells(dst []int32, y []float32, random []byte, scale float32, q int32, cells []int32) (norm2 int64) {
 	limit := float32(q)
 	for i, v := range y {
 		v = min(max(v*scale, -limit), limit)

@@ -6,27 +6,15 @@ import "math"
 // each consecutive r values by their Walsh-Hadamard transform in natural order,
 // not normalised. r is a power of two of at least 64 that divides len(x).
 func hadamardRows(x []float32, r int, signs []uint64) {
-	// Rows are taken a few at a time, so that they stay in the first-level cache
-	// through all levels.
-	run := r
-	for run < maxBlock {
-		run *= 2
-	}
-	for len(x) > 0 {
-		n := min(run, len(x))
-		if !hadamardFast(x[:n], r, signs[:n/64]) {
-			applySigns(x[:n], signs[:n/64])
-			for k := 0; k < n; k += r {
-				hadamardGeneric(x[k : k+r])
-			}
-		}
-		x, signs = x[n:], signs[n/64:]
+	for k := 0; k < len(x); k += r {
+		applySigns(x[k:k+r], signs[k/64:(k+r)/64])
+		hadamard(x[k : k+r])
 	}
 }
 
-// hadamardGeneric is the plain transform: butterflies at distance 1, 2, 4, ...
+// hadamard is the transform of one row: butterflies at distance 1, 2, 4, ...
 // That order fixes every rounding, so that all implementations agree bit by bit.
-func hadamardGeneric(x []float32) {
+func hadamard(x []float32) {
 	for i := 0; i+8 <= len(x); i += 8 {
 		v := x[i : i+8 : i+8]
 		a0, a1 := v[0]+v[1], v[0]-v[1]
