@@ -39,7 +39,7 @@ coordinator/internal/socket: internal/wire
 coordinator/optimizer: job
 coordinator/round:
 coordinator/server: coordinator coordinator/internal/... coordinator/store dp internal/durable internal/qrcode internal/strict
-    internal/wire model
+    internal/wire log model
 coordinator/store: dp log
 dataset:
 dp: internal/l2

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/starling-fl/starling/log"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
 )
@@ -61,6 +62,10 @@ type Config struct {
 	// EnrolmentsOfAddress bounds the new devices, and the failed attempts, of one
 	// address in an hour. 0 is 256, and none for this machine's own.
 	EnrolmentsOfAddress int
+	// Cosign asks a witness to sign a head of the log of enrolled keys, and returns its
+	// signature lines; prove says how the log goes on from what the witness knows. nil: there
+	// is no witness. It is called before each round's plan and must return soon.
+	Cosign func(ctx context.Context, head log.Head, signed []byte, prove func(from int64) ([]log.Hash, error)) ([]byte, error)
 	// Hosts are the code shapes of the training step's programs that assignments
 	// offer; nil is program.Hosts, all of them. Empty but not nil offers none: devices must
 	// bring a trainer of their own.

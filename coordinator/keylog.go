@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type keyLog struct {
 	signer ed25519.PrivateKey // nil: the job has no log
 	head   log.Head
 	note   []byte                // the head, signed
+	signed bool                  // by the witness, too
 	growth map[int64]wire.Growth // by what a device holds: how the head goes on from there
 }
 
@@ -45,10 +47,34 @@ func (c *Coordinator) publishLog() error {
 	if err != nil || k.note != nil && head == k.head {
 		return err
 	}
-	k.head, k.growth = head, map[int64]wire.Growth{}
+	k.head, k.growth, k.signed = head, map[int64]wire.Growth{}, false
 	k.note, err = head.Sign(k.signer)
 	return err
 }
+
+// cosignLog has the head signed by the witness, where there is one. A round does not wait
+// for one that does not answer: devices whose owners want its signature sit the round out.
+func (c *Coordinator) cosignLog(ctx context.Context) {
+	k := &c.keys
+	if k.signer == nil || k.signed || c.cfg.Cosign == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, witnessTimeout)
+	defer stop()
+	lines, err := c.cfg.Cosign(ctx, k.head, k.note, func(from int64) ([]log.Hash, error) { return c.store.ProveConsistency(from, k.head.Size) })
+	if err == nil {
+		var both []byte
+		if both, err = log.Cosigned(k.note, lines, c.t.contract.Job.LogKey); err == nil {
+			k.note, k.signed = both, true
+		}
+	}
+	if err != nil {
+		c.log.Warn("the witness has not signed the log of enrolled keys", "keys", k.head.Size, "error", err)
+	}
+}
+
+// witnessTimeout is how long a round waits for the witness.
+const witnessTimeout = 5 * time.Second
 
 // grown is how the head goes on from the one that a device holds. From one that no log of
 // this folder ever had nothing does: the device will say so to its owner.

@@ -196,6 +196,7 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	if err := c.publishLog(); err != nil {
 		return err
 	}
+	c.cosignLog(ctx)
 	plan.Head = c.keys.note
 	var err error
 	if plan.Programs, err = c.programs.at(r.rank); err != nil {

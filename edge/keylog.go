@@ -233,7 +233,7 @@ func (c *client) greetLog(welcome *wire.Welcome, m *wire.Enrolled) error {
 	case len(m.Head) == 0:
 		return nil // each plan has one
 	default:
-		_, err := c.cfg.Account.follow(key, c.cfg.Policy.Log, m.Head, m.Growth, time.Now())
+		_, err := c.cfg.Account.follow(key, "", m.Head, m.Growth, time.Now()) // witnesses sign those of plans
 		return err
 	}
 }

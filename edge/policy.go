@@ -102,8 +102,8 @@ type Policy struct {
 	// device can tell from the job's log: those more recent are counted as the coordinator's,
 	// and a shard with more of them than it withstands is refused. Default 0: any.
 	PeerAge time.Duration `yaml:"peer_age"`
-	// Log is the key of a witness, NAME+HASH+KEY, which must have signed each head of the
-	// job's log. Default none.
+	// Log is the key of a witness, NAME+HASH+KEY, which must have signed the head of the job's
+	// log that a round's plan binds. Default none.
 	Log string `yaml:"log"`
 }
 

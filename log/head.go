@@ -111,16 +111,6 @@ func OpenHead(signed []byte, key [32]byte, witness string) (Head, error) {
 	return h, nil
 }
 
-// ParseWitness reads a witness's key: NAME+HASH+KEY, as golang.org/x/mod/sumdb/note and
-// the tools of transparency logs write it.
-func ParseWitness(text string) (note.Verifier, error) {
-	v, err := note.NewVerifier(text)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %.80q is no witness's key (NAME+HASH+KEY): %w", ErrHead, text, err)
-	}
-	return v, nil
-}
-
 // parseHead reads exactly what text writes.
 func parseHead(text, name string) (h Head, err error) {
 	lines := strings.Split(text, "\n")

@@ -268,6 +268,37 @@ func TestHeadsAreSigned(t *testing.T) {
 	}
 }
 
+// The cosignature was made by github.com/transparency-dev/formats v0.1.1, of a head with 9
+// keys of the log whose seed is 32 sevens.
+func TestWitnessesSignWithTheTime(t *testing.T) {
+	const text = "starling-log/ea4a6c63e29c520abef5507b132ec5f9\n9\nCXZ4bIYbUEnzHbQ5hFhKTDLBkpnzjkk9e4k9qDzdrKM=\n"
+	const line = "— witness.example reJIigAAAABrBBpa2pu0GvEBvX8KtKLt4cuuh54mUweVjOprqVbye44OZwpafjLHqpPT9VTTzCgM6FjxZMXtrvhTBMENDFzkUjpeBA==\n"
+	const witness = "witness.example+ade2488a+BO1JKMYo0cLG6ukDOJBZlWEpWSc6XGP5NjbBRhSshzfR"
+	seed := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, 32))
+	log := [32]byte(seed.Public().(ed25519.PublicKey))
+	signed := must(note.Sign(&note.Note{Text: text}, signer{seed, Name(log)}))
+	both, err := Cosigned(signed, []byte(line), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if head, err := OpenHead(both, log, witness); err != nil || head.Size != 9 {
+		t.Errorf("%v, %v", head, err)
+	}
+	if _, err := OpenHead(bytes.Replace(both, []byte("AAAABrBB"), []byte("AAAABrBC"), 1), log, witness); !errors.Is(err, ErrHead) {
+		t.Errorf("another time: %v", err)
+	}
+	for _, bad := range []string{"", "no line", line[:40], strings.Repeat(line, 20)} {
+		if both, err := Cosigned(signed, []byte(bad), log); bad != "" && !errors.Is(err, ErrHead) {
+			t.Errorf("%q behind a head: %q, %v", bad, both, err)
+		}
+	}
+	for _, bad := range []string{"witness.example+ade2488b" + witness[24:], "other.example" + witness[15:], "+ade2488a" + witness[24:], witness[:30]} {
+		if v, err := ParseWitness(bad); !errors.Is(err, ErrHead) {
+			t.Errorf("%q is taken for a key: %v, %v", bad, v, err)
+		}
+	}
+}
+
 func must(b []byte, err error) []byte {
 	if err != nil {
 		panic(err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,7 +26,7 @@ import (
 
 type serveFlags struct {
 	job, dir, listen, url, validation, test string
-	sample                                  string
+	sample, witness                         string
 	admin                                   string
 	tls, verbose, everyRank, qr             bool
 	linger                                  time.Duration
@@ -62,6 +63,7 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	columnFlags(cmd.Flags(), &f.columns)
 	cmd.Flags().StringVar(&f.sample, "sample", "", "public labelled file that the join page offers to visitors to try; neither --validation nor --test")
 	cmd.Flags().BoolVar(&f.everyRank, "test-every-rank", false, "score --test at every rank, not only at the one that validation chose")
+	cmd.Flags().StringVar(&f.witness, "witness", "", "URL of a witness (C2SP tlog-witness) that signs the log of enrolled keys before each round, for devices that ask for it")
 	cmd.Flags().BoolVar(&f.despiteDropout, "despite-dropout", false, "go on where the job paused since more devices drop out than cohort.dropout declares; no epsilon covers that")
 	cmd.Flags().DurationVar(&f.linger, "linger", 3*time.Second, "how long devices may still ask after the job's end")
 	cmd.Flags().BoolVar(&f.qr, "qr", false, "draw the join page's address as a QR code even where a terminal would not show it, or only this machine reaches it")
@@ -134,6 +136,9 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	cfg := coordinator.Config{Job: written, Dir: f.dir, Base: b, Start: adapter, Progress: view.show,
 		Patient: true, DespiteDropout: f.despiteDropout,
 		Compile: program.Step, Hosts: program.Hosts}
+	if f.witness != "" {
+		cfg.Cosign = (&server.Witness{URL: f.witness, HTTP: http.DefaultClient}).Cosign
+	}
 	if f.verbose {
 		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
 	}
