@@ -26,12 +26,8 @@ const (
 	whyTensor = "A row of an embedding table is a word: which rows an update moves says which words your data has; a whole matrix or norm holds more of it than an adapter does"
 )
 
-// ownNoise is what this device adds to its updates in a job: standard deviation over the
-// norm bound. What a job announces does not count before it is what Contribute adds.
-func ownNoise(*wire.Job) float64 { return 0 }
-
 // roundBits bounds what a round tells of the data of a device whose update stands alone in
-// its sum, at own noise v: the capacity of a Gaussian channel of any dimension whose
+// its sum, at own noise v, over one unit's norm bound: the capacity of a Gaussian channel of any dimension whose
 // signal is within units clip norms. Infinite without noise.
 func roundBits(v float64, units int) float64 {
 	of := float64(max(1, units)) / v
@@ -40,7 +36,7 @@ func roundBits(v float64, units int) float64 {
 
 // checkNoise holds what devices add themselves against the policy.
 func (p *Policy) checkNoise(j *wire.Job) (found []error) {
-	v := ownNoise(j)
+	v := j.Privacy.OwnNoise // which Contribute adds, since every plan has the job's
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 	if v < p.OwnNoise {
 		what := fmt.Sprintf("devices add noise of %s clip norms themselves", number(v))

@@ -66,6 +66,44 @@ func TestHostileCentralNoise(t *testing.T) {
 	}))
 }
 
+// What a job's devices add themselves counts, and no less than the owner's least will do.
+func TestHostileLittleNoise(t *testing.T) {
+	for name, c := range map[string]struct {
+		own    float64
+		honest uint32
+		rounds uint64
+		want   []string
+	}{
+		"enough":     {0.1, 100, 3, nil},
+		"too little": {0.05, 400, 3, []string{"own_noise"}},
+		"too long":   {0.1, 100, 1110, []string{"bits"}}, // with a quarter more that may be called lost
+		"as long as": {0.1, 100, 1100, nil},
+	} {
+		p := DefaultPolicy()
+		j := wire.Job{Rounds: c.rounds, Privacy: wire.Privacy{Noise: wire.NoiseDevices, OwnNoise: c.own, Honest: c.honest}}
+		var keys []string
+		for _, err := range p.checkNoise(&j) {
+			keys = append(keys, Beyond(err)[0].Key)
+		}
+		if !slices.Equal(keys, c.want) {
+			t.Errorf("%s: %q, want %q", name, keys, c.want)
+		}
+	}
+	h := production(t)
+	h.job.Privacy.Noise, h.job.Privacy.OwnNoise, h.job.Privacy.Honest = wire.NoiseDevices, 0.2, 25
+	h.announce()
+	cfg := h.config(&constant{})
+	p := DefaultPolicy()
+	p.Bases = []string{"any"}
+	cfg.Policy, cfg.Data = &p, Examples(examples(16))
+	h.start(cfg)
+	peer := h.admit(false)
+	plan := h.plan(1)
+	plan.Steps, plan.OwnNoise, plan.Honest = 8, 0.2, 25
+	peer.assign(plan)
+	want[*wire.Turn](peer)
+}
+
 // The bound is a Gaussian channel's capacity: below half the dimension's logarithm of one
 // and signal over noise for every dimension, and close to it for a large one.
 func TestRoundBits(t *testing.T) {

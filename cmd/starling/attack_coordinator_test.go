@@ -32,7 +32,13 @@ type truth struct {
 
 func learn(t *testing.T, more ...string) truth {
 	t.Helper()
-	s := serves(t, 50, strings.Join(append(more, "cohort: {population: 3, floor: 3}"), "\n"))
+	return serves(t, 50, strings.Join(append(more, "cohort: {population: 3, floor: 3}"), "\n")).learned()
+}
+
+// learned is what the coordinator says to three devices; it ends with that.
+func (s *target) learned() truth {
+	t := s.t
+	t.Helper()
 	ctx := watchdog.Context(t)
 	var first *attack.Device
 	for range 3 {

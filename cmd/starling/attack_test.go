@@ -95,11 +95,6 @@ type target struct {
 // what more the job's file says and more flags.
 func serves(t *testing.T, rounds int, more string, flags ...string) *target {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	job := filepath.Join(dir, "job.yaml")
 	text := fmt.Sprintf("name: attacked\nlabels: [one, two]\nrounds: %d\nadapter: {rank_min: 1, rank_max: 1}\ntraining: {steps: 1, batch: 2}\n"+
 		"privacy: {simulated_population: 1000000, simulated_cohort: 10000, noise_multiplier: 1, epsilon: 8}\n%s\n", rounds, more)
 	if !strings.Contains(more, "shard:") {
@@ -108,6 +103,17 @@ func serves(t *testing.T, rounds int, more string, flags ...string) *target {
 	if !strings.Contains(more, "cohort:") {
 		text += "cohort: {population: 4, floor: 3}\n"
 	}
+	return servesJob(t, text, flags...)
+}
+
+// servesJob starts a coordinator of a job's file.
+func servesJob(t *testing.T, text string, flags ...string) *target {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	job := filepath.Join(dir, "job.yaml")
 	if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

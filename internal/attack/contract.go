@@ -21,7 +21,7 @@ const (
 	JobProviders, JobProviderRate, JobLog           = 22, 23, 35
 
 	PlanTask, PlanRound, PlanRank, PlanValues, PlanClip = 0, 1, 3, 4, 8
-	PlanVersion, PlanSeed, PlanSlice                    = 2, 5, 6
+	PlanVersion, PlanSeed, PlanSlice, PlanRotation      = 2, 5, 6, 7
 	PlanCounts, PlanCount, PlanOwnNoise, PlanHonest     = 9, 10, 11, 12
 	PlanSteps, PlanRate, PlanPrograms, PlanHead         = 13, 14, 15, 16
 )
