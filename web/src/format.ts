@@ -83,3 +83,10 @@ export function given(a: About): Given {
   }
   return { level: "strong", title: `Protects ${who}: ${bound(g)} over the whole job`, lines };
 }
+
+/** What the log of enrolled keys proves of a shard: whom a device is hidden among. */
+export function peersText(p: { devices: number; together: number; keys: number; later?: number } | undefined): string {
+  if (!p) return "–";
+  const text = `${count(p.devices, "device")} of ${p.keys.toLocaleString("en")} enrolled, ${p.together.toLocaleString("en")} of them within one minute of each other`;
+  return p.later ? `${text}; ${p.later.toLocaleString("en")} are newer than their coordinator says` : text;
+}

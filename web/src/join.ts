@@ -3,7 +3,7 @@ import "./page.css";
 import { browserTrust, Edge, Participation } from "../edge/src/index.js";
 import type { About, PublicStatus } from "./api.js";
 import { brief, byId, element, message, say, show, visible } from "./dom.js";
-import { bound, bytes, count, given, percent, significant } from "./format.js";
+import { bound, bytes, count, given, peersText, percent, significant } from "./format.js";
 import { unable } from "./join/able.js";
 import { elsewhere, here } from "./join/address.js";
 import { outdated } from "./join/current.js";
@@ -192,6 +192,7 @@ function paint(p: Participation): void {
   byId("state").classList.toggle("failed", p.standing === "failed" || p.standing === "refused");
   byId("dot").dataset.standing = p.standing;
   say("contributed", count(p.totals.rounds, "round"));
+  say("peers", peersText(p.peers));
   const given = givenText(p, about);
   say("given-rounds", given.rounds);
   say("epsilon", given.epsilon);

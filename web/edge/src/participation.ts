@@ -40,6 +40,8 @@ export class Participation {
   standing: Standing = "starting";
   /** The last event, undefined before the first. */
   event?: Event;
+  /** What the log of enrolled keys proved of this device's last shard; undefined before the first, and without a log. */
+  peers?: Event["peers"];
   /** Why it failed or paused. */
   reason = "";
   totals: Totals;
@@ -155,6 +157,7 @@ export class Participation {
 
   #take(event: Event): void {
     this.event = event;
+    if (event.peers) this.peers = event.peers;
     if (event.limits) this.limits = event.limits;
     else if (inRound.has(event.state) && event.round) this.limits = []; // a round that is within them
     this.totals = {
