@@ -74,3 +74,38 @@ func TestLedgerSaysWhoseNoise(t *testing.T) {
 		}
 	}
 }
+
+// TestPublishedBaselines: the jobs of examples/ have the published noise and the epsilons that
+// stand in them.
+func TestPublishedBaselines(t *testing.T) {
+	for name, want := range map[string]struct {
+		own, delivered, untrusted float64
+		says                      []string
+	}{
+		"group-dp":    {0.7714845, 25.20, 10.30, []string{"25.20", "10.30"}},
+		"provider-dp": {0.272761, 25.20, 40.78, []string{"25.20", "40.78", "0.2728"}},
+	} {
+		path := "../../examples/" + name + ".yaml"
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range want.says {
+			if !strings.Contains(string(text), s) {
+				t.Errorf("%s does not say %s", path, s)
+			}
+		}
+		var out, errs strings.Builder
+		if code := run(t.Context(), []string{"privacy", "explain", "--job", path, "--json"}, strings.NewReader(""), &out, &errs); code != 0 {
+			t.Fatalf("%s: %d, %s", name, code, errs.String())
+		}
+		var e explained
+		if err := json.Unmarshal([]byte(out.String()), &e); err != nil {
+			t.Fatal(err)
+		}
+		near := func(have, want float64) bool { return have > want*0.999 && have < want*1.001 }
+		if !near(e.OwnNoise, want.own) || !near(e.Delivered.Epsilon, want.delivered) || !near(e.Untrusted.Epsilon, want.untrusted) || e.NoiseMultiplier != 0.7714844 {
+			t.Errorf("%s: own noise %v, epsilon %v, without trust %v", name, e.OwnNoise, e.Delivered.Epsilon, e.Untrusted.Epsilon)
+		}
+	}
+}
