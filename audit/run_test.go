@@ -60,17 +60,25 @@ func declared() job.Job {
 	return j
 }
 
+// devices makes a job's noise its devices' own.
+func devices(j job.Job) job.Job {
+	j.Privacy.Noise = job.NoiseDevices
+	return j
+}
+
 // A sound job passes. TestPutBack holds that these same audits find flaws.
 func TestSoundJobs(t *testing.T) {
 	for name, c := range map[string]struct {
 		j     job.Job
 		trace []Attendance
 	}{
-		"sampled":  {sampled(200, 0.4, 100, 2), nil},
-		"dropout":  {sampled(160, 0.4, 100, 2), []Attendance{{1, 0.05}, {0.9, 0}}},
-		"all":      {sampled(300, 1, 30, 3), []Attendance{{1, 0.1}}},
-		"adaptive": {adaptive(), nil},
-		"declared": {declared(), []Attendance{{1, 0.4}}},
+		"sampled":          {sampled(200, 0.4, 100, 2), nil},
+		"dropout":          {sampled(160, 0.4, 100, 2), []Attendance{{1, 0.05}, {0.9, 0}}},
+		"all":              {sampled(300, 1, 30, 3), []Attendance{{1, 0.1}}},
+		"adaptive":         {adaptive(), nil},
+		"declared":         {declared(), []Attendance{{1, 0.4}}},
+		"devices":          {devices(sampled(300, 1, 30, 3)), []Attendance{{1, 0.1}}},
+		"devices, sampled": {devices(sampled(200, 0.4, 100, 2)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := audited(t, c.j, c.trace...)

@@ -51,6 +51,7 @@ type Config struct {
 	Downlink        string  // format of the adapter on its way down, with masked schemes
 	Clip            float64 // L2 clip norm, above 0, at most 1e6
 	NoiseMultiplier float64 // z of the noise that errors are compared with, positive
+	OwnNoise        float64 // what each device adds itself, over the clip norm; 0: nothing
 }
 
 // SettingError is a setting that cannot be measured.
@@ -82,6 +83,8 @@ func (c Config) Validate() error {
 		return bad("job-rounds", "%d, want 1..1000000", c.JobRounds)
 	case !(c.Clip > 0) || c.Clip > 1e6:
 		return bad("clip", "%v, want above 0, at most 1e6", c.Clip)
+	case !(c.OwnNoise >= 0) || c.OwnNoise > 1e3:
+		return bad("own-noise", "%v, want 0..1000", c.OwnNoise)
 	case !(c.NoiseMultiplier > 0):
 		return bad("noise multiplier", "%v, must be positive", c.NoiseMultiplier)
 	}

@@ -2,6 +2,7 @@ package bandwidth
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 )
@@ -59,6 +60,37 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestMeasureOwnNoise: devices' noise costs the bits of its ring, and a coarse lattice
+// makes more of it than a fine one.
+func TestMeasureOwnNoise(t *testing.T) {
+	s, err := StandIn(Size{Rank: 5, Params: 3000}, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]Row{}
+	for _, scheme := range []string{"tern", "int5"} {
+		for _, v := range []float64{0, 0.2} {
+			cfg := Config{Cohort: 4, Shard: 4, Rounds: 2, JobRounds: 10, Downlink: "bf16", Clip: 1, NoiseMultiplier: 1, OwnNoise: v}
+			row, err := cfg.Measure(t.Context(), s, Scheme{scheme, true}, "none")
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows[fmt.Sprint(scheme, v)] = row
+		}
+	}
+	if a, b := rows["int50"], rows["int50.2"]; b.RingBits < a.RingBits+4 || a.OwnVariance != 0 || b.Bits < a.Bits+4 {
+		t.Errorf("int5: %d bits without own noise, %d with", a.RingBits, b.RingBits)
+	}
+	// What clipping at L standard deviations takes is made up for, and more of the noise with
+	// it, by 1/erf(L/sqrt 2)^2: 1.424 of tern and 1.0054 of int5. The norm bound's allowance
+	// for chance is 7.6 and 2 % of 3,072 coordinates.
+	for scheme, want := range map[string]float64{"tern": 1.555, "int5": 1.027} {
+		if have := rows[scheme+"0.2"].OwnVariance; have < want*0.98 || have > want*1.03 {
+			t.Errorf("%s: variance %.4f, want about %.3f", scheme, have, want)
+		}
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	good := Config{Cohort: 3, Shard: 3, Rounds: 2, JobRounds: 2, Downlink: "bf16", Clip: 1, NoiseMultiplier: 1}
 	if err := good.Validate(); err != nil {
@@ -67,7 +99,7 @@ func TestRefuses(t *testing.T) {
 	for setting, spoil := range map[string]func(*Config){
 		"cohort": func(c *Config) { c.Cohort = 2 }, "shard": func(c *Config) { c.Shard = 1025 }, "rounds": func(c *Config) { c.Rounds = 1 },
 		"job-rounds": func(c *Config) { c.JobRounds = 0 }, "downlink": func(c *Config) { c.Downlink = "f64" },
-		"clip": func(c *Config) { c.Clip = math.NaN() }, "noise multiplier": func(c *Config) { c.NoiseMultiplier = 0 },
+		"clip": func(c *Config) { c.Clip = math.NaN() }, "own-noise": func(c *Config) { c.OwnNoise = -1 }, "noise multiplier": func(c *Config) { c.NoiseMultiplier = 0 },
 	} {
 		c := good
 		spoil(&c)

@@ -44,6 +44,9 @@ type measurement struct {
 	// Recompressed is the size of the update's bytes after the codec, relative to
 	// before: what compressing a masked vector would gain.
 	Recompressed float64
+	// OwnVariance is the variance of the mean under devices' own noise, rounding included,
+	// over that of the same noise on no lattice; 0 without.
+	OwnVariance float64
 	fidelity
 }
 
@@ -127,6 +130,9 @@ func (set *setting) job(s *Subject) job.Job {
 	}
 	j.Privacy.ClipNorm = set.Clip
 	j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = simulatedPopulation, simulatedCohort
+	if set.OwnNoise > 0 {
+		j.Privacy.Noise, j.Privacy.OwnNoise = job.NoiseDevices, set.OwnNoise
+	}
 	j.Wire = job.Wire{Uplink: set.Scheme, Downlink: set.Downlink, DownlinkCodec: set.Codec}
 	for _, d := range []*time.Duration{&j.Deadlines.Gather, &j.Deadlines.Key, &j.Deadlines.Share, &j.Deadlines.Collect,
 		&j.Deadlines.Confirm, &j.Deadlines.Unmask, &j.Deadlines.Reconnect} {
@@ -172,7 +178,8 @@ func measureMasked(ctx context.Context, set *setting, s *Subject) (measurement, 
 // arithmetic sends the same updates through encoding, summing and decoding,
 // without noise, and looks at what a masked vector would compress to.
 func (m *measurement) arithmetic(set *setting, s *Subject) error {
-	terms, err := contract.Job{Uplink: set.Scheme, Masking: secagg.Config{ShardMax: set.Shard}}.Terms()
+	own := contract.Own{Noise: set.OwnNoise, Delta: set.job(s).Delta(), Rounds: uint64(set.Rounds)}
+	terms, err := contract.Job{Uplink: set.Scheme, Masking: secagg.Config{ShardMax: set.Shard}, Own: own}.Terms()
 	if err != nil {
 		return err
 	}
@@ -182,7 +189,11 @@ func (m *measurement) arithmetic(set *setting, s *Subject) error {
 	if err != nil {
 		return err
 	}
-	m.Width, m.Padded = terms.Width, l.D()
+	v, err := terms.Vector(l, dp.CountCode{})
+	if err != nil {
+		return err
+	}
+	m.Width, m.Padded = terms.Bits(v), l.D()
 	alone, err := quant.Width(terms.Scheme, 1)
 	if err != nil {
 		return err
@@ -209,6 +220,16 @@ func (m *measurement) arithmetic(set *setting, s *Subject) error {
 		return err
 	}
 	m.fidelity = compare(got, want, set.NoiseMultiplier*set.NoiseMultiplier*float64(l.B2())*step*step)
+	if set.OwnNoise > 0 {
+		// What the mean is off by, beside what it would be with no lattice: own noise of n
+		// devices, v S each, in every value.
+		off := 0.0
+		for i, w := range want {
+			off += (float64(got[i]) - w) * (float64(got[i]) - w) / float64(len(want))
+		}
+		exact := set.OwnNoise * set.OwnNoise * set.Clip * set.Clip / n
+		m.OwnVariance = (v.Own.Float()*n*step*step + off) / exact
+	}
 
 	// A mask is uniform on the ring: masking is adding it.
 	mask := make([]byte, 4*l.D())

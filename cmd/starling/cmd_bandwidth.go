@@ -77,6 +77,7 @@ base model and your data.`,
 	fl.IntVar(&f.JobRounds, "job-rounds", 200, "rounds of the job that totals are for")
 	fl.StringVar(&f.Downlink, "downlink", "bf16", "format of the adapter on its way down, with masked schemes; without a mask it is the scheme's")
 	fl.Float64Var(&f.Clip, "clip", 1, "L2 clip norm")
+	fl.Float64Var(&f.OwnNoise, "own-noise", 0, "masked: what each device adds to its update itself, a standard deviation over the clip norm")
 	fl.Float64Var(&f.epsilon, "epsilon", 2, "the noise that errors are compared with is that of this epsilon at delta 1e-6 over --job-rounds")
 	fl.Float64Var(&f.rate, "sampling-rate", 0.01, "the noise that errors are compared with is that of this sampling rate")
 	fl.StringVar(&f.csv, "csv", "", "also write the rows to this file")
