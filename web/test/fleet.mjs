@@ -44,7 +44,7 @@ async function invoices(dir, devices) {
  * Starts serve for natives + browsers devices; ended with the test. made yields their data, in place of invoices: files of each
  * device, validation and keys, the job's lines for it.
  */
-export async function fleet(t, { rounds = 2, natives = 3, browsers = 1, floor = 3, extra = "", nativeFlags = [], serveFlags = [], sequence = 0, made = invoices, name = "browser test" } = {}) {
+export async function fleet(t, { rounds = 2, natives = 3, browsers = 1, floor = 3, extra = "", nativeFlags = [], serveFlags = [], listen = "127.0.0.1:0", sequence = 0, made = invoices, name = "browser test" } = {}) {
   const dir = mkdtempSync(join(tmpdir(), "starling-browser-"));
   const running = [];
   t.after(async () => {
@@ -69,7 +69,7 @@ ${extra}`);
     running.push(run);
     return run;
   };
-  const server = serve("127.0.0.1:0");
+  const server = serve(listen);
   const said = (what, pattern) => until(what, () => {
     if (server.child.exitCode !== null) throw new Error(`serve ended: ${server.err}`);
     return pattern.exec(server.err)?.[1];

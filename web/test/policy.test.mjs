@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { accessible } from "./axe.mjs";
+import { elsewhere, names } from "./browsers.mjs";
 import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
+import { freePort } from "./nginx.mjs";
 
 test("a job beyond the policy is refused with its reasons, and joined when they are accepted", { timeout: 240_000 }, async (t) => {
   const job = await fleet(t, { rounds: 12, natives: 3, extra: "wire: {uplink: fixed16}\n", nativeFlags: ["--uplinks", "fixed16"] });
@@ -62,3 +64,40 @@ test("what a file gave outlives the page", { timeout: 240_000 }, async (t) => {
   assert.equal(account.promised, 48);
   assert.ok(account.contributed >= given);
 });
+
+for (const name of names) {
+  test(`${name} is asked what protects it of a coordinator elsewhere, and only once`, { timeout: 240_000 }, async (t) => {
+    const port = await freePort();
+    const job = await fleet(t, { natives: 2, listen: `127.0.0.1:${port}`, serveFlags: ["--tls", "--url", `https://${elsewhere}:${port}`] });
+    const browser = await open(t, name);
+    const join = async () => {
+      const { tab } = await openTab(browser, job.page);
+      await until("the promise", async () => /ε/.test(await textOf(tab, "#given")), () => job.story(tab, "body"));
+      await choose(tab, job.own);
+      await tab.click("#join");
+      return tab;
+    };
+    const waits = async (tab) => /wait/i.test(await textOf(tab, "#state"));
+    const tab = await join();
+    await until("the question", () => tab.$eval("#limits", (e) => !e.hidden), () => job.story(tab, "body"));
+    assert.ok(await tab.$eval("#limits-honesty", (e) => !e.hidden && /nothing but this coordinator's honesty protects your data/.test(e.textContent)));
+    assert.match(await textOf(tab, "#limits-list"), /coordinator alone adds the noise, and no device can check it.*limit: at least 0\.1/s);
+    assert.ok(await tab.$eval("#limits-accept", (b) => b.disabled), "accepted before it was read");
+    await accessible(tab, "asked what protects it");
+    await shot(tab, `${name}-join-honesty`, { fullPage: true });
+    // Limits that show once the base is there are asked about by themselves.
+    await until("the fleet", async () => {
+      if (!(await tab.$eval("#limits", (e) => e.hidden))) {
+        for (const box of await tab.$$("#limits-list input:not(:checked)")) await box.click();
+        await tab.$eval("#limits-accept", (b) => b.disabled || b.click());
+      }
+      return (await tab.$eval("#limits", (e) => e.hidden)) && waits(tab);
+    }, () => job.story(tab, "body"), 90_000);
+    await tab.click("#stop");
+    await until("the stop", async () => /^Stopped/.test(await textOf(tab, "#state")));
+    await tab.close();
+    const again = await join();
+    await until("the fleet", () => waits(again), () => job.story(again, "body"), 90_000);
+    assert.ok(await again.$eval("#limits", (e) => e.hidden), "it is asked again");
+  });
+}

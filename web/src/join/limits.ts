@@ -5,12 +5,16 @@ import { byId, element, show } from "../dom.js";
 
 let shown = "";
 
+/** What protects a device although everybody else lies: see the policy's first keys. */
+const alone = new Set(["own_noise", "bits"]);
+
 /** Shows what the participation was refused for; nothing where there is nothing. */
 export function paintLimits(p: Participation): void {
   show("limits", p.limits.length > 0 && p.standing !== "stopped");
   const now = JSON.stringify(p.limits);
   if (now === shown) return;
   shown = now;
+  show("limits-honesty", p.limits.some((l) => alone.has(l.key)));
   byId("limits-list").replaceChildren(...p.limits.map(row));
   ready();
   if (p.limits.length) byId("limits").focus();
