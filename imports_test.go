@@ -52,6 +52,7 @@ internal/command/device: dataset edge internal/command internal/durable internal
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
 internal/canvas:
+evaluate: coordinator dataset model model/nn task tokenizer
 internal/cbor:
 internal/durable:
 internal/generated:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -23,13 +24,13 @@ type answered struct {
 
 // predictAnswers answers the questions of a file of JSON Lines, one a line.
 func predictAnswers(ctx context.Context, a *app, e engine, ck *model.Checkpoint, rank int, in io.Reader, name string) error {
-	r, err := newResponder(e.backend, ck.Base, ck.Adapter.Layout(), ck.Seq)
+	r, err := evaluate.NewResponder(e.backend, ck.Base, ck.Adapter.Layout(), ck.Seq)
 	if err != nil {
 		return fmt.Errorf("the checkpoint: %w", err)
 	}
 	slice := ck.Adapter.Slice(rank)
 	p := predictions{a, answerChunk, "questions", func(examples []dataset.Example) ([]said, error) {
-		replies, err := r.answer(ctx, slice, rank, examples)
+		replies, err := r.Answer(ctx, slice, rank, examples)
 		if err != nil {
 			return nil, err
 		}
@@ -61,25 +62,25 @@ type rankAnswerScore struct {
 // evaluateAnswers scores the ranks on a set, and says how far it is where that takes
 // long.
 func evaluateAnswers(ctx context.Context, a *app, with engine, ck *model.Checkpoint, set *dataset.Set, ranks []int) error {
-	on, err := newAnswerers(with.backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
+	on, err := evaluate.NewQuestions(with.backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
 	if err != nil {
 		return err
 	}
 	e := on[0]
-	report := answerEvaluation{File: set.Name, Engine: with.name, Questions: len(e.truths), Best: ck.BestRank}
-	told := newCountdown(a.Stderr, "questions", len(ranks)*len(e.examples))
+	report := answerEvaluation{File: set.Name, Engine: with.name, Questions: len(e.Truths), Best: ck.BestRank}
+	told := newCountdown(a.Stderr, "questions", len(ranks)*len(e.Examples))
 	for n, rank := range ranks {
 		var replies []reply
 		slice := ck.Adapter.Slice(rank)
-		for at := 0; at < len(e.examples); at += answerChunk {
-			part, err := e.answer(ctx, slice, rank, e.examples[at:min(at+answerChunk, len(e.examples))])
+		for at := 0; at < len(e.Examples); at += answerChunk {
+			part, err := e.Answer(ctx, slice, rank, e.Examples[at:min(at+answerChunk, len(e.Examples))])
 			if err != nil {
 				return err
 			}
 			replies = append(replies, part...)
-			told.reach(n*len(e.examples) + len(replies))
+			told.reach(n*len(e.Examples) + len(replies))
 		}
-		report.Ranks = append(report.Ranks, rankAnswerScore{rank, scoreReplies(replies, e.truths)})
+		report.Ranks = append(report.Ranks, rankAnswerScore{rank, evaluate.ScoreReplies(replies, e.Truths)})
 	}
 	return a.Emit(report, report.print)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -59,7 +60,7 @@ func newBlanks(e engine, ck *model.Checkpoint, rank, top int) (*blanks, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &blanks{k.(task.Filler), tok, p, ck.Adapter.Slice(rank), rank, top, rowsOfScores(k, c.VocabSize), c.VocabSize}, nil
+	return &blanks{k.(task.Filler), tok, p, ck.Adapter.Slice(rank), rank, top, evaluate.RowsOfScores(k, c.VocabSize), c.VocabSize}, nil
 }
 
 // predictBlanks fills in the masks of a file's texts.

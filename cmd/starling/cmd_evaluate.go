@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -142,25 +143,25 @@ func evaluateRanks(ck *model.Checkpoint, text string) ([]int, error) {
 
 // measure labels the texts in parts, and says how far it is where that takes long.
 func (r *evaluateReport) measure(ctx context.Context, with engine, ck *model.Checkpoint, set *dataset.Set, ranks []int, progress io.Writer) error {
-	all, err := newEvaluators(with.backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
+	all, err := evaluate.NewLabelled(with.backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
 	if err != nil {
 		return err
 	}
 	e := all[0]
-	told := newCountdown(progress, r.what, len(ranks)*len(e.examples))
+	told := newCountdown(progress, r.what, len(ranks)*len(e.Examples))
 	for n, rank := range ranks {
 		var predicted []int
 		loss := 0.0
 		slice := ck.Adapter.Slice(rank)
-		for at := 0; at < len(e.examples); at += predictChunk {
-			part, sum, err := e.predict(ctx, slice, rank, at, min(at+predictChunk, len(e.examples)))
+		for at := 0; at < len(e.Examples); at += predictChunk {
+			part, sum, err := e.Predict(ctx, slice, rank, at, min(at+predictChunk, len(e.Examples)))
 			if err != nil {
 				return err
 			}
 			predicted, loss = append(predicted, part...), loss+sum
-			told.reach(n*len(e.examples) + min(at+predictChunk, len(e.examples)))
+			told.reach(n*len(e.Examples) + min(at+predictChunk, len(e.Examples)))
 		}
-		r.Ranks = append(r.Ranks, rankScore{rank, e.scored(predicted, loss), classScores(predicted, e.labels, ck.Labels)})
+		r.Ranks = append(r.Ranks, rankScore{rank, e.Scored(predicted, loss), classScores(predicted, e.Labels, ck.Labels)})
 	}
 	return nil
 }

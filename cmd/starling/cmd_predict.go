@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -141,7 +142,7 @@ func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, ra
 		out := make([]said, len(logits))
 		for i, l := range logits {
 			if ck.LoRA.Task == model.TaskTag {
-				out[i] = saidOfWords(examples[i], bestOfWords(rows, i, l, len(ck.Labels)), ck.Labels)
+				out[i] = saidOfWords(examples[i], evaluate.BestOfWords(rows, i, l, len(ck.Labels)), ck.Labels)
 			} else {
 				out[i] = saidOfLabels(examples[i], likeliest(l, ck.Labels), top)
 			}

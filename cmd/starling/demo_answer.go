@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -90,7 +91,7 @@ func runAnswerDemo(ctx context.Context, a *app, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	on, err := newAnswerers(compiler.New(), b, layout, documentTokens, data.Validation, data.Test)
+	on, err := evaluate.NewQuestions(compiler.New(), b, layout, documentTokens, data.Validation, data.Test)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func runAnswerDemo(ctx context.Context, a *app, f demoFlags) error {
 	view := newProgressView(a.Stderr, j, scores.liveNote())
 	cfg := f.fleet(a, coordinator.Config{Job: j, Dir: dir, Base: b, Progress: view.show}, data)
 	scores.choose(&cfg.Coordinator)
-	before, err := scores.test.score(ctx, model.NewAdapter(layout, 0), 0)
+	before, err := scores.test.Score(ctx, model.NewAdapter(layout, 0), 0)
 	if err != nil {
 		return err
 	}

@@ -67,16 +67,16 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 		s.choose(&cfg)
 		for what, e := range map[string]coordinator.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
 			given, ok := e.(*evaluator)
-			if !ok || len(given.labels) < liveTexts {
+			if !ok || len(given.Labels) < liveTexts {
 				t.Fatalf("%s: %s is %T", name, what, e)
 			}
-			for _, label := range given.labels {
+			for _, label := range given.Labels {
 				if label != 0 {
 					t.Fatalf("%s: %s scores a text of the test split", name, what)
 				}
 			}
 		}
-		if s.test == nil || len(s.test.labels) != n || s.test.labels[0] != 1 {
+		if s.test == nil || len(s.test.Labels) != n || s.test.Labels[0] != 1 {
 			t.Errorf("%s: the result is not of the test split", name)
 		}
 	}
@@ -122,8 +122,8 @@ func TestTheTestQuestionsChooseNothing(t *testing.T) {
 	split := func(truth string) *answerer {
 		a := &answerer{}
 		for i := range liveQuestions + 7 { // so that the live evaluator is a sample
-			a.examples = append(a.examples, dataset.Example{Text: fmt.Sprint("text ", i)})
-			a.truths = append(a.truths, []string{truth})
+			a.Examples = append(a.Examples, dataset.Example{Text: fmt.Sprint("text ", i)})
+			a.Truths = append(a.Truths, []string{truth})
 		}
 		return a
 	}
@@ -131,10 +131,10 @@ func TestTheTestQuestionsChooseNothing(t *testing.T) {
 	answerScores{validation: split("validation"), test: split("test")}.choose(&cfg)
 	for what, e := range map[string]coordinator.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
 		given, ok := e.(*answerer)
-		if !ok || len(given.truths) < liveQuestions {
+		if !ok || len(given.Truths) < liveQuestions {
 			t.Fatalf("%s is %T", what, e)
 		}
-		for _, truths := range given.truths {
+		for _, truths := range given.Truths {
 			if truths[0] != "validation" {
 				t.Fatalf("%s scores a question of the test split", what)
 			}

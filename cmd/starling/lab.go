@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate/sweep"
 )
@@ -34,13 +35,13 @@ func openLab(path string, workers int, f engineFlags, columns dataset.Columns) (
 		Evaluators: func(b *model.Base, l *model.Layout, sequence int, sets ...*dataset.Set) ([]sweep.Evaluator, error) {
 			out := make([]sweep.Evaluator, len(sets))
 			if l.LoRA.Task.Asks() {
-				made, err := newAnswerers(e.backend, b, l, sequence, sets...)
+				made, err := evaluate.NewQuestions(e.backend, b, l, sequence, sets...)
 				for i, m := range made {
 					out[i] = labAnswerer{m}
 				}
 				return out, err
 			}
-			made, err := newEvaluators(e.backend, b, l, sequence, sets...)
+			made, err := evaluate.NewLabelled(e.backend, b, l, sequence, sets...)
 			for i, m := range made {
 				out[i] = labEvaluator{m}
 			}
@@ -53,18 +54,15 @@ func openLab(path string, workers int, f engineFlags, columns dataset.Columns) (
 type labEvaluator struct{ *evaluator }
 
 func (e labEvaluator) Score(ctx context.Context, a *model.Adapter, rank int) (accuracy, macroF1 float64, err error) {
-	s, err := e.score(ctx, a, rank)
+	s, err := e.evaluator.Score(ctx, a, rank)
 	return s.Accuracy, s.MacroF1, err
 }
-
-// Commonest is the accuracy of always saying the commonest label.
-func (e labEvaluator) Commonest() float64 { return e.majority() }
 
 // labAnswerer is an answerer that also says ANLS.
 type labAnswerer struct{ *answerer }
 
 func (e labAnswerer) Score(ctx context.Context, a *model.Adapter, rank int) (exact, anls float64, err error) {
-	s, err := e.score(ctx, a, rank)
+	s, err := e.answerer.Score(ctx, a, rank)
 	return s.ExactMatch, s.ANLS, err
 }
 

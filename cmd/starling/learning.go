@@ -20,17 +20,13 @@ type learning struct {
 	saidStall float64 // the best that a stall was last said of
 }
 
-// learning watches what this evaluator measures.
-func (e *evaluator) learning(rounds int) *learning {
-	return &learning{majority: e.majority(), texts: len(e.labels), rounds: rounds}
-}
-
 // learning watches what measures the rounds; nil where nothing does.
 func (s scores) learning(rounds int) *learning {
 	if s.validation == nil {
 		return nil
 	}
-	return s.validation.sample(liveTexts).learning(rounds)
+	live := s.validation.Sample(liveTexts)
+	return &learning{majority: live.Commonest(), texts: len(live.Labels), rounds: rounds}
 }
 
 // leastSeen is how many measurements say something.

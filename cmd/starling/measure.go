@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -35,7 +36,7 @@ func (f serveFlags) measures(j job.Job, b *model.Base, layout *model.Layout) (me
 	if !layout.LoRA.Task.Asks() {
 		return newScores(b, layout, j.Adapter.Sequence, validation, test)
 	}
-	on, err := newAnswerers(compiler.New(), b, layout, j.Adapter.Sequence, validation, test)
+	on, err := evaluate.NewQuestions(compiler.New(), b, layout, j.Adapter.Sequence, validation, test)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ type answerScores struct{ validation, test *answerer }
 
 func (s answerScores) choose(cfg *coordinator.Config) {
 	if s.validation != nil {
-		cfg.Evaluator, cfg.Live = s.validation, s.validation.sample(liveQuestions)
+		cfg.Evaluator, cfg.Live = s.validation, s.validation.Sample(liveQuestions)
 	}
 }
 
@@ -65,7 +66,7 @@ func (s answerScores) liveNote() string {
 		return ""
 	}
 	return fmt.Sprintf("accuracy is exact match: on %d of the %d validation questions while rounds run, on all of them at the end",
-		min(liveQuestions, len(s.validation.truths)), len(s.validation.truths))
+		min(liveQuestions, len(s.validation.Truths)), len(s.validation.Truths))
 }
 
 func (s answerScores) learning(int) *learning { return nil } // there is no commonest label
@@ -74,7 +75,7 @@ func (s answerScores) report(ctx context.Context, a *app, r report, layout *mode
 	if s.test == nil || s.validation == nil {
 		return a.Emit(r, r.print)
 	}
-	before, err := s.test.score(ctx, model.NewAdapter(layout, 0), 0)
+	before, err := s.test.Score(ctx, model.NewAdapter(layout, 0), 0)
 	if err != nil {
 		return err
 	}
@@ -87,13 +88,13 @@ func (s answerScores) report(ctx context.Context, a *app, r report, layout *mode
 
 // after makes a report of what a job has released, beside the base's own score.
 func (s answerScores) after(ctx context.Context, r report, before answerScore, result coordinator.Result) (answerReport, error) {
-	out := answerReport{report: r, Before: before, Validations: len(s.validation.truths), Questions: len(s.test.truths)}
+	out := answerReport{report: r, Before: before, Validations: len(s.validation.Truths), Questions: len(s.test.Truths)}
 	out.Validation, out.BestRank = map[string]float64{}, result.BestRank
 	for _, v := range result.Validation {
 		out.Validation[strconv.Itoa(v.Rank)] = v.Accuracy
 	}
 	var err error
-	out.After, err = s.test.score(ctx, result.Adapter, out.BestRank)
+	out.After, err = s.test.Score(ctx, result.Adapter, out.BestRank)
 	out.BaseAccuracy, out.BestAccuracy = before.ExactMatch, out.After.ExactMatch
 	return out, err
 }

@@ -83,7 +83,7 @@ func (r *report) measure(ctx context.Context, layout *model.Layout, result coord
 		if v.Rank != result.BestRank && !everyRank {
 			continue
 		}
-		tested, err := test.score(ctx, result.Adapter, v.Rank)
+		tested, err := test.Score(ctx, result.Adapter, v.Rank)
 		if err != nil {
 			return err
 		}
@@ -92,11 +92,11 @@ func (r *report) measure(ctx context.Context, layout *model.Layout, result coord
 			r.BestRank, r.BestAccuracy, r.BestMacroF1, r.BestPerplexity = v.Rank, tested.Accuracy, tested.MacroF1, tested.Perplexity
 		}
 	}
-	untouched, err := test.score(ctx, model.NewAdapter(layout, 0), 0)
+	untouched, err := test.Score(ctx, model.NewAdapter(layout, 0), 0)
 	if err != nil {
 		return err
 	}
-	r.BaseAccuracy, r.BasePerplexity, r.majority = untouched.Accuracy, untouched.Perplexity, test.majority()
+	r.BaseAccuracy, r.BasePerplexity, r.majority = untouched.Accuracy, untouched.Perplexity, test.Commonest()
 	return nil
 }
 
@@ -132,15 +132,4 @@ func reported(g *dp.Guarantee) (string, *float64) {
 		return "", nil
 	}
 	return g.String(), &g.Epsilon
-}
-
-// majority is the accuracy of always saying the commonest label.
-func (e *evaluator) majority() float64 {
-	count := make([]int, e.classes)
-	most := 0
-	for _, l := range e.labels {
-		count[l]++
-		most = max(most, count[l])
-	}
-	return float64(most) / float64(len(e.labels))
 }

@@ -1,4 +1,4 @@
-package main
+package evaluate
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// responder answers questions about documents with an adapter: its base writes the
+// Responder answers questions about documents with an adapter: its base writes the
 // answer, or says where it stands.
-type responder struct {
+type Responder struct {
 	task      task.Reader
 	tok       tokenizer.Tokenizer
 	generator *nn.Generator // of a base that writes
@@ -25,13 +25,14 @@ type responder struct {
 	predictor *nn.Predictor
 }
 
-// reply is an answer and how sure the model is of it, which is not calibrated.
-type reply struct {
+// Reply is an answer and how sure the model is of it, which is not calibrated.
+type Reply struct {
 	Text        string
 	Probability float64
 }
 
-func newResponder(be compute.Backend, b *model.Base, layout *model.Layout, sequence int) (*responder, error) {
+// NewResponder makes one, on a backend.
+func NewResponder(be compute.Backend, b *model.Base, layout *model.Layout, sequence int) (*Responder, error) {
 	t, err := task.New(b, layout, sequence)
 	if err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func newResponder(be compute.Backend, b *model.Base, layout *model.Layout, seque
 	if !ok {
 		return nil, fmt.Errorf("task %s answers no questions", layout.LoRA.Task)
 	}
-	r := &responder{task: reads}
+	r := &Responder{task: reads}
 	if r.span, ok = t.(*task.Span); ok {
 		r.predictor, err = nn.NewPredictor(layout, b, sequence, be)
 		return r, err
@@ -52,9 +53,9 @@ func newResponder(be compute.Backend, b *model.Base, layout *model.Layout, seque
 	return r, err
 }
 
-// answer answers the questions of examples in their order; what they know of answers it
+// Answer answers the questions of examples in their order; what they know of answers it
 // leaves aside.
-func (r *responder) answer(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]reply, error) {
+func (r *Responder) Answer(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]Reply, error) {
 	parts, of, err := task.Rows(r.task, examples)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (r *responder) answer(ctx context.Context, slice []float32, rank int, examp
 	if err != nil {
 		return nil, err
 	}
-	out := make([]reply, len(examples))
+	out := make([]Reply, len(examples))
 	if r.span != nil {
 		return out, r.find(ctx, slice, rank, parts, of, rows, out)
 	}
@@ -72,13 +73,13 @@ func (r *responder) answer(ctx context.Context, slice []float32, rank int, examp
 		return nil, err
 	}
 	for i, w := range answers {
-		out[i] = reply{r.tok.Decode(w.Tokens), w.Probability}
+		out[i] = Reply{r.tok.Decode(w.Tokens), w.Probability}
 	}
 	return out, nil
 }
 
 // find replies with the likeliest span of each example's parts.
-func (r *responder) find(ctx context.Context, slice []float32, rank int, parts []dataset.Example, of []int, rows task.Batch, out []reply) error {
+func (r *Responder) find(ctx context.Context, slice []float32, rank int, parts []dataset.Example, of []int, rows task.Batch, out []Reply) error {
 	logits, err := r.predictor.Outputs(ctx, slice, rank, rows, len(parts))
 	if err != nil {
 		return err
@@ -89,32 +90,32 @@ func (r *responder) find(ctx context.Context, slice []float32, rank int, parts [
 			return err
 		}
 		if was := &out[of[i]]; p > was.Probability {
-			*was = reply{text, p}
+			*was = Reply{text, p}
 		}
 	}
 	return nil
 }
 
-// answerer scores adapters on questions with known answers, public or held out: it
+// Questions scores adapters on questions with known answers, public or held out: it
 // lets the model answer, and compares what it said.
-type answerer struct {
-	*responder
-	examples []dataset.Example
-	truths   [][]string
+type Questions struct {
+	*Responder
+	Examples []dataset.Example
+	Truths   [][]string
 }
 
-// answerScore is how well answers fit, each figure 0..1.
-type answerScore struct {
+// AnswerScore is how well answers fit, each figure 0..1.
+type AnswerScore struct {
 	ExactMatch float64 `json:"exact_match"`
 	TokenF1    float64 `json:"token_f1"`
 	ANLS       float64 `json:"anls"`
 	Confidence float64 `json:"confidence"` // mean
 }
 
-// newAnswerers makes one for each set, nil for nil; they share the base.
-func newAnswerers(be compute.Backend, b *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]*answerer, error) {
-	out := make([]*answerer, len(sets))
-	var r *responder
+// NewQuestions makes one for each set, nil for nil; they share the base.
+func NewQuestions(be compute.Backend, b *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]*Questions, error) {
+	out := make([]*Questions, len(sets))
+	var r *Responder
 	for i, set := range sets {
 		if set == nil {
 			continue
@@ -122,30 +123,30 @@ func newAnswerers(be compute.Backend, b *model.Base, layout *model.Layout, seque
 		if len(set.Examples) == 0 {
 			return nil, fmt.Errorf("no examples to evaluate on")
 		}
-		a := &answerer{}
+		a := &Questions{}
 		for _, e := range set.Examples {
 			if len(e.Answers) == 0 {
 				return nil, &dataset.LineError{File: set.Name, Line: e.Line, Err: errors.New("has a question and no answers to hold it to")}
 			}
-			a.examples, a.truths = append(a.examples, e), append(a.truths, e.Answers)
+			a.Examples, a.Truths = append(a.Examples, e), append(a.Truths, e.Answers)
 		}
 		if r == nil {
 			var err error
-			if r, err = newResponder(be, b, layout, sequence); err != nil {
+			if r, err = NewResponder(be, b, layout, sequence); err != nil {
 				return nil, err
 			}
 		}
 		if err := r.check(set); err != nil {
 			return nil, err
 		}
-		a.responder = r
+		a.Responder = r
 		out[i] = a
 	}
 	return out, nil
 }
 
 // check reads a set once, so that what cannot be read is told at once.
-func (r *responder) check(set *dataset.Set) error {
+func (r *Responder) check(set *dataset.Set) error {
 	for at := range set.Examples {
 		parts, _, err := task.Rows(r.task, set.Examples[at:at+1])
 		if err == nil {
@@ -161,24 +162,24 @@ func (r *responder) check(set *dataset.Set) error {
 	return nil
 }
 
-// sample is an answerer on n documents drawn at random, always the same; itself where
+// Sample is one on n documents drawn at random, always the same; itself where
 // it has no more.
-func (a *answerer) sample(n int) *answerer {
-	if len(a.truths) <= n {
+func (a *Questions) Sample(n int) *Questions {
+	if len(a.Truths) <= n {
 		return a
 	}
-	s := &answerer{responder: a.responder}
-	for _, i := range drawn(len(a.truths), n) {
-		s.examples, s.truths = append(s.examples, a.examples[i]), append(s.truths, a.truths[i])
+	s := &Questions{Responder: a.Responder}
+	for _, i := range drawn(len(a.Truths), n) {
+		s.Examples, s.Truths = append(s.Examples, a.Examples[i]), append(s.Truths, a.Truths[i])
 	}
 	return s
 }
 
 // Evaluate returns the exact match at each rank, and no loss; it is the coordinator's Evaluator.
-func (a *answerer) Evaluate(ctx context.Context, adapter *model.Adapter, ranks []int) ([]coordinator.Score, error) {
+func (a *Questions) Evaluate(ctx context.Context, adapter *model.Adapter, ranks []int) ([]coordinator.Score, error) {
 	out := make([]coordinator.Score, len(ranks))
 	for i, b := range ranks {
-		s, err := a.score(ctx, adapter, b)
+		s, err := a.Score(ctx, adapter, b)
 		if err != nil {
 			return nil, err
 		}
@@ -187,16 +188,17 @@ func (a *answerer) Evaluate(ctx context.Context, adapter *model.Adapter, ranks [
 	return out, nil
 }
 
-func (a *answerer) score(ctx context.Context, adapter *model.Adapter, rank int) (answerScore, error) {
-	replies, err := a.answer(ctx, adapter.Slice(rank), rank, a.examples)
+// Score is of all questions, at a rank.
+func (a *Questions) Score(ctx context.Context, adapter *model.Adapter, rank int) (AnswerScore, error) {
+	replies, err := a.Answer(ctx, adapter.Slice(rank), rank, a.Examples)
 	if err != nil {
-		return answerScore{}, fmt.Errorf("evaluate at rank %d: %w", rank, err)
+		return AnswerScore{}, fmt.Errorf("evaluate at rank %d: %w", rank, err)
 	}
-	return scoreReplies(replies, a.truths), nil
+	return ScoreReplies(replies, a.Truths), nil
 }
 
-// scoreReplies holds replies to the right answers.
-func scoreReplies(replies []reply, truths [][]string) (s answerScore) {
+// ScoreReplies holds replies to the right answers.
+func ScoreReplies(replies []Reply, truths [][]string) (s AnswerScore) {
 	n := float64(len(replies))
 	for i, r := range replies {
 		s.ExactMatch += task.ExactMatch(r.Text, truths[i]) / n

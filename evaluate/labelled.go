@@ -1,4 +1,4 @@
-package main
+package evaluate
 
 import (
 	"context"
@@ -14,18 +14,17 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/wasm/compiler"
 )
 
-// evaluator scores adapters on a labelled set that is public or held out; no
+// Labelled scores adapters on a labelled set that is public or held out; no
 // device's data ever reaches one.
-type evaluator struct {
+type Labelled struct {
 	predictor *nn.Predictor
 	task      task.Task
-	examples  []dataset.Example
+	Examples  []dataset.Example
 	rows      task.Batch // examples encoded, once for all rounds and ranks; nil where that is too much to hold
-	labels    []int
-	classes   int
+	Labels    []int      // of the examples, or of the words that are read
+	Classes   int
 	names     []string
 	tells     bool // masked tokens, which are the labels
 }
@@ -34,13 +33,13 @@ type evaluator struct {
 // of 64 tokens. What is more is encoded again for every rank.
 const mostHeld = 256 << 20
 
-// newEvaluators makes one for each set, on a backend; nil for nil. They share the base.
-func newEvaluators(be compute.Backend, base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]*evaluator, error) {
+// NewLabelled makes one for each set, on a backend; nil for nil. They share the base.
+func NewLabelled(be compute.Backend, base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]*Labelled, error) {
 	k, err := task.New(base, layout, sequence)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*evaluator, len(sets))
+	out := make([]*Labelled, len(sets))
 	var p *nn.Predictor
 	for i, set := range sets {
 		if set == nil {
@@ -54,9 +53,9 @@ func newEvaluators(be compute.Backend, base *model.Base, layout *model.Layout, s
 				return nil, err
 			}
 		}
-		e := &evaluator{predictor: p, task: k, examples: set.Examples, classes: layout.Outputs(), names: set.Labels,
+		e := &Labelled{predictor: p, task: k, Examples: set.Examples, Classes: layout.Outputs(), names: set.Labels,
 			tells: layout.LoRA.Task == model.TaskPretrain}
-		if e.examples, _, err = task.Rows(k, set.Examples); err != nil {
+		if e.Examples, _, err = task.Rows(k, set.Examples); err != nil {
 			return nil, err
 		}
 		values := 0
@@ -76,55 +75,22 @@ func newEvaluators(be compute.Backend, base *model.Base, layout *model.Layout, s
 	return out, nil
 }
 
-// scores are the evaluators of a run's public splits; nil for a split there is none
-// of. Validation chooses the rank while the job runs, test only reports at its end:
-// choose is the one way into a coordinator.
-type scores struct{ validation, test *evaluator }
-
-func newScores(base *model.Base, layout *model.Layout, sequence int, validation, test *dataset.Set) (scores, error) {
-	e, err := newEvaluators(compiler.New(), base, layout, sequence, validation, test)
-	if err != nil {
-		return scores{}, err
-	}
-	return scores{e[0], e[1]}, nil
-}
-
-// choose lets the validation split, and nothing else, measure a coordinator's rounds.
-func (s scores) choose(cfg *coordinator.Config) {
-	if s.validation != nil {
-		cfg.Evaluator, cfg.Live = s.validation, s.validation.sample(liveTexts)
-	}
-}
-
-// liveNote says what the rounds' accuracies are measured on.
-func (s scores) liveNote() string {
-	if s.validation == nil {
-		return ""
-	}
-	return s.validation.liveNote()
-}
-
-// liveTexts is how many validation texts score an adapter while rounds run: the
-// standard error of an accuracy is then below 4.5 %, and a round does not wait.
-// All of them score the last one.
-const liveTexts = 128
-
-// sample is an evaluator on n texts drawn at random, always the same; itself
+// Sample is one on n texts drawn at random, always the same; itself
 // where it has no more.
-func (e *evaluator) sample(n int) *evaluator {
-	if len(e.examples) <= n {
+func (e *Labelled) Sample(n int) *Labelled {
+	if len(e.Examples) <= n {
 		return e
 	}
-	s := &evaluator{predictor: e.predictor, task: e.task, classes: e.classes, names: e.names, tells: e.tells}
-	chosen := drawn(len(e.examples), n)
+	s := &Labelled{predictor: e.predictor, task: e.task, Classes: e.Classes, names: e.names, tells: e.tells}
+	chosen := drawn(len(e.Examples), n)
 	for _, i := range chosen {
-		s.examples = append(s.examples, e.examples[i])
+		s.Examples = append(s.Examples, e.Examples[i])
 	}
 	if e.rows != nil {
 		s.rows = e.rows.Pick(chosen)
 	}
 	if s.truths() != nil {
-		return e // which newEvaluators has seen to be encodable
+		return e // which NewLabelled has seen to be encodable
 	}
 	return s
 }
@@ -132,21 +98,12 @@ func (e *evaluator) sample(n int) *evaluator {
 // drawn are n of so many places at random, always the same.
 func drawn(of, n int) []int { return rand.New(rand.NewPCG(1, 1)).Perm(of)[:n] }
 
-// liveNote says what the accuracies of the rounds are measured on; "" where it
-// is all there is.
-func (e *evaluator) liveNote() string {
-	if len(e.examples) <= liveTexts {
-		return ""
-	}
-	return fmt.Sprintf("accuracy: on %d of the %d validation %s while rounds run, on all of them at the end", liveTexts, len(e.examples), called(e.examples))
-}
-
 // Evaluate returns the accuracy and the loss at each rank; it is the coordinator's
 // Evaluator.
-func (e *evaluator) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]coordinator.Score, error) {
+func (e *Labelled) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]coordinator.Score, error) {
 	out := make([]coordinator.Score, len(ranks))
 	for i, b := range ranks {
-		s, err := e.score(ctx, a, b)
+		s, err := e.Score(ctx, a, b)
 		if err != nil {
 			return nil, err
 		}
@@ -155,8 +112,8 @@ func (e *evaluator) Evaluate(ctx context.Context, a *model.Adapter, ranks []int)
 	return out, nil
 }
 
-// score is how well predictions fit labels.
-type score struct {
+// Score is how well predictions fit labels.
+type Score struct {
 	Accuracy float64 `json:"accuracy"`
 	// MacroF1 is the mean over the classes present of the harmonic mean of
 	// precision and recall: it does not let a common class hide a rare one.
@@ -170,57 +127,58 @@ type score struct {
 	Loss float64 `json:"-"`
 }
 
-func (e *evaluator) score(ctx context.Context, a *model.Adapter, rank int) (score, error) {
-	predicted, loss, err := e.predict(ctx, a.Slice(rank), rank, 0, len(e.examples))
+// Score is of all examples, at a rank.
+func (e *Labelled) Score(ctx context.Context, a *model.Adapter, rank int) (Score, error) {
+	predicted, loss, err := e.Predict(ctx, a.Slice(rank), rank, 0, len(e.Examples))
 	if err != nil {
-		return score{}, err
+		return Score{}, err
 	}
-	return e.scored(predicted, loss), nil
+	return e.Scored(predicted, loss), nil
 }
 
 // tagged says whether each word has a label, where else each example has one.
-func (e *evaluator) tagged() bool { return len(e.examples) > 0 && e.examples[0].Tags != nil }
+func (e *Labelled) tagged() bool { return len(e.Examples) > 0 && e.Examples[0].Tags != nil }
 
 // truths are the labels that predict's are held to: of each example, or of each word
 // that the model reads.
-func (e *evaluator) truths() error {
+func (e *Labelled) truths() error {
 	if !e.tagged() && !e.tells {
-		for _, ex := range e.examples {
-			e.labels = append(e.labels, ex.Label)
+		for _, ex := range e.Examples {
+			e.Labels = append(e.Labels, ex.Label)
 		}
 		return nil
 	}
-	rows, err := e.encode(0, len(e.examples))
+	rows, err := e.encode(0, len(e.Examples))
 	if err != nil {
 		return err
 	}
-	for i, ex := range e.examples {
+	for i, ex := range e.Examples {
 		if e.tells {
 			_, was := task.Told(rows, i)
 			for _, id := range was {
-				e.labels = append(e.labels, int(id))
+				e.Labels = append(e.Labels, int(id))
 			}
 			continue
 		}
-		e.labels = append(e.labels, ex.Tags[:len(task.Firsts(rows, i))]...)
+		e.Labels = append(e.Labels, ex.Tags[:len(task.Firsts(rows, i))]...)
 	}
 	return nil
 }
 
 // encode is the examples from..to-1 as the model reads them.
-func (e *evaluator) encode(from, to int) (task.Batch, error) {
+func (e *Labelled) encode(from, to int) (task.Batch, error) {
 	if e.rows != nil {
 		return e.rows.Cut(from, to), nil
 	}
-	return task.EncodeAll(e.task, e.examples[from:to])
+	return task.EncodeAll(e.task, e.Examples[from:to])
 }
 
 // mostScores is how many scores are held at once: of masked words each has one for
 // every token of the vocabulary.
 const mostScores = 1 << 25
 
-// rowsOfScores is of how many rows of masked words the scores are held at once.
-func rowsOfScores(k task.Task, words int) int {
+// RowsOfScores is of how many rows of masked words the scores are held at once.
+func RowsOfScores(k task.Task, words int) int {
 	places := 1
 	for _, c := range k.Columns() {
 		if c.Name == task.Places {
@@ -230,12 +188,12 @@ func rowsOfScores(k task.Task, words int) int {
 	return max(1, mostScores/(places*words))
 }
 
-// predict is the best class of each of the examples from..to-1, or of each of their
+// Predict is the best class of each of the examples from..to-1, or of each of their
 // words, and the sum of the cross-entropies of the right ones.
-func (e *evaluator) predict(ctx context.Context, slice []float32, rank, from, to int) (best []int, loss float64, err error) {
+func (e *Labelled) Predict(ctx context.Context, slice []float32, rank, from, to int) (best []int, loss float64, err error) {
 	step := to - from
 	if e.tells {
-		step = rowsOfScores(e.task, e.classes)
+		step = RowsOfScores(e.task, e.Classes)
 	}
 	for ; from < to; from += step {
 		some, sum, err := e.predictSome(ctx, slice, rank, from, min(to, from+step))
@@ -247,7 +205,7 @@ func (e *evaluator) predict(ctx context.Context, slice []float32, rank, from, to
 	return best, loss, nil
 }
 
-func (e *evaluator) predictSome(ctx context.Context, slice []float32, rank, from, to int) (best []int, loss float64, err error) {
+func (e *Labelled) predictSome(ctx context.Context, slice []float32, rank, from, to int) (best []int, loss float64, err error) {
 	rows, err := e.encode(from, to)
 	if err != nil {
 		return nil, 0, err
@@ -257,11 +215,11 @@ func (e *evaluator) predictSome(ctx context.Context, slice []float32, rank, from
 		return nil, 0, fmt.Errorf("evaluate at rank %d: %w", rank, err)
 	}
 	for i, o := range outputs {
-		ex := e.examples[from+i]
+		ex := e.Examples[from+i]
 		if e.tells {
 			at, was := task.Told(rows, i)
 			for k, id := range was {
-				scores := o[at[k]*e.classes : (at[k]+1)*e.classes]
+				scores := o[at[k]*e.Classes : (at[k]+1)*e.Classes]
 				best = append(best, nn.Best(scores))
 				loss += nn.CrossEntropy(scores, int(id))
 			}
@@ -273,7 +231,7 @@ func (e *evaluator) predictSome(ctx context.Context, slice []float32, rank, from
 			continue
 		}
 		for word, at := range task.Firsts(rows, i) {
-			scores := o[at*e.classes : (at+1)*e.classes]
+			scores := o[at*e.Classes : (at+1)*e.Classes]
 			best = append(best, nn.Best(scores))
 			loss += nn.CrossEntropy(scores, ex.Tags[word])
 		}
@@ -281,8 +239,8 @@ func (e *evaluator) predictSome(ctx context.Context, slice []float32, rank, from
 	return best, loss, nil
 }
 
-// bestOfWords is the best class of each word of a row, of the scores of its tokens.
-func bestOfWords(rows task.Batch, row int, scores []float32, classes int) []int {
+// BestOfWords is the best class of each word of a row, of the scores of its tokens.
+func BestOfWords(rows task.Batch, row int, scores []float32, classes int) []int {
 	var best []int
 	for _, at := range task.Firsts(rows, row) {
 		best = append(best, nn.Best(scores[at*classes:(at+1)*classes]))
@@ -290,22 +248,22 @@ func bestOfWords(rows task.Batch, row int, scores []float32, classes int) []int 
 	return best
 }
 
-// scored holds predictions to the labels; loss is the sum of their cross-entropies.
-func (e *evaluator) scored(predicted []int, loss float64) score {
-	s := scoreOf(predicted, e.labels, e.classes)
+// Scored holds predictions to the labels; loss is the sum of their cross-entropies.
+func (e *Labelled) Scored(predicted []int, loss float64) Score {
+	s := scoreOf(predicted, e.Labels, e.Classes)
 	s.Loss = loss / float64(max(len(predicted), 1))
 	if e.tells {
 		p := math.Exp(s.Loss)
 		s.Perplexity = &p
 	}
 	if e.tagged() {
-		f1 := task.TagF1(predicted, e.labels, slices.Index(e.names, "O"))
+		f1 := task.TagF1(predicted, e.Labels, slices.Index(e.names, "O"))
 		s.TokenF1 = &f1
 	}
 	return s
 }
 
-func scoreOf(predicted, labels []int, classes int) score {
+func scoreOf(predicted, labels []int, classes int) Score {
 	hits := make([]int, classes)
 	said := make([]int, classes)
 	were := make([]int, classes)
@@ -326,5 +284,16 @@ func scoreOf(predicted, labels []int, classes int) score {
 		present++
 		f1 += 2 * float64(hits[c]) / float64(said[c]+were[c])
 	}
-	return score{Accuracy: float64(right) / float64(len(labels)), MacroF1: f1 / float64(max(present, 1))}
+	return Score{Accuracy: float64(right) / float64(len(labels)), MacroF1: f1 / float64(max(present, 1))}
+}
+
+// Commonest is the accuracy of always saying the commonest label.
+func (e *Labelled) Commonest() float64 {
+	count := make([]int, e.Classes)
+	most := 0
+	for _, l := range e.Labels {
+		count[l]++
+		most = max(most, count[l])
+	}
+	return float64(most) / float64(len(e.Labels))
 }
