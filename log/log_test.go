@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -165,6 +166,19 @@ func TestMembersThatLie(t *testing.T) {
 		}
 		if err := of.Check(head, lie(&of, keys)); !errors.Is(err, ErrProof) && !errors.Is(err, ErrEncoding) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A key that is in no log, beside one whose leaf it names.
+	for _, first := range []bool{false, true} {
+		of, keys := m.members(t, size, 5, 17, 42, 88)
+		at, leaves := of.At[0], of.Leaves[0]
+		if first {
+			of.Leaves, of.At, keys = slices.Insert(of.Leaves, 0, leaves), slices.Insert(of.At, 0, at), slices.Insert(keys, 0, key(1000))
+		} else {
+			of.Leaves, of.At, keys = append(of.Leaves, leaves), append(of.At, at), append(keys, key(1000))
+		}
+		if err := of.Check(head, keys); !errors.Is(err, ErrProof) {
+			t.Errorf("a key that names another's leaf: %v", err)
 		}
 	}
 	of, keys := m.members(t, size, 5, 17)
