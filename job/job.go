@@ -121,7 +121,7 @@ type Training struct {
 	// WeightDecay of AdamW, decoupled, in [0, 1). Default 0.
 	WeightDecay float64 `yaml:"weight_decay"`
 	// Arithmetic of the training programs' matrix products: "exact" multiplies, rounds,
-	// adds, rounds, on every device; "fused" rounds once, 1.2 to 1.5 times as fast, on devices
+	// adds, rounds, on every device; "fused" rounds once, up to 1.7 times as fast, on devices
 	// whose processor, and browser, has fused multiply-add: others cannot take part.
 	// Each gives the same bits on all devices that have it. Default exact, also where empty.
 	Arithmetic string `yaml:"arithmetic" json:",omitempty"`

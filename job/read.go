@@ -87,7 +87,7 @@ func Default() Job {
 
 // Derived fills the fields whose default follows from others.
 func (j Job) Derived() Job {
-	if j.Training.Arithmetic == exact {
+	if j.Training.Arithmetic == Exact {
 		j.Training.Arithmetic = "" // one job, however it is written
 	}
 	if j.Privacy.Noise == NoiseCentral {

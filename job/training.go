@@ -12,12 +12,12 @@ const adamW = "adamw"
 
 // Arithmetics of training programs: see Training.
 const (
-	exact = "exact"
-	fused = "fused"
+	Exact = "exact"
+	Fused = "fused"
 )
 
 // Fused tells whether the job's programs fuse multiplications with additions.
-func (j Job) Fused() bool { return j.Training.Arithmetic == fused }
+func (j Job) Fused() bool { return j.Training.Arithmetic == Fused }
 
 // Local is the set of a job's defaults that belong together and follow from the
 // base.

@@ -114,7 +114,7 @@ func (j Job) Validate() error {
 	default:
 		return refuse("training.optimizer is %q, must be sgd, momentum or adamw", tr.Optimizer)
 	}
-	if a := tr.Arithmetic; a != "" && a != exact && a != fused {
+	if a := tr.Arithmetic; a != "" && a != Exact && a != Fused {
 		return refuse("training.arithmetic is %q, must be exact or fused", tr.Arithmetic)
 	}
 	if !(tr.WeightDecay >= 0 && tr.WeightDecay < 1) {

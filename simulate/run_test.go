@@ -23,6 +23,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/simulate"
+	"github.com/starling-fl/starling/wasm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -104,7 +105,12 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 		"devices, sampled": func(j *coordinator.Job) {
 			j.Privacy.Noise, j.Privacy.OwnNoise, j.Cohort.SamplingRate, j.Privacy.Delta, j.Shard.Size = "devices", 0.5, 0.9, 1e-7, 64
 		},
-		"silo":    func(j *coordinator.Job) { j.Privacy.Noise, j.Privacy.OwnNoise = "silo", 3 },
+		"silo": func(j *coordinator.Job) { j.Privacy.Noise, j.Privacy.OwnNoise = "silo", 3 },
+		"fused": func(j *coordinator.Job) {
+			if wasm.Fuses() { // elsewhere a case like "all"
+				j.Training.Arithmetic = job.Fused
+			}
+		},
 		"started": func(j *coordinator.Job) { j.Adapter.Start = "elsewhere" },
 		"by rank": func(j *coordinator.Job) {
 			j.Adapter.Scale, j.Adapter.RankDistribution, j.Privacy.ClipByRank = "constant", "geometric", true

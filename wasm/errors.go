@@ -20,6 +20,9 @@ var (
 	ErrLayout = errors.New("wasm: layout does not fit")
 	// ErrNotReady marks a step before every frozen tensor was written.
 	ErrNotReady = errors.New("wasm: frozen tensors missing")
+	// ErrArithmetic marks a fused program on a host whose processor has no fused
+	// multiply-add: it would take hundreds of times as long.
+	ErrArithmetic = errors.New("wasm: no fused multiply-add here")
 	// ErrClosed marks use after Close.
 	ErrClosed = errors.New("wasm: closed")
 )

@@ -55,6 +55,9 @@ func chooseKernel(m *Manifest, cfg Config) (*kernel.Kernel, error) {
 	if m.Fused {
 		names = FusedKernels()
 	}
+	if m.Fused && cfg.Kernel == "" && !Fuses() {
+		return nil, fmt.Errorf("%w: this processor lacks what the program's fused products need", ErrArithmetic)
+	}
 	name := cmp.Or(cfg.Kernel, names[0])
 	k, ok := kernel.ByName(name)
 	switch {

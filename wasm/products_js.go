@@ -99,7 +99,7 @@ func newProducts(m *module, report *Report, cfg Config) (*products, error) {
 	case !report.Relaxed:
 		return nil, refuse("module", "it has no code for fused products: the form for v8 runs here")
 	case !Fuses():
-		return nil, refuse("module", "it needs fused multiply-add, which this browser does not have")
+		return nil, fmt.Errorf("%w: this browser lacks what the program's fused products need", ErrArithmetic)
 	}
 	ps := &products{helpers: min(cfg.Cores, maxParts) - 1, at: make(map[int]int)}
 	for i := range m.manifest.Products {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/wasm"
 )
 
 type demoFlags struct {
@@ -27,6 +29,7 @@ type demoFlags struct {
 	rounds, clients, vanish        int
 	alpha, epsilon                 float64
 	unit                           string
+	arithmetic                     string
 	providerRate                   float64
 	adaptive                       bool
 	seed                           uint64
@@ -86,6 +89,7 @@ func demoFlagSet(f *demoFlags) *pflag.FlagSet {
 	fl.Float64Var(&f.providerRate, "provider-rate", 0.25, "with --privacy-unit provider: probability of each provider's coin in a round; training takes as many times longer as it lets providers in")
 	fl.BoolVar(&f.adaptive, "adaptive-clip", false, "let the clip norm follow the median of the updates' norms, privately")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the generated data and of every split; with --reproducible of everything")
+	fl.StringVar(&f.arithmetic, "arithmetic", "", "of the training programs: fused or exact; default: fused, which is quicker, where this processor has it")
 	fl.BoolVar(&f.everyRank, "test-every-rank", false, "score the test split at every rank, not only at the one that validation chose")
 	fl.BoolVar(&f.open, "open", false, "show the run's dashboard in a browser")
 	fl.BoolVar(&f.verbose, "verbose", false, "log sessions and states to standard error")
@@ -104,6 +108,10 @@ func (f demoFlags) validate() error {
 		return usagef("--provider-rate is %v, want in (0, 1]", f.providerRate)
 	case !slices.Contains([]string{"", "classify", "tag", "image", "answer"}, f.task):
 		return usagef("--task is %q, want classify, tag, image or answer", f.task)
+	case f.arithmetic != "" && f.arithmetic != job.Exact && f.arithmetic != job.Fused:
+		return usagef("--arithmetic is %q, want fused or exact", f.arithmetic)
+	case f.arithmetic == job.Fused && !wasm.Fuses():
+		return usagef("--arithmetic is fused, which this processor does not have: exact runs on any")
 	case f.record != "" && !f.headOnly:
 		return usagef("--record needs --head-only")
 	}
@@ -170,6 +178,7 @@ func (f demoFlags) job(d *fleetData) (coordinator.Job, error) {
 	// A shard this small cannot hold off both a lying coordinator and corrupted
 	// devices and still lose two: the demo asks for a bare majority.
 	job.Shard.Corrupt, job.Shard.BreachBits = 0, 0
+	job.Training.Arithmetic = cmp.Or(f.arithmetic, quickest())
 	job.Privacy.Epsilon = f.epsilon
 	job.Privacy.SimulatedPopulation = simulatedPopulation
 	job.Privacy.SimulatedCohort = simulatedCohort

@@ -148,6 +148,9 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 		return err
 	}
 	sayTask(a.Stderr, s.NamesTask(), lab.Base)
+	if err := settleArithmetic(a.Stderr, lab, f.out, &s); err != nil {
+		return err
+	}
 	if err := ensureDir(f.out); err != nil {
 		return err
 	}

@@ -122,6 +122,13 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
+	var settings []*sweep.Settings
+	for i := range plan.Points {
+		settings = append(settings, &plan.Points[i].Settings)
+	}
+	if err := settleArithmetic(a.Stderr, lab, filepath.Join(f.out, sweep.RunsFolder), settings...); err != nil {
+		return err
+	}
 	// What would be refused is refused now, not after hours.
 	for i, p := range plan.Points {
 		if err := ctx.Err(); err != nil {

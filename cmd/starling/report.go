@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/sim"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -43,6 +45,8 @@ type report struct {
 
 	// ClipNorm is that after the last round where it adapts; nil where it stays.
 	ClipNorm *float64 `json:"clip_norm,omitempty"`
+
+	Arithmetic string `json:"arithmetic"` // of the training programs: exact or fused
 
 	Rounds    int     `json:"rounds"`
 	Devices   int     `json:"devices"`
@@ -101,13 +105,14 @@ func (r *report) measure(ctx context.Context, layout *model.Layout, result coord
 }
 
 // settle takes over what the coordinator says of the job.
-func (r *report) settle(job coordinator.Job, result coordinator.Result) {
+func (r *report) settle(j coordinator.Job, result coordinator.Result) {
 	r.Rounds, r.Dropped, r.Absent, r.Checkpoint = result.Rounds, result.Dropped, result.Absent, result.Checkpoint
 	r.BytesUp, r.BytesDown = result.BytesUpPerDeviceRound, result.BytesDownPerDeviceRound
 	r.BytesOnceUp, r.BytesOnceDown = result.BytesOnceUp, result.BytesOnceDown
-	r.NoNoise = job.Privacy.None
+	r.Arithmetic = cmp.Or(j.Training.Arithmetic, job.Exact)
+	r.NoNoise = j.Privacy.None
 	r.Reproducible = !result.Private && !r.NoNoise
-	if m := job.Method(); !m.Ranked() && m.Kind != model.MethodHead && !job.Adapter.HeadOnly {
+	if m := j.Method(); !m.Ranked() && m.Kind != model.MethodHead && !j.Adapter.HeadOnly {
 		r.method = string(m.Kind)
 	}
 	if result.Private {
@@ -115,9 +120,9 @@ func (r *report) settle(job coordinator.Job, result coordinator.Result) {
 		r.Delivered, r.EpsilonDelivered = reported(result.Delivered)
 		r.Visible, r.EpsilonVisible = reported(result.Visible)
 	}
-	if job.Clipping.Adaptive {
+	if j.Clipping.Adaptive {
 		r.ClipNorm = &result.ClipNorm
-		r.clipNorm = job.Privacy.ClipNorm
+		r.clipNorm = j.Privacy.ClipNorm
 	}
 }
 

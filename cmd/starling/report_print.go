@@ -20,7 +20,7 @@ func (r report) print(w io.Writer) error {
 	r.printPrivacy(&b, width)
 	say := func(format string, args ...any) { b.WriteString(wrap(fmt.Sprintf(format, args...), width, "") + "\n") }
 	b.WriteByte('\n')
-	say("%d rounds, %d devices, %d device-rounds dropped, %d absent, %.1f s", r.Rounds, r.Devices, r.Dropped, r.Absent, r.Seconds)
+	say("%d rounds, %d devices, %d device-rounds dropped, %d absent, %.1f s, %s arithmetic", r.Rounds, r.Devices, r.Dropped, r.Absent, r.Seconds, r.Arithmetic)
 	if r.ClipNorm != nil {
 		say("Clip norm: %.4g in the first round, %.4g after the last", r.clipNorm, *r.ClipNorm)
 	}

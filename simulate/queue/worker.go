@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/simulate"
+	"github.com/starling-fl/starling/wasm"
 )
 
 // Worker takes items from the queue. It keeps nothing but a cache.
@@ -157,11 +158,11 @@ func (w *Worker) handle(ctx context.Context, m jetstream.Msg) {
 	stop()
 	beating.Wait()
 	if err != nil {
-		after := time.Duration(0)
-		if ctx.Err() == nil { // what it refers to cannot be had: not again at once
-			after = time.Second
+		if ctx.Err() != nil {
+			back("it was interrupted", err, 0)
+		} else {
+			back("it cannot be done here", err, time.Second) // not again at once
 		}
-		back("it was interrupted", err, after)
 		return
 	}
 	o.Run, o.Worker = it.Run, w.Name
@@ -200,6 +201,9 @@ func (w *Worker) work(ctx context.Context, it *item) (*outcome, error) {
 		symbols, norms, err := a.Contribute(ctx, w.Trainer, simulate.Client{Number: c.Number, Seed: c.Seed, Set: c.set()})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if errors.Is(err, wasm.ErrArithmetic) { // others may have it
+			return nil, err
 		}
 		if err != nil { //lint:ignore nilerr the outcome carries it to whoever asked
 			return &outcome{Number: it.Number, Failed: err.Error()}, nil

@@ -117,10 +117,36 @@ func (s Settings) ID() (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// named spells out what the server's optimizer brings with it, for names: a run made when
-// it brought something else is another.
+// Arithmetic is the class of arithmetic that the job names for its training programs;
+// named is false where it names none, which is exact.
+func (s Settings) Arithmetic() (class string, named bool) {
+	given, _ := lookup(s.Job, arithmetic)
+	class, _ = given.(string)
+	return class, class != ""
+}
+
+// WithArithmetic is the settings with that class, where the job names none.
+func (s Settings) WithArithmetic(class string) Settings {
+	if _, named := s.Arithmetic(); named {
+		return s
+	}
+	s.Job = clone(s.Job)
+	set(s.Job, arithmetic, class)
+	return s
+}
+
+// arithmetic is the job's key for it.
+const arithmetic = "training.arithmetic"
+
+// named spells settings for names. Exact arithmetic goes unsaid, as it did when nothing
+// else was there. What the server's optimizer brings with it is said: a run made when it
+// brought something else is another.
 func (s Settings) named() Settings {
 	s = s.WithTrueCohort()
+	if class, ok := lookup(s.Job, arithmetic); ok && (class == "" || class == job.Exact) {
+		s.Job = clone(s.Job)
+		drop(s.Job, arithmetic)
+	}
 	name, ok := lookup(s.Job, "server.optimizer")
 	if !ok || name == job.FedAvg || name == job.FedAvgM {
 		return s
@@ -332,6 +358,17 @@ func set(tree map[string]any, key string, value any) {
 		}
 		tree, key = sub, rest
 	}
+}
+
+// drop removes what is under a dotted key, and the maps that it leaves empty.
+func drop(tree map[string]any, key string) {
+	head, rest, more := strings.Cut(key, ".")
+	if sub, ok := tree[head].(map[string]any); ok && more {
+		if drop(sub, rest); len(sub) > 0 {
+			return
+		}
+	}
+	delete(tree, head)
 }
 
 func lookup(tree map[string]any, key string) (any, bool) {

@@ -52,6 +52,34 @@ func TestNamesSpellTheServersRates(t *testing.T) {
 	}
 }
 
+// Exact arithmetic has the name that it had before there was another, however it is said;
+// fused is another run, and stays what a job says.
+func TestNamesOfArithmetic(t *testing.T) {
+	id := func(s Settings) string {
+		id, err := s.ID()
+		ok(t, err)
+		return id
+	}
+	unsaid := DefaultSettings()
+	unsaid.Job = map[string]any{"rounds": 3}
+	if id(unsaid) != "f12d5c79bee32fa4" {
+		t.Error("a job that says nothing has another name than runs of earlier versions: " + id(unsaid))
+	}
+	exact, fused := unsaid.WithArithmetic("exact"), unsaid.WithArithmetic("fused")
+	if id(exact) != id(unsaid) {
+		t.Error("exact arithmetic that is said is another run")
+	}
+	if id(fused) == id(unsaid) {
+		t.Error("fused arithmetic is the same run")
+	}
+	if class, named := fused.WithArithmetic("exact").Arithmetic(); class != "fused" || !named {
+		t.Errorf("what the job says was changed to %q", class)
+	}
+	if _, named := unsaid.Arithmetic(); named {
+		t.Error("the settings that were asked have changed")
+	}
+}
+
 // A cohort that is the true one is the true one, in its job and in its name.
 func TestCohortMayBeTheTrueOne(t *testing.T) {
 	small, whole := DefaultSettings(), DefaultSettings()
