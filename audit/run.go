@@ -351,7 +351,7 @@ func (r *run) release(ctx context.Context, d *coordinator.Draw, o outcome, onlin
 		}
 	}
 	var noise dp.Noise
-	if d.Own() != (dp.Variance{}) {
+	if r.core.Own().Multiplier > 0 { // what is missing has another variance in each round
 		noise = dp.NewSampler(r.core.Noise(d))
 	} else {
 		pool, err := dp.NewPool(ctx, d.Variance(), d.Size(), r.core.Noise(d))

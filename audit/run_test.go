@@ -77,7 +77,7 @@ func TestSoundJobs(t *testing.T) {
 		"all":              {sampled(300, 1, 30, 3), []Attendance{{1, 0.1}}},
 		"adaptive":         {adaptive(), nil},
 		"declared":         {declared(), []Attendance{{1, 0.4}}},
-		"devices":          {devices(sampled(300, 1, 30, 3)), []Attendance{{1, 0.1}}},
+		"devices":          {devices(sampled(300, 1, 30, 1)), []Attendance{{1, 0.1}}},
 		"devices, sampled": {devices(sampled(200, 0.4, 100, 2)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
