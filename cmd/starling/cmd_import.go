@@ -125,8 +125,8 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 		Privacy: "none: imported, what it was trained on is not known here"}}
 	if adapter == "" {
 		ck.Adapter, err = model.HeadAdapter(b.Config, kind, len(labels), head)
-	} else {
-		ck.Adapter, err = model.LoadPEFT(os.DirFS(adapter), b, kind, len(labels), head)
+	} else if ck.Adapter, err = model.LoadPEFT(os.DirFS(adapter), b, kind, len(labels), head); err != nil {
+		err = fmt.Errorf("%s: %w", adapter, err)
 	}
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func loadStart(job coordinator.Job, b *model.Base) (*model.Adapter, error) {
 	if isCheckpoint(dir) {
 		ck, err := model.ReadCheckpoint(dir)
 		if err != nil {
-			return nil, fmt.Errorf("adapter.start: %s: %w", dir, err)
+			return nil, fmt.Errorf("adapter.start: %w", err) // it names the folder
 		}
 		return ck.Adapter, sameBase(ck.Base, b)
 	}

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -114,8 +115,11 @@ and to answer.`,
 			} else {
 				base, err = nn.MakeBase(cmd.Context(), spec, text, model.Format(format), trainProgress(a.Stderr, spec.Steps, &r))
 			}
-			if *fileErr != nil {
+			switch {
+			case *fileErr != nil:
 				err = *fileErr
+			case err != nil && !errors.Is(err, context.Canceled) && len(corpus) > 0:
+				err = fmt.Errorf("%s: %w", strings.Join(corpus, ", "), err)
 			}
 			if errors.Is(err, context.Canceled) {
 				return fmt.Errorf("interrupted; the same command goes on from %s", spec.StatePath)

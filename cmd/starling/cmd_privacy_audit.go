@@ -117,7 +117,11 @@ func readTrace(path string) ([]audit.Attendance, error) {
 		return nil, fmt.Errorf("--trace: %w", err)
 	}
 	defer f.Close()
-	return audit.ReadTrace(f)
+	trace, err := audit.ReadTrace(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return trace, nil
 }
 
 func runAudit(ctx context.Context, a *app, f auditFlags, given func(string) bool) error {

@@ -41,6 +41,9 @@ func OpenFleet(dir string) (*Fleet, error) {
 	db.SetMaxOpenConns(1)
 	f := &Fleet{db: db, now: time.Now}
 	v, err := getMeta(db, "schema")
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
 	if err == nil { // of an older program's store
 		_, err = db.Exec(declinedSchema)
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -91,13 +92,24 @@ func Run(ctx context.Context, newRoot func(*App) *cobra.Command, args []string, 
 		fmt.Fprintf(stderr, "%s: %s\n", root.Name(), Visible(text, "\t\n"))
 		return i.exitCode()
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), Visible(edge.Words(err), "\t\n"))
+	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), Visible(namedOnce(err), "\t\n"))
 	var usage UsageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "Run '%s help' or add --help to the command for its usage.\n", root.Name())
 		return 2
 	}
 	return 1
+}
+
+// namedOnce is an error in words, without the second name of a file that whoever wrapped it
+// has named already.
+func namedOnce(err error) string {
+	text := edge.Words(err)
+	var file *fs.PathError
+	if errors.As(err, &file) && strings.Count(text, file.Path) > 1 {
+		return strings.Replace(text, file.Op+" "+file.Path+": ", "", 1)
+	}
+	return text
 }
 
 // Root is the command above those that newRoot adds.

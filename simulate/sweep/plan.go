@@ -2,8 +2,10 @@ package sweep
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -74,7 +76,7 @@ func Parse(r io.Reader, dir string) (*Plan, error) { return parse(r, dir, maxPoi
 func parse(r io.Reader, dir string, most int) (*Plan, error) {
 	var f file
 	if err := strict.Read(r, &f); err != nil {
-		return nil, badSetting("%s", strict.Explain(err, true))
+		return nil, unreadable(err)
 	}
 	if err := f.bound(most); err != nil {
 		return nil, err
@@ -185,9 +187,18 @@ func readJob(path, dir string) (map[string]any, error) {
 	}
 	defer f.Close()
 	if err := strict.Read(f, &keys); err != nil {
-		return nil, badSetting("%s: %s", path, strict.Explain(err, true))
+		return nil, fmt.Errorf("%s: %w", path, unreadable(err))
 	}
 	return keys, nil
+}
+
+// unreadable says what is wrong with a file that its caller names.
+func unreadable(err error) error {
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return badSetting("%w", file.Err)
+	}
+	return badSetting("%s", strict.Explain(err, true))
 }
 
 // vary adds an axis: a list of values of one key, or named groups of keys.

@@ -72,7 +72,7 @@ func (l *Lab) Keep(p *Plan, dir string) error {
 func Read(dir string) (*Index, []*Record, error) {
 	b, err := os.ReadFile(filepath.Join(dir, IndexFile))
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s is not a sweep's folder: %w", dir, err)
+		return nil, nil, fmt.Errorf("not a sweep's folder: %w", err)
 	}
 	var x Index
 	if err := json.Unmarshal(b, &x); err != nil {

@@ -3,6 +3,7 @@ package device
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -121,6 +122,9 @@ func loadPolicy(path string, p edge.Policy) (edge.Policy, error) {
 	return p, p.Validate()
 }
 
+// identity is how one is written.
+var identity = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
 // namedPeers puts the lines of a file in the place of @FILE. What stands behind an
 // identity, or a #, is a note.
 func namedPeers(given []string) ([]string, error) {
@@ -139,12 +143,18 @@ func namedPeers(given []string) ([]string, error) {
 		if len(b) > most {
 			return nil, fmt.Errorf("policy: peers: %s is larger than %d bytes", path, most)
 		}
-		before := len(peers)
+		before, number := len(peers), 0
 		for line := range strings.Lines(string(b)) {
+			number++
 			line, _, _ = strings.Cut(line, "#")
-			if words := strings.Fields(line); len(words) > 0 {
-				peers = append(peers, words[0])
+			words := strings.Fields(line)
+			if len(words) == 0 {
+				continue
 			}
+			if !identity.MatchString(words[0]) {
+				return nil, fmt.Errorf("policy: peers: %s: line %d: %.80q is not 64 hexadecimal digits in lower case", path, number, words[0])
+			}
+			peers = append(peers, words[0])
 		}
 		if len(peers) == before { // nobody named must not come to mean anybody
 			return nil, fmt.Errorf("policy: peers: %s names nobody", path)
