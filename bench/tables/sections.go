@@ -26,7 +26,7 @@ fused, at 100 in PyTorch (MKL) and at 115 in numpy (OpenBLAS; 230 where OPENBLAS
 a processor without 512-bit vectors, so that PyTorch leaves half of it unused. Trials on an Intel Xeon with AVX-512
 had BERT-small without padding at 0.85 to 0.90 of PyTorch's time fused and 1.44 to 1.71 exact: there the fused goal
 holds and the exact one at most just; MiniLM, which has no goal, at 0.92 to 1.11 fused (1.00 to 1.18 of SDPA) and 1.46
-to 1.67 exact. Not measured: T5, ViT, two threads.`},
+to 1.67 exact. Not measured: ViT and T5 there, two threads.`},
 	{name: "compiler", title: "Compiler and sandbox", benchtime: "100x", about: `
 What stands around a step: compiling it, proving that it ends, and what that proof costs in a loop (the compiler
 emits static loops only).`, rows: []row{

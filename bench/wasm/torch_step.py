@@ -5,7 +5,7 @@
 It reads the same inputs as the program (DIR/CASE.bin in the layout of the
 manifest in DIR/CASE.wazero.wasm) and computes the same model: a post-norm
 encoder with LoRA on query and value, a frozen base, masked mean pooling, an
-affine pooler, cross entropy, AdamW. --reference compares the trained tensors
+affine pooler, cross entropy, AdamW; torch_families.py has a ViT and a T5. --reference compares the trained tensors
 after ONE step with those of a program (run_program.mjs --state), so that the
 timing is known to be of the same mathematics.
 """
@@ -19,6 +19,8 @@ import time
 import numpy as np
 import torch
 import torch.nn.functional as F
+
+import torch_families
 
 
 def uleb(data, at):
@@ -61,7 +63,7 @@ def read_tensors(m, path):
 
 class Model:
     def __init__(self, spec, tensors, state, sdpa=False):
-        self.sdpa, self.whole = sdpa, bool((tensors["tokens"] != 0).all())
+        self.sdpa, self.whole = sdpa, "tokens" in tensors and bool((tensors["tokens"] != 0).all())
         self.spec, self.t = spec, {k: torch.from_numpy(v) for k, v in tensors.items()}
         self.trained = [t["name"] for t in state if not t["name"].endswith((".adam_m", ".adam_v"))]
         for name in self.trained:
@@ -78,6 +80,9 @@ class Model:
         return F.layer_norm(x, x.shape[-1:], self.t[name + ".weight"], self.t[name + ".bias"], 1e-12)
 
     def loss(self):
+        family = {"vit": torch_families.vit, "t5": torch_families.t5}.get(self.spec["Config"]["model_type"])
+        if family:
+            return family(self)
         t, cfg = self.t, self.spec["Config"]
         tokens = t["tokens"].long()
         b, s = tokens.shape

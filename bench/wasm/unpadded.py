@@ -4,6 +4,7 @@ import json
 import sys
 
 names = {"tiny": "2 x 128, 8 x 64 tokens", "small": "4 x 512, 8 x 64 tokens", "minilm": "6 x 384 (MiniLM), 8 x 128 tokens",
+         "vit": "ViT 12 x 384, 4 images of 196 patches", "t5": "T5-small, 4 x 256 tokens, answers of 16",
          "base": "12 x 768, 8 x 64 tokens"}
 goals = {"tiny": (1.3, 1.0), "small": (1.7, 1.0)}  # exact and fused, of PyTorch's time
 best, losses = {}, {}

@@ -5,7 +5,7 @@
 #
 #   sh bench/wasm/unpadded.sh
 #   ROUNDS=2 STEPS=3   turns, and timed steps of each
-#   CASES="..."        of tiny-full-b8-s64 small-full-b8-s64 minilm-full-b8-s128 base-full-b8-s64
+#   CASES="..."        some of those below, by their names
 #   PYTHON=...         a Python with torch and numpy (default: python3)
 set -eu
 
@@ -14,7 +14,7 @@ GO=${GO:-go}
 python=${PYTHON:-python3}
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
-cases=${CASES:-tiny-full-b8-s64 small-full-b8-s64 minilm-full-b8-s128 base-full-b8-s64}
+cases=${CASES:-tiny-full-b8-s64 small-full-b8-s64 minilm-full-b8-s128 base-full-b8-s64 vit-full-b4-s197 t5-full-b4-s256}
 "$python" -c 'import torch, numpy' || { echo "bench/wasm: $python has no torch and numpy" >&2; exit 1; }
 $GO build -o "$WORK/steps" ./bench/wasm/steps
 # shellcheck disable=SC2086

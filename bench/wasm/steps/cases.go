@@ -44,8 +44,26 @@ func cases() []benchCase {
 		{Name: "tiny-full-b8-s64", Step: step(tiny, 8, 64), Full: true},
 		{Name: "small-full-b8-s64", Step: step(small, 8, 64), Full: true},
 		{Name: "minilm-full-b8-s128", Step: step(model.BERT(30522, 384, 6, 12, 512), 8, 128), Full: true},
+		{Name: "vit-full-b4-s197", Step: &nn.StepSpec{Config: vitSmall(), LoRA: model.LoRA{RMax: 16, Alpha: 16, Task: model.TaskImage},
+			Classes: 4, Rank: 16, Batch: 4, Seq: 1, Optimizer: nn.AdamW, WeightDecay: 0.01}, Full: true},
+		{Name: "t5-full-b4-s256", Step: &nn.StepSpec{Config: t5Small(), LoRA: model.LoRA{RMax: 16, Alpha: 16, Task: model.TaskAnswer, Answer: 16},
+			Rank: 16, Batch: 4, Seq: 256, Optimizer: nn.AdamW, WeightDecay: 0.01}, Full: true},
 		{Name: "base-full-b8-s64", Step: step(model.BERT(30522, 768, 12, 12, 512), 8, 64), Full: true},
 	}
+}
+
+// vitSmall is 12 layers, 384 wide, over 14 x 14 patches of 16 x 16 pixels and a token for the class.
+func vitSmall() model.Config {
+	c := model.NewViT(384, 12, 224, 16, 3)
+	c.NumAttentionHeads = 6
+	return c
+}
+
+// t5Small is 6 and 6 layers, 512 wide.
+func t5Small() model.Config {
+	return model.Config{ModelType: "t5", VocabSize: 32128, HiddenSize: 512, NumHiddenLayers: 6, NumAttentionHeads: 8, IntermediateSize: 2048,
+		LayerNormEps: 1e-6, HiddenAct: "relu",
+		T5: model.T5{DecoderLayers: 6, KeySize: 64, Buckets: 32, MaxDistance: 128, Scaled: true, End: 1}}
 }
 
 // compile makes the program of a case for a host.
@@ -101,7 +119,8 @@ func floats(name string, n int) []float32 {
 		return []float32{1e-3}
 	case name == nn.StepName:
 		return []float32{1}
-	case strings.HasSuffix(name, "LayerNorm.weight"), name == task.Weights:
+	case strings.HasSuffix(name, "LayerNorm.weight"), strings.HasSuffix(name, "layer_norm.weight"),
+		strings.Contains(name, "layernorm") && strings.HasSuffix(name, ".weight"), name == task.Weights:
 		for i := range v {
 			v[i] = 1
 		}
@@ -129,10 +148,15 @@ func (c *benchCase) tokens() []int32 {
 	return v
 }
 
-func labels(batch, classes int) []int32 {
-	v := make([]int32, batch)
+// labels are classes, or tokens of answers where there are none.
+func (c *benchCase) labels(n int) []int32 {
+	most := c.Step.Classes
+	if most == 0 {
+		most = c.Step.Config.VocabSize
+	}
+	v := make([]int32, n)
 	for i := range v {
-		v[i] = int32(i % classes)
+		v[i] = int32(i * max(1, most/257) % most)
 	}
 	return v
 }

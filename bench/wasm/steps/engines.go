@@ -101,8 +101,8 @@ func (c *benchCase) snapshot(ctx context.Context, program []byte, file string) (
 		switch {
 		case t.Name == task.Tokens:
 			err = in.WriteInt32(t.Name, c.tokens())
-		case t.Name == task.Labels:
-			err = in.WriteInt32(t.Name, labels(c.Step.Batch, c.Step.Classes))
+		case t.Name == task.Labels, t.Name == task.DecoderTokens:
+			err = in.WriteInt32(t.Name, c.labels(t.Len()))
 		default:
 			err = in.WriteFloat32(t.Name, floats(t.Name, t.Len()))
 		}

@@ -99,7 +99,7 @@ func (c *benchCase) value(p nn.Param) any {
 	case p.Name == task.Tokens:
 		return c.tokens()
 	case p.DType == dtypes.Int32:
-		return labels(c.Step.Batch, c.Step.Classes)
+		return c.labels(c.Step.Batch)
 	}
 	return floats(p.Name, model.Elements(p.Shape))
 }
