@@ -31,7 +31,7 @@ def starling(rounds, steps, *more):
     return [args[0], "simulate", "--base", args[1], "--data", args[2], "--population", "1000000", "--cohort", str(CLIENTS),
             "--examples", "16", "--every", "0", "--validation", "8", "--rounds", str(rounds), "--set", f"training.steps={steps}",
             "--set", "training.batch=16", "--set", "adapter.sequence=32", "--set", "adapter.rank_min=8", "--set", "adapter.rank_max=8",
-            "--out", out, "--json", *more]
+            "--set", "training.arithmetic=exact", "--out", out, "--json", *more]
 
 
 def peer(script, *environment):
