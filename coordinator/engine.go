@@ -306,8 +306,7 @@ func (c *Coordinator) publish() {
 	p.Enrolled, p.Connected, p.ClipNorm = len(c.order), c.connected, c.core.clip
 	run := c.traffic.parts()
 	p.Parts = c.before.plus(run)
-	all := p.Parts.sum()
-	p.Traffic = Traffic{BytesUp: all.Up, BytesDown: all.Down}
+	p.Traffic = p.Parts.traffic()
 	if !c.started.IsZero() {
 		p.Elapsed = time.Since(c.started)
 	}
@@ -317,7 +316,7 @@ func (c *Coordinator) publish() {
 	}
 	t.Rounds, t.Checkpoint = int(c.core.version), c.checkpointDir()
 	t.Validation = p.Validation
-	t.Guarantees, t.Traffic, t.ClipNorm = p.Guarantees, c.traffic.traffic(), c.core.clip
+	t.Guarantees, t.Traffic, t.ClipNorm = p.Guarantees, run.traffic(), c.core.clip
 	once := run.once()
 	t.Parts, t.BytesOnceUp, t.BytesOnceDown = p.Parts, once.Up, once.Down
 	if c.deviceRds > 0 {

@@ -41,17 +41,14 @@ func (m *Meter) For(p Part, up, down int64) {
 // Refuse counts a connection or a session that was refused.
 func (m *Meter) Refuse() { m.refused.Add(1) }
 
-func (m *Meter) traffic() Traffic { return Traffic{m.up.Load(), m.down.Load()} }
-
 // parts are the figures so far; what no part was told for is Rest.
 func (m *Meter) parts() Parts {
 	at := func(p Part) Bytes { return Bytes{m.of[p].up.Load(), m.of[p].down.Load()} }
 	p := Parts{Page: at(PartPage), Base: at(PartBase), Programs: at(PartPrograms), Model: at(PartModel),
 		Slices: at(PartSlices), Turns: at(PartTurns), Updates: at(PartUpdates)}
 	// Loaded last: a byte is counted before it is said what it was for.
-	all := m.traffic()
-	known := p.sum()
-	p.Rest = Bytes{max(0, all.BytesUp-known.Up), max(0, all.BytesDown-known.Down)}
+	all, known := Bytes{m.up.Load(), m.down.Load()}, p.sum()
+	p.Rest = Bytes{max(0, all.Up-known.Up), max(0, all.Down-known.Down)}
 	return p
 }
 

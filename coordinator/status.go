@@ -122,6 +122,13 @@ func (p Parts) sum() (all Bytes) {
 	return all
 }
 
+// traffic is what the parts are of: bytes go on while somebody reads the meter, so that a
+// total that is read by itself is another moment's.
+func (p Parts) traffic() Traffic {
+	all := p.sum()
+	return Traffic{BytesUp: all.Up, BytesDown: all.Down}
+}
+
 func (p Parts) once() Bytes {
 	return Parts{Page: p.Page, Base: p.Base, Programs: p.Programs, Model: p.Model}.sum()
 }

@@ -192,7 +192,8 @@ func (c *Coordinator) record(r *running, released bool, reason string) {
 		Released: released, Reason: reason, Seconds: time.Since(r.began).Seconds(),
 	}
 	rec.ClipNorm = r.vector.Lattice.Clip()
-	now, parts := c.traffic.traffic(), c.traffic.parts()
+	parts := c.traffic.parts()
+	now := parts.traffic()
 	w := c.watch
 	w.tell(func() {
 		rec.Traffic = Traffic{now.BytesUp - w.began.BytesUp, now.BytesDown - w.began.BytesDown}
