@@ -78,32 +78,35 @@ type Coordinator struct {
 	result Result       // guarded by mu
 
 	// The rest is owned by the engine: New until Run, then Run's goroutine.
-	started   time.Time
-	alarm     alarm
-	spent     []dp.Event
-	accounts  *accounts
-	head      [32]byte // of the ledger
-	held      contract.Held
-	devices   map[[32]byte]*device
-	order     []*device // by round.Device
-	connected int
-	ready     int      // of the connected: devices that can be assigned
-	running   *running // nil between rounds
-	status    Status
-	pace      time.Duration // smoothed duration of a round
-	inARow    int           // rounds abandoned in a row
-	measuring measuring
-	broken    error // ends Run
-	published time.Time
-	total     Result
-	deviceRds int // devices that answered turn 1, over all rounds
-	exporting exporting
-	active    int // devices that may be drawn
-	bombs     bombs
-	dropouts  dropouts
-	resting   map[*device]struct{} // that rested when last looked at
-	tempo     tempo
-	mustered  time.Time // when the store was asked last who may be drawn
+	started time.Time
+	// returnedBy is until when a round waits for devices that have not come since; zero
+	// while too few have to say.
+	returnedBy time.Time
+	alarm      alarm
+	spent      []dp.Event
+	accounts   *accounts
+	head       [32]byte // of the ledger
+	held       contract.Held
+	devices    map[[32]byte]*device
+	order      []*device // by round.Device
+	connected  int
+	ready      int      // of the connected: devices that can be assigned
+	running    *running // nil between rounds
+	status     Status
+	pace       time.Duration // smoothed duration of a round
+	inARow     int           // rounds abandoned in a row
+	measuring  measuring
+	broken     error // ends Run
+	published  time.Time
+	total      Result
+	deviceRds  int // devices that answered turn 1, over all rounds
+	exporting  exporting
+	active     int // devices that may be drawn
+	bombs      bombs
+	dropouts   dropouts
+	resting    map[*device]struct{} // that rested when last looked at
+	tempo      tempo
+	mustered   time.Time // when the store was asked last who may be drawn
 }
 
 // device is an enrolled identity; owned by the engine.

@@ -81,6 +81,7 @@ func (c *Coordinator) gather(r *running) {
 			c.present(r, d)
 		}
 	}
+	c.returned(r)
 }
 
 // step drives the machine with one event and everything that follows from it.

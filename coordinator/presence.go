@@ -39,6 +39,10 @@ func (c *Coordinator) nowReady(s *session) {
 	c.ready++
 	if r := c.running; r != nil && r.parts[d.n] != nil && r.m.Wants(d.n, round.Gathering) == round.Accepted {
 		c.present(r, d)
+		c.returned(r)
+		if time.Since(c.published) > 100*time.Millisecond { // who is back is part of the status
+			c.publish()
+		}
 		return
 	}
 	if c.running == nil {
@@ -101,9 +105,31 @@ func (c *Coordinator) expected(d *device) time.Time {
 	case d.was:
 		return d.gone.Add(patience)
 	case d.gone.IsZero():
-		return c.started.Add(limits.Gather)
+		until := c.started.Add(limits.Gather)
+		if by := c.returnedBy; !by.IsZero() && by.Before(until) {
+			return by
+		}
+		return until
 	}
 	return time.Time{} // it came and went without ever being ready
+}
+
+// returned shortens the wait for devices that have not come since this process began,
+// once deadlines.enough of the cohort are there: to deadlines.grace, as that of a round's
+// last shards. Who was away when a coordinator was killed would hold its first round up
+// for deadlines.gather, and with it all who are back.
+func (c *Coordinator) returned(r *running) {
+	limits, now := c.t.job.Deadlines, time.Now()
+	if !c.returnedBy.IsZero() || c.t.sampled() || !c.rnd.secret() || r.m.State() != round.Gathering ||
+		float64(c.available(now)) < limits.Enough*float64(len(r.parts)) {
+		return
+	}
+	c.returnedBy = now.Add(limits.Grace)
+	for d := range r.away.of {
+		if d.sess == nil && d.gone.IsZero() && c.returnedBy.Before(d.away) {
+			r.away.until(d, c.returnedBy)
+		}
+	}
 }
 
 // patience is how long those who may come back are waited for where nobody else

@@ -62,6 +62,41 @@ func TestGhostsCostNothing(t *testing.T) {
 	}
 }
 
+// A coordinator that was killed waits for a few who were away before only as long as for
+// a round's last shards, once nearly all of the others are back.
+func TestWhoWasAwayHoldsUpNoRestart(t *testing.T) {
+	const back = 19
+	job := loud(back+1, 3)
+	job.Deadlines.Gather, job.Deadlines.Reconnect, job.Deadlines.Grace = 30*time.Second, 5*time.Second, 4*time.Second
+	dir, base := t.TempDir(), tinyBase(t)
+	c, err := New(Config{Job: job, Dir: dir, Base: base, Hosts: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.store.Enrol(newPlayer(t, wire.Token{}).id(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = bubbleIn(t, dir, base, job, back, func(ctx context.Context, tb *table) {
+		var wg sync.WaitGroup
+		for _, p := range tb.players {
+			wg.Go(func() { _ = p.play(ctx) })
+		}
+		tb.allEnd(wg.Wait)
+		if got := tb.gatherings(); !slices.Equal(got, []time.Duration{4 * time.Second, 0, 0}) {
+			t.Errorf("rounds gathered for %v", got)
+		}
+		if got := tb.c.Result(); got.Rounds != 3 || got.Abandoned != 0 {
+			t.Errorf("result %+v", got)
+		}
+	})
+	if err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
 // A device that is connected and not ready is in no round, and after its first
 // moments no round waits for it; once it is ready it is in the next.
 func TestWhoIsNotReadyIsNotAwaited(t *testing.T) {
