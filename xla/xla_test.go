@@ -14,7 +14,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/watchdog"
@@ -159,13 +158,13 @@ func bases(t testing.TB) map[string]*model.Base {
 // method, optimizer and rank.
 func TestUpdatesAgreeWithTheProgram(t *testing.T) {
 	e := engine(t)
-	hosted := nn.NewHosted(e.Backend, 1, coordinator.ReadStep)
-	program := edge.NewProgramTrainer(1)
+	hosted := nn.NewHosted(e.Backend, 1, program.Read)
+	compiled := edge.NewProgramTrainer(1)
 	worst := 0.0
 	check := func(name string, b *model.Base, a job.Adapter, optimizer nn.Optimizer) {
 		t.Helper()
 		cfg := config(b, a, string(optimizer), 1)
-		want, _ := play(t, cfg, program)
+		want, _ := play(t, cfg, compiled)
 		cfg.Compile = program.Describe
 		got, _ := play(t, cfg, hosted)
 		if len(got) != len(want) || len(got) == 0 {
@@ -203,7 +202,7 @@ func TestUpdatesAgreeWithTheProgram(t *testing.T) {
 	check("targets", b, job.Adapter{RankMin: 2, RankMax: 2, Targets: []string{"query", "output.dense"}, Also: []string{"LayerNorm"}}, nn.SGD)
 	check("full", b, job.Adapter{RankMin: 1, RankMax: 1, Method: string(model.MethodFull)}, nn.SGD)
 	t.Logf("updates differ by %.2g at most", worst)
-	ok(t, errors.Join(hosted.Close(), program.Close()))
+	ok(t, errors.Join(hosted.Close(), compiled.Close()))
 }
 
 // The result does not depend on the number of workers, and a second run is the
@@ -215,7 +214,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 	for _, workers := range []int{1, 3, 3} {
 		cfg := config(b, job.Adapter{RankMin: 1, RankMax: 3}, string(nn.AdamW), 4)
 		cfg.Workers, cfg.Compile = workers, program.Describe
-		hosted := nn.NewHosted(e.Backend, workers, coordinator.ReadStep)
+		hosted := nn.NewHosted(e.Backend, workers, program.Read)
 		_, adapter := play(t, cfg, hosted)
 		ok(t, hosted.Close())
 		if first == nil {
