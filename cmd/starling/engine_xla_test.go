@@ -47,7 +47,7 @@ func TestXLASimulates(t *testing.T) {
 	if math.Abs(fast.SignalNorm/plain.SignalNorm-1) > 1e-3 || math.Abs(fast.Accuracy-plain.Accuracy) > 0.02 {
 		t.Errorf("signal %v and accuracy %v, the program has %v and %v", fast.SignalNorm, fast.Accuracy, plain.SignalNorm, plain.Accuracy)
 	}
-	if code, _, stderr := runCLI(t, append(settings, "--out", dir)...); code == 0 || !strings.Contains(stderr, "another base, engine") {
+	if code, _, stderr := runCLI(t, append(settings, "--out", dir)...); code == 0 || !strings.Contains(stderr, "engine: xla") {
 		t.Errorf("the program in the folder of XLA's run: exit %d, %s", code, stderr)
 	}
 	// Several clients' steps at once, which is another engine.
