@@ -161,18 +161,23 @@ function takePart(before?: SavedJoin): void {
       source, identity: deviceIdentity(), totals: before?.totals, accepted: before?.accepted,
       onChange: (p) => {
         part = p;
-        paint(p);
-        const now = `${p.standing} ${p.totals.rounds}`;
-        if (now !== told) {
-          told = now;
-          if (["finished", "failed", "stopped"].includes(p.standing)) {
-            // What failed because the page is too old goes on once it is loaded again.
-            if (p.standing !== "failed") void saved.forget();
-            else void stillCurrent().then((yes) => yes && saved.forget());
+        const now = `${p.standing} ${p.totals.rounds}`, turned = now !== told;
+        told = now;
+        if (turned && (p.standing === "finished" || p.standing === "stopped")) {
+          // Said once it is so: a page that is closed at these words would come back taking part.
+          void saved.forget().then(() => {
+            if (part === p) paint(p);
             ended();
-          } else {
-            void keep(p);
-          }
+          });
+          return;
+        }
+        paint(p);
+        if (turned && p.standing === "failed") {
+          // What failed because the page is too old goes on once it is loaded again.
+          void stillCurrent().then((yes) => yes && saved.forget());
+          ended();
+        } else if (turned) {
+          void keep(p);
         }
       },
     });
