@@ -311,7 +311,7 @@ func (c *Coordinator) catchUp() error {
 	}
 	if err == nil && info.Version == int(c.core.version) {
 		written, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.AdapterFile))
-		if want, e := model.EncodeAdapter(c.core.adapter); err == nil && e == nil && bytes.Equal(written, want) {
+		if want, e := model.EncodeAdapter(c.core.Adapter()); err == nil && e == nil && bytes.Equal(written, want) {
 			return nil
 		}
 	}

@@ -30,7 +30,8 @@ type Core struct {
 	clip      float64 // clip norm of the next round, at the largest rank
 	adapter   *model.Adapter
 	optimizer *optimizer.Optimizer
-	indices   map[int][]int // by rank: places in the optimizer's state
+	average   *optimizer.Average // what is released of the last rounds, where the job asks for it
+	indices   map[int][]int      // by rank: places in the optimizer's state
 }
 
 // NewCore validates the job against its base and starts before its first round.
@@ -74,15 +75,24 @@ func (c *Core) begin(seed uint64) error {
 			return refuseJob("adapter.start: %w", err)
 		}
 	}
-	c.optimizer, err = optimizer.New(c.t.job.Server, c.t.layout.Size(c.t.lora.RMax))
+	n := c.t.layout.Size(c.t.lora.RMax)
+	c.average = optimizer.NewAverage(c.t.job.Server, c.t.job.Rounds, n)
+	c.optimizer, err = optimizer.New(c.t.job.Server, n)
 	return err
 }
+
+// optimizerState is the optimizer's, and the average's behind it.
+func (c *Core) optimizerState() []byte { return append(c.optimizer.State(), c.average.State()...) }
 
 // restore takes a committed state over.
 func (c *Core) restore(version uint64, clip float64, adapter, state []byte) error {
 	a, err := model.ParseAdapter(c.t.layout, adapter)
+	n := min(len(state), c.optimizer.Size())
 	if err == nil {
-		err = c.optimizer.Restore(state)
+		err = c.optimizer.Restore(state[:n])
+	}
+	if err == nil {
+		err = c.average.Restore(state[n:])
 	}
 	if err != nil {
 		return fmt.Errorf("coordinator: checkpoint %d: %w", version, err)
@@ -98,9 +108,20 @@ func (c *Core) Job() Job { return c.t.job }
 func (c *Core) Layout() *model.Layout         { return c.t.layout }
 func (c *Core) Base() (*model.Base, [32]byte) { return c.t.base, c.t.baseRef.SHA256 }
 
-// Adapter is a copy of the released adapter; Version counts committed rounds.
-func (c *Core) Adapter() *model.Adapter { return c.adapter.Clone() }
-func (c *Core) Version() uint64         { return c.version }
+// Adapter is a copy of the adapter that is shown, measured and exported: where the job
+// averages its last rounds their mean, else the one that the next round starts from.
+func (c *Core) Adapter() *model.Adapter {
+	a := c.adapter.Clone()
+	if mean := c.average.Mean(); mean != nil {
+		if err := a.SetSlice(c.t.lora.RMax, mean); err != nil {
+			panic(err) // the whole adapter, of its own length
+		}
+	}
+	return a
+}
+
+// Version counts committed rounds.
+func (c *Core) Version() uint64 { return c.version }
 
 // Budget is what all rounds together may cost; NewCore has verified that they do
 // not cost more. NoiseMultiplier is z of that guarantee.
@@ -133,7 +154,7 @@ func (c *Core) Snapshot() (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("coordinator: %w", err)
 	}
-	return Snapshot{c.version, c.nextRound, c.clip, a, c.optimizer.State()}, nil
+	return Snapshot{c.version, c.nextRound, c.clip, a, c.optimizerState()}, nil
 }
 
 // Restore goes on from a Snapshot of the same job, base and seed.
@@ -307,6 +328,9 @@ func (c *Core) apply(rank int, mean []float32) error {
 		return fmt.Errorf("coordinator: %w", err)
 	}
 	if err := c.adapter.SetSlice(rank, values); err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	if err := c.average.Add(c.version+1, c.adapter.Slice(c.t.lora.RMax)); err != nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
 	return nil

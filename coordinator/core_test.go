@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/starling-fl/starling/dp"
@@ -154,5 +155,72 @@ func TestExclusionCounts(t *testing.T) {
 	}
 	if devices[2].out || c.broken != nil {
 		t.Errorf("%+v, %v", devices[2], c.broken)
+	}
+}
+
+// TestAverageOfTheLastRounds: what is shown of a job that averages its last three rounds is
+// the mean of what is shown after each of them of the same job without; what rounds start
+// from, cost and draw is the same, and a core that is restored between them comes to the same.
+func TestAverageOfTheLastRounds(t *testing.T) {
+	const rounds, last = 6, 3
+	begin := func(average int) *Core {
+		job := tinyJob(20)
+		job.Rounds, job.Server.Average = rounds, average
+		c, err := NewCore(job, tinyBase(t), []byte("0123456789abcdef"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	plain, averaged := begin(0), begin(last)
+	full := plain.t.lora.RMax
+	mean := make([]float64, plain.Layout().Size(full))
+	for n := 1; n <= rounds; n++ {
+		var events [2]dp.Event
+		for i, c := range []*Core{plain, averaged} {
+			d, err := c.Draw(Coins(dp.Numbered(20)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var clip float64
+			if events[i], clip, err = c.Release(d, make([]int64, d.Size()), 20, false, givenNoise(1000*n)); err != nil {
+				t.Fatal(err)
+			}
+			c.Commit(clip)
+		}
+		if events[0] != events[1] {
+			t.Fatalf("round %d costs %v, and averaged %v", n, events[0], events[1])
+		}
+		a, _, errA := plain.Slice(full)
+		b, _, errB := averaged.Slice(full)
+		if errA != nil || errB != nil || !slices.Equal(a, b) {
+			t.Fatalf("after round %d devices start from something else: %v %v", n, errA, errB)
+		}
+		if n > rounds-last {
+			for i, v := range plain.Adapter().Slice(full) {
+				mean[i] += float64(v) / last
+			}
+		}
+		s, err := averaged.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		averaged = begin(last)
+		if err := averaged.Restore(s); err != nil {
+			t.Fatalf("after round %d: %v", n, err)
+		}
+		if n <= rounds-last+1 && !slices.Equal(plain.Adapter().Slice(full), averaged.Adapter().Slice(full)) {
+			t.Errorf("after round %d there is nothing to average", n)
+		}
+	}
+	moved := 0.0
+	for i, v := range averaged.Adapter().Slice(full) {
+		if math.Abs(float64(v)-mean[i]) > 1e-6*(1+math.Abs(mean[i])) {
+			t.Fatalf("value %d is %v, the mean of the last %d rounds %v", i, v, last, mean[i])
+		}
+		moved = max(moved, math.Abs(float64(v)-float64(plain.Adapter().Slice(full)[i])))
+	}
+	if moved < 1e-3 {
+		t.Errorf("the mean is the last adapter, within %v: this test tests nothing", moved)
 	}
 }

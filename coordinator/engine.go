@@ -312,7 +312,7 @@ func (c *Coordinator) publish() {
 	}
 	t := &c.total
 	if t.Adapter == nil || t.Rounds != int(c.core.version) {
-		t.Adapter = c.core.adapter.Clone()
+		t.Adapter = c.core.Adapter()
 	}
 	t.Rounds, t.Checkpoint = int(c.core.version), c.checkpointDir()
 	t.Validation = p.Validation

@@ -37,7 +37,7 @@ func (c *Coordinator) measure(ranks ...int) {
 	if c.cfg.Evaluator == nil || c.core.version >= uint64(c.t.job.Rounds) {
 		return
 	}
-	m := &measurement{c.core.version, c.core.adapter.Clone(), ranks}
+	m := &measurement{c.core.version, c.core.Adapter(), ranks}
 	if c.measuring.busy {
 		c.measuring.next = m
 		return
@@ -109,7 +109,7 @@ func (c *Coordinator) finalEvaluation(ctx context.Context) error {
 			return err
 		}
 	}
-	accuracy, err := evaluate(ctx, c.cfg.Evaluator, c.core.adapter.Clone(), c.t.ranks())
+	accuracy, err := evaluate(ctx, c.cfg.Evaluator, c.core.Adapter(), c.t.ranks())
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (c *Coordinator) makeOffer(rank int) (m wire.Model, err error) {
 	if err != nil {
 		return m, err
 	}
-	values, _, err := quant.PackUpdate(c.core.adapter.Slice(rank), nil, "f32", "none")
+	values, _, err := quant.PackUpdate(c.core.Adapter().Slice(rank), nil, "f32", "none")
 	if err != nil {
 		return m, err
 	}
@@ -69,12 +69,13 @@ func (c *Coordinator) archive(rank int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ck := &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: c.core.adapter}
+	adapter := c.core.Adapter()
+	ck := &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: adapter}
 	format := "peft"
-	files, err := model.PEFTFiles(c.core.adapter, c.t.base, rank)
+	files, err := model.PEFTFiles(adapter, c.t.base, rank)
 	if err != nil {
 		format = "safetensors"
-		data, err := model.EncodeSlice(c.core.adapter, rank)
+		data, err := model.EncodeSlice(adapter, rank)
 		if err != nil {
 			return nil, err
 		}

@@ -181,7 +181,7 @@ func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 		return err
 	}
 	entry, err := c.store.Commit(event, note, store.Checkpoint{
-		Version: c.core.version + 1, Round: r.id, Adapter: adapter, Optimizer: c.core.optimizer.State(), ClipNorm: clip,
+		Version: c.core.version + 1, Round: r.id, Adapter: adapter, Optimizer: c.core.optimizerState(), ClipNorm: clip,
 	})
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (c *Coordinator) export(measured []RankAccuracy) error {
 	if err != nil {
 		return err
 	}
-	err = model.WriteCheckpoint(c.checkpointDir(), &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: c.core.adapter})
+	err = model.WriteCheckpoint(c.checkpointDir(), &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: c.core.Adapter()})
 	if err != nil {
 		return fmt.Errorf("coordinator: checkpoint folder: %w", err)
 	}

@@ -304,6 +304,11 @@ type Server struct {
 	Beta2 float64 `yaml:"beta2"`
 	// Epsilon of fedadagrad, fedadam and fedyogi. 0 is 1e-5.
 	Epsilon float64 `yaml:"epsilon"`
+	// Average is the number of last rounds whose adapters' mean is shown, measured and
+	// exported in place of the last adapter, up to rounds; rounds go on from the last as
+	// they do without. All of them are released: it costs no privacy. 0 and 1 are the last
+	// alone.
+	Average int `yaml:"average" json:",omitempty"`
 }
 
 // Deadlines bounds each state of a round: none waits longer. Behind Gather each

@@ -91,6 +91,8 @@ func TestRefusals(t *testing.T) {
 		{"name: x\nlabels: [a, b]\nserver: {optimizer: sgd}\n", "server.optimizer"},
 		{"name: x\nlabels: [a, b]\nserver: {learning_rate: -1}\n", "server.learning_rate"},
 		{"name: x\nlabels: [a, b]\nserver: {momentum: 1}\n", "server.momentum"},
+		{"name: x\nlabels: [a, b]\nrounds: 20\nserver: {average: 21}\n", "server.average"},
+		{"name: x\nlabels: [a, b]\nserver: {average: -1}\n", "server.average"},
 		{"name: x\nlabels: [a, b]\nserver: {optimizer: fedadagrad, beta1: 1}\n", "server.beta1"},
 		{"name: x\nlabels: [a, b]\nserver: {optimizer: fedyogi, beta2: -0.5}\n", "server.beta2"},
 		{"name: x\nlabels: [a, b]\nserver: {optimizer: fedadam, epsilon: -1}\n", "server.epsilon"},

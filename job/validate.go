@@ -158,6 +158,9 @@ func (j Job) Validate() error {
 	if err := j.Server.Validate(); err != nil {
 		return err
 	}
+	if j.Server.Average < 0 || j.Server.Average > j.Rounds {
+		return refuse("server.average is %d, must be in 0..rounds = %d: it is a number of last rounds", j.Server.Average, j.Rounds)
+	}
 	if err := quant.CheckNames(j.Wire.Downlink, j.Wire.DownlinkCodec); err != nil {
 		return refuse("wire: %w", err)
 	}

@@ -111,7 +111,8 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 				j.Training.Arithmetic = job.Fused
 			}
 		},
-		"started": func(j *coordinator.Job) { j.Adapter.Start = "elsewhere" },
+		"averaged": func(j *coordinator.Job) { j.Server.Average = 3 },
+		"started":  func(j *coordinator.Job) { j.Adapter.Start = "elsewhere" },
 		"by rank": func(j *coordinator.Job) {
 			j.Adapter.Scale, j.Adapter.RankDistribution, j.Privacy.ClipByRank = "constant", "geometric", true
 		},

@@ -114,10 +114,13 @@ func (o *Optimizer) second(v, square float64) float64 {
 	return o.cfg.Beta2*v + (1-o.cfg.Beta2)*square
 }
 
+// Size is the length of State.
+func (o *Optimizer) Size() int { return 4 * (len(o.m) + len(o.v)) }
+
 // State returns the moments for the checkpoint: little-endian float32, first
 // moments then second; empty for FedAvg.
 func (o *Optimizer) State() []byte {
-	b := make([]byte, 0, 4*(len(o.m)+len(o.v)))
+	b := make([]byte, 0, o.Size())
 	for _, s := range [][]float32{o.m, o.v} {
 		for _, x := range s {
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
@@ -128,7 +131,7 @@ func (o *Optimizer) State() []byte {
 
 // Restore takes what State returned.
 func (o *Optimizer) Restore(b []byte) error {
-	if want := 4 * (len(o.m) + len(o.v)); len(b) != want {
+	if want := o.Size(); len(b) != want {
 		return fmt.Errorf("%w: %d bytes, %s over %d parameters has %d", ErrState, len(b), o.cfg.Optimizer, o.n, want)
 	}
 	for _, s := range [][]float32{o.m, o.v} {

@@ -1,0 +1,91 @@
+package optimizer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/starling-fl/starling/job"
+)
+
+// Average is the mean of the last rounds' parameters (Polyak and Juditsky 1992), which is
+// what is released of a job that asks for it: the noise of its rounds averages out, and the
+// rounds themselves go on from the parameters as they are. It sees only what was released
+// before: it is post-processing and costs no privacy. It keeps one vector, of the rounds
+// from the last server.average on. It is not safe for concurrent use.
+type Average struct {
+	after uint64 // the first rounds, which are not in it
+	n     int
+	count uint32 // rounds in mean
+	mean  []float32
+}
+
+// NewAverage is that of a job of so many rounds, over n parameters.
+func NewAverage(cfg job.Server, rounds, n int) *Average {
+	a := &Average{after: math.MaxUint64, n: n} // of a job that asks for none
+	if cfg.Average > 1 {
+		a.after = uint64(max(0, rounds-cfg.Average))
+	}
+	return a
+}
+
+// Add takes the parameters after a round into the mean, if it is one of the last.
+func (a *Average) Add(round uint64, x []float32) error {
+	if len(x) != a.n {
+		return fmt.Errorf("optimizer: %d parameters in a mean of %d", len(x), a.n)
+	}
+	if round <= a.after { // and again where a job was given more rounds
+		a.count, a.mean = 0, nil
+		return nil
+	}
+	if a.mean == nil {
+		a.mean = make([]float32, a.n)
+	}
+	a.count++
+	for i, v := range x {
+		m := float64(a.mean[i])
+		a.mean[i] = float32(m + (float64(v)-m)/float64(a.count))
+	}
+	return nil
+}
+
+// Mean is that of the last rounds, which the caller must not change; nil before the second
+// of them: the parameters themselves.
+func (a *Average) Mean() []float32 {
+	if a.count < 2 {
+		return nil
+	}
+	return a.mean
+}
+
+// State returns the mean for the checkpoint: nothing where there is none, else the number
+// of its rounds, and itself as little-endian float32.
+func (a *Average) State() []byte {
+	if a.count == 0 {
+		return nil
+	}
+	b := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+4*a.n), a.count)
+	for _, v := range a.mean {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+// Restore takes what State returned.
+func (a *Average) Restore(b []byte) error {
+	if len(b) == 0 {
+		a.count, a.mean = 0, nil
+		return nil
+	}
+	if len(b) != 4+4*a.n {
+		return fmt.Errorf("%w: %d bytes, the mean of %d parameters has %d", ErrState, len(b), a.n, 4+4*a.n)
+	}
+	if a.count = binary.LittleEndian.Uint32(b); a.count == 0 {
+		return fmt.Errorf("%w: a mean of no rounds", ErrState)
+	}
+	a.mean = make([]float32, a.n)
+	for i := range a.mean {
+		a.mean[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4+4*i:]))
+	}
+	return nil
+}
