@@ -48,7 +48,7 @@ edge: dataset dp internal/contract internal/durable internal/uniform internal/wi
 internal/attack:
 internal/cputime:
 internal/command: dataset edge hub job model model/base model/known
-internal/command/device: dataset edge internal/command internal/durable internal/strict internal/wire job model program task trainer wasm
+internal/command/device: dataset edge internal/command internal/durable internal/strict internal/wire job leak model program task trainer wasm
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
 internal/canvas:
@@ -71,6 +71,7 @@ model: internal/durable nf4
 model/base: model
 model/known:
 model/nn: model task tokenizer trainer
+leak: dataset dp edge model quant task tokenizer
 job/schema: job
 job: dp internal/contract internal/strict internal/uniform internal/wire model quant secagg
 mutants: internal/mutant

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/leak"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/task"
@@ -29,6 +30,7 @@ type benchFlags struct {
 	rank      int
 	cores     int
 	lasts     time.Duration
+	leak      leakFlags
 }
 
 func newBenchCmd(a *command.App) *cobra.Command {
@@ -40,9 +42,15 @@ func newBenchCmd(a *command.App) *cobra.Command {
 would, on made-up data, and print what this device would contribute: steps and
 examples a second, the memory that it takes, and which of this processor's
 kernels compute its matrix products. Each kernel is timed; join uses the first.
-All of them give the same bits, those of the job's training.arithmetic.`,
+All of them give the same bits, those of the job's training.arithmetic.
+
+Of a job it is also tried what one update shows: some are made of made-up examples, or
+of those in --data, as this device would make and send them, and a few attacks of a
+coordinator that sees one of them alone are played. Nothing leaves this machine. What
+they find is there; what they do not find may be.`,
 		Example: `  starling bench
   starling bench --job job.yaml --cores 2
+  starling bench --job job.yaml --data my.tsv --trials 20
   starling bench --base ./minilm --json`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,6 +60,9 @@ All of them give the same bits, those of the job's training.arithmetic.`,
 			if f.lasts <= 0 || f.lasts > time.Hour {
 				return command.Usagef("--for is %v, want more than 0 and at most 1h", f.lasts)
 			}
+			if err := f.leak.check(f.job); err != nil {
+				return err
+			}
 			return bench(cmd.Context(), a, f)
 		},
 	}
@@ -60,6 +71,7 @@ All of them give the same bits, those of the job's training.arithmetic.`,
 	cmd.Flags().IntVar(&f.rank, "rank", 0, "rank to train at; 0: the job's greatest, the dearest")
 	cmd.Flags().IntVar(&f.cores, "cores", 0, "most cores to train on; 0: half of this machine's, as join")
 	cmd.Flags().DurationVar(&f.lasts, "for", 2*time.Second, "how long to run each kernel")
+	f.leak.add(cmd.Flags())
 	return cmd
 }
 
@@ -77,6 +89,7 @@ type benchReport struct {
 	Memory    int64        `json:"memory_bytes"` // of the program, the base's weights included
 	FLOPs     uint64       `json:"flops_a_step"`
 	Kernels   []kernelLine `json:"kernels"` // join uses the first
+	Leak      *leak.Report `json:"leak,omitempty"`
 }
 
 // kernelLine is one way of computing.
@@ -139,6 +152,11 @@ func bench(ctx context.Context, a *command.App, f benchFlags) error {
 			return fmt.Errorf("%s: %w", kernel, err)
 		}
 		r.Kernels = append(r.Kernels, line)
+	}
+	if f.job != "" && f.leak.lasts > 0 {
+		if r.Leak, err = f.leak.tryJob(ctx, a, j, w.task, f.cores); err != nil {
+			return err
+		}
 	}
 	return a.Emit(r, r.print)
 }
@@ -243,5 +261,8 @@ func (r benchReport) print(w io.Writer) error {
 		}
 		fmt.Fprintf(t, "%s\t%.1f ms\t%.1f\t%.1f\t%s\t%.2f s\n", name, 1000*k.Step, k.Examples, float64(r.FLOPs)/1e9/k.Step, round, k.Start)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil || r.Leak == nil {
+		return err
+	}
+	return printLeak(w, r.Leak)
 }

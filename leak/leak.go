@@ -1,0 +1,104 @@
+package leak
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/model"
+)
+
+// Settings are a round as a device would take part in it.
+type Settings struct {
+	Base     *model.Base
+	Layout   *model.Layout
+	Rank     int
+	Sequence int // tokens of an example
+
+	Batch     int // examples of a step
+	Steps     int // of a round; the most of them where Epochs is given
+	Epochs    int // passes over the examples; 0: Steps
+	Examples  int // distinct ones that an update averages; 0: as many as its steps take
+	Optimizer string
+	Rate      float64
+
+	Uplink string  // masked scheme, of package quant
+	Own    float64 // noise that the device adds itself, over the clip norm
+
+	Program []byte       // the training step, made again
+	Trainer edge.Trainer // which runs it
+	Work    float64      // most units that a round may take; 0: no limit
+	Memory  int          // most MiB that the program may take; 0: the trainer's limit
+}
+
+// Options say how much is tried.
+type Options struct {
+	Trials int           // updates that are tried; 0 is 8
+	Lasts  time.Duration // no trial begins later, beyond the second; 0 is 20 s
+	// Data are the owner's own examples, on which a base cannot behave otherwise than on
+	// the owner's examples. Nil: made-up ones, which the coordinator may have foreseen.
+	Data *dataset.Set
+	Seed []byte // everything random follows from it; nil: a random one
+	// Progress is told of trials done; may be nil.
+	Progress func(done, of int)
+}
+
+// The defaults.
+const (
+	DefaultTrials = 8
+	DefaultLasts  = 20 * time.Second
+)
+
+// ErrUntried is a round that cannot be tried: of a task that there are no texts for, or
+// whose training comes to nothing.
+var ErrUntried = errors.New("leak: nothing could be tried")
+
+// Check tries what one update at these settings shows.
+func Check(ctx context.Context, s Settings, o Options) (*Report, error) {
+	if o.Trials < 0 || o.Lasts < 0 {
+		return nil, fmt.Errorf("leak: %d trials in %v: want 1 or more, in more than 0", o.Trials, o.Lasts)
+	}
+	if o.Trials == 0 {
+		o.Trials = DefaultTrials
+	}
+	if o.Lasts == 0 {
+		o.Lasts = DefaultLasts
+	}
+	if o.Progress == nil {
+		o.Progress = func(int, int) {}
+	}
+	if o.Seed == nil {
+		o.Seed = make([]byte, 32)
+		if _, err := rand.Read(o.Seed); err != nil {
+			return nil, err
+		}
+	}
+	began := time.Now()
+	p, err := newProbe(s, o)
+	if err != nil {
+		return nil, err
+	}
+	attacks := p.attacks()
+	for i := range attacks {
+		if err := attacks[i].prepare(ctx); err != nil {
+			return nil, err
+		}
+	}
+	trials := 0
+	for trials < o.Trials && (trials < 2 || time.Since(began) < o.Lasts) {
+		if err := p.try(ctx, trials, attacks, began.Add(o.Lasts)); err != nil {
+			return nil, err
+		}
+		trials++
+		o.Progress(trials, o.Trials)
+	}
+	r := &Report{Examples: p.examples, Values: s.Layout.Size(s.Rank), OwnNoise: s.Own, Uplink: s.Uplink, Own: o.Data != nil, Trials: trials, Seconds: time.Since(began).Seconds()}
+	for i := range attacks {
+		r.Attacks = append(r.Attacks, attacks[i].result())
+	}
+	return r, nil
+}

@@ -1,0 +1,76 @@
+package leak
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Report is what was tried and what it came to.
+type Report struct {
+	Trials   int      `json:"trials"`
+	Examples int      `json:"examples"` // that an update averages
+	Values   int      `json:"values"`   // of an update
+	Uplink   string   `json:"uplink"`
+	OwnNoise float64  `json:"own_noise"`
+	Own      bool     `json:"own_data"` // they are the owner's, else made up
+	Attacks  []Attack `json:"attacks"`
+	Seconds  float64  `json:"seconds"`
+}
+
+// Attack is what one attack found in all trials' updates.
+type Attack struct {
+	Name     string `json:"name"`
+	Of       string `json:"of"`                  // Tokens or Labels
+	NotTried string `json:"not_tried,omitempty"` // why; "": it was tried
+
+	Found int `json:"found"` // of All: tokens of an update's texts that the other texts lack, or labels
+	All   int `json:"all"`
+	// OtherFound of OtherAll are those of other texts, which are in no update: what guessing
+	// comes to.
+	OtherFound int `json:"other_found"`
+	OtherAll   int `json:"other_all"`
+	// Share is by how much the first share is above the second, Low and High its interval
+	// at 95 %.
+	Share float64 `json:"share"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// Worst is the attack that found most of what it is after, Tokens or Labels; ok is false
+// where none was tried.
+func (r *Report) Worst(of string) (worst Attack, ok bool) {
+	for _, a := range r.Attacks {
+		if a.Of == of && a.NotTried == "" && (!ok || a.Share > worst.Share) {
+			worst, ok = a, true
+		}
+	}
+	return worst, ok
+}
+
+// shown is how many of one update's tokens or labels, of so many, the attack finds where
+// guessing does not.
+func (a *Attack) shown(r *Report) (shown, of int) {
+	of = (a.All + r.Trials/2) / max(1, r.Trials)
+	return int(math.Round(a.Share * float64(of))), of
+}
+
+// Line says it in one.
+func (r *Report) Line() string {
+	var said []string
+	for _, of := range []string{Tokens, Labels} {
+		if a, ok := r.Worst(of); ok {
+			n, all := a.shown(r)
+			said = append(said, fmt.Sprintf("%d of %d %s", n, all, of))
+		}
+	}
+	if len(said) == 0 {
+		return "what one update of yours shows could not be tried"
+	}
+	return fmt.Sprintf("at these settings one update of yours, of %d examples, shows %s", r.Examples, strings.Join(said, " and "))
+}
+
+// Untried is what a report says nothing of.
+const Untried = `Not tried: the order of tokens; what several rounds show together; whether it is one of a few
+texts that somebody has already; bases and starts that were made for your texts (try your own:
+--data); and whatever nobody has thought of. The bound against all of it is this device's own noise.`
