@@ -45,7 +45,8 @@ type Coordinator struct {
 	blobs *blobs
 
 	programs  *programs
-	metrics   metrics
+	metrics   *metrics
+	health    health
 	traffic   Meter
 	before    Parts // what crossed the sockets of earlier processes
 	authority ed25519.PrivateKey
@@ -141,7 +142,7 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	t := core.t
 	c := &Coordinator{
-		core: core, t: t, rnd: core.rnd, cfg: cfg, log: cfg.Log, blobs: newBlobs(),
+		core: core, t: t, rnd: core.rnd, cfg: cfg, log: cfg.Log, blobs: newBlobs(), metrics: newMetrics(), health: health{began: time.Now()},
 		events: make(chan event, 16), done: make(chan struct{}), workers: newWorkers(),
 		maxPending: maxPending, settleFrom: settleFrom, watch: newWatch(), devices: map[[32]byte]*device{}, resting: map[*device]struct{}{},
 	}
@@ -277,6 +278,7 @@ func (c *Coordinator) resume() error {
 		State: StateWaiting, RoundID: c.status.RoundID, Measured: c.status.Measured,
 	}
 	c.status.Version = int(c.core.version)
+	c.metrics.version.Set(float64(c.core.version))
 	if c.status.Version >= c.t.job.Rounds { // nobody is waited for
 		if c.status.State = StateMeasuring; c.cfg.Evaluator == nil {
 			c.status.State = StateFinished
@@ -337,7 +339,7 @@ func (c *Coordinator) addDevice(id [32]byte) *device {
 	c.devices[id] = d
 	c.order = append(c.order, d)
 	c.active++
-	c.metrics.enrolled.Store(int64(len(c.order)))
+	c.metrics.enrolled.Set(float64(len(c.order)))
 	return d
 }
 

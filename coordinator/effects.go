@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -22,9 +21,11 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 		return false, err
 	}
 	c.running = r
+	c.health.round(r.began, r.longest())
 	r.life, r.over = context.WithCancel(c.life)
 	defer func() {
 		c.running = nil
+		c.health.round(time.Time{}, 0)
 		r.over()
 		r.unjudged.take()
 		r.unmasking.Wait()
@@ -35,16 +36,16 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 		if r.noise != nil {
 			r.noise.Close()
 		}
-		c.metrics.roundNanos.Add(int64(time.Since(r.began)))
+		c.metrics.inRounds.Add(time.Since(r.began).Seconds())
 	}()
 	c.status.RoundID = RoundID{Round: r.id, Version: int(c.core.version), Rank: r.rank}
 	c.status.Turnout = Turnout{Cohort: len(r.parts)}
 	c.status.State, c.status.Reason = round.Gathering.String(), ""
-	c.metrics.round.Store(int64(r.id))
-	c.metrics.rank.Store(int64(r.rank))
-	c.metrics.clipNorm.Store(math.Float64bits(c.core.clip))
-	c.metrics.cohort.Store(int64(len(r.parts)))
-	c.metrics.drawn.Add(int64(len(r.parts)))
+	c.metrics.round.Set(float64(r.id))
+	c.metrics.rank.Set(float64(r.rank))
+	c.metrics.clipNorm.Set(c.core.clip)
+	c.metrics.cohort.Set(float64(len(r.parts)))
+	c.metrics.drawn.Add(float64(len(r.parts)))
 	if err := c.prepare(ctx, r); err != nil {
 		// Nothing was said yet; what failed will fail again.
 		end := func() error { return c.store.Abandon(r.id, "it could not be prepared") }
@@ -110,7 +111,10 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 		if e.Shard != round.Whole && (e.State <= r.reached || r.m.State() != e.State) {
 			return nil, nil // not the last shard to get there
 		}
-		r.reached = e.State
+		if now := time.Now(); e.State != r.reached {
+			c.metrics.turns.WithLabelValues(r.reached.String()).Observe(now.Sub(r.entered).Seconds())
+			r.reached, r.entered = e.State, now
+		}
 		in, dropped, absent := r.m.Counts()
 		c.status.State, c.status.Dropped, c.status.Absent, c.status.Answered = e.State.String(), dropped, absent, 0
 		c.publish()
@@ -164,7 +168,7 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 		}
 		c.broadcast(r, e.Members, f)
 	case round.FailShard:
-		c.metrics.shardsFailed.Add(1)
+		c.metrics.shardsFailed.Inc()
 		c.log.Warn("shard failed", "round", r.id, "shard", e.Shard, "reason", e.Reason)
 		for _, n := range c.deviceNumbers(r.shards[e.Shard].Members()) {
 			c.tellDropped(r, n, "its shard failed")
@@ -240,6 +244,7 @@ func (c *Coordinator) cutShards(r *running) (round.Event, error) {
 	}
 	for _, s := range shards {
 		members := c.deviceNumbers(s.Members())
+		c.metrics.shards.Observe(float64(len(members)))
 		c.deviceRds += len(members)
 		ev.Shards = append(ev.Shards, round.Shard{Members: members, Threshold: s.Threshold()})
 	}
@@ -311,7 +316,7 @@ func (c *Coordinator) finish(r *running, e round.Finish) error {
 		c.status.State, c.status.Reason = StateAbandoned, e.Reason
 		c.log.Warn("round abandoned", "round", r.id, "charged", e.Charged, "reason", e.Reason)
 		if !e.Charged {
-			c.metrics.abandoned.Add(1)
+			c.metrics.abandoned.Inc()
 			if err := c.store.Abandon(r.id, e.Reason); err != nil {
 				return err
 			}
@@ -321,9 +326,15 @@ func (c *Coordinator) finish(r *running, e round.Finish) error {
 	c.status.Dropped, c.status.Absent = dropped, absent
 	c.total.Dropped += dropped
 	c.total.Absent += absent
-	c.metrics.dropped.Add(int64(dropped))
-	c.metrics.absent.Add(int64(absent))
-	c.record(r, e.State == round.Done, e.Reason)
+	c.metrics.dropped.Add(float64(dropped))
+	c.metrics.absent.Add(float64(absent))
+	outcome := outcomeReleased
+	if e.State != round.Done {
+		if outcome = outcomeAbandoned; e.Charged {
+			outcome = outcomeCharged
+		}
+	}
+	c.metrics.over(r, outcome, c.record(r, e.State == round.Done, e.Reason))
 	took := time.Since(r.began)
 	if c.pace == 0 {
 		c.pace = took

@@ -246,8 +246,10 @@ func (c *Coordinator) handle(ev event) {
 			c.message(ev.s, ev.msg)
 		}
 	case brokenEvent:
-		c.metrics.faults.Add(1)
+		c.metrics.faults.Inc()
 		ev.s.finish(frame(ev.msg))
+	case aliveEvent:
+		ev.answer <- struct{}{}
 	case leftEvent:
 		c.left(ev.s)
 	case unmaskedEvent:

@@ -107,7 +107,7 @@ func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) 
 			return nil, err
 		}
 	}
-	c.metrics.unmaskNanos.Add(int64(time.Since(began)))
+	c.metrics.unmasking.Add(time.Since(began).Seconds())
 
 	noising := time.Now()
 	var noise dp.Noise = r.noise
@@ -118,14 +118,14 @@ func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) 
 	if err != nil {
 		return nil, err
 	}
-	c.metrics.noiseNanos.Add(int64(time.Since(noising)))
+	c.metrics.noising.Add(time.Since(noising).Seconds())
 	if err := c.commit(r, event, clip); err != nil {
 		return nil, err
 	}
-	c.metrics.releaseNanos.Add(int64(time.Since(began)))
-	c.metrics.committed.Add(1)
+	c.metrics.releasing.Add(time.Since(began).Seconds())
+	c.metrics.committed.Inc()
 	if e.NoiseOnly {
-		c.metrics.noiseOnly.Add(1)
+		c.metrics.noiseOnly.Inc()
 	}
 	c.show(r)
 	return round.Released{}, nil
@@ -144,7 +144,7 @@ func (c *Coordinator) checkShards(r *running, u unmaskedEvent) (sums [][]int64, 
 		n := u.e.Shards[i]
 		var bad *secagg.ShardError
 		if errors.As(u.errs[i], &bad) {
-			c.metrics.shardsFailed.Add(1)
+			c.metrics.shardsFailed.Inc()
 			c.log.Warn("shard failed", "round", r.id, "shard", n, "reason", bad.Err)
 			c.blamed(r, bad.Faults)
 			continue
@@ -156,7 +156,7 @@ func (c *Coordinator) checkShards(r *running, u unmaskedEvent) (sums [][]int64, 
 		survivors := r.shards[n].Survivors()
 		switch err := r.vector.CheckSum(part, survivors*c.t.contract.Job.Units(), survivors); {
 		case errors.Is(err, quant.ErrRange):
-			c.metrics.alarms.Add(1)
+			c.metrics.alarms.Inc()
 			c.log.Error("ALARM: a shard's sum is out of range, nothing of it is released", "round", r.id, "shard", n)
 			alarmed = append(alarmed, n)
 			continue
@@ -191,7 +191,8 @@ func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 	c.head = entry.Hash
 	c.status.Version = int(c.core.version)
 	c.status.Guarantees = note.Guarantees
-	c.metrics.version.Store(int64(c.core.version))
+	c.metrics.version.Set(float64(c.core.version))
+	c.metrics.lastCommit.SetToCurrentTime()
 	c.log.Info("committed", "round", r.id, "version", c.core.version, "rank", r.rank, "kind", event.Kind, "next_clip_norm", clip)
 	return nil
 }
@@ -282,6 +283,6 @@ func (c *Coordinator) charge(r *running, reason string) error {
 	c.head = entry.Hash
 	c.status.Version = int(c.core.version)
 	c.status.Guarantees = note.Guarantees
-	c.metrics.charged.Add(1)
+	c.metrics.charged.Inc()
 	return nil
 }

@@ -253,8 +253,8 @@ func TestSampling(t *testing.T) {
 	if len(l.Entries) != 5 || all == 5*n || all < 5*n/2 {
 		t.Errorf("%d entries, %d of %d asked", len(l.Entries), all, 5*n)
 	}
-	if tb.c.metrics.drawn.Load() != int64(all) {
-		t.Errorf("%d drawn, %d asked", tb.c.metrics.drawn.Load(), all)
+	if counted(t, tb.c.metrics.drawn) != int64(all) {
+		t.Errorf("%d drawn, %d asked", counted(t, tb.c.metrics.drawn), all)
 	}
 }
 

@@ -34,7 +34,8 @@ type running struct {
 	pending   uint64    // bytes that updates which have come in part may take
 	uploads   []*device // whose they are, the oldest first
 	due       deadlines
-	reached   round.State    // what the journal says last
+	reached   round.State // what the journal says last, since entered
+	entered   time.Time
 	unsaved   map[int][]byte // survivor sets, by shard, that are not on the disk yet
 	unjudged  batch
 	admitted  []addend       // vectors that no goroutine was given yet
@@ -85,7 +86,8 @@ func (c *Coordinator) draw() (*running, error) {
 	fail := func(err error) (*running, error) {
 		return nil, &fatalError{fmt.Errorf("coordinator: drawing round %d: %w", id, err)}
 	}
-	r := &running{parts: map[round.Device]*participant{}, began: time.Now()}
+	began := time.Now()
+	r := &running{parts: map[round.Device]*participant{}, began: began, entered: began}
 	r.ready = c.available(r.began)
 	var enough bool
 	if r.groups, enough = c.t.quorum.Allows(c.t.job, c.active, r.ready); !enough && c.t.job.Sampled() {

@@ -113,7 +113,7 @@ func (c *Coordinator) session(conn Conn) {
 		}
 		return
 	}
-	c.metrics.sessions.Add(1)
+	c.metrics.sessions.Inc()
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -123,7 +123,7 @@ func (c *Coordinator) session(conn Conn) {
 	cancel(err)
 	<-written
 	if cause := context.Cause(ctx); errors.Is(cause, errSlow) || errors.Is(cause, errFaults) {
-		c.metrics.kicked.Add(1)
+		c.metrics.kicked.Inc()
 	}
 	c.log.Debug("session over", "device", short(s.id), "reason", context.Cause(ctx))
 }

@@ -167,6 +167,7 @@ type RoundRecord struct {
 	Released bool           `json:"released"`
 	Reason   string         `json:"reason,omitempty"` // why nothing was released
 	Seconds  float64        `json:"seconds"`
+	Ended    int64          `json:"ended,omitempty"`    // in Unix time, seconds; 0 in records of earlier programs
 	Accuracy []RankAccuracy `json:"accuracy,omitempty"` // of its adapter, once measured
 	dp.Guarantees
 	Traffic       // of this round, all devices

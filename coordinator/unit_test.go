@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
@@ -297,4 +300,14 @@ func TestSimulatedProviders(t *testing.T) {
 	if got := terms.countNoise(); math.Abs(got-0.05*20_000) > 1e-6 {
 		t.Errorf("count noise %v contributions, want 1000", got)
 	}
+}
+
+// counted is what a counter has come to.
+func counted(t *testing.T, c prometheus.Counter) int64 {
+	t.Helper()
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return int64(m.GetCounter().GetValue())
 }

@@ -186,8 +186,9 @@ func standingOf(r *running, d *device, p *participant) byte {
 }
 
 // record keeps a round that is over.
-func (c *Coordinator) record(r *running, released bool, reason string) {
+func (c *Coordinator) record(r *running, released bool, reason string) Traffic {
 	rec := RoundRecord{
+		Ended:   time.Now().Unix(),
 		RoundID: c.status.RoundID, Turnout: c.status.Turnout, Guarantees: c.status.Guarantees,
 		Released: released, Reason: reason, Seconds: time.Since(r.began).Seconds(),
 	}
@@ -207,6 +208,17 @@ func (c *Coordinator) record(r *running, released bool, reason string) {
 		w.rounds, w.stamps = append(w.rounds, rec), append(w.stamps, w.made)
 	})
 	c.remember(rec)
+	return rec.Traffic
+}
+
+// lastEnded is when the last round was over, in Unix time; 0 before the first.
+func (w *watch) lastEnded() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.rounds) == 0 {
+		return 0
+	}
+	return w.rounds[len(w.rounds)-1].Ended
 }
 
 // remember keeps a record over restarts. A round that cannot be remembered is
@@ -243,6 +255,9 @@ func (c *Coordinator) recall() error {
 		}
 		if c.before = c.before.plus(rec.Parts); rec.soFar != (Parts{}) {
 			c.before = rec.soFar
+		}
+		if rec.Released {
+			c.metrics.lastCommit.Set(float64(rec.Ended))
 		}
 		c.status.RoundID = rec.RoundID
 		if rec.Accuracy != nil {

@@ -147,7 +147,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	served := server.Config{Pages: pages(a.Stderr)}
+	served := server.Config{Pages: pages(a.Stderr), Version: version}
 	if served.Sample, served.SampleName, err = loadSample(f, job.Labels); err != nil {
 		return errors.Join(err, c.Close())
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/pprof"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,7 +47,7 @@ func (s *Server) admin(serve http.HandlerFunc) http.HandlerFunc {
 func (s *Server) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
 	for path, serve := range map[string]http.HandlerFunc{
-		"/metrics":                  s.serveMetrics,
+		"/metrics":                  s.metrics().ServeHTTP,
 		"/v1/status":                func(w http.ResponseWriter, _ *http.Request) { serveStatus(w, s.c.Status()) },
 		"/v1/admin/events":          s.serveEvents,
 		"/v1/admin/job.yaml":        s.serveJobFile,
@@ -56,17 +57,16 @@ func (s *Server) AdminHandler() http.Handler {
 		"/v1/admin/adapter.zip":     s.serveArchive,
 		"/v1/admin/devices.json":    s.serveDevices,
 		"/v1/admin/invitation.json": s.serveInvitation,
+		"/v1/admin/ready.json":      s.serveChecks,
+		"/debug/pprof/":             pprof.Index,
+		"/debug/pprof/profile":      pprof.Profile,
+		"/debug/pprof/trace":        pprof.Trace,
 	} {
 		mux.HandleFunc("GET "+path, s.admin(serve))
 	}
 	mux.HandleFunc("POST /v1/admin/devices/{identity}/{act}", s.admin(s.serveJudgement))
 	s.commonRoutes(mux)
 	return unframed(mux)
-}
-
-func (s *Server) serveMetrics(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_ = s.c.WriteMetrics(w) // the reader is gone: nobody to tell
 }
 
 const (
@@ -155,13 +155,16 @@ func attach(w http.ResponseWriter, kind, name string) {
 }
 
 // roundColumns head the rounds' table; roundLine fills them.
-var roundColumns = []string{"round", "version", "rank", "cohort", "dropped", "absent", "released", "reason", "seconds", "clip_norm",
+var roundColumns = []string{"round", "version", "rank", "cohort", "dropped", "absent", "released", "reason", "seconds", "ended", "clip_norm",
 	"accuracy", "accuracy_rank", "loss", "epsilon_delivered", "epsilon_simulated", "delta", "bytes_up", "bytes_down"}
 
 // roundLine is a round as a line of the table; what is not known is empty.
 func roundLine(r coordinator.RoundRecord) []string {
 	float := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	var accuracy, rank, loss, delivered, simulated, delta string
+	var accuracy, rank, loss, delivered, simulated, delta, ended string
+	if r.Ended > 0 {
+		ended = time.Unix(r.Ended, 0).UTC().Format(time.RFC3339)
+	}
 	if len(r.Accuracy) > 0 {
 		best := slices.MaxFunc(r.Accuracy, func(a, b coordinator.RankAccuracy) int { return cmp.Compare(a.Accuracy, b.Accuracy) })
 		accuracy, rank = float(best.Accuracy), strconv.Itoa(best.Rank)
@@ -176,7 +179,7 @@ func roundLine(r coordinator.RoundRecord) []string {
 		simulated = float(r.Simulated.Epsilon)
 	}
 	return []string{strconv.FormatUint(r.Round, 10), strconv.Itoa(r.Version), strconv.Itoa(r.Rank), strconv.Itoa(r.Cohort),
-		strconv.Itoa(r.Dropped), strconv.Itoa(r.Absent), strconv.FormatBool(r.Released), r.Reason, float(r.Seconds), float(r.ClipNorm),
+		strconv.Itoa(r.Dropped), strconv.Itoa(r.Absent), strconv.FormatBool(r.Released), r.Reason, float(r.Seconds), ended, float(r.ClipNorm),
 		accuracy, rank, loss, delivered, simulated, delta, strconv.FormatInt(r.BytesUp, 10), strconv.FormatInt(r.BytesDown, 10)}
 }
 

@@ -1,17 +1,17 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
@@ -116,12 +116,13 @@ func ask(h http.Handler, method, path string, header ...string) *httptest.Respon
 // figure is one of the operator's.
 func figure(t testing.TB, c *coordinator.Coordinator, name string) float64 {
 	t.Helper()
-	var b bytes.Buffer
-	ok(t, c.WriteMetrics(&b))
-	for line := range strings.Lines(b.String()) {
-		var v float64
-		if n, _ := fmt.Sscanf(line, "starling_"+name+" %g", &v); n == 1 {
-			return v
+	r := prometheus.NewRegistry()
+	r.MustRegister(c.Metrics()...)
+	families, err := r.Gather()
+	ok(t, err)
+	for _, f := range families {
+		if m := f.GetMetric(); f.GetName() == "starling_"+name && len(m) == 1 {
+			return m[0].GetCounter().GetValue() + m[0].GetGauge().GetValue() // one of which it has not
 		}
 	}
 	t.Fatalf("no figure %s", name)

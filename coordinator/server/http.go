@@ -38,10 +38,8 @@ func (s *Server) commonRoutes(mux *http.ServeMux) {
 			_, _ = w.Write(s.cfg.Sample) // the reader is gone: nobody to tell
 		})
 	}
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write([]byte("ok\n"))
-	})
+	mux.HandleFunc("GET /healthz", s.serveHealth)
+	mux.HandleFunc("GET /readyz", s.serveReadiness)
 	if s.cfg.Pages != nil {
 		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 			meant(r, coordinator.PartPage)

@@ -119,7 +119,7 @@ func TestOperatorsEndpoints(t *testing.T) {
 		}
 		fmt.Fprint(w, "<title>Starling</title>")
 	})
-	c, s := serve(t, tinyJob(3), Config{Pages: pages})
+	c, s := serve(t, tinyJob(3), Config{Pages: pages, Version: "v0-test"})
 	devices := httptest.NewServer(s.Handler())
 	defer func() {
 		devices.Close()
@@ -156,10 +156,20 @@ func TestOperatorsEndpoints(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &p); err != nil || p.State != coordinator.StateFinished || p.Cohort != 3 || p.Job != "tiny" || p.Round != 2 || res.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("status %s, %v", body, err)
 	}
+	if res, body := get("/readyz"); res.StatusCode != http.StatusServiceUnavailable || body != "not ready\n" {
+		t.Errorf("readyz of a job that is over: %s %q", res.Status, body)
+	}
+	if res, body := get("/v1/admin/ready.json"); res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, `{"name":"job","ok":false,"detail":"the job is over"}`) ||
+		strings.Count(body, `"ok":false`) != 1 {
+		t.Errorf("why it is not ready: %s %s", res.Status, body)
+	}
 	_, body = get("/metrics")
 	for _, want := range []string{
 		"starling_rounds_committed_total 2\n", "# TYPE starling_connected_devices gauge\n", "starling_devices_drawn_total 6\n",
-		"starling_alarms_total 0\n", "starling_version 2\n",
+		"starling_alarms_total 0\n", "starling_version 2\n", "starling_rounds_left 0\n", `starling_state{state="finished"} 1`,
+		`starling_round_duration_seconds_count{outcome="released"} 2`, `starling_device_answer_seconds_count{turn="collecting"} 6`,
+		`starling_turn_duration_seconds_count{turn="unmasking"} 2`, `starling_device_round_bytes_count{direction="up"} 2`,
+		"starling_shard_devices_sum 6\n", `starling_build_info{version="v0-test"} 1`, "process_open_fds ", "go_goroutines ",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("metrics lack %q:\n%s", want, body)

@@ -14,12 +14,13 @@ func TestRoundLine(t *testing.T) {
 		Turnout:    coordinator.Turnout{Cohort: 9, Dropped: 1, Absent: 3},
 		Released:   true,
 		Seconds:    2.5,
+		Ended:      1_800_000_000,
 		Accuracy:   []coordinator.RankAccuracy{{Rank: 1, Accuracy: 0.25, Loss: 2}, {Rank: 2, Accuracy: 0.75, Loss: 0.5}, {Rank: 4, Accuracy: 0.5, Loss: 1}},
 		Guarantees: dp.Guarantees{Delivered: &dp.Guarantee{Epsilon: 6, Delta: 1e-6}, Simulated: &dp.Guarantee{Epsilon: 2, Delta: 1e-6}},
 		Traffic:    coordinator.Traffic{BytesUp: 100, BytesDown: 200},
 	}
 	want := map[string]string{"round": "4", "version": "3", "rank": "2", "cohort": "9", "dropped": "1", "absent": "3", "released": "true", "reason": "",
-		"seconds": "2.5", "clip_norm": "1.5", "accuracy": "0.75", "accuracy_rank": "2", "loss": "0.5", "epsilon_delivered": "6",
+		"seconds": "2.5", "ended": "2027-01-15T08:00:00Z", "clip_norm": "1.5", "accuracy": "0.75", "accuracy_rank": "2", "loss": "0.5", "epsilon_delivered": "6",
 		"epsilon_simulated": "2", "delta": "1e-06", "bytes_up": "100", "bytes_down": "200"}
 	line := roundLine(r)
 	if len(line) != len(roundColumns) || len(want) != len(roundColumns) {
@@ -31,7 +32,7 @@ func TestRoundLine(t *testing.T) {
 		}
 	}
 	r.Accuracy[1].Loss = 0 // as of an evaluator that has none
-	if line := roundLine(r); line[12] != "" {
-		t.Errorf("no loss is %q", line[11])
+	if line := roundLine(r); line[13] != "" {
+		t.Errorf("no loss is %q", line[13])
 	}
 }

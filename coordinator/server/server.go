@@ -34,6 +34,8 @@ type Config struct {
 	// bytes, and SampleName its name, which says its format; empty: none.
 	Sample     []byte
 	SampleName string
+	// Version is the program's, as /metrics has it.
+	Version string
 	// MostOfAddress bounds the open connections of one address (of one /64 in IPv6).
 	// 0 is an eighth of what the process may have, and leaves this machine's own
 	// addresses, behind which a proxy stands, to that whole.

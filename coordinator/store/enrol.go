@@ -256,6 +256,9 @@ func (s *Store) KeepDropouts(text string) error { return s.keep("dropouts", text
 // Dropouts is what KeepDropouts kept.
 func (s *Store) Dropouts() (string, error) { return s.kept("dropouts") }
 
+// Check writes a line as a commit would, durably: an error says why none can be made.
+func (s *Store) Check() error { return s.keep("checked", s.opt.Now().UTC().Format(time.RFC3339)) }
+
 func (s *Store) keep(name, text string) error {
 	return s.tx(func(tx *sql.Tx) error { return setMeta(tx, name, text) })
 }

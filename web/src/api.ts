@@ -126,6 +126,7 @@ export interface RoundRecord {
   released: boolean;
   reason?: string;
   seconds: number;
+  ended?: number;
   accuracy?: RankAccuracy[];
   simulated?: Guarantee;
   delivered?: Guarantee;

@@ -1,0 +1,14 @@
+package coordinator
+
+import "golang.org/x/sys/windows"
+
+// freeBytes is what may still be written below a folder.
+func freeBytes(dir string) (uint64, error) {
+	path, err := windows.UTF16PtrFromString(dir)
+	if err != nil {
+		return 0, err
+	}
+	var free uint64
+	err = windows.GetDiskFreeSpaceEx(path, &free, nil, nil)
+	return free, err
+}
