@@ -2,13 +2,17 @@
 
 package coordinator
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
 
 // freeBytes is what may still be written below a folder.
 func freeBytes(dir string) (uint64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("coordinator: free space of %s: %w", dir, err)
 	}
 	return uint64(s.Bavail) * uint64(s.Bsize), nil
 }

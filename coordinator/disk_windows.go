@@ -1,14 +1,20 @@
 package coordinator
 
-import "golang.org/x/sys/windows"
+import (
+	"fmt"
+
+	"golang.org/x/sys/windows"
+)
 
 // freeBytes is what may still be written below a folder.
 func freeBytes(dir string) (uint64, error) {
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("coordinator: free space of %s: %w", dir, err)
 	}
 	var free uint64
-	err = windows.GetDiskFreeSpaceEx(path, &free, nil, nil)
-	return free, err
+	if err := windows.GetDiskFreeSpaceEx(path, &free, nil, nil); err != nil {
+		return 0, fmt.Errorf("coordinator: free space of %s: %w", dir, err)
+	}
+	return free, nil
 }
