@@ -3,6 +3,7 @@ module github.com/starling-fl/starling
 go 1.26.5
 
 require (
+	codeberg.org/go-pdf/fpdf v0.11.1
 	filippo.io/edwards25519 v1.2.0
 	github.com/boombuler/barcode v1.1.0
 	github.com/coder/websocket v1.8.15
@@ -42,7 +43,6 @@ require (
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect
 	codeberg.org/go-latex/latex v0.2.0 // indirect
-	codeberg.org/go-pdf/fpdf v0.11.1 // indirect
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect

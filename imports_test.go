@@ -83,7 +83,7 @@ quant: internal/l2 nf4
 secagg: internal/cbor internal/uniform
 simulate: coordinator dataset dp edge internal/durable model program quant task trainer
 simulate/queue: dataset edge model quant simulate wasm
-simulate/report: internal/canvas internal/durable internal/strict simulate/sweep
+simulate/report: internal/canvas internal/durable internal/strict simulate simulate/sweep
 simulate/sweep: coordinator dataset edge internal/durable internal/strict job model simulate
 tokenizer:
 task: dataset internal/uniform model tokenizer

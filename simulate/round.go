@@ -35,6 +35,7 @@ type Round struct {
 	BytesDown int `json:"bytes_down"`
 
 	Accuracy []RankAccuracy `json:"accuracy,omitempty"` // on validation data, where it was measured
+	Epsilon  float64        `json:"epsilon,omitempty"`  // spent until then, by the simulated deployment; 0 without noise
 }
 
 // RankAccuracy is the accuracy of the adapter cut to a rank.

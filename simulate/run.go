@@ -304,6 +304,11 @@ func (r *Run) round(ctx context.Context) (Round, error) {
 		if round.Accuracy, err = r.measure(ctx, ranks); err != nil {
 			return round, err
 		}
+		spent, err := r.guarantee()
+		if err != nil {
+			return round, err
+		}
+		round.Epsilon = spent.Epsilon
 	}
 	return round, nil
 }

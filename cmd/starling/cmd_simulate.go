@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/durable"
 	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/simulate"
+	grids "github.com/starling-fl/starling/simulate/report"
 	"github.com/starling-fl/starling/simulate/sweep"
 )
 
@@ -22,6 +24,7 @@ type simulateFlags struct {
 	settings   sweep.Settings
 	job, base  string
 	out        string
+	plot       string
 	rounds     int
 	epsilon    float64
 	trueCohort bool
@@ -56,6 +59,14 @@ what the simulated deployment would spend.`,
 			if f.trueCohort {
 				f.settings.Cohort = 0
 			}
+			if f.plot != "" {
+				if err := grids.CheckPlotName(f.plot); err != nil {
+					return usagef("--plot %.80q: want a name that ends in %s", f.plot, strings.Join(grids.Formats, ", "))
+				}
+				if f.settings.Every == 0 {
+					return usagef("--plot: --every is 0, and accuracy is measured at the end alone: give --every 1 or more")
+				}
+			}
 			return runSimulate(cmd.Context(), a, f, cmd.Flags().Changed)
 		},
 	}
@@ -80,6 +91,7 @@ what the simulated deployment would spend.`,
 	fl.StringArrayVar(&f.set, "set", nil, "key=value of the job file, dotted (repeatable)")
 	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side; the result does not depend on it")
 	fl.StringVar(&f.out, "out", "starling-simulate", "folder that gets a folder of its own for these settings")
+	fl.StringVar(&f.plot, "plot", "", "file that shows accuracy against epsilon, bytes and rank: .svg, .pdf, .png or .tex (pgfplots); runs in --out that differ in the seed alone give it intervals")
 	columnFlags(fl, &f.columns)
 	f.engine.add(fl)
 	f.engine.addTogether(fl)
@@ -184,7 +196,28 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 	}
 	err = a.Emit(answer, func(w io.Writer) error { return answer.print(w) })
 	sayWarnings(a.Stderr, "", r)
+	if err == nil && f.plot != "" {
+		err = plotRuns(a.Stderr, f.plot, f.out, r)
+	}
 	return err
+}
+
+// plotRuns draws a run, and those of other seeds beside it.
+func plotRuns(w io.Writer, name, folder string, r *sweep.Record) error {
+	all, err := sweep.Seeds(folder, r)
+	if err != nil {
+		return err
+	}
+	p, err := grids.Runs(all)
+	if err != nil {
+		return err
+	}
+	data, err := p.File(name)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%s: %s\n", name, p.Caption)
+	return durable.Replace(name, data, 0o644)
 }
 
 // sayWarnings says why a run's figures may mislead; head names the run.

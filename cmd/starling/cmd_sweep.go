@@ -250,7 +250,7 @@ func newReportCmd(a *app) *cobra.Command {
 		Use:   "report DIR",
 		Short: "Make tables and plots of a sweep",
 		Long: `Read a sweep's folder and write report.html (one file that opens without a network),
-tables.tex, and every plot as SVG and PNG: means and spreads over seeds, paired
+tables.tex, and every plot as SVG, PDF, PNG and LaTeX (pgfplots) with 95 % t intervals: means and spreads over seeds, paired
 differences with intervals and t tests that are corrected by Holm, privacy and bytes against utility. A sweep
 that is not done yet is reported as far as it is.`,
 		Args: func(_ *cobra.Command, args []string) error {

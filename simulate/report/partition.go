@@ -55,8 +55,14 @@ func PartitionPlot(labels []string, counts [][]int) (Plot, error) {
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -1, float64(clients), -1, float64(len(labels))
 	out := Plot{Name: "partition", Title: p.Title.Text, Caption: fmt.Sprintf("Areas are numbers of examples; the largest disc is %d.", most)}
-	var svg, png bytes.Buffer
-	err = errors.Join(render(p, &svg, "svg"), render(p, &png, "png"))
-	out.SVG, out.PNG = svg.Bytes(), png.Bytes()
-	return out, err
+	var svg, png, pdf bytes.Buffer
+	for format, w := range map[string]*bytes.Buffer{"svg": &svg, "png": &png, "pdf": &pdf} {
+		on := canvas.New(format, oneWide*vg.Centimeter, panelHeight*vg.Centimeter, 200)
+		p.Draw(draw.Crop(draw.New(on), margin, -margin, margin, -margin))
+		if _, err := on.WriteTo(w); err != nil {
+			return Plot{}, err
+		}
+	}
+	out.SVG, out.PNG, out.PDF = svg.Bytes(), png.Bytes(), pdf.Bytes()
+	return out, nil
 }

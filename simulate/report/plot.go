@@ -1,15 +1,9 @@
 package report
 
 import (
-	"bytes"
-	"cmp"
-	"errors"
-	"fmt"
 	"image/color"
 	"io"
 	"math"
-	"slices"
-	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -26,31 +20,17 @@ var shapes = []draw.GlyphDrawer{
 // shapeOf is a series' sign: where colours begin anew, signs have moved on.
 func shapeOf(i int) draw.GlyphDrawer { return shapes[(i+i/len(canvas.Series))%len(shapes)] }
 
-// series is a line of a plot: mean and standard deviation at each x.
-type series struct {
-	name   string
-	x      []float64
-	y, err []float64
-}
+// Sizes of a figure, in centimetres and points.
+const (
+	panelHeight = 9.5
+	oneWide     = 13.5 // a chart alone
+	sideWide    = 8.5  // one of several
+	margin      = 6
+	noteHeight  = 16
+)
 
-// Plot is a figure in both forms.
-type Plot struct {
-	Name, Title string
-	Caption     string
-	SVG, PNG    []byte
-}
-
-// chart says what a plot shows.
-type chart struct {
-	name, title, caption string
-	x, y                 string
-	logX                 bool
-	ticks                []float64 // of x; nil: chosen
-	lines                bool      // joins the points of a series
-	series               []series
-}
-
-func (c chart) draw() (Plot, error) {
+// plot is the chart as the library draws it.
+func (c chart) plot() (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.title, c.x, c.y
 	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(11), vg.Points(6)
@@ -61,52 +41,34 @@ func (c chart) draw() (Plot, error) {
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{Y: 0xdd}, color.Gray{Y: 0xdd}
 	p.Add(grid)
 	// Whiskers at one place would cover each other: series stand a little apart.
-	least, most := math.Inf(1), math.Inf(-1)
-	for _, s := range c.series {
-		for _, x := range s.x {
-			least, most = min(least, c.at(x)), max(most, c.at(x))
-		}
-	}
+	least, most := c.widest()
+	span := c.at(most) - c.at(least)
 	for i, s := range c.series {
-		apart := float64(i/len(canvas.Series)) * 0.012 * (most - least)
+		apart := float64(i/len(canvas.Series)) * 0.012 * span
 		if c.lines {
-			apart = (float64(i) - float64(len(c.series)-1)/2) * 0.006 * (most - least)
+			apart = (float64(i) - float64(len(c.series)-1)/2) * 0.006 * span
 		}
 		if err := c.add(p, s, i, apart); err != nil {
-			return Plot{}, err
+			return nil, err
 		}
 	}
-	if c.logX {
-		p.X.Tick.Marker = powers{}
-	} else if c.ticks == nil {
-		p.X.Tick.Marker = sizes{}
-	}
-	if c.ticks != nil {
+	if values := c.places(); values != nil {
 		var ticks []plot.Tick
-		for _, v := range c.ticks {
+		for _, v := range values {
 			ticks = append(ticks, plot.Tick{Value: c.at(v), Label: named(v)})
 		}
 		p.X.Tick.Marker = plot.ConstantTicks(ticks)
+	} else {
+		p.X.Tick.Marker = powers{}
 	}
+	p.Y.Tick.Marker = even{}
 	pad := 0.04 * max(p.X.Max-p.X.Min, 1e-9)
 	p.X.Min, p.X.Max = p.X.Min-pad, p.X.Max+pad
 	pad = 0.06 * max(p.Y.Max-p.Y.Min, 0.5)
 	p.Y.Min, p.Y.Max = p.Y.Min-pad, p.Y.Max+pad
 	p.Legend.TextStyle.Font.Size, p.Legend.Padding, p.Legend.ThumbnailWidth = vg.Points(9), vg.Points(2), vg.Points(30)
 	p.Legend.Top, p.Legend.Left = true, true
-	out := Plot{Name: c.name, Title: c.title, Caption: c.caption}
-	var svg, png bytes.Buffer
-	err := errors.Join(render(p, &svg, "svg"), render(p, &png, "png"))
-	out.SVG, out.PNG = svg.Bytes(), png.Bytes()
-	return out, err
-}
-
-// at places a value on the x axis.
-func (c chart) at(x float64) float64 {
-	if c.logX {
-		return math.Log10(x)
-	}
-	return x
+	return p, nil
 }
 
 func (c chart) add(p *plot.Plot, s series, i int, apart float64) error {
@@ -117,11 +79,11 @@ func (c chart) add(p *plot.Plot, s series, i int, apart float64) error {
 		plotter.XYs
 		plotter.YErrors
 	}
-	for k := range s.x {
-		q := plotter.XY{X: c.at(s.x[k]) + apart, Y: s.y[k]}
+	for _, m := range s.points {
+		q := plotter.XY{X: c.at(m.x) + apart, Y: m.y}
 		pts = append(pts, q)
 		bars.XYs = append(bars.XYs, q)
-		bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{s.err[k], s.err[k]})
+		bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{m.y - m.low, m.high - m.y})
 	}
 	line, dots, err := plotter.NewLinePoints(pts)
 	if err != nil {
@@ -166,86 +128,64 @@ func (powers) Ticks(lo, hi float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// sizes names large numbers as one says them.
-type sizes struct{}
+// even places ticks that divide a range evenly.
+type even struct{}
 
-func (sizes) Ticks(lo, hi float64) []plot.Tick {
-	ticks := plot.DefaultTicks{}.Ticks(lo, hi)
-	for i := range ticks {
-		if v, err := strconv.ParseFloat(ticks[i].Label, 64); err == nil {
-			ticks[i].Label = human(v)
-		}
+func (even) Ticks(lo, hi float64) (ticks []plot.Tick) {
+	for _, v := range evenly(lo, hi) {
+		ticks = append(ticks, plot.Tick{Value: v, Label: named(v)})
 	}
 	return ticks
 }
 
-// human writes a number as one says it.
-func human(v float64) string {
-	for _, u := range []struct {
-		at   float64
-		name string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if v >= u.at {
-			return strconv.FormatFloat(v/u.at, 'g', 3, 64) + u.name
+// render writes charts side by side: as vectors in SVG or PDF, or as pixels for print at
+// 200 dpi in PNG. Their legend, that of the first, stands beside them, where it covers
+// nothing, and what their whiskers are below.
+func render(charts []chart, w io.Writer, format string) error {
+	each := vg.Length(sideWide) * vg.Centimeter
+	if len(charts) == 1 {
+		each = oneWide * vg.Centimeter
+	}
+	plots := [][]*plot.Plot{make([]*plot.Plot, len(charts))}
+	low, high := math.Inf(1), math.Inf(-1)
+	for i, c := range charts {
+		p, err := c.plot()
+		if err != nil {
+			return err
 		}
+		plots[0][i], low, high = p, min(low, p.Y.Min), max(high, p.Y.Max)
 	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
-}
-
-// named is how a tick of chosen values is called: settings as they were set, large
-// numbers as one says them.
-func named(v float64) string {
-	if v >= 1e4 {
-		return human(v)
+	var legend plot.Legend
+	for i, p := range plots[0] {
+		if i == 0 {
+			legend = p.Legend
+		} else {
+			p.Y.Label.Text = ""
+		}
+		p.Legend, p.Y.Min, p.Y.Max = plot.NewLegend(), low, high
 	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
-}
-
-// render writes the plot: vectors as SVG, or pixels for print at 200 dpi as PNG.
-func render(p *plot.Plot, w io.Writer, format string) error {
-	const height = 9.5 * vg.Centimeter
-	// The legend stands beside the plot, where it covers nothing.
-	legend := p.Legend
-	p.Legend = plot.NewLegend()
-	defer func() { p.Legend = legend }() // for the other format
-	side := legend.Rectangle(draw.Canvas{Rectangle: vg.Rectangle{Max: vg.Point{X: 100 * vg.Centimeter, Y: height}}}).Size().X + vg.Points(14)
-	width := 13.5*vg.Centimeter + side
-	on := canvas.New(format, width, height, 200)
-	const margin = 6
+	side := vg.Points(8)
+	named := len(charts[0].series) > 1 || charts[0].series[0].name != ""
+	if named {
+		// A page that lacks the font takes another, a sixth wider at most.
+		side = 7*legend.Rectangle(draw.Canvas{Rectangle: vg.Rectangle{Max: vg.Point{X: 100 * vg.Centimeter, Y: panelHeight * vg.Centimeter}}}).Size().X/6 + vg.Points(14)
+	}
+	width := each*vg.Length(len(charts)) + side
+	on := canvas.New(format, width, panelHeight*vg.Centimeter+noteHeight, 200)
 	all := draw.Crop(draw.New(on), margin, -margin, margin, -margin)
-	p.Draw(draw.Crop(all, 0, -side, 0, 0))
-	legend.Draw(draw.Crop(all, 13.5*vg.Centimeter-2*margin+vg.Points(10), 0, 0, -vg.Points(26)))
+	inner := draw.Crop(all, 0, -side, noteHeight, 0)
+	for i, at := range plot.Align(plots, draw.Tiles{Rows: 1, Cols: len(charts), PadX: vg.Points(14)}, inner)[0] {
+		plots[0][i].Draw(at)
+	}
+	if named {
+		legend.Draw(draw.Crop(all, each*vg.Length(len(charts))-2*margin+vg.Points(10), 0, 0, -vg.Points(26)))
+	}
+	if text := note(charts...); text != "" {
+		style := plots[0][0].X.Tick.Label
+		style.Color, style.XAlign, style.YAlign = color.Gray{Y: 0x44}, draw.XCenter, draw.YBottom
+		style.Font.Size = vg.Points(8)
+		all.FillText(style, vg.Point{X: (inner.Min.X + inner.Max.X) / 2, Y: all.Min.Y}, text)
+	}
 	_, err := on.WriteTo(w)
 	return err
 }
-
-// byX groups cells into series: one for each value of the other axes, ordered in
-// x. value yields x, and whether the cell has one.
-func byX(all []*Cell, name func(*Cell) string, value func(*Cell) (float64, bool)) []series {
-	type point struct{ x, y, sd float64 }
-	points := map[string][]point{}
-	var order []string
-	for _, c := range all {
-		x, ok := value(c)
-		if !ok {
-			continue
-		}
-		n := name(c)
-		if _, seen := points[n]; !seen {
-			order = append(order, n)
-		}
-		points[n] = append(points[n], point{x, 100 * c.Accuracy.Mean, 100 * c.Accuracy.SD})
-	}
-	var out []series
-	for _, n := range order {
-		slices.SortFunc(points[n], func(a, b point) int { return cmp.Compare(a.x, b.x) })
-		s := series{name: n}
-		for _, q := range points[n] {
-			s.x, s.y, s.err = append(s.x, q.x), append(s.y, q.y), append(s.err, q.sd)
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-func percent(v float64) string { return fmt.Sprintf("%.1f", 100*v) }

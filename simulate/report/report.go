@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -154,105 +153,6 @@ func (r *Report) label(c *Cell, leaveOut ...string) string {
 
 func isNumber(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil }
 
-// plots draws one figure for each axis of numbers, and accuracy against bytes.
-func (r *Report) plots() error {
-	var charts []chart
-	for _, a := range r.Axes {
-		if len(a.Values) < 2 || slices.ContainsFunc(a.Values, func(v string) bool { return !isNumber(v) }) {
-			continue
-		}
-		value := func(c *Cell) (float64, bool) { v, err := strconv.ParseFloat(c.On[a.Name], 64); return v, err == nil }
-		c := chart{
-			name: "accuracy-by-" + fileName(a.Name), title: "Accuracy against " + a.Name, x: a.Name, y: "test accuracy, %", lines: true,
-			caption: "Mean over seeds, at the rank that validation chose; whiskers are one standard deviation.",
-			series:  byX(r.Cells, func(c *Cell) string { return r.label(c, a.Name) }, value),
-		}
-		least, most := 0.0, 0.0
-		for i, v := range a.Values {
-			x, _ := strconv.ParseFloat(v, 64)
-			c.ticks = append(c.ticks, x)
-			if i == 0 || x < least {
-				least = x
-			}
-			most = max(most, x)
-		}
-		c.logX = least > 0 && most/least >= 8
-		if a.Name == "privacy.epsilon" {
-			c.name, c.title, c.x = "privacy-utility", "Privacy against utility", "epsilon of the simulated deployment"
-		}
-		charts = append(charts, c)
-	}
-	least, most := math.Inf(1), 0.0
-	for _, c := range r.Cells {
-		least, most = min(least, c.Bytes), max(most, c.Bytes)
-	}
-	charts = append(charts, chart{
-		name: "bytes-utility", title: "Bytes against utility", x: "bytes of one device over all rounds, up and down", y: "test accuracy, %",
-		logX:    least > 0 && most/least >= 8,
-		caption: "Masked vector and adapter slice of a device that is drawn in every round; the base, the page and the keys are left out.",
-		series:  byX(r.Cells, func(c *Cell) string { return r.label(c) }, func(c *Cell) (float64, bool) { return c.Bytes, c.Bytes > 0 }),
-	})
-	if c, ok := r.curves(); ok {
-		charts = append(charts, c)
-	}
-	for _, c := range charts {
-		if len(c.series) > maxSeries {
-			c.caption += fmt.Sprintf(" The first %d of %d series.", maxSeries, len(c.series))
-			c.series = c.series[:maxSeries]
-		}
-		p, err := c.draw()
-		if err != nil {
-			return fmt.Errorf("report: plot %s: %w", c.name, err)
-		}
-		r.Plots = append(r.Plots, p)
-	}
-	return nil
-}
-
-// maxSeries is what a plot can show apart.
-const maxSeries = 14
-
-// curves follows validation accuracy over the rounds: the best of the ranks that
-// were measured, mean over seeds.
-func (r *Report) curves() (chart, bool) {
-	c := chart{
-		name: "learning-curves", title: "Accuracy over the rounds", x: "round", y: "validation accuracy, %", lines: true,
-		caption: "The best of the ranks measured in that round, on validation data; mean and standard deviation over seeds.",
-	}
-	for _, cell := range r.Cells {
-		at := map[int][]float64{}
-		for _, seed := range slices.Sorted(maps.Keys(cell.runs)) {
-			for _, round := range cell.runs[seed].Curve {
-				best := -1.0
-				for _, a := range round.Accuracy {
-					best = max(best, a.Accuracy)
-				}
-				if best >= 0 {
-					at[round.Number] = append(at[round.Number], 100*best)
-				}
-			}
-		}
-		s := series{name: r.label(cell)}
-		for _, v := range slices.Sorted(maps.Keys(at)) {
-			sum := summarize(at[v])
-			s.x, s.y, s.err = append(s.x, float64(v)), append(s.y, sum.Mean), append(s.err, sum.SD)
-		}
-		if len(s.x) > 0 {
-			c.series = append(c.series, s)
-		}
-	}
-	return c, len(c.series) > 0
-}
-
-func fileName(axis string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' {
-			return c
-		}
-		return '-'
-	}, strings.ToLower(axis))
-}
-
 // Write makes report.html, tables.tex and the plots in a folder, and returns
 // their paths.
 func (r *Report) Write(dir string) ([]string, error) {
@@ -262,7 +162,11 @@ func (r *Report) Write(dir string) ([]string, error) {
 	}
 	files := map[string][]byte{"report.html": page, "tables.tex": r.latex()}
 	for _, p := range r.Plots {
-		files[p.Name+".svg"], files[p.Name+".png"] = p.SVG, p.PNG
+		for _, ending := range Formats {
+			if files[p.Name+ending], err = p.File(p.Name + ending); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

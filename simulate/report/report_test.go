@@ -55,6 +55,9 @@ seeds: [1, 2, 3, 4, 5]
 			r.Accuracy += 0.02 + 0.001*(seed-3)
 			r.BytesUp = 4000
 		}
+		if r.ByRank = []simulate.RankAccuracy{{Rank: 8, Accuracy: r.Accuracy}}; at.On["method"] == "A_1" {
+			r.ByRank = append(r.ByRank, simulate.RankAccuracy{Rank: 1, Accuracy: r.Accuracy - 0.1})
+		}
 		for v := 1; v <= 20; v++ {
 			round := simulate.Round{Number: v}
 			if v%5 == 0 {
@@ -140,11 +143,23 @@ func TestReportOpensOffline(t *testing.T) {
 			t.Errorf("%s is %v, its vectors %v x %v", p, b, width, height)
 		}
 	}
-	if pngs != 3 {
-		t.Errorf("%d plots, want privacy-utility, bytes-utility and learning curves", pngs)
+	if pngs != 4 {
+		t.Errorf("%d plots, want privacy-utility, bytes-utility, rank-utility and learning curves", pngs)
 	}
 	again, err := New(dir, IntervalT)
 	ok(t, err)
+	for i, p := range again.Plots {
+		for _, ending := range Formats {
+			a, errA := p.File("figure" + ending)
+			b, errB := r.Plots[i].File("figure" + strings.ToUpper(ending))
+			if ok(t, errors.Join(errA, errB)); len(a) == 0 || !bytes.Equal(a, b) {
+				t.Errorf("%s%s is another when it is drawn again", p.Name, ending)
+			}
+		}
+		if !bytes.HasPrefix(p.PDF, []byte("%PDF-")) {
+			t.Errorf("%s.pdf begins with %q", p.Name, p.PDF[:8])
+		}
+	}
 	if b, err := again.html(); err != nil || !bytes.Equal(b, page) {
 		t.Error("the same runs, another report")
 	}
