@@ -16,8 +16,9 @@ const (
 type attack struct {
 	name, of string
 	why      string // it cannot be tried; "": it can
-	// prepared, where it is not nil, is what the attacker does once, before it has an update.
-	prepared func(ctx context.Context) error
+	// prepared, where it is not nil, is what the attacker does once, before it has an update;
+	// it may find that the attack cannot be tried.
+	prepared func(ctx context.Context) (why string, err error)
 	// tokens scores every token: the more, the likelier that it is there.
 	tokens func(ctx context.Context, u *update) ([]float64, error)
 	// labels guesses how often each label is there.
@@ -27,15 +28,17 @@ type attack struct {
 }
 
 // attacks are those that the settings have room for, and why not of the others.
-func (p *probe) attacks() []attack {
-	return []attack{p.tokenRows(), p.layerInputs(), p.labelCounts()}
+func (p *probe) attacks() []*attack {
+	rows, inputs, labels := p.tokenRows(), p.layerInputs(), p.labelCounts()
+	matching := p.matching(&labels, &rows, &inputs)
+	return []*attack{&rows, &inputs, &matching, &labels}
 }
 
-func (a *attack) prepare(ctx context.Context) error {
-	if a.why != "" || a.prepared == nil {
-		return nil
+func (a *attack) prepare(ctx context.Context) (err error) {
+	if a.why == "" && a.prepared != nil {
+		a.why, err = a.prepared(ctx)
 	}
-	return a.prepared(ctx)
+	return err
 }
 
 // play reads an update and counts what it got right, of what is in the update and of what

@@ -44,7 +44,7 @@ func (p *probe) layerInputs() attack {
 	if a.why != "" {
 		return a
 	}
-	a.prepared = func(context.Context) error { return e.load() }
+	a.prepared = func(context.Context) (string, error) { return "", e.load() }
 	a.tokens = func(_ context.Context, u *update) ([]float64, error) {
 		h := p.Base.Config.HiddenSize
 		var rows []float64

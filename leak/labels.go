@@ -3,7 +3,7 @@ package leak
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"math"
 	"slices"
 
@@ -46,16 +46,19 @@ func (p *probe) labelCounts() attack {
 	var before [][]float64 // the attacker's own first round: rows by label,
 	var had []int          // what was in it
 	var one []float64      // and what one more of a label adds to its row
-	a.prepared = func(ctx context.Context) error {
+	a.prepared = func(ctx context.Context) (why string, err error) {
 		var rows [2][][]float64
 		examples, counts, err := p.unlike()
+		if errors.Is(err, errAlike) {
+			return errAlike.Error(), nil
+		}
 		if err != nil {
-			return err
+			return "", err
 		}
 		for i := range 2 {
 			delta, err := p.trains(ctx, examples[i], p.derive("attacker's round", i))
 			if err != nil {
-				return err
+				return "", err
 			}
 			for class := range classes {
 				rows[i] = append(rows[i], row(delta, class))
@@ -74,7 +77,7 @@ func (p *probe) labelCounts() attack {
 		for i := range one {
 			one[i] /= weight
 		}
-		return nil
+		return "", nil
 	}
 	a.labels = func(u *update) []int {
 		guess := make([]float64, classes)
@@ -92,6 +95,9 @@ func (p *probe) labelCounts() attack {
 	}
 	return a
 }
+
+// errAlike is why there is nothing to learn labels from.
+var errAlike = errors.New("made-up examples have the same labels every time")
 
 // mostDraws is how often an attacker draws examples to learn from.
 const mostDraws = 20
@@ -115,7 +121,7 @@ func (p *probe) unlike() (examples [2][]dataset.Example, counts [2][]int, err er
 		}
 	}
 	if least == total(counts[0]) {
-		return examples, counts, fmt.Errorf("%w: every draw of examples has the same labels", ErrUntried)
+		return examples, counts, errAlike
 	}
 	return examples, counts, nil
 }

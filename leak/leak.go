@@ -42,7 +42,10 @@ type Options struct {
 	// Data are the owner's own examples, on which a base cannot behave otherwise than on
 	// the owner's examples. Nil: made-up ones, which the coordinator may have foreseen.
 	Data *dataset.Set
-	Seed []byte // everything random follows from it; nil: a random one
+	// Tries is how often gradient matching trains for each update; 0: as often as there is
+	// time for.
+	Tries int
+	Seed  []byte // everything random follows from it; nil: a random one
 	// Progress is told of trials done; may be nil.
 	Progress func(done, of int)
 }
@@ -90,7 +93,7 @@ func Check(ctx context.Context, s Settings, o Options) (*Report, error) {
 	}
 	trials := 0
 	for trials < o.Trials && (trials < 2 || time.Since(began) < o.Lasts) {
-		if err := p.try(ctx, trials, attacks, began.Add(o.Lasts)); err != nil {
+		if err := p.try(ctx, trials, attacks); err != nil {
 			return nil, err
 		}
 		trials++

@@ -80,6 +80,9 @@ func tries(t testing.TB, s Settings, o Options) *Report {
 	if o.Seed == nil {
 		o.Seed = []byte("a check's seed")
 	}
+	if o.Tries == 0 {
+		o.Tries = 20
+	}
 	r, err := Check(watchdog.Context(t), s, o)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"time"
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
@@ -28,6 +27,7 @@ type probe struct {
 	start    []float32
 	examples int            // distinct ones of an update
 	frame    map[int32]bool // tokens that any text has
+	empty    []int32        // a text of no others
 }
 
 func newProbe(s Settings, o Options) (*probe, error) {
@@ -58,7 +58,8 @@ func newProbe(s Settings, o Options) (*probe, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range tok.EncodeFixed("", s.Sequence) {
+		p.empty = tok.EncodeFixed("", s.Sequence)
+		for _, id := range p.empty {
 			p.frame[id] = true
 		}
 	}
@@ -125,9 +126,9 @@ func (r replay) Train(context.Context, edge.Task) ([]float32, error) { return sl
 func (r replay) Close() error                                        { return nil }
 
 // contribution is a device's part in a round on a lattice.
-func (p *probe) contribution(l *quant.Lattice, own dp.Variance, seed [32]byte) edge.Contribution {
+func (p *probe) contribution(l *quant.Lattice, seed [32]byte) edge.Contribution {
 	return edge.Contribution{
-		Round: 1, Lattice: l, Steps: p.Steps, Epochs: p.Epochs, Work: p.Settings.Work, Own: own, Seed: seed[:],
+		Round: 1, Lattice: l, Steps: p.Steps, Epochs: p.Epochs, Work: p.Settings.Work, Seed: seed[:],
 		Task: edge.Task{
 			Base:   func(context.Context) (*model.Base, error) { return p.Base, nil },
 			Layout: p.Layout, Rank: p.Rank, Start: p.start, Optimizer: p.Optimizer, Rate: float32(p.Rate),
@@ -146,7 +147,7 @@ func (p *probe) trains(ctx context.Context, examples []dataset.Example, seed [32
 	if err != nil {
 		return nil, err
 	}
-	c := p.contribution(l, dp.Variance{}, seed)
+	c := p.contribution(l, seed)
 	var failed error
 	c.Failed = func(err error) { failed = err }
 	r := &recorder{Trainer: p.Trainer}
@@ -174,9 +175,9 @@ func (p *probe) sends(ctx context.Context, delta []float32, examples []dataset.E
 	if err != nil {
 		return nil, err
 	}
-	var own dp.Variance
+	c := p.contribution(l, seed)
 	if p.Settings.Own > 0 {
-		if own, err = (dp.OwnNoise{Multiplier: p.Settings.Own}).Variance(l.B2()); err != nil {
+		if c.Own, err = (dp.OwnNoise{Multiplier: p.Settings.Own}).Variance(l.B2()); err != nil {
 			return nil, err
 		}
 	}
@@ -184,7 +185,7 @@ func (p *probe) sends(ctx context.Context, delta []float32, examples []dataset.E
 	if err != nil {
 		return nil, err
 	}
-	symbols, err := edge.Contribute(ctx, replay(delta), data, p.contribution(l, own, seed))
+	symbols, err := edge.Contribute(ctx, replay(delta), data, c)
 	if err != nil {
 		return nil, err
 	}
@@ -231,19 +232,19 @@ func (p *probe) facts(examples []dataset.Example) (facts, error) {
 
 // update is one that was sent, and what is in it.
 type update struct {
-	values   []float32 // as the coordinator reads them
-	level    float64   // variance of rounding and noise in each, which follows from the plan
-	in, out  facts     // of its texts, and of texts that are not in it
-	deadline time.Time
+	values  []float32 // as the coordinator reads them
+	level   float64   // variance of rounding and noise in each, which follows from the plan
+	in, out facts     // of its texts, and of texts that are not in it
+	trial   int
 }
 
 // try makes an update and has every attack read it.
-func (p *probe) try(ctx context.Context, trial int, attacks []attack, deadline time.Time) error {
+func (p *probe) try(ctx context.Context, trial int, attacks []*attack) error {
 	examples, others, err := p.texts(trial)
 	if err != nil {
 		return err
 	}
-	u := update{deadline: deadline}
+	u := update{trial: trial}
 	if u.in, err = p.facts(examples); err != nil {
 		return err
 	}
