@@ -26,6 +26,11 @@ type claim struct {
 	} `yaml:"rows"`
 	Claims []statement `yaml:"claims"`
 	Why    string      `yaml:"why"` // why ours differ
+
+	Proposes string   `yaml:"proposes"` // begins the names of the methods that the publication proposes
+	Against  string   `yaml:"against"`  // and of those that it holds them against
+	Baseline string   `yaml:"baseline"` // the method that is taken from every other, in pairs of one seed
+	Traffic  *traffic `yaml:"traffic"`
 }
 
 // statement is a sentence of the publication that a paired difference can hold or not.
@@ -68,9 +73,6 @@ func (c claim) of(on map[string]string) string {
 	}
 	return "–"
 }
-
-// claimed begins the names of the methods that the publication proposes.
-const claimed = "DyLoRA"
 
 // summary writes what the tables of a folder say of every statement.
 func summary(b *bytes.Buffer, folder fs.FS, all []claim) error {

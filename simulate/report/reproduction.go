@@ -16,9 +16,6 @@ import (
 	"github.com/starling-fl/starling/simulate/sweep"
 )
 
-// compareTo is the method that others are held against, in pairs of one seed.
-const compareTo = "LoRA r=16"
-
 // Reproduction writes what was published beside what the tables of a folder say:
 // one NAME.csv for each preset that was run, as starling sweep leaves results.csv.
 func Reproduction(folder fs.FS) ([]byte, error) {
@@ -57,7 +54,11 @@ over settings costs privacy that no epsilon here includes; here nothing was sear
 		}
 		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(c.Why))
 	}
-	arithmetic(&b)
+	for _, c := range all {
+		if c.Traffic != nil {
+			c.Traffic.write(&b)
+		}
+	}
 	return fold(b.Bytes()), nil
 }
 
@@ -181,8 +182,12 @@ func (c claim) table(b *bytes.Buffer, folder fs.FS, text []byte) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "| %s | published | ours | macro-F1 | seeds | minus %s | rank chosen | d | rho | signal | noise | clipped | MB |\n", strings.Join(axes, " | "), compareTo)
-	fmt.Fprintf(b, "|%s\n", strings.Repeat(" --- |", len(axes)+12))
+	head := append(slices.Clone(axes), "published", "ours", "macro-F1", "seeds")
+	if c.Baseline != "" {
+		head = append(head, "minus "+c.Baseline)
+	}
+	head = append(head, "rank chosen", "d", "rho", "signal", "noise", "clipped", "MB")
+	fmt.Fprintf(b, "| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat(" --- |", len(head)))
 	bases, engines, versions, done := map[string]bool{}, map[string]bool{}, map[string]bool{}, 0
 	for _, p := range all {
 		var cells, ranks []string
@@ -198,13 +203,16 @@ func (c claim) table(b *bytes.Buffer, folder fs.FS, text []byte) error {
 			done++
 		}
 		s := summarize(accuracy)
-		cells = append(cells, c.of(p.on), plusMinus(s), fmt.Sprintf("%.1f", summarize(f1).Mean), strconv.Itoa(s.N),
-			p.minus(all, compareTo), strings.Join(ranks, ", "), fmt.Sprintf("%.0f", p.mean("values")), fmt.Sprintf("%.3g", p.mean("rho")),
+		cells = append(cells, c.of(p.on), plusMinus(s), fmt.Sprintf("%.1f", summarize(f1).Mean), strconv.Itoa(s.N))
+		if c.Baseline != "" {
+			cells = append(cells, p.minus(all, c.Baseline))
+		}
+		cells = append(cells, strings.Join(ranks, ", "), fmt.Sprintf("%.0f", p.mean("values")), fmt.Sprintf("%.3g", p.mean("rho")),
 			fmt.Sprintf("%.3g", p.mean("signal_norm")), fmt.Sprintf("%.3g", p.mean("noise_norm")), fmt.Sprintf("%.0f %%", 100*p.mean("clipped")),
 			p.megabytes())
 		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 	}
-	against(b, axes, all)
+	c.against(b, axes, all)
 	names := func(set map[string]bool, length int) string {
 		var names []string
 		for _, n := range slices.Sorted(maps.Keys(set)) {
@@ -219,16 +227,16 @@ func (c claim) table(b *bytes.Buffer, folder fs.FS, text []byte) error {
 	return nil
 }
 
-// against holds the proposed method against LoRA of every rank, in pairs.
-func against(b *bytes.Buffer, axes []string, all []*point) {
+// against holds the proposed methods against those of the publication, in pairs.
+func (c claim) against(b *bytes.Buffer, axes []string, all []*point) {
 	first := true
 	for _, p := range all {
-		if !strings.HasPrefix(p.on["method"], claimed) {
+		if c.Proposes == "" || !strings.HasPrefix(p.on["method"], c.Proposes) {
 			continue
 		}
 		for _, o := range all {
 			d := p.differences(all, o.on["method"])
-			if !strings.HasPrefix(o.on["method"], "LoRA r=") || len(d) == 0 || !maps.Equal(p.with(o.on["method"]), o.on) {
+			if !strings.HasPrefix(o.on["method"], c.Against) || len(d) == 0 || !maps.Equal(p.with(o.on["method"]), o.on) {
 				continue
 			}
 			if first {
