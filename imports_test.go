@@ -47,7 +47,7 @@ edge: dataset dp internal/contract internal/durable internal/uniform internal/wi
     trainer wasm
 internal/attack:
 internal/cputime:
-internal/command: dataset edge hub job model model/base model/known
+internal/command: dataset edge hub internal/strict job model model/base model/known
 internal/command/device: dataset edge internal/command internal/durable internal/strict internal/wire job leak model program task trainer wasm
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model

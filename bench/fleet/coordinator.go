@@ -54,7 +54,7 @@ func coordinate(ctx context.Context, o options) error {
 		profile = sync.OnceValue(func() error { return pprof.StartCPUProfile(f) })
 		defer pprof.StopCPUProfile()
 	}
-	e, err := server.Listen("127.0.0.1:0", o.dir, false)
+	e, err := server.Listen("127.0.0.1:0", nil)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func coordinate(ctx context.Context, o options, addr string) error {
 	j.Privacy.NoiseMultiplier, j.Privacy.Epsilon = 1e-3, 1e15 // it protects nobody: there is no data
 	j.Deadlines.Collect = time.Minute
 	j.Enrolment.Secret = secret
-	e, err := server.Listen(addr, o.dir, false)
+	e, err := server.Listen(addr, nil)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -28,7 +28,10 @@ type serveFlags struct {
 	job, dir, listen, url, validation, test string
 	sample, witness                         string
 	admin                                   string
-	tls, verbose, everyRank, qr             bool
+	tls, everyRank, qr                      bool
+	cert, key, acme, directory              string
+	trusted                                 []string
+	log                                     command.Log
 	linger                                  time.Duration
 	despiteDropout                          bool
 	columns                                 dataset.Columns // of the public files
@@ -56,8 +59,13 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	cmd.Flags().StringVar(&f.dir, "dir", "", "folder for the ledger, journal and checkpoints")
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on")
 	cmd.Flags().StringVar(&f.url, "url", "", "how devices reach this address, if not by the one listened on; with a path where a proxy serves it below one")
-	cmd.Flags().StringVar(&f.admin, "admin", "127.0.0.1:0", "address of the dashboard and of /metrics, which ask for the token that is printed; off loopback with TLS")
+	cmd.Flags().StringVar(&f.admin, "admin", freeAdmin, "address of the dashboard and of /metrics, which ask for the token that is printed; off loopback with TLS. Port 0 is a free one, kept in --dir for the next start")
 	cmd.Flags().BoolVar(&f.tls, "tls", false, "serve TLS with a certificate kept in --dir, pinned by the join token")
+	cmd.Flags().StringVar(&f.cert, "tls-cert", "", "serve TLS with this certificate chain (PEM), read again when it is renewed; devices ask their system's authorities, so give --url")
+	cmd.Flags().StringVar(&f.key, "tls-key", "", "key of --tls-cert (PEM)")
+	cmd.Flags().StringVar(&f.acme, "acme", "", "serve TLS with a certificate for this host name from Let's Encrypt, renewed by itself; it must reach --listen at port 443. You accept the authority's terms by it")
+	cmd.Flags().StringVar(&f.directory, "acme-directory", "", "URL of another authority's ACME directory")
+	cmd.Flags().StringSliceVar(&f.trusted, "trust-proxy", nil, "addresses (CIDR) of proxies whose X-Forwarded-For is taken, so that limits of an address are the devices' own")
 	cmd.Flags().StringVar(&f.validation, "validation", "", "public labelled file that scores every round and chooses the rank")
 	cmd.Flags().StringVar(&f.test, "test", "", "public labelled file for the result table")
 	columnFlags(cmd.Flags(), &f.columns)
@@ -67,7 +75,8 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	cmd.Flags().BoolVar(&f.despiteDropout, "despite-dropout", false, "go on where the job paused since more devices drop out than cohort.dropout declares; no epsilon covers that")
 	cmd.Flags().DurationVar(&f.linger, "linger", 3*time.Second, "how long devices may still ask after the job's end")
 	cmd.Flags().BoolVar(&f.qr, "qr", false, "draw the join page's address as a QR code even where a terminal would not show it, or only this machine reaches it")
-	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "log sessions and states to standard error")
+	f.log.Flags(cmd.Flags())
+	command.Settings(cmd)
 	return cmd
 }
 
@@ -139,8 +148,11 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if f.witness != "" {
 		cfg.Cosign = (&server.Witness{URL: f.witness, HTTP: http.DefaultClient}).Cosign
 	}
-	if f.verbose {
-		cfg.Log = slog.New(slog.NewTextHandler(a.Stderr, nil))
+	if cfg.Log, err = f.log.Logger(a.Stderr); err != nil {
+		return err
+	}
+	if !f.log.Drawn() {
+		cfg.Progress = nil
 	}
 	measured.choose(&cfg)
 	c, err := coordinator.New(cfg)
@@ -148,6 +160,9 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 		return err
 	}
 	served := server.Config{Pages: pages(a.Stderr), Version: version}
+	if served.Trusted, err = f.proxies(); err != nil {
+		return errors.Join(err, c.Close())
+	}
 	if served.Sample, served.SampleName, err = loadSample(f, job.Labels); err != nil {
 		return errors.Join(err, c.Close())
 	}
@@ -175,7 +190,11 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 
 // serveAndRun serves devices until the job is done.
 func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, s *server.Server, f serveFlags) error {
-	endpoint, err := server.Listen(f.listen, f.dir, f.tls)
+	cert, err := f.certificate(c.Log())
+	if err != nil {
+		return err
+	}
+	endpoint, err := server.Listen(f.listen, cert)
 	if err != nil {
 		return err
 	}
@@ -200,10 +219,7 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, s *ser
 		endpoint.Listener.Addr(), token, url, token)
 	link, local := s.JoinLink()
 	printQR(a.Stderr, link, local, f.qr)
-	operator, err := server.Listen(f.admin, f.dir, false)
-	if errors.Is(err, server.ErrPlain) {
-		operator, err = server.Listen(f.admin, f.dir, true)
-	}
+	operator, err := f.listenAdmin()
 	if err != nil {
 		return errors.Join(err, endpoint.Listener.Close())
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/simulate/queue"
 	"github.com/starling-fl/starling/simulate/sweep"
 )
@@ -178,5 +179,6 @@ compute with the engine that the simulation computes with.`,
 	fl.DurationVar(&w.AckWait, "ack-wait", 15*time.Second, "how long what a dead worker had in hand waits for another")
 	accessFlags(fl, &access)
 	choice.add(fl)
+	command.Settings(cmd)
 	return cmd
 }

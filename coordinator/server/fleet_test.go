@@ -131,3 +131,16 @@ func figure(t testing.TB, c *coordinator.Coordinator, name string) float64 {
 
 // httpClient keeps no connection open, so that a test leaks no goroutine.
 var httpClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+// listen binds an address, in the clear or with a certificate that dir keeps.
+func listen(t testing.TB, addr, dir string, secure bool) (*Endpoint, error) {
+	t.Helper()
+	if !secure {
+		return Listen(addr, nil)
+	}
+	cert, err := Pinned(dir)
+	if err != nil {
+		return nil, err
+	}
+	return Listen(addr, cert)
+}

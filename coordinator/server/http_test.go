@@ -285,11 +285,11 @@ func TestAbout(t *testing.T) {
 // the one that the token pins; bytes are counted at the socket.
 func TestListen(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:0", ":0", "192.0.2.1:0"} {
-		if _, err := Listen(addr, t.TempDir(), false); !errors.Is(err, ErrPlain) {
+		if _, err := listen(t, addr, t.TempDir(), false); !errors.Is(err, ErrPlain) {
 			t.Errorf("plain on %s: %v", addr, err)
 		}
 	}
-	if _, err := Listen("nonsense", t.TempDir(), true); err == nil {
+	if _, err := listen(t, "nonsense", t.TempDir(), true); err == nil {
 		t.Error("an address without a port was taken")
 	}
 	dir := t.TempDir()
@@ -297,12 +297,12 @@ func TestListen(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(broken, "tls.pem"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen("127.0.0.1:0", broken, true); err == nil {
+	if _, err := listen(t, "127.0.0.1:0", broken, true); err == nil {
 		t.Error("a broken certificate was shown")
 	}
 	var pins [2][]byte
 	for i := range pins {
-		e, err := Listen("127.0.0.1:0", dir, true)
+		e, err := listen(t, "127.0.0.1:0", dir, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestListen(t *testing.T) {
 	}
 
 	c, s := serve(t, tinyJob(3), Config{})
-	e, err := Listen("127.0.0.1:0", dir, true)
+	e, err := listen(t, "127.0.0.1:0", dir, true)
 	ok(t, err)
 	token := s.Token(e.URL, e.Pin)
 	if _, err := wire.ParseToken(token); err != nil {
@@ -367,7 +367,7 @@ func TestFetchedOnceIsApart(t *testing.T) {
 		dir := t.TempDir()
 		page := bytes.Repeat([]byte("page "), 20_000)
 		c, s := serve(t, tinyJob(3), Config{Pages: http.FileServerFS(fstest.MapFS{"index.html": {Data: page}})})
-		e, err := Listen("127.0.0.1:0", dir, secure)
+		e, err := listen(t, "127.0.0.1:0", dir, secure)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -430,7 +430,7 @@ func TestCertificateOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range certs {
 			all.Go(func() {
-				c, err := certificate(dir)
+				c, err := pinnedIn(dir)
 				if err != nil {
 					t.Error(err)
 					return
@@ -456,7 +456,7 @@ func TestHostileNames(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 2)
 	for _, serve := range []func(context.Context, *Endpoint) error{s.Serve, s.ServeAdmin} {
-		e, err := Listen("127.0.0.1:0", dir, false)
+		e, err := listen(t, "127.0.0.1:0", dir, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ import (
 func TestHostileRelay(t *testing.T) {
 	dir := t.TempDir()
 	c, honest := serve(t, tinyJob(3), Config{})
-	e, err := Listen("127.0.0.1:0", dir, true)
+	e, err := listen(t, "127.0.0.1:0", dir, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -34,6 +35,9 @@ type Config struct {
 	// bytes, and SampleName its name, which says its format; empty: none.
 	Sample     []byte
 	SampleName string
+	// Trusted are the proxies whose word on where a request comes from is taken
+	// (X-Forwarded-For): limits of an address are then of whom they name.
+	Trusted []netip.Prefix
 	// Version is the program's, as /metrics has it.
 	Version string
 	// MostOfAddress bounds the open connections of one address (of one /64 in IPv6).
@@ -127,7 +131,7 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return nil, err
 		}
-		p := coordinator.Peer{Address: r.RemoteAddr, Counted: isCounted(r.Context())}
+		p := coordinator.Peer{Address: s.cameFrom(r), Counted: isCounted(r.Context())}
 		if r.TLS != nil {
 			p.Export = r.TLS.ExportKeyingMaterial
 		}

@@ -53,7 +53,7 @@ func victim(dir string) error {
 	if err != nil {
 		return err
 	}
-	e, err := Listen("127.0.0.1:0", dir, false)
+	e, err := Listen("127.0.0.1:0", nil)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func TestHostileStranger(t *testing.T) {
 	dir := t.TempDir()
 	c, s := serve(t, tinyJob(3), Config{})
 	defer c.Close()
-	e, err := Listen("0.0.0.0:0", dir, true)
+	e, err := listen(t, "0.0.0.0:0", dir, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func administer(ctx context.Context, cfg Config, srv *server.Server, done chan<-
 		done <- nil
 		return nil
 	}
-	e, err := server.Listen("127.0.0.1:0", cfg.Coordinator.Dir, false)
+	e, err := server.Listen("127.0.0.1:0", nil)
 	if err != nil {
 		return err
 	}

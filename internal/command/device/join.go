@@ -97,6 +97,7 @@ is remembered with the data, for no more than it asked for.`,
 	cmd.Flags().StringVar(&f.base, "base", "", "take the base from this folder, or of this name from the local Hugging Face cache, instead of from the coordinator (see 'starling base fetch')")
 	f.known.Add(cmd.Flags())
 	f.policy.add(cmd.Flags())
+	command.Settings(cmd)
 	return cmd
 }
 

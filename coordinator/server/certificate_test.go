@@ -1,0 +1,126 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/starling-fl/starling/internal/watchdog"
+)
+
+// authority signs certificates for a test.
+type authority struct {
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ok(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	ok(t, err)
+	cert, err := x509.ParseCertificate(der)
+	ok(t, err)
+	return &authority{key, cert}
+}
+
+// issue writes a certificate for localhost with the serial number into the two files.
+func (a *authority) issue(t *testing.T, serial int64, chain, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ok(t, err)
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(serial), DNSNames: []string{"localhost"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}, a.cert, key.Public(), a.key)
+	ok(t, err)
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	ok(t, err)
+	at := time.Now().Add(time.Duration(serial) * time.Second) // a clock too coarse to tell them apart
+	for path, b := range map[string]*pem.Block{chain: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: raw}} {
+		ok(t, os.WriteFile(path, pem.EncodeToMemory(b), 0o600))
+		ok(t, os.Chtimes(path, at, at))
+	}
+}
+
+// TestRenewedCertificate: certificate files are shown as an authority signed them, again
+// once they are renewed, and as before while they are broken, which is logged once.
+func TestRenewedCertificate(t *testing.T) {
+	dir := t.TempDir()
+	chain, key := filepath.Join(dir, "chain.pem"), filepath.Join(dir, "key.pem")
+	var log bytes.Buffer
+	if _, err := FromFiles(chain, key, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "chain.pem") {
+		t.Fatalf("files that are not there: %v", err)
+	}
+	a := newAuthority(t)
+	a.issue(t, 7, chain, key)
+	f := &fileCertificate{chain: chain, key: key, log: slog.New(slog.NewTextHandler(&log, nil))}
+	ok(t, f.read())
+	e, err := Listen("127.0.0.1:0", &Certificate{get: f.get, name: "localhost"})
+	ok(t, err)
+	if e.Pin != nil || !strings.HasPrefix(e.URL, "https://localhost:") {
+		t.Errorf("pin %x, %s", e.Pin, e.URL)
+	}
+	c, s := serve(t, tinyJob(3), Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, e) }()
+	defer func() {
+		cancel()
+		ok(t, errors.Join(watchdog.Recv(t, "the listener's end", served), c.Close()))
+	}()
+	roots := x509.NewCertPool()
+	roots.AddCert(a.cert)
+	shown := func() int64 {
+		t.Helper()
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots}}, Timeout: time.Minute}
+		r, err := client.Get(e.URL + "/healthz")
+		ok(t, err)
+		defer r.Body.Close()
+		return r.TLS.PeerCertificates[0].SerialNumber.Int64()
+	}
+	later := func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.looked = time.Time{}
+	}
+	if got := shown(); got != 7 {
+		t.Errorf("certificate %d", got)
+	}
+	a.issue(t, 8, chain, key)
+	if got := shown(); got != 7 {
+		t.Errorf("certificate %d was read at once: files are looked at for each connection", got)
+	}
+	later()
+	if got := shown(); got != 8 {
+		t.Errorf("certificate %d, renewed was 8", got)
+	}
+	ok(t, os.WriteFile(key, []byte("half a key"), 0o600))
+	for range 2 {
+		later()
+		if got := shown(); got != 8 {
+			t.Errorf("certificate %d while its key is broken", got)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := strings.Count(log.String(), "cannot be read again"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, log.String())
+	}
+}
