@@ -41,6 +41,7 @@ type accountState struct {
 	Logs    map[string]*knownLog   `json:"logs,omitempty"` // of enrolled keys, by the key that signs them, in hexadecimal
 
 	Consents map[string][]Consent `json:"consents,omitempty"` // by coordinatorOf
+	Leaks    map[string]Leak      `json:"leaks,omitempty"`    // what was tried before joining, by TaskID in hexadecimal
 }
 
 // A JobAccount is what one job had.
@@ -273,6 +274,7 @@ func (a *Account) Merge(other *Account) error {
 		a.state.Begun[hour] += n
 	}
 	a.mergeConsents(other)
+	a.mergeLeaks(other)
 	a.mergeLogs(other.state.Logs)
 	return a.keep()
 }

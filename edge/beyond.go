@@ -66,6 +66,8 @@ func (p *Policy) field(key string) any {
 		return &p.OwnNoise
 	case "bits":
 		return &p.Bits
+	case "leak":
+		return &p.Leak
 	case "uplinks":
 		return &p.Uplinks
 	case "tensors":

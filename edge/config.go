@@ -39,6 +39,7 @@ type Config struct {
 	Policy           *Policy  // what the owner lets a job ask for; default PolicyFor the token
 	Account          *Account // what the data has given; default: one in memory
 	Remake           Remaker  // makes programs again; nil: those of the coordinator are run unless the policy names others
+	Leaks            Leaker   // tries, once a job, what one update shows; nil: it is not tried
 	AllowPlain       bool     // join a coordinator on another machine without TLS
 	MaxBlob          uint64   // bytes, largest blob to fetch; default 1 GiB
 	AcceptNotPrivate bool     // join a job that says of itself that it is not private

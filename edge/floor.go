@@ -146,6 +146,9 @@ func (p *Policy) validateFloor() error {
 	if !(p.OwnNoise >= 0) || math.IsInf(p.OwnNoise, 1) {
 		err = errors.Join(err, bad("own_noise is %v, must be positive, or 0 for none", p.OwnNoise))
 	}
+	if !(p.Leak >= 0 && p.Leak <= 1) {
+		err = errors.Join(err, bad("leak is %v, must lie in 0..1", p.Leak))
+	}
 	if !(p.Bits >= 0) {
 		err = errors.Join(err, bad("bits is %v, must be positive, or 0 for no limit", p.Bits))
 	}

@@ -123,7 +123,7 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	c.events.send(Event{State: Preparing, Text: j.claim() + j.unlogged()})
 	if own := c.own[j.Base.SHA256]; own != nil {
 		j.base = own
-		return c.prepareOver(j, own)
+		return c.prepareOver(ctx, j, own)
 	}
 	blob, err := c.blobs.open(ctx, j.Base, func(done, total int64) {
 		c.events.send(Event{State: Fetching, Done: done, Total: total, Text: "base"})
@@ -142,11 +142,11 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 	} else {
 		j.base = base
 	}
-	return c.prepareOver(j, base)
+	return c.prepareOver(ctx, j, base)
 }
 
 // prepareOver is the preparation once the base is there.
-func (c *client) prepareOver(j *job, base *model.Base) (err error) {
+func (c *client) prepareOver(ctx context.Context, j *job, base *model.Base) (err error) {
 	if j.layout, err = layoutOf(&j.Job, base); err != nil {
 		return err
 	}
@@ -163,6 +163,9 @@ func (c *client) prepareOver(j *job, base *model.Base) (err error) {
 	}
 	// Before the data is looked at: a refusal must not depend on how much there is.
 	if err := c.cfg.Policy.checkBatch(t.Columns(), int(j.Batch)); err != nil {
+		return err
+	}
+	if err := c.checkLeak(ctx, j, base); err != nil {
 		return err
 	}
 	set, err := c.examples(j.Labels, int(j.Providers))

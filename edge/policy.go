@@ -48,6 +48,9 @@ type Policy struct {
 	// Bases are what may be trained over: known (see package model/known, and Config's
 	// Known and Base), any, or SHA-256 of bases in hexadecimal. Default known.
 	Bases []string `yaml:"bases"`
+	// Leak is the greatest share of an update's tokens that trying the job before joining it
+	// may find, 0..1, where it is tried: see Config's Leaks. Default 0.1.
+	Leak float64 `yaml:"leak"`
 	// Shard is the least number of devices whose updates are added up, at least 2.
 	// Default 8.
 	Shard int `yaml:"shard"`
@@ -112,7 +115,7 @@ func DefaultPolicy() Policy {
 	return Policy{
 		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 10, Rank: 32, Values: 4_000_000, Steps: 100, Batch: 64, Work: 1e13, Memory: 1024,
 		Uplinks: coarse(), Rounds: 10_000, RoundsADay: 500,
-		OwnNoise: 0.1, Bits: 100_000, Examples: 16,
+		OwnNoise: 0.1, Bits: 100_000, Examples: 16, Leak: 0.1,
 		Tensors: []string{string(model.ClassLoRA), string(model.ClassHead), string(model.ClassBiases), string(model.ClassAdapters)},
 		Bases:   []string{knownBases},
 	}
@@ -136,7 +139,7 @@ func LocalPolicy() Policy {
 	p := DefaultPolicy()
 	p.Shard, p.Corrupt, p.BreachBits = 3, 0, 0
 	p.OwnNoise, p.Bits, p.Examples, p.Tensors = 0, 0, 1, []string{anything}
-	p.Bases = []string{anything}
+	p.Bases, p.Leak = []string{anything}, 1
 	return p
 }
 
@@ -146,7 +149,7 @@ func TrustingPolicy() Policy {
 	return Policy{
 		Shard: 2, SemiHonest: true, ClipNorm: math.Inf(1), Rank: wire.MaxRank, Values: math.MaxInt, Steps: 1 << 20, Batch: 1 << 16, Work: math.Inf(1), Memory: 4095,
 		Uplinks: []string{anything}, Rounds: math.MaxInt, RoundsADay: math.MaxInt,
-		Examples: 1, Tensors: []string{anything}, Bases: []string{anything},
+		Examples: 1, Leak: 1, Tensors: []string{anything}, Bases: []string{anything},
 	}
 }
 

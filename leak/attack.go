@@ -19,7 +19,8 @@ type attack struct {
 	// prepared, where it is not nil, is what the attacker does once, before it has an update;
 	// it may find that the attack cannot be tried.
 	prepared func(ctx context.Context) (why string, err error)
-	// tokens scores every token: the more, the likelier that it is there.
+	// tokens scores every token: the more, the likelier that it is there. It may find that
+	// there is nothing more to look for.
 	tokens func(ctx context.Context, u *update) ([]float64, error)
 	// labels guesses how often each label is there.
 	labels func(u *update) []int
@@ -30,8 +31,7 @@ type attack struct {
 // attacks are those that the settings have room for, and why not of the others.
 func (p *probe) attacks() []*attack {
 	rows, inputs, labels := p.tokenRows(), p.layerInputs(), p.labelCounts()
-	matching := p.matching(&labels, &rows, &inputs)
-	return []*attack{&rows, &inputs, &matching, &labels}
+	return []*attack{&rows, &inputs, p.matching(&labels, &rows, &inputs), &labels}
 }
 
 func (a *attack) prepare(ctx context.Context) (err error) {
@@ -52,7 +52,7 @@ func (a *attack) play(ctx context.Context, u *update) error {
 		a.out.add(overlap(guess, u.out.labels), total(u.out.labels))
 	default:
 		score, err := a.tokens(ctx, u)
-		if err != nil {
+		if err != nil || a.why != "" {
 			return err
 		}
 		// The attacker is told how many there are. What both texts have tells nothing: any

@@ -25,13 +25,14 @@ const (
 	priorTexts  = 200    // from which the attacker knows what such texts are made of
 	mostWords   = 400    // tokens that are tried at a place,
 	wordsAtOnce = 24     // and of them at once, drawn anew each time
+	enough      = 0.9    // share of the tokens with which another attack leaves nothing to look for
 )
 
 // matching looks for the texts whose training comes to an update of the same direction: it
 // changes one token after another, trains on what comes of it by the round's own program,
 // and keeps what has the larger cosine.
-func (p *probe) matching(labels *attack, hints ...*attack) attack {
-	a := attack{name: "gradient matching", of: Tokens}
+func (p *probe) matching(labels *attack, hints ...*attack) *attack {
+	a := &attack{name: "gradient matching", of: Tokens}
 	switch {
 	case p.Layout.LoRA.Task != model.TaskClassify:
 		a.why = "it is written for texts with one label"
@@ -61,6 +62,12 @@ func (p *probe) matching(labels *attack, hints ...*attack) attack {
 		return why, nil
 	}
 	a.tokens = func(ctx context.Context, u *update) ([]float64, error) {
+		for _, h := range hints {
+			if h.in.share() > enough {
+				a.why = h.name + " find nearly everything without it"
+				return nil, nil
+			}
+		}
 		m := &match{p: p, rows: task.NewBatch(p.task.Columns(), p.examples), to: u.values, rng: rand.New(p.source("search", u.trial))}
 		if labels.why == "" {
 			var of []int

@@ -30,6 +30,23 @@ func Recipe(j job.Job) ([]byte, error) {
 	return b, err
 }
 
+// Trains is the local training that a recipe was written with. A round's plan has rate and
+// steps of its own.
+func Trains(recipe []byte) (job.Training, error) {
+	from, err := read(recipe)
+	return from.Training, err
+}
+
+// read is what Recipe wrote.
+func read(recipe []byte) (from ingredients, err error) {
+	dec := json.NewDecoder(bytes.NewReader(recipe))
+	dec.DisallowUnknownFields()
+	if err = dec.Decode(&from); err != nil {
+		err = fmt.Errorf("program: the job's recipe cannot be read: %w", err)
+	}
+	return from, err
+}
+
 // ErrWork is a program that would take more work to make than is allowed.
 var ErrWork = errors.New("program: it takes too much work to make")
 
@@ -54,11 +71,9 @@ func Work(j job.Job, base *model.Base, rank int) (float64, error) {
 // coordinator chooses how large base and program are: what would take more than work
 // (see Work) is not begun and returns ErrWork, and the end of ctx ends it.
 func Remake(ctx context.Context, work float64, name string, labels []string, recipe []byte, base *model.Base, rank int, host string) ([]byte, error) {
-	dec := json.NewDecoder(bytes.NewReader(recipe))
-	dec.DisallowUnknownFields()
-	var from ingredients
-	if err := dec.Decode(&from); err != nil {
-		return nil, fmt.Errorf("program: the job's recipe cannot be read: %w", err)
+	from, err := read(recipe)
+	if err != nil {
+		return nil, err
 	}
 	spec := Spec{Job: job.Job{Name: name, Labels: labels, Task: from.Task, Adapter: from.Adapter, Training: from.Training},
 		Base: base, Rank: rank, Host: host}

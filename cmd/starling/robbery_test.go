@@ -299,6 +299,13 @@ func TestHostileRobbery(t *testing.T) {
 		}
 	}
 
+	// Trying the job shows it, where its coordinator is one to distrust.
+	leaks := robbed(append(slices.Clone(accepted), "--leak=0.1")...)
+	t.Cleanup(watchdog.Recv(t, "a session", r.Sessions, leaks.String).End)
+	if code := leaks.exit(); code != 1 || !regexp.MustCompile(`one update of yours, of 1 examples, shows (\d+) of \d+ tokens`).MatchString(leaks.String()) || !strings.Contains(leaks.String(), "--leak=") {
+		t.Errorf("with a limit on what one update shows it ends with %d: %s", code, leaks)
+	}
+
 	device := robbed(accepted...)
 	s := r.session(ctx, device)
 	var vectors [][]int32

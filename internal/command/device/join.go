@@ -63,7 +63,11 @@ What the coordinator may ask for is limited by a policy of yours, whose
 defaults refuse what could tell more of your data than a job needs: see
 examples/policy.yaml. Of a job outside of it you are told why, and asked where this
 is a terminal; it is not joined unless you type yes. What you accept of a coordinator
-is remembered with the data, for no more than it asked for.`,
+is remembered with the data, for no more than it asked for.
+
+Of a coordinator elsewhere it is tried, once a job and for some twenty seconds, what one
+update would show: see 'starling bench'. It is done on made-up examples, before anything
+of yours is read for the job.`,
 		Example: "  starling join starling2_... --data my.tsv\n  starling join http://127.0.0.1:8080 --data my.jsonl.gz --identity phone.pem",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -177,9 +181,13 @@ func runJoin(ctx context.Context, a *command.App, where string, f joinFlags) (er
 		}
 	}
 	printConsents(a.Stderr, account.Consents(token))
+	var leaks edge.Leaker
+	if _, local := edge.PolicyFor(token); !local || f.policy.flags.Changed("leak") {
+		leaks = leaker(a, f.cores)
+	}
 	consent := &consent{app: a, account: account, token: token, policy: policy}
 	err = consent.run(ctx, edge.Config{
-		Remake: remake, Account: account, AllowPlain: f.plain,
+		Remake: remake, Leaks: leaks, Account: account, AllowPlain: f.plain,
 		Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: policy,
 		Trainer: trainer, Known: listed, Base: own,
 		Roster: func(round uint64, task [32]byte, proof *edge.RosterProof) {

@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/leak"
+	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/trainer"
 )
 
@@ -75,7 +76,41 @@ func (f *leakFlags) tryJob(ctx context.Context, a *command.App, j job.Job, t tra
 		}
 		o.Data = set
 	}
-	return tryLeak(ctx, a, s, o, cores)
+	fmt.Fprintf(a.Stderr, "trying what one update shows, for %v at most ...\n", f.lasts)
+	r, err := tryLeak(ctx, a, s, o, cores)
+	if errors.Is(err, leak.ErrUntried) {
+		fmt.Fprintln(a.Stderr, "note:", edge.Escape(err.Error(), false))
+		return nil, nil
+	}
+	return r, err
+}
+
+// leaker tries a job before it is joined: with its program, made again here.
+func leaker(a *command.App, cores int) edge.Leaker {
+	return func(ctx context.Context, t edge.Trial) (edge.Leak, error) {
+		trains, err := program.Trains(t.Recipe)
+		if err != nil {
+			return edge.Leak{}, err
+		}
+		code, err := program.Remake(ctx, t.Work, t.Name, t.Labels, t.Recipe, t.Base, t.Rank, program.Hosts[0])
+		if err != nil {
+			return edge.Leak{}, err
+		}
+		r, err := tryLeak(ctx, a, leak.Settings{
+			Base: t.Base, Layout: t.Layout, Rank: t.Rank, Sequence: t.Sequence,
+			Batch: t.Batch, Steps: t.Steps, Epochs: t.Epochs, Examples: t.Examples,
+			Optimizer: t.Optimizer, Rate: trains.LearningRate, Uplink: t.Uplink, Own: t.Own,
+			Program: code, Work: t.Work, Memory: t.Memory,
+		}, leak.Options{}, cores)
+		if err != nil {
+			return edge.Leak{}, err
+		}
+		found := edge.Leak{Line: r.Line() + " ('starling bench --job' says how, and of your own texts)"}
+		if worst, ok := r.Worst(leak.Tokens); ok {
+			found.Tokens = worst.Share
+		}
+		return found, nil
+	}
 }
 
 // tryLeak runs a check and says how far it is.
@@ -84,18 +119,12 @@ func tryLeak(ctx context.Context, a *command.App, s leak.Settings, o leak.Option
 	p.Cores = cores
 	defer func() { err = errors.Join(err, p.Close()) }()
 	s.Trainer = p
-	fmt.Fprintf(a.Stderr, "trying what one update shows, for %v at most ...\n", o.Lasts)
 	o.Progress = func(done, of int) {
 		if done == of || done%4 == 0 {
 			fmt.Fprintf(a.Stderr, "%d of %d updates read\n", done, of)
 		}
 	}
-	r, err := leak.Check(ctx, s, o)
-	if errors.Is(err, leak.ErrUntried) {
-		fmt.Fprintln(a.Stderr, "note:", edge.Escape(err.Error(), false))
-		return nil, nil
-	}
-	return r, err
+	return leak.Check(ctx, s, o)
 }
 
 // printLeak writes what was tried, what it came to and what it leaves open.

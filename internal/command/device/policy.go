@@ -43,6 +43,7 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 	fl.Float64Var(&g.Bits, "bits", 0, says("most bits that a job's rounds could tell if all others lied, 0: no limit (default %.0f; no limit on this machine)", d.Bits))
 	fl.IntVar(&g.Examples, "examples", 0, says("least distinct examples that an update averages (default %d; %d on this machine)", d.Examples, here.Examples))
 	fl.StringSliceVar(&g.Tensors, "tensors", nil, says("what may be trained: %v, names of tensors, or any (default %s; any on this machine)", model.Classes(), strings.Join(d.Tensors, ",")))
+	fl.Float64Var(&g.Leak, "leak", 0, says("greatest share of an update's tokens that trying the job before joining it may find, 0..1 (default %v; with a coordinator on this machine it is tried where this is given)", d.Leak))
 	fl.StringSliceVar(&g.Bases, "bases", nil, "bases that may be trained over: known (see 'starling base list'), any, or SHA-256 of them (default known; any on this machine)")
 	fl.IntVar(&g.Rounds, "rounds", 0, says("most rounds that a job may announce (default %d)", d.Rounds))
 	fl.StringSliceVar(&g.Programs, "programs", nil, "SHA-256 of programs that may run without being made again here")
@@ -83,6 +84,7 @@ func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err er
 		"bits":         func() { policy.Bits = p.given.Bits },
 		"examples":     func() { policy.Examples = p.given.Examples },
 		"tensors":      func() { policy.Tensors = p.given.Tensors },
+		"leak":         func() { policy.Leak = p.given.Leak },
 		"bases":        func() { policy.Bases = p.given.Bases },
 		"rounds":       func() { policy.Rounds = p.given.Rounds },
 		"programs":     func() { policy.Programs = p.given.Programs },

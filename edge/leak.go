@@ -1,0 +1,135 @@
+package edge
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// A Trial is a round of an announced job as this device would take part in it: with as few
+// steps and as few examples as its owner lets an update average.
+type Trial struct {
+	Name     string
+	Labels   []string
+	Recipe   []byte // of the job's programs: see Remaker
+	Base     *model.Base
+	Layout   *model.Layout
+	Rank     int // the greatest
+	Sequence int
+	Batch    int
+	Steps    int
+	Epochs   int
+	Examples int // distinct ones that an update averages
+
+	Optimizer string
+	Uplink    string
+	Own       float64 // noise of the device's own, over the clip norm
+
+	Work   float64 // the owner's limits of a round
+	Memory int
+}
+
+// A Leak is what a trial found that one update shows.
+type Leak struct {
+	Tokens   float64 `json:"tokens"`   // greatest share that an attack found, beyond what guessing does
+	Examples int     `json:"examples"` // of the update
+	Line     string  `json:"line"`     // for the device's owner
+}
+
+// A Leaker tries what one update shows, on examples of its own: nothing of this device's
+// data is in it, so that what follows tells nobody of that. This package plays no attacks;
+// package leak does.
+type Leaker func(ctx context.Context, t Trial) (Leak, error)
+
+// whyLeak is the reason of a limit on it.
+const whyLeak = "If this coordinator invents the other devices, one update of yours is all it needs to read so much of the texts behind it"
+
+// checkLeak tries what one update of the job shows, once a job, and holds it against the
+// policy. What cannot be tried has to be accepted like what shows everything: whoever
+// makes base and job can make it fail.
+func (c *client) checkLeak(ctx context.Context, j *job, base *model.Base) error {
+	if c.cfg.Leaks == nil {
+		return nil
+	}
+	t := trialOf(j, base, c.cfg.Policy)
+	found, known := c.cfg.Account.leak(j.task, t.Examples)
+	if !known {
+		c.events.send(Event{State: Preparing, Text: "trying what one update would show, on made-up examples"})
+		var err error
+		found, err = c.cfg.Leaks(ctx, t)
+		if ctx.Err() != nil {
+			return ctx.Err() //nolint:wrapcheck // of the device, not of the trial
+		}
+		if err != nil {
+			found = Leak{Tokens: 1, Line: "what one update of yours shows could not be tried: " + Escape(err.Error(), false)}
+		} else {
+			found.Examples, found.Line = t.Examples, Escape(found.Line, false)
+			if err := c.cfg.Account.tried(j.task, found); err != nil {
+				return err
+			}
+		}
+	}
+	c.events.send(Event{State: Preparing, Text: found.Line})
+	return c.cfg.Policy.checkLeak(found)
+}
+
+// checkLeak holds what was found against the policy.
+func (p *Policy) checkLeak(found Leak) error {
+	if found.Tokens <= p.Leak {
+		return nil
+	}
+	have := math.Ceil(found.Tokens*100) / 100
+	return fmt.Errorf("%w:\n%w", ErrPolicy, &PolicyError{Key: "leak", What: found.Line, Why: whyLeak,
+		Have: strconv.FormatFloat(min(1, have), 'g', -1, 64), Want: fmt.Sprintf("at most %v of the tokens", p.Leak)})
+}
+
+// trialOf is a round of the job that shows as much as the policy lets it.
+func trialOf(j *job, base *model.Base, p *Policy) Trial {
+	rank := int(j.RankMax)
+	if j.HeadOnly {
+		rank = 0
+	}
+	batch := max(1, int(j.Batch))
+	return Trial{
+		Name: j.Name, Labels: j.Labels, Recipe: j.Recipe, Base: base, Layout: j.layout, Rank: rank, Sequence: int(j.Sequence),
+		Batch: batch, Steps: max(1, min(p.Steps, (p.Examples+batch-1)/batch)), Epochs: int(j.Epochs), Examples: p.Examples,
+		Optimizer: j.Optimizer, Uplink: j.Uplink, Own: j.Privacy.OwnNoise, Work: p.Work, Memory: p.Memory,
+	}
+}
+
+// leak is what an earlier trial of the job found, with as few examples.
+func (a *Account) leak(task [32]byte, examples int) (Leak, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	found, ok := a.state.Leaks[hex.EncodeToString(task[:])]
+	return found, ok && found.Examples == examples
+}
+
+// mergeLeaks adds what another account has tried; a.mu and other's are held.
+func (a *Account) mergeLeaks(other *Account) {
+	for task, found := range other.state.Leaks {
+		if _, known := a.state.Leaks[task]; !known {
+			a.noteLeak(task, found)
+		}
+	}
+}
+
+// noteLeak keeps a trial's result; a.mu is held.
+func (a *Account) noteLeak(task string, found Leak) {
+	if a.state.Leaks == nil {
+		a.state.Leaks = map[string]Leak{}
+	}
+	a.state.Leaks[task] = found
+}
+
+// tried notes what a trial found.
+func (a *Account) tried(task [32]byte, found Leak) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.noteLeak(hex.EncodeToString(task[:]), found)
+	return a.keep()
+}
