@@ -94,6 +94,9 @@ func newMetrics() *metrics {
 	for _, o := range []string{outcomeReleased, outcomeCharged, outcomeAbandoned} {
 		m.rounds.WithLabelValues(o)
 	}
+	for _, direction := range []string{"up", "down"} {
+		m.deviceBytes.WithLabelValues(direction)
+	}
 	for s := round.Gathering; s <= round.Releasing; s++ {
 		m.turns.WithLabelValues(s.String())
 		if s >= round.Keying && s <= round.Unmasking {
