@@ -59,11 +59,13 @@ internal/generated:
 internal/l2:
 internal/mutant:
 internal/pipes:
+internal/progress: coordinator internal/terminal
 internal/qrcode:
 internal/strict:
 internal/realdata:
 internal/sim: coordinator coordinator/server dataset edge internal/wire
 internal/tiny: model tokenizer
+internal/terminal:
 internal/uniform:
 internal/watchdog: internal/cputime
 internal/wire: internal/cbor

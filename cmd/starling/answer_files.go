@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -68,7 +69,7 @@ func evaluateAnswers(ctx context.Context, a *app, with engine, ck *model.Checkpo
 	}
 	e := on[0]
 	report := answerEvaluation{File: set.Name, Engine: with.name, Questions: len(e.Truths), Best: ck.BestRank}
-	told := newCountdown(a.Stderr, "questions", len(ranks)*len(e.Examples))
+	told := terminal.NewCountdown(a.Stderr, "questions", len(ranks)*len(e.Examples))
 	for n, rank := range ranks {
 		var replies []reply
 		slice := ck.Adapter.Slice(rank)
@@ -78,7 +79,7 @@ func evaluateAnswers(ctx context.Context, a *app, with engine, ck *model.Checkpo
 				return err
 			}
 			replies = append(replies, part...)
-			told.reach(n*len(e.Examples) + len(replies))
+			told.Reach(n*len(e.Examples) + len(replies))
 		}
 		report.Ranks = append(report.Ranks, rankAnswerScore{rank, evaluate.ScoreReplies(replies, e.Truths)})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/hub"
+	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -98,7 +99,7 @@ func baseArgument(f hub.Fetched, revision string) string {
 // between every few seconds, or as it comes on a terminal.
 func fetchProgress(w io.Writer) func(file string, done, total int64) {
 	every := 5 * time.Second
-	_, live := terminalWidth(w)
+	_, live := terminal.Width(w)
 	if live {
 		every = 200 * time.Millisecond
 	}

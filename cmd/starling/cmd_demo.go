@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -261,9 +262,9 @@ func runDemo(ctx context.Context, a *app, f demoFlags) error {
 	if err := ensureDir(dir); err != nil {
 		return err
 	}
-	view := newProgressView(a.Stderr, job, scores.liveNote())
-	view.learning = scores.learning(job.Rounds)
-	cfg := f.fleet(a, coordinator.Config{Job: job, Dir: dir, Base: b, Start: adapter, Progress: view.show}, data)
+	view := progress.NewView(a.Stderr, job, scores.liveNote())
+	view.Learning = scores.learning(job.Rounds)
+	cfg := f.fleet(a, coordinator.Config{Job: job, Dir: dir, Base: b, Start: adapter, Progress: view.Show}, data)
 	scores.choose(&cfg.Coordinator)
 	result, err := sim.Run(ctx, cfg)
 	if err != nil {

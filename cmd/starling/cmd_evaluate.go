@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -142,13 +143,13 @@ func evaluateRanks(ck *model.Checkpoint, text string) ([]int, error) {
 }
 
 // measure labels the texts in parts, and says how far it is where that takes long.
-func (r *evaluateReport) measure(ctx context.Context, with engine, ck *model.Checkpoint, set *dataset.Set, ranks []int, progress io.Writer) error {
+func (r *evaluateReport) measure(ctx context.Context, with engine, ck *model.Checkpoint, set *dataset.Set, ranks []int, told io.Writer) error {
 	all, err := evaluate.NewLabelled(with.backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
 	if err != nil {
 		return err
 	}
 	e := all[0]
-	told := newCountdown(progress, r.what, len(ranks)*len(e.Examples))
+	count := terminal.NewCountdown(told, r.what, len(ranks)*len(e.Examples))
 	for n, rank := range ranks {
 		var predicted []int
 		loss := 0.0
@@ -159,7 +160,7 @@ func (r *evaluateReport) measure(ctx context.Context, with engine, ck *model.Che
 				return err
 			}
 			predicted, loss = append(predicted, part...), loss+sum
-			told.reach(n*len(e.Examples) + min(at+predictChunk, len(e.Examples)))
+			count.Reach(n*len(e.Examples) + min(at+predictChunk, len(e.Examples)))
 		}
 		r.Ranks = append(r.Ranks, rankScore{rank, e.Scored(predicted, loss), classScores(predicted, e.Labels, ck.Labels)})
 	}

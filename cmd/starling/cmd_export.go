@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -80,7 +81,7 @@ trust_remote_code=True; without it transformers refuses the folder.`,
 			}
 			return a.Emit(r, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "rank %d as %s in %s: %d files, %s; README.md says how to load it\n",
-					r.Rank, r.Format, r.Out, len(r.Files), byteText(int64(r.Bytes)))
+					r.Rank, r.Format, r.Out, len(r.Files), terminal.Bytes(int64(r.Bytes)))
 				return err
 			})
 		},

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/audit"
+	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -130,7 +131,7 @@ func runAudit(ctx context.Context, a *app, f auditFlags, given func(string) bool
 		return err
 	}
 	view := &auditView{w: a.Stderr}
-	_, view.live = terminalWidth(a.Stderr)
+	_, view.live = terminal.Width(a.Stderr)
 	cfg.Progress = view.show
 	r, err := audit.Run(ctx, cfg)
 	view.end()

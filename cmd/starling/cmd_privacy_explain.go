@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -356,7 +358,7 @@ func (e *explained) print(w io.Writer) error {
 	}
 	for _, s := range e.Statements {
 		fmt.Fprintf(w, "%s\n", s.Question)
-		for _, line := range wrapText(s.Answer, 76) {
+		for _, line := range strings.Split(terminal.Wrap(s.Answer, 77, ""), "\n") {
 			fmt.Fprintf(w, "    %s\n", line)
 		}
 		fmt.Fprintln(w)

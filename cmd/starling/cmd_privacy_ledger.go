@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -278,23 +277,3 @@ func (r ledgerReport) print(w io.Writer) error {
 
 // belief is the most that an even prior can become.
 func belief(epsilon float64) float64 { return 1 / (1 + math.Exp(-epsilon)) }
-
-// wrapText breaks text into lines of at most width runes, at blanks.
-func wrapText(s string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(s) {
-		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	if line != "" {
-		lines = append(lines, line)
-	}
-	return lines
-}

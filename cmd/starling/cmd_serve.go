@@ -18,6 +18,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -136,13 +137,13 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	view := newProgressView(a.Stderr, job, measured.liveNote())
-	view.learning = measured.learning(job.Rounds)
+	view := progress.NewView(a.Stderr, job, measured.liveNote())
+	view.Learning = measured.learning(job.Rounds)
 	adapter, err := loadStart(job, b)
 	if err != nil {
 		return err
 	}
-	cfg := coordinator.Config{Job: written, Dir: f.dir, Base: b, Start: adapter, Progress: view.show,
+	cfg := coordinator.Config{Job: written, Dir: f.dir, Base: b, Start: adapter, Progress: view.Show,
 		Patient: true, DespiteDropout: f.despiteDropout,
 		Compile: program.Step, Hosts: program.Hosts}
 	if f.witness != "" {

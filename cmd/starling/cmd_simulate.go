@@ -14,7 +14,9 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/simulate"
 	grids "github.com/starling-fl/starling/simulate/report"
 	"github.com/starling-fl/starling/simulate/sweep"
@@ -252,7 +254,7 @@ func (v *simulateView) show(_ sweep.Point, r simulate.Round, of int) {
 		v.headed, v.began, v.first = true, time.Now(), r.Number
 	}
 	accuracy := "–"
-	if best, ok := bestOf(r.Accuracy); ok {
+	if best, ok := progress.Best(r.Accuracy); ok {
 		accuracy = fmt.Sprintf("%.1f %%", 100*best.Accuracy)
 	}
 	left := "–"
@@ -288,7 +290,7 @@ func (r simulation) print(w io.Writer) error {
 	t.line("  privacy         %s", r.Guarantee)
 	t.line("  noise           z %.4g; norm %.3g of the mean update's %.3g; rho %.3g", r.NoiseMultiplier, r.NoiseNorm, r.SignalNorm, r.Rho)
 	t.line("  clipped         %5.1f %% of updates", 100*r.Clipped)
-	t.line("  a device moves  %s up, %s down in a round it is drawn in (vector and slice, without keys)", byteText(int64(r.BytesUp)), byteText(int64(r.BytesDown)))
+	t.line("  a device moves  %s up, %s down in a round it is drawn in (vector and slice, without keys)", terminal.Bytes(int64(r.BytesUp)), terminal.Bytes(int64(r.BytesDown)))
 	t.line("  engine          %s", r.Engine)
 	t.line("  took            %s", time.Duration(r.Seconds*float64(time.Second)).Round(time.Second/10))
 	if r.Checkpoint != "" {

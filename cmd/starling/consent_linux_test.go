@@ -16,8 +16,8 @@ import (
 	"github.com/starling-fl/starling/internal/watchdog"
 )
 
-// terminal is a pseudo-terminal: what a command has for its streams, and who sits there.
-func terminal(t *testing.T) (streams, owner *os.File) {
+// openTerminal is a pseudo-terminal: what a command has for its streams, and who sits there.
+func openTerminal(t *testing.T) (streams, owner *os.File) {
 	t.Helper()
 	owner, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -41,7 +41,7 @@ func terminal(t *testing.T) (streams, owner *os.File) {
 // sits starts join at a terminal. What it says is heard as of any command.
 func sits(t *testing.T, args ...string) (c *ours, owner *os.File) {
 	t.Helper()
-	streams, owner := terminal(t)
+	streams, owner := openTerminal(t)
 	ctx, stop := context.WithCancel(watchdog.Context(t))
 	c = &ours{t: t, name: "join", stop: stop, done: make(chan int, 1), heard: make(chan struct{}, 1)}
 	go func() { _, _ = io.Copy(c, owner) }() // ends with the terminal

@@ -10,7 +10,9 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/sim"
+	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
@@ -100,8 +102,8 @@ func runAnswerDemo(ctx context.Context, a *app, f demoFlags) error {
 	if err := ensureDir(dir); err != nil {
 		return err
 	}
-	view := newProgressView(a.Stderr, j, scores.liveNote())
-	cfg := f.fleet(a, coordinator.Config{Job: j, Dir: dir, Base: b, Progress: view.show}, data)
+	view := progress.NewView(a.Stderr, j, scores.liveNote())
+	cfg := f.fleet(a, coordinator.Config{Job: j, Dir: dir, Base: b, Progress: view.Show}, data)
 	scores.choose(&cfg.Coordinator)
 	before, err := scores.test.Score(ctx, model.NewAdapter(layout, 0), 0)
 	if err != nil {
@@ -139,6 +141,6 @@ func (r answerReport) print(w io.Writer) error {
 		}
 	}
 	_, err := fmt.Fprintf(w, "  %s up and %s down a device and round, %d device-rounds dropped, %d absent, %.0f s\n  checkpoint: %s\n",
-		byteText(int64(r.BytesUp)), byteText(int64(r.BytesDown)), r.Dropped, r.Absent, r.Seconds, r.Checkpoint)
+		terminal.Bytes(int64(r.BytesUp)), terminal.Bytes(int64(r.BytesDown)), r.Dropped, r.Absent, r.Seconds, r.Checkpoint)
 	return err
 }

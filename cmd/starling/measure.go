@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -17,8 +18,8 @@ type measures interface {
 	// choose lets the validation split, and nothing else, measure a coordinator's
 	// rounds.
 	choose(cfg *coordinator.Config)
-	liveNote() string              // what the rounds' accuracies are measured on
-	learning(rounds int) *learning // watches them; nil where nothing does
+	liveNote() string                       // what the rounds' accuracies are measured on
+	learning(rounds int) *progress.Learning // watches them; nil where nothing does
 	// report emits what a finished job says of itself; result is the coordinator's.
 	report(ctx context.Context, a *app, r report, layout *model.Layout, result coordinator.Result, everyRank bool) error
 }
@@ -69,7 +70,7 @@ func (s answerScores) liveNote() string {
 		min(liveQuestions, len(s.validation.Truths)), len(s.validation.Truths))
 }
 
-func (s answerScores) learning(int) *learning { return nil } // there is no commonest label
+func (s answerScores) learning(int) *progress.Learning { return nil } // there is no commonest label
 
 func (s answerScores) report(ctx context.Context, a *app, r report, layout *model.Layout, result coordinator.Result, everyRank bool) error {
 	if s.test == nil || s.validation == nil {

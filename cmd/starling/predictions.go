@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/terminal"
 )
 
 // predictions writes what a model says of the examples of a file, chunk by chunk and in
@@ -29,7 +30,7 @@ type said struct {
 func (p predictions) of(read func(take func(dataset.Example) error) error) error {
 	out := bufio.NewWriter(p.app.Stdout)
 	enc := json.NewEncoder(out)
-	told := newPace(p.app.Stderr, p.what)
+	told := terminal.NewPace(p.app.Stderr, p.what)
 	var examples []dataset.Example
 	flush := func() error {
 		all, err := p.predict(examples)
@@ -46,7 +47,7 @@ func (p predictions) of(read func(take func(dataset.Example) error) error) error
 				return err
 			}
 		}
-		told.add(len(examples))
+		told.Add(len(examples))
 		examples = examples[:0]
 		return out.Flush()
 	}

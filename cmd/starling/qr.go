@@ -5,14 +5,15 @@ import (
 	"io"
 
 	"github.com/starling-fl/starling/internal/qrcode"
+	"github.com/starling-fl/starling/internal/terminal"
 )
 
 // printQR draws the join page's address for a phone to scan: on a terminal that has
 // room for it, where the address is more than this machine's own; always where it
 // was asked for.
 func printQR(w io.Writer, link string, local, asked bool) {
-	columns, terminal := terminalWidth(w)
-	if !asked && (!terminal || local) {
+	columns, live := terminal.Width(w)
+	if !asked && (!live || local) {
 		return
 	}
 	code, err := qrcode.New(link)
@@ -22,7 +23,7 @@ func printQR(w io.Writer, link string, local, asked bool) {
 		}
 		return
 	}
-	if terminal && columns < code.Width() {
+	if live && columns < code.Width() {
 		fmt.Fprintf(w, "the QR code of that address needs a terminal of %d columns, this one has %d; the dashboard shows it as well\n", code.Width(), columns)
 		return
 	}

@@ -8,25 +8,28 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/internal/terminal"
 )
 
 // print writes the report for people, within the terminal's width.
 func (r report) print(w io.Writer) error {
-	width, _ := terminalWidth(w)
+	width, _ := terminal.Width(w)
 	var b strings.Builder
 	if len(r.ranks) > 0 {
 		r.printAccuracy(&b, width)
 	}
 	r.printPrivacy(&b, width)
-	say := func(format string, args ...any) { b.WriteString(wrap(fmt.Sprintf(format, args...), width, "") + "\n") }
+	say := func(format string, args ...any) {
+		b.WriteString(terminal.Wrap(fmt.Sprintf(format, args...), width, "") + "\n")
+	}
 	b.WriteByte('\n')
 	say("%d rounds, %d devices, %d device-rounds dropped, %d absent, %.1f s, %s arithmetic", r.Rounds, r.Devices, r.Dropped, r.Absent, r.Seconds, r.Arithmetic)
 	if r.ClipNorm != nil {
 		say("Clip norm: %.4g in the first round, %.4g after the last", r.clipNorm, *r.ClipNorm)
 	}
-	say("Each device and round: %s up, %s down", byteText(int64(r.BytesUp)), byteText(int64(r.BytesDown)))
+	say("Each device and round: %s up, %s down", terminal.Bytes(int64(r.BytesUp)), terminal.Bytes(int64(r.BytesDown)))
 	if r.BytesOnceDown > 0 {
-		say("Once, all devices together: %s up, %s down (base, programs, page)", byteText(r.BytesOnceUp), byteText(r.BytesOnceDown))
+		say("Once, all devices together: %s up, %s down (base, programs, page)", terminal.Bytes(r.BytesOnceUp), terminal.Bytes(r.BytesOnceDown))
 	}
 	if r.Parts != nil {
 		say("All of it by part: %s", partsText(*r.Parts))
@@ -45,14 +48,14 @@ func partsText(p coordinator.Parts) string {
 	}{{"page", p.Page}, {"base", p.Base}, {"programs", p.Programs}, {"slices", p.Slices}, {"secure aggregation's turns", p.Turns},
 		{"updates", p.Updates}, {"finished model", p.Model}, {"handshakes, status and framing", p.Rest}} {
 		if x.b.Up+x.b.Down > 0 {
-			said = append(said, x.name+" "+byteText(x.b.Up+x.b.Down))
+			said = append(said, x.name+" "+terminal.Bytes(x.b.Up+x.b.Down))
 		}
 	}
 	return strings.Join(said, ", ")
 }
 
 func (r report) printPrivacy(b *strings.Builder, width int) {
-	say := func(text string) { b.WriteString(wrap(text, width, "") + "\n") }
+	say := func(text string) { b.WriteString(terminal.Wrap(text, width, "") + "\n") }
 	if r.NoNoise {
 		say("Not private: the job adds no noise (privacy.none), so no epsilon holds. Secure aggregation keeps single updates " +
 			"from the coordinator; what it releases may tell of any device.")
@@ -64,7 +67,7 @@ func (r report) printPrivacy(b *strings.Builder, width int) {
 	}
 	claim := func(name, guarantee string) {
 		const indent = "           "
-		text := wrap(orNone(guarantee), width, indent)
+		text := terminal.Wrap(orNone(guarantee), width, indent)
 		b.WriteString(name + text[len(name):] + "\n")
 	}
 	// The label says that it is simulated.
@@ -123,14 +126,14 @@ func (r report) printAccuracy(b *strings.Builder, width int) {
 	}
 	b.WriteByte('\n')
 	if r.BestPerplexity != nil && r.BasePerplexity != nil {
-		b.WriteString(wrap(fmt.Sprintf("Accuracy is of masked tokens; perplexity %.2f, of the untouched base with a fresh head %.2f",
+		b.WriteString(terminal.Wrap(fmt.Sprintf("Accuracy is of masked tokens; perplexity %.2f, of the untouched base with a fresh head %.2f",
 			*r.BestPerplexity, *r.BasePerplexity), width, "") + "\n")
 	}
 	if r.HeadOnly != nil {
-		b.WriteString(wrap("(*) measured once under these settings; make bench remakes it", width, "") + "\n")
+		b.WriteString(terminal.Wrap("(*) measured once under these settings; make bench remakes it", width, "") + "\n")
 	}
 	if len(r.RankAccuracy) < len(r.ranks) {
-		b.WriteString(wrap("Validation chose the rank; --test-every-rank tests the others too.", width, "") + "\n")
+		b.WriteString(terminal.Wrap("Validation chose the rank; --test-every-rank tests the others too.", width, "") + "\n")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
@@ -44,6 +45,15 @@ func (s scores) liveNote() string {
 		return ""
 	}
 	return liveNote(s.validation)
+}
+
+// learning watches what measures the rounds; nil where nothing does.
+func (s scores) learning(rounds int) *progress.Learning {
+	if s.validation == nil {
+		return nil
+	}
+	live := s.validation.Sample(liveTexts)
+	return progress.NewLearning(live.Commonest(), len(live.Labels), rounds)
 }
 
 // liveTexts is how many validation texts score an adapter while rounds run: the

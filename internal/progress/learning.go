@@ -1,13 +1,13 @@
-package main
+package progress
 
 import (
 	"fmt"
 	"math"
 )
 
-// learning watches whether a job's validation accuracy rises, so that one that does
+// Learning watches whether a job's validation accuracy rises, so that one that does
 // not is said and not shown as progress.
-type learning struct {
+type Learning struct {
 	majority float64 // accuracy of always saying the commonest label
 	texts    int     // that an accuracy is a mean over
 	rounds   int     // of the job
@@ -20,13 +20,10 @@ type learning struct {
 	saidStall float64 // the best that a stall was last said of
 }
 
-// learning watches what measures the rounds; nil where nothing does.
-func (s scores) learning(rounds int) *learning {
-	if s.validation == nil {
-		return nil
-	}
-	live := s.validation.Sample(liveTexts)
-	return &learning{majority: live.Commonest(), texts: len(live.Labels), rounds: rounds}
+// NewLearning watches a job of so many rounds, whose accuracies are means over so many texts
+// of which the commonest label has a share.
+func NewLearning(majority float64, texts, rounds int) *Learning {
+	return &Learning{majority: majority, texts: texts, rounds: rounds}
 }
 
 // leastSeen is how many measurements say something.
@@ -36,7 +33,7 @@ const leastSeen = 4
 // nothing. Who rises slowly is not said to stand still: each new best counts, however
 // small the step. To be above the commonest label takes two standard errors, and to be
 // said to stand still again a rise of one.
-func (l *learning) observe(version int, accuracy float64) string {
+func (l *Learning) observe(version int, accuracy float64) string {
 	if l == nil || version <= l.last || l.texts == 0 {
 		return ""
 	}

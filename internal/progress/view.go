@@ -1,21 +1,21 @@
-package main
+// Package progress shows a running job on standard error: its rounds (View), and whether they
+// learn anything (Learning).
+package progress
 
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/internal/terminal"
 )
 
-// progressView shows a running job on standard error: a line for each
+// View shows a running job on standard error: a line for each
 // settled round and, on a terminal, a last line that follows the round's
 // state. It is called from one goroutine.
-type progressView struct {
+type View struct {
 	w       io.Writer
 	live    bool // w is a terminal: the last line may be rewritten
 	width   int  // columns
@@ -25,29 +25,16 @@ type progressView struct {
 	headed  bool
 	pending bool // a live line is standing
 
-	learning *learning // nil: nothing is measured
+	Learning *Learning // nil: nothing is measured
 
 	waiting string    // what was last said of what is waited for
 	said    time.Time // when
 }
 
-// defaultWidth is of output that goes to no terminal.
-const defaultWidth = 100
-
-// terminalWidth is w's width in columns, and whether w is a terminal.
-func terminalWidth(w io.Writer) (columns int, terminal bool) {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		if cols, _, err := term.GetSize(int(f.Fd())); err == nil && cols > 0 {
-			return cols, true
-		}
-		return defaultWidth, true
-	}
-	return defaultWidth, false
-}
-
-func newProgressView(w io.Writer, job coordinator.Job, note string) *progressView {
-	v := &progressView{w: w, job: job, needed: job.LeastConnected(), note: note}
-	v.width, v.live = terminalWidth(w)
+// NewView shows a job on w; note stands above its table.
+func NewView(w io.Writer, job coordinator.Job, note string) *View {
+	v := &View{w: w, job: job, needed: job.LeastConnected(), note: note}
+	v.width, v.live = terminal.Width(w)
 	return v
 }
 
@@ -71,8 +58,8 @@ var progressColumns = []struct {
 	{"dropped", 7, 1, func(p coordinator.Status) string { return fmt.Sprint(p.Dropped) }},
 	{"accuracy", 8, 0, accuracyText},
 	{"epsilon", 7, 0, epsilonText},
-	{"up", 8, 2, func(p coordinator.Status) string { return byteText(p.BytesUp) }},
-	{"down", 8, 3, func(p coordinator.Status) string { return byteText(p.BytesDown) }},
+	{"up", 8, 2, func(p coordinator.Status) string { return terminal.Bytes(p.BytesUp) }},
+	{"down", 8, 3, func(p coordinator.Status) string { return terminal.Bytes(p.BytesDown) }},
 }
 
 // row joins the cells that fit into a width.
@@ -98,18 +85,19 @@ func row(width int, cell func(i int) string) string {
 	return strings.TrimRight(strings.Join(cells, " "), " ")
 }
 
-func (v *progressView) show(p coordinator.Status) {
+// Show takes in a status of the job.
+func (v *View) Show(p coordinator.Status) {
 	switch p.State {
 	case coordinator.StateCommitted, coordinator.StateAbandoned:
 		v.clear()
 		v.head(p)
 		v.line(v.row(p))
 		if p.Reason != "" {
-			v.line(wrap("because: "+p.Reason, v.width, "        "))
+			v.line(terminal.Wrap("because: "+p.Reason, v.width, "        "))
 		}
 		if n := len(p.Validation); n > 0 {
-			if said := v.learning.observe(p.ValidationVersion, p.Validation[n-1].Accuracy); said != "" {
-				v.line(wrap(said, v.width, "        "))
+			if said := v.Learning.observe(p.ValidationVersion, p.Validation[n-1].Accuracy); said != "" {
+				v.line(terminal.Wrap(said, v.width, "        "))
 			}
 		}
 	case coordinator.StateFinished:
@@ -128,7 +116,7 @@ func (v *progressView) show(p coordinator.Status) {
 }
 
 // wait says for what, at once and where it has changed after a while.
-func (v *progressView) wait(p coordinator.Status) {
+func (v *View) wait(p coordinator.Status) {
 	enrolled, population := p.Enrolled, v.job.Cohort.Population
 	if enrolled >= population && p.Connected >= v.needed {
 		return // all are there
@@ -149,10 +137,10 @@ func (v *progressView) wait(p coordinator.Status) {
 	v.line(text)
 }
 
-func (v *progressView) line(text string) { fmt.Fprintln(v.w, text) }
+func (v *View) line(text string) { fmt.Fprintln(v.w, text) }
 
 // pend writes a line that the next one replaces.
-func (v *progressView) pend(text string) {
+func (v *View) pend(text string) {
 	if runes := []rune(text); len(runes) >= v.width {
 		text = string(runes[:v.width-1])
 	}
@@ -161,7 +149,7 @@ func (v *progressView) pend(text string) {
 }
 
 // clear takes the standing line away.
-func (v *progressView) clear() {
+func (v *View) clear() {
 	if v.pending {
 		fmt.Fprintf(v.w, "\r%s\r", strings.Repeat(" ", v.width-1))
 		v.pending = false
@@ -169,25 +157,25 @@ func (v *progressView) clear() {
 }
 
 // head names the columns, and what the accuracies and the epsilons are of.
-func (v *progressView) head(p coordinator.Status) {
+func (v *View) head(p coordinator.Status) {
 	if v.headed {
 		return
 	}
 	v.headed = true
 	for _, note := range []string{v.note, epsilonNote(p, v.job)} {
 		if note != "" {
-			v.line(wrap(note, v.width, ""))
+			v.line(terminal.Wrap(note, v.width, ""))
 		}
 	}
 	v.line(row(v.width, func(i int) string { return progressColumns[i].title }))
 }
 
-func (v *progressView) row(p coordinator.Status) string {
+func (v *View) row(p coordinator.Status) string {
 	return row(v.width, func(i int) string { return progressColumns[i].cell(p) })
 }
 
 func accuracyText(p coordinator.Status) string {
-	best, ok := bestOf(p.Validation)
+	best, ok := Best(p.Validation)
 	if !ok {
 		return "–"
 	}
@@ -218,47 +206,12 @@ func epsilonNote(p coordinator.Status, job coordinator.Job) string {
 	return ""
 }
 
-func bestOf(all []coordinator.RankAccuracy) (best coordinator.RankAccuracy, ok bool) {
+// Best is the rank of the highest accuracy; not ok where there is none.
+func Best(all []coordinator.RankAccuracy) (best coordinator.RankAccuracy, ok bool) {
 	for i, r := range all {
 		if i == 0 || r.Accuracy > best.Accuracy {
 			best = r
 		}
 	}
 	return best, len(all) > 0
-}
-
-func byteText(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1_000_000:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	case n < 1_000_000_000:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
-}
-
-// wrap breaks text between words so that lines have fewer than width columns,
-// each after the first behind indent. A longer word stands alone.
-func wrap(text string, width int, indent string) string {
-	var b strings.Builder
-	column := 0
-	for i, word := range strings.Fields(text) {
-		n := len([]rune(word))
-		switch {
-		case i == 0 && indent != "":
-			b.WriteString(indent)
-			column = len(indent)
-		case i > 0 && column+1+n >= width:
-			b.WriteString("\n" + indent)
-			column = len(indent)
-		case i > 0:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	return b.String()
 }

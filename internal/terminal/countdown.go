@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"fmt"
@@ -6,22 +6,23 @@ import (
 	"time"
 )
 
-// countdown says every two seconds how far long work is, and how long the rest takes at
+// Countdown says every two seconds how far long work is, and how long the rest takes at
 // the same pace.
-type countdown struct {
+type Countdown struct {
 	out         io.Writer
 	what        string
 	total       int
 	began, last time.Time
 }
 
-func newCountdown(out io.Writer, what string, total int) *countdown {
+// NewCountdown begins one of a total of what.
+func NewCountdown(out io.Writer, what string, total int) *Countdown {
 	now := time.Now()
-	return &countdown{out, what, total, now, now}
+	return &Countdown{out, what, total, now, now}
 }
 
-// reach takes note that the first done are done.
-func (c *countdown) reach(done int) {
+// Reach takes note that the first done are done.
+func (c *Countdown) Reach(done int) {
 	if now := time.Now(); now.Sub(c.last) > 2*time.Second && done < c.total {
 		c.last = now
 		left := now.Sub(c.began) / time.Duration(done) * time.Duration(c.total-done)
@@ -29,21 +30,22 @@ func (c *countdown) reach(done int) {
 	}
 }
 
-// pace says every two seconds how far work of unknown length is, and how fast.
-type pace struct {
+// Pace says every two seconds how far work of unknown length is, and how fast.
+type Pace struct {
 	out         io.Writer
 	what        string
 	done        int
 	began, last time.Time
 }
 
-func newPace(out io.Writer, what string) *pace {
+// NewPace begins one of what.
+func NewPace(out io.Writer, what string) *Pace {
 	now := time.Now()
-	return &pace{out, what, 0, now, now}
+	return &Pace{out, what, 0, now, now}
 }
 
-// add takes note of some more.
-func (p *pace) add(n int) {
+// Add takes note of some more.
+func (p *Pace) Add(n int) {
 	p.done += n
 	if now := time.Now(); now.Sub(p.last) > 2*time.Second {
 		p.last = now

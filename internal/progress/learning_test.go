@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 )
 
 func TestLearningIsSaid(t *testing.T) {
-	say := func(l learning, accuracies ...float64) (said []string) {
+	say := func(l Learning, accuracies ...float64) (said []string) {
 		for i, a := range accuracies {
 			if s := l.observe(i+1, a); s != "" {
 				said = append(said, s)
@@ -14,7 +14,7 @@ func TestLearningIsSaid(t *testing.T) {
 		}
 		return said
 	}
-	job := learning{majority: 0.5, texts: 400, rounds: 12}
+	job := Learning{majority: 0.5, texts: 400, rounds: 12}
 	if said := say(job, 0.5, 0.52, 0.49, 0.51, 0.53, 0.5); len(said) != 1 || !strings.Contains(said[0], "not learning") || !strings.Contains(said[0], "50.0 %") {
 		t.Errorf("at the commonest label: %q", said)
 	}
@@ -36,7 +36,7 @@ func TestLearningIsSaid(t *testing.T) {
 		!strings.Contains(said[1], "(best 80.0 %, after round 7)") {
 		t.Errorf("standing still twice: %q", said)
 	}
-	var none *learning
+	var none *Learning
 	if said := none.observe(1, 0.5); said != "" {
 		t.Errorf("without validation: %q", said)
 	}
