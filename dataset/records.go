@@ -18,6 +18,7 @@ type scanner struct {
 	name    string // of the file, for errors
 	want    bool   // a label
 	each    func(line int, l labelled) error
+	header  func(names []string) // is told those of a table's columns; may be nil
 }
 
 // A ColumnError is a column, or a JSON key, that a record does not have.
@@ -158,14 +159,19 @@ func find(names []string, column string) int {
 // errLong is a record beyond its bound: most often a quote that never closes.
 var errLong = fmt.Errorf("longer than %d bytes: is a quote not closed?", MaxLine)
 
-// bounded ends with errLong where more than left bytes are asked of it.
+// bounded ends with an error, errLong if it names none, where more than left bytes are
+// asked of it.
 type bounded struct {
 	r    io.Reader
 	left int
+	end  error
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
+		if b.end != nil {
+			return 0, b.end
+		}
 		return 0, errLong
 	}
 	n, err := b.r.Read(p[:min(len(p), b.left)])
@@ -199,6 +205,9 @@ func (s *scanner) table(in *bufio.Reader, sep rune, lazy bool) error {
 		return err
 	}
 	header := trimmed(row)
+	if s.header != nil {
+		s.header(header)
+	}
 	text, label := find(header, s.columns.text()), find(header, s.columns.label())
 	switch {
 	case text < 0:

@@ -79,8 +79,7 @@ draws them as discs, an .svg or a .png.`,
 	fl.IntVar(&s.Population, "population", s.Population, "registered clients N: a file is divided over no more")
 	fl.Float64Var(&s.Alpha, "alpha", s.Alpha, "Dirichlet concentration that divides a file without users; smaller is more skewed")
 	fl.IntVar(&s.Examples, "examples", s.Examples, "mean number of examples a client holds")
-	fl.IntVar(&s.MinExamples, "min-examples", 0, "leave out clients of a file with fewer examples")
-	fl.BoolVar(&s.IID, "iid", false, "shuffle the file's examples over its clients, each keeping its number")
+	divisionFlags(fl, &s)
 	fl.Uint64Var(&s.Seed, "seed", 1, "seed of the division")
 	fl.IntVar(&show, "clients", 20, "clients that are shown")
 	fl.StringVar(&plotFile, "plot", "", "file to draw them in, .svg or .png")
@@ -91,7 +90,7 @@ draws them as discs, an .svg or a .png.`,
 // partitionOf divides the training part of a file.
 func partitionOf(s sweep.Settings, columns dataset.Columns, show int) (*partitioned, error) {
 	data := labData{columns: columns}
-	d, err := data.get(s.Data, s.Seed)
+	d, err := data.get(s.Source())
 	if err != nil {
 		return nil, err
 	}

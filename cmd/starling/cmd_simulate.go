@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/durable"
@@ -47,7 +48,7 @@ the same training programs, the same clipping, quantization and noise as over
 sockets, without sockets and masks. By default a small cohort is trained with the
 noise that the true cohort's mean would carry; --true-cohort trains all of it.
 
-The population is a labelled file, divided by user where it names users, else by
+The population is a labelled file, divided as --partition says, else by user where it names users, else by
 label with Dirichlet(alpha), and reused where it is smaller than the population; or
 generated invoices, different for every client. A part of the file is held out to
 choose the rank, another to report.
@@ -84,8 +85,7 @@ what the simulated deployment would spend.`,
 	fl.Float64Var(&f.epsilon, "epsilon", 2, "privacy budget (or privacy.epsilon in the job file)")
 	fl.Float64Var(&s.Alpha, "alpha", s.Alpha, "Dirichlet concentration that divides a file without users; smaller is more skewed")
 	fl.IntVar(&s.Examples, "examples", s.Examples, "mean number of examples a client holds")
-	fl.IntVar(&s.MinExamples, "min-examples", 0, "leave out clients of a file with fewer examples")
-	fl.BoolVar(&s.IID, "iid", false, "shuffle the file's examples over its clients, each keeping its number")
+	divisionFlags(fl, s)
 	fl.Float64Var(&s.Dropout, "dropout", 0, "probability with which a drawn client's update never arrives")
 	fl.Uint64Var(&s.Seed, "seed", 1, "seed of everything")
 	fl.IntVar(&s.Every, "every", s.Every, "rounds between two measurements; 0: only at the end")
@@ -99,6 +99,15 @@ what the simulated deployment would spend.`,
 	f.engine.addTogether(fl)
 	f.queue.add(fl)
 	return cmd
+}
+
+// divisionFlags are those that say what of a file clients, validation and test get.
+func divisionFlags(fl *pflag.FlagSet, s *sweep.Settings) {
+	fl.StringVar(&s.Test, "test", "", "labelled file of its own for the test part, instead of a tenth of --data")
+	fl.StringVar(&s.Partition, "partition", "", `file that says which examples of --data each client has: .json lists of their numbers from 0, or .csv, .tsv or .jsonl with a column "client"`)
+	fl.IntVar(&s.MinPerClass, "min-per-class", 0, "leave out labels of a file that fewer examples have")
+	fl.IntVar(&s.MinExamples, "min-examples", 0, "leave out clients of a file with fewer examples")
+	fl.BoolVar(&s.IID, "iid", false, "shuffle the file's examples over its clients, each keeping its number")
 }
 
 // resolve puts flags and job file together.

@@ -25,6 +25,7 @@ type sweepFlags struct {
 	preset    string
 	list      bool
 	data      string
+	test      string
 	workers   int
 	dryRun    bool
 	columns   dataset.Columns
@@ -73,6 +74,7 @@ against what was published.`,
 	fl.StringVar(&f.preset, "preset", "", "the sweep of a published table or figure, in place of a file")
 	fl.BoolVar(&f.list, "presets", false, "list the presets and end")
 	fl.StringVar(&f.data, "data", "", "labelled file that every run simulates, in place of the sweep file's")
+	fl.StringVar(&f.test, "test", "", "labelled file of its own for the test part of --data")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout instead of the embedded default")
 	fl.StringVar(&f.out, "out", "", "folder of the results (default: the sweep file's name without its ending)")
 	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side; results do not depend on it")
@@ -104,8 +106,11 @@ func (f sweepFlags) plan(args []string) (plan *sweep.Plan, name string, err erro
 		name = strings.TrimSuffix(filepath.Base(args[0]), filepath.Ext(args[0]))
 		plan, err = sweep.Load(args[0])
 	}
+	if f.test != "" && f.data == "" {
+		return nil, "", usagef("--test is the test part of --data: give both, or name them in the sweep file")
+	}
 	if err == nil && f.data != "" {
-		err = plan.Over(f.data)
+		err = plan.Over(f.data, f.test)
 	}
 	return plan, name, err
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/starling-fl/starling/dataset"
 )
@@ -85,36 +83,11 @@ func (d *fleetData) note(format string, args ...any) {
 // split holds out validation and test: other users and providers than those
 // trained on, or where these are too few, other ones of the protected kind.
 func (f fileDivision) split(all *dataset.Set, d *fleetData) ([]*dataset.Set, error) {
-	fractions := []float64{0.8, 0.1, 0.1}
-	users := slices.ContainsFunc(all.Examples, func(e dataset.Example) bool { return e.User != "" })
-	providers := slices.ContainsFunc(all.Examples, func(e dataset.Example) bool { return e.Provider != "" })
-	var owners []dataset.Owner
-	switch {
-	case users && providers && f.byGroup:
-		owners = []dataset.Owner{dataset.OwnerBoth, dataset.OwnerGroup, dataset.OwnerUser}
-	case users && providers:
-		owners = []dataset.Owner{dataset.OwnerBoth, dataset.OwnerUser, dataset.OwnerProvider}
-	case users:
-		owners = []dataset.Owner{dataset.OwnerUser}
-	case providers:
-		owners = []dataset.Owner{dataset.OwnerProvider}
+	parts, note, err := dataset.HoldOut(all, f.byGroup, f.seed, 0.8, 0.1, 0.1)
+	if note != "" {
+		d.note("%s", note)
 	}
-	for i, owner := range owners {
-		parts, err := dataset.SplitWhole(all, owner, f.seed, fractions...)
-		if errors.Is(err, dataset.ErrCoarse) {
-			continue
-		}
-		if i > 0 {
-			d.note("users and providers are too entangled to part: validation and test hold texts of no %s that is trained on, "+
-				"but not so for both", owner)
-		}
-		return parts, err
-	}
-	if len(owners) > 0 {
-		d.note("too few are named to hold any %s out whole: validation and test hold other texts of those trained on, "+
-			"whose privacy covers neither the choice of the rank nor the accuracies", owners[len(owners)-1])
-	}
-	return dataset.Split(all, f.seed, fractions...)
+	return parts, err
 }
 
 // divide spreads the training part over the clients: whole users where there

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/starling-fl/starling/dataset"
@@ -73,12 +74,7 @@ type labData struct {
 
 	mu      sync.Mutex
 	read    map[string]labFile
-	divided map[labKey]*sweep.Data
-}
-
-type labKey struct {
-	path string
-	seed uint64
+	divided map[sweep.Source]*sweep.Data
 }
 
 // labFile is all of a labelled file.
@@ -88,47 +84,66 @@ type labFile struct {
 	all    *dataset.Set
 }
 
-func (l *labData) get(path string, seed uint64) (*sweep.Data, error) {
+func (l *labData) get(at sweep.Source) (*sweep.Data, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := labKey{path, seed}
 	if d := l.divided[at]; d != nil {
 		return d, nil
 	}
-	d, err := l.divide(path, seed)
+	d, err := l.divide(at)
 	if err != nil {
 		return nil, err
 	}
 	if l.divided == nil {
-		l.divided = map[labKey]*sweep.Data{}
+		l.divided = map[sweep.Source]*sweep.Data{}
 	}
 	l.divided[at] = d
 	return d, nil
 }
 
 // divide is get of what is not known yet.
-func (l *labData) divide(path string, seed uint64) (*sweep.Data, error) {
-	if path == "" {
-		d, err := generatedData(seed, 1) // clients make their own documents
+func (l *labData) divide(of sweep.Source) (*sweep.Data, error) {
+	if of.Path == "" {
+		d, err := generatedData(of.Seed, 1) // clients make their own documents
 		if err != nil {
 			return nil, err
 		}
 		return &sweep.Data{Name: d.Name, Labels: d.Labels, Validation: d.Validation, Test: d.Test}, nil
 	}
-	file, err := l.file(path)
+	file, err := l.file(of.Path)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := fileDivision{path: path, columns: l.columns, seed: seed}.split(file.all, &fleetData{})
-	if err != nil {
-		return nil, err
-	}
-	for i, what := range []string{"train on", "validate on", "test on"} {
-		if len(parts[i].Examples) == 0 {
-			return nil, fmt.Errorf("%s: %d examples are too few: none is left to %s", path, len(file.all.Examples), what)
+	hashes := []string{file.sha256}
+	var test *dataset.Set
+	if of.Test != "" {
+		own, err := l.file(of.Test)
+		if err != nil {
+			return nil, err
 		}
+		test, hashes = own.all, append(hashes, "test "+own.sha256)
 	}
-	return &sweep.Data{Name: file.name, SHA256: file.sha256, Labels: file.all.Labels, Train: parts[0], Validation: parts[1], Test: parts[2]}, nil
+	var clients [][]int
+	if of.Partition != "" {
+		if clients, err = dataset.LoadPartition(of.Partition, len(file.all.Examples)); err != nil {
+			return nil, err
+		}
+		sum, err := dataHash(of.Partition, dataset.Columns{}, nil)
+		if err != nil {
+			return nil, err
+		}
+		hashes = append(hashes, "partition "+sum)
+	}
+	d, err := of.Divide(file.all, test, clients)
+	if err != nil {
+		return nil, err
+	}
+	d.Name, d.SHA256 = file.name, file.sha256
+	if len(hashes) > 1 {
+		sum := sha256.Sum256([]byte(strings.Join(hashes, "\n")))
+		d.SHA256 = hex.EncodeToString(sum[:])
+	}
+	return d, nil
 }
 
 // file reads a file that is not known yet.

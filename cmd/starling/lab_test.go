@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/simulate/sweep"
 )
 
 // A simulation's data may be a folder of images, a folder for each label; a run over it
@@ -32,7 +33,7 @@ func TestLabReadsAFolderOfImages(t *testing.T) {
 	}
 	read := func() string {
 		t.Helper()
-		d, err := new(labData).get(dir, 1)
+		d, err := new(labData).get(sweep.Source{Path: dir, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,25 +68,25 @@ func TestLabReadsAFileOnce(t *testing.T) {
 		t.Skip(err)
 	}
 	var l labData
-	one, err := l.get(path, 1)
+	one, err := l.get(sweep.Source{Path: path, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	linked, err := l.get(link, 1)
+	linked, err := l.get(sweep.Source{Path: link, Seed: 1})
 	if err != nil || linked.Name != one.Name || linked.SHA256 != one.SHA256 || !reflect.DeepEqual(linked.Train.Examples, one.Train.Examples) {
 		t.Errorf("by a link it is %+v, %v", linked, err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	two, err := l.get(path, 2)
+	two, err := l.get(sweep.Source{Path: path, Seed: 2})
 	if err != nil {
 		t.Fatalf("read again: %v", err)
 	}
 	if two.SHA256 != one.SHA256 || len(two.Train.Examples) != len(one.Train.Examples) || reflect.DeepEqual(two.Train.Examples, one.Train.Examples) {
 		t.Error("another seed divides it as the first did")
 	}
-	if again, err := l.get(path, 1); err != nil || again != one {
+	if again, err := l.get(sweep.Source{Path: path, Seed: 1}); err != nil || again != one {
 		t.Errorf("divided again: %v", err)
 	}
 }
@@ -103,7 +104,7 @@ func TestLabKnowsColumns(t *testing.T) {
 	seen := map[string]dataset.Columns{}
 	for _, c := range []dataset.Columns{{}, {Label: "topic"}, {Text: "topic"}} {
 		l := labData{columns: c}
-		d, err := l.get(path, 1)
+		d, err := l.get(sweep.Source{Path: path, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,3 +53,43 @@ func TestPartitionShowsTheDivision(t *testing.T) {
 		}
 	}
 }
+
+// A file's own column of clients is a partition of it, and what a partition must not hold is
+// refused before anything is made.
+func TestPartitionFromAFile(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	text.WriteString("text,label,client\n")
+	for i := range 90 {
+		client := ""
+		if i%9 < 6 {
+			client = fmt.Sprint("shop ", i%9)
+		}
+		fmt.Fprintf(&text, "text %d,%s,%s\n", i, []string{"a", "b"}[i%2], client)
+	}
+	file := filepath.Join(dir, "x.csv")
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := runCLI(t, "partition", "--data", file, "--partition", file, "--json")
+	var r partitioned
+	if err := json.Unmarshal([]byte(stdout), &r); code != 0 || err != nil {
+		t.Fatal(stderr, err)
+	}
+	if r.Clients != 6 || r.Least != 10 || r.Most != 10 || r.Examples != 60 {
+		t.Errorf("%+v", r)
+	}
+	lists := filepath.Join(dir, "lists.json")
+	if err := os.WriteFile(lists, []byte("[[0, 1], [1]]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"partition", "simulate"} {
+		code, _, stderr = runCLI(t, command, "--data", file, "--partition", lists)
+		if code == 0 || !strings.Contains(stderr, "lists.json: client 1 has example 1, which client 0 has too") {
+			t.Errorf("%s: code %d, %s", command, code, stderr)
+		}
+	}
+	if code, _, stderr := runCLI(t, "simulate", "--partition", lists); code != 2 || !strings.Contains(stderr, "data names none") {
+		t.Errorf("a partition of nothing: code %d, %s", code, stderr)
+	}
+}

@@ -124,7 +124,7 @@ func (r *Report) shared(records []*sweep.Record) error {
 	}
 	for _, k := range slices.Sorted(maps.Keys(common)) {
 		value := common[k]
-		if k == "data" && value != "" {
+		if slices.Contains(sweep.FileSettings, k) && value != "" {
 			value = filepath.Base(value) // where it lay is nobody's business
 		}
 		r.Fixed = append(r.Fixed, Setting{k, value})

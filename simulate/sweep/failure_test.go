@@ -135,7 +135,7 @@ func TestDataThatDoNotFit(t *testing.T) {
 		{"texts", "", sight, "give images as data, or a base that reads texts"},
 		{"words", "", texts.Base, "set task to tag"},
 	} {
-		d, err := texts.Data("", 1)
+		d, err := texts.Data(Source{Seed: 1})
 		ok(t, err)
 		for _, set := range []*dataset.Set{d.Train, d.Validation, d.Test} {
 			for i := range set.Examples {
@@ -143,7 +143,7 @@ func TestDataThatDoNotFit(t *testing.T) {
 			}
 		}
 		l := *texts
-		l.Base, l.Data = c.base, func(string, uint64) (*Data, error) { return d, nil }
+		l.Base, l.Data = c.base, func(Source) (*Data, error) { return d, nil }
 		s := over(t, "").Settings
 		if c.task != "" {
 			s, err = s.With("task", c.task)

@@ -23,9 +23,9 @@ type Lab struct {
 	Compile coordinator.Compile
 	Version string // of this program
 	// Data yields a labelled file with a part held out for validation and one for
-	// test; an empty path, generated invoices without the training part. It is asked
-	// several times a run: it is to read each file once.
-	Data func(path string, seed uint64) (*Data, error)
+	// test ([Source.Divide]); of an empty path, generated invoices without the training
+	// part. It is asked several times a run: it is to read each file once.
+	Data func(of Source) (*Data, error)
 	// Evaluators score adapters, one on each set; they share the base.
 	Evaluators func(base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]Evaluator, error)
 	// Start reads the adapter that a job names as its start (adapter.start); nil: none can
@@ -62,13 +62,16 @@ func (l *Lab) baseFor(j job.Job) (*model.Base, error) {
 // Data is a labelled file, divided.
 type Data struct {
 	Name   string
-	SHA256 string // of what was read, hexadecimal; "" for generated data
+	SHA256 string // of all that was read, hexadecimal; "" for generated data
 	Labels []string
 	// Train is divided over the clients; nil: every client's documents are
 	// generated.
 	Train      *dataset.Set
 	Validation *dataset.Set // chooses the rank
 	Test       *dataset.Set // reports
+	// Clients are the examples of Train that each client has, where a partition's file says
+	// so; nil: they are divided by user or label.
+	Clients [][]int
 }
 
 // Evaluator scores adapters on labelled data that no client holds.
@@ -93,7 +96,7 @@ type Setup struct {
 
 // job loads the data and fills in the job over it.
 func (l *Lab) job(s Settings) (*Data, job.Job, error) {
-	d, err := l.Data(s.Data, s.Seed)
+	d, err := l.Data(s.Source())
 	if err != nil {
 		return nil, job.Job{}, err
 	}

@@ -52,11 +52,11 @@ func (l *Lab) ID(s Settings) (string, error) {
 		set(s.Job, "adapter.start", start)
 	}
 	if s.Data != "" {
-		d, err := l.Data(s.Data, s.Seed)
+		d, err := l.Data(s.Source())
 		if err != nil {
 			return "", err
 		}
-		s.Data = d.SHA256
+		s.Data, s.Test, s.Partition = d.SHA256, "", "" // whose contents are in the hash
 	}
 	return s.ID()
 }
@@ -112,7 +112,7 @@ func (l *Lab) madeFrom(s Settings) (o origin, err error) {
 	if o.start, err = l.startHash(s); err != nil {
 		return o, err
 	}
-	d, err := l.Data(s.Data, s.Seed)
+	d, err := l.Data(s.Source())
 	if err != nil {
 		return o, err
 	}

@@ -18,12 +18,12 @@ import (
 func fileLab(t *testing.T) *Lab {
 	l := lab(t)
 	foxes := l.Data
-	l.Data = func(path string, seed uint64) (*Data, error) {
-		d, err := foxes(path, seed)
-		if err != nil || path == "" {
+	l.Data = func(s Source) (*Data, error) {
+		d, err := foxes(s)
+		if err != nil || s.Path == "" {
 			return d, err
 		}
-		b, err := os.ReadFile(path)
+		b, err := os.ReadFile(s.Path)
 		if err != nil {
 			return nil, err
 		}

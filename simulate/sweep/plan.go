@@ -119,8 +119,10 @@ func parse(r io.Reader, dir string, most int) (*Plan, error) {
 	}
 	for i := range p.Points {
 		s := &p.Points[i].Settings
-		if s.Data != "" && !filepath.IsAbs(s.Data) {
-			s.Data = filepath.Join(dir, s.Data)
+		for _, path := range []*string{&s.Data, &s.Test, &s.Partition} {
+			if *path != "" && !filepath.IsAbs(*path) {
+				*path = filepath.Join(dir, *path)
+			}
 		}
 		*s = s.beside(dir)
 	}

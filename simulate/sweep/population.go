@@ -40,11 +40,20 @@ func (d *Data) population(s Settings) (simulate.Population, string, error) {
 // Divide gives each client of a file the indices of its examples in Train, and says how
 // it was done, exactly enough that two divisions of one name are the same.
 func (d *Data) Divide(s Settings) (parts [][]int, how string, err error) {
-	if slices.ContainsFunc(d.Train.Examples, func(e dataset.Example) bool { return e.User == "" }) {
+	switch {
+	case d.Clients != nil:
+		if n := len(d.Clients); n > s.Population {
+			return nil, "", badSetting("population is %d, and the partition has %d clients: want as many, or more, which hold the same again", s.Population, n)
+		}
+		for _, p := range d.Clients {
+			parts = append(parts, slices.Clone(p))
+		}
+		how = fmt.Sprintf("%s over %d by partition", d.SHA256, len(parts))
+	case slices.ContainsFunc(d.Train.Examples, func(e dataset.Example) bool { return e.User == "" }):
 		n := min(s.Population, max(1, len(d.Train.Examples)/s.Examples))
 		parts, err = dataset.Dirichlet(d.Train, n, s.Alpha, s.Seed)
 		how = fmt.Sprintf("%s over %d by Dirichlet(%v)", d.SHA256, n, s.Alpha)
-	} else {
+	default:
 		users := map[string]bool{}
 		for _, e := range d.Train.Examples {
 			users[e.User] = true
@@ -63,6 +72,9 @@ func (d *Data) Divide(s Settings) (parts [][]int, how string, err error) {
 			return nil, "", badSetting("min_examples is %d, and none of %d clients has as many", s.MinExamples, all)
 		}
 		how += fmt.Sprintf(", those %d with %d examples or more", len(parts), s.MinExamples)
+	}
+	if s.MinPerClass > 0 {
+		how += fmt.Sprintf(", %d classes of %d examples or more", len(d.Labels), s.MinPerClass)
 	}
 	if s.IID {
 		shuffle(parts, s.Seed)

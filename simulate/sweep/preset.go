@@ -37,10 +37,14 @@ func Preset(name string) ([]byte, *Plan, error) {
 	return text, p, nil
 }
 
-// Over lets every point of the plan simulate a labelled file.
-func (p *Plan) Over(data string) error {
+// Over lets every point of the plan simulate a labelled file, with a test file of its own
+// where that is not empty.
+func (p *Plan) Over(data, test string) error {
 	for i := range p.Points {
-		p.Points[i].Settings.Data = data
+		s := &p.Points[i].Settings
+		if s.Data = data; test != "" {
+			s.Test = test
+		}
 	}
 	return p.check()
 }

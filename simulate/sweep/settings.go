@@ -32,6 +32,12 @@ func badSetting(format string, args ...any) error {
 type Settings struct {
 	// Data is a labelled file; empty generates invoices for every client.
 	Data string `json:"data" yaml:"data"`
+	// Test is a labelled file of its own for the test part; empty holds a part of Data out.
+	// Partition is a file that says which examples of Data each client has. MinPerClass
+	// leaves out labels that fewer examples have.
+	Test        string `json:"test,omitempty" yaml:"test"`
+	Partition   string `json:"partition,omitempty" yaml:"partition"`
+	MinPerClass int    `json:"min_per_class,omitempty" yaml:"min_per_class"`
 	// Population is N, the registered clients of the deployment; SamplingRate is
 	// the probability q of each one's coin in a round.
 	Population   int     `json:"population" yaml:"population"`
@@ -67,6 +73,10 @@ type Settings struct {
 	Job map[string]any `json:"job,omitempty" yaml:"-"`
 }
 
+// FileSettings are the settings that name a labelled file or one beside it. Where a file
+// lies is its machine's business: tables say its name.
+var FileSettings = []string{"data", "test", "partition"}
+
 // DefaultSettings scale a million devices, sampled at 1 %, to a hundred.
 func DefaultSettings() Settings {
 	return Settings{Population: 1_000_000, SamplingRate: 0.01, Cohort: 100, Alpha: 1, Examples: 16, Every: 10, Validation: 400}
@@ -87,6 +97,10 @@ func (s Settings) Check() error {
 		return badSetting("examples is %d, must be in 1..%d", s.Examples, 1<<20)
 	case s.MinExamples < 0 || s.MinExamples > 1<<20:
 		return badSetting("min_examples is %d, must be in 0..%d", s.MinExamples, 1<<20)
+	case s.MinPerClass < 0 || s.MinPerClass > 1<<30:
+		return badSetting("min_per_class is %d, must be in 0..%d", s.MinPerClass, 1<<30)
+	case s.Data == "" && (s.Test != "" || s.Partition != "" || s.MinPerClass > 0):
+		return badSetting("test, partition and min_per_class are about a file, and data names none: give data, or leave them out")
 	case !(s.Dropout >= 0 && s.Dropout < 1):
 		return badSetting("dropout is %v, must be in [0, 1)", s.Dropout)
 	case s.Every < 0 || s.Validation < 0:

@@ -182,7 +182,7 @@ func lab(t testing.TB) *Lab {
 	}
 	return &Lab{
 		Base: base, Workers: 2, Engine: "program", Version: "test",
-		Data: func(string, uint64) (*Data, error) {
+		Data: func(Source) (*Data, error) {
 			return &Data{Name: "foxes", SHA256: "f0", Labels: []string{"a", "b"}, Train: set(80), Validation: set(10), Test: set(20)}, nil
 		},
 		Evaluators: func(_ *model.Base, _ *model.Layout, _ int, sets ...*dataset.Set) (out []Evaluator, err error) {
@@ -261,8 +261,8 @@ func TestGridIsMadeOnce(t *testing.T) {
 		t.Errorf("another engine: %v", err)
 	}
 	other = *l
-	other.Data = func(path string, seed uint64) (*Data, error) {
-		d, err := l.Data(path, seed)
+	other.Data = func(of Source) (*Data, error) {
+		d, err := l.Data(of)
 		if err != nil {
 			return nil, err
 		}
@@ -366,7 +366,7 @@ func TestPresets(t *testing.T) {
 	for _, name := range Presets() {
 		_, p, err := Preset(name)
 		ok(t, err)
-		ok(t, p.Over("r8.txt"))
+		ok(t, p.Over("r8.txt", ""))
 		seeds := map[uint64]bool{}
 		for _, at := range p.Points {
 			if at.Settings.Data != "r8.txt" {

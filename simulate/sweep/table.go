@@ -125,8 +125,10 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if flat["data"] != "" { // the file's place is this machine's; its hash is in population_of
-			flat["data"] = filepath.Base(flat["data"])
+		for _, file := range FileSettings {
+			if flat[file] != "" { // its hash is in population_of
+				flat[file] = filepath.Base(flat[file])
+			}
 		}
 		flats[i] = flat
 		for k := range maps.Keys(flat) {
