@@ -3,6 +3,7 @@ package leak
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/starling-fl/starling/model"
 )
@@ -25,21 +26,44 @@ func (p *probe) tokenRows() attack {
 	a.tokens = func(_ context.Context, u *update) ([]float64, error) {
 		score := make([]float64, tables[0].Shape[0])
 		for _, s := range tables {
-			norms := make([]float64, len(score))
-			width := s.Len / len(score)
-			for v := range norms {
-				for _, x := range u.values[s.Offset+v*width : s.Offset+(v+1)*width] {
-					norms[v] += float64(x) * float64(x)
-				}
-				norms[v] = math.Sqrt(norms[v])
-			}
-			for v, x := range standard(norms) {
+			rows := u.values[s.Offset : s.Offset+s.Len]
+			for v, x := range standard(apart(rows, s.Len/len(score))) {
 				score[v] += x
 			}
 		}
 		return p.positive(score), nil
 	}
 	return a
+}
+
+// mostMedian is of how many rows a table's median is taken.
+const mostMedian = 1001
+
+// apart is how far each row of so many values has moved from how most rows have: where the
+// table is that of the answers' scores, too, each row moves a little in one step, and with
+// AdamW each by as much.
+func apart(rows []float32, width int) []float64 {
+	n := len(rows) / width
+	step := max(1, n/mostMedian)
+	middle := make([]float32, width)
+	column := make([]float32, 0, n/step+1)
+	for i := range width {
+		column = column[:0]
+		for v := 0; v < n; v += step {
+			column = append(column, rows[v*width+i])
+		}
+		slices.Sort(column)
+		middle[i] = column[len(column)/2]
+	}
+	far := make([]float64, n)
+	for v := range far {
+		for i, m := range middle {
+			d := float64(rows[v*width+i] - m)
+			far[v] += d * d
+		}
+		far[v] = math.Sqrt(far[v])
+	}
+	return far
 }
 
 // standard is values over their root mean square: several tables then count alike.
