@@ -39,25 +39,35 @@ func (p *probe) tokenRows() attack {
 // mostMedian is of how many rows a table's median is taken.
 const mostMedian = 1001
 
-// apart is how far each row of so many values has moved from how most rows have: where the
-// table is that of the answers' scores, too, each row moves a little in one step, and with
-// AdamW each by as much.
+// apart is how far each row of so many values has moved; from how most have where most
+// have: a table that is that of the answers' scores, too, moves a little in each row, and
+// with AdamW as much in each.
 func apart(rows []float32, width int) []float64 {
 	n := len(rows) / width
+	far := lengths(rows, make([]float32, width))
 	step := max(1, n/mostMedian)
 	middle := make([]float32, width)
-	column := make([]float32, 0, n/step+1)
-	for i := range width {
-		column = column[:0]
+	for i := range middle {
+		var column []float32
 		for v := 0; v < n; v += step {
 			column = append(column, rows[v*width+i])
 		}
 		slices.Sort(column)
 		middle[i] = column[len(column)/2]
 	}
-	far := make([]float64, n)
+	usual := slices.Sorted(slices.Values(far))[n/2]
+	if moved := lengths(middle, make([]float32, width))[0]; moved > usual/2 {
+		return lengths(rows, middle)
+	}
+	return far
+}
+
+// lengths are the norms of rows less one of them.
+func lengths(rows, less []float32) []float64 {
+	width := len(less)
+	far := make([]float64, len(rows)/width)
 	for v := range far {
-		for i, m := range middle {
+		for i, m := range less {
 			d := float64(rows[v*width+i] - m)
 			far[v] += d * d
 		}
