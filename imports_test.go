@@ -32,7 +32,7 @@ bench/...: ...
 cmd/starling: ...
 cmd/starling-edge: internal/command internal/command/device
 cmd/starling-web: dataset edge web/client
-coordinator: coordinator/internal/origin coordinator/optimizer coordinator/round coordinator/store dp internal/contract
+coordinator: coordinator/internal/origin coordinator/optimizer coordinator/round coordinator/store dp evaluate/metric internal/contract
     internal/wire job log model program quant secagg
 coordinator/internal/origin:
 coordinator/internal/socket: internal/wire
@@ -47,14 +47,16 @@ edge: dataset dp internal/contract internal/durable internal/uniform internal/wi
     trainer wasm
 internal/attack:
 internal/cputime:
-internal/command: dataset edge hub internal/strict job model model/base model/known
+internal/command: dataset edge hub internal/terminal internal/strict job model model/base model/known
 internal/command/device: dataset edge internal/command internal/durable internal/strict internal/wire job leak model program task trainer wasm
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
 internal/canvas:
-evaluate: coordinator dataset model model/nn task tokenizer
+evaluate/metric:
+evaluate: dataset evaluate/metric model model/nn task tokenizer
 internal/cbor:
 internal/durable:
+internal/engine: edge internal/command model/nn program wasm/compiler
 internal/generated:
 internal/l2:
 internal/mutant:

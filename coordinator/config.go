@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/log"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
@@ -13,15 +14,7 @@ import (
 type Evaluator interface {
 	// Evaluate returns a score for each of the ranks, in their order. Rank 0 is the
 	// head alone.
-	Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]Score, error)
-}
-
-// Score is how an adapter does on public data.
-type Score struct {
-	Accuracy float64 // in [0, 1]
-	// Loss is the mean cross-entropy of the right labels in nats, over what Accuracy
-	// is a mean over; 0 where the evaluator has none.
-	Loss float64
+	Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]metric.Score, error)
 }
 
 // Compile makes the training step's program for one rank and one host ("wazero"

@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -356,13 +357,13 @@ type scores struct {
 	err   error
 }
 
-func (s *scores) Evaluate(_ context.Context, a *model.Adapter, ranks []int) ([]Score, error) {
+func (s *scores) Evaluate(_ context.Context, a *model.Adapter, ranks []int) ([]metric.Score, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, ranks)
-	out := make([]Score, len(ranks))
+	out := make([]metric.Score, len(ranks))
 	for i, r := range ranks {
-		out[i] = Score{1 - math.Abs(float64(r)-2)/10, float64(r) / 2}
+		out[i] = metric.Score{Accuracy: 1 - math.Abs(float64(r)-2)/10, Loss: float64(r) / 2}
 		if r == 3 {
 			out[i].Loss = math.NaN() // a diverged one breaks no status
 		}

@@ -157,7 +157,7 @@ type Measured struct {
 type RankAccuracy struct {
 	Rank     int     `json:"rank"`
 	Accuracy float64 `json:"accuracy"`
-	Loss     float64 `json:"loss,omitempty"` // validation loss, see Score; 0: none
+	Loss     float64 `json:"loss,omitempty"` // validation loss, see metric.Score; 0: none
 }
 
 // RoundRecord is a round that is over.

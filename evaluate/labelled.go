@@ -9,8 +9,8 @@ import (
 
 	"github.com/gomlx/compute"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -100,14 +100,14 @@ func drawn(of, n int) []int { return rand.New(rand.NewPCG(1, 1)).Perm(of)[:n] }
 
 // Evaluate returns the accuracy and the loss at each rank; it is the coordinator's
 // Evaluator.
-func (e *Labelled) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]coordinator.Score, error) {
-	out := make([]coordinator.Score, len(ranks))
+func (e *Labelled) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]metric.Score, error) {
+	out := make([]metric.Score, len(ranks))
 	for i, b := range ranks {
 		s, err := e.Score(ctx, a, b)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = coordinator.Score{Accuracy: s.Accuracy, Loss: s.Loss}
+		out[i] = metric.Score{Accuracy: s.Accuracy, Loss: s.Loss}
 	}
 	return out, nil
 }

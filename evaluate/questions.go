@@ -7,8 +7,8 @@ import (
 
 	"github.com/gomlx/compute"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -176,8 +176,8 @@ func (a *Questions) Sample(n int) *Questions {
 }
 
 // Evaluate returns the exact match at each rank, and no loss; it is the coordinator's Evaluator.
-func (a *Questions) Evaluate(ctx context.Context, adapter *model.Adapter, ranks []int) ([]coordinator.Score, error) {
-	out := make([]coordinator.Score, len(ranks))
+func (a *Questions) Evaluate(ctx context.Context, adapter *model.Adapter, ranks []int) ([]metric.Score, error) {
+	out := make([]metric.Score, len(ranks))
 	for i, b := range ranks {
 		s, err := a.Score(ctx, adapter, b)
 		if err != nil {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
 )
@@ -24,8 +26,8 @@ type answered struct {
 }
 
 // predictAnswers answers the questions of a file of JSON Lines, one a line.
-func predictAnswers(ctx context.Context, a *app, e engine, ck *model.Checkpoint, rank int, in io.Reader, name string) error {
-	r, err := evaluate.NewResponder(e.backend, ck.Base, ck.Adapter.Layout(), ck.Seq)
+func predictAnswers(ctx context.Context, a *command.App, e engine.Engine, ck *model.Checkpoint, rank int, in io.Reader, name string) error {
+	r, err := evaluate.NewResponder(e.Backend, ck.Base, ck.Adapter.Layout(), ck.Seq)
 	if err != nil {
 		return fmt.Errorf("the checkpoint: %w", err)
 	}
@@ -39,7 +41,7 @@ func predictAnswers(ctx context.Context, a *app, e engine, ck *model.Checkpoint,
 		for i, re := range replies {
 			e := &examples[i]
 			// An answer keeps to its line.
-			out[i] = said{answered{e.Line, e.Question, re.Text, re.Probability}, visible(strings.Join(strings.Fields(re.Text), " "), "") + "\n"}
+			out[i] = said{answered{e.Line, e.Question, re.Text, re.Probability}, terminal.Visible(strings.Join(strings.Fields(re.Text), " "), "") + "\n"}
 		}
 		return out, nil
 	}}
@@ -62,13 +64,13 @@ type rankAnswerScore struct {
 
 // evaluateAnswers scores the ranks on a set, and says how far it is where that takes
 // long.
-func evaluateAnswers(ctx context.Context, a *app, with engine, ck *model.Checkpoint, set *dataset.Set, ranks []int) error {
-	on, err := evaluate.NewQuestions(with.backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
+func evaluateAnswers(ctx context.Context, a *command.App, with engine.Engine, ck *model.Checkpoint, set *dataset.Set, ranks []int) error {
+	on, err := evaluate.NewQuestions(with.Backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
 	if err != nil {
 		return err
 	}
 	e := on[0]
-	report := answerEvaluation{File: set.Name, Engine: with.name, Questions: len(e.Truths), Best: ck.BestRank}
+	report := answerEvaluation{File: set.Name, Engine: with.Name, Questions: len(e.Truths), Best: ck.BestRank}
 	told := terminal.NewCountdown(a.Stderr, "questions", len(ranks)*len(e.Examples))
 	for n, rank := range ranks {
 		var replies []reply

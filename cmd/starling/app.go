@@ -13,32 +13,12 @@ import (
 // version is set by the linker (make build); a plain go build leaves "devel".
 var version = "devel"
 
-// What commands here share with those of a device.
-type (
-	app        = command.App
-	usageError = command.UsageError
-	knownFlags = command.KnownFlags
-)
-
-var (
-	usage, usagef, noArgs   = command.Usage, command.Usagef, command.NoArgs
-	visible                 = command.Visible
-	columnFlags, columnHint = command.ColumnFlags, command.ColumnHint
-	textColumnFlag          = command.TextColumnFlag
-	loadLabelled            = command.LoadLabelled
-	loadBase, loadJobBase   = command.LoadBase, command.LoadJobBase
-	loadDocumentBase        = command.LoadDocumentBase
-	openNamed               = command.OpenNamed
-)
-
-const labelledFormats = command.LabelledFormats
-
 // run executes the command line and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return command.Run(ctx, newRootCmd, args, stdin, stdout, stderr)
 }
 
-func newRootCmd(a *app) *cobra.Command {
+func newRootCmd(a *command.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "starling",
 		Short: "Federated fine-tuning across laptops and browsers, with privacy you can check",

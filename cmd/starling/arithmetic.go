@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/simulate/sweep"
 	"github.com/starling-fl/starling/wasm"
@@ -26,7 +27,7 @@ func quickest() string {
 // exact where runs of theirs below the folder were begun in it, as by earlier versions. Engines
 // other than the compiled program have their own arithmetic, and keep the settings as they are.
 func settleArithmetic(w io.Writer, lab *sweep.Lab, runs string, all ...*sweep.Settings) error {
-	if lab.Engine != engineProgram {
+	if lab.Engine != engine.Program {
 		return nil
 	}
 	class, why := quickest(), "the quicker of the two; --set training.arithmetic=exact, or the key in a sweep file's set, is what every device runs"

@@ -19,6 +19,7 @@ import (
 
 	"github.com/starling-fl/starling/audit"
 	"github.com/starling-fl/starling/internal/canvas"
+	"github.com/starling-fl/starling/internal/command"
 )
 
 func checkPlotName(name string) error {
@@ -26,7 +27,7 @@ func checkPlotName(name string) error {
 	case ".svg", ".png":
 		return nil
 	}
-	return usagef("--plot %q: want a name that ends in .svg or .png", name)
+	return command.Usagef("--plot %q: want a name that ends in .svg or .png", name)
 }
 
 // writeAuditPlot draws the canaries of the pass that showed most, from the lowest score

@@ -10,6 +10,9 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/engine"
+	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -46,7 +49,7 @@ type blanks struct {
 	words     int
 }
 
-func newBlanks(e engine, ck *model.Checkpoint, rank, top int) (*blanks, error) {
+func newBlanks(e engine.Engine, ck *model.Checkpoint, rank, top int) (*blanks, error) {
 	k, err := task.New(ck.Base, ck.Adapter.Layout(), ck.Seq)
 	if err != nil {
 		return nil, fmt.Errorf("the checkpoint: %w", err)
@@ -56,7 +59,7 @@ func newBlanks(e engine, ck *model.Checkpoint, rank, top int) (*blanks, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, ck.Seq, e.backend)
+	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, ck.Seq, e.Backend)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +67,7 @@ func newBlanks(e engine, ck *model.Checkpoint, rank, top int) (*blanks, error) {
 }
 
 // predictBlanks fills in the masks of a file's texts.
-func predictBlanks(ctx context.Context, a *app, e engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader,
+func predictBlanks(ctx context.Context, a *command.App, e engine.Engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader,
 	name string) error {
 	f, err := newBlanks(e, ck, rank, top)
 	if err != nil {
@@ -81,7 +84,7 @@ func predictBlanks(ctx context.Context, a *app, e engine, ck *model.Checkpoint, 
 		}
 		return out, nil
 	}}
-	return columnHint(p.of(func(take func(dataset.Example) error) error {
+	return command.ColumnHint(p.of(func(take func(dataset.Example) error) error {
 		return columns.Texts(in, name, func(line int, text string) error {
 			if mask := f.task.Mask().Spelling; strings.TrimSpace(text) != "" && !strings.Contains(text, mask) {
 				return &dataset.LineError{File: cmp.Or(name, "input"), Line: line, Err: fmt.Errorf("the text has no %s, which stands for the token to tell", mask)}
@@ -152,13 +155,13 @@ func (f *blanks) likeliest(scores []float32) masked {
 // lines is the text on a line, or the likeliest tokens of each mask on one.
 func (t filled) lines(top bool) string {
 	if !top || len(t.Masks) == 0 {
-		return visible(t.Text, "") + "\n"
+		return terminal.Visible(t.Text, "") + "\n"
 	}
 	var b strings.Builder
 	for _, m := range t.Masks {
 		var cells []string
 		for _, c := range m.Top {
-			cells = append(cells, fmt.Sprintf("%s\t%.4f", visible(strings.TrimSpace(c.Token), ""), c.Probability))
+			cells = append(cells, fmt.Sprintf("%s\t%.4f", terminal.Visible(strings.TrimSpace(c.Token), ""), c.Probability))
 		}
 		b.WriteString(strings.Join(cells, "\t") + "\n")
 	}

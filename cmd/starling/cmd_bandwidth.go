@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/bandwidth"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/quant"
 )
 
@@ -34,7 +35,7 @@ type bandwidthFlags struct {
 	seed            uint64
 }
 
-func newBandwidthCmd(a *app) *cobra.Command {
+func newBandwidthCmd(a *command.App) *cobra.Command {
 	var f bandwidthFlags
 	cmd := &cobra.Command{
 		Use:   "bandwidth",
@@ -55,7 +56,7 @@ base model and your data.`,
   starling bandwidth --train --data reviews.jsonl.gz --ranks 1,4,8
   starling bandwidth --preset docvqa-winner
   starling bandwidth --preset dp-dylora --csv dylora.csv --plot dylora`,
-		Args: noArgs,
+		Args: command.NoArgs,
 	}
 	fl := cmd.Flags()
 	var maskedOnly, clearOnly bool
@@ -69,7 +70,7 @@ base model and your data.`,
 	fl.BoolVar(&f.train, "train", false, "take updates from local training on --base and --data")
 	fl.StringVar(&f.base, "base", "", "with --train: model folder; default the embedded base")
 	fl.StringVar(&f.data, "data", "", "with --train: labelled file, see starling demo; default generated invoices")
-	columnFlags(fl, &f.columns)
+	command.ColumnFlags(fl, &f.columns)
 	fl.Float64Var(&f.alpha, "alpha", 1, "with --data: Dirichlet concentration over devices where the file names no users")
 	fl.IntVar(&f.Cohort, "cohort", 64, "devices in a round")
 	fl.IntVar(&f.Shard, "shard", 64, "largest shard, from which the ring's width follows")
@@ -128,7 +129,7 @@ func (f *bandwidthFlags) apply(given func(string) bool) error {
 		set("schemes", func() { f.schemes = []string{"masked:nf4", "masked:int4", "masked:int5", "clear:f32", "clear:nf4dq"} })
 		set("codecs", func() { f.codecs = []string{"zstd"} })
 	default:
-		return usagef("--preset: no preset %q; there are %s, %s", f.preset, presetDocVQA, presetDyLoRA)
+		return command.Usagef("--preset: no preset %q; there are %s, %s", f.preset, presetDocVQA, presetDyLoRA)
 	}
 	return nil
 }
@@ -136,7 +137,7 @@ func (f *bandwidthFlags) apply(given func(string) bool) error {
 // chosen resolves --schemes and the two restrictions.
 func (f *bandwidthFlags) chosen(maskedOnly, clearOnly bool) ([]bandwidth.Scheme, error) {
 	if maskedOnly && clearOnly {
-		return nil, usagef("--masked-only and --clear-only exclude each other")
+		return nil, command.Usagef("--masked-only and --clear-only exclude each other")
 	}
 	all := bandwidth.Schemes()
 	var out []bandwidth.Scheme
@@ -150,12 +151,12 @@ func (f *bandwidthFlags) chosen(maskedOnly, clearOnly bool) ([]bandwidth.Scheme,
 	}
 	for _, want := range f.schemes {
 		if !slices.ContainsFunc(all, func(c bandwidth.Scheme) bool { return c.Name == want || c.String() == want }) {
-			return nil, usagef("--schemes: no scheme %q; masked: %s; without a mask: %s", want,
+			return nil, command.Usagef("--schemes: no scheme %q; masked: %s; without a mask: %s", want,
 				strings.Join(quant.SchemeNames(), ", "), strings.Join(quant.FormatNames(), ", "))
 		}
 	}
 	if len(out) == 0 {
-		return nil, usagef("--schemes leaves nothing to measure")
+		return nil, command.Usagef("--schemes leaves nothing to measure")
 	}
 	return out, nil
 }
@@ -168,28 +169,28 @@ func (f *bandwidthFlags) validate() error {
 	}
 	for _, c := range f.codecs {
 		if _, err := quant.LookupCodec(c); err != nil || c == "" {
-			return usagef("--codecs: no codec %q; there are %s", c, strings.Join(quant.CodecNames(), ", "))
+			return command.Usagef("--codecs: no codec %q; there are %s", c, strings.Join(quant.CodecNames(), ", "))
 		}
 	}
 	switch {
 	case f.params < 32 || f.params > quant.MaxDimension:
-		return usagef("--params is %d, want 32..%d", f.params, quant.MaxDimension)
+		return command.Usagef("--params is %d, want 32..%d", f.params, quant.MaxDimension)
 	case !(f.rate > 0 && f.rate <= 1):
-		return usagef("--sampling-rate is %v, want above 0, at most 1", f.rate)
+		return command.Usagef("--sampling-rate is %v, want above 0, at most 1", f.rate)
 	case !(f.epsilon > 0):
-		return usagef("--epsilon is %v, must be positive", f.epsilon)
+		return command.Usagef("--epsilon is %v, must be positive", f.epsilon)
 	case !f.train && (f.base != "" || f.data != ""):
-		return usagef("--base and --data need --train")
+		return command.Usagef("--base and --data need --train")
 	case !f.train && f.preset != presetDyLoRA && len(f.ranks) > 0:
-		return usagef("--ranks needs --train or --preset %s", presetDyLoRA)
+		return command.Usagef("--ranks needs --train or --preset %s", presetDyLoRA)
 	}
 	for _, r := range f.ranks {
 		if r < 1 || r > 1024 {
-			return usagef("--ranks: %d, want 1..1024", r)
+			return command.Usagef("--ranks: %d, want 1..1024", r)
 		}
 	}
 	if f.JobRounds < 1 {
-		return usagef("--job-rounds is %d, must be positive", f.JobRounds)
+		return command.Usagef("--job-rounds is %d, must be positive", f.JobRounds)
 	}
 	z, err := dp.CalibrateNoise(f.epsilon, bandwidthDelta, f.rate, f.JobRounds, dp.Tight)
 	if err != nil {
@@ -202,12 +203,12 @@ func (f *bandwidthFlags) validate() error {
 // asFlag names a setting by its flag.
 func asFlag(err error) error {
 	if s := new(bandwidth.SettingError); errors.As(err, &s) {
-		return usagef("--%s: %w", s.Setting, s.Err)
+		return command.Usagef("--%s: %w", s.Setting, s.Err)
 	}
 	return err
 }
 
-func runBandwidth(ctx context.Context, a *app, f bandwidthFlags, schemes []bandwidth.Scheme) error {
+func runBandwidth(ctx context.Context, a *command.App, f bandwidthFlags, schemes []bandwidth.Scheme) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
@@ -268,12 +269,12 @@ func (f *bandwidthFlags) sizes() ([]bandwidth.Size, error) {
 }
 
 // subject draws or trains the updates of one size.
-func (f *bandwidthFlags) subject(ctx context.Context, a *app, at bandwidth.Size) (*bandwidth.Subject, string, error) {
+func (f *bandwidthFlags) subject(ctx context.Context, a *command.App, at bandwidth.Size) (*bandwidth.Subject, string, error) {
 	if !f.train {
 		s, err := bandwidth.StandIn(at, f.Cohort)
 		return s, "drawn at random: one shared direction with 0.6 of the norm, scales that differ between rows", err
 	}
-	b, err := loadBase(f.base)
+	b, err := command.LoadBase(f.base)
 	if err != nil {
 		return nil, "", err
 	}

@@ -15,12 +15,13 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/bandwidth"
+	"github.com/starling-fl/starling/internal/command"
 )
 
 // bandwidthCommand runs the command by itself.
 func bandwidthCommand(t *testing.T, out io.Writer, args ...string) error {
 	t.Helper()
-	a := &app{Stdin: strings.NewReader(""), Stdout: out, Stderr: io.Discard, JSON: true}
+	a := &command.App{Stdin: strings.NewReader(""), Stdout: out, Stderr: io.Discard, JSON: true}
 	cmd := newBandwidthCmd(a)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)
@@ -146,7 +147,7 @@ func TestBandwidthRefuses(t *testing.T) {
 		"--clip 0", "--ranks 4", "--data x.tsv", "--train --ranks 0", "--masked-only --clear-only", "--schemes clear:f32 --masked-only",
 		"--sampling-rate 0", "--epsilon -1", "--job-rounds 0", "surplus",
 	} {
-		var usage usageError
+		var usage command.UsageError
 		if err := bandwidthCommand(t, io.Discard, strings.Fields(args)...); !errors.As(err, &usage) {
 			t.Errorf("bandwidth %s: %v, want a usage error", args, err)
 		}

@@ -8,15 +8,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/hub"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
 )
 
-func newBaseCmd(a *app) *cobra.Command {
+func newBaseCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "base",
 		Short: "Fetch a base model from a hub, and know published ones by hash",
-		Args:  noArgs,
+		Args:  command.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newBaseFetchCmd(a), newBaseListCmd(a), newBaseVerifyCmd(a), newBaseSignCmd(a))
@@ -31,7 +32,7 @@ type fetchReport struct {
 	SHA256       string `json:"sha256"` // of the base's blob
 }
 
-func newBaseFetchCmd(a *app) *cobra.Command {
+func newBaseFetchCmd(a *command.App) *cobra.Command {
 	var revision string
 	cmd := &cobra.Command{
 		Use:   "fetch NAME",
@@ -47,7 +48,7 @@ with HF_HUB_OFFLINE=1 nobody is asked.`,
 		Example: "  starling base fetch sentence-transformers/all-MiniLM-L6-v2\n  HF_ENDPOINT=https://hub.example.org starling base fetch org/name --revision v1.0",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("%s takes one model's name, got %d", cmd.CommandPath(), len(args))
+				return command.Usagef("%s takes one model's name, got %d", cmd.CommandPath(), len(args))
 			}
 			return nil
 		},
@@ -56,7 +57,7 @@ with HF_HUB_OFFLINE=1 nobody is asked.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		client, err := hub.FromEnv()
 		if err != nil {
-			return usage(err)
+			return command.Usage(err)
 		}
 		client.Progress = fetchProgress(a.Stderr)
 		got, err := client.Fetch(cmd.Context(), args[0], revision)

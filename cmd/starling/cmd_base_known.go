@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
 	"github.com/starling-fl/starling/model/known"
 )
@@ -32,14 +33,14 @@ func lineOf(b known.Base) baseLine {
 	return baseLine{Name: b.Name, Revision: strings.TrimPrefix(b.Revision, "-"), Format: b.Format, SHA256: fmt.Sprintf("%x", b.SHA256), Tokenizer: fmt.Sprintf("%x", b.Tokenizer)}
 }
 
-func newBaseListCmd(a *app) *cobra.Command {
-	var f knownFlags
+func newBaseListCmd(a *command.App) *cobra.Command {
+	var f command.KnownFlags
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the published bases that devices know by hash",
 		Long: `List the bases that a device's policy calls known: the program's own list, and a
 signed one beside it. A job over another base is joined by owners who say so.`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			more, err := f.List()
 			if err != nil {
@@ -68,8 +69,8 @@ func printBases(w io.Writer, lines []baseLine) error {
 	return t.Flush()
 }
 
-func newBaseVerifyCmd(a *app) *cobra.Command {
-	var f knownFlags
+func newBaseVerifyCmd(a *command.App) *cobra.Command {
+	var f command.KnownFlags
 	cmd := &cobra.Command{
 		Use:   "verify NAME|FOLDER...",
 		Short: "Make bases' hashes of a cached model or a folder, and compare them with the known ones",
@@ -79,7 +80,7 @@ Embedded bases are starling/default and starling/documents.`,
 		Example: "  starling base verify sentence-transformers/all-MiniLM-L6-v2",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("%s takes the names or folders of bases", cmd.CommandPath())
+				return command.Usagef("%s takes the names or folders of bases", cmd.CommandPath())
 			}
 			return nil
 		},
@@ -122,7 +123,7 @@ Embedded bases are starling/default and starling/documents.`,
 
 // formsOf are a base as it is stored and, where that is another, as 4-bit codes.
 func formsOf(name string) (forms []known.Base, err error) {
-	b, revision, err := openNamed(name)
+	b, revision, err := command.OpenNamed(name)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +145,7 @@ func formsOf(name string) (forms []known.Base, err error) {
 	return append(forms, coded), err
 }
 
-func newBaseSignCmd(a *app) *cobra.Command {
+func newBaseSignCmd(a *command.App) *cobra.Command {
 	var key, name, revision string
 	cmd := &cobra.Command{
 		Use:   "sign --key FILE NAME|FOLDER...",
@@ -154,7 +155,7 @@ func newBaseSignCmd(a *app) *cobra.Command {
 printed of it.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || key == "" || (name != "" || revision != "") && len(args) != 1 {
-				return usagef("%s takes --key FILE and the names or folders of bases; --name and --revision are of one", cmd.CommandPath())
+				return command.Usagef("%s takes --key FILE and the names or folders of bases; --name and --revision are of one", cmd.CommandPath())
 			}
 			return nil
 		},

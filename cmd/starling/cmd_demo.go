@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/job"
@@ -43,7 +44,7 @@ const (
 	simulatedCohort     = 10_000
 )
 
-func newDemoCmd(a *app) *cobra.Command {
+func newDemoCmd(a *command.App) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -54,7 +55,7 @@ rank, every device trains in its sandbox, clips, quantizes and masks, the
 coordinator unmasks only the sum and adds noise. Some devices vanish in
 mid-round. The data is generated invoices, or your own labelled file.`,
 		Example: "  starling demo\n  starling demo --data reviews.jsonl.gz --alpha 0.1\n  starling demo --privacy-unit provider --adaptive-clip\n  starling demo --reproducible --json",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, f) },
 	}
 	fl := demoFlagSet(&f)
@@ -72,8 +73,8 @@ func demoFlagSet(f *demoFlags) *pflag.FlagSet {
 		}
 		return pflag.NormalizedName(name)
 	})
-	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: "+labelledFormats)
-	columnFlags(fl, &f.columns)
+	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: "+command.LabelledFormats)
+	command.ColumnFlags(fl, &f.columns)
 	fl.StringVar(&f.task, "task", "", "classify (texts), tag (words with tags), image (digits) or answer (questions about documents); default: what --data holds, texts without it")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache, instead of the embedded default")
 	fl.StringVar(&f.start, "start", "", "folder of a PEFT adapter or checkpoint over the same base that the first round begins with")
@@ -100,21 +101,21 @@ func demoFlagSet(f *demoFlags) *pflag.FlagSet {
 func (f demoFlags) validate() error {
 	switch {
 	case f.clients < 4 || f.clients > 512:
-		return usagef("--devices is %d, want 4..512", f.clients)
+		return command.Usagef("--devices is %d, want 4..512", f.clients)
 	case f.vanish < 0 || f.vanish > f.clients/4:
-		return usagef("--vanish is %d, want 0..%d: a quarter of the devices", f.vanish, f.clients/4)
+		return command.Usagef("--vanish is %d, want 0..%d: a quarter of the devices", f.vanish, f.clients/4)
 	case f.unit != "device" && f.unit != "provider":
-		return usagef("--privacy-unit is %q, want device or provider", f.unit)
+		return command.Usagef("--privacy-unit is %q, want device or provider", f.unit)
 	case !(f.providerRate > 0 && f.providerRate <= 1):
-		return usagef("--provider-rate is %v, want in (0, 1]", f.providerRate)
+		return command.Usagef("--provider-rate is %v, want in (0, 1]", f.providerRate)
 	case !slices.Contains([]string{"", "classify", "tag", "image", "answer"}, f.task):
-		return usagef("--task is %q, want classify, tag, image or answer", f.task)
+		return command.Usagef("--task is %q, want classify, tag, image or answer", f.task)
 	case f.arithmetic != "" && f.arithmetic != job.Exact && f.arithmetic != job.Fused:
-		return usagef("--arithmetic is %q, want fused or exact", f.arithmetic)
+		return command.Usagef("--arithmetic is %q, want fused or exact", f.arithmetic)
 	case f.arithmetic == job.Fused && !wasm.Fuses():
-		return usagef("--arithmetic is fused, which this processor does not have: exact runs on any")
+		return command.Usagef("--arithmetic is fused, which this processor does not have: exact runs on any")
 	case f.record != "" && !f.headOnly:
-		return usagef("--record needs --head-only")
+		return command.Usagef("--record needs --head-only")
 	}
 	return nil
 }
@@ -204,7 +205,7 @@ func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetData) (*model.Base, er
 		held = model.TaskTag
 	}
 	if j.Task = held.String(); f.task != "" && f.task != j.Task {
-		return nil, usagef("--task is %s, but what %s holds is for the task %s", f.task, d.Name, j.Task)
+		return nil, command.Usagef("--task is %s, but what %s holds is for the task %s", f.task, d.Name, j.Task)
 	}
 	if held == model.TaskImage {
 		b, scaled, err := trainImages(j, d.Test.Examples[0].Image, f.seed)
@@ -215,17 +216,17 @@ func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetData) (*model.Base, er
 			return b, err
 		}
 	}
-	b, err := loadBase(j.Base)
+	b, err := command.LoadBase(j.Base)
 	if err != nil {
 		return nil, err
 	}
 	if only := b.Config.DefaultTask(); only != held && (only != model.TaskClassify || held == model.TaskImage) {
-		return nil, usagef("--base %s, a %s, is for the task %s, and what %s holds is for %s", f.base, b.Config.ModelType, only, d.Name, j.Task)
+		return nil, command.Usagef("--base %s, a %s, is for the task %s, and what %s holds is for %s", f.base, b.Config.ModelType, only, d.Name, j.Task)
 	}
 	return b, nil
 }
 
-func runDemo(ctx context.Context, a *app, f demoFlags) error {
+func runDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	start := time.Now()
 	if err := f.validate(); err != nil {
 		return err

@@ -8,16 +8,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-func newDevicesCmd(a *app) *cobra.Command {
+func newDevicesCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "devices",
 		Short: "List, ban, pardon and forget a coordinator's devices",
 		Long: `A device is named by the first digits of its identity, at least eight. A
 coordinator may be running in the folder: it takes a change in before its next round.`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newDevicesListCmd(a))
@@ -32,12 +33,12 @@ coordinator may be running in the folder: it takes a change in before its next r
 }
 
 // devicesCmd changes the devices that it is given.
-func devicesCmd(a *app, name, short, done string, change func(*store.Fleet, string) (string, error)) *cobra.Command {
+func devicesCmd(a *command.App, name, short, done string, change func(*store.Fleet, string) (string, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: name + " --dir DIR IDENTITY...", Short: short}
 	with := dirFlag(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usagef("devices %s wants the first digits of an identity: see starling devices list", name)
+			return command.Usagef("devices %s wants the first digits of an identity: see starling devices list", name)
 		}
 		return with(func(f *store.Fleet) error {
 			for _, arg := range args {
@@ -53,7 +54,7 @@ func devicesCmd(a *app, name, short, done string, change func(*store.Fleet, stri
 	return cmd
 }
 
-func newDevicesListCmd(a *app) *cobra.Command {
+func newDevicesListCmd(a *command.App) *cobra.Command {
 	return listCmd(a, "List the enrolled devices", "identity\tenrolled\tseen\tinvitation\tstrikes\texcluded\tdeclined",
 		(*store.Fleet).Devices, deviceLine)
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
 )
@@ -44,16 +46,16 @@ type classScore struct {
 	F1        float64 `json:"f1"`
 }
 
-func newEvaluateCmd(a *app) *cobra.Command {
+func newEvaluateCmd(a *command.App) *cobra.Command {
 	var dir, rank string
 	var columns dataset.Columns
-	var choice engineFlags
+	choice := engines()
 	cmd := &cobra.Command{
 		Use:   "evaluate --checkpoint DIR [--rank B|best|all] FILE",
 		Short: "Score a released adapter on a labelled file",
 		Long: `Label each text of FILE with the adapter of a checkpoint folder and hold it against
 the file's own labels: accuracy, macro-F1, and precision, recall and F1 of each
-class. FILE is ` + labelledFormats + `.
+class. FILE is ` + command.LabelledFormats + `.
 Its labels must be the checkpoint's. Of a checkpoint that answers questions: exact
 match, token F1 and ANLS on a file of documents with questions and answers. Of one that
 tells masked words: how many, and their perplexity. Scoring every rank to choose one needs a file
@@ -61,7 +63,7 @@ that is not the one to report on.`,
 		Example: "  starling evaluate --checkpoint run1/checkpoint test.tsv\n  starling evaluate --checkpoint run1/checkpoint --rank all --json validation.csv",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("want one labelled file, got %d", len(args))
+				return command.Usagef("want one labelled file, got %d", len(args))
 			}
 			return nil
 		},
@@ -77,21 +79,21 @@ that is not the one to report on.`,
 			if ck.LoRA.Task == model.TaskPretrain {
 				columns.Unlabelled = true // labels tell nothing of masked words
 			}
-			set, err := loadLabelled(args[0], columns)
+			set, err := command.LoadLabelled(args[0], columns)
 			if err != nil {
 				return err
 			}
 			if set, err = set.Relabel(ck.Labels); err != nil {
 				return err // it names file and line
 			}
-			e, err := choice.open()
+			e, err := choice.Open()
 			if err != nil {
 				return err
 			}
 			if ck.LoRA.Task.Asks() {
 				return evaluateAnswers(cmd.Context(), a, e, ck, set, ranks)
 			}
-			r := evaluateReport{File: args[0], Engine: e.name, Texts: len(set.Examples), Best: ck.BestRank, what: called(set.Examples)}
+			r := evaluateReport{File: args[0], Engine: e.Name, Texts: len(set.Examples), Best: ck.BestRank, what: called(set.Examples)}
 			if err := r.measure(cmd.Context(), e, ck, set, ranks, a.Stderr); err != nil {
 				return err
 			}
@@ -101,15 +103,15 @@ that is not the one to report on.`,
 	f := cmd.Flags()
 	f.StringVar(&dir, "checkpoint", "", "folder of a released adapter")
 	f.StringVar(&rank, "rank", "best", "rank to score, best: the one that validation chose, or all")
-	columnFlags(f, &columns)
-	choice.add(f)
+	command.ColumnFlags(f, &columns)
+	choice.Add(f)
 	return cmd
 }
 
 // readReleased is the checkpoint that a command is told of.
 func readReleased(dir string) (*model.Checkpoint, error) {
 	if dir == "" {
-		return nil, usagef("--checkpoint is missing: the folder of a released adapter")
+		return nil, command.Usagef("--checkpoint is missing: the folder of a released adapter")
 	}
 	if !isCheckpoint(dir) {
 		// What demo and serve are given, and print first, is the folder above it.
@@ -143,8 +145,8 @@ func evaluateRanks(ck *model.Checkpoint, text string) ([]int, error) {
 }
 
 // measure labels the texts in parts, and says how far it is where that takes long.
-func (r *evaluateReport) measure(ctx context.Context, with engine, ck *model.Checkpoint, set *dataset.Set, ranks []int, told io.Writer) error {
-	all, err := evaluate.NewLabelled(with.backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
+func (r *evaluateReport) measure(ctx context.Context, with engine.Engine, ck *model.Checkpoint, set *dataset.Set, ranks []int, told io.Writer) error {
+	all, err := evaluate.NewLabelled(with.Backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
 )
@@ -30,7 +31,7 @@ type exportReport struct {
 	Bytes  int      `json:"bytes"`
 }
 
-func newExportCmd(a *app) *cobra.Command {
+func newExportCmd(a *command.App) *cobra.Command {
 	var dir, out, rank, format string
 	var bare bool
 	cmd := &cobra.Command{
@@ -50,10 +51,10 @@ and the lines that load it. A model that no class of transformers computes (one
 with mean pooling) carries modeling_starling.py, which transformers runs with
 trust_remote_code=True; without it transformers refuses the folder.`,
 		Example: "  starling export --checkpoint run1/checkpoint --out adapter\n  starling export --checkpoint run1/checkpoint --rank 2 --format merged --out model",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if dir == "" || out == "" {
-				return usagef("--checkpoint and --out are required: the folder of a released adapter, and the one to write")
+				return command.Usagef("--checkpoint and --out are required: the folder of a released adapter, and the one to write")
 			}
 			ck, err := readReleased(dir)
 			if err != nil {
@@ -105,7 +106,7 @@ func chooseRank(ck *model.Checkpoint, text string) (int, error) {
 	}
 	b, err := strconv.Atoi(text)
 	if err != nil || b < 0 || b > ck.LoRA.RMax {
-		return 0, usagef("--rank is %q, want best or 0 (the head alone) to %d", text, ck.LoRA.RMax)
+		return 0, command.Usagef("--rank is %q, want best or 0 (the head alone) to %d", text, ck.LoRA.RMax)
 	}
 	return b, nil
 }
@@ -141,7 +142,7 @@ func exportFiles(ck *model.Checkpoint, rank int, format string, bare bool) (map[
 		}
 		top = map[string][]byte{"adapter.safetensors": data}
 	default:
-		return nil, usagef("--format is %q, want %s, %s or %s", format, formatPEFT, formatMerged, formatSafetensors)
+		return nil, command.Usagef("--format is %q, want %s, %s or %s", format, formatPEFT, formatMerged, formatSafetensors)
 	}
 	top[model.CardFile] = ck.Card(rank, format)
 	folders[""] = top

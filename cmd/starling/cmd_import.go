@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/hub"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/tokenizer"
 )
@@ -23,7 +24,7 @@ type importReport struct {
 	SHA256  string   `json:"base_sha256"`
 }
 
-func newImportCmd(a *app) *cobra.Command {
+func newImportCmd(a *command.App) *cobra.Command {
 	var base, adapter, kind, out, scale string
 	var labels []string
 	var sequence int
@@ -35,17 +36,17 @@ predict and export. The head is the adapter's (modules_to_save), else the base's
 --labels names the classes in the order of the head's outputs, by default the
 base's own (id2label); a base that writes text (T5) has none.`,
 		Example: "  starling import --base sentence-transformers/all-MiniLM-L6-v2 --adapter lora --labels no,yes --out start",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if base == "" || out == "" {
-				return usagef("--base and --out are required")
+				return command.Usagef("--base and --out are required")
 			}
 			rule, err := model.ParseScaling(scale)
 			if err != nil {
-				return usagef("--scale is %.40q, must be rank (alpha/b at rank b) or constant (alpha/r at every rank)", scale)
+				return command.Usagef("--scale is %.40q, must be rank (alpha/b at rank b) or constant (alpha/r at every rank)", scale)
 			}
 			if rule != model.ScaleByRank && adapter == "" {
-				return usagef("--scale is for an --adapter, which none is given of")
+				return command.Usagef("--scale is for an --adapter, which none is given of")
 			}
 			ck, err := importCheckpoint(base, adapter, kind, labels, sequence)
 			if err != nil {
@@ -100,7 +101,7 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 	kind := b.Config.DefaultTask()
 	if asked != "" {
 		if kind, err = model.ParseTask(asked); err != nil {
-			return nil, usage(err)
+			return nil, command.Usage(err)
 		}
 	}
 	if len(labels) == 0 && kind.Labelled() {
@@ -109,7 +110,7 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 		}
 	}
 	if n := len(labels); kind.Labelled() == (n == 0) || n == 1 {
-		return nil, usagef("%d labels: give --labels, at least two, as config.json names none in id2label; "+
+		return nil, command.Usagef("%d labels: give --labels, at least two, as config.json names none in id2label; "+
 			"and none of a model that answers questions or tells masked words", n)
 	}
 	head, err := model.LoadHead(os.DirFS(dir), b.Config, kind)
@@ -117,7 +118,7 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 		return nil, fmt.Errorf("base %s: %w", base, err)
 	}
 	if most := b.Config.MaxTokens(); sequence < 0 || sequence > most {
-		return nil, usagef("--sequence is %d, want 1 to %d, which the base has positions for (0: %d)", sequence, most, min(128, most))
+		return nil, command.Usagef("--sequence is %d, want 1 to %d, which the base has positions for (0: %d)", sequence, most, min(128, most))
 	} else if sequence == 0 {
 		sequence = min(128, most)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/wasm"
 )
 
@@ -40,7 +41,7 @@ type segmentSummary struct {
 	FLOPs  uint64 `json:"flops,omitempty"`
 }
 
-func newInspectCmd(a *app) *cobra.Command {
+func newInspectCmd(a *command.App) *cobra.Command {
 	var segments bool
 	cmd := &cobra.Command{
 		Use:   "inspect FILE.wasm",
@@ -51,7 +52,7 @@ bound on what a segment may cost. A file that an edge would refuse is refused
 here with the same reason (exit code 1).`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("inspect takes one file, got %d", len(args))
+				return command.Usagef("inspect takes one file, got %d", len(args))
 			}
 			return nil
 		},

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/command"
 )
 
 type invoicesReport struct {
@@ -20,7 +21,7 @@ type invoicesReport struct {
 	Generator string   `json:"generator"`
 }
 
-func newInvoicesCmd(a *app) *cobra.Command {
+func newInvoicesCmd(a *command.App) *cobra.Command {
 	var cfg dataset.InvoiceConfig
 	var out string
 	var questions bool
@@ -33,17 +34,17 @@ stand for devices that hold different private data. With --questions they are
 documents as a scanner reads them, words with boxes, each with a question and its
 answer, for task answer and the embedded base for documents.`,
 		Example: "  starling invoices --out data --clients 4\n  starling invoices --out data --split test --clients 40 --per-client 8",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if out == "" {
-				return usagef("--out is required: the folder to write to")
+				return command.Usagef("--out is required: the folder to write to")
 			}
 			if questions {
 				return writeQuestions(a, dataset.DocumentConfig(cfg), out)
 			}
 			set, err := dataset.Invoices(cfg)
 			if err != nil {
-				return usage(err)
+				return command.Usage(err)
 			}
 			return writeInvoices(a, set, cfg.PerClient, dataset.GeneratorVersion, out)
 		},
@@ -58,15 +59,15 @@ answer, for task answer and the embedded base for documents.`,
 	return cmd
 }
 
-func writeQuestions(a *app, cfg dataset.DocumentConfig, out string) error {
+func writeQuestions(a *command.App, cfg dataset.DocumentConfig, out string) error {
 	set, err := dataset.Documents(cfg)
 	if err != nil {
-		return usage(err)
+		return command.Usage(err)
 	}
 	return writeInvoices(a, set, cfg.PerClient, dataset.DocumentsVersion, out)
 }
 
-func writeInvoices(a *app, set *dataset.Set, perClient int, generator, out string) error {
+func writeInvoices(a *command.App, set *dataset.Set, perClient int, generator, out string) error {
 	if err := ensureDir(out); err != nil {
 		return err
 	}

@@ -6,14 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
 )
 
-func newJobCmd(a *app) *cobra.Command {
+func newJobCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "job",
 		Short: "Check a job file, or print the schema of job files",
-		Args:  noArgs,
+		Args:  command.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(&cobra.Command{
@@ -25,7 +26,7 @@ explained (starling privacy explain --job FILE).`,
 		Example: "  starling job check examples/job.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("%s takes one job file, got %d", cmd.CommandPath(), len(args))
+				return command.Usagef("%s takes one job file, got %d", cmd.CommandPath(), len(args))
 			}
 			return nil
 		},
@@ -51,7 +52,7 @@ explained (starling privacy explain --job FILE).`,
 	}, &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of job files, for editors",
-		Args:  noArgs,
+		Args:  command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := a.Stdout.Write(job.Schema)
 			return err

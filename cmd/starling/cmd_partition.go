@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
 	grids "github.com/starling-fl/starling/simulate/report"
 	"github.com/starling-fl/starling/simulate/sweep"
@@ -28,7 +29,7 @@ type partitioned struct {
 	Counts   [][]int  `json:"counts"` // a_ij of the clients shown: a row a label, a column a client
 }
 
-func newPartitionCmd(a *app) *cobra.Command {
+func newPartitionCmd(a *command.App) *cobra.Command {
 	s := sweep.DefaultSettings()
 	var columns dataset.Columns
 	var plotFile string
@@ -40,19 +41,19 @@ func newPartitionCmd(a *app) *cobra.Command {
 a_ij, the number of examples of class i at client j, for the first clients. --plot
 draws them as discs, an .svg or a .png.`,
 		Example: "  starling partition --data reviews.jsonl --alpha 0.1 --plot partition.svg",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if s.Data == "" {
-				return usagef("--data is missing: the file whose division is shown")
+				return command.Usagef("--data is missing: the file whose division is shown")
 			}
 			if show < 1 {
-				return usagef("--clients is %d, must be at least 1", show)
+				return command.Usagef("--clients is %d, must be at least 1", show)
 			}
 			if plotFile != "" && !strings.HasSuffix(plotFile, ".svg") && !strings.HasSuffix(plotFile, ".png") {
-				return usagef("--plot %q: want a name that ends in .svg or .png", plotFile)
+				return command.Usagef("--plot %q: want a name that ends in .svg or .png", plotFile)
 			}
 			if err := s.Check(); err != nil {
-				return usage(err)
+				return command.Usage(err)
 			}
 			r, err := partitionOf(s, columns, show)
 			if err != nil {
@@ -83,7 +84,7 @@ draws them as discs, an .svg or a .png.`,
 	fl.Uint64Var(&s.Seed, "seed", 1, "seed of the division")
 	fl.IntVar(&show, "clients", 20, "clients that are shown")
 	fl.StringVar(&plotFile, "plot", "", "file to draw them in, .svg or .png")
-	columnFlags(fl, &columns)
+	command.ColumnFlags(fl, &columns)
 	return cmd
 }
 

@@ -13,6 +13,9 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/engine"
+	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -35,13 +38,13 @@ type ranked struct {
 	Probability float64 `json:"probability"`
 }
 
-func newPredictCmd(a *app) *cobra.Command {
+func newPredictCmd(a *command.App) *cobra.Command {
 	var (
 		dir, at string
 		top     int
 
 		columns dataset.Columns
-		choice  engineFlags
+		choice  = engines()
 	)
 	cmd := &cobra.Command{
 		Use:   "predict --checkpoint DIR [--rank B] [FILE]",
@@ -62,7 +65,7 @@ RoBERTa <mask>) that a text spells; with --top it gives the likeliest tokens ins
 line for each mask.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usagef("want at most one file, got %d", len(args))
+				return command.Usagef("want at most one file, got %d", len(args))
 			}
 			return nil
 		},
@@ -86,9 +89,9 @@ line for each mask.`,
 			}
 			if ck.LoRA.Task.Asks() {
 				if top != 0 {
-					return usagef("--top is for labels, and the checkpoint answers questions")
+					return command.Usagef("--top is for labels, and the checkpoint answers questions")
 				}
-				e, err := choice.open()
+				e, err := choice.Open()
 				if err != nil {
 					return err
 				}
@@ -99,9 +102,9 @@ line for each mask.`,
 				choices, what = ck.Base.Config.VocabSize, "tokens"
 			}
 			if top < 0 || top > choices {
-				return usagef("--top is %d, the checkpoint has %d %s", top, choices, what)
+				return command.Usagef("--top is %d, the checkpoint has %d %s", top, choices, what)
 			}
-			e, err := choice.open()
+			e, err := choice.Open()
 			if err != nil {
 				return err
 			}
@@ -114,18 +117,18 @@ line for each mask.`,
 	cmd.Flags().StringVar(&dir, "checkpoint", "", "folder of a released adapter")
 	cmd.Flags().IntVar(&top, "top", 0, "give the likeliest labels, or tokens for a mask, so many, each with its probability")
 	cmd.Flags().StringVar(&at, "rank", "best", "rank to use, or best: the one that validation chose")
-	textColumnFlag(cmd.Flags(), &columns)
-	choice.add(cmd.Flags())
+	command.TextColumnFlag(cmd.Flags(), &columns)
+	choice.Add(cmd.Flags())
 	return cmd
 }
 
 // predictTexts labels the texts of a file, in which format its name says.
-func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader, name string) error {
+func predictTexts(cmd *cobra.Command, a *command.App, e engine.Engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader, name string) error {
 	k, err := task.New(ck.Base, ck.Adapter.Layout(), ck.Seq)
 	if err != nil {
 		return fmt.Errorf("the checkpoint: %w", err)
 	}
-	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, ck.Seq, e.backend)
+	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, ck.Seq, e.Backend)
 	if err != nil {
 		return err
 	}
@@ -149,7 +152,7 @@ func predictTexts(cmd *cobra.Command, a *app, e engine, ck *model.Checkpoint, ra
 		}
 		return out, nil
 	}}
-	return columnHint(predict.of(func(take func(dataset.Example) error) error {
+	return command.ColumnHint(predict.of(func(take func(dataset.Example) error) error {
 		if ck.Base.Config.Sees() {
 			return eachImage(columns, in, name, func(at int, m *dataset.Image) error { return take(dataset.Example{Line: at, Image: m}) })
 		}
@@ -163,18 +166,18 @@ func saidOfWords(e dataset.Example, classes []int, labels []string) said {
 	for i, c := range classes {
 		tags[i] = labels[c]
 	}
-	return said{tagged{e.Line, e.Words[:len(tags)], tags}, visible(strings.Join(tags, " "), "") + "\n"}
+	return said{tagged{e.Line, e.Words[:len(tags)], tags}, terminal.Visible(strings.Join(tags, " "), "") + "\n"}
 }
 
 // saidOfLabels is the likeliest label, and with --top so many of them.
 func saidOfLabels(e dataset.Example, best []ranked, top int) said {
 	r := prediction{Line: e.Line, Label: best[0].Label, Probability: best[0].Probability, Top: best[:top]}
 	if top == 0 {
-		return said{r, visible(r.Label, "") + "\n"}
+		return said{r, terminal.Visible(r.Label, "") + "\n"}
 	}
 	var cells []string
 	for _, b := range r.Top {
-		cells = append(cells, fmt.Sprintf("%s\t%.4f", visible(b.Label, ""), b.Probability))
+		cells = append(cells, fmt.Sprintf("%s\t%.4f", terminal.Visible(b.Label, ""), b.Probability))
 	}
 	return said{r, strings.Join(cells, "\t") + "\n"}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 )
@@ -42,7 +43,7 @@ type pretrainReport struct {
 // pretrainState is the file in --out that an interrupted run leaves.
 const pretrainState = "pretraining.safetensors"
 
-func newPretrainCmd(a *app) *cobra.Command {
+func newPretrainCmd(a *command.App) *cobra.Command {
 	var (
 		corpus    []string
 		generated bool
@@ -54,7 +55,7 @@ func newPretrainCmd(a *app) *cobra.Command {
 		heads     = 0
 		vocab     = 4096
 		seq       = 64
-		choice    engineFlags
+		choice    = engines()
 		kind      string
 		documents = defaultDocuments()
 		spec      = nn.DefaultPretrain(model.BERT(vocab, hidden, layers, heads, seq))
@@ -75,17 +76,17 @@ leaves its state in --out; the same command goes on from there.
 (starling demo --task answer): a T5 that reads where words stand, trained on generated
 invoices of public providers to go on behind two tokens, to fill in what is masked,
 and to answer.`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case out == "":
-				return usagef("--out is missing: the folder to write")
+				return command.Usagef("--out is missing: the folder to write")
 			case generated == (len(corpus) > 0):
-				return usagef("give either --corpus FILE... or --generated")
+				return command.Usagef("give either --corpus FILE... or --generated")
 			case kind != "bert" && kind != "t5":
-				return usagef("--architecture is %.40q, want bert or t5", kind)
+				return command.Usagef("--architecture is %.40q, want bert or t5", kind)
 			case kind == "t5" && !generated:
-				return usagef("--architecture t5 is trained on generated documents: give --generated")
+				return command.Usagef("--architecture t5 is trained on generated documents: give --generated")
 			}
 			text, fileErr := corpusText(corpus)
 			if generated {
@@ -94,22 +95,22 @@ and to answer.`,
 			spec.Config = model.BERT(vocab, hidden, layers, heads, seq)
 			spec.Seq = seq
 			if err := spec.Config.Validate(); err != nil {
-				return usage(err)
+				return command.Usage(err)
 			}
-			e, err := choice.open()
+			e, err := choice.Open()
 			if err != nil {
 				return err
 			}
-			spec.Backend, spec.Engine = e.backend, e.name
+			spec.Backend, spec.Engine = e.Backend, e.Name
 			spec.StatePath = filepath.Join(out, pretrainState)
-			r := pretrainReport{Out: out, Engine: e.name, Steps: spec.Steps}
+			r := pretrainReport{Out: out, Engine: e.Name, Steps: spec.Steps}
 			began := time.Now()
 			var base *model.Base
 			if kind == "t5" {
 				if err := documents.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
-					return usage(err)
+					return command.Usage(err)
 				}
-				documents.format, documents.Backend, documents.StatePath = model.Format(format), e.backend, spec.StatePath
+				documents.format, documents.Backend, documents.StatePath = model.Format(format), e.Backend, spec.StatePath
 				r.Steps = documents.Steps
 				base, err = makeDocumentBase(cmd.Context(), documents, trainProgress(a.Stderr, documents.Steps, &r))
 			} else {
@@ -165,7 +166,7 @@ and to answer.`,
 		},
 	}
 	f := cmd.Flags()
-	choice.add(f)
+	choice.Add(f)
 	f.StringArrayVar(&corpus, "corpus", nil, "text file, one document a line (repeatable)")
 	f.BoolVar(&generated, "generated", false, "train on generated public text instead of a corpus")
 	f.StringVar(&kind, "architecture", "bert", "bert: an encoder; t5: an encoder with a decoder, for documents and answers")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/command"
 )
 
 // privacyReport is what "privacy epsilon" and "privacy noise" print with --json.
@@ -43,13 +44,13 @@ type privacyFlags struct {
 	hit                         float64 // probability that a coin shows by more than the sum
 }
 
-func newPrivacyCmd(a *app) *cobra.Command {
+func newPrivacyCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "privacy",
 		Short: "Plan, explain and audit differential privacy",
 		Long: `Compute what a training run costs in privacy before it starts, say in plain
 words what is protected from whom, and print what a run has spent.`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newPrivacyEpsilonCmd(a), newPrivacyNoiseCmd(a), newPrivacyRoundsCmd(a), newPrivacyRateCmd(a), newPrivacyExplainCmd(a), newPrivacyLedgerCmd(a), newPrivacyAuditCmd(a))
@@ -90,28 +91,28 @@ func (f *privacyFlags) mechanism(cmd *cobra.Command) {
 }
 
 // check validates what the flags share and fills in delta.
-func (f *privacyFlags) check(cmd *cobra.Command, a *app, required ...string) (dp.Accountant, error) {
+func (f *privacyFlags) check(cmd *cobra.Command, a *command.App, required ...string) (dp.Accountant, error) {
 	for _, name := range required {
 		if !cmd.Flags().Changed(name) {
-			return "", usagef("--%s is required", name)
+			return "", command.Usagef("--%s is required", name)
 		}
 	}
 	acct, err := dp.ParseAccountant(f.accountant)
 	if err != nil {
-		return "", usage(err)
+		return "", command.Usage(err)
 	}
 	if f.population < 0 {
-		return "", usagef("--population %d, want at least 1", f.population)
+		return "", command.Usagef("--population %d, want at least 1", f.population)
 	}
 	if !cmd.Flags().Changed("delta") {
 		if f.population == 0 {
-			return "", usagef("--delta or --population is required")
+			return "", command.Usagef("--delta or --population is required")
 		}
 		f.delta = dp.DefaultDelta(f.population)
 	}
 	warning, err := dp.CheckDelta(f.delta, f.population)
 	if err != nil {
-		return "", usage(err)
+		return "", command.Usage(err)
 	}
 	if warning != "" {
 		fmt.Fprintln(a.Stderr, "warning:", warning)
@@ -119,13 +120,13 @@ func (f *privacyFlags) check(cmd *cobra.Command, a *app, required ...string) (dp
 	for _, name := range required { // what is not required is the answer
 		switch {
 		case name == "rounds" && (f.rounds < 1 || f.rounds > dp.MaxRounds):
-			return "", usagef("--rounds %d, want 1 to %d", f.rounds, dp.MaxRounds)
+			return "", command.Usagef("--rounds %d, want 1 to %d", f.rounds, dp.MaxRounds)
 		case name == "sampling-rate" && !(f.rate > 0 && f.rate <= 1):
-			return "", usagef("--sampling-rate %v, want in (0, 1]", f.rate)
+			return "", command.Usagef("--sampling-rate %v, want in (0, 1]", f.rate)
 		case name == "noise-multiplier" && !(f.noise > 0 && f.noise <= math.MaxFloat64):
-			return "", usagef("--noise-multiplier %v, want positive", f.noise)
+			return "", command.Usagef("--noise-multiplier %v, want positive", f.noise)
 		case name == "epsilon" && !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
-			return "", usagef("--epsilon %v, want positive", f.epsilon)
+			return "", command.Usagef("--epsilon %v, want positive", f.epsilon)
 		}
 	}
 	if err := f.checkUnit(); err != nil {
@@ -141,10 +142,10 @@ func (f *privacyFlags) check(cmd *cobra.Command, a *app, required ...string) (dp
 
 func (f *privacyFlags) checkUnit() error {
 	if !(f.providerRate >= 0 && f.providerRate <= 1) {
-		return usagef("--provider-rate %v, want in [0, 1]", f.providerRate)
+		return command.Usagef("--provider-rate %v, want in [0, 1]", f.providerRate)
 	}
 	if f.hidden && f.providerRate == 0 {
-		return usagef("--participation-hidden is about providers: give --provider-rate")
+		return command.Usagef("--participation-hidden is about providers: give --provider-rate")
 	}
 	return nil
 }
@@ -172,7 +173,7 @@ func (f *privacyFlags) account(acct dp.Accountant) (privacyReport, error) {
 	var err error
 	if r.Guarantee, err = dp.Epsilon(events, f.delta, acct); err != nil {
 		if errors.Is(err, dp.ErrEvent) {
-			return r, usage(err)
+			return r, command.Usage(err)
 		}
 		return r, err
 	}
@@ -186,7 +187,7 @@ func (f *privacyFlags) account(acct dp.Accountant) (privacyReport, error) {
 	return r, nil
 }
 
-func newPrivacyEpsilonCmd(a *app) *cobra.Command {
+func newPrivacyEpsilonCmd(a *command.App) *cobra.Command {
 	var f privacyFlags
 	cmd := &cobra.Command{
 		Use:   "epsilon",
@@ -194,7 +195,7 @@ func newPrivacyEpsilonCmd(a *app) *cobra.Command {
 		Example: `  starling privacy epsilon --sampling-rate 0.01 --noise-multiplier 1 --rounds 2000 --delta 1e-6
   starling privacy epsilon --sampling-rate 0.01 --noise-multiplier 1 --rounds 2000 --population 1000000 --curve epsilon.svg
   starling privacy epsilon --sampling-rate 0.2 --provider-rate 0.5 --noise-multiplier 1 --rounds 100 --delta 1e-5`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			acct, err := f.check(cmd, a, "sampling-rate", "noise-multiplier", "rounds")
 			if err != nil {
@@ -210,7 +211,7 @@ func newPrivacyEpsilonCmd(a *app) *cobra.Command {
 
 // report prints an answer, where one was looked for, and the guarantee that goes
 // with it.
-func (f *privacyFlags) report(a *app, acct dp.Accountant, answer string) error {
+func (f *privacyFlags) report(a *command.App, acct dp.Accountant, answer string) error {
 	r, err := f.account(acct)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/audit"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/job"
 )
@@ -37,7 +38,7 @@ func (e errFlawed) Error() string {
 		e.Epsilon, e.Ledger.Epsilon)
 }
 
-func newPrivacyAuditCmd(a *app) *cobra.Command {
+func newPrivacyAuditCmd(a *command.App) *cobra.Command {
 	f := auditFlags{}
 	cmd := &cobra.Command{
 		Use:   "audit",
@@ -55,7 +56,7 @@ job is called flawed with the probability that --confidence leaves.`,
 		Example: `  starling privacy audit --job job.yaml
   starling privacy audit --job job.yaml --canaries 2000 --dropout 0.1 --plot audit.svg
   starling privacy audit --job job.yaml --trace fleet.csv --json`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runAudit(cmd.Context(), a, f, cmd.Flags().Changed) },
 	}
 	fl := cmd.Flags()
@@ -76,19 +77,19 @@ func (f auditFlags) config(given func(string) bool) (audit.Config, error) {
 	cfg := audit.Config{Canaries: f.canaries, Level: 1 - f.confidence, Limit: f.limit}
 	switch {
 	case f.job == "":
-		return cfg, usagef("--job is required")
+		return cfg, command.Usagef("--job is required")
 	case f.canaries < 0:
-		return cfg, usagef("--canaries %d, want at least 8, or 0 to choose", f.canaries)
+		return cfg, command.Usagef("--canaries %d, want at least 8, or 0 to choose", f.canaries)
 	case !(f.confidence > 0.5 && f.confidence < 1):
-		return cfg, usagef("--confidence %v, want in (0.5, 1)", f.confidence)
+		return cfg, command.Usagef("--confidence %v, want in (0.5, 1)", f.confidence)
 	case !(f.online > 0 && f.online <= 1):
-		return cfg, usagef("--online %v, want in (0, 1]", f.online)
+		return cfg, command.Usagef("--online %v, want in (0, 1]", f.online)
 	case !(f.dropout >= 0 && f.dropout < 1):
-		return cfg, usagef("--dropout %v, want in [0, 1)", f.dropout)
+		return cfg, command.Usagef("--dropout %v, want in [0, 1)", f.dropout)
 	case f.limit <= 0:
-		return cfg, usagef("--limit %v, want positive", f.limit)
+		return cfg, command.Usagef("--limit %v, want positive", f.limit)
 	case f.trace != "" && (given("online") || given("dropout")):
-		return cfg, usagef("--trace has both shares: give it, or --online and --dropout")
+		return cfg, command.Usagef("--trace has both shares: give it, or --online and --dropout")
 	}
 	if f.plot != "" {
 		if err := checkPlotName(f.plot); err != nil {
@@ -108,7 +109,7 @@ func (f auditFlags) config(given func(string) bool) (audit.Config, error) {
 	if f.base != "" {
 		cfg.Job.Base = f.base
 	}
-	cfg.Base, err = loadJobBase(cfg.Job)
+	cfg.Base, err = command.LoadJobBase(cfg.Job)
 	return cfg, err
 }
 
@@ -125,7 +126,7 @@ func readTrace(path string) ([]audit.Attendance, error) {
 	return trace, nil
 }
 
-func runAudit(ctx context.Context, a *app, f auditFlags, given func(string) bool) error {
+func runAudit(ctx context.Context, a *command.App, f auditFlags, given func(string) bool) error {
 	cfg, err := f.config(given)
 	if err != nil {
 		return err

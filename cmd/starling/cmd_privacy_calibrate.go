@@ -6,9 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/command"
 )
 
-func newPrivacyNoiseCmd(a *app) *cobra.Command {
+func newPrivacyNoiseCmd(a *command.App) *cobra.Command {
 	var f privacyFlags
 	cmd := &cobra.Command{
 		Use:   "noise",
@@ -16,7 +17,7 @@ func newPrivacyNoiseCmd(a *app) *cobra.Command {
 		Long: `Find the least noise multiplier for a target epsilon. It is rounded up to 7
 digits and verified: the epsilon printed is that of the multiplier printed.`,
 		Example: "  starling privacy noise --epsilon 2 --delta 1e-6 --sampling-rate 0.01 --rounds 200",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			acct, err := f.check(cmd, a, "epsilon", "sampling-rate", "rounds")
 			if err != nil {
@@ -40,13 +41,13 @@ digits and verified: the epsilon printed is that of the multiplier printed.`,
 	return cmd
 }
 
-func newPrivacyRoundsCmd(a *app) *cobra.Command {
+func newPrivacyRoundsCmd(a *command.App) *cobra.Command {
 	var f privacyFlags
 	cmd := &cobra.Command{
 		Use:     "rounds",
 		Short:   "The largest number of rounds within an epsilon",
 		Example: "  starling privacy rounds --epsilon 2 --delta 1e-6 --sampling-rate 0.01 --noise-multiplier 1",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			acct, err := f.check(cmd, a, "epsilon", "sampling-rate", "noise-multiplier")
 			if err != nil {
@@ -73,13 +74,13 @@ func newPrivacyRoundsCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func newPrivacyRateCmd(a *app) *cobra.Command {
+func newPrivacyRateCmd(a *command.App) *cobra.Command {
 	var f privacyFlags
 	cmd := &cobra.Command{
 		Use:     "rate",
 		Short:   "The largest sampling rate at which a number of rounds stays within an epsilon",
 		Example: "  starling privacy rate --epsilon 2 --delta 1e-6 --noise-multiplier 1 --rounds 2000",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			acct, err := f.check(cmd, a, "epsilon", "noise-multiplier", "rounds")
 			if err != nil {

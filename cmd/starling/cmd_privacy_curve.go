@@ -22,6 +22,7 @@ import (
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/canvas"
+	"github.com/starling-fl/starling/internal/command"
 )
 
 // privacyCurve is epsilon over the rounds of one job.
@@ -47,7 +48,7 @@ func checkCurveName(name string) error {
 	case ".svg", ".png", ".csv":
 		return nil
 	default:
-		return usagef("--curve %q: want a name that ends in .svg, .png or .csv", name)
+		return command.Usagef("--curve %q: want a name that ends in .svg, .png or .csv", name)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/job"
 )
@@ -57,7 +58,7 @@ type explainPoint struct {
 	Answer   string `json:"answer"`
 }
 
-func newPrivacyExplainCmd(a *app) *cobra.Command {
+func newPrivacyExplainCmd(a *command.App) *cobra.Command {
 	var f privacyFlags
 	var jobFile string
 	var simulatedOf, simulatedCohort int
@@ -66,7 +67,7 @@ func newPrivacyExplainCmd(a *app) *cobra.Command {
 		Short: "Say in plain words what a job protects, from whom, and what it does not",
 		Example: `  starling privacy explain --job job.yaml
   starling privacy explain --population 1000 --sampling-rate 0.1 --noise-multiplier 1.1 --rounds 200`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var e explained
 			if jobFile != "" {
@@ -93,7 +94,7 @@ func newPrivacyExplainCmd(a *app) *cobra.Command {
 			} else {
 				for _, name := range []string{"population", "sampling-rate", "rounds"} {
 					if !cmd.Flags().Changed(name) {
-						return usagef("--job, or --population, --sampling-rate, --rounds and --noise-multiplier or --epsilon are required: --%s is missing", name)
+						return command.Usagef("--job, or --population, --sampling-rate, --rounds and --noise-multiplier or --epsilon are required: --%s is missing", name)
 					}
 				}
 			}
@@ -117,16 +118,16 @@ func newPrivacyExplainCmd(a *app) *cobra.Command {
 func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) error {
 	acct, err := dp.ParseAccountant(f.accountant)
 	if err != nil {
-		return usage(err)
+		return command.Usage(err)
 	}
 	if f.rounds > dp.MaxRounds {
-		return usagef("rounds %d, want at most %d", f.rounds, dp.MaxRounds)
+		return command.Usagef("rounds %d, want at most %d", f.rounds, dp.MaxRounds)
 	}
 	if f.population < 1 || f.rounds < 1 || !(f.rate > 0 && f.rate <= 1) {
-		return usagef("population %d, rounds %d, sampling rate %v: want at least 1, at least 1, and in (0, 1]", f.population, f.rounds, f.rate)
+		return command.Usagef("population %d, rounds %d, sampling rate %v: want at least 1, at least 1, and in (0, 1]", f.population, f.rounds, f.rate)
 	}
 	if (simulatedOf > 0) != (simulatedCohort > 0) || simulatedCohort > simulatedOf {
-		return usagef("simulated population %d with simulated cohort %d: want both or neither, the cohort the smaller", simulatedOf, simulatedCohort)
+		return command.Usagef("simulated population %d with simulated cohort %d: want both or neither, the cohort the smaller", simulatedOf, simulatedCohort)
 	}
 	if err := f.checkUnit(); err != nil {
 		return err
@@ -140,7 +141,7 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 		e.NoiseScale = f.rate * float64(f.population) / float64(simulatedCohort)
 		budgetHit = 0 // that population's shards are as large as it takes
 		if e.NoiseScale >= 1 {
-			return usagef("simulated cohort %d is not above the real one, %v in expectation", simulatedCohort, f.rate*float64(f.population))
+			return command.Usagef("simulated cohort %d is not above the real one, %v in expectation", simulatedCohort, f.rate*float64(f.population))
 		}
 	}
 	if e.protected > 0 {
@@ -150,12 +151,12 @@ func (e *explained) fill(f *privacyFlags, simulatedOf, simulatedCohort int) erro
 		f.delta = dp.DefaultDelta(n)
 	}
 	if _, err := dp.CheckDelta(f.delta, n); err != nil {
-		return usage(err)
+		return command.Usage(err)
 	}
 	e.NoiseMultiplier = f.noise
 	if e.NoiseMultiplier == 0 {
 		if !(f.epsilon > 0) {
-			return usagef("--noise-multiplier or --epsilon is required")
+			return command.Usagef("--noise-multiplier or --epsilon is required")
 		}
 		budget := *f
 		budget.rate, budget.delta, budget.hit = rate, f.delta-e.floor, budgetHit

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/command"
 )
 
 // ledgerReport is what a run has spent, or several over one population.
@@ -59,7 +60,7 @@ type ledgerLine struct {
 	Hash   string       `json:"hash"`
 }
 
-func newPrivacyLedgerCmd(a *app) *cobra.Command {
+func newPrivacyLedgerCmd(a *command.App) *cobra.Command {
 	var delta float64
 	var accountant string
 	cmd := &cobra.Command{
@@ -74,11 +75,11 @@ all of them do, which is more than any of them says. Their events are composed.`
 		Example: "  starling privacy ledger ./run\n  starling privacy ledger ./run1 ./run2 --delta 1e-6",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("privacy ledger wants a coordinator's folder, or several, got none")
+				return command.Usagef("privacy ledger wants a coordinator's folder, or several, got none")
 			}
 			acct, err := dp.ParseAccountant(accountant)
 			if err != nil {
-				return usage(err)
+				return command.Usage(err)
 			}
 			r, err := readLedgers(args, delta, acct)
 			if err != nil {
@@ -103,7 +104,7 @@ func readLedgers(dirs []string, delta float64, acct dp.Accountant) (ledgerReport
 			return all, err
 		}
 		if other, twice := heads[l.HeadString()]; twice {
-			return all, usagef("%s and %s hold the same ledger: it would be counted twice", other, dir)
+			return all, command.Usagef("%s and %s hold the same ledger: it would be counted twice", other, dir)
 		}
 		heads[l.HeadString()] = dir
 		r, s, err := newLedgerReport(l, delta, acct)
@@ -114,7 +115,7 @@ func readLedgers(dirs []string, delta float64, acct dp.Accountant) (ledgerReport
 			return r, nil
 		}
 		if !l.Private {
-			return all, usagef("%s is of a run that was reproducible or without noise, which protects nobody: nothing composed with it is private", dir)
+			return all, command.Usagef("%s is of a run that was reproducible or without noise, which protects nobody: nothing composed with it is private", dir)
 		}
 		all.Runs = append(all.Runs, ledgerRun{dir, r})
 		together.add(s)
@@ -147,13 +148,13 @@ func (s spending) account(r *ledgerReport, acct dp.Accountant) error {
 		return nil
 	}
 	if s.delta == 0 {
-		return usagef("the ledger names no delta: give --delta")
+		return command.Usagef("the ledger names no delta: give --delta")
 	}
 	if _, err := dp.CheckDelta(s.delta, 0); err != nil {
-		return usage(err)
+		return command.Usage(err)
 	}
 	if s.floor >= s.delta {
-		return usagef("--delta %.3g: cohorts below a floor have %.3g of it already, give more", s.delta, s.floor)
+		return command.Usagef("--delta %.3g: cohorts below a floor have %.3g of it already, give more", s.delta, s.floor)
 	}
 	stated := dp.Budget{Delta: s.delta, Floor: s.floor, Accountant: acct}
 	for _, q := range []struct {

@@ -16,13 +16,14 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/command"
 )
 
 // runPrivacy runs a privacy command and returns its standard output.
 func runPrivacy(t *testing.T, asJSON bool, args ...string) (string, error) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	cmd := newPrivacyCmd(&app{Stdout: &out, Stderr: &errs, JSON: asJSON})
+	cmd := newPrivacyCmd(&command.App{Stdout: &out, Stderr: &errs, JSON: asJSON})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)
 	cmd.SetOut(&errs)
@@ -125,7 +126,7 @@ func TestPrivacyUsage(t *testing.T) {
 		{"explain", "--population", "10"},
 		{"ledger"},
 	} {
-		if _, err := runPrivacy(t, false, args...); !errors.As(err, &usageError{}) {
+		if _, err := runPrivacy(t, false, args...); !errors.As(err, &command.UsageError{}) {
 			t.Errorf("%v: error %v, want wrong usage", args, err)
 		}
 	}
@@ -142,7 +143,7 @@ func TestPrivacyRefusesTooManyRounds(t *testing.T) {
 	} {
 		for _, rounds := range []string{"8589934590", "1073741825"} {
 			_, err := runPrivacy(t, false, append(args, rounds)...)
-			if !errors.As(err, &usageError{}) || !strings.Contains(err.Error(), "1073741824") || !strings.Contains(err.Error(), rounds) {
+			if !errors.As(err, &command.UsageError{}) || !strings.Contains(err.Error(), "1073741824") || !strings.Contains(err.Error(), rounds) {
 				t.Errorf("%v %s: %v", args, rounds, err)
 			}
 		}
@@ -373,7 +374,7 @@ func TestPrivacyLedgersCompose(t *testing.T) {
 		"give more":      {"ledger", one, two, "--delta", "1e-7"},
 		"privacy ledger": {"ledger"},
 	} {
-		if _, err := runPrivacy(t, false, args...); !errors.As(err, &usageError{}) || !strings.Contains(err.Error(), name) {
+		if _, err := runPrivacy(t, false, args...); !errors.As(err, &command.UsageError{}) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v: %v, want %q", args, err, name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
 	grids "github.com/starling-fl/starling/simulate/report"
 )
@@ -15,7 +16,7 @@ type reproduceReport struct {
 	Out string `json:"out"`
 }
 
-func newReproduceCmd(a *app) *cobra.Command {
+func newReproduceCmd(a *command.App) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "reproduce FOLDER --out FILE",
@@ -27,20 +28,20 @@ listed as not run.`,
 		Example: "  starling reproduce docs/reproduction --out docs/REPRODUCTION.md",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("want one folder, got %d arguments", len(args))
+				return command.Usagef("want one folder, got %d arguments", len(args))
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {
-				return usagef("--out is missing: the file to write")
+				return command.Usagef("--out is missing: the file to write")
 			}
 			info, err := os.Stat(args[0])
 			if err != nil {
 				return err
 			}
 			if !info.IsDir() {
-				return usagef("%s is no folder", args[0])
+				return command.Usagef("%s is no folder", args[0])
 			}
 			text, err := grids.Reproduction(os.DirFS(args[0]))
 			if err != nil {

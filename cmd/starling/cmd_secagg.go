@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -31,18 +32,18 @@ type secaggParams struct {
 	Log2BreachPerJob   *float64 `json:"log2_breach_per_job"`
 }
 
-func newSecaggCmd(a *app) *cobra.Command {
+func newSecaggCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secagg",
 		Short: "Parameters of secure aggregation",
-		Args:  noArgs,
+		Args:  command.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newSecaggParamsCmd(a))
 	return cmd
 }
 
-func newSecaggParamsCmd(a *app) *cobra.Command {
+func newSecaggParamsCmd(a *command.App) *cobra.Command {
 	var m secagg.Model
 	cmd := &cobra.Command{
 		Use:   "params",
@@ -52,7 +53,7 @@ func newSecaggParamsCmd(a *app) *cobra.Command {
 likely a shard fails for dropouts and is broken by corrupted members who collude
 with the server: per shard, per round and per job. What cannot be met is refused.`,
 		Example: "  starling secagg params --shard 64 --dropout 0.1 --corrupt 0.05\n  starling secagg params --shard 128 --dropout 0.3 --corrupt 0.1 --semi-honest",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("cohort") {
 				// The reference cohort, where it makes sense at all.
@@ -64,7 +65,7 @@ with the server: per shard, per round and per job. What cannot be met is refused
 			p, err := secagg.Choose(m)
 			if err != nil {
 				if errors.Is(err, secagg.ErrConfig) {
-					return usage(err)
+					return command.Usage(err)
 				}
 				return err
 			}

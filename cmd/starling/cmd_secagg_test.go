@@ -7,12 +7,14 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/command"
 )
 
 // runSecagg runs a secagg command and returns its standard output.
 func runSecagg(asJSON bool, args ...string) (string, error) {
 	var out, errs bytes.Buffer
-	cmd := newSecaggCmd(&app{Stdout: &out, Stderr: &errs, JSON: asJSON})
+	cmd := newSecaggCmd(&command.App{Stdout: &out, Stderr: &errs, JSON: asJSON})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)
 	cmd.SetOut(&errs)
@@ -80,7 +82,7 @@ func TestSecaggParamsRefuses(t *testing.T) {
 		"--shard 2000 --population 10": "shard 2000",
 	} {
 		_, err := runSecagg(false, append([]string{"params"}, strings.Fields(args)...)...)
-		var usage usageError
+		var usage command.UsageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", args, err, says)
 		}

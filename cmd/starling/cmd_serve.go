@@ -38,7 +38,7 @@ type serveFlags struct {
 	columns                                 dataset.Columns // of the public files
 }
 
-func newServeCmd(a *app) *cobra.Command {
+func newServeCmd(a *command.App) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve --job job.yaml --dir DIR",
@@ -48,10 +48,10 @@ committed or its privacy budget is spent, and writes a checkpoint after each.
 State lives in --dir; started again with the same job it continues with the
 next round, the ledger intact. The join token is printed on standard error.`,
 		Example: "  starling serve --job job.yaml --dir run1 --listen 0.0.0.0:8443 --tls --url https://fl.example.org:8443",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.job == "" || f.dir == "" {
-				return usagef("--job and --dir are required: see docs/JOB.md for the job file")
+				return command.Usagef("--job and --dir are required: see docs/JOB.md for the job file")
 			}
 			return runServe(cmd.Context(), a, f)
 		},
@@ -69,7 +69,7 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	cmd.Flags().StringSliceVar(&f.trusted, "trust-proxy", nil, "addresses (CIDR) of proxies whose X-Forwarded-For is taken, so that limits of an address are the devices' own")
 	cmd.Flags().StringVar(&f.validation, "validation", "", "public labelled file that scores every round and chooses the rank")
 	cmd.Flags().StringVar(&f.test, "test", "", "public labelled file for the result table")
-	columnFlags(cmd.Flags(), &f.columns)
+	command.ColumnFlags(cmd.Flags(), &f.columns)
 	cmd.Flags().StringVar(&f.sample, "sample", "", "public labelled file that the join page offers to visitors to try; neither --validation nor --test")
 	cmd.Flags().BoolVar(&f.everyRank, "test-every-rank", false, "score --test at every rank, not only at the one that validation chose")
 	cmd.Flags().StringVar(&f.witness, "witness", "", "URL of a witness (C2SP tlog-witness) that signs the log of enrolled keys before each round, for devices that ask for it")
@@ -93,7 +93,7 @@ func loadPublic(path string, columns dataset.Columns, labels []string) (*dataset
 	if path == "" {
 		return nil, nil
 	}
-	set, err := loadLabelled(path, columns)
+	set, err := command.LoadLabelled(path, columns)
 	if err != nil {
 		return nil, err
 	}
@@ -116,13 +116,13 @@ func loadSample(f serveFlags, labels []string) ([]byte, string, error) {
 	return b, filepath.Base(f.sample), err
 }
 
-func runServe(ctx context.Context, a *app, f serveFlags) error {
+func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	start := time.Now()
 	job, err := job.Load(f.job)
 	if err != nil {
 		return err
 	}
-	b, err := loadJobBase(job)
+	b, err := command.LoadJobBase(job)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func runServe(ctx context.Context, a *app, f serveFlags) error {
 }
 
 // serveAndRun serves devices until the job is done.
-func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, s *server.Server, f serveFlags) error {
+func serveAndRun(ctx context.Context, a *command.App, c *coordinator.Coordinator, s *server.Server, f serveFlags) error {
 	cert, err := f.certificate(c.Log())
 	if err != nil {
 		return err
@@ -212,7 +212,7 @@ func serveAndRun(ctx context.Context, a *app, c *coordinator.Coordinator, s *ser
 	if err := c.Reached(token); err != nil {
 		err = errors.Join(err, endpoint.Listener.Close())
 		if errors.Is(err, wire.ErrToken) {
-			return usage(err)
+			return command.Usage(err)
 		}
 		return err
 	}

@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/internal/terminal"
@@ -34,12 +36,12 @@ type simulateFlags struct {
 	workers    int
 	set        []string
 	columns    dataset.Columns
-	engine     engineFlags
+	engine     engine.Flags
 	queue      queueFlags
 }
 
-func newSimulateCmd(a *app) *cobra.Command {
-	f := simulateFlags{settings: sweep.DefaultSettings()}
+func newSimulateCmd(a *command.App) *cobra.Command {
+	f := simulateFlags{settings: sweep.DefaultSettings(), engine: engines()}
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Ask what accuracy a deployment would reach, at what privacy and bytes, before deploying anything",
@@ -57,17 +59,17 @@ An interrupted run goes on where it was when the same command is given again. Ev
 secret is derived from --seed: nothing here protects anybody, and the epsilon is
 what the simulated deployment would spend.`,
 		Example: "  starling simulate --rounds 40\n  starling simulate --data reviews.jsonl --population 30000 --epsilon 4\n  starling simulate --job job.yaml --set adapter.rank_min=8 --set adapter.rank_max=8 --json",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.trueCohort {
 				f.settings.Cohort = 0
 			}
 			if f.plot != "" {
 				if err := grids.CheckPlotName(f.plot); err != nil {
-					return usagef("--plot %.80q: want a name that ends in %s", f.plot, strings.Join(grids.Formats, ", "))
+					return command.Usagef("--plot %.80q: want a name that ends in %s", f.plot, strings.Join(grids.Formats, ", "))
 				}
 				if f.settings.Every == 0 {
-					return usagef("--plot: --every is 0, and accuracy is measured at the end alone: give --every 1 or more")
+					return command.Usagef("--plot: --every is 0, and accuracy is measured at the end alone: give --every 1 or more")
 				}
 			}
 			return runSimulate(cmd.Context(), a, f, cmd.Flags().Changed)
@@ -94,9 +96,9 @@ what the simulated deployment would spend.`,
 	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side; the result does not depend on it")
 	fl.StringVar(&f.out, "out", "starling-simulate", "folder that gets a folder of its own for these settings")
 	fl.StringVar(&f.plot, "plot", "", "file that shows accuracy against epsilon, bytes and rank: .svg, .pdf, .png or .tex (pgfplots); runs in --out that differ in the seed alone give it intervals")
-	columnFlags(fl, &f.columns)
-	f.engine.add(fl)
-	f.engine.addTogether(fl)
+	command.ColumnFlags(fl, &f.columns)
+	f.engine.Add(fl)
+	f.engine.AddTogether(fl)
 	f.queue.add(fl)
 	return cmd
 }
@@ -131,27 +133,27 @@ func (f simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) 
 	for _, pair := range f.set {
 		key, text, ok := strings.Cut(pair, "=")
 		if !ok {
-			return s, usagef("--set %q: want key=value", pair)
+			return s, command.Usagef("--set %q: want key=value", pair)
 		}
 		if err != nil {
 			break
 		}
 		var value any
 		if e := strict.Decode([]byte(text), &value); e != nil {
-			return s, usagef("--set %s: %v", key, e)
+			return s, command.Usagef("--set %s: %v", key, e)
 		}
 		s, err = s.With(key, value)
 	}
 	if err != nil {
-		return s, usage(err)
+		return s, command.Usage(err)
 	}
 	if err := s.Check(); err != nil {
-		return s, usage(err)
+		return s, command.Usage(err)
 	}
 	return s.WithTrueCohort(), nil
 }
 
-func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string) bool) (err error) {
+func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given func(string) bool) (err error) {
 	s, err := f.resolve(given)
 	if err == nil {
 		err = f.queue.check(f.workers)
@@ -177,7 +179,7 @@ func runSimulate(ctx context.Context, a *app, f simulateFlags, given func(string
 	if err := ensureDir(f.out); err != nil {
 		return err
 	}
-	stop, err := f.queue.serve(ctx, a, lab, f.engine.together)
+	stop, err := f.queue.serve(ctx, a, lab, f.engine.Together)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/simulate"
 	grids "github.com/starling-fl/starling/simulate/report"
 	"github.com/starling-fl/starling/simulate/sweep"
@@ -29,12 +31,12 @@ type sweepFlags struct {
 	workers   int
 	dryRun    bool
 	columns   dataset.Columns
-	engine    engineFlags
+	engine    engine.Flags
 	queue     queueFlags
 }
 
-func newSweepCmd(a *app) *cobra.Command {
-	var f sweepFlags
+func newSweepCmd(a *command.App) *cobra.Command {
+	f := sweepFlags{engine: engines()}
 	cmd := &cobra.Command{
 		Use:   "sweep FILE|--preset NAME",
 		Short: "Simulate a grid of settings and keep one table of what each came to",
@@ -52,7 +54,7 @@ against what was published.`,
 				want = 0
 			}
 			if len(args) != want {
-				return usagef("want one sweep file or --preset, got %d arguments", len(args))
+				return command.Usagef("want one sweep file or --preset, got %d arguments", len(args))
 			}
 			return nil
 		},
@@ -79,9 +81,9 @@ against what was published.`,
 	fl.StringVar(&f.out, "out", "", "folder of the results (default: the sweep file's name without its ending)")
 	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side; results do not depend on it")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "check every run's settings and budget and list them, without running any")
-	columnFlags(fl, &f.columns)
-	f.engine.add(fl)
-	f.engine.addTogether(fl)
+	command.ColumnFlags(fl, &f.columns)
+	f.engine.Add(fl)
+	f.engine.AddTogether(fl)
 	f.queue.add(fl)
 	return cmd
 }
@@ -107,7 +109,7 @@ func (f sweepFlags) plan(args []string) (plan *sweep.Plan, name string, err erro
 		plan, err = sweep.Load(args[0])
 	}
 	if f.test != "" && f.data == "" {
-		return nil, "", usagef("--test is the test part of --data: give both, or name them in the sweep file")
+		return nil, "", command.Usagef("--test is the test part of --data: give both, or name them in the sweep file")
 	}
 	if err == nil && f.data != "" {
 		err = plan.Over(f.data, f.test)
@@ -115,7 +117,7 @@ func (f sweepFlags) plan(args []string) (plan *sweep.Plan, name string, err erro
 	return plan, name, err
 }
 
-func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name string) (err error) {
+func runSweep(ctx context.Context, a *command.App, f sweepFlags, plan *sweep.Plan, name string) (err error) {
 	if err := f.queue.check(f.workers); err != nil {
 		return err
 	}
@@ -157,7 +159,7 @@ func runSweep(ctx context.Context, a *app, f sweepFlags, plan *sweep.Plan, name 
 	if err := lab.Keep(plan, f.out); err != nil {
 		return err
 	}
-	stop, err := f.queue.serve(ctx, a, lab, f.engine.together)
+	stop, err := f.queue.serve(ctx, a, lab, f.engine.Together)
 	if err != nil {
 		return err
 	}
@@ -249,7 +251,7 @@ func place(plan *sweep.Plan, p sweep.Point) string {
 	return strings.Join(parts, ", ")
 }
 
-func newReportCmd(a *app) *cobra.Command {
+func newReportCmd(a *command.App) *cobra.Command {
 	var out, interval string
 	cmd := &cobra.Command{
 		Use:   "report DIR",
@@ -260,14 +262,14 @@ differences with intervals and t tests that are corrected by Holm, privacy and b
 that is not done yet is reported as far as it is.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("want one sweep folder, got %d arguments", len(args))
+				return command.Usagef("want one sweep folder, got %d arguments", len(args))
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			made, err := grids.ParseInterval(interval)
 			if err != nil {
-				return usagef("--interval is %.40q, must be t, or bca (bootstrap, with ten seeds or more)", interval)
+				return command.Usagef("--interval is %.40q, must be t, or bca (bootstrap, with ten seeds or more)", interval)
 			}
 			r, err := grids.New(args[0], made)
 			if err != nil {

@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-func newTokenCmd(a *app) *cobra.Command {
+func newTokenCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Invite devices to a coordinator: create, list and revoke join tokens",
@@ -21,7 +22,7 @@ func newTokenCmd(a *app) *cobra.Command {
 coordinator may be running in the folder: it takes part at once. Devices that have
 enrolled come back by the token they came with, however it ended; to keep one out
 see "starling devices ban".`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newTokenCreateCmd(a), newTokenListCmd(a), newTokenRevokeCmd(a))
@@ -33,7 +34,7 @@ func dirFlag(cmd *cobra.Command) func(func(*store.Fleet) error) error {
 	dir := cmd.Flags().String("dir", "", "the coordinator's folder")
 	return func(use func(*store.Fleet) error) (err error) {
 		if *dir == "" {
-			return usagef("--dir is required: the folder that serve was started with")
+			return command.Usagef("--dir is required: the folder that serve was started with")
 		}
 		f, err := store.OpenFleet(*dir)
 		if err != nil {
@@ -54,7 +55,7 @@ type invited struct {
 	Token string `json:"token"`
 }
 
-func newTokenCreateCmd(a *app) *cobra.Command {
+func newTokenCreateCmd(a *command.App) *cobra.Command {
 	var uses int
 	var expires time.Duration
 	var note, url string
@@ -62,7 +63,7 @@ func newTokenCreateCmd(a *app) *cobra.Command {
 		Use:     "create --dir DIR",
 		Short:   "Make a join token, for one device unless said otherwise",
 		Example: "  starling token create --dir run1 --note \"Ada's laptop\"\n  starling token create --dir run1 --uses 50 --expires 24h",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 	}
 	with := dirFlag(cmd)
 	cmd.Flags().IntVar(&uses, "uses", 1, "devices that may enrol by it")
@@ -71,13 +72,13 @@ func newTokenCreateCmd(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&url, "url", "", "how devices reach the coordinator, if not as serve said")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if uses < 1 || uses > 1_000_000 {
-			return usagef("--uses is %d, want 1..1000000", uses)
+			return command.Usagef("--uses is %d, want 1..1000000", uses)
 		}
 		if expires < time.Minute || expires > 10*365*24*time.Hour {
-			return usagef("--expires is %v, want a minute to ten years", expires)
+			return command.Usagef("--expires is %v, want a minute to ten years", expires)
 		}
 		if len(note) > 200 {
-			return usagef("--note has %d bytes, limit 200", len(note))
+			return command.Usagef("--note has %d bytes, limit 200", len(note))
 		}
 		return with(func(f *store.Fleet) error {
 			reached, err := f.Reached()
@@ -95,7 +96,7 @@ func newTokenCreateCmd(a *app) *cobra.Command {
 				token.URL = url
 			}
 			if err := token.Validate(); err != nil {
-				return usage(err)
+				return command.Usage(err)
 			}
 			i, secret, err := f.Invite(note, uses, expires)
 			if err != nil {
@@ -117,7 +118,7 @@ func newTokenCreateCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func newTokenListCmd(a *app) *cobra.Command {
+func newTokenListCmd(a *command.App) *cobra.Command {
 	return listCmd(a, "List the invitations, without their secrets", "id\tused\tstate\texpires\tnote",
 		(*store.Fleet).Invitations, invitationLine)
 }
@@ -136,8 +137,8 @@ func invitationLine(i store.Invitation) string {
 }
 
 // listCmd shows what a coordinator's folder holds as a table, a line each.
-func listCmd[T any](a *app, short, heads string, list func(*store.Fleet) ([]T, error), line func(T) string) *cobra.Command {
-	cmd := &cobra.Command{Use: "list --dir DIR", Short: short, Args: noArgs}
+func listCmd[T any](a *command.App, short, heads string, list func(*store.Fleet) ([]T, error), line func(T) string) *cobra.Command {
+	cmd := &cobra.Command{Use: "list --dir DIR", Short: short, Args: command.NoArgs}
 	with := dirFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		return with(func(f *store.Fleet) error {
@@ -158,18 +159,18 @@ func listCmd[T any](a *app, short, heads string, list func(*store.Fleet) ([]T, e
 	return cmd
 }
 
-func newTokenRevokeCmd(a *app) *cobra.Command {
+func newTokenRevokeCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "revoke --dir DIR ID...", Short: "End invitations: no new device enrols by them"}
 	with := dirFlag(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usagef("token revoke wants the number of an invitation: see starling token list")
+			return command.Usagef("token revoke wants the number of an invitation: see starling token list")
 		}
 		return with(func(f *store.Fleet) error {
 			for _, arg := range args {
 				id, err := strconv.ParseInt(arg, 10, 64)
 				if err != nil {
-					return usagef("%q is not the number of an invitation", arg)
+					return command.Usagef("%q is not the number of an invitation", arg)
 				}
 				if err := f.Revoke(id); err != nil {
 					return err

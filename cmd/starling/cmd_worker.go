@@ -50,11 +50,11 @@ func (q *queueFlags) check(workers int) error {
 	}
 	switch {
 	case q.url != "" && q.listen != "":
-		return usagef("--nats and --nats-listen: a cluster or a server of our own, not both")
+		return command.Usagef("--nats and --nats-listen: a cluster or a server of our own, not both")
 	case !(q.audit >= 0 && q.audit <= 1):
-		return usagef("--audit is %v, must be in 0..1", q.audit)
+		return command.Usagef("--audit is %v, must be in 0..1", q.audit)
 	case workers < least:
-		return usagef("--workers is %d, must be at least %d", workers, least)
+		return command.Usagef("--workers is %d, must be at least %d", workers, least)
 	}
 	q.workers = workers
 	return nil
@@ -62,12 +62,12 @@ func (q *queueFlags) check(workers int) error {
 
 // serve lets the lab's rounds go through the queue, where one is asked for. stop
 // ends what it started.
-func (q *queueFlags) serve(ctx context.Context, a *app, lab *sweep.Lab, together int) (stop func(), err error) {
+func (q *queueFlags) serve(ctx context.Context, a *command.App, lab *sweep.Lab, together int) (stop func(), err error) {
 	if q.url == "" && q.listen == "" {
 		return func() {}, nil
 	}
 	if together > 1 {
-		return nil, usagef("--together is for one process: workers of a queue train each client alone")
+		return nil, command.Usagef("--together is for one process: workers of a queue train each client alone")
 	}
 	var b *queue.Broker
 	folder := ""
@@ -121,12 +121,12 @@ func (q *queueFlags) serve(ctx context.Context, a *app, lab *sweep.Lab, together
 	}, nil
 }
 
-func newWorkerCmd(a *app) *cobra.Command {
+func newWorkerCmd(a *command.App) *cobra.Command {
 	var (
 		url    string
 		access queue.Access
 		w      queue.Worker
-		choice engineFlags
+		choice = engines()
 	)
 	cmd := &cobra.Command{
 		Use:   "worker --nats URL",
@@ -136,25 +136,25 @@ them contribute, and send back the sum. A worker needs nothing but the URL that 
 simulation prints, with the key of its runs behind the #; it can be killed and started at any time
 without changing what comes out. It must be the same build of this program and
 compute with the engine that the simulation computes with.`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if url == "" {
-				return usagef("--nats is missing: the URL that starling simulate --nats-listen prints, or a cluster's")
+				return command.Usagef("--nats is missing: the URL that starling simulate --nats-listen prints, or a cluster's")
 			}
 			if !queue.HasKey(url) {
-				return usagef("--nats has no key: take the whole URL that starling simulate prints, # and what follows it")
+				return command.Usagef("--nats has no key: take the whole URL that starling simulate prints, # and what follows it")
 			}
 			if w.Parallel < 1 {
-				return usagef("--workers is %d, must be at least 1", w.Parallel)
+				return command.Usagef("--workers is %d, must be at least 1", w.Parallel)
 			}
 			if w.AckWait < time.Second || w.AckWait > time.Hour {
-				return usagef("--ack-wait is %v, must be in 1s..1h", w.AckWait)
+				return command.Usagef("--ack-wait is %v, must be in 1s..1h", w.AckWait)
 			}
-			e, err := choice.open()
+			e, err := choice.Open()
 			if err != nil {
 				return err
 			}
-			w.Engine, w.Trainer = e.name, e.trainer(w.Parallel)
+			w.Engine, w.Trainer = e.Name, e.Trainer(w.Parallel)
 			defer func() { err = errors.Join(err, w.Trainer.Close()) }()
 			b, err := queue.ConnectWorker(cmd.Context(), url, access)
 			if err != nil {
@@ -178,7 +178,7 @@ compute with the engine that the simulation computes with.`,
 	fl.IntVar(&w.Parallel, "workers", runtime.NumCPU(), "clients that train side by side")
 	fl.DurationVar(&w.AckWait, "ack-wait", 15*time.Second, "how long what a dead worker had in hand waits for another")
 	accessFlags(fl, &access)
-	choice.add(fl)
+	choice.Add(fl)
 	command.Settings(cmd)
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/sim"
 )
 
@@ -38,7 +39,7 @@ func TestOpenDashboard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := loadBase("")
+	b, err := command.LoadBase("")
 	if err != nil {
 		t.Fatal(err)
 	}

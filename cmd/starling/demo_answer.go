@@ -10,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/internal/terminal"
@@ -66,9 +67,9 @@ func documentData(seed uint64, clients int) (*fleetData, error) {
 }
 
 // runAnswerDemo is runDemo for task answer.
-func runAnswerDemo(ctx context.Context, a *app, f demoFlags) error {
+func runAnswerDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	if f.data != "" || f.headOnly || f.record != "" || f.start != "" || f.everyRank {
-		return usagef("--task answer makes its own documents, and has no head: --data, --start, --head-only, --record and --test-every-rank are not for it")
+		return command.Usagef("--task answer makes its own documents, and has no head: --data, --start, --head-only, --record and --test-every-rank are not for it")
 	}
 	data, err := documentData(f.seed, f.clients)
 	if err != nil {
@@ -80,12 +81,12 @@ func runAnswerDemo(ctx context.Context, a *app, f demoFlags) error {
 	}
 	j.Task, j.Labels = model.TaskAnswer.String(), nil
 	j.Adapter.Sequence, j.Adapter.Answer = documentTokens, answerTokens
-	b, err := loadDocumentBase(f.base)
+	b, err := command.LoadDocumentBase(f.base)
 	if err != nil {
 		return err
 	}
 	if !b.Config.Generates() {
-		return usagef("--base %s is a %s: --task answer needs a base that writes text, a t5", f.base, b.Config.ModelType)
+		return command.Usagef("--base %s is a %s: --task answer needs a base that writes text, a t5", f.base, b.Config.ModelType)
 	}
 	began := time.Now()
 	j = j.ForBase(b.Config)

@@ -6,11 +6,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/command"
 )
 
 // TestDeploymentSetsFlags: each setting in the files of deploy/ is a flag of serve.
 func TestDeploymentSetsFlags(t *testing.T) {
-	flags := newServeCmd(&app{}).Flags()
+	flags := newServeCmd(&command.App{}).Flags()
 	settings := regexp.MustCompile(`STARLING_SERVE_([A-Z][A-Z_]*[A-Z])`)
 	seen := 0
 	err := fs.WalkDir(os.DirFS("../../deploy"), ".", func(path string, d fs.DirEntry, err error) error {

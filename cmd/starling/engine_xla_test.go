@@ -10,13 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/simulate/sweep"
 )
 
 func plugin(t *testing.T) {
 	t.Helper()
-	if os.Getenv(pjrtVariable) == "" {
-		t.Skipf("no PJRT plugin: set %s to the absolute path of one, or run make xla", pjrtVariable)
+	if os.Getenv(engine.PluginVariable) == "" {
+		t.Skipf("no PJRT plugin: set %s to the absolute path of one, or run make xla", engine.PluginVariable)
 	}
 }
 
@@ -41,7 +42,7 @@ func TestXLASimulates(t *testing.T) {
 	dir := t.TempDir()
 	fast := simulated("--engine", "xla", "--out", dir)
 	plain := simulated("--out", t.TempDir())
-	if !strings.HasPrefix(fast.Engine, "xla ") || plain.Engine != engineProgram {
+	if !strings.HasPrefix(fast.Engine, "xla ") || plain.Engine != engine.Program {
 		t.Errorf("engines %q and %q", fast.Engine, plain.Engine)
 	}
 	if math.Abs(fast.SignalNorm/plain.SignalNorm-1) > 1e-3 || math.Abs(fast.Accuracy-plain.Accuracy) > 0.02 {

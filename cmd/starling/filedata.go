@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/command"
 )
 
 // fileDivision says how a labelled file becomes a fleet's data.
@@ -21,12 +22,12 @@ type fileDivision struct {
 // Validation chooses the rank and is scored without noise, so whoever the file
 // names is in one of the three alone, as far as there are enough of them.
 func (f fileDivision) load() (*fleetData, error) {
-	all, err := loadLabelled(f.path, f.columns)
+	all, err := command.LoadLabelled(f.path, f.columns)
 	if err != nil {
 		return nil, err
 	}
 	if len(all.Labels) == 0 {
-		return nil, usagef("%s holds questions, which serve, join and simulate take, and the demo does not", f.path)
+		return nil, command.Usagef("%s holds questions, which serve, join and simulate take, and the demo does not", f.path)
 	}
 	if len(all.Labels) < 2 {
 		return nil, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", f.path, all.Labels[0])

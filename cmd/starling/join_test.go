@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -28,7 +29,7 @@ func TestTokensShownAreOfTheFormPrinted(t *testing.T) {
 			texts[name] = string(b)
 		}
 	}
-	for _, cmd := range newRootCmd(&app{}).Commands() {
+	for _, cmd := range newRootCmd(&command.App{}).Commands() {
 		texts[cmd.Name()] = cmd.Long + cmd.Example
 	}
 	found := 0

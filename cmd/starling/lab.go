@@ -13,36 +13,38 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate/sweep"
 )
 
 // openLab makes what the simulations of a command share, over the base of that path or
 // name; close ends it.
-func openLab(path string, workers int, f engineFlags, columns dataset.Columns) (lab *sweep.Lab, close func() error, err error) {
-	base, err := loadBase(path)
+func openLab(path string, workers int, f engine.Flags, columns dataset.Columns) (lab *sweep.Lab, close func() error, err error) {
+	base, err := command.LoadBase(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := f.open()
+	e, err := f.Open()
 	if err != nil {
 		return nil, nil, err
 	}
 	data := labData{columns: columns}
-	trainer := e.trainer(workers)
+	trainer := e.Trainer(workers)
 	return &sweep.Lab{
-		Base: base, Workers: workers, Engine: e.name, Trainer: trainer, Compile: e.compile, Version: version, Start: loadStart,
+		Base: base, Workers: workers, Engine: e.Name, Trainer: trainer, Compile: e.Compile, Version: version, Start: loadStart,
 		Data: data.get,
 		Evaluators: func(b *model.Base, l *model.Layout, sequence int, sets ...*dataset.Set) ([]sweep.Evaluator, error) {
 			out := make([]sweep.Evaluator, len(sets))
 			if l.LoRA.Task.Asks() {
-				made, err := evaluate.NewQuestions(e.backend, b, l, sequence, sets...)
+				made, err := evaluate.NewQuestions(e.Backend, b, l, sequence, sets...)
 				for i, m := range made {
 					out[i] = labAnswerer{m}
 				}
 				return out, err
 			}
-			made, err := evaluate.NewLabelled(e.backend, b, l, sequence, sets...)
+			made, err := evaluate.NewLabelled(e.Backend, b, l, sequence, sets...)
 			for i, m := range made {
 				out[i] = labEvaluator{m}
 			}
@@ -151,7 +153,7 @@ func (l *labData) file(path string) (labFile, error) {
 	if f, ok := l.read[path]; ok {
 		return f, nil
 	}
-	all, err := loadLabelled(path, l.columns)
+	all, err := command.LoadLabelled(path, l.columns)
 	if err != nil {
 		return labFile{}, err
 	}

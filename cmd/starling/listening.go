@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/coordinator/server"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
 )
 
@@ -25,13 +26,13 @@ func (f serveFlags) certificate(log *slog.Logger) (*server.Certificate, error) {
 	}
 	switch {
 	case given > 1:
-		return nil, usagef("--tls, --tls-cert and --acme are three ways to the same: give one")
+		return nil, command.Usagef("--tls, --tls-cert and --acme are three ways to the same: give one")
 	case f.directory != "" && f.acme == "":
-		return nil, usagef("--acme-directory needs --acme")
+		return nil, command.Usagef("--acme-directory needs --acme")
 	case files && (f.cert == "" || f.key == ""):
-		return nil, usagef("--tls-cert and --tls-key go together")
+		return nil, command.Usagef("--tls-cert and --tls-key go together")
 	case files && f.url == "":
-		return nil, usagef("--tls-cert needs --url: devices check the certificate for that name")
+		return nil, command.Usagef("--tls-cert needs --url: devices check the certificate for that name")
 	case f.tls:
 		return server.Pinned(f.dir)
 	case files:
@@ -50,7 +51,7 @@ func (f serveFlags) proxies() (trusted []netip.Prefix, err error) {
 			p, err = ip.Prefix(ip.BitLen())
 		}
 		if err != nil {
-			return nil, usagef("--trust-proxy is %q: an address, or a range as 10.0.0.0/8", text)
+			return nil, command.Usagef("--trust-proxy is %q: an address, or a range as 10.0.0.0/8", text)
 		}
 		trusted = append(trusted, p.Masked())
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/command"
 )
 
 // TestAdminAddressStays: the operator's address of a folder is the one of the start before,
@@ -91,7 +93,7 @@ func TestTrustedProxies(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
-	var wrong usageError
+	var wrong command.UsageError
 	if _, err := (serveFlags{trusted: []string{"proxy.example.org"}}).proxies(); !errors.As(err, &wrong) {
 		t.Errorf("a name: %v", err)
 	}

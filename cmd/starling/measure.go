@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -21,7 +22,7 @@ type measures interface {
 	liveNote() string                       // what the rounds' accuracies are measured on
 	learning(rounds int) *progress.Learning // watches them; nil where nothing does
 	// report emits what a finished job says of itself; result is the coordinator's.
-	report(ctx context.Context, a *app, r report, layout *model.Layout, result coordinator.Result, everyRank bool) error
+	report(ctx context.Context, a *command.App, r report, layout *model.Layout, result coordinator.Result, everyRank bool) error
 }
 
 // measures reads the public files as the job's task wants them.
@@ -44,7 +45,7 @@ func (f serveFlags) measures(j job.Job, b *model.Base, layout *model.Layout) (me
 	return answerScores{on[0], on[1]}, nil
 }
 
-func (s scores) report(ctx context.Context, a *app, r report, layout *model.Layout, result coordinator.Result, everyRank bool) error {
+func (s scores) report(ctx context.Context, a *command.App, r report, layout *model.Layout, result coordinator.Result, everyRank bool) error {
 	if s.test != nil && s.validation != nil {
 		if err := r.measure(ctx, layout, result, s.test, everyRank); err != nil {
 			return err
@@ -72,7 +73,7 @@ func (s answerScores) liveNote() string {
 
 func (s answerScores) learning(int) *progress.Learning { return nil } // there is no commonest label
 
-func (s answerScores) report(ctx context.Context, a *app, r report, layout *model.Layout, result coordinator.Result, everyRank bool) error {
+func (s answerScores) report(ctx context.Context, a *command.App, r report, layout *model.Layout, result coordinator.Result, everyRank bool) error {
 	if s.test == nil || s.validation == nil {
 		return a.Emit(r, r.print)
 	}

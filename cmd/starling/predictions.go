@@ -6,13 +6,14 @@ import (
 	"io"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/terminal"
 )
 
 // predictions writes what a model says of the examples of a file, chunk by chunk and in
 // their order, and how far it is where that takes long.
 type predictions struct {
-	app   *app
+	app   *command.App
 	chunk int    // examples that are read before they are predicted
 	what  string // they are
 	// predict answers each of the examples; it keeps none of them.

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/terminal"
 )
 
 // App carries what every command shares: the three streams and the global
@@ -51,7 +52,7 @@ func (a *App) Emit(v any, human func(w io.Writer) error) error {
 	if a.JSON {
 		return json.NewEncoder(a.Stdout).Encode(v)
 	}
-	return human(plain{a.Stdout})
+	return human(terminal.Plain{To: a.Stdout})
 }
 
 // InterruptedReport is what a command says of itself that a signal ended before it had
@@ -89,10 +90,10 @@ func Run(ctx context.Context, newRoot func(*App) *cobra.Command, args []string, 
 		if a.JSON && !a.reported { // whoever reads the last line finds an object there
 			_ = json.NewEncoder(stdout).Encode(InterruptedReport{true, text}) // the exit code says it, too
 		}
-		fmt.Fprintf(stderr, "%s: %s\n", root.Name(), Visible(text, "\t\n"))
+		fmt.Fprintf(stderr, "%s: %s\n", root.Name(), terminal.Visible(text, "\t\n"))
 		return i.exitCode()
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), Visible(namedOnce(err), "\t\n"))
+	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), terminal.Visible(namedOnce(err), "\t\n"))
 	var usage UsageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "Run '%s help' or add --help to the command for its usage.\n", root.Name())

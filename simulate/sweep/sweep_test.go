@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate"
@@ -154,8 +154,8 @@ func FuzzParse(f *testing.F) {
 // labelOf scores an adapter by its bytes: it needs no model.
 type labelOf struct{ n int }
 
-func (e labelOf) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]coordinator.Score, error) {
-	out := make([]coordinator.Score, len(ranks))
+func (e labelOf) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]metric.Score, error) {
+	out := make([]metric.Score, len(ranks))
 	for i, r := range ranks {
 		out[i].Accuracy, _, _ = e.Score(ctx, a, r)
 	}

@@ -1,4 +1,4 @@
-package command
+package terminal
 
 import (
 	"io"
@@ -7,13 +7,13 @@ import (
 	"unicode"
 )
 
-// plain is a writer to a terminal of text in which files of others' have a say (labels,
+// Plain is a writer to a terminal of text in which files of others' have a say (labels,
 // answers, names, notes): what moves a cursor, or runs text backwards, stands there as its
 // code. Tabs and newlines are the program's own. Each write holds whole characters.
-type plain struct{ w io.Writer }
+type Plain struct{ To io.Writer }
 
-func (p plain) Write(b []byte) (int, error) {
-	if _, err := io.WriteString(p.w, Visible(string(b), "\t\n")); err != nil {
+func (p Plain) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(p.To, Visible(string(b), "\t\n")); err != nil {
 		return 0, err
 	}
 	return len(b), nil

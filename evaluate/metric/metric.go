@@ -1,0 +1,11 @@
+// Package metric holds what a released adapter is measured by, for those who measure and
+// those who only read what came out.
+package metric
+
+// Score is how an adapter does on public data.
+type Score struct {
+	Accuracy float64 // in [0, 1]
+	// Loss is the mean cross-entropy of the right labels in nats, over what Accuracy
+	// is a mean over; 0 where the evaluator has none.
+	Loss float64
+}
