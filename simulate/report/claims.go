@@ -20,7 +20,13 @@ type claim struct {
 	Preset string `yaml:"preset"`
 	Title  string `yaml:"title"`
 	Source string `yaml:"source"`
-	Rows   []struct {
+	// Base and Data are what a run is given (Data: R8 where it says nothing), Cost its
+	// seconds of one core, measured; Paper is how the publication set what the preset sets.
+	Base  string  `yaml:"base"`
+	Data  string  `yaml:"data"`
+	Cost  float64 `yaml:"cost"`
+	Paper *paper  `yaml:"paper"`
+	Rows  []struct {
 		On        map[string]string `yaml:"on"`
 		Published float64           `yaml:"published"` // percent
 	} `yaml:"rows"`
@@ -38,7 +44,8 @@ type statement struct {
 	Says string            `yaml:"says"`
 	Of   map[string]string `yaml:"of"`   // the point of the grid, by axis
 	Than map[string]string `yaml:"than"` // what is taken from it, seed by seed
-	// Column is what is compared: "" is accuracy in points, [snr] signal over noise.
+	// Column is what is compared: "" is accuracy in points, [snr] signal over noise,
+	// [chosenRank] the rank that validation chose.
 	Column string `yaml:"column"`
 	// Above and Below bound the difference that the sentence speaks of; one may be missing.
 	Above *float64 `yaml:"above"`
@@ -51,6 +58,9 @@ type statement struct {
 
 // snr compares the norm of the exact mean update with that of the noise in it.
 const snr = "signal to noise"
+
+// chosenRank is the rank that is best on validation texts at the end.
+const chosenRank = "rank"
 
 func claims() ([]claim, error) {
 	var all []claim

@@ -2,6 +2,8 @@ package report
 
 import (
 	"bytes"
+	"cmp"
+	_ "embed"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -15,6 +17,11 @@ import (
 
 	"github.com/starling-fl/starling/simulate/sweep"
 )
+
+// figures says of each of a publication's figures what it shows and what makes it.
+//
+//go:embed figures.md
+var figures string
 
 // Reproduction writes what was published beside what the tables of a folder say:
 // one NAME.csv for each preset that was run, as starling sweep leaves results.csv.
@@ -39,12 +46,23 @@ over settings costs privacy that no epsilon here includes; here nothing was sear
 	if err := summary(&b, folder, all); err != nil {
 		return nil, err
 	}
+	b.WriteString("\n")
+	b.WriteString(figures)
 	for _, c := range all {
 		fmt.Fprintf(&b, "\n## %s\n\nPublished: %s.\n\n", c.Title, c.Source)
+		if c.Base != "" {
+			_, plan, err := sweep.Preset(c.Preset)
+			if err == nil {
+				err = c.beside(&b, plan)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
 		text, err := fs.ReadFile(folder, c.Preset+".csv")
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			fmt.Fprintf(&b, "**Not run.** `starling sweep --preset %s --data R8.train.txt.gz --base FOLDER`, then copy its results.csv to docs/reproduction/%s.csv.\n", c.Preset, c.Preset)
+			fmt.Fprintf(&b, "**Not run.** `starling sweep --preset %s%s`, then copy its results.csv to docs/reproduction/%s.csv.\n", c.Preset, c.flags(), c.Preset)
 		case err != nil:
 			return nil, fmt.Errorf("report: %w", err)
 		default:
@@ -60,6 +78,21 @@ over settings costs privacy that no epsilon here includes; here nothing was sear
 		}
 	}
 	return fold(b.Bytes()), nil
+}
+
+// noData says that a preset simulates what it generates.
+const noData = "none"
+
+// flags are what a sweep of the preset is given.
+func (c claim) flags() string {
+	flags := " --data " + cmp.Or(c.Data, "R8.train.txt.gz")
+	if c.Data == noData {
+		flags = ""
+	}
+	if c.Base != "" && !strings.HasPrefix(c.Base, "the embedded") {
+		flags += " --base FOLDER"
+	}
+	return flags
 }
 
 // fold breaks the lines of paragraphs at 120 columns; tables stay.

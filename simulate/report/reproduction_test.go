@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ d,30000,DyLoRA 1-16,2,2,abc1234,program,b0,100,0.5,1,2,0.9,40,50,1500,500,5,0.88
 		"| 30000 | DyLoRA 1-16 | 96.2 | 84.0 ± 5.7 | 50.0 | 2 | +12.0 (-13.4 to +37.4) | 3, 5 | 100 | 0.5 | 1 | 2 | 90 % | 4 |",
 		"| population | method | minus | seeds | difference |",
 		"| 30000 | DyLoRA 1-16 | LoRA r=16 | 2 | +12.0 (-13.4 to +37.4) |",
-		"4 of the preset's 42 runs. Base b0 (SHA-256); engine program; build abc1234.",
+		"4 of the preset's 48 runs. Base b0 (SHA-256); engine program; build abc1234.",
 		"**Not run.** `starling sweep --preset paper004-table4",
 		"| LoRA r = 6 | 3410000 | 32 | 2 | 7 | 380 MB | 382 MB |",
 		"| 7.7 MB | 7.67 MB |",
@@ -97,7 +98,7 @@ func TestClaimsFitThePresets(t *testing.T) {
 			}
 		}
 		for _, s := range c.Claims {
-			if s.Above == nil && s.Below == nil || s.Column != "" && s.Column != snr {
+			if s.Above == nil && s.Below == nil || s.Column != "" && s.Column != snr && s.Column != chosenRank {
 				t.Errorf("%s: %q claims nothing of a figure", c.Preset, s.Says)
 			}
 			places := []map[string]string{s.Of, s.Than}
@@ -164,5 +165,46 @@ func TestUncleanTablesAreRefused(t *testing.T) {
 	}
 	if says, err := with("", text); err != nil || says != "" {
 		t.Errorf("a clean table: %q, %v", says, err)
+	}
+}
+
+// TestEveryFigureIsSpokenOf: the paper's ten figures have a row each, and the presets that the
+// rows name are there; every preset of the paper is in one.
+func TestEveryFigureIsSpokenOf(t *testing.T) {
+	for i := 1; i <= 10; i++ {
+		if !strings.Contains(figures, fmt.Sprintf("\n| %d | ", i)) {
+			t.Errorf("nothing is said of figure %d", i)
+		}
+	}
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile("`(paper004-[^`]+)`").FindAllStringSubmatch(figures, -1) {
+		if named[m[1]] = true; !slices.Contains(sweep.Presets(), m[1]) {
+			t.Errorf("there is no preset %s", m[1])
+		}
+	}
+	for _, p := range sweep.Presets() {
+		if strings.HasPrefix(p, "paper004") && !named[p] && p != "paper004-table4-medium" && p != "paper004-table4-short" {
+			t.Errorf("%s is of no figure", p)
+		}
+	}
+}
+
+// TestSettingsStandBesideThePapers: a preset's own settings, and what it costs.
+func TestSettingsStandBesideThePapers(t *testing.T) {
+	text, err := Reproduction(fstest.MapFS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "## Figure 7, R8\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, want := range []string{
+		"| clients | 1,000,000, for which 1,000 stand | 1000000 |", "| rounds | 200 | 200 |", "| epsilon | 2; none | 2; none |", "| seeds | 1 | 5 |",
+		"| clip norm | of 3 that are searched | the base's default; none where there is no noise |",
+		"| time |  | 60 runs of some 25 minutes of a core: 12 hours on two |",
+		"`starling sweep --preset paper004-figure7 --data R8.train.txt.gz --base FOLDER`",
+	} {
+		if !strings.Contains(section, want) {
+			t.Errorf("no %q in\n%s", want, section)
+		}
 	}
 }

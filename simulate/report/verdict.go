@@ -148,8 +148,11 @@ func differences(all []*point, on, from map[string]string, column string) []floa
 		return nil
 	}
 	value := func(e entry) float64 {
-		if column == snr {
+		switch column {
+		case snr:
 			return e.number("signal_norm") / e.number("noise_norm")
+		case chosenRank:
+			return e.number("rank")
 		}
 		return 100 * e.number("test_accuracy")
 	}
