@@ -118,7 +118,7 @@ func (*replay) Close() error { return nil }
 func (set *setting) job(s *Subject) job.Job {
 	j := job.Default()
 	j.Name, j.Labels, j.Rounds = "bandwidth", s.labels, set.Rounds
-	j.Adapter.RankMin, j.Adapter.RankMax, j.Adapter.Alpha = s.rank, s.rank, s.layout.LoRA.Alpha
+	j.Adapter.RankMin, j.Adapter.RankMax, j.Adapter.Alpha = s.rank, s.rank, s.layout.Method.Alpha
 	j.Adapter.Sequence = 16
 	j.Cohort.Population, j.Cohort.Floor = set.Cohort, set.Cohort
 	shards := (set.Cohort + set.Shard - 1) / set.Shard

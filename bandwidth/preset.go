@@ -42,7 +42,7 @@ func DyLoRASizes(ranks []int) ([]Size, error) {
 	for _, r := range ranks {
 		most = max(most, r)
 	}
-	layout, err := model.NewLayout(model.BERT(30522, 512, 4, 8, 512), model.LoRA{RMax: most, Alpha: 16}, 8)
+	layout, err := model.NewLayout(model.BERT(30522, 512, 4, 8, 512), model.Method{RMax: most, Alpha: 16}, 8)
 	if err != nil {
 		return nil, &SettingError{"ranks", err}
 	}

@@ -58,7 +58,7 @@ func StandIn(size Size, devices int) (*Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	layout, err := model.NewLayout(config, model.LoRA{RMax: b, Alpha: standInAlpha}, c)
+	layout, err := model.NewLayout(config, model.Method{RMax: b, Alpha: standInAlpha}, c)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func drawUpdates(params, devices int) [][]float32 {
 // Trained lets every client train for a round from where one round has led, so
 // that both factors of the adapter move, and takes what changed as its update.
 func Trained(ctx context.Context, base *model.Base, labels []string, clients []*dataset.Set, rank int) (s *Subject, err error) {
-	lora := model.LoRA{RMax: rank, Alpha: trainAlpha}
+	lora := model.Method{RMax: rank, Alpha: trainAlpha}
 	layout, err := model.NewLayout(base.Config, lora, len(labels))
 	if err != nil {
 		return nil, err

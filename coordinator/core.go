@@ -60,7 +60,7 @@ func (c *Core) StartFrom(a *model.Adapter) error {
 	if err != nil {
 		return fmt.Errorf("coordinator: adapter.start: %w", err)
 	}
-	sum := sha256.Sum256(append(data, a.Layout().LoRA.Spelled("%v")...))
+	sum := sha256.Sum256(append(data, a.Layout().Method.Spelled("%v")...))
 	c.from, c.t.start = a, sum[:]
 	return c.begin(c.seed)
 }

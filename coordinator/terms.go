@@ -26,7 +26,7 @@ type terms struct {
 	given    Job // before anything followed from the base
 	base     *model.Base
 	layout   *model.Layout
-	lora     model.LoRA
+	lora     model.Method
 	contract contract.Terms // what devices derive too
 
 	quorum   job.Quorum // when a round may be drawn

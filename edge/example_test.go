@@ -22,7 +22,7 @@ import (
 func ExampleContribute() {
 	b, err := base.Default()
 	check(err)
-	layout, err := model.NewLayout(b.Config, model.LoRA{RMax: 8, Alpha: 4}, 2)
+	layout, err := model.NewLayout(b.Config, model.Method{RMax: 8, Alpha: 4}, 2)
 	check(err)
 	set := &dataset.Set{Labels: []string{"hotel", "travel"}, Examples: []dataset.Example{
 		{Text: "two rooms for three nights", Label: 0}, {Text: "taxi to the airport", Label: 1},

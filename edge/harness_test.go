@@ -113,7 +113,7 @@ func newHouse(t *testing.T) *house {
 		Privacy:   wire.Privacy{Private: true, SamplingRate: 1, NoiseMultiplier: 1, Delta: 1e-6, Budget: 2, Population: 10},
 		Deadlines: wire.Deadlines{Gather: 1000, Key: 1000, Share: 1000, Collect: 1000, Confirm: 1000, Unmask: 1000},
 	}
-	h.layout, err = model.NewLayout(base.Config, model.LoRA{RMax: 4, Alpha: 4}, len(testLabels))
+	h.layout, err = model.NewLayout(base.Config, model.Method{RMax: 4, Alpha: 4}, len(testLabels))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func BenchmarkPeakMemory(b *testing.B) {
 			base := bertSmall(b, format)
 			blob, err := base.Blob()
 			ok(b, err)
-			spec := nn.StepSpec{Config: base.Config, LoRA: model.LoRA{RMax: 16, Alpha: 16}, Classes: 8, Rank: 16, Batch: 8, Seq: 64, Optimizer: nn.SGD}
+			spec := nn.StepSpec{Config: base.Config, Method: model.Method{RMax: 16, Alpha: 16}, Classes: 8, Rank: 16, Batch: 8, Seq: 64, Optimizer: nn.SGD}
 			program := compile(b, spec, format == model.NF4)
 			dir := b.TempDir()
 			ok(b, os.WriteFile(filepath.Join(dir, "base"), blob, 0o600))
@@ -97,7 +97,7 @@ func TestMemoryChild(t *testing.T) {
 	}
 	base, err := open(t.Context())
 	ok(t, err)
-	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 16, Alpha: 16}, 8)
+	layout, err := model.NewLayout(base.Config, model.Method{RMax: 16, Alpha: 16}, 8)
 	ok(t, err)
 	columns, err := task.Columns(layout, 64)
 	ok(t, err)

@@ -55,7 +55,7 @@ func TestHostileHarvestWithoutAPolicy(t *testing.T) {
 	h := harvest(t, 16)
 	base := tinyBase(t)
 	var err error
-	h.layout, err = model.NewLayout(base.Config, model.LoRA{RMax: 16, Alpha: 4}, len(testLabels))
+	h.layout, err = model.NewLayout(base.Config, model.Method{RMax: 16, Alpha: 4}, len(testLabels))
 	ok(t, err)
 	victim := h.config(thief{scale: 8})
 	var peers []*peer

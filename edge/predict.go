@@ -41,7 +41,7 @@ func (t *Trained) Predict(ctx context.Context, e *dataset.Example) ([]Said, erro
 		t.loaded, t.base, t.program = b, nil, nil
 	}
 	one := *e
-	if t.layout.LoRA.Task == model.TaskTag {
+	if t.layout.Method.Task == model.TaskTag {
 		if len(one.Words) == 0 {
 			one.Words = strings.Fields(one.Text)
 		}
@@ -71,7 +71,7 @@ func (t *Trained) say(ctx context.Context, e *dataset.Example) ([]Said, error) {
 		return nil, fmt.Errorf("%w: %w", ErrData, err)
 	}
 	each := 1
-	if t.layout.LoRA.Task == model.TaskTag || t.layout.LoRA.Task == model.TaskSpan {
+	if t.layout.Method.Task == model.TaskTag || t.layout.Method.Task == model.TaskSpan {
 		each = t.sequence
 	}
 	scores := make([]float32, each*t.layout.Outputs())
@@ -82,7 +82,7 @@ func (t *Trained) say(ctx context.Context, e *dataset.Example) ([]Said, error) {
 		text, probability, err := s.Best(e, scores)
 		return []Said{{Label: text, Probability: probability}}, err
 	}
-	if t.layout.LoRA.Task == model.TaskTag {
+	if t.layout.Method.Task == model.TaskTag {
 		return t.tagged(e, task.Firsts(row, 0), scores)
 	}
 	return ranked(t.Labels, scores)

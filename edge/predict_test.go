@@ -39,7 +39,7 @@ func TestPredictTasks(t *testing.T) {
 		{model.TaskSpan, tinyBase(t), 0, dataset.Example{Words: []string{"the", "fox", "the", "fox", "the", "fox", "the", "fox"}, Question: "fox"},
 			dataset.Example{Text: "fox"}, 3, 1, 2},
 	} {
-		layout, err := model.NewLayout(x.base.Config, model.LoRA{Task: x.kind, RMax: 2, Alpha: 2, Answer: x.answer}, x.classes)
+		layout, err := model.NewLayout(x.base.Config, model.Method{Task: x.kind, RMax: 2, Alpha: 2, Answer: x.answer}, x.classes)
 		ok(t, err)
 		adapter := model.NewAdapter(layout, 7)
 		values := adapter.Slice(2)
@@ -48,7 +48,7 @@ func TestPredictTasks(t *testing.T) {
 		}
 		packed, _, err := quant.PackUpdate(values, nil, "f32", "none")
 		ok(t, err)
-		pass := nn.ForwardSpec{Config: x.base.Config, LoRA: layout.LoRA, Classes: x.classes, Rank: 2, Batch: 1, Seq: 8}
+		pass := nn.ForwardSpec{Config: x.base.Config, Method: layout.Method, Classes: x.classes, Rank: 2, Batch: 1, Seq: 8}
 		m := &Trained{Rank: 2, Labels: []string{"a", "b", "c"}[:x.classes], packed: packed, layout: layout, sequence: 8, work: DefaultPolicy().Work,
 			program: compileWith(t, pass.Build, false), base: x.base}
 		ok(t, m.open())
@@ -103,7 +103,7 @@ func TestPredictTasks(t *testing.T) {
 		ok(t, m.Close())
 	}
 	for _, kind := range []model.TaskKind{model.TaskAnswer, model.TaskPretrain} {
-		if err := (&Trained{layout: &model.Layout{LoRA: model.LoRA{Task: kind}}}).open(); !errors.Is(err, ErrNoModel) {
+		if err := (&Trained{layout: &model.Layout{Method: model.Method{Task: kind}}}).open(); !errors.Is(err, ErrNoModel) {
 			t.Errorf("a model of %s is opened: %v", kind, err)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 
 // step is the training step of the test base.
 func step(base *model.Base, rank int, optimizer nn.Optimizer) nn.StepSpec {
-	return nn.StepSpec{Config: base.Config, LoRA: model.LoRA{RMax: 4, Alpha: 4}, Classes: 2, Rank: rank, Batch: 2, Seq: 8, Optimizer: optimizer}
+	return nn.StepSpec{Config: base.Config, Method: model.Method{RMax: 4, Alpha: 4}, Classes: 2, Rank: rank, Batch: 2, Seq: 8, Optimizer: optimizer}
 }
 
 // compile makes a program of a step for this host.
@@ -74,7 +74,7 @@ func baseHash(t testing.TB, base *model.Base) [32]byte {
 // assigned is a few steps from a fresh adapter.
 func assigned(t testing.TB, base *model.Base, rank int, program []byte) Task {
 	t.Helper()
-	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 4, Alpha: 4}, 2)
+	layout, err := model.NewLayout(base.Config, model.Method{RMax: 4, Alpha: 4}, 2)
 	ok(t, err)
 	return assignedTo(t, base, layout, rank, program)
 }

@@ -280,7 +280,7 @@ func TestHostileCountOfProviders(t *testing.T) {
 	lattice, err := quant.NewLattice(scheme, 64, 1, [32]byte{})
 	ok(t, err)
 	b := tinyBase(t)
-	layout, err := model.NewLayout(b.Config, model.LoRA{RMax: 2, Alpha: 4}, len(testLabels))
+	layout, err := model.NewLayout(b.Config, model.Method{RMax: 2, Alpha: 4}, len(testLabels))
 	ok(t, err)
 	kind, err := task.New(b, layout, 8)
 	ok(t, err)

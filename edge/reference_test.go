@@ -79,7 +79,7 @@ func compared(t *testing.T, base *model.Base, method model.Method, built nn.Cons
 	for _, optimizer := range []nn.Optimizer{nn.SGD, nn.Momentum, nn.AdamW} {
 		for _, rank := range ranks {
 			s := step(base, rank, optimizer)
-			s.LoRA, s.WeightDecay, s.HeadRate = method, built.WeightDecay, built.HeadRate
+			s.Method, s.WeightDecay, s.HeadRate = method, built.WeightDecay, built.HeadRate
 			if method.Task.Asks() {
 				s.Classes = 0
 			}

@@ -45,7 +45,7 @@ func foxes(t *testing.T, n int) (*model.Layout, *Data, *quant.Lattice) {
 		set.Labels = append(set.Labels, fmt.Sprint(i))
 		set.Examples = append(set.Examples, dataset.Example{Text: "fox", Label: i})
 	}
-	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 1, Alpha: 1}, n)
+	layout, err := model.NewLayout(base.Config, model.Method{RMax: 1, Alpha: 1}, n)
 	ok(t, err)
 	k, err := task.New(base, layout, 8)
 	ok(t, err)

@@ -28,7 +28,7 @@ func (h *house) offered(base *model.Base, rank int) (*wire.Finished, *model.Adap
 	ok(h.t, adapter.SetSlice(rank, values))
 	packed, _, err := quant.PackUpdate(values, nil, "f32", "none")
 	ok(h.t, err)
-	pass := nn.ForwardSpec{Config: base.Config, LoRA: h.layout.LoRA, Classes: 2, Rank: rank, Batch: 1, Seq: 8}
+	pass := nn.ForwardSpec{Config: base.Config, Method: h.layout.Method, Classes: 2, Rank: rank, Batch: 1, Seq: 8}
 	program := compileWith(h.t, pass.Build, false)
 	return &wire.Finished{Version: 3, Model: wire.Model{
 		Rank: uint16(rank), Adapter: h.blob(packed), Archive: h.blob([]byte("a zip")),
@@ -144,7 +144,7 @@ func TestHostileModel(t *testing.T) {
 }
 
 func (h *house) pass(base *model.Base, rank, seq int) []byte {
-	pass := nn.ForwardSpec{Config: base.Config, LoRA: h.layout.LoRA, Classes: 2, Rank: rank, Batch: 1, Seq: seq}
+	pass := nn.ForwardSpec{Config: base.Config, Method: h.layout.Method, Classes: 2, Rank: rank, Batch: 1, Seq: seq}
 	return compileWith(h.t, pass.Build, false)
 }
 

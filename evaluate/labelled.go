@@ -54,7 +54,7 @@ func NewLabelled(be compute.Backend, base *model.Base, layout *model.Layout, seq
 			}
 		}
 		e := &Labelled{predictor: p, task: k, Examples: set.Examples, Classes: layout.Outputs(), names: set.Labels,
-			tells: layout.LoRA.Task == model.TaskPretrain}
+			tells: layout.Method.Task == model.TaskPretrain}
 		if e.Examples, _, err = task.Rows(k, set.Examples); err != nil {
 			return nil, err
 		}

@@ -39,7 +39,7 @@ func NewResponder(be compute.Backend, b *model.Base, layout *model.Layout, seque
 	}
 	reads, ok := t.(task.Reader)
 	if !ok {
-		return nil, fmt.Errorf("task %s answers no questions", layout.LoRA.Task)
+		return nil, fmt.Errorf("task %s answers no questions", layout.Method.Task)
 	}
 	r := &Responder{task: reads}
 	if r.span, ok = t.(*task.Span); ok {

@@ -34,7 +34,7 @@ const (
 func (p *probe) matching(labels *attack, hints ...*attack) *attack {
 	a := &attack{name: "gradient matching", of: Tokens}
 	switch {
-	case p.Layout.LoRA.Task != model.TaskClassify:
+	case p.Layout.Method.Task != model.TaskClassify:
 		a.why = "it is written for texts with one label"
 	case p.examples > mostMatched:
 		a.why = fmt.Sprintf("an update is of more examples than the %d of which it finds anything in seconds", mostMatched)

@@ -53,7 +53,7 @@ func newProbe(s Settings, o Options) (*probe, error) {
 	if p.examples < 1 {
 		return nil, fmt.Errorf("leak: the data has %d examples, want 2 or more: one that is in an update and one that is not", len(o.Data.Examples))
 	}
-	if s.Layout.LoRA.Task != model.TaskImage {
+	if s.Layout.Method.Task != model.TaskImage {
 		tok, err := tokenizer.ParseFor(s.Base.Tokenizer, s.Base.Config.VocabSize, s.Base.Config.PadTokenID)
 		if err != nil {
 			return nil, err

@@ -40,7 +40,7 @@ func (p *probe) madeUp(what string, trial int) ([]dataset.Example, error) {
 	n := p.examples
 	var set *dataset.Set
 	var err error
-	switch p.Layout.LoRA.Task {
+	switch p.Layout.Method.Task {
 	case model.TaskSpan, model.TaskAnswer:
 		set, err = dataset.Documents(dataset.DocumentConfig{Seed: rng.Uint64(), Split: "train", Clients: 1, PerClient: n})
 	case model.TaskImage:
@@ -54,7 +54,7 @@ func (p *probe) madeUp(what string, trial int) ([]dataset.Example, error) {
 	label := p.labels(rng)
 	for i := range set.Examples {
 		e := &set.Examples[i]
-		switch p.Layout.LoRA.Task {
+		switch p.Layout.Method.Task {
 		case model.TaskClassify, model.TaskImage:
 			e.Label = label()
 		case model.TaskTag:

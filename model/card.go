@@ -27,13 +27,13 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	if lay.Config.Generates() {
 		pipeline, name = "document-question-answering", cmp.Or(c.Job, "A model that answers")
 	}
-	if lay.LoRA.Task == TaskSpan {
+	if lay.Method.Task == TaskSpan {
 		pipeline, name = "question-answering", cmp.Or(c.Job, "A model that answers")
-		if lay.LoRA.Boxes() {
+		if lay.Method.Boxes() {
 			pipeline = "document-question-answering"
 		}
 	}
-	if lay.LoRA.Task == TaskPretrain {
+	if lay.Method.Task == TaskPretrain {
 		pipeline, name = "fill-mask", cmp.Or(c.Job, "A masked language model")
 	}
 	reads := "text"
@@ -43,20 +43,20 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	fmt.Fprintf(&b, "---\nlibrary_name: %s\npipeline_tag: %s\ntags: [starling, federated, lora]\n---\n\n", library, pipeline)
 	fmt.Fprintf(&b, "# %s\n\n", name)
 	what := map[MethodKind]string{MethodHead: "untouched but for its head", MethodBitFit: "with its biases trained (BitFit)", MethodFull: "fine-tuned whole",
-		MethodAdapter: "with bottlenecks in its layers (Adapter)", MethodCompacter: "with bottlenecks in its layers (Compacter)"}[lay.LoRA.Kind]
-	if lay.LoRA.Ranked() {
-		what = fmt.Sprintf("with a LoRA adapter at rank %d (alpha %v)", rank, lay.LoRA.AlphaAt(rank))
+		MethodAdapter: "with bottlenecks in its layers (Adapter)", MethodCompacter: "with bottlenecks in its layers (Compacter)"}[lay.Method.Kind]
+	if lay.Method.Ranked() {
+		what = fmt.Sprintf("with a LoRA adapter at rank %d (alpha %v)", rank, lay.Method.AlphaAt(rank))
 	}
-	if lay.LoRA.Also != "" {
-		what += ", " + lay.LoRA.Also + " trained whole"
+	if lay.Method.Also != "" {
+		what += ", " + lay.Method.Also + " trained whole"
 	}
 	of := fmt.Sprintf("%s and a head of %d classes", what, lay.Classes)
 	switch {
 	case lay.Config.Generates():
 		of = what
-	case lay.LoRA.Task == TaskPretrain:
+	case lay.Method.Task == TaskPretrain:
 		of = what + " and a head that tells masked words"
-	case lay.LoRA.Task == TaskSpan:
+	case lay.Method.Task == TaskSpan:
 		of = what + " and a head for where answers begin and end"
 	}
 	tuning := "federated fine-tuning"
@@ -82,11 +82,11 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 		fmt.Fprintf(&b, "%s.\n\n", strings.ToUpper(c.Privacy[:1])+c.Privacy[1:])
 	}
 	if c.UpdateBytes > 0 {
-		fmt.Fprintf(&b, "## Cost\n\nA device sends up to %d bytes a round, masked: the update at rank %d.\n\n", c.UpdateBytes, lay.LoRA.RMax)
+		fmt.Fprintf(&b, "## Cost\n\nA device sends up to %d bytes a round, masked: the update at rank %d.\n\n", c.UpdateBytes, lay.Method.RMax)
 	}
 	if len(c.RankAccuracy) > 0 {
 		b.WriteString("## Accuracy on public validation data\n\n| rank | accuracy |\n| --- | --- |\n")
-		for r := range lay.LoRA.RMax + 1 {
+		for r := range lay.Method.RMax + 1 {
 			if v, ok := c.RankAccuracy[strconv.Itoa(r)]; ok {
 				note := ""
 				if r == c.BestRank {
@@ -96,8 +96,8 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 			}
 		}
 		scale := "alpha/rank"
-		if lay.LoRA.Scaling == ScaleConstant {
-			scale = fmt.Sprintf("%.6g of every rank", lay.LoRA.Scale(rank))
+		if lay.Method.Scaling == ScaleConstant {
+			scale = fmt.Sprintf("%.6g of every rank", lay.Method.Scale(rank))
 		}
 		fmt.Fprintf(&b, "\nA rank is a cut of the same adapter, with the scale %s. This folder holds rank %d: "+
 			"`starling export --rank best` cuts it to the best.\n\n", scale, rank)
@@ -128,16 +128,16 @@ func (c *Checkpoint) usage(format string) string {
 		trust = ", trust_remote_code=True" // modeling_starling.py, read it first
 	}
 	auto := "AutoModelForSequenceClassification"
-	if c.Adapter.layout.LoRA.Task == TaskTag {
+	if c.Adapter.layout.Method.Task == TaskTag {
 		auto = "AutoModelForTokenClassification"
 	}
-	if c.Adapter.layout.LoRA.Task == TaskSpan {
+	if c.Adapter.layout.Method.Task == TaskSpan {
 		auto = "AutoModelForQuestionAnswering"
-		if c.Adapter.layout.LoRA.Boxes() {
+		if c.Adapter.layout.Method.Boxes() {
 			auto = "AutoModelForDocumentQuestionAnswering"
 		}
 	}
-	if c.Adapter.layout.LoRA.Task == TaskPretrain {
+	if c.Adapter.layout.Method.Task == TaskPretrain {
 		auto = "AutoModelForMaskedLM"
 	}
 	if config.Generates() {
@@ -178,7 +178,7 @@ func (c *Checkpoint) usage(format string) string {
 	if format == "peft" {
 		lines += "model = PeftModel.from_pretrained(model, folder)\n"
 	}
-	if c.Adapter.layout.LoRA.Task == TaskSpan {
+	if c.Adapter.layout.Method.Task == TaskSpan {
 		return lines + c.spanUsage()
 	}
 	if config.Generates() {
@@ -188,14 +188,14 @@ func (c *Checkpoint) usage(format string) string {
 		}
 		return lines + "print(tokenizer.batch_decode(model.eval().generate(**inputs, max_new_tokens=32), skip_special_tokens=True))\n"
 	}
-	if c.Adapter.layout.LoRA.Task == TaskPretrain {
+	if c.Adapter.layout.Method.Task == TaskPretrain {
 		return lines + "inputs = tokenizer([\"a text with a \" + tokenizer.mask_token], return_tensors=\"pt\")\n" +
 			"with torch.no_grad():\n    logits = model.eval()(**inputs).logits\n" +
 			"print(tokenizer.decode(logits[inputs[\"input_ids\"] == tokenizer.mask_token_id].argmax(-1)))\n"
 	}
 	lines += fmt.Sprintf("inputs = tokenizer([\"a text\"], truncation=True, max_length=%d, padding=True, return_tensors=\"pt\")\n", c.Seq)
 	said := "print(model.config.id2label[int(logits[0].argmax())])\n"
-	if c.Adapter.layout.LoRA.Task == TaskTag {
+	if c.Adapter.layout.Method.Task == TaskTag {
 		said = "print([model.config.id2label[int(row.argmax())] for row in logits[0]])\n"
 	}
 	return lines + "with torch.no_grad():\n    logits = model.eval()(**inputs).logits\n" + said
@@ -204,7 +204,7 @@ func (c *Checkpoint) usage(format string) string {
 // spanUsage is the lines that answer a question.
 func (c *Checkpoint) spanUsage() string {
 	lines := fmt.Sprintf("inputs = tokenizer([\"a question\"], [\"a text\"], truncation=\"only_second\", max_length=%d, return_tensors=\"pt\")\n", c.Seq)
-	if c.Adapter.layout.LoRA.Boxes() {
+	if c.Adapter.layout.Method.Boxes() {
 		lines += "# bbox=[[[left, top, right, bottom], ...]], 0 to 1000, says where each token's word stands: zeros but for the text's\n"
 	}
 	return lines + "with torch.no_grad():\n    out = model.eval()(**inputs)\n" +

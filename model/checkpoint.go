@@ -24,7 +24,7 @@ type CheckpointInfo struct {
 	Version      int                `json:"version"` // of the adapter: how many rounds were committed
 	Seq          int                `json:"seq"`     // tokens a text is cut or padded to
 	Labels       []string           `json:"labels"`
-	LoRA         LoRA               `json:"lora"`
+	Method       Method             `json:"lora"`
 	BaseSHA256   string             `json:"base_sha256"`             // of the base's blob
 	RankAccuracy map[string]float64 `json:"rank_accuracy,omitempty"` // by rank in decimal, on held-out data
 	BestRank     int                `json:"best_rank"`               // chosen on validation data; 0 where none was
@@ -58,12 +58,12 @@ func (c CheckpointInfo) validate() error {
 		return fmt.Errorf("%w: %s: seq is %d, want 1..%d", ErrConfig, CheckpointFile, c.Seq, maxPositions)
 	case len(c.Labels) == 1 || len(c.Labels) > maxClasses: // a layout says whether it may have none
 		return fmt.Errorf("%w: %s: %d labels, want 2..%d", ErrConfig, CheckpointFile, len(c.Labels), maxClasses)
-	case c.BestRank < 0 || c.BestRank > c.LoRA.RMax:
-		return fmt.Errorf("%w: %s: best_rank is %d, want 0..r_max %d", ErrConfig, CheckpointFile, c.BestRank, c.LoRA.RMax)
+	case c.BestRank < 0 || c.BestRank > c.Method.RMax:
+		return fmt.Errorf("%w: %s: best_rank is %d, want 0..r_max %d", ErrConfig, CheckpointFile, c.BestRank, c.Method.RMax)
 	}
 	for k := range c.RankAccuracy {
-		if r, err := strconv.Atoi(k); err != nil || r < 0 || r > c.LoRA.RMax {
-			return fmt.Errorf("%w: %s: rank_accuracy has the rank %q, want 0..%d", ErrConfig, CheckpointFile, k, c.LoRA.RMax)
+		if r, err := strconv.Atoi(k); err != nil || r < 0 || r > c.Method.RMax {
+			return fmt.Errorf("%w: %s: rank_accuracy has the rank %q, want 0..%d", ErrConfig, CheckpointFile, k, c.Method.RMax)
 		}
 	}
 	return nil
@@ -86,7 +86,7 @@ type Checkpoint struct {
 func WriteCheckpoint(dir string, c *Checkpoint, beside ...string) error {
 	lay := c.Adapter.layout
 	info := c.CheckpointInfo
-	info.LoRA = lay.LoRA
+	info.Method = lay.Method
 	if err := info.validate(); err != nil {
 		return err
 	}
@@ -107,10 +107,10 @@ func WriteCheckpoint(dir string, c *Checkpoint, beside ...string) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{AdapterFile: weights, CardFile: c.Card(lay.LoRA.RMax, formatCheckpoint)}
+	files := map[string][]byte{AdapterFile: weights, CardFile: c.Card(lay.Method.RMax, formatCheckpoint)}
 	if lay.plainLoRA() {
-		files[CardFile] = c.Card(lay.LoRA.RMax, "peft")
-		if files[AdapterConfigFile], err = marshalFile(newPEFTConfig(lay, lay.LoRA.RMax)); err != nil {
+		files[CardFile] = c.Card(lay.Method.RMax, "peft")
+		if files[AdapterConfigFile], err = marshalFile(newPEFTConfig(lay, lay.Method.RMax)); err != nil {
 			return err
 		}
 	}
@@ -159,7 +159,7 @@ func readCheckpoint(dir string) (*Checkpoint, error) {
 	if got := hex.EncodeToString(sum[:]); got != c.BaseSHA256 {
 		return nil, fmt.Errorf("model: the base's SHA-256 is %s, the adapter was trained on %s", got, c.BaseSHA256)
 	}
-	lay, err := NewLayout(c.Base.Config, c.LoRA, len(c.Labels))
+	lay, err := NewLayout(c.Base.Config, c.Method, len(c.Labels))
 	if err != nil {
 		return nil, err
 	}

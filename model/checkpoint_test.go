@@ -32,7 +32,7 @@ func TestCheckpointRoundTrips(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got.Adapter.Slice(4), c.Adapter.Slice(4)) || got.BestRank != 4 || got.RankAccuracy["4"] != 0.75 ||
-		got.LoRA != c.Adapter.Layout().LoRA || !slices.Equal(got.Labels, c.Labels) || got.Privacy != c.Privacy {
+		got.Method != c.Adapter.Layout().Method || !slices.Equal(got.Labels, c.Labels) || got.Privacy != c.Privacy {
 		t.Errorf("came back as %+v", got.CheckpointInfo)
 	}
 	// PEFT finds what it looks for.

@@ -52,7 +52,7 @@ func TestClasses(t *testing.T) {
 			t.Errorf("%s: a class that is not listed", c.name)
 		}
 	}
-	masked := &Layout{Config: Config{VocabSize: 50}, LoRA: Method{Task: TaskPretrain}}
+	masked := &Layout{Config: Config{VocabSize: 50}, Method: Method{Task: TaskPretrain}}
 	if got := masked.Class(Entry{Name: "cls.predictions.bias", Kind: KindHead, Shape: []int{50}}); got != ClassEmbeddings {
 		t.Errorf("a value for each token that was masked: %s", got)
 	}

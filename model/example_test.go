@@ -10,7 +10,7 @@ import (
 // where each tensor lies in it.
 func ExampleLayout() {
 	config := model.BERT(1000, 64, 2, 2, 64) // vocabulary, width, layers, heads, positions
-	layout, err := model.NewLayout(config, model.LoRA{RMax: 8, Alpha: 4}, 3)
+	layout, err := model.NewLayout(config, model.Method{RMax: 8, Alpha: 4}, 3)
 	if err != nil {
 		panic(err)
 	}

@@ -81,7 +81,7 @@ func (c Config) headNames(t TaskKind) (names []string) {
 // HeadAdapter is an adapter of rank 1 that changes nothing but the head, which is
 // the given one where it has tensors.
 func HeadAdapter(c Config, t TaskKind, labels int, head map[string]Tensor) (*Adapter, error) {
-	lay, err := NewLayout(c, LoRA{RMax: 1, Alpha: 1, Task: t}, labels)
+	lay, err := NewLayout(c, Method{RMax: 1, Alpha: 1, Task: t}, labels)
 	if err != nil {
 		return nil, err
 	}

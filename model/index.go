@@ -13,7 +13,7 @@ func (l *Layout) Index(b int) ([]int, error) {
 			index = append(index, from+i)
 		}
 	}
-	for _, s := range l.Spans(l.LoRA.RMax) {
+	for _, s := range l.Spans(l.Method.RMax) {
 		switch s.Kind {
 		case KindA: // the first b rows
 			run(s.Offset, b*s.Shape[1])

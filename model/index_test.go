@@ -10,14 +10,14 @@ import (
 func TestIndex(t *testing.T) {
 	l := tinyLayout(t)
 	a := NewAdapter(l, 3)
-	full := make([]float32, l.Size(l.LoRA.RMax))
+	full := make([]float32, l.Size(l.Method.RMax))
 	for i := range full {
 		full[i] = float32(i)
 	}
-	if err := a.SetSlice(l.LoRA.RMax, full); err != nil {
+	if err := a.SetSlice(l.Method.RMax, full); err != nil {
 		t.Fatal(err)
 	}
-	for rank := range l.LoRA.RMax + 1 {
+	for rank := range l.Method.RMax + 1 {
 		index, err := l.Index(rank)
 		if err != nil {
 			t.Fatal(err)
@@ -35,7 +35,7 @@ func TestIndex(t *testing.T) {
 			}
 		}
 	}
-	for _, rank := range []int{-1, l.LoRA.RMax + 1} {
+	for _, rank := range []int{-1, l.Method.RMax + 1} {
 		if _, err := l.Index(rank); err == nil {
 			t.Errorf("rank %d has an index", rank)
 		}

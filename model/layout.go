@@ -74,14 +74,14 @@ func (e Entry) ShapeAt(b int) []int {
 // A Layout is immutable.
 type Layout struct {
 	Config  Config
-	LoRA    LoRA
+	Method  Method
 	Classes int
 	entries []Entry
 }
 
 // NewLayout checks the parts against each other and returns their layout.
 // classes is the number of labels, 2..65536; 0 where the task has none.
-func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
+func NewLayout(c Config, l Method, classes int) (*Layout, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 		return nil, fmt.Errorf("%w: %d classes, want 2..%d", ErrConfig, classes, maxClasses)
 	}
 	c = c.For(l.Task)
-	lay := &Layout{Config: c, LoRA: l, Classes: classes}
+	lay := &Layout{Config: c, Method: l, Classes: classes}
 	h, r := c.HiddenSize, l.RMax
 	for _, m := range l.adapted(c) {
 		lay.entries = append(lay.entries,
@@ -130,7 +130,7 @@ func NewLayout(c Config, l LoRA, classes int) (*Layout, error) {
 // Outputs is the number of scores that the head gives: of each class, of an answer's
 // begin and end, or of each token that a masked one may have been.
 func (l *Layout) Outputs() int {
-	switch l.LoRA.Task {
+	switch l.Method.Task {
 	case TaskSpan:
 		return 2
 	case TaskPretrain:
@@ -167,8 +167,8 @@ func (l *Layout) HeadSize() int {
 
 // CheckRank refuses a rank outside 0..r_max.
 func (l *Layout) CheckRank(b int) error {
-	if b < 0 || b > l.LoRA.RMax {
-		return fmt.Errorf("model: rank %d, want 0..%d", b, l.LoRA.RMax)
+	if b < 0 || b > l.Method.RMax {
+		return fmt.Errorf("model: rank %d, want 0..%d", b, l.Method.RMax)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (l *Layout) Merge(base *Base, slice []float32, b int) (map[string][]float32
 				}
 			} else if b > 0 { // followed by its B
 				up := spans[i+1]
-				addProduct(w, slice[up.Offset:up.Offset+up.Len], v, b, float32(l.LoRA.Scale(b)))
+				addProduct(w, slice[up.Offset:up.Offset+up.Len], v, b, float32(l.Method.Scale(b)))
 			}
 		}
 	}

@@ -44,9 +44,6 @@ type Method struct {
 	Answer     int `json:"answer,omitempty"`     // of tasks that ask: most tokens of an answer, a written one's end included; 0: 32, of a span 64
 }
 
-// LoRA is the Method whose zero Kind it is.
-type LoRA = Method
-
 // Limits of a method's lists.
 const (
 	maxMethodList = 4096 // bytes

@@ -18,7 +18,7 @@ func tinyConfig() Config { return BERT(20, 8, 2, 2, 6) }
 
 func tinyLayout(t testing.TB) *Layout {
 	t.Helper()
-	l, err := NewLayout(tinyConfig(), LoRA{RMax: 4, Alpha: 2}, 3)
+	l, err := NewLayout(tinyConfig(), Method{RMax: 4, Alpha: 2}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,21 +132,21 @@ func TestNewAdapter(t *testing.T) {
 }
 
 func TestLayoutRefuses(t *testing.T) {
-	for name, f := range map[string]func(c *Config, l *LoRA, classes *int){
-		"hidden_size":           func(c *Config, _ *LoRA, _ *int) { c.HiddenSize = 0 },
-		"num_attention_heads":   func(c *Config, _ *LoRA, _ *int) { c.NumAttentionHeads = 3 },
-		"vocab_size":            func(c *Config, _ *LoRA, _ *int) { c.VocabSize = 1 << 30 },
-		"r_max":                 func(_ *Config, l *LoRA, _ *int) { l.RMax = 9 },
-		"alpha":                 func(_ *Config, l *LoRA, _ *int) { l.Alpha = math.NaN() },
-		"classes":               func(_ *Config, _ *LoRA, n *int) { *n = 1 },
-		"pad_token_id":          func(c *Config, _ *LoRA, _ *int) { c.PadTokenID = 20 },
-		"layer_norm_eps":        func(c *Config, _ *LoRA, _ *int) { c.LayerNormEps = 0 },
-		"hidden_act":            func(c *Config, _ *LoRA, _ *int) { c.HiddenAct = "mish" },
-		"model_type":            func(c *Config, _ *LoRA, _ *int) { c.ModelType = "gpt2" },
-		"pooling":               func(c *Config, _ *LoRA, _ *int) { c.Pooling = "max" },
-		"max_position_embeddin": func(c *Config, _ *LoRA, _ *int) { c.MaxPositions = -1 },
+	for name, f := range map[string]func(c *Config, l *Method, classes *int){
+		"hidden_size":           func(c *Config, _ *Method, _ *int) { c.HiddenSize = 0 },
+		"num_attention_heads":   func(c *Config, _ *Method, _ *int) { c.NumAttentionHeads = 3 },
+		"vocab_size":            func(c *Config, _ *Method, _ *int) { c.VocabSize = 1 << 30 },
+		"r_max":                 func(_ *Config, l *Method, _ *int) { l.RMax = 9 },
+		"alpha":                 func(_ *Config, l *Method, _ *int) { l.Alpha = math.NaN() },
+		"classes":               func(_ *Config, _ *Method, n *int) { *n = 1 },
+		"pad_token_id":          func(c *Config, _ *Method, _ *int) { c.PadTokenID = 20 },
+		"layer_norm_eps":        func(c *Config, _ *Method, _ *int) { c.LayerNormEps = 0 },
+		"hidden_act":            func(c *Config, _ *Method, _ *int) { c.HiddenAct = "mish" },
+		"model_type":            func(c *Config, _ *Method, _ *int) { c.ModelType = "gpt2" },
+		"pooling":               func(c *Config, _ *Method, _ *int) { c.Pooling = "max" },
+		"max_position_embeddin": func(c *Config, _ *Method, _ *int) { c.MaxPositions = -1 },
 	} {
-		c, l, n := tinyConfig(), LoRA{RMax: 4, Alpha: 2}, 3
+		c, l, n := tinyConfig(), Method{RMax: 4, Alpha: 2}, 3
 		f(&c, &l, &n)
 		if _, err := NewLayout(c, l, n); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: got %v", name, err)

@@ -55,18 +55,18 @@ type peftConfig struct {
 // another head.
 func newPEFTConfig(l *Layout, rank int) peftConfig {
 	c := peftConfig{
-		PeftType: "LORA", TaskType: "SEQ_CLS", R: rank, Alpha: l.LoRA.AlphaAt(rank), Bias: "none",
+		PeftType: "LORA", TaskType: "SEQ_CLS", R: rank, Alpha: l.Method.AlphaAt(rank), Bias: "none",
 		BaseModel: CheckpointBase, InferenceMode: true, InitWeights: true,
 		RankPattern: map[string]any{}, AlphaPattern: map[string]any{},
 	}
 	switch {
 	case l.Config.Generates():
 		c.TaskType = "SEQ_2_SEQ_LM"
-	case l.LoRA.Task == TaskTag:
+	case l.Method.Task == TaskTag:
 		c.TaskType = "TOKEN_CLS"
-	case l.LoRA.Task == TaskPretrain:
+	case l.Method.Task == TaskPretrain:
 		c.TaskType = nil // PEFT has no class for masked words
-	case l.LoRA.Task == TaskSpan:
+	case l.Method.Task == TaskSpan:
 		c.TaskType = nil // PEFT's class for QUESTION_ANS forgets token types
 	}
 	targets := l.peftTargets()
@@ -85,7 +85,7 @@ func newPEFTConfig(l *Layout, rank int) peftConfig {
 // savesHead says whether PEFT saves an entry as it is, being of the head. A module that
 // is tied to the word embeddings, as the head of masked words is, it cannot load again:
 // that head goes with the base.
-func (l *Layout) savesHead(e Entry) bool { return e.Kind == KindHead && l.LoRA.Task != TaskPretrain }
+func (l *Layout) savesHead(e Entry) bool { return e.Kind == KindHead && l.Method.Task != TaskPretrain }
 
 // plainLoRA says whether a LoRA adapter and a head are all there is.
 func (l *Layout) plainLoRA() bool {
@@ -93,7 +93,7 @@ func (l *Layout) plainLoRA() bool {
 }
 
 // holdsLoRA says whether they are all there is beside modules that are trained whole.
-func (l *Layout) holdsLoRA() bool { return l.LoRA.Ranked() && !l.LoRA.Boxes() }
+func (l *Layout) holdsLoRA() bool { return l.Method.Ranked() && !l.Method.Boxes() }
 
 // module is what transformers calls a tensor or a module of the base in memory.
 func (c Config) module(name string) string {
@@ -113,7 +113,7 @@ func (c Config) peftName(e Entry) string {
 
 // EncodeAdapter packs an adapter at r_max as safetensors with PEFT's names.
 func EncodeAdapter(a *Adapter) ([]byte, error) {
-	st, err := a.at(a.layout.LoRA.RMax, func(Entry) bool { return true })
+	st, err := a.at(a.layout.Method.RMax, func(Entry) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func PEFTFiles(a *Adapter, base *Base, b int) (map[string][]byte, error) {
 	}
 	if !l.holdsLoRA() {
 		return nil, fmt.Errorf("%w: a LoRA adapter holds neither what method %s trains nor %s: export it merged", ErrPEFT,
-			cmp.Or(l.LoRA.Kind, MethodLoRA), BoxEmbeddings)
+			cmp.Or(l.Method.Kind, MethodLoRA), BoxEmbeddings)
 	}
 	whole, err := l.wholeModules()
 	if err != nil {
@@ -175,7 +175,7 @@ func PEFTFiles(a *Adapter, base *Base, b int) (map[string][]byte, error) {
 
 // PEFTBase is the release of the base that PEFTFiles' adapter is loaded over.
 func (c *Checkpoint) PEFTBase() Release {
-	r := Release{Base: c.Base, Labels: c.Labels, Task: c.LoRA.Task}
+	r := Release{Base: c.Base, Labels: c.Labels, Task: c.Method.Task}
 	for i, e := range c.Adapter.layout.entries {
 		if e.Kind == KindHead && !c.Adapter.layout.savesHead(e) {
 			if r.Values == nil {
@@ -225,9 +225,9 @@ func EncodeSlice(a *Adapter, b int) ([]byte, error) {
 	if err := a.layout.CheckRank(b); err != nil {
 		return nil, err
 	}
-	st := &SafeTensors{Metadata: map[string]string{"format": "pt", "rank": fmt.Sprint(b), "alpha": fmt.Sprint(a.layout.LoRA.Alpha)}}
+	st := &SafeTensors{Metadata: map[string]string{"format": "pt", "rank": fmt.Sprint(b), "alpha": fmt.Sprint(a.layout.Method.Alpha)}}
 	if b > 0 {
-		st.Metadata["scale"] = fmt.Sprint(a.layout.LoRA.Scale(b))
+		st.Metadata["scale"] = fmt.Sprint(a.layout.Method.Scale(b))
 	}
 	v := a.Slice(b)
 	for _, s := range a.layout.Spans(b) {

@@ -77,8 +77,8 @@ func TestPEFTOnSomeModules(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if a.layout.LoRA.Also != tc.also {
-			t.Errorf("%s: trains %q whole, want %q", name, a.layout.LoRA.Also, tc.also)
+		if a.layout.Method.Also != tc.also {
+			t.Errorf("%s: trains %q whole, want %q", name, a.layout.Method.Also, tc.also)
 		}
 		check := func(when string, a *Adapter) {
 			got, err := a.layout.Merge(base, a.Slice(2), 2)

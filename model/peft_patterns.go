@@ -129,7 +129,7 @@ func (s *peftScales) fit(l *Layout, e Entry, raw RawTensor, v, fresh []float32) 
 	out := make([]float32, Elements(e.Shape))
 	factor := float32(1)
 	if len(s.config.RankPattern)+len(s.alphas) > 0 {
-		factor = float32(own / l.LoRA.Scale(s.rank))
+		factor = float32(own / l.Method.Scale(s.rank))
 	}
 	for i := range e.Shape[0] {
 		for k := range rank {

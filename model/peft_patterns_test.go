@@ -74,7 +74,7 @@ func TestPEFTPatterns(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		r, low := a.layout.LoRA.RMax, map[string][]float32{}
+		r, low := a.layout.Method.RMax, map[string][]float32{}
 		for i, e := range a.layout.entries {
 			low[e.Name] = a.tensors[i]
 		}
@@ -84,7 +84,7 @@ func TestPEFTPatterns(t *testing.T) {
 				for k := range r {
 					got += float64(low[module+loraB][k]) * float64(low[module+loraA][k*c.HiddenSize])
 				}
-				got *= a.layout.LoRA.Scale(r)
+				got *= a.layout.Method.Scale(r)
 				want := tc.want[""]
 				for end, w := range tc.want {
 					if end != "" && strings.HasSuffix(module, end) {

@@ -15,12 +15,12 @@ import (
 func (l *Layout) peftTargets() []string {
 	c := l.Config
 	asked := c.arch().targets
-	if l.LoRA.Targets != "" {
-		asked = strings.Split(l.LoRA.Targets, ",")
+	if l.Method.Targets != "" {
+		asked = strings.Split(l.Method.Targets, ",")
 	}
 	var inLayer, whole []string
 	trained := map[string]bool{}
-	for _, m := range l.LoRA.adapted(c) {
+	for _, m := range l.Method.adapted(c) {
 		name, short := c.module(m.name), c.module(m.inLayer())
 		trained[name], whole = true, append(whole, name)
 		if !slices.Contains(inLayer, short) {

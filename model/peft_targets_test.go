@@ -110,7 +110,7 @@ func TestTargetsComeBack(t *testing.T) {
 				same = same && back.layout.entries[i].Name == l.entries[i].Name && slices.Equal(back.tensors[i], a.tensors[i])
 			}
 			if !same {
-				t.Errorf("%s: %s comes back as %q with other tensors", kind, targets, back.layout.LoRA.Targets)
+				t.Errorf("%s: %s comes back as %q with other tensors", kind, targets, back.layout.Method.Targets)
 			}
 			var config struct {
 				Targets any `json:"target_modules"`
@@ -119,7 +119,7 @@ func TestTargetsComeBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			trained := map[string]bool{}
-			for _, m := range l.LoRA.adapted(c) {
+			for _, m := range l.Method.adapted(c) {
 				trained[c.checkpointPrefix()+c.module(m.name)] = true
 			}
 			for _, module := range modulesOf(l) {

@@ -10,7 +10,7 @@ import (
 // the scale that the adapter has at that rank.
 func TestExportsHaveTheScaleOfTheirRank(t *testing.T) {
 	for _, rule := range []Scaling{ScaleByRank, ScaleConstant} {
-		l, err := NewLayout(BERT(40, 16, 2, 2, 12), LoRA{RMax: 16, Alpha: 24, Scaling: rule}, 3)
+		l, err := NewLayout(BERT(40, 16, 2, 2, 12), Method{RMax: 16, Alpha: 24, Scaling: rule}, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,8 +30,8 @@ func TestExportsHaveTheScaleOfTheirRank(t *testing.T) {
 			if rule == ScaleConstant {
 				want = 1.5
 			}
-			if c.R != float64(b) || math.Abs(c.Alpha/c.R-want) > 1e-12 || math.Abs(l.LoRA.Scale(b)-want) > 1e-12 {
-				t.Errorf("%q at rank %d: PEFT has %v/%v, the adapter %v, want %v", rule, b, c.Alpha, c.R, l.LoRA.Scale(b), want)
+			if c.R != float64(b) || math.Abs(c.Alpha/c.R-want) > 1e-12 || math.Abs(l.Method.Scale(b)-want) > 1e-12 {
+				t.Errorf("%q at rank %d: PEFT has %v/%v, the adapter %v, want %v", rule, b, c.Alpha, c.R, l.Method.Scale(b), want)
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func TestFilesWithoutAScaleMeanAlphaByRank(t *testing.T) {
 
 // Under another rule the largest rank computes what it did, and a smaller one does not.
 func TestRescaledKeepsTheLargestRank(t *testing.T) {
-	l, err := NewLayout(BERT(40, 16, 2, 2, 12), LoRA{RMax: 4, Alpha: 6}, 3)
+	l, err := NewLayout(BERT(40, 16, 2, 2, 12), Method{RMax: 4, Alpha: 6}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,9 +66,9 @@ func TestRescaledKeepsTheLargestRank(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := a.Layout().LoRA
-	if now.Scale(4) != l.LoRA.Scale(4) || now.Scale(1) != l.LoRA.Scale(1)/4 {
-		t.Errorf("scales %v and %v, were %v and %v", now.Scale(4), now.Scale(1), l.LoRA.Scale(4), l.LoRA.Scale(1))
+	now := a.Layout().Method
+	if now.Scale(4) != l.Method.Scale(4) || now.Scale(1) != l.Method.Scale(1)/4 {
+		t.Errorf("scales %v and %v, were %v and %v", now.Scale(4), now.Scale(1), l.Method.Scale(4), l.Method.Scale(1))
 	}
 }
 

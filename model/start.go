@@ -9,13 +9,13 @@ import (
 // its own r_max, with the seed's values where it has more ranks: what a job begins with
 // in place of NewAdapter's. from must train the same tensors at no more ranks.
 func StartFrom(l *Layout, from *Adapter, seed uint64) (*Adapter, error) {
-	if len(l.entries) != len(from.layout.entries) || from.layout.LoRA.RMax > l.LoRA.RMax {
+	if len(l.entries) != len(from.layout.entries) || from.layout.Method.RMax > l.Method.RMax {
 		return nil, fmt.Errorf("%w: the start has %d tensors and ranks up to %d, the job trains %d up to %d", ErrPEFT,
-			len(from.layout.entries), from.layout.LoRA.RMax, len(l.entries), l.LoRA.RMax)
+			len(from.layout.entries), from.layout.Method.RMax, len(l.entries), l.Method.RMax)
 	}
 	a := NewAdapter(l, seed)
-	has, rank := from.layout.LoRA.RMax, l.LoRA.RMax
-	factor := float32(from.layout.LoRA.Scale(has) / l.LoRA.Scale(rank))
+	has, rank := from.layout.Method.RMax, l.Method.RMax
+	factor := float32(from.layout.Method.Scale(has) / l.Method.Scale(rank))
 	for i, e := range l.entries {
 		theirs := from.layout.entries[i]
 		if theirs.Name != e.Name || !slices.Equal(theirs.ShapeAt(1), e.ShapeAt(1)) {
@@ -37,7 +37,7 @@ func StartFrom(l *Layout, from *Adapter, seed uint64) (*Adapter, error) {
 // Rescaled is the same adapter under a rule for its scale: at r_max it computes what it
 // did, below that what the rule says.
 func Rescaled(a *Adapter, rule Scaling) (*Adapter, error) {
-	m := a.layout.LoRA
+	m := a.layout.Method
 	m.Scaling = rule
 	l, err := NewLayout(a.layout.Config, m, a.layout.Classes)
 	if err != nil {

@@ -21,7 +21,7 @@ var Hosts = []string{compiler.HostWazero, compiler.HostV8}
 // see job.Job.ForBase.
 func stepOf(j job.Job, base *model.Base, classes, rank int) nn.StepSpec {
 	return nn.StepSpec{
-		Config: base.Config, LoRA: j.Method(),
+		Config: base.Config, Method: j.Method(),
 		Classes: classes, Rank: rank, Batch: j.Training.Batch, Micro: j.Training.MicroBatch, Seq: j.Adapter.Sequence,
 		Optimizer: nn.Optimizer(j.Training.Optimizer), WeightDecay: j.Training.WeightDecay,
 		HeadRate: j.Training.HeadLearningRate / j.Training.LearningRate,
@@ -55,7 +55,7 @@ func step(ctx context.Context, spec Spec) ([]byte, error) {
 func Forward(spec Spec) ([]byte, error) {
 	j := spec.Job
 	pass := nn.ForwardSpec{
-		Config: spec.Base.Config, LoRA: j.Method(), Classes: len(j.Labels), Rank: spec.Rank, Batch: 1, Seq: j.Adapter.Sequence,
+		Config: spec.Base.Config, Method: j.Method(), Classes: len(j.Labels), Rank: spec.Rank, Batch: 1, Seq: j.Adapter.Sequence,
 	}
 	return compileGraph(context.Background(), "forward", spec, false, pass.Build)
 }

@@ -19,7 +19,7 @@ func TestStep(t *testing.T) {
 	j.Adapter = job.Adapter{RankMin: 1, RankMax: 3, Alpha: 4, Sequence: 8}
 	j.Training = job.Training{Steps: 1, Batch: 2, Optimizer: "adamw", LearningRate: 0.1}
 	base := tiny.Base(t, 8, 1, 8)
-	layout, err := model.NewLayout(base.Config, model.LoRA{RMax: 3, Alpha: 4}, 2)
+	layout, err := model.NewLayout(base.Config, model.Method{RMax: 3, Alpha: 4}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

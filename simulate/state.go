@@ -79,7 +79,7 @@ func AdapterSHA256(a *model.Adapter) ([32]byte, error) {
 	if err != nil {
 		return [32]byte{}, err
 	}
-	return sha256.Sum256(append(b, a.Layout().LoRA.Spelled("%+v")...)), nil
+	return sha256.Sum256(append(b, a.Layout().Method.Spelled("%+v")...)), nil
 }
 
 // keep writes the state whole or not at all.

@@ -25,7 +25,7 @@ type answer struct {
 }
 
 func answerColumns(l *model.Layout, sequence int) []Column {
-	c, t := l.Config, l.LoRA.AnswerTokens()
+	c, t := l.Config, l.Method.AnswerTokens()
 	columns := []Column{{Name: Tokens, Type: I32, Shape: []int{sequence}, Limit: c.VocabSize}}
 	if c.T5.Boxes > 0 {
 		columns = append(columns, Column{Name: Boxes, Type: I32, Shape: []int{sequence, 4}, Limit: c.T5.Boxes})
@@ -40,7 +40,7 @@ func answerColumns(l *model.Layout, sequence int) []Column {
 }
 
 func newAnswer(columns []Column, tok tokenizer.Tokenizer, l *model.Layout, sequence int) *answer {
-	return &answer{columns, tok, l.Config, sequence, l.LoRA.AnswerTokens()}
+	return &answer{columns, tok, l.Config, sequence, l.Method.AnswerTokens()}
 }
 
 func (a *answer) Columns() []Column { return a.columns }

@@ -46,8 +46,8 @@ func MixtureTokens() []string {
 // NewMixture is the mixture over a layout whose task is answer. The tokenizer has
 // MixtureTokens as its last pieces.
 func NewMixture(l *model.Layout, tok tokenizer.Tokenizer, sequence int) (*Mixture, error) {
-	if l.LoRA.Task != model.TaskAnswer {
-		return nil, fmt.Errorf("task: the mixture is for a base that writes text, not for task %s", l.LoRA.Task)
+	if l.Method.Task != model.TaskAnswer {
+		return nil, fmt.Errorf("task: the mixture is for a base that writes text, not for task %s", l.Method.Task)
 	}
 	m := &Mixture{newAnswer(answerColumns(l, sequence), tok, l, sequence), map[string]int32{}}
 	names := MixtureTokens()

@@ -39,15 +39,15 @@ func spanColumns(l *model.Layout, sequence int) []Column {
 	if n := l.Config.TypeVocabSize; n > 1 {
 		columns = append(columns, Column{Name: Types, Type: I32, Shape: []int{sequence}, Limit: n})
 	}
-	if l.LoRA.Boxes() {
+	if l.Method.Boxes() {
 		columns = append(columns, Column{Name: Boxes, Type: I32, Shape: []int{sequence, 4}, Limit: page + 1})
 	}
 	return append(columns, Column{Name: Labels, Type: F32, Shape: []int{sequence, 2}}, Column{Name: Weights, Type: F32})
 }
 
 func newSpan(columns []Column, tok tokenizer.Tokenizer, l *model.Layout, sequence int) *Span {
-	s := &Span{columns: columns, tok: tok, sequence: sequence, most: l.LoRA.AnswerTokens(),
-		types: l.Config.TypeVocabSize > 1, boxes: l.LoRA.Boxes()}
+	s := &Span{columns: columns, tok: tok, sequence: sequence, most: l.Method.AnswerTokens(),
+		types: l.Config.TypeVocabSize > 1, boxes: l.Method.Boxes()}
 	s.before, s.after = around(tok)
 	for range l.Config.Separators() { // of RoBERTa two: <s> a </s></s> b </s>
 		s.between = append(s.between, s.after...)

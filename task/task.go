@@ -75,7 +75,7 @@ const leastSequence = 3
 
 // Columns are those of a layout's task, with at most sequence tokens an example.
 func Columns(l *model.Layout, sequence int) ([]Column, error) {
-	switch l.LoRA.Task {
+	switch l.Method.Task {
 	case model.TaskClassify:
 		return classifyColumns(l, sequence), nil
 	case model.TaskTag:
@@ -89,7 +89,7 @@ func Columns(l *model.Layout, sequence int) ([]Column, error) {
 	case model.TaskPretrain:
 		return maskedColumns(l, sequence), nil
 	}
-	return nil, fmt.Errorf("task: %.40q is not known", l.LoRA.Task)
+	return nil, fmt.Errorf("task: %.40q is not known", l.Method.Task)
 }
 
 // New is a layout's task over a base, whose tokenizer it reads where the task has
@@ -99,7 +99,7 @@ func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.LoRA.Task == model.TaskImage {
+	if l.Method.Task == model.TaskImage {
 		return &images{columns, l.Config.ViT}, nil
 	}
 	if most := base.Config.MaxTokens(); sequence < leastSequence || sequence > most {
@@ -109,7 +109,7 @@ func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch l.LoRA.Task {
+	switch l.Method.Task {
 	case model.TaskAnswer:
 		return newAnswer(columns, tok, l, sequence), nil
 	case model.TaskSpan:

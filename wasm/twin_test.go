@@ -101,7 +101,7 @@ func equalBits(a, b []byte) (word int, ok bool) {
 // TestKernelsEqualTwins holds, for every declared product of real training steps, each
 // kernel on one core and on three against the program's own code.
 func TestKernelsEqualTwins(t *testing.T) {
-	tiny := &nn.StepSpec{Config: model.BERT(512, 128, 1, 4, 128), LoRA: model.LoRA{RMax: 16, Alpha: 16}, Classes: 4,
+	tiny := &nn.StepSpec{Config: model.BERT(512, 128, 1, 4, 128), Method: model.Method{RMax: 16, Alpha: 16}, Classes: 4,
 		Rank: 16, Batch: 2, Seq: 64, Optimizer: nn.AdamW, WeightDecay: 0.01}
 	rank1, odd, small := *tiny, *tiny, *tiny
 	rank1.Rank, rank1.Seq = 1, 32

@@ -229,7 +229,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 func TestLogitsAgreeWithTheProgram(t *testing.T) {
 	e := engine(t)
 	for name, b := range bases(t) {
-		lay, err := model.NewLayout(b.Config, model.LoRA{RMax: 4, Alpha: 4}, 3)
+		lay, err := model.NewLayout(b.Config, model.Method{RMax: 4, Alpha: 4}, 3)
 		ok(t, err)
 		adapter := model.NewAdapter(lay, 5)
 		values := adapter.Slice(4)

@@ -76,7 +76,7 @@ that is not the one to report on.`,
 			if err != nil {
 				return err
 			}
-			if ck.LoRA.Task == model.TaskPretrain {
+			if ck.Method.Task == model.TaskPretrain {
 				columns.Unlabelled = true // labels tell nothing of masked words
 			}
 			set, err := command.LoadLabelled(args[0], columns)
@@ -90,7 +90,7 @@ that is not the one to report on.`,
 			if err != nil {
 				return err
 			}
-			if ck.LoRA.Task.Asks() {
+			if ck.Method.Task.Asks() {
 				return evaluateAnswers(cmd.Context(), a, e, ck, set, ranks)
 			}
 			r := evaluateReport{File: args[0], Engine: e.Name, Texts: len(set.Examples), Best: ck.BestRank, what: called(set.Examples)}
@@ -134,11 +134,11 @@ func evaluateRanks(ck *model.Checkpoint, text string) ([]int, error) {
 		b, err := chooseRank(ck, text)
 		return []int{b}, err
 	}
-	if !ck.LoRA.Ranked() {
+	if !ck.Method.Ranked() {
 		return []int{0}, nil
 	}
 	var ranks []int
-	for b := 1; b <= ck.LoRA.RMax; b++ {
+	for b := 1; b <= ck.Method.RMax; b++ {
 		ranks = append(ranks, b)
 	}
 	return ranks, nil

@@ -102,11 +102,11 @@ func chooseRank(ck *model.Checkpoint, text string) (int, error) {
 		if ck.BestRank > 0 {
 			return ck.BestRank, nil
 		}
-		return ck.LoRA.RMax, nil
+		return ck.Method.RMax, nil
 	}
 	b, err := strconv.Atoi(text)
-	if err != nil || b < 0 || b > ck.LoRA.RMax {
-		return 0, command.Usagef("--rank is %q, want best or 0 (the head alone) to %d", text, ck.LoRA.RMax)
+	if err != nil || b < 0 || b > ck.Method.RMax {
+		return 0, command.Usagef("--rank is %q, want best or 0 (the head alone) to %d", text, ck.Method.RMax)
 	}
 	return b, nil
 }
@@ -132,7 +132,7 @@ func exportFiles(ck *model.Checkpoint, rank int, format string, bare bool) (map[
 		if err != nil {
 			return nil, err
 		}
-		if top, err = (model.Release{Base: ck.Base, Labels: ck.Labels, Task: ck.LoRA.Task, Values: values}).Files(); err != nil {
+		if top, err = (model.Release{Base: ck.Base, Labels: ck.Labels, Task: ck.Method.Task, Values: values}).Files(); err != nil {
 			return nil, err
 		}
 	case formatSafetensors:

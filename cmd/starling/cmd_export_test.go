@@ -22,7 +22,7 @@ func exportedCheckpoint(t *testing.T) (dir string, ck *model.Checkpoint) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lay, err := model.NewLayout(b.Config, model.LoRA{RMax: 4, Alpha: 6}, 3)
+	lay, err := model.NewLayout(b.Config, model.Method{RMax: 4, Alpha: 6}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

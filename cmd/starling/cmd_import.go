@@ -65,7 +65,7 @@ base's own (id2label); a base that writes text (T5) has none.`,
 				return err
 			}
 			l := ck.Adapter.Layout()
-			r := importReport{out, l.LoRA.RMax, l.LoRA.Alpha, ck.Labels, l.Size(l.LoRA.RMax), hex.EncodeToString(sum[:])}
+			r := importReport{out, l.Method.RMax, l.Method.Alpha, ck.Labels, l.Size(l.Method.RMax), hex.EncodeToString(sum[:])}
 			return a.Emit(r, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "checkpoint in %s: rank %d, alpha %v, %d classes, %d trained values\n",
 					r.Out, r.Rank, r.Alpha, len(r.Labels), r.Trained)

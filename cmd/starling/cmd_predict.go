@@ -87,7 +87,7 @@ line for each mask.`,
 				defer f.Close()
 				in, name = f, args[0]
 			}
-			if ck.LoRA.Task.Asks() {
+			if ck.Method.Task.Asks() {
 				if top != 0 {
 					return command.Usagef("--top is for labels, and the checkpoint answers questions")
 				}
@@ -98,7 +98,7 @@ line for each mask.`,
 				return predictAnswers(cmd.Context(), a, e, ck, rank, in, name)
 			}
 			choices, what := len(ck.Labels), "labels"
-			if ck.LoRA.Task == model.TaskPretrain {
+			if ck.Method.Task == model.TaskPretrain {
 				choices, what = ck.Base.Config.VocabSize, "tokens"
 			}
 			if top < 0 || top > choices {
@@ -108,7 +108,7 @@ line for each mask.`,
 			if err != nil {
 				return err
 			}
-			if ck.LoRA.Task == model.TaskPretrain {
+			if ck.Method.Task == model.TaskPretrain {
 				return predictBlanks(cmd.Context(), a, e, ck, rank, top, columns, in, name)
 			}
 			return predictTexts(cmd, a, e, ck, rank, top, columns, in, name)
@@ -144,7 +144,7 @@ func predictTexts(cmd *cobra.Command, a *command.App, e engine.Engine, ck *model
 		}
 		out := make([]said, len(logits))
 		for i, l := range logits {
-			if ck.LoRA.Task == model.TaskTag {
+			if ck.Method.Task == model.TaskTag {
 				out[i] = saidOfWords(examples[i], evaluate.BestOfWords(rows, i, l, len(ck.Labels)), ck.Labels)
 			} else {
 				out[i] = saidOfLabels(examples[i], likeliest(l, ck.Labels), top)
@@ -192,7 +192,7 @@ type tagged struct {
 // example is a text as the checkpoint's task reads it.
 func example(ck *model.Checkpoint, line int, text string) dataset.Example {
 	e := dataset.Example{Line: line, Text: text}
-	if ck.LoRA.Task == model.TaskTag {
+	if ck.Method.Task == model.TaskTag {
 		if e.Words = strings.Fields(text); len(e.Words) == 0 {
 			e.Words = []string{"."} // a line keeps its place
 		}

@@ -30,7 +30,7 @@ func checkpointOf(t *testing.T, best int, labels ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lay, err := model.NewLayout(b.Config, model.LoRA{RMax: 2, Alpha: 2}, len(labels))
+	lay, err := model.NewLayout(b.Config, model.Method{RMax: 2, Alpha: 2}, len(labels))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestAnswerDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ck.LoRA.Task != model.TaskAnswer || len(ck.Labels) != 0 || ck.LoRA.Answer != answerTokens || ck.Base.Config.T5.Boxes == 0 {
+	if ck.Method.Task != model.TaskAnswer || len(ck.Labels) != 0 || ck.Method.Answer != answerTokens || ck.Base.Config.T5.Boxes == 0 {
 		t.Errorf("%+v", ck.CheckpointInfo)
 	}
 	trained := false

@@ -37,7 +37,7 @@ func openLab(path string, workers int, f engine.Flags, columns dataset.Columns) 
 		Data: data.get,
 		Evaluators: func(b *model.Base, l *model.Layout, sequence int, sets ...*dataset.Set) ([]sweep.Evaluator, error) {
 			out := make([]sweep.Evaluator, len(sets))
-			if l.LoRA.Task.Asks() {
+			if l.Method.Task.Asks() {
 				made, err := evaluate.NewQuestions(e.Backend, b, l, sequence, sets...)
 				for i, m := range made {
 					out[i] = labAnswerer{m}

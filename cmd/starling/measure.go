@@ -35,7 +35,7 @@ func (f serveFlags) measures(j job.Job, b *model.Base, layout *model.Layout) (me
 	if err != nil {
 		return nil, err
 	}
-	if !layout.LoRA.Task.Asks() {
+	if !layout.Method.Task.Asks() {
 		return newScores(b, layout, j.Adapter.Sequence, validation, test)
 	}
 	on, err := evaluate.NewQuestions(compiler.New(), b, layout, j.Adapter.Sequence, validation, test)

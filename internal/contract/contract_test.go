@@ -216,7 +216,7 @@ func TestBeyond(t *testing.T) {
 }
 
 func TestHeld(t *testing.T) {
-	l, err := model.NewLayout(model.BERT(20, 8, 1, 2, 6), model.LoRA{RMax: 4, Alpha: 2}, 3)
+	l, err := model.NewLayout(model.BERT(20, 8, 1, 2, 6), model.Method{RMax: 4, Alpha: 2}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // BenchmarkStep times one training step of the default base's size on the Go
 // backend, the reference that compiled programs replace.
 func BenchmarkStep(b *testing.B) {
-	s := StepSpec{Config: model.BERT(4096, 64, 2, 0, 64), LoRA: model.LoRA{RMax: 8, Alpha: 8}, Classes: 8,
+	s := StepSpec{Config: model.BERT(4096, 64, 2, 0, 64), Method: model.Method{RMax: 8, Alpha: 8}, Classes: 8,
 		Rank: 8, Batch: 8, Seq: 64, Optimizer: AdamW}
 	tr, err := NewTrainer(s, testBase(b, s.Config))
 	if err != nil {
@@ -28,7 +28,7 @@ func BenchmarkStep(b *testing.B) {
 
 // BenchmarkPredict times the labelling of 64 texts of full length.
 func BenchmarkPredict(b *testing.B) {
-	s := StepSpec{Config: model.BERT(4096, 64, 2, 0, 64), LoRA: model.LoRA{RMax: 8, Alpha: 8}, Classes: 8,
+	s := StepSpec{Config: model.BERT(4096, 64, 2, 0, 64), Method: model.Method{RMax: 8, Alpha: 8}, Classes: 8,
 		Rank: 8, Batch: 64, Seq: 64, Optimizer: SGD}
 	lay, err := s.Layout()
 	if err != nil {

@@ -16,11 +16,11 @@ func TestCohortIsItsClients(t *testing.T) {
 		"lora":       func(*StepSpec) {},
 		"adamw":      func(s *StepSpec) { s.Optimizer, s.WeightDecay, s.HeadRate = AdamW, 0.01, 0.5 },
 		"momentum":   func(s *StepSpec) { s.Optimizer = Momentum },
-		"every map":  func(s *StepSpec) { s.LoRA.Targets, s.LoRA.Also = "query,output.dense", "LayerNorm" },
-		"head":       func(s *StepSpec) { s.LoRA, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodHead}, 0 },
-		"bitfit":     func(s *StepSpec) { s.LoRA, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodBitFit}, 0 },
-		"full":       func(s *StepSpec) { s.LoRA, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull}, 0 },    // one by one
-		"bottleneck": func(s *StepSpec) { s.LoRA, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodAdapter}, 0 }, // one by one
+		"every map":  func(s *StepSpec) { s.Method.Targets, s.Method.Also = "query,output.dense", "LayerNorm" },
+		"head":       func(s *StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodHead}, 0 },
+		"bitfit":     func(s *StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodBitFit}, 0 },
+		"full":       func(s *StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull}, 0 },    // one by one
+		"bottleneck": func(s *StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodAdapter}, 0 }, // one by one
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := testSpec(2)

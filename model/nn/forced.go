@@ -19,7 +19,7 @@ func (g *Generator) Logits(ctx context.Context, adapter []float32, rank int, in 
 	if !ok {
 		return nil, fmt.Errorf("nn: answers have no %s", task.DecoderTokens)
 	}
-	t, v := g.layout.LoRA.AnswerTokens(), g.layout.Config.VocabSize
+	t, v := g.layout.Method.AnswerTokens(), g.layout.Config.VocabSize
 	rows := len(decoder.I32) / t
 	if rows > generateBatch {
 		return nil, fmt.Errorf("nn: %d answers, want at most %d", rows, generateBatch)

@@ -19,7 +19,7 @@ const LogitsName = "logits"
 // Predictor serves every rank with one graph.
 type ForwardSpec struct {
 	Config  model.Config
-	LoRA    model.LoRA
+	Method  model.Method
 	Classes int
 	Rank    int // 1..r_max; 0: the head alone
 	Batch   int // examples, 1..4096
@@ -29,7 +29,7 @@ type ForwardSpec struct {
 // Build adds the pass to an empty graph. Parameters are the task's inputs, the tensors
 // of the adapter in the layout's order, all of them inputs, and the frozen ones.
 func (s ForwardSpec) Build(g *graph.Graph) (params []Param, outputs []Output, err error) {
-	lay, err := model.NewLayout(s.Config, s.LoRA, s.Classes)
+	lay, err := model.NewLayout(s.Config, s.Method, s.Classes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -41,8 +41,8 @@ func (s ForwardSpec) Build(g *graph.Graph) (params []Param, outputs []Output, er
 		return nil, nil, fmt.Errorf("nn: batch is %d, want 1..4096", s.Batch)
 	case !s.Config.Sees() && (s.Seq < 1 || s.Seq > s.Config.MaxTokens()):
 		return nil, nil, fmt.Errorf("nn: seq is %d, want 1..%d, the positions of the base", s.Seq, s.Config.MaxTokens())
-	case !lay.LoRA.Task.InOnePass():
-		return nil, nil, fmt.Errorf("nn: task %s has no forward pass of one example", lay.LoRA.Task)
+	case !lay.Method.Task.InOnePass():
+		return nil, nil, fmt.Errorf("nn: task %s has no forward pass of one example", lay.Method.Task)
 	}
 	columns, err := task.Columns(lay, s.Seq)
 	if err != nil {
@@ -58,9 +58,9 @@ func (s ForwardSpec) Build(g *graph.Graph) (params []Param, outputs []Output, er
 				p.add(span.Name, Input, dtypes.Float32, span.Shape...)
 			}
 		}
-		enc := encoder{cfg: s.Config, task: lay.LoRA.Task, params: p}
+		enc := encoder{cfg: s.Config, task: lay.Method.Task, params: p}
 		if s.Rank > 0 {
-			enc.scale = s.LoRA.Scale(s.Rank)
+			enc.scale = s.Method.Scale(s.Rank)
 		}
 		params, outputs = p.list, []Output{{Name: LogitsName, Node: enc.answer(lay.Outputs())}}
 	})

@@ -58,8 +58,8 @@ type Answer struct {
 // NewGenerator prepares answers to documents of seq tokens on a backend; nil is the Go
 // backend. An answer has at most layout.LoRA.AnswerTokens() tokens.
 func NewGenerator(layout *model.Layout, base *model.Base, seq int, be compute.Backend) (*Generator, error) {
-	if layout.LoRA.Task != model.TaskAnswer {
-		return nil, fmt.Errorf("nn: task is %s, want answer: only a base with a decoder writes text", layout.LoRA.Task)
+	if layout.Method.Task != model.TaskAnswer {
+		return nil, fmt.Errorf("nn: task is %s, want answer: only a base with a decoder writes text", layout.Method.Task)
 	}
 	if seq < 1 || seq > layout.Config.MaxTokens() {
 		return nil, fmt.Errorf("nn: seq is %d, want 1..%d", seq, layout.Config.MaxTokens())
@@ -125,7 +125,7 @@ func cacheName(layer int, part string) string { return fmt.Sprintf("cache.%d.%s"
 
 func (g *Generator) buildDecode(gr *graph.Graph) ([]Param, []Output, error) {
 	e := g.begin(gr)
-	b, t, s, inner, heads := generateBatch, g.layout.LoRA.AnswerTokens(), g.places(), e.cfg.InnerSize(), e.heads()
+	b, t, s, inner, heads := generateBatch, g.layout.Method.AnswerTokens(), g.places(), e.cfg.InnerSize(), e.heads()
 	token := e.params.add(tokenName, Input, dtypes.Int32, b)
 	position := e.params.add(positionName, Input, dtypes.Int32)
 	bias := e.params.add(biasName, Input, dtypes.Float32, b, s)
@@ -345,7 +345,7 @@ func (g *Generator) write(ctx context.Context, given map[string]compute.Buffer, 
 	for i := range answers {
 		answers[i].Probability = 1
 	}
-	for at, left := 0, n; left > 0 && at < g.layout.LoRA.AnswerTokens(); at++ {
+	for at, left := 0, n; left > 0 && at < g.layout.Method.AnswerTokens(); at++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

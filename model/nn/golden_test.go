@@ -81,7 +81,7 @@ func TestPredictorFollowsEveryMethod(t *testing.T) {
 		{model.Method{RMax: 3, Alpha: 4, Targets: "query,output.dense", Also: "query,embeddings.LayerNorm"}, 2},
 		{model.Method{RMax: 3, Alpha: 4, Scaling: model.ScaleConstant}, 1},
 	} {
-		s := StepSpec{Config: base.Config, LoRA: m.method, Classes: 3, Rank: m.rank, Batch: 4, Seq: 12, Optimizer: AdamW}
+		s := StepSpec{Config: base.Config, Method: m.method, Classes: 3, Rank: m.rank, Batch: 4, Seq: 12, Optimizer: AdamW}
 		lay, err := s.Layout()
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ func TestDearShapesCompile(t *testing.T) {
 		"2 x 128, 16 x 512 tokens": {Config: model.BERT(1000, 128, 2, 2, 512), Batch: 16, Seq: 512},
 		"1 x 64, 1 x 4096 tokens":  {Config: model.BERT(1000, 64, 1, 1, 4096), Batch: 1, Seq: 4096},
 	} {
-		s.LoRA, s.Classes, s.Rank, s.Optimizer = model.LoRA{RMax: 8, Alpha: 8}, 4, 8, AdamW
+		s.Method, s.Classes, s.Rank, s.Optimizer = model.Method{RMax: 8, Alpha: 8}, 4, 8, AdamW
 		for _, host := range []string{compiler.HostWazero, compiler.HostV8} {
 			t.Run(name+"/"+host, func(t *testing.T) {
 				var params []Param

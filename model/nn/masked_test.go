@@ -38,7 +38,7 @@ func TestMaskedTokensAreLearnt(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, kind := range []model.MethodKind{model.MethodLoRA, model.MethodBitFit, model.MethodFull} {
-			s := StepSpec{Config: base.Config, LoRA: model.Method{RMax: 2, Alpha: 4, Kind: kind, Task: model.TaskPretrain},
+			s := StepSpec{Config: base.Config, Method: model.Method{RMax: 2, Alpha: 4, Kind: kind, Task: model.TaskPretrain},
 				Batch: 4, Seq: 12, Optimizer: AdamW}
 			if kind == model.MethodLoRA {
 				s.Rank = 2

@@ -98,7 +98,7 @@ func (p *Predictor) program(seq int) (*program, error) {
 		}
 		c := p.layout.Config
 		mergedParams(ps, p.layout)
-		logits := encoder{cfg: c, task: p.layout.LoRA.Task, params: ps}.answer(p.layout.Outputs())
+		logits := encoder{cfg: c, task: p.layout.Method.Task, params: ps}.answer(p.layout.Outputs())
 		return ps.list, []Output{{Name: "logits", Node: logits}}, nil
 	})
 	if err == nil {

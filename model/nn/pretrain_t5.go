@@ -47,7 +47,7 @@ func (s T5Spec) method() model.Method {
 func (s T5Spec) Layout() (*model.Layout, error) { return s.step().Layout() }
 
 func (s T5Spec) step() StepSpec {
-	return StepSpec{Config: s.Config, LoRA: s.method(), Batch: s.Batch, Seq: s.Seq, Optimizer: AdamW, Smooth: s.Backend == nil}
+	return StepSpec{Config: s.Config, Method: s.method(), Batch: s.Batch, Seq: s.Seq, Optimizer: AdamW, Smooth: s.Backend == nil}
 }
 
 // Draw fills a batch: of a step from 0, with a generator of its own, done of the steps

@@ -200,7 +200,7 @@ func TestPoolerWhitens(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A head that passes features through shows them as logits.
-	lay, err := model.NewLayout(b.Config, model.LoRA{RMax: 1, Alpha: 1}, 16)
+	lay, err := model.NewLayout(b.Config, model.Method{RMax: 1, Alpha: 1}, 16)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func TestRanksMatchTheNumpyTwin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := StepSpec{Config: base.Config, LoRA: model.LoRA{RMax: golden.RMax, Alpha: golden.Alpha, Scaling: scaling}, Classes: 3, Rank: c.Rank,
+		s := StepSpec{Config: base.Config, Method: model.Method{RMax: golden.RMax, Alpha: golden.Alpha, Scaling: scaling}, Classes: 3, Rank: c.Rank,
 			Batch: len(golden.Tokens), Seq: seq, Optimizer: SGD}
 		lay, err := s.Layout()
 		if err != nil {

@@ -66,7 +66,7 @@ func (r *Reference) Train(ctx context.Context, t trainer.Task) ([]float32, error
 // compile yields the step for a task; concurrent tasks of one kind wait for it.
 func (r *Reference) compile(ctx context.Context, t trainer.Task) (*Trainer, error) {
 	key := referenceKey{t.BaseSHA256, StepSpec{
-		Config: t.Layout.Config, LoRA: t.Layout.LoRA, Classes: t.Layout.Classes, Rank: t.Rank,
+		Config: t.Layout.Config, Method: t.Layout.Method, Classes: t.Layout.Classes, Rank: t.Rank,
 		Batch: t.Batch, Seq: t.Sequence, Optimizer: Optimizer(t.Optimizer),
 		WeightDecay: r.constants.WeightDecay, HeadRate: r.constants.HeadRate,
 	}}

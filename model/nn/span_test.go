@@ -17,7 +17,7 @@ func spanSpec(t *testing.T) (StepSpec, *model.Base) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return StepSpec{Config: base.Config, LoRA: model.Method{RMax: 4, Alpha: 4, Task: model.TaskSpan, Also: model.BoxEmbeddings},
+	return StepSpec{Config: base.Config, Method: model.Method{RMax: 4, Alpha: 4, Task: model.TaskSpan, Also: model.BoxEmbeddings},
 		Rank: 4, Batch: 4, Seq: 12, Optimizer: AdamW}, base
 }
 
@@ -48,7 +48,7 @@ func spanBatch(s StepSpec, at int) task.Batch {
 func TestSpanLearnsByPlace(t *testing.T) {
 	with, base := spanSpec(t)
 	without := with
-	without.LoRA.Also = ""
+	without.Method.Also = ""
 	last := map[bool]float64{}
 	for _, s := range []StepSpec{with, without} {
 		lay, err := s.Layout()
@@ -59,7 +59,7 @@ func TestSpanLearnsByPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		boxed := s.LoRA.Boxes()
+		boxed := s.Method.Boxes()
 		var batches []task.Batch
 		for at := range 150 {
 			b := task.Batch{}

@@ -78,7 +78,7 @@ const maxClients = 1024
 // StepSpec describes one training step of an adapter at a rank.
 type StepSpec struct {
 	Config      model.Config
-	LoRA        model.LoRA
+	Method      model.Method
 	Classes     int
 	Rank        int // 1..r_max; 0 trains the head alone
 	Batch       int // examples, 1..4096
@@ -102,7 +102,7 @@ type StepSpec struct {
 
 // Layout checks the specification and returns the layout of its adapter.
 func (s StepSpec) Layout() (*model.Layout, error) {
-	lay, err := model.NewLayout(s.Config, s.LoRA, s.Classes)
+	lay, err := model.NewLayout(s.Config, s.Method, s.Classes)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +131,8 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 
 // together says whether several clients can take this step at once.
 func (s StepSpec) together(lay *model.Layout) bool {
-	if s.LoRA.Task != model.TaskClassify && s.LoRA.Task != model.TaskTag ||
-		s.LoRA.Kind == model.MethodAdapter || s.LoRA.Kind == model.MethodCompacter || s.rows() < s.Batch {
+	if s.Method.Task != model.TaskClassify && s.Method.Task != model.TaskTag ||
+		s.Method.Kind == model.MethodAdapter || s.Method.Kind == model.MethodCompacter || s.rows() < s.Batch {
 		return false
 	}
 	for _, e := range lay.Entries() {
@@ -216,17 +216,17 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 	if micro != nil {
 		micro.addStates(p, names, trained)
 	}
-	enc := encoder{cfg: s.Config, task: s.LoRA.Task, scale: 0, params: p, elementary: elementary{s.Smooth}}
+	enc := encoder{cfg: s.Config, task: s.Method.Task, scale: 0, params: p, elementary: elementary{s.Smooth}}
 	if s.Rank > 0 {
-		enc.scale = s.LoRA.Scale(s.Rank)
+		enc.scale = s.Method.Scale(s.Rank)
 	}
 	var loss, root *graph.Node
-	if s.LoRA.Task == model.TaskAnswer {
+	if s.Method.Task == model.TaskAnswer {
 		in := p.byName
 		d := t5{cfg: s.Config, scale: enc.scale, params: p, elementary: enc.elementary}
 		loss, root = d.loss(source{in[task.Tokens], in[task.Boxes], in[task.Patches]},
 			in[task.DecoderTokens], in[task.Labels], in[task.Weights])
-	} else if s.LoRA.Task == model.TaskPretrain {
+	} else if s.Method.Task == model.TaskPretrain {
 		loss, root = enc.maskedLoss()
 	} else {
 		loss = enc.loss(s, lay.Outputs())

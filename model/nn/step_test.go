@@ -57,7 +57,7 @@ func testBase(t testing.TB, c model.Config) *model.Base {
 }
 
 func testSpec(rank int) StepSpec {
-	return StepSpec{Config: model.BERT(40, 16, 2, 2, 12), LoRA: model.LoRA{RMax: 4, Alpha: 4}, Classes: 3,
+	return StepSpec{Config: model.BERT(40, 16, 2, 2, 12), Method: model.Method{RMax: 4, Alpha: 4}, Classes: 3,
 		Rank: rank, Batch: 4, Seq: 12, Optimizer: SGD}
 }
 
@@ -255,7 +255,7 @@ func TestEveryRankLearns(t *testing.T) {
 		for _, rank := range []int{0, 1, 8} {
 			c := model.BERT(40, 32, 2, 2, 12)
 			d := job.DefaultLocal(string(o), c, model.Method{RMax: 8})
-			s := StepSpec{Config: c, LoRA: model.LoRA{RMax: 8, Alpha: d.Alpha}, Classes: 3,
+			s := StepSpec{Config: c, Method: model.Method{RMax: 8, Alpha: d.Alpha}, Classes: 3,
 				Rank: rank, Batch: 8, Seq: 12, Optimizer: o, HeadRate: d.HeadLearningRate / d.LearningRate}
 			tr, err := NewTrainer(s, testBase(t, s.Config))
 			if err != nil {
@@ -314,7 +314,7 @@ func TestDyLoRAGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	in, out := len(golden.X), len(golden.GradOut)
-	lora := model.LoRA{RMax: golden.RMax, Alpha: golden.Alpha}
+	lora := model.Method{RMax: golden.RMax, Alpha: golden.Alpha}
 	for _, r := range golden.Ranks {
 		if lora.Scale(r.B) != r.Scaling {
 			t.Errorf("rank %d: scale %v, want %v", r.B, lora.Scale(r.B), r.Scaling)

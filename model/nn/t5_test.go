@@ -104,7 +104,7 @@ func TestAnswersEnd(t *testing.T) {
 	if slices.Index(want.Answers[0], want.Answers[0][9]) != 9 {
 		t.Fatal("the golden's first answer has its tenth token before")
 	}
-	lay, err := model.NewLayout(ended.Config, lay.LoRA, 0)
+	lay, err := model.NewLayout(ended.Config, lay.Method, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestT5AnswersFollowTraining(t *testing.T) {
 		{model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull, Task: model.TaskAnswer, Answer: 4}, 0, 0.1},
 		{model.Method{RMax: 4, Alpha: 8, Task: model.TaskAnswer, Answer: 4, Targets: "q,v,o,wi_1", Also: "layer_norm,relative_attention_bias,shared"}, 3, 1},
 	} {
-		s := StepSpec{Config: base.Config, LoRA: m.method, Rank: m.rank, Batch: 2, Seq: len(want.Tokens[0]), Optimizer: AdamW}
+		s := StepSpec{Config: base.Config, Method: m.method, Rank: m.rank, Batch: 2, Seq: len(want.Tokens[0]), Optimizer: AdamW}
 		lay, err := s.Layout()
 		if err != nil {
 			t.Fatal(err)
@@ -222,7 +222,7 @@ func TestT5ProgramStaysSmall(t *testing.T) {
 	size := func(seq, vocab int) int {
 		c := model.Config{ModelType: "t5", VocabSize: vocab, HiddenSize: 16, NumHiddenLayers: 1, NumAttentionHeads: 2, IntermediateSize: 16,
 			LayerNormEps: 1e-6, HiddenAct: "relu", T5: model.T5{DecoderLayers: 1, KeySize: 8, Buckets: 32, MaxDistance: 128, End: 1, Scaled: true, Boxes: 1001}}
-		s := StepSpec{Config: c, LoRA: model.Method{RMax: 1, Alpha: 1, Task: model.TaskAnswer, Answer: 16}, Rank: 1, Batch: 2, Seq: seq, Optimizer: SGD}
+		s := StepSpec{Config: c, Method: model.Method{RMax: 1, Alpha: 1, Task: model.TaskAnswer, Answer: 16}, Rank: 1, Batch: 2, Seq: seq, Optimizer: SGD}
 		var params []Param
 		var outputs []Output
 		g, err := compiler.Record(func(g *graph.Graph) []*graph.Node {

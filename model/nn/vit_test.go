@@ -69,7 +69,7 @@ func TestImageLogitsMatchTransformers(t *testing.T) {
 			sameLogits(t, fmt.Sprintf("%s, rank %d", name, rank), got, want.Logits)
 		}
 	}
-	s := StepSpec{Config: base.Config, LoRA: model.Method{RMax: 2, Alpha: 2, Task: model.TaskImage}, Classes: 3, Rank: 2,
+	s := StepSpec{Config: base.Config, Method: model.Method{RMax: 2, Alpha: 2, Task: model.TaskImage}, Classes: 3, Rank: 2,
 		Batch: len(examples), Seq: 1, Optimizer: SGD}
 	tr, err := NewTrainer(s, base)
 	if err != nil {

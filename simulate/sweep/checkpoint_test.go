@@ -34,7 +34,7 @@ func TestRunLeavesACheckpoint(t *testing.T) {
 				t.Errorf("privacy is %q, want %q in it", c.Privacy, want)
 			}
 		}
-		card := string(c.Card(c.LoRA.RMax, "peft"))
+		card := string(c.Card(c.Method.RMax, "peft"))
 		if !c.Simulated || strings.Contains(card, "never left") || !strings.Contains(card, "Trained by a simulation") || !strings.Contains(card, "simulated federated fine-tuning") {
 			t.Errorf("the card says:\n%s", card)
 		}

@@ -114,7 +114,7 @@ func logits(r request) ([][]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ck.Adapter.Layout().LoRA.Task == model.TaskAnswer {
+	if ck.Adapter.Layout().Method.Task == model.TaskAnswer {
 		return forced(r, ck)
 	}
 	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, r.seq(), compiler.New())
@@ -138,7 +138,7 @@ func (r request) seq() int {
 
 // rows are the request's examples in a layout's columns.
 func (r request) rows(lay *model.Layout) (task.Batch, int, error) {
-	if lay.LoRA.Task == model.TaskAnswer {
+	if lay.Method.Task == model.TaskAnswer {
 		b, err := columns(r, lay)
 		return b, len(r.Tokens), err
 	}
@@ -175,7 +175,7 @@ func (r request) rows(lay *model.Layout) (task.Batch, int, error) {
 			copy(b.Int32(task.Boxes)[4*(i*len(row)+j):], box)
 		}
 	}
-	if lay.LoRA.Task == model.TaskSpan {
+	if lay.Method.Task == model.TaskSpan {
 		for i, at := range r.Labels {
 			b.Float32(task.Labels)[2*(i/2*r.seq()+int(at))+i%2], b.Float32(task.Weights)[i/2] = 1, 1
 		}
@@ -201,7 +201,7 @@ func gradient(r request) (map[string][]float32, error) {
 	lay, start := ck.Adapter.Layout(), ck.Adapter.Slice(r.Rank)
 	if r.Method != "" { // the checkpoint's head, and nothing else changed
 		head := start[len(start)-lay.HeadSize():]
-		m := model.Method{RMax: 1, Alpha: 1, Kind: model.MethodKind(r.Method), Task: lay.LoRA.Task}
+		m := model.Method{RMax: 1, Alpha: 1, Kind: model.MethodKind(r.Method), Task: lay.Method.Task}
 		if lay, err = model.NewLayout(lay.Config, m, lay.Classes); err != nil {
 			return nil, err
 		}
@@ -211,7 +211,7 @@ func gradient(r request) (map[string][]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	step, err := nn.NewTrainer(nn.StepSpec{Config: lay.Config, LoRA: lay.LoRA, Classes: lay.Classes, Rank: r.Rank,
+	step, err := nn.NewTrainer(nn.StepSpec{Config: lay.Config, Method: lay.Method, Classes: lay.Classes, Rank: r.Rank,
 		Batch: n, Seq: r.seq(), Optimizer: nn.SGD}, ck.Base)
 	if err != nil {
 		return nil, err

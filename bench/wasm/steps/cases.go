@@ -30,7 +30,7 @@ type benchCase struct {
 func cases() []benchCase {
 	tiny, small := model.BERT(2048, 128, 2, 4, 128), model.BERT(30522, 512, 4, 8, 512)
 	step := func(c model.Config, batch, seq int) *nn.StepSpec {
-		return &nn.StepSpec{Config: c, LoRA: model.LoRA{RMax: 16, Alpha: 16}, Classes: 4, Rank: 16,
+		return &nn.StepSpec{Config: c, Method: model.Method{RMax: 16, Alpha: 16}, Classes: 4, Rank: 16,
 			Batch: batch, Seq: seq, Optimizer: nn.AdamW, WeightDecay: 0.01}
 	}
 	return []benchCase{
@@ -44,9 +44,9 @@ func cases() []benchCase {
 		{Name: "tiny-full-b8-s64", Step: step(tiny, 8, 64), Full: true},
 		{Name: "small-full-b8-s64", Step: step(small, 8, 64), Full: true},
 		{Name: "minilm-full-b8-s128", Step: step(model.BERT(30522, 384, 6, 12, 512), 8, 128), Full: true},
-		{Name: "vit-full-b4-s197", Step: &nn.StepSpec{Config: vitSmall(), LoRA: model.LoRA{RMax: 16, Alpha: 16, Task: model.TaskImage},
+		{Name: "vit-full-b4-s197", Step: &nn.StepSpec{Config: vitSmall(), Method: model.Method{RMax: 16, Alpha: 16, Task: model.TaskImage},
 			Classes: 4, Rank: 16, Batch: 4, Seq: 1, Optimizer: nn.AdamW, WeightDecay: 0.01}, Full: true},
-		{Name: "t5-full-b4-s256", Step: &nn.StepSpec{Config: t5Small(), LoRA: model.LoRA{RMax: 16, Alpha: 16, Task: model.TaskAnswer, Answer: 16},
+		{Name: "t5-full-b4-s256", Step: &nn.StepSpec{Config: t5Small(), Method: model.Method{RMax: 16, Alpha: 16, Task: model.TaskAnswer, Answer: 16},
 			Rank: 16, Batch: 4, Seq: 256, Optimizer: nn.AdamW, WeightDecay: 0.01}, Full: true},
 		{Name: "base-full-b8-s64", Step: step(model.BERT(30522, 768, 12, 12, 512), 8, 64), Full: true},
 	}
