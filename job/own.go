@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/starling-fl/starling/dp"
@@ -147,6 +148,14 @@ func (j Job) validateOwn() error {
 	}
 	if p.None && j.OwnNoise() {
 		return refuse("privacy.none is set, and privacy.noise %s as well: without noise there is none to choose", p.Noise)
+	}
+	if j.OwnNoise() && j.Simulated() {
+		instead := "what the target needs is about what so many would add"
+		if p.OwnNoise > 0 {
+			instead = fmt.Sprintf("what %d devices add is privacy.noise_multiplier: %.4g", p.SimulatedCohort, p.OwnNoise*math.Sqrt(float64(p.SimulatedCohort)))
+		}
+		return refuse("privacy.noise is %s, and a cohort here stands for one of %d (privacy.simulated_cohort): few devices' own noise does not stand for many's. Simulate it as privacy.noise: central; %s",
+			p.Noise, p.SimulatedCohort, instead)
 	}
 	return nil
 }

@@ -69,10 +69,16 @@ func TestOwnNoise(t *testing.T) {
 // TestOwnNoiseIsRefused where it means nothing.
 func TestOwnNoiseIsRefused(t *testing.T) {
 	for want, change := range map[string]func(*Job){
-		"privacy.noise is":                       func(j *Job) { j.Privacy.Noise = "local" },
-		"privacy.own_noise is -1":                func(j *Job) { j.Privacy.Noise, j.Privacy.OwnNoise = "devices", -1 },
-		"privacy.own_noise is NaN":               func(j *Job) { j.Privacy.Noise, j.Privacy.OwnNoise = "devices", math.NaN() },
-		"devices add none then":                  func(j *Job) { j.Privacy.OwnNoise = 0.1 },
+		"privacy.noise is":         func(j *Job) { j.Privacy.Noise = "local" },
+		"privacy.own_noise is -1":  func(j *Job) { j.Privacy.Noise, j.Privacy.OwnNoise = "devices", -1 },
+		"privacy.own_noise is NaN": func(j *Job) { j.Privacy.Noise, j.Privacy.OwnNoise = "devices", math.NaN() },
+		"devices add none then":    func(j *Job) { j.Privacy.OwnNoise = 0.1 },
+		"central; what 10000 devices add is privacy.noise_multiplier: 10": func(j *Job) {
+			j.Privacy.Noise, j.Privacy.OwnNoise, j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = "devices", 0.1, 1_000_000, 10_000
+		},
+		"central; what the target needs": func(j *Job) {
+			j.Privacy.Noise, j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = "devices", 1_000_000, 10_000
+		},
 		"privacy.none is set, and privacy.noise": func(j *Job) { j.Privacy.None, j.Privacy.Noise = true, "devices" },
 	} {
 		if err := owned("", 200, 1, change).Validate(); err == nil || !strings.Contains(err.Error(), want) {

@@ -67,6 +67,12 @@ func tinyJob(n int) job.Job {
 	return j
 }
 
+// own has the devices of a job add noise themselves, each for itself: they stand for no others.
+func own(j *job.Job, noise string, v float64) {
+	j.Privacy.Noise, j.Privacy.OwnNoise, j.Privacy.Epsilon = noise, v, 100
+	j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 0, 0
+}
+
 func config(t testing.TB, n int, holes bool) simulate.Config {
 	return simulate.Config{Job: tinyJob(n), Base: tinyBase(t), Population: clients(n, holes), Seed: seed, Workers: 1}
 }
@@ -100,12 +106,14 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 			j.Shard.Size = 64 // a group that is full leaves nobody out
 		},
 		"devices": func(j *coordinator.Job) {
-			j.Privacy.Noise, j.Privacy.OwnNoise, j.Clipping.Adaptive = "devices", 0.5, true
+			own(j, "devices", 0.5)
+			j.Clipping.Adaptive = true
 		},
 		"devices, sampled": func(j *coordinator.Job) {
-			j.Privacy.Noise, j.Privacy.OwnNoise, j.Cohort.SamplingRate, j.Privacy.Delta, j.Shard.Size = "devices", 0.5, 0.9, 1e-7, 64
+			own(j, "devices", 0.5)
+			j.Cohort.SamplingRate, j.Privacy.Delta, j.Shard.Size = 0.9, 1e-7, 64
 		},
-		"silo": func(j *coordinator.Job) { j.Privacy.Noise, j.Privacy.OwnNoise = "silo", 3 },
+		"silo": func(j *coordinator.Job) { own(j, "silo", 3) },
 		"fused": func(j *coordinator.Job) {
 			if wasm.Fuses() { // elsewhere a case like "all"
 				j.Training.Arithmetic = job.Fused
