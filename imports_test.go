@@ -23,11 +23,9 @@ const module = "github.com/starling-fl/starling/"
 // mayImport is the table that docs/ARCHITECTURE.md gives the reasons of: for each package the others
 // of this project that it may import. A name ending in /... stands for a
 // package and what lies below it. Frames are read by internal/sim, which plays
-// hostile devices, and by bandwidth, which plays devices that send in the clear.
+// hostile devices, and by lab/bandwidth, which plays devices that send in the clear.
 var mayImport = parseTable(`
 audit: coordinator coordinator/round dp internal/uniform job model secagg
-bandwidth: coordinator dataset dp edge internal/canvas internal/contract internal/sim internal/wire job model model/nn quant secagg task
-    tokenizer trainer
 bench/...: ...
 cmd/starling: ...
 cmd/starling-edge: internal/command internal/command/device
@@ -51,7 +49,6 @@ internal/command: dataset edge hub internal/terminal internal/strict job model m
 internal/command/device: dataset edge internal/command internal/durable internal/strict internal/wire job leak model program task trainer wasm
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
-internal/canvas:
 evaluate/metric:
 evaluate: dataset evaluate/metric model model/nn task tokenizer
 internal/cbor:
@@ -60,6 +57,7 @@ internal/engine: edge internal/command model/nn program wasm/compiler
 internal/generated:
 internal/l2:
 internal/mutant:
+internal/palette:
 internal/pipes:
 internal/progress: coordinator internal/terminal
 internal/qrcode:
@@ -79,6 +77,11 @@ leak: dataset dp edge model quant task tokenizer
 job/schema: job
 job: dp internal/contract internal/strict internal/uniform internal/wire model quant secagg
 mutants: internal/mutant
+lab/bandwidth: coordinator dataset dp edge lab/canvas internal/contract internal/sim internal/wire job model model/nn quant secagg task
+    tokenizer trainer
+lab/canvas:
+lab/report: internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep
+lab/sweep: coordinator dataset edge internal/durable internal/strict job model simulate
 log: internal/cbor
 nf4:
 nf4/asm:
@@ -87,8 +90,6 @@ quant: internal/l2 nf4
 secagg: internal/cbor internal/uniform
 simulate: coordinator dataset dp edge internal/durable model program quant task trainer
 simulate/queue: dataset edge model quant simulate wasm
-simulate/report: internal/canvas internal/durable internal/strict simulate simulate/sweep
-simulate/sweep: coordinator dataset edge internal/durable internal/strict job model simulate
 tokenizer:
 task: dataset internal/uniform model tokenizer
 trainer: model task
@@ -100,7 +101,7 @@ wasm/kernel/asm:
 wasm/kernel/neon:
 web:
 web/client:
-web/typescript: coordinator coordinator/server coordinator/store dataset edge internal/canvas web/client
+web/typescript: coordinator coordinator/server coordinator/store dataset edge internal/palette web/client
 xla:
 `)
 
@@ -228,7 +229,7 @@ func TestImportTable(t *testing.T) {
 
 // A device's program is small: it links no coordinator or simulation, no store, queue or plots.
 func TestTheEdgeLinksNoServer(t *testing.T) {
-	not := []string{module + "coordinator", module + "simulate", module + "internal/canvas", module + "web", "github.com/nats-io/",
+	not := []string{module + "coordinator", module + "simulate", module + "lab", module + "web", "github.com/nats-io/",
 		"modernc.org/", "database/sql", "gonum.org/v1/plot", "codeberg.org/go-fonts/", "github.com/gomlx/go-xla", "net/http/pprof"}
 	for _, dep := range list(t)["cmd/starling-edge"].Deps {
 		for _, prefix := range not {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/job"
-	"github.com/starling-fl/starling/simulate/sweep"
+	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/wasm"
 )
 

@@ -18,8 +18,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/starling-fl/starling/audit"
-	"github.com/starling-fl/starling/internal/canvas"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/palette"
+	"github.com/starling-fl/starling/lab/canvas"
 )
 
 func checkPlotName(name string) error {
@@ -101,7 +102,7 @@ func auditPlot(r audit.Result) (*plot.Plot, error) {
 		xy     plotter.XYs
 		colour color.Color
 		shape  draw.GlyphDrawer
-	}{{"in", in, canvas.Series[1].Light, draw.CircleGlyph{}}, {"out", out, canvas.Series[0].Light, draw.CrossGlyph{}}} {
+	}{{"in", in, palette.Series[1].Light, draw.CircleGlyph{}}, {"out", out, palette.Series[0].Light, draw.CrossGlyph{}}} {
 		if len(s.xy) == 0 {
 			continue
 		}

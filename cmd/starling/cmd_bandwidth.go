@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/bandwidth"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/lab/bandwidth"
 	"github.com/starling-fl/starling/quant"
 )
 

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/bandwidth"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/lab/bandwidth"
 )
 
 // bandwidthCommand runs the command by itself.

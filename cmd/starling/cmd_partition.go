@@ -12,8 +12,8 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
-	grids "github.com/starling-fl/starling/simulate/report"
-	"github.com/starling-fl/starling/simulate/sweep"
+	grids "github.com/starling-fl/starling/lab/report"
+	"github.com/starling-fl/starling/lab/sweep"
 )
 
 // partitioned is how a file's training part is divided.

@@ -21,8 +21,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/canvas"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/palette"
 )
 
 // privacyCurve is epsilon over the rounds of one job.
@@ -143,8 +143,8 @@ func (c *privacyCurve) writeCSV(w io.Writer) error {
 }
 
 var (
-	curveBlue   = canvas.Series[0].Light
-	curveOrange = canvas.Series[1].Light
+	curveBlue   = palette.Series[0].Light
+	curveOrange = palette.Series[1].Light
 	curveGrey   = color.NRGBA{R: 110, G: 110, B: 110, A: 255}
 	curveInk    = color.NRGBA{R: 40, G: 40, B: 40, A: 255}
 	curveRule   = color.NRGBA{R: 226, G: 226, B: 226, A: 255}

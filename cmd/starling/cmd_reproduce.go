@@ -9,7 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
-	grids "github.com/starling-fl/starling/simulate/report"
+	grids "github.com/starling-fl/starling/lab/report"
 )
 
 type reproduceReport struct {

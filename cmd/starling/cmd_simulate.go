@@ -20,9 +20,9 @@ import (
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/internal/terminal"
+	grids "github.com/starling-fl/starling/lab/report"
+	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/simulate"
-	grids "github.com/starling-fl/starling/simulate/report"
-	"github.com/starling-fl/starling/simulate/sweep"
 )
 
 type simulateFlags struct {

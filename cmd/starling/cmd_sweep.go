@@ -17,9 +17,9 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
+	grids "github.com/starling-fl/starling/lab/report"
+	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/simulate"
-	grids "github.com/starling-fl/starling/simulate/report"
-	"github.com/starling-fl/starling/simulate/sweep"
 )
 
 type sweepFlags struct {

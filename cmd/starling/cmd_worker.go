@@ -15,8 +15,8 @@ import (
 
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/simulate/queue"
-	"github.com/starling-fl/starling/simulate/sweep"
 )
 
 // accessFlags say how a NATS cluster knows us.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/engine"
-	"github.com/starling-fl/starling/simulate/sweep"
+	"github.com/starling-fl/starling/lab/sweep"
 )
 
 func plugin(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
+	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/simulate/sweep"
 )
 
 // openLab makes what the simulations of a command share, over the base of that path or

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/simulate/sweep"
+	"github.com/starling-fl/starling/lab/sweep"
 )
 
 // A simulation's data may be a folder of images, a folder for each label; a run over it

@@ -1,4 +1,4 @@
-// Generated from package canvas by make generate. Not to be edited.
+// Generated from package palette by make generate. Not to be edited.
 
 /** The colours of a chart's series, in their order. */
 export const palette = {

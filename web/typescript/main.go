@@ -23,7 +23,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/canvas"
+	"github.com/starling-fl/starling/internal/palette"
 	"github.com/starling-fl/starling/web/client"
 )
 
@@ -39,8 +39,8 @@ var files = map[string][]any{
 // sample names the classes of the built-in samples, for a page to tell whether one fits.
 const sample = "src/sample.ts"
 
-// palette is the colours and dashes of every chart's series.
-const palette = "src/palette.ts"
+// paletteFile is of the colours and dashes of every chart's series.
+const paletteFile = "src/palette.ts"
 
 // trust is whom the user of a page trusts, word for word as package edge says it.
 const trust = "edge/src/trust.ts"
@@ -60,8 +60,8 @@ func main() {
 	}
 	write(sample, "package dataset", "/** The classes of the built-in samples. */\nexport const sampleLabels = {\n  texts: "+list(dataset.InvoiceLabels())+
 		",\n  pictures: "+list(digits.Labels)+",\n};\n")
-	write(palette, "package canvas", "/** The colours of a chart's series, in their order. */\nexport const palette = {\n  light: "+
-		colours(func(c canvas.Colour) color.RGBA { return c.Light })+",\n  dark: "+colours(func(c canvas.Colour) color.RGBA { return c.Dark })+",\n};\n\n"+
+	write(paletteFile, "package palette", "/** The colours of a chart's series, in their order. */\nexport const palette = {\n  light: "+
+		colours(func(c palette.Colour) color.RGBA { return c.Light })+",\n  dark: "+colours(func(c palette.Colour) color.RGBA { return c.Dark })+",\n};\n\n"+
 		"/** Where there are more series than colours these begin anew, with the next pattern of lines: pixels drawn and left out. */\n"+
 		"export const dashes: number[][] = "+dashes()+";\n")
 	write(trust, "package edge", fmt.Sprintf("/** Whom a browser's user trusts, to be shown before joining. */\nexport const browserTrust =\n  %q;\n", edge.BrowserTrust))
@@ -70,9 +70,9 @@ func main() {
 func list(words []string) string { return strings.ReplaceAll(fmt.Sprintf("%q", words), `" "`, `", "`) }
 
 // colours lists one ground's as CSS writes them.
-func colours(of func(canvas.Colour) color.RGBA) string {
+func colours(of func(palette.Colour) color.RGBA) string {
 	var list []string
-	for _, c := range canvas.Series {
+	for _, c := range palette.Series {
 		rgb := of(c)
 		list = append(list, fmt.Sprintf("\"#%02x%02x%02x\"", rgb.R, rgb.G, rgb.B))
 	}
@@ -82,7 +82,7 @@ func colours(of func(canvas.Colour) color.RGBA) string {
 // dashes lists the patterns of lines; a whole one is an empty list.
 func dashes() string {
 	var list []string
-	for _, d := range canvas.Dashes {
+	for _, d := range palette.Dashes {
 		list = append(list, "["+strings.Trim(strings.ReplaceAll(fmt.Sprint(d), " ", ", "), "[]")+"]")
 	}
 	return "[" + strings.Join(list, ", ") + "]"

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/canvas"
+	"github.com/starling-fl/starling/internal/palette"
+	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/simulate"
-	"github.com/starling-fl/starling/simulate/sweep"
 )
 
 func ok(t testing.TB, err error) {
@@ -207,7 +207,7 @@ func TestSeriesCanBeToldApart(t *testing.T) {
 	type look struct{ colour, shape any }
 	seen := map[look]int{}
 	for i := range maxSeries {
-		l := look{canvas.Series[i%len(canvas.Series)].Light, shapeOf(i)}
+		l := look{palette.Series[i%len(palette.Series)].Light, shapeOf(i)}
 		if other, ok := seen[l]; ok {
 			t.Errorf("series %d and %d look alike", other, i)
 		}

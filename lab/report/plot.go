@@ -10,7 +10,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/starling-fl/starling/internal/canvas"
+	"github.com/starling-fl/starling/internal/palette"
+	"github.com/starling-fl/starling/lab/canvas"
 )
 
 var shapes = []draw.GlyphDrawer{
@@ -18,7 +19,7 @@ var shapes = []draw.GlyphDrawer{
 }
 
 // shapeOf is a series' sign: where colours begin anew, signs have moved on.
-func shapeOf(i int) draw.GlyphDrawer { return shapes[(i+i/len(canvas.Series))%len(shapes)] }
+func shapeOf(i int) draw.GlyphDrawer { return shapes[(i+i/len(palette.Series))%len(shapes)] }
 
 // Sizes of a figure, in centimetres and points.
 const (
@@ -44,7 +45,7 @@ func (c chart) plot() (*plot.Plot, error) {
 	least, most := c.widest()
 	span := c.at(most) - c.at(least)
 	for i, s := range c.series {
-		apart := float64(i/len(canvas.Series)) * 0.012 * span
+		apart := float64(i/len(palette.Series)) * 0.012 * span
 		if c.lines {
 			apart = (float64(i) - float64(len(c.series)-1)/2) * 0.006 * span
 		}
@@ -72,7 +73,7 @@ func (c chart) plot() (*plot.Plot, error) {
 }
 
 func (c chart) add(p *plot.Plot, s series, i int, apart float64) error {
-	look, dash := canvas.Look(i)
+	look, dash := palette.Look(i)
 	col := look.Light
 	var pts plotter.XYs
 	var bars struct {

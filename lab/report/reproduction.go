@@ -15,7 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/starling-fl/starling/simulate/sweep"
+	"github.com/starling-fl/starling/lab/sweep"
 )
 
 // figures says of each of a publication's figures what it shows and what makes it.

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/internal/durable"
-	"github.com/starling-fl/starling/simulate/sweep"
+	"github.com/starling-fl/starling/lab/sweep"
 )
 
 // Report is what a grid came to.

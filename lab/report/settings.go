@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starling-fl/starling/simulate/sweep"
+	"github.com/starling-fl/starling/lab/sweep"
 )
 
 // paper is how a publication set what a preset sets, in its words.

@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/simulate"
-	"github.com/starling-fl/starling/simulate/sweep"
 )
 
 // sound is a small syntax test of LaTeX: braces, brackets and environments close in their

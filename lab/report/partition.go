@@ -12,7 +12,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/starling-fl/starling/internal/canvas"
+	"github.com/starling-fl/starling/internal/palette"
+	"github.com/starling-fl/starling/lab/canvas"
 )
 
 // PartitionPlot draws how examples of classes lie at clients: a disc for each class and
@@ -41,7 +42,7 @@ func PartitionPlot(labels []string, counts [][]int) (Plot, error) {
 	if err != nil {
 		return Plot{}, err
 	}
-	look, _ := canvas.Look(0)
+	look, _ := palette.Look(0)
 	discs.GlyphStyleFunc = func(k int) draw.GlyphStyle {
 		return draw.GlyphStyle{Color: look.Light, Shape: draw.CircleGlyph{}, Radius: vg.Points(9 * math.Sqrt(float64(size[k])/float64(most)))}
 	}

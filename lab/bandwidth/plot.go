@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/starling-fl/starling/internal/canvas"
+	"github.com/starling-fl/starling/lab/canvas"
 )
 
 var (

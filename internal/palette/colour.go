@@ -1,4 +1,5 @@
-package canvas
+// Package palette has the colours and dashes of every chart of ours.
+package palette
 
 import "image/color"
 

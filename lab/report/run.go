@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/simulate"
-	"github.com/starling-fl/starling/simulate/sweep"
 )
 
 // ErrNothing is a run of which there is nothing to draw.

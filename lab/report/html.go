@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/starling-fl/starling/simulate/sweep"
+	"github.com/starling-fl/starling/lab/sweep"
 )
 
 //go:embed report.html.tmpl

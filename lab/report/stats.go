@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starling-fl/starling/simulate/sweep"
+	"github.com/starling-fl/starling/lab/sweep"
 )
 
 // seedAxis is the axis that repeats a point.

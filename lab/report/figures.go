@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starling-fl/starling/simulate/sweep"
+	"github.com/starling-fl/starling/lab/sweep"
 )
 
 // maxSeries is what a plot can show apart.

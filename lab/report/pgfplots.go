@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starling-fl/starling/internal/canvas"
+	"github.com/starling-fl/starling/internal/palette"
 )
 
 // marks are pgfplots' names of shapes, in the same order.
@@ -25,7 +25,7 @@ func pgfplots(title string, charts []chart) []byte {
 \usepgfplotslibrary{groupplots}
 \pgfplotsset{compat=1.16}
 `)
-	for i, c := range canvas.Series {
+	for i, c := range palette.Series {
 		r, g, bl, _ := color.Color(c.Light).RGBA()
 		fmt.Fprintf(&b, "\\definecolor{series%d}{HTML}{%02X%02X%02X}\n", i, r>>8, g>>8, bl>>8)
 	}
@@ -70,8 +70,8 @@ func (c chart) axis(b *bytes.Buffer, all []chart, i int) {
 	}
 	fmt.Fprintf(b, "\\nextgroupplot[%s]\n", strings.Join(options, ", "))
 	for k, s := range c.series {
-		_, dash := canvas.Look(k)
-		style := []string{fmt.Sprintf("color=series%d", k%len(canvas.Series)), "mark=" + marks[(k+k/len(canvas.Series))%len(marks)], "mark options={solid}"}
+		_, dash := palette.Look(k)
+		style := []string{fmt.Sprintf("color=series%d", k%len(palette.Series)), "mark=" + marks[(k+k/len(palette.Series))%len(marks)], "mark options={solid}"}
 		switch {
 		case !c.lines:
 			style = append(style, "only marks")

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/simulate/sweep"
+	"github.com/starling-fl/starling/lab/sweep"
 )
 
 // A report of a search holds the chosen runs against each other, and says what was tried,
