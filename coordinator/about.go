@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"bytes"
 	"encoding/hex"
 
 	"github.com/starling-fl/starling/dp"
@@ -69,6 +70,10 @@ func (c *Coordinator) About() (About, error) {
 	a.Guarantees, err = c.t.promise()
 	return a, err
 }
+
+// Announced is the job as devices that enrol are told it, for one that wants to try it
+// before: it does not change.
+func (c *Coordinator) Announced() []byte { return bytes.Clone(c.jobBytes) }
 
 // promise is what all rounds come to at the rank that costs the most.
 func (t *terms) promise() (dp.Guarantees, error) {

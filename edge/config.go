@@ -81,12 +81,9 @@ func (discard) Warn(string, ...any)  {}
 var ErrConfig = errors.New("edge: bad configuration")
 
 func (c *Config) validate() (wire.Token, error) {
-	t, err := wire.ParseToken(c.Token)
+	t, err := c.reach()
 	if err != nil {
-		return t, fmt.Errorf("%w: token: %w", ErrConfig, err)
-	}
-	if strings.HasPrefix(t.URL, "http:") && !loopback(t.URL) && !c.AllowPlain {
-		return t, fmt.Errorf("%w: %s is another machine, and http is not encrypted: whoever is on the way could send another program (--allow-plain-http)", ErrConfig, t.URL)
+		return t, err
 	}
 	switch {
 	case len(c.Identity) != ed25519.PrivateKeySize:
@@ -100,26 +97,35 @@ func (c *Config) validate() (wire.Token, error) {
 	}
 	orElse(&c.Log, Logger(discard{}))
 	orElse(&c.Agent, "starling "+host)
-	if c.Policy == nil {
-		p, _ := PolicyFor(t.URL)
-		c.Policy = &p
-	}
-	if err := c.Policy.Validate(); err != nil {
-		return t, err
-	}
 	if c.Account == nil {
 		if c.Account, err = NewAccount(nil, nil); err != nil {
 			return t, err
 		}
 	}
-	orElse(&c.MaxBlob, 1<<30)
 	orElse(&c.BackoffMin, 500*time.Millisecond)
 	orElse(&c.BackoffMax, time.Minute)
-	orElse(&c.Handshake, 15*time.Second)
 	if c.BackoffMax < c.BackoffMin {
 		return t, fmt.Errorf("%w: backoff_max %v is below backoff_min %v", ErrConfig, c.BackoffMax, c.BackoffMin)
 	}
 	return t, nil
+}
+
+// reach is the part of validate that is about whom to ask, and with what limits.
+func (c *Config) reach() (wire.Token, error) {
+	t, err := wire.ParseToken(c.Token)
+	if err != nil {
+		return t, fmt.Errorf("%w: token: %w", ErrConfig, err)
+	}
+	if strings.HasPrefix(t.URL, "http:") && !loopback(t.URL) && !c.AllowPlain {
+		return t, fmt.Errorf("%w: %s is another machine, and http is not encrypted: whoever is on the way could send another program (--allow-plain-http)", ErrConfig, t.URL)
+	}
+	if c.Policy == nil {
+		p, _ := PolicyFor(t.URL)
+		c.Policy = &p
+	}
+	orElse(&c.MaxBlob, 1<<30)
+	orElse(&c.Handshake, 15*time.Second)
+	return t, c.Policy.Validate()
 }
 
 func orElse[T comparable](v *T, otherwise T) {

@@ -30,6 +30,12 @@ func (s *Server) commonRoutes(mux *http.ServeMux) {
 		meant(r, coordinator.PartPage)
 		s.serveAbout(w, r)
 	})
+	mux.HandleFunc("GET /v1/job/announced", func(w http.ResponseWriter, r *http.Request) {
+		meant(r, coordinator.PartPage)
+		w.Header().Set("Content-Type", "application/cbor")
+		w.Header().Set("Cache-Control", "no-cache")
+		_, _ = w.Write(s.c.Announced()) // the reader is gone: nobody to tell
+	})
 	if len(s.cfg.Sample) > 0 {
 		mux.HandleFunc("GET /v1/sample", func(w http.ResponseWriter, r *http.Request) {
 			meant(r, coordinator.PartPage)

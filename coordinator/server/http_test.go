@@ -251,6 +251,9 @@ func TestAbout(t *testing.T) {
 		return a
 	}
 	before, budget := about(), core.Budget()
+	if w := ask(s.Handler(), "GET", "/v1/job/announced"); w.Code != 200 || fmt.Sprintf("%x", wire.TaskID(w.Body.Bytes())) != before.ID {
+		t.Errorf("announced: %d, %d bytes", w.Code, w.Body.Len())
+	}
 	if before.Job != "tiny" || before.Rounds != 2 || before.ShardFloor != 3 || before.Protects != "device" || !before.Private {
 		t.Errorf("about %+v", before)
 	}

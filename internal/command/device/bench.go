@@ -16,10 +16,8 @@ import (
 
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/leak"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm"
@@ -30,6 +28,7 @@ type benchFlags struct {
 	rank      int
 	cores     int
 	lasts     time.Duration
+	plain     bool
 	leak      leakFlags
 }
 
@@ -51,6 +50,7 @@ they find is there; what they do not find may be.`,
 		Example: `  starling bench
   starling bench --job job.yaml --cores 2
   starling bench --job job.yaml --data my.tsv --trials 20
+  starling bench --job https://fl.example.org:8443
   starling bench --base ./minilm --json`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,7 +66,8 @@ they find is there; what they do not find may be.`,
 			return bench(cmd.Context(), a, f)
 		},
 	}
-	cmd.Flags().StringVar(&f.job, "job", "", "job file (YAML); without one, the defaults over two labels")
+	cmd.Flags().StringVar(&f.job, "job", "", "job file (YAML), or a coordinator's join token or http(s) URL; without one, the defaults over two labels")
+	cmd.Flags().BoolVar(&f.plain, "allow-plain-http", false, "ask a coordinator on another machine over http, which nobody encrypts")
 	cmd.Flags().StringVar(&f.base, "base", "", "base folder or name instead of the job's, or of the embedded default")
 	cmd.Flags().IntVar(&f.rank, "rank", 0, "rank to train at; 0: the job's greatest, the dearest")
 	cmd.Flags().IntVar(&f.cores, "cores", 0, "most cores to train on; 0: half of this machine's, as join")
@@ -101,39 +102,24 @@ type kernelLine struct {
 }
 
 func bench(ctx context.Context, a *command.App, f benchFlags) error {
-	j := job.Default()
-	j.Labels = []string{"a", "b"}
-	if f.job != "" {
-		var err error
-		if j, err = job.Load(f.job); err != nil {
-			return err
-		}
+	load := f.fromFile
+	if isCoordinator(f.job) {
+		load = f.fromCoordinator
 	}
-	if f.base != "" {
-		j.Base = f.base
-	}
-	b, err := command.LoadJobBase(j)
+	b, err := load(ctx, a)
 	if err != nil {
 		return err
-	}
-	j = j.ForBase(b.Config)
-	ranks := j.Ranks()
-	if f.rank == 0 {
-		f.rank = slices.Max(ranks)
-	}
-	if !slices.Contains(ranks, f.rank) {
-		return command.Usagef("--rank is %d; the job has %v", f.rank, ranks)
 	}
 	if f.cores == 0 {
 		f.cores = max(1, runtime.GOMAXPROCS(0)/2)
 	}
-	w, err := newBenchWork(j, b, f.rank)
+	w, err := b.work()
 	if err != nil {
 		return err
 	}
-	r := benchReport{Processor: runtime.GOARCH, Cores: f.cores, Of: runtime.NumCPU(), Rank: f.rank, Batch: j.Training.Batch,
-		Sequence: j.Adapter.Sequence, Steps: j.Training.Steps, Values: w.task.Layout.Size(f.rank), Program: len(w.task.Program)}
-	p, err := wasm.Load(ctx, w.task.Program, wasm.Config{})
+	r := benchReport{Processor: runtime.GOARCH, Cores: f.cores, Of: runtime.NumCPU(), Rank: b.Rank, Batch: b.Batch,
+		Sequence: b.Sequence, Steps: b.Trial.Steps, Values: b.Layout.Size(b.Rank), Program: len(b.program)}
+	p, err := wasm.Load(ctx, b.program, wasm.Config{})
 	if err != nil {
 		return err
 	}
@@ -142,7 +128,7 @@ func bench(ctx context.Context, a *command.App, f benchFlags) error {
 		return err
 	}
 	kernels := wasm.Kernels()
-	if j.Fused() {
+	if b.fused {
 		kernels = wasm.FusedKernels()
 	}
 	for _, kernel := range kernels {
@@ -154,7 +140,7 @@ func bench(ctx context.Context, a *command.App, f benchFlags) error {
 		r.Kernels = append(r.Kernels, line)
 	}
 	if f.job != "" && f.leak.lasts > 0 {
-		if r.Leak, err = f.leak.tryJob(ctx, a, j, w.task, f.cores); err != nil {
+		if r.Leak, err = f.leak.try(ctx, a, b, f.cores); err != nil {
 			return err
 		}
 	}
@@ -167,20 +153,12 @@ type benchWork struct {
 	batch task.Batch
 }
 
-func newBenchWork(j job.Job, b *model.Base, rank int) (*benchWork, error) {
-	layout, err := model.NewLayout(b.Config, j.Method(), len(j.Labels))
+func (b *benched) work() (*benchWork, error) {
+	columns, err := task.Columns(b.Layout, b.Sequence)
 	if err != nil {
 		return nil, err
 	}
-	columns, err := task.Columns(layout, j.Adapter.Sequence)
-	if err != nil {
-		return nil, err
-	}
-	code, err := program.Step(program.Spec{Job: j, Base: b, Rank: rank, Host: program.Hosts[0]})
-	if err != nil {
-		return nil, err
-	}
-	batch := task.NewBatch(columns, j.Training.Batch)
+	batch := task.NewBatch(columns, b.Batch)
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, v := range batch {
 		for i := range v.I32 {
@@ -191,10 +169,10 @@ func newBenchWork(j job.Job, b *model.Base, rank int) (*benchWork, error) {
 		}
 	}
 	return &benchWork{batch: batch, task: trainer.Task{
-		Base:   func(context.Context) (*model.Base, error) { return b, nil },
-		Layout: layout, Rank: rank, Start: model.NewAdapter(layout, 1).Slice(rank), Columns: columns,
-		Optimizer: j.Training.Optimizer, Rate: 1e-4, // made-up data shall not diverge
-		Batch: j.Training.Batch, Sequence: j.Adapter.Sequence, Program: code,
+		Base:   func(context.Context) (*model.Base, error) { return b.Base, nil },
+		Layout: b.Layout, Rank: b.Rank, Start: model.NewAdapter(b.Layout, 1).Slice(b.Rank), Columns: columns,
+		Optimizer: b.Optimizer, Rate: 1e-4, // made-up data shall not diverge
+		Batch: b.Batch, Sequence: b.Sequence, Program: b.program, Work: b.Work, Memory: b.Memory,
 	}}, nil
 }
 

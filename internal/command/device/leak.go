@@ -13,10 +13,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/leak"
-	"github.com/starling-fl/starling/program"
-	"github.com/starling-fl/starling/trainer"
 )
 
 // leakFlags say how it is tried what an update shows.
@@ -49,27 +46,13 @@ func (f *leakFlags) check(job string) error {
 	return nil
 }
 
-// tryJob tries what an update of a job shows, of which t is the round's training. It is nil
-// where nothing could be tried.
-func (f *leakFlags) tryJob(ctx context.Context, a *command.App, j job.Job, t trainer.Task, cores int) (*leak.Report, error) {
-	base, err := t.Base(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s := leak.Settings{
-		Base: base, Layout: t.Layout, Rank: t.Rank, Sequence: j.Adapter.Sequence,
-		Batch: j.Training.Batch, Steps: j.Training.Steps, Epochs: j.Training.Epochs, Examples: f.examples,
-		Optimizer: j.Training.Optimizer, Rate: j.Training.LearningRate,
-		Uplink: j.Wire.Uplink, Own: j.Own(j.Privacy.NoiseMultiplier).Multiplier, Program: t.Program,
-	}
-	if j.OwnNoise() && j.Privacy.NoiseMultiplier == 0 {
-		fmt.Fprintf(a.Stderr, "note: devices add noise of %v clip norms at least; more, which follows from epsilon, is not counted here\n", s.Own)
-	}
+// try tries what an update of a job shows; nil where nothing could be tried.
+func (f *leakFlags) try(ctx context.Context, a *command.App, b *benched, cores int) (*leak.Report, error) {
 	o := leak.Options{Trials: f.trials, Lasts: f.lasts}
 	if f.data != "" {
 		set, err := command.LoadLabelled(f.data, f.columns)
 		if err == nil {
-			set, err = set.Relabel(j.Labels)
+			set, err = set.Relabel(b.Labels)
 		}
 		if err != nil {
 			return nil, err
@@ -77,7 +60,7 @@ func (f *leakFlags) tryJob(ctx context.Context, a *command.App, j job.Job, t tra
 		o.Data = set
 	}
 	fmt.Fprintf(a.Stderr, "trying what one update shows, for %v at most ...\n", f.lasts)
-	r, err := tryLeak(ctx, a, s, o, cores)
+	r, err := b.tries(ctx, a, o, cores)
 	if errors.Is(err, leak.ErrUntried) {
 		fmt.Fprintln(a.Stderr, "note:", edge.Escape(err.Error(), false))
 		return nil, nil
@@ -88,20 +71,11 @@ func (f *leakFlags) tryJob(ctx context.Context, a *command.App, j job.Job, t tra
 // leaker tries a job before it is joined: with its program, made again here.
 func leaker(a *command.App, cores int) edge.Leaker {
 	return func(ctx context.Context, t edge.Trial) (edge.Leak, error) {
-		trains, err := program.Trains(t.Recipe)
+		b, err := made(ctx, t)
 		if err != nil {
 			return edge.Leak{}, err
 		}
-		code, err := program.Remake(ctx, t.Work, t.Name, t.Labels, t.Recipe, t.Base, t.Rank, program.Hosts[0])
-		if err != nil {
-			return edge.Leak{}, err
-		}
-		r, err := tryLeak(ctx, a, leak.Settings{
-			Base: t.Base, Layout: t.Layout, Rank: t.Rank, Sequence: t.Sequence,
-			Batch: t.Batch, Steps: t.Steps, Epochs: t.Epochs, Examples: t.Examples,
-			Optimizer: t.Optimizer, Rate: trains.LearningRate, Uplink: t.Uplink, Own: t.Own,
-			Program: code, Work: t.Work, Memory: t.Memory,
-		}, leak.Options{}, cores)
+		r, err := b.tries(ctx, a, leak.Options{}, cores)
 		if err != nil {
 			return edge.Leak{}, err
 		}
@@ -113,18 +87,22 @@ func leaker(a *command.App, cores int) edge.Leaker {
 	}
 }
 
-// tryLeak runs a check and says how far it is.
-func tryLeak(ctx context.Context, a *command.App, s leak.Settings, o leak.Options, cores int) (_ *leak.Report, err error) {
+// tries runs a check and says how far it is.
+func (b *benched) tries(ctx context.Context, a *command.App, o leak.Options, cores int) (_ *leak.Report, err error) {
 	p := edge.NewProgramTrainer(1)
 	p.Cores = cores
 	defer func() { err = errors.Join(err, p.Close()) }()
-	s.Trainer = p
 	o.Progress = func(done, of int) {
 		if done == of || done%4 == 0 {
 			fmt.Fprintf(a.Stderr, "%d of %d updates read\n", done, of)
 		}
 	}
-	return leak.Check(ctx, s, o)
+	return leak.Check(ctx, leak.Settings{
+		Base: b.Base, Layout: b.Layout, Rank: b.Rank, Sequence: b.Sequence,
+		Batch: b.Batch, Steps: b.Steps, Epochs: b.Epochs, Examples: b.Examples,
+		Optimizer: b.Optimizer, Rate: b.rate, Uplink: b.Uplink, Own: b.Own,
+		Program: b.program, Trainer: p, Work: b.Work, Memory: b.Memory,
+	}, o)
 }
 
 // printLeak writes what was tried, what it came to and what it leaves open.

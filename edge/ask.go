@@ -1,0 +1,85 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/task"
+)
+
+// announcedPath is where a coordinator hands its job to whoever asks, as it announces it to
+// those who enrol.
+const announcedPath = aboutPath + "/announced"
+
+// Ask fetches the job of the coordinator that the token leads to, and its base, and makes a
+// round of it that can be tried. Nothing is sent, and nobody enrols. What is asked is
+// not held against the policy but for what it takes here: Run does that. Of the
+// configuration it reads Token, Policy, AllowPlain, CacheDir, Base, MaxBlob, HTTP and
+// Handshake.
+func Ask(ctx context.Context, cfg Config) (Trial, error) {
+	token, err := cfg.reach()
+	if err != nil {
+		return Trial{}, err
+	}
+	transport, done := newBlobClient(token, cfg.HTTP)
+	defer done()
+	blobs := &fetcher{client: transport, token: token, dir: cfg.CacheDir, most: cfg.MaxBlob, down: new(atomic.Int64)}
+	announced, err := blobs.announced(ctx, cfg.Handshake)
+	if err != nil {
+		return Trial{}, err
+	}
+	c, j := &client{cfg: cfg, token: token, blobs: blobs}, &job{Job: *announced}
+	if cfg.Base != nil {
+		if c.own, err = newOwnBase(cfg.Base); err != nil {
+			return Trial{}, err
+		}
+		if j.base = c.own[announced.Base.SHA256]; j.base == nil {
+			return Trial{}, fmt.Errorf("%w: the job's is %x, which the one given here is in no form", ErrBase, announced.Base.SHA256)
+		}
+	}
+	base, err := c.openBase(ctx, j)
+	if err != nil {
+		return Trial{}, fmt.Errorf("%w: %w", ErrBase, err)
+	}
+	if j.layout, err = layoutOf(&j.Job, base); err != nil {
+		return Trial{}, err
+	}
+	t := trialOf(j, base, cfg.Policy)
+	columns, err := task.Columns(j.layout, t.Sequence)
+	if err != nil {
+		return Trial{}, fmt.Errorf("%w: %w", ErrJob, err)
+	}
+	return t, errors.Join(cfg.Policy.checkValues(j.layout.Size(t.Rank)), cfg.Policy.checkBatch(columns, t.Batch))
+}
+
+// announced fetches the job.
+func (f *fetcher) announced(ctx context.Context, within time.Duration) (*wire.Job, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	resp, err := f.client.open(ctx, strings.TrimRight(f.token.URL, "/")+announcedPath, 0, "")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	defer resp.body.Close()
+	if resp.status != statusOK {
+		return nil, fmt.Errorf("%w: it answers %d to a question for its job: it runs a version that hands it to nobody before they enrol", ErrUnreachable, resp.status)
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.body, mostAbout))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	announced, err := wire.ParseJob(b)
+	if err != nil {
+		return nil, &ProtocolError{err}
+	}
+	if id := wire.TaskID(b); len(f.token.Task) != 0 && id != [32]byte(f.token.Task) {
+		return nil, fmt.Errorf("%w: it runs another job than the join token was made for", ErrJobChanged)
+	}
+	return announced, nil
+}
