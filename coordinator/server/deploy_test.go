@@ -13,14 +13,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/model"
 )
 
 // fair finds every adapter fair.
 type fair struct{}
 
-func (fair) Evaluate(_ context.Context, _ *model.Adapter, ranks []int) ([]coordinator.Score, error) {
-	return slices.Repeat([]coordinator.Score{{Accuracy: 0.5, Loss: 1}}, len(ranks)), nil
+func (fair) Evaluate(_ context.Context, _ *model.Adapter, ranks []int) ([]metric.Score, error) {
+	return slices.Repeat([]metric.Score{{Accuracy: 0.5, Loss: 1}}, len(ranks)), nil
 }
 
 // TestAlertsAskForWhatThereIs: alerts and the board name no figure and no label's value that
