@@ -23,25 +23,16 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	if format == "merged" {
 		library = "transformers"
 	}
-	pipeline, name := "text-classification", cmp.Or(c.Job, "A classifier")
-	if lay.Config.Generates() {
-		pipeline, name = "document-question-answering", cmp.Or(c.Job, "A model that answers")
+	task := lay.Method.Task.of()
+	pipeline, reads := task.pipeline, "text"
+	if lay.Method.Boxes() {
+		pipeline = answerTask.pipeline // of documents, too
 	}
-	if lay.Method.Task == TaskSpan {
-		pipeline, name = "question-answering", cmp.Or(c.Job, "A model that answers")
-		if lay.Method.Boxes() {
-			pipeline = "document-question-answering"
-		}
-	}
-	if lay.Method.Task == TaskPretrain {
-		pipeline, name = "fill-mask", cmp.Or(c.Job, "A masked language model")
-	}
-	reads := "text"
 	if lay.Config.Sees() {
-		pipeline, reads = "image-classification", "image"
+		reads = "image"
 	}
 	fmt.Fprintf(&b, "---\nlibrary_name: %s\npipeline_tag: %s\ntags: [starling, federated, lora]\n---\n\n", library, pipeline)
-	fmt.Fprintf(&b, "# %s\n\n", name)
+	fmt.Fprintf(&b, "# %s\n\n", cmp.Or(c.Job, task.title))
 	what := map[MethodKind]string{MethodHead: "untouched but for its head", MethodBitFit: "with its biases trained (BitFit)", MethodFull: "fine-tuned whole",
 		MethodAdapter: "with bottlenecks in its layers (Adapter)", MethodCompacter: "with bottlenecks in its layers (Compacter)"}[lay.Method.Kind]
 	if lay.Method.Ranked() {
@@ -50,21 +41,15 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	if lay.Method.Also != "" {
 		what += ", " + lay.Method.Also + " trained whole"
 	}
-	of := fmt.Sprintf("%s and a head of %d classes", what, lay.Classes)
-	switch {
-	case lay.Config.Generates():
-		of = what
-	case lay.Method.Task == TaskPretrain:
-		of = what + " and a head that tells masked words"
-	case lay.Method.Task == TaskSpan:
-		of = what + " and a head for where answers begin and end"
+	if task.made != nil {
+		what += " and " + task.made(lay)
 	}
 	tuning := "federated fine-tuning"
 	if c.Simulated {
 		tuning = "simulated federated fine-tuning"
 	}
 	fmt.Fprintf(&b, "A %s (%d layers, %d wide) %s, made with Starling in %d rounds of %s.\n\n",
-		lay.Config.ModelType, lay.Config.NumHiddenLayers, lay.Config.HiddenSize, of, c.Version, tuning)
+		lay.Config.ModelType, lay.Config.NumHiddenLayers, lay.Config.HiddenSize, what, c.Version, tuning)
 	b.WriteString("## Data\n\n" + c.trainedOn(reads))
 	if reads == "text" {
 		fmt.Fprintf(&b, " A text is read up to %d tokens.", c.Seq)
@@ -127,21 +112,9 @@ func (c *Checkpoint) usage(format string) string {
 	if !config.standard() {
 		trust = ", trust_remote_code=True" // modeling_starling.py, read it first
 	}
-	auto := "AutoModelForSequenceClassification"
-	if c.Adapter.layout.Method.Task == TaskTag {
-		auto = "AutoModelForTokenClassification"
-	}
-	if c.Adapter.layout.Method.Task == TaskSpan {
-		auto = "AutoModelForQuestionAnswering"
-		if c.Adapter.layout.Method.Boxes() {
-			auto = "AutoModelForDocumentQuestionAnswering"
-		}
-	}
-	if c.Adapter.layout.Method.Task == TaskPretrain {
-		auto = "AutoModelForMaskedLM"
-	}
-	if config.Generates() {
-		auto = "AutoModelForSeq2SeqLM"
+	task, auto := c.Adapter.layout.Method.Task.of(), c.Adapter.layout.Method.Task.of().autoClass()
+	if c.Adapter.layout.Method.Boxes() {
+		auto = "AutoModelForDocumentQuestionAnswering"
 	}
 	if config.Sees() {
 		lines := "import torch\nfrom PIL import Image\nfrom transformers import AutoModelForImageClassification, AutoImageProcessor\n"
@@ -154,9 +127,7 @@ func (c *Checkpoint) usage(format string) string {
 		if format == "peft" {
 			lines += "model = PeftModel.from_pretrained(model, folder)\n"
 		}
-		mode := map[int]string{1: "L", 3: "RGB"}[config.ViT.Channels]
-		return lines + fmt.Sprintf("inputs = processor(Image.open(\"image.png\").convert(%q), return_tensors=\"pt\")\n", mode) +
-			"with torch.no_grad():\n    logits = model.eval()(**inputs).logits\nprint(model.config.id2label[int(logits[0].argmax())])\n"
+		return lines + task.usage(c)
 	}
 	lines := "import torch\nfrom transformers import " + auto + ", AutoTokenizer\n"
 	where := `""`
@@ -178,36 +149,5 @@ func (c *Checkpoint) usage(format string) string {
 	if format == "peft" {
 		lines += "model = PeftModel.from_pretrained(model, folder)\n"
 	}
-	if c.Adapter.layout.Method.Task == TaskSpan {
-		return lines + c.spanUsage()
-	}
-	if config.Generates() {
-		lines += fmt.Sprintf("inputs = tokenizer([\"a text\"], truncation=True, max_length=%d, return_tensors=\"pt\")\n", c.Seq)
-		if config.T5.Boxes > 0 {
-			lines += "# boxes=[[[left, top, right, bottom], ...]], 0 to 1000, beside input_ids say where each token stands\n"
-		}
-		return lines + "print(tokenizer.batch_decode(model.eval().generate(**inputs, max_new_tokens=32), skip_special_tokens=True))\n"
-	}
-	if c.Adapter.layout.Method.Task == TaskPretrain {
-		return lines + "inputs = tokenizer([\"a text with a \" + tokenizer.mask_token], return_tensors=\"pt\")\n" +
-			"with torch.no_grad():\n    logits = model.eval()(**inputs).logits\n" +
-			"print(tokenizer.decode(logits[inputs[\"input_ids\"] == tokenizer.mask_token_id].argmax(-1)))\n"
-	}
-	lines += fmt.Sprintf("inputs = tokenizer([\"a text\"], truncation=True, max_length=%d, padding=True, return_tensors=\"pt\")\n", c.Seq)
-	said := "print(model.config.id2label[int(logits[0].argmax())])\n"
-	if c.Adapter.layout.Method.Task == TaskTag {
-		said = "print([model.config.id2label[int(row.argmax())] for row in logits[0]])\n"
-	}
-	return lines + "with torch.no_grad():\n    logits = model.eval()(**inputs).logits\n" + said
-}
-
-// spanUsage is the lines that answer a question.
-func (c *Checkpoint) spanUsage() string {
-	lines := fmt.Sprintf("inputs = tokenizer([\"a question\"], [\"a text\"], truncation=\"only_second\", max_length=%d, return_tensors=\"pt\")\n", c.Seq)
-	if c.Adapter.layout.Method.Boxes() {
-		lines += "# bbox=[[[left, top, right, bottom], ...]], 0 to 1000, says where each token's word stands: zeros but for the text's\n"
-	}
-	return lines + "with torch.no_grad():\n    out = model.eval()(**inputs)\n" +
-		"begin, end = int(out.start_logits[0].argmax()), int(out.end_logits[0].argmax())\n" +
-		"print(tokenizer.decode(inputs[\"input_ids\"][0, begin:end + 1]))\n"
+	return lines + task.usage(c)
 }

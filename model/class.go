@@ -28,7 +28,7 @@ func (l *Layout) Class(e Entry) Class {
 	case KindA, KindB:
 		return ClassLoRA
 	case KindHead:
-		if l.Method.Task == TaskPretrain && e.Shape[0] == l.Config.VocabSize {
+		if l.Method.Task.Reads() == ReadsMasked && e.Shape[0] == l.Config.VocabSize {
 			return ClassEmbeddings // one value for each token that a masked one may have been
 		}
 		return ClassHead

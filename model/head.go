@@ -28,7 +28,7 @@ func LoadHead(fsys fs.FS, c Config, t TaskKind) (map[string]Tensor, error) {
 			head[name] = t
 		}
 	}
-	if len(head) > 0 && (t == TaskClassify || t == TaskImage) {
+	if len(head) > 0 && t.Labelled() && t.Reads() == ReadsExample {
 		if err := oneLabel(fsys); err != nil {
 			return nil, err
 		}
@@ -65,8 +65,8 @@ func oneLabel(fsys fs.FS) error {
 
 // headNames are the tensors of a task's head that a job trains.
 func (c Config) headNames(t TaskKind) (names []string) {
-	if t == TaskPretrain && c.arch().masked != nil {
-		for _, e := range c.maskedEntries() {
+	if k := t.of(); k.entries != nil && k.suits(c) == nil {
+		for _, e := range k.entries(c) {
 			names = append(names, e.Name)
 		}
 	}

@@ -109,8 +109,8 @@ func NewLayout(c Config, l Method, classes int) (*Layout, error) {
 	if l.Boxes() {
 		lay.entries = append(lay.entries, Entry{boxWeight, KindAdapter, []int{h, 4}, StartZero})
 	}
-	if l.Task == TaskPretrain {
-		lay.entries = append(lay.entries, c.maskedEntries()...)
+	if entries := l.Task.of().entries; entries != nil {
+		lay.entries = append(lay.entries, entries(c)...)
 	}
 	head := c.HeadFor(l.Task)
 	for i, d := range head {
@@ -130,11 +130,8 @@ func NewLayout(c Config, l Method, classes int) (*Layout, error) {
 // Outputs is the number of scores that the head gives: of each class, of an answer's
 // begin and end, or of each token that a masked one may have been.
 func (l *Layout) Outputs() int {
-	switch l.Method.Task {
-	case TaskSpan:
-		return 2
-	case TaskPretrain:
-		return l.Config.VocabSize
+	if outputs := l.Method.Task.of().outputs; outputs != nil {
+		return outputs(l.Config)
 	}
 	return l.Classes
 }

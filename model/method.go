@@ -49,17 +49,12 @@ const (
 	maxMethodList = 4096 // bytes
 	maxMethodName = 64   // names
 
-	defaultAnswer = 32
-	defaultSpan   = 64
-	maxAnswer     = 1024
+	maxAnswer = 1024
 )
 
 // AnswerTokens is the most tokens of an answer, a written one's end included.
 func (m Method) AnswerTokens() int {
-	if m.Task == TaskSpan {
-		return cmp.Or(m.Answer, defaultSpan)
-	}
-	return cmp.Or(m.Answer, defaultAnswer)
+	return cmp.Or(m.Answer, m.Task.of().answer)
 }
 
 // BoxEmbeddings, among the tensors trained whole (Also), lets a model of spans read
@@ -73,7 +68,7 @@ const (
 
 // Boxes says whether the model reads where words stand beside what BERT reads.
 func (m Method) Boxes() bool {
-	return m.Task == TaskSpan && slices.Contains(strings.Split(m.Also, ","), BoxEmbeddings)
+	return m.Task.of().boxes && slices.Contains(strings.Split(m.Also, ","), BoxEmbeddings)
 }
 
 // Scaling says what divides alpha in the scale s_b of the low-rank product at rank b.
@@ -137,7 +132,7 @@ func (m Method) Ranked() bool { return m.Kind == "" || m.Kind == MethodLoRA }
 // Validate checks the method against the encoder that it is for.
 func (m Method) Validate(c Config) error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
+		return fmt.Errorf("%w: %w", ErrConfig, fmt.Errorf(format, args...))
 	}
 	if err := c.CheckTask(m.Task); err != nil {
 		return err
@@ -167,11 +162,8 @@ func (m Method) Validate(c Config) error {
 		return bad("also has %s, but the base is a %s: LayoutLM, which computes them elsewhere, is a bert", BoxEmbeddings, c.ModelType)
 	case m.Also != "" && m.Also != BoxEmbeddings && m.Kind == MethodFull:
 		return bad("also is given, but full trains every tensor")
-	case m.Task == TaskPretrain && c.arch().masked == nil:
-		return bad("task is %s, but a %s has no masked language model: one of %q has", m.Task, c.ModelType,
-			slices.DeleteFunc(ModelTypes(), func(t string) bool { return architectures[t].masked == nil }))
-	case c.Generates() != (m.Task == TaskAnswer):
-		return bad("task is %q over a %s: answer is for a base with a decoder, and its only task", m.Task.String(), c.ModelType)
+	case m.Task.of().suits(c) != nil:
+		return bad("%w", m.Task.of().suits(c))
 	case m.Answer < 0 || m.Answer > maxAnswer || !m.Task.Asks() && m.Answer != 0:
 		return bad("answer is %d tokens, want 0..%d, and 0 for any task but answer and span", m.Answer, maxAnswer)
 	case c.Generates() && m.Kind == MethodHead, c.Generates() && m.Kind == MethodBitFit:

@@ -55,19 +55,9 @@ type peftConfig struct {
 // another head.
 func newPEFTConfig(l *Layout, rank int) peftConfig {
 	c := peftConfig{
-		PeftType: "LORA", TaskType: "SEQ_CLS", R: rank, Alpha: l.Method.AlphaAt(rank), Bias: "none",
+		PeftType: "LORA", TaskType: l.Method.Task.of().peftType, R: rank, Alpha: l.Method.AlphaAt(rank), Bias: "none",
 		BaseModel: CheckpointBase, InferenceMode: true, InitWeights: true,
 		RankPattern: map[string]any{}, AlphaPattern: map[string]any{},
-	}
-	switch {
-	case l.Config.Generates():
-		c.TaskType = "SEQ_2_SEQ_LM"
-	case l.Method.Task == TaskTag:
-		c.TaskType = "TOKEN_CLS"
-	case l.Method.Task == TaskPretrain:
-		c.TaskType = nil // PEFT has no class for masked words
-	case l.Method.Task == TaskSpan:
-		c.TaskType = nil // PEFT's class for QUESTION_ANS forgets token types
 	}
 	targets := l.peftTargets()
 	c.TargetModules = targets
@@ -85,7 +75,7 @@ func newPEFTConfig(l *Layout, rank int) peftConfig {
 // savesHead says whether PEFT saves an entry as it is, being of the head. A module that
 // is tied to the word embeddings, as the head of masked words is, it cannot load again:
 // that head goes with the base.
-func (l *Layout) savesHead(e Entry) bool { return e.Kind == KindHead && l.Method.Task != TaskPretrain }
+func (l *Layout) savesHead(e Entry) bool { return e.Kind == KindHead && !l.Method.Task.of().tied }
 
 // plainLoRA says whether a LoRA adapter and a head are all there is.
 func (l *Layout) plainLoRA() bool {

@@ -21,7 +21,7 @@ func (l *Layout) wholeModules() ([]string, error) {
 		switch {
 		case last != "weight" && last != "bias":
 			why = "is a parameter of its own and of no module"
-		case name == T5Shared || name == T5Head || name == wordsName && l.Method.Task == TaskPretrain:
+		case name == T5Shared || name == T5Head || name == wordsName && l.Method.Task.of().tied:
 			why = "is tied to another module, and PEFT cannot load one that is"
 		case slices.ContainsFunc(l.Method.adapted(l.Config), func(m linear) bool { return m.name == module }):
 			why = "is of a module that has a low-rank update too"

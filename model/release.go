@@ -110,7 +110,7 @@ func (r Release) beside() (map[string][]byte, error) {
 		return map[string][]byte{ConfigFile: config, preprocessorFile: pixels}, err
 	}
 	reads := tokenizerConfig(c, r.Base.Tokenizer)
-	if r.Task == TaskSpan && c.TypeVocabSize > 1 {
+	if r.Task.of().asks && c.TypeVocabSize > 1 { // a pair of texts
 		reads["model_input_names"] = []string{"input_ids", "token_type_ids", "attention_mask"}
 	}
 	tok, err := marshalFile(reads)
@@ -193,7 +193,7 @@ func (r Release) weights() (*SafeTensors, error) {
 		}
 		v := r.Values[name]
 		shape := []int{len(v)}
-		if h := b.Config.HiddenSize; name[len(name)-len("weight"):] == "weight" && !(r.Task == TaskPretrain && strings.HasPrefix(name, c.MaskedHead().Norm)) {
+		if h := b.Config.HiddenSize; name[len(name)-len("weight"):] == "weight" && !(r.Task.Reads() == ReadsMasked && strings.HasPrefix(name, c.MaskedHead().Norm)) {
 			shape = []int{len(v) / h, h}
 		}
 		if err := st.Add(name, "F32", shape, v); err != nil {
@@ -229,20 +229,9 @@ func (r Release) config() map[string]any {
 	out["architectures"] = []string{class + "Model"}
 	switch {
 	case c.Generates():
-		out["architectures"] = []string{class + "ForConditionalGeneration"}
+		out["architectures"] = []string{class + answerTask.class}
 	case r.Values != nil:
-		out["architectures"] = []string{class + "ForSequenceClassification"}
-		if c.Sees() {
-			out["architectures"] = []string{class + "ForImageClassification"}
-		}
-		switch r.Task {
-		case TaskTag:
-			out["architectures"] = []string{class + "ForTokenClassification"}
-		case TaskSpan:
-			out["architectures"] = []string{class + "ForQuestionAnswering"}
-		case TaskPretrain:
-			out["architectures"] = []string{class + "ForMaskedLM"}
-		}
+		out["architectures"] = []string{class + r.Task.of().class}
 	}
 	if c.Generates() && !c.standard() {
 		inner := out

@@ -1,31 +1,82 @@
 package model
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
-// TaskKind says what a model is asked, and so what its head is; package task says
-// what goes in.
+// TaskKind names a task: what a model is asked, and so what its head is. Package task
+// says what goes in, and how what comes out is scored.
 type TaskKind string
 
-const (
-	TaskClassify TaskKind = ""       // one label for a text
-	TaskTag      TaskKind = "tag"    // one label for each word of a text
-	TaskSpan     TaskKind = "span"   // where in a text the answer to a question stands
-	TaskImage    TaskKind = "image"  // one label for an image
-	TaskAnswer   TaskKind = "answer" // a text, written by a base with a decoder
+// Reading says what of a model a task's head reads.
+type Reading uint8
 
-	TaskPretrain TaskKind = "pretrain" // what a text's masked tokens were
+const (
+	ReadsExample Reading = iota // one state of the whole text or image: see Pooling
+	ReadsTokens                 // each token's state
+	ReadsMasked                 // the states of the tokens that were masked
+	ReadsDecoder                // the decoder's, which writes a text token by token
 )
 
-// tasks are the known ones, classify first.
-var tasks = []TaskKind{TaskClassify, TaskTag, TaskSpan, TaskImage, TaskAnswer, TaskPretrain}
+// Loss says what a step makes smaller.
+type Loss uint8
+
+const (
+	LossLabel  Loss = iota // cross-entropy of the one right label
+	LossSpan               // of the places where an answer begins and ends
+	LossMasked             // of masked tokens, over the whole vocabulary
+	LossText               // of a text's tokens, over the whole vocabulary
+)
+
+// aTask states what concerns one task, each of which has a file of its own. What another
+// package asks of a task, it asks by TaskKind's methods.
+type aTask struct {
+	kind TaskKind
+	name string // in a job file
+
+	reads    Reading
+	loss     Loss
+	labelled bool // examples, or what they are made of, have labels, of a few that the job names
+	asks     bool // an example is a question, which has answers and no label
+	images   bool // it is an image's; only these are over a base that reads images
+	boxes    bool // it can read where words stand: see BoxEmbeddings
+	answer   int  // the most tokens of an answer where a method does not say
+
+	head    func(c Config) []Dense // from what is read to the outputs; nil: the architecture's, as Config.Head has it
+	outputs func(c Config) int     // scores of each state that is read; nil: one of each label
+	entries func(c Config) []Entry // trained tensors that are no affine map; may be nil
+	fits    func(c Config) error   // refuses a base that it is not for; may be nil
+
+	class    string // of transformers, behind an architecture's name
+	auto     string // the class that finds it; "": AutoModel and class
+	peftType any    // PEFT's task_type; nil where it has no class that will do
+	tied     bool   // a module of the head is tied to the word embeddings, and PEFT cannot load it: it goes with the base
+
+	pipeline, title string                         // on a model card
+	made            func(l *Layout) string         // what stands on the encoder, on a model card; nil: nothing
+	usage           func(c *Checkpoint) (s string) // lines of Python that ask a loaded model
+}
+
+// tasks are the known ones, that of an empty name first.
+var tasks []*aTask
+
+func init() { // the values' functions ask for tasks themselves
+	tasks = []*aTask{&classifyTask, &tagTask, &spanTask, &imageTask, &answerTask, &pretrainTask}
+}
+
+func (t TaskKind) find() (*aTask, bool) {
+	for _, k := range tasks {
+		if k.kind == t {
+			return k, true
+		}
+	}
+	return &classifyTask, false // which nothing takes
+}
+
+func (t TaskKind) of() *aTask { k, _ := t.find(); return k }
 
 // String is the task's name in a job file.
 func (t TaskKind) String() string {
-	if t == TaskClassify {
-		return "classify"
+	if k, known := t.find(); known {
+		return k.name
 	}
 	return string(t)
 }
@@ -33,8 +84,8 @@ func (t TaskKind) String() string {
 // ParseTask reads a task's name; "" is classify.
 func ParseTask(name string) (TaskKind, error) {
 	for _, t := range tasks {
-		if name == "" || name == t.String() {
-			return t, nil
+		if name == "" || name == t.name {
+			return t.kind, nil
 		}
 	}
 	return "", fmt.Errorf("%w: task is %.40q, want one of %q", ErrConfig, name, TaskNames())
@@ -44,62 +95,76 @@ func ParseTask(name string) (TaskKind, error) {
 func TaskNames() []string {
 	var names []string
 	for _, t := range tasks {
-		names = append(names, t.String())
+		names = append(names, t.name)
 	}
 	return names
 }
 
 // DefaultTask is the task of a base whose kind has only one, else classify.
 func (c Config) DefaultTask() TaskKind {
-	switch {
-	case c.Sees():
-		return TaskImage
-	case c.Generates():
-		return TaskAnswer
+	for _, t := range tasks {
+		if t.images && c.Sees() || t.reads == ReadsDecoder && c.Generates() {
+			return t.kind
+		}
 	}
 	return TaskClassify
 }
 
 // CheckTask refuses a task that the base has no inputs or no states for.
-func (c Config) CheckTask(t TaskKind) error {
+func (c Config) CheckTask(kind TaskKind) error {
+	t, known := kind.find()
 	switch {
-	case !slices.Contains(tasks, t):
-		return fmt.Errorf("%w: task is %.40q, want one of %q", ErrConfig, string(t), TaskNames())
-	case c.Sees() && t != TaskImage:
-		return fmt.Errorf("%w: task is %s, but a %s reads images", ErrConfig, t, c.ModelType)
-	case !c.Sees() && t == TaskImage:
-		return fmt.Errorf("%w: task is %s, but a %s reads texts: give a base that reads images, the folder of a vit", ErrConfig, t, c.ModelType)
-	case c.Pooling == PoolNone && t == TaskClassify:
+	case !known:
+		return fmt.Errorf("%w: task is %.40q, want one of %q", ErrConfig, string(kind), TaskNames())
+	case c.Sees() && !t.images:
+		return fmt.Errorf("%w: task is %s, but a %s reads images", ErrConfig, t.name, c.ModelType)
+	case !c.Sees() && t.images:
+		return fmt.Errorf("%w: task is %s, but a %s reads texts: give a base that reads images, the folder of a vit", ErrConfig, t.name, c.ModelType)
+	case c.Pooling == PoolNone && t.reads == ReadsExample:
 		return fmt.Errorf("%w: task is %s, but the base has no pooler (pooler.dense): "+
-			"it is for tasks of words, %s and %s, unless its config.json says \"pooling\": \"mean\", or \"first\"", ErrConfig, t, TaskTag, TaskSpan)
+			"it is for tasks of words, %s and %s, unless its config.json says \"pooling\": \"mean\", or \"first\"", ErrConfig, t.name, TaskTag, TaskSpan)
 	}
 	return nil
 }
 
-// OfTokens says whether the task reads each token's state, where others read one of
-// the whole example.
-func (t TaskKind) OfTokens() bool { return t == TaskTag || t == TaskSpan || t == TaskPretrain }
+// suits refuses a base that the task is not for in another way; Method.Validate asks once
+// the method itself is looked at.
+func (t *aTask) suits(c Config) error {
+	if t.fits != nil {
+		if err := t.fits(c); err != nil {
+			return err
+		}
+	}
+	if c.Generates() != (t.reads == ReadsDecoder) {
+		return fmt.Errorf("task is %q over a %s: answer is for a base with a decoder, and its only task", t.name, c.ModelType)
+	}
+	return nil
+}
 
-// Labelled says whether examples, or their words, have labels: one each of a few that
-// the job names.
-func (t TaskKind) Labelled() bool { return !t.Asks() && t != TaskPretrain }
+// Reads is what of the model the task's head reads.
+func (t TaskKind) Reads() Reading { return t.of().reads }
+
+// Loss is what a step makes smaller.
+func (t TaskKind) Loss() Loss { return t.of().loss }
+
+// OfTokens says whether the task reads tokens' states, where others read one of the whole
+// example.
+func (t TaskKind) OfTokens() bool { r := t.Reads(); return r == ReadsTokens || r == ReadsMasked }
+
+// Labelled says whether examples, or their words, have labels, of a few that the job names.
+func (t TaskKind) Labelled() bool { return t.of().labelled }
 
 // InOnePass says whether what a model has learnt is one forward pass over an example: a
 // decoder writes an answer token by token, and a pretrained model answers nothing yet.
-func (t TaskKind) InOnePass() bool { return t != TaskAnswer && t != TaskPretrain }
+func (t TaskKind) InOnePass() bool { r := t.Reads(); return r == ReadsExample || r == ReadsTokens }
 
 // Asks says whether an example of the task is a question, which has answers and no label.
-func (t TaskKind) Asks() bool { return t == TaskAnswer || t == TaskSpan }
+func (t TaskKind) Asks() bool { return t.of().asks }
 
 // HeadFor lists the maps from what the task reads of the last layer to its outputs.
 func (c Config) HeadFor(t TaskKind) []Dense {
-	switch t {
-	case TaskTag: // ForTokenClassification
-		return []Dense{{Name: "classifier", Trained: true}}
-	case TaskSpan: // ForQuestionAnswering: begin and end
-		return []Dense{{Name: "qa_outputs", Trained: true}}
-	case TaskPretrain: // see MaskedHead
-		return nil
+	if head := t.of().head; head != nil {
+		return head(c)
 	}
 	return c.Head()
 }
@@ -111,3 +176,26 @@ func (c Config) For(t TaskKind) Config {
 	}
 	return c
 }
+
+// autoClass is the class of transformers that finds the task's own for a base.
+func (t *aTask) autoClass() string {
+	if t.auto != "" {
+		return t.auto
+	}
+	return "AutoModel" + t.class
+}
+
+// oneMap is a head of one affine map that the job trains.
+func oneMap(name string) func(Config) []Dense {
+	return func(Config) []Dense { return []Dense{{Name: name, Trained: true}} }
+}
+
+// ofLabels says on a model card what stands on the encoder.
+func ofLabels(l *Layout) string { return fmt.Sprintf("a head of %d classes", l.Classes) }
+
+// tokenized are the lines of Python that make inputs of a text and logits of them.
+func (c *Checkpoint) tokenized() string {
+	return fmt.Sprintf("inputs = tokenizer([\"a text\"], truncation=True, max_length=%d, padding=True, return_tensors=\"pt\")\n", c.Seq) + logitsOf
+}
+
+const logitsOf = "with torch.no_grad():\n    logits = model.eval()(**inputs).logits\n"

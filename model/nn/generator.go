@@ -58,7 +58,7 @@ type Answer struct {
 // NewGenerator prepares answers to documents of seq tokens on a backend; nil is the Go
 // backend. An answer has at most layout.LoRA.AnswerTokens() tokens.
 func NewGenerator(layout *model.Layout, base *model.Base, seq int, be compute.Backend) (*Generator, error) {
-	if layout.Method.Task != model.TaskAnswer {
+	if layout.Method.Task.Reads() != model.ReadsDecoder {
 		return nil, fmt.Errorf("nn: task is %s, want answer: only a base with a decoder writes text", layout.Method.Task)
 	}
 	if seq < 1 || seq > layout.Config.MaxTokens() {

@@ -131,7 +131,7 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 
 // together says whether several clients can take this step at once.
 func (s StepSpec) together(lay *model.Layout) bool {
-	if s.Method.Task != model.TaskClassify && s.Method.Task != model.TaskTag ||
+	if s.Method.Task.Loss() != model.LossLabel || s.Config.Sees() ||
 		s.Method.Kind == model.MethodAdapter || s.Method.Kind == model.MethodCompacter || s.rows() < s.Batch {
 		return false
 	}
@@ -220,18 +220,7 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 	if s.Rank > 0 {
 		enc.scale = s.Method.Scale(s.Rank)
 	}
-	var loss, root *graph.Node
-	if s.Method.Task == model.TaskAnswer {
-		in := p.byName
-		d := t5{cfg: s.Config, scale: enc.scale, params: p, elementary: enc.elementary}
-		loss, root = d.loss(source{in[task.Tokens], in[task.Boxes], in[task.Patches]},
-			in[task.DecoderTokens], in[task.Labels], in[task.Weights])
-	} else if s.Method.Task == model.TaskPretrain {
-		loss, root = enc.maskedLoss()
-	} else {
-		loss = enc.loss(s, lay.Outputs())
-		root = loss
-	}
+	loss, root := losses[s.Method.Task.Loss()](enc, s, lay.Outputs())
 	grads := graph.Gradient(root, trained...)
 
 	if micro != nil {
@@ -252,42 +241,6 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 		}
 	}
 	return p.list, append(outputs, micro.outputs()...)
-}
-
-// loss is what the step makes smaller, of the inputs that the graph has.
-func (e encoder) loss(s StepSpec, outputs int) *graph.Node {
-	in := e.params.byName
-	logits, labels, weights := e.answer(outputs), in[task.Labels], in[task.Weights]
-	switch e.task {
-	case model.TaskSpan:
-		return e.spanLoss(in[task.Tokens], logits, labels, weights)
-	case model.TaskTag:
-		n := s.rows() * s.Seq
-		logits, labels, weights = graph.Reshape(logits, n, outputs), graph.Reshape(labels, n), graph.Reshape(weights, n)
-	}
-	if s.Clients == 0 {
-		return e.crossEntropy(logits, labels, weights)
-	}
-	each := func(x *graph.Node) *graph.Node { return graph.Reshape(x, s.Clients, -1) }
-	return graph.ReduceSum(weightedMean(each(e.surprise(logits, labels)), each(weights)), -1)
-}
-
-// answer is what the task says of the inputs that the graph has, a row an example.
-func (e encoder) answer(outputs int) *graph.Node {
-	in := e.params.byName
-	switch e.task {
-	case model.TaskImage:
-		return e.imageLogits(in[task.Patches], outputs)
-	case model.TaskTag, model.TaskSpan:
-		x, keep := e.hidden(in[task.Tokens])
-		b, n := keep.Shape().Dimensions[0], keep.Shape().Dimensions[1]
-		return graph.Reshape(e.head(x, outputs), b, n*outputs)
-	case model.TaskPretrain:
-		x := e.maskedStates()
-		k := in[task.Places].Shape().Dimensions
-		return graph.Reshape(graph.Add(linear(x, e.words(), nil), rows(e.maskedBias(), k[0]*k[1])), k[0], k[1]*outputs)
-	}
-	return e.logits(in[task.Tokens], outputs)
 }
 
 func dtypeOf(t task.Type) dtypes.DType {

@@ -1,0 +1,64 @@
+package nn
+
+import (
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
+)
+
+// losses are what a step makes smaller, by what its task says that is: of the inputs that
+// the graph has, and of the task's outputs, the loss and what has its gradient.
+var losses = map[model.Loss]func(e encoder, s StepSpec, outputs int) (loss, root *graph.Node){
+	model.LossLabel: func(e encoder, s StepSpec, outputs int) (loss, root *graph.Node) {
+		loss = e.labelLoss(s, outputs)
+		return loss, loss
+	},
+	model.LossSpan: func(e encoder, _ StepSpec, outputs int) (loss, root *graph.Node) {
+		in := e.params.byName
+		loss = e.spanLoss(in[task.Tokens], e.answer(outputs), in[task.Labels], in[task.Weights])
+		return loss, loss
+	},
+	model.LossMasked: func(e encoder, _ StepSpec, _ int) (loss, root *graph.Node) { return e.maskedLoss() },
+	model.LossText: func(e encoder, s StepSpec, _ int) (loss, root *graph.Node) {
+		in := e.params.byName
+		d := t5{cfg: s.Config, scale: e.scale, params: e.params, elementary: e.elementary}
+		return d.loss(source{in[task.Tokens], in[task.Boxes], in[task.Patches]},
+			in[task.DecoderTokens], in[task.Labels], in[task.Weights])
+	},
+}
+
+// labelLoss is the weighted mean of the right labels' cross-entropies; of several clients
+// the sum of theirs.
+func (e encoder) labelLoss(s StepSpec, outputs int) *graph.Node {
+	in := e.params.byName
+	logits, labels, weights := e.answer(outputs), in[task.Labels], in[task.Weights]
+	if e.task.OfTokens() {
+		n := s.rows() * s.Seq
+		logits, labels, weights = graph.Reshape(logits, n, outputs), graph.Reshape(labels, n), graph.Reshape(weights, n)
+	}
+	if s.Clients == 0 {
+		return e.crossEntropy(logits, labels, weights)
+	}
+	each := func(x *graph.Node) *graph.Node { return graph.Reshape(x, s.Clients, -1) }
+	return graph.ReduceSum(weightedMean(each(e.surprise(logits, labels)), each(weights)), -1)
+}
+
+// answer is what the task says of the inputs that the graph has, a row an example.
+func (e encoder) answer(outputs int) *graph.Node {
+	in := e.params.byName
+	switch e.task.Reads() {
+	case model.ReadsTokens:
+		x, keep := e.hidden(in[task.Tokens])
+		b, n := keep.Shape().Dimensions[0], keep.Shape().Dimensions[1]
+		return graph.Reshape(e.head(x, outputs), b, n*outputs)
+	case model.ReadsMasked:
+		x := e.maskedStates()
+		k := in[task.Places].Shape().Dimensions
+		return graph.Reshape(graph.Add(linear(x, e.words(), nil), rows(e.maskedBias(), k[0]*k[1])), k[0], k[1]*outputs)
+	}
+	if e.cfg.Sees() {
+		return e.imageLogits(in[task.Patches], outputs)
+	}
+	return e.logits(in[task.Tokens], outputs)
+}

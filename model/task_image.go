@@ -1,0 +1,17 @@
+package model
+
+import "fmt"
+
+// TaskImage is one label for an image.
+const TaskImage TaskKind = "image"
+
+var imageTask = aTask{
+	kind: TaskImage, name: "image", labelled: true, images: true,
+	class: "ForImageClassification", peftType: "SEQ_CLS",
+	pipeline: "image-classification", title: "A classifier", made: ofLabels,
+	usage: func(c *Checkpoint) string {
+		mode := map[int]string{1: "L", 3: "RGB"}[c.Adapter.layout.Config.ViT.Channels]
+		return fmt.Sprintf("inputs = processor(Image.open(\"image.png\").convert(%q), return_tensors=\"pt\")\n", mode) +
+			logitsOf + "print(model.config.id2label[int(logits[0].argmax())])\n"
+	},
+}
