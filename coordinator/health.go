@@ -22,7 +22,7 @@ type Check struct {
 }
 
 const (
-	aliveWithin  = 5 * time.Second  // an engine that answers sooner is not busy
+	busyFor      = 15 * time.Second // an engine may be, with a program's compilation
 	stuckAfter   = 2 * time.Minute  // no step of the engine takes that long
 	saidFor      = time.Second      // what was found is said again
 	checkedFor   = 10 * time.Second // of the store, which has to write for it
@@ -38,13 +38,15 @@ func (aliveEvent) engineEvent() {}
 // health is what was found last. Whoever asks gets that while it is fresh: strangers who
 // ask often write nothing more.
 type health struct {
-	began   time.Time // with its monotonic part
-	asking  sync.Mutex
-	asked   time.Time // since when the engine owes an answer; zero: it owes none
-	answer  chan struct{}
-	sent    bool // it was asked, and not only about to be
-	heard   time.Time
-	silent  time.Duration // for how long it had owed one then
+	began  time.Time // with its monotonic part
+	asking sync.Mutex
+	asked  time.Time // since when the engine owes an answer; zero: it owes none
+	answer chan struct{}
+	sent   bool // it was asked, and not only about to be
+	heard  time.Time
+	silent time.Duration // for how long it had owed one then
+
+	looking sync.Mutex
 	checked time.Time
 	store   error
 	looked  time.Time
@@ -66,20 +68,26 @@ func (h *health) round(since time.Time, longest time.Duration) {
 // Alive reports whether the engine works: an error where it owes an answer for longer
 // than any of its steps takes. It waits for an answer for a second at most.
 func (c *Coordinator) Alive(ctx context.Context) error {
+	if silent := c.unheard(ctx); silent >= stuckAfter {
+		return fmt.Errorf("coordinator: the engine has not answered for %v", silent.Round(time.Second))
+	}
+	return nil
+}
+
+// unheard is for how long the engine has owed an answer. Whoever asks waits for it for a
+// second at most, and for what others were told last while that is fresh.
+func (c *Coordinator) unheard(ctx context.Context) time.Duration {
 	h := &c.health
 	h.asking.Lock()
 	defer h.asking.Unlock()
 	if time.Since(h.heard) > saidFor {
-		h.silent, h.heard = c.alive(ctx, time.Second), time.Now()
+		h.silent, h.heard = c.ask(ctx, time.Second), time.Now()
 	}
-	if h.silent < stuckAfter {
-		return nil
-	}
-	return fmt.Errorf("coordinator: the engine has not answered for %v", h.silent.Round(time.Second))
+	return h.silent
 }
 
-// alive is for how long the engine has owed an answer, after waiting for it for a while.
-func (c *Coordinator) alive(ctx context.Context, wait time.Duration) time.Duration {
+// ask asks the engine, where it does not owe an answer already, and waits for one.
+func (c *Coordinator) ask(ctx context.Context, wait time.Duration) (silent time.Duration) {
 	h := &c.health
 	if h.asked.IsZero() {
 		h.asked, h.answer, h.sent = time.Now(), make(chan struct{}, 1), false
@@ -108,9 +116,10 @@ func (c *Coordinator) alive(ctx context.Context, wait time.Duration) time.Durati
 // Checks is whether the coordinator can make rounds, one thing at a time; it is ready
 // where all are OK. What it says is for the operator.
 func (c *Coordinator) Checks(ctx context.Context) []Check {
+	silent := c.unheard(ctx) // not under the other lock: a disk that hangs keeps nobody from asking
 	h := &c.health
-	h.asking.Lock()
-	defer h.asking.Unlock()
+	h.looking.Lock()
+	defer h.looking.Unlock()
 	if time.Since(h.looked) < saidFor {
 		return h.checks
 	}
@@ -123,8 +132,8 @@ func (c *Coordinator) Checks(ctx context.Context) []Check {
 		checks = append(checks, c)
 	}
 	var err error
-	if busy := c.alive(ctx, aliveWithin); busy > 0 {
-		err = fmt.Errorf("it has not answered for %v", busy.Round(time.Second))
+	if silent > busyFor {
+		err = fmt.Errorf("it has not answered for %v", silent.Round(time.Second))
 	}
 	put("engine", err, "it answers")
 	if time.Since(h.checked) > checkedFor {
