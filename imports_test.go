@@ -54,6 +54,7 @@ evaluate: dataset evaluate/metric model model/nn task tokenizer
 internal/cbor:
 internal/durable:
 internal/engine: edge internal/command model/nn program wasm/compiler
+internal/fleetdata: dataset internal/command
 internal/generated:
 internal/l2:
 internal/mutant:

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/lab/bandwidth"
 	"github.com/starling-fl/starling/quant"
 )
@@ -278,11 +279,11 @@ func (f *bandwidthFlags) subject(ctx context.Context, a *command.App, at bandwid
 	if err != nil {
 		return nil, "", err
 	}
-	var d *fleetData
+	var d *fleetdata.Data
 	if f.data == "" {
-		d, err = generatedData(f.seed, f.Cohort)
+		d, err = fleetdata.Invoices(f.seed, f.Cohort)
 	} else {
-		d, err = fileDivision{path: f.data, columns: f.columns, seed: f.seed, clients: f.Cohort, alpha: f.alpha}.load()
+		d, err = fleetdata.File{Path: f.data, Columns: f.columns, Seed: f.seed, Clients: f.Cohort, Alpha: f.alpha}.Load()
 	}
 	if err != nil {
 		return nil, "", err
@@ -295,7 +296,7 @@ func (f *bandwidthFlags) subject(ctx context.Context, a *command.App, at bandwid
 // files writes what --csv and --plot ask for.
 func (f *bandwidthFlags) files(r *bandwidth.Report) error {
 	write := func(path string, to func(io.Writer) error) error {
-		if err := ensureDir(filepath.Dir(path)); err != nil {
+		if err := command.EnsureDir(filepath.Dir(path)); err != nil {
 			return err
 		}
 		file, err := os.Create(path)

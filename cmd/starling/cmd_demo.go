@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/job"
@@ -121,16 +122,16 @@ func (f demoFlags) validate() error {
 }
 
 // load returns the task's data and the name its head-only figure is kept under.
-func (f demoFlags) load() (*fleetData, string, error) {
+func (f demoFlags) load() (*fleetdata.Data, string, error) {
 	if f.data == "" && f.task == "image" {
-		d, err := generatedDigits(f.seed, f.clients)
+		d, err := fleetdata.Digits(f.seed, f.clients)
 		return d, "digits", err
 	}
 	if f.data == "" {
-		d, err := generatedData(f.seed, f.clients)
+		d, err := fleetdata.Invoices(f.seed, f.clients)
 		return d, generatedTask(dataset.GeneratorVersion, f.seed), err
 	}
-	d, err := fileDivision{f.data, f.columns, f.seed, f.clients, f.alpha, f.unit == "provider"}.load()
+	d, err := fleetdata.File{Path: f.data, Columns: f.columns, Seed: f.seed, Clients: f.clients, Alpha: f.alpha, ByGroup: f.unit == "provider"}.Load()
 	if err != nil {
 		return nil, "", err
 	}
@@ -166,7 +167,7 @@ func (f demoFlags) settings() string {
 }
 
 // job is the demo's job: all edges drawn each round, in one shard.
-func (f demoFlags) job(d *fleetData) (coordinator.Job, error) {
+func (f demoFlags) job(d *fleetdata.Data) (coordinator.Job, error) {
 	job := job.Default()
 	job.Name = "demo: " + d.Name
 	job.Labels = d.Labels
@@ -186,7 +187,7 @@ func (f demoFlags) job(d *fleetData) (coordinator.Job, error) {
 	job.Privacy.SimulatedCohort = simulatedCohort
 	job.Clipping.Adaptive = f.adaptive
 	if f.unit == "provider" {
-		most, mean, err := d.providers()
+		most, mean, err := d.Providers()
 		if err != nil {
 			return job, err
 		}
@@ -196,7 +197,7 @@ func (f demoFlags) job(d *fleetData) (coordinator.Job, error) {
 }
 
 // chooseBase is the base that the job names, or one that fits the data.
-func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetData) (*model.Base, error) {
+func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetdata.Data) (*model.Base, error) {
 	held := model.TaskClassify
 	switch {
 	case images(d.Test):
@@ -210,7 +211,7 @@ func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetData) (*model.Base, er
 	if held == model.TaskImage {
 		b, scaled, err := trainImages(j, d.Test.Examples[0].Image, f.seed)
 		if scaled {
-			d.note("images are scaled to %d x %d, the size of a base that is trained from nothing: --base names one that was trained before", defaultSide, defaultSide)
+			d.Note("images are scaled to %d x %d, the size of a base that is trained from nothing: --base names one that was trained before", defaultSide, defaultSide)
 		}
 		if b != nil || err != nil {
 			return b, err
@@ -251,16 +252,16 @@ func runDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	adapter, err := loadStart(job, b)
+	adapter, err := command.LoadStart(job, b)
 	if err != nil {
 		return err
 	}
-	scores, err := data.scores(b, layout, job.Adapter.Sequence)
+	scores, err := newScores(b, layout, job.Adapter.Sequence, data.Validation, data.Test)
 	if err != nil {
 		return err
 	}
 	dir := filepath.Join(f.out, time.Now().Format("20060102-150405"))
-	if err := ensureDir(dir); err != nil {
+	if err := command.EnsureDir(dir); err != nil {
 		return err
 	}
 	view := progress.NewView(a.Stderr, job, scores.liveNote())

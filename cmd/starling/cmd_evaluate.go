@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,7 +64,7 @@ that is not the one to report on.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ck, err := readReleased(dir)
+			ck, err := command.ReadReleased(dir)
 			if err != nil {
 				return err
 			}
@@ -108,30 +104,9 @@ that is not the one to report on.`,
 	return cmd
 }
 
-// readReleased is the checkpoint that a command is told of.
-func readReleased(dir string) (*model.Checkpoint, error) {
-	if dir == "" {
-		return nil, command.Usagef("--checkpoint is missing: the folder of a released adapter")
-	}
-	if !isCheckpoint(dir) {
-		// What demo and serve are given, and print first, is the folder above it.
-		if within := filepath.Join(dir, "checkpoint"); isCheckpoint(within) {
-			return nil, fmt.Errorf("checkpoint %s: no %s in it; there is one in %s", dir, model.CheckpointFile, within)
-		}
-		return nil, fmt.Errorf("checkpoint %s: no %s in it: starling demo, serve and simulate write such a folder, and "+
-			"starling import makes one of a base and a PEFT adapter", dir, model.CheckpointFile)
-	}
-	return model.ReadCheckpoint(dir)
-}
-
-func isCheckpoint(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, model.CheckpointFile))
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
 func evaluateRanks(ck *model.Checkpoint, text string) ([]int, error) {
 	if text != "all" {
-		b, err := chooseRank(ck, text)
+		b, err := command.ChooseRank(ck, text)
 		return []int{b}, err
 	}
 	if !ck.Method.Ranked() {

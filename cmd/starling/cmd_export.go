@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -56,12 +55,12 @@ trust_remote_code=True; without it transformers refuses the folder.`,
 			if dir == "" || out == "" {
 				return command.Usagef("--checkpoint and --out are required: the folder of a released adapter, and the one to write")
 			}
-			ck, err := readReleased(dir)
+			ck, err := command.ReadReleased(dir)
 			if err != nil {
 				return err
 			}
 			r := exportReport{Out: out, Format: format}
-			if r.Rank, err = chooseRank(ck, rank); err != nil {
+			if r.Rank, err = command.ChooseRank(ck, rank); err != nil {
 				return err
 			}
 			folders, err := exportFiles(ck, r.Rank, format, bare)
@@ -94,21 +93,6 @@ trust_remote_code=True; without it transformers refuses the folder.`,
 	f.StringVar(&format, "format", formatPEFT, "peft, merged or safetensors")
 	f.BoolVar(&bare, "no-base", false, "with --format peft: leave the base out")
 	return cmd
-}
-
-// chooseRank reads a rank: "best" is what validation chose, or the largest.
-func chooseRank(ck *model.Checkpoint, text string) (int, error) {
-	if text == "best" {
-		if ck.BestRank > 0 {
-			return ck.BestRank, nil
-		}
-		return ck.Method.RMax, nil
-	}
-	b, err := strconv.Atoi(text)
-	if err != nil || b < 0 || b > ck.Method.RMax {
-		return 0, command.Usagef("--rank is %q, want best or 0 (the head alone) to %d", text, ck.Method.RMax)
-	}
-	return b, nil
 }
 
 // exportFiles returns the files of an export by folder ("" is the top) and name.

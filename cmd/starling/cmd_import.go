@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/hub"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/model"
@@ -133,40 +132,4 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 		return nil, err
 	}
 	return ck, nil
-}
-
-// loadStart reads the adapter that a job begins with; nil where it names none.
-func loadStart(job coordinator.Job, b *model.Base) (*model.Adapter, error) {
-	dir := job.Adapter.Start
-	if dir == "" {
-		return nil, nil
-	}
-	if isCheckpoint(dir) {
-		ck, err := model.ReadCheckpoint(dir)
-		if err != nil {
-			return nil, fmt.Errorf("adapter.start: %w", err) // it names the folder
-		}
-		return ck.Adapter, sameBase(ck.Base, b)
-	}
-	a, err := model.LoadPEFT(os.DirFS(dir), b, job.Method().Task, len(job.Labels), nil)
-	if err != nil {
-		return nil, fmt.Errorf("adapter.start: %s: %w", dir, err)
-	}
-	return a, nil
-}
-
-// sameBase refuses an adapter that was trained on other weights.
-func sameBase(of, now *model.Base) error {
-	x, err := of.SHA256()
-	if err != nil {
-		return err
-	}
-	y, err := now.SHA256()
-	if err != nil {
-		return err
-	}
-	if x != y {
-		return fmt.Errorf("adapter.start: it was trained on the base %x, the job has %x", x, y)
-	}
-	return nil
 }

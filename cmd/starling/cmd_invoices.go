@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/fleetdata"
 )
 
 type invoicesReport struct {
@@ -53,7 +51,7 @@ answer, for task answer and the embedded base for documents.`,
 	cmd.Flags().Uint64Var(&cfg.Seed, "seed", 1, "seed of the generator")
 	cmd.Flags().StringVar(&cfg.Split, "split", "train", "train, validation or test")
 	cmd.Flags().IntVar(&cfg.Clients, "clients", 4, "clients, one file each")
-	cmd.Flags().IntVar(&cfg.PerClient, "per-client", invoicesPerClient, "documents of a client")
+	cmd.Flags().IntVar(&cfg.PerClient, "per-client", fleetdata.InvoicesPerClient, "documents of a client")
 	cmd.Flags().IntVar(&cfg.Providers, "providers", 0, "providers that bill one client (0: 6, with --questions 4)")
 	cmd.Flags().BoolVar(&questions, "questions", false, "documents with questions instead of texts with labels")
 	return cmd
@@ -68,14 +66,14 @@ func writeQuestions(a *command.App, cfg dataset.DocumentConfig, out string) erro
 }
 
 func writeInvoices(a *command.App, set *dataset.Set, perClient int, generator, out string) error {
-	if err := ensureDir(out); err != nil {
+	if err := command.EnsureDir(out); err != nil {
 		return err
 	}
 	r := invoicesReport{Examples: len(set.Examples), Labels: set.Labels, Generator: generator}
 	for from := 0; from < len(set.Examples); from += perClient {
 		part := &dataset.Set{Labels: set.Labels, Examples: set.Examples[from : from+perClient]}
 		path := filepath.Join(out, part.Examples[0].User+".jsonl")
-		if err := writeJSONLines(path, part); err != nil {
+		if err := dataset.WriteJSONLines(path, part); err != nil {
 			return err
 		}
 		r.Files = append(r.Files, path)
@@ -84,43 +82,4 @@ func writeInvoices(a *command.App, set *dataset.Set, perClient int, generator, o
 		_, err := fmt.Fprintf(w, "%d documents in %d files in %s (%s)\n", r.Examples, len(r.Files), out, r.Generator)
 		return err
 	})
-}
-
-// record is a line of a data file: a text with its label, or a document with a question.
-type record struct {
-	Text     string      `json:"text,omitempty"`
-	Label    string      `json:"label,omitempty"`
-	Words    []string    `json:"words,omitempty"`
-	Boxes    [][4]uint16 `json:"boxes,omitempty"`
-	Question string      `json:"question,omitempty"`
-	Answers  []string    `json:"answers,omitempty"`
-	Pixels   []float32   `json:"pixels,omitempty"`
-	User     string      `json:"user,omitempty"`
-	Provider string      `json:"provider,omitempty"`
-}
-
-func writeJSONLines(path string, set *dataset.Set) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if e := f.Close(); err == nil {
-			err = e
-		}
-	}()
-	w := bufio.NewWriter(f)
-	enc := json.NewEncoder(w)
-	for _, ex := range set.Examples {
-		line := record{User: ex.User, Provider: ex.Provider}
-		if ex.Question != "" {
-			line.Words, line.Boxes, line.Question, line.Answers, line.Pixels = ex.Words, ex.Boxes, ex.Question, ex.Answers, ex.Pixels
-		} else {
-			line.Text, line.Label = ex.Text, set.Labels[ex.Label]
-		}
-		if err := enc.Encode(line); err != nil {
-			return err
-		}
-	}
-	return w.Flush()
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/starling-fl/starling/internal/command"
 )
 
 // newManCmd writes the manual pages that a package puts into the system: one a
@@ -17,7 +19,7 @@ func newManCmd() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := ensureDir(args[0]); err != nil {
+			if err := command.EnsureDir(args[0]); err != nil {
 				return err
 			}
 			// A date would make two builds of one commit differ.

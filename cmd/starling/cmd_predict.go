@@ -70,11 +70,11 @@ line for each mask.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ck, err := readReleased(dir)
+			ck, err := command.ReadReleased(dir)
 			if err != nil {
 				return err
 			}
-			rank, err := chooseRank(ck, at)
+			rank, err := command.ChooseRank(ck, at)
 			if err != nil {
 				return err
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -21,7 +20,6 @@ import (
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
-	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
 )
 
@@ -81,13 +79,6 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	return cmd
 }
 
-// sayTask says which task a job has that names none, where the base decides it.
-func sayTask(w io.Writer, named bool, b *model.Base) {
-	if task := b.Config.DefaultTask(); !named && task != model.TaskClassify {
-		fmt.Fprintf(w, "task: %s, the only one of a %s\n", task, b.Config.ModelType)
-	}
-}
-
 // loadPublic reads a public set over the job's labels; nil for no path.
 func loadPublic(path string, columns dataset.Columns, labels []string) (*dataset.Set, error) {
 	if path == "" {
@@ -126,7 +117,7 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	sayTask(a.Stderr, job.Task != "", b)
+	command.SayTask(a.Stderr, job.Task != "", b)
 	written := job
 	job = job.ForBase(b.Config)
 	layout, err := jobLayout(job, b)
@@ -139,7 +130,7 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	}
 	view := progress.NewView(a.Stderr, job, measured.liveNote())
 	view.Learning = measured.learning(job.Rounds)
-	adapter, err := loadStart(job, b)
+	adapter, err := command.LoadStart(job, b)
 	if err != nil {
 		return err
 	}
@@ -255,12 +246,4 @@ func farewell(ctx context.Context, c *coordinator.Coordinator, linger time.Durat
 	case <-late:
 	case <-ctx.Done():
 	}
-}
-
-// ensureDir makes a folder for results.
-func ensureDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("results folder: %w", err)
-	}
-	return nil
 }

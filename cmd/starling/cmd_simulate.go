@@ -172,11 +172,11 @@ func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given fun
 	if err := lab.Check(s); err != nil { // before anything is said or made
 		return err
 	}
-	sayTask(a.Stderr, s.NamesTask(), lab.Base)
+	command.SayTask(a.Stderr, s.NamesTask(), lab.Base)
 	if err := settleArithmetic(a.Stderr, lab, f.out, &s); err != nil {
 		return err
 	}
-	if err := ensureDir(f.out); err != nil {
+	if err := command.EnsureDir(f.out); err != nil {
 		return err
 	}
 	stop, err := f.queue.serve(ctx, a, lab, f.engine.Together)

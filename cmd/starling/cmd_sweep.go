@@ -148,7 +148,7 @@ func runSweep(ctx context.Context, a *command.App, f sweepFlags, plan *sweep.Pla
 			fmt.Fprintf(a.Stderr, "%4d/%d  %s\n", i+1, len(plan.Points), place(plan, p))
 		}
 	}
-	sayTask(a.Stderr, !slices.ContainsFunc(plan.Points, func(p sweep.Point) bool { return !p.Settings.NamesTask() }), lab.Base)
+	command.SayTask(a.Stderr, !slices.ContainsFunc(plan.Points, func(p sweep.Point) bool { return !p.Settings.NamesTask() }), lab.Base)
 	out := swept{Folder: f.out, Table: filepath.Join(f.out, sweep.TableFile)}
 	if f.dryRun {
 		return a.Emit(out, func(w io.Writer) error {

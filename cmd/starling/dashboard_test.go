@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/internal/sim"
 )
 
@@ -30,7 +31,7 @@ func TestOpenDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("BROWSER", script)
-	data, err := generatedData(1, 4)
+	data, err := fleetdata.Invoices(1, 4)
 	if err != nil {
 		t.Fatal(err)
 	}

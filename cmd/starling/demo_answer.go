@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
-	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/internal/terminal"
@@ -18,15 +18,8 @@ import (
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
-// Sizes of the generated questions about documents.
-const (
-	questionsPerClient  = 64
-	sendersPerClient    = 8
-	validationQuestions = 160
-	testQuestions       = 400
-	questionsPerSender  = 4 // of the two public parts: many senders, few documents each
-	liveQuestions       = 48
-)
+// liveQuestions is how many validation questions score an adapter while rounds run.
+const liveQuestions = 48
 
 // Lengths of a document with its question, and of an answer, in tokens.
 const (
@@ -44,34 +37,12 @@ type answerReport struct {
 	Questions   int         `json:"test_questions"`
 }
 
-// documentData makes the questions for a number of clients.
-func documentData(seed uint64, clients int) (*fleetData, error) {
-	d := &fleetData{Name: "questions about documents"}
-	train, err := dataset.Documents(dataset.DocumentConfig{Seed: seed, Split: "train", Clients: clients,
-		PerClient: questionsPerClient, Providers: sendersPerClient})
-	if err != nil {
-		return nil, err
-	}
-	if err := d.deal(train, clients, seed); err != nil {
-		return nil, err
-	}
-	public := func(split string, n int) (*dataset.Set, error) {
-		return dataset.Documents(dataset.DocumentConfig{Seed: seed, Split: split, Clients: n / questionsPerSender,
-			PerClient: questionsPerSender, Providers: 1})
-	}
-	if d.Validation, err = public("validation", validationQuestions); err != nil {
-		return nil, err
-	}
-	d.Test, err = public("test", testQuestions)
-	return d, err
-}
-
 // runAnswerDemo is runDemo for task answer.
 func runAnswerDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	if f.data != "" || f.headOnly || f.record != "" || f.start != "" || f.everyRank {
 		return command.Usagef("--task answer makes its own documents, and has no head: --data, --start, --head-only, --record and --test-every-rank are not for it")
 	}
-	data, err := documentData(f.seed, f.clients)
+	data, err := fleetdata.Questions(f.seed, f.clients)
 	if err != nil {
 		return err
 	}
@@ -100,7 +71,7 @@ func runAnswerDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	}
 	scores := answerScores{on[0], on[1]}
 	dir := filepath.Join(f.out, began.Format("20060102-150405"))
-	if err := ensureDir(dir); err != nil {
+	if err := command.EnsureDir(dir); err != nil {
 		return err
 	}
 	view := progress.NewView(a.Stderr, j, scores.liveNote())

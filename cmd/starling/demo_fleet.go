@@ -7,13 +7,14 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/program"
 )
 
 // fleet is a coordinator and its devices in this process, over data; it says on
 // standard error what it is.
-func (f demoFlags) fleet(a *command.App, c coordinator.Config, data *fleetData) sim.Config {
+func (f demoFlags) fleet(a *command.App, c coordinator.Config, data *fleetdata.Data) sim.Config {
 	c.Compile, c.Hosts = program.Step, []string{program.Hosts[0]}
 	cfg := sim.Config{Coordinator: c, Clients: data.Clients, Faults: f.faults()}
 	if f.open {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
@@ -50,9 +51,9 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 		return path
 	}
 	serve := serveFlags{validation: file("validation.jsonl", "a"), test: file("test.jsonl", "b")}
-	data := &fleetData{Validation: split(n, 0), Test: split(n, 1)}
+	data := &fleetdata.Data{Validation: split(n, 0), Test: split(n, 1)}
 	for name, made := range map[string]func() (scores, error){
-		"demo": func() (scores, error) { return data.scores(b, layout, j.Adapter.Sequence) },
+		"demo": func() (scores, error) { return newScores(b, layout, j.Adapter.Sequence, data.Validation, data.Test) },
 		"serve": func() (scores, error) {
 			m, err := serve.measures(j, b, layout)
 			s, _ := m.(scores)

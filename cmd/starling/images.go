@@ -12,32 +12,6 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// Sizes of the generated task of images.
-const (
-	digitsPerClient = 96
-	digitWriters    = 3 // of each client
-	validationDigit = 500
-	testDigits      = 1000
-)
-
-// generatedDigits makes the task of images for a number of clients: each has writers
-// of its own.
-func generatedDigits(seed uint64, clients int) (*fleetData, error) {
-	train, err := dataset.Digits(seed, "train", clients*digitWriters, clients*digitsPerClient)
-	if err != nil {
-		return nil, err
-	}
-	d := &fleetData{Name: train.Name, Labels: train.Labels}
-	if err := d.deal(train, clients, seed); err != nil {
-		return nil, err
-	}
-	if d.Validation, err = dataset.Digits(seed, "validation", 50, validationDigit); err != nil {
-		return nil, err
-	}
-	d.Test, err = dataset.Digits(seed, "test", 100, testDigits)
-	return d, err
-}
-
 // images says whether a set holds images.
 func images(s *dataset.Set) bool { return len(s.Examples) > 0 && s.Examples[0].Image != nil }
 

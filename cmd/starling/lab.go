@@ -4,10 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"sync"
 
@@ -15,6 +12,7 @@ import (
 	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
+	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/model"
 )
@@ -33,7 +31,7 @@ func openLab(path string, workers int, f engine.Flags, columns dataset.Columns) 
 	data := labData{columns: columns}
 	trainer := e.Trainer(workers)
 	return &sweep.Lab{
-		Base: base, Workers: workers, Engine: e.Name, Trainer: trainer, Compile: e.Compile, Version: version, Start: loadStart,
+		Base: base, Workers: workers, Engine: e.Name, Trainer: trainer, Compile: e.Compile, Version: version, Start: command.LoadStart,
 		Data: data.get,
 		Evaluators: func(b *model.Base, l *model.Layout, sequence int, sets ...*dataset.Set) ([]sweep.Evaluator, error) {
 			out := make([]sweep.Evaluator, len(sets))
@@ -106,7 +104,7 @@ func (l *labData) get(at sweep.Source) (*sweep.Data, error) {
 // divide is get of what is not known yet.
 func (l *labData) divide(of sweep.Source) (*sweep.Data, error) {
 	if of.Path == "" {
-		d, err := generatedData(of.Seed, 1) // clients make their own documents
+		d, err := fleetdata.Invoices(of.Seed, 1) // clients make their own documents
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +128,7 @@ func (l *labData) divide(of sweep.Source) (*sweep.Data, error) {
 		if clients, err = dataset.LoadPartition(of.Partition, len(file.all.Examples)); err != nil {
 			return nil, err
 		}
-		sum, err := dataHash(of.Partition, dataset.Columns{}, nil)
+		sum, err := fleetdata.Hash(of.Partition, dataset.Columns{}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -160,11 +158,11 @@ func (l *labData) file(path string) (labFile, error) {
 	if len(all.Labels) == 1 {
 		return labFile{}, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", path, all.Labels[0])
 	}
-	sum, err := dataHash(path, l.columns, all)
+	sum, err := fleetdata.Hash(path, l.columns, all)
 	if err != nil {
 		return labFile{}, err
 	}
-	own, err := ownName(path)
+	own, err := fleetdata.Name(path)
 	if err != nil {
 		return labFile{}, err
 	}
@@ -173,29 +171,4 @@ func (l *labData) file(path string) (labFile, error) {
 	}
 	l.read[path] = labFile{name: own, sha256: sum, all: all}
 	return l.read[path], nil
-}
-
-// dataHash tells what is read at path from what was, or will be: the hash of a file, or of
-// a folder of images their labels and hashes in order; with the columns where they are not
-// the default ones.
-func dataHash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	h := sha256.New()
-	if at, err := f.Stat(); err != nil {
-		return "", err
-	} else if at.IsDir() {
-		for _, e := range of.Examples {
-			fmt.Fprintf(h, "%q %x\n", of.Labels[e.Label], e.Image.Identity())
-		}
-	} else if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	if columns != (dataset.Columns{}) {
-		fmt.Fprintf(h, "\x00%q %q %v", columns.Text, columns.Label, columns.Unlabelled)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -1,4 +1,4 @@
-package main
+package fleetdata
 
 import (
 	"fmt"
@@ -16,11 +16,11 @@ func TestMeanOfEqualProviders(t *testing.T) {
 			for p := range n {
 				set.Examples = append(set.Examples, dataset.Example{Provider: fmt.Sprint(p)})
 			}
-			d := &fleetData{}
+			d := &Data{}
 			for range clients {
 				d.Clients = append(d.Clients, set)
 			}
-			if most, mean, err := d.providers(); err != nil || most != n || mean != float64(n) {
+			if most, mean, err := d.Providers(); err != nil || most != n || mean != float64(n) {
 				t.Errorf("%d clients of %d providers: most %d, mean %v, %v", clients, n, most, mean, err)
 			}
 		}
@@ -30,7 +30,7 @@ func TestMeanOfEqualProviders(t *testing.T) {
 // What chooses a rank, what is reported and what is trained on are of different
 // providers: none of a validation's is in a client's data, none of the test's in either.
 func TestPublicPartsAreApart(t *testing.T) {
-	d, err := generatedData(3, 6)
+	d, err := Invoices(3, 6)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package fleetdata
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 func writeLabelled(t *testing.T, examples []dataset.Example) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data.jsonl")
-	if err := writeJSONLines(path, &dataset.Set{Labels: []string{"bad", "good"}, Examples: examples}); err != nil {
+	if err := dataset.WriteJSONLines(path, &dataset.Set{Labels: []string{"bad", "good"}, Examples: examples}); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -46,7 +46,7 @@ func TestFileDataHoldsOutWhoIsNamed(t *testing.T) {
 		name           string
 		examples       []dataset.Example
 		users, provids bool // that must not be on both sides
-		byGroup        bool
+		ByGroup        bool
 		note           string
 	}{
 		{"users", named(600, of(60, "u"), nil), true, false, false, ""},
@@ -56,7 +56,7 @@ func TestFileDataHoldsOutWhoIsNamed(t *testing.T) {
 		{"entangled, providers protected", named(600, of(60, "u"), of(59, "p")), false, true, true, "entangled"},
 		{"one user", named(600, of(1, "u"), nil), false, false, false, "too few are named"},
 	} {
-		d, err := fileDivision{path: writeLabelled(t, c.examples), seed: 3, clients: 8, alpha: 1, byGroup: c.byGroup}.load()
+		d, err := File{Path: writeLabelled(t, c.examples), Seed: 3, Clients: 8, Alpha: 1, ByGroup: c.ByGroup}.Load()
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -103,7 +103,7 @@ func TestFileDataLeavesNobodyEmpty(t *testing.T) {
 		name     string
 		examples []dataset.Example
 		alpha    float64
-		byGroup  bool
+		ByGroup  bool
 		note     string
 		err      string
 	}{
@@ -113,7 +113,7 @@ func TestFileDataLeavesNobodyEmpty(t *testing.T) {
 		{"few", named(24, nil, nil), 1, false, "", "are left to train on, fewer than 24 devices"},
 		{"few providers", named(300, nil, of(10, "p")), 1, true, "", "providers are left to train on, fewer than 24 devices"},
 	} {
-		d, err := fileDivision{path: writeLabelled(t, c.examples), seed: 1, clients: 24, alpha: c.alpha, byGroup: c.byGroup}.load()
+		d, err := File{Path: writeLabelled(t, c.examples), Seed: 1, Clients: 24, Alpha: c.alpha, ByGroup: c.ByGroup}.Load()
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) || !strings.Contains(err.Error(), "--devices") {
 				t.Errorf("%s: %v, want %q", c.name, err, c.err)
@@ -134,7 +134,7 @@ func TestFileDataLeavesNobodyEmpty(t *testing.T) {
 		}
 	}
 	// A provider that is protected is in one edge.
-	d, err := fileDivision{path: writeLabelled(t, named(600, nil, of(40, "p"))), seed: 1, clients: 24, alpha: 1, byGroup: true}.load()
+	d, err := File{Path: writeLabelled(t, named(600, nil, of(40, "p"))), Seed: 1, Clients: 24, Alpha: 1, ByGroup: true}.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestFileDataIsRepeatable(t *testing.T) {
 	path := writeLabelled(t, named(600, of(60, "u"), of(20, "p")))
 	var runs [2]string
 	for i := range runs {
-		d, err := fileDivision{path: path, seed: 9, clients: 8, alpha: 1}.load()
+		d, err := File{Path: path, Seed: 9, Clients: 8, Alpha: 1}.Load()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,13 +1,14 @@
-package main
+// Package fleetdata is what a fleet on this machine trains on: generated (invoices, digits,
+// questions about documents), or a labelled file that is divided over devices and held out of.
+package fleetdata
 
 import (
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/model"
 )
 
-// fleetData is what a fleet on this machine trains on: one part a client, and
+// Data is what a fleet on this machine trains on: one part a client, and
 // two public parts that no client holds.
-type fleetData struct {
+type Data struct {
 	Name       string
 	SHA256     string // of what was read (dataHash); "" for generated data
 	Labels     []string
@@ -17,25 +18,20 @@ type fleetData struct {
 	Notes      []string     // what was divided otherwise than one would expect
 }
 
-// scores are the evaluators of the public parts.
-func (d *fleetData) scores(b *model.Base, layout *model.Layout, sequence int) (scores, error) {
-	return newScores(b, layout, sequence, d.Validation, d.Test)
-}
-
 // Sizes of the generated invoice task.
 const (
-	invoicesPerClient   = 192
+	InvoicesPerClient   = 192
 	providersPerClient  = 12
 	validationInvoices  = 800
 	testInvoices        = 1600
 	invoicesPerProvider = 8 // of the two public parts: many providers, few documents each
 )
 
-// generatedData makes the invoice task for a number of clients.
-func generatedData(seed uint64, clients int) (*fleetData, error) {
-	d := &fleetData{Name: "invoices", Labels: dataset.InvoiceLabels()}
+// Invoices makes the invoice task for a number of clients.
+func Invoices(seed uint64, clients int) (*Data, error) {
+	d := &Data{Name: "invoices", Labels: dataset.InvoiceLabels()}
 	train, err := dataset.Invoices(dataset.InvoiceConfig{Seed: seed, Split: "train", Clients: clients,
-		PerClient: invoicesPerClient, Providers: providersPerClient})
+		PerClient: InvoicesPerClient, Providers: providersPerClient})
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +50,7 @@ func generatedData(seed uint64, clients int) (*fleetData, error) {
 }
 
 // deal divides train over a number of clients by its users.
-func (d *fleetData) deal(train *dataset.Set, clients int, seed uint64) error {
+func (d *Data) deal(train *dataset.Set, clients int, seed uint64) error {
 	parts, err := dataset.ByUser(train, clients, seed)
 	if err != nil {
 		return err
@@ -65,8 +61,8 @@ func (d *fleetData) deal(train *dataset.Set, clients int, seed uint64) error {
 	return nil
 }
 
-// providers counts those of each client: the most, and the mean.
-func (d *fleetData) providers() (most int, mean float64, err error) {
+// Providers counts those of each client: the most, and the mean.
+func (d *Data) Providers() (most int, mean float64, err error) {
 	all := 0
 	for _, c := range d.Clients {
 		names, _, err := c.Groups()

@@ -1,0 +1,60 @@
+package fleetdata
+
+import "github.com/starling-fl/starling/dataset"
+
+// Sizes of the generated task of images.
+const (
+	digitsPerClient = 96
+	digitWriters    = 3 // of each client
+	validationDigit = 500
+	testDigits      = 1000
+)
+
+// Digits makes the task of images for a number of clients: each has writers
+// of its own.
+func Digits(seed uint64, clients int) (*Data, error) {
+	train, err := dataset.Digits(seed, "train", clients*digitWriters, clients*digitsPerClient)
+	if err != nil {
+		return nil, err
+	}
+	d := &Data{Name: train.Name, Labels: train.Labels}
+	if err := d.deal(train, clients, seed); err != nil {
+		return nil, err
+	}
+	if d.Validation, err = dataset.Digits(seed, "validation", 50, validationDigit); err != nil {
+		return nil, err
+	}
+	d.Test, err = dataset.Digits(seed, "test", 100, testDigits)
+	return d, err
+}
+
+// Sizes of the generated questions about documents.
+const (
+	questionsPerClient  = 64
+	sendersPerClient    = 8
+	validationQuestions = 160
+	testQuestions       = 400
+	questionsPerSender  = 4 // of the two public parts: many senders, few documents each
+)
+
+// Questions makes the questions for a number of clients.
+func Questions(seed uint64, clients int) (*Data, error) {
+	d := &Data{Name: "questions about documents"}
+	train, err := dataset.Documents(dataset.DocumentConfig{Seed: seed, Split: "train", Clients: clients,
+		PerClient: questionsPerClient, Providers: sendersPerClient})
+	if err != nil {
+		return nil, err
+	}
+	if err := d.deal(train, clients, seed); err != nil {
+		return nil, err
+	}
+	public := func(split string, n int) (*dataset.Set, error) {
+		return dataset.Documents(dataset.DocumentConfig{Seed: seed, Split: split, Clients: n / questionsPerSender,
+			PerClient: questionsPerSender, Providers: 1})
+	}
+	if d.Validation, err = public("validation", validationQuestions); err != nil {
+		return nil, err
+	}
+	d.Test, err = public("test", testQuestions)
+	return d, err
+}

@@ -1,0 +1,37 @@
+package fleetdata
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/starling-fl/starling/dataset"
+)
+
+// Hash tells what is read at path from what was, or will be: the hash of a file, or of
+// a folder of images their labels and hashes in order; with the columns where they are not
+// the default ones.
+func Hash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	h := sha256.New()
+	if at, err := f.Stat(); err != nil {
+		return "", err
+	} else if at.IsDir() {
+		for _, e := range of.Examples {
+			fmt.Fprintf(h, "%q %x\n", of.Labels[e.Label], e.Image.Identity())
+		}
+	} else if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	if columns != (dataset.Columns{}) {
+		fmt.Fprintf(h, "\x00%q %q %v", columns.Text, columns.Label, columns.Unlabelled)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
