@@ -161,8 +161,8 @@ func rdpToEpsilon(rho, a, delta float64) float64 {
 	return max(0, rho+math.Log1p(-1/a)-(math.Log(delta)+math.Log(a))/(a-1))
 }
 
-// rdpEpsilonAt composes the parts at one order.
-func rdpEpsilonAt(parts []part, a, delta float64) float64 {
+// divergence composes the parts at one order.
+func divergence(parts []part, a float64) float64 {
 	rho := 0.0
 	for _, p := range parts {
 		if p.q < 1 && a+26*p.z > 3e4*min(0.5*p.z, 0.55*p.z*p.z) {
@@ -173,17 +173,24 @@ func rdpEpsilonAt(parts []part, a, delta float64) float64 {
 		}
 		rho += float64(p.rounds) * p.renyi(a)
 	}
-	if eps := rdpToEpsilon(rho, a, delta); !math.IsNaN(eps) {
-		return eps
-	}
-	return math.Inf(1)
+	return rho
 }
 
-// rdpEpsilon minimises over the orders: a grid in log(a-1), then golden-section
+// rdpEpsilonAt bounds epsilon of the parts at one order.
+func rdpEpsilonAt(parts []part, a, delta float64) float64 {
+	return rdpToEpsilon(divergence(parts, a), a, delta)
+}
+
+// rdpEpsilon does so at the best order.
+func rdpEpsilon(parts []part, delta float64, integerOnly bool) (eps, order float64) {
+	return bestOrder(integerOnly, func(a float64) float64 { return rdpEpsilonAt(parts, a, delta) })
+}
+
+// bestOrder minimises f over the orders: a grid in log(a-1), then golden-section
 // search around its best point. Any order gives a valid bound, so a search that
 // stops early is loose, never wrong. With integerOnly the orders are integers.
-func rdpEpsilon(parts []part, delta float64, integerOnly bool) (eps, order float64) {
-	eps, order = math.Inf(1), minOrder
+func bestOrder(integerOnly bool, f func(a float64) float64) (least, order float64) {
+	least, order = math.Inf(1), minOrder
 	try := func(a float64) float64 {
 		if integerOnly {
 			a = math.Round(a)
@@ -192,9 +199,12 @@ func rdpEpsilon(parts []part, delta float64, integerOnly bool) (eps, order float
 		if integerOnly && a < 2 {
 			a = 2
 		}
-		e := rdpEpsilonAt(parts, a, delta)
-		if e < eps {
-			eps, order = e, a
+		e := f(a)
+		if math.IsNaN(e) {
+			e = math.Inf(1)
+		}
+		if e < least {
+			least, order = e, a
 		}
 		return e
 	}
@@ -227,5 +237,5 @@ func rdpEpsilon(parts []part, delta float64, integerOnly bool) (eps, order float
 			try(order + k)
 		}
 	}
-	return eps, order
+	return least, order
 }

@@ -53,7 +53,7 @@ words what is protected from whom, and print what a run has spent.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPrivacyEpsilonCmd(a), newPrivacyNoiseCmd(a), newPrivacyRoundsCmd(a), newPrivacyRateCmd(a), newPrivacyExplainCmd(a), newPrivacyLedgerCmd(a), newPrivacyAuditCmd(a))
+	cmd.AddCommand(newPrivacyEpsilonCmd(a), newPrivacyNoiseCmd(a), newPrivacyRoundsCmd(a), newPrivacyRateCmd(a), newPrivacySearchCmd(a), newPrivacyExplainCmd(a), newPrivacyLedgerCmd(a), newPrivacyAuditCmd(a))
 	return cmd
 }
 

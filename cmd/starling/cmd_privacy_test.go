@@ -57,6 +57,25 @@ func TestPrivacyEpsilonJSON(t *testing.T) {
 	}
 }
 
+// A search says both epsilons, and how many runs it may come to.
+func TestPrivacySearch(t *testing.T) {
+	args := []string{"search", "--sampling-rate", "0.01", "--noise-multiplier", "0.8375", "--rounds", "200", "--delta", "1e-6", "--runs", "poisson:10"}
+	out, err := runPrivacy(t, true, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r searchReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(r.One.Epsilon-2) > 0.01 || math.Abs(r.Whole.Epsilon/3.953-1) > 0.02 || len(r.Spread) != 4 || r.Spread[1].Runs != 10 {
+		t.Errorf("%+v", r)
+	}
+	if out, err = runPrivacy(t, false, args...); err != nil || !strings.Contains(out, "the search        epsilon 3.9") || !strings.Contains(out, "poisson:10, 10 on average") {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
 func TestPrivacyNoiseVerifies(t *testing.T) {
 	out, err := runPrivacy(t, true, "noise", "--epsilon", "2", "--delta", "1e-6", "--sampling-rate", "0.01", "--rounds", "200")
 	if err != nil {
@@ -123,6 +142,8 @@ func TestPrivacyUsage(t *testing.T) {
 		{"rate", "--epsilon", "1", "--noise-multiplier", "1", "--delta", "1e-6"},
 		{"epsilon", "--sampling-rate", "0.1", "--noise-multiplier", "1", "--rounds", "10", "--delta", "1e-6", "--provider-rate", "1.5"},
 		{"epsilon", "--sampling-rate", "0.1", "--noise-multiplier", "1", "--rounds", "10", "--delta", "1e-6", "--participation-hidden"},
+		{"search", "--sampling-rate", "0.1", "--noise-multiplier", "1", "--rounds", "10", "--delta", "1e-6"},
+		{"search", "--sampling-rate", "0.1", "--noise-multiplier", "1", "--rounds", "10", "--delta", "1e-6", "--runs", "fixed:10"},
 		{"explain", "--population", "10"},
 		{"ledger"},
 	} {
