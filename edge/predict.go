@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
@@ -41,11 +40,8 @@ func (t *Trained) Predict(ctx context.Context, e *dataset.Example) ([]Said, erro
 		t.loaded, t.base, t.program = b, nil, nil
 	}
 	one := *e
-	if t.layout.Method.Task == model.TaskTag {
-		if len(one.Words) == 0 {
-			one.Words = strings.Fields(one.Text)
-		}
-		one.Tags = make([]int, len(one.Words))
+	if l, ok := t.task.(task.Labeller); ok {
+		one = l.Open(one)
 	}
 	rows, _, err := task.Rows(t.task, []dataset.Example{one})
 	if err != nil {
@@ -71,21 +67,24 @@ func (t *Trained) say(ctx context.Context, e *dataset.Example) ([]Said, error) {
 		return nil, fmt.Errorf("%w: %w", ErrData, err)
 	}
 	each := 1
-	if t.layout.Method.Task == model.TaskTag || t.layout.Method.Task == model.TaskSpan {
+	if t.layout.Method.Task.Reads() == model.ReadsTokens {
 		each = t.sequence
 	}
 	scores := make([]float32, each*t.layout.Outputs())
 	if err := t.pass(ctx, row, scores); err != nil {
 		return nil, err
 	}
-	if s, ok := t.task.(*task.Span); ok {
-		text, probability, err := s.Best(e, scores)
+	switch k := t.task.(type) {
+	case task.Finder:
+		text, probability, err := k.Best(e, scores)
 		return []Said{{Label: text, Probability: probability}}, err
+	case task.Labeller:
+		if each > 1 {
+			return t.tagged(k, e, row, scores)
+		}
+		return ranked(k.Choice(), t.Labels, scores)
 	}
-	if t.layout.Method.Task == model.TaskTag {
-		return t.tagged(e, task.Firsts(row, 0), scores)
-	}
-	return ranked(t.Labels, scores)
+	return nil, fmt.Errorf("%w: nothing is made of what task %s says", ErrNoModel, t.layout.Method.Task)
 }
 
 // pass runs the program on a row.
@@ -115,11 +114,12 @@ func (t *Trained) pass(ctx context.Context, row task.Batch, scores []float32) (e
 	return in.ReadFloat32(outputLogits, scores)
 }
 
-// tagged is the likeliest label of each word, whose first token stands at firsts.
-func (t *Trained) tagged(e *dataset.Example, firsts []int, scores []float32) ([]Said, error) {
-	said := make([]Said, len(firsts))
-	for word, at := range firsts {
-		labels, err := ranked(t.Labels, scores[at*len(t.Labels):(at+1)*len(t.Labels)])
+// tagged is the likeliest label of each word.
+func (t *Trained) tagged(k task.Labeller, e *dataset.Example, row task.Batch, scores []float32) ([]Said, error) {
+	places := k.Places(row, 0)
+	said := make([]Said, len(places))
+	for word, at := range places {
+		labels, err := ranked(k.Choice(), t.Labels, scores[at*len(t.Labels):(at+1)*len(t.Labels)])
 		if err != nil {
 			return nil, err
 		}
@@ -132,23 +132,17 @@ func (t *Trained) tagged(e *dataset.Example, firsts []int, scores []float32) ([]
 	return said, nil
 }
 
-// ranked is each label with its softmax, the likeliest first. It refuses scores that are
-// not finite.
-func ranked(labels []string, scores []float32) ([]Said, error) {
-	most, sum := math.Inf(-1), 0.0
+// ranked is each label with its probability, the likeliest first. It refuses scores that
+// are not finite.
+func ranked(choice task.Choice, labels []string, scores []float32) ([]Said, error) {
 	for _, v := range scores {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 			return nil, fmt.Errorf("%w: a score is %v", ErrDiverged, v)
 		}
-		most = max(most, float64(v))
 	}
 	out := make([]Said, len(scores))
-	for i, v := range scores {
-		out[i] = Said{Label: labels[i], Probability: math.Exp(float64(v) - most)}
-		sum += out[i].Probability
-	}
-	for i := range out {
-		out[i].Probability /= sum
+	for i, p := range choice.Probabilities(scores) {
+		out[i] = Said{Label: labels[i], Probability: p}
 	}
 	slices.SortStableFunc(out, func(a, b Said) int { return cmp.Compare(b.Probability, a.Probability) })
 	return out, nil

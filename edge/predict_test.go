@@ -74,10 +74,10 @@ func TestPredictTasks(t *testing.T) {
 		var want []Said
 		switch x.kind {
 		case model.TaskImage:
-			want, err = ranked(m.Labels, logits[0])
+			want, err = ranked(task.OneOf, m.Labels, logits[0])
 		case model.TaskTag:
-			for _, at := range task.Firsts(batch, 0) {
-				of, err := ranked(m.Labels, logits[0][3*at:3*at+3])
+			for _, at := range m.task.(task.Labeller).Places(batch, 0) {
+				of, err := ranked(task.OneOf, m.Labels, logits[0][3*at:3*at+3])
 				ok(t, err)
 				want = append(want, Said{Word: "fox", Label: of[0].Label, Probability: of[0].Probability})
 			}

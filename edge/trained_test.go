@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
 )
 
@@ -78,7 +79,7 @@ func TestTrainedModel(t *testing.T) {
 		for _, text := range []string{"fox", "", "fox fox fox fox fox fox fox fox fox fox fox"} {
 			logits, err := predictor.Logits(context.Background(), adapter.Slice(rank), rank, [][]int32{tok.EncodeFixed(text, 8)})
 			ok(t, err)
-			want, err := ranked(got.Labels, logits[0])
+			want, err := ranked(task.OneOf, got.Labels, logits[0])
 			ok(t, err)
 			e := &dataset.Example{Text: text}
 			have, err := got.Predict(context.Background(), e)

@@ -3,9 +3,7 @@ package evaluate
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/gomlx/compute"
 
@@ -20,13 +18,12 @@ import (
 // device's data ever reaches one.
 type Labelled struct {
 	predictor *nn.Predictor
-	task      task.Task
+	task      task.Labeller
 	Examples  []dataset.Example
 	rows      task.Batch // examples encoded, once for all rounds and ranks; nil where that is too much to hold
-	Labels    []int      // of the examples, or of the words that are read
+	Right     [][]int    // labels of the examples, or of the words that are read, or of the masked tokens
 	Classes   int
 	names     []string
-	tells     bool // masked tokens, which are the labels
 }
 
 // mostHeld is how many bytes of encoded examples an evaluator holds: a million texts
@@ -35,9 +32,13 @@ const mostHeld = 256 << 20
 
 // NewLabelled makes one for each set, on a backend; nil for nil. They share the base.
 func NewLabelled(be compute.Backend, base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]*Labelled, error) {
-	k, err := task.New(base, layout, sequence)
+	t, err := task.New(base, layout, sequence)
 	if err != nil {
 		return nil, err
+	}
+	k, ok := t.(task.Labeller)
+	if !ok {
+		return nil, fmt.Errorf("task %s has no labels", layout.Method.Task)
 	}
 	out := make([]*Labelled, len(sets))
 	var p *nn.Predictor
@@ -53,8 +54,7 @@ func NewLabelled(be compute.Backend, base *model.Base, layout *model.Layout, seq
 				return nil, err
 			}
 		}
-		e := &Labelled{predictor: p, task: k, Examples: set.Examples, Classes: layout.Outputs(), names: set.Labels,
-			tells: layout.Method.Task == model.TaskPretrain}
+		e := &Labelled{predictor: p, task: k, Examples: set.Examples, Classes: layout.Outputs(), names: set.Labels}
 		if e.Examples, _, err = task.Rows(k, set.Examples); err != nil {
 			return nil, err
 		}
@@ -81,7 +81,7 @@ func (e *Labelled) Sample(n int) *Labelled {
 	if len(e.Examples) <= n {
 		return e
 	}
-	s := &Labelled{predictor: e.predictor, task: e.task, Classes: e.Classes, names: e.names, tells: e.tells}
+	s := &Labelled{predictor: e.predictor, task: e.task, Classes: e.Classes, names: e.names}
 	chosen := drawn(len(e.Examples), n)
 	for _, i := range chosen {
 		s.Examples = append(s.Examples, e.Examples[i])
@@ -113,19 +113,7 @@ func (e *Labelled) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) 
 }
 
 // Score is how well predictions fit labels.
-type Score struct {
-	Accuracy float64 `json:"accuracy"`
-	// MacroF1 is the mean over the classes present of the harmonic mean of
-	// precision and recall: it does not let a common class hide a rare one.
-	MacroF1 float64 `json:"macro_f1"`
-	// TokenF1 is of words whose label is not O; only where words have labels.
-	TokenF1 *float64 `json:"token_f1,omitempty"`
-	// Perplexity is e^Loss; only where masked words are told.
-	Perplexity *float64 `json:"perplexity,omitempty"`
-	// Loss is the mean cross-entropy of the right labels, in nats; it is not in the
-	// reports, where a diverged one could not be written.
-	Loss float64 `json:"-"`
-}
+type Score = task.Score
 
 // Score is of all examples, at a rank.
 func (e *Labelled) Score(ctx context.Context, a *model.Adapter, rank int) (Score, error) {
@@ -136,31 +124,18 @@ func (e *Labelled) Score(ctx context.Context, a *model.Adapter, rank int) (Score
 	return e.Scored(predicted, loss), nil
 }
 
-// tagged says whether each word has a label, where else each example has one.
-func (e *Labelled) tagged() bool { return len(e.Examples) > 0 && e.Examples[0].Tags != nil }
-
-// truths are the labels that predict's are held to: of each example, or of each word
-// that the model reads.
+// truths are the labels that predict's are held to, at every place that has some.
 func (e *Labelled) truths() error {
-	if !e.tagged() && !e.tells {
-		for _, ex := range e.Examples {
-			e.Labels = append(e.Labels, ex.Label)
+	const some = 256 // are encoded at once
+	for from := 0; from < len(e.Examples); from += some {
+		to := min(from+some, len(e.Examples))
+		rows, err := e.encode(from, to)
+		if err != nil {
+			return err
 		}
-		return nil
-	}
-	rows, err := e.encode(0, len(e.Examples))
-	if err != nil {
-		return err
-	}
-	for i, ex := range e.Examples {
-		if e.tells {
-			_, was := task.Told(rows, i)
-			for _, id := range was {
-				e.Labels = append(e.Labels, int(id))
-			}
-			continue
+		for i := from; i < to; i++ {
+			e.Right = append(e.Right, e.task.Truths(&e.Examples[i], rows, i-from)...)
 		}
-		e.Labels = append(e.Labels, ex.Tags[:len(task.Firsts(rows, i))]...)
 	}
 	return nil
 }
@@ -188,24 +163,21 @@ func RowsOfScores(k task.Task, words int) int {
 	return max(1, mostScores/(places*words))
 }
 
-// Predict is the best class of each of the examples from..to-1, or of each of their
-// words, and the sum of the cross-entropies of the right ones.
-func (e *Labelled) Predict(ctx context.Context, slice []float32, rank, from, to int) (best []int, loss float64, err error) {
-	step := to - from
-	if e.tells {
-		step = RowsOfScores(e.task, e.Classes)
-	}
+// Predict is what is said at each place of the examples from..to-1, and the sum of the
+// places' losses.
+func (e *Labelled) Predict(ctx context.Context, slice []float32, rank, from, to int) (said [][]int, loss float64, err error) {
+	step := RowsOfScores(e.task, e.Classes)
 	for ; from < to; from += step {
 		some, sum, err := e.predictSome(ctx, slice, rank, from, min(to, from+step))
 		if err != nil {
 			return nil, 0, err
 		}
-		best, loss = append(best, some...), loss+sum
+		said, loss = append(said, some...), loss+sum
 	}
-	return best, loss, nil
+	return said, loss, nil
 }
 
-func (e *Labelled) predictSome(ctx context.Context, slice []float32, rank, from, to int) (best []int, loss float64, err error) {
+func (e *Labelled) predictSome(ctx context.Context, slice []float32, rank, from, to int) (said [][]int, loss float64, err error) {
 	rows, err := e.encode(from, to)
 	if err != nil {
 		return nil, 0, err
@@ -214,86 +186,22 @@ func (e *Labelled) predictSome(ctx context.Context, slice []float32, rank, from,
 	if err != nil {
 		return nil, 0, fmt.Errorf("evaluate at rank %d: %w", rank, err)
 	}
+	choice := e.task.Choice()
 	for i, o := range outputs {
-		ex := e.Examples[from+i]
-		if e.tells {
-			at, was := task.Told(rows, i)
-			for k, id := range was {
-				scores := o[at[k]*e.Classes : (at[k]+1)*e.Classes]
-				best = append(best, nn.Best(scores))
-				loss += nn.CrossEntropy(scores, int(id))
-			}
-			continue
-		}
-		if !e.tagged() {
-			best = append(best, nn.Best(o))
-			loss += nn.CrossEntropy(o, ex.Label)
-			continue
-		}
-		for word, at := range task.Firsts(rows, i) {
+		right := e.task.Truths(&e.Examples[from+i], rows, i)
+		for k, at := range e.task.Places(rows, i) {
 			scores := o[at*e.Classes : (at+1)*e.Classes]
-			best = append(best, nn.Best(scores))
-			loss += nn.CrossEntropy(scores, ex.Tags[word])
+			said = append(said, choice.Said(scores))
+			loss += choice.Loss(scores, right[k])
 		}
 	}
-	return best, loss, nil
+	return said, loss, nil
 }
 
-// BestOfWords is the best class of each word of a row, of the scores of its tokens.
-func BestOfWords(rows task.Batch, row int, scores []float32, classes int) []int {
-	var best []int
-	for _, at := range task.Firsts(rows, row) {
-		best = append(best, nn.Best(scores[at*classes:(at+1)*classes]))
-	}
-	return best
+// Scored holds predictions to the labels; loss is the sum of the places' losses.
+func (e *Labelled) Scored(said [][]int, loss float64) Score {
+	return task.ScoreOf(e.task, said, e.Right, loss, e.Classes, e.names)
 }
 
-// Scored holds predictions to the labels; loss is the sum of their cross-entropies.
-func (e *Labelled) Scored(predicted []int, loss float64) Score {
-	s := scoreOf(predicted, e.Labels, e.Classes)
-	s.Loss = loss / float64(max(len(predicted), 1))
-	if e.tells {
-		p := math.Exp(s.Loss)
-		s.Perplexity = &p
-	}
-	if e.tagged() {
-		f1 := task.TagF1(predicted, e.Labels, slices.Index(e.names, "O"))
-		s.TokenF1 = &f1
-	}
-	return s
-}
-
-func scoreOf(predicted, labels []int, classes int) Score {
-	hits := make([]int, classes)
-	said := make([]int, classes)
-	were := make([]int, classes)
-	right := 0
-	for i, p := range predicted {
-		said[p]++
-		were[labels[i]]++
-		if p == labels[i] {
-			hits[p]++
-			right++
-		}
-	}
-	f1, present := 0.0, 0
-	for c := range classes {
-		if were[c] == 0 {
-			continue
-		}
-		present++
-		f1 += 2 * float64(hits[c]) / float64(said[c]+were[c])
-	}
-	return Score{Accuracy: float64(right) / float64(len(labels)), MacroF1: f1 / float64(max(present, 1))}
-}
-
-// Commonest is the accuracy of always saying the commonest label.
-func (e *Labelled) Commonest() float64 {
-	count := make([]int, e.Classes)
-	most := 0
-	for _, l := range e.Labels {
-		count[l]++
-		most = max(most, count[l])
-	}
-	return float64(most) / float64(len(e.Labels))
-}
+// Commonest is the accuracy of always saying the commonest labels.
+func (e *Labelled) Commonest() float64 { return task.Commonest(e.Right) }

@@ -21,7 +21,7 @@ type Responder struct {
 	task      task.Reader
 	tok       tokenizer.Tokenizer
 	generator *nn.Generator // of a base that writes
-	span      *task.Span    // of one that finds
+	span      task.Finder   // of one that finds
 	predictor *nn.Predictor
 }
 
@@ -42,7 +42,7 @@ func NewResponder(be compute.Backend, b *model.Base, layout *model.Layout, seque
 		return nil, fmt.Errorf("task %s answers no questions", layout.Method.Task)
 	}
 	r := &Responder{task: reads}
-	if r.span, ok = t.(*task.Span); ok {
+	if r.span, ok = t.(task.Finder); ok {
 		r.predictor, err = nn.NewPredictor(layout, b, sequence, be)
 		return r, err
 	}

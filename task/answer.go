@@ -24,6 +24,10 @@ type answer struct {
 	sequence, tokens int // of the document with its question; of the answer
 }
 
+var answerKind = kind{columns: answerColumns, make: func(p parts) (Task, error) {
+	return newAnswer(p.columns, p.tok, p.layout, p.sequence), nil
+}}
+
 func answerColumns(l *model.Layout, sequence int) []Column {
 	c, t := l.Config, l.Method.AnswerTokens()
 	columns := []Column{{Name: Tokens, Type: I32, Shape: []int{sequence}, Limit: c.VocabSize}}

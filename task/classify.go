@@ -10,10 +10,15 @@ import (
 
 // classify is one label for a text.
 type classify struct {
+	whole
 	columns  []Column
 	tok      tokenizer.Tokenizer
 	sequence int
 }
+
+var classifyKind = kind{columns: classifyColumns, make: func(p parts) (Task, error) {
+	return &classify{columns: p.columns, tok: p.tok, sequence: p.sequence}, nil
+}}
 
 func classifyColumns(l *model.Layout, sequence int) []Column {
 	return []Column{

@@ -9,11 +9,16 @@ import (
 
 // images is one label for an image.
 type images struct {
+	whole
 	columns []Column
 	vit     model.ViT
 }
 
-func imageColumns(l *model.Layout) []Column {
+var imageKind = kind{columns: imageColumns, pixels: true, make: func(p parts) (Task, error) {
+	return &images{columns: p.columns, vit: p.layout.Config.ViT}, nil
+}}
+
+func imageColumns(l *model.Layout, _ int) []Column {
 	v := l.Config.ViT
 	return []Column{
 		{Name: Patches, Type: F32, Shape: []int{v.Patches(), v.PatchValues()}},

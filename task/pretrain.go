@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"strings"
 
@@ -38,6 +39,10 @@ type masked struct {
 	before, after    int // special tokens around a text
 	sequence, places int
 }
+
+var pretrainKind = kind{columns: maskedColumns, make: func(p parts) (Task, error) {
+	return newMasked(p.columns, p.base, p.tok, p.sequence)
+}}
 
 func maskedColumns(l *model.Layout, sequence int) []Column {
 	k := int(maskedShare*float64(sequence)) + 1
@@ -184,6 +189,18 @@ func (m *masked) draw(rnd io.Reader, b Batch, row int) error {
 	return nil
 }
 
+// Places are those that are to be told, of the row's masked ones.
+func (m *masked) Places(b Batch, row int) []int { at, _ := Told(b, row); return at }
+
+// Truths are the tokens that were masked.
+func (m *masked) Truths(_ *dataset.Example, b Batch, row int) (out [][]int) {
+	_, was := Told(b, row)
+	for _, id := range was {
+		out = append(out, []int{int(id)})
+	}
+	return out
+}
+
 // Told are the rows of a masked text's columns that are to be told, and what they were.
 func Told(b Batch, row int) (at []int, was []int32) {
 	weights, _ := b.Column(Weights)
@@ -194,4 +211,13 @@ func Told(b Batch, row int) (at []int, was []int32) {
 		}
 	}
 	return at, was
+}
+
+func (m *masked) Choice() Choice                         { return OneOf }
+func (m *masked) Open(e dataset.Example) dataset.Example { return e }
+
+func (m *masked) Figures(s *Score, _, _ [][]int, _ []string) {
+	p := math.Exp(s.Loss)
+	s.Perplexity = &p
+	s.Notes = append(s.Notes, fmt.Sprintf("perplexity %.2f, loss %.3f nats, of masked tokens, of which the accuracy is", p, s.Loss))
 }

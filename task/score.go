@@ -2,12 +2,6 @@ package task
 
 import "strings"
 
-// Score is one figure of how well a model does, 0..1.
-type Score struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
-}
-
 // normal is how answers are compared: without case and outer space.
 func normal(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
 

@@ -34,6 +34,10 @@ type Span struct {
 	types, boxes           bool
 }
 
+var spanKind = kind{columns: spanColumns, make: func(p parts) (Task, error) {
+	return newSpan(p.columns, p.tok, p.layout, p.sequence), nil
+}}
+
 func spanColumns(l *model.Layout, sequence int) []Column {
 	columns := []Column{{Name: Tokens, Type: I32, Shape: []int{sequence}, Limit: l.Config.VocabSize}}
 	if n := l.Config.TypeVocabSize; n > 1 {

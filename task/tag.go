@@ -3,6 +3,7 @@ package task
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
@@ -17,6 +18,8 @@ type tags struct {
 	before, after []int32 // special tokens around a text
 	sequence      int
 }
+
+var tagKind = kind{columns: tagColumns, make: func(p parts) (Task, error) { return newTags(p.columns, p.tok, p.sequence), nil }}
 
 func tagColumns(l *model.Layout, sequence int) []Column {
 	return []Column{
@@ -80,9 +83,8 @@ func (t *tags) Encode(e *dataset.Example, b Batch, row int) error {
 	return nil
 }
 
-// Firsts are the places of the words of a row of tag's columns: of the first token of
-// each that there was room for.
-func Firsts(b Batch, row int) []int {
+// Places are those of the words: of the first token of each that there was room for.
+func (t *tags) Places(b Batch, row int) []int {
 	weights, n := b[2].F32, b[2].Size()
 	var at []int
 	for i, w := range weights[row*n : (row+1)*n] {
@@ -91,4 +93,55 @@ func Firsts(b Batch, row int) []int {
 		}
 	}
 	return at
+}
+
+func (t *tags) Truths(e *dataset.Example, b Batch, row int) [][]int {
+	out := make([][]int, len(t.Places(b, row)))
+	for i := range out {
+		out[i] = e.Tags[i : i+1]
+	}
+	return out
+}
+
+func (t *tags) Choice() Choice { return OneOf }
+
+// Open splits a text at its spaces.
+func (t *tags) Open(e dataset.Example) dataset.Example {
+	if len(e.Words) == 0 {
+		e.Words = strings.Fields(e.Text)
+	}
+	e.Tags = make([]int, len(e.Words))
+	return e
+}
+
+// background is the label of words that are nothing in particular.
+const background = "O"
+
+func (t *tags) Figures(s *Score, said, right [][]int, names []string) {
+	f1 := tagF1(said, right, slices.Index(names, background))
+	s.TokenF1 = &f1
+	s.Notes = append(s.Notes, fmt.Sprintf("token F1 %.1f %% of words whose label is not %s", 100*f1, background))
+}
+
+// tagF1 is the harmonic mean of precision and recall over all words that have a label,
+// or are said to have one, other than background (token F1, micro-averaged); background
+// -1: every label counts. It is 1 where there is none to find and none is said.
+func tagF1(said, right [][]int, background int) float64 {
+	var all Counts
+	for i, s := range said {
+		p, truth := s[0], right[i][0]
+		if p != background {
+			all.Said++
+		}
+		if truth != background {
+			all.Were++
+		}
+		if p == truth && p != background {
+			all.Hits++
+		}
+	}
+	if all.Said+all.Were == 0 {
+		return 1
+	}
+	return all.F1()
 }

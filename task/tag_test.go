@@ -27,7 +27,7 @@ func TestTag(t *testing.T) {
 	// A sentence in one piece has the same tokens, framed; only whole words are in.
 	tok := k.(*tags).tok
 	whole := tok.EncodeFixed("taxi xqzvj to the airport now", 8)
-	firsts := Firsts(rows, 0)
+	firsts := k.(Labeller).Places(rows, 0)
 	n := 0
 	for _, id := range rows[0].I32[:8] {
 		if id != tok.PadID() {
@@ -44,7 +44,7 @@ func TestTag(t *testing.T) {
 		}
 		at += len(tok.Encode(words[i]))
 	}
-	if len(firsts) == 0 || len(firsts) == len(words) || len(Firsts(rows, 1)) != 1 {
+	if len(firsts) == 0 || len(firsts) == len(words) || len(k.(Labeller).Places(rows, 1)) != 1 {
 		t.Errorf("%d words fit, want some and not all", len(firsts))
 	}
 	for _, e := range []dataset.Example{{Text: "no words"}, {Words: words, Tags: []int{1}}} {
@@ -65,14 +65,14 @@ func TestTag(t *testing.T) {
 // By hand: of four words with a label other than 0 three are said to have one, two of
 // them right, and one without is said to: 2*2/(4+4).
 func TestTagF1(t *testing.T) {
-	truths, said := []int{1, 1, 2, 2, 0, 0}, []int{1, 2, 2, 0, 1, 0}
-	if got := TagF1(said, truths, 0); got != 0.5 {
+	truths, said := single(1, 1, 2, 2, 0, 0), single(1, 2, 2, 0, 1, 0)
+	if got := tagF1(said, truths, 0); got != 0.5 {
 		t.Errorf("%v, want 0.5", got)
 	}
-	if got := TagF1(said, truths, -1); got != 0.5 { // 3 of 6
+	if got := tagF1(said, truths, -1); got != 0.5 { // 3 of 6
 		t.Errorf("%v of all words, want 0.5", got)
 	}
-	if TagF1([]int{0}, []int{0}, 0) != 1 || TagF1([]int{1}, []int{0}, 0) != 0 {
+	if tagF1(single(0), single(0), 0) != 1 || tagF1(single(1), single(0), 0) != 0 {
 		t.Error("nothing to find")
 	}
 }

@@ -25,6 +25,14 @@ type Reader interface {
 	Read(e *dataset.Example, b Batch, row int) error
 }
 
+// A Finder is a Reader whose answers stand in what is read.
+type Finder interface {
+	Reader
+	// Best is the likeliest answer in a row's example, "" where there is none, and how
+	// likely it is; scores are the model's of the row.
+	Best(e *dataset.Example, scores []float32) (text string, probability float64, err error)
+}
+
 // A Splitter is a Task whose examples may be longer than a row.
 type Splitter interface {
 	// Split makes examples of one that fit a row each.
@@ -73,51 +81,65 @@ func all(t Task, examples []dataset.Example, write func(*dataset.Example, Batch,
 // leastSequence has room for the special tokens around a text, and for one token.
 const leastSequence = 3
 
+// A kind makes a task: each has one, in its own file.
+type kind struct {
+	columns func(l *model.Layout, sequence int) []Column
+	make    func(p parts) (Task, error)
+	pixels  bool // it reads no text, and needs no tokenizer
+}
+
+// parts are what a task is made of.
+type parts struct {
+	columns  []Column
+	base     *model.Base
+	layout   *model.Layout
+	tok      tokenizer.Tokenizer // nil where pixels are read
+	sequence int
+}
+
+// kinds are the tasks by what model calls them.
+var kinds = map[model.TaskKind]kind{
+	model.TaskClassify: classifyKind,
+	model.TaskTag:      tagKind,
+	model.TaskSpan:     spanKind,
+	model.TaskAnswer:   answerKind,
+	model.TaskImage:    imageKind,
+	model.TaskPretrain: pretrainKind,
+}
+
+func kindOf(l *model.Layout) (kind, error) {
+	k, known := kinds[l.Method.Task]
+	if !known {
+		return k, fmt.Errorf("task: %.40q is not known", l.Method.Task)
+	}
+	return k, nil
+}
+
 // Columns are those of a layout's task, with at most sequence tokens an example.
 func Columns(l *model.Layout, sequence int) ([]Column, error) {
-	switch l.Method.Task {
-	case model.TaskClassify:
-		return classifyColumns(l, sequence), nil
-	case model.TaskTag:
-		return tagColumns(l, sequence), nil
-	case model.TaskSpan:
-		return spanColumns(l, sequence), nil
-	case model.TaskAnswer:
-		return answerColumns(l, sequence), nil
-	case model.TaskImage:
-		return imageColumns(l), nil
-	case model.TaskPretrain:
-		return maskedColumns(l, sequence), nil
+	k, err := kindOf(l)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("task: %.40q is not known", l.Method.Task)
+	return k.columns(l, sequence), nil
 }
 
 // New is a layout's task over a base, whose tokenizer it reads where the task has
 // texts. An example has at most sequence tokens, which the base must have room for.
 func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
-	columns, err := Columns(l, sequence)
+	k, err := kindOf(l)
 	if err != nil {
 		return nil, err
 	}
-	if l.Method.Task == model.TaskImage {
-		return &images{columns, l.Config.ViT}, nil
+	p := parts{columns: k.columns(l, sequence), base: base, layout: l, sequence: sequence}
+	if k.pixels {
+		return k.make(p)
 	}
 	if most := base.Config.MaxTokens(); sequence < leastSequence || sequence > most {
 		return nil, fmt.Errorf("task: sequences of %d tokens, want %d..%d, the positions of the base", sequence, leastSequence, most)
 	}
-	tok, err := tokenizer.ParseFor(base.Tokenizer, base.Config.VocabSize, base.Config.PadTokenID)
-	if err != nil {
+	if p.tok, err = tokenizer.ParseFor(base.Tokenizer, base.Config.VocabSize, base.Config.PadTokenID); err != nil {
 		return nil, err
 	}
-	switch l.Method.Task {
-	case model.TaskAnswer:
-		return newAnswer(columns, tok, l, sequence), nil
-	case model.TaskSpan:
-		return newSpan(columns, tok, l, sequence), nil
-	case model.TaskTag:
-		return newTags(columns, tok, sequence), nil
-	case model.TaskPretrain:
-		return newMasked(columns, base, tok, sequence)
-	}
-	return &classify{columns, tok, sequence}, nil
+	return k.make(p)
 }

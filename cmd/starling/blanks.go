@@ -133,7 +133,7 @@ func (f *blanks) fill(ctx context.Context, examples []dataset.Example) ([]filled
 // likeliest is the best of a mask's scores, and with --top the best of them; equal ones
 // stay in the order of their ids.
 func (f *blanks) likeliest(scores []float32) masked {
-	ids := []int{nn.Best(scores)}
+	ids := []int{task.Best(scores)}
 	if f.top > 0 {
 		ids = make([]int, len(scores))
 		for i := range ids {
@@ -144,7 +144,7 @@ func (f *blanks) likeliest(scores []float32) masked {
 	}
 	var top []told
 	for _, id := range ids {
-		top = append(top, told{tokenizer.Text(f.tok, int32(id)), int32(id), nn.Probability(scores, id)})
+		top = append(top, told{tokenizer.Text(f.tok, int32(id)), int32(id), task.Probability(scores, id)})
 	}
 	if f.top == 0 {
 		return masked{told: top[0]}

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
 )
 
 // evaluateReport scores a released adapter on a labelled file.
@@ -72,7 +73,7 @@ that is not the one to report on.`,
 			if err != nil {
 				return err
 			}
-			if ck.Method.Task == model.TaskPretrain {
+			if ck.Method.Task.Reads() == model.ReadsMasked {
 				columns.Unlabelled = true // labels tell nothing of masked words
 			}
 			set, err := command.LoadLabelled(args[0], columns)
@@ -128,7 +129,7 @@ func (r *evaluateReport) measure(ctx context.Context, with engine.Engine, ck *mo
 	e := all[0]
 	count := terminal.NewCountdown(told, r.what, len(ranks)*len(e.Examples))
 	for n, rank := range ranks {
-		var predicted []int
+		var predicted [][]int
 		loss := 0.0
 		slice := ck.Adapter.Slice(rank)
 		for at := 0; at < len(e.Examples); at += predictChunk {
@@ -139,34 +140,20 @@ func (r *evaluateReport) measure(ctx context.Context, with engine.Engine, ck *mo
 			predicted, loss = append(predicted, part...), loss+sum
 			count.Reach(n*len(e.Examples) + min(at+predictChunk, len(e.Examples)))
 		}
-		r.Ranks = append(r.Ranks, rankScore{rank, e.Scored(predicted, loss), classScores(predicted, e.Labels, ck.Labels)})
+		r.Ranks = append(r.Ranks, rankScore{rank, e.Scored(predicted, loss), classScores(predicted, e.Right, ck.Labels)})
 	}
 	return nil
 }
 
 // classScores is precision, recall and F1 of every class; 0 where nothing was said
 // or there is nothing to find.
-func classScores(predicted, labels []int, names []string) []classScore {
-	if len(names) == 0 {
-		return []classScore{}
-	}
-	hits, said, were := make([]int, len(names)), make([]int, len(names)), make([]int, len(names))
-	for i, p := range predicted {
-		said[p]++
-		were[labels[i]]++
-		if p == labels[i] {
-			hits[p]++
-		}
-	}
-	ratio := func(a, b int) float64 {
-		if b == 0 {
-			return 0
-		}
-		return float64(a) / float64(b)
-	}
+func classScores(said, right [][]int, names []string) []classScore {
 	out := make([]classScore, len(names))
-	for c, name := range names {
-		out[c] = classScore{name, were[c], ratio(hits[c], said[c]), ratio(hits[c], were[c]), ratio(2*hits[c], said[c]+were[c])}
+	if len(names) == 0 {
+		return out
+	}
+	for i, c := range task.Count(said, right, len(names)) {
+		out[i] = classScore{names[i], c.Were, c.Precision(), c.Recall(), c.F1()}
 	}
 	return out
 }
@@ -180,11 +167,8 @@ func (r evaluateReport) print(w io.Writer) error {
 			mark = "  chosen by validation"
 		}
 		fmt.Fprintf(&b, "  %4d  %6.1f %%  %6.1f %%%s\n", s.Rank, 100*s.Accuracy, 100*s.MacroF1, mark)
-		if s.TokenF1 != nil {
-			fmt.Fprintf(&b, "        token F1 %.1f %% of words whose label is not O\n", 100**s.TokenF1)
-		}
-		if s.Perplexity != nil {
-			fmt.Fprintf(&b, "        perplexity %.2f, loss %.3f nats, of masked tokens, of which the accuracy is\n", *s.Perplexity, s.Loss)
+		for _, note := range s.Notes {
+			fmt.Fprintf(&b, "        %s\n", note)
 		}
 	}
 	if len(r.Ranks) == 1 && len(r.Ranks[0].Classes) > 0 {

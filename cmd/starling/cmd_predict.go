@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/terminal"
@@ -30,6 +28,14 @@ type prediction struct {
 	Probability float64 `json:"probability"` // softmax, not calibrated
 
 	Top []ranked `json:"top,omitempty"` // with --top: the likeliest, that one first
+}
+
+// severally is a prediction where any number of labels may be right.
+type severally struct {
+	Line   int      `json:"line"`
+	Labels []string `json:"labels"` // whose probability is a half or more
+
+	Top []ranked `json:"top,omitempty"`
 }
 
 // ranked is a label and its probability.
@@ -98,7 +104,7 @@ line for each mask.`,
 				return predictAnswers(cmd.Context(), a, e, ck, rank, in, name)
 			}
 			choices, what := len(ck.Labels), "labels"
-			if ck.Method.Task == model.TaskPretrain {
+			if ck.Method.Task.Reads() == model.ReadsMasked {
 				choices, what = ck.Base.Config.VocabSize, "tokens"
 			}
 			if top < 0 || top > choices {
@@ -108,7 +114,7 @@ line for each mask.`,
 			if err != nil {
 				return err
 			}
-			if ck.Method.Task == model.TaskPretrain {
+			if ck.Method.Task.Reads() == model.ReadsMasked {
 				return predictBlanks(cmd.Context(), a, e, ck, rank, top, columns, in, name)
 			}
 			return predictTexts(cmd, a, e, ck, rank, top, columns, in, name)
@@ -124,9 +130,13 @@ line for each mask.`,
 
 // predictTexts labels the texts of a file, in which format its name says.
 func predictTexts(cmd *cobra.Command, a *command.App, e engine.Engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader, name string) error {
-	k, err := task.New(ck.Base, ck.Adapter.Layout(), ck.Seq)
+	t, err := task.New(ck.Base, ck.Adapter.Layout(), ck.Seq)
 	if err != nil {
 		return fmt.Errorf("the checkpoint: %w", err)
+	}
+	k, ok := t.(task.Labeller)
+	if !ok {
+		return fmt.Errorf("the checkpoint: task %s has no labels", ck.Method.Task)
 	}
 	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, ck.Seq, e.Backend)
 	if err != nil {
@@ -144,10 +154,10 @@ func predictTexts(cmd *cobra.Command, a *command.App, e engine.Engine, ck *model
 		}
 		out := make([]said, len(logits))
 		for i, l := range logits {
-			if ck.Method.Task == model.TaskTag {
-				out[i] = saidOfWords(examples[i], evaluate.BestOfWords(rows, i, l, len(ck.Labels)), ck.Labels)
+			if ck.Method.Task.OfTokens() {
+				out[i] = saidOfWords(examples[i], k, rows, i, l, ck.Labels)
 			} else {
-				out[i] = saidOfLabels(examples[i], likeliest(l, ck.Labels), top)
+				out[i] = saidOfLabels(examples[i], k.Choice(), l, ck.Labels, top)
 			}
 		}
 		return out, nil
@@ -156,30 +166,55 @@ func predictTexts(cmd *cobra.Command, a *command.App, e engine.Engine, ck *model
 		if ck.Base.Config.Sees() {
 			return eachImage(columns, in, name, func(at int, m *dataset.Image) error { return take(dataset.Example{Line: at, Image: m}) })
 		}
-		return columns.Texts(in, name, func(at int, text string) error { return take(example(ck, at, text)) })
+		return columns.Texts(in, name, func(at int, text string) error {
+			if ck.Method.Task.OfTokens() && strings.TrimSpace(text) == "" {
+				text = "." // a line keeps its place
+			}
+			return take(k.Open(dataset.Example{Line: at, Text: text}))
+		})
 	}))
 }
 
-// saidOfWords is a text's words, each with the label of its class.
-func saidOfWords(e dataset.Example, classes []int, labels []string) said {
-	tags := make([]string, len(classes))
-	for i, c := range classes {
-		tags[i] = labels[c]
+// saidOfWords is a text's words, each with the label that its scores speak for.
+func saidOfWords(e dataset.Example, k task.Labeller, rows task.Batch, row int, scores []float32, labels []string) said {
+	var tags []string
+	for _, at := range k.Places(rows, row) {
+		tags = append(tags, strings.Join(namesOf(k.Choice().Said(scores[at*len(labels):(at+1)*len(labels)]), labels), ", "))
 	}
 	return said{tagged{e.Line, e.Words[:len(tags)], tags}, terminal.Visible(strings.Join(tags, " "), "") + "\n"}
 }
 
-// saidOfLabels is the likeliest label, and with --top so many of them.
-func saidOfLabels(e dataset.Example, best []ranked, top int) said {
+// namesOf are the names of labels.
+func namesOf(classes []int, labels []string) []string {
+	out := make([]string, len(classes))
+	for i, c := range classes {
+		out[i] = labels[c]
+	}
+	return out
+}
+
+// saidOfLabels is the likeliest label, or all that the scores speak for where several may
+// be right, and with --top so many of the likeliest.
+func saidOfLabels(e dataset.Example, choice task.Choice, scores []float32, labels []string, top int) said {
+	best := likeliest(choice, scores, labels)
+	if choice.Several() {
+		r := severally{Line: e.Line, Labels: namesOf(choice.Said(scores), labels), Top: best[:top]}
+		return said{r, linesOf(strings.Join(r.Labels, ", "), r.Top)}
+	}
 	r := prediction{Line: e.Line, Label: best[0].Label, Probability: best[0].Probability, Top: best[:top]}
-	if top == 0 {
-		return said{r, terminal.Visible(r.Label, "") + "\n"}
+	return said{r, linesOf(r.Label, r.Top)}
+}
+
+// linesOf is what is said, or with --top the likeliest labels.
+func linesOf(label string, top []ranked) string {
+	if len(top) == 0 {
+		return terminal.Visible(label, "") + "\n"
 	}
 	var cells []string
-	for _, b := range r.Top {
+	for _, b := range top {
 		cells = append(cells, fmt.Sprintf("%s\t%.4f", terminal.Visible(b.Label, ""), b.Probability))
 	}
-	return said{r, strings.Join(cells, "\t") + "\n"}
+	return strings.Join(cells, "\t") + "\n"
 }
 
 // tagged is a text's words and the label of each.
@@ -189,29 +224,11 @@ type tagged struct {
 	Tags  []string `json:"tags"`
 }
 
-// example is a text as the checkpoint's task reads it.
-func example(ck *model.Checkpoint, line int, text string) dataset.Example {
-	e := dataset.Example{Line: line, Text: text}
-	if ck.Method.Task == model.TaskTag {
-		if e.Words = strings.Fields(text); len(e.Words) == 0 {
-			e.Words = []string{"."} // a line keeps its place
-		}
-		e.Tags = make([]int, len(e.Words))
-	}
-	return e
-}
-
 // likeliest sorts the labels by probability; equal ones stay in their order.
-func likeliest(logits []float32, labels []string) []ranked {
-	most := slices.Max(logits)
-	out := make([]ranked, len(logits))
-	sum := 0.0
-	for c, x := range logits {
-		out[c] = ranked{labels[c], math.Exp(float64(x - most))}
-		sum += out[c].Probability
-	}
-	for c := range out {
-		out[c].Probability /= sum
+func likeliest(choice task.Choice, scores []float32, labels []string) []ranked {
+	out := make([]ranked, len(scores))
+	for c, p := range choice.Probabilities(scores) {
+		out[c] = ranked{labels[c], p}
 	}
 	slices.SortStableFunc(out, func(a, b ranked) int { return cmp.Compare(b.Probability, a.Probability) })
 	return out

@@ -68,16 +68,16 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 		s.choose(&cfg)
 		for what, e := range map[string]coordinator.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
 			given, ok := e.(*evaluator)
-			if !ok || len(given.Labels) < liveTexts {
+			if !ok || len(given.Right) < liveTexts {
 				t.Fatalf("%s: %s is %T", name, what, e)
 			}
-			for _, label := range given.Labels {
-				if label != 0 {
+			for _, label := range given.Right {
+				if label[0] != 0 {
 					t.Fatalf("%s: %s scores a text of the test split", name, what)
 				}
 			}
 		}
-		if s.test == nil || len(s.test.Labels) != n || s.test.Labels[0] != 1 {
+		if s.test == nil || len(s.test.Right) != n || s.test.Right[0][0] != 1 {
 			t.Errorf("%s: the result is not of the test split", name)
 		}
 	}

@@ -53,7 +53,7 @@ func (s scores) learning(rounds int) *progress.Learning {
 		return nil
 	}
 	live := s.validation.Sample(liveTexts)
-	return progress.NewLearning(live.Commonest(), len(live.Labels), rounds)
+	return progress.NewLearning(live.Commonest(), len(live.Right), rounds)
 }
 
 // liveTexts is how many validation texts score an adapter while rounds run: the

@@ -94,7 +94,7 @@ func TestMaskedTokensAreLearnt(t *testing.T) {
 				if !slices.Equal(at, []int{0}) {
 					t.Fatalf("told are %v", at)
 				}
-				loss += CrossEntropy(scores[r][:vocab], int(was[0])) / float64(s.Batch)
+				loss += task.CrossEntropy(scores[r][:vocab], int(was[0])) / float64(s.Batch)
 			}
 			if d := math.Abs(loss - float64(after[0])); d > 1e-4 {
 				t.Errorf("%s, %s: prediction has the loss %v, training %v", name, kind, loss, after[0])

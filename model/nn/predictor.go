@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 
@@ -290,32 +289,7 @@ func (p *Predictor) Predict(ctx context.Context, adapter []float32, rank int, to
 	}
 	best := make([]int, len(logits))
 	for i, row := range logits {
-		best[i] = Best(row)
+		best[i] = task.Best(row)
 	}
 	return best, nil
 }
-
-// Best is the index of the largest score (the lowest on a tie).
-func Best(scores []float32) int {
-	best := 0
-	for c, x := range scores {
-		if x > scores[best] {
-			best = c
-		}
-	}
-	return best
-}
-
-// CrossEntropy is the loss of scores whose right class is given, in nats: the
-// negative logarithm of its softmax. It is 0 or more, and NaN where a score is.
-func CrossEntropy(scores []float32, class int) float64 {
-	most := float64(scores[Best(scores)])
-	sum := 0.0
-	for _, x := range scores {
-		sum += math.Exp(float64(x) - most)
-	}
-	return math.Log(sum) + (most - float64(scores[class]))
-}
-
-// Probability is a class's softmax: e^-CrossEntropy.
-func Probability(scores []float32, class int) float64 { return math.Exp(-CrossEntropy(scores, class)) }

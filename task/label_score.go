@@ -1,0 +1,94 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Score is how well labels that are said fit those that are right.
+type Score struct {
+	// Accuracy is the share of places where exactly the right labels are said.
+	Accuracy float64 `json:"accuracy"`
+	// MacroF1 is the mean over the classes present of the harmonic mean of
+	// precision and recall: it does not let a common class hide a rare one.
+	MacroF1 float64 `json:"macro_f1"`
+	// TokenF1 is of words whose label is not O; only where words have labels.
+	TokenF1 *float64 `json:"token_f1,omitempty"`
+	// Perplexity is e^Loss; only where masked words are told.
+	Perplexity *float64 `json:"perplexity,omitempty"`
+	// Loss is the mean of the places' losses, in nats; it is not in the reports, where a
+	// diverged one could not be written.
+	Loss float64 `json:"-"`
+
+	Notes []string `json:"-"` // the task's own figures in words, a line each
+}
+
+// ScoreOf holds labels that are said to the right ones, place by place; loss is the sum of
+// the places' losses, names are the classes', where they have any.
+func ScoreOf(l Labeller, said, right [][]int, loss float64, classes int, names []string) Score {
+	hits := 0
+	for i, s := range said {
+		if slices.Equal(s, right[i]) {
+			hits++
+		}
+	}
+	s := Score{Accuracy: float64(hits) / float64(len(right)), Loss: loss / float64(max(len(said), 1))}
+	f1, present := 0.0, 0
+	for _, c := range Count(said, right, classes) {
+		if c.Were == 0 {
+			continue
+		}
+		present++
+		f1 += c.F1()
+	}
+	s.MacroF1 = f1 / float64(max(present, 1))
+	l.Figures(&s, said, right, names)
+	return s
+}
+
+// Counts are of one class: where it was right, where it was said, and where both.
+type Counts struct{ Were, Said, Hits int }
+
+// Count counts each of the classes.
+func Count(said, right [][]int, classes int) []Counts {
+	out := make([]Counts, classes)
+	for i, s := range said {
+		for _, c := range right[i] {
+			out[c].Were++
+		}
+		for _, c := range s {
+			out[c].Said++
+			if slices.Contains(right[i], c) {
+				out[c].Hits++
+			}
+		}
+	}
+	return out
+}
+
+// Precision is the share of hits in what is said; 0 where nothing is.
+func (c Counts) Precision() float64 { return ratio(c.Hits, c.Said) }
+
+// Recall is the share of hits in what is right; 0 where nothing is.
+func (c Counts) Recall() float64 { return ratio(c.Hits, c.Were) }
+
+// F1 is the harmonic mean of precision and recall; 0 where there is none.
+func (c Counts) F1() float64 { return ratio(2*c.Hits, c.Said+c.Were) }
+
+func ratio(a, b int) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
+
+// Commonest is the accuracy of always saying the commonest labels.
+func Commonest(right [][]int) float64 {
+	count, most := map[string]int{}, 0
+	for _, labels := range right {
+		name := fmt.Sprint(labels)
+		count[name]++
+		most = max(most, count[name])
+	}
+	return float64(most) / float64(len(right))
+}
