@@ -22,16 +22,16 @@ func newPipe() (device, coordinator *pipe) {
 }
 
 func (p *pipe) Read(ctx context.Context) ([]byte, error) {
-	select { // what was sent before the end is still read
-	case f := <-p.in:
-		return f, nil
-	default:
-	}
 	select {
 	case f := <-p.in:
 		return f, nil
 	case <-p.closed:
-		return nil, io.EOF
+		select { // what was sent before the end is still read
+		case f := <-p.in:
+			return f, nil
+		default:
+			return nil, io.EOF
+		}
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
