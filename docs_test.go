@@ -58,7 +58,7 @@ func TestDecisionsAreWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	decisions := regexp.MustCompile(`(?m)^### `).Split(string(b), -1)[1:]
-	if len(decisions) < 50 {
+	if len(decisions) < 40 {
 		t.Fatalf("%d decisions", len(decisions))
 	}
 	part := regexp.MustCompile(`(?m)^- \*\*(\w+):\*\*`)
