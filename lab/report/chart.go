@@ -134,6 +134,16 @@ func (c chart) widest() (least, most float64) {
 	return least, most
 }
 
+// seen is the range of x that is shown: where all x are next to equal, a twenty-fifth of
+// them around them, so that ticks differ by more than what they are called.
+func (c chart) seen() (least, most float64) {
+	least, most = c.widest()
+	if room := 0.02*max(math.Abs(least), math.Abs(most)) - (most-least)/2; room > 0 && !c.logX {
+		least, most = least-room, most+room
+	}
+	return least, most
+}
+
 // scaled is the chart with logarithms where x spans most of a decade.
 func (c chart) scaled() chart {
 	least, most := c.widest()
@@ -143,7 +153,7 @@ func (c chart) scaled() chart {
 
 // places are where ticks of x stand; nil: where the logarithms' decades are.
 func (c chart) places() []float64 {
-	least, most := c.widest()
+	least, most := c.seen()
 	if c.ticks == nil && !c.logX {
 		pad := 0.02 * (most - least) // a budget is spent to a thousandth
 		return evenly(least-pad, most+pad)

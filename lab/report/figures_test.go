@@ -227,3 +227,18 @@ func TestTicksDivideEvenly(t *testing.T) {
 		t.Errorf("a range without width has %d ticks", n)
 	}
 }
+
+// TestTicksOfNextToEqualValues: bytes that differ by a few are no seven ticks of one name.
+func TestTicksOfNextToEqualValues(t *testing.T) {
+	c := chart{series: []series{{points: []mark{{x: 681_800}, {x: 681_870}}}}}.scaled()
+	names := map[string]bool{}
+	for _, v := range c.places() {
+		names[named(v)] = true
+	}
+	if n := len(c.places()); n < 4 || len(names) != n {
+		t.Errorf("ticks at %v are called %v", c.places(), names)
+	}
+	if least, most := c.seen(); least > 681_800 || most < 681_870 {
+		t.Errorf("%v to %v leaves a value out", least, most)
+	}
+}

@@ -58,6 +58,8 @@ func (c chart) axis(b *bytes.Buffer, all []chart, i int) {
 	}
 	low, high := heights(all)
 	options = append(options, "ymin="+decimal(low), "ymax="+decimal(high))
+	least, most := c.seen()
+	options = append(options, "xmin="+decimal(least), "xmax="+decimal(most))
 	if c.logX {
 		options = append(options, "xmode=log", "log ticks with fixed point")
 	}

@@ -42,11 +42,12 @@ func (c chart) plot() (*plot.Plot, error) {
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{Y: 0xdd}, color.Gray{Y: 0xdd}
 	p.Add(grid)
 	// Whiskers at one place would cover each other: series stand a little apart.
-	least, most := c.widest()
+	first, last := c.widest()
+	least, most := c.seen()
 	span := c.at(most) - c.at(least)
 	for i, s := range c.series {
 		apart := float64(i/len(palette.Series)) * 0.012 * span
-		if c.lines {
+		if c.lines || span > 2*(c.at(last)-c.at(first)) {
 			apart = (float64(i) - float64(len(c.series)-1)/2) * 0.006 * span
 		}
 		if err := c.add(p, s, i, apart); err != nil {
@@ -63,6 +64,7 @@ func (c chart) plot() (*plot.Plot, error) {
 		p.X.Tick.Marker = powers{}
 	}
 	p.Y.Tick.Marker = even{}
+	p.X.Min, p.X.Max = min(p.X.Min, c.at(least)), max(p.X.Max, c.at(most))
 	pad := 0.04 * max(p.X.Max-p.X.Min, 1e-9)
 	p.X.Min, p.X.Max = p.X.Min-pad, p.X.Max+pad
 	pad = 0.06 * max(p.Y.Max-p.Y.Min, 0.5)
