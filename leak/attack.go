@@ -16,6 +16,7 @@ const (
 type attack struct {
 	name, of string
 	why      string // it cannot be tried; "": it can
+	slow     bool   // because a training takes too long
 	// prepared, where it is not nil, is what the attacker does once, before it has an update;
 	// it may find that the attack cannot be tried.
 	prepared func(ctx context.Context) (why string, err error)

@@ -42,6 +42,9 @@ type Options struct {
 	// Data are the owner's own examples, on which a base cannot behave otherwise than on
 	// the owner's examples. Nil: made-up ones, which the coordinator may have foreseen.
 	Data *dataset.Set
+	// Tiny are the same settings on TinyBase with TinySequence tokens, for gradient matching
+	// where it takes too long on the job's own base; nil: it is left out there.
+	Tiny func(ctx context.Context) (Settings, error)
 	// Tries is how often gradient matching trains for each update; 0: as often as there is
 	// time for.
 	Tries int
@@ -99,9 +102,17 @@ func Check(ctx context.Context, s Settings, o Options) (*Report, error) {
 		trials++
 		o.Progress(trials, o.Trials)
 	}
-	r := &Report{Examples: p.examples, Values: s.Layout.Size(s.Rank), OwnNoise: s.Own, Uplink: s.Uplink, Own: o.Data != nil, Trials: trials, Seconds: time.Since(began).Seconds()}
+	r := &Report{Examples: p.examples, Values: s.Layout.Size(s.Rank), OwnNoise: s.Own, Uplink: s.Uplink, Own: o.Data != nil, Trials: trials}
 	for i := range attacks {
 		r.Attacks = append(r.Attacks, attacks[i].result())
+		if attacks[i].slow && o.Tiny != nil {
+			tiny, err := onTiny(ctx, o, o.Lasts-time.Since(began))
+			if err != nil {
+				return nil, err
+			}
+			r.Attacks = append(r.Attacks, *tiny)
+		}
 	}
+	r.Seconds = time.Since(began).Seconds()
 	return r, nil
 }

@@ -28,11 +28,13 @@ const (
 	enough      = 0.9    // share of the tokens with which another attack leaves nothing to look for
 )
 
+const nameMatching = "gradient matching"
+
 // matching looks for the texts whose training comes to an update of the same direction: it
 // changes one token after another, trains on what comes of it by the round's own program,
 // and keeps what has the larger cosine.
 func (p *probe) matching(labels *attack, hints ...*attack) *attack {
-	a := &attack{name: "gradient matching", of: Tokens}
+	a := &attack{name: nameMatching, of: Tokens}
 	switch {
 	case p.Layout.Method.Task != model.TaskClassify:
 		a.why = "it is written for texts with one label"
@@ -57,6 +59,7 @@ func (p *probe) matching(labels *attack, hints ...*attack) *attack {
 			return "", err
 		}
 		if took := time.Since(began); p.Tries == 0 && took*fewestTries > p.share() {
+			a.slow = true
 			why = fmt.Sprintf("a training takes %v, and it needs %d in %v", took.Round(time.Millisecond), fewestTries, p.share())
 		}
 		return why, nil

@@ -1,6 +1,9 @@
 package leak
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/starling-fl/starling/internal/watchdog"
@@ -37,5 +40,42 @@ func TestMatchingTooSlow(t *testing.T) {
 	}
 	if a := found(t, r, "gradient matching"); a.NotTried == "" || r.Trials != 2 {
 		t.Errorf("%d trials: %+v", r.Trials, a)
+	}
+}
+
+// Where the job's own base is too slow for it gradients are matched on a tiny one, which
+// says so, and decides nothing; a method that the tiny one does not have is said.
+func TestMatchingOnTiny(t *testing.T) {
+	s := settings(t, smallBase(t), func(*job.Job) {})
+	tiny, err := TinyBase()
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := settings(t, tiny, func(j *job.Job) { j.Adapter.Sequence = TinySequence })
+	var missing error
+	o := Options{Trials: 2, Lasts: 1, Seed: []byte("seed"), Tiny: func(context.Context) (Settings, error) { return on, missing }}
+	r, err := Check(watchdog.Context(t), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = nameMatching + " on a tiny base"
+	// A machine that is busy enough is too slow for the tiny one as well.
+	if a := found(t, r, name); !a.Tiny || (a.All == 0) != strings.HasPrefix(a.NotTried, "a training takes") {
+		t.Errorf("%+v", a)
+	}
+	for i := range r.Attacks {
+		if r.Attacks[i].Tiny {
+			r.Attacks[i].Share = 1
+		}
+	}
+	if worst, ok := r.Worst(Tokens); !ok || worst.Tiny {
+		t.Errorf("it decides: %+v", worst)
+	}
+	missing = errors.New("no such module")
+	if r, err = Check(watchdog.Context(t), s, o); err != nil {
+		t.Fatal(err)
+	}
+	if a := found(t, r, name); !strings.Contains(a.NotTried, "no such module") {
+		t.Errorf("%+v", a)
 	}
 }

@@ -23,6 +23,7 @@ type Attack struct {
 	Name     string `json:"name"`
 	Of       string `json:"of"`                  // Tokens or Labels
 	NotTried string `json:"not_tried,omitempty"` // why; "": it was tried
+	Tiny     bool   `json:"tiny,omitempty"`      // on a tiny base, and not on the job's
 
 	Found int `json:"found"` // of All: tokens of an update's texts that the other texts lack, or labels
 	All   int `json:"all"`
@@ -37,11 +38,11 @@ type Attack struct {
 	High  float64 `json:"high"`
 }
 
-// Worst is the attack that found most of what it is after, Tokens or Labels; ok is false
-// where none was tried.
+// Worst is the attack on the job's own base that found most of what it is after, Tokens or
+// Labels; ok is false where none was tried.
 func (r *Report) Worst(of string) (worst Attack, ok bool) {
 	for _, a := range r.Attacks {
-		if a.Of == of && a.NotTried == "" && (!ok || a.Share > worst.Share) {
+		if a.Of == of && a.NotTried == "" && !a.Tiny && (!ok || a.Share > worst.Share) {
 			worst, ok = a, true
 		}
 	}

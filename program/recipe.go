@@ -37,6 +37,16 @@ func Trains(recipe []byte) (job.Training, error) {
 	return from.Training, err
 }
 
+// Shorter is a recipe with examples of so many tokens.
+func Shorter(recipe []byte, sequence int) ([]byte, error) {
+	from, err := read(recipe)
+	if err != nil {
+		return nil, err
+	}
+	from.Adapter.Sequence = sequence
+	return json.Marshal(from)
+}
+
 // read is what Recipe wrote.
 func read(recipe []byte) (from ingredients, err error) {
 	dec := json.NewDecoder(bytes.NewReader(recipe))

@@ -54,8 +54,12 @@ func (f *benchFlags) fromFile(_ context.Context, a *command.App) (*benched, erro
 	if err != nil {
 		return nil, err
 	}
+	recipe, err := program.Recipe(j)
+	if err != nil {
+		return nil, err
+	}
 	t := edge.Trial{
-		Name: j.Name, Labels: j.Labels, Base: base, Layout: layout, Rank: f.rank, Sequence: j.Adapter.Sequence,
+		Name: j.Name, Labels: j.Labels, Recipe: recipe, Base: base, Layout: layout, Rank: f.rank, Sequence: j.Adapter.Sequence,
 		Batch: j.Training.Batch, Steps: j.Training.Steps, Epochs: j.Training.Epochs, Examples: f.leak.examples,
 		Optimizer: j.Training.Optimizer, Uplink: j.Wire.Uplink, Own: j.Own(j.Privacy.NoiseMultiplier).Multiplier,
 	}

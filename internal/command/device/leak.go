@@ -14,6 +14,8 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/leak"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/program"
 )
 
 // leakFlags say how it is tried what an update shows.
@@ -97,12 +99,37 @@ func (b *benched) tries(ctx context.Context, a *command.App, o leak.Options, cor
 			fmt.Fprintf(a.Stderr, "%d of %d updates read\n", done, of)
 		}
 	}
-	return leak.Check(ctx, leak.Settings{
+	o.Tiny = func(ctx context.Context) (leak.Settings, error) {
+		tiny, err := b.tiny(ctx)
+		return tiny.settings(p), err
+	}
+	return leak.Check(ctx, b.settings(p), o)
+}
+
+func (b benched) settings(t edge.Trainer) leak.Settings {
+	return leak.Settings{
 		Base: b.Base, Layout: b.Layout, Rank: b.Rank, Sequence: b.Sequence,
 		Batch: b.Batch, Steps: b.Steps, Epochs: b.Epochs, Examples: b.Examples,
 		Optimizer: b.Optimizer, Rate: b.rate, Uplink: b.Uplink, Own: b.Own,
-		Program: b.program, Trainer: p, Work: b.Work, Memory: b.Memory,
-	}, o)
+		Program: b.program, Trainer: t, Work: b.Work, Memory: b.Memory,
+	}
+}
+
+// tiny is the same round on a tiny base.
+func (b benched) tiny(ctx context.Context) (benched, error) {
+	recipe, err := program.Shorter(b.Recipe, leak.TinySequence)
+	if err != nil {
+		return b, err
+	}
+	b.Recipe, b.Sequence = recipe, leak.TinySequence
+	if b.Base, err = leak.TinyBase(); err != nil {
+		return b, err
+	}
+	if b.Layout, err = model.NewLayout(b.Base.Config, b.Layout.Method, b.Layout.Classes); err != nil {
+		return b, err
+	}
+	b.program, err = program.Remake(ctx, edge.DefaultPolicy().Work, b.Name, b.Labels, b.Recipe, b.Base, b.Rank, program.Hosts[0])
+	return b, err
 }
 
 // printLeak writes what was tried, what it came to and what it leaves open.
