@@ -25,10 +25,10 @@ import (
 
 func checkPlotName(name string) error {
 	switch strings.ToLower(filepath.Ext(name)) {
-	case ".svg", ".png":
+	case ".svg", ".pdf", ".png":
 		return nil
 	}
-	return command.Usagef("--plot %q: want a name that ends in .svg or .png", name)
+	return command.Usagef("--plot %q: want a name that ends in .svg, .pdf or .png", name)
 }
 
 // writeAuditPlot draws the canaries of the pass that showed most, from the lowest score

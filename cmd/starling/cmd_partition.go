@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -39,7 +38,7 @@ func newPartitionCmd(a *command.App) *cobra.Command {
 		Short: "Show how a simulation divides a file: the examples of each class at each client",
 		Long: `Divide a labelled file as starling simulate does under the same settings, and print
 a_ij, the number of examples of class i at client j, for the first clients. --plot
-draws them as discs, an .svg or a .png.`,
+draws them as discs, an .svg, a .pdf or a .png.`,
 		Example: "  starling partition --data reviews.jsonl --alpha 0.1 --plot partition.svg",
 		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -49,8 +48,10 @@ draws them as discs, an .svg or a .png.`,
 			if show < 1 {
 				return command.Usagef("--clients is %d, must be at least 1", show)
 			}
-			if plotFile != "" && !strings.HasSuffix(plotFile, ".svg") && !strings.HasSuffix(plotFile, ".png") {
-				return command.Usagef("--plot %q: want a name that ends in .svg or .png", plotFile)
+			if plotFile != "" {
+				if err := checkPlotName(plotFile); err != nil {
+					return err
+				}
 			}
 			if err := s.Check(); err != nil {
 				return command.Usage(err)
@@ -64,9 +65,9 @@ draws them as discs, an .svg or a .png.`,
 				if err != nil {
 					return err
 				}
-				data := p.SVG
-				if strings.HasSuffix(plotFile, ".png") {
-					data = p.PNG
+				data, err := p.File(plotFile)
+				if err != nil {
+					return err
 				}
 				if err := durable.Replace(plotFile, data, 0o644); err != nil {
 					return err
@@ -83,7 +84,7 @@ draws them as discs, an .svg or a .png.`,
 	divisionFlags(fl, &s)
 	fl.Uint64Var(&s.Seed, "seed", 1, "seed of the division")
 	fl.IntVar(&show, "clients", 20, "clients that are shown")
-	fl.StringVar(&plotFile, "plot", "", "file to draw them in, .svg or .png")
+	fl.StringVar(&plotFile, "plot", "", "file to draw them in, .svg, .pdf or .png")
 	command.ColumnFlags(fl, &columns)
 	return cmd
 }

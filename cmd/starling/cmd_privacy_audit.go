@@ -68,7 +68,7 @@ job is called flawed with the probability that --confidence leaves.`,
 	fl.Float64Var(&f.dropout, "dropout", 0, "share of the drawn devices that vanishes in mid-round")
 	fl.StringVar(&f.trace, "trace", "", "CSV file with the columns online,dropout: both, round by round, in place of the two flags")
 	fl.DurationVar(&f.limit, "limit", audit.DefaultLimit, "time for all of it; rounds that are not made by then are in neither epsilon")
-	fl.StringVar(&f.plot, "plot", "", "also draw the canaries' scores to FILE.svg or FILE.png")
+	fl.StringVar(&f.plot, "plot", "", "also draw the canaries' scores to FILE.svg, FILE.pdf or FILE.png")
 	return cmd
 }
 

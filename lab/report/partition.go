@@ -44,7 +44,7 @@ func PartitionPlot(labels []string, counts [][]int) (Plot, error) {
 	}
 	look, _ := palette.Look(0)
 	discs.GlyphStyleFunc = func(k int) draw.GlyphStyle {
-		return draw.GlyphStyle{Color: look.Light, Shape: draw.CircleGlyph{}, Radius: vg.Points(9 * math.Sqrt(float64(size[k])/float64(most)))}
+		return draw.GlyphStyle{Color: look.Light, Shape: draw.CircleGlyph{}, Radius: vg.Points(7.5 * math.Sqrt(float64(size[k])/float64(most)))}
 	}
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{Y: 0xee}, color.Gray{Y: 0xee}
