@@ -76,7 +76,9 @@ func Read(r io.Reader, name string) (*Set, error) { return Columns{}.Read(r, nam
 // (.gz). JSON Lines without labels that ask something are questions about documents
 // (parseDocument), whose set has no labels. A UTF-8 byte order mark is skipped. A folder
 // holds images, one folder a label; CSV without texts whose other columns make square
-// images holds those, their largest value (1, 16 or 255) being white. A line that cannot
+// images holds those, their largest value (1, 16 or 255) being white. CSV that begins as
+// Sentiment140's files is read as those are, each tweet with its user; a .bin is a batch of
+// CIFAR-10's binary version, and a folder of these all of them but test_batch.bin. A line that cannot
 // be used is a *LineError: nothing is skipped silently, except blank lines.
 func (c Columns) Load(path string) (*Set, error) {
 	f, err := os.Open(path)
@@ -85,6 +87,13 @@ func (c Columns) Load(path string) (*Set, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
+		batches, err := batchFiles(path)
+		if err != nil {
+			return nil, err
+		}
+		if len(batches) > 0 {
+			return loadBatches(path, batches)
+		}
 		return loadFolder(path)
 	}
 	return c.Read(f, path)
@@ -197,6 +206,9 @@ func (l *labelled) held() int {
 	}
 	if l.Image != nil {
 		n += 4 * len(l.Image.Pixels)
+		if l.Image.read != nil {
+			n += cifarPixels
+		}
 	}
 	return n
 }
@@ -211,6 +223,12 @@ func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l
 	}
 	defer done()
 	s := scanner{columns: c, name: cmp.Or(name, "input"), want: want, each: each}
+	if want && filepath.Ext(base) == ".bin" {
+		return s.batches(in)
+	}
+	if filepath.Ext(base) == ".csv" && !c.named() && tweets(in) {
+		return s.sentiment(in)
+	}
 	sep, header := c.header(in, want)
 	if want && header != nil {
 		if pixels, label := c.pixelColumns(header); pixels != nil {
@@ -228,7 +246,7 @@ func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l
 		return s.lines(in, s.parseTabbed)
 	case want:
 		return fmt.Errorf("%s: unknown format %q: want .tsv or .txt (label<TAB>text), "+
-			".jsonl or .csv with a header (text, label, user, provider), plain or .gz", name, ext)
+			".jsonl or .csv with a header (text, label, user, provider), or .bin (CIFAR-10), plain or .gz", name, ext)
 	}
 	return s.lines(in, nil)
 }

@@ -103,7 +103,7 @@ func (s *scanner) pixelTable(in *bufio.Reader, sep rune, header []string, pixels
 func scalePixels(examples []Example) {
 	var most float32
 	for _, e := range examples {
-		if e.Image != nil {
+		if e.Image != nil && e.Image.read == nil {
 			most = max(most, slices.Max(e.Image.Pixels))
 		}
 	}
@@ -114,7 +114,7 @@ func scalePixels(examples []Example) {
 		}
 	}
 	for _, e := range examples {
-		if e.Image != nil {
+		if e.Image != nil && e.Image.read == nil {
 			for i := range e.Image.Pixels {
 				e.Image.Pixels[i] /= scale
 			}

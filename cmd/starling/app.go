@@ -35,6 +35,7 @@ func newRootCmd(a *command.App) *cobra.Command {
 		newTokenCmd(a),
 		newDevicesCmd(a),
 		newInvoicesCmd(a),
+		newPaintingsCmd(a),
 		newInspectCmd(a),
 		newBaseCmd(a),
 		newPretrainCmd(a),

@@ -93,3 +93,28 @@ func TestPartitionFromAFile(t *testing.T) {
 		t.Errorf("a partition of nothing: code %d, %s", code, stderr)
 	}
 }
+
+// Generated paintings are a folder like any other, of which rare artists can be left out.
+func TestPaintingsByArtist(t *testing.T) {
+	art := filepath.Join(t.TempDir(), "art")
+	code, _, stderr := runCLI(t, "paintings", "--out", art, "--artists", "3", "--each", "12", "--minor", "2", "--side", "16")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	for least, want := range map[string]int{"0": 5, "12": 3} {
+		code, stdout, stderr := runCLI(t, "partition", "--data", art, "--min-per-class", least, "--json")
+		var r partitioned
+		if err := json.Unmarshal([]byte(stdout), &r); code != 0 || err != nil {
+			t.Fatal(stderr, err)
+		}
+		if len(r.Labels) != want || r.Labels[0] != "artist-1" {
+			t.Errorf("artists with %s or more: %q", least, r.Labels)
+		}
+	}
+	if code, _, stderr := runCLI(t, "partition", "--data", art, "--min-per-class", "30"); code == 0 || !strings.Contains(stderr, "min_per_class is 30") {
+		t.Errorf("nobody has as many: code %d, %s", code, stderr)
+	}
+	if code, _, stderr := runCLI(t, "paintings", "--out", art, "--side", "3"); code != 2 || !strings.Contains(stderr, "want 8 to 512") {
+		t.Errorf("a side of 3: code %d, %s", code, stderr)
+	}
+}
