@@ -25,7 +25,7 @@ pages = @[ ! -f web/dist/built.json ] || [ ! -d web/node_modules ] || node web/b
 
 build: ## Build bin/starling (with the pages, if make web has built them; XLA=1 with --engine xla, which needs a C compiler)
 	$(pages)
-	$(if $(XLA),CGO_ENABLED=1) $(GO) build $(if $(XLA),-tags xla) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/starling
+	$(if $(XLA),CGO_ENABLED=1) $(GO) build $(if $(XLA),-tags xla) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./lab/cmd/starling
 
 edge: ## Build bin/starling-edge: what a device needs, without a coordinator, simulations or plots
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/starling-edge ./cmd/starling-edge

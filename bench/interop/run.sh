@@ -35,5 +35,5 @@ elif [ ! -f "$minilm/model.safetensors" ]; then
 	(cd "$WORK/minilm" && "$python" -m zipfile -e ./*.whl .)
 fi
 say "building"
-CGO_ENABLED=0 ${GO:-go} build -o "$WORK/bin/" ./cmd/starling ./$here/probe
+CGO_ENABLED=0 ${GO:-go} build -o "$WORK/bin/" ./lab/cmd/starling ./$here/probe
 exec "$python" "$here/check.py" --starling "$WORK/bin/starling" --probe "$WORK/bin/probe" ${minilm:+--minilm "$minilm"} "$@"

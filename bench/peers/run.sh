@@ -45,7 +45,7 @@ else
 	STARLING_PJRT=
 fi
 export STARLING_PJRT
-CGO_ENABLED=${xla:-0} ${GO:-go} build ${xla:+-tags xla} -o "$WORK/starling" ./cmd/starling
+CGO_ENABLED=${xla:-0} ${GO:-go} build ${xla:+-tags xla} -o "$WORK/starling" ./lab/cmd/starling
 # A base of the shape, which one step of pretraining makes, and labelled texts of more
 # than 32 tokens by 140 users.
 if [ ! -f "$WORK/base/model.safetensors" ]; then

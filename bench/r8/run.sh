@@ -22,7 +22,7 @@ data=${R8:-../shared/data/r8/R8.train.txt.gz}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/starling/r8
 mkdir -p "$cache"
 minilm=$(sh bench/minilm.sh)
-CGO_ENABLED=0 ${GO:-go} build -o "$cache/starling" ./cmd/starling
+CGO_ENABLED=0 ${GO:-go} build -o "$cache/starling" ./lab/cmd/starling
 run() {
 	name=$1 seeds=$2
 	shift 2

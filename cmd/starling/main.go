@@ -1,11 +1,30 @@
-// Command starling fine-tunes models across many devices without seeing
-// their data: it runs the coordinator, joins as an edge, simulates a fleet,
-// and answers what a privacy budget or a quantization scheme costs.
-//
-// Every command that reports takes --json; progress goes to stderr, results
-// to stdout. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+// Command starling fine-tunes models across many devices without seeing their data: it runs
+// the coordinator, joins as an edge, and answers what a privacy budget costs. The program that
+// make build makes, lab/cmd/starling, has these commands and the laboratory's: simulations,
+// sweeps, what schemes cost on the wire, the making of bases, and plots.
 package main
 
-import "github.com/starling-fl/starling/internal/command"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/command/device"
+	"github.com/starling-fl/starling/internal/command/operator"
+)
+
+// version is set by the linker; a plain go build leaves "devel".
+var version = "devel"
 
 func main() { command.Main(newRootCmd) }
+
+func newRootCmd(a *command.App) *cobra.Command {
+	a.Version = version
+	root := &cobra.Command{
+		Use:   "starling",
+		Short: "Federated fine-tuning across laptops and browsers, with privacy you can check",
+	}
+	root.AddCommand(operator.Commands(a, nil)...)
+	root.AddCommand(device.Commands(a)...)
+	root.AddCommand(command.NewVersion(a, version))
+	return root
+}

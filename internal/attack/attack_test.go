@@ -9,7 +9,7 @@ import (
 )
 
 // The pieces against published vectors; the whole is held by the real coordinator
-// and the real device, in cmd/starling.
+// and the real device, in lab/cmd/starling.
 func TestPieces(t *testing.T) {
 	for s, want := range map[int64]string{ // RFC 8032's base point, and its double
 		1: "5866666666666666666666666666666666666666666666666666666666666666",

@@ -10,5 +10,5 @@
 // job, assigns plans and plays a shard's other members.
 //
 // The tests that aim it at a real coordinator and a real device lie with the
-// commands that they attack, in cmd/starling.
+// commands that they attack, in lab/cmd/starling.
 package attack

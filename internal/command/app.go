@@ -1,6 +1,6 @@
 // Package command is what the commands of starling and starling-edge share: streams and
 // flags, errors of usage, reports, interruption. The commands of a device are below, in
-// device; those of an operator and of the laboratory in cmd/starling.
+// device, those of an operator in operator; the laboratory's are in lab/internal/commands.
 package command
 
 import (
@@ -28,6 +28,8 @@ type App struct {
 	Stdout io.Writer // results only
 	Stderr io.Writer // progress and errors
 	JSON   bool      // --json: one JSON value per report on Stdout
+
+	Version string // of the program, set where its commands are made
 
 	reported bool // something was emitted
 }

@@ -11,8 +11,10 @@ import (
 
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/program"
+	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
@@ -105,4 +107,13 @@ func (f *Flags) Open() (Engine, error) {
 		return e, nil
 	}
 	return Engine{}, command.Usagef("--engine is %q, want program or xla", f.name)
+}
+
+// Quickest is the class of arithmetic that runs on this machine alone have where nobody
+// named one: fused where the processor has it, since no device has to follow.
+func Quickest() string {
+	if wasm.Fuses() {
+		return job.Fused
+	}
+	return job.Exact
 }

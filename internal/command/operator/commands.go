@@ -1,0 +1,31 @@
+// Package operator has the commands of whoever runs a job, plans one or uses what it released:
+// serve and what goes with it, demo, privacy, predict, evaluate, import and export.
+package operator
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/internal/command"
+)
+
+// Commands are an operator's, over the streams of a. p draws; nil where the program links
+// nothing that does.
+func Commands(a *command.App, p Plots) []*cobra.Command {
+	return []*cobra.Command{
+		newDemoCmd(a),
+		newServeCmd(a),
+		newTokenCmd(a),
+		newDevicesCmd(a),
+		newInvoicesCmd(a),
+		newInspectCmd(a),
+		newBaseCmd(a),
+		newPredictCmd(a),
+		newExportCmd(a),
+		newImportCmd(a),
+		newEvaluateCmd(a),
+		newJobCmd(a),
+		newPrivacyCmd(a, p),
+		newSecaggCmd(a),
+		newManCmd(a),
+	}
+}

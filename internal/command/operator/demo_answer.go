@@ -1,0 +1,118 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/internal/progress"
+	"github.com/starling-fl/starling/internal/sim"
+	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/wasm/compiler"
+)
+
+// liveQuestions is how many validation questions score an adapter while rounds run.
+const liveQuestions = 48
+
+// Lengths of a document with its question, and of an answer, in tokens.
+const (
+	documentTokens = 96
+	AnswerTokens   = 16
+)
+
+// AnswerReport is what a finished job of answers says of itself. Scores are on the
+// test split; validation alone chose the rank.
+type AnswerReport struct {
+	Report
+	Before      AnswerScore `json:"before"` // of the base, on the same questions
+	After       AnswerScore `json:"after"`  // at the best rank
+	Validations int         `json:"validation_questions"`
+	Questions   int         `json:"test_questions"`
+}
+
+// runAnswerDemo is runDemo for task answer.
+func runAnswerDemo(ctx context.Context, a *command.App, f demoFlags) error {
+	if f.data != "" || f.headOnly || f.record != "" || f.start != "" || f.everyRank {
+		return command.Usagef("--task answer makes its own documents, and has no head: --data, --start, --head-only, --record and --test-every-rank are not for it")
+	}
+	data, err := fleetdata.Questions(f.seed, f.clients)
+	if err != nil {
+		return err
+	}
+	j, err := f.job(data)
+	if err != nil {
+		return err
+	}
+	j.Task, j.Labels = model.TaskAnswer.String(), nil
+	j.Adapter.Sequence, j.Adapter.Answer = documentTokens, AnswerTokens
+	b, err := command.LoadDocumentBase(f.base)
+	if err != nil {
+		return err
+	}
+	if !b.Config.Generates() {
+		return command.Usagef("--base %s is a %s: --task answer needs a base that writes text, a t5", f.base, b.Config.ModelType)
+	}
+	began := time.Now()
+	j = j.ForBase(b.Config)
+	layout, err := JobLayout(j, b)
+	if err != nil {
+		return err
+	}
+	on, err := evaluate.NewQuestions(compiler.New(), b, layout, documentTokens, data.Validation, data.Test)
+	if err != nil {
+		return err
+	}
+	scores := answerScores{on[0], on[1]}
+	dir := filepath.Join(f.out, began.Format("20060102-150405"))
+	if err := command.EnsureDir(dir); err != nil {
+		return err
+	}
+	view := progress.NewView(a.Stderr, j, scores.liveNote())
+	cfg := f.fleet(a, coordinator.Config{Job: j, Dir: dir, Base: b, Progress: view.Show}, data)
+	scores.choose(&cfg.Coordinator)
+	before, err := scores.test.Score(ctx, model.NewAdapter(layout, 0), 0)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Stderr, "before: exact match %.1f %%, ANLS %.1f on senders that nobody has seen\n", 100*before.ExactMatch, 100*before.ANLS)
+	result, err := sim.Run(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	r := Report{Task: data.Name, Devices: len(data.Clients)}
+	r.settle(j, result.Result)
+	r.traffic(result.Traffic)
+	out, err := scores.after(ctx, r, before, result.Result)
+	if err != nil {
+		return err
+	}
+	out.Seconds = time.Since(began).Seconds()
+	return a.Emit(out, out.print)
+}
+
+// print writes the report for people.
+func (r AnswerReport) print(w io.Writer) error {
+	fmt.Fprintf(w, "\n%d test questions of %s\n\n", r.Questions, r.Task)
+	fmt.Fprintf(w, "  %-28s %12s %9s %6s\n", "", "exact match", "token F1", "ANLS")
+	line := func(what string, s AnswerScore) {
+		fmt.Fprintf(w, "  %-28s %10.1f %% %9.1f %6.1f\n", what, 100*s.ExactMatch, 100*s.TokenF1, 100*s.ANLS)
+	}
+	line("base, before", r.Before)
+	line(fmt.Sprintf("after %d rounds, rank %d", r.Rounds, r.BestRank), r.After)
+	fmt.Fprintln(w)
+	for _, text := range []string{r.Simulated, r.Delivered} {
+		if text != "" {
+			fmt.Fprintf(w, "  %s\n", text)
+		}
+	}
+	_, err := fmt.Fprintf(w, "  %s up and %s down a device and round, %d device-rounds dropped, %d absent, %.0f s\n  checkpoint: %s\n",
+		terminal.Bytes(int64(r.BytesUp)), terminal.Bytes(int64(r.BytesDown)), r.Dropped, r.Absent, r.Seconds, r.Checkpoint)
+	return err
+}

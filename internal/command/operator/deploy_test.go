@@ -1,0 +1,37 @@
+package operator
+
+import (
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/starling-fl/starling/internal/command"
+)
+
+// TestDeploymentSetsFlags: each setting in the files of deploy/ is a flag of serve.
+func TestDeploymentSetsFlags(t *testing.T) {
+	flags := newServeCmd(&command.App{}).Flags()
+	settings := regexp.MustCompile(`STARLING_SERVE_([A-Z][A-Z_]*[A-Z])`)
+	seen := 0
+	err := fs.WalkDir(os.DirFS("../../../deploy"), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile("../../../deploy/" + path)
+		for _, m := range settings.FindAllStringSubmatch(string(b), -1) {
+			seen++
+			if name := strings.ToLower(strings.ReplaceAll(m[1], "_", "-")); flags.Lookup(name) == nil {
+				t.Errorf("%s sets %s, and serve has no --%s", path, m[0], name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 10 {
+		t.Errorf("%d settings were found", seen)
+	}
+}

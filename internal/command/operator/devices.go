@@ -1,0 +1,77 @@
+package operator
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+func newDevicesCmd(a *command.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "devices",
+		Short: "List, ban, pardon and forget a coordinator's devices",
+		Long: `A device is named by the first digits of its identity, at least eight. A
+coordinator may be running in the folder: it takes a change in before its next round.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newDevicesListCmd(a))
+	var reason string
+	ban := devicesCmd(a, "ban", "Exclude devices: no session, no round, until they are pardoned", "banned",
+		func(f *store.Fleet, id string) (string, error) { return f.Ban(id, reason) })
+	ban.Flags().StringVar(&reason, "reason", "", "why, for the list and the device")
+	cmd.AddCommand(ban,
+		devicesCmd(a, "pardon", "Take excluded devices in again, without their strikes", "pardoned", (*store.Fleet).Pardon),
+		devicesCmd(a, "forget", "Leave devices out of the population until they come again", "forgotten", (*store.Fleet).Forget))
+	return cmd
+}
+
+// devicesCmd changes the devices that it is given.
+func devicesCmd(a *command.App, name, short, done string, change func(*store.Fleet, string) (string, error)) *cobra.Command {
+	cmd := &cobra.Command{Use: name + " --dir DIR IDENTITY...", Short: short}
+	with := dirFlag(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return command.Usagef("devices %s wants the first digits of an identity: see starling devices list", name)
+		}
+		return with(func(f *store.Fleet) error {
+			for _, arg := range args {
+				id, err := change(f, arg)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(a.Stderr, "%s %s\n", done, id)
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+func newDevicesListCmd(a *command.App) *cobra.Command {
+	return listCmd(a, "List the enrolled devices", "identity\tenrolled\tseen\tinvitation\tstrikes\texcluded\tdeclined",
+		(*store.Fleet).Devices, deviceLine)
+}
+
+// deviceLine is a device's line of the table. A reason for an exclusion may hold what a
+// device has said.
+func deviceLine(d store.Device) string {
+	seen, excluded := d.Seen.Format(time.DateTime), "no"
+	if d.Seen.Unix() == 0 {
+		seen = "forgotten"
+	}
+	if d.Excluded != "" {
+		excluded = strconv.Quote(d.Excluded)
+	}
+	declined := "no"
+	if limit, is := wire.Limit(d.Declined); is {
+		declined = fmt.Sprintf("%s (%d rounds, last in %d)", limit, d.DeclinedRounds, d.DeclinedRound)
+	}
+	return fmt.Sprintf("%.16s\t%s\t%s\t%d\t%d\t%s\t%s", d.Identity, d.Enrolled.Format(time.DateOnly), seen, d.Invitation, d.Strikes, excluded, declined)
+}

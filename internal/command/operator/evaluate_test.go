@@ -1,0 +1,144 @@
+package operator
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/base"
+)
+
+// The test split never measures a coordinator's rounds, of which the rank is
+// chosen: neither in the demo nor in serve, neither at the end nor live.
+func TestTheTestSplitChoosesNothing(t *testing.T) {
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := job.Default()
+	j.Name, j.Labels = "splits", []string{"a", "b"}
+	j = j.ForBase(b.Config)
+	layout, err := JobLayout(j, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The splits are told apart by the labels that they have.
+	split := func(n, label int) *dataset.Set {
+		s := &dataset.Set{Labels: j.Labels}
+		for i := range n {
+			s.Examples = append(s.Examples, dataset.Example{Text: fmt.Sprint("text ", i), Label: label})
+		}
+		return s
+	}
+	n := liveTexts + 7 // so that the live evaluator is a sample
+	dir := t.TempDir()
+	file := func(name, label string) string {
+		var lines []byte
+		for i := range n {
+			lines = fmt.Appendf(lines, "{\"text\": \"text %d\", \"label\": %q}\n", i, label)
+		}
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, lines, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	serve := serveFlags{validation: file("validation.jsonl", "a"), test: file("test.jsonl", "b")}
+	data := &fleetdata.Data{Validation: split(n, 0), Test: split(n, 1)}
+	for name, made := range map[string]func() (scores, error){
+		"demo": func() (scores, error) { return newScores(b, layout, j.Adapter.Sequence, data.Validation, data.Test) },
+		"serve": func() (scores, error) {
+			m, err := serve.measures(j, b, layout)
+			s, _ := m.(scores)
+			return s, err
+		},
+	} {
+		s, err := made()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cfg coordinator.Config
+		s.choose(&cfg)
+		for what, e := range map[string]coordinator.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
+			given, ok := e.(*evaluator)
+			if !ok || len(given.Right) < liveTexts {
+				t.Fatalf("%s: %s is %T", name, what, e)
+			}
+			for _, label := range given.Right {
+				if label[0] != 0 {
+					t.Fatalf("%s: %s scores a text of the test split", name, what)
+				}
+			}
+		}
+		if s.test == nil || len(s.test.Right) != n || s.test.Right[0][0] != 1 {
+			t.Errorf("%s: the result is not of the test split", name)
+		}
+	}
+	var cfg coordinator.Config
+	if (scores{test: &evaluator{}}).choose(&cfg); cfg.Evaluator != nil || cfg.Live != nil {
+		t.Error("without a validation split something measures the rounds")
+	}
+}
+
+// An evaluator's loss is the mean cross-entropy of the right labels: of an adapter
+// that says nothing yet the logarithm of how many there are.
+func TestValidationLoss(t *testing.T) {
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := job.Default()
+	j.Name, j.Labels = "loss", []string{"a", "b", "c"}
+	j = j.ForBase(b.Config)
+	layout, err := JobLayout(j, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := &dataset.Set{Labels: j.Labels, Examples: []dataset.Example{{Text: "one", Label: 0}, {Text: "two", Label: 1}, {Text: "six", Label: 0}}}
+	s, err := newScores(b, layout, j.Adapter.Sequence, set, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	adapter := model.NewAdapter(layout, 1)
+	measured, err := s.validation.Evaluate(t.Context(), adapter, []int{0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank, m := range measured {
+		if math.Abs(m.Loss-math.Log(3)) > 1e-6 {
+			t.Errorf("rank %d: the loss of a fresh adapter is %v, want ln 3", rank, m.Loss)
+		}
+	}
+}
+
+// Nor do the questions of the test split.
+func TestTheTestQuestionsChooseNothing(t *testing.T) {
+	split := func(truth string) *answerer {
+		a := &answerer{}
+		for i := range liveQuestions + 7 { // so that the live evaluator is a sample
+			a.Examples = append(a.Examples, dataset.Example{Text: fmt.Sprint("text ", i)})
+			a.Truths = append(a.Truths, []string{truth})
+		}
+		return a
+	}
+	var cfg coordinator.Config
+	answerScores{validation: split("validation"), test: split("test")}.choose(&cfg)
+	for what, e := range map[string]coordinator.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
+		given, ok := e.(*answerer)
+		if !ok || len(given.Truths) < liveQuestions {
+			t.Fatalf("%s is %T", what, e)
+		}
+		for _, truths := range given.Truths {
+			if truths[0] != "validation" {
+				t.Fatalf("%s scores a question of the test split", what)
+			}
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package operator
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/job"
+)
+
+func newJobCmd(a *command.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "job",
+		Short: "Check a job file, or print the schema of job files",
+		Args:  command.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "check FILE",
+		Short: "Say whether a job file can be run, and with what defaults",
+		Long: `Read a job file as serve does and name the first key that cannot be. What needs the
+base model, such as the budget's noise, is checked when the job is served or
+explained (starling privacy explain --job FILE).`,
+		Example: "  starling job check examples/job.yaml",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return command.Usagef("%s takes one job file, got %d", cmd.CommandPath(), len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			j, err := job.Load(args[0])
+			if err != nil {
+				return err
+			}
+			report := struct {
+				Name       string `json:"name"`
+				Labels     int    `json:"labels"`
+				Rounds     int    `json:"rounds"`
+				Population int    `json:"population"`
+				Cohort     int    `json:"expected_cohort"`
+				Connected  int    `json:"least_connected"`
+			}{j.Name, len(j.Labels), j.Rounds, j.Cohort.Population, int(j.ExpectedCohort()), j.LeastConnected()}
+			return a.Emit(report, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s: %d labels, %d rounds, %d of %d devices expected a round, %d must be connected\n",
+					report.Name, report.Labels, report.Rounds, report.Cohort, report.Population, report.Connected)
+				return err
+			})
+		},
+	}, &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of job files, for editors",
+		Args:  command.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := a.Stdout.Write(job.Schema)
+			return err
+		},
+	})
+	return cmd
+}

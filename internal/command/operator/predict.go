@@ -1,0 +1,236 @@
+package operator
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/engine"
+	"github.com/starling-fl/starling/internal/engine/plugins"
+	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/task"
+)
+
+// PredictChunk is how many texts are read before they are labelled.
+const PredictChunk = 256
+
+type Prediction struct {
+	Line        int     `json:"line"` // of the file, from 1
+	Label       string  `json:"label"`
+	Probability float64 `json:"probability"` // softmax, not calibrated
+
+	Top []ranked `json:"top,omitempty"` // with --top: the likeliest, that one first
+}
+
+// severally is a prediction where any number of labels may be right.
+type severally struct {
+	Line   int      `json:"line"`
+	Labels []string `json:"labels"` // whose probability is a half or more
+
+	Top []ranked `json:"top,omitempty"`
+}
+
+// ranked is a label and its probability.
+type ranked struct {
+	Label       string  `json:"label"`
+	Probability float64 `json:"probability"`
+}
+
+func newPredictCmd(a *command.App) *cobra.Command {
+	var (
+		dir, at string
+		top     int
+
+		columns dataset.Columns
+		choice  = plugins.Flags()
+	)
+	cmd := &cobra.Command{
+		Use:   "predict --checkpoint DIR [--rank B] [FILE]",
+		Short: "Label texts with a released adapter",
+		Long: `Label each text of FILE, or of standard input, with the adapter of a checkpoint
+folder at a rank; without --rank at the one that validation chose. FILE is one
+text a line, JSON Lines (.jsonl), CSV with a header (.csv) or label<TAB>text
+(.tsv), plain or .gz; standard input is one text a line. An empty line of plain
+text gets a label like any other, so that lines and labels stay in step. --json
+names the line of each. An adapter over a base of images labels one image (.png,
+.jpg, .pgm), a folder of them in the order of their names, or the rows of a table
+of pixels (.csv). One that labels words gives a label for each word of a text, split
+at spaces. One that answers questions reads documents with questions from JSON Lines,
+from standard input too: "words" with "boxes", or "lines", or a "text", and "question" or
+"questions"; see docs/MODELS.md. It writes an answer a line, with --json beside its
+question and how sure it is. One that tells masked words fills in every [MASK] (of a
+RoBERTa <mask>) that a text spells; with --top it gives the likeliest tokens instead, a
+line for each mask.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return command.Usagef("want at most one file, got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ck, err := command.ReadReleased(dir)
+			if err != nil {
+				return err
+			}
+			rank, err := command.ChooseRank(ck, at)
+			if err != nil {
+				return err
+			}
+			in, name := a.Stdin, ""
+			if len(args) == 1 {
+				f, err := os.Open(args[0])
+				if err != nil {
+					return err
+				}
+				defer f.Close()
+				in, name = f, args[0]
+			}
+			if ck.Method.Task.Asks() {
+				if top != 0 {
+					return command.Usagef("--top is for labels, and the checkpoint answers questions")
+				}
+				e, err := choice.Open()
+				if err != nil {
+					return err
+				}
+				return predictAnswers(cmd.Context(), a, e, ck, rank, in, name)
+			}
+			choices, what := len(ck.Labels), "labels"
+			if ck.Method.Task.Reads() == model.ReadsMasked {
+				choices, what = ck.Base.Config.VocabSize, "tokens"
+			}
+			if top < 0 || top > choices {
+				return command.Usagef("--top is %d, the checkpoint has %d %s", top, choices, what)
+			}
+			e, err := choice.Open()
+			if err != nil {
+				return err
+			}
+			if ck.Method.Task.Reads() == model.ReadsMasked {
+				return predictBlanks(cmd.Context(), a, e, ck, rank, top, columns, in, name)
+			}
+			return predictTexts(cmd, a, e, ck, rank, top, columns, in, name)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "checkpoint", "", "folder of a released adapter")
+	cmd.Flags().IntVar(&top, "top", 0, "give the likeliest labels, or tokens for a mask, so many, each with its probability")
+	cmd.Flags().StringVar(&at, "rank", "best", "rank to use, or best: the one that validation chose")
+	command.TextColumnFlag(cmd.Flags(), &columns)
+	choice.Add(cmd.Flags())
+	return cmd
+}
+
+// predictTexts labels the texts of a file, in which format its name says.
+func predictTexts(cmd *cobra.Command, a *command.App, e engine.Engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader, name string) error {
+	t, err := task.New(ck.Base, ck.Adapter.Layout(), ck.Seq)
+	if err != nil {
+		return fmt.Errorf("the checkpoint: %w", err)
+	}
+	k, ok := t.(task.Labeller)
+	if !ok {
+		return fmt.Errorf("the checkpoint: task %s has no labels", ck.Method.Task)
+	}
+	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, ck.Seq, e.Backend)
+	if err != nil {
+		return err
+	}
+	slice := ck.Adapter.Slice(rank)
+	predict := predictions{a, PredictChunk, "examples", func(examples []dataset.Example) ([]said, error) {
+		rows, err := task.EncodeAll(k, examples)
+		if err != nil {
+			return nil, err
+		}
+		logits, err := p.Outputs(cmd.Context(), slice, rank, rows, len(examples))
+		if err != nil {
+			return nil, err
+		}
+		out := make([]said, len(logits))
+		for i, l := range logits {
+			if ck.Method.Task.OfTokens() {
+				out[i] = saidOfWords(examples[i], k, rows, i, l, ck.Labels)
+			} else {
+				out[i] = saidOfLabels(examples[i], k.Choice(), l, ck.Labels, top)
+			}
+		}
+		return out, nil
+	}}
+	return command.ColumnHint(predict.of(func(take func(dataset.Example) error) error {
+		if ck.Base.Config.Sees() {
+			return eachImage(columns, in, name, func(at int, m *dataset.Image) error { return take(dataset.Example{Line: at, Image: m}) })
+		}
+		return columns.Texts(in, name, func(at int, text string) error {
+			if ck.Method.Task.OfTokens() && strings.TrimSpace(text) == "" {
+				text = "." // a line keeps its place
+			}
+			return take(k.Open(dataset.Example{Line: at, Text: text}))
+		})
+	}))
+}
+
+// saidOfWords is a text's words, each with the label that its scores speak for.
+func saidOfWords(e dataset.Example, k task.Labeller, rows task.Batch, row int, scores []float32, labels []string) said {
+	var tags []string
+	for _, at := range k.Places(rows, row) {
+		tags = append(tags, strings.Join(namesOf(k.Choice().Said(scores[at*len(labels):(at+1)*len(labels)]), labels), ", "))
+	}
+	return said{tagged{e.Line, e.Words[:len(tags)], tags}, terminal.Visible(strings.Join(tags, " "), "") + "\n"}
+}
+
+// namesOf are the names of labels.
+func namesOf(classes []int, labels []string) []string {
+	out := make([]string, len(classes))
+	for i, c := range classes {
+		out[i] = labels[c]
+	}
+	return out
+}
+
+// saidOfLabels is the likeliest label, or all that the scores speak for where several may
+// be right, and with --top so many of the likeliest.
+func saidOfLabels(e dataset.Example, choice task.Choice, scores []float32, labels []string, top int) said {
+	best := likeliest(choice, scores, labels)
+	if choice.Several() {
+		r := severally{Line: e.Line, Labels: namesOf(choice.Said(scores), labels), Top: best[:top]}
+		return said{r, linesOf(strings.Join(r.Labels, ", "), r.Top)}
+	}
+	r := Prediction{Line: e.Line, Label: best[0].Label, Probability: best[0].Probability, Top: best[:top]}
+	return said{r, linesOf(r.Label, r.Top)}
+}
+
+// linesOf is what is said, or with --top the likeliest labels.
+func linesOf(label string, top []ranked) string {
+	if len(top) == 0 {
+		return terminal.Visible(label, "") + "\n"
+	}
+	var cells []string
+	for _, b := range top {
+		cells = append(cells, fmt.Sprintf("%s\t%.4f", terminal.Visible(b.Label, ""), b.Probability))
+	}
+	return strings.Join(cells, "\t") + "\n"
+}
+
+// tagged is a text's words and the label of each.
+type tagged struct {
+	Line  int      `json:"line"`
+	Words []string `json:"words"` // split at spaces; those beyond the sequence are left out
+	Tags  []string `json:"tags"`
+}
+
+// likeliest sorts the labels by probability; equal ones stay in their order.
+func likeliest(choice task.Choice, scores []float32, labels []string) []ranked {
+	out := make([]ranked, len(scores))
+	for c, p := range choice.Probabilities(scores) {
+		out[c] = ranked{labels[c], p}
+	}
+	slices.SortStableFunc(out, func(a, b ranked) int { return cmp.Compare(b.Probability, a.Probability) })
+	return out
+}

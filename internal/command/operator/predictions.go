@@ -1,0 +1,65 @@
+package operator
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/terminal"
+)
+
+// predictions writes what a model says of the examples of a file, chunk by chunk and in
+// their order, and how far it is where that takes long.
+type predictions struct {
+	app   *command.App
+	chunk int    // examples that are read before they are predicted
+	what  string // they are
+	// predict answers each of the examples; it keeps none of them.
+	predict func(examples []dataset.Example) ([]said, error)
+}
+
+// said is what is written of an example: the value with --json, else the text, which ends
+// its lines.
+type said struct {
+	value any
+	text  string
+}
+
+// of predicts what read hands to take.
+func (p predictions) of(read func(take func(dataset.Example) error) error) error {
+	out := bufio.NewWriter(p.app.Stdout)
+	enc := json.NewEncoder(out)
+	told := terminal.NewPace(p.app.Stderr, p.what)
+	var examples []dataset.Example
+	flush := func() error {
+		all, err := p.predict(examples)
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			if p.app.JSON {
+				err = enc.Encode(s.value)
+			} else {
+				_, err = io.WriteString(out, s.text)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		told.Add(len(examples))
+		examples = examples[:0]
+		return out.Flush()
+	}
+	err := read(func(e dataset.Example) error {
+		if examples = append(examples, e); len(examples) < p.chunk {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}

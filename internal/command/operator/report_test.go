@@ -1,0 +1,48 @@
+package operator
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestReportFits(t *testing.T) {
+	head := 0.7468
+	r := Report{Task: "invoices", RankAccuracy: map[string]float64{"8": 0.8}, RankMacroF1: map[string]float64{"8": 0.79},
+		Validation: map[string]float64{"7": 0.7, "8": 0.71}, ranks: []int{7, 8}, BestRank: 8, HeadOnly: &head, majority: math.Pi / 20,
+		Simulated: strings.Repeat("a long guarantee ", 10), Delivered: "short", BytesUp: 7900, BytesOnceDown: 2_000_000, Checkpoint: "run/checkpoint"}
+	var table strings.Builder
+	r.printAccuracy(&table, 60)
+	r.printPrivacy(&table, 60)
+	for line := range strings.Lines(table.String()) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 60 {
+			t.Errorf("%d columns:\n%s", n, table.String())
+		}
+	}
+	var out bytes.Buffer
+	if err := r.print(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"adapter at rank 7          –        –     70.0 %\n", "adapter at rank 8     80.0 %   79.0 %     71.0 % chosen\n",
+		"Once, all devices together: 0 B up, 2.0 MB down", "--test-every-rank"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// TestDeliveredMeaning: a number that no reader can place is called what it is,
+// and the simulated one is not called so twice.
+func TestDeliveredMeaning(t *testing.T) {
+	for epsilon, protects := range map[float64]bool{1.2: true, 20: true, 5.7e6: false} {
+		r := Report{Simulated: "SIMULATED epsilon 2 at delta 1e-6", Delivered: "epsilon X", EpsilonDelivered: &epsilon}
+		var b strings.Builder
+		r.printPrivacy(&b, 100)
+		if out := b.String(); strings.Contains(out, "no protection at this size") == protects || strings.Contains(out, "SIMULATED") ||
+			!strings.Contains(out, "Simulated  epsilon 2") {
+			t.Errorf("epsilon %v:\n%s", epsilon, out)
+		}
+	}
+}

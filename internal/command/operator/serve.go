@@ -1,0 +1,249 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/server"
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/progress"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/program"
+)
+
+type serveFlags struct {
+	job, dir, listen, url, validation, test string
+	sample, witness                         string
+	admin                                   string
+	tls, everyRank, qr                      bool
+	cert, key, acme, directory              string
+	trusted                                 []string
+	log                                     command.Log
+	linger                                  time.Duration
+	despiteDropout                          bool
+	columns                                 dataset.Columns // of the public files
+}
+
+func newServeCmd(a *command.App) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve --job job.yaml --dir DIR",
+		Short: "Run a coordinator for a fleet that comes and goes",
+		Long: `Run a coordinator: it enrols devices, runs rounds until the job's rounds are
+committed or its privacy budget is spent, and writes a checkpoint after each.
+State lives in --dir; started again with the same job it continues with the
+next round, the ledger intact. The join token is printed on standard error.`,
+		Example: "  starling serve --job job.yaml --dir run1 --listen 0.0.0.0:8443 --tls --url https://fl.example.org:8443",
+		Args:    command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.job == "" || f.dir == "" {
+				return command.Usagef("--job and --dir are required: see docs/JOB.md for the job file")
+			}
+			return runServe(cmd.Context(), a, f)
+		},
+	}
+	cmd.Flags().StringVar(&f.job, "job", "", "job file (YAML)")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "folder for the ledger, journal and checkpoints")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on")
+	cmd.Flags().StringVar(&f.url, "url", "", "how devices reach this address, if not by the one listened on; with a path where a proxy serves it below one")
+	cmd.Flags().StringVar(&f.admin, "admin", freeAdmin, "address of the dashboard and of /metrics, which ask for the token that is printed; off loopback with TLS. Port 0 is a free one, kept in --dir for the next start")
+	cmd.Flags().BoolVar(&f.tls, "tls", false, "serve TLS with a certificate kept in --dir, pinned by the join token")
+	cmd.Flags().StringVar(&f.cert, "tls-cert", "", "serve TLS with this certificate chain (PEM), read again when it is renewed; devices ask their system's authorities, so give --url")
+	cmd.Flags().StringVar(&f.key, "tls-key", "", "key of --tls-cert (PEM)")
+	cmd.Flags().StringVar(&f.acme, "acme", "", "serve TLS with a certificate for this host name from Let's Encrypt, renewed by itself; it must reach --listen at port 443. You accept the authority's terms by it")
+	cmd.Flags().StringVar(&f.directory, "acme-directory", "", "URL of another authority's ACME directory")
+	cmd.Flags().StringSliceVar(&f.trusted, "trust-proxy", nil, "addresses (CIDR) of proxies whose X-Forwarded-For is taken, so that limits of an address are the devices' own")
+	cmd.Flags().StringVar(&f.validation, "validation", "", "public labelled file that scores every round and chooses the rank")
+	cmd.Flags().StringVar(&f.test, "test", "", "public labelled file for the result table")
+	command.ColumnFlags(cmd.Flags(), &f.columns)
+	cmd.Flags().StringVar(&f.sample, "sample", "", "public labelled file that the join page offers to visitors to try; neither --validation nor --test")
+	cmd.Flags().BoolVar(&f.everyRank, "test-every-rank", false, "score --test at every rank, not only at the one that validation chose")
+	cmd.Flags().StringVar(&f.witness, "witness", "", "URL of a witness (C2SP tlog-witness) that signs the log of enrolled keys before each round, for devices that ask for it")
+	cmd.Flags().BoolVar(&f.despiteDropout, "despite-dropout", false, "go on where the job paused since more devices drop out than cohort.dropout declares; no epsilon covers that")
+	cmd.Flags().DurationVar(&f.linger, "linger", 3*time.Second, "how long devices may still ask after the job's end")
+	cmd.Flags().BoolVar(&f.qr, "qr", false, "draw the join page's address as a QR code even where a terminal would not show it, or only this machine reaches it")
+	f.log.Flags(cmd.Flags())
+	command.Settings(cmd)
+	return cmd
+}
+
+// loadPublic reads a public set over the job's labels; nil for no path.
+func loadPublic(path string, columns dataset.Columns, labels []string) (*dataset.Set, error) {
+	if path == "" {
+		return nil, nil
+	}
+	set, err := command.LoadLabelled(path, columns)
+	if err != nil {
+		return nil, err
+	}
+	return set.Relabel(labels)
+}
+
+// loadSample reads the file for visitors as it is, once it is known that they could
+// join with it.
+func loadSample(f serveFlags, labels []string) ([]byte, string, error) {
+	if f.sample == "" {
+		return nil, "", nil
+	}
+	if _, err := loadPublic(f.sample, f.columns, labels); err != nil {
+		return nil, "", fmt.Errorf("--sample: %w", err)
+	}
+	if info, err := os.Stat(f.sample); err == nil && info.IsDir() {
+		return nil, "", fmt.Errorf("--sample: %s is a folder, and visitors get one file: give a table of pixels (.csv)", f.sample)
+	}
+	b, err := os.ReadFile(f.sample)
+	return b, filepath.Base(f.sample), err
+}
+
+func runServe(ctx context.Context, a *command.App, f serveFlags) error {
+	start := time.Now()
+	job, err := job.Load(f.job)
+	if err != nil {
+		return err
+	}
+	b, err := command.LoadJobBase(job)
+	if err != nil {
+		return err
+	}
+	command.SayTask(a.Stderr, job.Task != "", b)
+	written := job
+	job = job.ForBase(b.Config)
+	layout, err := JobLayout(job, b)
+	if err != nil {
+		return err
+	}
+	measured, err := f.measures(job, b, layout)
+	if err != nil {
+		return err
+	}
+	view := progress.NewView(a.Stderr, job, measured.liveNote())
+	view.Learning = measured.learning(job.Rounds)
+	adapter, err := command.LoadStart(job, b)
+	if err != nil {
+		return err
+	}
+	cfg := coordinator.Config{Job: written, Dir: f.dir, Base: b, Start: adapter, Progress: view.Show,
+		Patient: true, DespiteDropout: f.despiteDropout,
+		Compile: program.Step, Hosts: program.Hosts}
+	if f.witness != "" {
+		cfg.Cosign = (&server.Witness{URL: f.witness, HTTP: http.DefaultClient}).Cosign
+	}
+	if cfg.Log, err = f.log.Logger(a.Stderr); err != nil {
+		return err
+	}
+	if !f.log.Drawn() {
+		cfg.Progress = nil
+	}
+	measured.choose(&cfg)
+	c, err := coordinator.New(cfg)
+	if err != nil {
+		return err
+	}
+	served := server.Config{Pages: pages(a.Stderr), Version: a.Version}
+	if served.Trusted, err = f.proxies(); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	if served.Sample, served.SampleName, err = loadSample(f, job.Labels); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	s, err := server.New(c, served)
+	if err != nil {
+		return errors.Join(err, c.Close())
+	}
+	runErr := serveAndRun(ctx, a, c, s, f)
+	result := c.Result()
+	err = c.Close()
+	spent := errors.Is(runErr, coordinator.ErrBudget)
+	if spent {
+		runErr = fmt.Errorf("the budget is spent after %d of %d rounds: %w. A new job in another folder that begins with its checkpoint (adapter.start) has a budget of its own",
+			result.Rounds, job.Rounds, runErr)
+	}
+	if err != nil || runErr != nil && !(spent && result.Rounds > 0) { // what was released is a result
+		return errors.Join(runErr, err)
+	}
+	r := Report{Task: job.Name, Devices: job.Cohort.Population}
+	r.settle(job, result)
+	r.Parts = &result.Parts
+	r.Seconds = time.Since(start).Seconds()
+	return errors.Join(runErr, measured.report(ctx, a, r, layout, result, f.everyRank))
+}
+
+// serveAndRun serves devices until the job is done.
+func serveAndRun(ctx context.Context, a *command.App, c *coordinator.Coordinator, s *server.Server, f serveFlags) error {
+	cert, err := f.certificate(c.Log())
+	if err != nil {
+		return err
+	}
+	endpoint, err := server.Listen(f.listen, cert)
+	if err != nil {
+		return err
+	}
+	url := endpoint.URL
+	if f.url != "" {
+		url = strings.TrimRight(f.url, "/")
+	}
+	if f.url != "" || !loopback(endpoint) {
+		if err := c.RequireSecret(); err != nil {
+			return errors.Join(err, endpoint.Listener.Close())
+		}
+	}
+	token := s.Token(url, endpoint.Pin)
+	if err := c.Reached(token); err != nil {
+		err = errors.Join(err, endpoint.Listener.Close())
+		if errors.Is(err, wire.ErrToken) {
+			return command.Usage(err)
+		}
+		return err
+	}
+	fmt.Fprintf(a.Stderr, "listening on %s\njoin with: starling join %s --data FILE\nor open %s/#%s in a browser\n",
+		endpoint.Listener.Addr(), token, url, token)
+	link, local := s.JoinLink()
+	printQR(a.Stderr, link, local, f.qr)
+	operator, err := f.listenAdmin()
+	if err != nil {
+		return errors.Join(err, endpoint.Listener.Close())
+	}
+	fmt.Fprintf(a.Stderr, "dashboard, for the operator alone: %s\n", dashboardAddress(operator.URL, s.AdminToken()))
+	serving, stop := context.WithCancel(ctx)
+	served := make(chan error, 2)
+	go func() { served <- s.Serve(serving, endpoint) }()
+	go func() { served <- s.ServeAdmin(serving, operator) }()
+	runErr := c.Run(ctx)
+	farewell(ctx, c, f.linger)
+	stop()
+	if ctx.Err() != nil && runErr != nil {
+		runErr = errors.New("interrupted; start the same command again to go on with the next round")
+	}
+	return errors.Join(runErr, <-served, <-served)
+}
+
+// loopback reports whether nobody but this machine reaches an endpoint.
+func loopback(e *server.Endpoint) bool {
+	a, ok := e.Listener.Addr().(*net.TCPAddr)
+	return ok && a.IP.IsLoopback()
+}
+
+// farewell lets connected devices read that the job is over, browsers take the
+// model along, and those that are just reconnecting ask.
+func farewell(ctx context.Context, c *coordinator.Coordinator, linger time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, c.EndPatience(max(linger, time.Second)))
+	defer cancel()
+	late := time.After(linger)
+	c.Wait(ctx)
+	select {
+	case <-late:
+	case <-ctx.Done():
+	}
+}

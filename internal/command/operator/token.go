@@ -1,0 +1,183 @@
+package operator
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+func newTokenCmd(a *command.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Invite devices to a coordinator: create, list and revoke join tokens",
+		Long: `Each token lets a number of new devices enrol until it expires or is revoked. A
+coordinator may be running in the folder: it takes part at once. Devices that have
+enrolled come back by the token they came with, however it ended; to keep one out
+see "starling devices ban".`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newTokenCreateCmd(a), newTokenListCmd(a), newTokenRevokeCmd(a))
+	return cmd
+}
+
+// dirFlag adds --dir and returns what opens its fleet.
+func dirFlag(cmd *cobra.Command) func(func(*store.Fleet) error) error {
+	dir := cmd.Flags().String("dir", "", "the coordinator's folder")
+	return func(use func(*store.Fleet) error) (err error) {
+		if *dir == "" {
+			return command.Usagef("--dir is required: the folder that serve was started with")
+		}
+		f, err := store.OpenFleet(*dir)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if e := f.Close(); err == nil {
+				err = e
+			}
+		}()
+		return use(f)
+	}
+}
+
+// invited is a new invitation and its token.
+type invited struct {
+	store.Invitation
+	Token string `json:"token"`
+}
+
+func newTokenCreateCmd(a *command.App) *cobra.Command {
+	var uses int
+	var expires time.Duration
+	var note, url string
+	cmd := &cobra.Command{
+		Use:     "create --dir DIR",
+		Short:   "Make a join token, for one device unless said otherwise",
+		Example: "  starling token create --dir run1 --note \"Ada's laptop\"\n  starling token create --dir run1 --uses 50 --expires 24h",
+		Args:    command.NoArgs,
+	}
+	with := dirFlag(cmd)
+	cmd.Flags().IntVar(&uses, "uses", 1, "devices that may enrol by it")
+	cmd.Flags().DurationVar(&expires, "expires", 7*24*time.Hour, "how long new devices may enrol by it")
+	cmd.Flags().StringVar(&note, "note", "", "what it is for, for the list")
+	cmd.Flags().StringVar(&url, "url", "", "how devices reach the coordinator, if not as serve said")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if uses < 1 || uses > 1_000_000 {
+			return command.Usagef("--uses is %d, want 1..1000000", uses)
+		}
+		if expires < time.Minute || expires > 10*365*24*time.Hour {
+			return command.Usagef("--expires is %v, want a minute to ten years", expires)
+		}
+		if len(note) > 200 {
+			return command.Usagef("--note has %d bytes, limit 200", len(note))
+		}
+		return with(func(f *store.Fleet) error {
+			reached, err := f.Reached()
+			if err != nil {
+				return err
+			}
+			if reached == "" {
+				return fmt.Errorf("it is not known how devices reach this coordinator: start serve with this folder once")
+			}
+			token, err := wire.ParseToken(reached)
+			if err != nil {
+				return err
+			}
+			if url != "" {
+				token.URL = url
+			}
+			if err := token.Validate(); err != nil {
+				return command.Usage(err)
+			}
+			i, secret, err := f.Invite(note, uses, expires)
+			if err != nil {
+				return err
+			}
+			token.Secret = secret
+			out := invited{i, token.String()}
+			return a.Emit(out, func(w io.Writer) error {
+				plural := "s"
+				if i.Uses == 1 {
+					plural = ""
+				}
+				fmt.Fprintf(a.Stderr, "invitation %d, for %d new device%s until %s\n", i.ID, i.Uses, plural, i.Expires.Format(time.DateTime+" MST"))
+				_, err := fmt.Fprintln(w, out.Token)
+				return err
+			})
+		})
+	}
+	return cmd
+}
+
+func newTokenListCmd(a *command.App) *cobra.Command {
+	return listCmd(a, "List the invitations, without their secrets", "id\tused\tstate\texpires\tnote",
+		(*store.Fleet).Invitations, invitationLine)
+}
+
+func invitationLine(i store.Invitation) string {
+	state := "good"
+	switch {
+	case i.Revoked:
+		state = "revoked"
+	case i.Used >= i.Uses:
+		state = "spent"
+	case time.Now().After(i.Expires):
+		state = "expired"
+	}
+	return fmt.Sprintf("%d\t%d of %d\t%s\t%s\t%q", i.ID, i.Used, i.Uses, state, i.Expires.Format(time.DateTime), i.Note)
+}
+
+// listCmd shows what a coordinator's folder holds as a table, a line each.
+func listCmd[T any](a *command.App, short, heads string, list func(*store.Fleet) ([]T, error), line func(T) string) *cobra.Command {
+	cmd := &cobra.Command{Use: "list --dir DIR", Short: short, Args: command.NoArgs}
+	with := dirFlag(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		return with(func(f *store.Fleet) error {
+			all, err := list(f)
+			if err != nil {
+				return err
+			}
+			return a.Emit(all, func(w io.Writer) error {
+				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+				fmt.Fprintln(t, heads)
+				for _, one := range all {
+					fmt.Fprintln(t, line(one))
+				}
+				return t.Flush()
+			})
+		})
+	}
+	return cmd
+}
+
+func newTokenRevokeCmd(a *command.App) *cobra.Command {
+	cmd := &cobra.Command{Use: "revoke --dir DIR ID...", Short: "End invitations: no new device enrols by them"}
+	with := dirFlag(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return command.Usagef("token revoke wants the number of an invitation: see starling token list")
+		}
+		return with(func(f *store.Fleet) error {
+			for _, arg := range args {
+				id, err := strconv.ParseInt(arg, 10, 64)
+				if err != nil {
+					return command.Usagef("%q is not the number of an invitation", arg)
+				}
+				if err := f.Revoke(id); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/command/device"
+	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/lab/internal/commands"
+	"github.com/starling-fl/starling/lab/internal/plots"
+)
+
+// version is set by the linker (make build); a plain go build leaves "devel".
+var version = "devel"
+
+// run executes the command line and returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return command.Run(ctx, newRootCmd, args, stdin, stdout, stderr)
+}
+
+func newRootCmd(a *command.App) *cobra.Command {
+	a.Version = version
+	root := &cobra.Command{
+		Use:   "starling",
+		Short: "Federated fine-tuning across laptops and browsers, with privacy you can check",
+	}
+	root.AddCommand(operator.Commands(a, plots.Plots{})...)
+	root.AddCommand(commands.Commands(a)...)
+	root.AddCommand(device.Commands(a)...)
+	root.AddCommand(command.NewVersion(a, version))
+	return root
+}

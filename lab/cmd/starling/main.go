@@ -1,0 +1,11 @@
+// Command starling links the core and the laboratory. It fine-tunes models across many devices without seeing
+// their data: it runs the coordinator, joins as an edge, simulates a fleet,
+// and answers what a privacy budget or a quantization scheme costs.
+//
+// Every command that reports takes --json; progress goes to stderr, results
+// to stdout. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+package main
+
+import "github.com/starling-fl/starling/internal/command"
+
+func main() { command.Main(newRootCmd) }

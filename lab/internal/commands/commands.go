@@ -1,0 +1,24 @@
+// Package commands is the laboratory's: simulations, sweeps and their reports, what schemes
+// cost on the wire, and the making of bases.
+package commands
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/internal/command"
+)
+
+// Commands are the laboratory's, over the streams of a.
+func Commands(a *command.App) []*cobra.Command {
+	return []*cobra.Command{
+		newSimulateCmd(a),
+		newSweepCmd(a),
+		newReportCmd(a),
+		newPartitionCmd(a),
+		newReproduceCmd(a),
+		newWorkerCmd(a),
+		newPaintingsCmd(a),
+		newPretrainCmd(a),
+		newBandwidthCmd(a),
+	}
+}

@@ -1,0 +1,128 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// documentsForWords is how many generated documents the vocabulary is made of.
+const documentsForWords = 6000
+
+// documentSpec is pretraining of a base for documents.
+type documentSpec struct {
+	nn.T5Spec
+	vocab   int
+	format  model.Format
+	patches bool // the base reads the page's raster too
+}
+
+// defaultDocuments is what `starling demo --task answer` starts from.
+func defaultDocuments() documentSpec {
+	c := model.Config{ModelType: "t5", HiddenSize: 64, NumHiddenLayers: 2, NumAttentionHeads: 4, IntermediateSize: 192,
+		LayerNormEps: 1e-6, HiddenAct: "relu", T5: model.T5{DecoderLayers: 2, KeySize: 16, Buckets: 32, MaxDistance: 64,
+			Scaled: true, End: 1, Boxes: 1001}}
+	return documentSpec{nn.T5Spec{Config: c, Batch: 16, Seq: 80, Answer: 20, Steps: 2600, LearningRate: 3e-3, Seed: 1,
+		Source: dataset.DocumentsVersion}, 1536, model.NF4, false}
+}
+
+// take sets what the flags of all architectures have been given; the others stay as
+// this one's defaults.
+func (s *documentSpec) take(f *pflag.FlagSet, given nn.PretrainSpec, hidden, layers, heads, vocab, seq int) error {
+	if f.Changed("hidden") {
+		s.Config.HiddenSize, s.Config.IntermediateSize = hidden, 3*hidden
+		s.Config.NumAttentionHeads = max(1, hidden/s.Config.T5.KeySize)
+	}
+	if f.Changed("layers") {
+		s.Config.NumHiddenLayers, s.Config.T5.DecoderLayers = layers, layers
+	}
+	if f.Changed("heads") {
+		s.Config.NumAttentionHeads = heads
+	}
+	for name, set := range map[string]func(){
+		"vocab": func() { s.vocab = vocab }, "seq": func() { s.Seq = seq }, "batch": func() { s.Batch = given.Batch },
+		"steps": func() { s.Steps = given.Steps }, "lr": func() { s.LearningRate = given.LearningRate }, "seed": func() { s.Seed = given.Seed },
+	} {
+		if f.Changed(name) {
+			set()
+		}
+	}
+	c := s.Config
+	c.VocabSize = max(2, s.vocab)
+	if s.patches {
+		c.T5.Patch, c.T5.Patches = dataset.DocumentPatch, dataset.DocumentPatches
+	}
+	return c.Validate()
+}
+
+// makeDocumentBase trains a tokenizer and a T5 on generated documents of public
+// providers, and packs them.
+func makeDocumentBase(ctx context.Context, s documentSpec, progress nn.Progress) (*model.Base, error) {
+	js, err := tokenizer.TrainUnigram(documentTexts(), s.vocab, task.MixtureTokens())
+	if err != nil {
+		return nil, err
+	}
+	tok, err := tokenizer.Parse(js)
+	if err != nil {
+		return nil, err
+	}
+	s.Config.VocabSize = tok.VocabSize()
+	if s.patches {
+		s.Config.T5.Patch, s.Config.T5.Patches = dataset.DocumentPatch, dataset.DocumentPatches
+	}
+	lay, err := s.Layout()
+	if err != nil {
+		return nil, err
+	}
+	mixture, err := task.NewMixture(lay, tok, s.Seq)
+	if err != nil {
+		return nil, err
+	}
+	next, stop := iter.Pull(dataset.PublicDocuments(s.Seed))
+	defer stop()
+	drawn := 0 // documents; a run that goes on skips those that it has read
+	draw := func(step int, rng *rand.Rand, done float64, b task.Batch) error {
+		for ; drawn < step*s.Batch; drawn++ {
+			next()
+		}
+		for row := range s.Batch {
+			e, _ := next() // there is no end of them
+			drawn++
+			if err := mixture.Draw(rng, done, &e, b, row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	tensors, err := nn.PretrainT5(ctx, s.T5Spec, draw, progress)
+	if err != nil {
+		return nil, err
+	}
+	return model.NewBase(s.Config, tensors, js, s.format)
+}
+
+// documentTexts are the words, questions and prompts of some public documents.
+func documentTexts() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		n := 0
+		for e := range dataset.PublicDocuments(generatedSeed) {
+			if n++; n > documentsForWords {
+				break
+			}
+			if !yield(fmt.Sprintf("question: %s context: %s", e.Question, strings.Join(e.Words, " "))) {
+				return
+			}
+		}
+		yield("continue: fill in: context: question:")
+	}
+}
