@@ -70,14 +70,23 @@ func (f *leakFlags) try(ctx context.Context, a *command.App, b *benched, cores i
 	return r, err
 }
 
+// mostTrying is how long a job may take to be tried before it is joined: whoever chooses
+// base and job chooses how long a training takes, too.
+const mostTrying = 5 * time.Minute
+
 // leaker tries a job before it is joined: with its program, made again here.
 func leaker(a *command.App, cores int) edge.Leaker {
 	return func(ctx context.Context, t edge.Trial) (edge.Leak, error) {
+		ctx, stop := context.WithTimeoutCause(ctx, mostTrying, fmt.Errorf("it takes more than %v", mostTrying))
+		defer stop()
 		b, err := made(ctx, t)
 		if err != nil {
 			return edge.Leak{}, err
 		}
 		r, err := b.tries(ctx, a, leak.Options{}, cores)
+		if ctx.Err() != nil {
+			return edge.Leak{}, context.Cause(ctx) //nolint:wrapcheck // our own words
+		}
 		if err != nil {
 			return edge.Leak{}, err
 		}
