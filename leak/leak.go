@@ -24,7 +24,7 @@ type Settings struct {
 	Epochs    int // passes over the examples; 0: Steps
 	Examples  int // distinct ones that an update averages; 0: as many as its steps take
 	Optimizer string
-	Rate      float64
+	Rate      float64 // that the job names; another where it moves too little or too much
 
 	Uplink string  // masked scheme, of package quant
 	Own    float64 // noise that the device adds itself, over the clip norm
@@ -52,6 +52,10 @@ type Options struct {
 	// Progress is told of trials done; may be nil.
 	Progress func(done, of int)
 }
+
+// mostUnknown is the share of tokens that a base may read as unknown: of texts that it
+// cannot read it shows nothing, whatever it shows of others.
+const mostUnknown = 0.5
 
 // The defaults.
 const (
@@ -88,12 +92,16 @@ func Check(ctx context.Context, s Settings, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.chooseRate(ctx); err != nil {
+		return nil, err
+	}
 	attacks := p.attacks()
 	for i := range attacks {
 		if err := attacks[i].prepare(ctx); err != nil {
 			return nil, err
 		}
 	}
+	p.read, p.lacking = 0, 0 // of the trials' texts, and not of what attackers make up
 	trials := 0
 	for trials < o.Trials && (trials < 2 || time.Since(began) < o.Lasts) {
 		if err := p.try(ctx, trials, attacks); err != nil {
@@ -101,6 +109,9 @@ func Check(ctx context.Context, s Settings, o Options) (*Report, error) {
 		}
 		trials++
 		o.Progress(trials, o.Trials)
+	}
+	if share := float64(p.lacking) / float64(max(1, p.read)); share > mostUnknown {
+		return nil, fmt.Errorf("%w: the base's vocabulary lacks %.0f %% of the words of these texts", ErrUntried, 100*share)
 	}
 	r := &Report{Examples: p.examples, Values: s.Layout.Size(s.Rank), OwnNoise: s.Own, Uplink: s.Uplink, Own: o.Data != nil, Trials: trials}
 	for i := range attacks {

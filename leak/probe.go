@@ -28,10 +28,13 @@ type probe struct {
 	examples int            // distinct ones of an update
 	frame    map[int32]bool // tokens that any text has
 	empty    []int32        // a text of no others
+
+	unknown       int32 // the token of what the vocabulary lacks; -1: there is none
+	read, lacking int   // tokens of the texts so far, and how many of them it was
 }
 
 func newProbe(s Settings, o Options) (*probe, error) {
-	p := &probe{Settings: s, Options: o, frame: map[int32]bool{}}
+	p := &probe{Settings: s, Options: o, frame: map[int32]bool{}, unknown: -1}
 	var err error
 	if p.task, err = task.New(s.Base, s.Layout, s.Sequence); err != nil {
 		return nil, err
@@ -58,6 +61,7 @@ func newProbe(s Settings, o Options) (*probe, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.unknown = tok.UnknownID()
 		p.empty = tok.EncodeFixed("", s.Sequence)
 		for _, id := range p.empty {
 			p.frame[id] = true
@@ -164,14 +168,11 @@ func (p *probe) trains(ctx context.Context, examples []dataset.Example, seed [32
 // rounded and with the device's own noise, as the device would send it. The clip norm is
 // the one that shows most: the update's own, beside which rounding and noise are least.
 func (p *probe) sends(ctx context.Context, delta []float32, examples []dataset.Example, seed [32]byte) ([]float32, error) {
-	square := 0.0
-	for _, x := range delta {
-		square += float64(x) * float64(x)
-	}
-	if square == 0 {
+	length := norm(delta)
+	if length == 0 {
 		return delta, nil
 	}
-	l, err := quant.NewLattice(p.scheme, len(delta), math.Sqrt(square), seed)
+	l, err := quant.NewLattice(p.scheme, len(delta), length, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -213,8 +214,12 @@ func (p *probe) facts(examples []dataset.Example) (facts, error) {
 			continue
 		}
 		for _, id := range v.I32 {
-			if !p.frame[id] {
-				f.tokens[id] = true
+			if p.frame[id] {
+				continue
+			}
+			f.tokens[id] = true
+			if p.read++; id == p.unknown {
+				p.lacking++
 			}
 		}
 	}

@@ -54,6 +54,9 @@ func onTiny(ctx context.Context, o Options, left time.Duration) (*Attack, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := p.chooseRate(ctx); err != nil {
+		return nil, err
+	}
 	attacks := p.attacks()
 	for _, a := range attacks {
 		if err := a.prepare(ctx); err != nil {
