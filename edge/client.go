@@ -33,7 +33,9 @@ type client struct {
 	prepared  bool
 	prep      chan error // the preparation's result; nil when none is running
 	round     *round
-	answered  uint64 // the highest round this device has answered
+	answered  uint64    // the highest round this device has answered
+	heard     time.Time // when the coordinator last said something
+	speed     speed     // safe for concurrent use
 }
 
 // Run joins the coordinator that the token names and takes part until the job
@@ -261,6 +263,7 @@ func (c *client) serve(ctx context.Context, in <-chan received) error {
 			if r.err != nil {
 				return r.err
 			}
+			c.heard = time.Now()
 			var finished bool
 			if finished, err = c.handle(ctx, r.m); finished {
 				return nil

@@ -23,7 +23,8 @@ type job struct {
 
 	base   *model.Base // nil where it lies in the cache on disk
 	layout *model.Layout
-	data   *Data // whose contributions the noise hides
+	form   task.Task
+	read   reading // the data, in the task's form
 
 	held contract.Held // what was received last, to take differences against
 }
@@ -55,7 +56,7 @@ func (c *client) parseJob(b []byte) (*job, error) {
 	if err != nil {
 		return nil, &ProtocolError{err}
 	}
-	j := &job{Job: *announced, task: wire.TaskID(b)}
+	j := &job{Job: *announced, task: wire.TaskID(b), read: reading{done: make(chan struct{})}}
 	if !j.Privacy.Private && !c.cfg.AcceptNotPrivate {
 		return nil, ErrNotPrivate
 	}
@@ -168,12 +169,22 @@ func (c *client) prepareOver(ctx context.Context, j *job, base *model.Base) (err
 	if err := c.checkLeak(ctx, j, base); err != nil {
 		return err
 	}
+	j.form = t
+	if c.silent() {
+		return c.readSilently(ctx, j)
+	}
+	j.read.data, err = c.readData(j, nil)
+	return err
+}
+
+// readData reads the local data and encodes it; pause, where it is not nil, is called between
+// two examples.
+func (c *client) readData(j *job, pause func() error) (*Data, error) {
 	set, err := c.examples(j.Labels, int(j.Providers))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	j.data, err = NewData(set, t, int(j.Providers), j.ProviderRate)
-	return err
+	return newData(set, j.form, int(j.Providers), j.ProviderRate, pause)
 }
 
 // openBase yields the base: the one in memory or that some edge holds, or the cache's,

@@ -33,8 +33,14 @@ type unit struct {
 // make who is left depend on who else is there, and no epsilon would hold for
 // them.
 func NewData(set *dataset.Set, t task.Task, providers int, rate float64) (*Data, error) {
+	return newData(set, t, providers, rate, nil)
+}
+
+// newData is NewData, which calls pause between two examples where that is not nil, and ends
+// with its error.
+func newData(set *dataset.Set, t task.Task, providers int, rate float64, pause func() error) (*Data, error) {
 	if providers == 0 {
-		all, err := encode(set, t, mostEncoded)
+		all, err := encode(set, t, mostEncoded, pause)
 		return &Data{units: []unit{{data: all}}}, err
 	}
 	names, parts, err := divide(set, providers)
@@ -43,7 +49,7 @@ func NewData(set *dataset.Set, t task.Task, providers int, rate float64) (*Data,
 	}
 	d := &Data{units: make([]unit, len(names)), rate: rate}
 	for i := range d.units {
-		part, err := encode(parts[i], t, mostEncoded/float64(len(names)))
+		part, err := encode(parts[i], t, mostEncoded/float64(len(names)), pause)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +124,7 @@ const mostEncoded = 256 << 20
 // encode writes examples into the task's columns, one that is longer than a row in
 // several; where all of them would take more than most bytes, one after another, to see
 // that each can be written.
-func encode(set *dataset.Set, t task.Task, most float64) (*local, error) {
+func encode(set *dataset.Set, t task.Task, most float64, pause func() error) (*local, error) {
 	at := func(line int, err error) error {
 		return fmt.Errorf("%w: %w", ErrData, &dataset.LineError{File: set.Name, Line: line, Err: err})
 	}
@@ -138,6 +144,11 @@ func encode(set *dataset.Set, t task.Task, most float64) (*local, error) {
 	}
 	l.redraw, _ = t.(task.Redrawer)
 	for i := range rows {
+		if pause != nil {
+			if err := pause(); err != nil {
+				return nil, err
+			}
+		}
 		row := i
 		if !keep {
 			row = 0

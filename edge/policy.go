@@ -105,6 +105,10 @@ type Policy struct {
 	// device can tell from the job's log: those more recent are counted as the coordinator's,
 	// and a shard with more of them than it withstands is refused. Default 0: any.
 	PeerAge time.Duration `yaml:"peer_age"`
+	// Silent keeps moments: what this device says leaves when it follows from what is announced
+	// and from how fast made-up examples are here, never from the data, and what has come to
+	// nothing by then is zeros. Default true; false on the coordinator's own machine.
+	Silent bool `yaml:"silent"`
 	// Log is the key of a witness, NAME+HASH+KEY, which must have signed the head of the job's
 	// log that a round's plan binds. Default none.
 	Log string `yaml:"log"`
@@ -115,7 +119,7 @@ func DefaultPolicy() Policy {
 	return Policy{
 		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 10, Rank: 32, Values: 4_000_000, Steps: 100, Batch: 64, Work: 1e13, Memory: 1024,
 		Uplinks: coarse(), Rounds: 10_000, RoundsADay: 500,
-		OwnNoise: 0.1, Bits: 100_000, Examples: 16, Leak: 0.1,
+		OwnNoise: 0.1, Bits: 100_000, Examples: 16, Leak: 0.1, Silent: true,
 		Tensors: []string{string(model.ClassLoRA), string(model.ClassHead), string(model.ClassBiases), string(model.ClassAdapters)},
 		Bases:   []string{knownBases},
 	}
@@ -139,7 +143,7 @@ func LocalPolicy() Policy {
 	p := DefaultPolicy()
 	p.Shard, p.Corrupt, p.BreachBits = 3, 0, 0
 	p.OwnNoise, p.Bits, p.Examples, p.Tensors = 0, 0, 1, []string{anything}
-	p.Bases, p.Leak = []string{anything}, 1
+	p.Bases, p.Leak, p.Silent = []string{anything}, 1, false
 	return p
 }
 

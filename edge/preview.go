@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/starling-fl/starling/dataset"
 )
@@ -47,8 +48,11 @@ func (c *client) preview(ctx context.Context) error {
 		return nil
 	}
 	c.previewed = true
-	_, err = c.examples(about.Labels, about.Providers)
-	return err
+	c.heard = time.Now()
+	if _, err = c.examples(about.Labels, about.Providers); err != nil {
+		return err // to its owner: nobody is dialled
+	}
+	return c.hold(ctx)
 }
 
 // examples are this device's, over a job's labels. providers is the most that

@@ -108,7 +108,7 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 	if err := c.startWork(workCtx, r, work{plan: plan, lattice: vector.Lattice, count: vector.Count, own: vector.Own}, a.Patches); err != nil {
 		return err
 	}
-	return c.sendTurn(ctx, secagg.TurnAdvertise)
+	return c.answerTurn(ctx, secagg.TurnAdvertise)
 }
 
 // longest is when a device stops believing in a round: twice the sum of the
@@ -184,7 +184,7 @@ func (c *client) answer(ctx context.Context, r *round, m *wire.Turn) error {
 		}
 		c.tellPeers(r)
 		c.prove(r, m.Payload)
-		return c.sendTurn(ctx, secagg.TurnShare)
+		return c.answerTurn(ctx, secagg.TurnShare)
 	case secagg.TurnShare:
 		var delivery secagg.Delivery
 		if err := delivery.UnmarshalBinary(m.Payload); err != nil {
@@ -192,6 +192,9 @@ func (c *client) answer(ctx context.Context, r *round, m *wire.Turn) error {
 		}
 		if err := r.sec.Deliver(&delivery); err != nil {
 			return refuse(ErrSecagg, err)
+		}
+		if err := c.hold(ctx); err != nil {
+			return err
 		}
 		return c.maskAndSend(ctx)
 	case secagg.TurnMask:
@@ -202,7 +205,7 @@ func (c *client) answer(ctx context.Context, r *round, m *wire.Turn) error {
 		if _, err := r.sec.Confirm(&survivors); err != nil {
 			return refuse(ErrSecagg, err)
 		}
-		return c.sendTurn(ctx, secagg.TurnConfirm)
+		return c.answerTurn(ctx, secagg.TurnConfirm)
 	case secagg.TurnConfirm:
 		var confirmations secagg.Confirmations
 		if err := confirmations.UnmarshalBinary(m.Payload); err != nil {
@@ -212,7 +215,7 @@ func (c *client) answer(ctx context.Context, r *round, m *wire.Turn) error {
 			return refuse(ErrSecagg, err)
 		}
 		c.events.send(r.event(Revealing))
-		return c.sendTurn(ctx, secagg.TurnReveal)
+		return c.answerTurn(ctx, secagg.TurnReveal)
 	}
 	return refuse(ErrSecagg, fmt.Errorf("turn %d is not the coordinator's", m.Number))
 }
@@ -259,6 +262,14 @@ func (c *client) sendUpload(ctx context.Context, offset uint64) error {
 		}
 		offset = next
 	}
+}
+
+// answerTurn sends a turn when it may leave.
+func (c *client) answerTurn(ctx context.Context, t secagg.Turn) error {
+	if err := c.hold(ctx); err != nil {
+		return err
+	}
+	return c.sendTurn(ctx, t)
 }
 
 // sendTurn sends a turn as it was first encoded.
@@ -352,5 +363,8 @@ func (c *client) leave(why *RefusalError) error {
 func (c *client) refuse(ctx context.Context, why *RefusalError) error {
 	c.cfg.Log.Warn("round refused", "round", why.Round, "cause", why.Cause, "err", why.Err)
 	c.events.send(Event{State: Refused, Round: why.Round, Text: Words(why), Limits: Beyond(why)})
+	if err := c.hold(ctx); err != nil {
+		return err
+	}
 	return c.send(ctx, why.message())
 }

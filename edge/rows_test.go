@@ -40,9 +40,9 @@ func TestHostileLongRows(t *testing.T) {
 		set.Examples = append(set.Examples, dataset.Example{Text: "abcdefghijklmnop"[:i+1], Label: i, Line: i + 1})
 	}
 	short := &ruled{columns: []task.Column{{Name: task.Tokens, Type: task.I32, Shape: []int{5}}, {Name: task.Weights, Type: task.F32}}}
-	all, err := encode(set, short, math.Inf(1))
+	all, err := encode(set, short, math.Inf(1), nil)
 	ok(t, err)
-	asked, err := encode(set, short, 11*24-1)
+	asked, err := encode(set, short, 11*24-1, nil)
 	ok(t, err)
 	if all.rows == nil || asked.rows != nil {
 		t.Fatalf("kept: %v, and %v of %d bytes with one less to have", all.rows != nil, asked.rows != nil, 11*24)
@@ -59,7 +59,7 @@ func TestHostileLongRows(t *testing.T) {
 	}
 	set.Examples[10].Text = ""
 	for _, most := range []float64{math.Inf(1), 1} { // a line that cannot be used shows before the device joins
-		if _, err := encode(set, short, most); !errors.Is(err, ErrData) {
+		if _, err := encode(set, short, most, nil); !errors.Is(err, ErrData) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -97,7 +97,7 @@ func drawn(t *testing.T, l *local, rnd io.Reader, steps, size int) iter.Seq2[Bat
 func TestRowsThatFailLater(t *testing.T) {
 	set := &dataset.Set{Examples: []dataset.Example{{Text: "a"}, {Text: "b"}}}
 	kind := &ruled{columns: []task.Column{{Name: task.Tokens, Type: task.I32, Shape: []int{2}}, {Name: task.Weights, Type: task.F32}}}
-	l, err := encode(set, kind, 1)
+	l, err := encode(set, kind, 1, nil)
 	ok(t, err)
 	l.examples[0].Text, l.examples[1].Text = "", ""
 	failed := false

@@ -63,7 +63,7 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 		return fail(ErrBlob, err)
 	}
 	at := Event{State: Training, Round: w.plan.Round, Version: w.plan.Version, Rank: int(w.plan.Rank)}
-	symbols, err := Contribute(ctx, c.trainer, j.data, Contribution{
+	symbols, err := c.contribute(ctx, j, Contribution{
 		Round: w.plan.Round, Lattice: w.lattice, Count: w.count, Steps: int(w.plan.Steps), Epochs: int(j.Epochs), Work: c.cfg.Policy.Work, Units: j.terms.Job.Units(),
 		Least: c.cfg.Policy.Examples,
 		Task: Task{

@@ -50,6 +50,7 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&g.Peers, "peers", nil, "identities of the devices that a shard may hold, or @FILE with one a line (see 'starling identity'); needs a job with identified rosters")
 	fl.DurationVar(&g.PeerAge, "peer-age", 0, "how long ago a shard's other devices must have been enrolled: younger ones are counted as the coordinator's (default: any)")
 	fl.StringVar(&g.Log, "log", "", "key of a witness, NAME+HASH+KEY, which must have signed each head of the job's log of enrolled keys")
+	fl.BoolVar(&g.Silent, "silent", false, "send at moments that do not depend on the data, and zeros where nothing has come of it by then (default true; false on this machine)")
 	fl.Float64Var(&g.Epsilon, "epsilon", 0, "most that all jobs together may cost the data, as seen from here (default: no limit)")
 	fl.IntVar(&g.RoundsADay, "rounds-a-day", 0, says("most rounds begun within 24 hours (default %d)", d.RoundsADay))
 }
@@ -91,6 +92,7 @@ func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err er
 		"peers":        func() { policy.Peers = p.given.Peers },
 		"peer-age":     func() { policy.PeerAge = p.given.PeerAge },
 		"log":          func() { policy.Log = p.given.Log },
+		"silent":       func() { policy.Silent = p.given.Silent },
 		"epsilon":      func() { policy.Epsilon = p.given.Epsilon },
 		"rounds-a-day": func() { policy.RoundsADay = p.given.RoundsADay },
 	} {
