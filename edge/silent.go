@@ -262,13 +262,13 @@ func (j *job) madeUp(batch int) *Data {
 // reading is the data of a job on its way from its owner's source into the task's columns: in
 // a goroutine of its own where the device is silent.
 type reading struct {
-	once  sync.Once
-	done  chan struct{} // closed when data and err are there
-	data  *Data         // whose contributions the noise hides
-	err   error
-	quiet sync.Mutex // held while nothing else may take time
+	once sync.Once
+	done chan struct{} // closed when data and err are there
+	data *Data         // whose contributions the noise hides
+	err  error
 
-	since time.Time // when it last let others go on; the reading goroutine's
+	quiet sync.Mutex // held while nothing else may take time
+	since time.Time  // by quiet: when reading last let others go on
 }
 
 // wait waits for the data.
@@ -285,12 +285,16 @@ func (r *reading) wait(ctx context.Context) error {
 // browser do other things.
 func (r *reading) pause(ctx context.Context) error {
 	r.quiet.Lock()
-	r.quiet.Unlock() //nolint:staticcheck // nothing is held, somebody is waited for
-	if now := time.Now(); now.Sub(r.since) > 20*time.Millisecond {
+	now := time.Now()
+	long := now.Sub(r.since) > 20*time.Millisecond
+	if long {
 		r.since = now
-		return sleep(ctx, time.Millisecond)
 	}
-	return nil
+	r.quiet.Unlock()
+	if !long {
+		return nil
+	}
+	return sleep(ctx, time.Millisecond)
 }
 
 // readSilently reads the data while the device goes on, and returns when readingTime has gone
