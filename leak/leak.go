@@ -107,11 +107,11 @@ func Check(ctx context.Context, s Settings, o Options) (*Report, error) {
 		if err := p.try(ctx, trials, attacks); err != nil {
 			return nil, err
 		}
+		if share := float64(p.lacking) / float64(max(1, p.read)); share > mostUnknown {
+			return nil, fmt.Errorf("%w: the base's vocabulary lacks %.0f %% of the words of these texts", ErrUntried, 100*share)
+		}
 		trials++
 		o.Progress(trials, o.Trials)
-	}
-	if share := float64(p.lacking) / float64(max(1, p.read)); share > mostUnknown {
-		return nil, fmt.Errorf("%w: the base's vocabulary lacks %.0f %% of the words of these texts", ErrUntried, 100*share)
 	}
 	r := &Report{Examples: p.examples, Values: s.Layout.Size(s.Rank), OwnNoise: s.Own, Uplink: s.Uplink, Own: o.Data != nil, Trials: trials}
 	for i := range attacks {
