@@ -94,7 +94,7 @@ lab/internal/commands: dataset dp edge evaluate internal/command internal/durabl
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
 lab/report: internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep
 lab/sweep: coordinator dataset edge internal/durable internal/strict job model simulate
-log: internal/cbor
+log: internal/cbor vrf
 nf4:
 nf4/asm:
 program: internal/wire job model model/nn nf4 wasm/compiler
@@ -105,6 +105,7 @@ simulate/queue: dataset edge model quant simulate wasm
 tokenizer:
 task: dataset internal/uniform model tokenizer
 trainer: model task
+vrf:
 wasm: nf4 wasm/cost wasm/kernel
 wasm/compiler/...: nf4 wasm wasm/compiler/... wasm/cost
 wasm/cost:
@@ -134,7 +135,7 @@ func parseTable(text string) map[string][]string {
 }
 
 // noGoMLX must stay small enough for a browser.
-var noGoMLX = []string{"edge", "wasm", "model", "nf4", "job", "trainer", "task", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "cmd/starling-web"}
+var noGoMLX = []string{"edge", "wasm", "vrf", "model", "nf4", "job", "trainer", "task", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "cmd/starling-web"}
 
 type listed struct {
 	ImportPath string
