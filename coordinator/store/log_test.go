@@ -310,3 +310,24 @@ func BenchmarkLog(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkProveCohort: what proves of a cohort of 10,000 that it is enrolled, shard by shard
+// of 64, in a log of 200,000 keys. The engine waits for all of it before a roster goes out.
+func BenchmarkProveCohort(b *testing.B) {
+	const n, devices, shard = 200_000, 10_000, 64
+	s := filledLog(b, n)
+	b.Run(fmt.Sprintf("devices=%d", devices), func(b *testing.B) {
+		defer cputime.Benchmark(b)()
+		for b.Loop() {
+			for from := 0; from < devices; from += shard {
+				var keys [][32]byte
+				for i := from; i < min(from+shard, devices); i++ {
+					keys = append(keys, enrolKey(i*7919%n))
+				}
+				if _, err := s.ProveMembers(n, keys); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+}
