@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"filippo.io/edwards25519"
@@ -110,11 +111,44 @@ func TestRefused(t *testing.T) {
 	}
 	refused("s of two forms", public, input, p)
 
-	// Keys whose holder could choose what is drawn, or that have a second encoding.
-	identity := [32]byte{1}
-	refused("key of low order", identity, input, proof)
-	refused("y = p+1", [32]byte(unhex(t, "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f")), input, proof)
 	refused("no point", [32]byte{2}, input, proof)
+}
+
+// TestWeakKeys: under a key of low order, whose secret is 0, everybody proves, of every input,
+// the same number. The equations hold; it is refused for the key.
+func TestWeakKeys(t *testing.T) {
+	public, input := [32]byte{1}, []byte("round 7")
+	h, err := encode(&public, input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := edwards25519.NewScalar().SetUniformBytes(bytes.Repeat([]byte{7}, 64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, v := new(edwards25519.Point).ScalarBaseMult(k), new(edwards25519.Point).ScalarMult(k, h)
+	c := challenge(public[:], h.Bytes(), public[:], u.Bytes(), v.Bytes())
+	proof := [ProofSize]byte(slices.Concat(public[:], c[:], k.Bytes()))
+	if out, err := Verify(&public, input, &proof); !errors.Is(err, ErrProof) {
+		t.Errorf("%x, %v", out[:4], err)
+	}
+}
+
+// TestPoints: of each point one encoding is taken.
+func TestPoints(t *testing.T) {
+	for text, valid := range map[string]bool{
+		"0100000000000000000000000000000000000000000000000000000000000000": true,
+		"0100000000000000000000000000000000000000000000000000000000000080": false, // x = 0, negative
+		"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f": false, // y = p+1
+		"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f": true,  // y = p-1
+		"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff": false,
+	} {
+		_, err := point(unhex(t, text))
+		_, twin := plainPoint(unhex(t, text))
+		if (err == nil) != valid || twin != valid {
+			t.Errorf("%s: %v, twin %v", text, err, twin)
+		}
+	}
 }
 
 // TestOneOutput: a holder that adds a point of low order to gamma proves the same number, or
