@@ -27,8 +27,8 @@ const module = "github.com/starling-fl/starling/"
 var mayImport = parseTable(`
 audit: coordinator coordinator/round dp internal/uniform job model secagg
 bench/...: ...
-cmd/starling: internal/command internal/command/device internal/command/operator
-cmd/starling-edge: internal/command internal/command/device
+cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins
+cmd/starling-edge: internal/command internal/command/device internal/engine
 cmd/starling-web: dataset edge web/client
 coordinator: coordinator/internal/origin coordinator/optimizer coordinator/round coordinator/store dp evaluate/metric internal/contract
     internal/wire job log model program quant secagg
@@ -46,12 +46,13 @@ edge: dataset dp internal/contract internal/durable internal/uniform internal/wi
 internal/attack:
 internal/cputime:
 internal/command: dataset edge hub internal/terminal internal/strict job model model/base model/known
-internal/command/device: dataset edge internal/command internal/durable internal/strict internal/wire job leak model program task trainer wasm
+internal/command/device: dataset edge internal/command internal/durable internal/engine internal/predict
+    internal/strict internal/wire job leak model program task trainer wasm
 internal/curve: dp
 internal/command/operator: audit coordinator coordinator/server coordinator/store dataset dp edge evaluate hub
-    internal/command internal/curve internal/durable internal/engine internal/engine/plugins internal/fleetdata
-    internal/progress internal/qrcode internal/sim internal/terminal internal/wire job model model/known model/nn
-    program secagg task tokenizer wasm wasm/compiler web
+    internal/command internal/curve internal/durable internal/engine internal/engine/plugins internal/evaluation
+    internal/fleetdata internal/progress internal/qrcode internal/sim internal/terminal internal/wire job model
+    model/known program secagg tokenizer wasm wasm/compiler web
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
 evaluate/metric:
@@ -60,12 +61,14 @@ internal/cbor:
 internal/durable:
 internal/engine: edge internal/command job model/nn program wasm wasm/compiler
 internal/engine/plugins: internal/engine program xla
+internal/evaluation: dataset evaluate internal/command internal/engine internal/predict internal/terminal model task
 internal/fleetdata: dataset internal/command
 internal/generated:
 internal/l2:
 internal/mutant:
 internal/palette:
 internal/pipes:
+internal/predict: dataset evaluate internal/command internal/engine internal/terminal model model/nn task tokenizer
 internal/progress: coordinator internal/terminal
 internal/qrcode:
 internal/strict:
@@ -87,7 +90,7 @@ mutants: internal/mutant
 lab/bandwidth: coordinator dataset dp edge lab/canvas internal/contract internal/sim internal/wire job model model/nn quant secagg task
     tokenizer trainer
 lab/canvas:
-lab/cmd/starling: internal/command internal/command/device internal/command/operator lab/internal/commands lab/internal/plots
+lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots
 lab/internal/commands: dataset dp edge evaluate internal/command internal/durable internal/engine
     internal/engine/plugins internal/fleetdata internal/progress internal/strict internal/terminal job lab/bandwidth
     lab/report lab/sweep model model/nn quant simulate simulate/queue task tokenizer wasm

@@ -1,5 +1,5 @@
-// Command starling-edge is a device's part of starling: it joins jobs, and tells an owner
-// what a job would take and what the data has given. It links no coordinator, no store
+// Command starling-edge is a device's part of starling: it joins jobs, tells an owner
+// what a job would take and what the data has given, and predicts with what was released. It links no coordinator, no store
 // and nothing of a simulation: the same commands are in starling, which is three times
 // as large.
 package main
@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/command/device"
+	"github.com/starling-fl/starling/internal/engine"
 )
 
 // version is set by the linker (make edge); a plain go build leaves "devel".
@@ -23,7 +24,7 @@ func newRootCmd(a *command.App) *cobra.Command {
 		Use:   "starling-edge",
 		Short: "Take part in federated fine-tuning; your data stays on this machine",
 	}
-	root.AddCommand(device.Commands(a)...)
+	root.AddCommand(device.Commands(a, engine.Flags{})...)
 	root.AddCommand(command.NewVersion(a, version))
 	named(root)
 	return root

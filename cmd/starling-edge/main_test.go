@@ -25,7 +25,7 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	look(newRootCmd(&command.App{}))
-	for _, want := range []string{"join", "bench", "account", "identity", "program verify", "version"} {
+	for _, want := range []string{"join", "bench", "account", "identity", "predict", "program verify", "version"} {
 		if !has["starling-edge "+want] {
 			t.Errorf("no command %s", want)
 		}
@@ -46,6 +46,8 @@ func TestRun(t *testing.T) {
 		{[]string{"version"}, 0, "starling-edge devel ("},
 		{[]string{"join"}, 2, "starling-edge: join takes one argument"},
 		{[]string{"jion"}, 2, "did you mean join"},
+		{[]string{"predict"}, 2, "--checkpoint is missing"},
+		{[]string{"predict", "--engine", "xla"}, 2, "unknown flag: --engine"},
 		{[]string{"serve"}, 2, "unknown command"},
 	} {
 		var out, said bytes.Buffer

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/command/device"
 	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/engine/plugins"
 )
 
 // version is set by the linker; a plain go build leaves "devel".
@@ -24,7 +25,7 @@ func newRootCmd(a *command.App) *cobra.Command {
 		Short: "Federated fine-tuning across laptops and browsers, with privacy you can check",
 	}
 	root.AddCommand(operator.Commands(a, nil)...)
-	root.AddCommand(device.Commands(a)...)
+	root.AddCommand(device.Commands(a, plugins.Flags())...)
 	root.AddCommand(command.NewVersion(a, version))
 	return root
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/engine"
 )
 
 // run executes a command line of a device's commands.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := func(a *command.App) *cobra.Command {
 		root := &cobra.Command{Use: "device"}
-		root.AddCommand(Commands(a)...)
+		root.AddCommand(Commands(a, engine.Flags{})...)
 		return root
 	}
 	return command.Run(ctx, root, args, stdin, stdout, stderr)

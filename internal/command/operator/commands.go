@@ -1,5 +1,5 @@
 // Package operator has the commands of whoever runs a job, plans one or uses what it released:
-// serve and what goes with it, demo, privacy, predict, evaluate, import and export.
+// serve and what goes with it, demo, privacy, evaluate, import and export.
 package operator
 
 import (
@@ -19,7 +19,6 @@ func Commands(a *command.App, p Plots) []*cobra.Command {
 		newInvoicesCmd(a),
 		newInspectCmd(a),
 		newBaseCmd(a),
-		newPredictCmd(a),
 		newExportCmd(a),
 		newImportCmd(a),
 		newEvaluateCmd(a),

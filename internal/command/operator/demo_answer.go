@@ -31,10 +31,10 @@ const (
 // test split; validation alone chose the rank.
 type AnswerReport struct {
 	Report
-	Before      AnswerScore `json:"before"` // of the base, on the same questions
-	After       AnswerScore `json:"after"`  // at the best rank
-	Validations int         `json:"validation_questions"`
-	Questions   int         `json:"test_questions"`
+	Before      evaluate.AnswerScore `json:"before"` // of the base, on the same questions
+	After       evaluate.AnswerScore `json:"after"`  // at the best rank
+	Validations int                  `json:"validation_questions"`
+	Questions   int                  `json:"test_questions"`
 }
 
 // runAnswerDemo is runDemo for task answer.
@@ -101,7 +101,7 @@ func runAnswerDemo(ctx context.Context, a *command.App, f demoFlags) error {
 func (r AnswerReport) print(w io.Writer) error {
 	fmt.Fprintf(w, "\n%d test questions of %s\n\n", r.Questions, r.Task)
 	fmt.Fprintf(w, "  %-28s %12s %9s %6s\n", "", "exact match", "token F1", "ANLS")
-	line := func(what string, s AnswerScore) {
+	line := func(what string, s evaluate.AnswerScore) {
 		fmt.Fprintf(w, "  %-28s %10.1f %% %9.1f %6.1f\n", what, 100*s.ExactMatch, 100*s.TokenF1, 100*s.ANLS)
 	}
 	line("base, before", r.Before)

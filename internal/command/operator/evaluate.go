@@ -1,48 +1,14 @@
 package operator
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/engine/plugins"
-	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/evaluation"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 )
-
-// EvaluateReport scores a released adapter on a labelled file.
-type EvaluateReport struct {
-	File   string      `json:"file"`
-	Engine string      `json:"engine"`
-	Texts  int         `json:"texts"`
-	Ranks  []rankScore `json:"ranks"`
-	Best   int         `json:"best_rank"` // that validation chose; 0 where none was
-
-	what string // texts, or images, for people
-}
-
-// rankScore is one rank's score and that of each class.
-type rankScore struct {
-	Rank int `json:"rank"`
-	score
-	Classes []classScore `json:"classes"`
-}
-
-type classScore struct {
-	Label     string  `json:"label"`
-	Texts     int     `json:"texts"`
-	Precision float64 `json:"precision"`
-	Recall    float64 `json:"recall"`
-	F1        float64 `json:"f1"`
-}
 
 func newEvaluateCmd(a *command.App) *cobra.Command {
 	var dir, rank string
@@ -89,13 +55,13 @@ that is not the one to report on.`,
 				return err
 			}
 			if ck.Method.Task.Asks() {
-				return evaluateAnswers(cmd.Context(), a, e, ck, set, ranks)
+				return evaluation.Answers(cmd.Context(), a, e, ck, set, ranks)
 			}
-			r := EvaluateReport{File: args[0], Engine: e.Name, Texts: len(set.Examples), Best: ck.BestRank, what: called(set.Examples)}
-			if err := r.measure(cmd.Context(), e, ck, set, ranks, a.Stderr); err != nil {
+			r := evaluation.Report{File: args[0], Engine: e.Name, Texts: len(set.Examples), Best: ck.BestRank, What: evaluation.Called(set.Examples)}
+			if err := r.Measure(cmd.Context(), e, ck, set, ranks, a.Stderr); err != nil {
 				return err
 			}
-			return a.Emit(r, r.print)
+			return a.Emit(r, r.Print)
 		},
 	}
 	f := cmd.Flags()
@@ -119,65 +85,4 @@ func evaluateRanks(ck *model.Checkpoint, text string) ([]int, error) {
 		ranks = append(ranks, b)
 	}
 	return ranks, nil
-}
-
-// measure labels the texts in parts, and says how far it is where that takes long.
-func (r *EvaluateReport) measure(ctx context.Context, with engine.Engine, ck *model.Checkpoint, set *dataset.Set, ranks []int, told io.Writer) error {
-	all, err := evaluate.NewLabelled(with.Backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
-	if err != nil {
-		return err
-	}
-	e := all[0]
-	count := terminal.NewCountdown(told, r.what, len(ranks)*len(e.Examples))
-	for n, rank := range ranks {
-		var predicted [][]int
-		loss := 0.0
-		slice := ck.Adapter.Slice(rank)
-		for at := 0; at < len(e.Examples); at += PredictChunk {
-			part, sum, err := e.Predict(ctx, slice, rank, at, min(at+PredictChunk, len(e.Examples)))
-			if err != nil {
-				return err
-			}
-			predicted, loss = append(predicted, part...), loss+sum
-			count.Reach(n*len(e.Examples) + min(at+PredictChunk, len(e.Examples)))
-		}
-		r.Ranks = append(r.Ranks, rankScore{rank, e.Scored(predicted, loss), classScores(predicted, e.Right, ck.Labels)})
-	}
-	return nil
-}
-
-// classScores is precision, recall and F1 of every class; 0 where nothing was said
-// or there is nothing to find.
-func classScores(said, right [][]int, names []string) []classScore {
-	out := make([]classScore, len(names))
-	if len(names) == 0 {
-		return out
-	}
-	for i, c := range task.Count(said, right, len(names)) {
-		out[i] = classScore{names[i], c.Were, c.Precision(), c.Recall(), c.F1()}
-	}
-	return out
-}
-
-func (r EvaluateReport) print(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d %s of %s\n\n  rank  accuracy  macro-F1\n", r.Texts, r.what, r.File)
-	for _, s := range r.Ranks {
-		mark := ""
-		if s.Rank == r.Best && len(r.Ranks) > 1 {
-			mark = "  chosen by validation"
-		}
-		fmt.Fprintf(&b, "  %4d  %6.1f %%  %6.1f %%%s\n", s.Rank, 100*s.Accuracy, 100*s.MacroF1, mark)
-		for _, note := range s.Notes {
-			fmt.Fprintf(&b, "        %s\n", note)
-		}
-	}
-	if len(r.Ranks) == 1 && len(r.Ranks[0].Classes) > 0 {
-		fmt.Fprintf(&b, "\n  %-24s %6s  precision  recall      F1\n", "class", r.what)
-		for _, c := range r.Ranks[0].Classes {
-			fmt.Fprintf(&b, "  %-24s %6d   %6.1f %% %5.1f %% %5.1f %%\n", c.Label, c.Texts, 100*c.Precision, 100*c.Recall, 100*c.F1)
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

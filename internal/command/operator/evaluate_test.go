@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -67,7 +68,7 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 		var cfg coordinator.Config
 		s.choose(&cfg)
 		for what, e := range map[string]coordinator.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
-			given, ok := e.(*evaluator)
+			given, ok := e.(*evaluate.Labelled)
 			if !ok || len(given.Right) < liveTexts {
 				t.Fatalf("%s: %s is %T", name, what, e)
 			}
@@ -82,7 +83,7 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 		}
 	}
 	var cfg coordinator.Config
-	if (scores{test: &evaluator{}}).choose(&cfg); cfg.Evaluator != nil || cfg.Live != nil {
+	if (scores{test: &evaluate.Labelled{}}).choose(&cfg); cfg.Evaluator != nil || cfg.Live != nil {
 		t.Error("without a validation split something measures the rounds")
 	}
 }
@@ -120,8 +121,8 @@ func TestValidationLoss(t *testing.T) {
 
 // Nor do the questions of the test split.
 func TestTheTestQuestionsChooseNothing(t *testing.T) {
-	split := func(truth string) *answerer {
-		a := &answerer{}
+	split := func(truth string) *evaluate.Questions {
+		a := &evaluate.Questions{}
 		for i := range liveQuestions + 7 { // so that the live evaluator is a sample
 			a.Examples = append(a.Examples, dataset.Example{Text: fmt.Sprint("text ", i)})
 			a.Truths = append(a.Truths, []string{truth})
@@ -131,7 +132,7 @@ func TestTheTestQuestionsChooseNothing(t *testing.T) {
 	var cfg coordinator.Config
 	answerScores{validation: split("validation"), test: split("test")}.choose(&cfg)
 	for what, e := range map[string]coordinator.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
-		given, ok := e.(*answerer)
+		given, ok := e.(*evaluate.Questions)
 		if !ok || len(given.Truths) < liveQuestions {
 			t.Fatalf("%s is %T", what, e)
 		}

@@ -1,12 +1,6 @@
 package operator
 
 import (
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
-
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
@@ -14,14 +8,6 @@ import (
 
 // images says whether a set holds images.
 func images(s *dataset.Set) bool { return len(s.Examples) > 0 && s.Examples[0].Image != nil }
-
-// called is what people call examples.
-func called(examples []dataset.Example) string {
-	if len(examples) > 0 && examples[0].Image != nil {
-		return "images"
-	}
-	return "texts"
-}
 
 // defaultSide is that of an untrained base's images where their own is none it can have.
 const defaultSide = 32
@@ -52,44 +38,4 @@ func trainImages(j *coordinator.Job, sample *dataset.Image, seed uint64) (b *mod
 	j.Training.Steps, j.Training.Batch = 16, 16
 	j.Privacy.ClipNorm, j.Server.Momentum = 10, 0.8
 	return b, scaled, nil
-}
-
-// eachImage calls each with the images of a file, a folder or a table of pixels, and
-// with their numbers or lines, from 1.
-func eachImage(c dataset.Columns, in io.Reader, name string, each func(at int, m *dataset.Image) error) error {
-	if info, err := os.Stat(name); name != "" && err == nil && info.IsDir() {
-		files, err := os.ReadDir(name)
-		if err != nil {
-			return err
-		}
-		n := 0
-		for _, f := range files {
-			if !dataset.IsImage(f.Name()) {
-				continue
-			}
-			m, err := dataset.OpenImage(filepath.Join(name, f.Name()))
-			if err == nil {
-				n++
-				err = each(n, m)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if n == 0 && slices.ContainsFunc(files, os.DirEntry.IsDir) {
-			return fmt.Errorf("%s: %w: its images are in folders: give one of those, or evaluate it, where each folder is a label", name, dataset.ErrEmpty)
-		}
-		if n == 0 {
-			return fmt.Errorf("%s: %w: want .png, .jpg or .pgm files", name, dataset.ErrEmpty)
-		}
-		return nil
-	}
-	if dataset.IsImage(name) {
-		m, err := dataset.OpenImage(name)
-		if err != nil {
-			return err
-		}
-		return each(1, m)
-	}
-	return c.Images(in, name, each)
 }

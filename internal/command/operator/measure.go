@@ -55,7 +55,7 @@ func (s scores) report(ctx context.Context, a *command.App, r Report, layout *mo
 }
 
 // answerScores are scores for a job that answers questions.
-type answerScores struct{ validation, test *answerer }
+type answerScores struct{ validation, test *evaluate.Questions }
 
 func (s answerScores) choose(cfg *coordinator.Config) {
 	if s.validation != nil {
@@ -89,7 +89,7 @@ func (s answerScores) report(ctx context.Context, a *command.App, r Report, layo
 }
 
 // after makes a report of what a job has released, beside the base's own score.
-func (s answerScores) after(ctx context.Context, r Report, before AnswerScore, result coordinator.Result) (AnswerReport, error) {
+func (s answerScores) after(ctx context.Context, r Report, before evaluate.AnswerScore, result coordinator.Result) (AnswerReport, error) {
 	out := AnswerReport{Report: r, Before: before, Validations: len(s.validation.Truths), Questions: len(s.test.Truths)}
 	out.Validation, out.BestRank = map[string]float64{}, result.BestRank
 	for _, v := range result.Validation {

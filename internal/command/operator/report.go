@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -79,7 +80,7 @@ func JobLayout(job coordinator.Job, b *model.Base) (*model.Layout, error) {
 // measure tests the released adapter at the rank that validation chose, or at
 // every rank, beside the untouched base. Validation was scored by the
 // coordinator, at every rank.
-func (r *Report) measure(ctx context.Context, layout *model.Layout, result coordinator.Result, test *evaluator, everyRank bool) error {
+func (r *Report) measure(ctx context.Context, layout *model.Layout, result coordinator.Result, test *evaluate.Labelled, everyRank bool) error {
 	r.RankAccuracy, r.RankMacroF1, r.Validation = map[string]float64{}, map[string]float64{}, map[string]float64{}
 	for _, v := range result.Validation {
 		name := strconv.Itoa(v.Rank)

@@ -6,23 +6,16 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/evaluation"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
-type (
-	evaluator   = evaluate.Labelled
-	answerer    = evaluate.Questions
-	score       = evaluate.Score
-	AnswerScore = evaluate.AnswerScore
-	reply       = evaluate.Reply
-)
-
 // scores are the evaluators of a run's public splits; nil for a split there is none
 // of. Validation chooses the rank while the job runs, test only reports at its end:
 // choose is the one way into a coordinator.
-type scores struct{ validation, test *evaluator }
+type scores struct{ validation, test *evaluate.Labelled }
 
 func newScores(base *model.Base, layout *model.Layout, sequence int, validation, test *dataset.Set) (scores, error) {
 	e, err := evaluate.NewLabelled(compiler.New(), base, layout, sequence, validation, test)
@@ -63,9 +56,9 @@ const liveTexts = 128
 
 // liveNote says what the accuracies of the rounds are measured on; "" where it
 // is all there is.
-func liveNote(e *evaluator) string {
+func liveNote(e *evaluate.Labelled) string {
 	if len(e.Examples) <= liveTexts {
 		return ""
 	}
-	return fmt.Sprintf("accuracy: on %d of the %d validation %s while rounds run, on all of them at the end", liveTexts, len(e.Examples), called(e.Examples))
+	return fmt.Sprintf("accuracy: on %d of the %d validation %s while rounds run, on all of them at the end", liveTexts, len(e.Examples), evaluation.Called(e.Examples))
 }

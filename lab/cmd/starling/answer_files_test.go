@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/evaluation"
+	"github.com/starling-fl/starling/internal/predict"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
@@ -68,7 +70,7 @@ enrolment: {secret: a secret of the test}
 
 	test := filepath.Join(data, "test-0.jsonl")
 	code, out, stderr := runCLI(t, "evaluate", "--checkpoint", r.Checkpoint, "--json", test)
-	var scored operator.AnswerEvaluation
+	var scored evaluation.AnswerReport
 	if err := json.Unmarshal([]byte(out), &scored); err != nil || code != 0 {
 		t.Fatalf("exit %d: %s%s", code, out, stderr)
 	}
@@ -82,7 +84,7 @@ enrolment: {secret: a secret of the test}
 	right := 0
 	rows := strings.Split(strings.TrimSpace(out), "\n")
 	for i, row := range rows {
-		var a operator.Answered
+		var a predict.Answered
 		if err := json.Unmarshal([]byte(row), &a); err != nil || a.Line != i+1 || a.Question == "" {
 			t.Fatalf("%s: %v", row, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/command/device"
 	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/engine/plugins"
 	"github.com/starling-fl/starling/lab/internal/commands"
 	"github.com/starling-fl/starling/lab/internal/plots"
 )
@@ -29,7 +30,7 @@ func newRootCmd(a *command.App) *cobra.Command {
 	}
 	root.AddCommand(operator.Commands(a, plots.Plots{})...)
 	root.AddCommand(commands.Commands(a)...)
-	root.AddCommand(device.Commands(a)...)
+	root.AddCommand(device.Commands(a, plugins.Flags())...)
 	root.AddCommand(command.NewVersion(a, version))
 	return root
 }

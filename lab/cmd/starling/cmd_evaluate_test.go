@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/evaluation"
+	"github.com/starling-fl/starling/internal/predict"
 )
 
 func TestEvaluateScoresAFile(t *testing.T) {
@@ -22,7 +23,7 @@ func TestEvaluateScoresAFile(t *testing.T) {
 	if code != 0 {
 		t.Fatal(stderr)
 	}
-	var r operator.EvaluateReport
+	var r evaluation.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestEvaluateScoresAFile(t *testing.T) {
 func TestPredictTop(t *testing.T) {
 	dir := writeCheckpoint(t, 1) // logits 0, 5, 0
 	out, code := predictWith(t, "wheat\n", "--checkpoint", dir, "--top", "2", "--json")
-	var p operator.Prediction
+	var p predict.Prediction
 	if err := json.Unmarshal([]byte(out), &p); err != nil || code != 0 {
 		t.Fatal(out, err)
 	}

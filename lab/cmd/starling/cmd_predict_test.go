@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/predict"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 )
@@ -64,20 +64,20 @@ func TestPredictLabelsEveryLine(t *testing.T) {
 		t.Errorf("exit %d, output %q", code, out)
 	}
 	file := filepath.Join(t.TempDir(), "lines.txt")
-	if err := os.WriteFile(file, []byte(strings.Repeat("a line\n", operator.PredictChunk+3)), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Repeat("a line\n", predict.Chunk+3)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	out, code = predictWith(t, "", "--checkpoint", dir, "--rank", "2", "--json", file)
 	rows := strings.Split(strings.TrimSpace(out), "\n")
-	if code != 0 || len(rows) != operator.PredictChunk+3 {
+	if code != 0 || len(rows) != predict.Chunk+3 {
 		t.Fatalf("exit %d, %d rows", code, len(rows))
 	}
-	var last operator.Prediction
+	var last predict.Prediction
 	if err := json.Unmarshal([]byte(rows[len(rows)-1]), &last); err != nil {
 		t.Fatal(err)
 	}
 	// softmax of (0, 5, 0) at 5
-	if last.Line != operator.PredictChunk+3 || last.Label != "grain" || last.Probability < 0.986 || last.Probability > 0.987 {
+	if last.Line != predict.Chunk+3 || last.Label != "grain" || last.Probability < 0.986 || last.Probability > 0.987 {
 		t.Errorf("last row %+v", last)
 	}
 	if _, code := predictWith(t, "", "--checkpoint", dir, "--rank", "3"); code != 2 {
@@ -109,7 +109,7 @@ func TestPredictReadsTheFormat(t *testing.T) {
 		out, code := predictWith(t, "", "--checkpoint", checkpoint, "--json", path)
 		var got []int
 		for row := range strings.Lines(out) {
-			var p operator.Prediction
+			var p predict.Prediction
 			if err := json.Unmarshal([]byte(row), &p); err != nil {
 				t.Fatal(err)
 			}

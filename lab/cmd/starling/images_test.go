@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/evaluation"
 )
 
 // A fleet trains on a table of pixels, and what it releases scores the table and
@@ -50,7 +50,7 @@ func TestDemoOnImages(t *testing.T) {
 		"--out", filepath.Join(dir, "run"), "--json")), &demo); err != nil {
 		t.Fatal(err)
 	}
-	var scored operator.EvaluateReport
+	var scored evaluation.Report
 	if err := json.Unmarshal([]byte(starling("evaluate", "--checkpoint", demo.Checkpoint, "--rank", "all", "--json", pixels)), &scored); err != nil {
 		t.Fatal(err)
 	}

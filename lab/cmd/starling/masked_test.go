@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/evaluation"
+	"github.com/starling-fl/starling/internal/predict"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 )
@@ -71,7 +73,7 @@ enrolment: {secret: a secret of the test}
 		t.Errorf("%s", server.out.String())
 	}
 	code, out, stderr := runCLI(t, "evaluate", "--checkpoint", r.Checkpoint, "--json", test)
-	var scored operator.EvaluateReport
+	var scored evaluation.Report
 	if err := json.Unmarshal([]byte(out), &scored); err != nil || code != 0 {
 		t.Fatalf("exit %d: %s%s", code, out, stderr)
 	}
@@ -96,7 +98,7 @@ enrolment: {secret: a secret of the test}
 		t.Fatalf("%s%s", out, stderr)
 	}
 	code, out, stderr = runCLI(t, "evaluate", "--checkpoint", filepath.Join(dir, "again"), "--json", test)
-	var again operator.EvaluateReport
+	var again evaluation.Report
 	if err := json.Unmarshal([]byte(out), &again); err != nil || code != 0 {
 		t.Fatalf("exit %d: %s%s", code, out, stderr)
 	}
@@ -118,9 +120,9 @@ func fillsMasks(t *testing.T, checkpoint string) {
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	var all []operator.Filled
+	var all []predict.Filled
 	for row := range strings.Lines(out) {
-		var f operator.Filled
+		var f predict.Filled
 		if err := json.Unmarshal([]byte(row), &f); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/evaluation"
+	"github.com/starling-fl/starling/internal/predict"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 )
@@ -71,7 +72,7 @@ func TestSpansFromFiles(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", code, out, stderr)
 	}
 	for i, row := range rows {
-		var a operator.Answered
+		var a predict.Answered
 		if err := json.Unmarshal([]byte(row), &a); err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +81,7 @@ func TestSpansFromFiles(t *testing.T) {
 		}
 	}
 	code, out, stderr = runCLI(t, "evaluate", "--checkpoint", checkpoint, "--json", asked)
-	var scored operator.AnswerEvaluation
+	var scored evaluation.AnswerReport
 	if err := json.Unmarshal([]byte(out), &scored); err != nil || code != 0 || scored.Questions != 2 {
 		t.Errorf("exit %d: %s%s", code, out, stderr)
 	}

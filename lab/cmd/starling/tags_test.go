@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/evaluation"
 )
 
 // A fleet learns which words of a text are of which kind, and what it releases labels
@@ -39,7 +39,7 @@ func TestDemoOnTags(t *testing.T) {
 		"--out", filepath.Join(dir, "run"), "--json")), &demo); err != nil {
 		t.Fatal(err)
 	}
-	var scored operator.EvaluateReport
+	var scored evaluation.Report
 	if err := json.Unmarshal([]byte(starling("", "evaluate", "--checkpoint", demo.Checkpoint, "--json", file)), &scored); err != nil {
 		t.Fatal(err)
 	}

@@ -1,27 +1,24 @@
-package operator
+package predict
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
-	"github.com/starling-fl/starling/internal/engine/plugins"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
 )
 
-// PredictChunk is how many texts are read before they are labelled.
-const PredictChunk = 256
+// Chunk is how many texts are read before they are labelled.
+const Chunk = 256
 
 type Prediction struct {
 	Line        int     `json:"line"` // of the file, from 1
@@ -45,92 +42,8 @@ type ranked struct {
 	Probability float64 `json:"probability"`
 }
 
-func newPredictCmd(a *command.App) *cobra.Command {
-	var (
-		dir, at string
-		top     int
-
-		columns dataset.Columns
-		choice  = plugins.Flags()
-	)
-	cmd := &cobra.Command{
-		Use:   "predict --checkpoint DIR [--rank B] [FILE]",
-		Short: "Label texts with a released adapter",
-		Long: `Label each text of FILE, or of standard input, with the adapter of a checkpoint
-folder at a rank; without --rank at the one that validation chose. FILE is one
-text a line, JSON Lines (.jsonl), CSV with a header (.csv) or label<TAB>text
-(.tsv), plain or .gz; standard input is one text a line. An empty line of plain
-text gets a label like any other, so that lines and labels stay in step. --json
-names the line of each. An adapter over a base of images labels one image (.png,
-.jpg, .pgm), a folder of them in the order of their names, or the rows of a table
-of pixels (.csv). One that labels words gives a label for each word of a text, split
-at spaces. One that answers questions reads documents with questions from JSON Lines,
-from standard input too: "words" with "boxes", or "lines", or a "text", and "question" or
-"questions"; see docs/MODELS.md. It writes an answer a line, with --json beside its
-question and how sure it is. One that tells masked words fills in every [MASK] (of a
-RoBERTa <mask>) that a text spells; with --top it gives the likeliest tokens instead, a
-line for each mask.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return command.Usagef("want at most one file, got %d", len(args))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ck, err := command.ReadReleased(dir)
-			if err != nil {
-				return err
-			}
-			rank, err := command.ChooseRank(ck, at)
-			if err != nil {
-				return err
-			}
-			in, name := a.Stdin, ""
-			if len(args) == 1 {
-				f, err := os.Open(args[0])
-				if err != nil {
-					return err
-				}
-				defer f.Close()
-				in, name = f, args[0]
-			}
-			if ck.Method.Task.Asks() {
-				if top != 0 {
-					return command.Usagef("--top is for labels, and the checkpoint answers questions")
-				}
-				e, err := choice.Open()
-				if err != nil {
-					return err
-				}
-				return predictAnswers(cmd.Context(), a, e, ck, rank, in, name)
-			}
-			choices, what := len(ck.Labels), "labels"
-			if ck.Method.Task.Reads() == model.ReadsMasked {
-				choices, what = ck.Base.Config.VocabSize, "tokens"
-			}
-			if top < 0 || top > choices {
-				return command.Usagef("--top is %d, the checkpoint has %d %s", top, choices, what)
-			}
-			e, err := choice.Open()
-			if err != nil {
-				return err
-			}
-			if ck.Method.Task.Reads() == model.ReadsMasked {
-				return predictBlanks(cmd.Context(), a, e, ck, rank, top, columns, in, name)
-			}
-			return predictTexts(cmd, a, e, ck, rank, top, columns, in, name)
-		},
-	}
-	cmd.Flags().StringVar(&dir, "checkpoint", "", "folder of a released adapter")
-	cmd.Flags().IntVar(&top, "top", 0, "give the likeliest labels, or tokens for a mask, so many, each with its probability")
-	cmd.Flags().StringVar(&at, "rank", "best", "rank to use, or best: the one that validation chose")
-	command.TextColumnFlag(cmd.Flags(), &columns)
-	choice.Add(cmd.Flags())
-	return cmd
-}
-
-// predictTexts labels the texts of a file, in which format its name says.
-func predictTexts(cmd *cobra.Command, a *command.App, e engine.Engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader, name string) error {
+// Texts labels the texts of a file, in which format its name says.
+func Texts(ctx context.Context, a *command.App, e engine.Engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader, name string) error {
 	t, err := task.New(ck.Base, ck.Adapter.Layout(), ck.Seq)
 	if err != nil {
 		return fmt.Errorf("the checkpoint: %w", err)
@@ -144,12 +57,12 @@ func predictTexts(cmd *cobra.Command, a *command.App, e engine.Engine, ck *model
 		return err
 	}
 	slice := ck.Adapter.Slice(rank)
-	predict := predictions{a, PredictChunk, "examples", func(examples []dataset.Example) ([]said, error) {
+	predict := predictions{a, Chunk, "examples", func(examples []dataset.Example) ([]said, error) {
 		rows, err := task.EncodeAll(k, examples)
 		if err != nil {
 			return nil, err
 		}
-		logits, err := p.Outputs(cmd.Context(), slice, rank, rows, len(examples))
+		logits, err := p.Outputs(ctx, slice, rank, rows, len(examples))
 		if err != nil {
 			return nil, err
 		}

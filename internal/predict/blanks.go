@@ -1,4 +1,4 @@
-package operator
+package predict
 
 import (
 	"cmp"
@@ -67,14 +67,14 @@ func newBlanks(e engine.Engine, ck *model.Checkpoint, rank, top int) (*blanks, e
 	return &blanks{k.(task.Filler), tok, p, ck.Adapter.Slice(rank), rank, top, evaluate.RowsOfScores(k, c.VocabSize), c.VocabSize}, nil
 }
 
-// predictBlanks fills in the masks of a file's texts.
-func predictBlanks(ctx context.Context, a *command.App, e engine.Engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader,
+// Blanks fills in the masks of a file's texts.
+func Blanks(ctx context.Context, a *command.App, e engine.Engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader,
 	name string) error {
 	f, err := newBlanks(e, ck, rank, top)
 	if err != nil {
 		return err
 	}
-	p := predictions{a, PredictChunk, "texts", func(examples []dataset.Example) ([]said, error) {
+	p := predictions{a, Chunk, "texts", func(examples []dataset.Example) ([]said, error) {
 		texts, err := f.fill(ctx, examples)
 		if err != nil {
 			return nil, err

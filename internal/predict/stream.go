@@ -1,4 +1,6 @@
-package operator
+// Package predict writes what a released adapter says of the examples of a file: labels,
+// answers to questions, words in place of masks.
+package predict
 
 import (
 	"bufio"
