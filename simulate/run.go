@@ -49,6 +49,10 @@ type Config struct {
 	// Collect lets the cohort contribute; nil: Workers goroutines of this process.
 	Collect Collect
 
+	// Search is the distribution of the number of runs of a search that this is one of; nil:
+	// it stands alone.
+	Search *dp.Search
+
 	Evaluator coordinator.Evaluator // on public validation data; nil: nothing is measured
 	// Every is the number of rounds between two measurements at Ranks; 0 measures
 	// only the end, where every rank is measured once.
@@ -74,6 +78,8 @@ type Result struct {
 	// Guarantee is what the simulated deployment would have spent.
 	Guarantee       dp.Guarantee `json:"guarantee"`
 	NoiseMultiplier float64      `json:"noise_multiplier"`
+	// Search is what the whole of Config.Search would have spent; nil without one, or noise.
+	Search *dp.Guarantee `json:"search,omitempty"`
 	// Rho is the noise's expected norm over the clip norm at the largest rank:
 	// z*sqrt(d)/(q*N) (docs/SIMULATE.md).
 	Rho    float64 `json:"rho"`
@@ -261,6 +267,13 @@ func (r *Run) Rounds(ctx context.Context) (Result, error) {
 	var err error
 	if result.Guarantee, err = r.guarantee(); err != nil {
 		return result, err
+	}
+	if r.cfg.Search != nil && !r.job.Privacy.None {
+		whole, err := r.cfg.Search.Guarantee(r.core.Budget(), r.events, r.job.Privacy.SimulatedPopulation > 0)
+		if err != nil {
+			return result, err
+		}
+		result.Search = &whole
 	}
 	if r.cfg.Evaluator != nil {
 		if result.Validation, err = r.measure(ctx, r.core.Ranks()); err != nil {

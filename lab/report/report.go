@@ -67,7 +67,13 @@ func New(dir string, interval Interval) (*Report, error) {
 		r.Name = filepath.Base(dir)
 	}
 	for _, a := range x.Searched() {
+		if x.AccountSearch != "" && a.Name == sweep.TrialAxis {
+			continue
+		}
 		r.Searched = append(r.Searched, r.searched(a, sweep.Chosen(x, records)))
+	}
+	if x.AccountSearch != "" {
+		r.Searched = append(r.Searched, r.counted(sweep.Chosen(x, records)))
 	}
 	records = sweep.Chosen(x, records)
 	if len(records) == 0 {
@@ -98,7 +104,20 @@ func (r *Report) searched(a sweep.Axis, chosen []*sweep.Record) string {
 		}
 		parts = append(parts, fmt.Sprintf("%s (chosen %d times)", v, n))
 	}
-	return fmt.Sprintf("%s of %s: chosen on validation within each seed; the search's privacy is not counted", a.Name, strings.Join(parts, ", "))
+	said := fmt.Sprintf("%s of %s: chosen on validation within each seed", a.Name, strings.Join(parts, ", "))
+	if r.index.AccountSearch == "" {
+		said += "; the search's privacy is not counted"
+	}
+	return said
+}
+
+// counted says what an accounted search comes to.
+func (r *Report) counted(chosen []*sweep.Record) string {
+	said := fmt.Sprintf("a number of runs drawn by %s, of settings picked by chance: %s", r.index.AccountSearch, r.index.Counted(chosen))
+	if empty := r.index.Empty(); len(empty) > 0 {
+		said += "; no run was drawn for seed " + strings.Join(empty, ", ") + ", of which nothing is released"
+	}
+	return said
 }
 
 // shared finds what all runs have in common.

@@ -53,6 +53,9 @@ type Cell struct {
 	Values   int               `json:"values"`
 	Epsilon  float64           `json:"epsilon"`
 	Delta    float64           `json:"delta"`
+	// Search is the epsilon of the whole search, the largest of the seeds'; 0 where it is not
+	// counted.
+	Search float64 `json:"search_epsilon,omitempty"`
 	// Bytes of one device in all rounds, up and down, base and page left out.
 	Bytes float64 `json:"bytes"`
 
@@ -116,6 +119,9 @@ func cells(x *sweep.Index, records []*sweep.Record) []*Cell {
 			c.Clipped += r.Clipped / n
 			c.Bytes += (r.BytesUp + r.BytesDown) * float64(len(r.Curve)) / n
 			c.Epsilon, c.Delta = max(c.Epsilon, r.Epsilon), r.Delta
+			if r.Search != nil {
+				c.Search = max(c.Search, r.Search.Epsilon)
+			}
 		}
 		c.Accuracy, c.MacroF1 = summarize(accuracy), summarize(f1)
 	}

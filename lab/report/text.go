@@ -11,6 +11,9 @@ func (c *Cell) epsilon() string {
 	if c.Epsilon == 0 {
 		return "none"
 	}
+	if c.Search > 0 {
+		return fmt.Sprintf("%.3g, %.3g searched", c.Epsilon, c.Search)
+	}
 	return fmt.Sprintf("%.3g", c.Epsilon)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -82,6 +83,13 @@ type Evaluator interface {
 	Score(ctx context.Context, a *model.Adapter, rank int) (accuracy, macroF1 float64, err error)
 }
 
+// secret is what everything but the division of the data is drawn from.
+func (s Settings) secret() []byte {
+	b := Seed(s.Seed)
+	binary.LittleEndian.PutUint64(b, uint64(s.Trial))
+	return b
+}
+
 // Seed is what a setting's seed stands for everywhere in a run.
 func Seed(seed uint64) []byte { return binary.LittleEndian.AppendUint64(make([]byte, 24), seed) }
 
@@ -141,7 +149,7 @@ func (l *Lab) Check(s Settings) error {
 	if err != nil {
 		return err
 	}
-	core, err := coordinator.NewCore(j, base, Seed(s.Seed))
+	core, err := coordinator.NewCore(j, base, s.secret())
 	if err != nil {
 		return err
 	}
@@ -193,11 +201,19 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
+	var search *dp.Search
+	if s.AccountSearch != "" {
+		by, err := dp.ParseSearch(s.AccountSearch)
+		if err != nil {
+			return nil, badSetting("account_search is %w", err)
+		}
+		search = &by
+	}
 	out := &Setup{Data: d, Job: job, Validation: evaluators[0], Test: evaluators[1]}
 	out.Config = simulate.Config{
-		Job: job, Base: base, Start: start, Population: population, Unclipped: s.Unclipped, Dropout: s.Dropout, Data: how, Seed: Seed(s.Seed), Workers: max(1, l.Workers), Collect: l.Collect,
+		Job: job, Base: base, Start: start, Population: population, Unclipped: s.Unclipped, Dropout: s.Dropout, Data: how, Seed: s.secret(), Workers: max(1, l.Workers), Collect: l.Collect,
 		Trainer: l.Trainer, Compile: l.Compile, Engine: l.Engine,
-		Evaluator: out.Validation, Every: s.Every, Ranks: s.Ranks,
+		Search: search, Evaluator: out.Validation, Every: s.Every, Ranks: s.Ranks,
 	}
 	return out, nil
 }

@@ -23,6 +23,9 @@ type Plan struct {
 	// equal in every other axis and in the seed.
 	Compare map[string]string
 	Points  []Point
+	// Search is the distribution of the number of runs of a search whose privacy is
+	// counted; "" where none is. See AccountSearch.
+	Search string
 }
 
 // Axis is one setting, or several that change together, and its values.
@@ -125,6 +128,9 @@ func parse(r io.Reader, dir string, most int) (*Plan, error) {
 			}
 		}
 		*s = s.beside(dir)
+	}
+	if err := p.account(); err != nil {
+		return nil, err
 	}
 	return p, p.check()
 }

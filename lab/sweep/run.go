@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/durable"
 	"github.com/starling-fl/starling/simulate"
 )
@@ -34,6 +35,9 @@ type Record struct {
 	Epsilon         float64 `json:"epsilon"` // of the simulated deployment
 	Delta           float64 `json:"delta"`
 	Guarantee       string  `json:"guarantee"`
+	// Search is what the whole search costs that this run is one of; nil where its privacy
+	// is not counted, or nothing is private.
+	Search *dp.Guarantee `json:"search,omitempty"`
 
 	// Means over the rounds.
 	SignalNorm float64 `json:"signal_norm"`
@@ -196,6 +200,7 @@ func (r *Record) fill(ctx context.Context, s *Setup, result simulate.Result) err
 	if s.Job.Privacy.None {
 		r.Guarantee = noGuarantee
 	}
+	r.Search = result.Search
 	r.ByRank, r.Curve, r.Rank = result.Validation, result.Rounds, result.BestRank
 	for _, v := range result.Validation {
 		if v.Rank == r.Rank {

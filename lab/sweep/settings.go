@@ -68,6 +68,12 @@ type Settings struct {
 	// says what noise and clipping cost. A device never sends one: simulations only.
 	Unclipped bool `json:"unclipped,omitempty" yaml:"unclipped"`
 
+	// AccountSearch counts the privacy of a search over settings: the distribution of its
+	// number of runs (dp.ParseSearch). Trial tells runs of one search and the same settings
+	// apart: the data are divided alike, all else is drawn anew.
+	AccountSearch string `json:"account_search,omitempty" yaml:"account_search"`
+	Trial         int    `json:"trial,omitempty" yaml:"-"`
+
 	// Job holds keys of the job file, nested; what it does not name has the job
 	// file's default.
 	Job map[string]any `json:"job,omitempty" yaml:"-"`

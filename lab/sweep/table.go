@@ -23,6 +23,9 @@ type Index struct {
 	Axes    []Axis            `json:"axes"`
 	Compare map[string]string `json:"compare,omitempty"`
 	Runs    []Run             `json:"runs"` // in the order of the grid
+	// AccountSearch is the distribution of the number of runs of a search whose privacy is
+	// counted; "" where none is.
+	AccountSearch string `json:"account_search,omitempty"`
 }
 
 // Run names a point of the grid by its folder.
@@ -41,7 +44,7 @@ const (
 // Keep writes a grid's index, and takes over what was made of its runs under older names.
 // Two points whose files have the same contents are refused.
 func (l *Lab) Keep(p *Plan, dir string) error {
-	x := Index{Name: p.Name, Axes: p.Axes, Compare: p.Compare}
+	x := Index{Name: p.Name, Axes: p.Axes, Compare: p.Compare, AccountSearch: p.Search}
 	seen := map[string]map[string]string{}
 	for _, at := range p.Points {
 		id, err := l.ID(at.Settings)
@@ -151,6 +154,9 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 	if search {
 		header = append(header, "chosen")
 	}
+	if x.AccountSearch != "" {
+		header = append(header, "search_epsilon")
+	}
 	header = append(header, settings...)
 	header = append(header, "population_of", "engine", "version", "base", "values", "rho", "noise_multiplier", "epsilon_spent", "delta_spent",
 		"signal_norm", "noise_norm", "clipped", "cohort_mean", "bytes_up", "bytes_down", "rank", "validation_accuracy", "test_accuracy", "test_macro_f1", "seconds")
@@ -171,6 +177,13 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 		}
 		if search {
 			row = append(row, strconv.FormatBool(slices.Contains(chosen, r)))
+		}
+		if x.AccountSearch != "" {
+			whole := "none"
+			if r.Search != nil {
+				whole = num(r.Search.Epsilon)
+			}
+			row = append(row, whole)
 		}
 		for _, k := range settings {
 			row = append(row, flats[i][k])

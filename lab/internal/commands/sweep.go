@@ -29,6 +29,7 @@ type sweepFlags struct {
 	list      bool
 	data      string
 	test      string
+	account   string
 	workers   int
 	dryRun    bool
 	columns   dataset.Columns
@@ -78,6 +79,7 @@ against what was published.`,
 	fl.BoolVar(&f.list, "presets", false, "list the presets and end")
 	fl.StringVar(&f.data, "data", "", "labelled file that every run simulates, in place of the sweep file's")
 	fl.StringVar(&f.test, "test", "", "labelled file of its own for the test part of --data")
+	fl.StringVar(&f.account, "account-search", "", "count the privacy of the file's search: draw its number of runs by poisson:MEAN, geometric:MEAN, logarithmic:MEAN or negative-binomial:ETA:MEAN")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout instead of the embedded default")
 	fl.StringVar(&f.out, "out", "", "folder of the results (default: the sweep file's name without its ending)")
 	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side; results do not depend on it")
@@ -108,6 +110,9 @@ func (f sweepFlags) plan(args []string) (plan *sweep.Plan, name string, err erro
 	} else {
 		name = strings.TrimSuffix(filepath.Base(args[0]), filepath.Ext(args[0]))
 		plan, err = sweep.Load(args[0])
+	}
+	if err == nil && f.account != "" {
+		err = plan.AccountSearch(f.account)
 	}
 	if f.test != "" && f.data == "" {
 		return nil, "", command.Usagef("--test is the test part of --data: give both, or name them in the sweep file")
