@@ -44,8 +44,8 @@ func nextBeat(from, now time.Time) time.Time {
 	return from.Add((now.Sub(from)/beat + 1) * beat)
 }
 
-// await waits for a moment, or ctx's end.
-func await(ctx context.Context, moment time.Time) error { return sleep(ctx, time.Until(moment)) }
+// until waits for a moment, or ctx's end.
+func until(ctx context.Context, moment time.Time) error { return sleep(ctx, time.Until(moment)) }
 
 // hold waits, in a silent device, for the beat at which what answers the coordinator's last
 // message may leave.
@@ -53,7 +53,7 @@ func (c *client) hold(ctx context.Context) error {
 	if !c.silent() {
 		return nil
 	}
-	return await(ctx, nextBeat(c.heard, time.Now()))
+	return until(ctx, nextBeat(c.heard, time.Now()))
 }
 
 // silent tells whether moments are kept. In a reproducible run nothing is private.
@@ -167,7 +167,7 @@ func (c *client) contribute(ctx context.Context, j *job, k Contribution) ([]int3
 			return nil, err
 		}
 	}
-	if err := await(ctx, began.Add(window)); err != nil {
+	if err := until(ctx, began.Add(window)); err != nil {
 		clear(x.symbols)
 		return nil, err
 	}
@@ -311,5 +311,5 @@ func (c *client) readSilently(ctx context.Context, j *job) error {
 			}
 		})
 	})
-	return await(ctx, from.Add(readingTime))
+	return until(ctx, from.Add(readingTime))
 }
