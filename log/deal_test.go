@@ -132,6 +132,41 @@ func TestGroundHeads(t *testing.T) {
 	}
 }
 
+// TestGrindingBits holds the figures of docs/RATIONALE.md, *The draw is not proved*: how many
+// of a coordinator's own keys it can expect in one of 156 groups after 2^b heads. Each bit
+// gives it less than one key; honest devices it does not move.
+func TestGrindingBits(t *testing.T) {
+	const groups, keys = 156, 9_984
+	// atLeast is log2 of the probability that one group has so many of the keys.
+	atLeast := func(least int) float64 {
+		choose := func(n, k float64) float64 {
+			a, _ := math.Lgamma(n + 1)
+			b, _ := math.Lgamma(k + 1)
+			c, _ := math.Lgamma(n - k + 1)
+			return a - b - c
+		}
+		sum := 0.0
+		first := 0.0
+		for k := least; k < least+400; k++ {
+			term := choose(keys, float64(k)) - float64(k)*math.Log(groups) + (keys-float64(k))*math.Log1p(-1.0/groups)
+			if k == least {
+				first = term
+			}
+			sum += math.Exp(term - first)
+		}
+		return (first + math.Log(sum)) / math.Ln2
+	}
+	for tried, want := range map[float64]int{0: 86, 20: 115, 40: 136, 60: 152} {
+		most := keys / groups
+		for math.Log2(groups)+tried+atLeast(most) > 0 {
+			most++
+		}
+		if most != want {
+			t.Errorf("2^%v heads: %d keys, want %d", tried, most, want)
+		}
+	}
+}
+
 // grownBy is the head of a log of numbered keys, of which the last was enrolled at a second
 // of its keeper's choice.
 func grownBy(t *testing.T, keys int, last uint64) Head {
