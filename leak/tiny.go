@@ -2,7 +2,6 @@ package leak
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -43,13 +42,23 @@ func TinyBase() (*model.Base, error) {
 // the job's own takes too long for it: whether rounding and noise leave the direction of a
 // text's gradient to be seen. What it finds is of that base, and not of the job's.
 func onTiny(ctx context.Context, o Options, left time.Duration) (*Attack, error) {
-	said := &Attack{Name: "gradient matching on a tiny base", Of: Tokens, Tiny: true}
+	o.Data, o.Lasts = nil, max(left, o.Lasts/4, time.Second)
+	found, err := tryTiny(ctx, o)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil { // a method that it does not have, say: the job's own base was tried
+		found = &Attack{Of: Tokens, NotTried: err.Error()}
+	}
+	found.Name, found.Tiny = nameMatching+" on a tiny base", true
+	return found, nil
+}
+
+func tryTiny(ctx context.Context, o Options) (*Attack, error) {
 	s, err := o.Tiny(ctx)
 	if err != nil {
-		said.NotTried = fmt.Sprintf("it has no such step: %v", err)
-		return said, nil
+		return nil, err
 	}
-	o.Data, o.Lasts = nil, max(left, o.Lasts/4, time.Second)
 	p, err := newProbe(s, o)
 	if err != nil {
 		return nil, err
@@ -70,7 +79,6 @@ func onTiny(ctx context.Context, o Options, left time.Duration) (*Attack, error)
 		}
 	}
 	at := slices.IndexFunc(attacks, func(a *attack) bool { return a.name == nameMatching })
-	result := attacks[at].result()
-	result.Name, result.Tiny = said.Name, true
-	return &result, nil
+	found := attacks[at].result()
+	return &found, nil
 }
