@@ -54,7 +54,7 @@ export interface Given {
 }
 
 /** Above this, a guarantee is not worth being called protection. */
-const weakFrom = 10;
+export const weakFrom = 10;
 
 export function given(a: About): Given {
   const who = a.protects === "provider" ? "each provider in your file" : "you";
@@ -69,8 +69,7 @@ export function given(a: About): Given {
     if (a.delivered) lines.push(`What the noise gives you after all ${a.rounds} rounds: ${bound(a.delivered)}, ${meaning(a.delivered)}.`);
     lines.push(`The noise is made for ${count(a.simulated_population ?? 0, "device")}, which would have ${bound(a.simulated)}; ` +
       "this fleet is smaller.");
-    return { level: "weak", title: `Simulated privacy, ${bound(a.simulated)}: ` +
-      "the masking protects you, the noise does not", lines };
+    return { level: "weak", title: "Simulated privacy: the masking protects you, the noise does not", lines };
   }
   const g = a.visible ?? a.delivered;
   const lines = [sum];
@@ -81,7 +80,7 @@ export function given(a: About): Given {
   if (!g || g.epsilon > weakFrom) {
     return { level: "weak", title: `Weak protection of ${who}`, lines };
   }
-  return { level: "strong", title: `Protects ${who}: ${bound(g)} over the whole job`, lines };
+  return { level: "strong", title: `Protects ${who}${a.untrusted && a.untrusted.epsilon <= weakFrom ? ", also if the operator adds no noise" : ", by the operator's word"}`, lines };
 }
 
 /** What the log of enrolled keys proves of a shard: whom a device is hidden among. */

@@ -3,13 +3,15 @@ import "./page.css";
 import { browserTrust, Edge, Participation } from "../edge/src/index.js";
 import type { About, PublicStatus } from "./api.js";
 import { brief, byId, element, message, say, show, visible } from "./dom.js";
-import { bound, bytes, count, given, peersText, percent, significant } from "./format.js";
+import { bound, bytes, count, duration, given, peersText, percent, significant } from "./format.js";
 import { unable } from "./join/able.js";
 import { elsewhere, here } from "./join/address.js";
 import { outdated } from "./join/current.js";
 import { Awake, watchConditions, type Conditions } from "./join/conditions.js";
 import { data, describeData, offerData } from "./join/data.js";
 import { paintLimits } from "./join/limits.js";
+import { Pace } from "./join/pace.js";
+import { download, plain } from "./join/plain.js";
 import { alone, deviceIdentity, saved, type SavedJoin } from "./join/saved.js";
 import { offerModel, offerShelf } from "./join/trained.js";
 import { wordsOf } from "./join/tasks.js";
@@ -61,10 +63,11 @@ async function describe(): Promise<boolean> {
   const g = given(about);
   byId("given").dataset.level = g.level;
   say("given-title", g.title);
+  byId("plain").replaceChildren(...plain(about).map((l) => element("li", {}, l)));
   byId("given-lines").replaceChildren(...g.lines.map((l) => element("li", {}, l)));
   show("secret-missing", about.needs_secret && !token);
   describeData(about);
-  say("download-size", `about ${bytes(about.base_bytes + 1.13e6)}`);
+  say("download-size", download(about));
   byId<HTMLDetailsElement>("given-details").open = innerHeight > 900;
   unfit = outdated(about);
   const there = elsewhere(token);
@@ -82,6 +85,7 @@ async function describe(): Promise<boolean> {
   return !unfit && !cannot.length;
 }
 
+const pace = new Pace();
 let silent = false; // the coordinator, at the last refresh
 
 async function refresh(): Promise<void> {
@@ -95,6 +99,9 @@ async function refresh(): Promise<void> {
     byId<HTMLProgressElement>("rounds").max = Math.max(1, p.rounds);
     byId<HTMLProgressElement>("rounds").value = p.version;
     say("rounds-text", over && p.version >= p.rounds ? "all rounds are made" : p.round || p.version ? `${p.version} of ${count(p.rounds, "round")} made` : "not begun");
+    pace.note(p.version, performance.now() / 1000);
+    const left = over ? undefined : pace.left(p.rounds, performance.now() / 1000);
+    say("time-left", left === undefined ? "" : `, about ${duration(left)} left`);
     const spent = p.delivered ? `${bound(p.delivered)} of ${about?.delivered ? significant(about.delivered.epsilon) : "…"}` : "–";
     say("spent", p.private ? spent : "not private");
     const best = p.validation?.reduce((a, b) => (b.accuracy > a.accuracy ? b : a));
@@ -105,7 +112,10 @@ async function refresh(): Promise<void> {
   } catch (error) {
     if (part?.standing === "finished") return;
     silent = true;
-    say("connection", `No word from the coordinator: ${message(error)}. Trying again.`);
+    // What a browser says of a request that came to nothing helps nobody.
+    const why = error instanceof TypeError ? "" : `: ${message(error)}`;
+    say("connection", `No word from the coordinator${why}. Trying again.`);
+    say("time-left", "");
   }
 }
 
