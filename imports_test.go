@@ -51,8 +51,9 @@ internal/command/device: dataset edge internal/command internal/durable internal
 internal/curve: dp
 internal/command/operator: audit coordinator coordinator/server coordinator/store dataset dp edge evaluate hub
     internal/command internal/curve internal/durable internal/engine internal/engine/plugins internal/evaluation
-    internal/fleetdata internal/progress internal/qrcode internal/sim internal/terminal internal/wire job model
-    model/known program secagg tokenizer wasm wasm/compiler web
+    internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
+    internal/spent internal/terminal internal/wire job model model/known program secagg tokenizer wasm wasm/compiler
+    web
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
 evaluate/metric:
@@ -64,13 +65,16 @@ internal/engine/plugins: internal/engine program xla
 internal/evaluation: dataset evaluate internal/command internal/engine internal/predict internal/terminal model task
 internal/fleetdata: dataset internal/command
 internal/generated:
+internal/inspection: wasm
 internal/l2:
 internal/mutant:
+internal/outcome: coordinator dp evaluate internal/sim internal/terminal job model
 internal/palette:
 internal/pipes:
 internal/predict: dataset evaluate internal/command internal/engine internal/terminal model model/nn task tokenizer
 internal/progress: coordinator internal/terminal
 internal/qrcode:
+internal/spent: coordinator/store dp internal/command
 internal/strict:
 internal/realdata:
 internal/sim: coordinator coordinator/server dataset edge internal/wire
@@ -251,6 +255,26 @@ func TestTheEdgeLinksNoServer(t *testing.T) {
 		for _, prefix := range not {
 			if strings.HasPrefix(dep, prefix) {
 				t.Errorf("cmd/starling-edge links %s", dep)
+			}
+		}
+	}
+}
+
+// The laboratory stands apart: nothing outside of lab, and no program but its own, links it, nor
+// what it draws and queues with.
+func TestTheCoreLinksNoLaboratory(t *testing.T) {
+	packages := list(t)
+	for name, p := range packages {
+		for _, imp := range p.Imports {
+			if strings.HasPrefix(imp, module+"lab/") && !strings.HasPrefix(name, "lab/") {
+				t.Errorf("%s imports %s", name, imp)
+			}
+		}
+	}
+	for _, dep := range packages["cmd/starling"].Deps {
+		for _, prefix := range []string{module + "lab/", "github.com/nats-io/", "gonum.org/v1/plot", "codeberg.org/go-fonts/"} {
+			if strings.HasPrefix(dep, prefix) {
+				t.Errorf("cmd/starling links %s", dep)
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/job"
@@ -249,7 +250,7 @@ func runDemo(ctx context.Context, a *command.App, f demoFlags) error {
 		return err
 	}
 	job = job.ForBase(b.Config)
-	layout, err := JobLayout(job, b)
+	layout, err := outcome.Layout(job, b)
 	if err != nil {
 		return err
 	}
@@ -273,10 +274,10 @@ func runDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	r := Report{Task: data.Name, Devices: len(data.Clients)}
-	r.settle(job, result.Result)
-	r.traffic(result.Traffic)
-	if err := r.measure(ctx, layout, result.Result, scores.test, f.everyRank); err != nil {
+	r := outcome.Report{Task: data.Name, Devices: len(data.Clients)}
+	r.Settle(job, result.Result)
+	r.CountTraffic(result.Traffic)
+	if err := r.Measure(ctx, layout, result.Result, scores.test, f.everyRank); err != nil {
 		return err
 	}
 	r.Seconds = time.Since(start).Seconds()
@@ -293,5 +294,5 @@ func runDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	if known != nil && !f.headOnly {
 		r.HeadOnly, r.HeadOnlyMacroF1 = &known.Accuracy, &known.MacroF1
 	}
-	return a.Emit(r, r.print)
+	return a.Emit(r, r.Print)
 }

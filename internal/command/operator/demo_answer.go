@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"time"
 
@@ -11,9 +10,9 @@ import (
 	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/sim"
-	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
@@ -26,16 +25,6 @@ const (
 	documentTokens = 96
 	AnswerTokens   = 16
 )
-
-// AnswerReport is what a finished job of answers says of itself. Scores are on the
-// test split; validation alone chose the rank.
-type AnswerReport struct {
-	Report
-	Before      evaluate.AnswerScore `json:"before"` // of the base, on the same questions
-	After       evaluate.AnswerScore `json:"after"`  // at the best rank
-	Validations int                  `json:"validation_questions"`
-	Questions   int                  `json:"test_questions"`
-}
 
 // runAnswerDemo is runDemo for task answer.
 func runAnswerDemo(ctx context.Context, a *command.App, f demoFlags) error {
@@ -61,7 +50,7 @@ func runAnswerDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	}
 	began := time.Now()
 	j = j.ForBase(b.Config)
-	layout, err := JobLayout(j, b)
+	layout, err := outcome.Layout(j, b)
 	if err != nil {
 		return err
 	}
@@ -86,33 +75,13 @@ func runAnswerDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	r := Report{Task: data.Name, Devices: len(data.Clients)}
-	r.settle(j, result.Result)
-	r.traffic(result.Traffic)
+	r := outcome.Report{Task: data.Name, Devices: len(data.Clients)}
+	r.Settle(j, result.Result)
+	r.CountTraffic(result.Traffic)
 	out, err := scores.after(ctx, r, before, result.Result)
 	if err != nil {
 		return err
 	}
 	out.Seconds = time.Since(began).Seconds()
-	return a.Emit(out, out.print)
-}
-
-// print writes the report for people.
-func (r AnswerReport) print(w io.Writer) error {
-	fmt.Fprintf(w, "\n%d test questions of %s\n\n", r.Questions, r.Task)
-	fmt.Fprintf(w, "  %-28s %12s %9s %6s\n", "", "exact match", "token F1", "ANLS")
-	line := func(what string, s evaluate.AnswerScore) {
-		fmt.Fprintf(w, "  %-28s %10.1f %% %9.1f %6.1f\n", what, 100*s.ExactMatch, 100*s.TokenF1, 100*s.ANLS)
-	}
-	line("base, before", r.Before)
-	line(fmt.Sprintf("after %d rounds, rank %d", r.Rounds, r.BestRank), r.After)
-	fmt.Fprintln(w)
-	for _, text := range []string{r.Simulated, r.Delivered} {
-		if text != "" {
-			fmt.Fprintf(w, "  %s\n", text)
-		}
-	}
-	_, err := fmt.Fprintf(w, "  %s up and %s down a device and round, %d device-rounds dropped, %d absent, %.0f s\n  checkpoint: %s\n",
-		terminal.Bytes(int64(r.BytesUp)), terminal.Bytes(int64(r.BytesDown)), r.Dropped, r.Absent, r.Seconds, r.Checkpoint)
-	return err
+	return a.Emit(out, out.Print)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
@@ -26,7 +27,7 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 	j := job.Default()
 	j.Name, j.Labels = "splits", []string{"a", "b"}
 	j = j.ForBase(b.Config)
-	layout, err := JobLayout(j, b)
+	layout, err := outcome.Layout(j, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func TestValidationLoss(t *testing.T) {
 	j := job.Default()
 	j.Name, j.Labels = "loss", []string{"a", "b", "c"}
 	j = j.ForBase(b.Config)
-	layout, err := JobLayout(j, b)
+	layout, err := outcome.Layout(j, b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
@@ -120,7 +121,7 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	command.SayTask(a.Stderr, job.Task != "", b)
 	written := job
 	job = job.ForBase(b.Config)
-	layout, err := JobLayout(job, b)
+	layout, err := outcome.Layout(job, b)
 	if err != nil {
 		return err
 	}
@@ -173,8 +174,8 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	if err != nil || runErr != nil && !(spent && result.Rounds > 0) { // what was released is a result
 		return errors.Join(runErr, err)
 	}
-	r := Report{Task: job.Name, Devices: job.Cohort.Population}
-	r.settle(job, result)
+	r := outcome.Report{Task: job.Name, Devices: job.Cohort.Population}
+	r.Settle(job, result)
 	r.Parts = &result.Parts
 	r.Seconds = time.Since(start).Seconds()
 	return errors.Join(runErr, measured.report(ctx, a, r, layout, result, f.everyRank))

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/command/operator"
 	"github.com/starling-fl/starling/internal/evaluation"
+	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/internal/predict"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/model"
@@ -60,7 +60,7 @@ enrolment: {secret: a secret of the test}
 			t.Fatalf("process %d: %v\n%s", i, err, p.said())
 		}
 	}
-	var r operator.AnswerReport
+	var r outcome.AnswerReport
 	if err := json.Unmarshal(server.out.Bytes(), &r); err != nil {
 		t.Fatalf("%v: %s", err, server.out.String())
 	}

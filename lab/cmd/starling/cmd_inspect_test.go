@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/inspection"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
@@ -67,7 +67,7 @@ func TestInspect(t *testing.T) {
 		}
 	}
 	code, text, errs = runInspect(file, "--json")
-	var r operator.InspectReport
+	var r inspection.Report
 	if err := json.Unmarshal([]byte(text), &r); code != 0 || err != nil {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}

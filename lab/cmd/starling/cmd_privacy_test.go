@@ -20,6 +20,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/spent"
 	"github.com/starling-fl/starling/lab/internal/plots"
 )
 
@@ -289,7 +290,7 @@ func TestPrivacyLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r operator.LedgerReport
+	var r spent.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +377,7 @@ func TestPrivacyLedgersCompose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r operator.LedgerReport
+	var r spent.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -22,7 +23,7 @@ func TestAnswerDemo(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	var r operator.AnswerReport
+	var r outcome.AnswerReport
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

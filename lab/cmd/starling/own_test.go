@@ -10,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/spent"
 )
 
 // TestExplainSaysWhoseNoise: with devices' noise explain states epsilon with trust in the
@@ -56,7 +57,7 @@ func TestLedgerSaysWhoseNoise(t *testing.T) {
 	}
 	for _, own := range []dp.OwnNoise{{}, {Multiplier: 1, Honest: 64, Apart: 9}} {
 		l := store.Ledger{Private: true, Entries: []store.Entry{{Entry: dp.Entry{Event: event(own)}}}}
-		r, _, err := operator.NewLedgerReport(l, 1e-6, dp.Tight)
+		r, _, err := spent.NewReport(l, 1e-6, dp.Tight)
 		if err != nil {
 			t.Fatal(err)
 		}

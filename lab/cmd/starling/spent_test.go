@@ -16,7 +16,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
@@ -82,7 +82,7 @@ func spend(t *testing.T, path, dir string) {
 	cost, err := dp.ReleaseSpec{Round: id, SamplingRate: 1, B2: 175_000, NoiseMultiplier: 0.001, NoiseScale: 1, Certificate: cert.Hash()}.Event(8192)
 	ok(err)
 	cost.Kind = dp.KindRelease
-	layout, err := operator.JobLayout(j.ForBase(b.Config), b)
+	layout, err := outcome.Layout(j.ForBase(b.Config), b)
 	ok(err)
 	adapter, err := model.EncodeAdapter(model.NewAdapter(layout, 1))
 	ok(err)

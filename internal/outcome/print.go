@@ -1,4 +1,4 @@
-package operator
+package outcome
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"github.com/starling-fl/starling/internal/terminal"
 )
 
-// print writes the report for people, within the terminal's width.
-func (r Report) print(w io.Writer) error {
+// Print writes the report for people, within the terminal's width.
+func (r Report) Print(w io.Writer) error {
 	width, _ := terminal.Width(w)
 	var b strings.Builder
 	if len(r.ranks) > 0 {

@@ -1,4 +1,6 @@
-package operator
+// Package outcome is what a finished job says of itself: accuracies, guarantees, bytes, for people
+// as a table and for machines as JSON.
+package outcome
 
 import (
 	"cmp"
@@ -72,15 +74,15 @@ type Report struct {
 	clipNorm float64 // of the first round
 }
 
-// JobLayout is the layout of a job's adapter over a base.
-func JobLayout(job coordinator.Job, b *model.Base) (*model.Layout, error) {
+// Layout is the layout of a job's adapter over a base.
+func Layout(job coordinator.Job, b *model.Base) (*model.Layout, error) {
 	return model.NewLayout(b.Config, job.Method(), len(job.Labels))
 }
 
-// measure tests the released adapter at the rank that validation chose, or at
+// Measure tests the released adapter at the rank that validation chose, or at
 // every rank, beside the untouched base. Validation was scored by the
 // coordinator, at every rank.
-func (r *Report) measure(ctx context.Context, layout *model.Layout, result coordinator.Result, test *evaluate.Labelled, everyRank bool) error {
+func (r *Report) Measure(ctx context.Context, layout *model.Layout, result coordinator.Result, test *evaluate.Labelled, everyRank bool) error {
 	r.RankAccuracy, r.RankMacroF1, r.Validation = map[string]float64{}, map[string]float64{}, map[string]float64{}
 	for _, v := range result.Validation {
 		name := strconv.Itoa(v.Rank)
@@ -105,8 +107,8 @@ func (r *Report) measure(ctx context.Context, layout *model.Layout, result coord
 	return nil
 }
 
-// settle takes over what the coordinator says of the job.
-func (r *Report) settle(j coordinator.Job, result coordinator.Result) {
+// Settle takes over what the coordinator says of the job.
+func (r *Report) Settle(j coordinator.Job, result coordinator.Result) {
 	r.Rounds, r.Dropped, r.Absent, r.Checkpoint = result.Rounds, result.Dropped, result.Absent, result.Checkpoint
 	r.BytesUp, r.BytesDown = result.BytesUpPerDeviceRound, result.BytesDownPerDeviceRound
 	r.BytesOnceUp, r.BytesOnceDown = result.BytesOnceUp, result.BytesOnceDown
@@ -127,8 +129,8 @@ func (r *Report) settle(j coordinator.Job, result coordinator.Result) {
 	}
 }
 
-// traffic takes over the devices' own count, which leaves out what they fetch once.
-func (r *Report) traffic(t sim.Traffic) {
+// CountTraffic takes over the devices' own count, which leaves out what they fetch once.
+func (r *Report) CountTraffic(t sim.Traffic) {
 	r.BytesUp, r.BytesDown = t.PerDeviceRound.Up, t.PerDeviceRound.Down
 	r.BytesOnceUp, r.BytesOnceDown = t.OnceUp, t.OnceDown
 }

@@ -1,4 +1,4 @@
-package operator
+package outcome
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func TestReportFits(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := r.print(&out); err != nil {
+	if err := r.Print(&out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"adapter at rank 7          –        –     70.0 %\n", "adapter at rank 8     80.0 %   79.0 %     71.0 % chosen\n",
