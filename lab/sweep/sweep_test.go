@@ -42,7 +42,7 @@ set:
 vary:
   method:
     DyLoRA: {adapter.rank_min: 1, adapter.rank_max: 2}
-    Method: {adapter.rank_min: 2, adapter.rank_max: 2}
+    LoRA: {adapter.rank_min: 2, adapter.rank_max: 2}
   privacy.epsilon: [2, 8]
 compare: {method: LoRA}
 seeds: [1, 2]
