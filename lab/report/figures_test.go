@@ -55,7 +55,7 @@ func sound(t *testing.T, name string, text []byte) {
 // TestFiguresForLaTeX: the documents are sound, hold the means and Student's intervals,
 // and compile where a LaTeX with pgfplots is at hand.
 func TestFiguresForLaTeX(t *testing.T) {
-	r, err := New(grid(t), IntervalT)
+	r, err := New(IntervalT, grid(t))
 	ok(t, err)
 	for _, p := range r.Plots {
 		sound(t, p.Name, p.TeX)

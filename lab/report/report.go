@@ -36,6 +36,8 @@ type Report struct {
 	Searched []string `json:"searched,omitempty"`
 	// Failed are the runs that came to nothing.
 	Failed []sweep.Failure `json:"failed,omitempty"`
+	// Missing are the places of runs that nobody has made yet.
+	Missing []string `json:"missing,omitempty"`
 
 	index *sweep.Index
 }
@@ -46,25 +48,25 @@ type Setting struct{ Key, Value string }
 // ErrEmpty is a grid of which no run is done.
 var ErrEmpty = errors.New("report: no run is done")
 
-// New reads a grid's folder.
-func New(dir string, interval Interval) (*Report, error) {
-	x, records, err := sweep.Read(dir)
+// New reads a grid's folders: one, or those that several machines made.
+func New(interval Interval, dirs ...string) (*Report, error) {
+	x, records, failed, err := sweep.ReadAll(dirs...)
 	if err != nil {
 		return nil, err
 	}
-	failed, err := sweep.Failures(dir, x)
-	if err != nil {
-		return nil, err
-	}
+	dir := strings.Join(dirs, ", ")
 	if len(records) == 0 {
 		if len(failed) > 0 {
 			return nil, fmt.Errorf("%s: %w, %d failed: %s", dir, ErrEmpty, len(failed), failed[0].Error)
 		}
-		return nil, fmt.Errorf("%s: %w: make it with starling sweep", dir, ErrEmpty)
+		return nil, fmt.Errorf("%s: %w of %d: make it with starling sweep", dir, ErrEmpty, len(x.Runs))
 	}
 	r := &Report{Name: x.Name, Done: len(records), Of: len(x.Runs), Base: records[0].Base, Failed: failed, index: x}
 	if r.Name == "" {
-		r.Name = filepath.Base(dir)
+		r.Name = filepath.Base(dirs[0])
+	}
+	for _, run := range x.Missing(records, failed) {
+		r.Missing = append(r.Missing, r.Place(sweep.Failure{On: run.On}))
 	}
 	for _, a := range x.Searched() {
 		if x.AccountSearch != "" && a.Name == sweep.TrialAxis {

@@ -76,7 +76,7 @@ seeds: [1, 2, 3, 4, 5]
 
 // Pairs are over seeds: what the seeds have in common does not blur the difference.
 func TestPairedDifferences(t *testing.T) {
-	r, err := New(grid(t), IntervalT)
+	r, err := New(IntervalT, grid(t))
 	ok(t, err)
 	if len(r.Cells) != 6 || len(r.Pairs) != 3 || r.Done != 30 {
 		t.Fatalf("%d cells, %d pairs, %d runs", len(r.Cells), len(r.Pairs), r.Done)
@@ -100,7 +100,7 @@ func TestPairedDifferences(t *testing.T) {
 
 func TestReportOpensOffline(t *testing.T) {
 	dir := grid(t)
-	r, err := New(dir, IntervalT)
+	r, err := New(IntervalT, dir)
 	ok(t, err)
 	out := t.TempDir()
 	paths, err := r.Write(out)
@@ -146,7 +146,7 @@ func TestReportOpensOffline(t *testing.T) {
 	if pngs != 4 {
 		t.Errorf("%d plots, want privacy-utility, bytes-utility, rank-utility and learning curves", pngs)
 	}
-	again, err := New(dir, IntervalT)
+	again, err := New(IntervalT, dir)
 	ok(t, err)
 	for i, p := range again.Plots {
 		for _, ending := range Formats {
@@ -178,7 +178,7 @@ func TestReportOfAHalfDoneGrid(t *testing.T) {
 			ok(t, os.WriteFile(filepath.Join(folder, "failed.json"), []byte(`{"error":"training <diverged>"}`), 0o600))
 		}
 	}
-	r, err := New(dir, IntervalT)
+	r, err := New(IntervalT, dir)
 	ok(t, err)
 	if r.Done != len(done)-2 || len(r.Failed) != 1 {
 		t.Errorf("%d done, failed %+v", r.Done, r.Failed)
@@ -197,7 +197,7 @@ func TestReportOfAHalfDoneGrid(t *testing.T) {
 		t.Errorf("LaTeX: %s", got)
 	}
 	ok(t, os.WriteFile(filepath.Join(dir, sweep.RunsFolder, x.Runs[3].ID, "result.json"), []byte(`{`), 0o600))
-	if _, err := New(dir, IntervalT); err == nil || !strings.Contains(err.Error(), "remove it") {
+	if _, err := New(IntervalT, dir); err == nil || !strings.Contains(err.Error(), "remove it") {
 		t.Errorf("a damaged record: %v", err)
 	}
 }
@@ -232,7 +232,7 @@ func TestAnEmptyGrid(t *testing.T) {
 	p, err := sweep.Parse(strings.NewReader("seeds: [1]"), "")
 	ok(t, err)
 	ok(t, new(sweep.Lab).Keep(p, dir))
-	if _, err := New(dir, IntervalT); !errors.Is(err, ErrEmpty) {
+	if _, err := New(IntervalT, dir); !errors.Is(err, ErrEmpty) {
 		t.Error(err)
 	}
 }

@@ -36,7 +36,7 @@ seeds: [1, 2, 3, 4, 5]
 		ok(t, os.MkdirAll(folder, 0o755))
 		ok(t, os.WriteFile(filepath.Join(folder, "result.json"), b, 0o600))
 	}
-	r, err := New(dir, IntervalT)
+	r, err := New(IntervalT, dir)
 	ok(t, err)
 	if len(r.Cells) != 2 || len(r.Pairs) != 1 || r.Pairs[0].N != 5 || r.Cells[0].Accuracy.N != 5 || r.Cells[0].Accuracy.Mean > 0.8 {
 		t.Fatalf("cells %+v, pairs %+v", r.Cells, r.Pairs)

@@ -56,7 +56,10 @@ func (r *Report) Print(w io.Writer, paths []string) error {
 		fmt.Fprintf(w, "\nSearched: %s.\n", s)
 	}
 	if r.Done < r.Of {
-		fmt.Fprintf(w, "\n%d of %d runs are done.\n", r.Done, r.Of)
+		fmt.Fprintf(w, "\n%d of %d runs are done, %d failed, %d are missing.\n", r.Done, r.Of, len(r.Failed), len(r.Missing))
+		if len(r.Missing) > 0 {
+			fmt.Fprintf(w, "missing: %s\n", some(r.Missing))
+		}
 	}
 	for _, f := range r.Failed {
 		fmt.Fprintf(w, "failed: %s: %s\n", r.Place(f), f.Error)

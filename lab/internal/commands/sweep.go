@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -257,18 +258,35 @@ func place(plan *sweep.Plan, p sweep.Point) string {
 	return strings.Join(parts, ", ")
 }
 
+// tables says whether what was given is a folder of presets' tables, and of no sweep.
+func tables(args []string) bool {
+	if len(args) != 1 {
+		return false
+	}
+	if _, err := os.Stat(filepath.Join(args[0], sweep.IndexFile)); err == nil {
+		return false
+	}
+	return slices.ContainsFunc(sweep.Presets(), func(name string) bool {
+		_, err := os.Stat(filepath.Join(args[0], name+".csv"))
+		return err == nil
+	})
+}
+
 func newReportCmd(a *command.App) *cobra.Command {
 	var out, interval string
 	cmd := &cobra.Command{
-		Use:   "report DIR",
-		Short: "Make tables and plots of a sweep",
+		Use:   "report DIR...",
+		Short: "Make tables and plots of a sweep, and say which of its runs are missing",
 		Long: `Read a sweep's folder and write report.html (one file that opens without a network),
 tables.tex, and every plot as SVG, PDF, PNG and LaTeX (pgfplots) with 95 % t intervals: means and spreads over seeds, paired
 differences with intervals and t tests that are corrected by Holm, privacy and bytes against utility. A sweep
-that is not done yet is reported as far as it is.`,
+that is not done yet is reported as far as it is, with the runs that failed and those that are missing.
+Several folders are one sweep that several machines made. Of a folder of presets' tables (docs/reproduction) it says
+which runs of each preset are there.`,
+		Example: "  starling report methods\n  starling report methods methods-of-the-other-machine --out both\n  starling report docs/reproduction",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return command.Usagef("want one sweep folder, got %d arguments", len(args))
+			if len(args) == 0 {
+				return command.Usagef("want the folder of a sweep, got no argument")
 			}
 			return nil
 		},
@@ -277,7 +295,14 @@ that is not done yet is reported as far as it is.`,
 			if err != nil {
 				return command.Usagef("--interval is %.40q, must be t, or bca (bootstrap, with ten seeds or more)", interval)
 			}
-			r, err := grids.New(args[0], made)
+			if tables(args) {
+				all, err := grids.Progress(os.DirFS(args[0]))
+				if err != nil {
+					return err
+				}
+				return a.Emit(all, func(w io.Writer) error { return grids.PrintProgress(w, all) })
+			}
+			r, err := grids.New(made, args...)
 			if err != nil {
 				return err
 			}
