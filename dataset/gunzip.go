@@ -8,6 +8,9 @@ import (
 	"io"
 )
 
+// publications: files of publications' data sets are read in forms of their own.
+const publications = true
+
 func gunzip(r io.Reader) (io.ReadCloser, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {

@@ -223,10 +223,10 @@ func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l
 	}
 	defer done()
 	s := scanner{columns: c, name: cmp.Or(name, "input"), want: want, each: each}
-	if want && filepath.Ext(base) == ".bin" {
+	if publications && want && filepath.Ext(base) == ".bin" {
 		return s.batches(in)
 	}
-	if filepath.Ext(base) == ".csv" && !c.named() && tweets(in) {
+	if publications && filepath.Ext(base) == ".csv" && !c.named() && tweets(in) {
 		return s.sentiment(in)
 	}
 	sep, header := c.header(in, want)
