@@ -118,6 +118,7 @@ func (f *finder) build() error {
 // does not stand as it asks to, or is special, is text, and nothing is found within it.
 func (f *finder) each(text string, take func(part string, token int32) bool) {
 	done, data := 0, []byte(text)
+	spaces := 0 // the end of the run of white space that was looked for last
 	for at := 0; at < len(text); {
 		found, length := int32(-1), 0
 		f.trie.prefixes(data[at:], func(n int, id int32) {
@@ -136,10 +137,15 @@ func (f *finder) each(text string, take func(part string, token int32) bool) {
 			continue
 		}
 		if a.Lstrip {
-			start = max(done, len(strings.TrimRightFunc(text[:start], unicode.IsSpace)))
+			from := min(done, start)
+			start = from + len(strings.TrimRightFunc(text[from:start], unicode.IsSpace))
 		}
 		if a.Rstrip {
-			end = len(text) - len(strings.TrimLeftFunc(text[end:], unicode.IsSpace))
+			// A token may be white space itself, a thousand of them a run: it is gone over once.
+			if end >= spaces {
+				spaces = len(text) - len(strings.TrimLeftFunc(text[end:], unicode.IsSpace))
+			}
+			end = spaces
 		}
 		if done < start && !take(text[done:start], -1) || !take("", a.ID) {
 			return

@@ -295,3 +295,21 @@ func FuzzHostileTokenizer(f *testing.F) {
 		}
 	})
 }
+
+// A token that a file adds may be white space itself and take in what follows or comes before:
+// a run of it is gone over once, not once for each of its characters, which for this text would
+// take longer than any test may.
+func TestHostileWhiteSpaceIsReadOnce(t *testing.T) {
+	const n = 1 << 21
+	for _, strip := range []string{`"rstrip":true`, `"lstrip":true`, `"lstrip":true,"rstrip":true`} {
+		file := strings.Replace(string(bytePairJSON()), `"added_tokens":[`, `"added_tokens":[{"id":260,"content":" ",`+strip+`,"special":false},`, 1)
+		tok, err := Parse([]byte(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := tok.Encode("a" + strings.Repeat(" ", n) + "b")
+		if len(ids) != n+2 || ids[1] != 260 || ids[n] != 260 {
+			t.Errorf("%s: %d spaces became %d ids", strip, n, len(ids))
+		}
+	}
+}
