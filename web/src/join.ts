@@ -15,7 +15,7 @@ import { download, plain } from "./join/plain.js";
 import { alone, deviceIdentity, saved, type SavedJoin } from "./join/saved.js";
 import { offerModel, offerShelf } from "./join/trained.js";
 import { wordsOf } from "./join/tasks.js";
-import { givenText, stateText } from "./join/words.js";
+import { givenText, offline, stateText } from "./join/words.js";
 
 declare const WORKER_URL: string;
 declare const EDGE_URL: string;
@@ -159,6 +159,7 @@ function takePart(before?: SavedJoin): void {
     job: job.job, id: job.id, token, source, totals: p.totals, accepted: p.accepted, paused: p.standing === "paused" && !hindered,
   });
   let told = "";
+  show("joining", true);
   void alone(() => {
     show("joining", true);
     show("choosing", false);
@@ -204,8 +205,9 @@ function paint(p: Participation): void {
   show("bar", false);
   show("joining", true);
   say("state", stateText(p, hindered));
-  byId("state").classList.toggle("failed", p.standing === "failed" || p.standing === "refused");
-  byId("dot").dataset.standing = p.standing;
+  const away = offline(p);
+  byId("state").classList.toggle("failed", away || p.standing === "failed" || p.standing === "refused");
+  byId("dot").dataset.standing = away ? "offline" : p.standing;
   say("contributed", count(p.totals.rounds, "round"));
   say("peers", peersText(p.peers));
   const given = givenText(p, about);
@@ -293,6 +295,7 @@ const checked = (id: string) => byId<HTMLInputElement>(id).checked;
 byId("join").addEventListener("click", () => {
   say("sentence", sentence());
   takePart();
+  byId("joining").focus(); // the button is gone
 });
 byId("pause").addEventListener("click", pauseOrResume);
 byId("stop").addEventListener("click", () => part?.stop());

@@ -32,6 +32,7 @@ for (const name of names) {
     await shot(tab, `${name}-join-preview`, { fullPage: true });
     job.joinNatives();
     await tab.click("#join");
+    assert.equal(await tab.evaluate(() => document.activeElement?.id), "joining", "the focus was on a button that is gone");
     await until("a round", async () => /round 1|Training|Waiting/.test(await textOf(tab, "#state")), () => job.story(tab));
     await shot(tab, `${name}-join-running`);
     await until("the browser to finish", async () => {
@@ -152,6 +153,11 @@ for (const name of names) {
     await until("training", async () => /Training|Agreeing|Sending/.test(await textOf(tab, "#state")), () => job.story(tab));
     line.cut();
     await until("the loss to be told", async () => /No connection; trying again/.test(await textOf(tab, "#state")), () => job.story(tab));
+    // It is red, and in words for people.
+    const [offline, red, dot] = await tab.evaluate(() => [document.getElementById("state"), document.getElementById("connection"), document.getElementById("dot")]
+      .map((e, i) => i === 2 ? getComputedStyle(e).backgroundColor : getComputedStyle(e).color));
+    assert.deepEqual([offline, dot], [red, red], "offline looks like all is well");
+    assert.match(await textOf(tab, "#state"), /^No connection; trying again in \d+ s\.$/);
     await until("the page to say so", async () => /No word from the coordinator/.test(await textOf(tab, "#connection")), () => job.story(tab, "#connection"));
     await accessible(tab, "offline");
     await shot(tab, `${name}-join-offline`);

@@ -37,11 +37,25 @@ export function stateText(p: Participation, hindered: boolean): string {
     case "refused":
       return "Not joined: this job asks for more than this device allows.";
     case "failed":
-      return `This did not work: ${p.reason}`;
+      return failure(p.reason);
   }
   const doing = eventText(p);
   return p.standing === "pausing" ? `${doing} It pauses after this round.` : doing;
 }
+
+/** A refusal at the door, as the coordinator writes it (door.go, handshake.go). */
+const uninvited = /\binvitation (?:that )?is spent, expired or revoked/;
+
+/** Why it ended, and whom to ask where an invitation does not open the job. */
+const failure = (reason: string) => uninvited.test(reason)
+  ? "This did not work: your invitation was used, has ended, was taken back, or its link is not whole. Ask whoever sent it for a new one."
+  : `This did not work: ${reason}`;
+
+/** What a socket says of its own end, to its programmer: a person reads that there is no connection. */
+const technical = /\b(?:code|status|errno) -?\d|\bdial|websocket|\b(?:wss?|https?|tcp|udp):|\btcp\b|\bEOF\b|i\/o|deadline exceeded|\bsocket\b/i;
+
+/** Whether this device has no connection now. */
+export const offline = (p: Participation) => (p.standing === "running" || p.standing === "pausing") && p.event?.state === "backoff";
 
 function eventText(p: Participation): string {
   const e = p.event;
@@ -74,8 +88,10 @@ function eventText(p: Participation): string {
       return `The round went on without this device${e.text ? `: ${e.text}` : ""}. It joins the next one.`;
     case "refused":
       return `This device declined${e.text ? `: ${e.text}` : ""}.`;
-    case "backoff":
-      return `No connection; trying again in ${duration((e.total ?? 0) / 1000)}${e.text ? ` (${e.text})` : ""}.`;
+    case "backoff": {
+      const why = e.text && !technical.test(e.text) ? ` (${e.text})` : "";
+      return `No connection; trying again in ${duration((e.total ?? 0) / 1000)}${why}.`;
+    }
     case "finished":
       return "The job is over.";
   }
