@@ -276,7 +276,7 @@ func TestHostileRobbery(t *testing.T) {
 	r := robs(t, corpus)
 	ctx := watchdog.Context(t)
 	robbed := func(flags ...string) *ours {
-		return joinsWith(t, t.TempDir(), "data.tsv", lines, r.token, append([]string{"--policy", filepath.Join("..", "..", "examples", "policy.yaml")}, flags...)...)
+		return joinsWith(t, t.TempDir(), "data.tsv", lines, r.token, append([]string{"--policy", filepath.Join("..", "..", "..", "examples", "policy.yaml")}, flags...)...)
 	}
 	accepted := []string{"--own-noise=0", "--bits=0", "--bases=any", "--tensors=any", "--examples=1"}
 	for i := range len(accepted) {
