@@ -100,7 +100,7 @@ lab/internal/commands: dataset dp edge evaluate internal/command internal/durabl
     lab/report lab/sweep model model/nn quant simulate simulate/queue task tokenizer wasm
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
 lab/report: internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep
-lab/sweep: coordinator dataset dp edge internal/durable internal/strict job model simulate
+lab/sweep: coordinator dataset dp edge internal/durable internal/strict job model simulate task
 log: internal/cbor vrf
 nf4:
 nf4/asm:

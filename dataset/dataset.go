@@ -19,6 +19,7 @@ type Example struct {
 	Words    []string    // of a document, in reading order
 	Boxes    [][4]uint16 // by word: left, top, right, bottom, 0..1000 of the page
 	Tags     []int       // by word: index into Set.Labels
+	Labels   []int       // of a text that may have any number of labels: indices into Set.Labels, rising; nil where it has one
 	Question string
 	Answers  []string  // any of them is right; the first is learnt
 	Pixels   []float32 // of an image, 0..1: [channels, height, width], or the patches of a page one after another
@@ -95,20 +96,13 @@ func (s *Set) Relabel(labels []string) (*Set, error) {
 	out := &Set{Name: s.Name, Labels: labels, Examples: slices.Clone(s.Examples)}
 	for i := range out.Examples {
 		ex := &out.Examples[i]
-		if ex.Tags != nil {
-			ex.Tags = slices.Clone(ex.Tags)
-			for k, tag := range ex.Tags {
-				if to[tag] < 0 {
-					return nil, &LineError{s.Name, ex.Line, fmt.Errorf("tag %q is not one of %q", s.Labels[tag], labels)}
-				}
-				ex.Tags[k] = to[tag]
+		if bad := ex.relabel(to); bad >= 0 {
+			what := "label"
+			if ex.Tags != nil {
+				what = "tag"
 			}
-			continue
+			return nil, &LineError{s.Name, ex.Line, fmt.Errorf("%s %q is not one of %q", what, s.Labels[bad], labels)}
 		}
-		if to[ex.Label] < 0 {
-			return nil, &LineError{s.Name, ex.Line, fmt.Errorf("label %q is not one of %q", s.Labels[ex.Label], labels)}
-		}
-		ex.Label = to[ex.Label]
 	}
 	return out, nil
 }

@@ -101,7 +101,7 @@ func TestReadNamesTheBadLine(t *testing.T) {
 		{"a.tsv", "earn\tok\nearn\t" + strings.Repeat("x", MaxLine) + "\n", "a.tsv:2: longer than"},
 		{"a.jsonl", `{"text":"a"}`, `a.jsonl:1: "label" is missing`},
 		{"a.jsonl", `{"label":"a"}`, `a.jsonl:1: "text" is missing`},
-		{"a.jsonl", `{"text":"a","label":["x"]}`, `a.jsonl:1: "label" must be`},
+		{"a.jsonl", `{"text":"a","label":{"x":1}}`, `a.jsonl:1: "label" must be`},
 		{"a.jsonl", `{"text":"a","label":"a","provider":{}}`, `a.jsonl:1: "provider" must be`},
 		{"a.jsonl", `{"text":`, "a.jsonl:1: not a JSON object"},
 	} {

@@ -51,7 +51,7 @@ func Common(least int, sets ...*Set) (out []*Set, dropped int, err error) {
 	count := make([]int, len(labels))
 	for _, s := range sets {
 		for _, e := range s.Examples {
-			if e.Tags != nil || len(labels) == 0 {
+			if f := e.Form(); f == FormWords || f == FormLists || len(labels) == 0 {
 				return nil, 0, errors.New("its examples have no label each: there are no classes to count")
 			}
 			count[e.Label]++

@@ -107,7 +107,7 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 	packed := strings.HasSuffix(name, ".gz")
 	var examples []Example
 	var names []string
-	var tags [][]string
+	var tags, lists [][]string
 	asked := 0
 	distinct := map[string]string{} // also makes equal labels share memory
 	err := c.scan(r, name, !c.Unlabelled, func(line int, l labelled) error {
@@ -140,6 +140,11 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 			examples = append(examples, Example{Text: l.Text, Words: l.Words, User: l.User, Provider: l.Provider, Line: line})
 			return nil
 		}
+		if l.Labels != nil {
+			lists = append(lists, l.Labels)
+			examples = append(examples, Example{Text: l.Text, User: l.User, Provider: l.Provider, Line: line})
+			return nil
+		}
 		if _, known := distinct[l.Label]; !known {
 			if len(distinct) == MaxLabels {
 				return fmt.Errorf("more than %d distinct labels: is the column of labels the right one?", MaxLabels)
@@ -169,7 +174,17 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 		if len(tags) != len(examples) {
 			return nil, fmt.Errorf("%s: some examples have tags for their words, others a label", name)
 		}
-		return byTag(name, examples, tags)
+		return byTag(name, examples, tags, func(e *Example) *[]int { return &e.Tags })
+	}
+	if len(lists) > 0 {
+		if len(lists) != len(examples) {
+			return nil, fmt.Errorf("%s: some examples have a list of labels, others one label", name)
+		}
+		set, err := byTag(name, examples, lists, func(e *Example) *[]int { return &e.Labels })
+		if err != nil {
+			return nil, err
+		}
+		return set.Relabel(set.Labels) // in rising order
 	}
 	scalePixels(examples)
 	return byName(name, examples, names), nil
@@ -194,6 +209,7 @@ type labelled struct {
 	Text, Label, User, Provider string
 	Image                       *Image // in place of a text
 	Words, Tags                 []string
+	Labels                      []string  // in place of one
 	Questions                   []Example // in place of all others
 }
 
@@ -204,6 +220,7 @@ func (l *labelled) held() int {
 	for _, w := range l.Words {
 		n += 32 + len(w)
 	}
+	n += 32 * len(l.Labels)
 	if l.Image != nil {
 		n += 4 * len(l.Image.Pixels)
 		if l.Image.read != nil {
@@ -305,6 +322,10 @@ func (l labelled) check() error {
 		return l.checkTags()
 	}
 	switch {
+	case l.Labels != nil && strings.TrimSpace(l.Text) == "":
+		return errors.New("text is empty")
+	case l.Labels != nil:
+		return l.checkLabels()
 	case l.Label == "":
 		return errors.New("label is empty")
 	case len(l.Label) > MaxLabel:

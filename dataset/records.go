@@ -116,15 +116,27 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 	if json.Unmarshal(text, &l.Text) != nil {
 		return l, fmt.Errorf("%q must be a string", s.columns.text())
 	}
+	label := value(s.columns.label())
+	if s.want {
+		if l.Labels, err = listed(label, value("labels")); err != nil {
+			return l, err
+		}
+		if l.Labels != nil {
+			label = nil
+		}
+	}
+	if l.Label, err = scalar(s.columns.label(), label); err != nil {
+		return l, err
+	}
 	for _, f := range []struct {
 		column string
 		to     *string
-	}{{s.columns.label(), &l.Label}, {"user", &l.User}, {"provider", &l.Provider}} {
+	}{{"user", &l.User}, {"provider", &l.Provider}} {
 		if *f.to, err = scalar(f.column, value(f.column)); err != nil {
 			return l, err
 		}
 	}
-	if l.Label == "" && s.want {
+	if l.Label == "" && l.Labels == nil && s.want {
 		return l, &ColumnError{Column: s.columns.label(), Label: true, Have: keys}
 	}
 	return l, nil

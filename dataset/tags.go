@@ -39,8 +39,9 @@ func (l labelled) checkTags() error {
 	return nil
 }
 
-// byTag builds a Set of examples whose words have tags, by name: in alphabetical order.
-func byTag(file string, examples []Example, tags [][]string) (*Set, error) {
+// byTag builds a Set of examples that have, or whose words have, labels by name: numbered
+// in alphabetical order, and written to where of says.
+func byTag(file string, examples []Example, tags [][]string, of func(*Example) *[]int) (*Set, error) {
 	index := map[string]int{}
 	for _, names := range tags {
 		for _, n := range names {
@@ -58,8 +59,10 @@ func byTag(file string, examples []Example, tags [][]string) (*Set, error) {
 		index[n] = i
 	}
 	for i := range examples {
+		to := of(&examples[i])
+		*to = make([]int, 0, len(tags[i]))
 		for _, n := range tags[i] {
-			examples[i].Tags = append(examples[i].Tags, index[n])
+			*to = append(*to, index[n])
 		}
 	}
 	return &Set{Name: file, Labels: labels, Examples: examples}, nil

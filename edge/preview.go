@@ -66,8 +66,10 @@ func (c *client) examples(labels []string, providers int) (*dataset.Set, error) 
 		return nil, fmt.Errorf("%w: no examples", ErrData)
 	}
 	for _, e := range set.Examples {
-		if len(labels) > 0 && (e.Label < 0 || e.Label >= len(labels)) {
-			return nil, fmt.Errorf("%w: label number %d, the job has %d labels", ErrData, e.Label, len(labels))
+		for _, l := range e.Classes() {
+			if len(labels) > 0 && (l < 0 || l >= len(labels)) {
+				return nil, fmt.Errorf("%w: label number %d, the job has %d labels", ErrData, l, len(labels))
+			}
 		}
 	}
 	parts := []*dataset.Set{set}

@@ -24,7 +24,7 @@ type answer struct {
 	sequence, tokens int // of the document with its question; of the answer
 }
 
-var answerKind = kind{columns: answerColumns, make: func(p parts) (Task, error) {
+var answerKind = kind{columns: answerColumns, takes: []dataset.Form{dataset.FormQuestions}, make: func(p parts) (Task, error) {
 	return newAnswer(p.columns, p.tok, p.layout, p.sequence), nil
 }}
 

@@ -40,7 +40,7 @@ type masked struct {
 	sequence, places int
 }
 
-var pretrainKind = kind{columns: maskedColumns, make: func(p parts) (Task, error) {
+var pretrainKind = kind{columns: maskedColumns, takes: []dataset.Form{dataset.FormBare, dataset.FormTexts, dataset.FormLists, dataset.FormWords}, make: func(p parts) (Task, error) {
 	return newMasked(p.columns, p.base, p.tok, p.sequence)
 }}
 

@@ -34,7 +34,7 @@ type Span struct {
 	types, boxes           bool
 }
 
-var spanKind = kind{columns: spanColumns, make: func(p parts) (Task, error) {
+var spanKind = kind{columns: spanColumns, takes: []dataset.Form{dataset.FormQuestions}, make: func(p parts) (Task, error) {
 	return newSpan(p.columns, p.tok, p.layout, p.sequence), nil
 }}
 

@@ -19,7 +19,7 @@ type tags struct {
 	sequence      int
 }
 
-var tagKind = kind{columns: tagColumns, make: func(p parts) (Task, error) { return newTags(p.columns, p.tok, p.sequence), nil }}
+var tagKind = kind{columns: tagColumns, takes: []dataset.Form{dataset.FormWords}, make: func(p parts) (Task, error) { return newTags(p.columns, p.tok, p.sequence), nil }}
 
 func tagColumns(l *model.Layout, sequence int) []Column {
 	return []Column{

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
@@ -86,6 +87,7 @@ type kind struct {
 	columns func(l *model.Layout, sequence int) []Column
 	make    func(p parts) (Task, error)
 	pixels  bool // it reads no text, and needs no tokenizer
+	takes   []dataset.Form
 }
 
 // parts are what a task is made of.
@@ -105,6 +107,20 @@ var kinds = map[model.TaskKind]kind{
 	model.TaskAnswer:   answerKind,
 	model.TaskImage:    imageKind,
 	model.TaskPretrain: pretrainKind,
+}
+
+// Takes says whether a task learns from examples of that form.
+func Takes(t model.TaskKind, f dataset.Form) bool { return slices.Contains(kinds[t].takes, f) }
+
+// For is the first of the tasks that examples of that form are for; classify where there
+// is none.
+func For(f dataset.Form) model.TaskKind {
+	for _, name := range model.TaskNames() {
+		if t, err := model.ParseTask(name); err == nil && Takes(t, f) {
+			return t
+		}
+	}
+	return model.TaskClassify
 }
 
 func kindOf(l *model.Layout) (kind, error) {

@@ -42,16 +42,15 @@ func preview(_ js.Value, args []js.Value) any {
 }
 
 func look(set *dataset.Set) (client.Preview, error) {
-	p := client.Preview{Kind: kind(set), Examples: len(set.Examples), Labels: []client.LabelCount{}, Rows: []client.Row{}}
+	p := client.Preview{Kind: string(set.Form()), Examples: len(set.Examples), Labels: []client.LabelCount{}, Rows: []client.Row{}}
 	counts := make([]int, len(set.Labels))
 	groups := map[string]bool{}
 	shown := map[int]bool{} // labels of pictures
 	for _, e := range set.Examples {
-		for _, tag := range e.Tags {
-			counts[tag]++
-		}
-		if e.Tags == nil && len(counts) > 0 {
-			counts[e.Label]++
+		if len(counts) > 0 {
+			for _, label := range e.Classes() {
+				counts[label]++
+			}
 		}
 		if g := e.Group(); g != "" {
 			groups[g] = true
@@ -74,20 +73,6 @@ func look(set *dataset.Set) (client.Preview, error) {
 	return p, nil
 }
 
-func kind(set *dataset.Set) string {
-	switch e := set.Examples[0]; {
-	case e.Image != nil:
-		return "pictures"
-	case e.Tags != nil:
-		return "words"
-	case e.Question != "":
-		return "questions"
-	case len(set.Labels) == 0:
-		return "unlabelled"
-	}
-	return "texts"
-}
-
 func rowOf(set *dataset.Set, e dataset.Example) (r client.Row, err error) {
 	switch {
 	case e.Image != nil:
@@ -100,6 +85,12 @@ func rowOf(set *dataset.Set, e dataset.Example) (r client.Row, err error) {
 			fmt.Fprintf(&words, "%s\u2009[%s] ", w, set.Labels[e.Tags[i]])
 		}
 		r.Text = words.String()
+	case e.Labels != nil:
+		var names []string
+		for _, l := range e.Labels {
+			names = append(names, set.Labels[l])
+		}
+		r.Label, r.Text = strings.Join(names, ", "), e.Text
 	case e.Question != "":
 		r.Label, r.Text = strings.Join(e.Answers, " / "), e.Question+" \u2014 "+e.Text
 	case len(set.Labels) == 0:

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate"
+	"github.com/starling-fl/starling/task"
 )
 
 // Lab is what simulations are made with: the same for all of a grid. It belongs to one
@@ -121,19 +122,18 @@ func (l *Lab) job(s Settings) (*Data, job.Job, error) {
 
 // fits refuses data that the base does not read or the task does not take, and says what
 // would do.
-func (d *Data) fits(task model.TaskKind, base model.Config) error {
-	sample := d.Validation.Examples[0]
-	switch image := sample.Image != nil; {
-	case image && !base.Sees():
-		return badSetting("data: %s holds images, and the base, a %s, reads texts: give the folder of a vit as --base, and set task to %s",
-			d.Name, base.ModelType, model.TaskImage)
-	case !image && base.Sees():
-		return badSetting("data: %s holds texts, and the base, a %s, reads images: give images as data, or a base that reads texts",
-			d.Name, base.ModelType)
-	case image && task != model.TaskImage:
-		return badSetting("data: %s holds images, and the task is %s: set task to %s", d.Name, task, model.TaskImage)
-	case sample.Tags != nil && task == model.TaskClassify:
-		return badSetting("data: %s holds words with labels, and the task is %s: set task to %s", d.Name, task, model.TaskTag)
+func (d *Data) fits(kind model.TaskKind, base model.Config) error {
+	form := d.Validation.Form()
+	want := task.For(form)
+	switch pictures := want == model.TaskImage; {
+	case pictures && !base.Sees():
+		return badSetting("data: %s holds %s, and the base, a %s, reads texts: give the folder of a vit as --base, and set task to %s",
+			d.Name, form.Words(), base.ModelType, want)
+	case !pictures && base.Sees():
+		return badSetting("data: %s holds %s, and the base, a %s, reads images: give images as data, or a base that reads texts",
+			d.Name, form.Words(), base.ModelType)
+	case !task.Takes(kind, form):
+		return badSetting("data: %s holds %s, and the task is %s: set task to %s", d.Name, form.Words(), kind, want)
 	}
 	return nil
 }

@@ -53,6 +53,9 @@ type example struct {
 	Image *dataset.Image `cbor:"5,keyasint,omitempty"`
 	Words []string       `cbor:"6,keyasint,omitempty"`
 	Tags  []int          `cbor:"7,keyasint,omitempty"`
+
+	Listed bool  `cbor:"8,keyasint,omitempty"` // it may have any number of labels:
+	Labels []int `cbor:"9,keyasint,omitempty"`
 }
 
 // outcome is what an item's clients come to.
@@ -99,9 +102,11 @@ func decodeItem(b []byte) (*item, error) {
 			if e.Label < 0 || e.Label >= it.Plan.Classes {
 				return nil, fmt.Errorf("%w: label %d of %d", errMessage, e.Label, it.Plan.Classes)
 			}
-			for _, tag := range e.Tags {
-				if tag < 0 || tag >= it.Plan.Classes {
-					return nil, fmt.Errorf("%w: tag %d of %d", errMessage, tag, it.Plan.Classes)
+			for _, list := range [][]int{e.Tags, e.Labels} {
+				for _, label := range list {
+					if label < 0 || label >= it.Plan.Classes {
+						return nil, fmt.Errorf("%w: label %d of %d", errMessage, label, it.Plan.Classes)
+					}
 				}
 			}
 			if e.Image != nil {
@@ -118,7 +123,7 @@ func decodeItem(b []byte) (*item, error) {
 func flatten(place int, c simulate.Client) client {
 	out := client{Place: place, Number: c.Number, Seed: c.Seed}
 	for _, e := range c.Set.Examples {
-		out.Examples = append(out.Examples, example{e.Text, e.Label, e.User, e.Provider, e.Image, e.Words, e.Tags})
+		out.Examples = append(out.Examples, example{e.Text, e.Label, e.User, e.Provider, e.Image, e.Words, e.Tags, e.Labels != nil, e.Labels})
 	}
 	return out
 }
@@ -126,7 +131,11 @@ func flatten(place int, c simulate.Client) client {
 func (c client) set() *dataset.Set {
 	s := &dataset.Set{}
 	for _, e := range c.Examples {
-		s.Examples = append(s.Examples, dataset.Example{Text: e.Text, Label: e.Label, User: e.User, Provider: e.Provider, Image: e.Image, Words: e.Words, Tags: e.Tags})
+		made := dataset.Example{Text: e.Text, Label: e.Label, User: e.User, Provider: e.Provider, Image: e.Image, Words: e.Words, Tags: e.Tags}
+		if e.Listed {
+			made.Labels = append([]int{}, e.Labels...)
+		}
+		s.Examples = append(s.Examples, made)
 	}
 	return s
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm"
 )
 
@@ -200,13 +201,7 @@ func (f demoFlags) job(d *fleetdata.Data) (coordinator.Job, error) {
 
 // chooseBase is the base that the job names, or one that fits the data.
 func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetdata.Data) (*model.Base, error) {
-	held := model.TaskClassify
-	switch {
-	case images(d.Test):
-		held = model.TaskImage
-	case d.Test.Examples[0].Tags != nil:
-		held = model.TaskTag
-	}
+	held := task.For(d.Test.Form())
 	if j.Task = held.String(); f.task != "" && f.task != j.Task {
 		return nil, command.Usagef("--task is %s, but what %s holds is for the task %s", f.task, d.Name, j.Task)
 	}
