@@ -2,7 +2,6 @@ package leak
 
 import (
 	"math/rand/v2"
-	"strings"
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
@@ -54,14 +53,18 @@ func (p *probe) madeUp(what string, trial int) ([]dataset.Example, error) {
 	label := p.labels(rng)
 	for i := range set.Examples {
 		e := &set.Examples[i]
-		switch p.Layout.Method.Task {
-		case model.TaskClassify, model.TaskImage:
-			e.Label = label()
-		case model.TaskTag:
-			e.Words, e.Text = strings.Fields(e.Text), ""
-			for range e.Words {
-				e.Tags = append(e.Tags, label())
+		if k, ok := p.task.(task.Labeller); ok && p.Layout.Method.Task.Labelled() {
+			*e = k.Open(*e)
+		}
+		switch e.Form() {
+		case dataset.FormWords:
+			for k := range e.Tags {
+				e.Tags[k] = label()
 			}
+		case dataset.FormLists:
+			e.Labels = append(e.Labels, label())
+		case dataset.FormTexts, dataset.FormPictures:
+			e.Label = label()
 		}
 	}
 	return p.rows(set.Examples)

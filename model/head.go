@@ -28,8 +28,8 @@ func LoadHead(fsys fs.FS, c Config, t TaskKind) (map[string]Tensor, error) {
 			head[name] = t
 		}
 	}
-	if len(head) > 0 && t.Labelled() && t.Reads() == ReadsExample {
-		if err := oneLabel(fsys); err != nil {
+	if len(head) > 0 {
+		if err := t.checkProblem(fsys); err != nil {
 			return nil, err
 		}
 	}
@@ -49,18 +49,27 @@ func LoadHead(fsys fs.FS, c Config, t TaskKind) (map[string]Tensor, error) {
 	return head, nil
 }
 
-// oneLabel refuses a classifier whose outputs are no label's scores.
-func oneLabel(fsys fs.FS) error {
+// checkProblem refuses a classifier whose outputs are no scores as the task has them.
+func (t TaskKind) checkProblem(fsys fs.FS) error {
+	want := t.of().problem
+	if want == "" {
+		return nil
+	}
 	var o struct {
 		Problem *string `json:"problem_type"`
 	}
 	if err := optionalJSON(fsys, ConfigFile, &o); err != nil {
 		return err
 	}
-	if want := "single_label_classification"; o.Problem != nil && *o.Problem != want {
-		return fmt.Errorf("%w: config.json: problem_type of its head is %.40q, only %s is computed here", ErrConfig, *o.Problem, want)
+	if o.Problem == nil || *o.Problem == want {
+		return nil
 	}
-	return nil
+	for _, other := range tasks {
+		if other.problem == *o.Problem {
+			return fmt.Errorf("%w: config.json: problem_type of its head is %s, which is task %s, not %s", ErrConfig, other.problem, other.name, t)
+		}
+	}
+	return fmt.Errorf("%w: config.json: problem_type of its head is %.40q, and task %s computes %s", ErrConfig, *o.Problem, t, want)
 }
 
 // headNames are the tensors of a task's head that a job trains.

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -232,6 +233,7 @@ func (r Release) config() map[string]any {
 		out["architectures"] = []string{class + answerTask.class}
 	case r.Values != nil:
 		out["architectures"] = []string{class + r.Task.of().class}
+		maps.Copy(out, r.Task.of().config)
 	}
 	if c.Generates() && !c.standard() {
 		inner := out

@@ -45,10 +45,12 @@ type aTask struct {
 	entries func(c Config) []Entry // trained tensors that are no affine map; may be nil
 	fits    func(c Config) error   // refuses a base that it is not for; may be nil
 
-	class    string // of transformers, behind an architecture's name
-	auto     string // the class that finds it; "": AutoModel and class
-	peftType any    // PEFT's task_type; nil where it has no class that will do
-	tied     bool   // a module of the head is tied to the word embeddings, and PEFT cannot load it: it goes with the base
+	problem  string         // problem_type of a head that computes it; "": config.json says none
+	config   map[string]any // keys of config.json that are the task's own
+	class    string         // of transformers, behind an architecture's name
+	auto     string         // the class that finds it; "": AutoModel and class
+	peftType any            // PEFT's task_type; nil where it has no class that will do
+	tied     bool           // a module of the head is tied to the word embeddings, and PEFT cannot load it: it goes with the base
 
 	pipeline, title string                         // on a model card
 	made            func(l *Layout) string         // what stands on the encoder, on a model card; nil: nothing

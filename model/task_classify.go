@@ -5,7 +5,8 @@ const TaskClassify TaskKind = ""
 
 var classifyTask = aTask{
 	kind: TaskClassify, name: "classify", labelled: true,
-	class: "ForSequenceClassification", peftType: "SEQ_CLS",
+	problem: "single_label_classification",
+	class:   "ForSequenceClassification", peftType: "SEQ_CLS",
 	pipeline: "text-classification", title: "A classifier", made: ofLabels,
 	usage: func(c *Checkpoint) string {
 		return c.tokenized() + "print(model.config.id2label[int(logits[0].argmax())])\n"

@@ -7,7 +7,8 @@ const TaskImage TaskKind = "image"
 
 var imageTask = aTask{
 	kind: TaskImage, name: "image", labelled: true, images: true,
-	class: "ForImageClassification", peftType: "SEQ_CLS",
+	problem: "single_label_classification",
+	class:   "ForImageClassification", peftType: "SEQ_CLS",
 	pipeline: "image-classification", title: "A classifier", made: ofLabels,
 	usage: func(c *Checkpoint) string {
 		mode := map[int]string{1: "L", 3: "RGB"}[c.Adapter.layout.Config.ViT.Channels]

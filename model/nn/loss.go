@@ -10,10 +10,7 @@ import (
 // losses are what a step makes smaller, by what its task says that is: of the inputs that
 // the graph has, and of the task's outputs, the loss and what has its gradient.
 var losses = map[model.Loss]func(e encoder, s StepSpec, outputs int) (loss, root *graph.Node){
-	model.LossLabel: func(e encoder, s StepSpec, outputs int) (loss, root *graph.Node) {
-		loss = e.labelLoss(s, outputs)
-		return loss, loss
-	},
+	model.LossLabel: labelLoss(elementary.surprise),
 	model.LossSpan: func(e encoder, _ StepSpec, outputs int) (loss, root *graph.Node) {
 		in := e.params.byName
 		loss = e.spanLoss(in[task.Tokens], e.answer(outputs), in[task.Labels], in[task.Weights])
@@ -28,20 +25,25 @@ var losses = map[model.Loss]func(e encoder, s StepSpec, outputs int) (loss, root
 	},
 }
 
-// labelLoss is the weighted mean of the right labels' cross-entropies; of several clients
-// the sum of theirs.
-func (e encoder) labelLoss(s StepSpec, outputs int) *graph.Node {
-	in := e.params.byName
-	logits, labels, weights := e.answer(outputs), in[task.Labels], in[task.Weights]
-	if e.task.OfTokens() {
-		n := s.rows() * s.Seq
-		logits, labels, weights = graph.Reshape(logits, n, outputs), graph.Reshape(labels, n), graph.Reshape(weights, n)
+// labelLoss is the weighted mean of losses that places have by themselves; of several
+// clients the sum of theirs. of has the loss of each row of scores [n,outputs] against
+// its labels.
+func labelLoss(of func(f elementary, logits, labels *graph.Node) *graph.Node) func(e encoder, s StepSpec, outputs int) (loss, root *graph.Node) {
+	return func(e encoder, s StepSpec, outputs int) (loss, root *graph.Node) {
+		in := e.params.byName
+		logits, labels, weights := e.answer(outputs), in[task.Labels], in[task.Weights]
+		if e.task.OfTokens() {
+			n := s.rows() * s.Seq
+			logits, labels, weights = graph.Reshape(logits, n, outputs), graph.Reshape(labels, n), graph.Reshape(weights, n)
+		}
+		if s.Clients == 0 {
+			loss = weightedMean(of(e.elementary, logits, labels), weights)
+			return loss, loss
+		}
+		each := func(x *graph.Node) *graph.Node { return graph.Reshape(x, s.Clients, -1) }
+		loss = graph.ReduceSum(weightedMean(each(of(e.elementary, logits, labels)), each(weights)), -1)
+		return loss, loss
 	}
-	if s.Clients == 0 {
-		return e.crossEntropy(logits, labels, weights)
-	}
-	each := func(x *graph.Node) *graph.Node { return graph.Reshape(x, s.Clients, -1) }
-	return graph.ReduceSum(weightedMean(each(e.surprise(logits, labels)), each(weights)), -1)
 }
 
 // answer is what the task says of the inputs that the graph has, a row an example.

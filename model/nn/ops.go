@@ -198,12 +198,6 @@ func (f elementary) softmax(x *graph.Node) *graph.Node {
 	return graph.Div(e, lastSum(e))
 }
 
-// crossEntropy is the weighted mean of -log softmax(logits)[label]; logits
-// [n,c], labels int32 [n], weights [n]. No weight at all gives 0.
-func (f elementary) crossEntropy(logits, labels, weights *graph.Node) *graph.Node {
-	return weightedMean(f.surprise(logits, labels), weights)
-}
-
 // surprise is -log softmax(logits)[label] [n]; logits [n,c], labels int32 [n].
 func (f elementary) surprise(logits, labels *graph.Node) *graph.Node {
 	g := logits.Graph()

@@ -37,7 +37,7 @@ func TestHandWrittenGradients(t *testing.T) {
 			if smooth {
 				loss, root = elementary{smooth: true}.vocabularyLoss(state, words, bias, targets, w)
 			} else {
-				loss = f.crossEntropy(linear(state, words, bias), targets, w)
+				loss = weightedMean(f.surprise(linear(state, words, bias), targets), w)
 				root = loss
 			}
 			outs = append(outs, Output{Node: loss}, Output{Node: graph.MulScalar(state, 1)})

@@ -131,7 +131,7 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 
 // together says whether several clients can take this step at once.
 func (s StepSpec) together(lay *model.Layout) bool {
-	if s.Method.Task.Loss() != model.LossLabel || s.Config.Sees() ||
+	if !s.Method.Task.Labelled() || s.Config.Sees() ||
 		s.Method.Kind == model.MethodAdapter || s.Method.Kind == model.MethodCompacter || s.rows() < s.Batch {
 		return false
 	}

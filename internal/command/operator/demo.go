@@ -112,8 +112,8 @@ func (f demoFlags) validate() error {
 		return command.Usagef("--privacy-unit is %q, want device or provider", f.unit)
 	case !(f.providerRate > 0 && f.providerRate <= 1):
 		return command.Usagef("--provider-rate is %v, want in (0, 1]", f.providerRate)
-	case !slices.Contains([]string{"", "classify", "tag", "image", "answer"}, f.task):
-		return command.Usagef("--task is %q, want classify, tag, image or answer", f.task)
+	case f.task != "" && !slices.Contains(model.TaskNames(), f.task):
+		return command.Usagef("--task is %q, want one of %q", f.task, model.TaskNames())
 	case f.arithmetic != "" && f.arithmetic != job.Exact && f.arithmetic != job.Fused:
 		return command.Usagef("--arithmetic is %q, want fused or exact", f.arithmetic)
 	case f.arithmetic == job.Fused && !wasm.Fuses():

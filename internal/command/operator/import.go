@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -76,7 +77,7 @@ base's own (id2label); a base that writes text (T5) has none.`,
 	f.StringVar(&base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache")
 	f.StringVar(&adapter, "adapter", "", "folder of a PEFT adapter (none: the base with its own head)")
 	f.StringVar(&scale, "scale", "rank", "what the adapter's scale is below its own rank r: rank (lora_alpha/b at rank b) or constant (lora_alpha/r)")
-	f.StringVar(&kind, "task", "", "what the head answers: classify, tag, span or pretrain; default by the base")
+	f.StringVar(&kind, "task", "", "what the head answers: "+strings.Join(model.TaskNames(), ", ")+"; default by the base")
 	f.StringSliceVar(&labels, "labels", nil, "classes in the order of the head's outputs (default: id2label of the base)")
 	f.StringVar(&out, "out", "", "checkpoint folder to write")
 	f.IntVar(&sequence, "sequence", 0, "tokens of a text (0: 128, or what the base has positions for)")
