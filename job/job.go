@@ -15,9 +15,9 @@ type Job struct {
 	// Labels are the classes in the order of their indices; at least 2, and none for tasks
 	// answer, span and pretrain.
 	Labels []string `yaml:"labels"`
-	// Task is what is learnt: "classify", one label for a text, "tag", one for each word of
-	// it, "span", where the answer to a question stands, "image", one label for an image,
-	// "answer", a text, or "pretrain", which tokens of a text were masked. Empty (default)
+	// Task is what is learnt: "classify", one label for a text, "multilabel", any number
+	// of them, "tag", one for each word of it, "span", where the answer to a question
+	// stands, "image", one label for an image, "answer", a text, or "pretrain", which tokens of a text were masked. Empty (default)
 	// is the only one that the base can do, image of a vit and answer of a t5, else classify.
 	Task string `yaml:"task"`
 	// Rounds is the number of committed rounds; abandoned ones do not count.

@@ -21,6 +21,7 @@ type Loss uint8
 
 const (
 	LossLabel  Loss = iota // cross-entropy of the one right label
+	LossLabels             // binary cross-entropy of each label, which is right or not
 	LossSpan               // of the places where an answer begins and ends
 	LossMasked             // of masked tokens, over the whole vocabulary
 	LossText               // of a text's tokens, over the whole vocabulary
@@ -61,7 +62,7 @@ type aTask struct {
 var tasks []*aTask
 
 func init() { // the values' functions ask for tasks themselves
-	tasks = []*aTask{&classifyTask, &tagTask, &spanTask, &imageTask, &answerTask, &pretrainTask}
+	tasks = []*aTask{&classifyTask, &multiLabelTask, &tagTask, &spanTask, &imageTask, &answerTask, &pretrainTask}
 }
 
 func (t TaskKind) find() (*aTask, bool) {

@@ -14,6 +14,9 @@ type Score struct {
 	MacroF1 float64 `json:"macro_f1"`
 	// TokenF1 is of words whose label is not O; only where words have labels.
 	TokenF1 *float64 `json:"token_f1,omitempty"`
+	// MicroF1 is that of all classes' counts together; only where texts have any number of
+	// labels.
+	MicroF1 *float64 `json:"micro_f1,omitempty"`
 	// Perplexity is e^Loss; only where masked words are told.
 	Perplexity *float64 `json:"perplexity,omitempty"`
 	// Loss is the mean of the places' losses, in nats; it is not in the reports, where a

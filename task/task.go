@@ -101,12 +101,13 @@ type parts struct {
 
 // kinds are the tasks by what model calls them.
 var kinds = map[model.TaskKind]kind{
-	model.TaskClassify: classifyKind,
-	model.TaskTag:      tagKind,
-	model.TaskSpan:     spanKind,
-	model.TaskAnswer:   answerKind,
-	model.TaskImage:    imageKind,
-	model.TaskPretrain: pretrainKind,
+	model.TaskClassify:   classifyKind,
+	model.TaskMultiLabel: multiLabelKind,
+	model.TaskTag:        tagKind,
+	model.TaskSpan:       spanKind,
+	model.TaskAnswer:     answerKind,
+	model.TaskImage:      imageKind,
+	model.TaskPretrain:   pretrainKind,
 }
 
 // Takes says whether a task learns from examples of that form.

@@ -240,16 +240,20 @@ def auto(name, config):
 
 def tag_configs():
     """A label for each token, of every encoder of texts, and where an answer stands in one."""
-    for kind in ("tag-", "span-"):
+    for kind in ("tag-", "span-", "multilabel-"):
         for name, config in configs():
             if kind == "span-":
                 config.num_labels = 2
+            if kind == "multilabel-":
+                config.problem_type = "multi_label_classification"
             yield kind + name, config
 
 
 def loss_of(model, inputs):
     if inputs.spans:
         return model(**inputs.model, start_positions=inputs.labels[:, 0], end_positions=inputs.labels[:, 1]).loss
+    if inputs.several:
+        return model(**inputs.model, labels=inputs.labels).loss
     logits = model(**inputs.model).logits
     return torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), inputs.labels.flatten())
 
@@ -265,7 +269,7 @@ def worst_of(got, want, inputs):
 class Inputs:
     """A batch as transformers and as the probe read it."""
 
-    spans = False
+    spans = several = False
 
     def __init__(self, config, kind=""):
         if config.model_type == "vit":
@@ -279,6 +283,8 @@ class Inputs:
         self.take(tokens, config.pad_token_id)
         if kind == "tag":
             self.labels = torch.where(tokens.ne(config.pad_token_id), torch.arange(tokens.numel()).reshape(tokens.shape) % 3, -100)
+        if kind == "multilabel":
+            self.several, self.labels = True, torch.tensor([[1.0, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0]])
         if kind == "span":  # whole rows: transformers lets padding begin an answer
             self.take(batch(config, pads=0)[0], config.pad_token_id)
             self.spans, self.labels = True, torch.tensor([[0, 0], [3, 5], [6, 6], [2, 4]])
@@ -325,7 +331,7 @@ def check_random(s, work, name, config):
     model.save_pretrained(folder, max_shard_size="60KB" if name.endswith("1") else "5GB")
     if config.model_type != "vit":
         tokenizer_for(folder, config)
-    kind = name.split("-")[0] if name.startswith(("tag-", "span-")) else ""
+    kind = name.split("-")[0] if name.startswith(("tag-", "span-", "multilabel-")) else ""
     inputs, flags = Inputs(config, kind), ["--task", kind] if kind else []
     if kind != "span":
         flags += ["--labels", "a,b,c"]
@@ -339,7 +345,7 @@ def check_random(s, work, name, config):
     model.zero_grad()
     loss_of(model, inputs).backward()
     for method in ("full", "bitfit"):
-        grads = s.ask(op="gradient", checkpoint=own, rank=0, method=method, **inputs.probe, labels=labels.flatten().tolist())
+        grads = s.ask(op="gradient", checkpoint=own, rank=0, method=method, **inputs.probe, labels=labels.flatten().int().tolist())
         grads.pop("loss")
         worst, all = 0.0, max(p.grad.abs().max() for p in model.parameters())
         for n, p in model.named_parameters():
@@ -357,7 +363,7 @@ def check_random(s, work, name, config):
     model.zero_grad()
 
     query, value = {"distilbert": ("q_lin", "v_lin"), "vit": ("q_proj", "v_proj")}.get(config.model_type, ("query", "value"))
-    heads = ["pre_classifier", "classifier"] if config.model_type == "distilbert" and not kind else ["classifier"]
+    heads = ["pre_classifier", "classifier"] if config.model_type == "distilbert" and kind in ("", "multilabel") else ["classifier"]
     if kind == "span":
         heads = ["qa_outputs"]
     targets = [query, value]
@@ -381,7 +387,7 @@ def check_random(s, work, name, config):
     lora.eval()
     lora.zero_grad()
     loss_of(lora, inputs).backward()
-    grads = s.ask(op="gradient", checkpoint=taken, rank=4, **inputs.probe, labels=labels.flatten().tolist())
+    grads = s.ask(op="gradient", checkpoint=taken, rank=4, **inputs.probe, labels=labels.flatten().int().tolist())
     worst, all = 0.0, max(p.grad.abs().max() for p in lora.parameters() if p.grad is not None)
     for n, p in lora.named_parameters():
         if p.grad is None or kind == "span" and p.grad.abs().max() < 1e-5 * all:  # the head's bias changes no softmax

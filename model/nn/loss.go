@@ -10,7 +10,8 @@ import (
 // losses are what a step makes smaller, by what its task says that is: of the inputs that
 // the graph has, and of the task's outputs, the loss and what has its gradient.
 var losses = map[model.Loss]func(e encoder, s StepSpec, outputs int) (loss, root *graph.Node){
-	model.LossLabel: labelLoss(elementary.surprise),
+	model.LossLabel:  labelLoss(elementary.surprise),
+	model.LossLabels: labelLoss(elementary.binarySurprise),
 	model.LossSpan: func(e encoder, _ StepSpec, outputs int) (loss, root *graph.Node) {
 		in := e.params.byName
 		loss = e.spanLoss(in[task.Tokens], e.answer(outputs), in[task.Labels], in[task.Weights])
@@ -44,6 +45,17 @@ func labelLoss(of func(f elementary, logits, labels *graph.Node) *graph.Node) fu
 		loss = graph.ReduceSum(weightedMean(each(of(e.elementary, logits, labels)), each(weights)), -1)
 		return loss, loss
 	}
+}
+
+// binarySurprise is the mean over the classes of -log sigmoid(logits) where the label is
+// right, of -log(1-sigmoid(logits)) where it is not [n]; logits and labels [n,c], labels 1
+// or 0: transformers' BCEWithLogitsLoss.
+func (f elementary) binarySurprise(logits, labels *graph.Node) *graph.Node {
+	zero := graph.ZerosLike(logits)
+	top := graph.StopGradient(graph.Max(logits, zero))
+	both := graph.Add(f.exp(graph.Sub(logits, top)), f.exp(graph.Sub(zero, top)))
+	each := graph.Sub(graph.Add(graph.Log(both), top), graph.Mul(labels, logits))
+	return graph.DivScalar(graph.ReduceSum(each, -1), logits.Shape().Dimensions[1])
 }
 
 // answer is what the task says of the inputs that the graph has, a row an example.

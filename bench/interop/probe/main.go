@@ -181,6 +181,15 @@ func (r request) rows(lay *model.Layout) (task.Batch, int, error) {
 		}
 		return b, n, nil
 	}
+	if all := b.Float32(task.Labels); all != nil { // of each label whether it is right
+		for i, x := range r.Labels {
+			all[i] = float32(x)
+		}
+		for i := range b.Float32(task.Weights) {
+			b.Float32(task.Weights)[i] = 1
+		}
+		return b, n, nil
+	}
 	copy(b.Int32(task.Labels), r.Labels)
 	for i := range b.Float32(task.Weights) {
 		if l := b.Int32(task.Labels); l[i] < 0 {

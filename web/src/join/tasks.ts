@@ -34,6 +34,12 @@ const known: Record<string, TaskWords> = {
     formats: "CSV or JSON Lines with a text and a label, or lines of label, tab, text; also .gz.",
     template: (labels) => ["example.tsv", labels.map((l) => `${l}\ta text that belongs to ${l}\n`).join("")],
   },
+  multilabel: {
+    teaches: "give texts any number of labels, of", kind: "lists", one: "text", many: "texts", head: ["Labels", "Text"], accept: lines,
+    formats: "JSON Lines with a text and a list of labels; also .gz.",
+    template: (labels) => ["example.jsonl", `${JSON.stringify({ text: "a text that both belong to", labels: labels.slice(0, 2) })}\n${
+      JSON.stringify({ text: "a text that none belongs to", labels: [] })}\n`],
+  },
   tag: {
     teaches: "label words with", kind: "words", one: "text", many: "texts", head: ["", "Words with their labels"], accept: lines,
     formats: "JSON Lines with words and as many tags; also .gz.",
@@ -57,6 +63,7 @@ export const wordsOf = (about: About): TaskWords | undefined => Object.hasOwn(kn
 /** What a file holds, by Preview.kind, where it is not what the job trains on. */
 export const holds: Record<string, string> = {
   texts: "texts with a label each",
+  lists: "texts with lists of labels",
   unlabelled: "texts without a label",
   words: "words with a label each",
   questions: "questions about documents",
