@@ -6,9 +6,6 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// images says whether a set holds images.
-func images(s *dataset.Set) bool { return len(s.Examples) > 0 && s.Examples[0].Image != nil }
-
 // defaultSide is that of an untrained base's images where their own is none it can have.
 const defaultSide = 32
 
