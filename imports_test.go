@@ -53,7 +53,7 @@ internal/command/operator: audit coordinator coordinator/server coordinator/stor
     internal/command internal/curve internal/durable internal/engine internal/engine/plugins internal/evaluation
     internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
     internal/spent internal/terminal internal/wire job model model/known program secagg tokenizer wasm wasm/compiler
-    web
+    web task
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
 evaluate/metric:
