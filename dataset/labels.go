@@ -101,7 +101,7 @@ func listed(label, labels json.RawMessage) ([]string, error) {
 	names := []string{}
 	var each []json.RawMessage
 	if err := json.Unmarshal(raw, &each); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("labels: %w", err)
 	}
 	for _, r := range each {
 		n, err := scalar("labels", r)
