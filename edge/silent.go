@@ -28,6 +28,8 @@ import (
 const (
 	readingTime = time.Second
 	beat        = 50 * time.Millisecond
+	// slack is for what else a machine does: a step of milliseconds may wait for others'.
+	slack = 200 * time.Millisecond
 	// measuredFor rounds how long steps take is taken to be what it was.
 	measuredFor = 16
 	// largeRow is the size of an example from which it may be encoded anew for every step
@@ -59,49 +61,60 @@ func (c *client) hold(ctx context.Context) error {
 // silent tells whether moments are kept. In a reproducible run nothing is private.
 func (c *client) silent() bool { return c.cfg.Policy.Silent && len(c.cfg.Seed) == 0 }
 
-// speed is how long made-up examples take a device, of the program that it ran last.
+// speed is how long made-up examples take a device, of each program that it has run: a job has
+// one for each rank.
 type speed struct {
-	mu      sync.Mutex
+	mu   sync.Mutex
+	seen map[measure]*cost // by mu; at most mostMeasured
+}
+
+type measure struct {
 	program [sha256.Size]byte
 	rank    int
-	cost    cost
-	rounds  int // until it is measured anew
 }
+
+const mostMeasured = 64
 
 // cost is what a unit's training takes: all of it, with so many steps; each further step; and
 // what sending nothing takes.
 type cost struct {
 	whole, step, zeros time.Duration
 	steps              int
+	rounds             int // until it is measured anew
 }
 
-// measured says whether cost is still good, and counts the round.
-func (p *speed) measured(program [sha256.Size]byte, rank int) (cost, bool) {
+// measured says whether the cost is still good, and counts the round.
+func (p *speed) measured(of measure) (cost, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.program != program || p.rank != rank || p.rounds == 0 {
+	k := p.seen[of]
+	if k == nil || k.rounds == 0 {
 		return cost{}, false
 	}
-	p.rounds--
-	return p.cost, true
+	k.rounds--
+	return *k, true
 }
 
-func (p *speed) remember(program [sha256.Size]byte, rank int, of cost) {
+func (p *speed) remember(of measure, k cost) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.program, p.rank, p.cost, p.rounds = program, rank, of, measuredFor-1
+	if p.seen == nil || len(p.seen) >= mostMeasured {
+		p.seen = map[measure]*cost{}
+	}
+	k.rounds = measuredFor - 1
+	p.seen[of] = &k
 }
 
 // window is how long a round's work may take, rounded up to one of eight lengths between a
 // power of two and the next: what a device's speed is known by is coarse, and a quarter more
-// than was measured.
+// than was measured, and slack.
 func (k cost) window(c Contribution, columns []task.Column) time.Duration {
 	units, steps := time.Duration(max(1, c.Units)), time.Duration(c.Steps)
 	whole := units * (k.whole + max(0, steps-time.Duration(k.steps))*k.step)
 	if task.RowBytes(columns) >= largeRow {
 		whole += units * steps * time.Duration(c.Task.Batch) * largeRowTime
 	}
-	return coarse8(whole + whole/4 + k.reserve())
+	return coarse8(whole + whole/4 + slack + k.reserve())
 }
 
 // reserve is what of a window is left for zeros.
@@ -196,8 +209,8 @@ func (c *client) zeros(ctx context.Context, k Contribution) ([]int32, error) {
 // from then on. Data that is still being read waits meanwhile, so that how long that takes
 // does not show.
 func (c *client) measure(ctx context.Context, j *job, k Contribution) (cost, error) {
-	sum := sha256.Sum256(k.Task.Program)
-	if known, ok := c.speed.measured(sum, k.Task.Rank); ok {
+	which := measure{sha256.Sum256(k.Task.Program), k.Task.Rank}
+	if known, ok := c.speed.measured(which); ok {
 		return known, nil
 	}
 	j.read.quiet.Lock()
@@ -233,7 +246,7 @@ func (c *client) measure(ctx context.Context, j *job, k Contribution) (cost, err
 		return cost{}, err
 	}
 	of.zeros = time.Since(from)
-	c.speed.remember(sum, k.Task.Rank, of)
+	c.speed.remember(which, of)
 	return of, nil
 }
 

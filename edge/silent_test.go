@@ -239,11 +239,11 @@ func TestWindow(t *testing.T) {
 		k := cost{whole: whole, step: whole / 4, steps: 3}
 		c := Contribution{Steps: 11, Task: Task{Batch: 4}}
 		real := whole + 8*(whole/4)
-		least, got := real+real/4+k.reserve(), k.window(c, columns)
+		least, got := real+real/4+slack+k.reserve(), k.window(c, columns)
 		if got < least || got > least+least/8 {
 			t.Errorf("%v: %v, want at least %v and little more", whole, got, least)
 		}
-		if c.Units = 5; k.window(c, columns) < 5*(got-k.reserve())*8/9 {
+		if c.Units = 5; k.window(c, columns) < 5*(got-slack-k.reserve())*8/9-slack {
 			t.Errorf("%v: five units have %v", whole, k.window(c, columns))
 		}
 	}
