@@ -40,6 +40,7 @@ func expose(t *testing.T, h *house, policy Policy) *exposed {
 	ctx, cancel := context.WithCancel(watchdog.Context(t))
 	x := &exposed{t: t, h: h, cancel: cancel, done: make(chan error, 1), away: make(chan struct{}, 1)}
 	cfg := h.config(&constant{value: 0.01})
+	policy.Silent = false // a second for each field; moments are TestHostileTimer's
 	cfg.Policy = &policy
 	cfg.Progress = func(e Event) {
 		if e.State == Backoff {

@@ -91,6 +91,7 @@ func meanOf(updates [][]float32, norm float64) ([]float64, error) {
 const (
 	simulatedPopulation = 1_000_000
 	simulatedCohort     = 10_000
+	ownEpsilon          = 10_000 // so large that what devices add is own_noise, and no more
 )
 
 // replay is a trainer that hands out given updates in turn: the measurement is
@@ -130,7 +131,8 @@ func (set *setting) job(s *Subject) job.Job {
 	}
 	j.Privacy.ClipNorm = set.Clip
 	j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = simulatedPopulation, simulatedCohort
-	if set.OwnNoise > 0 {
+	if set.OwnNoise > 0 { // of so few that an epsilon says nothing; what is measured is their ring
+		j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort, j.Privacy.Epsilon = 0, 0, ownEpsilon
 		j.Privacy.Noise, j.Privacy.OwnNoise = job.NoiseDevices, set.OwnNoise
 	}
 	j.Wire = job.Wire{Uplink: set.Scheme, Downlink: set.Downlink, DownlinkCodec: set.Codec}

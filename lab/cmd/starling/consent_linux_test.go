@@ -105,9 +105,9 @@ func TestConsentAtATerminal(t *testing.T) {
 	}
 	gone()
 	yes("(?i)the coordinator alone adds the noise") // what the job announces
-	gone()
-	yes("(?i)your data has 4 examples") // what is found before it is ready
 	s := l.session(ctx, c)
+	// What the data shows is told and not asked: whether a device asks would tell of it.
+	c.says(`(?i)your data has 4 examples[\s\S]*takes part with zeros`)
 	l.must(s.Assign(ctx, l.plan(nil)))
 	if f, err := s.Next(ctx); err == nil && f.Kind != attack.Refuse { // or it is gone, to ask its owner
 		t.Fatalf("a round of two examples: %v", f)
