@@ -40,7 +40,7 @@ coordinator/server: coordinator coordinator/internal/... coordinator/store dp in
     internal/wire log model
 coordinator/store: dp log
 dataset:
-dp: internal/l2
+dp: internal/l2 internal/uniform
 edge: dataset dp internal/contract internal/durable internal/uniform internal/wire log model model/known nf4 quant secagg task
     trainer wasm
 internal/attack:

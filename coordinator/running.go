@@ -95,14 +95,25 @@ func (c *Coordinator) draw() (*running, error) {
 	}
 	// The roll is in the order of the keys, so that a seeded draw does not depend
 	// on who enrolled first.
-	roll := slices.DeleteFunc(slices.Clone(c.order), func(d *device) bool { return d.out })
+	fixed := c.t.job.Fixed()
+	roll := slices.DeleteFunc(slices.Clone(c.order), func(d *device) bool {
+		// Of a fixed size only those who are there are drawn: nothing hangs on who is. A run
+		// that repeats must not depend on who is fast.
+		return d.out || fixed && c.rnd.secret() && !d.there(r.began)
+	})
 	slices.SortFunc(roll, func(a, b *device) int { return slices.Compare(a.id[:], b.id[:]) })
 	keys := make([][]byte, len(roll))
 	for i, d := range roll {
 		keys[i] = d.id[:]
 	}
+	coins := dp.Roll(keys)
+	if fixed {
+		if coins = dp.FixedRoll(keys, c.t.job.Cohort.Size); r.ready < c.t.job.Cohort.Size {
+			return fail(fmt.Errorf("%d devices are there, fewer than cohort.size = %d", r.ready, c.t.job.Cohort.Size))
+		}
+	}
 	var err error
-	if r.Draw, err = c.core.Draw(dp.Roll(keys)); err != nil {
+	if r.Draw, err = c.core.Draw(coins); err != nil {
 		return fail(err)
 	}
 	var cohort []round.Device

@@ -104,7 +104,7 @@ func (c *Coordinator) needed() (enough bool, reason string) {
 		return false, fmt.Sprintf("a round needs %d of %d enrolled devices ready", quorum, population)
 	}
 	ready := c.ready
-	if c.t.job.Sampled() {
+	if c.t.job.Sampled() || c.t.job.Fixed() {
 		ready = c.available(time.Now())
 	}
 	if _, enough = c.t.quorum.Allows(c.t.job, c.active, ready); ready >= quorum && !enough {

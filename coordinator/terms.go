@@ -146,7 +146,7 @@ func (t *terms) release(round uint64, b2 int64, cert dp.Certificate) dp.ReleaseS
 	r := dp.ReleaseSpec{
 		Round: round, SamplingRate: cert.AccountedRate(), B2: b2,
 		NoiseMultiplier: t.z, NoiseScale: t.job.NoiseScale(), Certificate: cert.Hash(),
-		Own: t.own.OwnNoise,
+		Own: t.own.OwnNoise, Fixed: t.job.Fixed(),
 	}
 	if r.SamplingRate < 1 {
 		r.Hit = t.quorum.Hit

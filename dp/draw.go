@@ -38,8 +38,13 @@ func beginDraw(n int, q float64, kind string, rnd io.Reader) (limit, Certificate
 	if _, err := io.ReadFull(rnd, cert.Nonce[:]); err != nil {
 		return l, cert, fmt.Errorf("dp: reading the coins of %d members: %w: %w", n, ErrEntropy, err)
 	}
-	cert.Roll = sha256.Sum256(fmt.Appendf(nil, "starling dp %s v1\x00%d", kind, n))
+	cert.Roll = numberedRoll(kind, n)
 	return l, cert, nil
+}
+
+// numberedRoll stands for the roll of n members without keys.
+func numberedRoll(kind string, n int) [32]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "starling dp %s v1\x00%d", kind, n))
 }
 
 // drawPiece is how many members' coins Numbered holds at a time: 64 kB.

@@ -55,7 +55,7 @@ type composition struct {
 	integerOnly bool    // some noise is too narrow for the continuous bound
 	sampled     bool    // some coin is below 1
 	seen        bool    // some coin below 1 is seen
-	zeroOut     bool    // absent is to be there and send zeros: some coin may be shown, or devices add noise themselves
+	zeroOut     bool    // absent is to be there and send zeros: some coin may be shown, devices add noise themselves, or cohorts are of a fixed size
 	adjacency   string
 }
 
@@ -95,7 +95,7 @@ func compose(events []Event, want query) (composition, error) {
 				c.eta += float64(e.Count) * float64(e.Dim) * sumRatio(own.Float())
 			}
 		}
-		c.zeroOut = c.zeroOut || e.Own.Multiplier > 0
+		c.zeroOut = c.zeroOut || e.Own.Multiplier > 0 || e.Fixed
 		adjacency := AdjacencyAddRemove
 		hidden := GroupSampling{p.q, 1, !e.Own.Seen}
 		if e.ProviderRate != 0 {

@@ -106,6 +106,11 @@ type Event struct {
 	// of it is the coordinator's.
 	Own OwnNoise `json:"own,omitzero"`
 
+	// Fixed states that the cohort was one of a fixed size, drawn without replacement: a
+	// device that is there takes another's place. What is promised is then about a device
+	// that is there in both worlds and sends zeros in one. Only where SamplingRate is 1.
+	Fixed bool `json:"fixed,omitempty"`
+
 	// Certificate is the hash of the cohort's sampling certificate, zero for none.
 	Certificate [32]byte `json:"-"`
 }
@@ -151,6 +156,9 @@ func (e Event) Check() error {
 	}
 	if !(e.Hit >= 0 && e.Hit < 1) || math.Signbit(e.Hit) || e.Hit > 0 && e.SamplingRate == 1 {
 		return fmt.Errorf("dp: event of round %d: hit probability %v at sampling rate %v, want in [0, 1), and 0 where no coin is flipped: %w", e.Round, e.Hit, e.SamplingRate, ErrEvent)
+	}
+	if e.Fixed && e.SamplingRate != 1 {
+		return fmt.Errorf("dp: event of round %d: a cohort of a fixed size at sampling rate %v, want 1: it does not amplify: %w", e.Round, e.SamplingRate, ErrEvent)
 	}
 	if e.B2 < 0 {
 		return fmt.Errorf("dp: event of round %d: squared sensitivity %d is negative: %w", e.Round, e.B2, ErrEvent)
@@ -204,12 +212,17 @@ const (
 	// One that is larger by ownVersions has devices' own noise before that.
 	ownVersions = 4
 	ownSize     = 8 + 4 + 4 + 1
+
+	// One that is larger by fixedVersions is of a cohort of a fixed size.
+	fixedVersions = 8
+
+	lastEventVersion = providerEventVersion + hitVersions + ownVersions + fixedVersions
 )
 
 // eventLayout is what an encoding of a version has, and its size; false where there is
 // no such version.
 func eventLayout(version byte) (provider, hit, own bool, size int, ok bool) {
-	if version < eventVersion || version > providerEventVersion+hitVersions+ownVersions {
+	if version < eventVersion || version > lastEventVersion {
 		return false, false, false, 0, false
 	}
 	bits := version - eventVersion
@@ -241,6 +254,9 @@ func (e Event) AppendBinary(b []byte) ([]byte, error) {
 	}
 	if e.Own != (OwnNoise{}) {
 		version += ownVersions
+	}
+	if e.Fixed {
+		version += fixedVersions
 	}
 	b = append(b, version, byte(e.Kind))
 	b = binary.BigEndian.AppendUint64(b, e.Round)
@@ -291,7 +307,7 @@ func (e *Event) UnmarshalBinary(b []byte) error {
 	provider, hit, own, size, ok := eventLayout(b[0])
 	switch {
 	case !ok:
-		return fmt.Errorf("dp: event version %d, want 1 to %d: %w", b[0], providerEventVersion+hitVersions+ownVersions, ErrEvent)
+		return fmt.Errorf("dp: event version %d, want 1 to %d: %w", b[0], lastEventVersion, ErrEvent)
 	case len(b) != size:
 		return fmt.Errorf("dp: event of version %d has %d bytes, want %d: %w", b[0], len(b), size, ErrEvent)
 	}
@@ -308,6 +324,7 @@ func (e *Event) UnmarshalBinary(b []byte) error {
 		Sigma2:        Variance{Hi: u64(54), Lo: u64(62), Shift: b[70]},
 		Dim:           u64(71),
 		Certificate:   [32]byte(b[79:111]),
+		Fixed:         (b[0]-eventVersion)&fixedVersions != 0,
 	}
 	end := eventSize
 	if provider {

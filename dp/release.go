@@ -32,6 +32,8 @@ type ReleaseSpec struct {
 	// none.
 	Own    OwnNoise
 	Shares uint64
+	// Fixed states that the cohort's size was fixed: see [Event.Fixed].
+	Fixed bool
 	// NoiseOnly marks a round whose cohort was below its floor: sum must then
 	// be all zero.
 	NoiseOnly bool
@@ -64,6 +66,7 @@ func (r ReleaseSpec) Event(dim int) (Event, error) {
 		Hidden:        r.Hidden,
 		Hit:           r.Hit,
 		Own:           r.Own,
+		Fixed:         r.Fixed,
 		B2:            r.B2,
 		Sigma2:        v,
 		Dim:           uint64(max(dim, 0)),

@@ -139,6 +139,13 @@ type Cohort struct {
 	// SamplingRate is the probability of each identity's coin, over-selection
 	// included; in (0, 1]. Default 1.
 	SamplingRate float64 `yaml:"sampling_rate"`
+	// Sampling says how a cohort is chosen: "poisson" (default), by a coin of sampling_rate
+	// for each identity, or "fixed", Size of those who are there, without replacement. A
+	// fixed size is for few and known clients: it does not amplify, and is accounted as if
+	// everybody took part in every round.
+	Sampling string `yaml:"sampling" json:",omitempty"`
+	// Size of every cohort with sampling fixed, in 2..population. 0 with sampling poisson.
+	Size int `yaml:"size" json:",omitempty"`
 	// Floor is the least cohort drawn that is asked for updates: a smaller
 	// one commits noise only, and is charged. 0 is max(2, nbar/2) rounded down.
 	Floor int `yaml:"floor"`

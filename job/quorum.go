@@ -68,7 +68,7 @@ type Quorum struct {
 // ErrInvalid where one device's coin would decide in every other round.
 func (j Job) Quorum() (Quorum, error) {
 	if !j.Sampled() {
-		return Quorum{Ready: j.Shard.Floor}, nil
+		return Quorum{Ready: max(j.Shard.Floor, j.Cohort.Size)}, nil
 	}
 	key := quorumKey{j.Cohort, j.Shard, j.Draws(), j.FloorDelta(), j.ExpectedCohort(), j.Privacy.Noise, j.Hides()}
 	if found, ok := quorums.Load(key); ok {

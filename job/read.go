@@ -106,6 +106,9 @@ func (j Job) Derived() Job {
 			j.Training.MicroBatch = halved(j.Training.Batch)
 		}
 	}
+	if j.Cohort.Sampling == samplingPoisson {
+		j.Cohort.Sampling = ""
+	}
 	if j.Cohort.Floor == 0 {
 		j.Cohort.Floor = j.cohortFloor()
 	}
@@ -180,7 +183,12 @@ func (j Job) leastShard(n int) int {
 }
 
 // LeastConnected is how many devices must be connected for a round to be made.
-func (j Job) LeastConnected() int { return j.Derived().Shard.Floor }
+func (j Job) LeastConnected() int { return max(j.Derived().Shard.Floor, j.Cohort.Size) }
 
-// ExpectedCohort is the expected cohort.
-func (j Job) ExpectedCohort() float64 { return j.Cohort.SamplingRate * float64(j.Cohort.Population) }
+// ExpectedCohort is the expected cohort, or its fixed size.
+func (j Job) ExpectedCohort() float64 {
+	if j.Fixed() {
+		return float64(j.Cohort.Size)
+	}
+	return j.Cohort.SamplingRate * float64(j.Cohort.Population)
+}

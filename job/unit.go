@@ -50,7 +50,7 @@ func (j Job) BudgetRounds(q Quorum) func(z float64) dp.Event {
 		if j.BudgetRate() < 1 {
 			e.Hit = hit
 		}
-		e.Own = j.Own(z / j.NoiseScale()).OwnNoise
+		e.Own, e.Fixed = j.Own(z/j.NoiseScale()).OwnNoise, j.Fixed()
 		return e
 	}
 }

@@ -123,6 +123,9 @@ func (j Job) Validate() error {
 	if !(co.SamplingRate > 0 && co.SamplingRate <= 1) {
 		return refuse("cohort.sampling_rate is %v, must be in (0, 1]", co.SamplingRate)
 	}
+	if err := j.validateSampling(); err != nil {
+		return err
+	}
 	if !(sh.Corrupt >= 0 && sh.Corrupt < 1) {
 		return refuse("shard.corrupt is %v, must be in [0, 1)", sh.Corrupt)
 	}
@@ -139,9 +142,13 @@ func (j Job) Validate() error {
 	// Shards of a cohort differ by at most one in size: the smallest has at least
 	// n/ceil(n/size) rounded down, and must reach the floor for every n from the
 	// cohort's floor on.
-	if least := smallestShard(co.Floor, sh.Size); least < sh.Floor && !j.Sampled() {
-		return refuse("shard.floor is %d, but a cohort of %d cuts into shards of %d: raise cohort.floor or lower shard.floor",
-			sh.Floor, co.Floor, least)
+	least := smallestShard(co.Floor, sh.Size)
+	if j.Fixed() && co.Size <= sh.Size { // never cut
+		least = co.Floor
+	}
+	if least < sh.Floor && !j.Sampled() {
+		return refuse("shard.floor is %d, but a cohort of %d cuts into shards of %d: raise cohort.floor or lower shard.floor%s",
+			sh.Floor, co.Floor, least, j.orKnown())
 	}
 	if err := j.validateTrim(); err != nil {
 		return err
@@ -260,13 +267,20 @@ func (j Job) validatePrivacy() error {
 	if _, err := dp.CheckDelta(j.Delta(), j.Protected()); err != nil {
 		return refuse("privacy.delta: %w", err)
 	}
-	if float64(co.Floor) > j.ExpectedCohort() {
-		return refuse("cohort.floor is %d, above the expected cohort %v = sampling_rate %v * population %d",
-			co.Floor, j.ExpectedCohort(), co.SamplingRate, co.Population)
+	switch {
+	case float64(co.Floor) <= j.ExpectedCohort():
+	case j.Fixed():
+		return refuse("cohort.floor is %d, above cohort.size = %d", co.Floor, co.Size)
+	default:
+		return refuse("cohort.floor is %d, above the expected cohort %v = sampling_rate %v * population %d%s",
+			co.Floor, j.ExpectedCohort(), co.SamplingRate, co.Population, j.orFixed())
+	}
+	if j.Fixed() || p.None {
+		return nil // what is promised, if anything, does not hang on how many coins fall heads
 	}
 	if chance, limit := dp.CohortFloorFailure(co.Population, co.SamplingRate, co.Floor, j.Rounds), j.Delta()/100; chance > limit {
-		return refuse("a cohort drawn from %d devices at rate %v misses cohort.floor = %d in one of %d rounds with probability %.3g, limit delta/100 = %.3g",
-			co.Population, co.SamplingRate, co.Floor, j.Rounds, chance, limit)
+		return refuse("a cohort drawn from %d devices at rate %v misses cohort.floor = %d in one of %d rounds with probability %.3g, limit delta/100 = %.3g%s",
+			co.Population, co.SamplingRate, co.Floor, j.Rounds, chance, limit, j.orFixed())
 	}
 	return nil
 }

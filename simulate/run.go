@@ -163,8 +163,13 @@ func New(cfg Config) (_ *Run, err error) {
 	if most := slices.Max(r.core.Ranks()); len(cfg.Ranks) > 0 && (slices.Min(cfg.Ranks) < 0 || slices.Max(cfg.Ranks) > most) {
 		return nil, fmt.Errorf("%w: ranks to measure are %v, the job has up to %d", ErrConfig, cfg.Ranks, most)
 	}
-	if r.coins = dp.Numbered(cfg.Population.Len()); cfg.Population.Len() > mostCoins {
-		r.coins = dp.Sparse(cfg.Population.Len())
+	switch n := cfg.Population.Len(); {
+	case cfg.Job.Fixed():
+		r.coins = dp.FixedNumbered(n, cfg.Job.Cohort.Size)
+	case n > mostCoins:
+		r.coins = dp.Sparse(n)
+	default:
+		r.coins = dp.Numbered(n)
 	}
 	if cfg.Population.Len() <= largestRoll {
 		r.roll = roll(cfg.Seed, cfg.Population.Len())

@@ -113,6 +113,10 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 			own(j, "devices", 0.5)
 			j.Cohort.SamplingRate, j.Privacy.Delta, j.Shard.Size = 0.9, 1e-7, 64
 		},
+		"fixed": func(j *coordinator.Job) {
+			j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 0, 0
+			j.Cohort.Sampling, j.Cohort.Size = "fixed", 11
+		},
 		"silo": func(j *coordinator.Job) { own(j, "silo", 3) },
 		"fused": func(j *coordinator.Job) {
 			if wasm.Fuses() { // elsewhere a case like "all"

@@ -43,7 +43,8 @@ type Settings struct {
 	Population   int     `json:"population" yaml:"population"`
 	SamplingRate float64 `json:"sampling_rate" yaml:"sampling_rate"`
 	// Cohort is the expected number of clients that are really trained in a round,
-	// with the noise of q*N; 0 trains the true cohort.
+	// with the noise of q*N; 0 trains the true cohort. With the job's cohort.sampling fixed it
+	// is exactly how many are drawn, and SamplingRate has no meaning.
 	Cohort int `json:"cohort" yaml:"cohort"`
 	// Alpha is the Dirichlet concentration that divides a file which names no users,
 	// Examples the mean number of examples a client then holds.
@@ -111,16 +112,26 @@ func (s Settings) Check() error {
 		return badSetting("dropout is %v, must be in [0, 1)", s.Dropout)
 	case s.Every < 0 || s.Validation < 0:
 		return badSetting("every is %d and validation %d, must not be negative", s.Every, s.Validation)
-	case s.Cohort > 0 && float64(s.Cohort) > s.SamplingRate*float64(s.Population):
+	case s.Fixed() && s.Cohort < 2:
+		return badSetting("cohort is %d and cohort.sampling fixed: say how many of the %d clients a round draws, at least 2", s.Cohort, s.Population)
+	case s.Cohort > 0 && !s.Fixed() && float64(s.Cohort) > s.SamplingRate*float64(s.Population):
 		return badSetting("cohort is %d, the true one sampling_rate*population = %v: nothing is left to scale; use 0 for the true cohort",
 			s.Cohort, s.SamplingRate*float64(s.Population))
 	}
 	return nil
 }
 
+// Fixed reports whether every round draws exactly Cohort clients, without replacement.
+func (s Settings) Fixed() bool {
+	sampling, _ := lookup(s.Job, "cohort.sampling")
+	return sampling == "fixed"
+}
+
 // WithTrueCohort is the settings with a cohort that is the true one said as such.
 func (s Settings) WithTrueCohort() Settings {
-	if float64(s.Cohort) == s.SamplingRate*float64(s.Population) {
+	if s.Fixed() {
+		s.SamplingRate = 1
+	} else if float64(s.Cohort) == s.SamplingRate*float64(s.Population) {
 		s.Cohort = 0
 	}
 	return s
@@ -195,7 +206,7 @@ func (s Settings) JobOf(name string, labels []string) (coordinator.Job, error) {
 	}
 	s = s.WithTrueCohort()
 	j, err := s.jobOf(name, labels)
-	if err == nil || s.Cohort == 0 {
+	if err == nil || s.Cohort == 0 || s.Fixed() {
 		return j, err
 	}
 	// A job refuses cohorts that may turn out too small to hide anybody.
@@ -213,7 +224,7 @@ const enough = 64
 
 func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 	keys := clone(s.Job)
-	for _, own := range []string{"cohort.population", "cohort.sampling_rate", "privacy.simulated_population", "privacy.simulated_cohort", "base"} {
+	for _, own := range []string{"cohort.population", "cohort.sampling_rate", "cohort.size", "privacy.simulated_population", "privacy.simulated_cohort", "base"} {
 		if _, ok := lookup(keys, own); ok {
 			return coordinator.Job{}, badSetting("%s follows from population, sampling_rate and cohort, or from --base: it cannot be set in the job", own)
 		}
@@ -234,7 +245,10 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 		return coordinator.Job{}, badSetting("unclipped is set and privacy.none is not: noise is measured by the clip norm; set both, or neither")
 	}
 	rate := s.SamplingRate
-	if s.Cohort > 0 {
+	switch {
+	case s.Fixed():
+		set(keys, "cohort.size", s.Cohort)
+	case s.Cohort > 0:
 		rate = float64(s.Cohort) / float64(s.Population)
 		if none != true { // whose noise is scaled
 			set(keys, "privacy.simulated_population", s.Population)

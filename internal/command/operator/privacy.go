@@ -43,6 +43,7 @@ type privacyFlags struct {
 	hidden                      bool
 	plots                       Plots   // what draws --curve
 	hit                         float64 // probability that a coin shows by more than the sum
+	fixed                       bool    // cohorts are of a fixed size
 }
 
 func newPrivacyCmd(a *command.App, p Plots) *cobra.Command {
@@ -162,7 +163,7 @@ func (f *privacyFlags) planned(rounds int) dp.Event {
 	if f.providerRate > 0 {
 		e = f.group().Rounds(f.noise, rounds)
 	}
-	e.Hit = f.hit
+	e.Hit, e.Fixed = f.hit, f.fixed
 	return e
 }
 

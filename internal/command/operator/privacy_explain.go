@@ -19,6 +19,7 @@ type Explained struct {
 	Name            string  `json:"name,omitempty"`
 	Population      int     `json:"population"`
 	SamplingRate    float64 `json:"sampling_rate"`
+	Cohort          int     `json:"cohort,omitempty"` // of a fixed size
 	Rounds          int     `json:"rounds"`
 	NoiseMultiplier float64 `json:"noise_multiplier"`
 	NoiseScale      float64 `json:"noise_scale"` // below 1: a larger cohort's noise is simulated
@@ -84,6 +85,7 @@ func newPrivacyExplainCmd(a *command.App) *cobra.Command {
 				if p := job.Providers; p.Max > 0 {
 					e.Providers, f.providerRate, f.hidden = p.Expected, p.SamplingRate, job.Hides()
 				}
+				e.Cohort = job.Cohort.Size
 				if job.Clipping.Adaptive {
 					e.Adaptive = job.Clipping.Quantile
 				}
@@ -217,6 +219,9 @@ func (e *Explained) statements() []explainPoint {
 	if e.SamplingRate == 1 {
 		sampled = fmt.Sprintf("All %d enrolled devices are asked in every round: there is no amplification by sampling.", e.Population)
 	}
+	if e.Cohort > 0 {
+		sampled = fmt.Sprintf("%d of the %d enrolled devices in every round, drawn among those that are there. Accounts have each of them in every round: there is no amplification by sampling.", e.Cohort, e.Population)
+	}
 	protected := "The presence of one whole device with all of its data: the released models are almost as likely with it as without it. Not single facts that many devices share, and not statistics of the population: learning those is the purpose."
 	if e.ProviderRate > 0 {
 		protected = "The presence of one provider (whoever a device's documents come from) with all its documents in one device: the released models are almost as likely with it as without it. A provider whose documents lie in several devices is protected less, a device with several providers less than each of them. Not facts that many providers share: learning those is the purpose."
@@ -225,6 +230,9 @@ func (e *Explained) statements() []explainPoint {
 		} else {
 			sampled += fmt.Sprintf(" In it, each provider is in with probability %.4g, by a coin that the device flips and shows nobody.", e.ProviderRate)
 		}
+	}
+	if e.Cohort > 0 {
+		protected += " Of a device that is drawn another one is not: that it is enrolled, and when it was asked, is not hidden, only what it sent."
 	}
 	points := []explainPoint{
 		{"What is protected?", protected},
@@ -305,7 +313,7 @@ func (e *Explained) bound() string {
 
 // attendance takes over what a job declares of who comes and stays, and what that costs.
 func (e *Explained) attendance(j job.Job, f *privacyFlags) error {
-	if f.hit = 0; !j.Sampled() {
+	if f.hit, f.fixed = 0, j.Fixed(); !j.Sampled() {
 		return nil
 	}
 	q, err := j.Quorum()

@@ -190,7 +190,10 @@ func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given fun
 		return err
 	}
 	cohort := fmt.Sprintf("%d clients a round stand for %.0f", s.Cohort, s.SamplingRate*float64(s.Population))
-	if s.Cohort == 0 {
+	switch {
+	case s.Fixed():
+		cohort = fmt.Sprintf("%d of them drawn for each round", s.Cohort)
+	case s.Cohort == 0:
 		cohort = fmt.Sprintf("the true cohort, %.0f clients a round", s.SamplingRate*float64(s.Population))
 	}
 	fmt.Fprintf(a.Stderr, "%d registered clients, %s; folder %s\n", s.Population, cohort, filepath.Join(f.out, id))

@@ -1,0 +1,89 @@
+package dp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/starling-fl/starling/internal/uniform"
+)
+
+// MethodFixed names a cohort of a fixed size, drawn without replacement. Accountants give
+// it no amplification: see [Certificate.AccountedRate] and [Event.Fixed].
+const MethodFixed = "fixed/v1"
+
+// FixedRoll returns a draw of exactly size of the enrolled identity keys, every set of so
+// many with the same probability. It returns their places, ascending. The rate that it is
+// asked for has no meaning here. It is an error where fewer are enrolled, or a key stands
+// twice.
+func FixedRoll(enrolled [][]byte, size int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+	return func(_ float64, rnd io.Reader) ([]int, Certificate, error) {
+		sorted := slices.SortedFunc(slices.Values(enrolled), slices.Compare)
+		for i, k := range sorted {
+			if len(k) == 0 || i > 0 && slices.Equal(k, sorted[i-1]) {
+				return nil, Certificate{}, fmt.Errorf("dp: an identity is empty or enrolled twice: %w", ErrCertificate)
+			}
+		}
+		who, cert, err := drawFixed(len(enrolled), size, rnd)
+		if err != nil {
+			return nil, cert, err
+		}
+		cert.Roll = rollMAC(cert.Nonce, enrolled)
+		in := make([]bool, len(enrolled))
+		for _, i := range who {
+			in[i] = true
+		}
+		cert.Commitment = commitment(cert.Nonce, in)
+		return who, cert, nil
+	}
+}
+
+// FixedNumbered is [FixedRoll] over n members without identity keys, as a simulation has
+// them, in time and memory of the cohort's size.
+func FixedNumbered(n, size int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+	return func(_ float64, rnd io.Reader) ([]int, Certificate, error) {
+		who, cert, err := drawFixed(n, size, rnd)
+		if err != nil {
+			return nil, cert, err
+		}
+		cert.Roll = numberedRoll("fixed", n)
+		commit := newCommitment(cert.Nonce)
+		for _, at := range who {
+			var place [8]byte
+			binary.BigEndian.PutUint64(place[:], uint64(at))
+			commit.Write(place[:])
+		}
+		cert.Commitment = [32]byte(commit.Sum(nil))
+		return who, cert, nil
+	}
+}
+
+// drawFixed draws size of 0..n-1, ascending, by Floyd's algorithm: the i-th number is
+// uniform below n-size+i+1 or, where it is taken, n-size+i itself.
+func drawFixed(n, size int, rnd io.Reader) ([]int, Certificate, error) {
+	if size < 1 || size > n {
+		return nil, Certificate{}, fmt.Errorf("dp: draw of %d of %d members: %w", size, n, ErrCertificate)
+	}
+	cert := Certificate{Method: MethodFixed, Generator: generatorName(rnd), Rate: float64(size) / float64(n), Population: n}
+	if _, err := io.ReadFull(rnd, cert.Nonce[:]); err != nil {
+		return nil, cert, fmt.Errorf("dp: drawing %d of %d members: %w: %w", size, n, ErrEntropy, err)
+	}
+	taken := make(map[int]bool, size)
+	for top := n - size; top < n; top++ {
+		at, err := uniform.Below(rnd, top+1)
+		if err != nil {
+			return nil, cert, fmt.Errorf("dp: drawing %d of %d members: %w: %w", size, n, ErrEntropy, err)
+		}
+		if taken[at] {
+			at = top
+		}
+		taken[at] = true
+	}
+	who := make([]int, 0, size)
+	for at := range taken {
+		who = append(who, at)
+	}
+	slices.Sort(who)
+	return who, cert, nil
+}

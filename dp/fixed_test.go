@@ -1,0 +1,134 @@
+package dp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Every set of 2 of 5 is drawn equally often: chi-square over all ten of them, 9 degrees of
+// freedom, beyond 40 with a probability of 8e-6; the stream is seeded.
+func TestFixedDrawsEverySetAlike(t *testing.T) {
+	rnd := rand.NewChaCha8([32]byte{7})
+	count := map[string]int{}
+	const draws = 20_000
+	for range draws {
+		who, _, err := FixedNumbered(5, 2)(1, rnd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(who) != 2 || who[0] >= who[1] || who[0] < 0 || who[1] > 4 {
+			t.Fatalf("drawn: %v", who)
+		}
+		count[fmt.Sprint(who)]++
+	}
+	if len(count) != 10 {
+		t.Fatalf("%d of 10 sets were drawn", len(count))
+	}
+	chi := 0.0
+	for _, n := range count {
+		d := float64(n) - draws/10
+		chi += d * d / (draws / 10)
+	}
+	if chi > 40 {
+		t.Errorf("chi-square %v over %v", chi, count)
+	}
+}
+
+func TestFixedRollIsTheNumberedDraw(t *testing.T) {
+	keys := [][]byte{{1}, {2}, {3}, {4}, {5}, {6}}
+	for size := 1; size <= 6; size++ {
+		who, cert, err := FixedRoll(keys, size)(1, rand.NewChaCha8([32]byte{byte(size)}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbered, other, err := FixedNumbered(6, size)(1, rand.NewChaCha8([32]byte{byte(size)}))
+		if err != nil || !slices.Equal(who, numbered) {
+			t.Errorf("%d of 6: %v by keys, %v by number, %v", size, who, numbered, err)
+		}
+		in := make([]bool, 6)
+		for _, i := range who {
+			in[i] = true
+		}
+		if err := cert.Verify(keys, in); err != nil {
+			t.Error(err)
+		}
+		in[who[0]] = false
+		if err := cert.Verify(keys, in); !errors.Is(err, ErrCertificate) {
+			t.Errorf("another cohort: %v", err)
+		}
+		for _, c := range []Certificate{cert, other} {
+			if c.AccountedRate() != 1 || c.Rate != float64(size)/6 || c.Population != 6 {
+				t.Errorf("certificate %+v: what is drawn without replacement does not amplify", c)
+			}
+		}
+	}
+}
+
+func TestFixedRefuses(t *testing.T) {
+	for name, draw := range map[string]func(float64, io.Reader) ([]int, Certificate, error){
+		"none":       FixedNumbered(4, 0),
+		"too many":   FixedNumbered(4, 5),
+		"twice":      FixedRoll([][]byte{{1}, {2}, {1}}, 2),
+		"an empty":   FixedRoll([][]byte{{1}, {}, {3}}, 2),
+		"too few":    FixedRoll([][]byte{{1}}, 2),
+		"no members": FixedRoll(nil, 1),
+	} {
+		if who, _, err := draw(1, rand.NewChaCha8([32]byte{})); !errors.Is(err, ErrCertificate) || who != nil {
+			t.Errorf("%s: %v, %v", name, who, err)
+		}
+	}
+	if who, _, err := FixedNumbered(4, 2)(1, bytes.NewReader(make([]byte, 40))); !errors.Is(err, ErrEntropy) || who != nil {
+		t.Errorf("randomness that ends: %v, %v", who, err)
+	}
+}
+
+// A device that is drawn takes another's place, so that what is promised cannot be about
+// whether it is enrolled: its guarantee says so, and its epsilon is that of every round.
+func TestFixedCohortsAreAccountedWithoutAmplification(t *testing.T) {
+	every := Rounds(Mechanism{SamplingRate: 1, NoiseMultiplier: 3}, 10)
+	fixed := every
+	fixed.Fixed = true
+	want, err := Epsilon([]Event{every}, 1e-6, Tight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Epsilon([]Event{fixed}, 1e-6, Tight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Epsilon != want.Epsilon || got.Adjacency != ZeroOut(AdjacencyAddRemove) || want.Adjacency != AdjacencyAddRemove {
+		t.Errorf("fixed: %v\nall:   %v", got, want)
+	}
+	fixed.SamplingRate = 0.5
+	if err := fixed.Check(); !errors.Is(err, ErrEvent) {
+		t.Errorf("amplified: %v", err)
+	}
+}
+
+func TestFixedEventsAreEncoded(t *testing.T) {
+	e, err := ReleaseSpec{Round: 3, SamplingRate: 1, B2: 1000, NoiseMultiplier: 2, NoiseScale: 1, Fixed: true}.Event(5)
+	if err != nil || !e.Fixed {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	b, err := e.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Event
+	if err := back.UnmarshalBinary(b); err != nil || back != e {
+		t.Errorf("%+v, %v; want %+v", back, err, e)
+	}
+	e.Fixed = false
+	plain, err := e.MarshalBinary()
+	if err != nil || plain[0] != 1 || b[0] != 9 || !bytes.Equal(plain[1:], b[1:]) {
+		t.Errorf("versions %d and %d, %v", plain[0], b[0], err)
+	}
+	if b[0] = 17; back.UnmarshalBinary(b) == nil {
+		t.Error("an unknown version was read")
+	}
+}

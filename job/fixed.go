@@ -1,0 +1,59 @@
+package job
+
+import (
+	"fmt"
+	"math"
+)
+
+// How a round's cohort is chosen: values of cohort.sampling.
+const (
+	samplingPoisson = "poisson"
+	samplingFixed   = "fixed"
+)
+
+// Fixed reports whether cohorts are of a fixed size, cohort.size, drawn without
+// replacement from the devices that are there.
+func (j Job) Fixed() bool { return j.Cohort.Sampling == samplingFixed }
+
+// validateSampling checks how cohorts are chosen.
+func (j Job) validateSampling() error {
+	co := j.Cohort
+	switch co.Sampling {
+	case "", samplingPoisson:
+		if co.Size != 0 {
+			return refuse("cohort.size is %d, which has a meaning with cohort.sampling fixed only: set that, or give sampling_rate", co.Size)
+		}
+		return nil
+	case samplingFixed:
+	default:
+		return refuse("cohort.sampling is %.40q, must be poisson or fixed", co.Sampling)
+	}
+	switch {
+	case co.Size < 2 || co.Size > co.Population:
+		return refuse("cohort.size is %d, must be in 2..cohort.population = %d: one device's update is not hidden by any other", co.Size, co.Population)
+	case co.SamplingRate != 1:
+		return refuse("cohort.sampling_rate is %v and cohort.sampling fixed: leave the rate out, %d of %d is size / population", co.SamplingRate, co.Size, co.Population)
+	case j.Simulated():
+		return refuse("cohort.sampling is fixed and privacy.simulated_population set: a larger cohort is simulated of coins only")
+	}
+	return nil
+}
+
+// orFixed is what would do where coins choose too few of few, for an error's end.
+func (j Job) orFixed() string {
+	size := int(math.Round(j.ExpectedCohort()))
+	if j.Cohort.SamplingRate >= 1 || size < 2 {
+		return ""
+	}
+	return fmt.Sprintf("; or set cohort.sampling: fixed, cohort.size: %d, and leave sampling_rate out", size)
+}
+
+// orKnown is what few clients set whom shards' thresholds ask to be more, for an error's
+// end.
+func (j Job) orKnown() string {
+	if !j.Fixed() && !j.Privacy.None || j.Shard.Corrupt == 0 {
+		return ""
+	}
+	return fmt.Sprintf(". So small a shard withstands no device that colludes with the coordinator, and shard.corrupt is %v: "+
+		"set shard.corrupt: 0 where every client is known and trusted not to", j.Shard.Corrupt)
+}
