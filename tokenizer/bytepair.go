@@ -7,15 +7,17 @@ import (
 	"strings"
 )
 
-// BytePair is byte-level BPE as GPT-2 and RoBERTa have it (Radford et al. 2019):
-// text is split into words with their leading space, each byte is a symbol, and
-// the adjacent pair whose merge was learned first is merged until none is left.
-// Every text is covered.
+// BytePair is byte-level BPE as GPT-2 and RoBERTa have it (Radford et al. 2019), and
+// Llama 3, Qwen 2 and SmolLM with patterns of their own: text is split into words with
+// their leading space, each byte is a symbol, and the adjacent pair whose merge was
+// learned first is merged until none is left. Every text is covered.
 type BytePair struct {
 	frame
 	pieces  []string // by id, in the alphabet that stands for bytes
 	bytes   [256]int32
 	merges  map[[2]int32]merge
+	whole   map[string]int32 // words that are pieces as they are, whatever the merges; nil: see ignore_merges
+	words   splitter
 	unknown int32
 	normal  steps
 	texts   *textTokens
@@ -40,25 +42,22 @@ func parseBytePair(data []byte) (*BytePair, error) {
 	var d struct {
 		framing
 		Normalizer json.RawMessage `json:"normalizer"`
-		PreTok     *struct {
-			Type      string `json:"type"`
-			AddPrefix bool   `json:"add_prefix_space"`
-			UseRegex  *bool  `json:"use_regex"`
-		} `json:"pre_tokenizer"`
-		Model bytePairModel `json:"model"`
+		PreTok     *preTokenizer   `json:"pre_tokenizer"`
+		Model      bytePairModel   `json:"model"`
 	}
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, fmt.Errorf("%w: tokenizer.json: %w", ErrVocab, err)
 	}
 	set := func(s *string) bool { return s != nil && *s != "" }
 	m := d.Model
+	words, prefix, err := d.PreTok.splitter()
 	switch {
-	case d.PreTok == nil || d.PreTok.Type != "ByteLevel" || d.PreTok.UseRegex != nil && !*d.PreTok.UseRegex:
-		return nil, fmt.Errorf("%w: pre_tokenizer must be ByteLevel with GPT-2's pattern", ErrVocab)
+	case err != nil:
+		return nil, err
 	case set(m.Prefix) || set(m.Suffix):
 		return nil, fmt.Errorf("%w: model.continuing_subword_prefix and end_of_word_suffix must be empty", ErrVocab)
-	case m.ByteFallback || m.IgnoreMerges || m.Dropout != nil && *m.Dropout != 0:
-		return nil, fmt.Errorf("%w: model.byte_fallback, ignore_merges and dropout are not supported", ErrVocab)
+	case m.ByteFallback || m.Dropout != nil && *m.Dropout != 0:
+		return nil, fmt.Errorf("%w: model.byte_fallback and dropout are not supported of a byte-level model", ErrVocab)
 	case len(m.Merges) > maxVocab:
 		return nil, fmt.Errorf("%w: %d merges, the limit is %d", ErrVocab, len(m.Merges), maxVocab)
 	}
@@ -66,7 +65,7 @@ func parseBytePair(data []byte) (*BytePair, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &BytePair{pieces: pieces, unknown: -1, prefix: d.PreTok.AddPrefix, merges: make(map[[2]int32]merge, len(m.Merges))}
+	t := &BytePair{pieces: pieces, unknown: -1, words: words, prefix: prefix, merges: make(map[[2]int32]merge, len(m.Merges))}
 	if t.frame, err = d.parse(len(pieces)); err != nil {
 		return nil, err
 	}
@@ -86,6 +85,14 @@ func parseBytePair(data []byte) (*BytePair, error) {
 			return nil, fmt.Errorf("%w: the vocabulary has no piece for byte 0x%02x (%q)", ErrVocab, b, symbol)
 		}
 		t.bytes[b] = id
+	}
+	if m.IgnoreMerges {
+		t.whole = make(map[string]int32, len(m.Vocab))
+		for piece, id := range m.Vocab {
+			if word, ok := bytesOf(piece); ok {
+				t.whole[string(word)] = id
+			}
+		}
 	}
 	if t.texts, err = newTextTokens(d.AddedTokens, t); err != nil {
 		return nil, err
@@ -193,7 +200,7 @@ func (t *BytePair) appendPart(ids []int32, text string, _ bool, limit int) []int
 	if t.prefix && text != "" && text[0] != ' ' {
 		text = " " + text
 	}
-	for word := range gptWords(text) {
+	for word := range t.words(text) {
 		if len(ids) >= limit {
 			break
 		}
@@ -209,16 +216,22 @@ func (t *BytePair) Decode(ids []int32) string {
 		if t.special(id) {
 			continue
 		}
-		var raw []byte
-		piece, spelled := t.Piece(id), true
-		for _, r := range piece {
-			x, ok := symbolBytes[r]
-			raw, spelled = append(raw, x), spelled && ok
-		}
+		raw, spelled := bytesOf(t.Piece(id))
 		if !spelled { // a token that was added for texts is itself
-			raw = []byte(piece)
+			raw = []byte(t.Piece(id))
 		}
 		b.Write(raw)
 	}
 	return b.String()
+}
+
+// bytesOf is what a piece stands for; spelled is false where it is not in the alphabet
+// that stands for bytes.
+func bytesOf(piece string) (raw []byte, spelled bool) {
+	spelled = true
+	for _, r := range piece {
+		x, ok := symbolBytes[r]
+		raw, spelled = append(raw, x), spelled && ok
+	}
+	return raw, spelled
 }

@@ -8,6 +8,9 @@ const shortWord = 32
 
 // appendWord appends the pieces of one word.
 func (t *BytePair) appendWord(ids []int32, word string) []int32 {
+	if id, ok := t.whole[word]; ok {
+		return append(ids, id)
+	}
 	if len(word) > shortWord {
 		return t.appendLong(ids, word)
 	}

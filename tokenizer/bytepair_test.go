@@ -125,10 +125,10 @@ func TestBytePairRefuses(t *testing.T) {
 		"model.merges[0]": {`"h e"`, `"h zz"`},
 		"has no space":    {`"h e"`, `"he"`},
 		"byte 0x61":       {`"a":`, `"nothing":`},
-		"ignore_merges":   {`"type":"BPE"`, `"type":"BPE","ignore_merges":true`},
+		"dropout":         {`"type":"BPE"`, `"type":"BPE","dropout":0.1`},
 		"GPT-2's pattern": {`"use_regex":true`, `"use_regex":false`},
 		"normalizer":      {`"pre_tokenizer"`, `"normalizer":{"type":"Nmt"},"pre_tokenizer"`},
-		"padding":         {`"added_tokens"`, `"no_tokens"`},
+		"padding":         {`"added_tokens"`, `"padding":{"pad_id":-2},"added_tokens"`},
 	} {
 		_, err := Parse([]byte(strings.Replace(good, edit[0], edit[1], 1)))
 		if !errors.Is(err, ErrVocab) || !strings.Contains(err.Error(), name) {
@@ -137,6 +137,9 @@ func TestBytePairRefuses(t *testing.T) {
 	}
 	if _, err := ParseFor([]byte(good), 10, 1); !errors.Is(err, ErrVocab) {
 		t.Errorf("a vocabulary larger than the model's: %v", err)
+	}
+	if _, err := ParseFor([]byte(strings.Replace(good, `"added_tokens"`, `"no_tokens"`, 1)), 1000, 1); !errors.Is(err, ErrVocab) || !strings.Contains(err.Error(), "no padding") {
+		t.Errorf("no padding: %v", err)
 	}
 	if _, err := ParseFor([]byte(good), 1000, 0); !errors.Is(err, ErrVocab) {
 		t.Errorf("another padding than the model's: %v", err)

@@ -8,17 +8,47 @@ import (
 // framing is the part of a tokenizer.json that frames a text: the post-processor and
 // the names of the special tokens.
 type framing struct {
-	PostProc *struct {
-		Type    string                   `json:"type"`
-		Sep     []json.RawMessage        `json:"sep"`
-		Cls     []json.RawMessage        `json:"cls"`
-		Single  []templatePart           `json:"single"`
-		Special map[string]templateToken `json:"special_tokens"`
-	} `json:"post_processor"`
+	PostProc    *surround    `json:"post_processor"`
 	AddedTokens []addedToken `json:"added_tokens"`
 	Padding     *struct {
 		ID int32 `json:"pad_id"`
 	} `json:"padding"`
+}
+
+// surround is a post-processor, or a Sequence of some.
+type surround struct {
+	Type    string                   `json:"type"`
+	Sep     []json.RawMessage        `json:"sep"`
+	Cls     []json.RawMessage        `json:"cls"`
+	Single  []templatePart           `json:"single"`
+	Special map[string]templateToken `json:"special_tokens"`
+	List    []surround               `json:"processors"`
+}
+
+// one is the only part of a Sequence that puts tokens around a text.
+func (p *surround) one() (*surround, error) {
+	if p == nil || p.Type != "Sequence" {
+		return p, nil
+	}
+	var found *surround
+	for i := range p.List {
+		switch part := &p.List[i]; {
+		case part.Type == "ByteLevel":
+		case found != nil || part.Type == "Sequence":
+			return nil, fmt.Errorf("%w: post_processor is a Sequence with %s behind %s: one is supported that puts tokens around a text", ErrVocab,
+				part.Type, found.name())
+		default:
+			found = part
+		}
+	}
+	return found, nil
+}
+
+func (p *surround) name() string {
+	if p == nil {
+		return "none"
+	}
+	return p.Type
 }
 
 type templatePart struct {
@@ -44,10 +74,10 @@ func (d framing) parse(vocab int) (frame, error) {
 	if f.before, f.after, err = d.around(); err != nil {
 		return f, err
 	}
-	if f.pad, err = d.padding(); err != nil {
-		return f, err
+	if f.pad = d.padding(); f.pad < noPadding {
+		return f, fmt.Errorf("%w: padding has the id %d", ErrVocab, f.pad)
 	}
-	for _, ids := range [][]int32{f.before, f.after, {f.pad}} {
+	for _, ids := range [][]int32{f.before, f.after, {max(f.pad, 0)}} {
 		for _, id := range ids {
 			if id < 0 || int(id) >= vocab {
 				return f, fmt.Errorf("%w: the special token %d is outside of the %d pieces", ErrVocab, id, vocab)
@@ -61,9 +91,9 @@ func (d framing) parse(vocab int) (frame, error) {
 }
 
 func (d framing) around() (before, after []int32, err error) {
-	p := d.PostProc
-	if p == nil || p.Type == "ByteLevel" { // which only moves offsets
-		return nil, nil, nil
+	p, err := d.PostProc.one()
+	if err != nil || p == nil || p.Type == "ByteLevel" { // which only moves offsets
+		return nil, nil, err
 	}
 	switch p.Type {
 	case "BertProcessing", "RobertaProcessing":
@@ -106,18 +136,21 @@ func pairID(pair []json.RawMessage) (id int32, err error) {
 	return 0, fmt.Errorf("%w: post_processor: a special token must be a pair of name and id", ErrVocab)
 }
 
-func (d framing) padding() (int32, error) {
+// noPadding is the padding of a file that has none, as those of Llama 3.
+const noPadding = -1
+
+func (d framing) padding() int32 {
 	if d.Padding != nil {
-		return d.Padding.ID, nil
+		return d.Padding.ID
 	}
 	for _, name := range padNames {
 		for _, t := range d.AddedTokens {
 			if t.Content == name {
-				return t.ID, nil
+				return t.ID
 			}
 		}
 	}
-	return 0, fmt.Errorf("%w: no padding: neither padding.pad_id nor one of %q among added_tokens", ErrVocab, padNames)
+	return noPadding
 }
 
 // frameNames are spellings of special tokens, whatever a file says of them.

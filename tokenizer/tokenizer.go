@@ -24,6 +24,8 @@ type Tokenizer interface {
 	Piece(id int32) string
 	// VocabSize is the number of ids, 0..VocabSize-1.
 	VocabSize() int
+	// PadID is what EncodeFixed fills up with; -1 where the file names none, which no
+	// model that masks padding takes (ParseFor).
 	PadID() int32
 	// UnknownID is what stands for text that no piece covers; -1 where every text
 	// is covered.
@@ -47,7 +49,7 @@ const (
 var ErrVocab = errors.New("tokenizer: unusable vocabulary")
 
 // Parse reads a Hugging Face tokenizer.json that holds a WordPiece (BERT), a
-// byte-level BPE (RoBERTa, GPT-2) or a Unigram model (T5), or SentencePiece's own
+// byte-level BPE (RoBERTa, GPT-2, Llama 3, Qwen 2, SmolLM) or a Unigram model (T5), or SentencePiece's own
 // file of a Unigram model, as it is or as a base carries it. At most 64 MiB and 2^20 pieces are accepted; errors wrap
 // ErrVocab and name the field. What would give other ids than the tokenizer that
 // the file describes is refused.
@@ -64,15 +66,28 @@ func Parse(data []byte) (Tokenizer, error) {
 // ParseFor is Parse for a model: every id must be one of its vocabulary's, and
 // padding the id that it masks.
 func ParseFor(data []byte, vocab, pad int) (Tokenizer, error) {
+	t, err := ParseWithin(data, vocab)
+	if err != nil {
+		return nil, err
+	}
+	if t.PadID() == noPadding {
+		return nil, fmt.Errorf("%w: no padding: neither padding.pad_id nor one of %q among added_tokens", ErrVocab, padNames)
+	}
+	if int(t.PadID()) != pad {
+		return nil, fmt.Errorf("%w: padding has the id %d, the model's pad_token_id is %d", ErrVocab, t.PadID(), pad)
+	}
+	return t, nil
+}
+
+// ParseWithin is Parse for a model that masks no token for what it is, as a decoder, which
+// does not look ahead: every id must be one of its vocabulary's.
+func ParseWithin(data []byte, vocab int) (Tokenizer, error) {
 	t, err := Parse(data)
 	if err != nil {
 		return nil, err
 	}
 	if t.VocabSize() > vocab {
 		return nil, fmt.Errorf("%w: %d pieces, the model has embeddings for %d", ErrVocab, t.VocabSize(), vocab)
-	}
-	if int(t.PadID()) != pad {
-		return nil, fmt.Errorf("%w: padding has the id %d, the model's pad_token_id is %d", ErrVocab, t.PadID(), pad)
 	}
 	return t, nil
 }

@@ -1,0 +1,77 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Texts are cut as Hugging Face's tokenizers cut them for Llama 3, Qwen 2 and SmolLM.
+func TestDecodersWords(t *testing.T) {
+	data, err := os.ReadFile("testdata/words.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden struct {
+		Cases []struct {
+			Name      string
+			Tokenizer json.RawMessage
+			Texts     []string
+			IDs       [][]int32
+			Framed    []int32
+		}
+	}
+	if err := json.Unmarshal(data, &golden); err != nil {
+		t.Fatal(err)
+	}
+	if len(golden.Cases) != 3 {
+		t.Fatalf("%d cases", len(golden.Cases))
+	}
+	for _, c := range golden.Cases {
+		tok, err := Parse(c.Tokenizer)
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+			continue
+		}
+		for i, text := range c.Texts {
+			if got := tok.Encode(text); !slices.Equal(got, c.IDs[i]) {
+				t.Errorf("%s: %q is %v, want %v", c.Name, text, got, c.IDs[i])
+			}
+		}
+		if got := tok.EncodeFixed("hello", max(2, len(c.Framed))); len(c.Framed) > 1 && !slices.Equal(got, c.Framed) {
+			t.Errorf("%s: framed %v, want %v", c.Name, got, c.Framed)
+		}
+		if pad := tok.PadID(); (c.Name == "llama 3") != (pad < 0) {
+			t.Errorf("%s: padding is %d", c.Name, pad)
+		}
+		if _, err := ParseFor(c.Tokenizer, 1<<20, 0); err == nil {
+			t.Errorf("%s: taken for a model whose padding is 0", c.Name)
+		}
+		if _, err := ParseWithin(c.Tokenizer, 200); err == nil {
+			t.Errorf("%s: taken for a model of 200 embeddings", c.Name)
+		}
+	}
+}
+
+func TestWordsThatNobodyKnowsAreRefused(t *testing.T) {
+	good := string(bytePairJSON(testMerges...))
+	const plain = `{"add_prefix_space":false,"type":"ByteLevel","use_regex":true}`
+	const level = `{"type":"ByteLevel","use_regex":false}`
+	for _, other := range []string{
+		`null`, level,
+		`{"type":"Sequence","pretokenizers":[]}`,
+		`{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"\\p{L}+"},"behavior":"Isolated"},` + level + `]}`,
+		`{"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":false},{"type":"ByteLevel"}]}`,
+		`{"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},{"type":"ByteLevel","add_prefix_space":true}]}`,
+	} {
+		if !strings.Contains(good, plain) {
+			t.Fatal("the tokenizer is written otherwise")
+		}
+		_, err := Parse([]byte(strings.Replace(good, plain, other, 1)))
+		if err == nil || !strings.Contains(err.Error(), "pre_tokenizer") {
+			t.Errorf("%s: %v", other, err)
+		}
+	}
+}
