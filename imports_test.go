@@ -46,7 +46,7 @@ edge: dataset dp internal/contract internal/durable internal/uniform internal/wi
 internal/attack:
 internal/cputime:
 internal/command: dataset edge hub internal/terminal internal/strict job model model/base model/known
-internal/command/device: dataset edge internal/command internal/durable internal/engine internal/predict
+internal/command/device: dataset edge hub internal/command internal/durable internal/engine internal/predict
     internal/strict internal/wire job leak model program task trainer wasm
 internal/curve: dp
 internal/command/operator: audit coordinator coordinator/server coordinator/store dataset dp edge evaluate hub

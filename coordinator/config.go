@@ -28,6 +28,10 @@ type Config struct {
 	// none, and resumed where it holds this job.
 	Dir  string
 	Base *model.Base
+	// BaseName and BaseRevision say where devices can have the base from without this
+	// coordinator: a model's name on a hub and its commit, or an embedded base's name alone.
+	// Empty: nowhere.
+	BaseName, BaseRevision string
 	// Start is what the first round begins with, made elsewhere over the same base;
 	// nil: a fresh adapter.
 	Start *model.Adapter

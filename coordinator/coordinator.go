@@ -220,6 +220,7 @@ func (c *Coordinator) resume() error {
 	if err != nil {
 		return err
 	}
+	job.Published.Name, job.Published.Revision = c.cfg.BaseName, c.cfg.BaseRevision
 	if c.jobBytes, err = job.AppendBinary(nil); err != nil {
 		return refuseJob("%w", err)
 	}

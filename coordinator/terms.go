@@ -340,6 +340,7 @@ func (t *terms) wireJob(instance [16]byte, private bool) (*wire.Job, error) {
 	if j.Providers.Max > 0 {
 		w.ProviderRate = j.Providers.SamplingRate
 	}
+	w.Published.Tokenizer = sha256.Sum256(t.base.Tokenizer)
 	t.contract.Job.Announce(w)
 	var err error
 	w.Recipe, err = program.Recipe(j)

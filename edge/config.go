@@ -47,6 +47,10 @@ type Config struct {
 
 	Known known.List  // published bases beside known.Default's
 	Base  *model.Base // the owner's own copy of the base; nil: the coordinator's, checked by its hash
+	// Fetch gets the base from where it is published instead of from the coordinator: a hub, or
+	// a mirror of one. It is called of a base that the policy allows, and what it yields is held
+	// against the job's hash. nil: the coordinator sends it.
+	Fetch func(ctx context.Context, from Published) (*model.Base, error)
 
 	BackoffMin time.Duration // first wait before reconnecting; default 500ms
 	BackoffMax time.Duration // longest; default 1 min

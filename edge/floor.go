@@ -12,7 +12,6 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/known"
 )
 
 // The owner's floor: what a policy holds a job to although everybody but this device lies,
@@ -63,22 +62,35 @@ const knownBases = "known"
 
 // checkBase holds a job's base against the policy: which one it is says its hash, and the
 // lists that the device has, not the coordinator. What the owner has given is known.
-func (c *client) checkBase(sum [32]byte) error {
+func (c *client) checkBase(j *job) error {
+	sum := j.Base.SHA256
 	name := hex.EncodeToString(sum[:])
 	for _, allowed := range c.cfg.Policy.Bases {
 		switch allowed {
 		case anything, name:
 			return nil
 		case knownBases:
-			_, published := known.Default().Find(sum)
-			_, listed := c.cfg.Known.Find(sum)
-			if published || listed || c.own[sum] != nil {
+			if _, listed := c.listed(sum); listed || c.own[sum] != nil {
 				return nil
 			}
 		}
 	}
-	return fmt.Errorf("%w:\n%w", ErrPolicy, &PolicyError{Key: "bases", What: fmt.Sprintf("the base model, %s, is in no list: only this coordinator has it, as far as this device can tell", name),
+	return fmt.Errorf("%w:\n%w", ErrPolicy, &PolicyError{Key: "bases", What: c.unlisted(j),
 		Why: whyBase, Have: name, Want: strings.Join(c.cfg.Policy.Bases, ", ")})
+}
+
+// unlisted tells of a base that no list has, and of its tokenizer, which is chosen with it.
+func (c *client) unlisted(j *job) string {
+	what := fmt.Sprintf("the base model, %x, is in no list", j.Base.SHA256)
+	if from, ok := c.published(j); ok {
+		what += fmt.Sprintf("; the coordinator says that it is %s of a hub, where anybody can put one", from)
+	} else {
+		what += ": only this coordinator has it, as far as this device can tell"
+	}
+	if c.knowsTokenizer(j.Published.Tokenizer) {
+		return what + "; its tokenizer is a published one"
+	}
+	return what + fmt.Sprintf("; nor is its tokenizer, %x, which says what becomes of each word", j.Published.Tokenizer)
 }
 
 // checkTensors holds what a layout trains at a rank against the policy: what is trained is

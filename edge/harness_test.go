@@ -111,6 +111,7 @@ func newHouse(t *testing.T) *house {
 		RankMin: 1, RankMax: 4, Alpha: 4, Sequence: 8, Batch: 2, Optimizer: "sgd", Rounds: 3,
 		Uplink: "fixed16", ShardMax: 8, ShardFloor: 3, RosterKey: [32]byte(authority.Public().(ed25519.PublicKey)),
 		Privacy:   wire.Privacy{Private: true, SamplingRate: 1, NoiseMultiplier: 1, Delta: 1e-6, Budget: 2, Population: 10},
+		Published: wire.Published{Tokenizer: sha256.Sum256(base.Tokenizer)},
 		Deadlines: wire.Deadlines{Gather: 1000, Key: 1000, Share: 1000, Collect: 1000, Confirm: 1000, Unmask: 1000},
 	}
 	h.layout, err = model.NewLayout(base.Config, model.Method{RMax: 4, Alpha: 4}, len(testLabels))

@@ -60,7 +60,7 @@ func (c *client) parseJob(b []byte) (*job, error) {
 	if !j.Privacy.Private && !c.cfg.AcceptNotPrivate {
 		return nil, ErrNotPrivate
 	}
-	if err := errors.Join(c.cfg.Policy.checkJob(announced), c.checkBase(announced.Base.SHA256)); err != nil {
+	if err := errors.Join(c.cfg.Policy.checkJob(announced), c.checkBase(j)); err != nil {
 		return nil, err
 	}
 	if c.own != nil && c.own[announced.Base.SHA256] == nil {
@@ -126,6 +126,14 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 		j.base = own
 		return c.prepareOver(ctx, j, own)
 	}
+	if c.cfg.Fetch != nil {
+		own, err := c.fetchBase(ctx, j)
+		if err != nil {
+			return err
+		}
+		j.base = own
+		return c.prepareOver(ctx, j, own)
+	}
 	blob, err := c.blobs.open(ctx, j.Base, func(done, total int64) {
 		c.events.send(Event{State: Fetching, Done: done, Total: total, Text: "base"})
 	})
@@ -148,6 +156,9 @@ func (c *client) prepare(ctx context.Context, j *job) error {
 
 // prepareOver is the preparation once the base is there.
 func (c *client) prepareOver(ctx context.Context, j *job, base *model.Base) (err error) {
+	if err := j.checkTokenizer(base); err != nil {
+		return err
+	}
 	if j.layout, err = layoutOf(&j.Job, base); err != nil {
 		return err
 	}

@@ -72,6 +72,18 @@ func Revision(dir string) string {
 	return "-"
 }
 
+// Published is the model that a folder of the cache is a snapshot of, and its commit; both
+// are empty of any other.
+func Published(dir string) (name, revision string) {
+	revision = Revision(dir)
+	repo := filepath.Base(filepath.Dir(filepath.Dir(dir)))
+	name, ok := strings.CutPrefix(repo, "models--")
+	if name = strings.ReplaceAll(name, "--", "/"); revision == "-" || !ok || !repoName.MatchString(name) {
+		return "", ""
+	}
+	return name, revision
+}
+
 // folder is a model's in the cache.
 func folder(cache, name string) string {
 	return filepath.Join(cache, "models--"+strings.ReplaceAll(name, "/", "--"))

@@ -27,6 +27,14 @@ func TestFindInTheLocalCache(t *testing.T) {
 	if dir, err := Find("org/small-bert"); err != nil || dir != snapshot {
 		t.Errorf("found %q, %v", dir, err)
 	}
+	if name, at := Published(snapshot); name != "org/small-bert" || at != revision {
+		t.Errorf("%s is %q at %q", snapshot, name, at)
+	}
+	for _, dir := range []string{cache, repo, filepath.Join(repo, "snapshots"), filepath.Join(cache, "x", "snapshots", revision), filepath.Join(cache, "models--a--b--c", "snapshots", revision)} {
+		if name, at := Published(dir); name+at != "" {
+			t.Errorf("%s is %q at %q", dir, name, at)
+		}
+	}
 	if dir, err := Find(snapshot); err != nil || dir != snapshot {
 		t.Errorf("a folder: %q, %v", dir, err)
 	}

@@ -52,6 +52,7 @@ type Client struct {
 	Token    string // sent to the endpoint alone; empty: none
 	Cache    string // huggingface_hub's folder
 	Offline  bool   // ask nobody
+	Most     int64  // bytes of weights that may come; 0: 64 GiB
 
 	// Progress is called as a file comes, with its name, the bytes that are there and
 	// those in all; nil: nobody.
@@ -73,12 +74,19 @@ func FromEnv() (*Client, error) {
 	return c, c.check()
 }
 
+// At is a client of another hub, or a mirror of one, at that address: without the token, which
+// is not for it.
+func At(endpoint string) (*Client, error) {
+	c := &Client{Endpoint: strings.TrimRight(endpoint, "/"), Cache: cacheDir()}
+	return c, c.check()
+}
+
 // check refuses an endpoint that is none, and one that would carry the token in the
 // clear.
 func (c *Client) check() error {
 	u, err := url.Parse(c.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" {
-		return fmt.Errorf("HF_ENDPOINT is %.200q, want an http or https address like %s", c.Endpoint, Endpoint)
+		return fmt.Errorf("the hub's address (HF_ENDPOINT) is %.200q, want an http or https address like %s", c.Endpoint, Endpoint)
 	}
 	if host := u.Hostname(); c.Token != "" && u.Scheme == "http" && host != "localhost" && host != "127.0.0.1" && host != "::1" {
 		return fmt.Errorf("HF_ENDPOINT is %.200q: HF_TOKEN is not sent over plain http", c.Endpoint)
@@ -93,13 +101,17 @@ func (c *Client) check() error {
 }
 
 // checkRedirect follows a hub to where it keeps large files, but not from https to
-// http. The token goes to no other host: net/http sees to that.
+// http. The token goes to no other host, nor to another port of the hub's.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return errors.New("more than 10 redirections")
 	}
 	if via[0].URL.Scheme == "https" && next.URL.Scheme != "https" {
 		return fmt.Errorf("redirected from https to %.200s", next.URL.Redacted())
+	}
+	// net/http keeps it for other ports of a host, and for hosts below it.
+	if next.URL.Host != via[0].URL.Host {
+		next.Header.Del("Authorization")
 	}
 	return nil
 }
@@ -180,10 +192,14 @@ func (c *Client) Fetch(ctx context.Context, name, revision string) (*Fetched, er
 	if err != nil {
 		return nil, err
 	}
-	left := int64(maxWeights)
+	most := int64(maxWeights)
+	if c.Most > 0 {
+		most = min(most, c.Most)
+	}
+	left := most
 	for _, e := range weights {
 		if left -= e.size; left < 0 {
-			return nil, fmt.Errorf("the weights of %s are larger than %d bytes", name, int64(maxWeights))
+			return nil, fmt.Errorf("the weights of %s are larger than %d bytes", name, most)
 		}
 	}
 	for _, e := range weights {

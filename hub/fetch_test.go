@@ -429,6 +429,35 @@ func TestRedirectToPlainHTTP(t *testing.T) {
 	}
 }
 
+// The token is for the hub: neither another host nor another port of the hub's machine,
+// where somebody else may listen, is told it.
+func TestRedirectWithoutTheToken(t *testing.T) {
+	h, c := newHub(t)
+	for _, host := range []string{"localhost", "127.0.0.1"} {
+		h.storage = strings.NewReplacer("localhost", host, "127.0.0.1", host).Replace(h.storage)
+		c.Cache, h.token = t.TempDir(), nil
+		if _, err := c.Fetch(t.Context(), "org/name", ""); err != nil {
+			t.Fatal(err)
+		}
+		if len(h.token) != 1 || h.token[0] != "" {
+			t.Errorf("the storage at %s was asked with %q", h.storage, h.token)
+		}
+	}
+}
+
+// No more weights come than whoever fetches has room for.
+func TestMostWeights(t *testing.T) {
+	h, c := newHub(t)
+	c.Most = int64(len(h.files[model.WeightsFile])) - 1
+	if _, err := c.Fetch(t.Context(), "org/name", ""); err == nil || !strings.Contains(err.Error(), "larger than") || len(h.token) != 0 {
+		t.Errorf("%v, and %d requests of the weights", err, len(h.token))
+	}
+	c.Most++
+	if _, err := c.Fetch(t.Context(), "org/name", ""); err != nil {
+		t.Error(err)
+	}
+}
+
 // A model without tokenizer.json comes with what one is made of; of one that has it, the
 // older files are not asked for.
 func TestFetchOlderTokenizer(t *testing.T) {

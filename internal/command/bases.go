@@ -30,21 +30,44 @@ func LoadBase(path string) (*model.Base, error) {
 // LoadJobBase is the base that a job names, or the embedded one for its task, in the
 // form that the job asks for.
 func LoadJobBase(j job.Job) (*model.Base, error) {
-	load, path := LoadBase, j.Base
+	load := LoadBase
 	if j.Method().Task == model.TaskAnswer {
 		load = LoadDocumentBase
 	}
-	if j.BaseRevision != "" {
-		var err error
-		if path, err = hub.FindAt(j.Base, j.BaseRevision); err != nil {
-			return nil, err
-		}
+	dir, err := jobBaseDir(j)
+	if err != nil {
+		return nil, err
 	}
-	b, err := load(path)
+	b, err := load(dir)
 	if err != nil {
 		return nil, err
 	}
 	return j.OpenBase(b)
+}
+
+// jobBaseDir is the folder of the base that a job names; empty where it names none.
+func jobBaseDir(j job.Job) (string, error) {
+	if j.Base == "" && j.BaseRevision == "" {
+		return "", nil
+	}
+	return hub.FindAt(j.Base, j.BaseRevision)
+}
+
+// PublishedBase is where devices can have a job's base from themselves: its name and commit
+// on a hub, or the name of an embedded one, which has no commit. Both are empty of a folder
+// that is nobody else's.
+func PublishedBase(j job.Job) (name, revision string, err error) {
+	dir, err := jobBaseDir(j)
+	switch {
+	case err != nil:
+		return "", "", err
+	case dir != "":
+		name, revision = hub.Published(dir)
+		return name, revision, nil
+	case j.Method().Task == model.TaskAnswer:
+		return embeddedDocuments, "", nil
+	}
+	return embeddedDefault, "", nil
 }
 
 // LoadDocumentBase is LoadBase with the embedded base for documents as the default.

@@ -5,7 +5,7 @@ import "fmt"
 // Version is the protocol version that this package speaks. A device offers
 // the range it understands in Hello, the coordinator answers with one of it in
 // Welcome, or with an Error of code CodeVersion.
-const Version = 13
+const Version = 14
 
 // Path is where the coordinator accepts WebSocket connections; BlobPath is
 // followed by the lower-case hexadecimal SHA-256 of an immutable blob.
@@ -23,6 +23,7 @@ const (
 	MaxBlob       = 1 << 32         // bytes of a blob that a message may name
 	MaxTurn       = 1 << 20         // bytes of secagg's payload in one turn
 	MaxJob        = 1 << 18         // bytes of an encoded Job
+	MaxPublished  = 200             // bytes of a base's name on a hub
 	MaxRecipe     = 1 << 13         // bytes of what a job's programs are made from
 	MaxPlan       = 1 << 12         // bytes of an encoded Plan
 	MaxHead       = 1 << 10         // bytes of the signed head of a log of enrolled keys

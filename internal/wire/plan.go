@@ -67,6 +67,17 @@ type Job struct {
 	// plan binds and every roster is held against; zero: there is no log, and rosters say of
 	// nobody who it is.
 	LogKey [32]byte
+
+	Published Published
+}
+
+// Published says where everybody can have the base of a job. It is the coordinator's word:
+// what a device gets, from wherever, it holds against Job.Base.
+type Published struct {
+	_         struct{} `cbor:",toarray"`
+	Name      string   // on a hub, owner/name, or that of one that the programs embed; empty: nowhere
+	Revision  string   // the commit there, hexadecimal; empty: it has none
+	Tokenizer [32]byte // SHA-256 of the tokenizer within the base
 }
 
 // Privacy is what the coordinator claims about the released adapters. A device

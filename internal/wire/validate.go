@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 func (h *Hello) validate() error {
@@ -168,6 +169,7 @@ func (j *Job) validate() error {
 		oneOf("job.privacy.noise", j.Privacy.Noise, NoiseCentral, NoiseDevices, NoiseSilo),
 		nonNegative("job.privacy.own_noise", j.Privacy.OwnNoise),
 		within("job.privacy.honest", j.Privacy.Honest, 0, math.MaxInt32),
+		j.Published.validate(),
 	); err != nil {
 		return err
 	}
@@ -202,6 +204,25 @@ func (p Privacy) validateOwn() error {
 	const rounding = 1 + 1e-9
 	if have := p.OwnNoise * math.Sqrt(float64(p.Honest)) * rounding; p.Noise != NoiseCentral && have < p.NoiseMultiplier {
 		return fmt.Errorf("wire: job.privacy.noise_multiplier is %v, but %d devices of own_noise %v add %v together", p.NoiseMultiplier, p.Honest, p.OwnNoise, have)
+	}
+	return nil
+}
+
+func (p *Published) validate() error {
+	return errors.Join(
+		within("job.published.name", len(p.Name), 0, MaxPublished),
+		within("job.published.revision", len(p.Revision), 0, MaxName),
+		characters("job.published.name", p.Name, "._-/"),
+		characters("job.published.revision", p.Revision, ""))
+}
+
+// characters refuses what a name on a hub has not: it is shown to people, and becomes part
+// of an address.
+func characters(field, v, also string) error {
+	for _, r := range v {
+		if (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune(also, r) {
+			return fmt.Errorf("wire: %s is %.80q: want letters, digits and %q", field, v, also)
+		}
 	}
 	return nil
 }

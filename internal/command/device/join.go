@@ -40,7 +40,7 @@ type joinFlags struct {
 	notPrivate, plain     bool
 	trustPrograms         bool
 	askAgain              bool
-	base                  string
+	base, baseFrom        string
 	known                 command.KnownFlags
 	cores                 int
 	columns               dataset.Columns
@@ -99,6 +99,7 @@ of yours is read for the job.`,
 	cmd.Flags().BoolVar(&f.trustPrograms, "trust-programs", false, "run the coordinator's programs without making them again here")
 	cmd.Flags().BoolVar(&f.askAgain, "ask-again", false, "forget what was accepted of this coordinator earlier, and ask")
 	cmd.Flags().StringVar(&f.base, "base", "", "take the base from this folder, or of this name from the local Hugging Face cache, instead of from the coordinator (see 'starling base fetch')")
+	cmd.Flags().StringVar(&f.baseFrom, "base-from", fromCoordinator, "who sends the base: coordinator, hub (Hugging Face's, or HF_ENDPOINT) or a mirror's address; its hash is the job's in any case")
 	f.known.Add(cmd.Flags())
 	f.policy.add(cmd.Flags())
 	command.Settings(cmd)
@@ -119,6 +120,10 @@ func runJoin(ctx context.Context, a *command.App, where string, f joinFlags) (er
 		return err
 	}
 	listed, err := f.known.List()
+	if err != nil {
+		return err
+	}
+	fetch, err := baseFrom(f.baseFrom, a.Stderr)
 	if err != nil {
 		return err
 	}
@@ -189,7 +194,7 @@ func runJoin(ctx context.Context, a *command.App, where string, f joinFlags) (er
 	err = consent.run(ctx, edge.Config{
 		Remake: remake, Leaks: leaks, Account: account, AllowPlain: f.plain,
 		Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: policy,
-		Trainer: trainer, Known: listed, Base: own,
+		Trainer: trainer, Known: listed, Base: own, Fetch: fetch,
 		Roster: func(round uint64, task [32]byte, proof *edge.RosterProof) {
 			if err := kept.keepRoster(round, task, proof); err != nil {
 				fmt.Fprintln(a.Stderr, "note: who was in the shard could not be kept:", edge.Escape(err.Error(), false))

@@ -3,13 +3,11 @@ package operator
 import (
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/hub"
 	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -59,7 +57,7 @@ with HF_HUB_OFFLINE=1 nobody is asked.`,
 		if err != nil {
 			return command.Usage(err)
 		}
-		client.Progress = fetchProgress(a.Stderr)
+		client.Progress = command.FetchProgress(a.Stderr)
 		got, err := client.Fetch(cmd.Context(), args[0], revision)
 		if err != nil {
 			if cmd.Context().Err() != nil {
@@ -94,36 +92,4 @@ func baseArgument(f hub.Fetched, revision string) string {
 		return f.Name
 	}
 	return f.Folder
-}
-
-// fetchProgress tells of files that take a while: each when it begins and ends, and in
-// between every few seconds, or as it comes on a terminal.
-func fetchProgress(w io.Writer) func(file string, done, total int64) {
-	every := 5 * time.Second
-	_, live := terminal.Width(w)
-	if live {
-		every = 200 * time.Millisecond
-	}
-	var said time.Time
-	return func(file string, done, total int64) {
-		if done < total && time.Since(said) < every {
-			return
-		}
-		said = time.Now()
-		line := fmt.Sprintf("%s: %.1f of %.1f MB", file, float64(done)/1e6, float64(total)/1e6)
-		switch {
-		case !live || done == total:
-			fmt.Fprintf(w, "%s\n", lineStart(live)+line)
-		default:
-			fmt.Fprint(w, lineStart(live)+line)
-		}
-	}
-}
-
-// lineStart goes back to the start of a terminal's line and clears it.
-func lineStart(live bool) string {
-	if live {
-		return "\r\x1b[K"
-	}
-	return ""
 }

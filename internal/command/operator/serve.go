@@ -135,7 +135,11 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	cfg := coordinator.Config{Job: written, Dir: f.dir, Base: b, Start: adapter, Progress: view.Show,
+	name, revision, err := command.PublishedBase(written)
+	if err != nil {
+		return err
+	}
+	cfg := coordinator.Config{Job: written, Dir: f.dir, Base: b, BaseName: name, BaseRevision: revision, Start: adapter, Progress: view.Show,
 		Patient: true, DespiteDropout: f.despiteDropout,
 		Compile: program.Step, Hosts: program.Hosts}
 	if f.witness != "" {

@@ -1,0 +1,59 @@
+package device
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/hub"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/model"
+)
+
+// Whom --base-from names, beside a mirror's address.
+const (
+	fromCoordinator = "coordinator"
+	fromHub         = "hub"
+)
+
+// baseFrom gets bases from where they are published, as --base-from says; nil where the
+// coordinator sends them.
+func baseFrom(from string, said io.Writer) (func(context.Context, edge.Published) (*model.Base, error), error) {
+	if from == fromCoordinator {
+		return nil, nil
+	}
+	client, err := hub.FromEnv()
+	switch {
+	case err != nil:
+		return nil, command.Usage(err)
+	case strings.Contains(from, "://"):
+		// HF_TOKEN is for the hub that the user's account is with.
+		if client, err = hub.At(from); err != nil {
+			return nil, command.Usagef("--base-from: %w", err)
+		}
+	case from != fromHub:
+		return nil, command.Usagef("--base-from is %.80q, want %s, %s or the address of a mirror, https://...; a folder is --base's", from, fromCoordinator, fromHub)
+	}
+	client.Progress = command.FetchProgress(said)
+	return func(ctx context.Context, p edge.Published) (*model.Base, error) {
+		if p.Revision == "" && strings.HasPrefix(p.Name, "starling/") {
+			b, _, err := command.OpenNamed(p.Name)
+			return b, err
+		}
+		if p.Revision != "" {
+			if dir, err := hub.FindAt(p.Name, p.Revision); err == nil {
+				if b, err := model.LoadBaseDir(dir); err == nil { // else it has come in part
+					return b, nil
+				}
+			}
+		}
+		client := *client
+		client.Most = p.Most
+		got, err := client.Fetch(ctx, p.Name, p.Revision)
+		if err != nil {
+			return nil, err
+		}
+		return model.LoadBaseDir(got.Folder)
+	}, nil
+}
