@@ -52,7 +52,7 @@ internal/curve: dp
 internal/command/operator: audit coordinator coordinator/server coordinator/store dataset dp edge evaluate hub
     internal/command internal/curve internal/durable internal/engine internal/engine/plugins internal/evaluation
     internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
-    internal/spent internal/terminal internal/wire job model model/known program secagg tokenizer wasm wasm/compiler
+    internal/spent internal/terminal internal/wire job model model/known program secagg wasm wasm/compiler
     web task
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model

@@ -14,7 +14,7 @@ import (
 type About struct {
 	Job    string   `json:"job"`
 	ID     string   `json:"id"`   // TaskID in hexadecimal: a name may be shared, or shown otherwise
-	Task   string   `json:"task"` // what is learnt, as in the job file: "classify", "multilabel", "tag", "span", "answer" or "image"
+	Task   string   `json:"task"` // what is learnt, as in the job file: "classify", "multilabel", "tag", "span", "answer", "image", "pretrain" or "causal"
 	Labels []string `json:"labels"`
 	Rounds int      `json:"rounds"`
 

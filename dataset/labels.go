@@ -18,6 +18,7 @@ const (
 	FormWords     Form = "words"     // each word with a label
 	FormPictures  Form = "pictures"  // each with one label
 	FormQuestions Form = "questions" // about documents
+	FormPrompts   Form = "prompts"   // with what is to be written behind them
 	FormBare      Form = "unlabelled"
 )
 
@@ -25,7 +26,7 @@ const (
 func (f Form) Words() string {
 	return map[Form]string{FormTexts: "texts with a label each", FormLists: "texts with a list of labels each",
 		FormWords: "words with labels", FormPictures: "images", FormQuestions: "questions about documents",
-		FormBare: "texts without labels"}[f]
+		FormPrompts: "prompts with completions", FormBare: "texts without labels"}[f]
 }
 
 // Form is the example's own.
@@ -39,6 +40,8 @@ func (e *Example) Form() Form {
 		return FormLists
 	case e.Question != "":
 		return FormQuestions
+	case e.Completion != "":
+		return FormPrompts
 	}
 	return FormTexts
 }

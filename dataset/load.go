@@ -108,13 +108,13 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 	var examples []Example
 	var names []string
 	var tags, lists [][]string
-	asked := 0
+	asked, written := 0, 0
 	distinct := map[string]string{} // also makes equal labels share memory
 	err := c.scan(r, name, !c.Unlabelled, func(line int, l labelled) error {
 		if unpacked -= l.held(); packed && unpacked < 0 {
 			return errUnpacked
 		}
-		if c.Unlabelled {
+		if c.Unlabelled && l.Completion == "" {
 			if strings.TrimSpace(l.Text) == "" {
 				return nil
 			}
@@ -122,6 +122,11 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 		}
 		if err := l.check(); err != nil {
 			return err
+		}
+		if l.Completion != "" {
+			written++
+			examples = append(examples, Example{Prompt: l.Prompt, Completion: l.Completion, User: l.User, Provider: l.Provider, Line: line})
+			return nil
 		}
 		if c.Unlabelled {
 			examples = append(examples, Example{Text: l.Text, User: l.User, Provider: l.Provider, Line: line})
@@ -161,7 +166,10 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 	if len(examples) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, ErrEmpty)
 	}
-	if c.Unlabelled {
+	if written > 0 && written != len(examples) {
+		return nil, fmt.Errorf("%s: some examples are prompts with completions, others are none", name)
+	}
+	if c.Unlabelled || written > 0 {
 		return &Set{Name: name, Examples: examples}, nil
 	}
 	if asked > 0 {
@@ -211,12 +219,13 @@ type labelled struct {
 	Words, Tags                 []string
 	Labels                      []string  // in place of one
 	Questions                   []Example // in place of all others
+	Prompt, Completion          string    // in place of a text
 }
 
 // held is about what a record takes in memory, in bytes.
 func (l *labelled) held() int {
 	const example = 256 // with its place in a list that grows
-	n := example + len(l.Text) + len(l.User) + len(l.Provider) + len(l.Questions)*example
+	n := example + len(l.Text) + len(l.Prompt) + len(l.Completion) + len(l.User) + len(l.Provider) + len(l.Questions)*example
 	for _, w := range l.Words {
 		n += 32 + len(w)
 	}
@@ -320,6 +329,8 @@ func (l labelled) check() error {
 		return nil
 	case l.Tags != nil:
 		return l.checkTags()
+	case l.Completion != "":
+		return l.checkPrompt()
 	}
 	switch {
 	case l.Labels != nil && strings.TrimSpace(l.Text) == "":

@@ -17,7 +17,8 @@ type Job struct {
 	Labels []string `yaml:"labels"`
 	// Task is what is learnt: "classify", one label for a text, "multilabel", any number
 	// of them, "tag", one for each word of it, "span", where the answer to a question
-	// stands, "image", one label for an image, "answer", a text, or "pretrain", which tokens of a text were masked. Empty (default)
+	// stands, "image", one label for an image, "answer", a text, "pretrain", which tokens of a text were masked, or "causal",
+	// what comes next in a text. Empty (default)
 	// is the only one that the base can do, image of a vit and answer of a t5, else classify.
 	Task string `yaml:"task"`
 	// Rounds is the number of committed rounds; abandoned ones do not count.
@@ -84,7 +85,8 @@ type Adapter struct {
 	// bias), "full" (every tensor), "head" (nothing), "adapter" or "compacter"
 	// (bottlenecks behind attention and feed-forward).
 	Method string `yaml:"method"`
-	// Targets are the linear maps that LoRA changes, by the ends of their names.
+	// Targets are the linear maps that LoRA changes, by the ends of their names; all-linear
+	// alone is all of them.
 	// Default query and value.
 	Targets []string `yaml:"targets"`
 	// Also names tensors of the base, or modules, that are trained whole beside it.

@@ -2,6 +2,7 @@ package leak
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -28,6 +29,9 @@ func (e *embeddings) firstMaps() []string {
 	case c.Generates():
 		self := c.T5Block(false, 0).Self
 		return []string{self + ".q.weight", self + ".k.weight", self + ".v.weight"}
+	case c.Causal():
+		l := c.DecoderLayer(0)
+		return []string{l.Query + ".weight", l.Key + ".weight", l.Value + ".weight"}
 	}
 	l := c.Layer(0)
 	return []string{l.Query + ".weight", l.Key + ".weight", l.Value + ".weight"}
@@ -44,9 +48,17 @@ func (e *embeddings) load() (err error) {
 		return values
 	}
 	h := c.HiddenSize
-	if c.Generates() {
+	switch {
+	case c.Generates():
 		e.words, e.weight = read(model.T5Shared), read(c.T5Block(false, 0).SelfNorm)
-	} else {
+	case c.Causal():
+		e.words, e.weight = read(model.DecoderWords), slices.Clone(read(c.DecoderLayer(0).BeforeAttention+".weight"))
+		for i := range e.weight {
+			if c.Decoder.GainsFromOne {
+				e.weight[i]++
+			}
+		}
+	default:
 		e.words, e.positions = read("embeddings.word_embeddings.weight"), read("embeddings.position_embeddings.weight")
 		if c.TypeVocabSize > 0 {
 			e.types = read("embeddings.token_type_embeddings.weight")
@@ -104,7 +116,7 @@ func (e *embeddings) at(x []float64, token, place int) {
 		}
 		mean += x[i] / float64(h)
 	}
-	if c.Generates() { // its norm takes no mean away
+	if c.Generates() || c.Causal() { // its norm takes no mean away
 		mean = 0
 	}
 	for i := range x {

@@ -15,7 +15,6 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 // probe makes updates and knows what is in them.
@@ -57,14 +56,19 @@ func newProbe(s Settings, o Options) (*probe, error) {
 		return nil, fmt.Errorf("leak: the data has %d examples, want 2 or more: one that is in an update and one that is not", len(o.Data.Examples))
 	}
 	if s.Layout.Method.Task != model.TaskImage {
-		tok, err := tokenizer.ParseFor(s.Base.Tokenizer, s.Base.Config.VocabSize, s.Base.Config.PadTokenID)
+		tok, err := task.TokenizerOf(s.Base)
 		if err != nil {
 			return nil, err
 		}
 		p.unknown = tok.UnknownID()
 		p.empty = tok.EncodeFixed("", s.Sequence)
 		for _, id := range p.empty {
-			p.frame[id] = true
+			if id >= 0 { // padding of a base that needs none
+				p.frame[id] = true
+			}
+		}
+		if c := s.Base.Config; c.Causal() {
+			p.frame[int32(c.PadTokenID)], p.frame[int32(c.Decoder.Ends[0])] = true, true
 		}
 	}
 	p.start = p.later()

@@ -23,7 +23,8 @@ type architecture struct {
 
 	head []Dense // of ForSequenceClassification; the last one gives the classes
 
-	masked *MaskedHead // of ForMaskedLM; nil where there is none
+	decoder *decoderFamily // of one that writes on what it reads; nil: it is none
+	masked  *MaskedHead    // of ForMaskedLM; nil where there is none
 
 	class   string   // of transformers, up to Model or For...
 	targets []string // of LoRA, unless a method names others: ends of linear maps' names
@@ -43,6 +44,11 @@ var architectures = map[string]*architecture{
 	"distilbert":  &distilbertArchitecture,
 	"t5":          &t5Architecture,
 	"vit":         &vitArchitecture,
+	"llama":       llamaArchitecture,
+	"mistral":     mistralArchitecture,
+	"qwen2":       qwen2Architecture,
+	"qwen3":       qwen3Architecture,
+	"gemma3_text": gemma3Architecture,
 }
 
 // Layer names the modules of one encoder layer; their tensors are name.weight
@@ -75,7 +81,7 @@ func (c Config) EmbeddingNorm() string { return c.arch().embedding }
 
 // Head lists the maps from the pooled state to the classes.
 func (c Config) Head() []Dense {
-	if c.Generates() {
+	if c.Generates() || c.Causal() {
 		return nil
 	}
 	switch c.Pooling {
@@ -104,7 +110,7 @@ func (c Config) MaxTokens() int {
 	if c.Generates() || c.Sees() { // its positions are relative, or an image's
 		return maxPositions
 	}
-	return c.MaxPositions - c.FirstPosition()
+	return min(maxPositions, c.MaxPositions-c.FirstPosition())
 }
 
 // Names of the embedding tables, the same in every family.

@@ -59,8 +59,9 @@ type Config struct {
 	PadTokenID        int     `json:"pad_token_id"` // tokens with it are masked
 	Pooling           Pooling `json:"pooling"`      // "" where nothing is pooled
 
-	T5  T5  `json:"t5,omitzero"`  // what only a t5 has
-	ViT ViT `json:"vit,omitzero"` // what only a vit has
+	T5      T5      `json:"t5,omitzero"`      // what only a t5 has
+	ViT     ViT     `json:"vit,omitzero"`     // what only a vit has
+	Decoder Decoder `json:"decoder,omitzero"` // what only a causal model has
 }
 
 // BERT returns the configuration of an encoder as `starling pretrain` makes it,
@@ -155,6 +156,9 @@ func ParseConfig(data []byte) (Config, error) {
 	}
 	if architectures[kind] == &vitArchitecture {
 		return parseViT(keys)
+	}
+	if arch, known := architectures[kind]; known && arch.decoder != nil {
+		return parseDecoder(kind, arch.decoder, keys)
 	}
 	c := Config{ModelType: kind, LayerNormEps: 1e-12, HiddenAct: "gelu", Pooling: PoolHF}
 	arch, known := architectures[kind]

@@ -43,7 +43,7 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	if err := json.Unmarshal(cfg, &ours); err != nil {
 		return nil, fmt.Errorf("%w: config.json: %w", ErrConfig, err)
 	}
-	if ours.Pooling == "" && ours.Kind != ownModelType && !c.Generates() && !c.Sees() {
+	if ours.Pooling == "" && ours.Kind != ownModelType && !c.Generates() && !c.Causal() && !c.Sees() {
 		if c.Pooling, err = folderPooling(fsys); err != nil {
 			return nil, err
 		}
@@ -76,7 +76,7 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	if c.Pooling == PoolHF && ours.Pooling == "" && !c.hasPooler(files) {
 		c.Pooling = PoolNone // for the tasks that read every token
 	}
-	if c.Generates() {
+	if c.Generates() || c.Causal() {
 		if err := c.settleHead(files); err != nil {
 			return nil, err
 		}

@@ -54,6 +54,9 @@ func huggingConfig(kind string) Config {
 	if kind == "vit" {
 		return NewViT(8, 2, 4, 2, 3)
 	}
+	if f := architectures[kind].decoder; f != nil {
+		return tinyDecoder(kind, f)
+	}
 	c := BERT(20, 8, 2, 2, 6)
 	c.ModelType, c.Pooling = kind, PoolHF
 	if architectures[kind].types {

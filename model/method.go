@@ -35,7 +35,7 @@ type Method struct {
 	Alpha   float64    `json:"alpha"`             // LoRA: numerator of the scale, > 0
 	Scaling Scaling    `json:"scale,omitempty"`   // LoRA: what divides it
 	Kind    MethodKind `json:"kind,omitempty"`    // "" is LoRA
-	Targets string     `json:"targets,omitempty"` // LoRA: linear maps; "" is query and value
+	Targets string     `json:"targets,omitempty"` // LoRA: linear maps, or AllLinear; "" is query and value
 	Also    string     `json:"also,omitempty"`    // tensors, or modules with all their tensors, trained whole
 	Task    TaskKind   `json:"task,omitempty"`    // what the head answers
 
@@ -140,7 +140,7 @@ func (m Method) Validate(c Config) error {
 	switch {
 	case !m.Ranked() && !slices.Contains(methods, m.Kind):
 		return bad("method is %.40q, want one of %q", m.Kind, MethodNames())
-	case m.bottlenecks() && c.Generates():
+	case m.bottlenecks() && (c.Generates() || c.Causal()):
 		return bad("method is %s, which a %s has no place for", m.Kind, c.ModelType)
 	case m.Bottleneck < 0 || m.Bottleneck > c.HiddenSize || m.Bottleneck > 0 && !m.bottlenecks():
 		return bad("bottleneck is %d, want 1..hidden_size %d for adapter and compacter, and 0 for others", m.Bottleneck, c.HiddenSize)
@@ -168,6 +168,8 @@ func (m Method) Validate(c Config) error {
 		return bad("answer is %d tokens, want 0..%d, and 0 for any task but answer and span", m.Answer, maxAnswer)
 	case c.Generates() && m.Kind == MethodHead, c.Generates() && m.Kind == MethodBitFit:
 		return bad("method is %s, but a %s has no head and no biases", m.Kind, c.ModelType)
+	case c.Causal() && (m.Kind == MethodHead || m.Kind == MethodBitFit && len(m.whole(c)) == 0):
+		return bad("method is %s, but this %s has none to train", m.Kind, c.ModelType)
 	}
 	for key, list := range map[string]string{"targets": m.Targets, "also": m.Also} {
 		names, err := splitList(key, list)
@@ -175,7 +177,7 @@ func (m Method) Validate(c Config) error {
 			return err
 		}
 		for _, n := range names {
-			if key == "targets" && !slices.ContainsFunc(c.linears(), func(l linear) bool { return endsAt(l.name, n) }) {
+			if key == "targets" && list != AllLinear && !slices.ContainsFunc(c.linears(), func(l linear) bool { return endsAt(l.name, n) }) {
 				return bad("targets: no linear map of a layer ends in %.80q; there are %s", n, c.linearNames())
 			}
 			if key == "also" && !(n == BoxEmbeddings && m.Boxes()) && !slices.ContainsFunc(c.BaseTensors(), func(t TensorSpec) bool { return covers(n, t.Name) }) {
@@ -204,6 +206,10 @@ func splitList(key, list string) ([]string, error) {
 	}
 	return names, nil
 }
+
+// AllLinear, in the place of targets, is every linear map of the layers, as PEFT's
+// all-linear is of a model for text: the head is none of them.
+const AllLinear = "all-linear"
 
 // endsAt says whether name is end, or ends in it at a dot.
 func endsAt(name, end string) bool { return name == end || strings.HasSuffix(name, "."+end) }
@@ -267,7 +273,7 @@ func (m Method) adapted(c Config) []linear {
 		names = c.arch().targets
 	}
 	return slices.DeleteFunc(c.linears(), func(x linear) bool {
-		return !slices.ContainsFunc(names, func(n string) bool { return endsAt(x.name, n) })
+		return m.Targets != AllLinear && !slices.ContainsFunc(names, func(n string) bool { return endsAt(x.name, n) })
 	})
 }
 

@@ -75,7 +75,7 @@ func TestTargetsComeBack(t *testing.T) {
 			c = huggingConfig(kind)
 		}
 		labels := 3
-		if c.Generates() {
+		if c.Generates() || c.Causal() {
 			labels = 0
 		}
 		base := zeroBase(t, c)

@@ -46,6 +46,9 @@ func (c Config) standard() bool {
 	if c.Generates() {
 		return c.T5.Boxes == 0 && c.T5.Patch == 0
 	}
+	if c.Causal() {
+		return true
+	}
 	return c.Pooling == PoolHF || c.Pooling == PoolNone
 }
 
@@ -150,7 +153,7 @@ func (r Release) weights() (*SafeTensors, error) {
 	b, c := r.Base, r.Base.Config.For(r.Task)
 	st := &SafeTensors{Metadata: map[string]string{"format": "pt"}}
 	prefix := ""
-	if r.Values != nil || !c.standard() {
+	if r.Values != nil || !c.standard() || c.Causal() {
 		prefix = c.checkpointPrefix()
 	}
 	if r.boxes() {
@@ -164,7 +167,7 @@ func (r Release) weights() (*SafeTensors, error) {
 	used := map[string]bool{boxWeight: true}
 	for _, spec := range c.BaseTensors() {
 		name := prefix + spec.Name
-		if !c.standard() && isHead(c, spec.Name) {
+		if !c.standard() && isHead(c, spec.Name) || c.Causal() && spec.Name == DecoderHead {
 			name = spec.Name
 		}
 		if v, ok := r.Values[spec.Name]; ok {
@@ -231,6 +234,8 @@ func (r Release) config() map[string]any {
 	switch {
 	case c.Generates():
 		out["architectures"] = []string{class + answerTask.class}
+	case c.Causal():
+		out["architectures"] = []string{class + causalTask.class}
 	case r.Values != nil:
 		out["architectures"] = []string{class + r.Task.of().class}
 		maps.Copy(out, r.Task.of().config)
@@ -298,6 +303,9 @@ func (c Config) huggingFace() map[string]any {
 	if c.Sees() {
 		return c.vitConfig()
 	}
+	if c.Causal() {
+		return c.decoderConfig()
+	}
 	if c.Pooling == PoolNone { // others ignore it
 		out["pooling"] = PoolNone
 	}
@@ -318,6 +326,7 @@ func tokenizerConfig(c Config, tokenizer []byte) map[string]any {
 		"model_input_names": []string{"input_ids", "attention_mask"}}
 	var doc struct {
 		Added []struct {
+			ID      int    `json:"id"`
 			Content string `json:"content"`
 		} `json:"added_tokens"`
 	}
@@ -336,6 +345,14 @@ func tokenizerConfig(c Config, tokenizer []byte) map[string]any {
 		roles["</s>"] = "eos_token"
 	}
 	for _, t := range doc.Added {
+		if c.Causal() {
+			for role, id := range map[string]int{"bos_token": c.Decoder.Begin, "eos_token": c.Decoder.Ends[0], "pad_token": c.PadTokenID} {
+				if t.ID == id {
+					out[role] = t.Content
+				}
+			}
+			continue
+		}
 		if role, ok := roles[t.Content]; ok {
 			out[role] = t.Content
 		}

@@ -306,8 +306,12 @@ func endToken(raw json.RawMessage) (int, error) {
 // settleHead decides by the folder's tensors whether the head is the embeddings, as
 // transformers does: one that equals them is tied to them.
 func (c *Config) settleHead(files []*SafeTensors) error {
-	st, head := find(*c, files, T5Head)
-	in, shared := find(*c, files, T5Shared)
+	first, last, own := T5Shared, T5Head, &c.T5.OwnHead
+	if c.Causal() {
+		first, last, own = DecoderWords, DecoderHead, &c.Decoder.OwnHead
+	}
+	st, head := find(*c, files, last)
+	in, shared := find(*c, files, first)
 	if st == nil || in == nil {
 		return nil // whatever is missing is named later
 	}
@@ -323,7 +327,7 @@ func (c *Config) settleHead(files []*SafeTensors) error {
 	for i := 0; same && i < len(x.Data); i++ {
 		same = x.Data[i] == y.Data[i]
 	}
-	c.T5.OwnHead = !same
+	*own = !same
 	return nil
 }
 

@@ -14,6 +14,7 @@ const (
 	ReadsTokens                 // each token's state
 	ReadsMasked                 // the states of the tokens that were masked
 	ReadsDecoder                // the decoder's, which writes a text token by token
+	ReadsNext                   // the states of tokens whose next one is to be told, of a model that sees nothing later
 )
 
 // Loss says what a step makes smaller.
@@ -23,7 +24,7 @@ const (
 	LossLabel  Loss = iota // cross-entropy of the one right label
 	LossLabels             // binary cross-entropy of each label, which is right or not
 	LossSpan               // of the places where an answer begins and ends
-	LossMasked             // of masked tokens, over the whole vocabulary
+	LossMasked             // of masked tokens, or of those that come next, over the whole vocabulary
 	LossText               // of a text's tokens, over the whole vocabulary
 )
 
@@ -62,7 +63,7 @@ type aTask struct {
 var tasks []*aTask
 
 func init() { // the values' functions ask for tasks themselves
-	tasks = []*aTask{&classifyTask, &multiLabelTask, &tagTask, &spanTask, &imageTask, &answerTask, &pretrainTask}
+	tasks = []*aTask{&classifyTask, &multiLabelTask, &tagTask, &spanTask, &imageTask, &answerTask, &pretrainTask, &causalTask}
 }
 
 func (t TaskKind) find() (*aTask, bool) {
@@ -106,7 +107,7 @@ func TaskNames() []string {
 // DefaultTask is the task of a base whose kind has only one, else classify.
 func (c Config) DefaultTask() TaskKind {
 	for _, t := range tasks {
-		if t.images && c.Sees() || t.reads == ReadsDecoder && c.Generates() {
+		if t.images && c.Sees() || t.reads == ReadsDecoder && c.Generates() || t.reads == ReadsNext && c.Causal() {
 			return t.kind
 		}
 	}
@@ -123,6 +124,10 @@ func (c Config) CheckTask(kind TaskKind) error {
 		return fmt.Errorf("%w: task is %s, but a %s reads images", ErrConfig, t.name, c.ModelType)
 	case !c.Sees() && t.images:
 		return fmt.Errorf("%w: task is %s, but a %s reads texts: give a base that reads images, the folder of a vit", ErrConfig, t.name, c.ModelType)
+	case c.Causal() && t.reads != ReadsNext:
+		return fmt.Errorf("%w: task is %s, but a %s writes on what it reads: its task is %s", ErrConfig, t.name, c.ModelType, TaskCausal)
+	case !c.Causal() && t.reads == ReadsNext:
+		return fmt.Errorf("%w: task is %s, but a %s does not write on what it reads: give a base that does, as a llama", ErrConfig, t.name, c.ModelType)
 	case c.Pooling == PoolNone && t.reads == ReadsExample:
 		return fmt.Errorf("%w: task is %s, but the base has no pooler (pooler.dense): "+
 			"it is for tasks of words, %s and %s, unless its config.json says \"pooling\": \"mean\", or \"first\"", ErrConfig, t.name, TaskTag, TaskSpan)
@@ -156,6 +161,9 @@ func (t TaskKind) OfTokens() bool { r := t.Reads(); return r == ReadsTokens || r
 
 // Labelled says whether examples, or their words, have labels, of a few that the job names.
 func (t TaskKind) Labelled() bool { return t.of().labelled }
+
+// TellsTokens says whether what is told are a text's own tokens, whatever labels it has.
+func (t TaskKind) TellsTokens() bool { r := t.Reads(); return r == ReadsMasked || r == ReadsNext }
 
 // InOnePass says whether what a model has learnt is one forward pass over an example: a
 // decoder writes an answer token by token, and a pretrained model answers nothing yet.

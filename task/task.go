@@ -108,6 +108,7 @@ var kinds = map[model.TaskKind]kind{
 	model.TaskAnswer:     answerKind,
 	model.TaskImage:      imageKind,
 	model.TaskPretrain:   pretrainKind,
+	model.TaskCausal:     causalKind,
 }
 
 // Takes says whether a task learns from examples of that form.
@@ -155,8 +156,17 @@ func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
 	if most := base.Config.MaxTokens(); sequence < leastSequence || sequence > most {
 		return nil, fmt.Errorf("task: sequences of %d tokens, want %d..%d, the positions of the base", sequence, leastSequence, most)
 	}
-	if p.tok, err = tokenizer.ParseFor(base.Tokenizer, base.Config.VocabSize, base.Config.PadTokenID); err != nil {
+	if p.tok, err = TokenizerOf(base); err != nil {
 		return nil, err
 	}
 	return k.make(p)
+}
+
+// TokenizerOf is a base's. One that sees nothing later masks no padding, and so needs none.
+func TokenizerOf(base *model.Base) (tokenizer.Tokenizer, error) {
+	c := base.Config
+	if c.Causal() {
+		return tokenizer.ParseWithin(base.Tokenizer, c.VocabSize)
+	}
+	return tokenizer.ParseFor(base.Tokenizer, c.VocabSize, c.PadTokenID)
 }

@@ -66,6 +66,9 @@ func (e encoder) answer(outputs int) *graph.Node {
 		x, keep := e.hidden(in[task.Tokens])
 		b, n := keep.Shape().Dimensions[0], keep.Shape().Dimensions[1]
 		return graph.Reshape(e.head(x, outputs), b, n*outputs)
+	case model.ReadsNext:
+		k := in[task.Places].Shape().Dimensions
+		return graph.Reshape(e.nextLogits(), k[0], k[1]*outputs)
 	case model.ReadsMasked:
 		x := e.maskedStates()
 		k := in[task.Places].Shape().Dimensions

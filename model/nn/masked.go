@@ -5,6 +5,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 )
 
@@ -26,10 +27,15 @@ func (e encoder) maskedBias() *graph.Node {
 	return e.params.frozen(e.cfg.MaskedHead().Bias, e.cfg.VocabSize)
 }
 
-// maskedLoss is the weighted mean cross-entropy of the masked tokens over the whole
-// vocabulary, and what has its gradient: see vocabularyLoss.
+// maskedLoss is the weighted mean cross-entropy of the masked tokens, or of those that come
+// next, over the whole vocabulary, and what has its gradient: see vocabularyLoss.
 func (e encoder) maskedLoss() (loss, surrogate *graph.Node) {
 	in := e.params.byName
 	flat := func(name string) *graph.Node { return graph.Reshape(in[name], -1) }
+	if e.task.Reads() == model.ReadsNext {
+		d := e.decoder()
+		x := d.nextStates(in[task.Tokens], in[task.Places], in[task.Weights])
+		return e.vocabularyLoss(x, d.head(), nil, flat(task.Labels), flat(task.Weights))
+	}
 	return e.vocabularyLoss(e.maskedStates(), e.words(), e.maskedBias(), flat(task.Labels), flat(task.Weights))
 }

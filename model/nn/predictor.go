@@ -159,7 +159,10 @@ func (p *Predictor) Outputs(ctx context.Context, adapter []float32, rank int, ro
 	order := make([]int, n)
 	for i := range n {
 		order[i] = i
-		if used[i] = p.seq; ids != nil {
+		switch used[i] = p.seq; {
+		case p.layout.Method.Task.Reads() == model.ReadsNext: // up to the last that is told, whatever is behind it
+			used[i] = 1 + int(slices.Max(rowOf(in, task.Places, i)))
+		case ids != nil:
 			used[i] = p.length(ids[i*p.seq : (i+1)*p.seq])
 		}
 	}
@@ -190,6 +193,12 @@ func (p *Predictor) Outputs(ctx context.Context, adapter []float32, rank int, ro
 		order = order[n:]
 	}
 	return out, nil
+}
+
+// rowOf are a row's values of a column that is there.
+func rowOf(in task.Batch, name string, row int) []int32 {
+	c, _ := in.Column(name)
+	return c.I32[row*c.Size() : (row+1)*c.Size()]
 }
 
 // length is how many tokens stand before the padding.

@@ -4,7 +4,7 @@ package client
 
 // Preview is what a source holds, for its owner to look at before joining.
 type Preview struct {
-	// Kind is "texts", "lists" (texts, each with any number of labels), "unlabelled" (texts too), "words" (each with a label), "questions"
+	// Kind is "texts", "lists" (texts, each with any number of labels), "unlabelled" (texts too), "prompts" (with completions), "words" (each with a label), "questions"
 	// (about documents) or "pictures".
 	Kind     string `json:"kind"`
 	Examples int    `json:"examples"`

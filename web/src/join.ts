@@ -234,7 +234,7 @@ function paint(p: Participation): void {
     rounds.value = rounds.max;
     say("rounds-text", "all rounds are made");
     say("connection", "");
-    if (about?.task === "answer" || about?.task === "pretrain") say("sentence", "A page has no use for its model by itself: whoever runs the coordinator has it.");
+    if (about !== undefined && ["answer", "pretrain", "causal"].includes(about.task)) say("sentence", "A page has no use for its model by itself: whoever runs the coordinator has it.");
   }
   const pause = byId<HTMLButtonElement>("pause");
   pause.hidden = !working && p.standing !== "paused";

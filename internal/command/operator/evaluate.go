@@ -40,8 +40,8 @@ that is not the one to report on.`,
 			if err != nil {
 				return err
 			}
-			if ck.Method.Task.Reads() == model.ReadsMasked {
-				columns.Unlabelled = true // labels tell nothing of masked words
+			if ck.Method.Task.TellsTokens() {
+				columns.Unlabelled = true // labels tell nothing of words
 			}
 			set, err := command.LoadLabelled(args[0], columns)
 			if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-fl/starling/hub"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/task"
 )
 
 type importReport struct {
@@ -94,7 +94,7 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 		return nil, err
 	}
 	if !b.Config.Sees() {
-		if _, err := tokenizer.ParseFor(b.Tokenizer, b.Config.VocabSize, b.Config.PadTokenID); err != nil {
+		if _, err := task.TokenizerOf(b); err != nil {
 			return nil, fmt.Errorf("base %s: %w", base, err)
 		}
 	}

@@ -3,7 +3,7 @@
 /** Preview is what a source holds, for its owner to look at before joining. */
 export interface Preview {
   /**
-   * Kind is "texts", "lists" (texts, each with any number of labels), "unlabelled" (texts too), "words" (each with a label), "questions"
+   * Kind is "texts", "lists" (texts, each with any number of labels), "unlabelled" (texts too), "prompts" (with completions), "words" (each with a label), "questions"
    * (about documents) or "pictures".
    */
   kind: string;

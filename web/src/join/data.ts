@@ -155,7 +155,7 @@ function check(preview: Preview): void {
   const about = page.about();
   const words = about && wordsOf(about);
   if (!about || !words) return;
-  if (preview.kind !== words.kind) throw new Error(`This holds ${holds[preview.kind] ?? "something else"}; the job trains on ${holds[words.kind]}.`);
+  if (preview.kind !== words.kind && preview.kind !== words.also) throw new Error(`This holds ${holds[preview.kind] ?? "something else"}; the job trains on ${holds[words.kind]}.`);
   const unknown = preview.labels.filter((l) => !about.labels.includes(l.name));
   if (!unknown.length || !about.labels.length) return;
   const again = words.kind === "texts" ? "choose another label column, or another file" : "choose other data";

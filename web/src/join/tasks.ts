@@ -6,6 +6,8 @@ export interface TaskWords {
   teaches: string;
   /** Preview.kind of the data it trains on. */
   kind: string;
+  /** What it may be beside that. */
+  also?: string;
   /** What one example is called, and many. */
   one: string;
   many: string;
@@ -54,6 +56,11 @@ const known: Record<string, TaskWords> = {
     teaches: "tell the masked words of texts", kind: "unlabelled", one: "text", many: "texts", head: ["", "Text"], accept: ".txt,.csv,.jsonl,.ndjson,.gz",
     formats: "Texts without labels: one a line, or CSV or JSON Lines with a text; also .gz.",
   },
+  causal: {
+    teaches: "write texts on", kind: "unlabelled", also: "prompts", one: "text", many: "texts", head: ["", "Text"], accept: ".txt,.csv,.jsonl,.ndjson,.gz",
+    formats: "JSON Lines with a prompt and its completion; or texts without labels, one a line, or CSV or JSON Lines with a text; also .gz.",
+    template: () => ["example.jsonl", `${JSON.stringify({ prompt: "what somebody asks", completion: "what is to be answered" })}\n`],
+  },
   answer: { teaches: "answer questions about documents", ...questions },
 };
 
@@ -65,6 +72,7 @@ export const holds: Record<string, string> = {
   texts: "texts with a label each",
   lists: "texts with lists of labels",
   unlabelled: "texts without a label",
+  prompts: "prompts with completions",
   words: "words with a label each",
   questions: "questions about documents",
   pictures: "pictures",

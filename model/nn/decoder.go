@@ -1,0 +1,179 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
+)
+
+// decoder writes the forward pass of a model that sees nothing later, as Hugging Face's
+// LlamaModel and those in its shape compute it. Tensors that are not yet parameters of the
+// graph are added as frozen ones.
+type decoder struct {
+	elementary
+	cfg    model.Config
+	scale  float64 // of the low-rank products
+	params *params
+}
+
+func (e encoder) decoder() decoder {
+	return decoder{cfg: e.cfg, scale: e.scale, params: e.params, elementary: e.elementary}
+}
+
+// nextStates are what the head reads of the places whose next token is told: [B*K,
+// hidden], zeros where weights, which may be nil, are 0.
+func (d decoder) nextStates(tokens, places, weights *graph.Node) *graph.Node {
+	b, s := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
+	k := places.Shape().Dimensions[1]
+	g := tokens.Graph()
+	// What stands behind the last of these places is read by none of them: zeros, which
+	// products leave out.
+	at := graph.ConvertDType(places, dtypes.Float32)
+	last := graph.ReduceMax(at, -1) // [B]
+	place := graph.ConvertDType(graph.Iota(g, shapes.Make(dtypes.Int32, b, s), 1), dtypes.Float32)
+	keep := graph.Reshape(graph.ConvertDType(graph.GreaterOrEqual(spread(last, place), place), dtypes.Float32), b*s)
+	x := d.states(tokens, keep)
+	row := graph.MulScalar(graph.Iota(g, shapes.Make(dtypes.Int32, b, k), 0), s)
+	x = graph.Gather(x, graph.Reshape(graph.Add(row, places), b*k, 1))
+	if weights != nil {
+		counts := graph.GreaterThan(weights, graph.ZerosLike(weights))
+		x = graph.Mul(x, spread(graph.Reshape(graph.ConvertDType(counts, dtypes.Float32), b*k), x))
+	}
+	return x
+}
+
+// states are the last layer's, normalised: [B*S, hidden] of tokens int32 [B,S]; rows where
+// keep [B*S] is 0 are zeros within.
+func (d decoder) states(tokens, keep *graph.Node) *graph.Node {
+	b, s, h := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1], d.cfg.HiddenSize
+	x := graph.Gather(d.words(), graph.Reshape(tokens, b*s, 1))
+	if d.cfg.Decoder.ScaledWords {
+		x = graph.MulScalar(x, float64(float32(math.Sqrt(float64(h)))))
+	}
+	blank := func(x *graph.Node) *graph.Node { return graph.Mul(x, spread(keep, x)) }
+	x = blank(x)
+	masks, turns := map[bool]*graph.Node{}, map[model.Rope]rotation{}
+	for l := range d.cfg.NumHiddenLayers {
+		windowed, rope := d.cfg.Decoder.Windowed(l) && d.cfg.Decoder.Window < s, d.cfg.Decoder.RopeOf(l)
+		if masks[windowed] == nil {
+			masks[windowed] = d.mask(x.Graph(), s, windowed)
+		}
+		if turns[rope].cos == nil {
+			turns[rope] = d.rotation(x.Graph(), rope, s)
+		}
+		x = d.layer(x, b, d.cfg.DecoderLayer(l), masks[windowed], turns[rope], blank)
+	}
+	return d.norm(x, model.DecoderNorm)
+}
+
+// words are the token embeddings [vocabulary, hidden].
+func (d decoder) words() *graph.Node {
+	return d.params.frozen(model.DecoderWords, d.cfg.VocabSize, d.cfg.HiddenSize)
+}
+
+// head is the map [vocabulary, hidden] from states to the vocabulary.
+func (d decoder) head() *graph.Node {
+	if d.cfg.Decoder.OwnHead {
+		return d.params.frozen(model.DecoderHead, d.cfg.VocabSize, d.cfg.HiddenSize)
+	}
+	return d.words()
+}
+
+// mask is added to scores [S,S]: what comes later is out of sight, and what lies before
+// the window where there is one.
+func (d decoder) mask(g *graph.Graph, s int, windowed bool) *graph.Node {
+	shape := shapes.Make(dtypes.Int32, s, s)
+	seen, by := graph.Iota(g, shape, 1), graph.Iota(g, shape, 0)
+	hidden := graph.ConvertDType(graph.GreaterThan(seen, by), dtypes.Float32)
+	if windowed {
+		far := graph.GreaterOrEqual(graph.Sub(by, seen), graph.AddScalar(graph.ZerosLike(by), d.cfg.Decoder.Window))
+		hidden = graph.Add(hidden, graph.ConvertDType(far, dtypes.Float32))
+	}
+	return graph.MulScalar(hidden, maskedScore)
+}
+
+// layer is one layer; x [B*S, hidden].
+func (d decoder) layer(x *graph.Node, b int, l model.DecoderLayer, mask *graph.Node, turn rotation, blank func(*graph.Node) *graph.Node) *graph.Node {
+	c := d.cfg
+	y := blank(d.norm(x, l.BeforeAttention+".weight"))
+	q := d.dense(y, l.Query, c.QuerySize(), c.Decoder.Biases)
+	k := d.dense(y, l.Key, c.KeySize(), c.Decoder.Biases)
+	v := d.dense(y, l.Value, c.KeySize(), c.Decoder.Biases)
+	if c.Decoder.HeadNorms {
+		q, k = d.headNorm(q, l.QueryNorm), d.headNorm(k, l.KeyNorm)
+	}
+	a := blank(d.attend(turn.apply(q, b, c.NumAttentionHeads), turn.apply(k, b, c.Decoder.KVHeads), v, mask, b))
+	x = graph.Add(x, d.outer(d.dense(a, l.AttentionOutput, c.HiddenSize, c.Decoder.OutputBias), l.BehindAttention))
+
+	y = blank(d.norm(x, l.BeforeForward+".weight"))
+	f := d.activation(d.dense(y, l.Gate, c.IntermediateSize, c.Decoder.ForwardBiases), c.HiddenAct)
+	f = blank(graph.Mul(f, d.dense(y, l.Up, c.IntermediateSize, c.Decoder.ForwardBiases)))
+	return graph.Add(x, d.outer(d.dense(f, l.Down, c.HiddenSize, c.Decoder.ForwardBiases), l.BehindForward))
+}
+
+// outer is the norm behind a sublayer, where there is one.
+func (d decoder) outer(x *graph.Node, name string) *graph.Node {
+	if name == "" {
+		return x
+	}
+	return d.norm(x, name+".weight")
+}
+
+// dense is a linear map and the low-rank update of it that the graph has.
+func (d decoder) dense(x *graph.Node, name string, out int, biased bool) *graph.Node {
+	var bias *graph.Node
+	if biased {
+		bias = d.params.frozen(name+".bias", out)
+	}
+	return d.params.adapt(linear(x, d.params.frozen(name+".weight", out, x.Shape().Dimensions[1]), bias), x, name, d.scale)
+}
+
+// norm is RMSNorm over the last axis of x [n,k].
+func (d decoder) norm(x *graph.Node, tensor string) *graph.Node {
+	n, k := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
+	square := graph.DivScalar(graph.ReduceSum(graph.Mul(x, x), -1), k)
+	inv := graph.Div(graph.OnesLike(square), graph.Sqrt(graph.AddScalar(square, math.Max(d.cfg.LayerNormEps, 1e-12))))
+	gain := d.params.frozen(tensor, k)
+	if d.cfg.Decoder.GainsFromOne {
+		gain = graph.AddScalar(gain, 1)
+	}
+	return graph.Mul(graph.Mul(x, spread(inv, x)), rows(gain, n))
+}
+
+// headNorm is the norm of each head by itself; x [n, heads*d].
+func (d decoder) headNorm(x *graph.Node, name string) *graph.Node {
+	n, size := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
+	return graph.Reshape(d.norm(graph.Reshape(x, n*size/d.cfg.Decoder.HeadSize, d.cfg.Decoder.HeadSize), name+".weight"), n, size)
+}
+
+// attend is softmax(q k^T / sqrt scale + mask) v: q [B,S,heads,d] and k [B,S,groups,d], v
+// [B*S, groups*d], mask [S,S] give [B*S, heads*d]. The heads of a group are multiplied with
+// its keys in one product.
+func (d decoder) attend(q, k, v, mask *graph.Node, b int) *graph.Node {
+	s, heads, groups, size := q.Shape().Dimensions[1], d.cfg.NumAttentionHeads, d.cfg.Decoder.KVHeads, d.cfg.Decoder.HeadSize
+	each := heads / groups
+	q = graph.MulScalar(q, 1/math.Sqrt(float64(d.cfg.Decoder.QueryScale)))
+	q = graph.Reshape(graph.TransposeAllAxes(graph.Reshape(q, b, s, groups, each, size), 0, 2, 3, 1, 4), b*groups, each*s, size)
+	split := func(x *graph.Node) *graph.Node {
+		return graph.Reshape(graph.TransposeAllAxes(graph.Reshape(x, b, s, groups, size), 0, 2, 1, 3), b*groups, s, size)
+	}
+	scores := graph.DotGeneral(q, []int{2}, []int{0}, split(k), []int{2}, []int{0}) // [B*groups, each*S, S]
+	n := b * groups * each
+	hidden := graph.Reshape(graph.BroadcastToDims(graph.Reshape(mask, 1, s, s), n, s, s), b*groups, each*s, s)
+	p := d.softmax(graph.Add(scores, hidden))
+	y := graph.DotGeneral(p, []int{2}, []int{0}, split(v), []int{1}, []int{0})
+	y = graph.TransposeAllAxes(graph.Reshape(y, b, groups, each, s, size), 0, 3, 1, 2, 4)
+	return graph.Reshape(y, b*s, heads*size)
+}
+
+// nextLogits are the scores of every token at the places of the inputs that the graph
+// has: [B*K, vocabulary].
+func (e encoder) nextLogits() *graph.Node {
+	d := e.decoder()
+	return linear(d.nextStates(e.params.byName[task.Tokens], e.params.byName[task.Places], nil), d.head(), nil)
+}

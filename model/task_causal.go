@@ -1,0 +1,19 @@
+package model
+
+import "fmt"
+
+// TaskCausal is what comes next in a text, token by token: fine-tuning of a language model
+// on texts, or on what is to be written behind a prompt.
+const TaskCausal TaskKind = "causal"
+
+var causalTask = aTask{
+	kind: TaskCausal, name: "causal", reads: ReadsNext, loss: LossMasked,
+	head:    func(Config) []Dense { return nil }, // of the base: its embeddings, or lm_head
+	outputs: func(c Config) int { return c.VocabSize },
+	class:   "ForCausalLM", auto: "AutoModelForCausalLM", peftType: "CAUSAL_LM",
+	pipeline: "text-generation", title: "A language model",
+	usage: func(c *Checkpoint) string {
+		return fmt.Sprintf("inputs = tokenizer(\"a text\", truncation=True, max_length=%d, return_tensors=\"pt\")\n", c.Seq) +
+			"print(tokenizer.decode(model.eval().generate(**inputs, max_new_tokens=64, do_sample=False)[0], skip_special_tokens=True))\n"
+	},
+}

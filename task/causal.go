@@ -1,0 +1,172 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unicode"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/tokenizer"
+)
+
+// causal is what comes next in a text, token by token: places are those of the tokens whose
+// next one is told, labels the tokens that come. A text is framed as the base's tokenizer
+// does, and ends with the base's end. Of a prompt with its completion the completion is told
+// alone: the prompt is read.
+type causal struct {
+	columns       []Column
+	tok           tokenizer.Tokenizer
+	before, after []int32 // special tokens around a text
+	pad           int32
+	sequence      int
+}
+
+var causalKind = kind{columns: causalColumns, takes: []dataset.Form{dataset.FormBare, dataset.FormTexts, dataset.FormLists, dataset.FormWords, dataset.FormPrompts},
+	make: func(p parts) (Task, error) {
+		c := &causal{columns: p.columns, tok: p.tok, sequence: p.sequence, pad: int32(p.layout.Config.PadTokenID)}
+		c.before, c.after = around(p.tok)
+		end := int32(p.layout.Config.Decoder.Ends[0])
+		if len(c.after) == 0 || c.after[len(c.after)-1] != end {
+			c.after = append(c.after[:len(c.after):len(c.after)], end)
+		}
+		if len(c.before)+len(c.after) >= c.sequence {
+			return nil, fmt.Errorf("task: sequences of %d tokens have no room for a text", c.sequence)
+		}
+		return c, nil
+	}}
+
+func causalColumns(l *model.Layout, sequence int) []Column {
+	k := max(1, sequence-1)
+	return []Column{
+		{Name: Tokens, Type: I32, Shape: []int{sequence}, Limit: l.Config.VocabSize},
+		{Name: Places, Type: I32, Shape: []int{k}, Limit: sequence},
+		{Name: Labels, Type: I32, Shape: []int{k}, Limit: l.Config.VocabSize},
+		{Name: Weights, Type: F32, Shape: []int{k}},
+	}
+}
+
+func (c *causal) Columns() []Column { return c.columns }
+
+// parts are an example's tokens: those that are only read, and those that are told.
+func (c *causal) parts(e *dataset.Example) (read, told []int32, err error) {
+	switch {
+	case e.Image != nil:
+		return nil, nil, errors.New("it is an image, and the job reads texts")
+	case e.Completion != "":
+		read = append(c.before[:len(c.before):len(c.before)], c.tok.Encode(e.Prompt)...)
+		if told = append(c.tok.Encode(e.Completion), c.after...); len(read) == 0 {
+			return nil, nil, errors.New("a prompt has no tokens, and the base's tokenizer puts none before it")
+		}
+		return read, told, nil
+	}
+	if told = c.tok.Encode(textOf(e)); len(told) == 0 {
+		return nil, nil, errors.New("a text has no tokens")
+	}
+	if !e.Continued {
+		told = append(told, c.after...)
+	}
+	if len(c.before) == 0 { // nothing tells the first token
+		return told[:1], told[1:], nil
+	}
+	return c.before, told, nil
+}
+
+// Split cuts a text where words begin into parts that fit; the last alone ends. A prompt with
+// its completion stays one.
+func (c *causal) Split(e *dataset.Example) ([]dataset.Example, error) {
+	room := c.sequence - len(c.before) - len(c.after)
+	text := textOf(e)
+	if e.Completion != "" || len(c.tok.Encode(text)) <= room {
+		return []dataset.Example{*e}, nil
+	}
+	var parts []dataset.Example
+	from, used := 0, 0
+	end := func(to int) {
+		part := *e
+		part.Text, part.Words, part.Tags, part.Boxes, part.Continued = text[from:to], nil, nil, nil, to < len(text)
+		parts, from, used = append(parts, part), to, 0
+	}
+	for at := 0; at < len(text); {
+		n := wordEnd(text[at:]) // with the white space before it
+		tokens := len(c.tok.Encode(text[at : at+n]))
+		if used > 0 && used+tokens > room {
+			end(at)
+		}
+		at, used = at+n, used+tokens
+	}
+	end(len(text))
+	return parts, nil
+}
+
+// wordEnd is the end of the first word of a text.
+func wordEnd(text string) int {
+	begun := false
+	for i, r := range text {
+		if unicode.IsSpace(r) && begun {
+			return i
+		}
+		begun = begun || !unicode.IsSpace(r)
+	}
+	return len(text)
+}
+
+// Encode writes a text, cut at its end to what there is room for; of a prompt with what is
+// written behind it, the prompt's beginning is cut.
+func (c *causal) Encode(e *dataset.Example, b Batch, row int) error {
+	read, told, err := c.parts(e)
+	if err != nil {
+		return err
+	}
+	if len(told) >= c.sequence {
+		if e.Completion != "" {
+			return fmt.Errorf("what is written behind a prompt has %d tokens, sequences have %d: raise adapter.sequence, or shorten it", len(told), c.sequence)
+		}
+		told = told[:c.sequence-1]
+	}
+	if over := len(read) + len(told) - c.sequence; over > 0 {
+		if e.Completion == "" {
+			told = told[:len(told)-over]
+		} else {
+			keep := min(len(c.before), len(read)-over-1)
+			read = append(read[:keep:keep], read[keep+over:]...)
+		}
+	}
+	k := c.columns[1].Size()
+	tokens := b.Int32(Tokens)[row*c.sequence:][:c.sequence]
+	places, labels, weights := b.Int32(Places)[row*k:][:k], b.Int32(Labels)[row*k:][:k], b.Float32(Weights)[row*k:][:k]
+	clear(places)
+	clear(labels)
+	clear(weights)
+	n := copy(tokens, read)
+	for i, id := range told {
+		tokens[n+i] = id
+		places[i], labels[i], weights[i] = int32(n+i-1), id, 1
+	}
+	for i := n + len(told); i < c.sequence; i++ {
+		tokens[i] = c.pad
+	}
+	return nil
+}
+
+// Places are those whose next token is told.
+func (c *causal) Places(b Batch, row int) []int { at, _ := Told(b, row); return at }
+
+// Truths are the tokens that come next there.
+func (c *causal) Truths(_ *dataset.Example, b Batch, row int) (out [][]int) {
+	_, next := Told(b, row)
+	for _, id := range next {
+		out = append(out, []int{int(id)})
+	}
+	return out
+}
+
+func (c *causal) Choice() Choice                         { return OneOf }
+func (c *causal) Open(e dataset.Example) dataset.Example { return e }
+
+func (c *causal) Figures(s *Score, _, _ [][]int, _ []string) {
+	p := math.Exp(s.Loss)
+	s.Perplexity = &p
+	s.Notes = append(s.Notes, fmt.Sprintf("perplexity %.2f, loss %.3f nats, of the tokens that come next, of which the accuracy is", p, s.Loss))
+}
