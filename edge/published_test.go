@@ -3,10 +3,10 @@ package edge
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/known"
@@ -16,8 +16,7 @@ import (
 // own lists have it, else from where the job says, and only what the job's hash is of.
 func TestHostileBaseElsewhere(t *testing.T) {
 	const commit = "0123456789abcdef0123456789abcdef01234567"
-	other := tinyBase(t)
-	other.Tokenizer = append(slices.Clone(other.Tokenizer), ' ')
+	other := tiny.Base(t, 16, 2, 12) // of the same tokenizer
 	gone := errors.New("gone")
 	for name, c := range map[string]struct {
 		says   wire.Published

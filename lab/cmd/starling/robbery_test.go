@@ -34,6 +34,7 @@ type robbery struct {
 	tok    *tokenizer.WordPiece
 	clip   float64
 	seed   [32]byte // the rotation
+	first  int      // places that it reads; 0: all
 }
 
 const (
@@ -53,11 +54,30 @@ func pattern(place int) []float64 {
 	return u
 }
 
+// common is what all places share in a base that lets only the first ones tell.
+const common = robberyWidth - 3
+
+// pattern is a place's in this robbery's base. Where it reads the first places alone all others
+// look the same, and their words' gradients vanish: the whole of the update is the first ones'.
+func (r *robbery) pattern(place int) []float64 {
+	switch u, c := pattern(place), pattern(common); {
+	case r.first == 0:
+		return u
+	case place == 0 || place > r.first: // 0 is [CLS]
+		return c
+	default:
+		for i := range u {
+			u[i] = (u[i] + c[i]) / math.Sqrt2
+		}
+		return u
+	}
+}
+
 // robberyBase passes each place's pattern through and nothing else: words are all zero, so
 // that an update of a word's row is the gradient at the places where it stands, which
 // lacks exactly those places' patterns. Attention and feed-forward add nothing, and small
 // embeddings make their gradients a thousand times all others'.
-func robberyBase(t *testing.T, corpus []string) (*model.Base, *tokenizer.WordPiece) {
+func (r *robbery) robberyBase(t *testing.T, corpus []string) (*model.Base, *tokenizer.WordPiece) {
 	t.Helper()
 	tok, err := tokenizer.Train(slices.Values(corpus), 400)
 	if err != nil {
@@ -75,7 +95,7 @@ func robberyBase(t *testing.T, corpus []string) (*model.Base, *tokenizer.WordPie
 		switch {
 		case strings.Contains(s.Name, "position_embeddings"):
 			for p := range robberyPositions {
-				for i, x := range pattern(p) {
+				for i, x := range r.pattern(p) {
 					data[p*robberyWidth+i] = float32(robberyScale * math.Sqrt(robberyWidth) * x)
 				}
 			}
@@ -99,23 +119,26 @@ func robberyBase(t *testing.T, corpus []string) (*model.Base, *tokenizer.WordPie
 
 // robs makes job and plan: a real coordinator's, from whom the programs are, and then what
 // makes it a robbery.
-func robs(t *testing.T, corpus []string) *robbery {
+func robs(t *testing.T, corpus []string, first int) *robbery {
 	t.Helper()
-	r := &robbery{clip: 10, seed: [32]byte{7}}
-	r.base, r.tok = robberyBase(t, corpus)
+	r := &robbery{clip: 10, seed: [32]byte{7}, first: first}
+	r.base, r.tok = r.robberyBase(t, corpus)
+	method, asJob := model.Method{Kind: model.MethodFull, RMax: 1, Alpha: 1}, "method: full"
+	if first > 0 { // places' rows would take half of the update
+		method.Kind, method.Also, asJob = model.MethodHead, "word_embeddings", "method: head, also: [word_embeddings]"
+	}
 	folder := t.TempDir()
 	if err := r.base.WriteDir(folder); err != nil {
 		t.Fatal(err)
 	}
 	truth := servesJob(t, fmt.Sprintf("name: robbed\nlabels: [one, two]\nrounds: 500\nbase: %s\n"+
-		"adapter: {method: full, sequence: %d}\ntraining: {steps: 1, batch: 1, optimizer: sgd, learning_rate: 0.5}\n"+
+		"adapter: {%s, sequence: %d}\ntraining: {steps: 1, batch: 1, optimizer: sgd, learning_rate: 0.5}\n"+
 		"privacy: {simulated_population: 1000000, simulated_cohort: 10000, noise_multiplier: 1, epsilon: 8, clip_norm: %v}\n"+
-		"shard: {size: 32, floor: 3, corrupt: 0, breach_bits: 0, anonymous: true}\ncohort: {population: 3, floor: 3}\n", folder, robberyPositions, r.clip)).learned()
+		"shard: {size: 32, floor: 3, corrupt: 0, breach_bits: 0, anonymous: true}\ncohort: {population: 3, floor: 3}\n", folder, asJob, robberyPositions, r.clip)).learned()
 	r.liar = truth.lies(t, func(job attack.Array) {
 		job[attack.JobShardMax], job[attack.JobShardFloor], job[attack.JobCorrupt], job[attack.JobBits] = 24, 24, 50_000, 40
 	})
 	var err error
-	method := model.Method{Kind: model.MethodFull, RMax: 1, Alpha: 1}
 	if r.layout, err = model.NewLayout(r.base.Config, method, 2); err != nil {
 		t.Fatal(err)
 	}
@@ -125,9 +148,16 @@ func robs(t *testing.T, corpus []string) *robbery {
 		if s.Kind != model.KindHead || len(s.Shape) != 2 {
 			continue
 		}
+		along := make([][]float64, 0, robberyPositions)
 		for p := range robberyPositions {
-			for i, x := range pattern(p) {
-				x *= 0.3 / math.Sqrt(robberyPositions)
+			along = append(along, pattern(p))
+		}
+		if first > 0 {
+			along = [][]float64{pattern(common)}
+		}
+		for _, u := range along {
+			for i, x := range u {
+				x *= 0.3 / math.Sqrt(float64(len(along)))
 				start[s.Offset+i] += float32(x)
 				start[s.Offset+robberyWidth+i] -= float32(x)
 			}
@@ -194,6 +224,9 @@ func (r *robbery) reads(vector []int32) []int32 {
 		}
 	}
 	words := len(rows) / robberyWidth
+	if r.first > 0 {
+		return r.readsFirst(rows)
+	}
 	along := make([][]float64, words) // each word's row along each place's pattern
 	total := 0.0
 	for v := range words {
@@ -227,6 +260,55 @@ func (r *robbery) reads(vector []int32) []int32 {
 	return guess
 }
 
+// readsFirst guesses the words at the first places, the clearest before the others: a word's
+// row is what all places share less the place's own.
+func (r *robbery) readsFirst(rows []float32) (guess []int32) {
+	c, best := pattern(common), math.Inf(-1)
+	for _, sign := range []float64{1, -1} { // the label's
+		score := make([][]float64, r.first+1)
+		for p := 1; p <= r.first; p++ {
+			u := pattern(p)
+			score[p] = make([]float64, len(rows)/robberyWidth)
+			for v := range score[p] {
+				for i := range u {
+					score[p][v] += sign * (c[i] - u[i]) / math.Sqrt2 * float64(rows[v*robberyWidth+i])
+				}
+				if !r.word(int32(v)) {
+					score[p][v] = math.Inf(-1)
+				}
+			}
+		}
+		found, total := make([]int32, robberyPositions), 0.0
+		for range r.first {
+			at, top := 0, math.Inf(-1)
+			for p := 1; p <= r.first; p++ {
+				if m := slices.Max(append(score[p], math.Inf(-1))); m > top {
+					at, top = p, m
+				}
+			}
+			v := slices.Index(score[at], top)
+			found[at], total = int32(v), total+top
+			clear(score[at])
+			score[at] = nil
+			for p := range score { // half of what is at one place is seen at every other
+				if len(score[p]) > 0 {
+					score[p][v] -= top / 2
+				}
+			}
+		}
+		if total > best {
+			best, guess = total, found
+		}
+	}
+	return guess
+}
+
+// word reports whether a token is one of those that texts are known to be of: a whole word.
+func (r *robbery) word(id int32) bool {
+	text := r.tok.Piece(id)
+	return len(text) > 2 && !strings.HasPrefix(text, "##") && !strings.HasPrefix(text, "[")
+}
+
 // right is how much of a text's characters a guess has at their places, by whole tokens.
 func (r *robbery) right(guess []int32, text string) float64 {
 	ids := r.tok.EncodeFixed(text, robberyPositions)
@@ -235,8 +317,9 @@ func (r *robbery) right(guess []int32, text string) float64 {
 		if id == int32(r.base.Config.PadTokenID) || p == 0 {
 			continue
 		}
-		if all++; guess[p] == id {
-			found++
+		n := len(strings.TrimPrefix(r.tok.Piece(id), "##"))
+		if all += n; guess[p] == id {
+			found += n
 		}
 	}
 	return float64(found) / float64(all)
@@ -268,12 +351,12 @@ func robberyTexts(rnd *rand.Rand) (texts []string, lines string, corpus []string
 // in every round, word for word. Each of the owner's limits by itself keeps it from
 // beginning, and with a device's own noise of a tenth of the clip norm, added to what was
 // read before as the device adds it, no text of 50 rounds comes back by more than a tenth
-// (half a percent of its words do in the mean, by chance five of 46 with 1e-4).
+// (seven characters in a thousand do in the mean).
 func TestHostileRobbery(t *testing.T) {
 	const policy = 310
 	rnd := rand.New(rand.NewPCG(1, 2))
 	texts, lines, corpus := robberyTexts(rnd)
-	r := robs(t, corpus)
+	r := robs(t, corpus, 0)
 	ctx := watchdog.Context(t)
 	robbed := func(flags ...string) *ours {
 		return joinsWith(t, t.TempDir(), "data.tsv", lines, r.token, append([]string{"--policy", filepath.Join("..", "..", "..", "examples", "policy.yaml")}, flags...)...)
@@ -307,34 +390,72 @@ func TestHostileRobbery(t *testing.T) {
 	}
 
 	device := robbed(accepted...)
+	vectors, behind := r.robsTen(ctx, device, texts, 1)
+	for _, v := range []float64{0.0094, 0.05, 0.1} {
+		most, _ := r.readsThrough(v, vectors, behind)
+		if v == 0.1 && most > 0.1 {
+			t.Errorf("own noise of %v leaves %.0f %% of a text's characters", v, 100*most)
+		}
+	}
+}
+
+// robsTen plays ten rounds, of which nine or more must give so much of a text's characters as
+// the robbery reads without noise, and returns the vectors and the text behind each.
+func (r *robbery) robsTen(ctx context.Context, device *ours, texts []string, share float64) (vectors [][]int32, behind []string) {
+	r.t.Helper()
 	s := r.session(ctx, device)
-	var vectors [][]int32
-	var behind []string // each vector's text
 	whole := 0
 	for range 10 {
 		vector := r.rob(ctx, s)
 		guess := r.reads(vector)
 		vectors, behind = append(vectors, vector), append(behind, r.nearest(guess, texts))
-		if r.right(guess, behind[len(behind)-1]) == 1 {
+		if r.right(guess, behind[len(behind)-1]) >= share {
 			whole++
 		}
 	}
 	if whole < 9 {
-		t.Errorf("%d of 10 rounds give a text: the tests of the defences prove nothing", whole)
+		r.t.Errorf("%d of 10 rounds give a text: the tests of the defences prove nothing", whole)
 	}
-	for _, v := range []float64{0.0094, 0.05, 0.1} {
-		variance, err := dp.OwnNoise{Multiplier: v}.Variance(r.lattice().B2())
-		r.must(err)
-		most, sum := 0.0, 0.0
-		for i := range uint64(50) {
-			noisy := slices.Clone(vectors[i%10])
-			r.must(dp.AddOwn(noisy, variance, edge.OwnNoise([]byte("a robbery's seed"), i)))
-			got := r.right(r.reads(noisy), behind[i%10])
-			most, sum = max(most, got), sum+got
+	return vectors, behind
+}
+
+// readsThrough adds a device's own noise to what ten rounds gave, as the device adds it, for
+// 50 rounds, and says how much of a text's characters is read: at most, and in the mean.
+func (r *robbery) readsThrough(v float64, vectors [][]int32, behind []string) (most, mean float64) {
+	r.t.Helper()
+	const rounds = 50
+	variance, err := dp.OwnNoise{Multiplier: v}.Variance(r.lattice().B2())
+	r.must(err)
+	for i := range rounds {
+		noisy := slices.Clone(vectors[i%len(vectors)])
+		r.must(dp.AddOwn(noisy, variance, edge.OwnNoise([]byte("a robbery's seed"), uint64(i))))
+		got := r.right(r.reads(noisy), behind[i%len(vectors)])
+		most, mean = max(most, got), mean+got/rounds
+	}
+	r.t.Logf("%d places, own noise %v: of a text's characters %.0f %% at most, %.1f %% in the mean of %d rounds", r.first, v, 100*most, 100*mean, rounds)
+	return most, mean
+}
+
+// The sharpest robbery that we have: a base in which all but the first places look the same,
+// so that the whole of an update's norm is spent on the words that stand there. Noise of a
+// tenth of the clip norm leaves some of them, as its bound says: 72 bits are eleven words of
+// 75. What comes back is within the bound, and little where the noise is three times that.
+func TestHostileSharpRobbery(t *testing.T) {
+	const places, whole = 8, 0.12 // eight words of 45 have so much of the characters at least
+	rnd := rand.New(rand.NewPCG(1, 2))
+	texts, lines, corpus := robberyTexts(rnd)
+	r := robs(t, corpus, places)
+	device := joinsWith(t, t.TempDir(), "data.tsv", lines, r.token, "--policy", filepath.Join("..", "..", "..", "examples", "policy.yaml"),
+		"--own-noise=0", "--bits=0", "--bases=any", "--tensors=any", "--examples=1")
+	vectors, behind := r.robsTen(watchdog.Context(t), device, texts, whole)
+	word := math.Log2(float64(len(strings.Fields(corpus[0]))))
+	for _, v := range []float64{0.05, 0.1, 0.2, 0.3} {
+		_, mean := r.readsThrough(v, vectors, behind)
+		if bits, bound := mean*45*word, 1/(2*v*v*math.Ln2); bits > bound {
+			t.Errorf("own noise of %v: %.0f bits a round come back, of %.0f that can", v, bits, bound)
 		}
-		t.Logf("own noise %v: of a text %.0f %% at most, %.1f %% in the mean of 50 rounds", v, 100*most, 2*sum)
-		if v == 0.1 && most > 0.1 {
-			t.Errorf("own noise of %v leaves %.0f %% of a text", v, 100*most)
+		if v == 0.3 && mean > 0.05 {
+			t.Errorf("own noise of %v leaves %.1f %% of a text's characters in the mean", v, 100*mean)
 		}
 	}
 }
