@@ -41,13 +41,13 @@ coordinator/server: coordinator coordinator/internal/... coordinator/store dp in
 coordinator/store: dp log
 dataset:
 dp: internal/l2 internal/uniform
-edge: dataset dp internal/contract internal/durable internal/uniform internal/wire log model model/known nf4 quant secagg task
-    trainer wasm
+edge: dataset dp internal/contract internal/durable internal/uniform internal/wire job/training log model model/known
+    nf4 quant secagg task trainer wasm
 internal/attack:
 internal/cputime:
 internal/command: dataset edge hub internal/terminal internal/strict job model model/base model/known
 internal/command/device: dataset edge hub internal/command internal/durable internal/engine internal/predict
-    internal/strict internal/wire job leak model program task trainer wasm
+    internal/strict internal/wire job job/training leak model program task trainer wasm
 internal/curve: dp
 internal/command/operator: audit coordinator coordinator/server coordinator/store dataset dp edge evaluate hub
     internal/command internal/curve internal/durable internal/engine internal/engine/plugins internal/evaluation
@@ -82,17 +82,18 @@ internal/tiny: model tokenizer
 internal/terminal:
 internal/uniform:
 internal/watchdog: internal/cputime
-internal/wire: internal/cbor
+internal/wire: internal/cbor job/training
 model: internal/durable nf4
 model/base: model
 model/known:
 model/nn: model task tokenizer trainer
-leak: dataset dp edge model quant task tokenizer
+leak: dataset dp edge job/training model quant task tokenizer
 job/schema: job
-job: dp internal/contract internal/strict internal/uniform internal/wire model quant secagg
+job/training:
+job: dp internal/contract internal/strict internal/uniform internal/wire job/training model quant secagg
 mutants: internal/mutant
-lab/bandwidth: coordinator dataset dp edge lab/canvas internal/contract internal/sim internal/wire job model model/nn quant secagg task
-    tokenizer trainer
+lab/bandwidth: coordinator dataset dp edge internal/contract internal/sim internal/wire job job/training lab/canvas
+    model model/nn quant secagg task tokenizer trainer
 lab/canvas:
 lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots
 lab/internal/commands: dataset dp edge evaluate internal/command internal/durable internal/engine
@@ -107,11 +108,11 @@ nf4/asm:
 program: internal/wire job model model/nn nf4 wasm/compiler
 quant: internal/l2 nf4
 secagg: internal/cbor internal/uniform
-simulate: coordinator dataset dp edge internal/durable model program quant task trainer
+simulate: coordinator dataset dp edge internal/contract internal/durable job/training model program quant task trainer
 simulate/queue: dataset edge model quant simulate wasm
 tokenizer:
 task: dataset internal/uniform model tokenizer
-trainer: model task
+trainer: job/training model task
 vrf:
 wasm: nf4 wasm/cost wasm/kernel
 wasm/compiler/...: nf4 wasm wasm/compiler/... wasm/cost
@@ -142,7 +143,7 @@ func parseTable(text string) map[string][]string {
 }
 
 // noGoMLX must stay small enough for a browser.
-var noGoMLX = []string{"edge", "wasm", "vrf", "model", "nf4", "job", "trainer", "task", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "cmd/starling-web"}
+var noGoMLX = []string{"edge", "wasm", "vrf", "model", "nf4", "job", "job/training", "trainer", "task", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "cmd/starling-web"}
 
 type listed struct {
 	ImportPath string

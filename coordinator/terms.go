@@ -322,7 +322,7 @@ func (t *terms) wireJob(instance [16]byte, private bool) (*wire.Job, error) {
 		RankMin: uint16(j.Adapter.RankMin), RankMax: uint16(j.Adapter.RankMax), Alpha: j.Adapter.Alpha, Scale: string(t.lora.Scaling),
 		HeadOnly: j.Ranks()[0] == 0, Method: j.Adapter.Method, Targets: t.lora.Targets, Also: t.lora.Also,
 		Bottleneck: uint32(t.lora.Bottleneck), Blocks: uint32(t.lora.Blocks), Answer: uint32(j.Adapter.Answer), Sequence: uint32(j.Adapter.Sequence),
-		Batch: uint32(j.Training.Batch), Optimizer: j.Training.Optimizer, Epochs: uint32(j.Training.Epochs), Rounds: uint64(j.Rounds),
+		Announced: j.Training.Announce(), Rounds: uint64(j.Rounds),
 		Privacy: wire.Privacy{
 			Private: private, SamplingRate: j.Cohort.SamplingRate, NoiseMultiplier: t.z * j.NoiseScale(),
 			Delta: t.budget.Delta, Budget: t.budget.Epsilon,

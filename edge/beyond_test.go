@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job/training"
 )
 
 // What a strict policy refuses of a job is listed limit by limit, and a policy
 // that allows each of them takes the job: no more than that.
 func TestBeyondIsWhatAllowNeeds(t *testing.T) {
-	j := &wire.Job{RankMax: 64, Batch: 128, Rounds: 20_000, Uplink: "fixed16", ShardFloor: 3, SemiHonest: true}
+	j := &wire.Job{RankMax: 64, Announced: training.Announced{Batch: 128}, Rounds: 20_000, Uplink: "fixed16", ShardFloor: 3, SemiHonest: true}
 	p := DefaultPolicy()
 	err := fmt.Errorf("edge: joining: %w", p.checkJob(j))
 	if !errors.Is(err, ErrPolicy) {

@@ -16,12 +16,10 @@ type Contribution struct {
 	Round   uint64
 	Lattice *quant.Lattice // of one unit's vector: dimension, clip norm, rotation
 	Count   dp.CountCode   // of the units within the clip norm; zero: not asked for
-	Steps   int            // local steps of each unit; the most of them where Epochs is given
-	Epochs  int            // passes of each unit over its own data; 0: Steps whatever it holds
 	Work    float64        // most that the training of Units may take, in Task.Work's units; 0: no limit
 	Units   int            // most units that the job lets a device hold; 0: one
 	Least   int            // distinct examples that each unit's update averages, else it is absent; 0: any number
-	Task    Task           // the training; Steps, Columns, Batches, Work and Progress are filled in here
+	Task    Task           // the training; a unit's Steps, Columns, Batches, Work and Progress are filled in here
 
 	// Own is the variance of the noise that the device adds to every coordinate of its
 	// vector, whatever is in it; zero: none. Noise draws it; nil: it is drawn here, once
@@ -47,12 +45,12 @@ type Contribution struct {
 // steps is how many a unit takes. A batch never holds an example twice, so that the
 // last one of a pass may be short.
 func (c Contribution) steps(u unit) int {
-	if c.Epochs == 0 {
-		return c.Steps
+	if c.Task.Epochs == 0 {
+		return c.Task.Steps
 	}
 	n, batch := u.data.n, max(1, c.Task.Batch)
-	passes := float64(c.Epochs) * float64((n+batch-1)/batch)
-	return int(min(float64(c.Steps), max(1, passes)))
+	passes := float64(c.Task.Epochs) * float64((n+batch-1)/batch)
+	return int(min(float64(c.Task.Steps), max(1, passes)))
 }
 
 // Contribute is a device's whole part in a round but for the masks: each unit
@@ -85,7 +83,7 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 	t := c.Task
 	t.Columns = data.Columns()
 	// Not by how many are in, nor by what each holds: a refusal would tell of that.
-	t.Work, t.MostSteps = c.Work/float64(max(1, c.Units)), c.Steps
+	t.Work, t.MostSteps = c.Work/float64(max(1, c.Units)), c.Task.Steps
 	if len(units) == 0 && len(data.units) > 0 && len(c.Seed) == 0 {
 		// What refuses a round must not do so for those alone who have a unit in it: one
 		// is trained, for nothing.

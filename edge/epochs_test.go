@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/task"
 )
 
@@ -43,8 +44,8 @@ func TestEpochs(t *testing.T) {
 		trainer := &counting{seen: map[int32]int{}}
 		var last, total int64
 		_, err := Contribute(t.Context(), trainer, data, Contribution{
-			Round: 1, Lattice: lattice, Steps: c.steps, Epochs: c.epochs, Seed: []byte("sixteen bytes, no less"),
-			Task:     Task{Layout: layout, Start: make([]float32, layout.Size(0)), Batch: 2},
+			Round: 1, Lattice: lattice, Seed: []byte("sixteen bytes, no less"),
+			Task:     Task{Layout: layout, Start: make([]float32, layout.Size(0)), Spec: training.Spec{Steps: c.steps, Epochs: c.epochs, Batch: 2}},
 			Progress: func(done, all int64) { last, total = done, all },
 		})
 		ok(t, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/model/nn"
@@ -39,10 +40,11 @@ func ExampleContribute() {
 	defer func() { check(reference.Close()) }()
 
 	symbols, err := edge.Contribute(context.Background(), reference, data, edge.Contribution{
-		Round: 1, Lattice: lattice, Steps: 3,
+		Round: 1, Lattice: lattice,
 		Task: edge.Task{
 			Base: func(context.Context) (*model.Base, error) { return b, nil }, Layout: layout, Rank: 2,
-			Start: model.NewAdapter(layout, 1).Slice(2), Optimizer: "adamw", Rate: 0.03, Batch: 2, Sequence: 16,
+			Start: model.NewAdapter(layout, 1).Slice(2), Sequence: 16,
+			Spec: training.Spec{Steps: 3, Batch: 2, Optimizer: training.AdamW, LearningRate: 0.03},
 		},
 	})
 	check(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/known"
 	"github.com/starling-fl/starling/quant"
@@ -263,8 +264,8 @@ func TestHostileLongExamples(t *testing.T) {
 		ok(t, err)
 		tr := &tally{}
 		told := 0
-		sum, err := Contribute(t.Context(), tr, data, Contribution{Round: 1, Lattice: lattice, Count: dp.CountCode{}, Steps: c.steps, Units: c.providers, Least: c.least,
-			Task: Task{Start: make([]float32, 64), Batch: 1}, Failed: func(error) { told++ }})
+		sum, err := Contribute(t.Context(), tr, data, Contribution{Round: 1, Lattice: lattice, Count: dp.CountCode{}, Units: c.providers, Least: c.least,
+			Task: Task{Start: make([]float32, 64), Spec: training.Spec{Steps: c.steps, Batch: 1}}, Failed: func(error) { told++ }})
 		ok(t, err)
 		if zeros := !slices.ContainsFunc(sum, func(x int32) bool { return x != 0 }); zeros != c.zeros || tr.trained != c.trained || (told > 0) != (c.least > 1 && c.zeros || name == "two providers") {
 			t.Errorf("%s: zeros %v, trained %d times, told %d times", name, zeros, tr.trained, told)

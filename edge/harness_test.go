@@ -25,6 +25,7 @@ import (
 	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
@@ -108,7 +109,7 @@ func newHouse(t *testing.T) *house {
 	}
 	h.job = &wire.Job{
 		Instance: [16]byte{1}, Name: "test", Labels: testLabels, Base: h.blob(blob),
-		RankMin: 1, RankMax: 4, Alpha: 4, Sequence: 8, Batch: 2, Optimizer: "sgd", Rounds: 3,
+		RankMin: 1, RankMax: 4, Alpha: 4, Sequence: 8, Announced: training.Announced{Batch: 2, Optimizer: "sgd"}, Rounds: 3,
 		Uplink: "fixed16", ShardMax: 8, ShardFloor: 3, RosterKey: [32]byte(authority.Public().(ed25519.PublicKey)),
 		Privacy:   wire.Privacy{Private: true, SamplingRate: 1, NoiseMultiplier: 1, Delta: 1e-6, Budget: 2, Population: 10},
 		Published: wire.Published{Tokenizer: sha256.Sum256(base.Tokenizer)},

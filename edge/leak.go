@@ -7,12 +7,15 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 )
 
 // A Trial is a round of an announced job as this device would take part in it: with as few
 // steps and as few examples as its owner lets an update average.
 type Trial struct {
+	training.Spec // without a rate, which a plan says
+
 	Name     string
 	Labels   []string
 	Recipe   []byte // of the job's programs: see Remaker
@@ -20,14 +23,9 @@ type Trial struct {
 	Layout   *model.Layout
 	Rank     int // the greatest
 	Sequence int
-	Batch    int
-	Steps    int
-	Epochs   int
 	Examples int // distinct ones that an update averages
-
-	Optimizer string
-	Uplink    string
-	Own       float64 // noise of the device's own, over the clip norm
+	Uplink   string
+	Own      float64 // noise of the device's own, over the clip norm
 
 	Work   float64 // the owner's limits of a round
 	Memory int
@@ -93,11 +91,13 @@ func trialOf(j *job, base *model.Base, p *Policy) Trial {
 	if j.HeadOnly {
 		rank = 0
 	}
-	batch := max(1, int(j.Batch))
+	spec := j.Announced.Spec(1, 0)
+	spec.Batch = max(1, spec.Batch)
+	spec.Steps = max(1, min(p.Steps, (p.Examples+spec.Batch-1)/spec.Batch))
 	return Trial{
+		Spec: spec,
 		Name: j.Name, Labels: j.Labels, Recipe: j.Recipe, Base: base, Layout: j.layout, Rank: rank, Sequence: int(j.Sequence),
-		Batch: batch, Steps: max(1, min(p.Steps, (p.Examples+batch-1)/batch)), Epochs: int(j.Epochs), Examples: p.Examples,
-		Optimizer: j.Optimizer, Uplink: j.Uplink, Own: j.Privacy.OwnNoise, Work: p.Work, Memory: p.Memory,
+		Examples: p.Examples, Uplink: j.Uplink, Own: j.Privacy.OwnNoise, Work: p.Work, Memory: p.Memory,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -111,8 +112,8 @@ func TestMemoryChild(t *testing.T) {
 	two := trainer.Batches(batch, batch)
 	trainer := NewProgramTrainer(1)
 	_, err = trainer.Train(t.Context(), Task{
-		Base: open, Layout: layout, Rank: 16, Start: model.NewAdapter(layout, 1).Slice(16), Steps: 2, Columns: columns, Batches: two,
-		Rate: 0.01, Batch: 8, Sequence: 64, Program: read("program"),
+		Base: open, Layout: layout, Rank: 16, Start: model.NewAdapter(layout, 1).Slice(16), Columns: columns, Batches: two,
+		Spec: training.Spec{Steps: 2, LearningRate: 0.01, Batch: 8}, Sequence: 64, Program: read("program"),
 	})
 	ok(t, err)
 	ok(t, trainer.Close())

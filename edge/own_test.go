@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -139,8 +140,8 @@ func TestOwnNoiseIsAddedToWhatIsThere(t *testing.T) {
 	for device := range 2 {
 		seed, _ := Reproducible([]byte("a fleet's seed, long enough"), device)
 		for round := range uint64(3) {
-			c := Contribution{Round: round, Lattice: lattice, Steps: 3, Seed: seed,
-				Task: Task{Layout: layout, Start: make([]float32, layout.Size(0)), Batch: 1}}
+			c := Contribution{Round: round, Lattice: lattice, Seed: seed,
+				Task: Task{Layout: layout, Start: make([]float32, layout.Size(0)), Spec: training.Spec{Steps: 3, Batch: 1}}}
 			plain, err := Contribute(t.Context(), new(ordering), data, c)
 			ok(t, err)
 			c.Own = own

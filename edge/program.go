@@ -288,7 +288,7 @@ func (b *loaded) train(ctx context.Context, t Task) ([]float32, error) {
 			return nil, err
 		}
 		done++
-		err = in.WriteFloat32(inputRate, []float32{t.Rate})
+		err = in.WriteFloat32(inputRate, []float32{float32(t.LearningRate)})
 		if hasStep {
 			err = errors.Join(err, in.WriteFloat32(inputStep, []float32{float32(done)}))
 		}

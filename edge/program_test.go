@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -112,7 +113,7 @@ func assignedTo(t testing.TB, base *model.Base, layout *model.Layout, rank int, 
 	return Task{
 		Base:       func(context.Context) (*model.Base, error) { return base, nil },
 		BaseSHA256: baseHash(t, base), Layout: layout, Rank: rank, Start: model.NewAdapter(layout, 3).Slice(rank),
-		Steps: 4, Columns: columns, Batches: trainer.Batches(b(1), b(2), b(3), last), Rate: 0.1, Batch: 2, Sequence: 8, Program: program,
+		Columns: columns, Batches: trainer.Batches(b(1), b(2), b(3), last), Spec: training.Spec{Steps: 4, LearningRate: 0.1, Batch: 2}, Sequence: 8, Program: program,
 	}
 }
 
@@ -200,7 +201,7 @@ func TestDivergenceIsAnError(t *testing.T) {
 	trainer := NewProgramTrainer(1)
 	defer trainer.Close()
 	k := assigned(t, base, 2, compile(t, step(base, 2, nn.SGD), false))
-	k.Rate = 1e38
+	k.LearningRate = 1e38
 	if _, err := trainer.Train(t.Context(), k); err == nil {
 		t.Error("no error")
 	}

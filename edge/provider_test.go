@@ -12,6 +12,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/task"
@@ -287,8 +288,8 @@ func TestHostileCountOfProviders(t *testing.T) {
 	contribute := func(l *limited, providers int, rate float64) error {
 		data, err := NewData(providersOf(providers), kind, 8, rate)
 		ok(t, err)
-		_, err = Contribute(t.Context(), l, data, Contribution{Round: 1, Lattice: lattice, Steps: 2, Work: 80, Units: 8,
-			Task: Task{Start: make([]float32, 64), Batch: 4, Sequence: 8}})
+		_, err = Contribute(t.Context(), l, data, Contribution{Round: 1, Lattice: lattice, Work: 80, Units: 8,
+			Task: Task{Start: make([]float32, 64), Spec: training.Spec{Steps: 2, Batch: 4}, Sequence: 8}})
 		return err
 	}
 	for _, providers := range []int{1, 8} {

@@ -109,7 +109,7 @@ func (p *speed) remember(of measure, k cost) {
 // power of two and the next: what a device's speed is known by is coarse, and a quarter more
 // than was measured, and slack.
 func (k cost) window(c Contribution, columns []task.Column) time.Duration {
-	units, steps := time.Duration(max(1, c.Units)), time.Duration(c.Steps)
+	units, steps := time.Duration(max(1, c.Units)), time.Duration(c.Task.Steps)
 	whole := units * (k.whole + max(0, steps-time.Duration(k.steps))*k.step)
 	if task.RowBytes(columns) >= largeRow {
 		whole += units * steps * time.Duration(c.Task.Batch) * largeRowTime
@@ -190,7 +190,7 @@ func (c *client) contribute(ctx context.Context, j *job, k Contribution) ([]int3
 // pretend trains on made-up examples, for nothing: a device that is busy answers later, in a
 // browser above all, and one whose training has failed must not answer sooner.
 func (c *client) pretend(ctx context.Context, j *job, k Contribution) {
-	k.Noise, k.Failed, k.Progress, k.Epochs = nil, nil, nil, 0
+	k.Noise, k.Failed, k.Progress, k.Task.Epochs = nil, nil, nil, 0
 	symbols, err := Contribute(ctx, c.trainer, j.madeUp(k.Task.Batch), k)
 	clear(symbols)
 	if err != nil && ctx.Err() == nil {
@@ -217,12 +217,12 @@ func (c *client) measure(ctx context.Context, j *job, k Contribution) (cost, err
 	defer j.read.quiet.Unlock()
 	data := j.madeUp(k.Task.Batch)
 	k.Work /= float64(max(1, k.Units)) // as Contribute divides it
-	k.Noise, k.Failed, k.Units, k.Epochs, k.Least = nil, nil, 1, 0, 0
-	most := max(1, k.Steps)
+	k.Noise, k.Failed, k.Units, k.Task.Epochs, k.Least = nil, nil, 1, 0, 0
+	most := max(1, k.Task.Steps)
 	var of cost
 	for _, steps := range []int{1, min(3, most)} { // the first loads the program
 		var last time.Time
-		k.Steps, of.steps, of.step = steps, steps, 0
+		k.Task.Steps, of.steps, of.step = steps, steps, 0
 		k.Progress = func(done, _ int64) {
 			now := time.Now()
 			if done > 1 {

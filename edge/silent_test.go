@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
 	"github.com/starling-fl/starling/wasm"
@@ -237,7 +238,7 @@ func TestWindow(t *testing.T) {
 	columns := []task.Column{{Type: task.I32, Shape: []int{128}}}
 	for _, whole := range []time.Duration{time.Millisecond, 17 * time.Millisecond, 3 * time.Second, 7 * time.Minute} {
 		k := cost{whole: whole, step: whole / 4, steps: 3}
-		c := Contribution{Steps: 11, Task: Task{Batch: 4}}
+		c := Contribution{Task: Task{Spec: training.Spec{Steps: 11, Batch: 4}}}
 		real := whole + 8*(whole/4)
 		least, got := real+real/4+slack+k.reserve(), k.window(c, columns)
 		if got < least || got > least+least/8 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/task"
@@ -70,8 +71,8 @@ func TestSeededContributionsUseTheirStreams(t *testing.T) {
 		for _, round := range []uint64{1, 2, 7} {
 			trainer := new(ordering)
 			sum, err := Contribute(t.Context(), trainer, data, Contribution{
-				Round: round, Lattice: lattice, Steps: 24, Seed: seed,
-				Task: Task{Layout: layout, Start: make([]float32, layout.Size(0)), Batch: 1},
+				Round: round, Lattice: lattice, Seed: seed,
+				Task: Task{Layout: layout, Start: make([]float32, layout.Size(0)), Spec: training.Spec{Steps: 24, Batch: 1}},
 			})
 			ok(t, err)
 			want, err := lattice.Encode(sloped(layout.Size(0)), random(seed, forRounding, round))

@@ -64,13 +64,13 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 	}
 	at := Event{State: Training, Round: w.plan.Round, Version: w.plan.Version, Rank: int(w.plan.Rank)}
 	symbols, err := c.contribute(ctx, j, Contribution{
-		Round: w.plan.Round, Lattice: w.lattice, Count: w.count, Steps: int(w.plan.Steps), Epochs: int(j.Epochs), Work: c.cfg.Policy.Work, Units: j.terms.Job.Units(),
+		Round: w.plan.Round, Lattice: w.lattice, Count: w.count, Work: c.cfg.Policy.Work, Units: j.terms.Job.Units(),
 		Least: c.cfg.Policy.Examples,
 		Task: Task{
 			Base:       func(ctx context.Context) (*model.Base, error) { return c.openBase(ctx, j) },
 			BaseSHA256: j.Base.SHA256,
 			Layout:     j.layout, Rank: int(w.plan.Rank), Start: start,
-			Optimizer: j.Optimizer, Rate: float32(w.plan.Rate), Batch: int(j.Batch), Sequence: int(j.Sequence), Program: program,
+			Spec: j.Announced.Spec(w.plan.Steps, w.plan.Rate), Sequence: int(j.Sequence), Program: program,
 			Memory: c.cfg.Policy.Memory,
 		},
 		Own: w.own, Noise: noise,

@@ -3,7 +3,11 @@
 // knows neither a model nor a network. docs/JOB.md lists the keys.
 package job
 
-import "time"
+import (
+	"time"
+
+	"github.com/starling-fl/starling/job/training"
+)
 
 // Job is everything that is fixed before the first round. None of it may
 // change afterwards: the store holds its hash and refuses another. Begin with
@@ -102,35 +106,7 @@ type Adapter struct {
 }
 
 // Training describes the local training of one device in one round.
-type Training struct {
-	// Steps of Batch examples each. Defaults 4 and 8.
-	Steps int `yaml:"steps"`
-	Batch int `yaml:"batch"`
-	// MicroBatch is how many examples of a batch a device computes at once, a divisor of
-	// Batch: it takes less memory, and the pieces' gradients are added up in the
-	// examples' order, on every device alike. Default Batch, with base_format nf4 half of it.
-	MicroBatch int `yaml:"micro_batch" json:",omitempty"`
-	// Epochs is how many passes a device makes over its own data in a round, in batches
-	// of Batch, Steps being the most steps then. 0: Steps, whatever it holds.
-	Epochs int `yaml:"epochs" json:",omitempty"`
-	// Optimizer is "sgd", "momentum" or "adamw". Default adamw.
-	Optimizer string `yaml:"optimizer"`
-	// LearningRate of the local steps, and of the head's values in them. 0 follows
-	// from the base: see ForBase; a head's rate of 0 beside a learning rate that is
-	// given is the same as that.
-	LearningRate     float64 `yaml:"learning_rate"`
-	HeadLearningRate float64 `yaml:"head_learning_rate"`
-	// WeightDecay of AdamW, decoupled, in [0, 1). Default 0.
-	WeightDecay float64 `yaml:"weight_decay"`
-	// Arithmetic of the training programs' matrix products: "exact" multiplies, rounds,
-	// adds, rounds, on every device; "fused" rounds once, up to 1.7 times as fast, on devices
-	// whose processor, and browser, has fused multiply-add: others cannot take part.
-	// Each gives the same bits on all devices that have it. Default exact, also where empty.
-	Arithmetic string `yaml:"arithmetic" json:",omitempty"`
-	// CompactBase keeps the base's matrices as 4-bit codes in a device's memory;
-	// it needs a base that is stored as NF4. Default false.
-	CompactBase bool `yaml:"compact_base"`
-}
+type Training = training.Spec
 
 // Cohort describes who takes part.
 type Cohort struct {

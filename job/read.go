@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/secagg"
 )
@@ -65,7 +66,7 @@ func Default() Job {
 	return Job{
 		Rounds:    20,
 		Adapter:   Adapter{RankMin: 1, RankMax: 8, Sequence: 64},
-		Training:  Training{Steps: 4, Batch: 8, Optimizer: adamW},
+		Training:  Training{Steps: 4, Batch: 8, Optimizer: training.AdamW},
 		Cohort:    Cohort{Population: 24, SamplingRate: 1, MaxEnrolled: 100_000, MaxConnected: 10_000, MaxAbandoned: 10},
 		Shard:     Shard{Corrupt: 0.05, BreachBits: 40},
 		Privacy:   Privacy{Epsilon: 2, Accountant: "tight"},

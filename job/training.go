@@ -4,20 +4,18 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 )
 
-// adamW is the optimizer whose defaults follow from the base.
-const adamW = "adamw"
-
-// Arithmetics of training programs: see Training.
+// Arithmetics of training programs, as package training has them.
 const (
-	Exact = "exact"
-	Fused = "fused"
+	Exact = training.Exact
+	Fused = training.Fused
 )
 
 // Fused tells whether the job's programs fuse multiplications with additions.
-func (j Job) Fused() bool { return j.Training.Arithmetic == Fused }
+func (j Job) Fused() bool { return j.Training.Arithmetic == training.Fused }
 
 // Local is the set of a job's defaults that belong together and follow from the
 // base.
@@ -48,7 +46,7 @@ const (
 // SGD and momentum follow the gradient, which has a scale of its own; theirs were
 // tuned on the default base and stay.
 func DefaultLocal(optimizer string, c model.Config, m model.Method) Local {
-	if optimizer != adamW {
+	if optimizer != training.AdamW {
 		return Local{optimizer, 1, 0.5, 0.5}
 	}
 	h := float64(c.HiddenSize)
@@ -70,7 +68,7 @@ func DefaultLocal(optimizer string, c model.Config, m model.Method) Local {
 // update. It is the same at every rank, as the ranks share one adapter.
 func DefaultClipNorm(optimizer string, c model.Config, m model.Method, rank, classes, steps int, rate, headRate float64) float64 {
 	l, err := model.NewLayout(c, m, classes)
-	if optimizer != adamW || err != nil || l.CheckRank(rank) != nil {
+	if optimizer != training.AdamW || err != nil || l.CheckRank(rank) != nil {
 		return 4
 	}
 	head := float64(l.HeadSize())

@@ -73,18 +73,13 @@ func (j Job) Validate() error {
 		}
 		seen[l] = true
 	}
-	a, tr, co, sh, p := j.Adapter, j.Training, j.Cohort, j.Shard, j.Privacy
+	a, co, sh, p := j.Adapter, j.Cohort, j.Shard, j.Privacy
 	for _, err := range []error{
 		between("rounds", j.Rounds, 1, 1_000_000),
 		between("adapter.rank_max", a.RankMax, 1, 4096),
 		between("adapter.rank_min", a.RankMin, 1, a.RankMax),
 		byBase("adapter.alpha", a.Alpha),
 		between("adapter.sequence", a.Sequence, 3, 65536),
-		between("training.epochs", tr.Epochs, 0, 1<<16),
-		between("training.steps", tr.Steps, 1, 1<<20),
-		between("training.batch", tr.Batch, 1, 1<<16),
-		byBase("training.learning_rate", tr.LearningRate),
-		byBase("training.head_learning_rate", tr.HeadLearningRate),
 		between("cohort.population", co.Population, 1, MaxPopulation),
 		between("cohort.floor", co.Floor, 2, math.MaxInt32),
 		between("cohort.max_enrolled", co.MaxEnrolled, co.Population, 1<<30),
@@ -101,24 +96,8 @@ func (j Job) Validate() error {
 			return err
 		}
 	}
-	if tr.Epochs > tr.Steps {
-		return refuse("training.epochs is %d and training.steps %d, the most steps of a device: a pass takes one at least. "+
-			"training.steps of epochs x examples of a device / batch would do, %d for devices of up to training.batch = %d examples",
-			tr.Epochs, tr.Steps, tr.Epochs, tr.Batch)
-	}
-	if tr.MicroBatch < 0 || tr.MicroBatch > tr.Batch || tr.MicroBatch > 0 && tr.Batch%tr.MicroBatch != 0 {
-		return refuse("training.micro_batch is %d, must be a divisor of training.batch, %d", tr.MicroBatch, tr.Batch)
-	}
-	switch tr.Optimizer {
-	case "sgd", "momentum", "adamw":
-	default:
-		return refuse("training.optimizer is %q, must be sgd, momentum or adamw", tr.Optimizer)
-	}
-	if a := tr.Arithmetic; a != "" && a != Exact && a != Fused {
-		return refuse("training.arithmetic is %q, must be exact or fused", tr.Arithmetic)
-	}
-	if !(tr.WeightDecay >= 0 && tr.WeightDecay < 1) {
-		return refuse("training.weight_decay is %v, must be in [0, 1)", tr.WeightDecay)
+	if err := j.Training.Validate(); err != nil {
+		return refuse("%w", err)
 	}
 	if !(co.SamplingRate > 0 && co.SamplingRate <= 1) {
 		return refuse("cohort.sampling_rate is %v, must be in (0, 1]", co.SamplingRate)

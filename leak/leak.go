@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -19,12 +20,9 @@ type Settings struct {
 	Rank     int
 	Sequence int // tokens of an example
 
-	Batch     int // examples of a step
-	Steps     int // of a round; the most of them where Epochs is given
-	Epochs    int // passes over the examples; 0: Steps
-	Examples  int // distinct ones that an update averages; 0: as many as its steps take
-	Optimizer string
-	Rate      float64 // that the job names; another where it moves too little or too much
+	// Spec is the training: a learning rate that moves too little or too much is replaced.
+	training.Spec
+	Examples int // distinct ones that an update averages; 0: as many as its steps take
 
 	Uplink string  // masked scheme, of package quant
 	Own    float64 // noise that the device adds itself, over the clip norm

@@ -70,8 +70,8 @@ func settings(t testing.TB, base *model.Base, change func(*job.Job)) Settings {
 			t.Error(err)
 		}
 	})
-	return Settings{Base: base, Layout: layout, Rank: rank, Sequence: j.Adapter.Sequence, Batch: j.Training.Batch, Steps: j.Training.Steps,
-		Optimizer: j.Training.Optimizer, Rate: j.Training.LearningRate, Uplink: j.Wire.Uplink, Own: j.Privacy.OwnNoise, Program: code, Trainer: trainer}
+	return Settings{Base: base, Layout: layout, Rank: rank, Sequence: j.Adapter.Sequence, Spec: j.Training,
+		Uplink: j.Wire.Uplink, Own: j.Privacy.OwnNoise, Program: code, Trainer: trainer}
 }
 
 func tries(t testing.TB, s Settings, o Options) *Report {

@@ -136,11 +136,11 @@ func (r replay) Close() error                                        { return ni
 // contribution is a device's part in a round on a lattice.
 func (p *probe) contribution(l *quant.Lattice, seed [32]byte) edge.Contribution {
 	return edge.Contribution{
-		Round: 1, Lattice: l, Steps: p.Steps, Epochs: p.Epochs, Work: p.Settings.Work, Seed: seed[:],
+		Round: 1, Lattice: l, Work: p.Settings.Work, Seed: seed[:],
 		Task: edge.Task{
 			Base:   func(context.Context) (*model.Base, error) { return p.Base, nil },
-			Layout: p.Layout, Rank: p.Rank, Start: p.start, Optimizer: p.Optimizer, Rate: float32(p.Rate),
-			Batch: p.Batch, Sequence: p.Sequence, Program: p.Program, Memory: p.Memory,
+			Layout: p.Layout, Rank: p.Rank, Start: p.start,
+			Spec: p.Spec, Sequence: p.Sequence, Program: p.Program, Memory: p.Memory,
 		},
 	}
 }

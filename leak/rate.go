@@ -22,8 +22,8 @@ const (
 // does, and finds another where it does not. A recipe names a rate and a round's plan
 // another: one that moves nothing would hide what the plan's shows.
 func (p *probe) chooseRate(ctx context.Context) error {
-	if !(p.Rate > 0 && p.Rate <= math.MaxFloat32) {
-		p.Rate = usualRate
+	if !(p.LearningRate > 0 && p.LearningRate <= math.MaxFloat32) {
+		p.LearningRate = usualRate
 	}
 	examples, err := p.madeUp("rate", 0)
 	if err != nil {
@@ -39,15 +39,15 @@ func (p *probe) chooseRate(ctx context.Context) error {
 		moves := norm(delta) / start
 		switch {
 		case err != nil: // it diverged
-			why, p.Rate = err, min(usualRate, p.Rate*1e-3)
+			why, p.LearningRate = err, min(usualRate, p.LearningRate*1e-3)
 		case moves >= leastMove && moves <= mostMove:
 			return nil
 		case moves == 0:
-			p.Rate = max(usualRate, p.Rate*1e3)
+			p.LearningRate = max(usualRate, p.LearningRate*1e3)
 		default:
-			p.Rate *= usualMove / moves
+			p.LearningRate *= usualMove / moves
 		}
-		if !(p.Rate > 0 && p.Rate <= math.MaxFloat32) {
+		if !(p.LearningRate > 0 && p.LearningRate <= math.MaxFloat32) {
 			break
 		}
 	}

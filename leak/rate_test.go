@@ -18,7 +18,7 @@ func TestHostileRate(t *testing.T) {
 		j.Wire.Uplink, j.Adapter.RankMax, j.Adapter.Targets = "fixed32", 8, []string{"query", "key", "value"}
 	})
 	for _, rate := range []float64{0, -1, 1e-9, 1e-30, 1e9, 1e30, math.Inf(1), math.NaN()} {
-		s.Rate = rate
+		s.LearningRate = rate
 		if a := found(t, tries(t, s, Options{Trials: 16}), "layer inputs"); a.Low < 0.1 {
 			t.Errorf("at a rate of %v: %+v", rate, a)
 		}

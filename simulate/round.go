@@ -66,8 +66,7 @@ func (r *Run) prepare(d *coordinator.Draw) (start, error) {
 	return start{draw: d, bytes: len(message), work: &Assignment{
 		Plan: Plan{
 			Round: d.ID(), Rank: d.Rank(), Uplink: j.Wire.Uplink, Dim: d.Lattice().Dim(), ClipNorm: d.Lattice().Clip(), Rotation: d.Rotation(),
-			Count: d.Count(), Steps: j.Training.Steps, Epochs: j.Training.Epochs, Batch: j.Training.Batch, Sequence: j.Adapter.Sequence,
-			Optimizer: j.Training.Optimizer, Rate: float32(j.Training.LearningRate),
+			Count: d.Count(), Training: j.Training, Sequence: j.Adapter.Sequence,
 			Method: j.Method(), Classes: len(j.Labels),
 			Providers: j.Providers.Max, ProviderRate: j.Providers.SamplingRate,
 		},

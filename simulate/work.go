@@ -10,6 +10,8 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/task"
@@ -18,23 +20,19 @@ import (
 
 // Plan is what a round asks of every client, as plain values.
 type Plan struct {
-	Round        uint64       `cbor:"1,keyasint"`
-	Rank         int          `cbor:"2,keyasint"`
-	Uplink       string       `cbor:"3,keyasint"` // the lattice's scheme
-	Dim          int          `cbor:"4,keyasint"` // values trained
-	ClipNorm     float64      `cbor:"5,keyasint"`
-	Rotation     [32]byte     `cbor:"6,keyasint"`
-	Count        dp.CountCode `cbor:"7,keyasint"`
-	Steps        int          `cbor:"8,keyasint"`
-	Batch        int          `cbor:"9,keyasint"`
-	Sequence     int          `cbor:"10,keyasint"`
-	Optimizer    string       `cbor:"11,keyasint"`
-	Rate         float32      `cbor:"12,keyasint"`
-	Method       model.Method `cbor:"13,keyasint"`
-	Classes      int          `cbor:"15,keyasint"`
-	Providers    int          `cbor:"16,keyasint"` // most of a client, 0: the client is the unit
-	ProviderRate float64      `cbor:"17,keyasint"`
-	Epochs       int          `cbor:"18,keyasint,omitempty"`
+	Round        uint64        `cbor:"1,keyasint"`
+	Rank         int           `cbor:"2,keyasint"`
+	Uplink       string        `cbor:"3,keyasint"` // the lattice's scheme
+	Dim          int           `cbor:"4,keyasint"` // values trained
+	ClipNorm     float64       `cbor:"5,keyasint"`
+	Rotation     [32]byte      `cbor:"6,keyasint"`
+	Count        dp.CountCode  `cbor:"7,keyasint"`
+	Training     training.Spec `cbor:"8,keyasint"`
+	Sequence     int           `cbor:"10,keyasint"`
+	Method       model.Method  `cbor:"13,keyasint"`
+	Classes      int           `cbor:"15,keyasint"`
+	Providers    int           `cbor:"16,keyasint"` // most of a client, 0: the client is the unit
+	ProviderRate float64       `cbor:"17,keyasint"`
 }
 
 // Assignment is a plan with what it needs: the base, the compiled step, and the
@@ -55,22 +53,21 @@ type Assignment struct {
 // plan that does not fit its base.
 func NewAssignment(p Plan, base *model.Base, sum [32]byte, program []byte, start []float32) (*Assignment, error) {
 	a := &Assignment{Plan: p, Base: base, BaseSHA256: sum, Program: program, Start: start}
-	scheme, err := quant.Lookup(p.Uplink)
-	if err != nil {
-		return nil, fmt.Errorf("%w: plan: uplink: %w", ErrConfig, err)
-	}
+	var err error
 	if a.layout, err = model.NewLayout(base.Config, p.Method, p.Classes); err != nil {
 		return nil, fmt.Errorf("%w: plan: %w", ErrConfig, err)
 	}
 	if p.Rank < 0 || p.Rank > p.Method.RMax || a.layout.Size(p.Rank) != p.Dim || len(start) != p.Dim {
 		return nil, fmt.Errorf("%w: plan: %d values and a start of %d at rank %d of %d", ErrConfig, p.Dim, len(start), p.Rank, p.Method.RMax)
 	}
-	const most = 1 << 20
-	if p.Steps < 1 || p.Steps > most || p.Epochs < 0 || p.Epochs > most || p.Batch < 1 || p.Batch > most || p.Sequence < 1 || p.Sequence > base.Config.MaxTokens() ||
-		p.Count.Coordinates < 0 || p.Count.Coordinates > most {
-		return nil, fmt.Errorf("%w: plan: %d steps of %d x %d, count of %d coordinates", ErrConfig, p.Steps, p.Batch, p.Sequence, p.Count.Coordinates)
+	if err := p.Training.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: plan: %w", ErrConfig, err)
 	}
-	if a.lattice, err = quant.NewLattice(scheme, p.Dim, p.ClipNorm, p.Rotation); err != nil {
+	const most = 1 << 20
+	if p.Sequence < 1 || p.Sequence > base.Config.MaxTokens() || p.Count.Coordinates < 0 || p.Count.Coordinates > most {
+		return nil, fmt.Errorf("%w: plan: examples of %d tokens, count of %d coordinates", ErrConfig, p.Sequence, p.Count.Coordinates)
+	}
+	if a.lattice, err = contract.Lattice(p.Uplink, p.Dim, p.ClipNorm, p.Rotation); err != nil {
 		return nil, fmt.Errorf("%w: plan: %w", ErrConfig, err)
 	}
 	if a.task, err = task.New(base, a.layout, p.Sequence); err != nil {
@@ -128,11 +125,11 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 	}
 	var failed error // of the one unit that a client is; a provider of several counts as absent
 	symbols, err = edge.Contribute(ctx, trainer, data, edge.Contribution{
-		Round: a.Round, Seed: c.Seed, Lattice: a.lattice, Count: a.Count, Steps: a.Steps, Epochs: a.Epochs,
+		Round: a.Round, Seed: c.Seed, Lattice: a.lattice, Count: a.Count,
 		Task: edge.Task{
 			Base:       func(context.Context) (*model.Base, error) { return a.Base, nil },
 			BaseSHA256: a.BaseSHA256, Layout: a.layout, Rank: a.Rank, Start: a.Start, Program: a.Program,
-			Optimizer: a.Optimizer, Rate: a.Rate, Batch: a.Batch, Sequence: a.Sequence,
+			Spec: a.Training, Sequence: a.Sequence,
 		},
 		Norm: func(n float64) { norms = append(norms, n) },
 		Failed: func(err error) {

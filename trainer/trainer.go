@@ -8,6 +8,7 @@ import (
 	"errors"
 	"iter"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 )
@@ -43,7 +44,13 @@ type Trained struct {
 }
 
 // A Task is a round's local work, checked against the plan.
+//
+// Of the Spec a device knows what it was announced, with the rate and the steps of the plan,
+// the steps being those of the unit that trains; a simulation knows all of it.
 type Task struct {
+	training.Spec
+	Sequence int // tokens in an example
+
 	// Base opens the frozen base; BaseSHA256 is the hash of its blob. A device
 	// does not hold a base in memory that it can read again: a trainer that has
 	// taken the weights lets go of it.
@@ -53,7 +60,6 @@ type Task struct {
 	Layout *model.Layout
 	Rank   int       // 0: the head alone
 	Start  []float32 // Layout.Size(Rank) values; the trainer must not change them
-	Steps  int
 	// MostSteps is what Work is held against where it is more than Steps: the same for
 	// whoever trains, whatever each holds.
 	MostSteps int
@@ -69,11 +75,6 @@ type Task struct {
 	// Memory is the most that a compiled program may take, in MiB; 0: the trainer's own
 	// limit.
 	Memory int
-
-	Optimizer string
-	Rate      float32 // learning rate
-	Batch     int     // examples in a batch
-	Sequence  int     // tokens in an example
 
 	// Program is the compiled step for this host, or what a trainer makes it from; nil
 	// where the plan names none.

@@ -58,11 +58,13 @@ func (t Training) Run(ctx context.Context, examples []dataset.Example, adapter *
 		if part.Steps == 0 {
 			continue
 		}
+		spec := t.Job.Training
+		spec.Steps, spec.LearningRate = part.Steps, part.Rate
 		start := adapter.Slice(t.Rank)
 		delta, err := p.Train(ctx, edge.Task{
 			Base: func(context.Context) (*model.Base, error) { return t.Base, nil }, BaseSHA256: sum,
-			Layout: adapter.Layout(), Rank: t.Rank, Start: start, Steps: part.Steps, Columns: t.Task.Columns(), Batches: feed.batches(part.Steps),
-			Optimizer: t.Job.Training.Optimizer, Rate: float32(part.Rate), Batch: t.Job.Training.Batch, Sequence: t.Job.Adapter.Sequence, Program: program,
+			Layout: adapter.Layout(), Rank: t.Rank, Start: start, Columns: t.Task.Columns(), Batches: feed.batches(part.Steps),
+			Spec: spec, Sequence: t.Job.Adapter.Sequence, Program: program,
 			Progress: func(done, total int) {
 				if done%(max(10, total/10)) == 0 {
 					fmt.Fprintf(t.Progress, "step %d of %d, %.0f s of a processor\n", done, total, (cputime.Now() - began).Seconds())

@@ -104,6 +104,16 @@ func (t Terms) Planned(p *wire.Plan) (Vector, error) {
 	return t.Vector(l, dp.CountCode{Coordinates: int(p.CountCoordinates), Symbol: int32(p.CountSymbol)})
 }
 
+// Lattice is that of an update of so many values under an uplink scheme, for who has no
+// rounds of masks: a simulation. The error wraps ErrUplink.
+func Lattice(uplink string, values int, clip float64, rotation [32]byte) (*quant.Lattice, error) {
+	scheme, err := quant.Lookup(uplink)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUplink, err)
+	}
+	return Terms{Scheme: scheme}.Lattice(values, clip, rotation)
+}
+
 // Lattice is the lattice of an update of so many values.
 func (t Terms) Lattice(values int, clip float64, rotation [32]byte) (*quant.Lattice, error) {
 	l, err := quant.NewLattice(t.Scheme, values, clip, rotation)

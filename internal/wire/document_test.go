@@ -40,7 +40,7 @@ func TestMessagesAreDocumented(t *testing.T) {
 		if m[1] != flow[k].name || senders[m[4]] != flow[k].from {
 			t.Errorf("docs/PROTOCOL.md: message %d is %s, sent by %s; it is %s, sent by %v", k, m[1], m[4], flow[k].name, flow[k].from)
 		}
-		if got, want := topLevel(m[2]), fields(reflect.TypeOf(flow[k].make()).Elem()); got != want {
+		if got, want := topLevel(m[2]), count(reflect.TypeOf(flow[k].make()).Elem()); got != want {
 			t.Errorf("docs/PROTOCOL.md: %s has %d fields, it has %d", m[1], got, want)
 		}
 	}
@@ -63,16 +63,19 @@ func TestWhatMessagesCarryIsDocumented(t *testing.T) {
 			t.Errorf("docs/PROTOCOL.md does not say what %s is", name)
 			continue
 		}
-		if got, want := topLevel(string(m[1])), fields(reflect.TypeOf(of)); got != want {
+		if got, want := topLevel(string(m[1])), count(reflect.TypeOf(of)); got != want {
 			t.Errorf("docs/PROTOCOL.md: %s has %d fields, it has %d", name, got, want)
 		}
 	}
 }
 
-// fields counts what crosses the wire of a struct.
-func fields(of reflect.Type) (n int) {
+// count counts what crosses the wire of a struct.
+func count(of reflect.Type) (n int) {
 	for i := range of.NumField() {
-		if of.Field(i).IsExported() {
+		switch f := of.Field(i); {
+		case f.Anonymous:
+			n += count(f.Type)
+		case f.IsExported():
 			n++
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/starling-fl/starling/job/training"
 )
 
 // A Blob names an immutable byte string served at BlobPath.
@@ -19,28 +21,26 @@ func (b Blob) IsZero() bool { return b.Size == 0 && b.SHA256 == [32]byte{} }
 // A Job is what stays the same for all rounds. Its hash (TaskID) is the task
 // that every plan binds, so that no constant can change in mid-job unseen.
 type Job struct {
-	_          struct{} `cbor:",toarray"`
-	Instance   [16]byte // drawn when the job is created: two runs of one job file are two tasks
-	Name       string
-	Labels     []string // class names in the order of the head's outputs
-	Task       string   // what is learnt: classify (or empty), or another of package task's
-	Base       Blob     // frozen base: model.Base's own encoding
-	RankMin    uint16
-	RankMax    uint16
-	Alpha      float64 // LoRA scale is Alpha/rank,
-	Scale      string  // or Alpha/RankMax at every rank where this is constant
-	HeadOnly   bool    // every round's rank is 0
-	Method     string  // what is trained beside the head: lora (or empty), head, bitfit, full
-	Targets    string  // linear maps that LoRA changes, with commas; empty: query and value
-	Also       string  // tensors of the base trained whole, with commas
-	Bottleneck uint32  // columns of adapter's and compacter's; 0 by the base
-	Blocks     uint32  // compacter's n; 0 is 8
-	Answer     uint32  // most tokens of an answer, its end included; 0: 32
-	Sequence   uint32  // tokens of an example
-	Batch      uint32  // examples of a local step
-	Optimizer  string  // local optimizer: sgd, momentum, adamw
-	Epochs     uint32  // passes over a unit's own data in a round, plan.steps being the most steps; 0: plan.steps
-	Rounds     uint64  // rounds that the job means to commit
+	_                  struct{} `cbor:",toarray"`
+	Instance           [16]byte // drawn when the job is created: two runs of one job file are two tasks
+	Name               string
+	Labels             []string // class names in the order of the head's outputs
+	Task               string   // what is learnt: classify (or empty), or another of package task's
+	Base               Blob     // frozen base: model.Base's own encoding
+	RankMin            uint16
+	RankMax            uint16
+	Alpha              float64 // LoRA scale is Alpha/rank,
+	Scale              string  // or Alpha/RankMax at every rank where this is constant
+	HeadOnly           bool    // every round's rank is 0
+	Method             string  // what is trained beside the head: lora (or empty), head, bitfit, full
+	Targets            string  // linear maps that LoRA changes, with commas; empty: query and value
+	Also               string  // tensors of the base trained whole, with commas
+	Bottleneck         uint32  // columns of adapter's and compacter's; 0 by the base
+	Blocks             uint32  // compacter's n; 0 is 8
+	Answer             uint32  // most tokens of an answer, its end included; 0: 32
+	Sequence           uint32  // tokens of an example
+	training.Announced         // local training: its fields stand here
+	Rounds             uint64  // rounds that the job means to commit
 
 	Uplink       string  // masked scheme of quant, "nf4"
 	Providers    uint32  // most providers that a device may hold, each a unit of privacy; 0: the device is the unit

@@ -34,12 +34,7 @@ func shape(h hash.Hash, t reflect.Type, seen map[reflect.Type]bool) {
 		fmt.Fprintf(h, "%s{", t.Name())
 		if !seen[t] {
 			seen[t] = true
-			for i := range t.NumField() {
-				if f := t.Field(i); f.IsExported() {
-					fmt.Fprintf(h, "%s %s ", f.Name, f.Tag.Get("cbor"))
-					shape(h, f.Type, seen)
-				}
-			}
+			fields(h, t, seen)
 		}
 		fmt.Fprint(h, "}")
 	case reflect.Array, reflect.Slice, reflect.Pointer:
@@ -51,5 +46,18 @@ func shape(h hash.Hash, t reflect.Type, seen map[reflect.Type]bool) {
 		shape(h, t.Elem(), seen)
 	default:
 		fmt.Fprintf(h, "%s ", t.Kind())
+	}
+}
+
+// fields writes those of a struct; an embedded one's stand in its place, as they do in a frame.
+func fields(h hash.Hash, t reflect.Type, seen map[reflect.Type]bool) {
+	for i := range t.NumField() {
+		switch f := t.Field(i); {
+		case f.Anonymous:
+			fields(h, f.Type, seen)
+		case f.IsExported():
+			fmt.Fprintf(h, "%s %s ", f.Name, f.Tag.Get("cbor"))
+			shape(h, f.Type, seen)
+		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/starling-fl/starling/job/training"
 )
 
 func (h *Hello) validate() error {
@@ -143,9 +145,7 @@ func (j *Job) validate() error {
 		within("job.rank_min", j.RankMin, 0, j.RankMax),
 		within("job.answer", j.Answer, 0, 1<<16),
 		within("job.sequence", j.Sequence, 1, 1<<16),
-		within("job.batch", j.Batch, 1, 1<<16),
-		within("job.epochs", j.Epochs, 0, 1<<16),
-		within("job.optimizer", len(j.Optimizer), 1, MaxName),
+		bounded("job.", j.Announced.Bounds()),
 		within("job.rounds", j.Rounds, 1, 1<<40),
 		within("job.recipe", len(j.Recipe), 0, MaxRecipe),
 		within("job.uplink", len(j.Uplink), 1, MaxName),
@@ -287,6 +287,16 @@ func oneOf(field, v string, names ...string) error {
 func unit(field string, v float64) error {
 	if !(v >= 0 && v <= 1) {
 		return fmt.Errorf("wire: %s is %v, must lie in 0..1", field, v)
+	}
+	return nil
+}
+
+// bounded holds a part that another package states to its limits.
+func bounded(prefix string, bounds []training.Bound) error {
+	for _, b := range bounds {
+		if err := within(prefix+b.Field, b.Have, b.Least, b.Most); err != nil {
+			return err
+		}
 	}
 	return nil
 }

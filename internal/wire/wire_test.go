@@ -9,12 +9,14 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/job/training"
 )
 
 func job() *Job {
 	return &Job{
 		Instance: [16]byte{1}, Name: "invoices", Labels: []string{"a", "b"}, Base: Blob{SHA256: [32]byte{9}, Size: 10},
-		RankMin: 1, RankMax: 8, Alpha: 16, Sequence: 32, Batch: 8, Optimizer: "sgd", Rounds: 20,
+		RankMin: 1, RankMax: 8, Alpha: 16, Sequence: 32, Announced: training.Announced{Batch: 8, Optimizer: "sgd"}, Rounds: 20,
 		Uplink: "nf4", Providers: 12, ProviderRate: 0.5, ShardMax: 64, ShardFloor: 3, CorruptPPM: 50_000, BreachBits: 44,
 		Privacy: Privacy{Private: true, SamplingRate: 0.5, NoiseMultiplier: 1, Delta: 1e-6, Budget: 2, Population: 100},
 	}

@@ -20,7 +20,7 @@ import (
 
 func main() {
 	out := flag.String("out", "schema.json", "file to write")
-	src := flag.String("src", "job.go", "source of the comments")
+	src := flag.String("src", "job.go,training/training.go", "sources of the comments, with commas")
 	flag.Parse()
 	if err := write(*out, *src); err != nil {
 		fmt.Fprintln(os.Stderr, "schema:", err)
@@ -57,13 +57,22 @@ func write(out, src string) error {
 // docs are comments by type and field: docs["Privacy"]["ClipNorm"]; the type's own is under "".
 type docs map[string]map[string]string
 
-func read(src string) (docs, error) {
+func read(sources string) (docs, error) {
+	d := docs{}
+	for src := range strings.SplitSeq(sources, ",") {
+		if err := d.read(src); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func (d docs) read(src string) error {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, src, nil, parser.ParseComments)
 	if err != nil {
-		return nil, fmt.Errorf("parse: %w", err)
+		return fmt.Errorf("parse: %w", err)
 	}
-	d := docs{}
 	for _, decl := range f.Decls {
 		g, ok := decl.(*ast.GenDecl)
 		if !ok {
@@ -95,7 +104,7 @@ func read(src string) (docs, error) {
 			}
 		}
 	}
-	return d, nil
+	return nil
 }
 
 func text(g *ast.CommentGroup) string {

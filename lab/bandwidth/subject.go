@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -150,8 +151,8 @@ func Trained(ctx context.Context, base *model.Base, labels []string, clients []*
 		}
 		return gomlx.Train(ctx, trainer.Task{
 			Base:   func(context.Context) (*model.Base, error) { return base, nil },
-			Layout: layout, Rank: rank, Start: start, Steps: trainSteps, Batches: trainer.Batches(local...),
-			Optimizer: string(nn.SGD), Rate: trainRate, Batch: trainBatch, Sequence: trainSequence,
+			Layout: layout, Rank: rank, Start: start, Batches: trainer.Batches(local...),
+			Spec: training.Spec{Steps: trainSteps, Optimizer: training.SGD, LearningRate: trainRate, Batch: trainBatch}, Sequence: trainSequence,
 		})
 	}
 	start := model.NewAdapter(layout, 1).Slice(rank)

@@ -38,7 +38,7 @@ func (c Cohort) TrainAll(ctx context.Context, tasks []trainer.Task) []trainer.Tr
 	}
 	first := tasks[0]
 	unlike := func(t trainer.Task) bool {
-		return t.Steps != first.Steps || t.Rate != first.Rate || t.BaseSHA256 != first.BaseSHA256 || string(t.Program) != string(first.Program)
+		return t.Steps != first.Steps || t.LearningRate != first.LearningRate || t.BaseSHA256 != first.BaseSHA256 || string(t.Program) != string(first.Program)
 	}
 	if len(tasks) > c.clients || slices.ContainsFunc(tasks, unlike) {
 		return c.singly(ctx, tasks)
@@ -137,7 +137,7 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		inputs := map[string]any{LearningRateName: []float32{tasks[0].Rate}, StepName: []float32{float32(step + 1)}}
+		inputs := map[string]any{LearningRateName: []float32{float32(tasks[0].LearningRate)}, StepName: []float32{float32(step + 1)}}
 		batches := make([]trainer.Batch, len(tasks))
 		for i := range tasks {
 			b, err, more := next[i]()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/trainer"
 )
@@ -53,8 +54,9 @@ func hostedTask(t testing.TB, base *model.Base, id byte, rank int) trainer.Task 
 	}
 	return trainer.Task{
 		Base: func(context.Context) (*model.Base, error) { return base, nil }, BaseSHA256: [32]byte{id},
-		Layout: lay, Rank: rank, Start: slice(t, s), Steps: 3, Batches: trainer.Batches(testBatches(s, 3)...),
-		Optimizer: string(SGD), Rate: 0.1, Batch: s.Batch, Sequence: s.Seq, Program: fmt.Appendf(nil, "rank %d", rank),
+		Layout: lay, Rank: rank, Start: slice(t, s), Batches: trainer.Batches(testBatches(s, 3)...),
+		Spec:     training.Spec{Steps: 3, Optimizer: string(SGD), LearningRate: 0.1, Batch: s.Batch},
+		Sequence: s.Seq, Program: fmt.Appendf(nil, "rank %d", rank),
 	}
 }
 
@@ -79,7 +81,7 @@ func TestHostedSideBySide(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			want, _, err := one.Train(t.Context(), task.Start, testBatches(s, 3), task.Rate)
+			want, _, err := one.Train(t.Context(), task.Start, testBatches(s, 3), float32(task.LearningRate))
 			if err != nil {
 				t.Error(err)
 				return
@@ -131,7 +133,7 @@ func TestHostedRefuses(t *testing.T) {
 		"momentum":         func(k *trainer.Task) { k.Optimizer = string(Momentum) },
 		"3 batches":        func(k *trainer.Task) { k.Steps = 4 },
 		"no base":          func(k *trainer.Task) { k.BaseSHA256[0] = 3; k.Base = noBase },
-		"diverged":         func(k *trainer.Task) { k.Rate = 1e38 },
+		"diverged":         func(k *trainer.Task) { k.LearningRate = 1e38 },
 	} {
 		k := hostedTask(t, base, 1, 1)
 		change(&k)

@@ -48,7 +48,7 @@ func (r *Reference) Train(ctx context.Context, t trainer.Task) ([]float32, error
 		}
 		batches = append(batches, b.Clone())
 	}
-	delta, _, err := step.Train(ctx, t.Start, batches, t.Rate)
+	delta, _, err := step.Train(ctx, t.Start, batches, float32(t.LearningRate))
 	if err != nil {
 		return nil, err
 	}

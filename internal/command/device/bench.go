@@ -16,6 +16,7 @@ import (
 
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/leak"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
@@ -128,7 +129,7 @@ func bench(ctx context.Context, a *command.App, f benchFlags) error {
 		return err
 	}
 	kernels := wasm.Kernels()
-	if b.fused {
+	if b.Arithmetic == training.Fused {
 		kernels = wasm.FusedKernels()
 	}
 	for _, kernel := range kernels {
@@ -153,6 +154,13 @@ type benchWork struct {
 	batch task.Batch
 }
 
+// harmless is the training at a rate by which made-up data does not diverge.
+func (b *benched) harmless() training.Spec {
+	s := b.Spec
+	s.LearningRate = 1e-4
+	return s
+}
+
 func (b *benched) work() (*benchWork, error) {
 	columns, err := task.Columns(b.Layout, b.Sequence)
 	if err != nil {
@@ -171,8 +179,7 @@ func (b *benched) work() (*benchWork, error) {
 	return &benchWork{batch: batch, task: trainer.Task{
 		Base:   func(context.Context) (*model.Base, error) { return b.Base, nil },
 		Layout: b.Layout, Rank: b.Rank, Start: model.NewAdapter(b.Layout, 1).Slice(b.Rank), Columns: columns,
-		Optimizer: b.Optimizer, Rate: 1e-4, // made-up data shall not diverge
-		Batch: b.Batch, Sequence: b.Sequence, Program: b.program, Work: b.Work, Memory: b.Memory,
+		Spec: b.harmless(), Sequence: b.Sequence, Program: b.program, Work: b.Work, Memory: b.Memory,
 	}}, nil
 }
 

@@ -16,8 +16,6 @@ import (
 // benched is a round of a job to time and to try.
 type benched struct {
 	edge.Trial
-	rate    float64
-	fused   bool
 	program []byte
 }
 
@@ -60,13 +58,12 @@ func (f *benchFlags) fromFile(_ context.Context, a *command.App) (*benched, erro
 	}
 	t := edge.Trial{
 		Name: j.Name, Labels: j.Labels, Recipe: recipe, Base: base, Layout: layout, Rank: f.rank, Sequence: j.Adapter.Sequence,
-		Batch: j.Training.Batch, Steps: j.Training.Steps, Epochs: j.Training.Epochs, Examples: f.leak.examples,
-		Optimizer: j.Training.Optimizer, Uplink: j.Wire.Uplink, Own: j.Own(j.Privacy.NoiseMultiplier).Multiplier,
+		Spec: j.Training, Examples: f.leak.examples, Uplink: j.Wire.Uplink, Own: j.Own(j.Privacy.NoiseMultiplier).Multiplier,
 	}
 	if j.OwnNoise() && j.Privacy.NoiseMultiplier == 0 && f.leak.lasts > 0 {
 		fmt.Fprintf(a.Stderr, "note: devices add noise of %v clip norms at least; more, which follows from epsilon, is not counted here\n", t.Own)
 	}
-	return &benched{t, j.Training.LearningRate, j.Fused(), code}, nil
+	return &benched{t, code}, nil
 }
 
 // isCoordinator tells whether a job is given by where its coordinator is.
@@ -115,5 +112,6 @@ func made(ctx context.Context, t edge.Trial) (*benched, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &benched{t, trains.LearningRate, (job.Job{Training: trains}).Fused(), code}, nil
+	t.LearningRate, t.Arithmetic = trains.LearningRate, trains.Arithmetic
+	return &benched{t, code}, nil
 }

@@ -118,8 +118,7 @@ func (b *benched) tries(ctx context.Context, a *command.App, o leak.Options, cor
 func (b benched) settings(t edge.Trainer) leak.Settings {
 	return leak.Settings{
 		Base: b.Base, Layout: b.Layout, Rank: b.Rank, Sequence: b.Sequence,
-		Batch: b.Batch, Steps: b.Steps, Epochs: b.Epochs, Examples: b.Examples,
-		Optimizer: b.Optimizer, Rate: b.rate, Uplink: b.Uplink, Own: b.Own,
+		Spec: b.Spec, Examples: b.Examples, Uplink: b.Uplink, Own: b.Own,
 		Program: b.program, Trainer: t, Work: b.Work, Memory: b.Memory,
 	}
 }

@@ -1,0 +1,38 @@
+package training
+
+// Announced is what a device is told of a Spec in the announced job: what it acts on itself. The
+// rest is compiled into its program. The fields stand in message job as they stand here, in this
+// order.
+type Announced struct {
+	Batch     uint32 // examples of a local step
+	Optimizer string // local optimizer: sgd, momentum, adamw
+	Epochs    uint32 // passes over a unit's own data in a round, plan.steps being the most steps; 0: plan.steps
+}
+
+// Announce is what devices are told of it.
+func (s Spec) Announce() Announced {
+	return Announced{Batch: uint32(s.Batch), Optimizer: s.Optimizer, Epochs: uint32(s.Epochs)}
+}
+
+// Spec is the training of a device in a round whose plan asks for so many steps at a rate.
+func (a Announced) Spec(steps uint32, rate float64) Spec {
+	return Spec{Steps: int(steps), Batch: int(a.Batch), Epochs: int(a.Epochs), Optimizer: a.Optimizer, LearningRate: rate}
+}
+
+// mostName is the bytes of an optimizer's name.
+const mostName = 64
+
+// Bound is a limit of a field that came from a stranger.
+type Bound struct {
+	Field             string
+	Have, Least, Most int
+}
+
+// Bounds are the limits of all fields, by which message job is refused.
+func (a Announced) Bounds() []Bound {
+	return []Bound{
+		{"batch", int(a.Batch), 1, mostBatch},
+		{"epochs", int(a.Epochs), 0, mostEpochs},
+		{"optimizer", len(a.Optimizer), 1, mostName},
+	}
+}

@@ -1,0 +1,105 @@
+// Package training is how one device trains in one round, stated once: the block training
+// of the job file. The job, its recipe, the compiler's step, a simulation's plan and a
+// trainer's task carry a Spec whole, so that a new key is a field of it and the one place
+// that acts on it. What a device has to be told in the announced job beside its program is
+// Announced, which message job holds.
+package training
+
+import (
+	"fmt"
+	"math"
+)
+
+// Local optimizers.
+const (
+	SGD      = "sgd"
+	Momentum = "momentum" // heavy ball, 0.9
+	AdamW    = "adamw"    // beta 0.9 and 0.999, eps 1e-8, bias-corrected
+)
+
+// Arithmetics of training programs: see Spec.
+const (
+	Exact = "exact"
+	Fused = "fused"
+)
+
+// Spec describes the local training of one device in one round.
+type Spec struct {
+	// Steps of Batch examples each. Defaults 4 and 8.
+	Steps int `yaml:"steps"`
+	Batch int `yaml:"batch"`
+	// MicroBatch is how many examples of a batch a device computes at once, a divisor of
+	// Batch: it takes less memory, and the pieces' gradients are added up in the
+	// examples' order, on every device alike. Default Batch, with base_format nf4 half of it.
+	MicroBatch int `yaml:"micro_batch" json:",omitempty"`
+	// Epochs is how many passes a device makes over its own data in a round, in batches
+	// of Batch, Steps being the most steps then. 0: Steps, whatever it holds.
+	Epochs int `yaml:"epochs" json:",omitempty"`
+	// Optimizer is "sgd", "momentum" or "adamw". Default adamw.
+	Optimizer string `yaml:"optimizer"`
+	// LearningRate of the local steps, and of the head's values in them. 0 follows
+	// from the base: see ForBase; a head's rate of 0 beside a learning rate that is
+	// given is the same as that.
+	LearningRate     float64 `yaml:"learning_rate"`
+	HeadLearningRate float64 `yaml:"head_learning_rate"`
+	// WeightDecay of AdamW, decoupled, in [0, 1). Default 0.
+	WeightDecay float64 `yaml:"weight_decay"`
+	// Arithmetic of the training programs' matrix products: "exact" multiplies, rounds,
+	// adds, rounds, on every device; "fused" rounds once, up to 1.7 times as fast, on devices
+	// whose processor, and browser, has fused multiply-add: others cannot take part.
+	// Each gives the same bits on all devices that have it. Default exact, also where empty.
+	Arithmetic string `yaml:"arithmetic" json:",omitempty"`
+	// CompactBase keeps the base's matrices as 4-bit codes in a device's memory;
+	// it needs a base that is stored as NF4. Default false.
+	CompactBase bool `yaml:"compact_base"`
+}
+
+// Validate names the first relation of the fields that does not hold, by its key. A rate of 0 is
+// one that the base is yet to say.
+func (s Spec) Validate() error {
+	between := func(name string, v, lo, hi int) error {
+		if v < lo || v > hi {
+			return fmt.Errorf("training.%s is %d, must be in %d..%d", name, v, lo, hi)
+		}
+		return nil
+	}
+	rate := func(name string, v float64) error {
+		if v != 0 && !(v > 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("training.%s is %v, must be positive", name, v)
+		}
+		return nil
+	}
+	for _, err := range []error{
+		between("epochs", s.Epochs, 0, mostEpochs),
+		between("steps", s.Steps, 1, mostSteps),
+		between("batch", s.Batch, 1, mostBatch),
+		rate("learning_rate", s.LearningRate),
+		rate("head_learning_rate", s.HeadLearningRate),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.Epochs > s.Steps:
+		return fmt.Errorf("training.epochs is %d and training.steps %d, the most steps of a device: a pass takes one at least. "+
+			"training.steps of epochs x examples of a device / batch would do, %d for devices of up to training.batch = %d examples",
+			s.Epochs, s.Steps, s.Epochs, s.Batch)
+	case s.MicroBatch < 0 || s.MicroBatch > s.Batch || s.MicroBatch > 0 && s.Batch%s.MicroBatch != 0:
+		return fmt.Errorf("training.micro_batch is %d, must be a divisor of training.batch, %d", s.MicroBatch, s.Batch)
+	case s.Optimizer != SGD && s.Optimizer != Momentum && s.Optimizer != AdamW:
+		return fmt.Errorf("training.optimizer is %q, must be sgd, momentum or adamw", s.Optimizer)
+	case s.Arithmetic != "" && s.Arithmetic != Exact && s.Arithmetic != Fused:
+		return fmt.Errorf("training.arithmetic is %q, must be exact or fused", s.Arithmetic)
+	case !(s.WeightDecay >= 0 && s.WeightDecay < 1):
+		return fmt.Errorf("training.weight_decay is %v, must be in [0, 1)", s.WeightDecay)
+	}
+	return nil
+}
+
+// Bounds of what is counted.
+const (
+	mostSteps  = 1 << 20
+	mostBatch  = 1 << 16
+	mostEpochs = 1 << 16
+)
