@@ -25,6 +25,7 @@ const module = "github.com/starling-fl/starling/"
 // package and what lies below it. Frames are read by internal/sim, which plays
 // hostile devices, and by lab/bandwidth, which plays devices that send in the clear.
 var mayImport = parseTable(`
+audio:
 audit: coordinator coordinator/round dp internal/uniform job model secagg
 bench/...: ...
 cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins
@@ -143,7 +144,7 @@ func parseTable(text string) map[string][]string {
 }
 
 // noGoMLX must stay small enough for a browser.
-var noGoMLX = []string{"edge", "wasm", "vrf", "model", "nf4", "job", "job/training", "trainer", "task", "quant", "dp", "secagg", "tokenizer", "dataset", "internal/wire", "cmd/starling-web"}
+var noGoMLX = []string{"edge", "wasm", "vrf", "model", "nf4", "job", "job/training", "trainer", "task", "quant", "dp", "secagg", "tokenizer", "audio", "dataset", "internal/wire", "cmd/starling-web"}
 
 type listed struct {
 	ImportPath string
