@@ -87,7 +87,7 @@ internal/wire: internal/cbor job/training
 model: internal/durable nf4
 model/base: model
 model/known:
-model/nn: model task tokenizer trainer
+model/nn: job/training model task tokenizer trainer
 leak: dataset dp edge job/training model quant task tokenizer
 job/schema: job
 job/training:

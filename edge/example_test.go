@@ -36,7 +36,7 @@ func ExampleContribute() {
 	check(err)
 	lattice, err := quant.NewLattice(scheme, layout.Size(2), 2, [32]byte{1})
 	check(err)
-	reference := nn.NewReference(nn.Constants{})
+	reference := nn.NewReference()
 	defer func() { check(reference.Close()) }()
 
 	symbols, err := edge.Contribute(context.Background(), reference, data, edge.Contribution{

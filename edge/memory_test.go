@@ -51,7 +51,7 @@ func BenchmarkPeakMemory(b *testing.B) {
 			base := bertSmall(b, format)
 			blob, err := base.Blob()
 			ok(b, err)
-			spec := nn.StepSpec{Config: base.Config, Method: model.Method{RMax: 16, Alpha: 16}, Classes: 8, Rank: 16, Batch: 8, Seq: 64, Optimizer: nn.SGD}
+			spec := nn.StepSpec{Config: base.Config, Method: model.Method{RMax: 16, Alpha: 16}, Classes: 8, Rank: 16, Spec: training.Spec{Batch: 8, Optimizer: training.SGD}, Sequence: 64}
 			program := compile(b, spec, format == model.NF4)
 			dir := b.TempDir()
 			ok(b, os.WriteFile(filepath.Join(dir, "base"), blob, 0o600))

@@ -8,18 +8,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm"
 )
 
 // microTask is two steps of batches of 8, in pieces of micro.
-func microTask(t *testing.T, base *model.Base, optimizer nn.Optimizer, micro int) Task {
+func microTask(t *testing.T, base *model.Base, optimizer string, micro int) Task {
 	t.Helper()
 	s := step(base, 2, optimizer)
-	s.Batch, s.Micro = 8, micro
+	s.Batch, s.MicroBatch = 8, micro
 	k := assigned(t, base, 2, compile(t, s, false))
 	var batches []Batch
 	for n := range 2 {
@@ -41,7 +41,7 @@ func microTask(t *testing.T, base *model.Base, optimizer nn.Optimizer, micro int
 // another use.
 func TestMicroBatches(t *testing.T) {
 	base := tinyBase(t)
-	for _, optimizer := range []nn.Optimizer{nn.SGD, nn.AdamW} {
+	for _, optimizer := range []string{training.SGD, training.AdamW} {
 		whole := microTask(t, base, optimizer, 0)
 		one := NewProgramTrainer(1)
 		defer one.Close()
@@ -87,13 +87,13 @@ func TestHostileMicroBatches(t *testing.T) {
 	base := tinyBase(t)
 	one := NewProgramTrainer(1)
 	defer one.Close()
-	small := step(base, 2, nn.SGD) // takes 2, and updates each time
-	k := microTask(t, base, nn.SGD, 4)
+	small := step(base, 2, training.SGD) // takes 2, and updates each time
+	k := microTask(t, base, training.SGD, 4)
 	k.Program = compile(t, small, false)
 	if _, err := one.Train(t.Context(), k); !errors.Is(err, ErrMisfit) || !strings.Contains(err.Error(), inputLast) {
 		t.Errorf("updates in every piece: %v", err)
 	}
-	k = microTask(t, base, nn.SGD, 4)
+	k = microTask(t, base, training.SGD, 4)
 	if _, err := one.Train(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestHostileMicroBatches(t *testing.T) {
 	if _, err := one.Train(t.Context(), k); !errors.Is(err, ErrMisfit) {
 		t.Errorf("a batch that its pieces do not make up: %v", err)
 	}
-	k = microTask(t, base, nn.SGD, 4)
+	k = microTask(t, base, training.SGD, 4)
 	b, err := one.load(t.Context(), k, [32]byte{})
 	ok(t, err)
 	defer b.close()
@@ -118,7 +118,7 @@ func TestHostileMemory(t *testing.T) {
 	base := tinyBase(t)
 	one := NewProgramTrainer(1)
 	defer one.Close()
-	s := step(base, 2, nn.SGD)
+	s := step(base, 2, training.SGD)
 	s.Batch = 512
 	k := assigned(t, base, 2, compile(t, s, false))
 	k.Batch, k.Memory = 512, 1
@@ -135,7 +135,7 @@ func TestHostileMemory(t *testing.T) {
 // without loading the program again; with limits that let it, it trains.
 func TestHostileProgramsAreWeighedOnce(t *testing.T) {
 	base := tinyBase(t)
-	s := step(base, 2, nn.SGD)
+	s := step(base, 2, training.SGD)
 	s.Batch = 512
 	program := compile(t, s, false)
 	for key, limit := range map[string]func(k *Task){

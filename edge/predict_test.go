@@ -48,7 +48,7 @@ func TestPredictTasks(t *testing.T) {
 		}
 		packed, _, err := quant.PackUpdate(values, nil, "f32", "none")
 		ok(t, err)
-		pass := nn.ForwardSpec{Config: x.base.Config, Method: layout.Method, Classes: x.classes, Rank: 2, Batch: 1, Seq: 8}
+		pass := nn.ForwardSpec{Config: x.base.Config, Method: layout.Method, Classes: x.classes, Rank: 2, Batch: 1, Sequence: 8}
 		m := &Trained{Rank: 2, Labels: []string{"a", "b", "c"}[:x.classes], packed: packed, layout: layout, sequence: 8, work: DefaultPolicy().Work,
 			program: compileWith(t, pass.Build, false), base: x.base}
 		ok(t, m.open())

@@ -22,8 +22,8 @@ import (
 )
 
 // step is the training step of the test base.
-func step(base *model.Base, rank int, optimizer nn.Optimizer) nn.StepSpec {
-	return nn.StepSpec{Config: base.Config, Method: model.Method{RMax: 4, Alpha: 4}, Classes: 2, Rank: rank, Batch: 2, Seq: 8, Optimizer: optimizer}
+func step(base *model.Base, rank int, optimizer string) nn.StepSpec {
+	return nn.StepSpec{Config: base.Config, Method: model.Method{RMax: 4, Alpha: 4}, Classes: 2, Rank: rank, Spec: training.Spec{Batch: 2, Optimizer: optimizer}, Sequence: 8}
 }
 
 // compile makes a program of a step for this host.
@@ -125,7 +125,7 @@ func TestNF4BaseIsLossless(t *testing.T) {
 	ok(t, err)
 	trainer := NewProgramTrainer(1)
 	defer trainer.Close()
-	s := step(base, 2, nn.SGD)
+	s := step(base, 2, training.SGD)
 	wide, err := trainer.Train(t.Context(), assigned(t, base, 2, compile(t, s, false)))
 	ok(t, err)
 	narrow, err := trainer.Train(t.Context(), assigned(t, base, 2, compile(t, s, true)))
@@ -140,7 +140,7 @@ func TestNF4BaseIsLossless(t *testing.T) {
 // The cores of a trainer reach the program, and change no bit of what it trains.
 func TestTrainerCores(t *testing.T) {
 	base := tinyBase(t)
-	program := compile(t, step(base, 2, nn.SGD), false)
+	program := compile(t, step(base, 2, training.SGD), false)
 	var deltas [][]float32
 	for _, cores := range []int{0, 3} {
 		trainer := NewProgramTrainer(1)
@@ -162,7 +162,7 @@ func TestProgramsThatDoNotFit(t *testing.T) {
 	base := tinyBase(t)
 	trainer := NewProgramTrainer(1)
 	defer trainer.Close()
-	good := compile(t, step(base, 2, nn.SGD), false)
+	good := compile(t, step(base, 2, training.SGD), false)
 	for name, test := range map[string]struct {
 		text   string
 		change func(*Task)
@@ -175,7 +175,7 @@ func TestProgramsThatDoNotFit(t *testing.T) {
 		"other type":      {"labels", func(k *Task) { k.Columns[1].Type = task.F32 }},
 		"a column more":   {"boxes", func(k *Task) { k.Columns = append(k.Columns, task.Column{Name: "boxes", Type: task.I32}) }},
 		"a column less":   {"weights", func(k *Task) { k.Columns = k.Columns[:2] }},
-		"more to train":   {"lora", func(k *Task) { k.Program = compile(t, step(base, 0, nn.SGD), false) }},
+		"more to train":   {"lora", func(k *Task) { k.Program = compile(t, step(base, 0, training.SGD), false) }},
 		"another encoder": {"", func(k *Task) { k.Program = compile(t, otherEncoder(base), false) }},
 	} {
 		k := assigned(t, base, 2, good)
@@ -190,7 +190,7 @@ func TestProgramsThatDoNotFit(t *testing.T) {
 }
 
 func otherEncoder(base *model.Base) nn.StepSpec {
-	s := step(base, 2, nn.SGD)
+	s := step(base, 2, training.SGD)
 	s.Config.VocabSize += 8
 	return s
 }
@@ -200,7 +200,7 @@ func TestDivergenceIsAnError(t *testing.T) {
 	base := tinyBase(t)
 	trainer := NewProgramTrainer(1)
 	defer trainer.Close()
-	k := assigned(t, base, 2, compile(t, step(base, 2, nn.SGD), false))
+	k := assigned(t, base, 2, compile(t, step(base, 2, training.SGD), false))
 	k.LearningRate = 1e38
 	if _, err := trainer.Train(t.Context(), k); err == nil {
 		t.Error("no error")
@@ -212,7 +212,7 @@ func TestSharedTrainer(t *testing.T) {
 	base := tinyBase(t)
 	trainer := NewProgramTrainer(2)
 	defer trainer.Close()
-	programs := map[int][]byte{1: compile(t, step(base, 1, nn.SGD), false), 4: compile(t, step(base, 4, nn.SGD), false)}
+	programs := map[int][]byte{1: compile(t, step(base, 1, training.SGD), false), 4: compile(t, step(base, 4, training.SGD), false)}
 	want := map[int][]float32{}
 	for rank, p := range programs {
 		var err error

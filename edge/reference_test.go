@@ -12,6 +12,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 )
@@ -62,24 +63,25 @@ func TestProgramAgainstReferenceByMethod(t *testing.T) {
 
 // And for what a program has built in.
 func TestProgramAgainstReferenceOfConstants(t *testing.T) {
-	built := nn.Constants{WeightDecay: 0.1, HeadRate: 8}
+	built := training.Spec{WeightDecay: 0.1, LearningRate: 1, HeadLearningRate: 8}
 	compared(t, tinyBase(t), model.Method{RMax: 4, Alpha: 4}, built, 4)
 	compared(t, tinyBase(t), model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull}, built, 0)
 }
 
 func againstReference(t *testing.T, base *model.Base, method model.Method, ranks ...int) {
-	compared(t, base, method, nn.Constants{}, ranks...)
+	compared(t, base, method, training.Spec{}, ranks...)
 }
 
-func compared(t *testing.T, base *model.Base, method model.Method, built nn.Constants, ranks ...int) {
+func compared(t *testing.T, base *model.Base, method model.Method, built training.Spec, ranks ...int) {
 	trainer := NewProgramTrainer(1)
 	defer trainer.Close()
-	reference := nn.NewReference(built)
+	reference := nn.NewReference()
 	defer reference.Close()
-	for _, optimizer := range []nn.Optimizer{nn.SGD, nn.Momentum, nn.AdamW} {
+	for _, optimizer := range []string{training.SGD, training.Momentum, training.AdamW} {
 		for _, rank := range ranks {
 			s := step(base, rank, optimizer)
-			s.Method, s.WeightDecay, s.HeadRate = method, built.WeightDecay, built.HeadRate
+			built.Batch, built.Optimizer = s.Batch, optimizer
+			s.Method, s.Spec = method, built
 			if method.Task.Asks() {
 				s.Classes = 0
 			}
@@ -87,7 +89,8 @@ func compared(t *testing.T, base *model.Base, method model.Method, built nn.Cons
 			ok(t, err)
 			tk := assignedTo(t, base, layout, rank, compile(t, s, false))
 			tk.Layout, tk.Start = layout, model.NewAdapter(layout, 3).Slice(rank)
-			tk.Optimizer = string(optimizer)
+			tk.Optimizer, tk.WeightDecay = optimizer, built.WeightDecay
+			tk.HeadLearningRate = tk.LearningRate * built.HeadLearningRate
 			want, err := reference.Train(t.Context(), tk)
 			ok(t, err)
 			start := slices.Clone(tk.Start)

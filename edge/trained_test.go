@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/quant"
@@ -29,7 +30,7 @@ func (h *house) offered(base *model.Base, rank int) (*wire.Finished, *model.Adap
 	ok(h.t, adapter.SetSlice(rank, values))
 	packed, _, err := quant.PackUpdate(values, nil, "f32", "none")
 	ok(h.t, err)
-	pass := nn.ForwardSpec{Config: base.Config, Method: h.layout.Method, Classes: 2, Rank: rank, Batch: 1, Seq: 8}
+	pass := nn.ForwardSpec{Config: base.Config, Method: h.layout.Method, Classes: 2, Rank: rank, Batch: 1, Sequence: 8}
 	program := compileWith(h.t, pass.Build, false)
 	return &wire.Finished{Version: 3, Model: wire.Model{
 		Rank: uint16(rank), Adapter: h.blob(packed), Archive: h.blob([]byte("a zip")),
@@ -114,7 +115,7 @@ func TestHostileModel(t *testing.T) {
 		"archive of a gigabyte":     func(_ *house, f *wire.Finished) { f.Model.Archive.Size = 1 << 30 },
 		"archive with another hash": func(_ *house, f *wire.Finished) { f.Model.Archive.SHA256[0] ^= 1 },
 		"training program as the pass": func(h *house, f *wire.Finished) {
-			f.Model.Programs[0].Blob = h.blob(compile(h.t, step(base, 2, nn.SGD), false))
+			f.Model.Programs[0].Blob = h.blob(compile(h.t, step(base, 2, training.SGD), false))
 		},
 		"a program of nobody's knowing":   func(h *house, f *wire.Finished) { f.Model.Programs[0].Blob = h.blob([]byte("\x00asm\x01\x00\x00\x00")) },
 		"a pass of shorter texts":         func(h *house, f *wire.Finished) { f.Model.Programs[0].Blob = h.blob(h.pass(base, 2, 4)) },
@@ -145,7 +146,7 @@ func TestHostileModel(t *testing.T) {
 }
 
 func (h *house) pass(base *model.Base, rank, seq int) []byte {
-	pass := nn.ForwardSpec{Config: base.Config, Method: h.layout.Method, Classes: 2, Rank: rank, Batch: 1, Seq: seq}
+	pass := nn.ForwardSpec{Config: base.Config, Method: h.layout.Method, Classes: 2, Rank: rank, Batch: 1, Sequence: seq}
 	return compileWith(h.t, pass.Build, false)
 }
 
@@ -175,7 +176,7 @@ func TestHostileKept(t *testing.T) {
 		"a job cut short":      func(k *Kept) { k.Job = k.Job[:len(k.Job)/2] },
 		"an adapter cut short": func(k *Kept) { k.Adapter = k.Adapter[:10] },
 		"a training program": func(k *Kept) {
-			k.Program = compile(h.t, step(tinyBase(t), 2, nn.SGD), false)
+			k.Program = compile(h.t, step(tinyBase(t), 2, training.SGD), false)
 		},
 		"no program": func(k *Kept) { k.Program = nil },
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -23,7 +24,7 @@ func remaker(t *testing.T) Remaker {
 		if forHost != host {
 			return nil, fmt.Errorf("for %s?", forHost)
 		}
-		return compile(t, step(base, rank, nn.SGD), false), nil
+		return compile(t, step(base, rank, training.SGD), false), nil
 	}
 }
 
@@ -31,7 +32,7 @@ func remaker(t *testing.T) Remaker {
 // which adds the token ids to what it returns.
 func thiefProgram(t *testing.T, base *model.Base, rank int) []byte {
 	t.Helper()
-	s := step(base, rank, nn.SGD)
+	s := step(base, rank, training.SGD)
 	var params []nn.Param
 	var outputs []nn.Output
 	recorded, err := compiler.Record(func(g *graph.Graph) []*graph.Node {
@@ -76,7 +77,7 @@ func thiefProgram(t *testing.T, base *model.Base, rank int) []byte {
 // that makes programs again, or whose owner has named them, does not run it.
 func TestHostilePrograms(t *testing.T) {
 	base := tinyBase(t)
-	honest, stolen := compile(t, step(base, 2, nn.SGD), false), thiefProgram(t, base, 2)
+	honest, stolen := compile(t, step(base, 2, training.SGD), false), thiefProgram(t, base, 2)
 	sum := func(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
 	trainer := NewProgramTrainer(1)
 	defer trainer.Close()

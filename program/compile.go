@@ -22,9 +22,7 @@ var Hosts = []string{compiler.HostWazero, compiler.HostV8}
 func stepOf(j job.Job, base *model.Base, classes, rank int) nn.StepSpec {
 	return nn.StepSpec{
 		Config: base.Config, Method: j.Method(),
-		Classes: classes, Rank: rank, Batch: j.Training.Batch, Micro: j.Training.MicroBatch, Seq: j.Adapter.Sequence,
-		Optimizer: nn.Optimizer(j.Training.Optimizer), WeightDecay: j.Training.WeightDecay,
-		HeadRate: j.Training.HeadLearningRate / j.Training.LearningRate,
+		Classes: classes, Rank: rank, Sequence: j.Adapter.Sequence, Spec: j.Training,
 	}
 }
 
@@ -55,7 +53,7 @@ func step(ctx context.Context, spec Spec) ([]byte, error) {
 func Forward(spec Spec) ([]byte, error) {
 	j := spec.Job
 	pass := nn.ForwardSpec{
-		Config: spec.Base.Config, Method: j.Method(), Classes: len(j.Labels), Rank: spec.Rank, Batch: 1, Seq: j.Adapter.Sequence,
+		Config: spec.Base.Config, Method: j.Method(), Classes: len(j.Labels), Rank: spec.Rank, Batch: 1, Sequence: j.Adapter.Sequence,
 	}
 	return compileGraph(context.Background(), "forward", spec, false, pass.Build)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/wasm"
@@ -102,11 +103,11 @@ func equalBits(a, b []byte) (word int, ok bool) {
 // kernel on one core and on three against the program's own code.
 func TestKernelsEqualTwins(t *testing.T) {
 	tiny := &nn.StepSpec{Config: model.BERT(512, 128, 1, 4, 128), Method: model.Method{RMax: 16, Alpha: 16}, Classes: 4,
-		Rank: 16, Batch: 2, Seq: 64, Optimizer: nn.AdamW, WeightDecay: 0.01}
+		Rank: 16, Spec: training.Spec{Batch: 2, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 64}
 	rank1, odd, small := *tiny, *tiny, *tiny
-	rank1.Rank, rank1.Seq = 1, 32
-	odd.Config, odd.Rank, odd.Batch, odd.Seq, odd.Classes = model.BERT(101, 60, 1, 3, 40), 5, 3, 17, 7
-	small.Config, small.Seq = model.BERT(512, 512, 1, 8, 128), 32
+	rank1.Rank, rank1.Sequence = 1, 32
+	odd.Config, odd.Rank, odd.Batch, odd.Sequence, odd.Classes = model.BERT(101, 60, 1, 3, 40), 5, 3, 17, 7
+	small.Config, small.Sequence = model.BERT(512, 512, 1, 8, 128), 32
 	for name, c := range map[string]struct {
 		spec  *nn.StepSpec
 		host  string

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/program"
@@ -66,7 +67,7 @@ func BenchmarkMiniLM(b *testing.B) {
 	for range b.N {
 		for i, with := range engines {
 			t := &timed{Trainer: with.trainer}
-			cfg := config(base, job.Adapter{RankMin: 8, RankMax: 8}, string(nn.AdamW), 1)
+			cfg := config(base, job.Adapter{RankMin: 8, RankMax: 8}, string(training.AdamW), 1)
 			cfg.Job.Adapter.Sequence, cfg.Job.Training.Batch, cfg.Job.Training.Steps = 32, 8, steps
 			cfg.Job.Training.Arithmetic = with.arithmetic
 			cfg.Trainer, cfg.Compile = t, with.compile

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/model/nn"
@@ -102,7 +103,7 @@ func config(b *model.Base, a job.Adapter, optimizer string, rounds int) simulate
 	j.Adapter = a
 	j.Adapter.Sequence = 12
 	j.Training.Steps, j.Training.Batch, j.Training.Optimizer, j.Training.WeightDecay = 3, 2, optimizer, 0
-	if optimizer == string(nn.AdamW) {
+	if optimizer == string(training.AdamW) {
 		j.Training.WeightDecay = 0.01
 	}
 	j.Cohort.Population, j.Cohort.Floor = len(clients), 2
@@ -161,7 +162,7 @@ func TestUpdatesAgreeWithTheProgram(t *testing.T) {
 	hosted := nn.NewHosted(e.Backend, 1, program.Read)
 	compiled := edge.NewProgramTrainer(1)
 	worst := 0.0
-	check := func(name string, b *model.Base, a job.Adapter, optimizer nn.Optimizer) {
+	check := func(name string, b *model.Base, a job.Adapter, optimizer string) {
 		t.Helper()
 		cfg := config(b, a, string(optimizer), 1)
 		want, _ := play(t, cfg, compiled)
@@ -193,14 +194,14 @@ func TestUpdatesAgreeWithTheProgram(t *testing.T) {
 		if b.Config.PadTokenID != 0 { // RoBERTa's: TestLogitsAgreeWithTheProgram has it
 			continue
 		}
-		check(name, b, lora(4), nn.AdamW)
-		check(name, b, lora(1), nn.SGD)
+		check(name, b, lora(4), training.AdamW)
+		check(name, b, lora(1), training.SGD)
 	}
 	b := bases(t)["bert"]
-	check("momentum", b, lora(3), nn.Momentum)
-	check("head", b, job.Adapter{RankMin: 1, RankMax: 1, HeadOnly: true}, nn.AdamW)
-	check("targets", b, job.Adapter{RankMin: 2, RankMax: 2, Targets: []string{"query", "output.dense"}, Also: []string{"LayerNorm"}}, nn.SGD)
-	check("full", b, job.Adapter{RankMin: 1, RankMax: 1, Method: string(model.MethodFull)}, nn.SGD)
+	check("momentum", b, lora(3), training.Momentum)
+	check("head", b, job.Adapter{RankMin: 1, RankMax: 1, HeadOnly: true}, training.AdamW)
+	check("targets", b, job.Adapter{RankMin: 2, RankMax: 2, Targets: []string{"query", "output.dense"}, Also: []string{"LayerNorm"}}, training.SGD)
+	check("full", b, job.Adapter{RankMin: 1, RankMax: 1, Method: string(model.MethodFull)}, training.SGD)
 	t.Logf("updates differ by %.2g at most", worst)
 	ok(t, errors.Join(hosted.Close(), compiled.Close()))
 }
@@ -212,7 +213,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 	b := bases(t)["default"]
 	var first []byte
 	for _, workers := range []int{1, 3, 3} {
-		cfg := config(b, job.Adapter{RankMin: 1, RankMax: 3}, string(nn.AdamW), 4)
+		cfg := config(b, job.Adapter{RankMin: 1, RankMax: 3}, string(training.AdamW), 4)
 		cfg.Workers, cfg.Compile = workers, program.Describe
 		hosted := nn.NewHosted(e.Backend, workers, program.Read)
 		_, adapter := play(t, cfg, hosted)

@@ -138,7 +138,7 @@ func Trained(ctx context.Context, base *model.Base, labels []string, clients []*
 	if err != nil {
 		return nil, err
 	}
-	gomlx := nn.NewReference(nn.Constants{})
+	gomlx := nn.NewReference()
 	defer func() { err = errors.Join(err, gomlx.Close()) }()
 	classify, err := task.New(base, layout, trainSequence)
 	if err != nil {

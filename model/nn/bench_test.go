@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -12,7 +13,7 @@ import (
 // backend, the reference that compiled programs replace.
 func BenchmarkStep(b *testing.B) {
 	s := StepSpec{Config: model.BERT(4096, 64, 2, 0, 64), Method: model.Method{RMax: 8, Alpha: 8}, Classes: 8,
-		Rank: 8, Batch: 8, Seq: 64, Optimizer: AdamW}
+		Rank: 8, Spec: training.Spec{Batch: 8, Optimizer: training.AdamW}, Sequence: 64}
 	tr, err := NewTrainer(s, testBase(b, s.Config))
 	if err != nil {
 		b.Fatal(err)
@@ -29,18 +30,18 @@ func BenchmarkStep(b *testing.B) {
 // BenchmarkPredict times the labelling of 64 texts of full length.
 func BenchmarkPredict(b *testing.B) {
 	s := StepSpec{Config: model.BERT(4096, 64, 2, 0, 64), Method: model.Method{RMax: 8, Alpha: 8}, Classes: 8,
-		Rank: 8, Batch: 64, Seq: 64, Optimizer: SGD}
+		Rank: 8, Spec: training.Spec{Batch: 64, Optimizer: training.SGD}, Sequence: 64}
 	lay, err := s.Layout()
 	if err != nil {
 		b.Fatal(err)
 	}
-	p, err := NewPredictor(lay, testBase(b, s.Config), s.Seq, nil)
+	p, err := NewPredictor(lay, testBase(b, s.Config), s.Sequence, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	var rows [][]int32
 	for i := range s.Batch {
-		row := make([]int32, s.Seq)
+		row := make([]int32, s.Sequence)
 		for j := range row {
 			row[j] = int32(1 + (i*31+j*17)%4095)
 		}

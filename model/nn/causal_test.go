@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -114,7 +115,7 @@ func TestCausalGradientsMatchPEFT(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := StepSpec{Config: base.Config, Method: l.Method, Rank: rank, Batch: len(want.Tokens), Seq: len(want.Tokens[0]), Optimizer: SGD}
+			s := StepSpec{Config: base.Config, Method: l.Method, Rank: rank, Spec: training.Spec{Batch: len(want.Tokens), Optimizer: training.SGD}, Sequence: len(want.Tokens[0])}
 			step, err := NewTrainer(s, base)
 			if err != nil {
 				t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/trainer"
 )
@@ -13,9 +14,11 @@ import (
 // trained; fewer than there is room for too.
 func TestCohortIsItsClients(t *testing.T) {
 	for name, change := range map[string]func(*StepSpec){
-		"lora":       func(*StepSpec) {},
-		"adamw":      func(s *StepSpec) { s.Optimizer, s.WeightDecay, s.HeadRate = AdamW, 0.01, 0.5 },
-		"momentum":   func(s *StepSpec) { s.Optimizer = Momentum },
+		"lora": func(*StepSpec) {},
+		"adamw": func(s *StepSpec) {
+			s.Spec = training.Spec{Batch: s.Batch, Optimizer: training.AdamW, WeightDecay: 0.01, LearningRate: 2, HeadLearningRate: 1}
+		},
+		"momentum":   func(s *StepSpec) { s.Optimizer = training.Momentum },
 		"every map":  func(s *StepSpec) { s.Method.Targets, s.Method.Also = "query,output.dense", "LayerNorm" },
 		"head":       func(s *StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodHead}, 0 },
 		"bitfit":     func(s *StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodBitFit}, 0 },
@@ -35,7 +38,7 @@ func TestCohortIsItsClients(t *testing.T) {
 			tasks := make([]trainer.Task, 3)
 			for i := range tasks {
 				task := hostedTask(t, base, 1, 1)
-				task.Layout, task.Rank, task.Start, task.Optimizer = lay, s.Rank, slice(t, s), string(s.Optimizer)
+				task.Layout, task.Rank, task.Start, task.Optimizer = lay, s.Rank, slice(t, s), s.Optimizer
 				task.Batches = trainer.Batches(all[3*i : 3*i+3]...)
 				tasks[i] = task
 			}

@@ -18,12 +18,12 @@ const LogitsName = "logits"
 // program can be compiled that a device runs without GoMLX. Where GoMLX is, a
 // Predictor serves every rank with one graph.
 type ForwardSpec struct {
-	Config  model.Config
-	Method  model.Method
-	Classes int
-	Rank    int // 1..r_max; 0: the head alone
-	Batch   int // examples, 1..4096
-	Seq     int // tokens of a text, 1..max_position_embeddings
+	Config   model.Config
+	Method   model.Method
+	Classes  int
+	Rank     int // 1..r_max; 0: the head alone
+	Batch    int // examples, 1..4096
+	Sequence int // tokens of a text, 1..max_position_embeddings
 }
 
 // Build adds the pass to an empty graph. Parameters are the task's inputs, the tensors
@@ -39,12 +39,12 @@ func (s ForwardSpec) Build(g *graph.Graph) (params []Param, outputs []Output, er
 	switch {
 	case s.Batch < 1 || s.Batch > 4096:
 		return nil, nil, fmt.Errorf("nn: batch is %d, want 1..4096", s.Batch)
-	case !s.Config.Sees() && (s.Seq < 1 || s.Seq > s.Config.MaxTokens()):
-		return nil, nil, fmt.Errorf("nn: seq is %d, want 1..%d, the positions of the base", s.Seq, s.Config.MaxTokens())
+	case !s.Config.Sees() && (s.Sequence < 1 || s.Sequence > s.Config.MaxTokens()):
+		return nil, nil, fmt.Errorf("nn: sequence is %d, want 1..%d, the positions of the base", s.Sequence, s.Config.MaxTokens())
 	case !lay.Method.Task.InOnePass():
 		return nil, nil, fmt.Errorf("nn: task %s has no forward pass of one example", lay.Method.Task)
 	}
-	columns, err := task.Columns(lay, s.Seq)
+	columns, err := task.Columns(lay, s.Sequence)
 	if err != nil {
 		return nil, nil, err
 	}

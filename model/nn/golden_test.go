@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -81,7 +82,7 @@ func TestPredictorFollowsEveryMethod(t *testing.T) {
 		{model.Method{RMax: 3, Alpha: 4, Targets: "query,output.dense", Also: "query,embeddings.LayerNorm"}, 2},
 		{model.Method{RMax: 3, Alpha: 4, Scaling: model.ScaleConstant}, 1},
 	} {
-		s := StepSpec{Config: base.Config, Method: m.method, Classes: 3, Rank: m.rank, Batch: 4, Seq: 12, Optimizer: AdamW}
+		s := StepSpec{Config: base.Config, Method: m.method, Classes: 3, Rank: m.rank, Spec: training.Spec{Batch: 4, Optimizer: training.AdamW}, Sequence: 12}
 		lay, err := s.Layout()
 		if err != nil {
 			t.Fatal(err)

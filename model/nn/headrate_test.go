@@ -13,7 +13,7 @@ func TestHeadRate(t *testing.T) {
 	base := testBase(t, testSpec(2).Config)
 	move := func(headRate float64) []float32 {
 		s := testSpec(2)
-		s.HeadRate = headRate
+		s.LearningRate, s.HeadLearningRate = 1, headRate
 		tr, err := NewTrainer(s, base)
 		if err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func TestHeadRate(t *testing.T) {
 		}
 	}
 	s := testSpec(1)
-	s.HeadRate = -1
+	s.LearningRate, s.HeadLearningRate = 1, -1
 	if _, err := s.Layout(); err == nil {
 		t.Error("a negative rate was taken")
 	}

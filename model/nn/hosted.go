@@ -99,12 +99,12 @@ func finite(delta []float32) error {
 // fits refuses a task that the step was not described for.
 func (t *Trainer) fits(task trainer.Task) error {
 	s := t.spec
-	if s.Rank != task.Rank || s.Batch != task.Batch || s.Seq != task.Sequence || string(s.Optimizer) != task.Optimizer ||
+	if s.Rank != task.Rank || s.Batch != task.Batch || s.Sequence != task.Sequence || s.Optimizer != task.Optimizer ||
 		!slices.EqualFunc(t.layout.Entries(), task.Layout.Entries(), func(a, b model.Entry) bool {
 			return a.Name == b.Name && slices.Equal(a.Shape, b.Shape)
 		}) {
 		return fmt.Errorf("nn: the task is %s at rank %d of %d x %d, its step %s at rank %d of %d x %d, over one layout or two",
-			task.Optimizer, task.Rank, task.Batch, task.Sequence, s.Optimizer, s.Rank, s.Batch, s.Seq)
+			task.Optimizer, task.Rank, task.Batch, task.Sequence, s.Optimizer, s.Rank, s.Batch, s.Sequence)
 	}
 	return nil
 }

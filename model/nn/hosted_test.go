@@ -55,8 +55,8 @@ func hostedTask(t testing.TB, base *model.Base, id byte, rank int) trainer.Task 
 	return trainer.Task{
 		Base: func(context.Context) (*model.Base, error) { return base, nil }, BaseSHA256: [32]byte{id},
 		Layout: lay, Rank: rank, Start: slice(t, s), Batches: trainer.Batches(testBatches(s, 3)...),
-		Spec:     training.Spec{Steps: 3, Optimizer: string(SGD), LearningRate: 0.1, Batch: s.Batch},
-		Sequence: s.Seq, Program: fmt.Appendf(nil, "rank %d", rank),
+		Spec:     training.Spec{Steps: 3, Optimizer: training.SGD, LearningRate: 0.1, Batch: s.Batch},
+		Sequence: s.Sequence, Program: fmt.Appendf(nil, "rank %d", rank),
 	}
 }
 
@@ -130,7 +130,7 @@ func TestHostedRefuses(t *testing.T) {
 		"expected integer": func(k *trainer.Task) { k.Program = []byte("rank x") },
 		"rank 2":           func(k *trainer.Task) { k.Program = []byte("rank 2") },
 		"5 x 12":           func(k *trainer.Task) { k.Batch = 5 },
-		"momentum":         func(k *trainer.Task) { k.Optimizer = string(Momentum) },
+		"momentum":         func(k *trainer.Task) { k.Optimizer = training.Momentum },
 		"3 batches":        func(k *trainer.Task) { k.Steps = 4 },
 		"no base":          func(k *trainer.Task) { k.BaseSHA256[0] = 3; k.Base = noBase },
 		"diverged":         func(k *trainer.Task) { k.LearningRate = 1e38 },

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -14,11 +15,11 @@ import (
 // fit a program's memory, so devices have to take them.
 func TestDearShapesCompile(t *testing.T) {
 	for name, s := range map[string]StepSpec{
-		"4 x 512, 2 x 512 tokens":  {Config: model.BERT(30522, 512, 4, 8, 512), Batch: 2, Seq: 512},
-		"2 x 128, 16 x 512 tokens": {Config: model.BERT(1000, 128, 2, 2, 512), Batch: 16, Seq: 512},
-		"1 x 64, 1 x 4096 tokens":  {Config: model.BERT(1000, 64, 1, 1, 4096), Batch: 1, Seq: 4096},
+		"4 x 512, 2 x 512 tokens":  {Config: model.BERT(30522, 512, 4, 8, 512), Spec: training.Spec{Batch: 2}, Sequence: 512},
+		"2 x 128, 16 x 512 tokens": {Config: model.BERT(1000, 128, 2, 2, 512), Spec: training.Spec{Batch: 16}, Sequence: 512},
+		"1 x 64, 1 x 4096 tokens":  {Config: model.BERT(1000, 64, 1, 1, 4096), Spec: training.Spec{Batch: 1}, Sequence: 4096},
 	} {
-		s.Method, s.Classes, s.Rank, s.Optimizer = model.Method{RMax: 8, Alpha: 8}, 4, 8, AdamW
+		s.Method, s.Classes, s.Rank, s.Optimizer = model.Method{RMax: 8, Alpha: 8}, 4, 8, training.AdamW
 		for _, host := range []string{compiler.HostWazero, compiler.HostV8} {
 			t.Run(name+"/"+host, func(t *testing.T) {
 				var params []Param

@@ -34,7 +34,7 @@ func labelLoss(of func(f elementary, logits, labels *graph.Node) *graph.Node) fu
 		in := e.params.byName
 		logits, labels, weights := e.answer(outputs), in[task.Labels], in[task.Weights]
 		if e.task.OfTokens() {
-			n := s.rows() * s.Seq
+			n := s.rows() * s.Sequence
 			logits, labels, weights = graph.Reshape(logits, n, outputs), graph.Reshape(labels, n), graph.Reshape(weights, n)
 		}
 		if s.Clients == 0 {

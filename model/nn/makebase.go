@@ -29,7 +29,7 @@ func MakeBase(ctx context.Context, spec PretrainSpec, corpus iter.Seq[string], f
 	}
 	spec.Config.VocabSize = tok.VocabSize()
 	spec.Candidates = min(spec.Candidates, tok.VocabSize())
-	rows := Rows(tok, corpus, spec.Seq)
+	rows := Rows(tok, corpus, spec.Sequence)
 	tensors, err := Pretrain(ctx, spec, tok, rows, progress)
 	if err != nil {
 		return nil, err

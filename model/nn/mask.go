@@ -46,7 +46,7 @@ func (f *maskFeed) special(id int32) bool {
 // next returns the step's vocabulary and its inputs by name.
 func (f *maskFeed) next() (vocab []int32, in map[string]any) {
 	s := f.spec
-	tokens := make([]int32, 0, s.Batch*s.Seq)
+	tokens := make([]int32, 0, s.Batch*s.Sequence)
 	for range s.Batch {
 		if len(f.order) == 0 {
 			f.order = f.rng.Perm(len(f.rows))
@@ -90,7 +90,7 @@ func (f *maskFeed) next() (vocab []int32, in map[string]any) {
 	weights, rare := make([]float32, k), make([]float32, k)
 	for i, at := range open[:min(k, max(1, int(maskShare*float64(len(open)))), len(open))] {
 		id := tokens[at]
-		places[i], rows[i], targets[i] = int32(at), int32(at/s.Seq), f.place[id]
+		places[i], rows[i], targets[i] = int32(at), int32(at/s.Sequence), f.place[id]
 		weights[i], rare[i] = 1, f.rare[id]
 		switch r := f.rng.Float64(); {
 		case r < 0.8:

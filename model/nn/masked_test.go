@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -17,8 +18,8 @@ func maskedBatch(s StepSpec, at int) task.Batch {
 	k := b.Float32(task.Weights)
 	n := len(k) / s.Batch
 	for r := range s.Batch {
-		tokens := b.Int32(task.Tokens)[r*s.Seq:][:s.Seq]
-		for i := range s.Seq - 2 { // the rest is padding
+		tokens := b.Int32(task.Tokens)[r*s.Sequence:][:s.Sequence]
+		for i := range s.Sequence - 2 { // the rest is padding
 			tokens[i] = int32(5 + (at*7+r*5+i/3*11)%20)
 		}
 		place := 3 + (at+r)%3
@@ -39,7 +40,7 @@ func TestMaskedTokensAreLearnt(t *testing.T) {
 		}
 		for _, kind := range []model.MethodKind{model.MethodLoRA, model.MethodBitFit, model.MethodFull} {
 			s := StepSpec{Config: base.Config, Method: model.Method{RMax: 2, Alpha: 4, Kind: kind, Task: model.TaskPretrain},
-				Batch: 4, Seq: 12, Optimizer: AdamW}
+				Spec: training.Spec{Batch: 4, Optimizer: training.AdamW}, Sequence: 12}
 			if kind == model.MethodLoRA {
 				s.Rank = 2
 			}
@@ -72,7 +73,7 @@ func TestMaskedTokensAreLearnt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Micro = 2
+			s.MicroBatch = 2
 			micro, err := NewTrainer(s, base)
 			if err != nil {
 				t.Fatal(err)
@@ -80,7 +81,7 @@ func TestMaskedTokensAreLearnt(t *testing.T) {
 			if _, halves, err := micro.Train(t.Context(), v, []task.Batch{held}, 0); err != nil || math.Abs(float64(halves[0]-after[0])) > 1e-5 {
 				t.Errorf("%s, %s: in halves %v, whole %v, %v", name, kind, halves, after, err)
 			}
-			p, err := NewPredictor(lay, base, s.Seq, compiler.New())
+			p, err := NewPredictor(lay, base, s.Sequence, compiler.New())
 			if err != nil {
 				t.Fatal(err)
 			}

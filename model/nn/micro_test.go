@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 )
@@ -12,7 +13,7 @@ import (
 // A step in micro-batches is the step of the whole batch but for rounding, whatever
 // its examples weigh, also where a micro-batch has none; and it repeats to the bit.
 func TestMicroBatches(t *testing.T) {
-	for _, optimizer := range []Optimizer{SGD, Momentum, AdamW} {
+	for _, optimizer := range []string{training.SGD, training.Momentum, training.AdamW} {
 		whole := testSpec(2)
 		whole.Optimizer, whole.Batch = optimizer, 6
 		b := testBase(t, whole.Config)
@@ -22,7 +23,7 @@ func TestMicroBatches(t *testing.T) {
 		want, wantLoss := trainMicro(t, whole, b, batches)
 		for _, micro := range []int{1, 2, 3, 6} {
 			s := whole
-			s.Micro = micro
+			s.MicroBatch = micro
 			got, loss := trainMicro(t, s, b, batches)
 			far := 0.0 // on average: AdamW makes much of gradients that are next to nothing
 			for i := range want {
@@ -44,7 +45,7 @@ func TestMicroBatches(t *testing.T) {
 	}
 	s := testSpec(2)
 	for _, micro := range []int{-1, 3, 5} {
-		if s.Micro = micro; second(s.Layout()) == nil {
+		if s.MicroBatch = micro; second(s.Layout()) == nil {
 			t.Errorf("a batch of %d in micro-batches of %d", s.Batch, micro)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -67,7 +68,7 @@ func TestMultiLabelLearns(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := StepSpec{Config: base.Config, Method: model.Method{RMax: 4, Alpha: 4, Task: model.TaskMultiLabel}, Classes: 3, Rank: 4,
-		Batch: 4, Seq: 8, Optimizer: AdamW}
+		Spec: training.Spec{Batch: 4, Optimizer: training.AdamW}, Sequence: 8}
 	lay, err := s.Layout()
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,7 @@ func TestMultiLabelLearns(t *testing.T) {
 	right := [][]int{{}, {0}, {0, 1}, {2}} // by the second token
 	for r := range s.Batch {
 		for i := range 5 {
-			batch.Int32(task.Tokens)[r*s.Seq+i] = int32(3 + 7*r + i*(r+1))
+			batch.Int32(task.Tokens)[r*s.Sequence+i] = int32(3 + 7*r + i*(r+1))
 		}
 		for _, c := range right[r] {
 			batch.Float32(task.Labels)[3*r+c] = 1
@@ -99,7 +100,7 @@ func TestMultiLabelLearns(t *testing.T) {
 	if math.Abs(float64(losses[0])-math.Ln2) > 1e-6 || losses[119] > 0.05 {
 		t.Errorf("loss %v, then %v; want ln 2 at a head of zeros, then little", losses[0], losses[119])
 	}
-	p, err := NewPredictor(lay, base, s.Seq, compiler.New())
+	p, err := NewPredictor(lay, base, s.Sequence, compiler.New())
 	if err != nil {
 		t.Fatal(err)
 	}

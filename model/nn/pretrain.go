@@ -33,7 +33,7 @@ import (
 type PretrainSpec struct {
 	Config       model.Config
 	Batch        int // rows of a step
-	Seq          int // tokens of a row
+	Sequence     int // tokens of a row
 	Steps        int
 	Candidates   int     // size of a step's vocabulary
 	LearningRate float64 // peak
@@ -55,7 +55,7 @@ type PretrainSpec struct {
 // DefaultPretrain fills in what a base of this configuration trains well with.
 func DefaultPretrain(c model.Config) PretrainSpec {
 	return PretrainSpec{
-		Config: c, Batch: 32, Seq: c.MaxPositions, Steps: 6000, Candidates: min(1024, c.VocabSize),
+		Config: c, Batch: 32, Sequence: c.MaxPositions, Steps: 6000, Candidates: min(1024, c.VocabSize),
 		LearningRate: 3e-3, WeightDecay: 0.01, Seed: 1,
 	}
 }
@@ -86,15 +86,15 @@ var ErrCorpus = errors.New("nn: unusable corpus")
 type Progress func(step int, loss float32)
 
 // masked is the number of predicted tokens of a step.
-func (s PretrainSpec) masked() int { return max(1, int(maskShare*float64(s.Batch*s.Seq))) }
+func (s PretrainSpec) masked() int { return max(1, int(maskShare*float64(s.Batch*s.Sequence))) }
 
 func (s PretrainSpec) validate() error {
 	if err := s.Config.Validate(); err != nil {
 		return err
 	}
 	switch {
-	case s.Seq < 4 || s.Seq > s.Config.MaxPositions:
-		return fmt.Errorf("nn: pretraining seq is %d, want 4..max_position_embeddings %d", s.Seq, s.Config.MaxPositions)
+	case s.Sequence < 4 || s.Sequence > s.Config.MaxPositions:
+		return fmt.Errorf("nn: pretraining seq is %d, want 4..max_position_embeddings %d", s.Sequence, s.Config.MaxPositions)
 	case s.Batch < 1 || s.Batch > 4096:
 		return fmt.Errorf("nn: pretraining batch is %d, want 1..4096", s.Batch)
 	case s.Steps < 1 || s.Steps > 1e7:
@@ -128,7 +128,7 @@ func local(name string) bool { return name == wordsName || name == mlmBias }
 func (s PretrainSpec) build(g *graph.Graph) ([]Param, []Output, error) {
 	p := newParams(g)
 	k := s.masked()
-	tokens := p.add(task.Tokens, Input, dtypes.Int32, s.Batch, s.Seq)
+	tokens := p.add(task.Tokens, Input, dtypes.Int32, s.Batch, s.Sequence)
 	places := p.add(placeName, Input, dtypes.Int32, k)
 	rowOf := p.add(rowName, Input, dtypes.Int32, k)
 	targets := p.add(targetName, Input, dtypes.Int32, k)
@@ -232,10 +232,10 @@ func Pretrain(ctx context.Context, s PretrainSpec, tok *tokenizer.WordPiece, row
 			ErrCorpus, tok.PadID(), tok.VocabSize(), s.Config.VocabSize)
 	}
 	if len(rows) < s.Batch {
-		return nil, fmt.Errorf("%w: %d rows of %d tokens, want at least one batch of %d", ErrCorpus, len(rows), s.Seq, s.Batch)
+		return nil, fmt.Errorf("%w: %d rows of %d tokens, want at least one batch of %d", ErrCorpus, len(rows), s.Sequence, s.Batch)
 	}
 	for i, r := range rows {
-		if err := checkTokens(r, s.Seq, s.Config.VocabSize); err != nil {
+		if err := checkTokens(r, s.Sequence, s.Config.VocabSize); err != nil {
 			return nil, fmt.Errorf("%w: row %d: %w", ErrCorpus, i, err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 )
@@ -27,7 +28,7 @@ import (
 type T5Spec struct {
 	Config       model.Config
 	Batch        int // examples of a step
-	Seq          int // tokens of a document
+	Sequence     int // tokens of a document
 	Answer       int // tokens that are written
 	Steps        int
 	LearningRate float64 // peak
@@ -47,7 +48,7 @@ func (s T5Spec) method() model.Method {
 func (s T5Spec) Layout() (*model.Layout, error) { return s.step().Layout() }
 
 func (s T5Spec) step() StepSpec {
-	return StepSpec{Config: s.Config, Method: s.method(), Batch: s.Batch, Seq: s.Seq, Optimizer: AdamW, Smooth: s.Backend == nil}
+	return StepSpec{Config: s.Config, Method: s.method(), Spec: training.Spec{Batch: s.Batch, Optimizer: training.AdamW}, Sequence: s.Sequence, Smooth: s.Backend == nil}
 }
 
 // Draw fills a batch: of a step from 0, with a generator of its own, done of the steps
@@ -67,7 +68,7 @@ func PretrainT5(ctx context.Context, s T5Spec, draw Draw, progress Progress) ([]
 	case !(s.LearningRate > 0 && s.LearningRate < 1):
 		return nil, fmt.Errorf("nn: pretraining learning rate is %v, want within (0, 1)", s.LearningRate)
 	}
-	columns, err := task.Columns(lay, s.Seq)
+	columns, err := task.Columns(lay, s.Sequence)
 	if err != nil {
 		return nil, err
 	}

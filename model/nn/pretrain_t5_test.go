@@ -17,7 +17,7 @@ import (
 func tinyT5Spec() T5Spec {
 	c := model.Config{ModelType: "t5", VocabSize: 20, HiddenSize: 16, NumHiddenLayers: 1, NumAttentionHeads: 2, IntermediateSize: 32,
 		LayerNormEps: 1e-6, HiddenAct: "relu", T5: model.T5{DecoderLayers: 1, KeySize: 8, Buckets: 8, MaxDistance: 16, Scaled: true, End: 1, Boxes: 11, Patch: 2, Patches: 3}}
-	return T5Spec{Config: c, Batch: 8, Seq: 6, Answer: 3, Steps: 60, LearningRate: 0.01, Seed: 3, Source: "a test"}
+	return T5Spec{Config: c, Batch: 8, Sequence: 6, Answer: 3, Steps: 60, LearningRate: 0.01, Seed: 3, Source: "a test"}
 }
 
 // echo asks for the first token.

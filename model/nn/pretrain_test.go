@@ -236,7 +236,7 @@ func TestPoolerWhitens(t *testing.T) {
 
 func TestPretrainRefuses(t *testing.T) {
 	for name, f := range map[string]func(s *PretrainSpec){
-		"batch": func(s *PretrainSpec) { s.Batch = 0 }, "seq": func(s *PretrainSpec) { s.Seq = 13 },
+		"batch": func(s *PretrainSpec) { s.Batch = 0 }, "seq": func(s *PretrainSpec) { s.Sequence = 13 },
 		"steps": func(s *PretrainSpec) { s.Steps = 0 }, "candidates": func(s *PretrainSpec) { s.Candidates = 4 },
 		"learning rate": func(s *PretrainSpec) { s.LearningRate = 0 },
 	} {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/trainer"
@@ -53,7 +54,7 @@ func TestRanksMatchTheNumpyTwin(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := StepSpec{Config: base.Config, Method: model.Method{RMax: golden.RMax, Alpha: golden.Alpha, Scaling: scaling}, Classes: 3, Rank: c.Rank,
-			Batch: len(golden.Tokens), Seq: seq, Optimizer: SGD}
+			Spec: training.Spec{Batch: len(golden.Tokens), Optimizer: training.SGD}, Sequence: seq}
 		lay, err := s.Layout()
 		if err != nil {
 			t.Fatal(err)

@@ -11,8 +11,6 @@ import (
 // Reference trains on GoMLX's Go backend: the same graphs as the compiled
 // programs, run by somebody else's code. It keeps the last step it compiled.
 type Reference struct {
-	constants Constants
-
 	mu   sync.Mutex
 	kept referenceKey
 	step *Trainer // by mu
@@ -26,14 +24,8 @@ type referenceKey struct {
 	spec StepSpec
 }
 
-// Constants is what a program has built in and no task carries; see StepSpec.
-type Constants struct {
-	WeightDecay float64
-	HeadRate    float64
-}
-
-// NewReference returns a trainer for any task whose program has these built in.
-func NewReference(c Constants) *Reference { return &Reference{constants: c} }
+// NewReference returns a trainer for any task.
+func NewReference() *Reference { return new(Reference) }
 
 // Train is trainer.Trainer's. It does not look at the task's program.
 func (r *Reference) Train(ctx context.Context, t trainer.Task) ([]float32, error) {
@@ -65,11 +57,13 @@ func (r *Reference) Train(ctx context.Context, t trainer.Task) ([]float32, error
 
 // compile yields the step for a task; concurrent tasks of one kind wait for it.
 func (r *Reference) compile(ctx context.Context, t trainer.Task) (*Trainer, error) {
-	key := referenceKey{t.BaseSHA256, StepSpec{
+	spec := StepSpec{
 		Config: t.Layout.Config, Method: t.Layout.Method, Classes: t.Layout.Classes, Rank: t.Rank,
-		Batch: t.Batch, Seq: t.Sequence, Optimizer: Optimizer(t.Optimizer),
-		WeightDecay: r.constants.WeightDecay, HeadRate: r.constants.HeadRate,
-	}}
+		Sequence: t.Sequence, Spec: t.Spec,
+	}
+	// What differs by round or unit, or is an input, is not in a step.
+	spec.Steps, spec.Epochs, spec.LearningRate, spec.HeadLearningRate = 0, 0, 1, spec.headRate()
+	key := referenceKey{t.BaseSHA256, spec}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.step != nil && r.kept == key {

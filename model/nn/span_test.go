@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -18,7 +19,7 @@ func spanSpec(t *testing.T) (StepSpec, *model.Base) {
 		t.Fatal(err)
 	}
 	return StepSpec{Config: base.Config, Method: model.Method{RMax: 4, Alpha: 4, Task: model.TaskSpan, Also: model.BoxEmbeddings},
-		Rank: 4, Batch: 4, Seq: 12, Optimizer: AdamW}, base
+		Rank: 4, Spec: training.Spec{Batch: 4, Optimizer: training.AdamW}, Sequence: 12}, base
 }
 
 // spanBatch has answers whose box is at the page's foot: tokens do not tell, places do.
@@ -26,9 +27,9 @@ func spanBatch(s StepSpec, at int) task.Batch {
 	b := emptyBatch(s)
 	tokens, types, boxes := b.Int32(task.Tokens), b.Int32(task.Types), b.Int32(task.Boxes)
 	for r := range s.Batch {
-		foot := 4 + (at+3*r)%(s.Seq-6)
-		for i := range s.Seq - 1 { // the rest is padding
-			k := r*s.Seq + i
+		foot := 4 + (at+3*r)%(s.Sequence-6)
+		for i := range s.Sequence - 1 { // the rest is padding
+			k := r*s.Sequence + i
 			tokens[k], types[k] = int32(1+(at*7+r*5+i*3)%50), int32(min(1, i/4))
 			if i >= 4 {
 				copy(boxes[4*k:], []int32{100, 100, 200, 120})
@@ -37,7 +38,7 @@ func spanBatch(s StepSpec, at int) task.Batch {
 				copy(boxes[4*k:], []int32{600, 950, 900, 990})
 			}
 		}
-		b.Float32(task.Labels)[2*(r*s.Seq+foot)], b.Float32(task.Labels)[2*(r*s.Seq+foot)+1] = 1, 1
+		b.Float32(task.Labels)[2*(r*s.Sequence+foot)], b.Float32(task.Labels)[2*(r*s.Sequence+foot)+1] = 1, 1
 		b.Float32(task.Weights)[r] = 1
 	}
 	return b
@@ -89,7 +90,7 @@ func TestSpanLearnsByPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := NewPredictor(lay, base, s.Seq, compiler.New())
+		p, err := NewPredictor(lay, base, s.Sequence, compiler.New())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,10 +102,10 @@ func TestSpanLearnsByPlace(t *testing.T) {
 		for r, row := range logits {
 			for which := range 2 {
 				sum, right := 0.0, 0.0
-				for i := range s.Seq - 1 {
+				for i := range s.Sequence - 1 {
 					x := math.Exp(float64(row[2*i+which]))
 					sum += x
-					right += x * float64(held.Float32(task.Labels)[2*(r*s.Seq+i)+which])
+					right += x * float64(held.Float32(task.Labels)[2*(r*s.Sequence+i)+which])
 				}
 				loss -= math.Log(right/sum) / 8
 			}
@@ -134,7 +135,7 @@ func TestSpanLossOfTwoPlaces(t *testing.T) {
 		b.Float32(task.Weights)[r] = 0
 	}
 	begins := 0.0
-	for i := range s.Seq {
+	for i := range s.Sequence {
 		begins += float64(labels[2*i])
 	}
 	_, losses, err := tr.Train(t.Context(), model.NewAdapter(lay, 1).Slice(4), []task.Batch{b}, 0.1)

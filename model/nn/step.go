@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 )
@@ -51,16 +52,6 @@ type Output struct {
 	Node  *graph.Node
 }
 
-// Optimizer is the local optimizer of a device. Its state starts at zero in
-// every round.
-type Optimizer string
-
-const (
-	SGD      Optimizer = "sgd"
-	Momentum Optimizer = "momentum" // heavy ball, 0.9
-	AdamW    Optimizer = "adamw"    // beta 0.9 and 0.999, eps 1e-8, bias-corrected
-)
-
 // Coefficients of the optimizers.
 const (
 	momentumBeta = 0.9
@@ -69,7 +60,7 @@ const (
 	adamEps      = 1e-8
 )
 
-// maxHeadRate bounds StepSpec.HeadRate.
+// maxHeadRate bounds the head's learning rate over the others'.
 const maxHeadRate = 1e6
 
 // maxClients bounds StepSpec.Clients.
@@ -77,16 +68,16 @@ const maxClients = 1024
 
 // StepSpec describes one training step of an adapter at a rank.
 type StepSpec struct {
-	Config      model.Config
-	Method      model.Method
-	Classes     int
-	Rank        int // 1..r_max; 0 trains the head alone
-	Batch       int // examples, 1..4096
-	Micro       int // examples of a micro-batch, a divisor of Batch; 0: Batch
-	Seq         int // tokens of an example, 1..max_position_embeddings
-	Optimizer   Optimizer
-	WeightDecay float64 // AdamW's decoupled decay, >= 0
-	HeadRate    float64 // the head's learning rate over the others'; 0 is 1
+	Config   model.Config
+	Method   model.Method
+	Classes  int
+	Rank     int // 1..r_max; 0 trains the head alone
+	Sequence int // tokens of an example, 1..max_position_embeddings
+
+	// Spec is the local training; at most 4096 examples a batch. Steps, Epochs and Arithmetic
+	// are not in a step, and its learning rate is an input: only how many times the others' the
+	// head's is follows from LearningRate and HeadLearningRate here, once where either is 0.
+	training.Spec
 
 	// Clients that take their steps at once, each from values of its own: trained
 	// tensors and moments have a leading axis of them, and every input but the learning
@@ -112,14 +103,14 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 	switch {
 	case s.Batch < 1 || s.Batch > 4096:
 		return nil, fmt.Errorf("nn: batch is %d, want 1..4096", s.Batch)
-	case s.Micro < 0 || s.Micro > s.Batch || s.Micro > 0 && s.Batch%s.Micro != 0:
-		return nil, fmt.Errorf("nn: micro-batch is %d, want a divisor of the batch, %d", s.Micro, s.Batch)
-	case s.Seq < 1 || s.Seq > s.Config.MaxTokens():
-		return nil, fmt.Errorf("nn: seq is %d, want 1..%d, the positions of the base", s.Seq, s.Config.MaxTokens())
-	case s.Optimizer != SGD && s.Optimizer != Momentum && s.Optimizer != AdamW:
+	case s.MicroBatch < 0 || s.MicroBatch > s.Batch || s.MicroBatch > 0 && s.Batch%s.MicroBatch != 0:
+		return nil, fmt.Errorf("nn: micro-batch is %d, want a divisor of the batch, %d", s.MicroBatch, s.Batch)
+	case s.Sequence < 1 || s.Sequence > s.Config.MaxTokens():
+		return nil, fmt.Errorf("nn: sequence is %d, want 1..%d, the positions of the base", s.Sequence, s.Config.MaxTokens())
+	case s.Optimizer != training.SGD && s.Optimizer != training.Momentum && s.Optimizer != training.AdamW:
 		return nil, fmt.Errorf("nn: optimizer is %q, want sgd, momentum or adamw", s.Optimizer)
-	case !(s.HeadRate >= 0 && s.HeadRate <= maxHeadRate):
-		return nil, fmt.Errorf("nn: the head's learning rate is %v times the others', want within 0..%v", s.HeadRate, maxHeadRate)
+	case !(s.headRate() >= 0 && s.headRate() <= maxHeadRate):
+		return nil, fmt.Errorf("nn: the head's learning rate is %v times the others', want within 0..%v", s.headRate(), maxHeadRate)
 	case s.Clients < 0 || s.Clients > maxClients || s.Clients > 0 && !s.together(lay):
 		return nil, fmt.Errorf("nn: %d clients at once: want 0..%d, that label texts or words by LoRA, biases or a head, over embeddings that stay",
 			s.Clients, maxClients)
@@ -143,10 +134,18 @@ func (s StepSpec) together(lay *model.Layout) bool {
 	return true
 }
 
+// headRate is the head's learning rate over the others'.
+func (s StepSpec) headRate() float64 {
+	if s.LearningRate == 0 || s.HeadLearningRate == 0 {
+		return 1
+	}
+	return s.HeadLearningRate / s.LearningRate
+}
+
 // rows are the examples that the program takes at once.
 func (s StepSpec) rows() int {
-	if s.Micro > 0 {
-		return s.Micro
+	if s.MicroBatch > 0 {
+		return s.MicroBatch
 	}
 	return s.Batch
 }
@@ -158,13 +157,13 @@ func (s StepSpec) rows() int {
 //
 // A step in micro-batches is the same program run once for each, in the examples'
 // order: the sums of gradients and weights are states of its own, so that its bits
-// follow from Batch and Micro alone, whatever runs it.
+// follow from Batch and MicroBatch alone, whatever runs it.
 func (s StepSpec) Build(g *graph.Graph) (params []Param, outputs []Output, err error) {
 	lay, err := s.Layout()
 	if err != nil {
 		return nil, nil, err
 	}
-	columns, err := task.Columns(lay, s.Seq)
+	columns, err := task.Columns(lay, s.Sequence)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -177,7 +176,7 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 	var each []int // the axis that trained tensors have first
 	if s.Clients > 0 {
 		each = []int{s.Clients}
-		s.Batch, s.Micro = s.Batch*s.Clients, 0
+		s.Batch, s.MicroBatch = s.Batch*s.Clients, 0
 	}
 	for _, c := range columns {
 		p.add(c.Name, Input, dtypeOf(c.Type), append([]int{s.rows()}, c.Shape...)...)
@@ -190,8 +189,8 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 	}
 
 	headRate := lr
-	if s.HeadRate > 0 && s.HeadRate != 1 {
-		headRate = graph.MulScalar(lr, s.HeadRate)
+	if times := s.headRate(); times > 0 && times != 1 {
+		headRate = graph.MulScalar(lr, times)
 	}
 	var names []string
 	var rates []*graph.Node // by trained tensor
@@ -251,11 +250,11 @@ func dtypeOf(t task.Type) dtypes.DType {
 }
 
 // optimizerStates names the suffixes of an optimizer's state tensors.
-func optimizerStates(o Optimizer) []string {
+func optimizerStates(o string) []string {
 	switch o {
-	case Momentum:
+	case training.Momentum:
 		return []string{".momentum"}
-	case AdamW:
+	case training.AdamW:
 		return []string{".adam_m", ".adam_v"}
 	}
 	return nil
@@ -264,10 +263,10 @@ func optimizerStates(o Optimizer) []string {
 // update returns the new value of a tensor and replaces its moments by theirs.
 func (s StepSpec) update(x, grad, lr, step *graph.Node, moments []*graph.Node) *graph.Node {
 	switch s.Optimizer {
-	case Momentum:
+	case training.Momentum:
 		moments[0] = graph.Add(graph.MulScalar(moments[0], momentumBeta), grad)
 		return graph.Sub(x, scaleBy(moments[0], lr))
-	case AdamW:
+	case training.AdamW:
 		var dir *graph.Node
 		dir, moments[0], moments[1] = adamDirection(grad, step, moments[0], moments[1])
 		if s.WeightDecay > 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/trainer"
@@ -58,7 +59,7 @@ func testBase(t testing.TB, c model.Config) *model.Base {
 
 func testSpec(rank int) StepSpec {
 	return StepSpec{Config: model.BERT(40, 16, 2, 2, 12), Method: model.Method{RMax: 4, Alpha: 4}, Classes: 3,
-		Rank: rank, Batch: 4, Seq: 12, Optimizer: SGD}
+		Rank: rank, Spec: training.Spec{Batch: 4, Optimizer: training.SGD}, Sequence: 12}
 }
 
 // emptyBatch is a batch of a step without weight.
@@ -67,7 +68,7 @@ func emptyBatch(s StepSpec) trainer.Batch {
 	if err != nil {
 		panic(err)
 	}
-	columns, err := task.Columns(lay, s.Seq)
+	columns, err := task.Columns(lay, s.Sequence)
 	if err != nil {
 		panic(err)
 	}
@@ -82,9 +83,9 @@ func testBatches(s StepSpec, n int) []trainer.Batch {
 		b := emptyBatch(s)
 		for r := range s.Batch {
 			class := (i + r*2) % s.Classes
-			row := b.Int32(task.Tokens)[r*s.Seq:]
+			row := b.Int32(task.Tokens)[r*s.Sequence:]
 			row[0], row[1] = 2, int32(10+class)
-			for k := 2; k < s.Seq-r; k++ {
+			for k := 2; k < s.Sequence-r; k++ {
 				row[k] = int32(20 + (i*7+r*5+k*3)%20)
 			}
 			b.Int32(task.Labels)[r], b.Float32(task.Weights)[r] = int32(class), 1
@@ -144,7 +145,7 @@ func TestGradientMatchesDifferences(t *testing.T) {
 // gradients that SGD reveals.
 func TestOptimizersMatchTheirFormulas(t *testing.T) {
 	base := testBase(t, testSpec(1).Config)
-	train := func(o Optimizer, decay float64, start []float32, batches []trainer.Batch, lr float32) []float32 {
+	train := func(o string, decay float64, start []float32, batches []trainer.Batch, lr float32) []float32 {
 		s := testSpec(1)
 		s.Optimizer, s.WeightDecay = o, decay
 		tr, err := NewTrainer(s, base)
@@ -159,15 +160,15 @@ func TestOptimizersMatchTheirFormulas(t *testing.T) {
 	}
 	const lr, decay = 0.05, 0.1
 	batches := testBatches(testSpec(1), 2)
-	for _, o := range []Optimizer{Momentum, AdamW} {
+	for _, o := range []string{training.Momentum, training.AdamW} {
 		start := slice(t, testSpec(1))
 		x := slices.Clone(start)
 		m, v := make([]float64, len(x)), make([]float64, len(x))
 		for i, b := range batches {
-			g := train(SGD, 0, x, []trainer.Batch{b}, 1) // minus the gradient
+			g := train(training.SGD, 0, x, []trainer.Batch{b}, 1) // minus the gradient
 			for j := range x {
 				grad := -float64(g[j])
-				if o == Momentum {
+				if o == training.Momentum {
 					m[j] = momentumBeta*m[j] + grad
 					x[j] -= float32(lr * m[j])
 					continue
@@ -180,7 +181,7 @@ func TestOptimizersMatchTheirFormulas(t *testing.T) {
 			}
 		}
 		got := train(o, decay, start, batches, lr)
-		if o == Momentum {
+		if o == training.Momentum {
 			got = train(o, 0, start, batches, lr)
 		}
 		worst := 0.0
@@ -210,7 +211,7 @@ func TestWeightsAndPaddingCarryNothing(t *testing.T) {
 	}
 	// The same two examples, the others gone.
 	cut := full.Clone()
-	clear(cut.Int32(task.Tokens)[2*s.Seq:])
+	clear(cut.Int32(task.Tokens)[2*s.Sequence:])
 	clear(cut.Int32(task.Labels)[2:])
 	b, lb, err := tr.Train(context.Background(), slice(t, s), []trainer.Batch{cut}, 0.5)
 	if err != nil {
@@ -251,12 +252,12 @@ func TestWeightsAndPaddingCarryNothing(t *testing.T) {
 // TestEveryRankLearns is the promise of the default alpha and learning rate:
 // the local loss falls at rank 1 and at r_max, with either optimizer.
 func TestEveryRankLearns(t *testing.T) {
-	for _, o := range []Optimizer{SGD, AdamW} {
+	for _, o := range []string{training.SGD, training.AdamW} {
 		for _, rank := range []int{0, 1, 8} {
 			c := model.BERT(40, 32, 2, 2, 12)
-			d := job.DefaultLocal(string(o), c, model.Method{RMax: 8})
+			d := job.DefaultLocal(o, c, model.Method{RMax: 8})
 			s := StepSpec{Config: c, Method: model.Method{RMax: 8, Alpha: d.Alpha}, Classes: 3,
-				Rank: rank, Batch: 8, Seq: 12, Optimizer: o, HeadRate: d.HeadLearningRate / d.LearningRate}
+				Rank: rank, Spec: training.Spec{Batch: 8, Optimizer: o, LearningRate: d.LearningRate, HeadLearningRate: d.HeadLearningRate}, Sequence: 12}
 			tr, err := NewTrainer(s, testBase(t, s.Config))
 			if err != nil {
 				t.Fatal(err)
@@ -387,7 +388,7 @@ func TestTrainerRefuses(t *testing.T) {
 	}
 	for name, f := range map[string]func(*StepSpec){
 		"rank": func(s *StepSpec) { s.Rank = 5 }, "batch": func(s *StepSpec) { s.Batch = 0 },
-		"seq": func(s *StepSpec) { s.Seq = 13 }, "optimizer": func(s *StepSpec) { s.Optimizer = "lion" },
+		"seq": func(s *StepSpec) { s.Sequence = 13 }, "optimizer": func(s *StepSpec) { s.Optimizer = "lion" },
 		"weight decay": func(s *StepSpec) { s.WeightDecay = -1 },
 	} {
 		bad := s
@@ -423,19 +424,19 @@ func TestTrainerRefuses(t *testing.T) {
 func TestPredictorBatchesByLength(t *testing.T) {
 	s := testSpec(2)
 	lay, _ := s.Layout()
-	p, err := NewPredictor(lay, testBase(t, s.Config), s.Seq, nil)
+	p, err := NewPredictor(lay, testBase(t, s.Config), s.Sequence, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var rows [][]int32
 	for i := range 3*predictBatch + 5 {
-		row := make([]int32, s.Seq)
-		for j := range 1 + i*7%s.Seq {
+		row := make([]int32, s.Sequence)
+		for j := range 1 + i*7%s.Sequence {
 			row[j] = int32(2 + (i*5+j*3)%20)
 		}
 		rows = append(rows, row)
 	}
-	rows = append(rows, make([]int32, s.Seq)) // empty
+	rows = append(rows, make([]int32, s.Sequence)) // empty
 	all, err := p.Logits(context.Background(), slice(t, s), s.Rank, rows)
 	if err != nil {
 		t.Fatal(err)
@@ -476,13 +477,13 @@ func TestPredictorAgreesWithTheStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		lay, _ := s.Layout()
-		p, err := NewPredictor(lay, base, s.Seq, nil)
+		p, err := NewPredictor(lay, base, s.Sequence, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var rows [][]int32
 		for r := range s.Batch {
-			rows = append(rows, batch[0].Int32(task.Tokens)[r*s.Seq:(r+1)*s.Seq])
+			rows = append(rows, batch[0].Int32(task.Tokens)[r*s.Sequence:(r+1)*s.Sequence])
 		}
 		logits, err := p.Logits(context.Background(), v, rank, rows)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -152,7 +153,7 @@ func TestT5AnswersFollowTraining(t *testing.T) {
 		{model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull, Task: model.TaskAnswer, Answer: 4}, 0, 0.1},
 		{model.Method{RMax: 4, Alpha: 8, Task: model.TaskAnswer, Answer: 4, Targets: "q,v,o,wi_1", Also: "layer_norm,relative_attention_bias,shared"}, 3, 1},
 	} {
-		s := StepSpec{Config: base.Config, Method: m.method, Rank: m.rank, Batch: 2, Seq: len(want.Tokens[0]), Optimizer: AdamW}
+		s := StepSpec{Config: base.Config, Method: m.method, Rank: m.rank, Spec: training.Spec{Batch: 2, Optimizer: training.AdamW}, Sequence: len(want.Tokens[0])}
 		lay, err := s.Layout()
 		if err != nil {
 			t.Fatal(err)
@@ -182,7 +183,7 @@ func TestT5AnswersFollowTraining(t *testing.T) {
 		if !(last[0] < m.learnt) {
 			t.Fatalf("%+v: the loss went from %v to %v", m.method, losses[0], last[0])
 		}
-		g, err := NewGenerator(lay, base, s.Seq, compiler.New())
+		g, err := NewGenerator(lay, base, s.Sequence, compiler.New())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +223,7 @@ func TestT5ProgramStaysSmall(t *testing.T) {
 	size := func(seq, vocab int) int {
 		c := model.Config{ModelType: "t5", VocabSize: vocab, HiddenSize: 16, NumHiddenLayers: 1, NumAttentionHeads: 2, IntermediateSize: 16,
 			LayerNormEps: 1e-6, HiddenAct: "relu", T5: model.T5{DecoderLayers: 1, KeySize: 8, Buckets: 32, MaxDistance: 128, End: 1, Scaled: true, Boxes: 1001}}
-		s := StepSpec{Config: c, Method: model.Method{RMax: 1, Alpha: 1, Task: model.TaskAnswer, Answer: 16}, Rank: 1, Batch: 2, Seq: seq, Optimizer: SGD}
+		s := StepSpec{Config: c, Method: model.Method{RMax: 1, Alpha: 1, Task: model.TaskAnswer, Answer: 16}, Rank: 1, Spec: training.Spec{Batch: 2, Optimizer: training.SGD}, Sequence: seq}
 		var params []Param
 		var outputs []Output
 		g, err := compiler.Record(func(g *graph.Graph) []*graph.Node {

@@ -37,7 +37,7 @@ func newTrainer(be compute.Backend, spec StepSpec, base *model.Base, frozen map[
 		return nil, err
 	}
 	t := &Trainer{spec: spec, layout: lay}
-	if t.columns, err = task.Columns(lay, spec.Seq); err != nil {
+	if t.columns, err = task.Columns(lay, spec.Sequence); err != nil {
 		return nil, err
 	}
 	if t.prog, err = compile(be, fmt.Sprintf("step-b%d", spec.Rank), spec.Build); err != nil {

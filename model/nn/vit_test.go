@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -70,7 +71,7 @@ func TestImageLogitsMatchTransformers(t *testing.T) {
 		}
 	}
 	s := StepSpec{Config: base.Config, Method: model.Method{RMax: 2, Alpha: 2, Task: model.TaskImage}, Classes: 3, Rank: 2,
-		Batch: len(examples), Seq: 1, Optimizer: SGD}
+		Spec: training.Spec{Batch: len(examples), Optimizer: training.SGD}, Sequence: 1}
 	tr, err := NewTrainer(s, base)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -221,7 +222,7 @@ func gradient(r request) (map[string][]float32, error) {
 		return nil, err
 	}
 	step, err := nn.NewTrainer(nn.StepSpec{Config: lay.Config, Method: lay.Method, Classes: lay.Classes, Rank: r.Rank,
-		Batch: n, Seq: r.seq(), Optimizer: nn.SGD}, ck.Base)
+		Spec: training.Spec{Batch: n, Optimizer: training.SGD}, Sequence: r.seq()}, ck.Base)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -31,7 +32,7 @@ func cases() []benchCase {
 	tiny, small := model.BERT(2048, 128, 2, 4, 128), model.BERT(30522, 512, 4, 8, 512)
 	step := func(c model.Config, batch, seq int) *nn.StepSpec {
 		return &nn.StepSpec{Config: c, Method: model.Method{RMax: 16, Alpha: 16}, Classes: 4, Rank: 16,
-			Batch: batch, Seq: seq, Optimizer: nn.AdamW, WeightDecay: 0.01}
+			Spec: training.Spec{Batch: batch, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: seq}
 	}
 	return []benchCase{
 		{Name: "gemm-512x512x512", GEMM: []int{512, 512, 512}},
@@ -45,9 +46,9 @@ func cases() []benchCase {
 		{Name: "small-full-b8-s64", Step: step(small, 8, 64), Full: true},
 		{Name: "minilm-full-b8-s128", Step: step(model.BERT(30522, 384, 6, 12, 512), 8, 128), Full: true},
 		{Name: "vit-full-b4-s197", Step: &nn.StepSpec{Config: vitSmall(), Method: model.Method{RMax: 16, Alpha: 16, Task: model.TaskImage},
-			Classes: 4, Rank: 16, Batch: 4, Seq: 1, Optimizer: nn.AdamW, WeightDecay: 0.01}, Full: true},
+			Classes: 4, Rank: 16, Spec: training.Spec{Batch: 4, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 1}, Full: true},
 		{Name: "t5-full-b4-s256", Step: &nn.StepSpec{Config: t5Small(), Method: model.Method{RMax: 16, Alpha: 16, Task: model.TaskAnswer, Answer: 16},
-			Rank: 16, Batch: 4, Seq: 256, Optimizer: nn.AdamW, WeightDecay: 0.01}, Full: true},
+			Rank: 16, Spec: training.Spec{Batch: 4, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 256}, Full: true},
 		{Name: "base-full-b8-s64", Step: step(model.BERT(30522, 768, 12, 12, 512), 8, 64), Full: true},
 	}
 }
@@ -138,7 +139,7 @@ func floats(name string, n int) []float32 {
 
 // tokens fills rows of ids; the last quarter of every row is padding, where the case has any.
 func (c *benchCase) tokens() []int32 {
-	seq := c.Step.Seq
+	seq := c.Step.Sequence
 	v := make([]int32, c.Step.Batch*seq)
 	for i := range v {
 		if c.Full || i%seq < seq-seq/4 {

@@ -94,7 +94,7 @@ and to answer.`,
 				text = dataset.PublicCorpus(generatedSeed, generatedLines)
 			}
 			spec.Config = model.BERT(vocab, hidden, layers, heads, seq)
-			spec.Seq = seq
+			spec.Sequence = seq
 			if err := spec.Config.Validate(); err != nil {
 				return command.Usage(err)
 			}

@@ -32,7 +32,7 @@ func defaultDocuments() documentSpec {
 	c := model.Config{ModelType: "t5", HiddenSize: 64, NumHiddenLayers: 2, NumAttentionHeads: 4, IntermediateSize: 192,
 		LayerNormEps: 1e-6, HiddenAct: "relu", T5: model.T5{DecoderLayers: 2, KeySize: 16, Buckets: 32, MaxDistance: 64,
 			Scaled: true, End: 1, Boxes: 1001}}
-	return documentSpec{nn.T5Spec{Config: c, Batch: 16, Seq: 80, Answer: 20, Steps: 2600, LearningRate: 3e-3, Seed: 1,
+	return documentSpec{nn.T5Spec{Config: c, Batch: 16, Sequence: 80, Answer: 20, Steps: 2600, LearningRate: 3e-3, Seed: 1,
 		Source: dataset.DocumentsVersion}, 1536, model.NF4, false}
 }
 
@@ -50,7 +50,7 @@ func (s *documentSpec) take(f *pflag.FlagSet, given nn.PretrainSpec, hidden, lay
 		s.Config.NumAttentionHeads = heads
 	}
 	for name, set := range map[string]func(){
-		"vocab": func() { s.vocab = vocab }, "seq": func() { s.Seq = seq }, "batch": func() { s.Batch = given.Batch },
+		"vocab": func() { s.vocab = vocab }, "seq": func() { s.Sequence = seq }, "batch": func() { s.Batch = given.Batch },
 		"steps": func() { s.Steps = given.Steps }, "lr": func() { s.LearningRate = given.LearningRate }, "seed": func() { s.Seed = given.Seed },
 	} {
 		if f.Changed(name) {
@@ -84,7 +84,7 @@ func makeDocumentBase(ctx context.Context, s documentSpec, progress nn.Progress)
 	if err != nil {
 		return nil, err
 	}
-	mixture, err := task.NewMixture(lay, tok, s.Seq)
+	mixture, err := task.NewMixture(lay, tok, s.Sequence)
 	if err != nil {
 		return nil, err
 	}
