@@ -26,8 +26,12 @@ import (
 //
 // Refusals follow from job, plan and policy alone, and leave at the next beat.
 const (
-	readingTime = time.Second
-	beat        = 50 * time.Millisecond
+	beat = 50 * time.Millisecond
+	// A device is ready after as long as so many examples of the announced length take to read.
+	readExamples = 1024
+	readToken    = 4 * time.Microsecond // a megabyte of text a second
+	leastReading = 4 * beat
+	mostReading  = time.Second
 	// slack is for what else a machine does: a step of milliseconds may wait for others'.
 	slack = 200 * time.Millisecond
 	// measuredFor rounds how long steps take is taken to be what it was.
@@ -44,6 +48,16 @@ var errLate = errors.New("training was not done by the moment at which a silent 
 // nextBeat is the first beat after now of those that began at from.
 func nextBeat(from, now time.Time) time.Time {
 	return from.Add((now.Sub(from)/beat + 1) * beat)
+}
+
+// readingTime is how long a device reads before it says that it is ready: by announced sizes
+// alone. What takes longer is read while rounds begin, and the update waits for it as long as
+// its window lasts.
+func readingTime(columns []task.Column, sequence uint32) time.Duration {
+	if task.RowBytes(columns) >= largeRow {
+		return mostReading
+	}
+	return min(mostReading, max(leastReading, readExamples*time.Duration(sequence)*readToken))
 }
 
 // until waits for a moment, or ctx's end.
@@ -324,5 +338,5 @@ func (c *client) readSilently(ctx context.Context, j *job) error {
 			}
 		})
 	})
-	return until(ctx, from.Add(readingTime))
+	return until(ctx, from.Add(readingTime(j.form.Columns(), j.Sequence)))
 }

@@ -203,12 +203,30 @@ func TestHostileTokenizerProbe(t *testing.T) {
 	for name, o := range owners() {
 		frames, told := timed(t, o, true, 0)
 		at := slices.IndexFunc(frames, func(f said) bool { return f.kind == wire.KindReady })
-		if at < 0 || frames[at].at != readingTime {
-			t.Errorf("%q: ready is message %d of %v, want it at %v", name, at, frames, readingTime)
+		if at < 0 || frames[at].at != leastReading { // of sequences of eight tokens
+			t.Errorf("%q: ready is message %d of %v, want it at %v", name, at, frames, leastReading)
 		}
 		unusable := slices.ContainsFunc(told, func(e Event) bool { return e.State == Preparing && strings.Contains(e.Text, "zeros") })
 		if want := len(o.texts) == 0 || o.image; unusable != want {
 			t.Errorf("%q: that its data is unusable the owner was told: %v", name, unusable)
+		}
+	}
+}
+
+// How long a device reads before it is ready follows from what the job announces.
+func TestReadingTime(t *testing.T) {
+	text := func(n int) []task.Column { return []task.Column{{Type: task.I32, Shape: []int{n}}} }
+	picture := []task.Column{{Type: task.F32, Shape: []int{3, 224, 224}}}
+	for _, c := range []struct {
+		columns  []task.Column
+		sequence uint32
+		want     time.Duration
+	}{
+		{text(8), 8, leastReading}, {text(64), 64, 262144 * time.Microsecond}, {text(128), 128, 524288 * time.Microsecond},
+		{text(512), 512, mostReading}, {text(65535), 65535, mostReading}, {picture, 197, mostReading}, {picture, 1, mostReading},
+	} {
+		if got := readingTime(c.columns, c.sequence); got != c.want {
+			t.Errorf("sequences of %d: %v, want %v", c.sequence, got, c.want)
 		}
 	}
 }
