@@ -84,6 +84,16 @@ func (d decoder) head() *graph.Node {
 	return d.words()
 }
 
+// frozenHead says whether the head is not trained.
+func (d decoder) frozenHead() bool {
+	name := model.DecoderWords
+	if d.cfg.Decoder.OwnHead {
+		name = model.DecoderHead
+	}
+	_, trained := d.params.byName[name+model.DeltaSuffix]
+	return !trained
+}
+
 // mask is added to scores [S,S]: what comes later is out of sight, and what lies before
 // the window where there is one.
 func (d decoder) mask(g *graph.Graph, s int, windowed bool) *graph.Node {

@@ -35,6 +35,9 @@ func (e encoder) maskedLoss() (loss, surrogate *graph.Node) {
 	if e.task.Reads() == model.ReadsNext {
 		d := e.decoder()
 		x := d.nextStates(in[task.Tokens], in[task.Places], in[task.Weights])
+		if head := d.head(); d.frozenHead() && e.cfg.VocabSize > vocabularyBlock {
+			return e.blockedLoss(x, head, flat(task.Labels), flat(task.Weights), vocabularyBlock)
+		}
 		return e.vocabularyLoss(x, d.head(), nil, flat(task.Labels), flat(task.Weights))
 	}
 	return e.vocabularyLoss(e.maskedStates(), e.words(), e.maskedBias(), flat(task.Labels), flat(task.Weights))
