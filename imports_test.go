@@ -47,8 +47,8 @@ edge: dataset dp internal/contract internal/durable internal/uniform internal/wi
 internal/attack:
 internal/cputime:
 internal/command: dataset edge hub internal/terminal internal/strict job model model/base model/known
-internal/command/device: dataset edge hub internal/command internal/durable internal/engine internal/predict
-    internal/strict internal/wire job job/training leak model program task trainer wasm
+internal/command/device: dataset edge hub internal/command internal/durable internal/engine internal/generation internal/predict
+    internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
 internal/curve: dp
 internal/command/operator: audit coordinator coordinator/server coordinator/store dataset dp edge evaluate hub
     internal/command internal/curve internal/durable internal/engine internal/engine/plugins internal/evaluation
@@ -73,6 +73,7 @@ internal/outcome: coordinator dp evaluate internal/sim internal/terminal job mod
 internal/palette:
 internal/pipes:
 internal/predict: dataset evaluate internal/command internal/engine internal/terminal model model/nn task tokenizer
+internal/generation: model model/nn task
 internal/progress: coordinator internal/terminal
 internal/qrcode:
 internal/spent: coordinator/store dp internal/command

@@ -55,7 +55,7 @@ func (c *causal) parts(e *dataset.Example) (read, told []int32, err error) {
 	case e.Image != nil:
 		return nil, nil, errors.New("it is an image, and the job reads texts")
 	case e.Completion != "":
-		read = append(c.before[:len(c.before):len(c.before)], c.tok.Encode(e.Prompt)...)
+		read = c.Prompt(e.Prompt)
 		if told = append(c.tok.Encode(e.Completion), c.after...); len(read) == 0 {
 			return nil, nil, errors.New("a prompt has no tokens, and the base's tokenizer puts none before it")
 		}
@@ -170,3 +170,18 @@ func (c *causal) Figures(s *Score, _, _ [][]int, _ []string) {
 	s.Perplexity = &p
 	s.Notes = append(s.Notes, fmt.Sprintf("perplexity %.2f, loss %.3f nats, of the tokens that come next, of which the accuracy is", p, s.Loss))
 }
+
+// A Prompter is a Task whose base writes texts.
+type Prompter interface {
+	Task
+	// Prompt is a text's tokens, as they stand before what is written behind it.
+	Prompt(text string) []int32
+	// Text is what tokens say.
+	Text(ids []int32) string
+}
+
+func (c *causal) Prompt(text string) []int32 {
+	return append(c.before[:len(c.before):len(c.before)], c.tok.Encode(text)...)
+}
+
+func (c *causal) Text(ids []int32) string { return c.tok.Decode(ids) }

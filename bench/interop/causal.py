@@ -39,6 +39,16 @@ def randomized(config, seed=1):
     return model
 
 
+def greedy(model, prompt, n):
+    """The likeliest token again and again, whatever ends a text; and the scores of the last one."""
+    ids = prompt.clone()[None]
+    with torch.no_grad():
+        for _ in range(n):
+            scores = model(input_ids=ids).logits[0, -1]
+            ids = torch.cat([ids, scores.argmax()[None, None]], 1)
+    return ids[0, len(prompt):].tolist(), scores.tolist()
+
+
 def main(folder):
     for name, config, targets, saved in configs():
         out = os.path.join(folder, name)
@@ -56,6 +66,11 @@ def main(folder):
         counted[1, 7:] = False  # what lies behind the last is not looked at
         with torch.no_grad():
             logits = model(input_ids=tokens).logits[:, :-1]
+        written = []
+        for n in (1, 5, 40):  # one token, less than a chunk, more than one
+            prompt = torch.randint(4, config.vocab_size, (n,), generator=torch.Generator().manual_seed(n))
+            out_ids, scores = greedy(model, prompt, 12)
+            written.append({"prompt": prompt.tolist(), "tokens": out_ids, "scores": [float(f"{v:.7g}") for v in scores]})
         adapted = get_peft_model(model, LoraConfig(r=2, lora_alpha=3, target_modules=targets, task_type="CAUSAL_LM", lora_dropout=0.0))
         with torch.no_grad():
             for n, p in adapted.named_parameters():
@@ -77,7 +92,7 @@ def main(folder):
             f.write("{}")
         with open(os.path.join(out, "expected.json"), "w") as f:
             digits = lambda x: [[float(f"{v:.7g}") for v in row] for row in x.flatten(1).tolist()]  # noqa: E731
-            json.dump({"tokens": tokens.tolist(), "counted": counted.int().tolist(), "logits": digits(logits), "adapted": digits(after), "loss": loss.item()}, f)
+            json.dump({"tokens": tokens.tolist(), "counted": counted.int().tolist(), "logits": digits(logits), "adapted": digits(after), "loss": loss.item(), "written": written}, f)
             f.write("\n")
 
 

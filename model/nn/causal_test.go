@@ -22,6 +22,10 @@ type causalGolden struct {
 	Logits  [][]float64 // of every place but the last, of the base
 	Adapted [][]float64 // with the adapter
 	Loss    float64     // with the adapter, mean over the places that count
+	Written []struct {
+		Prompt, Tokens []int32
+		Scores         []float64 // of every token to be the last
+	}
 }
 
 var causalFamilies = []string{"llama", "llama-3", "mistral", "qwen2", "qwen3", "gemma3_text"}

@@ -66,7 +66,7 @@ func (d decoder) states(tokens, keep *graph.Node) *graph.Node {
 		if turns[rope].cos == nil {
 			turns[rope] = d.rotation(x.Graph(), rope, s)
 		}
-		x = d.layer(x, b, d.cfg.DecoderLayer(l), masks[windowed], turns[rope], blank)
+		x = d.layer(x, b, d.cfg.DecoderLayer(l), masks[windowed], turns[rope], blank, nil)
 	}
 	return d.norm(x, model.DecoderNorm)
 }
@@ -107,8 +107,10 @@ func (d decoder) mask(g *graph.Graph, s int, windowed bool) *graph.Node {
 	return graph.MulScalar(hidden, maskedScore)
 }
 
-// layer is one layer; x [B*S, hidden].
-func (d decoder) layer(x *graph.Node, b int, l model.DecoderLayer, mask *graph.Node, turn rotation, blank func(*graph.Node) *graph.Node) *graph.Node {
+// layer is one layer; x [B*S, hidden]. cache, which may be nil, gives the keys [B,N,groups,d]
+// and values [B*N, groups*d] that queries see for those of x itself.
+func (d decoder) layer(x *graph.Node, b int, l model.DecoderLayer, mask *graph.Node, turn rotation, blank func(*graph.Node) *graph.Node,
+	cache func(k, v *graph.Node) (keys, values *graph.Node)) *graph.Node {
 	c := d.cfg
 	y := blank(d.norm(x, l.BeforeAttention+".weight"))
 	q := d.dense(y, l.Query, c.QuerySize(), c.Decoder.Biases)
@@ -117,7 +119,11 @@ func (d decoder) layer(x *graph.Node, b int, l model.DecoderLayer, mask *graph.N
 	if c.Decoder.HeadNorms {
 		q, k = d.headNorm(q, l.QueryNorm), d.headNorm(k, l.KeyNorm)
 	}
-	a := blank(d.attend(turn.apply(q, b, c.NumAttentionHeads), turn.apply(k, b, c.Decoder.KVHeads), v, mask, b))
+	q, k = turn.apply(q, b, c.NumAttentionHeads), turn.apply(k, b, c.Decoder.KVHeads)
+	if cache != nil {
+		k, v = cache(k, v)
+	}
+	a := blank(d.attend(q, k, v, mask, b))
 	x = graph.Add(x, d.outer(d.dense(a, l.AttentionOutput, c.HiddenSize, c.Decoder.OutputBias), l.BehindAttention))
 
 	y = blank(d.norm(x, l.BeforeForward+".weight"))
@@ -161,20 +167,20 @@ func (d decoder) headNorm(x *graph.Node, name string) *graph.Node {
 	return graph.Reshape(d.norm(graph.Reshape(x, n*size/d.cfg.Decoder.HeadSize, d.cfg.Decoder.HeadSize), name+".weight"), n, size)
 }
 
-// attend is softmax(q k^T / sqrt scale + mask) v: q [B,S,heads,d] and k [B,S,groups,d], v
-// [B*S, groups*d], mask [S,S] give [B*S, heads*d]. The heads of a group are multiplied with
+// attend is softmax(q k^T / sqrt scale + mask) v: q [B,S,heads,d] and k [B,N,groups,d], v
+// [B*N, groups*d], mask [S,N] give [B*S, heads*d]. The heads of a group are multiplied with
 // its keys in one product.
 func (d decoder) attend(q, k, v, mask *graph.Node, b int) *graph.Node {
 	s, heads, groups, size := q.Shape().Dimensions[1], d.cfg.NumAttentionHeads, d.cfg.Decoder.KVHeads, d.cfg.Decoder.HeadSize
-	each := heads / groups
+	each, seen := heads/groups, k.Shape().Dimensions[1]
 	q = graph.MulScalar(q, 1/math.Sqrt(float64(d.cfg.Decoder.QueryScale)))
 	q = graph.Reshape(graph.TransposeAllAxes(graph.Reshape(q, b, s, groups, each, size), 0, 2, 3, 1, 4), b*groups, each*s, size)
 	split := func(x *graph.Node) *graph.Node {
-		return graph.Reshape(graph.TransposeAllAxes(graph.Reshape(x, b, s, groups, size), 0, 2, 1, 3), b*groups, s, size)
+		return graph.Reshape(graph.TransposeAllAxes(graph.Reshape(x, b, seen, groups, size), 0, 2, 1, 3), b*groups, seen, size)
 	}
-	scores := graph.DotGeneral(q, []int{2}, []int{0}, split(k), []int{2}, []int{0}) // [B*groups, each*S, S]
+	scores := graph.DotGeneral(q, []int{2}, []int{0}, split(k), []int{2}, []int{0}) // [B*groups, each*S, N]
 	n := b * groups * each
-	hidden := graph.Reshape(graph.BroadcastToDims(graph.Reshape(mask, 1, s, s), n, s, s), b*groups, each*s, s)
+	hidden := graph.Reshape(graph.BroadcastToDims(graph.Reshape(mask, 1, s, seen), n, s, seen), b*groups, each*s, seen)
 	p := d.softmax(graph.Add(scores, hidden))
 	y := graph.DotGeneral(p, []int{2}, []int{0}, split(v), []int{1}, []int{0})
 	y = graph.TransposeAllAxes(graph.Reshape(y, b, groups, each, s, size), 0, 3, 1, 2, 4)

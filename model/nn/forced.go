@@ -42,7 +42,7 @@ func (g *Generator) Logits(ctx context.Context, adapter []float32, rank int, in 
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err := g.adapt(adapter, rank); err != nil {
+	if err := g.adapt(adapter, rank, g.encode, g.decode); err != nil {
 		return nil, err
 	}
 	given := map[string]compute.Buffer{}

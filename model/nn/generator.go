@@ -3,7 +3,6 @@ package nn
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -34,17 +33,12 @@ const (
 // the maps that it changes, so that the two programs serve every rank. The same call
 // gives the same bits. Safe for concurrent use.
 type Generator struct {
-	layout *model.Layout
-	base   *model.Base
 	seq    int
 	inputs []task.Column // of the encoder
 
 	encode, decode *program
-	mu             sync.Mutex                // of what follows
-	frozen         map[string]compute.Buffer // by name
-	values         map[string]compute.Buffer // what an adapter changes, of the last call
-	slice          []float32                 // the last call's adapter
-	rank           int
+	mu             sync.Mutex
+	adapted        // by mu
 }
 
 // Answer is what a generator writes.
@@ -68,7 +62,7 @@ func NewGenerator(layout *model.Layout, base *model.Base, seq int, be compute.Ba
 	if err != nil {
 		return nil, err
 	}
-	g := &Generator{layout: layout, base: base, seq: seq, frozen: map[string]compute.Buffer{}}
+	g := &Generator{adapted: newAdapted(layout, base), seq: seq}
 	for _, c := range columns {
 		if c.Name == task.Tokens || c.Name == task.Boxes || c.Name == task.Patches {
 			g.inputs = append(g.inputs, c)
@@ -80,12 +74,7 @@ func NewGenerator(layout *model.Layout, base *model.Base, seq int, be compute.Ba
 	if g.decode, err = compile(be, fmt.Sprintf("decode-s%d", seq), g.buildDecode); err != nil {
 		return nil, err
 	}
-	for _, p := range []*program{g.encode, g.decode} {
-		if _, err := frozenBuffers(p, base, g.frozen); err != nil {
-			return nil, err
-		}
-	}
-	return g, nil
+	return g, g.freeze(g.encode, g.decode)
 }
 
 // places is the number of states that the decoder attends to.
@@ -182,7 +171,7 @@ func (g *Generator) Answers(ctx context.Context, adapter []float32, rank int, in
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err := g.adapt(adapter, rank); err != nil {
+	if err := g.adapt(adapter, rank, g.encode, g.decode); err != nil {
 		return nil, err
 	}
 	out := make([]Answer, 0, rows)
@@ -192,79 +181,6 @@ func (g *Generator) Answers(ctx context.Context, adapter []float32, rank int, in
 			return nil, err
 		}
 		out = append(out, now...)
-	}
-	return out, nil
-}
-
-// adapt merges an adapter, unless the last call had the same.
-func (g *Generator) adapt(adapter []float32, rank int) error {
-	if err := g.layout.CheckSlice(adapter, rank); err != nil {
-		return err
-	}
-	if g.values != nil && g.rank == rank && same(g.slice, adapter) {
-		return nil
-	}
-	merged, err := g.layout.Merge(g.base, adapter, rank)
-	if err != nil {
-		return err
-	}
-	for _, b := range g.values {
-		_ = b.Finalize()
-	}
-	g.values = map[string]compute.Buffer{}
-	for _, p := range []*program{g.encode, g.decode} {
-		for _, param := range p.params {
-			v, ok := merged[param.Name]
-			if !ok || g.values[param.Name] != nil {
-				continue
-			}
-			if g.values[param.Name], err = p.buffer(param, v); err != nil {
-				return err
-			}
-		}
-	}
-	g.slice, g.rank = append(g.slice[:0], adapter...), rank
-	return nil
-}
-
-func same(x, y []float32) bool {
-	if len(x) != len(y) {
-		return false
-	}
-	for i := range x {
-		if math.Float32bits(x[i]) != math.Float32bits(y[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// call runs a program with the buffers of what is given by name: everything else is
-// the adapter's or the base's.
-func (g *Generator) call(p *program, given map[string]compute.Buffer) (map[string]compute.Buffer, error) {
-	buffers := make([]compute.Buffer, len(p.params))
-	for i, param := range p.params {
-		for _, from := range []map[string]compute.Buffer{given, g.values, g.frozen} {
-			if b, ok := from[param.Name]; ok {
-				buffers[i] = b
-				break
-			}
-		}
-		if buffers[i] == nil {
-			return nil, fmt.Errorf("nn: nothing gives %s", param.Name)
-		}
-	}
-	results, err := p.run(buffers)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]compute.Buffer{}
-	for i, o := range p.outputs {
-		name := o.Name
-		if o.State != "" {
-			name = o.State
-		}
-		out[name] = results[i]
 	}
 	return out, nil
 }

@@ -1,5 +1,5 @@
 // Package device is the commands that a data owner runs: join, bench, account, identity,
-// predict and program verify. starling has them beside an operator's, starling-edge has no others.
+// predict, generate and program verify. starling has them beside an operator's, starling-edge has no others.
 package device
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/starling-fl/starling/internal/engine"
 )
 
-// Commands are all of them; engines are what predict may compute with.
+// Commands are all of them; engines are what predict and generate may compute with.
 func Commands(a *command.App, engines engine.Flags) []*cobra.Command {
-	return []*cobra.Command{newJoinCmd(a), newBenchCmd(a), newAccountCmd(a), newIdentityCmd(a), newPredictCmd(a, engines), newProgramCmd(a)}
+	return []*cobra.Command{newJoinCmd(a), newBenchCmd(a), newAccountCmd(a), newIdentityCmd(a), newPredictCmd(a, engines), newGenerateCmd(a, engines), newProgramCmd(a)}
 }

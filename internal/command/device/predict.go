@@ -71,7 +71,7 @@ line for each mask.`,
 				return predict.Answers(cmd.Context(), a, e, ck, rank, in, name)
 			}
 			if ck.Method.Task.Reads() == model.ReadsNext {
-				return command.Usagef("the checkpoint writes texts on, and has no labels for them: starling export gives what transformers and PEFT generate with")
+				return command.Usagef("the checkpoint writes texts on, and has no labels for them: starling generate writes")
 			}
 			choices, what := len(ck.Labels), "labels"
 			if ck.Method.Task.Reads() == model.ReadsMasked {

@@ -1,0 +1,158 @@
+package device
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/engine"
+	"github.com/starling-fl/starling/internal/generation"
+	"github.com/starling-fl/starling/internal/terminal"
+)
+
+// contextDefault is how many tokens a text has at most, where the base has room for as many.
+const contextDefault = 1024
+
+// maxPrompt bounds a line of standard input, in bytes.
+const maxPrompt = 1 << 20
+
+// Generated is what generate reports of each prompt.
+type Generated struct {
+	Prompt string `json:"prompt"`
+	generation.Text
+}
+
+func newGenerateCmd(a *command.App, choice engine.Flags) *cobra.Command {
+	var (
+		dir, at, prompt, listen string
+		context                 int
+	)
+	r := generation.Request{Sampling: generation.Sampling{TopP: 1, Repetition: 1}}
+	cmd := &cobra.Command{
+		Use:   "generate --checkpoint DIR [--prompt TEXT | --listen ADDRESS]",
+		Short: "Write texts on with a released adapter",
+		Long: `Write behind a prompt with the adapter of a checkpoint folder whose task is causal, at
+a rank; without --rank at the one that validation chose. Without --prompt each line
+of standard input is one; at a terminal the next is asked for, and what is written
+appears as it comes. The likeliest token comes next, as transformers' generate has it
+with do_sample=False; --temperature above 0 draws it, by --seed always the same. A text
+ends where the model ends it, before the first of --stop, or after --max-tokens.
+
+With --listen it answers OpenAI's /v1/completions and /v1/models over HTTP instead, to
+this machine alone (127.0.0.1:8000), one text at a time, "stream" included. There is no
+/v1/chat/completions: templates of conversations are not read yet.`,
+		Example: "  starling generate --checkpoint run1/checkpoint --prompt \"turn on the light\"\n" +
+			"  starling generate --checkpoint run1/checkpoint --listen 127.0.0.1:8000",
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case listen != "" && cmd.Flags().Changed("prompt"):
+				return command.Usagef("--prompt and --listen: give one of them")
+			case r.Validate() != nil:
+				return command.Usage(r.Validate())
+			}
+			ck, err := command.ReadReleased(dir)
+			if err != nil {
+				return err
+			}
+			rank, err := command.ChooseRank(ck, at)
+			if err != nil {
+				return err
+			}
+			most := ck.Base.Config.MaxTokens()
+			if !cmd.Flags().Changed("context") {
+				context = min(context, most)
+			}
+			if context < 2 || context > most {
+				return command.Usagef("--context is %d, want 2..%d, the positions of the base", context, most)
+			}
+			e, err := choice.Open()
+			if err != nil {
+				return err
+			}
+			m, err := generation.Open(e.Backend, ck, rank, context)
+			if err != nil {
+				return err
+			}
+			switch {
+			case listen != "":
+				return generation.Serve(cmd.Context(), m, listen, r, func(url string) error {
+					_, err := fmt.Fprintf(a.Stderr, "listening on %s/v1/completions; interrupt to end\n", url)
+					return err
+				})
+			case cmd.Flags().Changed("prompt"):
+				return writeBehind(cmd.Context(), a, m, prompt, r)
+			}
+			return prompts(cmd.Context(), a, m, r)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&dir, "checkpoint", "", "folder of a released adapter")
+	fl.StringVar(&at, "rank", "best", "rank to use, or best: the one that validation chose")
+	fl.StringVar(&prompt, "prompt", "", "text to write behind, in place of lines of standard input")
+	fl.StringVar(&listen, "listen", "", "answer /v1/completions at this loopback host:port instead")
+	fl.IntVar(&context, "context", contextDefault, "most tokens of a text, its prompt among them, or as many as the base has positions")
+	fl.IntVar(&r.Most, "max-tokens", 128, "most tokens to write behind a prompt")
+	fl.Float64Var(&r.Temperature, "temperature", 0, "draw the next token, from scores divided by this; 0: the likeliest")
+	fl.IntVar(&r.TopK, "top-k", 0, "draw among so many likeliest tokens; 0: all")
+	fl.Float64Var(&r.TopP, "top-p", 1, "draw among the fewest likeliest tokens that together have this probability")
+	fl.Float64Var(&r.Repetition, "repetition-penalty", 1, "divide the scores of tokens that stand in the text, where above 0; 1: none")
+	fl.Uint64Var(&r.Seed, "seed", 1, "of the tokens that are drawn")
+	fl.StringArrayVar(&r.Stops, "stop", nil, "text before which what is written ends (repeatable)")
+	choice.Add(fl)
+	return cmd
+}
+
+// writeBehind writes behind one prompt, as it comes or as one object.
+func writeBehind(ctx context.Context, a *command.App, m *generation.Model, prompt string, r generation.Request) error {
+	r.Prompt = prompt
+	if a.JSON {
+		t, err := m.Write(ctx, r, nil)
+		if err != nil {
+			return err
+		}
+		return a.Emit(Generated{prompt, t}, func(io.Writer) error { return nil })
+	}
+	if _, err := m.Write(ctx, r, func(part string) error {
+		_, err := io.WriteString(a.Stdout, terminal.Visible(part, "\n\t"))
+		return err
+	}); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(a.Stdout)
+	return err
+}
+
+// prompts writes behind each line of standard input.
+func prompts(ctx context.Context, a *command.App, m *generation.Model, r generation.Request) error {
+	ask := func() error { return nil }
+	if f, ok := a.Stdin.(*os.File); ok {
+		if _, typed := terminal.Width(f); typed {
+			ask = func() error { _, err := fmt.Fprint(a.Stderr, "> "); return err }
+		}
+	}
+	lines := bufio.NewScanner(a.Stdin)
+	lines.Buffer(make([]byte, 64<<10), maxPrompt)
+	for {
+		if err := ask(); err != nil {
+			return err
+		}
+		if !lines.Scan() {
+			if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+				return fmt.Errorf("a prompt has more than %d bytes", maxPrompt)
+			} else if err != nil {
+				return fmt.Errorf("standard input: %w", err)
+			}
+			return ctx.Err()
+		}
+		if err := writeBehind(ctx, a, m, lines.Text(), r); err != nil {
+			return err
+		}
+	}
+}

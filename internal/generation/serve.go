@@ -1,0 +1,235 @@
+package generation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Limits of the server.
+const (
+	maxBody    = 1 << 20
+	maxWaiting = 16 // requests that wait for their turn
+)
+
+// completion is what OpenAI's /v1/completions takes, as far as it is computed here.
+type completion struct {
+	Model       string          `json:"model"`
+	Prompt      *string         `json:"prompt"`
+	MaxTokens   *int            `json:"max_tokens"`
+	Temperature *float64        `json:"temperature"`
+	TopP        *float64        `json:"top_p"`
+	TopK        *int            `json:"top_k"`
+	Repetition  *float64        `json:"repetition_penalty"`
+	Seed        *uint64         `json:"seed"`
+	Stop        json.RawMessage `json:"stop"` // a text or a list
+	Stream      bool            `json:"stream"`
+	N           *int            `json:"n"`
+	Echo        bool            `json:"echo"`
+	Logprobs    any             `json:"logprobs"`
+	Suffix      any             `json:"suffix"`
+}
+
+// request is what it asks for; what it does not name is as r has it.
+func (c completion) request(r Request) (Request, error) {
+	switch {
+	case c.Prompt == nil:
+		return r, errors.New("prompt is missing: want one text")
+	case c.N != nil && *c.N != 1:
+		return r, fmt.Errorf("n is %d, want 1", *c.N)
+	case c.Echo || c.Logprobs != nil || c.Suffix != nil:
+		return r, errors.New("echo, logprobs and suffix are not supported")
+	}
+	r.Prompt = *c.Prompt
+	set(&r.Most, c.MaxTokens)
+	set(&r.Temperature, c.Temperature)
+	set(&r.TopP, c.TopP)
+	set(&r.TopK, c.TopK)
+	set(&r.Repetition, c.Repetition)
+	set(&r.Seed, c.Seed)
+	if len(c.Stop) > 0 && string(c.Stop) != "null" {
+		var one string
+		var list []string
+		if json.Unmarshal(c.Stop, &one) == nil {
+			list = []string{one}
+		} else if json.Unmarshal(c.Stop, &list) != nil {
+			return r, errors.New("stop must be a text or a list of texts")
+		}
+		r.Stops = list
+	}
+	return r, r.Validate()
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// answer is what is sent back, whole or in parts.
+type answer struct {
+	ID      string   `json:"id"`
+	Object  string   `json:"object"`
+	Created int64    `json:"created"`
+	Model   string   `json:"model"`
+	Choices []choice `json:"choices"`
+	Usage   *usage   `json:"usage,omitempty"`
+}
+
+type choice struct {
+	Index    int     `json:"index"`
+	Text     string  `json:"text"`
+	Logprobs any     `json:"logprobs"`
+	Finish   *string `json:"finish_reason"`
+}
+
+type usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Total      int `json:"total_tokens"`
+}
+
+// Handler answers /v1/completions and /v1/models; r is what a request does not name. One text
+// is written at a time, and a few wait.
+func Handler(m *Model, r Request) http.Handler {
+	turn, waiting := make(chan struct{}, 1), make(chan struct{}, maxWaiting)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, map[string]any{"object": "list", "data": []any{map[string]any{"id": m.Name, "object": "model", "owned_by": "starling"}}})
+	})
+	mux.HandleFunc("POST /v1/completions", func(w http.ResponseWriter, req *http.Request) {
+		var c completion
+		if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxBody)).Decode(&c); err != nil {
+			refuse(w, http.StatusBadRequest, fmt.Sprintf("the request is no JSON object of at most %d bytes that has the types of OpenAI's: %v", maxBody, err))
+			return
+		}
+		want, err := c.request(r)
+		if err != nil {
+			refuse(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		select {
+		case waiting <- struct{}{}:
+			defer func() { <-waiting }()
+		default:
+			refuse(w, http.StatusTooManyRequests, fmt.Sprintf("%d requests wait already", maxWaiting))
+			return
+		}
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+		case <-req.Context().Done():
+			return
+		}
+		m.complete(w, req, want, c.Stream)
+	})
+	mux.HandleFunc("/v1/chat/completions", func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusNotFound, "templates of conversations are not read: use /v1/completions with the prompt as the model was trained")
+	})
+	return mux
+}
+
+// complete writes one text.
+func (m *Model) complete(w http.ResponseWriter, req *http.Request, want Request, stream bool) {
+	now := time.Now()
+	a := answer{ID: fmt.Sprintf("cmpl-%x", now.UnixNano()), Object: "text_completion", Created: now.Unix(), Model: m.Name}
+	if !stream {
+		t, err := m.Write(req.Context(), want, nil)
+		if err != nil {
+			m.fail(w, err)
+			return
+		}
+		a.Choices, a.Usage = []choice{{Text: t.Text, Finish: &t.Ended}}, &usage{t.Read, t.Tokens, t.Read + t.Tokens}
+		reply(w, http.StatusOK, a)
+		return
+	}
+	begun := false
+	send := func(c choice) error {
+		if !begun {
+			begun = true
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.Header().Set("Cache-Control", "no-store")
+		}
+		a.Choices = []choice{c}
+		data, err := json.Marshal(a)
+		if err == nil {
+			_, err = fmt.Fprintf(w, "data: %s\n\n", data)
+		}
+		if err == nil {
+			err = http.NewResponseController(w).Flush()
+		}
+		return err
+	}
+	t, err := m.Write(req.Context(), want, func(part string) error { return send(choice{Text: part}) })
+	switch {
+	case err != nil && !begun:
+		m.fail(w, err)
+	case err == nil && send(choice{Finish: &t.Ended}) == nil:
+		_, _ = fmt.Fprint(w, "data: [DONE]\n\n")
+	}
+}
+
+// fail answers a text that was not begun.
+func (m *Model) fail(w http.ResponseWriter, err error) {
+	if errors.Is(err, ErrPrompt) {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	refuse(w, http.StatusInternalServerError, err.Error())
+}
+
+func refuse(w http.ResponseWriter, status int, why string) {
+	reply(w, status, map[string]any{"error": map[string]any{"message": why, "type": "invalid_request_error"}})
+}
+
+func reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// Serve answers at a loopback address until ctx ends; ready is told its URL. A page of another
+// origin gets nothing: a browser asks before it posts JSON, and is not answered.
+func Serve(ctx context.Context, m *Model, address string, r Request, ready func(url string) error) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("--listen: %s is not this machine's own: want 127.0.0.1:PORT, whoever reaches the port reads the model", address)
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	s := &http.Server{Handler: local(Handler(m, r)), ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+	if err := ready("http://" + l.Addr().String()); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })() // which ends what is being written, too
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return ctx.Err()
+}
+
+// local refuses requests that name another host, as those of a page do whose name was made to
+// point here, and those that a page of another origin sends.
+func local(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		host := req.Host
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			host = h
+		}
+		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) || req.Header.Get("Origin") != "" {
+			refuse(w, http.StatusForbidden, "only programs of this machine are answered")
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
+}

@@ -1,0 +1,108 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// adapted are a base's weights and what an adapter makes of those that it changes, for
+// programs that are run many times.
+type adapted struct {
+	layout *model.Layout
+	base   *model.Base
+	frozen map[string]compute.Buffer // by name
+	values map[string]compute.Buffer // what an adapter changes, of the last call
+	slice  []float32                 // the last call's adapter
+	rank   int
+}
+
+func newAdapted(layout *model.Layout, base *model.Base) adapted {
+	return adapted{layout: layout, base: base, frozen: map[string]compute.Buffer{}}
+}
+
+// freeze reads the programs' frozen weights.
+func (g *adapted) freeze(programs ...*program) error {
+	for _, p := range programs {
+		if _, err := frozenBuffers(p, g.base, g.frozen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adapt merges an adapter for the programs, unless the last call had the same.
+func (g *adapted) adapt(adapter []float32, rank int, programs ...*program) error {
+	if err := g.layout.CheckSlice(adapter, rank); err != nil {
+		return err
+	}
+	if g.values != nil && g.rank == rank && same(g.slice, adapter) {
+		return nil
+	}
+	merged, err := g.layout.Merge(g.base, adapter, rank)
+	if err != nil {
+		return err
+	}
+	for _, b := range g.values {
+		_ = b.Finalize()
+	}
+	g.values = map[string]compute.Buffer{}
+	for _, p := range programs {
+		for _, param := range p.params {
+			v, ok := merged[param.Name]
+			if !ok || g.values[param.Name] != nil {
+				continue
+			}
+			if g.values[param.Name], err = p.buffer(param, v); err != nil {
+				return err
+			}
+		}
+	}
+	g.slice, g.rank = append(g.slice[:0], adapter...), rank
+	return nil
+}
+
+func same(x, y []float32) bool {
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		if math.Float32bits(x[i]) != math.Float32bits(y[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// call runs a program with the buffers of what is given by name: everything else is
+// the adapter's or the base's.
+func (g *adapted) call(p *program, given map[string]compute.Buffer) (map[string]compute.Buffer, error) {
+	buffers := make([]compute.Buffer, len(p.params))
+	for i, param := range p.params {
+		for _, from := range []map[string]compute.Buffer{given, g.values, g.frozen} {
+			if b, ok := from[param.Name]; ok {
+				buffers[i] = b
+				break
+			}
+		}
+		if buffers[i] == nil {
+			return nil, fmt.Errorf("nn: nothing gives %s", param.Name)
+		}
+	}
+	results, err := p.run(buffers)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]compute.Buffer{}
+	for i, o := range p.outputs {
+		name := o.Name
+		if o.State != "" {
+			name = o.State
+		}
+		out[name] = results[i]
+	}
+	return out, nil
+}

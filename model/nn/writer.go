@@ -1,0 +1,241 @@
+package nn
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// readChunk is how many tokens of a prompt are read at once; fewer are filled up.
+const readChunk = 32
+
+// Inputs of a writing program beside the caches, and its output.
+const (
+	writerTokens = "tokens"   // i32 [C]
+	writerPlaces = "position" // i32 [C]: of each token
+	writerFar    = "far"      // i32 [C]: the position's parts, see turnTables
+	writerNear   = "near"
+	writerLast   = "last" // i32 [1,1]: the row whose scores are wanted
+)
+
+// Writer gives what a decoder says comes next, with an adapter at a rank: a program reads
+// tokens, one or readChunk at once, and keeps each layer's keys and values, so that no token
+// is read twice. The low-rank product is merged into the maps that it changes. The same
+// calls give the same bits. One Writing runs at a time; a Writer is safe for concurrent use.
+type Writer struct {
+	adapted
+	context int // tokens that are held at most
+	held    int // places of a cache: a chunk's filling may lie behind the last token
+	one     *program
+	many    *program
+
+	mu sync.Mutex // of a call
+}
+
+// NewWriter prepares texts of at most context tokens on a backend; nil is the Go backend.
+func NewWriter(layout *model.Layout, base *model.Base, context int, be compute.Backend) (*Writer, error) {
+	if layout.Method.Task.Reads() != model.ReadsNext {
+		return nil, fmt.Errorf("nn: task is %s, want %s: only a base that writes on what it reads does", layout.Method.Task, model.TaskCausal)
+	}
+	if context < 1 || context > layout.Config.MaxTokens() {
+		return nil, fmt.Errorf("nn: a text of %d tokens, want 1..%d, the positions of the base", context, layout.Config.MaxTokens())
+	}
+	w := &Writer{adapted: newAdapted(layout, base), context: context, held: context + readChunk}
+	var err error
+	if w.one, err = compile(be, "write", w.build(1)); err != nil {
+		return nil, err
+	}
+	if w.many, err = compile(be, "read", w.build(readChunk)); err != nil {
+		return nil, err
+	}
+	return w, w.freeze(w.one, w.many)
+}
+
+// build is a program that reads n tokens.
+func (w *Writer) build(n int) func(g *graph.Graph) ([]Param, []Output, error) {
+	return func(g *graph.Graph) ([]Param, []Output, error) {
+		c, held := w.layout.Config, w.held
+		d := decoder{cfg: c, params: mergedParams(newParams(g), w.layout)}
+		in := func(name string, shape ...int) *graph.Node { return d.params.add(name, Input, dtypes.Int32, shape...) }
+		tokens, places := in(writerTokens, n), in(writerPlaces, n)
+		far, near := graph.Reshape(in(writerFar, n), n, 1), graph.Reshape(in(writerNear, n), n, 1)
+		last := in(writerLast, 1, 1)
+
+		place := shapes.Make(dtypes.Int32, held, n)
+		write := graph.ConvertDType(graph.Equal(graph.Iota(g, place, 0), graph.BroadcastToDims(graph.Reshape(places, 1, n), held, n)), dtypes.Float32)
+		keep := graph.OneMinus(graph.ReduceSum(write, -1)) // [held]
+		size := c.KeySize()
+		var outputs []Output
+		cached := func(name string, now *graph.Node) *graph.Node {
+			old := d.params.add(name, State, dtypes.Float32, held, size)
+			x := graph.Add(graph.Mul(old, spread(keep, old)), graph.DotGeneral(write, []int{1}, nil, graph.Reshape(now, n, size), []int{0}, nil))
+			outputs = append(outputs, Output{Name: name + ".new", State: name, Node: x})
+			return x
+		}
+		x := graph.Gather(d.words(), graph.Reshape(tokens, n, 1))
+		if c.Decoder.ScaledWords {
+			x = graph.MulScalar(x, float64(float32(math.Sqrt(float64(c.HiddenSize)))))
+		}
+		masks, turns := map[bool]*graph.Node{}, map[model.Rope]rotation{}
+		for l := range c.NumHiddenLayers {
+			windowed, rope := c.Decoder.Windowed(l), c.Decoder.RopeOf(l)
+			if masks[windowed] == nil {
+				masks[windowed] = w.mask(g, places, n, windowed)
+			}
+			if turns[rope].cos == nil {
+				turns[rope] = d.turnTables(g, rope, w.held).at(far, near)
+			}
+			x = d.layer(x, 1, c.DecoderLayer(l), masks[windowed], turns[rope], func(x *graph.Node) *graph.Node { return x },
+				func(k, v *graph.Node) (keys, values *graph.Node) {
+					return graph.Reshape(cached(cacheName(l, "k"), k), 1, held, c.Decoder.KVHeads, c.Decoder.HeadSize), cached(cacheName(l, "v"), v)
+				})
+		}
+		x = d.norm(graph.Gather(x, last), model.DecoderNorm)
+		return d.params.list, append([]Output{{Name: LogitsName, Node: linear(x, d.head(), nil)}}, outputs...), nil
+	}
+}
+
+// mask is added to the scores of places int32 [n] over all that are held [n, held].
+func (w *Writer) mask(g *graph.Graph, places *graph.Node, n int, windowed bool) *graph.Node {
+	seen := graph.Iota(g, shapes.Make(dtypes.Int32, n, w.held), 1)
+	by := graph.BroadcastToDims(graph.Reshape(places, n, 1), n, w.held)
+	hidden := graph.ConvertDType(graph.GreaterThan(seen, by), dtypes.Float32)
+	if windowed {
+		far := graph.GreaterOrEqual(graph.Sub(by, seen), graph.AddScalar(graph.ZerosLike(by), w.layout.Config.Decoder.Window))
+		hidden = graph.Add(hidden, graph.ConvertDType(far, dtypes.Float32))
+	}
+	return graph.MulScalar(hidden, maskedScore)
+}
+
+// Context is how many tokens a text may have.
+func (w *Writer) Context() int { return w.context }
+
+// Writing is a text that is being read and written.
+type Writing struct {
+	w       *Writer
+	adapter []float32
+	rank    int
+	length  int
+	caches  map[string]compute.Buffer
+}
+
+// Begin begins a text with an adapter: a slice at the given rank (Layout.Size(rank) values),
+// which must not change while it is written. The caller closes it.
+func (w *Writer) Begin(adapter []float32, rank int) (*Writing, error) {
+	if err := w.layout.CheckSlice(adapter, rank); err != nil {
+		return nil, err
+	}
+	t := &Writing{w: w, adapter: adapter, rank: rank, caches: map[string]compute.Buffer{}}
+	for _, p := range w.one.params {
+		if p.Role != State || !isCache(p.Name) {
+			continue
+		}
+		b, err := w.one.buffer(p, make([]float32, model.Elements(p.Shape)))
+		if err != nil {
+			t.Close()
+			return nil, err
+		}
+		t.caches[p.Name] = b
+	}
+	return t, nil
+}
+
+func isCache(name string) bool { return len(name) > 6 && name[:6] == "cache." }
+
+// Length is how many tokens it has.
+func (t *Writing) Length() int { return t.length }
+
+// Read takes tokens into the text, one or more, and returns the scores of every token to come
+// next. It checks ctx between programs.
+func (t *Writing) Read(ctx context.Context, tokens []int32) (scores []float32, err error) {
+	w := t.w
+	switch limit := int32(w.layout.Config.VocabSize); {
+	case len(tokens) == 0:
+		return nil, fmt.Errorf("nn: no token is to be read")
+	case t.length+len(tokens) > w.context:
+		return nil, fmt.Errorf("nn: the text has %d tokens with those that are to be read, the limit is %d", t.length+len(tokens), w.context)
+	default:
+		for _, id := range tokens {
+			if id < 0 || id >= limit {
+				return nil, fmt.Errorf("nn: token %d, want 0..%d", id, limit-1)
+			}
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.adapt(t.adapter, t.rank, w.one, w.many); err != nil {
+		return nil, err
+	}
+	for len(tokens) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		n := min(readChunk, len(tokens))
+		if scores, err = t.step(tokens[:n]); err != nil {
+			return nil, err
+		}
+		tokens = tokens[n:]
+		t.length += n
+	}
+	return scores, nil
+}
+
+// step reads at most a chunk.
+func (t *Writing) step(tokens []int32) ([]float32, error) {
+	w, p, n := t.w, t.w.many, readChunk
+	if len(tokens) == 1 {
+		p, n = w.one, 1
+	}
+	in := map[string][]int32{writerTokens: make([]int32, n), writerPlaces: make([]int32, n), writerFar: make([]int32, n), writerNear: make([]int32, n),
+		writerLast: {int32(len(tokens) - 1)}}
+	copy(in[writerTokens], tokens)
+	step := turnStep(w.held)
+	for i := range n {
+		at := t.length + i
+		in[writerPlaces][i], in[writerFar][i], in[writerNear][i] = int32(at), int32(at/step), int32(at%step)
+	}
+	given := map[string]compute.Buffer{}
+	for _, param := range p.params {
+		flat, ok := in[param.Name]
+		if !ok || param.Role != Input {
+			continue
+		}
+		b, err := p.buffer(param, flat)
+		if err != nil {
+			return nil, err
+		}
+		defer b.Finalize()
+		given[param.Name] = b
+	}
+	for name, b := range t.caches {
+		given[name] = b
+	}
+	out, err := w.call(p, given)
+	if err != nil {
+		return nil, err
+	}
+	for name, b := range out {
+		if old, cached := t.caches[name]; cached {
+			_ = old.Finalize()
+			t.caches[name] = b
+		}
+	}
+	defer out[LogitsName].Finalize()
+	return floats(out[LogitsName], w.layout.Config.VocabSize)
+}
+
+// Close lets go of what is held.
+func (t *Writing) Close() {
+	for _, b := range t.caches {
+		_ = b.Finalize()
+	}
+	t.caches = nil
+}
