@@ -50,7 +50,8 @@ func DefaultLocal(optimizer string, c model.Config, m model.Method) Local {
 		return Local{optimizer, 1, 0.5, 0.5}
 	}
 	h := float64(c.HiddenSize)
-	rate := math.Min(mostRate, rateScale/(h*float64(c.NumHiddenLayers+2*c.T5.DecoderLayers)))
+	_, attentions := c.Depth()
+	rate := math.Min(mostRate, rateScale/(h*float64(attentions)))
 	if m.Kind == model.MethodFull {
 		rate /= 10 // every map moves at full rank, and the embeddings with them
 	}

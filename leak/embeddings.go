@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/starling-fl/starling/model"
 )
 
 // embeddings are what the first layer of a base reads: what its attacker knows of each
@@ -16,25 +14,14 @@ type embeddings struct {
 
 	words, positions, types []float32
 	weight, bias            []float32 // of the norm
+	centred                 bool      // the norm takes the mean away
 	middle                  []float32 // mean of the positions
 	mean                    []float64 // of all tokens' inputs
 }
 
 // firstMaps are the linear maps that read embeddings, by the base's names.
 func (e *embeddings) firstMaps() []string {
-	c := e.p.Base.Config
-	switch {
-	case c.Sees():
-		return nil
-	case c.Generates():
-		self := c.T5Block(false, 0).Self
-		return []string{self + ".q.weight", self + ".k.weight", self + ".v.weight"}
-	case c.Causal():
-		l := c.DecoderLayer(0)
-		return []string{l.Query + ".weight", l.Key + ".weight", l.Value + ".weight"}
-	}
-	l := c.Layer(0)
-	return []string{l.Query + ".weight", l.Key + ".weight", l.Value + ".weight"}
+	return e.p.Base.Config.Entrance().Maps
 }
 
 // load reads the tables.
@@ -42,28 +29,19 @@ func (e *embeddings) load() (err error) {
 	c := e.p.Base.Config
 	read := func(name string) []float32 {
 		var values []float32
-		if err == nil {
+		if err == nil && name != "" {
 			values, err = e.p.Base.Tensor(name)
 		}
 		return values
 	}
 	h := c.HiddenSize
-	switch {
-	case c.Generates():
-		e.words, e.weight = read(model.T5Shared), read(c.T5Block(false, 0).SelfNorm)
-	case c.Causal():
-		e.words, e.weight = read(model.DecoderWords), slices.Clone(read(c.DecoderLayer(0).BeforeAttention+".weight"))
+	in := c.Entrance()
+	e.words, e.positions, e.types = read(in.Words), read(in.Positions), read(in.Types)
+	e.weight, e.bias, e.centred = slices.Clone(read(in.Gain)), read(in.Bias), in.Centred
+	if in.GainsFromOne {
 		for i := range e.weight {
-			if c.Decoder.GainsFromOne {
-				e.weight[i]++
-			}
+			e.weight[i]++
 		}
-	default:
-		e.words, e.positions = read("embeddings.word_embeddings.weight"), read("embeddings.position_embeddings.weight")
-		if c.TypeVocabSize > 0 {
-			e.types = read("embeddings.token_type_embeddings.weight")
-		}
-		e.weight, e.bias = read(c.EmbeddingNorm()+".weight"), read(c.EmbeddingNorm()+".bias")
 	}
 	if err != nil {
 		return err
@@ -116,7 +94,7 @@ func (e *embeddings) at(x []float64, token, place int) {
 		}
 		mean += x[i] / float64(h)
 	}
-	if c.Generates() || c.Causal() { // its norm takes no mean away
+	if !e.centred {
 		mean = 0
 	}
 	for i := range x {

@@ -67,8 +67,8 @@ func newProbe(s Settings, o Options) (*probe, error) {
 				p.frame[id] = true
 			}
 		}
-		if c := s.Base.Config; c.Causal() {
-			p.frame[int32(c.PadTokenID)], p.frame[int32(c.Decoder.Ends[0])] = true, true
+		for _, id := range s.Base.Config.Frames() {
+			p.frame[id] = true
 		}
 	}
 	p.start = p.later()

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -30,25 +31,39 @@ type architecture struct {
 	targets []string // of LoRA, unless a method names others: ends of linear maps' names
 
 	// Where they are set: what takes the place of an encoder's.
+	parse    func(kind string, keys map[string]json.RawMessage) (Config, error) // config.json, theirs or ours
+	keys     func(c Config) map[string]any                                      // config.json as theirs is
+	reads    func(c *Config, fsys fs.FS) error                                  // preprocessor_config.json, of one that reads no text
+	prepares func(c Config) map[string]any                                      // the same, as it is written
+	old      func(c Config, fsys fs.FS) ([]byte, error)                         // tokenizer.json of older files, if vocabulary is not enough
+	tied     *tied                                                              // whose output may be its token embeddings
+	standard func(c Config) bool                                                // transformers has a class that computes it; nil: by its pooling
+	entrance func(c Config) Entrance
+	depth    func(c Config) (layers, attentions int)
 	tensors  func(c Config) []TensorSpec
 	linears  func(c Config) []linear // in the order of a forward pass
 	validate func(c Config) error
 	modules  *strings.Replacer // a tensor's name in an adapter of PEFT's; nil: as in the base
 }
 
-var architectures = map[string]*architecture{
-	"bert":        &bertArchitecture,
-	"roberta":     &robertaArchitecture,
-	"xlm-roberta": ofRoberta("XLMRoberta"),
-	"camembert":   ofRoberta("Camembert"),
-	"distilbert":  &distilbertArchitecture,
-	"t5":          &t5Architecture,
-	"vit":         &vitArchitecture,
-	"llama":       llamaArchitecture,
-	"mistral":     mistralArchitecture,
-	"qwen2":       qwen2Architecture,
-	"qwen3":       qwen3Architecture,
-	"gemma3_text": gemma3Architecture,
+// architectures finds them by what config.json calls them.
+var architectures map[string]*architecture
+
+func init() { // the values' functions ask for architectures themselves
+	architectures = map[string]*architecture{
+		"bert":        &bertArchitecture,
+		"roberta":     &robertaArchitecture,
+		"xlm-roberta": ofRoberta("XLMRoberta"),
+		"camembert":   ofRoberta("Camembert"),
+		"distilbert":  &distilbertArchitecture,
+		"t5":          &t5Architecture,
+		"vit":         &vitArchitecture,
+		"llama":       llamaArchitecture,
+		"mistral":     mistralArchitecture,
+		"qwen2":       qwen2Architecture,
+		"qwen3":       qwen3Architecture,
+		"gemma3_text": gemma3Architecture,
+	}
 }
 
 // Layer names the modules of one encoder layer; their tensors are name.weight
@@ -65,6 +80,19 @@ type Dense struct {
 	Activation string // "", "tanh" or "relu"
 	Trained    bool   // by the job; else part of the base
 }
+
+// tied names the token embeddings and the map from the last layer to the vocabulary, and where a
+// configuration notes that they differ.
+type tied struct {
+	words, head string
+	own         func(c *Config) *bool
+}
+
+// textless says whether it reads something else than texts.
+func (a *architecture) textless() bool { return a.reads != nil }
+
+// pools says whether a head may read one state of a text.
+func (a *architecture) pools() bool { return a.parse == nil }
 
 func (c Config) arch() *architecture {
 	if a, ok := architectures[c.ModelType]; ok {

@@ -151,19 +151,13 @@ func ParseConfig(data []byte) (Config, error) {
 		}
 		return c, c.Validate()
 	}
-	if architectures[kind] == &t5Architecture {
-		return parseT5(keys)
-	}
-	if architectures[kind] == &vitArchitecture {
-		return parseViT(keys)
-	}
-	if arch, known := architectures[kind]; known && arch.decoder != nil {
-		return parseDecoder(kind, arch.decoder, keys)
-	}
 	c := Config{ModelType: kind, LayerNormEps: 1e-12, HiddenAct: "gelu", Pooling: PoolHF}
 	arch, known := architectures[kind]
 	if !known {
 		return Config{}, c.Validate()
+	}
+	if arch.parse != nil {
+		return arch.parse(kind, keys)
 	}
 	if arch.types {
 		c.TypeVocabSize = 2 // BertConfig's default

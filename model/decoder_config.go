@@ -21,7 +21,12 @@ type decoderFamily struct {
 // ofLlama is a family in the shape of Llama.
 func ofLlama(class string, f decoderFamily) *architecture {
 	return &architecture{class: class, prefix: "model.", targets: []string{"q_proj", "v_proj"}, decoder: &f,
-		tensors: decoderTensors, linears: decoderLinears, validate: validateDecoder}
+		tensors: decoderTensors, linears: decoderLinears, validate: validateDecoder,
+		keys: Config.decoderConfig, entrance: decoderEntrance, standard: func(Config) bool { return true },
+		tied: &tied{DecoderWords, DecoderHead, func(c *Config) *bool { return &c.Decoder.OwnHead }},
+		parse: func(kind string, keys map[string]json.RawMessage) (Config, error) {
+			return parseDecoder(kind, &f, keys)
+		}}
 }
 
 // llamaDefaults are LlamaConfig's.

@@ -43,18 +43,18 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	if err := json.Unmarshal(cfg, &ours); err != nil {
 		return nil, fmt.Errorf("%w: config.json: %w", ErrConfig, err)
 	}
-	if ours.Pooling == "" && ours.Kind != ownModelType && !c.Generates() && !c.Causal() && !c.Sees() {
+	if ours.Pooling == "" && ours.Kind != ownModelType && c.arch().pools() {
 		if c.Pooling, err = folderPooling(fsys); err != nil {
 			return nil, err
 		}
 	}
-	if c.Sees() {
-		if err := c.readPreprocessor(fsys); err != nil {
+	if read := c.arch().reads; read != nil {
+		if err := read(&c, fsys); err != nil {
 			return nil, err
 		}
 	}
 	tok, err := readFile(fsys, TokenizerFile, maxJSON)
-	if c.Sees() && errors.Is(err, fs.ErrNotExist) {
+	if c.arch().textless() && errors.Is(err, fs.ErrNotExist) {
 		err = nil // it reads no text
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,7 +76,7 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	if c.Pooling == PoolHF && ours.Pooling == "" && !c.hasPooler(files) {
 		c.Pooling = PoolNone // for the tasks that read every token
 	}
-	if c.Generates() || c.Causal() {
+	if c.arch().tied != nil {
 		if err := c.settleHead(files); err != nil {
 			return nil, err
 		}

@@ -23,8 +23,8 @@ const (
 // DistilBERT's vocab.txt, of a RoBERTa's vocab.json and merges.txt, or what carries a T5's
 // spiece.model. fs.ErrNotExist where these are missing too.
 func (c Config) oldTokenizer(fsys fs.FS) ([]byte, error) {
-	if c.Generates() {
-		return c.sentencePieceTokenizer(fsys)
+	if f := c.arch().old; f != nil {
+		return f(c, fsys)
 	}
 	read := c.arch().vocabulary
 	if read == nil {

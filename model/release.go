@@ -43,11 +43,8 @@ type Release struct {
 
 // standard says whether transformers has a class that computes the model.
 func (c Config) standard() bool {
-	if c.Generates() {
-		return c.T5.Boxes == 0 && c.T5.Patch == 0
-	}
-	if c.Causal() {
-		return true
+	if f := c.arch().standard; f != nil {
+		return f(c)
 	}
 	return c.Pooling == PoolHF || c.Pooling == PoolNone
 }
@@ -109,9 +106,9 @@ func (r Release) beside() (map[string][]byte, error) {
 		return nil, err
 	}
 	c := r.Base.Config.For(r.Task)
-	if c.Sees() {
-		pixels, err := marshalFile(c.preprocessor())
-		return map[string][]byte{ConfigFile: config, preprocessorFile: pixels}, err
+	if f := c.arch().prepares; f != nil {
+		read, err := marshalFile(f(c))
+		return map[string][]byte{ConfigFile: config, preprocessorFile: read}, err
 	}
 	reads := tokenizerConfig(c, r.Base.Tokenizer)
 	if r.Task.of().asks && c.TypeVocabSize > 1 { // a pair of texts
@@ -291,25 +288,19 @@ func (b *Base) packed() []string {
 
 // huggingFace is the configuration under the family's own keys.
 func (c Config) huggingFace() map[string]any {
+	arch := c.arch()
+	if arch.keys != nil {
+		return arch.keys(c)
+	}
 	out := map[string]any{
 		"model_type": c.ModelType, "vocab_size": c.VocabSize, "hidden_size": c.HiddenSize,
 		"num_hidden_layers": c.NumHiddenLayers, "num_attention_heads": c.NumAttentionHeads,
 		"intermediate_size": c.IntermediateSize, "max_position_embeddings": c.MaxPositions,
 		"hidden_act": c.HiddenAct, "pad_token_id": c.PadTokenID, "layer_norm_eps": c.LayerNormEps,
 	}
-	if c.Generates() {
-		return c.t5Config()
-	}
-	if c.Sees() {
-		return c.vitConfig()
-	}
-	if c.Causal() {
-		return c.decoderConfig()
-	}
 	if c.Pooling == PoolNone { // others ignore it
 		out["pooling"] = PoolNone
 	}
-	arch := c.arch()
 	if arch.types {
 		out["type_vocab_size"] = max(1, c.TypeVocabSize)
 	}
@@ -374,7 +365,7 @@ func (b *Base) Files() (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{ConfigFile: config, WeightsFile: weights, TokenizerFile: b.Tokenizer}
-	if b.Config.Sees() {
+	if b.Config.arch().textless() {
 		delete(files, TokenizerFile)
 	}
 	return files, nil

@@ -51,6 +51,15 @@ var t5Architecture = architecture{
 	tensors:  t5Tensors,
 	linears:  t5Linears,
 	validate: validateT5,
+	parse:    parseT5,
+	keys:     Config.t5Config,
+	old:      Config.sentencePieceTokenizer,
+	tied:     &tied{T5Shared, T5Head, func(c *Config) *bool { return &c.T5.OwnHead }},
+	standard: func(c Config) bool { return c.T5.Boxes == 0 && c.T5.Patch == 0 },
+	entrance: t5Entrance,
+	depth: func(c Config) (layers, attentions int) {
+		return c.NumHiddenLayers + c.T5.DecoderLayers, c.NumHiddenLayers + 2*c.T5.DecoderLayers
+	},
 }
 
 // Names of a T5's tensors.
@@ -213,7 +222,7 @@ func validateT5(c Config) error {
 }
 
 // parseT5 reads Hugging Face's T5Config, or this package's Config.
-func parseT5(keys map[string]json.RawMessage) (Config, error) {
+func parseT5(_ string, keys map[string]json.RawMessage) (Config, error) {
 	var c Config
 	fail := func(err error) (Config, error) { return Config{}, fmt.Errorf("%w: config.json: %w", ErrConfig, err) }
 	if _, own := keys["t5"]; own {
@@ -306,12 +315,9 @@ func endToken(raw json.RawMessage) (int, error) {
 // settleHead decides by the folder's tensors whether the head is the embeddings, as
 // transformers does: one that equals them is tied to them.
 func (c *Config) settleHead(files []*SafeTensors) error {
-	first, last, own := T5Shared, T5Head, &c.T5.OwnHead
-	if c.Causal() {
-		first, last, own = DecoderWords, DecoderHead, &c.Decoder.OwnHead
-	}
-	st, head := find(*c, files, last)
-	in, shared := find(*c, files, first)
+	tied := c.arch().tied
+	st, head := find(*c, files, tied.head)
+	in, shared := find(*c, files, tied.words)
 	if st == nil || in == nil {
 		return nil // whatever is missing is named later
 	}
@@ -327,7 +333,7 @@ func (c *Config) settleHead(files []*SafeTensors) error {
 	for i := 0; same && i < len(x.Data); i++ {
 		same = x.Data[i] == y.Data[i]
 	}
-	*own = !same
+	*tied.own(c) = !same
 	return nil
 }
 

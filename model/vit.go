@@ -61,6 +61,11 @@ var vitArchitecture = architecture{
 	tensors:  vitTensors,
 	validate: validateViT,
 	modules:  vitModules,
+	parse:    parseViT,
+	keys:     Config.vitConfig,
+	reads:    (*Config).readPreprocessor,
+	prepares: Config.preprocessor,
+	entrance: func(Config) Entrance { return Entrance{} },
 }
 
 func vitLayer(l int) Layer {
@@ -160,7 +165,7 @@ func NewViT(hidden, layers, image, patch, channels int) Config {
 }
 
 // parseViT reads Hugging Face's ViTConfig, or this package's Config.
-func parseViT(keys map[string]json.RawMessage) (Config, error) {
+func parseViT(_ string, keys map[string]json.RawMessage) (Config, error) {
 	c := NewViT(768, 12, 224, 16, 3) // ViTConfig's defaults
 	c.NumAttentionHeads = 12
 	data, err := json.Marshal(keys)

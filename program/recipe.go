@@ -71,7 +71,8 @@ func Work(j job.Job, base *model.Base, rank int) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("program: %w", err)
 	}
-	layers, tensors := float64(base.Config.NumHiddenLayers+base.Config.T5.DecoderLayers), float64(len(l.Spans(rank)))
+	deep, _ := base.Config.Depth()
+	layers, tensors := float64(deep), float64(len(l.Spans(rank)))
 	return graph*(layers+tensors/4) + search*layers*tensors, nil
 }
 
