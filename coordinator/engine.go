@@ -90,6 +90,9 @@ func (c *Coordinator) Run(ctx context.Context) error {
 
 func (c *Coordinator) rounds(ctx context.Context) error {
 	job := c.t.job
+	if c.keys.head.Size > 0 { // devices come back before the next draw
+		c.cosignLog(ctx)
+	}
 	for c.core.version < uint64(job.Rounds) {
 		released := false
 		err := c.gatherPopulation(ctx)

@@ -104,7 +104,9 @@ func (c *Coordinator) showLog(id [32]byte, held int64, answer *wire.Enrolled) er
 	if c.keys.signer == nil {
 		return nil
 	}
-	if c.running == nil {
+	// One that the witness has signed is shown until the next draw: who comes stands in the
+	// plan's.
+	if c.running == nil && !c.keys.signed {
 		if err := c.publishLog(); err != nil {
 			return errors.Join(refuse(wire.CodeInternal, time.Minute, "the log of enrolled keys cannot be read"), err)
 		}

@@ -100,8 +100,8 @@ func (a *Account) held(key [32]byte) (log.Head, error) {
 
 // follow takes the next head of a log, and keeps it before anything rests on it. What does
 // not go on from the head that is kept is refused, with ErrLog, and kept beside it.
-func (a *Account) follow(key [32]byte, witness string, note []byte, grown wire.Growth, now time.Time) (log.Head, error) {
-	head, err := log.OpenHead(note, key, witness)
+func (a *Account) follow(key [32]byte, note []byte, grown wire.Growth, now time.Time) (log.Head, error) {
+	head, err := log.OpenHead(note, key, "")
 	if err != nil {
 		return head, fmt.Errorf("%w: %w", ErrLog, err)
 	}
@@ -233,9 +233,24 @@ func (c *client) greetLog(welcome *wire.Welcome, m *wire.Enrolled) error {
 	case len(m.Head) == 0:
 		return nil // each plan has one
 	default:
-		_, err := c.cfg.Account.follow(key, "", m.Head, m.Growth, time.Now()) // witnesses sign those of plans
+		_, err := c.witnessed(m.Head, m.Growth)
+		if errors.Is(err, log.ErrUnwitnessed) { // nothing rests on it: plans are held to the same
+			c.events.send(Event{State: Waiting, Text: fmt.Sprintf("%v; this device takes part in no round before it has", err)})
+			err = nil
+		}
 		return err
 	}
+}
+
+// witnessed takes the next head of the job's log, and says with log.ErrUnwitnessed that it is
+// one which the witness that the owner names has not signed. It is followed all the same, so
+// that one which the witness signs later shows whether it was another log's.
+func (c *client) witnessed(note []byte, grown wire.Growth) (log.Head, error) {
+	head, err := c.cfg.Account.follow(c.job.LogKey, note, grown, time.Now())
+	if err != nil || c.cfg.Policy.Log == "" {
+		return head, err
+	}
+	return log.OpenHead(note, c.job.LogKey, c.cfg.Policy.Log)
 }
 
 // fatalLog is what of an error ends this device's part in the job.
@@ -254,5 +269,5 @@ func (c *client) planLog(p *wire.Plan, grown wire.Growth) (log.Head, error) {
 		}
 		return log.Head{}, nil
 	}
-	return c.cfg.Account.follow(c.job.LogKey, c.cfg.Policy.Log, p.Head, grown, time.Now())
+	return c.witnessed(p.Head, grown)
 }

@@ -3,6 +3,7 @@ package edge
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/starling-fl/starling/internal/wire"
@@ -123,20 +125,20 @@ func TestHostileLogs(t *testing.T) {
 	} {
 		var file []byte
 		a := kept(t, &file)
-		if _, err := a.follow(key, "", honest.head(t, 0), wire.Growth{}, now); err != nil {
+		if _, err := a.follow(key, honest.head(t, 0), wire.Growth{}, now); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.follow(key, "", honest.head(t, 12), wire.Growth{}, now); err != nil {
+		if _, err := a.follow(key, honest.head(t, 12), wire.Growth{}, now); err != nil {
 			t.Fatal(err)
 		}
-		if head, err := a.follow(key, "", honest.head(t, 20), honest.grown(t, 12, 20), now); err != nil || head.Size != 20 {
+		if head, err := a.follow(key, honest.head(t, 20), honest.grown(t, 12, 20), now); err != nil || head.Size != 20 {
 			t.Fatal(head, err)
 		}
 		a = kept(t, &file) // as after a restart
 		if n := a.heldKeys(key); n != 20 {
 			t.Fatalf("%d keys are held, of 20", n)
 		}
-		if _, err := a.follow(key, "", c.note, c.grown, now); !errors.Is(err, ErrLog) {
+		if _, err := a.follow(key, c.note, c.grown, now); !errors.Is(err, ErrLog) {
 			t.Errorf("%s: %v", c.what, err)
 		}
 		if a = kept(t, &file); a.heldKeys(key) != 20 {
@@ -146,7 +148,7 @@ func TestHostileLogs(t *testing.T) {
 			t.Errorf("%s: what is kept proves nothing to others: %+v", c.what, k)
 		}
 		// The honest log goes on.
-		if head, err := a.follow(key, "", honest.head(t, 30), honest.grown(t, 20, 30), now); err != nil || head.Size != 30 {
+		if head, err := a.follow(key, honest.head(t, 30), honest.grown(t, 20, 30), now); err != nil || head.Size != 30 {
 			t.Errorf("after %s: %v, %v", c.what, head, err)
 		}
 	}
@@ -154,12 +156,48 @@ func TestHostileLogs(t *testing.T) {
 	other.key = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{6}, 32))
 	a := kept(t, new([]byte))
 	for what, note := range map[string][]byte{"another log's": other.head(t, 0), "no": nil, "a broken": bytes.Replace(honest.head(t, 20), []byte("\n20\n"), []byte("\n21\n"), 1)} {
-		if _, err := a.follow(key, "", note, wire.Growth{}, now); !errors.Is(err, ErrLog) {
+		if _, err := a.follow(key, note, wire.Growth{}, now); !errors.Is(err, ErrLog) {
 			t.Errorf("%s head: %v", what, err)
 		}
 	}
-	if _, err := a.follow(key, "witness.example+00000000+AAAA", honest.head(t, 20), wire.Growth{}, now); !errors.Is(err, ErrLog) {
-		t.Errorf("a head that the owner's witness has not signed: %v", err)
+}
+
+// A witness that is away for a round is no fork: the round is left, the head is followed, and
+// the device is there for the next. Of a head at joining its owner is told.
+func TestHostileUnwitnessedHeads(t *testing.T) {
+	honest := newLog().add(t, names("device", 30)...)
+	private, public, err := note.GenerateKey(rand.Reader, "witness.example")
+	ok(t, err)
+	witness, err := note.NewSigner(private)
+	ok(t, err)
+	signed := func(n int) []byte {
+		head := honest.head(t, n)
+		text, _, _ := strings.Cut(string(head), "\n\n")
+		by, err := note.Sign(&note.Note{Text: text + "\n"}, witness)
+		ok(t, err)
+		both, err := log.Cosigned(head, by[len(text)+2:], honest.public())
+		ok(t, err)
+		return both
+	}
+	var told []string
+	c := &client{cfg: Config{Account: kept(t, new([]byte)), Policy: &Policy{Log: public}}, job: &job{}}
+	c.events = &events{to: func(e Event) { told = append(told, e.Text) }}
+	c.job.LogKey = honest.public()
+	welcome := &wire.Welcome{LogKey: honest.public()}
+	ok(t, c.greetLog(welcome, &wire.Enrolled{Head: honest.head(t, 10)}))
+	ok(t, c.greetLog(welcome, &wire.Enrolled{Head: signed(10)}))
+	if head, err := c.planLog(&wire.Plan{Head: honest.head(t, 12)}, honest.grown(t, 10, 12)); !errors.Is(err, log.ErrUnwitnessed) || fatalLog(err) != nil || head.Size != 12 {
+		t.Errorf("a plan that the witness has not signed: %v, %v", head, err)
+	}
+	if head, err := c.planLog(&wire.Plan{Head: signed(20)}, honest.grown(t, 12, 20)); err != nil || head.Size != 20 {
+		t.Errorf("the next: %v, %v", head, err)
+	}
+	fork := newLog().add(t, names("device", 12)...).add(t, names("invented", 18)...)
+	if _, err := c.planLog(&wire.Plan{Head: fork.head(t, 30)}, fork.grown(t, 20, 30)); !errors.Is(err, ErrLog) || fatalLog(err) == nil {
+		t.Errorf("a fork: %v", err)
+	}
+	if len(told) != 1 || !strings.Contains(told[0], "has not signed") {
+		t.Errorf("the owner was told %q", told)
 	}
 }
 

@@ -82,9 +82,13 @@ func verifier(key [32]byte) (note.Verifier, error) {
 	return v, nil
 }
 
+// ErrUnwitnessed is a head of the log's that the witness has not signed. It may be asked for
+// again: the witness may have been away.
+var ErrUnwitnessed = errors.New("log: the owner's witness has not signed the head")
+
 // OpenHead reads a head that the log of that key has signed. A note may carry more
 // signatures, of witnesses: who wants one of them gives its key as text, in the form of
-// note.NewVerifier, "" for none.
+// note.NewVerifier, "" for none. The head comes with ErrUnwitnessed, too.
 func OpenHead(signed []byte, key [32]byte, witness string) (Head, error) {
 	if len(signed) > MaxNote {
 		return Head{}, fmt.Errorf("%w: %d bytes, limit %d", ErrHead, len(signed), MaxNote)
@@ -106,7 +110,7 @@ func OpenHead(signed []byte, key [32]byte, witness string) (Head, error) {
 		return Head{}, err
 	}
 	if _, err := note.Open(signed, note.VerifierList(other)); err != nil {
-		return Head{}, fmt.Errorf("%w: %q has not signed it: %w", ErrHead, other.Name(), err)
+		return h, fmt.Errorf("%w: %q: %w", ErrUnwitnessed, other.Name(), err)
 	}
 	return h, nil
 }
