@@ -112,16 +112,15 @@ func wordEnd(text string) int {
 	return len(text)
 }
 
-// Encode writes a text, cut at its end to what there is room for; of a prompt with what is
-// written behind it, the prompt's beginning is cut.
-func (c *causal) Encode(e *dataset.Example, b Batch, row int) error {
-	read, told, err := c.parts(e)
-	if err != nil {
-		return err
+// fitted are the parts that there is room for: a text is cut at its end, of a prompt with what
+// is written behind it the prompt's beginning is.
+func (c *causal) fitted(e *dataset.Example) (read, told []int32, err error) {
+	if read, told, err = c.parts(e); err != nil {
+		return nil, nil, err
 	}
 	if len(told) >= c.sequence {
 		if e.Completion != "" {
-			return fmt.Errorf("what is written behind a prompt has %d tokens, sequences have %d: raise adapter.sequence, or shorten it", len(told), c.sequence)
+			return nil, nil, fmt.Errorf("what is written behind a prompt has %d tokens, sequences have %d: raise adapter.sequence, or shorten it", len(told), c.sequence)
 		}
 		told = told[:c.sequence-1]
 	}
@@ -132,6 +131,15 @@ func (c *causal) Encode(e *dataset.Example, b Batch, row int) error {
 			keep := min(len(c.before), len(read)-over-1)
 			read = append(read[:keep:keep], read[keep+over:]...)
 		}
+	}
+	return read, told, nil
+}
+
+// Encode writes what there is room for.
+func (c *causal) Encode(e *dataset.Example, b Batch, row int) error {
+	read, told, err := c.fitted(e)
+	if err != nil {
+		return err
 	}
 	k := c.columns[1].Size()
 	tokens := b.Int32(Tokens)[row*c.sequence:][:c.sequence]
@@ -176,12 +184,19 @@ type Prompter interface {
 	Task
 	// Prompt is a text's tokens, as they stand before what is written behind it.
 	Prompt(text string) []int32
+	// Before are the tokens that an example's completion is told behind, as Encode writes them.
+	Before(e *dataset.Example) ([]int32, error)
 	// Text is what tokens say.
 	Text(ids []int32) string
 }
 
 func (c *causal) Prompt(text string) []int32 {
 	return append(c.before[:len(c.before):len(c.before)], c.tok.Encode(text)...)
+}
+
+func (c *causal) Before(e *dataset.Example) ([]int32, error) {
+	read, _, err := c.fitted(e)
+	return read, err
 }
 
 func (c *causal) Text(ids []int32) string { return c.tok.Decode(ids) }

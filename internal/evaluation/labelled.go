@@ -31,7 +31,8 @@ type Report struct {
 type rankScore struct {
 	Rank int `json:"rank"`
 	evaluate.Score
-	Classes []classScore `json:"classes"`
+	Classes                   []classScore `json:"classes"`
+	*evaluate.CompletionScore              // of prompts with completions
 }
 
 type classScore struct {
@@ -49,6 +50,10 @@ func (r *Report) Measure(ctx context.Context, with engine.Engine, ck *model.Chec
 		return err
 	}
 	e := all[0]
+	written, err := evaluate.NewCompletions(with.Backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
+	if err != nil {
+		return err
+	}
 	count := terminal.NewCountdown(told, r.What, len(ranks)*len(e.Examples))
 	for n, rank := range ranks {
 		var predicted [][]int
@@ -62,7 +67,26 @@ func (r *Report) Measure(ctx context.Context, with engine.Engine, ck *model.Chec
 			predicted, loss = append(predicted, part...), loss+sum
 			count.Reach(n*len(e.Examples) + min(at+predict.Chunk, len(e.Examples)))
 		}
-		r.Ranks = append(r.Ranks, rankScore{rank, e.Scored(predicted, loss), classScores(predicted, e.Right, ck.Labels)})
+		r.Ranks = append(r.Ranks, rankScore{rank, e.Scored(predicted, loss), classScores(predicted, e.Right, ck.Labels), nil})
+	}
+	if written != nil {
+		return r.write(ctx, ck, written, told)
+	}
+	return nil
+}
+
+// write lets the model write behind the prompts, and holds that to what is right.
+func (r *Report) write(ctx context.Context, ck *model.Checkpoint, c *evaluate.Completions, told io.Writer) error {
+	count := terminal.NewCountdown(told, "completions", len(r.Ranks)*c.Len())
+	for i := range r.Ranks {
+		at := &r.Ranks[i]
+		s, err := c.Score(ctx, ck.Adapter.Slice(at.Rank), at.Rank, func(done int) { count.Reach(i*c.Len() + done) })
+		if err != nil {
+			return err
+		}
+		at.CompletionScore = &s
+		at.Notes = append(at.Notes, fmt.Sprintf("written: exact match %.1f %%, ROUGE-L %.3f, the same JSON %.1f %% of %d completions",
+			100*s.ExactMatch, s.RougeL, 100*s.SameJSON, s.Completions))
 	}
 	return nil
 }

@@ -1,0 +1,101 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomlx/compute"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/task"
+)
+
+// CompletionScore is how well what is written greedily behind prompts fits what is right,
+// each figure 0..1.
+type CompletionScore struct {
+	Completions int     `json:"completions"`
+	ExactMatch  float64 `json:"exact_match"` // but for outer space
+	RougeL      float64 `json:"rouge_l"`
+	SameJSON    float64 `json:"json_match"` // both are JSON of one value
+}
+
+// Completions writes behind prompts whose completions are known, and compares.
+type Completions struct {
+	writer   *nn.Writer
+	task     task.Prompter
+	ends     model.Ends
+	examples []dataset.Example
+}
+
+// NewCompletions is of the examples that are prompts with completions; nil where there is
+// none.
+func NewCompletions(be compute.Backend, base *model.Base, layout *model.Layout, sequence int, set *dataset.Set) (*Completions, error) {
+	t, err := task.New(base, layout, sequence)
+	if err != nil {
+		return nil, err
+	}
+	p, writes := t.(task.Prompter)
+	c := &Completions{task: p, ends: base.Config.Decoder.Ends}
+	for _, e := range set.Examples {
+		if e.Completion != "" {
+			c.examples = append(c.examples, e)
+		}
+	}
+	if !writes || len(c.examples) == 0 {
+		return nil, nil
+	}
+	c.writer, err = nn.NewWriter(layout, base, min(2*sequence, base.Config.MaxTokens()), be)
+	return c, err
+}
+
+// Len is how many there are.
+func (c *Completions) Len() int { return len(c.examples) }
+
+// Score is of an adapter at a rank; each is told of every example, and may be nil. A prompt is
+// cut as it is where it is learnt.
+func (c *Completions) Score(ctx context.Context, adapter []float32, rank int, each func(done int)) (s CompletionScore, err error) {
+	n := float64(len(c.examples))
+	s.Completions = len(c.examples)
+	for i, e := range c.examples {
+		said, err := c.write(ctx, adapter, rank, e)
+		if err != nil {
+			return s, fmt.Errorf("evaluate at rank %d: %w", rank, err)
+		}
+		s.ExactMatch += task.ExactText(said, e.Completion) / n
+		s.RougeL += task.RougeL(said, e.Completion) / n
+		s.SameJSON += task.SameJSON(said, e.Completion) / n
+		if each != nil {
+			each(i + 1)
+		}
+	}
+	return s, nil
+}
+
+// write is what stands behind an example's prompt, at most twice as long as what is right.
+func (c *Completions) write(ctx context.Context, adapter []float32, rank int, e dataset.Example) (string, error) {
+	prompt, err := c.task.Before(&e)
+	if err != nil {
+		return "", err
+	}
+	most := min(2*len(c.task.Prompt(e.Completion))+8, c.writer.Context()-len(prompt))
+	text, err := c.writer.Begin(adapter, rank)
+	if err != nil {
+		return "", err
+	}
+	defer text.Close()
+	var written []int32
+	for next := prompt; len(written) < most; {
+		scores, err := text.Read(ctx, next)
+		if err != nil {
+			return "", err
+		}
+		id := int32(task.Best(scores))
+		if c.ends.Has(id) {
+			break
+		}
+		written, next = append(written, id), []int32{id}
+	}
+	return c.task.Text(written), nil
+}
