@@ -250,7 +250,11 @@ func (c *client) witnessed(note []byte, grown wire.Growth) (log.Head, error) {
 	if err != nil || c.cfg.Policy.Log == "" {
 		return head, err
 	}
-	return log.OpenHead(note, c.job.LogKey, c.cfg.Policy.Log)
+	head, err = log.OpenHead(note, c.job.LogKey, c.cfg.Policy.Log)
+	if err != nil && !errors.Is(err, log.ErrUnwitnessed) { // its signature is forged
+		err = fmt.Errorf("%w: %w", ErrLog, err)
+	}
+	return head, err
 }
 
 // fatalLog is what of an error ends this device's part in the job.

@@ -192,6 +192,11 @@ func TestHostileUnwitnessedHeads(t *testing.T) {
 	if head, err := c.planLog(&wire.Plan{Head: signed(20)}, honest.grown(t, 12, 20)); err != nil || head.Size != 20 {
 		t.Errorf("the next: %v, %v", head, err)
 	}
+	forged := signed(20)
+	forged[len(forged)-8] ^= 1
+	if _, err := c.planLog(&wire.Plan{Head: forged}, wire.Growth{}); fatalLog(err) == nil {
+		t.Errorf("a forged signature of the witness's: %v", err)
+	}
 	fork := newLog().add(t, names("device", 12)...).add(t, names("invented", 18)...)
 	if _, err := c.planLog(&wire.Plan{Head: fork.head(t, 30)}, fork.grown(t, 20, 30)); !errors.Is(err, ErrLog) || fatalLog(err) == nil {
 		t.Errorf("a fork: %v", err)

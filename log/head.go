@@ -110,7 +110,10 @@ func OpenHead(signed []byte, key [32]byte, witness string) (Head, error) {
 		return Head{}, err
 	}
 	if _, err := note.Open(signed, note.VerifierList(other)); err != nil {
-		return h, fmt.Errorf("%w: %q: %w", ErrUnwitnessed, other.Name(), err)
+		if none := new(note.UnverifiedNoteError); errors.As(err, &none) {
+			return h, fmt.Errorf("%w: %q: %w", ErrUnwitnessed, other.Name(), err)
+		}
+		return Head{}, fmt.Errorf("%w: %q has not signed it: %w", ErrHead, other.Name(), err)
 	}
 	return h, nil
 }

@@ -246,7 +246,7 @@ func TestHeadsAreSigned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenHead(signed, log, vkey); !errors.Is(err, ErrHead) {
+	if _, err := OpenHead(signed, log, vkey); !errors.Is(err, ErrUnwitnessed) {
 		t.Errorf("a head that the witness has not signed: %v", err)
 	}
 	if _, err := OpenHead(signed, log, "nobody"); !errors.Is(err, ErrHead) {
