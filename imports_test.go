@@ -40,7 +40,7 @@ coordinator/round:
 coordinator/server: coordinator coordinator/internal/... coordinator/store dp internal/durable internal/qrcode internal/strict
     internal/wire log model
 coordinator/store: dp log
-dataset:
+dataset: audio
 dp: internal/l2 internal/uniform
 edge: dataset dp internal/contract internal/durable internal/uniform internal/wire job/training log model model/known
     nf4 quant secagg task trainer wasm
@@ -72,7 +72,7 @@ internal/mutant:
 internal/outcome: coordinator dp evaluate internal/sim internal/terminal job model
 internal/palette:
 internal/pipes:
-internal/predict: dataset evaluate internal/command internal/engine internal/terminal model model/nn task tokenizer
+internal/predict: audio dataset evaluate internal/command internal/engine internal/terminal model model/nn task tokenizer
 internal/generation: model model/nn task
 internal/progress: coordinator internal/terminal
 internal/qrcode:

@@ -21,12 +21,13 @@ type Example struct {
 	Tags       []int       // by word: index into Set.Labels
 	Labels     []int       // of a text that may have any number of labels: indices into Set.Labels, rising; nil where it has one
 	Question   string
-	Prompt     string    // that is read, of a text that is written behind it
-	Completion string    // what is written; "" where the example is none
-	Continued  bool      // the text goes on in another example
-	Answers    []string  // any of them is right; the first is learnt
-	Pixels     []float32 // of an image, 0..1: [channels, height, width], or the patches of a page one after another
-	Image      *Image    // in place of a text; nil where there is none
+	Prompt     string     // that is read, of a text that is written behind it
+	Completion string     // what is written; "" where the example is none
+	Continued  bool       // the text goes on in another example
+	Answers    []string   // any of them is right; the first is learnt
+	Pixels     []float32  // of an image, 0..1: [channels, height, width], or the patches of a page one after another
+	Image      *Image     // in place of a text; nil where there is none
+	Recording  *Recording // in place of a text; nil where there is none
 }
 
 // Group names the group that group-level privacy counts the example to: its

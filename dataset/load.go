@@ -70,12 +70,12 @@ func Load(path string) (*Set, error) { return Columns{}.Load(path) }
 func Read(r io.Reader, name string) (*Set, error) { return Columns{}.Read(r, name) }
 
 // Load reads a labelled file: lines of label<TAB>text (.tsv, .txt), JSON Lines
-// with "text", "label" and optionally "user" and "provider" (.jsonl, .ndjson),
+// with "text" (or "audio", the path of a recording beside the file), "label" and optionally "user" and "provider" (.jsonl, .ndjson),
 // or CSV whose header names columns likewise (.csv, RFC 4180, with commas,
 // semicolons or tabs, whichever the columns are found under); each may be gzipped
 // (.gz). JSON Lines without labels that ask something are questions about documents
 // (parseDocument), whose set has no labels. A UTF-8 byte order mark is skipped. A folder
-// holds images, one folder a label; CSV without texts whose other columns make square
+// holds images or recordings, one folder a label; CSV without texts whose other columns make square
 // images holds those, their largest value (1, 16 or 255) being white. CSV that begins as
 // Sentiment140's files is read as those are, each tweet with its user; a .bin is a batch of
 // CIFAR-10's binary version, and a folder of these all of them but test_batch.bin. A line that cannot
@@ -156,7 +156,7 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 			}
 			distinct[l.Label] = l.Label
 		}
-		examples = append(examples, Example{Text: l.Text, User: l.User, Provider: l.Provider, Line: line, Image: l.Image})
+		examples = append(examples, Example{Text: l.Text, User: l.User, Provider: l.Provider, Line: line, Image: l.Image, Recording: l.Recording})
 		names = append(names, distinct[l.Label])
 		return nil
 	})
@@ -215,7 +215,8 @@ func (c Columns) Texts(r io.Reader, name string, each func(line int, text string
 // labelled is one record. Label is "" where none is wanted and there is none.
 type labelled struct {
 	Text, Label, User, Provider string
-	Image                       *Image // in place of a text
+	Image                       *Image     // in place of a text
+	Recording                   *Recording // in place of a text
 	Words, Tags                 []string
 	Labels                      []string  // in place of one
 	Questions                   []Example // in place of all others
@@ -341,7 +342,7 @@ func (l labelled) check() error {
 		return errors.New("label is empty")
 	case len(l.Label) > MaxLabel:
 		return fmt.Errorf("label has %d bytes, the limit is %d", len(l.Label), MaxLabel)
-	case strings.TrimSpace(l.Text) == "" && l.Image == nil:
+	case strings.TrimSpace(l.Text) == "" && l.Image == nil && l.Recording == nil:
 		return errors.New("text is empty")
 	case !utf8.ValidString(l.Text) || !utf8.ValidString(l.Label) || !utf8.ValidString(l.User) || !utf8.ValidString(l.Provider):
 		return errors.New("not valid UTF-8")

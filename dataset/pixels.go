@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/starling-fl/starling/audio"
 )
 
 // A table of pixels is CSV whose header has a column "label" or "class" and k*k
@@ -122,7 +124,9 @@ func scalePixels(examples []Example) {
 	}
 }
 
-// loadFolder opens a folder of images: one folder a label, which names it.
+// loadFolder opens a folder of images or recordings: one folder a label, which names it.
+// Of recordings named as in Speech Commands the speaker is the user; that data set's folder
+// of noise is no label.
 func loadFolder(path string) (*Set, error) {
 	var examples []Example
 	var names []string
@@ -132,7 +136,7 @@ func loadFolder(path string) (*Set, error) {
 	}
 	distinct := 0
 	for _, l := range labels {
-		if !l.IsDir() || strings.HasPrefix(l.Name(), ".") {
+		if !l.IsDir() || strings.HasPrefix(l.Name(), ".") || l.Name() == "_background_noise_" {
 			continue
 		}
 		if distinct++; distinct > MaxLabels || len(l.Name()) > MaxLabel {
@@ -143,20 +147,41 @@ func loadFolder(path string) (*Set, error) {
 			return nil, err
 		}
 		for _, f := range files {
-			if f.IsDir() || !IsImage(f.Name()) {
+			if f.IsDir() {
 				continue
 			}
-			m, err := OpenImage(filepath.Join(path, l.Name(), f.Name()))
+			e, err := openFile(filepath.Join(path, l.Name(), f.Name()))
 			if err != nil {
 				return nil, err
 			}
-			examples, names = append(examples, Example{Image: m}), append(names, l.Name())
+			if e == nil {
+				continue
+			}
+			if len(examples) > 0 && examples[0].Form() != e.Form() {
+				return nil, fmt.Errorf("%s: %s holds %s, and others hold %s: want one kind in a folder",
+					path, filepath.Join(l.Name(), f.Name()), e.Form().Words(), examples[0].Form().Words())
+			}
+			examples, names = append(examples, *e), append(names, l.Name())
 		}
 	}
 	if len(examples) == 0 {
-		return nil, fmt.Errorf("%s: %w: want a folder for each label, with .png, .jpg or .pgm files in it", path, ErrEmpty)
+		return nil, fmt.Errorf("%s: %w: want a folder for each label, with .png, .jpg or .pgm files in it, or .wav or .flac", path, ErrEmpty)
 	}
 	return byName(path, examples, names), nil
+}
+
+// openFile is the example of a file without its label; nil where it is neither an image nor
+// a recording by its name.
+func openFile(path string) (e *Example, err error) {
+	switch {
+	case IsImage(path):
+		e = &Example{}
+		e.Image, err = OpenImage(path)
+	case audio.Named(path):
+		e = &Example{User: speaker(path)}
+		e.Recording, err = OpenRecording(path)
+	}
+	return e, err
 }
 
 // Images calls each with every image of a table of pixels and its line; a label is

@@ -112,11 +112,19 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 	if words := value("words"); len(words) > 0 && s.want {
 		return s.parseTagged(words, value("tags"), value("user"), value("provider"))
 	}
-	text := value(s.columns.text())
-	if len(text) == 0 || string(text) == "null" {
+	text, sound := value(s.columns.text()), value("audio")
+	switch {
+	case len(sound) > 0 && s.want:
+		var path string
+		if json.Unmarshal(sound, &path) != nil {
+			return l, errors.New(`"audio" must be a string, the path of a recording`)
+		}
+		if l.Recording, err = s.beside(path); err != nil {
+			return l, err
+		}
+	case len(text) == 0 || string(text) == "null":
 		return l, &ColumnError{Column: s.columns.text(), Have: keys}
-	}
-	if json.Unmarshal(text, &l.Text) != nil {
+	case json.Unmarshal(text, &l.Text) != nil:
 		return l, fmt.Errorf("%q must be a string", s.columns.text())
 	}
 	label := value(s.columns.label())

@@ -12,7 +12,7 @@ import (
 )
 
 // Hash tells what is read at path from what was, or will be: the hash of a file, or of
-// a folder of images their labels and hashes in order; with the columns where they are not
+// a folder of images or recordings their labels and hashes in order; with the columns where they are not
 // the default ones.
 func Hash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err error) {
 	f, err := os.Open(path)
@@ -25,7 +25,7 @@ func Hash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err 
 		return "", err
 	} else if at.IsDir() {
 		for _, e := range of.Examples {
-			fmt.Fprintf(h, "%q %x\n", of.Labels[e.Label], e.Image.Identity())
+			fmt.Fprintf(h, "%q %x\n", of.Labels[e.Label], identity(&e))
 		}
 	} else if _, err := io.Copy(h, f); err != nil {
 		return "", err
@@ -34,4 +34,12 @@ func Hash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err 
 		fmt.Fprintf(h, "\x00%q %q %v", columns.Text, columns.Label, columns.Unlabelled)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// identity tells an example of a folder from others.
+func identity(e *dataset.Example) []byte {
+	if e.Recording != nil {
+		return e.Recording.Identity()
+	}
+	return e.Image.Identity()
 }

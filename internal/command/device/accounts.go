@@ -138,6 +138,9 @@ func (a *accounts) hashes(set *dataset.Set) map[string]bool {
 		if e.Image != nil {
 			m.Write(e.Image.Identity())
 		}
+		if e.Recording != nil {
+			m.Write(e.Recording.Identity())
+		}
 		all[hex.EncodeToString(m.Sum(nil)[:8])] = true
 	}
 	return all

@@ -1,0 +1,109 @@
+package dataset
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/starling-fl/starling/audio"
+)
+
+// Recording is a sound, in place of a text.
+type Recording struct {
+	sound *audio.Sound                 // nil: read gives it
+	read  func() (*audio.Sound, error) // nil: it is decoded
+	sum   []byte                       // of its file; nil: it has none
+}
+
+// Recorded is a recording of samples that are at hand.
+func Recorded(s *audio.Sound) (*Recording, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	return &Recording{sound: s}, nil
+}
+
+// Decoded are its samples.
+func (r *Recording) Decoded() (*audio.Sound, error) {
+	if r.read == nil {
+		return r.sound, nil
+	}
+	return r.read()
+}
+
+// OpenRecording is the recording of a file, which stays there and is decoded whenever it is
+// used: one that changes meanwhile is refused. What cannot be used is told now.
+func OpenRecording(path string) (*Recording, error) {
+	data, err := readRecording(path)
+	if err == nil {
+		_, err = audio.Decode(data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	sum := sha256.Sum256(data)
+	return &Recording{sum: sum[:], read: func() (*audio.Sound, error) {
+		data, err := readRecording(path)
+		if err == nil && sha256.Sum256(data) != sum {
+			err = errors.New("has changed since it was opened")
+		}
+		var s *audio.Sound
+		if err == nil {
+			s, err = audio.Decode(data)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return s, nil
+	}}, nil
+}
+
+func readRecording(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, audio.MaxFile+1))
+	if err == nil && len(data) > audio.MaxFile {
+		err = fmt.Errorf("larger than %d bytes", audio.MaxFile)
+	}
+	return data, err
+}
+
+// Identity tells a recording from others: the hash of its file where it has one, else its
+// rate and samples, big-endian.
+func (r *Recording) Identity() []byte {
+	if r.sum != nil {
+		return r.sum
+	}
+	out := binary.BigEndian.AppendUint32(make([]byte, 0, 4+4*len(r.sound.Samples)), uint32(r.sound.Rate))
+	for _, v := range r.sound.Samples {
+		out = binary.BigEndian.AppendUint32(out, math.Float32bits(v))
+	}
+	return out
+}
+
+// speaker is who a file of Speech Commands (Warden 2018) says that it is from, whose names
+// are a hash of the speaker, "_nohash_" and a number; "" for other names.
+func speaker(name string) string {
+	who, _, ok := strings.Cut(filepath.Base(name), "_nohash_")
+	if !ok {
+		return ""
+	}
+	return who
+}
+
+// beside opens a recording that a line of a file names, in the file's folder or below it.
+func (s *scanner) beside(path string) (*Recording, error) {
+	if !filepath.IsLocal(filepath.FromSlash(path)) {
+		return nil, fmt.Errorf("audio is %.80q, want a path within the file's own folder", path)
+	}
+	return OpenRecording(filepath.Join(filepath.Dir(s.name), filepath.FromSlash(path)))
+}
