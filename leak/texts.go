@@ -63,7 +63,7 @@ func (p *probe) madeUp(what string, trial int) ([]dataset.Example, error) {
 			}
 		case dataset.FormLists:
 			e.Labels = append(e.Labels, label())
-		case dataset.FormTexts, dataset.FormPictures:
+		case dataset.FormTexts, dataset.FormPictures, dataset.FormRecordings:
 			e.Label = label()
 		}
 	}

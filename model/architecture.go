@@ -58,6 +58,8 @@ func init() { // the values' functions ask for architectures themselves
 		"distilbert":  &distilbertArchitecture,
 		"t5":          &t5Architecture,
 		"vit":         &vitArchitecture,
+		"hubert":      speechArchitecture("Hubert", "hubert."),
+		"wav2vec2":    speechArchitecture("Wav2Vec2", "wav2vec2."),
 		"llama":       llamaArchitecture,
 		"mistral":     mistralArchitecture,
 		"qwen2":       qwen2Architecture,
@@ -79,6 +81,7 @@ type Dense struct {
 	Name       string
 	Activation string // "", "tanh" or "relu"
 	Trained    bool   // by the job; else part of the base
+	Out        int    // its columns, of one that is not the last; 0: hidden_size
 }
 
 // tied names the token embeddings and the map from the last layer to the vocabulary, and where a
@@ -87,6 +90,9 @@ type tied struct {
 	words, head string
 	own         func(c *Config) *bool
 }
+
+// Textless says whether the base reads something else than texts, and has no tokenizer.
+func (c Config) Textless() bool { return c.arch().textless() }
 
 // textless says whether it reads something else than texts.
 func (a *architecture) textless() bool { return a.reads != nil }
@@ -135,7 +141,7 @@ func (c Config) Separators() int { return max(1, c.arch().between) }
 
 // MaxTokens is the longest text, special tokens included.
 func (c Config) MaxTokens() int {
-	if c.Generates() || c.Sees() { // its positions are relative, or an image's
+	if c.Generates() || c.Textless() { // its positions are relative, or an image's
 		return maxPositions
 	}
 	return min(maxPositions, c.MaxPositions-c.FirstPosition())

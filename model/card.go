@@ -28,8 +28,11 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	if lay.Method.Boxes() {
 		pipeline = answerTask.pipeline // of documents, too
 	}
-	if lay.Config.Sees() {
+	switch {
+	case lay.Config.Sees():
 		reads = "image"
+	case lay.Config.Hears():
+		reads = "recording"
 	}
 	fmt.Fprintf(&b, "---\nlibrary_name: %s\npipeline_tag: %s\ntags: [starling, federated, lora]\n---\n\n", library, pipeline)
 	fmt.Fprintf(&b, "# %s\n\n", cmp.Or(c.Job, task.title))
@@ -51,9 +54,13 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	fmt.Fprintf(&b, "A %s (%d layers, %d wide) %s, made with Starling in %d rounds of %s.\n\n",
 		lay.Config.ModelType, lay.Config.NumHiddenLayers, lay.Config.HiddenSize, what, c.Version, tuning)
 	b.WriteString("## Data\n\n" + c.trainedOn(reads))
-	if reads == "text" {
+	switch reads {
+	case "recording":
+		s := lay.Config.Speech
+		fmt.Fprintf(&b, " A recording is read up to %.2f seconds, at %d samples a second.", float64(s.Samples(c.Seq))/float64(s.Rate), s.Rate)
+	case "text":
 		fmt.Fprintf(&b, " A text is read up to %d tokens.", c.Seq)
-	} else {
+	default:
 		fmt.Fprintf(&b, " An image is read as %v pixels, height by width.", lay.Config.ViT.ImageSize)
 	}
 	if len(c.Labels) > 0 {
@@ -116,14 +123,18 @@ func (c *Checkpoint) usage(format string) string {
 	if c.Adapter.layout.Method.Boxes() {
 		auto = "AutoModelForDocumentQuestionAnswering"
 	}
-	if config.Sees() {
-		lines := "import torch\nfrom PIL import Image\nfrom transformers import AutoModelForImageClassification, AutoImageProcessor\n"
+	if config.Textless() {
+		processor, image := "AutoFeatureExtractor", ""
+		if config.Sees() {
+			processor, image = "AutoImageProcessor", "from PIL import Image\n"
+		}
+		lines := "import torch\n" + image + "from transformers import " + auto + ", " + processor + "\n"
 		path := "folder"
 		if format == "peft" {
 			lines, path = lines+"from peft import PeftModel\n", "folder + \"/"+CheckpointBase+"\""
 		}
-		lines += fmt.Sprintf("\nfolder = \".\"  # this one\nprocessor = AutoImageProcessor.from_pretrained(%[1]s)\n"+
-			"model = AutoModelForImageClassification.from_pretrained(%[1]s)\n", path)
+		lines += fmt.Sprintf("\nfolder = \".\"  # this one\nprocessor = %[2]s.from_pretrained(%[1]s)\n"+
+			"model = %[3]s.from_pretrained(%[1]s)\n", path, processor, auto)
 		if format == "peft" {
 			lines += "model = PeftModel.from_pretrained(model, folder)\n"
 		}

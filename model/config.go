@@ -61,6 +61,7 @@ type Config struct {
 
 	T5      T5      `json:"t5,omitzero"`      // what only a t5 has
 	ViT     ViT     `json:"vit,omitzero"`     // what only a vit has
+	Speech  Speech  `json:"speech,omitzero"`  // what only a hubert or a wav2vec2 has
 	Decoder Decoder `json:"decoder,omitzero"` // what only a causal model has
 }
 

@@ -288,13 +288,19 @@ func canonical(c Config, files []*SafeTensors, own bool) (*SafeTensors, error) {
 	return out, nil
 }
 
+// olderNames are the ends of tensors' names as they are, and as earlier programs wrote them.
+var olderNames = map[string]string{
+	"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta", // TensorFlow
+	".parametrizations.weight.original0": ".weight_g", ".parametrizations.weight.original1": ".weight_v", // PyTorch before 2.0
+}
+
 // find looks a tensor up under the names that checkpoints use: the encoder's own,
 // that of a model with a head, Starling's own model, and TensorFlow's for LayerNorm.
 func find(c Config, files []*SafeTensors, name string) (*SafeTensors, string) {
 	var names []string
 	for _, prefix := range []string{"", c.arch().prefix, ownPrefix} {
 		names = append(names, prefix+name)
-		for now, then := range map[string]string{"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"} {
+		for now, then := range olderNames {
 			if stem, ok := strings.CutSuffix(name, now); ok {
 				names = append(names, prefix+stem+then)
 			}

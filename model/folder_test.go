@@ -54,6 +54,11 @@ func huggingConfig(kind string) Config {
 	if kind == "vit" {
 		return NewViT(8, 2, 4, 2, 3)
 	}
+	if (Config{ModelType: kind}).Hears() {
+		c := NewHubert(4, 8, 2)
+		c.ModelType, c.NumAttentionHeads, c.Speech.Groups, c.Speech.Positions = kind, 2, 2, 4
+		return c
+	}
 	if f := architectures[kind].decoder; f != nil {
 		return tinyDecoder(kind, f)
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -66,7 +67,7 @@ func (e Entry) ShapeAt(b int) []int {
 //	    t.delta
 //	box_embeddings.weight  [hidden, 4], where the method has boxes
 //	for each trained map m of the head (Config.Head), out its columns or the outputs:
-//	    m.weight  [out, hidden]
+//	    m.weight  [out, in], in the columns of the map before it, of the first hidden
 //	    m.bias    [out]
 //	or, where masked tokens are told, the tensors of Config.MaskedHead
 //
@@ -112,17 +113,18 @@ func NewLayout(c Config, l Method, classes int) (*Layout, error) {
 	if entries := l.Task.of().entries; entries != nil {
 		lay.entries = append(lay.entries, entries(c)...)
 	}
-	head := c.HeadFor(l.Task)
+	head, in := c.HeadFor(l.Task), h
 	for i, d := range head {
-		out, start := h, StartUniform
+		out, start := cmp.Or(d.Out, h), StartUniform
 		if i == len(head)-1 {
 			out, start = lay.Outputs(), StartZero
 		}
 		if d.Trained {
 			lay.entries = append(lay.entries,
-				Entry{d.Name + ".weight", KindHead, []int{out, h}, start},
+				Entry{d.Name + ".weight", KindHead, []int{out, in}, start},
 				Entry{d.Name + ".bias", KindHead, []int{out}, StartZero})
 		}
+		in = out
 	}
 	return lay, nil
 }

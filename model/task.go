@@ -39,6 +39,7 @@ type aTask struct {
 	labelled bool // examples, or what they are made of, have labels, of a few that the job names
 	asks     bool // an example is a question, which has answers and no label
 	images   bool // it is an image's; only these are over a base that reads images
+	sounds   bool // it is a recording's; only these are over a base that reads recordings
 	boxes    bool // it can read where words stand: see BoxEmbeddings
 	answer   int  // the most tokens of an answer where a method does not say
 
@@ -63,7 +64,7 @@ type aTask struct {
 var tasks []*aTask
 
 func init() { // the values' functions ask for tasks themselves
-	tasks = []*aTask{&classifyTask, &multiLabelTask, &tagTask, &spanTask, &imageTask, &answerTask, &pretrainTask, &causalTask}
+	tasks = []*aTask{&classifyTask, &multiLabelTask, &tagTask, &spanTask, &imageTask, &listenTask, &answerTask, &pretrainTask, &causalTask}
 }
 
 func (t TaskKind) find() (*aTask, bool) {
@@ -107,7 +108,7 @@ func TaskNames() []string {
 // DefaultTask is the task of a base whose kind has only one, else classify.
 func (c Config) DefaultTask() TaskKind {
 	for _, t := range tasks {
-		if t.images && c.Sees() || t.reads == ReadsDecoder && c.Generates() || t.reads == ReadsNext && c.Causal() {
+		if t.images && c.Sees() || t.sounds && c.Hears() || t.reads == ReadsDecoder && c.Generates() || t.reads == ReadsNext && c.Causal() {
 			return t.kind
 		}
 	}
@@ -122,6 +123,11 @@ func (c Config) CheckTask(kind TaskKind) error {
 		return fmt.Errorf("%w: task is %.40q, want one of %q", ErrConfig, string(kind), TaskNames())
 	case c.Sees() && !t.images:
 		return fmt.Errorf("%w: task is %s, but a %s reads images", ErrConfig, t.name, c.ModelType)
+	case c.Hears() && !t.sounds:
+		return fmt.Errorf("%w: task is %s, but a %s reads recordings", ErrConfig, t.name, c.ModelType)
+	case !c.Hears() && t.sounds:
+		return fmt.Errorf("%w: task is %s, but a %s reads none: give a base that reads recordings, the folder of a hubert or a wav2vec2",
+			ErrConfig, t.name, c.ModelType)
 	case !c.Sees() && t.images:
 		return fmt.Errorf("%w: task is %s, but a %s reads texts: give a base that reads images, the folder of a vit", ErrConfig, t.name, c.ModelType)
 	case c.Causal() && t.reads != ReadsNext:

@@ -52,8 +52,8 @@ func (c *causal) Columns() []Column { return c.columns }
 // parts are an example's tokens: those that are only read, and those that are told.
 func (c *causal) parts(e *dataset.Example) (read, told []int32, err error) {
 	switch {
-	case e.Image != nil:
-		return nil, nil, errors.New("it is an image, and the job reads texts")
+	case e.Form().Textless():
+		return nil, nil, errors.New("it is an image or a recording, and the job reads texts")
 	case e.Completion != "":
 		read = c.Prompt(e.Prompt)
 		if told = append(c.tok.Encode(e.Completion), c.after...); len(read) == 0 {

@@ -31,8 +31,8 @@ func classifyColumns(l *model.Layout, sequence int) []Column {
 func (c *classify) Columns() []Column { return c.columns }
 
 func (c *classify) Encode(e *dataset.Example, b Batch, row int) error {
-	if e.Image != nil || e.Tags != nil || e.Labels != nil {
-		return errors.New("it is an image, tagged words, or has a list of labels, and the job gives a text one label")
+	if e.Image != nil || e.Recording != nil || e.Tags != nil || e.Labels != nil {
+		return errors.New("it is an image, a recording, tagged words, or has a list of labels, and the job gives a text one label")
 	}
 	copy(b[0].I32[row*c.sequence:], c.tok.EncodeFixed(e.Text, c.sequence))
 	b[1].I32[row], b[2].F32[row] = int32(e.Label), 1

@@ -14,7 +14,7 @@ type images struct {
 	vit     model.ViT
 }
 
-var imageKind = kind{columns: imageColumns, takes: []dataset.Form{dataset.FormPictures}, pixels: true, make: func(p parts) (Task, error) {
+var imageKind = kind{columns: imageColumns, takes: []dataset.Form{dataset.FormPictures}, textless: true, make: func(p parts) (Task, error) {
 	return &images{columns: p.columns, vit: p.layout.Config.ViT}, nil
 }}
 

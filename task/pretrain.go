@@ -108,8 +108,8 @@ func (m *masked) Split(e *dataset.Example) ([]dataset.Example, error) {
 
 // Encode writes a text and masks it as it always does.
 func (m *masked) Encode(e *dataset.Example, b Batch, row int) error {
-	if e.Image != nil {
-		return errors.New("it is an image, and the job reads texts")
+	if e.Form().Textless() {
+		return errors.New("it is an image or a recording, and the job reads texts")
 	}
 	tokens := b.Int32(Tokens)[row*m.sequence:][:m.sequence]
 	copy(tokens, m.tok.EncodeFixed(textOf(e), m.sequence))

@@ -84,10 +84,10 @@ const leastSequence = 3
 
 // A kind makes a task: each has one, in its own file.
 type kind struct {
-	columns func(l *model.Layout, sequence int) []Column
-	make    func(p parts) (Task, error)
-	pixels  bool // it reads no text, and needs no tokenizer
-	takes   []dataset.Form
+	columns  func(l *model.Layout, sequence int) []Column
+	make     func(p parts) (Task, error)
+	textless bool // it reads no text, and needs no tokenizer
+	takes    []dataset.Form
 }
 
 // parts are what a task is made of.
@@ -95,7 +95,7 @@ type parts struct {
 	columns  []Column
 	base     *model.Base
 	layout   *model.Layout
-	tok      tokenizer.Tokenizer // nil where pixels are read
+	tok      tokenizer.Tokenizer // nil where no text is read
 	sequence int
 }
 
@@ -107,6 +107,7 @@ var kinds = map[model.TaskKind]kind{
 	model.TaskSpan:       spanKind,
 	model.TaskAnswer:     answerKind,
 	model.TaskImage:      imageKind,
+	model.TaskListen:     listenKind,
 	model.TaskPretrain:   pretrainKind,
 	model.TaskCausal:     causalKind,
 }
@@ -150,7 +151,7 @@ func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
 		return nil, err
 	}
 	p := parts{columns: k.columns(l, sequence), base: base, layout: l, sequence: sequence}
-	if k.pixels {
+	if k.textless {
 		return k.make(p)
 	}
 	if most := base.Config.MaxTokens(); sequence < leastSequence || sequence > most {

@@ -132,5 +132,8 @@ func Called(examples []dataset.Example) string {
 	if len(examples) > 0 && examples[0].Image != nil {
 		return "images"
 	}
+	if len(examples) > 0 && examples[0].Recording != nil {
+		return "recordings"
+	}
 	return "texts"
 }

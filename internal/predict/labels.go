@@ -77,6 +77,9 @@ func Texts(ctx context.Context, a *command.App, e engine.Engine, ck *model.Check
 		return out, nil
 	}}
 	return command.ColumnHint(predict.of(func(take func(dataset.Example) error) error {
+		if ck.Base.Config.Hears() {
+			return eachRecording(name, func(at int, r *dataset.Recording) error { return take(dataset.Example{Line: at, Recording: r}) })
+		}
 		if ck.Base.Config.Sees() {
 			return eachImage(columns, in, name, func(at int, m *dataset.Image) error { return take(dataset.Example{Line: at, Image: m}) })
 		}

@@ -125,7 +125,13 @@ func (l *Lab) job(s Settings) (*Data, job.Job, error) {
 func (d *Data) fits(kind model.TaskKind, base model.Config) error {
 	form := d.Validation.Form()
 	want := task.For(form)
-	switch pictures := want == model.TaskImage; {
+	switch pictures, sounds := form == dataset.FormPictures, form == dataset.FormRecordings; {
+	case sounds != base.Hears() && sounds:
+		return badSetting("data: %s holds %s, and the base, a %s, reads none: give the folder of a hubert or a wav2vec2 as --base, and set task to %s",
+			d.Name, form.Words(), base.ModelType, want)
+	case sounds != base.Hears():
+		return badSetting("data: %s holds %s, and the base, a %s, reads recordings: give recordings as data, or another base",
+			d.Name, form.Words(), base.ModelType)
 	case pictures && !base.Sees():
 		return badSetting("data: %s holds %s, and the base, a %s, reads texts: give the folder of a vit as --base, and set task to %s",
 			d.Name, form.Words(), base.ModelType, want)

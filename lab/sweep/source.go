@@ -89,8 +89,8 @@ func (s Source) common(all, test *dataset.Set) (_, _ *dataset.Set, err error) {
 		if test, err = test.Relabel(all.Labels); err != nil {
 			return nil, nil, err
 		}
-		if (test.Examples[0].Image == nil) != (all.Examples[0].Image == nil) {
-			return nil, nil, badSetting("test: %s and %s hold images and texts: give two of a kind", test.Name, all.Name)
+		if a, b := test.Form(), all.Form(); a != b && (a.Textless() || b.Textless()) {
+			return nil, nil, badSetting("test: %s holds %s, and %s %s: give two of a kind", test.Name, a.Words(), all.Name, b.Words())
 		}
 		sets = append(sets, test)
 	}

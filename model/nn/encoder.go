@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
@@ -157,7 +158,7 @@ func (e encoder) logits(tokens *graph.Node, classes int) *graph.Node {
 func (e encoder) head(x *graph.Node, classes int) *graph.Node {
 	head := e.cfg.HeadFor(e.task)
 	for i, d := range head {
-		out := e.cfg.HiddenSize
+		out := cmp.Or(d.Out, e.cfg.HiddenSize)
 		if i == len(head)-1 {
 			out = classes
 		}

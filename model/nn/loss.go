@@ -74,6 +74,10 @@ func (e encoder) answer(outputs int) *graph.Node {
 		k := in[task.Places].Shape().Dimensions
 		return graph.Reshape(graph.Add(linear(x, e.words(), nil), rows(e.maskedBias(), k[0]*k[1])), k[0], k[1]*outputs)
 	}
+	if e.cfg.Hears() {
+		keep := in[task.Keep]
+		return e.head(e.pooled(e.frames(in[task.Samples], keep), keep), outputs)
+	}
 	if e.cfg.Sees() {
 		return e.imageLogits(in[task.Patches], outputs)
 	}

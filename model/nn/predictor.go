@@ -29,6 +29,9 @@ func (p *Predictor) rows(seq int) int {
 	if c.Sees() {
 		return predictBatch
 	}
+	if c.Hears() {
+		return min(predictBatch, max(1, mostProduct/2/max(1, seq*c.HiddenSize*c.IntermediateSize)))
+	}
 	most := seq * c.HiddenSize * max(c.HiddenSize, c.IntermediateSize)
 	for _, in := range p.inputs {
 		if in.Name == task.Places {
@@ -77,7 +80,7 @@ func NewPredictor(layout *model.Layout, base *model.Base, seq int, be compute.Ba
 
 // cut is a column's shape in a pass over so many tokens.
 func (p *Predictor) cut(c task.Column, seq int) []int {
-	if len(c.Shape) == 0 || c.Name == task.Places || p.layout.Config.Sees() {
+	if len(c.Shape) == 0 || c.Name == task.Places || p.layout.Config.Textless() {
 		return c.Shape
 	}
 	return append([]int{seq}, c.Shape[1:]...)

@@ -20,15 +20,15 @@ func (e encoder) imageLogits(patches *graph.Node, classes int) *graph.Node {
 	x = graph.Add(x, graph.BroadcastToDims(e.params.frozen(model.ViTPositions, 1, 1+n, h), b, 1+n, h))
 	x = graph.Reshape(x, b*(1+n), h)
 	for l := range e.cfg.NumHiddenLayers {
-		x = e.preNormLayer(x, b, e.cfg.Layer(l))
+		x = e.preNormLayer(x, nil, b, e.cfg.Layer(l))
 	}
 	x = graph.Slice(graph.Reshape(x, b, 1+n, h), graph.AxisRange(), graph.AxisRange(0, 1), graph.AxisRange())
 	return e.head(e.norm(graph.Reshape(x, b, h), model.ViTNorm), classes)
 }
 
 // preNormLayer normalises what attention and feed-forward read, and adds to x as it
-// was; x [b*S, h].
-func (e encoder) preNormLayer(x *graph.Node, b int, l model.Layer) *graph.Node {
+// was; x [b*S, h], bias as in attend.
+func (e encoder) preNormLayer(x, bias *graph.Node, b int, l model.Layer) *graph.Node {
 	h := e.cfg.HiddenSize
 	y := e.norm(x, l.AttentionNorm)
 	project := func(name string) *graph.Node {
@@ -37,7 +37,7 @@ func (e encoder) preNormLayer(x *graph.Node, b int, l model.Layer) *graph.Node {
 		}
 		return e.low(linear(y, e.params.frozen(name+".weight", h, h), nil), y, name)
 	}
-	a := e.attend(project(l.Query), project(l.Key), project(l.Value), nil, b)
+	a := e.attend(project(l.Query), project(l.Key), project(l.Value), bias, b)
 	x = graph.Add(x, e.sublayer(e.dense(a, l.AttentionOutput, h), l.AttentionOutput))
 	f := e.activation(e.dense(e.norm(x, l.OutputNorm), l.Intermediate, e.cfg.IntermediateSize), e.cfg.HiddenAct)
 	return graph.Add(x, e.sublayer(e.dense(f, l.Output, h), l.Output))

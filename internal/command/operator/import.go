@@ -93,7 +93,7 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 	if err != nil {
 		return nil, err
 	}
-	if !b.Config.Sees() {
+	if !b.Config.Textless() {
 		if _, err := task.TokenizerOf(b); err != nil {
 			return nil, fmt.Errorf("base %s: %w", base, err)
 		}
