@@ -75,7 +75,7 @@ func (c *Core) begin(seed uint64) error {
 			return refuseJob("adapter.start: %w", err)
 		}
 	}
-	n := c.t.layout.Size(c.t.lora.RMax)
+	n := c.t.layout.Size(c.t.method.RMax)
 	c.average = optimizer.NewAverage(c.t.job.Server, c.t.job.Rounds, n)
 	c.optimizer, err = optimizer.New(c.t.job.Server, n)
 	return err
@@ -113,7 +113,7 @@ func (c *Core) Base() (*model.Base, [32]byte) { return c.t.base, c.t.baseRef.SHA
 func (c *Core) Adapter() *model.Adapter {
 	a := c.adapter.Clone()
 	if mean := c.average.Mean(); mean != nil {
-		if err := a.SetSlice(c.t.lora.RMax, mean); err != nil {
+		if err := a.SetSlice(c.t.method.RMax, mean); err != nil {
 			panic(err) // the whole adapter, of its own length
 		}
 	}
@@ -330,7 +330,7 @@ func (c *Core) apply(rank int, mean []float32) error {
 	if err := c.adapter.SetSlice(rank, values); err != nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
-	if err := c.average.Add(c.version+1, c.adapter.Slice(c.t.lora.RMax)); err != nil {
+	if err := c.average.Add(c.version+1, c.adapter.Slice(c.t.method.RMax)); err != nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
 	return nil

@@ -173,7 +173,7 @@ func TestAverageOfTheLastRounds(t *testing.T) {
 		return c
 	}
 	plain, averaged := begin(0), begin(last)
-	full := plain.t.lora.RMax
+	full := plain.t.method.RMax
 	mean := make([]float64, plain.Layout().Size(full))
 	for n := 1; n <= rounds; n++ {
 		var events [2]dp.Event

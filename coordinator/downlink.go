@@ -14,7 +14,7 @@ import (
 func (c *Coordinator) downlink(r *running, plan *wire.Plan) error {
 	if c.core.version == 0 && c.t.start == nil {
 		plan.Seed = seedBytes(c.core.seed)
-		c.held.Remember(contract.Slice{Rank: c.t.lora.RMax, Values: c.core.adapter.Slice(c.t.lora.RMax)})
+		c.held.Remember(contract.Slice{Rank: c.t.method.RMax, Values: c.core.adapter.Slice(c.t.method.RMax)})
 		return nil
 	}
 	full, decoded, err := c.core.Slice(r.rank)

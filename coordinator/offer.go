@@ -22,7 +22,7 @@ const offerPatience = time.Minute
 // where there is no browser to take it. It is what anybody may have: the released
 // adapter, after noise. A job whose model cannot be offered has ended all the same.
 func (c *Coordinator) offer() (m wire.Model) {
-	if c.core.version == 0 || !c.t.lora.Task.InOnePass() || !slices.ContainsFunc(c.order, func(d *device) bool { return d.browser }) {
+	if c.core.version == 0 || !c.t.method.Task.InOnePass() || !slices.ContainsFunc(c.order, func(d *device) bool { return d.browser }) {
 		return m
 	}
 	rank := c.releasedRank()

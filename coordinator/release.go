@@ -228,7 +228,7 @@ func (c *Coordinator) checkpointInfo(measured []RankAccuracy) (model.CheckpointI
 	}
 	info := model.CheckpointInfo{
 		Job: c.t.job.Name, Version: int(c.core.version), Seq: c.t.job.Adapter.Sequence, Labels: c.t.job.Labels,
-		Method: c.t.lora, BaseSHA256: fmt.Sprintf("%x", c.t.baseRef.SHA256), BestRank: c.total.BestRank,
+		Method: c.t.method, BaseSHA256: fmt.Sprintf("%x", c.t.baseRef.SHA256), BestRank: c.total.BestRank,
 		RankAccuracy: map[string]float64{}, Privacy: c.guaranteeText(),
 		Devices: c.t.job.Cohort.Population, UpdateBytes: (largest.Size()*c.t.bits + 7) / 8,
 	}

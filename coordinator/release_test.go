@@ -309,7 +309,7 @@ func decodeSlice(t *testing.T, tb *table, p *player, patched *int, held [][]floa
 		if plan.Version != 0 {
 			t.Errorf("a seed in step %d", plan.Version)
 		}
-		return model.NewAdapter(layout, seed).Slice(tb.c.t.lora.RMax)
+		return model.NewAdapter(layout, seed).Slice(tb.c.t.method.RMax)
 	}
 	full, err := p.fetch(plan.Slice.Blob)
 	if err != nil {

@@ -26,7 +26,7 @@ type terms struct {
 	given    Job // before anything followed from the base
 	base     *model.Base
 	layout   *model.Layout
-	lora     model.Method
+	method   model.Method
 	contract contract.Terms // what devices derive too
 
 	quorum   job.Quorum // when a round may be drawn
@@ -60,9 +60,9 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 		return nil, err
 	}
 	t := &terms{job: job, given: given, base: base, units: job.ExpectedCohort() * job.UnitsPerDevice()}
-	t.lora = job.Method()
+	t.method = job.Method()
 	var err error
-	if t.layout, err = model.NewLayout(base.Config, t.lora, len(job.Labels)); err != nil {
+	if t.layout, err = model.NewLayout(base.Config, t.method, len(job.Labels)); err != nil {
 		return nil, refuseJob("base: %w", err)
 	}
 	if n := t.layout.Size(slices.Max(t.ranks())); n > maxMasked {
@@ -318,10 +318,10 @@ func (t *terms) wireJob(instance [16]byte, private bool) (*wire.Job, error) {
 		return uint32(min(d.Milliseconds(), math.MaxUint32))
 	}
 	w := &wire.Job{
-		Instance: instance, Name: j.Name, Labels: j.Labels, Task: string(t.lora.Task), Base: t.baseRef,
-		RankMin: uint16(j.Adapter.RankMin), RankMax: uint16(j.Adapter.RankMax), Alpha: j.Adapter.Alpha, Scale: string(t.lora.Scaling),
-		HeadOnly: j.Ranks()[0] == 0, Method: j.Adapter.Method, Targets: t.lora.Targets, Also: t.lora.Also,
-		Bottleneck: uint32(t.lora.Bottleneck), Blocks: uint32(t.lora.Blocks), Answer: uint32(j.Adapter.Answer), Sequence: uint32(j.Adapter.Sequence),
+		Instance: instance, Name: j.Name, Labels: j.Labels, Task: string(t.method.Task), Base: t.baseRef,
+		RankMin: uint16(j.Adapter.RankMin), RankMax: uint16(j.Adapter.RankMax), Alpha: j.Adapter.Alpha, Scale: string(t.method.Scaling),
+		HeadOnly: j.Ranks()[0] == 0, Method: j.Adapter.Method, Targets: t.method.Targets, Also: t.method.Also,
+		Bottleneck: uint32(t.method.Bottleneck), Blocks: uint32(t.method.Blocks), Answer: uint32(j.Adapter.Answer), Sequence: uint32(j.Adapter.Sequence),
 		Announced: j.Training.Announce(), Rounds: uint64(j.Rounds),
 		Privacy: wire.Privacy{
 			Private: private, SamplingRate: j.Cohort.SamplingRate, NoiseMultiplier: t.z * j.NoiseScale(),

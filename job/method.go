@@ -80,14 +80,12 @@ func (j Job) validateMethod() error {
 	if _, err := model.ParseTask(j.Task); err != nil {
 		return refuse("task is %.40q, must be one of %q", j.Task, model.TaskNames())
 	}
-	switch m := model.MethodKind(a.Method); m {
-	case "", model.MethodLoRA:
-	case model.MethodHead, model.MethodBitFit, model.MethodFull, model.MethodAdapter, model.MethodCompacter:
-		if len(a.Targets) > 0 {
-			return refuse("adapter.targets are given, but adapter.method %s has none", m)
-		}
-	default:
+	m := model.Method{Kind: model.MethodKind(a.Method)}
+	switch {
+	case !m.Kind.Known():
 		return refuse("adapter.method is %.40q, must be one of %q", a.Method, model.MethodNames())
+	case !m.Ranked() && len(a.Targets) > 0:
+		return refuse("adapter.targets are given, but adapter.method %s has none", m.Kind)
 	}
 	if err := j.validateRanks(); err != nil {
 		return err

@@ -52,9 +52,7 @@ func DefaultLocal(optimizer string, c model.Config, m model.Method) Local {
 	h := float64(c.HiddenSize)
 	_, attentions := c.Depth()
 	rate := math.Min(mostRate, rateScale/(h*float64(attentions)))
-	if m.Kind == model.MethodFull {
-		rate /= 10 // every map moves at full rank, and the embeddings with them
-	}
+	rate /= m.Slower()
 	return Local{
 		Optimizer:        optimizer,
 		Alpha:            float64(m.RMax) * math.Min(2, math.Max(0.5, h/128)),

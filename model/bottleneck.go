@@ -5,30 +5,22 @@ import "cmp"
 // maxBlocks bounds Method.Blocks.
 const maxBlocks = 64
 
-// methods are those without ranks; MethodNames has lora before them.
-var methods = []MethodKind{MethodHead, MethodBitFit, MethodFull, MethodAdapter, MethodCompacter}
-
-// MethodNames lists the names of the known methods.
-func MethodNames() []string {
-	names := []string{string(MethodLoRA)}
-	for _, m := range methods {
-		names = append(names, string(m))
-	}
-	return names
-}
-
-// bottlenecks says whether the method adds modules to the base.
-func (m Method) bottlenecks() bool { return m.Kind == MethodAdapter || m.Kind == MethodCompacter }
-
 // BlockCount is Compacter's n.
 func (m Method) BlockCount() int { return cmp.Or(m.Blocks, 8) }
 
-// Width is the columns of a bottleneck: a 16th of the base's for Adapter, a 32nd for
-// Compacter, as published, unless the method says otherwise.
+// Width is the columns of a bottleneck, 0 of a method without.
 func (m Method) Width(c Config) int {
-	if m.Kind == MethodAdapter {
-		return cmp.Or(m.Bottleneck, max(1, c.HiddenSize/16))
+	if f := m.of().width; f != nil {
+		return f(m, c)
 	}
+	return 0
+}
+
+// adapterWidth is a 16th of the base's width, compacterWidth a 32nd, as published, unless the
+// method says otherwise.
+func adapterWidth(m Method, c Config) int { return cmp.Or(m.Bottleneck, max(1, c.HiddenSize/16)) }
+
+func compacterWidth(m Method, c Config) int {
 	n := m.BlockCount()
 	return cmp.Or(m.Bottleneck, max(1, c.HiddenSize/32/n)*n)
 }
@@ -53,7 +45,7 @@ const (
 // Compacter's begin with adapter.kronecker [n, n, n], which all of them share: W is
 // the sum over i of A_i (x) (s_i t_i^T). U is zero at the start.
 func (m Method) bottleneckEntries(c Config) []Entry {
-	if !m.bottlenecks() {
+	if !m.Bottlenecks() {
 		return nil
 	}
 	h, r, n := c.HiddenSize, m.Width(c), m.BlockCount()
@@ -61,14 +53,14 @@ func (m Method) bottleneckEntries(c Config) []Entry {
 	add := func(name string, start Start, shape ...int) {
 		all = append(all, Entry{name, KindAdapter, shape, start})
 	}
-	if m.Kind == MethodCompacter {
+	if m.of().blocks {
 		add(KroneckerA, StartUniform, n, n, n)
 	}
 	for i := range c.NumHiddenLayers {
 		l := c.Layer(i)
 		for _, module := range []string{l.AttentionOutput, l.Output} {
 			down, up := module+AdapterDown, module+AdapterUp
-			if m.Kind == MethodAdapter {
+			if !m.of().blocks {
 				add(down+".weight", StartUniform, r, h)
 				add(down+".bias", StartZero, r)
 				add(up+".weight", StartZero, h, r)

@@ -36,8 +36,7 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	}
 	fmt.Fprintf(&b, "---\nlibrary_name: %s\npipeline_tag: %s\ntags: [starling, federated, lora]\n---\n\n", library, pipeline)
 	fmt.Fprintf(&b, "# %s\n\n", cmp.Or(c.Job, task.title))
-	what := map[MethodKind]string{MethodHead: "untouched but for its head", MethodBitFit: "with its biases trained (BitFit)", MethodFull: "fine-tuned whole",
-		MethodAdapter: "with bottlenecks in its layers (Adapter)", MethodCompacter: "with bottlenecks in its layers (Compacter)"}[lay.Method.Kind]
+	what := lay.Method.of().written
 	if lay.Method.Ranked() {
 		what = fmt.Sprintf("with a LoRA adapter at rank %d (alpha %v)", rank, lay.Method.AlphaAt(rank))
 	}

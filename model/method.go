@@ -126,9 +126,6 @@ func (m Method) Spelled(format string) string {
 	}{m.RMax, m.Alpha, m.Kind, m.Targets, m.Also, m.Task, m.Bottleneck, m.Blocks, m.Answer}) + string(m.Scaling)
 }
 
-// Ranked says whether the method has ranks; without them there is only rank 0.
-func (m Method) Ranked() bool { return m.Kind == "" || m.Kind == MethodLoRA }
-
 // Validate checks the method against the encoder that it is for.
 func (m Method) Validate(c Config) error {
 	bad := func(format string, args ...any) error {
@@ -137,16 +134,17 @@ func (m Method) Validate(c Config) error {
 	if err := c.CheckTask(m.Task); err != nil {
 		return err
 	}
+	a := m.of()
 	switch {
-	case !m.Ranked() && !slices.Contains(methods, m.Kind):
+	case !m.Kind.Known():
 		return bad("method is %.40q, want one of %q", m.Kind, MethodNames())
-	case m.bottlenecks() && (c.Generates() || c.Causal()):
+	case a.within == "layers" && c.arch().layer == nil:
 		return bad("method is %s, which a %s has no place for", m.Kind, c.ModelType)
-	case m.Bottleneck < 0 || m.Bottleneck > c.HiddenSize || m.Bottleneck > 0 && !m.bottlenecks():
+	case m.Bottleneck < 0 || m.Bottleneck > c.HiddenSize || m.Bottleneck > 0 && !m.Bottlenecks():
 		return bad("bottleneck is %d, want 1..hidden_size %d for adapter and compacter, and 0 for others", m.Bottleneck, c.HiddenSize)
-	case m.Blocks < 0 || m.Blocks > maxBlocks || m.Blocks > 0 && m.Kind != MethodCompacter:
+	case m.Blocks < 0 || m.Blocks > maxBlocks || m.Blocks > 0 && !a.blocks:
 		return bad("blocks is %d, want 1..%d for compacter, and 0 for others", m.Blocks, maxBlocks)
-	case m.Kind == MethodCompacter && (c.HiddenSize%m.BlockCount() != 0 || m.Width(c)%m.BlockCount() != 0):
+	case a.blocks && (c.HiddenSize%m.BlockCount() != 0 || m.Width(c)%m.BlockCount() != 0):
 		return bad("blocks is %d, which must divide hidden_size %d and the bottleneck %d", m.BlockCount(), c.HiddenSize, m.Width(c))
 	case m.RMax < 1 || m.RMax > c.HiddenSize:
 		return bad("r_max is %d, want 1..hidden_size %d", m.RMax, c.HiddenSize)
@@ -160,15 +158,15 @@ func (m Method) Validate(c Config) error {
 		return bad("targets are given, but only lora has some, not %s", m.Kind)
 	case m.Boxes() && c.ModelType != "bert":
 		return bad("also has %s, but the base is a %s: LayoutLM, which computes them elsewhere, is a bert", BoxEmbeddings, c.ModelType)
-	case m.Also != "" && m.Also != BoxEmbeddings && m.Kind == MethodFull:
+	case m.Also != "" && m.Also != BoxEmbeddings && a.all:
 		return bad("also is given, but full trains every tensor")
 	case m.Task.of().suits(c) != nil:
 		return bad("%w", m.Task.of().suits(c))
 	case m.Answer < 0 || m.Answer > maxAnswer || !m.Task.Asks() && m.Answer != 0:
 		return bad("answer is %d tokens, want 0..%d, and 0 for any task but answer and span", m.Answer, maxAnswer)
-	case c.Generates() && m.Kind == MethodHead, c.Generates() && m.Kind == MethodBitFit:
+	case c.Generates() && (a.within == "head" || a.within == "biases"):
 		return bad("method is %s, but a %s has no head and no biases", m.Kind, c.ModelType)
-	case c.Causal() && (m.Kind == MethodHead || m.Kind == MethodBitFit && len(m.whole(c)) == 0):
+	case c.Causal() && (a.within == "head" || a.within == "biases" && len(m.whole(c)) == 0):
 		return bad("method is %s, but this %s has none to train", m.Kind, c.ModelType)
 	}
 	for key, list := range map[string]string{"targets": m.Targets, "also": m.Also} {
@@ -281,8 +279,7 @@ func (m Method) adapted(c Config) []linear {
 func (m Method) whole(c Config) []TensorSpec {
 	also, _ := splitList("also", m.Also)
 	return slices.DeleteFunc(c.BaseTensors(), func(t TensorSpec) bool {
-		switch {
-		case m.Kind == MethodFull, m.Kind == MethodBitFit && strings.HasSuffix(t.Name, ".bias"):
+		if f := m.of().whole; f != nil && f(t.Name) {
 			return false
 		}
 		return !slices.ContainsFunc(also, func(n string) bool { return covers(n, t.Name) })

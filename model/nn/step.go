@@ -122,8 +122,7 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 
 // together says whether several clients can take this step at once.
 func (s StepSpec) together(lay *model.Layout) bool {
-	if !s.Method.Task.Labelled() || s.Config.Textless() ||
-		s.Method.Kind == model.MethodAdapter || s.Method.Kind == model.MethodCompacter || s.rows() < s.Batch {
+	if !s.Method.Task.Labelled() || s.Config.Textless() || s.Method.Bottlenecks() || s.rows() < s.Batch {
 		return false
 	}
 	for _, e := range lay.Entries() {
