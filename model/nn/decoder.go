@@ -28,17 +28,27 @@ func (e encoder) decoder() decoder {
 // nextStates are what the head reads of the places whose next token is told: [B*K,
 // hidden], zeros where weights, which may be nil, are 0.
 func (d decoder) nextStates(tokens, places, weights *graph.Node) *graph.Node {
+	keep := d.read(tokens, places)
+	x, layer := d.embedded(tokens, keep), d.layers(tokens, keep)
+	for l := range d.cfg.NumHiddenLayers {
+		x = layer(l, x)
+	}
+	return d.picked(d.norm(x, model.DecoderNorm), tokens, places, weights)
+}
+
+// read is 1 for every token [B*S] up to the last that is told the next one of, else 0: what
+// stands behind is read by none of them, and products leave rows of zeros out.
+func (d decoder) read(tokens, places *graph.Node) *graph.Node {
 	b, s := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
-	k := places.Shape().Dimensions[1]
-	g := tokens.Graph()
-	// What stands behind the last of these places is read by none of them: zeros, which
-	// products leave out.
-	at := graph.ConvertDType(places, dtypes.Float32)
-	last := graph.ReduceMax(at, -1) // [B]
-	place := graph.ConvertDType(graph.Iota(g, shapes.Make(dtypes.Int32, b, s), 1), dtypes.Float32)
-	keep := graph.Reshape(graph.ConvertDType(graph.GreaterOrEqual(spread(last, place), place), dtypes.Float32), b*s)
-	x := d.states(tokens, keep)
-	row := graph.MulScalar(graph.Iota(g, shapes.Make(dtypes.Int32, b, k), 0), s)
+	last := graph.ReduceMax(graph.ConvertDType(places, dtypes.Float32), -1) // [B]
+	place := graph.ConvertDType(graph.Iota(tokens.Graph(), shapes.Make(dtypes.Int32, b, s), 1), dtypes.Float32)
+	return graph.Reshape(graph.ConvertDType(graph.GreaterOrEqual(spread(last, place), place), dtypes.Float32), b*s)
+}
+
+// picked are the rows of x [B*S, hidden] at places [B,K], zeros where weights are 0.
+func (d decoder) picked(x, tokens, places, weights *graph.Node) *graph.Node {
+	b, s, k := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1], places.Shape().Dimensions[1]
+	row := graph.MulScalar(graph.Iota(tokens.Graph(), shapes.Make(dtypes.Int32, b, k), 0), s)
 	x = graph.Gather(x, graph.Reshape(graph.Add(row, places), b*k, 1))
 	if weights != nil {
 		counts := graph.GreaterThan(weights, graph.ZerosLike(weights))
@@ -47,18 +57,21 @@ func (d decoder) nextStates(tokens, places, weights *graph.Node) *graph.Node {
 	return x
 }
 
-// states are the last layer's, normalised: [B*S, hidden] of tokens int32 [B,S]; rows where
-// keep [B*S] is 0 are zeros within.
-func (d decoder) states(tokens, keep *graph.Node) *graph.Node {
-	b, s, h := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1], d.cfg.HiddenSize
-	x := graph.Gather(d.words(), graph.Reshape(tokens, b*s, 1))
+// embedded is what the first layer reads [B*S, hidden] of tokens int32 [B,S].
+func (d decoder) embedded(tokens, keep *graph.Node) *graph.Node {
+	x := graph.Gather(d.words(), graph.Reshape(tokens, tokens.Shape().Size(), 1))
 	if d.cfg.Decoder.ScaledWords {
-		x = graph.MulScalar(x, float64(float32(math.Sqrt(float64(h)))))
+		x = graph.MulScalar(x, float64(float32(math.Sqrt(float64(d.cfg.HiddenSize)))))
 	}
+	return graph.Mul(x, spread(keep, x))
+}
+
+// layers computes layer l of what it reads; rows where keep [B*S] is 0 are zeros within.
+func (d decoder) layers(tokens, keep *graph.Node) func(l int, x *graph.Node) *graph.Node {
+	b, s := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
 	blank := func(x *graph.Node) *graph.Node { return graph.Mul(x, spread(keep, x)) }
-	x = blank(x)
 	masks, turns := map[bool]*graph.Node{}, map[model.Rope]rotation{}
-	for l := range d.cfg.NumHiddenLayers {
+	return func(l int, x *graph.Node) *graph.Node {
 		windowed, rope := d.cfg.Decoder.Windowed(l) && d.cfg.Decoder.Window < s, d.cfg.Decoder.RopeOf(l)
 		if masks[windowed] == nil {
 			masks[windowed] = d.mask(x.Graph(), s, windowed)
@@ -66,9 +79,8 @@ func (d decoder) states(tokens, keep *graph.Node) *graph.Node {
 		if turns[rope].cos == nil {
 			turns[rope] = d.rotation(x.Graph(), rope, s)
 		}
-		x = d.layer(x, b, d.cfg.DecoderLayer(l), masks[windowed], turns[rope], blank, nil)
+		return d.layer(x, b, d.cfg.DecoderLayer(l), masks[windowed], turns[rope], blank, nil)
 	}
-	return d.norm(x, model.DecoderNorm)
 }
 
 // words are the token embeddings [vocabulary, hidden].
@@ -82,6 +94,15 @@ func (d decoder) head() *graph.Node {
 		return d.params.frozen(model.DecoderHead, d.cfg.VocabSize, d.cfg.HiddenSize)
 	}
 	return d.words()
+}
+
+// headLoss is the loss of picked states [n, hidden] and what has its gradient.
+func (d decoder) headLoss(picked, labels, weights *graph.Node) (loss, surrogate *graph.Node) {
+	head := d.head()
+	if d.frozenHead() && d.cfg.VocabSize > vocabularyBlock {
+		return d.blockedLoss(picked, head, labels, weights, vocabularyBlock)
+	}
+	return d.vocabularyLoss(picked, head, nil, labels, weights)
 }
 
 // frozenHead says whether the head is not trained.

@@ -34,11 +34,11 @@ func (e encoder) maskedLoss() (loss, surrogate *graph.Node) {
 	flat := func(name string) *graph.Node { return graph.Reshape(in[name], -1) }
 	if e.task.Reads() == model.ReadsNext {
 		d := e.decoder()
-		x := d.nextStates(in[task.Tokens], in[task.Places], in[task.Weights])
-		if head := d.head(); d.frozenHead() && e.cfg.VocabSize > vocabularyBlock {
-			return e.blockedLoss(x, head, flat(task.Labels), flat(task.Weights), vocabularyBlock)
+		tokens := in[task.Tokens].Shape().Dimensions
+		if d.recomputes(tokens[0], tokens[1]) {
+			return d.recomputedLoss()
 		}
-		return e.vocabularyLoss(x, d.head(), nil, flat(task.Labels), flat(task.Weights))
+		return d.headLoss(d.nextStates(in[task.Tokens], in[task.Places], in[task.Weights]), flat(task.Labels), flat(task.Weights))
 	}
 	return e.vocabularyLoss(e.maskedStates(), e.words(), e.maskedBias(), flat(task.Labels), flat(task.Weights))
 }
