@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -109,14 +111,17 @@ func crafted() (*model.Base, error) {
 type key struct{ message, data string }
 
 // moments are milliseconds, by message and data, of each device; those of a fleet together.
-type moments map[key][][]float64
+type moments struct {
+	seen map[key][][]float64
+	less map[key][][]float64 // the median of the fleet's devices in that round
+}
 
 // fleet is a job's devices, some of each data set, and a few plain ones that let its rounds
 // commit whatever the others do.
 type fleet struct {
 	rounds, copies int
 	silent, refuse bool
-	seen           moments
+	all            moments
 }
 
 func (f *fleet) helpers() int {
@@ -178,22 +183,44 @@ func (f *fleet) run(ctx context.Context) (err error) {
 	for range f.helpers() {
 		f.device(ctx, &wg, co.Token(url, nil), dataSets[0], trainer, nil)
 	}
-	for _, set := range dataSets {
-		for range f.copies {
-			c := &clocked{data: set.name, seen: map[string][]float64{}}
-			watched = append(watched, c)
-			f.device(ctx, &wg, co.Token(url, nil), set, trainer, c)
-		}
+	sets := slices.Repeat(dataSets, f.copies)
+	rand.Shuffle(len(sets), func(i, j int) { sets[i], sets[j] = sets[j], sets[i] }) // who starts first is slower
+	for _, set := range sets {
+		c := &clocked{data: set.name, seen: map[string][]float64{}}
+		watched = append(watched, c)
+		f.device(ctx, &wg, co.Token(url, nil), set, trainer, c)
 	}
 	return co.Run(ctx)
 }
 
 // keep puts a fleet's moments beside those of earlier ones. The devices have ended.
 func (f *fleet) keep(watched []*clocked) {
-	for _, c := range watched {
-		for message, x := range c.seen {
+	slices.SortStableFunc(watched, func(a, b *clocked) int { return strings.Compare(a.data, b.data) })
+	for _, message := range messages {
+		rounds := math.MaxInt
+		for _, c := range watched {
+			rounds = min(rounds, len(c.seen[message]))
+		}
+		if rounds == 0 {
+			continue
+		}
+		medians := make([]float64, rounds)
+		for i := range medians {
+			var all []float64
+			for _, c := range watched {
+				all = append(all, c.seen[message][i])
+			}
+			slices.Sort(all)
+			medians[i] = all[len(all)/2]
+		}
+		for _, c := range watched {
+			less := make([]float64, rounds)
+			for i := range less {
+				less[i] = c.seen[message][i] - medians[i]
+			}
 			k := key{message, c.data}
-			f.seen[k] = append(f.seen[k], x)
+			f.all.seen[k] = append(f.all.seen[k], c.seen[message][:rounds])
+			f.all.less[k] = append(f.all.less[k], less)
 		}
 	}
 }

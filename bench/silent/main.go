@@ -3,7 +3,8 @@
 // training fails with, images where texts are wanted, and nothing, all in the same rounds of a
 // real coordinator over a crafted base, so that all share one machine's moods. Of each message
 // the distribution of its moments is held against that of plain texts by Kolmogorov's and
-// Smirnov's statistic. What a device's steps take is measured every sixteenth round, so that
+// Smirnov's statistic, less the median of all devices in the round, as a coordinator that sees
+// them all would have it. What a device's steps take is measured every sixteenth round, so that
 // its moments hang together: how likely the statistic is says how often it comes as large when
 // devices of one fleet exchange what they hold. It prints a table of Markdown.
 //
@@ -39,36 +40,41 @@ func main() {
 }
 
 func run(ctx context.Context, fleets, rounds, copies int, silent bool) error {
-	all := moments{}
+	all := moments{map[key][][]float64{}, map[key][][]float64{}}
 	for i := range fleets {
 		for _, refuse := range []bool{false, true} {
 			fmt.Fprintf(os.Stderr, "%s fleet %d of %d, refusing: %v\n", time.Now().Format(time.TimeOnly), i+1, fleets, refuse)
-			if err := (&fleet{rounds: rounds, copies: copies, silent: silent, refuse: refuse, seen: all}).run(ctx); err != nil {
+			if err := (&fleet{rounds: rounds, copies: copies, silent: silent, refuse: refuse, all: all}).run(ctx); err != nil {
 				return err
 			}
 		}
 	}
-	fmt.Println("| message | data | devices | n | mean, ms | standard deviation | farthest apart from plain (D) | as far by chance | shift that 1,000 rounds see, ms |")
-	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
-	for _, message := range []string{"Ready", "update", "Refuse"} {
-		plain := all[key{message, dataSets[0].name}]
+	fmt.Println("| message | data | devices | n | mean, ms | less the round's median | deviation of that | farthest apart from plain (D) | as far by chance | shift that 1,000 rounds see, ms |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+	for _, message := range messages {
+		plain := all.less[key{message, dataSets[0].name}]
 		for _, set := range dataSets {
-			devices := all[key{message, set.name}]
-			x := slices.Concat(devices...)
-			if len(x) < 2 || len(devices) != len(plain) {
-				return fmt.Errorf("%s of %s was seen %d times, of %d devices", message, set.name, len(x), len(devices))
+			k := key{message, set.name}
+			less := all.less[k]
+			x := slices.Concat(less...)
+			if len(x) < 2 || len(less) != len(plain) {
+				return fmt.Errorf("%s of %s was seen %d times, of %d devices", message, set.name, len(x), len(less))
 			}
+			raw, _ := meanOf(slices.Concat(all.seen[k]...))
 			mean, deviation := meanOf(x)
 			apart := " | "
 			if set.name != dataSets[0].name {
 				d := apartBy(slices.Concat(plain...), x)
-				apart = fmt.Sprintf("%.3f | %.3f", d, chanceOf(d, plain, devices, copies))
+				apart = fmt.Sprintf("%.3f | %.3f", d, chanceOf(d, plain, less, copies))
 			}
-			fmt.Printf("| %s | %s | %d | %d | %.1f | %.1f | %s | %.1f |\n", message, set.name, len(devices), len(x), mean, deviation, apart, visible(deviation, 1000))
+			fmt.Printf("| %s | %s | %d | %d | %.1f | %.1f | %.1f | %s | %.1f |\n", message, set.name, len(less), len(x), raw, mean, deviation, apart, visible(deviation, 1000))
 		}
 	}
 	return nil
 }
+
+// messages are those that are timed.
+var messages = []string{"Ready", "update", "Refuse"}
 
 func meanOf(x []float64) (mean, deviation float64) {
 	for _, v := range x {
