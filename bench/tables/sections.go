@@ -52,12 +52,12 @@ Fleets of 21 watched devices, three of each data set, in the same rounds of a re
 clock; the base is the default one with the vector of one word made of denormal numbers ("keyword") and that of another
 so large that training fails. "Long" is 2,000 texts of 3,600 words, "images" are images where the job wants texts,
 "empty" a file that was emptied after the device enrolled. Moments are from the answer to the enrolment to Ready, and
-from the assignment to the update's first frame or to the refusal; D and the deviation are of what they have more or less
-than the median of all devices in that round, since a coordinator sees these. D is Kolmogorov's and Smirnov's statistic against
-plain texts, beside it how often devices of one fleet that exchange their data at random come as far apart: moments of
-one device hang together, since it measures its own speed. The last column is the shift of a mean that a test at 5 %
-finds nine times in ten in 1,000 rounds of either kind. With 18 comparisons one in
-two tables has a chance below .04. How busy the machine is makes most of the deviation.`},
+from the assignment to the update's first frame or to the refusal; D and the deviation are of what they have more or
+less than the median of all devices in that round, since a coordinator sees these. D is Kolmogorov's and Smirnov's
+statistic against plain texts, beside it how often devices of one fleet that exchange their data at random come as far
+apart: moments of one device hang together, since it measures its own speed. The last column is the shift of a mean that
+a test at 5 % finds nine times in ten in 1,000 rounds of either kind. With 18 comparisons one in two tables has a chance
+below .04. How busy the machine is makes most of the deviation.`},
 	{name: "signatures", title: "Signatures, rounds, population", benchtime: "20x", about: `
 What the coordinator does per device apart from vectors. The pairs show that neither an event nor an enrolment
 grows with the fleet.`, rows: []row{
