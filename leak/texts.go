@@ -42,6 +42,8 @@ func (p *probe) madeUp(what string, trial int) ([]dataset.Example, error) {
 	switch p.Layout.Method.Task {
 	case model.TaskSpan, model.TaskAnswer:
 		set, err = dataset.Documents(dataset.DocumentConfig{Seed: rng.Uint64(), Split: "train", Clients: 1, PerClient: n})
+	case model.TaskListen:
+		set, err = dataset.Spoken(rng.Uint64(), "train", 1, n)
 	case model.TaskImage:
 		set, err = dataset.Digits(rng.Uint64(), "train", 1, n)
 	default:

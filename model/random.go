@@ -1,12 +1,14 @@
 package model
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 )
 
 // RandomBase is an untrained base of a configuration, as transformers starts one:
-// matrices and tables are normal with deviation 0.02, norms one, biases zero. The same
+// matrices and tables are normal with deviation 0.02, norms one, biases zero,
+// convolutions of recordings by how many values each sums up. The same
 // seed gives the same base. tokenizer is tokenizer.json; nil for a base of images.
 func RandomBase(c Config, seed uint64, tokenizer []byte) (*Base, error) {
 	if err := c.Validate(); err != nil {
@@ -21,6 +23,8 @@ func RandomBase(c Config, seed uint64, tokenizer []byte) (*Base, error) {
 			case strings.HasSuffix(s.Name, ".bias"):
 			case len(s.Shape) == 1:
 				t.Data[i] = 1
+			case strings.Contains(s.Name, "conv") && len(s.Shape) == 3: // He et al. 2015
+				t.Data[i] = float32(math.Sqrt(2/float64(s.Shape[1]*s.Shape[2])) * rng.NormFloat64())
 			default:
 				t.Data[i] = float32(0.02 * rng.NormFloat64())
 			}

@@ -58,3 +58,30 @@ func Questions(seed uint64, clients int) (*Data, error) {
 	d.Test, err = public("test", testQuestions)
 	return d, err
 }
+
+// Sizes of the generated task of recordings.
+const (
+	wordsPerClient    = 96
+	speakersPerClient = 4
+	validationWords   = 300
+	testWords         = 600
+	wordsPerSpeaker   = 6 // of the two public parts: many speakers, few words each
+)
+
+// Words makes the task of recordings for a number of clients: each has speakers of its own,
+// and those of the public parts are heard nowhere else.
+func Words(seed uint64, clients int) (*Data, error) {
+	train, err := dataset.Spoken(seed, "train", clients*speakersPerClient, clients*wordsPerClient)
+	if err != nil {
+		return nil, err
+	}
+	d := &Data{Name: train.Name, Labels: train.Labels}
+	if err := d.deal(train, clients, seed); err != nil {
+		return nil, err
+	}
+	if d.Validation, err = dataset.Spoken(seed, "validation", validationWords/wordsPerSpeaker, validationWords); err != nil {
+		return nil, err
+	}
+	d.Test, err = dataset.Spoken(seed, "test", testWords/wordsPerSpeaker, testWords)
+	return d, err
+}

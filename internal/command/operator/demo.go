@@ -79,7 +79,7 @@ func demoFlagSet(f *demoFlags) *pflag.FlagSet {
 	})
 	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: "+command.LabelledFormats)
 	command.ColumnFlags(fl, &f.columns)
-	fl.StringVar(&f.task, "task", "", "classify (texts), tag (words with tags), image (digits) or answer (questions about documents); default: what --data holds, texts without it")
+	fl.StringVar(&f.task, "task", "", "classify (texts), tag (words with tags), image (digits), listen (spoken words) or answer (questions about documents); default: what --data holds, texts without it")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache, instead of the embedded default")
 	fl.StringVar(&f.start, "start", "", "folder of a PEFT adapter or checkpoint over the same base that the first round begins with")
 	fl.StringVar(&f.out, "out", "starling-demo", "folder that gets a folder of its own for this run")
@@ -129,6 +129,10 @@ func (f demoFlags) load() (*fleetdata.Data, string, error) {
 	if f.data == "" && f.task == "image" {
 		d, err := fleetdata.Digits(f.seed, f.clients)
 		return d, "digits", err
+	}
+	if f.data == "" && f.task == "listen" {
+		d, err := fleetdata.Words(f.seed, f.clients)
+		return d, "spoken words", err
 	}
 	if f.data == "" {
 		d, err := fleetdata.Invoices(f.seed, f.clients)
@@ -214,11 +218,16 @@ func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetdata.Data) (*model.Bas
 			return b, err
 		}
 	}
+	if held == model.TaskListen {
+		if b, err := trainRecordings(j, f.seed); b != nil || err != nil {
+			return b, err
+		}
+	}
 	b, err := command.LoadBase(j.Base)
 	if err != nil {
 		return nil, err
 	}
-	if only := b.Config.DefaultTask(); only != held && (only != model.TaskClassify || held == model.TaskImage) {
+	if only := b.Config.DefaultTask(); only != held && (only != model.TaskClassify || held == model.TaskImage || held == model.TaskListen) {
 		return nil, command.Usagef("--base %s, a %s, is for the task %s, and what %s holds is for %s", f.base, b.Config.ModelType, only, d.Name, j.Task)
 	}
 	return b, nil
