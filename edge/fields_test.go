@@ -246,7 +246,7 @@ func lawfulJob(t *testing.T, name string, j attack.Frame) {
 	privacy.Body, _ = j.Body[attack.JobPrivacy].(attack.Array)
 	noise, _ := privacy.Body[2].(float64)
 	switch {
-	case len(j.Body) != attack.JobLog+1,
+	case len(j.Body) != attack.JobPublished+1,
 		j.Uint(attack.JobShardFloor) < 8, j.Uint(attack.JobShardMax) < j.Uint(attack.JobShardFloor), j.Uint(attack.JobCorrupt) < 50_000,
 		j.Uint(attack.JobBits) < 40, j.Body[attack.JobSemiHonest] != false, j.Uint(attack.JobRankMax) > 32,
 		j.Uint(attack.JobBatch) > 64 || j.Uint(attack.JobBatch) < 1, j.Uint(attack.JobRounds) > 10_000 || j.Uint(attack.JobRounds) < 1,
@@ -466,11 +466,11 @@ func (x *exposed) round(turn uint8) *part {
 		return payload(s.Roster())
 	}
 	p.turn(7, 1, s.Roster())
-	ok(t, s.AddShares(p.id, turnFrom[secagg.Shares](p, 2)))
+	ok(t, s.Add(p.id, turnFrom[secagg.Shares](p, 2)))
 	for id, c := range others {
 		m, err := c.Share(s.Roster())
 		ok(t, err)
-		ok(t, s.AddShares(id, m))
+		ok(t, s.Add(id, m))
 	}
 	ok(t, s.CloseSharing())
 	if turn == 2 {
@@ -494,11 +494,11 @@ func (x *exposed) round(turn uint8) *part {
 		return payload(survivors)
 	}
 	p.turn(7, 3, survivors)
-	ok(t, s.AddConfirmation(p.id, turnFrom[secagg.Confirmation](p, 4)))
+	ok(t, s.Add(p.id, turnFrom[secagg.Confirmation](p, 4)))
 	for id, c := range others {
 		m, err := c.Confirm(survivors)
 		ok(t, err)
-		ok(t, s.AddConfirmation(id, m))
+		ok(t, s.Add(id, m))
 	}
 	confirmations, err := s.CloseConfirming()
 	ok(t, err)

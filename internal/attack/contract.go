@@ -19,6 +19,7 @@ const (
 	JobSemiHonest, JobHybrid, JobIdentified, JobKey = 28, 29, 30, 31
 	JobPrivacy, JobDeadlines, JobRecipe             = 32, 33, 34
 	JobProviders, JobProviderRate, JobLog           = 22, 23, 35
+	JobPublished                                    = 36 // the last
 
 	PlanTask, PlanRound, PlanRank, PlanValues, PlanClip = 0, 1, 3, 4, 8
 	PlanVersion, PlanSeed, PlanSlice, PlanRotation      = 2, 5, 6, 7
