@@ -32,6 +32,15 @@ func judging[M any, P interface {
 	}
 }
 
+// examining is judging in a shard.
+func examining[M any, P interface {
+	*M
+	encoding.BinaryUnmarshaler
+	secagg.Message
+}](s *secagg.Server, from secagg.ID, payload []byte) judge {
+	return judging(from, payload, func(from secagg.ID, m P) *secagg.Judged { return s.Examine(from, m) })
+}
+
 // judgement is a message whose arithmetic is to be done, or is done.
 type judgement struct {
 	r    *running

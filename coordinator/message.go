@@ -187,11 +187,11 @@ func (r *running) turnJudge(d *device, m *wire.Turn) (judge, error) {
 	s := r.shards[shard]
 	switch secagg.Turn(m.Number) {
 	case secagg.TurnShare:
-		return judging(d.id, m.Payload, s.ExamineShares), nil
+		return examining[secagg.Shares](s, d.id, m.Payload), nil
 	case secagg.TurnConfirm:
-		return judging(d.id, m.Payload, s.ExamineConfirmation), nil
+		return examining[secagg.Confirmation](s, d.id, m.Payload), nil
 	case secagg.TurnReveal:
-		return judging(d.id, m.Payload, s.JudgeReveal), nil
+		return examining[secagg.Reveal](s, d.id, m.Payload), nil
 	}
 	return nil, fmt.Errorf("turn %d does not travel as a turn message", m.Number)
 }
@@ -231,7 +231,7 @@ func (c *Coordinator) takeChunk(r *running, d *device, m *wire.Update) (judge, e
 		return nil, errPartial
 	}
 	p.updateSize = uint64(len(b))
-	return judging(d.id, b, r.shards[r.m.Shard(d.n)].JudgeMasked), nil
+	return examining[secagg.Masked](r.shards[r.m.Shard(d.n)], d.id, b), nil
 }
 
 // errNoRoom is no fault of the device.

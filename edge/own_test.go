@@ -45,11 +45,11 @@ func (h *house) alone(plan *wire.Plan, p *peer, peers int) []int64 {
 	ok(t, err)
 	s := shards[0]
 	p.turn(plan.Round, 1, s.Roster())
-	ok(t, s.AddShares(p.id, turnFrom[secagg.Shares](p, 2)))
+	ok(t, s.Add(p.id, turnFrom[secagg.Shares](p, 2)))
 	for _, x := range puppets {
 		m, err := x.c.Share(s.Roster())
 		ok(t, err)
-		ok(t, s.AddShares(x.id, m))
+		ok(t, s.Add(x.id, m))
 	}
 	ok(t, s.CloseSharing())
 	p.turn(plan.Round, 2, s.Delivery(p.id))
@@ -67,20 +67,20 @@ func (h *house) alone(plan *wire.Plan, p *peer, peers int) []int64 {
 	survivors, err := s.CloseCollecting()
 	ok(t, err)
 	p.turn(plan.Round, 3, survivors)
-	ok(t, s.AddConfirmation(p.id, turnFrom[secagg.Confirmation](p, 4)))
+	ok(t, s.Add(p.id, turnFrom[secagg.Confirmation](p, 4)))
 	for _, x := range puppets {
 		m, err := x.c.Confirm(survivors)
 		ok(t, err)
-		ok(t, s.AddConfirmation(x.id, m))
+		ok(t, s.Add(x.id, m))
 	}
 	confirmations, err := s.CloseConfirming()
 	ok(t, err)
 	p.turn(plan.Round, 4, confirmations)
-	ok(t, s.AddReveal(p.id, turnFrom[secagg.Reveal](p, 5)))
+	ok(t, s.Add(p.id, turnFrom[secagg.Reveal](p, 5)))
 	for _, x := range puppets {
 		m, err := x.c.Reveal(confirmations)
 		ok(t, err)
-		ok(t, s.AddReveal(x.id, m))
+		ok(t, s.Add(x.id, m))
 	}
 	sum, err := s.Unmask()
 	ok(t, err)

@@ -39,7 +39,7 @@ func (h *house) round(plan *wire.Plan, peers []*peer, cut func(turn uint8, i int
 	}
 	for i := range peers {
 		cut(2, i)
-		ok(t, s.AddShares(peers[i].id, turnFrom[secagg.Shares](peers[i], 2)))
+		ok(t, s.Add(peers[i].id, turnFrom[secagg.Shares](peers[i], 2)))
 	}
 	ok(t, s.CloseSharing())
 	for _, p := range peers {
@@ -60,7 +60,7 @@ func (h *house) round(plan *wire.Plan, peers []*peer, cut func(turn uint8, i int
 	}
 	for i := range peers {
 		cut(4, i)
-		ok(t, s.AddConfirmation(peers[i].id, turnFrom[secagg.Confirmation](peers[i], 4)))
+		ok(t, s.Add(peers[i].id, turnFrom[secagg.Confirmation](peers[i], 4)))
 	}
 	confirmations, err := s.CloseConfirming()
 	ok(t, err)
@@ -69,7 +69,7 @@ func (h *house) round(plan *wire.Plan, peers []*peer, cut func(turn uint8, i int
 	}
 	for i := range peers {
 		cut(5, i)
-		ok(t, s.AddReveal(peers[i].id, turnFrom[secagg.Reveal](peers[i], 5)))
+		ok(t, s.Add(peers[i].id, turnFrom[secagg.Reveal](peers[i], 5)))
 	}
 	sum, err := s.Unmask()
 	ok(t, err)

@@ -45,7 +45,7 @@ func benchClient(b *testing.B, cfg Config) {
 	for _, d := range r.of(s, TurnShare) {
 		m, err := d.c.Share(s.Roster())
 		r.must(err)
-		r.must(s.AddShares(d.id, m))
+		r.must(s.Add(d.id, m))
 	}
 	r.must(s.CloseSharing())
 	me := r.devices[0]
@@ -68,7 +68,7 @@ func benchClient(b *testing.B, cfg Config) {
 	for _, d := range r.of(s, TurnConfirm) {
 		m, err := d.c.Confirm(sv)
 		r.must(err)
-		r.must(s.AddConfirmation(d.id, m))
+		r.must(s.Add(d.id, m))
 	}
 	cs, err := s.CloseConfirming()
 	r.must(err)

@@ -21,7 +21,7 @@ func (j *Judged) claim(what string, key *[32]byte, statement []byte, sign *[sigS
 func (j *Judged) Unsettled() bool { return len(j.claims) > 0 || len(j.points) > 0 }
 
 // Settle checks the signatures and commitments of messages of any devices, shards and
-// turns at once, for about a third of what Judge takes for each by itself. Each is valid
+// turns at once, for about a third of what Admit takes for each by itself. Each is valid
 // here exactly if it is there (see signature.go and points.go): a device that sends a
 // bad one costs its batch the time that it would have saved, and is the only one that
 // Admit refuses.

@@ -71,7 +71,7 @@ func settleAgrees(t *testing.T, identified bool) {
 			spoil(&messages[at])
 			refused := agree(name,
 				func(i int) *Judged { return r.keying.Examine(r.devices[i].id, &messages[i]) },
-				func(i int) *Judged { return r.keying.Judge(r.devices[i].id, &messages[i]) })
+				func(i int) *Judged { return settled(r.keying.Examine(r.devices[i].id, &messages[i])) })
 			want := 1
 			if name == "none" {
 				want = 0
@@ -111,19 +111,19 @@ func settleAgrees(t *testing.T, identified bool) {
 				copy(messages[at].Commit[k*pointSize:], none)
 			}
 			if refused := agree("shares",
-				func(i int) *Judged { return s.ExamineShares(r.devices[i].id, &messages[i]) },
-				func(i int) *Judged { return s.JudgeShares(r.devices[i].id, &messages[i]) }); refused != min(wrong, 1) {
+				func(i int) *Judged { return s.Examine(r.devices[i].id, &messages[i]) },
+				func(i int) *Judged { return settled(s.Examine(r.devices[i].id, &messages[i])) }); refused != min(wrong, 1) {
 				t.Fatalf("%d no points: %d messages were refused", wrong, refused)
 			}
 		}
 	}
 	garbage := *shared[0]
 	garbage.Commit = bytes.Repeat(none, len(garbage.Commit)/pointSize)
-	if err := s.Admit(s.ExamineShares(r.devices[0].id, &garbage)); !errors.Is(err, ErrCommitment) {
+	if err := s.Admit(s.Examine(r.devices[0].id, &garbage)); !errors.Is(err, ErrCommitment) {
 		t.Errorf("admitted unsettled: %v", err)
 	}
 	for i, d := range r.devices {
-		r.must(s.AddShares(d.id, shared[i]))
+		r.must(s.Add(d.id, shared[i]))
 	}
 	r.must(s.CloseSharing())
 	for _, d := range r.devices {
@@ -147,15 +147,15 @@ func settleAgrees(t *testing.T, identified bool) {
 		}
 		messages[at].Sign[9] ^= 1
 		if refused := agree("confirmation",
-			func(i int) *Judged { return s.ExamineConfirmation(r.devices[i].id, &messages[i]) },
-			func(i int) *Judged { return s.JudgeConfirmation(r.devices[i].id, &messages[i]) }); refused != 1 {
+			func(i int) *Judged { return s.Examine(r.devices[i].id, &messages[i]) },
+			func(i int) *Judged { return settled(s.Examine(r.devices[i].id, &messages[i])) }); refused != 1 {
 			t.Fatalf("%d confirmations were refused", refused)
 		}
 	}
 	bent := *confirmed[0]
 	bent.Sign[9] ^= 1
 	var device *DeviceError
-	if err := s.Admit(s.ExamineConfirmation(r.devices[0].id, &bent)); !errors.As(err, &device) || !errors.Is(err, ErrSignature) {
+	if err := s.Admit(s.Examine(r.devices[0].id, &bent)); !errors.As(err, &device) || !errors.Is(err, ErrSignature) {
 		t.Errorf("admitted unsettled: %v", err)
 	}
 }

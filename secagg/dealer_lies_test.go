@@ -38,7 +38,7 @@ func badShares(t *testing.T, n int, liars, absent []int, drop int) (*Server, *ro
 			if slices.Contains(absent, i) {
 				kept[id] = m
 			} else {
-				r.must(s.AddReveal(id, m))
+				r.must(s.Add(id, m))
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func TestBadShares(t *testing.T) {
 		t.Error(err)
 	}
 	for id, m := range kept {
-		r.must(s.AddReveal(id, m))
+		r.must(s.Add(id, m))
 	}
 	sum, err = s.Unmask()
 	r.must(err)
@@ -139,7 +139,7 @@ func TestGarbageDealer(t *testing.T) {
 			if id == ids[2] {
 				c.spoil(m, s.Threshold())
 			}
-			r.must(s.AddShares(id, m))
+			r.must(s.Add(id, m))
 		}
 		r.must(s.CloseSharing())
 		sv, err := r.mask(s)
@@ -188,7 +188,7 @@ func TestHostileCommitmentsThatAreNoPoints(t *testing.T) {
 	copy(last, bytes.Repeat([]byte{0xff}, pointSize))
 	last[0] = 2 // y = 2 with the sign and the high bits set: no point of the curve
 	var device *DeviceError
-	if err := s.AddShares(id, m); !errors.As(err, &device) || device.Device != id || !errors.Is(err, ErrCommitment) {
+	if err := s.Add(id, m); !errors.As(err, &device) || device.Device != id || !errors.Is(err, ErrCommitment) {
 		t.Errorf("%v", err)
 	}
 	if s.in(s.u2, id) {
@@ -238,7 +238,7 @@ func TestHostileRevealers(t *testing.T) {
 			if id == liar {
 				convict = lie(m, i)
 			}
-			r.must(s.AddReveal(id, m))
+			r.must(s.Add(id, m))
 		}
 		sum, err := s.Unmask()
 		if err != nil || !slices.Equal(sum, r.plain(s)) {

@@ -180,11 +180,11 @@ func TestLyingDevices(t *testing.T) {
 	} {
 		m := over(t, shares[id])
 		c.lie(m)
-		try(c.what, c.cause, c.from, TurnShare, func() error { return s.AddShares(c.from, m) })
+		try(c.what, c.cause, c.from, TurnShare, func() error { return s.Add(c.from, m) })
 	}
 	try("turn 3 in turn 2", ErrOutOfTurn, id, TurnMask, func() error { return s.Add(id, &Masked{roster: s.roster}) })
 	for _, id := range ids[:2] {
-		r.must(s.AddShares(id, shares[id]))
+		r.must(s.Add(id, shares[id]))
 	}
 	var shardErr *ShardError
 	err = unchanged(t, "closing below the threshold", s.CloseSharing, s)
@@ -192,14 +192,14 @@ func TestLyingDevices(t *testing.T) {
 		t.Error(err)
 	}
 	for _, id := range ids[2:4] {
-		r.must(s.AddShares(id, shares[id]))
+		r.must(s.Add(id, shares[id]))
 	}
-	try("the same shares again", ErrRepeated, id, TurnShare, func() error { return s.AddShares(id, shares[id]) })
+	try("the same shares again", ErrRepeated, id, TurnShare, func() error { return s.Add(id, shares[id]) })
 	changed := over(t, shares[id])
 	changed.Sealed[0] ^= 1
-	try("other shares", ErrConflict, id, TurnShare, func() error { return s.AddShares(id, changed) })
+	try("other shares", ErrConflict, id, TurnShare, func() error { return s.Add(id, changed) })
 	r.must(s.CloseSharing())
-	try("shares after closing", ErrLate, ids[4], TurnShare, func() error { return s.AddShares(ids[4], shares[ids[4]]) })
+	try("shares after closing", ErrLate, ids[4], TurnShare, func() error { return s.Add(ids[4], shares[ids[4]]) })
 	if s.Delivery(ids[4]) != nil || s.Delivery(foreign.Members()[0]) != nil {
 		t.Error("a delivery for a device outside U2")
 	}
@@ -258,25 +258,25 @@ func TestLyingDevices(t *testing.T) {
 		r.must(err)
 		confirm[id] = m
 	}
-	try("confirmation of a dropped device", ErrStranger, ids[3], TurnConfirm, func() error { return s.AddConfirmation(ids[3], confirm[id]) })
-	try("another's signature", ErrSignature, id, TurnConfirm, func() error { return s.AddConfirmation(id, confirm[ids[0]]) })
+	try("confirmation of a dropped device", ErrStranger, ids[3], TurnConfirm, func() error { return s.Add(ids[3], confirm[id]) })
+	try("another's signature", ErrSignature, id, TurnConfirm, func() error { return s.Add(id, confirm[ids[0]]) })
 	bad := *confirm[id]
 	bad.Roster[3] ^= 1
-	try("confirmation of another roster", ErrBinding, id, TurnConfirm, func() error { return s.AddConfirmation(id, &bad) })
+	try("confirmation of another roster", ErrBinding, id, TurnConfirm, func() error { return s.Add(id, &bad) })
 	lie := &Confirmation{Roster: s.roster}
 	u3 := sv.U3.clone()
 	u3.add(3)
 	copy(lie.Sign[:], ed25519.Sign(r.roundSigner("lying devices", id), setStatement(&s.roster, sv.U2, u3)))
-	try("signature of another survivor set", ErrSignature, id, TurnConfirm, func() error { return s.AddConfirmation(id, lie) })
-	r.must(s.AddConfirmation(id, confirm[id]))
-	try("the same confirmation again", ErrRepeated, id, TurnConfirm, func() error { return s.AddConfirmation(id, confirm[id]) })
-	try("another confirmation", ErrConflict, id, TurnConfirm, func() error { return s.AddConfirmation(id, lie) })
-	r.must(s.AddConfirmation(ids[0], confirm[ids[0]]))
+	try("signature of another survivor set", ErrSignature, id, TurnConfirm, func() error { return s.Add(id, lie) })
+	r.must(s.Add(id, confirm[id]))
+	try("the same confirmation again", ErrRepeated, id, TurnConfirm, func() error { return s.Add(id, confirm[id]) })
+	try("another confirmation", ErrConflict, id, TurnConfirm, func() error { return s.Add(id, lie) })
+	r.must(s.Add(ids[0], confirm[ids[0]]))
 	err = unchanged(t, "two confirmations", func() error { _, err := s.CloseConfirming(); return err }, s)
 	if !isBelowThreshold(err) {
 		t.Error(err)
 	}
-	r.must(s.AddConfirmation(ids[2], confirm[ids[2]]))
+	r.must(s.Add(ids[2], confirm[ids[2]]))
 	cs, err := s.CloseConfirming()
 	r.must(err)
 
@@ -304,17 +304,17 @@ func TestLyingDevices(t *testing.T) {
 	} {
 		m := over(t, reveal[id])
 		c.lie(m)
-		try(c.what, c.cause, c.from, TurnReveal, func() error { return s.AddReveal(c.from, m) })
+		try(c.what, c.cause, c.from, TurnReveal, func() error { return s.Add(c.from, m) })
 	}
-	r.must(s.AddReveal(id, reveal[id]))
-	try("the same reveal again", ErrRepeated, id, TurnReveal, func() error { return s.AddReveal(id, reveal[id]) })
-	try("another reveal", ErrConflict, id, TurnReveal, func() error { return s.AddReveal(id, reveal[ids[0]]) })
+	r.must(s.Add(id, reveal[id]))
+	try("the same reveal again", ErrRepeated, id, TurnReveal, func() error { return s.Add(id, reveal[id]) })
+	try("another reveal", ErrConflict, id, TurnReveal, func() error { return s.Add(id, reveal[ids[0]]) })
 	err = unchanged(t, "unmasking with one reveal", func() error { _, err := s.Unmask(); return err }, s)
 	if !isBelowThreshold(err) {
 		t.Error(err)
 	}
-	r.must(s.AddReveal(ids[0], reveal[ids[0]]))
-	r.must(s.AddReveal(ids[2], reveal[ids[2]]))
+	r.must(s.Add(ids[0], reveal[ids[0]]))
+	r.must(s.Add(ids[2], reveal[ids[2]]))
 	sum, err := s.Unmask()
 	r.must(err)
 	for _, id := range ids[3:] {
@@ -333,6 +333,6 @@ func TestLyingDevices(t *testing.T) {
 	for _, id := range foreign.Members()[1:] {
 		m, err := r.byID[id].c.Share(foreign.Roster())
 		r.must(err)
-		r.must(foreign.AddShares(id, m))
+		r.must(foreign.Add(id, m))
 	}
 }

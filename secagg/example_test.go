@@ -41,7 +41,7 @@ func Example() {
 	for id, c := range clients {
 		m, err := c.Share(s.Roster())
 		check(err)
-		check(s.AddShares(id, m))
+		check(s.Add(id, m))
 	}
 	check(s.CloseSharing())
 
@@ -64,7 +64,7 @@ func Example() {
 		if s.InU3(id) {
 			m, err := c.Confirm(survivors)
 			check(err)
-			check(s.AddConfirmation(id, m))
+			check(s.Add(id, m))
 		}
 	}
 	confirmations, err := s.CloseConfirming()
@@ -73,7 +73,7 @@ func Example() {
 		if s.InU3(id) { // of those who confirmed: here all of them
 			m, err := c.Reveal(confirmations)
 			check(err)
-			check(s.AddReveal(id, m))
+			check(s.Add(id, m))
 		}
 	}
 	sum, err := s.Unmask()

@@ -154,7 +154,7 @@ func FuzzMachines(f *testing.F) {
 				return
 			}
 			hash(&m.Roster)
-			call = func() error { return s.AddShares(id, m) }
+			call = func() error { return s.Add(id, m) }
 		case kindDelivery:
 			m := new(Delivery)
 			if m.UnmarshalBinary(data) != nil {
@@ -182,7 +182,7 @@ func FuzzMachines(f *testing.F) {
 				return
 			}
 			hash(&m.Roster)
-			call = func() error { return s.AddConfirmation(id, m) }
+			call = func() error { return s.Add(id, m) }
 		case kindConfirmations:
 			m := new(Confirmations)
 			if m.UnmarshalBinary(data) != nil {
@@ -197,7 +197,7 @@ func FuzzMachines(f *testing.F) {
 			}
 			hash(&m.Roster)
 			call = func() error {
-				err := s.AddReveal(id, m)
+				err := s.Add(id, m)
 				if s.u5.Len() >= s.threshold {
 					s.Unmask()
 				}

@@ -16,7 +16,7 @@ func TestJudgeBesideEachOther(t *testing.T) {
 	for _, d := range r.devices {
 		m, err := d.c.Advertise()
 		r.must(err)
-		advertised = append(advertised, r.keying.Judge(d.id, m))
+		advertised = append(advertised, r.keying.Examine(d.id, m))
 	}
 	for _, j := range slices.Backward(advertised) {
 		r.must(r.keying.Admit(j))
@@ -49,7 +49,7 @@ func TestJudgeBesideEachOther(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return s.JudgeShares(d.id, m), nil
+		return s.Examine(d.id, m), nil
 	})
 	r.must(s.CloseSharing())
 	vectors := each(func(d *device) (*Judged, error) {
@@ -60,7 +60,7 @@ func TestJudgeBesideEachOther(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return s.JudgeMasked(d.id, m), nil
+		return s.Examine(d.id, m), nil
 	})
 	sv, err := s.CloseCollecting() // the vectors count though they are not added yet
 	r.must(err)
@@ -69,7 +69,7 @@ func TestJudgeBesideEachOther(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return s.JudgeConfirmation(d.id, m), nil
+		return s.Examine(d.id, m), nil
 	})
 	cs, err := s.CloseConfirming()
 	r.must(err)
@@ -78,7 +78,7 @@ func TestJudgeBesideEachOther(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return s.JudgeReveal(d.id, m), nil
+		return s.Examine(d.id, m), nil
 	})
 	s.Sum(vectors[0])
 	s.Sum(vectors[0]) // once only
@@ -110,7 +110,7 @@ func TestAdmitDecides(t *testing.T) {
 	r := newRound(t, "admit", testConfig(3, 11, 12, 3), 3)
 	r.key()
 	s := r.shards[0]
-	early := s.JudgeConfirmation(r.devices[0].id, &Confirmation{Roster: s.Roster().Hash()})
+	early := s.Examine(r.devices[0].id, &Confirmation{Roster: s.Roster().Hash()})
 	if err := s.Admit(early); !errors.Is(err, ErrOutOfTurn) {
 		t.Errorf("before its turn: %v", err)
 	}
@@ -118,7 +118,7 @@ func TestAdmitDecides(t *testing.T) {
 	for i, d := range r.devices {
 		m, err := d.c.Share(s.Roster())
 		r.must(err)
-		if j := s.JudgeShares(d.id, m); i == 0 {
+		if j := s.Examine(d.id, m); i == 0 {
 			late = j
 		} else {
 			r.must(s.Admit(j))

@@ -53,7 +53,7 @@ func NewKeying(cfg Config, plan Hash, authority ed25519.PrivateKey) (*Keying, er
 // Add takes turn 1 of an enrolled device; from is the identity its session
 // proved. Errors are DeviceErrors wrapping ErrLate, ErrRepeated, ErrConflict,
 // ErrBinding, ErrStranger, ErrKey or ErrSignature.
-func (k *Keying) Add(from ID, m *Advertise) error { return k.Admit(k.Judge(from, m)) }
+func (k *Keying) Add(from ID, m *Advertise) error { return k.Admit(k.Examine(from, m)) }
 
 // A Judged is a device's message with all that is costly about it done: hashes and
 // signatures. Admit does the rest, once; see Server.Admit for the other turns.
@@ -85,12 +85,9 @@ func digest(m interface{ AppendBinary([]byte) ([]byte, error) }) Hash {
 	return sha256.Sum256(*b)
 }
 
-// Judge does what Add does short of looking at or changing what others sent. It
-// may run beside every method of the Keying.
-func (k *Keying) Judge(from ID, m *Advertise) *Judged { return settled(k.Examine(from, m)) }
-
-// Examine is Judge but for the signatures, which Settle checks for many messages at
-// once.
+// Examine does what Add does short of looking at or changing what others sent, but for the
+// signatures, which are left to Settle, for many messages at once, or to Admit. It may run
+// beside every method of the Keying.
 func (k *Keying) Examine(from ID, m *Advertise) *Judged {
 	j := &Judged{from: from, turn: TurnAdvertise, digest: digest(m), advertise: m}
 	if j.verdict = k.judge(from, m); j.verdict != nil {

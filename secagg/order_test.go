@@ -116,13 +116,13 @@ func play(c *Client, m any, symbols []int32) (wireMessage, error) {
 func hand(s *Server, from ID, m wireMessage) (Turn, error) {
 	switch m := m.(type) {
 	case *Shares:
-		return TurnShare, s.AddShares(from, m)
+		return TurnShare, s.Add(from, m)
 	case *Masked:
 		return TurnMask, s.Add(from, m)
 	case *Confirmation:
-		return TurnConfirm, s.AddConfirmation(from, m)
+		return TurnConfirm, s.Add(from, m)
 	case *Reveal:
-		return TurnReveal, s.AddReveal(from, m)
+		return TurnReveal, s.Add(from, m)
 	}
 	panic("no device message")
 }

@@ -63,7 +63,7 @@ func TestSealedNonsense(t *testing.T) {
 				copy(m.Sealed[(h-1)*boxSize:], box)
 			}
 		}
-		r.must(s.AddShares(id, m))
+		r.must(s.Add(id, m))
 	}
 	r.must(s.CloseSharing())
 	sv, err := r.mask(s)

@@ -177,7 +177,7 @@ func (r *round) share(s *Server) error {
 	for _, d := range r.of(s, TurnShare) {
 		m, err := d.c.Share(over(r.t, s.Roster()))
 		r.must(err)
-		r.must(s.AddShares(d.id, over(r.t, m)))
+		r.must(s.Add(d.id, over(r.t, m)))
 	}
 	return s.CloseSharing()
 }
@@ -200,7 +200,7 @@ func (r *round) confirm(s *Server, sv *Survivors) (*Confirmations, error) {
 	for _, d := range r.of(s, TurnConfirm) {
 		m, err := d.c.Confirm(over(r.t, sv))
 		r.must(err)
-		r.must(s.AddConfirmation(d.id, over(r.t, m)))
+		r.must(s.Add(d.id, over(r.t, m)))
 	}
 	return s.CloseConfirming()
 }
@@ -210,7 +210,7 @@ func (r *round) reveal(s *Server, cs *Confirmations) {
 	for _, d := range r.of(s, TurnReveal) {
 		m, err := d.c.Reveal(over(r.t, cs))
 		r.must(err)
-		r.must(s.AddReveal(d.id, over(r.t, m)))
+		r.must(s.Add(d.id, over(r.t, m)))
 	}
 }
 

@@ -74,7 +74,7 @@ func TestVectorsCountOnce(t *testing.T) {
 		r.must(d.c.Deliver(s.Delivery(d.id)))
 		m, err := d.c.Mask(d.symbols)
 		r.must(err)
-		j := s.JudgeMasked(d.id, m)
+		j := s.Examine(d.id, m)
 		r.must(s.Admit(j))
 		if k == 0 {
 			last = j

@@ -118,10 +118,30 @@ func (s *Server) receive(j *Judged) (int, error) {
 	return i, nil
 }
 
-// Admit takes a message that one of the Judge methods has looked at: the rest of
-// AddShares, Add, AddConfirmation and AddReveal, cheap and in the order of the
-// caller's choice. An admitted vector of turn 3 counts at once; Sum must add it
-// before Unmask.
+// A Message is what a device sends in turns 2 to 5: Shares, Masked, Confirmation or Reveal.
+type Message interface {
+	examined(s *Server, from ID) *Judged
+}
+
+// Add takes a device's message of the turn that is open: Examine, Admit and, of turn 3, Sum.
+func (s *Server) Add(from ID, m Message) error {
+	j := s.Examine(from, m)
+	if err := s.Admit(j); err != nil {
+		return err
+	}
+	s.Sum(j)
+	return nil
+}
+
+// Examine does what is costly about a message and needs no order: hashes, lengths, ranges. It may
+// run beside every method of the Server once the turn before is closed. Signatures and
+// commitments are left to Settle, for many messages at once, or to Admit. Sealed shares, vectors
+// and revealed shares are not copied: they must stay as they are until turn 3 is closed, until Sum,
+// and for good, as the Server clears them.
+func (s *Server) Examine(from ID, m Message) *Judged { return m.examined(s, from) }
+
+// Admit takes an examined message in: cheap, and in the order of the caller's choice. An
+// admitted vector of turn 3 counts at once; Sum must add it before Unmask.
 func (s *Server) Admit(j *Judged) error {
 	settled(j)
 	i, err := s.receive(j)
@@ -148,17 +168,9 @@ func (s *Server) closing(call string, t Turn, have Set) error {
 	return nil
 }
 
-// AddShares takes turn 2 of a device. Commitments that are no points are refused;
-// what they commit to is looked at when a secret is rebuilt.
-func (s *Server) AddShares(from ID, m *Shares) error { return s.Admit(s.JudgeShares(from, m)) }
-
-// JudgeShares may run beside every method of the Server.
-func (s *Server) JudgeShares(from ID, m *Shares) *Judged { return settled(s.ExamineShares(from, m)) }
-
-// ExamineShares is JudgeShares but for the commitments, which Settle checks for many
-// messages at once. The sealed shares are not copied: they must stay as they are until
-// turn 3 is closed.
-func (s *Server) ExamineShares(from ID, m *Shares) *Judged {
+// Turn 2: commitments that are no points are refused; what they commit to is looked at when a
+// secret is rebuilt.
+func (m *Shares) examined(s *Server, from ID) *Judged {
 	j := &Judged{from: from, turn: TurnShare, roster: m.Roster, digest: digest(m)}
 	if want := 2 * s.threshold * pointSize; len(m.Commit) != want {
 		j.verdict = fmt.Errorf("%w: commitments of %d bytes, want %d", ErrLength, len(m.Commit), want)
@@ -208,20 +220,8 @@ func (s *Server) Delivery(to ID) *Delivery {
 	return m
 }
 
-// Add takes turn 3 of a device: adds the vector to the running sum and keeps no
-// reference to it.
-func (s *Server) Add(from ID, m *Masked) error {
-	j := s.JudgeMasked(from, m)
-	if err := s.Admit(j); err != nil {
-		return err
-	}
-	s.Sum(j)
-	return nil
-}
-
-// JudgeMasked may run beside every method of the Server. The vector is not copied:
-// it must stay as it is until Sum.
-func (s *Server) JudgeMasked(from ID, m *Masked) *Judged {
+// Turn 3: a vector is added to the running sum, which keeps no reference to it.
+func (m *Masked) examined(s *Server, from ID) *Judged {
 	var head Masked // what the hash covers: the vector is large, so hash it in place
 	head.roster = m.roster
 	enc, _ := head.AppendBinary(nil)
@@ -260,20 +260,8 @@ func (s *Server) CloseCollecting() (*Survivors, error) {
 	return &Survivors{Roster: s.roster, U2: s.u2.clone(), U3: s.u3.clone()}, nil
 }
 
-// AddConfirmation takes turn 4 of a survivor.
-func (s *Server) AddConfirmation(from ID, m *Confirmation) error {
-	return s.Admit(s.JudgeConfirmation(from, m))
-}
-
-// JudgeConfirmation may run beside every method of the Server once the turn before
-// is closed.
-func (s *Server) JudgeConfirmation(from ID, m *Confirmation) *Judged {
-	return settled(s.ExamineConfirmation(from, m))
-}
-
-// ExamineConfirmation is JudgeConfirmation but for the signature, which Settle checks
-// for many messages at once.
-func (s *Server) ExamineConfirmation(from ID, m *Confirmation) *Judged {
+// Turn 4, of a survivor.
+func (m *Confirmation) examined(s *Server, from ID) *Judged {
 	j := &Judged{from: from, turn: TurnConfirm, roster: m.Roster, digest: digest(m)}
 	sign := m.Sign
 	if i, ok := s.index[from]; ok {

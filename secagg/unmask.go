@@ -9,12 +9,8 @@ import (
 	"filippo.io/edwards25519"
 )
 
-// AddReveal takes turn 5 of a device of U4.
-func (s *Server) AddReveal(from ID, m *Reveal) error { return s.Admit(s.JudgeReveal(from, m)) }
-
-// JudgeReveal may run beside every method of the Server once turn 2 is closed. The
-// shares are not copied: they are the Server's from then on, which clears them.
-func (s *Server) JudgeReveal(from ID, m *Reveal) *Judged {
+// Turn 5, of a device of U4. The shares are the Server's from then on.
+func (m *Reveal) examined(s *Server, from ID) *Judged {
 	j := &Judged{from: from, turn: TurnReveal, roster: m.Roster, digest: digest(m)}
 	if i, ok := s.index[from]; ok {
 		j.verdict = s.judgeReveal(i, m)
