@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -188,14 +189,20 @@ func (r Release) weights() (*SafeTensors, error) {
 			return nil, err
 		}
 	}
+	columns, in := map[string]int{}, c.HiddenSize // of the head's maps, by their weights' names
+	for _, d := range c.HeadFor(r.Task) {
+		columns[d.Name+".weight"] = in
+		in = cmp.Or(d.Out, c.HiddenSize)
+	}
 	for _, name := range sortedKeys(r.Values) {
 		if used[name] {
 			continue
 		}
 		v := r.Values[name]
 		shape := []int{len(v)}
-		if h := b.Config.HiddenSize; name[len(name)-len("weight"):] == "weight" && !(r.Task.Reads() == ReadsMasked && strings.HasPrefix(name, c.MaskedHead().Norm)) {
-			shape = []int{len(v) / h, h}
+		if name[len(name)-len("weight"):] == "weight" && !(r.Task.Reads() == ReadsMasked && strings.HasPrefix(name, c.MaskedHead().Norm)) {
+			n := cmp.Or(columns[name], c.HiddenSize)
+			shape = []int{len(v) / n, n}
 		}
 		if err := st.Add(name, "F32", shape, v); err != nil {
 			return nil, err

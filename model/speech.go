@@ -314,7 +314,7 @@ func (c Config) speechConfig() map[string]any {
 		"layer_norm_eps": c.LayerNormEps, "conv_dim": s.Width, "conv_kernel": s.Kernel, "conv_stride": s.Stride, "conv_bias": s.Bias,
 		"num_feat_extract_layers": s.Width.Len(), "feat_extract_norm": s.Norm, "feat_extract_activation": s.Act,
 		"feat_proj_layer_norm": s.ProjectedNorm, "num_conv_pos_embeddings": s.Positions, "num_conv_pos_embedding_groups": s.Groups,
-		"do_stable_layer_norm": s.NormFirst, "classifier_proj_size": s.Projector, "apply_spec_augment": false, "layerdrop": 0.0,
+		"do_stable_layer_norm": s.NormFirst, "classifier_proj_size": s.Projector, "apply_spec_augment": false, "mask_time_prob": 0.0, "mask_feature_prob": 0.0, "layerdrop": 0.0,
 		"hidden_dropout": 0.0, "activation_dropout": 0.0, "attention_dropout": 0.0, "feat_proj_dropout": 0.0, "final_dropout": 0.0,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -122,5 +123,36 @@ func TestSpeechConfigurationsAreRefused(t *testing.T) {
 	}
 	if err := BERT(100, 32, 1, 0, 10).CheckTask(TaskListen); err == nil || !strings.Contains(err.Error(), "hubert") {
 		t.Errorf("recordings over texts: %v", err)
+	}
+}
+
+// A release's head has the shapes that transformers gave it, though its maps are not all as
+// wide as the encoder.
+func TestSpeechHeadsComeBack(t *testing.T) {
+	dir := os.DirFS(filepath.Join("nn", "testdata", "speech", "wav2vec2"))
+	b, err := LoadBase(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := LoadHead(dir, b.Config, TaskListen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string][]float32{}
+	for name, tensor := range head {
+		values[name] = tensor.Data
+	}
+	out := t.TempDir()
+	if err := (Release{Base: b, Task: TaskListen, Values: values, Labels: []string{"a", "b", "c"}}).Write(out); err != nil {
+		t.Fatal(err)
+	}
+	again, err := LoadHead(os.DirFS(out), b.Config, TaskListen)
+	if err != nil || len(again) != 4 {
+		t.Fatalf("%d tensors, %v", len(again), err)
+	}
+	for name, want := range head {
+		if got := again[name]; !slices.Equal(got.Shape, want.Shape) || !slices.Equal(got.Data, want.Data) {
+			t.Errorf("%s: shape %v, want %v", name, got.Shape, want.Shape)
+		}
 	}
 }
