@@ -27,7 +27,7 @@ func (f File) Load() (*Data, error) {
 		return nil, err
 	}
 	if len(all.Labels) == 0 {
-		return nil, command.Usagef("%s holds questions, which serve, join and simulate take, and the demo does not", f.Path)
+		return nil, command.Usagef("%s holds %s, which serve, join and simulate take, and the demo does not", f.Path, all.Form().Words())
 	}
 	if len(all.Labels) < 2 {
 		return nil, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", f.Path, all.Labels[0])
