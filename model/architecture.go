@@ -14,6 +14,7 @@ import (
 type architecture struct {
 	prefix     string            // of the encoder's tensors in a model with a head
 	aliases    map[string]string // keys of config.json that have names of their own
+	same       map[string]string // keys of config.json that must be as another where they are given
 	embedding  string            // LayerNorm after the embeddings
 	layer      func(l int) Layer
 	types      bool // token types are part of it
@@ -53,6 +54,7 @@ func init() { // the values' functions ask for architectures themselves
 	architectures = map[string]*architecture{
 		"bert":        &bertArchitecture,
 		"roberta":     &robertaArchitecture,
+		"electra":     &electraArchitecture,
 		"xlm-roberta": ofRoberta("XLMRoberta"),
 		"camembert":   ofRoberta("Camembert"),
 		"distilbert":  &distilbertArchitecture,
@@ -238,6 +240,21 @@ func ofRoberta(class string) *architecture {
 	a := robertaArchitecture
 	a.class, a.vocabulary = class, nil
 	return &a
+}
+
+// electra: ElectraModel (Clark et al. 2020), of the discriminators whose embeddings are as wide
+// as their layers: base and large.
+var electraArchitecture = architecture{
+	class:      "Electra",
+	targets:    []string{"query", "value"},
+	prefix:     "electra.",
+	same:       map[string]string{"embedding_size": "hidden_size"},
+	embedding:  "embeddings.LayerNorm",
+	layer:      bertLayer,
+	types:      true,
+	vocabulary: wordPieceFile,
+	head: []Dense{{Name: "classifier.dense", Activation: "gelu", Trained: true},
+		{Name: "classifier.out_proj", Trained: true}},
 }
 
 // distilbert: DistilBertModel (Sanh et al. 2019): no token types, no pooler.

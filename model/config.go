@@ -172,6 +172,12 @@ func ParseConfig(data []byte) (Config, error) {
 	if err := refuseConfig(keys); err != nil {
 		return Config{}, err
 	}
+	for key, other := range arch.same {
+		if given, ok := keys[key]; ok && string(given) != string(keys[other]) {
+			return Config{}, fmt.Errorf("%w: config.json: %s is %.40s and %s %.40s: a %s is read where they are the same", ErrConfig,
+				key, keys[key], other, keys[other], kind)
+		}
+	}
 	canonical, err := json.Marshal(keys)
 	if err != nil {
 		return Config{}, fmt.Errorf("%w: config.json: %w", ErrConfig, err)

@@ -1,6 +1,9 @@
 package model
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Every architecture says what its first layer reads, and the names are tensors of its base;
 // what reads no text has no words.
@@ -27,5 +30,22 @@ func TestEntranceNamesTensors(t *testing.T) {
 		if layers < c.NumHiddenLayers || attentions < layers {
 			t.Errorf("%s: %d layers, %d attentions", kind, layers, attentions)
 		}
+	}
+}
+
+// An ELECTRA whose embeddings are narrower than its layers has a map between them that nothing
+// here computes.
+func TestElectraOfOneWidth(t *testing.T) {
+	text := `{"model_type":"electra","vocab_size":99,"hidden_size":8,"num_hidden_layers":1,"num_attention_heads":2,
+"intermediate_size":9,"max_position_embeddings":16,"embedding_size":`
+	c, err := ParseConfig([]byte(text + "8}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.huggingFace()["embedding_size"] != 8 {
+		t.Errorf("written as %v", c.huggingFace())
+	}
+	if _, err := ParseConfig([]byte(text + "4}")); err == nil || !strings.Contains(err.Error(), "embedding_size is 4 and hidden_size 8") {
+		t.Errorf("%v", err)
 	}
 }

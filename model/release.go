@@ -311,6 +311,9 @@ func (c Config) huggingFace() map[string]any {
 	if arch.types {
 		out["type_vocab_size"] = max(1, c.TypeVocabSize)
 	}
+	for key, other := range arch.same {
+		out[key] = out[other]
+	}
 	for theirs, ours := range arch.aliases {
 		out[theirs] = out[ours]
 		delete(out, ours)

@@ -5,13 +5,14 @@ where there is no PyTorch. Run by hand: python goldens.py FOLDER"""
 import json, os, sys
 
 import torch
-from transformers import AutoModelForSequenceClassification, BertConfig, DistilBertConfig, RobertaConfig
+from transformers import AutoModelForSequenceClassification, BertConfig, DistilBertConfig, ElectraConfig, RobertaConfig
 
 shape = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24)
 base = dict(vocab_size=60, num_labels=3)
 for name, config in {
     "bert": BertConfig(**base, **shape, max_position_embeddings=14, type_vocab_size=2),
     "roberta": RobertaConfig(**base, **shape, max_position_embeddings=16, type_vocab_size=1, pad_token_id=1, layer_norm_eps=1e-5),
+    "electra": ElectraConfig(**base, **shape, embedding_size=16, max_position_embeddings=14, type_vocab_size=2),
     "distilbert": DistilBertConfig(**base, dim=16, n_layers=2, n_heads=2, hidden_dim=24, max_position_embeddings=14),
 }.items():
     torch.manual_seed(1)

@@ -18,7 +18,7 @@ import (
 // every architecture, to the logits that it computes: on the Go backend and as a
 // compiled program.
 func TestLogitsMatchTransformers(t *testing.T) {
-	for _, kind := range []string{"bert", "roberta", "distilbert"} {
+	for _, kind := range []string{"bert", "roberta", "distilbert", "electra"} {
 		dir := filepath.Join("testdata", kind)
 		base, err := model.LoadBaseDir(dir)
 		if err != nil {
