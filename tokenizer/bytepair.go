@@ -65,7 +65,7 @@ func parseBytePair(data []byte) (*BytePair, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &BytePair{pieces: pieces, unknown: -1, words: words, prefix: prefix, merges: make(map[[2]int32]merge, len(m.Merges))}
+	t := &BytePair{pieces: pieces, unknown: -1, words: words, prefix: prefix}
 	if t.frame, err = d.parse(len(pieces)); err != nil {
 		return nil, err
 	}
@@ -97,27 +97,29 @@ func parseBytePair(data []byte) (*BytePair, error) {
 	if t.texts, err = newTextTokens(d.AddedTokens, t); err != nil {
 		return nil, err
 	}
-	return t, t.learn(m)
+	t.merges, err = m.learned()
+	return t, err
 }
 
-// learn reads the merges.
-func (t *BytePair) learn(m bytePairModel) error {
+// learned reads the merges.
+func (m bytePairModel) learned() (map[[2]int32]merge, error) {
+	merges := make(map[[2]int32]merge, len(m.Merges))
 	for i, raw := range m.Merges {
 		left, right, err := mergePair(raw)
 		if err != nil {
-			return fmt.Errorf("%w: model.merges[%d]: %w", ErrVocab, i, err)
+			return nil, fmt.Errorf("%w: model.merges[%d]: %w", ErrVocab, i, err)
 		}
 		a, okA := m.Vocab[left]
 		b, okB := m.Vocab[right]
 		c, okC := m.Vocab[left+right]
 		if !okA || !okB || !okC {
-			return fmt.Errorf("%w: model.merges[%d] joins %.40q and %.40q: a part or the whole is not in the vocabulary", ErrVocab, i, left, right)
+			return nil, fmt.Errorf("%w: model.merges[%d] joins %.40q and %.40q: a part or the whole is not in the vocabulary", ErrVocab, i, left, right)
 		}
-		if _, known := t.merges[[2]int32{a, b}]; !known {
-			t.merges[[2]int32{a, b}] = merge{int32(i), c}
+		if _, known := merges[[2]int32{a, b}]; !known {
+			merges[[2]int32{a, b}] = merge{int32(i), c}
 		}
 	}
-	return nil
+	return merges, nil
 }
 
 func mergePair(raw json.RawMessage) (left, right string, err error) {

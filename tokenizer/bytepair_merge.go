@@ -11,23 +11,29 @@ func (t *BytePair) appendWord(ids []int32, word string) []int32 {
 	if id, ok := t.whole[word]; ok {
 		return append(ids, id)
 	}
-	if len(word) > shortWord {
-		return t.appendLong(ids, word)
-	}
-	return t.appendShort(ids, word)
+	return mergeAll(t.merges, ids, word, func(ids []int32) []int32 {
+		for i := range len(word) {
+			ids = append(ids, t.bytes[word[i]])
+		}
+		return ids
+	})
 }
 
-// appendShort is the definition: the pair that was learned first is merged, its
-// leftmost place first, until none is left. It takes time quadratic in the word.
-func (t *BytePair) appendShort(ids []int32, word string) []int32 {
-	start := len(ids)
-	for i := range len(word) {
-		ids = append(ids, t.bytes[word[i]])
+// mergeAll appends what is made of a word's first symbols, which first appends.
+func mergeAll(merges map[[2]int32]merge, ids []int32, word string, first func([]int32) []int32) []int32 {
+	if len(word) > shortWord {
+		return mergeLong(merges, ids, first(nil))
 	}
+	return mergeShort(merges, first(ids), len(ids))
+}
+
+// mergeShort is the definition: the pair that was learned first is merged, its
+// leftmost place first, until none is left. It takes time quadratic in the word.
+func mergeShort(merges map[[2]int32]merge, ids []int32, start int) []int32 {
 	for {
 		best, at := merge{rank: 1 << 30}, -1
 		for i := start; i+1 < len(ids); i++ {
-			if m, ok := t.merges[[2]int32{ids[i], ids[i+1]}]; ok && m.rank < best.rank {
+			if m, ok := merges[[2]int32{ids[i], ids[i+1]}]; ok && m.rank < best.rank {
 				best, at = m, i
 			}
 		}
@@ -39,12 +45,12 @@ func (t *BytePair) appendShort(ids []int32, word string) []int32 {
 	}
 }
 
-// appendLong gives the same ids in time n log n: a word of a hostile text may be as
+// mergeLong gives the same ids in time n log n: a word of a hostile text may be as
 // long as the text.
-func (t *BytePair) appendLong(ids []int32, word string) []int32 {
-	s := make([]symbol, len(word))
-	for i := range s {
-		s[i] = symbol{t.bytes[word[i]], int32(i - 1), int32(i + 1)}
+func mergeLong(merges map[[2]int32]merge, ids, first []int32) []int32 {
+	s := make([]symbol, len(first))
+	for i, id := range first {
+		s[i] = symbol{id, int32(i - 1), int32(i + 1)}
 	}
 	s[len(s)-1].next = -1
 	var queue pairs
@@ -53,7 +59,7 @@ func (t *BytePair) appendLong(ids []int32, word string) []int32 {
 			return
 		}
 		key := [2]int32{s[at].id, s[s[at].next].id}
-		if m, ok := t.merges[key]; ok {
+		if m, ok := merges[key]; ok {
 			queue = append(queue, neighbours{m, at, key})
 		}
 	}

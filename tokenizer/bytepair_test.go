@@ -84,7 +84,11 @@ func TestLongWordsMergeAsShortOnes(t *testing.T) {
 		for i := range word {
 			word[i] = "hello wa"[rng.IntN(8)]
 		}
-		long, short := tok.appendLong(nil, string(word)), tok.appendShort(nil, string(word))
+		first := make([]int32, len(word))
+		for i, b := range []byte(word) {
+			first[i] = tok.bytes[b]
+		}
+		long, short := mergeLong(tok.merges, nil, first), mergeShort(tok.merges, slices.Clone(first), 0)
 		if !slices.Equal(long, short) {
 			t.Fatalf("%q: %v and %v", word, long, short)
 		}

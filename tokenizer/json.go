@@ -64,7 +64,10 @@ type wordPieceModel struct {
 // parseJSON reads a tokenizer.json by the kind of its model.
 func parseJSON(data []byte) (Tokenizer, error) {
 	var kind struct {
-		Model typed `json:"model"`
+		Model struct {
+			typed
+			Fallback bool `json:"byte_fallback"`
+		} `json:"model"`
 	}
 	if err := json.Unmarshal(data, &kind); err != nil {
 		return nil, fmt.Errorf("%w: tokenizer.json: %w", ErrVocab, err)
@@ -73,6 +76,9 @@ func parseJSON(data []byte) (Tokenizer, error) {
 	case "WordPiece":
 		return parseWordPiece(data)
 	case "BPE":
+		if kind.Model.Fallback {
+			return parseFallbackPair(data)
+		}
 		return parseBytePair(data)
 	case "Unigram":
 		return parseUnigram(data)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Texts are cut as Hugging Face's tokenizers cut them for Llama 3, Qwen 2 and SmolLM.
+// Texts are cut as Hugging Face's tokenizers cut them for Llama 3, Qwen 2 and SmolLM, and with
+// byte fallback for Llama 2 and Gemma.
 func TestDecodersWords(t *testing.T) {
 	data, err := os.ReadFile("testdata/words.json")
 	if err != nil {
@@ -26,7 +27,7 @@ func TestDecodersWords(t *testing.T) {
 	if err := json.Unmarshal(data, &golden); err != nil {
 		t.Fatal(err)
 	}
-	if len(golden.Cases) != 3 {
+	if len(golden.Cases) != 5 {
 		t.Fatalf("%d cases", len(golden.Cases))
 	}
 	for _, c := range golden.Cases {
@@ -43,7 +44,7 @@ func TestDecodersWords(t *testing.T) {
 		if got := tok.EncodeFixed("hello", max(2, len(c.Framed))); len(c.Framed) > 1 && !slices.Equal(got, c.Framed) {
 			t.Errorf("%s: framed %v, want %v", c.Name, got, c.Framed)
 		}
-		if pad := tok.PadID(); (c.Name == "llama 3") != (pad < 0) {
+		if pad := tok.PadID(); slices.Contains([]string{"llama 3", "llama 2", "gemma"}, c.Name) != (pad < 0) {
 			t.Errorf("%s: padding is %d", c.Name, pad)
 		}
 		if _, err := ParseFor(c.Tokenizer, 1<<20, 0); err == nil {

@@ -1,4 +1,4 @@
-"""How decoders' byte-level tokenizers cut texts into words, against tokenizers: the patterns of Llama 3, Qwen 2 and SmolLM. Run by
+"""How decoders' tokenizers cut texts, against tokenizers: the patterns of Llama 3, Qwen 2 and SmolLM, and byte fallback. Run by
 hand it writes tokenizer/testdata/words.json, to which Go's tests hold Starling where there are no tokenizers: python words.py FILE"""
 
 import json
@@ -47,7 +47,22 @@ def tokenizers():
     smol = Tokenizer(model())
     smol.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)])
     smol.add_special_tokens(["<|endoftext|>"])
-    return {"llama 3": llama, "qwen 2": qwen, "smollm": smol}
+    return {"llama 3": llama, "qwen 2": qwen, "smollm": smol, "llama 2": fallback(True), "gemma": fallback(False)}
+
+
+def fallback(prefix):
+    """SentencePiece's BPE with byte fallback, as its conversions for Llama 2 and Gemma write it."""
+    merges = [("h", "e"), ("l", "l"), ("he", "ll"), ("hell", "o"), ("▁", "▁"), ("▁", "hello"), ("w", "o"), ("1", "2"), (".", "."), ("\n", "\n"), ("漢", "字")]
+    chars = dict.fromkeys("".join(a + b for a, b in merges) + "rdnt'xabIm3é!?")
+    pieces = ["<unk>", "<s>", "</s>", *[f"<0x{b:02X}>" for b in range(256)], *chars, *[a + b for a, b in merges]]
+    tok = Tokenizer(models.BPE({p: i for i, p in enumerate(pieces)}, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    replace = normalizers.Replace(" ", "▁")
+    tok.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), replace]) if prefix else replace
+    if not prefix:
+        tok.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    tok.add_special_tokens(pieces[:3])
+    tok.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return tok
 
 
 def main(path):
