@@ -230,6 +230,11 @@ func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetdata.Data) (*model.Bas
 	if only := b.Config.DefaultTask(); only != held && (only != model.TaskClassify || held == model.TaskImage || held == model.TaskListen) {
 		return nil, command.Usagef("--base %s, a %s, is for the task %s, and what %s holds is for %s", f.base, b.Config.ModelType, only, d.Name, j.Task)
 	}
+	if held == model.TaskListen && f.data == "" {
+		if j.Adapter.Sequence, err = wordFrames(b.Config); err != nil {
+			return nil, command.Usagef("--base %s: %w", f.base, err)
+		}
+	}
 	return b, nil
 }
 

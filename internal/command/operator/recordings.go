@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"fmt"
+
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
@@ -22,7 +24,9 @@ func trainRecordings(j *coordinator.Job, seed uint64) (*model.Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.Adapter.Sequence = s.Frames(dataset.SpokenSamples)
+	if j.Adapter.Sequence, err = wordFrames(c); err != nil {
+		return nil, err
+	}
 	if !j.Adapter.HeadOnly {
 		j.Adapter.Method = string(model.MethodFull)
 	}
@@ -30,4 +34,13 @@ func trainRecordings(j *coordinator.Job, seed uint64) (*model.Base, error) {
 	j.Training.Steps, j.Training.Batch = 16, 16
 	j.Privacy.ClipNorm, j.Server.Momentum = 10, 0.8
 	return b, nil
+}
+
+// wordFrames is how many of a base's frames a generated word fills.
+func wordFrames(c model.Config) (int, error) {
+	n := c.Speech.Frames(dataset.SpokenSamples * c.Speech.Rate / dataset.SpokenRate)
+	if n < 1 {
+		return 0, fmt.Errorf("a generated word is shorter than one frame, of %d samples at %d a second", c.Speech.Samples(1), c.Speech.Rate)
+	}
+	return n, nil
 }

@@ -27,3 +27,16 @@ func TestRecordingsWithoutABase(t *testing.T) {
 		t.Errorf("a job with a base: %v, %v", b, err)
 	}
 }
+
+// A base of another rate hears a generated word whole, too.
+func TestWordsFillABasesFrames(t *testing.T) {
+	c := model.NewHubert(8, 32, 1)
+	if n, err := wordFrames(c); err != nil || n != 25 { // 8192 samples at 16 kHz
+		t.Errorf("%d frames, %v, want 25", n, err)
+	}
+	c.Speech.Stride, c.Speech.Kernel = model.Convolutions{60, 60, 3}, model.Convolutions{60, 60, 3}
+	c.Speech.Width = model.Convolutions{8, 8, 8}
+	if _, err := wordFrames(c); err == nil {
+		t.Error("frames longer than a word, and no error")
+	}
+}
