@@ -1,0 +1,10 @@
+//go:build js && !full
+
+package dataset
+
+import "errors"
+
+// OpenRecording: a page takes no recordings yet, and most jobs have texts.
+func OpenRecording(string) (*Recording, error) {
+	return nil, errors.New("this build reads no recordings")
+}
