@@ -97,10 +97,11 @@ mutants: internal/mutant
 lab/bandwidth: coordinator dataset dp edge internal/contract internal/sim internal/wire job job/training lab/canvas
     model model/nn quant secagg task tokenizer trainer
 lab/canvas:
+lab/federation: dataset
 lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots
 lab/internal/commands: dataset dp edge evaluate internal/command internal/durable internal/engine
     internal/engine/plugins internal/fleetdata internal/progress internal/strict internal/terminal job lab/bandwidth
-    lab/report lab/sweep model model/nn quant simulate simulate/queue task tokenizer wasm
+    lab/federation lab/report lab/sweep model model/nn quant simulate simulate/queue task tokenizer wasm
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
 lab/report: internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep
 lab/sweep: coordinator dataset dp edge internal/durable internal/strict job model simulate task

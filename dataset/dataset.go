@@ -14,6 +14,7 @@ type Example struct {
 	Label    int    // index into Set.Labels
 	User     string // who it belongs to; "" where the source does not say
 	Provider string // who it is about or comes from; "" where the source does not say
+	Source   string // the data set it was taken from, where a file has several; scores are stated for each
 	Line     int    // line of its file, from 1; 0 where it has none
 
 	Words      []string    // of a document, in reading order

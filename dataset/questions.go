@@ -92,6 +92,8 @@ func asks(value func(string) json.RawMessage) bool {
 // in thousandths of the page, or in the units of "width" and "height" where
 // both are given.
 //
+// "user" is whose it is, "provider" whom it is about, "source" the data set it is from.
+//
 // What is asked is "question" with "answers"; or "questions", a list of objects with
 // both; or "fields", an object of names and values, each name being a question. Answers
 // are a string, a list of strings (any is right, the first is learnt) or SQuAD's object
@@ -102,6 +104,9 @@ func parseDocument(value func(string) json.RawMessage) (l labelled, err error) {
 		return l, err
 	}
 	if e.Provider, err = scalar("provider", value("provider")); err != nil {
+		return l, err
+	}
+	if e.Source, err = scalar("source", value("source")); err != nil {
 		return l, err
 	}
 	if err = e.readPage(value); err != nil {

@@ -14,12 +14,21 @@ type line struct {
 	Boxes    [][4]uint16 `json:"boxes,omitempty"`
 	Question string      `json:"question,omitempty"`
 	Answers  []string    `json:"answers,omitempty"`
+	Asked    []asked     `json:"questions,omitempty"`
 	Pixels   []float32   `json:"pixels,omitempty"`
+	Source   string      `json:"source,omitempty"`
 	User     string      `json:"user,omitempty"`
 	Provider string      `json:"provider,omitempty"`
 }
 
-// WriteJSONLines writes a set as a data file, an example a line: what Load reads.
+// asked is a question of several about one document.
+type asked struct {
+	Question string   `json:"question"`
+	Answers  []string `json:"answers,omitempty"`
+}
+
+// WriteJSONLines writes a set as a data file, what Load reads: an example a line, but
+// questions that follow each other and share a document, and its words' memory, in one.
 func WriteJSONLines(path string, set *Set) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -32,10 +41,18 @@ func WriteJSONLines(path string, set *Set) (err error) {
 	}()
 	w := bufio.NewWriter(f)
 	enc := json.NewEncoder(w)
-	for _, ex := range set.Examples {
-		l := line{User: ex.User, Provider: ex.Provider}
+	for at := 0; at < len(set.Examples); at++ {
+		ex := set.Examples[at]
+		l := line{Source: ex.Source, User: ex.User, Provider: ex.Provider}
 		if ex.Question != "" {
 			l.Words, l.Boxes, l.Question, l.Answers, l.Pixels = ex.Words, ex.Boxes, ex.Question, ex.Answers, ex.Pixels
+			for at+1 < len(set.Examples) && len(l.Asked) < MaxQuestions-1 && ex.sharesDocument(set.Examples[at+1]) {
+				if len(l.Asked) == 0 {
+					l.Question, l.Answers, l.Asked = "", nil, []asked{{ex.Question, ex.Answers}}
+				}
+				at++
+				l.Asked = append(l.Asked, asked{set.Examples[at].Question, set.Examples[at].Answers})
+			}
 		} else {
 			l.Text, l.Label = ex.Text, set.Labels[ex.Label]
 		}
@@ -44,4 +61,12 @@ func WriteJSONLines(path string, set *Set) (err error) {
 		}
 	}
 	return w.Flush()
+}
+
+// sharesDocument says whether another question is about the same document, in the same
+// memory, of the same user.
+func (e Example) sharesDocument(o Example) bool {
+	same := len(e.Words) > 0 && len(e.Words) == len(o.Words) && &e.Words[0] == &o.Words[0]
+	return same && o.Question != "" && len(e.Pixels) == 0 && len(o.Pixels) == 0 &&
+		e.User == o.User && e.Provider == o.Provider && e.Source == o.Source
 }

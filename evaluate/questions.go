@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/gomlx/compute"
 
@@ -110,6 +112,22 @@ type AnswerScore struct {
 	TokenF1    float64 `json:"token_f1"`
 	ANLS       float64 `json:"anls"`
 	Confidence float64 `json:"confidence"` // mean
+	// Sources are the scores of each data set's questions, where they name several; the
+	// others are of all questions alike.
+	Sources map[string]AnswerScore `json:"sources,omitempty"`
+}
+
+// TwoStep is the mean over the sources of a figure's mean over each one's questions, so
+// that a large data set counts no more than a small one; the figure itself without sources.
+func (s AnswerScore) TwoStep(figure func(AnswerScore) float64) float64 {
+	if len(s.Sources) == 0 {
+		return figure(s)
+	}
+	sum := 0.0
+	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
+		sum += figure(s.Sources[name])
+	}
+	return sum / float64(len(s.Sources))
 }
 
 // NewQuestions makes one for each set, nil for nil; they share the base.
@@ -194,7 +212,29 @@ func (a *Questions) Score(ctx context.Context, adapter *model.Adapter, rank int)
 	if err != nil {
 		return AnswerScore{}, fmt.Errorf("evaluate at rank %d: %w", rank, err)
 	}
-	return ScoreReplies(replies, a.Truths), nil
+	return a.Judge(replies), nil
+}
+
+// Judge scores replies to all questions, in their order, and those of each source.
+func (a *Questions) Judge(replies []Reply) AnswerScore {
+	s := ScoreReplies(replies, a.Truths)
+	of := map[string][]int{}
+	for i, e := range a.Examples {
+		of[e.Source] = append(of[e.Source], i)
+	}
+	if len(of) < 2 {
+		return s
+	}
+	s.Sources = map[string]AnswerScore{}
+	for name, at := range of {
+		var said []Reply
+		var truths [][]string
+		for _, i := range at {
+			said, truths = append(said, replies[i]), append(truths, a.Truths[i])
+		}
+		s.Sources[name] = ScoreReplies(said, truths)
+	}
+	return s
 }
 
 // ScoreReplies holds replies to the right answers.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/starling-fl/starling/dataset"
@@ -50,7 +52,7 @@ func Answers(ctx context.Context, a *command.App, with engine.Engine, ck *model.
 			replies = append(replies, part...)
 			told.Reach(n*len(e.Examples) + len(replies))
 		}
-		report.Ranks = append(report.Ranks, rankAnswerScore{rank, evaluate.ScoreReplies(replies, e.Truths)})
+		report.Ranks = append(report.Ranks, rankAnswerScore{rank, e.Judge(replies)})
 	}
 	return a.Emit(report, report.print)
 }
@@ -65,6 +67,25 @@ func (r AnswerReport) print(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "  %4d  %9.1f %%  %8.1f  %5.1f  %10.2f%s\n", s.Rank, 100*s.ExactMatch, 100*s.TokenF1, 100*s.ANLS, s.Confidence, mark)
 	}
+	r.printSources(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// printSources prints the scores of each data set, where the file names several.
+func (r AnswerReport) printSources(b *strings.Builder) {
+	for _, s := range r.Ranks {
+		if len(s.Sources) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "\n  rank %d, by source    exact match  token F1   ANLS\n", s.Rank)
+		for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
+			of := s.Sources[name]
+			fmt.Fprintf(b, "  %-20.20s  %9.1f %%  %8.1f  %5.1f\n", name, 100*of.ExactMatch, 100*of.TokenF1, 100*of.ANLS)
+		}
+		fmt.Fprintf(b, "  %-20s  %9.1f %%  %8.1f  %5.1f\n", "mean of the sources",
+			100*s.TwoStep(func(x evaluate.AnswerScore) float64 { return x.ExactMatch }),
+			100*s.TwoStep(func(x evaluate.AnswerScore) float64 { return x.TokenF1 }),
+			100*s.TwoStep(func(x evaluate.AnswerScore) float64 { return x.ANLS }))
+	}
 }

@@ -45,7 +45,7 @@ type statement struct {
 	Of   map[string]string `yaml:"of"`   // the point of the grid, by axis
 	Than map[string]string `yaml:"than"` // what is taken from it, seed by seed
 	// Column is what is compared: "" is accuracy in points, [snr] signal over noise,
-	// [chosenRank] the rank that validation chose.
+	// [chosenRank] the rank that validation chose, [anls] ANLS in points.
 	Column string `yaml:"column"`
 	// Above and Below bound the difference that the sentence speaks of; one may be missing.
 	Above *float64 `yaml:"above"`
@@ -58,6 +58,9 @@ type statement struct {
 
 // snr compares the norm of the exact mean update with that of the noise in it.
 const snr = "signal to noise"
+
+// anls is that of answers, the mean over their sources of each one's mean.
+const anls = "anls"
 
 // chosenRank is the rank that is best on validation texts at the end.
 const chosenRank = "rank"

@@ -153,6 +153,8 @@ func differences(all []*point, on, from map[string]string, column string) []floa
 			return e.number("signal_norm") / e.number("noise_norm")
 		case chosenRank:
 			return e.number("rank")
+		case anls:
+			return 100 * e.number("test_anls")
 		}
 		return 100 * e.number("test_accuracy")
 	}

@@ -79,9 +79,15 @@ type Data struct {
 // Evaluator scores adapters on labelled data that no client holds.
 type Evaluator interface {
 	coordinator.Evaluator
-	// Score returns accuracy and macro-F1 at a rank, in [0, 1]; of answers exact match
-	// and ANLS.
-	Score(ctx context.Context, a *model.Adapter, rank int) (accuracy, macroF1 float64, err error)
+	Score(ctx context.Context, a *model.Adapter, rank int) (Score, error)
+}
+
+// Score is how well an adapter does at a rank, each figure in [0, 1].
+type Score struct {
+	Accuracy float64            // of answers exact match
+	MacroF1  float64            // of labels
+	ANLS     float64            // of answers: the mean over their sources of each one's mean
+	Sources  map[string]float64 // ANLS of each source's questions, where there are several
 }
 
 // secret is what everything but the division of the data is drawn from.

@@ -55,7 +55,10 @@ type Record struct {
 	// where there are no labels.
 	Commonest float64 `json:"commonest,omitempty"`
 	// ANLS is of answers, which have no classes: accuracies are then exact matches.
-	ANLS *float64 `json:"anls,omitempty"`
+	// Of questions from several data sets it is the mean over the sets of each one's mean,
+	// and Sources has these.
+	ANLS    *float64           `json:"anls,omitempty"`
+	Sources map[string]float64 `json:"anls_by_source,omitempty"`
 
 	ByRank []simulate.RankAccuracy `json:"by_rank"` // validation, every rank
 	Curve  []simulate.Round        `json:"rounds"`
@@ -216,13 +219,13 @@ func (r *Record) fill(ctx context.Context, s *Setup, result simulate.Result) err
 		r.BytesUp += float64(round.BytesUp) / n
 		r.BytesDown += float64(round.BytesDown) / n
 	}
-	accuracy, second, err := s.Test.Score(ctx, result.Adapter, r.Rank)
-	r.Accuracy, r.MacroF1 = accuracy, second
+	score, err := s.Test.Score(ctx, result.Adapter, r.Rank)
+	r.Accuracy, r.MacroF1 = score.Accuracy, score.MacroF1
 	if e, ok := s.Test.(judged); ok {
 		r.Commonest = e.Commonest()
 	}
 	if s.Job.Method().Task.Asks() {
-		r.MacroF1, r.ANLS = 0, &second
+		r.ANLS, r.Sources = &score.ANLS, score.Sources
 	}
 	return err
 }

@@ -157,17 +157,18 @@ type labelOf struct{ n int }
 func (e labelOf) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]metric.Score, error) {
 	out := make([]metric.Score, len(ranks))
 	for i, r := range ranks {
-		out[i].Accuracy, _, _ = e.Score(ctx, a, r)
+		s, _ := e.Score(ctx, a, r)
+		out[i].Accuracy = s.Accuracy
 	}
 	return out, nil
 }
 
-func (e labelOf) Score(_ context.Context, a *model.Adapter, rank int) (accuracy, macroF1 float64, err error) {
+func (e labelOf) Score(_ context.Context, a *model.Adapter, rank int) (Score, error) {
 	sum := 0.0
 	for _, v := range a.Slice(rank) {
 		sum += float64(v) * float64(v)
 	}
-	return sum / (1 + sum), float64(rank) / float64(e.n), nil
+	return Score{Accuracy: sum / (1 + sum), MacroF1: float64(rank) / float64(e.n)}, nil
 }
 
 func lab(t testing.TB) *Lab {

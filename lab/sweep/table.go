@@ -160,6 +160,10 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 	header = append(header, settings...)
 	header = append(header, "population_of", "engine", "version", "base", "values", "rho", "noise_multiplier", "epsilon_spent", "delta_spent",
 		"signal_norm", "noise_norm", "clipped", "cohort_mean", "bytes_up", "bytes_down", "rank", "validation_accuracy", "test_accuracy", "test_macro_f1", "seconds")
+	answers := slices.ContainsFunc(records, func(r *Record) bool { return r.ANLS != nil })
+	if answers {
+		header = append(header, "test_anls")
+	}
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	if err := w.Write(header); err != nil {
@@ -191,6 +195,13 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 		row = append(row, r.Data, r.Engine, r.Version, r.Base, strconv.Itoa(r.Values), num(r.Rho), num(r.NoiseMultiplier), epsilon, delta,
 			num(r.SignalNorm), num(r.NoiseNorm), num(r.Clipped), num(r.Cohort), num(r.BytesUp), num(r.BytesDown),
 			strconv.Itoa(r.Rank), num(r.Validation), num(r.Accuracy), num(r.MacroF1), num(r.Seconds))
+		if answers {
+			cell := ""
+			if r.ANLS != nil {
+				cell = num(*r.ANLS)
+			}
+			row = append(row, cell)
+		}
 		if err := w.Write(row); err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -74,7 +75,7 @@ enrolment: {secret: a secret of the test}
 	if err := json.Unmarshal([]byte(out), &scored); err != nil || code != 0 {
 		t.Fatalf("exit %d: %s%s", code, out, stderr)
 	}
-	if scored.Questions != 12 || len(scored.Ranks) != 1 || scored.Ranks[0].AnswerScore != r.After {
+	if scored.Questions != 12 || len(scored.Ranks) != 1 || !reflect.DeepEqual(scored.Ranks[0].AnswerScore, r.After) {
 		t.Errorf("evaluate says %+v, serve said %+v", scored, r.After)
 	}
 	code, out, stderr = runCLI(t, "predict", "--checkpoint", r.Checkpoint, "--json", test)

@@ -18,6 +18,7 @@ func Commands(a *command.App) []*cobra.Command {
 		newReproduceCmd(a),
 		newWorkerCmd(a),
 		newPaintingsCmd(a),
+		newFederationCmd(a),
 		newPretrainCmd(a),
 		newBandwidthCmd(a),
 	}

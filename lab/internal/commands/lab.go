@@ -54,17 +54,25 @@ func openLab(a *command.App, path string, workers int, f engine.Flags, columns d
 // labEvaluator is an evaluator that also says macro-F1.
 type labEvaluator struct{ *evaluate.Labelled }
 
-func (e labEvaluator) Score(ctx context.Context, a *model.Adapter, rank int) (accuracy, macroF1 float64, err error) {
+func (e labEvaluator) Score(ctx context.Context, a *model.Adapter, rank int) (sweep.Score, error) {
 	s, err := e.Labelled.Score(ctx, a, rank)
-	return s.Accuracy, s.MacroF1, err
+	return sweep.Score{Accuracy: s.Accuracy, MacroF1: s.MacroF1}, err
 }
 
 // labAnswerer is an answerer that also says ANLS.
 type labAnswerer struct{ *evaluate.Questions }
 
-func (e labAnswerer) Score(ctx context.Context, a *model.Adapter, rank int) (exact, anls float64, err error) {
+func (e labAnswerer) Score(ctx context.Context, a *model.Adapter, rank int) (sweep.Score, error) {
 	s, err := e.Questions.Score(ctx, a, rank)
-	return s.ExactMatch, s.ANLS, err
+	anls := func(x evaluate.AnswerScore) float64 { return x.ANLS }
+	out := sweep.Score{Accuracy: s.ExactMatch, ANLS: s.TwoStep(anls)}
+	for name, of := range s.Sources {
+		if out.Sources == nil {
+			out.Sources = map[string]float64{}
+		}
+		out.Sources[name] = of.ANLS
+	}
+	return out, err
 }
 
 // labData holds validation and test out of files, or generates both. A grid asks for the

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -298,6 +300,9 @@ func (r simulation) print(w io.Writer) error {
 	if r.ANLS != nil {
 		t.line("  exact match     %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100*r.Accuracy, r.Rank, 100*r.Validation)
 		t.line("  ANLS            %5.1f", 100**r.ANLS)
+		for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
+			t.line("    of %-10.40s %5.1f", name, 100*r.Sources[name])
+		}
 	} else {
 		t.line("  test accuracy   %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100*r.Accuracy, r.Rank, 100*r.Validation)
 		t.line("  macro-F1        %5.1f %%", 100*r.MacroF1)

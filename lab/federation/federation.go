@@ -1,0 +1,105 @@
+package federation
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/starling-fl/starling/dataset"
+)
+
+// ErrConfig is a federation that cannot be put together.
+var ErrConfig = errors.New("federation")
+
+// Config says which sets there are and among how many clients each is dealt out.
+type Config struct {
+	WikiTables, TabFact, Receipts string // folders; "": without it
+	Clients                       [3]int // of each set, in that order; 0 only without it
+	Seed                          uint64 // of the deal
+	Documents                     int    // the most of each set that are learnt from; 0: all
+	TestDocuments                 int    // the most of each set that are scored; 0: all
+}
+
+// Federation is what was put together.
+type Federation struct {
+	// Train are the questions that clients hold, and behind them those of one document in
+	// ten that none holds, on which validation chooses.
+	Train *dataset.Set
+	Test  *dataset.Set
+	// Clients are each client's questions, as indices into Train; Names say whose.
+	Clients [][]int
+	Names   []string
+}
+
+// Sources are the names of the sets, in the order of Config.Clients.
+var Sources = [3]string{WikiTables, TabFact, Receipts}
+
+// New reads the sets and deals the documents of each out, in equal numbers and at random.
+func New(c Config) (*Federation, error) {
+	f := &Federation{Train: &dataset.Set{Name: "train"}, Test: &dataset.Set{Name: "test"}}
+	var held []document
+	for i, from := range []struct {
+		folder string
+		read   func(string) (set, error)
+	}{{c.WikiTables, readWikiTables}, {c.TabFact, readTabFact}, {c.Receipts, readReceipts}} {
+		n := c.Clients[i]
+		if (from.folder == "") != (n == 0) || n < 0 {
+			return nil, fmt.Errorf("%w: %d clients of %s, whose folder is %q: give both, or neither", ErrConfig, n, Sources[i], from.folder)
+		}
+		if n == 0 {
+			continue
+		}
+		s, err := from.read(from.folder)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrConfig, Sources[i], err)
+		}
+		rng := rand.New(rand.NewPCG(c.Seed, uint64(i)))
+		rng.Shuffle(len(s.train), func(a, b int) { s.train[a], s.train[b] = s.train[b], s.train[a] })
+		s.train, s.test = most(s.train, c.Documents), most(s.test, c.TestDocuments)
+		aside := len(s.train) / 10
+		held = append(held, s.train[:aside]...)
+		train := s.train[aside:]
+		if n > len(train) {
+			return nil, fmt.Errorf("%w: %d clients of %s, which has %d documents to learn from", ErrConfig, n, Sources[i], len(train))
+		}
+		for k := range n {
+			name := fmt.Sprintf("%s-%d", Sources[i], k+1)
+			from := len(f.Train.Examples)
+			for _, d := range train[len(train)*k/n : len(train)*(k+1)/n] {
+				f.Train.Examples = append(f.Train.Examples, d.examples(name)...)
+			}
+			var mine []int
+			for at := from; at < len(f.Train.Examples); at++ {
+				mine = append(mine, at)
+			}
+			f.Clients, f.Names = append(f.Clients, mine), append(f.Names, name)
+		}
+		for _, d := range s.test {
+			f.Test.Examples = append(f.Test.Examples, d.examples("")...)
+		}
+	}
+	if len(f.Clients) == 0 {
+		return nil, fmt.Errorf("%w: no set is named", ErrConfig)
+	}
+	for _, d := range held {
+		f.Train.Examples = append(f.Train.Examples, d.examples("")...)
+	}
+	return f, nil
+}
+
+// most is the first n documents, all where n is 0.
+func most(all []document, n int) []document {
+	if n == 0 {
+		return all
+	}
+	return all[:min(n, len(all))]
+}
+
+// examples are a document's questions, which belong to a client.
+func (d document) examples(user string) []dataset.Example {
+	out := make([]dataset.Example, 0, len(d.questions))
+	for _, q := range d.questions {
+		out = append(out, dataset.Example{Source: d.source, User: user, Provider: d.provider, Words: d.words, Boxes: d.boxes, Question: q.text, Answers: q.answers})
+	}
+	return out
+}
