@@ -157,11 +157,13 @@ func (c *client) contribute(ctx context.Context, j *job, k Contribution) ([]int3
 	type came struct {
 		symbols []int32
 		err     error
+		unread  error // of data that could not be read, or is not what its owner asks for
 	}
 	done, failed := make(chan came, 1), k.Failed
 	c.wg.Go(func() {
-		x := came{err: j.read.wait(inTime)}
-		nothing := x.err != nil
+		var x came
+		x.unread = j.read.wait(inTime)
+		nothing := x.unread != nil
 		if !nothing {
 			k := k
 			k.Failed = func(err error) { nothing = true; failed(err) }
@@ -178,11 +180,15 @@ func (c *client) contribute(ctx context.Context, j *job, k Contribution) ([]int3
 	case <-inTime.Done():
 		x.err = errLate
 	}
-	if x.err != nil {
+	if x.err != nil || x.unread != nil {
 		beyond := new(PolicyError)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err() //nolint:wrapcheck // the round's end
+		case x.unread != nil: // by the owner's limits too: a refusal would tell how much there is
+			if x.err = x.unread; inTime.Err() != nil {
+				x.err = errLate
+			}
 		case errors.As(x.err, &beyond), errors.Is(x.err, ErrMisfit):
 			return nil, x.err // which hold for any data
 		case inTime.Err() != nil:
