@@ -95,7 +95,7 @@ func (s Search) String() string {
 // NewSearch is the truncated negative binomial of a shape and mean.
 func NewSearch(shape, mean float64) (Search, error) {
 	s := Search{Shape: shape, Mean: mean, Gamma: 0.5}
-	if err := s.check(); err != nil {
+	if err := s.inRange(); err != nil {
 		return Search{}, err
 	}
 	lo, hi := math.Log(leastGamma), 0.0 // the mean falls from lo to 1 at hi
@@ -113,7 +113,18 @@ func NewSearch(shape, mean float64) (Search, error) {
 	return s, nil
 }
 
+// check holds the mean to what shape and gamma have: else epsilon would be another search's.
 func (s Search) check() error {
+	if err := s.inRange(); err != nil || s.Poisson {
+		return err
+	}
+	if has := meanAt(s.Shape, s.Gamma); !(math.Abs(has/s.Mean-1) < 1e-6) {
+		return fmt.Errorf("dp: shape %v and gamma %v have a mean of %v runs, which is said to be %v: %w", s.Shape, s.Gamma, has, s.Mean, ErrSearch)
+	}
+	return nil
+}
+
+func (s Search) inRange() error {
 	switch {
 	case !(s.Mean >= 1 && s.Mean <= maxSearchMean) || !s.Poisson && s.Mean == 1:
 		return fmt.Errorf("dp: a mean of %v runs, want above 1 and at most %d (%s takes 1): %w", s.Mean, maxSearchMean, searchPoisson, ErrSearch)

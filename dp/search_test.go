@@ -215,3 +215,20 @@ func TestSearchRefuses(t *testing.T) {
 		t.Errorf("delta 2: %v", err)
 	}
 }
+
+// A search that NewSearch did not make has the mean that its shape and gamma have, or none:
+// its epsilon would be another search's.
+func TestSearchesMeanWhatTheySay(t *testing.T) {
+	s, err := NewSearch(1, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.check(); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range []Search{{Shape: s.Shape, Gamma: s.Gamma, Mean: 2}, {Shape: s.Shape, Gamma: s.Gamma / 2, Mean: 10}, {Shape: 0.5, Gamma: s.Gamma, Mean: 10}} {
+		if err := wrong.check(); !errors.Is(err, ErrSearch) {
+			t.Errorf("%+v: %v", wrong, err)
+		}
+	}
+}

@@ -24,7 +24,7 @@ type Report struct {
 	Ranks  []rankScore `json:"ranks"`
 	Best   int         `json:"best_rank"` // that validation chose; 0 where none was
 
-	What string // texts, or images, for people
+	What string `json:"-"` // texts, or images, for people
 }
 
 // rankScore is one rank's score and that of each class.
