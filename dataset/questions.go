@@ -251,7 +251,7 @@ func (e *Example) readPage(value func(string) json.RawMessage) error {
 			if err != nil {
 				return fmt.Errorf("box of line %d: %w", i+1, err)
 			}
-			e.addLine(line.Text, box)
+			e.AddLine(line.Text, box)
 		}
 	default:
 		text := value("text")
@@ -292,8 +292,8 @@ func readPixels(raw json.RawMessage) ([]float32, error) {
 	return pixels, nil
 }
 
-// addLine adds a line's words, each with its share of the line's box.
-func (e *Example) addLine(text string, box [4]uint16) {
+// AddLine adds a line's words, each with its share of the line's box.
+func (e *Example) AddLine(text string, box [4]uint16) {
 	runes := []rune(text)
 	place := func(at int) uint16 { return box[0] + uint16(int(box[2]-box[0])*at/len(runes)) }
 	from := -1

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/starling-fl/starling/dataset"
@@ -53,24 +52,14 @@ func layOut(title string, rows [][]string) (words []string, boxes [][4]uint16) {
 	if title = strings.TrimSpace(title); title != "" {
 		rows = append([][]string{{title}}, rows...)
 	}
+	var page dataset.Example
 	for r, row := range rows {
-		top, bottom := dataset.PageSide*r/len(rows), dataset.PageSide*(r+1)/len(rows)
 		for c, cell := range row {
-			left, right := dataset.PageSide*c/len(row), dataset.PageSide*(c+1)/len(row)
-			letters := []rune(cell)
-			place := func(at int) uint16 { return uint16(left + (right-left)*at/len(letters)) }
-			from := -1
-			for i := 0; i <= len(letters); i++ {
-				switch space := i == len(letters) || unicode.IsSpace(letters[i]); {
-				case !space && from < 0:
-					from = i
-				case space && from >= 0:
-					words = append(words, string(letters[from:i]))
-					boxes = append(boxes, [4]uint16{place(from), uint16(top), place(i), uint16(bottom)})
-					from = -1
-				}
-			}
+			page.AddLine(cell, [4]uint16{part(c, len(row)), part(r, len(rows)), part(c+1, len(row)), part(r+1, len(rows))})
 		}
 	}
-	return words, boxes
+	return page.Words, page.Boxes
 }
+
+// part is where the i-th of n equal parts of a page begins.
+func part(i, n int) uint16 { return uint16(dataset.PageSide * i / n) }
