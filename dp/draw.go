@@ -2,7 +2,9 @@ package dp
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
+	"hash"
 	"io"
 )
 
@@ -45,6 +47,13 @@ func beginDraw(n int, q float64, kind string, rnd io.Reader) (limit, Certificate
 // numberedRoll stands for the roll of n members without keys.
 func numberedRoll(kind string, n int) [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "starling dp %s v1\x00%d", kind, n))
+}
+
+// commitPlace takes the place of a member who is in into a commitment.
+func commitPlace(commit hash.Hash, at int) {
+	var place [8]byte
+	binary.BigEndian.PutUint64(place[:], uint64(at))
+	commit.Write(place[:])
 }
 
 // drawPiece is how many members' coins Numbered holds at a time: 64 kB.

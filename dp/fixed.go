@@ -1,7 +1,6 @@
 package dp
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -50,9 +49,7 @@ func FixedNumbered(n, size int) func(q float64, rnd io.Reader) ([]int, Certifica
 		cert.Roll = numberedRoll("fixed", n)
 		commit := newCommitment(cert.Nonce)
 		for _, at := range who {
-			var place [8]byte
-			binary.BigEndian.PutUint64(place[:], uint64(at))
-			commit.Write(place[:])
+			commitPlace(commit, at)
 		}
 		cert.Commitment = [32]byte(commit.Sum(nil))
 		return who, cert, nil

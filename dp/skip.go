@@ -1,7 +1,6 @@
 package dp
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math/big"
@@ -44,9 +43,7 @@ func Sparse(n int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 				break
 			}
 			who = append(who, at)
-			var place [8]byte
-			binary.BigEndian.PutUint64(place[:], uint64(at))
-			commit.Write(place[:])
+			commitPlace(commit, at)
 		}
 		cert.Commitment = [32]byte(commit.Sum(nil))
 		return who, cert, nil
