@@ -122,17 +122,14 @@ func (j *job) unlogged() string {
 // goroutine of its own.
 func (c *client) prepare(ctx context.Context, j *job) error {
 	c.events.send(Event{State: Preparing, Text: j.claim() + j.unlogged()})
-	if own := c.own[j.Base.SHA256]; own != nil {
-		j.base = own
-		return c.prepareOver(ctx, j, own)
-	}
-	if c.cfg.Fetch != nil {
-		own, err := c.fetchBase(ctx, j)
-		if err != nil {
+	if j.base = c.own[j.Base.SHA256]; j.base == nil && c.cfg.Fetch != nil {
+		var err error
+		if j.base, err = c.fetchBase(ctx, j); err != nil {
 			return err
 		}
-		j.base = own
-		return c.prepareOver(ctx, j, own)
+	}
+	if j.base != nil {
+		return c.prepareOver(ctx, j, j.base)
 	}
 	blob, err := c.blobs.open(ctx, j.Base, func(done, total int64) {
 		c.events.send(Event{State: Fetching, Done: done, Total: total, Text: "base"})
