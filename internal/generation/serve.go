@@ -199,7 +199,7 @@ func Serve(ctx context.Context, m *Model, address string, r Request, ready func(
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if !loopback(host) {
 		return fmt.Errorf("--listen: %s is not this machine's own: want 127.0.0.1:PORT, whoever reaches the port reads the model", address)
 	}
 	l, err := net.Listen("tcp", address)
@@ -226,10 +226,16 @@ func local(next http.Handler) http.Handler {
 		if h, _, err := net.SplitHostPort(host); err == nil {
 			host = h
 		}
-		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) || req.Header.Get("Origin") != "" {
+		if !loopback(host) || req.Header.Get("Origin") != "" {
 			refuse(w, http.StatusForbidden, "only programs of this machine are answered")
 			return
 		}
 		next.ServeHTTP(w, req)
 	})
+}
+
+// loopback says whether a host is this machine by itself.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
