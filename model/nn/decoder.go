@@ -59,11 +59,17 @@ func (d decoder) picked(x, tokens, places, weights *graph.Node) *graph.Node {
 
 // embedded is what the first layer reads [B*S, hidden] of tokens int32 [B,S].
 func (d decoder) embedded(tokens, keep *graph.Node) *graph.Node {
+	x := d.looked(tokens)
+	return graph.Mul(x, spread(keep, x))
+}
+
+// looked are the token embeddings of tokens [n, hidden].
+func (d decoder) looked(tokens *graph.Node) *graph.Node {
 	x := graph.Gather(d.words(), graph.Reshape(tokens, tokens.Shape().Size(), 1))
 	if d.cfg.Decoder.ScaledWords {
 		x = graph.MulScalar(x, float64(float32(math.Sqrt(float64(d.cfg.HiddenSize)))))
 	}
-	return graph.Mul(x, spread(keep, x))
+	return x
 }
 
 // layers computes layer l of what it reads; rows where keep [B*S] is 0 are zeros within.
@@ -119,7 +125,11 @@ func (d decoder) frozenHead() bool {
 // the window where there is one.
 func (d decoder) mask(g *graph.Graph, s int, windowed bool) *graph.Node {
 	shape := shapes.Make(dtypes.Int32, s, s)
-	seen, by := graph.Iota(g, shape, 1), graph.Iota(g, shape, 0)
+	return d.hide(graph.Iota(g, shape, 1), graph.Iota(g, shape, 0), windowed)
+}
+
+// hide is added to the scores of places seen by places by, int32 of one shape.
+func (d decoder) hide(seen, by *graph.Node, windowed bool) *graph.Node {
 	hidden := graph.ConvertDType(graph.GreaterThan(seen, by), dtypes.Float32)
 	if windowed {
 		far := graph.GreaterOrEqual(graph.Sub(by, seen), graph.AddScalar(graph.ZerosLike(by), d.cfg.Decoder.Window))

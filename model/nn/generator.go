@@ -110,7 +110,12 @@ func (g *Generator) buildEncode(gr *graph.Graph) ([]Param, []Output, error) {
 
 func crossName(layer int, part string) string { return fmt.Sprintf("cross.%d.%s", layer, part) }
 
-func cacheName(layer int, part string) string { return fmt.Sprintf("cache.%d.%s", layer, part) }
+// cachePrefix begins the names of what a layer keeps.
+const cachePrefix = "cache."
+
+func cacheName(layer int, part string) string {
+	return fmt.Sprintf("%s%d.%s", cachePrefix, layer, part)
+}
 
 func (g *Generator) buildDecode(gr *graph.Graph) ([]Param, []Output, error) {
 	e := g.begin(gr)

@@ -27,11 +27,11 @@ func turnStep(positions int) int { return int(math.Ceil(math.Sqrt(float64(positi
 // what is compiled stays small however long a text is.
 func (d decoder) turnTables(g *graph.Graph, r model.Rope, s int) turnTables {
 	pairs := d.cfg.Decoder.HeadSize / 2
-	step := turnStep(s)
+	step, turns := turnStep(s), r.Frequencies(pairs)
 	table := func(n, by int, f func(float64) float64) *graph.Node { // [n, pairs]
 		out := make([]float32, 0, n*pairs)
 		for i := range n {
-			for _, w := range r.Frequencies(pairs) {
+			for _, w := range turns {
 				out = append(out, float32(f(float64(i*by)*w)))
 			}
 		}

@@ -3,7 +3,7 @@ package nn
 import (
 	"context"
 	"fmt"
-	"math"
+	"strings"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -80,15 +80,13 @@ func (w *Writer) build(n int) func(g *graph.Graph) ([]Param, []Output, error) {
 			outputs = append(outputs, Output{Name: name + ".new", State: name, Node: x})
 			return x
 		}
-		x := graph.Gather(d.words(), graph.Reshape(tokens, n, 1))
-		if c.Decoder.ScaledWords {
-			x = graph.MulScalar(x, float64(float32(math.Sqrt(float64(c.HiddenSize)))))
-		}
+		x := d.looked(tokens)
 		masks, turns := map[bool]*graph.Node{}, map[model.Rope]rotation{}
 		for l := range c.NumHiddenLayers {
 			windowed, rope := c.Decoder.Windowed(l), c.Decoder.RopeOf(l)
 			if masks[windowed] == nil {
-				masks[windowed] = w.mask(g, places, n, windowed)
+				seen := graph.Iota(g, shapes.Make(dtypes.Int32, n, held), 1)
+				masks[windowed] = d.hide(seen, graph.BroadcastToDims(graph.Reshape(places, n, 1), n, held), windowed)
 			}
 			if turns[rope].cos == nil {
 				turns[rope] = d.turnTables(g, rope, w.held).at(far, near)
@@ -101,18 +99,6 @@ func (w *Writer) build(n int) func(g *graph.Graph) ([]Param, []Output, error) {
 		x = d.norm(graph.Gather(x, last), model.DecoderNorm)
 		return d.params.list, append([]Output{{Name: LogitsName, Node: linear(x, d.head(), nil)}}, outputs...), nil
 	}
-}
-
-// mask is added to the scores of places int32 [n] over all that are held [n, held].
-func (w *Writer) mask(g *graph.Graph, places *graph.Node, n int, windowed bool) *graph.Node {
-	seen := graph.Iota(g, shapes.Make(dtypes.Int32, n, w.held), 1)
-	by := graph.BroadcastToDims(graph.Reshape(places, n, 1), n, w.held)
-	hidden := graph.ConvertDType(graph.GreaterThan(seen, by), dtypes.Float32)
-	if windowed {
-		far := graph.GreaterOrEqual(graph.Sub(by, seen), graph.AddScalar(graph.ZerosLike(by), w.layout.Config.Decoder.Window))
-		hidden = graph.Add(hidden, graph.ConvertDType(far, dtypes.Float32))
-	}
-	return graph.MulScalar(hidden, maskedScore)
 }
 
 // Context is how many tokens a text may have.
@@ -148,10 +134,7 @@ func (w *Writer) Begin(adapter []float32, rank int) (*Writing, error) {
 	return t, nil
 }
 
-func isCache(name string) bool { return len(name) > 6 && name[:6] == "cache." }
-
-// Length is how many tokens it has.
-func (t *Writing) Length() int { return t.length }
+func isCache(name string) bool { return strings.HasPrefix(name, cachePrefix) }
 
 // Read takes tokens into the text, one or more, and returns the scores of every token to come
 // next. It checks ctx between programs.

@@ -91,7 +91,7 @@ func TestWritingInParts(t *testing.T) {
 		}
 		scores = append(scores, last)
 		for _, bad := range [][]int32{{}, {1, 2}, {40}, {-1}} {
-			if _, err := text.Read(t.Context(), bad); err == nil || text.Length() != 40 {
+			if _, err := text.Read(t.Context(), bad); err == nil || text.length != 40 {
 				t.Errorf("%v was read: %v", bad, err)
 			}
 		}
