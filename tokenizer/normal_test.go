@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,25 +12,11 @@ import (
 // Normalizers of Unicode, and tokens that were added for texts, give the ids that
 // Hugging Face's tokenizers give where they are told to leave special tokens alone.
 func TestNormalizers(t *testing.T) {
-	data, err := os.ReadFile("testdata/normal.json")
-	if err != nil {
-		t.Fatal(err)
+	cases := goldenCases(t, "normal")
+	if len(cases) < 30 {
+		t.Errorf("%d cases", len(cases))
 	}
-	var golden struct {
-		Cases []struct {
-			Name      string
-			Tokenizer json.RawMessage
-			Texts     []string
-			IDs       [][]int32
-		}
-	}
-	if err := json.Unmarshal(data, &golden); err != nil {
-		t.Fatal(err)
-	}
-	if len(golden.Cases) < 30 {
-		t.Errorf("%d cases", len(golden.Cases))
-	}
-	for _, c := range golden.Cases {
+	for _, c := range cases {
 		tok, err := Parse(c.Tokenizer)
 		if err != nil {
 			t.Errorf("%s: %v", c.Name, err)

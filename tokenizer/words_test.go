@@ -1,8 +1,6 @@
 package tokenizer
 
 import (
-	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,26 +9,11 @@ import (
 // Texts are cut as Hugging Face's tokenizers cut them for Llama 3, Qwen 2 and SmolLM, and with
 // byte fallback for Llama 2 and Gemma.
 func TestDecodersWords(t *testing.T) {
-	data, err := os.ReadFile("testdata/words.json")
-	if err != nil {
-		t.Fatal(err)
+	cases := goldenCases(t, "words")
+	if len(cases) != 5 {
+		t.Fatalf("%d cases", len(cases))
 	}
-	var golden struct {
-		Cases []struct {
-			Name      string
-			Tokenizer json.RawMessage
-			Texts     []string
-			IDs       [][]int32
-			Framed    []int32
-		}
-	}
-	if err := json.Unmarshal(data, &golden); err != nil {
-		t.Fatal(err)
-	}
-	if len(golden.Cases) != 5 {
-		t.Fatalf("%d cases", len(golden.Cases))
-	}
-	for _, c := range golden.Cases {
+	for _, c := range cases {
 		tok, err := Parse(c.Tokenizer)
 		if err != nil {
 			t.Errorf("%s: %v", c.Name, err)

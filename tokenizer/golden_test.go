@@ -1,0 +1,30 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// goldenCase is what Hugging Face's tokenizers made of texts with one tokenizer.json.
+type goldenCase struct {
+	Name      string
+	Tokenizer json.RawMessage
+	Texts     []string
+	IDs       [][]int32
+	Framed    []int32 // "hello" with its special tokens; nil where it was not asked
+}
+
+func goldenCases(t *testing.T, name string) []goldenCase {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden struct{ Cases []goldenCase }
+	if err := json.Unmarshal(data, &golden); err != nil {
+		t.Fatal(err)
+	}
+	return golden.Cases
+}
