@@ -34,7 +34,24 @@ func (c *Coordinator) openLog(seed []byte) error {
 	c.keys.signer = ed25519.NewKeyFromSeed(seed)
 	c.t.contract.Job.LogKey = [32]byte(c.keys.signer.Public().(ed25519.PublicKey))
 	c.t.contract.Job.Masking.Logged = true
+	c.t.contract.Job.Masking.Dealt = c.deals()
 	return c.publishLog()
+}
+
+// deals tells whether rounds' devices are dealt into groups by their own keys: where coins
+// draw them. A run from a seed must be the same in another log, whose head is another.
+func (c *Coordinator) deals() bool { return c.t.job.Sampled() && c.rnd.secret() }
+
+// lots has turn 1 of a dealt round place each device where its own key does, under the
+// head that the plan binds.
+func (c *Coordinator) lots(r *running) {
+	if !c.t.contract.Job.Masking.Dealt {
+		return
+	}
+	deal := &log.Deal{Task: c.task, Round: r.id, Head: c.keys.head}
+	r.keying.Lots(func(from secagg.ID, lot *[secagg.LotSize]byte) (int, error) {
+		return deal.Group((*[32]byte)(&from), lot, r.groups)
+	})
 }
 
 // publishLog makes the head that of all who are enrolled now.

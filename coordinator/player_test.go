@@ -19,6 +19,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/log"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
@@ -39,6 +40,8 @@ type player struct {
 	// before is called ahead of each turn of a round with the message about to be
 	// sent (for turn 3 the *wire.Upload); it may replace or drop it, or hang up.
 	before func(p *player, turn int, m wire.Message) (send wire.Message, hangUp bool)
+
+	roster func(plan *wire.Plan, r *secagg.Roster) // called with each roster
 
 	mu       sync.Mutex
 	conn     *websocket.Conn
@@ -293,11 +296,24 @@ func (p *player) assigned(ctx context.Context, a *wire.Assignment) error {
 		Dim: p.lat.D() + int(plan.CountCoordinates), Width: width, MaxSymbol: int(p.lat.MaxSymbol()) * vectors, ShardMax: int(p.job.ShardMax),
 		ShardMin: int(p.job.ShardFloor), CorruptPPM: p.job.CorruptPPM, BreachBits: int(p.job.BreachBits),
 		SemiHonest: p.job.SemiHonest, Suite: secagg.SuiteX25519, Identified: p.job.Identified, Authority: p.job.RosterKey,
-		Logged: p.job.LogKey != [32]byte{},
+		Logged: p.job.LogKey != [32]byte{}, Dealt: p.job.Dealt,
 	}
 	hash := secagg.PlanHash(hex.EncodeToString(p.task), plan.Round, cfg, a.Plan)
 	if p.client, err = secagg.NewClient(cfg, hash, p.key, rand.Reader); err != nil {
 		return err
+	}
+	if p.job.Dealt {
+		head, err := log.OpenHead(plan.Head, p.job.LogKey, "")
+		if err != nil {
+			return err
+		}
+		lot, err := (&log.Deal{Task: plan.Task, Round: plan.Round, Head: head}).Prove(p.key)
+		if err != nil {
+			return err
+		}
+		if err := p.client.Draw(lot); err != nil {
+			return err
+		}
 	}
 	p.plan, p.round, p.sent, p.upload = plan, plan.Round, map[int][]byte{}, nil
 	adv, err := p.client.Advertise()
@@ -332,6 +348,9 @@ func (p *player) answer(ctx context.Context, m *wire.Turn) error {
 			return err
 		}
 		p.shard = v.Shard
+		if p.roster != nil {
+			p.roster(p.plan, &v)
+		}
 		r, err := p.client.Share(&v)
 		if err != nil {
 			return err

@@ -211,6 +211,9 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	}
 	c.cosignLog(ctx)
 	plan.Head = c.keys.note
+	if c.t.contract.Job.Masking.Dealt {
+		plan.Groups = uint32(r.groups)
+	}
 	var err error
 	if plan.Programs, err = c.programs.at(r.rank); err != nil {
 		return err
@@ -230,6 +233,7 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	if r.keying, err = secagg.NewKeying(masking, p, signer); err != nil {
 		return err
 	}
+	c.lots(r)
 	// The bytes of an update that are not its symbols: a generous bound on
 	// secagg's framing of it.
 	r.packed = (uint64(masking.Dim)*uint64(masking.Width) + 7) / 8

@@ -425,7 +425,7 @@ func (h *house) masking(plan *wire.Plan, planBytes []byte) (*quant.Lattice, seca
 		h.t.Fatal(err)
 	}
 	cfg := secagg.Config{Dim: l.D() + int(plan.CountCoordinates), Width: width, MaxSymbol: providers * int(l.MaxSymbol()), ShardMax: int(h.job.ShardMax), ShardMin: int(h.job.ShardFloor),
-		Suite: secagg.SuiteX25519, Authority: h.job.RosterKey, Identified: h.job.Identified, Logged: h.job.LogKey != [32]byte{}}
+		Suite: secagg.SuiteX25519, Authority: h.job.RosterKey, Identified: h.job.Identified, Logged: h.job.LogKey != [32]byte{}, Dealt: h.job.Dealt}
 	if v := plan.OwnNoise; v > 0 { // docs/PROTOCOL.md, section 7, in floats
 		b2 := l.B2() + int64(plan.CountCoordinates)*int64(plan.CountSymbol)*int64(plan.CountSymbol)
 		sigma := v * math.Sqrt(float64(b2))

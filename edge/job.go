@@ -232,7 +232,7 @@ func (c *client) checkPlan(p *wire.Plan) error {
 	case p.OwnNoise != j.Privacy.OwnNoise || p.Honest != j.Privacy.Honest:
 		return fmt.Errorf("own noise of %v, counted on for %d devices; the job announced %v for %d", p.OwnNoise, p.Honest, j.Privacy.OwnNoise, j.Privacy.Honest)
 	}
-	if err := c.cfg.Policy.checkPlan(&j.Job, p); err != nil {
+	if err := errors.Join(j.checkGroups(p), c.cfg.Policy.checkPlan(&j.Job, p)); err != nil {
 		return err
 	}
 	if _, fresh := p.AdapterSeed(); !fresh {

@@ -19,6 +19,9 @@ type Peers struct {
 	// meanwhile is in the next.)
 	Later int   `json:"later,omitempty"`
 	Keys  int64 `json:"keys"` // in the log
+	// Groups is how many the round's devices were dealt into by their own keys, the shard
+	// being of one of them; 0: its coordinator chose who is in it.
+	Groups uint32 `json:"groups,omitempty"`
 }
 
 // String is what an owner reads.
@@ -26,6 +29,14 @@ func (p *Peers) String() string {
 	text := fmt.Sprintf("your shard: %d devices of %d enrolled, %d of them enrolled within one minute of each other", p.Devices, p.Keys, p.Together)
 	if p.Later > 0 {
 		text += fmt.Sprintf("; %d are newer than their coordinator says", p.Later)
+	}
+	switch p.Groups {
+	case 0:
+		text += "; who is in it was the coordinator's choice"
+	case 1:
+		text += "; all of the round are in one group"
+	default:
+		text += fmt.Sprintf("; dealt into one of %d groups by its devices' own keys", p.Groups)
 	}
 	return text
 }
@@ -130,10 +141,14 @@ func (c *client) checkRoster(r *round, roster *secagg.Roster, own [32]byte) erro
 	if err != nil {
 		return refuse(ErrSecagg, fmt.Errorf("the shard is not proved to be enrolled: %w", err))
 	}
+	if err := checkDeal(&r.cfg, r.plan, r.head, roster); err != nil {
+		return refuse(ErrSecagg, fmt.Errorf("the shard was not dealt: %w", err))
+	}
 	peers, since := look(c.cfg.Account.known(c.job.LogKey), members, keys, own, r.head.Size)
 	if err := c.cfg.Policy.checkAge(&r.cfg, since, keys, own, time.Now()); err != nil {
 		return refuse(ErrShardFloor, err)
 	}
+	peers.Groups = r.plan.Groups
 	r.found = peers
 	return nil
 }

@@ -26,7 +26,7 @@ type RosterProof struct {
 	Roster  []byte `json:"roster"`
 }
 
-const rosterProofVersion = 1
+const rosterProofVersion = 2 // 1: of jobs and plans before protocol 15
 
 // MaxRosterProof bounds the encoding of a RosterProof in bytes.
 const MaxRosterProof = 4 << 20
@@ -70,8 +70,8 @@ func ParseRosterProof(b []byte) (*RosterProof, error) {
 	return p, nil
 }
 
-// Verify checks every signature of the roster, and that all of its devices stand in the
-// log under the head that the plan binds.
+// Verify checks every signature of the roster, that all of its devices stand in the log
+// under the head that the plan binds, and that their own keys deal them into one group.
 func (p *RosterProof) Verify() (*ProvenRoster, error) {
 	fail := func(err error) (*ProvenRoster, error) { return nil, fmt.Errorf("%w: %w", ErrRosterProof, err) }
 	job, err := wire.ParseJob(p.Job)
@@ -88,6 +88,8 @@ func (p *RosterProof) Verify() (*ProvenRoster, error) {
 		return fail(errors.New("the plan is of another job"))
 	case job.LogKey == [32]byte{}:
 		return fail(fmt.Errorf("the job %q has no log of enrolled keys", Escape(job.Name, false)))
+	case job.Dealt != (plan.Groups > 0):
+		return fail(fmt.Errorf("the plan names %d groups in a job that is dealt: %v", plan.Groups, job.Dealt))
 	}
 	terms, err := contract.Announced(job).Terms()
 	if err != nil {
@@ -113,10 +115,14 @@ func (p *RosterProof) Verify() (*ProvenRoster, error) {
 	if err != nil {
 		return fail(err)
 	}
+	if err := checkDeal(&cfg, plan, head, &roster); err != nil {
+		return fail(err)
+	}
 	if err := roster.Verify(cfg, secagg.PlanHash(hex.EncodeToString(task[:]), plan.Round, cfg, p.Plan), rand.Reader); err != nil {
 		return fail(err)
 	}
 	peers, _ := look(knownLog{}, members, keys, [32]byte{}, head.Size)
+	peers.Groups = plan.Groups
 	out := &ProvenRoster{Job: Escape(job.Name, false), Task: hex.EncodeToString(task[:]), Round: plan.Round,
 		Log: hex.EncodeToString(job.LogKey[:]), Keys: head.Size, Head: string(plan.Head), Peers: *peers}
 	for i, key := range keys {

@@ -95,6 +95,10 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 	if err != nil {
 		return err
 	}
+	r := &round{plan: plan, planBytes: a.Plan, cfg: cfg, head: head, sec: sec}
+	if err := r.drawLot(c.cfg.Identity); err != nil {
+		return err
+	}
 	if _, err := sec.Advertise(); err != nil {
 		return err
 	}
@@ -102,7 +106,7 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 	// round counts as answered.
 	c.answered = plan.Round
 	workCtx, stop := context.WithCancel(c.life)
-	r := &round{plan: plan, planBytes: a.Plan, cfg: cfg, head: head, sec: sec, stop: stop, work: make(chan worked, 1), start: make(chan contract.Slice, 1), over: time.After(longest(c.job.Deadlines))}
+	r.stop, r.work, r.start, r.over = stop, make(chan worked, 1), make(chan contract.Slice, 1), time.After(longest(c.job.Deadlines))
 	c.round = r
 	c.events.send(r.event(Keying))
 	if err := c.startWork(workCtx, r, work{plan: plan, lattice: vector.Lattice, count: vector.Count, own: vector.Own}, a.Patches); err != nil {

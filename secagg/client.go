@@ -32,6 +32,7 @@ type Client struct {
 	shares  [][plainSize]byte  // by dealer: shares held, until Reveal
 
 	keys      Keys
+	lot       [LotSize]byte
 	roster    Hash
 	entries   []Entry
 	index     int // own position in the roster
@@ -77,9 +78,34 @@ func (c *Client) begin(call string, t Turn, msg []byte) error {
 	return &StateError{Call: call, Turn: c.next, Err: cause}
 }
 
-// Advertise draws the round's keys and returns turn 1.
+// Draw gives what this device drew, before Advertise shows it: in a Dealt round, and in no
+// other. The error wraps ErrLot.
+func (c *Client) Draw(lot [LotSize]byte) error {
+	if err := c.begin("Draw", TurnAdvertise, nil); err != nil {
+		return err
+	}
+	if err := checkLot(&c.cfg, &lot); err != nil {
+		return err
+	}
+	c.lot = lot
+	return nil
+}
+
+// checkLot refuses a lot where none is to be, and none where one is.
+func checkLot(cfg *Config, lot *[LotSize]byte) error {
+	if drawn := *lot != [LotSize]byte{}; drawn != cfg.Dealt {
+		return fmt.Errorf("%w: drawn: %v, in a round that is dealt: %v", ErrLot, drawn, cfg.Dealt)
+	}
+	return nil
+}
+
+// Advertise draws the round's keys and returns turn 1. Without the lot of a Dealt round
+// (see Draw) the error wraps ErrLot.
 func (c *Client) Advertise() (*Advertise, error) {
 	if err := c.begin("Advertise", TurnAdvertise, nil); err != nil {
+		return nil, err
+	}
+	if err := checkLot(&c.cfg, &c.lot); err != nil {
 		return nil, err
 	}
 	signer := c.identity
@@ -109,7 +135,7 @@ func (c *Client) Advertise() (*Advertise, error) {
 		return nil, err
 	}
 
-	m := &Advertise{Plan: c.plan, Keys: Keys{Seal: public}}
+	m := &Advertise{Plan: c.plan, Keys: Keys{Seal: public}, Lot: c.lot}
 	copy(m.Keys.Verify[:], signer.Public().(ed25519.PublicKey))
 	copy(m.Identity[:], c.identity.Public().(ed25519.PublicKey))
 	copy(c.maskA[:], maskA.Bytes())
@@ -131,13 +157,13 @@ func (c *Client) Advertise() (*Advertise, error) {
 
 // Share checks the roster under this device's own plan and returns turn 2.
 // RefusalErrors wrap ErrBinding, ErrBelowFloor, ErrLength, ErrRoster, ErrKey,
-// ErrSignature or ErrConfig.
+// ErrLot, ErrSignature or ErrConfig.
 func (c *Client) Share(m *Roster) (*Shares, error) {
 	enc, _ := m.AppendBinary(nil)
 	if err := c.begin("Share", TurnShare, enc); err != nil {
 		return nil, err
 	}
-	index, err := checkRoster(&c.cfg, &c.plan, m, &c.keys, ID(c.identity.Public().(ed25519.PublicKey)))
+	index, err := checkRoster(&c.cfg, &c.plan, m, &Entry{Keys: c.keys, Identity: ID(c.identity.Public().(ed25519.PublicKey)), Lot: c.lot})
 	if err != nil {
 		return nil, refuse(TurnShare, err)
 	}

@@ -90,6 +90,8 @@ type Config struct {
 	// Logged rosters say who is in them, each by its own signature over the round's keys,
 	// and prove that all were enrolled.
 	Logged bool
+	// Dealt rounds are Logged, and each device's group follows from its lot: see Entry.Lot.
+	Dealt bool
 }
 
 // Validate names the first relation that does not hold. Overflow is refused
@@ -121,6 +123,8 @@ func (c Config) Validate() error {
 		return bad("Authority given though Identified")
 	case !c.Identified && c.Authority == [32]byte{}:
 		return bad("Authority missing")
+	case c.Dealt && !c.Logged:
+		return bad("Dealt though not Logged")
 	}
 	if c.MaxSum != 0 {
 		if c.MaxSum < c.MaxSymbol || int64(c.MaxSum) > 1<<31-1 {
@@ -147,7 +151,7 @@ func (c Config) Longest(t Turn) int {
 	n := c.ShardMax
 	switch t {
 	case TurnAdvertise:
-		return headRoom + 2*32 + c.Suite.sealKeySize() + 2*sigSize + len(ID{})
+		return headRoom + 2*32 + c.Suite.sealKeySize() + 2*sigSize + len(ID{}) + c.lotSize()
 	case TurnShare:
 		return headRoom + 2*n*pointSize + (n-1)*c.Suite.sealedSize() // the threshold is n at most
 	case TurnMask:
@@ -156,6 +160,14 @@ func (c Config) Longest(t Turn) int {
 		return headRoom + sigSize
 	case TurnReveal:
 		return headRoom + (n+7)/8 + n*scalarSize
+	}
+	return 0
+}
+
+// lotSize is the length of a lot's encoding in an advertisement.
+func (c Config) lotSize() int {
+	if c.Dealt {
+		return 2 + LotSize
 	}
 	return 0
 }

@@ -19,6 +19,7 @@ type Keying struct {
 	cfg       Config
 	plan      Hash
 	authority ed25519.PrivateKey
+	group     func(ID, *[LotSize]byte) (int, error) // of a Dealt round
 
 	devices []member
 	byID    map[ID]int
@@ -31,6 +32,7 @@ type member struct {
 	id     ID
 	entry  Entry
 	digest Hash // of its Advertise
+	group  int  // that its lot puts it into, in a Dealt round
 }
 
 // NewKeying opens turn 1 of a round. authority is the private half of
@@ -50,9 +52,14 @@ func NewKeying(cfg Config, plan Hash, authority ed25519.PrivateKey) (*Keying, er
 	return &Keying{cfg: cfg, plan: plan, authority: authority, byID: map[ID]int{}, taken: map[[32]byte]bool{}}, nil
 }
 
+// Lots says what a device's lot is worth in a Dealt round: the number of its group, or an
+// error where it is none. It comes before turn 1, and runs beside every method of the
+// Keying.
+func (k *Keying) Lots(group func(from ID, lot *[LotSize]byte) (int, error)) { k.group = group }
+
 // Add takes turn 1 of an enrolled device; from is the identity its session
 // proved. Errors are DeviceErrors wrapping ErrLate, ErrRepeated, ErrConflict,
-// ErrBinding, ErrStranger, ErrKey or ErrSignature.
+// ErrBinding, ErrStranger, ErrKey, ErrLot or ErrSignature.
 func (k *Keying) Add(from ID, m *Advertise) error { return k.Admit(k.Examine(from, m)) }
 
 // A Judged is a device's message with all that is costly about it done: hashes and
@@ -66,6 +73,7 @@ type Judged struct {
 	points  []byte  // and encodings that must be those of points
 
 	advertise *Advertise
+	group     int
 
 	roster Hash
 	accept func(i int) // changes the server's state for member i
@@ -93,6 +101,13 @@ func (k *Keying) Examine(from ID, m *Advertise) *Judged {
 	if j.verdict = k.judge(from, m); j.verdict != nil {
 		return j
 	}
+	if k.cfg.Dealt {
+		var err error
+		if j.group, err = k.drawn(from, m); err != nil {
+			j.verdict = fmt.Errorf("%w: %w", ErrLot, err)
+			return j
+		}
+	}
 	j.claim("keys", &m.Keys.Verify, keyStatement(labelKeys, &k.plan, &m.Keys), &m.Sign)
 	if !k.cfg.Identified {
 		j.claim("identity", (*[32]byte)(&j.from), keyStatement(labelVouch, &k.plan, &m.Keys), &m.Vouch)
@@ -107,13 +122,13 @@ func (k *Keying) Admit(j *Judged) error {
 	if err := k.check(j); err != nil {
 		return &DeviceError{Device: from, Turn: TurnAdvertise, Err: err}
 	}
-	e := Entry{Keys: m.Keys, Sign: m.Sign}
+	e := Entry{Keys: m.Keys, Sign: m.Sign, Lot: m.Lot}
 	if k.cfg.Logged && !k.cfg.Identified {
 		e.Identity, e.Vouch = from, m.Vouch
 	}
 	e.Keys.Seal = bytes.Clone(m.Keys.Seal)
 	k.byID[from] = len(k.devices)
-	k.devices = append(k.devices, member{id: from, entry: e, digest: digest})
+	k.devices = append(k.devices, member{id: from, entry: e, digest: digest, group: j.group})
 	k.taken[m.Keys.Verify], k.taken[m.Keys.Mask] = true, true
 	return nil
 }
@@ -134,6 +149,14 @@ func (k *Keying) check(j *Judged) error {
 	return j.verdict
 }
 
+// drawn is the group that a device's lot puts it into.
+func (k *Keying) drawn(from ID, m *Advertise) (int, error) {
+	if k.group == nil {
+		return 0, errors.New("nobody says what lots are worth")
+	}
+	return k.group(from, &m.Lot)
+}
+
 // judge checks what an advertisement says by itself, but for its signatures.
 func (k *Keying) judge(from ID, m *Advertise) error {
 	switch {
@@ -145,6 +168,9 @@ func (k *Keying) judge(from ID, m *Advertise) error {
 		return fmt.Errorf("%w: verify key is not the identity", ErrKey)
 	case !k.cfg.Identified && m.Keys.Verify == [32]byte(from):
 		return fmt.Errorf("%w: verify key is the identity", ErrKey)
+	}
+	if err := checkLot(&k.cfg, &m.Lot); err != nil {
+		return err
 	}
 	if err := m.Keys.check(k.cfg.Suite); err != nil {
 		return err
@@ -184,9 +210,9 @@ func (k *Keying) CutTo(rand io.Reader, most int) ([]*Server, error) {
 	return k.serve(groups)
 }
 
-// Deal closes turn 1 and deals the devices into groups as Config.Groups does, each of
-// which is a shard. Those for whom there is no shard are left. While there is none at all
-// it fails with ErrBelowFloor and turn 1 stays open.
+// Deal closes turn 1 and deals the devices into groups as Config.Groups does, in a Dealt
+// round by their lots, each of which is a shard. Those for whom there is no shard are left.
+// While there is none at all it fails with ErrBelowFloor and turn 1 stays open.
 func (k *Keying) Deal(rand io.Reader, groups int) (shards []*Server, left []ID, err error) {
 	if k.closed {
 		return nil, nil, &StateError{Call: "Deal", Turn: TurnShare, Err: ErrLate}
@@ -196,7 +222,11 @@ func (k *Keying) Deal(rand io.Reader, groups int) (shards []*Server, left []ID, 
 	for i, m := range k.devices {
 		k.byID[m.id] = i
 	}
-	kept, without, err := k.cfg.Groups(rand, len(k.devices), groups)
+	by := uniformly(rand, groups)
+	if k.cfg.Dealt {
+		by = func(j int) (int, error) { return k.devices[j].group, nil }
+	}
+	kept, without, err := k.cfg.dealt(rand, len(k.devices), groups, by)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -212,6 +242,16 @@ func (k *Keying) Deal(rand io.Reader, groups int) (shards []*Server, left []ID, 
 // on whether that device is there. A group below ShardMin is left whole, of one above
 // ShardMax whom chance chooses. The error wraps ErrBelowFloor where no group is kept.
 func (c Config) Groups(rand io.Reader, n, groups int) (kept [][]int, left []int, err error) {
+	return c.dealt(rand, n, groups, uniformly(rand, groups))
+}
+
+// uniformly puts whomever it is asked for into a group by chance.
+func uniformly(rand io.Reader, groups int) func(int) (int, error) {
+	return func(int) (int, error) { return uniform.Below(rand, groups) }
+}
+
+// dealt is Groups by what says in which group a device is.
+func (c Config) dealt(rand io.Reader, n, groups int, by func(j int) (int, error)) (kept [][]int, left []int, err error) {
 	// In a random order: the first that a group has are those that it keeps.
 	order, err := permutation(n, rand)
 	if err != nil {
@@ -219,7 +259,10 @@ func (c Config) Groups(rand io.Reader, n, groups int) (kept [][]int, left []int,
 	}
 	dealt := make([][]int, groups)
 	for _, j := range order {
-		g, err := uniform.Below(rand, groups)
+		g, err := by(j)
+		if err == nil && (g < 0 || g >= groups) {
+			err = fmt.Errorf("%w: group %d of %d", ErrConfig, g, groups)
+		}
 		if err != nil {
 			return nil, nil, err
 		}

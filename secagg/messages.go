@@ -45,6 +45,7 @@ type Advertise struct {
 	Sign     [sigSize]byte // by Keys.Verify over (P, keys)
 	Identity ID            // equals Keys.Verify if Identified
 	Vouch    [sigSize]byte // by Identity over (P, keys); zero if Identified
+	Lot      [LotSize]byte // of a Dealt round; else zero
 }
 
 // An Entry is one device in a roster.
@@ -57,7 +58,14 @@ type Entry struct {
 	// keys, and the Vouch of that.
 	Identity ID
 	Vouch    [sigSize]byte
+
+	// Lot is what the device drew in a Dealt round, which its group follows from: the
+	// caller's to draw and to check. Else zero, and never zero there.
+	Lot [LotSize]byte
 }
+
+// LotSize is the length of a lot in bytes: of a proof by RFC 9381.
+const LotSize = 80
 
 // Member is the identity that the entry shows, false where it shows none.
 func (e *Entry) Member(cfg *Config) (ID, bool) {
@@ -177,23 +185,40 @@ func appendBegin(b []byte, n int, kind uint64, bind *Hash) []byte {
 
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Advertise) AppendBinary(b []byte) ([]byte, error) {
-	b = appendBegin(b, 8, kindAdvertise, &m.Plan)
+	parts := 8
+	if m.Lot != [LotSize]byte{} {
+		parts = 9
+	}
+	b = appendBegin(b, parts, kindAdvertise, &m.Plan)
 	b = m.Keys.appendTo(b)
 	b = cbor.AppendBytes(b, m.Sign[:])
 	b = cbor.AppendBytes(b, m.Identity[:])
-	return cbor.AppendBytes(b, m.Vouch[:]), nil
+	b = cbor.AppendBytes(b, m.Vouch[:])
+	if parts == 9 {
+		b = cbor.AppendBytes(b, m.Lot[:])
+	}
+	return b, nil
 }
 
 // UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding.
 func (m *Advertise) UnmarshalBinary(data []byte) error {
 	var v Advertise
-	r := begin(data, 8, kindAdvertise, &v.Plan)
+	r := cbor.NewReader(data)
+	parts := r.Array(8, 9, "message")
+	r.Literal(kindAdvertise, "kind")
+	r.Fixed(v.Plan[:], "hash")
 	v.Keys.read(&r)
 	r.Fixed(v.Sign[:], "signature")
 	r.Fixed(v.Identity[:], "identity")
 	r.Fixed(v.Vouch[:], "identity signature")
+	if parts == 9 {
+		r.Fixed(v.Lot[:], "lot")
+	}
 	if err := done(&r); err != nil {
 		return err
+	}
+	if parts == 9 && v.Lot == [LotSize]byte{} {
+		return fmt.Errorf("%w: a lot that is none is left out", ErrEncoding)
 	}
 	*m = v
 	return nil
@@ -202,7 +227,7 @@ func (m *Advertise) UnmarshalBinary(data []byte) error {
 // AppendBinary appends the canonical encoding. The error is always nil.
 func (m *Roster) AppendBinary(b []byte) ([]byte, error) {
 	if n := len(m.Entries); n > 0 {
-		b = slices.Grow(b, headRoom+n*(384+len(m.Entries[0].Keys.Seal))+len(m.Enrolments))
+		b = slices.Grow(b, headRoom+n*(384+LotSize+len(m.Entries[0].Keys.Seal))+len(m.Enrolments))
 	}
 	parts := 4
 	if len(m.Enrolments) > 0 {
@@ -213,17 +238,24 @@ func (m *Roster) AppendBinary(b []byte) ([]byte, error) {
 	b = cbor.AppendArray(b, len(m.Entries))
 	for i := range m.Entries {
 		e := &m.Entries[i]
+		named, drawn := e.Identity != ID{}, e.Lot != [LotSize]byte{}
 		parts := 5
-		if e.Identity != (ID{}) {
-			parts = 7
+		if named {
+			parts += 2
+		}
+		if drawn {
+			parts++
 		}
 		b = cbor.AppendArray(b, parts)
 		b = e.Keys.appendTo(b)
 		b = cbor.AppendBytes(b, e.Sign[:])
 		b = cbor.AppendBytes(b, e.Certificate[:])
-		if parts == 7 {
+		if named {
 			b = cbor.AppendBytes(b, e.Identity[:])
 			b = cbor.AppendBytes(b, e.Vouch[:])
+		}
+		if drawn {
+			b = cbor.AppendBytes(b, e.Lot[:])
 		}
 	}
 	if len(m.Enrolments) > 0 {
@@ -244,14 +276,20 @@ func (m *Roster) UnmarshalBinary(data []byte) error {
 	nobody := -1
 	for i := 0; i < n && r.OK(); i++ {
 		var e Entry
-		parts := r.Array(5, 7, "entry")
+		parts := r.Array(5, 8, "entry") // by its number of parts, one says who it is, what it drew, or both
 		e.Keys.read(&r)
 		r.Fixed(e.Sign[:], "signature")
 		r.Fixed(e.Certificate[:], "certificate")
-		if parts > 5 {
+		if parts >= 7 {
 			r.Fixed(e.Identity[:], "identity")
 			r.Fixed(e.Vouch[:], "identity signature")
-			if parts == 6 || e.Identity == (ID{}) {
+			if e.Identity == (ID{}) {
+				nobody = i
+			}
+		}
+		if parts == 6 || parts == 8 {
+			r.Fixed(e.Lot[:], "lot")
+			if e.Lot == [LotSize]byte{} {
 				nobody = i
 			}
 		}
@@ -264,7 +302,7 @@ func (m *Roster) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	if nobody >= 0 {
-		return fmt.Errorf("%w: entry %d has six parts, or an identity that is none", ErrEncoding, nobody)
+		return fmt.Errorf("%w: entry %d has an identity or a lot that is none", ErrEncoding, nobody)
 	}
 	*m = v
 	return nil
@@ -421,6 +459,9 @@ func (c Config) AppendBinary(b []byte) ([]byte, error) {
 	if c.Logged {
 		flags |= 4
 	}
+	if c.Dealt {
+		flags |= 8
+	}
 	fields := 10
 	if c.MaxSum != 0 {
 		fields++
@@ -447,8 +488,8 @@ func (c *Config) UnmarshalBinary(data []byte) error {
 	}
 	v.CorruptPPM = uint32(r.Uint(1<<31-1, "corrupt"))
 	v.BreachBits = int(r.Uint(1<<31-1, "breach bits"))
-	flags := r.Uint(7, "flags")
-	v.SemiHonest, v.Identified, v.Logged = flags&1 != 0, flags&2 != 0, flags&4 != 0
+	flags := r.Uint(15, "flags")
+	v.SemiHonest, v.Identified, v.Logged, v.Dealt = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
 	v.Suite = Suite(r.Uint(255, "suite"))
 	r.Fixed(v.Authority[:], "authority")
 	if fields == 11 {

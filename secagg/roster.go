@@ -8,8 +8,9 @@ import (
 
 // checkRoster is what a device checks before it shares a secret, but for the
 // signatures: own plan, size, order, every key, and its own keys in their place.
-// It returns the device's index. What Enrolments prove is the caller's to check.
-func checkRoster(cfg *Config, plan *Hash, m *Roster, own *Keys, self ID) (int, error) {
+// It returns the device's index. What Enrolments and lots prove is the caller's to check.
+// own is the device's entry, of which signatures do not matter.
+func checkRoster(cfg *Config, plan *Hash, m *Roster, own *Entry) (int, error) {
 	n := len(m.Entries)
 	switch {
 	case m.Plan != *plan:
@@ -33,9 +34,15 @@ func checkRoster(cfg *Config, plan *Hash, m *Roster, own *Keys, self ID) (int, e
 			return 0, fmt.Errorf("%w: entry %d repeats a mask key", ErrRoster, i)
 		}
 		masks[e.Keys.Mask] = true
-		if e.Keys.Verify == own.Verify {
-			if e.Keys.Mask != own.Mask || !bytes.Equal(e.Keys.Seal, own.Seal) {
+		if err := checkLot(cfg, &e.Lot); err != nil {
+			return 0, fmt.Errorf("entry %d: %w", i, err)
+		}
+		if e.Keys.Verify == own.Keys.Verify {
+			if e.Keys.Mask != own.Keys.Mask || !bytes.Equal(e.Keys.Seal, own.Keys.Seal) {
 				return 0, fmt.Errorf("%w: this device's keys were changed", ErrRoster)
+			}
+			if e.Lot != own.Lot {
+				return 0, fmt.Errorf("%w: this device's was changed", ErrLot)
 			}
 			index = i
 		}
@@ -45,7 +52,7 @@ func checkRoster(cfg *Config, plan *Hash, m *Roster, own *Keys, self ID) (int, e
 		case !named:
 		case members[e.Identity]:
 			return 0, fmt.Errorf("%w: entry %d repeats an identity", ErrRoster, i)
-		case (index == i) != (e.Identity == self):
+		case (index == i) != (e.Identity == own.Identity):
 			return 0, fmt.Errorf("%w: entry %d has another identity than its keys", ErrRoster, i)
 		}
 		members[e.Identity] = true
@@ -100,8 +107,8 @@ func (m *Roster) Verify(cfg Config, plan Hash, rand io.Reader) error {
 	if len(m.Entries) == 0 {
 		return fmt.Errorf("%w: nobody is in it", ErrBelowFloor)
 	}
-	first := &m.Entries[0] // any of them is as good
-	if _, err := checkRoster(&cfg, &plan, m, &first.Keys, first.Identity); err != nil {
+	// Any of the entries is as good as another.
+	if _, err := checkRoster(&cfg, &plan, m, &m.Entries[0]); err != nil {
 		return err
 	}
 	return checkSignatures(&cfg, &plan, m, rand)

@@ -115,6 +115,9 @@ func newRound(t testing.TB, seed string, cfg Config, n int) *round {
 	if r.keying, err = NewKeying(cfg, r.plan, r.auth); err != nil {
 		t.Fatal(err)
 	}
+	if cfg.Dealt {
+		r.keying.Lots(func(_ ID, lot *[LotSize]byte) (int, error) { return int(lot[0]) % dealtGroups, nil })
+	}
 	for i := range n {
 		k := sha256.Sum256(fmt.Appendf(nil, "identity %s %d", seed, i))
 		d := &device{key: ed25519.NewKeyFromSeed(k[:]), lastTurn: TurnReveal}
@@ -122,6 +125,9 @@ func newRound(t testing.TB, seed string, cfg Config, n int) *round {
 		rnd := newDRBG("device %s %d", seed, i)
 		if d.c, err = NewClient(cfg, r.plan, d.key, rnd); err != nil {
 			t.Fatal(err)
+		}
+		if cfg.Dealt {
+			r.must(d.c.Draw(lotOf(seed, i)))
 		}
 		sym := newDRBG("symbols %s %d", seed, i)
 		d.symbols = make([]int32, cfg.Dim)
@@ -132,6 +138,17 @@ func newRound(t testing.TB, seed string, cfg Config, n int) *round {
 		r.byID[d.id] = d
 	}
 	return r
+}
+
+// dealtGroups is into how many groups a Dealt round of the tests is dealt, and lotOf what a
+// device draws there: its first byte says its group.
+const dealtGroups = 3
+
+func lotOf(seed string, i int) (lot [LotSize]byte) {
+	if _, err := io.ReadFull(newDRBG("lot %s %d", seed, i), lot[:]); err != nil {
+		panic(err) // a key stream has no end
+	}
+	return lot
 }
 
 func (r *round) must(err error) {

@@ -23,6 +23,7 @@ type transcript struct {
 		SemiHonest bool   `json:"semi_honest"`
 		Identified bool   `json:"identified"`
 		Logged     bool   `json:"logged"`
+		Dealt      bool   `json:"dealt"`
 	} `json:"config"`
 	ConfigEncoding string `json:"config_encoding"`
 	Plan           string `json:"plan"`
@@ -69,7 +70,7 @@ func TestTranscript(t *testing.T) {
 func playTranscript(t *testing.T, c *transcript) {
 	v := c.Config
 	cfg := Config{Dim: v.Dim, Width: v.Width, MaxSymbol: v.MaxSymbol, ShardMax: v.ShardMax, ShardMin: v.ShardMin,
-		CorruptPPM: v.CorruptPPM, BreachBits: v.BreachBits, SemiHonest: v.SemiHonest, Identified: v.Identified, Logged: v.Logged, Suite: SuiteX25519}
+		CorruptPPM: v.CorruptPPM, BreachBits: v.BreachBits, SemiHonest: v.SemiHonest, Identified: v.Identified, Logged: v.Logged, Dealt: v.Dealt, Suite: SuiteX25519}
 	r := newRound(t, c.Seed, cfg, len(c.LastTurn))
 	same := func(what string, want string, got []byte) {
 		t.Helper()

@@ -2,6 +2,7 @@ package attack
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/hex"
 	"math"
 	"math/big"
@@ -40,6 +41,30 @@ func TestPieces(t *testing.T) {
 	// docs/PROTOCOL.md, section 7.
 	if got := (contract{ppm: 50_000, breach: 40}).threshold(64); got != 43 {
 		t.Errorf("threshold of 64 at 5 %% and 40 bits: %d", got)
+	}
+}
+
+// TestLots: RFC 9381, appendix B.3, example 17.
+func TestLots(t *testing.T) {
+	unhex := func(text string) []byte {
+		b, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	key := ed25519.NewKeyFromSeed(unhex("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb"))
+	lot := drawLot(key, []byte{0x72})
+	if want := unhex("f3141cd382dc42909d19ec5110469e4feae18300e94f304590abdced48aed593" +
+		"3bf0864a62558b3ed7f2fea45c92a465301b3bbf5e3e54ddf2d935be3b67926da3ef39226bbc355bdc9850112c8f4b02"); !bytes.Equal(lot, want) {
+		t.Errorf("lot %x", lot)
+	}
+	want := unhex("eb4440665d3891d668e7e0fcaf587f1b4bd7fbfe99d0eb2211ccec90496310eb5e33821bc613efb94db5e5b54c70a848a0bef4553a41befc57663b56373a5031")
+	if output, ok := checkLot(public(key), []byte{0x72}, lot); !ok || !bytes.Equal(output, want) {
+		t.Errorf("%v: %x", ok, output)
+	}
+	if _, ok := checkLot(public(key), []byte{0x73}, lot); ok {
+		t.Error("it holds for another input")
 	}
 }
 

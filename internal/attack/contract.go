@@ -19,12 +19,13 @@ const (
 	JobSemiHonest, JobHybrid, JobIdentified, JobKey = 28, 29, 30, 31
 	JobPrivacy, JobDeadlines, JobRecipe             = 32, 33, 34
 	JobProviders, JobProviderRate, JobLog           = 22, 23, 35
-	JobPublished                                    = 36 // the last
+	JobPublished, JobDealt                          = 36, 37 // the last
 
 	PlanTask, PlanRound, PlanRank, PlanValues, PlanClip = 0, 1, 3, 4, 8
 	PlanVersion, PlanSeed, PlanSlice, PlanRotation      = 2, 5, 6, 7
 	PlanCounts, PlanCount, PlanOwnNoise, PlanHonest     = 9, 10, 11, 12
 	PlanSteps, PlanRate, PlanPrograms, PlanHead         = 13, 14, 15, 16
+	PlanGroups                                          = 17 // the last
 )
 
 // contract is what both sides derive from job and plan.
@@ -32,7 +33,9 @@ type contract struct {
 	dim, width, maxSymbol           int
 	shardMax, shardMin, ppm, breach int
 	semiHonest, hybrid, identified  bool
-	logged                          bool
+	logged, dealt                   bool
+	groups                          int
+	task                            []byte
 	log, head                       []byte // the key of the log of enrolled keys, and the head that the plan binds
 	authority                       []byte
 	round                           uint64
@@ -63,11 +66,11 @@ func coordinates(values int) int {
 }
 
 func newContract(job, plan []byte) (c contract, err error) {
-	j, err := DecodeArray(job, JobLog+1)
+	j, err := DecodeArray(job, JobDealt+1)
 	if err != nil {
 		return c, fmt.Errorf("job: %w", err)
 	}
-	p, err := DecodeArray(plan, PlanHead+1)
+	p, err := DecodeArray(plan, PlanGroups+1)
 	if err != nil {
 		return c, fmt.Errorf("plan: %w", err)
 	}
@@ -89,6 +92,8 @@ func newContract(job, plan []byte) (c contract, err error) {
 	c.identified, _ = j[JobIdentified].(bool)
 	c.log, c.head = at.Bytes(JobLog), of.Bytes(PlanHead)
 	c.logged = !bytes.Equal(c.log, make([]byte, 32))
+	c.dealt, _ = j[JobDealt].(bool)
+	c.groups, c.task = int(of.Uint(PlanGroups)), taskOf(job)
 	c.authority = at.Bytes(JobKey)
 	c.round = of.Uint(PlanRound)
 	h := sha256.New()
@@ -97,7 +102,7 @@ func newContract(job, plan []byte) (c contract, err error) {
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
 		h.Write(b)
 	}
-	field([]byte(hex.EncodeToString(taskOf(job))))
+	field([]byte(hex.EncodeToString(c.task)))
 	h.Write(binary.BigEndian.AppendUint64(nil, c.round))
 	field(c.encode())
 	field(plan)
@@ -115,6 +120,9 @@ func (c contract) encode() []byte {
 	}
 	if c.logged {
 		flags |= 4
+	}
+	if c.dealt {
+		flags |= 8
 	}
 	if c.hybrid {
 		suite = 2

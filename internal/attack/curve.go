@@ -58,10 +58,7 @@ func commitment(s *big.Int) []byte {
 			sum = sum.plus(power)
 		}
 	}
-	z := new(big.Int).ModInverse(sum.z, prime)
-	b := littleEndian(mod(new(big.Int).Mul(sum.y, z)))
-	b[31] |= byte(mod(z.Mul(sum.x, z)).Bit(0)) << 7
-	return b
+	return sum.encode()
 }
 
 // littleEndian is LE32.

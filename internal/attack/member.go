@@ -78,9 +78,16 @@ func (m *Member) Advertise() Array {
 	if !m.identified {
 		vouch = ed25519.Sign(m.identity, m.signed("starling/secagg/1 vouch", k))
 	}
-	return Array{1, m.plan[:], public(m.verify), publicKey(m.maskKey), m.sealPublic(),
+	a := Array{1, m.plan[:], public(m.verify), publicKey(m.maskKey), m.sealPublic(),
 		ed25519.Sign(m.verify, m.signed("starling/secagg/1 keys", k)), public(m.identity), vouch}
+	if m.dealt {
+		a = append(a, m.Lot())
+	}
+	return a
 }
+
+// Lot is what it draws in a dealt round.
+func (m *Member) Lot() []byte { return drawLot(m.identity, m.deals()) }
 
 // Entry is the member's line in a roster, certified by an authority.
 func (m *Member) Entry(authority ed25519.PrivateKey) Array {
@@ -93,6 +100,9 @@ func (m *Member) Entry(authority ed25519.PrivateKey) Array {
 		ed25519.Sign(m.verify, m.signed("starling/secagg/1 keys", k)), certificate}
 	if m.logged && !m.identified {
 		entry = append(entry, public(m.identity), ed25519.Sign(m.identity, m.signed("starling/secagg/1 vouch", k)))
+	}
+	if m.dealt {
+		entry = append(entry, m.Lot())
 	}
 	return entry
 }
@@ -110,7 +120,11 @@ func (m *Member) Roster(b []byte) error {
 	if m.logged && !m.identified {
 		items, who = 7, 5
 	}
+	if m.dealt {
+		items++
+	}
 	var identities [][]byte
+	groups := map[int]bool{}
 	for i, e := range list {
 		entry, ok := e.(Array)
 		if !ok || len(entry) != items {
@@ -124,14 +138,24 @@ func (m *Member) Roster(b []byte) error {
 		if !m.identified && !ed25519.Verify(m.authority, m.signed("starling/secagg/1 certificate", k), at.Bytes(4)) {
 			return fmt.Errorf("attack: entry %d of the roster is not certified", i)
 		}
-		if items == 7 && !ed25519.Verify(at.Bytes(5), m.signed("starling/secagg/1 vouch", k), at.Bytes(6)) {
+		if who == 5 && !ed25519.Verify(at.Bytes(5), m.signed("starling/secagg/1 vouch", k), at.Bytes(6)) {
 			return fmt.Errorf("attack: entry %d of the roster is not vouched for", i)
 		}
 		if bytes.Equal(at.Bytes(0), public(m.verify)) {
 			m.me = i
 		}
+		if m.dealt {
+			group, err := m.Group(at.Bytes(who), at.Bytes(items-1))
+			if err != nil {
+				return err
+			}
+			groups[group] = true
+		}
 		identities = append(identities, at.Bytes(who))
 		m.entries = append(m.entries, entry)
+	}
+	if len(groups) > 1 {
+		return fmt.Errorf("attack: a roster of the groups %v", groups)
 	}
 	if m.me < 0 {
 		return errors.New("attack: this device is not in its roster")

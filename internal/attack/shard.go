@@ -83,6 +83,9 @@ func NewSplitShard(ctx context.Context, c *Coordinator, s *Session, plan, other 
 	if peer.logged && !peer.identified {
 		sh.entry = append(sh.entry, of.Bytes(6), of.Bytes(7))
 	}
+	if peer.dealt {
+		sh.entry = append(sh.entry, of.Bytes(8))
+	}
 	sh.entries = []Array{sh.entry}
 	for _, m := range sh.Peers {
 		sh.entries = append(sh.entries, m.Entry(c.Authority))

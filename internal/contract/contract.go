@@ -34,7 +34,7 @@ func Announced(j *wire.Job) Job {
 		Dim: 1, Width: 32, MaxSymbol: 1, ShardMax: int(j.ShardMax), ShardMin: int(j.ShardFloor),
 		CorruptPPM: j.CorruptPPM, BreachBits: int(j.BreachBits), SemiHonest: j.SemiHonest,
 		Suite: secagg.SuiteX25519, Identified: j.Identified, Authority: j.RosterKey,
-		Logged: j.LogKey != [32]byte{},
+		Logged: j.LogKey != [32]byte{}, Dealt: j.Dealt,
 	}
 	if j.Hybrid {
 		c.Suite = secagg.SuiteHybrid
@@ -56,7 +56,7 @@ func (j Job) Announce(to *wire.Job) {
 	if o := j.Own; o.Noise != 0 {
 		to.Privacy.OwnNoise, to.Privacy.Delta, to.Rounds = o.Noise, o.Delta, o.Rounds
 	}
-	to.LogKey = j.LogKey
+	to.LogKey, to.Dealt = j.LogKey, m.Dealt
 }
 
 // Units is the largest number of units of privacy, each clipped by itself, whose

@@ -23,6 +23,7 @@ func TestBothSides(t *testing.T) {
 		c := secagg.Config{Dim: 1, Width: 32, MaxSymbol: 1, ShardMax: 3 + rnd.IntN(1000), CorruptPPM: rnd.Uint32N(1_000_000),
 			BreachBits: rnd.IntN(129), SemiHonest: rnd.IntN(2) == 0, Identified: rnd.IntN(2) == 0, Logged: rnd.IntN(2) == 0,
 			Suite: []secagg.Suite{secagg.SuiteX25519, secagg.SuiteHybrid}[rnd.IntN(2)]}
+		c.Dealt = c.Logged && rnd.IntN(2) == 0
 		c.ShardMin = 3 + rnd.IntN(c.ShardMax-2)
 		if !c.Identified {
 			c.Authority = [32]byte{byte(rnd.Uint32()), 1}

@@ -5,7 +5,7 @@ import "fmt"
 // Version is the protocol version that this package speaks. A device offers
 // the range it understands in Hello, the coordinator answers with one of it in
 // Welcome, or with an Error of code CodeVersion.
-const Version = 14
+const Version = 15
 
 // Path is where the coordinator accepts WebSocket connections; BlobPath is
 // followed by the lower-case hexadecimal SHA-256 of an immutable blob.
@@ -39,6 +39,7 @@ const (
 	MaxParams     = 1 << 30         // values in an update
 	MaxMethodList = 4096            // bytes of a job's list of names
 	MaxShard      = 1 << 14         // devices in a shard
+	MaxGroups     = 1 << 24         // groups that a round's devices are dealt into
 	MaxProviders  = 1 << 16         // providers that a device may hold
 	MaxCount      = 1 << 20         // extra coordinates of the clipping count
 	MaxSession    = 32              // bytes of a session token

@@ -69,6 +69,10 @@ type Job struct {
 	LogKey [32]byte
 
 	Published Published
+
+	// Dealt says that each round's devices are dealt into groups by what they draw
+	// themselves, with the keys that the log holds: a shard is of one of Plan.Groups.
+	Dealt bool
 }
 
 // Published says where everybody can have the base of a job. It is the coordinator's word:
@@ -151,6 +155,9 @@ type Plan struct {
 	// Head is the head of the log of enrolled keys, a signed note: all who take part in the
 	// round were enrolled before it. Empty where the job has no log.
 	Head []byte
+	// Groups is how many the round's devices are dealt into, 1..MaxGroups, each by its own
+	// key and Head; 0 where the job is not Dealt.
+	Groups uint32
 }
 
 // A Growth proves that a log of enrolled keys goes on from one that the device holds.

@@ -173,6 +173,9 @@ func (j *Job) validate() error {
 	); err != nil {
 		return err
 	}
+	if j.Dealt && j.LogKey == [32]byte{} {
+		return errors.New("wire: job.dealt without job.log_key: devices draw with the keys of a log")
+	}
 	if p := j.Privacy; p.NoiseMultiplier == 0 && (p.Private || p.Budget != 0) {
 		return fmt.Errorf("wire: job.privacy claims to be private or a budget of %v without any noise", p.Budget)
 	}
@@ -241,6 +244,7 @@ func (p *Plan) validate() error {
 		within("plan.count_symbol", p.CountSymbol, 0, math.MaxInt32),
 		nonNegative("plan.own_noise", p.OwnNoise),
 		within("plan.honest", p.Honest, 0, math.MaxInt32),
+		within("plan.groups", p.Groups, 0, MaxGroups),
 	); err != nil {
 		return err
 	}

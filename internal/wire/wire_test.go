@@ -228,6 +228,7 @@ func TestEveryFieldOfThePlanMovesItsBytes(t *testing.T) {
 		func(p *Plan) { p.Values++ }, func(p *Plan) { p.Seed[0]++ }, func(p *Plan) { p.Rotation[0]++ }, func(p *Plan) { p.Steps++ },
 		func(p *Plan) { p.Rate *= 2 }, func(p *Plan) { p.Programs[0].Blob.SHA256[0]++ },
 		func(p *Plan) { p.ClipNorm *= 2 }, func(p *Plan) { p.CountCoordinates++ }, func(p *Plan) { p.CountSymbol++ },
+		func(p *Plan) { p.Head = append(p.Head, 1) }, func(p *Plan) { p.Groups++ },
 	} {
 		p := plan()
 		change(p)

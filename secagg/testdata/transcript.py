@@ -122,7 +122,7 @@ def run(case):
     dim, width = cfg["dim"], cfg["width"]
     authority = None if cfg["identified"] else Ed25519PrivateKey.from_private_bytes(sha256(f"authority {seed}".encode()))
     config = cbor([dim, width, cfg["max_symbol"], cfg["shard_max"], cfg["shard_min"], cfg["corrupt_ppm"], cfg["breach_bits"],
-                   cfg["semi_honest"] | cfg["identified"] << 1 | cfg.get("logged", False) << 2, 1, ed_pub(authority) if authority else bytes(32)])
+                   cfg["semi_honest"] | cfg["identified"] << 1 | cfg.get("logged", False) << 2 | cfg.get("dealt", False) << 3, 1, ed_pub(authority) if authority else bytes(32)])
     def field(b): return struct.pack(">Q", len(b)) + b
     plan = sha256(b"starling/secagg/1 plan" + field(b"test task") + struct.pack(">Q", 7) + field(config) + field(seed.encode()))
     out = {"seed": seed, "config": cfg, "last_turn": case["last_turn"], "config_encoding": config.hex(), "plan": plan.hex(), "devices": [], "shards": []}
@@ -141,10 +141,12 @@ def run(case):
         statement = plan + b"".join(map(cbor, keys))
         sign = d.signer.sign(b"starling/secagg/1 keys" + statement)
         vouch = bytes(64) if cfg["identified"] else d.identity.sign(b"starling/secagg/1 vouch" + statement)
-        d.advertise = cbor([1, plan] + keys + [sign, ed_pub(d.identity), vouch])
+        lot = [DRBG(f"lot {seed} {i}").read(80)] if cfg.get("dealt") else []  # any bytes: what they prove is read elsewhere
+        d.advertise = cbor([1, plan] + keys + [sign, ed_pub(d.identity), vouch] + lot)
         certificate = authority.sign(b"starling/secagg/1 certificate" + statement) if authority else bytes(64)
         d.verify_key, d.entry = keys[0], keys + [sign, certificate]
         if cfg.get("logged") and authority: d.entry += [ed_pub(d.identity), vouch]
+        d.entry += lot
         sym = DRBG(f"symbols {seed} {i}")
         d.symbols = [sym.u64() % (2 * cfg["max_symbol"] + 1) - cfg["max_symbol"] for _ in range(dim)]
         out["devices"].append({"advertise": d.advertise.hex(), "symbols": d.symbols, "mask_scalar": le32(d.mask_a).hex(), "self_scalar": le32(d.self_a).hex()})
@@ -252,6 +254,11 @@ CASES = [
      "config": dict(dim=5, width=11, max_symbol=12, shard_max=5, shard_min=3, corrupt_ppm=0, breach_bits=0, semi_honest=False, identified=False, logged=True)},
     {"seed": "transcript 5", "last_turn": [5, 5, 5],
      "config": dict(dim=3, width=11, max_symbol=12, shard_max=5, shard_min=3, corrupt_ppm=0, breach_bits=0, semi_honest=False, identified=True, logged=True)},
+    # Rosters that say what each of them drew.
+    {"seed": "transcript 6", "last_turn": [5, 5, 4, 5],
+     "config": dict(dim=4, width=11, max_symbol=12, shard_max=5, shard_min=3, corrupt_ppm=0, breach_bits=0, semi_honest=False, identified=False, logged=True, dealt=True)},
+    {"seed": "transcript 7", "last_turn": [5, 5, 5],
+     "config": dict(dim=3, width=11, max_symbol=12, shard_max=5, shard_min=3, corrupt_ppm=0, breach_bits=0, semi_honest=False, identified=True, logged=True, dealt=True)},
 ]
 
 if __name__ == "__main__":

@@ -84,8 +84,10 @@ export function given(a: About): Given {
 }
 
 /** What the log of enrolled keys proves of a shard: whom a device is hidden among. */
-export function peersText(p: { devices: number; together: number; keys: number; later?: number } | undefined): string {
+export function peersText(p: { devices: number; together: number; keys: number; later?: number; groups?: number } | undefined): string {
   if (!p) return "–";
   const text = `${count(p.devices, "device")} of ${p.keys.toLocaleString("en")} enrolled, ${p.together.toLocaleString("en")} of them within one minute of each other`;
-  return p.later ? `${text}; ${p.later.toLocaleString("en")} are newer than their coordinator says` : text;
+  const later = p.later ? `; ${p.later.toLocaleString("en")} are newer than their coordinator says` : "";
+  const how = p.groups ? `; dealt into one of ${count(p.groups, "group")} by their own keys` : "; chosen by the coordinator";
+  return text + later + how;
 }

@@ -42,6 +42,11 @@ export interface Peers {
   later?: number;
   /** in the log */
   keys: number;
+  /**
+   * Groups is how many the round's devices were dealt into by their own keys, the shard
+   * being of one of them; 0: its coordinator chose who is in it.
+   */
+  groups?: number;
 }
 
 /**
