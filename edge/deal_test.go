@@ -95,3 +95,32 @@ func TestHostilePlansOfGroups(t *testing.T) {
 		}
 	}
 }
+
+// An owner who wants groups is in no job and no round with fewer.
+func TestHostileGroupsBelowTheLimit(t *testing.T) {
+	beyond := func(err error) bool {
+		p := new(PolicyError)
+		return errors.As(err, &p) && p.Key == "groups"
+	}
+	for _, c := range []struct {
+		least  int
+		dealt  bool
+		groups uint32
+		fine   bool
+	}{{0, false, 0, true}, {0, true, 1, true}, {1, false, 0, false}, {1, true, 1, true}, {8, true, 7, false}, {8, true, 8, true}} {
+		p := TrustingPolicy()
+		p.Groups = c.least
+		ok(t, p.Validate())
+		j := &wire.Job{Dealt: c.dealt, ShardFloor: 2}
+		if err := p.checkJob(j); beyond(err) != (c.least > 0 && !c.dealt) {
+			t.Errorf("%+v: job: %v", c, err)
+		}
+		if err := p.checkPlan(j, &wire.Plan{Groups: c.groups}); beyond(err) == c.fine {
+			t.Errorf("%+v: plan: %v", c, err)
+		}
+	}
+	p := DefaultPolicy()
+	if p.Groups = -1; p.Validate() == nil {
+		t.Error("fewer groups than none")
+	}
+}

@@ -105,6 +105,11 @@ type Policy struct {
 	// device can tell from the job's log: those more recent are counted as the coordinator's,
 	// and a shard with more of them than it withstands is refused. Default 0: any.
 	PeerAge time.Duration `yaml:"peer_age"`
+	// Groups is the least number of groups into which the devices of a round must be dealt by
+	// their own keys, so that a coordinator which means to be alone with this device's update
+	// needs as many times the devices of its own. 0: it may choose who is in a shard. Default 0:
+	// a fleet of one shard has no groups.
+	Groups int `yaml:"groups"`
 	// Silent keeps moments: what this device says leaves when it follows from what is announced
 	// and from how fast made-up examples are here, never from the data, and what has come to
 	// nothing by then is zeros. Default true; false on the coordinator's own machine.
@@ -208,6 +213,7 @@ func (p *Policy) Validate() error {
 		in("rounds", p.Rounds, 1, math.MaxInt),
 		in("rounds_a_day", p.RoundsADay, 1, math.MaxInt),
 		in("examples", p.Examples, 1, math.MaxInt),
+		in("groups", p.Groups, 0, wire.MaxGroups),
 		over("clip_norm", p.ClipNorm),
 		over("work", p.Work))
 	if !(p.Corrupt >= 0 && p.Corrupt < 1) {
@@ -297,6 +303,8 @@ func (p *Policy) checkJob(j *wire.Job) error {
 	logged := j.LogKey != [32]byte{}
 	refuse(p.PeerAge > 0 && !logged, "peer_age", "the job keeps no log of when its devices were enrolled", whyForged,
 		"0s", fmt.Sprintf("peers enrolled at least %v ago", p.PeerAge))
+	refuse(p.Groups > 0 && !j.Dealt, "groups", "the job's coordinator chooses who is in a shard", whyForged,
+		"0", fmt.Sprintf("at least %d groups that devices draw themselves", p.Groups))
 	refuse(p.Log != "" && !logged, "log", "the job keeps no log of its devices that anybody could witness", whyForged,
 		"", "heads that the witness has signed")
 	refuse(int(j.Batch) > p.Batch, "batch", fmt.Sprintf("each step takes %d examples", j.Batch), whyWork,
@@ -328,6 +336,10 @@ func (p *Policy) checkPlan(j *wire.Job, pl *wire.Plan) error {
 	if pl.ClipNorm > p.ClipNorm {
 		return &PolicyError{"clip_norm", fmt.Sprintf("the round leaves updates a norm of %.6g", pl.ClipNorm), whyClip,
 			fmt.Sprintf("%.6g", pl.ClipNorm), fmt.Sprintf("at most %.6g", p.ClipNorm)}
+	}
+	if int(pl.Groups) < p.Groups {
+		return &PolicyError{"groups", fmt.Sprintf("the round's devices are dealt into %d groups", pl.Groups), whyForged,
+			strconv.Itoa(int(pl.Groups)), "at least " + strconv.Itoa(p.Groups)}
 	}
 	return p.checkAverage(j, pl)
 }

@@ -51,16 +51,21 @@ func NewCoordinator(job Array) *Coordinator {
 	if len(c.Job) > JobLog && !bytes.Equal(Frame{Body: c.Job}.Bytes(JobLog), make([]byte, 32)) {
 		c.Log = NewLog()
 		c.Job[JobLog] = public(c.Log.Key)
-		for range 8 {
-			_, key, err := ed25519.GenerateKey(nil)
-			if err != nil {
-				panic(err)
-			}
-			c.Invented = append(c.Invented, key)
-			c.Log.Add(public(key), 1_700_000_000)
-		}
+		c.Invent(8)
 	}
 	return c
+}
+
+// Invent enrols so many identities for itself.
+func (c *Coordinator) Invent(n int) {
+	for range n {
+		_, key, err := ed25519.GenerateKey(nil)
+		if err != nil {
+			panic(err)
+		}
+		c.Invented = append(c.Invented, key)
+		c.Log.Add(public(key), 1_700_000_000)
+	}
 }
 
 // Head is that of its log, nil where it has none.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/big"
 	"math/bits"
@@ -103,7 +104,12 @@ func checkLot(key, input, lot []byte) (output []byte, ok bool) {
 	u := point{baseX, baseY, big.NewInt(1)}.times(s).minus(y.times(c))
 	v := h.times(s).minus(gamma.times(c))
 	again := sha([]byte{3, 2}, key, h.encode(), gamma.encode(), u.encode(), v.encode(), []byte{0})[:16]
-	return sha([]byte{3, 3}, gamma.times(big.NewInt(8)).encode(), []byte{0}), slices.Equal(again, lot[32:48])
+	return drawn(gamma), slices.Equal(again, lot[32:48])
+}
+
+// drawn is what a lot's point says (section 5.2).
+func drawn(gamma point) []byte {
+	return sha([]byte{3, 3}, gamma.times(big.NewInt(8)).encode(), []byte{0})
 }
 
 // deals is what a round's devices draw for: the job, the round, and the head that the plan
@@ -123,12 +129,56 @@ func (c contract) deals() []byte {
 	return append(binary.BigEndian.AppendUint64(input, n), b...)
 }
 
+// invented are identities for a shard with the device that advertises: the coordinator's own,
+// and further ones that are nobody's. In a dealt round they are those of its own that are in
+// the device's group, and there are no more than chance has put there.
+func (c *Coordinator) invented(plan *Member, advertised Frame, n int) (of []ed25519.PrivateKey, err error) {
+	all := c.Invented
+	if plan.dealt {
+		if all, err = c.together(plan, advertised); err != nil {
+			return nil, err
+		}
+		if len(all) < n {
+			return nil, fmt.Errorf("%w: %d of %d keys, %d are needed", ErrApart, len(all), len(c.Invented), n)
+		}
+	}
+	for len(all) < n {
+		_, identity, err := ed25519.GenerateKey(nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, identity)
+	}
+	return all[:n:n], nil
+}
+
+// ErrApart is a group in which a coordinator has not enough keys of its own.
+var ErrApart = errors.New("attack: too few invented devices are in the victim's group")
+
+// together are the coordinator's own keys in the group of the device that advertises.
+func (c *Coordinator) together(plan *Member, advertised Frame) (of []ed25519.PrivateKey, err error) {
+	group, err := plan.Group(advertised.Bytes(6), advertised.Bytes(8))
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range c.Invented {
+		if gamma, ok := decode(drawLot(key, plan.deals())[:32]); ok && plan.groupOf(gamma) == group {
+			of = append(of, key)
+		}
+	}
+	return of, nil
+}
+
 // Group is the group of the plan that a device with this key and lot is in.
 func (c contract) Group(key, lot []byte) (int, error) {
-	output, ok := checkLot(key, c.deals(), lot)
-	if !ok {
+	if _, ok := checkLot(key, c.deals(), lot); !ok {
 		return 0, fmt.Errorf("attack: the lot of %x is not its key's", key)
 	}
-	group, _ := bits.Mul64(binary.BigEndian.Uint64(output), uint64(c.groups))
-	return int(group), nil
+	gamma, _ := decode(lot[:32])
+	return c.groupOf(gamma), nil
+}
+
+func (c contract) groupOf(gamma point) int {
+	group, _ := bits.Mul64(binary.BigEndian.Uint64(drawn(gamma)), uint64(c.groups))
+	return int(group)
 }

@@ -60,6 +60,10 @@ func NewMember(identity ed25519.PrivateKey, job, plan []byte) (*Member, error) {
 // Pose has it take part under other keys, which sign for it.
 func (m *Member) Pose(identity, verify ed25519.PrivateKey) { m.identity, m.verify = identity, verify }
 
+// Identity is the key that it takes part with, Public its public half.
+func (m *Member) Identity() ed25519.PrivateKey { return m.identity }
+func (m *Member) Public() []byte               { return public(m.identity) }
+
 func public(key ed25519.PrivateKey) []byte { return key.Public().(ed25519.PublicKey) }
 
 // keys is K.

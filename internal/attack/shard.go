@@ -18,7 +18,9 @@ type Shard struct {
 	entries []Array
 	roster  []byte
 	log     *Log
-	me      int // the victim's place
+	job     []byte
+	plan    []byte // that the peers are shown
+	me      int    // the victim's place
 	update  []uint32
 	boxes   map[int][]byte // sealed by the victim, by holder
 	shares  map[int]Array  // of the peers, by their place
@@ -33,21 +35,7 @@ func NewShard(ctx context.Context, c *Coordinator, s *Session, plan []byte, peer
 func NewSplitShard(ctx context.Context, c *Coordinator, s *Session, plan, other []byte, peers int) (*Shard, error) {
 	sh := &Shard{Victim: s}
 	job := Encode(c.Job)
-	sh.log = s.Log
-	for i := range peers {
-		_, identity, err := ed25519.GenerateKey(nil)
-		if err != nil {
-			return nil, err
-		}
-		if i < len(c.Invented) {
-			identity = c.Invented[i]
-		}
-		m, err := NewMember(identity, job, other)
-		if err != nil {
-			return nil, err
-		}
-		sh.Peers, sh.Round = append(sh.Peers, m), m.round
-	}
+	sh.log, sh.job, sh.plan = s.Log, job, other
 	if err := s.Assign(ctx, plan); err != nil {
 		return nil, err
 	}
@@ -60,8 +48,20 @@ func NewSplitShard(ctx context.Context, c *Coordinator, s *Session, plan, other 
 		return nil, err
 	}
 	of := Frame{Body: a}
-	peer, err := NewMember(sh.Peers[0].identity, job, plan)
+	_, stranger, err := ed25519.GenerateKey(nil)
 	if err != nil {
+		return nil, err
+	}
+	peer, err := NewMember(stranger, job, plan)
+	if err != nil {
+		return nil, err
+	}
+	sh.Round = peer.round
+	identities, short := c.invented(peer, of, peers)
+	if short != nil && !errors.Is(short, ErrApart) {
+		return nil, short
+	}
+	if err := sh.people(job, other, identities); err != nil {
 		return nil, err
 	}
 	k := slices.Concat(Encode(of.Bytes(2)), Encode(of.Bytes(3)), Encode(of.Bytes(4)))
@@ -86,6 +86,36 @@ func NewSplitShard(ctx context.Context, c *Coordinator, s *Session, plan, other 
 	if peer.dealt {
 		sh.entry = append(sh.entry, of.Bytes(8))
 	}
+	if short != nil {
+		return sh, short
+	}
+	sh.seat(c)
+	if !bytes.Equal(plan, other) {
+		return sh, nil // nothing more is to be had of such a shard
+	}
+	for _, m := range sh.Peers {
+		if err := m.Roster(sh.roster); err != nil {
+			return nil, err
+		}
+	}
+	return sh, nil
+}
+
+// people makes up the shard's other members.
+func (sh *Shard) people(job, plan []byte, identities []ed25519.PrivateKey) error {
+	sh.Peers = nil
+	for _, identity := range identities {
+		m, err := NewMember(identity, job, plan)
+		if err != nil {
+			return err
+		}
+		sh.Peers = append(sh.Peers, m)
+	}
+	return nil
+}
+
+// seat writes the roster.
+func (sh *Shard) seat(c *Coordinator) {
 	sh.entries = []Array{sh.entry}
 	for _, m := range sh.Peers {
 		sh.entries = append(sh.entries, m.Entry(c.Authority))
@@ -97,16 +127,28 @@ func NewSplitShard(ctx context.Context, c *Coordinator, s *Session, plan, other 
 		}
 	}
 	sh.roster = sh.Remade(nil)
-	if !bytes.Equal(plan, other) {
-		return sh, nil // nothing more is to be had of such a shard
-	}
-	for _, m := range sh.Peers {
-		if err := m.Roster(sh.roster); err != nil {
-			return nil, err
-		}
-	}
-	return sh, nil
 }
+
+// Force puts devices into the shard, whatever they drew.
+func (sh *Shard) Force(c *Coordinator, identities []ed25519.PrivateKey) error {
+	if err := sh.people(sh.job, sh.plan, identities); err != nil {
+		return err
+	}
+	sh.seat(c)
+	return nil
+}
+
+// Group is the group of a dealt round that the victim drew.
+func (sh *Shard) Group() int {
+	g, err := sh.Peers[0].Group(Frame{Body: sh.entry}.Bytes(5), Frame{Body: sh.entry}.Bytes(7))
+	if err != nil {
+		return -1
+	}
+	return g
+}
+
+// LotOf is what a key draws in the round.
+func (sh *Shard) LotOf(key ed25519.PrivateKey) []byte { return drawLot(key, sh.Peers[0].deals()) }
 
 // Mine is the victim's verify key, Me its place in the roster.
 func (sh *Shard) Mine() []byte { return sh.entry[0].([]byte) }

@@ -49,6 +49,7 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&g.Programs, "programs", nil, "SHA-256 of programs that may run without being made again here")
 	fl.StringSliceVar(&g.Peers, "peers", nil, "identities of the devices that a shard may hold, or @FILE with one a line (see 'starling identity'); needs a job with identified rosters")
 	fl.DurationVar(&g.PeerAge, "peer-age", 0, "how long ago a shard's other devices must have been enrolled: younger ones are counted as the coordinator's (default: any)")
+	fl.IntVar(&g.Groups, "groups", 0, "least groups that a round's devices must be dealt into by their own keys: a coordinator that wants a shard to itself needs as many times the devices (default: any, also a shard that it chooses)")
 	fl.StringVar(&g.Log, "log", "", "key of a witness, NAME+HASH+KEY, which must have signed each head of the job's log of enrolled keys")
 	fl.BoolVar(&g.Silent, "silent", false, "send at moments that do not depend on the data, and zeros where nothing has come of it by then (default true; false on this machine)")
 	fl.Float64Var(&g.Epsilon, "epsilon", 0, "most that all jobs together may cost the data, as seen from here (default: no limit)")
@@ -91,6 +92,7 @@ func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err er
 		"programs":     func() { policy.Programs = p.given.Programs },
 		"peers":        func() { policy.Peers = p.given.Peers },
 		"peer-age":     func() { policy.PeerAge = p.given.PeerAge },
+		"groups":       func() { policy.Groups = p.given.Groups },
 		"log":          func() { policy.Log = p.given.Log },
 		"silent":       func() { policy.Silent = p.given.Silent },
 		"epsilon":      func() { policy.Epsilon = p.given.Epsilon },
