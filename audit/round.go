@@ -31,7 +31,7 @@ type player struct {
 	j     job.Job
 	fate  func(member int) round.State // the turn that a member does not answer any more
 	rnd   io.Reader                    // of the cut
-	dealt int                          // groups that devices are dealt into, where coins drew them
+	dealt int                          // groups that devices are dealt into, where they are
 	m     *round.Machine
 
 	cohort []round.Device
@@ -171,7 +171,7 @@ func (p *player) shards(devices []round.Device) round.Event {
 }
 
 func (p *player) groups(masking secagg.Config, n int) (groups [][]int, left []int, err error) {
-	if p.j.Sampled() {
+	if p.j.Grouped() {
 		return masking.Groups(p.rnd, n, p.dealt)
 	}
 	sizes, err := masking.Sizes(n, p.j.Shard.Size)

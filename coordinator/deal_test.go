@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/log"
@@ -105,5 +106,41 @@ func TestWhoseRoundsAreDealt(t *testing.T) {
 		if err := tb.c.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestEverybodyIsDealt: a round without coins is dealt into as many groups as its job says.
+func TestEverybodyIsDealt(t *testing.T) {
+	const n, groups = 24, 3
+	j := loud(n, 1)
+	j.Shard.Size, j.Shard.Floor, j.Shard.Groups, j.Cohort.Floor = 20, 2, groups, n/2
+	j.Deadlines.Reconnect = 20 * time.Millisecond
+	var mu sync.Mutex
+	in := map[int]int{} // shards' groups
+	tb := setTable(t, Config{Job: j}, n, func(_ int, p *player) {
+		p.roster = func(plan *wire.Plan, r *secagg.Roster) {
+			head, err := log.OpenHead(plan.Head, p.job.LogKey, "")
+			if err != nil || plan.Groups != groups {
+				t.Errorf("a plan of %d groups: %v", plan.Groups, err)
+				return
+			}
+			deal := &log.Deal{Task: plan.Task, Round: plan.Round, Head: head}
+			for i := range r.Entries {
+				e := &r.Entries[i]
+				group, err := deal.Group((*[32]byte)(&e.Identity), &e.Lot, groups)
+				mu.Lock()
+				if was, ok := in[r.Shard]; err != nil || ok && was != group {
+					t.Errorf("shard %d, entry %d: group %d, %d before, %v", r.Shard, i, group, was, err)
+				}
+				in[r.Shard] = group
+				mu.Unlock()
+			}
+		}
+	})
+	if err := tb.run(); err != nil {
+		t.Fatal(err)
+	}
+	if res := tb.c.Result(); res.Rounds != 1 || len(in) < 2 {
+		t.Errorf("%+v, %d shards", res, len(in))
 	}
 }

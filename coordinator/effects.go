@@ -211,7 +211,7 @@ func (c *Coordinator) cutShards(r *running) (round.Event, error) {
 	var shards []*secagg.Server
 	var left []secagg.ID
 	var err error
-	if c.t.job.Sampled() {
+	if c.t.job.Grouped() {
 		shards, left, err = r.keying.Deal(rnd, r.groups)
 	} else {
 		shards, err = r.keying.CutTo(rnd, c.shardLimit())

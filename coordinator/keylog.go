@@ -38,9 +38,9 @@ func (c *Coordinator) openLog(seed []byte) error {
 	return c.publishLog()
 }
 
-// deals tells whether rounds' devices are dealt into groups by their own keys: where coins
-// draw them. A run from a seed must be the same in another log, whose head is another.
-func (c *Coordinator) deals() bool { return c.t.job.Sampled() && c.rnd.secret() }
+// deals tells whether rounds' devices are dealt into groups by their own keys. A run from a
+// seed must be the same in another log, whose head is another: chance deals there.
+func (c *Coordinator) deals() bool { return c.t.job.Grouped() && c.rnd.secret() }
 
 // lots has turn 1 of a dealt round place each device where its own key does, under the
 // head that the plan binds.

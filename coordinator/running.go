@@ -45,7 +45,7 @@ type running struct {
 	over      context.CancelFunc
 	began     time.Time
 	ready     int // devices that were there when the coins fell
-	groups    int // into which they are dealt, where coins drew them
+	groups    int // into which they are dealt, where they are
 	limits    [round.Unmasking + 1]time.Duration
 	answers   [round.Unmasking + 1]answers
 	silent    []*device           // connected, and without a word in a state of it

@@ -160,6 +160,12 @@ type Shard struct {
 	// share of the signal. It needs a cohort that is not sampled, of which
 	// cohort.floor devices make 2*Trim+1 shards. Default 0: the sum of all.
 	Trim int `yaml:"trim" json:",omitempty"`
+	// Groups is how many the devices of a round without coins are dealt into, each by its own
+	// key, so that nobody chooses who is in a shard. Their sizes spread as chance has it: a
+	// group below Floor is left out whole, of one above Size those beyond it. Where coins
+	// choose the cohort it follows from who is there. It needs a log of enrolled keys. Default
+	// 0: the coordinator cuts equal shards.
+	Groups int `yaml:"groups" json:",omitempty"`
 	// Corrupt is the fraction of corrupted devices the threshold is chosen
 	// against. Default 0.05.
 	Corrupt float64 `yaml:"corrupt"`

@@ -19,6 +19,10 @@ func (j Job) Draws() int { return j.Rounds + (j.Rounds+3)/4 }
 // that rests on their being hidden.
 func (j Job) Sampled() bool { return j.Cohort.SamplingRate < 1 && !j.Privacy.None }
 
+// Grouped reports whether each device of a round is put into a group by itself; else the
+// cohort is cut into shards of equal size.
+func (j Job) Grouped() bool { return j.Sampled() || j.Shard.Groups > 0 }
+
 // FloorDelta is the part of the job's delta that is kept for rounds in which a
 // device's coin decides more than what is in the sum; the accountant is asked at the
 // rest. A tenth of it is for the test of the declared dropout: see [Job.DropoutAlpha].
@@ -171,7 +175,7 @@ func (j Job) orWith() string {
 // its devices are dealt: ready of active devices are there.
 func (q Quorum) Allows(j Job, active, ready int) (groups int, ok bool) {
 	if ready < q.Ready || !j.Sampled() {
-		return 1, ready >= q.Ready
+		return max(1, j.Shard.Groups), ready >= q.Ready
 	}
 	groups, hit := j.groups(active, ready)
 	if q.Hit == 0 {

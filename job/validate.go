@@ -129,7 +129,7 @@ func (j Job) Validate() error {
 		return refuse("shard.floor is %d, but a cohort of %d cuts into shards of %d: raise cohort.floor or lower shard.floor%s",
 			sh.Floor, co.Floor, least, j.orKnown())
 	}
-	if err := j.validateTrim(); err != nil {
+	if err := errors.Join(j.validateGroups(), j.validateTrim()); err != nil {
 		return err
 	}
 	if err := j.validatePrivacy(); err != nil {
@@ -182,6 +182,33 @@ func (j Job) Validate() error {
 	}
 	if n := len(j.Enrolment.Secret); n != 0 && (n < 16 || n > 64) {
 		return refuse("enrolment.secret has %d bytes, must have 16..64 or none", n)
+	}
+	return nil
+}
+
+// validateGroups refuses groups that follow from something else, or that no device could
+// hold against its own key, and a number of them that makes no shards.
+func (j Job) validateGroups() error {
+	sh, co := j.Shard, j.Cohort
+	switch {
+	case sh.Groups == 0:
+		return nil
+	case sh.Groups < 0 || sh.Groups > contract.MaxGroups:
+		return refuse("shard.groups is %d, must be in 0..%d", sh.Groups, contract.MaxGroups)
+	case j.Sampled():
+		return refuse("shard.groups is %d and cohort.sampling_rate %v: where coins choose the cohort groups follow from who is there; "+
+			"leave it out", sh.Groups, co.SamplingRate)
+	case sh.Anonymous:
+		return refuse("shard.groups is %d and shard.anonymous true: devices draw their groups with the keys that a log of them holds; "+
+			"leave one of the two out", sh.Groups)
+	case co.Floor < sh.Groups*sh.Floor:
+		return refuse("shard.groups is %d, but a cohort of cohort.floor = %d makes groups of %d, below shard.floor = %d: "+
+			"lower shard.groups, or raise cohort.floor", sh.Groups, co.Floor, co.Floor/sh.Groups, sh.Floor)
+	case j.ExpectedCohort() > float64(sh.Groups*sh.Size):
+		return refuse("shard.groups is %d, but %.0f devices make groups of %.0f, above shard.size = %d: raise one of the two",
+			sh.Groups, j.ExpectedCohort(), j.ExpectedCohort()/float64(sh.Groups), sh.Size)
+	case sh.Groups < 2*sh.Trim+1:
+		return refuse("shard.groups is %d, shard.trim = %d needs %d shards", sh.Groups, sh.Trim, 2*sh.Trim+1)
 	}
 	return nil
 }

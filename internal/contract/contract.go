@@ -19,6 +19,9 @@ import (
 // ErrUplink is an uplink scheme that is unknown or cannot carry the job's sums.
 var ErrUplink = errors.New("uplink")
 
+// MaxGroups is the most groups that a round's devices are dealt into.
+const MaxGroups = wire.MaxGroups
+
 // Job is the part of a job that a round's vectors and their masking follow from.
 type Job struct {
 	Uplink    string        // quant's name of the masked scheme

@@ -124,6 +124,9 @@ func (set *setting) job(s *Subject) job.Job {
 	j.Cohort.Population, j.Cohort.Floor = set.Cohort, set.Cohort
 	shards := (set.Cohort + set.Shard - 1) / set.Shard
 	j.Shard.Size = set.Shard
+	if shards == 1 {
+		j.Shard.Groups = 1 // dealt, as cohorts that coins draw are; several groups would not be of one size
+	}
 	j.Shard.Floor = min(set.Cohort/shards, (set.Shard+1)/2)
 	if j.Shard.Floor < 20 {
 		// Too few for the default protection: a bare majority.
