@@ -25,7 +25,6 @@ type CompletionScore struct {
 type Completions struct {
 	writer   *nn.Writer
 	task     task.Prompter
-	ends     model.Ends
 	examples []dataset.Example
 }
 
@@ -37,7 +36,7 @@ func NewCompletions(be compute.Backend, base *model.Base, layout *model.Layout, 
 		return nil, err
 	}
 	p, writes := t.(task.Prompter)
-	c := &Completions{task: p, ends: base.Config.Decoder.Ends}
+	c := &Completions{task: p}
 	for _, e := range set.Examples {
 		if e.Completion != "" {
 			c.examples = append(c.examples, e)
@@ -86,16 +85,9 @@ func (c *Completions) write(ctx context.Context, adapter []float32, rank int, e 
 	}
 	defer text.Close()
 	var written []int32
-	for next := prompt; len(written) < most; {
-		scores, err := text.Read(ctx, next)
-		if err != nil {
-			return "", err
-		}
-		id := int32(task.Best(scores))
-		if c.ends.Has(id) {
-			break
-		}
-		written, next = append(written, id), []int32{id}
-	}
-	return c.task.Text(written), nil
+	_, err = text.Write(ctx, prompt, most, func(scores []float32) int32 { return int32(task.Best(scores)) }, func(id int32) (bool, error) {
+		written = append(written, id)
+		return true, nil
+	})
+	return c.task.Text(written), err
 }

@@ -23,7 +23,6 @@ type Model struct {
 	task   task.Prompter
 	slice  []float32
 	rank   int
-	ends   model.Ends
 }
 
 // Open prepares a checkpoint for texts of at most context tokens, on a backend.
@@ -44,7 +43,7 @@ func Open(be compute.Backend, ck *model.Checkpoint, rank, context int) (*Model, 
 	if err != nil {
 		return nil, err
 	}
-	return &Model{Name: ck.Job, writer: w, task: prompter, slice: ck.Adapter.Slice(rank), rank: rank, ends: ck.Base.Config.Decoder.Ends}, nil
+	return &Model{Name: ck.Job, writer: w, task: prompter, slice: ck.Adapter.Slice(rank), rank: rank}, nil
 }
 
 // Request is what is to be written.
@@ -115,29 +114,24 @@ func (m *Model) Write(ctx context.Context, r Request, each func(part string) err
 		return out, err
 	}
 	defer text.Close()
-	sampler, all, next := r.sampler(), slices.Clone(tokens), tokens
-	var written []int32
-	for out.Tokens < r.Most {
-		scores, err := text.Read(ctx, next)
-		if err != nil {
-			return out, err
-		}
-		id := sampler.next(scores, all)
-		if m.ends.Has(id) {
-			out.Ended = EndStop
-			break
-		}
-		all, written, next, out.Tokens = append(all, id), append(written, id), []int32{id}, out.Tokens+1
-		now := m.task.Text(written)
+	sampler, all := r.sampler(), slices.Clone(tokens)
+	stopped := false
+	ended, err := text.Write(ctx, tokens, r.Most, func(scores []float32) int32 { return sampler.next(scores, all) }, func(id int32) (bool, error) {
+		all, out.Tokens = append(all, id), out.Tokens+1
+		now := m.task.Text(all[len(tokens):])
 		if at := firstOf(now, r.Stops); at >= 0 {
-			out.Ended = EndStop
-			return out, grow(&out, now[:at], each)
+			stopped = true
+			return false, grow(&out, now[:at], each)
 		}
-		if err := grow(&out, now[:settled(now, r.Stops)], each); err != nil {
-			return out, err
-		}
+		return true, grow(&out, now[:settled(now, r.Stops)], each)
+	})
+	if ended || stopped {
+		out.Ended = EndStop
 	}
-	return out, grow(&out, strings.ToValidUTF8(m.task.Text(written), "\uFFFD"), each)
+	if err != nil || stopped {
+		return out, err
+	}
+	return out, grow(&out, strings.ToValidUTF8(m.task.Text(all[len(tokens):]), "\uFFFD"), each)
 }
 
 // grow gives each what a text has more than out.

@@ -171,6 +171,27 @@ func (t *Writing) Read(ctx context.Context, tokens []int32) (scores []float32, e
 	return scores, nil
 }
 
+// Write reads tokens and goes on, most tokens at most, each chosen by next, which may change the
+// scores, and told to each, which says whether to go on. It says whether one of the base's ends
+// was chosen, which is not told.
+func (t *Writing) Write(ctx context.Context, read []int32, most int, next func(scores []float32) int32, each func(id int32) (on bool, err error)) (ended bool, err error) {
+	for range most {
+		scores, err := t.Read(ctx, read)
+		if err != nil {
+			return false, err
+		}
+		id := next(scores)
+		if t.w.layout.Config.Decoder.Ends.Has(id) {
+			return true, nil
+		}
+		if on, err := each(id); err != nil || !on {
+			return false, err
+		}
+		read = []int32{id}
+	}
+	return false, nil
+}
+
 // step reads at most a chunk.
 func (t *Writing) step(tokens []int32) ([]float32, error) {
 	w, p, n := t.w, t.w.many, readChunk
