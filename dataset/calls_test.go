@@ -1,0 +1,113 @@
+package dataset
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// The same seed gives the same commands; every one comes to a call of one of some sixty
+// functions, whose values were spoken; speakers of one split are none of another's.
+func TestCalls(t *testing.T) {
+	cfg := CallsConfig{Seed: 3, Split: "train", Clients: 20, PerClient: 60}
+	set, err := Calls(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Calls(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(set, again) {
+		t.Error("the second set is another")
+	}
+	users, called := map[string]int{}, map[string]bool{}
+	for _, e := range set.Examples {
+		users[e.User]++
+		var call struct {
+			Name      string         `json:"name"`
+			Arguments map[string]any `json:"arguments"`
+		}
+		d := json.NewDecoder(strings.NewReader(e.Completion))
+		d.UseNumber()
+		if err := d.Decode(&call); err != nil {
+			t.Fatalf("%q: %v", e.Completion, err)
+		}
+		called[call.Name] = true
+		for name, v := range call.Arguments {
+			spoken, isText := v.(string)
+			if !isText {
+				spoken = v.(json.Number).String()
+			}
+			if !strings.Contains(e.Prompt, spoken) {
+				t.Errorf("%q does not say %s %q", e.Prompt, name, spoken)
+			}
+		}
+	}
+	if len(users) != 20 || users["train-0"] != 60 || len(called) < 60 || len(called) != len(functions) {
+		t.Errorf("%d speakers, %d functions of %d", len(users), len(called), len(functions))
+	}
+	for _, bad := range []CallsConfig{{Split: "train"}, {Split: "trial", Clients: 1, PerClient: 1}, {Split: "test", Clients: 1}} {
+		if _, err := Calls(bad); err == nil {
+			t.Errorf("%+v is taken", bad)
+		}
+	}
+}
+
+// What is read in public has none of the words that speakers have to themselves, and no name
+// of theirs.
+func TestPublicCallsHaveNoPrivateWords(t *testing.T) {
+	var public strings.Builder
+	n := 0
+	for e := range PublicCalls(3) {
+		public.WriteString(" " + e.Prompt + " \n")
+		if n++; n == 4000 {
+			break
+		}
+	}
+	known := func(list map[string]wording, before, after string) {
+		for _, w := range list {
+			for _, word := range w.private {
+				if strings.Contains(public.String(), before+word+after) {
+					t.Errorf("%q is public", word)
+				}
+			}
+			for _, word := range w.public {
+				if !strings.Contains(public.String(), before+word+after) {
+					t.Errorf("nobody says %q", word)
+				}
+			}
+		}
+	}
+	known(deeds, " ", " the ")
+	known(things, " the ", " ")
+	s := newCaller(3, 0, 0)
+	for _, name := range s.people {
+		if strings.Contains(public.String(), " "+name+" ") {
+			t.Errorf("%s is known in public", name)
+		}
+	}
+}
+
+// A base records the version that it was trained on: another text is another version.
+func TestCallsVersionPinsTheText(t *testing.T) {
+	set, err := Calls(CallsConfig{Seed: 1, Split: "test", Clients: 1, PerClient: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e := range PublicCalls(1) {
+		set.Examples = append(set.Examples, e)
+		break
+	}
+	want := []string{
+		`power up the cooker for 16 minutes {"name":"oven_start","arguments":{"minutes":16}}`,
+		`could you slot in the countdown 57 mins {"name":"timer_add","arguments":{"minutes":57}}`,
+		`could you remove the timer {"name":"timer_remove","arguments":{}}`,
+	}
+	for i, e := range set.Examples {
+		if got := e.Prompt + " " + e.Completion; got != want[i] {
+			t.Errorf("command %d is now %q: want %q, or another CallsVersion", i, got, want[i])
+		}
+	}
+}
