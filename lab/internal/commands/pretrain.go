@@ -59,6 +59,7 @@ func newPretrainCmd(a *command.App) *cobra.Command {
 		choice    = plugins.Flags()
 		kind      string
 		documents = defaultDocuments()
+		calls     = defaultCalls()
 		spec      = nn.DefaultPretrain(model.BERT(vocab, hidden, layers, heads, seq))
 	)
 	cmd := &cobra.Command{
@@ -76,7 +77,11 @@ leaves its state in --out; the same command goes on from there.
 --architecture t5 --generated makes a base that answers questions about documents
 (starling demo --task answer): a T5 that reads where words stand, trained on generated
 invoices of public providers to go on behind two tokens, to fill in what is masked,
-and to answer.`,
+and to answer.
+
+--architecture llama --generated makes a small decoder (starling demo --task causal),
+trained to go on in generated commands with the calls of functions that they come to, in
+words that everybody uses, and in generated prose.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -84,10 +89,12 @@ and to answer.`,
 				return command.Usagef("--out is missing: the folder to write")
 			case generated == (len(corpus) > 0):
 				return command.Usagef("give either --corpus FILE... or --generated")
-			case kind != "bert" && kind != "t5":
-				return command.Usagef("--architecture is %.40q, want bert or t5", kind)
+			case kind != "bert" && kind != "t5" && kind != "llama":
+				return command.Usagef("--architecture is %.40q, want bert, t5 or llama", kind)
 			case kind == "t5" && !generated:
 				return command.Usagef("--architecture t5 is trained on generated documents: give --generated")
+			case kind == "llama" && !generated:
+				return command.Usagef("--architecture llama is trained on generated commands: give --generated")
 			}
 			text, fileErr := corpusText(corpus)
 			if generated {
@@ -107,14 +114,22 @@ and to answer.`,
 			r := pretrainReport{Out: out, Engine: e.Name, Steps: spec.Steps}
 			began := time.Now()
 			var base *model.Base
-			if kind == "t5" {
+			switch kind {
+			case "t5":
 				if err := documents.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
 					return command.Usage(err)
 				}
 				documents.format, documents.Backend, documents.StatePath = model.Format(format), e.Backend, spec.StatePath
 				r.Steps = documents.Steps
 				base, err = makeDocumentBase(cmd.Context(), documents, trainProgress(a.Stderr, documents.Steps, &r))
-			} else {
+			case "llama":
+				if err := calls.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
+					return command.Usage(err)
+				}
+				calls.format, calls.Backend, calls.StatePath = model.Format(format), e.Backend, spec.StatePath
+				r.Steps = calls.Steps
+				base, err = makeCallsBase(cmd.Context(), calls, trainProgress(a.Stderr, calls.Steps, &r))
+			default:
 				base, err = nn.MakeBase(cmd.Context(), spec, text, model.Format(format), trainProgress(a.Stderr, spec.Steps, &r))
 			}
 			switch {
@@ -152,9 +167,7 @@ and to answer.`,
 			}
 			r.SHA256, r.Seconds = hex.EncodeToString(sum[:]), time.Since(began).Seconds()
 			if generated {
-				if r.Generator = dataset.GeneratorVersion; kind == "t5" {
-					r.Generator = dataset.DocumentsVersion
-				}
+				r.Generator = map[string]string{"bert": dataset.GeneratorVersion, "t5": dataset.DocumentsVersion, "llama": dataset.CallsVersion}[kind]
 				if err := os.WriteFile(filepath.Join(out, "GENERATOR"), []byte(r.Generator+"\n"), 0o644); err != nil {
 					return err
 				}
@@ -170,7 +183,7 @@ and to answer.`,
 	choice.Add(f)
 	f.StringArrayVar(&corpus, "corpus", nil, "text file, one document a line (repeatable)")
 	f.BoolVar(&generated, "generated", false, "train on generated public text instead of a corpus")
-	f.StringVar(&kind, "architecture", "bert", "bert: an encoder; t5: an encoder with a decoder, for documents and answers")
+	f.StringVar(&kind, "architecture", "bert", "bert: an encoder; t5: an encoder with a decoder, for documents and answers; llama: a decoder")
 	f.IntVar(&documents.Answer, "answer", documents.Answer, "with --architecture t5: tokens that are written at most while training")
 	f.BoolVar(&documents.patches, "patches", false, "with --architecture t5: read the page's raster too")
 	f.StringVar(&out, "out", "", "folder to write")

@@ -21,7 +21,7 @@ const documentsForWords = 6000
 
 // documentSpec is pretraining of a base for documents.
 type documentSpec struct {
-	nn.T5Spec
+	nn.WriterSpec
 	vocab   int
 	format  model.Format
 	patches bool // the base reads the page's raster too
@@ -32,7 +32,7 @@ func defaultDocuments() documentSpec {
 	c := model.Config{ModelType: "t5", HiddenSize: 64, NumHiddenLayers: 2, NumAttentionHeads: 4, IntermediateSize: 192,
 		LayerNormEps: 1e-6, HiddenAct: "relu", T5: model.T5{DecoderLayers: 2, KeySize: 16, Buckets: 32, MaxDistance: 64,
 			Scaled: true, End: 1, Boxes: 1001}}
-	return documentSpec{nn.T5Spec{Config: c, Batch: 16, Sequence: 80, Answer: 20, Steps: 2600, LearningRate: 3e-3, Seed: 1,
+	return documentSpec{nn.WriterSpec{Config: c, Batch: 16, Sequence: 80, Answer: 20, Steps: 2600, LearningRate: 3e-3, Seed: 1,
 		Source: dataset.DocumentsVersion}, 1536, model.NF4, false}
 }
 
@@ -49,20 +49,25 @@ func (s *documentSpec) take(f *pflag.FlagSet, given nn.PretrainSpec, hidden, lay
 	if f.Changed("heads") {
 		s.Config.NumAttentionHeads = heads
 	}
-	for name, set := range map[string]func(){
-		"vocab": func() { s.vocab = vocab }, "seq": func() { s.Sequence = seq }, "batch": func() { s.Batch = given.Batch },
-		"steps": func() { s.Steps = given.Steps }, "lr": func() { s.LearningRate = given.LearningRate }, "seed": func() { s.Seed = given.Seed },
-	} {
-		if f.Changed(name) {
-			set()
-		}
-	}
+	takeGiven(f, &s.WriterSpec, &s.vocab, given, vocab, seq)
 	c := s.Config
 	c.VocabSize = max(2, s.vocab)
 	if s.patches {
 		c.T5.Patch, c.T5.Patches = dataset.DocumentPatch, dataset.DocumentPatches
 	}
 	return c.Validate()
+}
+
+// takeGiven sets what is counted alike for all that write.
+func takeGiven(f *pflag.FlagSet, s *nn.WriterSpec, size *int, given nn.PretrainSpec, vocab, seq int) {
+	for name, set := range map[string]func(){
+		"vocab": func() { *size = vocab }, "seq": func() { s.Sequence = seq }, "batch": func() { s.Batch = given.Batch },
+		"steps": func() { s.Steps = given.Steps }, "lr": func() { s.LearningRate = given.LearningRate }, "seed": func() { s.Seed = given.Seed },
+	} {
+		if f.Changed(name) {
+			set()
+		}
+	}
 }
 
 // makeDocumentBase trains a tokenizer and a T5 on generated documents of public
@@ -104,7 +109,7 @@ func makeDocumentBase(ctx context.Context, s documentSpec, progress nn.Progress)
 		}
 		return nil
 	}
-	tensors, err := nn.PretrainT5(ctx, s.T5Spec, draw, progress)
+	tensors, err := nn.PretrainWriter(ctx, s.WriterSpec, draw, progress)
 	if err != nil {
 		return nil, err
 	}

@@ -22,14 +22,14 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// T5Spec describes pretraining of a base that writes text: full fine-tuning, with the
-// step that devices have, of a base that starts at random. Optimizer: AdamW with linear
+// WriterSpec describes pretraining of a base that writes text, a T5 or a decoder: full
+// fine-tuning, with the step that devices have, of a base that starts at random. Optimizer: AdamW with linear
 // warm-up over a twentieth of the steps and linear decay to zero.
-type T5Spec struct {
+type WriterSpec struct {
 	Config       model.Config
 	Batch        int // examples of a step
-	Sequence     int // tokens of a document
-	Answer       int // tokens that are written
+	Sequence     int // tokens of a document, or of what a decoder reads and writes
+	Answer       int // tokens that a T5 writes
 	Steps        int
 	LearningRate float64 // peak
 	Seed         uint64  // of initialisation and of what is drawn; public
@@ -40,14 +40,18 @@ type T5Spec struct {
 }
 
 // method is what pretraining trains.
-func (s T5Spec) method() model.Method {
-	return model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull, Task: model.TaskAnswer, Answer: s.Answer}
+func (s WriterSpec) method() model.Method {
+	m := model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull, Task: model.TaskAnswer, Answer: s.Answer}
+	if s.Config.Causal() {
+		m.Task, m.Answer = model.TaskCausal, 0
+	}
+	return m
 }
 
 // Layout is that of what the step trains and of the columns that Draw fills.
-func (s T5Spec) Layout() (*model.Layout, error) { return s.step().Layout() }
+func (s WriterSpec) Layout() (*model.Layout, error) { return s.step().Layout() }
 
-func (s T5Spec) step() StepSpec {
+func (s WriterSpec) step() StepSpec {
 	return StepSpec{Config: s.Config, Method: s.method(), Spec: training.Spec{Batch: s.Batch, Optimizer: training.AdamW}, Sequence: s.Sequence, Smooth: s.Backend == nil}
 }
 
@@ -55,9 +59,9 @@ func (s T5Spec) step() StepSpec {
 // behind it.
 type Draw func(step int, rng *rand.Rand, done float64, b task.Batch) error
 
-// PretrainT5 trains and returns the tensors. The same inputs give the same tensors on
+// PretrainWriter trains and returns the tensors. The same inputs give the same tensors on
 // one kind of processor, interrupted or not. It checks ctx between steps.
-func PretrainT5(ctx context.Context, s T5Spec, draw Draw, progress Progress) ([]model.Tensor, error) {
+func PretrainWriter(ctx context.Context, s WriterSpec, draw Draw, progress Progress) ([]model.Tensor, error) {
 	lay, err := s.Layout()
 	if err != nil {
 		return nil, err
@@ -72,11 +76,11 @@ func PretrainT5(ctx context.Context, s T5Spec, draw Draw, progress Progress) ([]
 	if err != nil {
 		return nil, err
 	}
-	prog, err := compile(s.Backend, "pretrain-t5", s.step().Build)
+	prog, err := compile(s.Backend, "pretrain-writer", s.step().Build)
 	if err != nil {
 		return nil, err
 	}
-	r := &t5Pretraining{spec: s, layout: lay, prog: prog, state: map[string]compute.Buffer{}, frozen: map[string]compute.Buffer{}, last: time.Now()}
+	r := &writerPretraining{spec: s, layout: lay, prog: prog, state: map[string]compute.Buffer{}, frozen: map[string]compute.Buffer{}, last: time.Now()}
 	done, err := r.begin()
 	if err != nil {
 		return nil, err
@@ -115,20 +119,22 @@ func PretrainT5(ctx context.Context, s T5Spec, draw Draw, progress Progress) ([]
 	return r.finish()
 }
 
-func (s T5Spec) rate(i int) float32 {
+func (s WriterSpec) rate(i int) float32 {
 	warm := max(1, s.Steps/20)
 	up := float64(i+1) / float64(warm)
 	down := float64(s.Steps-i) / float64(max(1, s.Steps-warm))
 	return float32(s.LearningRate * math.Min(1, math.Min(up, down)))
 }
 
-// initial is T5's initialisation (transformers' T5PreTrainedModel), each tensor from a
-// generator of its own.
-func (s T5Spec) initial(t model.TensorSpec, n int) []float32 {
+// initial is T5's initialisation (transformers' T5PreTrainedModel), or a decoder's
+// (LlamaPreTrainedModel), each tensor from a generator of its own.
+func (s WriterSpec) initial(t model.TensorSpec, n int) []float32 {
 	c := s.Config
 	h := float64(c.HiddenSize)
 	std, mean := 1/math.Sqrt(h), 0.0
 	switch {
+	case c.Causal() && len(t.Shape) == 2:
+		std = initStd
 	case strings.HasSuffix(t.Name, ".bias"):
 		std = 0
 	case len(t.Shape) == 1:
@@ -154,9 +160,9 @@ func (s T5Spec) initial(t model.TensorSpec, n int) []float32 {
 	return v
 }
 
-// t5Pretraining is a run: the differences from the start and their moments.
-type t5Pretraining struct {
-	spec   T5Spec
+// writerPretraining is a run: the differences from the start and their moments.
+type writerPretraining struct {
+	spec   WriterSpec
 	layout *model.Layout
 	prog   *program
 	start  []model.Tensor
@@ -167,7 +173,7 @@ type t5Pretraining struct {
 
 // begin sets the start, and the state to zero or to what an interrupted run left after
 // so many steps.
-func (r *t5Pretraining) begin() (done int, err error) {
+func (r *writerPretraining) begin() (done int, err error) {
 	values := map[string][]float32{}
 	for i, t := range r.spec.Config.BaseTensors() {
 		v := r.spec.initial(t, i)
@@ -195,7 +201,7 @@ func (r *t5Pretraining) begin() (done int, err error) {
 	return done, nil
 }
 
-func (r *t5Pretraining) fingerprint() string {
+func (r *writerPretraining) fingerprint() string {
 	s := r.spec
 	s.Backend, s.StatePath = nil, ""
 	sum := sha256.Sum256(fmt.Appendf(nil, "starling T5 pretraining 1\n%+v\n", s))
@@ -204,7 +210,7 @@ func (r *t5Pretraining) fingerprint() string {
 
 // load reads the state of an interrupted run; a state of other settings is left alone
 // and reported.
-func (r *t5Pretraining) load() (map[string][]float32, int, error) {
+func (r *writerPretraining) load() (map[string][]float32, int, error) {
 	if r.spec.StatePath == "" {
 		return nil, 0, nil
 	}
@@ -247,7 +253,7 @@ func (r *t5Pretraining) load() (map[string][]float32, int, error) {
 }
 
 // save writes the state after a number of steps if it is time to, or at once.
-func (r *t5Pretraining) save(steps int, now bool) error {
+func (r *writerPretraining) save(steps int, now bool) error {
 	if r.spec.StatePath == "" || !now && time.Since(r.last) < savePeriod {
 		return nil
 	}
@@ -276,7 +282,7 @@ func (r *t5Pretraining) save(steps int, now bool) error {
 }
 
 // finish adds the differences to the start.
-func (r *t5Pretraining) finish() ([]model.Tensor, error) {
+func (r *writerPretraining) finish() ([]model.Tensor, error) {
 	for _, t := range r.start {
 		v, err := floats(r.state[t.Name+model.DeltaSuffix], len(t.Data))
 		if err != nil {
