@@ -25,7 +25,7 @@ pages = @[ ! -f web/dist/built.json ] || [ ! -d web/node_modules ] || node web/b
 
 build: ## Build bin/starling (with the pages, if make web has built them; XLA=1 with --engine xla, which needs a C compiler)
 	$(pages)
-	$(if $(XLA),CGO_ENABLED=1) $(GO) build $(if $(XLA),-tags xla) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./lab/cmd/starling
+	$(if $(XLA),CGO_ENABLED=1) $(GO) build -C lab $(if $(XLA),-tags xla) -trimpath -ldflags '$(LDFLAGS)' -o ../$(BIN) ./cmd/starling
 
 edge: ## Build bin/starling-edge: what a device needs, without a coordinator, simulations or plots
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/starling-edge ./cmd/starling-edge
@@ -33,9 +33,9 @@ edge: ## Build bin/starling-edge: what a device needs, without a coordinator, si
 demo: build ## Fine-tune a model across 24 devices, privately, on this machine (ARGS="--data FILE" for your own text)
 	$(BIN) demo $(ARGS)
 
-test: ## Run the tests (PKG=./edge for one package's)
+test: ## Run the tests of both modules (PKG=./edge for one package's)
 	$(pages)
-	$(GO) test $(or $(PKG),./...)
+	$(if $(PKG),$(GO) test -C $(if $(filter ./lab%,$(PKG)),lab $(patsubst ./lab%,.%,$(PKG)),. $(PKG)),$(GO) test ./... && $(GO) test -C lab ./...)
 	@test -d ../shared/data || echo "SKIPPED for want of ../shared/data: tests at $$(grep -r 'realdata\.Path(' --include=*_test.go . | grep -vc internal/realdata) places"
 
 # GoMLX's Go backend does pointer arithmetic that checkptr, which -race turns on, stops at.
@@ -57,18 +57,18 @@ mutants: ## Put each listed fault into the private path and see that a test noti
 
 lint: ## gofmt, go vet, staticcheck, vanishing errors, go.mod tidiness; govulncheck where its database is reachable
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w needed: $$files"; exit 1; }
-	$(GO) vet ./...
+	$(GO) vet ./... && $(GO) vet -C lab ./...
 	GOOS=js GOARCH=wasm $(GO) vet ./cmd/starling-web ./edge ./wasm
-	$(GO) run $(STATICCHECK) ./...
-	$(GO) build -C lint -o ../bin/lint . && $(GO) vet -vettool=bin/lint ./...
+	$(GO) run $(STATICCHECK) ./... && $(GO) run -C lab $(STATICCHECK) ./...
+	$(GO) build -C lint -o ../bin/lint . && $(GO) vet -vettool=bin/lint ./... && $(GO) vet -C lab -vettool=../bin/lint ./...
 	$(GO) test -C lint ./...
-	$(GO) mod tidy -diff && $(GO) mod -C lint tidy -diff
-	@if out=$$($(GO) run $(GOVULNCHECK) ./... 2>&1); then echo "$$out"; \
+	$(GO) mod tidy -diff && $(GO) mod -C lab tidy -diff && $(GO) mod -C lint tidy -diff
+	@if out=$$({ $(GO) run $(GOVULNCHECK) ./... && $(GO) run -C lab $(GOVULNCHECK) ./...; } 2>&1); then echo "$$out"; \
 	elif echo "$$out" | grep -qiE 'dial|lookup|fetch|forbidden|403|no such host|connection'; then echo "govulncheck: database not reachable, skipped"; \
 	else echo "$$out"; exit 1; fi
 
 bench: build ## Run the benchmarks and the comparisons with peers, and write docs/BENCHMARKS.md (long; ONLY=secagg,quant for some)
-	$(GO) run ./bench/tables -only '$(ONLY)'
+	$(GO) run -C lab ./bench/tables -only '$(ONLY)'
 
 xla: ## Hold XLA against the compiled program (fetches a pinned CPU plugin once, 63 MB; STARLING_PJRT=PATH for another)
 	@GO=$(GO) sh xla/test.sh
@@ -77,7 +77,7 @@ reproduction: build ## Write docs/REPRODUCTION.md from the tables in docs/reprod
 	$(BIN) reproduce docs/reproduction --out docs/REPRODUCTION.md
 
 interop: ## Hold models, adapters and tokenizers against transformers and PEFT (installs them once, 5 GB; ARGS="--only bert")
-	@sh bench/interop/run.sh $(ARGS)
+	@sh lab/bench/interop/run.sh $(ARGS)
 
 generate: ## Remake the generated files that are in git
 	$(GO) generate ./...

@@ -9,11 +9,14 @@ import (
 	"go/token"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/modfile"
 
 	"github.com/starling-fl/starling/internal/watchdog"
 )
@@ -27,7 +30,6 @@ const module = "github.com/starling-fl/starling/"
 var mayImport = parseTable(`
 audio:
 audit: coordinator coordinator/round dp internal/uniform job model secagg
-bench/...: ...
 cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins
 cmd/starling-edge: internal/command internal/command/device internal/engine
 cmd/starling-web: dataset edge web/client
@@ -65,7 +67,6 @@ internal/engine: edge internal/command job model/nn program wasm wasm/compiler
 internal/engine/plugins: internal/engine program xla
 internal/evaluation: dataset evaluate internal/command internal/engine internal/predict internal/terminal model task
 internal/fleetdata: dataset internal/command
-internal/generated:
 internal/inspection: wasm
 internal/l2:
 internal/mutant:
@@ -94,6 +95,8 @@ job/schema: job
 job/training:
 job: dp internal/contract internal/strict internal/uniform internal/wire job/training model quant secagg
 mutants: internal/mutant
+lab/assembly/...:
+lab/bench/...: ...
 lab/bandwidth: coordinator dataset dp edge internal/contract internal/sim internal/wire job job/training lab/canvas
     model model/nn quant secagg task tokenizer trainer
 lab/canvas:
@@ -101,18 +104,18 @@ lab/federation: dataset
 lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots
 lab/internal/commands: dataset dp edge evaluate internal/command internal/durable internal/engine
     internal/engine/plugins internal/fleetdata internal/progress internal/strict internal/terminal job lab/bandwidth
-    lab/federation lab/report lab/sweep model model/nn quant simulate simulate/queue task tokenizer wasm
+    lab/federation lab/report lab/sweep model model/nn quant simulate lab/queue task tokenizer wasm
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
 lab/report: internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep
+lab/queue: dataset edge model quant simulate wasm
+lab/readers:
 lab/sweep: coordinator dataset dp edge internal/durable internal/strict job model simulate task
 log: internal/cbor vrf
 nf4:
-nf4/asm:
 program: internal/wire job model model/nn nf4 wasm/compiler
 quant: internal/l2 nf4
 secagg: internal/cbor internal/uniform
 simulate: coordinator dataset dp edge internal/contract internal/durable job/training model program quant task trainer
-simulate/queue: dataset edge model quant simulate wasm
 tokenizer:
 task: dataset internal/uniform model tokenizer
 trainer: job/training model task
@@ -121,8 +124,6 @@ wasm: nf4 wasm/cost wasm/kernel
 wasm/compiler/...: nf4 wasm wasm/compiler/... wasm/cost
 wasm/cost:
 wasm/kernel: nf4
-wasm/kernel/asm:
-wasm/kernel/neon:
 web:
 web/client:
 web/typescript: coordinator coordinator/server coordinator/store dataset edge internal/palette web/client
@@ -156,24 +157,28 @@ type listed struct {
 
 func list(t *testing.T, env ...string) map[string]listed {
 	t.Helper()
-	cmd := exec.CommandContext(watchdog.Context(t), "go", "list", "-e", "-json=ImportPath,Imports,Deps", "./...")
-	cmd.Env = append(cmd.Environ(), env...)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
 	found := map[string]listed{}
-	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p listed
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			return found
-		} else if err != nil {
-			t.Fatal(err)
+	for _, folder := range []string{".", "lab"} { // a module each
+		cmd := exec.CommandContext(watchdog.Context(t), "go", "list", "-e", "-json=ImportPath,Imports,Deps", "./...")
+		cmd.Dir = folder
+		cmd.Env = append(cmd.Environ(), env...)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go list in %s: %v", folder, err)
 		}
-		if name, ok := strings.CutPrefix(p.ImportPath, module); ok {
-			found[name] = p
+		for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+			var p listed
+			if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if name, ok := strings.CutPrefix(p.ImportPath, module); ok {
+				found[name] = p
+			}
 		}
 	}
+	return found
 }
 
 func covers(pattern, name string) bool {
@@ -264,6 +269,10 @@ func TestTheEdgeLinksNoServer(t *testing.T) {
 	}
 }
 
+// onlyLaboratory are modules that the laboratory draws, queues, generates and reads back with.
+var onlyLaboratory = []string{"github.com/nats-io/", "gonum.org/v1/plot", "codeberg.org/", "git.sr.ht/", "github.com/mmcloughlin/avo",
+	"github.com/makiuchi-d/gozxing", "github.com/santhosh-tekuri/jsonschema", "github.com/rogpeppe/go-internal"}
+
 // The laboratory stands apart: nothing outside of lab, and no program but its own, links it, nor
 // what it draws and queues with.
 func TestTheCoreLinksNoLaboratory(t *testing.T) {
@@ -276,10 +285,47 @@ func TestTheCoreLinksNoLaboratory(t *testing.T) {
 		}
 	}
 	for _, dep := range packages["cmd/starling"].Deps {
-		for _, prefix := range []string{module + "lab/", "github.com/nats-io/", "gonum.org/v1/plot", "codeberg.org/go-fonts/"} {
+		for _, prefix := range append([]string{module + "lab/"}, onlyLaboratory...) {
 			if strings.HasPrefix(dep, prefix) {
 				t.Errorf("cmd/starling links %s", dep)
 			}
+		}
+	}
+}
+
+// The laboratory is a module of its own, so that the core's users download none of what it draws, queues and generates
+// with; it is built with the core beside it, and with the same version of whatever both depend on.
+func TestTheLaboratoryIsAModule(t *testing.T) {
+	read := func(name string) *modfile.File {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := modfile.Parse(name, b, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	core, lab := read("go.mod"), read("lab/go.mod")
+	if len(core.Replace) > 0 {
+		t.Errorf("go.mod replaces %s: what a user builds is not what is tested here", core.Replace[0].Old.Path)
+	}
+	if len(lab.Replace) != 1 || lab.Replace[0].Old.Path != core.Module.Mod.Path || filepath.Clean(lab.Replace[0].New.Path) != ".." {
+		t.Errorf("lab/go.mod replaces %d modules; want the core alone, by the folder above", len(lab.Replace))
+	}
+	versions := map[string]string{}
+	for _, r := range core.Require {
+		versions[r.Mod.Path] = r.Mod.Version
+		for _, only := range onlyLaboratory {
+			if strings.HasPrefix(r.Mod.Path, only) {
+				t.Errorf("go.mod requires %s, which the laboratory alone uses", r.Mod.Path)
+			}
+		}
+	}
+	for _, r := range lab.Require {
+		if v, both := versions[r.Mod.Path]; both && v != r.Mod.Version {
+			t.Errorf("%s is %s in go.mod and %s in lab/go.mod", r.Mod.Path, v, r.Mod.Version)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// congruence is a picture that bench/interop/pictures.py makes too.
+// congruence is a picture that lab/bench/interop/pictures.py makes too.
 func congruence(width, height, channels int, seed uint32) *Image {
 	m := newImage(width, height, channels)
 	state := seed

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// floorGolden is testdata/floor.json, made by bench/dp/floor.py with scipy,
+// floorGolden is testdata/floor.json, made by lab/bench/dp/floor.py with scipy,
 // dp-accounting and a composition of its own.
 type floorGolden struct {
 	Q      float64 `json:"q"`

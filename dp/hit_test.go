@@ -137,7 +137,7 @@ func TestHitIsBounded(t *testing.T) {
 	}
 }
 
-// hitGolden was computed outside by bench/dp/hits.py: every outcome of a small
+// hitGolden was computed outside by lab/bench/dp/hits.py: every outcome of a small
 // fleet's coins and dropouts enumerated, and the exact pair of one round composed.
 type hitGolden struct {
 	Delta float64

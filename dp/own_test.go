@@ -18,12 +18,12 @@ func ownEvent(t testing.TB, o OwnNoise) Event {
 }
 
 // TestSumRatio holds tau against exact sums of discrete Gaussians, by convolution here and
-// by a Fourier transform elsewhere (bench/dp/own.py).
+// by a Fourier transform elsewhere (lab/bench/dp/own.py).
 func TestSumRatio(t *testing.T) {
 	for _, c := range []struct {
 		sigma       float64
 		n           int
-		have, bound float64 // of bench/dp/own.py
+		have, bound float64 // of lab/bench/dp/own.py
 	}{
 		{0.5, 2, 0.214, 0.848}, {0.5, 100, 1.99, 9.7}, {0.7, 2, 0.0163, 0.0794}, {0.7, 100, 0.0243, 0.191},
 		{1, 2, 0.000103, 0.000517}, {1, 10000, 3.63e-06, 0.000815},
@@ -78,7 +78,7 @@ func convolved(a, b []float64) []float64 {
 }
 
 // TestOwnEpsilon: what own noise is worth with trust in the coordinator and without,
-// against bench/dp/own.py.
+// against lab/bench/dp/own.py.
 func TestOwnEpsilon(t *testing.T) {
 	rounds := func(o OwnNoise, z float64, n uint32) []Event {
 		e := Rounds(Mechanism{0.01, z}, int(n))

@@ -12,7 +12,7 @@ import (
 	"testing/iotest"
 )
 
-// goldenSearch is what others' code says: bench/dp/search.py.
+// goldenSearch is what others' code says: lab/bench/dp/search.py.
 type goldenSearch struct {
 	Epsilons []struct {
 		Q, Z    float64

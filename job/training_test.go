@@ -32,7 +32,7 @@ func TestDefaultsFollowTheBase(t *testing.T) {
 }
 
 // A decoder's layers count: 0.01 is what the embedded base for documents learns with,
-// where 0.03 loses what it knew (bench/documents).
+// where 0.03 loses what it knew (lab/bench/documents).
 func TestDefaultsCountADecoder(t *testing.T) {
 	c := model.Config{ModelType: "t5", HiddenSize: 64, NumHiddenLayers: 2, NumAttentionHeads: 4, T5: model.T5{DecoderLayers: 2, KeySize: 16}}
 	m := model.Method{RMax: 8, Alpha: 1, Task: model.TaskAnswer}

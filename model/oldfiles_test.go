@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 )
 
-// Folders older than tokenizer.json are read with the files that they have; bench/interop
+// Folders older than tokenizer.json are read with the files that they have; lab/bench/interop
 // holds the ids to those of transformers.
 func TestLoadBaseReadsOlderTokenizers(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }

@@ -11,7 +11,7 @@ import (
 
 // A T5's spiece.model goes into the base as it is, with what the folder says of the
 // pieces behind it, and comes out again as the same base. What is in it package
-// tokenizer reads; bench/interop holds the ids to sentencepiece's.
+// tokenizer reads; lab/bench/interop holds the ids to sentencepiece's.
 func TestLoadBaseCarriesSentencePiece(t *testing.T) {
 	spiece := []byte("\x0a\x07\x0a\x05\xe2\x96\x81ab\xff")
 	for name, c := range map[string]struct {

@@ -4,7 +4,7 @@ package nf4
 
 import "golang.org/x/sys/cpu"
 
-//go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg nf4
+//go:generate go run -C ../lab ./assembly/nf4 -out ../nf4/avx2_amd64.s -stubs ../nf4/avx2_amd64.go -pkg nf4
 
 // fast selects the assembly. Each routine has a plain twin that computes the
 // same bits; simd_test.go holds the two together.

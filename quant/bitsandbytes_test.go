@@ -23,7 +23,7 @@ type bitsandbytesGolden struct {
 	} `json:"cases"`
 }
 
-// goldenVector is vector() of bench/quant/nf4.py: exact in float32.
+// goldenVector is vector() of lab/bench/quant/nf4.py: exact in float32.
 func goldenVector(n int) []float32 {
 	x, s := make([]float32, n), uint32(12345)
 	for i := range x {

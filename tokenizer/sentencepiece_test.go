@@ -14,7 +14,7 @@ import (
 )
 
 // Files that sentencepiece has trained with every option, and its ids
-// (bench/interop/goldens.py).
+// (lab/bench/interop/goldens.py).
 func TestSentencePieceFiles(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "sentencepiece.json"))
 	if err != nil {

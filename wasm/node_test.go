@@ -24,7 +24,7 @@ func lookNode(t *testing.T) string {
 	return node
 }
 
-// TestNodeAgrees runs the toy program with bench/wasm/run_program.mjs and in this
+// TestNodeAgrees runs the toy program with lab/bench/wasm/run_program.mjs and in this
 // process: equal state, bit for bit.
 func TestNodeAgrees(t *testing.T) {
 	node := lookNode(t)
@@ -36,7 +36,7 @@ func TestNodeAgrees(t *testing.T) {
 	f, err := os.Create(inputs)
 	check(t, err)
 	check(t, in.Snapshot(f), f.Close())
-	out, err := exec.CommandContext(t.Context(), node, "../bench/wasm/run_program.mjs", program, inputs, "--steps", "4", "--warm", "1", "--json").Output()
+	out, err := exec.CommandContext(t.Context(), node, "../lab/bench/wasm/run_program.mjs", program, inputs, "--steps", "4", "--warm", "1", "--json").Output()
 	check(t, err)
 	var report struct {
 		State   string               `json:"state_sha256"`
@@ -69,7 +69,7 @@ func TestUnderJS(t *testing.T) {
 	if _, err := os.Stat(wrapper); err != nil {
 		t.Skipf("this Go has no %s", wrapper)
 	}
-	team, err := filepath.Abs("../bench/wasm/team.mjs")
+	team, err := filepath.Abs("../lab/bench/wasm/team.mjs")
 	check(t, err)
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-exec", wrapper, ".")
 	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOEXPERIMENT=",

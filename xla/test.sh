@@ -4,10 +4,12 @@ set -eu
 cd "$(dirname "$0")/.."
 command -v gcc >/dev/null || command -v cc >/dev/null || { echo "xla: skipped, no C compiler"; exit 0; }
 export CGO_ENABLED=1
-${GO:-go} vet -tags xla ./xla ./lab/cmd/starling
+${GO:-go} vet -tags xla ./xla
+${GO:-go} vet -C lab -tags xla ./cmd/starling
 if [ -z "${STARLING_PJRT:-}" ]; then
 	STARLING_PJRT=$(sh xla/plugin.sh) || { [ $? = 3 ] && echo "xla: skipped, no plugin" && exit 0; exit 1; }
 	export STARLING_PJRT
 fi
 echo "xla: $STARLING_PJRT"
-exec ${GO:-go} test -tags xla -run 'XLA|Agree|Workers|Refused|refused' -count 1 ./xla ./lab/cmd/starling
+${GO:-go} test -tags xla -run 'XLA|Agree|Workers|Refused|refused' -count 1 ./xla
+exec ${GO:-go} test -C lab -tags xla -run 'XLA|Agree|Workers|Refused|refused' -count 1 ./cmd/starling

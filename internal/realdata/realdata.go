@@ -4,6 +4,7 @@ package realdata
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -19,11 +20,12 @@ func Path(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+		// The laboratory's go.mod is below the repository's.
+		if b, err := os.ReadFile(filepath.Join(root, "go.mod")); err == nil && strings.HasPrefix(string(b), "module github.com/starling-fl/starling\n") {
 			break
 		}
 		if root == filepath.Dir(root) {
-			t.Fatal("no go.mod above the test's folder")
+			t.Fatal("no go.mod of the core above the test's folder")
 		}
 		root = filepath.Dir(root)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
-// causalGolden is what transformers and PEFT computed of one family (bench/interop/causal.py).
+// causalGolden is what transformers and PEFT computed of one family (lab/bench/interop/causal.py).
 type causalGolden struct {
 	Tokens  [][]int32
 	Counted [][]int

@@ -16,7 +16,7 @@ import (
 )
 
 // TestRanksMatchTheNumpyTwin holds predictions and training steps at ranks 1, 8 and 16,
-// under both rules for the scale, to a twin in numpy (bench/interop/ranks.py), which PEFT
+// under both rules for the scale, to a twin in numpy (lab/bench/interop/ranks.py), which PEFT
 // agrees with at each rank.
 func TestRanksMatchTheNumpyTwin(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "ranks.json"))

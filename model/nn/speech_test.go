@@ -15,7 +15,7 @@ import (
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
-// speechGolden is what bench/interop/speech.py wrote of one model.
+// speechGolden is what lab/bench/interop/speech.py wrote of one model.
 type speechGolden struct {
 	Sounds            [][]float32
 	Logits            [][]float64

@@ -39,7 +39,7 @@ func steps(t *testing.T, in *wasm.Instance, n int) string {
 func relaxedFlags(t *testing.T, node string) ([]string, bool) {
 	t.Helper()
 	for _, flags := range [][]string{nil, {"--experimental-wasm-relaxed-simd"}} {
-		probe := exec.CommandContext(watchdog.Context(t), node, append(flags, "../../bench/wasm/fuses.mjs")...)
+		probe := exec.CommandContext(watchdog.Context(t), node, append(flags, "../../lab/bench/wasm/fuses.mjs")...)
 		if probe.Run() == nil {
 			return flags, true
 		}
@@ -67,7 +67,7 @@ func nodeSteps(t *testing.T, bin []byte, in *wasm.Instance, n, workers int, flag
 		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(watchdog.Context(t), node,
-		append(flags, "../../bench/wasm/run_program.mjs", prog, inputs, "--json", "--steps", strconv.Itoa(n),
+		append(flags, "../../lab/bench/wasm/run_program.mjs", prog, inputs, "--json", "--steps", strconv.Itoa(n),
 			"--cores", strconv.Itoa(workers))...).Output()
 	if err != nil {
 		t.Fatalf("node: %v", err)

@@ -14,9 +14,9 @@
 // infinities, denormal numbers and the sign of zero included, is equal bit for bit.
 //
 // Products are blocked after Goto and van de Geijn ("Anatomy of high-performance
-// matrix multiplication", 2008). The innermost tiles are assembly that asm
-// and neon generate (tile_amd64.s, tile_arm64.s) and one twin in plain Go.
+// matrix multiplication", 2008). The innermost tiles are assembly that
+// lab/assembly generates (tile_amd64.s, tile_arm64.s) and one twin in plain Go.
 package kernel
 
-//go:generate go run ./asm -out tile_amd64.s -stubs tile_amd64.go -pkg kernel
-//go:generate go run ./neon -out tile_arm64.s -stubs tile_arm64.go -pkg kernel
+//go:generate go run -C ../../lab ./assembly/kernel -out ../wasm/kernel/tile_amd64.s -stubs ../wasm/kernel/tile_amd64.go -pkg kernel
+//go:generate go run -C ../../lab ./assembly/neon -out ../wasm/kernel/tile_arm64.s -stubs ../wasm/kernel/tile_arm64.go -pkg kernel

@@ -15,7 +15,7 @@ func TestEngineSaysHowToBuild(t *testing.T) {
 		"simulate", "worker --nats nats://localhost:1#AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "predict --checkpoint " + dir, "pretrain --generated --out " + t.TempDir(),
 	} {
 		args := append(strings.Fields(command), "--engine", "xla", "--pjrt", "/plugin.so")
-		if code, _, stderr := runCLI(t, args...); code != 1 || !strings.Contains(stderr, "CGO_ENABLED=1 go build -tags xla") {
+		if code, _, stderr := runCLI(t, args...); code != 1 || !strings.Contains(stderr, "CGO_ENABLED=1 go build -C lab -tags xla") {
 			t.Errorf("%s: exit %d, %s", command, code, stderr)
 		}
 	}

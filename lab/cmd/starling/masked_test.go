@@ -108,7 +108,7 @@ enrolment: {secret: a secret of the test}
 }
 
 // fillsMasks asks for tokens in place of the masks of texts, from a file and from standard
-// input: transformers' fill-mask gives the same in bench/interop.
+// input: transformers' fill-mask gives the same in lab/bench/interop.
 func fillsMasks(t *testing.T, checkpoint string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "open.txt")

@@ -16,8 +16,8 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine/plugins"
+	"github.com/starling-fl/starling/lab/queue"
 	"github.com/starling-fl/starling/lab/sweep"
-	"github.com/starling-fl/starling/simulate/queue"
 )
 
 // accessFlags say how a NATS cluster knows us.

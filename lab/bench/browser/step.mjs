@@ -1,0 +1,68 @@
+// What a training step takes in Chromium, beside node: processor time of the thread that
+// computes, in turns, of the same program with the same inputs. Prints a markdown table.
+//
+//   node lab/bench/browser/step.mjs PROGRAM.wasm INPUTS.bin [--turns N] [--steps N]
+//
+// Both are what lab/bench/wasm/steps emits for browsers; see lab/bench/wasm/run_program.mjs.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import process from "node:process";
+
+const require = createRequire(new URL("../../../web/package.json", import.meta.url));
+const { default: puppeteer } = await import(require.resolve("puppeteer-core"));
+const [file, data, ...rest] = process.argv.slice(2);
+const option = (name, otherwise) => rest.includes(name) ? Number(rest[rest.indexOf(name) + 1]) : otherwise;
+const turns = option("--turns", 7), steps = option("--steps", 5);
+const program = readFileSync(file), inputs = readFileSync(data);
+
+/** Makes an instance whose run does steps; it has to stand for itself, as a page gets its source. */
+async function prepared(bytes, inputs) {
+  const module = await WebAssembly.compile(bytes);
+  const manifest = JSON.parse(new TextDecoder().decode(WebAssembly.Module.customSections(module, "starling.program")[0]));
+  const { exports } = await WebAssembly.instantiate(module);
+  const memory = new Uint8Array(exports.memory.buffer);
+  let at = 0;
+  for (const t of ["frozen", "state", "inputs"].flatMap((role) => manifest[role] ?? [])) {
+    const n = t.shape.reduce((a, b) => a * b, 1);
+    const parts = t.nf4 ? [[t.offset, Math.ceil(n / 2)], [t.nf4.scales, 4 * Math.ceil(n / t.nf4.block)]] : [[t.offset, 4 * n]];
+    for (const [offset, size] of parts) memory.set(inputs.subarray(at, at += size), offset);
+  }
+  const run = (prefix, count) => {
+    for (let i = 0; i < count; i++) {
+      if (exports.fuel) exports.fuel.value = 1n << 30n;
+      exports[prefix + i]();
+    }
+  };
+  run("p", manifest.prepare?.length ?? 0);
+  return (n) => { for (let i = 0; i < n; i++) run("s", manifest.segments.length); };
+}
+
+const here = await prepared(program, inputs);
+const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true,
+  args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"] });
+try {
+  const tab = await browser.newPage();
+  const bytes = (b) => `Uint8Array.from(atob(${JSON.stringify(b.toString("base64"))}), (c) => c.charCodeAt(0))`;
+  await tab.evaluate(`(${prepared})(${bytes(program)}, ${bytes(inputs)}).then((run) => { globalThis.run = run; })`);
+  const thread = await tab.createCDPSession();
+  await thread.send("Performance.enable", { timeDomain: "threadTicks" });
+  const busy = async () => (await thread.send("Performance.getMetrics")).metrics.find((m) => m.name === "TaskDuration").value * 1000;
+  const ratios = [], mine = [], theirs = [];
+  for (let turn = -2; turn < turns; turn++) { // the first two compile
+    const before = process.cpuUsage();
+    here(steps);
+    const { user, system } = process.cpuUsage(before);
+    const begun = await busy();
+    await tab.evaluate((n) => globalThis.run(n), steps);
+    const there = await busy() - begun;
+    if (turn < 0) continue;
+    mine.push((user + system) / 1000 / steps);
+    theirs.push(there / steps);
+    ratios.push(theirs.at(-1) / mine.at(-1));
+  }
+  const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1];
+  console.log(`| a step, ms of processor | node ${process.versions.node} | ${await browser.version()} | ratio |\n| --- | --- | --- | --- |`);
+  console.log(`| median of ${turns} turns of ${steps} | ${median(mine).toFixed(1)} | ${median(theirs).toFixed(1)} | ${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}) |`);
+} finally {
+  await browser.close();
+}

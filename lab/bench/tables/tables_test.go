@@ -1,0 +1,136 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// The document is what this program writes of the results in it: whoever edits it
+// by hand, or a section's words without running this, fails here.
+func TestDocument(t *testing.T) {
+	b, err := os.ReadFile("../../../docs/BENCHMARKS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := render(parse(string(b))); want != string(b) {
+		t.Error("docs/BENCHMARKS.md is not what this program writes: go run -C lab ./bench/tables -render")
+	}
+	results := parse(string(b))
+	if n := strings.Count(string(b), "<!-- begin "); n != len(results) || n < 15 {
+		t.Errorf("%d sections, %d with a sum", n, len(results))
+	}
+	for name, r := range results {
+		if _, err := choose(name); err != nil {
+			t.Error(err)
+		}
+		if r.hash() != r.sum {
+			t.Errorf("%s is not what its command printed: its sum is %s, %s when it was written. Run it: make bench ONLY=%s", name, r.hash(), r.sum, name)
+		}
+		if r.unclean() && !r.found {
+			t.Errorf("%s was made of a tree with changes", name)
+		}
+	}
+}
+
+// A figure, a commit or a load that is changed by hand no longer has its sum; writing the document again does not make it
+// a new one.
+func TestFiguresChangedByHand(t *testing.T) {
+	all := map[string]result{"demo": printed("2026-01-02, commit abc; a machine, load 3.1", "| a |\n| --- |\n| 82.4 % |")}
+	text := render(all)
+	if r := parse(text)["demo"]; r.hash() != r.sum {
+		t.Fatal("what was written has not its sum")
+	}
+	for old, changed := range map[string]string{"82.4": "92.4", "commit abc": "commit abd", "load 3.1": "load 0.1"} {
+		edited := parse(render(parse(strings.ReplaceAll(text, old, changed))))["demo"]
+		if edited.hash() == edited.sum || edited.sum != all["demo"].sum {
+			t.Errorf("%q instead of %q passes", changed, old)
+		}
+	}
+}
+
+// A tree with changes makes no section.
+func TestUncleanTreesAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	t.Chdir(dir)
+	if _, err := made(t.Context()); err == nil {
+		t.Error("figures of no commit")
+	}
+	git("init", "-q")
+	git("commit", "-q", "--allow-empty", "-m", "one")
+	if of, err := made(t.Context()); err != nil || (result{made: of}).unclean() {
+		t.Errorf("a clean tree: %q, %v", of, err)
+	}
+	if err := os.WriteFile("new.go", []byte("package a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), "text", "BENCHMARKS.md", false); err == nil || !strings.Contains(err.Error(), "new.go") {
+		t.Errorf("a tree with changes: %v", err)
+	}
+}
+
+// What is written is read again to the byte, whatever a table holds.
+func TestRoundTrip(t *testing.T) {
+	want := map[string]result{}
+	for _, s := range sections {
+		want[s.name] = printed("2026-01-02, commit abc, a machine", "| a |\n| --- |\n| "+s.name+" |\n\nA line.\n\n| b |")
+	}
+	text := render(want)
+	got := parse(text)
+	for name, r := range want {
+		if got[name] != r {
+			t.Errorf("%s: %+v, %+v written", name, got[name], r)
+		}
+	}
+	if render(got) != text {
+		t.Error("written again it differs")
+	}
+}
+
+func TestBenchLine(t *testing.T) {
+	name, m := benchLine("BenchmarkEpsilon/tight/q=0.01,z=1 \t 3\t 100437634 ns/op\t 38110000 cpu-ns/op\t 0.0000145 gap\n")
+	if name != "Epsilon/tight/q=0.01,z=1" || m["cpu-ns/op"] != 38110000 || m["gap"] != 0.0000145 {
+		t.Errorf("%s %v", name, m)
+	}
+	for _, line := range []string{"", "PASS", "ok  \tpkg\t1.2s", "BenchmarkX 3 a ns/op"} {
+		if name, _ := benchLine(line); name != "" {
+			t.Errorf("%q is %s", line, name)
+		}
+	}
+	if p := pattern([]string{"A/x/y", "B"}); p != "^Benchmark(A|B)$" {
+		t.Error(p)
+	}
+}
+
+// A row that names a benchmark which is no more, or a metric it does not report,
+// is an error and not an empty cell.
+func TestMissingFigure(t *testing.T) {
+	rows := []row{{"what", "./dp", "Gone", "cpu-ns/op", ""}}
+	if _, err := goTable(rows, nil); err == nil || !strings.Contains(err.Error(), "Gone") {
+		t.Error(err)
+	}
+}
+
+func TestFigure(t *testing.T) {
+	for want, v := range map[string]struct {
+		v    float64
+		unit string
+	}{"1.23 s": {1.23e9, "ns/op"}, "38.1 ms": {38.11e6, "cpu-ns/op"}, "5.5 us": {5500, "ns/event"}, "2 ns": {2, "ns/op"}, "7.1 ms": {7.1, "cpu-ms"},
+		"1.45e-05 gap": {0.0000145, "gap"}} {
+		if got := figure(v.v, v.unit); got != want {
+			t.Errorf("%v %s: %s", v.v, v.unit, got)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"hash/fnv"
+	"math"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/job/training"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/wasm/compiler"
+)
+
+// benchCase is one program to time: a matrix product or a training step.
+type benchCase struct {
+	Name string       `json:"name"`
+	GEMM []int        `json:"gemm,omitempty"` // M, K, N
+	Step *nn.StepSpec `json:"step,omitempty"`
+	NF4  bool         `json:"nf4,omitempty"` // frozen matrices in 4 bits
+	// Full rows have no padding, which programs leave out and others compute. lab/bench/wasm/unpadded.sh runs these.
+	Full bool `json:"full,omitempty"`
+}
+
+// cases lists what is timed. The tiny shape is the default model's, BERT-small
+// is 4 layers, 512 wide, 8 heads, vocabulary 30522.
+func cases() []benchCase {
+	tiny, small := model.BERT(2048, 128, 2, 4, 128), model.BERT(30522, 512, 4, 8, 512)
+	step := func(c model.Config, batch, seq int) *nn.StepSpec {
+		return &nn.StepSpec{Config: c, Method: model.Method{RMax: 16, Alpha: 16}, Classes: 4, Rank: 16,
+			Spec: training.Spec{Batch: batch, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: seq}
+	}
+	return []benchCase{
+		{Name: "gemm-512x512x512", GEMM: []int{512, 512, 512}},
+		{Name: "gemm-512x512x16", GEMM: []int{512, 512, 16}},
+		{Name: "gemm-512x16x512", GEMM: []int{512, 16, 512}},
+		{Name: "tiny-b8-s64", Step: step(tiny, 8, 64)},
+		{Name: "tiny-b16-s32", Step: step(tiny, 16, 32)},
+		{Name: "small-b8-s64", Step: step(small, 8, 64)},
+		{Name: "small-nf4-b8-s64", Step: step(small, 8, 64), NF4: true},
+		{Name: "tiny-full-b8-s64", Step: step(tiny, 8, 64), Full: true},
+		{Name: "small-full-b8-s64", Step: step(small, 8, 64), Full: true},
+		{Name: "minilm-full-b8-s128", Step: step(model.BERT(30522, 384, 6, 12, 512), 8, 128), Full: true},
+		{Name: "vit-full-b4-s197", Step: &nn.StepSpec{Config: vitSmall(), Method: model.Method{RMax: 16, Alpha: 16, Task: model.TaskImage},
+			Classes: 4, Rank: 16, Spec: training.Spec{Batch: 4, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 1}, Full: true},
+		{Name: "t5-full-b4-s256", Step: &nn.StepSpec{Config: t5Small(), Method: model.Method{RMax: 16, Alpha: 16, Task: model.TaskAnswer, Answer: 16},
+			Rank: 16, Spec: training.Spec{Batch: 4, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 256}, Full: true},
+		{Name: "base-full-b8-s64", Step: step(model.BERT(30522, 768, 12, 12, 512), 8, 64), Full: true},
+	}
+}
+
+// vitSmall is 12 layers, 384 wide, over 14 x 14 patches of 16 x 16 pixels and a token for the class.
+func vitSmall() model.Config {
+	c := model.NewViT(384, 12, 224, 16, 3)
+	c.NumAttentionHeads = 6
+	return c
+}
+
+// t5Small is 6 and 6 layers, 512 wide.
+func t5Small() model.Config {
+	return model.Config{ModelType: "t5", VocabSize: 32128, HiddenSize: 512, NumHiddenLayers: 6, NumAttentionHeads: 8, IntermediateSize: 2048,
+		LayerNormEps: 1e-6, HiddenAct: "relu",
+		T5: model.T5{DecoderLayers: 6, KeySize: 64, Buckets: 32, MaxDistance: 128, Scaled: true, End: 1}}
+}
+
+// compile makes the program of a case for a host.
+func (c *benchCase) compile(host string, fused bool) ([]byte, error) {
+	spec := compiler.Spec{Name: c.Name, Host: host, Fused: fused}
+	if c.GEMM != nil {
+		spec.Outputs = []compiler.Output{{Name: "c"}}
+		m, k, n := c.GEMM[0], c.GEMM[1], c.GEMM[2]
+		return compiler.Compile(func(g *graph.Graph) []*graph.Node {
+			a := graph.Parameter(g, "a", shapes.Make(dtypes.Float32, m, k))
+			b := graph.Parameter(g, "b", shapes.Make(dtypes.Float32, k, n))
+			return []*graph.Node{graph.Dot(a, b).Product()}
+		}, spec)
+	}
+	// A first build, on the compiler's own backend, tells names and roles.
+	params, outputs, err := c.Step.Build(graph.NewGraph(compiler.New(), c.Name))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range params {
+		switch p.Role {
+		case nn.State:
+			spec.Params = append(spec.Params, compiler.Param{Name: p.Name, Role: compiler.State})
+		case nn.Frozen:
+			matrix := len(p.Shape) == 2 && !strings.HasPrefix(p.Name, "pooler.")
+			spec.Params = append(spec.Params, compiler.Param{Name: p.Name, Role: compiler.Frozen, NF4: c.NF4 && matrix})
+		}
+	}
+	for _, o := range outputs {
+		spec.Outputs = append(spec.Outputs, compiler.Output{Name: o.Name, State: o.State})
+	}
+	return compiler.Compile(func(g *graph.Graph) []*graph.Node {
+		_, outputs, err := c.Step.Build(g)
+		if err != nil {
+			panic(err)
+		}
+		nodes := make([]*graph.Node, len(outputs))
+		for i, o := range outputs {
+			nodes[i] = o.Node
+		}
+		return nodes
+	}, spec)
+}
+
+// floats gives the value of a float32 tensor: the same for every engine, as it
+// depends on the name and the index alone.
+func floats(name string, n int) []float32 {
+	v := make([]float32, n)
+	switch {
+	case strings.HasSuffix(name, ".adam_m"), strings.HasSuffix(name, ".adam_v"):
+		return v
+	case name == nn.LearningRateName:
+		return []float32{1e-3}
+	case name == nn.StepName:
+		return []float32{1}
+	case strings.HasSuffix(name, "LayerNorm.weight"), strings.HasSuffix(name, "layer_norm.weight"),
+		strings.Contains(name, "layernorm") && strings.HasSuffix(name, ".weight"), name == task.Weights:
+		for i := range v {
+			v[i] = 1
+		}
+		return v
+	}
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	state := h.Sum64()
+	for i := range v { // uniform within +-0.06: a spread of about 0.035
+		state = state*6364136223846793005 + 1442695040888963407
+		v[i] = float32(float64(state>>40)/(1<<24)-.5) * .12
+	}
+	return v
+}
+
+// tokens fills rows of ids; the last quarter of every row is padding, where the case has any.
+func (c *benchCase) tokens() []int32 {
+	seq := c.Step.Sequence
+	v := make([]int32, c.Step.Batch*seq)
+	for i := range v {
+		if c.Full || i%seq < seq-seq/4 {
+			v[i] = int32(1 + (i*7919+13)%(c.Step.Config.VocabSize-1))
+		}
+	}
+	return v
+}
+
+// labels are classes, or tokens of answers where there are none.
+func (c *benchCase) labels(n int) []int32 {
+	most := c.Step.Classes
+	if most == 0 {
+		most = c.Step.Config.VocabSize
+	}
+	v := make([]int32, n)
+	for i := range v {
+		v[i] = int32(i * max(1, most/257) % most)
+	}
+	return v
+}
+
+// gemmFLOPs counts a multiply-add as two.
+func gemmFLOPs(mkn []int) uint64 {
+	return uint64(2 * math.Abs(float64(mkn[0]*mkn[1]*mkn[2])))
+}
