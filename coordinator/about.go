@@ -39,8 +39,9 @@ type About struct {
 	SamplingRate float64 `json:"sampling_rate"`
 	// BaseBytes is the size of the base that a device fetches once.
 	BaseBytes uint64 `json:"base_bytes"`
-	// Hybrid tells that shares are sealed with the post-quantum hybrid.
-	Hybrid bool `json:"hybrid,omitempty"`
+	// Full tells that a page needs the full build of its program: for shares that are sealed
+	// with the post-quantum hybrid, for decoders and for recordings.
+	Full bool `json:"full,omitempty"`
 	// Sample is the name of a public file to try, at /v1/sample; empty: there is none.
 	Sample string `json:"sample,omitempty"`
 	// Protocol names what this coordinator speaks: a page of another is too old.
@@ -55,7 +56,7 @@ func (c *Coordinator) About() (About, error) {
 	a := About{
 		Job: j.Name, ID: hex.EncodeToString(c.task[:]), Task: j.Task, Labels: append([]string{}, j.Labels...), Rounds: j.Rounds, Private: c.private(), Protects: "device",
 		ShardFloor: j.Shard.Floor, SamplingRate: j.Cohort.SamplingRate, BaseBytes: c.t.baseRef.Size,
-		Hybrid: j.Shard.Hybrid, NeedsSecret: len(c.secret) > 0, Protocol: wire.Protocol(),
+		Full: j.Shard.Hybrid || c.t.base.Config.Heavy(), NeedsSecret: len(c.secret) > 0, Protocol: wire.Protocol(),
 	}
 	if j.Providers.Max > 0 {
 		a.Protects, a.Providers = "provider", j.Providers.Max

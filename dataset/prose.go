@@ -31,7 +31,8 @@ func PublicCorpus(seed uint64, lines int) iter.Seq[string] {
 
 // article writes some sentences about one topic, with the odd word of another.
 func article(rng *rand.Rand) string {
-	main := &topics[rng.IntN(len(topics))]
+	all := topics()
+	main := &all[rng.IntN(len(all))]
 	name := companyName(rng)
 	var b strings.Builder
 	if rng.IntN(2) == 0 { // a headline
@@ -40,7 +41,7 @@ func article(rng *rand.Rand) string {
 	for range 3 + rng.IntN(5) {
 		t := main
 		if rng.IntN(12) == 0 {
-			t = &topics[rng.IntN(len(topics))]
+			t = &all[rng.IntN(len(all))]
 		}
 		for _, w := range sentences[rng.IntN(len(sentences))] {
 			b.WriteString(expand(rng, w, t, name))

@@ -3,7 +3,7 @@ package model
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
+	"maps"
 	"strings"
 )
 
@@ -12,16 +12,16 @@ import (
 // their ForSequenceClassification puts on top; those that are not say what they hold
 // in tensors and linears.
 type architecture struct {
-	prefix     string            // of the encoder's tensors in a model with a head
-	aliases    map[string]string // keys of config.json that have names of their own
-	same       map[string]string // keys of config.json that must be as another where they are given
-	embedding  string            // LayerNorm after the embeddings
-	layer      func(l int) Layer
-	types      bool // token types are part of it
-	offset     func(pad int) int
-	pad        int                                                                   // pad_token_id where config.json has none
-	between    int                                                                   // separators between the texts of a pair; 0: one
-	vocabulary func(fsys fs.FS) (ids map[string]int, file map[string]any, err error) // tokenizer.json of older files; nil: there are none
+	prefix    string            // of the encoder's tensors in a model with a head
+	aliases   map[string]string // keys of config.json that have names of their own
+	same      map[string]string // keys of config.json that must be as another where they are given
+	embedding string            // LayerNorm after the embeddings
+	layer     func(l int) Layer
+	types     bool // token types are part of it
+	offset    func(pad int) int
+	pad       int  // pad_token_id where config.json has none
+	between   int  // separators between the texts of a pair; 0: one
+	textless  bool // it reads something else than texts
 
 	head []Dense // of ForSequenceClassification; the last one gives the classes
 
@@ -33,10 +33,6 @@ type architecture struct {
 
 	// Where they are set: what takes the place of an encoder's.
 	parse    func(kind string, keys map[string]json.RawMessage) (Config, error) // config.json, theirs or ours
-	keys     func(c Config) map[string]any                                      // config.json as theirs is
-	reads    func(c *Config, fsys fs.FS) error                                  // preprocessor_config.json, of one that reads no text
-	prepares func(c Config) map[string]any                                      // the same, as it is written
-	old      func(c Config, fsys fs.FS) ([]byte, error)                         // tokenizer.json of older files, if vocabulary is not enough
 	tied     *tied                                                              // whose output may be its token embeddings
 	standard func(c Config) bool                                                // transformers has a class that computes it; nil: by its pooling
 	entrance func(c Config) Entrance
@@ -48,10 +44,10 @@ type architecture struct {
 }
 
 // architectures finds them by what config.json calls them.
-var architectures map[string]*architecture
+var architectures = map[string]*architecture{}
 
 func init() { // the values' functions ask for architectures themselves
-	architectures = map[string]*architecture{
+	maps.Copy(architectures, map[string]*architecture{
 		"bert":        &bertArchitecture,
 		"roberta":     &robertaArchitecture,
 		"electra":     &electraArchitecture,
@@ -60,14 +56,14 @@ func init() { // the values' functions ask for architectures themselves
 		"distilbert":  &distilbertArchitecture,
 		"t5":          &t5Architecture,
 		"vit":         &vitArchitecture,
-		"hubert":      speechArchitecture("Hubert", "hubert."),
-		"wav2vec2":    speechArchitecture("Wav2Vec2", "wav2vec2."),
-		"llama":       llamaArchitecture,
-		"mistral":     mistralArchitecture,
-		"qwen2":       qwen2Architecture,
-		"qwen3":       qwen3Architecture,
-		"gemma3_text": gemma3Architecture,
-	}
+	})
+	maps.Copy(architectures, heavy())
+}
+
+// Heavy says whether a page's light build goes without the architecture.
+func (c Config) Heavy() bool {
+	_, is := heavy()[c.ModelType]
+	return is
 }
 
 // Layer names the modules of one encoder layer; their tensors are name.weight
@@ -94,10 +90,7 @@ type tied struct {
 }
 
 // Textless says whether the base reads something else than texts, and has no tokenizer.
-func (c Config) Textless() bool { return c.arch().textless() }
-
-// textless says whether it reads something else than texts.
-func (a *architecture) textless() bool { return a.reads != nil }
+func (c Config) Textless() bool { return c.arch().textless }
 
 // pools says whether a head may read one state of a text.
 func (a *architecture) pools() bool { return a.parse == nil }
@@ -194,14 +187,13 @@ func (c Config) BaseTensors() []TensorSpec {
 // bert: BertModel (Devlin et al. 2019), and MiniLM and all others that were made
 // in its shape.
 var bertArchitecture = architecture{
-	class:      "Bert",
-	targets:    []string{"query", "value"},
-	prefix:     "bert.",
-	embedding:  "embeddings.LayerNorm",
-	layer:      bertLayer,
-	types:      true,
-	vocabulary: wordPieceFile,
-	head:       []Dense{{Name: "pooler.dense", Activation: "tanh"}, {Name: "classifier", Trained: true}},
+	class:     "Bert",
+	targets:   []string{"query", "value"},
+	prefix:    "bert.",
+	embedding: "embeddings.LayerNorm",
+	layer:     bertLayer,
+	types:     true,
+	head:      []Dense{{Name: "pooler.dense", Activation: "tanh"}, {Name: "classifier", Trained: true}},
 	masked: &MaskedHead{Dense: "cls.predictions.transform.dense", Norm: "cls.predictions.transform.LayerNorm",
 		Bias: "cls.predictions.bias"},
 }
@@ -218,16 +210,15 @@ func bertLayer(l int) Layer {
 // roberta: RobertaModel (Liu et al. 2019). Its head's first layer belongs to no
 // pretrained checkpoint: it is trained with the rest.
 var robertaArchitecture = architecture{
-	class:      "Roberta",
-	targets:    []string{"query", "value"},
-	prefix:     "roberta.",
-	embedding:  "embeddings.LayerNorm",
-	layer:      bertLayer,
-	types:      true,
-	offset:     func(pad int) int { return pad + 1 },
-	pad:        1,
-	between:    2,
-	vocabulary: bytePairFile,
+	class:     "Roberta",
+	targets:   []string{"query", "value"},
+	prefix:    "roberta.",
+	embedding: "embeddings.LayerNorm",
+	layer:     bertLayer,
+	types:     true,
+	offset:    func(pad int) int { return pad + 1 },
+	pad:       1,
+	between:   2,
 	head: []Dense{{Name: "classifier.dense", Activation: "tanh", Trained: true},
 		{Name: "classifier.out_proj", Trained: true}},
 	masked: &MaskedHead{Dense: "lm_head.dense", Norm: "lm_head.layer_norm", Bias: "lm_head.bias", Activation: "gelu"},
@@ -238,21 +229,20 @@ var robertaArchitecture = architecture{
 // SentencePiece's, and they put two separators between texts as well.
 func ofRoberta(class string) *architecture {
 	a := robertaArchitecture
-	a.class, a.vocabulary = class, nil
+	a.class = class
 	return &a
 }
 
 // electra: ElectraModel (Clark et al. 2020), of the discriminators whose embeddings are as wide
 // as their layers: base and large.
 var electraArchitecture = architecture{
-	class:      "Electra",
-	targets:    []string{"query", "value"},
-	prefix:     "electra.",
-	same:       map[string]string{"embedding_size": "hidden_size"},
-	embedding:  "embeddings.LayerNorm",
-	layer:      bertLayer,
-	types:      true,
-	vocabulary: wordPieceFile,
+	class:     "Electra",
+	targets:   []string{"query", "value"},
+	prefix:    "electra.",
+	same:      map[string]string{"embedding_size": "hidden_size"},
+	embedding: "embeddings.LayerNorm",
+	layer:     bertLayer,
+	types:     true,
 	head: []Dense{{Name: "classifier.dense", Activation: "gelu", Trained: true},
 		{Name: "classifier.out_proj", Trained: true}},
 }
@@ -275,7 +265,6 @@ var distilbertArchitecture = architecture{
 			Intermediate: p + "ffn.lin1", Output: p + "ffn.lin2", OutputNorm: p + "output_layer_norm",
 		}
 	},
-	vocabulary: wordPieceFile,
-	head:       []Dense{{Name: "pre_classifier", Activation: "relu", Trained: true}, {Name: "classifier", Trained: true}},
-	masked:     &MaskedHead{Dense: "vocab_transform", Norm: "vocab_layer_norm", Bias: "vocab_projector.bias"},
+	head:   []Dense{{Name: "pre_classifier", Activation: "relu", Trained: true}, {Name: "classifier", Trained: true}},
+	masked: &MaskedHead{Dense: "vocab_transform", Norm: "vocab_layer_norm", Bias: "vocab_projector.bias"},
 }

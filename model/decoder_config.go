@@ -22,7 +22,7 @@ type decoderFamily struct {
 func ofLlama(class string, f decoderFamily) *architecture {
 	return &architecture{class: class, prefix: "model.", targets: []string{"q_proj", "v_proj"}, decoder: &f,
 		tensors: decoderTensors, linears: decoderLinears, validate: validateDecoder,
-		keys: Config.decoderConfig, entrance: decoderEntrance, standard: func(Config) bool { return true },
+		entrance: decoderEntrance, standard: func(Config) bool { return true },
 		tied: &tied{DecoderWords, DecoderHead, func(c *Config) *bool { return &c.Decoder.OwnHead }},
 		parse: func(kind string, keys map[string]json.RawMessage) (Config, error) {
 			return parseDecoder(kind, &f, keys)
@@ -33,19 +33,22 @@ func ofLlama(class string, f decoderFamily) *architecture {
 const llamaDefaults = `{"vocab_size":32000,"hidden_size":4096,"intermediate_size":11008,"num_hidden_layers":32,"num_attention_heads":32,
 "hidden_act":"silu","max_position_embeddings":2048,"rms_norm_eps":1e-6,"bos_token_id":1,"eos_token_id":2,"tie_word_embeddings":false,"rope_theta":10000}`
 
-var (
-	llamaArchitecture   = ofLlama("Llama", decoderFamily{})
-	mistralArchitecture = ofLlama("Mistral", decoderFamily{windows: true,
-		defaults: `{"intermediate_size":14336,"num_key_value_heads":8,"max_position_embeddings":131072,"sliding_window":4096}`})
-	qwen2Architecture = ofLlama("Qwen2", decoderFamily{biases: true,
-		defaults: `{"vocab_size":151936,"intermediate_size":22016,"max_position_embeddings":32768,"num_key_value_heads":32,"bos_token_id":null,"eos_token_id":null}`})
-	qwen3Architecture = ofLlama("Qwen3", decoderFamily{headNorms: true,
-		defaults: `{"vocab_size":151936,"intermediate_size":22016,"max_position_embeddings":32768,"num_key_value_heads":32,"head_dim":128,"bos_token_id":null,"eos_token_id":null}`})
-	gemma3Architecture = ofLlama("Gemma3", decoderFamily{headNorms: true, gemma: true, windows: true, everySixth: true,
-		defaults: `{"vocab_size":262208,"hidden_size":2304,"intermediate_size":9216,"num_hidden_layers":26,"num_attention_heads":8,"num_key_value_heads":4,
+// decoders are the families of decoders.
+func decoders() map[string]*architecture {
+	return map[string]*architecture{
+		"llama": ofLlama("Llama", decoderFamily{}),
+		"mistral": ofLlama("Mistral", decoderFamily{windows: true,
+			defaults: `{"intermediate_size":14336,"num_key_value_heads":8,"max_position_embeddings":131072,"sliding_window":4096}`}),
+		"qwen2": ofLlama("Qwen2", decoderFamily{biases: true,
+			defaults: `{"vocab_size":151936,"intermediate_size":22016,"max_position_embeddings":32768,"num_key_value_heads":32,"bos_token_id":null,"eos_token_id":null}`}),
+		"qwen3": ofLlama("Qwen3", decoderFamily{headNorms: true,
+			defaults: `{"vocab_size":151936,"intermediate_size":22016,"max_position_embeddings":32768,"num_key_value_heads":32,"head_dim":128,"bos_token_id":null,"eos_token_id":null}`}),
+		"gemma3_text": ofLlama("Gemma3", decoderFamily{headNorms: true, gemma: true, windows: true, everySixth: true,
+			defaults: `{"vocab_size":262208,"hidden_size":2304,"intermediate_size":9216,"num_hidden_layers":26,"num_attention_heads":8,"num_key_value_heads":4,
 "head_dim":256,"hidden_act":"gelu_pytorch_tanh","max_position_embeddings":131072,"bos_token_id":2,"eos_token_id":1,"pad_token_id":0,
-"tie_word_embeddings":true,"rope_theta":1000000,"rope_local_base_freq":10000,"query_pre_attn_scalar":256,"sliding_window":4096}`})
-)
+"tie_word_embeddings":true,"rope_theta":1000000,"rope_local_base_freq":10000,"query_pre_attn_scalar":256,"sliding_window":4096}`}),
+	}
+}
 
 // theirRope is rope_parameters, or rope_scaling of earlier versions.
 type theirRope struct {

@@ -105,7 +105,7 @@ func Elements32(c Config) (n int) {
 // A head that is the embeddings is tied to them, whatever config.json says; one of its own
 // is its own.
 func TestDecoderHeads(t *testing.T) {
-	c := tinyDecoder("qwen2", qwen2Architecture.decoder)
+	c := tinyDecoder("qwen2", architectures["qwen2"].decoder)
 	fsys, values := huggingFolder(t, c, map[string]any{"tie_word_embeddings": true})
 	for _, own := range []bool{false, true} {
 		weights, err := ParseSafeTensors(fsys[WeightsFile].Data)

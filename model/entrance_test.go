@@ -15,7 +15,7 @@ func TestEntranceNamesTensors(t *testing.T) {
 			shapes[s.Name] = s.Shape
 		}
 		e := c.Entrance()
-		if (e.Words == "") != a.textless() || (len(e.Maps) == 0) != a.textless() {
+		if (e.Words == "") != a.textless || (len(e.Maps) == 0) != a.textless {
 			t.Errorf("%s: words %q, maps %v", kind, e.Words, e.Maps)
 		}
 		for _, name := range append([]string{e.Words, e.Positions, e.Types, e.Gain, e.Bias}, e.Maps...) {

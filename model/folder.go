@@ -48,13 +48,13 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 			return nil, err
 		}
 	}
-	if read := c.arch().reads; read != nil {
+	if read := c.folder().reads; read != nil {
 		if err := read(&c, fsys); err != nil {
 			return nil, err
 		}
 	}
 	tok, err := readFile(fsys, TokenizerFile, maxJSON)
-	if c.arch().textless() && errors.Is(err, fs.ErrNotExist) {
+	if c.Textless() && errors.Is(err, fs.ErrNotExist) {
 		err = nil // it reads no text
 	}
 	if errors.Is(err, fs.ErrNotExist) {

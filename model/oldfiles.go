@@ -23,10 +23,10 @@ const (
 // DistilBERT's vocab.txt, of a RoBERTa's vocab.json and merges.txt, or what carries a T5's
 // spiece.model. fs.ErrNotExist where these are missing too.
 func (c Config) oldTokenizer(fsys fs.FS) ([]byte, error) {
-	if f := c.arch().old; f != nil {
+	if f := c.folder().old; f != nil {
 		return f(c, fsys)
 	}
-	read := c.arch().vocabulary
+	read := c.folder().vocabulary
 	if read == nil {
 		return nil, fs.ErrNotExist
 	}

@@ -107,7 +107,7 @@ func (r Release) beside() (map[string][]byte, error) {
 		return nil, err
 	}
 	c := r.Base.Config.For(r.Task)
-	if f := c.arch().prepares; f != nil {
+	if f := c.folder().prepares; f != nil {
 		read, err := marshalFile(f(c))
 		return map[string][]byte{ConfigFile: config, preprocessorFile: read}, err
 	}
@@ -295,10 +295,10 @@ func (b *Base) packed() []string {
 
 // huggingFace is the configuration under the family's own keys.
 func (c Config) huggingFace() map[string]any {
-	arch := c.arch()
-	if arch.keys != nil {
-		return arch.keys(c)
+	if f := c.folder().keys; f != nil {
+		return f(c)
 	}
+	arch := c.arch()
 	out := map[string]any{
 		"model_type": c.ModelType, "vocab_size": c.VocabSize, "hidden_size": c.HiddenSize,
 		"num_hidden_layers": c.NumHiddenLayers, "num_attention_heads": c.NumAttentionHeads,
@@ -375,7 +375,7 @@ func (b *Base) Files() (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{ConfigFile: config, WeightsFile: weights, TokenizerFile: b.Tokenizer}
-	if b.Config.arch().textless() {
+	if b.Config.Textless() {
 		delete(files, TokenizerFile)
 	}
 	return files, nil

@@ -107,10 +107,18 @@ func (s Speech) NormOf(i int) string {
 	return s.Norm
 }
 
+// listeners are the encoders of recordings.
+func listeners() map[string]*architecture {
+	return map[string]*architecture{
+		"hubert":   speechArchitecture("Hubert", "hubert."),
+		"wav2vec2": speechArchitecture("Wav2Vec2", "wav2vec2."),
+	}
+}
+
 func speechArchitecture(class, prefix string) *architecture {
 	return &architecture{class: class, prefix: prefix, targets: []string{"q_proj", "v_proj"}, layer: speechLayer,
 		tensors: speechTensors, validate: validateSpeech, head: []Dense{{Name: "classifier", Trained: true}},
-		parse: parseSpeech, keys: Config.speechConfig, reads: (*Config).readSpeechPreprocessor, prepares: Config.speechPreprocessor,
+		parse: parseSpeech, textless: true,
 		entrance: func(Config) Entrance { return Entrance{} }}
 }
 

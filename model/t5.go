@@ -52,8 +52,6 @@ var t5Architecture = architecture{
 	linears:  t5Linears,
 	validate: validateT5,
 	parse:    parseT5,
-	keys:     Config.t5Config,
-	old:      Config.sentencePieceTokenizer,
 	tied:     &tied{T5Shared, T5Head, func(c *Config) *bool { return &c.T5.OwnHead }},
 	standard: func(c Config) bool { return c.T5.Boxes == 0 && c.T5.Patch == 0 },
 	entrance: t5Entrance,

@@ -62,9 +62,7 @@ var vitArchitecture = architecture{
 	validate: validateViT,
 	modules:  vitModules,
 	parse:    parseViT,
-	keys:     Config.vitConfig,
-	reads:    (*Config).readPreprocessor,
-	prepares: Config.preprocessor,
+	textless: true,
 	entrance: func(Config) Entrance { return Entrance{} },
 }
 

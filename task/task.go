@@ -99,7 +99,8 @@ type parts struct {
 	sequence int
 }
 
-// kinds are the tasks by what model calls them.
+// kinds are the tasks by what model calls them; a page's light build has no others,
+// as model has no bases for them.
 var kinds = map[model.TaskKind]kind{
 	model.TaskClassify:   classifyKind,
 	model.TaskMultiLabel: multiLabelKind,
@@ -107,9 +108,7 @@ var kinds = map[model.TaskKind]kind{
 	model.TaskSpan:       spanKind,
 	model.TaskAnswer:     answerKind,
 	model.TaskImage:      imageKind,
-	model.TaskListen:     listenKind,
 	model.TaskPretrain:   pretrainKind,
-	model.TaskCausal:     causalKind,
 }
 
 // Takes says whether a task learns from examples of that form.

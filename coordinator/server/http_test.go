@@ -236,6 +236,18 @@ func TestOperatorsEndpoints(t *testing.T) {
 	}
 }
 
+// TestAboutFull: a page of a job that its light build cannot do is told so.
+func TestAboutFull(t *testing.T) {
+	j := tinyJob(3)
+	j.Shard.Hybrid = true
+	c, s := serve(t, j, Config{})
+	var a coordinator.About
+	if w := ask(s.Handler(), "GET", "/v1/job"); json.Unmarshal(w.Body.Bytes(), &a) != nil || !a.Full {
+		t.Errorf("about %s", w.Body)
+	}
+	ok(t, c.Close())
+}
+
 // TestAbout: a visitor is told what the job will give when all its rounds are
 // made, the same before, while and after they are.
 func TestAbout(t *testing.T) {
@@ -254,7 +266,7 @@ func TestAbout(t *testing.T) {
 	if w := ask(s.Handler(), "GET", "/v1/job/announced"); w.Code != 200 || fmt.Sprintf("%x", wire.TaskID(w.Body.Bytes())) != before.ID {
 		t.Errorf("announced: %d, %d bytes", w.Code, w.Body.Len())
 	}
-	if before.Job != "tiny" || before.Rounds != 2 || before.ShardFloor != 3 || before.Protects != "device" || !before.Private {
+	if before.Job != "tiny" || before.Rounds != 2 || before.ShardFloor != 3 || before.Protects != "device" || !before.Private || before.Full {
 		t.Errorf("about %+v", before)
 	}
 	g := before.Delivered

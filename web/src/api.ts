@@ -17,7 +17,7 @@ export interface About {
   shard_floor: number;
   sampling_rate: number;
   base_bytes: number;
-  hybrid?: boolean;
+  full?: boolean;
   sample?: string;
   protocol: string;
   needs_secret: boolean;

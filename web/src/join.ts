@@ -124,7 +124,7 @@ async function refresh(): Promise<void> {
 let client: Promise<Edge> | undefined;
 
 function programURL(): string {
-  const program = about?.hybrid ? EDGE_FULL_URL : EDGE_URL;
+  const program = about?.full ? EDGE_FULL_URL : EDGE_URL;
   if (!program) throw new Error("this coordinator was built without the browser's edge: run make web, then make build");
   return program;
 }

@@ -54,7 +54,7 @@ async function gunzipped(source: Source): Promise<Source> {
 export interface LoadOptions {
   /** Address of worker.js. */
   worker: string | URL;
-  /** Address of edge.wasm, or of edge-full.wasm for jobs with the hybrid suite. */
+  /** Address of edge.wasm, or of edge-full.wasm for jobs of which /v1/job says `"full": true`. */
   program: string | URL;
 }
 

@@ -1,0 +1,34 @@
+package model
+
+import "io/fs"
+
+// A folderForm is what a folder of an architecture's has that is not as an encoder's. It
+// stands apart from the architecture, since who is handed a base in one piece, as a page
+// is, links nothing of it.
+type folderForm struct {
+	keys     func(c Config) map[string]any              // config.json as theirs is
+	reads    func(c *Config, fsys fs.FS) error          // preprocessor_config.json, of one that reads no text
+	prepares func(c Config) map[string]any              // the same, as it is written
+	old      func(c Config, fsys fs.FS) ([]byte, error) // tokenizer.json of older files, if vocabulary is not enough
+
+	vocabulary func(fsys fs.FS) (ids map[string]int, file map[string]any, err error) // tokenizer.json of older files; nil: there are none
+}
+
+func (c Config) folder() folderForm {
+	if c.arch().decoder != nil {
+		return folderForm{keys: Config.decoderConfig}
+	}
+	switch c.ModelType {
+	case "xlm-roberta", "camembert":
+		return folderForm{} // their tokenizers are SentencePiece's
+	case "roberta":
+		return folderForm{vocabulary: bytePairFile}
+	case "t5":
+		return folderForm{keys: Config.t5Config, old: Config.sentencePieceTokenizer}
+	case "vit":
+		return folderForm{keys: Config.vitConfig, reads: (*Config).readPreprocessor, prepares: Config.preprocessor}
+	case "hubert", "wav2vec2":
+		return folderForm{keys: Config.speechConfig, reads: (*Config).readSpeechPreprocessor, prepares: Config.speechPreprocessor}
+	}
+	return folderForm{vocabulary: wordPieceFile}
+}

@@ -1,0 +1,10 @@
+//go:build !js || full
+
+package task
+
+import "github.com/starling-fl/starling/model"
+
+func init() {
+	kinds[model.TaskListen] = listenKind
+	kinds[model.TaskCausal] = causalKind
+}
