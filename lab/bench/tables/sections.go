@@ -46,7 +46,7 @@ n = 500, complete graph): client 0.85 s; server 2, 62 and 143 s at 0, 10 and 30 
 (node's engine stands for it), the coordinator around it (see the fleet).`},
 	{name: "own", title: "Noise that devices add", script: []string{"sh", "lab/bench/own/noise.sh"}, about: `
 What a device's own noise costs it in a round: as many samples of the exact discrete Gaussian as the update has values,
-at v = 0.0094 with nf4, and adding them. A pool draws them while it trains. Not measured: a browser with a window.`},
+at v = 0.0094 with nf4, and adding them. A pool draws them while it trains.`},
 	{name: "silent", title: "When a silent device says something", long: true, script: []string{"go", "run", "-C", "lab", "./bench/silent"}, about: `
 Fleets of 21 watched devices, three of each data set, in the same rounds of a real coordinator on one machine and a real
 clock; the base is the default one with the vector of one word made of denormal numbers ("keyword") and that of another
