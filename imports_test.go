@@ -33,14 +33,16 @@ audit: coordinator coordinator/round dp internal/uniform job model secagg
 cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins
 cmd/starling-edge: internal/command internal/command/device internal/engine
 cmd/starling-web: dataset edge web/client
-coordinator: coordinator/internal/origin coordinator/optimizer coordinator/round coordinator/store dp evaluate/metric internal/contract
+coordinator: coordinator/internal/origin coordinator/monitor coordinator/optimizer coordinator/round coordinator/store dp
+    evaluate/metric internal/contract
     internal/wire job log model program quant secagg
 coordinator/internal/origin:
 coordinator/internal/socket: internal/wire
+coordinator/monitor: coordinator/round coordinator/store dp evaluate/metric model
 coordinator/optimizer: job
 coordinator/round:
-coordinator/server: coordinator coordinator/internal/... coordinator/store dp internal/durable internal/qrcode internal/strict
-    internal/wire log model
+coordinator/server: coordinator coordinator/internal/... coordinator/monitor coordinator/store dp evaluate/metric internal/durable
+    internal/qrcode internal/strict internal/wire log model
 coordinator/store: dp log
 dataset: audio
 dp: internal/l2 internal/uniform
@@ -52,7 +54,7 @@ internal/command: dataset edge hub internal/terminal internal/strict job model m
 internal/command/device: dataset edge hub internal/command internal/durable internal/engine internal/generation internal/predict
     internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
 internal/curve: dp
-internal/command/operator: audit coordinator coordinator/server coordinator/store dataset dp edge evaluate hub
+internal/command/operator: audit coordinator coordinator/monitor coordinator/server coordinator/store dataset dp edge evaluate hub
     internal/command internal/curve internal/durable internal/engine internal/engine/plugins internal/evaluation
     internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
     internal/spent internal/terminal internal/wire job model model/known program secagg wasm wasm/compiler
@@ -70,17 +72,17 @@ internal/fleetdata: dataset internal/command
 internal/inspection: wasm
 internal/l2:
 internal/mutant:
-internal/outcome: coordinator dp evaluate internal/sim internal/terminal job model
+internal/outcome: coordinator/monitor dp evaluate internal/sim internal/terminal job model
 internal/palette:
 internal/pipes:
 internal/predict: audio dataset evaluate internal/command internal/engine internal/terminal model model/nn task tokenizer
 internal/generation: model model/nn task
-internal/progress: coordinator internal/terminal
+internal/progress: coordinator/monitor evaluate/metric internal/terminal job
 internal/qrcode:
 internal/spent: coordinator/store dp internal/command
 internal/strict:
 internal/realdata:
-internal/sim: coordinator coordinator/server dataset edge internal/wire
+internal/sim: coordinator coordinator/monitor coordinator/server dataset edge internal/wire
 internal/tiny: model tokenizer
 internal/terminal:
 internal/uniform:
@@ -115,7 +117,7 @@ nf4:
 program: internal/wire job model model/nn nf4 wasm/compiler
 quant: internal/l2 nf4
 secagg: internal/cbor internal/uniform
-simulate: coordinator dataset dp edge internal/contract internal/durable job/training model program quant task trainer
+simulate: coordinator dataset dp edge evaluate/metric internal/contract internal/durable job/training model program quant task trainer
 tokenizer:
 task: dataset internal/uniform model tokenizer
 trainer: job/training model task
@@ -126,7 +128,7 @@ wasm/cost:
 wasm/kernel: nf4
 web:
 web/client:
-web/typescript: coordinator coordinator/server coordinator/store dataset edge internal/palette web/client
+web/typescript: coordinator coordinator/monitor coordinator/server coordinator/store dataset edge internal/palette web/client
 xla:
 `)
 
@@ -333,7 +335,7 @@ func TestTheLaboratoryIsAModule(t *testing.T) {
 // The engine hears devices through coordinator.Conn, and nothing else of a network.
 func TestTheEngineHasNoSockets(t *testing.T) {
 	packages := list(t)
-	for _, name := range []string{"coordinator", "coordinator/round", "coordinator/store", "coordinator/optimizer"} {
+	for _, name := range []string{"coordinator", "coordinator/monitor", "coordinator/round", "coordinator/store", "coordinator/optimizer"} {
 		for _, imp := range packages[name].Imports {
 			if imp == "net" || imp == "net/http" || imp == "crypto/tls" || strings.HasSuffix(imp, "/websocket") {
 				t.Errorf("%s imports %s", name, imp)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -21,25 +22,25 @@ type Blob interface {
 // more rounds have been assigned.
 type blobs struct {
 	mu    sync.RWMutex
-	data  map[[32]byte]Blob // guarded by mu
-	kept  map[[32]byte]Part // guarded by mu: permanent, and what for
-	round [][][32]byte      // guarded by mu: names of the last rounds' blobs, oldest first
+	data  map[[32]byte]Blob         // guarded by mu
+	kept  map[[32]byte]monitor.Part // guarded by mu: permanent, and what for
+	round [][][32]byte              // guarded by mu: names of the last rounds' blobs, oldest first
 }
 
-func newBlobs() *blobs { return &blobs{data: map[[32]byte]Blob{}, kept: map[[32]byte]Part{}} }
+func newBlobs() *blobs { return &blobs{data: map[[32]byte]Blob{}, kept: map[[32]byte]monitor.Part{}} }
 
 // keptRounds is how many rounds a slice can still be fetched for.
 const keptRounds = 3
 
 // keep adds a blob for good.
-func (b *blobs) keep(part Part, data []byte) wire.Blob {
+func (b *blobs) keep(part monitor.Part, data []byte) wire.Blob {
 	ref := blobRef(data)
 	b.hold(part, ref, bytes.NewReader(data))
 	return ref
 }
 
 // hold is keep for what has its name already.
-func (b *blobs) hold(part Part, ref wire.Blob, data Blob) {
+func (b *blobs) hold(part monitor.Part, ref wire.Blob, data Blob) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.data[ref.SHA256], b.kept[ref.SHA256] = data, part
@@ -66,7 +67,7 @@ func (b *blobs) assign(data ...[]byte) []wire.Blob {
 		// An adapter that did not move, or a round after one that was abandoned,
 		// has the same slice again: it is of the later round, too.
 		for _, n := range oldest {
-			if b.kept[n] == PartNone && !slices.ContainsFunc(b.round, func(later [][32]byte) bool { return slices.Contains(later, n) }) {
+			if b.kept[n] == monitor.PartNone && !slices.ContainsFunc(b.round, func(later [][32]byte) bool { return slices.Contains(later, n) }) {
 				delete(b.data, n)
 			}
 		}
@@ -74,7 +75,7 @@ func (b *blobs) assign(data ...[]byte) []wire.Blob {
 	return refs
 }
 
-func (b *blobs) get(name [32]byte) (data Blob, kept Part) {
+func (b *blobs) get(name [32]byte) (data Blob, kept monitor.Part) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.data[name], b.kept[name]
@@ -82,9 +83,9 @@ func (b *blobs) get(name [32]byte) (data Blob, kept Part) {
 
 // Blob returns what a SHA-256 names, or nil: the base, a program, or a
 // slice of the last rounds; and what it is for.
-func (c *Coordinator) Blob(name [32]byte) (data Blob, part Part) {
-	if data, part = c.blobs.get(name); part == PartNone {
-		part = PartSlices
+func (c *Coordinator) Blob(name [32]byte) (data Blob, part monitor.Part) {
+	if data, part = c.blobs.get(name); part == monitor.PartNone {
+		part = monitor.PartSlices
 	}
 	return data, part
 }

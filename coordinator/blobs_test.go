@@ -3,6 +3,8 @@ package coordinator
 import (
 	"fmt"
 	"testing"
+
+	"github.com/starling-fl/starling/coordinator/monitor"
 )
 
 // A round whose slice is that of an earlier one, as after an attempt that was
@@ -10,7 +12,7 @@ import (
 func TestABlobOfSeveralRoundsIsKeptForTheLast(t *testing.T) {
 	b := newBlobs()
 	same, base := []byte("the same slice"), []byte("the base")
-	kept := b.keep(PartBase, base)
+	kept := b.keep(monitor.PartBase, base)
 	for round := range 10 {
 		own := []byte{byte(round)}
 		refs := b.assign(same, own, base)
@@ -31,7 +33,7 @@ func TestABlobOfSeveralRoundsIsKeptForTheLast(t *testing.T) {
 	if data, _ := b.get(blobRef(same).SHA256); data != nil {
 		t.Error("the slice that no round names any more is kept")
 	}
-	if data, permanent := b.get(kept.SHA256); data == nil || permanent != PartBase {
+	if data, permanent := b.get(kept.SHA256); data == nil || permanent != monitor.PartBase {
 		t.Error("the base went with its round")
 	}
 	if n := len(b.data); n != 2 {
@@ -43,7 +45,7 @@ func TestABlobOfSeveralRoundsIsKeptForTheLast(t *testing.T) {
 // where a round assigns the same bytes.
 func TestKeptBlobs(t *testing.T) {
 	b := newBlobs()
-	kept := b.keep(PartBase, []byte("the base, which stays"))
+	kept := b.keep(monitor.PartBase, []byte("the base, which stays"))
 	first := b.assign([]byte("round 0"), []byte("the base, which stays"))
 	for i := range keptRounds {
 		if data, _ := b.get(first[0].SHA256); data == nil {

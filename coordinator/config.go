@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/log"
 	"github.com/starling-fl/starling/model"
@@ -45,7 +46,7 @@ type Config struct {
 	Log *slog.Logger
 	// Progress is called in order from one goroutine at every change; it must
 	// return soon. May be nil.
-	Progress func(Status)
+	Progress func(monitor.Status)
 	// Seed makes the run reproducible: every source of randomness is derived from
 	// it, results are marked not private and have no epsilon. At least 16 bytes;
 	// nil takes crypto/rand.

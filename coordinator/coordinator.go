@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
@@ -45,10 +46,10 @@ type Coordinator struct {
 	blobs *blobs
 
 	programs  *programs
-	metrics   *metrics
+	monitor   *monitor.Monitor // what is shown of all this
+	metrics   *monitor.Metrics // its
+	traffic   *monitor.Meter   // its
 	health    health
-	traffic   Meter
-	before    Parts // what crossed the sockets of earlier processes
 	authority ed25519.PrivateKey
 	keys      keyLog // owned by the engine
 	jobBytes  []byte
@@ -56,7 +57,6 @@ type Coordinator struct {
 	taskName  string   // in hexadecimal, as secagg binds it
 	frames    frames
 
-	watch      *watch // what a dashboard shows
 	maxPending uint64
 	settleFrom int // devices in a round from which messages are checked in batches
 	events     chan event
@@ -73,11 +73,6 @@ type Coordinator struct {
 	beside      sync.WaitGroup  // messages being judged
 	evalCtx     context.Context // Run's, until it returns; set before the first evaluation
 
-	mu     sync.Mutex
-	shown  Status       // guarded by mu: the last that was published
-	open   PublicStatus // guarded by mu: what of it is everybody's
-	result Result       // guarded by mu
-
 	// The rest is owned by the engine: New until Run, then Run's goroutine.
 	started time.Time
 	// returnedBy is until when a round waits for devices that have not come since; zero
@@ -91,16 +86,16 @@ type Coordinator struct {
 	devices    map[[32]byte]*device
 	order      []*device // by round.Device
 	connected  int
-	ready      int      // of the connected: devices that can be assigned
-	running    *running // nil between rounds
-	status     Status
-	pace       time.Duration // smoothed duration of a round
-	inARow     int           // rounds abandoned in a row
+	ready      int            // of the connected: devices that can be assigned
+	running    *running       // nil between rounds
+	status     monitor.Status // as it is published next
+	pace       time.Duration  // smoothed duration of a round
+	inARow     int            // rounds abandoned in a row
 	measuring  measuring
 	broken     error // ends Run
 	published  time.Time
-	total      Result
-	deviceRds  int // devices that answered turn 1, over all rounds
+	total      monitor.Result // as it is published next
+	deviceRds  int            // devices that answered turn 1, over all rounds
 	exporting  exporting
 	active     int // devices that may be drawn
 	bombs      bombs
@@ -142,14 +137,16 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	t := core.t
 	c := &Coordinator{
-		core: core, t: t, rnd: core.rnd, cfg: cfg, log: cfg.Log, blobs: newBlobs(), metrics: newMetrics(), health: health{began: time.Now()},
+		core: core, t: t, rnd: core.rnd, cfg: cfg, blobs: newBlobs(), health: health{began: time.Now()},
 		events: make(chan event, 16), done: make(chan struct{}), workers: newWorkers(),
-		maxPending: maxPending, settleFrom: settleFrom, watch: newWatch(), devices: map[[32]byte]*device{}, resting: map[*device]struct{}{},
+		maxPending: maxPending, settleFrom: settleFrom, devices: map[[32]byte]*device{}, resting: map[*device]struct{}{},
 	}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
+	var to slog.Handler
+	if cfg.Log != nil {
+		to = cfg.Log.Handler()
 	}
-	c.log = slog.New(tee{to: &c.watch.log, next: c.log.Handler()})
+	c.monitor = monitor.New(to)
+	c.log, c.metrics, c.traffic = c.monitor.Log(), c.monitor.Metrics(), c.monitor.Meter()
 	c.secret = []byte(t.job.Enrolment.Secret)
 	c.door = newDoor(cfg.EnrolmentsOfAddress)
 	c.life, c.end = context.WithCancelCause(context.Background())
@@ -226,7 +223,7 @@ func (c *Coordinator) resume() error {
 	}
 	c.task = wire.TaskID(c.jobBytes)
 	c.taskName = hex.EncodeToString(c.task[:])
-	c.blobs.hold(PartBase, c.t.baseRef, c.t.baseBlob)
+	c.blobs.hold(monitor.PartBase, c.t.baseRef, c.t.baseBlob)
 	c.programs = newPrograms(c.cfg, c.t, c.blobs)
 
 	ledger, err := c.store.Ledger()
@@ -274,15 +271,15 @@ func (c *Coordinator) resume() error {
 	if warning, err := dp.CheckDelta(c.t.budget.Delta, c.t.job.Protected()); err == nil && warning != "" {
 		c.log.Warn("delta", "warning", warning)
 	}
-	c.status.PublicStatus = PublicStatus{
+	c.status.PublicStatus = monitor.PublicStatus{
 		Job: c.t.job.Name, Labels: append([]string{}, c.t.job.Labels...), Rounds: c.t.job.Rounds, Private: c.private(),
-		State: StateWaiting, RoundID: c.status.RoundID, Measured: c.status.Measured,
+		State: monitor.StateWaiting, RoundID: c.status.RoundID, Measured: c.status.Measured,
 	}
 	c.status.Version = int(c.core.version)
-	c.metrics.version.Set(float64(c.core.version))
+	c.metrics.Version.Set(float64(c.core.version))
 	if c.status.Version >= c.t.job.Rounds { // nobody is waited for
-		if c.status.State = StateMeasuring; c.cfg.Evaluator == nil {
-			c.status.State = StateFinished
+		if c.status.State = monitor.StateMeasuring; c.cfg.Evaluator == nil {
+			c.status.State = monitor.StateFinished
 		}
 	}
 	if err := c.guarantees(); err != nil {
@@ -340,7 +337,7 @@ func (c *Coordinator) addDevice(id [32]byte) *device {
 	c.devices[id] = d
 	c.order = append(c.order, d)
 	c.active++
-	c.metrics.enrolled.Set(float64(len(c.order)))
+	c.metrics.Enrolled.Set(float64(len(c.order)))
 	return d
 }
 
@@ -393,29 +390,6 @@ func maskingFacts(m secagg.Params) []any {
 	return append(facts, "log2_breach_shard", m.Breach, "log2_breach_round", m.BreachRound, "log2_breach_job", m.BreachJob)
 }
 
-// Status is where the job stands.
-func (c *Coordinator) Status() Status {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.shown
-}
-
-// PublicStatus is what everybody may see of it: where the job stood when its last
-// round was over. In a round it says only that there is one, and time comes in whole
-// minutes: how long a turn takes shows a slow device.
-func (c *Coordinator) PublicStatus() PublicStatus {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.open
-}
-
-// Result is what the job has come to so far.
-func (c *Coordinator) Result() Result {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.result
-}
-
 // Token is what `starling join` is given, for a coordinator that devices reach at
 // baseURL (http://host:port or https://host:port) with the certificate pin.
 func (c *Coordinator) Token(baseURL string, pin []byte) string {
@@ -435,9 +409,6 @@ func (c *Coordinator) Ledger() (store.Ledger, error) { return c.store.Ledger() }
 // Fleet opens the operator's hand on the devices; the caller closes it. What it
 // changes is minded before the next round.
 func (c *Coordinator) Fleet() (*store.Fleet, error) { return store.OpenFleet(c.cfg.Dir) }
-
-// Log takes what is logged beside the engine; the dashboard shows it, too.
-func (c *Coordinator) Log() *slog.Logger { return c.log }
 
 // Closing is closed when Close begins to end sessions: what streams to an operator
 // ends with them.

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/watchdog"
@@ -57,7 +58,7 @@ func TestCrashInEveryState(t *testing.T) {
 	base, dir, images := tinyBase(t), t.TempDir(), t.TempDir()
 	type image struct {
 		dir     string
-		p       Status
+		p       monitor.Status
 		version uint64
 		entries int
 	}
@@ -66,8 +67,8 @@ func TestCrashInEveryState(t *testing.T) {
 	cfg := Config{Job: job, Dir: dir, Base: base}
 	tb := setTable(t, cfg, n, func(_ int, p *player) { p.delta = fixedDelta(v) })
 	c = tb.c
-	tb.onProgress = func(p Status) {
-		if p.State == StateWaiting || p.State == StateFinished {
+	tb.onProgress = func(p monitor.Status) {
+		if p.State == monitor.StateWaiting || p.State == monitor.StateFinished {
 			return
 		}
 		im := image{filepath.Join(images, fmt.Sprint(len(taken))), p, c.core.version, len(c.spent)}
@@ -145,7 +146,7 @@ func copyStore(t *testing.T, from, to string) {
 // victim runs the job and prints each state.
 func victim(dir string) {
 	t := &testing.T{}
-	c, err := New(Config{Job: crashJob(), Dir: dir, Base: tinyBase(t), Hosts: []string{}, Progress: func(p Status) {
+	c, err := New(Config{Job: crashJob(), Dir: dir, Base: tinyBase(t), Hosts: []string{}, Progress: func(p monitor.Status) {
 		fmt.Println("state", p.State, p.Round)
 	}})
 	if err != nil {

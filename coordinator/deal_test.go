@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/log"
 	"github.com/starling-fl/starling/secagg"
@@ -71,8 +72,8 @@ func TestShardsAreDealt(t *testing.T) {
 			}
 		}
 	})
-	tb.onProgress = func(p Status) {
-		if p.State == StateCommitted && p.Version >= rounds-1 {
+	tb.onProgress = func(p monitor.Status) {
+		if p.State == monitor.StateCommitted && p.Version >= rounds-1 {
 			tb.stop()
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
@@ -77,8 +78,8 @@ func TestTooManyDropoutsPause(t *testing.T) {
 	run := func() {
 		t.Helper()
 		tb := setTable(t, Config{Job: j, Dir: dir, Base: base}, n, leave)
-		tb.onProgress = func(p Status) {
-			if p.State == StateWaiting && strings.Contains(p.Reason, "paused") {
+		tb.onProgress = func(p monitor.Status) {
+			if p.State == monitor.StateWaiting && strings.Contains(p.Reason, "paused") {
 				for _, want := range []string{"cohort.dropout", "adapter.start", "--despite-dropout", "declared loss of 0.02"} {
 					if !strings.Contains(p.Reason, want) {
 						t.Errorf("%q says nothing of %s", p.Reason, want)
@@ -146,11 +147,11 @@ func TestSilenceHangsOnNobodyElse(t *testing.T) {
 func TestPublicStatusIsOfWhatIsOver(t *testing.T) {
 	tb := setTable(t, Config{Job: loud(4, 2)}, 4, nil)
 	seen := map[string]int{}
-	tb.onProgress = func(p Status) {
+	tb.onProgress = func(p monitor.Status) {
 		open := tb.c.PublicStatus()
 		seen[open.State]++
-		over := p.State == StateCommitted || p.State == StateAbandoned || p.State == StateWaiting || p.State == StateFinished || p.State == StateMeasuring
-		if over != (open.State == p.State) || !over && open.State != StateRunning {
+		over := p.State == monitor.StateCommitted || p.State == monitor.StateAbandoned || p.State == monitor.StateWaiting || p.State == monitor.StateFinished || p.State == monitor.StateMeasuring
+		if over != (open.State == p.State) || !over && open.State != monitor.StateRunning {
 			t.Errorf("in state %s everybody sees %s", p.State, open.State)
 		}
 		if !over && (int(open.Round) != p.Version || open.Rank == p.Rank && open.Round == 0 && p.Rank != 0) {
@@ -163,7 +164,7 @@ func TestPublicStatusIsOfWhatIsOver(t *testing.T) {
 	if err := tb.run(); err != nil {
 		t.Fatal(err)
 	}
-	if seen[StateRunning] < 4 || seen[StateCommitted] == 0 || tb.c.PublicStatus().State != StateFinished {
+	if seen[monitor.StateRunning] < 4 || seen[monitor.StateCommitted] == 0 || tb.c.PublicStatus().State != monitor.StateFinished {
 		t.Errorf("seen %v", seen)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/secagg"
@@ -36,16 +37,16 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 		if r.noise != nil {
 			r.noise.Close()
 		}
-		c.metrics.inRounds.Add(time.Since(r.began).Seconds())
+		c.metrics.InRounds.Add(time.Since(r.began).Seconds())
 	}()
-	c.status.RoundID = RoundID{Round: r.id, Version: int(c.core.version), Rank: r.rank}
-	c.status.Turnout = Turnout{Cohort: len(r.parts)}
+	c.status.RoundID = monitor.RoundID{Round: r.id, Version: int(c.core.version), Rank: r.rank}
+	c.status.Turnout = monitor.Turnout{Cohort: len(r.parts)}
 	c.status.State, c.status.Reason = round.Gathering.String(), ""
-	c.metrics.round.Set(float64(r.id))
-	c.metrics.rank.Set(float64(r.rank))
-	c.metrics.clipNorm.Set(c.core.clip)
-	c.metrics.cohort.Set(float64(len(r.parts)))
-	c.metrics.drawn.Add(float64(len(r.parts)))
+	c.metrics.Round.Set(float64(r.id))
+	c.metrics.Rank.Set(float64(r.rank))
+	c.metrics.ClipNorm.Set(c.core.clip)
+	c.metrics.Cohort.Set(float64(len(r.parts)))
+	c.metrics.Drawn.Add(float64(len(r.parts)))
 	if err := c.prepare(ctx, r); err != nil {
 		// Nothing was said yet; what failed will fail again.
 		end := func() error { return c.store.Abandon(r.id, "it could not be prepared") }
@@ -112,7 +113,7 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 			return nil, nil // not the last shard to get there
 		}
 		if now := time.Now(); e.State != r.reached {
-			c.metrics.turns.WithLabelValues(r.reached.String()).Observe(now.Sub(r.entered).Seconds())
+			c.metrics.State(r.reached, now.Sub(r.entered))
 			r.reached, r.entered = e.State, now
 		}
 		in, dropped, absent := r.m.Counts()
@@ -168,7 +169,7 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 		}
 		c.broadcast(r, e.Members, f)
 	case round.FailShard:
-		c.metrics.shardsFailed.Inc()
+		c.metrics.ShardsFailed.Inc()
 		c.log.Warn("shard failed", "round", r.id, "shard", e.Shard, "reason", e.Reason)
 		for _, n := range c.deviceNumbers(r.shards[e.Shard].Members()) {
 			c.tellDropped(r, n, "its shard failed")
@@ -244,7 +245,7 @@ func (c *Coordinator) cutShards(r *running) (round.Event, error) {
 	}
 	for _, s := range shards {
 		members := c.deviceNumbers(s.Members())
-		c.metrics.shards.Observe(float64(len(members)))
+		c.metrics.Shards.Observe(float64(len(members)))
 		c.deviceRds += len(members)
 		ev.Shards = append(ev.Shards, round.Shard{Members: members, Threshold: s.Threshold()})
 	}
@@ -313,10 +314,10 @@ func (c *Coordinator) finish(r *running, e round.Finish) error {
 	if e.State == round.Abandoned {
 		out.Result, out.Reason = wire.OutcomeAbandoned, truncate(e.Reason)
 		c.total.Abandoned++
-		c.status.State, c.status.Reason = StateAbandoned, e.Reason
+		c.status.State, c.status.Reason = monitor.StateAbandoned, e.Reason
 		c.log.Warn("round abandoned", "round", r.id, "charged", e.Charged, "reason", e.Reason)
 		if !e.Charged {
-			c.metrics.abandoned.Inc()
+			c.metrics.Abandoned.Inc()
 			if err := c.store.Abandon(r.id, e.Reason); err != nil {
 				return err
 			}
@@ -326,15 +327,9 @@ func (c *Coordinator) finish(r *running, e round.Finish) error {
 	c.status.Dropped, c.status.Absent = dropped, absent
 	c.total.Dropped += dropped
 	c.total.Absent += absent
-	c.metrics.dropped.Add(float64(dropped))
-	c.metrics.absent.Add(float64(absent))
-	outcome := outcomeReleased
-	if e.State != round.Done {
-		if outcome = outcomeAbandoned; e.Charged {
-			outcome = outcomeCharged
-		}
-	}
-	c.metrics.over(r, outcome, c.record(r, e.State == round.Done, e.Reason))
+	c.metrics.Dropped.Add(float64(dropped))
+	c.metrics.Absent.Add(float64(absent))
+	c.ended(r, e.State == round.Done, e.Charged, e.Reason)
 	took := time.Since(r.began)
 	if c.pace == 0 {
 		c.pace = took

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/internal/wire"
 )
@@ -115,7 +116,7 @@ func (c *Coordinator) rounds(ctx context.Context) error {
 				return fmt.Errorf("%w: %d, the last because: %s", ErrAbandoned, c.inARow, c.status.Reason)
 			}
 			patience = min(time.Minute<<min(c.inARow-job.Cohort.MaxAbandoned, 10), time.Hour)
-			c.status.State = StateWaiting
+			c.status.State = monitor.StateWaiting
 			c.status.Reason = fmt.Sprintf("%d rounds in a row were abandoned, the last because: %s; the next is tried in %v", c.inARow, c.status.Reason, patience)
 			c.log.Error("rounds are abandoned one after another", "in_a_row", c.inARow, "next_in", patience)
 			c.publish()
@@ -148,8 +149,8 @@ func (c *Coordinator) gatherPopulation(ctx context.Context) error {
 			}
 			asked = true
 		}
-		if c.status.State != StateWaiting || c.status.Reason != reason {
-			c.status.State, c.status.Reason = StateWaiting, reason
+		if c.status.State != monitor.StateWaiting || c.status.Reason != reason {
+			c.status.State, c.status.Reason = monitor.StateWaiting, reason
 			c.publish()
 		}
 		// The operator's word comes by the store.
@@ -249,7 +250,7 @@ func (c *Coordinator) handle(ev event) {
 			c.message(ev.s, ev.msg)
 		}
 	case brokenEvent:
-		c.metrics.faults.Inc()
+		c.metrics.Faults.Inc()
 		ev.s.finish(frame(ev.msg))
 	case aliveEvent:
 		ev.answer <- struct{}{}
@@ -300,41 +301,6 @@ func (c *Coordinator) stop(err error) {
 		c.log.Warn("stopped", "reason", reason, "error", err)
 		reason = err.Error()
 	}
-	c.status.State, c.status.Reason = StateFinished, reason
+	c.status.State, c.status.Reason = monitor.StateFinished, reason
 	c.publish()
-}
-
-// publish makes the progress and the result visible.
-func (c *Coordinator) publish() {
-	c.published = time.Now()
-	p := &c.status
-	p.Enrolled, p.Connected, p.ClipNorm = len(c.order), c.connected, c.core.clip
-	run := c.traffic.parts()
-	p.Parts = c.before.plus(run)
-	p.Traffic = p.Parts.traffic()
-	if !c.started.IsZero() {
-		p.Elapsed = time.Since(c.started)
-	}
-	t := &c.total
-	if t.Adapter == nil || t.Rounds != int(c.core.version) {
-		t.Adapter = c.core.Adapter()
-	}
-	t.Rounds, t.Checkpoint = int(c.core.version), c.checkpointDir()
-	t.Validation = p.Validation
-	t.Guarantees, t.Traffic, t.ClipNorm = p.Guarantees, run.traffic(), c.core.clip
-	once := run.once()
-	t.Parts, t.BytesOnceUp, t.BytesOnceDown = p.Parts, once.Up, once.Down
-	if c.deviceRds > 0 {
-		t.BytesUpPerDeviceRound = float64(t.BytesUp-t.BytesOnceUp) / float64(c.deviceRds)
-		t.BytesDownPerDeviceRound = float64(t.BytesDown-t.BytesOnceDown) / float64(c.deviceRds)
-	}
-	t.LedgerHead = fmt.Sprintf("%x", c.head)
-	c.mu.Lock()
-	c.shown, c.result = *p, *t
-	c.open = p.PublicStatus.after(c.open, c.running == nil || c.running.finish != nil)
-	c.mu.Unlock()
-	c.watched()
-	if c.cfg.Progress != nil {
-		c.cfg.Progress(*p)
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -25,7 +27,7 @@ type measurement struct {
 // evaluatedEvent is the end of an evaluation.
 type evaluatedEvent struct {
 	m        *measurement
-	accuracy []RankAccuracy
+	accuracy []metric.RankAccuracy
 	err      error
 }
 
@@ -58,7 +60,7 @@ func (c *Coordinator) startMeasuring(m *measurement) {
 }
 
 // evaluate calls an evaluator and checks what it says.
-func evaluate(ctx context.Context, e Evaluator, a *model.Adapter, ranks []int) ([]RankAccuracy, error) {
+func evaluate(ctx context.Context, e Evaluator, a *model.Adapter, ranks []int) ([]metric.RankAccuracy, error) {
 	figures, err := e.Evaluate(ctx, a, ranks)
 	if err != nil {
 		return nil, fmt.Errorf("coordinator: evaluation: %w", err)
@@ -66,12 +68,12 @@ func evaluate(ctx context.Context, e Evaluator, a *model.Adapter, ranks []int) (
 	if len(figures) != len(ranks) {
 		return nil, fmt.Errorf("coordinator: evaluation of %d ranks gave %d figures", len(ranks), len(figures))
 	}
-	accuracy := make([]RankAccuracy, len(ranks))
+	accuracy := make([]metric.RankAccuracy, len(ranks))
 	for i, s := range figures {
 		if math.IsNaN(s.Loss) || math.IsInf(s.Loss, 0) || s.Loss < 0 { // a diverged adapter's: no figure
 			s.Loss = 0
 		}
-		accuracy[i] = RankAccuracy{ranks[i], s.Accuracy, s.Loss}
+		accuracy[i] = metric.RankAccuracy{Rank: ranks[i], Accuracy: s.Accuracy, Loss: s.Loss}
 	}
 	return accuracy, nil
 }
@@ -84,7 +86,7 @@ func (c *Coordinator) evaluated(ev evaluatedEvent) {
 		return
 	}
 	c.status.Validation, c.status.ValidationVersion = ev.accuracy, int(ev.m.version)
-	c.measured(int(ev.m.version), ev.accuracy)
+	c.monitor.Measure(int(ev.m.version), ev.accuracy)
 	c.publish()
 	if next := c.measuring.next; next != nil {
 		c.measuring.next = nil
@@ -101,7 +103,7 @@ func (c *Coordinator) finalEvaluation(ctx context.Context) error {
 		}
 		return c.exportLast(ctx, nil)
 	}
-	c.status.State = StateMeasuring
+	c.status.State = monitor.StateMeasuring
 	c.publish()
 	c.measuring.next = nil
 	for c.measuring.busy {
@@ -114,7 +116,7 @@ func (c *Coordinator) finalEvaluation(ctx context.Context) error {
 		return err
 	}
 	c.status.Validation, c.status.ValidationVersion = accuracy, int(c.core.version)
-	c.measured(int(c.core.version), accuracy)
+	c.monitor.Measure(int(c.core.version), accuracy)
 	best := accuracy[0]
 	for _, v := range accuracy {
 		if v.Accuracy > best.Accuracy {

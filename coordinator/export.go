@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/starling-fl/starling/evaluate/metric"
 )
 
 // exporting is an export of the checkpoint that failed and is still due. What is
@@ -11,7 +13,7 @@ import (
 // disk or a process without a free file ends no job.
 type exporting struct {
 	due      bool
-	measured []RankAccuracy
+	measured []metric.RankAccuracy
 	failures int // in a row
 	again    time.Time
 }
@@ -20,7 +22,7 @@ type exporting struct {
 const exportPatience = 2 * time.Minute
 
 // exportSoon exports the checkpoint, now or when it can be.
-func (c *Coordinator) exportSoon(measured []RankAccuracy) {
+func (c *Coordinator) exportSoon(measured []metric.RankAccuracy) {
 	c.exporting.due, c.exporting.measured = true, measured
 	c.exportDue()
 }
@@ -46,7 +48,7 @@ func (c *Coordinator) exportDue() {
 
 // exportLast makes the last checkpoint's export, and gives it exportPatience. An
 // error leaves everything in the store, for the next start.
-func (c *Coordinator) exportLast(ctx context.Context, measured []RankAccuracy) error {
+func (c *Coordinator) exportLast(ctx context.Context, measured []metric.RankAccuracy) error {
 	c.exportSoon(measured)
 	for until := time.Now().Add(exportPatience); c.exporting.due; {
 		if !time.Now().Before(until) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -19,7 +20,7 @@ func TestHostileFolderInTheWay(t *testing.T) {
 	}
 	tb := setTable(t, Config{Job: tinyJob(3), Dir: dir}, 3, nil)
 	failed := false
-	tb.onProgress = func(p Status) {
+	tb.onProgress = func(p monitor.Status) {
 		if p.Version == 2 && !failed { // the first round's export has failed
 			failed = tb.c.exporting.due
 			if err := os.Remove(inTheWay); err != nil && !errors.Is(err, os.ErrNotExist) {

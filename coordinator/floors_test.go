@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
@@ -50,8 +51,8 @@ func TestTooFewOfADrawnCohortCost(t *testing.T) {
 				return m, false
 			}
 		})
-		tb.onProgress = func(p Status) {
-			if p.State == StateCommitted || p.State == StateAbandoned {
+		tb.onProgress = func(p monitor.Status) {
+			if p.State == monitor.StateCommitted || p.State == monitor.StateAbandoned {
 				failed.Store(true)
 			}
 			if strings.Contains(p.Reason, "paused") { // so many are more than a job can declare
@@ -89,8 +90,8 @@ func TestWithoutCoinsNothingIsCharged(t *testing.T) {
 			return m, false
 		}
 	})
-	tb.onProgress = func(p Status) {
-		if p.State == StateAbandoned {
+	tb.onProgress = func(p monitor.Status) {
+		if p.State == monitor.StateAbandoned {
 			failed.Store(true)
 		}
 	}
@@ -133,11 +134,11 @@ func TestNobodyIsDrawnBeforeEnoughAreThere(t *testing.T) {
 		tb.c.addDevice(p.id())
 	}
 	tb.players = tb.players[:present]
-	tb.onProgress = func(p Status) {
-		if p.State != StateWaiting && p.State != StateFinished {
+	tb.onProgress = func(p monitor.Status) {
+		if p.State != monitor.StateWaiting && p.State != monitor.StateFinished {
 			t.Errorf("state %s with %d connected", p.State, p.Connected)
 		}
-		if p.State == StateWaiting && p.Connected == present {
+		if p.State == monitor.StateWaiting && p.Connected == present {
 			if !strings.Contains(p.Reason, "devices ready") {
 				t.Errorf("waits for %q", p.Reason)
 			}
@@ -160,8 +161,8 @@ func TestAStoppedDrawIsPaid(t *testing.T) {
 	base, dir, images := tinyBase(t), t.TempDir(), t.TempDir()
 	tb := setTable(t, Config{Job: job, Dir: dir, Base: base}, n, nil)
 	taken := map[string]string{}
-	tb.onProgress = func(p Status) {
-		if p.Round != 1 || p.State == StateWaiting {
+	tb.onProgress = func(p monitor.Status) {
+		if p.Round != 1 || p.State == monitor.StateWaiting {
 			return
 		}
 		if to := filepath.Join(images, p.State); taken[p.State] == "" {
@@ -182,7 +183,7 @@ func TestAStoppedDrawIsPaid(t *testing.T) {
 		t.Fatalf("images %v", taken)
 	}
 	for state, image := range taken {
-		if state == "finished" || state == StateAbandoned {
+		if state == "finished" || state == monitor.StateAbandoned {
 			continue
 		}
 		c, err := New(Config{Job: job, Dir: image, Base: base, Hosts: []string{}})

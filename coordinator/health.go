@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/model"
 )
@@ -149,7 +150,7 @@ func (c *Coordinator) Checks(ctx context.Context) []Check {
 	put("rounds", c.overdue(time.Now()), "none is over its deadlines")
 	s := c.Status()
 	switch {
-	case s.State == StateFinished:
+	case s.State == monitor.StateFinished:
 		err = errors.New("the job is over")
 	case strings.HasPrefix(s.Reason, "paused"):
 		err = errors.New(s.Reason)
@@ -168,8 +169,8 @@ func (c *Coordinator) clock(now time.Time) error {
 	if step := now.Round(0).Sub(began.Round(0)) - now.Sub(began); step.Abs() > clockMayStep {
 		return fmt.Errorf("it was set by %v while serve ran: start serve again", step.Round(time.Second))
 	}
-	if last := c.watch.lastEnded(); last > now.Add(clockMayStep).Unix() {
-		return fmt.Errorf("it stands before the end of the last round, %s: set it", time.Unix(last, 0).UTC().Format(time.DateTime))
+	if last := c.monitor.LastEnded(); last.After(now.Add(clockMayStep)) {
+		return fmt.Errorf("it stands before the end of the last round, %s: set it", last.UTC().Format(time.DateTime))
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/starling-fl/starling/coordinator/monitor"
 )
 
 // failing are the names of the checks that are not OK.
@@ -85,12 +87,12 @@ func TestChecksNameWhatIsWrong(t *testing.T) {
 	}
 	c.health.asked = time.Now().Add(-2 * busyFor)
 	c.health.round(time.Now().Add(-time.Hour), time.Minute)
-	c.watch.rounds = []RoundRecord{{Ended: time.Now().Add(time.Hour).Unix()}}
+	c.monitor.Ended(monitor.RoundRecord{RoundID: monitor.RoundID{Round: 1}, Ended: time.Now().Add(time.Hour).Unix()})
 	if got := look(); !slices.Equal(got, []string{"engine", "clock", "rounds"}) {
 		t.Errorf("an endless round and a clock that was set back: %q", got)
 	}
 	c.health.round(time.Time{}, 0)
-	c.watch.rounds = nil
+	c.monitor.Ended(monitor.RoundRecord{RoundID: monitor.RoundID{Round: 2}, Ended: time.Now().Unix()})
 	if err := c.store.Close(); err != nil {
 		t.Fatal(err)
 	}

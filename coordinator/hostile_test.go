@@ -294,8 +294,8 @@ func TestAlarm(t *testing.T) {
 		t.Errorf("first entry %+v", e)
 	}
 	res := tb.c.Result()
-	if res.Rounds != 2 || res.Abandoned != 1 || counted(t, tb.c.metrics.alarms) != 1 {
-		t.Errorf("result %+v, alarms %d", res, counted(t, tb.c.metrics.alarms))
+	if res.Rounds != 2 || res.Abandoned != 1 || counted(t, tb.c.metrics.Alarms) != 1 {
+		t.Errorf("result %+v, alarms %d", res, counted(t, tb.c.metrics.Alarms))
 	}
 	if got := moved(tb); math.Abs(got-0.1) > 0.01 {
 		t.Errorf("moved by %v, want 0.1: nothing of the alarmed round", got)
@@ -528,7 +528,7 @@ func TestRefusedSessions(t *testing.T) {
 		t.Error(err)
 	}
 	tb.server.Close()
-	if refused := tb.c.traffic.refused.Load(); refused < 7 {
+	if refused := tb.c.traffic.Refused(); refused < 7 {
 		t.Errorf("%d sessions refused", refused)
 	}
 }

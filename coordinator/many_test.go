@@ -31,8 +31,8 @@ func TestShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := tb.c.Result()
-	if res.Rounds != 1 || res.Abandoned != 0 || counted(t, tb.c.metrics.shardsFailed) != 1 {
-		t.Errorf("%d rounds, %d abandoned, %d shards failed", res.Rounds, res.Abandoned, counted(t, tb.c.metrics.shardsFailed))
+	if res.Rounds != 1 || res.Abandoned != 0 || counted(t, tb.c.metrics.ShardsFailed) != 1 {
+		t.Errorf("%d rounds, %d abandoned, %d shards failed", res.Rounds, res.Abandoned, counted(t, tb.c.metrics.ShardsFailed))
 	}
 	if got, want := moved(tb), v*8.0/n; math.Abs(got-want) > 0.004 {
 		t.Errorf("moved by %v, want %v: two shards of four over the fixed denominator", got, want)
@@ -53,8 +53,8 @@ func TestPendingUpdatesAreBounded(t *testing.T) {
 	tb.c.maxPending = 100 // below one update
 	tb.c.t.job.Cohort.MaxAbandoned = 1
 	err := tb.run()
-	if err == nil || !strings.Contains(err.Error(), "abandoned") || counted(t, tb.c.metrics.faults) != 4 {
-		t.Errorf("ended with %v, %d faults", err, counted(t, tb.c.metrics.faults))
+	if err == nil || !strings.Contains(err.Error(), "abandoned") || counted(t, tb.c.metrics.Faults) != 4 {
+		t.Errorf("ended with %v, %d faults", err, counted(t, tb.c.metrics.Faults))
 	}
 }
 

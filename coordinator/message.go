@@ -155,7 +155,7 @@ func (c *Coordinator) admit(ev judgement) {
 // refused puts the sender of a bad message out of the round: what it sent is not
 // in the sum; what it will send is not wanted.
 func (c *Coordinator) refused(r *running, d *device, turn secagg.Turn, err error) {
-	c.metrics.faults.Inc()
+	c.metrics.Faults.Inc()
 	c.log.Warn("device is out of the round", "device", short(d.id), "round", r.id, "turn", int(turn), "reason", err)
 	c.exclude(r, d, "its message was refused")
 	if blames(err) {
@@ -246,7 +246,7 @@ func (c *Coordinator) makeRoom(r *running, size uint64) error {
 			return fmt.Errorf("%w: updates of %d bytes, limit %d", errNoRoom, r.pending, c.maxPending)
 		}
 		oldest := r.uploads[i]
-		c.metrics.faults.Inc()
+		c.metrics.Faults.Inc()
 		c.log.Warn("device is out of the round", "device", short(oldest.id), "round", r.id,
 			"reason", "its update was begun first of those that fill the room for them, and is not there")
 		c.exclude(r, oldest, "its update came too slowly")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
@@ -57,8 +58,8 @@ func (c *Coordinator) makeOffer(rank int) (m wire.Model, err error) {
 		return m, err
 	}
 	return wire.Model{
-		Rank: uint16(rank), Adapter: c.blobs.keep(PartModel, values), Archive: c.blobs.keep(PartModel, archive),
-		Programs: []wire.Program{{Host: program.Hosts[1], Blob: c.blobs.keep(PartModel, code)}},
+		Rank: uint16(rank), Adapter: c.blobs.keep(monitor.PartModel, values), Archive: c.blobs.keep(monitor.PartModel, archive),
+		Programs: []wire.Program{{Host: program.Hosts[1], Blob: c.blobs.keep(monitor.PartModel, code)}},
 	}, nil
 }
 

@@ -106,21 +106,21 @@ func TestHostilePoison(t *testing.T) {
 	if err != nil || len(l.Entries) != 2 || l.Entries[0].Event.Kind != dp.KindCharged || !strings.Contains(l.Entries[0].Reason, "range") {
 		t.Errorf("ledger %+v, %v", l, err)
 	}
-	if math.Abs(got) > 10 || counted(t, tb.c.metrics.alarms) != 1 {
-		t.Errorf("poison in range moved the bias by %.1f honest updates, %d alarms", got, counted(t, tb.c.metrics.alarms))
+	if math.Abs(got) > 10 || counted(t, tb.c.metrics.Alarms) != 1 {
+		t.Errorf("poison in range moved the bias by %.1f honest updates, %d alarms", got, counted(t, tb.c.metrics.Alarms))
 	}
 	// As much as the norm of a sum of 64 allows: this is what is left without trimming.
 	within := func(n int, q int64) int64 { return int64(float64(n-8) * float64(q) / 2.6) }
 	untrimmed, tb, _ := poisoned(t, oneShard, within)
-	if counted(t, tb.c.metrics.alarms) != 0 || untrimmed < 30 {
-		t.Errorf("poison within the norm moved the bias by %.1f, %d alarms: the attack is none", untrimmed, counted(t, tb.c.metrics.alarms))
+	if counted(t, tb.c.metrics.Alarms) != 0 || untrimmed < 30 {
+		t.Errorf("poison within the norm moved the bias by %.1f, %d alarms: the attack is none", untrimmed, counted(t, tb.c.metrics.Alarms))
 	}
 	// In smaller shards the norm allows less; trimmed, no more than the others' spread.
 	small := map[int]float64{}
 	for trim := range 2 {
 		four := func(j *Job) { j.Shard.Size, j.Shard.Floor, j.Shard.Trim, j.Cohort.Floor = 16, 8, trim, 64 }
 		small[trim], tb, dir = poisoned(t, four, func(n int, q int64) int64 { return int64(0.8 * float64(n) * float64(q) / 2.6) })
-		if l, err = store.ReadLedger(dir); err != nil || len(l.Entries) != 1 || counted(t, tb.c.metrics.alarms) != 0 {
+		if l, err = store.ReadLedger(dir); err != nil || len(l.Entries) != 1 || counted(t, tb.c.metrics.Alarms) != 0 {
 			t.Errorf("trimmed by %d: ledger %+v, %v", trim, l, err)
 		}
 	}

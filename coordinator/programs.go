@@ -3,6 +3,7 @@ package coordinator
 import (
 	"fmt"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/program"
 )
@@ -37,7 +38,7 @@ func (p *programs) at(rank int) ([]wire.Program, error) {
 		if err != nil {
 			return nil, fmt.Errorf("coordinator: program of rank %d for %s: %w", rank, host, err)
 		}
-		refs = append(refs, wire.Program{Host: host, Blob: p.blobs.keep(PartPrograms, code)})
+		refs = append(refs, wire.Program{Host: host, Blob: p.blobs.keep(monitor.PartPrograms, code)})
 	}
 	p.refs[rank] = refs
 	return refs, nil

@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
@@ -107,7 +109,7 @@ func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) 
 			return nil, err
 		}
 	}
-	c.metrics.unmasking.Add(time.Since(began).Seconds())
+	c.metrics.Unmasking.Add(time.Since(began).Seconds())
 
 	noising := time.Now()
 	var noise dp.Noise = r.noise
@@ -118,14 +120,14 @@ func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) 
 	if err != nil {
 		return nil, err
 	}
-	c.metrics.noising.Add(time.Since(noising).Seconds())
+	c.metrics.Noising.Add(time.Since(noising).Seconds())
 	if err := c.commit(r, event, clip); err != nil {
 		return nil, err
 	}
-	c.metrics.releasing.Add(time.Since(began).Seconds())
-	c.metrics.committed.Inc()
+	c.metrics.Releasing.Add(time.Since(began).Seconds())
+	c.metrics.Committed.Inc()
 	if e.NoiseOnly {
-		c.metrics.noiseOnly.Inc()
+		c.metrics.NoiseOnly.Inc()
 	}
 	c.show(r)
 	return round.Released{}, nil
@@ -144,7 +146,7 @@ func (c *Coordinator) checkShards(r *running, u unmaskedEvent) (sums [][]int64, 
 		n := u.e.Shards[i]
 		var bad *secagg.ShardError
 		if errors.As(u.errs[i], &bad) {
-			c.metrics.shardsFailed.Inc()
+			c.metrics.ShardsFailed.Inc()
 			c.log.Warn("shard failed", "round", r.id, "shard", n, "reason", bad.Err)
 			c.blamed(r, bad.Faults)
 			continue
@@ -156,7 +158,7 @@ func (c *Coordinator) checkShards(r *running, u unmaskedEvent) (sums [][]int64, 
 		survivors := r.shards[n].Survivors()
 		switch err := r.vector.CheckSum(part, survivors*c.t.contract.Job.Units(), survivors); {
 		case errors.Is(err, quant.ErrRange):
-			c.metrics.alarms.Inc()
+			c.metrics.Alarms.Inc()
 			c.log.Error("ALARM: a shard's sum is out of range, nothing of it is released", "round", r.id, "shard", n)
 			alarmed = append(alarmed, n)
 			continue
@@ -191,8 +193,8 @@ func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 	c.head = entry.Hash
 	c.status.Version = int(c.core.version)
 	c.status.Guarantees = note.Guarantees
-	c.metrics.version.Set(float64(c.core.version))
-	c.metrics.lastCommit.SetToCurrentTime()
+	c.metrics.Version.Set(float64(c.core.version))
+	c.metrics.LastCommit.SetToCurrentTime()
 	c.log.Info("committed", "round", r.id, "version", c.core.version, "rank", r.rank, "kind", event.Kind, "next_clip_norm", clip)
 	return nil
 }
@@ -200,14 +202,14 @@ func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 // show exports what was committed and has it measured. A figure of an earlier
 // version does not go into the new checkpoint.
 func (c *Coordinator) show(r *running) {
-	c.status.State, c.status.Reason = StateCommitted, ""
+	c.status.State, c.status.Reason = monitor.StateCommitted, ""
 	c.measure(r.rank)
 	c.exportSoon(nil)
 }
 
 // export writes the released checkpoint as a folder, with the accuracy that was
 // measured of it.
-func (c *Coordinator) export(measured []RankAccuracy) error {
+func (c *Coordinator) export(measured []metric.RankAccuracy) error {
 	info, err := c.checkpointInfo(measured)
 	if err != nil {
 		return err
@@ -220,7 +222,7 @@ func (c *Coordinator) export(measured []RankAccuracy) error {
 }
 
 // checkpointInfo describes the present adapter; measured may be empty.
-func (c *Coordinator) checkpointInfo(measured []RankAccuracy) (model.CheckpointInfo, error) {
+func (c *Coordinator) checkpointInfo(measured []metric.RankAccuracy) (model.CheckpointInfo, error) {
 	ranks := c.t.ranks()
 	largest, err := c.t.vector(ranks[len(ranks)-1], c.t.job.Privacy.ClipNorm, [32]byte{})
 	if err != nil {
@@ -283,6 +285,6 @@ func (c *Coordinator) charge(r *running, reason string) error {
 	c.head = entry.Hash
 	c.status.Version = int(c.core.version)
 	c.status.Guarantees = note.Guarantees
-	c.metrics.charged.Inc()
+	c.metrics.Charged.Inc()
 	return nil
 }

@@ -254,8 +254,8 @@ func TestSampling(t *testing.T) {
 	if len(l.Entries) != 5 || all == 5*n || all < 5*n/2 {
 		t.Errorf("%d entries, %d of %d asked", len(l.Entries), all, 5*n)
 	}
-	if counted(t, tb.c.metrics.drawn) != int64(all) {
-		t.Errorf("%d drawn, %d asked", counted(t, tb.c.metrics.drawn), all)
+	if counted(t, tb.c.metrics.Drawn) != int64(all) {
+		t.Errorf("%d drawn, %d asked", counted(t, tb.c.metrics.Drawn), all)
 	}
 }
 
@@ -381,7 +381,7 @@ func TestEvaluation(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := tb.c.Result()
-	if res.BestRank != 2 || len(res.Validation) != 3 || res.Validation[1] != (RankAccuracy{2, 1, 1}) || res.Validation[2].Loss != 0 {
+	if res.BestRank != 2 || len(res.Validation) != 3 || res.Validation[1] != (metric.RankAccuracy{Rank: 2, Accuracy: 1, Loss: 1}) || res.Validation[2].Loss != 0 {
 		t.Errorf("result %+v", res)
 	}
 	// Nothing is measured twice: the last of the two rounds at the end alone.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/store"
 )
 
@@ -28,8 +29,8 @@ func TestHostileRollback(t *testing.T) {
 			}
 		})
 		keys = tb.players
-		tb.onProgress = func(p Status) {
-			if p.State == StateCommitted && p.Version == stopAt && stopAt < job.Rounds {
+		tb.onProgress = func(p monitor.Status) {
+			if p.State == monitor.StateCommitted && p.Version == stopAt && stopAt < job.Rounds {
 				tb.stop()
 			}
 		}

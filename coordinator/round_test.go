@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
@@ -48,10 +49,10 @@ type table struct {
 	errs    []error
 	// reconnects: players whose connection broke come back at once.
 	reconnects bool
-	onProgress func(Status)
+	onProgress func(monitor.Status)
 
 	mu   sync.Mutex
-	seen []Status
+	seen []monitor.Status
 }
 
 func setTable(t *testing.T, cfg Config, players int, bend func(i int, p *player)) *table {
@@ -66,7 +67,7 @@ func setTable(t *testing.T, cfg Config, players int, bend func(i int, p *player)
 	if cfg.Hosts == nil {
 		cfg.Hosts = []string{} // players do not train
 	}
-	cfg.Progress = func(p Status) {
+	cfg.Progress = func(p monitor.Status) {
 		tb.mu.Lock()
 		tb.seen = append(tb.seen, p)
 		tb.mu.Unlock()

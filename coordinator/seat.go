@@ -39,7 +39,7 @@ func (c *Coordinator) join(ev joinEvent) error {
 	d.holds = c.keys.head.Size
 	d.joined, d.backBy = time.Now(), time.Time{}
 	c.connected++
-	c.metrics.connected.Set(float64(c.connected))
+	c.metrics.Connected.Set(float64(c.connected))
 	ev.enrolled.Session, ev.enrolled.Resumed = token, resumed
 	ev.s.send(frame(ev.enrolled))
 	c.seat(d, resumed)
@@ -146,12 +146,12 @@ func (c *Coordinator) detach(d *device) {
 	d.sess.device = nil
 	d.sess = nil
 	c.connected--
-	c.metrics.connected.Set(float64(c.connected))
+	c.metrics.Connected.Set(float64(c.connected))
 }
 
 // fault notes a rejected message.
 func (c *Coordinator) fault(s *session, what string) {
-	c.metrics.faults.Inc()
+	c.metrics.Faults.Inc()
 	c.log.Debug("rejected", "device", short(s.id), "what", what)
 	c.useless(s)
 }

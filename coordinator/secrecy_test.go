@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 )
@@ -223,10 +224,10 @@ func TestNothingShownDependsOnUpdates(t *testing.T) {
 			p.Elapsed, p.BytesUp, p.BytesDown = 0, 0, 0
 			p.Parts.Turns.Down, p.Parts.Rest.Down = 0, 0 // they say times, which take a byte more or less
 			to := &s.progress
-			if p.State != StateCommitted { // how many have come or answered at a moment is a matter of time
+			if p.State != monitor.StateCommitted { // how many have come or answered at a moment is a matter of time
 				to = &s.between
-				p.Enrolled, p.Connected, p.Answered, p.Parts = 0, 0, 0, Parts{}
-				if p.State == StateWaiting {
+				p.Enrolled, p.Connected, p.Answered, p.Parts = 0, 0, 0, monitor.Parts{}
+				if p.State == monitor.StateWaiting {
 					p.Reason = ""
 				}
 			}

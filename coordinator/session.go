@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -113,7 +114,7 @@ func (c *Coordinator) session(conn Conn) {
 		}
 		return
 	}
-	c.metrics.sessions.Inc()
+	c.metrics.Sessions.Inc()
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -123,7 +124,7 @@ func (c *Coordinator) session(conn Conn) {
 	cancel(err)
 	<-written
 	if cause := context.Cause(ctx); errors.Is(cause, errSlow) || errors.Is(cause, errFaults) {
-		c.metrics.kicked.Inc()
+		c.metrics.Kicked.Inc()
 	}
 	c.log.Debug("session over", "device", short(s.id), "reason", context.Cause(ctx))
 }
@@ -169,14 +170,14 @@ func (c *Coordinator) next(conn Conn, s *session) (wire.Message, error) {
 }
 
 // partOf is what a frame's bytes are for.
-func partOf(k wire.Kind) Part {
+func partOf(k wire.Kind) monitor.Part {
 	switch k {
 	case wire.KindAssignment, wire.KindTurn:
-		return PartTurns
+		return monitor.PartTurns
 	case wire.KindUpdate:
-		return PartUpdates
+		return monitor.PartUpdates
 	}
-	return PartNone
+	return monitor.PartNone
 }
 
 // read hands every message to the engine until the connection ends.

@@ -114,8 +114,8 @@ func TestHostileMessagesInABatch(t *testing.T) {
 		}
 		tb.allEnd(all.Wait)
 		res := tb.c.Result()
-		if res.Rounds != 1 || res.Abandoned != 0 || res.Dropped != 4 || counted(t, tb.c.metrics.faults) != 4 {
-			t.Errorf("%d rounds, %d abandoned, %d dropped, %d faults", res.Rounds, res.Abandoned, res.Dropped, counted(t, tb.c.metrics.faults))
+		if res.Rounds != 1 || res.Abandoned != 0 || res.Dropped != 4 || counted(t, tb.c.metrics.Faults) != 4 {
+			t.Errorf("%d rounds, %d abandoned, %d dropped, %d faults", res.Rounds, res.Abandoned, res.Dropped, counted(t, tb.c.metrics.Faults))
 		}
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
 )
@@ -15,7 +16,7 @@ import (
 // late plays a round of three shards of four, one device of shard 1 sending its
 // shares 12 s late. It returns when each player revealed, when the round was
 // committed, and what the ledger was charged.
-func late(t *testing.T, enough float64) (revealed map[*player]time.Duration, committed time.Duration, event dp.Event, res Result, change float64) {
+func late(t *testing.T, enough float64) (revealed map[*player]time.Duration, committed time.Duration, event dp.Event, res monitor.Result, change float64) {
 	const n, v = 12, 0.05
 	job := loud(n, 1)
 	job.Shard.Size, job.Shard.Floor, job.Cohort.Floor = 4, 3, n
@@ -51,7 +52,7 @@ func late(t *testing.T, enough float64) (revealed map[*player]time.Duration, com
 			t.Fatalf("%d entries, %v", len(l.Entries), err)
 		}
 		event, res, change = l.Entries[0].Event, tb.c.Result(), moved(tb)
-		over, _, ok := tb.progressOf(StateCommitted, 0)
+		over, _, ok := tb.progressOf(monitor.StateCommitted, 0)
 		if !ok {
 			t.Fatal("nothing was committed")
 		}

@@ -39,7 +39,7 @@ func (c *Coordinator) strike(d *device, roundID uint64, reason string, proven bo
 		return
 	}
 	if exclude {
-		c.metrics.excluded.Inc()
+		c.metrics.Excluded.Inc()
 		c.shut(d, reason)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/internal/wire"
 )
@@ -38,7 +39,7 @@ func TestHostilePace(t *testing.T) {
 		tb.allEnd(wg.Wait)
 		var at []time.Duration
 		for i := 0; ; i++ {
-			p, j, ok := tb.progressOf(StateCommitted, i)
+			p, j, ok := tb.progressOf(monitor.StateCommitted, i)
 			if !ok {
 				break
 			}

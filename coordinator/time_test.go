@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/starling-fl/starling/coordinator/internal/socket"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/internal/pipes"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
@@ -53,7 +54,7 @@ func bubbleWith(t *testing.T, cfg Config, n int, play func(ctx context.Context, 
 	synctest.Test(t, func(t *testing.T) {
 		tb := &table{t: t}
 		var err error
-		cfg.Hosts, cfg.Progress = []string{}, func(p Status) {
+		cfg.Hosts, cfg.Progress = []string{}, func(p monitor.Status) {
 			tb.mu.Lock()
 			tb.seen = append(tb.seen, p)
 			tb.mu.Unlock()
@@ -106,7 +107,7 @@ func (tb *table) allEnd(wait func()) {
 }
 
 // progressOf returns the first progress in a state after index from.
-func (tb *table) progressOf(state string, from int) (Status, int, bool) {
+func (tb *table) progressOf(state string, from int) (monitor.Status, int, bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	for i := from; i < len(tb.seen); i++ {
@@ -114,7 +115,7 @@ func (tb *table) progressOf(state string, from int) (Status, int, bool) {
 			return tb.seen[i], i, true
 		}
 	}
-	return Status{}, 0, false
+	return monitor.Status{}, 0, false
 }
 
 // TestMuteDevices: devices that take their assignment and say nothing hold the
@@ -135,11 +136,11 @@ func TestMuteDevices(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		keying, _, ok := tb.progressOf("keying", 0)
-		over, _, ok2 := tb.progressOf(StateAbandoned, 0)
+		over, _, ok2 := tb.progressOf(monitor.StateAbandoned, 0)
 		if !ok || !ok2 || over.Elapsed-keying.Elapsed != job.Deadlines.Key {
 			t.Errorf("keying from %v, abandoned at %v", keying.Elapsed, over.Elapsed)
 		}
-		if tb.c.Result().Rounds != 0 || tb.c.Status().State != StateFinished {
+		if tb.c.Result().Rounds != 0 || tb.c.Status().State != monitor.StateFinished {
 			t.Errorf("status %+v", tb.c.Status())
 		}
 	})
@@ -168,7 +169,7 @@ func TestOneMuteDevice(t *testing.T) {
 		tb.allEnd(wg.Wait) // Finished reaches all of them
 		collecting, i, _ := tb.progressOf("collecting", 0)
 		confirming, _, _ := tb.progressOf("confirming", i)
-		committed, _, ok := tb.progressOf(StateCommitted, i)
+		committed, _, ok := tb.progressOf(monitor.StateCommitted, i)
 		if !ok || confirming.Elapsed-collecting.Elapsed != job.Deadlines.Collect || committed.Elapsed != confirming.Elapsed {
 			t.Errorf("collecting at %v, confirming at %v, committed at %v", collecting.Elapsed, confirming.Elapsed, committed.Elapsed)
 		}
@@ -357,8 +358,8 @@ func TestGoneDevicesAreNotAwaited(t *testing.T) {
 			wg.Go(func() { _ = p.play(ctx) })
 		}
 		tb.allEnd(wg.Wait)
-		_, i, _ := tb.progressOf(StateCommitted, 0)
-		committed, _, ok := tb.progressOf(StateCommitted, i+1)
+		_, i, _ := tb.progressOf(monitor.StateCommitted, 0)
+		committed, _, ok := tb.progressOf(monitor.StateCommitted, i+1)
 		if !ok || committed.Elapsed != job.Deadlines.Reconnect/20 {
 			t.Errorf("both rounds took %v, want the one wait of %v", committed.Elapsed, job.Deadlines.Reconnect/20)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
@@ -126,8 +127,8 @@ func TestAdaptiveClip(t *testing.T) {
 		})
 		keys = tb.players
 		if start == 0 {
-			tb.onProgress = func(p Status) {
-				if p.State == StateCommitted && p.Version == 2 {
+			tb.onProgress = func(p monitor.Status) {
+				if p.State == monitor.StateCommitted && p.Version == 2 {
 					tb.stop()
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/program"
 )
 
@@ -39,7 +40,7 @@ type Round struct {
 }
 
 // RankAccuracy is the accuracy of the adapter cut to a rank.
-type RankAccuracy = coordinator.RankAccuracy
+type RankAccuracy = metric.RankAccuracy
 
 // start is a drawn round as its clients are given it.
 type start struct {

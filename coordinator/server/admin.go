@@ -16,9 +16,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/model"
 )
@@ -119,7 +120,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 }
 
 // events writes news as server-sent events.
-func events(n coordinator.News) (out []byte, err error) {
+func events(n monitor.News) (out []byte, err error) {
 	put := func(name string, data any) {
 		b, e := json.Marshal(data)
 		out = fmt.Appendf(out, "event: %s\ndata: %s\n\n", name, b)
@@ -159,14 +160,14 @@ var roundColumns = []string{"round", "version", "rank", "cohort", "dropped", "ab
 	"accuracy", "accuracy_rank", "loss", "epsilon_delivered", "epsilon_simulated", "delta", "bytes_up", "bytes_down"}
 
 // roundLine is a round as a line of the table; what is not known is empty.
-func roundLine(r coordinator.RoundRecord) []string {
+func roundLine(r monitor.RoundRecord) []string {
 	float := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	var accuracy, rank, loss, delivered, simulated, delta, ended string
 	if r.Ended > 0 {
 		ended = time.Unix(r.Ended, 0).UTC().Format(time.RFC3339)
 	}
 	if len(r.Accuracy) > 0 {
-		best := slices.MaxFunc(r.Accuracy, func(a, b coordinator.RankAccuracy) int { return cmp.Compare(a.Accuracy, b.Accuracy) })
+		best := slices.MaxFunc(r.Accuracy, func(a, b metric.RankAccuracy) int { return cmp.Compare(a.Accuracy, b.Accuracy) })
 		accuracy, rank = float(best.Accuracy), strconv.Itoa(best.Rank)
 		if best.Loss > 0 {
 			loss = float(best.Loss)

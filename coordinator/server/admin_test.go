@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 )
 
 // dashboard is what a stream of events has told so far.
 type dashboard struct {
-	overview coordinator.Overview
-	rounds   []coordinator.RoundRecord
+	overview monitor.Overview
+	rounds   []monitor.RoundRecord
 }
 
 // until reads events until they have come to what passes.
@@ -40,10 +40,10 @@ func (d *dashboard) until(t *testing.T, body *bufio.Reader, passes func() bool) 
 			case "overview":
 				err = json.Unmarshal([]byte(data), &d.overview)
 			case "rounds":
-				var more []coordinator.RoundRecord
+				var more []monitor.RoundRecord
 				err = json.Unmarshal([]byte(data), &more)
 				for _, r := range more { // new, or changed
-					d.rounds = slices.DeleteFunc(d.rounds, func(old coordinator.RoundRecord) bool { return old.Round == r.Round })
+					d.rounds = slices.DeleteFunc(d.rounds, func(old monitor.RoundRecord) bool { return old.Round == r.Round })
 					d.rounds = append(d.rounds, r)
 				}
 			}
@@ -98,14 +98,14 @@ func TestDashboard(t *testing.T) {
 	}
 	body := bufio.NewReader(res.Body)
 	var d dashboard
-	d.until(t, body, func() bool { return d.overview.Status.State == coordinator.StateWaiting })
+	d.until(t, body, func() bool { return d.overview.Status.State == monitor.StateWaiting })
 	if d.overview.Cohort != "" || len(d.rounds) != 0 {
 		t.Errorf("before the first round: %+v", d)
 	}
 	ended := join(ctx, t, s.Token(devices.URL, nil), 3)
 	ran := make(chan error, 1)
 	go func() { ran <- c.Run(ctx) }()
-	d.until(t, body, func() bool { return d.overview.Status.State == coordinator.StateFinished && len(d.rounds) == 2 })
+	d.until(t, body, func() bool { return d.overview.Status.State == monitor.StateFinished && len(d.rounds) == 2 })
 	if r := d.rounds[1]; r.Round != 2 || !r.Released || r.Cohort != 3 || r.Dropped != 0 || r.Delivered == nil || r.BytesUp <= 0 || r.Seconds <= 0 {
 		t.Errorf("second round %+v", r)
 	}

@@ -9,14 +9,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 )
 
 // countingListener counts its connections and their bytes as they cross the
 // socket, TLS and HTTP included.
 type countingListener struct {
 	net.Listener
-	meter   atomic.Pointer[coordinator.Meter]
+	meter   atomic.Pointer[monitor.Meter]
 	sockets atomic.Pointer[sockets]
 }
 
@@ -51,7 +51,7 @@ type countingConn struct {
 	up, down atomic.Int64 // since the last begin, and the last settle
 	request  atomic.Int64 // what of up the present request is
 	upgraded atomic.Bool  // it is a device's session, which bounds its writes itself
-	part     atomic.Int32 // what the present request is for, a coordinator.Part
+	part     atomic.Int32 // what the present request is for, a monitor.Part
 	leave    func()       // counts the connection out
 	left     sync.Once
 }
@@ -76,7 +76,7 @@ func counting(conn net.Conn) *countingConn {
 func (c *countingConn) begin() { c.request.Store(c.up.Swap(0)) }
 
 // meant says what a request is for.
-func meant(r *http.Request, p coordinator.Part) {
+func meant(r *http.Request, p monitor.Part) {
 	if c, ok := r.Context().Value(countedKey{}).(*countingConn); ok {
 		c.part.Store(int32(p))
 	}
@@ -88,7 +88,7 @@ func (c *countingConn) settle() {
 		return
 	}
 	up, down := c.request.Swap(0), c.down.Swap(0)
-	if m, p := c.l.meter.Load(), coordinator.Part(c.part.Swap(0)); m != nil && p != coordinator.PartNone {
+	if m, p := c.l.meter.Load(), monitor.Part(c.part.Swap(0)); m != nil && p != monitor.PartNone {
 		m.For(p, up, down)
 	}
 }

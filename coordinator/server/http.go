@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -27,18 +27,18 @@ func (s *Server) Handler() http.Handler {
 
 func (s *Server) commonRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /v1/job", func(w http.ResponseWriter, r *http.Request) {
-		meant(r, coordinator.PartPage)
+		meant(r, monitor.PartPage)
 		s.serveAbout(w, r)
 	})
 	mux.HandleFunc("GET /v1/job/announced", func(w http.ResponseWriter, r *http.Request) {
-		meant(r, coordinator.PartPage)
+		meant(r, monitor.PartPage)
 		w.Header().Set("Content-Type", "application/cbor")
 		w.Header().Set("Cache-Control", "no-cache")
 		_, _ = w.Write(s.c.Announced()) // the reader is gone: nobody to tell
 	})
 	if len(s.cfg.Sample) > 0 {
 		mux.HandleFunc("GET /v1/sample", func(w http.ResponseWriter, r *http.Request) {
-			meant(r, coordinator.PartPage)
+			meant(r, monitor.PartPage)
 			w.Header().Set("Cache-Control", "no-cache")
 			attach(w, "application/octet-stream", s.cfg.SampleName)
 			_, _ = w.Write(s.cfg.Sample) // the reader is gone: nobody to tell
@@ -48,13 +48,13 @@ func (s *Server) commonRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /readyz", s.serveReadiness)
 	if s.cfg.Pages != nil {
 		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-			meant(r, coordinator.PartPage)
+			meant(r, monitor.PartPage)
 			s.cfg.Pages.ServeHTTP(w, r)
 		})
 	}
 }
 
-// serveStatus writes a coordinator.Status, or its public part.
+// serveStatus writes a monitor.Status, or its public part.
 func serveStatus(w http.ResponseWriter, status any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

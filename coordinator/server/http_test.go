@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
 )
@@ -152,8 +153,8 @@ func TestOperatorsEndpoints(t *testing.T) {
 		t.Errorf("healthz: %s %q", res.Status, body)
 	}
 	res, body := get("/v1/status")
-	var p coordinator.Status
-	if err := json.Unmarshal([]byte(body), &p); err != nil || p.State != coordinator.StateFinished || p.Cohort != 3 || p.Job != "tiny" || p.Round != 2 || res.Header.Get("Cache-Control") != "no-store" {
+	var p monitor.Status
+	if err := json.Unmarshal([]byte(body), &p); err != nil || p.State != monitor.StateFinished || p.Cohort != 3 || p.Job != "tiny" || p.Round != 2 || res.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("status %s, %v", body, err)
 	}
 	if res, body := get("/readyz"); res.StatusCode != http.StatusServiceUnavailable || body != "not ready\n" {
@@ -194,12 +195,12 @@ func TestOperatorsEndpoints(t *testing.T) {
 		}
 		w = httptest.NewRecorder()
 		s.Handler().ServeHTTP(w, r)
-		p = coordinator.Status{}
+		p = monitor.Status{}
 		if path != "/v1/status" {
 			if w.Code != http.StatusNotFound {
 				t.Errorf("%s on the devices' listener: %d", path, w.Code)
 			}
-		} else if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.State != coordinator.StateFinished || p.Enrolled != 0 || p.Cohort != 0 || p.BytesUp != 0 {
+		} else if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.State != monitor.StateFinished || p.Enrolled != 0 || p.Cohort != 0 || p.BytesUp != 0 {
 			t.Errorf("status for a device: %s, %v", w.Body, err)
 		} else if got := keysOf(t, w.Body.Bytes()); !slices.Equal(got, publicKeys) {
 			t.Errorf("a device's status says %q, may say %q", got, publicKeys)
@@ -359,7 +360,7 @@ func TestListen(t *testing.T) {
 		t.Errorf("parts %+v, the base has %d bytes", p, len(base))
 	}
 	up, down := int64(0), int64(0)
-	for _, b := range []coordinator.Bytes{p.Page, p.Base, p.Programs, p.Model, p.Slices, p.Turns, p.Updates, p.Rest} {
+	for _, b := range []monitor.Bytes{p.Page, p.Base, p.Programs, p.Model, p.Slices, p.Turns, p.Updates, p.Rest} {
 		if b.Up < 0 || b.Down < 0 {
 			t.Errorf("parts %+v", p)
 		}

@@ -3,21 +3,22 @@ package server
 import (
 	"testing"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/evaluate/metric"
 )
 
 // TestRoundLine: every figure of a round stands under its name in the table.
 func TestRoundLine(t *testing.T) {
-	r := coordinator.RoundRecord{
-		RoundID:    coordinator.RoundID{Round: 4, Version: 3, Rank: 2, ClipNorm: 1.5},
-		Turnout:    coordinator.Turnout{Cohort: 9, Dropped: 1, Absent: 3},
+	r := monitor.RoundRecord{
+		RoundID:    monitor.RoundID{Round: 4, Version: 3, Rank: 2, ClipNorm: 1.5},
+		Turnout:    monitor.Turnout{Cohort: 9, Dropped: 1, Absent: 3},
 		Released:   true,
 		Seconds:    2.5,
 		Ended:      1_800_000_000,
-		Accuracy:   []coordinator.RankAccuracy{{Rank: 1, Accuracy: 0.25, Loss: 2}, {Rank: 2, Accuracy: 0.75, Loss: 0.5}, {Rank: 4, Accuracy: 0.5, Loss: 1}},
+		Accuracy:   []metric.RankAccuracy{{Rank: 1, Accuracy: 0.25, Loss: 2}, {Rank: 2, Accuracy: 0.75, Loss: 0.5}, {Rank: 4, Accuracy: 0.5, Loss: 1}},
 		Guarantees: dp.Guarantees{Delivered: &dp.Guarantee{Epsilon: 6, Delta: 1e-6}, Simulated: &dp.Guarantee{Epsilon: 2, Delta: 1e-6}},
-		Traffic:    coordinator.Traffic{BytesUp: 100, BytesDown: 200},
+		Traffic:    monitor.Traffic{BytesUp: 100, BytesDown: 200},
 	}
 	want := map[string]string{"round": "4", "version": "3", "rank": "2", "cohort": "9", "dropped": "1", "absent": "3", "released": "true", "reason": "",
 		"seconds": "2.5", "ended": "2027-01-15T08:00:00Z", "clip_norm": "1.5", "accuracy": "0.75", "accuracy_rank": "2", "loss": "0.5", "epsilon_delivered": "6",

@@ -9,3 +9,11 @@ type Score struct {
 	// is a mean over; 0 where the evaluator has none.
 	Loss float64
 }
+
+// RankAccuracy is how the released adapter, cut to a rank, does on public
+// validation data. What devices lose in training is theirs: it never comes here.
+type RankAccuracy struct {
+	Rank     int     `json:"rank"`
+	Accuracy float64 `json:"accuracy"`
+	Loss     float64 `json:"loss,omitempty"` // validation loss, see Score; 0: none
+}

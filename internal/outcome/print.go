@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/internal/terminal"
 )
 
@@ -40,11 +40,11 @@ func (r Report) Print(w io.Writer) error {
 }
 
 // partsText is what bytes were for, up and down together.
-func partsText(p coordinator.Parts) string {
+func partsText(p monitor.Parts) string {
 	var said []string
 	for _, x := range []struct {
 		name string
-		b    coordinator.Bytes
+		b    monitor.Bytes
 	}{{"page", p.Page}, {"base", p.Base}, {"programs", p.Programs}, {"slices", p.Slices}, {"secure aggregation's turns", p.Turns},
 		{"updates", p.Updates}, {"finished model", p.Model}, {"handshakes, status and framing", p.Rest}} {
 		if x.b.Up+x.b.Down > 0 {

@@ -7,7 +7,7 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/sim"
@@ -63,7 +63,7 @@ type Report struct {
 	BytesOnceDown int64 `json:"bytes_once_down"`
 	// Parts is what all bytes of all devices were for; nil where they were not
 	// counted at sockets.
-	Parts *coordinator.Parts `json:"parts,omitempty"`
+	Parts *monitor.Parts `json:"parts,omitempty"`
 
 	Seconds    float64 `json:"seconds"`
 	Checkpoint string  `json:"checkpoint"`
@@ -75,14 +75,14 @@ type Report struct {
 }
 
 // Layout is the layout of a job's adapter over a base.
-func Layout(job coordinator.Job, b *model.Base) (*model.Layout, error) {
+func Layout(job job.Job, b *model.Base) (*model.Layout, error) {
 	return model.NewLayout(b.Config, job.Method(), len(job.Labels))
 }
 
 // Measure tests the released adapter at the rank that validation chose, or at
 // every rank, beside the untouched base. Validation was scored by the
 // coordinator, at every rank.
-func (r *Report) Measure(ctx context.Context, layout *model.Layout, result coordinator.Result, test *evaluate.Labelled, everyRank bool) error {
+func (r *Report) Measure(ctx context.Context, layout *model.Layout, result monitor.Result, test *evaluate.Labelled, everyRank bool) error {
 	r.RankAccuracy, r.RankMacroF1, r.Validation = map[string]float64{}, map[string]float64{}, map[string]float64{}
 	for _, v := range result.Validation {
 		name := strconv.Itoa(v.Rank)
@@ -108,7 +108,7 @@ func (r *Report) Measure(ctx context.Context, layout *model.Layout, result coord
 }
 
 // Settle takes over what the coordinator says of the job.
-func (r *Report) Settle(j coordinator.Job, result coordinator.Result) {
+func (r *Report) Settle(j job.Job, result monitor.Result) {
 	r.Rounds, r.Dropped, r.Absent, r.Checkpoint = result.Rounds, result.Dropped, result.Absent, result.Checkpoint
 	r.BytesUp, r.BytesDown = result.BytesUpPerDeviceRound, result.BytesDownPerDeviceRound
 	r.BytesOnceUp, r.BytesOnceDown = result.BytesOnceUp, result.BytesOnceDown

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/job"
 )
 
 // View shows a running job on standard error: a line for each
@@ -19,7 +21,7 @@ type View struct {
 	w       io.Writer
 	live    bool // w is a terminal: the last line may be rewritten
 	width   int  // columns
-	job     coordinator.Job
+	job     job.Job
 	needed  int    // devices at least, for a round
 	note    string // for above the table
 	headed  bool
@@ -32,7 +34,7 @@ type View struct {
 }
 
 // NewView shows a job on w; note stands above its table.
-func NewView(w io.Writer, job coordinator.Job, note string) *View {
+func NewView(w io.Writer, job job.Job, note string) *View {
 	v := &View{w: w, job: job, needed: job.LeastConnected(), note: note}
 	v.width, v.live = terminal.Width(w)
 	return v
@@ -44,22 +46,22 @@ var progressColumns = []struct {
 	title string
 	width int // to the right where positive, to the left where negative
 	least int // 0: always there
-	cell  func(coordinator.Status) string
+	cell  func(monitor.Status) string
 }{
-	{" rounds", -7, 0, func(p coordinator.Status) string { return fmt.Sprintf("%3d/%-3d", p.Version, p.Rounds) }},
-	{"state", -10, 0, func(p coordinator.Status) string { return p.State }},
-	{"rank", 4, 0, func(p coordinator.Status) string {
+	{" rounds", -7, 0, func(p monitor.Status) string { return fmt.Sprintf("%3d/%-3d", p.Version, p.Rounds) }},
+	{"state", -10, 0, func(p monitor.Status) string { return p.State }},
+	{"rank", 4, 0, func(p monitor.Status) string {
 		if p.Rank == 0 {
 			return "–"
 		}
 		return fmt.Sprint(p.Rank)
 	}},
-	{"devices", 7, 4, func(p coordinator.Status) string { return fmt.Sprint(p.Cohort - p.Absent) }},
-	{"dropped", 7, 1, func(p coordinator.Status) string { return fmt.Sprint(p.Dropped) }},
+	{"devices", 7, 4, func(p monitor.Status) string { return fmt.Sprint(p.Cohort - p.Absent) }},
+	{"dropped", 7, 1, func(p monitor.Status) string { return fmt.Sprint(p.Dropped) }},
 	{"accuracy", 8, 0, accuracyText},
 	{"epsilon", 7, 0, epsilonText},
-	{"up", 8, 2, func(p coordinator.Status) string { return terminal.Bytes(p.BytesUp) }},
-	{"down", 8, 3, func(p coordinator.Status) string { return terminal.Bytes(p.BytesDown) }},
+	{"up", 8, 2, func(p monitor.Status) string { return terminal.Bytes(p.BytesUp) }},
+	{"down", 8, 3, func(p monitor.Status) string { return terminal.Bytes(p.BytesDown) }},
 }
 
 // row joins the cells that fit into a width.
@@ -86,9 +88,9 @@ func row(width int, cell func(i int) string) string {
 }
 
 // Show takes in a status of the job.
-func (v *View) Show(p coordinator.Status) {
+func (v *View) Show(p monitor.Status) {
 	switch p.State {
-	case coordinator.StateCommitted, coordinator.StateAbandoned:
+	case monitor.StateCommitted, monitor.StateAbandoned:
 		v.clear()
 		v.head(p)
 		v.line(v.row(p))
@@ -100,9 +102,9 @@ func (v *View) Show(p coordinator.Status) {
 				v.line(terminal.Wrap(said, v.width, "        "))
 			}
 		}
-	case coordinator.StateFinished:
+	case monitor.StateFinished:
 		v.clear()
-	case coordinator.StateWaiting:
+	case monitor.StateWaiting:
 		v.wait(p)
 	default:
 		v.waiting = ""
@@ -116,7 +118,7 @@ func (v *View) Show(p coordinator.Status) {
 }
 
 // wait says for what, at once and where it has changed after a while.
-func (v *View) wait(p coordinator.Status) {
+func (v *View) wait(p monitor.Status) {
 	enrolled, population := p.Enrolled, v.job.Cohort.Population
 	if enrolled >= population && p.Connected >= v.needed {
 		return // all are there
@@ -157,7 +159,7 @@ func (v *View) clear() {
 }
 
 // head names the columns, and what the accuracies and the epsilons are of.
-func (v *View) head(p coordinator.Status) {
+func (v *View) head(p monitor.Status) {
 	if v.headed {
 		return
 	}
@@ -170,11 +172,11 @@ func (v *View) head(p coordinator.Status) {
 	v.line(row(v.width, func(i int) string { return progressColumns[i].title }))
 }
 
-func (v *View) row(p coordinator.Status) string {
+func (v *View) row(p monitor.Status) string {
 	return row(v.width, func(i int) string { return progressColumns[i].cell(p) })
 }
 
-func accuracyText(p coordinator.Status) string {
+func accuracyText(p monitor.Status) string {
 	best, ok := Best(p.Validation)
 	if !ok {
 		return "–"
@@ -184,7 +186,7 @@ func accuracyText(p coordinator.Status) string {
 
 // epsilonText is the guarantee that the budget applies to, of which
 // epsilonNote says the rest.
-func epsilonText(p coordinator.Status) string {
+func epsilonText(p monitor.Status) string {
 	switch {
 	case p.Simulated != nil:
 		return fmt.Sprintf("%.3f", p.Simulated.Epsilon)
@@ -195,7 +197,7 @@ func epsilonText(p coordinator.Status) string {
 }
 
 // epsilonNote is what the epsilons of the table hold for.
-func epsilonNote(p coordinator.Status, job coordinator.Job) string {
+func epsilonNote(p monitor.Status, job job.Job) string {
 	if g := p.Simulated; g != nil {
 		return fmt.Sprintf("epsilon: SIMULATED for a population of %d, at delta %.3g, %s accountant",
 			job.Privacy.SimulatedPopulation, g.Delta, g.Accountant)
@@ -207,7 +209,7 @@ func epsilonNote(p coordinator.Status, job coordinator.Job) string {
 }
 
 // Best is the rank of the highest accuracy; not ok where there is none.
-func Best(all []coordinator.RankAccuracy) (best coordinator.RankAccuracy, ok bool) {
+func Best(all []metric.RankAccuracy) (best metric.RankAccuracy, ok bool) {
 	for i, r := range all {
 		if i == 0 || r.Accuracy > best.Accuracy {
 			best = r

@@ -7,12 +7,13 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/job"
 )
 
-func shown(width int, live bool, ps ...coordinator.Status) string {
+func shown(width int, live bool, ps ...monitor.Status) string {
 	var out bytes.Buffer
 	job := job.Default()
 	job.Privacy.SimulatedPopulation = 1_000_000
@@ -37,11 +38,11 @@ func widest(text string) (n int) {
 // accountant, of nobody here where they are simulated, and never seconds.
 func TestProgressFits(t *testing.T) {
 	g := &dp.Guarantee{Epsilon: 1.2789, Delta: 2.51e-7, Accountant: dp.Tight, Simulated: true}
-	p := coordinator.Status{Turnout: coordinator.Turnout{Cohort: 10_000, Dropped: 1000}, Traffic: coordinator.Traffic{BytesUp: 999_900_000, BytesDown: 999_900_000}}
-	p.Version, p.Rounds, p.Rank, p.State = 100, 999, 64, coordinator.StateCommitted
-	p.Validation, p.Simulated, p.Delivered = []coordinator.RankAccuracy{{Rank: 1, Accuracy: 1}}, g, g
+	p := monitor.Status{Turnout: monitor.Turnout{Cohort: 10_000, Dropped: 1000}, Traffic: monitor.Traffic{BytesUp: 999_900_000, BytesDown: 999_900_000}}
+	p.Version, p.Rounds, p.Rank, p.State = 100, 999, 64, monitor.StateCommitted
+	p.Validation, p.Simulated, p.Delivered = []metric.RankAccuracy{{Rank: 1, Accuracy: 1}}, g, g
 	lost := p
-	lost.State, lost.Reason = coordinator.StateAbandoned, strings.Repeat("a long reason ", 20)
+	lost.State, lost.Reason = monitor.StateAbandoned, strings.Repeat("a long reason ", 20)
 	running := p
 	running.State = "collecting"
 	for _, width := range []int{60, 80, 100, 200} {
@@ -73,9 +74,9 @@ func TestProgressFits(t *testing.T) {
 
 // Whoever waits for devices is told for how many.
 func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
-	waiting := func(enrolled, connected int) coordinator.Status {
-		s := coordinator.Status{Enrolled: enrolled, Connected: connected}
-		s.State = coordinator.StateWaiting
+	waiting := func(enrolled, connected int) monitor.Status {
+		s := monitor.Status{Enrolled: enrolled, Connected: connected}
+		s.State = monitor.StateWaiting
 		return s
 	}
 	for _, live := range []bool{false, true} {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/edge"
@@ -45,14 +46,14 @@ type bubbled struct {
 	co    *coordinator.Coordinator
 
 	mu     sync.Mutex
-	seen   []coordinator.Status
+	seen   []monitor.Status
 	events []map[edge.State]int // by device
 	errs   []error              // what edge.Run returned, by device
 }
 
 // bubble runs a job to its end, or for a day, in a bubble. progress, if any, is
 // called in the engine's goroutine; before gets the bubble before anything starts.
-func bubble(t *testing.T, cfg Config, before func(b *bubbled), progress func(b *bubbled, p coordinator.Status)) (b *bubbled, runErr error) {
+func bubble(t *testing.T, cfg Config, before func(b *bubbled), progress func(b *bubbled, p monitor.Status)) (b *bubbled, runErr error) {
 	t.Helper()
 	// The compressor's pools are made at their first use, and must not belong to a
 	// bubble.
@@ -64,7 +65,7 @@ func bubble(t *testing.T, cfg Config, before func(b *bubbled), progress func(b *
 	synctest.Test(t, func(t *testing.T) {
 		cfg := cfg
 		cfg.Coordinator.Hosts = []string{} // devices bring their own trainer
-		cfg.Coordinator.Progress = func(p coordinator.Status) {
+		cfg.Coordinator.Progress = func(p monitor.Status) {
 			b.mu.Lock()
 			b.seen = append(b.seen, p)
 			b.mu.Unlock()
@@ -148,7 +149,7 @@ func (b *bubbled) sides() []watchdog.Side {
 func TestOutages(t *testing.T) {
 	states := []string{
 		round.Gathering.String(), round.Keying.String(), round.Sharing.String(), round.Collecting.String(),
-		round.Confirming.String(), round.Unmasking.String(), round.Releasing.String(), coordinator.StateCommitted,
+		round.Confirming.String(), round.Unmasking.String(), round.Releasing.String(), monitor.StateCommitted,
 	}
 	for _, state := range states {
 		for _, lasts := range []time.Duration{1, 20, 30, 40, 60} {
@@ -159,8 +160,8 @@ func TestOutages(t *testing.T) {
 				cfg.Coordinator.Job.Rounds = 8
 				cfg.Coordinator.Job.Deadlines = job.Default().Deadlines
 				cut := false
-				b, err := bubble(t, cfg, nil, func(b *bubbled, p coordinator.Status) {
-					if !cut && p.State == state && (p.Round == 2 || state == coordinator.StateCommitted) {
+				b, err := bubble(t, cfg, nil, func(b *bubbled, p monitor.Status) {
+					if !cut && p.State == state && (p.Round == 2 || state == monitor.StateCommitted) {
 						cut = true
 						b.lines[0].cut(lasts * time.Second)
 						b.blobs[0].cut(lasts * time.Second)

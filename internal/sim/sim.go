@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
@@ -43,7 +44,7 @@ type Config struct {
 
 // Result is what the job came to.
 type Result struct {
-	coordinator.Result
+	monitor.Result
 	Traffic Traffic
 	Devices []DeviceResult
 }

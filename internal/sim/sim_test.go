@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/tiny"
@@ -78,9 +79,9 @@ func config(t testing.TB, n int) Config {
 func play(t testing.TB, cfg Config) (r Result, err error) {
 	t.Helper()
 	var mu sync.Mutex
-	var progress coordinator.Status
+	var progress monitor.Status
 	events, device := map[int]edge.Event{}, cfg.Device
-	cfg.Coordinator.Progress = func(p coordinator.Status) {
+	cfg.Coordinator.Progress = func(p monitor.Status) {
 		mu.Lock()
 		defer mu.Unlock()
 		progress = p

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 )
@@ -26,8 +26,8 @@ func TestSlowLines(t *testing.T) {
 		for _, l := range b.blobs[10:] {
 			l.rate = len(blob) / 384
 		}
-	}, func(_ *bubbled, p coordinator.Status) {
-		if p.State == coordinator.StateCommitted && first == 0 {
+	}, func(_ *bubbled, p monitor.Status) {
+		if p.State == monitor.StateCommitted && first == 0 {
 			first = p.Elapsed
 		}
 	})

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dataset"
@@ -30,7 +31,7 @@ import (
 // files are what is written, each with the types it begins with; what they hold
 // follows.
 var files = map[string][]any{
-	"src/api.ts": {coordinator.About{}, coordinator.Status{}, coordinator.PublicStatus{}, coordinator.Overview{}, coordinator.RoundRecord{}, coordinator.Occurrence{},
+	"src/api.ts": {coordinator.About{}, monitor.Status{}, monitor.PublicStatus{}, monitor.Overview{}, monitor.RoundRecord{}, monitor.Occurrence{},
 		server.Invitation{}, store.Device{}},
 	"edge/src/event.ts":  {edge.Event{}},
 	"edge/src/client.ts": {client.Preview{}, client.Given{}, client.Prediction{}},

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/outcome"
@@ -23,7 +24,7 @@ type measures interface {
 	liveNote() string                       // what the rounds' accuracies are measured on
 	learning(rounds int) *progress.Learning // watches them; nil where nothing does
 	// report emits what a finished job says of itself; result is the coordinator's.
-	report(ctx context.Context, a *command.App, r outcome.Report, layout *model.Layout, result coordinator.Result, everyRank bool) error
+	report(ctx context.Context, a *command.App, r outcome.Report, layout *model.Layout, result monitor.Result, everyRank bool) error
 }
 
 // measures reads the public files as the job's task wants them.
@@ -46,7 +47,7 @@ func (f serveFlags) measures(j job.Job, b *model.Base, layout *model.Layout) (me
 	return answerScores{on[0], on[1]}, nil
 }
 
-func (s scores) report(ctx context.Context, a *command.App, r outcome.Report, layout *model.Layout, result coordinator.Result, everyRank bool) error {
+func (s scores) report(ctx context.Context, a *command.App, r outcome.Report, layout *model.Layout, result monitor.Result, everyRank bool) error {
 	if s.test != nil && s.validation != nil {
 		if err := r.Measure(ctx, layout, result, s.test, everyRank); err != nil {
 			return err
@@ -74,7 +75,7 @@ func (s answerScores) liveNote() string {
 
 func (s answerScores) learning(int) *progress.Learning { return nil } // there is no commonest label
 
-func (s answerScores) report(ctx context.Context, a *command.App, r outcome.Report, layout *model.Layout, result coordinator.Result, everyRank bool) error {
+func (s answerScores) report(ctx context.Context, a *command.App, r outcome.Report, layout *model.Layout, result monitor.Result, everyRank bool) error {
 	if s.test == nil || s.validation == nil {
 		return a.Emit(r, r.Print)
 	}
@@ -90,7 +91,7 @@ func (s answerScores) report(ctx context.Context, a *command.App, r outcome.Repo
 }
 
 // after makes a report of what a job has released, beside the base's own score.
-func (s answerScores) after(ctx context.Context, r outcome.Report, before evaluate.AnswerScore, result coordinator.Result) (outcome.AnswerReport, error) {
+func (s answerScores) after(ctx context.Context, r outcome.Report, before evaluate.AnswerScore, result monitor.Result) (outcome.AnswerReport, error) {
 	out := outcome.AnswerReport{Report: r, Before: before, Validations: len(s.validation.Truths), Questions: len(s.test.Truths)}
 	out.Validation, out.BestRank = map[string]float64{}, result.BestRank
 	for _, v := range result.Validation {

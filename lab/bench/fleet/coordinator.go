@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/job"
@@ -62,16 +63,16 @@ func coordinate(ctx context.Context, o options) error {
 	var round uint64
 	var began time.Time
 	var before, kernel float64
-	co, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Hosts: []string{}, Progress: func(p coordinator.Status) {
+	co, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Hosts: []string{}, Progress: func(p monitor.Status) {
 		switch {
-		case p.Round != round && p.State != coordinator.StateWaiting:
+		case p.Round != round && p.State != monitor.StateWaiting:
 			if err := profile(); err != nil { // not of the enrolments before
 				fmt.Fprintln(os.Stderr, "no profile is written:", err)
 			}
 			round, began = p.Round, time.Now()
 			before, kernel = cputime.Now().Seconds(), system()
 			_ = out.Encode(report{Begins: true})
-		case (p.State == coordinator.StateCommitted || p.State == coordinator.StateAbandoned) && !began.IsZero():
+		case (p.State == monitor.StateCommitted || p.State == monitor.StateAbandoned) && !began.IsZero():
 			_ = out.Encode(report{Round: p.Round, State: p.State, Reason: p.Reason, Dropped: p.Dropped,
 				Wall: time.Since(began).Seconds(), CPU: cputime.Now().Seconds() - before,
 				System: system() - kernel, Peak: peak()})

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/wire"
@@ -48,7 +49,7 @@ func coordinate(ctx context.Context, o options, addr string) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	out := json.NewEncoder(os.Stdout)
-	c, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Log: logger(o), Hosts: []string{}, Progress: func(p coordinator.Status) {
+	c, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Log: logger(o), Hosts: []string{}, Progress: func(p monitor.Status) {
 		_ = out.Encode(said{p.State, p.Version, p.Round, p.Connected, p.Dropped, p.Reason})
 	}})
 	if err != nil {
@@ -193,9 +194,9 @@ func (k *keeper) hear(s said) {
 	if s.State != k.last.State || s.Round != k.last.Round {
 		k.at = time.Now()
 		switch s.State {
-		case coordinator.StateCommitted:
+		case monitor.StateCommitted:
 			k.committed++
-		case coordinator.StateAbandoned:
+		case monitor.StateAbandoned:
 			k.abandoned++
 			fmt.Printf("        round %d abandoned: %s\n", s.Round, s.Reason)
 		}

@@ -1,11 +1,24 @@
-package coordinator
+package monitor
 
 import (
 	"context"
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 )
+
+// Occurrence is a line of the coordinator's log, for the operator.
+type Occurrence struct {
+	Time  time.Time `json:"time"`
+	Level string    `json:"level"` // "INFO", "WARN" or "ERROR"
+	What  string    `json:"what"`
+	// Details are the line's attributes as pairs "key=value".
+	Details []string `json:"details,omitempty"`
+}
+
+// maxOccurrences is how many lines are kept.
+const maxOccurrences = 200
 
 // occurrences keeps the last lines of the log that an operator should see.
 type occurrences struct {

@@ -1,4 +1,4 @@
-package coordinator
+package monitor
 
 import (
 	"strconv"
@@ -10,34 +10,35 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// metrics are the coordinator's figures, for the operator: counts of devices, rounds,
+// Metrics are the coordinator's figures, for the operator: counts of devices, rounds,
 // bytes and seconds, and what is public of the model. Nothing derives from an update, and
 // nothing names a device.
-type metrics struct {
-	sessions, kicked, faults                               prometheus.Counter
-	committed, noiseOnly, abandoned, charged               prometheus.Counter
-	drawn, dropped, absent, shardsFailed, alarms, excluded prometheus.Counter
-	unmasking, noising, releasing, inRounds                prometheus.Counter
+type Metrics struct {
+	Sessions, Kicked, Faults                               prometheus.Counter
+	Committed, NoiseOnly, Abandoned, Charged               prometheus.Counter
+	Drawn, Dropped, Absent, ShardsFailed, Alarms, Excluded prometheus.Counter
+	Unmasking, Noising, Releasing, InRounds                prometheus.Counter
 
-	connected, enrolled, round, rank, cohort prometheus.Gauge
-	clipNorm, version, lastCommit            prometheus.Gauge
+	Connected, Enrolled, Round, Rank, Cohort prometheus.Gauge
+	ClipNorm, Version, LastCommit            prometheus.Gauge
 
-	rounds, turns, answers, deviceBytes *prometheus.HistogramVec
-	silent                              *prometheus.CounterVec
-	shards                              prometheus.Histogram
+	Shards prometheus.Histogram // devices of each
+
+	rounds, states, answers, deviceBytes *prometheus.HistogramVec
+	silent                               *prometheus.CounterVec
 
 	all []prometheus.Collector
 }
 
 // Outcomes of a round, as its histogram has them.
 const (
-	outcomeReleased  = "released"
-	outcomeCharged   = "charged" // paid for without a release
-	outcomeAbandoned = "abandoned"
+	OutcomeReleased  = "released"
+	OutcomeCharged   = "charged" // paid for without a release
+	OutcomeAbandoned = "abandoned"
 )
 
-func newMetrics() *metrics {
-	m := &metrics{}
+func newMetrics() *Metrics {
+	m := &Metrics{}
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: "starling", Name: name, Help: help})
 		m.all = append(m.all, c)
@@ -53,52 +54,52 @@ func newMetrics() *metrics {
 		m.all = append(m.all, h)
 		return h
 	}
-	m.connected = gauge("connected_devices", "Open device sessions.")
-	m.enrolled = gauge("enrolled_devices", "Enrolled identities.")
-	m.round = gauge("round", "Number of the round that is running, or of the last one.")
-	m.rank = gauge("rank", "Adapter rank of that round.")
-	m.cohort = gauge("cohort_devices", "Devices drawn for that round.")
-	m.clipNorm = gauge("clip_norm", "Clip norm of that round.")
-	m.version = gauge("version", "Released checkpoints.")
-	m.lastCommit = gauge("last_commit_timestamp_seconds", "When a checkpoint was released last, in Unix time; 0 before the first.")
-	m.sessions = counter("sessions_total", "Device sessions that were opened.")
-	m.kicked = counter("sessions_kicked_total", "Sessions closed because the device was slow or broke the protocol.")
-	m.faults = counter("device_faults_total", "Device messages that were rejected.")
-	m.committed = counter("rounds_committed_total", "Rounds that released a checkpoint.")
-	m.noiseOnly = counter("rounds_noise_only_total", "Rounds among them that released noise only.")
-	m.abandoned = counter("rounds_abandoned_total", "Rounds abandoned free of charge.")
-	m.charged = counter("rounds_charged_total", "Rounds charged without a release.")
-	m.drawn = counter("devices_drawn_total", "Devices drawn, over all rounds.")
-	m.dropped = counter("devices_dropped_total", "Drawn devices that left a round that they were in.")
-	m.absent = counter("devices_absent_total", "Drawn devices that were not there.")
-	m.shardsFailed = counter("shards_failed_total", "Shards left out of their round.")
-	m.alarms = counter("alarms_total", "Shards whose sum was out of range.")
-	m.excluded = counter("devices_excluded_total", "Devices that were excluded for what they did.")
-	m.unmasking = counter("unmask_seconds_total", "Time spent unmasking.")
-	m.noising = counter("noise_seconds_total", "Time the release waited for noise.")
-	m.releasing = counter("release_seconds_total", "Time from the last reveal to the commit.")
-	m.inRounds = counter("round_seconds_total", "Time spent in rounds.")
+	m.Connected = gauge("connected_devices", "Open device sessions.")
+	m.Enrolled = gauge("enrolled_devices", "Enrolled identities.")
+	m.Round = gauge("round", "Number of the round that is running, or of the last one.")
+	m.Rank = gauge("rank", "Adapter rank of that round.")
+	m.Cohort = gauge("cohort_devices", "Devices drawn for that round.")
+	m.ClipNorm = gauge("clip_norm", "Clip norm of that round.")
+	m.Version = gauge("version", "Released checkpoints.")
+	m.LastCommit = gauge("last_commit_timestamp_seconds", "When a checkpoint was released last, in Unix time; 0 before the first.")
+	m.Sessions = counter("sessions_total", "Device sessions that were opened.")
+	m.Kicked = counter("sessions_kicked_total", "Sessions closed because the device was slow or broke the protocol.")
+	m.Faults = counter("device_faults_total", "Device messages that were rejected.")
+	m.Committed = counter("rounds_committed_total", "Rounds that released a checkpoint.")
+	m.NoiseOnly = counter("rounds_noise_only_total", "Rounds among them that released noise only.")
+	m.Abandoned = counter("rounds_abandoned_total", "Rounds abandoned free of charge.")
+	m.Charged = counter("rounds_charged_total", "Rounds charged without a release.")
+	m.Drawn = counter("devices_drawn_total", "Devices drawn, over all rounds.")
+	m.Dropped = counter("devices_dropped_total", "Drawn devices that left a round that they were in.")
+	m.Absent = counter("devices_absent_total", "Drawn devices that were not there.")
+	m.ShardsFailed = counter("shards_failed_total", "Shards left out of their round.")
+	m.Alarms = counter("alarms_total", "Shards whose sum was out of range.")
+	m.Excluded = counter("devices_excluded_total", "Devices that were excluded for what they did.")
+	m.Unmasking = counter("unmask_seconds_total", "Time spent unmasking.")
+	m.Noising = counter("noise_seconds_total", "Time the release waited for noise.")
+	m.Releasing = counter("release_seconds_total", "Time from the last reveal to the commit.")
+	m.InRounds = counter("round_seconds_total", "Time spent in rounds.")
 
 	seconds := prometheus.ExponentialBuckets(0.125, 2, 16) // to an hour and more
 	m.rounds = histogram("round_duration_seconds", "How long rounds took, by what became of them.", seconds, "outcome")
-	m.turns = histogram("turn_duration_seconds", "How long the cohort's slowest shard was in each state of a round.", seconds, "turn")
+	m.states = histogram("turn_duration_seconds", "How long the cohort's slowest shard was in each state of a round.", seconds, "turn")
 	m.answers = histogram("device_answer_seconds", "After what time of a state devices answered it; of collecting, training included.", seconds, "turn")
 	m.deviceBytes = histogram("device_round_bytes", "Bytes of a round for each device that it drew: a mean for each round.",
 		prometheus.ExponentialBuckets(1<<10, 2, 18), "direction")
-	m.shards = prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "starling", Name: "shard_devices",
+	m.Shards = prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "starling", Name: "shard_devices",
 		Help: "Devices of each shard.", Buckets: prometheus.ExponentialBuckets(4, 2, 10)})
 	m.silent = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "starling", Name: "devices_silent_total",
 		Help: "Devices that were there and let a state pass without a word."}, []string{"turn"})
-	m.all = append(m.all, m.shards, m.silent)
+	m.all = append(m.all, m.Shards, m.silent)
 	// A series that nothing has counted yet is 0 and not absent: an alert on its rise sees the first.
-	for _, o := range []string{outcomeReleased, outcomeCharged, outcomeAbandoned} {
+	for _, o := range []string{OutcomeReleased, OutcomeCharged, OutcomeAbandoned} {
 		m.rounds.WithLabelValues(o)
 	}
 	for _, direction := range []string{"up", "down"} {
 		m.deviceBytes.WithLabelValues(direction)
 	}
 	for s := round.Gathering; s <= round.Releasing; s++ {
-		m.turns.WithLabelValues(s.String())
+		m.states.WithLabelValues(s.String())
 		if s >= round.Keying && s <= round.Unmasking {
 			m.answers.WithLabelValues(s.String())
 			m.silent.WithLabelValues(s.String())
@@ -107,29 +108,40 @@ func newMetrics() *metrics {
 	return m
 }
 
-// over takes in a round that has ended.
-func (m *metrics) over(r *running, outcome string, of Traffic) {
-	m.rounds.WithLabelValues(outcome).Observe(time.Since(r.began).Seconds())
-	m.turns.WithLabelValues(r.reached.String()).Observe(time.Since(r.entered).Seconds())
-	for s := round.Keying; s <= round.Unmasking; s++ {
-		for _, after := range r.answers[s].after {
-			m.answers.WithLabelValues(s.String()).Observe(after.Seconds())
-		}
-		m.silent.WithLabelValues(s.String()).Add(float64(r.answers[s].silent))
+// State takes in how long the cohort's slowest shard was in a state of a round.
+func (m *Metrics) State(s round.State, took time.Duration) {
+	m.states.WithLabelValues(s.String()).Observe(took.Seconds())
+}
+
+// Answers takes in after what time of a state devices answered it, and how many that were
+// there did not.
+func (m *Metrics) Answers(s round.State, after []time.Duration, silent int) {
+	for _, t := range after {
+		m.answers.WithLabelValues(s.String()).Observe(t.Seconds())
 	}
-	if n := float64(len(r.parts)); n > 0 {
+	m.silent.WithLabelValues(s.String()).Add(float64(silent))
+}
+
+// RoundOver takes in a round that has ended, of so many devices and bytes.
+func (m *Metrics) RoundOver(outcome string, took time.Duration, devices int, of Traffic) {
+	m.rounds.WithLabelValues(outcome).Observe(took.Seconds())
+	if n := float64(devices); n > 0 {
 		m.deviceBytes.WithLabelValues("up").Observe(float64(of.BytesUp) / n)
 		m.deviceBytes.WithLabelValues("down").Observe(float64(of.BytesDown) / n)
 	}
 }
 
-// Metrics are the operator's figures.
-func (c *Coordinator) Metrics() []prometheus.Collector {
-	return append([]prometheus.Collector{asked{c}}, c.metrics.all...)
+// Collectors are all figures of the job; budget is what its rounds may spend, nil where no
+// epsilon holds.
+func (m *Monitor) Collectors(budget *dp.Budget) []prometheus.Collector {
+	return append([]prometheus.Collector{asked{m, budget}}, m.metrics.all...)
 }
 
 // asked is what is computed when it is asked for.
-type asked struct{ c *Coordinator }
+type asked struct {
+	m      *Monitor
+	budget *dp.Budget
+}
 
 var (
 	desc = func(name, help string, labels ...string) *prometheus.Desc {
@@ -159,10 +171,9 @@ func (a asked) Collect(ch chan<- prometheus.Metric) {
 	put := func(kind prometheus.ValueType, d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
 	}
-	c := a.c
-	parts := c.traffic.parts()
-	all, once := parts.sum(), parts.once()
-	put(prometheus.CounterValue, refusedDesc, float64(c.traffic.refused.Load()))
+	parts := a.m.meter.parts()
+	all, once := parts.Sum(), parts.Once()
+	put(prometheus.CounterValue, refusedDesc, float64(a.m.meter.Refused()))
 	put(prometheus.CounterValue, receivedDesc, float64(all.Up))
 	put(prometheus.CounterValue, sentDesc, float64(all.Down))
 	put(prometheus.CounterValue, onceUpDesc, float64(once.Up))
@@ -171,7 +182,7 @@ func (a asked) Collect(ch chan<- prometheus.Metric) {
 		put(prometheus.CounterValue, partDesc, float64(part.Up), partNames[i], "up")
 		put(prometheus.CounterValue, partDesc, float64(part.Down), partNames[i], "down")
 	}
-	s := c.Status()
+	s := a.m.Status()
 	put(prometheus.GaugeValue, stateDesc, 1, s.State)
 	put(prometheus.GaugeValue, roundsDesc, float64(max(0, s.Rounds-s.Version)))
 	for _, v := range s.Validation {
@@ -180,11 +191,11 @@ func (a asked) Collect(ch chan<- prometheus.Metric) {
 			put(prometheus.GaugeValue, lossDesc, v.Loss, strconv.Itoa(v.Rank))
 		}
 	}
-	if !c.private() {
+	if a.budget == nil {
 		return // no epsilon holds
 	}
-	put(prometheus.GaugeValue, budgetDesc, c.t.budget.Epsilon)
-	put(prometheus.GaugeValue, deltaDesc, c.t.budget.Delta)
+	put(prometheus.GaugeValue, budgetDesc, a.budget.Epsilon)
+	put(prometheus.GaugeValue, deltaDesc, a.budget.Delta)
 	for i, g := range []*dp.Guarantee{s.Delivered, s.Simulated, s.Visible, s.Untrusted} {
 		if g != nil {
 			put(prometheus.GaugeValue, spentDesc, g.Epsilon, [...]string{"delivered", "simulated", "visible", "untrusted"}[i])

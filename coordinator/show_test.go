@@ -7,31 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/evaluate/metric"
 )
-
-// TestOccurrences: the last lines are kept, each is told once, and long ones are cut.
-func TestOccurrences(t *testing.T) {
-	var o occurrences
-	told := 0
-	for i := range maxOccurrences + 50 {
-		o.add(Occurrence{What: string(rune('a' + i%26))})
-		if i%7 == 0 {
-			lines, n := o.after(told)
-			if n != i+1 || len(lines) != min(n-told, maxOccurrences) {
-				t.Fatalf("after %d of %d: %d lines, %d", told, i+1, len(lines), n)
-			}
-			told = n
-		}
-	}
-	lines, _ := o.after(0)
-	if len(lines) != maxOccurrences || lines[len(lines)-1].What != string(rune('a'+(maxOccurrences+49)%26)) {
-		t.Errorf("%d lines kept", len(lines))
-	}
-	if lines, _ := o.after(maxOccurrences + 50); len(lines) != 0 {
-		t.Errorf("%d lines again", len(lines))
-	}
-}
 
 // TestCohortMap: each standing of a drawn device is shown as itself.
 func TestCohortMap(t *testing.T) {
@@ -65,24 +44,24 @@ func TestCohortMap(t *testing.T) {
 	}
 	m.Take(round.Start{})
 	answer(round.Gathering, 1, 2, 3)
-	shows(StandingAbsent, StandingJoined, StandingJoined, StandingJoined)
+	shows(monitor.StandingAbsent, monitor.StandingJoined, monitor.StandingJoined, monitor.StandingJoined)
 	m.Take(round.Deadline{Shard: round.Whole, State: round.Gathering})
 	r.parts[0].dropped = true
 	answer(round.Keying, 1, 2, 3)
 	m.Take(round.Sharded{Shards: []round.Shard{{Members: []round.Device{1, 2, 3}, Threshold: 2}}})
 	answer(round.Sharing, 1, 2, 3)
 	answer(round.Collecting, 1, 2)
-	shows(StandingAbsent, StandingMasked, StandingMasked, StandingTraining)
+	shows(monitor.StandingAbsent, monitor.StandingMasked, monitor.StandingMasked, monitor.StandingTraining)
 	r.away.until(c.order[3], time.Now())
-	shows(StandingAbsent, StandingMasked, StandingMasked, StandingAway)
+	shows(monitor.StandingAbsent, monitor.StandingMasked, monitor.StandingMasked, monitor.StandingAway)
 	m.Take(round.Lost{Device: 3})
 	m.Take(round.Stored{Shard: 0})
 	answer(round.Confirming, 1, 2)
 	m.Take(round.Stored{Shard: round.Whole})
 	answer(round.Unmasking, 1)
-	shows(StandingAbsent, StandingRevealed, StandingMasked, StandingAway)
+	shows(monitor.StandingAbsent, monitor.StandingRevealed, monitor.StandingMasked, monitor.StandingAway)
 	r.parts[2].dropped = true
-	shows(StandingAbsent, StandingRevealed, StandingDropped, StandingAway)
+	shows(monitor.StandingAbsent, monitor.StandingRevealed, monitor.StandingDropped, monitor.StandingAway)
 }
 
 // TestHistoryOutlivesTheProcess: what a dashboard shows of rounds that are over, it
@@ -102,19 +81,19 @@ func TestHistoryOutlivesTheProcess(t *testing.T) {
 	again := setTable(t, cfg, 0, nil)
 	again.server.Close()
 	// The job is over: nobody is waited for, and what it cost is not forgotten.
-	if s := again.c.Status(); s.State != StateFinished || s.Round != 2 || s.Version != 2 || s.Rank != before[1].Rank ||
+	if s := again.c.Status(); s.State != monitor.StateFinished || s.Round != 2 || s.Version != 2 || s.Rank != before[1].Rank ||
 		s.Parts.Updates != moved.Updates || s.Parts.Slices != moved.Slices || s.Parts.Turns != moved.Turns ||
-		s.BytesUp != s.Parts.sum().Up || s.BytesUp < before[0].BytesUp+before[1].BytesUp {
+		s.BytesUp != s.Parts.Sum().Up || s.BytesUp < before[0].BytesUp+before[1].BytesUp {
 		t.Errorf("after a restart\n%+v, at the end were\n%+v", s, moved)
 	}
 	if res := again.c.Result(); res.BytesUp != 0 {
 		t.Errorf("a run that moved nothing moved %d bytes", res.BytesUp)
 	}
-	again.c.measured(2, []RankAccuracy{{3, 0.5, 1.5}})
+	again.c.monitor.Measure(2, []metric.RankAccuracy{{Rank: 3, Accuracy: 0.5, Loss: 1.5}})
 	if err := again.c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	before[1].Accuracy = []RankAccuracy{{3, 0.5, 1.5}}
+	before[1].Accuracy = []metric.RankAccuracy{{Rank: 3, Accuracy: 0.5, Loss: 1.5}}
 	third := setTable(t, cfg, 0, nil)
 	third.server.Close()
 	if after := third.c.Rounds(); !reflect.DeepEqual(after, before) {
@@ -133,26 +112,6 @@ func TestHistoryOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// TestParseRecord: a remembered round is read back as it was, and one of a program that
-// called its number the attempt and the version that it was to make its round.
-func TestParseRecord(t *testing.T) {
-	for text, want := range map[string]RoundID{
-		`{"round":5,"version":3,"rank":2,"clip_norm":1,"released":true}`:  {Round: 5, Version: 3, Rank: 2, ClipNorm: 1},
-		`{"round":3,"attempt":5,"rank":2,"clip_norm":1,"released":true}`:  {Round: 5, Version: 3, Rank: 2, ClipNorm: 1},
-		`{"round":3,"attempt":4,"rank":2,"clip_norm":1,"released":false}`: {Round: 4, Version: 2, Rank: 2, ClipNorm: 1},
-	} {
-		if got, err := parseRecord([]byte(text)); err != nil || got.RoundID != want {
-			t.Errorf("%s: %+v, %v; want %+v", text, got.RoundID, err, want)
-		}
-	}
-	if got, err := parseRecord([]byte(`{"round":5,"so_far":{"turns":{"up":3}}}`)); err != nil || got.soFar.Turns.Up != 3 {
-		t.Errorf("what was moved so far is %+v, %v", got.soFar, err)
-	}
-	if _, err := parseRecord([]byte(`{"round":`)); err == nil {
-		t.Error("half a line is a record")
-	}
-}
-
 // What the job's masking withstands is an event that people read: a probability of
 // nothing, which has no logarithm, is not shown as one.
 func TestMaskingIsTold(t *testing.T) {
@@ -163,8 +122,11 @@ func TestMaskingIsTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines, _ := c.watch.log.after(0)
-		at := slices.IndexFunc(lines, func(l Occurrence) bool { return l.What == "masking" })
+		f := c.Follow()
+		news, _ := f.News()
+		f.Close()
+		lines := news.Lines
+		at := slices.IndexFunc(lines, func(l monitor.Occurrence) bool { return l.What == "masking" })
 		if at < 0 {
 			t.Fatalf("corrupt %v: not among %v", corrupt, lines)
 		}

@@ -1,0 +1,73 @@
+package monitor
+
+// Overview is what changes all the time on the operator's dashboard: where the
+// job stands, and the cohort of the running round.
+type Overview struct {
+	Status Status `json:"progress"`
+	// StateLeft is the time until the running state closes, in milliseconds; 0
+	// where nothing is waited for.
+	StateLeft int64 `json:"state_left_ms"`
+	// Cohort has a character for each drawn device, in no order that means
+	// anything: its standing, see the Standing constants.
+	Cohort string `json:"cohort"`
+	// Browsers marks the cohort's devices that are browsers with a 'b'.
+	Browsers string `json:"browsers"`
+}
+
+// Standings of a drawn device in the running round.
+const (
+	StandingAbsent   = '.' // drawn, not there
+	StandingJoined   = 'j' // present, its keys not yet here
+	StandingTraining = 't' // its keys are here: it trains
+	StandingMasked   = 'm' // its masked update is here
+	StandingRevealed = 'r' // it has revealed its shares
+	StandingAway     = 'a' // its connection broke, it may come back
+	StandingDropped  = 'x' // out of the round
+)
+
+const maxWatchers = 16
+
+// News is what a dashboard lacks.
+type News struct {
+	Overview Overview
+	Rounds   []RoundRecord // those that are new or have changed since the last News; a record is known by its Round
+	Lines    []Occurrence  // of the log, since the last News
+}
+
+// Follower follows the job for one dashboard.
+type Follower struct {
+	m             *Monitor
+	rounds, lines int // how far it has been told
+}
+
+// Follow begins to follow the job; nil where 16 do so already: each costs the coordinator
+// a walk over the cohort. Close ends it.
+func (m *Monitor) Follow() *Follower {
+	if m.watchers.Add(1) > maxWatchers {
+		m.watchers.Add(-1)
+		return nil
+	}
+	return &Follower{m: m}
+}
+
+// Watched reports whether somebody follows: where nobody does an Overview needs no cohort.
+func (m *Monitor) Watched() bool { return m.watchers.Load() > 0 }
+
+// Close ends the following; call it once.
+func (f *Follower) Close() { f.m.watchers.Add(-1) }
+
+// News is what has changed, and a channel that is closed when there is more.
+func (f *Follower) News() (News, <-chan struct{}) {
+	m := f.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := News{Overview: m.view}
+	for i, stamp := range m.stamps { // accuracies come later
+		if stamp > f.rounds {
+			n.Rounds = append(n.Rounds, m.rounds[i])
+		}
+	}
+	f.rounds = m.made
+	n.Lines, f.lines = m.lines.after(f.lines)
+	return n, m.changed
+}

@@ -1,0 +1,149 @@
+package coordinator
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/starling-fl/starling/coordinator/monitor"
+	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/dp"
+)
+
+// publish makes the status and the result visible; the cohort only where there is
+// somebody who looks, since that walks it.
+func (c *Coordinator) publish() {
+	c.published = time.Now()
+	p := &c.status
+	p.Enrolled, p.Connected, p.ClipNorm = len(c.order), c.connected, c.core.clip
+	if !c.started.IsZero() {
+		p.Elapsed = time.Since(c.started)
+	}
+	t := &c.total
+	if t.Adapter == nil || t.Rounds != int(c.core.version) {
+		t.Adapter = c.core.Adapter()
+	}
+	t.Rounds, t.Checkpoint, t.ClipNorm = int(c.core.version), c.checkpointDir(), c.core.clip
+	t.LedgerHead = fmt.Sprintf("%x", c.head)
+	view, r := monitor.Overview{Status: *p}, c.running
+	if r != nil && c.monitor.Watched() {
+		view.Cohort, view.Browsers = c.cohortMap(r)
+		if next := r.due.next; !next.IsZero() {
+			view.StateLeft = max(0, time.Until(next).Milliseconds())
+		}
+	}
+	shown := c.monitor.Publish(view, *t, c.deviceRds, r == nil || r.finish != nil)
+	if c.cfg.Progress != nil {
+		c.cfg.Progress(shown)
+	}
+}
+
+// cohortMap says where each drawn device stands, by device number.
+func (c *Coordinator) cohortMap(r *running) (standing, browsers string) {
+	numbers := make([]round.Device, 0, len(r.parts))
+	for n := range r.parts {
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	var s, b strings.Builder
+	for _, n := range numbers {
+		d := c.order[n]
+		s.WriteByte(standingOf(r, d, r.parts[n]))
+		if d.browser {
+			b.WriteByte('b')
+		} else {
+			b.WriteByte('n')
+		}
+	}
+	return s.String(), b.String()
+}
+
+func standingOf(r *running, d *device, p *participant) byte {
+	answered := r.m.Answered(d.n)
+	_, away := r.away.of[d]
+	switch {
+	case p.dropped && !r.m.Joined(d.n):
+		return monitor.StandingAbsent
+	case p.dropped:
+		return monitor.StandingDropped
+	case answered >= round.Unmasking:
+		return monitor.StandingRevealed
+	case away:
+		return monitor.StandingAway
+	case answered >= round.Collecting:
+		return monitor.StandingMasked
+	case answered >= round.Keying:
+		return monitor.StandingTraining
+	case d.sess != nil:
+		return monitor.StandingJoined
+	}
+	return monitor.StandingAbsent
+}
+
+// ended shows a round that is over.
+func (c *Coordinator) ended(r *running, released, charged bool, reason string) {
+	rec := monitor.RoundRecord{
+		Ended:   time.Now().Unix(),
+		RoundID: c.status.RoundID, Turnout: c.status.Turnout, Guarantees: c.status.Guarantees,
+		Released: released, Reason: reason, Seconds: time.Since(r.began).Seconds(),
+	}
+	rec.ClipNorm = r.vector.Lattice.Clip()
+	moved := c.monitor.Ended(rec)
+	outcome := monitor.OutcomeReleased
+	if !released {
+		if outcome = monitor.OutcomeAbandoned; charged {
+			outcome = monitor.OutcomeCharged
+		}
+	}
+	c.metrics.RoundOver(outcome, time.Since(r.began), len(r.parts), moved)
+	c.metrics.State(r.reached, time.Since(r.entered))
+	for s := round.Keying; s <= round.Unmasking; s++ {
+		c.metrics.Answers(s, r.answers[s].after, r.answers[s].silent)
+	}
+}
+
+// recall shows the job as earlier processes left it.
+func (c *Coordinator) recall() error {
+	if err := c.monitor.Recall(c.store); err != nil {
+		return err
+	}
+	for _, rec := range c.monitor.Rounds() {
+		c.status.RoundID = rec.RoundID
+		if rec.Accuracy != nil {
+			c.status.Measured = monitor.Measured{Validation: rec.Accuracy, ValidationVersion: rec.Version}
+		}
+	}
+	return nil
+}
+
+// Status is where the job stands, for its operator; PublicStatus the part of it that
+// everybody may see, as it was when the last round was over.
+func (c *Coordinator) Status() monitor.Status             { return c.monitor.Status() }
+func (c *Coordinator) PublicStatus() monitor.PublicStatus { return c.monitor.PublicStatus() }
+
+// Result is what the job has come to so far, Rounds are those that are over: the last 2000,
+// those of earlier processes included.
+func (c *Coordinator) Result() monitor.Result        { return c.monitor.Result() }
+func (c *Coordinator) Rounds() []monitor.RoundRecord { return c.monitor.Rounds() }
+
+// Follow begins to follow the job for a dashboard; nil where too many do so already.
+func (c *Coordinator) Follow() *monitor.Follower { return c.monitor.Follow() }
+
+// Meter is where the bytes of sockets are counted.
+func (c *Coordinator) Meter() *monitor.Meter { return c.traffic }
+
+// Metrics are the operator's figures.
+func (c *Coordinator) Metrics() []prometheus.Collector {
+	var budget *dp.Budget
+	if c.private() {
+		budget = &c.t.budget
+	}
+	return c.monitor.Collectors(budget)
+}
+
+// Log takes what is logged beside the engine; the dashboard shows it, too.
+func (c *Coordinator) Log() *slog.Logger { return c.log }
