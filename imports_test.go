@@ -57,7 +57,7 @@ internal/curve: dp
 internal/command/operator: audit coordinator coordinator/monitor coordinator/server coordinator/store dataset dp edge evaluate hub
     internal/command internal/curve internal/durable internal/engine internal/engine/plugins internal/evaluation
     internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
-    internal/spent internal/terminal internal/wire job model model/known program secagg wasm wasm/compiler
+    internal/spent internal/terminal internal/wire job model model/base/llama model/known program secagg wasm wasm/compiler
     web task
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
@@ -70,6 +70,7 @@ internal/engine/plugins: internal/engine program xla
 internal/evaluation: dataset evaluate internal/command internal/engine internal/predict internal/terminal model task
 internal/fleetdata: dataset internal/command
 internal/inspection: wasm
+internal/jinja:
 internal/l2:
 internal/mutant:
 internal/outcome: coordinator/monitor dp evaluate internal/sim internal/terminal job model
@@ -90,6 +91,7 @@ internal/watchdog: internal/cputime
 internal/wire: internal/cbor job/training
 model: internal/durable nf4
 model/base: model
+model/base/llama: model
 model/known:
 model/nn: job/training model task tokenizer trainer
 leak: dataset dp edge job/training model quant task tokenizer
