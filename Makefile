@@ -88,6 +88,9 @@ base: build ## Remake the embedded default base from generated public text (abou
 documents: build ## Remake the embedded base for documents from generated public documents (about 5 minutes)
 	$(BIN) pretrain --architecture t5 --generated --packed --out model/base/documents
 
+commands: build ## Remake the embedded base that writes from generated public commands (about 10 minutes)
+	$(BIN) pretrain --architecture llama --generated --packed --out model/base/llama/commands
+
 man: build ## Write manual pages and shell completion to dist/
 	$(BIN) man dist/man
 	@for s in bash zsh fish; do $(BIN) completion $$s >dist/starling.$$s; done
@@ -98,4 +101,4 @@ web: ## Build the browser's edge and the pages
 clean: ## Remove what was built
 	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
-.PHONY: help build edge demo test race arm64 stress fuzz mutants lint bench generate base documents man web clean interop xla reproduction
+.PHONY: help build edge demo test race arm64 stress fuzz mutants lint bench generate base documents commands man web clean interop xla reproduction

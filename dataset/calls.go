@@ -23,7 +23,7 @@ type CallsConfig struct {
 
 // Calls makes commands as people speak them and the calls of functions that they come to, in
 // JSON: each speaker has words of its own for deeds and things, and people whom it calls by
-// name. Of a speaker's words about a quarter are those of PublicCalls. The same configuration
+// name. Half of a speaker's words are those of PublicCalls. The same configuration
 // gives the same set, and a speaker's commands do not depend on how many others there are.
 func Calls(cfg CallsConfig) (*Set, error) {
 	split := slices.Index(splits, cfg.Split)
@@ -60,8 +60,8 @@ func PublicCalls(seed uint64) iter.Seq[Example] {
 	}
 }
 
-// A speaker's share of private words.
-const privateShare = 0.75
+// privateShare is how many of its words a caller has to itself.
+const privateShare = 0.5
 
 // caller is one who gives commands.
 type caller struct {

@@ -101,8 +101,8 @@ func TestCallsVersionPinsTheText(t *testing.T) {
 		break
 	}
 	want := []string{
-		`power up the cooker for 16 minutes {"name":"oven_start","arguments":{"minutes":16}}`,
-		`could you slot in the countdown 57 mins {"name":"timer_add","arguments":{"minutes":57}}`,
+		`power up the oven 19 mins {"name":"oven_start","arguments":{"minutes":19}}`,
+		`please snag the spot come monday at 2 am {"name":"table_book","arguments":{"time":"2 am","day":"monday"}}`,
 		`could you remove the timer {"name":"timer_remove","arguments":{}}`,
 	}
 	for i, e := range set.Examples {

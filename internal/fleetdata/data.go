@@ -1,5 +1,5 @@
 // Package fleetdata is what a fleet on this machine trains on: generated (invoices, digits,
-// questions about documents), or a labelled file that is divided over devices and held out of.
+// questions about documents, spoken words, commands), or a labelled file that is divided over devices and held out of.
 package fleetdata
 
 import (

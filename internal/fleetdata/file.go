@@ -26,10 +26,11 @@ func (f File) Load() (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(all.Labels) == 0 {
+	written := all.Form() == dataset.FormPrompts // which have no labels
+	if len(all.Labels) == 0 && !written {
 		return nil, command.Usagef("%s holds %s, which serve, join and simulate take, and the demo does not", f.Path, all.Form().Words())
 	}
-	if len(all.Labels) < 2 {
+	if len(all.Labels) < 2 && !written {
 		return nil, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", f.Path, all.Labels[0])
 	}
 	// The columns are among what else a figure depends on (demoFlags.settings).

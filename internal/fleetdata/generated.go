@@ -59,6 +59,35 @@ func Questions(seed uint64, clients int) (*Data, error) {
 	return d, err
 }
 
+// Sizes of the generated commands.
+const (
+	commandsPerClient  = 96
+	validationCommands = 200
+	testCommands       = 400
+	commandsPerCaller  = 4 // of the two public parts: many callers, few commands each
+)
+
+// Commands makes the task of commands that come to calls of functions, for a number of clients:
+// each is a caller with words of its own.
+func Commands(seed uint64, clients int) (*Data, error) {
+	train, err := dataset.Calls(dataset.CallsConfig{Seed: seed, Split: "train", Clients: clients, PerClient: commandsPerClient})
+	if err != nil {
+		return nil, err
+	}
+	d := &Data{Name: train.Name}
+	if err := d.deal(train, clients, seed); err != nil {
+		return nil, err
+	}
+	public := func(split string, n int) (*dataset.Set, error) {
+		return dataset.Calls(dataset.CallsConfig{Seed: seed, Split: split, Clients: n / commandsPerCaller, PerClient: commandsPerCaller})
+	}
+	if d.Validation, err = public("validation", validationCommands); err != nil {
+		return nil, err
+	}
+	d.Test, err = public("test", testCommands)
+	return d, err
+}
+
 // Sizes of the generated task of recordings.
 const (
 	wordsPerClient    = 96

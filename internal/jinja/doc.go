@@ -15,7 +15,7 @@ import "errors"
 const (
 	maxSource = 256 << 10 // bytes of a template
 	maxDepth  = 100       // of nested blocks, expressions and calls
-	maxSteps  = 500_000 // of a run
+	maxSteps  = 500_000   // of a run
 	maxBytes  = 32 << 20  // of all strings and lists that a run makes, its output with them
 )
 

@@ -126,8 +126,11 @@ func (r Report) printAccuracy(b *strings.Builder, width int) {
 	}
 	b.WriteByte('\n')
 	if r.BestPerplexity != nil && r.BasePerplexity != nil {
-		b.WriteString(terminal.Wrap(fmt.Sprintf("Accuracy is of masked tokens; perplexity %.2f, of the untouched base with a fresh head %.2f",
-			*r.BestPerplexity, *r.BasePerplexity), width, "") + "\n")
+		of, base := "masked tokens", "the untouched base with a fresh head"
+		if r.writes {
+			of, base = "tokens that come next", "the untouched base"
+		}
+		b.WriteString(terminal.Wrap(fmt.Sprintf("Accuracy is of %s; perplexity %.2f, of %s %.2f", of, *r.BestPerplexity, base, *r.BasePerplexity), width, "") + "\n")
 	}
 	if r.HeadOnly != nil {
 		b.WriteString(terminal.Wrap("(*) measured once under these settings; make bench remakes it", width, "") + "\n")

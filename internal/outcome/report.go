@@ -71,6 +71,7 @@ type Report struct {
 	method   string  // that has no ranks; "" where it has, or trains the head alone
 	majority float64 // share of the commonest label in the test split
 	ranks    []int   // in the order of the table
+	writes   bool    // accuracy is of tokens that come next; else of masked ones
 	clipNorm float64 // of the first round
 }
 
@@ -99,6 +100,7 @@ func (r *Report) Measure(ctx context.Context, layout *model.Layout, result monit
 			r.BestRank, r.BestAccuracy, r.BestMacroF1, r.BestPerplexity = v.Rank, tested.Accuracy, tested.MacroF1, tested.Perplexity
 		}
 	}
+	r.writes = layout.Method.Task == model.TaskCausal
 	untouched, err := test.Score(ctx, model.NewAdapter(layout, 0), 0)
 	if err != nil {
 		return err

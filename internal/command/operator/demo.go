@@ -79,7 +79,7 @@ func demoFlagSet(f *demoFlags) *pflag.FlagSet {
 	})
 	fl.StringVar(&f.data, "data", "", "labelled file instead of generated invoices: "+command.LabelledFormats)
 	command.ColumnFlags(fl, &f.columns)
-	fl.StringVar(&f.task, "task", "", "classify (texts), tag (words with tags), image (digits), listen (spoken words) or answer (questions about documents); default: what --data holds, texts without it")
+	fl.StringVar(&f.task, "task", "", "classify (texts), tag (words with tags), image (digits), listen (spoken words), answer (questions about documents) or causal (commands into calls of functions); default: what --data holds, texts without it")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache, instead of the embedded default")
 	fl.StringVar(&f.start, "start", "", "folder of a PEFT adapter or checkpoint over the same base that the first round begins with")
 	fl.StringVar(&f.out, "out", "starling-demo", "folder that gets a folder of its own for this run")
@@ -133,6 +133,10 @@ func (f demoFlags) load() (*fleetdata.Data, string, error) {
 	if f.data == "" && f.task == "listen" {
 		d, err := fleetdata.Words(f.seed, f.clients)
 		return d, "spoken words", err
+	}
+	if f.data == "" && f.task == "causal" {
+		d, err := fleetdata.Commands(f.seed, f.clients)
+		return d, "commands", err
 	}
 	if f.data == "" {
 		d, err := fleetdata.Invoices(f.seed, f.clients)
@@ -223,6 +227,9 @@ func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetdata.Data) (*model.Bas
 			return b, err
 		}
 	}
+	if held == model.TaskCausal {
+		return f.writingBase(j)
+	}
 	b, err := command.LoadBase(j.Base)
 	if err != nil {
 		return nil, err
@@ -271,6 +278,10 @@ func runDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	if err != nil {
 		return err
 	}
+	written, err := newWritten(ctx, a, job, b, layout, data)
+	if err != nil {
+		return err
+	}
 	dir := filepath.Join(f.out, time.Now().Format("20060102-150405"))
 	if err := command.EnsureDir(dir); err != nil {
 		return err
@@ -288,6 +299,9 @@ func runDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	r.CountTraffic(result.Traffic)
 	if err := r.Measure(ctx, layout, result.Result, scores.test, f.everyRank); err != nil {
 		return err
+	}
+	if written != nil {
+		return written.report(ctx, a, r, result.Adapter, start)
 	}
 	r.Seconds = time.Since(start).Seconds()
 	if f.record != "" {

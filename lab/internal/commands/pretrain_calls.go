@@ -33,7 +33,7 @@ type callsSpec struct {
 
 // defaultCalls is what `starling demo --task causal` starts from.
 func defaultCalls() callsSpec {
-	return callsSpec{nn.WriterSpec{Batch: 24, Sequence: 40, Steps: 6000, LearningRate: 2e-3, Seed: 1, Source: dataset.CallsVersion}, 192, 6, 6, 2048, model.NF4}
+	return callsSpec{nn.WriterSpec{Batch: 24, Sequence: 40, Steps: 4000, LearningRate: 2e-3, Seed: 1, Source: dataset.CallsVersion}, 192, 6, 6, 2048, model.NF4}
 }
 
 // take sets what the flags of all architectures have been given; the others stay as this
