@@ -32,11 +32,16 @@ func newTextTokens(added []addedToken, t split) (*textTokens, error) {
 	if !slices.ContainsFunc(added, forTexts) {
 		return nil, nil
 	}
+	return findTokens(added, t, false)
+}
+
+// findTokens finds the tokens that are made from text, or all.
+func findTokens(added []addedToken, t split, all bool) (*textTokens, error) {
 	if len(added) > maxTextTokens {
 		return nil, fmt.Errorf("%w: %d added_tokens, the limit is %d", ErrVocab, len(added), maxTextTokens)
 	}
-	all := slices.Clone(added) // special ones first: of two that are spelled alike the first is found
-	slices.SortStableFunc(all, func(a, b addedToken) int {
+	sorted := slices.Clone(added) // special ones first: of two that are spelled alike the first is found
+	slices.SortStableFunc(sorted, func(a, b addedToken) int {
 		switch {
 		case forTexts(a) == forTexts(b):
 			return 0
@@ -45,8 +50,8 @@ func newTextTokens(added []addedToken, t split) (*textTokens, error) {
 		}
 		return -1
 	})
-	x := &textTokens{}
-	for _, a := range all {
+	x := &textTokens{raw: finder{all: all}, normal: finder{all: all}}
+	for _, a := range sorted {
 		if a.Normalized {
 			a.Content = t.normalized(a.Content)
 			x.normal.tokens = append(x.normal.tokens, a)
@@ -92,6 +97,7 @@ func (x *textTokens) encode(t split, text string, limit int) []int32 {
 // finder finds tokens in a text.
 type finder struct {
 	tokens []addedToken
+	all    bool // special ones are found, too
 	trie   *trie
 }
 
@@ -133,7 +139,7 @@ func (f *finder) each(text string, take func(part string, token int32) bool) {
 		start, end := at, at+length
 		at = end
 		a := f.tokens[found]
-		if !forTexts(a) || a.SingleWord && (endsInWord(text[:start]) || beginsWithWord(text[end:])) {
+		if !f.all && !forTexts(a) || a.SingleWord && (endsInWord(text[:start]) || beginsWithWord(text[end:])) {
 			continue
 		}
 		if a.Lstrip {

@@ -14,6 +14,9 @@ type goldenCase struct {
 	Texts     []string
 	IDs       [][]int32
 	Framed    []int32 // "hello" with its special tokens; nil where it was not asked
+
+	Marked []string // texts that spell special tokens out, and their ids
+	Found  [][]int32
 }
 
 func goldenCases(t *testing.T, name string) []goldenCase {

@@ -24,6 +24,15 @@ func TestDecodersWords(t *testing.T) {
 				t.Errorf("%s: %q is %v, want %v", c.Name, text, got, c.IDs[i])
 			}
 		}
+		marks, err := NewMarks(c.Tokenizer, tok)
+		if err != nil || len(c.Marked) < 50 {
+			t.Fatalf("%s: %d marked texts: %v", c.Name, len(c.Marked), err)
+		}
+		for i, text := range c.Marked {
+			if got := marks.Encode(text); !slices.Equal(got, c.Found[i]) {
+				t.Errorf("%s: marked %q is %v, want %v", c.Name, text, got, c.Found[i])
+			}
+		}
 		if got := tok.EncodeFixed("hello", max(2, len(c.Framed))); len(c.Framed) > 1 && !slices.Equal(got, c.Framed) {
 			t.Errorf("%s: framed %v, want %v", c.Name, got, c.Framed)
 		}

@@ -71,7 +71,13 @@ def main(path):
         tok.encode_special_tokens = True
         given = texts(100, 7)
         framed = tok.encode("hello").ids
-        cases.append({"name": name, "tokenizer": json.loads(tok.to_str()), "texts": given, "framed": framed,
+        special = [t.content for t in tok.get_added_tokens_decoder().values()]
+        rng = random.Random(11)
+        marked = ["".join(rng.choice([rng.choice(special), rng.choice(PARTS), "hello world"]) for _ in range(rng.randrange(1, 9))) for _ in range(60)]
+        tok.encode_special_tokens = False
+        found = [tok.encode(t, add_special_tokens=False).ids for t in marked]
+        tok.encode_special_tokens = True
+        cases.append({"marked": marked, "found": found, "name": name, "tokenizer": json.loads(tok.to_str()), "texts": given, "framed": framed,
                       "ids": [tok.encode(t, add_special_tokens=False).ids for t in given]})
     with open(path, "w", encoding="utf-8") as f:
         json.dump({"from": "lab/bench/interop/words.py", "cases": cases}, f, ensure_ascii=True, separators=(",", ":"))
