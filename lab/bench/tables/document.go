@@ -60,6 +60,7 @@ func parse(document string) map[string]result {
 func render(results map[string]result) string {
 	var b strings.Builder
 	b.WriteString(preamble)
+	b.WriteString(opening(results))
 	for _, s := range sections {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", s.title, strings.TrimSpace(s.about))
 		r, ok := results[s.name]

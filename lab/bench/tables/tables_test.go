@@ -17,6 +17,9 @@ func TestDocument(t *testing.T) {
 	if want := render(parse(string(b))); want != string(b) {
 		t.Error("docs/BENCHMARKS.md is not what this program writes: go run -C lab ./bench/tables -render")
 	}
+	if strings.Contains(string(b), notMeasured) {
+		t.Error("the opening page asks for a figure that no table has")
+	}
 	results := parse(string(b))
 	if n := strings.Count(string(b), "<!-- begin "); n != len(results) || n < 15 {
 		t.Errorf("%d sections, %d with a sum", n, len(results))
@@ -47,6 +50,27 @@ func TestFiguresChangedByHand(t *testing.T) {
 		if edited.hash() == edited.sum || edited.sum != all["demo"].sum {
 			t.Errorf("%q instead of %q passes", changed, old)
 		}
+	}
+}
+
+// The opening page says what the tables say, and where a table has no such cell it says that instead of anything.
+func TestTheOpeningReadsTables(t *testing.T) {
+	table := "Eight devices:\n\n| base | as | MB | s |\n| --- | --- | --- | --- |\n| a | - | 1 | 2 |\n| a | nf4, twice | 3 | 4 |\n\n" +
+		"Nine devices:\n\n| base | s |\n| --- | --- |\n| a | 5 |\n| ab | 6 |\n\nledger: whole\n"
+	for _, c := range []struct {
+		after, row, column, want string
+	}{
+		{"", "a", "MB", "1"}, {"", "a | nf4", "s", "4"}, {"Nine", "a |", "s", "5"}, {"Nine", "ab", "s", "6"}, {"", "ledger: ", "", "whole"},
+		{"", "b", "MB", ""}, {"", "a", "kB", ""}, {"Ten", "a", "MB", ""}, {"Nine", "a", "MB", ""}, {"", "a | nf4 |", "s", ""}, {"", "a | n | 3", "s", ""},
+	} {
+		got, ok := figureOf{"", c.after, c.row, c.column}.find(table)
+		if got != c.want || ok != (c.want != "") {
+			t.Errorf("%q below %q in %q: %q, %v, want %q", c.row, c.after, c.column, got, ok, c.want)
+		}
+	}
+	table = "| what | ours |\n| --- | --- |\n| client: all five turns, native | 12.5 ms |"
+	if page := opening(map[string]result{"secagg": {table: table}}); !strings.Contains(page, "| 12.5 ms natively, "+notMeasured+" in WebAssembly") {
+		t.Error(page)
 	}
 }
 
