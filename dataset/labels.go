@@ -23,8 +23,8 @@ const (
 	FormBare       Form = "unlabelled"
 )
 
-// Words says it to people: "it holds ...".
-func (f Form) Words() string {
+// Description says it to people: "it holds ...".
+func (f Form) Description() string {
 	return map[Form]string{FormTexts: "texts with a label each", FormLists: "texts with a list of labels each",
 		FormWords: "words with labels", FormPictures: "images", FormRecordings: "recordings", FormQuestions: "questions about documents",
 		FormPrompts: "prompts with completions", FormBare: "texts without labels"}[f]

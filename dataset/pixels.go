@@ -159,7 +159,7 @@ func loadFolder(path string) (*Set, error) {
 			}
 			if len(examples) > 0 && examples[0].Form() != e.Form() {
 				return nil, fmt.Errorf("%s: %s holds %s, and others hold %s: want one kind in a folder",
-					path, filepath.Join(l.Name(), f.Name()), e.Form().Words(), examples[0].Form().Words())
+					path, filepath.Join(l.Name(), f.Name()), e.Form().Description(), examples[0].Form().Description())
 			}
 			examples, names = append(examples, *e), append(names, l.Name())
 		}

@@ -103,7 +103,7 @@ func (c *client) run(ctx context.Context) error {
 		}
 		pause := wait.next(floor)
 		c.cfg.Log.Info("not connected", "err", err, "again_in", pause)
-		c.events.send(Event{State: Backoff, Text: Words(err), Total: pause.Milliseconds()})
+		c.events.send(Event{State: Backoff, Text: Explain(err), Total: pause.Milliseconds()})
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ func (h *house) joinsWith(t *testing.T, a *Account, p *Policy) []PolicyError {
 	cfg.Policy, cfg.Account, cfg.Data = p, a, Examples(examples(16))
 	d := h.start(cfg)
 	peer := h.admit(false)
-	limits := Beyond(refusal(t, peer, d))
+	limits := PolicyErrors(refusal(t, peer, d))
 	d.cancel()
 	return limits
 }

@@ -58,7 +58,7 @@ func TestUnreachableEnds(t *testing.T) {
 		s.Close()
 		if c.want == "" && (backoffs != 5 || !errors.Is(err, context.Canceled)) {
 			t.Errorf("%d: %v after %d tries", c.code, err, backoffs)
-		} else if c.want != "" && (!errors.Is(err, ErrUnreachable) || !strings.Contains(Words(err), c.want) || backoffs != 0) {
+		} else if c.want != "" && (!errors.Is(err, ErrUnreachable) || !strings.Contains(Explain(err), c.want) || backoffs != 0) {
 			t.Errorf("%d: %v after %d tries, want %q", c.code, err, backoffs, c.want)
 		}
 	}

@@ -2,6 +2,20 @@
 // part in rounds, trains on local data, and sends nothing but a clipped,
 // quantized and masked update.
 //
+// Most programs need three calls. [LoadIdentity] reads the device's key, and
+// makes one where there is none. [Run] joins with an invitation and takes part
+// until the job is finished:
+//
+//	key, err := edge.LoadIdentity("identity")
+//	...
+//	err = edge.Run(ctx, edge.Config{Token: token, Identity: key, Data: edge.Examples(set)})
+//
+// Where it ends because the job asks for more than the device's owner allows,
+// [PolicyErrors] lists what: show it to the owner, pass what is accepted to
+// [Config.Allow], and Run again. Config.Trained gets the finished model, whose
+// [Trained.Predict] needs no network. [Ask] shows what a job would do before
+// anybody joins, and [Contribute] is the arithmetic of a round alone.
+//
 // The order of a round is that of docs/PROTOCOL.md: check the plan, advertise
 // keys, share secrets while training, upload the masked update, confirm the
 // survivor set, reveal shares. The aggregation itself is package secagg's, the

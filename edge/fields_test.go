@@ -160,7 +160,7 @@ func (c *campaign) judge(name string, got heard) (on bool) {
 	}
 	switch {
 	case got.ended && got.err != nil:
-		words := Words(got.err)
+		words := Explain(got.err)
 		if strings.TrimSpace(words) == "" || strings.Contains(words, "fox") || strings.ContainsAny(words, "\x1b\a\r\x00\u202e") {
 			c.t.Errorf("%s: the owner reads %q", name, words)
 		}

@@ -49,7 +49,7 @@ func TestHostileCentralNoise(t *testing.T) {
 	} {
 		err := join(change)
 		var keys []string
-		for _, l := range Beyond(err) {
+		for _, l := range PolicyErrors(err) {
 			keys = append(keys, l.Key)
 		}
 		want := []string{name}
@@ -84,7 +84,7 @@ func TestHostileLittleNoise(t *testing.T) {
 		j := wire.Job{Rounds: c.rounds, Privacy: wire.Privacy{Noise: wire.NoiseDevices, OwnNoise: c.own, Honest: c.honest}}
 		var keys []string
 		for _, err := range p.checkNoise(&j) {
-			keys = append(keys, Beyond(err)[0].Key)
+			keys = append(keys, PolicyErrors(err)[0].Key)
 		}
 		if !slices.Equal(keys, c.want) {
 			t.Errorf("%s: %q, want %q", name, keys, c.want)
@@ -161,7 +161,7 @@ func TestHostileTensors(t *testing.T) {
 			d := h.start(cfg)
 			h.admit(false)
 			err := d.wait(t)
-			found := Beyond(err)
+			found := PolicyErrors(err)
 			if !errors.Is(err, ErrPolicy) || !fatal(err) || len(found) != 1 || found[0].Key != "tensors" || !strings.HasSuffix(found[0].Have, ","+c.refused) {
 				t.Fatalf("%v", err)
 			}
@@ -216,7 +216,7 @@ func TestHostileCountOfExamples(t *testing.T) {
 	cfg.Dial = func(context.Context, string) (Conn, error) { t.Error("it dials"); return nil, io.EOF }
 	d := h.start(cfg)
 	err := d.wait(t)
-	if l := Beyond(err); !errors.Is(err, ErrPolicy) || len(l) != 1 || l[0].Key != "examples" || l[0].Have != "5" {
+	if l := PolicyErrors(err); !errors.Is(err, ErrPolicy) || len(l) != 1 || l[0].Key != "examples" || l[0].Have != "5" {
 		t.Errorf("%v", err)
 	}
 }
@@ -322,7 +322,7 @@ func TestHostileUnknownBase(t *testing.T) {
 		h.mu.Unlock()
 		d := h.start(cfg)
 		err := refusal(t, h.admit(false), d)
-		found := Beyond(err)
+		found := PolicyErrors(err)
 		if refused := len(found) == 1 && found[0].Key == "bases" && found[0].Have == name; refused != c.refused || err != nil && !c.refused {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -26,7 +26,7 @@ func joinsLeaking(t *testing.T, h *house, a *Account, p *Policy, l *leaker) []Po
 	cfg := h.config(&constant{})
 	cfg.Policy, cfg.Account, cfg.Leaks = p, a, l.try
 	d := h.start(cfg)
-	limits := Beyond(refusal(t, h.admit(false), d))
+	limits := PolicyErrors(refusal(t, h.admit(false), d))
 	d.cancel()
 	return limits
 }

@@ -16,8 +16,8 @@ import (
 // of each token's classes, or of how each token begins and ends an answer.
 const outputLogits = "logits"
 
-// Said is one thing that a model says of an example.
-type Said struct {
+// A Prediction is one thing that a model says of an example.
+type Prediction struct {
 	Word        string  // the word that Label is of, where the model labels words
 	Label       string  // or the answer as the document has it, "" where it finds none
 	Probability float64 // a softmax, not calibrated
@@ -26,7 +26,7 @@ type Said struct {
 // Predict says what the model makes of an example, whose own label does not count: each
 // label, the likeliest first; the likeliest label of each word that there is room for,
 // of what stands between a text's spaces; or the likeliest answer. The first call prepares the program, which takes a moment.
-func (t *Trained) Predict(ctx context.Context, e *dataset.Example) ([]Said, error) {
+func (t *Trained) Predict(ctx context.Context, e *dataset.Example) ([]Prediction, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.loaded == nil {
@@ -47,7 +47,7 @@ func (t *Trained) Predict(ctx context.Context, e *dataset.Example) ([]Said, erro
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrData, err)
 	}
-	var said []Said
+	var said []Prediction
 	for i := range rows {
 		part, err := t.say(ctx, &rows[i])
 		if err != nil {
@@ -61,7 +61,7 @@ func (t *Trained) Predict(ctx context.Context, e *dataset.Example) ([]Said, erro
 }
 
 // say is Predict for an example that fits a row.
-func (t *Trained) say(ctx context.Context, e *dataset.Example) ([]Said, error) {
+func (t *Trained) say(ctx context.Context, e *dataset.Example) ([]Prediction, error) {
 	row := task.NewBatch(t.task.Columns(), 1)
 	if err := t.task.Encode(e, row, 0); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrData, err)
@@ -77,7 +77,7 @@ func (t *Trained) say(ctx context.Context, e *dataset.Example) ([]Said, error) {
 	switch k := t.task.(type) {
 	case task.Finder:
 		text, probability, err := k.Best(e, scores)
-		return []Said{{Label: text, Probability: probability}}, err
+		return []Prediction{{Label: text, Probability: probability}}, err
 	case task.Labeller:
 		if each > 1 {
 			return t.tagged(k, e, row, scores)
@@ -115,9 +115,9 @@ func (t *Trained) pass(ctx context.Context, row task.Batch, scores []float32) (e
 }
 
 // tagged is the likeliest label of each word.
-func (t *Trained) tagged(k task.Labeller, e *dataset.Example, row task.Batch, scores []float32) ([]Said, error) {
+func (t *Trained) tagged(k task.Labeller, e *dataset.Example, row task.Batch, scores []float32) ([]Prediction, error) {
 	places := k.Places(row, 0)
-	said := make([]Said, len(places))
+	said := make([]Prediction, len(places))
 	for word, at := range places {
 		labels, err := ranked(k.Choice(), t.Labels, scores[at*len(t.Labels):(at+1)*len(t.Labels)])
 		if err != nil {
@@ -134,16 +134,16 @@ func (t *Trained) tagged(k task.Labeller, e *dataset.Example, row task.Batch, sc
 
 // ranked is each label with its probability, the likeliest first. It refuses scores that
 // are not finite.
-func ranked(choice task.Choice, labels []string, scores []float32) ([]Said, error) {
+func ranked(choice task.Choice, labels []string, scores []float32) ([]Prediction, error) {
 	for _, v := range scores {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 			return nil, fmt.Errorf("%w: a score is %v", ErrDiverged, v)
 		}
 	}
-	out := make([]Said, len(scores))
+	out := make([]Prediction, len(scores))
 	for i, p := range choice.Probabilities(scores) {
-		out[i] = Said{Label: labels[i], Probability: p}
+		out[i] = Prediction{Label: labels[i], Probability: p}
 	}
-	slices.SortStableFunc(out, func(a, b Said) int { return cmp.Compare(b.Probability, a.Probability) })
+	slices.SortStableFunc(out, func(a, b Prediction) int { return cmp.Compare(b.Probability, a.Probability) })
 	return out, nil
 }

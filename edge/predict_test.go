@@ -71,7 +71,7 @@ func TestPredictTasks(t *testing.T) {
 		ok(t, err)
 		logits, err := predictor.Outputs(t.Context(), values, 2, batch, len(rows))
 		ok(t, err)
-		var want []Said
+		var want []Prediction
 		switch x.kind {
 		case model.TaskImage:
 			want, err = ranked(task.OneOf, m.Labels, logits[0])
@@ -79,20 +79,20 @@ func TestPredictTasks(t *testing.T) {
 			for _, at := range m.task.(task.Labeller).Places(batch, 0) {
 				of, err := ranked(task.OneOf, m.Labels, logits[0][3*at:3*at+3])
 				ok(t, err)
-				want = append(want, Said{Word: "fox", Label: of[0].Label, Probability: of[0].Probability})
+				want = append(want, Prediction{Word: "fox", Label: of[0].Label, Probability: of[0].Probability})
 			}
 		case model.TaskSpan:
-			want = []Said{{}}
+			want = []Prediction{{}}
 			for i, l := range logits {
 				text, p, err := m.task.(*task.Span).Best(&rows[i], l)
 				ok(t, err)
 				if p > want[0].Probability {
-					want[0] = Said{Label: text, Probability: p}
+					want[0] = Prediction{Label: text, Probability: p}
 				}
 			}
 		}
 		ok(t, err)
-		if !slices.EqualFunc(said, want, func(a, b Said) bool {
+		if !slices.EqualFunc(said, want, func(a, b Prediction) bool {
 			return a.Word == b.Word && a.Label == b.Label && math.Abs(a.Probability-b.Probability) < 1e-5
 		}) {
 			t.Errorf("%s: it says %v, GoMLX %v", x.kind, said, want)

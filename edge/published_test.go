@@ -121,7 +121,7 @@ func TestHostileUnlistedIsTold(t *testing.T) {
 		d := h.start(cfg)
 		err := refusal(t, h.admit(false), d)
 		d.cancel()
-		if found := Beyond(err); len(found) != 1 || found[0].Key != "bases" {
+		if found := PolicyErrors(err); len(found) != 1 || found[0].Key != "bases" {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}

@@ -366,7 +366,7 @@ func (c *client) leave(why *RefusalError) error {
 // refuse tells the coordinator that this device is not part of a round.
 func (c *client) refuse(ctx context.Context, why *RefusalError) error {
 	c.cfg.Log.Warn("round refused", "round", why.Round, "cause", why.Cause, "err", why.Err)
-	c.events.send(Event{State: Refused, Round: why.Round, Text: Words(why), Limits: Beyond(why)})
+	c.events.send(Event{State: Refused, Round: why.Round, Text: Explain(why), Limits: PolicyErrors(why)})
 	if err := c.hold(ctx); err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func TestTrainedModel(t *testing.T) {
 		h.blobs = nil // the coordinator is gone
 		h.mu.Unlock()
 		// Kept and opened again, as after a page was loaded again, it is the same.
-		kept, whole, err := got.Keep()
+		kept, whole, err := got.Save()
 		if err != nil || !whole {
 			t.Fatalf("it cannot be kept: %t, %v", whole, err)
 		}
@@ -95,7 +95,7 @@ func TestTrainedModel(t *testing.T) {
 			}
 		}
 		ok(t, again.Close())
-		if _, whole, err := got.Keep(); whole || err != nil {
+		if _, whole, err := got.Save(); whole || err != nil {
 			t.Errorf("kept after it let go of its parts: %t, %v", whole, err)
 		}
 		ok(t, got.Close())
@@ -161,24 +161,24 @@ func TestHostileKept(t *testing.T) {
 	d := h.start(cfg)
 	h.admit(false).send(end)
 	ok(t, d.wait(t))
-	whole, kept, err := got.Keep()
+	whole, kept, err := got.Save()
 	if err != nil || !kept {
 		t.Fatalf("%t, %v", kept, err)
 	}
-	for name, bend := range map[string]func(k *Kept){
-		"nothing":              func(k *Kept) { *k = Kept{} },
-		"rank beyond the job":  func(k *Kept) { k.Rank = 9 },
-		"rank below none":      func(k *Kept) { k.Rank = -1 },
-		"another rank":         func(k *Kept) { k.Rank = 1 },
-		"no base":              func(k *Kept) { k.Base = nil },
-		"a base cut short":     func(k *Kept) { k.Base = k.Base[:len(k.Base)-1] },
-		"a base with a flip":   func(k *Kept) { k.Base = slices.Clone(k.Base); k.Base[len(k.Base)/2] ^= 1 },
-		"a job cut short":      func(k *Kept) { k.Job = k.Job[:len(k.Job)/2] },
-		"an adapter cut short": func(k *Kept) { k.Adapter = k.Adapter[:10] },
-		"a training program": func(k *Kept) {
+	for name, bend := range map[string]func(k *SavedModel){
+		"nothing":              func(k *SavedModel) { *k = SavedModel{} },
+		"rank beyond the job":  func(k *SavedModel) { k.Rank = 9 },
+		"rank below none":      func(k *SavedModel) { k.Rank = -1 },
+		"another rank":         func(k *SavedModel) { k.Rank = 1 },
+		"no base":              func(k *SavedModel) { k.Base = nil },
+		"a base cut short":     func(k *SavedModel) { k.Base = k.Base[:len(k.Base)-1] },
+		"a base with a flip":   func(k *SavedModel) { k.Base = slices.Clone(k.Base); k.Base[len(k.Base)/2] ^= 1 },
+		"a job cut short":      func(k *SavedModel) { k.Job = k.Job[:len(k.Job)/2] },
+		"an adapter cut short": func(k *SavedModel) { k.Adapter = k.Adapter[:10] },
+		"a training program": func(k *SavedModel) {
 			k.Program = compile(h.t, step(tinyBase(t), 2, training.SGD), false)
 		},
-		"no program": func(k *Kept) { k.Program = nil },
+		"no program": func(k *SavedModel) { k.Program = nil },
 	} {
 		k := whole
 		bend(&k)

@@ -129,7 +129,7 @@ func TestHostileText(t *testing.T) {
 	p.send(&wire.Error{Code: wire.CodeEnrolment, Text: text})
 	err := d.wait(t)
 	fit("error", err.Error())
-	fit("error in words", Words(err))
+	fit("error in words", Explain(err))
 	e, _ = d.saw(Abandoned)
 	fit("outcome", e.Text)
 	d.mu.Lock()
@@ -140,7 +140,7 @@ func TestHostileText(t *testing.T) {
 		}
 	}
 	fit("finished", Escape(hostileText, false))
-	if got := Words(errors.Join(errors.New("edge: one\x1b[1m"), errors.New("two"))); got != `one\x1b[1m`+"\ntwo" {
+	if got := Explain(errors.Join(errors.New("edge: one\x1b[1m"), errors.New("two"))); got != `one\x1b[1m`+"\ntwo" {
 		t.Errorf("%q", got)
 	}
 	if s := "Übergrößenträger, 漢字 und 🙂"; Escape(s, false) != s {

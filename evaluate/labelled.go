@@ -191,7 +191,7 @@ func (e *Labelled) predictSome(ctx context.Context, slice []float32, rank, from,
 		right := e.task.Truths(&e.Examples[from+i], rows, i)
 		for k, at := range e.task.Places(rows, i) {
 			scores := o[at*e.Classes : (at+1)*e.Classes]
-			said = append(said, choice.Said(scores))
+			said = append(said, choice.Predicted(scores))
 			loss += choice.Loss(scores, right[k])
 		}
 	}

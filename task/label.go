@@ -25,8 +25,8 @@ type Labeller interface {
 
 // A Choice is how labels follow from their scores at one place.
 type Choice interface {
-	// Said are the labels that the scores speak for.
-	Said(scores []float32) []int
+	// Predicted are the labels that the scores speak for.
+	Predicted(scores []float32) []int
 	// Loss is how little they speak for the right ones, in nats: 0 or more, and NaN where a
 	// score is.
 	Loss(scores []float32, right []int) float64
@@ -41,7 +41,7 @@ var OneOf Choice = oneOf{}
 
 type oneOf struct{}
 
-func (oneOf) Said(scores []float32) []int                { return []int{Best(scores)} }
+func (oneOf) Predicted(scores []float32) []int           { return []int{Best(scores)} }
 func (oneOf) Loss(scores []float32, right []int) float64 { return CrossEntropy(scores, right[0]) }
 func (oneOf) Several() bool                              { return false }
 

@@ -38,7 +38,7 @@ func ScoreOf(l Labeller, said, right [][]int, loss float64, classes int, names [
 	s := Score{Accuracy: float64(hits) / float64(len(right)), Loss: loss / float64(max(len(said), 1))}
 	f1, present := 0.0, 0
 	for _, c := range Count(said, right, classes) {
-		if c.Were == 0 {
+		if c.Actual == 0 {
 			continue
 		}
 		present++
@@ -50,17 +50,17 @@ func ScoreOf(l Labeller, said, right [][]int, loss float64, classes int, names [
 }
 
 // Counts are of one class: where it was right, where it was said, and where both.
-type Counts struct{ Were, Said, Hits int }
+type Counts struct{ Actual, Predicted, Hits int }
 
 // Count counts each of the classes.
 func Count(said, right [][]int, classes int) []Counts {
 	out := make([]Counts, classes)
 	for i, s := range said {
 		for _, c := range right[i] {
-			out[c].Were++
+			out[c].Actual++
 		}
 		for _, c := range s {
-			out[c].Said++
+			out[c].Predicted++
 			if slices.Contains(right[i], c) {
 				out[c].Hits++
 			}
@@ -70,13 +70,13 @@ func Count(said, right [][]int, classes int) []Counts {
 }
 
 // Precision is the share of hits in what is said; 0 where nothing is.
-func (c Counts) Precision() float64 { return ratio(c.Hits, c.Said) }
+func (c Counts) Precision() float64 { return ratio(c.Hits, c.Predicted) }
 
 // Recall is the share of hits in what is right; 0 where nothing is.
-func (c Counts) Recall() float64 { return ratio(c.Hits, c.Were) }
+func (c Counts) Recall() float64 { return ratio(c.Hits, c.Actual) }
 
 // F1 is the harmonic mean of precision and recall; 0 where there is none.
-func (c Counts) F1() float64 { return ratio(2*c.Hits, c.Said+c.Were) }
+func (c Counts) F1() float64 { return ratio(2*c.Hits, c.Predicted+c.Actual) }
 
 func ratio(a, b int) float64 {
 	if b == 0 {

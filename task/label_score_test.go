@@ -37,7 +37,7 @@ func TestOneOf(t *testing.T) {
 			t.Errorf("%v of label %d, want %v", p, i, want)
 		}
 	}
-	if said := OneOf.Said(scores); math.Abs(sum-1) > 1e-12 || len(said) != 1 || said[0] != 2 {
+	if said := OneOf.Predicted(scores); math.Abs(sum-1) > 1e-12 || len(said) != 1 || said[0] != 2 {
 		t.Errorf("probabilities of %v, %v said", sum, said)
 	}
 }

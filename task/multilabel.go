@@ -34,7 +34,7 @@ func (m *multiLabel) Columns() []Column { return m.columns }
 
 func (m *multiLabel) Encode(e *dataset.Example, b Batch, row int) error {
 	if e.Form() != dataset.FormLists {
-		return fmt.Errorf("it holds %s, and the job learns lists of labels: give each text \"labels\", [] for none", e.Form().Words())
+		return fmt.Errorf("it holds %s, and the job learns lists of labels: give each text \"labels\", [] for none", e.Form().Description())
 	}
 	labels := b[1].F32[row*b[1].Size():][:b[1].Size()]
 	clear(labels)
@@ -62,7 +62,7 @@ func (m *multiLabel) Open(e dataset.Example) dataset.Example {
 func (m *multiLabel) Figures(s *Score, said, right [][]int, names []string) {
 	var all Counts
 	for _, c := range Count(said, right, len(names)) {
-		all.Were, all.Said, all.Hits = all.Were+c.Were, all.Said+c.Said, all.Hits+c.Hits
+		all.Actual, all.Predicted, all.Hits = all.Actual+c.Actual, all.Predicted+c.Predicted, all.Hits+c.Hits
 	}
 	f1 := all.F1()
 	s.MicroF1 = &f1
@@ -77,7 +77,7 @@ type anyOf struct{}
 
 func (anyOf) Several() bool { return true }
 
-func (anyOf) Said(scores []float32) []int {
+func (anyOf) Predicted(scores []float32) []int {
 	said := []int{}
 	for c, x := range scores {
 		if x > 0 {

@@ -64,7 +64,7 @@ func TestAnyOf(t *testing.T) {
 	if p[0] != 0.5 || p[1] != 1 || p[2] > 1e-40 || math.Abs(p[3]-1/(1+math.Exp(-1))) > 1e-15 {
 		t.Errorf("%v", p)
 	}
-	if said := AnyOf.Said([]float32{0, 0.1, -0.1}); len(said) != 1 || said[0] != 1 || !AnyOf.Several() {
+	if said := AnyOf.Predicted([]float32{0, 0.1, -0.1}); len(said) != 1 || said[0] != 1 || !AnyOf.Several() {
 		t.Errorf("%v said", said)
 	}
 	if l := AnyOf.Loss([]float32{1000, -1000}, []int{0}); l != 0 {

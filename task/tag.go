@@ -131,16 +131,16 @@ func tagF1(said, right [][]int, background int) float64 {
 	for i, s := range said {
 		p, truth := s[0], right[i][0]
 		if p != background {
-			all.Said++
+			all.Predicted++
 		}
 		if truth != background {
-			all.Were++
+			all.Actual++
 		}
 		if p == truth && p != background {
 			all.Hits++
 		}
 	}
-	if all.Said+all.Were == 0 {
+	if all.Predicted+all.Actual == 0 {
 		return 1
 	}
 	return all.F1()

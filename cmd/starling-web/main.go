@@ -205,8 +205,8 @@ func promise(work func() (any, error)) js.Value {
 
 // rejection is an error as the page gets it: in its owner's words.
 func rejection(err error) js.Value {
-	e := js.Global().Get("Error").New(edge.Words(err))
-	if limits := edge.Beyond(err); len(limits) > 0 {
+	e := js.Global().Get("Error").New(edge.Explain(err))
+	if limits := edge.PolicyErrors(err); len(limits) > 0 {
 		if b, err := json.Marshal(limits); err == nil { // strings always can be written
 			e.Set("limits", string(b))
 		}

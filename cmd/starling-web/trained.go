@@ -20,7 +20,7 @@ func (w *web) keep(t *edge.Trained) js.Value {
 	defer w.mu.Unlock()
 	w.trained = t // of an earlier join there is none: a page joins once
 	said := map[string]any{"version": int(t.Version), "rank": t.Rank, "archive": array(t.Archive)}
-	if k, ok, err := t.Keep(); ok && err == nil {
+	if k, ok, err := t.Save(); ok && err == nil {
 		said["kept"] = map[string]any{"job": array(k.Job), "adapter": array(k.Adapter), "program": array(k.Program), "base": array(k.Base)}
 	}
 	return js.ValueOf(said)
@@ -37,7 +37,7 @@ func (w *web) open(_ js.Value, args []js.Value) any {
 		if version.Type() != js.TypeNumber || rank.Type() != js.TypeNumber || parts.Type() != js.TypeObject {
 			return nil, errors.New("what was kept is no model")
 		}
-		k := edge.Kept{Version: uint64(version.Int()), Rank: rank.Int(), Archive: octets(m.Get("archive")), Job: octets(parts.Get("job")),
+		k := edge.SavedModel{Version: uint64(version.Int()), Rank: rank.Int(), Archive: octets(m.Get("archive")), Job: octets(parts.Get("job")),
 			Adapter: octets(parts.Get("adapter")), Program: octets(parts.Get("program")), Base: octets(parts.Get("base"))}
 		t, err := k.Open()
 		if err != nil {

@@ -86,7 +86,7 @@ func Run(ctx context.Context, newRoot func(*App) *cobra.Command, args []string, 
 	}
 	if i, ok := interruption(ctx); ok {
 		text := "interrupted"
-		if words := edge.Words(err); strings.HasPrefix(words, text) {
+		if words := edge.Explain(err); strings.HasPrefix(words, text) {
 			text = words // and how to go on
 		}
 		if a.JSON && !a.reported { // whoever reads the last line finds an object there
@@ -107,7 +107,7 @@ func Run(ctx context.Context, newRoot func(*App) *cobra.Command, args []string, 
 // namedOnce is an error in words, without the second name of a file that whoever wrapped it
 // has named already.
 func namedOnce(err error) string {
-	text := edge.Words(err)
+	text := edge.Explain(err)
 	var file *fs.PathError
 	if errors.As(err, &file) && strings.Count(text, file.Path) > 1 {
 		return strings.Replace(text, file.Op+" "+file.Path+": ", "", 1)

@@ -99,7 +99,7 @@ func classScores(said, right [][]int, names []string) []classScore {
 		return out
 	}
 	for i, c := range task.Count(said, right, len(names)) {
-		out[i] = classScore{names[i], c.Were, c.Precision(), c.Recall(), c.F1()}
+		out[i] = classScore{names[i], c.Actual, c.Precision(), c.Recall(), c.F1()}
 	}
 	return out
 }

@@ -96,7 +96,7 @@ func Texts(ctx context.Context, a *command.App, e engine.Engine, ck *model.Check
 func saidOfWords(e dataset.Example, k task.Labeller, rows task.Batch, row int, scores []float32, labels []string) said {
 	var tags []string
 	for _, at := range k.Places(rows, row) {
-		tags = append(tags, strings.Join(namesOf(k.Choice().Said(scores[at*len(labels):(at+1)*len(labels)]), labels), ", "))
+		tags = append(tags, strings.Join(namesOf(k.Choice().Predicted(scores[at*len(labels):(at+1)*len(labels)]), labels), ", "))
 	}
 	return said{tagged{e.Line, e.Words[:len(tags)], tags}, terminal.Visible(strings.Join(tags, " "), "") + "\n"}
 }
@@ -115,7 +115,7 @@ func namesOf(classes []int, labels []string) []string {
 func saidOfLabels(e dataset.Example, choice task.Choice, scores []float32, labels []string, top int) said {
 	best := likeliest(choice, scores, labels)
 	if choice.Several() {
-		r := severally{Line: e.Line, Labels: namesOf(choice.Said(scores), labels), Top: best[:top]}
+		r := severally{Line: e.Line, Labels: namesOf(choice.Predicted(scores), labels), Top: best[:top]}
 		return said{r, linesOf(strings.Join(r.Labels, ", "), r.Top)}
 	}
 	r := Prediction{Line: e.Line, Label: best[0].Label, Probability: best[0].Probability, Top: best[:top]}

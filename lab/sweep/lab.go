@@ -134,18 +134,18 @@ func (d *Data) fits(kind model.TaskKind, base model.Config) error {
 	switch pictures, sounds := form == dataset.FormPictures, form == dataset.FormRecordings; {
 	case sounds != base.Hears() && sounds:
 		return badSetting("data: %s holds %s, and the base, a %s, reads none: give the folder of a hubert or a wav2vec2 as --base, and set task to %s",
-			d.Name, form.Words(), base.ModelType, want)
+			d.Name, form.Description(), base.ModelType, want)
 	case sounds != base.Hears():
 		return badSetting("data: %s holds %s, and the base, a %s, reads recordings: give recordings as data, or another base",
-			d.Name, form.Words(), base.ModelType)
+			d.Name, form.Description(), base.ModelType)
 	case pictures && !base.Sees():
 		return badSetting("data: %s holds %s, and the base, a %s, reads texts: give the folder of a vit as --base, and set task to %s",
-			d.Name, form.Words(), base.ModelType, want)
+			d.Name, form.Description(), base.ModelType, want)
 	case !pictures && base.Sees():
 		return badSetting("data: %s holds %s, and the base, a %s, reads images: give images as data, or a base that reads texts",
-			d.Name, form.Words(), base.ModelType)
+			d.Name, form.Description(), base.ModelType)
 	case !task.Takes(kind, form):
-		return badSetting("data: %s holds %s, and the task is %s: set task to %s", d.Name, form.Words(), kind, want)
+		return badSetting("data: %s holds %s, and the task is %s: set task to %s", d.Name, form.Description(), kind, want)
 	}
 	return nil
 }

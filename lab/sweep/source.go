@@ -90,7 +90,7 @@ func (s Source) common(all, test *dataset.Set) (_, _ *dataset.Set, err error) {
 			return nil, nil, err
 		}
 		if a, b := test.Form(), all.Form(); a != b && (a.Textless() || b.Textless()) {
-			return nil, nil, badSetting("test: %s holds %s, and %s %s: give two of a kind", test.Name, a.Words(), all.Name, b.Words())
+			return nil, nil, badSetting("test: %s holds %s, and %s %s: give two of a kind", test.Name, a.Description(), all.Name, b.Description())
 		}
 		sets = append(sets, test)
 	}

@@ -113,7 +113,7 @@ func TestMultiLabelLearns(t *testing.T) {
 	}
 	loss := 0.0
 	for r, scores := range outputs {
-		if said := task.AnyOf.Said(scores); !slices.Equal(said, right[r]) {
+		if said := task.AnyOf.Predicted(scores); !slices.Equal(said, right[r]) {
 			t.Errorf("text %d: %v said, %v right", r, said, right[r])
 		}
 		loss += task.AnyOf.Loss(scores, right[r]) / 4

@@ -45,7 +45,7 @@ func (c *consent) run(ctx context.Context, cfg edge.Config) error {
 		}
 		err := edge.Run(running, cfg)
 		stop()
-		found := edge.Beyond(err)
+		found := edge.PolicyErrors(err)
 		mu.Lock()
 		if len(limits) > 0 && ctx.Err() == nil && errors.Is(err, context.Canceled) {
 			found = limits

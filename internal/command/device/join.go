@@ -227,7 +227,7 @@ func runJoin(ctx context.Context, a *command.App, where string, f joinFlags) (er
 		return errors.Join(err, spentErr)
 	}
 	if err != nil {
-		if report.Reason = edge.Words(err); a.JSON { // what was given is given, however it ended
+		if report.Reason = edge.Explain(err); a.JSON { // what was given is given, however it ended
 			return errors.Join(err, a.Emit(report, nil))
 		}
 		return err

@@ -21,7 +21,7 @@ func TestBeyondIsWhatAllowNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	var keys []string
-	for _, l := range Beyond(err) {
+	for _, l := range PolicyErrors(err) {
 		keys = append(keys, l.Key)
 		if l.What == "" || l.Why == "" || l.Want == "" {
 			t.Errorf("%s says too little: %+v", l.Key, l)
@@ -43,7 +43,7 @@ func TestBeyondIsWhatAllowNeeds(t *testing.T) {
 	}
 	plan := p.checkPlan(j, &wire.Plan{Steps: 1000, ClipNorm: 1})
 	refused := &RefusalError{Round: 1, Cause: ErrPlan, Err: plan}
-	if l := Beyond(refused); len(l) != 1 || l[0].Key != "steps" || p.Allow("steps", l[0].Have) != nil || p.Steps != 1000 {
+	if l := PolicyErrors(refused); len(l) != 1 || l[0].Key != "steps" || p.Allow("steps", l[0].Have) != nil || p.Steps != 1000 {
 		t.Errorf("a plan's steps: %+v", l)
 	}
 	if d := DefaultPolicy(); slices.Contains(d.Uplinks, "fixed16") {
@@ -53,11 +53,11 @@ func TestBeyondIsWhatAllowNeeds(t *testing.T) {
 
 func TestBeyondOfOtherErrors(t *testing.T) {
 	for _, err := range []error{nil, ErrData, errors.Join(ErrJob, ErrSecret)} {
-		if l := Beyond(err); len(l) != 0 {
+		if l := PolicyErrors(err); len(l) != 0 {
 			t.Errorf("%v: %+v", err, l)
 		}
 	}
-	l := Beyond(fmt.Errorf("joining: %w", ErrNotPrivate))
+	l := PolicyErrors(fmt.Errorf("joining: %w", ErrNotPrivate))
 	if len(l) != 1 {
 		t.Fatalf("a job that is not private: %+v", l)
 	}

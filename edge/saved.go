@@ -11,9 +11,9 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// Kept is a trained model as bytes, to be kept and opened again without its
+// A SavedModel is a trained model as bytes, to be kept and opened again without its
 // coordinator.
-type Kept struct {
+type SavedModel struct {
 	Version uint64 // rounds in it
 	Rank    int
 	Job     []byte // as it was announced
@@ -23,18 +23,18 @@ type Kept struct {
 	Base    []byte // the base's blob
 }
 
-// mostKept bounds a base that Keep copies: what keeps a model holds it in memory.
-const mostKept = 64 << 20
+// mostSaved bounds a base that Save copies: what keeps a model holds it in memory.
+const mostSaved = 64 << 20
 
-// Keep returns the model as bytes; ok is false for one of a base larger than 64 MiB.
+// Save returns the model as bytes; ok is false for one of a base larger than 64 MiB.
 // Call it before the first Predict, which lets go of the parts.
-func (t *Trained) Keep() (k Kept, ok bool, err error) {
+func (t *Trained) Save() (k SavedModel, ok bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.base == nil || t.job.Base.Size > mostKept {
+	if t.base == nil || t.job.Base.Size > mostSaved {
 		return k, false, nil
 	}
-	k = Kept{Version: t.Version, Rank: t.Rank, Adapter: t.packed, Program: t.program, Archive: t.Archive}
+	k = SavedModel{Version: t.Version, Rank: t.Rank, Adapter: t.packed, Program: t.program, Archive: t.Archive}
 	if k.Job, err = t.job.AppendBinary(nil); err != nil {
 		return k, false, err
 	}
@@ -46,13 +46,13 @@ func (t *Trained) Keep() (k Kept, ok bool, err error) {
 }
 
 // Open is the model again, checked as one that is fetched.
-func (k Kept) Open() (*Trained, error) {
+func (k SavedModel) Open() (*Trained, error) {
 	j, err := wire.ParseJob(k.Job)
 	if err != nil {
 		return nil, &ProtocolError{err}
 	}
 	if sha256.Sum256(k.Base) != j.Base.SHA256 {
-		return nil, fmt.Errorf("%w: the kept base is not the job's", ErrBase)
+		return nil, fmt.Errorf("%w: the saved base is not the job's", ErrBase)
 	}
 	base, err := openBlob(j.Base, bytes.NewReader(k.Base))
 	if err != nil {

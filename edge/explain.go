@@ -6,10 +6,10 @@ import "strings"
 const packages = " attack audio audit bandwidth codegen compiler contract coordinator dataset demo dp edge generation hub kernel known leak log model nf4 nn optimizer plan program qrcode " +
 	"quant queue report round secagg server sim simulate starling store strict sweep task tokenizer uniform vrf wasm web wire "
 
-// Words is an error's text as the owner of a device reads it: without the
+// Explain is an error's text as the owner of a device reads it: without the
 // names of this project's packages, which errors of Go programs start with and
 // which say nothing to them.
-func Words(err error) string {
+func Explain(err error) string {
 	if err == nil {
 		return ""
 	}

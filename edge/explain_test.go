@@ -23,19 +23,19 @@ func TestWords(t *testing.T) {
 		"privacy.clip_norm is 0":                         "privacy.clip_norm is 0",
 		"/home/dp: no such folder":                       "/home/dp: no such folder",
 	} {
-		if got := Words(errors.New(in)); got != want {
+		if got := Explain(errors.New(in)); got != want {
 			t.Errorf("%q gives %q, want %q", in, got, want)
 		}
 	}
-	if got := Words(fmt.Errorf("%w: %w", ErrData, dataset.ErrEmpty)); got != "local data cannot be used: no examples" {
+	if got := Explain(fmt.Errorf("%w: %w", ErrData, dataset.ErrEmpty)); got != "local data cannot be used: no examples" {
 		t.Errorf("%q", got)
 	}
-	if _, err := wire.ParseToken("x"); strings.Contains(Words(err), "wire:") {
-		t.Errorf("%q", Words(err))
+	if _, err := wire.ParseToken("x"); strings.Contains(Explain(err), "wire:") {
+		t.Errorf("%q", Explain(err))
 	}
 }
 
-// A package that starts its errors with its name is known to Words.
+// A package that starts its errors with its name is known to Explain.
 func TestWordsKnowsEveryPackage(t *testing.T) {
 	known := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -46,8 +46,8 @@ func TestWordsKnowsEveryPackage(t *testing.T) {
 		name := filepath.Base(filepath.Dir(path))
 		if err == nil && strings.Contains(string(text), `"`+name+`: `) {
 			known++
-			if got := Words(errors.New(name + ": it failed")); got != "it failed" {
-				t.Errorf("%q of %s is left: words.go does not know the package", got, path)
+			if got := Explain(errors.New(name + ": it failed")); got != "it failed" {
+				t.Errorf("%q of %s is left: explain.go does not know the package", got, path)
 			}
 		}
 		return err

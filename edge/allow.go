@@ -11,9 +11,9 @@ import (
 // notPrivate is the key of a PolicyError that stands for Config.AcceptNotPrivate.
 const notPrivate = "not_private"
 
-// Beyond lists what of an error is outside of the owner's policy: what an owner
+// PolicyErrors lists what of an error is outside of the owner's policy: what an owner
 // may accept, with Policy.Allow. It is empty for all other errors.
-func Beyond(err error) (found []PolicyError) {
+func PolicyErrors(err error) (found []PolicyError) {
 	if one := (*PolicyError)(nil); err == nil {
 		return nil
 	} else if errors.Is(err, ErrNotPrivate) {
@@ -27,10 +27,10 @@ func Beyond(err error) (found []PolicyError) {
 		found = append(found, *e)
 	case interface{ Unwrap() []error }:
 		for _, inner := range e.Unwrap() {
-			found = append(found, Beyond(inner)...)
+			found = append(found, PolicyErrors(inner)...)
 		}
 	case interface{ Unwrap() error }:
-		found = Beyond(e.Unwrap())
+		found = PolicyErrors(e.Unwrap())
 	}
 	return found
 }
