@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/starling-fl/starling/task"
@@ -200,16 +199,4 @@ func runWazero(ctx context.Context, programFile, inputs string, warm, steps int,
 	r.State = fmt.Sprintf("%x", sum)
 	r.PeakRSS = peakRSS()
 	return r, nil
-}
-
-// peakRSS returns the process's largest resident set so far, in bytes.
-func peakRSS() int64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	if runtime.GOOS == "darwin" {
-		return u.Maxrss
-	}
-	return u.Maxrss * 1024
 }
