@@ -121,7 +121,7 @@ quant: internal/l2 nf4
 secagg: internal/cbor internal/uniform
 simulate: coordinator dataset dp edge evaluate/metric internal/contract internal/durable job/training model program quant task trainer
 tokenizer:
-task: dataset internal/uniform model tokenizer
+task: dataset internal/jinja internal/uniform model tokenizer
 trainer: job/training model task
 vrf:
 wasm: nf4 wasm/cost wasm/kernel

@@ -24,6 +24,7 @@ type Example struct {
 	Question   string
 	Prompt     string     // that is read, of a text that is written behind it
 	Completion string     // what is written; "" where the example is none
+	Messages   string     // of a conversation, as JSON; "" where the example is none
 	Continued  bool       // the text goes on in another example
 	Answers    []string   // any of them is right; the first is learnt
 	Pixels     []float32  // of an image, 0..1: [channels, height, width], or the patches of a page one after another

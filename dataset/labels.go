@@ -20,6 +20,7 @@ const (
 	FormRecordings Form = "recordings" // each with one label
 	FormQuestions  Form = "questions"  // about documents
 	FormPrompts    Form = "prompts"    // with what is to be written behind them
+	FormTalks      Form = "conversations"
 	FormBare       Form = "unlabelled"
 )
 
@@ -27,7 +28,7 @@ const (
 func (f Form) Description() string {
 	return map[Form]string{FormTexts: "texts with a label each", FormLists: "texts with a list of labels each",
 		FormWords: "words with labels", FormPictures: "images", FormRecordings: "recordings", FormQuestions: "questions about documents",
-		FormPrompts: "prompts with completions", FormBare: "texts without labels"}[f]
+		FormPrompts: "prompts with completions", FormTalks: "conversations", FormBare: "texts without labels"}[f]
 }
 
 // Textless says whether examples are no texts.
@@ -48,6 +49,8 @@ func (e *Example) Form() Form {
 		return FormQuestions
 	case e.Completion != "":
 		return FormPrompts
+	case e.Messages != "":
+		return FormTalks
 	}
 	return FormTexts
 }

@@ -114,7 +114,7 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 		if unpacked -= l.held(); packed && unpacked < 0 {
 			return errUnpacked
 		}
-		if c.Unlabelled && l.Completion == "" {
+		if c.Unlabelled && l.Completion == "" && l.Messages == "" {
 			if strings.TrimSpace(l.Text) == "" {
 				return nil
 			}
@@ -123,9 +123,9 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 		if err := l.check(); err != nil {
 			return err
 		}
-		if l.Completion != "" {
+		if l.Completion != "" || l.Messages != "" {
 			written++
-			examples = append(examples, Example{Prompt: l.Prompt, Completion: l.Completion, User: l.User, Provider: l.Provider, Line: line})
+			examples = append(examples, Example{Prompt: l.Prompt, Completion: l.Completion, Messages: l.Messages, User: l.User, Provider: l.Provider, Line: line})
 			return nil
 		}
 		if c.Unlabelled {
@@ -167,7 +167,7 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 		return nil, fmt.Errorf("%s: %w", name, ErrEmpty)
 	}
 	if written > 0 && written != len(examples) {
-		return nil, fmt.Errorf("%s: some examples are prompts with completions, others are none", name)
+		return nil, fmt.Errorf("%s: some examples are prompts with completions or conversations, others are none", name)
 	}
 	if c.Unlabelled || written > 0 {
 		return &Set{Name: name, Examples: examples}, nil
@@ -221,12 +221,13 @@ type labelled struct {
 	Labels                      []string  // in place of one
 	Questions                   []Example // in place of all others
 	Prompt, Completion          string    // in place of a text
+	Messages                    string    // in place of a text: JSON
 }
 
 // held is about what a record takes in memory, in bytes.
 func (l *labelled) held() int {
 	const example = 256 // with its place in a list that grows
-	n := example + len(l.Text) + len(l.Prompt) + len(l.Completion) + len(l.User) + len(l.Provider) + len(l.Questions)*example
+	n := example + len(l.Text) + len(l.Prompt) + len(l.Completion) + len(l.Messages) + len(l.User) + len(l.Provider) + len(l.Questions)*example
 	for _, w := range l.Words {
 		n += 32 + len(w)
 	}
@@ -330,7 +331,7 @@ func (l labelled) check() error {
 		return nil
 	case l.Tags != nil:
 		return l.checkTags()
-	case l.Completion != "":
+	case l.Completion != "" || l.Messages != "":
 		return l.checkPrompt()
 	}
 	switch {

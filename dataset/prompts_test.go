@@ -33,6 +33,21 @@ func TestPrompts(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
+	talk := `{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}], "user": "ann"}`
+	for _, columns := range []Columns{{}, {Unlabelled: true}} {
+		set, err := columns.Read(strings.NewReader(talk), "a.jsonl")
+		if err != nil || set.Form() != FormTalks || set.Examples[0].User != "ann" || !strings.Contains(set.Examples[0].Messages, `"ho"`) {
+			t.Errorf("%+v, %v", set, err)
+		}
+	}
+	for want, bad := range map[string]string{
+		"a list of at least one": `{"messages": []}`, `must be a list`: `{"messages": "hi"}`, "message 1 has no role": `{"messages": [{"content": "a"}]}`,
+		`the role "assistant"`: `{"messages": [{"role": "user", "content": "a"}]}`, "others are none": talk + "\n" + `{"text": "a", "label": "b"}`,
+	} {
+		if _, err := Read(strings.NewReader(bad), "a.jsonl"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
 	// A text with a label that has a column of that name is what it was.
 	set, err := Read(strings.NewReader(`{"text": "a", "label": "b", "completion": "c"}`), "a.jsonl")
 	if err != nil || set.Form() != FormTexts {

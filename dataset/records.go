@@ -109,6 +109,9 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 	if prompts(value, s.columns.text()) && len(value(s.columns.label())) == 0 {
 		return parsePrompt(value)
 	}
+	if talks(value, s.columns.text()) && len(value(s.columns.label())) == 0 {
+		return parseTalk(value)
+	}
 	if words := value("words"); len(words) > 0 && s.want {
 		return s.parseTagged(words, value("tags"), value("user"), value("provider"))
 	}

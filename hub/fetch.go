@@ -33,10 +33,11 @@ const (
 )
 
 // small are the other files that a base may have; the first is needed.
-var small = []string{model.ConfigFile, model.TokenizerFile, "1_Pooling/config.json", "preprocessor_config.json"}
+var small = []string{model.ConfigFile, model.TokenizerFile, "1_Pooling/config.json", "preprocessor_config.json",
+	model.TokenizerConfigFile, model.ChatTemplateFile}
 
 // older are what a tokenizer is made of where a model has no tokenizer.json.
-var older = []string{model.TokenizerConfigFile, model.AddedTokensFile, model.VocabFile, model.PairsFile, model.MergesFile,
+var older = []string{model.AddedTokensFile, model.VocabFile, model.PairsFile, model.MergesFile,
 	model.SentencePieceFile}
 
 var (

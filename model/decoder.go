@@ -30,6 +30,7 @@ type Decoder struct {
 	QueryScale    int  `json:"query_pre_attn_scalar"`       // scores are divided by its square root
 	Begin         int  `json:"bos_token_id"`                // -1: none
 	Ends          Ends `json:"eos_token_id"`
+	Chat          Chat `json:"chat,omitzero"`
 }
 
 // Llama is the configuration of a small decoder as Starling makes it: a gated feed-forward
@@ -259,6 +260,9 @@ func validateDecoder(c Config) error {
 		return bad("rms_norm_eps is %v, want within (0, 1)", c.LayerNormEps)
 	}
 	if err := d.Rope.check("rope_parameters"); err != nil {
+		return err
+	}
+	if err := d.Chat.check(); err != nil {
 		return err
 	}
 	if d.Local != (Rope{}) {

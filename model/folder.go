@@ -53,6 +53,11 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 			return nil, err
 		}
 	}
+	if c.Causal() && ours.Kind != ownModelType {
+		if c.Decoder.Chat, err = readChat(fsys); err != nil {
+			return nil, err
+		}
+	}
 	tok, err := readFile(fsys, TokenizerFile, maxJSON)
 	if c.Textless() && errors.Is(err, fs.ErrNotExist) {
 		err = nil // it reads no text

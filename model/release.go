@@ -335,6 +335,7 @@ func tokenizerConfig(c Config, tokenizer []byte) map[string]any {
 		s.describe(out)
 		return out
 	}
+	defer c.Decoder.Chat.describe(out)
 	if json.Unmarshal(tokenizer, &doc) != nil {
 		return out // a tokenizer that is no Hugging Face one has no names to give
 	}

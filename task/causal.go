@@ -21,11 +21,14 @@ type causal struct {
 	before, after []int32 // special tokens around a text
 	pad           int32
 	sequence      int
+	talk          *Talk // nil where the base lays no conversations out
+	talkless      error // and why
 }
 
-var causalKind = kind{columns: causalColumns, takes: []dataset.Form{dataset.FormBare, dataset.FormTexts, dataset.FormLists, dataset.FormWords, dataset.FormPrompts},
+var causalKind = kind{columns: causalColumns, takes: []dataset.Form{dataset.FormBare, dataset.FormTexts, dataset.FormLists, dataset.FormWords, dataset.FormPrompts, dataset.FormTalks},
 	make: func(p parts) (Task, error) {
 		c := &causal{columns: p.columns, tok: p.tok, sequence: p.sequence, pad: int32(p.layout.Config.PadTokenID)}
+		c.talk, c.talkless = NewTalk(p.base)
 		c.before, c.after = around(p.tok)
 		end := int32(p.layout.Config.Decoder.Ends[0])
 		if len(c.after) == 0 || c.after[len(c.after)-1] != end {
@@ -78,7 +81,7 @@ func (c *causal) parts(e *dataset.Example) (read, told []int32, err error) {
 func (c *causal) Split(e *dataset.Example) ([]dataset.Example, error) {
 	room := c.sequence - len(c.before) - len(c.after)
 	text := textOf(e)
-	if e.Completion != "" || len(c.tok.Encode(text)) <= room {
+	if e.Completion != "" || e.Messages != "" || len(c.tok.Encode(text)) <= room {
 		return []dataset.Example{*e}, nil
 	}
 	var parts []dataset.Example
@@ -137,6 +140,9 @@ func (c *causal) fitted(e *dataset.Example) (read, told []int32, err error) {
 
 // Encode writes what there is room for.
 func (c *causal) Encode(e *dataset.Example, b Batch, row int) error {
+	if e.Messages != "" {
+		return c.encodeTalk(e, b, row)
+	}
 	read, told, err := c.fitted(e)
 	if err != nil {
 		return err
@@ -154,6 +160,42 @@ func (c *causal) Encode(e *dataset.Example, b Batch, row int) error {
 	}
 	for i := n + len(told); i < c.sequence; i++ {
 		tokens[i] = c.pad
+	}
+	return nil
+}
+
+// encodeTalk writes a conversation, of which what assistants say is told. One that is too long
+// loses its beginning.
+func (c *causal) encodeTalk(e *dataset.Example, b Batch, row int) error {
+	if c.talk == nil {
+		return c.talkless
+	}
+	ids, told, err := c.talk.learnt([]byte(e.Messages))
+	if err != nil {
+		return err
+	}
+	if over := len(ids) - c.sequence; over > 0 {
+		ids, told = ids[over:], told[over:]
+	}
+	k := c.columns[1].Size()
+	tokens := b.Int32(Tokens)[row*c.sequence:][:c.sequence]
+	places, labels, weights := b.Int32(Places)[row*k:][:k], b.Int32(Labels)[row*k:][:k], b.Float32(Weights)[row*k:][:k]
+	clear(places)
+	clear(labels)
+	clear(weights)
+	at := 0
+	for i := range tokens {
+		tokens[i] = c.pad
+		if i < len(ids) {
+			tokens[i] = ids[i]
+		}
+		if i > 0 && i < len(ids) && told[i] {
+			places[at], labels[at], weights[at] = int32(i-1), ids[i], 1
+			at++
+		}
+	}
+	if at == 0 {
+		return fmt.Errorf("the last %d tokens of a conversation, which sequences have room for, are none of an assistant's: raise adapter.sequence", c.sequence)
 	}
 	return nil
 }

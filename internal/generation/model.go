@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/gomlx/compute"
@@ -21,6 +22,8 @@ type Model struct {
 	Name   string
 	writer *nn.Writer
 	task   task.Prompter
+	talk   *task.Talk // nil where the base lays no conversations out
+	silent error      // and why
 	slice  []float32
 	rank   int
 }
@@ -43,7 +46,8 @@ func Open(be compute.Backend, ck *model.Checkpoint, rank, context int) (*Model, 
 	if err != nil {
 		return nil, err
 	}
-	return &Model{Name: ck.Job, writer: w, task: prompter, slice: ck.Adapter.Slice(rank), rank: rank}, nil
+	talk, silent := task.NewTalk(ck.Base)
+	return &Model{talk: talk, silent: silent, Name: ck.Job, writer: w, task: prompter, slice: ck.Adapter.Slice(rank), rank: rank}, nil
 }
 
 // Request is what is to be written.
@@ -96,10 +100,26 @@ func (r Request) Validate() error {
 // Write writes behind a prompt. each, which may be nil, is given the text as it grows, whole
 // characters at a time and nothing that a stop may take back; an error of its ends the text.
 func (m *Model) Write(ctx context.Context, r Request, each func(part string) error) (Text, error) {
+	return m.write(ctx, m.task.Prompt(r.Prompt), r, each)
+}
+
+// Talk writes what comes next in a conversation, whose messages are a list in JSON, as those of
+// OpenAI's /v1/chat/completions are; so are tools, which may be empty. r has no prompt.
+func (m *Model) Talk(ctx context.Context, messages, tools []byte, r Request, each func(part string) error) (Text, error) {
+	if m.talk == nil {
+		return Text{}, fmt.Errorf("%w: %w", ErrPrompt, m.silent)
+	}
+	text, err := m.talk.Text(messages, tools, true, time.Now())
+	if err != nil {
+		return Text{}, fmt.Errorf("%w: %w", ErrPrompt, err)
+	}
+	return m.write(ctx, m.talk.Tokens(text), r, each)
+}
+
+func (m *Model) write(ctx context.Context, tokens []int32, r Request, each func(part string) error) (Text, error) {
 	if err := r.Validate(); err != nil {
 		return Text{}, err
 	}
-	tokens := m.task.Prompt(r.Prompt)
 	out := Text{Read: len(tokens), Ended: EndLength}
 	switch room := m.writer.Context() - len(tokens); {
 	case len(tokens) == 0:

@@ -23,6 +23,7 @@ import (
 func learned(t *testing.T) *Model {
 	t.Helper()
 	base := tiny.Decoder(t, 16, 64)
+	base.Config.Decoder.Chat.Template = "{% for m in messages %}{{ m.content }}{% endfor %}{% if not add_generation_prompt %}.{% endif %}"
 	m := model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull, Task: model.TaskCausal}
 	s := nn.StepSpec{Config: base.Config, Method: m, Spec: training.Spec{Batch: 1, Optimizer: training.AdamW}, Sequence: 16}
 	l, err := s.Layout()
@@ -125,7 +126,7 @@ func TestCompletions(t *testing.T) {
 	}
 	w := ask("POST", "/v1/completions", `{"prompt": "cat", "model": "any"}`)
 	var whole answer
-	if err := json.Unmarshal(w.Body.Bytes(), &whole); err != nil || w.Code != http.StatusOK || whole.Choices[0].Text != "dog. é" || *whole.Choices[0].Finish != EndStop ||
+	if err := json.Unmarshal(w.Body.Bytes(), &whole); err != nil || w.Code != http.StatusOK || *whole.Choices[0].Text != "dog. é" || *whole.Choices[0].Finish != EndStop ||
 		*whole.Usage != (usage{3, 7, 10}) || whole.Model != "pets" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -140,7 +141,7 @@ func TestCompletions(t *testing.T) {
 		if err := json.Unmarshal(append([]byte("{"), data...), &part); err != nil {
 			t.Fatal(err)
 		}
-		text.WriteString(part.Choices[0].Text)
+		text.WriteString(*part.Choices[0].Text)
 	}
 	if text.String() != "dog" || !strings.HasSuffix(w.Body.String(), "\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n") || w.Header().Get("Content-Type") != "text/event-stream" {
 		t.Errorf("%s", w.Body)
@@ -156,7 +157,10 @@ func TestCompletions(t *testing.T) {
 		"stop must":         {"/v1/completions", `{"prompt": "a", "stop": 1}`},
 		"temperature":       {"/v1/completions", `{"prompt": "a", "temperature": -1}`},
 		"tokens":            {"/v1/completions", `{"prompt": "` + strings.Repeat("a", 30) + `"}`},
-		"conversations":     {"/v1/chat/completions", `{}`},
+		"messages are":      {"/v1/chat/completions", `{}`},
+		"has no role":       {"/v1/chat/completions", `{"messages": [{"content": "a"}]}`},
+		"want 1 or more":    {"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "max_completion_tokens": 0}`},
+		"and no prompt":     {"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "prompt": "a"}`},
 		"of this machine":   {"/v1/completions", `{"prompt": "a"}`, "Host", "example.org"},
 		"of this machine ":  {"/v1/completions", `{"prompt": "a"}`, "Origin", "http://127.0.0.1:9"},
 	} {
@@ -164,6 +168,66 @@ func TestCompletions(t *testing.T) {
 		if w.Code < 400 || w.Code >= 500 || !strings.Contains(w.Body.String(), strings.TrimSpace(want)) {
 			t.Errorf("%q: %d %s", c, w.Code, w.Body)
 		}
+	}
+}
+
+// Conversations are laid out by the base's template, and answered whole and in parts as OpenAI's
+// programs read them.
+func TestTalks(t *testing.T) {
+	m := learned(t)
+	h := Handler(m, Request{Most: 20, Sampling: Sampling{TopP: 1, Repetition: 1}})
+	ask := func(more string) string {
+		w := httptest.NewRecorder()
+		body := `{"messages": [{"role": "system", "content": "c"}, {"role": "user", "content": "at"}], "model": "any"` + more + `}`
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "/v1/chat/completions", strings.NewReader(body)))
+		if w.Code != http.StatusOK {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		return w.Body.String()
+	}
+	var whole struct {
+		Object  string
+		Choices []struct {
+			Message struct{ Role, Content string }
+			Finish  string `json:"finish_reason"`
+		}
+		Usage usage
+	}
+	if err := json.Unmarshal([]byte(ask("")), &whole); err != nil || whole.Object != "chat.completion" || len(whole.Choices) != 1 ||
+		whole.Choices[0].Message.Role != "assistant" || whole.Choices[0].Message.Content != "dog. é" || whole.Choices[0].Finish != EndStop || whole.Usage != (usage{3, 7, 10}) {
+		t.Errorf("%+v, %v", whole, err)
+	}
+	text, roles, used := "", "", 0
+	for line := range strings.Lines(ask(`, "stream": true, "stream_options": {"include_usage": true}`)) {
+		data, ok := strings.CutPrefix(line, "data: {")
+		if !ok {
+			continue
+		}
+		var part struct {
+			Object  string
+			Choices []struct {
+				Delta struct{ Role, Content string }
+			}
+			Usage *usage
+		}
+		if err := json.Unmarshal([]byte("{"+data), &part); err != nil || part.Object != "chat.completion.chunk" {
+			t.Fatalf("%s: %v", line, err)
+		}
+		for _, c := range part.Choices {
+			text, roles = text+c.Delta.Content, roles+c.Delta.Role
+		}
+		if part.Usage != nil {
+			used = part.Usage.Total
+		}
+	}
+	if text != "dog. é" || roles != "assistant" || used != 10 {
+		t.Errorf("%q by %q, %d tokens", text, roles, used)
+	}
+	m.talk, m.silent = nil, errors.New("the base has no template")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "/v1/chat/completions", strings.NewReader(`{"messages": [{"role": "user", "content": "a"}]}`)))
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "has no template") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 

@@ -32,20 +32,35 @@ type completion struct {
 	Echo        bool            `json:"echo"`
 	Logprobs    any             `json:"logprobs"`
 	Suffix      any             `json:"suffix"`
+
+	// Of a conversation, in place of a prompt.
+	Messages   json.RawMessage `json:"messages"`
+	Tools      json.RawMessage `json:"tools"`
+	MostTokens *int            `json:"max_completion_tokens"`
+	Options    *struct {
+		Usage bool `json:"include_usage"`
+	} `json:"stream_options"`
 }
 
 // request is what it asks for; what it does not name is as r has it.
-func (c completion) request(r Request) (Request, error) {
+func (c completion) request(r Request, talk bool) (Request, error) {
 	switch {
-	case c.Prompt == nil:
+	case talk && len(c.Messages) == 0:
+		return r, errors.New("messages are missing: want a list of objects with role and content")
+	case talk && c.Prompt != nil:
+		return r, errors.New("a conversation has messages, and no prompt")
+	case !talk && c.Prompt == nil:
 		return r, errors.New("prompt is missing: want one text")
 	case c.N != nil && *c.N != 1:
 		return r, fmt.Errorf("n is %d, want 1", *c.N)
 	case c.Echo || c.Logprobs != nil || c.Suffix != nil:
 		return r, errors.New("echo, logprobs and suffix are not supported")
 	}
-	r.Prompt = *c.Prompt
+	if !talk {
+		r.Prompt = *c.Prompt
+	}
 	set(&r.Most, c.MaxTokens)
+	set(&r.Most, c.MostTokens)
 	set(&r.Temperature, c.Temperature)
 	set(&r.TopP, c.TopP)
 	set(&r.TopK, c.TopK)
@@ -76,15 +91,22 @@ type answer struct {
 	Object  string   `json:"object"`
 	Created int64    `json:"created"`
 	Model   string   `json:"model"`
-	Choices []choice `json:"choices"`
+	Choices []choice `json:"choices"` // none beside the usage of a stream
 	Usage   *usage   `json:"usage,omitempty"`
 }
 
 type choice struct {
-	Index    int     `json:"index"`
-	Text     string  `json:"text"`
-	Logprobs any     `json:"logprobs"`
-	Finish   *string `json:"finish_reason"`
+	Index    int      `json:"index"`
+	Text     *string  `json:"text,omitempty"`    // of a text
+	Message  *message `json:"message,omitempty"` // of a conversation
+	Delta    *message `json:"delta,omitempty"`   // of a conversation in parts
+	Logprobs any      `json:"logprobs"`
+	Finish   *string  `json:"finish_reason"`
+}
+
+type message struct {
+	Role    string  `json:"role,omitempty"`
+	Content *string `json:"content,omitempty"`
 }
 
 type usage struct {
@@ -93,68 +115,87 @@ type usage struct {
 	Total      int `json:"total_tokens"`
 }
 
-// Handler answers /v1/completions and /v1/models; r is what a request does not name. One text
-// is written at a time, and a few wait.
+// Handler answers /v1/completions, /v1/chat/completions and /v1/models; r is what a request does
+// not name. One text is written at a time, and a few wait.
 func Handler(m *Model, r Request) http.Handler {
 	turn, waiting := make(chan struct{}, 1), make(chan struct{}, maxWaiting)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, map[string]any{"object": "list", "data": []any{map[string]any{"id": m.Name, "object": "model", "owned_by": "starling"}}})
 	})
-	mux.HandleFunc("POST /v1/completions", func(w http.ResponseWriter, req *http.Request) {
-		var c completion
-		if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxBody)).Decode(&c); err != nil {
-			refuse(w, http.StatusBadRequest, fmt.Sprintf("the request is no JSON object of at most %d bytes that has the types of OpenAI's: %v", maxBody, err))
-			return
-		}
-		want, err := c.request(r)
-		if err != nil {
-			refuse(w, http.StatusBadRequest, err.Error())
-			return
-		}
-		select {
-		case waiting <- struct{}{}:
-			defer func() { <-waiting }()
-		default:
-			refuse(w, http.StatusTooManyRequests, fmt.Sprintf("%d requests wait already", maxWaiting))
-			return
-		}
-		select {
-		case turn <- struct{}{}:
-			defer func() { <-turn }()
-		case <-req.Context().Done():
-			return
-		}
-		m.complete(w, req, want, c.Stream)
-	})
-	mux.HandleFunc("/v1/chat/completions", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, "templates of conversations are not read: use /v1/completions with the prompt as the model was trained")
-	})
+	for path, talk := range map[string]bool{"POST /v1/completions": false, "POST /v1/chat/completions": true} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) {
+			var c completion
+			if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxBody)).Decode(&c); err != nil {
+				refuse(w, http.StatusBadRequest, fmt.Sprintf("the request is no JSON object of at most %d bytes that has the types of OpenAI's: %v", maxBody, err))
+				return
+			}
+			want, err := c.request(r, talk)
+			if err != nil {
+				refuse(w, http.StatusBadRequest, err.Error())
+				return
+			}
+			select {
+			case waiting <- struct{}{}:
+				defer func() { <-waiting }()
+			default:
+				refuse(w, http.StatusTooManyRequests, fmt.Sprintf("%d requests wait already", maxWaiting))
+				return
+			}
+			select {
+			case turn <- struct{}{}:
+				defer func() { <-turn }()
+			case <-req.Context().Done():
+				return
+			}
+			m.complete(w, req, c, want, talk)
+		})
+	}
 	return mux
 }
 
-// complete writes one text.
-func (m *Model) complete(w http.ResponseWriter, req *http.Request, want Request, stream bool) {
+// complete writes one text, or what comes next in a conversation.
+func (m *Model) complete(w http.ResponseWriter, req *http.Request, c completion, want Request, talk bool) {
+	write := func(each func(string) error) (Text, error) { return m.Write(req.Context(), want, each) }
 	now := time.Now()
 	a := answer{ID: fmt.Sprintf("cmpl-%x", now.UnixNano()), Object: "text_completion", Created: now.Unix(), Model: m.Name}
-	if !stream {
-		t, err := m.Write(req.Context(), want, nil)
+	whole := func(text string) choice { return choice{Text: &text} }
+	part := whole
+	if talk {
+		write = func(each func(string) error) (Text, error) {
+			return m.Talk(req.Context(), c.Messages, c.Tools, want, each)
+		}
+		a.ID, a.Object = "chat"+a.ID, "chat.completion"
+		whole = func(text string) choice { return choice{Message: &message{"assistant", &text}} }
+		part = func(text string) choice { return choice{Delta: &message{Content: &text}} }
+		if c.Stream {
+			a.Object = "chat.completion.chunk"
+		}
+	}
+	used := func(t Text) *usage { return &usage{t.Read, t.Tokens, t.Read + t.Tokens} }
+	if !c.Stream {
+		t, err := write(nil)
 		if err != nil {
 			m.fail(w, err)
 			return
 		}
-		a.Choices, a.Usage = []choice{{Text: t.Text, Finish: &t.Ended}}, &usage{t.Read, t.Tokens, t.Read + t.Tokens}
+		only := whole(t.Text)
+		only.Finish = &t.Ended
+		a.Choices, a.Usage = []choice{only}, used(t)
 		reply(w, http.StatusOK, a)
 		return
 	}
 	begun := false
-	send := func(c choice) error {
+	send := func(choices ...choice) error {
 		if !begun {
 			begun = true
 			w.Header().Set("Content-Type", "text/event-stream")
 			w.Header().Set("Cache-Control", "no-store")
+			if talk { // the first part says who speaks
+				choices[0].Delta.Role = "assistant"
+			}
 		}
-		a.Choices = []choice{c}
+		a.Choices = append([]choice{}, choices...)
 		data, err := json.Marshal(a)
 		if err == nil {
 			_, err = fmt.Fprintf(w, "data: %s\n\n", data)
@@ -164,13 +205,24 @@ func (m *Model) complete(w http.ResponseWriter, req *http.Request, want Request,
 		}
 		return err
 	}
-	t, err := m.Write(req.Context(), want, func(part string) error { return send(choice{Text: part}) })
-	switch {
-	case err != nil && !begun:
-		m.fail(w, err)
-	case err == nil && send(choice{Finish: &t.Ended}) == nil:
-		_, _ = fmt.Fprint(w, "data: [DONE]\n\n")
+	t, err := write(func(text string) error { return send(part(text)) })
+	if err != nil {
+		if !begun {
+			m.fail(w, err)
+		}
+		return
 	}
+	last := part("")
+	last.Finish = &t.Ended
+	if err := send(last); err != nil {
+		return
+	}
+	if c.Options != nil && c.Options.Usage {
+		if a.Usage = used(t); send() != nil {
+			return
+		}
+	}
+	_, _ = fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
 // fail answers a text that was not begun.

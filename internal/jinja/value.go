@@ -65,6 +65,25 @@ type function func(r *run, a given) (value, error)
 // List is a list of values, for a caller of Run.
 func List(items ...any) any { return &list{items: items} }
 
+// Items are a list's.
+func Items(v any) ([]any, bool) {
+	l, ok := v.(*list)
+	if !ok {
+		return nil, false
+	}
+	return l.items, true
+}
+
+// Text is the text under a key of a Dict.
+func Text(v any, key string) (string, bool) {
+	d, ok := v.(*Dict)
+	if !ok {
+		return "", false
+	}
+	s, ok := d.values[key].(string)
+	return s, ok
+}
+
 func truth(v value) bool {
 	switch v := v.(type) {
 	case nil, undefined:
