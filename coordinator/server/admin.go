@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"crypto/subtle"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
@@ -24,48 +22,44 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// The operator's endpoints, below /v1/admin/, ask for the admin token as
-// "Authorization: Bearer". It is never taken from a cookie or an address: a page
-// of another origin cannot make a browser send it.
-
-// admin lets through who shows the token.
-func (s *Server) admin(serve http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(s.adminToken)) != 1 {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="starling"`)
-			http.Error(w, "the admin token is missing or wrong", http.StatusUnauthorized)
-			return
-		}
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		serve(w, r)
+// routes are the operator's endpoints, each with the least role that it is for.
+func (s *Server) routes() []route {
+	return []route{
+		{"GET /metrics", store.RoleViewer, s.metrics().ServeHTTP},
+		{"GET /v1/status", store.RoleViewer, func(w http.ResponseWriter, _ *http.Request) { serveStatus(w, s.c.Status()) }},
+		{"GET /v1/openapi.json", store.RoleViewer, s.serveOpenAPI},
+		{"GET /v1/admin/who.json", store.RoleViewer, s.serveWho},
+		{"GET /v1/admin/events", store.RoleViewer, s.serveEvents},
+		{"GET /v1/admin/job.yaml", store.RoleViewer, s.serveJobFile},
+		{"GET /v1/admin/rounds.csv", store.RoleViewer, s.serveRounds},
+		{"GET /v1/admin/ledger.json", store.RoleViewer, s.serveLedger},
+		{"GET /v1/admin/adapter/{file}", store.RoleViewer, s.serveAdapter},
+		{"GET /v1/admin/adapter.zip", store.RoleViewer, s.serveArchive},
+		{"GET /v1/admin/devices.json", store.RoleViewer, s.serveDevices},
+		{"GET /v1/admin/ready.json", store.RoleViewer, s.serveChecks},
+		{"POST /v1/admin/devices/{identity}/{act}", store.RoleOperator, s.serveJudgement},
+		{"GET /v1/admin/invitation.json", store.RoleOperator, s.serveInvitation}, // its link enrols devices
+		{"GET /v1/admin/reached.json", store.RoleOperator, s.serveReached},
+		{"GET /v1/admin/invitations.json", store.RoleOperator, s.serveInvitations},
+		{"POST /v1/admin/invitations", store.RoleOperator, s.serveInvite},
+		{"POST /v1/admin/invitations/{id}/revoke", store.RoleOperator, s.serveRevokeInvitation},
+		{"GET /v1/admin/acts.json", store.RoleOperator, s.serveActs},
+		{"GET /v1/admin/operators.json", store.RoleAdmin, s.serveOperators},
+		{"POST /v1/admin/operators", store.RoleAdmin, s.serveAddOperator},
+		{"POST /v1/admin/operators/{name}/revoke", store.RoleAdmin, s.serveRevokeOperator},
+		{"GET /debug/pprof/", store.RoleAdmin, pprof.Index},
+		{"GET /debug/pprof/profile", store.RoleAdmin, pprof.Profile},
+		{"GET /debug/pprof/trace", store.RoleAdmin, pprof.Trace},
 	}
 }
 
-// AdminHandler serves the operator, for a listener of its own: the dashboard, its
-// endpoints, and the figures, all of which ask for the admin token.
+// AdminHandler serves operators, for a listener of its own: the dashboard, its
+// endpoints, and the figures, all of which ask for an operator's token.
 func (s *Server) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
-	for path, serve := range map[string]http.HandlerFunc{
-		"/metrics":                  s.metrics().ServeHTTP,
-		"/v1/status":                func(w http.ResponseWriter, _ *http.Request) { serveStatus(w, s.c.Status()) },
-		"/v1/admin/events":          s.serveEvents,
-		"/v1/admin/job.yaml":        s.serveJobFile,
-		"/v1/admin/rounds.csv":      s.serveRounds,
-		"/v1/admin/ledger.json":     s.serveLedger,
-		"/v1/admin/adapter/{file}":  s.serveAdapter,
-		"/v1/admin/adapter.zip":     s.serveArchive,
-		"/v1/admin/devices.json":    s.serveDevices,
-		"/v1/admin/invitation.json": s.serveInvitation,
-		"/v1/admin/ready.json":      s.serveChecks,
-		"/debug/pprof/":             pprof.Index,
-		"/debug/pprof/profile":      pprof.Profile,
-		"/debug/pprof/trace":        pprof.Trace,
-	} {
-		mux.HandleFunc("GET "+path, s.admin(serve))
+	for _, r := range s.routes() {
+		mux.HandleFunc(r.pattern, s.asks(r.role, r.serve))
 	}
-	mux.HandleFunc("POST /v1/admin/devices/{identity}/{act}", s.admin(s.serveJudgement))
 	s.commonRoutes(mux)
 	return unframed(mux)
 }
@@ -106,6 +100,9 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-changed:
 		case <-alive.C:
+			if o, err := s.shows(r); err != nil || o == nil { // revoked or expired meanwhile
+				return
+			}
 		case <-r.Context().Done():
 			return
 		case <-s.c.Closing():

@@ -17,17 +17,19 @@ import (
 // The operator's hand on the fleet. What changes something is a POST that shows
 // the token as a header: a form or a page of another origin cannot send it.
 
-// withFleet opens the list of devices for a request.
-func (s *Server) withFleet(w http.ResponseWriter, use func(f *store.Fleet) (any, error)) {
+// withFleet opens the fleet for a request's operator.
+func (s *Server) withFleet(w http.ResponseWriter, r *http.Request, use func(f *store.Fleet) (any, error)) {
 	f, err := s.c.Fleet()
 	var out any
 	if err == nil {
-		out, err = use(f)
+		out, err = use(f.As(who(r).Name))
 		err = errors.Join(err, f.Close())
 	}
 	switch {
 	case errors.Is(err, store.ErrUnknown):
-		http.Error(w, "no such device", http.StatusNotFound)
+		http.Error(w, "there is none of that name", http.StatusNotFound)
+	case errors.Is(err, store.ErrAsked), errors.Is(err, store.ErrFull), errors.Is(err, store.ErrInvitation):
+		http.Error(w, err.Error(), http.StatusBadRequest)
 	case err != nil:
 		s.log.Error("the fleet cannot be read or changed", "error", err)
 		http.Error(w, "the fleet cannot be read or changed: see the coordinator's log", http.StatusInternalServerError)
@@ -38,11 +40,11 @@ func (s *Server) withFleet(w http.ResponseWriter, use func(f *store.Fleet) (any,
 }
 
 // serveDevices lists the enrolled devices.
-func (s *Server) serveDevices(w http.ResponseWriter, _ *http.Request) {
-	s.withFleet(w, func(f *store.Fleet) (any, error) { return f.Devices() })
+func (s *Server) serveDevices(w http.ResponseWriter, r *http.Request) {
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) { return f.Devices() })
 }
 
-// serveJudgement bans or pardons a device; the coordinator minds it before its next
+// serveJudgement bans, pardons or forgets a device; the coordinator minds it before its next
 // round.
 func (s *Server) serveJudgement(w http.ResponseWriter, r *http.Request) {
 	id, act := r.PathValue("identity"), r.PathValue("act")
@@ -50,18 +52,26 @@ func (s *Server) serveJudgement(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "an identity has 64 hexadecimal digits", http.StatusBadRequest)
 		return
 	}
-	s.withFleet(w, func(f *store.Fleet) (any, error) {
+	var why struct {
+		Reason string `json:"reason"`
+	}
+	if !told(w, r, &why) {
+		return
+	}
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
 		var err error
 		switch act {
 		case "ban":
-			id, err = f.Ban(id, "")
+			id, err = f.Ban(id, why.Reason)
 		case "pardon":
 			id, err = f.Pardon(id)
+		case "forget":
+			id, err = f.Forget(id)
 		default:
 			err = store.ErrUnknown
 		}
 		if err == nil {
-			s.log.Warn("by the operator", "act", act, "device", id[:8], "identity", id)
+			s.log.Warn("by an operator", "operator", who(r).Name, "act", act, "device", id[:8], "identity", id)
 		}
 		return map[string]string{"identity": id, "act": act}, err
 	})

@@ -84,7 +84,7 @@ func TestBanFromTheDashboard(t *testing.T) {
 		"a name made to mean us": {"POST", path, map[string]string{"Authorization": bearer["Authorization"], "Host": "evil.example"}, 421},
 		"some digits":            {"POST", "/v1/admin/devices/" + id[:8] + "/ban", bearer, 400},
 		"no digits":              {"POST", "/v1/admin/devices/" + strings.Repeat("%25", 32) + strings.Repeat("_", 32) + "/ban", bearer, 404},
-		"another act":            {"POST", "/v1/admin/devices/" + id + "/forget", bearer, 404},
+		"another act":            {"POST", "/v1/admin/devices/" + id + "/destroy", bearer, 404},
 	} {
 		if code, b := asked(t, h, try.method, try.path, try.header); code != try.want {
 			t.Errorf("%s: %d %s, want %d", name, code, b, try.want)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -18,11 +19,19 @@ import (
 type Fleet struct {
 	db  *sql.DB
 	now func() time.Time
+	by  string // who acts; "": ByFolder
 }
 
 // MaxInvitations bounds those that are good at a time: each is tried on a device
 // that is new.
 const MaxInvitations = 4096
+
+// Limits of what operators ask for.
+const (
+	MaxUses = 1_000_000                 // devices of an invitation
+	MaxNote = 200                       // bytes of a note, or of the reason of a ban
+	MaxLife = 10 * 365 * 24 * time.Hour // of an invitation, or of an operator
+)
 
 // OpenFleet opens a folder in which a coordinator has run; ErrNoStore where none
 // has.
@@ -45,7 +54,7 @@ func OpenFleet(dir string) (*Fleet, error) {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	if err == nil { // of an older program's store
-		_, err = db.Exec(declinedSchema)
+		_, err = db.Exec(declinedSchema + operatorSchema)
 	}
 	if err == nil && v != schemaVersion {
 		err = fmt.Errorf("%s has schema %q, not %s: start serve with it once", path, v, schemaVersion)
@@ -101,8 +110,8 @@ func (f *Fleet) Devices() ([]Device, error) {
 }
 
 // change runs one statement on the one identity that begins with hexadecimal
-// digits, and returns that identity.
-func (f *Fleet) change(prefix string, statement func(tx *sql.Tx, key []byte) error) (identity string, err error) {
+// digits, notes the act, and returns that identity.
+func (f *Fleet) change(act, prefix string, statement func(tx *sql.Tx, key []byte) error) (identity string, err error) {
 	prefix = strings.ToLower(prefix)
 	if len(prefix) < 8 || len(prefix) > 64 || strings.Trim(prefix, "0123456789abcdef") != "" {
 		return "", fmt.Errorf("%w: %q is not 8 to 64 hexadecimal digits of an identity", ErrUnknown, prefix)
@@ -130,7 +139,7 @@ func (f *Fleet) change(prefix string, statement func(tx *sql.Tx, key []byte) err
 	if len(keys) != 1 {
 		return "", fmt.Errorf("%w: %d enrolled devices begin with %s", ErrUnknown, len(keys), prefix)
 	}
-	if err := statement(tx, keys[0]); err != nil {
+	if err := errors.Join(statement(tx, keys[0]), f.note(tx, act, hex.EncodeToString(keys[0]))); err != nil {
 		return "", prefixed(err)
 	}
 	return hex.EncodeToString(keys[0]), ended(tx.Commit())
@@ -149,7 +158,10 @@ func (f *Fleet) Ban(prefix, reason string) (identity string, err error) {
 	if reason == "" {
 		reason = "banned by the operator"
 	}
-	return f.change(prefix, func(tx *sql.Tx, key []byte) error {
+	if len(reason) > MaxNote {
+		return "", fmt.Errorf("%w: a reason of %d bytes, limit %d", ErrAsked, len(reason), MaxNote)
+	}
+	return f.change("ban", prefix, func(tx *sql.Tx, key []byte) error {
 		_, err := tx.Exec(`UPDATE identity SET excluded = ? WHERE key = ?`, reason, key)
 		return err
 	})
@@ -157,7 +169,7 @@ func (f *Fleet) Ban(prefix, reason string) (identity string, err error) {
 
 // Pardon takes a device in again, and its strikes away.
 func (f *Fleet) Pardon(prefix string) (identity string, err error) {
-	return f.change(prefix, func(tx *sql.Tx, key []byte) error {
+	return f.change("pardon", prefix, func(tx *sql.Tx, key []byte) error {
 		_, err := tx.Exec(`UPDATE identity SET excluded = '' WHERE key = ?`, key)
 		if err == nil {
 			_, err = tx.Exec(`DELETE FROM strike WHERE key = ?`, key)
@@ -169,7 +181,7 @@ func (f *Fleet) Pardon(prefix string) (identity string, err error) {
 // Forget takes a device out of the population, and out of the wait for devices that
 // have not come yet, until it comes again. To keep it out, Ban it.
 func (f *Fleet) Forget(prefix string) (identity string, err error) {
-	return f.change(prefix, func(tx *sql.Tx, key []byte) error {
+	return f.change("forget", prefix, func(tx *sql.Tx, key []byte) error {
 		_, err := tx.Exec(`UPDATE identity SET seen = 0 WHERE key = ?`, key)
 		return err
 	})
@@ -189,22 +201,40 @@ type Invitation struct {
 func (f *Fleet) Invite(note string, uses int, life time.Duration) (Invitation, []byte, error) {
 	now := f.now()
 	i := Invitation{Note: note, Uses: uses, Expires: now.Add(life).UTC().Truncate(time.Second)}
+	switch {
+	case uses < 1 || uses > MaxUses:
+		return i, nil, fmt.Errorf("%w: an invitation for %d devices, want 1..%d", ErrAsked, uses, MaxUses)
+	case life < time.Minute || life > MaxLife:
+		return i, nil, fmt.Errorf("%w: an invitation that expires after %v, want a minute to ten years", ErrAsked, life)
+	case len(note) > MaxNote:
+		return i, nil, fmt.Errorf("%w: a note of %d bytes, limit %d", ErrAsked, len(note), MaxNote)
+	}
+	secret := make([]byte, 32)
+	rand.Read(secret) // ends the program where the system has no randomness
+	tx, err := f.db.Begin()
+	if err != nil {
+		return i, nil, prefixed(err)
+	}
+	defer tx.Rollback()
 	var good int
-	if err := f.db.QueryRow(`SELECT count(*) FROM invitation WHERE used < uses AND expires > ? AND revoked = 0`, now.Unix()).Scan(&good); err != nil {
+	if err := tx.QueryRow(`SELECT count(*) FROM invitation WHERE used < uses AND expires > ? AND revoked = 0`, now.Unix()).Scan(&good); err != nil {
 		return i, nil, prefixed(err)
 	}
 	if good >= MaxInvitations {
 		return i, nil, fmt.Errorf("%w: %d invitations are open, limit %d; revoke some", ErrFull, good, MaxInvitations)
 	}
-	secret := make([]byte, 32)
-	rand.Read(secret) // ends the program where the system has no randomness
-	res, err := f.db.Exec(`INSERT INTO invitation (secret, note, uses, expires, at) VALUES (?, ?, ?, ?, ?)`,
+	res, err := tx.Exec(`INSERT INTO invitation (secret, note, uses, expires, at) VALUES (?, ?, ?, ?, ?)`,
 		secret, note, uses, i.Expires.Unix(), now.Unix())
 	if err != nil {
 		return i, nil, prefixed(err)
 	}
-	i.ID, err = res.LastInsertId()
-	return i, secret, ended(err)
+	if i.ID, err = res.LastInsertId(); err != nil {
+		return i, nil, prefixed(err)
+	}
+	if err := f.note(tx, "invite", fmt.Sprintf("invitation %d, %d devices", i.ID, uses)); err != nil {
+		return i, nil, prefixed(err)
+	}
+	return i, secret, ended(tx.Commit())
 }
 
 // Invitations lists them all.
@@ -229,14 +259,16 @@ func (f *Fleet) Invitations() ([]Invitation, error) {
 
 // Revoke ends an invitation: nobody enrols by it any more. Who has, stays.
 func (f *Fleet) Revoke(id int64) error {
-	res, err := f.db.Exec(`UPDATE invitation SET revoked = 1 WHERE id = ?`, id)
-	if err != nil {
-		return prefixed(err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(err, fmt.Errorf("%w: invitation %d", ErrUnknown, id))
-	}
-	return nil
+	return f.acting("revoke invitation", strconv.FormatInt(id, 10), func(tx *sql.Tx) error {
+		res, err := tx.Exec(`UPDATE invitation SET revoked = 1 WHERE id = ?`, id)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n != 1 {
+			return errors.Join(err, fmt.Errorf("%w: invitation %d", ErrUnknown, id))
+		}
+		return nil
+	})
 }
 
 // Reached is the token of the coordinator, without a secret, as serve said last;

@@ -59,6 +59,8 @@ var (
 	ErrNoStore = errors.New("store: no coordinator has run in this folder")
 	// ErrMode: others than the owner may read or write the state.
 	ErrMode = errors.New("store: others can read or change this")
+	// ErrAsked: what an operator asks for is outside its limits.
+	ErrAsked = errors.New("store: this cannot be asked for")
 	// ErrFull: no more identities may be enrolled.
 	ErrFull = errors.New("store: no more devices may be enrolled")
 )
@@ -206,7 +208,7 @@ func (s *Store) txUnfenced(f func(*sql.Tx) error) error {
 
 // prefixed adds "store:" to errors of the driver; ours carry it.
 func prefixed(err error) error {
-	for _, own := range []error{ErrFenced, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown, ErrLog} {
+	for _, own := range []error{ErrFenced, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown, ErrLog, ErrAsked} {
 		if errors.Is(err, own) {
 			return err
 		}

@@ -16,6 +16,7 @@ func Commands(a *command.App, p Plots) []*cobra.Command {
 		newServeCmd(a),
 		newTokenCmd(a),
 		newDevicesCmd(a),
+		newOperatorCmd(a),
 		newInvoicesCmd(a),
 		newInspectCmd(a),
 		newBaseCmd(a),

@@ -24,23 +24,23 @@ coordinator may be running in the folder: it takes a change in before its next r
 	cmd.AddCommand(newDevicesListCmd(a))
 	var reason string
 	ban := devicesCmd(a, "ban", "Exclude devices: no session, no round, until they are pardoned", "banned",
-		func(f *store.Fleet, id string) (string, error) { return f.Ban(id, reason) })
+		func(f hand, id string) (string, error) { return f.Ban(id, reason) })
 	ban.Flags().StringVar(&reason, "reason", "", "why, for the list and the device")
 	cmd.AddCommand(ban,
-		devicesCmd(a, "pardon", "Take excluded devices in again, without their strikes", "pardoned", (*store.Fleet).Pardon),
-		devicesCmd(a, "forget", "Leave devices out of the population until they come again", "forgotten", (*store.Fleet).Forget))
+		devicesCmd(a, "pardon", "Take excluded devices in again, without their strikes", "pardoned", hand.Pardon),
+		devicesCmd(a, "forget", "Leave devices out of the population until they come again", "forgotten", hand.Forget))
 	return cmd
 }
 
 // devicesCmd changes the devices that it is given.
-func devicesCmd(a *command.App, name, short, done string, change func(*store.Fleet, string) (string, error)) *cobra.Command {
+func devicesCmd(a *command.App, name, short, done string, change func(hand, string) (string, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: name + " --dir DIR IDENTITY...", Short: short}
-	with := dirFlag(cmd)
+	with := handFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return command.Usagef("devices %s wants the first digits of an identity: see starling devices list", name)
 		}
-		return with(func(f *store.Fleet) error {
+		return with(func(f hand) error {
 			for _, arg := range args {
 				id, err := change(f, arg)
 				if err != nil {
@@ -56,7 +56,7 @@ func devicesCmd(a *command.App, name, short, done string, change func(*store.Fle
 
 func newDevicesListCmd(a *command.App) *cobra.Command {
 	return listCmd(a, "List the enrolled devices", "identity\tenrolled\tseen\tinvitation\tstrikes\texcluded\tdeclined",
-		(*store.Fleet).Devices, deviceLine)
+		hand.Devices, deviceLine)
 }
 
 // deviceLine is a device's line of the table. A reason for an exclusion may hold what a

@@ -29,26 +29,6 @@ see "starling devices ban".`,
 	return cmd
 }
 
-// dirFlag adds --dir and returns what opens its fleet.
-func dirFlag(cmd *cobra.Command) func(func(*store.Fleet) error) error {
-	dir := cmd.Flags().String("dir", "", "the coordinator's folder")
-	return func(use func(*store.Fleet) error) (err error) {
-		if *dir == "" {
-			return command.Usagef("--dir is required: the folder that serve was started with")
-		}
-		f, err := store.OpenFleet(*dir)
-		if err != nil {
-			return err
-		}
-		defer func() {
-			if e := f.Close(); err == nil {
-				err = e
-			}
-		}()
-		return use(f)
-	}
-}
-
 // invited is a new invitation and its token.
 type invited struct {
 	store.Invitation
@@ -65,22 +45,22 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 		Example: "  starling token create --dir run1 --note \"Ada's laptop\"\n  starling token create --dir run1 --uses 50 --expires 24h",
 		Args:    command.NoArgs,
 	}
-	with := dirFlag(cmd)
+	with := handFlags(cmd)
 	cmd.Flags().IntVar(&uses, "uses", 1, "devices that may enrol by it")
 	cmd.Flags().DurationVar(&expires, "expires", 7*24*time.Hour, "how long new devices may enrol by it")
 	cmd.Flags().StringVar(&note, "note", "", "what it is for, for the list")
 	cmd.Flags().StringVar(&url, "url", "", "how devices reach the coordinator, if not as serve said")
 	cmd.RunE = func(*cobra.Command, []string) error {
-		if uses < 1 || uses > 1_000_000 {
-			return command.Usagef("--uses is %d, want 1..1000000", uses)
+		if uses < 1 || uses > store.MaxUses {
+			return command.Usagef("--uses is %d, want 1..%d", uses, store.MaxUses)
 		}
-		if expires < time.Minute || expires > 10*365*24*time.Hour {
+		if expires < time.Minute || expires > store.MaxLife {
 			return command.Usagef("--expires is %v, want a minute to ten years", expires)
 		}
-		if len(note) > 200 {
-			return command.Usagef("--note has %d bytes, limit 200", len(note))
+		if len(note) > store.MaxNote {
+			return command.Usagef("--note has %d bytes, limit %d", len(note), store.MaxNote)
 		}
-		return with(func(f *store.Fleet) error {
+		return with(func(f hand) error {
 			reached, err := f.Reached()
 			if err != nil {
 				return err
@@ -120,7 +100,7 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 
 func newTokenListCmd(a *command.App) *cobra.Command {
 	return listCmd(a, "List the invitations, without their secrets", "id\tused\tstate\texpires\tnote",
-		(*store.Fleet).Invitations, invitationLine)
+		hand.Invitations, invitationLine)
 }
 
 func invitationLine(i store.Invitation) string {
@@ -136,12 +116,12 @@ func invitationLine(i store.Invitation) string {
 	return fmt.Sprintf("%d\t%d of %d\t%s\t%s\t%q", i.ID, i.Used, i.Uses, state, i.Expires.Format(time.DateTime), i.Note)
 }
 
-// listCmd shows what a coordinator's folder holds as a table, a line each.
-func listCmd[T any](a *command.App, short, heads string, list func(*store.Fleet) ([]T, error), line func(T) string) *cobra.Command {
+// listCmd shows what a coordinator holds as a table, a line each.
+func listCmd[T any](a *command.App, short, heads string, list func(hand) ([]T, error), line func(T) string) *cobra.Command {
 	cmd := &cobra.Command{Use: "list --dir DIR", Short: short, Args: command.NoArgs}
-	with := dirFlag(cmd)
+	with := handFlags(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		return with(func(f *store.Fleet) error {
+		return with(func(f hand) error {
 			all, err := list(f)
 			if err != nil {
 				return err
@@ -161,12 +141,12 @@ func listCmd[T any](a *command.App, short, heads string, list func(*store.Fleet)
 
 func newTokenRevokeCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "revoke --dir DIR ID...", Short: "End invitations: no new device enrols by them"}
-	with := dirFlag(cmd)
+	with := handFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return command.Usagef("token revoke wants the number of an invitation: see starling token list")
 		}
-		return with(func(f *store.Fleet) error {
+		return with(func(f hand) error {
 			for _, arg := range args {
 				id, err := strconv.ParseInt(arg, 10, 64)
 				if err != nil {

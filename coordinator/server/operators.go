@@ -1,0 +1,213 @@
+package server
+
+import (
+	"context"
+	"crypto/subtle"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/store"
+)
+
+// openAPI describes every route of the operator's listener (OpenAPI 3.1).
+//
+//go:embed openapi.json
+var openAPI []byte
+
+// route is one request that the operator's listener answers, to whom.
+type route struct {
+	pattern string // as http.ServeMux has it
+	role    store.Role
+	serve   http.HandlerFunc
+}
+
+// whoKey is where a request's context has its operator.
+type whoKey struct{}
+
+// who is the operator of a request that was let through.
+func who(r *http.Request) store.Operator {
+	o, _ := r.Context().Value(whoKey{}).(store.Operator)
+	return o
+}
+
+// shows is the operator whose token a request shows as "Authorization: Bearer", nil for
+// nobody's. It is never taken from a cookie or an address: a page of another origin cannot
+// make a browser send it.
+func (s *Server) shows(r *http.Request) (*store.Operator, error) {
+	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return nil, nil
+	}
+	if subtle.ConstantTimeCompare([]byte(given), []byte(s.adminToken)) == 1 {
+		return &store.Operator{Name: store.ByFolder, Role: store.RoleAdmin}, nil
+	}
+	if !store.IsOperatorToken(given) {
+		return nil, nil // nothing is looked up for what is none
+	}
+	f, err := s.c.Fleet()
+	if err != nil {
+		return nil, err
+	}
+	o, err := f.WhoShows(given)
+	if err = errors.Join(err, f.Close()); errors.Is(err, store.ErrUnknown) {
+		return nil, nil
+	}
+	return &o, err
+}
+
+// asks lets through who shows the token of an operator with the role.
+func (s *Server) asks(role store.Role, serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		o, err := s.shows(r)
+		switch {
+		case err != nil:
+			s.log.Error("the operators cannot be read", "error", err)
+			http.Error(w, "the operators cannot be read: see the coordinator's log", http.StatusInternalServerError)
+		case o == nil:
+			w.Header().Set("WWW-Authenticate", `Bearer realm="starling"`)
+			http.Error(w, "the operator's token is missing, wrong, expired or revoked", http.StatusUnauthorized)
+		case !o.Role.Allows(role):
+			http.Error(w, fmt.Sprintf("%s is %s, and this is for the role %s: see starling operator add", o.Name, o.Role, role), http.StatusForbidden)
+		default:
+			w.Header().Set("Cache-Control", "no-store")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			serve(w, r.WithContext(context.WithValue(r.Context(), whoKey{}, *o)))
+		}
+	}
+}
+
+// mostAsked bounds what a request may say, in bytes.
+const mostAsked = 4096
+
+// told reads a request's JSON, of the keys that v has; it answers where that fails.
+func told(w http.ResponseWriter, r *http.Request, v any) bool {
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostAsked))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(v)
+	if err == nil && dec.More() {
+		err = errors.New("more than one value")
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		http.Error(w, fmt.Sprintf("the request's JSON: %v", err), http.StatusBadRequest)
+		return false
+	}
+	return true
+}
+
+// life is so many seconds, of which an overflow makes none.
+func life(seconds int64) time.Duration {
+	if seconds < 0 || seconds > 1<<32 {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// serveWho says as whom one asks.
+func (s *Server) serveWho(w http.ResponseWriter, r *http.Request) {
+	o := who(r)
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"name": o.Name, "role": o.Role}) // the reader is gone: nobody to tell
+}
+
+func (s *Server) serveOperators(w http.ResponseWriter, r *http.Request) {
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) { return f.Operators() })
+}
+
+// Added is a new operator and its token, which is shown this once.
+type Added struct {
+	store.Operator
+	Token string `json:"token"`
+}
+
+func (s *Server) serveAddOperator(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Name    string     `json:"name"`
+		Role    store.Role `json:"role"`
+		Seconds int64      `json:"seconds"`
+	}
+	if !told(w, r, &in) {
+		return
+	}
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		o, token, err := f.AddOperator(in.Name, in.Role, life(in.Seconds))
+		return Added{o, token}, err
+	})
+}
+
+func (s *Server) serveRevokeOperator(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		return map[string]string{"revoked": name}, f.RevokeOperator(name)
+	})
+}
+
+// Acts are what operators did, and the last hash of their chain.
+type Acts struct {
+	Acts []store.Act `json:"acts"`
+	Head string      `json:"head"`
+}
+
+func (s *Server) serveActs(w http.ResponseWriter, r *http.Request) {
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		acts, head, err := f.Acts()
+		return Acts{acts, fmt.Sprintf("%x", head)}, err
+	})
+}
+
+func (s *Server) serveInvitations(w http.ResponseWriter, r *http.Request) {
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) { return f.Invitations() })
+}
+
+// Reached is how devices reach the coordinator, as serve said last.
+type Reached struct {
+	Token string `json:"token"` // without a secret; empty before
+}
+
+func (s *Server) serveReached(w http.ResponseWriter, r *http.Request) {
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		token, err := f.Reached()
+		return Reached{token}, err
+	})
+}
+
+// Invited is a new invitation, and the secret that its token has.
+type Invited struct {
+	store.Invitation
+	Secret []byte `json:"secret"`
+}
+
+func (s *Server) serveInvite(w http.ResponseWriter, r *http.Request) {
+	in := struct {
+		Note    string `json:"note"`
+		Uses    int    `json:"uses"`
+		Seconds int64  `json:"seconds"`
+	}{Uses: 1, Seconds: 7 * 24 * 3600}
+	if !told(w, r, &in) {
+		return
+	}
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		i, secret, err := f.Invite(in.Note, in.Uses, life(in.Seconds))
+		return Invited{i, secret}, err
+	})
+}
+
+func (s *Server) serveRevokeInvitation(w http.ResponseWriter, r *http.Request) {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		http.Error(w, "an invitation is named by its number", http.StatusBadRequest)
+		return
+	}
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) { return map[string]int64{"revoked": id}, f.Revoke(id) })
+}
+
+func (s *Server) serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(openAPI) // the reader is gone: nobody to tell
+}

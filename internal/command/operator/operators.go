@@ -1,0 +1,130 @@
+package operator
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/command"
+)
+
+func newOperatorCmd(a *command.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "operator",
+		Short: "Name who may see and steer a coordinator, and list what they did",
+		Long: `An operator shows a token of its own to the dashboard, to /metrics and to the commands
+that take --server. A viewer sees; an operator invites, bans and pardons devices, too;
+an admin also names operators. Who has the coordinator's folder is an admin without a
+name. All that is done is noted in a chain of hashes, under the name.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newOperatorAddCmd(a),
+		listCmd(a, "List the operators, without their tokens", "name\trole\tstate\tmade\texpires", hand.Operators, operatorLine),
+		newOperatorRevokeCmd(a), newOperatorActsCmd(a))
+	return cmd
+}
+
+// added is a new operator and its token.
+type added struct {
+	store.Operator
+	Token string `json:"token"`
+}
+
+func newOperatorAddCmd(a *command.App) *cobra.Command {
+	var role string
+	var expires time.Duration
+	cmd := &cobra.Command{
+		Use:   "add --dir DIR NAME",
+		Short: "Name an operator; prints its token, which nothing shows again",
+		Example: "  starling operator add --dir run1 --role operator \"Ada Lovelace\"\n" +
+			"  starling operator add --dir run1 --role viewer --expires 8760h prometheus",
+	}
+	with := handFlags(cmd)
+	cmd.Flags().StringVar(&role, "role", string(store.RoleViewer), "viewer, operator or admin")
+	cmd.Flags().DurationVar(&expires, "expires", 90*24*time.Hour, "how long the token is good")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return command.Usagef("operator add wants one name")
+		}
+		return with(func(h hand) error {
+			o, token, err := h.AddOperator(args[0], store.Role(role), expires)
+			if err != nil {
+				return err
+			}
+			return a.Emit(added{o, token}, func(w io.Writer) error {
+				fmt.Fprintf(a.Stderr, "%s is %s until %s; the token is shown this once\n", o.Name, o.Role, o.Expires.Format(time.DateTime+" MST"))
+				_, err := fmt.Fprintln(w, token)
+				return err
+			})
+		})
+	}
+	return cmd
+}
+
+func operatorLine(o store.Operator) string {
+	state := "good"
+	switch {
+	case o.Revoked:
+		state = "revoked"
+	case time.Now().After(o.Expires):
+		state = "expired"
+	}
+	return fmt.Sprintf("%q\t%s\t%s\t%s\t%s", o.Name, o.Role, state, o.Made.Format(time.DateTime), o.Expires.Format(time.DateTime))
+}
+
+func newOperatorRevokeCmd(a *command.App) *cobra.Command {
+	cmd := &cobra.Command{Use: "revoke --dir DIR NAME...", Short: "End operators' tokens at once; their names stay theirs"}
+	with := handFlags(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return command.Usagef("operator revoke wants a name: see starling operator list")
+		}
+		return with(func(h hand) error {
+			for _, name := range args {
+				if err := h.RevokeOperator(name); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.Stderr, "revoked %q\n", name)
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+// acts are what was done, and the last hash.
+type acts struct {
+	Acts []store.Act `json:"acts"`
+	Head string      `json:"head"`
+}
+
+func newOperatorActsCmd(a *command.App) *cobra.Command {
+	cmd := &cobra.Command{Use: "log --dir DIR", Short: "List what operators did, by whom and when, and check that nothing was changed since", Args: command.NoArgs}
+	with := handFlags(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		return with(func(h hand) error {
+			all, head, err := h.Acts()
+			if err != nil {
+				return err
+			}
+			return a.Emit(acts{all, fmt.Sprintf("%x", head)}, func(w io.Writer) error {
+				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+				fmt.Fprintln(t, "act\tat\tby\twhat\tof")
+				for _, one := range all {
+					fmt.Fprintf(t, "%d\t%s\t%q\t%s\t%q\n", one.Seq, one.At.Format(time.DateTime), one.By, one.Act, one.Subject)
+				}
+				if err := t.Flush(); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(w, "head %x: keep it elsewhere to see that a rewritten file is another\n", head)
+				return err
+			})
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,183 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/server"
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/tiny"
+	"github.com/starling-fl/starling/job"
+)
+
+// deskOf serves a coordinator to its operators; it returns the folder, the address and a
+// file with the folder's own token.
+func deskOf(t *testing.T) (dir, address, tokenFile string) {
+	t.Helper()
+	j := job.Default()
+	j.Name, j.Labels, j.Rounds = "tiny", []string{"a", "b"}, 2
+	j.Adapter = job.Adapter{RankMin: 1, RankMax: 3, Alpha: 4, Sequence: 8}
+	j.Cohort.Population, j.Cohort.Floor, j.Shard = 3, 3, job.Shard{Size: 64, Floor: 3}
+	dir = t.TempDir()
+	c, err := coordinator.New(coordinator.Config{Job: j, Dir: dir, Base: tiny.Base(t, 8, 1, 8), Hosts: []string{}})
+	ok(t, err)
+	t.Cleanup(func() { ok(t, c.Close()) })
+	s, err := server.New(c, server.Config{})
+	ok(t, err)
+	s.Token("http://127.0.0.1:1", nil)
+	desk := httptest.NewServer(s.AdminHandler())
+	t.Cleanup(desk.Close)
+	tokenFile = filepath.Join(t.TempDir(), "token")
+	ok(t, os.WriteFile(tokenFile, []byte(s.AdminToken()+"\n"), 0o600))
+	return dir, desk.URL, tokenFile
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// handOf is the hand that a command with these flags has.
+func handOf(flags ...string) (h hand, err error) {
+	cmd := &cobra.Command{Use: "x"}
+	with := handFlags(cmd)
+	if err := cmd.ParseFlags(flags); err != nil {
+		return nil, err
+	}
+	return h, with(func(got hand) error { h = got; return nil })
+}
+
+// TestBothHands: what an operator does over the admin address comes to the same as with the
+// folder, and each sees what the other did.
+func TestBothHands(t *testing.T) {
+	dir, address, tokenFile := deskOf(t)
+	local, err := store.OpenFleet(dir)
+	ok(t, err)
+	defer local.Close()
+	over, err := remoteHand(address, tokenFile)
+	ok(t, err)
+	defer over.Close()
+	for i, h := range []hand{local, over} {
+		name := fmt.Sprint("operator ", i)
+		o, token, err := h.AddOperator(name, store.RoleViewer, time.Hour)
+		if err != nil || o.Name != name || !store.IsOperatorToken(token) {
+			t.Fatalf("%T: %+v, %v", h, o, err)
+		}
+		if i, secret, err := h.Invite("note", 3, time.Hour); err != nil || i.Uses != 3 || i.Note != "note" || len(secret) != 32 {
+			t.Errorf("%T: %+v, %v", h, i, err)
+		}
+		ok(t, h.Revoke(int64(i+1)))
+		ok(t, h.RevokeOperator(name))
+		for what, err := range map[string]error{"revoke an invitation": h.Revoke(99), "revoke an operator": h.RevokeOperator("nobody"),
+			"ban": second(h.Ban("abcdef0123", "")), "pardon by too little": second(h.Pardon("ab"))} {
+			if err == nil {
+				t.Errorf("%T: %s of none", h, what)
+			}
+		}
+		if _, _, err := h.AddOperator(name, store.RoleViewer, time.Hour); err == nil || !strings.Contains(err.Error(), "was given before") {
+			t.Errorf("%T: a name twice: %v", h, err)
+		}
+	}
+	both := func(of func(h hand) (any, error)) {
+		t.Helper()
+		a, err := of(local)
+		ok(t, err)
+		b, err := of(over)
+		ok(t, err)
+		if fmt.Sprintf("%+v", a) != fmt.Sprintf("%+v", b) {
+			t.Errorf("%+v\nand %+v", a, b)
+		}
+	}
+	both(func(h hand) (any, error) { return h.Operators() })
+	both(func(h hand) (any, error) { return h.Invitations() })
+	both(func(h hand) (any, error) { return h.Devices() })
+	both(func(h hand) (any, error) { return h.Reached() })
+	both(func(h hand) (any, error) {
+		acts, head, err := h.Acts()
+		if len(acts) != 8 {
+			t.Errorf("%T: %d acts", h, len(acts))
+		}
+		return fmt.Sprintf("%+v %x", acts, head), err
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestHostileDesk: an address that is no coordinator's gets no token by a redirect, and what
+// it answers is bounded and shown as text.
+func TestHostileDesk(t *testing.T) {
+	_, _, tokenFile := deskOf(t)
+	stolen := false
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen = stolen || r.Header.Get("Authorization") != "" }))
+	defer thief.Close()
+	for name, answer := range map[string]http.HandlerFunc{
+		"elsewhere": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
+		},
+		"a page": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
+		"escapes": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "\x1b[2J"+strings.Repeat("x", 1<<20), http.StatusTeapot)
+		},
+		"no hash": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"acts": [], "head": "abcd"}`) },
+	} {
+		desk := httptest.NewServer(answer)
+		h, err := remoteHand(desk.URL, tokenFile)
+		ok(t, err)
+		_, _, err = h.Acts()
+		if err == nil || strings.Contains(err.Error(), "\x1b") || len(err.Error()) > 2*mostComplaint {
+			t.Errorf("%s: %v", name, err)
+		}
+		ok(t, h.Close())
+		desk.Close()
+	}
+	if stolen {
+		t.Error("a redirect was given the token")
+	}
+}
+
+// TestHandFlags: what is missing or contradicts itself is said, and a token is sent to no
+// other machine in the clear.
+func TestHandFlags(t *testing.T) {
+	dir, address, tokenFile := deskOf(t)
+	empty := filepath.Join(t.TempDir(), "empty")
+	ok(t, os.WriteFile(empty, []byte("\n"), 0o600))
+	two := filepath.Join(t.TempDir(), "two")
+	ok(t, os.WriteFile(two, []byte("a\nb\n"), 0o600))
+	for want, flags := range map[string][]string{
+		"give --dir":             {},
+		"or --server":            {"--dir", dir, "--server", address},
+		"needs --token-file":     {"--server", address},
+		"is for --server":        {"--dir", dir, "--token-file", tokenFile},
+		"is not encrypted":       {"--server", "http://192.0.2.1:80", "--token-file", tokenFile},
+		"want an address":        {"--server", "https://a@example.org", "--token-file", tokenFile},
+		"as https://host:port":   {"--server", "example.org:443", "--token-file", tokenFile},
+		"empty holds no token":   {"--server", address, "--token-file", empty},
+		"two holds no token":     {"--server", address, "--token-file", two},
+		"no such file":           {"--server", address, "--token-file", filepath.Join(dir, "none")},
+		"no coordinator has run": {"--dir", t.TempDir()},
+	} {
+		if _, err := handOf(flags...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", flags, err, want)
+		}
+	}
+	if _, err := handOf("--server", address, "--token-file", tokenFile); err != nil {
+		t.Error(err)
+	}
+	var usage command.UsageError
+	if _, err := handOf(); !errors.As(err, &usage) {
+		t.Errorf("%T is no error of use", err)
+	}
+}
