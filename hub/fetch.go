@@ -28,7 +28,7 @@ const Endpoint = "https://huggingface.co"
 const (
 	maxListing = 16 << 20 // bytes of a model's list of files
 	maxFiles   = 100_000  // in it
-	maxSmall   = 16 << 20 // bytes of a file that is not weights
+	maxSmall   = 64 << 20 // bytes of a file that is not weights, a tokenizer's most of all
 	maxWeights = 64 << 30 // bytes of weights, all shards together
 )
 

@@ -123,8 +123,8 @@ func newBase(c Config, st *SafeTensors, tokenizer []byte) (*Base, error) {
 
 // openBase checks every stored tensor's shape and values without decoding it.
 func openBase(c Config, st *SafeTensors, tokenizer []byte) (*Base, error) {
-	if len(tokenizer) > maxJSON {
-		return nil, fmt.Errorf("%w: tokenizer.json has %d bytes, limit %d", ErrConfig, len(tokenizer), maxJSON)
+	if len(tokenizer) > maxTokenizer {
+		return nil, fmt.Errorf("%w: tokenizer.json has %d bytes without white space, limit %d", ErrConfig, len(tokenizer), maxTokenizer)
 	}
 	b := &Base{Config: c, Tokenizer: tokenizer, stored: st}
 	if c.TypeVocabSize == 0 && hasTensor(st, typesName) { // left out, it would be another model

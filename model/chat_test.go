@@ -79,3 +79,48 @@ func TestChatTemplates(t *testing.T) {
 		}
 	}
 }
+
+// The tokenizers of Llama 3, Qwen 3 and Gemma 3 are files of 9 to 33 million bytes, half of them
+// white space: a folder with one is read, and the space left out.
+func TestLargeTokenizers(t *testing.T) {
+	c := Llama(20, 16, 1, 2, 32)
+	c.Decoder.Ends = Ends{1, 1, 1, 1}
+	plain, err := RandomBase(c, 1, []byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := Release{Base: plain}.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func(tokenizer string) (*Base, error) {
+		fsys := fstest.MapFS{}
+		for name, data := range files {
+			fsys[name] = &fstest.MapFile{Data: data}
+		}
+		fsys[TokenizerFile] = &fstest.MapFile{Data: []byte(tokenizer)}
+		return LoadBase(fsys)
+	}
+	b, err := load(`{"a": ` + strings.Repeat(" ", maxJSON) + `"` + strings.Repeat("b", maxJSON) + `"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(`{"a":""}`) + maxJSON; len(b.Tokenizer) != want {
+		t.Errorf("%d bytes, want %d", len(b.Tokenizer), want)
+	}
+	blob, err := b.Blob()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := ParseBlob(blob); err != nil || string(again.Tokenizer) != string(b.Tokenizer) {
+		t.Errorf("the blob has another: %v", err)
+	}
+	if b, err := load(`{ }`); err != nil || string(b.Tokenizer) != `{ }` {
+		t.Errorf("a small one is %q, %v", b.Tokenizer, err)
+	}
+	for name, bad := range map[string]string{"too large": `{"a":"` + strings.Repeat("b", maxTokenizer) + `"}`, "no JSON": strings.Repeat("{", maxJSON+1)} {
+		if _, err := load(bad); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 			return nil, err
 		}
 	}
-	tok, err := readFile(fsys, TokenizerFile, maxJSON)
+	tok, err := readTokenizer(fsys)
 	if c.Textless() && errors.Is(err, fs.ErrNotExist) {
 		err = nil // it reads no text
 	}
@@ -95,6 +96,21 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 		return b, err
 	}
 	return repack(b, ours.NF4)
+}
+
+// readTokenizer reads tokenizer.json. A large one goes without the white space between its
+// tokens, which is half of what transformers writes of a large vocabulary; a smaller one stays
+// as it is, and its base keeps its hash.
+func readTokenizer(fsys fs.FS) ([]byte, error) {
+	data, err := readFile(fsys, TokenizerFile, maxTokenizerFile)
+	if err != nil || len(data) <= maxJSON {
+		return data, err
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, data); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrConfig, TokenizerFile, err)
+	}
+	return compact.Bytes(), nil
 }
 
 // hasPooler says whether the files hold anything of the frozen maps of the head, where

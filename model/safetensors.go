@@ -15,10 +15,15 @@ import (
 
 // Limits of the safetensors decoder.
 const (
-	maxHeader  = 16 << 20 // bytes of JSON; a header never exceeds the file either
-	maxRank    = 8        // axes of a tensor
-	maxJSON    = 8 << 20  // bytes of config.json, tokenizer.json and the like
-	maxTensors = 1 << 16
+	maxHeader = 32 << 20 // bytes of JSON, a tokenizer's among them; a header never exceeds the file either
+	maxRank   = 8        // axes of a tensor
+	maxJSON   = 8 << 20  // bytes of config.json and the like
+
+	// Bytes of tokenizer.json in a folder, and without the white space between its tokens:
+	// Gemma 3's has 33 and 14 million.
+	maxTokenizerFile = 64 << 20
+	maxTokenizer     = 24 << 20
+	maxTensors       = 1 << 16
 )
 
 // ErrSafetensors is the cause of every refused safetensors file.
