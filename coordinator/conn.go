@@ -53,10 +53,10 @@ var (
 // connection that open makes; where there is no room open is not called. What it
 // returns besides ErrFull is open's error.
 func (c *Coordinator) Attend(open func() (Conn, error)) error {
-	if !c.gate.enter() {
+	if !c.slots.Enter() {
 		return ErrFull
 	}
-	defer c.gate.leave()
+	defer c.slots.Leave()
 	conn, err := open()
 	if err != nil {
 		c.traffic.Refuse()
@@ -69,4 +69,4 @@ func (c *Coordinator) Attend(open func() (Conn, error)) error {
 
 // LimitSessions sets how many sessions there may be at once, where a process can
 // hold fewer than the job allows. Call it before the first.
-func (c *Coordinator) LimitSessions(most int) { c.gate.limit = min(c.gate.limit, most) }
+func (c *Coordinator) LimitSessions(most int) { c.slots.Limit = min(c.slots.Limit, most) }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/store"
@@ -64,9 +65,9 @@ type Coordinator struct {
 	lastWord   wire.Message  // what late devices are told; written before done is closed
 	life       context.Context
 	end        context.CancelCauseFunc
-	gate       gate // sessions
-	door       door
-	secret     []byte // of enrolment
+	slots      link.Slots     // of connections
+	attempts   *link.Attempts // to enrol
+	secret     []byte         // of enrolment
 
 	evaluations sync.WaitGroup
 	workers     workers
@@ -148,7 +149,7 @@ func New(cfg Config) (*Coordinator, error) {
 	c.monitor = monitor.New(to)
 	c.log, c.metrics, c.traffic = c.monitor.Log(), c.monitor.Metrics(), c.monitor.Meter()
 	c.secret = []byte(t.job.Enrolment.Secret)
-	c.door = newDoor(cfg.EnrolmentsOfAddress)
+	c.attempts = link.NewAttempts(cfg.EnrolmentsOfAddress)
 	c.life, c.end = context.WithCancelCause(context.Background())
 	most := t.job.Cohort.MaxEnrolled
 	if c.private() {
@@ -165,7 +166,7 @@ func New(cfg Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.gate.limit = c.MostConnections()
+	c.slots.Limit = c.MostConnections()
 	c.store, err = store.Open(cfg.Dir, store.Options{
 		Task: t.job.Name, Job: digest, Terms: kept, NotPrivate: !c.private(), MaxIdentities: most, Delta: t.budget.Delta,
 	})
@@ -355,11 +356,11 @@ func sessionToken() []byte {
 // Close ends what is left: connections, then the store. Call it after Run has
 // returned, or instead of it.
 func (c *Coordinator) Close() error {
-	gone, again := c.gate.close()
+	gone, again := c.slots.Close()
 	if again {
 		return nil
 	}
-	c.end(errClosing)
+	c.end(link.ErrClosing)
 	<-gone
 	return c.store.Close()
 }
@@ -368,7 +369,7 @@ func (c *Coordinator) Close() error {
 // after Run it gives devices the time to read their last message.
 func (c *Coordinator) Wait(ctx context.Context) {
 	select {
-	case <-c.gate.idle():
+	case <-c.slots.Idle():
 	case <-ctx.Done():
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/internal/wire"
@@ -336,10 +337,10 @@ func (c *Coordinator) finish(r *running, e round.Finish) error {
 	}
 	c.pace = (3*c.pace + took) / 4
 	out.RetryMillis = uint32(min(c.pace.Milliseconds()/4, 1<<31))
-	f := frame(out)
+	f := link.Frame(out)
 	for n, p := range r.parts {
 		if d := c.order[n]; d.sess != nil && !p.dropped && r.m.Answered(n) != round.Gathering {
-			d.sess.send(f)
+			d.sess.Send(f)
 		}
 	}
 	c.publish()
@@ -360,7 +361,7 @@ func (c *Coordinator) tellDropped(r *running, n round.Device, reason string) {
 	case d.sess == nil:
 	case assigned:
 		c.unready(d)
-		d.sess.send(frame(dropped(r, reason, c.retryAfter())))
+		d.sess.Send(link.Frame(dropped(r, reason, c.retryAfter())))
 	default:
 		c.wait(d)
 	}
@@ -376,7 +377,7 @@ func (c *Coordinator) broadcast(r *running, devices []round.Device, f []byte) {
 		}
 		p.last = f
 		if d := c.order[n]; d.sess != nil {
-			d.sess.send(f)
+			d.sess.Send(f)
 		}
 	}
 }

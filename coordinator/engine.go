@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/internal/wire"
@@ -246,12 +247,12 @@ func (c *Coordinator) handle(ev event) {
 	case joinEvent:
 		ev.answer <- c.join(ev)
 	case messageEvent:
-		if ev.s.device != nil && ev.s.device.sess == ev.s && !ev.s.dead {
+		if ev.s.device != nil && ev.s.device.sess == ev.s && !ev.s.Dead() {
 			c.message(ev.s, ev.msg)
 		}
 	case brokenEvent:
 		c.metrics.Faults.Inc()
-		ev.s.finish(frame(ev.msg))
+		ev.s.Finish(link.Frame(ev.msg))
 	case aliveEvent:
 		ev.answer <- struct{}{}
 	case leftEvent:
@@ -285,16 +286,16 @@ func (c *Coordinator) stop(err error) {
 		finished := &wire.Finished{Version: c.core.version, Reason: reason, Model: c.offer()}
 		last, offered = finished, finished.Model.Offered()
 	}
-	f := frame(last)
+	f := link.Frame(last)
 	c.lastWord = last
 	close(c.done)
 	for _, d := range c.order {
 		switch {
 		case d.sess == nil:
 		case offered && d.browser:
-			d.sess.leave(f)
+			d.sess.Leave(f, offerPatience)
 		default:
-			d.sess.finish(f)
+			d.sess.Finish(f)
 		}
 	}
 	if err != nil {

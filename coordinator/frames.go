@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/secagg"
 )
@@ -49,9 +50,13 @@ func (c *Coordinator) MostBytes(kind byte) int {
 }
 
 // tooLong refuses a turn that is longer than any of its number.
-func (c *Coordinator) tooLong(m *wire.Turn) error {
+func (c *Coordinator) tooLong(message wire.Message) error {
+	m, is := message.(*wire.Turn)
+	if !is {
+		return nil
+	}
 	if most := c.frames.turns[m.Number]; most > 0 && len(m.Payload) > most {
-		return refuse(wire.CodeProtocol, 0, "turn %d has %d bytes, at most %d in this job", m.Number, len(m.Payload), most)
+		return link.Refuse(wire.CodeProtocol, 0, "turn %d has %d bytes, at most %d in this job", m.Number, len(m.Payload), most)
 	}
 	return nil
 }

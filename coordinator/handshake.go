@@ -8,61 +8,50 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-// handshake bounds what the device takes to say who it is.
-func (c *Coordinator) handshake(ctx context.Context, conn Conn, s *session) error {
-	ctx, stop := context.WithTimeout(ctx, handshakeTimeout)
-	defer stop()
-	defer closeWith(ctx, conn)() // before stop
-	err := c.greet(ctx, conn, s)
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
 // greet proves versions, the enrolment secret and the identity, enrols the
 // device, and hands the session to the engine.
 func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
-	m, err := c.next(conn, s)
+	m, err := s.Next()
 	if err != nil {
 		return err
 	}
 	hello, ok := m.(*wire.Hello)
 	if !ok {
-		return refuse(wire.CodeProtocol, 0, "the first message is %v, must be hello", m.Kind())
+		return link.Refuse(wire.CodeProtocol, 0, "the first message is %v, must be hello", m.Kind())
 	}
 	if hello.MinVersion > wire.Version || hello.MaxVersion < wire.Version {
-		return refuse(wire.CodeVersion, 0, "coordinator speaks protocol %d, device %d..%d", wire.Version, hello.MinVersion, hello.MaxVersion)
+		return link.Refuse(wire.CodeVersion, 0, "coordinator speaks protocol %d, device %d..%d", wire.Version, hello.MinVersion, hello.MaxVersion)
 	}
 	s.browser = strings.HasSuffix(hello.Agent, " v8")
 	welcome := &wire.Welcome{Version: wire.Version, Task: c.task, TLS: s.peer.Export != nil, LogKey: c.t.contract.Job.LogKey}
 	rand.Read(welcome.Challenge[:]) // ends the program where the system has no randomness
-	if err := conn.Write(frame(welcome)); err != nil {
+	if err := conn.Write(link.Frame(welcome)); err != nil {
 		return err
 	}
-	if m, err = c.next(conn, s); err != nil {
+	if m, err = s.Next(); err != nil {
 		return err
 	}
 	enrol, ok := m.(*wire.Enrol)
 	if !ok {
-		return refuse(wire.CodeProtocol, 0, "the second message is %v, must be enrol", m.Kind())
+		return link.Refuse(wire.CodeProtocol, 0, "the second message is %v, must be enrol", m.Kind())
 	}
 	known, err := c.store.Knows(enrol.Identity)
 	if err != nil {
 		return err
 	}
 	if !known {
-		if err := c.door.open(s.peer.Address); err != nil {
+		if err := c.attempts.Allowed(s.peer.Address); err != nil {
 			return err
 		}
 	}
 	secret, invitation, err := c.admitted(enrol, hello, welcome)
 	if err != nil {
-		c.door.knocked(s.peer.Address)
+		c.attempts.Made(s.peer.Address)
 		return err
 	}
 	exporter, err := s.exporter(enrol.Channel)
@@ -70,29 +59,29 @@ func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
 		return err
 	}
 	if !ed25519.Verify(enrol.Identity[:], wire.EnrolBytes(hello, welcome, enrol.Identity, enrol.Channel, exporter, enrol.Session), enrol.Signature[:]) {
-		return refuse(wire.CodeIdentity, 0, "the signature is not over this challenge, job and connection")
+		return link.Refuse(wire.CodeIdentity, 0, "the signature is not over this challenge, job and connection")
 	}
 	// Before it enrols: it would be counted in the population and never train.
 	if c.cfg.Job.Fused() && !enrol.Fused {
-		return refuse(wire.CodeArithmetic, 0, "this job trains with fused multiply-add (training.arithmetic), which this "+
+		return link.Refuse(wire.CodeArithmetic, 0, "this job trains with fused multiply-add (training.arithmetic), which this "+
 			"device's processor or browser does not have: a job with exact arithmetic runs on any")
 	}
 	s.id = enrol.Identity
 	added, err := c.store.Enrol(enrol.Identity, invitation)
 	if added {
-		c.door.knocked(s.peer.Address)
+		c.attempts.Made(s.peer.Address)
 	}
 	switch {
 	case err == nil:
 	case errors.Is(err, store.ErrFull):
-		return refuse(wire.CodeBusy, time.Hour, "no more devices may enrol")
+		return link.Refuse(wire.CodeBusy, time.Hour, "no more devices may enrol")
 	case errors.Is(err, store.ErrExcluded):
-		return &refusal{excluded(strings.TrimPrefix(err.Error(), store.ErrExcluded.Error()+": "))}
+		return &link.Refusal{Msg: excluded(strings.TrimPrefix(err.Error(), store.ErrExcluded.Error()+": "))}
 	case errors.Is(err, store.ErrInvitation):
-		return refuse(wire.CodeEnrolment, 0, "the invitation is spent, expired or revoked")
+		return link.Refuse(wire.CodeEnrolment, 0, "the invitation is spent, expired or revoked")
 	default:
 		c.log.Error("enrolment failed", "device", short(s.id), "error", err)
-		return refuse(wire.CodeInternal, time.Minute, "enrolment failed")
+		return link.Refuse(wire.CodeInternal, time.Minute, "enrolment failed")
 	}
 	enrolled := &wire.Enrolled{Proof: wire.CoordinatorProof(secret, hello, welcome, enrol.Identity, c.task), Job: c.jobBytes}
 	if string(enrol.Task) == string(c.task[:]) {
@@ -122,7 +111,7 @@ func (s *session) exporter(channel uint8) ([]byte, error) {
 	case channel == wire.ChannelTLS && s.peer.Export != nil:
 		return s.peer.Export(wire.ExporterLabel, nil, 32)
 	}
-	return nil, refuse(wire.CodeIdentity, 0, "the signature is not for this connection")
+	return nil, link.Refuse(wire.CodeIdentity, 0, "the signature is not for this connection")
 }
 
 // lateJoin answers a device that comes when the job is over.
@@ -135,13 +124,13 @@ func (c *Coordinator) lateJoin(ctx context.Context, conn Conn, enrolled *wire.En
 	last := c.lastWord
 	if _, finished := last.(*wire.Finished); finished {
 		enrolled.Session = sessionToken()
-		if err := conn.Write(frame(enrolled)); err != nil {
+		if err := conn.Write(link.Frame(enrolled)); err != nil {
 			return err
 		}
 	}
-	if err := conn.Write(frame(last)); err != nil {
+	if err := conn.Write(link.Frame(last)); err != nil {
 		return err
 	}
 	conn.Close(false)
-	return errClosing
+	return link.ErrClosing
 }

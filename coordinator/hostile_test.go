@@ -14,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/watchdog"
@@ -497,7 +498,7 @@ func TestRefusedSessions(t *testing.T) {
 	}
 	good.conn.CloseNow()
 	// Enrolled devices may not speak of rounds that are not, for ever.
-	for range maxFaults + 1 {
+	for range link.MaxFaults + 1 {
 		if err := twin.send(ctx, &wire.Turn{Round: 77, Number: 1}); err != nil {
 			break
 		}
@@ -510,7 +511,7 @@ func TestRefusedSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	tb.c.events <- messageEvent{&session{}, nil} // a session the engine does not know changes nothing
-	for range maxFaults + 1 {
+	for range link.MaxFaults + 1 {
 		if err := chatter.send(ctx, &wire.Refuse{Round: 1, Code: wire.CodeData}); err != nil {
 			break
 		}

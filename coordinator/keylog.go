@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/log"
@@ -125,7 +126,7 @@ func (c *Coordinator) showLog(id [32]byte, held int64, answer *wire.Enrolled) er
 	// plan's.
 	if c.running == nil && !c.keys.signed {
 		if err := c.publishLog(); err != nil {
-			return errors.Join(refuse(wire.CodeInternal, time.Minute, "the log of enrolled keys cannot be read"), err)
+			return errors.Join(link.Refuse(wire.CodeInternal, time.Minute, "the log of enrolled keys cannot be read"), err)
 		}
 	}
 	if held > c.keys.head.Size {
@@ -134,7 +135,7 @@ func (c *Coordinator) showLog(id [32]byte, held int64, answer *wire.Enrolled) er
 	}
 	growth, err := c.grown(held)
 	if err != nil {
-		return errors.Join(refuse(wire.CodeInternal, time.Minute, "the log of enrolled keys cannot be read"), err)
+		return errors.Join(link.Refuse(wire.CodeInternal, time.Minute, "the log of enrolled keys cannot be read"), err)
 	}
 	answer.Head, answer.Growth = c.keys.note, growth
 	return nil
@@ -152,7 +153,7 @@ func (c *Coordinator) assign(r *running, devices []round.Device) error {
 		if err != nil {
 			return err
 		}
-		c.broadcast(r, by[held], frame(&wire.Assignment{
+		c.broadcast(r, by[held], link.Frame(&wire.Assignment{
 			Plan: r.plan, Patches: r.patches, Millis: millis(r.limits[round.Keying]), Growth: growth,
 		}))
 		for _, n := range by[held] {

@@ -31,7 +31,7 @@ func (c *Coordinator) message(s *session, m wire.Message) {
 		}
 	case *wire.Error:
 		c.log.Info("device ends the session", "device", short(s.id), "code", m.Code, "reason", m.Text)
-		s.kill(errors.New("the device ended it"))
+		s.Kill(errors.New("the device ended it"))
 		c.left(s)
 	case *wire.Ready:
 		c.nowReady(s)
@@ -48,7 +48,7 @@ func (c *Coordinator) inRound(s *session, id uint64) *running {
 		if id >= c.core.nextRound || id == 0 {
 			c.fault(s, fmt.Sprintf("a message of round %d", id))
 		} else {
-			c.useless(s)
+			s.Useless()
 		}
 		return nil
 	}
@@ -69,11 +69,11 @@ func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, bytes int, t
 	switch refusal := r.m.Wants(d.n, turnStates[turn]); refusal {
 	case round.Accepted:
 	case round.Repeated:
-		c.useless(s)
+		s.Useless()
 		return
 	case round.Late, round.Out:
 		if turn != secagg.TurnMask { // the rest of a long upload may be on its way
-			c.useless(s)
+			s.Useless()
 		}
 		return // it has been told, or will be with the outcome
 	default:
@@ -81,7 +81,7 @@ func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, bytes int, t
 		return
 	}
 	if p.judging { // one message of a device at a time: the first decides
-		c.useless(s)
+		s.Useless()
 		return
 	}
 	work, err := take(r)
@@ -135,7 +135,7 @@ func (c *Coordinator) admit(ev judgement) {
 		r.admitted = append(r.admitted, addend{r.shards[r.m.Shard(d.n)], ev.msg, update})
 	}
 	if d.sess != nil {
-		d.sess.faults = 0
+		d.sess.Useful()
 	}
 	c.status.Answered++
 	if time.Since(c.published) > 100*time.Millisecond {

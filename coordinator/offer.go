@@ -103,16 +103,6 @@ func zipped(folder string, files map[string][]byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// leave queues a last frame and lets the device hang up, within offerPatience.
-func (s *session) leave(frame []byte) {
-	s.send(frame)
-	if s.dead {
-		return
-	}
-	s.dead = true
-	time.AfterFunc(offerPatience, func() { s.cancel(errClosing) })
-}
-
 // EndPatience is how long the end of the job is worth waiting for after Run:
 // least, or what browsers need that take the model along. See Wait.
 func (c *Coordinator) EndPatience(least time.Duration) time.Duration {

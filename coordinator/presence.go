@@ -32,7 +32,7 @@ const maxRests = 6
 func (c *Coordinator) nowReady(s *session) {
 	d := s.device
 	if d.ready {
-		c.useless(s)
+		s.Useless()
 		return
 	}
 	d.ready, d.was = true, true

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/internal/wire"
 )
@@ -14,18 +15,18 @@ import (
 func (c *Coordinator) join(ev joinEvent) error {
 	d := c.devices[ev.s.id]
 	if d != nil && d.excluded {
-		return &refusal{excluded(d.why)}
+		return &link.Refusal{Msg: excluded(d.why)}
 	}
 	resumed := d != nil && d.token != nil && subtle.ConstantTimeCompare(ev.token, d.token) == 1
 	if d != nil && d.sess != nil {
 		if !resumed {
-			return refuse(wire.CodeDuplicate, 5*time.Second, "this identity is connected already")
+			return link.Refuse(wire.CodeDuplicate, 5*time.Second, "this identity is connected already")
 		}
-		d.sess.kill(errReplaced)
+		d.sess.Kill(link.ErrReplaced)
 		c.detach(d)
 	}
 	if c.connected >= 2*c.t.job.Cohort.MaxConnected {
-		return refuse(wire.CodeBusy, c.retryAfter(), "too many devices are connected")
+		return link.Refuse(wire.CodeBusy, c.retryAfter(), "too many devices are connected")
 	}
 	if err := c.showLog(ev.s.id, ev.held, ev.enrolled); err != nil {
 		return err
@@ -41,7 +42,7 @@ func (c *Coordinator) join(ev joinEvent) error {
 	c.connected++
 	c.metrics.Connected.Set(float64(c.connected))
 	ev.enrolled.Session, ev.enrolled.Resumed = token, resumed
-	ev.s.send(frame(ev.enrolled))
+	ev.s.Send(link.Frame(ev.enrolled))
 	c.seat(d, resumed)
 	if c.running == nil {
 		c.publish()
@@ -83,7 +84,7 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 	if answered == round.Gathering && p.last != nil {
 		// The assignment, which may have been lost with the connection: a device that
 		// has not seen it has nothing to resume.
-		d.sess.send(p.last)
+		d.sess.Send(p.last)
 	}
 	if resumed && p.last != nil {
 		var received uint64
@@ -93,10 +94,10 @@ func (c *Coordinator) seat(d *device, resumed bool) {
 		if answered >= round.Collecting {
 			received = p.updateSize
 		}
-		d.sess.send(frame(&wire.Resume{Round: r.id, Held: heldTurns(answered), Received: received}))
+		d.sess.Send(link.Frame(&wire.Resume{Round: r.id, Held: heldTurns(answered), Received: received}))
 	}
 	if answered != round.Gathering && p.last != nil {
-		d.sess.send(p.last)
+		d.sess.Send(p.last)
 	}
 }
 
@@ -110,7 +111,7 @@ func (c *Coordinator) wait(d *device) {
 	if full {
 		d.farewell(retry + c.t.job.Deadlines.Reconnect)
 	}
-	d.sess.send(frame(&wire.Wait{RetryMillis: millis(retry), Disconnect: full, Reason: "not in this round"}))
+	d.sess.Send(link.Frame(&wire.Wait{RetryMillis: millis(retry), Disconnect: full, Reason: "not in this round"}))
 }
 
 // retryAfter estimates when the next round gathers, times a factor drawn from
@@ -142,7 +143,7 @@ func (c *Coordinator) left(s *session) {
 
 func (c *Coordinator) detach(d *device) {
 	c.lost(d)
-	d.sess.dead = true
+	d.sess.Abandon()
 	d.sess.device = nil
 	d.sess = nil
 	c.connected--
@@ -153,13 +154,5 @@ func (c *Coordinator) detach(d *device) {
 func (c *Coordinator) fault(s *session, what string) {
 	c.metrics.Faults.Inc()
 	c.log.Debug("rejected", "device", short(s.id), "what", what)
-	c.useless(s)
-}
-
-// useless counts a message that changed nothing, since the device's last one
-// that did; who sends too many is cut off.
-func (c *Coordinator) useless(s *session) {
-	if s.faults++; s.faults > maxFaults {
-		s.finish(frame(&wire.Error{Code: wire.CodeProtocol, Text: errFaults.Error()}))
-	}
+	s.Useless()
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/secagg"
 )
@@ -53,7 +54,7 @@ func (c *Coordinator) shut(d *device, reason string) {
 	}
 	if d.sess != nil {
 		c.unready(d)
-		d.sess.finish(frame(excluded(reason)))
+		d.sess.Finish(link.Frame(excluded(reason)))
 	}
 }
 

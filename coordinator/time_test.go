@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/internal/socket"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/internal/pipes"
@@ -235,7 +236,7 @@ func TestSilentPeers(t *testing.T) {
 		if n := tb.c.Status().Connected; n != 2 {
 			t.Errorf("%d connected before the first ping", n)
 		}
-		time.Sleep(pingEvery + pingTimeout)
+		time.Sleep(link.PingEvery + link.PingTimeout)
 		synctest.Wait()
 		if n := tb.c.Status().Connected; n != 1 {
 			t.Errorf("%d connected after the ping's timeout", n)
@@ -251,7 +252,7 @@ func TestSilentPeers(t *testing.T) {
 }
 
 // TestPingsComeTogether: connections of any age are pinged at the same moments, none
-// before it was silent for pingEvery.
+// before it was silent for link.PingEvery.
 func TestPingsComeTogether(t *testing.T) {
 	job := tinyJob(9)
 	err := bubble(t, job, 1, func(ctx context.Context, tb *table) {
@@ -263,7 +264,7 @@ func TestPingsComeTogether(t *testing.T) {
 			var last time.Time
 			p.pinged = func() {
 				now := time.Now()
-				if now.Sub(last) < pingEvery || now.Sub(last) > pingEvery+pingTogether {
+				if now.Sub(last) < link.PingEvery || now.Sub(last) > link.PingEvery+link.PingsTogether {
 					t.Errorf("a ping %v after the one before", now.Sub(last))
 				}
 				last = now
@@ -283,7 +284,7 @@ func TestPingsComeTogether(t *testing.T) {
 				}
 			}()
 		}
-		time.Sleep(10 * (pingEvery + pingTogether))
+		time.Sleep(10 * (link.PingEvery + link.PingsTogether))
 		synctest.Wait()
 		tb.mu.Lock()
 		defer tb.mu.Unlock()

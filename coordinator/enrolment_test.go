@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
@@ -27,12 +26,6 @@ func enrolled(t *testing.T, ctx context.Context, p *player) error {
 func refusedWith(err error, code uint16) bool {
 	var e *wire.Error
 	return errors.As(err, &e) && e.Code == code
-}
-
-// tells reports whether err is a refusal of a code that a device would be told.
-func tells(err error, code uint16) bool {
-	var r *refusal
-	return errors.As(err, &r) && r.msg.Code == code
 }
 
 // TestHostileInvitedStranger: a token for one device enrols one; who knows nothing,
@@ -106,31 +99,9 @@ func TestHostileInvitedStranger(t *testing.T) {
 	}
 }
 
-// TestHostileDoor: one address enrols, or fails to, so many times in an hour;
-// others, and devices that are enrolled, do not suffer for it.
-func TestHostileDoor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(0)
-		for i := range 300 {
-			err := d.open("[2001:db8::1]:99")
-			if (err == nil) != (i < 256) {
-				t.Fatalf("knock %d: %v", i, err)
-			}
-			if i < 256 {
-				d.knocked("[2001:db8::2]:98") // the same /64
-			} else if !tells(err, wire.CodeBusy) {
-				t.Fatalf("%v", err)
-			}
-			d.knocked("127.0.0.1:5")
-		}
-		if err := errors.Join(d.open("192.0.2.1:5"), d.open("127.0.0.1:5")); err != nil {
-			t.Errorf("others: %v", err)
-		}
-		time.Sleep(doorPeriod + time.Second)
-		if err := d.open("[2001:db8::1]:99"); err != nil {
-			t.Errorf("an hour later: %v", err)
-		}
-	})
+// TestHostileAttempts: one address enrols, or fails to, so many times in an hour; devices
+// that are enrolled do not suffer for it.
+func TestHostileAttempts(t *testing.T) {
 	job := tinyJob(3)
 	job.Enrolment.Secret = "correct horse battery"
 	tb := setTable(t, Config{Job: job, EnrolmentsOfAddress: 5}, 3, nil)

@@ -1,0 +1,60 @@
+package coordinator
+
+import (
+	"fmt"
+
+	"github.com/starling-fl/starling/coordinator/internal/link"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// RequireSecret gives a job without an enrolment secret one of its own, drawn once
+// and kept in the store; it is part of the tokens from then on. Call it before
+// Serve.
+func (c *Coordinator) RequireSecret() error {
+	if len(c.secret) > 0 {
+		return nil
+	}
+	var err error
+	c.secret, err = c.Secret("enrolment")
+	return err
+}
+
+// NeedsSecret tells whether a device must show a secret to enrol.
+func (c *Coordinator) NeedsSecret() bool { return len(c.secret) > 0 }
+
+// Secret is 32 random bytes that are drawn once, never from a seed, and kept in the
+// store under a name.
+func (c *Coordinator) Secret(name string) ([]byte, error) {
+	return c.store.Secret(name, func() ([]byte, error) { return sessionToken(), nil })
+}
+
+// Reached keeps a Token, without its secret, for the tokens of invitations.
+func (c *Coordinator) Reached(token string) error {
+	t, err := wire.ParseToken(token)
+	if err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	t.Secret = nil
+	return c.store.Reached(t.String())
+}
+
+// admitted finds the secret that a device has shown: the job's, or that of an
+// invitation, whose number it returns.
+func (c *Coordinator) admitted(enrol *wire.Enrol, hello *wire.Hello, welcome *wire.Welcome) (secret []byte, invitation int64, err error) {
+	shown := func(secret []byte) bool {
+		return wire.EqualProof(enrol.Proof, wire.DeviceProof(secret, hello, welcome, enrol.Identity))
+	}
+	if shown(c.secret) {
+		return c.secret, 0, nil
+	}
+	invited, err := c.store.SecretsFor(enrol.Identity)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, i := range invited {
+		if shown(i.Secret) {
+			return i.Secret, i.ID, nil
+		}
+	}
+	return nil, 0, link.Refuse(wire.CodeEnrolment, 0, "wrong enrolment secret, or an invitation that is spent, expired or revoked")
+}
