@@ -253,6 +253,7 @@ func (c *Coordinator) handle(ev event) {
 	case brokenEvent:
 		c.metrics.Faults.Inc()
 		ev.s.Finish(link.Frame(ev.msg))
+		c.left(ev.s) // its round waits for no farewell
 	case aliveEvent:
 		ev.answer <- struct{}{}
 	case leftEvent:

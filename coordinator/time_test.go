@@ -183,6 +183,42 @@ func TestOneMuteDevice(t *testing.T) {
 	}
 }
 
+// TestWhoBreaksTheProtocolIsAway: a device that is told why its session ends, and reads no farewell, holds its round for as
+// long as it may come back, not for what a farewell may take besides.
+func TestWhoBreaksTheProtocolIsAway(t *testing.T) {
+	job := loud(4, 1)
+	err := bubble(t, job, 4, func(ctx context.Context, tb *table) {
+		tb.players[3].before = func(p *player, turn int, _ wire.Message) (wire.Message, bool) {
+			if err := p.send(ctx, &wire.Enrol{}); err != nil {
+				t.Error(err)
+			}
+			<-ctx.Done() // it reads no more
+			return nil, false
+		}
+		var wg sync.WaitGroup
+		for i, p := range tb.players {
+			p.delta = fixedDelta(0.05)
+			if i < 3 {
+				wg.Go(func() { _ = p.play(ctx) })
+			} else {
+				go func() { _ = p.play(ctx) }()
+			}
+		}
+		tb.allEnd(wg.Wait)
+		keying, i, _ := tb.progressOf("keying", 0)
+		sharing, _, ok := tb.progressOf("sharing", i)
+		if !ok || sharing.Elapsed-keying.Elapsed > job.Deadlines.Reconnect {
+			t.Errorf("keying at %v, sharing at %v: want %v at most", keying.Elapsed, sharing.Elapsed, job.Deadlines.Reconnect)
+		}
+		if got := tb.c.Result(); got.Rounds != 1 || got.Dropped != 1 {
+			t.Errorf("result %+v", got)
+		}
+	})
+	if err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
 // TestSlowReader: a device that does not read is cut off by the write timeout,
 // and by a full queue, and never delays the others.
 func TestSlowReader(t *testing.T) {
