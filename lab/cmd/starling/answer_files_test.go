@@ -21,8 +21,9 @@ import (
 // Documents from files all the way: written, served, joined over sockets, released,
 // asked and scored.
 func TestServeQuestionsFromFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	binary := build(t, dir)
+	binary := build(t)
 	const devices = 3
 	data := filepath.Join(dir, "data")
 	for split, clients := range map[string]int{"train": devices, "validation": 1, "test": 1} {
@@ -47,7 +48,7 @@ enrolment: {secret: a secret of the test}
 	if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server := start(t, binary, "serve", "--json", "--job", job, "--dir", filepath.Join(dir, "state"), "--listen", freePort(t),
+	server := start(t, binary, "serve", "--json", "--job", job, "--dir", filepath.Join(dir, "state"), "--listen", "127.0.0.1:0",
 		"--validation", filepath.Join(data, "validation-0.jsonl"), "--test", filepath.Join(data, "test-0.jsonl"))
 	token := server.await(t, `join with: starling join (\S+)`)[1]
 	var joined []*process

@@ -67,10 +67,8 @@ func TestSimulateIsFused(t *testing.T) {
 // On a processor without fused multiply-add simulations are exact, and who asks for fused is
 // told, instead of waiting hundreds of times as long.
 func TestWithoutFusedMultiplyAdd(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "starling")
-	if out, err := exec.CommandContext(watchdog.Context(t), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	t.Parallel()
+	binary := build(t)
 	run := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(watchdog.Context(t), binary, args...)
 		cmd.Env = append(os.Environ(), "GODEBUG=cpu.avx512f=off,cpu.fma=off,cpu.asimd=off")

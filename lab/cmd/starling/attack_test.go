@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -157,6 +158,9 @@ func takesPart(t *testing.T, d *attack.Device, s attack.Script) <-chan ended {
 	done := make(chan ended, 1)
 	go func() {
 		outcomes, err := d.TakePart(ctx, s)
+		if errors.Is(err, attack.ErrFinished) {
+			d.Close() // else the coordinator gives it 5 seconds to hang up
+		}
 		done <- ended{outcomes, err}
 	}()
 	t.Cleanup(d.Close)

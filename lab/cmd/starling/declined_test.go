@@ -13,6 +13,7 @@ import (
 // round of it. Its operator is told why, by a code alone, and what to do about it; the
 // others' rounds go on.
 func TestDeclinedForMemory(t *testing.T) {
+	t.Parallel()
 	s := serves(t, 1, "")
 	small := joins(t, t.TempDir(), s.token.String(), "--memory=1")
 	for i, done := range honest(t, s, 3) {

@@ -15,6 +15,7 @@ import (
 // Pretraining, federation and evaluation of answers, end to end: devices train, the
 // adapter changes, both scores are of the same questions.
 func TestAnswerDemo(t *testing.T) {
+	t.Parallel()
 	base := filepath.Join(t.TempDir(), "base")
 	if code, _, out := runCLI(t, "pretrain", "--architecture", "t5", "--generated", "--packed", "--steps", "12", "--batch", "4", "--out", base); code != 0 {
 		t.Fatalf("exit %d: %s", code, out)

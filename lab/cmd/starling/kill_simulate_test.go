@@ -12,8 +12,9 @@ import (
 // A simulation that is killed, several times and anywhere, comes to the adapter
 // that it would have come to: nothing of a round is kept but a whole one.
 func TestSimulateSurvivesKill(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	binary := build(t, dir)
+	binary := build(t)
 	command := func(out string) []string {
 		return []string{"simulate", "--rounds", "5", "--cohort", "30", "--examples", "4", "--every", "0", "--validation", "40",
 			"--set", "training.steps=1", "--set", "adapter.rank_max=2", "--out", out}

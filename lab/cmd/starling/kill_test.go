@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -30,12 +31,30 @@ type process struct {
 	out bytes.Buffer // valid once ended
 }
 
-// build makes the command in a folder.
-func build(t *testing.T, dir string) string {
-	t.Helper()
+// built is the command, made once for all tests; TestMain removes it.
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "starling-built")
+	if err != nil {
+		return "", err
+	}
+	folderOfBuilt = dir
 	binary := filepath.Join(dir, "starling")
-	if out, err := exec.CommandContext(watchdog.Context(t), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return binary, nil
+})
+
+var folderOfBuilt string // "" where nothing was built
+
+// build is the command as an operator has it.
+func build(t *testing.T) string {
+	t.Helper()
+	binary, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return binary
 }
@@ -117,7 +136,7 @@ func freePort(t *testing.T) string {
 // can be used.
 func TestServeSurvivesKill(t *testing.T) {
 	dir := t.TempDir()
-	binary := build(t, dir)
+	binary := build(t)
 	const devices, rounds = 4, 4
 	data := filepath.Join(dir, "data")
 	if out, err := exec.CommandContext(watchdog.Context(t), binary, "invoices", "--out", data, "--clients", fmt.Sprint(devices)).CombinedOutput(); err != nil {

@@ -11,8 +11,9 @@ import (
 // Three worker processes, one of them killed again and again: the result is that
 // of a run without any.
 func TestKilledWorkersChangeNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	binary := build(t, dir)
+	binary := build(t)
 	command := func(out string, more ...string) []string {
 		return append([]string{"simulate", "--rounds", "6", "--cohort", "64", "--examples", "4", "--every", "0", "--validation", "40",
 			"--set", "training.steps=2", "--set", "adapter.rank_max=2", "--out", out}, more...)

@@ -19,8 +19,9 @@ import (
 // joined over sockets, scored by accuracy and perplexity of masked tokens, exported as
 // what transformers' fill-mask loads.
 func TestServeMaskedTexts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	binary := build(t, dir)
+	binary := build(t)
 	const devices = 3
 	write := func(name string, from int) string {
 		var b strings.Builder
@@ -51,7 +52,7 @@ enrolment: {secret: a secret of the test}
 		t.Fatal(err)
 	}
 	validation, test := write("validation.txt", 1000), write("test.txt", 2000)
-	server := start(t, binary, "serve", "--json", "--unlabelled", "--job", job, "--dir", filepath.Join(dir, "state"), "--listen", freePort(t),
+	server := start(t, binary, "serve", "--json", "--unlabelled", "--job", job, "--dir", filepath.Join(dir, "state"), "--listen", "127.0.0.1:0",
 		"--validation", validation, "--test", test)
 	token := server.await(t, `join with: starling join (\S+)`)[1]
 	var joined []*process

@@ -353,6 +353,7 @@ func robberyTexts(rnd *rand.Rand) (texts []string, lines string, corpus []string
 // read before as the device adds it, no text of 50 rounds comes back by more than a tenth
 // (seven characters in a thousand do in the mean).
 func TestHostileRobbery(t *testing.T) {
+	t.Parallel()
 	const policy = 310
 	rnd := rand.New(rand.NewPCG(1, 2))
 	texts, lines, corpus := robberyTexts(rnd)
@@ -441,6 +442,7 @@ func (r *robbery) readsThrough(v float64, vectors [][]int32, behind []string) (m
 // tenth of the clip norm leaves some of them, as its bound says: 72 bits are eleven words of
 // 75. What comes back is within the bound, and little where the noise is three times that.
 func TestHostileSharpRobbery(t *testing.T) {
+	t.Parallel()
 	const places, whole = 8, 0.12 // eight words of 45 have so much of the characters at least
 	rnd := rand.New(rand.NewPCG(1, 2))
 	texts, lines, corpus := robberyTexts(rnd)
