@@ -37,6 +37,7 @@ type architecture struct {
 	standard func(c Config) bool                                                // transformers has a class that computes it; nil: by its pooling
 	entrance func(c Config) Entrance
 	depth    func(c Config) (layers, attentions int)
+	turned   func(tensor string) bool // a folder holds a map as [in, out]; nil: none
 	tensors  func(c Config) []TensorSpec
 	linears  func(c Config) []linear // in the order of a forward pass
 	validate func(c Config) error

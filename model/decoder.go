@@ -12,6 +12,11 @@ import (
 // positions turn queries and keys (Su et al. 2021), groups of heads share keys and values
 // (Ainslie et al. 2023), and the feed-forward is gated (Shazeer 2020).
 type Decoder struct {
+	// Learned positions are added to the embeddings, in place of turning queries and keys; then
+	// norms are LayerNorm, one map gives queries, keys and values, and the feed-forward is not
+	// gated: GPT-2.
+	Learned bool `json:"learned_positions,omitempty"`
+
 	KVHeads  int  `json:"num_key_value_heads"`
 	HeadSize int  `json:"head_dim"`
 	Rope     Rope `json:"rope"`
@@ -146,8 +151,28 @@ type DecoderLayer struct {
 	BeforeAttention, BehindAttention, BeforeForward, BehindForward string // norms; those behind are "" where there are none
 }
 
-// DecoderLayer names the modules of layer l.
+// DecoderTables names the token embeddings, the positions', "" where they are not learned, and
+// the norm behind the last layer.
+func (c Config) DecoderTables() (words, positions, norm string) {
+	if c.Decoder.Learned {
+		return gpt2Words, gpt2Positions, gpt2Norm
+	}
+	return DecoderWords, "", DecoderNorm
+}
+
+// DecoderLayerPrefix begins the names of all that is of layer l, and of nothing else.
+func (c Config) DecoderLayerPrefix(l int) string {
+	if c.Decoder.Learned {
+		return fmt.Sprintf("h.%d.", l)
+	}
+	return fmt.Sprintf("layers.%d.", l)
+}
+
+// DecoderLayer names the modules of layer l; of learned positions queries, keys and values are one.
 func (c Config) DecoderLayer(l int) DecoderLayer {
+	if c.Decoder.Learned {
+		return gpt2Layer(l)
+	}
 	p := fmt.Sprintf("layers.%d.", l)
 	a, m := p+"self_attn.", p+"mlp."
 	n := DecoderLayer{
@@ -250,7 +275,12 @@ func validateDecoder(c Config) error {
 	switch {
 	case c.NumAttentionHeads%d.KVHeads != 0:
 		return bad("num_attention_heads %d is not a multiple of num_key_value_heads %d", c.NumAttentionHeads, d.KVHeads)
-	case d.HeadSize%2 != 0:
+	case d.Learned != (c.ModelType == "gpt2"):
+		return bad("learned_positions is %v of a %s", d.Learned, c.ModelType)
+	case d.Learned && (d.KVHeads != c.NumAttentionHeads || c.QuerySize() != c.HiddenSize || d.Rope != Rope{} || d.Local != Rope{} || d.Window != 0 ||
+		d.HeadNorms || d.OuterNorms || d.GainsFromOne || d.ScaledWords || !d.Biases || !d.OutputBias || !d.ForwardBiases):
+		return bad("a gpt2 has as many keys' heads as heads, of hidden_size together, biases, and nothing of other decoders")
+	case !d.Learned && d.HeadSize%2 != 0:
 		return bad("head_dim is %d, want an even number: positions turn pairs of columns", d.HeadSize)
 	case c.QuerySize() > 2*maxHidden:
 		return bad("num_attention_heads %d times head_dim %d is %d, limit %d", c.NumAttentionHeads, d.HeadSize, c.QuerySize(), 2*maxHidden)
@@ -259,10 +289,13 @@ func validateDecoder(c Config) error {
 	case !(c.LayerNormEps > 0 && c.LayerNormEps < 1):
 		return bad("rms_norm_eps is %v, want within (0, 1)", c.LayerNormEps)
 	}
-	if err := d.Rope.check("rope_parameters"); err != nil {
+	if err := d.Chat.check(); err != nil {
 		return err
 	}
-	if err := d.Chat.check(); err != nil {
+	if d.Learned {
+		return c.checkActivation("activation_function")
+	}
+	if err := d.Rope.check("rope_parameters"); err != nil {
 		return err
 	}
 	if d.Local != (Rope{}) {

@@ -36,6 +36,7 @@ const llamaDefaults = `{"vocab_size":32000,"hidden_size":4096,"intermediate_size
 // decoders are the families of decoders.
 func decoders() map[string]*architecture {
 	return map[string]*architecture{
+		"gpt2":  gpt2Architecture(),
 		"llama": ofLlama("Llama", decoderFamily{}),
 		"mistral": ofLlama("Mistral", decoderFamily{windows: true,
 			defaults: `{"intermediate_size":14336,"num_key_value_heads":8,"max_position_embeddings":131072,"sliding_window":4096}`}),
@@ -193,6 +194,15 @@ func endTokens(raw json.RawMessage) (ends Ends, err error) {
 	return ends, nil
 }
 
+// theirs is one token, or a list of several.
+func (e Ends) theirs() any {
+	ends := slices.Compact(slices.Clone(e[:]))
+	if len(ends) == 1 {
+		return ends[0]
+	}
+	return ends
+}
+
 // ropes reads how positions turn layers that see all, and those with a window.
 func (t theirDecoder) ropes() (whole, local Rope, err error) {
 	if len(t.Rope) == 0 || string(t.Rope) == "null" {
@@ -269,16 +279,11 @@ func (t theirDecoder) windows(f *decoderFamily, d *Decoder) error {
 // decoderConfig is config.json under Hugging Face's keys.
 func (c Config) decoderConfig() map[string]any {
 	d, f := c.Decoder, c.arch().decoder
-	ends := slices.Compact(slices.Clone(d.Ends[:]))
-	var end any = ends
-	if len(ends) == 1 {
-		end = ends[0]
-	}
 	out := map[string]any{
 		"model_type": c.ModelType, "vocab_size": c.VocabSize, "hidden_size": c.HiddenSize, "intermediate_size": c.IntermediateSize,
 		"num_hidden_layers": c.NumHiddenLayers, "num_attention_heads": c.NumAttentionHeads, "num_key_value_heads": d.KVHeads,
 		"head_dim": d.HeadSize, "hidden_act": c.HiddenAct, "max_position_embeddings": c.MaxPositions, "rms_norm_eps": c.LayerNormEps,
-		"pad_token_id": c.PadTokenID, "bos_token_id": nil, "eos_token_id": end, "tie_word_embeddings": !d.OwnHead,
+		"pad_token_id": c.PadTokenID, "bos_token_id": nil, "eos_token_id": d.Ends.theirs(), "tie_word_embeddings": !d.OwnHead,
 		"attention_dropout": 0.0,
 	}
 	if d.Begin >= 0 {

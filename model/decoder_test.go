@@ -14,6 +14,11 @@ import (
 func tinyDecoder(kind string, f *decoderFamily) Config {
 	c := Llama(20, 8, 3, 4, 60)
 	d := &c.Decoder
+	if kind == "gpt2" {
+		c.ModelType, c.HiddenAct, c.PadTokenID = kind, "gelu_new", 3
+		*d = Decoder{Learned: true, KVHeads: 4, HeadSize: 2, QueryScale: 2, Biases: true, OutputBias: true, ForwardBiases: true, Begin: 1, Ends: Ends{2, 4, 2, 2}}
+		return c
+	}
 	c.ModelType, c.PadTokenID = kind, 3
 	d.Biases, d.HeadNorms, d.OuterNorms, d.GainsFromOne, d.ScaledWords = f.biases, f.headNorms, f.gemma, f.gemma, f.gemma
 	d.HeadSize, d.QueryScale, d.Begin, d.Ends = 6, 6, 1, Ends{2, 4, 2, 2}

@@ -32,6 +32,10 @@ func t5Entrance(c Config) Entrance {
 
 func decoderEntrance(c Config) Entrance {
 	l := c.DecoderLayer(0)
+	if c.Decoder.Learned {
+		return Entrance{Words: gpt2Words, Positions: gpt2Positions, Gain: l.BeforeAttention + ".weight", Bias: l.BeforeAttention + ".bias",
+			Centred: true, Maps: weightsOf(l.Query)}
+	}
 	return Entrance{Words: DecoderWords, Gain: l.BeforeAttention + ".weight", GainsFromOne: c.Decoder.GainsFromOne,
 		Maps: weightsOf(l.Query, l.Key, l.Value)}
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -277,6 +278,12 @@ func canonical(c Config, files []*SafeTensors, own bool) (*SafeTensors, error) {
 		if err != nil {
 			return nil, err
 		}
+		if turned := c.arch().turned; turned != nil && turned(spec.Name) && !own {
+			if err := addTurned(out, st, name, spec); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		switch {
 		case g != nil && !g.standard():
 			t, err := st.Tensor(name)
@@ -307,6 +314,18 @@ func canonical(c Config, files []*SafeTensors, own bool) (*SafeTensors, error) {
 		}
 	}
 	return out, nil
+}
+
+// addTurned adds a map that a folder holds as [in, out].
+func addTurned(to, from *SafeTensors, name string, spec TensorSpec) error {
+	t, err := from.Tensor(name)
+	if err != nil {
+		return err
+	}
+	if want := []int{spec.Shape[1], spec.Shape[0]}; !slices.Equal(t.Shape, want) {
+		return &ShapeError{spec.Name, t.Shape, want}
+	}
+	return to.Add(spec.Name, "F32", spec.Shape, turn(t.Data, spec.Shape[1], spec.Shape[0]))
 }
 
 // olderNames are the ends of tensors' names as they are, and as earlier programs wrote them.

@@ -15,6 +15,9 @@ type folderForm struct {
 }
 
 func (c Config) folder() folderForm {
+	if c.ModelType == "gpt2" {
+		return folderForm{keys: Config.gpt2Config, vocabulary: bytePairFile}
+	}
 	if c.arch().decoder != nil {
 		return folderForm{keys: Config.decoderConfig}
 	}

@@ -24,7 +24,11 @@ func huggingFolder(t *testing.T, c Config, more map[string]any) (fstest.MapFS, m
 			v[j] = float32(i) + float32(j%7)/8
 		}
 		values[s.Name] = v
-		if err := st.Add(c.arch().prefix+s.Name, "F32", s.Shape, v); err != nil {
+		shape, stored := s.Shape, v
+		if turned := c.arch().turned; turned != nil && turned(s.Name) { // Conv1D's
+			shape, stored = []int{s.Shape[1], s.Shape[0]}, turn(v, s.Shape[0], s.Shape[1])
+		}
+		if err := st.Add(c.arch().prefix+s.Name, "F32", shape, stored); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -142,7 +142,7 @@ func TestLayoutRefuses(t *testing.T) {
 		"pad_token_id":          func(c *Config, _ *Method, _ *int) { c.PadTokenID = 20 },
 		"layer_norm_eps":        func(c *Config, _ *Method, _ *int) { c.LayerNormEps = 0 },
 		"hidden_act":            func(c *Config, _ *Method, _ *int) { c.HiddenAct = "mish" },
-		"model_type":            func(c *Config, _ *Method, _ *int) { c.ModelType = "gpt2" },
+		"model_type":            func(c *Config, _ *Method, _ *int) { c.ModelType = "mamba" },
 		"pooling":               func(c *Config, _ *Method, _ *int) { c.Pooling = "max" },
 		"max_position_embeddin": func(c *Config, _ *Method, _ *int) { c.MaxPositions = -1 },
 	} {

@@ -56,7 +56,7 @@ type peftConfig struct {
 func newPEFTConfig(l *Layout, rank int) peftConfig {
 	c := peftConfig{
 		PeftType: "LORA", TaskType: l.Method.Task.of().peftType, R: rank, Alpha: l.Method.AlphaAt(rank), Bias: "none",
-		BaseModel: CheckpointBase, InferenceMode: true, InitWeights: true,
+		BaseModel: CheckpointBase, InferenceMode: true, InitWeights: true, FanInFanOut: l.Config.arch().turned != nil,
 		RankPattern: map[string]any{}, AlphaPattern: map[string]any{},
 	}
 	targets := l.peftTargets()

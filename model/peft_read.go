@@ -26,7 +26,7 @@ func LoadPEFT(fsys fs.FS, base *Base, t TaskKind, labels int, head map[string]Te
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrPEFT, AdapterConfigFile, err)
 	}
-	if err := p.refuse(); err != nil {
+	if err := p.refuse(base.Config); err != nil {
 		return nil, err
 	}
 	weights, err := readFile(fsys, AdapterFile, maxBase)
@@ -55,7 +55,7 @@ func LoadPEFT(fsys fs.FS, base *Base, t TaskKind, labels int, head map[string]Te
 }
 
 // refuse refuses what is computed otherwise.
-func (p peftConfig) refuse() error {
+func (p peftConfig) refuse(c Config) error {
 	start, named := p.InitWeights.(string)
 	for _, bad := range []struct {
 		set  bool
@@ -63,7 +63,7 @@ func (p peftConfig) refuse() error {
 	}{
 		{p.PeftType != "LORA", fmt.Sprintf("peft_type is %.40q, want LORA", p.PeftType)},
 		{p.UseDoRA, "use_dora is set"},
-		{p.FanInFanOut, "fan_in_fan_out is set"},
+		{p.FanInFanOut && c.arch().turned == nil, "fan_in_fan_out is set, which is for maps that are stored as [in, out]: a gpt2's"},
 		{p.Bias != "" && p.Bias != "none", fmt.Sprintf("bias is %.40q, want none", p.Bias)},
 		{p.LoRABias, "lora_bias is set"},
 		{len(p.Replication) > 0, "layer_replication makes another model of the base"},

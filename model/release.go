@@ -168,6 +168,20 @@ func (r Release) weights() (*SafeTensors, error) {
 		if !c.standard() && isHead(c, spec.Name) || c.Causal() && spec.Name == DecoderHead {
 			name = spec.Name
 		}
+		if turned := c.arch().turned; turned != nil && turned(spec.Name) {
+			v, ok := r.Values[spec.Name]
+			if used[spec.Name] = true; !ok {
+				var err error
+				if v, err = b.Tensor(spec.Name); err != nil {
+					return nil, err
+				}
+			}
+			shape := []int{spec.Shape[1], spec.Shape[0]}
+			if err := st.Add(name, "F32", shape, turn(v, spec.Shape[0], spec.Shape[1])); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if v, ok := r.Values[spec.Name]; ok {
 			used[spec.Name] = true
 			if err := st.Add(name, "F32", spec.Shape, v); err != nil {

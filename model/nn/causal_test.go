@@ -28,7 +28,7 @@ type causalGolden struct {
 	}
 }
 
-var causalFamilies = []string{"llama", "llama-3", "mistral", "qwen2", "qwen3", "gemma3_text"}
+var causalFamilies = []string{"gpt2", "llama", "llama-3", "mistral", "qwen2", "qwen3", "gemma3_text"}
 
 func loadCausal(t testing.TB, name string) (dir string, base *model.Base, want causalGolden) {
 	t.Helper()

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -33,7 +34,13 @@ func (d decoder) nextStates(tokens, places, weights *graph.Node) *graph.Node {
 	for l := range d.cfg.NumHiddenLayers {
 		x = layer(l, x)
 	}
-	return d.picked(d.norm(x, model.DecoderNorm), tokens, places, weights)
+	return d.picked(d.last(x), tokens, places, weights)
+}
+
+// last is the norm behind the last layer.
+func (d decoder) last(x *graph.Node) *graph.Node {
+	_, _, name := d.cfg.DecoderTables()
+	return d.norm(x, name)
 }
 
 // read is 1 for every token [B*S] up to the last that is told the next one of, else 0: what
@@ -60,6 +67,10 @@ func (d decoder) picked(x, tokens, places, weights *graph.Node) *graph.Node {
 // embedded is what the first layer reads [B*S, hidden] of tokens int32 [B,S].
 func (d decoder) embedded(tokens, keep *graph.Node) *graph.Node {
 	x := d.looked(tokens)
+	if d.cfg.Decoder.Learned {
+		b, s := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
+		x = d.placed(x, graph.Reshape(graph.Iota(tokens.Graph(), shapes.Make(dtypes.Int32, b, s), 1), b*s, 1))
+	}
 	return graph.Mul(x, spread(keep, x))
 }
 
@@ -72,6 +83,12 @@ func (d decoder) looked(tokens *graph.Node) *graph.Node {
 	return x
 }
 
+// placed adds what is learned of places, int32 [n,1], to x [n, hidden].
+func (d decoder) placed(x, places *graph.Node) *graph.Node {
+	_, name, _ := d.cfg.DecoderTables()
+	return graph.Add(x, graph.Gather(d.params.frozen(name, d.cfg.MaxPositions, d.cfg.HiddenSize), places))
+}
+
 // layers computes layer l of what it reads; rows where keep [B*S] is 0 are zeros within.
 func (d decoder) layers(tokens, keep *graph.Node) func(l int, x *graph.Node) *graph.Node {
 	b, s := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
@@ -82,7 +99,7 @@ func (d decoder) layers(tokens, keep *graph.Node) func(l int, x *graph.Node) *gr
 		if masks[windowed] == nil {
 			masks[windowed] = d.mask(x.Graph(), s, windowed)
 		}
-		if turns[rope].cos == nil {
+		if turns[rope].cos == nil && !d.cfg.Decoder.Learned {
 			turns[rope] = d.rotation(x.Graph(), rope, s)
 		}
 		return d.layer(x, b, d.cfg.DecoderLayer(l), masks[windowed], turns[rope], blank, nil)
@@ -91,7 +108,8 @@ func (d decoder) layers(tokens, keep *graph.Node) func(l int, x *graph.Node) *gr
 
 // words are the token embeddings [vocabulary, hidden].
 func (d decoder) words() *graph.Node {
-	return d.params.frozen(model.DecoderWords, d.cfg.VocabSize, d.cfg.HiddenSize)
+	name, _, _ := d.cfg.DecoderTables()
+	return d.params.frozen(name, d.cfg.VocabSize, d.cfg.HiddenSize)
 }
 
 // head is the map [vocabulary, hidden] from states to the vocabulary.
@@ -113,7 +131,7 @@ func (d decoder) headLoss(picked, labels, weights *graph.Node) (loss, surrogate 
 
 // frozenHead says whether the head is not trained.
 func (d decoder) frozenHead() bool {
-	name := model.DecoderWords
+	name, _, _ := d.cfg.DecoderTables()
 	if d.cfg.Decoder.OwnHead {
 		name = model.DecoderHead
 	}
@@ -144,9 +162,7 @@ func (d decoder) layer(x *graph.Node, b int, l model.DecoderLayer, mask *graph.N
 	cache func(k, v *graph.Node) (keys, values *graph.Node)) *graph.Node {
 	c := d.cfg
 	y := blank(d.norm(x, l.BeforeAttention+".weight"))
-	q := d.dense(y, l.Query, c.QuerySize(), c.Decoder.Biases)
-	k := d.dense(y, l.Key, c.KeySize(), c.Decoder.Biases)
-	v := d.dense(y, l.Value, c.KeySize(), c.Decoder.Biases)
+	q, k, v := d.queries(y, l)
 	if c.Decoder.HeadNorms {
 		q, k = d.headNorm(q, l.QueryNorm), d.headNorm(k, l.KeyNorm)
 	}
@@ -158,9 +174,30 @@ func (d decoder) layer(x *graph.Node, b int, l model.DecoderLayer, mask *graph.N
 	x = graph.Add(x, d.outer(d.dense(a, l.AttentionOutput, c.HiddenSize, c.Decoder.OutputBias), l.BehindAttention))
 
 	y = blank(d.norm(x, l.BeforeForward+".weight"))
-	f := d.activation(d.dense(y, l.Gate, c.IntermediateSize, c.Decoder.ForwardBiases), c.HiddenAct)
-	f = blank(graph.Mul(f, d.dense(y, l.Up, c.IntermediateSize, c.Decoder.ForwardBiases)))
+	f := blank(d.forward(y, l))
 	return graph.Add(x, d.outer(d.dense(f, l.Down, c.HiddenSize, c.Decoder.ForwardBiases), l.BehindForward))
+}
+
+// queries are those of y, its keys and its values.
+func (d decoder) queries(y *graph.Node, l model.DecoderLayer) (q, k, v *graph.Node) {
+	c := d.cfg
+	if !c.Decoder.Learned {
+		return d.dense(y, l.Query, c.QuerySize(), c.Decoder.Biases), d.dense(y, l.Key, c.KeySize(), c.Decoder.Biases), d.dense(y, l.Value, c.KeySize(), c.Decoder.Biases)
+	}
+	h := c.HiddenSize
+	all := d.dense(y, l.Query, 3*h, true)
+	part := func(i int) *graph.Node { return graph.Slice(all, graph.AxisRange(), graph.AxisRange(i*h, (i+1)*h)) }
+	return part(0), part(1), part(2)
+}
+
+// forward is what the feed-forward has in its middle, of y.
+func (d decoder) forward(y *graph.Node, l model.DecoderLayer) *graph.Node {
+	c := d.cfg
+	up := func(name string) *graph.Node { return d.dense(y, name, c.IntermediateSize, c.Decoder.ForwardBiases) }
+	if c.Decoder.Learned {
+		return d.activation(up(l.Up), c.HiddenAct)
+	}
+	return graph.Mul(d.activation(up(l.Gate), c.HiddenAct), up(l.Up))
 }
 
 // outer is the norm behind a sublayer, where there is one.
@@ -180,9 +217,12 @@ func (d decoder) dense(x *graph.Node, name string, out int, biased bool) *graph.
 	return d.params.adapt(linear(x, d.params.frozen(name+".weight", out, x.Shape().Dimensions[1]), bias), x, name, d.scale)
 }
 
-// norm is RMSNorm over the last axis of x [n,k].
+// norm is RMSNorm over the last axis of x [n,k], or LayerNorm.
 func (d decoder) norm(x *graph.Node, tensor string) *graph.Node {
 	n, k := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
+	if d.cfg.Decoder.Learned {
+		return layerNorm(x, d.params.frozen(tensor, k), d.params.frozen(strings.TrimSuffix(tensor, "weight")+"bias", k), d.cfg.LayerNormEps)
+	}
 	square := graph.DivScalar(graph.ReduceSum(graph.Mul(x, x), -1), k)
 	inv := graph.Div(graph.OnesLike(square), graph.Sqrt(graph.AddScalar(square, math.Max(d.cfg.LayerNormEps, 1e-12))))
 	gain := d.params.frozen(tensor, k)

@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -25,7 +24,7 @@ func (d decoder) activations(b, s int) int {
 // trainedOf are the trained tensors of a layer that the graph has.
 func (d decoder) trainedOf(layer int) (nodes []*graph.Node) {
 	for _, p := range d.params.list {
-		if p.Role == State && strings.HasPrefix(p.Name, fmt.Sprintf("layers.%d.", layer)) && isTrained(p.Name) {
+		if p.Role == State && strings.HasPrefix(p.Name, d.cfg.DecoderLayerPrefix(layer)) && isTrained(p.Name) {
 			nodes = append(nodes, p.Node)
 		}
 	}
@@ -43,12 +42,16 @@ func (d decoder) recomputes(b, s int) bool {
 	if d.activations(b, s) <= keptActivations {
 		return false
 	}
+	trained, within := 0, 0
 	for _, p := range d.params.list {
-		if p.Role == State && isTrained(p.Name) && !strings.HasPrefix(p.Name, "layers.") {
-			return false
+		if p.Role == State && isTrained(p.Name) {
+			trained++
 		}
 	}
-	return true
+	for l := range d.cfg.NumHiddenLayers {
+		within += len(d.trainedOf(l))
+	}
+	return trained == within
 }
 
 // recomputedLoss is the loss of the inputs that the graph has and what has its gradient, with
@@ -68,7 +71,7 @@ func (d decoder) recomputedLoss() (loss, surrogate *graph.Node) {
 
 	x := again(d.cfg.NumHiddenLayers)
 	n := labels.Shape().Size()
-	loss, root := d.headLoss(d.picked(d.norm(x, model.DecoderNorm), tokens, places, weights), graph.Reshape(labels, n), graph.Reshape(weights, n))
+	loss, root := d.headLoss(d.picked(d.last(x), tokens, places, weights), graph.Reshape(labels, n), graph.Reshape(weights, n))
 	grad := graph.Gradient(root, x)[0]
 	for l := d.cfg.NumHiddenLayers - 1; l >= 0; l-- {
 		x := again(l)

@@ -75,6 +75,10 @@ func (t turnTables) at(far, near *graph.Node) rotation {
 // apply turns x [B*S, heads*d] and gives it as [B, S, heads, d]. A head's pair i is its
 // columns i and i + d/2.
 func (r rotation) apply(x *graph.Node, b, heads int) *graph.Node {
+	if r.cos == nil { // positions turn nothing
+		n, columns := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
+		return graph.Reshape(x, b, n/b, heads, columns/heads)
+	}
 	s, pairs := r.cos.Shape().Dimensions[0], r.cos.Shape().Dimensions[1]
 	x = graph.Reshape(x, b, s, heads, 2*pairs)
 	half := func(from int) *graph.Node {

@@ -81,6 +81,9 @@ func (w *Writer) build(n int) func(g *graph.Graph) ([]Param, []Output, error) {
 			return x
 		}
 		x := d.looked(tokens)
+		if c.Decoder.Learned {
+			x = d.placed(x, graph.Reshape(places, n, 1))
+		}
 		masks, turns := map[bool]*graph.Node{}, map[model.Rope]rotation{}
 		for l := range c.NumHiddenLayers {
 			windowed, rope := c.Decoder.Windowed(l), c.Decoder.RopeOf(l)
@@ -88,7 +91,7 @@ func (w *Writer) build(n int) func(g *graph.Graph) ([]Param, []Output, error) {
 				seen := graph.Iota(g, shapes.Make(dtypes.Int32, n, held), 1)
 				masks[windowed] = d.hide(seen, graph.BroadcastToDims(graph.Reshape(places, n, 1), n, held), windowed)
 			}
-			if turns[rope].cos == nil {
+			if turns[rope].cos == nil && !c.Decoder.Learned {
 				turns[rope] = d.turnTables(g, rope, w.held).at(far, near)
 			}
 			x = d.layer(x, 1, c.DecoderLayer(l), masks[windowed], turns[rope], func(x *graph.Node) *graph.Node { return x },
@@ -96,7 +99,7 @@ func (w *Writer) build(n int) func(g *graph.Graph) ([]Param, []Output, error) {
 					return graph.Reshape(cached(cacheName(l, "k"), k), 1, held, c.Decoder.KVHeads, c.Decoder.HeadSize), cached(cacheName(l, "v"), v)
 				})
 		}
-		x = d.norm(graph.Gather(x, last), model.DecoderNorm)
+		x = d.last(graph.Gather(x, last))
 		return d.params.list, append([]Output{{Name: LogitsName, Node: linear(x, d.head(), nil)}}, outputs...), nil
 	}
 }

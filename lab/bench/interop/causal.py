@@ -10,7 +10,7 @@ import sys
 import torch
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import save_file
-from transformers import AutoModelForCausalLM, Gemma3TextConfig, LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
+from transformers import AutoModelForCausalLM, Gemma3TextConfig, GPT2Config, LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
 
 SHAPE = dict(vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64,
              bos_token_id=1, eos_token_id=2, pad_token_id=0)
@@ -19,6 +19,8 @@ SCALED = {"rope_type": "llama3", "rope_theta": 100.0, "factor": 4.0, "low_freq_f
 
 def configs():
     """Name, configuration, PEFT's targets, how it is saved."""
+    yield "gpt2", GPT2Config(vocab_size=40, n_embd=16, n_layer=2, n_head=4, n_positions=64, n_inner=24, bos_token_id=1, eos_token_id=2, resid_pdrop=0.0, embd_pdrop=0.0,
+                             attn_pdrop=0.0), ["c_attn", "c_proj"], {}
     yield "llama", LlamaConfig(**SHAPE, tie_word_embeddings=True), ["q_proj", "v_proj"], {}
     yield "llama-3", LlamaConfig(**{**SHAPE, "num_key_value_heads": 1, "eos_token_id": [2, 3]}, head_dim=6, rope_parameters=SCALED, attention_bias=True, mlp_bias=True), "all-linear", \
         dict(dtype=torch.bfloat16, max_shard_size="6KB")
