@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
 )
 
 // Whoever is waited for too long is yielded once, by the first call after that, however
@@ -13,12 +15,12 @@ func TestAwayExpiresInTime(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	start := time.Now()
 	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Second) }
-	all := make([]*device, 40)
+	all := make([]*fleet.Device, 40)
 	for i := range all {
-		all[i] = new(device)
+		all[i] = new(fleet.Device)
 	}
 	var a away
-	waits := map[*device]time.Time{} // in plain code
+	waits := map[*fleet.Device]time.Time{} // in plain code
 	change := func(now int) {
 		d := all[rng.IntN(len(all))]
 		switch until, waited := waits[d]; rng.IntN(3) {
@@ -38,7 +40,7 @@ func TestAwayExpiresInTime(t *testing.T) {
 	yielded := 0
 	for now := range 3000 {
 		change(now)
-		var due, got []*device
+		var due, got []*fleet.Device
 		for d, until := range waits {
 			if !at(now).Before(until) {
 				due = append(due, d)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -15,7 +16,7 @@ import (
 // whoever is in one alarmed shard after another is hardly so by chance. Owned by
 // the engine.
 type bombs struct {
-	suspect map[*device]suspicion
+	suspect map[*fleet.Device]suspicion
 	// never is what the rounds say of a device of a sampled fleet that is no suspect:
 	// it was in no cohort that gave an alarm.
 	never suspicion
@@ -48,10 +49,10 @@ func (b *bombs) tracing() bool { return len(b.suspect) > 0 }
 // and who in others. Where coins drew the cohort, rest devices were there beside it
 // that might have been drawn: whoever is not in an alarmed shard is one of the others.
 // If all were in alarmed shards the round says nothing of anybody.
-func (b *bombs) alarm(in, others []*device, rest int) {
+func (b *bombs) alarm(in, others []*fleet.Device, rest int) {
 	b.quiet = 0
 	if b.suspect == nil {
-		b.suspect = map[*device]suspicion{}
+		b.suspect = map[*fleet.Device]suspicion{}
 	}
 	if len(others)+rest == 0 {
 		for _, d := range in { // a trace begins
@@ -60,7 +61,7 @@ func (b *bombs) alarm(in, others []*device, rest int) {
 		return
 	}
 	f := float64(len(in)) / float64(len(in)+len(others)+rest)
-	was := map[*device]bool{}
+	was := map[*fleet.Device]bool{}
 	for _, d := range in {
 		was[d] = true
 		b.suspect[d] = b.of(d).after(1, f)
@@ -80,7 +81,7 @@ func (b *bombs) alarm(in, others []*device, rest int) {
 }
 
 // of is what is held against a device so far.
-func (b *bombs) of(d *device) suspicion {
+func (b *bombs) of(d *fleet.Device) suspicion {
 	if s, ok := b.suspect[d]; ok {
 		return s
 	}
@@ -101,7 +102,7 @@ func (s suspicion) after(alarms int, p float64) suspicion {
 // shards that hardly any innocent one is: about n times C(rounds, alarms) times the
 // likelihood above are expected to be. A device cannot aim its bombs at another's
 // company: rosters do not say who is in a shard.
-func (b *bombs) found(n int) (guilty []*device) {
+func (b *bombs) found(n int) (guilty []*fleet.Device) {
 	choose := func(n, k int) float64 {
 		all, _ := math.Lgamma(float64(n + 1))
 		in, _ := math.Lgamma(float64(k + 1))
@@ -148,7 +149,7 @@ type keptTrace struct {
 func (c *Coordinator) keepTrace() error {
 	k := keptTrace{c.bombs.quiet, c.bombs.never, map[string]suspicion{}}
 	for d, s := range c.bombs.suspect {
-		k.Suspect[hex.EncodeToString(d.id[:])] = s
+		k.Suspect[hex.EncodeToString(d.ID[:])] = s
 	}
 	b, err := json.Marshal(k)
 	if err != nil {
@@ -168,10 +169,10 @@ func (c *Coordinator) resumeTrace() error {
 	if err := json.Unmarshal([]byte(text), &k); err != nil {
 		return fmt.Errorf("coordinator: trace of alarms: %w", err)
 	}
-	for _, d := range c.order {
-		if s, ok := k.Suspect[hex.EncodeToString(d.id[:])]; ok {
+	for _, d := range c.fleet.All() {
+		if s, ok := k.Suspect[hex.EncodeToString(d.ID[:])]; ok {
 			if c.bombs.suspect == nil {
-				c.bombs.suspect = map[*device]suspicion{}
+				c.bombs.suspect = map[*fleet.Device]suspicion{}
 			}
 			c.bombs.suspect[d] = s
 		}
@@ -189,10 +190,10 @@ func (c *Coordinator) trace(r *running, alarmed []int) error {
 		c.bombs.passed()
 		return c.keepTrace()
 	}
-	var in, others []*device
+	var in, others []*fleet.Device
 	for n, shard := range r.shards {
 		for _, id := range shard.Members() {
-			switch d := c.devices[id]; {
+			switch d := c.fleet.Of(id); {
 			case !shard.InU3(secagg.ID(id)):
 			case slices.Contains(alarmed, n):
 				in = append(in, d)
@@ -206,7 +207,7 @@ func (c *Coordinator) trace(r *running, alarmed []int) error {
 		rest = max(0, r.ready-len(in)-len(others))
 	}
 	c.bombs.alarm(in, others, rest)
-	for _, d := range c.bombs.found(c.active) {
+	for _, d := range c.bombs.found(c.fleet.Active()) {
 		c.strike(d, r.id, "it was in one shard after another whose sum was out of range", true)
 	}
 	return c.keepTrace()

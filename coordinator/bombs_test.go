@@ -3,6 +3,8 @@ package coordinator
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
 )
 
 // trial lets n devices, of which one bombs its shard's sum in every round that it is in,
@@ -10,11 +12,11 @@ import (
 // the others, of those who are drawn.
 func trial(t *testing.T, n, most int, draw func(round int) (in, others []int, rest int)) (rounds, guilty int) {
 	t.Helper()
-	devices := make([]*device, n)
+	devices := make([]*fleet.Device, n)
 	for i := range devices {
-		devices[i] = &device{}
+		devices[i] = &fleet.Device{}
 	}
-	pick := func(of []int) (ds []*device) {
+	pick := func(of []int) (ds []*fleet.Device) {
 		for _, i := range of {
 			ds = append(ds, devices[i])
 		}

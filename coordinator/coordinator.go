@@ -16,9 +16,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/monitor"
-	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/contract"
@@ -84,10 +84,7 @@ type Coordinator struct {
 	accounts   *accounts
 	head       [32]byte // of the ledger
 	held       contract.Held
-	devices    map[[32]byte]*device
-	order      []*device // by round.Device
-	connected  int
-	ready      int            // of the connected: devices that can be assigned
+	fleet      *fleet.Fleet
 	running    *running       // nil between rounds
 	status     monitor.Status // as it is published next
 	pace       time.Duration  // smoothed duration of a round
@@ -98,26 +95,10 @@ type Coordinator struct {
 	total      monitor.Result // as it is published next
 	deviceRds  int            // devices that answered turn 1, over all rounds
 	exporting  exporting
-	active     int // devices that may be drawn
 	bombs      bombs
 	dropouts   dropouts
-	resting    map[*device]struct{} // that rested when last looked at
 	tempo      tempo
 	mustered   time.Time // when the store was asked last who may be drawn
-}
-
-// device is an enrolled identity; owned by the engine.
-type device struct {
-	id    [32]byte
-	n     round.Device
-	sess  *session // nil: not connected
-	token []byte   // of the last session
-	out   bool     // in no draw: excluded, or not seen for long
-	standing
-	away time.Time // when the running round stops waiting for it, while it is in running.away
-	presence
-	browser bool  // its last session came from a browser
-	holds   int64 // keys of the log whose head it was sent last, in its session
 }
 
 // New validates the job, opens or makes the store, verifies the ledger and
@@ -140,7 +121,7 @@ func New(cfg Config) (*Coordinator, error) {
 	c := &Coordinator{
 		core: core, t: t, rnd: core.rnd, cfg: cfg, blobs: newBlobs(), health: health{began: time.Now()},
 		events: make(chan event, 16), done: make(chan struct{}), workers: newWorkers(),
-		maxPending: maxPending, settleFrom: settleFrom, devices: map[[32]byte]*device{}, resting: map[*device]struct{}{},
+		maxPending: maxPending, settleFrom: settleFrom, fleet: fleet.New(),
 	}
 	var to slog.Handler
 	if cfg.Log != nil {
@@ -256,8 +237,8 @@ func (c *Coordinator) resume() error {
 		return err
 	}
 	for id, n := range strikes {
-		if d := c.devices[id]; d != nil {
-			d.strikes = n
+		if d := c.fleet.Of(id); d != nil {
+			d.Strikes = n
 		}
 	}
 	if err := errors.Join(c.resumeTrace(), c.resumeDropouts(), c.musterFleet()); err != nil {
@@ -333,12 +314,9 @@ func (c *Coordinator) guarantees() error {
 	return err
 }
 
-func (c *Coordinator) addDevice(id [32]byte) *device {
-	d := &device{id: id, n: round.Device(len(c.order))}
-	c.devices[id] = d
-	c.order = append(c.order, d)
-	c.active++
-	c.metrics.Enrolled.Set(float64(len(c.order)))
+func (c *Coordinator) addDevice(id [32]byte) *fleet.Device {
+	d := c.fleet.Add(id)
+	c.metrics.Enrolled.Set(float64(c.fleet.Enrolled()))
 	return d
 }
 

@@ -129,31 +129,32 @@ func TestExclusionCounts(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	devices := []*device{{id: [32]byte{1}}, {id: [32]byte{2}}, {id: [32]byte{3}}}
-	for _, d := range devices {
-		if _, err := c.store.Enrol(d.id, 0); err != nil {
+	for i := range 3 {
+		id := [32]byte{byte(i + 1)}
+		if _, err := c.store.Enrol(id, 0); err != nil {
 			t.Fatal(err)
 		}
+		c.addDevice(id)
 	}
-	c.active = 3
+	devices := c.fleet.All()
 	slow, proven := devices[0], devices[1]
 	for n := 1; n <= maxStrikes; n++ {
-		if slow.out || slow.excluded || c.active != 3 {
-			t.Errorf("excluded after %d strikes, %d active", n-1, c.active)
+		if slow.Out || slow.Excluded || c.fleet.Active() != 3 {
+			t.Errorf("excluded after %d strikes, %d active", n-1, c.fleet.Active())
 		}
 		c.strike(slow, uint64(n), "slow", false)
 	}
-	if !slow.out || !slow.excluded || c.active != 2 {
-		t.Errorf("after %d strikes: %+v, %d active", maxStrikes, slow.standing, c.active)
+	if !slow.Out || !slow.Excluded || c.fleet.Active() != 2 {
+		t.Errorf("after %d strikes: %+v, %d active", maxStrikes, slow.Standing, c.fleet.Active())
 	}
 	c.strike(slow, 9, "slow", true)
-	if c.active != 2 {
-		t.Errorf("it left twice: %d active", c.active)
+	if c.fleet.Active() != 2 {
+		t.Errorf("it left twice: %d active", c.fleet.Active())
 	}
-	if c.strike(proven, 1, "garbage", true); !proven.out || !proven.excluded || c.active != 1 {
-		t.Errorf("proven: %+v, %d active", proven.standing, c.active)
+	if c.strike(proven, 1, "garbage", true); !proven.Out || !proven.Excluded || c.fleet.Active() != 1 {
+		t.Errorf("proven: %+v, %d active", proven.Standing, c.fleet.Active())
 	}
-	if devices[2].out || c.broken != nil {
+	if devices[2].Out || c.broken != nil {
 		t.Errorf("%+v, %v", devices[2], c.broken)
 	}
 }

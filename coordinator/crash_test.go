@@ -185,7 +185,7 @@ func TestKill(t *testing.T) {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			line := lines.Text()
 			if url, ok := strings.CutPrefix(line, "url "); ok {
-				stop = fleet(t, ctx, url, keys, v, done)
+				stop = crew(t, ctx, url, keys, v, done)
 			}
 			if strings.HasPrefix(line, "error") && line != "error <nil>" {
 				t.Errorf("run %d: %s", run, line)
@@ -236,8 +236,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// fleet plays devices against a coordinator until stop is called.
-func fleet(t *testing.T, ctx context.Context, url string, keys []ed25519.PrivateKey, v float32, done chan struct{}) (stop func()) {
+// crew plays devices against a coordinator until stop is called.
+func crew(t *testing.T, ctx context.Context, url string, keys []ed25519.PrivateKey, v float32, done chan struct{}) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	tb := &table{t: t, ctx: ctx}
 	tb.token.URL = url

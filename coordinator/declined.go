@@ -6,22 +6,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
 // declined takes a device's leave from a round. What it says besides its code is not
 // passed on: those who read a log need not read what strangers write.
-func (c *Coordinator) declined(r *running, d *device, m *wire.Refuse) {
+func (c *Coordinator) declined(r *running, d *fleet.Device, m *wire.Refuse) {
 	limit, is := wire.Limit(m.Code)
-	if !is || r.parts[d.n].dropped {
-		c.log.Info("device left the round", "device", short(d.id), "round", r.id, "code", m.Code)
+	if !is || r.parts[d.N].dropped {
+		c.log.Info("device left the round", "device", short(d.ID), "round", r.id, "code", m.Code)
 		return
 	}
-	c.log.Info("device declined the round", "device", short(d.id), "round", r.id, "limit", limit)
+	c.log.Info("device declined the round", "device", short(d.ID), "round", r.id, "limit", limit)
 	if r.declined == nil {
 		r.declined = map[[32]byte]uint16{}
 	}
-	r.declined[d.id] = m.Code
+	r.declined[d.ID] = m.Code
 }
 
 // advice is what an operator can do about a limit of owners.

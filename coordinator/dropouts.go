@@ -59,7 +59,7 @@ func (c *Coordinator) countDropouts(r *running) error {
 	}
 	d := &c.dropouts
 	before := d.Beyond
-	if d.take(asked, lost, c.t.job.Loss(c.active, r.ready), c.t.job.DropoutAlpha(), c.t.job.Draws()); d.Beyond != before {
+	if d.take(asked, lost, c.t.job.Loss(c.fleet.Active(), r.ready), c.t.job.DropoutAlpha(), c.t.job.Draws()); d.Beyond != before {
 		c.log.Error("more devices drop out than is declared", "reason", d.Beyond)
 	}
 	return c.keepDropouts()

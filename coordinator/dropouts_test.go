@@ -124,16 +124,16 @@ func TestSilenceHangsOnNobodyElse(t *testing.T) {
 			r := &running{Draw: &Draw{id: 1}}
 			for i := range 1 + others {
 				d := c.addDevice([32]byte{1, byte(i)})
-				if _, err := c.store.Enrol(d.id, 0); err != nil {
+				if _, err := c.store.Enrol(d.ID, 0); err != nil {
 					t.Fatal(err)
 				}
 				r.silent = append(r.silent, d)
 			}
 			d := r.silent[0]
-			d.overdue, d.missed = maxStrikes, maxStrikes
+			d.Overdue, d.Missed = maxStrikes, maxStrikes
 			c.silence(r, released)
-			if d.excluded != released {
-				t.Errorf("with %d others silent, released %v: excluded %v", others, released, d.excluded)
+			if d.Excluded != released {
+				t.Errorf("with %d others silent, released %v: excluded %v", others, released, d.Excluded)
 			}
 			tb.server.Close()
 			if err := c.Close(); err != nil {
@@ -218,46 +218,39 @@ func TestASampledRoundIsOfThoseWhoAreThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := c.addDevice(id)
-		d.ready, d.was = true, true
-		c.ready++
+		c.fleet.NowReady(d)
 	}
 	c.started = time.Now()
 	if err := c.musterFleet(); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range c.order { // musterFleet counts on sessions; all are active
-		if d.out {
-			d.out = false
-			c.active++
-		}
-	}
+	c.fleet.Muster(nil) // musterFleet counts on sessions; all are active
 	if enough, reason := c.needed(); !enough {
 		t.Fatalf("all are there: %s", reason)
 	}
 	least := c.t.quorum.Ready
 	resting := n - least + 1
-	for _, d := range c.order[:resting] {
-		d.rests = time.Now().Add(time.Hour)
-		c.resting[d] = struct{}{}
+	for _, d := range c.fleet.All()[:resting] {
+		c.fleet.Rest(d, time.Now().Add(time.Hour))
 	}
-	if enough, _ := c.needed(); enough || c.available(time.Now()) != least-1 {
+	if enough, _ := c.needed(); enough || c.fleet.Available(time.Now()) != least-1 {
 		t.Errorf("%d of %d rest, and a quorum of %d is there", resting, n, least)
 	}
-	c.order[0].rests = time.Time{}
+	c.fleet.At(0).Rests = time.Time{}
 	if enough, reason := c.needed(); !enough {
 		t.Fatalf("%d are there: %s", least, reason)
 	}
-	for _, d := range c.order[1:resting] { // a few of the others are away
-		if d.n%3 == 0 {
-			c.unready(d)
-			d.gone, d.rests = time.Now(), time.Time{}
+	for _, d := range c.fleet.All()[1:resting] { // a few of the others are away
+		if d.N%3 == 0 {
+			c.fleet.Unready(d)
+			d.Gone, d.Rests = time.Now(), time.Time{}
 		}
 	}
-	c.order[0].rests, c.resting[c.order[0]] = time.Now().Add(time.Hour), struct{}{}
+	c.fleet.Rest(c.fleet.At(0), time.Now().Add(time.Hour))
 	if _, err := c.draw(); err == nil {
 		t.Fatal("coins were flipped with one less than the quorum")
 	}
-	c.order[0].rests = time.Time{}
+	c.fleet.At(0).Rests = time.Time{}
 	r, err := c.draw()
 	if err != nil {
 		t.Fatal(err)
@@ -282,8 +275,8 @@ func TestASampledRoundIsOfThoseWhoAreThere(t *testing.T) {
 			continue
 		}
 		late++
-		d := c.order[number]
-		d.rests, d.ready = time.Time{}, true
+		d := c.fleet.At(number)
+		d.Rests, d.Ready = time.Time{}, true
 		c.present(r, d) // it comes now
 		if r.m.Wants(number, round.Keying) == round.Accepted || r.m.State() != round.Keying {
 			t.Errorf("device %d came late and is taken", number)

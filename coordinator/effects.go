@@ -73,13 +73,13 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 // waits for others who are worth it.
 func (c *Coordinator) gather(r *running) {
 	c.step(round.Start{})
-	for _, d := range c.order {
+	for _, d := range c.fleet.All() {
 		switch {
-		case r.parts[d.n] == nil || r.m.State() != round.Gathering:
-		case c.t.job.Sampled() && c.rnd.secret() && !r.parts[d.n].there:
+		case r.parts[d.N] == nil || r.m.State() != round.Gathering:
+		case c.t.job.Sampled() && c.rnd.secret() && !r.parts[d.N].there:
 			// It did not count when the quorum was taken, and its coin may not keep the
 			// round open for others, nor fill groups that were made for those there.
-			c.step(round.Expelled{Device: d.n})
+			c.step(round.Expelled{Device: d.N})
 		default:
 			c.present(r, d)
 		}
@@ -138,7 +138,7 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 			return shardFailed(e.Shard, err)
 		}
 		for _, n := range e.Members {
-			f, err := c.turnFrame(r, secagg.TurnShare, s.Delivery(c.order[n].id), r.limits[round.Collecting])
+			f, err := c.turnFrame(r, secagg.TurnShare, s.Delivery(c.fleet.At(n).ID), r.limits[round.Collecting])
 			if err != nil {
 				return nil, err
 			}
@@ -182,8 +182,8 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 			c.tellDropped(r, n, fmt.Sprintf("did not answer in %v", e.State))
 		}
 	case round.Reject:
-		if d := c.order[e.Device]; d.sess != nil {
-			c.fault(d.sess, fmt.Sprintf("%v: %v", e.Turn, e.Refusal))
+		if d := c.fleet.At(e.Device); d.Link != nil {
+			c.fault(d, fmt.Sprintf("%v: %v", e.Turn, e.Refusal))
 		}
 	case round.Release:
 		return c.unmask(r, e)
@@ -339,8 +339,8 @@ func (c *Coordinator) finish(r *running, e round.Finish) error {
 	out.RetryMillis = uint32(min(c.pace.Milliseconds()/4, 1<<31))
 	f := link.Frame(out)
 	for n, p := range r.parts {
-		if d := c.order[n]; d.sess != nil && !p.dropped && r.m.Answered(n) != round.Gathering {
-			d.sess.Send(f)
+		if d := c.fleet.At(n); d.Link != nil && !p.dropped && r.m.Answered(n) != round.Gathering {
+			d.Link.Send(f)
 		}
 	}
 	c.publish()
@@ -350,7 +350,7 @@ func (c *Coordinator) finish(r *running, e round.Finish) error {
 // tellDropped tells a device that the round goes on without it. One that was
 // assigned says that it is ready once more.
 func (c *Coordinator) tellDropped(r *running, n round.Device, reason string) {
-	p, d := r.parts[n], c.order[n]
+	p, d := r.parts[n], c.fleet.At(n)
 	if p == nil || p.dropped {
 		return
 	}
@@ -358,10 +358,10 @@ func (c *Coordinator) tellDropped(r *running, n round.Device, reason string) {
 	p.dropped, p.last = true, nil
 	r.forget(p)
 	switch {
-	case d.sess == nil:
+	case d.Link == nil:
 	case assigned:
-		c.unready(d)
-		d.sess.Send(link.Frame(dropped(r, reason, c.retryAfter())))
+		c.fleet.Unready(d)
+		d.Link.Send(link.Frame(dropped(r, reason, c.retryAfter())))
 	default:
 		c.wait(d)
 	}
@@ -376,8 +376,8 @@ func (c *Coordinator) broadcast(r *running, devices []round.Device, f []byte) {
 			continue
 		}
 		p.last = f
-		if d := c.order[n]; d.sess != nil {
-			d.sess.Send(f)
+		if d := c.fleet.At(n); d.Link != nil {
+			d.Link.Send(f)
 		}
 	}
 }
@@ -400,7 +400,7 @@ func (c *Coordinator) turnFrame(r *running, turn secagg.Turn, m interface {
 func (c *Coordinator) deviceNumbers(ids []secagg.ID) []round.Device {
 	ns := make([]round.Device, len(ids))
 	for i, id := range ids {
-		ns[i] = c.devices[id].n
+		ns[i] = c.fleet.Of(id).N
 	}
 	return ns
 }

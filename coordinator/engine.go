@@ -233,8 +233,8 @@ func (c *Coordinator) expire(now time.Time) {
 		return
 	}
 	for d := range r.away.expired(now) {
-		c.step(round.Lost{Device: d.n})
-		c.linger(r, d.n)
+		c.step(round.Lost{Device: d.N})
+		c.linger(r, d.N)
 	}
 	c.hopeless(now)
 	for _, ev := range r.due.expired(now) {
@@ -247,7 +247,7 @@ func (c *Coordinator) handle(ev event) {
 	case joinEvent:
 		ev.answer <- c.join(ev)
 	case messageEvent:
-		if ev.s.device != nil && ev.s.device.sess == ev.s && !ev.s.Dead() {
+		if ev.s.device != nil && ev.s.device.Link == ev.s.Link && !ev.s.Dead() {
 			c.message(ev.s, ev.msg)
 		}
 	case brokenEvent:
@@ -290,13 +290,13 @@ func (c *Coordinator) stop(err error) {
 	f := link.Frame(last)
 	c.lastWord = last
 	close(c.done)
-	for _, d := range c.order {
+	for _, d := range c.fleet.All() {
 		switch {
-		case d.sess == nil:
-		case offered && d.browser:
-			d.sess.Leave(f, offerPatience)
+		case d.Link == nil:
+		case offered && d.Browser:
+			d.Link.Leave(f, offerPatience)
 		default:
-			d.sess.Finish(f)
+			d.Link.Finish(f)
 		}
 	}
 	if err != nil {

@@ -120,7 +120,7 @@ func TestHostileAttempts(t *testing.T) {
 	if tb.c.Result().Rounds != 2 {
 		t.Errorf("%+v", tb.c.Result())
 	}
-	if n := len(tb.c.order); n != 3 {
+	if n := len(tb.c.fleet.All()); n != 3 {
 		t.Errorf("%d devices", n)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"runtime"
 
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/secagg"
 )
@@ -44,7 +45,7 @@ func examining[M any, P interface {
 // judgement is a message whose arithmetic is to be done, or is done.
 type judgement struct {
 	r    *running
-	d    *device
+	d    *fleet.Device
 	turn secagg.Turn
 	work judge
 	msg  *secagg.Judged

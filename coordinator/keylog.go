@@ -146,7 +146,7 @@ func (c *Coordinator) showLog(id [32]byte, held int64, answer *wire.Enrolled) er
 func (c *Coordinator) assign(r *running, devices []round.Device) error {
 	by := map[int64][]round.Device{}
 	for _, n := range devices {
-		by[c.order[n].holds] = append(by[c.order[n].holds], n)
+		by[c.fleet.At(n).Holds] = append(by[c.fleet.At(n).Holds], n)
 	}
 	for _, held := range slices.Sorted(maps.Keys(by)) {
 		growth, err := c.grown(held)
@@ -157,7 +157,7 @@ func (c *Coordinator) assign(r *running, devices []round.Device) error {
 			Plan: r.plan, Patches: r.patches, Millis: millis(r.limits[round.Keying]), Growth: growth,
 		}))
 		for _, n := range by[held] {
-			c.order[n].holds = c.keys.head.Size
+			c.fleet.At(n).Holds = c.keys.head.Size
 		}
 	}
 	return nil

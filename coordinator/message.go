@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/secagg"
@@ -36,17 +37,17 @@ func (c *Coordinator) message(s *session, m wire.Message) {
 	case *wire.Ready:
 		c.nowReady(s)
 	default:
-		c.fault(s, fmt.Sprintf("a %v message", m.Kind()))
+		c.fault(s.device, fmt.Sprintf("a %v message", m.Kind()))
 	}
 }
 
 // inRound is the running round if the device is in it and means it.
 func (c *Coordinator) inRound(s *session, id uint64) *running {
 	r := c.running
-	if r == nil || r.id != id || r.parts[s.device.n] == nil {
+	if r == nil || r.id != id || r.parts[s.device.N] == nil {
 		// A message of the round before that crossed its end is no offence.
 		if id >= c.core.nextRound || id == 0 {
-			c.fault(s, fmt.Sprintf("a message of round %d", id))
+			c.fault(s.device, fmt.Sprintf("a message of round %d", id))
 		} else {
 			s.Useless()
 		}
@@ -65,8 +66,8 @@ func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, bytes int, t
 	if r == nil {
 		return
 	}
-	d, p := s.device, r.parts[s.device.n]
-	switch refusal := r.m.Wants(d.n, turnStates[turn]); refusal {
+	d, p := s.device, r.parts[s.device.N]
+	switch refusal := r.m.Wants(d.N, turnStates[turn]); refusal {
 	case round.Accepted:
 	case round.Repeated:
 		s.Useless()
@@ -77,7 +78,7 @@ func (c *Coordinator) turn(s *session, id uint64, turn secagg.Turn, bytes int, t
 		}
 		return // it has been told, or will be with the outcome
 	default:
-		c.fault(s, fmt.Sprintf("turn %d of round %d: %v", turn, id, refusal))
+		c.fault(s.device, fmt.Sprintf("turn %d of round %d: %v", turn, id, refusal))
 		return
 	}
 	if p.judging { // one message of a device at a time: the first decides
@@ -106,21 +107,21 @@ func (c *Coordinator) judged(all judgedEvent) {
 // admit admits a message, if the machine still wants it.
 func (c *Coordinator) admit(ev judgement) {
 	r, d := ev.r, ev.d
-	p := r.parts[d.n]
+	p := r.parts[d.N]
 	p.judging = false
 	var update []byte
 	if p.assembly != nil {
 		update, _ = p.assembly.Bytes()
 	}
 	r.forget(p)
-	if c.running != r || r.finish != nil || r.fatal != nil || r.m.Wants(d.n, turnStates[ev.turn]) != round.Accepted {
+	if c.running != r || r.finish != nil || r.fatal != nil || r.m.Wants(d.N, turnStates[ev.turn]) != round.Accepted {
 		return // its turn closed meanwhile
 	}
 	err := ev.err
 	if err == nil && ev.turn == secagg.TurnAdvertise {
 		err = r.keying.Admit(ev.msg)
 	} else if err == nil {
-		err = r.shards[r.m.Shard(d.n)].Admit(ev.msg)
+		err = r.shards[r.m.Shard(d.N)].Admit(ev.msg)
 	}
 	switch {
 	case err == nil:
@@ -131,32 +132,32 @@ func (c *Coordinator) admit(ev judgement) {
 		return
 	}
 	if ev.turn == secagg.TurnMask {
-		d.missed, d.overdue = 0, 0 // it works
-		r.admitted = append(r.admitted, addend{r.shards[r.m.Shard(d.n)], ev.msg, update})
+		d.Works()
+		r.admitted = append(r.admitted, addend{r.shards[r.m.Shard(d.N)], ev.msg, update})
 	}
-	if d.sess != nil {
-		d.sess.Useful()
+	if d.Link != nil {
+		d.Link.Useful()
 	}
 	c.status.Answered++
 	if time.Since(c.published) > 100*time.Millisecond {
 		c.publish()
 	}
 	state := turnStates[ev.turn]
-	r.timed(state, r.due.lasted(r.m.Shard(d.n), time.Now()))
-	c.step(round.Received{Device: d.n, Turn: state})
+	r.timed(state, r.due.lasted(r.m.Shard(d.N), time.Now()))
+	c.step(round.Received{Device: d.N, Turn: state})
 	// Who is gone by now is not waited for longer than if its message had been
 	// judged while it was here.
-	if _, waited := r.away.of[d]; d.sess == nil && !waited && r.finish == nil && r.fatal == nil {
-		c.step(round.Lost{Device: d.n})
+	if _, waited := r.away.of[d]; d.Link == nil && !waited && r.finish == nil && r.fatal == nil {
+		c.step(round.Lost{Device: d.N})
 	}
-	c.linger(r, d.n)
+	c.linger(r, d.N)
 }
 
 // refused puts the sender of a bad message out of the round: what it sent is not
 // in the sum; what it will send is not wanted.
-func (c *Coordinator) refused(r *running, d *device, turn secagg.Turn, err error) {
+func (c *Coordinator) refused(r *running, d *fleet.Device, turn secagg.Turn, err error) {
 	c.metrics.Faults.Inc()
-	c.log.Warn("device is out of the round", "device", short(d.id), "round", r.id, "turn", int(turn), "reason", err)
+	c.log.Warn("device is out of the round", "device", short(d.ID), "round", r.id, "turn", int(turn), "reason", err)
 	c.exclude(r, d, "its message was refused")
 	if blames(err) {
 		c.strike(d, r.id, fmt.Sprintf("turn %d was refused: %v", int(turn), err), convicts(turn, err))
@@ -164,34 +165,34 @@ func (c *Coordinator) refused(r *running, d *device, turn secagg.Turn, err error
 }
 
 // exclude puts a device out of the round for good.
-func (c *Coordinator) exclude(r *running, d *device, reason string) {
-	if p := r.parts[d.n]; reason == "" {
+func (c *Coordinator) exclude(r *running, d *fleet.Device, reason string) {
+	if p := r.parts[d.N]; reason == "" {
 		p.dropped, p.last = true, nil // it said so itself, or knows nothing of it
 		r.forget(p)
 	} else {
-		c.tellDropped(r, d.n, reason)
+		c.tellDropped(r, d.N, reason)
 	}
 	r.away.end(d)
-	c.step(round.Expelled{Device: d.n})
+	c.step(round.Expelled{Device: d.N})
 }
 
 // turnJudge decodes and judges turns 1, 2, 4 and 5.
-func (r *running) turnJudge(d *device, m *wire.Turn) (judge, error) {
+func (r *running) turnJudge(d *fleet.Device, m *wire.Turn) (judge, error) {
 	if secagg.Turn(m.Number) == secagg.TurnAdvertise {
-		return judging(d.id, m.Payload, r.keying.Examine), nil
+		return judging(d.ID, m.Payload, r.keying.Examine), nil
 	}
-	shard := r.m.Shard(d.n)
+	shard := r.m.Shard(d.N)
 	if shard < 0 {
 		return nil, fmt.Errorf("turn %d without a shard", m.Number)
 	}
 	s := r.shards[shard]
 	switch secagg.Turn(m.Number) {
 	case secagg.TurnShare:
-		return examining[secagg.Shares](s, d.id, m.Payload), nil
+		return examining[secagg.Shares](s, d.ID, m.Payload), nil
 	case secagg.TurnConfirm:
-		return examining[secagg.Confirmation](s, d.id, m.Payload), nil
+		return examining[secagg.Confirmation](s, d.ID, m.Payload), nil
 	case secagg.TurnReveal:
-		return examining[secagg.Reveal](s, d.id, m.Payload), nil
+		return examining[secagg.Reveal](s, d.ID, m.Payload), nil
 	}
 	return nil, fmt.Errorf("turn %d does not travel as a turn message", m.Number)
 }
@@ -206,8 +207,8 @@ const updateOverhead = 256
 
 // takeChunk gathers a masked update; the whole one is judged, added to the shard's
 // sum and forgotten.
-func (c *Coordinator) takeChunk(r *running, d *device, m *wire.Update) (judge, error) {
-	p := r.parts[d.n]
+func (c *Coordinator) takeChunk(r *running, d *fleet.Device, m *wire.Update) (judge, error) {
+	p := r.parts[d.N]
 	if p.assembly == nil {
 		if m.Total < r.packed || m.Total > r.packed+updateOverhead {
 			return nil, fmt.Errorf("an update of %d bytes, %d to %d expected", m.Total, r.packed, r.packed+updateOverhead)
@@ -231,7 +232,7 @@ func (c *Coordinator) takeChunk(r *running, d *device, m *wire.Update) (judge, e
 		return nil, errPartial
 	}
 	p.updateSize = uint64(len(b))
-	return examining[secagg.Masked](r.shards[r.m.Shard(d.n)], d.id, b), nil
+	return examining[secagg.Masked](r.shards[r.m.Shard(d.N)], d.ID, b), nil
 }
 
 // errNoRoom is no fault of the device.
@@ -241,13 +242,13 @@ var errNoRoom = errors.New("too many updates are coming in")
 // One that is whole stays: it is being judged, and soon gone.
 func (c *Coordinator) makeRoom(r *running, size uint64) error {
 	for r.pending+size > c.maxPending {
-		i := slices.IndexFunc(r.uploads, func(d *device) bool { return !r.parts[d.n].judging })
+		i := slices.IndexFunc(r.uploads, func(d *fleet.Device) bool { return !r.parts[d.N].judging })
 		if i < 0 {
 			return fmt.Errorf("%w: updates of %d bytes, limit %d", errNoRoom, r.pending, c.maxPending)
 		}
 		oldest := r.uploads[i]
 		c.metrics.Faults.Inc()
-		c.log.Warn("device is out of the round", "device", short(oldest.id), "round", r.id,
+		c.log.Warn("device is out of the round", "device", short(oldest.ID), "round", r.id,
 			"reason", "its update was begun first of those that fill the room for them, and is not there")
 		c.exclude(r, oldest, "its update came too slowly")
 	}

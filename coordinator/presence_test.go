@@ -360,7 +360,7 @@ func TestAFailedShardBlamesNobodyWhoAnswered(t *testing.T) {
 			if p.shard == 0 && p != answered {
 				want = 1
 			}
-			if got := tb.c.devices[p.id()].missed; got != want {
+			if got := tb.c.fleet.Of(p.id()).Missed; got != want {
 				t.Errorf("a device of shard %d, answered %t: silent %d times", p.shard, p == answered, got)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
@@ -31,8 +32,8 @@ type running struct {
 
 	parts     map[round.Device]*participant
 	away      away
-	pending   uint64    // bytes that updates which have come in part may take
-	uploads   []*device // whose they are, the oldest first
+	pending   uint64          // bytes that updates which have come in part may take
+	uploads   []*fleet.Device // whose they are, the oldest first
 	due       deadlines
 	reached   round.State // what the journal says last, since entered
 	entered   time.Time
@@ -48,7 +49,7 @@ type running struct {
 	groups    int // into which they are dealt, where they are
 	limits    [round.Unmasking + 1]time.Duration
 	answers   [round.Unmasking + 1]answers
-	silent    []*device           // connected, and without a word in a state of it
+	silent    []*fleet.Device     // connected, and without a word in a state of it
 	declined  map[[32]byte]uint16 // whom a limit of its owner's keeps out, with the code that it gave
 	finish    *round.Finish
 	fatal     error
@@ -56,7 +57,7 @@ type running struct {
 
 // participant is what the engine knows of a drawn device in the round.
 type participant struct {
-	device     *device
+	device     *fleet.Device
 	last       []byte         // our last message to it, to repeat on a reconnect
 	dropped    bool           // told that the round goes on without it
 	assembly   *wire.Assembly // of its update, until it is judged
@@ -88,23 +89,23 @@ func (c *Coordinator) draw() (*running, error) {
 	}
 	began := time.Now()
 	r := &running{parts: map[round.Device]*participant{}, began: began, entered: began}
-	r.ready = c.available(r.began)
+	r.ready = c.fleet.Available(r.began)
 	var enough bool
-	if r.groups, enough = c.t.quorum.Allows(c.t.job, c.active, r.ready); !enough && c.t.job.Sampled() {
-		return fail(fmt.Errorf("%d of %d active devices are there, too few to flip coins", r.ready, c.active))
+	if r.groups, enough = c.t.quorum.Allows(c.t.job, c.fleet.Active(), r.ready); !enough && c.t.job.Sampled() {
+		return fail(fmt.Errorf("%d of %d active devices are there, too few to flip coins", r.ready, c.fleet.Active()))
 	}
 	// The roll is in the order of the keys, so that a seeded draw does not depend
 	// on who enrolled first.
 	fixed := c.t.job.Fixed()
-	roll := slices.DeleteFunc(slices.Clone(c.order), func(d *device) bool {
+	roll := slices.DeleteFunc(slices.Clone(c.fleet.All()), func(d *fleet.Device) bool {
 		// Of a fixed size only those who are there are drawn: nothing hangs on who is. A run
 		// that repeats must not depend on who is fast.
-		return d.out || fixed && c.rnd.secret() && !d.there(r.began)
+		return d.Out || fixed && c.rnd.secret() && !d.There(r.began)
 	})
-	slices.SortFunc(roll, func(a, b *device) int { return slices.Compare(a.id[:], b.id[:]) })
+	slices.SortFunc(roll, func(a, b *fleet.Device) int { return slices.Compare(a.ID[:], b.ID[:]) })
 	keys := make([][]byte, len(roll))
 	for i, d := range roll {
-		keys[i] = d.id[:]
+		keys[i] = d.ID[:]
 	}
 	coins := dp.Roll(keys)
 	if fixed {
@@ -118,8 +119,8 @@ func (c *Coordinator) draw() (*running, error) {
 	}
 	var cohort []round.Device
 	for _, i := range r.cohort {
-		cohort = append(cohort, roll[i].n)
-		r.parts[roll[i].n] = &participant{device: roll[i], there: roll[i].there(r.began)}
+		cohort = append(cohort, roll[i].N)
+		r.parts[roll[i].N] = &participant{device: roll[i], there: roll[i].There(r.began)}
 	}
 	if err := c.askBudget(r); err != nil {
 		return nil, err
@@ -147,7 +148,7 @@ func (c *Coordinator) askBudget(r *running) error {
 	if !c.private() {
 		return nil // nothing is promised
 	}
-	if err := c.t.checkDelta(len(c.order)); err != nil {
+	if err := c.t.checkDelta(c.fleet.Enrolled()); err != nil {
 		return &fatalError{err}
 	}
 	return stopped(r.id, c.accounts.allow(c.spent, r.event))

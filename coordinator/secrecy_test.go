@@ -151,8 +151,7 @@ func TestBudgetStopsEveryJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range byte(20) {
-			c.addDevice([32]byte{i, 1}).ready = true
-			c.ready++
+			c.fleet.NowReady(c.addDevice([32]byte{i, 1}))
 		}
 		for range job.Rounds {
 			r, err := c.draw()

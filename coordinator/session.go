@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/internal/wire"
 )
@@ -20,7 +21,7 @@ type session struct {
 	id      [32]byte
 	browser bool // the device says that it is one
 	peer    Peer
-	device  *device // owned by the engine
+	device  *fleet.Device // owned by the engine
 }
 
 // session carries one device's session on a connection.

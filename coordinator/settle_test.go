@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/secagg"
@@ -23,9 +24,9 @@ func TestBatches(t *testing.T) {
 		next := 0
 		add := func(bytes int) (full int) {
 			next++
-			all := b.add(judgement{d: &device{n: round.Device(next)}}, bytes)
+			all := b.add(judgement{d: &fleet.Device{N: round.Device(next)}}, bytes)
 			for _, j := range all {
-				left = append(left, j.d.n)
+				left = append(left, j.d.N)
 			}
 			return len(all)
 		}
@@ -57,7 +58,7 @@ func TestBatches(t *testing.T) {
 			t.Errorf("ripe after %v", time.Since(start))
 		}
 		for _, j := range b.take() {
-			left = append(left, j.d.n)
+			left = append(left, j.d.N)
 		}
 		if b.ripe() != nil || len(b.take()) != 0 {
 			t.Error("something is left")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/dp"
@@ -19,7 +20,7 @@ import (
 func (c *Coordinator) publish() {
 	c.published = time.Now()
 	p := &c.status
-	p.Enrolled, p.Connected, p.ClipNorm = len(c.order), c.connected, c.core.clip
+	p.Enrolled, p.Connected, p.ClipNorm = c.fleet.Enrolled(), c.fleet.Connected(), c.core.clip
 	if !c.started.IsZero() {
 		p.Elapsed = time.Since(c.started)
 	}
@@ -51,9 +52,9 @@ func (c *Coordinator) cohortMap(r *running) (standing, browsers string) {
 	slices.Sort(numbers)
 	var s, b strings.Builder
 	for _, n := range numbers {
-		d := c.order[n]
+		d := c.fleet.At(n)
 		s.WriteByte(standingOf(r, d, r.parts[n]))
-		if d.browser {
+		if d.Browser {
 			b.WriteByte('b')
 		} else {
 			b.WriteByte('n')
@@ -62,11 +63,11 @@ func (c *Coordinator) cohortMap(r *running) (standing, browsers string) {
 	return s.String(), b.String()
 }
 
-func standingOf(r *running, d *device, p *participant) byte {
-	answered := r.m.Answered(d.n)
+func standingOf(r *running, d *fleet.Device, p *participant) byte {
+	answered := r.m.Answered(d.N)
 	_, away := r.away.of[d]
 	switch {
-	case p.dropped && !r.m.Joined(d.n):
+	case p.dropped && !r.m.Joined(d.N):
 		return monitor.StandingAbsent
 	case p.dropped:
 		return monitor.StandingDropped
@@ -78,7 +79,7 @@ func standingOf(r *running, d *device, p *participant) byte {
 		return monitor.StandingMasked
 	case answered >= round.Keying:
 		return monitor.StandingTraining
-	case d.sess != nil:
+	case d.Link != nil:
 		return monitor.StandingJoined
 	}
 	return monitor.StandingAbsent

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
+	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/evaluate/metric"
@@ -23,12 +25,13 @@ func TestCohortMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &running{m: m, parts: map[round.Device]*participant{}}
-	c := &Coordinator{}
+	c := &Coordinator{fleet: fleet.New()}
 	for n := range round.Device(4) {
-		c.order = append(c.order, &device{n: n, browser: n == 1})
+		d := c.fleet.Add([32]byte{byte(n)})
+		d.Browser = n == 1
 		r.parts[n] = &participant{}
 		if n > 0 {
-			c.order[n].sess = &session{}
+			d.Link = &link.Link{}
 		}
 	}
 	shows := func(want ...byte) {
@@ -52,7 +55,7 @@ func TestCohortMap(t *testing.T) {
 	answer(round.Sharing, 1, 2, 3)
 	answer(round.Collecting, 1, 2)
 	shows(monitor.StandingAbsent, monitor.StandingMasked, monitor.StandingMasked, monitor.StandingTraining)
-	r.away.until(c.order[3], time.Now())
+	r.away.until(c.fleet.At(3), time.Now())
 	shows(monitor.StandingAbsent, monitor.StandingMasked, monitor.StandingMasked, monitor.StandingAway)
 	m.Take(round.Lost{Device: 3})
 	m.Take(round.Stored{Shard: 0})

@@ -6,17 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/secagg"
 )
-
-// standing is what the coordinator holds against a device.
-type standing struct {
-	excluded bool
-	why      string // it is excluded
-	strikes  int    // rounds
-}
 
 // maxStrikes is how many rounds a device may spoil, or let pass in silence, where
 // none of them alone convicts it.
@@ -27,15 +21,15 @@ const maxStrikes = 3
 //
 // Who is excluded depends on what that device itself did in rounds it was drawn
 // for, and on nothing that another device holds: docs/PRIVACY.md, section 5.
-func (c *Coordinator) strike(d *device, roundID uint64, reason string, proven bool) {
-	if d.excluded {
+func (c *Coordinator) strike(d *fleet.Device, roundID uint64, reason string, proven bool) {
+	if d.Excluded {
 		return
 	}
-	d.strikes++
-	exclude := proven || d.strikes >= maxStrikes
-	c.log.Warn("strike", "device", short(d.id), "identity", fmt.Sprintf("%x", d.id), "round", roundID,
-		"reason", reason, "strikes", d.strikes, "excluded", exclude)
-	if err := c.store.Strike(d.id, roundID, reason, exclude); err != nil {
+	d.Strikes++
+	exclude := proven || d.Strikes >= maxStrikes
+	c.log.Warn("strike", "device", short(d.ID), "identity", fmt.Sprintf("%x", d.ID), "round", roundID,
+		"reason", reason, "strikes", d.Strikes, "excluded", exclude)
+	if err := c.store.Strike(d.ID, roundID, reason, exclude); err != nil {
 		c.broken = err
 		return
 	}
@@ -46,15 +40,11 @@ func (c *Coordinator) strike(d *device, roundID uint64, reason string, proven bo
 }
 
 // shut takes a device out of the population and ends its session.
-func (c *Coordinator) shut(d *device, reason string) {
-	d.excluded, d.why = true, reason
-	if !d.out {
-		d.out = true
-		c.active--
-	}
-	if d.sess != nil {
-		c.unready(d)
-		d.sess.Finish(link.Frame(excluded(reason)))
+func (c *Coordinator) shut(d *fleet.Device, reason string) {
+	c.fleet.Exclude(d, reason)
+	if d.Link != nil {
+		c.fleet.Unready(d)
+		d.Link.Finish(link.Frame(excluded(reason)))
 	}
 }
 
@@ -71,23 +61,16 @@ func (c *Coordinator) musterFleet() error {
 	if err != nil {
 		return err
 	}
-	for _, d := range c.order {
-		why, is := out[d.id]
-		switch {
-		case why != "" && !d.excluded:
+	for _, d := range c.fleet.All() {
+		switch why := out[d.ID]; {
+		case why != "" && !d.Excluded:
 			c.shut(d, why)
-		case d.excluded && why == "":
-			d.standing, d.missed, d.overdue = standing{}, 0, 0
-			c.log.Info("pardoned", "device", short(d.id))
-		}
-		d.out = is && (why != "" || d.sess == nil)
-	}
-	c.active = 0
-	for _, d := range c.order {
-		if !d.out {
-			c.active++
+		case d.Excluded && why == "":
+			c.fleet.Pardon(d)
+			c.log.Info("pardoned", "device", short(d.ID))
 		}
 	}
+	c.fleet.Muster(out)
 	return nil
 }
 
@@ -101,18 +84,18 @@ func (c *Coordinator) needed() (enough bool, reason string) {
 	if c.dropouts.Beyond != "" {
 		return false, "paused: " + c.dropouts.Beyond
 	}
-	if len(c.order) < population {
+	if c.fleet.Enrolled() < population {
 		return false, fmt.Sprintf("a round needs %d of %d enrolled devices ready", quorum, population)
 	}
-	ready := c.ready
+	ready := c.fleet.Ready()
 	if c.t.job.Sampled() || c.t.job.Fixed() {
-		ready = c.available(time.Now())
+		ready = c.fleet.Available(time.Now())
 	}
-	if _, enough = c.t.quorum.Allows(c.t.job, c.active, ready); ready >= quorum && !enough {
+	if _, enough = c.t.quorum.Allows(c.t.job, c.fleet.Active(), ready); ready >= quorum && !enough {
 		return false, fmt.Sprintf("of %d active devices %d are ready: so few that one device's coin would show, or as many as "+
-			"make shards of an awkward size; more of %d enrolled ones must come", c.active, ready, len(c.order))
+			"make shards of an awkward size; more of %d enrolled ones must come", c.fleet.Active(), ready, c.fleet.Enrolled())
 	}
-	return enough, fmt.Sprintf("a round needs %d of %d devices ready", quorum, max(c.active, population))
+	return enough, fmt.Sprintf("a round needs %d of %d devices ready", quorum, max(c.fleet.Active(), population))
 }
 
 // convicts tells whether a message that secagg refused convicts its sender at
@@ -139,7 +122,7 @@ func blames(err error) bool {
 // blamed strikes whom unmasking found out.
 func (c *Coordinator) blamed(r *running, faults []secagg.Fault) {
 	for _, f := range faults {
-		if d := c.devices[f.Device]; d != nil {
+		if d := c.fleet.Of(f.Device); d != nil {
 			c.strike(d, r.id, f.Reason, f.Proven)
 		}
 	}
@@ -154,10 +137,10 @@ func (c *Coordinator) silence(r *running, released bool) {
 	if !released {
 		return
 	}
-	slices.SortFunc(r.silent, func(a, b *device) int { return int(a.n - b.n) })
+	slices.SortFunc(r.silent, func(a, b *fleet.Device) int { return int(a.N - b.N) })
 	for _, d := range r.silent {
-		if d.overdue >= maxStrikes || d.missed >= 2*maxStrikes {
-			c.strike(d, r.id, fmt.Sprintf("silent in %d rounds in a row", d.missed), true)
+		if d.Overdue >= maxStrikes || d.Missed >= 2*maxStrikes {
+			c.strike(d, r.id, fmt.Sprintf("silent in %d rounds in a row", d.Missed), true)
 		}
 	}
 }

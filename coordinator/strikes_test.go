@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
@@ -98,7 +99,7 @@ func TestHostileDealer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := c.devices[dealer.id()]; !d.out || c.active != n-1 {
+	if d := c.fleet.Of(dealer.id()); !d.Out || c.fleet.Active() != n-1 {
 		t.Errorf("after a restart it is drawn again: %+v", d)
 	}
 	if err := c.Close(); err != nil {
@@ -249,7 +250,7 @@ func TestHostileBombOverRestarts(t *testing.T) {
 		t.Fatalf("%d suspects before, %d after the restart", len(tb.c.bombs.suspect), len(c.bombs.suspect))
 	}
 	for d, s := range tb.c.bombs.suspect {
-		if got := c.bombs.suspect[c.devices[d.id]]; got != s || s.Rounds == 0 {
+		if got := c.bombs.suspect[c.fleet.Of(d.ID)]; got != s || s.Rounds == 0 {
 			t.Errorf("%+v before, %+v after the restart", s, got)
 		}
 	}
@@ -263,19 +264,19 @@ func TestHostileBombOverRestarts(t *testing.T) {
 func TestHostileBombsTogether(t *testing.T) {
 	const n, size = 64, 8
 	var framed, missed int
-	for fleet := range 200 {
-		devices := make([]*device, n)
+	for trial := range 200 {
+		devices := make([]*fleet.Device, n)
 		for i := range devices {
-			devices[i] = &device{}
+			devices[i] = &fleet.Device{}
 		}
-		bad := 1 + fleet%3
+		bad := 1 + trial%3
 		var b bombs
-		out := map[*device]bool{}
+		out := map[*fleet.Device]bool{}
 		for round := range 300 {
-			order := shuffled(devices, int64(fleet*1000+round))
-			var alarmed, others []*device
+			order := shuffled(devices, int64(trial*1000+round))
+			var alarmed, others []*fleet.Device
 			for at := 0; at < n; at += size {
-				var in []*device
+				var in []*fleet.Device
 				bomb := false
 				for _, d := range order[at : at+size] {
 					if out[d] {
@@ -311,7 +312,7 @@ func TestHostileBombsTogether(t *testing.T) {
 	}
 }
 
-func shuffled(d []*device, seed int64) []*device {
+func shuffled(d []*fleet.Device, seed int64) []*fleet.Device {
 	out := slices.Clone(d)
 	x := uint64(seed)*0x9e3779b97f4a7c15 + 1
 	for i := len(out) - 1; i > 0; i-- {
@@ -409,7 +410,7 @@ func TestHostileSilence(t *testing.T) {
 				time.Sleep(20 * time.Minute)
 			}
 			for i, p := range tb.players {
-				if got := tb.c.devices[p.id()].excluded; got != (out && i < silent) {
+				if got := tb.c.fleet.Of(p.id()).Excluded; got != (out && i < silent) {
 					t.Errorf("%d silent: player %d excluded %t", silent, i, got)
 				}
 			}

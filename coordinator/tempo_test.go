@@ -50,8 +50,8 @@ func TestHostilePace(t *testing.T) {
 		if len(at) != rounds || !slices.Equal(at[:4], want) || at[rounds-1] > want[3]+2*time.Minute {
 			t.Errorf("rounds were committed at %v, the first at %v", at, want)
 		}
-		if d := tb.c.devices[tb.players[0].id()]; d.excluded || d.strikes != 0 {
-			t.Errorf("the slow device: %+v", d.standing)
+		if d := tb.c.fleet.Of(tb.players[0].id()); d.Excluded || d.Strikes != 0 {
+			t.Errorf("the slow device: %+v", d.Standing)
 		}
 	})
 	if err != nil {

@@ -1,0 +1,191 @@
+// Package fleet is who is enrolled: which devices may be drawn, which are there, how long
+// one that is not is worth waiting for, and what is held against each.
+//
+// A Fleet belongs to one goroutine. It has no clock, no store and no connection of its own:
+// whoever holds it says what has happened, and when. What it remembers of presence decides
+// whom a round waits for, never who is drawn or what a round costs.
+package fleet
+
+import (
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/internal/link"
+	"github.com/starling-fl/starling/coordinator/round"
+)
+
+// Device is an enrolled identity.
+type Device struct {
+	ID      [32]byte
+	N       round.Device
+	Link    *link.Link // nil: not connected
+	Token   []byte     // of the last session
+	Browser bool       // its last session came from a browser
+	Holds   int64      // keys of the log whose head it was sent last, in its session
+	Out     bool       // in no draw: excluded, or not seen for long
+	Standing
+	Presence
+}
+
+// Standing is what is held against a device.
+type Standing struct {
+	Excluded bool
+	Why      string // it is excluded
+	Strikes  int    // rounds that it spoiled
+}
+
+// Presence is what is remembered of a device beside its session: enough to tell, when it
+// is drawn and not there, whether it is worth waiting for.
+type Presence struct {
+	Ready  bool      // in this session: it can be assigned
+	Was    bool      // it was ready at some time in this process
+	Joined time.Time // when the session began
+	Gone   time.Time // when the last session ended; zero: it had none in this process
+	BackBy time.Time // when it was told to be back, where it was told to hang up; else zero
+	Missed int       // rounds in a row that it was connected in and silent
+	// Overdue are those of them in which the job's own deadline passed, not one that
+	// follows the fleet.
+	Overdue int
+	Rests   time.Time // until when it is taken into no round because of that
+}
+
+// There tells whether a device could be assigned now.
+func (d *Device) There(now time.Time) bool { return d.Ready && !now.Before(d.Rests) }
+
+// Works notes that a device has sent what it trained: it is not silent.
+func (d *Device) Works() { d.Missed, d.Overdue = 0, 0 }
+
+// Fleet is a job's devices. Its counts are kept, not taken: there may be a million.
+type Fleet struct {
+	byID      map[[32]byte]*Device
+	all       []*Device // by round.Device
+	active    int       // that may be drawn
+	connected int
+	ready     int                  // of the connected: that can be assigned
+	resting   map[*Device]struct{} // that rested when last looked at
+}
+
+// New is a fleet of nobody.
+func New() *Fleet {
+	return &Fleet{byID: map[[32]byte]*Device{}, resting: map[*Device]struct{}{}}
+}
+
+// Add enrols an identity, which may be drawn.
+func (f *Fleet) Add(id [32]byte) *Device {
+	d := &Device{ID: id, N: round.Device(len(f.all))}
+	f.byID[id] = d
+	f.all = append(f.all, d)
+	f.active++
+	return d
+}
+
+// Of is the device of an identity, nil where it is not enrolled; At is that of a number.
+func (f *Fleet) Of(id [32]byte) *Device    { return f.byID[id] }
+func (f *Fleet) At(n round.Device) *Device { return f.all[n] }
+
+// All are the devices in the order of their numbers; the slice is the fleet's.
+func (f *Fleet) All() []*Device { return f.all }
+
+// Enrolled counts all, Active those that may be drawn, Connected those that have a session,
+// and Ready those of them that can be assigned.
+func (f *Fleet) Enrolled() int  { return len(f.all) }
+func (f *Fleet) Active() int    { return f.active }
+func (f *Fleet) Connected() int { return f.connected }
+func (f *Fleet) Ready() int     { return f.ready }
+
+// Available is how many devices could be assigned now: those that are ready, but for
+// those that rest.
+func (f *Fleet) Available(now time.Time) int {
+	n := f.ready
+	for d := range f.resting {
+		switch {
+		case !now.Before(d.Rests):
+			delete(f.resting, d)
+		case d.Ready:
+			n--
+		}
+	}
+	return n
+}
+
+// Connect begins a session of a device that has none.
+func (f *Fleet) Connect(d *Device, l *link.Link, token []byte, now time.Time) {
+	d.Link, d.Token, d.Joined, d.BackBy = l, token, now, time.Time{}
+	f.connected++
+}
+
+// Disconnect ends the session of a device that has one.
+func (f *Fleet) Disconnect(d *Device, now time.Time) {
+	f.Unready(d)
+	d.Link.Abandon()
+	d.Link, d.Gone = nil, now
+	f.connected--
+}
+
+// NowReady notes that a device can be assigned; false where it has said so before.
+func (f *Fleet) NowReady(d *Device) bool {
+	if d.Ready {
+		return false
+	}
+	d.Ready, d.Was = true, true
+	f.ready++
+	return true
+}
+
+// Unready notes that a device cannot be assigned until it says that it can.
+func (f *Fleet) Unready(d *Device) {
+	if d.Ready {
+		d.Ready = false
+		f.ready--
+	}
+}
+
+// maxRests bounds the rest of a device that is silent in every round: it is taken
+// into one of 64.
+const maxRests = 6
+
+// Silent notes that a device that was there let a round of about that pace pass without a
+// word; overdue says that the job's own deadline passed. It is absent until it says that it
+// is ready, and rests the longer the oftener this happens in a row: it hangs, or is too
+// slow for the job.
+func (f *Fleet) Silent(d *Device, overdue bool, pace time.Duration, now time.Time) {
+	f.Unready(d)
+	if overdue {
+		d.Overdue++
+	}
+	if d.Missed++; d.Missed > 1 {
+		f.Rest(d, now.Add(pace*time.Duration(1<<min(d.Missed-1, maxRests)-1)))
+	}
+}
+
+// Rest takes a device into no round until then.
+func (f *Fleet) Rest(d *Device, until time.Time) {
+	d.Rests = until
+	f.resting[d] = struct{}{}
+}
+
+// Exclude takes a device out of the draws, with what is held against it.
+func (f *Fleet) Exclude(d *Device, why string) {
+	d.Excluded, d.Why = true, why
+	if !d.Out {
+		d.Out = true
+		f.active--
+	}
+}
+
+// Pardon holds nothing against a device any more; Muster says whether it is drawn.
+func (f *Fleet) Pardon(d *Device) {
+	d.Standing = Standing{}
+	d.Works()
+}
+
+// Muster takes in who is in no draw: out has why a device is excluded, "" where it has not
+// been seen for long. One of those that is connected is seen.
+func (f *Fleet) Muster(out map[[32]byte]string) {
+	f.active = 0
+	for _, d := range f.all {
+		why, is := out[d.ID]
+		if d.Out = is && (why != "" || d.Link == nil); !d.Out {
+			f.active++
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package fleet
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/internal/link"
+	"github.com/starling-fl/starling/coordinator/round"
+)
+
+// TestCounts: whatever happens to devices in whatever order, the counts are what a walk over
+// all of them finds.
+func TestCounts(t *testing.T) {
+	start := time.Now()
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		f := New()
+		for i := range 12 {
+			f.Add([32]byte{byte(i)})
+		}
+		for step := range 400 {
+			now := start.Add(time.Duration(step) * time.Second)
+			d := f.At(round.Device(r.IntN(f.Enrolled())))
+			switch r.IntN(8) {
+			case 0, 1:
+				if d.Link == nil {
+					f.Connect(d, &link.Link{}, []byte("token"), now)
+				}
+			case 2:
+				if l := d.Link; l != nil {
+					if f.Disconnect(d, now); !l.Dead() || d.Ready || !d.Gone.Equal(now) {
+						t.Fatalf("disconnected it is %+v", d)
+					}
+				}
+			case 3, 4:
+				if was := d.Ready; d.Link != nil && f.NowReady(d) == was {
+					t.Fatalf("ready before: %v", was)
+				}
+			case 5:
+				if d.Link != nil {
+					f.Silent(d, r.IntN(2) == 0, 3*time.Second, now)
+				}
+			case 6:
+				f.Exclude(d, "garbage")
+			default:
+				out := map[[32]byte]string{}
+				for _, d := range f.All() {
+					if d.Excluded && r.IntN(2) == 0 {
+						f.Pardon(d)
+					} else if d.Excluded {
+						out[d.ID] = d.Why
+					} else if r.IntN(3) == 0 {
+						out[d.ID] = "" // not seen for long
+					}
+				}
+				f.Muster(out)
+				for _, d := range f.All() {
+					if why, is := out[d.ID]; d.Out != (is && (why != "" || d.Link == nil)) {
+						t.Fatalf("mustered as %q, %v, it is %+v", why, is, d)
+					}
+				}
+			}
+			var active, connected, ready, available int
+			for _, d := range f.All() {
+				count := func(n *int, is bool) {
+					if is {
+						*n++
+					}
+				}
+				count(&active, !d.Out)
+				count(&connected, d.Link != nil)
+				count(&ready, d.Ready)
+				count(&available, d.There(now))
+			}
+			if f.Active() != active || f.Connected() != connected || f.Ready() != ready || f.Available(now) != available {
+				t.Fatalf("seed %d, step %d: counted %d active, %d connected, %d ready, %d available; there are %d, %d, %d, %d",
+					seed, step, f.Active(), f.Connected(), f.Ready(), f.Available(now), active, connected, ready, available)
+			}
+		}
+	}
+}
+
+// TestSilent: a device that is silent once is taken into the next round, after that it rests
+// twice as long each time, up to 63 rounds; one that works is not silent any more.
+func TestSilent(t *testing.T) {
+	f := New()
+	d, now := f.Add([32]byte{1}), time.Now()
+	f.Connect(d, &link.Link{}, nil, now)
+	for n, rounds := range []int{0, 1, 3, 7, 15, 31, 63, 63} {
+		f.NowReady(d)
+		f.Silent(d, n%2 == 0, time.Minute, now)
+		if rest := max(0, d.Rests.Sub(now)); rest != time.Duration(rounds)*time.Minute || d.Ready {
+			t.Errorf("silent %d times it rests %v, ready %v", n+1, rest, d.Ready)
+		}
+	}
+	if d.Missed != 8 || d.Overdue != 4 {
+		t.Errorf("%+v", d.Presence)
+	}
+	if d.Works(); d.Missed != 0 || d.Overdue != 0 {
+		t.Errorf("it works, and is %+v", d.Presence)
+	}
+}
+
+// TestStanding: who is excluded is in no draw until it is pardoned and mustered.
+func TestStanding(t *testing.T) {
+	f := New()
+	d := f.Add([32]byte{1})
+	f.Add([32]byte{2})
+	d.Strikes = 2
+	f.Exclude(d, "garbage")
+	f.Exclude(d, "garbage again")
+	if f.Active() != 1 || f.Of(d.ID) != d || f.Of([32]byte{9}) != nil {
+		t.Errorf("%d active", f.Active())
+	}
+	f.Pardon(d)
+	f.Muster(nil)
+	if f.Active() != 2 || d.Standing != (Standing{}) {
+		t.Errorf("pardoned: %d active, %+v", f.Active(), d.Standing)
+	}
+}
