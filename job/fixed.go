@@ -15,18 +15,25 @@ const (
 // replacement from the devices that are there.
 func (j Job) Fixed() bool { return j.Cohort.Sampling == samplingFixed }
 
+// CheckSampling refuses what cohort.sampling is never called; "" is poisson.
+func CheckSampling(name string) error {
+	if name != "" && name != samplingPoisson && name != samplingFixed {
+		return refuse("cohort.sampling is %.40q, must be poisson or fixed", name)
+	}
+	return nil
+}
+
 // validateSampling checks how cohorts are chosen.
 func (j Job) validateSampling() error {
 	co := j.Cohort
-	switch co.Sampling {
-	case "", samplingPoisson:
+	if err := CheckSampling(co.Sampling); err != nil {
+		return err
+	}
+	if !j.Fixed() {
 		if co.Size != 0 {
 			return refuse("cohort.size is %d, which has a meaning with cohort.sampling fixed only: set that, or give sampling_rate", co.Size)
 		}
 		return nil
-	case samplingFixed:
-	default:
-		return refuse("cohort.sampling is %.40q, must be poisson or fixed", co.Sampling)
 	}
 	switch {
 	case co.Size < 2 || co.Size > co.Population:

@@ -91,6 +91,12 @@ func DefaultSettings() Settings {
 
 // Check names the first setting that is out of range.
 func (s Settings) Check() error {
+	// What the cohort may be goes by it.
+	if name, is := s.sampling().(string); is {
+		if err := job.CheckSampling(name); err != nil {
+			return badSetting("%w", err)
+		}
+	}
 	switch {
 	case s.Population < 2 || s.Population > job.MaxPopulation:
 		return badSetting("population is %d, must be in 2..%d", s.Population, job.MaxPopulation)
@@ -122,9 +128,11 @@ func (s Settings) Check() error {
 }
 
 // Fixed reports whether every round draws exactly Cohort clients, without replacement.
-func (s Settings) Fixed() bool {
+func (s Settings) Fixed() bool { return s.sampling() == "fixed" }
+
+func (s Settings) sampling() any {
 	sampling, _ := lookup(s.Job, "cohort.sampling")
-	return sampling == "fixed"
+	return sampling
 }
 
 // WithTrueCohort is the settings with a cohort that is the true one said as such.

@@ -78,18 +78,19 @@ func TestParseMultipliesAxes(t *testing.T) {
 
 func TestSweepFilesThatAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"vary: {population: []}":                               "no values",
-		"vary: {population: 7}":                                "neither a list",
-		"vary: {method: {a: 1}}":                               "not a group",
-		"vary: {populatoin: [1000, 2000]}":                     "populatoin",
-		"colour: red":                                          "colour",
-		"set: {population: 1}":                                 "population is 1",
-		"set: {population: 100, sampling_rate: 0.1}":           "nothing is left to scale",
-		"set: {alpha: 0}":                                      "alpha is 0",
-		"vary: {alpha: [1, 1]}":                                "same simulation",
-		"vary: {alpha: [1, 2]}\ncompare: {alpha: 3}":           "want one of 1, 2",
-		"compare: {method: x}":                                 "no axis",
-		"vary: {a.b: [" + strings.Repeat("1,", 10_001) + "1]}": "more than",
+		"vary: {population: []}":                                  "no values",
+		"vary: {population: 7}":                                   "neither a list",
+		"vary: {method: {a: 1}}":                                  "not a group",
+		"vary: {populatoin: [1000, 2000]}":                        "populatoin",
+		"colour: red":                                             "colour",
+		"set: {population: 1}":                                    "population is 1",
+		"set: {population: 100, sampling_rate: 0.1}":              "nothing is left to scale",
+		"set: {population: 10, cohort: 4, cohort.sampling: fixe}": "must be poisson or fixed",
+		"set: {alpha: 0}":                                         "alpha is 0",
+		"vary: {alpha: [1, 1]}":                                   "same simulation",
+		"vary: {alpha: [1, 2]}\ncompare: {alpha: 3}":              "want one of 1, 2",
+		"compare: {method: x}":                                    "no axis",
+		"vary: {a.b: [" + strings.Repeat("1,", 10_001) + "1]}":    "more than",
 	} {
 		_, err := Parse(strings.NewReader(text), "")
 		if !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), want) {
