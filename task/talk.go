@@ -22,6 +22,13 @@ type Talk struct {
 // ErrTalk is a conversation that a base's template refuses, or one that cannot be laid out.
 var ErrTalk = errors.New("task: unusable conversation")
 
+// learntSteps and learntBytes are what a template may take of a conversation that is learnt from,
+// beside a part for each message: those that are known take some 40 steps a message.
+const (
+	learntSteps = 8000
+	learntBytes = 256 << 10
+)
+
 // maxTurns bounds a conversation that is learnt from: it is laid out once for each turn.
 const maxTurns = 256
 
@@ -58,16 +65,16 @@ func (t *Talk) Text(messages, tools []byte, open bool, now time.Time) (string, e
 			return "", fmt.Errorf("%w: tools: %w", ErrTalk, err)
 		}
 	}
-	return t.text(list, vars, open, now)
+	return t.text(list, vars, open, now, jinja.Limits{})
 }
 
-func (t *Talk) text(list []any, vars map[string]any, open bool, now time.Time) (string, error) {
+func (t *Talk) text(list []any, vars map[string]any, open bool, now time.Time, most jinja.Limits) (string, error) {
 	vars["messages"], vars["add_generation_prompt"] = jinja.List(list...), open
 	vars["bos_token"], vars["eos_token"] = t.chat.Begin, t.chat.End
 	if _, given := vars["tools"]; !given {
 		vars["tools"] = nil
 	}
-	text, err := t.template.Run(vars, now)
+	text, err := t.template.Run(vars, now, most)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrTalk, err)
 	}
@@ -109,8 +116,10 @@ func (t *Talk) learnt(messages []byte) (ids []int32, told []bool, err error) {
 	if len(list) > maxTurns {
 		return nil, nil, fmt.Errorf("%w: %d messages, the limit is %d", ErrTalk, len(list), maxTurns)
 	}
+	// Each turn is laid out by itself: a template that takes the most each time would take hours.
+	most := jinja.Limits{Steps: learntSteps + learntSteps/16*len(list), Bytes: learntBytes + 64*len(messages)}
 	tokens := func(n int, open bool) ([]int32, error) {
-		text, err := t.text(list[:n], map[string]any{}, open, without)
+		text, err := t.text(list[:n], map[string]any{}, open, without, most)
 		return t.Tokens(text), err
 	}
 	if ids, err = tokens(len(list), false); err != nil {

@@ -71,7 +71,7 @@ func TestConversationsThatAreNotLearnt(t *testing.T) {
 		"raise adapter.sequence":       {marked, `[{"role": "assistant", "content": "hi"}, {"role": "user", "content": "` + strings.Repeat("x", 40) + `"}]`},
 		"the template refuses: never":  {"{{ raise_exception('never') }}", hello},
 		"the base's template":          {"{% if %}", hello},
-		"steps":                        {"{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}", hello},
+		"steps":                        {"{% for i in range(4000) %}{% for j in range(4000) %}{% endfor %}{% endfor %}", hello},
 		"has no role":                  {marked, `[{"content": "hi"}]`},
 		"a list of at least one":       {marked, `{"role": "user"}`},
 		"limit is 256":                 {marked, "[" + strings.Repeat(`{"role":"user","content":""},`, 256) + `{"role":"assistant","content":""}]`},

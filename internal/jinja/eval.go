@@ -239,7 +239,7 @@ func (r *run) repeat(s string, times int64) (value, error) {
 		return "", nil
 	}
 	if times > int64(maxBytes/len(s)) {
-		return nil, r.beyond("more than %d bytes", maxBytes)
+		return nil, r.beyond("more than %d bytes", r.most.Bytes)
 	}
 	if err := r.charge(len(s) * int(times)); err != nil {
 		return nil, err

@@ -313,7 +313,7 @@ func replaced(r *run, s string, a given) (value, error) {
 	}
 	if grown := len(by) - len(old); grown > 0 || old == "" {
 		if times := strings.Count(s, old); times > 0 && times > (r.room-len(s))/max(1, len(by)) {
-			return nil, r.beyond("more than %d bytes", maxBytes)
+			return nil, r.beyond("more than %d bytes", r.most.Bytes)
 		}
 	}
 	out := strings.Replace(s, old, by, n)

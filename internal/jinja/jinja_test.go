@@ -46,7 +46,7 @@ func check(t *testing.T, c goldenCase, given []byte) {
 	got := ""
 	p, err := Parse(c.Template)
 	if err == nil {
-		got, err = p.Run(vars(t, given), then)
+		got, err = p.Run(vars(t, given), then, Limits{})
 	}
 	if got != c.Want || (err != nil) != (c.Refused != "") {
 		t.Errorf("%s %.3000q: %q, %v; want %q %s", c.Name, c.Template, got, err, c.Want, c.Refused)
@@ -128,7 +128,7 @@ func TestHostileTemplates(t *testing.T) {
 	for name, src := range hostile {
 		p, err := Parse(src)
 		if err == nil {
-			_, err = p.Run(nil, then)
+			_, err = p.Run(nil, then, Limits{})
 		}
 		if !errors.Is(err, ErrLimit) && !errors.Is(err, ErrRun) && !errors.Is(err, ErrSyntax) {
 			t.Errorf("%s: %v", name, err)
@@ -144,11 +144,11 @@ func TestRunsDoNotTouch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := p.Run(given, then)
+	first, err := p.Run(given, then, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := p.Run(given, then); err != nil || again != first {
+	if again, err := p.Run(given, then, Limits{}); err != nil || again != first {
 		t.Errorf("%q, then %q, %v", first, again, err)
 	}
 }
@@ -182,8 +182,8 @@ func FuzzTemplate(f *testing.F) {
 				m[k.(string)] = d.values[k]
 			}
 		}
-		out, err := p.Run(m, then)
-		again, err2 := p.Run(m, then)
+		out, err := p.Run(m, then, Limits{})
+		again, err2 := p.Run(m, then, Limits{})
 		if out != again || (err == nil) != (err2 == nil) {
 			t.Errorf("%q, then %q", out, again)
 		}
@@ -203,7 +203,7 @@ func TestFromJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.Run(map[string]any{"v": v}, then)
+	got, err := p.Run(map[string]any{"v": v}, then, Limits{})
 	want := `{'b': 1, 'a': [1.0, -2, 1000.0, 1.2345678901234568e+20], 'c': {'z': None, 'y': '🙂'}}{"b": 1, "a": [1.0, -2, 1000.0, 1.2345678901234568e+20], "c": {"z": null, "y": "🙂"}}`
 	if err != nil || got != want {
 		t.Errorf("%s, %v; want %s", got, err, want)

@@ -26,10 +26,27 @@ func Parse(src string) (*Template, error) {
 	return &Template{body}, nil
 }
 
+// Limits of a run; 0 and what is more than the most is the most.
+type Limits struct {
+	Steps int
+	Bytes int // of all strings and lists that the run makes, its output with them
+}
+
+func (l Limits) bounded() Limits {
+	if l.Steps <= 0 || l.Steps > maxSteps {
+		l.Steps = maxSteps
+	}
+	if l.Bytes <= 0 || l.Bytes > maxBytes {
+		l.Bytes = maxBytes
+	}
+	return l
+}
+
 // Run writes the template with the names that vars has: nil, bools, int64s, float64s, strings,
 // what List and FromJSON make, and Dicts of these. now is what strftime_now tells.
-func (t *Template) Run(vars map[string]any, now time.Time) (string, error) {
-	r := &run{filters: filters, now: now, left: maxSteps, room: maxBytes, env: &env{vars: map[string]value{}}}
+func (t *Template) Run(vars map[string]any, now time.Time, most Limits) (string, error) {
+	most = most.bounded()
+	r := &run{filters: filters, now: now, most: most, left: most.Steps, room: most.Bytes, env: &env{vars: map[string]value{}}}
 	for name, f := range globals {
 		r.env.vars[name] = f
 	}
@@ -66,6 +83,7 @@ type run struct {
 	now     time.Time
 	env     *env
 	out     *strings.Builder
+	most    Limits
 	left    int // steps
 	room    int // bytes
 	depth   int // of calls
@@ -91,7 +109,7 @@ func (r *run) beyond(format string, args ...any) error {
 
 func (r *run) step() error {
 	if r.left--; r.left < 0 {
-		return r.beyond("more than %d steps", maxSteps)
+		return r.beyond("more than %d steps", r.most.Steps)
 	}
 	return nil
 }
@@ -99,7 +117,7 @@ func (r *run) step() error {
 // charge counts bytes before they are made.
 func (r *run) charge(n int) error {
 	if n < 0 || n > r.room {
-		return r.beyond("more than %d bytes", maxBytes)
+		return r.beyond("more than %d bytes", r.most.Bytes)
 	}
 	r.room -= n
 	return nil
@@ -108,7 +126,7 @@ func (r *run) charge(n int) error {
 // lists counts a list's items before it is made.
 func (r *run) lists(n int) error {
 	if n > r.room/16 {
-		return r.beyond("more than %d bytes", maxBytes)
+		return r.beyond("more than %d bytes", r.most.Bytes)
 	}
 	return r.charge(16 * n)
 }
