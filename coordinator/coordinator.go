@@ -95,7 +95,7 @@ type Coordinator struct {
 	total      monitor.Result // as it is published next
 	deviceRds  int            // devices that answered turn 1, over all rounds
 	exporting  exporting
-	bombs      bombs
+	trace      fleet.Trace
 	dropouts   dropouts
 	tempo      tempo
 	mustered   time.Time // when the store was asked last who may be drawn

@@ -88,7 +88,7 @@ func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) 
 		if err != nil {
 			return nil, err
 		}
-		if err := c.trace(r, alarmed); err != nil {
+		if err := c.traceAlarms(r, alarmed); err != nil {
 			return nil, err
 		}
 		if good == 0 && len(alarmed) > 0 {

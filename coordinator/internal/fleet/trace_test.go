@@ -1,10 +1,9 @@
-package coordinator
+package fleet
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
-
-	"github.com/starling-fl/starling/coordinator/internal/fleet"
 )
 
 // trial lets n devices, of which one bombs its shard's sum in every round that it is in,
@@ -12,25 +11,25 @@ import (
 // the others, of those who are drawn.
 func trial(t *testing.T, n, most int, draw func(round int) (in, others []int, rest int)) (rounds, guilty int) {
 	t.Helper()
-	devices := make([]*fleet.Device, n)
+	devices := make([]*Device, n)
 	for i := range devices {
-		devices[i] = &fleet.Device{}
+		devices[i] = &Device{}
 	}
-	pick := func(of []int) (ds []*fleet.Device) {
+	pick := func(of []int) (ds []*Device) {
 		for _, i := range of {
 			ds = append(ds, devices[i])
 		}
 		return ds
 	}
-	var b bombs
+	var b Trace
 	for round := range most {
 		in, others, rest := draw(round)
 		if len(in) == 0 {
-			b.passed()
+			b.Passed()
 			continue
 		}
-		b.alarm(pick(in), pick(others), rest)
-		for _, d := range b.found(n) {
+		b.Alarm(pick(in), pick(others), rest)
+		for _, d := range b.Found(n) {
 			for i := range devices {
 				if devices[i] == d {
 					return round + 1, i
@@ -107,4 +106,70 @@ func TestABomberOfSampledCohorts(t *testing.T) {
 	if found < 55 || wrong > 2 { // P[Binomial(60, 0.005) > 2] = 0.003
 		t.Errorf("the bomber of 60 fleets was found in %d, somebody else in %d", found, wrong)
 	}
+}
+
+// TestHostileBombsTogether: several bombers that take turns are found, and of a
+// thousand fleets hardly one loses an innocent device.
+func TestHostileBombsTogether(t *testing.T) {
+	const n, size = 64, 8
+	var framed, missed int
+	for trial := range 200 {
+		devices := make([]*Device, n)
+		for i := range devices {
+			devices[i] = &Device{}
+		}
+		bad := 1 + trial%3
+		var b Trace
+		out := map[*Device]bool{}
+		for round := range 300 {
+			order := shuffled(devices, int64(trial*1000+round))
+			var alarmed, others []*Device
+			for at := 0; at < n; at += size {
+				var in []*Device
+				bomb := false
+				for _, d := range order[at : at+size] {
+					if out[d] {
+						continue
+					}
+					in = append(in, d)
+					bomb = bomb || slices.Index(devices, d) < bad && round%bad == slices.Index(devices, d)
+				}
+				if bomb {
+					alarmed = append(alarmed, in...)
+				} else {
+					others = append(others, in...)
+				}
+			}
+			if len(alarmed) > 0 {
+				b.Alarm(alarmed, others, 0)
+			}
+			for _, d := range b.Found(n) {
+				out[d] = true
+				if slices.Index(devices, d) >= bad {
+					framed++
+				}
+			}
+		}
+		for i := range bad {
+			if !out[devices[i]] {
+				missed++
+			}
+		}
+	}
+	if framed > 6 || missed > 4 { // 400 bombers to convict, at 0.005 each
+		t.Errorf("of 200 fleets: %d innocent devices excluded, %d bombers missed", framed, missed)
+	}
+}
+
+func shuffled(d []*Device, seed int64) []*Device {
+	out := slices.Clone(d)
+	x := uint64(seed)*0x9e3779b97f4a7c15 + 1
+	for i := len(out) - 1; i > 0; i-- {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		j := int(x % uint64(i+1))
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
 }
