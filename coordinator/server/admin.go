@@ -83,6 +83,9 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	alive := time.NewTimer(eventsAlive)
 	defer alive.Stop()
 	for {
+		if o, err := s.shows(r); err != nil || o == nil { // revoked or expired meanwhile
+			return
+		}
 		news, changed := follower.News()
 		b, err := events(news)
 		if err != nil {
@@ -100,9 +103,6 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-changed:
 		case <-alive.C:
-			if o, err := s.shows(r); err != nil || o == nil { // revoked or expired meanwhile
-				return
-			}
 		case <-r.Context().Done():
 			return
 		case <-s.c.Closing():

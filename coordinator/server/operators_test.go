@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/watchdog"
 )
 
 // deskOf is the operator's listener of a coordinator that makes no round, and its fleet.
@@ -108,6 +110,37 @@ func TestOperatorsOverHTTP(t *testing.T) {
 	want := []string{"(the folder): add operator Ada as operator", "Ada: invite invitation 1, 3 devices", "(the folder): revoke operator Ada"}
 	if fmt.Sprint(said) != fmt.Sprint(want) {
 		t.Errorf("acts %q, want %q", said, want)
+	}
+}
+
+// TestRevokedInMidStream: a dashboard that is open when its operator is revoked is told
+// nothing more, however much happens.
+func TestRevokedInMidStream(t *testing.T) {
+	job := tinyJob(3)
+	job.Enrolment.Secret = "a secret of sixteen bytes"
+	c, s := serve(t, job, Config{})
+	t.Cleanup(func() { ok(t, c.Close()) })
+	f, err := c.Fleet()
+	ok(t, err)
+	t.Cleanup(func() { ok(t, f.Close()) })
+	_, token, err := f.AddOperator("Ada", store.RoleViewer, time.Hour)
+	ok(t, err)
+	desk := httptest.NewServer(s.AdminHandler())
+	t.Cleanup(desk.Close)
+	r, err := http.NewRequestWithContext(watchdog.Context(t), "GET", desk.URL+"/v1/admin/events", nil)
+	ok(t, err)
+	r.Header.Set("Authorization", "Bearer "+token)
+	res, err := desk.Client().Do(r)
+	ok(t, err)
+	defer res.Body.Close()
+	if _, err := io.ReadFull(res.Body, make([]byte, len("event: overview"))); err != nil || res.StatusCode != 200 {
+		t.Fatalf("%s, %v", res.Status, err)
+	}
+	ok(t, f.RevokeOperator("Ada"))
+	enrolled(t, c, s)
+	rest, err := io.ReadAll(res.Body) // it ends
+	if err != nil || strings.Contains(string(rest), `"version":1`) {
+		t.Errorf("%v, %.300s", err, rest)
 	}
 }
 
