@@ -112,7 +112,7 @@ lab/internal/commands: dataset dp edge evaluate internal/command internal/durabl
     lab/federation lab/report lab/sweep model model/nn quant simulate lab/queue task tokenizer wasm
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
 lab/report: internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep
-lab/queue: dataset edge model quant simulate wasm
+lab/queue: audio dataset edge model quant simulate wasm
 lab/readers:
 lab/sweep: coordinator dataset dp edge internal/durable internal/strict job model simulate task
 log: internal/cbor vrf

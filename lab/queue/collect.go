@@ -218,7 +218,11 @@ func (r *Reducer) publish(ctx context.Context, it *item, p *pending, put func(at
 		if err != nil {
 			return err
 		}
-		one.Clients = append(one.Clients, flatten(at, c))
+		flat, err := flatten(at, c)
+		if err != nil {
+			return err
+		}
+		one.Clients = append(one.Clients, flat)
 	}
 	data, err := r.broker.wrap(ctx, sealedItem, one)
 	if err != nil {

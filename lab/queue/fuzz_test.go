@@ -16,6 +16,11 @@ func FuzzDecodeItem(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good)
+	heard, err := cbor.Marshal(item{Plan: simulate.Plan{Classes: 2}, Clients: []client{{Examples: []example{{Recording: &recording{16_000, []byte("\x00\x00\x00\x3f\x00\x00\x00\x00")}}}}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(heard)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		it, err := decodeItem(b)
 		if err == nil && (len(it.Clients) == 0 || len(it.Clients) > maxClients) {

@@ -14,6 +14,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/starling-fl/starling/audio"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/simulate"
 )
@@ -56,6 +57,15 @@ type example struct {
 
 	Listed bool  `cbor:"8,keyasint,omitempty"` // it may have any number of labels:
 	Labels []int `cbor:"9,keyasint,omitempty"`
+
+	Recording *recording `cbor:"10,keyasint,omitempty"`
+}
+
+// recording is an audio.Sound: its samples are little-endian float32, one after another,
+// since a list of millions is more than a message may hold.
+type recording struct {
+	Rate    int    `cbor:"1,keyasint"`
+	Samples []byte `cbor:"2,keyasint"`
 }
 
 // outcome is what an item's clients come to.
@@ -114,30 +124,88 @@ func decodeItem(b []byte) (*item, error) {
 					return nil, fmt.Errorf("%w: %w", errMessage, err)
 				}
 			}
+			if e.Recording != nil {
+				if _, err := e.Recording.open(); err != nil {
+					return nil, fmt.Errorf("%w: %w", errMessage, err)
+				}
+			}
 		}
 	}
 	return &it, nil
 }
 
-// flatten makes a client fit for a message.
-func flatten(place int, c simulate.Client) client {
+// flatten makes a client fit for a message. What stays in a file until it is used is read
+// here: a worker has no such file.
+func flatten(place int, c simulate.Client) (client, error) {
 	out := client{Place: place, Number: c.Number, Seed: c.Seed}
-	for _, e := range c.Set.Examples {
-		out.Examples = append(out.Examples, example{e.Text, e.Label, e.User, e.Provider, e.Image, e.Words, e.Tags, e.Labels != nil, e.Labels})
+	for i, e := range c.Set.Examples {
+		flat := example{Text: e.Text, Label: e.Label, User: e.User, Provider: e.Provider, Words: e.Words, Tags: e.Tags, Listed: e.Labels != nil, Labels: e.Labels}
+		var err error
+		if e.Image != nil {
+			flat.Image, err = flatImage(e.Image)
+		}
+		if e.Recording != nil && err == nil {
+			flat.Recording, err = flatRecording(e.Recording)
+		}
+		if err != nil {
+			return client{}, fmt.Errorf("queue: client %d, example %d: %w", c.Number, i, err)
+		}
+		out.Examples = append(out.Examples, flat)
 	}
-	return out
+	return out, nil
 }
 
-func (c client) set() *dataset.Set {
+func flatImage(m *dataset.Image) (*dataset.Image, error) {
+	m, err := m.Decoded()
+	if err != nil {
+		return nil, err
+	}
+	if n := len(m.Pixels); n > maxExamples {
+		return nil, fmt.Errorf("a picture of %d x %d has %d values, the limit of a queue's message is %d: scale it down", m.Width, m.Height, n, maxExamples)
+	}
+	return m, nil
+}
+
+func flatRecording(r *dataset.Recording) (*recording, error) {
+	s, err := r.Decoded()
+	if err != nil {
+		return nil, err
+	}
+	out := &recording{Rate: s.Rate, Samples: make([]byte, 0, 4*len(s.Samples))}
+	for _, v := range s.Samples {
+		out.Samples = binary.LittleEndian.AppendUint32(out.Samples, math.Float32bits(v))
+	}
+	return out, nil
+}
+
+// open is the recording again; what nobody could learn from is refused.
+func (r *recording) open() (*dataset.Recording, error) {
+	if len(r.Samples)%4 != 0 || len(r.Samples) > 4*audio.MaxSamples {
+		return nil, fmt.Errorf("a recording of %d bytes, want 4 for each of at most %d samples", len(r.Samples), audio.MaxSamples)
+	}
+	s := &audio.Sound{Rate: r.Rate, Samples: make([]float32, len(r.Samples)/4)}
+	for i := range s.Samples {
+		s.Samples[i] = math.Float32frombits(binary.LittleEndian.Uint32(r.Samples[4*i:]))
+	}
+	return dataset.Recorded(s)
+}
+
+func (c client) set() (*dataset.Set, error) {
 	s := &dataset.Set{}
 	for _, e := range c.Examples {
 		made := dataset.Example{Text: e.Text, Label: e.Label, User: e.User, Provider: e.Provider, Image: e.Image, Words: e.Words, Tags: e.Tags}
 		if e.Listed {
 			made.Labels = append([]int{}, e.Labels...)
 		}
+		if e.Recording != nil {
+			var err error
+			if made.Recording, err = e.Recording.open(); err != nil {
+				return nil, fmt.Errorf("%w: %w", errMessage, err)
+			}
+		}
 		s.Examples = append(s.Examples, made)
 	}
-	return s
+	return s, nil
 }
 
 // tally checks an outcome against the item that it answers: its clients, and what these can

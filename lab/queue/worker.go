@@ -198,7 +198,11 @@ func (w *Worker) work(ctx context.Context, it *item) (*outcome, error) {
 	o := &outcome{Number: it.Number}
 	sum := make([]int64, a.Size())
 	for _, c := range it.Clients {
-		symbols, norms, err := a.Contribute(ctx, w.Trainer, simulate.Client{Number: c.Number, Seed: c.Seed, Set: c.set()})
+		set, err := c.set()
+		if err != nil {
+			return nil, err
+		}
+		symbols, norms, err := a.Contribute(ctx, w.Trainer, simulate.Client{Number: c.Number, Seed: c.Seed, Set: set})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
