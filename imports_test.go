@@ -33,12 +33,13 @@ audit: coordinator coordinator/round dp internal/uniform job model secagg
 cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins
 cmd/starling-edge: internal/command internal/command/device internal/engine
 cmd/starling-web: dataset edge web/client
-coordinator: coordinator/internal/fleet coordinator/internal/link coordinator/monitor coordinator/optimizer coordinator/round
-    coordinator/store dp evaluate/metric internal/contract internal/wire job log model program quant secagg
+coordinator: coordinator/internal/fleet coordinator/internal/link coordinator/internal/timing coordinator/monitor coordinator/optimizer
+    coordinator/round coordinator/store dp evaluate/metric internal/contract internal/wire job log model program quant secagg
 coordinator/internal/fleet: coordinator/internal/link coordinator/round
 coordinator/internal/link: coordinator/internal/origin coordinator/monitor internal/wire
 coordinator/internal/origin:
 coordinator/internal/socket: internal/wire
+coordinator/internal/timing: coordinator/round
 coordinator/monitor: coordinator/round coordinator/store dp evaluate/metric model
 coordinator/optimizer: job
 coordinator/round:
@@ -338,7 +339,7 @@ func TestTheLaboratoryIsAModule(t *testing.T) {
 // The engine hears devices through coordinator.Conn, and nothing else of a network.
 func TestTheEngineHasNoSockets(t *testing.T) {
 	packages := list(t)
-	for _, name := range []string{"coordinator", "coordinator/internal/fleet", "coordinator/internal/link", "coordinator/monitor", "coordinator/round", "coordinator/store", "coordinator/optimizer"} {
+	for _, name := range []string{"coordinator", "coordinator/internal/fleet", "coordinator/internal/link", "coordinator/internal/timing", "coordinator/monitor", "coordinator/round", "coordinator/store", "coordinator/optimizer"} {
 		for _, imp := range packages[name].Imports {
 			if imp == "net" || imp == "net/http" || imp == "crypto/tls" || strings.HasSuffix(imp, "/websocket") {
 				t.Errorf("%s imports %s", name, imp)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/internal/link"
+	"github.com/starling-fl/starling/coordinator/internal/timing"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
@@ -79,7 +80,7 @@ type Coordinator struct {
 	// returnedBy is until when a round waits for devices that have not come since; zero
 	// while too few have to say.
 	returnedBy time.Time
-	alarm      alarm
+	alarm      timing.Alarm
 	spent      []dp.Event
 	accounts   *accounts
 	head       [32]byte // of the ledger
@@ -97,8 +98,8 @@ type Coordinator struct {
 	exporting  exporting
 	trace      fleet.Trace
 	dropouts   dropouts
-	tempo      tempo
-	mustered   time.Time // when the store was asked last who may be drawn
+	paces      timing.Pace // of turns; pace is that of rounds
+	mustered   time.Time   // when the store was asked last who may be drawn
 }
 
 // New validates the job, opens or makes the store, verifies the ledger and

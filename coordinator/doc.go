@@ -4,7 +4,10 @@
 //
 // One goroutine (the engine, Run) owns all state of rounds; each connection has
 // a reading and a writing goroutine that own the socket and nothing else, and
-// hand messages over a bounded channel. The round itself is the pure machine of
+// hand messages over a bounded channel. What the engine decides on lies below it, in
+// packages that know nothing of each other's work: connections are internal/link's,
+// who is enrolled and there internal/fleet's, deadlines internal/timing's, and what is
+// shown of all that coordinator/monitor's. The round itself is the pure machine of
 // coordinator/round, masking is secagg's, durable state is coordinator/store's.
 // The release pipeline is one straight-line function, release, behind the
 // unmasking of the shards, which runs beside the engine.

@@ -109,7 +109,7 @@ func (c *Coordinator) step(ev round.Event) {
 func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 	switch e := e.(type) {
 	case round.Await:
-		r.due.arm(e.Shard, e.State, time.Now().Add(e.Timeout))
+		r.due.Arm(e.Shard, e.State, time.Now().Add(e.Timeout))
 		if e.Shard != round.Whole && (e.State <= r.reached || r.m.State() != e.State) {
 			return nil, nil // not the last shard to get there
 		}
@@ -304,13 +304,13 @@ func (c *Coordinator) saveSurvivors(r *running) {
 // done it, and tells the devices that are still in it.
 func (c *Coordinator) finish(r *running, e round.Finish) error {
 	r.finish = &e
-	r.due.stop()
+	r.due.Stop()
 	c.silence(r, e.State == round.Done && len(r.shards) > 0)
 	if err := c.countDropouts(r); err != nil {
 		return err
 	}
 	c.keepDeclined(r)
-	c.keepTempo(r)
+	c.learnPace(r)
 	out := &wire.Outcome{Round: r.id, Result: wire.OutcomeCommitted}
 	if e.State == round.Abandoned {
 		out.Result, out.Reason = wire.OutcomeAbandoned, truncate(e.Reason)

@@ -186,8 +186,8 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 	}
 	var ripe <-chan time.Time
 	if r := c.running; r != nil {
-		sooner(r.due.next)
-		sooner(r.away.next)
+		sooner(r.due.Next())
+		sooner(r.away.Next())
 		ripe = r.unjudged.ripe()
 	}
 	select {
@@ -197,8 +197,8 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 		c.handle(ev)
 	case <-ripe:
 		c.judgeAll(c.running.unjudged.take())
-	case <-c.alarm.at(wake):
-		c.alarm.rang()
+	case <-c.alarm.At(wake):
+		c.alarm.Rang()
 		// What has come in by now came in time, however long the engine was busy.
 		for range cap(c.events) {
 			select {
@@ -232,12 +232,12 @@ func (c *Coordinator) expire(now time.Time) {
 	if r == nil || r.finish != nil || r.fatal != nil {
 		return
 	}
-	for d := range r.away.expired(now) {
+	for d := range r.away.Expired(now) {
 		c.step(round.Lost{Device: d.N})
 		c.linger(r, d.N)
 	}
 	c.hopeless(now)
-	for _, ev := range r.due.expired(now) {
+	for _, ev := range r.due.Expired(now) {
 		c.step(ev)
 	}
 }

@@ -143,11 +143,11 @@ func (c *Coordinator) admit(ev judgement) {
 		c.publish()
 	}
 	state := turnStates[ev.turn]
-	r.timed(state, r.due.lasted(r.m.Shard(d.N), time.Now()))
+	r.answers[state].After = append(r.answers[state].After, r.due.Lasted(r.m.Shard(d.N), time.Now()))
 	c.step(round.Received{Device: d.N, Turn: state})
 	// Who is gone by now is not waited for longer than if its message had been
 	// judged while it was here.
-	if _, waited := r.away.of[d]; d.Link == nil && !waited && r.finish == nil && r.fatal == nil {
+	if _, waited := r.away.Of(d); d.Link == nil && !waited && r.finish == nil && r.fatal == nil {
 		c.step(round.Lost{Device: d.N})
 	}
 	c.linger(r, d.N)
@@ -172,7 +172,7 @@ func (c *Coordinator) exclude(r *running, d *fleet.Device, reason string) {
 	} else {
 		c.tellDropped(r, d.N, reason)
 	}
-	r.away.end(d)
+	r.away.End(d)
 	c.step(round.Expelled{Device: d.N})
 }
 

@@ -32,14 +32,14 @@ func (c *Coordinator) nowReady(s *session) {
 // present counts a drawn device in where it is ready, and otherwise says until
 // when the gathering waits for it.
 func (c *Coordinator) present(r *running, d *fleet.Device) {
-	r.away.end(d)
+	r.away.End(d)
 	now := time.Now()
 	if d.There(now) {
 		c.step(round.Received{Device: d.N, Turn: round.Gathering})
 		return
 	}
 	if until := c.expected(d); now.Before(until) {
-		r.away.until(d, until)
+		r.away.Until(d, until)
 		return
 	}
 	c.step(round.Lost{Device: d.N})
@@ -86,9 +86,9 @@ func (c *Coordinator) returned(r *running) {
 		return
 	}
 	c.returnedBy = now.Add(limits.Grace)
-	for d, until := range r.away.of {
+	for d, until := range r.away.All() {
 		if d.Link == nil && d.Gone.IsZero() && c.returnedBy.Before(until) {
-			r.away.until(d, c.returnedBy)
+			r.away.Until(d, c.returnedBy)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func (c *Coordinator) patience(work time.Duration) time.Duration {
 // that a device's shard still waits for and it can do without them. Below its
 // threshold the shard needs them: there the wait is Reconnect.
 func (c *Coordinator) linger(r *running, n round.Device) {
-	if len(r.away.of) == 0 || r.m.State() == round.Gathering || c.t.sampled() {
+	if r.away.Len() == 0 || r.m.State() == round.Gathering || c.t.sampled() {
 		return // of those that coins drew nobody's wait depends on who else is there
 	}
 	_, open, enough := r.m.Missing(n)
@@ -114,7 +114,7 @@ func (c *Coordinator) linger(r *running, n round.Device) {
 	}
 	shard := r.m.Shard(n)
 	var awaited []*fleet.Device
-	for d := range r.away.of {
+	for d := range r.away.All() {
 		if r.m.Shard(d.N) != shard {
 			continue
 		}
@@ -126,10 +126,10 @@ func (c *Coordinator) linger(r *running, n round.Device) {
 		return // others work
 	}
 	now := time.Now()
-	until := now.Add(c.patience(r.due.lasted(shard, now)))
+	until := now.Add(c.patience(r.due.Lasted(shard, now)))
 	for _, d := range awaited {
-		if until.Before(r.away.of[d]) {
-			r.away.until(d, until)
+		if at, _ := r.away.Of(d); until.Before(at) {
+			r.away.Until(d, until)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (c *Coordinator) linger(r *running, n round.Device) {
 // because of devices that were never ready.
 func (c *Coordinator) hopeless(now time.Time) {
 	r := c.running
-	if r == nil || r.finish != nil || r.fatal != nil || r.m.State() != round.Gathering || len(r.away.of) > 0 {
+	if r == nil || r.finish != nil || r.fatal != nil || r.m.State() != round.Gathering || r.away.Len() > 0 {
 		return
 	}
 	limits, hope := c.t.job.Deadlines, 0
@@ -164,7 +164,7 @@ func (c *Coordinator) silent(r *running, n round.Device, s round.State) {
 		return
 	}
 	if s != round.Gathering {
-		r.answers[s].silent++
+		r.answers[s].Silent++
 	}
 	r.silent = append(r.silent, d)
 	c.fleet.Silent(d, r.limits[s] == c.t.ownLimit(s), c.pace, time.Now())

@@ -22,7 +22,7 @@ import (
 func (c *Coordinator) unmask(r *running, e round.Release) (round.Event, error) {
 	c.status.State = round.Releasing.String()
 	c.publish()
-	r.due.stop()
+	r.due.Stop()
 	u := unmaskedEvent{r: r, e: e, began: time.Now(), parts: make([][]int64, len(e.Shards)), errs: make([]error, len(e.Shards))}
 	if e.NoiseOnly {
 		return c.release(r, u)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
+	"github.com/starling-fl/starling/coordinator/internal/timing"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
@@ -31,11 +32,11 @@ type running struct {
 	noise *dp.Pool // nil where devices add theirs
 
 	parts     map[round.Device]*participant
-	away      away
-	pending   uint64          // bytes that updates which have come in part may take
-	uploads   []*fleet.Device // whose they are, the oldest first
-	due       deadlines
-	reached   round.State // what the journal says last, since entered
+	away      timing.Waits[*fleet.Device] // whose connection broke, and who are still waited for
+	pending   uint64                      // bytes that updates which have come in part may take
+	uploads   []*fleet.Device             // whose they are, the oldest first
+	due       timing.Deadlines            // of its shards, or of its cohort before there are any
+	reached   round.State                 // what the journal says last, since entered
 	entered   time.Time
 	unsaved   map[int][]byte // survivor sets, by shard, that are not on the disk yet
 	unjudged  batch
@@ -48,7 +49,7 @@ type running struct {
 	ready     int // devices that were there when the coins fell
 	groups    int // into which they are dealt, where they are
 	limits    [round.Unmasking + 1]time.Duration
-	answers   [round.Unmasking + 1]answers
+	answers   [round.Unmasking + 1]timing.Answers
 	silent    []*fleet.Device     // connected, and without a word in a state of it
 	declined  map[[32]byte]uint16 // whom a limit of its owner's keeps out, with the code that it gave
 	finish    *round.Finish

@@ -78,7 +78,7 @@ func (c *Coordinator) seat(d *fleet.Device, resumed bool) {
 		c.wait(d)
 		return
 	}
-	r.away.end(d)
+	r.away.End(d)
 	c.step(round.Back{Device: d.N})
 	if answered == round.Gathering && p.last != nil {
 		// The assignment, which may have been lost with the connection: a device that
@@ -133,7 +133,7 @@ func (c *Coordinator) left(s *session) {
 	}
 	c.detach(d)
 	if r := c.running; r != nil && r.parts[d.N] != nil {
-		r.away.until(d, time.Now().Add(c.t.job.Deadlines.Reconnect))
+		r.away.Until(d, time.Now().Add(c.t.job.Deadlines.Reconnect))
 		c.linger(r, d.N)
 	} else {
 		c.publish()

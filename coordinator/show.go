@@ -33,7 +33,7 @@ func (c *Coordinator) publish() {
 	view, r := monitor.Overview{Status: *p}, c.running
 	if r != nil && c.monitor.Watched() {
 		view.Cohort, view.Browsers = c.cohortMap(r)
-		if next := r.due.next; !next.IsZero() {
+		if next := r.due.Next(); !next.IsZero() {
 			view.StateLeft = max(0, time.Until(next).Milliseconds())
 		}
 	}
@@ -65,7 +65,7 @@ func (c *Coordinator) cohortMap(r *running) (standing, browsers string) {
 
 func standingOf(r *running, d *fleet.Device, p *participant) byte {
 	answered := r.m.Answered(d.N)
-	_, away := r.away.of[d]
+	_, away := r.away.Of(d)
 	switch {
 	case p.dropped && !r.m.Joined(d.N):
 		return monitor.StandingAbsent
@@ -103,7 +103,7 @@ func (c *Coordinator) ended(r *running, released, charged bool, reason string) {
 	c.metrics.RoundOver(outcome, time.Since(r.began), len(r.parts), moved)
 	c.metrics.State(r.reached, time.Since(r.entered))
 	for s := round.Keying; s <= round.Unmasking; s++ {
-		c.metrics.Answers(s, r.answers[s].after, r.answers[s].silent)
+		c.metrics.Answers(s, r.answers[s].After, r.answers[s].Silent)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestCohortMap(t *testing.T) {
 	answer(round.Sharing, 1, 2, 3)
 	answer(round.Collecting, 1, 2)
 	shows(monitor.StandingAbsent, monitor.StandingMasked, monitor.StandingMasked, monitor.StandingTraining)
-	r.away.until(c.fleet.At(3), time.Now())
+	r.away.Until(c.fleet.At(3), time.Now())
 	shows(monitor.StandingAbsent, monitor.StandingMasked, monitor.StandingMasked, monitor.StandingAway)
 	m.Take(round.Lost{Device: 3})
 	m.Take(round.Stored{Shard: 0})

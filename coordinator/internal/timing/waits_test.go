@@ -1,46 +1,40 @@
-package coordinator
+package timing
 
 import (
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/starling-fl/starling/coordinator/internal/fleet"
 )
 
 // Whoever is waited for too long is yielded once, by the first call after that, however
 // others come, go and are waited for less in the loop; next is never late.
-func TestAwayExpiresInTime(t *testing.T) {
+func TestWaitsExpireInTime(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	start := time.Now()
 	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Second) }
-	all := make([]*fleet.Device, 40)
-	for i := range all {
-		all[i] = new(fleet.Device)
-	}
-	var a away
-	waits := map[*fleet.Device]time.Time{} // in plain code
+	var a Waits[int]
+	waits := map[int]time.Time{} // in plain code
 	change := func(now int) {
-		d := all[rng.IntN(len(all))]
+		d := rng.IntN(40)
 		switch until, waited := waits[d]; rng.IntN(3) {
 		case 0:
-			a.end(d)
+			a.End(d)
 			delete(waits, d)
 		case 1:
 			waits[d] = at(now + 1 + rng.IntN(50))
-			a.until(d, waits[d])
+			a.Until(d, waits[d])
 		default:
 			if waited && until.After(at(now+1)) {
 				waits[d] = until.Add(-time.Second)
-				a.until(d, waits[d])
+				a.Until(d, waits[d])
 			}
 		}
 	}
 	yielded := 0
 	for now := range 3000 {
 		change(now)
-		var due, got []*fleet.Device
+		var due, got []int
 		for d, until := range waits {
 			if !at(now).Before(until) {
 				due = append(due, d)
@@ -49,7 +43,7 @@ func TestAwayExpiresInTime(t *testing.T) {
 		for _, d := range due {
 			delete(waits, d)
 		}
-		for d := range a.expired(at(now)) {
+		for d := range a.Expired(at(now)) {
 			got = append(got, d)
 			change(now)
 		}

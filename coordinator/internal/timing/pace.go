@@ -1,0 +1,89 @@
+package timing
+
+import (
+	"slices"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/round"
+)
+
+// Pace is how long the turns of the last rounds took, from which those of the next
+// follow: each state may last paceFactor times what the fleet needed, but no less
+// than deadlines.min and no more than the job's own deadline.
+//
+// What the fleet needed in a round is when all had answered but the slowest tenth,
+// or one; of the last rounds the longest counts.
+//
+//   - So no tenth of the fleet, and not one device, sets the pace by answering at the
+//     last moment or not at all.
+//   - Who wants the honest cut off must hurry them: but the time counts when all but
+//     a tenth have answered, and other devices' answering sooner does not make that
+//     tenth larger. Only who takes three times longer than nine of ten honest devices
+//     can be cut off, which is what the deadline is for.
+//   - When more than that tenth are silent the job's own deadline is back at once:
+//     a fleet that has become slower is not cut off for longer than a round.
+type Pace struct {
+	last [round.Unmasking + 1][]took // of the last paceWindow rounds
+}
+
+// took is what a state of one round needed.
+type took struct {
+	time time.Duration
+	size int // of the round's vector, which travels in Collecting
+}
+
+const (
+	paceFactor = 3
+	paceWindow = 8
+	// paceRounds must have been seen before anything follows from them.
+	paceRounds = 3
+)
+
+// Answers are what a round sees of a state: after what time devices answered, and
+// how many that were there did not.
+type Answers struct {
+	After  []time.Duration
+	Silent int
+}
+
+// needed is when all had answered but the slowest tenth, or one; own, the job's own
+// deadline, where they never did. ok is false where too few spoke to tell.
+func (a *Answers) needed(own time.Duration) (t time.Duration, ok bool) {
+	n := len(a.After) + a.Silent
+	if n < 3 {
+		return 0, false
+	}
+	without := max(1, n/10) - a.Silent
+	if without < 0 {
+		return own, true
+	}
+	slices.Sort(a.After)
+	return a.After[len(a.After)-1-without], true
+}
+
+// Note takes in a round that is over.
+func (p *Pace) Note(s round.State, a *Answers, own time.Duration, size int) {
+	needed, ok := a.needed(own)
+	if !ok {
+		return
+	}
+	seen := append(p.last[s], took{needed, size})
+	p.last[s] = seen[max(0, len(seen)-paceWindow):]
+}
+
+// Limit is how long a state of the next round may last, whose vector has size
+// coordinates.
+func (p *Pace) Limit(s round.State, least, own time.Duration, size int) time.Duration {
+	if s == round.Gathering || len(p.last[s]) < paceRounds {
+		return own
+	}
+	var longest time.Duration
+	for _, x := range p.last[s] {
+		needed := x.time
+		if s == round.Collecting && size > x.size { // all of it may be the upload
+			needed = time.Duration(float64(needed) * float64(size) / float64(x.size))
+		}
+		longest = max(longest, needed)
+	}
+	return min(own, max(least, paceFactor*longest))
+}
