@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -11,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -24,7 +22,6 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
-	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -38,68 +35,107 @@ var (
 
 // Coordinator runs one job.
 type Coordinator struct {
-	core *Core // owned by the engine but for its constants
-	t    *terms
-	rnd  randomness
-
 	cfg   Config
+	core  *Core // owned by the engine but for its constants
+	t     *terms
+	rnd   randomness
 	log   *slog.Logger
 	store *store.Store
-	blobs *blobs
+	keys  keyLog // owned by the engine
+	announced
+	downloads
+	sessions
+	background
+	shown
+	engine
+}
 
-	programs  *programs
-	monitor   *monitor.Monitor // what is shown of all this
-	metrics   *monitor.Metrics // its
-	traffic   *monitor.Meter   // its
-	health    health
-	authority ed25519.PrivateKey
-	keys      keyLog // owned by the engine
+// announced is what devices are told of the job, and what they show to enrol; it does not
+// change once devices come.
+type announced struct {
 	jobBytes  []byte
 	task      [32]byte // TaskID of jobBytes
 	taskName  string   // in hexadecimal, as secagg binds it
 	frames    frames
+	authority ed25519.PrivateKey
+	secret    []byte // of enrolment
+}
 
-	maxPending uint64
-	settleFrom int // devices in a round from which messages are checked in batches
-	events     chan event
-	done       chan struct{} // closed when the engine takes no more events
-	lastWord   wire.Message  // what late devices are told; written before done is closed
-	life       context.Context
-	end        context.CancelCauseFunc
-	slots      link.Slots     // of connections
-	attempts   *link.Attempts // to enrol
-	secret     []byte         // of enrolment
+// downloads are what devices fetch.
+type downloads struct {
+	blobs    *blobs
+	programs *programs // owned by the engine
+}
 
-	evaluations sync.WaitGroup
+// sessions is what connections and the engine share.
+type sessions struct {
+	slots    link.Slots     // of connections
+	attempts *link.Attempts // to enrol
+	events   chan event
+	done     chan struct{} // closed when the engine takes no more events
+	lastWord wire.Message  // what late devices are told; written before done is closed
+	life     context.Context
+	end      context.CancelCauseFunc
+}
+
+// background is the work beside the engine, which waits for it.
+type background struct {
 	workers     workers
-	beside      sync.WaitGroup  // messages being judged
+	beside      sync.WaitGroup // messages being judged
+	maxPending  uint64         // bytes of updates that have come in part
+	settleFrom  int            // devices in a round from which messages are checked in batches
+	evaluations sync.WaitGroup
 	evalCtx     context.Context // Run's, until it returns; set before the first evaluation
+}
 
-	// The rest is owned by the engine: New until Run, then Run's goroutine.
+// shown is what others see of all this.
+type shown struct {
+	monitor *monitor.Monitor
+	metrics *monitor.Metrics // its
+	traffic *monitor.Meter   // its
+	health  health
+}
+
+// engine is what the engine's goroutine owns: New until Run, then Run's.
+type engine struct {
+	spending
+	report
+
+	fleet    *fleet.Fleet
+	mustered time.Time // when the store was asked last who may be drawn
+	dropouts dropouts
+	trace    fleet.Trace
+
+	running *running      // nil between rounds
+	held    contract.Held // by devices, of the last rounds' slices
+	inARow  int           // rounds abandoned in a row
+	broken  error         // ends Run
+
 	started time.Time
+	alarm   timing.Alarm
+	pace    time.Duration // smoothed duration of a round
+	paces   timing.Pace   // of its turns
 	// returnedBy is until when a round waits for devices that have not come since; zero
 	// while too few have to say.
 	returnedBy time.Time
-	alarm      timing.Alarm
-	spent      []dp.Event
-	accounts   *accounts
-	head       [32]byte // of the ledger
-	held       contract.Held
-	fleet      *fleet.Fleet
-	running    *running       // nil between rounds
-	status     monitor.Status // as it is published next
-	pace       time.Duration  // smoothed duration of a round
-	inARow     int            // rounds abandoned in a row
-	measuring  measuring
-	broken     error // ends Run
-	published  time.Time
-	total      monitor.Result // as it is published next
-	deviceRds  int            // devices that answered turn 1, over all rounds
-	exporting  exporting
-	trace      fleet.Trace
-	dropouts   dropouts
-	paces      timing.Pace // of turns; pace is that of rounds
-	mustered   time.Time   // when the store was asked last who may be drawn
+
+	measuring measuring
+	exporting exporting
+}
+
+// spending is the ledger as the engine knows it.
+type spending struct {
+	spent    []dp.Event
+	accounts *accounts
+	head     [32]byte // of the ledger
+}
+
+// report is what is published next.
+type report struct {
+	status    monitor.Status
+	total     monitor.Result
+	deviceRds int // devices that answered turn 1, over all rounds
+	published time.Time
 }
 
 // New validates the job, opens or makes the store, verifies the ledger and
@@ -120,9 +156,12 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	t := core.t
 	c := &Coordinator{
-		core: core, t: t, rnd: core.rnd, cfg: cfg, blobs: newBlobs(), health: health{began: time.Now()},
-		events: make(chan event, 16), done: make(chan struct{}), workers: newWorkers(),
-		maxPending: maxPending, settleFrom: settleFrom, fleet: fleet.New(),
+		core: core, t: t, rnd: core.rnd, cfg: cfg,
+		downloads:  downloads{blobs: newBlobs()},
+		sessions:   sessions{events: make(chan event, 16), done: make(chan struct{})},
+		background: background{workers: newWorkers(), maxPending: maxPending, settleFrom: settleFrom},
+		shown:      shown{health: health{began: time.Now()}},
+		engine:     engine{fleet: fleet.New()},
 	}
 	var to slog.Handler
 	if cfg.Log != nil {
@@ -271,35 +310,6 @@ func (c *Coordinator) resume() error {
 	c.total.Private = c.private()
 	c.publish()
 	return c.catchUp()
-}
-
-// ErrRolledBack is a store that is older than what was released from its folder.
-var ErrRolledBack = errors.New("coordinator: the ledger has forgotten rounds that were released")
-
-// catchUp exports the last checkpoint where a crash came between its commit and
-// its export. A checkpoint of a round that the ledger does not have is what is left of
-// a newer store: to go on from the older one would spend the same budget again.
-func (c *Coordinator) catchUp() error {
-	var info model.CheckpointInfo
-	b, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.CheckpointFile))
-	if err == nil {
-		info, err = model.ParseCheckpointInfo(b)
-	}
-	if err == nil && c.rnd.secret() && info.Job == c.t.job.Name && info.Version > int(c.core.version) {
-		return fmt.Errorf("%w: %s holds version %d, %s ends at version %d: put the newest copy of %s back; if this is another run, give it a folder of its own",
-			ErrRolledBack, c.checkpointDir(), info.Version, store.FileName, c.core.version, store.FileName)
-	}
-	if c.core.version == 0 {
-		return nil
-	}
-	if err == nil && info.Version == int(c.core.version) {
-		written, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.AdapterFile))
-		if want, e := model.EncodeAdapter(c.core.Adapter()); err == nil && e == nil && bytes.Equal(written, want) {
-			return nil
-		}
-	}
-	c.exportSoon(nil)
-	return nil
 }
 
 // private says whether the job promises anything: its noise is drawn, and secret.

@@ -1,11 +1,17 @@
 package coordinator
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/evaluate/metric"
+	"github.com/starling-fl/starling/model"
 )
 
 // exporting is an export of the checkpoint that failed and is still due. What is
@@ -58,5 +64,34 @@ func (c *Coordinator) exportLast(ctx context.Context, measured []metric.RankAccu
 			return err
 		}
 	}
+	return nil
+}
+
+// ErrRolledBack is a store that is older than what was released from its folder.
+var ErrRolledBack = errors.New("coordinator: the ledger has forgotten rounds that were released")
+
+// catchUp exports the last checkpoint where a crash came between its commit and
+// its export. A checkpoint of a round that the ledger does not have is what is left of
+// a newer store: to go on from the older one would spend the same budget again.
+func (c *Coordinator) catchUp() error {
+	var info model.CheckpointInfo
+	b, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.CheckpointFile))
+	if err == nil {
+		info, err = model.ParseCheckpointInfo(b)
+	}
+	if err == nil && c.rnd.secret() && info.Job == c.t.job.Name && info.Version > int(c.core.version) {
+		return fmt.Errorf("%w: %s holds version %d, %s ends at version %d: put the newest copy of %s back; if this is another run, give it a folder of its own",
+			ErrRolledBack, c.checkpointDir(), info.Version, store.FileName, c.core.version, store.FileName)
+	}
+	if c.core.version == 0 {
+		return nil
+	}
+	if err == nil && info.Version == int(c.core.version) {
+		written, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.AdapterFile))
+		if want, e := model.EncodeAdapter(c.core.Adapter()); err == nil && e == nil && bytes.Equal(written, want) {
+			return nil
+		}
+	}
+	c.exportSoon(nil)
 	return nil
 }

@@ -43,7 +43,7 @@ func TestChecks(t *testing.T) {
 // stuck; one that goes on is alive again.
 func TestAliveKnowsAStuckEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &Coordinator{events: make(chan event), done: make(chan struct{})}
+		c := &Coordinator{sessions: sessions{events: make(chan event), done: make(chan struct{})}}
 		step := func(want string) {
 			t.Helper()
 			err := c.Alive(t.Context())

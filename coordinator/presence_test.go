@@ -313,7 +313,7 @@ func TestAllFetch(t *testing.T) {
 // What has come in when a deadline passes came in time: the engine may have been
 // busy, and a device must not be absent for that.
 func TestADeadlineLetsInWhatHasCome(t *testing.T) {
-	c := &Coordinator{events: make(chan event, 16)}
+	c := &Coordinator{sessions: sessions{events: make(chan event, 16)}}
 	for range 16 {
 		c.events <- leftEvent{&session{}}
 	}

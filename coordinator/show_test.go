@@ -25,7 +25,7 @@ func TestCohortMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &running{m: m, parts: map[round.Device]*participant{}}
-	c := &Coordinator{fleet: fleet.New()}
+	c := &Coordinator{engine: engine{fleet: fleet.New()}}
 	for n := range round.Device(4) {
 		d := c.fleet.Add([32]byte{byte(n)})
 		d.Browser = n == 1
