@@ -1,4 +1,4 @@
-"""Forward passes of the benchmark's ViT and T5 in PyTorch, from the tensors of a program's manifest."""
+"""Forward passes of the benchmark's ViT, T5 and Llama in PyTorch, from the tensors of a program's manifest."""
 
 import math
 
@@ -28,7 +28,7 @@ class Layers:
 
     def __init__(self, m):
         self.t, self.cfg, self.sdpa = m.t, m.spec["Config"], m.sdpa
-        self.scale = m.spec["LoRA"]["alpha"] / m.spec["Rank"]
+        self.scale = m.spec["Method"]["alpha"] / m.spec["Rank"]
         self.heads = self.cfg["num_attention_heads"]
 
     def linear(self, x, name):
@@ -36,6 +36,41 @@ class Layers:
         if name + ".lora_A.weight" in self.t:
             y = y + self.scale * F.linear(F.linear(x, self.t[name + ".lora_A.weight"]), self.t[name + ".lora_B.weight"])
         return y
+
+
+def llama(m):
+    """The loss of LlamaForCausalLM, of the places whose next token is told."""
+    e, t, cfg, dec = Layers(m), m.t, m.spec["Config"], m.spec["Config"]["decoder"]
+    tokens, (d, groups) = t["tokens"].long(), (dec["head_dim"], dec["num_key_value_heads"])
+    b, s = tokens.shape
+    eps = cfg["layer_norm_eps"]
+    norm = lambda x, name: F.rms_norm(x, x.shape[-1:], t[name + ".weight"], eps)
+    angle = torch.arange(s)[:, None] * dec["rope"]["rope_theta"] ** (-torch.arange(0, d, 2) / d)
+    cos, sin = angle.cos(), angle.sin()
+
+    def turned(x):  # [b, heads, s, d]
+        first, second = x[..., : d // 2], x[..., d // 2 :]
+        return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
+
+    later = torch.full((s, s), float("-inf")).triu(1)
+    x = F.embedding(tokens, t["embed_tokens.weight"])
+    for i in range(cfg["num_hidden_layers"]):
+        p = f"layers.{i}."
+        y = norm(x, p + "input_layernorm")
+        q, k = turned(split(e.linear(y, p + "self_attn.q_proj"), b, e.heads)), turned(split(e.linear(y, p + "self_attn.k_proj"), b, groups))
+        v = split(e.linear(y, p + "self_attn.v_proj"), b, groups)
+        if e.sdpa:
+            a = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        else:
+            wide = lambda u: u.repeat_interleave(e.heads // groups, 1)
+            a = attention(q, wide(k), wide(v), later, d**-0.5, False)
+        x = x + e.linear(join(a), p + "self_attn.o_proj")
+        y = norm(x, p + "post_attention_layernorm")
+        x = x + e.linear(F.silu(e.linear(y, p + "mlp.gate_proj")) * e.linear(y, p + "mlp.up_proj"), p + "mlp.down_proj")
+    x = norm(x, "norm").gather(1, t["places"].long()[..., None].expand(-1, -1, x.shape[-1]))
+    ce = F.cross_entropy(F.linear(x, t["embed_tokens.weight"]).flatten(0, 1), t["labels"].long().flatten(), reduction="none")
+    w = t["weights"].flatten()
+    return (ce * w).sum() / (w.sum() + 1e-9)
 
 
 def vit(m):

@@ -80,14 +80,14 @@ class Model:
         return F.layer_norm(x, x.shape[-1:], self.t[name + ".weight"], self.t[name + ".bias"], 1e-12)
 
     def loss(self):
-        family = {"vit": torch_families.vit, "t5": torch_families.t5}.get(self.spec["Config"]["model_type"])
+        family = {"vit": torch_families.vit, "t5": torch_families.t5, "llama": torch_families.llama}.get(self.spec["Config"]["model_type"])
         if family:
             return family(self)
         t, cfg = self.t, self.spec["Config"]
         tokens = t["tokens"].long()
         b, s = tokens.shape
         h, heads = cfg["hidden_size"], cfg["num_attention_heads"]
-        scale = self.spec["LoRA"]["alpha"] / self.spec["Rank"]
+        scale = self.spec["Method"]["alpha"] / self.spec["Rank"]
         x = F.embedding(tokens, t["embeddings.word_embeddings.weight"]) + t["embeddings.position_embeddings.weight"][:s]
         x = self.norm(x, "embeddings.LayerNorm")
         keep = (tokens != 0).float()

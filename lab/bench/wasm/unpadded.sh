@@ -14,7 +14,7 @@ GO=${GO:-go}
 python=${PYTHON:-python3}
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
-cases=${CASES:-tiny-full-b8-s64 small-full-b8-s64 minilm-full-b8-s128 base-full-b8-s64 vit-full-b4-s197 t5-full-b4-s256}
+cases=${CASES:-tiny-full-b8-s64 small-full-b8-s64 minilm-full-b8-s128 base-full-b8-s64 vit-full-b4-s197 t5-full-b4-s256 smollm2-full-b1-s256 smollm2-full-b4-s256}
 "$python" -c 'import torch, numpy' || { echo "lab/bench/wasm: $python has no torch and numpy" >&2; exit 1; }
 $GO build -C lab -o "$WORK/steps" ./bench/wasm/steps
 # shellcheck disable=SC2086

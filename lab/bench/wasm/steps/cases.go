@@ -49,6 +49,8 @@ func cases() []benchCase {
 			Classes: 4, Rank: 16, Spec: training.Spec{Batch: 4, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 1}, Full: true},
 		{Name: "t5-full-b4-s256", Step: &nn.StepSpec{Config: t5Small(), Method: model.Method{RMax: 16, Alpha: 16, Task: model.TaskAnswer, Answer: 16},
 			Rank: 16, Spec: training.Spec{Batch: 4, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 256}, Full: true},
+		{Name: "smollm2-full-b1-s256", Step: decoderStep(1), Full: true},
+		{Name: "smollm2-full-b4-s256", Step: decoderStep(4), Full: true},
 		{Name: "base-full-b8-s64", Step: step(model.BERT(30522, 768, 12, 12, 512), 8, 64), Full: true},
 	}
 }
@@ -58,6 +60,14 @@ func vitSmall() model.Config {
 	c := model.NewViT(384, 12, 224, 16, 3)
 	c.NumAttentionHeads = 6
 	return c
+}
+
+// decoderStep is one of SmolLM2-135M's shape, 30 layers, 576 wide, over 256 tokens.
+func decoderStep(batch int) *nn.StepSpec {
+	c := model.Llama(49152, 576, 30, 9, 8192)
+	c.IntermediateSize, c.Decoder.KVHeads, c.Decoder.Rope.Theta = 1536, 3, 1e5
+	return &nn.StepSpec{Config: c, Method: model.Method{RMax: 8, Alpha: 16, Task: model.TaskCausal}, Rank: 8,
+		Spec: training.Spec{Batch: batch, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 256}
 }
 
 // t5Small is 6 and 6 layers, 512 wide.
@@ -120,7 +130,7 @@ func floats(name string, n int) []float32 {
 		return []float32{1e-3}
 	case name == nn.StepName:
 		return []float32{1}
-	case strings.HasSuffix(name, "LayerNorm.weight"), strings.HasSuffix(name, "layer_norm.weight"),
+	case name == model.DecoderNorm, strings.HasSuffix(name, "LayerNorm.weight"), strings.HasSuffix(name, "layer_norm.weight"),
 		strings.Contains(name, "layernorm") && strings.HasSuffix(name, ".weight"), name == task.Weights:
 		for i := range v {
 			v[i] = 1
@@ -158,6 +168,15 @@ func (c *benchCase) labels(n int) []int32 {
 	v := make([]int32, n)
 	for i := range v {
 		v[i] = int32(i * max(1, most/257) % most)
+	}
+	return v
+}
+
+// places are all of a text's but the last, text by text.
+func (c *benchCase) places(n int) []int32 {
+	v := make([]int32, n)
+	for i := range v {
+		v[i] = int32(i % (n / c.Step.Batch))
 	}
 	return v
 }

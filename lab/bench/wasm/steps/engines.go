@@ -100,6 +100,8 @@ func (c *benchCase) snapshot(ctx context.Context, program []byte, file string) (
 		switch {
 		case t.Name == task.Tokens:
 			err = in.WriteInt32(t.Name, c.tokens())
+		case t.Name == task.Places:
+			err = in.WriteInt32(t.Name, c.places(t.Len()))
 		case t.Name == task.Labels, t.Name == task.DecoderTokens:
 			err = in.WriteInt32(t.Name, c.labels(t.Len()))
 		default:
