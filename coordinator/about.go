@@ -40,7 +40,7 @@ type About struct {
 	// BaseBytes is the size of the base that a device fetches once.
 	BaseBytes uint64 `json:"base_bytes"`
 	// Full tells that a page needs the full build of its program: for shares that are sealed
-	// with the post-quantum hybrid, for decoders and for recordings.
+	// with the post-quantum hybrid, and for bases and tokenizers but the commonest.
 	Full bool `json:"full,omitempty"`
 	// Sample is the name of a public file to try, at /v1/sample; empty: there is none.
 	Sample string `json:"sample,omitempty"`
@@ -56,7 +56,7 @@ func (c *Coordinator) About() (About, error) {
 	a := About{
 		Job: j.Name, ID: hex.EncodeToString(c.task[:]), Task: j.Task, Labels: append([]string{}, j.Labels...), Rounds: j.Rounds, Private: c.private(), Protects: "device",
 		ShardFloor: j.Shard.Floor, SamplingRate: j.Cohort.SamplingRate, BaseBytes: c.t.baseRef.Size,
-		Full: j.Shard.Hybrid || c.t.base.Config.Heavy(), NeedsSecret: len(c.secret) > 0, Protocol: wire.Protocol(),
+		Full: c.t.heavy(), NeedsSecret: len(c.secret) > 0, Protocol: wire.Protocol(),
 	}
 	if j.Providers.Max > 0 {
 		a.Protects, a.Providers = "provider", j.Providers.Max
@@ -70,6 +70,11 @@ func (c *Coordinator) About() (About, error) {
 	var err error
 	a.Guarantees, err = c.t.promise()
 	return a, err
+}
+
+// heavy says whether the job asks for what a page's light build leaves out.
+func (t *terms) heavy() bool {
+	return t.job.Shard.Hybrid || t.base.Heavy()
 }
 
 // Announced is the job as devices that enrol are told it, for one that wants to try it

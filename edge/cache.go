@@ -10,11 +10,16 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
 	"github.com/starling-fl/starling/internal/wire"
 )
+
+// disk says whether there are files to cache blobs in. In a browser there are none: what deals
+// with them is not built into a page.
+const disk = runtime.GOOS != "js"
 
 // Programs are asked for again in every round with their rank.
 const (
@@ -44,7 +49,7 @@ type body struct {
 // newBody makes an empty body. A cache that cannot be written is no error.
 func (f *fetcher) newBody(b wire.Blob, keep bool) *body {
 	p := &body{most: b.Size, hash: sha256.New()}
-	if keep && f.dir != "" && b.Size > memoryEach && os.MkdirAll(f.dir, 0o700) == nil {
+	if disk && keep && f.dir != "" && b.Size > memoryEach && os.MkdirAll(f.dir, 0o700) == nil {
 		f.sweep()
 		p.take(filepath.Join(f.dir, partName+fmt.Sprintf("%x", b.SHA256)))
 	}
@@ -88,7 +93,7 @@ func (p *body) release() {
 // from: err is why it ends here.
 func (p *body) leave(err error) {
 	lied := new(statusError)
-	if p.file == nil || p.unlock == nil || p.size == 0 || errors.Is(err, errWrongBytes) || errors.As(err, &lied) {
+	if !disk || p.file == nil || p.unlock == nil || p.size == 0 || errors.Is(err, errWrongBytes) || errors.As(err, &lied) {
 		p.discard()
 		return
 	}
@@ -114,7 +119,7 @@ func (f *fetcher) sweep() {
 // write appends. A file that takes no more, as on a full disk, is given up for
 // memory.
 func (p *body) write(b []byte) error {
-	if p.file != nil {
+	if disk && p.file != nil {
 		if _, err := p.file.WriteAt(b, int64(p.size)); err != nil {
 			if p.data, err = p.bytes(); err != nil {
 				return err
@@ -140,7 +145,7 @@ func (p *body) write(b []byte) error {
 func (p *body) restart() error {
 	p.size, p.data = 0, p.data[:0]
 	p.hash.Reset()
-	if p.file != nil {
+	if disk && p.file != nil {
 		return p.file.Truncate(0)
 	}
 	return nil
@@ -148,7 +153,7 @@ func (p *body) restart() error {
 
 // bytes yields what has come, from a file in a slice of just that size.
 func (p *body) bytes() ([]byte, error) {
-	if p.file == nil {
+	if !disk || p.file == nil {
 		return p.data, nil
 	}
 	data := make([]byte, p.size)
@@ -161,7 +166,7 @@ func (p *body) bytes() ([]byte, error) {
 
 // discard removes the file where there is one.
 func (p *body) discard() {
-	if p.file != nil {
+	if disk && p.file != nil {
 		_ = p.file.Close() // what it holds is thrown away
 		os.Remove(p.file.Name())
 		p.file = nil
@@ -172,7 +177,7 @@ func (p *body) discard() {
 // settle gives a checked file in the cache its name, so that nobody sees a part of it,
 // and returns what reads it.
 func (f *fetcher) settle(b wire.Blob, p *body) (io.ReaderAt, error) {
-	if p.file == nil {
+	if !disk || p.file == nil {
 		return bytes.NewReader(p.data), nil
 	}
 	name := p.file.Name()
@@ -192,14 +197,14 @@ func (f *fetcher) settle(b wire.Blob, p *body) (io.ReaderAt, error) {
 // of it. The cache is a convenience: a full disk is no error.
 func (f *fetcher) keep(b wire.Blob, p *body, data []byte) {
 	f.remember(b, data)
-	if p.file != nil {
+	if disk && p.file != nil {
 		if p.file.Close() != nil || os.Rename(p.file.Name(), f.path(b)) != nil {
 			os.Remove(p.file.Name())
 		}
 		p.file = nil
 		return
 	}
-	if f.dir == "" || os.MkdirAll(f.dir, 0o700) != nil {
+	if !disk || f.dir == "" || os.MkdirAll(f.dir, 0o700) != nil {
 		return
 	}
 	tmp, err := os.CreateTemp(f.dir, partName)
@@ -217,7 +222,7 @@ func (f *fetcher) path(b wire.Blob) string { return filepath.Join(f.dir, fmt.Spr
 // onDisk tells whether a blob can be had again without the network. What lies
 // in memory as well would not be given back by forgetting it.
 func (f *fetcher) onDisk(b wire.Blob) bool {
-	if f.dir == "" || b.Size <= memoryEach {
+	if !disk || f.dir == "" || b.Size <= memoryEach {
 		return false
 	}
 	info, err := os.Stat(f.path(b))
@@ -227,6 +232,9 @@ func (f *fetcher) onDisk(b wire.Blob) bool {
 // opened opens a blob in the cache, once it has read it all; a file with other bytes is
 // removed.
 func (f *fetcher) opened(b wire.Blob) (io.ReaderAt, bool) {
+	if !disk {
+		return nil, false
+	}
 	file, err := os.Open(f.path(b))
 	if err != nil {
 		return nil, false
@@ -251,7 +259,7 @@ func (f *fetcher) cached(b wire.Blob) ([]byte, bool) {
 	if ok && uint64(len(data)) == b.Size {
 		return data, true
 	}
-	if f.dir == "" {
+	if !disk || f.dir == "" {
 		return nil, false
 	}
 	info, err := os.Stat(f.path(b))

@@ -248,6 +248,7 @@ func TestHostileAddressesAreNotLocal(t *testing.T) {
 		"http://127.0.0.1:8080": true, "http://127.9.9.9:1": true, "https://[::1]:8443": true, "http://localhost:8080": true,
 		"https://127.0.0.1.example.org": false, "https://localhost.example.org": false, "https://example.org#127.0.0.1": false,
 		"https://10.0.0.1": false, "https://0.0.0.0:8080": false, "https://[::]:8080": false, "https://127.1": false,
+		"http://127.0.0.256": false, "http://127.0.0.01": false, "http://127.0.1": false, "http://127.0.0.+1": false,
 		"https://2130706433": false, "https://0x7f.0.0.1": false, "https://[fe80::1]:80": false, "": false,
 	} {
 		if p, got := PolicyFor(address); got != local || (p.Shard < 8) != local {

@@ -49,14 +49,10 @@ var architectures = map[string]*architecture{}
 
 func init() { // the values' functions ask for architectures themselves
 	maps.Copy(architectures, map[string]*architecture{
-		"bert":        &bertArchitecture,
-		"roberta":     &robertaArchitecture,
-		"electra":     &electraArchitecture,
-		"xlm-roberta": ofRoberta("XLMRoberta"),
-		"camembert":   ofRoberta("Camembert"),
-		"distilbert":  &distilbertArchitecture,
-		"t5":          &t5Architecture,
-		"vit":         &vitArchitecture,
+		"bert":       &bertArchitecture,
+		"electra":    &electraArchitecture,
+		"distilbert": &distilbertArchitecture,
+		"vit":        &vitArchitecture,
 	})
 	maps.Copy(architectures, heavy())
 }

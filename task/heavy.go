@@ -5,6 +5,7 @@ package task
 import "github.com/starling-fl/starling/model"
 
 func init() {
+	kinds[model.TaskAnswer] = answerKind
 	kinds[model.TaskListen] = listenKind
 	kinds[model.TaskCausal] = causalKind
 }

@@ -106,7 +106,6 @@ var kinds = map[model.TaskKind]kind{
 	model.TaskMultiLabel: multiLabelKind,
 	model.TaskTag:        tagKind,
 	model.TaskSpan:       spanKind,
-	model.TaskAnswer:     answerKind,
 	model.TaskImage:      imageKind,
 	model.TaskPretrain:   pretrainKind,
 }

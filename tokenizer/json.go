@@ -61,31 +61,38 @@ type wordPieceModel struct {
 	Vocab        map[string]int32 `json:"vocab"`
 }
 
+// modelKind says which model a tokenizer.json is of.
+type modelKind struct {
+	typed
+	Fallback bool `json:"byte_fallback"`
+}
+
+// What a tokenizer of BERT's has.
+const (
+	wordPieceKind  = "WordPiece"
+	bertNormalizer = "BertNormalizer"
+)
+
+func readKind(data []byte) (modelKind, error) {
+	var file struct {
+		Model modelKind `json:"model"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return file.Model, fmt.Errorf("%w: tokenizer.json: %w", ErrVocab, err)
+	}
+	return file.Model, nil
+}
+
 // parseJSON reads a tokenizer.json by the kind of its model.
 func parseJSON(data []byte) (Tokenizer, error) {
-	var kind struct {
-		Model struct {
-			typed
-			Fallback bool `json:"byte_fallback"`
-		} `json:"model"`
-	}
-	if err := json.Unmarshal(data, &kind); err != nil {
-		return nil, fmt.Errorf("%w: tokenizer.json: %w", ErrVocab, err)
-	}
-	switch kind.Model.Type {
-	case "WordPiece":
+	kind, err := readKind(data)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind.Type == wordPieceKind:
 		return parseWordPiece(data)
-	case "BPE":
-		if kind.Model.Fallback {
-			return parseFallbackPair(data)
-		}
-		return parseBytePair(data)
-	case "Unigram":
-		return parseUnigram(data)
-	case "SentencePiece":
-		return parseSentencePieceJSON(data)
 	}
-	return nil, fmt.Errorf("%w: model.type is %.40q, want WordPiece, BPE or Unigram", ErrVocab, kind.Model.Type)
+	return parseFull(kind, data)
 }
 
 // addTokens appends the pieces that lie behind the vocabulary, which no word becomes.
@@ -129,7 +136,7 @@ func parseFold(raw json.RawMessage) (f fold, err error) {
 		return f, fmt.Errorf("%w: normalizer: %w", ErrVocab, err)
 	}
 	before := raw
-	if n.Type == "BertNormalizer" {
+	if n.Type == bertNormalizer {
 		f.clean, f.chinese, f.lower, f.accents = n.CleanText, n.HandleChineseChars, n.Lowercase, n.Lowercase
 		if n.StripAccents != nil {
 			f.accents = *n.StripAccents
@@ -141,10 +148,7 @@ func parseFold(raw json.RawMessage) (f fold, err error) {
 			return f, err
 		}
 	}
-	var plain bool
-	if f.before, plain, err = parseSteps(before); err == nil && !plain {
-		err = fmt.Errorf("%w: normalizer changes letters or spaces of ASCII, which is not supported of a WordPiece", ErrVocab)
-	}
+	f.before, err = parseBefore(before)
 	return f, err
 }
 
@@ -194,7 +198,7 @@ func (t *WordPiece) MarshalJSON() ([]byte, error) {
 	file := t.file
 	if file == nil {
 		var err error
-		if file, err = json.Marshal(normalizer{Type: "BertNormalizer", CleanText: true, HandleChineseChars: true, Lowercase: true}); err != nil {
+		if file, err = json.Marshal(normalizer{Type: bertNormalizer, CleanText: true, HandleChineseChars: true, Lowercase: true}); err != nil {
 			return nil, err
 		}
 	}

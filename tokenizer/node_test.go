@@ -23,7 +23,7 @@ func TestUnderJS(t *testing.T) {
 	if _, err := os.Stat(wrapper); err != nil {
 		t.Skipf("this Go has no %s", wrapper)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-run", "Decomposed|Normalizers|EncodeMatchesBERT|EncodeRules", "-exec", wrapper, ".")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-tags=full", "-run", "Decomposed|Normalizers|EncodeMatchesBERT|EncodeRules", "-exec", wrapper, ".")
 	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOEXPERIMENT=", "GOMAXPROCS=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -23,11 +23,23 @@ type preTokenizer struct {
 	List []preTokenizer `json:"pretokenizers"`
 }
 
-// wordPatterns are the expressions that published files cut texts at, with how Starling
-// does: package regexp has no look-ahead, and would be 5 % of what a browser downloads.
-var wordPatterns = map[string]splitter{
-	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`: lineWords(3), // Llama 3
-	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`:      lineWords(1), // Qwen 2
+// Expressions that published files cut texts at. Package regexp has no look-ahead, and would be
+// 5 % of what a browser downloads.
+const (
+	llama3Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	qwen2Pattern  = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+)
+
+// wordPattern is how Starling cuts where such an expression does; nil: it does not. In a
+// package's variable it would be in every program, whether that reads these files or not.
+func wordPattern(regex string) splitter {
+	switch regex {
+	case llama3Pattern:
+		return lineWords(3)
+	case qwen2Pattern:
+		return lineWords(1)
+	}
+	return nil
 }
 
 // splitter says how a text is cut, and whether one without a leading space is given one.
@@ -59,8 +71,8 @@ func (p *preTokenizer) splitter() (s splitter, prefix bool, err error) {
 		return refused("has add_prefix_space behind another step")
 	case first.Type == "Digits" && first.Individual && gpt:
 		return digitWords, false, nil
-	case first.Type == "Split" && first.Behavior == "Isolated" && !first.Invert && !gpt && wordPatterns[first.Pattern.Regex] != nil:
-		return wordPatterns[first.Pattern.Regex], false, nil
+	case first.Type == "Split" && first.Behavior == "Isolated" && !first.Invert && !gpt && wordPattern(first.Pattern.Regex) != nil:
+		return wordPattern(first.Pattern.Regex), false, nil
 	default:
 		return refused(fmt.Sprintf("%.40q (%.200q)", first.Type, first.Pattern.Regex))
 	}

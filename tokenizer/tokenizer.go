@@ -57,10 +57,16 @@ func Parse(data []byte) (Tokenizer, error) {
 	if len(data) > maxParsedBytes {
 		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrVocab, len(data), maxParsedBytes)
 	}
-	if b := bytes.TrimLeft(data, " \t\r\n"); len(b) > 0 && b[0] == '{' {
+	if isJSON(data) {
 		return parseJSON(data)
 	}
-	return parseSentencePiece(data)
+	return parseSentencePieceFile(data)
+}
+
+// isJSON tells a tokenizer.json from SentencePiece's own file.
+func isJSON(data []byte) bool {
+	b := bytes.TrimLeft(data, " \t\r\n")
+	return len(b) > 0 && b[0] == '{'
 }
 
 // ParseFor is Parse for a model: every id must be one of its vocabulary's, and
