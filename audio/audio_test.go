@@ -187,6 +187,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(g.File)
 	}
 	f.Add(example1)
+	f.Add(frameOf(0x69, 0x10))
 	f.Add(flacOf(f, 1, []int32{1, -2, 300, 4, 5, -60, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Decode(data)

@@ -10,6 +10,8 @@ import (
 	"io"
 
 	"github.com/mewkiz/flac"
+	"github.com/mewkiz/flac/frame"
+	"github.com/mewkiz/flac/meta"
 )
 
 // decodeFLAC reads a FLAC stream whose first block describes it, as RFC 9639 asks.
@@ -36,15 +38,17 @@ func decodeFLAC(data []byte) (*Sound, error) {
 	scale := 1 / (float64(channels) * float64(int64(1)<<(info.BitsPerSample-1)))
 	s := &Sound{Rate: int(info.SampleRate)}
 	for {
-		f, err := stream.ParseNext()
+		f, err := stream.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if err == nil {
+			if err = describedBy(info, f); err == nil {
+				err = f.Parse()
+			}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("audio: FLAC, after %d samples: %w", len(s.Samples), err)
-		}
-		if len(f.Subframes) != channels {
-			return nil, fmt.Errorf("audio: FLAC, after %d samples: %d channels, and %d before", len(s.Samples), len(f.Subframes), channels)
 		}
 		n := len(f.Subframes[0].Samples)
 		if n+len(s.Samples) > MaxSamples {
@@ -65,4 +69,24 @@ func decodeFLAC(data []byte) (*Sound, error) {
 		return nil, fmt.Errorf("%w: it says %d samples, and %d are there", ErrShort, want, len(s.Samples))
 	}
 	return s, nil
+}
+
+// describedBy refuses a frame that is not as the file's description says, before its samples
+// are read, and completes one that leaves the bits of a sample to the description (RFC 9639,
+// section 9.1.4): the reader takes them for none.
+func describedBy(info *meta.StreamInfo, f *frame.Frame) error {
+	if f.BitsPerSample == 0 {
+		f.BitsPerSample = info.BitsPerSample
+	}
+	switch channels := f.Channels.Count(); {
+	case channels != int(info.NChannels):
+		return fmt.Errorf("a frame has %d channels, and the file %d", channels, info.NChannels)
+	case f.BitsPerSample != info.BitsPerSample:
+		return fmt.Errorf("a frame has samples of %d bits, and the file of %d", f.BitsPerSample, info.BitsPerSample)
+	case f.SampleRate != 0 && f.SampleRate != info.SampleRate:
+		return fmt.Errorf("a frame has %d samples a second, and the file %d", f.SampleRate, info.SampleRate)
+	case f.BitsPerSample == 32 && f.Channels >= frame.ChannelsLeftSide:
+		return errors.New("samples of 32 bits as a difference of channels, which takes 33: store it with 24 bits")
+	}
+	return nil
 }

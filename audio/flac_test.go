@@ -2,8 +2,10 @@ package audio
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mewkiz/flac"
@@ -65,6 +67,55 @@ func TestFLACIsWhatWasWritten(t *testing.T) {
 			if v != float32(in[i])/(1<<15) {
 				t.Fatalf("sample %d is %v, want %d", i, v, in[i])
 			}
+		}
+	}
+}
+
+// frameOf is example1 with two bytes of its frame's header changed, and its checksums put right.
+func frameOf(rates, shape byte) []byte {
+	const frame, check = 42, 48
+	out := slices.Clone(example1)
+	out[frame+2], out[frame+3] = rates, shape
+	remainder := func(b []byte, width, polynomial uint) (sum uint) {
+		for _, v := range b {
+			sum ^= uint(v) << (width - 8)
+			for range 8 {
+				if sum <<= 1; sum>>width != 0 {
+					sum ^= 1<<width | polynomial
+				}
+			}
+		}
+		return sum
+	}
+	out[check] = byte(remainder(out[frame:check], 8, 0x07))
+	end := len(out) - 2
+	binary.BigEndian.PutUint16(out[end:], uint16(remainder(out[frame:end], 16, 0x8005)))
+	return out
+}
+
+// A frame may leave to the description what a sample is, and may not say otherwise.
+func TestFLACFramesAgreeWithTheirDescription(t *testing.T) {
+	for name, c := range map[string]struct {
+		rates, shape byte
+		says         string // "": it is read as it was
+	}{
+		"as it was":         {0x69, 0x18, ""},
+		"bits as described": {0x69, 0x10, ""},
+		"rate as described": {0x60, 0x18, ""},
+		"24 bits":           {0x69, 0x1c, "24 bits"},
+		"another rate":      {0x65, 0x18, "16000 samples a second"},
+		"one channel":       {0x69, 0x08, "1 channels"},
+		"eight channels":    {0x69, 0x78, "8 channels"},
+	} {
+		if c.says != "" {
+			if _, err := Decode(frameOf(c.rates, c.shape)); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v, want an error that says %q", name, err, c.says)
+			}
+			continue
+		}
+		// One sample alone is silence to Decode: what there is of it is compared.
+		if s, err := decodeFLAC(frameOf(c.rates, c.shape)); err != nil || !slices.Equal(s.Samples, []float32{(25588 + 10416) / 65536.0}) {
+			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
 }
