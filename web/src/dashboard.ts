@@ -207,12 +207,22 @@ async function configuration(): Promise<void> {
   }
 }
 
+/** Says as whom one sees this, and leaves out what is not for the role. */
+async function introduce(): Promise<void> {
+  const { name, role } = (await (await call("who.json")).json()) as { name: string; role: string };
+  say("who", `for ${name}, ${role}`);
+  show("invite-section", role !== "viewer");
+  fleet.judges = role !== "viewer";
+}
+
 async function begin(): Promise<void> {
   stop.abort();
   stop = new AbortController();
   forgetEvents();
   records.clear();
+  say("who", "");
   if (!token) return link("denied");
+  introduce().catch(() => undefined); // who is refused hears so of each act, and the stream tells of the token
   void fetch("v1/job").then(async (r) => {
     if (r.ok) about = (await r.json()) as About;
     if (progress) privacy(progress);

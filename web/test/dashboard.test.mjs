@@ -91,3 +91,24 @@ test("a coordinator that goes is said to be gone, and found again", { timeout: 1
   job.restart(); // its token is kept
   await until("the stream again", async () => (await textOf(tab, "#live")) === "Live", () => job.story(tab, "#live"), 40_000);
 });
+
+test("a viewer sees the job, and is offered nothing that is for operators", { timeout: 120_000 }, async (t) => {
+  const job = await fleet(t, { rounds: 2 });
+  const [address, folder] = job.dashboard.split("/dashboard#");
+  const named = await fetch(`${address}/v1/admin/operators`, { method: "POST", headers: { Authorization: `Bearer ${folder}` },
+    body: JSON.stringify({ name: "Ada", role: "viewer", seconds: 3600 }) });
+  assert.equal(named.status, 200, await named.clone().text());
+  const { token } = await named.json();
+  const browser = await open(t, "chrome");
+  const { tab, faults } = await openTab(browser, `${address}/dashboard#${token}`, desktop);
+  await until("the waiting job", async () => (await textOf(tab, "#state")) === "waiting", () => job.story(tab, "body"));
+  await until("who looks", async () => (await textOf(tab, "#who")) === "for Ada, viewer", () => job.story(tab, "header"));
+  assert.ok(await tab.$eval("#invite-section", (e) => e.hidden), "a viewer is offered the join link");
+  await accessible(tab, "for a viewer");
+  await shot(tab, "chrome-dashboard-viewer", { fullPage: true });
+  job.joinNatives();
+  await tab.$eval("#fleet-section", (e) => e.scrollIntoView());
+  await until("the fleet", async () => (await tab.$$("#fleet-rows button")).length > 0, () => job.story(tab, "#fleet-section"));
+  assert.ok(await tab.$$eval("#fleet-rows button", (all) => all.every((b) => b.disabled)), "a viewer is offered a ban");
+  assert.deepEqual(faults, []);
+});

@@ -10,6 +10,8 @@ const sureFor = 6000; // ms in which a ban must be confirmed
 type Call = (path: string, options?: RequestInit) => Promise<Response>;
 
 export class Fleet {
+  /** Whether who looks may ban and pardon. */
+  judges = true;
   readonly #call: Call;
   #devices: Device[] = [];
   #from = 0;
@@ -88,6 +90,7 @@ export class Fleet {
     const act = d.excluded ? "pardon" : "ban";
     const button = element("button", { type: "button", class: "quiet small", id: `act-${d.identity}`, "aria-label": `${d.excluded ? "Pardon" : "Ban"} ${name}` },
       d.excluded ? "Pardon" : "Ban");
+    button.disabled = !this.judges;
     let sure = d.excluded !== undefined; // a pardon is taken back by a ban
     button.addEventListener("click", () => {
       if (sure) return void this.#judge(d, act);
