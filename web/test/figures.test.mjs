@@ -33,6 +33,7 @@ function coordinator(request, response, path) {
   const json = (of) => response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify(of));
   if (path === "/v1/job") return json(about), true;
   if (path === "/v1/admin/devices.json") return json([]), true;
+  if (path === "/v1/admin/who.json") return json({ name: "Ada", role: "operator" }), true;
   if (path !== "/v1/admin/events") return false;
   response.writeHead(200, { "Content-Type": "text/event-stream" });
   response.write(`event: overview\ndata: ${JSON.stringify({ progress, state_left_ms: 0, cohort: "....ttttmm", browsers: "nnnnbbnnnn" })}\n\n` +

@@ -62,6 +62,7 @@ async function played(t) {
       return answer.end("{}");
     }
     if (pathname === "/v1/admin/devices.json") return answer.end(JSON.stringify(list));
+    if (pathname === "/v1/admin/who.json") return answer.end(JSON.stringify({ name: "Ada", role: "operator" }));
     if (pathname === "/v1/job") {
       return answer.end(JSON.stringify({ job: "a large fleet", labels: ["a", "b"], rounds: 2 * rounds, private: true, protects: "device", delivered: guarantee(4),
         shard_floor: 8, sampling_rate: 0.1, base_bytes: 1, needs_secret: true, protocol }));
