@@ -22,6 +22,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -144,6 +145,10 @@ type report struct {
 func New(cfg Config) (*Coordinator, error) {
 	if cfg.Dir == "" {
 		return nil, fmt.Errorf("coordinator: no folder for the state is given")
+	}
+	if cfg.Job.Alone() {
+		return nil, fmt.Errorf("%w: cohort.size is 1, must be at least 2: one device's update is not hidden by any other "+
+			"(starling simulate takes such a job)", job.ErrInvalid)
 	}
 	core, err := NewCore(cfg.Job, cfg.Base, cfg.Seed)
 	if err != nil {

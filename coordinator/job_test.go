@@ -29,6 +29,10 @@ func TestNewRefusals(t *testing.T) {
 	refused("a sequence longer than the base", "positions", func(c *Config) { c.Job.Adapter.Sequence = 9 })
 	refused("an unreachable epsilon", "epsilon", func(c *Config) { c.Job.Privacy.NoiseMultiplier = 0.1 })
 	refused("an epsilon of nothing", "epsilon", func(c *Config) { c.Job.Privacy.Epsilon = 1e-9; c.Job.Rounds = 1000 })
+	refused("rounds of one device", "cohort.size is 1, must be at least 2", func(c *Config) {
+		c.Job.Privacy.None, c.Job.Shard.Corrupt = true, 0
+		c.Job.Cohort.Sampling, c.Job.Cohort.Size, c.Job.Cohort.Floor = "fixed", 1, 0
+	})
 	refused("no folder", "folder", func(c *Config) { c.Dir = "" })
 	refused("a short seed", "seed", func(c *Config) { c.Seed = []byte("abc") })
 	refused("a full-precision base as compact", "compact_base", func(c *Config) {

@@ -122,7 +122,7 @@ type Cohort struct {
 	// fixed size is for few and known clients: it does not amplify, and is accounted as if
 	// everybody took part in every round.
 	Sampling string `yaml:"sampling" json:",omitempty"`
-	// Size of every cohort with sampling fixed, in 2..population. 0 with sampling poisson.
+	// Size of every cohort with sampling fixed, in 2..population, or 1 to simulate without privacy. 0 with sampling poisson.
 	Size int `yaml:"size" json:",omitempty"`
 	// Floor is the least cohort drawn that is asked for updates: a smaller
 	// one commits noise only, and is charged. 0 is max(2, nbar/2) rounded down.

@@ -80,6 +80,7 @@ func TestRefusals(t *testing.T) {
 		{"name: x\nlabels: [a, b]\ncohort: {population: 40, sampling_rate: 0.5, floor: 12}\n", "or set cohort.sampling: fixed, cohort.size: 20"},
 		{"name: x\nlabels: [a, b]\ncohort: {population: 10, sampling: fixed}\n", "cohort.size is 0, must be in 2..cohort.population = 10"},
 		{"name: x\nlabels: [a, b]\ncohort: {population: 10, sampling: fixed, size: 11}\n", "cohort.size is 11"},
+		{"name: x\nlabels: [a, b]\ncohort: {population: 3, sampling: fixed, size: 1}\nshard: {corrupt: 0}\n", "one device's update is not hidden"},
 		{"name: x\nlabels: [a, b]\ncohort: {population: 10, size: 3}\n", "cohort.size is 3, which has a meaning with cohort.sampling fixed only"},
 		{"name: x\nlabels: [a, b]\ncohort: {population: 10, sampling: coins}\n", "must be poisson or fixed"},
 		{"name: x\nlabels: [a, b]\ncohort: {population: 10, sampling: fixed, size: 3, sampling_rate: 0.3}\n", "leave the rate out"},

@@ -146,7 +146,7 @@ func (j Job) Derived() Job {
 // cohortFloor is half of the expected cohort, or less where so small a cohort would be
 // drawn in one of the job's rounds with a chance that counts.
 func (j Job) cohortFloor() int {
-	floor := max(2, int(j.ExpectedCohort()/2))
+	floor := max(j.leastFloor(), int(j.ExpectedCohort()/2))
 	if !j.Sampled() || !(j.Cohort.SamplingRate > 0) {
 		return floor
 	}
@@ -156,6 +156,14 @@ func (j Job) cohortFloor() int {
 		}
 	}
 	return max(2, floor)
+}
+
+// leastFloor is the least cohort.floor: one device's update is hidden by another's.
+func (j Job) leastFloor() int {
+	if j.Alone() {
+		return 1
+	}
+	return 2
 }
 
 // halved is the largest divisor of a batch that leaves at least two parts; 0 where there

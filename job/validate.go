@@ -81,7 +81,7 @@ func (j Job) Validate() error {
 		byBase("adapter.alpha", a.Alpha),
 		between("adapter.sequence", a.Sequence, 3, 65536),
 		between("cohort.population", co.Population, 1, MaxPopulation),
-		between("cohort.floor", co.Floor, 2, math.MaxInt32),
+		between("cohort.floor", co.Floor, j.leastFloor(), math.MaxInt32),
 		between("cohort.max_enrolled", co.MaxEnrolled, co.Population, 1<<30),
 		between("cohort.max_connected", co.MaxConnected, co.Floor, 1<<30),
 		between("cohort.max_abandoned", co.MaxAbandoned, 1, 1<<30),
@@ -125,7 +125,7 @@ func (j Job) Validate() error {
 	if j.Fixed() && co.Size <= sh.Size { // never cut
 		least = co.Floor
 	}
-	if least < sh.Floor && !j.Sampled() {
+	if least < sh.Floor && !j.Sampled() && !j.Alone() {
 		return refuse("shard.floor is %d, but a cohort of %d cuts into shards of %d: raise cohort.floor or lower shard.floor%s",
 			sh.Floor, co.Floor, least, j.orKnown())
 	}

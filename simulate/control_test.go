@@ -46,6 +46,27 @@ func TestWithoutNoiseAndClipping(t *testing.T) {
 	}
 }
 
+// A cross-silo study may train one of three clients a round; nothing hides it, and nothing
+// is to be hidden: each round moves by that client's update, whole.
+func TestOneClientARound(t *testing.T) {
+	cfg := config(t, 3, false)
+	j := &cfg.Job
+	j.Privacy = job.Privacy{None: true, Epsilon: 2, Accountant: "tight", ClipNorm: 0.5}
+	j.Shard, j.Cohort.Floor = job.Shard{Size: 32}, 0
+	j.Cohort.Sampling, j.Cohort.Size = "fixed", 1
+	j.Wire.Uplink = "fixed16"
+	cfg.Trainer, cfg.Unclipped = constant(0.05), true
+	for _, r := range play(t, cfg).Rounds {
+		if r.Cohort != 1 || r.NoiseOnly || math.Abs(r.SignalNorm-r.MeanNorm) > 1e-3*r.MeanNorm {
+			t.Errorf("round %d: a cohort of %d moves by %v of its update's %v", r.Number, r.Cohort, r.SignalNorm, r.MeanNorm)
+		}
+	}
+	j.Privacy, cfg.Unclipped = job.Privacy{Epsilon: 2, Accountant: "tight", ClipNorm: 0.5}, false
+	if _, err := simulate.New(cfg); !errors.Is(err, job.ErrInvalid) || !strings.Contains(err.Error(), "cohort.size") {
+		t.Errorf("with a promise of privacy: %v", err)
+	}
+}
+
 // Dropouts count as zero in a mean whose denominator stays, by a coin that is the same
 // in any order of the clients, and are told apart from those without examples.
 func TestDropouts(t *testing.T) {

@@ -118,8 +118,9 @@ func (s Settings) Check() error {
 		return badSetting("dropout is %v, must be in [0, 1)", s.Dropout)
 	case s.Every < 0 || s.Validation < 0:
 		return badSetting("every is %d and validation %d, must not be negative", s.Every, s.Validation)
-	case s.Fixed() && s.Cohort < 2:
-		return badSetting("cohort is %d and cohort.sampling fixed: say how many of the %d clients a round draws, at least 2", s.Cohort, s.Population)
+	case s.Fixed() && (s.Cohort < 1 || s.Cohort == 1 && !s.unprotected()):
+		return badSetting("cohort is %d and cohort.sampling fixed: say how many of the %d clients a round draws, at least 2, "+
+			"or 1 with privacy.none", s.Cohort, s.Population)
 	case s.Cohort > 0 && !s.Fixed() && float64(s.Cohort) > s.SamplingRate*float64(s.Population):
 		return badSetting("cohort is %d, the true one sampling_rate*population = %v: nothing is left to scale; use 0 for the true cohort",
 			s.Cohort, s.SamplingRate*float64(s.Population))
@@ -129,6 +130,12 @@ func (s Settings) Check() error {
 
 // Fixed reports whether every round draws exactly Cohort clients, without replacement.
 func (s Settings) Fixed() bool { return s.sampling() == "fixed" }
+
+// unprotected reports whether the job promises no privacy, in either spelling of a job file.
+func (s Settings) unprotected() bool {
+	none, _ := lookup(s.Job, "privacy.none")
+	return none == true || s.Job["privacy"] == "none"
+}
 
 func (s Settings) sampling() any {
 	sampling, _ := lookup(s.Job, "cohort.sampling")

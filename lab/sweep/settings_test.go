@@ -102,3 +102,20 @@ func TestCohortMayBeTheTrueOne(t *testing.T) {
 		t.Error("a cohort above the true one is taken")
 	}
 }
+
+// A cohort of one is for settings that promise no privacy, however they say so.
+func TestACohortOfOne(t *testing.T) {
+	for _, privacy := range []any{"none", map[string]any{"none": true}, map[string]any{"epsilon": 2.0}} {
+		s := DefaultSettings()
+		s.Population, s.Cohort = 3, 1
+		s.Job = map[string]any{"cohort": map[string]any{"sampling": "fixed"}, "shard": map[string]any{"corrupt": 0}, "privacy": privacy}
+		err := s.Check()
+		if err == nil {
+			_, err = s.JobOf("x", []string{"a", "b"})
+		}
+		keys, _ := privacy.(map[string]any)
+		if _, private := keys["epsilon"]; (err != nil) != private {
+			t.Errorf("%v: %v", privacy, err)
+		}
+	}
+}
