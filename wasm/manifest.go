@@ -2,7 +2,6 @@ package wasm
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sort"
@@ -12,7 +11,7 @@ import (
 )
 
 // Format is the version of the program format that this package reads and writes.
-const Format = 6
+const Format = 7
 
 // SectionName is the name of the custom section that holds the Manifest.
 const SectionName = "starling.program"
@@ -22,8 +21,8 @@ const SectionName = "starling.program"
 const align = 16
 
 // Manifest describes a program: where its tensors lie in memory and what its
-// segments are. It travels in the module's custom section as canonical JSON:
-// exactly the bytes that Encode writes, so a manifest has one encoding.
+// segments are. It travels in the module's custom section as Encode writes it; the
+// names here are those that people are shown.
 type Manifest struct {
 	Format   int    `json:"format"`          // always Format
 	Name     string `json:"name"`            // free text for people, e.g. "bert-tiny r8 b16 s32 adamw"
@@ -102,67 +101,6 @@ func (t *Tensor) ScalesSize() uint64 {
 		return 0
 	}
 	return 4 * uint64(nf4.Blocks(t.Len(), t.NF4.Block))
-}
-
-// Encode returns the canonical encoding of m, or why m is not valid.
-func (m *Manifest) Encode() ([]byte, error) {
-	if err := m.validate(); err != nil {
-		return nil, err
-	}
-	return m.marshal()
-}
-
-func (m *Manifest) marshal() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // names hold none of <>&; keep the encoding plain for other languages
-	if err := enc.Encode(m); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// AppendSection appends m as a whole custom section (id, size, name, payload)
-// of a module.
-func (m *Manifest) AppendSection(dst []byte) ([]byte, error) {
-	payload, err := m.Encode()
-	if err != nil {
-		return nil, err
-	}
-	if len(payload) > maxManifestBytes {
-		return nil, refuse("manifest", "encoding of %d bytes, limit %d", len(payload), maxManifestBytes)
-	}
-	body := appendU32(nil, uint32(len(SectionName)))
-	body = append(body, SectionName...)
-	dst = append(dst, sectionCustom)
-	dst = appendU32(dst, uint32(len(body)+len(payload)))
-	dst = append(dst, body...)
-	return append(dst, payload...), nil
-}
-
-// DecodeManifest reads the payload of a "starling.program" section. It accepts
-// exactly what Encode writes: other spellings of the same manifest are refused.
-func DecodeManifest(payload []byte) (*Manifest, error) {
-	// The bound on the payload bounds the decoded form: every element of the
-	// lists takes at least 2 bytes of it.
-	if len(payload) > maxManifestBytes {
-		return nil, refuse("manifest", "%d bytes, limit %d", len(payload), maxManifestBytes)
-	}
-	m := new(Manifest)
-	if err := json.Unmarshal(payload, m); err != nil {
-		return nil, refuse("manifest", "%v", err)
-	}
-	if err := m.validate(); err != nil {
-		return nil, err
-	}
-	again, err := m.marshal()
-	if err != nil {
-		return nil, refuse("manifest", "%v", err)
-	}
-	if !bytes.Equal(again, payload) {
-		return nil, refuse("manifest", "not in canonical encoding")
-	}
-	return m, nil
 }
 
 // validate checks everything that does not need the module: names, types,

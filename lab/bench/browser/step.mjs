@@ -7,6 +7,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import process from "node:process";
+import { manifestOf } from "../wasm/manifest.mjs";
 
 const require = createRequire(new URL("../../../web/package.json", import.meta.url));
 const { default: puppeteer } = await import(require.resolve("puppeteer-core"));
@@ -16,13 +17,12 @@ const turns = option("--turns", 7), steps = option("--steps", 5);
 const program = readFileSync(file), inputs = readFileSync(data);
 
 /** Makes an instance whose run does steps; it has to stand for itself, as a page gets its source. */
-async function prepared(bytes, inputs) {
+async function prepared(bytes, inputs, manifest) {
   const module = await WebAssembly.compile(bytes);
-  const manifest = JSON.parse(new TextDecoder().decode(WebAssembly.Module.customSections(module, "starling.program")[0]));
   const { exports } = await WebAssembly.instantiate(module);
   const memory = new Uint8Array(exports.memory.buffer);
   let at = 0;
-  for (const t of ["frozen", "state", "inputs"].flatMap((role) => manifest[role] ?? [])) {
+  for (const t of ["frozen", "state", "inputs"].flatMap((role) => manifest[role])) {
     const n = t.shape.reduce((a, b) => a * b, 1);
     const parts = t.nf4 ? [[t.offset, Math.ceil(n / 2)], [t.nf4.scales, 4 * Math.ceil(n / t.nf4.block)]] : [[t.offset, 4 * n]];
     for (const [offset, size] of parts) memory.set(inputs.subarray(at, at += size), offset);
@@ -33,17 +33,18 @@ async function prepared(bytes, inputs) {
       exports[prefix + i]();
     }
   };
-  run("p", manifest.prepare?.length ?? 0);
+  run("p", manifest.prepare.length);
   return (n) => { for (let i = 0; i < n; i++) run("s", manifest.segments.length); };
 }
 
-const here = await prepared(program, inputs);
+const manifest = manifestOf(new WebAssembly.Module(program));
+const here = await prepared(program, inputs, manifest);
 const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true,
   args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"] });
 try {
   const tab = await browser.newPage();
   const bytes = (b) => `Uint8Array.from(atob(${JSON.stringify(b.toString("base64"))}), (c) => c.charCodeAt(0))`;
-  await tab.evaluate(`(${prepared})(${bytes(program)}, ${bytes(inputs)}).then((run) => { globalThis.run = run; })`);
+  await tab.evaluate(`(${prepared})(${bytes(program)}, ${bytes(inputs)}, ${JSON.stringify(manifest)}).then((run) => { globalThis.run = run; })`);
   const thread = await tab.createCDPSession();
   await thread.send("Performance.enable", { timeDomain: "threadTicks" });
   const busy = async () => (await thread.send("Performance.getMetrics")).metrics.find((m) => m.name === "TaskDuration").value * 1000;

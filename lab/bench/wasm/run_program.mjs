@@ -15,6 +15,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
+import { manifestOf } from "./manifest.mjs";
 import { startTeam } from "./team.mjs";
 
 function usage(message) {
@@ -66,7 +67,7 @@ function fill(memory, manifest, file) {
   const data = readFileSync(file);
   let at = 0;
   for (const role of ["frozen", "state", "inputs"]) {
-    for (const t of manifest[role] ?? []) {
+    for (const t of manifest[role]) {
       for (const [offset, size] of spans(t)) {
         if (at + size > data.length) throw new Error(`${file} ends within ${t.name}: ${data.length} bytes`);
         memory.set(data.subarray(at, at + size), offset);
@@ -79,7 +80,7 @@ function fill(memory, manifest, file) {
 
 function outputs(buffer, manifest) {
   const out = {};
-  for (const t of manifest.outputs ?? []) {
+  for (const t of manifest.outputs) {
     const n = t.shape.reduce((a, b) => a * b, 1);
     const View = t.dtype === "i32" ? Int32Array : Float32Array;
     out[t.name] = Array.from(new View(buffer, t.offset, Math.min(n, 16)));
@@ -94,12 +95,10 @@ let t0 = performance.now();
 const module = await WebAssembly.compile(bytes);
 const compileMs = performance.now() - t0;
 
-const sections = WebAssembly.Module.customSections(module, "starling.program");
-if (sections.length !== 1) throw new Error(`${args.files[0]}: ${sections.length} starling.program sections, want 1`);
-const manifest = JSON.parse(new TextDecoder().decode(sections[0]));
+const manifest = manifestOf(module);
 
 t0 = performance.now();
-const products = (manifest.products ?? []).filter((p) => p.parts);
+const products = manifest.products.filter((p) => p.parts.length);
 const team = args.cores > 1 ? await startTeam(bytes, products, args.cores - 1) : undefined;
 const { exports } = team ?? await WebAssembly.instantiate(module);
 const startMs = performance.now() - t0;
@@ -125,7 +124,7 @@ function run(prefix, count) {
 }
 
 t0 = performance.now();
-run("p", manifest.prepare?.length ?? 0);
+run("p", manifest.prepare.length);
 const prepareMs = performance.now() - t0;
 
 const times = [];
@@ -145,7 +144,7 @@ times.sort((a, b) => a - b);
 
 const hash = createHash("sha256");
 const state = [];
-for (const t of manifest.state ?? []) {
+for (const t of manifest.state) {
   for (const [offset, size] of spans(t)) {
     const part = Buffer.from(memory.buffer, offset, size);
     hash.update(part);
@@ -168,7 +167,7 @@ const report = {
   min_ms: times[0] ?? 0,
   cpu_ms: times.length ? cpuMs : 0,
   median_ms: times[Math.floor(times.length / 2)] ?? 0,
-  flops: manifest.flops ?? 0,
+  flops: manifest.flops,
   gflops: manifest.flops && times.length ? manifest.flops / cpuMs / 1e6 : 0,
   peak_rss_bytes: process.resourceUsage().maxRSS * 1024,
   outputs: outputs(memory.buffer, manifest),

@@ -30,9 +30,7 @@ await tf.setBackend("wasm");
 await tf.ready();
 
 const base = path.join(dir, name);
-const spec = JSON.parse(readFileSync(base + ".json", "utf8")).step;
-const module = new WebAssembly.Module(readFileSync(base + ".wazero.wasm"));
-const manifest = JSON.parse(new TextDecoder().decode(WebAssembly.Module.customSections(module, "starling.program")[0]));
+const { step: spec, manifest } = JSON.parse(readFileSync(base + ".json", "utf8"));
 const data = readFileSync(base + ".bin");
 
 const t = {};

@@ -3,7 +3,7 @@
     python torch_step.py DIR CASE [--steps N] [--warm N] [--reference STATE.bin]
 
 It reads the same inputs as the program (DIR/CASE.bin in the layout of the
-manifest in DIR/CASE.wazero.wasm) and computes the same model: a post-norm
+manifest in DIR/CASE.json) and computes the same model: a post-norm
 encoder with LoRA on query and value, a frozen base, masked mean pooling, an
 affine pooler, cross entropy, AdamW; torch_families.py has a ViT and a T5. --reference compares the trained tensors
 after ONE step with those of a program (run_program.mjs --state), so that the
@@ -21,32 +21,6 @@ import torch
 import torch.nn.functional as F
 
 import torch_families
-
-
-def uleb(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
-def manifest(path):
-    """Returns the starling.program section of a module."""
-    data = open(path, "rb").read()
-    at = 8
-    while at < len(data):
-        kind = data[at]
-        size, at = uleb(data, at + 1)
-        if kind == 0:
-            n, start = uleb(data, at)
-            if data[start : start + n] == b"starling.program":
-                return json.loads(data[start + n : at + size])
-        at += size
-    raise SystemExit(f"{path}: no starling.program section")
 
 
 def read_tensors(m, path):
@@ -130,8 +104,8 @@ def main():
     args = ap.parse_args()
     torch.set_num_threads(args.threads)
     base = f"{args.dir}/{args.case}"
-    spec = json.load(open(base + ".json"))["step"]
-    m = manifest(base + ".wazero.wasm")
+    case = json.load(open(base + ".json"))
+    spec, m = case["step"], case["manifest"]
     model = Model(spec, read_tensors(m, base + ".bin"), m["state"], args.sdpa)
     rate = float(model.t["learning_rate"])
     params = [model.t[n] for n in model.trained]

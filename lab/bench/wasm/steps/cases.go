@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
@@ -24,6 +25,8 @@ type benchCase struct {
 	NF4  bool         `json:"nf4,omitempty"` // frozen matrices in 4 bits
 	// Full rows have no padding, which programs leave out and others compute. lab/bench/wasm/unpadded.sh runs these.
 	Full bool `json:"full,omitempty"`
+	// Manifest is of the program for wazero: what peers compute the same step of.
+	Manifest *wasm.Manifest `json:"manifest,omitempty"`
 }
 
 // cases lists what is timed. The tiny shape is the default model's, BERT-small

@@ -78,8 +78,8 @@ func (c *benchCase) write(dir, host string, fused bool) ([]byte, error) {
 	return program, os.WriteFile(file, program, 0o600)
 }
 
-// snapshot writes the case's inputs as the program's memory holds them. The
-// tensors lie in the same order in the programs for both hosts.
+// snapshot writes the case's inputs as the program's memory holds them, and notes its
+// manifest. The tensors lie in the same order in the programs for both hosts.
 func (c *benchCase) snapshot(ctx context.Context, program []byte, file string) (err error) {
 	p, err := wasm.Load(ctx, program, wasm.Config{})
 	if err != nil {
@@ -91,6 +91,7 @@ func (c *benchCase) snapshot(ctx context.Context, program []byte, file string) (
 		return err
 	}
 	m := p.Manifest()
+	c.Manifest = m
 	for _, t := range m.Frozen {
 		if err := in.WriteFrozen(t.Name, floats(t.Name, t.Len())); err != nil {
 			return err

@@ -1,0 +1,50 @@
+// The manifest of a training program: docs/WASM.md, "The section starling.program".
+
+// read returns the value of CBOR (RFC 8949) at a place, and where it ends: of what manifests
+// hold, which are integers, texts, arrays, booleans.
+function read(view, at) {
+  const first = view.getUint8(at++);
+  const [major, short] = [first >> 5, first & 31];
+  let n = short;
+  if (short === 24) n = view.getUint8(at);
+  else if (short === 25) n = view.getUint16(at);
+  else if (short === 26) n = view.getUint32(at);
+  else if (short === 27) n = Number(view.getBigUint64(at));
+  else if (short > 27) throw new Error(`manifest: byte ${first} at ${at - 1}`);
+  if (short >= 24) at += 1 << (short - 24);
+  switch (major) {
+    case 0: return [n, at];
+    case 1: return [-1 - n, at];
+    case 3: return [new TextDecoder().decode(new Uint8Array(view.buffer, view.byteOffset + at, n)), at + n];
+    case 4: {
+      const list = [];
+      for (let i = 0, value; i < n; i++) {
+        [value, at] = read(view, at);
+        list.push(value);
+      }
+      return [list, at];
+    }
+    case 7: if (short === 20 || short === 21) return [short === 21, at];
+  }
+  throw new Error(`manifest: byte ${first} at ${at - 1}`);
+}
+
+const tensor = ([name, dtype, shape, offset, nf4]) => ({ name, dtype, shape, offset, nf4: nf4.length ? { block: nf4[0], scales: nf4[1] } : undefined });
+const segment = ([name, flops]) => ({ name, flops });
+
+// manifestOf reads the manifest of a compiled module.
+export function manifestOf(module) {
+  const sections = WebAssembly.Module.customSections(module, "starling.program");
+  if (sections.length !== 1) throw new Error(`${sections.length} starling.program sections, want 1`);
+  const [[format, name, compiler, host, flops, fused, arena, inputs, outputs, state, frozen, prepare, segments, nests, products]] = read(new DataView(sections[0]), 0);
+  if (format !== 7) throw new Error(`a program of format ${format}, this reads 7`);
+  return {
+    format, name, compiler, host, flops, fused, arena: { offset: arena[0], size: arena[1] },
+    inputs: inputs.map(tensor), outputs: outputs.map(tensor), state: state.map(tensor), frozen: frozen.map(tensor),
+    prepare: prepare.map(segment), segments: segments.map(segment),
+    products: products.map(([first, count, a, b, c, nf4, nest, parts]) => {
+      const [batch, rows, cols, terms] = nests[nest];
+      return { first, count, a, b, c, nf4, batch, rows, cols, terms, parts };
+    }),
+  };
+}

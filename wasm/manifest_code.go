@@ -1,0 +1,228 @@
+package wasm
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// manifestCode is a manifest as its section has it: CBOR (RFC 8949), core deterministic, in
+// arrays. A model's layers multiply the same shapes at other addresses, and products are
+// most of a manifest: so a shape stands once, and a product says which is its own.
+type manifestCode struct {
+	_        struct{} `cbor:",toarray"`
+	Format   int
+	Name     string
+	Compiler string
+	Host     string
+	FLOPs    uint64
+	Fused    bool
+	Arena    [2]uint32 // offset, size
+	Inputs   []tensorCode
+	Outputs  []tensorCode
+	State    []tensorCode
+	Frozen   []tensorCode
+	Prepare  []segmentCode
+	Segments []segmentCode
+	Nests    []nest // in the order of their first products
+	Products []productCode
+}
+
+type tensorCode struct {
+	_      struct{} `cbor:",toarray"`
+	Name   string
+	DType  DType
+	Shape  []int
+	Offset uint32
+	NF4    []uint32 // none, or block and scales
+}
+
+type segmentCode struct {
+	_     struct{} `cbor:",toarray"`
+	Name  string
+	FLOPs uint64
+}
+
+// nest is a product's batch, rows, columns and terms.
+type nest [4][]Axis
+
+type productCode struct {
+	_       struct{} `cbor:",toarray"`
+	First   int
+	Count   int
+	A, B, C uint32
+	NF4     string
+	Nest    int
+	Parts   []int
+}
+
+var (
+	manifestEnc = must(cbor.EncOptions{Sort: cbor.SortCoreDeterministic, NilContainers: cbor.NilContainerAsEmpty}.EncMode())
+	manifestDec = must(cbor.DecOptions{
+		MaxArrayElements: maxSegments, // the longest list; a byte of payload becomes at most an Axis, 32 of memory
+		MaxNestedLevels:  8,
+		IndefLength:      cbor.IndefLengthForbidden,
+		TagsMd:           cbor.TagsForbidden,
+		UTF8:             cbor.UTF8RejectInvalid,
+	}.DecMode())
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err) // constant options: wrong only if this file is
+	}
+	return v
+}
+
+// Encode returns the only encoding of m, or why m is not valid.
+func (m *Manifest) Encode() ([]byte, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	return m.marshal()
+}
+
+func (m *Manifest) marshal() ([]byte, error) {
+	e := manifestCode{
+		Format: m.Format, Name: m.Name, Compiler: m.Compiler, Host: m.Host, FLOPs: m.FLOPs, Fused: m.Fused,
+		Arena:  [2]uint32{m.Arena.Offset, m.Arena.Size},
+		Inputs: tensorCodes(m.Inputs), Outputs: tensorCodes(m.Outputs), State: tensorCodes(m.State), Frozen: tensorCodes(m.Frozen),
+		Prepare: segmentCodes(m.Prepare), Segments: segmentCodes(m.Segments),
+	}
+	known := make(map[string]int)
+	for _, p := range m.Products {
+		shape := nest(p.groups())
+		key, err := manifestEnc.Marshal(shape)
+		if err != nil {
+			return nil, fmt.Errorf("wasm: manifest: %w", err)
+		}
+		at, ok := known[string(key)]
+		if !ok {
+			at = len(e.Nests)
+			known[string(key)] = at
+			e.Nests = append(e.Nests, shape)
+		}
+		e.Products = append(e.Products, productCode{First: p.First, Count: p.Count, A: p.A, B: p.B, C: p.C, NF4: p.NF4, Nest: at, Parts: p.Parts})
+	}
+	payload, err := manifestEnc.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("wasm: manifest: %w", err)
+	}
+	return payload, nil
+}
+
+// AppendSection appends m as a whole custom section (id, size, name, payload)
+// of a module.
+func (m *Manifest) AppendSection(dst []byte) ([]byte, error) {
+	payload, err := m.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if len(payload) > maxManifestBytes {
+		return nil, refuse("manifest", "encoding of %d bytes, limit %d", len(payload), maxManifestBytes)
+	}
+	body := appendU32(nil, uint32(len(SectionName)))
+	body = append(body, SectionName...)
+	dst = append(dst, sectionCustom)
+	dst = appendU32(dst, uint32(len(body)+len(payload)))
+	dst = append(dst, body...)
+	return append(dst, payload...), nil
+}
+
+// DecodeManifest reads the payload of a "starling.program" section. It accepts
+// exactly what Encode writes: other spellings of the same manifest are refused.
+func DecodeManifest(payload []byte) (*Manifest, error) {
+	if len(payload) > maxManifestBytes {
+		return nil, refuse("manifest", "%d bytes, limit %d", len(payload), maxManifestBytes)
+	}
+	if len(payload) > 0 && payload[0] == '{' {
+		return nil, refuse("manifest", "JSON, as format 6 and older have it; this loader reads %d", Format)
+	}
+	var e manifestCode
+	if err := manifestDec.Unmarshal(payload, &e); err != nil {
+		return nil, refuse("manifest", "%v", err)
+	}
+	m, err := e.manifest()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	again, err := m.marshal()
+	if err != nil {
+		return nil, refuse("manifest", "%v", err)
+	}
+	if !bytes.Equal(again, payload) {
+		return nil, refuse("manifest", "not in canonical encoding")
+	}
+	return m, nil
+}
+
+// manifest is what e says. Products of one shape share its axes.
+func (e *manifestCode) manifest() (*Manifest, error) {
+	m := &Manifest{
+		Format: e.Format, Name: e.Name, Compiler: e.Compiler, Host: e.Host, FLOPs: e.FLOPs, Fused: e.Fused,
+		Arena: Region{Offset: e.Arena[0], Size: e.Arena[1]},
+	}
+	for _, l := range []struct {
+		to   *[]Tensor
+		from []tensorCode
+	}{{&m.Inputs, e.Inputs}, {&m.Outputs, e.Outputs}, {&m.State, e.State}, {&m.Frozen, e.Frozen}} {
+		for _, c := range l.from {
+			t := Tensor{Name: c.Name, DType: c.DType, Shape: append([]int{}, c.Shape...), Offset: c.Offset}
+			switch len(c.NF4) {
+			case 0:
+			case 2:
+				t.NF4 = &NF4{Block: int(c.NF4[0]), Scales: c.NF4[1]}
+			default:
+				return nil, refuse("manifest", "%q: %d numbers of NF4, want block and scales", c.Name, len(c.NF4))
+			}
+			*l.to = append(*l.to, t)
+		}
+	}
+	for _, c := range e.Prepare {
+		m.Prepare = append(m.Prepare, Segment{Name: c.Name, FLOPs: c.FLOPs})
+	}
+	for _, c := range e.Segments {
+		m.Segments = append(m.Segments, Segment{Name: c.Name, FLOPs: c.FLOPs})
+	}
+	for i, c := range e.Products {
+		if c.Nest < 0 || c.Nest >= len(e.Nests) {
+			return nil, refuse("manifest", "product %d: shape %d of %d", i, c.Nest, len(e.Nests))
+		}
+		n := e.Nests[c.Nest]
+		m.Products = append(m.Products, Product{First: c.First, Count: c.Count, A: c.A, B: c.B, C: c.C, NF4: c.NF4,
+			Batch: orNil(n[0]), Rows: orNil(n[1]), Cols: orNil(n[2]), Terms: orNil(n[3]), Parts: orNil(c.Parts)})
+	}
+	return m, nil
+}
+
+// orNil is a list as its product has it before it is encoded: none is nil.
+func orNil[T any](list []T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+func tensorCodes(tensors []Tensor) []tensorCode {
+	var out []tensorCode
+	for _, t := range tensors {
+		c := tensorCode{Name: t.Name, DType: t.DType, Shape: t.Shape, Offset: t.Offset}
+		if t.NF4 != nil {
+			c.NF4 = []uint32{uint32(t.NF4.Block), t.NF4.Scales}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func segmentCodes(segments []Segment) []segmentCode {
+	var out []segmentCode
+	for _, s := range segments {
+		out = append(out, segmentCode{Name: s.Name, FLOPs: s.FLOPs})
+	}
+	return out
+}
