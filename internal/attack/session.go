@@ -37,7 +37,7 @@ const (
 )
 
 // version is the protocol's.
-const version = 15
+const version = 16
 
 // mostFrame bounds what is read.
 const mostFrame = 1<<20 + 256
