@@ -74,8 +74,9 @@ type NF4 struct {
 
 // Segment describes one exported function of a program.
 type Segment struct {
-	Name  string `json:"name,omitempty"`  // for profiles
-	FLOPs uint64 `json:"flops,omitempty"` // 0: not recorded
+	_     struct{} `cbor:",toarray"`
+	Name  string   `json:"name,omitempty"`  // for profiles
+	FLOPs uint64   `json:"flops,omitempty"` // 0: not recorded
 }
 
 // Len returns the number of elements of t.

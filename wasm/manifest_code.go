@@ -23,8 +23,8 @@ type manifestCode struct {
 	Outputs  []tensorCode
 	State    []tensorCode
 	Frozen   []tensorCode
-	Prepare  []segmentCode
-	Segments []segmentCode
+	Prepare  []Segment
+	Segments []Segment
 	Nests    []nest // in the order of their first products
 	Products []productCode
 }
@@ -36,12 +36,6 @@ type tensorCode struct {
 	Shape  []int
 	Offset uint32
 	NF4    []uint32 // none, or block and scales
-}
-
-type segmentCode struct {
-	_     struct{} `cbor:",toarray"`
-	Name  string
-	FLOPs uint64
 }
 
 // nest is a product's batch, rows, columns and terms.
@@ -60,7 +54,7 @@ type productCode struct {
 var (
 	manifestEnc = must(cbor.EncOptions{Sort: cbor.SortCoreDeterministic, NilContainers: cbor.NilContainerAsEmpty}.EncMode())
 	manifestDec = must(cbor.DecOptions{
-		MaxArrayElements: maxSegments, // the longest list; a byte of payload becomes at most an Axis, 32 of memory
+		MaxArrayElements: maxSegments, // the longest list: see TestManifestAllocations
 		MaxNestedLevels:  8,
 		IndefLength:      cbor.IndefLengthForbidden,
 		TagsMd:           cbor.TagsForbidden,
@@ -88,7 +82,7 @@ func (m *Manifest) marshal() ([]byte, error) {
 		Format: m.Format, Name: m.Name, Compiler: m.Compiler, Host: m.Host, FLOPs: m.FLOPs, Fused: m.Fused,
 		Arena:  [2]uint32{m.Arena.Offset, m.Arena.Size},
 		Inputs: tensorCodes(m.Inputs), Outputs: tensorCodes(m.Outputs), State: tensorCodes(m.State), Frozen: tensorCodes(m.Frozen),
-		Prepare: segmentCodes(m.Prepare), Segments: segmentCodes(m.Segments),
+		Prepare: m.Prepare, Segments: m.Segments,
 	}
 	known := make(map[string]int)
 	for _, p := range m.Products {
@@ -164,7 +158,7 @@ func DecodeManifest(payload []byte) (*Manifest, error) {
 func (e *manifestCode) manifest() (*Manifest, error) {
 	m := &Manifest{
 		Format: e.Format, Name: e.Name, Compiler: e.Compiler, Host: e.Host, FLOPs: e.FLOPs, Fused: e.Fused,
-		Arena: Region{Offset: e.Arena[0], Size: e.Arena[1]},
+		Arena: Region{Offset: e.Arena[0], Size: e.Arena[1]}, Prepare: e.Prepare, Segments: e.Segments,
 	}
 	for _, l := range []struct {
 		to   *[]Tensor
@@ -181,12 +175,6 @@ func (e *manifestCode) manifest() (*Manifest, error) {
 			}
 			*l.to = append(*l.to, t)
 		}
-	}
-	for _, c := range e.Prepare {
-		m.Prepare = append(m.Prepare, Segment{Name: c.Name, FLOPs: c.FLOPs})
-	}
-	for _, c := range e.Segments {
-		m.Segments = append(m.Segments, Segment{Name: c.Name, FLOPs: c.FLOPs})
 	}
 	for i, c := range e.Products {
 		if c.Nest < 0 || c.Nest >= len(e.Nests) {
@@ -215,14 +203,6 @@ func tensorCodes(tensors []Tensor) []tensorCode {
 			c.NF4 = []uint32{uint32(t.NF4.Block), t.NF4.Scales}
 		}
 		out = append(out, c)
-	}
-	return out
-}
-
-func segmentCodes(segments []Segment) []segmentCode {
-	var out []segmentCode
-	for _, s := range segments {
-		out = append(out, segmentCode{Name: s.Name, FLOPs: s.FLOPs})
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -154,6 +155,51 @@ func TestManifestNamesAShapeOnce(t *testing.T) {
 	check(t, err)
 	if !reflect.DeepEqual(back.Products, m.Products) {
 		t.Errorf("%+v came back as %+v", m.Products, back.Products)
+	}
+}
+
+// What a payload makes the decoder allocate is bounded by its length: lists of what takes
+// least there and most here, as many as fit.
+func TestManifestAllocations(t *testing.T) {
+	payload, err := partGEMM().manifest.Encode()
+	check(t, err)
+	var code manifestCode
+	check(t, manifestDec.Unmarshal(payload, &code))
+	list := func(n int, element string) cbor.RawMessage {
+		return append([]byte{0x99, byte(n >> 8), byte(n)}, strings.Repeat(element, n)...)
+	}
+	full, axes := maxSegments, string(list(maxSegments, "\x80"))
+	for name, c := range map[string]struct {
+		at   int // of the manifest's elements
+		list cbor.RawMessage
+	}{
+		"tensors":  {7, list(full, "\x85\x60\x60\x80\x00\x80")},
+		"segments": {12, list(full, "\x82\x60\x00")},
+		"shapes":   {13, list(full, "\x84\x80\x80\x80\x80")},
+		"axes":     {13, list(30, "\x84"+axes+axes+axes+axes)},
+		"products": {14, list(full, "\x88\x00\x00\x00\x00\x00\x60\x00\x80")},
+		"a length": {14, cbor.RawMessage("\x9b\x00\x00\x00\xff\xff\xff\xff\xff")},
+	} {
+		var elements []cbor.RawMessage
+		check(t, cbor.Unmarshal(payload, &elements))
+		elements[c.at] = c.list
+		hostile := []byte{0x8f}
+		for _, e := range elements {
+			hostile = append(hostile, e...)
+		}
+		if len(hostile) > maxManifestBytes {
+			t.Fatalf("%s: %d bytes, never decoded", name, len(hostile))
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := DecodeManifest(hostile)
+		runtime.ReadMemStats(&after)
+		if refused := errors.Is(err, ErrRefused); refused == (name == "segments") { // which may be so many
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(1<<20+200*len(hostile)); got > most {
+			t.Errorf("%s: %d bytes became %d, want at most %d", name, len(hostile), got, most)
+		}
 	}
 }
 

@@ -255,8 +255,8 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 	if keys["privacy"] == "none" { // as a job file may say it
 		keys["privacy"] = map[string]any{"none": true}
 	}
-	none, _ := lookup(keys, "privacy.none")
-	if s.Unclipped && none != true {
+	none := s.unprotected()
+	if s.Unclipped && !none {
 		return coordinator.Job{}, badSetting("unclipped is set and privacy.none is not: noise is measured by the clip norm; set both, or neither")
 	}
 	rate := s.SamplingRate
@@ -265,7 +265,7 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 		set(keys, "cohort.size", s.Cohort)
 	case s.Cohort > 0:
 		rate = float64(s.Cohort) / float64(s.Population)
-		if none != true { // whose noise is scaled
+		if !none { // whose noise is scaled
 			set(keys, "privacy.simulated_population", s.Population)
 			set(keys, "privacy.simulated_cohort", int(math.Round(s.SamplingRate*float64(s.Population))))
 		}
