@@ -1,20 +1,25 @@
 // The operator's dashboard: what the coordinator streams, as it comes.
 import "./dashboard.css";
 import type { About, Guarantee, Occurrence, Overview, RankAccuracy, RoundRecord, Status } from "./api.js";
+import { concerns, paintConcerns, type Check } from "./dashboard/attention.js";
+import { foldCards, gist } from "./dashboard/cards.js";
 import { RoundChart } from "./dashboard/charts.js";
 import { CohortMap } from "./dashboard/cohort.js";
-import { addEvents, forgetEvents, paintEvents } from "./dashboard/events.js";
+import { addEvents, forgetEvents, knownEvents, paintEvents } from "./dashboard/events.js";
 import { soon } from "./dashboard/frames.js";
 import { Fleet } from "./dashboard/fleet.js";
+import { History } from "./dashboard/history.js";
 import { offerInvitation } from "./dashboard/invite.js";
-import { paintParts, partLines, stayed } from "./dashboard/parts.js";
+import { remaining } from "./dashboard/pace.js";
+import { paintParts, partLines } from "./dashboard/parts.js";
 import { follow, type Link } from "./dashboard/stream.js";
 import { brief, byId, element, message, say, show, visible } from "./dom.js";
 import { bound, bytes, count, duration, meaning, percent, significant } from "./format.js";
 
-const mostNamed = 3; // accuracies beside the best, in the table of rounds
 const tokenKey = "starling-admin";
+foldCards();
 const cohort = new CohortMap();
+const past = new History();
 const accuracyChart = new RoundChart("accuracy-chart", "Accuracy by rank over rounds", percent);
 const lossChart = new RoundChart("loss-chart", "Validation loss by rank over rounds", (v) => v.toFixed(2));
 const privacyChart = new RoundChart("privacy-chart", "Epsilon spent over rounds", significant);
@@ -69,6 +74,7 @@ function on(event: string, data: unknown): void {
       return overview(data as Overview);
     case "rounds":
       for (const r of data as RoundRecord[]) records.set(r.round, r);
+      inOrder = undefined;
       return soon("rounds", paintRounds);
     case "events":
       return addEvents(data as Occurrence[]);
@@ -79,7 +85,6 @@ function overview(o: Overview): void {
   const p = progress = o.progress;
   closesAt = o.state_left_ms ? Date.now() + o.state_left_ms : 0;
   say("job", p.job);
-  document.title = `${visible(brief(p.job, 60))} · Starling`;
   say("round", p.round ? String(p.round) : "–");
   say("round-of", `${p.version} of ${p.rounds} made`);
   say("state", p.state);
@@ -89,13 +94,38 @@ function overview(o: Overview): void {
   const bar = byId<HTMLProgressElement>("rounds");
   bar.max = Math.max(1, p.rounds);
   bar.value = p.version;
+  const { left, how } = remaining(p, ordered());
+  say("remaining", left);
+  say("remaining-of", how);
+  soon("attention", attend);
   say("reason", p.reason ?? "");
   byId("reason").classList.toggle("failed", p.state === "abandoned" || (p.state === "finished" && p.version < p.rounds));
+  gist("traffic", `${bytes(p.bytes_up + p.bytes_down)} in all`);
   say("traffic", `${bytes(p.bytes_up)} received, ${bytes(p.bytes_down)} sent since the job began.`);
-  paintParts(p, [...records.values()]);
+  paintParts(p, ordered());
   cohort.show(o.cohort, o.browsers);
   fleet.stale(p.enrolled);
   privacy(p);
+}
+
+// ---- what needs somebody
+
+let checks: Check[] = [];
+
+function attend(): void {
+  if (!progress) return;
+  const alarms = paintConcerns(concerns({ now: Date.now(), progress, records: ordered(), lines: knownEvents(), checks }));
+  document.title = `${alarms ? `(${alarms}) ` : ""}${visible(brief(progress.job, 60))} · Starling`;
+}
+
+/** Asks what the coordinator needs to make rounds: where something is amiss it answers 503, and says what. */
+async function check(): Promise<void> {
+  if (!progress || progress.state === "finished") return;
+  try {
+    const response = await fetch("v1/admin/ready.json", { headers: { Authorization: `Bearer ${token}` } });
+    if (response.ok || response.status === 503) checks = ((await response.json()) as { checks: Check[] }).checks;
+  } catch { /* the stream tells of a coordinator that is gone */ }
+  soon("attention", attend);
 }
 
 let privacyShown = "";
@@ -122,34 +152,24 @@ function privacy(p: Status): void {
     lines.push(element("p", { class: "soft small" }, "Without trust in this coordinator: no bound. It says that it adds the noise."));
   }
   byId("privacy").replaceChildren(...lines);
+  const [spent, whole] = p.simulated ? [p.simulated, about?.simulated] : [p.delivered, about?.delivered];
+  gist("privacy", !p.private ? "none" : spent ? `ε ${significant(spent.epsilon)}${whole ? ` of ${significant(whole.epsilon)}` : ""}` : "");
 }
 
 /** The rounds that are over, by number; the stream tells what is new or has changed. */
 const records = new Map<number, RoundRecord>();
+let inOrder: RoundRecord[] | undefined;
 
-/** A round's accuracies by the ranks' names: the best first, the others where they are few. */
-function accuracies(measured: RankAccuracy[]): (Node | string)[] {
-  const [best, ...others] = measured.toSorted((a, b) => b.accuracy - a.accuracy);
-  if (!best) return ["–"];
-  const named = (a: RankAccuracy) => `${percent(a.accuracy)} ${a.rank ? `at rank ${a.rank}` : "with the head alone"}`;
-  const last = others.at(-1);
-  const rest = others.length > mostNamed && last ? `${others.length} others from ${named(last)}` :
-    others.toSorted((a, b) => a.rank - b.rank).map((a) => `${a.rank || "head"}: ${percent(a.accuracy)}`).join(", ");
-  return [named(best), ...(rest ? [element("span", { class: "soft small others" }, rest)] : [])];
-}
+/** The records, the oldest first. */
+const ordered = () => inOrder ??= [...records.values()].sort((a, b) => a.round - b.round);
 
 function paintRounds(): void {
-  const all = [...records.values()].sort((a, b) => a.round - b.round);
+  const all = ordered();
   if (progress?.state !== "finished") fleet.stale(); // strikes come with rounds
   const made = all.filter((r) => r.released);
   if (progress) paintParts(progress, all);
-  show("history-empty", all.length === 0);
-  show("history", all.length > 0);
-  byId("history-rows").replaceChildren(...all.slice(-50).toReversed().map((r) => element("tr", {},
-    element("td", {}, String(r.round)), element("td", {}, String(r.rank)),
-    element("td", {}, `${stayed(r)} of ${r.cohort - r.absent}`), element("td", {}, r.seconds < 10 ? `${r.seconds.toFixed(1)} s` : duration(r.seconds)),
-    element("td", {}, ...accuracies(r.accuracy ?? [])),
-    element("td", {}, r.released ? "released" : `abandoned: ${r.reason ?? ""}`))));
+  past.show(all);
+  soon("attention", attend);
   const x = made.map((r) => r.version);
   const ranks = [...new Set(made.flatMap((r) => r.accuracy?.map((a) => a.rank) ?? []))].sort((a, b) => a - b);
   show("accuracy-empty", ranks.length === 0);
@@ -220,8 +240,10 @@ async function begin(): Promise<void> {
   stop = new AbortController();
   forgetEvents();
   records.clear();
+  inOrder = undefined;
   say("who", "");
   if (!token) return link("denied");
+  checks = [];
   introduce().catch(() => undefined); // who is refused hears so of each act, and the stream tells of the token
   void fetch("v1/job").then(async (r) => {
     if (r.ok) about = (await r.json()) as About;
@@ -231,6 +253,8 @@ async function begin(): Promise<void> {
     if (s === "lost") { // they are told again from the start
       forgetEvents();
       records.clear();
+      inOrder = undefined;
+  inOrder = undefined;
     }
     link(s, why, again);
   } }, stop.signal);
@@ -248,5 +272,6 @@ byId("downloads").addEventListener("click", (event) => {
   const file = (event.target as HTMLElement).dataset.file;
   if (file) void download(file);
 });
+setInterval(() => void check(), 15_000);
 setInterval(() => say("left", closesAt > Date.now() ? `closes in ${duration((closesAt - Date.now()) / 1000)}` : ""), 500);
 void begin();

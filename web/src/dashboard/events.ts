@@ -1,6 +1,7 @@
 // The log's lines, with what an operator may do about them.
 import type { Occurrence } from "../api.js";
 import { byId, element } from "../dom.js";
+import { gist } from "./cards.js";
 import { soon } from "./frames.js";
 
 /** What to do, by how a line begins. */
@@ -36,6 +37,9 @@ export function addEvents(more: Occurrence[]): void {
   soon("events", paintEvents);
 }
 
+/** The last lines, the oldest first. */
+export const knownEvents = () => lines;
+
 /** Lets what is shown stand until the stream begins anew. */
 export function forgetEvents(): void {
   old = true;
@@ -57,6 +61,8 @@ export function paintEvents(): void {
   const only = byId<HTMLInputElement>("warnings").checked;
   list.classList.toggle("only-warnings", only);
   const shown = only ? lines.filter((l) => l.level !== "INFO").length : lines.length;
+  const attention = lines.filter((l) => l.level !== "INFO").length;
+  gist("events", lines.length ? `${lines.length} kept, ${attention || "none"} with a warning` : "none yet");
   byId("events-empty").hidden = shown > 0;
   byId("events-empty").textContent = lines.length ? "Nothing needs attention." : "Nothing has happened yet.";
   list.hidden = shown === 0;

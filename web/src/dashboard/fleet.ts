@@ -3,6 +3,7 @@
 import type { Device } from "../api.js";
 import { byId, element, message, say, show } from "../dom.js";
 import { count } from "../format.js";
+import { gist } from "./cards.js";
 
 const rowsAtOnce = 50;
 const sureFor = 6000; // ms in which a ban must be confirmed
@@ -38,6 +39,7 @@ export class Fleet {
     if (enrolled !== undefined && enrolled === this.#enrolled) return;
     this.#enrolled = enrolled ?? this.#enrolled;
     this.#fresh = false;
+    if (enrolled !== undefined) gist("fleet", count(enrolled, "device"));
     if (this.#inSight) void this.load();
   }
 
@@ -75,6 +77,7 @@ export class Fleet {
     show("fleet-empty", shown.length === 0);
     say("fleet-empty", this.#devices.length === 0 ? "No device is enrolled yet." : "No device is like that.");
     const out = this.#devices.filter((d) => d.excluded).length;
+    if (this.#fresh) gist("fleet", `${count(this.#devices.length, "device")}, ${out} excluded`);
     say("fleet-counts", `${count(this.#devices.length, "device")} enrolled, ${out} excluded` +
       (found.length > rowsAtOnce ? `; shown ${this.#from + 1} to ${this.#from + shown.length} of ${found.length.toLocaleString("en")}` : ""));
     show("fleet-pages", found.length > rowsAtOnce);
