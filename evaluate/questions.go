@@ -106,6 +106,8 @@ type Questions struct {
 	Truths   [][]string
 }
 
+var errNoAnswers = errors.New("has a question and no answers to hold it to")
+
 // AnswerScore is how well answers fit, each figure 0..1.
 type AnswerScore struct {
 	ExactMatch float64 `json:"exact_match"`
@@ -144,7 +146,7 @@ func NewQuestions(be compute.Backend, b *model.Base, layout *model.Layout, seque
 		a := &Questions{}
 		for _, e := range set.Examples {
 			if len(e.Answers) == 0 {
-				return nil, &dataset.LineError{File: set.Name, Line: e.Line, Err: errors.New("has a question and no answers to hold it to")}
+				return nil, &dataset.LineError{File: set.Name, Line: e.Line, Err: errNoAnswers}
 			}
 			a.Examples, a.Truths = append(a.Examples, e), append(a.Truths, e.Answers)
 		}

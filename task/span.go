@@ -307,6 +307,42 @@ func (s *Span) Best(e *dataset.Example, logits []float32) (text string, probabil
 	return s.text(wordsOf(e), in, from, to), probability, nil
 }
 
+// Loss is of softmaxes over all tokens of the row, as training has them; of an example
+// without answers that of the first token.
+func (s *Span) Loss(e *dataset.Example, logits []float32) (loss float64, stands bool, err error) {
+	in, _, first, err := s.pair(e)
+	if err != nil {
+		return 0, false, err
+	}
+	n := first + len(in) + len(s.after)
+	if len(logits) < 2*n {
+		return 0, false, fmt.Errorf("task: %d scores for %d tokens", len(logits), n)
+	}
+	at := s.places(in, e.Answers)
+	if len(at) == 0 && len(e.Answers) > 0 {
+		return 0, false, nil
+	}
+	for which := range 2 {
+		right := map[int]bool{0: len(at) == 0}
+		for _, p := range at {
+			right[first+p[which]] = true
+		}
+		top := math.Inf(-1)
+		for i := range n {
+			top = math.Max(top, float64(logits[2*i+which]))
+		}
+		all, hit := 0.0, 0.0
+		for i := range n {
+			x := math.Exp(float64(logits[2*i+which]) - top)
+			if all += x; right[i] {
+				hit += x
+			}
+		}
+		loss += math.Log(all/math.Max(hit, math.SmallestNonzeroFloat32)) / 2
+	}
+	return loss, true, nil
+}
+
 func (s *Span) softmax(logits []float32, first, n, which int) []float64 {
 	top := float64(logits[which])
 	for i := range n {

@@ -32,6 +32,10 @@ type Finder interface {
 	// Best is the likeliest answer in a row's example, "" where there is none, and how
 	// likely it is; scores are the model's of the row.
 	Best(e *dataset.Example, scores []float32) (text string, probability float64, err error)
+	// Loss is the cross-entropy of where the right answers stand, in nats: the mean of
+	// begins and ends, each of all that are right together; stands is false where the
+	// row's example holds none of them.
+	Loss(e *dataset.Example, scores []float32) (loss float64, stands bool, err error)
 }
 
 // A Splitter is a Task whose examples may be longer than a row.

@@ -11,6 +11,9 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
+// MostForced is how many answers Logits takes at once.
+const MostForced = generateBatch
+
 // Logits returns the scores of every token at every place of given answers, [T*V] a
 // row: each place sees the document and the tokens of decoder_tokens up to itself. in
 // holds at most a few rows, all of which are computed at once.
@@ -27,29 +30,31 @@ func (g *Generator) Logits(ctx context.Context, adapter []float32, rank int, in 
 	if err := decoder.Check(rows); err != nil {
 		return nil, err
 	}
-	forced, err := compile(g.encode.backend, "forced", func(gr *graph.Graph) ([]Param, []Output, error) {
-		e := g.begin(gr)
-		in := g.source(e)
-		tokens := e.params.add(task.DecoderTokens, Input, dtypes.Int32, generateBatch, t)
-		x := e.decode(tokens, e.encode(in))
-		return e.params.list, []Output{{Name: "logits", Node: linear(x, e.head(), nil)}}, nil
-	})
-	if err != nil {
-		return nil, err
-	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.forced == nil { // which few ask for
+		var err error
+		if g.forced, err = compile(g.encode.backend, "forced", func(gr *graph.Graph) ([]Param, []Output, error) {
+			e := g.begin(gr)
+			in := g.source(e)
+			tokens := e.params.add(task.DecoderTokens, Input, dtypes.Int32, generateBatch, t)
+			x := e.decode(tokens, e.encode(in))
+			return e.params.list, []Output{{Name: "logits", Node: linear(x, e.head(), nil)}}, nil
+		}); err != nil {
+			return nil, err
+		}
+	}
 	if err := g.adapt(adapter, rank, g.encode, g.decode); err != nil {
 		return nil, err
 	}
 	given := map[string]compute.Buffer{}
-	if err := g.read(forced, given, in, 0, rows); err != nil {
+	if err := g.read(g.forced, given, in, 0, rows); err != nil {
 		return nil, err
 	}
-	result, err := g.call(forced, given)
+	result, err := g.call(g.forced, given)
 	if err != nil {
 		return nil, err
 	}

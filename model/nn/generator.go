@@ -38,7 +38,8 @@ type Generator struct {
 
 	encode, decode *program
 	mu             sync.Mutex
-	adapted        // by mu
+	adapted                 // by mu
+	forced         *program // of Logits, when it was asked for; by mu
 }
 
 // Answer is what a generator writes.

@@ -1,0 +1,234 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/compute"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/task"
+)
+
+// Examined is what a model shows of one example: what attacks on privacy look at.
+type Examined struct {
+	Right      float64 // 1 where everything that is said is right, else 0
+	Similarity float64 // of an answer to the right one (ANLS), else the share of places that are right
+	Loss       float64 // mean cross-entropy of what is right, in nats; NaN where a document does not hold it
+	Confidence float64 // how sure the model is of what it says: not calibrated
+	Said       string  // an answer; "" of labels
+}
+
+// Examiner looks at examples one by one, where evaluators sum up.
+type Examiner struct {
+	task      task.Task
+	responder *Responder    // of a task that asks
+	labels    task.Labeller // of another
+	predictor *nn.Predictor
+	classes   int
+}
+
+// NewExaminer makes one, on a backend; of any task.
+func NewExaminer(be compute.Backend, b *model.Base, layout *model.Layout, sequence int) (*Examiner, error) {
+	t, err := task.New(b, layout, sequence)
+	if err != nil {
+		return nil, err
+	}
+	e := &Examiner{task: t, classes: layout.Outputs()}
+	if layout.Method.Task.Asks() {
+		e.responder, err = NewResponder(be, b, layout, sequence)
+		return e, err
+	}
+	k, ok := t.(task.Labeller)
+	if !ok {
+		return nil, fmt.Errorf("task %s has neither answers nor labels", layout.Method.Task)
+	}
+	e.labels = k
+	e.predictor, err = nn.NewPredictor(layout, b, sequence, be)
+	return e, err
+}
+
+// Asks says whether examples are questions with answers in words.
+func (x *Examiner) Asks() bool { return x.responder != nil }
+
+// Unasked is an example without its question: as little of one as the task can read.
+func (x *Examiner) Unasked(e dataset.Example) dataset.Example {
+	e.Question = ""
+	if x.responder.span != nil {
+		e.Question = "?" // a pair has to have one
+	}
+	return e
+}
+
+// Replies are the answers alone, whatever the examples know of the right ones.
+func (x *Examiner) Replies(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]Reply, error) {
+	return x.responder.Answer(ctx, slice, rank, examples)
+}
+
+// Examine looks at each of some examples with an adapter at a rank.
+func (x *Examiner) Examine(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]Examined, error) {
+	if x.Asks() {
+		return x.answers(ctx, slice, rank, examples)
+	}
+	rows, of, err := task.Rows(x.labels, examples)
+	if err != nil {
+		return nil, err
+	}
+	out, places := make([]Examined, len(examples)), make([]float64, len(examples))
+	for i := range out {
+		out[i].Right = 1
+	}
+	step := RowsOfScores(x.task, x.classes)
+	for from := 0; from < len(rows); from += step {
+		some := rows[from:min(from+step, len(rows))]
+		b, err := task.EncodeAll(x.task, some)
+		if err != nil {
+			return nil, err
+		}
+		scores, err := x.predictor.Outputs(ctx, slice, rank, b, len(some))
+		if err != nil {
+			return nil, err
+		}
+		for i := range some {
+			at := of[from+i]
+			x.label(&out[at], &places[at], &some[i], b, i, scores[i])
+		}
+	}
+	for i := range out {
+		if places[i] == 0 {
+			out[i] = Examined{Loss: math.NaN()}
+			continue
+		}
+		out[i].Similarity /= places[i]
+		out[i].Loss /= places[i]
+		out[i].Confidence /= places[i]
+	}
+	return out, nil
+}
+
+// label adds a row's places to what its example shows.
+func (x *Examiner) label(to *Examined, places *float64, e *dataset.Example, b task.Batch, row int, scores []float32) {
+	choice, right := x.labels.Choice(), x.labels.Truths(e, b, row)
+	for k, at := range x.labels.Places(b, row) {
+		here := scores[at*x.classes : (at+1)*x.classes]
+		said := choice.Predicted(here)
+		*places++
+		if slices.Equal(said, right[k]) {
+			to.Similarity++
+		} else {
+			to.Right = 0
+		}
+		to.Loss += choice.Loss(here, right[k])
+		to.Confidence += sureness(choice, here)
+	}
+}
+
+// sureness is the probability of what is said: of one label its own, of several the mean over
+// all that each is said or not.
+func sureness(choice task.Choice, scores []float32) float64 {
+	p := choice.Probabilities(scores)
+	if !choice.Several() {
+		return slices.Max(p)
+	}
+	sum := 0.0
+	for _, x := range p {
+		sum += max(x, 1-x)
+	}
+	return sum / float64(len(p))
+}
+
+// answers are of questions; a loss is of the first of the right answers, which is learnt.
+func (x *Examiner) answers(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]Examined, error) {
+	for _, e := range examples {
+		if len(e.Answers) == 0 && x.responder.span == nil {
+			return nil, &dataset.LineError{Line: e.Line, Err: errNoAnswers}
+		}
+	}
+	replies, err := x.responder.Answer(ctx, slice, rank, examples)
+	if err != nil {
+		return nil, err
+	}
+	losses, err := x.responder.Losses(ctx, slice, rank, examples)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Examined, len(examples))
+	for i, r := range replies {
+		out[i] = Examined{Right: task.ExactMatch(r.Text, examples[i].Answers), Similarity: task.ANLS(r.Text, examples[i].Answers),
+			Loss: losses[i], Confidence: r.Probability, Said: strings.TrimSpace(r.Text)}
+		if len(examples[i].Answers) == 0 && r.Text == "" { // which is right where there is none
+			out[i].Right, out[i].Similarity = 1, 1
+		}
+	}
+	return out, nil
+}
+
+// Losses are the cross-entropies of the right answers, in nats: of a text that is written the
+// mean over its tokens and its end; of one that is found the mean of where it begins and ends,
+// over the document's parts; NaN where it stands nowhere.
+func (r *Responder) Losses(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]float64, error) {
+	if r.span != nil {
+		return r.spanLosses(ctx, slice, rank, examples)
+	}
+	out := make([]float64, 0, len(examples))
+	for from := 0; from < len(examples); from += nn.MostForced {
+		some := examples[from:min(from+nn.MostForced, len(examples))]
+		b, err := task.EncodeAll(r.task, some)
+		if err != nil {
+			return nil, err
+		}
+		scores, err := r.generator.Logits(ctx, slice, rank, b)
+		if err != nil {
+			return nil, err
+		}
+		labels, weights := b.Int32(task.Labels), b.Float32(task.Weights)
+		places := len(labels) / len(some)
+		for i := range some {
+			words := len(scores[i]) / places
+			sum, n := 0.0, 0.0
+			for k := range places {
+				if weights[i*places+k] != 0 {
+					sum += task.CrossEntropy(scores[i][k*words:(k+1)*words], int(labels[i*places+k]))
+					n++
+				}
+			}
+			out = append(out, sum/n)
+		}
+	}
+	return out, nil
+}
+
+func (r *Responder) spanLosses(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]float64, error) {
+	parts, of, err := task.Rows(r.task, examples)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := task.ReadAll(r.task, parts)
+	if err != nil {
+		return nil, err
+	}
+	scores, err := r.predictor.Outputs(ctx, slice, rank, rows, len(parts))
+	if err != nil {
+		return nil, err
+	}
+	out, n := make([]float64, len(examples)), make([]float64, len(examples))
+	for i := range parts {
+		loss, stands, err := r.span.Loss(&parts[i], scores[i])
+		if err != nil {
+			return nil, err
+		}
+		if stands {
+			out[of[i]] += loss
+			n[of[i]]++
+		}
+	}
+	for i := range out {
+		out[i] /= n[i] // NaN where it stands nowhere
+	}
+	return out, nil
+}
