@@ -30,6 +30,9 @@ const module = "github.com/starling-fl/starling/"
 var mayImport = parseTable(`
 audio:
 audit: coordinator coordinator/round dp internal/uniform job model secagg
+audit/forest:
+audit/kmeans:
+audit/membership: audit/forest audit/kmeans
 cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins
 cmd/starling-edge: internal/command internal/command/device internal/engine
 cmd/starling-web: dataset edge web/client
