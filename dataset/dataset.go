@@ -22,6 +22,7 @@ type Example struct {
 	Tags       []int       // by word: index into Set.Labels
 	Labels     []int       // of a text that may have any number of labels: indices into Set.Labels, rising; nil where it has one
 	Question   string
+	Key        string     // what the question asks for, in a word that many share; "" where the file does not say
 	Prompt     string     // that is read, of a text that is written behind it
 	Completion string     // what is written; "" where the example is none
 	Messages   string     // of a conversation, as JSON; "" where the example is none

@@ -29,6 +29,9 @@ type DocumentConfig struct {
 	Clients   int    // how many clients; their names go to Example.User
 	PerClient int    // questions of each client, each about a document of its own
 	Providers int    // who send documents to one client, 0 means 4; each to one client only
+	// Identifiers gives each provider a tax number and a registration id, which half of its
+	// documents print, and some of their questions ask for. All else stays as it is.
+	Identifiers bool
 }
 
 // Documents makes invoices as a scanner reads them, each with a question about it:
@@ -56,6 +59,9 @@ func Documents(cfg DocumentConfig) (*Set, error) {
 		known := make([]*sender, cfg.Providers)
 		for k := range known {
 			known[k] = newSender(cfg.Seed, uint64(split), uint64(client*cfg.Providers+k))
+			if cfg.Identifiers {
+				known[k].identify(cfg.Seed, uint64(split), uint64(client*cfg.Providers+k))
+			}
 		}
 		rng := source(cfg.Seed, 0x17, uint64(split), uint64(client))
 		for range cfg.PerClient {
@@ -99,6 +105,9 @@ type sender struct {
 	prefix      string // of numbers
 	dateStyle   int
 	logo        uint32
+
+	identifiers [][2]string // label and value of each of identifierKeys; nil: none
+	printing    *rand.Rand  // which documents have them
 }
 
 func newSender(seed, split, n uint64) *sender {
@@ -121,6 +130,18 @@ func newSender(seed, split, n uint64) *sender {
 		s.labels[k] = pick(rng, of)
 	}
 	return s
+}
+
+// identify gives the sender its numbers, from a source of their own.
+func (s *sender) identify(seed, split, n uint64) {
+	s.printing = source(seed, 0x1a, split, n)
+	for k, key := range identifierKeys {
+		value := fmt.Sprintf("%02d-%07d", 10+s.printing.IntN(90), s.printing.IntN(10_000_000))
+		if k > 0 {
+			value = fmt.Sprintf("%s%06d", pick(s.printing, []string{"HR", "RC", "CN", "B"}), s.printing.IntN(1_000_000))
+		}
+		s.identifiers = append(s.identifiers, [2]string{pick(s.printing, key.labels), value})
+	}
 }
 
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
@@ -181,13 +202,22 @@ func (s *sender) document(rng *rand.Rand) Example {
 		p.write(760, y, s.money(part))
 		y += lineHeight
 	}
-	s.pair(&p, keyTotal, values[keyTotal], y+lineHeight/2)
+	y = s.pair(&p, keyTotal, values[keyTotal], y+lineHeight/2)
 
 	k := rng.IntN(len(documentKeys))
-	key := documentKeys[k]
+	key, answer := documentKeys[k], strings.Join(values[k], " ")
 	question := fmt.Sprintf(pick(rng, questionForms), pick(rng, key.asked))
+	if s.identifiers != nil && s.printing.IntN(2) == 0 {
+		for i, id := range s.identifiers {
+			p.write(s.left, y+lineHeight*(i+1), append(strings.Fields(id[0]), id[1])...)
+		}
+		if i := s.printing.IntN(4 * len(s.identifiers)); i < len(s.identifiers) {
+			key, answer = identifierKeys[i], s.identifiers[i][1]
+			question = fmt.Sprintf(pick(s.printing, questionForms), pick(s.printing, key.asked))
+		}
+	}
 	return Example{Text: strings.Join(p.words, " "), Words: p.words, Boxes: p.boxes, Provider: s.key,
-		Question: question, Answers: []string{strings.Join(values[k], " ")}, Pixels: s.raster(&p)}
+		Question: question, Key: key.key, Answers: []string{answer}, Pixels: s.raster(&p)}
 }
 
 // pair writes a key with its value, beside it or below, and returns the next line.

@@ -92,6 +92,9 @@ func asks(value func(string) json.RawMessage) bool {
 // in thousandths of the page, or in the units of "width" and "height" where
 // both are given.
 //
+// "key" is what a question asks for in a word, so that questions can be told by it; of
+// "fields" their names are.
+//
 // "user" is whose it is, "provider" whom it is about, "source" the data set it is from.
 //
 // What is asked is "question" with "answers"; or "questions", a list of objects with
@@ -116,6 +119,9 @@ func parseDocument(value func(string) json.RawMessage) (l labelled, err error) {
 		return l, err
 	}
 	if q := value("question"); len(q) > 0 {
+		if e.Key, err = scalar("key", value("key")); err != nil {
+			return l, err
+		}
 		l.Questions = []Example{e}
 		answers := value("answers")
 		if len(answers) == 0 {
@@ -125,7 +131,7 @@ func parseDocument(value func(string) json.RawMessage) (l labelled, err error) {
 		return l, err
 	}
 	if raw := value("questions"); len(raw) > 0 {
-		var list []struct{ Question, Answers, Answer json.RawMessage }
+		var list []struct{ Question, Answers, Answer, Key json.RawMessage }
 		if err := json.Unmarshal(raw, &list); err != nil {
 			return l, errors.New(`"questions" must be a list of objects with "question" and "answers"`)
 		}
@@ -138,6 +144,9 @@ func parseDocument(value func(string) json.RawMessage) (l labelled, err error) {
 				q.Answers = q.Answer
 			}
 			if err := l.Questions[i].ask(q.Question, q.Answers); err != nil {
+				return l, fmt.Errorf("question %d: %w", i+1, err)
+			}
+			if l.Questions[i].Key, err = scalar("key", q.Key); err != nil {
 				return l, fmt.Errorf("question %d: %w", i+1, err)
 			}
 		}
@@ -162,7 +171,7 @@ func (e Example) askFields(raw json.RawMessage) ([]Example, error) {
 			continue
 		}
 		one := e
-		one.Question, one.Answers = name, []string{fields[name]}
+		one.Question, one.Key, one.Answers = name, name, []string{fields[name]}
 		if err := one.checkQuestion(); err != nil {
 			return nil, fmt.Errorf("field %.40q: %w", name, err)
 		}

@@ -13,6 +13,7 @@ type line struct {
 	Words    []string    `json:"words,omitempty"`
 	Boxes    [][4]uint16 `json:"boxes,omitempty"`
 	Question string      `json:"question,omitempty"`
+	Key      string      `json:"key,omitempty"`
 	Answers  []string    `json:"answers,omitempty"`
 	Asked    []asked     `json:"questions,omitempty"`
 	Pixels   []float32   `json:"pixels,omitempty"`
@@ -24,6 +25,7 @@ type line struct {
 // asked is a question of several about one document.
 type asked struct {
 	Question string   `json:"question"`
+	Key      string   `json:"key,omitempty"`
 	Answers  []string `json:"answers,omitempty"`
 }
 
@@ -45,13 +47,13 @@ func WriteJSONLines(path string, set *Set) (err error) {
 		ex := set.Examples[at]
 		l := line{Source: ex.Source, User: ex.User, Provider: ex.Provider}
 		if ex.Question != "" {
-			l.Words, l.Boxes, l.Question, l.Answers, l.Pixels = ex.Words, ex.Boxes, ex.Question, ex.Answers, ex.Pixels
+			l.Words, l.Boxes, l.Question, l.Key, l.Answers, l.Pixels = ex.Words, ex.Boxes, ex.Question, ex.Key, ex.Answers, ex.Pixels
 			for at+1 < len(set.Examples) && len(l.Asked) < MaxQuestions-1 && ex.sharesDocument(set.Examples[at+1]) {
 				if len(l.Asked) == 0 {
-					l.Question, l.Answers, l.Asked = "", nil, []asked{{ex.Question, ex.Answers}}
+					l.Question, l.Key, l.Answers, l.Asked = "", "", nil, []asked{{ex.Question, ex.Key, ex.Answers}}
 				}
 				at++
-				l.Asked = append(l.Asked, asked{set.Examples[at].Question, set.Examples[at].Answers})
+				l.Asked = append(l.Asked, asked{set.Examples[at].Question, set.Examples[at].Key, set.Examples[at].Answers})
 			}
 		} else {
 			l.Text, l.Label = ex.Text, set.Labels[ex.Label]

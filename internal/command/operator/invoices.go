@@ -22,7 +22,7 @@ type invoicesReport struct {
 func newInvoicesCmd(a *command.App) *cobra.Command {
 	var cfg dataset.InvoiceConfig
 	var out string
-	var questions bool
+	var questions, identifiers bool
 	cmd := &cobra.Command{
 		Use:   "invoices --out DIR",
 		Short: "Write generated invoices as data files, one a client, to try things with",
@@ -38,7 +38,11 @@ answer, for task answer and the embedded base for documents.`,
 				return command.Usagef("--out is required: the folder to write to")
 			}
 			if questions {
-				return writeQuestions(a, dataset.DocumentConfig(cfg), out)
+				return writeQuestions(a, dataset.DocumentConfig{Seed: cfg.Seed, Split: cfg.Split, Clients: cfg.Clients, PerClient: cfg.PerClient,
+					Providers: cfg.Providers, Identifiers: identifiers}, out)
+			}
+			if identifiers {
+				return command.Usagef("--identifiers needs --questions: texts with labels have none")
 			}
 			set, err := dataset.Invoices(cfg)
 			if err != nil {
@@ -54,6 +58,7 @@ answer, for task answer and the embedded base for documents.`,
 	cmd.Flags().IntVar(&cfg.PerClient, "per-client", fleetdata.InvoicesPerClient, "documents of a client")
 	cmd.Flags().IntVar(&cfg.Providers, "providers", 0, "providers that bill one client (0: 6, with --questions 4)")
 	cmd.Flags().BoolVar(&questions, "questions", false, "documents with questions instead of texts with labels")
+	cmd.Flags().BoolVar(&identifiers, "identifiers", false, "with --questions: providers have a tax number and a registration id, in half of their documents")
 	return cmd
 }
 
