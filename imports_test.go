@@ -33,6 +33,7 @@ audit: coordinator coordinator/round dp internal/uniform job model secagg
 audit/forest:
 audit/kmeans:
 audit/membership: audit/forest audit/kmeans
+audit/memorization: dataset
 cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins
 cmd/starling-edge: internal/command internal/command/device internal/engine
 cmd/starling-web: dataset edge web/client
@@ -59,9 +60,9 @@ internal/command: dataset edge hub internal/terminal internal/strict job model m
 internal/command/device: dataset edge hub internal/command internal/durable internal/engine internal/generation internal/predict
     internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
 internal/curve: dp
-internal/command/operator: audit coordinator coordinator/monitor coordinator/server coordinator/store dataset dp edge evaluate hub
-    internal/command internal/curve internal/durable internal/engine internal/engine/plugins internal/evaluation
-    internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
+internal/command/operator: audit audit/membership audit/memorization coordinator coordinator/monitor coordinator/server coordinator/store dataset dp edge evaluate hub
+    internal/command internal/curve internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation
+    internal/exposure internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
     internal/spent internal/terminal internal/wire job model model/base/llama model/known program secagg wasm wasm/compiler
     web task
 internal/contract: dp internal/wire model quant secagg
@@ -69,10 +70,12 @@ hub: internal/durable model
 evaluate/metric:
 evaluate: dataset evaluate/metric model model/nn task tokenizer
 internal/cbor:
+internal/dossier: internal/durable
 internal/durable:
 internal/engine: edge internal/command job model/nn program wasm wasm/compiler
 internal/engine/plugins: internal/engine program xla
 internal/evaluation: dataset evaluate internal/command internal/engine internal/predict internal/terminal model task
+internal/exposure: audit/membership audit/memorization dataset evaluate internal/engine internal/terminal model task
 internal/fleetdata: dataset internal/command
 internal/inspection: wasm
 internal/jinja:

@@ -70,6 +70,19 @@ func (x *Examiner) Replies(ctx context.Context, slice []float32, rank int, examp
 	return x.responder.Answer(ctx, slice, rank, examples)
 }
 
+// Losses are Examined.Loss alone, which takes less.
+func (x *Examiner) Losses(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]float64, error) {
+	if x.Asks() {
+		return x.responder.Losses(ctx, slice, rank, examples)
+	}
+	all, err := x.Examine(ctx, slice, rank, examples)
+	out := make([]float64, len(all))
+	for i, e := range all {
+		out[i] = e.Loss
+	}
+	return out, err
+}
+
 // Examine looks at each of some examples with an adapter at a rank.
 func (x *Examiner) Examine(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]Examined, error) {
 	if x.Asks() {

@@ -79,3 +79,12 @@ func mean(x []float64) float64 {
 	}
 	return sum / float64(len(x))
 }
+
+// Scores says how likely each unit was a member by what needs no unit's membership: the
+// likelihood ratio where there are shadows, else the loss against the base's.
+func Scores(units []Unit) (name string, scores []float64) {
+	if how := variant(units); how != "" {
+		return "LiRA, " + how, ratios(units, how)
+	}
+	return "loss less the base's", lowest(DeltaLoss)(units)
+}

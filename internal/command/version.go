@@ -24,18 +24,23 @@ func NewVersion(a *App, version string) *cobra.Command {
 		Short: "Print the version of this binary",
 		Args:  NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := versionReport{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						r.Commit = s.Value
-					}
-				}
-			}
+			r := versionReport{Version: version, Commit: Commit(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 			return a.Emit(r, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s %s (%s, %s/%s)\n", cmd.Root().Name(), r.Version, r.Go, r.OS, r.Arch)
 				return err
 			})
 		},
 	}
+}
+
+// Commit is what this binary was built of; "" where the build did not say.
+func Commit() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return ""
 }

@@ -25,6 +25,7 @@ func Commands(a *command.App, p Plots) []*cobra.Command {
 		newEvaluateCmd(a),
 		newJobCmd(a),
 		newPrivacyCmd(a, p),
+		newAuditCmd(a, p),
 		newSecaggCmd(a),
 		newManCmd(a),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"testing"
@@ -41,5 +42,13 @@ func (m tests) Run() int {
 // The scripts say what a person sees of each command: output, refusals, exit
 // codes.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata"})
+	bases, err := filepath.Abs("../../../model/base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{Dir: "testdata", Setup: func(e *testscript.Env) error {
+		e.Setenv("DOCUMENTS", filepath.Join(bases, "documents")) // embedded bases, as folders
+		e.Setenv("DEFAULT", filepath.Join(bases, "default"))
+		return nil
+	}})
 }

@@ -1,0 +1,105 @@
+// Package dossier writes an audit's findings for people: in a terminal, and as one page that needs
+// nothing else and can be filed.
+package dossier
+
+import (
+	_ "embed" // the page
+	"fmt"
+	"html/template"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/starling-fl/starling/internal/durable"
+)
+
+// A Dossier is what was found, how, and what it does not say.
+type Dossier struct {
+	Title   string
+	Verdict []string // sentences
+	Facts   []Fact   // what was attacked, with what, by which program
+	Tables  []Table
+	Limits  []string // what it does not show, a sentence or two each
+}
+
+// Fact is a name and a value.
+type Fact struct{ Name, Value string }
+
+// Table has a row of heads and any number of others; the first column is text, the others are
+// figures, or with Words text, too.
+type Table struct {
+	Title, About string
+	Words        bool
+	Head         []string
+	Rows         [][]string
+}
+
+// Text writes it for a terminal.
+func (d Dossier) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", d.Title)
+	for _, f := range d.Facts {
+		fmt.Fprintf(&b, "  %-12s %s\n", f.Name, f.Value)
+	}
+	for _, t := range d.Tables {
+		fmt.Fprintf(&b, "\n%s\n", t.Title)
+		if t.About != "" {
+			fmt.Fprintf(&b, "%s\n", t.About)
+		}
+		t.text(&b)
+	}
+	b.WriteString("\n")
+	for _, v := range d.Verdict {
+		fmt.Fprintf(&b, "%s\n", v)
+	}
+	if len(d.Limits) > 0 {
+		b.WriteString("\nWhat it does not show:\n")
+	}
+	for _, l := range d.Limits {
+		fmt.Fprintf(&b, "- %s\n", l)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (t Table) text(b *strings.Builder) {
+	width := make([]int, len(t.Head))
+	for _, row := range append([][]string{t.Head}, t.Rows...) {
+		for k, cell := range row {
+			width[k] = max(width[k], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range append([][]string{t.Head}, t.Rows...) {
+		line := " "
+		for k, cell := range row {
+			pad := strings.Repeat(" ", width[k]-utf8.RuneCountInString(cell))
+			if k > 0 {
+				line += " "
+			}
+			if k == 0 || t.Words {
+				line += " " + cell + pad
+			} else {
+				line += " " + pad + cell
+			}
+		}
+		fmt.Fprintln(b, strings.TrimRight(line, " "))
+	}
+}
+
+//go:embed page.html
+var page string
+
+var pageTemplate = template.Must(template.New("audit").Parse(page))
+
+// HTML writes it as one page, without scripts and without anything from elsewhere.
+func (d Dossier) HTML(w io.Writer) error { return pageTemplate.Execute(w, d) }
+
+// File writes the page as a whole.
+func (d Dossier) File(path string) error {
+	var b strings.Builder
+	if err := d.HTML(&b); err != nil {
+		return err
+	}
+	return durable.Replace(path, []byte(b.String()), os.FileMode(0o644))
+}

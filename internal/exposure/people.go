@@ -1,0 +1,179 @@
+// Package exposure looks at what a released model shows of the examples of members, which it was
+// trained on, and of others, for the attacks of audit/membership and audit/memorization to weigh.
+package exposure
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/starling-fl/starling/dataset"
+)
+
+// Whose membership is at stake: By's values.
+const (
+	ByProvider = "provider"
+	ByUser     = "user"
+	ByExample  = "example"
+)
+
+// People are examples, each with whose it is and whether that one was a member.
+type People struct {
+	Examples []dataset.Example
+	Owner    []string
+	Member   []bool
+	By       string
+	Labels   []string
+}
+
+// ErrPeople is files that do not say who was a member.
+var ErrPeople = errors.New("audit")
+
+// owners are the names that examples go by: "" takes providers where any example names one,
+// else users where any does, else each example for itself.
+func owners(by string, sets ...*dataset.Set) (func(*dataset.Example) (string, error), string, error) {
+	named := func(of func(e dataset.Example) string) bool {
+		return slices.ContainsFunc(sets, func(s *dataset.Set) bool {
+			return slices.ContainsFunc(s.Examples, func(e dataset.Example) bool { return of(e) != "" })
+		})
+	}
+	provider, user := func(e dataset.Example) string { return e.Provider }, func(e dataset.Example) string { return e.User }
+	if by == "" {
+		switch by = ByExample; {
+		case named(provider):
+			by = ByProvider
+		case named(user):
+			by = ByUser
+		}
+	}
+	of := provider
+	switch by {
+	case ByUser:
+		of = user
+	case ByExample:
+		n := 0
+		return func(*dataset.Example) (string, error) { n++; return "example " + strconv.Itoa(n), nil }, by, nil
+	case ByProvider:
+	default:
+		return nil, "", fmt.Errorf("%w: by %.40q, want %s, %s or %s", ErrPeople, by, ByProvider, ByUser, ByExample)
+	}
+	return func(e *dataset.Example) (string, error) {
+		if name := of(*e); name != "" {
+			return name, nil
+		}
+		return "", fmt.Errorf("names no %s, and others do", by)
+	}, by, nil
+}
+
+// Apart are the people of two files.
+func Apart(members, others *dataset.Set, by string) (*People, error) {
+	name, by, err := owners(by, members, others)
+	if err != nil {
+		return nil, err
+	}
+	p := &People{By: by, Labels: members.Labels}
+	in := map[string]bool{}
+	for _, set := range []*dataset.Set{members, others} {
+		member := set == members
+		for i := range set.Examples {
+			who, err := name(&set.Examples[i])
+			if err != nil {
+				return nil, &dataset.LineError{File: set.Name, Line: set.Examples[i].Line, Err: err}
+			}
+			if was, known := in[who]; known && was != member {
+				return nil, fmt.Errorf("%w: %s %.60q is in both files: whose documents the model was trained on is what is attacked", ErrPeople, by, who)
+			}
+			in[who] = member
+			p.add(set.Examples[i], who, member)
+		}
+	}
+	return p, nil
+}
+
+// Among are the people of one file, of whom the named ones were members.
+func Among(all *dataset.Set, in []string, by string) (*People, error) {
+	name, by, err := owners(by, all)
+	if err != nil {
+		return nil, err
+	}
+	if by == ByExample {
+		return nil, fmt.Errorf("%w: examples that name neither providers nor users cannot be named as members: give two files", ErrPeople)
+	}
+	p := &People{By: by, Labels: all.Labels}
+	member := map[string]bool{}
+	for _, n := range in {
+		member[n] = true
+	}
+	for i := range all.Examples {
+		who, err := name(&all.Examples[i])
+		if err != nil {
+			return nil, &dataset.LineError{File: all.Name, Line: all.Examples[i].Line, Err: err}
+		}
+		p.add(all.Examples[i], who, member[who])
+	}
+	return p, nil
+}
+
+func (p *People) add(e dataset.Example, who string, member bool) {
+	p.Examples, p.Owner, p.Member = append(p.Examples, e), append(p.Owner, who), append(p.Member, member)
+}
+
+// Count is how many members and others there are.
+func (p *People) Count() (members, others int) {
+	seen := map[string]bool{}
+	for i, who := range p.Owner {
+		if seen[who] {
+			continue
+		}
+		if seen[who] = true; p.Member[i] {
+			members++
+		} else {
+			others++
+		}
+	}
+	return members, others
+}
+
+// Bounds of a file of names.
+const (
+	mostNamesBytes = 64 << 20
+	mostName       = 1 << 10
+)
+
+// ReadNames reads who was a member: a JSON list of strings.
+func ReadNames(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > mostNamesBytes {
+		return nil, fmt.Errorf("%s: %d bytes, the limit is %d", path, info.Size(), mostNamesBytes)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	names, err := parseNames(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return names, nil
+}
+
+func parseNames(b []byte) ([]string, error) {
+	var names []string
+	if err := json.Unmarshal(b, &names); err != nil || !bytes.HasPrefix(bytes.TrimSpace(b), []byte("[")) {
+		return nil, errors.New("want a JSON list of the members' names")
+	}
+	for i, n := range names {
+		if n == "" || len(n) > mostName {
+			return nil, fmt.Errorf("name %d has %d bytes, want 1 to %d", i+1, len(n), mostName)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
