@@ -41,7 +41,7 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	content := io.NewSectionReader(data, 0, data.Size())
 	if part.Once() && data.Size() <= maxPacked {
-		h.Set("Vary", "Accept-Encoding")
+		h.Add("Vary", "Accept-Encoding")
 		if r.Method == http.MethodGet && r.Header.Get("Range") == "" && takesGzip(r.Header.Get("Accept-Encoding")) {
 			if packed := s.packed([32]byte(raw), data); packed != nil {
 				h.Set("Content-Encoding", "gzip")

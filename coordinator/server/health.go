@@ -15,6 +15,9 @@ import (
 // serveHealth answers whether the process works, for who restarts it where it does not.
 // Nobody needs a token for it, and it says nothing else.
 func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
+	// A page that may not read it, isolated or not, learns that somebody is here: that its
+	// origin is the wrong one, then, and not the network.
+	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
 	verdict(w, s.c.Alive(r.Context()) == nil, "ok", "the engine does not answer")
 }
 

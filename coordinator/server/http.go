@@ -88,7 +88,8 @@ func unframed(next http.Handler) http.Handler {
 // named refuses requests to a name that is not ours: a page of a stranger's, whose
 // name was made to mean this machine, would be of one origin with us (DNS
 // rebinding). Addresses and localhost cannot be made to mean something else. A
-// request that a browser sends for a page of another origin is refused as well.
+// request that a browser sends for a page of another origin is refused as well, but see
+// shared.
 func (s *Server) named(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.isOurs(r.Host) {
@@ -103,6 +104,12 @@ func (s *Server) named(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// reachable guards what devices ask for: pages of our own may, those of the origins that
+// the operator allows, and whoever is no page.
+func (s *Server) reachable(next http.Handler) http.Handler {
+	return s.shared(next, s.fronted(s.named(next)))
 }
 
 // fronted takes what a page of ours sends through a proxy as sent to the name that the

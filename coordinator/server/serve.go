@@ -24,7 +24,7 @@ func (s *Server) Serve(ctx context.Context, e *Endpoint) error {
 	if e.counter != nil {
 		e.counter.meter.Store(s.c.Meter())
 	}
-	return s.serve(ctx, e, s.fronted(s.named(s.Handler())), s.sockets)
+	return s.serve(ctx, e, s.reachable(s.Handler()), s.sockets)
 }
 
 // ServeAdmin serves the operator on an endpoint, as Serve does devices. Its few

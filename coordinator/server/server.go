@@ -38,6 +38,8 @@ type Config struct {
 	// Trusted are the proxies whose word on where a request comes from is taken
 	// (X-Forwarded-For): limits of an address are then of whom they name.
 	Trusted []netip.Prefix
+	// Origins are other sites whose pages may be devices, see ParseOrigin; nil: none.
+	Origins []string
 	// Version is the program's, as /metrics has it.
 	Version string
 	// MostOfAddress bounds the open connections of one address (of one /64 in IPv6).
@@ -58,6 +60,7 @@ type Server struct {
 	terms      socket.Terms
 	about      func() ([]byte, error)
 	adminToken string
+	origins    []string     // other sites whose pages may be devices
 	names      sync.Map     // by which devices reach us
 	fronts     sync.Map     // the same with their ports, as in the origin of a page
 	link       atomic.Value // joinLink
@@ -78,11 +81,15 @@ func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("server: the sample %s has %d bytes, limit %d", cfg.SampleName, len(cfg.Sample), MostSample)
 	}
 	s := &Server{c: c, cfg: cfg, log: c.Log()}
+	var err error
+	if s.origins, err = parseOrigins(cfg.Origins); err != nil {
+		return nil, err
+	}
 	want := c.MostConnections()
 	s.sockets = newSockets(want, cfg.MostOfAddress, openFiles())
 	c.LimitSessions(s.sockets.most)
 	s.terms = socket.Terms{Most: c.MostBytes, Room: socket.NewRoom(socket.DefaultRoom),
-		Text: coordinator.ErrNotBinary, Long: coordinator.ErrTooLong}
+		Origins: s.origins, Text: coordinator.ErrNotBinary, Long: coordinator.ErrTooLong}
 	if s.sockets.most < want {
 		s.log.Warn("the limit of open files bounds the connections", "most", s.sockets.most, "wanted", want, "mend", "ulimit -n")
 	}

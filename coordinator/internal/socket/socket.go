@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,8 @@ type Socket struct {
 type Terms struct {
 	Most func(kind byte) int // bytes of a frame, by its first; at most wire.MaxFrame
 	Room *Room               // shared by all connections
+	// Origins are those of other sites whose pages may connect, as "https://app.example.org".
+	Origins []string
 	// Text is what Read returns for a message that is not binary, Long for a frame of
 	// more than Most.
 	Text, Long error
@@ -58,6 +61,7 @@ func Accept(w http.ResponseWriter, r *http.Request, terms Terms) (*Socket, error
 	var err error
 	s.conn, err = websocket.Accept(upgrade{w, s}, r, &websocket.AcceptOptions{
 		CompressionMode: websocket.CompressionDisabled,
+		OriginPatterns:  patterns(terms.Origins),
 		OnPingReceived:  s.pinged,
 		OnPongReceived:  func(context.Context, []byte) { s.answered.Store(time.Now().UnixNano()) },
 	})
@@ -66,6 +70,16 @@ func Accept(w http.ResponseWriter, r *http.Request, terms Terms) (*Socket, error
 	}
 	s.conn.SetReadLimit(wire.MaxFrame) // readAll stops before
 	return s, nil
+}
+
+// patterns are origins as the library compares them: an IPv6 address stands in brackets,
+// which mean something else to it.
+func patterns(origins []string) []string {
+	out := make([]string, len(origins))
+	for i, o := range origins {
+		out[i] = strings.ReplaceAll(o, "[", `\[`)
+	}
+	return out
 }
 
 // pinged answers a ping, in place of the library, which would give up after 5 seconds.

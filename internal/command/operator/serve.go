@@ -30,7 +30,7 @@ type serveFlags struct {
 	admin                                   string
 	tls, everyRank, qr                      bool
 	cert, key, acme, directory              string
-	trusted                                 []string
+	trusted, origins                        []string
 	log                                     command.Log
 	linger                                  time.Duration
 	despiteDropout                          bool
@@ -66,6 +66,7 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	cmd.Flags().StringVar(&f.acme, "acme", "", "serve TLS with a certificate for this host name from Let's Encrypt, renewed by itself; it must reach --listen at port 443. You accept the authority's terms by it")
 	cmd.Flags().StringVar(&f.directory, "acme-directory", "", "URL of another authority's ACME directory")
 	cmd.Flags().StringSliceVar(&f.trusted, "trust-proxy", nil, "addresses (CIDR) of proxies whose X-Forwarded-For is taken, so that limits of an address are the devices' own")
+	cmd.Flags().StringSliceVar(&f.origins, "allow-origin", nil, "other site whose pages may take part, as https://app.example.org; repeat it for more. Whoever controls that site can make devices of its visitors")
 	cmd.Flags().StringVar(&f.validation, "validation", "", "public labelled file that scores every round and chooses the rank")
 	cmd.Flags().StringVar(&f.test, "test", "", "public labelled file for the result table")
 	command.ColumnFlags(cmd.Flags(), &f.columns)
@@ -110,6 +111,11 @@ func loadSample(f serveFlags, labels []string) ([]byte, string, error) {
 
 func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	start := time.Now()
+	for _, origin := range f.origins { // before anything is made in --dir
+		if _, err := server.ParseOrigin(origin); err != nil {
+			return command.Usagef("--allow-origin: %v", err)
+		}
+	}
 	job, err := job.Load(f.job)
 	if err != nil {
 		return err
@@ -156,7 +162,7 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	served := server.Config{Pages: pages(a.Stderr), Version: a.Version}
+	served := server.Config{Pages: pages(a.Stderr), Version: a.Version, Origins: f.origins}
 	if served.Trusted, err = f.proxies(); err != nil {
 		return errors.Join(err, c.Close())
 	}
@@ -215,6 +221,9 @@ func serveAndRun(ctx context.Context, a *command.App, c *coordinator.Coordinator
 	fmt.Fprintf(a.Stderr, "listening on %s\njoin with: starling join %s --data FILE\nor open %s/#%s in a browser\n",
 		endpoint.Listener.Addr(), token, url, token)
 	link, local := s.JoinLink()
+	for _, origin := range f.origins {
+		fmt.Fprintf(a.Stderr, "pages of %s may take part, too\n", origin)
+	}
 	printQR(a.Stderr, link, local, f.qr)
 	operator, err := f.listenAdmin()
 	if err != nil {
