@@ -53,7 +53,7 @@ func BenchmarkLoops(b *testing.B) {
 			check(b, err)
 			defer cputime.Benchmark(b)()
 			for b.Loop() {
-				check(b, in.call(b.Context(), false, 0, 1<<40))
+				check(b, in.call(b.Context(), false, Call{}, 1<<40))
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/2000/trips, "ns/iteration")
 		})

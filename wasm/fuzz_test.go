@@ -13,6 +13,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(toy().assemble())
 	f.Add(gemm().assemble())
 	f.Add(partGEMM().assemble())
+	f.Add(layers().assemble())
 	for _, table := range []map[string]struct {
 		m    *mod
 		want string

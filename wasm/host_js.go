@@ -85,7 +85,7 @@ type jsInstance struct {
 
 // call runs a segment. A trap arrives as a JavaScript exception, which
 // syscall/js turns into a panic with a js.Error.
-func (in *jsInstance) call(_ context.Context, prepare bool, i int, budget uint64) (err error) {
+func (in *jsInstance) call(_ context.Context, prepare bool, c Call, budget uint64) (err error) {
 	defer caught(&err)
 	f := in.segments
 	if prepare {
@@ -94,7 +94,7 @@ func (in *jsInstance) call(_ context.Context, prepare bool, i int, budget uint64
 	if !in.fuel.IsUndefined() {
 		in.fuel.Set("value", in.bigInt.Invoke(float64(budget))) // below 2^41: exact
 	}
-	f[i].Invoke()
+	f[c.Segment].Invoke(c.Round) // what takes nothing leaves it
 	return nil
 }
 

@@ -113,7 +113,7 @@ type wazeroInstance struct {
 	prepare, segments []api.Function
 }
 
-func (in *wazeroInstance) call(ctx context.Context, prepare bool, i int, budget uint64) error {
+func (in *wazeroInstance) call(ctx context.Context, prepare bool, c Call, budget uint64) error {
 	f := in.segments
 	if prepare {
 		f = in.prepare
@@ -121,7 +121,10 @@ func (in *wazeroInstance) call(ctx context.Context, prepare bool, i int, budget 
 	if in.fuel != nil {
 		in.fuel.Set(budget)
 	}
-	return f[i].CallWithStack(ctx, nil)
+	if !c.Told {
+		return f[c.Segment].CallWithStack(ctx, nil)
+	}
+	return f[c.Segment].CallWithStack(ctx, []uint64{uint64(c.Round)})
 }
 
 func (in *wazeroInstance) pause() {}

@@ -210,8 +210,12 @@ func (in *Instance) runAll(ctx context.Context, prepare bool, segments []Segment
 				continue
 			}
 		}
-		if err := in.host.call(ctx, prepare, i, segments[i].Budget); err != nil {
-			return fmt.Errorf("%w: segment %s: %w", ErrTrap, segmentExport(prepare, i), err)
+		c := Call{Segment: i}
+		if !prepare {
+			c = in.program.calls[i]
+		}
+		if err := in.host.call(ctx, prepare, c, segments[i].Budget); err != nil {
+			return fmt.Errorf("%w: segment %s: %w", ErrTrap, c.name(prepare), err)
 		}
 	}
 	return nil

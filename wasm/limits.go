@@ -21,8 +21,10 @@ const (
 	maxTensors       = 4096
 	maxRank          = 8
 	maxElements      = 1 << 28 // of one tensor: 1 GiB of floats
-	maxSegments      = 8192    // of some 2.5 ms: a step of 20 s
+	maxSegments      = 8192    // exports of a step, or to prepare
+	maxCalls         = 16384   // of a step with all rounds: of some 2.5 ms each, 40 s
 	maxDataSegments  = 4096
+	maxMove          = 1 << 32 // of what a product reaches, from round to round
 	maxParts         = 16      // of a product: workers that can share it
 	maxLoopConstant  = 1 << 30 // counters, steps and bounds of static loops, exclusive
 	maxLoopCharge    = 1 << 20 // units charged for one count of a dynamic loop, exclusive

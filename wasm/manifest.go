@@ -11,7 +11,7 @@ import (
 )
 
 // Format is the version of the program format that this package reads and writes.
-const Format = 7
+const Format = 8
 
 // SectionName is the name of the custom section that holds the Manifest.
 const SectionName = "starling.program"
@@ -38,6 +38,7 @@ type Manifest struct {
 	Frozen   []Tensor  `json:"frozen,omitempty"`   // written once, before the first step
 	Prepare  []Segment `json:"prepare,omitempty"`  // exports p0.., run once all frozen tensors are written
 	Segments []Segment `json:"segments,omitempty"` // exports s0.., one step in order
+	Repeats  []Repeat  `json:"repeats,omitempty"`  // which of them run more than once, in their order
 	Products []Product `json:"products,omitempty"` // what some of the segments compute, in their order
 }
 
@@ -133,6 +134,9 @@ func (m *Manifest) validate() error {
 	if n := len(m.Inputs) + len(m.Outputs) + len(m.State) + len(m.Frozen); n > maxTensors {
 		return refuse(where, "%d tensors, limit %d", n, maxTensors)
 	}
+	if err := m.checkRepeats(); err != nil {
+		return err
+	}
 	if m.Arena.Offset%align != 0 {
 		return refuse(where, "arena offset %d is not a multiple of %d", m.Arena.Offset, align)
 	}
@@ -153,7 +157,11 @@ func (m *Manifest) validate() error {
 	if err != nil {
 		return err
 	}
-	return m.checkProducts(memory)
+	step, err := m.Unrolled()
+	if err != nil {
+		return err
+	}
+	return step.checkProducts(memory)
 }
 
 type roleList struct {

@@ -25,6 +25,7 @@ type manifestCode struct {
 	Frozen   []tensorCode
 	Prepare  []Segment
 	Segments []Segment
+	Repeats  []Repeat
 	Nests    []nest // in the order of their first products
 	Products []productCode
 }
@@ -46,9 +47,10 @@ type productCode struct {
 	First   int
 	Count   int
 	A, B, C uint32
-	NF4     string
+	NF4     int
 	Nest    int
 	Parts   []int
+	Moves   []int64 // none, or two each of A, B, C and NF4
 }
 
 var (
@@ -82,7 +84,7 @@ func (m *Manifest) marshal() ([]byte, error) {
 		Format: m.Format, Name: m.Name, Compiler: m.Compiler, Host: m.Host, FLOPs: m.FLOPs, Fused: m.Fused,
 		Arena:  [2]uint32{m.Arena.Offset, m.Arena.Size},
 		Inputs: tensorCodes(m.Inputs), Outputs: tensorCodes(m.Outputs), State: tensorCodes(m.State), Frozen: tensorCodes(m.Frozen),
-		Prepare: m.Prepare, Segments: m.Segments,
+		Prepare: m.Prepare, Segments: m.Segments, Repeats: m.Repeats,
 	}
 	known := make(map[string]int)
 	for _, p := range m.Products {
@@ -97,7 +99,7 @@ func (m *Manifest) marshal() ([]byte, error) {
 			known[string(key)] = at
 			e.Nests = append(e.Nests, shape)
 		}
-		e.Products = append(e.Products, productCode{First: p.First, Count: p.Count, A: p.A, B: p.B, C: p.C, NF4: p.NF4, Nest: at, Parts: p.Parts})
+		e.Products = append(e.Products, productCode{First: p.First, Count: p.Count, A: p.A, B: p.B, C: p.C, NF4: p.NF4, Nest: at, Parts: p.Parts, Moves: p.Moves.numbers()})
 	}
 	payload, err := manifestEnc.Marshal(e)
 	if err != nil {
@@ -158,7 +160,7 @@ func DecodeManifest(payload []byte) (*Manifest, error) {
 func (e *manifestCode) manifest() (*Manifest, error) {
 	m := &Manifest{
 		Format: e.Format, Name: e.Name, Compiler: e.Compiler, Host: e.Host, FLOPs: e.FLOPs, Fused: e.Fused,
-		Arena: Region{Offset: e.Arena[0], Size: e.Arena[1]}, Prepare: e.Prepare, Segments: e.Segments,
+		Arena: Region{Offset: e.Arena[0], Size: e.Arena[1]}, Prepare: e.Prepare, Segments: e.Segments, Repeats: orNil(e.Repeats),
 	}
 	for _, l := range []struct {
 		to   *[]Tensor
@@ -180,11 +182,33 @@ func (e *manifestCode) manifest() (*Manifest, error) {
 		if c.Nest < 0 || c.Nest >= len(e.Nests) {
 			return nil, refuse("manifest", "product %d: shape %d of %d", i, c.Nest, len(e.Nests))
 		}
+		moves, err := movesOf(c.Moves)
+		if err != nil {
+			return nil, refuse("manifest", "product %d: %v", i, err)
+		}
 		n := e.Nests[c.Nest]
 		m.Products = append(m.Products, Product{First: c.First, Count: c.Count, A: c.A, B: c.B, C: c.C, NF4: c.NF4,
-			Batch: orNil(n[0]), Rows: orNil(n[1]), Cols: orNil(n[2]), Terms: orNil(n[3]), Parts: orNil(c.Parts)})
+			Batch: orNil(n[0]), Rows: orNil(n[1]), Cols: orNil(n[2]), Terms: orNil(n[3]), Parts: orNil(c.Parts), Moves: moves})
 	}
 	return m, nil
+}
+
+// numbers is m as a section has it.
+func (m *Moves) numbers() []int64 {
+	if m == nil {
+		return nil
+	}
+	return []int64{m.A.Step, m.A.Odd, m.B.Step, m.B.Odd, m.C.Step, m.C.Odd, m.NF4.Step, m.NF4.Odd}
+}
+
+func movesOf(n []int64) (*Moves, error) {
+	switch len(n) {
+	case 0:
+		return nil, nil
+	case 8:
+		return &Moves{Move{n[0], n[1]}, Move{n[2], n[3]}, Move{n[4], n[5]}, Move{n[6], n[7]}}, nil
+	}
+	return nil, fmt.Errorf("%d numbers of how it moves, want none or 8", len(n))
 }
 
 // orNil is a list as its product has it before it is encoded: none is nil.

@@ -33,7 +33,7 @@ func TestManifestRefused(t *testing.T) {
 		want   string
 	}{
 		"format":           {func(m *Manifest) { m.Format = 1 }, "format 1"},
-		"last format":      {func(m *Manifest) { m.Format = 5 }, "format 5, this loader reads 7"},
+		"last format":      {func(m *Manifest) { m.Format = 5 }, "format 5, this loader reads 8"},
 		"name":             {func(m *Manifest) { m.Name = "a\n" }, "name"},
 		"long name":        {func(m *Manifest) { m.Name = strings.Repeat("a", 257) }, "name"},
 		"markup":           {func(m *Manifest) { m.Compiler = "<b>" }, "compiler"},
@@ -108,11 +108,11 @@ func TestManifestCanonical(t *testing.T) {
 		"text in pieces":       replaced("\x64gemm", "\x7f\x64gemm\xff"),
 		"bytes, not text":      replaced("\x64gemm", "\x44gemm"),
 		"no UTF-8":             replaced("\x64gemm", "\x64gem\xff"),
-		"long number":          replaced("\x07\x64gemm", "\x18\x07\x64gemm"),
-		"a float":              replaced("\x07\x64gemm", "\xf9\x47\x00\x64gemm"),
+		"long number":          replaced("\x08\x64gemm", "\x18\x08\x64gemm"),
+		"a float":              replaced("\x08\x64gemm", "\xf9\x48\x00\x64gemm"),
 		"a tag":                replaced("\x64gemm", "\xc2\x64gemm"),
-		"an element more":      append([]byte{0x90}, append(slices.Clone(payload[1:]), 0)...),
-		"an element less":      append([]byte{0x8e}, payload[1:len(payload)-1]...),
+		"an element more":      append([]byte{0x91}, append(slices.Clone(payload[1:]), 0)...),
+		"an element less":      append([]byte{0x8f}, payload[1:len(payload)-1]...),
 		"a list without end":   append(append([]byte{0x9f}, payload[1:]...), 0xff),
 		"null for a list":      withNull,
 		"nothing":              nil,
@@ -175,15 +175,15 @@ func TestManifestAllocations(t *testing.T) {
 	}{
 		"tensors":  {7, list(full, "\x85\x60\x60\x80\x00\x80")},
 		"segments": {12, list(full, "\x82\x60\x00")},
-		"shapes":   {13, list(full, "\x84\x80\x80\x80\x80")},
-		"axes":     {13, list(30, "\x84"+axes+axes+axes+axes)},
-		"products": {14, list(full, "\x88\x00\x00\x00\x00\x00\x60\x00\x80")},
-		"a length": {14, cbor.RawMessage("\x9b\x00\x00\x00\xff\xff\xff\xff\xff")},
+		"shapes":   {14, list(full, "\x84\x80\x80\x80\x80")},
+		"axes":     {14, list(30, "\x84"+axes+axes+axes+axes)},
+		"products": {15, list(full, "\x89\x00\x00\x00\x00\x00\x00\x00\x80\x80")},
+		"a length": {15, cbor.RawMessage("\x9b\x00\x00\x00\xff\xff\xff\xff\xff")},
 	} {
 		var elements []cbor.RawMessage
 		check(t, cbor.Unmarshal(payload, &elements))
 		elements[c.at] = c.list
-		hostile := []byte{0x8f}
+		hostile := []byte{0x90}
 		for _, e := range elements {
 			hostile = append(hostile, e...)
 		}
@@ -206,7 +206,7 @@ func TestManifestAllocations(t *testing.T) {
 // inMemory tells, in arithmetic that cannot wrap, whether a product stays within 4 GiB.
 func inMemory(p *Product) bool {
 	for o, at := range map[int]uint32{operandA: p.A, operandB: p.B, operandC: p.C} {
-		if o == operandB && p.NF4 != "" {
+		if o == operandB && p.NF4 != 0 {
 			continue
 		}
 		lo, hi := big.NewInt(int64(at)), big.NewInt(int64(at)+4)
@@ -228,7 +228,7 @@ func inMemory(p *Product) bool {
 }
 
 func FuzzDecodeManifest(f *testing.F) {
-	for _, m := range []*mod{toy(), gemm()} {
+	for _, m := range []*mod{toy(), gemm(), layers()} {
 		payload, err := m.manifest.Encode()
 		check(f, err)
 		f.Add(payload)
@@ -245,8 +245,12 @@ func FuzzDecodeManifest(f *testing.F) {
 		if err != nil || !bytes.Equal(again, payload) {
 			t.Fatalf("decoded %q, encoded %q, %v", payload, again, err)
 		}
-		for i := range m.Products {
-			if !inMemory(&m.Products[i]) {
+		step, err := m.Unrolled()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range step.Products {
+			if !inMemory(&step.Products[i]) {
 				t.Fatalf("%q: product %d reaches outside of any memory", payload, i)
 			}
 		}

@@ -40,6 +40,7 @@ type module struct {
 	bodies   [][]byte
 	offsets  []int // of each body in the file
 	manifest *Manifest
+	step     *Manifest // without repeats
 }
 
 // parseModule reads the sections of a program. Sections that a program may not
@@ -261,6 +262,11 @@ func (m *module) complete() error {
 			return err
 		}
 	}
+	step, err := m.manifest.Unrolled()
+	m.step = step
+	if err != nil {
+		return err
+	}
 	if len(m.exports) != want {
 		return refuse("export section", "%d exports, the manifest speaks of %d", len(m.exports), want)
 	}
@@ -268,7 +274,7 @@ func (m *module) complete() error {
 }
 
 // segmentIndex returns the function index of a segment, after checking that it
-// is exported and takes and gives nothing.
+// is exported, takes the round where it is in a repeat, else nothing, and gives nothing.
 func (m *module) segmentIndex(prepare bool, i int) (uint32, error) {
 	name := segmentExport(prepare, i)
 	e, ok := m.exports[name]
@@ -278,8 +284,14 @@ func (m *module) segmentIndex(prepare bool, i int) (uint32, error) {
 	if uint64(e.index) >= uint64(len(m.funcs)) {
 		return 0, refuse("export section", "segment %q: function %d of %d", name, e.index, len(m.funcs))
 	}
-	if t := m.types[m.funcs[e.index]]; len(t.params)+len(t.results) != 0 {
-		return 0, refuse("export section", "segment %q has parameters or results", name)
+	t := m.types[m.funcs[e.index]]
+	if len(t.results) != 0 {
+		return 0, refuse("export section", "segment %q has results", name)
+	}
+	if told := !prepare && m.manifest.repeated(i); told && string(t.params) != "\x7f" {
+		return 0, refuse("export section", "segment %q, in a repeat, takes %d parameters, want an i32", name, len(t.params))
+	} else if !told && len(t.params) != 0 {
+		return 0, refuse("export section", "segment %q has parameters", name)
 	}
 	return e.index, nil
 }

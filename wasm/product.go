@@ -27,7 +27,7 @@ type Product struct {
 	A     uint32 `json:"a"`             // address of the first element, a multiple of 4
 	B     uint32 `json:"b"`             // the same; of an NF4 tensor: index of the first value in it
 	C     uint32 `json:"c"`             // address of the first element, a multiple of 4
-	NF4   string `json:"nf4,omitempty"` // name of the frozen NF4 tensor that holds B
+	NF4   int    `json:"nf4,omitempty"` // place of the frozen NF4 tensor that holds B among them, from 1; 0: none
 
 	Batch []Axis `json:"batch,omitempty"` // outer first, as in all four; none: once
 	Rows  []Axis `json:"rows,omitempty"`  // of A and C
@@ -39,6 +39,9 @@ type Product struct {
 	// one memory. That they do not write what another part reads or writes is the program's
 	// word; its own results depend on it, and nothing else.
 	Parts []int `json:"parts,omitempty"`
+
+	// Moves says what changes from round to round; nil outside of repeats.
+	Moves *Moves `json:"moves,omitempty"`
 }
 
 // Axis is one loop of a product: its size, 2 or more, and by how many elements A, B
@@ -213,7 +216,7 @@ func (d declared) checkOperands(where string, p *Product, frozen []Tensor) error
 	if c.overlaps(a) {
 		return refuse(where, "C overlaps A")
 	}
-	if p.NF4 != "" {
+	if p.NF4 != 0 {
 		return p.checkCodes(where, frozen)
 	}
 	b, err := p.bytes(where, operandB, p.B)
@@ -260,14 +263,14 @@ func replaced(role string) bool { return role == "arena" || role == "output" || 
 // checkCodes holds a 4-bit B against its tensor. C cannot touch that: frozen tensors
 // are apart from the arena, outputs and states.
 func (p *Product) checkCodes(where string, frozen []Tensor) error {
-	i := slices.IndexFunc(frozen, func(t Tensor) bool { return t.Name == p.NF4 && t.NF4 != nil })
-	if i < 0 {
-		return refuse(where, "B: %.40q is no frozen NF4 tensor", p.NF4)
+	if p.NF4 < 1 || p.NF4 > len(frozen) || frozen[p.NF4-1].NF4 == nil {
+		return refuse(where, "B: tensor %d of the %d frozen ones is no NF4 tensor", p.NF4, len(frozen))
 	}
+	t := &frozen[p.NF4-1]
 	lo, hi := p.extent(operandB)
 	lo, hi = lo+int64(p.B), hi+int64(p.B)
-	if n := frozen[i].Len(); lo < 0 || hi >= int64(n) {
-		return refuse(where, "B, values %d to %d, is not within %q of %d", lo, hi, p.NF4, n)
+	if n := t.Len(); lo < 0 || hi >= int64(n) {
+		return refuse(where, "B, values %d to %d, is not within %q of %d", lo, hi, t.Name, n)
 	}
 	return nil
 }

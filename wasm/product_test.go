@@ -141,18 +141,18 @@ func TestProductRefused(t *testing.T) {
 		"C in codes":         {func(p *Product) { p.C, p.Rows, p.Cols = gemmCodes, nil, nil }, "C, bytes"},
 		"C is A":             {func(p *Product) { p.A, p.C = gemmArena, gemmArena+4 }, "C overlaps A"},
 		"C is B":             {func(p *Product) { p.B, p.C = gemmArena, gemmArena+44 }, "C overlaps B"},
-		"unknown tensor":     {func(p *Product) { p.NF4 = "nowhere" }, "no frozen NF4 tensor"},
-		"not NF4":            {func(p *Product) { p.NF4 = "a" }, "no frozen NF4 tensor"},
-		"codes behind":       {func(p *Product) { p.NF4, p.B = "codes", 88 }, "values 88 to 99"},
-		"codes far":          {func(p *Product) { p.NF4, p.B = "codes", math.MaxUint32 }, "is not within"},
-		"codes before":       {func(p *Product) { p.NF4, p.B, p.Terms[0][2] = "codes", 0, -4 }, "values -8 to 3"},
+		"unknown tensor":     {func(p *Product) { p.NF4 = 2 }, "is no NF4 tensor"},
+		"not NF4":            {func(p *Product) { p.NF4 = -1 }, "is no NF4 tensor"},
+		"codes behind":       {func(p *Product) { p.NF4, p.B = 1, 88 }, "values 88 to 99"},
+		"codes far":          {func(p *Product) { p.NF4, p.B = 1, math.MaxUint32 }, "is not within"},
+		"codes before":       {func(p *Product) { p.NF4, p.B, p.Terms[0][2] = 1, 0, -4 }, "values -8 to 3"},
 	} {
 		m := withProduct(c.change)
 		if _, err := m.Encode(); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	ok := withProduct(func(p *Product) { p.NF4, p.B = "codes", 87 })
+	ok := withProduct(func(p *Product) { p.NF4, p.B = 1, 87 })
 	if _, err := ok.Encode(); err != nil {
 		t.Errorf("the last values of a tensor: %v", err)
 	}
@@ -218,7 +218,7 @@ func disturb(rnd *rand.Rand, p *Product) {
 		case 2:
 			p.C = places[rnd.IntN(len(places))] + 4*uint32(rnd.IntN(5))
 		case 3:
-			p.NF4, p.B = "codes", uint32(rnd.IntN(99))
+			p.NF4, p.B = 1, uint32(rnd.IntN(99))
 		case 4:
 			*g = append([]Axis{{2 + rnd.IntN(2), rnd.IntN(3), rnd.IntN(3), rnd.IntN(9)}}, *g...)
 		case 5:
@@ -280,7 +280,7 @@ func walk(m *Manifest) error {
 			return fmt.Errorf("C writes %d", c)
 		}
 		reads[a], writes[c] = true, true
-		if p.NF4 != "" {
+		if p.NF4 != 0 {
 			if v := int64(p.B) + b; v < 0 || v >= 99 {
 				return fmt.Errorf("B reads value %d", v)
 			}

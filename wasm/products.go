@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/starling-fl/starling/wasm/kernel"
@@ -40,7 +39,7 @@ func Fuses() bool { return len(FusedKernels()) > 1 }
 type products struct {
 	kernel *kernel.Kernel
 	cores  int
-	at     map[int]planned // by first segment
+	at     map[int]planned // by first segment, of a step with all rounds
 }
 
 // planned is a product, ready for a kernel.
@@ -73,7 +72,7 @@ func chooseKernel(m *Manifest, cfg Config) (*kernel.Kernel, error) {
 
 // newProducts returns nil where the program's own code is to run.
 func newProducts(mod *module, report *Report, cfg Config) (*products, error) {
-	m, pages := mod.manifest, mod.pages
+	m, pages := mod.step, mod.pages
 	if report.Relaxed {
 		return nil, refuse("module", "it has relaxed SIMD, for browsers: the form for wazero runs here")
 	}
@@ -113,8 +112,8 @@ func (p *Product) forKernel(m *Manifest) kernel.Product {
 	}
 	k := kernel.Product{A: int(p.A), B: int(p.B), C: int(p.C), Fused: m.Fused,
 		Batch: axes(p.Batch), Rows: axes(p.Rows), Cols: axes(p.Cols), Terms: axes(p.Terms)}
-	if i := slices.IndexFunc(m.Frozen, func(t Tensor) bool { return t.Name == p.NF4 && t.NF4 != nil }); i >= 0 {
-		t := &m.Frozen[i]
+	if p.NF4 > 0 {
+		t := &m.Frozen[p.NF4-1]
 		k.NF4 = &kernel.NF4{Codes: int(t.Offset), Scales: int(t.NF4.Scales), Len: t.Len(), Block: t.NF4.Block}
 	}
 	return k

@@ -88,8 +88,13 @@ func fuses(probe []byte) bool {
 // products are those that several workers can compute at once, in parts.
 type products struct {
 	helpers int         // workers beside this one
-	list    []*Product  // with parts
-	at      map[int]int // by first segment: index in list
+	list    []product   // with parts
+	at      map[int]int // by first segment, of a step with all rounds: index in list
+}
+
+type product struct {
+	*Product
+	call Call // of its first segment
 }
 
 // newProducts returns nil where one worker computes everything.
@@ -102,10 +107,11 @@ func newProducts(m *module, report *Report, cfg Config) (*products, error) {
 		return nil, fmt.Errorf("%w: this browser lacks what the program's fused products need", ErrArithmetic)
 	}
 	ps := &products{helpers: min(cfg.Cores, maxParts) - 1, at: make(map[int]int)}
-	for i := range m.manifest.Products {
-		if p := &m.manifest.Products[i]; len(p.Parts) > 0 {
+	calls := m.manifest.Calls()
+	for i := range m.step.Products {
+		if p := &m.step.Products[i]; len(p.Parts) > 0 {
 			ps.at[p.First] = len(ps.list)
-			ps.list = append(ps.list, p)
+			ps.list = append(ps.list, product{p, calls[p.First]})
 		}
 	}
 	// Each worker would have a loop budget of its own; the compiler's programs have none.
@@ -124,7 +130,7 @@ func (ps *products) start(ctx context.Context, code js.Value) (js.Value, error) 
 		for j, n := range p.Parts {
 			parts[j] = n
 		}
-		list[i] = map[string]any{"first": p.First, "parts": parts}
+		list[i] = map[string]any{"first": p.call.Segment, "round": p.call.Round, "parts": parts}
 	}
 	return await(ctx, js.Global().Call("starlingTeam", code, list, ps.helpers))
 }

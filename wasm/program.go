@@ -36,6 +36,7 @@ type Program struct {
 	report   *Report
 	sum      [sha256.Size]byte
 	tensors  map[string]tensorRef
+	calls    []Call // of a step
 	host     hostModule
 	products *products // nil: the program's own code computes them
 
@@ -59,8 +60,8 @@ type hostModule interface {
 
 // hostInstance is one instance of a module: a memory and its segments.
 type hostInstance interface {
-	// call runs the i-th prepare segment or step segment under a loop budget.
-	call(ctx context.Context, prepare bool, i int, budget uint64) error
+	// call runs a prepare segment or step segment under a loop budget.
+	call(ctx context.Context, prepare bool, c Call, budget uint64) error
 	// pause is called between segments; it lets the host's own events through.
 	pause()
 	write(offset uint32, data []byte) error
@@ -91,7 +92,7 @@ func Load(ctx context.Context, program []byte, cfg Config) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{manifest: m.manifest, report: report, sum: sha256.Sum256(program), host: host, products: products,
+	p := &Program{manifest: m.manifest, report: report, sum: sha256.Sum256(program), host: host, products: products, calls: m.manifest.Calls(),
 		tensors: make(map[string]tensorRef), open: make(map[*Instance]int)}
 	for _, role := range m.manifest.roles() {
 		for i := range role.tensors {

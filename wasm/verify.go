@@ -19,7 +19,7 @@ type Report struct {
 	// CostLimit is the most a segment may cost: static cost plus loop budget.
 	CostLimit uint64
 	Prepare   []SegmentReport
-	Segments  []SegmentReport
+	Segments  []SegmentReport // of a step with all rounds: see Manifest.Unrolled
 }
 
 // SegmentReport is the proved bound of one segment.
@@ -66,14 +66,14 @@ func verify(program []byte, limits Limits) (*module, *Report, error) {
 		}
 		report.Prepare = append(report.Prepare, s)
 	}
-	for i := range m.manifest.Segments {
-		s, err := v.segment(false, i)
+	for _, c := range m.manifest.Calls() {
+		s, err := v.segment(false, c.Segment)
 		if err != nil {
 			return nil, nil, err
 		}
 		report.Segments = append(report.Segments, s)
 	}
-	if err := m.manifest.checkProductWork(report.Segments, limits.SegmentCost); err != nil {
+	if err := m.step.checkProductWork(report.Segments, limits.SegmentCost); err != nil {
 		return nil, nil, err
 	}
 	return m, report, nil

@@ -125,7 +125,7 @@ var hostile = map[string]struct {
 	"hidden budget":   {raw(7, code(4, 6, []byte("memory"), 2, 0, 2, []byte("p0"), 0, 1, 2, []byte("s0"), 0, 2, 2, []byte("s1"), 0, 3)), `exported as "fuel"`},
 	"more exports":    {raw(7, code(6, 6, []byte("memory"), 2, 0, 4, []byte("fuel"), 3, 0, 2, []byte("p0"), 0, 1, 2, []byte("s0"), 0, 2, 2, []byte("s1"), 0, 3, 2, []byte("s2"), 0, 3)), "6 exports"},
 	"missing segment": {with(func(m *mod) { m.segments = m.segments[:1] }), `"s1" is not exported`},
-	"segment takes":   {with(func(m *mod) { m.segments[1] = 0 }), "parameters or results"},
+	"segment takes":   {with(func(m *mod) { m.segments[1] = 0 }), "has parameters"},
 	"segment nowhere": {with(func(m *mod) { m.segments[1] = 4 }), "function 4 of 4"},
 	"passive data":    {raw(11, []byte{1, 1, 0}), "want 0: active"},
 	"data outside":    {raw(11, code(1, 0, i32c(65535), opEnd, 2, 1, 1)), "memory at 65536"},

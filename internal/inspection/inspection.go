@@ -55,8 +55,8 @@ func Program(ctx context.Context, file string) (*Report, error) {
 		File: file, SHA256: fmt.Sprintf("%x", sha256.Sum256(program)), Bytes: len(program), Manifest: m,
 		MemoryPages: rep.MemoryPages, Functions: rep.Functions, CodeBytes: rep.CodeBytes,
 		Static: rep.StaticLoops, Dynamic: rep.DynamicLoops,
-		Prepare:  summarize("p", m.Prepare, rep.Prepare),
-		Segments: summarize("s", m.Segments, rep.Segments),
+		Prepare:  prepare(m.Prepare, rep.Prepare),
+		Segments: step(m, rep.Segments),
 	}
 	if !rep.Relaxed { // which browsers alone compile
 		p, err := wasm.Load(ctx, program, wasm.Config{})
@@ -77,10 +77,24 @@ func Program(ctx context.Context, file string) (*Report, error) {
 	return r, nil
 }
 
-func summarize(prefix string, list []wasm.Segment, proved []wasm.SegmentReport) []segmentSummary {
+func prepare(list []wasm.Segment, proved []wasm.SegmentReport) []segmentSummary {
 	var out []segmentSummary
 	for i, s := range list {
-		out = append(out, segmentSummary{Export: fmt.Sprintf("%s%d", prefix, i), Name: s.Name, Cost: proved[i].Cost, FLOPs: s.FLOPs})
+		out = append(out, segmentSummary{Export: fmt.Sprintf("p%d", i), Name: s.Name, Cost: proved[i].Cost, FLOPs: s.FLOPs})
+	}
+	return out
+}
+
+// step lists a step's segments with all rounds.
+func step(m *wasm.Manifest, proved []wasm.SegmentReport) []segmentSummary {
+	var out []segmentSummary
+	for i, c := range m.Calls() {
+		s := m.Segments[c.Segment]
+		export := fmt.Sprintf("s%d", c.Segment)
+		if c.Told {
+			export += fmt.Sprintf("(%d)", c.Round)
+		}
+		out = append(out, segmentSummary{Export: export, Name: s.Name, Cost: proved[i].Cost, FLOPs: s.FLOPs})
 	}
 	return out
 }
@@ -106,17 +120,21 @@ func (r *Report) Print(w io.Writer, segments bool) error {
 	for _, s := range append(r.Prepare, r.Segments...) {
 		most = max(most, s.Cost)
 	}
-	fmt.Fprintf(tw, "segments\t%d to prepare, %d a step; proved cost of a step %.3g, of the longest segment %.3g units\n",
-		len(r.Prepare), len(r.Segments), float64(r.Cost), float64(most))
+	fmt.Fprintf(tw, "segments\t%d to prepare, %d a step by %d functions; proved cost of a step %.3g, of the longest segment %.3g units\n",
+		len(r.Prepare), len(r.Segments), len(m.Segments), float64(r.Cost), float64(most))
 	var macs uint64
-	for i := range m.Products {
-		macs += m.Products[i].MultiplyAdds()
+	step, err := m.Unrolled()
+	if err != nil {
+		return err
+	}
+	for i := range step.Products {
+		macs += step.Products[i].MultiplyAdds()
 	}
 	arithmetic := "exact"
 	if m.Fused {
 		arithmetic = "fused"
 	}
-	fmt.Fprintf(tw, "products\t%d declared, %.4g GFLOP, %s; computed %s\n", len(m.Products), float64(2*macs)/1e9,
+	fmt.Fprintf(tw, "products\t%d declared, %.4g GFLOP, %s; computed %s\n", len(step.Products), float64(2*macs)/1e9,
 		arithmetic, by)
 	if err := tw.Flush(); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 )
 
 // Version is written into every program's manifest. It changes with everything that changes programs' bytes.
-const Version = "starling-wasm/8"
+const Version = "starling-wasm/9"
 
 // The hosts that code is shaped for. Programs run on both, with equal results.
 const (
@@ -62,6 +62,7 @@ type Spec struct {
 	// Stop is asked now and then; an error of it ends the compilation, which may take seconds. Nil never does.
 	Stop func() error
 
+	flat bool   // no repeats
 	most uint64 // units of a call, beyond which it is cut; 0: what devices run
 }
 
@@ -129,7 +130,7 @@ func compileGraph(g *ir.Graph, spec Spec) (*assembled, error) {
 		}
 		roles[i] = p
 	}
-	cfg := plan.Config{Becomes: make([]int, len(g.Outputs)), NF4: make([]bool, len(g.Params)), Stop: spec.Stop}
+	cfg := plan.Config{Becomes: make([]int, len(g.Outputs)), NF4: make([]bool, len(g.Params)), Stop: spec.Stop, Flat: spec.flat}
 	replaced := map[int]bool{}
 	for i, o := range spec.Outputs {
 		cfg.Becomes[i] = -1
@@ -152,10 +153,14 @@ func compileGraph(g *ir.Graph, spec Spec) (*assembled, error) {
 		replaced[j] = true
 		cfg.Becomes[i] = j
 	}
+	codes, frozen := make([]int, len(roles)), 0
 	for i, r := range roles {
-		cfg.NF4[i] = r.NF4
+		if cfg.NF4[i] = r.NF4; r.Role == Frozen {
+			frozen++
+			codes[i] = frozen
+		}
 	}
-	m, p, err := assemble(g, cfg, spec.Host, spec.Fused, cmp.Or(spec.most, longest))
+	m, p, err := assemble(g, planning{cfg, codes}, spec.Host, spec.Fused, cmp.Or(spec.most, longest))
 	if err != nil {
 		return nil, err
 	}
@@ -219,8 +224,14 @@ const (
 	longest = cost.Segment - 1<<10 // units of a call, which leaves a segment's own for its arguments
 )
 
+// planning is what a graph does not say to its plan, and what its plan does not say to products.
+type planning struct {
+	plan.Config
+	codes []int // each parameter's place among the frozen ones, from 1; 0: it is not frozen
+}
+
 // assemble plans a graph and writes its code.
-func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool, most uint64) (*assembled, *plan.Plan, error) {
+func assemble(g *ir.Graph, cfg planning, host string, fused bool, most uint64) (*assembled, *plan.Plan, error) {
 	shape := codegen.Wazero
 	switch host {
 	case HostWazero:
@@ -232,7 +243,7 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool, most uint64
 	default:
 		return nil, nil, fmt.Errorf("compiler: unknown host %q, need %q or %q", host, HostWazero, HostV8)
 	}
-	p, err := plan.Build(g, cfg)
+	p, err := plan.Build(g, cfg.Config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("compiler: %w", err)
 	}
@@ -244,80 +255,12 @@ func assemble(g *ir.Graph, cfg plan.Config, host string, fused bool, most uint64
 	gen := codegen.New(m, shape, end, tableAddr)
 	gen.Most = most
 	gen.Reserve(p.Stages)
+	w := &writer{gen: gen, fused: fused, codes: cfg.codes, cfg: cfg.Config}
+	if err := w.step(p); err != nil {
+		return nil, nil, err
+	}
 	man := &wasm.Manifest{Format: wasm.Format, Compiler: Version, Host: host, Fused: fused}
-	var batch []codegen.Unit
-	var units uint64 // of the batch
-	var segments []*emit.Func
-	flush := func() {
-		if len(batch) == 0 {
-			return
-		}
-		seg := wasm.Segment{}
-		for _, u := range batch {
-			seg.FLOPs += u.FLOPs
-		}
-		man.FLOPs += seg.FLOPs
-		man.Segments = append(man.Segments, seg)
-		segments = append(segments, gen.Segment(batch))
-		batch, units = nil, 0
-	}
-	var stages []plan.Stage
-	for _, s := range p.Stages {
-		if err := stopped(cfg); err != nil {
-			return nil, nil, err
-		}
-		pieces, err := gen.Pieces(s)
-		if err != nil {
-			return nil, nil, fmt.Errorf("compiler: %w", err)
-		}
-		stages = append(stages, pieces...)
-	}
-	for _, s := range stages {
-		if err := stopped(cfg); err != nil {
-			return nil, nil, err
-		}
-		product, ok := declare(s)
-		if ok { // a declared product has its segments to itself
-			flush()
-			product.First = len(segments)
-		}
-		if ok && fused && !shape.Fused {
-			product.Count = trapsFor(&product)
-			for range product.Count {
-				man.Segments = append(man.Segments, wasm.Segment{FLOPs: 2 * product.MultiplyAdds() / uint64(product.Count)})
-				segments = append(segments, gen.Trap())
-			}
-			man.FLOPs += 2 * product.MultiplyAdds()
-			man.Products = append(man.Products, product)
-			continue
-		}
-		calls, err := gen.Stage(s, ok && fused)
-		if err != nil {
-			return nil, nil, fmt.Errorf("compiler: %w", err)
-		}
-		var parts []int // where each ends among the segments
-		for i, u := range calls {
-			if i > 0 && u.Part != calls[i-1].Part {
-				flush()
-				parts = append(parts, len(segments))
-			}
-			if cost.Add(units, u.Cost()) > cost.Short {
-				flush()
-			}
-			batch = append(batch, u)
-			units = cost.Add(units, u.Cost())
-		}
-		if ok {
-			flush()
-			endProduct(&product, append(parts, len(segments)))
-			man.Products = append(man.Products, product)
-		}
-	}
-	flush()
-	if len(segments) == 0 { // nothing to compute: an empty step
-		man.Segments = append(man.Segments, wasm.Segment{})
-		segments = append(segments, gen.Segment(nil))
-	}
+	segments := w.finish(man)
 	for i, f := range segments {
 		m.Export(fmt.Sprintf("s%d", i), f)
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 // declare describes a matrix product to hosts that have kernels of their own. A product of a constant is not declared:
-// constants stand in no tensor of the manifest.
-func declare(s plan.Stage) (p wasm.Product, ok bool) {
+// constants stand in no tensor of the manifest. place is of frozen tensors among each other, from 1.
+func declare(s plan.Stage, place map[*plan.Buffer]int) (p wasm.Product, ok bool) {
 	d, ok := s.(*plan.Dot)
 	if !ok || d.A.Buf.Const != nil || d.B.Buf.Const != nil {
 		return p, false
@@ -15,7 +15,7 @@ func declare(s plan.Stage) (p wasm.Product, ok bool) {
 	p = wasm.Product{A: uint32(d.A.Addr()), B: uint32(d.B.Addr()), C: uint32(d.C.Addr()),
 		Batch: axes(d.Batch), Rows: axes(d.M), Cols: axes(d.N), Terms: axes(d.K)}
 	if d.B.Buf.NF4 {
-		p.NF4, p.B = d.B.Buf.Node.Name, uint32(d.B.Off/4)
+		p.NF4, p.B = place[d.B.Buf], uint32(d.B.Off/4)
 	}
 	return p, true
 }

@@ -35,7 +35,7 @@ func words(n *ir.Node) int { return max(1, (n.Bytes()+3)/4) }
 func asFloats(n *ir.Node) bool { return n.DType == ir.F32 && n.Len() > 0 }
 
 func newExecutable(b *Backend, name string, g *ir.Graph) (*executable, error) {
-	m, p, err := assemble(g, plan.Config{}, b.host, false, longest)
+	m, p, err := assemble(g, planning{}, b.host, false, longest)
 	if err != nil {
 		return nil, err
 	}

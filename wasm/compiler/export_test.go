@@ -22,11 +22,17 @@ func Predict(g *ir.Graph, spec Spec) (program []byte, costs []uint64, err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, f := range m.segments {
-		costs = append(costs, f.Cost())
+	for _, c := range m.manifest.Calls() {
+		costs = append(costs, m.segments[c.Segment].Cost())
 	}
 	program, err = m.bytes()
 	return program, costs, err
+}
+
+// Flat is a specification whose program writes every layer out.
+func Flat(s Spec) Spec {
+	s.flat = true
+	return s
 }
 
 // Cutting is a specification whose calls are cut where they cost more than most units.

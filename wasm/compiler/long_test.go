@@ -35,7 +35,7 @@ func TestLongStepsLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if got := len(p.Manifest().Segments); got < 200 {
+	if got := len(p.Manifest().Calls()); got < 200 {
 		t.Errorf("%d segments: a step could not be stopped", got)
 	}
 }

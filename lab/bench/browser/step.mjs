@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import process from "node:process";
-import { manifestOf } from "../wasm/manifest.mjs";
+import { callsOf, manifestOf } from "../wasm/manifest.mjs";
 
 const require = createRequire(new URL("../../../web/package.json", import.meta.url));
 const { default: puppeteer } = await import(require.resolve("puppeteer-core"));
@@ -17,7 +17,7 @@ const turns = option("--turns", 7), steps = option("--steps", 5);
 const program = readFileSync(file), inputs = readFileSync(data);
 
 /** Makes an instance whose run does steps; it has to stand for itself, as a page gets its source. */
-async function prepared(bytes, inputs, manifest) {
+async function prepared(bytes, inputs, manifest, calls) {
   const module = await WebAssembly.compile(bytes);
   const { exports } = await WebAssembly.instantiate(module);
   const memory = new Uint8Array(exports.memory.buffer);
@@ -27,24 +27,25 @@ async function prepared(bytes, inputs, manifest) {
     const parts = t.nf4 ? [[t.offset, Math.ceil(n / 2)], [t.nf4.scales, 4 * Math.ceil(n / t.nf4.block)]] : [[t.offset, 4 * n]];
     for (const [offset, size] of parts) memory.set(inputs.subarray(at, at += size), offset);
   }
-  const run = (prefix, count) => {
-    for (let i = 0; i < count; i++) {
+  const run = (prefix, calls) => {
+    for (const { segment, round } of calls) {
       if (exports.fuel) exports.fuel.value = 1n << 30n;
-      exports[prefix + i]();
+      exports[prefix + segment](round);
     }
   };
-  run("p", manifest.prepare.length);
-  return (n) => { for (let i = 0; i < n; i++) run("s", manifest.segments.length); };
+  run("p", manifest.prepare.map((_, segment) => ({ segment, round: 0 })));
+  return (n) => { for (let i = 0; i < n; i++) run("s", calls); };
 }
 
 const manifest = manifestOf(new WebAssembly.Module(program));
-const here = await prepared(program, inputs, manifest);
+const calls = callsOf(manifest);
+const here = await prepared(program, inputs, manifest, calls);
 const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true,
   args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"] });
 try {
   const tab = await browser.newPage();
   const bytes = (b) => `Uint8Array.from(atob(${JSON.stringify(b.toString("base64"))}), (c) => c.charCodeAt(0))`;
-  await tab.evaluate(`(${prepared})(${bytes(program)}, ${bytes(inputs)}, ${JSON.stringify(manifest)}).then((run) => { globalThis.run = run; })`);
+  await tab.evaluate(`(${prepared})(${bytes(program)}, ${bytes(inputs)}, ${JSON.stringify(manifest)}, ${JSON.stringify(calls)}).then((run) => { globalThis.run = run; })`);
   const thread = await tab.createCDPSession();
   await thread.send("Performance.enable", { timeDomain: "threadTicks" });
   const busy = async () => (await thread.send("Performance.getMetrics")).metrics.find((m) => m.name === "TaskDuration").value * 1000;

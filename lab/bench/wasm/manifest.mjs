@@ -36,15 +36,34 @@ const segment = ([name, flops]) => ({ name, flops });
 export function manifestOf(module) {
   const sections = WebAssembly.Module.customSections(module, "starling.program");
   if (sections.length !== 1) throw new Error(`${sections.length} starling.program sections, want 1`);
-  const [[format, name, compiler, host, flops, fused, arena, inputs, outputs, state, frozen, prepare, segments, nests, products]] = read(new DataView(sections[0]), 0);
-  if (format !== 7) throw new Error(`a program of format ${format}, this reads 7`);
+  const [[format, name, compiler, host, flops, fused, arena, inputs, outputs, state, frozen, prepare, segments, repeats, nests, products]] = read(new DataView(sections[0]), 0);
+  if (format !== 8) throw new Error(`a program of format ${format}, this reads 8`);
   return {
     format, name, compiler, host, flops, fused, arena: { offset: arena[0], size: arena[1] },
     inputs: inputs.map(tensor), outputs: outputs.map(tensor), state: state.map(tensor), frozen: frozen.map(tensor),
     prepare: prepare.map(segment), segments: segments.map(segment),
-    products: products.map(([first, count, a, b, c, nf4, nest, parts]) => {
+    repeats: repeats.map(([first, count, rounds]) => ({ first, count, rounds })),
+    products: products.map(([first, count, a, b, c, nf4, nest, parts, moves]) => {
       const [batch, rows, cols, terms] = nests[nest];
-      return { first, count, a, b, c, nf4, batch, rows, cols, terms, parts };
+      return { first, count, a, b, c, nf4, batch, rows, cols, terms, parts, moves };
     }),
   };
+}
+
+// callsOf lists a step's segments with all rounds of repeats: the export's number, and the round that it is told.
+export function callsOf({ segments, repeats }) {
+  const calls = [];
+  let at = 0;
+  const upTo = (end) => {
+    for (; at < end; at++) calls.push({ segment: at, round: 0 });
+  };
+  for (const { first, count, rounds } of repeats) {
+    upTo(first);
+    for (let round = 0; round < rounds; round++) {
+      for (let i = 0; i < count; i++) calls.push({ segment: first + i, round });
+    }
+    at = first + count;
+  }
+  upTo(segments.length);
+  return calls;
 }

@@ -15,7 +15,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
-import { manifestOf } from "./manifest.mjs";
+import { callsOf, manifestOf } from "./manifest.mjs";
 import { startTeam } from "./team.mjs";
 
 function usage(message) {
@@ -98,20 +98,26 @@ const compileMs = performance.now() - t0;
 const manifest = manifestOf(module);
 
 t0 = performance.now();
-const products = manifest.products.filter((p) => p.parts.length);
+const calls = callsOf(manifest);
+// Each round of a product of a repeat is one that workers share.
+const shareable = new Map(manifest.products.filter((p) => p.parts.length).map((p) => [p.first, p]));
+const products = calls.flatMap(({ segment, round }, at) => {
+  const p = shareable.get(segment);
+  return p ? [{ first: p.first, count: p.count, parts: p.parts, round, at }] : [];
+});
 const team = args.cores > 1 ? await startTeam(bytes, products, args.cores - 1) : undefined;
 const { exports } = team ?? await WebAssembly.instantiate(module);
 const startMs = performance.now() - t0;
 
 const { fuel } = exports;
 const memory = team ?? exports.memory; // both have a buffer
-const shared = new Map(team ? products.map((p, i) => [p.first, { ...p, i }]) : []);
+const shared = new Map(team ? products.map((p, i) => [p.at, { ...p, i }]) : []);
 if (args.files[1] !== "-") fill(new Uint8Array(memory.buffer), manifest, args.files[1]);
 
 // The native host grants what the segment's static cost leaves of 2^30; for a
 // measurement the whole limit is as good.
-function run(prefix, count) {
-  for (let i = 0; i < count; i++) {
+function run(prefix, calls) {
+  for (let i = 0; i < calls.length; i++) {
     const product = prefix === "s" ? shared.get(i) : undefined;
     if (product) {
       team.run(product.i);
@@ -119,12 +125,12 @@ function run(prefix, count) {
       continue;
     }
     if (fuel) fuel.value = 1n << 30n;
-    exports[prefix + i]();
+    exports[prefix + calls[i].segment](calls[i].round);
   }
 }
 
 t0 = performance.now();
-run("p", manifest.prepare.length);
+run("p", manifest.prepare.map((_, segment) => ({ segment, round: 0 })));
 const prepareMs = performance.now() - t0;
 
 const times = [];
@@ -132,7 +138,7 @@ let cpuMs = Infinity; // processor time, all threads: what a busy machine does n
 for (let i = 0; i < args.warm + args.steps; i++) {
   const cpu0 = process.cpuUsage();
   t0 = performance.now();
-  run("s", manifest.segments.length);
+  run("s", calls);
   const ms = performance.now() - t0;
   const cpu = process.cpuUsage(cpu0);
   if (i >= args.warm) {

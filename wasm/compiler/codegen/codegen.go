@@ -75,9 +75,9 @@ func New(m *emit.Module, shape Shape, scratch, table int) *Generator {
 	return &Generator{M: m, Shape: shape, scratch: scratch, table: table, Most: math.MaxUint64}
 }
 
-// Trap writes a function that stands for fused products where no code can.
-func (g *Generator) Trap() *emit.Func {
-	f := g.M.NewFunc()
+// Trap writes a function that stands for fused products where no code can. In a repeat it takes the round.
+func (g *Generator) Trap(params ...emit.ValType) *emit.Func {
+	f := g.M.NewFunc(params...)
 	f.Op(emit.Unreachable)
 	return g.M.Adopt(f)
 }
@@ -102,18 +102,6 @@ func (g *Generator) Stage(s plan.Stage, fused bool) ([]Unit, error) {
 		return []Unit{u}, nil
 	}
 	return nil, fmt.Errorf("codegen: unknown step %T", s)
-}
-
-// Segment writes a function without parameters that runs units one after the other.
-func (g *Generator) Segment(units []Unit) *emit.Func {
-	f := g.M.NewFunc()
-	for _, u := range units {
-		for _, a := range u.Args {
-			f.I32(a)
-		}
-		f.Call(u.Func)
-	}
-	return g.M.Adopt(f)
 }
 
 func repeat(t emit.ValType, n int) []emit.ValType {

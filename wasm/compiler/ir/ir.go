@@ -282,7 +282,12 @@ func (g *Graph) ConstF32(v float32) *Node {
 	return g.Add(Const, F32, nil, Attr{Data: binary.LittleEndian.AppendUint32(nil, math.Float32bits(v))})
 }
 
-func (n *Node) key() string {
+// Kind is what two nodes have in common that differ in their operands alone.
+func (n *Node) Kind() string { return n.describe(false) }
+
+func (n *Node) key() string { return n.describe(true) }
+
+func (n *Node) describe(operands bool) string {
 	b := []byte{byte(n.Op), byte(n.DType)}
 	ints := func(s []int) {
 		b = binary.AppendVarint(b, int64(len(s)))
@@ -293,7 +298,9 @@ func (n *Node) key() string {
 	ints(n.Dims)
 	b = binary.AppendVarint(b, int64(len(n.In)))
 	for _, in := range n.In {
-		b = binary.AppendVarint(b, int64(in.ID))
+		if operands {
+			b = binary.AppendVarint(b, int64(in.ID))
+		}
 	}
 	ints([]int{n.Axis, int(n.Reduce)})
 	ints(n.Axes)

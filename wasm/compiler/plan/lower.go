@@ -60,7 +60,7 @@ func (l *lowering) run() (*Plan, error) {
 		}
 	}
 	l.stored = decide(l.g, l.live, l.force)
-	l.plan = &Plan{}
+	l.plan = &Plan{flat: l.cfg.Flat}
 	l.bufs, l.nf4 = map[*ir.Node]*Buffer{}, map[*ir.Node]*Buffer{}
 	for i, p := range l.g.Params {
 		b := &Buffer{Node: p, Bytes: p.Bytes(), Fixed: true}

@@ -20,9 +20,9 @@ type Buffer struct {
 	NF4   bool // holds 4-bit codes; the scales stand at Scales
 	Const []byte
 	// Scales is the address of the float32 scales of an NF4 tensor.
-	Scales      int
-	first, last int
-	used        bool
+	Scales int
+	life   span
+	used   bool
 }
 
 // Ref is an address: Off bytes into a buffer.
@@ -121,6 +121,8 @@ type Plan struct {
 	Outputs []*Buffer // one an output; the parameter's own buffer where an output replaces a parameter
 	Consts  []*Buffer
 	Arena   []*Buffer // temporary ones
+	Repeats []Repeat  // found by Layout
+	flat    bool
 }
 
 // Config says what the graph does not.
@@ -129,6 +131,8 @@ type Config struct {
 	Becomes []int
 	// NF4 marks the parameters that stand in memory as 4-bit codes.
 	NF4 []bool
+	// Flat finds no repeats: the plain twin of a plan that does.
+	Flat bool
 	// Stop is asked before each node and each output; an error of it ends the planning. Nil never does.
 	Stop func() error
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -92,7 +93,7 @@ func TestLayoutKeepsLivesApart(t *testing.T) {
 	arena, end := p.Layout(0)
 	sum := 0
 	for i, a := range p.Arena {
-		if a.first < 0 {
+		if a.life.empty() {
 			continue
 		}
 		sum += a.Bytes
@@ -100,7 +101,7 @@ func TestLayoutKeepsLivesApart(t *testing.T) {
 			t.Fatalf("buffer at %d..%d, arena is %d..%d", a.Addr, a.Addr+a.Bytes, arena, end)
 		}
 		for _, b := range p.Arena[:i] {
-			if b.first >= 0 && a.first <= b.last && b.first <= a.last && a.Addr < b.Addr+b.Bytes && b.Addr < a.Addr+a.Bytes {
+			if a.life.meets(b.life) && !b.life.empty() && a.Addr < b.Addr+b.Bytes && b.Addr < a.Addr+a.Bytes {
 				t.Fatalf("buffers %d and %d overlap in time and memory", a.Node.ID, b.Node.ID)
 			}
 		}
@@ -183,5 +184,79 @@ func TestOverSplitsEnds(t *testing.T) {
 	err := overSplits(d, func() error { return &splitError{0, 1} })
 	if err == nil || errors.As(err, new(*splitError)) {
 		t.Errorf("endless splitting gave %v", err)
+	}
+}
+
+// stacked is a graph of layers with a residual stream, weights of their own, and a way back through them that reads what
+// each layer kept.
+func stacked(layers int) *ir.Graph {
+	g := ir.New()
+	dims := []int{16, 16}
+	dot := func(a, b *ir.Node) *ir.Node {
+		return g.Add(ir.Dot, ir.F32, dims, ir.Attr{Dot: &ir.DotAxes{LhsContract: []int{1}, RhsContract: []int{0}}}, a, b)
+	}
+	step := func(op ir.Op, in ...*ir.Node) *ir.Node { return g.Add(op, ir.F32, dims, ir.Attr{}, in...) }
+	x := g.Parameter("x", ir.F32, dims)
+	var up, down, kept []*ir.Node
+	for i := range layers {
+		up = append(up, g.Parameter(fmt.Sprint("up", i), ir.F32, dims))
+		down = append(down, g.Parameter(fmt.Sprint("down", i), ir.F32, dims))
+	}
+	for i := range layers {
+		h := step(ir.Tanh, dot(x, up[i]))
+		kept = append(kept, h)
+		x = step(ir.Add, x, dot(h, down[i]))
+	}
+	back := x
+	for i := layers - 1; i >= 0; i-- {
+		back = step(ir.Add, back, dot(step(ir.Mul, dot(back, down[i]), kept[i]), up[i]))
+	}
+	g.Outputs = []*ir.Node{back}
+	return g
+}
+
+// TestRepeatsStandEvenly: the layers of a graph are found forwards and backwards, the address of whatever a round uses
+// follows from its number, and buffers that live at the same time stay apart.
+func TestRepeatsStandEvenly(t *testing.T) {
+	const layers = 9
+	p, err := Build(stacked(layers), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arena, end := p.Layout(64)
+	if len(p.Repeats) != 2 || p.Repeats[0].Rounds < layers-2 || p.Repeats[1].Rounds < layers-2 {
+		t.Fatalf("repeats %v of %d stages, want two of %d rounds or two less", p.Repeats, len(p.Stages), layers)
+	}
+	for _, r := range p.Repeats {
+		for k := range r.Count {
+			at := func(round, j int) int { return refsOf(p.Stages[r.First+round*r.Count+k])[j].Addr() }
+			for j := range refsOf(p.Stages[r.First+k]) {
+				for round := 2; round < r.Rounds; round++ {
+					if got, want := at(round, j)-at(round-2, j), at(2, j)-at(0, j); got != want {
+						t.Errorf("stage %d, operand %d: %d bytes on in two rounds up to %d, %d at first", r.First+k, j, got, round, want)
+					}
+				}
+			}
+		}
+	}
+	for i, a := range p.Arena {
+		if a.life.empty() {
+			continue
+		}
+		if a.Addr < arena || a.Addr+a.Bytes > end {
+			t.Fatalf("buffer at %d..%d, arena is %d..%d", a.Addr, a.Addr+a.Bytes, arena, end)
+		}
+		for _, b := range p.Arena[:i] {
+			if !b.life.empty() && a.life.meets(b.life) && a.Addr < b.Addr+b.Bytes && b.Addr < a.Addr+a.Bytes {
+				t.Fatalf("buffers %d and %d overlap in time and memory", a.Node.ID, b.Node.ID)
+			}
+		}
+	}
+	flat, err := Build(stacked(layers), Config{Flat: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from, to := flat.Layout(64); len(flat.Repeats) > 0 || end-arena > (to-from)*11/10 {
+		t.Errorf("an arena of %d bytes, %d without repeats (%d found)", end-arena, to-from, len(flat.Repeats))
 	}
 }

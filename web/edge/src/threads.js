@@ -2,8 +2,9 @@
 // memory, and with the same bits, as parts do not depend on each other. Plain JavaScript: node runs it as it stands.
 
 /**
- * A declared product as its host needs it: its first segment, and how many each of its parts has.
- * @typedef {{ first: number, parts: number[] }} Product
+ * A declared product as its host needs it: its first segment, how many each of its parts has, and the round of a repeat
+ * that they are told; segments outside of repeats leave that.
+ * @typedef {{ first: number, round: number, parts: number[] }} Product
  * What a helper is told.
  * @typedef {{ module: WebAssembly.Module, memory: WebAssembly.Memory, control: SharedArrayBuffer, products: Product[] }} Help
  */
@@ -107,9 +108,12 @@ function compute(control, parts, p, sequence) {
 
 /** The segments of every part of every product. @param {WebAssembly.Exports} exports @param {Product[]} products */
 function partsOf(exports, products) {
-  return products.map(({ first, parts }) => {
+  return products.map(({ first, round, parts }) => {
     let at = first;
-    return parts.map((n) => Array.from({ length: n }, () => /** @type {() => void} */ (exports[`s${at++}`])));
+    return parts.map((n) => Array.from({ length: n }, () => {
+      const segment = /** @type {(round: number) => void} */ (exports[`s${at++}`]);
+      return () => segment(round);
+    }));
   });
 }
 
