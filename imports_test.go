@@ -114,8 +114,8 @@ lab/bandwidth: coordinator dataset dp edge internal/contract internal/sim intern
 lab/canvas:
 lab/federation: dataset
 lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots
-lab/internal/commands: dataset dp edge evaluate internal/command internal/durable internal/engine
-    internal/engine/plugins internal/fleetdata internal/progress internal/strict internal/terminal job lab/bandwidth
+lab/internal/commands: audit/membership dataset dp edge evaluate internal/command internal/durable internal/engine
+    internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal job lab/bandwidth
     lab/federation lab/report lab/sweep model model/nn quant simulate lab/queue task tokenizer wasm
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
 lab/report: internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep

@@ -136,6 +136,9 @@ func (r membershipReport) dossier(asked bool) dossier.Dossier {
 	if r.Shadows == 0 {
 		d.Limits = append(d.Limits, "No shadow models were given: the likelihood ratio, today's strongest attack, is not among these.")
 	}
+	if r.Shadows > 0 && !strings.Contains(fmt.Sprint(r.Sets), "LiRA") {
+		d.Limits = append(d.Limits, "The shadow models are too few for a likelihood ratio: some providers are in all of them, or each is outside of one at most. Four do.")
+	}
 	if !asked {
 		d.Limits = append(d.Limits, "The task has no answers in words: nothing can be removed from a text, and the attacks with G4 (CLS1, CLS2) are left out.")
 	}

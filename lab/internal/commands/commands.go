@@ -12,6 +12,7 @@ import (
 func Commands(a *command.App) []*cobra.Command {
 	return []*cobra.Command{
 		newSimulateCmd(a),
+		newShadowsCmd(a),
 		newSweepCmd(a),
 		newReportCmd(a),
 		newPartitionCmd(a),

@@ -79,8 +79,21 @@ what the simulated deployment would spend.`,
 		},
 	}
 	fl, s := cmd.Flags(), &f.settings
-	fl.StringVar(&f.job, "job", "", "job file; what it does not name has its default")
+	f.addRun(fl)
 	fl.StringVar(&s.Data, "data", "", "labelled file (.tsv, .csv, .jsonl, plain or .gz), or a folder of images with a folder for each label, instead of generated invoices")
+	fl.Float64Var(&s.Alpha, "alpha", s.Alpha, "Dirichlet concentration that divides a file without users; smaller is more skewed")
+	fl.IntVar(&s.Examples, "examples", s.Examples, "mean number of examples a client holds")
+	divisionFlags(fl, s)
+	fl.StringVar(&f.out, "out", "starling-simulate", "folder that gets a folder of its own for these settings")
+	fl.StringVar(&f.plot, "plot", "", "file that shows accuracy against epsilon, bytes and rank: .svg, .pdf, .png or .tex (pgfplots); runs in --out that differ in the seed alone give it intervals")
+	f.queue.add(fl)
+	return cmd
+}
+
+// addRun adds what any run is told, whoever its clients are.
+func (f *simulateFlags) addRun(fl *pflag.FlagSet) {
+	s := &f.settings
+	fl.StringVar(&f.job, "job", "", "job file; what it does not name has its default")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout instead of the embedded default")
 	fl.IntVar(&s.Population, "population", s.Population, "registered clients N")
 	fl.Float64Var(&s.SamplingRate, "sampling-rate", s.SamplingRate, "probability of each client's coin in a round")
@@ -88,22 +101,15 @@ what the simulated deployment would spend.`,
 	fl.BoolVar(&f.trueCohort, "true-cohort", false, "train the true cohort, sampling-rate*population clients a round")
 	fl.IntVar(&f.rounds, "rounds", 20, "rounds (or rounds in the job file)")
 	fl.Float64Var(&f.epsilon, "epsilon", 2, "privacy budget (or privacy.epsilon in the job file)")
-	fl.Float64Var(&s.Alpha, "alpha", s.Alpha, "Dirichlet concentration that divides a file without users; smaller is more skewed")
-	fl.IntVar(&s.Examples, "examples", s.Examples, "mean number of examples a client holds")
-	divisionFlags(fl, s)
 	fl.Float64Var(&s.Dropout, "dropout", 0, "probability with which a drawn client's update never arrives")
 	fl.Uint64Var(&s.Seed, "seed", 1, "seed of everything")
 	fl.IntVar(&s.Every, "every", s.Every, "rounds between two measurements; 0: only at the end")
 	fl.IntVar(&s.Validation, "validation", s.Validation, "texts scored in each of them, 0: all that are held out")
 	fl.StringArrayVar(&f.set, "set", nil, "key=value of the job file, dotted (repeatable)")
 	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side; the result does not depend on it")
-	fl.StringVar(&f.out, "out", "starling-simulate", "folder that gets a folder of its own for these settings")
-	fl.StringVar(&f.plot, "plot", "", "file that shows accuracy against epsilon, bytes and rank: .svg, .pdf, .png or .tex (pgfplots); runs in --out that differ in the seed alone give it intervals")
 	command.ColumnFlags(fl, &f.columns)
 	f.engine.Add(fl)
 	f.engine.AddTogether(fl)
-	f.queue.add(fl)
-	return cmd
 }
 
 // divisionFlags are those that say what of a file clients, validation and test get.
