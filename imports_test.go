@@ -118,7 +118,7 @@ lab/internal/commands: audit/membership dataset dp edge evaluate internal/comman
     internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal job lab/bandwidth
     lab/federation lab/report lab/sweep model model/nn quant simulate lab/queue task tokenizer wasm
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
-lab/report: internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep
+lab/report: audit/membership audit/memorization internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep
 lab/queue: audio dataset edge model quant simulate wasm
 lab/readers:
 lab/sweep: coordinator dataset dp edge internal/durable internal/strict job model simulate task

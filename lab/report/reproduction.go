@@ -77,6 +77,9 @@ over settings costs privacy that no epsilon here includes; here nothing was sear
 			c.Traffic.write(&b)
 		}
 	}
+	if err := attacks(&b, folder); err != nil {
+		return nil, err
+	}
 	return fold(b.Bytes()), nil
 }
 
