@@ -119,7 +119,7 @@ func (r epsilonReport) dossier() dossier.Dossier {
 	case r.Sold > 0 && r.Most <= r.Sold:
 		d.Verdict = append(d.Verdict, "Nothing found, and nothing could be: what the model is sold with is above what so many canaries can show.")
 	case r.Sold > 0:
-		d.Verdict = append(d.Verdict, "No flaw found. That proves none absent.")
+		d.Verdict = append(d.Verdict, "No flaw found. It does not follow that there is none.")
 	}
 	d.Limits = append(append(d.Limits, auditLimits[:1]...),
 		"The bound holds only if each canary was in or out by a fair coin of its own, thrown before the training. Files that were put together in another way bound nothing.")

@@ -169,7 +169,7 @@ func (r membershipReport) verdict() (out []string) {
 	if r.Told {
 		return append(out, fmt.Sprintf("Members are told from others beyond chance (5 %%, corrected for all attacks). The largest area is that of %s.", r.Strongest))
 	}
-	return append(out, "No attack tells members from others beyond chance. That proves nothing is given away by these attacks alone.")
+	return append(out, "No attack tells members from others beyond chance. It does not follow that nothing is given away: stronger attacks, or more providers, may tell.")
 }
 
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
