@@ -13,32 +13,37 @@ import (
 type Form string
 
 const (
-	FormTexts      Form = "texts"      // each with one label
-	FormLists      Form = "lists"      // texts, each with any number of labels
-	FormWords      Form = "words"      // each word with a label
-	FormPictures   Form = "pictures"   // each with one label
-	FormRecordings Form = "recordings" // each with one label
-	FormQuestions  Form = "questions"  // about documents
-	FormPrompts    Form = "prompts"    // with what is to be written behind them
-	FormTalks      Form = "conversations"
-	FormBare       Form = "unlabelled"
+	FormTexts       Form = "texts"       // each with one label
+	FormLists       Form = "lists"       // texts, each with any number of labels
+	FormWords       Form = "words"       // each word with a label
+	FormPictures    Form = "pictures"    // each with one label
+	FormRecordings  Form = "recordings"  // each with one label
+	FormTranscripts Form = "transcripts" // recordings, each with what is said in it
+	FormQuestions   Form = "questions"   // about documents
+	FormPrompts     Form = "prompts"     // with what is to be written behind them
+	FormTalks       Form = "conversations"
+	FormBare        Form = "unlabelled"
 )
 
 // Description says it to people: "it holds ...".
 func (f Form) Description() string {
 	return map[Form]string{FormTexts: "texts with a label each", FormLists: "texts with a list of labels each",
-		FormWords: "words with labels", FormPictures: "images", FormRecordings: "recordings", FormQuestions: "questions about documents",
+		FormWords: "words with labels", FormPictures: "images", FormRecordings: "recordings", FormTranscripts: "recordings with what is said in them", FormQuestions: "questions about documents",
 		FormPrompts: "prompts with completions", FormTalks: "conversations", FormBare: "texts without labels"}[f]
 }
 
 // Textless says whether examples are no texts.
-func (f Form) Textless() bool { return f == FormPictures || f == FormRecordings }
+func (f Form) Textless() bool {
+	return f == FormPictures || f == FormRecordings || f == FormTranscripts
+}
 
 // Form is the example's own.
 func (e *Example) Form() Form {
 	switch {
 	case e.Image != nil:
 		return FormPictures
+	case e.Recording != nil && e.Text != "":
+		return FormTranscripts
 	case e.Recording != nil:
 		return FormRecordings
 	case e.Tags != nil:

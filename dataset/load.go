@@ -108,7 +108,7 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 	var examples []Example
 	var names []string
 	var tags, lists [][]string
-	asked, written := 0, 0
+	asked, written, spoken := 0, 0, 0
 	distinct := map[string]string{} // also makes equal labels share memory
 	err := c.scan(r, name, !c.Unlabelled, func(line int, l labelled) error {
 		if unpacked -= l.held(); packed && unpacked < 0 {
@@ -138,6 +138,11 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 				e.Line = line
 				examples = append(examples, e)
 			}
+			return nil
+		}
+		if l.Transcript {
+			spoken++
+			examples = append(examples, Example{Text: l.Text, User: l.User, Provider: l.Provider, Line: line, Recording: l.Recording})
 			return nil
 		}
 		if l.Tags != nil {
@@ -175,6 +180,12 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 	if asked > 0 {
 		if asked != len(examples) {
 			return nil, fmt.Errorf("%s: some examples are questions about documents, others have labels", name)
+		}
+		return &Set{Name: name, Examples: examples}, nil
+	}
+	if spoken > 0 {
+		if spoken != len(examples) {
+			return nil, fmt.Errorf("%s: some recordings have what is said in them, others a label", name)
 		}
 		return &Set{Name: name, Examples: examples}, nil
 	}
@@ -217,6 +228,7 @@ type labelled struct {
 	Text, Label, User, Provider string
 	Image                       *Image     // in place of a text
 	Recording                   *Recording // in place of a text
+	Transcript                  bool       // Text is what is said in Recording
 	Words, Tags                 []string
 	Labels                      []string  // in place of one
 	Questions                   []Example // in place of all others
@@ -331,6 +343,8 @@ func (l labelled) check() error {
 		return nil
 	case l.Tags != nil:
 		return l.checkTags()
+	case l.Transcript:
+		return l.checkTranscript()
 	case l.Completion != "" || l.Messages != "":
 		return l.checkPrompt()
 	}

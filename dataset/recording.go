@@ -2,10 +2,12 @@ package dataset
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/starling-fl/starling/audio"
 )
@@ -62,4 +64,15 @@ func (s *scanner) beside(path string) (*Recording, error) {
 		return nil, fmt.Errorf("audio is %.80q, want a path within the file's own folder", path)
 	}
 	return OpenRecording(filepath.Join(filepath.Dir(s.name), filepath.FromSlash(path)))
+}
+
+// checkTranscript refuses what is no text of what is said in a recording.
+func (l labelled) checkTranscript() error {
+	switch {
+	case strings.TrimSpace(l.Text) == "":
+		return errors.New("text is empty: give what is said in the recording")
+	case !utf8.ValidString(l.Text) || strings.IndexByte(l.Text, 0) >= 0 || !utf8.ValidString(l.User) || !utf8.ValidString(l.Provider):
+		return errNotText
+	}
+	return nil
 }

@@ -89,6 +89,52 @@ func TestRecordingsAreReadFromJSONLines(t *testing.T) {
 	}
 }
 
+// What is said in a recording is its text, of a line that has no label.
+func TestTranscriptsAreReadFromJSONLines(t *testing.T) {
+	dir := t.TempDir()
+	wav(t, filepath.Join(dir, "clips", "a.wav"), 90)
+	path := filepath.Join(dir, "data.jsonl")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"audio":"clips/a.wav","text":"one two","user":"u1"}` + "\n\n" + `{"audio":"clips/a.wav","text":"three","user":7,"provider":"p"}` + "\n")
+	set, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := set.Examples[1]
+	if len(set.Examples) != 2 || set.Form() != FormTranscripts || len(set.Labels) != 0 || last.Text != "three" || last.User != "7" || last.Provider != "p" || last.Line != 3 {
+		t.Errorf("%+v", set)
+	}
+	if s, err := last.Recording.Decoded(); err != nil || len(s.Samples) != 90 {
+		t.Errorf("%v, %v", s, err)
+	}
+	if again, err := set.Relabel(nil); err != nil || again.Form() != FormTranscripts {
+		t.Errorf("%v", err)
+	}
+	if _, err := set.Relabel([]string{"yes", "no"}); err == nil {
+		t.Error("texts are taken for labels")
+	}
+	// A label says what the line is, whatever its text.
+	write(`{"audio":"clips/a.wav","label":"yes","text":"one"}` + "\n")
+	if set, err = Load(path); err != nil || set.Form() != FormRecordings {
+		t.Errorf("%v", err)
+	}
+	for name, c := range map[string]struct{ lines, says string }{
+		"nothing said": {`{"audio":"clips/a.wav","text":" "}`, "text is empty"},
+		"no text":      {`{"audio":"clips/a.wav","text":["one"]}`, "must be a string"},
+		"nul":          {`{"audio":"clips/a.wav","text":"a\u0000"}`, "not text"},
+		"mixed":        {`{"audio":"clips/a.wav","text":"a"}` + "\n" + `{"audio":"clips/a.wav","label":"a"}`, "others a label"},
+	} {
+		write(c.lines + "\n")
+		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+}
+
 func TestAFolderHoldsOneKind(t *testing.T) {
 	dir := t.TempDir()
 	wav(t, filepath.Join(dir, "a", "1.wav"), 20)

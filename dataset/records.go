@@ -125,6 +125,12 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 		if l.Recording, err = s.beside(path); err != nil {
 			return l, err
 		}
+		if len(value(s.columns.label())) == 0 && len(value("labels")) == 0 && len(text) > 0 && string(text) != "null" {
+			if json.Unmarshal(text, &l.Text) != nil {
+				return l, fmt.Errorf("%q must be a string", s.columns.text())
+			}
+			l.Transcript = true
+		}
 	case len(text) == 0 || string(text) == "null":
 		return l, &ColumnError{Column: s.columns.text(), Have: keys}
 	case json.Unmarshal(text, &l.Text) != nil:
@@ -150,7 +156,7 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 			return l, err
 		}
 	}
-	if l.Label == "" && l.Labels == nil && s.want {
+	if l.Label == "" && l.Labels == nil && s.want && !l.Transcript {
 		return l, &ColumnError{Column: s.columns.label(), Label: true, Have: keys}
 	}
 	return l, nil

@@ -17,13 +17,14 @@ type Job struct {
 	// Name is the task's name; it is bound into the plan every device signs.
 	Name string `yaml:"name"`
 	// Labels are the classes in the order of their indices; at least 2, and none for tasks
-	// answer, span and pretrain.
+	// answer, span, pretrain, causal and transcribe.
 	Labels []string `yaml:"labels"`
 	// Task is what is learnt: "classify", one label for a text, "multilabel", any number
 	// of them, "tag", one for each word of it, "span", where the answer to a question
-	// stands, "image", one label for an image, "answer", a text, "pretrain", which tokens of a text were masked, or "causal",
+	// stands, "image", one label for an image, "listen", one label for a recording, "transcribe", what is said in it,
+	// "answer", a text, "pretrain", which tokens of a text were masked, or "causal",
 	// what comes next in a text. Empty (default)
-	// is the only one that the base can do, image of a vit and answer of a t5, else classify.
+	// is the only one that the base can do, image of a vit and answer of a t5, listen of one that reads recordings, else classify.
 	Task string `yaml:"task"`
 	// Rounds is the number of committed rounds; abandoned ones do not count.
 	// Default 20.

@@ -124,6 +124,9 @@ func (c *Checkpoint) usage(format string) string {
 	}
 	if config.Textless() {
 		processor, image := "AutoFeatureExtractor", ""
+		if task.reads == ReadsFrames {
+			processor = "AutoProcessor" // with what writes its characters
+		}
 		if config.Sees() {
 			processor, image = "AutoImageProcessor", "from PIL import Image\n"
 		}

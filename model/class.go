@@ -40,7 +40,7 @@ func (l *Layout) Class(e Entry) Class {
 	}
 	name := e.Changes()
 	switch {
-	case e.Shape[0] == l.Config.VocabSize:
+	case e.Shape[0] == l.Config.VocabSize && !l.Config.Textless():
 		return ClassEmbeddings
 	case len(e.Shape) == 1 && strings.HasSuffix(name, ".bias"):
 		return ClassBiases

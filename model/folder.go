@@ -64,6 +64,9 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	if c.Textless() && errors.Is(err, fs.ErrNotExist) {
 		err = nil // it reads no text
 	}
+	if read := c.folder().characters; read != nil && ours.Kind != ownModelType {
+		tok, err = read(&c, fsys)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		var old error
 		if tok, old = c.oldTokenizer(fsys); old == nil || !errors.Is(old, fs.ErrNotExist) {

@@ -11,6 +11,8 @@ type folderForm struct {
 	prepares func(c Config) map[string]any              // the same, as it is written
 	old      func(c Config, fsys fs.FS) ([]byte, error) // tokenizer.json of older files, if vocabulary is not enough
 
+	characters func(c *Config, fsys fs.FS) ([]byte, error) // of one that writes down what it hears; nil for others
+
 	vocabulary func(fsys fs.FS) (ids map[string]int, file map[string]any, err error) // tokenizer.json of older files; nil: there are none
 }
 
@@ -31,7 +33,7 @@ func (c Config) folder() folderForm {
 	case "vit":
 		return folderForm{keys: Config.vitConfig, reads: (*Config).readPreprocessor, prepares: Config.preprocessor}
 	case "hubert", "wav2vec2":
-		return folderForm{keys: Config.speechConfig, reads: (*Config).readSpeechPreprocessor, prepares: Config.speechPreprocessor}
+		return folderForm{keys: Config.speechConfig, reads: (*Config).readSpeechPreprocessor, prepares: Config.speechPreprocessor, characters: (*Config).readCharacters}
 	}
 	return folderForm{vocabulary: wordPieceFile}
 }

@@ -109,7 +109,17 @@ func (r Release) beside() (map[string][]byte, error) {
 	c := r.Base.Config.For(r.Task)
 	if f := c.folder().prepares; f != nil {
 		read, err := marshalFile(f(c))
-		return map[string][]byte{ConfigFile: config, preprocessorFile: read}, err
+		if err != nil {
+			return nil, err
+		}
+		files := map[string][]byte{}
+		if len(r.Base.Tokenizer) > 0 && c.folder().characters != nil {
+			if files, err = characterFiles(r.Base.Tokenizer); err != nil {
+				return nil, err
+			}
+		}
+		files[ConfigFile], files[preprocessorFile] = config, read
+		return files, nil
 	}
 	reads := tokenizerConfig(c, r.Base.Tokenizer)
 	if r.Task.of().asks && c.TypeVocabSize > 1 { // a pair of texts
@@ -390,7 +400,7 @@ func (b *Base) Files() (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{ConfigFile: config, WeightsFile: weights, TokenizerFile: b.Tokenizer}
-	if b.Config.Textless() {
+	if len(b.Tokenizer) == 0 {
 		delete(files, TokenizerFile)
 	}
 	return files, nil

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,11 +21,12 @@ type Speech struct {
 	Norm   string       `json:"feat_extract_norm"`       // "group": of the first convolution, by channel; "layer": of each, by frame
 	Act    string       `json:"feat_extract_activation"` // as HiddenAct
 
-	ProjectedNorm bool `json:"feat_proj_layer_norm"` // frames are normalised before they are projected
-	Positions     int  `json:"num_conv_pos_embeddings"`
-	Groups        int  `json:"num_conv_pos_embedding_groups"`
-	NormFirst     bool `json:"do_stable_layer_norm,omitempty"` // layers normalise before they compute
-	Projector     int  `json:"classifier_proj_size"`           // columns of a classifier's first map
+	ProjectedNorm bool   `json:"feat_proj_layer_norm"` // frames are normalised before they are projected
+	Positions     int    `json:"num_conv_pos_embeddings"`
+	Groups        int    `json:"num_conv_pos_embedding_groups"`
+	NormFirst     bool   `json:"do_stable_layer_norm,omitempty"` // layers normalise before they compute
+	Projector     int    `json:"classifier_proj_size"`           // columns of a classifier's first map
+	Reduction     string `json:"ctc_loss_reduction,omitempty"`   // "mean": a text's loss is by its characters; "": transformers' "sum"
 
 	// Of preprocessor_config.json.
 	Rate      int  `json:"sampling_rate"`                   // samples a second
@@ -186,8 +188,8 @@ func validateSpeech(c Config) error {
 		{"sampling_rate", s.Rate, 4000, 192_000},
 		{"max_position_embeddings", c.MaxPositions, 0, 0},
 		{"type_vocab_size", c.TypeVocabSize, 0, 0},
-		{"vocab_size", c.VocabSize, 0, 0}, // of texts that are written
-		{"pad_token_id", c.PadTokenID, 0, 0},
+		{"vocab_size", c.VocabSize, 0, maxSpeechOutput}, // of texts that are written; 0: none are
+		{"pad_token_id", c.PadTokenID, 0, max(0, c.VocabSize-1)},
 	} {
 		if f.value < f.min || f.value > f.max {
 			return bad("%s is %d, want %d..%d", f.name, f.value, f.min, f.max)
@@ -208,6 +210,8 @@ func validateSpeech(c Config) error {
 	switch {
 	case s.Samples(1) > mostWindow:
 		return bad("a frame is made of %d samples, the limit is %d", s.Samples(1), mostWindow)
+	case s.Reduction != "" && s.Reduction != "mean":
+		return bad("ctc_loss_reduction is %.40q, want sum or mean", s.Reduction)
 	case s.Norm != "group" && s.Norm != "layer":
 		return bad("feat_extract_norm is %.40q, want group or layer", s.Norm)
 	case c.HiddenSize%c.NumAttentionHeads != 0:
@@ -263,7 +267,10 @@ func parseSpeech(kind string, keys map[string]json.RawMessage) (Config, error) {
 		if kind == "wav2vec2" {
 			c.Speech.ProjectedNorm = true
 		}
-		c.VocabSize, c.PadTokenID = 0, 0 // of a head that writes texts
+		c.VocabSize, c.PadTokenID = 0, 0 // of a head that writes texts: see readCharacters
+		if c.Speech.Reduction == "sum" {
+			c.Speech.Reduction = ""
+		}
 		c.HiddenAct, c.Speech.Act = knownActivation(c.HiddenAct), knownActivation(c.Speech.Act)
 	}
 	if err != nil {
@@ -316,7 +323,7 @@ func (c *Config) readSpeechPreprocessor(fsys fs.FS) error {
 // speechConfig is config.json under Hugging Face's keys.
 func (c Config) speechConfig() map[string]any {
 	s := c.Speech
-	return map[string]any{
+	out := map[string]any{
 		"model_type": c.ModelType, "hidden_size": c.HiddenSize, "num_hidden_layers": c.NumHiddenLayers,
 		"num_attention_heads": c.NumAttentionHeads, "intermediate_size": c.IntermediateSize, "hidden_act": c.HiddenAct,
 		"layer_norm_eps": c.LayerNormEps, "conv_dim": s.Width, "conv_kernel": s.Kernel, "conv_stride": s.Stride, "conv_bias": s.Bias,
@@ -324,7 +331,12 @@ func (c Config) speechConfig() map[string]any {
 		"feat_proj_layer_norm": s.ProjectedNorm, "num_conv_pos_embeddings": s.Positions, "num_conv_pos_embedding_groups": s.Groups,
 		"do_stable_layer_norm": s.NormFirst, "classifier_proj_size": s.Projector, "apply_spec_augment": false, "mask_time_prob": 0.0, "mask_feature_prob": 0.0, "layerdrop": 0.0,
 		"hidden_dropout": 0.0, "activation_dropout": 0.0, "attention_dropout": 0.0, "feat_proj_dropout": 0.0, "final_dropout": 0.0,
+		"ctc_loss_reduction": cmp.Or(s.Reduction, "sum"), "ctc_zero_infinity": false,
 	}
+	if c.VocabSize > 0 {
+		out["vocab_size"], out["pad_token_id"] = c.VocabSize, c.PadTokenID
+	}
+	return out
 }
 
 // speechPreprocessor is preprocessor_config.json: what Wav2Vec2FeatureExtractor does to a

@@ -15,17 +15,19 @@ const (
 	ReadsMasked                 // the states of the tokens that were masked
 	ReadsDecoder                // the decoder's, which writes a text token by token
 	ReadsNext                   // the states of tokens whose next one is to be told, of a model that sees nothing later
+	ReadsFrames                 // each frame's state of a recording
 )
 
 // Loss says what a step makes smaller.
 type Loss uint8
 
 const (
-	LossLabel  Loss = iota // cross-entropy of the one right label
-	LossLabels             // binary cross-entropy of each label, which is right or not
-	LossSpan               // of the places where an answer begins and ends
-	LossMasked             // of masked tokens, or of those that come next, over the whole vocabulary
-	LossText               // of a text's tokens, over the whole vocabulary
+	LossLabel    Loss = iota // cross-entropy of the one right label
+	LossLabels               // binary cross-entropy of each label, which is right or not
+	LossSpan                 // of the places where an answer begins and ends
+	LossMasked               // of masked tokens, or of those that come next, over the whole vocabulary
+	LossText                 // of a text's tokens, over the whole vocabulary
+	LossSpelling             // of a text's characters, over all ways in which frames spell them: CTC
 )
 
 // aTask states what concerns one task, each of which has a file of its own. What another
@@ -64,7 +66,7 @@ type aTask struct {
 var tasks []*aTask
 
 func init() { // the values' functions ask for tasks themselves
-	tasks = []*aTask{&classifyTask, &multiLabelTask, &tagTask, &spanTask, &imageTask, &listenTask, &answerTask, &pretrainTask, &causalTask}
+	tasks = []*aTask{&classifyTask, &multiLabelTask, &tagTask, &spanTask, &imageTask, &listenTask, &transcribeTask, &answerTask, &pretrainTask, &causalTask}
 }
 
 func (t TaskKind) find() (*aTask, bool) {
@@ -173,7 +175,10 @@ func (t TaskKind) TellsTokens() bool { r := t.Reads(); return r == ReadsMasked |
 
 // InOnePass says whether what a model has learnt is one forward pass over an example: a
 // decoder writes an answer token by token, and a pretrained model answers nothing yet.
-func (t TaskKind) InOnePass() bool { r := t.Reads(); return r == ReadsExample || r == ReadsTokens }
+func (t TaskKind) InOnePass() bool {
+	r := t.Reads()
+	return r == ReadsExample || r == ReadsTokens || r == ReadsFrames
+}
 
 // Asks says whether an example of the task is a question, which has answers and no label.
 func (t TaskKind) Asks() bool { return t.of().asks }

@@ -7,5 +7,6 @@ import "github.com/starling-fl/starling/model"
 func init() {
 	kinds[model.TaskAnswer] = answerKind
 	kinds[model.TaskListen] = listenKind
+	kinds[model.TaskTranscribe] = transcribeKind
 	kinds[model.TaskCausal] = causalKind
 }

@@ -36,6 +36,14 @@ type Choice interface {
 	Several() bool
 }
 
+// ScoresAt are those of one place, of all scores of a row: a Transcriber's only place has them all.
+func ScoresAt(l Labeller, row []float32, place, classes int) []float32 {
+	if _, all := l.(Transcriber); all {
+		return row
+	}
+	return row[place*classes : (place+1)*classes]
+}
+
 // OneOf is the choice of exactly one label: the softmax of their scores.
 var OneOf Choice = oneOf{}
 

@@ -19,6 +19,10 @@ type Score struct {
 	MicroF1 *float64 `json:"micro_f1,omitempty"`
 	// Perplexity is e^Loss; only where masked words are told.
 	Perplexity *float64 `json:"perplexity,omitempty"`
+	// WordErrors and CharacterErrors are (S + D + I) / N of words and of characters, 0 being
+	// best; only where recordings are transcribed, whose accuracy is 1 less WordErrors.
+	WordErrors      *float64 `json:"word_error_rate,omitempty"`
+	CharacterErrors *float64 `json:"character_error_rate,omitempty"`
 	// Loss is the mean of the places' losses, in nats; it is not in the reports, where a
 	// diverged one could not be written.
 	Loss float64 `json:"-"`
@@ -30,6 +34,7 @@ type Score struct {
 // the places' losses, names are the classes', where they have any.
 func ScoreOf(l Labeller, said, right [][]int, loss float64, classes int, names []string) Score {
 	hits := 0
+	_, spells := l.(Transcriber) // whose labels stand in an order
 	for i, s := range said {
 		if slices.Equal(s, right[i]) {
 			hits++
@@ -38,7 +43,7 @@ func ScoreOf(l Labeller, said, right [][]int, loss float64, classes int, names [
 	s := Score{Accuracy: float64(hits) / float64(len(right)), Loss: loss / float64(max(len(said), 1))}
 	f1, present := 0.0, 0
 	for _, c := range Count(said, right, classes) {
-		if c.Actual == 0 {
+		if c.Actual == 0 || spells {
 			continue
 		}
 		present++

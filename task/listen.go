@@ -42,7 +42,7 @@ func (t *listen) Encode(e *dataset.Example, b Batch, row int) error {
 		return errors.New("it is no recording, and the job trains on recordings")
 	}
 	n, frames := t.columns[0].Size(), t.columns[1].Size()
-	if err := hear(e.Recording, t.speech, b[0].F32[row*n:(row+1)*n], b[1].F32[row*frames:(row+1)*frames]); err != nil {
+	if err := hear(e.Recording, t.speech, b[0].F32[row*n:(row+1)*n], b[1].F32[row*frames:(row+1)*frames], false); err != nil {
 		return err
 	}
 	b[2].I32[row], b[3].F32[row] = int32(e.Label), 1
@@ -51,14 +51,18 @@ func (t *listen) Encode(e *dataset.Example, b Batch, row int) error {
 
 // hear writes a recording's samples at the model's rate, as many as there is room for, as
 // transformers' Wav2Vec2FeatureExtractor does with padding to that length; and which frames
-// are its own.
-func hear(r *dataset.Recording, s model.Speech, samples, keep []float32) error {
+// are its own. What there is no room for is cut, or refused where all of it is wanted.
+func hear(r *dataset.Recording, s model.Speech, samples, keep []float32, all bool) error {
 	sound, err := r.Decoded()
 	if err != nil {
 		return err
 	}
 	if sound, err = sound.Resampled(s.Rate); err != nil {
 		return err
+	}
+	if all && s.Frames(len(sound.Samples)) > len(keep) {
+		return fmt.Errorf("the recording lasts %.3f s, and a sequence of %d frames has room for %.3f s: give parts with a text each, or a longer sequence",
+			sound.Seconds(), len(keep), float64(s.Samples(len(keep)+1)-1)/float64(s.Rate))
 	}
 	n := copy(samples, sound.Samples)
 	clear(samples[n:])

@@ -17,7 +17,8 @@ var losses = map[model.Loss]func(e encoder, s StepSpec, outputs int) (loss, root
 		loss = e.spanLoss(in[task.Tokens], e.answer(outputs), in[task.Labels], in[task.Weights])
 		return loss, loss
 	},
-	model.LossMasked: func(e encoder, _ StepSpec, _ int) (loss, root *graph.Node) { return e.maskedLoss() },
+	model.LossSpelling: func(e encoder, s StepSpec, outputs int) (loss, root *graph.Node) { return e.spellingLoss(outputs) },
+	model.LossMasked:   func(e encoder, _ StepSpec, _ int) (loss, root *graph.Node) { return e.maskedLoss() },
 	model.LossText: func(e encoder, s StepSpec, _ int) (loss, root *graph.Node) {
 		in := e.params.byName
 		d := t5{cfg: s.Config, scale: e.scale, params: e.params, elementary: e.elementary}
@@ -66,6 +67,8 @@ func (e encoder) answer(outputs int) *graph.Node {
 		x, keep := e.hidden(in[task.Tokens])
 		b, n := keep.Shape().Dimensions[0], keep.Shape().Dimensions[1]
 		return graph.Reshape(e.head(x, outputs), b, n*outputs)
+	case model.ReadsFrames:
+		return graph.Reshape(e.spelt(outputs), in[task.Keep].Shape().Dimensions[0], -1)
 	case model.ReadsNext:
 		k := in[task.Places].Shape().Dimensions
 		return graph.Reshape(e.nextLogits(), k[0], k[1]*outputs)
