@@ -67,7 +67,7 @@ func (t *Trained) say(ctx context.Context, e *dataset.Example) ([]Prediction, er
 		return nil, fmt.Errorf("%w: %w", ErrData, err)
 	}
 	each := 1
-	if t.layout.Method.Task.Reads() == model.ReadsTokens {
+	if r := t.layout.Method.Task.Reads(); r == model.ReadsTokens || r == model.ReadsFrames {
 		each = t.sequence
 	}
 	scores := make([]float32, each*t.layout.Outputs())
@@ -78,6 +78,8 @@ func (t *Trained) say(ctx context.Context, e *dataset.Example) ([]Prediction, er
 	case task.Finder:
 		text, probability, err := k.Best(e, scores)
 		return []Prediction{{Label: text, Probability: probability}}, err
+	case task.Transcriber:
+		return transcribed(k, scores)
 	case task.Labeller:
 		if each > 1 {
 			return t.tagged(k, e, row, scores)
@@ -114,6 +116,15 @@ func (t *Trained) pass(ctx context.Context, row task.Batch, scores []float32) (e
 	return in.ReadFloat32(outputLogits, scores)
 }
 
+// transcribed is what is said in a recording, and how likely that text is.
+func transcribed(k task.Transcriber, scores []float32) ([]Prediction, error) {
+	if err := finite(scores); err != nil {
+		return nil, err
+	}
+	said := k.Choice().Predicted(scores)
+	return []Prediction{{Label: k.Text(said), Probability: math.Exp(-k.Choice().Loss(scores, said))}}, nil
+}
+
 // tagged is the likeliest label of each word.
 func (t *Trained) tagged(k task.Labeller, e *dataset.Example, row task.Batch, scores []float32) ([]Prediction, error) {
 	places := k.Places(row, 0)
@@ -132,13 +143,21 @@ func (t *Trained) tagged(k task.Labeller, e *dataset.Example, row task.Batch, sc
 	return said, nil
 }
 
+// finite refuses scores that are not.
+func finite(scores []float32) error {
+	for _, v := range scores {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return fmt.Errorf("%w: a score is %v", ErrDiverged, v)
+		}
+	}
+	return nil
+}
+
 // ranked is each label with its probability, the likeliest first. It refuses scores that
 // are not finite.
 func ranked(choice task.Choice, labels []string, scores []float32) ([]Prediction, error) {
-	for _, v := range scores {
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return nil, fmt.Errorf("%w: a score is %v", ErrDiverged, v)
-		}
+	if err := finite(scores); err != nil {
+		return nil, err
 	}
 	out := make([]Prediction, len(scores))
 	for i, p := range choice.Probabilities(scores) {

@@ -95,6 +95,22 @@ func (e *Labelled) Sample(n int) *Labelled {
 	return s
 }
 
+// Beams is one that searches for the likeliest text of each recording, with so many
+// beginnings of texts at hand; of a task that transcribes nothing itself.
+func (e *Labelled) Beams(n int) (*Labelled, error) {
+	k, transcribes := e.task.(task.Transcriber)
+	if !transcribes {
+		return e, nil
+	}
+	with := *e
+	var err error
+	with.task, err = k.Beams(n)
+	return &with, err
+}
+
+// Transcribes says whether labels are the characters of what is said in recordings.
+func (e *Labelled) Transcribes() bool { _, is := e.task.(task.Transcriber); return is }
+
 // drawn are n of so many places at random, always the same.
 func drawn(of, n int) []int { return rand.New(rand.NewPCG(1, 1)).Perm(of)[:n] }
 
@@ -190,7 +206,7 @@ func (e *Labelled) predictSome(ctx context.Context, slice []float32, rank, from,
 	for i, o := range outputs {
 		right := e.task.Truths(&e.Examples[from+i], rows, i)
 		for k, at := range e.task.Places(rows, i) {
-			scores := o[at*e.Classes : (at+1)*e.Classes]
+			scores := task.ScoresAt(e.task, o, at, e.Classes)
 			said = append(said, choice.Predicted(scores))
 			loss += choice.Loss(scores, right[k])
 		}

@@ -42,7 +42,7 @@ func (p *probe) madeUp(what string, trial int) ([]dataset.Example, error) {
 	switch p.Layout.Method.Task {
 	case model.TaskSpan, model.TaskAnswer:
 		set, err = dataset.Documents(dataset.DocumentConfig{Seed: rng.Uint64(), Split: "train", Clients: 1, PerClient: n})
-	case model.TaskListen:
+	case model.TaskListen, model.TaskTranscribe:
 		set, err = dataset.Spoken(rng.Uint64(), "train", 1, n)
 	case model.TaskImage:
 		set, err = dataset.Digits(rng.Uint64(), "train", 1, n)
@@ -57,6 +57,9 @@ func (p *probe) madeUp(what string, trial int) ([]dataset.Example, error) {
 		e := &set.Examples[i]
 		if k, ok := p.task.(task.Labeller); ok && p.Layout.Method.Task.Labelled() {
 			*e = k.Open(*e)
+		}
+		if k, ok := p.task.(task.Transcriber); ok {
+			e.Text = k.Any(rng.IntN)
 		}
 		switch e.Form() {
 		case dataset.FormWords:

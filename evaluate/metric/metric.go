@@ -4,7 +4,7 @@ package metric
 
 // Score is how an adapter does on public data.
 type Score struct {
-	Accuracy float64 // in [0, 1]
+	Accuracy float64 // in [0, 1]; of words transcribed 1 less their error rate, which may be below 0
 	// Loss is the mean cross-entropy of the right labels in nats, over what Accuracy
 	// is a mean over; 0 where the evaluator has none.
 	Loss float64

@@ -24,7 +24,8 @@ type Report struct {
 	Ranks  []rankScore `json:"ranks"`
 	Best   int         `json:"best_rank"` // that validation chose; 0 where none was
 
-	What string `json:"-"` // texts, or images, for people
+	What  string `json:"-"` // texts, or images, for people
+	Beams int    `json:"-"` // of a search for what is said in recordings
 }
 
 // rankScore is one rank's score and that of each class.
@@ -49,7 +50,10 @@ func (r *Report) Measure(ctx context.Context, with engine.Engine, ck *model.Chec
 	if err != nil {
 		return err
 	}
-	e := all[0]
+	e, err := all[0].Beams(r.Beams)
+	if err != nil {
+		return err
+	}
 	written, err := evaluate.NewCompletions(with.Backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
 	if err != nil {
 		return err
@@ -106,13 +110,21 @@ func classScores(said, right [][]int, names []string) []classScore {
 
 func (r Report) Print(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d %s of %s\n\n  rank  accuracy  macro-F1\n", r.Texts, r.What, r.File)
+	heads, transcribed := "accuracy  macro-F1", len(r.Ranks) > 0 && r.Ranks[0].WordErrors != nil
+	if transcribed {
+		heads = "word errors  character errors"
+	}
+	fmt.Fprintf(&b, "%d %s of %s\n\n  rank  %s\n", r.Texts, r.What, r.File, heads)
 	for _, s := range r.Ranks {
 		mark := ""
 		if s.Rank == r.Best && len(r.Ranks) > 1 {
 			mark = "  chosen by validation"
 		}
-		fmt.Fprintf(&b, "  %4d  %6.1f %%  %6.1f %%%s\n", s.Rank, 100*s.Accuracy, 100*s.MacroF1, mark)
+		if transcribed {
+			fmt.Fprintf(&b, "  %4d  %9.1f %%  %14.1f %%%s\n", s.Rank, 100**s.WordErrors, 100**s.CharacterErrors, mark)
+		} else {
+			fmt.Fprintf(&b, "  %4d  %6.1f %%  %6.1f %%%s\n", s.Rank, 100*s.Accuracy, 100*s.MacroF1, mark)
+		}
 		for _, note := range s.Notes {
 			fmt.Fprintf(&b, "        %s\n", note)
 		}

@@ -26,7 +26,7 @@ func (f File) Load() (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	written := all.Form() == dataset.FormPrompts || all.Form() == dataset.FormTalks // which have no labels
+	written := all.Form() == dataset.FormPrompts || all.Form() == dataset.FormTalks || all.Form() == dataset.FormTranscripts // which have no labels
 	if len(all.Labels) == 0 && !written {
 		return nil, command.Usagef("%s holds %s, which serve, join and simulate take, and the demo does not", f.Path, all.Form().Description())
 	}

@@ -106,8 +106,11 @@ func (r Report) printAccuracy(b *strings.Builder, width int) {
 		}
 		b.WriteString(strings.TrimRight(fmt.Sprintf("  %-19s %8s %8s %10s %s", name, cells[0], cells[1], cells[2], mark), " ") + "\n")
 	}
+	transcribed := r.BestWordErrors != nil
 	fmt.Fprintf(b, "\nResult on the test split of %s\n\n  %-19s %8s %8s %10s\n", r.Task, "", "accuracy", "macro-F1", "validation")
-	row("commonest label", &r.majority, nil, nil, "")
+	if !transcribed { // where nobody says the commonest text of all
+		row("commonest label", &r.majority, nil, nil, "")
+	}
 	row("untouched base", &r.BaseAccuracy, nil, nil, "")
 	if r.HeadOnly != nil {
 		row("head only", r.HeadOnly, r.HeadOnlyMacroF1, nil, "(*)")
@@ -122,9 +125,17 @@ func (r Report) printAccuracy(b *strings.Builder, width int) {
 		if rank == r.BestRank && len(r.ranks) > 1 {
 			mark = "chosen"
 		}
-		row(label, ref(r.RankAccuracy, name), ref(r.RankMacroF1, name), ref(r.Validation, name), mark)
+		f1 := ref(r.RankMacroF1, name)
+		if transcribed {
+			f1 = nil
+		}
+		row(label, ref(r.RankAccuracy, name), f1, ref(r.Validation, name), mark)
 	}
 	b.WriteByte('\n')
+	if transcribed {
+		b.WriteString(terminal.Wrap(fmt.Sprintf("Accuracy is of words: 1 less the word error rate, which is %.1f %%, of the untouched base with a fresh head %.1f %%; character error rate %.1f %%",
+			100**r.BestWordErrors, 100**r.BaseWordErrors, 100**r.BestCharacterErrors), width, "") + "\n")
+	}
 	if r.BestPerplexity != nil && r.BasePerplexity != nil {
 		of, base := "masked tokens", "the untouched base with a fresh head"
 		if r.writes {

@@ -34,6 +34,12 @@ type Report struct {
 	BasePerplexity *float64 `json:"base_perplexity,omitempty"`
 	BestPerplexity *float64 `json:"best_perplexity,omitempty"`
 
+	// Word and character error rates of what is transcribed, of the base and at the best rank,
+	// whose accuracies are 1 less the word error rates; nil for other tasks.
+	BaseWordErrors      *float64 `json:"base_word_error_rate,omitempty"`
+	BestWordErrors      *float64 `json:"best_word_error_rate,omitempty"`
+	BestCharacterErrors *float64 `json:"best_character_error_rate,omitempty"`
+
 	// HeadOnly is a recorded figure: see headOnlyRecords. nil where this task
 	// was never measured.
 	HeadOnly        *float64 `json:"head_only_accuracy"`
@@ -98,6 +104,7 @@ func (r *Report) Measure(ctx context.Context, layout *model.Layout, result monit
 		r.RankAccuracy[name], r.RankMacroF1[name] = tested.Accuracy, tested.MacroF1
 		if v.Rank == result.BestRank {
 			r.BestRank, r.BestAccuracy, r.BestMacroF1, r.BestPerplexity = v.Rank, tested.Accuracy, tested.MacroF1, tested.Perplexity
+			r.BestWordErrors, r.BestCharacterErrors = tested.WordErrors, tested.CharacterErrors
 		}
 	}
 	r.writes = layout.Method.Task == model.TaskCausal
@@ -106,6 +113,7 @@ func (r *Report) Measure(ctx context.Context, layout *model.Layout, result monit
 		return err
 	}
 	r.BaseAccuracy, r.BasePerplexity, r.majority = untouched.Accuracy, untouched.Perplexity, test.Commonest()
+	r.BaseWordErrors = untouched.WordErrors
 	return nil
 }
 

@@ -43,7 +43,7 @@ type ranked struct {
 }
 
 // Texts labels the texts of a file, in which format its name says.
-func Texts(ctx context.Context, a *command.App, e engine.Engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader, name string) error {
+func Texts(ctx context.Context, a *command.App, e engine.Engine, ck *model.Checkpoint, rank, top, beams int, columns dataset.Columns, in io.Reader, name string) error {
 	t, err := task.New(ck.Base, ck.Adapter.Layout(), ck.Seq)
 	if err != nil {
 		return fmt.Errorf("the checkpoint: %w", err)
@@ -51,6 +51,12 @@ func Texts(ctx context.Context, a *command.App, e engine.Engine, ck *model.Check
 	k, ok := t.(task.Labeller)
 	if !ok {
 		return fmt.Errorf("the checkpoint: task %s has no labels", ck.Method.Task)
+	}
+	writes, _ := k.(task.Transcriber)
+	if writes != nil && beams > 1 {
+		if writes, err = writes.Beams(beams); err != nil {
+			return command.Usage(err)
+		}
 	}
 	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, ck.Seq, e.Backend)
 	if err != nil {
@@ -68,9 +74,12 @@ func Texts(ctx context.Context, a *command.App, e engine.Engine, ck *model.Check
 		}
 		out := make([]said, len(logits))
 		for i, l := range logits {
-			if ck.Method.Task.OfTokens() {
+			switch {
+			case writes != nil:
+				out[i] = saidOfRecording(examples[i], writes, l)
+			case ck.Method.Task.OfTokens():
 				out[i] = saidOfWords(examples[i], k, rows, i, l, ck.Labels)
-			} else {
+			default:
 				out[i] = saidOfLabels(examples[i], k.Choice(), l, ck.Labels, top)
 			}
 		}
@@ -78,7 +87,7 @@ func Texts(ctx context.Context, a *command.App, e engine.Engine, ck *model.Check
 	}}
 	return command.ColumnHint(predict.of(func(take func(dataset.Example) error) error {
 		if ck.Base.Config.Hears() {
-			return eachRecording(name, func(at int, r *dataset.Recording) error { return take(dataset.Example{Line: at, Recording: r}) })
+			return eachRecording(name, func(at int, r *dataset.Recording) error { return take(k.Open(dataset.Example{Line: at, Recording: r})) })
 		}
 		if ck.Base.Config.Sees() {
 			return eachImage(columns, in, name, func(at int, m *dataset.Image) error { return take(dataset.Example{Line: at, Image: m}) })

@@ -2,13 +2,30 @@ package predict
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/starling-fl/starling/audio"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/task"
 )
+
+// Transcript is what is said in a recording.
+type Transcript struct {
+	Line        int     `json:"line"` // of the recordings, from 1
+	Text        string  `json:"text"`
+	Probability float64 `json:"probability"` // of the text over all ways to spell it, not calibrated
+}
+
+// saidOfRecording is the text that a recording's scores speak for.
+func saidOfRecording(e dataset.Example, k task.Transcriber, scores []float32) said {
+	labels := k.Choice().Predicted(scores)
+	t := Transcript{e.Line, k.Text(labels), math.Exp(-k.Choice().Loss(scores, labels))}
+	return said{t, terminal.Visible(t.Text, "") + "\n"}
+}
 
 // eachRecording calls each with the recordings of a file or a folder, and with their
 // numbers, from 1.

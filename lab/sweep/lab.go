@@ -88,6 +88,10 @@ type Score struct {
 	MacroF1  float64            // of labels
 	ANLS     float64            // of answers: the mean over their sources of each one's mean
 	Sources  map[string]float64 // ANLS of each source's questions, where there are several
+
+	// Of words and of characters of what is transcribed, whose Accuracy is 1 less WordErrors;
+	// nil for other tasks.
+	WordErrors, CharacterErrors *float64
 }
 
 // secret is what everything but the division of the data is drawn from.
@@ -119,6 +123,9 @@ func (l *Lab) job(s Settings) (*Data, job.Job, error) {
 		s.Job = clone(s.Job)
 		s.Job["task"] = l.Base.Config.DefaultTask().String()
 	}
+	if named, want := s.Job["task"], model.TaskTranscribe.String(); d.Validation.Form() == dataset.FormTranscripts && named != want {
+		return nil, job.Job{}, badSetting("data: %s holds %s, and the task is %v: set task to %s", d.Name, dataset.FormTranscripts.Description(), named, want)
+	}
 	j, err := s.JobOf(d.Name, d.Labels)
 	if err == nil {
 		err = d.fits(j.Method().Task, l.Base.Config)
@@ -131,7 +138,7 @@ func (l *Lab) job(s Settings) (*Data, job.Job, error) {
 func (d *Data) fits(kind model.TaskKind, base model.Config) error {
 	form := d.Validation.Form()
 	want := task.For(form)
-	switch pictures, sounds := form == dataset.FormPictures, form == dataset.FormRecordings; {
+	switch pictures, sounds := form == dataset.FormPictures, form == dataset.FormRecordings || form == dataset.FormTranscripts; {
 	case sounds != base.Hears() && sounds:
 		return badSetting("data: %s holds %s, and the base, a %s, reads none: give the folder of a hubert or a wav2vec2 as --base, and set task to %s",
 			d.Name, form.Description(), base.ModelType, want)

@@ -59,6 +59,10 @@ type Record struct {
 	// and Sources has these.
 	ANLS    *float64           `json:"anls,omitempty"`
 	Sources map[string]float64 `json:"anls_by_source,omitempty"`
+	// Error rates of words and of characters of what is transcribed, which has no classes:
+	// accuracies are then 1 less the word error rate. nil for other tasks.
+	WordErrors      *float64 `json:"word_error_rate,omitempty"`
+	CharacterErrors *float64 `json:"character_error_rate,omitempty"`
 
 	ByRank []simulate.RankAccuracy `json:"by_rank"` // validation, every rank
 	Curve  []simulate.Round        `json:"rounds"`
@@ -221,6 +225,7 @@ func (r *Record) fill(ctx context.Context, s *Setup, result simulate.Result) err
 	}
 	score, err := s.Test.Score(ctx, result.Adapter, r.Rank)
 	r.Accuracy, r.MacroF1 = score.Accuracy, score.MacroF1
+	r.WordErrors, r.CharacterErrors = score.WordErrors, score.CharacterErrors
 	if e, ok := s.Test.(judged); ok {
 		r.Commonest = e.Commonest()
 	}

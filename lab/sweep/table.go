@@ -164,6 +164,10 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 	if answers {
 		header = append(header, "test_anls")
 	}
+	transcribed := slices.ContainsFunc(records, func(r *Record) bool { return r.WordErrors != nil })
+	if transcribed {
+		header = append(header, "test_word_error_rate", "test_character_error_rate")
+	}
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	if err := w.Write(header); err != nil {
@@ -201,6 +205,15 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 				cell = num(*r.ANLS)
 			}
 			row = append(row, cell)
+		}
+		if transcribed {
+			for _, rate := range []*float64{r.WordErrors, r.CharacterErrors} {
+				cell := ""
+				if rate != nil {
+					cell = num(*rate)
+				}
+				row = append(row, cell)
+			}
 		}
 		if err := w.Write(row); err != nil {
 			return nil, err

@@ -16,6 +16,7 @@ func newPredictCmd(a *command.App, choice engine.Flags) *cobra.Command {
 	var (
 		dir, at string
 		top     int
+		beams   int
 
 		columns dataset.Columns
 	)
@@ -29,7 +30,8 @@ text a line, JSON Lines (.jsonl), CSV with a header (.csv) or label<TAB>text
 text gets a label like any other, so that lines and labels stay in step. --json
 names the line of each. An adapter over a base of images labels one image (.png,
 .jpg, .pgm), a folder of them in the order of their names, or the rows of a table
-of pixels (.csv). One that labels words gives a label for each word of a text, split
+of pixels (.csv); one over a base of recordings labels or transcribes a recording
+(.wav, .flac) or a folder of them. One that labels words gives a label for each word of a text, split
 at spaces. One that answers questions reads documents with questions from JSON Lines,
 from standard input too: "words" with "boxes", or "lines", or a "text", and "question" or
 "questions"; see docs/MODELS.md. It writes an answer a line, with --json beside its
@@ -73,6 +75,10 @@ line for each mask.`,
 			if ck.Method.Task.Reads() == model.ReadsNext {
 				return command.Usagef("the checkpoint writes texts on, and has no labels for them: starling generate writes")
 			}
+			transcribes := ck.Method.Task.Reads() == model.ReadsFrames
+			if transcribes && top != 0 || !transcribes && beams != 1 {
+				return command.Usagef("--top is for labels and tokens, --beams for a checkpoint that transcribes recordings")
+			}
 			choices, what := len(ck.Labels), "labels"
 			if ck.Method.Task.Reads() == model.ReadsMasked {
 				choices, what = ck.Base.Config.VocabSize, "tokens"
@@ -87,11 +93,12 @@ line for each mask.`,
 			if ck.Method.Task.Reads() == model.ReadsMasked {
 				return predict.Blanks(cmd.Context(), a, e, ck, rank, top, columns, in, name)
 			}
-			return predict.Texts(cmd.Context(), a, e, ck, rank, top, columns, in, name)
+			return predict.Texts(cmd.Context(), a, e, ck, rank, top, beams, columns, in, name)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "checkpoint", "", "folder of a released adapter")
 	cmd.Flags().IntVar(&top, "top", 0, "give the likeliest labels, or tokens for a mask, so many, each with its probability")
+	cmd.Flags().IntVar(&beams, "beams", 1, "search for the likeliest text of a recording with so many beginnings at hand; 1: each frame's best character")
 	cmd.Flags().StringVar(&at, "rank", "best", "rank to use, or best: the one that validation chose")
 	command.TextColumnFlag(cmd.Flags(), &columns)
 	choice.Add(cmd.Flags())

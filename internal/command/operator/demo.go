@@ -222,6 +222,11 @@ func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetdata.Data) (*model.Bas
 			return b, err
 		}
 	}
+	if held == model.TaskTranscribe {
+		if b, err := trainTranscripts(j, d, f.seed); b != nil || err != nil {
+			return b, err
+		}
+	}
 	if held == model.TaskListen {
 		if b, err := trainRecordings(j, f.seed); b != nil || err != nil {
 			return b, err
@@ -234,7 +239,7 @@ func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetdata.Data) (*model.Bas
 	if err != nil {
 		return nil, err
 	}
-	if only := b.Config.DefaultTask(); only != held && (only != model.TaskClassify || held == model.TaskImage || held == model.TaskListen) {
+	if only := b.Config.DefaultTask(); only != held && (only != model.TaskClassify || held == model.TaskImage || held == model.TaskListen) && !(held == model.TaskTranscribe && only == model.TaskListen) {
 		return nil, command.Usagef("--base %s, a %s, is for the task %s, and what %s holds is for %s", f.base, b.Config.ModelType, only, d.Name, j.Task)
 	}
 	if held == model.TaskListen && f.data == "" {

@@ -12,6 +12,7 @@ import (
 
 func newEvaluateCmd(a *command.App) *cobra.Command {
 	var dir, rank string
+	var beams int
 	var columns dataset.Columns
 	choice := plugins.Flags()
 	cmd := &cobra.Command{
@@ -22,7 +23,8 @@ the file's own labels: accuracy, macro-F1, and precision, recall and F1 of each
 class. FILE is ` + command.LabelledFormats + `.
 Its labels must be the checkpoint's. Of a checkpoint that answers questions: exact
 match, token F1 and ANLS on a file of documents with questions and answers. Of one that
-tells masked words: how many, and their perplexity. Scoring every rank to choose one needs a file
+tells masked words: how many, and their perplexity. Of one that transcribes recordings:
+word and character error rates on JSON Lines of "audio" and "text". Scoring every rank to choose one needs a file
 that is not the one to report on.`,
 		Example: "  starling evaluate --checkpoint run1/checkpoint test.tsv\n  starling evaluate --checkpoint run1/checkpoint --rank all --json validation.csv",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -50,6 +52,9 @@ that is not the one to report on.`,
 			if set, err = set.Relabel(ck.Labels); err != nil {
 				return err // it names file and line
 			}
+			if ck.Method.Task.Reads() != model.ReadsFrames && beams != 1 {
+				return command.Usagef("--beams is for a checkpoint that transcribes recordings")
+			}
 			e, err := choice.Open()
 			if err != nil {
 				return err
@@ -57,7 +62,7 @@ that is not the one to report on.`,
 			if ck.Method.Task.Asks() {
 				return evaluation.Answers(cmd.Context(), a, e, ck, set, ranks)
 			}
-			r := evaluation.Report{File: args[0], Engine: e.Name, Texts: len(set.Examples), Best: ck.BestRank, What: evaluation.Called(set.Examples)}
+			r := evaluation.Report{File: args[0], Engine: e.Name, Texts: len(set.Examples), Best: ck.BestRank, What: evaluation.Called(set.Examples), Beams: beams}
 			if err := r.Measure(cmd.Context(), e, ck, set, ranks, a.Stderr); err != nil {
 				return err
 			}
@@ -67,6 +72,7 @@ that is not the one to report on.`,
 	f := cmd.Flags()
 	f.StringVar(&dir, "checkpoint", "", "folder of a released adapter")
 	f.StringVar(&rank, "rank", "best", "rank to score, best: the one that validation chose, or all")
+	f.IntVar(&beams, "beams", 1, "search for the likeliest text of a recording with so many beginnings at hand; 1: each frame's best character")
 	command.ColumnFlags(f, &columns)
 	choice.Add(f)
 	return cmd

@@ -5,6 +5,8 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -31,6 +33,53 @@ func trainRecordings(j *coordinator.Job, seed uint64) (*model.Base, error) {
 		j.Adapter.Method = string(model.MethodFull)
 	}
 	// Nothing is learnt yet: updates are long, and point the same way for many rounds.
+	j.Training.Steps, j.Training.Batch = 16, 16
+	j.Privacy.ClipNorm, j.Server.Momentum = 10, 0.8
+	return b, nil
+}
+
+// trainTranscripts makes a job one of recordings with what is said in them. Where it names no
+// base, a small untrained one is trained whole, that writes the characters of the data's texts.
+func trainTranscripts(j *coordinator.Job, d *fleetdata.Data, seed uint64) (*model.Base, error) {
+	j.Task, j.Labels = string(model.TaskTranscribe), nil
+	sets := append([]*dataset.Set{d.Validation, d.Test}, d.Clients...)
+	most := 0.0 // seconds
+	var texts []string
+	for _, s := range sets {
+		for _, e := range s.Examples {
+			sound, err := e.Recording.Decoded()
+			if err != nil {
+				return nil, err
+			}
+			most, texts = max(most, sound.Seconds()), append(texts, e.Text)
+		}
+	}
+	frames := func(c model.Config) int { return c.Speech.Frames(int(most*float64(c.Speech.Rate))) + 1 }
+	if j.Base != "" {
+		b, err := command.LoadBase(j.Base)
+		if err == nil && b.Config.Hears() {
+			j.Adapter.Sequence = frames(b.Config)
+		}
+		return nil, err
+	}
+	c := model.NewHubert(32, 96, 2)
+	c.NumAttentionHeads, c.IntermediateSize = 4, 192
+	s := &c.Speech
+	s.Width, s.Kernel, s.Stride = model.Convolutions{32, 64, 96}, model.Convolutions{32, 8, 4}, model.Convolutions{8, 5, 4}
+	s.Rate, s.Positions, s.Groups, s.Projector, s.Reduction, s.Masked = dataset.SpokenRate, 16, 8, 32, "mean", true
+	s.Norm = "layer"
+	letters, err := c.WithCharacters(texts)
+	if err != nil {
+		return nil, err
+	}
+	b, err := model.RandomBase(c, seed, letters)
+	if err != nil {
+		return nil, err
+	}
+	j.Adapter.Sequence = frames(c)
+	if !j.Adapter.HeadOnly {
+		j.Adapter.Method = string(model.MethodFull)
+	}
 	j.Training.Steps, j.Training.Batch = 16, 16
 	j.Privacy.ClipNorm, j.Server.Momentum = 10, 0.8
 	return b, nil

@@ -51,12 +51,12 @@ func openLab(a *command.App, path string, workers int, f engine.Flags, columns d
 	}, trainer.Close, nil
 }
 
-// labEvaluator is an evaluator that also says macro-F1.
+// labEvaluator is an evaluator that also says macro-F1, or error rates.
 type labEvaluator struct{ *evaluate.Labelled }
 
 func (e labEvaluator) Score(ctx context.Context, a *model.Adapter, rank int) (sweep.Score, error) {
 	s, err := e.Labelled.Score(ctx, a, rank)
-	return sweep.Score{Accuracy: s.Accuracy, MacroF1: s.MacroF1}, err
+	return sweep.Score{Accuracy: s.Accuracy, MacroF1: s.MacroF1, WordErrors: s.WordErrors, CharacterErrors: s.CharacterErrors}, err
 }
 
 // labAnswerer is an answerer that also says ANLS.

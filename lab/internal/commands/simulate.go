@@ -309,6 +309,9 @@ func (r simulation) print(w io.Writer) error {
 		for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
 			t.line("    of %-10.40s %5.1f", name, 100*r.Sources[name])
 		}
+	} else if r.WordErrors != nil {
+		t.line("  word errors     %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100**r.WordErrors, r.Rank, 100*(1-r.Validation))
+		t.line("  characters      %5.1f %% errors", 100**r.CharacterErrors)
 	} else {
 		t.line("  test accuracy   %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100*r.Accuracy, r.Rank, 100*r.Validation)
 		t.line("  macro-F1        %5.1f %%", 100*r.MacroF1)
