@@ -19,6 +19,7 @@ func Commands(a *command.App) []*cobra.Command {
 		newReproduceCmd(a),
 		newWorkerCmd(a),
 		newPaintingsCmd(a),
+		newVoicesCmd(a),
 		newFederationCmd(a),
 		newPretrainCmd(a),
 		newBandwidthCmd(a),

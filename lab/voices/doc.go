@@ -1,0 +1,8 @@
+// Package voices makes recordings of generated voices: espeak-ng speaks, and each speaker has
+// a voice, a throat, a tempo, a room and a noise of its own. They are nobody's voice and
+// nobody's words, for tests, presets and bases: what is learnt from them says nothing of how
+// well people are understood.
+//
+// A seed's speaker i is the same voice whatever it says. The same settings and the same
+// version of espeak-ng give the same files on one kind of processor.
+package voices

@@ -1,0 +1,84 @@
+package voices
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+)
+
+// Parts of a set: speakers of one are none of another's, and those that test have voices of
+// espeak-ng that none of those that train has.
+const (
+	Train      = "train"
+	Validation = "validation"
+	Test       = "test"
+)
+
+// accents of espeak-ng.
+var accents = []string{"en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-gb-x-gbclan", "en-gb-x-gbcwmd", "en-029", "en-us-nyc"}
+
+// variants of espeak-ng that sound like somebody: those that train, and the others.
+var (
+	variants = []string{"adam", "Alex", "Andrea", "Andy", "Annie", "Diogo", "Gene", "gustave", "Henrique", "marcelo", "Marco", "Mario",
+		"Michael", "Mike", "anika", "antonio", "aunty", "benjamin", "boris", "caleb", "croak", "ed", "edward", "edward2", "f1", "f2",
+		"f3", "f5", "grandma", "grandpa", "iven", "iven2", "john", "kaukovalta", "klatt", "klatt2", "klatt4", "klatt5", "linda", "m1", "m2",
+		"m3", "m4", "m6", "m7", "m8", "max", "michel", "norbert", "pablo", "paul", "pedro", "quincy", "rob", "sandro", "shelby",
+		"steph", "steph3", "travis", "victor"}
+	heldOut = []string{"Alicia", "Denis", "Gene2", "Hugo", "Jacky", "Lee", "Nguyen", "zac", "belinda", "david", "f4", "iven3", "klatt3",
+		"m5", "miguel", "robert", "steph2"}
+)
+
+// Speaker is a generated voice.
+type Speaker struct {
+	ID     string  `json:"id"`
+	Part   string  `json:"part"`
+	Voice  string  `json:"voice"`  // of espeak-ng: accent and variant
+	Pitch  int     `json:"pitch"`  // of espeak-ng, 0..99
+	Speed  int     `json:"speed"`  // words a minute
+	Throat float64 `json:"throat"` // resonances over those of the voice
+	Trims  bool    `json:"trims"`  // its recordings begin and end with the speech
+
+	Noise  float64 `json:"noise"`  // below the speech in dB
+	Bright float64 `json:"bright"` // of the noise: 1 white, 0 as low as it gets
+	Tilt   float64 `json:"tilt"`   // of the microphone: high against low
+	Room   float64 `json:"room"`   // what comes back of the speech
+	Delay  float64 `json:"delay"`  // how long that takes, in seconds
+}
+
+// source is a generator for a purpose and a number.
+func source(seed uint64, purpose string, n int) *rand.Rand {
+	h := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("starling voices "+purpose+" "), uint64(n)))
+	return rand.New(rand.NewPCG(seed^binary.BigEndian.Uint64(h[:]), binary.BigEndian.Uint64(h[8:])))
+}
+
+// speakers are the first n of a seed.
+func speakers(seed uint64, n int) []Speaker {
+	out := make([]Speaker, n)
+	taken := map[string]bool{}
+	for i := range out {
+		rng := source(seed, "speaker", i)
+		s := Speaker{Part: Train}
+		of := variants
+		switch i % 10 {
+		case 8:
+			s.Part, of = Validation, heldOut
+		case 9:
+			s.Part, of = Test, heldOut
+		}
+		for s.ID == "" || taken[s.ID] {
+			var b [4]byte
+			binary.BigEndian.PutUint32(b[:], rng.Uint32())
+			s.ID = hex.EncodeToString(b[:])
+		}
+		taken[s.ID] = true
+		s.Voice = accents[rng.IntN(len(accents))] + "+" + of[rng.IntN(len(of))]
+		within := func(low, high float64) float64 { return low + (high-low)*rng.Float64() }
+		s.Pitch, s.Speed, s.Throat = int(within(15, 85)), int(within(110, 190)), within(0.86, 1.16)
+		s.Trims = rng.IntN(2) == 0
+		s.Noise, s.Bright, s.Tilt = within(12, 45), rng.Float64(), within(-0.5, 0.9)
+		s.Room, s.Delay = within(0, 0.5)*rng.Float64(), within(0.01, 0.06)
+		out[i] = s
+	}
+	return out
+}

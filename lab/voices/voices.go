@@ -1,0 +1,265 @@
+package voices
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/starling-fl/starling/audio"
+)
+
+// Version is of what is made: another one makes other recordings of the same settings.
+const Version = "starling voices 1"
+
+// Config describes a set.
+type Config struct {
+	Say      string   `json:"say"`             // SayWords, ...
+	Words    []string `json:"words,omitempty"` // in place of those of SayWords
+	Speakers int      `json:"speakers"`        // in ten, eight train, one validates, one tests
+	Each     int      `json:"each"`            // recordings of each
+	Seed     uint64   `json:"seed"`
+	Rate     int      `json:"rate"` // samples a second
+	Program  string   `json:"-"`    // espeak-ng; "": the one that the shell finds
+}
+
+// manifest is the file that says what a folder holds.
+const manifest = "voices.json"
+
+// Manifest says how a set was made.
+type Manifest struct {
+	Generator string `json:"generator"`
+	Espeak    string `json:"espeak"`
+	Config
+	Voices []Speaker `json:"voices"`
+}
+
+// Report is what a folder holds.
+type Report struct {
+	Folder     string `json:"folder"`
+	Speakers   int    `json:"speakers"`
+	Recordings int    `json:"recordings"`
+	Made       int    `json:"made"` // now; the others were there
+	Bytes      int64  `json:"bytes"`
+	Espeak     string `json:"espeak"`
+}
+
+func (c *Config) check() error {
+	if _, err := newDealer(c.Say, c.Words); err != nil {
+		return err
+	}
+	if len(c.Words) > 0 {
+		if err := CheckWords(c.Words); err != nil {
+			return err
+		}
+	}
+	for _, f := range []struct {
+		name               string
+		value, least, most int
+	}{{"speakers", c.Speakers, 1, 100_000}, {"each", c.Each, 1, 10_000}, {"rate", c.Rate, 8000, 48_000}} {
+		if f.value < f.least || f.value > f.most {
+			return fmt.Errorf("voices: %s is %d, want %d..%d", f.name, f.value, f.least, f.most)
+		}
+	}
+	return nil
+}
+
+// recording is one of a set.
+type recording struct {
+	Audio string `json:"audio"` // its path in the folder, with slashes
+	Text  string `json:"text"`
+	Label string `json:"label,omitempty"`
+	User  string `json:"user"`
+}
+
+// ErrConfig is a setting that cannot be.
+var ErrConfig = errors.New("voices: settings")
+
+// Make writes a set to a folder, or what is missing of it: words and digits in a folder for
+// each, with lists of what validates and tests, as Speech Commands has them; strings and
+// intents as JSON Lines of each part. progress is told how many recordings are there.
+func Make(ctx context.Context, c Config, out string, progress func(done, total int)) (*Report, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	e, err := find(ctx, c.Program)
+	if err != nil {
+		return nil, err
+	}
+	m := Manifest{Generator: Version, Espeak: e.version, Config: c, Voices: speakers(c.Seed, c.Speakers)}
+	if err := claim(out, m); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r := &Report{Folder: out, Speakers: c.Speakers, Recordings: c.Speakers * c.Each, Espeak: e.version}
+	made := make([][]recording, c.Speakers)
+	var mu sync.Mutex
+	done := 0
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for i := range next {
+				list, err := c.speaker(ctx, e, out, i, &m.Voices[i], func(fresh bool, size int64) {
+					mu.Lock()
+					defer mu.Unlock()
+					done++
+					if r.Bytes += size; fresh {
+						r.Made++
+					}
+					if progress != nil {
+						progress(done, r.Recordings)
+					}
+				})
+				if err != nil {
+					cancel(err)
+					return
+				}
+				made[i] = list
+			}
+		})
+	}
+	for i := range made {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	all.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return r, c.lists(out, m.Voices, made)
+}
+
+// claim makes the folder that of the settings, or refuses one that is of others.
+func claim(out string, m Manifest) error {
+	want, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(out, manifest)
+	switch have, err := os.ReadFile(path); {
+	case err == nil && bytes.Equal(have, append(want, '\n')):
+		return nil
+	case err == nil:
+		return fmt.Errorf("voices: %s holds recordings of other settings, or of another espeak-ng than %s (%s says which): take another folder",
+			out, m.Espeak, manifest)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if there, err := os.ReadDir(out); err == nil && len(there) > 0 {
+		return fmt.Errorf("voices: %s is not empty and has no %s: take another folder", out, manifest)
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	return write(path, append(want, '\n'))
+}
+
+// write leaves either the whole file or none.
+func write(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".part", data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".part", path)
+}
+
+// speaker makes what one speaker says.
+func (c *Config) speaker(ctx context.Context, e *espeak, out string, n int, s *Speaker, done func(fresh bool, size int64)) ([]recording, error) {
+	deal, err := newDealer(c.Say, c.Words)
+	if err != nil {
+		return nil, err
+	}
+	rng := source(c.Seed, "says "+c.Say, n)
+	word := c.Say == SayWords || c.Say == SayDigits
+	times := map[string]int{}
+	var list []recording
+	for i := range c.Each {
+		u := deal.next(rng)
+		r := recording{Audio: fmt.Sprintf("clips/%s/%d.wav", s.ID, i), Text: u.text, Label: u.label, User: s.ID}
+		if word {
+			r.Audio = u.label + "/" + s.ID + "_nohash_" + strconv.Itoa(times[u.label]) + ".wav"
+			times[u.label]++
+		}
+		list = append(list, r)
+		path := filepath.Join(out, filepath.FromSlash(r.Audio))
+		if info, err := os.Stat(path); err == nil {
+			done(false, info.Size())
+			continue
+		}
+		data, err := c.say(ctx, e, n, i, s, u.text, word)
+		if err == nil {
+			err = write(path, data)
+		}
+		if err != nil {
+			return nil, err
+		}
+		done(true, int64(len(data)))
+	}
+	return list, nil
+}
+
+// say is a speaker's recording i, which no other follows from.
+func (c *Config) say(ctx context.Context, e *espeak, n, i int, s *Speaker, text string, word bool) ([]byte, error) {
+	rng := source(c.Seed, c.Say+" "+strconv.Itoa(n), i)
+	pitch := s.Pitch + int(5*rng.NormFloat64())
+	speed := float64(s.Speed) * (1 + 0.1*rng.NormFloat64())
+	speech, err := e.speak(ctx, s.Voice, min(99, max(0, pitch)), int(min(260, max(90, speed))), text)
+	if err != nil {
+		return nil, err
+	}
+	sound, err := s.recorded(rng, speech, c.Rate, word)
+	if err != nil {
+		return nil, err
+	}
+	return audio.EncodeWAV(sound)
+}
+
+// lists writes which recordings are of which part.
+func (c *Config) lists(out string, voices []Speaker, made [][]recording) error {
+	parts := map[string][]recording{}
+	for i, v := range voices {
+		parts[v.Part] = append(parts[v.Part], made[i]...)
+	}
+	if c.Say == SayWords || c.Say == SayDigits {
+		for part, name := range map[string]string{Validation: "validation_list.txt", Test: "testing_list.txt"} {
+			var lines []string
+			for _, r := range parts[part] {
+				lines = append(lines, r.Audio+"\n")
+			}
+			slices.Sort(lines)
+			if err := write(filepath.Join(out, name), []byte(strings.Join(lines, ""))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, part := range []string{Train, Validation, Test} {
+		var lines bytes.Buffer
+		enc := json.NewEncoder(&lines)
+		for _, r := range parts[part] {
+			if err := enc.Encode(r); err != nil {
+				return err
+			}
+		}
+		if err := write(filepath.Join(out, part+".jsonl"), lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
