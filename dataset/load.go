@@ -78,7 +78,9 @@ func Read(r io.Reader, name string) (*Set, error) { return Columns{}.Read(r, nam
 // holds images or recordings, one folder a label; CSV without texts whose other columns make square
 // images holds those, their largest value (1, 16 or 255) being white. CSV that begins as
 // Sentiment140's files is read as those are, each tweet with its user; a .bin is a batch of
-// CIFAR-10's binary version, and a folder of these all of them but test_batch.bin. A line that cannot
+// CIFAR-10's binary version, and a folder of these all of them but test_batch.bin. A folder of
+// recordings leaves out what its validation_list.txt and testing_list.txt name; these are read
+// by their own names. A line that cannot
 // be used is a *LineError: nothing is skipped silently, except blank lines.
 func (c Columns) Load(path string) (*Set, error) {
 	f, err := os.Open(path)
@@ -95,6 +97,9 @@ func (c Columns) Load(path string) (*Set, error) {
 			return loadBatches(path, batches)
 		}
 		return loadFolder(path)
+	}
+	if publications && isList(path) {
+		return loadList(path)
 	}
 	return c.Read(f, path)
 }

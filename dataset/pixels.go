@@ -126,8 +126,18 @@ func scalePixels(examples []Example) {
 
 // loadFolder opens a folder of images or recordings: one folder a label, which names it.
 // Of recordings named as in Speech Commands the speaker is the user; that data set's folder
-// of noise is no label.
+// of noise is no label, and what its lists name is left out (loadList).
 func loadFolder(path string) (*Set, error) {
+	held, err := heldBack(path)
+	if err != nil {
+		return nil, err
+	}
+	return readFolder(path, path, func(entry string) bool { return !held[entry] })
+}
+
+// readFolder opens those files of a folder's folders that take asks for, by their path in it
+// with a slash.
+func readFolder(name, path string, take func(entry string) bool) (*Set, error) {
 	var examples []Example
 	var names []string
 	labels, err := os.ReadDir(path)
@@ -147,7 +157,7 @@ func loadFolder(path string) (*Set, error) {
 			return nil, err
 		}
 		for _, f := range files {
-			if f.IsDir() {
+			if f.IsDir() || !take(l.Name()+"/"+f.Name()) {
 				continue
 			}
 			e, err := openFile(filepath.Join(path, l.Name(), f.Name()))
@@ -167,7 +177,7 @@ func loadFolder(path string) (*Set, error) {
 	if len(examples) == 0 {
 		return nil, fmt.Errorf("%s: %w: want a folder for each label, with .png, .jpg or .pgm files in it, or .wav or .flac", path, ErrEmpty)
 	}
-	return byName(path, examples, names), nil
+	return byName(name, examples, names), nil
 }
 
 // openFile is the example of a file without its label; nil where it is neither an image nor

@@ -12,8 +12,8 @@ import (
 )
 
 // Hash tells what is read at path from what was, or will be: the hash of a file, or of
-// a folder of images or recordings their labels and hashes in order; with the columns where they are not
-// the default ones.
+// a folder of images or recordings their labels and hashes in order; of a file that names
+// recordings beside it theirs, too; with the columns where they are not the default ones.
 func Hash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -21,14 +21,23 @@ func Hash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err 
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	h := sha256.New()
-	if at, err := f.Stat(); err != nil {
+	at, err := f.Stat()
+	if err != nil {
 		return "", err
-	} else if at.IsDir() {
-		for _, e := range of.Examples {
-			fmt.Fprintf(h, "%q %x\n", of.Labels[e.Label], identity(&e))
+	}
+	if !at.IsDir() {
+		if _, err := io.Copy(h, f); err != nil {
+			return "", err
 		}
-	} else if _, err := io.Copy(h, f); err != nil {
-		return "", err
+	}
+	if at.IsDir() || of != nil && len(of.Examples) > 0 && of.Examples[0].Recording != nil {
+		for _, e := range of.Examples {
+			label := ""
+			if len(of.Labels) > 0 {
+				label = of.Labels[e.Label]
+			}
+			fmt.Fprintf(h, "%q %x\n", label, identity(&e))
+		}
 	}
 	if columns != (dataset.Columns{}) {
 		fmt.Fprintf(h, "\x00%q %q %v", columns.Text, columns.Label, columns.Unlabelled)
