@@ -76,7 +76,7 @@ func (c *Config) check() error {
 // recording is one of a set.
 type recording struct {
 	Audio string `json:"audio"` // its path in the folder, with slashes
-	Text  string `json:"text"`
+	Text  string `json:"text,omitempty"`
 	Label string `json:"label,omitempty"`
 	User  string `json:"user"`
 }
@@ -250,16 +250,30 @@ func (c *Config) lists(out string, voices []Speaker, made [][]recording) error {
 		return nil
 	}
 	for _, part := range []string{Train, Validation, Test} {
-		var lines bytes.Buffer
-		enc := json.NewEncoder(&lines)
-		for _, r := range parts[part] {
-			if err := enc.Encode(r); err != nil {
+		texts, labels := parts[part], []recording(nil)
+		if c.Say == SayIntents { // what is said and what is meant are two tasks' files
+			labels, texts = slices.Clone(texts), slices.Clone(texts)
+			for i := range texts {
+				texts[i].Label, labels[i].Text = "", ""
+			}
+			if err := writeLines(filepath.Join(out, part+".intents.jsonl"), labels); err != nil {
 				return err
 			}
 		}
-		if err := write(filepath.Join(out, part+".jsonl"), lines.Bytes()); err != nil {
+		if err := writeLines(filepath.Join(out, part+".jsonl"), texts); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func writeLines(path string, of []recording) error {
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
+	for _, r := range of {
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+	}
+	return write(path, lines.Bytes())
 }

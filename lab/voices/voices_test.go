@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/audio"
+	"github.com/starling-fl/starling/dataset"
 )
 
 // standIn makes this test's binary speak as espeak-ng does: the tests of what is made of
@@ -204,13 +205,26 @@ func TestLinesNameWhatIsSaid(t *testing.T) {
 					t.Errorf("%s is of %s and %s", r.User, other, part)
 				}
 				users[r.User] = part
-				labels[r.Label]++
+				if r.Label != "" {
+					t.Errorf("%s has a label beside its text", r.Audio)
+				}
 				if n := len(strings.Fields(r.Text)); say == SayStrings && (n < 3 || n > 7) || r.Text != strings.ToLower(r.Text) || strings.ContainsAny(r.Text, "{|}") {
 					t.Errorf("%q is said", r.Text)
 				}
 			}
 		}
-		if want := map[string]int{SayStrings: 1, SayIntents: 14}[say]; len(users) != 10 || len(labels) != want {
+		if say == SayIntents {
+			for _, part := range []string{Train, Validation, Test} {
+				set, err := dataset.Load(filepath.Join(dir, part+".intents.jsonl"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range set.Examples {
+					labels[set.Labels[e.Label]]++
+				}
+			}
+		}
+		if want := map[string]int{SayStrings: 0, SayIntents: 14}[say]; len(users) != 10 || len(labels) != want {
 			t.Errorf("%s: %d users, labels %v", say, len(users), labels)
 		}
 	}
@@ -287,5 +301,39 @@ func TestEspeakItselfSpeaks(t *testing.T) {
 		if err != nil || s.Seconds() < 0.2 || s.Seconds() > 3 {
 			t.Errorf("%s: %v", voice, err)
 		}
+	}
+}
+
+// What varies a recording keeps it one that is heard, of about its length.
+func TestVariedRecordingsAreHeard(t *testing.T) {
+	s := &audio.Sound{Rate: 8000, Samples: make([]float32, 4000)}
+	for i := range s.Samples {
+		s.Samples[i] = float32(0.3 * math.Sin(float64(i)/5))
+	}
+	want := slices.Clone(s.Samples)
+	rng := source(1, "test", 0)
+	last := 0
+	for range 200 {
+		v := Varied(rng, s)
+		if err := v.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(v.Samples); n < 3200 || n > 6100 {
+			t.Fatalf("%d samples of 4000", n)
+		} else if last != 0 && n != last {
+			last = -1
+		} else if last == 0 {
+			last = n
+		}
+	}
+	if last >= 0 {
+		t.Error("every one is as long as the first")
+	}
+	if !slices.Equal(s.Samples, want) {
+		t.Error("the recording itself has changed")
+	}
+	short := Varied(rng, &audio.Sound{Rate: 8000, Samples: []float32{0.1, -0.1}})
+	if err := short.Check(); err != nil {
+		t.Errorf("two samples: %v", err)
 	}
 }

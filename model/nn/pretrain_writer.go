@@ -22,14 +22,16 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// WriterSpec describes pretraining of a base that writes text, a T5 or a decoder: full
-// fine-tuning, with the step that devices have, of a base that starts at random. Optimizer: AdamW with linear
-// warm-up over a twentieth of the steps and linear decay to zero.
+// WriterSpec describes pretraining of a base that writes text, a T5 or a decoder, or of one
+// that hears, which labels recordings meanwhile: full fine-tuning, with the step that devices
+// have, of a base that starts at random. Optimizer: AdamW with linear warm-up over a twentieth
+// of the steps and linear decay to zero.
 type WriterSpec struct {
 	Config       model.Config
 	Batch        int // examples of a step
-	Sequence     int // tokens of a document, or of what a decoder reads and writes
+	Sequence     int // tokens of a document, or of what a decoder reads and writes; frames of a recording
 	Answer       int // tokens that a T5 writes
+	Classes      int // labels of recordings; the head that tells them is not the base's
 	Steps        int
 	LearningRate float64 // peak
 	Seed         uint64  // of initialisation and of what is drawn; public
@@ -42,8 +44,11 @@ type WriterSpec struct {
 // method is what pretraining trains.
 func (s WriterSpec) method() model.Method {
 	m := model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull, Task: model.TaskAnswer, Answer: s.Answer}
-	if s.Config.Causal() {
+	switch {
+	case s.Config.Causal():
 		m.Task, m.Answer = model.TaskCausal, 0
+	case s.Config.Hears():
+		m.Task, m.Answer = model.TaskListen, 0
 	}
 	return m
 }
@@ -52,7 +57,7 @@ func (s WriterSpec) method() model.Method {
 func (s WriterSpec) Layout() (*model.Layout, error) { return s.step().Layout() }
 
 func (s WriterSpec) step() StepSpec {
-	return StepSpec{Config: s.Config, Method: s.method(), Spec: training.Spec{Batch: s.Batch, Optimizer: training.AdamW}, Sequence: s.Sequence, Smooth: s.Backend == nil}
+	return StepSpec{Config: s.Config, Method: s.method(), Classes: s.Classes, Spec: training.Spec{Batch: s.Batch, Optimizer: training.AdamW}, Sequence: s.Sequence, Smooth: s.Backend == nil}
 }
 
 // Draw fills a batch: of a step from 0, with a generator of its own, done of the steps
@@ -126,13 +131,19 @@ func (s WriterSpec) rate(i int) float32 {
 	return float32(s.LearningRate * math.Min(1, math.Min(up, down)))
 }
 
-// initial is T5's initialisation (transformers' T5PreTrainedModel), or a decoder's
-// (LlamaPreTrainedModel), each tensor from a generator of its own.
+// initial is T5's initialisation (transformers' T5PreTrainedModel), a decoder's
+// (LlamaPreTrainedModel), or one that keeps what a listener hears as loud from convolution to
+// convolution, each tensor from a generator of its own.
 func (s WriterSpec) initial(t model.TensorSpec, n int) []float32 {
 	c := s.Config
 	h := float64(c.HiddenSize)
 	std, mean := 1/math.Sqrt(h), 0.0
 	switch {
+	case c.Hears() && len(t.Shape) == 3 && t.Name != model.SpeechPositionsLength: // He et al. 2015
+		std = math.Sqrt(2 / float64(t.Shape[1]*t.Shape[2]))
+	case c.Hears() && len(t.Shape) == 2:
+	case t.Name == model.SpeechPositionsLength:
+		std, mean = 0, 1
 	case c.Causal() && len(t.Shape) == 2:
 		std = initStd
 	case strings.HasSuffix(t.Name, ".bias"):
@@ -184,6 +195,10 @@ func (r *writerPretraining) begin() (done int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	head := map[string][]float32{} // with what else does not start at zero
+	for _, t := range model.NewAdapter(r.layout, r.spec.Seed).Tensors() {
+		head[t.Name] = t.Data
+	}
 	for _, p := range r.prog.params {
 		if p.Role == Input {
 			continue
@@ -191,6 +206,9 @@ func (r *writerPretraining) begin() (done int, err error) {
 		to, v := r.frozen, values[p.Name]
 		if p.Role == State {
 			if to, v = r.state, left[p.Name]; v == nil {
+				v = head[p.Name]
+			}
+			if v == nil {
 				v = make([]float32, model.Elements(p.Shape))
 			}
 		}

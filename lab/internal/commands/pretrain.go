@@ -60,6 +60,7 @@ func newPretrainCmd(a *command.App) *cobra.Command {
 		kind      string
 		documents = defaultDocuments()
 		calls     = defaultCalls()
+		heard     = defaultHeard()
 		spec      = nn.DefaultPretrain(model.BERT(vocab, hidden, layers, heads, seq))
 	)
 	cmd := &cobra.Command{
@@ -81,16 +82,25 @@ and to answer.
 
 --architecture llama --generated makes a small decoder (starling demo --task causal),
 trained to go on in generated commands with the calls of functions that they come to, in
-words that everybody uses, and in generated prose.`,
+words that everybody uses, and in generated prose.
+
+--architecture hubert --recordings DIR makes a small HuBERT (8,000 samples a second, 50
+frames of them) that tells the labels of recordings, as starling voices writes them: of each
+it hears another pace, noise, place and filter whenever it comes. The head that tells them
+is thrown away.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case out == "":
 				return command.Usagef("--out is missing: the folder to write")
-			case generated == (len(corpus) > 0):
+			case kind != "bert" && kind != "t5" && kind != "llama" && kind != "hubert":
+				return command.Usagef("--architecture is %.40q, want bert, t5, llama or hubert", kind)
+			case kind == "hubert" && (generated || len(corpus) > 0):
+				return command.Usagef("--architecture hubert is trained on recordings: give --recordings DIR alone")
+			case (kind == "hubert") != (heard.path != ""):
+				return command.Usagef("--recordings DIR is what --architecture hubert is trained on: give both")
+			case kind != "hubert" && generated == (len(corpus) > 0):
 				return command.Usagef("give either --corpus FILE... or --generated")
-			case kind != "bert" && kind != "t5" && kind != "llama":
-				return command.Usagef("--architecture is %.40q, want bert, t5 or llama", kind)
 			case kind == "t5" && !generated:
 				return command.Usagef("--architecture t5 is trained on generated documents: give --generated")
 			case kind == "llama" && !generated:
@@ -129,6 +139,13 @@ words that everybody uses, and in generated prose.`,
 				calls.format, calls.Backend, calls.StatePath = model.Format(format), e.Backend, spec.StatePath
 				r.Steps = calls.Steps
 				base, err = makeCallsBase(cmd.Context(), calls, trainProgress(a.Stderr, calls.Steps, &r))
+			case "hubert":
+				if err := heard.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
+					return command.Usage(err)
+				}
+				heard.format, heard.Backend, heard.StatePath = model.Format(format), e.Backend, spec.StatePath
+				r.Steps = heard.Steps
+				base, err = makeHeardBase(cmd.Context(), heard, trainProgress(a.Stderr, heard.Steps, &r))
 			default:
 				base, err = nn.MakeBase(cmd.Context(), spec, text, model.Format(format), trainProgress(a.Stderr, spec.Steps, &r))
 			}
@@ -183,7 +200,8 @@ words that everybody uses, and in generated prose.`,
 	choice.Add(f)
 	f.StringArrayVar(&corpus, "corpus", nil, "text file, one document a line (repeatable)")
 	f.BoolVar(&generated, "generated", false, "train on generated public text instead of a corpus")
-	f.StringVar(&kind, "architecture", "bert", "bert: an encoder; t5: an encoder with a decoder, for documents and answers; llama: a decoder")
+	f.StringVar(&kind, "architecture", "bert", "bert: an encoder; t5: an encoder with a decoder, for documents and answers; llama: a decoder; hubert: an encoder of recordings")
+	f.StringVar(&heard.path, "recordings", "", "with --architecture hubert: a folder of recordings, a folder for each label")
 	f.IntVar(&documents.Answer, "answer", documents.Answer, "with --architecture t5: tokens that are written at most while training")
 	f.BoolVar(&documents.patches, "patches", false, "with --architecture t5: read the page's raster too")
 	f.StringVar(&out, "out", "", "folder to write")

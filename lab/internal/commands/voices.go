@@ -32,9 +32,10 @@ voice: what is learnt from them does not say how well people are understood.
 
 Words and digits are written as Speech Commands is: a folder for each, files named by their
 speaker, validation_list.txt and testing_list.txt. Strings and intents are JSON Lines of
-{"audio", "text", "label", "user"}: train.jsonl, validation.jsonl, test.jsonl. Of ten
-speakers one validates and one tests, with voices of espeak-ng that no other has. A second
-takes 32 kB at the usual rate. The same command again makes what is missing.`,
+{"audio", "text", "user"}: train.jsonl, validation.jsonl, test.jsonl; of intents there are
+train.intents.jsonl and so on, too, with "label" in place of "text". Of ten speakers one
+validates and one tests, with voices of espeak-ng that no other has. A second takes 32 kB at
+the usual rate. The same command again makes what is missing.`,
 		Example: "  starling voices --out words && starling simulate --data words --test words/testing_list.txt --base BASE\n  starling voices --out strings --say strings --speakers 300",
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -1,0 +1,102 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/spf13/pflag"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/lab/voices"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/task"
+)
+
+// heardSpec is pretraining of a small encoder of recordings.
+type heardSpec struct {
+	nn.WriterSpec
+	path   string // of the recordings
+	format model.Format
+}
+
+// defaultHeard hears fifty frames a second, of words.
+func defaultHeard() heardSpec {
+	c := model.NewHubert(64, 96, 2)
+	c.NumAttentionHeads, c.IntermediateSize = 3, 4*96
+	s := &c.Speech
+	s.Width, s.Kernel, s.Stride = model.Convolutions{64, 96, 128}, model.Convolutions{40, 8, 4}, model.Convolutions{10, 4, 4}
+	s.Rate, s.Positions, s.Groups, s.Projector = 8000, 16, 4, 64
+	return heardSpec{WriterSpec: nn.WriterSpec{Config: c, Batch: 16, Sequence: 40, Steps: 6000, LearningRate: 1e-3, Seed: 1}, format: model.NF4}
+}
+
+// take sets what the flags of all architectures have been given; the others stay as this
+// one's defaults.
+func (s *heardSpec) take(f *pflag.FlagSet, given nn.PretrainSpec, hidden, layers, heads, vocab, seq int) error {
+	if f.Changed("hidden") {
+		s.Config.HiddenSize, s.Config.IntermediateSize = hidden, 4*hidden
+		s.Config.NumAttentionHeads = max(1, hidden/32)
+	}
+	if f.Changed("layers") {
+		s.Config.NumHiddenLayers = layers
+	}
+	if f.Changed("heads") {
+		s.Config.NumAttentionHeads = heads
+	}
+	if f.Changed("vocab") {
+		return fmt.Errorf("--vocab is of text, and --architecture hubert hears recordings")
+	}
+	takeGiven(f, &s.WriterSpec, &vocab, given, vocab, seq)
+	return s.Config.Validate()
+}
+
+// makeHeardBase trains an encoder of recordings on what a folder of them is labelled.
+func makeHeardBase(ctx context.Context, s heardSpec, progress nn.Progress) (*model.Base, error) {
+	set, err := command.LoadLabelled(s.path, dataset.Columns{})
+	if err != nil {
+		return nil, err
+	}
+	if set.Form() != dataset.FormRecordings || len(set.Labels) < 2 {
+		return nil, fmt.Errorf("%s holds %s with %d labels, want recordings with two labels or more", s.path, set.Form().Description(), len(set.Labels))
+	}
+	if s.Source, err = fleetdata.Hash(s.path, dataset.Columns{}, set); err != nil {
+		return nil, err
+	}
+	s.Source += " " + voices.Version
+	s.Classes = len(set.Labels)
+	lay, err := s.Layout()
+	if err != nil {
+		return nil, err
+	}
+	listen, err := task.New(&model.Base{Config: s.Config}, lay, s.Sequence)
+	if err != nil {
+		return nil, err
+	}
+	draw := func(_ int, rng *rand.Rand, _ float64, b task.Batch) error {
+		for row := range s.Batch {
+			e := set.Examples[rng.IntN(len(set.Examples))]
+			sound, err := e.Recording.Decoded()
+			if err == nil {
+				sound, err = sound.Resampled(s.Config.Speech.Rate)
+			}
+			if err != nil {
+				return err
+			}
+			if e.Recording, err = dataset.Recorded(voices.Varied(rng, sound)); err != nil {
+				return err
+			}
+			if err := listen.Encode(&e, b, row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	tensors, err := nn.PretrainWriter(ctx, s.WriterSpec, draw, progress)
+	if err != nil {
+		return nil, err
+	}
+	return model.NewBase(s.Config, tensors, nil, s.format)
+}
