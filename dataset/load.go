@@ -77,11 +77,13 @@ func Read(r io.Reader, name string) (*Set, error) { return Columns{}.Read(r, nam
 // (parseDocument), whose set has no labels. A UTF-8 byte order mark is skipped. A folder
 // holds images or recordings, one folder a label; CSV without texts whose other columns make square
 // images holds those, their largest value (1, 16 or 255) being white. CSV that begins as
-// Sentiment140's files is read as those are, each tweet with its user; a .bin is a batch of
+// Sentiment140's files is read as those are, each tweet with its user; a language's table of
+// MINDS-14 is its recordings with their intents; a .bin is a batch of
 // CIFAR-10's binary version, and a folder of these all of them but test_batch.bin. A folder of
 // recordings leaves out what its validation_list.txt and testing_list.txt name; these are read
-// by their own names. A line that cannot
-// be used is a *LineError: nothing is skipped silently, except blank lines.
+// by their own names. A folder or an archive (.tar.gz) of recordings named as in the Free
+// Spoken Digit Dataset has their labels and users from their names. A line that cannot be used
+// is a *LineError: nothing is skipped silently, except blank lines.
 func (c Columns) Load(path string) (*Set, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -105,7 +107,12 @@ func (c Columns) Load(path string) (*Set, error) {
 }
 
 // Read is Load for an open file; name decides the format.
-func (c Columns) Read(r io.Reader, name string) (*Set, error) { return c.read(r, name, maxUnpacked) }
+func (c Columns) Read(r io.Reader, name string) (*Set, error) {
+	if isArchive(name) {
+		return readArchive(r, name, maxUnpacked)
+	}
+	return c.read(r, name, maxUnpacked)
+}
 
 // read holds a compressed file's examples to so many bytes.
 func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
@@ -278,6 +285,9 @@ func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l
 	if want && header != nil {
 		if pixels, label := c.pixelColumns(header); pixels != nil {
 			return s.pixelTable(in, sep, header, pixels, label)
+		}
+		if _, ok := intentColumn(header); publications && ok && filepath.Ext(base) == ".csv" && !c.named() {
+			return s.minds(in, sep)
 		}
 	}
 	switch ext := filepath.Ext(base); {

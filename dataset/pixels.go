@@ -126,7 +126,8 @@ func scalePixels(examples []Example) {
 
 // loadFolder opens a folder of images or recordings: one folder a label, which names it.
 // Of recordings named as in Speech Commands the speaker is the user; that data set's folder
-// of noise is no label, and what its lists name is left out (loadList).
+// of noise is no label, and what its lists name is left out (loadList). Recordings named as in
+// the Free Spoken Digit Dataset have their label in their name.
 func loadFolder(path string) (*Set, error) {
 	held, err := heldBack(path)
 	if err != nil {
@@ -145,7 +146,24 @@ func readFolder(name, path string, take func(entry string) bool) (*Set, error) {
 		return nil, err
 	}
 	distinct := 0
+	add := func(file, label string) error {
+		e, err := openFile(filepath.Join(path, filepath.FromSlash(file)))
+		if err != nil || e == nil {
+			return err
+		}
+		if len(examples) > 0 && examples[0].Form() != e.Form() {
+			return fmt.Errorf("%s: %s holds %s, and others hold %s: want one kind in a folder",
+				path, file, e.Form().Description(), examples[0].Form().Description())
+		}
+		examples, names = append(examples, *e), append(names, label)
+		return nil
+	}
 	for _, l := range labels {
+		if digit, _, ok := spokenDigit(l.Name()); ok && !l.IsDir() {
+			if err := add(l.Name(), digit); err != nil {
+				return nil, err
+			}
+		}
 		if !l.IsDir() || strings.HasPrefix(l.Name(), ".") || l.Name() == "_background_noise_" {
 			continue
 		}
@@ -160,22 +178,13 @@ func readFolder(name, path string, take func(entry string) bool) (*Set, error) {
 			if f.IsDir() || !take(l.Name()+"/"+f.Name()) {
 				continue
 			}
-			e, err := openFile(filepath.Join(path, l.Name(), f.Name()))
-			if err != nil {
+			if err := add(l.Name()+"/"+f.Name(), l.Name()); err != nil {
 				return nil, err
 			}
-			if e == nil {
-				continue
-			}
-			if len(examples) > 0 && examples[0].Form() != e.Form() {
-				return nil, fmt.Errorf("%s: %s holds %s, and others hold %s: want one kind in a folder",
-					path, filepath.Join(l.Name(), f.Name()), e.Form().Description(), examples[0].Form().Description())
-			}
-			examples, names = append(examples, *e), append(names, l.Name())
 		}
 	}
 	if len(examples) == 0 {
-		return nil, fmt.Errorf("%s: %w: want a folder for each label, with .png, .jpg or .pgm files in it, or .wav or .flac", path, ErrEmpty)
+		return nil, fmt.Errorf("%s: %w: want a folder for each label, with .png, .jpg or .pgm files in it, or .wav, .flac or .ogg", path, ErrEmpty)
 	}
 	return byName(name, examples, names), nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -48,14 +49,28 @@ func (r *Recording) Identity() []byte {
 	return out
 }
 
-// speaker is who a file of Speech Commands (Warden 2018) says that it is from, whose names
-// are a hash of the speaker, "_nohash_" and a number; "" for other names.
+// speaker is who a recording says that it is from: in Speech Commands (Warden 2018) a name is a
+// hash of the speaker, "_nohash_" and a number; see spokenDigit for the other. "" for other names.
 func speaker(name string) string {
-	who, _, ok := strings.Cut(filepath.Base(name), "_nohash_")
-	if !ok {
-		return ""
+	if who, _, ok := strings.Cut(filepath.Base(name), "_nohash_"); ok {
+		return who
 	}
+	_, who, _ := spokenDigit(name)
 	return who
+}
+
+// spokenDigit takes a name of the Free Spoken Digit Dataset (Jackson et al. 2018) apart:
+// digit, speaker and number, as 7_jackson_32.wav.
+func spokenDigit(name string) (digit, who string, ok bool) {
+	base := filepath.Base(name)
+	parts := strings.Split(strings.TrimSuffix(base, filepath.Ext(base)), "_")
+	if len(parts) != 3 || !audio.Named(base) || len(parts[0]) != 1 || parts[0] < "0" || parts[0] > "9" || parts[1] == "" || len(parts[1]) > 64 {
+		return "", "", false
+	}
+	if _, err := strconv.ParseUint(parts[2], 10, 32); err != nil {
+		return "", "", false
+	}
+	return parts[0], parts[1], true
 }
 
 // beside opens a recording that a line of a file names, in the file's folder or below it.

@@ -1,0 +1,91 @@
+package dataset
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Columns of a table of MINDS-14 (Gerz et al. 2021), one for each language, text/en-US.csv in
+// the archive: where the recording lies below the folder audio beside text, what recognition
+// made of it, its translation, and what was meant.
+const mindsFile, mindsText = "filepath", "text_asr"
+
+var mindsIntent = []string{"intent_class", "intent"}
+
+// intentColumn says whether a table's names are those of MINDS-14, and where the intent is.
+func intentColumn(names []string) (at int, ok bool) {
+	if find(names, mindsFile) < 0 || find(names, mindsText) < 0 {
+		return 0, false
+	}
+	for _, name := range mindsIntent {
+		if at := find(names, name); at >= 0 {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// minds reads such a table: recordings labelled by their intents.
+func (s *scanner) minds(in *bufio.Reader, sep rune) error {
+	limit := &bounded{r: in}
+	r := csv.NewReader(limit)
+	r.Comma, r.TrimLeadingSpace, r.ReuseRecord = sep, true, true
+	var header []string
+	file, intent := 0, 0
+	for {
+		limit.left = MaxLine + 64<<10 // beyond the record: what is read ahead
+		row, err := r.Read()
+		if bad := new(csv.ParseError); errors.As(err, &bad) {
+			return &LineError{s.name, bad.Line, bad.Err}
+		} else if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		if header == nil {
+			header = trimmed(row)
+			file = find(header, mindsFile)
+			intent, _ = intentColumn(header)
+			continue
+		}
+		line, _ := r.FieldPos(0)
+		l := labelled{Label: strings.ToLower(strings.TrimSpace(row[intent]))}
+		if l.Recording, err = s.mindsRecording(strings.TrimSpace(row[file])); err == nil {
+			err = s.each(line, l)
+		}
+		if err != nil {
+			return &LineError{s.name, line, err}
+		}
+	}
+}
+
+// mindsRecording opens a recording in the folder audio beside the table's, as the archive has
+// it, or where unpackers put it.
+func (s *scanner) mindsRecording(name string) (*Recording, error) {
+	path := filepath.FromSlash(name)
+	if !filepath.IsLocal(path) {
+		return nil, fmt.Errorf("%s is %.80q, want a path within the folder audio", mindsFile, name)
+	}
+	folder := filepath.Dir(s.name)
+	beside := filepath.Join(folder, "..", "audio")
+	if filepath.Base(folder) == "text" && filepath.Base(filepath.Dir(folder)) == "text" { // text.zip, unpacked in a folder text
+		beside = filepath.Join(folder, "..", "..", "audio", "audio")
+	}
+	var missing error
+	for _, dir := range []string{beside, filepath.Join(beside, "audio"), filepath.Join(folder, "audio"), folder} {
+		at := filepath.Join(dir, path)
+		if _, err := os.Stat(at); err == nil {
+			return OpenRecording(at)
+		} else {
+			missing = cmp.Or(missing, err)
+		}
+	}
+	return nil, fmt.Errorf("the recording is not there: want it in the folder audio beside that of the table: %w", missing)
+}
