@@ -27,7 +27,7 @@ type Sound struct {
 
 // Causes for which a recording is refused.
 var (
-	ErrFormat = errors.New("audio: neither WAV nor FLAC")
+	ErrFormat = errors.New("audio: neither WAV, FLAC nor Ogg")
 	ErrEmpty  = errors.New("audio: no samples")
 	ErrSilent = errors.New("audio: every sample is the same, so nothing is heard: was the microphone muted?")
 	ErrShort  = errors.New("audio: the file ends before its samples do")
@@ -35,10 +35,10 @@ var (
 
 // Named says whether a file's name is that of a recording that Decode reads.
 func Named(name string) bool {
-	return slices.Contains([]string{".wav", ".wave", ".flac"}, strings.ToLower(filepath.Ext(name)))
+	return slices.Contains([]string{".wav", ".wave", ".flac", ".ogg", ".oga", ".opus"}, strings.ToLower(filepath.Ext(name)))
 }
 
-// Decode reads a WAV or FLAC file. Channels are brought to one by their mean.
+// Decode reads a WAV or FLAC file, or one of Vorbis or Opus in Ogg. Channels are brought to one by their mean.
 func Decode(data []byte) (*Sound, error) {
 	if len(data) > MaxFile {
 		return nil, fmt.Errorf("audio: the file has %d bytes, the limit is %d", len(data), MaxFile)
@@ -51,7 +51,7 @@ func Decode(data []byte) (*Sound, error) {
 	case bytes.HasPrefix(data, []byte("fLaC")):
 		s, err = decodeFLAC(data)
 	case bytes.HasPrefix(data, []byte("OggS")):
-		err = fmt.Errorf("%w: it is Ogg: convert it, as by `ffmpeg -i in.ogg out.flac`", ErrFormat)
+		s, err = decodeOgg(data)
 	default:
 		err = ErrFormat
 	}

@@ -184,7 +184,7 @@ func readFolder(name, path string, take func(entry string) bool) (*Set, error) {
 		}
 	}
 	if len(examples) == 0 {
-		return nil, fmt.Errorf("%s: %w: want a folder for each label, with .png, .jpg or .pgm files in it, or .wav, .flac or .ogg", path, ErrEmpty)
+		return nil, fmt.Errorf("%s: %w: want a folder for each label, with .png, .jpg or .pgm files in it, or .wav, .flac, .ogg or .opus", path, ErrEmpty)
 	}
 	return byName(name, examples, names), nil
 }

@@ -79,7 +79,7 @@ func TestRecordingsAreReadFromJSONLines(t *testing.T) {
 		"missing":   {`{"audio":"b.wav","label":"x"}`, "b.wav"},
 		"no path":   {`{"audio":[1],"label":"x"}`, "path of a recording"},
 		"no label":  {`{"audio":"clips/a.wav"}`, "label"},
-		"no sound":  {`{"audio":"data.jsonl","label":"x"}`, "neither WAV nor FLAC"},
+		"no sound":  {`{"audio":"data.jsonl","label":"x"}`, "neither WAV"},
 	} {
 		write(c.line + "\n")
 		bad := new(LineError)

@@ -1,0 +1,10 @@
+//go:build js && !full
+
+package audio
+
+import "fmt"
+
+// decodeOgg: a browser decodes by itself what its page is given, and most jobs have texts.
+func decodeOgg([]byte) (*Sound, error) {
+	return nil, fmt.Errorf("%w: this build reads WAV alone, not Ogg", ErrFormat)
+}
