@@ -75,7 +75,9 @@ func readArchive(r io.Reader, name string, most int) (*Set, error) {
 		}
 		data, err := io.ReadAll(in)
 		if err == nil {
-			e.Recording, err = kept(data)
+			if e.Recording, err = kept(data); err == nil {
+				e.Recording.file = h.Name
+			}
 		}
 		if err != nil {
 			return nil, bad("%w", err)

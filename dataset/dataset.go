@@ -88,7 +88,7 @@ func (s *Set) Groups() (names []string, parts []*Set, err error) {
 // Relabel returns the set over another label list, matched by name, so that
 // a file holding only some of a job's classes agrees with the job. An example
 // whose label the list does not have is a *LineError that names its file and
-// line. No labels, for a task that has none, take every example as it is.
+// line, or an error that names the recording. No labels, for a task that has none, take every example as it is.
 func (s *Set) Relabel(labels []string) (*Set, error) {
 	if len(labels) == 0 {
 		return &Set{Name: s.Name, Examples: s.Examples}, nil
@@ -108,7 +108,11 @@ func (s *Set) Relabel(labels []string) (*Set, error) {
 			if ex.Tags != nil {
 				what = "tag"
 			}
-			return nil, &LineError{s.Name, ex.Line, fmt.Errorf("%s %q is not one of %q", what, s.Labels[bad], labels)}
+			err := fmt.Errorf("%s %q is not one of %q", what, s.Labels[bad], labels)
+			if ex.Line == 0 && ex.Recording != nil { // of a folder or an archive
+				return nil, fmt.Errorf("%s: %w", cmp.Or(ex.Recording.file, s.Name), err)
+			}
+			return nil, &LineError{s.Name, ex.Line, err}
 		}
 	}
 	return out, nil

@@ -18,7 +18,11 @@ type Recording struct {
 	sound *audio.Sound                 // nil: read gives it
 	read  func() (*audio.Sound, error) // nil: it is decoded
 	sum   []byte                       // of its file; nil: it has none
+	file  string                       // its path; "": it has none
 }
+
+// File is the path of its file, as it was given; "" where it has none.
+func (r *Recording) File() string { return r.file }
 
 // Recorded is a recording of samples that are at hand.
 func Recorded(s *audio.Sound) (*Recording, error) {

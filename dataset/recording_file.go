@@ -12,5 +12,5 @@ func OpenRecording(path string) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Recording{sum: sum, read: open}, nil
+	return &Recording{sum: sum, read: open, file: path}, nil
 }

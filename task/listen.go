@@ -49,10 +49,19 @@ func (t *listen) Encode(e *dataset.Example, b Batch, row int) error {
 	return nil
 }
 
-// hear writes a recording's samples at the model's rate, as many as there is room for, as
+// hear is samplesOf, and names the recording that it cannot use.
+func hear(r *dataset.Recording, s model.Speech, samples, keep []float32, all bool) error {
+	err := samplesOf(r, s, samples, keep, all)
+	if err != nil && r.File() != "" {
+		return fmt.Errorf("%s: %w", r.File(), err)
+	}
+	return err
+}
+
+// samplesOf writes a recording's samples at the model's rate, as many as there is room for, as
 // transformers' Wav2Vec2FeatureExtractor does with padding to that length; and which frames
 // are its own. What there is no room for is cut, or refused where all of it is wanted.
-func hear(r *dataset.Recording, s model.Speech, samples, keep []float32, all bool) error {
+func samplesOf(r *dataset.Recording, s model.Speech, samples, keep []float32, all bool) error {
 	sound, err := r.Decoded()
 	if err != nil {
 		return err
