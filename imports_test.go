@@ -36,7 +36,7 @@ audit/membership: audit/forest audit/kmeans
 audit/memorization: dataset
 cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins
 cmd/starling-edge: internal/command internal/command/device internal/engine
-cmd/starling-web: dataset edge web/client
+cmd/starling-web: dataset edge internal/wire web/client
 coordinator: coordinator/internal/fleet coordinator/internal/link coordinator/internal/timing coordinator/monitor coordinator/optimizer
     coordinator/round coordinator/store dp evaluate/metric internal/contract internal/wire job log model program quant secagg
 coordinator/internal/fleet: coordinator/internal/link coordinator/round

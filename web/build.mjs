@@ -7,7 +7,7 @@
 // brotli and gzip. dist/ is not in git.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -167,18 +167,29 @@ async function buildPages() {
   emit("favicon.svg", readFileSync(join(here, "pages/favicon.svg")));
 }
 
-/** The npm package: everything plain, for a site's own server to compress. */
+/**
+ * The npm package: the program packed as it lies in dist/, whose worker unpacks it, so that no site has to set up
+ * anything for it; the rest is small.
+ */
 async function buildPackage() {
   const out = join(here, "edge/dist");
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
-  const [worker] = await bundle("edge/src/worker.ts", { format: "iife", outfile: "worker.js", alias: { "go-wasm-exec": loader() } });
-  const [index] = await bundle("edge/src/index.ts", { format: "esm", outfile: "index.js", minify: false });
-  writeFileSync(join(out, "worker.js"), worker.contents);
-  writeFileSync(join(out, "index.js"), index.contents);
+  const put = async (name, entry, options) => {
+    const [made] = await bundle(`edge/src/${entry}.ts`, { outfile: name, ...options });
+    writeFileSync(join(out, name), made.contents);
+  };
+  await put("worker.js", "worker", { format: "iife", alias: { "go-wasm-exec": loader() } });
+  await put("index.js", "index", { format: "esm", minify: false });
+  const node = { format: "esm", minify: false, external: ["node:*"] };
+  await put("node.js", "node", node);
+  await put("node-worker.js", "node-worker", node);
+  // A script that is no module knows its address while it is run, and not later.
+  await put("edge.global.js", "index", { format: "iife", globalName: "Starling", define: { "import.meta.url": "starlingAt" },
+    banner: { js: "var starlingAt=globalThis.document?.currentScript?.src??location.href;" } });
   for (const [name, file] of Object.entries(edgeNames())) {
     if (!file) throw new Error(`${name} is not built: node build.mjs edge`);
-    writeFileSync(join(out, `${name}.wasm`), client(file));
+    for (const packing of ["br", "gz"]) copyFileSync(join(assets, `${file}.${packing}`), join(out, `${name}.bin.${packing}`));
   }
   execFileSync(join(here, "node_modules/.bin/tsc"), ["-p", "tsconfig.package.json"], { cwd: here, stdio: "inherit" });
 }

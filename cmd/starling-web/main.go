@@ -33,7 +33,8 @@
 // where model is null or has version, rank, archive (a Uint8Array, a zip) and, where all
 // of it can be kept, kept (an object of Uint8Arrays, for open); predict takes a text or
 // an object with text, question, or picture and decode, and yields JSON of a list of
-// client.Prediction. An error of join has limits, where its owner could accept what it
+// client.Prediction. An error has code, a client.Code, and
+// one of join limits, where its owner could accept what it
 // is about: JSON of a list of edge.PolicyError.
 //
 // The file's content stays in this process: what leaves it is what package
@@ -118,16 +119,16 @@ func (w *web) stop(js.Value, []js.Value) any {
 func (w *web) run(ctx context.Context, options, on js.Value) (any, error) {
 	set, err := read(options)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", edge.ErrData, err)
 	}
 	cfg := edge.Config{Data: edge.Examples(set)}
 	if cfg.Token, err = token(text(options.Get("token")), text(options.Get("url"))); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errOptions, err)
 	}
 	if seed := octets(options.Get("identity")); len(seed) == ed25519.SeedSize {
 		cfg.Identity = ed25519.NewKeyFromSeed(seed)
 	} else if len(seed) != 0 {
-		return nil, fmt.Errorf("identity has %d bytes, %d expected", len(seed), ed25519.SeedSize)
+		return nil, fmt.Errorf("%w: identity has %d bytes, %d expected", errOptions, len(seed), ed25519.SeedSize)
 	} else {
 		cfg.Identity, err = edge.NewIdentity()
 	}
@@ -206,6 +207,7 @@ func promise(work func() (any, error)) js.Value {
 // rejection is an error as the page gets it: in its owner's words.
 func rejection(err error) js.Value {
 	e := js.Global().Get("Error").New(edge.Explain(err))
+	e.Set("code", string(codeOf(err)))
 	if limits := edge.PolicyErrors(err); len(limits) > 0 {
 		if b, err := json.Marshal(limits); err == nil { // strings always can be written
 			e.Set("limits", string(b))

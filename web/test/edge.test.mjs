@@ -7,7 +7,7 @@ import * as esbuild from "esbuild";
 const built = await esbuild.build({ entryPoints: ["edge/src/index.ts"], bundle: true, format: "esm", write: false, absWorkingDir: new URL("..", import.meta.url).pathname });
 const { Edge, Participation, sourceOf } = await import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`);
 
-globalThis.location = { href: "https://fl.example.org/page" };
+globalThis.location = new URL("https://fl.example.org/page");
 
 /** Workers that were made, newest last; each keeps what it was told. */
 const workers = [];
@@ -160,9 +160,11 @@ test("a pause that is taken back keeps the round", async () => {
 
 test("a failure says why", async () => {
   const { part, worker } = await joined();
-  worker.say({ kind: "failed", reason: "wrong enrolment secret" });
+  worker.say({ kind: "failed", reason: "wrong enrolment secret", code: "secret" });
   await settled();
   assert.equal(part.standing, "failed");
+  assert.equal(part.error.code, "secret");
+  await assert.rejects(part.finished, { name: "StarlingError", code: "secret" });
   assert.equal(part.reason, "wrong enrolment secret");
   const broken = Edge.load(where);
   workers.at(-1).onerror({ message: "no such file" });

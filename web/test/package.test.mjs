@@ -2,43 +2,32 @@
 // stand there, on a page of that site's own before a real coordinator.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer, request as ask } from "node:http";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { names } from "./browsers.mjs";
 import { fleet, open, openTab, until } from "./fleet.mjs";
+import { installed } from "./installed.mjs";
 
 const web = fileURLToPath(new URL("..", import.meta.url));
 
-let dir;
-after(() => { if (dir) rmSync(dir, { recursive: true, force: true }); });
-
-/** A folder with the package in node_modules, as npm leaves it. */
-function installed() {
-  const there = (at) => ({ dir, at: join(at, "node_modules/@starling-fl/edge") });
-  if (dir) return there(dir);
-  dir = mkdtempSync(join(tmpdir(), "starling-package-"));
-  execFileSync(process.execPath, ["build.mjs", "package"], { cwd: web });
-  const [{ filename }] = JSON.parse(execFileSync("npm", ["pack", "--json", "--pack-destination", dir], { cwd: join(web, "edge"), encoding: "utf8" }));
-  const { at } = there(dir);
-  mkdirSync(at, { recursive: true });
-  execFileSync("tar", ["-xzf", join(dir, filename), "-C", at, "--strip-components=1"]);
-  return { dir, at };
-}
-
-/** The README's first lines of code, for a coordinator at the page's own address that asks for no token: one would name the coordinator's. */
-function lines(at) {
-  const code = /```js\n([^]*?)```/.exec(readFileSync(join(at, "README.md"), "utf8"))[1];
-  const said = [['"https://fl.example.org"', "location.origin"], ['"starling2_..."', "undefined"], ["/* ... */", ""],
-    ["(p) => console.log(p.standing, p.event?.state, p.totals)", "(p) => { document.title = `${p.standing} ${p.totals.rounds}: ${p.reason}`; }"]];
+/** The README's code, for a coordinator at the page's own address. */
+function lines(at, part) {
+  const code = [...readFileSync(join(at, "README.md"), "utf8").matchAll(/```js\n([^]*?)```/g)][part][1];
+  const said = [['"https://fl.example.org"', "location.origin"], ["/* ... */", ""]];
   return said.reduce((text, [from, to]) => {
     assert.ok(text.includes(from), `the README has no ${from}`);
     return text.replace(from, to);
-  }, code).replace(/^part\.\w+\(\);.*$/gm, "");
+  }, code);
+}
+
+/** The members of a union that a file of types declares. */
+function union(at, file, name) {
+  const [, members] = new RegExp(`type ${name} = ([^;]+);`).exec(readFileSync(join(at, "dist", file), "utf8"));
+  return [...members.matchAll(/"([^"]+)"/g)].map(([, code]) => code);
 }
 
 /** Another site's server: its page and the package, and the coordinator behind it. */
@@ -82,13 +71,41 @@ async function site(t, at, main, coordinator) {
 
 test("the package's types take its README's lines", { timeout: 300_000 }, () => {
   const { dir, at } = installed();
-  writeFileSync(join(dir, "main.ts"), lines(at));
   writeFileSync(join(dir, "tsconfig.json"), JSON.stringify({ compilerOptions: { target: "ES2022", module: "ES2022", moduleResolution: "bundler", strict: true,
-    noEmit: true, lib: ["ES2022", "DOM"], types: [] }, files: ["main.ts"] }));
-  const tsc = join(web, "node_modules/.bin/tsc");
-  execFileSync(tsc, ["-p", dir], { encoding: "utf8" });
-  writeFileSync(join(dir, "main.ts"), lines(at).replace("sourceOf([", "sourceOf([{ words: 3 }, "));
-  assert.throws(() => execFileSync(tsc, ["-p", dir], { encoding: "utf8", stdio: "pipe" }), (e) => /words/.test(e.stdout), "anything passes for an example");
+    noEmit: true, lib: ["ES2022", "DOM"], types: [] }, files: ["one.ts", "more.ts"] }));
+  const typed = (more = "") => {
+    writeFileSync(join(dir, "one.ts"), lines(at, 0));
+    writeFileSync(join(dir, "more.ts"), lines(at, 1) + more);
+    try {
+      execFileSync(join(web, "node_modules/.bin/tsc"), ["-p", dir], { encoding: "utf8", stdio: "pipe" });
+      return "";
+    } catch (error) {
+      return error.stdout;
+    }
+  };
+  assert.equal(typed(), "");
+  assert.equal(typed('part.addEventListener("progress", ({ detail }) => { const s: "training" | "waiting" = detail.state as never; void s; });'), "");
+  assert.match(typed('sourceOf([{ words: 3 }]);'), /words/, "anything passes for an example");
+  assert.match(typed('part.addEventListener("progres", () => {});'), /progres/, "anything passes for an event");
+  assert.match(typed('part.addEventListener("progress", ({ detail }) => detail.state === "trainign");'), /no overlap/, "anything passes for a state");
+});
+
+test("the README lists every code of an error", () => {
+  const { at } = installed();
+  const codes = [...union(at, "errors.d.ts", "ErrorCode"), ...union(at, "client.d.ts", "Code")].sort();
+  const section = /## Errors\n([^]*?)\n## /.exec(readFileSync(join(at, "README.md"), "utf8"))[1];
+  assert.deepEqual([...section.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, code]) => code).sort(), codes);
+});
+
+test("the package is small", () => {
+  const { at } = installed();
+  const sizes = { packed: 0, rest: 0 };
+  for (const entry of readdirSync(at, { withFileTypes: true, recursive: true })) {
+    if (!entry.isFile()) continue;
+    sizes[/\.bin\.(gz|br)$/.test(entry.name) ? "packed" : "rest"] += statSync(join(entry.parentPath ?? entry.path, entry.name)).size;
+  }
+  assert.ok(sizes.rest < 150_000, `${sizes.rest} bytes besides the program`);
+  assert.ok(sizes.packed < 7_500_000, `${sizes.packed} bytes of the program in its compressed forms`);
 });
 
 for (const name of names) {
@@ -97,14 +114,47 @@ for (const name of names) {
     const job = await fleet(t, { floor: 4 }); // no round is made without the page
     const browser = await open(t, name);
     job.joinNatives();
-    const { tab, faults } = await openTab(browser, await site(t, at, lines(at), job.page));
-    await until("the end", async () => {
+    const one = `window.onunhandledrejection = ({ reason }) => { document.title = "failed " + reason.code + " " + reason.message; };
+      ${lines(at, 0).replace("console.log(", 'document.title = "finished " + JSON.stringify([').replace(/\);\s*$/, "]);")}`;
+    const { tab, faults } = await openTab(browser, await site(t, at, one, job.page));
+    const title = await until("the end", async () => {
       const title = await tab.title();
-      if (/^(failed|refused)/.test(title)) throw new Error(title);
-      return /^finished/.test(title);
+      if (/^failed/.test(title)) throw new Error(title);
+      return /^finished/.test(title) && title;
     }, () => job.story(tab, "body"), 200_000);
-    assert.match(await tab.title(), /^finished 2:$/);
+    assert.match(title, /^finished \[2,\[\{"label":/);
     assert.equal((await job.result()).rounds, 2);
     assert.deepEqual(faults.filter((f) => !/ERR_CONNECTION|NetworkError|Failed to load/.test(f)), []);
+  });
+
+  test(`${name}: a page is told why, by a code, and ends what it has started`, { timeout: 200_000 }, async (t) => {
+    const { at } = installed();
+    const browser = await open(t, name);
+    const main = 'window.starling = await import("@starling-fl/edge"); document.title = "loaded";';
+    const { tab } = await openTab(browser, await site(t, at, main, "http://127.0.0.1:1"));
+    await until("the package", async () => await tab.title() === "loaded");
+    const told = await tab.evaluate(async () => {
+      const { join, Edge, Participation, StarlingError } = window.starling;
+      const why = (promise) => promise.then(() => "nothing", (e) => e instanceof StarlingError ? e.code : `${e}`);
+      const data = [{ text: "a", label: "b" }];
+      const controller = new AbortController();
+      const left = why(join({ url: location.origin, data, signal: controller.signal }));
+      controller.abort("left");
+      const edge = await Edge.load({ full: false });
+      const part = new Participation({ url: "http://127.0.0.1:1", source: { fileName: "a.tsv", data: new Uint8Array() } });
+      const standings = [];
+      part.addEventListener("standing", ({ detail }) => standings.push(detail));
+      const lost = await why(part.finished);
+      const said = {
+        left: await left, aborted: await why(join({ url: location.origin, data, signal: AbortSignal.abort("before") })),
+        unreachable: await why(join({ url: "http://127.0.0.1:1", data })), options: await why(join({ url: "ftp://x", data })),
+        data: await why(edge.preview({ fileName: "a.xls", data: new Uint8Array([1]) })), nameless: await why(join({ url: location.origin, data: new Blob(["a"]) })),
+        program: await why(Edge.load({ program: "nothing-here" })), worker: await why(Edge.load({ worker: "nothing-here.js" })),
+        cut: await why(edge.preview({ fileName: "a.tsv", data: new Uint8Array(1) }, edge.close())), lost, standings,
+      };
+      return said;
+    });
+    assert.deepEqual(told, { left: "left", aborted: "before", unreachable: "unreachable", options: "options", data: "data", nameless: "data", program: "not-loaded",
+      worker: "not-loaded", cut: "closed", lost: "unreachable", standings: ["failed"] });
   });
 }

@@ -34,7 +34,7 @@ var files = map[string][]any{
 	"src/api.ts": {coordinator.About{}, monitor.Status{}, monitor.PublicStatus{}, monitor.Overview{}, monitor.RoundRecord{}, monitor.Occurrence{},
 		server.Invitation{}, store.Device{}},
 	"edge/src/event.ts":  {edge.Event{}},
-	"edge/src/client.ts": {client.Preview{}, client.Given{}, client.Prediction{}},
+	"edge/src/client.ts": {client.Preview{}, client.Given{}, client.Prediction{}, client.Failed},
 }
 
 // sample names the classes of the built-in samples, for a page to tell whether one fits.
@@ -108,16 +108,7 @@ func (g *generator) documented(t reflect.Type) (own string, fields map[string]st
 	if !g.commented {
 		return "", fields
 	}
-	dir := filepath.Join("..", strings.TrimPrefix(t.PkgPath(), "github.com/starling-fl/starling/"))
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		if err != nil {
-			log.Fatal(err)
-		}
+	for _, file := range g.sources(t) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			decl, ok := n.(*ast.GenDecl)
 			if !ok {
@@ -158,8 +149,65 @@ func comment(b *strings.Builder, indent, text string) {
 	}
 }
 
+// union declares a string type as its constants, once, and returns its name.
+func (g *generator) union(t reflect.Type) string {
+	if g.seen[t] {
+		return t.Name()
+	}
+	g.seen[t] = true
+	var b, said strings.Builder
+	own, _ := g.documented(t)
+	for _, file := range g.sources(t) {
+		for _, d := range file.Decls {
+			decl, ok := d.(*ast.GenDecl)
+			if !ok || decl.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range decl.Specs {
+				v := spec.(*ast.ValueSpec)
+				if of, ok := v.Type.(*ast.Ident); !ok || of.Name != t.Name() {
+					continue
+				}
+				name := v.Values[0].(*ast.BasicLit).Value
+				fmt.Fprintf(&b, "\n  | %s", name)
+				if about := strings.TrimSpace(cmp.Or(v.Doc.Text(), v.Comment.Text())); about != "" {
+					fmt.Fprintf(&said, "\n- `%s`: %s", strings.Trim(name, `"`), about)
+				}
+			}
+		}
+	}
+	if b.Len() == 0 {
+		log.Fatalf("%v has no constants", t)
+	}
+	var out strings.Builder
+	comment(&out, "", strings.TrimSpace(own)+"\n"+said.String())
+	fmt.Fprintf(&out, "export type %s =%s;\n", t.Name(), b.String())
+	g.decls = append(g.decls, out.String())
+	return t.Name()
+}
+
+// sources are the files of a type's package.
+func (g *generator) sources(t reflect.Type) (parsed []*ast.File) {
+	dir := filepath.Join("..", strings.TrimPrefix(t.PkgPath(), "github.com/starling-fl/starling/"))
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			log.Fatal(err)
+		}
+		parsed = append(parsed, file)
+	}
+	return parsed
+}
+
 // named declares a struct once and returns its name.
 func (g *generator) named(t reflect.Type) string {
+	if t.Kind() == reflect.String {
+		return g.union(t)
+	}
 	if g.seen[t] {
 		return t.Name()
 	}
@@ -216,6 +264,9 @@ func (g *generator) typed(t reflect.Type) string {
 	case reflect.Bool:
 		return "boolean"
 	case reflect.String:
+		if g.commented && t.Name() != "string" {
+			return g.union(t)
+		}
 		return "string"
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:

@@ -21,8 +21,10 @@ function database(): Promise<IDBDatabase> {
   });
 }
 
-/** Undefined where this browser stores nothing, as in some private windows. */
+/** Undefined where this browser stores nothing, as in some private windows. Other hosts open accounts in their own way. */
 export async function openAccount(name: string): Promise<KeptAccount | undefined> {
+  const { starlingAccount } = globalThis as { starlingAccount?: (name: string) => Promise<KeptAccount> };
+  if (starlingAccount) return starlingAccount(name);
   let db: IDBDatabase;
   try {
     db = await database();
@@ -49,6 +51,6 @@ export async function openAccount(name: string): Promise<KeptAccount | undefined
 
 /** Runs while no other tab of this site takes part with the file: it waits for its turn. */
 export async function whileAlone(name: string, run: () => Promise<void>): Promise<void> {
-  if (navigator.locks) await navigator.locks.request(`starling-account-${name}`, run);
+  if (globalThis.navigator?.locks) await navigator.locks.request(`starling-account-${name}`, run);
   else await run();
 }

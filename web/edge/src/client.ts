@@ -79,3 +79,35 @@ export interface Prediction {
   /** Probability is a softmax, not calibrated. */
   probability: number;
 }
+
+/**
+ * Code says why taking part has ended, for programs: sentences change, codes do not.
+ *
+ * - `unreachable`: no coordinator answers there
+ * - `version`: it speaks another version of the protocol
+ * - `secret`: the enrolment secret, or the invitation, is not one of its
+ * - `duplicate`: this identity is connected already
+ * - `excluded`: the coordinator refuses this device
+ * - `job`: the job cannot be joined: it is not private, changed, or needs what this device does not have
+ * - `policy`: it asks for more than the device's owner allows: limits say what
+ * - `data`: the data cannot be read, or do not fit the job
+ * - `account`: the account of what the data has given cannot be read or kept
+ * - `promise`: the coordinator asks for more rounds, or another program, than it announced
+ * - `protocol`: the coordinator breaks the protocol, or somebody stands in between
+ * - `options`: what was asked of the package makes no sense
+ * - `failed`: anything else; the message says what
+ */
+export type Code =
+  | "unreachable"
+  | "version"
+  | "secret"
+  | "duplicate"
+  | "excluded"
+  | "job"
+  | "policy"
+  | "data"
+  | "account"
+  | "promise"
+  | "protocol"
+  | "options"
+  | "failed";

@@ -1,5 +1,8 @@
-import type { Event, PolicyError } from "./event.js";
+import type { Event } from "./event.js";
 import type { Given, Prediction, Preview } from "./client.js";
+import { PolicyRefusal, StarlingError } from "./errors.js";
+import { here, host, programAt, type Thread } from "./host.js";
+import { coordinatorOf, isElsewhere, needsFull } from "./job.js";
 import type { Accepted, FromWorker, Input, Model, SampleKind, Source, ToWorker, WorkerJoin } from "./protocol.js";
 
 /** One labelled text of a data source of your own. */
@@ -23,7 +26,7 @@ export function sourceOf(examples: Iterable<Example>): Source {
 export const mostData = 256 << 20;
 
 /** What is said of a file that has more. */
-export const tooLarge = (name: string): Error => new Error(`${name} has more than ${mostData >> 20} MiB, which is too much for a page: ` +
+export const tooLarge = (name: string): StarlingError => new StarlingError("data", `${name} has more than ${mostData >> 20} MiB, which is too much for a page: ` +
   "leave rows out, or take part with the starling program");
 
 /** What a source's account goes by: its name, that of a .gz file without the end. */
@@ -34,7 +37,7 @@ async function gunzipped(source: Source): Promise<Source> {
   if (!("data" in source)) return source;
   if (source.data.length > mostData) throw tooLarge(source.fileName);
   if (!/\.gz$/i.test(source.fileName)) return source;
-  if (typeof DecompressionStream !== "function") throw new Error("this browser cannot read .gz: decompress the file first");
+  if (typeof DecompressionStream !== "function") throw new StarlingError("unsupported", "this browser cannot read .gz: decompress the file first");
   let size = 0;
   const bounded = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
     transform(chunk, to) {
@@ -47,15 +50,24 @@ async function gunzipped(source: Source): Promise<Source> {
   try {
     return { ...source, fileName: accountName(source), data: new Uint8Array(await new Response(plain).arrayBuffer()) };
   } catch {
-    throw size > mostData ? tooLarge(source.fileName) : new Error(`${source.fileName} is no gzip file, or a damaged one`);
+    throw size > mostData ? tooLarge(source.fileName) : new StarlingError("data", `${source.fileName} is no gzip file, or a damaged one`);
   }
 }
 
 export interface LoadOptions {
-  /** Address of worker.js. */
-  worker: string | URL;
-  /** Address of edge.wasm, or of edge-full.wasm for jobs of which /v1/job says `"full": true`. */
-  program: string | URL;
+  /** Address of worker.js; where it is left out, of this package's, as your bundler finds it. */
+  worker?: string | URL;
+  /**
+   * Address of the program, edge.bin.gz or edge-full.bin.gz, packed or not; where it is left out, of this package's. The
+   * full one is for jobs of which /v1/job says `"full": true`.
+   */
+  program?: string | URL;
+  /** Whether the full program is loaded where program is left out. */
+  full?: boolean;
+  /** In Node, Deno and Bun: a folder where identity and accounts of data are kept; without it nothing is. */
+  folder?: string;
+  /** Ends the device when it aborts, and rejects with its reason. */
+  signal?: AbortSignal;
 }
 
 export interface JoinOptions {
@@ -73,6 +85,8 @@ export interface JoinOptions {
    * isolated from other origins (crossOriginIsolated); elsewhere it has no effect.
    */
   cores?: number;
+  /** Ends the device when it aborts, and rejects with its reason. */
+  signal?: AbortSignal;
   /** Called at every change. */
   onEvent?: (event: Event) => void;
   /** Called with what the data has given, job by job, the latest first; kept: this browser remembers it. */
@@ -88,32 +102,29 @@ export interface Joined {
   model?: Model;
 }
 
-/** A job that asks for more than the owner's policy allows; JoinOptions.accept can name each of its limits. */
-export class PolicyRefusal extends Error {
-  readonly limits: PolicyError[];
-
-  constructor(message: string, limits: PolicyError[]) {
-    super(message);
-    this.limits = limits;
-  }
-}
-
 /**
  * A device in a worker of its own. One join may run at a time; to leave, close
  * it: whatever round it was in goes on without it.
  */
 export class Edge {
-  readonly #worker: Worker;
+  readonly #worker: Thread;
   readonly #asked = new Map<number, { resolve(json: string): void; reject(e: Error): void }>();
   #next = 0;
   #loaded?: { resolve(version: string): void; reject(e: Error): void };
   #joined?: { resolve(j: Joined): void; reject(e: Error): void } & Pick<JoinOptions, "onEvent" | "onGiven">;
   #over?: Error;
 
-  private constructor(worker: Worker) {
+  private constructor(worker: Thread) {
     this.#worker = worker;
     worker.onmessage = (message: MessageEvent<FromWorker>) => this.#take(message.data);
-    worker.onerror = (event) => this.#end(new Error(`the worker failed: ${event.message || "it could not be loaded"}`));
+    worker.onerror = (event) => this.#end(new StarlingError("not-loaded", `the worker failed: ${event.message || "it could not be loaded"}`));
+  }
+
+  /** Ends it when a signal aborts; the result lets go of the signal. */
+  #follow(signal: AbortSignal | undefined): () => void {
+    const aborted = () => this.#end(signal?.reason as Error);
+    signal?.addEventListener("abort", aborted, { once: true });
+    return () => signal?.removeEventListener("abort", aborted);
   }
 
   /** Whether it has ended: nothing can be asked of it any more. */
@@ -122,15 +133,18 @@ export class Edge {
   }
 
   /** Fetches the edge and starts it. */
-  static async load({ worker, program }: LoadOptions): Promise<Edge> {
-    if (typeof WebAssembly !== "object" || typeof Worker !== "function") {
-      throw new Error("this browser has no WebAssembly or no workers");
+  static async load({ worker, program, full = false, folder, signal }: LoadOptions = {}): Promise<Edge> {
+    signal?.throwIfAborted();
+    const edge = new Edge(host.start(worker, folder));
+    const unfollow = edge.#follow(signal);
+    try {
+      await new Promise<string>((resolve, reject) => {
+        edge.#loaded = { resolve, reject };
+        edge.#send({ kind: "load", program: new URL(program ?? programAt(full), here()).href });
+      });
+    } finally {
+      unfollow();
     }
-    const edge = new Edge(new Worker(worker));
-    await new Promise<string>((resolve, reject) => {
-      edge.#loaded = { resolve, reject };
-      edge.#send({ kind: "load", program: new URL(program, location.href).href });
-    });
     return edge;
   }
 
@@ -163,21 +177,30 @@ export class Edge {
   }
 
   /** Takes part until the job is over. */
-  async join({ url, token, source, identity, accept, cores, onEvent, onGiven }: JoinOptions): Promise<Joined> {
+  async join({ url, token, source, identity, accept, cores, signal, onEvent, onGiven }: JoinOptions): Promise<Joined> {
+    signal?.throwIfAborted();
     if (this.#over) throw this.#over;
+    const at = coordinatorOf(url);
+    if (isElsewhere(at.base)) await needsFull(at.base, signal); // a socket does not say why it does not open
     cores ??= Math.max(1, Math.min(mostCores, (globalThis.navigator?.hardwareConcurrency ?? 1) >> 1));
-    const options: WorkerJoin = { ...await gunzipped(source), url: new URL(url, location.href).href, token, identity, accept, cores };
-    return new Promise((resolve, reject) => {
-      if (this.#over) return reject(this.#over);
-      if (this.#joined) return reject(new Error("this device takes part already"));
-      this.#joined = { resolve, reject, onEvent, onGiven };
-      this.#send({ kind: "join", options });
-    });
+    const options: WorkerJoin = { ...await gunzipped(source), url: at.base, token: token ?? at.token, identity, accept, cores };
+    const unfollow = this.#follow(signal);
+    try {
+      return await new Promise((resolve, reject) => {
+        if (this.#over) return reject(this.#over);
+        signal?.throwIfAborted();
+        if (this.#joined) return reject(new StarlingError("busy", "this device takes part already"));
+        this.#joined = { resolve, reject, onEvent, onGiven };
+        this.#send({ kind: "join", options });
+      });
+    } finally {
+      unfollow();
+    }
   }
 
   /** Ends the device and whatever it was doing. */
   close(): void {
-    this.#end(new Error("closed"));
+    this.#end(new StarlingError("closed", "closed"));
   }
 
   #ask(question: (id: number) => ToWorker): Promise<string> {
@@ -203,7 +226,7 @@ export class Edge {
         this.#asked.delete(said.id);
         return;
       case "refused":
-        this.#asked.get(said.id)?.reject(new Error(said.reason));
+        this.#asked.get(said.id)?.reject(new StarlingError(said.code, said.reason));
         this.#asked.delete(said.id);
         return;
       case "event":
@@ -217,7 +240,7 @@ export class Edge {
         this.#joined = undefined;
         return;
       case "failed":
-        this.#end(said.limits ? new PolicyRefusal(said.reason, said.limits) : new Error(said.reason));
+        this.#end(said.limits ? new PolicyRefusal(said.reason, said.limits) : new StarlingError(said.code, said.reason));
     }
   }
 

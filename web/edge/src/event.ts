@@ -2,7 +2,7 @@
 
 /** An Event is one line of progress. */
 export interface Event {
-  state: string;
+  state: State;
   /** its number, which counts abandoned ones, too */
   round?: number;
   /** of the adapter that the round starts from: committed rounds */
@@ -25,6 +25,37 @@ export interface Event {
   /** Limits are what of the owner's policy a refused round was outside of. */
   limits?: PolicyError[];
 }
+
+/**
+ * A State is where a device stands, as shown to its owner.
+ *
+ * - `preparing`: fetching the base, reading local data
+ * - `waiting`: for the next round
+ * - `fetching`: a blob; Done of Total bytes
+ * - `training`: Done of Total steps
+ * - `collecting`: waiting for the shard's other devices
+ * - `committed`: the round released a new adapter
+ * - `abandoned`: the round released nothing
+ * - `dropped`: the round went on without this device
+ * - `refused`: this device declined; Text says why
+ * - `backoff`: not connected; Text says why
+ */
+export type State =
+  | "connecting"
+  | "preparing"
+  | "waiting"
+  | "keying"
+  | "fetching"
+  | "training"
+  | "uploading"
+  | "collecting"
+  | "revealing"
+  | "committed"
+  | "abandoned"
+  | "dropped"
+  | "refused"
+  | "backoff"
+  | "finished";
 
 /** Peers is what the log of enrolled keys proves of a shard. */
 export interface Peers {

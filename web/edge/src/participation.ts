@@ -1,4 +1,8 @@
-import { Edge, PolicyRefusal, type LoadOptions } from "./edge.js";
+import { Edge, type LoadOptions } from "./edge.js";
+import { asError, PolicyRefusal, StarlingError } from "./errors.js";
+import { typedTarget } from "./events.js";
+import { host } from "./host.js";
+import { coordinatorOf, needsFull } from "./job.js";
 import type { Event, PolicyError } from "./event.js";
 import type { Given, Prediction } from "./client.js";
 import type { Accepted, Input, Model, Source } from "./protocol.js";
@@ -18,13 +22,25 @@ export interface ParticipationOptions extends LoadOptions {
   url: string | URL;
   token?: string;
   source: Source;
-  identity: Uint8Array;
+  /** 32 bytes that say which device this is; where they are left out, those that this browser keeps for the coordinator. */
+  identity?: Uint8Array;
   /** What an earlier page of this participation had come to, and what its owner had accepted. */
   totals?: Totals;
   accepted?: Accepted;
   /** Workers that train, see JoinOptions. */
   cores?: number;
   onChange?: (p: Participation) => void;
+}
+
+/** What a participation tells its listeners, each with its detail. */
+export interface ParticipationEvents {
+  /** Anything of it has changed; itself. */
+  change: CustomEvent<Participation>;
+  standing: CustomEvent<Standing>;
+  /** Each line of progress. */
+  progress: CustomEvent<Event>;
+  /** What the data has given, where that has changed. */
+  given: CustomEvent<Given[]>;
 }
 
 /** States in which a round holds this device's part. */
@@ -36,7 +52,7 @@ const roundOver = new Set(["committed", "abandoned", "dropped", "refused", "wait
  * One device's part in a job, over pauses: what a page shows and steers. Pausing
  * waits for the running round, so that no other device waits for this one.
  */
-export class Participation {
+export class Participation extends typedTarget<ParticipationEvents>() {
   standing: Standing = "starting";
   /** The last event, undefined before the first. */
   event?: Event;
@@ -44,6 +60,10 @@ export class Participation {
   peers?: Event["peers"];
   /** Why it failed or paused. */
   reason = "";
+  /** What it failed or was refused with; its code is for programs. */
+  error?: Error;
+  /** Which device this is, once that is known. */
+  identity?: Uint8Array;
   totals: Totals;
   /** What the job, or its last round, asks for beyond the policy: accept takes it, and takes part again. */
   limits: PolicyError[] = [];
@@ -58,18 +78,29 @@ export class Participation {
   /** The model, once the job is over and where it offers one; see predict. */
   model?: Model;
 
+  /** Settles at the end: with this, or with a StarlingError, or with the signal's reason. A pause is no end. */
+  readonly finished: Promise<Participation>;
+
   readonly #options: ParticipationOptions;
+  #settle!: { resolve(part: Participation): void; reject(error: Error): void };
   #edge?: Edge;
   #before: { up: number; down: number };
   #holding = false;
   #joins = 0; // a join that was left has no say any more
 
   constructor(options: ParticipationOptions) {
+    super();
     this.#options = options;
+    this.identity = options.identity;
+    this.finished = new Promise((resolve, reject) => { this.#settle = { resolve, reject }; });
+    this.finished.catch(() => {}); // who listens to standing need not wait for it, too
+    const { signal } = options;
+    signal?.addEventListener("abort", () => this.#abort(signal), { once: true });
     this.totals = options.totals ?? { rounds: 0, up: 0, down: 0 };
     this.accepted = options.accepted ?? {};
     this.#before = { up: this.totals.up, down: this.totals.down };
-    void this.#run();
+    if (signal?.aborted) this.#abort(signal);
+    else void this.#run();
   }
 
   /** Accepts what limits names, knowingly: the policy is its owner's. */
@@ -114,31 +145,48 @@ export class Participation {
 
   /** Leaves at once and for good. */
   stop(): void {
-    if (this.standing !== "finished" && this.standing !== "failed") this.#leave("stopped");
+    if (this.standing === "finished" || this.standing === "failed") return;
+    this.#leave("stopped");
+    this.#settle.reject(new StarlingError("closed", "stopped"));
+  }
+
+  /** Ends what its page has aborted, without another word of why. */
+  #abort(signal: AbortSignal): void {
+    this.#settle.reject(signal.reason as Error);
+    this.stop();
   }
 
   async #run(): Promise<void> {
-    const { worker, program, url, token, source, identity, cores } = this.#options;
+    const { worker, program, folder, url, token, source, cores } = this.#options;
     const join = ++this.#joins;
+    this.error = undefined;
     this.#turn("starting");
     try {
-      const edge = await Edge.load({ worker, program });
+      const { base } = coordinatorOf(url);
+      const full = this.#options.full ?? (program === undefined && await needsFull(base));
+      this.identity ??= await host.identity(base, folder);
+      const edge = await Edge.load({ worker, program, full, folder });
       await this.#recall(edge);
       if (join !== this.#joins) return edge.close(); // paused or stopped meanwhile
       this.#edge = edge;
       this.#turn("running");
-      const { model } = await edge.join({
-        url, token, source, identity, cores, accept: this.accepted, onEvent: (event) => this.#take(event),
-        onGiven: (given, kept) => { this.given = given; this.kept = kept; },
+      const { model, identity } = await edge.join({
+        url, token, source, identity: this.identity, cores, accept: this.accepted, onEvent: (event) => this.#take(event),
+        onGiven: (given, kept) => { this.#give(given, kept); },
       });
       if (join !== this.#joins) return;
       this.model = model;
+      this.identity = identity;
       this.#leave("finished");
-    } catch (error) {
+      this.#settle.resolve(this);
+    } catch (thrown) {
       if (join !== this.#joins) return; // closing it is what it rejects for
-      this.reason = error instanceof Error ? error.message : String(error);
+      const error = asError(thrown);
+      this.error = error;
+      this.reason = error.message;
       if (error instanceof PolicyRefusal) this.limits = error.limits;
       this.#leave(error instanceof PolicyRefusal ? "refused" : "failed");
+      if (this.standing === "failed") this.#settle.reject(error);
     }
   }
 
@@ -147,16 +195,27 @@ export class Participation {
     if (this.given) return;
     try {
       const { given, kept } = await edge.given(this.#options.source);
-      this.given ??= given;
-      this.kept = kept;
+      this.#give(this.given ?? given, kept);
     } catch (error) {
-      this.unread = error instanceof Error ? error.message : String(error); // a join fails of it, too
+      this.unread = asError(error).message; // a join fails of it, too
     }
+    this.#changed();
+  }
+
+  #give(given: Given[], kept: boolean): void {
+    this.given = given;
+    this.kept = kept;
+    this.dispatchEvent(new CustomEvent("given", { detail: given }));
+  }
+
+  #changed(): void {
     this.#options.onChange?.(this);
+    this.dispatchEvent(new CustomEvent("change", { detail: this as Participation }));
   }
 
   #take(event: Event): void {
     this.event = event;
+    this.dispatchEvent(new CustomEvent("progress", { detail: event }));
     if (event.peers) this.peers = event.peers;
     if (event.limits) this.limits = event.limits;
     else if (inRound.has(event.state) && event.round) this.limits = []; // a round that is within them
@@ -168,22 +227,22 @@ export class Participation {
     if (roundOver.has(event.state)) this.#holding = false;
     else if (inRound.has(event.state) && event.round) this.#holding = true;
     if (this.standing === "pausing" && !this.#holding) return this.#leave("paused");
-    this.#options.onChange?.(this);
+    this.#changed();
   }
 
   #leave(standing: Standing): void {
-    this.standing = standing;
     this.#joins++;
     if (!this.model) { // which lies in the edge
       this.#edge?.close();
       this.#edge = undefined;
     }
     this.#holding = false;
-    this.#options.onChange?.(this);
+    this.#turn(standing);
   }
 
   #turn(standing: Standing): void {
     this.standing = standing;
-    this.#options.onChange?.(this);
+    this.dispatchEvent(new CustomEvent("standing", { detail: standing }));
+    this.#changed();
   }
 }

@@ -1,6 +1,7 @@
 // What a page and its worker say to each other, and what the edge
 // (cmd/starling-web) offers inside the worker.
 import type { Given } from "./client.js";
+import type { ErrorCode } from "./errors.js";
 import type { Event, PolicyError } from "./event.js";
 import type { Help } from "./threads.js";
 
@@ -100,8 +101,8 @@ export type ToWorker =
 export type FromWorker =
   | { kind: "loaded"; version: string }
   | { kind: "answer"; id: number; json: string }
-  | { kind: "refused"; id: number; reason: string }
+  | { kind: "refused"; id: number; reason: string; code: ErrorCode }
   | { kind: "event"; event: Event }
   | { kind: "given"; given: Given[]; kept: boolean }
   | { kind: "finished"; identity: Uint8Array; model?: Model }
-  | { kind: "failed"; reason: string; limits?: PolicyError[] };
+  | { kind: "failed"; reason: string; code: ErrorCode; limits?: PolicyError[] };

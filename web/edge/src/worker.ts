@@ -2,6 +2,7 @@
 // responsive while a step trains, and can end it by ending the worker.
 import "go-wasm-exec"; // sets globalThis.Go
 import { openAccount, whileAlone } from "./account.js";
+import { StarlingError, type ErrorCode } from "./errors.js";
 import { unfilter } from "./filter.js";
 import type { Given } from "./client.js";
 import { decode } from "./picture.js";
@@ -26,22 +27,41 @@ interface Scope {
 type Question = Extract<ToWorker, { id: number }>;
 
 const scope = globalThis as unknown as Scope;
+/** What the client, or this worker, has called an error. What a page asks for fails of its data, where nothing is said. */
+const codeOf = (error: unknown, otherwise: ErrorCode): ErrorCode => {
+  const code = (error as { code?: unknown }).code;
+  return typeof code === "string" && /^[a-z-]+$/.test(code) && code !== "failed" ? code as ErrorCode : otherwise;
+};
 const reasonOf = (error: unknown) => error instanceof Error ? error.message : String(error);
 
 async function start(program: string): Promise<Client> {
   const go = new Go();
   const ready = new Promise<void>((resolve) => { scope.starlingReady = resolve; });
-  const response = await fetch(program);
-  if (!response.ok) throw new Error(`the edge cannot be fetched: the server answers ${response.status}`);
-  const { instance } = response.headers.get("Content-Type") === "application/wasm"
-    ? await WebAssembly.instantiateStreaming(response, go.importObject)
-    : await WebAssembly.instantiate(unfilter(new Uint8Array(await response.arrayBuffer())), go.importObject);
+  const { instance } = await WebAssembly.instantiate(await fetched(program), go.importObject)
+    .catch((cause: unknown) => { throw new StarlingError("not-loaded", reasonOf(cause), { cause }); });
   // It waits for questions until its worker is ended; what ends it before is a fault, such as no room.
-  const ended = go.run(instance).then(() => { throw new Error("the program in this page has ended: it needs more memory than it has, or has a fault"); });
+  const ended = go.run(instance).then(() => { throw new StarlingError("not-loaded", "the program in this page has ended: it needs more memory than it has, or has a fault"); });
   ended.catch(failed);
   await Promise.race([ready, ended]);
-  if (!scope.starling) throw new Error("the edge did not announce itself");
+  if (!scope.starling) throw new StarlingError("not-loaded", "the edge did not announce itself");
   return scope.starling;
+}
+
+/** The client as WebAssembly, however it is kept and served: packed by gzip or not, filtered (see filter.js) or not. */
+async function fetched(program: string): Promise<Uint8Array<ArrayBuffer>> {
+  let response: Response;
+  try {
+    response = await fetch(program);
+  } catch (cause) {
+    throw new StarlingError("not-loaded", `the edge cannot be fetched from ${program}: ${reasonOf(cause)}`, { cause });
+  }
+  if (!response.ok) throw new StarlingError("not-loaded", `the edge cannot be fetched: the server answers ${response.status}`);
+  let bytes = new Uint8Array(await response.arrayBuffer());
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b) {
+    if (typeof DecompressionStream !== "function") throw new StarlingError("unsupported", "this browser cannot unpack gzip");
+    bytes = new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+  }
+  return bytes[0] === 0 && bytes[1] === 0x61 ? bytes : unfilter(bytes);
 }
 
 /** Another worker of this script, to compute for this one. It ends with its team, or with this worker. */
@@ -73,7 +93,7 @@ async function answer(message: ToWorker): Promise<void> {
         if (!client) throw new Error("nothing is loaded");
         scope.postMessage({ kind: "answer", id: message.id, json: await asked(await client, message) });
       } catch (error) {
-        scope.postMessage({ kind: "refused", id: message.id, reason: reasonOf(error) });
+        scope.postMessage({ kind: "refused", id: message.id, reason: reasonOf(error), code: codeOf(error, "data") });
       }
       return;
     }
@@ -115,7 +135,7 @@ async function join(ready: Client, options: WorkerJoin): Promise<void> {
 
 function failed(error: unknown): void {
   const { limits } = error as { limits?: string };
-  scope.postMessage({ kind: "failed", reason: reasonOf(error), limits: limits ? JSON.parse(limits) as PolicyError[] : undefined });
+  scope.postMessage({ kind: "failed", reason: reasonOf(error), code: codeOf(error, "failed"), limits: limits ? JSON.parse(limits) as PolicyError[] : undefined });
 }
 
 scope.onmessage = (message) => {
