@@ -98,7 +98,11 @@ man: build ## Write manual pages and shell completion to dist/
 web: ## Build the browser's edge and the pages
 	sh web/build.sh
 
+reference: ## Write the npm package's reference (TypeDoc) to dist/edge-reference
+	@[ -x web/test/recipes/node_modules/.bin/typedoc ] || npm ci --silent --no-fund --no-audit --prefix web/test/recipes
+	web/test/recipes/node_modules/.bin/typedoc --options web/edge/typedoc.json
+
 clean: ## Remove what was built
 	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
-.PHONY: help build edge demo test race arm64 stress fuzz mutants lint bench generate base documents commands man web clean interop xla reproduction
+.PHONY: help build edge demo test race arm64 stress fuzz mutants lint bench generate base documents commands man web reference clean interop xla reproduction

@@ -10,7 +10,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { names } from "./browsers.mjs";
 import { fleet, open, openTab, until } from "./fleet.mjs";
-import { installed } from "./installed.mjs";
+import { furnish, installed, workshop } from "./installed.mjs";
 
 const web = fileURLToPath(new URL("..", import.meta.url));
 
@@ -95,6 +95,14 @@ test("the README lists every code of an error", () => {
   const codes = [...union(at, "errors.d.ts", "ErrorCode"), ...union(at, "client.d.ts", "Code")].sort();
   const section = /## Errors\n([^]*?)\n## /.exec(readFileSync(join(at, "README.md"), "utf8"))[1];
   assert.deepEqual([...section.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, code]) => code).sort(), codes);
+});
+
+test("the reference is written without a warning", { timeout: 300_000 }, () => {
+  furnish();
+  const { dir } = installed();
+  const out = join(dir, "reference");
+  execFileSync(join(workshop, "node_modules/.bin/typedoc"), ["--options", join(web, "edge/typedoc.json"), "--out", out], { stdio: "pipe" });
+  assert.match(readFileSync(join(out, "functions/join.html"), "utf8"), /Takes part until the job is over/);
 });
 
 test("the package is small", () => {
