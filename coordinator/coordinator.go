@@ -95,6 +95,8 @@ type shown struct {
 	metrics *monitor.Metrics // its
 	traffic *monitor.Meter   // its
 	health  health
+
+	forecasting forecasting
 }
 
 // engine is what the engine's goroutine owns: New until Run, then Run's.
@@ -105,6 +107,7 @@ type engine struct {
 	fleet    *fleet.Fleet
 	mustered time.Time // when the store was asked last who may be drawn
 	dropouts dropouts
+	pausedBy string // an operator, and why; "" while rounds are drawn
 	trace    fleet.Trace
 
 	running *running      // nil between rounds

@@ -14,6 +14,11 @@ import (
 // passed on: those who read a log need not read what strangers write.
 func (c *Coordinator) declined(r *running, d *fleet.Device, m *wire.Refuse) {
 	limit, is := wire.Limit(m.Code)
+	if p := r.parts[d.N]; !p.dropped {
+		if p.why = departedStopped; is {
+			p.why = departedDeclined
+		}
+	}
 	if !is || r.parts[d.N].dropped {
 		c.log.Info("device left the round", "device", short(d.ID), "round", r.id, "code", m.Code)
 		return

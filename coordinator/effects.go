@@ -325,7 +325,7 @@ func (c *Coordinator) finish(r *running, e round.Finish) error {
 		}
 	}
 	_, dropped, absent := r.m.Counts()
-	c.status.Dropped, c.status.Absent = dropped, absent
+	c.status.Dropped, c.status.Absent, c.status.Departures = dropped, absent, r.departures()
 	c.total.Dropped += dropped
 	c.total.Absent += absent
 	c.metrics.Dropped.Add(float64(dropped))

@@ -135,12 +135,18 @@ func (c *Coordinator) gatherPopulation(ctx context.Context) error {
 	c.mustered = time.Time{}
 	asked := false
 	for {
+		fresh := false
 		if time.Since(c.mustered) >= musterEvery {
+			fresh = true
 			if err := c.musterFleet(); err != nil {
 				return err
 			}
 		}
 		enough, reason := c.needed()
+		if enough && !fresh { // an operator may have said something meanwhile
+			c.mustered = time.Time{}
+			continue
+		}
 		if enough {
 			return nil
 		}

@@ -73,7 +73,7 @@ func evaluate(ctx context.Context, e Evaluator, a *model.Adapter, ranks []int) (
 		if math.IsNaN(s.Loss) || math.IsInf(s.Loss, 0) || s.Loss < 0 { // a diverged adapter's: no figure
 			s.Loss = 0
 		}
-		accuracy[i] = metric.RankAccuracy{Rank: ranks[i], Accuracy: s.Accuracy, Loss: s.Loss}
+		accuracy[i] = metric.RankAccuracy{Rank: ranks[i], Accuracy: s.Accuracy, Loss: s.Loss, Of: max(0, s.Of)}
 	}
 	return accuracy, nil
 }

@@ -83,6 +83,9 @@ func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
 		c.log.Error("enrolment failed", "device", short(s.id), "error", err)
 		return link.Refuse(wire.CodeInternal, time.Minute, "enrolment failed")
 	}
+	if err := c.store.Agent(enrol.Identity, agentOf(hello)); err != nil { // nothing follows from it
+		c.log.Error("what a device calls itself is not kept", "device", short(s.id), "error", err)
+	}
 	enrolled := &wire.Enrolled{Proof: wire.CoordinatorProof(secret, hello, welcome, enrol.Identity, c.task), Job: c.jobBytes}
 	if string(enrol.Task) == string(c.task[:]) {
 		enrolled.Job = nil
@@ -99,6 +102,15 @@ func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// agentOf is what a device calls itself, where that is a line of printable ASCII: others would
+// be a stranger's ink on the operator's page.
+func agentOf(hello *wire.Hello) string {
+	if strings.ContainsFunc(hello.Agent, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return ""
+	}
+	return hello.Agent
 }
 
 // exporter is what the device's signature must cover of the connection. One made

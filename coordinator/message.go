@@ -158,6 +158,7 @@ func (c *Coordinator) admit(ev judgement) {
 func (c *Coordinator) refused(r *running, d *fleet.Device, turn secagg.Turn, err error) {
 	c.metrics.Faults.Inc()
 	c.log.Warn("device is out of the round", "device", short(d.ID), "round", r.id, "turn", int(turn), "reason", err)
+	r.parts[d.N].why = departedRefused
 	c.exclude(r, d, "its message was refused")
 	if blames(err) {
 		c.strike(d, r.id, fmt.Sprintf("turn %d was refused: %v", int(turn), err), convicts(turn, err))
@@ -250,6 +251,7 @@ func (c *Coordinator) makeRoom(r *running, size uint64) error {
 		c.metrics.Faults.Inc()
 		c.log.Warn("device is out of the round", "device", short(oldest.ID), "round", r.id,
 			"reason", "its update was begun first of those that fill the room for them, and is not there")
+		r.parts[oldest.N].why = departedRefused
 		c.exclude(r, oldest, "its update came too slowly")
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/internal/timing"
+	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
@@ -66,7 +67,36 @@ type participant struct {
 	judging    bool           // a message of it is being judged
 	there      bool           // it was ready when the coins fell
 	noRoom     bool           // no shard had room for it
+	why        departure      // it left, as far as it is known
 	updateSize uint64
+}
+
+// departure is why a device left a round that it was in.
+type departure int
+
+const (
+	departedSilent   departure = iota // a lost connection, no word in time, a shard that failed
+	departedDeclined                  // a limit of its owner's
+	departedStopped                   // by its own word
+	departedRefused                   // what it sent was refused
+)
+
+// departures counts them, of devices that were in the round.
+func (r *running) departures() (d monitor.Departures) {
+	for n, p := range r.parts {
+		if !r.m.Joined(n) {
+			continue
+		}
+		switch p.why {
+		case departedDeclined:
+			d.Declined++
+		case departedStopped:
+			d.Stopped++
+		case departedRefused:
+			d.Refused++
+		}
+	}
+	return d
 }
 
 // forget drops what has come of a device's update.

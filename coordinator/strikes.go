@@ -71,6 +71,21 @@ func (c *Coordinator) musterFleet() error {
 		}
 	}
 	c.fleet.Muster(out)
+	pause, err := c.store.Paused()
+	if err != nil {
+		return err
+	}
+	switch was := c.pausedBy; {
+	case pause == nil:
+		c.pausedBy = ""
+	default:
+		if c.pausedBy = pause.By; pause.Reason != "" {
+			c.pausedBy += ": " + pause.Reason
+		}
+		if was == "" {
+			c.log.Warn("paused", "by", pause.By, "reason", pause.Reason)
+		}
+	}
 	return nil
 }
 
@@ -81,6 +96,9 @@ func (c *Coordinator) musterFleet() error {
 // same must hold of them.
 func (c *Coordinator) needed() (enough bool, reason string) {
 	population, quorum := c.t.job.Cohort.Population, c.t.quorum.Ready
+	if c.pausedBy != "" {
+		return false, "paused by " + c.pausedBy
+	}
 	if c.dropouts.Beyond != "" {
 		return false, "paused: " + c.dropouts.Beyond
 	}

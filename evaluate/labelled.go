@@ -123,7 +123,7 @@ func (e *Labelled) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) 
 		if err != nil {
 			return nil, err
 		}
-		out[i] = metric.Score{Accuracy: s.Accuracy, Loss: s.Loss}
+		out[i] = metric.Score{Accuracy: s.Accuracy, Loss: s.Loss, Of: len(e.Examples)}
 	}
 	return out, nil
 }

@@ -203,7 +203,7 @@ func (a *Questions) Evaluate(ctx context.Context, adapter *model.Adapter, ranks 
 		if err != nil {
 			return nil, err
 		}
-		out[i].Accuracy = s.ExactMatch
+		out[i] = metric.Score{Accuracy: s.ExactMatch, Of: len(a.Truths)}
 	}
 	return out, nil
 }

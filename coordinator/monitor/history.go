@@ -22,6 +22,9 @@ type RoundRecord struct {
 	dp.Guarantees
 	Traffic       // of this round, all devices
 	Parts   Parts `json:"parts"` // of Traffic
+	// SessionsRefused is how many connections and sessions were refused since the round before
+	// was over; those of strangers, too.
+	SessionsRefused int64 `json:"sessions_refused,omitempty"`
 
 	soFar Parts // since the job began, when the round ended
 }
@@ -80,6 +83,8 @@ func (m *Monitor) Ended(rec RoundRecord) Traffic {
 		at, began := now.traffic(), m.began.traffic()
 		rec.Traffic = Traffic{at.BytesUp - began.BytesUp, at.BytesDown - began.BytesDown}
 		rec.Parts, rec.soFar = now.since(m.began), m.before.plus(now)
+		refused := m.meter.Refused()
+		rec.SessionsRefused, m.refused = refused-m.refused, refused
 		m.began = now
 		m.keep(rec)
 	})

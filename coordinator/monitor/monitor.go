@@ -36,6 +36,7 @@ type Monitor struct {
 	made    int           // by mu: changes of rounds
 	stamps  []int         // by mu: of each of rounds, what made was with its last change
 	began   Parts         // by mu: what had crossed the sockets when the round began
+	refused int64         // by mu: how many sessions had been refused when the round began
 	changed chan struct{} // by mu: closed at the next change
 }
 

@@ -72,6 +72,15 @@ type Turnout struct {
 	Dropped  int `json:"dropped"`  // of the cohort: were in the round, and left it so far
 	Absent   int `json:"absent"`   // of the cohort: are not there, and never were in this round
 	Answered int `json:"answered"` // messages of the present state
+	Departures
+}
+
+// Departures are those of Dropped who did not just fall silent, lose their connection or
+// have their shard fail. They are told when the round is over.
+type Departures struct {
+	Declined int `json:"declined,omitempty"` // a limit of their owners' kept them out
+	Stopped  int `json:"stopped,omitempty"`  // said that they cannot go on, or will not
+	Refused  int `json:"refused,omitempty"`  // sent something that was refused
 }
 
 // Measured is the accuracy and loss of the adapter of ValidationVersion on

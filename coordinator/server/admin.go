@@ -36,6 +36,9 @@ func (s *Server) routes() []route {
 		{"GET /v1/admin/adapter/{file}", store.RoleViewer, s.serveAdapter},
 		{"GET /v1/admin/adapter.zip", store.RoleViewer, s.serveArchive},
 		{"GET /v1/admin/devices.json", store.RoleViewer, s.serveDevices},
+		{"GET /v1/admin/fleet.json", store.RoleViewer, s.serveFleet},
+		{"GET /v1/admin/forecast.json", store.RoleViewer, s.serveForecast},
+		{"GET /v1/admin/paused.json", store.RoleViewer, s.servePaused},
 		{"GET /v1/admin/ready.json", store.RoleViewer, s.serveChecks},
 		{"POST /v1/admin/devices/{identity}/{act}", store.RoleOperator, s.serveJudgement},
 		{"GET /v1/admin/invitation.json", store.RoleOperator, s.serveInvitation}, // its link enrols devices
@@ -44,9 +47,10 @@ func (s *Server) routes() []route {
 		{"POST /v1/admin/invitations", store.RoleOperator, s.serveInvite},
 		{"POST /v1/admin/invitations/{id}/revoke", store.RoleOperator, s.serveRevokeInvitation},
 		{"GET /v1/admin/acts.json", store.RoleOperator, s.serveActs},
-		{"GET /v1/admin/operators.json", store.RoleAdmin, s.serveOperators},
-		{"POST /v1/admin/operators", store.RoleAdmin, s.serveAddOperator},
-		{"POST /v1/admin/operators/{name}/revoke", store.RoleAdmin, s.serveRevokeOperator},
+		{"POST /v1/admin/job/{act}", store.RoleOperator, s.serveSteering},
+		{"GET /v1/admin/operators.json", store.RoleOperator, s.serveOperators}, // of viewers, where no admin asks
+		{"POST /v1/admin/operators", store.RoleOperator, s.serveAddOperator},
+		{"POST /v1/admin/operators/{name}/revoke", store.RoleOperator, s.serveRevokeOperator},
 		{"GET /debug/pprof/", store.RoleAdmin, pprof.Index},
 		{"GET /debug/pprof/profile", store.RoleAdmin, pprof.Profile},
 		{"GET /debug/pprof/trace", store.RoleAdmin, pprof.Trace},
@@ -67,6 +71,9 @@ func (s *Server) AdminHandler() http.Handler {
 const (
 	eventsApart = 200 * time.Millisecond // between two overviews
 	eventsAlive = 10 * time.Second       // without a change
+
+	// roundsAtOnce are told in one event: a page that reads two thousand in one piece stands still.
+	roundsAtOnce = 50
 )
 
 // serveEvents streams server-sent events: "overview", "rounds" and "events" at
@@ -124,8 +131,8 @@ func events(n monitor.News) (out []byte, err error) {
 		err = errors.Join(err, e)
 	}
 	put("overview", n.Overview)
-	if n.Rounds != nil {
-		put("rounds", n.Rounds)
+	for some := range slices.Chunk(n.Rounds, roundsAtOnce) {
+		put("rounds", some)
 	}
 	if len(n.Lines) > 0 {
 		put("events", n.Lines)
@@ -154,12 +161,13 @@ func attach(w http.ResponseWriter, kind, name string) {
 
 // roundColumns head the rounds' table; roundLine fills them.
 var roundColumns = []string{"round", "version", "rank", "cohort", "dropped", "absent", "released", "reason", "seconds", "ended", "clip_norm",
-	"accuracy", "accuracy_rank", "loss", "epsilon_delivered", "epsilon_simulated", "delta", "bytes_up", "bytes_down"}
+	"accuracy", "accuracy_rank", "loss", "epsilon_delivered", "epsilon_simulated", "delta", "bytes_up", "bytes_down",
+	"accuracy_drawn", "measured_on", "declined", "stopped", "refused", "sessions_refused"}
 
 // roundLine is a round as a line of the table; what is not known is empty.
 func roundLine(r monitor.RoundRecord) []string {
 	float := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	var accuracy, rank, loss, delivered, simulated, delta, ended string
+	var accuracy, rank, loss, delivered, simulated, delta, ended, drawn, of string
 	if r.Ended > 0 {
 		ended = time.Unix(r.Ended, 0).UTC().Format(time.RFC3339)
 	}
@@ -168,6 +176,12 @@ func roundLine(r monitor.RoundRecord) []string {
 		accuracy, rank = float(best.Accuracy), strconv.Itoa(best.Rank)
 		if best.Loss > 0 {
 			loss = float(best.Loss)
+		}
+		if best.Of > 0 {
+			of = strconv.Itoa(best.Of)
+		}
+		if i := slices.IndexFunc(r.Accuracy, func(a metric.RankAccuracy) bool { return a.Rank == r.Rank }); i >= 0 {
+			drawn = float(r.Accuracy[i].Accuracy)
 		}
 	}
 	if r.Delivered != nil {
@@ -178,7 +192,8 @@ func roundLine(r monitor.RoundRecord) []string {
 	}
 	return []string{strconv.FormatUint(r.Round, 10), strconv.Itoa(r.Version), strconv.Itoa(r.Rank), strconv.Itoa(r.Cohort),
 		strconv.Itoa(r.Dropped), strconv.Itoa(r.Absent), strconv.FormatBool(r.Released), r.Reason, float(r.Seconds), ended, float(r.ClipNorm),
-		accuracy, rank, loss, delivered, simulated, delta, strconv.FormatInt(r.BytesUp, 10), strconv.FormatInt(r.BytesDown, 10)}
+		accuracy, rank, loss, delivered, simulated, delta, strconv.FormatInt(r.BytesUp, 10), strconv.FormatInt(r.BytesDown, 10),
+		drawn, of, strconv.Itoa(r.Declined), strconv.Itoa(r.Stopped), strconv.Itoa(r.Refused), strconv.FormatInt(r.SessionsRefused, 10)}
 }
 
 // serveRounds is the rounds that are over, one a line.

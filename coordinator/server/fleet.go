@@ -28,15 +28,21 @@ func (s *Server) withFleet(w http.ResponseWriter, r *http.Request, use func(f *s
 	switch {
 	case errors.Is(err, store.ErrUnknown):
 		http.Error(w, "there is none of that name", http.StatusNotFound)
+	case errors.Is(err, errNotViewer):
+		http.Error(w, err.Error(), http.StatusForbidden)
 	case errors.Is(err, store.ErrAsked), errors.Is(err, store.ErrFull), errors.Is(err, store.ErrInvitation):
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	case err != nil:
 		s.log.Error("the fleet cannot be read or changed", "error", err)
 		http.Error(w, "the fleet cannot be read or changed: see the coordinator's log", http.StatusInternalServerError)
 	default:
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(out) // the reader is gone: nobody to tell
+		serveJSON(w, out)
 	}
+}
+
+func serveJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // the reader is gone: nobody to tell
 }
 
 // serveDevices lists the enrolled devices.

@@ -9,11 +9,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/qrcode"
+	"github.com/starling-fl/starling/internal/wire"
 )
 
 // openAPI describes every route of the operator's listener (OpenAPI 3.1).
@@ -117,7 +120,10 @@ func (s *Server) serveWho(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) serveOperators(w http.ResponseWriter, r *http.Request) {
-	s.withFleet(w, r, func(f *store.Fleet) (any, error) { return f.Operators() })
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		all, err := f.Operators()
+		return slices.DeleteFunc(all, func(o store.Operator) bool { return mayName(who(r).Role, o.Role) != nil }), err
+	})
 }
 
 // Added is a new operator and its token, which is shown this once.
@@ -136,6 +142,9 @@ func (s *Server) serveAddOperator(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		if err := mayName(who(r).Role, in.Role); err != nil {
+			return nil, err
+		}
 		o, token, err := f.AddOperator(in.Name, in.Role, life(in.Seconds))
 		return Added{o, token}, err
 	})
@@ -144,6 +153,13 @@ func (s *Server) serveAddOperator(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serveRevokeOperator(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		role, err := roleOf(f, name)
+		if err == nil {
+			err = mayName(who(r).Role, role)
+		}
+		if err != nil {
+			return nil, err
+		}
 		return map[string]string{"revoked": name}, f.RevokeOperator(name)
 	})
 }
@@ -181,6 +197,29 @@ func (s *Server) serveReached(w http.ResponseWriter, r *http.Request) {
 type Invited struct {
 	store.Invitation
 	Secret []byte `json:"secret"`
+	// Link is the join page's address with the whole token behind its #, SVG the same as a QR
+	// code; empty before serve has said how devices reach it.
+	Link string `json:"link,omitempty"`
+	SVG  string `json:"svg,omitempty"`
+}
+
+// invited leads who is invited by a secret to the address that serve said last.
+func invited(f *store.Fleet, i store.Invitation, secret []byte) (Invited, error) {
+	out := Invited{Invitation: i, Secret: secret}
+	reached, err := f.Reached()
+	if err != nil || reached == "" {
+		return out, err
+	}
+	t, err := wire.ParseToken(reached)
+	if err != nil {
+		return out, err
+	}
+	t.Secret = secret
+	out.Link = strings.TrimRight(t.URL, "/") + "/#" + t.String()
+	if c, err := qrcode.New(out.Link); err == nil { // a link that is too long has none
+		out.SVG = c.SVG()
+	}
+	return out, nil
 }
 
 func (s *Server) serveInvite(w http.ResponseWriter, r *http.Request) {
@@ -194,7 +233,10 @@ func (s *Server) serveInvite(w http.ResponseWriter, r *http.Request) {
 	}
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
 		i, secret, err := f.Invite(in.Note, in.Uses, life(in.Seconds))
-		return Invited{i, secret}, err
+		if err != nil {
+			return nil, err
+		}
+		return invited(f, i, secret)
 	})
 }
 

@@ -89,7 +89,7 @@ func TestOperatorsOverHTTP(t *testing.T) {
 			t.Errorf("%.40s: %d %s", what, code, body)
 		}
 	}
-	if code, body := posted(h, ada.Token, "/v1/admin/operators", `{"name": "Eve", "role": "admin", "seconds": 3600}`); code != 403 || !strings.Contains(body, "Ada is operator") {
+	if code, body := posted(h, ada.Token, "/v1/admin/operators", `{"name": "Eve", "role": "admin", "seconds": 3600}`); code != 403 || !strings.Contains(body, "names viewers only") {
 		t.Errorf("an operator names an admin: %d %s", code, body)
 	}
 	if code, body := posted(h, s.AdminToken(), "/v1/admin/operators", `{"name": "Ada", "role": "viewer", "seconds": 3600}`); code != 400 {

@@ -12,17 +12,20 @@ import (
 func TestRoundLine(t *testing.T) {
 	r := monitor.RoundRecord{
 		RoundID:    monitor.RoundID{Round: 4, Version: 3, Rank: 2, ClipNorm: 1.5},
-		Turnout:    monitor.Turnout{Cohort: 9, Dropped: 1, Absent: 3},
+		Turnout:    monitor.Turnout{Cohort: 9, Dropped: 1, Absent: 3, Departures: monitor.Departures{Declined: 4, Stopped: 5, Refused: 6}},
 		Released:   true,
 		Seconds:    2.5,
 		Ended:      1_800_000_000,
-		Accuracy:   []metric.RankAccuracy{{Rank: 1, Accuracy: 0.25, Loss: 2}, {Rank: 2, Accuracy: 0.75, Loss: 0.5}, {Rank: 4, Accuracy: 0.5, Loss: 1}},
+		Accuracy:   []metric.RankAccuracy{{Rank: 1, Accuracy: 0.25, Loss: 2}, {Rank: 2, Accuracy: 0.75, Loss: 0.5, Of: 128}, {Rank: 4, Accuracy: 0.5, Loss: 1}},
 		Guarantees: dp.Guarantees{Delivered: &dp.Guarantee{Epsilon: 6, Delta: 1e-6}, Simulated: &dp.Guarantee{Epsilon: 2, Delta: 1e-6}},
 		Traffic:    monitor.Traffic{BytesUp: 100, BytesDown: 200},
+
+		SessionsRefused: 7,
 	}
 	want := map[string]string{"round": "4", "version": "3", "rank": "2", "cohort": "9", "dropped": "1", "absent": "3", "released": "true", "reason": "",
 		"seconds": "2.5", "ended": "2027-01-15T08:00:00Z", "clip_norm": "1.5", "accuracy": "0.75", "accuracy_rank": "2", "loss": "0.5", "epsilon_delivered": "6",
-		"epsilon_simulated": "2", "delta": "1e-06", "bytes_up": "100", "bytes_down": "200"}
+		"epsilon_simulated": "2", "delta": "1e-06", "bytes_up": "100", "bytes_down": "200", "accuracy_drawn": "0.75", "measured_on": "128",
+		"declined": "4", "stopped": "5", "refused": "6", "sessions_refused": "7"}
 	line := roundLine(r)
 	if len(line) != len(roundColumns) || len(want) != len(roundColumns) {
 		t.Fatalf("%d figures, %d names, %d expected", len(line), len(roundColumns), len(want))

@@ -54,7 +54,7 @@ func OpenFleet(dir string) (*Fleet, error) {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	if err == nil { // of an older program's store
-		_, err = db.Exec(declinedSchema + operatorSchema)
+		_, err = db.Exec(declinedSchema + operatorSchema + agentSchema)
 	}
 	if err == nil && v != schemaVersion {
 		err = fmt.Errorf("%s has schema %q, not %s: start serve with it once", path, v, schemaVersion)
@@ -83,6 +83,10 @@ type Device struct {
 	Declined       uint16 `json:"declined,omitempty"`
 	DeclinedRound  uint64 `json:"declined_round,omitempty"`
 	DeclinedRounds uint64 `json:"declined_rounds,omitempty"`
+
+	// Agent is what the device calls itself, its own word: program and version, platform,
+	// engine. Only a [Fleet.Page] has it.
+	Agent string `json:"agent,omitempty"`
 }
 
 // Devices lists them in the order of their enrolment.

@@ -41,7 +41,7 @@ type Role string
 // Roles, each of which may do what those before it may.
 const (
 	RoleViewer   Role = "viewer"   // sees the dashboard, figures and what is released
-	RoleOperator Role = "operator" // invites, bans and pardons devices, and sees who did
+	RoleOperator Role = "operator" // invites, bans and pardons devices, pauses the job, names viewers, and sees who did
 	RoleAdmin    Role = "admin"    // makes and revokes operators, and profiles the program
 )
 

@@ -112,7 +112,7 @@ func (s *Store) begin() error {
 				}
 			}
 		}
-		if _, err := tx.Exec(historySchema + declinedSchema + logSchema + operatorSchema); err != nil {
+		if _, err := tx.Exec(historySchema + declinedSchema + logSchema + operatorSchema + agentSchema); err != nil {
 			return err
 		}
 		switch v, err := getMeta(tx, "schema"); {

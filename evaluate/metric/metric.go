@@ -8,6 +8,9 @@ type Score struct {
 	// Loss is the mean cross-entropy of the right labels in nats, over what Accuracy
 	// is a mean over; 0 where the evaluator has none.
 	Loss float64
+	// Of is how many documents it was measured on, for who states how sure it is; 0 where
+	// the evaluator does not say.
+	Of int
 }
 
 // RankAccuracy is how the released adapter, cut to a rank, does on public
@@ -16,4 +19,5 @@ type RankAccuracy struct {
 	Rank     int     `json:"rank"`
 	Accuracy float64 `json:"accuracy"`
 	Loss     float64 `json:"loss,omitempty"` // validation loss, see Score; 0: none
+	Of       int     `json:"of,omitempty"`   // documents that it was measured on; 0: not known
 }

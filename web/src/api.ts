@@ -60,6 +60,9 @@ export interface Status {
   dropped: number;
   absent: number;
   answered: number;
+  declined?: number;
+  stopped?: number;
+  refused?: number;
   bytes_up: number;
   bytes_down: number;
   parts: Parts;
@@ -70,6 +73,7 @@ export interface RankAccuracy {
   rank: number;
   accuracy: number;
   loss?: number;
+  of?: number;
 }
 
 export interface Parts {
@@ -123,6 +127,9 @@ export interface RoundRecord {
   dropped: number;
   absent: number;
   answered: number;
+  declined?: number;
+  stopped?: number;
+  refused?: number;
   released: boolean;
   reason?: string;
   seconds: number;
@@ -135,6 +142,7 @@ export interface RoundRecord {
   bytes_up: number;
   bytes_down: number;
   parts: Parts;
+  sessions_refused?: number;
 }
 
 export interface Occurrence {
@@ -150,6 +158,23 @@ export interface Invitation {
   svg: string;
 }
 
+export interface FleetPage {
+  enrolled: number;
+  excluded: number;
+  struck: number;
+  declining: number;
+  programs: Group[];
+  platforms: Group[];
+  seen: Group[];
+  found: number;
+  devices: Device[];
+}
+
+export interface Group {
+  name: string;
+  devices: number;
+}
+
 export interface Device {
   identity: string;
   enrolled: string;
@@ -160,4 +185,89 @@ export interface Device {
   declined?: number;
   declined_round?: number;
   declined_rounds?: number;
+  agent?: string;
+}
+
+export interface Paused {
+  pause: Pause | null;
+}
+
+export interface Pause {
+  by: string;
+  reason: string;
+}
+
+export interface Acts {
+  acts: Act[];
+  head: string;
+}
+
+export interface Act {
+  seq: number;
+  at: string;
+  by: string;
+  act: string;
+  subject: string;
+}
+
+export interface Added {
+  name: string;
+  role: string;
+  made: string;
+  expires: string;
+  revoked?: boolean;
+  token: string;
+}
+
+export interface Invited {
+  id: number;
+  note?: string;
+  uses: number;
+  used: number;
+  expires: string;
+  revoked?: boolean;
+  secret: string;
+  link?: string;
+  svg?: string;
+}
+
+export interface Invitation {
+  id: number;
+  note?: string;
+  uses: number;
+  used: number;
+  expires: string;
+  revoked?: boolean;
+}
+
+export interface Operator {
+  name: string;
+  role: string;
+  made: string;
+  expires: string;
+  revoked?: boolean;
+}
+
+export interface Forecast {
+  epsilon: number;
+  delta: number;
+  bound: string;
+  charged: number;
+  left: number;
+  affords: number;
+  points: ForecastPoint[];
+}
+
+export interface ForecastPoint {
+  rounds: number;
+  simulated?: Guarantee;
+  delivered?: Guarantee;
+  visible?: Guarantee;
+  untrusted?: Guarantee;
+}
+
+export interface Check {
+  name: string;
+  ok: boolean;
+  detail: string;
 }

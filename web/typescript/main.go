@@ -32,7 +32,8 @@ import (
 // follows.
 var files = map[string][]any{
 	"src/api.ts": {coordinator.About{}, monitor.Status{}, monitor.PublicStatus{}, monitor.Overview{}, monitor.RoundRecord{}, monitor.Occurrence{},
-		server.Invitation{}, store.Device{}},
+		server.Invitation{}, server.FleetPage{}, server.Paused{}, server.Acts{}, server.Added{}, server.Invited{}, store.Invitation{}, store.Operator{},
+		coordinator.Forecast{}, coordinator.Check{}},
 	"edge/src/event.ts":  {edge.Event{}},
 	"edge/src/client.ts": {client.Preview{}, client.Given{}, client.Prediction{}, client.Failed},
 }

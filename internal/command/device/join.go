@@ -193,7 +193,7 @@ func runJoin(ctx context.Context, a *command.App, where string, f joinFlags) (er
 	consent := &consent{app: a, account: account, token: token, policy: policy}
 	err = consent.run(ctx, edge.Config{
 		Remake: remake, Leaks: leaks, Account: account, AllowPlain: f.plain,
-		Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: policy,
+		Agent: agent(a.Version), Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: policy,
 		Trainer: trainer, Known: listed, Base: own, Fetch: fetch,
 		Roster: func(round uint64, task [32]byte, proof *edge.RosterProof) {
 			if err := kept.keepRoster(round, task, proof); err != nil {

@@ -17,8 +17,8 @@ func newOperatorCmd(a *command.App) *cobra.Command {
 		Use:   "operator",
 		Short: "Name who may see and steer a coordinator, and list what they did",
 		Long: `An operator shows a token of its own to the dashboard, to /metrics and to the commands
-that take --server. A viewer sees; an operator invites, bans and pardons devices, too;
-an admin also names operators. Who has the coordinator's folder is an admin without a
+that take --server. A viewer sees; an operator invites, bans and pardons devices, pauses
+the job and names viewers, too; an admin also names operators. Who has the coordinator's folder is an admin without a
 name. All that is done is noted in a chain of hashes, under the name.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

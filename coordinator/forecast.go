@@ -1,0 +1,130 @@
+package coordinator
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/starling-fl/starling/dp"
+)
+
+// Forecast is what the job's rounds cost, from the first to the last and beyond what is spent,
+// accounted as the ledger's are shown: each as the costliest that the job can draw.
+type Forecast struct {
+	// Epsilon is what no round may pass, Delta the delta it is at; Bound says of which
+	// guarantee: "simulated" or "delivered".
+	Epsilon float64 `json:"epsilon"`
+	Delta   float64 `json:"delta"`
+	Bound   string  `json:"bound"`
+	// Charged is how many rounds have been paid for: the released ones, and those that were
+	// charged without a release.
+	Charged int `json:"charged"`
+	// Left is how many the job still has to release, Affords how many more the budget holds,
+	// as far as Left: fewer where rounds were charged that released nothing.
+	Left    int `json:"left"`
+	Affords int `json:"affords"`
+	// Points are what numbers of charged rounds come to, in their order.
+	Points []ForecastPoint `json:"points"`
+}
+
+// ForecastPoint is what so many charged rounds come to.
+type ForecastPoint struct {
+	Rounds int `json:"rounds"`
+	dp.Guarantees
+}
+
+// forecastPoints is about how many points a forecast has. They are evenly spaced in the square
+// root, along which epsilon is near a line.
+const forecastPoints = 16
+
+// forecasting holds what numbers of rounds come to: it is computed once, for whoever asks first.
+type forecasting struct {
+	mu    sync.Mutex
+	known map[int]dp.Guarantees
+}
+
+func (f *forecasting) at(t *terms, costly dp.Event, n int) (dp.Guarantees, error) {
+	if g, ok := f.known[n]; ok {
+		return g, nil
+	}
+	costly.Count = uint32(n)
+	g, err := t.guarantees([]dp.Event{costly})
+	if err != nil {
+		return g, err
+	}
+	if f.known == nil {
+		f.known = map[int]dp.Guarantees{}
+	}
+	f.known[n] = g
+	return g, nil
+}
+
+// Forecast computes what the rest of the job will cost; nil where no epsilon holds, or where the
+// ledger has rounds of another kind, of which nothing is known in advance. It takes some seconds
+// the first time, and may be called from any goroutine.
+func (c *Coordinator) Forecast() (*Forecast, error) {
+	if !c.private() {
+		return nil, nil
+	}
+	ledger, err := c.store.Ledger()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range ledger.Entries {
+		if !c.accounts.covers(e.Event) {
+			return nil, nil
+		}
+	}
+	f := &c.forecasting
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	total := c.t.job.Rounds
+	out := &Forecast{Epsilon: c.t.budget.Epsilon, Delta: c.t.budget.Delta, Bound: "delivered",
+		Charged: len(ledger.Entries), Left: max(0, total-c.Status().Version)}
+	of := func(g dp.Guarantees) float64 { return g.Delivered.Epsilon }
+	if c.t.job.Simulated() {
+		out.Bound, of = "simulated", func(g dp.Guarantees) float64 { return g.Simulated.Epsilon }
+	}
+	if out.Affords, err = f.affords(c, out, of); err != nil {
+		return nil, err
+	}
+	rounds := []int{}
+	for i := 1; i <= forecastPoints; i++ {
+		share := float64(i) / forecastPoints
+		rounds = append(rounds, int(math.Ceil(share*share*float64(total))))
+	}
+	if last := out.Charged + out.Affords; last > total {
+		rounds = append(rounds, last)
+	}
+	for _, n := range slices.Compact(rounds) {
+		g, err := f.at(c.t, c.accounts.costly, n)
+		if err != nil {
+			return nil, err
+		}
+		out.Points = append(out.Points, ForecastPoint{n, g})
+	}
+	return out, nil
+}
+
+// affords is how many more rounds the budget holds, as far as the job has any left. That as many
+// as the job has rounds keep it was verified when it began.
+func (f *forecasting) affords(c *Coordinator, out *Forecast, of func(dp.Guarantees) float64) (int, error) {
+	most := out.Charged + out.Left
+	if c.t.sampled() {
+		most = min(most, c.t.draws())
+	}
+	least := min(max(c.t.job.Rounds, out.Charged), most)
+	for least < most { // the largest number that keeps it is in [least, most]
+		middle := (least + most + 1) / 2
+		g, err := f.at(c.t, c.accounts.costly, middle)
+		if err != nil {
+			return 0, err
+		}
+		if of(g) <= c.t.budget.Epsilon {
+			least = middle
+		} else {
+			most = middle - 1
+		}
+	}
+	return max(0, least-out.Charged), nil
+}

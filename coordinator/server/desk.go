@@ -1,0 +1,126 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/starling-fl/starling/coordinator/store"
+)
+
+// What the dashboard asks for beside its stream, and has done.
+
+// FleetPage is the fleet in figures, and some of its devices.
+type FleetPage struct {
+	store.Summary
+	Found   int            `json:"found"` // devices that were asked for, of which Devices are a page
+	Devices []store.Device `json:"devices"`
+}
+
+// defaultPage is how many devices a page has that says nothing else.
+const defaultPage = 50
+
+// serveFleet answers with a page of devices: begins (hexadecimal digits), held=true (only those with
+// strikes or excluded), from and most choose it.
+func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	which := store.Which{Begins: q.Get("begins"), Held: q.Get("held") == "true", Most: defaultPage}
+	for name, at := range map[string]*int{"from": &which.From, "most": &which.Most} {
+		if text := q.Get(name); text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				http.Error(w, fmt.Sprintf("%s is %.40q: want a number", name, text), http.StatusBadRequest)
+				return
+			}
+			*at = n
+		}
+	}
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		var page FleetPage
+		var err, counted error
+		page.Devices, page.Found, err = f.Page(which)
+		page.Summary, counted = f.Summary()
+		return page, errors.Join(err, counted)
+	})
+}
+
+// serveForecast answers with what the rest of the job costs; null where nothing is known.
+func (s *Server) serveForecast(w http.ResponseWriter, _ *http.Request) {
+	forecast, err := s.c.Forecast()
+	if err != nil {
+		s.log.Error("what the job will cost cannot be computed", "error", err)
+		http.Error(w, "what the job will cost cannot be computed: see the coordinator's log", http.StatusInternalServerError)
+		return
+	}
+	serveJSON(w, forecast)
+}
+
+// Paused says whether operators have the job paused.
+type Paused struct {
+	Pause *store.Pause `json:"pause"` // null: it goes on
+}
+
+func (s *Server) servePaused(w http.ResponseWriter, r *http.Request) {
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		p, err := f.Paused()
+		return Paused{p}, err
+	})
+}
+
+// serveSteering pauses the job or has it go on. A process that an operator ends is not started again
+// by a page: a pause is what it offers, and it holds over restarts.
+func (s *Server) serveSteering(w http.ResponseWriter, r *http.Request) {
+	var why struct {
+		Reason string `json:"reason"`
+	}
+	if !told(w, r, &why) {
+		return
+	}
+	act := r.PathValue("act")
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		err := store.ErrUnknown
+		switch act {
+		case "pause":
+			err = f.Pause(why.Reason)
+		case "resume":
+			err = f.Resume()
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.log.Warn("by an operator", "operator", who(r).Name, "act", act+" job")
+		p, err := f.Paused()
+		return Paused{p}, err
+	})
+}
+
+// errNotViewer is for operators who would name more than viewers.
+var errNotViewer = errors.New("the role operator names viewers only: an admin names others")
+
+// mayName says whether somebody may give or take a role: admins any, operators that of a viewer,
+// with which nobody does more than they can show others anyway.
+func mayName(by, role store.Role) error {
+	if !slices.Contains(store.Roles, role) {
+		return nil // the store says what is wrong with it
+	}
+	if by == store.RoleAdmin || by == store.RoleOperator && role == store.RoleViewer {
+		return nil
+	}
+	return errNotViewer
+}
+
+// roleOf is the role that a name was given; ErrUnknown where it was given none.
+func roleOf(f *store.Fleet, name string) (store.Role, error) {
+	all, err := f.Operators()
+	if err != nil {
+		return "", err
+	}
+	for _, o := range all {
+		if o.Name == name {
+			return o.Role, nil
+		}
+	}
+	return "", fmt.Errorf("%w: operator %.70q", store.ErrUnknown, name)
+}

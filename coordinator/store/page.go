@@ -1,0 +1,58 @@
+package store
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// MaxPage bounds the devices of a page.
+const MaxPage = 500
+
+// Which devices a page is of.
+type Which struct {
+	Begins string // hexadecimal digits that the identity begins with
+	Held   bool   // only those with strikes, or excluded
+	From   int    // so many are left out
+	Most   int    // 1..MaxPage
+}
+
+// Page lists some devices: the excluded first, then by strikes, then in the order of their
+// enrolment. found is how many there are in all.
+func (f *Fleet) Page(w Which) (page []Device, found int, err error) {
+	begins := strings.ToUpper(w.Begins)
+	switch {
+	case len(begins) > 64 || strings.Trim(begins, "0123456789ABCDEF") != "":
+		return nil, 0, fmt.Errorf("%w: an identity begins with at most 64 hexadecimal digits", ErrAsked)
+	case w.Most < 1 || w.Most > MaxPage:
+		return nil, 0, fmt.Errorf("%w: a page of %d devices, want 1..%d", ErrAsked, w.Most, MaxPage)
+	case w.From < 0:
+		return nil, 0, fmt.Errorf("%w: a page from device %d", ErrAsked, w.From)
+	}
+	const from = ` FROM identity LEFT JOIN (SELECT key, count(DISTINCT round) AS n FROM strike GROUP BY key) AS struck ON struck.key = identity.key
+		LEFT JOIN declined ON declined.key = identity.key LEFT JOIN agent ON agent.key = identity.key
+		WHERE hex(identity.key) LIKE ? AND (NOT ? OR excluded <> '' OR struck.n > 0)`
+	if err := f.db.QueryRow(`SELECT count(*)`+from, begins+"%", w.Held).Scan(&found); err != nil {
+		return nil, 0, prefixed(err)
+	}
+	rows, err := f.db.Query(`SELECT identity.key, at, seen, invitation, excluded, coalesce(struck.n, 0),
+		coalesce(declined.code, 0), coalesce(declined.round, 0), coalesce(declined.rounds, 0), coalesce(agent.said, '')`+from+
+		` ORDER BY excluded <> '' DESC, coalesce(struck.n, 0) DESC, id LIMIT ? OFFSET ?`, begins+"%", w.Held, w.Most, w.From)
+	if err != nil {
+		return nil, 0, prefixed(err)
+	}
+	defer rows.Close()
+	page = []Device{}
+	for rows.Next() {
+		var d Device
+		var key []byte
+		var at, seen int64
+		if err := rows.Scan(&key, &at, &seen, &d.Invitation, &d.Excluded, &d.Strikes, &d.Declined, &d.DeclinedRound, &d.DeclinedRounds, &d.Agent); err != nil {
+			return nil, 0, prefixed(err)
+		}
+		d.Identity, d.Enrolled, d.Seen = hex.EncodeToString(key), time.Unix(at, 0).UTC(), time.Unix(seen, 0).UTC()
+		page = append(page, d)
+	}
+	return page, found, ended(rows.Err())
+}
