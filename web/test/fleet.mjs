@@ -128,6 +128,16 @@ export async function choose(tab, file) {
 /** Keeps a picture, and one of the page at night; CI keeps the folder. */
 export async function shot(tab, name, options = {}) {
   mkdirSync(shots, { recursive: true });
+  // A page draws a piece a frame: so many frames are more than it has pieces.
+  const drawn = () => tab.evaluate(() => new Promise((resolve) => {
+    let left = 40;
+    const frame = () => left-- > 0 ? requestAnimationFrame(frame) : resolve();
+    frame();
+  }));
+  await drawn();
   await tab.screenshot({ path: join(shots, `${name}.png`), ...options });
-  await inDark(tab, () => tab.screenshot({ path: join(shots, `${name}-dark.png`), ...options }));
+  await inDark(tab, async () => {
+    await drawn();
+    await tab.screenshot({ path: join(shots, `${name}-dark.png`), ...options });
+  });
 }

@@ -21,7 +21,7 @@ export function foldCards(): void {
   const kept = chosen();
   for (const card of document.querySelectorAll<HTMLDetailsElement>(`details[id^=${prefix}]`)) {
     const name = card.id.slice(prefix.length);
-    card.open = kept[name] === undefined ? !narrow.matches : kept[name] === true;
+    card.open = kept[name] === undefined ? !narrow.matches && !card.classList.contains("folded") : kept[name] === true;
     card.querySelector("summary")?.addEventListener("click", () => {
       try { localStorage.setItem(key, JSON.stringify({ ...chosen(), [name]: !card.open })); } catch { /* the next visit begins anew */ }
     });

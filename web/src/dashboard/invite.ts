@@ -1,13 +1,14 @@
 // How devices are led here: shown when it is asked for, since who sees it can join.
 import type { Invitation } from "../api.js";
 import { byId, message, say, show } from "../dom.js";
+import type { Call } from "./call.js";
 
-export function offerInvitation(call: (path: string) => Promise<Response>): void {
+export function offerInvitation(call: Call): void {
   byId("invite-show").addEventListener("click", () => void reveal(call));
   byId("invite-copy").addEventListener("click", () => void copy());
 }
 
-async function reveal(call: (path: string) => Promise<Response>): Promise<void> {
+async function reveal(call: Call): Promise<void> {
   const button = byId("invite-show");
   if (!byId("invite").hidden) {
     show("invite", false);

@@ -3,7 +3,8 @@
 import type { Bytes, Parts, RoundRecord, Status } from "../api.js";
 import { byId, element, show } from "../dom.js";
 import { bytes } from "../format.js";
-import type { Line } from "./charts.js";
+import { eachOf } from "./figures.js";
+import type { Line } from "./plot.js";
 
 interface Row {
   part: keyof Parts;
@@ -49,10 +50,9 @@ export function paintParts(p: Status, records: RoundRecord[]): void {
 
 /** What a device of each round moved, by the parts that every round has. */
 export function partLines(made: RoundRecord[]): Line[] {
-  const each = (v: number, r: RoundRecord) => v / Math.max(1, r.cohort - r.absent);
   return [
-    { label: "Slice, down", values: made.map((r) => each(r.parts.slices.down, r)) },
-    { label: "Turns, up and down", values: made.map((r) => each(r.parts.turns.up + r.parts.turns.down, r)) },
-    { label: "Update, up", values: made.map((r) => each(r.parts.updates.up, r)) },
+    { label: "Slice, down", values: made.map((r) => eachOf(r.parts.slices.down, r)) },
+    { label: "Turns, up and down", values: made.map((r) => eachOf(r.parts.turns.up + r.parts.turns.down, r)) },
+    { label: "Update, up", values: made.map((r) => eachOf(r.parts.updates.up, r)) },
   ];
 }

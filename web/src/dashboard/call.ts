@@ -1,0 +1,19 @@
+// Requests of the operator's endpoints. The token is a header, which no page of another
+// origin and no form can send.
+export interface Call {
+  /** Asks; with a body (an object, or the reason of an act) it does. */
+  (path: string, body?: object | string): Promise<Response>;
+}
+
+/** Asks with the token that is given by then; who is refused hears why. */
+export function caller(token: () => string): Call {
+  return async (path, body) => {
+    const said = typeof body === "string" ? { reason: body } : body;
+    const response = await fetch(`v1/admin/${path}`, {
+      cache: "no-store", headers: { Authorization: `Bearer ${token()}` },
+      ...(said === undefined ? {} : { method: "POST", body: JSON.stringify(said) }),
+    });
+    if (!response.ok) throw new Error((await response.text()).trim() || `the coordinator answers ${response.status}`);
+    return response;
+  };
+}
