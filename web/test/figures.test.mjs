@@ -135,6 +135,14 @@ for (const name of names) {
     await accessible(tab, "figures");
     await shot(tab, `${name}-dashboard-figures`, { fullPage: true });
     await tab.setViewport({ width: 390, height: 844 });
+    await shot(tab, `${name}-dashboard-figures-narrow`, { fullPage: true }); // as it was, in a narrow window
+    assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways unfolded");
+    await tab.reload(); // and as somebody with a phone finds it
+    await until("the stream", async () => (await textOf(tab, "#live")) === "Live", () => textOf(tab, "body"));
+    await until("what needs somebody", async () => /round/.test(await textOf(tab, "#attention")), () => textOf(tab, "#attention"));
+    const height = await tab.evaluate(() => document.documentElement.scrollHeight);
+    assert.ok(height <= 2000, `the page is ${height} pixels high`);
+    await accessible(tab, "figures on a phone");
     await shot(tab, `${name}-dashboard-figures-phone`, { fullPage: true });
     assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
     assert.deepEqual(faults, []);

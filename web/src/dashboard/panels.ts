@@ -24,10 +24,10 @@ export class Panels {
   readonly #loss = new Plot("loss-plot", { title: "Validation loss", y: "Cross-entropy, nats", format: (v) => v.toFixed(2) }, this.#zoom);
   readonly #map = new RankMap(this.#zoom);
   readonly #privacy = new Plot("privacy-plot", { title: "Epsilon, spent and to come", y: "ε", format: significant, fromZero: true }, this.#zoom);
-  readonly #turnout = new Plot("turnout-plot", { title: "Devices that left a round, by why", y: "Devices a round", format: whole, fromZero: true, height: 280 }, this.#zoom);
-  readonly #sessions = new Plot("sessions-plot", { title: "Connections and sessions refused", y: "Refused, between rounds", format: whole, fromZero: true, height: 280 }, this.#zoom);
+  readonly #turnout = new Plot("turnout-plot", { title: "Devices that left a round, by why", y: "Devices a round", format: whole, fromZero: true, whole: true, height: 280 }, this.#zoom);
+  readonly #sessions = new Plot("sessions-plot", { title: "Connections and sessions refused", y: "Refused, between rounds", format: whole, fromZero: true, whole: true, height: 280 }, this.#zoom);
   readonly #traffic = new Plot("traffic-plot", { title: "Bytes of a device in a round", y: "Bytes a device", format: (v) => bytes(Math.round(v)), fromZero: true }, this.#zoom);
-  readonly #time = new Plot("time-plot", { title: "Time of a round", y: "Seconds or minutes", format: seconds, fromZero: true }, this.#zoom);
+  readonly #time = new Plot("time-plot", { title: "Time of a round", y: "Time (s, min)", format: seconds, fromZero: true }, this.#zoom);
 
   /** Shows records, the oldest first, a plot a frame. */
   show(records: RoundRecord[], about: About | undefined, forecast: Forecast | undefined, other: Run | undefined): void {
@@ -56,7 +56,7 @@ export class Panels {
     const around = intervals(best, l.bestOf), of = l.bestOf.at(-1) ?? 0;
     const lines: Line[] = [
       { label: "Best rank", values: best, colour: 0, ...(around.known ? { band: { low: around.low, high: around.high } } : {}) },
-      { label: "Drawn rank", values: drawn, colour: 1 },
+      { label: "Drawn rank", values: drawn, colour: 1, dash: 1 },
     ];
     if (window > 1) lines.push({ label: "Drawn, each round", values: l.drawn, colour: 1, kind: "points" });
     if (other) lines.push({ label: "The other run", values: smooth(alignedTo(l.x, other, other.accuracy), window), kind: "other" });
@@ -66,7 +66,7 @@ export class Panels {
     const now = l.best.findLast((v) => v !== null), rank = l.bestRank.findLast((v) => v !== null);
     gist("accuracy", now === undefined || now === null ? "" : `${percent(now)} ${rank ? `at rank ${rank}` : "with the head alone"}`);
     const losses = l.bestLoss.some((v) => v !== null);
-    this.#loss.show(losses ? l.x : [], [{ label: "Best rank", values: smooth(l.bestLoss, window), colour: 0 }, { label: "Drawn rank", values: smooth(l.drawnLoss, window), colour: 1 }],
+    this.#loss.show(losses ? l.x : [], [{ label: "Best rank", values: smooth(l.bestLoss, window), colour: 0 }, { label: "Drawn rank", values: smooth(l.drawnLoss, window), colour: 1, dash: 1 }],
       `The mean cross-entropy of the right labels on the same public file. What a device loses in training stays on it. ${means(window)}`.trim());
   }
 
@@ -75,8 +75,8 @@ export class Panels {
     show("turnout-empty", t.x.length === 0);
     const of = (v: Values) => smooth(v, window);
     this.#turnout.show(t.x, [
-      { label: "Not there", values: of(t.absent), colour: 5 }, { label: "Lost or silent", values: of(t.lost), colour: 0 }, { label: "Stopped", values: of(t.stopped), colour: 3 },
-      { label: "Declined by owners' limits", values: of(t.declined), colour: 2 }, { label: "Refused for what they sent", values: of(t.refused), colour: 1 },
+      { label: "Not there", values: of(t.absent), colour: 5, dash: 3 }, { label: "Lost or silent", values: of(t.lost), colour: 0 }, { label: "Stopped", values: of(t.stopped), colour: 3, dash: 1 },
+      { label: "Declined by owners' limits", values: of(t.declined), colour: 2, dash: 2 }, { label: "Refused for what they sent", values: of(t.refused), colour: 1 },
     ], `Lost: their connection broke, they said nothing in time, or their shard failed. ${means(window)}`.trim());
     this.#sessions.show(t.x, [{ label: "Refused", values: of(t.sessions), colour: 1 }], `Strangers', those of other versions, of the excluded, and those beyond limits. ${means(window)}`.trim());
     const last = records.slice(-20), there = last.reduce((n, r) => n + r.cohort - r.absent, 0), left = last.reduce((n, r) => n + r.dropped, 0);
@@ -85,7 +85,7 @@ export class Panels {
 
   #bytes(records: RoundRecord[], other: Run | undefined): void {
     const made = records.filter((r) => r.released), x = made.map((r) => r.round), all = made.map((r) => eachOf(r.bytes_up + r.bytes_down, r));
-    this.#traffic.show(x, [{ label: "All that crossed sockets", values: all, colour: 6 }, ...partLines(made).map((l, i) => ({ ...l, colour: [0, 2, 1][i] ?? 0 })),
+    this.#traffic.show(x, [{ label: "All that crossed sockets", values: all, colour: 6 }, ...partLines(made).map((l, i) => ({ ...l, colour: [0, 2, 1][i] ?? 0, dash: i + 1 })),
       ...(other ? [{ label: "All, the other run", values: alignedTo(x, other, other.bytes), kind: "other" as const }] : [])],
     "Divided among the devices that were there. All has what devices that join meanwhile fetch once (base, programs), too.");
   }

@@ -13,6 +13,8 @@ export interface Line {
   values: Values;
   /** Which of the palette's colours; the line's place where it says none. */
   colour?: number;
+  /** Which of the patterns: who does not tell colours apart tells lines by it. Whole where it says none. */
+  dash?: number;
   /** A bound or another run's line, which is no measurement of this run. */
   kind?: "bound" | "other" | "points";
   /** Around the line; it has no row in the table of its own. */
@@ -26,6 +28,8 @@ export interface Look {
   format: (v: number) => string;
   /** The vertical axis begins at nothing. */
   fromZero?: boolean;
+  /** What is counted: ticks are whole numbers. */
+  whole?: boolean;
   /** How high, in pixels. */
   height?: number;
 }
@@ -121,7 +125,7 @@ export class Plot {
       scales: { x: { time: false }, y: this.#look.fromZero ? { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } : {} },
       axes: [
         { ...axis, label: "Round", size: 34, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000] },
-        { ...axis, label: this.#look.y, size: 64, values: (_, ticks) => ticks.map((v) => this.#look.format(v)) },
+        { ...axis, label: this.#look.y, size: 64, ...(this.#look.whole ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000] } : {}), values: (_, ticks) => ticks.map((v) => this.#look.format(v)) },
       ],
       cursor: {
         drag: { x: true, y: false, setScale: false }, sync: { key: "rounds", setSeries: false },
@@ -212,7 +216,7 @@ function looksOf(l: Line, i: number): { stroke: string; dash: number[] } {
   const colour = l.colour ?? i;
   if (l.kind === "other") return { stroke: inks().ink, dash: patterns.other };
   if (l.kind === "bound") return { stroke: colourOf(colour), dash: patterns.bound };
-  return { stroke: colourOf(colour), dash: dashes[Math.floor(i / palette.light.length) % dashes.length] ?? [] };
+  return { stroke: colourOf(colour), dash: dashes[(l.dash ?? 0) % dashes.length] ?? [] };
 }
 
 /** A piece of a line for the key, long enough to show its pattern. */
