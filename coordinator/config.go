@@ -64,6 +64,9 @@ type Config struct {
 	// signature lines; prove says how the log goes on from what the witness knows. nil: there
 	// is no witness. It is called before each round's plan and must return soon.
 	Cosign func(ctx context.Context, head log.Head, signed []byte, prove func(from int64) ([]log.Hash, error)) ([]byte, error)
+	// Host is the fleet, where the job shares it with others; nil: the job has a fleet of its
+	// own, which its store holds.
+	Host Host
 	// Hosts are the code shapes of the training step's programs that assignments
 	// offer; nil is program.Hosts, all of them. Empty but not nil offers none: devices must
 	// bring a trainer of their own.

@@ -75,6 +75,7 @@ type sessions struct {
 	events   chan event
 	done     chan struct{} // closed when the engine takes no more events
 	lastWord wire.Message  // what late devices are told; written before done is closed
+	woken    chan struct{} // Wake was called
 	life     context.Context
 	end      context.CancelCauseFunc
 }
@@ -166,7 +167,7 @@ func New(cfg Config) (*Coordinator, error) {
 	c := &Coordinator{
 		core: core, t: t, rnd: core.rnd, cfg: cfg,
 		downloads:  downloads{blobs: newBlobs()},
-		sessions:   sessions{events: make(chan event, 16), done: make(chan struct{})},
+		sessions:   sessions{events: make(chan event, 16), done: make(chan struct{}), woken: make(chan struct{}, 1)},
 		background: background{workers: newWorkers(), maxPending: maxPending, settleFrom: settleFrom},
 		shown:      shown{health: health{began: time.Now()}},
 		engine:     engine{fleet: fleet.New()},
@@ -178,6 +179,9 @@ func New(cfg Config) (*Coordinator, error) {
 	c.monitor = monitor.New(to)
 	c.log, c.metrics, c.traffic = c.monitor.Log(), c.monitor.Metrics(), c.monitor.Meter()
 	c.secret = []byte(t.job.Enrolment.Secret)
+	if cfg.Host != nil {
+		c.secret = cfg.Host.Secret()
+	}
 	c.attempts = link.NewAttempts(cfg.EnrolmentsOfAddress)
 	c.life, c.end = context.WithCancelCause(context.Background())
 	most := t.job.Cohort.MaxEnrolled
@@ -197,7 +201,7 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	c.slots.Limit = c.MostConnections()
 	c.store, err = store.Open(cfg.Dir, store.Options{
-		Task: t.job.Name, Job: digest, Terms: kept, NotPrivate: !c.private(), MaxIdentities: most, Delta: t.budget.Delta,
+		Task: t.job.Name, Job: digest, Terms: kept, NotPrivate: !c.private(), MaxIdentities: most, Delta: t.budget.Delta, Hosted: cfg.Host != nil,
 	})
 	if err != nil {
 		return nil, err
@@ -280,7 +284,7 @@ func (c *Coordinator) resume() error {
 	for _, id := range known {
 		c.addDevice(id)
 	}
-	strikes, err := c.store.Strikes()
+	strikes, err := c.store.Strikes() // of a fleet that is shared its host counts them
 	if err != nil {
 		return err
 	}

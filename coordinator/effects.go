@@ -18,6 +18,7 @@ import (
 // runRound makes one round. released says whether a checkpoint was committed;
 // an error ends Run.
 func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
+	known := len(c.spent)
 	r, err := c.draw()
 	if err != nil {
 		return false, err
@@ -39,6 +40,9 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 			r.noise.Close()
 		}
 		c.metrics.InRounds.Add(time.Since(r.began).Seconds())
+		if e := c.endShared(r, known, released); e != nil {
+			err = errors.Join(err, &fatalError{e})
+		}
 	}()
 	c.status.RoundID = monitor.RoundID{Round: r.id, Version: int(c.core.version), Rank: r.rank}
 	c.status.Turnout = monitor.Turnout{Cohort: len(r.parts)}

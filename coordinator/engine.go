@@ -147,8 +147,15 @@ func (c *Coordinator) gatherPopulation(ctx context.Context) error {
 			c.mustered = time.Time{}
 			continue
 		}
-		if enough {
+		mine, why, err := c.mayDraw(enough)
+		if err != nil {
+			return &fatalError{err}
+		}
+		if mine {
 			return nil
+		}
+		if why != "" {
+			reason = why
 		}
 		if !asked {
 			if err := c.askAnother(); err != nil {
@@ -201,6 +208,8 @@ func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 		return context.Cause(ctx)
 	case ev := <-c.events:
 		c.handle(ev)
+	case <-c.woken:
+		c.mustered = time.Time{}
 	case <-ripe:
 		c.judgeAll(c.running.unjudged.take())
 	case <-c.alarm.At(wake):
@@ -284,6 +293,8 @@ func (c *Coordinator) stop(err error) {
 		reason = "the privacy budget is spent"
 	case errors.Is(err, ErrAbandoned):
 		reason = "too many rounds were abandoned"
+	case errors.Is(err, ErrStopped):
+		reason = "the job was stopped by its operator"
 	default:
 		reason, over = "the coordinator is stopping", false
 		last = &wire.Error{Code: wire.CodeShutdown, Text: reason, RetryMillis: uint32((5 * time.Second).Milliseconds())}

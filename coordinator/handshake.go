@@ -67,7 +67,7 @@ func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
 			"device's processor or browser does not have: a job with exact arithmetic runs on any")
 	}
 	s.id = enrol.Identity
-	added, err := c.store.Enrol(enrol.Identity, invitation)
+	added, err := c.enrol(enrol.Identity, invitation)
 	if added {
 		c.attempts.Made(s.peer.Address)
 	}
@@ -77,6 +77,8 @@ func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
 		return link.Refuse(wire.CodeBusy, time.Hour, "no more devices may enrol")
 	case errors.Is(err, store.ErrExcluded):
 		return &link.Refusal{Msg: excluded(strings.TrimPrefix(err.Error(), store.ErrExcluded.Error()+": "))}
+	case errors.Is(err, store.ErrPopulation):
+		return link.Refuse(wire.CodeEnrolment, 0, "this device is enrolled for other jobs of this coordinator, which share no device with this one")
 	case errors.Is(err, store.ErrInvitation):
 		return link.Refuse(wire.CodeEnrolment, 0, "the invitation is spent, expired or revoked")
 	default:
@@ -111,6 +113,17 @@ func agentOf(hello *wire.Hello) string {
 		return ""
 	}
 	return hello.Agent
+}
+
+// enrol takes an identity into the fleet and into the job.
+func (c *Coordinator) enrol(id [32]byte, invitation int64) (added bool, err error) {
+	if h := c.cfg.Host; h != nil {
+		if err := h.Enrol(id, invitation); err != nil {
+			return false, err
+		}
+		invitation = 0 // it is the fleet's
+	}
+	return c.store.Enrol(id, invitation)
 }
 
 // exporter is what the device's signature must cover of the connection. One made

@@ -164,6 +164,9 @@ func (c *Coordinator) draw() (*running, error) {
 	if c.t.sampled() {
 		begun.Cost = &r.event
 	}
+	if err := c.beginShared(r); err != nil {
+		return nil, err
+	}
 	given, err := c.store.BeginRound(begun)
 	if err != nil {
 		return nil, &fatalError{err}

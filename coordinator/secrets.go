@@ -25,8 +25,11 @@ func (c *Coordinator) NeedsSecret() bool { return len(c.secret) > 0 }
 // Secret is 32 random bytes that are drawn once, never from a seed, and kept in the
 // store under a name.
 func (c *Coordinator) Secret(name string) ([]byte, error) {
-	return c.store.Secret(name, func() ([]byte, error) { return sessionToken(), nil })
+	return c.store.Secret(name, NewSecret)
 }
+
+// NewSecret draws 32 random bytes.
+func NewSecret() ([]byte, error) { return sessionToken(), nil }
 
 // Reached keeps a Token, without its secret, for the tokens of invitations.
 func (c *Coordinator) Reached(token string) error {
@@ -47,7 +50,15 @@ func (c *Coordinator) admitted(enrol *wire.Enrol, hello *wire.Hello, welcome *wi
 	if shown(c.secret) {
 		return c.secret, 0, nil
 	}
-	invited, err := c.store.SecretsFor(enrol.Identity)
+	secretsFor := c.store.SecretsFor
+	if h := c.cfg.Host; h != nil {
+		// Devices that came before the job had a host hold the job's own.
+		if own := []byte(c.t.job.Enrolment.Secret); len(own) > 0 && shown(own) {
+			return own, 0, nil
+		}
+		secretsFor = h.SecretsFor
+	}
+	invited, err := secretsFor(enrol.Identity)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,18 +26,28 @@ func (c *Coordinator) strike(d *fleet.Device, roundID uint64, reason string, pro
 	if d.Excluded {
 		return
 	}
-	d.Strikes++
-	exclude := proven || d.Strikes >= maxStrikes
-	c.log.Warn("strike", "device", short(d.ID), "identity", fmt.Sprintf("%x", d.ID), "round", roundID,
-		"reason", reason, "strikes", d.Strikes, "excluded", exclude)
-	if err := c.store.Strike(d.ID, roundID, reason, exclude); err != nil {
+	exclude, err := c.hold(d, roundID, reason, proven)
+	if err != nil {
 		c.broken = err
 		return
 	}
+	c.log.Warn("strike", "device", short(d.ID), "identity", fmt.Sprintf("%x", d.ID), "round", roundID,
+		"reason", reason, "strikes", d.Strikes, "excluded", exclude)
 	if exclude {
 		c.metrics.Excluded.Inc()
 		c.shut(d, reason)
 	}
+}
+
+// hold keeps a strike, and says whether it excludes.
+func (c *Coordinator) hold(d *fleet.Device, roundID uint64, reason string, proven bool) (exclude bool, err error) {
+	if h := c.cfg.Host; h != nil {
+		d.Strikes, exclude, err = h.Strike(d.ID, roundID, reason, proven, maxStrikes)
+		return exclude, err
+	}
+	d.Strikes++
+	exclude = proven || d.Strikes >= maxStrikes
+	return exclude, c.store.Strike(d.ID, roundID, reason, exclude)
 }
 
 // shut takes a device out of the population and ends its session.
@@ -60,6 +71,13 @@ func (c *Coordinator) musterFleet() error {
 	out, err := c.store.Out(time.Now().Add(-c.t.job.Enrolment.Absent))
 	if err != nil {
 		return err
+	}
+	if h := c.cfg.Host; h != nil {
+		excluded, err := h.Excluded()
+		if err != nil {
+			return err
+		}
+		maps.Copy(out, excluded)
 	}
 	for _, d := range c.fleet.All() {
 		switch why := out[d.ID]; {

@@ -31,7 +31,16 @@ const seenEvery = time.Hour
 // Those who come while others are being written wait for them, and are then written in one
 // transaction: a disk that can wait for 500 writes a second enrols thousands.
 func (s *Store) Enrol(key [32]byte, invitation int64) (added bool, err error) {
-	r := &enrolment{key: key, invitation: invitation}
+	return s.enrolAs(&enrolment{key: key, invitation: invitation})
+}
+
+// EnrolIn is Enrol into one population of a fleet: ErrPopulation where the identity is in
+// another one.
+func (s *Store) EnrolIn(key [32]byte, population string, invitation int64) (added bool, err error) {
+	return s.enrolAs(&enrolment{key: key, invitation: invitation, population: population})
+}
+
+func (s *Store) enrolAs(r *enrolment) (added bool, err error) {
 	s.queue.add(r)
 	s.enrolling.Lock()
 	defer s.enrolling.Unlock()
@@ -46,6 +55,7 @@ func (s *Store) Enrol(key [32]byte, invitation int64) (added bool, err error) {
 type enrolment struct {
 	key        [32]byte
 	invitation int64
+	population string // of a fleet; "": it is one job's
 
 	added, done bool
 	err         error
@@ -80,7 +90,7 @@ func (s *Store) enrol(all []*enrolment) {
 			r.added = false
 			err := s.enrolOne(tx, r, &into)
 			switch {
-			case errors.Is(err, ErrExcluded), errors.Is(err, ErrFull), errors.Is(err, ErrInvitation):
+			case errors.Is(err, ErrExcluded), errors.Is(err, ErrFull), errors.Is(err, ErrInvitation), errors.Is(err, ErrPopulation):
 				r.err = err // and nothing of it was written
 			case err != nil:
 				return err
@@ -99,6 +109,9 @@ func (s *Store) enrol(all []*enrolment) {
 // enrolOne enrols one; into is the log, opened with the first who is new.
 func (s *Store) enrolOne(tx *sql.Tx, r *enrolment, into **appending) error {
 	now := s.opt.Now().Unix()
+	if err := r.mayJoin(tx); err != nil {
+		return err
+	}
 	var seen int64
 	var excluded string
 	switch err := tx.QueryRow(`SELECT seen, excluded FROM identity WHERE key = ?`, r.key[:]).Scan(&seen, &excluded); {
@@ -106,10 +119,10 @@ func (s *Store) enrolOne(tx *sql.Tx, r *enrolment, into **appending) error {
 		return fmt.Errorf("%w: %s", ErrExcluded, excluded)
 	case err == nil:
 		if now-seen < int64(seenEvery.Seconds()) {
-			return nil
+			return r.join(tx)
 		}
 		_, err := tx.Exec(`UPDATE identity SET seen = ? WHERE key = ?`, now, r.key[:])
-		return err
+		return errors.Join(err, r.join(tx))
 	case !errors.Is(err, sql.ErrNoRows):
 		return err
 	}
@@ -140,6 +153,9 @@ func (s *Store) enrolOne(tx *sql.Tx, r *enrolment, into **appending) error {
 		if *into, err = appendTo(tx); err != nil {
 			return err
 		}
+	}
+	if err := r.join(tx); err != nil {
+		return err
 	}
 	r.added = true
 	return (*into).add(log.Enrolment{Key: r.key, At: uint64(max(now, 0))})
@@ -190,16 +206,19 @@ func (s *Store) SecretsFor(key [32]byte) ([]InvitationSecret, error) {
 // Strike notes that a device misbehaved in a round, and excludes it where exclude
 // says so: no session, no draw, until it is pardoned.
 func (s *Store) Strike(key [32]byte, round uint64, reason string, exclude bool) error {
-	return s.tx(func(tx *sql.Tx) error {
-		if _, err := tx.Exec(`INSERT INTO strike (key, round, at, reason) VALUES (?, ?, ?, ?)`, key[:], round, s.opt.Now().Unix(), reason); err != nil {
-			return err
-		}
-		if !exclude {
-			return nil
-		}
-		_, err := tx.Exec(`UPDATE identity SET excluded = ? WHERE key = ? AND excluded = ''`, reason, key[:])
+	return s.tx(func(tx *sql.Tx) error { return s.strike(tx, key, round, reason, exclude) })
+}
+
+func (s *Store) strike(tx *sql.Tx, key [32]byte, round uint64, reason string, out bool) error {
+	if _, err := tx.Exec(`INSERT INTO strike (key, round, at, reason) VALUES (?, ?, ?, ?)`, key[:], round, s.opt.Now().Unix(), reason); err != nil || !out {
 		return err
-	})
+	}
+	return exclude(tx, key, reason)
+}
+
+func exclude(tx *sql.Tx, key [32]byte, reason string) error {
+	_, err := tx.Exec(`UPDATE identity SET excluded = ? WHERE key = ? AND excluded = ''`, reason, key[:])
+	return err
 }
 
 // Out returns the identities that are in no draw: those excluded, with the reason,

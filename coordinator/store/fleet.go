@@ -33,10 +33,13 @@ const (
 	MaxLife = 10 * 365 * 24 * time.Hour // of an invitation, or of an operator
 )
 
-// OpenFleet opens a folder in which a coordinator has run; ErrNoStore where none
-// has.
+// OpenFleet opens a folder in which a coordinator has run, or a server with several jobs,
+// whose fleet it is then; ErrNoStore where none has.
 func OpenFleet(dir string) (*Fleet, error) {
 	path := filepath.Join(dir, FileName)
+	if IsShared(dir) {
+		path = filepath.Join(dir, FleetFolder, FileName)
+	}
 	if _, err := os.Stat(path); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("%w: %s; start serve with it first", ErrNoStore, dir)
@@ -54,7 +57,7 @@ func OpenFleet(dir string) (*Fleet, error) {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	if err == nil { // of an older program's store
-		_, err = db.Exec(declinedSchema + operatorSchema + agentSchema)
+		_, err = db.Exec(declinedSchema + operatorSchema + agentSchema + hostedSchema)
 	}
 	if err == nil && v != schemaVersion {
 		err = fmt.Errorf("%s has schema %q, not %s: start serve with it once", path, v, schemaVersion)

@@ -112,7 +112,7 @@ func (s *Store) begin() error {
 				}
 			}
 		}
-		if _, err := tx.Exec(historySchema + declinedSchema + logSchema + operatorSchema + agentSchema); err != nil {
+		if _, err := tx.Exec(historySchema + declinedSchema + logSchema + operatorSchema + agentSchema + hostedSchema); err != nil {
 			return err
 		}
 		switch v, err := getMeta(tx, "schema"); {
@@ -133,6 +133,11 @@ func (s *Store) begin() error {
 		}
 		if err := completeLog(tx); err != nil {
 			return err
+		}
+		if s.opt.Hosted {
+			if _, err := tx.Exec(`DELETE FROM strike; UPDATE identity SET excluded = '' WHERE excluded <> ''`); err != nil {
+				return err
+			}
 		}
 		return setMeta(tx, "fence", s.fence)
 	})

@@ -74,6 +74,7 @@ type Options struct {
 	Task            string
 	Job             [32]byte
 	Terms           Terms            // what Job stands for, to say what changed; may be empty
+	Hosted          bool             // who is excluded stands in the store of its fleet
 	NotPrivate      bool             // a reproducible run: its ledger says so
 	Delta           float64          // of the job's guarantee
 	KeepCheckpoints int              // 0: 8
@@ -208,7 +209,7 @@ func (s *Store) txUnfenced(f func(*sql.Tx) error) error {
 
 // prefixed adds "store:" to errors of the driver; ours carry it.
 func prefixed(err error) error {
-	for _, own := range []error{ErrFenced, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown, ErrLog, ErrAsked} {
+	for _, own := range []error{ErrFenced, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown, ErrLog, ErrAsked, ErrPopulation} {
 		if errors.Is(err, own) {
 			return err
 		}

@@ -1,0 +1,88 @@
+package coordinator
+
+import (
+	"errors"
+
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dp"
+)
+
+// ErrStopped is why a job ends that somebody stopped: give it as the cause of Run's context.
+// Devices are told that it is over.
+var ErrStopped = errors.New("coordinator: the job was stopped")
+
+// Host is what a job shares with others over one fleet, as that job sees it: who may enrol,
+// what is held against whom, whose turn it is, and what the fleet may spend. The engine and
+// sessions call it; it must answer soon, and from whichever goroutine.
+type Host interface {
+	// Secret is what a device shows to enrol that was not invited by name.
+	Secret() []byte
+	// SecretsFor are the secrets of invitations with which an identity may show up.
+	SecretsFor(id [32]byte) ([]store.InvitationSecret, error)
+	// Enrol takes an identity into the fleet, where it may be: store.ErrFull, ErrExcluded,
+	// ErrInvitation or ErrPopulation where it may not.
+	Enrol(id [32]byte, invitation int64) error
+	// Strike notes that a device misbehaved in a round of this job, and says in how many
+	// rounds of all jobs it has. It is excluded from all where the fault is proven, or that
+	// many are most.
+	Strike(id [32]byte, round uint64, reason string, proven bool, most int) (strikes int, excluded bool, err error)
+	// Excluded are the identities that no job of the fleet draws, and why.
+	Excluded() (map[[32]byte]string, error)
+
+	// Turn says whether the job may draw a round now, and why not. ready: it has the devices
+	// for one; a job that has not keeps nobody waiting. A round costs at most what next says.
+	// Who gets no turn is woken by Wake when that may have changed.
+	Turn(ready bool, next Price) (mine bool, why string, err error)
+	// Begin puts a round into the fleet's ledger before anything of it is said: ErrBudget
+	// where the fleet cannot pay for it. Only who has the turn calls it.
+	Begin(round uint64, cost Price) error
+	// End gives the turn back. charged is what stands in the job's ledger, nil where the
+	// round cost nothing; again: the job would go on at once.
+	End(round uint64, charged *Price, again bool) error
+}
+
+// Price is what a round costs, and the part of delta that the job's floors have.
+type Price struct {
+	Event dp.Event
+	Floor float64
+}
+
+// PriceOf is what a round of the job costs to its fleet.
+func (c *Coordinator) PriceOf(e dp.Event) Price { return Price{e, c.t.budget.Floor} }
+
+// Wake tells the engine that what its Host says may have changed. It does not wait.
+func (c *Coordinator) Wake() {
+	select {
+	case c.woken <- struct{}{}:
+	default: // it has been told and did not look yet
+	}
+}
+
+// mayDraw asks the host for a round, where there is one.
+func (c *Coordinator) mayDraw(ready bool) (mine bool, why string, err error) {
+	if c.cfg.Host == nil {
+		return ready, "", nil
+	}
+	return c.cfg.Host.Turn(ready, c.PriceOf(c.accounts.costly))
+}
+
+// beginShared puts a round that was drawn into the fleet's ledger.
+func (c *Coordinator) beginShared(r *running) error {
+	if c.cfg.Host == nil {
+		return nil
+	}
+	return stopped(r.id, c.cfg.Host.Begin(r.id, c.PriceOf(r.event)))
+}
+
+// endShared says what came of it. known is how many entries the job's ledger had before.
+func (c *Coordinator) endShared(r *running, known int, again bool) error {
+	if c.cfg.Host == nil {
+		return nil
+	}
+	var charged *Price
+	if len(c.spent) > known {
+		p := c.PriceOf(c.spent[len(c.spent)-1])
+		charged = &p
+	}
+	return c.cfg.Host.End(r.id, charged, again && int(c.core.version) < c.t.job.Rounds)
+}

@@ -1,0 +1,128 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dp"
+)
+
+// Total is what a population's jobs come to together, for who is in all of them.
+type Total struct {
+	Population string        `json:"population"`
+	Jobs       int           `json:"jobs"`
+	Rounds     int           `json:"rounds"` // charged, or under way
+	Guarantee  *dp.Guarantee `json:"guarantee,omitempty"`
+	// Why there is no guarantee; empty where there is one, or nothing was spent.
+	Why string `json:"why,omitempty"`
+}
+
+// merged writes rounds that cost the same as one event of many: an accountant's work grows
+// with the kinds of rounds, not with their number.
+func merged(events []dp.Event) []dp.Event {
+	at := map[dp.Event]int{}
+	var out []dp.Event
+	for _, e := range events {
+		count := e.Count
+		e.Round, e.Certificate, e.Count = 0, [32]byte{}, 0
+		if e.Kind != dp.KindBare {
+			e.Kind = dp.KindRelease // all cost the same
+		}
+		i, known := at[e]
+		if !known {
+			i = len(out)
+			at[e] = i
+			out = append(out, e)
+		}
+		out[i].Count += count
+	}
+	return out
+}
+
+// uncommon says why events have no guarantee in common, "" where they have one.
+func uncommon(events []dp.Event) string {
+	for _, e := range events {
+		switch {
+		case e.Kind == dp.KindBare:
+			return "a job of it adds no noise: nothing composed with it is private"
+		case e.ProviderRate > 0 != (events[0].ProviderRate > 0):
+			return "some of its jobs protect devices and others providers, which have no guarantee in common"
+		}
+	}
+	return ""
+}
+
+// compose is what events come to at a delta of which floors have a part.
+func compose(events []dp.Event, delta, floor float64) (g dp.Guarantee, why string, err error) {
+	if why := uncommon(events); why != "" {
+		return g, why, nil
+	}
+	if !(floor < delta) {
+		return g, fmt.Sprintf("the floors of its jobs have %.3g of delta, which is %.3g", floor, delta), nil
+	}
+	// Renyi's composition takes rounds of different jobs as they come, in moments.
+	b := dp.Budget{Epsilon: math.MaxFloat64, Delta: delta, Floor: floor, Accountant: dp.RDP}
+	g, err = b.Guarantee(dp.Epsilon, merged(events))
+	if errors.Is(err, dp.ErrNoBound) {
+		return g, "no epsilon bounds what its jobs spent", nil
+	}
+	return g, "", err
+}
+
+// afford says why the fleet's budget does not hold one more round, "" where it does.
+func afford(s *store.Spent, job, population string, next coordinator.Price) (why string, err error) {
+	if s.Epsilon == 0 {
+		return "", nil // each job has its own alone
+	}
+	events, floor := s.Events(population)
+	had := 0.0
+	if b := s.By[job]; b != nil {
+		had = b.Floor
+	}
+	g, why, err := compose(append(events, next.Event), s.Delta, floor+max(0, next.Floor-had))
+	if err != nil {
+		return "", fmt.Errorf("jobs: the fleet's budget: %w", err)
+	}
+	if why != "" {
+		return "paused: the fleet has a budget, and of the population " + population + " " + why, nil
+	}
+	if g.Epsilon > s.Epsilon {
+		return fmt.Sprintf("paused: one more round would bring what the jobs of the population %s spent together to epsilon %.6g at delta %.3g, "+
+			"the fleet's budget is %.6g", population, g.Epsilon, s.Delta, s.Epsilon), nil
+	}
+	return "", nil
+}
+
+// statedDelta is what totals are stated at where the fleet has no budget.
+const statedDelta = 1e-6
+
+// Totals accounts each population that spent anything, in the order of their names.
+func Totals(s *store.Spent) ([]Total, error) {
+	delta := s.Delta
+	if s.Epsilon == 0 {
+		delta = statedDelta
+	}
+	jobs := map[string]int{}
+	for _, b := range s.By {
+		jobs[b.Population]++
+	}
+	out := []Total{}
+	for _, name := range sortedKeys(jobs) {
+		events, floor := s.Events(name)
+		t := Total{Population: name, Jobs: jobs[name], Rounds: len(events)}
+		if len(events) > 0 {
+			g, why, err := compose(events, delta, floor)
+			if err != nil {
+				return nil, fmt.Errorf("jobs: population %s: %w", name, err)
+			}
+			if t.Why = why; why == "" {
+				t.Guarantee = &g
+			}
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}

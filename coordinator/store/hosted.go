@@ -1,0 +1,362 @@
+package store
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// FleetFolder is where, inside the folder of a server with several jobs, the store of the
+// fleet that they share lies. Its identities, strikes, invitations and operators are the
+// fleet's; each job has rounds, ledger and checkpoints in a folder of its own.
+const FleetFolder = "fleet"
+
+// hostedSchema holds the jobs of a fleet, and what they spent: see spending.go.
+const hostedSchema = `
+CREATE TABLE IF NOT EXISTS hosted (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  folder TEXT NOT NULL UNIQUE,
+  population TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  file BLOB NOT NULL,
+  want TEXT NOT NULL,
+  state TEXT NOT NULL,
+  reason TEXT NOT NULL DEFAULT '',
+  at INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS member (
+  key BLOB PRIMARY KEY CHECK (length(key) = 32),
+  population TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS spending (
+  seq INTEGER PRIMARY KEY,
+  body BLOB NOT NULL,
+  hash BLOB NOT NULL CHECK (length(hash) = 32)
+);
+CREATE TRIGGER IF NOT EXISTS spending_update BEFORE UPDATE ON spending BEGIN SELECT RAISE(ABORT, 'spendings are append-only'); END;
+CREATE TRIGGER IF NOT EXISTS spending_delete BEFORE DELETE ON spending BEGIN SELECT RAISE(ABORT, 'spendings are append-only'); END;
+`
+
+// Want is what operators ask of a job; State is what has become of it.
+type (
+	Want  string
+	State string
+)
+
+// What operators want of a job.
+const (
+	WantRun     Want = "run"
+	WantPause   Want = "pause"
+	WantStop    Want = "stop"
+	WantArchive Want = "archive"
+)
+
+// What becomes of a job.
+const (
+	StateQueued   State = "queued" // for a place among those that are open
+	StateRunning  State = "running"
+	StatePaused   State = "paused"
+	StateFinished State = "finished" // its rounds are made, or its budget is spent
+	StateStopped  State = "stopped"
+	StateFailed   State = "failed"   // it cannot go on; resume tries again
+	StateArchived State = "archived" // closed for good; what it spent counts on
+)
+
+// Over says whether a job makes no more rounds unless somebody asks.
+func (s State) Over() bool {
+	return s == StateFinished || s == StateStopped || s == StateFailed || s == StateArchived
+}
+
+// Hosted is one job of a fleet.
+type Hosted struct {
+	Name string `json:"name"`
+	// Folder is where it lies, below the server's folder; "." is that folder itself, of a
+	// server that was begun with one job.
+	Folder string `json:"folder"`
+	// Population is whose data it asks for: an identity enrols in one population alone, so
+	// that jobs of different ones have no device in common.
+	Population string    `json:"population"`
+	Priority   int       `json:"priority"`
+	File       []byte    `json:"-"` // the job file: it may hold the enrolment secret
+	Want       Want      `json:"want"`
+	State      State     `json:"state"`
+	Reason     string    `json:"reason,omitempty"`
+	Submitted  time.Time `json:"submitted"`
+}
+
+// Limits of hosted jobs.
+const (
+	MaxHosted       = 1000     // jobs ever submitted
+	MaxHostedFile   = 64 << 10 // bytes of a job file
+	MaxPriority     = 1000
+	EveryPopulation = "fleet" // the population of a job that names none
+)
+
+// ErrPopulation: the identity is enrolled in another population of the fleet.
+var ErrPopulation = errors.New("store: the device is enrolled in another population of this fleet")
+
+var hostedName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+
+// OpenShared opens the store of a fleet in a server's folder, and makes it where there is
+// none: of a folder in which one job has run, with the devices, invitations and operators
+// of that one.
+func OpenShared(dir string) (*Store, error) {
+	sum := sha256.Sum256([]byte("starling/1 fleet"))
+	shared := filepath.Join(dir, FleetFolder)
+	opt := Options{Task: FleetFolder, Job: sum, MaxIdentities: 10_000_000, NotPrivate: true}
+	if IsShared(dir) {
+		return Open(shared, opt)
+	}
+	alone := filepath.Join(dir, FileName)
+	if _, err := os.Stat(alone); errors.Is(err, os.ErrNotExist) {
+		return Open(shared, opt)
+	} else if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	// Nobody may change what is copied meanwhile.
+	lock, err := lockFolder(filepath.Join(dir, "lock"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: stop serve there first", err)
+	}
+	defer lock.release()
+	f, err := OpenFleet(dir) // of this schema, with the tables that are added since
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, prefixed(err)
+	}
+	// Under another name until it is whole: a crash in between begins again.
+	half := shared + ".new"
+	if err := os.RemoveAll(half); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	s, err := Open(half, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.takeOver(alone), s.Close()); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(half, shared); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	return Open(shared, opt)
+}
+
+// IsShared says whether a folder is a server's, with a fleet that jobs share.
+func IsShared(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, FleetFolder, FileName))
+	return err == nil
+}
+
+// takeOver copies what is a fleet's from the store of one job.
+func (s *Store) takeOver(path string) error {
+	if _, err := s.db.Exec(`ATTACH ? AS alone`, dsn(path, "mode=ro")); err != nil {
+		return prefixed(err)
+	}
+	err := s.tx(func(tx *sql.Tx) error {
+		for _, q := range []string{
+			`INSERT INTO identity (id, key, at, seen, invitation, excluded) SELECT id, key, at, seen, invitation, excluded FROM alone.identity`,
+			`INSERT INTO member (key, population) SELECT key, '` + EveryPopulation + `' FROM alone.identity`,
+			`INSERT INTO strike (id, key, round, at, reason) SELECT id, key, round, at, reason FROM alone.strike`,
+			`INSERT INTO invitation (id, secret, note, uses, used, expires, revoked, at)
+				SELECT id, secret, note, uses, used, expires, revoked, at FROM alone.invitation`,
+			`INSERT INTO operator (id, name, role, hash, at, expires, revoked) SELECT id, name, role, hash, at, expires, revoked FROM alone.operator`,
+			`INSERT INTO act (seq, body, hash) SELECT seq, body, hash FROM alone.act`,
+			`INSERT OR REPLACE INTO meta (key, value) SELECT key, value FROM alone.meta WHERE key IN ('secret admin', 'secret enrolment')`,
+		} {
+			if _, err := tx.Exec(q); err != nil {
+				return err
+			}
+		}
+		return completeLog(tx)
+	})
+	_, detached := s.db.Exec(`DETACH alone`)
+	return errors.Join(err, ended(detached))
+}
+
+// Submit adds a job to the fleet: ErrAsked where its name is taken or it is out of bounds.
+func (f *Fleet) Submit(j Hosted) error {
+	if j.Population == "" {
+		j.Population = EveryPopulation
+	}
+	switch {
+	case !hostedName.MatchString(j.Name):
+		return fmt.Errorf("%w: the job's name %.70q: want 1 to 40 of a-z, 0-9 and -, the first no -", ErrAsked, j.Name)
+	case !hostedName.MatchString(j.Population):
+		return fmt.Errorf("%w: the population %.70q: want 1 to 40 of a-z, 0-9 and -, the first no -", ErrAsked, j.Population)
+	case j.Priority < -MaxPriority || j.Priority > MaxPriority:
+		return fmt.Errorf("%w: a priority of %d, want -%d..%d", ErrAsked, j.Priority, MaxPriority, MaxPriority)
+	case len(j.File) == 0 || len(j.File) > MaxHostedFile:
+		return fmt.Errorf("%w: a job file of %d bytes, want 1..%d", ErrAsked, len(j.File), MaxHostedFile)
+	}
+	if j.Folder == "" {
+		j.Folder = "jobs/" + j.Name
+	}
+	return f.acting("submit job", fmt.Sprintf("%s, population %s, priority %d", j.Name, j.Population, j.Priority), func(tx *sql.Tx) error {
+		var all, taken int
+		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(name = ? OR folder = ?), 0) FROM hosted`, j.Name, j.Folder).Scan(&all, &taken); err != nil {
+			return err
+		}
+		if taken > 0 {
+			return fmt.Errorf("%w: there is a job %q already, and its ledger stays its own: take another name", ErrAsked, j.Name)
+		}
+		if all >= MaxHosted {
+			return fmt.Errorf("%w: %d jobs were submitted, limit %d", ErrFull, all, MaxHosted)
+		}
+		_, err := tx.Exec(`INSERT INTO hosted (name, folder, population, priority, file, want, state, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			j.Name, j.Folder, j.Population, j.Priority, j.File, WantRun, StateQueued, f.now().Unix())
+		return err
+	})
+}
+
+// Hosted lists the fleet's jobs, the first submitted first.
+func (f *Fleet) Hosted() ([]Hosted, error) { return hosted(f.db) }
+
+// Hosted lists the fleet's jobs, the first submitted first.
+func (s *Store) Hosted() ([]Hosted, error) { return hosted(s.db) }
+
+func hosted(q querier) ([]Hosted, error) {
+	rows, err := q.Query(`SELECT name, folder, population, priority, file, want, state, reason, at FROM hosted ORDER BY id`)
+	if err != nil {
+		return nil, prefixed(err)
+	}
+	defer rows.Close()
+	out := []Hosted{}
+	for rows.Next() {
+		var j Hosted
+		var at int64
+		if err := rows.Scan(&j.Name, &j.Folder, &j.Population, &j.Priority, &j.File, &j.Want, &j.State, &j.Reason, &at); err != nil {
+			return nil, prefixed(err)
+		}
+		j.Submitted = time.Unix(at, 0).UTC()
+		out = append(out, j)
+	}
+	return out, ended(rows.Err())
+}
+
+// Steer says what is wanted of a job from now on: WantRun resumes one that is paused or
+// has failed. ErrAsked where its state does not allow it.
+func (f *Fleet) Steer(name string, want Want) error {
+	act := map[Want]string{WantRun: "resume job", WantPause: "pause job", WantStop: "stop job", WantArchive: "archive job"}[want]
+	if act == "" {
+		return fmt.Errorf("%w: %.40q of a job: want run, pause, stop or archive", ErrAsked, want)
+	}
+	return f.acting(act, name, func(tx *sql.Tx) error {
+		var now Want
+		var state State
+		err := tx.QueryRow(`SELECT want, state FROM hosted WHERE name = ?`, name).Scan(&now, &state)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("%w: job %.70q", ErrUnknown, name)
+		}
+		if err != nil {
+			return err
+		}
+		allowed := false
+		switch over := state.Over() || now == WantStop || now == WantArchive; want {
+		case WantRun:
+			allowed = !over || state == StateFailed && now != WantArchive
+		case WantPause, WantStop:
+			allowed = !over || want == WantStop && state == StateFailed
+		case WantArchive:
+			allowed = state.Over()
+		}
+		if !allowed {
+			return fmt.Errorf("%w: job %q is %s (%s is wanted of it): it cannot be asked to %s", ErrAsked, name, state, now, want)
+		}
+		if want == WantRun && state == StateFailed {
+			state = StateQueued
+		}
+		_, err = tx.Exec(`UPDATE hosted SET want = ?, state = ? WHERE name = ?`, want, state, name)
+		return err
+	})
+}
+
+// NoteState keeps what has become of a job.
+func (s *Store) NoteState(name string, state State, reason string) error {
+	return s.tx(func(tx *sql.Tx) error {
+		_, err := tx.Exec(`UPDATE hosted SET state = ?, reason = ? WHERE name = ?`, state, reason[:min(len(reason), 1000)], name)
+		return err
+	})
+}
+
+// mayJoin refuses an identity that is in another population of the fleet.
+func (r *enrolment) mayJoin(tx *sql.Tx) error {
+	if r.population == "" {
+		return nil
+	}
+	var in string
+	err := tx.QueryRow(`SELECT population FROM member WHERE key = ?`, r.key[:]).Scan(&in)
+	switch {
+	case errors.Is(err, sql.ErrNoRows), err == nil && in == r.population:
+		return nil
+	case err == nil:
+		return ErrPopulation // which one is nobody's business
+	}
+	return err
+}
+
+// join puts it into its population.
+func (r *enrolment) join(tx *sql.Tx) error {
+	if r.population == "" {
+		return nil
+	}
+	_, err := tx.Exec(`INSERT INTO member (key, population) VALUES (?, ?) ON CONFLICT DO NOTHING`, r.key[:], r.population)
+	return err
+}
+
+// StrikeIn notes that a device misbehaved in a round of one of the fleet's jobs, as Strike
+// does, and counts the rounds of all jobs in which it has since it was pardoned: as many as
+// most exclude it, or one that is proven.
+func (s *Store) StrikeIn(job string, key [32]byte, round uint64, reason string, proven bool, most int) (strikes int, excluded bool, err error) {
+	reason = job + ": " + reason
+	err = s.tx(func(tx *sql.Tx) error {
+		var id uint64
+		if err := tx.QueryRow(`SELECT id FROM hosted WHERE name = ?`, job).Scan(&id); err != nil {
+			return err
+		}
+		// Rounds of different jobs may have one number.
+		if err := s.strike(tx, key, id<<32|round&(1<<32-1), reason, false); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(`SELECT count(DISTINCT round) FROM strike WHERE key = ?`, key[:]).Scan(&strikes); err != nil {
+			return err
+		}
+		if excluded = proven || strikes >= most; !excluded {
+			return nil
+		}
+		return exclude(tx, key, reason)
+	})
+	return strikes, excluded, err
+}
+
+// Members lists a population's identities by key, for who wants to see that two of them
+// have none in common.
+func (f *Fleet) Members() (map[string][][32]byte, error) {
+	rows, err := f.db.Query(`SELECT key, population FROM member ORDER BY key`)
+	if err != nil {
+		return nil, prefixed(err)
+	}
+	defer rows.Close()
+	out := map[string][][32]byte{}
+	for rows.Next() {
+		var key []byte
+		var in string
+		if err := rows.Scan(&key, &in); err != nil {
+			return nil, prefixed(err)
+		}
+		out[in] = append(out[in], [32]byte(key))
+	}
+	for _, keys := range out {
+		slices.SortFunc(keys, func(a, b [32]byte) int { return slices.Compare(a[:], b[:]) })
+	}
+	return out, ended(rows.Err())
+}

@@ -1,0 +1,208 @@
+package store
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/starling-fl/starling/dp"
+)
+
+// What an entry of a fleet's ledger says.
+const (
+	SpendBudget  = "budget"  // from here on this is the fleet's
+	SpendReserve = "reserve" // a round was drawn: it counts until it is known what it cost
+	SpendCharge  = "charge"  // it stands in its job's ledger
+	SpendReturn  = "return"  // it ended without having cost anything
+)
+
+// Spending is an entry of a fleet's ledger, in which all its jobs' rounds stand in the
+// order in which they were begun. Each job's own ledger says what it promises; this one,
+// what those promises come to for who is in several.
+type Spending struct {
+	Seq int64     `json:"seq"` // from 1
+	At  time.Time `json:"at"`
+	Act string    `json:"act"`
+
+	Job        string `json:"job,omitempty"`
+	Population string `json:"population,omitempty"`
+	Round      uint64 `json:"round,omitempty"`
+	Event      []byte `json:"event,omitempty"` // dp.Event in binary; of a reserve or a charge
+	// Floor is the part of delta that the job's floors have; of a reserve or a charge.
+	Floor float64 `json:"floor,omitempty"`
+
+	Epsilon float64 `json:"epsilon,omitempty"` // of a budget; 0: there is none
+	Delta   float64 `json:"delta,omitempty"`
+}
+
+// Spent is what a fleet's ledger comes to.
+type Spent struct {
+	Epsilon, Delta float64            // the fleet's budget; 0: none
+	By             map[string]*Bought // by job
+	Head           [32]byte           // the last entry's hash
+	Entries        int64
+}
+
+// Bought is what one job had.
+type Bought struct {
+	Population string
+	Floor      float64
+	Rounds     map[uint64]Cost
+}
+
+// Cost of a round.
+type Cost struct {
+	Event   dp.Event
+	Charged bool // false: it is under way, or ended with its process
+}
+
+// Events are what a population's jobs spent, with what is under way, and the part of delta
+// that their floors have together.
+func (s *Spent) Events(population string) (events []dp.Event, floor float64) {
+	names := make([]string, 0, len(s.By))
+	for name, b := range s.By {
+		if b.Population == population {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		b := s.By[name]
+		floor += b.Floor
+		rounds := make([]uint64, 0, len(b.Rounds))
+		for n := range b.Rounds {
+			rounds = append(rounds, n)
+		}
+		slices.Sort(rounds)
+		for _, n := range rounds {
+			events = append(events, b.Rounds[n].Event)
+		}
+	}
+	return events, floor
+}
+
+// take adds an entry, and refuses what may not follow those before it.
+func (s *Spent) take(e Spending) error {
+	if e.Act == SpendBudget {
+		if !(e.Epsilon >= 0) || math.IsInf(e.Epsilon, 0) || e.Epsilon > 0 && !(e.Delta > 0 && e.Delta < 1) {
+			return fmt.Errorf("a budget of epsilon %v, delta %v", e.Epsilon, e.Delta)
+		}
+		s.Epsilon, s.Delta = e.Epsilon, e.Delta
+		return nil
+	}
+	b := s.By[e.Job]
+	if b == nil {
+		b = &Bought{Population: e.Population, Rounds: map[uint64]Cost{}}
+	}
+	if e.Job == "" || b.Population != e.Population {
+		return fmt.Errorf("job %q of population %q is in population %q", e.Job, b.Population, e.Population)
+	}
+	cost, begun := b.Rounds[e.Round]
+	switch {
+	case e.Act != SpendReserve && e.Act != SpendCharge && e.Act != SpendReturn:
+		return fmt.Errorf("an act %.40q", e.Act)
+	case cost.Charged || begun && e.Act == SpendReserve:
+		return fmt.Errorf("round %d of job %q twice", e.Round, e.Job)
+	case e.Act == SpendReturn && !begun:
+		return fmt.Errorf("round %d of job %q ends and was not begun", e.Round, e.Job)
+	case e.Act == SpendReturn:
+		delete(b.Rounds, e.Round)
+	default:
+		if err := cost.Event.UnmarshalBinary(e.Event); err != nil {
+			return err
+		}
+		if cost.Event.Round != e.Round || !(e.Floor >= 0 && e.Floor < 1) {
+			return fmt.Errorf("round %d of job %q has the event of round %d and a floor of %v", e.Round, e.Job, cost.Event.Round, e.Floor)
+		}
+		cost.Charged, b.Floor = e.Act == SpendCharge, max(b.Floor, e.Floor)
+		b.Rounds[e.Round] = cost
+	}
+	s.By[e.Job] = b
+	return nil
+}
+
+const spendingLabel = "starling/1 spending\x00"
+
+func spendingHash(before, body []byte) [32]byte {
+	return sha256.Sum256(slices.Concat([]byte(spendingLabel), before, body))
+}
+
+// Spent reads and verifies the fleet's ledger.
+func (s *Store) Spent() (*Spent, error) { return spent(s.db, nil) }
+
+// Spent reads and verifies the fleet's ledger; each, where it is not nil, gets its entries.
+func (f *Fleet) Spent(each func(Spending)) (*Spent, error) { return spent(f.db, each) }
+
+func spent(q querier, each func(Spending)) (*Spent, error) {
+	rows, err := q.Query(`SELECT seq, body, hash FROM spending ORDER BY seq`)
+	if err != nil {
+		return nil, prefixed(err)
+	}
+	defer rows.Close()
+	out := &Spent{By: map[string]*Bought{}}
+	for rows.Next() {
+		var seq int64
+		var body, hash []byte
+		if err := rows.Scan(&seq, &body, &hash); err != nil {
+			return nil, prefixed(err)
+		}
+		var e Spending
+		broken := func(why string) error { return &LedgerError{uint64(seq), "of the fleet: " + why} }
+		if err := json.Unmarshal(body, &e); err != nil {
+			return nil, broken(err.Error())
+		}
+		if e.Seq != seq || seq != out.Entries+1 || spendingHash(out.Head[:], body) != [32]byte(hash) {
+			return nil, broken("it is not as it was written")
+		}
+		if err := out.take(e); err != nil {
+			return nil, broken(err.Error())
+		}
+		out.Entries, out.Head = seq, [32]byte(hash)
+		if each != nil {
+			each(e)
+		}
+	}
+	return out, ended(rows.Err())
+}
+
+// Spend adds an entry to the fleet's ledger, durably, and to what was read of it.
+func (s *Store) Spend(into *Spent, e Spending) error {
+	err := s.tx(func(tx *sql.Tx) error { return spend(tx, into, e, s.opt.Now()) })
+	if err == nil {
+		s.opt.fault("spending written")
+	}
+	return err
+}
+
+func spend(tx *sql.Tx, into *Spent, e Spending, now time.Time) error {
+	var seq int64
+	head := make([]byte, 32)
+	err := tx.QueryRow(`SELECT seq, hash FROM spending ORDER BY seq DESC LIMIT 1`).Scan(&seq, &head)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if seq != into.Entries || into.Head != [32]byte(head) {
+		return fmt.Errorf("%w: of the fleet: somebody else wrote entry %d", ErrLedger, seq)
+	}
+	e.Seq, e.At = seq+1, now.UTC().Truncate(time.Second)
+	body, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	hash := spendingHash(head, body)
+	if _, err := tx.Exec(`INSERT INTO spending (seq, body, hash) VALUES (?, ?, ?)`, e.Seq, body, hash[:]); err != nil {
+		return err
+	}
+	// Last, so that what cannot be written is not taken either; what may not follow rolls
+	// the statement back.
+	if err := into.take(e); err != nil {
+		return fmt.Errorf("%w: of the fleet: %w", ErrLedger, err)
+	}
+	into.Entries, into.Head = e.Seq, hash
+	return nil
+}
