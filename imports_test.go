@@ -48,7 +48,7 @@ coordinator/jobs: coordinator coordinator/monitor coordinator/store dp
 coordinator/monitor: coordinator/round coordinator/store dp evaluate/metric model
 coordinator/optimizer: job
 coordinator/round:
-coordinator/server: coordinator coordinator/internal/... coordinator/monitor coordinator/store dp evaluate/metric internal/durable
+coordinator/server: coordinator coordinator/internal/... coordinator/jobs coordinator/monitor coordinator/store dp evaluate/metric internal/durable
     internal/qrcode internal/strict internal/wire log model
 coordinator/store: dp log
 dataset: audio
@@ -61,7 +61,7 @@ internal/command: dataset edge hub internal/terminal internal/strict job model m
 internal/command/device: dataset edge hub internal/command internal/durable internal/engine internal/generation internal/predict
     internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
 internal/curve: dp
-internal/command/operator: audit audit/membership audit/memorization coordinator coordinator/monitor coordinator/server coordinator/store dataset dp edge evaluate hub
+internal/command/operator: audit audit/membership audit/memorization coordinator coordinator/jobs coordinator/monitor coordinator/server coordinator/store dataset dp edge evaluate hub
     internal/command internal/curve internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation
     internal/exposure internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
     internal/spent internal/terminal internal/wire job model model/base/llama model/known program secagg wasm wasm/compiler

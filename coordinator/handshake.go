@@ -77,7 +77,7 @@ func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
 		return link.Refuse(wire.CodeBusy, time.Hour, "no more devices may enrol")
 	case errors.Is(err, store.ErrExcluded):
 		return &link.Refusal{Msg: excluded(strings.TrimPrefix(err.Error(), store.ErrExcluded.Error()+": "))}
-	case errors.Is(err, store.ErrPopulation):
+	case errors.Is(err, store.ErrPool):
 		return link.Refuse(wire.CodeEnrolment, 0, "this device is enrolled for other jobs of this coordinator, which share no device with this one")
 	case errors.Is(err, store.ErrInvitation):
 		return link.Refuse(wire.CodeEnrolment, 0, "the invitation is spent, expired or revoked")

@@ -20,7 +20,7 @@ type Host interface {
 	// SecretsFor are the secrets of invitations with which an identity may show up.
 	SecretsFor(id [32]byte) ([]store.InvitationSecret, error)
 	// Enrol takes an identity into the fleet, where it may be: store.ErrFull, ErrExcluded,
-	// ErrInvitation or ErrPopulation where it may not.
+	// ErrInvitation or ErrPool where it may not.
 	Enrol(id [32]byte, invitation int64) error
 	// Strike notes that a device misbehaved in a round of this job, and says in how many
 	// rounds of all jobs it has. It is excluded from all where the fault is proven, or that

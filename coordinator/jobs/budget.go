@@ -10,12 +10,12 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// Total is what a population's jobs come to together, for who is in all of them.
+// Total is what a pool's jobs come to together, for who is in all of them.
 type Total struct {
-	Population string        `json:"population"`
-	Jobs       int           `json:"jobs"`
-	Rounds     int           `json:"rounds"` // charged, or under way
-	Guarantee  *dp.Guarantee `json:"guarantee,omitempty"`
+	Pool      string        `json:"pool"`
+	Jobs      int           `json:"jobs"`
+	Rounds    int           `json:"rounds"` // charged, or under way
+	Guarantee *dp.Guarantee `json:"guarantee,omitempty"`
 	// Why there is no guarantee; empty where there is one, or nothing was spent.
 	Why string `json:"why,omitempty"`
 }
@@ -73,11 +73,11 @@ func compose(events []dp.Event, delta, floor float64) (g dp.Guarantee, why strin
 }
 
 // afford says why the fleet's budget does not hold one more round, "" where it does.
-func afford(s *store.Spent, job, population string, next coordinator.Price) (why string, err error) {
+func afford(s *store.Spent, job, pool string, next coordinator.Price) (why string, err error) {
 	if s.Epsilon == 0 {
 		return "", nil // each job has its own alone
 	}
-	events, floor := s.Events(population)
+	events, floor := s.Events(pool)
 	had := 0.0
 	if b := s.By[job]; b != nil {
 		had = b.Floor
@@ -87,11 +87,11 @@ func afford(s *store.Spent, job, population string, next coordinator.Price) (why
 		return "", fmt.Errorf("jobs: the fleet's budget: %w", err)
 	}
 	if why != "" {
-		return "paused: the fleet has a budget, and of the population " + population + " " + why, nil
+		return "paused: the fleet has a budget, and of the pool " + pool + " " + why, nil
 	}
 	if g.Epsilon > s.Epsilon {
-		return fmt.Sprintf("paused: one more round would bring what the jobs of the population %s spent together to epsilon %.6g at delta %.3g, "+
-			"the fleet's budget is %.6g", population, g.Epsilon, s.Delta, s.Epsilon), nil
+		return fmt.Sprintf("paused: one more round would bring what the jobs of the pool %s spent together to epsilon %.6g at delta %.3g, "+
+			"the fleet's budget is %.6g", pool, g.Epsilon, s.Delta, s.Epsilon), nil
 	}
 	return "", nil
 }
@@ -99,7 +99,7 @@ func afford(s *store.Spent, job, population string, next coordinator.Price) (why
 // statedDelta is what totals are stated at where the fleet has no budget.
 const statedDelta = 1e-6
 
-// Totals accounts each population that spent anything, in the order of their names.
+// Totals accounts each pool that spent anything, in the order of their names.
 func Totals(s *store.Spent) ([]Total, error) {
 	delta := s.Delta
 	if s.Epsilon == 0 {
@@ -107,16 +107,16 @@ func Totals(s *store.Spent) ([]Total, error) {
 	}
 	jobs := map[string]int{}
 	for _, b := range s.By {
-		jobs[b.Population]++
+		jobs[b.Pool]++
 	}
 	out := []Total{}
 	for _, name := range sortedKeys(jobs) {
 		events, floor := s.Events(name)
-		t := Total{Population: name, Jobs: jobs[name], Rounds: len(events)}
+		t := Total{Pool: name, Jobs: jobs[name], Rounds: len(events)}
 		if len(events) > 0 {
 			g, why, err := compose(events, delta, floor)
 			if err != nil {
-				return nil, fmt.Errorf("jobs: population %s: %w", name, err)
+				return nil, fmt.Errorf("jobs: pool %s: %w", name, err)
 			}
 			if t.Why = why; why == "" {
 				t.Guarantee = &g

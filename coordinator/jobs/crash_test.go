@@ -1,4 +1,4 @@
-package jobs
+package jobs_test
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func (b between) End(round uint64, charged *coordinator.Price, again bool) error
 	return b.Host.End(round, charged, again)
 }
 
-// TestKillInRoundsOfTwoJobs: the process dies while two jobs, of two populations, are each in
+// TestKillInRoundsOfTwoJobs: the process dies while two jobs, of two pools, are each in
 // a round: after it was reserved, while devices train, and after it was committed. Started
 // again, every round is charged once, to both ledgers alike, and the jobs end.
 func TestKillInRoundsOfTwoJobs(t *testing.T) {
@@ -237,8 +237,8 @@ func TestAFolderOfOneJobBecomesAServers(t *testing.T) {
 }
 
 // TestOneDeviceInTwoJobs: what is held against a device is held in all jobs of its
-// population, three rounds of any of them exclude it from all, and a pardon takes it in again.
-// It cannot be in a job of another population.
+// pool, three rounds of any of them exclude it from all, and a pardon takes it in again.
+// It cannot be in a job of another pool.
 func TestOneDeviceInTwoJobs(t *testing.T) {
 	w, p := open(t, t.TempDir(), 0), newPeople(t, 1)
 	for _, name := range []string{"one", "two"} { // they never have enough devices
@@ -259,10 +259,7 @@ func TestOneDeviceInTwoJobs(t *testing.T) {
 	id := [32]byte(p.keys[0].Public().(ed25519.PublicKey))
 	strike := func(job string, round uint64) bool {
 		t.Helper()
-		w.h.mu.Lock()
-		s := w.h.seats[job]
-		w.h.mu.Unlock()
-		_, excluded, err := s.Strike(id, round, "a vector of another length", false, 3)
+		_, excluded, err := w.h.Seat(job).Strike(id, round, "a vector of another length", false, 3)
 		ok(t, err)
 		return excluded
 	}
@@ -279,7 +276,7 @@ func TestOneDeviceInTwoJobs(t *testing.T) {
 		_, err = f.Pardon(all[0].Identity)
 		ok(t, err)
 	})
-	w.h.Kick() // as who pardons over the network does
+	w.h.Kick()           // as who pardons over the network does
 	var left atomic.Bool // it was told too early
 	p.over = func(error) { left.Store(true) }
 	var again func() []error

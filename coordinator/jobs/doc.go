@@ -3,19 +3,19 @@
 //
 // Each job is a coordinator as if it were alone, with rounds, privacy ledger and checkpoints
 // in a folder of its own. What they share stands in the fleet's store ([store.OpenShared]):
-// who is enrolled in which population, what is held against whom, operators, and one ledger
+// who is enrolled in which pool, what is held against whom, operators, and one ledger
 // in which every round stands before anything of it is said.
 //
-// # Populations
+// # Pools
 //
-// An identity enrols in one population. Jobs of one population compose: who is in all of them
+// An identity enrols in one pool. Jobs of one pool compose: who is in all of them
 // has what all of them together spent, and the fleet's budget bounds that. Jobs of different
-// populations have no identity in common, so that the larger of what each spent holds for
+// pools have no identity in common, so that the larger of what each spent holds for
 // all. It holds for identities: a person with two of them is two.
 //
 // # Turns
 //
-// In one population one round is made at a time. A device then takes part in one at most,
+// In one pool one round is made at a time. A device then takes part in one at most,
 // whatever it sends; and who is drawn for one job's round cannot be read off who is missing
 // in another's, which would undo what hides who took part. The turn goes to the job of the
 // highest priority that has the devices for a round, among equals to the one that has waited

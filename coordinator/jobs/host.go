@@ -24,7 +24,7 @@ type Config struct {
 	Open func(j store.Hosted, dir string, host coordinator.Host) (*coordinator.Coordinator, error)
 	// Mount puts it on the network, before it runs; Unmount takes it off again, before it is
 	// closed. A job that is over stays mounted, so that devices are told, until it is archived.
-	Mount   func(name string, c *coordinator.Coordinator) error
+	Mount   func(j store.Hosted, c *coordinator.Coordinator) error
 	Unmount func(name string)
 	// Most is how many jobs are open at once; others wait in a queue. 0: 4.
 	Most int
@@ -42,10 +42,11 @@ type Host struct {
 	kicked chan struct{}
 	ended  chan ended
 
-	mu    sync.Mutex
-	turns *turns           // guarded by mu
-	spent *store.Spent     // guarded by mu
-	seats map[string]*seat // guarded by mu: of jobs that are open
+	mu     sync.Mutex
+	turns  *turns                 // guarded by mu
+	spent  *store.Spent           // guarded by mu
+	seats  map[string]*seat       // guarded by mu: of jobs that are open
+	states map[string]store.State // guarded by mu
 
 	open map[string]*opened // Run's alone
 }
@@ -101,7 +102,7 @@ func (h *Host) Reached(token string) error { return h.store.Reached(token) }
 // Fleet opens the operator's hand on devices, jobs and operators; the caller closes it.
 func (h *Host) Fleet() (*store.Fleet, error) { return store.OpenFleet(h.cfg.Dir) }
 
-// Budget sets what a population may spend in all jobs together, from now on; epsilon 0:
+// Budget sets what a pool may spend in all jobs together, from now on; epsilon 0:
 // no more than each job by itself.
 func (h *Host) Budget(epsilon, delta float64) error {
 	h.mu.Lock()
@@ -116,7 +117,7 @@ func (h *Host) Budget(epsilon, delta float64) error {
 	return err
 }
 
-// Totals are what each population's jobs spent together, and the budget: epsilon 0 is none.
+// Totals are what each pool's jobs spent together, and the budget: epsilon 0 is none.
 func (h *Host) Totals() (totals []Total, epsilon, delta float64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -143,10 +144,17 @@ func (h *Host) Status(name string) (monitor.Status, bool) {
 	return s.c.Status(), true
 }
 
-// wakeAll has a population's jobs ask anew; under mu.
-func (h *Host) wakeAll(population string) {
+// State is what has become of a job, as of the last look at the store; "" where there is none.
+func (h *Host) State(name string) store.State {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.states[name]
+}
+
+// wakeAll has a pool's jobs ask anew; under mu.
+func (h *Host) wakeAll(pool string) {
 	for _, s := range h.seats {
-		if s.in == population {
+		if s.in == pool {
 			s.wake()
 		}
 	}
@@ -221,6 +229,12 @@ func (h *Host) follow(ctx context.Context, wg *sync.WaitGroup) error {
 	if err != nil {
 		return err
 	}
+	h.mu.Lock()
+	h.states = make(map[string]store.State, len(all))
+	for _, j := range all {
+		h.states[j.Name] = j.State
+	}
+	h.mu.Unlock()
 	active := 0
 	for _, o := range h.open {
 		if !o.over {
@@ -328,11 +342,11 @@ func (h *Host) note(e ended) error {
 // start opens a job and runs it.
 func (h *Host) start(ctx context.Context, wg *sync.WaitGroup, j store.Hosted) {
 	ctx, stop := context.WithCancelCause(ctx)
-	s := &seat{h: h, name: j.Name, in: j.Population, paused: j.Want == store.WantPause}
+	s := &seat{h: h, name: j.Name, in: j.Pool, paused: j.Want == store.WantPause}
 	h.open[j.Name] = &opened{seat: s, stop: stop}
 	h.mu.Lock()
 	h.seats[j.Name] = s
-	h.turns.enter(j.Name, j.Population, j.Priority, s.wake)
+	h.turns.enter(j.Name, j.Pool, j.Priority, s.wake)
 	h.mu.Unlock()
 	wg.Go(func() {
 		defer stop(nil)
@@ -356,7 +370,7 @@ func (h *Host) play(ctx context.Context, s *seat, j store.Hosted) error {
 		err = s.settle(ledger, c)
 	}
 	if err == nil {
-		err = h.cfg.Mount(j.Name, c)
+		err = h.cfg.Mount(j, c)
 	}
 	if err != nil {
 		return errors.Join(err, c.Close())

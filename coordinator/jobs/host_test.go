@@ -1,4 +1,4 @@
-package jobs
+package jobs_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/jobs"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dataset"
@@ -54,7 +55,7 @@ func tinyJob(name string, rounds int) job.Job {
 type town struct {
 	t    *testing.T
 	dir  string
-	h    *Host
+	h    *jobs.Host
 	http *httptest.Server
 	stop context.CancelFunc
 	ran  chan error
@@ -86,7 +87,7 @@ func openWith(t *testing.T, dir string, most int, between func(coordinator.Host)
 	}))
 	base := tiny.Base(t, 8, 1, 8)
 	var err error
-	w.h, err = Open(Config{
+	w.h, err = jobs.Open(jobs.Config{
 		Dir: dir, Most: most, Every: 10 * time.Millisecond,
 		Open: func(j store.Hosted, dir string, host coordinator.Host) (*coordinator.Coordinator, error) {
 			if w.host != nil {
@@ -98,7 +99,8 @@ func openWith(t *testing.T, dir string, most int, between func(coordinator.Host)
 			}
 			return coordinator.New(coordinator.Config{Job: parsed, Dir: dir, Base: base, Hosts: []string{}, Host: host, Patient: true})
 		},
-		Mount: func(name string, c *coordinator.Coordinator) error {
+		Mount: func(j store.Hosted, c *coordinator.Coordinator) error {
+			name := j.Name
 			s, err := server.New(c, server.Config{})
 			if err != nil {
 				return err
@@ -162,11 +164,11 @@ func (w *town) with(use func(f *store.Fleet)) {
 	ok(w.t, f.Close())
 }
 
-func (w *town) submit(j job.Job, population string, priority int) {
+func (w *town) submit(j job.Job, pool string, priority int) {
 	w.t.Helper()
 	b := fileOf(w.t, j)
 	w.with(func(f *store.Fleet) {
-		ok(w.t, f.Submit(store.Hosted{Name: j.Name, Population: population, Priority: priority, File: b}))
+		ok(w.t, f.Submit(store.Hosted{Name: j.Name, Pool: pool, Priority: priority, File: b}))
 	})
 	w.h.Kick()
 }
@@ -437,12 +439,10 @@ func TestFleetBudgetPausesAll(t *testing.T) {
 	end := p.join(t, "one", w.token("one"))
 	w.becomes("one", store.StateFinished)
 	end()
-	w.h.mu.Lock()
-	events, floor := w.h.spent.Events(store.EveryPopulation)
-	w.h.mu.Unlock()
-	five, _, err := compose(append(slices.Clone(events), events[0]), delta, floor)
+	events, floor := w.h.Events(store.EveryPool)
+	five, _, err := jobs.Compose(append(slices.Clone(events), events[0]), delta, floor)
 	ok(t, err)
-	six, _, err := compose(append(slices.Clone(events), events[0], events[1]), delta, floor)
+	six, _, err := jobs.Compose(append(slices.Clone(events), events[0], events[1]), delta, floor)
 	ok(t, err)
 	// One more round of the six that two other jobs would make.
 	ok(t, w.h.Budget((five.Epsilon+six.Epsilon)/2, delta))
@@ -457,9 +457,7 @@ func TestFleetBudgetPausesAll(t *testing.T) {
 	if n := len(w.ledgers()); n != 4*2+1+2 {
 		t.Errorf("%d entries: more than one round was begun beyond the budget, or none", n)
 	}
-	w.h.mu.Lock()
-	before := w.h.spent.Entries
-	w.h.mu.Unlock()
+	before := w.h.Entries()
 	ok(t, w.h.Budget(100, delta))
 	for _, s := range []string{"two", "three"} {
 		w.becomes(s, store.StateFinished)
@@ -500,7 +498,7 @@ func TestSteering(t *testing.T) {
 				t.Errorf("%s of %s: %v", bad.want, bad.name, err)
 			}
 		}
-		for _, bad := range []store.Hosted{{Name: "../up"}, {Name: "first"}, {Name: "x", Population: "A B"}, {Name: "x", Priority: 5000}, {Name: "x", File: make([]byte, store.MaxHostedFile+1)}} {
+		for _, bad := range []store.Hosted{{Name: "../up"}, {Name: "first"}, {Name: "x", Pool: "A B"}, {Name: "x", Priority: 5000}, {Name: "x", File: make([]byte, store.MaxHostedFile+1)}} {
 			if bad.File == nil {
 				bad.File = []byte("name: x")
 			}

@@ -12,7 +12,7 @@ import (
 type seat struct {
 	h    *Host
 	name string
-	in   string // population
+	in   string // pool
 
 	// Guarded by Host.mu.
 	c      *coordinator.Coordinator // nil until it is open
@@ -131,7 +131,7 @@ func (s *seat) End(round uint64, charged *coordinator.Price, again bool) error {
 
 // spend writes to the fleet's ledger; under Host.mu.
 func (s *seat) spend(act string, round uint64, cost *coordinator.Price) error {
-	e := store.Spending{Act: act, Job: s.name, Population: s.in, Round: round}
+	e := store.Spending{Act: act, Job: s.name, Pool: s.in, Round: round}
 	if cost != nil {
 		var err error
 		if e.Event, err = cost.Event.MarshalBinary(); err != nil {

@@ -11,26 +11,26 @@ type turns struct {
 
 // claim is one job's.
 type claim struct {
-	population string
-	priority   int
-	wants      bool   // it has the devices for a round
-	has        bool   // the turn
-	last       uint64 // the number of its last turn
-	wake       func() // has the job ask again; must not wait
+	pool     string
+	priority int
+	wants    bool   // it has the devices for a round
+	has      bool   // the turn
+	last     uint64 // the number of its last turn
+	wake     func() // has the job ask again; must not wait
 }
 
 func newTurns() *turns { return &turns{claims: map[string]*claim{}} }
 
 // enter lets a job ask.
-func (t *turns) enter(name, population string, priority int, wake func()) {
-	t.claims[name] = &claim{population: population, priority: priority, wake: wake}
+func (t *turns) enter(name, pool string, priority int, wake func()) {
+	t.claims[name] = &claim{pool: pool, priority: priority, wake: wake}
 }
 
 // leave ends what a job has or wants.
 func (t *turns) leave(name string) {
 	if c := t.claims[name]; c != nil {
 		delete(t.claims, name)
-		t.wake(c.population)
+		t.wake(c.pool)
 	}
 }
 
@@ -42,7 +42,7 @@ func (t *turns) ask(name string) (mine bool, before string) {
 	}
 	c.wants = true
 	for other, o := range t.claims {
-		if o != c && o.population == c.population && (o.has || o.wants && precedes(other, o, name, c)) {
+		if o != c && o.pool == c.pool && (o.has || o.wants && precedes(other, o, name, c)) {
 			if before == "" || o.has || !t.claims[before].has && precedes(other, o, before, t.claims[before]) {
 				before = other
 			}
@@ -74,7 +74,7 @@ func precedes(a string, c *claim, b string, d *claim) bool {
 func (t *turns) withdraw(name string) {
 	if c := t.claims[name]; c != nil && (c.wants || c.has) {
 		c.wants, c.has = false, false
-		t.wake(c.population)
+		t.wake(c.pool)
 	}
 }
 
@@ -82,14 +82,14 @@ func (t *turns) withdraw(name string) {
 func (t *turns) done(name string, again bool) {
 	if c := t.claims[name]; c != nil {
 		c.has, c.wants = false, again
-		t.wake(c.population)
+		t.wake(c.pool)
 	}
 }
 
 // wake has all who want the turn ask again.
-func (t *turns) wake(population string) {
+func (t *turns) wake(pool string) {
 	for _, c := range t.claims {
-		if c.population == population && c.wants && !c.has {
+		if c.pool == pool && c.wants && !c.has {
 			c.wake()
 		}
 	}

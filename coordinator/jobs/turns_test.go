@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTurns: of any jobs that ask, give back and leave at random, one in a population has the
+// TestTurns: of any jobs that ask, give back and leave at random, one in a pool has the
 // turn at most; nobody who wants it is forgotten; a higher priority goes first, and among
 // equals who has waited longest.
 func TestTurns(t *testing.T) {
@@ -34,7 +34,7 @@ func TestTurns(t *testing.T) {
 				before := *c
 				mine, other := tu.ask(name)
 				for o, d := range tu.claims {
-					if mine && o != name && d.population == c.population {
+					if mine && o != name && d.pool == c.pool {
 						if d.has {
 							t.Fatalf("seed %d: %s and %s have the turn", seed, name, o)
 						}
@@ -54,10 +54,10 @@ func TestTurns(t *testing.T) {
 				}
 				moving := false
 				for o, d := range tu.claims {
-					moving = moving || d.population == c.population && (d.has || d.wants && woken[o])
+					moving = moving || d.pool == c.pool && (d.has || d.wants && woken[o])
 				}
 				if !moving && len(woken) > 0 {
-					t.Fatalf("seed %d: all of %s wait and nobody was woken", seed, c.population)
+					t.Fatalf("seed %d: all of %s wait and nobody was woken", seed, c.pool)
 				}
 			}
 		}

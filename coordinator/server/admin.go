@@ -24,22 +24,28 @@ import (
 
 // routes are the operator's endpoints, each with the least role that it is for.
 func (s *Server) routes() []route {
-	return []route{
+	return append(s.desk.routes(), []route{
 		{"GET /metrics", store.RoleViewer, s.metrics().ServeHTTP},
 		{"GET /v1/status", store.RoleViewer, func(w http.ResponseWriter, _ *http.Request) { serveStatus(w, s.c.Status()) }},
-		{"GET /v1/openapi.json", store.RoleViewer, s.serveOpenAPI},
-		{"GET /v1/admin/who.json", store.RoleViewer, s.serveWho},
 		{"GET /v1/admin/events", store.RoleViewer, s.serveEvents},
 		{"GET /v1/admin/job.yaml", store.RoleViewer, s.serveJobFile},
 		{"GET /v1/admin/rounds.csv", store.RoleViewer, s.serveRounds},
 		{"GET /v1/admin/ledger.json", store.RoleViewer, s.serveLedger},
 		{"GET /v1/admin/adapter/{file}", store.RoleViewer, s.serveAdapter},
 		{"GET /v1/admin/adapter.zip", store.RoleViewer, s.serveArchive},
-		{"GET /v1/admin/devices.json", store.RoleViewer, s.serveDevices},
 		{"GET /v1/admin/fleet.json", store.RoleViewer, s.serveFleet},
 		{"GET /v1/admin/forecast.json", store.RoleViewer, s.serveForecast},
 		{"GET /v1/admin/paused.json", store.RoleViewer, s.servePaused},
 		{"GET /v1/admin/ready.json", store.RoleViewer, s.serveChecks},
+	}...)
+}
+
+// routes are those that ask nothing of one job.
+func (s *desk) routes() []route {
+	return []route{
+		{"GET /v1/openapi.json", store.RoleViewer, s.serveOpenAPI},
+		{"GET /v1/admin/who.json", store.RoleViewer, s.serveWho},
+		{"GET /v1/admin/devices.json", store.RoleViewer, s.serveDevices},
 		{"POST /v1/admin/devices/{identity}/{act}", store.RoleOperator, s.serveJudgement},
 		{"GET /v1/admin/invitation.json", store.RoleOperator, s.serveInvitation}, // its link enrols devices
 		{"GET /v1/admin/reached.json", store.RoleOperator, s.serveReached},

@@ -18,8 +18,8 @@ import (
 // the token as a header: a form or a page of another origin cannot send it.
 
 // withFleet opens the fleet for a request's operator.
-func (s *Server) withFleet(w http.ResponseWriter, r *http.Request, use func(f *store.Fleet) (any, error)) {
-	f, err := s.c.Fleet()
+func (s *desk) withFleet(w http.ResponseWriter, r *http.Request, use func(f *store.Fleet) (any, error)) {
+	f, err := s.fleet()
 	var out any
 	if err == nil {
 		out, err = use(f.As(who(r).Name))
@@ -46,13 +46,13 @@ func serveJSON(w http.ResponseWriter, v any) {
 }
 
 // serveDevices lists the enrolled devices.
-func (s *Server) serveDevices(w http.ResponseWriter, r *http.Request) {
+func (s *desk) serveDevices(w http.ResponseWriter, r *http.Request) {
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) { return f.Devices() })
 }
 
 // serveJudgement bans, pardons or forgets a device; the coordinator minds it before its next
 // round.
-func (s *Server) serveJudgement(w http.ResponseWriter, r *http.Request) {
+func (s *desk) serveJudgement(w http.ResponseWriter, r *http.Request) {
 	id, act := r.PathValue("identity"), r.PathValue("act")
 	if len(id) != 64 { // a page names a device in full
 		http.Error(w, "an identity has 64 hexadecimal digits", http.StatusBadRequest)
@@ -66,6 +66,7 @@ func (s *Server) serveJudgement(w http.ResponseWriter, r *http.Request) {
 	}
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
 		var err error
+		defer s.changed()
 		switch act {
 		case "ban":
 			id, err = f.Ban(id, why.Reason)
@@ -91,7 +92,7 @@ type Invitation struct {
 	SVG   string `json:"svg"`   // an image of its own
 }
 
-func (s *Server) serveInvitation(w http.ResponseWriter, _ *http.Request) {
+func (s *desk) serveInvitation(w http.ResponseWriter, _ *http.Request) {
 	var in Invitation
 	if link, ok := s.link.Load().(joinLink); ok {
 		in.Link, in.Local = link.address, link.local

@@ -90,7 +90,7 @@ func unframed(next http.Handler) http.Handler {
 // rebinding). Addresses and localhost cannot be made to mean something else. A
 // request that a browser sends for a page of another origin is refused as well, but see
 // shared.
-func (s *Server) named(next http.Handler) http.Handler {
+func (s *desk) named(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.isOurs(r.Host) {
 			http.Error(w, "the coordinator is not called that; see serve --url", http.StatusMisdirectedRequest)
@@ -115,7 +115,7 @@ func (s *Server) reachable(next http.Handler) http.Handler {
 // fronted takes what a page of ours sends through a proxy as sent to the name that the
 // page has: a proxy may ask under the listener's own address instead, or leave the port
 // out, and then the page would be of another origin.
-func (s *Server) fronted(next http.Handler) http.Handler {
+func (s *desk) fronted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u, err := url.Parse(r.Header.Get("Origin")); err == nil && u.Host != "" && s.isOurs(r.Host) {
 			if _, known := s.fronts.Load(strings.ToLower(u.Host)); known {
@@ -129,7 +129,7 @@ func (s *Server) fronted(next http.Handler) http.Handler {
 
 // isOurs reports whether a Host header is an address, localhost, or the name that
 // tokens give.
-func (s *Server) isOurs(host string) bool {
+func (s *desk) isOurs(host string) bool {
 	u := url.URL{Host: host}
 	name := strings.ToLower(u.Hostname())
 	if name == "localhost" || net.ParseIP(name) != nil {
@@ -150,7 +150,7 @@ func isLocal(baseURL string) bool {
 }
 
 // answersTo notes a name by which devices reach us.
-func (s *Server) answersTo(baseURL string) {
+func (s *desk) answersTo(baseURL string) {
 	if u, err := url.Parse(baseURL); err == nil && u.Hostname() != "" {
 		s.names.Store(strings.ToLower(u.Hostname()), nil)
 		s.fronts.Store(strings.ToLower(u.Host), nil)

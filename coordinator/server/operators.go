@@ -43,7 +43,7 @@ func who(r *http.Request) store.Operator {
 // shows is the operator whose token a request shows as "Authorization: Bearer", nil for
 // nobody's. It is never taken from a cookie or an address: a page of another origin cannot
 // make a browser send it.
-func (s *Server) shows(r *http.Request) (*store.Operator, error) {
+func (s *desk) shows(r *http.Request) (*store.Operator, error) {
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
 		return nil, nil
@@ -54,7 +54,7 @@ func (s *Server) shows(r *http.Request) (*store.Operator, error) {
 	if !store.IsOperatorToken(given) {
 		return nil, nil // nothing is looked up for what is none
 	}
-	f, err := s.c.Fleet()
+	f, err := s.fleet()
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (s *Server) shows(r *http.Request) (*store.Operator, error) {
 }
 
 // asks lets through who shows the token of an operator with the role.
-func (s *Server) asks(role store.Role, serve http.HandlerFunc) http.HandlerFunc {
+func (s *desk) asks(role store.Role, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		o, err := s.shows(r)
 		switch {
@@ -90,8 +90,11 @@ func (s *Server) asks(role store.Role, serve http.HandlerFunc) http.HandlerFunc 
 const mostAsked = 4096
 
 // told reads a request's JSON, of the keys that v has; it answers where that fails.
-func told(w http.ResponseWriter, r *http.Request, v any) bool {
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostAsked))
+func told(w http.ResponseWriter, r *http.Request, v any) bool { return toldMore(w, r, v, mostAsked) }
+
+// toldMore is told with another bound.
+func toldMore(w http.ResponseWriter, r *http.Request, v any, most int64) bool {
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(v)
 	if err == nil && dec.More() {
@@ -113,13 +116,13 @@ func life(seconds int64) time.Duration {
 }
 
 // serveWho says as whom one asks.
-func (s *Server) serveWho(w http.ResponseWriter, r *http.Request) {
+func (s *desk) serveWho(w http.ResponseWriter, r *http.Request) {
 	o := who(r)
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"name": o.Name, "role": o.Role}) // the reader is gone: nobody to tell
 }
 
-func (s *Server) serveOperators(w http.ResponseWriter, r *http.Request) {
+func (s *desk) serveOperators(w http.ResponseWriter, r *http.Request) {
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
 		all, err := f.Operators()
 		return slices.DeleteFunc(all, func(o store.Operator) bool { return mayName(who(r).Role, o.Role) != nil }), err
@@ -132,7 +135,7 @@ type Added struct {
 	Token string `json:"token"`
 }
 
-func (s *Server) serveAddOperator(w http.ResponseWriter, r *http.Request) {
+func (s *desk) serveAddOperator(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Name    string     `json:"name"`
 		Role    store.Role `json:"role"`
@@ -150,7 +153,7 @@ func (s *Server) serveAddOperator(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (s *Server) serveRevokeOperator(w http.ResponseWriter, r *http.Request) {
+func (s *desk) serveRevokeOperator(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
 		role, err := roleOf(f, name)
@@ -170,14 +173,14 @@ type Acts struct {
 	Head string      `json:"head"`
 }
 
-func (s *Server) serveActs(w http.ResponseWriter, r *http.Request) {
+func (s *desk) serveActs(w http.ResponseWriter, r *http.Request) {
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
 		acts, head, err := f.Acts()
 		return Acts{acts, fmt.Sprintf("%x", head)}, err
 	})
 }
 
-func (s *Server) serveInvitations(w http.ResponseWriter, r *http.Request) {
+func (s *desk) serveInvitations(w http.ResponseWriter, r *http.Request) {
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) { return f.Invitations() })
 }
 
@@ -186,7 +189,7 @@ type Reached struct {
 	Token string `json:"token"` // without a secret; empty before
 }
 
-func (s *Server) serveReached(w http.ResponseWriter, r *http.Request) {
+func (s *desk) serveReached(w http.ResponseWriter, r *http.Request) {
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
 		token, err := f.Reached()
 		return Reached{token}, err
@@ -222,7 +225,7 @@ func invited(f *store.Fleet, i store.Invitation, secret []byte) (Invited, error)
 	return out, nil
 }
 
-func (s *Server) serveInvite(w http.ResponseWriter, r *http.Request) {
+func (s *desk) serveInvite(w http.ResponseWriter, r *http.Request) {
 	in := struct {
 		Note    string `json:"note"`
 		Uses    int    `json:"uses"`
@@ -240,7 +243,7 @@ func (s *Server) serveInvite(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (s *Server) serveRevokeInvitation(w http.ResponseWriter, r *http.Request) {
+func (s *desk) serveRevokeInvitation(w http.ResponseWriter, r *http.Request) {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
 		http.Error(w, "an invitation is named by its number", http.StatusBadRequest)
@@ -249,7 +252,7 @@ func (s *Server) serveRevokeInvitation(w http.ResponseWriter, r *http.Request) {
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) { return map[string]int64{"revoked": id}, f.Revoke(id) })
 }
 
-func (s *Server) serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
+func (s *desk) serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(openAPI) // the reader is gone: nobody to tell
 }

@@ -14,8 +14,8 @@ const mostForwarded = 16
 // that is a proxy that is trusted, the last one on the way here that is not. What stands
 // before it in X-Forwarded-For its sender can have made up. The port of an address that a
 // proxy names is not known, and 0.
-func (s *Server) cameFrom(r *http.Request) string {
-	if len(s.cfg.Trusted) == 0 {
+func (s *desk) cameFrom(r *http.Request) string {
+	if len(s.trusted) == 0 {
 		return r.RemoteAddr
 	}
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -37,7 +37,7 @@ func (s *Server) cameFrom(r *http.Request) string {
 	return last
 }
 
-func (s *Server) trusts(ip netip.Addr) bool {
+func (s *desk) trusts(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
-	return slices.ContainsFunc(s.cfg.Trusted, func(p netip.Prefix) bool { return p.Contains(ip) })
+	return slices.ContainsFunc(s.trusted, func(p netip.Prefix) bool { return p.Contains(ip) })
 }

@@ -10,7 +10,7 @@ import (
 // TestCameFrom: a trusted proxy's word is taken, nobody else's, and no further than to the
 // first address that is not a proxy.
 func TestCameFrom(t *testing.T) {
-	s := &Server{cfg: Config{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/24"),
+	s := &Server{desk: desk{trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/24"),
 		netip.MustParsePrefix("fd00::/8")}}}
 	for name, c := range map[string]struct{ remote, forwarded, want string }{
 		"no proxy":               {"192.0.2.1:77", "198.51.100.9", "192.0.2.1:77"},

@@ -24,17 +24,19 @@ func (s *Server) Serve(ctx context.Context, e *Endpoint) error {
 	if e.counter != nil {
 		e.counter.meter.Store(s.c.Meter())
 	}
-	return s.serve(ctx, e, s.reachable(s.Handler()), s.sockets)
+	return serveOn(ctx, e, s.reachable(s.Handler()), s.sockets, s.log, true)
 }
 
 // ServeAdmin serves the operator on an endpoint, as Serve does devices. Its few
 // connections are apart, of the files that devices leave: strangers who fill their
 // cap do not keep the operator out.
 func (s *Server) ServeAdmin(ctx context.Context, e *Endpoint) error {
-	return s.serve(ctx, e, s.named(s.AdminHandler()), newSockets(sparedFiles/4, 0, 0))
+	return serveOn(ctx, e, s.named(s.AdminHandler()), newSockets(sparedFiles/4, 0, 0), s.log, true)
 }
 
-func (s *Server) serve(ctx context.Context, e *Endpoint, handler http.Handler, cap *sockets) error {
+// serveOn serves a handler. count: bytes are counted as they cross the sockets, for the one
+// coordinator that is behind them.
+func serveOn(ctx context.Context, e *Endpoint, handler http.Handler, cap *sockets, log *slog.Logger, count bool) error {
 	if e.counter != nil {
 		e.counter.sockets.Store(cap)
 	}
@@ -43,9 +45,9 @@ func (s *Server) serve(ctx context.Context, e *Endpoint, handler http.Handler, c
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			if counted := counting(conn); counted != nil {
+			if counted := counting(conn); count && counted != nil {
 				ctx = context.WithValue(ctx, countedKey{}, counted)
 			}
 			return ctx

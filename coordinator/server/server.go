@@ -25,6 +25,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/internal/socket"
+	"github.com/starling-fl/starling/coordinator/store"
 )
 
 // Config is how a coordinator is served.
@@ -42,6 +43,10 @@ type Config struct {
 	Origins []string
 	// Version is the program's, as /metrics has it.
 	Version string
+	// Fleet opens the operator's hand, and AdminToken is what the dashboard asks for, where
+	// the job is one of several over a fleet: nil and empty are the job's own.
+	Fleet      func() (*store.Fleet, error)
+	AdminToken string
 	// MostOfAddress bounds the open connections of one address (of one /64 in IPv6).
 	// 0 is an eighth of what the process may have, and leaves this machine's own
 	// addresses, behind which a proxy stands, to that whole.
@@ -53,18 +58,26 @@ const MostSample = 4 << 20
 
 // Server serves one coordinator.
 type Server struct {
-	c          *coordinator.Coordinator
-	cfg        Config
+	desk
+	c       *coordinator.Coordinator
+	cfg     Config
+	sockets *sockets // connections of all listeners for devices
+	terms   socket.Terms
+	about   func() ([]byte, error)
+	origins []string // other sites whose pages may be devices
+	gzipped sync.Map // [32]byte to []byte: blobs as browsers get them; nil: as they are
+}
+
+// desk is what a server knows of a fleet and of its operators, whichever job they ask about.
+type desk struct {
 	log        *slog.Logger
-	sockets    *sockets // connections of all listeners for devices
-	terms      socket.Terms
-	about      func() ([]byte, error)
+	fleet      func() (*store.Fleet, error)
+	changed    func() // called when an operator has changed something
 	adminToken string
-	origins    []string     // other sites whose pages may be devices
+	trusted    []netip.Prefix
 	names      sync.Map     // by which devices reach us
 	fronts     sync.Map     // the same with their ports, as in the origin of a page
 	link       atomic.Value // joinLink
-	gzipped    sync.Map     // [32]byte to []byte: blobs as browsers get them; nil: as they are
 }
 
 // joinLink is the join page's address with a token behind the #: a browser sends it
@@ -80,7 +93,10 @@ func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 	if len(cfg.Sample) > MostSample {
 		return nil, fmt.Errorf("server: the sample %s has %d bytes, limit %d", cfg.SampleName, len(cfg.Sample), MostSample)
 	}
-	s := &Server{c: c, cfg: cfg, log: c.Log()}
+	s := &Server{c: c, cfg: cfg, desk: desk{log: c.Log(), fleet: c.Fleet, changed: func() {}, adminToken: cfg.AdminToken, trusted: cfg.Trusted}}
+	if cfg.Fleet != nil {
+		s.fleet = cfg.Fleet
+	}
 	var err error
 	if s.origins, err = parseOrigins(cfg.Origins); err != nil {
 		return nil, err
@@ -103,6 +119,9 @@ func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 		}
 		return json.Marshal(a)
 	})
+	if s.adminToken != "" {
+		return s, nil
+	}
 	// It protects the operator, not a reproducible run: it is never seeded.
 	b, err := c.Secret("admin")
 	s.adminToken = hex.EncodeToString(b)
@@ -121,14 +140,14 @@ func (s *Server) Token(baseURL string, pin []byte) string {
 
 // JoinLink is the address of the join page for the last Token, empty before; local:
 // only this machine reaches it.
-func (s *Server) JoinLink() (address string, local bool) {
+func (s *desk) JoinLink() (address string, local bool) {
 	l, _ := s.link.Load().(joinLink)
 	return l.address, l.local
 }
 
 // AdminToken is what the dashboard asks the operator for: 64 hexadecimal digits,
 // drawn once and kept in the store.
-func (s *Server) AdminToken() string { return s.adminToken }
+func (s *desk) AdminToken() string { return s.adminToken }
 
 // serveSession is the WebSocket endpoint: one call a connection.
 func (s *Server) serveSession(w http.ResponseWriter, r *http.Request) {

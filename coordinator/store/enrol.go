@@ -34,10 +34,10 @@ func (s *Store) Enrol(key [32]byte, invitation int64) (added bool, err error) {
 	return s.enrolAs(&enrolment{key: key, invitation: invitation})
 }
 
-// EnrolIn is Enrol into one population of a fleet: ErrPopulation where the identity is in
+// EnrolIn is Enrol into one pool of a fleet: ErrPool where the identity is in
 // another one.
-func (s *Store) EnrolIn(key [32]byte, population string, invitation int64) (added bool, err error) {
-	return s.enrolAs(&enrolment{key: key, invitation: invitation, population: population})
+func (s *Store) EnrolIn(key [32]byte, pool string, invitation int64) (added bool, err error) {
+	return s.enrolAs(&enrolment{key: key, invitation: invitation, pool: pool})
 }
 
 func (s *Store) enrolAs(r *enrolment) (added bool, err error) {
@@ -55,7 +55,7 @@ func (s *Store) enrolAs(r *enrolment) (added bool, err error) {
 type enrolment struct {
 	key        [32]byte
 	invitation int64
-	population string // of a fleet; "": it is one job's
+	pool       string // of a fleet; "": it is one job's
 
 	added, done bool
 	err         error
@@ -90,7 +90,7 @@ func (s *Store) enrol(all []*enrolment) {
 			r.added = false
 			err := s.enrolOne(tx, r, &into)
 			switch {
-			case errors.Is(err, ErrExcluded), errors.Is(err, ErrFull), errors.Is(err, ErrInvitation), errors.Is(err, ErrPopulation):
+			case errors.Is(err, ErrExcluded), errors.Is(err, ErrFull), errors.Is(err, ErrInvitation), errors.Is(err, ErrPool):
 				r.err = err // and nothing of it was written
 			case err != nil:
 				return err

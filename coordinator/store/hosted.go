@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS hosted (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
   folder TEXT NOT NULL UNIQUE,
-  population TEXT NOT NULL,
+  pool TEXT NOT NULL,
   priority INTEGER NOT NULL,
   file BLOB NOT NULL,
   want TEXT NOT NULL,
@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS hosted (
 );
 CREATE TABLE IF NOT EXISTS member (
   key BLOB PRIMARY KEY CHECK (length(key) = 32),
-  population TEXT NOT NULL
+  pool TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS spending (
   seq INTEGER PRIMARY KEY,
@@ -80,27 +80,27 @@ type Hosted struct {
 	// Folder is where it lies, below the server's folder; "." is that folder itself, of a
 	// server that was begun with one job.
 	Folder string `json:"folder"`
-	// Population is whose data it asks for: an identity enrols in one population alone, so
+	// Pool is whose data it asks for: an identity enrols in one pool alone, so
 	// that jobs of different ones have no device in common.
-	Population string    `json:"population"`
-	Priority   int       `json:"priority"`
-	File       []byte    `json:"-"` // the job file: it may hold the enrolment secret
-	Want       Want      `json:"want"`
-	State      State     `json:"state"`
-	Reason     string    `json:"reason,omitempty"`
-	Submitted  time.Time `json:"submitted"`
+	Pool      string    `json:"pool"`
+	Priority  int       `json:"priority"`
+	File      []byte    `json:"-"` // the job file: it may hold the enrolment secret
+	Want      Want      `json:"want"`
+	State     State     `json:"state"`
+	Reason    string    `json:"reason,omitempty"`
+	Submitted time.Time `json:"submitted"`
 }
 
 // Limits of hosted jobs.
 const (
-	MaxHosted       = 1000     // jobs ever submitted
-	MaxHostedFile   = 64 << 10 // bytes of a job file
-	MaxPriority     = 1000
-	EveryPopulation = "fleet" // the population of a job that names none
+	MaxHosted     = 1000     // jobs ever submitted
+	MaxHostedFile = 64 << 10 // bytes of a job file
+	MaxPriority   = 1000
+	EveryPool     = "fleet" // the pool of a job that names none
 )
 
-// ErrPopulation: the identity is enrolled in another population of the fleet.
-var ErrPopulation = errors.New("store: the device is enrolled in another population of this fleet")
+// ErrPool: the identity is enrolled in another pool of the fleet.
+var ErrPool = errors.New("store: the device is enrolled in another pool of this fleet")
 
 var hostedName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
@@ -165,7 +165,7 @@ func (s *Store) takeOver(path string) error {
 	err := s.tx(func(tx *sql.Tx) error {
 		for _, q := range []string{
 			`INSERT INTO identity (id, key, at, seen, invitation, excluded) SELECT id, key, at, seen, invitation, excluded FROM alone.identity`,
-			`INSERT INTO member (key, population) SELECT key, '` + EveryPopulation + `' FROM alone.identity`,
+			`INSERT INTO member (key, pool) SELECT key, '` + EveryPool + `' FROM alone.identity`,
 			`INSERT INTO strike (id, key, round, at, reason) SELECT id, key, round, at, reason FROM alone.strike`,
 			`INSERT INTO invitation (id, secret, note, uses, used, expires, revoked, at)
 				SELECT id, secret, note, uses, used, expires, revoked, at FROM alone.invitation`,
@@ -185,14 +185,14 @@ func (s *Store) takeOver(path string) error {
 
 // Submit adds a job to the fleet: ErrAsked where its name is taken or it is out of bounds.
 func (f *Fleet) Submit(j Hosted) error {
-	if j.Population == "" {
-		j.Population = EveryPopulation
+	if j.Pool == "" {
+		j.Pool = EveryPool
 	}
 	switch {
 	case !hostedName.MatchString(j.Name):
 		return fmt.Errorf("%w: the job's name %.70q: want 1 to 40 of a-z, 0-9 and -, the first no -", ErrAsked, j.Name)
-	case !hostedName.MatchString(j.Population):
-		return fmt.Errorf("%w: the population %.70q: want 1 to 40 of a-z, 0-9 and -, the first no -", ErrAsked, j.Population)
+	case !hostedName.MatchString(j.Pool):
+		return fmt.Errorf("%w: the pool %.70q: want 1 to 40 of a-z, 0-9 and -, the first no -", ErrAsked, j.Pool)
 	case j.Priority < -MaxPriority || j.Priority > MaxPriority:
 		return fmt.Errorf("%w: a priority of %d, want -%d..%d", ErrAsked, j.Priority, MaxPriority, MaxPriority)
 	case len(j.File) == 0 || len(j.File) > MaxHostedFile:
@@ -201,7 +201,7 @@ func (f *Fleet) Submit(j Hosted) error {
 	if j.Folder == "" {
 		j.Folder = "jobs/" + j.Name
 	}
-	return f.acting("submit job", fmt.Sprintf("%s, population %s, priority %d", j.Name, j.Population, j.Priority), func(tx *sql.Tx) error {
+	return f.acting("submit job", fmt.Sprintf("%s, pool %s, priority %d", j.Name, j.Pool, j.Priority), func(tx *sql.Tx) error {
 		var all, taken int
 		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(name = ? OR folder = ?), 0) FROM hosted`, j.Name, j.Folder).Scan(&all, &taken); err != nil {
 			return err
@@ -212,8 +212,8 @@ func (f *Fleet) Submit(j Hosted) error {
 		if all >= MaxHosted {
 			return fmt.Errorf("%w: %d jobs were submitted, limit %d", ErrFull, all, MaxHosted)
 		}
-		_, err := tx.Exec(`INSERT INTO hosted (name, folder, population, priority, file, want, state, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			j.Name, j.Folder, j.Population, j.Priority, j.File, WantRun, StateQueued, f.now().Unix())
+		_, err := tx.Exec(`INSERT INTO hosted (name, folder, pool, priority, file, want, state, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			j.Name, j.Folder, j.Pool, j.Priority, j.File, WantRun, StateQueued, f.now().Unix())
 		return err
 	})
 }
@@ -225,7 +225,7 @@ func (f *Fleet) Hosted() ([]Hosted, error) { return hosted(f.db) }
 func (s *Store) Hosted() ([]Hosted, error) { return hosted(s.db) }
 
 func hosted(q querier) ([]Hosted, error) {
-	rows, err := q.Query(`SELECT name, folder, population, priority, file, want, state, reason, at FROM hosted ORDER BY id`)
+	rows, err := q.Query(`SELECT name, folder, pool, priority, file, want, state, reason, at FROM hosted ORDER BY id`)
 	if err != nil {
 		return nil, prefixed(err)
 	}
@@ -234,7 +234,7 @@ func hosted(q querier) ([]Hosted, error) {
 	for rows.Next() {
 		var j Hosted
 		var at int64
-		if err := rows.Scan(&j.Name, &j.Folder, &j.Population, &j.Priority, &j.File, &j.Want, &j.State, &j.Reason, &at); err != nil {
+		if err := rows.Scan(&j.Name, &j.Folder, &j.Pool, &j.Priority, &j.File, &j.Want, &j.State, &j.Reason, &at); err != nil {
 			return nil, prefixed(err)
 		}
 		j.Submitted = time.Unix(at, 0).UTC()
@@ -288,28 +288,28 @@ func (s *Store) NoteState(name string, state State, reason string) error {
 	})
 }
 
-// mayJoin refuses an identity that is in another population of the fleet.
+// mayJoin refuses an identity that is in another pool of the fleet.
 func (r *enrolment) mayJoin(tx *sql.Tx) error {
-	if r.population == "" {
+	if r.pool == "" {
 		return nil
 	}
 	var in string
-	err := tx.QueryRow(`SELECT population FROM member WHERE key = ?`, r.key[:]).Scan(&in)
+	err := tx.QueryRow(`SELECT pool FROM member WHERE key = ?`, r.key[:]).Scan(&in)
 	switch {
-	case errors.Is(err, sql.ErrNoRows), err == nil && in == r.population:
+	case errors.Is(err, sql.ErrNoRows), err == nil && in == r.pool:
 		return nil
 	case err == nil:
-		return ErrPopulation // which one is nobody's business
+		return ErrPool // which one is nobody's business
 	}
 	return err
 }
 
-// join puts it into its population.
+// join puts it into its pool.
 func (r *enrolment) join(tx *sql.Tx) error {
-	if r.population == "" {
+	if r.pool == "" {
 		return nil
 	}
-	_, err := tx.Exec(`INSERT INTO member (key, population) VALUES (?, ?) ON CONFLICT DO NOTHING`, r.key[:], r.population)
+	_, err := tx.Exec(`INSERT INTO member (key, pool) VALUES (?, ?) ON CONFLICT DO NOTHING`, r.key[:], r.pool)
 	return err
 }
 
@@ -338,10 +338,10 @@ func (s *Store) StrikeIn(job string, key [32]byte, round uint64, reason string, 
 	return strikes, excluded, err
 }
 
-// Members lists a population's identities by key, for who wants to see that two of them
+// Members lists a pool's identities by key, for who wants to see that two of them
 // have none in common.
 func (f *Fleet) Members() (map[string][][32]byte, error) {
-	rows, err := f.db.Query(`SELECT key, population FROM member ORDER BY key`)
+	rows, err := f.db.Query(`SELECT key, pool FROM member ORDER BY key`)
 	if err != nil {
 		return nil, prefixed(err)
 	}

@@ -29,10 +29,10 @@ type Spending struct {
 	At  time.Time `json:"at"`
 	Act string    `json:"act"`
 
-	Job        string `json:"job,omitempty"`
-	Population string `json:"population,omitempty"`
-	Round      uint64 `json:"round,omitempty"`
-	Event      []byte `json:"event,omitempty"` // dp.Event in binary; of a reserve or a charge
+	Job   string `json:"job,omitempty"`
+	Pool  string `json:"pool,omitempty"`
+	Round uint64 `json:"round,omitempty"`
+	Event []byte `json:"event,omitempty"` // dp.Event in binary; of a reserve or a charge
 	// Floor is the part of delta that the job's floors have; of a reserve or a charge.
 	Floor float64 `json:"floor,omitempty"`
 
@@ -50,9 +50,9 @@ type Spent struct {
 
 // Bought is what one job had.
 type Bought struct {
-	Population string
-	Floor      float64
-	Rounds     map[uint64]Cost
+	Pool   string
+	Floor  float64
+	Rounds map[uint64]Cost
 }
 
 // Cost of a round.
@@ -61,12 +61,12 @@ type Cost struct {
 	Charged bool // false: it is under way, or ended with its process
 }
 
-// Events are what a population's jobs spent, with what is under way, and the part of delta
+// Events are what a pool's jobs spent, with what is under way, and the part of delta
 // that their floors have together.
-func (s *Spent) Events(population string) (events []dp.Event, floor float64) {
+func (s *Spent) Events(pool string) (events []dp.Event, floor float64) {
 	names := make([]string, 0, len(s.By))
 	for name, b := range s.By {
-		if b.Population == population {
+		if b.Pool == pool {
 			names = append(names, name)
 		}
 	}
@@ -97,10 +97,10 @@ func (s *Spent) take(e Spending) error {
 	}
 	b := s.By[e.Job]
 	if b == nil {
-		b = &Bought{Population: e.Population, Rounds: map[uint64]Cost{}}
+		b = &Bought{Pool: e.Pool, Rounds: map[uint64]Cost{}}
 	}
-	if e.Job == "" || b.Population != e.Population {
-		return fmt.Errorf("job %q of population %q is in population %q", e.Job, b.Population, e.Population)
+	if e.Job == "" || b.Pool != e.Pool {
+		return fmt.Errorf("job %q of pool %q is in pool %q", e.Job, b.Pool, e.Pool)
 	}
 	cost, begun := b.Rounds[e.Round]
 	switch {

@@ -209,7 +209,7 @@ func (s *Store) txUnfenced(f func(*sql.Tx) error) error {
 
 // prefixed adds "store:" to errors of the driver; ours carry it.
 func prefixed(err error) error {
-	for _, own := range []error{ErrFenced, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown, ErrLog, ErrAsked, ErrPopulation} {
+	for _, own := range []error{ErrFenced, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown, ErrLog, ErrAsked, ErrPool} {
 		if errors.Is(err, own) {
 			return err
 		}

@@ -23,6 +23,7 @@ type consent struct {
 	account *edge.Account
 	token   string
 	policy  *edge.Policy // the owner's own
+	asking  *sync.Mutex  // one question at a time: several jobs may have some
 }
 
 // run takes part, and again with what was accepted, until the job ends or the owner does
@@ -58,7 +59,10 @@ func (c *consent) run(ctx context.Context, cfg edge.Config) error {
 		if !c.mayAccept(found) {
 			return err
 		}
-		if !c.asks(ctx, found) {
+		c.asking.Lock()
+		yes := c.asks(ctx, found)
+		c.asking.Unlock()
+		if !yes {
 			return fmt.Errorf("%w, and was not accepted", edge.ErrPolicy)
 		}
 		if err := c.account.Consent(c.token, c.policy, found); err != nil {

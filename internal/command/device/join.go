@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,14 +51,16 @@ type joinFlags struct {
 func newJoinCmd(a *command.App) *cobra.Command {
 	var f joinFlags
 	cmd := &cobra.Command{
-		Use:   "join TOKEN|URL|@FILE|- --data FILE",
-		Short: "Take part in a job as an edge; your data stays on this machine",
+		Use:   "join TOKEN|URL|@FILE|-... --data FILE",
+		Short: "Take part in a job, or in several, as an edge; your data stays on this machine",
 		Long: `Take part in a job as an edge. The argument is the join token that
 'starling serve' prints, or the coordinator's plain http(s) URL where it asks
 for no enrolment secret; @FILE and - read it from a file and standard input.
 Training runs in a sandboxed program the coordinator
 compiled; what leaves this machine is one clipped, quantized and masked update
-a round. The command ends when the job does and reconnects until then.
+a round. The command ends when the job does and reconnects until then. Given several
+tokens it takes part in all of those jobs under one identity, trains for one at a time, and
+ends with the last; what one of them asks for beyond your policy keeps it out of that one.
 
 What the coordinator may ask for is limited by a policy of yours, whose
 defaults refuse what could tell more of your data than a job needs: see
@@ -70,8 +73,8 @@ update would show: see 'starling bench'. It is done on made-up examples, before 
 of yours is read for the job.`,
 		Example: "  starling join starling2_... --data my.tsv\n  starling join http://127.0.0.1:8080 --data my.jsonl.gz --identity phone.pem",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return command.Usagef("join takes one argument, the join token or URL")
+			if len(args) == 0 || len(args) > mostJoined {
+				return command.Usagef("join takes a join token or URL, or up to %d of them, got %d", mostJoined, len(args))
 			}
 			return nil
 		},
@@ -85,7 +88,7 @@ of yours is read for the job.`,
 			if f.cores == 0 {
 				f.cores = max(1, runtime.GOMAXPROCS(0)/2)
 			}
-			return runJoin(cmd.Context(), a, args[0], f)
+			return runJoin(cmd.Context(), a, args, f)
 		},
 	}
 	cmd.Flags().StringVar(&f.data, "data", "", "labelled file to train on: "+command.LabelledFormats)
@@ -106,16 +109,48 @@ of yours is read for the job.`,
 	return cmd
 }
 
-func runJoin(ctx context.Context, a *command.App, where string, f joinFlags) (err error) {
-	where, err = readToken(a.Stdin, where)
-	if err != nil {
-		return err
+// mostJoined bounds the jobs that one command takes part in: each holds its base.
+const mostJoined = 8
+
+// part is a device's part in one job.
+type part struct {
+	token  string
+	policy *edge.Policy
+	note   string
+	prefix string // of its lines, where there are several
+	report JoinReport
+}
+
+// parts reads the tokens that a command is given.
+func (f joinFlags) parts(a *command.App, wheres []string) ([]*part, error) {
+	var out []*part
+	for i, where := range wheres {
+		where, err := readToken(a.Stdin, where)
+		if err != nil {
+			return nil, err
+		}
+		p := &part{}
+		if p.token, err = joinToken(where); err != nil {
+			return nil, command.Usage(err)
+		}
+		for _, other := range out {
+			if other.token == p.token {
+				return nil, command.Usagef("one of the tokens is given twice")
+			}
+		}
+		if p.policy, p.note, err = f.policy.resolve(p.token); err != nil {
+			return nil, err
+		}
+		if len(wheres) > 1 {
+			p.prefix = fmt.Sprintf("job %d: ", i+1)
+		}
+		out = append(out, p)
 	}
-	token, err := joinToken(where)
-	if err != nil {
-		return command.Usage(err)
-	}
-	policy, note, err := f.policy.resolve(token)
+	return out, nil
+}
+
+func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) (err error) {
+	parts, err := f.parts(a, wheres)
 	if err != nil {
 		return err
 	}
@@ -168,75 +203,117 @@ func runJoin(ctx context.Context, a *command.App, where string, f joinFlags) (er
 	if err := yieldToOthers(); err != nil {
 		fmt.Fprintf(a.Stderr, "training competes with this machine's other work: %v\n", err)
 	}
-	trainer := edge.NewProgramTrainer(1)
+	trainer := edge.NewProgramTrainer(1) // one round at a time, of whichever job
 	trainer.Cores = f.cores
 	defer func() { err = errors.Join(err, trainer.Close()) }()
-	report := JoinReport{Examples: len(set.Examples)}
 	fmt.Fprintf(a.Stderr, "%d examples of %d labels in %s; identity %s, %x\n", len(set.Examples), len(set.Labels), f.data, identity, key.Public())
-	if note != "" {
-		fmt.Fprintln(a.Stderr, "note: "+note)
-	}
 	remake := edge.Remaker(program.Remake)
 	if f.trustPrograms {
 		remake = nil
 	}
-	if f.askAgain {
-		if err := account.Withdraw(token); err != nil {
-			return err
+	var asking sync.Mutex
+	joinOne := func(p *part) error {
+		p.report.Examples = len(set.Examples)
+		stderr := command.Prefixed(a.Stderr, p.prefix)
+		if p.note != "" {
+			fmt.Fprintln(stderr, "note: "+p.note)
 		}
-	}
-	printConsents(a.Stderr, account.Consents(token))
-	var leaks edge.Leaker
-	if _, local := edge.PolicyFor(token); !local || f.policy.flags.Changed("leak") {
-		leaks = leaker(a, f.cores)
-	}
-	consent := &consent{app: a, account: account, token: token, policy: policy}
-	err = consent.run(ctx, edge.Config{
-		Remake: remake, Leaks: leaks, Account: account, AllowPlain: f.plain,
-		Agent: agent(a.Version), Token: token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: policy,
-		Trainer: trainer, Known: listed, Base: own, Fetch: fetch,
-		Roster: func(round uint64, task [32]byte, proof *edge.RosterProof) {
-			if err := kept.keepRoster(round, task, proof); err != nil {
-				fmt.Fprintln(a.Stderr, "note: who was in the shard could not be kept:", edge.Escape(err.Error(), false))
+		if f.askAgain {
+			if err := account.Withdraw(p.token); err != nil {
+				return err
 			}
-		},
-		Progress: func(e edge.Event) {
-			switch e.State {
-			case edge.Committed:
-				report.RoundsCommitted++
-			case edge.Dropped:
-				report.RoundsDropped++
-			case edge.Abandoned:
-				report.RoundsAbandoned++
-			case edge.Finished:
-				report.Reason = e.Text
-			}
-			printEdgeEvent(a.Stderr, e)
-		},
-	})
+		}
+		printConsents(stderr, account.Consents(p.token))
+		var leaks edge.Leaker
+		if _, local := edge.PolicyFor(p.token); !local || f.policy.flags.Changed("leak") {
+			leaks = leaker(a, f.cores)
+		}
+		consent := &consent{app: a, account: account, token: p.token, policy: p.policy, asking: &asking}
+		err := consent.run(ctx, edge.Config{
+			Remake: remake, Leaks: leaks, Account: account, AllowPlain: f.plain,
+			Agent: agent(a.Version), Token: p.token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: p.policy,
+			Trainer: trainer, Known: listed, Base: own, Fetch: fetch,
+			Roster: func(round uint64, task [32]byte, proof *edge.RosterProof) {
+				if err := kept.keepRoster(round, task, proof); err != nil {
+					fmt.Fprintln(stderr, "note: who was in the shard could not be kept:", edge.Escape(err.Error(), false))
+				}
+			},
+			Progress: func(e edge.Event) {
+				p.report.count(e)
+				printEdgeEvent(stderr, e)
+			},
+		})
+		return p.report.ended(ctx, err, identity)
+	}
+	errs := make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i, p := range parts {
+		wg.Go(func() { errs[i] = joinOne(p) })
+	}
+	wg.Wait()
+	spent, err := account.Spent()
+	for _, p := range parts {
+		p.report.Spent = spent
+	}
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	return emitParts(a, parts, errs)
+}
+
+// count follows a device's events in one job.
+func (r *JoinReport) count(e edge.Event) {
+	switch e.State {
+	case edge.Committed:
+		r.RoundsCommitted++
+	case edge.Dropped:
+		r.RoundsDropped++
+	case edge.Abandoned:
+		r.RoundsAbandoned++
+	case edge.Finished:
+		r.Reason = e.Text
+	}
+}
+
+// ended says how a part ended.
+func (r *JoinReport) ended(ctx context.Context, err error, identity string) error {
 	switch {
 	case err == nil:
+		return nil
 	case ctx.Err() != nil:
-		err = fmt.Errorf("interrupted after %d rounds; the same command takes part again", report.RoundsCommitted)
-		report.Interrupted = true
+		err = fmt.Errorf("interrupted after %d rounds; the same command takes part again", r.RoundsCommitted)
+		r.Interrupted = true
 	case errors.Is(err, edge.ErrDuplicate):
 		err = fmt.Errorf("%w, on another machine or by another program: %s; give this one its own: --identity FILE", err, identity)
 	}
-	spent, spentErr := account.Spent()
-	if report.Spent = spent; spentErr != nil {
-		return errors.Join(err, spentErr)
-	}
-	if err != nil {
-		if report.Reason = edge.Explain(err); a.JSON { // what was given is given, however it ended
-			return errors.Join(err, a.Emit(report, nil))
+	r.Reason = edge.Explain(err)
+	return err
+}
+
+// emitParts reports what was given: of one job as it is, of several one after another.
+func emitParts(a *command.App, parts []*part, errs []error) error {
+	if len(parts) > 1 {
+		for i, p := range parts {
+			if errs[i] != nil {
+				errs[i] = fmt.Errorf("job %d: %w", i+1, errs[i])
+			}
+			fmt.Fprintf(a.Stderr, "%sended: %s\n", p.prefix, edge.Escape(p.report.Reason, false))
 		}
-		return err
 	}
-	return a.Emit(report, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "took part in %d rounds (%d dropped, %d abandoned); the job ended: %s\n",
-			report.RoundsCommitted, report.RoundsDropped, report.RoundsAbandoned, report.Reason)
-		return err
-	})
+	err := errors.Join(errs...)
+	for i, p := range parts {
+		if errs[i] != nil && !a.JSON { // with --json what was given is given, however it ended
+			continue
+		}
+		if e := a.Emit(p.report, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "%stook part in %d rounds (%d dropped, %d abandoned); the job ended: %s\n",
+				p.prefix, p.report.RoundsCommitted, p.report.RoundsDropped, p.report.RoundsAbandoned, p.report.Reason)
+			return err
+		}); e != nil {
+			return errors.Join(err, e)
+		}
+	}
+	return err
 }
 
 // readToken takes the token from where it is not seen in a list of processes: a

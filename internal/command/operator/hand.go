@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/command"
 )
@@ -27,27 +28,35 @@ type hand interface {
 	RevokeOperator(name string) error
 	Acts() (acts []store.Act, head [32]byte, err error)
 
+	Jobs() ([]server.JobLine, error)
+	Submit(store.Hosted) error
+	Steer(name string, want store.Want) error
+	Spending() (server.Ledger, error)
+
 	Close() error
 }
 
 // handFlags adds --dir, --server and --token-file, and returns what opens the fleet.
 func handFlags(cmd *cobra.Command) func(func(hand) error) error {
 	dir := cmd.Flags().String("dir", "", "the coordinator's folder")
-	server := cmd.Flags().String("server", "", "in place of --dir, the coordinator's admin address, as https://host:port")
+	address := cmd.Flags().String("server", "", "in place of --dir, the coordinator's admin address, as https://host:port")
 	token := cmd.Flags().String("token-file", "", "with --server, a file that holds an operator's token (starling operator add)")
 	return func(use func(hand) error) (err error) {
 		var h hand
 		switch {
-		case (*dir == "") == (*server == ""):
+		case (*dir == "") == (*address == ""):
 			return command.Usagef("give --dir, the folder that serve was started with, or --server, its admin address")
-		case *server != "" && *token == "":
+		case *address != "" && *token == "":
 			return command.Usagef("--server needs --token-file: a file that holds an operator's token (starling operator add)")
 		case *dir != "" && *token != "":
 			return command.Usagef("--token-file is for --server: who has the folder needs no token")
-		case *server != "":
-			h, err = remoteHand(*server, *token)
+		case *address != "":
+			h, err = remoteHand(*address, *token)
 		default:
-			h, err = store.OpenFleet(*dir)
+			var f *store.Fleet
+			if f, err = store.OpenFleet(*dir); err == nil {
+				h = folder{f, *dir}
+			}
 		}
 		if err != nil {
 			return err

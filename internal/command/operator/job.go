@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
 )
@@ -13,7 +14,7 @@ import (
 func newJobCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "job",
-		Short: "Check a job file, or print the schema of job files",
+		Short: "Check a job file; submit jobs to a server of several, and steer them",
 		Args:  command.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -58,5 +59,12 @@ explained (starling privacy explain --job FILE).`,
 			return err
 		},
 	})
+	cmd.AddCommand(newJobSubmitCmd(a),
+		listCmd(a, "List a server's jobs", "name\tpopulation\tpriority\tstate\trounds\tsubmitted\treason", hand.Jobs, jobLine),
+		jobActCmd(a, "pause", "Make no more rounds of jobs, until they are resumed; their devices stay", store.WantPause),
+		jobActCmd(a, "resume", "Go on with jobs that are paused, or that failed", store.WantRun),
+		jobActCmd(a, "stop", "End jobs for good: devices are told, what was released stays", store.WantStop),
+		jobActCmd(a, "archive", "Close jobs that are over; what they spent counts on", store.WantArchive),
+		newJobLedgerCmd(a))
 	return cmd
 }

@@ -70,7 +70,7 @@ func TestBothHands(t *testing.T) {
 	over, err := remoteHand(address, tokenFile)
 	ok(t, err)
 	defer over.Close()
-	for i, h := range []hand{local, over} {
+	for i, h := range []hand{folder{local, dir}, over} {
 		name := fmt.Sprint("operator ", i)
 		o, token, err := h.AddOperator(name, store.RoleViewer, time.Hour)
 		if err != nil || o.Name != name || !store.IsOperatorToken(token) {
@@ -93,7 +93,7 @@ func TestBothHands(t *testing.T) {
 	}
 	both := func(of func(h hand) (any, error)) {
 		t.Helper()
-		a, err := of(local)
+		a, err := of(folder{local, dir})
 		ok(t, err)
 		b, err := of(over)
 		ok(t, err)

@@ -34,23 +34,35 @@ type serveFlags struct {
 	log                                     command.Log
 	linger                                  time.Duration
 	despiteDropout                          bool
+	mostJobs                                int
+	epsilon, delta                          float64         // of a fleet
 	columns                                 dataset.Columns // of the public files
 }
 
 func newServeCmd(a *command.App) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve --job job.yaml --dir DIR",
-		Short: "Run a coordinator for a fleet that comes and goes",
+		Use:   "serve --dir DIR [--job job.yaml]",
+		Short: "Run a coordinator for a fleet that comes and goes: of one job, or of several",
 		Long: `Run a coordinator: it enrols devices, runs rounds until the job's rounds are
 committed or its privacy budget is spent, and writes a checkpoint after each.
 State lives in --dir; started again with the same job it continues with the
-next round, the ledger intact. The join token is printed on standard error.`,
+next round, the ledger intact. The join token is printed on standard error.
+
+Without --job it runs the jobs that were submitted to --dir (see starling job submit), over
+one fleet, until it is stopped.`,
 		Example: "  starling serve --job job.yaml --dir run1 --listen 0.0.0.0:8443 --tls --url https://fl.example.org:8443",
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.job == "" || f.dir == "" {
-				return command.Usagef("--job and --dir are required: see docs/JOB.md for the job file")
+			switch {
+			case f.dir == "":
+				return command.Usagef("--dir is required, and --job for one job alone: see docs/JOB.md for the job file")
+			case f.job == "":
+				return runJobs(cmd.Context(), a, f)
+			case ofSeveral(f.dir):
+				return command.Usagef("%s is of a server with several jobs: start it without --job, and give it this job by starling job submit", f.dir)
+			case f.mostJobs != 0 || f.epsilon != 0 || f.delta != 0:
+				return command.Usagef("--most-jobs, --fleet-epsilon and --fleet-delta are for a server of several jobs, without --job")
 			}
 			return runServe(cmd.Context(), a, f)
 		},
@@ -74,6 +86,9 @@ next round, the ledger intact. The join token is printed on standard error.`,
 	cmd.Flags().BoolVar(&f.everyRank, "test-every-rank", false, "score --test at every rank, not only at the one that validation chose")
 	cmd.Flags().StringVar(&f.witness, "witness", "", "URL of a witness (C2SP tlog-witness) that signs the log of enrolled keys before each round, for devices that ask for it")
 	cmd.Flags().BoolVar(&f.despiteDropout, "despite-dropout", false, "go on where the job paused since more devices drop out than cohort.dropout declares; no epsilon covers that")
+	cmd.Flags().IntVar(&f.mostJobs, "most-jobs", 0, "without --job: how many jobs are open at once, others wait (default 4)")
+	cmd.Flags().Float64Var(&f.epsilon, "fleet-epsilon", 0, "without --job: what the jobs of a pool may spend together, from now on; kept in --dir (default: what was given before, or each job's own budget alone)")
+	cmd.Flags().Float64Var(&f.delta, "fleet-delta", 0, "the delta of --fleet-epsilon")
 	cmd.Flags().DurationVar(&f.linger, "linger", 3*time.Second, "how long devices may still ask after the job's end")
 	cmd.Flags().BoolVar(&f.qr, "qr", false, "draw the join page's address as a QR code even where a terminal would not show it, or only this machine reaches it")
 	f.log.Flags(cmd.Flags())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -38,7 +39,7 @@ type invited struct {
 func newTokenCreateCmd(a *command.App) *cobra.Command {
 	var uses int
 	var expires time.Duration
-	var note, url string
+	var note, url, of string
 	cmd := &cobra.Command{
 		Use:     "create --dir DIR",
 		Short:   "Make a join token, for one device unless said otherwise",
@@ -50,6 +51,7 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 	cmd.Flags().DurationVar(&expires, "expires", 7*24*time.Hour, "how long new devices may enrol by it")
 	cmd.Flags().StringVar(&note, "note", "", "what it is for, for the list")
 	cmd.Flags().StringVar(&url, "url", "", "how devices reach the coordinator, if not as serve said")
+	cmd.Flags().StringVar(&of, "of", "", "of a server with several jobs, the job that it leads to; the devices are the fleet's")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if uses < 1 || uses > store.MaxUses {
 			return command.Usagef("--uses is %d, want 1..%d", uses, store.MaxUses)
@@ -60,8 +62,8 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 		if len(note) > store.MaxNote {
 			return command.Usagef("--note has %d bytes, limit %d", len(note), store.MaxNote)
 		}
-		return with(func(f hand) error {
-			reached, err := f.Reached()
+		return with(func(h hand) error {
+			reached, err := h.Reached()
 			if err != nil {
 				return err
 			}
@@ -75,10 +77,13 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 			if url != "" {
 				token.URL = url
 			}
+			if token.URL, err = below(h, token.URL, of); err != nil {
+				return err
+			}
 			if err := token.Validate(); err != nil {
 				return command.Usage(err)
 			}
-			i, secret, err := f.Invite(note, uses, expires)
+			i, secret, err := h.Invite(note, uses, expires)
 			if err != nil {
 				return err
 			}
@@ -96,6 +101,23 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+// below is where a server has a job, at the address itself where it has one alone.
+func below(h hand, url, name string) (string, error) {
+	all, err := h.Jobs()
+	if err != nil && name == "" {
+		return url, nil // of one job, whose listener knows of no others
+	}
+	if err != nil || len(all) == 0 && name == "" {
+		return url, err
+	}
+	for _, j := range all {
+		if j.Name == name {
+			return strings.TrimRight(url, "/") + "/jobs/" + name, nil
+		}
+	}
+	return "", command.Usagef("--of is %q: this server has several jobs, give one of those that starling job list names", name)
 }
 
 func newTokenListCmd(a *command.App) *cobra.Command {

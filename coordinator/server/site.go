@@ -1,0 +1,341 @@
+package server
+
+import (
+	"context"
+	"encoding/hex"
+
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/netip"
+	"slices"
+
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/jobs"
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/wire"
+)
+
+// jobsPath is where a site's jobs are, each below its name.
+const jobsPath = "/jobs/"
+
+// SiteConfig is how a host's jobs are served.
+type SiteConfig struct {
+	Host    *jobs.Host
+	Pages   http.Handler   // as Config has it, for each job
+	Trusted []netip.Prefix // as Config has it
+	Version string
+	Log     *slog.Logger
+}
+
+// Site serves several coordinators at one address, each as if it were alone and a proxy
+// served it below a path.
+type Site struct {
+	desk
+	cfg     SiteConfig
+	sockets *sockets
+
+	mu   sync.RWMutex
+	jobs map[string]*mounted // guarded by mu
+	url  string              // guarded by mu: how devices reach us
+	pin  []byte              // guarded by mu
+}
+
+// mounted is a job that is served.
+type mounted struct {
+	*Server
+	devices, admin http.Handler
+	token          string
+	atRoot         bool // devices that came before there were several ask there
+}
+
+// siteConnections is how many a site holds at most, where the process may.
+const siteConnections = 1 << 20
+
+// NewSite serves nothing yet: jobs are mounted as they are opened.
+func NewSite(cfg SiteConfig) (*Site, error) {
+	b, err := cfg.Host.Secret("admin")
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Site{cfg: cfg, jobs: map[string]*mounted{}, sockets: newSockets(siteConnections, 0, openFiles()),
+		desk: desk{log: cfg.Log, fleet: cfg.Host.Fleet, changed: cfg.Host.Kick, adminToken: hex.EncodeToString(b), trusted: cfg.Trusted}}, nil
+}
+
+// Log is the site's.
+func (s *Site) Log() *slog.Logger { return s.log }
+
+// Reach says how devices reach the site, before any job is mounted.
+func (s *Site) Reach(baseURL string, pin []byte) error {
+	t := wire.Token{URL: baseURL, Pin: pin}
+	if err := t.Validate(); err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	s.answersTo(baseURL)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.url, s.pin = baseURL, pin
+	return s.cfg.Host.Reached(t.String())
+}
+
+// Mount serves a job. atRoot: devices that ask without a job's path get this one.
+func (s *Site) Mount(name string, c *coordinator.Coordinator, atRoot bool) error {
+	one, err := New(c, Config{Pages: s.cfg.Pages, Trusted: s.cfg.Trusted, Version: s.cfg.Version, Fleet: s.fleet, AdminToken: s.adminToken})
+	if err != nil {
+		return err
+	}
+	one.changed = s.changed
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := &mounted{Server: one, atRoot: atRoot}
+	m.token = one.Token(s.url+jobsPath+name, s.pin)
+	m.devices, m.admin = one.Handler(), one.AdminHandler()
+	s.jobs[name] = m
+	return nil
+}
+
+// Unmount ends that. Sessions end with the coordinator.
+func (s *Site) Unmount(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.jobs, name)
+}
+
+// Token is what `starling join` is given for a job that is mounted; empty for none.
+func (s *Site) Token(name string) string {
+	if m := s.at(name); m != nil {
+		return m.token
+	}
+	return ""
+}
+
+func (s *Site) at(name string) *mounted {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.jobs[name]
+}
+
+// all are the jobs that are mounted, by name.
+func (s *Site) all() map[string]*mounted {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := make(map[string]*mounted, len(s.jobs))
+	for name, m := range s.jobs {
+		out[name] = m
+	}
+	return out
+}
+
+// Serve serves devices on the endpoint, as a Server does.
+func (s *Site) Serve(ctx context.Context, e *Endpoint) error {
+	return serveOn(ctx, e, s.fronted(s.named(s.Handler())), s.sockets, s.log, false)
+}
+
+// ServeAdmin serves operators.
+func (s *Site) ServeAdmin(ctx context.Context, e *Endpoint) error {
+	return serveOn(ctx, e, s.named(s.AdminHandler()), newSockets(sparedFiles/4, 0, 0), s.log, false)
+}
+
+// Handler serves devices: each job's below its path.
+func (s *Site) Handler() http.Handler {
+	mux := http.NewServeMux()
+	s.common(mux, func(m *mounted) http.Handler { return m.devices })
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		for _, m := range s.all() {
+			if m.atRoot {
+				m.devices.ServeHTTP(w, r)
+				return
+			}
+		}
+		http.Error(w, "this coordinator has several jobs: ask below /jobs/NAME/", http.StatusNotFound)
+	})
+	return unframed(mux)
+}
+
+// common is what both listeners answer of all jobs.
+func (s *Site) common(mux *http.ServeMux, of func(*mounted) http.Handler) {
+	mux.HandleFunc(jobsPath+"{name}/", func(w http.ResponseWriter, r *http.Request) {
+		name := r.PathValue("name")
+		m := s.at(name)
+		if m == nil {
+			s.absent(w, name)
+			return
+		}
+		http.StripPrefix(jobsPath+name, of(m)).ServeHTTP(w, r)
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		ok := true
+		for _, m := range s.all() {
+			ok = ok && m.c.Alive(r.Context()) == nil
+		}
+		verdict(w, ok, "ok", "an engine does not answer")
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		ok := false
+		for _, m := range s.all() {
+			ok = ok || ready(m.c.Checks(r.Context()))
+		}
+		verdict(w, ok, "ready", "no job is ready")
+	})
+}
+
+// absent answers for a job that is not mounted: a device comes back to one that waits or
+// is being opened, and to no other.
+func (s *Site) absent(w http.ResponseWriter, name string) {
+	switch state := s.cfg.Host.State(name); {
+	case state == "":
+		http.Error(w, "there is no job of that name", http.StatusNotFound)
+	case state.Over():
+		http.Error(w, "the job is over", http.StatusGone)
+	default:
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "the job is not open now", http.StatusServiceUnavailable)
+	}
+}
+
+// AdminHandler serves operators: what is the fleet's, and each job's dashboard and figures
+// below its path.
+func (s *Site) AdminHandler() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range s.routes() {
+		mux.HandleFunc(r.pattern, s.asks(r.role, r.serve))
+	}
+	s.common(mux, func(m *mounted) http.Handler { return m.admin })
+	return unframed(mux)
+}
+
+// routes are the operator's endpoints of all jobs.
+func (s *Site) routes() []route {
+	return append(s.desk.routes(), []route{
+		{"GET /metrics", store.RoleViewer, s.serveMetrics},
+		{"GET /v1/admin/jobs.json", store.RoleViewer, s.serveJobs},
+		{"GET /v1/admin/spending.json", store.RoleViewer, s.serveSpending},
+		{"POST /v1/admin/jobs", store.RoleAdmin, s.serveSubmit},
+		{"POST /v1/admin/jobs/{name}/{act}", store.RoleOperator, s.serveSteer},
+	}...)
+}
+
+// JobLine is one job, as operators list it.
+type JobLine struct {
+	store.Hosted
+	Version int    `json:"version,omitempty"` // rounds released, while it is open
+	Rounds  int    `json:"rounds,omitempty"`
+	Token   string `json:"token,omitempty"` // to join by; for an operator
+}
+
+func (s *Site) serveJobs(w http.ResponseWriter, r *http.Request) {
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		all, err := f.Hosted()
+		out := []JobLine{}
+		for _, j := range all {
+			line := JobLine{Hosted: j}
+			if status, open := s.cfg.Host.Status(j.Name); open {
+				line.Version, line.Rounds = status.Version, status.Rounds
+			}
+			if who(r).Role.Allows(store.RoleOperator) { // it enrols devices
+				line.Token = s.Token(j.Name)
+			}
+			out = append(out, line)
+		}
+		return out, err
+	})
+}
+
+// Submitted is a job for the fleet, with the text of its file.
+type Submitted struct {
+	Name     string `json:"name"`
+	Pool     string `json:"pool,omitempty"`
+	Priority int    `json:"priority,omitempty"`
+	File     string `json:"file"`
+}
+
+func (s *Site) serveSubmit(w http.ResponseWriter, r *http.Request) {
+	var in Submitted
+	if !toldMore(w, r, &in, 2*store.MaxHostedFile) {
+		return
+	}
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		defer s.changed()
+		return map[string]string{"submitted": in.Name}, f.Submit(store.Hosted{Name: in.Name, Pool: in.Pool, Priority: in.Priority, File: []byte(in.File)})
+	})
+}
+
+// acts are what operators ask of a job, by the last part of an address.
+var acts = map[string]store.Want{"pause": store.WantPause, "resume": store.WantRun, "stop": store.WantStop, "archive": store.WantArchive}
+
+func (s *Site) serveSteer(w http.ResponseWriter, r *http.Request) {
+	name, act := r.PathValue("name"), r.PathValue("act")
+	if !told(w, r, &struct{}{}) {
+		return
+	}
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		want, known := acts[act]
+		if !known {
+			return nil, fmt.Errorf("%w: %.40q", store.ErrUnknown, act)
+		}
+		defer s.changed()
+		s.log.Info("by an operator", "operator", who(r).Name, "act", act, "job", name)
+		return map[string]string{"job": name, "act": act}, f.Steer(name, want)
+	})
+}
+
+// Ledger is the fleet's, verified.
+type Ledger struct {
+	Epsilon float64          `json:"epsilon,omitempty"` // of the fleet's budget; absent: there is none
+	Delta   float64          `json:"delta,omitempty"`
+	Totals  []jobs.Total     `json:"totals"`
+	Entries []store.Spending `json:"entries"`
+	Head    string           `json:"head"`
+}
+
+// LedgerOf reads and verifies a fleet's ledger.
+func LedgerOf(f *store.Fleet) (Ledger, error) {
+	out := Ledger{Entries: []store.Spending{}}
+	spent, err := f.Spent(func(e store.Spending) { out.Entries = append(out.Entries, e) })
+	if err != nil {
+		return out, err
+	}
+	out.Head = hex.EncodeToString(spent.Head[:])
+	out.Epsilon, out.Delta = spent.Epsilon, spent.Delta
+	out.Totals, err = jobs.Totals(spent)
+	return out, err
+}
+
+func (s *Site) serveSpending(w http.ResponseWriter, r *http.Request) {
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) { return LedgerOf(f) })
+}
+
+// serveMetrics serves the figures of all jobs that are open, each with its name.
+func (s *Site) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	registry := prometheus.NewRegistry()
+	var errs []error
+	all := s.all()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		of := prometheus.WrapRegistererWith(prometheus.Labels{"job_name": name}, registry)
+		for _, c := range all[name].c.Metrics() {
+			errs = append(errs, of.Register(c))
+		}
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "starling", Name: "build_info", Help: "1, with the version that runs.",
+		ConstLabels: prometheus.Labels{"version": s.cfg.Version}})
+	build.Set(1)
+	errs = append(errs, registry.Register(build), registry.Register(collectors.NewGoCollector()),
+		registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})))
+	if err := errors.Join(errs...); err != nil {
+		s.log.Error("the figures cannot be shown", "error", err)
+		http.Error(w, "the figures cannot be shown", http.StatusInternalServerError)
+		return
+	}
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true}).ServeHTTP(w, r)
+}

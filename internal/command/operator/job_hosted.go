@@ -1,0 +1,257 @@
+package operator
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/coordinator/server"
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/job"
+)
+
+// folder is a hand on a folder at hand.
+type folder struct {
+	*store.Fleet
+	dir string
+}
+
+func (f folder) Jobs() ([]server.JobLine, error) {
+	all, err := f.Hosted()
+	out := []server.JobLine{}
+	for _, j := range all {
+		out = append(out, server.JobLine{Hosted: j})
+	}
+	return out, err
+}
+
+// Spending is the fleet's ledger, held against those of its jobs. A server that runs may be a
+// round further in one of them than in the other, but never twice.
+func (f folder) Spending() (server.Ledger, error) {
+	out, err := server.LedgerOf(f.Fleet)
+	if err != nil {
+		return out, err
+	}
+	all, err := f.Hosted()
+	if err != nil {
+		return out, err
+	}
+	charged := map[string][]store.Spending{}
+	for _, e := range out.Entries {
+		if e.Act == store.SpendCharge {
+			charged[e.Job] = append(charged[e.Job], e)
+		}
+	}
+	for _, j := range all {
+		l, err := store.ReadLedger(filepath.Join(f.dir, filepath.FromSlash(j.Folder)))
+		if errors.Is(err, store.ErrNoStore) && len(charged[j.Name]) == 0 {
+			continue // it was never opened
+		}
+		if err != nil {
+			return out, fmt.Errorf("job %s: %w", j.Name, err)
+		}
+		own := map[uint64]string{}
+		for _, e := range l.Entries {
+			b, err := e.Event.MarshalBinary()
+			if err != nil {
+				return out, fmt.Errorf("job %s: %w", j.Name, err)
+			}
+			own[e.Event.Round] = hex.EncodeToString(b)
+		}
+		for _, e := range charged[j.Name] {
+			if own[e.Round] != hex.EncodeToString(e.Event) {
+				return out, fmt.Errorf("%w: round %d of job %s does not stand in the job's ledger as in the fleet's", store.ErrLedger, e.Round, j.Name)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (r *remote) Jobs() (out []server.JobLine, err error) {
+	return out, r.ask("GET", []string{"jobs.json"}, nil, &out)
+}
+
+func (r *remote) Spending() (out server.Ledger, err error) {
+	return out, r.ask("GET", []string{"spending.json"}, nil, &out)
+}
+
+func (r *remote) Submit(j store.Hosted) error {
+	var out struct{}
+	return r.ask("POST", []string{"jobs"}, server.Submitted{Name: j.Name, Pool: j.Pool, Priority: j.Priority, File: string(j.File)}, &out)
+}
+
+func (r *remote) Steer(name string, want store.Want) error {
+	act := map[store.Want]string{store.WantPause: "pause", store.WantRun: "resume", store.WantStop: "stop", store.WantArchive: "archive"}[want]
+	var out struct{}
+	return r.ask("POST", []string{"jobs", name, act}, nil, &out)
+}
+
+var notOfAName = regexp.MustCompile(`[^a-z0-9]+`)
+
+func newJobSubmitCmd(a *command.App) *cobra.Command {
+	var name, pool string
+	var priority int
+	cmd := &cobra.Command{
+		Use:   "submit --dir DIR FILE",
+		Short: "Give a server one more job for its fleet",
+		Long: `Give a server one more job. It is opened when there is room among those that are open,
+the highest priority first. A folder that is none yet becomes a server's: an empty one, or
+one in which one job ran, of which that job's own file must be submitted first; its
+devices, invitations and operators are the fleet's from then on.
+
+Jobs of one pool share their devices, one round at a time, and what they cost adds up;
+a device of one pool cannot enrol in another.`,
+		Example: "  starling job submit --dir fleet job.yaml\n  starling job submit --server https://fl.example.org:9443 --token-file admin.token --priority 5 job.yaml",
+	}
+	with := handFlags(cmd)
+	cmd.Flags().StringVar(&name, "name", "", "the job's name in addresses and lists, of a-z, 0-9 and - (default: made of its file's name key)")
+	cmd.Flags().StringVar(&pool, "pool", store.EveryPool, "whose data it is for; pools share no device")
+	cmd.Flags().IntVar(&priority, "priority", 0, "whose turn it is where several could make a round: the higher first")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return command.Usagef("job submit wants one job file")
+		}
+		text, err := os.ReadFile(args[0])
+		if err != nil {
+			return err
+		}
+		j, err := job.Load(args[0])
+		if err != nil {
+			return err
+		}
+		if plain, err := job.Parse(strings.NewReader(string(text))); err != nil || plain.Base != j.Base {
+			return errors.Join(err, command.Usagef("base: %q lies beside the job file: give its whole path, since the server reads the file elsewhere", plain.Base))
+		}
+		in := store.Hosted{Name: name, Pool: pool, Priority: priority, File: text}
+		if in.Name == "" {
+			in.Name = strings.Trim(notOfAName.ReplaceAllString(strings.ToLower(j.Name), "-"), "-")
+		}
+		if dir := cmd.Flag("dir").Value.String(); dir != "" {
+			if in.Folder, err = adopt(dir, j); err != nil {
+				return err
+			}
+		}
+		return with(func(h hand) error {
+			if err := h.Submit(in); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Stderr, "submitted %s; see starling job list\n", in.Name)
+			return nil
+		})
+	}
+	return cmd
+}
+
+// adopt makes a folder a server's, where it is none, and says where the job lies if that is
+// the folder itself.
+func adopt(dir string, j job.Job) (at string, err error) {
+	alone, err := store.ReadLedger(dir)
+	switch {
+	case errors.Is(err, store.ErrNoStore):
+	case err != nil:
+		return "", err
+	default:
+		at = "."
+	}
+	if store.IsShared(dir) {
+		f, err := store.OpenFleet(dir)
+		if err != nil {
+			return "", err
+		}
+		all, err := f.Hosted()
+		for _, h := range all {
+			if h.Folder == "." {
+				at = ""
+			}
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return "", err
+		}
+	}
+	if at == "." && alone.Task != j.Name {
+		return "", command.Usagef("job %q ran in %s: submit its own job file first", alone.Task, dir)
+	}
+	if !store.IsShared(dir) {
+		s, err := store.OpenShared(dir)
+		if err != nil {
+			return "", err
+		}
+		return at, s.Close()
+	}
+	return at, nil
+}
+
+func jobLine(j server.JobLine) string {
+	made := ""
+	if j.Rounds > 0 {
+		made = fmt.Sprintf("%d of %d", j.Version, j.Rounds)
+	}
+	return fmt.Sprintf("%s\t%s\t%d\t%s\t%s\t%s\t%q", j.Name, j.Pool, j.Priority, j.State, made, j.Submitted.Format(time.DateTime), j.Reason)
+}
+
+// jobActCmd asks something of jobs.
+func jobActCmd(a *command.App, name, short string, want store.Want) *cobra.Command {
+	cmd := &cobra.Command{Use: name + " --dir DIR NAME...", Short: short}
+	with := handFlags(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return command.Usagef("job %s wants a job's name: see starling job list", name)
+		}
+		return with(func(h hand) error {
+			for _, one := range args {
+				if err := h.Steer(one, want); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.Stderr, "%s: %s\n", one, name)
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+func newJobLedgerCmd(a *command.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ledger --dir DIR",
+		Short: "Verify what all jobs of a server spent together, and say what that comes to",
+		Args:  command.NoArgs,
+	}
+	with := handFlags(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		return with(func(h hand) error {
+			l, err := h.Spending()
+			if err != nil {
+				return err
+			}
+			return a.Emit(l, func(w io.Writer) error {
+				fmt.Fprintf(w, "%d entries, chain verified\nhead %s\n", len(l.Entries), l.Head)
+				if l.Epsilon > 0 {
+					fmt.Fprintf(w, "budget of each pool: epsilon %.6g at delta %.3g\n", l.Epsilon, l.Delta)
+				} else {
+					fmt.Fprintln(w, "no budget but each job's own: see serve --fleet-epsilon")
+				}
+				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+				fmt.Fprintln(t, "pool\tjobs\trounds\twho is in all of them has")
+				for _, p := range l.Totals {
+					what := p.Why
+					if p.Guarantee != nil {
+						what = p.Guarantee.String()
+					}
+					fmt.Fprintf(t, "%s\t%d\t%d\t%s\n", p.Pool, p.Jobs, p.Rounds, what)
+				}
+				return t.Flush()
+			})
+		})
+	}
+	return cmd
+}

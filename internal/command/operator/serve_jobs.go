@@ -1,0 +1,139 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/jobs"
+	"github.com/starling-fl/starling/coordinator/server"
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/program"
+)
+
+// ofSeveral says whether a folder is a server's with several jobs, or one of its jobs': one
+// job that ran there by itself would have rounds that the fleet's ledger does not know.
+func ofSeveral(dir string) bool {
+	above := filepath.Dir(filepath.Clean(dir))
+	return store.IsShared(dir) || filepath.Base(above) == "jobs" && store.IsShared(filepath.Dir(above))
+}
+
+// runJobs serves the jobs that were submitted to a folder.
+func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
+	for flag, given := range map[string]bool{"--validation": f.validation != "", "--test": f.test != "", "--test-every-rank": f.everyRank,
+		"--sample": f.sample != "", "--witness": f.witness != "", "--allow-origin": len(f.origins) > 0, "--despite-dropout": f.despiteDropout, "--qr": f.qr} {
+		if given {
+			return command.Usagef("%s is one job's: it goes with --job", flag)
+		}
+	}
+	if !store.IsShared(f.dir) {
+		return command.Usagef("no job was submitted to %s: give --job for one job alone, or begin a server of several: starling job submit --dir %s job.yaml", f.dir, f.dir)
+	}
+	log, err := f.log.Logger(a.Stderr)
+	if err != nil {
+		return err
+	}
+	trusted, err := f.proxies()
+	if err != nil {
+		return err
+	}
+	var site *server.Site
+	host, err := jobs.Open(jobs.Config{
+		Dir: f.dir, Most: f.mostJobs, Log: log,
+		Open: func(j store.Hosted, dir string, host coordinator.Host) (*coordinator.Coordinator, error) {
+			cfg, err := hostedConfig(j)
+			if err != nil {
+				return nil, err
+			}
+			cfg.Dir, cfg.Host = dir, host
+			if log != nil {
+				cfg.Log = log.With("job", j.Name)
+			}
+			return coordinator.New(cfg)
+		},
+		Mount: func(j store.Hosted, c *coordinator.Coordinator) error {
+			if err := site.Mount(j.Name, c, j.Folder == "."); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Stderr, "job %s: join with: starling join %s --data FILE\n", j.Name, site.Token(j.Name))
+			return nil
+		},
+		Unmount: func(name string) { site.Unmount(name) },
+	})
+	if err != nil {
+		return err
+	}
+	if site, err = server.NewSite(server.SiteConfig{Host: host, Pages: pages(a.Stderr), Trusted: trusted, Version: a.Version, Log: log}); err != nil {
+		return errors.Join(err, host.Close())
+	}
+	err = f.serveJobs(ctx, a, host, site)
+	return errors.Join(err, host.Close())
+}
+
+// hostedConfig is a submitted job's coordinator but for what is the host's to say.
+func hostedConfig(h store.Hosted) (cfg coordinator.Config, err error) {
+	cfg = coordinator.Config{Patient: true, Compile: program.Step, Hosts: program.Hosts}
+	if cfg.Job, err = job.Parse(strings.NewReader(string(h.File))); err != nil {
+		return cfg, err
+	}
+	if cfg.Base, err = command.LoadJobBase(cfg.Job); err != nil {
+		return cfg, err
+	}
+	if cfg.Start, err = command.LoadStart(cfg.Job.ForBase(cfg.Base.Config), cfg.Base); err != nil {
+		return cfg, err
+	}
+	cfg.BaseName, cfg.BaseRevision, err = command.PublishedBase(cfg.Job)
+	return cfg, err
+}
+
+// serveJobs puts the site on the network and runs its jobs.
+func (f serveFlags) serveJobs(ctx context.Context, a *command.App, host *jobs.Host, site *server.Site) error {
+	if f.epsilon != 0 || f.delta != 0 {
+		if err := host.Budget(f.epsilon, f.delta); err != nil {
+			return fmt.Errorf("--fleet-epsilon %v, --fleet-delta %v: %w", f.epsilon, f.delta, err)
+		}
+	}
+	cert, err := f.certificate(site.Log())
+	if err != nil {
+		return err
+	}
+	endpoint, err := server.Listen(f.listen, cert)
+	if err != nil {
+		return err
+	}
+	url := endpoint.URL
+	if f.url != "" {
+		url = strings.TrimRight(f.url, "/")
+	}
+	if err := site.Reach(url, endpoint.Pin); err != nil {
+		err = errors.Join(err, endpoint.Listener.Close())
+		if errors.Is(err, wire.ErrToken) {
+			return command.Usage(err)
+		}
+		return err
+	}
+	operator, err := f.listenAdmin()
+	if err != nil {
+		return errors.Join(err, endpoint.Listener.Close())
+	}
+	fmt.Fprintf(a.Stderr, "listening on %s for the jobs of %s\njobs, for operators alone: starling job list --server %s; a job's dashboard: %s\n",
+		endpoint.Listener.Addr(), f.dir, operator.URL, dashboardAddress(operator.URL+"/jobs/NAME", site.AdminToken()))
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 2)
+	go func() { served <- site.Serve(serving, endpoint) }()
+	go func() { served <- site.ServeAdmin(serving, operator) }()
+	err = host.Run(ctx)
+	stop()
+	err = errors.Join(err, <-served, <-served)
+	if ctx.Err() != nil && err == nil {
+		err = errors.New("interrupted; start the same command again to go on with the next rounds")
+	}
+	return err
+}
