@@ -95,6 +95,12 @@ man: build ## Write manual pages and shell completion to dist/
 	$(BIN) man dist/man
 	@for s in bash zsh fish; do $(BIN) completion $$s >dist/starling.$$s; done
 
+release: web ## Build what is released into dist/release: six targets of two programs, what they are made of, checksums
+	GO=$(GO) sh deploy/release.sh $(VERSION) dist/release
+
+same: ## Hold that two builds of one source are one program (TARGET=darwin/arm64 for another)
+	GO=$(GO) sh deploy/reproduce.sh $(TARGET)
+
 web: ## Build the browser's edge and the pages
 	sh web/build.sh
 
@@ -105,4 +111,4 @@ reference: ## Write the npm package's reference (TypeDoc) to dist/edge-reference
 clean: ## Remove what was built
 	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
-.PHONY: help build edge demo test race arm64 stress fuzz mutants lint bench generate base documents commands man web reference clean interop xla reproduction
+.PHONY: help build edge demo test race arm64 stress fuzz mutants lint bench generate base documents commands man web reference clean interop xla reproduction release same

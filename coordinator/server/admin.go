@@ -36,6 +36,7 @@ func (s *Server) routes() []route {
 		{"GET /v1/admin/fleet.json", store.RoleViewer, s.serveFleet},
 		{"GET /v1/admin/forecast.json", store.RoleViewer, s.serveForecast},
 		{"GET /v1/admin/paused.json", store.RoleViewer, s.servePaused},
+		{"POST /v1/admin/job/{act}", store.RoleOperator, s.serveSteering},
 		{"GET /v1/admin/ready.json", store.RoleViewer, s.serveChecks},
 	}...)
 }
@@ -53,7 +54,6 @@ func (s *desk) routes() []route {
 		{"POST /v1/admin/invitations", store.RoleOperator, s.serveInvite},
 		{"POST /v1/admin/invitations/{id}/revoke", store.RoleOperator, s.serveRevokeInvitation},
 		{"GET /v1/admin/acts.json", store.RoleOperator, s.serveActs},
-		{"POST /v1/admin/job/{act}", store.RoleOperator, s.serveSteering},
 		{"GET /v1/admin/operators.json", store.RoleOperator, s.serveOperators}, // of viewers, where no admin asks
 		{"POST /v1/admin/operators", store.RoleOperator, s.serveAddOperator},
 		{"POST /v1/admin/operators/{name}/revoke", store.RoleOperator, s.serveRevokeOperator},

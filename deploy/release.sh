@@ -1,0 +1,41 @@
+#!/bin/sh
+# Builds what is released: starling and starling-edge for six targets, what each is made of
+# (CycloneDX), and the checksums of all of it.
+#
+#   sh deploy/release.sh VERSION FOLDER     TARGETS="linux/amd64 ..." for fewer
+#
+# Whoever has the same source, toolchain and pages (make web) makes the same bytes:
+# deploy/reproduce.sh holds that for one of them.
+set -eu
+cd "$(dirname "$0")/.."
+version=$1
+mkdir -p "$2"
+out=$(cd "$2" && pwd)
+GO=${GO:-go}
+SBOM=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0 # kept by the format's own project
+export CGO_ENABLED=0
+
+# build MODULE PACKAGE NAME GOOS/GOARCH: nothing of this machine, its folders or the time is in it.
+build() {
+  os=${4%/*} arch=${4#*/} suffix=
+  [ "$os" = windows ] && suffix=.exe
+  file="$3_${version}_${os}_$arch$suffix"
+  GOOS=$os GOARCH=$arch GOFLAGS= GOAMD64=v1 GOARM64=v8.0 "$GO" build -C "$1" -trimpath -buildvcs=false \
+    -ldflags "-s -w -buildid= -X main.version=$version" -o "$out/$file" "$2"
+  # What it is made of is read from the program itself. The time would be the only thing in it
+  # that another build has not.
+  GOFLAGS= "$GO" run "$SBOM" bin -json -noserial -std -version "$version" "$out/$file" 2>/dev/null | sed '/^ *"timestamp":/d' >"$out/$file.cdx.json"
+  [ -s "$out/$file.cdx.json" ] || { echo "release: no list of what $file is made of" >&2; exit 1; }
+  echo "$file"
+}
+
+for target in ${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}; do
+  build lab ./cmd/starling starling "$target"
+  build . ./cmd/starling-edge starling-edge "$target"
+done
+cd "$out"
+rm -f SHA256SUMS
+for file in starling*; do
+  if command -v sha256sum >/dev/null; then sha256sum "$file"; else shasum -a 256 "$file"; fi
+done >SHA256SUMS.new
+mv SHA256SUMS.new SHA256SUMS
