@@ -37,6 +37,8 @@ type Peer struct {
 	// Counted says that the bytes of the connection are counted in Traffic as they
 	// cross its socket; else its frames are.
 	Counted bool
+	// Request numbers what began the connection, for the log; may be empty.
+	Request string
 }
 
 // Of connections.

@@ -37,7 +37,7 @@ func (c *Coordinator) session(conn Conn) {
 	defer func() { c.post(c.life, leftEvent{s}) }()
 	if err := s.Within(handshakeTimeout, func(ctx context.Context) error { return c.greet(ctx, conn, s) }); err != nil {
 		c.traffic.Refuse()
-		c.log.Info("session refused", "remote", s.peer.Address, "reason", err)
+		c.log.Info("session refused", "remote", s.peer.Address, "request", s.peer.Request, "reason", err)
 		s.Tell(err)
 		return
 	}
@@ -48,7 +48,7 @@ func (c *Coordinator) session(conn Conn) {
 	if errors.Is(cause, link.ErrSlow) || errors.Is(cause, link.ErrFaults) {
 		c.metrics.Kicked.Inc()
 	}
-	c.log.Debug("session over", "device", short(s.id), "reason", cause)
+	c.log.Debug("session over", "device", short(s.id), "request", s.peer.Request, "reason", cause)
 }
 
 // short names a device in the log.

@@ -102,7 +102,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 		news, changed := follower.News()
 		b, err := events(news)
 		if err != nil {
-			s.log.Error("the dashboard cannot be told", "error", err)
+			s.logOf(r).Error("the dashboard cannot be told", "error", err)
 			return
 		}
 		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // where it cannot be set, the socket's own holds
@@ -147,12 +147,12 @@ func events(n monitor.News) (out []byte, err error) {
 }
 
 // serveJobFile is the job with every default filled in, without its secret.
-func (s *Server) serveJobFile(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) serveJobFile(w http.ResponseWriter, r *http.Request) {
 	j := s.c.Job()
 	j.Enrolment.Secret = ""
 	b, err := strict.Encode(j)
 	if err != nil {
-		s.log.Error("the job cannot be written", "error", err)
+		s.logOf(r).Error("the job cannot be written", "error", err)
 		http.Error(w, "the job cannot be written", http.StatusInternalServerError)
 		return
 	}
@@ -214,10 +214,10 @@ func (s *Server) serveRounds(w http.ResponseWriter, _ *http.Request) {
 }
 
 // serveLedger is the privacy ledger, verified.
-func (s *Server) serveLedger(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request) {
 	ledger, err := s.c.Ledger()
 	if err != nil {
-		s.log.Error("the ledger cannot be read", "error", err)
+		s.logOf(r).Error("the ledger cannot be read", "error", err)
 		http.Error(w, "the ledger cannot be read", http.StatusInternalServerError)
 		return
 	}

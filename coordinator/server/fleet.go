@@ -33,7 +33,7 @@ func (s *desk) withFleet(w http.ResponseWriter, r *http.Request, use func(f *sto
 	case errors.Is(err, store.ErrAsked), errors.Is(err, store.ErrFull), errors.Is(err, store.ErrInvitation):
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	case err != nil:
-		s.log.Error("the fleet cannot be read or changed", "error", err)
+		s.logOf(r).Error("the fleet cannot be read or changed", "error", err)
 		http.Error(w, "the fleet cannot be read or changed: see the coordinator's log", http.StatusInternalServerError)
 	default:
 		serveJSON(w, out)
@@ -78,7 +78,7 @@ func (s *desk) serveJudgement(w http.ResponseWriter, r *http.Request) {
 			err = store.ErrUnknown
 		}
 		if err == nil {
-			s.log.Warn("by an operator", "operator", who(r).Name, "act", act, "device", id[:8], "identity", id)
+			s.logOf(r).Warn("by an operator", "operator", who(r).Name, "act", act, "device", id[:8], "identity", id)
 		}
 		return map[string]string{"identity": id, "act": act}, err
 	})
@@ -105,7 +105,7 @@ func (s *desk) serveInvitation(w http.ResponseWriter, _ *http.Request) {
 }
 
 // serveArchive is the released checkpoint without its base, as one file.
-func (s *Server) serveArchive(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) serveArchive(w http.ResponseWriter, r *http.Request) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for _, name := range []string{model.CardFile, model.AdapterConfigFile, model.AdapterFile, model.CheckpointFile} {
@@ -122,13 +122,13 @@ func (s *Server) serveArchive(w http.ResponseWriter, _ *http.Request) {
 			_, err = f.Write(data)
 		}
 		if err != nil {
-			s.log.Error("the adapter cannot be packed", "error", err)
+			s.logOf(r).Error("the adapter cannot be packed", "error", err)
 			http.Error(w, "the adapter cannot be packed", http.StatusInternalServerError)
 			return
 		}
 	}
 	if err := z.Close(); err != nil {
-		s.log.Error("the adapter cannot be packed", "error", err)
+		s.logOf(r).Error("the adapter cannot be packed", "error", err)
 		http.Error(w, "the adapter cannot be packed", http.StatusInternalServerError)
 		return
 	}

@@ -62,10 +62,10 @@ func serveStatus(w http.ResponseWriter, status any) {
 }
 
 // serveAbout answers /v1/job: the same for everybody, computed once.
-func (s *Server) serveAbout(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) serveAbout(w http.ResponseWriter, r *http.Request) {
 	b, err := s.about()
 	if err != nil {
-		s.log.Error("the job's guarantees cannot be stated", "error", err)
+		s.logOf(r).Error("the job's guarantees cannot be stated", "error", err)
 		http.Error(w, "the job's guarantees cannot be stated", http.StatusInternalServerError)
 		return
 	}

@@ -71,7 +71,7 @@ func (s *desk) asks(role store.Role, serve http.HandlerFunc) http.HandlerFunc {
 		o, err := s.shows(r)
 		switch {
 		case err != nil:
-			s.log.Error("the operators cannot be read", "error", err)
+			s.logOf(r).Error("the operators cannot be read", "error", err)
 			http.Error(w, "the operators cannot be read: see the coordinator's log", http.StatusInternalServerError)
 		case o == nil:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="starling"`)

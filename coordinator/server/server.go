@@ -157,7 +157,7 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return nil, err
 		}
-		p := coordinator.Peer{Address: s.cameFrom(r), Counted: isCounted(r.Context())}
+		p := coordinator.Peer{Address: s.cameFrom(r), Counted: isCounted(r.Context()), Request: requestOf(r.Context())}
 		if r.TLS != nil {
 			p.Export = r.TLS.ExportKeyingMaterial
 		}

@@ -139,12 +139,12 @@ func (s *Site) all() map[string]*mounted {
 
 // Serve serves devices on the endpoint, as a Server does.
 func (s *Site) Serve(ctx context.Context, e *Endpoint) error {
-	return serveOn(ctx, e, s.fronted(s.named(s.Handler())), s.sockets, s.log, false)
+	return serveOn(ctx, e, s.identified(s.fronted(s.named(s.Handler()))), s.sockets, s.log, false)
 }
 
 // ServeAdmin serves operators.
 func (s *Site) ServeAdmin(ctx context.Context, e *Endpoint) error {
-	return serveOn(ctx, e, s.named(s.AdminHandler()), newSockets(sparedFiles/4, 0, 0), s.log, false)
+	return serveOn(ctx, e, s.identified(s.named(s.AdminHandler())), newSockets(sparedFiles/4, 0, 0), s.log, false)
 }
 
 // Handler serves devices: each job's below its path.
@@ -285,7 +285,7 @@ func (s *Site) serveSteer(w http.ResponseWriter, r *http.Request) {
 			return nil, fmt.Errorf("%w: %.40q", store.ErrUnknown, act)
 		}
 		defer s.changed()
-		s.log.Info("by an operator", "operator", who(r).Name, "act", act, "job", name)
+		s.logOf(r).Info("by an operator", "operator", who(r).Name, "act", act, "job", name)
 		return map[string]string{"job": name, "act": act}, f.Steer(name, want)
 	})
 }
@@ -333,7 +333,7 @@ func (s *Site) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	errs = append(errs, registry.Register(build), registry.Register(collectors.NewGoCollector()),
 		registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})))
 	if err := errors.Join(errs...); err != nil {
-		s.log.Error("the figures cannot be shown", "error", err)
+		s.logOf(r).Error("the figures cannot be shown", "error", err)
 		http.Error(w, "the figures cannot be shown", http.StatusInternalServerError)
 		return
 	}
