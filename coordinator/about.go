@@ -14,7 +14,7 @@ import (
 type About struct {
 	Job    string   `json:"job"`
 	ID     string   `json:"id"`   // TaskID in hexadecimal: a name may be shared, or shown otherwise
-	Task   string   `json:"task"` // what is learnt, as in the job file: "classify", "multilabel", "tag", "span", "answer", "image", "pretrain" or "causal"
+	Task   string   `json:"task"` // what is learnt, as in the job file: "classify", "multilabel", "tag", "span", "answer", "image", "listen", "pretrain" or "causal"
 	Labels []string `json:"labels"`
 	Rounds int      `json:"rounds"`
 
@@ -42,12 +42,22 @@ type About struct {
 	// Full tells that a page needs the full build of its program: for shares that are sealed
 	// with the post-quantum hybrid, and for bases and tokenizers but the commonest.
 	Full bool `json:"full,omitempty"`
+	// Sound is what the base hears of a recording; nil where the job has none.
+	Sound *Sound `json:"sound,omitempty"`
 	// Sample is the name of a public file to try, at /v1/sample; empty: there is none.
 	Sample string `json:"sample,omitempty"`
 	// Protocol names what this coordinator speaks: a page of another is too old.
 	Protocol string `json:"protocol"`
 	// NeedsSecret tells that a join token is needed: the address is not enough.
 	NeedsSecret bool `json:"needs_secret"`
+}
+
+// Sound says what a base hears of a recording: what is beyond Samples is cut, and of what is
+// shorter than Least nothing is learnt.
+type Sound struct {
+	Rate    int `json:"rate"`    // samples a second
+	Samples int `json:"samples"` // that a row has room for
+	Least   int `json:"least"`   // samples of one frame
 }
 
 // About computes what the job is. The guarantees take a moment.
@@ -60,6 +70,9 @@ func (c *Coordinator) About() (About, error) {
 	}
 	if j.Providers.Max > 0 {
 		a.Protects, a.Providers = "provider", j.Providers.Max
+	}
+	if c := c.t.base.Config; c.Hears() {
+		a.Sound = &Sound{Rate: c.Speech.Rate, Samples: c.Speech.Samples(j.Adapter.Sequence), Least: c.Speech.Samples(1)}
 	}
 	if j.Simulated() {
 		a.SimulatedPopulation = int(j.BudgetPopulation())

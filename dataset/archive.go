@@ -69,7 +69,7 @@ func readArchive(r io.Reader, name string, most int) (*Set, error) {
 			return nil, bad("has %d bytes, the limit is %d", h.Size, audio.MaxFile)
 		}
 		seen[h.Name] = true
-		e, label := Example{User: speaker(h.Name)}, labelOf(h.Name)
+		e, label := Example{User: Speaker(h.Name)}, labelOf(h.Name)
 		if label == "" || len(label) > MaxLabel {
 			return nil, bad("is named neither DIGIT_SPEAKER_NUMBER.wav nor in a folder for its label")
 		}

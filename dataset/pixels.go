@@ -197,7 +197,7 @@ func openFile(path string) (e *Example, err error) {
 		e = &Example{}
 		e.Image, err = OpenImage(path)
 	case audio.Named(path):
-		e = &Example{User: speaker(path)}
+		e = &Example{User: Speaker(path)}
 		e.Recording, err = OpenRecording(path)
 	}
 	return e, err

@@ -32,18 +32,26 @@ func Recorded(s *audio.Sound) (*Recording, error) {
 	return &Recording{sound: s}, nil
 }
 
+// DeferredRecording is one that is read whenever it is used: decoded, a minute takes four
+// times its file.
+func DeferredRecording(read func() (*audio.Sound, error)) *Recording { return &Recording{read: read} }
+
 // Decoded are its samples.
 func (r *Recording) Decoded() (*audio.Sound, error) {
 	if r.read == nil {
 		return r.sound, nil
 	}
-	return r.read()
+	got, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	return got, got.Check()
 }
 
 // Identity tells a recording from others: the hash of its file where it has one, else its
-// rate and samples, big-endian.
+// rate and samples, big-endian; nothing of one that is DeferredRecording.
 func (r *Recording) Identity() []byte {
-	if r.sum != nil {
+	if r.sum != nil || r.sound == nil {
 		return r.sum
 	}
 	out := binary.BigEndian.AppendUint32(make([]byte, 0, 4+4*len(r.sound.Samples)), uint32(r.sound.Rate))
@@ -53,9 +61,9 @@ func (r *Recording) Identity() []byte {
 	return out
 }
 
-// speaker is who a recording says that it is from: in Speech Commands (Warden 2018) a name is a
+// Speaker is who a recording says that it is from: in Speech Commands (Warden 2018) a name is a
 // hash of the speaker, "_nohash_" and a number; see spokenDigit for the other. "" for other names.
-func speaker(name string) string {
+func Speaker(name string) string {
 	if who, _, ok := strings.Cut(filepath.Base(name), "_nohash_"); ok {
 		return who
 	}

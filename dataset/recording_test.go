@@ -145,3 +145,24 @@ func TestAFolderHoldsOneKind(t *testing.T) {
 		t.Errorf("images and recordings: %v", err)
 	}
 }
+
+// A recording of a page is read whenever it is used, and held to what every recording is.
+func TestDeferredRecordings(t *testing.T) {
+	sound := &audio.Sound{Rate: 8000, Samples: []float32{0, 0.5}}
+	var failed error
+	r := DeferredRecording(func() (*audio.Sound, error) { return sound, failed })
+	if got, err := r.Decoded(); err != nil || got != sound {
+		t.Errorf("%v, %v", got, err)
+	}
+	if r.Identity() != nil {
+		t.Error("it has an identity that nobody has read")
+	}
+	sound = &audio.Sound{Rate: 8000, Samples: make([]float32, 9)}
+	if _, err := r.Decoded(); !errors.Is(err, audio.ErrSilent) {
+		t.Errorf("a silent one: %v", err)
+	}
+	failed = errors.New("gone")
+	if _, err := r.Decoded(); !errors.Is(err, failed) {
+		t.Errorf("one that is gone: %v", err)
+	}
+}

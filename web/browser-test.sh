@@ -1,7 +1,7 @@
 #!/bin/sh
 # Lets Debian's Chromium and Firefox join a real job and watch its dashboard.
-# Installs what is missing, with nginx for one of the tests; CHROMIUM, FIREFOX and
-# NGINX name other executables,
+# Installs what is missing, with nginx for one of the tests and a sound server, without which
+# Firefox hears no microphone; CHROMIUM, FIREFOX, NGINX and PULSEAUDIO name other executables,
 # BROWSERS (default "chrome firefox") chooses. Screenshots lie in test/shots.
 set -eu
 cd "$(dirname "$0")"
@@ -9,6 +9,7 @@ cd "$(dirname "$0")"
 missing=
 [ -n "${CHROMIUM:=$(command -v chromium || true)}" ] || missing="$missing chromium"
 [ -n "${FIREFOX:=$(command -v firefox-esr || true)}" ] || missing="$missing firefox-esr"
+[ -n "${PULSEAUDIO:=$(command -v pulseaudio || true)}" ] || missing="$missing pulseaudio"
 [ -n "${NGINX:=$(command -v nginx || ls /usr/sbin/nginx 2>/dev/null || true)}" ] || missing="$missing nginx"
 if [ -n "$missing" ]; then
   sudo=$([ "$(id -u)" = 0 ] || echo sudo)
@@ -17,7 +18,7 @@ if [ -n "$missing" ]; then
   # shellcheck disable=SC2086 # a list of words
   $sudo env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 fi
-export NGINX="${NGINX:-/usr/sbin/nginx}"
+export NGINX="${NGINX:-/usr/sbin/nginx}" PULSEAUDIO="${PULSEAUDIO:-$(command -v pulseaudio)}"
 export CHROMIUM="${CHROMIUM:-$(command -v chromium)}" FIREFOX="${FIREFOX:-$(command -v firefox-esr)}"
 sh build.sh
 make -s -C .. build

@@ -144,6 +144,10 @@ async function buildPages() {
   const protocol = await noteBuild();
   const [worker] = await bundle("edge/src/worker.ts", { format: "iife", outfile: "worker.js", alias: { "go-wasm-exec": loader() } });
   const workerName = asset("worker", ".js", worker.contents).name;
+  // What jobs of recordings load beside the page.
+  const [sound] = await bundle("src/join/sound.ts", { format: "esm", outfile: "sound.js" });
+  const [recorder] = await bundle("src/join/recorder.worklet.ts", { format: "esm", outfile: "recorder.js" });
+  const soundName = asset("sound", ".js", sound.contents).name, recorderName = asset("recorder", ".js", recorder.contents).name;
   const edge = edgeNames();
   for (const page of readdirSync(join(here, "pages")).filter((f) => f.endsWith(".html"))) {
     const name = basename(page, ".html");
@@ -151,6 +155,8 @@ async function buildPages() {
     const files = await bundle(`src/${entry}.ts`, {
       format: "esm", outdir: "out",
       define: {
+        SOUND_URL: JSON.stringify(`assets/${soundName}`),
+        RECORDER_URL: JSON.stringify(`assets/${recorderName}`),
         WORKER_URL: JSON.stringify(`assets/${workerName}`),
         EDGE_URL: JSON.stringify(edge.edge && `assets/${edge.edge}`),
         PROTOCOL: JSON.stringify(protocol),

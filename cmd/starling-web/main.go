@@ -7,8 +7,9 @@
 //
 //	version            what it speaks, see edge.Protocol, a string
 //	preview(source)    a Promise; reads a source, nothing leaves
-//	sample(n, kind)    a Promise; a generated file, n in 0..999: invoices as JSON Lines
-//	                   or, for "pictures", digits as CSV
+//	sample(n, kind)    a Promise; a generated file, n in 0..999: invoices as JSON Lines,
+//	                   for "pictures" digits as CSV, for "recordings" words as JSON of
+//	                   label, user and wav (base64)
 //	given(account)     a Promise; what the data has given, of an account as it was kept
 //	join(options, on)  a Promise; takes part until the job ends
 //	predict(input)     a Promise; what the model that a join ended with says
@@ -21,7 +22,8 @@
 // are to be left out); or fileName, pictures (a list
 // of objects with label, picture (a Blob), name, user and provider) and decode (a
 // function of a Blob that returns a Promise of width, height and pixels, a Uint8Array of
-// red, green, blue and alpha). options is a source and url (the coordinator's address,
+// red, green, blue and alpha); or fileName and recordings (a list of objects with label,
+// recording (a Blob of a WAV or FLAC file), name, user and provider), in the full build. options is a source and url (the coordinator's address,
 // http(s) or ws(s)), token (a join token; without one the address alone, for
 // coordinators that ask for no secret), identity (32 bytes that an earlier join
 // returned), accept (an object: limits of the default policy that the owner widens, by
@@ -32,7 +34,7 @@
 // of client.Given, which given yields, too. preview yields JSON of client.Preview; join yields {identity, model},
 // where model is null or has version, rank, archive (a Uint8Array, a zip) and, where all
 // of it can be kept, kept (an object of Uint8Arrays, for open); predict takes a text or
-// an object with text, question, or picture and decode, and yields JSON of a list of
+// an object with text, question, recording, or picture and decode, and yields JSON of a list of
 // client.Prediction. An error has code, a client.Code, and
 // one of join limits, where its owner could accept what it
 // is about: JSON of a list of edge.PolicyError.

@@ -45,8 +45,12 @@ func look(set *dataset.Set) (client.Preview, error) {
 	p := client.Preview{Kind: string(set.Form()), Examples: len(set.Examples), Labels: []client.LabelCount{}, Rows: []client.Row{}}
 	counts := make([]int, len(set.Labels))
 	groups := map[string]bool{}
-	shown := map[int]bool{} // labels of pictures
-	for _, e := range set.Examples {
+	shown := map[int]bool{} // labels of pictures and recordings
+	for i, e := range set.Examples {
+		sound, err := heard(e, i, &p)
+		if err != nil {
+			return p, err
+		}
 		if len(counts) > 0 {
 			for _, label := range e.Classes() {
 				counts[label]++
@@ -55,7 +59,7 @@ func look(set *dataset.Set) (client.Preview, error) {
 		if g := e.Group(); g != "" {
 			groups[g] = true
 		}
-		if len(p.Rows) == previewRows || e.Image != nil && shown[e.Label] && len(shown) < len(set.Labels) {
+		if len(p.Rows) == previewRows || e.Form().Textless() && shown[e.Label] && len(shown) < len(set.Labels) {
 			continue
 		}
 		shown[e.Label] = true
@@ -63,6 +67,7 @@ func look(set *dataset.Set) (client.Preview, error) {
 		if err != nil {
 			return p, err
 		}
+		r.Sound = sound
 		p.Rows = append(p.Rows, r)
 	}
 	p.Groups = len(groups)
@@ -79,6 +84,9 @@ func rowOf(set *dataset.Set, e dataset.Example) (r client.Row, err error) {
 		r.Label = set.Labels[e.Label]
 		r.Picture, err = shrunk(e.Image)
 		return r, err
+	case e.Recording != nil:
+		r.Label = set.Labels[e.Label]
+		return r, nil
 	case e.Tags != nil:
 		var words strings.Builder
 		for i, w := range e.Words {
@@ -128,8 +136,8 @@ func shrunk(m *dataset.Image) (*client.Picture, error) {
 // train on the same.
 const sampleClients = 1000
 
-// sample is a generated set to try, as a file: labelled invoices as JSON Lines, or
-// digits as a table of pixels. Which one is drawn by the page.
+// sample is a generated set to try, as a file: labelled invoices as JSON Lines, digits as
+// a table of pixels, or words as JSON of WAV files. Which one is drawn by the page.
 func sample(_ js.Value, args []js.Value) any {
 	return promise(func() (any, error) {
 		if len(args) != 2 || args[0].Type() != js.TypeNumber || args[1].Type() != js.TypeString {
@@ -139,8 +147,11 @@ func sample(_ js.Value, args []js.Value) any {
 		if n < 0 || n >= sampleClients {
 			return nil, fmt.Errorf("sample %d, there are 0..%d", n, sampleClients-1)
 		}
-		if args[1].String() == "pictures" {
+		switch args[1].String() {
+		case "pictures":
 			return digits(n)
+		case "recordings":
+			return words(n)
 		}
 		return invoices(n)
 	})

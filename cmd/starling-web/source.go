@@ -11,24 +11,27 @@ import (
 	"github.com/starling-fl/starling/dataset"
 )
 
-// read reads a labelled file as dataset does for every device, or takes pictures.
+// read reads a labelled file as dataset does for every device, or takes pictures or recordings.
 func read(source js.Value) (*dataset.Set, error) {
 	if pictures := source.Get("pictures"); pictures.Type() == js.TypeObject {
 		return pictured(pictures, source.Get("decode"), text(source.Get("fileName")))
+	}
+	if recordings := source.Get("recordings"); recordings.Type() == js.TypeObject {
+		return recorded(recordings, text(source.Get("fileName")))
 	}
 	columns := dataset.Columns{Text: text(source.Get("textColumn")), Label: text(source.Get("labelColumn")), Unlabelled: source.Get("unlabelled").Truthy()}
 	return columns.Read(bytes.NewReader(octets(source.Get("data"))), text(source.Get("fileName")))
 }
 
-// maxPictures bounds how many pictures a source may have.
-const maxPictures = 1 << 17
+// maxBlobs bounds how many pictures or recordings a source may have.
+const maxBlobs = 1 << 17
 
 // pictured are a page's pictures. Each stays where the browser has it until a step's
 // rows are made of it.
 func pictured(list, decode js.Value, name string) (*dataset.Set, error) {
 	n := list.Length()
-	if n > maxPictures {
-		return nil, fmt.Errorf("%s: %d pictures, want at most %d", name, n, maxPictures)
+	if n > maxBlobs {
+		return nil, fmt.Errorf("%s: %d pictures, want at most %d", name, n, maxBlobs)
 	}
 	examples, labels := make([]dataset.Example, n), make([]string, n)
 	for i := range n {

@@ -61,7 +61,10 @@ func (w *web) predict(_ js.Value, args []js.Value) any {
 		if t == nil {
 			return nil, errors.New("this page has no model yet: a job gives it at its end")
 		}
-		e := example(args[0])
+		e, err := example(args[0])
+		if err != nil {
+			return nil, err
+		}
 		said, err := t.Predict(context.Background(), &e)
 		if err != nil {
 			return nil, err
@@ -76,13 +79,16 @@ func (w *web) predict(_ js.Value, args []js.Value) any {
 }
 
 // example is what a model is tried on.
-func example(v js.Value) dataset.Example {
+func example(v js.Value) (e dataset.Example, err error) {
 	if v.Type() != js.TypeObject {
-		return dataset.Example{Text: text(v)}
+		return dataset.Example{Text: text(v)}, nil
 	}
-	e := dataset.Example{Text: text(v.Get("text")), Question: text(v.Get("question"))}
+	e = dataset.Example{Text: text(v.Get("text")), Question: text(v.Get("question"))}
 	if blob := v.Get("picture"); blob.Type() == js.TypeObject {
 		e.Image = picture(blob, v.Get("decode"), "the picture")
 	}
-	return e
+	if blob := v.Get("recording"); blob.Type() == js.TypeObject {
+		e.Recording, err = recording(blob, "the recording")
+	}
+	return e, err
 }

@@ -5,7 +5,7 @@ package client
 // Preview is what a source holds, for its owner to look at before joining.
 type Preview struct {
 	// Kind is "texts", "lists" (texts, each with any number of labels), "unlabelled" (texts too), "prompts" (with completions), "words" (each with a label), "questions"
-	// (about documents) or "pictures".
+	// (about documents), "pictures" or "recordings".
 	Kind     string `json:"kind"`
 	Examples int    `json:"examples"`
 	// Labels stand the most frequent first: those of words where these have them, none
@@ -15,12 +15,27 @@ type Preview struct {
 	Rows []Row `json:"rows"`
 	// Groups is how many users or providers the source names; 0 where it names none.
 	Groups int `json:"groups"`
+	// Shortest is the recording that lasts the least; left out of other data.
+	Shortest *Shortest `json:"shortest,omitempty"`
+}
+
+// Shortest is a recording that lasts no longer than any other of its source.
+type Shortest struct {
+	At      int     `json:"at"` // its place in the source, from 0
+	Seconds float64 `json:"seconds"`
 }
 
 // LabelCount is how often a label occurs.
 type LabelCount struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"`
+}
+
+// Sound is a recording to look at.
+type Sound struct {
+	Seconds float64 `json:"seconds"`
+	// Peaks are how loud it is from one moment to the next, of its loudest 255, in base64.
+	Peaks []uint8 `json:"peaks"`
 }
 
 // Row is an example to look at.
@@ -30,6 +45,7 @@ type Row struct {
 	// Text is cut: a question stands before its document, a label behind its word.
 	Text    string   `json:"text"`
 	Picture *Picture `json:"picture,omitempty"` // in place of a text
+	Sound   *Sound   `json:"sound,omitempty"`   // in place of a text
 }
 
 // Picture is a picture to look at, of its own proportions.

@@ -18,6 +18,7 @@ export interface About {
   sampling_rate: number;
   base_bytes: number;
   full?: boolean;
+  sound?: Sound;
   sample?: string;
   protocol: string;
   needs_secret: boolean;
@@ -35,6 +36,12 @@ export interface Guarantee {
   rdp_epsilon: number;
   rdp_order: number;
   simulated?: boolean;
+}
+
+export interface Sound {
+  rate: number;
+  samples: number;
+  least: number;
 }
 
 export interface Status {

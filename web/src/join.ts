@@ -9,6 +9,7 @@ import { elsewhere, here } from "./join/address.js";
 import { outdated } from "./join/current.js";
 import { Awake, watchConditions, type Conditions } from "./join/conditions.js";
 import { data, describeData, offerData } from "./join/data.js";
+import { closeMicrophone } from "./join/hearing.js";
 import { paintLimits } from "./join/limits.js";
 import { Pace } from "./join/pace.js";
 import { download, plain } from "./join/plain.js";
@@ -155,6 +156,7 @@ function sentence(): string {
 function takePart(before?: SavedJoin): void {
   const { source } = data, job = about;
   if (!source || !job || part) return;
+  closeMicrophone();
   const keep = (p: Participation) => saved.keep({
     job: job.job, id: job.id, token, source, totals: p.totals, accepted: p.accepted, paused: p.standing === "paused" && !hindered,
   });

@@ -20,14 +20,15 @@ export async function inDark(tab, run) {
 /** A name that is no loopback address to a page and to its edge, and leads to this machine. */
 export const elsewhere = "coordinator.test";
 
-/** Starts one of the browsers, who takes any certificate of elsewhere; the caller closes it. */
-export function launch(browser) {
+/** Starts one of the browsers, who takes any certificate of elsewhere, with more flags, preferences or environment of its own; the caller closes it. */
+export function launch(browser, { flags = [], preferences = {}, env = {} } = {}) {
   return puppeteer.launch({
+    env: { ...process.env, ...env },
     acceptInsecureCerts: true, browser, executablePath: paths[browser], headless: true, timeout: 60_000,
     args: browser === "chrome" ? ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
       "--disable-background-networking", "--disable-component-update", "--disable-sync",
-      `--host-resolver-rules=MAP ${elsewhere} 127.0.0.1`] : [],
+      `--host-resolver-rules=MAP ${elsewhere} 127.0.0.1`, ...flags] : [],
     // No word to anybody but the page's own server.
-    extraPrefsFirefox: { "network.dns.localDomains": elsewhere, "network.captive-portal-service.enabled": false, "network.connectivity-service.enabled": false },
+    extraPrefsFirefox: { "network.dns.localDomains": elsewhere, "network.captive-portal-service.enabled": false, "network.connectivity-service.enabled": false, ...preferences },
   });
 }

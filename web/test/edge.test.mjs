@@ -158,6 +158,16 @@ test("a pause that is taken back keeps the round", async () => {
   part.stop();
 });
 
+test("a sample of recordings is WAV files", async () => {
+  const edge = await Edge.load(where);
+  const asked = edge.sample("recordings", 7), { id, n, of } = workers.at(-1).told.at(-1);
+  assert.deepEqual([n, of], [7, "recordings"]);
+  workers.at(-1).say({ kind: "answer", id, json: JSON.stringify([{ label: "asa", user: "sample 7-0", wav: Buffer.from("RIFF").toString("base64") }]) });
+  const { fileName, recordings: [word] } = await asked;
+  assert.deepEqual([fileName, word.label, word.user, await word.recording.text()], ["sample-7", "asa", "sample 7-0", "RIFF"]);
+  edge.close();
+});
+
 test("a failure says why", async () => {
   const { part, worker } = await joined();
   worker.say({ kind: "failed", reason: "wrong enrolment secret", code: "secret" });

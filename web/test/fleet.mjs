@@ -111,8 +111,8 @@ export async function openTab(browser, address, viewport = { width: 390, height:
   return { tab, faults, requests };
 }
 
-export async function open(t, name) {
-  const browser = await launch(name);
+export async function open(t, name, more) {
+  const browser = await launch(name, more);
   t.after(() => browser.close());
   return browser;
 }

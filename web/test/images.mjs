@@ -47,10 +47,15 @@ export function vit(dir) {
   pair(`${layer}intermediate.dense`, wide, h);
   pair(`${layer}output.dense`, h, wide);
   pair("layernorm", h);
+  weights(dir, shapes);
+}
+
+/** Random weights of such shapes as a model folder has them; gains of norms are 1. */
+export function weights(dir, shapes) {
   const header = {}, values = [], next = noise(7);
   for (const [name, shape] of Object.entries(shapes)) {
     const n = shape.reduce((a, b) => a * b, 1), from = 4 * values.length;
-    for (let i = 0; i < n; i++) values.push(/norm.*weight/.test(name) ? 1 : (next() - 127.5) / 700);
+    for (let i = 0; i < n; i++) values.push(/norm.*weight|original0/.test(name) ? 1 : (next() - 127.5) / 700);
     header[name] = { dtype: "F32", shape, data_offsets: [from, 4 * values.length] };
   }
   const json = Buffer.from(JSON.stringify(header)), size = Buffer.alloc(8);

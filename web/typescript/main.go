@@ -60,8 +60,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	spoken, err := dataset.Spoken(1, "train", 1, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
 	write(sample, "package dataset", "/** The classes of the built-in samples. */\nexport const sampleLabels = {\n  texts: "+list(dataset.InvoiceLabels())+
-		",\n  pictures: "+list(digits.Labels)+",\n};\n")
+		",\n  pictures: "+list(digits.Labels)+",\n  recordings: "+list(spoken.Labels)+",\n};\n")
 	write(paletteFile, "package palette", "/** The colours of a chart's series, in their order. */\nexport const palette = {\n  light: "+
 		colours(func(c palette.Colour) color.RGBA { return c.Light })+",\n  dark: "+colours(func(c palette.Colour) color.RGBA { return c.Dark })+",\n};\n\n"+
 		"/** Where there are more series than colours these begin anew, with the next pattern of lines: pixels drawn and left out. */\n"+

@@ -4,7 +4,7 @@
 export interface Preview {
   /**
    * Kind is "texts", "lists" (texts, each with any number of labels), "unlabelled" (texts too), "prompts" (with completions), "words" (each with a label), "questions"
-   * (about documents) or "pictures".
+   * (about documents), "pictures" or "recordings".
    */
   kind: string;
   examples: number;
@@ -17,6 +17,8 @@ export interface Preview {
   rows: Row[];
   /** Groups is how many users or providers the source names; 0 where it names none. */
   groups: number;
+  /** Shortest is the recording that lasts the least; left out of other data. */
+  shortest?: Shortest;
 }
 
 /** LabelCount is how often a label occurs. */
@@ -33,6 +35,8 @@ export interface Row {
   text: string;
   /** in place of a text */
   picture?: Picture;
+  /** in place of a text */
+  sound?: Sound;
 }
 
 /** Picture is a picture to look at, of its own proportions. */
@@ -41,6 +45,20 @@ export interface Picture {
   height: number;
   /** Pixels are red, green, blue and 255 of each, row by row, in base64. */
   pixels: string;
+}
+
+/** Sound is a recording to look at. */
+export interface Sound {
+  seconds: number;
+  /** Peaks are how loud it is from one moment to the next, of its loudest 255, in base64. */
+  peaks: string;
+}
+
+/** Shortest is a recording that lasts no longer than any other of its source. */
+export interface Shortest {
+  /** its place in the source, from 0 */
+  at: number;
+  seconds: number;
 }
 
 /** Given is what the data has given to one job, as seen from this device. */

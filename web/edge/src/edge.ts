@@ -22,6 +22,14 @@ export function sourceOf(examples: Iterable<Example>): Source {
   return { fileName: "examples.jsonl", data: new TextEncoder().encode(lines) };
 }
 
+/** A sample of recordings. */
+function spoken(fileName: string, lines: string): Source {
+  const words = JSON.parse(lines) as { label: string; user: string; wav: string }[];
+  return { fileName, recordings: words.map(({ label, user, wav }) => ({
+    label, user, recording: new Blob([Uint8Array.from(atob(wav), (c) => c.charCodeAt(0))], { type: "audio/wav" }),
+  })) };
+}
+
 /** Bytes that a file may have: the program takes several times that, and has 4 GiB at most. */
 export const mostData = 256 << 20;
 
@@ -154,9 +162,10 @@ export class Edge {
     return JSON.parse(await this.#ask((id) => ({ kind: "preview", id, source: plain }))) as Preview;
   }
 
-  /** One of a thousand generated sets, of labelled invoices or of digits, for a first try. */
+  /** One of a thousand generated sets, of labelled invoices, of digits or of words as they are said, for a first try. */
   async sample(of: SampleKind = "texts", n = Math.floor(1000 * Math.random())): Promise<Source> {
     const lines = await this.#ask((id) => ({ kind: "sample", id, n, of }));
+    if (of === "recordings") return spoken(`sample-${n}`, lines);
     return { fileName: `sample-${n}.${of === "texts" ? "jsonl" : "csv"}`, data: new TextEncoder().encode(lines) };
   }
 

@@ -36,10 +36,29 @@ export interface PictureSource {
   pictures: LabelledPicture[];
 }
 
-export type Source = FileSource | PictureSource;
+/** A recording as a WAV or FLAC file, with its label. */
+export interface LabelledRecording {
+  label: string;
+  recording: Blob;
+  /** What errors call it. One as Speech Commands has them, SPEAKER_nohash_0.wav, says whom it belongs to. */
+  name?: string;
+  /** Whom it belongs to, where you know. */
+  user?: string;
+  /** Whom it is about or comes from; what a job for providers protects. */
+  provider?: string;
+}
 
-/** What a model is tried on: a text; a picture; or a document's text and a question about it. */
-export type Input = string | { text?: string; question?: string; picture?: Blob };
+/** Recordings, read one after another where a job is prepared; edge-full.wasm reads them. */
+export interface RecordingSource {
+  /** What their account goes by. */
+  fileName: string;
+  recordings: LabelledRecording[];
+}
+
+export type Source = FileSource | PictureSource | RecordingSource;
+
+/** What a model is tried on: a text; a picture; a recording, as a WAV or FLAC file; or a document's text and a question about it. */
+export type Input = string | { text?: string; question?: string; picture?: Blob; recording?: Blob };
 
 /** The model that a job has come to, in the worker. */
 export interface Model {
@@ -70,8 +89,8 @@ export interface Decoder {
   decode(picture: Blob): Promise<{ width: number; height: number; pixels: Uint8Array }>;
 }
 
-/** A generated set: labelled invoices, or digits. */
-export type SampleKind = "texts" | "pictures";
+/** A generated set: labelled invoices, digits, or words as they are said, which edge-full.wasm makes. */
+export type SampleKind = "texts" | "pictures" | "recordings";
 
 /** The object that cmd/starling-web sets in the worker's global scope. */
 export interface Client {

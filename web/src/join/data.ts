@@ -1,11 +1,12 @@
 // The visitor's data: picked, looked at, held to the job's classes. It stays in this page.
-import { mostData, tooLarge, type Edge, type FileSource, type LabelledPicture, type Preview, type Row, type Source } from "../../edge/src/index.js";
+import { mostData, tooLarge, type Edge, type FileSource, type Preview, type Row, type Source } from "../../edge/src/index.js";
 import type { About } from "../api.js";
 import { brief, byId, element, message, say, show } from "../dom.js";
 import { count } from "../format.js";
 import { sampleLabels } from "../sample.js";
 import { columnsOf, guess } from "./file.js";
-import { arePictures, forgetQuestion, labelled } from "./pictures.js";
+import { forgetClips, loadSound, offerMicrophone, refuseShort, waveform } from "./hearing.js";
+import { forgetQuestion, labelled, sorts, type Labelled, type Sort } from "./picked.js";
 import { holds, wordsOf } from "./tasks.js";
 
 interface Surroundings {
@@ -18,11 +19,11 @@ interface Surroundings {
 /** What was chosen; undefined before, and while what is wrong with it is said. */
 export const data: { source?: Source; preview?: Preview } = {};
 
-const loose = "pictures"; // the name of those that lie in no folder
-
 let page: Surroundings;
 let file: File | undefined;
-let pictures: LabelledPicture[] = []; // of several picks
+let items: Labelled[] = []; // pictures or recordings, of several picks
+let clips: Labelled[] = []; // that were recorded here
+let folder = ""; // that they lie in
 let turn = 0; // a choice that another one has followed has no say any more
 
 export function offerData(surroundings: Surroundings): void {
@@ -43,17 +44,29 @@ export function offerData(surroundings: Surroundings): void {
   byId("sample").addEventListener("click", () => void sampled());
   byId("template").addEventListener("click", template);
   byId("pictures-forget").addEventListener("click", forget);
+  byId("microphone-open").addEventListener("click", () => {
+    const about = page.about();
+    if (about) void offerMicrophone(about, (recorded) => {
+      clips = recorded;
+      say("data-state", "");
+      void look(clips, async () => chosen(about));
+    });
+  });
 }
+
+/** What a job's files are, where each is an example by itself. */
+const sortOf = (about: About): Sort | undefined => sorts[wordsOf(about)?.kind ?? ""];
 
 /** Fits the questions to the job's task. */
 export function describeData(about: About): void {
   const words = wordsOf(about);
   if (!words) return;
-  const seen = words.kind === "pictures";
+  const sort = sortOf(about);
   byId<HTMLInputElement>("file").accept = words.accept;
-  byId<HTMLInputElement>("file").multiple = seen;
-  say("file-name", seen ? "Choose pictures" : "Choose a file");
-  show("folder-button", seen && "webkitdirectory" in HTMLInputElement.prototype);
+  byId<HTMLInputElement>("file").multiple = sort !== undefined;
+  say("file-name", sort ? `Choose ${sort.many}` : "Choose a file");
+  show("folder-button", sort !== undefined && "webkitdirectory" in HTMLInputElement.prototype);
+  show("microphone-open", words.kind === "recordings");
   say("formats-text", words.formats);
   show("template", words.template !== undefined);
   say("head-label", words.head[0]);
@@ -65,7 +78,7 @@ export function describeData(about: About): void {
 function sampleOf(about: About): keyof typeof sampleLabels | undefined {
   const kind = wordsOf(about)?.kind;
   if (kind === "unlabelled") return "texts";
-  if (kind !== "texts" && kind !== "pictures") return undefined;
+  if (kind !== "texts" && kind !== "pictures" && kind !== "recordings") return undefined;
   return sampleLabels[kind].every((l) => about.labels.includes(l)) ? kind : undefined;
 }
 
@@ -73,8 +86,10 @@ async function picked(files: File[]): Promise<void> {
   const about = page.about();
   const [first] = files;
   if (!about || !first) return;
-  if (wordsOf(about)?.kind === "pictures" && (arePictures(files) || files.length > 1)) return pickedPictures(files, about);
-  pictures = [];
+  const sort = sortOf(about);
+  // One table of pixels is a file, too.
+  if (sort && (files.length > 1 || files.some(sort.is) || sort === sorts.recordings)) return pickedItems(sort, files, about);
+  items = [];
   await look(first, async (table) => {
     file = table;
     say("data-state", `Reading ${table.name}…`);
@@ -94,17 +109,28 @@ async function whole(table: File): Promise<Uint8Array> {
   return new Uint8Array(await table.arrayBuffer());
 }
 
-/** Adds to the pictures that were picked before: those of one class are picked at a time. */
-async function pickedPictures(files: File[], about: About): Promise<void> {
+/** Adds to those that were picked before: files of one class are picked at a time. */
+async function pickedItems(sort: Sort, files: File[], about: About): Promise<void> {
   await look(files, async () => {
-    const chosen = await labelled(files, about.labels, (text) => say("data-state", text));
-    if (!chosen) return undefined;
-    if (!chosen.pictures.length) throw new Error("no pictures are among these files");
-    if (chosen.others) say("left-out", `${count(chosen.others, "file is no picture and is", "files are no pictures and are")} left out.`);
-    pictures = [...pictures, ...chosen.pictures];
+    const found = await labelled(sort, files, about.labels, (text) => say("data-state", text));
+    if (!found) return undefined;
+    if (!found.items.length) throw new Error(`no ${sort.many} are among these files${sort === sorts.recordings ? ": want .wav or .flac" : ""}`);
+    if (found.others) say("left-out", `${count(found.others, `file is no ${sort.one} and is`, `files are no ${sort.many} and are`)} left out.`);
+    items = [...items, ...found.items];
+    folder = found.folder;
+    say("pictures-forget", `Choose other ${sort.many}`);
     show("pictures-forget", true);
-    return { fileName: chosen.folder || loose, pictures }; // what their account goes by
+    return chosen(about);
   });
+}
+
+/** All that was picked and recorded; undefined where that is nothing. */
+function chosen(about: About): Source | undefined {
+  const all = [...items, ...clips], sort = sortOf(about);
+  if (!sort || !all.length) return undefined;
+  const fileName = folder || sort.many; // what their account goes by
+  if (sort === sorts.recordings) return { fileName, recordings: all.map(({ file: recording, ...of }) => ({ ...of, recording })) };
+  return { fileName, pictures: all.map(({ file: picture, ...of }) => ({ ...of, picture })) };
 }
 
 function choose(id: string, columns: string[], names: string[]): void {
@@ -137,9 +163,10 @@ async function look<T>(chosen: T | undefined, read: (chosen: T) => Promise<Sourc
     const source = await read(chosen);
     if (!source || mine !== turn) return;
     const preview = await (await page.client()).preview(source);
+    if (preview.kind === "recordings") await loadSound();
     if (mine !== turn) return;
     paint(source, preview);
-    check(preview);
+    check(source, preview);
     data.source = source;
     data.preview = preview;
   } catch (error) {
@@ -151,11 +178,12 @@ async function look<T>(chosen: T | undefined, read: (chosen: T) => Promise<Sourc
 }
 
 /** Refuses data of another task, and labels that are not the job's. */
-function check(preview: Preview): void {
+function check(source: Source, preview: Preview): void {
   const about = page.about();
   const words = about && wordsOf(about);
   if (!about || !words) return;
   if (preview.kind !== words.kind && preview.kind !== words.also) throw new Error(`This holds ${holds[preview.kind] ?? "something else"}; the job trains on ${holds[words.kind]}.`);
+  refuseShort(about, source, preview);
   const unknown = preview.labels.filter((l) => !about.labels.includes(l.name));
   if (!unknown.length || !about.labels.length) return;
   const again = words.kind === "texts" ? "choose another label column, or another file" : "choose other data";
@@ -168,14 +196,15 @@ function paint(source: Source, preview: Preview): void {
   const bare = words?.head[0] === "";
   byId("head-label").hidden = bare;
   byId("rows").replaceChildren(...preview.rows.map((r) => element("tr", {}, ...(bare ? [] : [element("td", {}, r.label)]), element("td", {}, shown(r)))));
-  const where = "pictures" in source && source.fileName === loose ? "" : ` in ${source.fileName}`;
+  const where = about && sortOf(about)?.many === source.fileName ? "" : ` in ${source.fileName}`;
   say("data-state", `${count(preview.examples, words?.one ?? "example", words?.many)}${where}` +
     (preview.labels.length ? `: ${preview.labels.slice(0, 8).map((l) => `${brief(l.name, 60)} × ${l.count}`).join(", ")}${preview.labels.length > 8 ? ", …" : ""}` : ""));
-  show("preview", true);
+  show("preview", !clips.length || items.length > 0); // clips stand in a list of their own
 }
 
-/** A row's text, or its picture as the device reads it. */
-function shown({ text, picture, label }: Row): Node | string {
+/** A row's text, or its picture or recording as the device reads it. */
+function shown({ text, picture, sound, label }: Row): Node | string {
+  if (sound) return waveform(sound, label);
   if (!picture) return text;
   const { width, height, pixels } = picture;
   const canvas = element("canvas", { width: String(width), height: String(height), role: "img", "aria-label": `A picture of ${label}` });
@@ -184,7 +213,10 @@ function shown({ text, picture, label }: Row): Node | string {
 }
 
 function forget(): void {
-  pictures = [];
+  items = [];
+  clips = [];
+  folder = "";
+  forgetClips();
   show("pictures-forget", false);
   say("data-state", "");
   void look([], async () => undefined);
@@ -205,7 +237,11 @@ async function sampled(): Promise<void> {
       await look(about, () => Promise.reject(error));
     }
   } else if (kind) {
-    pictures = [];
+    items = [];
+    clips = [];
+    folder = "";
+    forgetClips();
+    show("pictures-forget", false);
     show("columns", false);
     await look(kind, async () => {
       say("data-state", "Making a sample…");

@@ -1,6 +1,7 @@
 // The models that jobs have ended with, kept in this browser until their owner
 // forgets them: a reload after the end loses none.
 import type { Model } from "../../edge/src/index.js";
+import type { About } from "../api.js";
 import { table } from "./table.js";
 
 export interface KeptModel {
@@ -10,6 +11,8 @@ export interface KeptModel {
   id?: string;
   /** Its task; left out by pages that knew one, "classify". */
   task?: string;
+  /** What its base hears of a recording, where it reads those. */
+  sound?: About["sound"];
   /** When it was kept, ms since 1970. */
   at: number;
   model: Model;

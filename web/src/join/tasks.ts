@@ -51,6 +51,10 @@ const known: Record<string, TaskWords> = {
     teaches: "sort pictures into", kind: "pictures", one: "picture", many: "pictures", head: ["Label", "Picture"], accept: "image/*,.csv,.gz",
     formats: "Pictures that this browser shows (PNG, JPEG, …): a folder with one folder for each class, or those of one class at a time; or CSV of pixels with a label.",
   },
+  listen: {
+    teaches: "sort recordings into", kind: "recordings", one: "recording", many: "recordings", head: ["Label", "Recording"], accept: ".wav,.wave,.flac,audio/wav,audio/flac",
+    formats: "WAV or FLAC: a folder with one folder for each class, or those of one class at a time; or what you say into this device's microphone.",
+  },
   span: { teaches: "find answers in documents", ...questions },
   pretrain: {
     teaches: "tell the masked words of texts", kind: "unlabelled", one: "text", many: "texts", head: ["", "Text"], accept: ".txt,.csv,.jsonl,.ndjson,.gz",
@@ -76,4 +80,5 @@ export const holds: Record<string, string> = {
   words: "words with a label each",
   questions: "questions about documents",
   pictures: "pictures",
+  recordings: "recordings",
 };

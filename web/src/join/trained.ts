@@ -4,13 +4,14 @@ import type { Edge, Input, Model, Participation, Prediction } from "../../edge/s
 import type { About } from "../api.js";
 import { byId, element, message, say, show } from "../dom.js";
 import { bytes, count, percent } from "../format.js";
+import { listenOnce, soundOf } from "./hearing.js";
 import { forgetModel, keepModel, keptModels, type KeptModel } from "./shelf.js";
 
 const most = 5; // labels shown
 
 type Predict = (input: Input) => Promise<Prediction[]>;
 
-let shown: { job: string; id?: string; task: string; model: Model; predict: Predict } | undefined;
+let shown: { job: string; id?: string; task: string; sound?: About["sound"]; model: Model; predict: Predict } | undefined;
 let loadClient: () => Promise<Edge>;
 
 /** Lists what is kept; load fetches the client where one of them is tried. */
@@ -23,10 +24,10 @@ export function offerShelf(load: () => Promise<Edge>): void {
 export function offerModel(p: Participation, about: About | undefined): void {
   if (!p.model || shown?.model === p.model) return;
   const job = about?.job ?? "This job", task = about?.task ?? "classify";
-  const { model } = p, id = about?.id;
-  offer("The model you helped to make", { job, id, task, model, predict: (input) => p.predict(input) });
+  const { model } = p, id = about?.id, sound = about?.sound;
+  offer("The model you helped to make", { job, id, task, sound, model, predict: (input) => p.predict(input) });
   say("trained-kept", "");
-  void keepModel({ job, id, task, at: Date.now(), model }).then((kept) => {
+  void keepModel({ job, id, task, sound, at: Date.now(), model }).then((kept) => {
     say("trained-kept", kept ? "It is kept in this browser, also when the page is closed." : "This browser keeps nothing: download it before you close the page.");
     show("forget", kept);
   });
@@ -39,11 +40,13 @@ function offer(title: string, of: NonNullable<typeof shown>): void {
   say("trained-what", `${job}, after ${count(model.version, "round")}` +
     `${model.rank ? `, adapter of rank ${model.rank}` : ", its head alone"}. It runs in this page: what you try it on goes nowhere.`);
   say("archive", `Download the adapter (${bytes(model.archive.length)})`);
-  show("try-text-part", task !== "image");
+  const reads = task !== "image" && task !== "listen";
+  show("try-text-part", reads);
   show("try-question-part", task === "span");
   show("try-picture-part", task === "image");
-  show("try-button", task !== "image");
-  byId<HTMLTextAreaElement>("try-text").required = task !== "image";
+  show("try-sound-part", task === "listen");
+  show("try-button", reads);
+  byId<HTMLTextAreaElement>("try-text").required = reads;
   byId<HTMLInputElement>("try-question").required = task === "span";
   say("try-text-name", task === "span" ? "A document's text" : "A text to label");
   say("try-button", task === "span" ? "Find the answer" : "Label it");
@@ -80,7 +83,7 @@ async function open(k: KeptModel): Promise<void> {
     const edge = await loadClient();
     await edge.open(k.model);
     say("shelf-state", "");
-    offer("A model that this browser kept", { job: k.job, id: k.id, task: k.task ?? "classify", model: k.model, predict: (input) => edge.predict(input) });
+    offer("A model that this browser kept", { job: k.job, id: k.id, task: k.task ?? "classify", sound: k.sound, model: k.model, predict: (input) => edge.predict(input) });
     say("trained-kept", "");
     show("forget", true);
     byId("trained").focus();
@@ -140,6 +143,27 @@ async function tryPicture(picture: File): Promise<void> {
   await predict({ picture });
 }
 
+/** Shows a recording, and what the model says of it. */
+async function tryRecording(recording: Blob): Promise<void> {
+  byId("try-heard").replaceChildren();
+  await predict({ recording });
+  if (!byId("try-state").classList.contains("failed")) byId("try-heard").replaceChildren(await soundOf(recording));
+}
+
+async function trySaying(): Promise<void> {
+  byId("try-heard").replaceChildren();
+  byId("try-result").replaceChildren();
+  try {
+    await tryRecording(await listenOnce(shown?.sound, (text) => {
+      say("try-state", text);
+      byId("try-state").classList.remove("failed");
+    }));
+  } catch (error) {
+    say("try-state", message(error));
+    byId("try-state").classList.add("failed");
+  }
+}
+
 function download(model: Model): void {
   const address = URL.createObjectURL(new Blob([model.archive as Uint8Array<ArrayBuffer>], { type: "application/zip" }));
   element("a", { href: address, download: `adapter-rank-${model.rank}.zip` }).click();
@@ -160,6 +184,13 @@ byId("try").addEventListener("submit", (event) => {
   const text = byId<HTMLTextAreaElement>("try-text").value.trim(), question = byId<HTMLInputElement>("try-question").value.trim();
   if (text && shown) void predict(shown.task === "span" ? { text, question } : text);
 });
+const sound = byId<HTMLInputElement>("try-sound");
+sound.addEventListener("click", () => { sound.value = ""; });
+sound.addEventListener("change", () => {
+  const [recording] = sound.files ?? [];
+  if (recording) void tryRecording(recording);
+});
+byId("try-say").addEventListener("click", () => void trySaying());
 const picked = byId<HTMLInputElement>("try-picture");
 picked.addEventListener("click", () => { picked.value = ""; });
 picked.addEventListener("change", () => {
