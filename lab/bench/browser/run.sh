@@ -30,8 +30,15 @@ echo "$many" | sed -n 's/.*# \([0-9.]* frames a second; .*\)/The dashboard of 1,
 
 steps=$(mktemp -d)
 trap 'rm -rf "$steps"' EXIT
-{ go build -C lab -o "$steps/steps" ./bench/wasm/steps && "$steps/steps" emit "$steps"; } >&2
+words="words-demo-b16-1s words-small-b8-1s words-distilhubert-b4-1s"
+# shellcheck disable=SC2086 # a list of names
+{ go build -C lab -o "$steps/steps" ./bench/wasm/steps && "$steps/steps" emit "$steps" && "$steps/steps" emit "$steps" $words; } >&2
 for case in tiny-b16-s32 small-nf4-b8-s64; do
 	printf '\nA training step, %s:\n\n' "$case"
 	node lab/bench/browser/step.mjs "$steps/$case.v8.wasm" "$steps/$case.bin" --turns 5 --steps 2
+done
+for case in $words; do
+	batch=${case#*-b}
+	printf '\nA training step over recordings of one second, %s:\n\n' "$case"
+	node lab/bench/browser/step.mjs "$steps/$case.v8.wasm" "$steps/$case.bin" --turns 5 --steps 2 --examples "${batch%-1s}"
 done

@@ -1,10 +1,13 @@
 // What a training step takes in Chromium, beside node: processor time of the thread that
 // computes, in turns, of the same program with the same inputs. Prints a markdown table.
 //
-//   node lab/bench/browser/step.mjs PROGRAM.wasm INPUTS.bin [--turns N] [--steps N]
+//   node lab/bench/browser/step.mjs PROGRAM.wasm INPUTS.bin [--turns N] [--steps N] [--examples N]
+//
+// With the examples of a step it says how many a second the browser trains on, too.
 //
 // Both are what lab/bench/wasm/steps emits for browsers; see lab/bench/wasm/run_program.mjs.
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import process from "node:process";
 import { callsOf, manifestOf } from "../wasm/manifest.mjs";
@@ -13,7 +16,7 @@ const require = createRequire(new URL("../../../web/package.json", import.meta.u
 const { default: puppeteer } = await import(require.resolve("puppeteer-core"));
 const [file, data, ...rest] = process.argv.slice(2);
 const option = (name, otherwise) => rest.includes(name) ? Number(rest[rest.indexOf(name) + 1]) : otherwise;
-const turns = option("--turns", 7), steps = option("--steps", 5);
+const turns = option("--turns", 7), steps = option("--steps", 5), examples = option("--examples", 0);
 const program = readFileSync(file), inputs = readFileSync(data);
 
 /** Makes an instance whose run does steps; it has to stand for itself, as a page gets its source. */
@@ -42,10 +45,14 @@ const calls = callsOf(manifest);
 const here = await prepared(program, inputs, manifest, calls);
 const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true,
   args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"] });
+// Inputs of a large base are more than a debugger's message holds.
+const server = createServer((request, response) => response.end({ "/program": program, "/inputs": inputs }[request.url] ?? "<!doctype html>"));
+await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 try {
   const tab = await browser.newPage();
-  const bytes = (b) => `Uint8Array.from(atob(${JSON.stringify(b.toString("base64"))}), (c) => c.charCodeAt(0))`;
-  await tab.evaluate(`(${prepared})(${bytes(program)}, ${bytes(inputs)}, ${JSON.stringify(manifest)}, ${JSON.stringify(calls)}).then((run) => { globalThis.run = run; })`);
+  await tab.goto(`http://127.0.0.1:${server.address().port}/`);
+  const bytes = (name) => `new Uint8Array(await (await fetch("${name}")).arrayBuffer())`;
+  await tab.evaluate(`(async () => { globalThis.run = await (${prepared})(${bytes("program")}, ${bytes("inputs")}, ${JSON.stringify(manifest)}, ${JSON.stringify(calls)}); })()`);
   const thread = await tab.createCDPSession();
   await thread.send("Performance.enable", { timeDomain: "threadTicks" });
   const busy = async () => (await thread.send("Performance.getMetrics")).metrics.find((m) => m.name === "TaskDuration").value * 1000;
@@ -65,6 +72,9 @@ try {
   const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1];
   console.log(`| a step, ms of processor | node ${process.versions.node} | ${await browser.version()} | ratio |\n| --- | --- | --- | --- |`);
   console.log(`| median of ${turns} turns of ${steps} | ${median(mine).toFixed(1)} | ${median(theirs).toFixed(1)} | ${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}) |`);
+  if (examples) console.log(`\n${(1000 * examples / median(theirs)).toFixed(1)} examples a second of the processor in Chromium.`);
 } finally {
+  server.close();
+  server.closeAllConnections();
   await browser.close();
 }

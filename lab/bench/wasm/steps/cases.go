@@ -54,6 +54,9 @@ func cases() []benchCase {
 			Rank: 16, Spec: training.Spec{Batch: 4, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 256}, Full: true},
 		{Name: "smollm2-full-b1-s256", Step: decoderStep(1), Full: true},
 		{Name: "smollm2-full-b4-s256", Step: decoderStep(4), Full: true},
+		{Name: "words-demo-b16-1s", Step: wordsStep(demoHubert(), 16, model.Method{Kind: model.MethodFull, RMax: 1, Alpha: 1}), Full: true},
+		{Name: "words-small-b8-1s", Step: wordsStep(smallHubert(), 8, model.Method{RMax: 8, Alpha: 16}), Full: true},
+		{Name: "words-distilhubert-b4-1s", Step: wordsStep(model.NewHubert(512, 768, 2), 4, model.Method{RMax: 8, Alpha: 16}), Full: true},
 		{Name: "base-full-b8-s64", Step: step(model.BERT(30522, 768, 12, 12, 512), 8, 64), Full: true},
 	}
 }
@@ -71,6 +74,30 @@ func decoderStep(batch int) *nn.StepSpec {
 	c.IntermediateSize, c.Decoder.KVHeads, c.Decoder.Rope.Theta = 1536, 3, 1e5
 	return &nn.StepSpec{Config: c, Method: model.Method{RMax: 8, Alpha: 16, Task: model.TaskCausal}, Rank: 8,
 		Spec: training.Spec{Batch: batch, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 256}
+}
+
+// wordsStep is one over recordings of a second, of ten words.
+func wordsStep(c model.Config, batch int, m model.Method) *nn.StepSpec {
+	m.Task = model.TaskListen
+	return &nn.StepSpec{Config: c, Method: m, Classes: 10, Rank: m.RMax, Spec: training.Spec{Batch: batch, Optimizer: training.AdamW, WeightDecay: 0.01},
+		Sequence: c.Speech.Frames(c.Speech.Rate)}
+}
+
+// demoHubert is what starling demo --task listen trains whole: three convolutions at 8,000 samples a second.
+func demoHubert() model.Config {
+	c := model.NewHubert(32, 48, 2)
+	c.NumAttentionHeads, c.IntermediateSize = 2, 96
+	s := &c.Speech
+	s.Width, s.Kernel, s.Stride = model.Convolutions{32, 48, 48}, model.Convolutions{32, 8, 4}, model.Convolutions{8, 8, 4}
+	s.Rate, s.Positions, s.Groups, s.Projector = 8000, 8, 4, 32
+	return c
+}
+
+// smallHubert is of DistilHuBERT's seven convolutions, a quarter as wide, before two layers of 256.
+func smallHubert() model.Config {
+	c := model.NewHubert(128, 256, 2)
+	c.NumAttentionHeads = 4
+	return c
 }
 
 // t5Small is 6 and 6 layers, 512 wide.
@@ -134,7 +161,8 @@ func floats(name string, n int) []float32 {
 	case name == nn.StepName:
 		return []float32{1}
 	case name == model.DecoderNorm, strings.HasSuffix(name, "LayerNorm.weight"), strings.HasSuffix(name, "layer_norm.weight"),
-		strings.Contains(name, "layernorm") && strings.HasSuffix(name, ".weight"), name == task.Weights:
+		strings.Contains(name, "layernorm") && strings.HasSuffix(name, ".weight"), name == model.SpeechPositionsLength,
+		name == task.Weights, name == task.Keep:
 		for i := range v {
 			v[i] = 1
 		}
