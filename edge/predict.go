@@ -27,6 +27,22 @@ type Prediction struct {
 // label, the likeliest first; the likeliest label of each word that there is room for,
 // of what stands between a text's spaces; or the likeliest answer. The first call prepares the program, which takes a moment.
 func (t *Trained) Predict(ctx context.Context, e *dataset.Example) ([]Prediction, error) {
+	return t.predict(ctx, e, func() []float32 { return t.values })
+}
+
+// Untrained is Predict of the base alone, as it is without a job: under an adapter that has
+// learnt nothing, whose head gives every label the same score.
+func (t *Trained) Untrained(ctx context.Context, e *dataset.Example) ([]Prediction, error) {
+	return t.predict(ctx, e, func() []float32 {
+		if t.fresh == nil {
+			t.fresh = model.NewAdapter(t.layout, 0).Slice(t.Rank)
+		}
+		return t.fresh
+	})
+}
+
+// predict is Predict under the values of an adapter, which it asks for holding mu.
+func (t *Trained) predict(ctx context.Context, e *dataset.Example, values func() []float32) ([]Prediction, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.loaded == nil {
@@ -49,7 +65,7 @@ func (t *Trained) Predict(ctx context.Context, e *dataset.Example) ([]Prediction
 	}
 	var said []Prediction
 	for i := range rows {
-		part, err := t.say(ctx, &rows[i])
+		part, err := t.say(ctx, &rows[i], values())
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +77,7 @@ func (t *Trained) Predict(ctx context.Context, e *dataset.Example) ([]Prediction
 }
 
 // say is Predict for an example that fits a row.
-func (t *Trained) say(ctx context.Context, e *dataset.Example) ([]Prediction, error) {
+func (t *Trained) say(ctx context.Context, e *dataset.Example, values []float32) ([]Prediction, error) {
 	row := task.NewBatch(t.task.Columns(), 1)
 	if err := t.task.Encode(e, row, 0); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrData, err)
@@ -71,7 +87,7 @@ func (t *Trained) say(ctx context.Context, e *dataset.Example) ([]Prediction, er
 		each = t.sequence
 	}
 	scores := make([]float32, each*t.layout.Outputs())
-	if err := t.pass(ctx, row, scores); err != nil {
+	if err := t.pass(ctx, row, values, scores); err != nil {
 		return nil, err
 	}
 	switch k := t.task.(type) {
@@ -89,8 +105,8 @@ func (t *Trained) say(ctx context.Context, e *dataset.Example) ([]Prediction, er
 	return nil, fmt.Errorf("%w: nothing is made of what task %s says", ErrNoModel, t.layout.Method.Task)
 }
 
-// pass runs the program on a row.
-func (t *Trained) pass(ctx context.Context, row task.Batch, scores []float32) (err error) {
+// pass runs the program on a row under an adapter's values.
+func (t *Trained) pass(ctx context.Context, row task.Batch, values, scores []float32) (err error) {
 	in := t.loaded.instance
 	for _, c := range task.Inputs(t.task.Columns()) {
 		if c.Type == task.F32 {
@@ -106,7 +122,7 @@ func (t *Trained) pass(ctx context.Context, row task.Batch, scores []float32) (e
 		if s.Len == 0 {
 			continue
 		}
-		if err = in.WriteFloat32(s.Name, t.values[s.Offset:s.Offset+s.Len]); err != nil {
+		if err = in.WriteFloat32(s.Name, values[s.Offset:s.Offset+s.Len]); err != nil {
 			return err
 		}
 	}

@@ -59,6 +59,7 @@ func TestPredictTasks(t *testing.T) {
 		}
 		predictor, err := nn.NewPredictor(layout, x.base, 8, nil)
 		ok(t, err)
+		asked := x.example
 		if x.kind == model.TaskTag {
 			x.example.Words, x.example.Tags = []string{"fox", "fox", "fox"}, []int{2, 1, 0}
 		}
@@ -69,34 +70,48 @@ func TestPredictTasks(t *testing.T) {
 		}
 		batch, err := task.EncodeAll(m.task, rows)
 		ok(t, err)
-		logits, err := predictor.Outputs(t.Context(), values, 2, batch, len(rows))
-		ok(t, err)
-		var want []Prediction
-		switch x.kind {
-		case model.TaskImage:
-			want, err = ranked(task.OneOf, m.Labels, logits[0])
-		case model.TaskTag:
-			for _, at := range m.task.(task.Labeller).Places(batch, 0) {
-				of, err := ranked(task.OneOf, m.Labels, logits[0][3*at:3*at+3])
-				ok(t, err)
-				want = append(want, Prediction{Word: "fox", Label: of[0].Label, Probability: of[0].Probability})
-			}
-		case model.TaskSpan:
-			want = []Prediction{{}}
-			for i, l := range logits {
-				text, p, err := m.task.(*task.Span).Best(&rows[i], l)
-				ok(t, err)
-				if p > want[0].Probability {
-					want[0] = Prediction{Label: text, Probability: p}
+		compare := func(what string, said []Prediction, values []float32) {
+			t.Helper()
+			logits, err := predictor.Outputs(t.Context(), values, 2, batch, len(rows))
+			ok(t, err)
+			var want []Prediction
+			switch x.kind {
+			case model.TaskImage:
+				want, err = ranked(task.OneOf, m.Labels, logits[0])
+			case model.TaskTag:
+				for _, at := range m.task.(task.Labeller).Places(batch, 0) {
+					of, err := ranked(task.OneOf, m.Labels, logits[0][3*at:3*at+3])
+					ok(t, err)
+					want = append(want, Prediction{Word: "fox", Label: of[0].Label, Probability: of[0].Probability})
+				}
+			case model.TaskSpan:
+				want = []Prediction{{}}
+				for i, l := range logits {
+					text, p, err := m.task.(*task.Span).Best(&rows[i], l)
+					ok(t, err)
+					if p > want[0].Probability {
+						want[0] = Prediction{Label: text, Probability: p}
+					}
 				}
 			}
+			ok(t, err)
+			if !slices.EqualFunc(said, want, func(a, b Prediction) bool {
+				return a.Word == b.Word && a.Label == b.Label && math.Abs(a.Probability-b.Probability) < 1e-5
+			}) {
+				t.Errorf("%s, %s: it says %v, GoMLX %v", x.kind, what, said, want)
+			}
 		}
+		compare("trained", said, values)
+		// The base beside it has learnt nothing, and the model is afterwards what it was.
+		before, err := m.Untrained(t.Context(), &asked)
 		ok(t, err)
-		if !slices.EqualFunc(said, want, func(a, b Prediction) bool {
-			return a.Word == b.Word && a.Label == b.Label && math.Abs(a.Probability-b.Probability) < 1e-5
-		}) {
-			t.Errorf("%s: it says %v, GoMLX %v", x.kind, said, want)
+		compare("untrained", before, model.NewAdapter(layout, 0).Slice(2))
+		if x.classes > 0 && math.Abs(before[0].Probability-1/float64(x.classes)) > 1e-9 {
+			t.Errorf("%s: the base alone prefers a label: %v", x.kind, before)
 		}
+		again, err := m.Predict(t.Context(), &asked)
+		ok(t, err)
+		compare("trained, again", again, values)
 		if p, err := m.Predict(t.Context(), &x.bad); !errors.Is(err, ErrData) || x.kind == model.TaskImage && !errors.Is(err, read) {
 			t.Errorf("%s: of an example of another task it says %v, %v", x.kind, p, err)
 		}

@@ -39,6 +39,7 @@ type Trained struct {
 
 	mu     sync.Mutex
 	base   *model.Base // by mu; nil once its weights are in the program
+	fresh  []float32   // by mu; values that have learnt nothing, nil before they are asked for
 	loaded *loaded     // by mu; nil before the first example
 }
 

@@ -12,7 +12,9 @@
 //	                   label, user and wav (base64)
 //	given(account)     a Promise; what the data has given, of an account as it was kept
 //	join(options, on)  a Promise; takes part until the job ends
-//	predict(input)     a Promise; what the model that a join ended with says
+//	predict(input, untrained)
+//	                   a Promise; what the model that a join ended with says, or its
+//	                   base alone, as it was before the job
 //	open(model)        a Promise; takes a model that a join ended with earlier, for predict
 //	stop()             ends join's promise with an error
 //

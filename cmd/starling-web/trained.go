@@ -52,8 +52,8 @@ func (w *web) open(_ js.Value, args []js.Value) any {
 
 func (w *web) predict(_ js.Value, args []js.Value) any {
 	return promise(func() (any, error) {
-		if len(args) != 1 {
-			return nil, errors.New("predict takes a text or an object")
+		if len(args) != 1 && len(args) != 2 {
+			return nil, errors.New("predict takes a text or an object, and whether the base is to say it alone")
 		}
 		w.mu.Lock()
 		t := w.trained
@@ -65,7 +65,11 @@ func (w *web) predict(_ js.Value, args []js.Value) any {
 		if err != nil {
 			return nil, err
 		}
-		said, err := t.Predict(context.Background(), &e)
+		say := t.Predict
+		if len(args) == 2 && args[1].Truthy() {
+			say = t.Untrained
+		}
+		said, err := say(context.Background(), &e)
 		if err != nil {
 			return nil, err
 		}

@@ -99,8 +99,11 @@ test("what the policy refuses is told limit by limit, and accepting it joins aga
   await settled();
   assert.equal(part.standing, "finished");
   assert.ok(!workers.at(-1).ended, "the model went with its worker");
+  void part.predict("text", { untrained: true }).catch(() => undefined); // the end of its worker
+  assert.deepEqual([workers.at(-1).told.at(-1).input, workers.at(-1).told.at(-1).untrained], ["text", true]);
   const labels = part.predict("text");
-  const { id } = workers.at(-1).told.at(-1);
+  const { id, untrained } = workers.at(-1).told.at(-1);
+  assert.equal(untrained, false);
   workers.at(-1).say({ kind: "answer", id, json: '[{"label":"x","probability":0.75}]' });
   assert.equal((await labels)[0].label, "x");
   part.close();

@@ -86,7 +86,11 @@ for (const name of names) {
     const verdict = () => textOf(tab, "#try-state");
     await trial.uploadFile(own(302));
     await until("a label", async () => /^Most likely (high|low), [\d.]+ %$/.test(await verdict()), verdict);
-    assert.equal((await tab.$$("#try-result li")).length, 2);
+    assert.equal((await tab.$$("#try-result li:not(.heads)")).length, 2);
+    // The base beside it has not learnt these words.
+    assert.equal(await textOf(tab, "#try-base"), "Before this job its base could not tell: every label had 50.0 %.");
+    assert.deepEqual(await tab.$$eval("#try-result li:not(.heads)", (rows) => rows.map((r) => r.lastElementChild.textContent)), ["50.0 %", "50.0 %"]);
+    assert.notEqual(await tab.$eval("#try-result meter", (m) => m.value), 0.5, "nothing was gained");
     await until("the recording", () => tab.$("#try-heard svg"));
     await trial.uploadFile(join(job.dir, "broken.wav"));
     await until("the refusal", async () => /the recording: neither WAV nor FLAC/.test(await verdict()), verdict);

@@ -3,7 +3,7 @@ import type { Given, Prediction, Preview } from "./client.js";
 import { PolicyRefusal, StarlingError } from "./errors.js";
 import { here, host, programAt, type Thread } from "./host.js";
 import { coordinatorOf, isElsewhere, needsFull } from "./job.js";
-import type { Accepted, FromWorker, Input, Model, SampleKind, Source, ToWorker, WorkerJoin } from "./protocol.js";
+import type { Accepted, FromWorker, Input, Model, SampleKind, Source, Trial, ToWorker, WorkerJoin } from "./protocol.js";
 
 /** One labelled text of a data source of your own. */
 export interface Example {
@@ -176,8 +176,8 @@ export class Edge {
   }
 
   /** What the model says that join has ended with: its labels, the likeliest first, a label of each word, or an answer. */
-  async predict(input: Input): Promise<Prediction[]> {
-    return JSON.parse(await this.#ask((id) => ({ kind: "predict", id, input }))) as Prediction[];
+  async predict(input: Input, { untrained = false }: Trial = {}): Promise<Prediction[]> {
+    return JSON.parse(await this.#ask((id) => ({ kind: "predict", id, input, untrained }))) as Prediction[];
   }
 
   /** Takes a model that an earlier join has ended with, to predict with it; one without kept is refused. */

@@ -5,5 +5,5 @@ export { Edge, mostData, sourceOf, tooLarge, type Example, type Joined, type Joi
 export { Participation, type ParticipationEvents, type ParticipationOptions, type Standing, type Totals } from "./participation.js";
 export type { Event, Peers, PolicyError, State } from "./event.js";
 export type { Code, Given, LabelCount, Picture, Prediction, Preview, Row, Shortest, Sound } from "./client.js";
-export type { Accepted, FileSource, Input, LabelledPicture, LabelledRecording, Model, PictureSource, RecordingSource, SampleKind, Source } from "./protocol.js";
+export type { Accepted, FileSource, Input, LabelledPicture, LabelledRecording, Model, PictureSource, RecordingSource, SampleKind, Source, Trial } from "./protocol.js";
 export { browserTrust } from "./trust.js";

@@ -5,7 +5,7 @@ import { host } from "./host.js";
 import { coordinatorOf, needsFull } from "./job.js";
 import type { Event, PolicyError } from "./event.js";
 import type { Given, Prediction } from "./client.js";
-import type { Accepted, Input, Model, Source } from "./protocol.js";
+import type { Accepted, Input, Model, Source, Trial } from "./protocol.js";
 
 /** Where a participation stands; "refused": the job asks for more than the owner's policy allows, see limits. */
 export type Standing = "starting" | "running" | "pausing" | "paused" | "refused" | "stopped" | "finished" | "failed";
@@ -113,9 +113,9 @@ export class Participation extends typedTarget<ParticipationEvents>() {
   }
 
   /** What the model says, see Edge.predict. */
-  async predict(input: Input): Promise<Prediction[]> {
+  async predict(input: Input, trial?: Trial): Promise<Prediction[]> {
     if (!this.#edge || !this.model) throw new Error("there is no model here");
-    return this.#edge.predict(input);
+    return this.#edge.predict(input, trial);
   }
 
   /** Lets go of the model. */

@@ -57,6 +57,12 @@ export interface RecordingSource {
 
 export type Source = FileSource | PictureSource | RecordingSource;
 
+/** How a model is tried. */
+export interface Trial {
+  /** Whether its base is to answer alone, as it was before the job: what there is to compare with. */
+  untrained?: boolean;
+}
+
 /** What a model is tried on: a text; a picture; a recording, as a WAV or FLAC file; or a document's text and a question about it. */
 export type Input = string | { text?: string; question?: string; picture?: Blob; recording?: Blob };
 
@@ -102,7 +108,7 @@ export interface Client {
     options: WorkerJoin & Decoder & { account?: Uint8Array; keep?: (account: Uint8Array) => Promise<unknown> },
     on: (event: string, given?: string) => void,
   ): Promise<{ identity: Uint8Array; model: Model | null }>;
-  predict(input: string | (Exclude<Input, string> & Decoder)): Promise<string>;
+  predict(input: string | (Exclude<Input, string> & Decoder), untrained: boolean): Promise<string>;
   open(model: Model): Promise<null>;
   stop(): void;
 }
@@ -112,7 +118,7 @@ export type ToWorker =
   | { kind: "preview"; id: number; source: Source }
   | { kind: "sample"; id: number; n: number; of: SampleKind }
   | { kind: "account"; id: number; fileName: string }
-  | { kind: "predict"; id: number; input: Input }
+  | { kind: "predict"; id: number; input: Input; untrained: boolean }
   | { kind: "open"; id: number; model: Model }
   | { kind: "join"; options: WorkerJoin }
   | { kind: "help"; given: Help };

@@ -116,7 +116,7 @@ async function asked(ready: Client, question: Question): Promise<string> {
     case "open":
       return ready.open(question.model).then(() => "null");
     case "predict":
-      return ready.predict(typeof question.input === "string" ? question.input : { ...question.input, decode });
+      return ready.predict(typeof question.input === "string" ? question.input : { ...question.input, decode }, question.untrained);
   }
 }
 

@@ -1,6 +1,6 @@
 // The models that jobs have come to: the one that this page helped to make, and
 // those that this browser has kept. Each is tried, taken along, forgotten.
-import type { Edge, Input, Model, Participation, Prediction } from "../../edge/src/index.js";
+import type { Edge, Input, Model, Participation, Prediction, Trial } from "../../edge/src/index.js";
 import type { About } from "../api.js";
 import { byId, element, message, say, show } from "../dom.js";
 import { bytes, count, percent } from "../format.js";
@@ -9,7 +9,7 @@ import { forgetModel, keepModel, keptModels, type KeptModel } from "./shelf.js";
 
 const most = 5; // labels shown
 
-type Predict = (input: Input) => Promise<Prediction[]>;
+type Predict = (input: Input, trial?: Trial) => Promise<Prediction[]>;
 
 let shown: { job: string; id?: string; task: string; sound?: About["sound"]; model: Model; predict: Predict } | undefined;
 let loadClient: () => Promise<Edge>;
@@ -25,7 +25,7 @@ export function offerModel(p: Participation, about: About | undefined): void {
   if (!p.model || shown?.model === p.model) return;
   const job = about?.job ?? "This job", task = about?.task ?? "classify";
   const { model } = p, id = about?.id, sound = about?.sound;
-  offer("The model you helped to make", { job, id, task, sound, model, predict: (input) => p.predict(input) });
+  offer("The model you helped to make", { job, id, task, sound, model, predict: (input, trial) => p.predict(input, trial) });
   say("trained-kept", "");
   void keepModel({ job, id, task, sound, at: Date.now(), model }).then((kept) => {
     say("trained-kept", kept ? "It is kept in this browser, also when the page is closed." : "This browser keeps nothing: download it before you close the page.");
@@ -51,8 +51,13 @@ function offer(title: string, of: NonNullable<typeof shown>): void {
   say("try-text-name", task === "span" ? "A document's text" : "A text to label");
   say("try-button", task === "span" ? "Find the answer" : "Label it");
   say("try-state", "");
-  byId("try-result").replaceChildren();
+  clearResult();
   void paintShelf();
+}
+
+function clearResult(): void {
+  say("try-base", "");
+  byId("try-result").replaceChildren();
 }
 
 /** The kept models but for the one that is shown. */
@@ -83,7 +88,7 @@ async function open(k: KeptModel): Promise<void> {
     const edge = await loadClient();
     await edge.open(k.model);
     say("shelf-state", "");
-    offer("A model that this browser kept", { job: k.job, id: k.id, task: k.task ?? "classify", sound: k.sound, model: k.model, predict: (input) => edge.predict(input) });
+    offer("A model that this browser kept", { job: k.job, id: k.id, task: k.task ?? "classify", sound: k.sound, model: k.model, predict: (input, trial) => edge.predict(input, trial) });
     say("trained-kept", "");
     show("forget", true);
     byId("trained").focus();
@@ -99,12 +104,13 @@ async function predict(input: Input): Promise<void> {
   const button = byId<HTMLButtonElement>("try-button");
   button.disabled = true;
   say("try-state", "Reading it…");
-  byId("try-result").replaceChildren();
+  clearResult();
   try {
-    const found = await shown.predict(input);
+    const found = await shown.predict(input), alone = await shown.predict(input, { untrained: true });
     say("try-state", verdict(task, found));
     byId("try-state").classList.remove("failed");
-    if (task !== "span") byId("try-result").replaceChildren(...(task === "tag" ? found : found.slice(0, most)).map(bar));
+    say("try-base", before(task, alone));
+    if (task !== "span") byId("try-result").replaceChildren(heads(), ...(task === "tag" ? found : found.slice(0, most)).map((p, i) => bar(p, baseOf(p, alone, i), undecided(alone))));
   } catch (error) {
     say("try-state", message(error));
     byId("try-state").classList.add("failed");
@@ -119,10 +125,31 @@ function verdict(task: string, found: Prediction[]): string {
   return first ? `Most likely ${first.label}, ${percent(first.probability)}` : "It has no labels.";
 }
 
-function bar({ word, label, probability }: Prediction): HTMLElement {
+/** What the base said of it: of a word the one at its place, else of the label. */
+const baseOf = ({ word, label }: Prediction, alone: Prediction[], i: number) => word === undefined ? alone.find((a) => a.label === label) : alone[i];
+
+/** Whether the base prefers nothing to anything else. */
+const undecided = (alone: Prediction[]) => {
+  const shares = alone.map((a) => a.probability);
+  return shares.length > 1 && Math.max(...shares) - Math.min(...shares) < 1e-6;
+};
+
+/** What the base says alone, so that one sees what was gained. */
+function before(task: string, alone: Prediction[]): string {
+  const [first] = alone;
+  if (undecided(alone)) return `Before this job its base could not tell: every label had ${percent(first?.probability ?? 0)}.`;
+  if (task === "tag") return "Before this job its base had the labels on the right.";
+  if (task === "span") return first?.label ? `Before this job its base would have said “${first.label}”, ${percent(first.probability)}.` : "Before this job its base found no answer.";
+  return first ? `Before this job its base would have said ${first.label}, ${percent(first.probability)}.` : "";
+}
+
+const heads = () => element("li", { class: "heads soft small" }, element("span", {}), element("span", {}), element("span", {}, "now"), element("span", {}, "before"));
+
+function bar({ word, label, probability }: Prediction, base: Prediction | undefined, alike: boolean): HTMLElement {
   const meter = element("meter", { max: "1", "aria-hidden": "true" });
   meter.value = probability;
-  return element("li", {}, element("span", {}, ...(word ? [element("b", {}, word), ` ${label}`] : [label])), meter, element("span", {}, percent(probability)));
+  return element("li", {}, element("span", {}, ...(word ? [element("b", {}, word), ` ${label}`] : [label])), meter, element("span", {}, percent(probability)),
+    element("span", { class: "soft" }, base ? `${word && !alike ? `${base.label} ` : ""}${percent(base.probability)}` : ""));
 }
 
 /** Shows a picked picture, and what the model says of it. */
@@ -133,7 +160,7 @@ async function tryPicture(picture: File): Promise<void> {
   if (!bitmap) {
     say("try-state", `This browser does not read ${picture.name} as a picture.`);
     byId("try-state").classList.add("failed");
-    byId("try-result").replaceChildren();
+    clearResult();
     return;
   }
   canvas.width = bitmap.width;
@@ -152,7 +179,7 @@ async function tryRecording(recording: Blob): Promise<void> {
 
 async function trySaying(): Promise<void> {
   byId("try-heard").replaceChildren();
-  byId("try-result").replaceChildren();
+  clearResult();
   try {
     await tryRecording(await listenOnce(shown?.sound, (text) => {
       say("try-state", text);
