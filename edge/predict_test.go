@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/starling-fl/starling/audio"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
@@ -23,6 +24,18 @@ func TestPredictTasks(t *testing.T) {
 	read := errors.New("it is no picture")
 	vit, err := model.RandomBase(model.NewViT(32, 1, 8, 4, 3), 3, nil)
 	ok(t, err)
+	hears := model.NewHubert(4, 16, 1)
+	hears.Speech.Positions, hears.Speech.Groups, hears.Speech.Masked = 4, 2, true
+	characters, err := hears.WithCharacters([]string{"fox"})
+	ok(t, err)
+	hubert, err := model.RandomBase(hears, 3, characters)
+	ok(t, err)
+	sound := &audio.Sound{Rate: 16_000, Samples: make([]float32, 2000)}
+	for i := range sound.Samples {
+		sound.Samples[i] = float32(math.Sin(float64(i) / 9))
+	}
+	recording, err := dataset.Recorded(sound)
+	ok(t, err)
 	for _, x := range []struct {
 		kind    model.TaskKind
 		base    *model.Base
@@ -38,6 +51,7 @@ func TestPredictTasks(t *testing.T) {
 		{model.TaskTag, tinyBase(t), 3, dataset.Example{Text: "fox fox fox"}, dataset.Example{}, 1, 2, 0},
 		{model.TaskSpan, tinyBase(t), 0, dataset.Example{Words: []string{"the", "fox", "the", "fox", "the", "fox", "the", "fox"}, Question: "fox"},
 			dataset.Example{Text: "fox"}, 3, 1, 2},
+		{model.TaskTranscribe, hubert, 0, dataset.Example{Recording: recording}, dataset.Example{Text: "fox"}, 1, 1, 0},
 	} {
 		layout, err := model.NewLayout(x.base.Config, model.Method{Task: x.kind, RMax: 2, Alpha: 2, Answer: x.answer}, x.classes)
 		ok(t, err)
@@ -63,6 +77,9 @@ func TestPredictTasks(t *testing.T) {
 		if x.kind == model.TaskTag {
 			x.example.Words, x.example.Tags = []string{"fox", "fox", "fox"}, []int{2, 1, 0}
 		}
+		if x.kind == model.TaskTranscribe {
+			x.example.Text = "fox"
+		}
 		rows, _, err := task.Rows(m.task, []dataset.Example{x.example})
 		ok(t, err)
 		if len(rows) < x.parts {
@@ -83,6 +100,13 @@ func TestPredictTasks(t *testing.T) {
 					of, err := ranked(task.OneOf, m.Labels, logits[0][3*at:3*at+3])
 					ok(t, err)
 					want = append(want, Prediction{Word: "fox", Label: of[0].Label, Probability: of[0].Probability})
+				}
+			case model.TaskTranscribe:
+				k := m.task.(task.Transcriber)
+				labels := k.Choice().Predicted(logits[0])
+				want = []Prediction{{Label: k.Text(labels), Probability: math.Exp(-k.Choice().Loss(logits[0], labels))}}
+				if what == "trained" && want[0].Label == "" {
+					t.Error("nothing is said of the recording, which tells nothing")
 				}
 			case model.TaskSpan:
 				want = []Prediction{{}}

@@ -55,6 +55,9 @@ func newProbe(s Settings, o Options) (*probe, error) {
 	if p.examples < 1 {
 		return nil, fmt.Errorf("leak: the data has %d examples, want 2 or more: one that is in an update and one that is not", len(o.Data.Examples))
 	}
+	if s.Layout.Method.Task == model.TaskTranscribe { // of characters, the blank fills labels up
+		p.frame[int32(s.Base.Config.PadTokenID)] = true
+	}
 	if !s.Base.Config.Textless() {
 		tok, err := task.TokenizerOf(s.Base)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // tokenRows reads tensors that have a row for each token: of an embedding table, or of the
-// scores that a masked token may have been, which an update moves where the token stands
+// scores that a masked token may have been, or a character that is said, which an update moves where the token stands
 // in its texts.
 func (p *probe) tokenRows() attack {
 	a := attack{name: "token rows", of: Tokens}

@@ -23,6 +23,16 @@ func TestEveryTask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	hears := model.NewHubert(4, 16, 1)
+	hears.Speech.Positions, hears.Speech.Groups, hears.Speech.Masked = 4, 2, true
+	characters, err := hears.WithCharacters([]string{"abcdefghijklmnopqrstuvwxyz"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hubert, err := model.RandomBase(hears, 3, characters)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		base   *model.Base
 		labels []string
@@ -34,6 +44,8 @@ func TestEveryTask(t *testing.T) {
 		"pretrain": {small, nil, true},
 		"answer":   {documents, nil, true},
 		"image":    {vit, []string{"a", "b", "c"}, false},
+
+		"transcribe": {hubert, nil, true}, // its tokens are characters
 	} {
 		s := settings(t, c.base, func(j *job.Job) { j.Task, j.Labels, j.Training.Batch = name, c.labels, 4 })
 		r := tries(t, s, Options{Trials: 2, Tries: 2})

@@ -69,13 +69,36 @@ func runStep(t *testing.T, code []byte, base *model.Base, l *model.Layout, rank 
 		t.Fatal(err)
 	}
 	defer in.Close()
+	fill(t, in, base, l, rank, b, start)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, f := range p.Manifest().Frozen {
+	must(in.Step(context.Background()))
+	delta := make([]float32, len(start))
+	for _, s := range l.Spans(rank) {
+		must(in.ReadFloat32(s.Name, delta[s.Offset:s.Offset+s.Len]))
+	}
+	for i, x := range start {
+		delta[i] -= x
+	}
+	loss := make([]float32, 1)
+	must(in.ReadFloat32(nn.LossName, loss))
+	return delta, loss[0]
+}
+
+// fill writes what a step reads.
+func fill(t *testing.T, in *wasm.Instance, base *model.Base, l *model.Layout, rank int, b task.Batch, start []float32) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range in.Program().Manifest().Frozen {
 		v, err := base.Tensor(f.Name)
 		must(err)
 		if codes, scales, stored, err := base.StoredNF4(f.Name); err == nil && stored && f.NF4 != nil {
@@ -96,17 +119,6 @@ func runStep(t *testing.T, code []byte, base *model.Base, l *model.Layout, rank 
 	for _, s := range l.Spans(rank) {
 		must(in.WriteFloat32(s.Name, start[s.Offset:s.Offset+s.Len]))
 	}
-	must(in.Step(context.Background()))
-	delta := make([]float32, len(start))
-	for _, s := range l.Spans(rank) {
-		must(in.ReadFloat32(s.Name, delta[s.Offset:s.Offset+s.Len]))
-	}
-	for i, x := range start {
-		delta[i] -= x
-	}
-	loss := make([]float32, 1)
-	must(in.ReadFloat32(nn.LossName, loss))
-	return delta, loss[0]
 }
 
 // A decoder's programs train as GoMLX does on the host: all linear maps, exact and fused,

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"fmt"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -45,6 +47,10 @@ func (e encoder) spellingLoss(outputs int) (loss, root *graph.Node) {
 	return weightedMean(each, weights), graph.ReduceAllSum(graph.Mul(graph.StopGradient(gradient), logits))
 }
 
+// mostSpelt bounds the frames of a recursion, which is written out: of the published models they
+// are a minute, and the program 300 kB.
+const mostSpelt = 3000
+
 // never is the logarithm of what cannot be: far below any logarithm of a float32, and far
 // enough from its largest that a sum over all frames of a recording stays finite, so that no
 // difference of two is a NaN.
@@ -68,6 +74,9 @@ func (f elementary) ctc(logits, labels, keep *graph.Node, blank int) (loss, grad
 	g := logits.Graph()
 	d := logits.Shape().Dimensions
 	b, s, v, l := d[0], d[1], d[2], labels.Shape().Dimensions[1]
+	if s > mostSpelt {
+		panic(fmt.Errorf("sequence is %d frames, of which a text may be spelt by %d at most", s, mostSpelt))
+	}
 	u, frames := 2*l+1, s+1
 	cast := func(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float32) }
 	full := func(value float64, dims ...int) *graph.Node {

@@ -2,6 +2,8 @@ package nn
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,9 +15,11 @@ import (
 
 	"github.com/starling-fl/starling/audio"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
@@ -277,5 +281,55 @@ func TestCTCGradientsMatchPEFT(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// BenchmarkCTC times loss and gradient of a batch of eight in a compiled program, and counts the
+// segments and bytes that its written-out recursion takes.
+func BenchmarkCTC(b *testing.B) {
+	for _, c := range []struct{ frames, labels int }{{50, 20}, {150, 30}, {300, 60}, {1500, 300}} {
+		b.Run(fmt.Sprintf("%d frames, %d characters", c.frames, c.labels), func(b *testing.B) {
+			const batch, characters = 8, 32
+			code, err := compiler.Compile(func(g *graph.Graph) []*graph.Node {
+				p := newParams(g)
+				loss, gradient := elementary{}.ctc(p.add("logits", Input, dtypes.Float32, batch, c.frames, characters),
+					p.add("labels", Input, dtypes.Int32, batch, c.labels), p.add("keep", Input, dtypes.Float32, batch, c.frames), 0)
+				return []*graph.Node{loss, gradient}
+			}, compiler.Spec{Name: "ctc", Host: compiler.HostWazero, Outputs: []compiler.Output{{Name: "loss"}, {Name: "gradient"}}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			p, err := wasm.Load(b.Context(), code, wasm.Config{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer p.Close()
+			in, err := p.NewInstance(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			logits, labels, keep := make([]float32, batch*c.frames*characters), make([]int32, batch*c.labels), make([]float32, batch*c.frames)
+			for i := range logits {
+				logits[i] = float32(math.Sin(float64(i)))
+			}
+			for i := range labels {
+				labels[i] = int32(1 + i*7%(characters-1))
+			}
+			for i := range keep {
+				keep[i] = 1
+			}
+			if err := errors.Join(in.WriteFloat32("logits", logits), in.WriteInt32("labels", labels), in.WriteFloat32("keep", keep)); err != nil {
+				b.Fatal(err)
+			}
+			stop := cputime.Benchmark(b)
+			for b.Loop() {
+				if err := in.Step(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			stop()
+			b.ReportMetric(float64(len(p.Manifest().Segments)), "segments")
+			b.ReportMetric(float64(len(code)), "B/program")
+		})
 	}
 }
