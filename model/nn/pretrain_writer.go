@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,7 @@ type WriterSpec struct {
 	LearningRate float64 // peak
 	Seed         uint64  // of initialisation and of what is drawn; public
 
+	Start     []model.Tensor  // of a base that is trained further; nil: it starts at random
 	StatePath string          // as PretrainSpec's
 	Backend   compute.Backend // as PretrainSpec's
 	Source    string          // names what Draw draws from: a state of another source is not gone on from
@@ -186,8 +188,17 @@ type writerPretraining struct {
 // so many steps.
 func (r *writerPretraining) begin() (done int, err error) {
 	values := map[string][]float32{}
+	given := map[string]model.Tensor{}
+	for _, t := range r.spec.Start {
+		given[t.Name] = t
+	}
 	for i, t := range r.spec.Config.BaseTensors() {
-		v := r.spec.initial(t, i)
+		v := slices.Clone(given[t.Name].Data)
+		if r.spec.Start == nil {
+			v = r.spec.initial(t, i)
+		} else if len(v) != model.Elements(t.Shape) {
+			return 0, fmt.Errorf("nn: the base to start from has %d values of %s, want %d", len(v), t.Name, model.Elements(t.Shape))
+		}
 		r.start = append(r.start, model.Tensor{Name: t.Name, Shape: t.Shape, Data: v})
 		values[t.Name] = v
 	}
@@ -221,7 +232,7 @@ func (r *writerPretraining) begin() (done int, err error) {
 
 func (r *writerPretraining) fingerprint() string {
 	s := r.spec
-	s.Backend, s.StatePath = nil, ""
+	s.Backend, s.StatePath, s.Start = nil, "", nil // Source says which start
 	sum := sha256.Sum256(fmt.Appendf(nil, "starling T5 pretraining 1\n%+v\n", s))
 	return hex.EncodeToString(sum[:])
 }

@@ -97,6 +97,8 @@ is thrown away.`,
 				return command.Usagef("--architecture is %.40q, want bert, t5, llama or hubert", kind)
 			case kind == "hubert" && (generated || len(corpus) > 0):
 				return command.Usagef("--architecture hubert is trained on recordings: give --recordings DIR alone")
+			case heard.from != "" && kind != "hubert":
+				return command.Usagef("--from is for --architecture hubert")
 			case (kind == "hubert") != (heard.path != ""):
 				return command.Usagef("--recordings DIR is what --architecture hubert is trained on: give both")
 			case kind != "hubert" && generated == (len(corpus) > 0):
@@ -202,6 +204,7 @@ is thrown away.`,
 	f.BoolVar(&generated, "generated", false, "train on generated public text instead of a corpus")
 	f.StringVar(&kind, "architecture", "bert", "bert: an encoder; t5: an encoder with a decoder, for documents and answers; llama: a decoder; hubert: an encoder of recordings")
 	f.StringVar(&heard.path, "recordings", "", "with --architecture hubert: a folder of recordings, a folder for each label")
+	f.StringVar(&heard.from, "from", "", "with --architecture hubert: a base's folder, which is trained further")
 	f.IntVar(&documents.Answer, "answer", documents.Answer, "with --architecture t5: tokens that are written at most while training")
 	f.BoolVar(&documents.patches, "patches", false, "with --architecture t5: read the page's raster too")
 	f.StringVar(&out, "out", "", "folder to write")

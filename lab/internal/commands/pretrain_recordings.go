@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 
@@ -20,6 +21,7 @@ import (
 type heardSpec struct {
 	nn.WriterSpec
 	path   string // of the recordings
+	from   string // of a base that is trained further; "": none
 	format model.Format
 }
 
@@ -49,6 +51,9 @@ func (s *heardSpec) take(f *pflag.FlagSet, given nn.PretrainSpec, hidden, layers
 	if f.Changed("vocab") {
 		return fmt.Errorf("--vocab is of text, and --architecture hubert hears recordings")
 	}
+	if s.from != "" && (f.Changed("hidden") || f.Changed("layers") || f.Changed("heads")) {
+		return fmt.Errorf("--from gives the base's sizes: leave --hidden, --layers and --heads out")
+	}
 	takeGiven(f, &s.WriterSpec, &vocab, given, vocab, seq)
 	return s.Config.Validate()
 }
@@ -66,6 +71,21 @@ func makeHeardBase(ctx context.Context, s heardSpec, progress nn.Progress) (*mod
 		return nil, err
 	}
 	s.Source += " " + voices.Version
+	if s.from != "" {
+		from, err := command.LoadBase(s.from)
+		if err != nil {
+			return nil, err
+		}
+		if !from.Config.Hears() {
+			return nil, fmt.Errorf("%s is a %s, which hears nothing", s.from, from.Config.ModelType)
+		}
+		sum, err := from.SHA256()
+		if err != nil {
+			return nil, err
+		}
+		s.Config, s.Start = from.Config, from.Tensors
+		s.Source += " from " + hex.EncodeToString(sum[:])
+	}
 	s.Classes = len(set.Labels)
 	lay, err := s.Layout()
 	if err != nil {
